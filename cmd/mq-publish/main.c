@@ -42,7 +42,7 @@ set_tick(struct modules *m)
 {
 	long long now;
 
-	if (mq_publisher_tick(&m->publisher, m->opt.tick, &now) != MQ_CALL_DONE)
+	if (mq_publisher_tick(&m->publisher, m->opt.tick, &now) == -1)
 		mq_die(m->redis.status, "%s", m->redis.error);
 	if (now > m->opt.tick)
 		mq_die(MQ_EXIT_NO,

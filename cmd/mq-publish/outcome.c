@@ -125,11 +125,11 @@ outcome_take(struct outcome *o, const char *id, enum mq_published verdict)
 }
 
 void
-outcome_reconnected(struct outcome *o)
+outcome_reconnected(struct outcome *o, bool proven)
 {
 	o->ours = false;
 	/* Without a mark, only the former server could make good its promise. */
-	o->moved = o->publisher != NULL && mq_publisher_whole(o->publisher);
+	o->moved = o->publisher != NULL && proven;
 }
 
 bool

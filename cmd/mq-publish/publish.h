@@ -59,8 +59,9 @@ bool outcome_settle(struct outcome *);
 bool outcome_holds_many(const struct outcome *);
 /* With --durable: whether some that were accepted are not known to be safe. */
 bool outcome_unsafe(const struct outcome *);
-/* Nothing was written on this connection yet.  Another server may be at its end. */
-void outcome_reconnected(struct outcome *);
+/* Nothing was written on this connection yet.  Another server may be at its end; proven:
+ * it has all that the former one had accepted. */
+void outcome_reconnected(struct outcome *, bool proven);
 
 /* Takes what the server said of a message; its id, or that of the one that it has
  * joined, may be NULL if nobody wants ids. */

@@ -235,7 +235,7 @@ send_rest(struct transport *t)
 	for (i = 0; i < t->used; i++) {
 		if (send_one(t, i, eval) == -1)
 			return MQ_CALL_LOST;
-		eval &= !batch_at(t, i)->post.whole;
+		eval &= !mq_post_whole(&batch_at(t, i)->post);
 	}
 	return MQ_CALL_DONE;
 }
@@ -247,7 +247,7 @@ all_whole(struct transport *t)
 	unsigned i;
 
 	for (i = 0; i < t->used; i++)
-		if (!batch_at(t, i)->post.whole)
+		if (!mq_post_whole(&batch_at(t, i)->post))
 			return false;
 	return true;
 }
@@ -270,8 +270,9 @@ static enum mq_call
 try_resume(struct transport *t)
 {
 	long long missing;
+	bool proven;
 	enum mq_call result =
-	    mq_publisher_resume(t->publisher, all_whole(t), &missing);
+	    mq_publisher_resume(t->publisher, all_whole(t), &missing, &proven);
 
 	if (result != MQ_CALL_DONE)
 		return result;
@@ -280,7 +281,7 @@ try_resume(struct transport *t)
 	if (!settle_ring(t, 0, mq_post_settle))
 		give_up(t, MQ_EXIT_UNAVAILABLE);
 	t->overtaken = t->used > 0;
-	outcome_reconnected(t->outcome);
+	outcome_reconnected(t->outcome, proven);
 	return send_rest(t);
 }
 

@@ -5,13 +5,69 @@
 
 #include "base/clock.h"
 #include "base/exit.h"
+#include "layout.h"
 #include "redis/error.h"
+
+/* No script copies longer batches for want of a question. */
+#define TRIAL_BYTES 65536
+/* Messages that are due so soon may be so already. */
+#define AT_LEAST_MS 60000
 
 /* The memory that an empty batch may keep. */
 #define KEEP_BYTES 262144
 
 /* The replies to a transaction of two commands. */
 enum { MULTI, PUBLISH, MARK, EXEC, REPLIES };
+
+/* Adds what the publisher knows of the server to how the next message goes out. */
+static void
+complete(const struct mq_publisher *p, struct mq_publishing *how)
+{
+	int64_t now_us = p->clock_us + mq_clock_steady_us();
+	bool scripted;
+
+	if (p->clock_us == 0)
+		now_us = 0;
+	else if (now_us <= p->last_us)
+		now_us = p->last_us + 1;
+	how->now_us = now_us;
+	/* Only the script counts those that are there, and makes files stay. */
+	scripted = p->limited || how->files != NULL;
+	if (scripted && !how->special)
+		how->special = how->alike = true;
+	how->ordered &= !scripted;
+	/* What may be due already has to be asked for, and no clock is exact. */
+	how->direct = p->named && p->direct &&
+	    (how->when.kind != MQ_WHEN_AT ||
+		how->when.ms >= now_us / 1000 + AT_LEAST_MS);
+}
+
+/* Whether a plain command publishes them, and another one marks them. */
+static bool
+is_plain(const struct mq_publisher *p, const struct mq_publishing *how)
+{
+	return p->layout->publish_mark != NULL &&
+	    p->layout->publish_mark(NULL, p->queue, how, 0);
+}
+
+/*
+ * With limits, so that the accepted messages are the first ones.  A batch without a mark
+ * must not be overtaken by those behind it, if the server does not know the script or, on
+ * a cluster, the queue is moving; nor must the first one, which may have to do without.
+ */
+bool
+mq_publisher_alone(
+    const struct mq_publisher *p, const struct mq_publishing *how)
+{
+	bool limited =
+	    p->limited || how->limits.ready >= 0 || how->limits.delayed >= 0;
+	struct mq_publishing whole = *how;
+
+	complete(p, &whole);
+	if (!is_plain(p, &whole))
+		return limited || !p->marks;
+	return p->marks ? !p->marked : p->behind.cluster;
+}
 
 void
 mq_post_begin(
@@ -21,25 +77,15 @@ mq_post_begin(
 	b->how.mark = (struct mq_mark){.publisher = p->marks ? p->id : NULL,
 	    .place = (int)(p->batches++ % MQ_MARKS),
 	    .before = p->sent};
-	mq_publisher_complete(p, &b->how);
-	b->whole = !p->layout->publish_mark(NULL, p->queue, &b->how, 0);
+	complete(p, &b->how);
+	b->way = !is_plain(p, &b->how) ? MQ_WAY_SCRIPT :
+	    p->marks		       ? MQ_WAY_MARKED :
+					 MQ_WAY_BARE;
 	b->command.cluster = mq_redis_command(p->redis).cluster;
 	b->count = 0;
 	b->sent_ms = 0;
 	p->layout->publish(&b->command, p->queue, &b->how);
 	b->start = b->command.wire.len;
-}
-
-static int
-append_plain(struct mq_publisher *p, const char *name)
-{
-	struct mq_command c = mq_redis_command(p->redis);
-	int rv;
-
-	mq_command_plain(&c, name);
-	rv = mq_redis_append(p->redis, &c);
-	mq_command_free(&c);
-	return rv;
 }
 
 void
@@ -54,48 +100,105 @@ mq_post_add(struct mq_publisher *p, struct mq_post *b,
 		p->last_us = b->how.now_us++;
 }
 
-/* The second command makes the queue known again, if somebody has deleted it. */
-static int
-send_unmarked(struct mq_publisher *p, struct mq_post *b)
+bool
+mq_post_trial(const struct mq_publisher *p, struct mq_post *b)
 {
-	p->layout->open(&p->behind, p->queue, p->attributes, false);
-	if (mq_redis_append(p->redis, &b->command) == -1)
-		return -1;
-	return mq_redis_send(p->redis, &p->behind);
+	if (p->layout->publish_known == NULL || b->way != MQ_WAY_MARKED ||
+	    mq_post_bytes(b) > TRIAL_BYTES)
+		return false;
+	b->plain = b->command;
+	b->command = (struct mq_command){0};
+	p->layout->publish_known(
+	    &b->command, p->queue, &b->how.mark, &b->plain, b->start, b->count);
+	b->way = MQ_WAY_TRIAL;
+	return true;
 }
 
-static bool
-is_trial(const struct mq_post *b)
+void
+mq_post_no_trial(struct mq_post *b)
 {
-	return b->plain.args > 0;
+	mq_command_free(&b->command);
+	b->command = b->plain;
+	b->plain = (struct mq_command){0};
+	b->way = MQ_WAY_MARKED;
+}
+
+/* The queue has had a limit only since the batch was begun, or since that is known: a
+ * plain one goes out by the script, which looks at it. */
+static void
+use_script(struct mq_publisher *p, struct mq_post *b)
+{
+	struct mq_command plain = b->command;
+	size_t start;
+
+	if ((b->way != MQ_WAY_MARKED && b->way != MQ_WAY_BARE) ||
+	    b->how.special || b->how.when.kind != MQ_WHEN_NOW)
+		return;
+	b->command = (struct mq_command){.cluster = plain.cluster};
+	complete(p, &b->how);
+	p->layout->publish(&b->command, p->queue, &b->how);
+	start = b->command.wire.len;
+	mq_command_tail(&b->command, &plain, b->start, b->count);
+	b->start = start;
+	mq_command_free(&plain);
+	b->way = MQ_WAY_SCRIPT;
+}
+
+static int
+send_script(struct mq_publisher *p, struct mq_post *b,
+    const struct mq_post *behind, bool eval)
+{
+	if (b->way == MQ_WAY_SCRIPT && b->how.mark.publisher != NULL)
+		mq_mark_put_behind(&b->command, b->start,
+		    behind != NULL ? behind->how.mark.before : -1);
+	return eval ? mq_redis_send_eval(p->redis, &b->command) :
+		      mq_redis_send(p->redis, &b->command);
+}
+
+static int
+append_plain(struct mq_publisher *p, const char *name)
+{
+	struct mq_command c = mq_redis_command(p->redis);
+	int rv;
+
+	mq_command_plain(&c, name);
+	rv = mq_redis_append(p->redis, &c);
+	mq_command_free(&c);
+	return rv;
+}
+
+static int
+send_marked(struct mq_publisher *p, struct mq_post *b)
+{
+	(void)p->layout->publish_mark(&p->behind, p->queue, &b->how, b->count);
+	if (append_plain(p, "MULTI") == -1 ||
+	    mq_redis_append(p->redis, &b->command) == -1 ||
+	    mq_redis_append(p->redis, &p->behind) == -1 ||
+	    append_plain(p, "EXEC") == -1)
+		return -1;
+	return mq_redis_flush(p->redis);
 }
 
 int
 mq_post_send(struct mq_publisher *p, struct mq_post *b,
     const struct mq_post *behind, bool eval)
 {
-	struct mq_redis *r = p->redis;
-
 	if (p->limited)
-		mq_post_limit(p, b);
-	if (b->whole && !is_trial(b) && b->how.mark.publisher != NULL)
-		mq_mark_put_behind(&b->command, b->start,
-		    behind != NULL ? behind->how.mark.before : -1);
+		use_script(p, b);
 	if (b->sent_ms == 0)
 		p->sent += b->count;
 	b->sent_ms = mq_clock_steady_ms();
-	if (b->whole)
-		return eval ? mq_redis_send_eval(r, &b->command) :
-			      mq_redis_send(r, &b->command);
-	if (b->how.mark.publisher == NULL)
-		return send_unmarked(p, b);
-	(void)p->layout->publish_mark(&p->behind, p->queue, &b->how, b->count);
-	if (append_plain(p, "MULTI") == -1 ||
-	    mq_redis_append(r, &b->command) == -1 ||
-	    mq_redis_append(r, &p->behind) == -1 ||
-	    append_plain(p, "EXEC") == -1)
-		return -1;
-	return mq_redis_flush(r);
+	switch (b->way) {
+	case MQ_WAY_MARKED:
+		return send_marked(p, b);
+	case MQ_WAY_BARE:
+		p->layout->open(&p->behind, p->queue, p->attributes, false);
+		return mq_redis_append(p->redis, &b->command) == -1 ?
+		    -1 :
+		    mq_redis_send(p->redis, &p->behind);
+	default:
+		return send_script(p, b, behind, eval);
+	}
 }
 
 static redisReply *
@@ -129,7 +232,8 @@ judge_transaction(
 	if (exec->type == REDIS_REPLY_ARRAY && exec->elements == 2) {
 		p->marks &= exec->element[1]->type != REDIS_REPLY_ERROR ||
 		    exec->element[0]->type == REDIS_REPLY_ERROR;
-		p->limited |= mq_publisher_is_limit(exec->element[1]);
+		p->limited |= exec->element[1]->type == REDIS_REPLY_INTEGER &&
+		    exec->element[1]->integer == 1;
 		return take_out(&exec->element[0]);
 	}
 	if (r[PUBLISH]->type == REDIS_REPLY_INTEGER) {
@@ -141,6 +245,7 @@ judge_transaction(
 	if (not_allowed(r[MARK])) {
 		p->marks = false;
 		b->how.mark.publisher = NULL;
+		b->way = MQ_WAY_BARE;
 	}
 	return take_out(
 	    r[MARK]->type == REDIS_REPLY_ERROR ? &r[MARK] : &r[EXEC]);
@@ -150,19 +255,20 @@ judge_transaction(
 static redisReply *
 take_reply(struct mq_publisher *p, struct mq_post *b)
 {
+	static const int replies[] = {[MQ_WAY_SCRIPT] = 1,
+	    [MQ_WAY_TRIAL] = 1,
+	    [MQ_WAY_BARE] = 2,
+	    [MQ_WAY_MARKED] = REPLIES};
 	redisReply *r[REPLIES] = {NULL}, *reply = NULL;
-	int i, n = b->how.mark.publisher == NULL ? 2 : REPLIES;
+	int i, n = replies[b->way];
 
-	if (b->whole)
-		return mq_redis_reply(p->redis);
 	for (i = 0; i < n && (r[i] = mq_redis_reply(p->redis)) != NULL; i++)
 		;
 	if (i == n)
 		reply =
 		    n == REPLIES ? judge_transaction(p, b, r) : take_out(&r[0]);
 	for (i = 0; i < n; i++)
-		if (r[i] != NULL)
-			freeReplyObject(r[i]);
+		freeReplyObject(r[i]);
 	return reply;
 }
 
@@ -216,13 +322,13 @@ enum mq_call
 mq_post_answer(
     struct mq_publisher *p, struct mq_post *b, mq_verdict_fn *take, void *arg)
 {
-	bool had_mark = b->how.mark.publisher != NULL;
+	enum mq_way way = b->way;
 	redisReply *reply = take_reply(p, b);
 	enum mq_call result = MQ_CALL_DONE;
 
 	if (reply == NULL)
 		return MQ_CALL_LOST;
-	if (is_trial(b) && !is_accepted(p, reply)) {
+	if (way == MQ_WAY_TRIAL && !is_accepted(p, reply)) {
 		freeReplyObject(reply);
 		return MQ_CALL_AGAIN;
 	}
@@ -233,7 +339,7 @@ mq_post_answer(
 		return MQ_CALL_LOST;
 	}
 	if (mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL ||
-	    (had_mark && b->how.mark.publisher == NULL)) {
+	    way != b->way) {
 		freeReplyObject(reply);
 		return MQ_CALL_AGAIN;
 	}
@@ -244,7 +350,7 @@ mq_post_answer(
 		result = MQ_CALL_REFUSED;
 	} else {
 		confirm(p, b);
-		if (!b->whole && b->how.mark.publisher == NULL)
+		if (way == MQ_WAY_BARE)
 			p->uncounted += b->count;
 	}
 	freeReplyObject(reply);

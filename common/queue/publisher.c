@@ -1,21 +1,35 @@
 #include "publisher.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/exit.h"
 #include "calls.h"
 #include "layout.h"
 
-#define AT_LEAST_MS 60000
+/* The name of its connection, before the id. */
+#define NAME_START "mq-publish:"
 
-void
-mq_publisher_settle_down(struct mq_publisher *p)
+/* Starts a plain command on the key with its marks. */
+static struct mq_command
+about_marks(const struct mq_publisher *p, const char *verb)
 {
 	struct mq_command c = mq_redis_command(p->redis);
 
-	mq_command_plain(&c, "EXISTS");
+	mq_command_plain(&c, verb);
 	mq_side_marks(p->layout->side, &c, p->queue, p->id);
+	return c;
+}
+
+/* From now on, and on this connection, commands without a key are for the node that has
+ * the queue, if there are several. */
+static void
+settle_down(struct mq_publisher *p)
+{
+	struct mq_command c = about_marks(p, "EXISTS");
+
 	if (c.slot != -1)
 		p->redis->home = c.slot;
 	p->behind.cluster = c.cluster;
@@ -36,7 +50,7 @@ mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
 	    .marks = true,
 	    .confirmed_last = -1};
 	mq_id_random(&random, p->id, MQ_ID_LEN);
-	mq_publisher_settle_down(p);
+	settle_down(p);
 }
 
 void
@@ -46,20 +60,15 @@ mq_publisher_free(struct mq_publisher *p)
 	freeReplyObject(p->last_marks);
 }
 
-void
-mq_publisher_name(const struct mq_publisher *p, struct mq_command *c)
+/* Gives the connection a name to find it by. */
+static void
+build_name(const struct mq_publisher *p, struct mq_command *c)
 {
 	mq_command_plain(c, "CLIENT SETNAME");
-	mq_command_fmt(c, MQ_PUBLISHER_NAME "%s", p->id);
+	mq_command_fmt(c, NAME_START "%s", p->id);
 }
 
-/* The reply is an integer. */
-static enum mq_call
-call_number(struct mq_publisher *p, struct mq_command *c, long long *n)
-{
-	return mq_call_number(p->redis, c, n) == 0 ? MQ_CALL_DONE :
-						     MQ_CALL_REFUSED;
-}
+/* --- opening -------------------------------------------------------------------- */
 
 /* Unchanged if that is an error. */
 static void
@@ -81,85 +90,80 @@ without_scripts(const struct mq_redis *r)
 		strcasestr(r->error, "`eval") != NULL);
 }
 
-/* An error may go away when the probe is repeated.  Frees the reply. */
-static enum mq_call
-check_probe(struct mq_publisher *p, struct mq_command *probe, bool special,
-    redisReply *reply)
-{
-	if (reply->type == REDIS_REPLY_ERROR) {
-		freeReplyObject(reply);
-		reply = mq_redis_call(p->redis, probe);
-	}
-	if (reply != NULL)
-		freeReplyObject(reply);
-	else if (special || !without_scripts(p->redis))
-		return MQ_CALL_REFUSED;
-	return MQ_CALL_DONE;
-}
-
 /*
- * Publish special messages without a script only where resume.c can find out what
+ * The questions of one round: the connection's name, the time, whether the queue is known,
+ * whether it has a limit, and whether it can be used.  First, the rights to publish special
+ * messages without a script, which is good only where a new connection can find out what
  * became of them.  These do nothing, and are refused where one of them is not
  * permitted.
  */
-static const char *const rights[] = {"MULTI",
+enum { NAME = 4, TIME, KNOWN, LIMIT, USE, QUESTIONS };
+static const char *const rights[NAME] = {"MULTI",
     "CLIENT LIST ID 9223372036854775807", "CLIENT KILL ID 9223372036854775807",
     "EXEC"};
-enum { RIGHTS = sizeof(rights) / sizeof(rights[0]) };
 
-/* Only where a command behind the batch marks it. */
-static bool
-may_be_direct(const struct mq_publisher *p, bool special)
+static void
+build_question(
+    const struct mq_publisher *p, int i, bool special, struct mq_command *c)
 {
-	return special && p->layout->publish_known != NULL;
+	switch (i) {
+	case NAME:
+		build_name(p, c);
+		break;
+	case TIME:
+		mq_command_plain(c, "TIME");
+		break;
+	case KNOWN:
+		p->layout->known(c, p->queue, false);
+		break;
+	case LIMIT:
+		mq_command_plain(c, "HEXISTS");
+		p->layout->side->key(c, p->queue, p->layout->side->settings);
+		mq_command_str(c, MQ_MAX_LENGTH);
+		break;
+	case USE:
+		p->layout->probe(c, NULL, p->queue, special);
+		break;
+	default:
+		mq_command_plain(c, rights[i]);
+	}
 }
 
-/* One round: the rights, the connection's name, the time, whether the queue is known,
- * whether it has a limit, and whether it can be used. */
-static int
-send_questions(struct mq_publisher *p, bool special, struct mq_command *probe)
+/* Those from `first` on; the caller frees the replies, of which some may be NULL.  False:
+ * the connection is lost. */
+static bool
+ask_questions(const struct mq_publisher *p, int first, bool special,
+    redisReply *reply[QUESTIONS])
 {
 	struct mq_command c = mq_redis_command(p->redis);
 	int i, rv = 0;
 
-	for (i = 0; i < RIGHTS && may_be_direct(p, special) && rv == 0; i++) {
-		mq_command_plain(&c, rights[i]);
+	for (i = first; i < QUESTIONS && rv == 0; i++) {
+		build_question(p, i, special, &c);
 		rv = mq_redis_append(p->redis, &c);
 	}
-	mq_publisher_name(p, &c);
-	if (rv == 0)
-		rv = mq_redis_append(p->redis, &c);
-	mq_command_plain(&c, "TIME");
-	if (rv == 0)
-		rv = mq_redis_append(p->redis, &c);
-	p->layout->known(&c, p->queue, false);
-	if (rv == 0)
-		rv = mq_redis_append(p->redis, &c);
-	mq_command_plain(&c, "HEXISTS");
-	p->layout->side->key(&c, p->queue, p->layout->side->settings);
-	mq_command_str(&c, MQ_MAX_LENGTH);
-	if (rv == 0)
-		rv = mq_redis_append(p->redis, &c);
 	mq_command_free(&c);
-	p->layout->probe(probe, NULL, p->queue, special);
-	return rv == 0 ? mq_redis_send(p->redis, probe) : -1;
+	if (rv == -1 || mq_redis_flush(p->redis) == -1)
+		return false;
+	for (i = first; i < QUESTIONS; i++)
+		if ((reply[i] = mq_redis_reply(p->redis)) == NULL)
+			return false;
+	return true;
 }
 
-static bool
-read_rights(struct mq_publisher *p, bool special)
+/* An error may go away when the question is repeated. */
+static enum mq_call
+check_use(struct mq_publisher *p, bool special, const redisReply *reply)
 {
-	redisReply *reply;
-	int i;
+	struct mq_command c = mq_redis_command(p->redis);
 
-	p->direct = may_be_direct(p, special);
-	for (i = 0; i < RIGHTS && may_be_direct(p, special); i++) {
-		reply = mq_redis_reply(p->redis);
-		if (reply == NULL)
-			return false;
-		p->direct &= reply->type != REDIS_REPLY_ERROR;
-		freeReplyObject(reply);
-	}
-	return true;
+	if (reply->type != REDIS_REPLY_ERROR)
+		return MQ_CALL_DONE;
+	build_question(p, USE, special, &c);
+	return mq_call_done(p->redis, &c) == 0 ||
+		(!special && without_scripts(p->redis)) ?
+	    MQ_CALL_DONE :
+	    MQ_CALL_REFUSED;
 }
 
 /* Waits until a server is not busy that was. */
@@ -178,43 +182,33 @@ static enum mq_call
 probe_queue(
     struct mq_publisher *p, bool special, int64_t *clock_us, bool *known)
 {
-	struct mq_command probe = mq_redis_command(p->redis);
-	redisReply *name = NULL, *time = NULL, *there = NULL, *limit = NULL,
-		   *queue = NULL;
+	/* Only where a command behind the batch marks it. */
+	int first = special && p->layout->publish_known != NULL ? 0 : NAME, i;
+	redisReply *reply[QUESTIONS] = {NULL};
 	enum mq_call result = MQ_CALL_LOST;
+	bool busy = false;
 
-	if (send_questions(p, special, &probe) == 0 &&
-	    read_rights(p, special) &&
-	    (name = mq_redis_reply(p->redis)) != NULL &&
-	    (time = mq_redis_reply(p->redis)) != NULL &&
-	    (there = mq_redis_reply(p->redis)) != NULL &&
-	    (limit = mq_redis_reply(p->redis)) != NULL &&
-	    (queue = mq_redis_reply(p->redis)) != NULL) {
-		p->named = name->type != REDIS_REPLY_ERROR;
-		read_clock(time, &p->clock_us);
+	if (ask_questions(p, first, special, reply)) {
+		p->direct = first == 0;
+		for (i = first; i < NAME; i++)
+			p->direct &= reply[i]->type != REDIS_REPLY_ERROR;
+		p->named = reply[NAME]->type != REDIS_REPLY_ERROR;
+		read_clock(reply[TIME], &p->clock_us);
 		if (p->clock_us != 0)
 			*clock_us = p->clock_us;
-		*known =
-		    there->type == REDIS_REPLY_INTEGER && there->integer != 0;
-		p->limited = mq_publisher_is_limit(limit);
-		result = check_probe(p, &probe, special, queue);
-		if (result == MQ_CALL_DONE &&
-		    (mq_reply_busy(name) || mq_reply_busy(time) ||
-			mq_reply_busy(there) || mq_reply_busy(limit)))
+		*known = reply[KNOWN]->type == REDIS_REPLY_INTEGER &&
+		    reply[KNOWN]->integer != 0;
+		p->limited = reply[LIMIT]->type == REDIS_REPLY_INTEGER &&
+		    reply[LIMIT]->integer == 1;
+		result = check_use(p, special, reply[USE]);
+		for (i = NAME; i < USE; i++)
+			busy |= mq_reply_busy(reply[i]);
+		if (result == MQ_CALL_DONE && busy)
 			result = await_server(p);
 	}
-	freeReplyObject(name);
-	freeReplyObject(time);
-	freeReplyObject(there);
-	freeReplyObject(limit);
-	mq_command_free(&probe);
+	for (i = first; i < QUESTIONS; i++)
+		freeReplyObject(reply[i]);
 	return result;
-}
-
-bool
-mq_publisher_is_limit(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
 }
 
 enum mq_call
@@ -238,55 +232,16 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 	return rv == 0 ? MQ_CALL_DONE : MQ_CALL_REFUSED;
 }
 
-enum mq_call
+int
 mq_publisher_tick(struct mq_publisher *p, int64_t tick, long long *now)
 {
 	struct mq_command c = mq_redis_command(p->redis);
 
 	p->layout->tick(&c, p->queue, tick);
-	return call_number(p, &c, now);
+	return mq_call_number(p->redis, &c, now);
 }
 
-void
-mq_publisher_complete(const struct mq_publisher *p, struct mq_publishing *how)
-{
-	int64_t now_us = p->clock_us + mq_clock_steady_us();
-	bool scripted;
-
-	if (p->clock_us == 0)
-		now_us = 0;
-	else if (now_us <= p->last_us)
-		now_us = p->last_us + 1;
-	how->now_us = now_us;
-	/* Only the script counts those that are there, and makes files stay. */
-	scripted = p->limited || how->files != NULL;
-	if (scripted && !how->special)
-		how->special = how->alike = true;
-	how->ordered &= !scripted;
-	/* What may be due already has to be asked for, and no clock is exact. */
-	how->direct = p->named && p->direct &&
-	    (how->when.kind != MQ_WHEN_AT ||
-		how->when.ms >= now_us / 1000 + AT_LEAST_MS);
-}
-
-/*
- * With limits, so that the accepted messages are the first ones.  A batch without a mark
- * must not be overtaken by those behind it, if the server does not know the script or, on
- * a cluster, the queue is moving; nor must the first one, which may have to do without.
- */
-bool
-mq_publisher_alone(
-    const struct mq_publisher *p, const struct mq_publishing *how)
-{
-	bool limited =
-	    p->limited || how->limits.ready >= 0 || how->limits.delayed >= 0;
-	struct mq_publishing whole = *how;
-
-	mq_publisher_complete(p, &whole);
-	if (!p->layout->publish_mark(NULL, p->queue, &whole, 0))
-		return limited || !p->marks;
-	return p->marks ? !p->marked : p->behind.cluster;
-}
+/* --- what is published -------------------------------------------------------- */
 
 static void
 build_count(const struct mq_publisher *p, struct mq_command *c, long long n)
@@ -328,12 +283,173 @@ mq_publisher_wait_durable(
 void
 mq_publisher_forget(struct mq_publisher *p)
 {
-	struct mq_command c = mq_redis_command(p->redis);
+	struct mq_command c;
 
 	if (!p->marked || p->loose || mq_redis_lost(p->redis))
 		return;
-	mq_command_plain(&c, "UNLINK");
-	mq_side_marks(p->layout->side, &c, p->queue, p->id);
+	c = about_marks(p, "UNLINK");
 	(void)mq_redis_send(p->redis, &c);
 	mq_command_free(&c);
+}
+
+/* --- a new connection ----------------------------------------------------------- */
+
+/*
+ * Batches that were sent before may still be on their way.  A script finds its mark and
+ * does nothing; a transaction does not, so the old connection has to be gone before the
+ * marks are read.  A name identifies that connection, as the numbers of connections begin
+ * anew with the server.
+ */
+
+/* One command and its reply, which the caller frees if the answer is DONE. */
+static enum mq_call
+ask_reply(struct mq_publisher *p, struct mq_command *c, redisReply **reply)
+{
+	*reply = NULL;
+	if (mq_redis_send(p->redis, c) == 0)
+		*reply = mq_redis_reply(p->redis);
+	mq_command_free(c);
+	if (*reply == NULL)
+		return MQ_CALL_LOST;
+	if (!mq_redis_refused(p->redis, *reply))
+		return MQ_CALL_DONE;
+	freeReplyObject(*reply);
+	*reply = NULL;
+	return p->redis->status == MQ_EXIT_AGAIN ? MQ_CALL_AGAIN :
+						   MQ_CALL_REFUSED;
+}
+
+static enum mq_call
+tell_server(struct mq_publisher *p, struct mq_command *c)
+{
+	redisReply *reply;
+	enum mq_call result = ask_reply(p, c, &reply);
+
+	if (result == MQ_CALL_DONE)
+		freeReplyObject(reply);
+	return result;
+}
+
+/* The number of a client in a line of CLIENT LIST, if it has this name. */
+static bool
+is_ours(const char *line, const char *name, unsigned long long *id)
+{
+	return strstr(line, name) != NULL && sscanf(line, "id=%llu ", id) == 1;
+}
+
+/* The new connection has no name yet. */
+static enum mq_call
+kill_former(struct mq_publisher *p)
+{
+	char name[sizeof(" name=" NAME_START " ") + MQ_ID_LEN];
+	struct mq_command c = mq_redis_command(p->redis);
+	enum mq_call result;
+	redisReply *reply;
+	unsigned long long id;
+	char *rest, *line;
+
+	snprintf(name, sizeof(name), " name=" NAME_START "%s ", p->id);
+	mq_command_plain(&c, "CLIENT LIST");
+	result = ask_reply(p, &c, &reply);
+	if (result != MQ_CALL_DONE)
+		return result;
+	rest = reply->type == REDIS_REPLY_STRING ? reply->str : NULL;
+	while (result == MQ_CALL_DONE && (line = strsep(&rest, "\n")) != NULL) {
+		if (!is_ours(line, name, &id))
+			continue;
+		mq_command_plain(&c, "CLIENT KILL ID");
+		mq_command_fmt(&c, "%llu", id);
+		result = tell_server(p, &c);
+	}
+	freeReplyObject(reply);
+	return result;
+}
+
+/* From now on nothing arrives any more that was sent before. */
+static enum mq_call
+fence_off(struct mq_publisher *p)
+{
+	struct mq_command c = mq_redis_command(p->redis);
+	enum mq_call result = kill_former(p);
+
+	if (result != MQ_CALL_DONE)
+		return result;
+	build_name(p, &c);
+	return tell_server(p, &c);
+}
+
+bool
+mq_publisher_can_resume(struct mq_publisher *p, bool whole)
+{
+	/* Batches sent before may arrive at any time, and find their marks. */
+	p->loose |= !p->named && whole;
+	return p->marks && (p->named || whole);
+}
+
+bool
+mq_publisher_loose(const struct mq_publisher *p)
+{
+	return p->loose;
+}
+
+/*
+ * The marks are written to before they are read: a user who must not do that has
+ * left none, whatever was done.
+ */
+static enum mq_call
+ask_marks(struct mq_publisher *p)
+{
+	struct mq_command c = about_marks(p, "HSET");
+	enum mq_call result;
+
+	mq_command_str(&c, "resumed");
+	mq_command_int(&c, p->sent);
+	result = tell_server(p, &c);
+	if (result == MQ_CALL_DONE || result == MQ_CALL_AGAIN) {
+		c = about_marks(p, "PEXPIRE");
+		mq_command_int(&c, MQ_MARKS_KEEP_MS);
+		result = tell_server(p, &c);
+	}
+	/* In a full memory the marks can be read, and that they could be written
+	 * to has been seen before. */
+	if (result == MQ_CALL_LOST || result == MQ_CALL_REFUSED)
+		return result;
+	c = about_marks(p, "HGETALL");
+	freeReplyObject(p->last_marks);
+	return ask_reply(p, &c, &p->last_marks);
+}
+
+/* Messages that the server had confirmed, and does not know of any more. */
+static long long
+count_missing(const struct mq_publisher *p)
+{
+	long long last = mq_marks_last(p->last_marks);
+	int64_t age_ms = mq_clock_steady_ms() - p->confirmed_ms;
+
+	if (last >= p->confirmed_last ||
+	    (last == -1 && age_ms > MQ_MARKS_SURE_MS))
+		return 0;
+	/* The one that is last had a message at least. */
+	return p->confirmed - (last + 1);
+}
+
+enum mq_call
+mq_publisher_resume(
+    struct mq_publisher *p, bool whole, long long *missing, bool *proven)
+{
+	enum mq_call result;
+
+	settle_down(p);
+	result = fence_off(p);
+	if (result == MQ_CALL_REFUSED && whole) {
+		p->loose = true;
+		result = MQ_CALL_DONE;
+	}
+	if (result == MQ_CALL_DONE)
+		result = ask_marks(p);
+	if (result == MQ_CALL_DONE) {
+		*missing = count_missing(p);
+		*proven = mq_marks_last(p->last_marks) >= p->confirmed_last;
+	}
+	return result;
 }

@@ -15,9 +15,18 @@
 /* --- post --------------------------------------------------------------- */
 
 /*
- * A batch of messages that one command publishes.  Where that command does not mark
- * the batch, a second one does, in one transaction with it.
+ * A batch of messages that one command publishes.
  */
+
+/* How it goes out. */
+enum mq_way {
+	MQ_WAY_SCRIPT, /* one that marks and counts them, if anything does */
+	MQ_WAY_MARKED, /* a plain command; a second one marks and counts them, in
+			* one transaction with it */
+	MQ_WAY_BARE, /* a plain command, without a mark; a second one makes the
+			* queue known again, if somebody has deleted it */
+	MQ_WAY_TRIAL /* a script that finds out first what has not been asked */
+};
 
 /* How a command went. */
 enum mq_call {
@@ -36,8 +45,8 @@ struct mq_post {
 	struct mq_command plain; /* the batch, while the command is a trial */
 	size_t start;		 /* of the messages in the command's wire */
 	struct mq_publishing how;
-	bool whole; /* the command marks and counts them, if anything does */
-	int count;  /* messages */
+	enum mq_way way;
+	int count;	 /* messages */
 	int64_t sent_ms; /* CLOCK_BOOTTIME; 0: not sent */
 };
 
@@ -72,10 +81,12 @@ int mq_post_send(struct mq_publisher *, struct mq_post *,
  */
 bool mq_post_trial(const struct mq_publisher *, struct mq_post *);
 void mq_post_no_trial(struct mq_post *);
-
-/* The queue has had a limit only since the batch was begun, or since that is known: a
- * plain one goes out by the script, which looks at it. */
-void mq_post_limit(struct mq_publisher *, struct mq_post *);
+/* Whether it does nothing if it arrives again, as its script finds its mark. */
+static inline bool
+mq_post_whole(const struct mq_post *b)
+{
+	return b->way == MQ_WAY_SCRIPT || b->way == MQ_WAY_TRIAL;
+}
 
 /*
  * Waits for what the server says of the oldest batch that was sent.  AGAIN: nothing
@@ -97,17 +108,11 @@ void mq_post_free(struct mq_post *);
 
 /* --- publisher --------------------------------------------------------------- */
 
-/* Builds the command that gives the connection a name to find it by. */
-void mq_publisher_name(const struct mq_publisher *, struct mq_command *);
-
 /*
  * A publisher's side of a queue.  Batches go out as posts and are marked
  * in the step that publishes them, where the server lets it.  After a lost connection
  * the marks tell which batches were done, and the publisher sends the others again.
  */
-
-/* The name of its connection, before the id. */
-#define MQ_PUBLISHER_NAME "mq-publish:"
 
 /* To be filled by mq_publisher_init(); all fields are the module's own. */
 struct mq_publisher {
@@ -122,7 +127,6 @@ struct mq_publisher {
 	bool marks;		/* batches are marked, */
 	bool marked;		/* and one was */
 	bool limited; /* the settings of the queue have a max-length */
-	bool whole;   /* the server had all of them when we resumed */
 	bool loose;   /* a former connection may be alive, and deliver */
 	struct mq_command behind; /* the command that goes behind a batch */
 	unsigned long batches;	  /* begun so far */
@@ -150,14 +154,9 @@ void mq_publisher_free(struct mq_publisher *);
 enum mq_call mq_publisher_open(struct mq_publisher *, bool special, bool make,
     int64_t *clock_us, bool *yes);
 
-/* As layout->tick(): *now is the tick after it. */
-enum mq_call mq_publisher_tick(
-    struct mq_publisher *, int64_t tick, long long *now);
+/* As layout->tick(): *now is the tick after it.  -1: refused, with the error. */
+int mq_publisher_tick(struct mq_publisher *, int64_t tick, long long *now);
 
-/* Whether the server says that the queue has a max-length. */
-bool mq_publisher_is_limit(const redisReply *);
-/* Adds what the publisher knows of the server to how the next message goes out. */
-void mq_publisher_complete(const struct mq_publisher *, struct mq_publishing *);
 /* Whether such a batch must be answered before any other one goes out. */
 bool mq_publisher_alone(
     const struct mq_publisher *, const struct mq_publishing *);
@@ -178,19 +177,13 @@ bool mq_publisher_can_resume(struct mq_publisher *, bool whole);
 /*
  * On a new connection: ends the former ones, so that nothing arrives any more that
  * was sent before, and reads the marks.  At most *missing messages are gone although
- * the server had confirmed them.
+ * the server had confirmed them; *proven: the marks prove that none is.
  */
 enum mq_call mq_publisher_resume(
-    struct mq_publisher *, bool whole, long long *missing);
+    struct mq_publisher *, bool whole, long long *missing, bool *proven);
 
 /* Whether a command of a former connection may still arrive. */
 bool mq_publisher_loose(const struct mq_publisher *);
-/* Whether the marks that were read then prove that nothing is gone. */
-bool mq_publisher_whole(const struct mq_publisher *);
-
-/* From now on, and on this connection, commands without a key are for the node that
- * has the queue, if there are several. */
-void mq_publisher_settle_down(struct mq_publisher *);
 
 /* Nobody will ask any more: removes the marks. */
 void mq_publisher_forget(struct mq_publisher *);

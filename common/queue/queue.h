@@ -506,7 +506,7 @@ struct mq_layout {
 	 * Marks and counts the n messages of such a batch: a plain command to go
 	 * behind it, in one transaction; refused, it has no part in what became of
 	 * them.  False, and nothing else: publish() does so itself.  Without a
-	 * command it only tells which.
+	 * command it only tells which.  NULL: publish() always does.
 	 */
 	bool (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *, int n);

@@ -173,14 +173,3 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 	mq_command_arg(c, payload, len);
 	mq_buf_free(&extra);
 }
-
-bool
-rsmq_publish_mark(struct mq_command *c, const char *queue,
-    const struct mq_publishing *how, int n)
-{
-	(void)c;
-	(void)queue;
-	(void)how;
-	(void)n;
-	return false;
-}

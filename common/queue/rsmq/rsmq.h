@@ -40,7 +40,6 @@ void rsmq_extra(const char *header, size_t len, struct mq_buf *extra);
 #define PART(member) __typeof__(*((struct mq_layout *)0)->member) rsmq_##member
 PART(publish);
 PART(publish_add);
-PART(publish_mark);
 
 PART(clean);
 PART(drained);

@@ -600,7 +600,6 @@ const struct mq_layout mq_layout_rsmq = {
     .probe = rsmq_probe,
     .publish = rsmq_publish,
     .publish_add = rsmq_publish_add,
-    .publish_mark = rsmq_publish_mark,
     .join = rsmq_join,
     .leave = rsmq_leave,
     .renew = rsmq_renew,
