@@ -27,7 +27,6 @@ struct modules {
 	struct mq_publisher publisher;
 	struct outcome outcome;
 	struct transport transport;
-	struct batcher batches;
 	struct messages messages;
 };
 
@@ -123,8 +122,13 @@ connect_modules(struct modules *m)
 	    .print_ids = o->message.ids,
 	    .http = o->http,
 	    .collect_ids = o->message.wait};
-	transport_init(&m->transport, &m->redis, &m->publisher, &m->outcome,
-	    o->shared.quiet);
+	m->transport = (struct transport){.queue = o->queue,
+	    .redis = &m->redis,
+	    .publisher = &m->publisher,
+	    .outcome = &m->outcome,
+	    .quiet = o->shared.quiet,
+	    .ids = o->message.ids || o->message.wait};
+	transport_begin(&m->transport);
 }
 
 /* When it is known who we are, how to publish, and what time it is. */
@@ -136,15 +140,9 @@ prepare_messages(struct modules *m, int64_t clock_us)
 	o->message.when = when_decide(o->message.when, o->at,
 	    (mq_clock_steady_us() + clock_us) / 1000, o->shared.quiet);
 	o->how.when = o->message.when;
-	m->batches = (struct batcher){.queue = o->queue,
-	    .transport = &m->transport,
-	    .publisher = &m->publisher,
-	    .outcome = &m->outcome,
-	    .redis = &m->redis,
-	    .ids = o->message.ids || o->message.wait,
-	    .how = o->how};
+	m->transport.how = o->how;
 	message_init(
-	    &m->messages, &o->message, m->layout, &m->batches, clock_us);
+	    &m->messages, &o->message, m->layout, &m->transport, clock_us);
 }
 
 static void
@@ -172,31 +170,9 @@ send_attachments(struct modules *m)
 static void
 publish_stdin(struct modules *m)
 {
-	struct reader r = {.messages = &m->messages,
-	    .batches = &m->batches,
-	    .outcome = &m->outcome,
-	    .framing = m->opt.framing,
-	    .raw = m->opt.message.raw,
-	    .settles = m->opt.durable};
-
 	if (isatty(STDIN_FILENO) && !m->opt.shared.quiet)
 		mq_say("reading from the terminal; end with ^D");
-	read_messages(&r, STDIN_FILENO);
-}
-
-static int
-wait_until_ended(struct modules *m)
-{
-	const struct wait_options w = {.queue = m->opt.queue,
-	    .layout = m->layout,
-	    .redis = &m->redis,
-	    .transport = &m->transport,
-	    .outcome = &m->outcome,
-	    .wait_ms = m->opt.wait_ms,
-	    .ids = m->opt.message.ids,
-	    .quiet = m->opt.shared.quiet};
-
-	return wait_for_endings(&w);
+	read_messages(&m->messages, &m->transport, &m->opt);
 }
 
 /* To a person; who may not ask does not learn it. */
@@ -259,17 +235,19 @@ main(int argc, char *argv[])
 	send_attachments(&m);
 	prepare_messages(&m, clock_us);
 	if (late) {
-		m.batches.open = open_late;
-		m.batches.arg = &m;
+		m.transport.open = open_late;
+		m.transport.arg = &m;
 	}
 	for (i = 0; i < count; i++)
 		message_add(&m.messages, payloads[i], strlen(payloads[i]));
 	if (count == 0)
 		publish_stdin(&m);
-	batch_settle(&m.batches);
+	batch_settle(&m.transport);
 	status = outcome_finish(&m.outcome, o->shared.quiet, o->shared.verbose);
-	if (o->message.wait && (waited = wait_until_ended(&m)) > status)
-		status = waited;
+	if (o->message.wait) {
+		waited = wait_for_endings(&m.transport, m.layout, o);
+		status = waited > status ? waited : status;
+	}
 	note_unkept(&m);
 	clean_up(&m);
 	mq_close_stdout();

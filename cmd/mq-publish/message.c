@@ -45,7 +45,7 @@ make_id(struct messages *m, char id[MQ_ID_LEN + 1])
 static void __attribute__((noreturn))
 end_bad(struct messages *m, const char *why)
 {
-	batch_end(m->batches, MQ_EXIT_DATA, "record %lu: %s", m->seen, why);
+	batch_end(m->transport, MQ_EXIT_DATA, "record %lu: %s", m->seen, why);
 }
 
 /* When a message that is published now falls due, and so long after that. */
@@ -133,9 +133,9 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	if (m->opt->raw && takes_for_header(m, payload, n))
 		end_bad(
 		    m, "begins like a header of rmq; publish it without --raw");
-	if (!batch_is_plain(m->batches) || m->layout->has & MQ_HAS_IDS)
+	if (!batch_is_plain(m->transport) || m->layout->has & MQ_HAS_IDS)
 		make_id(m, id);
-	batch_add(m->batches, id, id, &none, payload, n);
+	batch_add(m->transport, id, id, &none, payload, n);
 }
 
 void
@@ -156,7 +156,7 @@ message_add(struct messages *m, const char *payload, size_t n)
 	fill_time(m, m->expires_at, m->opt->expires_ms);
 	if (m->opt->attachments != NULL)
 		attachments_close(m->opt->attachments, id);
-	batch_add(m->batches, id, id, &m->header, payload, n);
+	batch_add(m->transport, id, id, &m->header, payload, n);
 }
 
 static void
@@ -225,9 +225,9 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 	note_past(m, line->copied ? line->due_ms : due);
 	if (due > (int64_t)m->stamp.last_us / 1000)
 		batch_set_when(
-		    m->batches, (struct mq_when){MQ_WHEN_AT, due, true});
+		    m->transport, (struct mq_when){MQ_WHEN_AT, due, true});
 	else
-		batch_set_when(m->batches, m->opt->when);
+		batch_set_when(m->transport, m->opt->when);
 }
 
 static void
@@ -248,9 +248,9 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 	if (m->opt->awaited)
 		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, mq_message_id(&e));
 	if (mq_message_special(&e))
-		batch_set_special(m->batches);
+		batch_set_special(m->transport);
 	mq_envelope_write_header(&e, &header);
-	batch_add(m->batches, unique, mq_message_id(&e), &header, payload, n);
+	batch_add(m->transport, unique, mq_message_id(&e), &header, payload, n);
 	mq_buf_free(&header);
 }
 
@@ -314,11 +314,12 @@ prepare_header(struct messages *m)
 
 void
 message_init(struct messages *m, const struct message_options *opt,
-    const struct mq_layout *layout, struct batcher *batches, int64_t clock_us)
+    const struct mq_layout *layout, struct transport *transport,
+    int64_t clock_us)
 {
 	*m = (struct messages){.opt = opt,
 	    .layout = layout,
-	    .batches = batches,
+	    .transport = transport,
 	    .stamp = {.clock_us = clock_us}};
 	if (!opt->raw)
 		prepare_header(m);

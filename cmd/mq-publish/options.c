@@ -433,6 +433,30 @@ check_options(struct options *o, char *const payloads[], int count)
 	o->message.notes = !o->shared.quiet && isatty(STDERR_FILENO);
 }
 
+/* Whether messages can hold something that others wait for, or ask about. */
+static bool
+can_hold(const struct options *o)
+{
+	const struct mq_envelope *headers = &o->message.headers;
+
+	/* Each message says for itself what it wants. */
+	if (o->framing == MQ_FRAME_JSONL || o->http)
+		return true;
+	return o->message.awaited || o->given.key ||
+	    mq_envelope_get(headers, MQ_HEADER_GROUP) != NULL;
+}
+
+/* The rights that they need, as of queue/rights.h. */
+static unsigned
+rights(const struct options *o)
+{
+	return MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
+	    (o->how.realtime ? MQ_TELLS : 0) |
+	    (o->message.attachments != NULL ? MQ_ATTACHES : 0) |
+	    (o->message.wait ? MQ_AWAITS : 0) | (can_hold(o) ? MQ_HOLDS : 0) |
+	    (o->tick >= 0 ? MQ_TICKS : 0);
+}
+
 void
 options_parse(
     struct options *o, int argc, char *argv[], char ***payloads, int *count)
@@ -444,8 +468,7 @@ options_parse(
 	    .how.limits = {-1, -1, -1, -1},
 	    .given = {.from_tick = -1, .until_tick = -1}};
 	read_options(o, argc, argv);
-	mq_option_rights(
-	    &o->shared, options_rights(o), argv + optind, argc - optind);
+	mq_option_rights(&o->shared, rights(o), argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queue = argv[optind];

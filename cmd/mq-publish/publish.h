@@ -130,12 +130,20 @@ struct batch {
 	struct mq_buf ids; /* MQ_ID_LEN each, if anybody wants them */
 };
 
-/* To be made by transport_init(). */
 struct transport {
+	/* The caller's, set before the first message. */
+	const char *queue;
 	struct mq_redis *redis;
 	struct mq_publisher *publisher;
 	struct outcome *outcome;
 	bool quiet;
+	bool ids;		  /* somebody wants the ids of the accepted */
+	struct mq_publishing how; /* the next batch goes out */
+	/* Asks whether the queue can be used, unless the first batch gets there
+	 * without that; ends the program if not.  NULL: that is done. */
+	void (*open)(void *arg);
+	void *arg;
+	/* The module's; they start zeroed. */
 	struct batch ring[MQ_MARKS]; /* as many as can be asked for */
 	unsigned first, used;	     /* batches under way; the next is filled */
 	size_t bytes;		     /* in those under way */
@@ -147,9 +155,8 @@ struct transport {
 	int64_t pause_ms; /* the next one */
 };
 
-/* The connection is open.  From now on it waits in interrupt_wait(). */
-void transport_init(struct transport *, struct mq_redis *,
-    struct mq_publisher *, struct outcome *, bool quiet);
+/* The connection is open, and waits in interrupt_wait() from now on. */
+void transport_begin(struct transport *);
 void transport_free(struct transport *);
 
 /*
@@ -159,48 +166,31 @@ void transport_free(struct transport *);
 bool transport_reconnect(
     struct transport *, int64_t until_ms, int64_t *pause_ms);
 
-/* --- batch -------------------------------------------------------------- */
-
 /*
  * Messages become batches, which are sent when they are full, or on demand.  A refusal
  * of the server ends the program, once all that is under way is answered.
  */
 
-/* The caller sets all fields before the first message. */
-struct batcher {
-	const char *queue;
-	struct transport *transport;
-	struct mq_publisher *publisher;
-	struct outcome *outcome;
-	struct mq_redis *redis;	  /* for its errors */
-	bool ids;		  /* somebody wants the ids of the accepted */
-	struct mq_publishing how; /* the batch goes out */
-	/* Asks whether the queue can be used, unless the first batch gets there
-	 * without that; ends the program if not.  NULL: that is done. */
-	void (*open)(void *arg);
-	void *arg;
-};
-
 /* Whether a message needs no more than a place in line now. */
-bool batch_is_plain(const struct batcher *);
+bool batch_is_plain(const struct transport *);
 /* How the messages that follow are published; sends those before them. */
-void batch_set_when(struct batcher *, struct mq_when);
-void batch_set_special(struct batcher *);
+void batch_set_when(struct transport *, struct mq_when);
+void batch_set_special(struct transport *);
 
 /*
  * Adds a message.  unique makes it one of its own among the delayed, even when its
  * id, which -i prints, came with it and may come again.
  */
-void batch_add(struct batcher *, const char unique[MQ_ID_LEN + 1],
+void batch_add(struct transport *, const char unique[MQ_ID_LEN + 1],
     const char *id, const struct mq_buf *header, const char *payload, size_t n);
 
 /* Sends what is there, and waits until the server has confirmed everything; and
  * until all of it is safe, if it needs to be. */
-void batch_flush(struct batcher *);
-void batch_settle(struct batcher *);
+void batch_flush(struct transport *);
+void batch_settle(struct transport *);
 
 /* Settles, says why no more is published, and ends the program with a report. */
-void batch_end(struct batcher *, int status, const char *fmt, ...)
+void batch_end(struct transport *, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4), noreturn));
 
 /* --- message ------------------------------------------------------------ */
@@ -234,7 +224,7 @@ struct stamp {
 struct messages {
 	const struct message_options *opt;
 	const struct mq_layout *layout;
-	struct batcher *batches;
+	struct transport *transport;
 	struct stamp stamp;
 	unsigned long seen;   /* messages that were to be published */
 	bool noted_large;     /* a large payload was noted */
@@ -247,7 +237,7 @@ struct messages {
 
 /* opt->when is what the options say, by the clock of the server. */
 void message_init(struct messages *, const struct message_options *,
-    const struct mq_layout *, struct batcher *, int64_t clock_us);
+    const struct mq_layout *, struct transport *, int64_t clock_us);
 void message_free(struct messages *);
 
 /* Adds a message to the batch: a payload with the headers of all, or a line of JSON,
@@ -299,8 +289,6 @@ void options_parse(
 void options_add(struct options *, int argc, char *argv[]);
 /* Checks what is not clear before the layout is known. */
 void options_use_layout(struct options *, const struct mq_server *);
-/* The rights that they need, as of queue/rights.h. */
-unsigned options_rights(const struct options *);
 void options_free(struct options *);
 
 /* --- when --------------------------------------------------------------- */
@@ -320,25 +308,13 @@ struct mq_when when_decide(
 /* --- read --------------------------------------------------------------- */
 
 /*
- * Messages from a descriptor, as a framing says.
+ * Messages from standard input, as a framing says.
  */
-
-struct reader {
-	struct messages *messages;
-	struct batcher *batches;
-	struct outcome *outcome;
-	enum mq_framing framing;
-	bool raw;     /* messages cannot have headers */
-	bool settles; /* messages have to be safe while input is waited for */
-};
 
 /* Publishes what comes, to its end.  Ends the program, with what came before
  * published, if that makes no sense or cannot be read. */
-void read_messages(struct reader *, int fd);
-
-/* --- transport-parts ---------------------------------------------------- */
-
-/* The inside of the transport, for transport.c and trial.c. */
+void read_messages(
+    struct messages *, struct transport *, const struct options *);
 
 /* --- post --------------------------------------------------------------- */
 
@@ -356,17 +332,8 @@ void post_serve(struct options *);
  * asked, or while the connection was lost.
  */
 
-struct wait_options {
-	const char *queue;
-	const struct mq_layout *layout;
-	struct mq_redis *redis;
-	struct transport *transport; /* which connects again */
-	struct outcome *outcome;     /* which knows the ids */
-	int64_t wait_ms;	     /* for so long at most; -1: for ever */
-	bool ids, quiet;	     /* print ids; say less */
-};
-
 /* Prints how each message has ended, and returns the exit status. */
-int wait_for_endings(const struct wait_options *);
+int wait_for_endings(
+    struct transport *, const struct mq_layout *, const struct options *);
 
 #endif

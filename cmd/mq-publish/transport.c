@@ -32,7 +32,7 @@ batch_at(struct transport *t, unsigned i)
 
 /* How many messages are under way, so that nobody knows about them. */
 static unsigned long
-transport_unknown(struct transport *t)
+count_unknown(struct transport *t)
 {
 	unsigned long n = 0;
 	unsigned i;
@@ -49,7 +49,7 @@ wait_for_server(void *arg, int fd, int64_t ms)
 	int n = interrupt_wait(fd, ms);
 
 	if (n == -1)
-		outcome_interrupt(t->outcome, transport_unknown(t));
+		outcome_interrupt(t->outcome, count_unknown(t));
 	return n != 0;
 }
 
@@ -59,18 +59,13 @@ static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 	if (t->used == 0 && outcome_unsafe(t->outcome))
 		status = MQ_EXIT_AGAIN;
 	mq_say("%s", t->redis->error);
-	outcome_end(t->outcome, transport_unknown(t), status);
+	outcome_end(t->outcome, count_unknown(t), status);
 }
 
 void
-transport_init(struct transport *t, struct mq_redis *r,
-    struct mq_publisher *publisher, struct outcome *outcome, bool quiet)
+transport_begin(struct transport *t)
 {
-	*t = (struct transport){.redis = r,
-	    .publisher = publisher,
-	    .outcome = outcome,
-	    .quiet = quiet};
-	mq_redis_wait_with(r, wait_for_server, t);
+	mq_redis_wait_with(t->redis, wait_for_server, t);
 }
 
 void
@@ -84,38 +79,23 @@ transport_free(struct transport *t)
 	}
 }
 
-/* The batch to fill, which is empty after transport_send(). */
+/* The batch to fill, which is empty after one is sent. */
 static struct batch *
-transport_next(struct transport *t)
+next_batch(struct transport *t)
 {
 	return batch_at(t, t->used);
 }
 
-/* Whether batches are under way; and so many that the next one, to be published so,
- * has to wait. */
+/* Whether so many batches are under way that the next one has to wait. */
 static bool
-transport_busy(const struct transport *t)
-{
-	return t->used > 0;
-}
-
-static bool
-transport_full(struct transport *t, const struct mq_publishing *how)
+is_full(struct transport *t)
 {
 	unsigned most =
-	    mq_publisher_alone(t->publisher, how) ? 0 : MQ_MARKS - 1;
+	    mq_publisher_alone(t->publisher, &t->how) ? 0 : MQ_MARKS - 1;
 
 	t->overtaken &= t->used > 0;
 	return t->used > most || t->overtaken ||
 	    (t->used > 0 && t->bytes > UNDER_WAY_BYTES);
-}
-
-/* Whether the server has room for it: a private one ends when its disk is full. */
-static bool
-transport_has_room(struct transport *t)
-{
-	return mq_redis_room(t->redis,
-		   t->bytes + mq_post_bytes(&transport_next(t)->post)) == 0;
 }
 
 bool
@@ -159,19 +139,12 @@ take_verdict(void *arg, int i, enum mq_published verdict, const char *joined)
 	outcome_take(v->outcome, joined != NULL ? joined : id, verdict);
 }
 
-/* All is safe: a connection that is lost now is lost for the first time. */
-static void
-transport_rest(struct transport *t)
-{
-	t->lost_ms = t->pause_ms = 0;
-}
-
 /* The server has answered for the batch, which is empty from now on. */
 static void
-transport_answered(struct transport *t, struct batch *b)
+note_answered(struct transport *t, struct batch *b)
 {
 	t->bytes -= mq_post_bytes(&b->post);
-	transport_rest(t);
+	t->lost_ms = t->pause_ms = 0;
 	mq_post_clear(&b->post);
 	mq_buf_clear(&b->ids);
 }
@@ -203,7 +176,7 @@ settle_ring(struct transport *t, unsigned from, judge_fn *fn)
 		result = judge(t, &all[i], fn);
 		good &= result != MQ_CALL_REFUSED;
 		if (result == MQ_CALL_DONE) {
-			transport_answered(t, &all[i]);
+			note_answered(t, &all[i]);
 			*batch_at(t, n - ++done) = all[i];
 		} else {
 			*batch_at(t, left++) = all[i];
@@ -291,7 +264,7 @@ try_resume(struct transport *t)
  * the rest is sent again.
  */
 static void
-transport_resume(struct transport *t)
+resume(struct transport *t)
 {
 	enum mq_call result = MQ_CALL_LOST;
 
@@ -312,14 +285,6 @@ transport_resume(struct transport *t)
 		give_up(t, MQ_EXIT_UNAVAILABLE);
 }
 
-static void
-transport_send(struct transport *t)
-{
-	t->bytes += mq_post_bytes(&transport_next(t)->post);
-	if (send_one(t, t->used++, false) == -1)
-		transport_resume(t);
-}
-
 /* The oldest one under way was not done, and so none that has to come behind it: all go
  * out again, in their order.  What was refused is refused again when its turn comes. */
 static void
@@ -327,12 +292,12 @@ send_again(struct transport *t)
 {
 	(void)settle_ring(t, 1, mq_post_answer);
 	if (mq_redis_lost(t->redis) || send_rest(t) == MQ_CALL_LOST)
-		transport_resume(t);
+		resume(t);
 }
 
 /* Waits for the answer to the oldest batch. */
 static enum mq_call
-transport_wait(struct transport *t)
+wait_for_answer(struct transport *t)
 {
 	return judge(t, batch_at(t, 0), mq_post_answer);
 }
@@ -340,13 +305,13 @@ transport_wait(struct transport *t)
 /* Waits for an answer to the oldest one.  False: the server refused it, with the
  * error. */
 static bool
-transport_collect(struct transport *t)
+collect(struct transport *t)
 {
 	struct batch *b = batch_at(t, 0);
-	enum mq_call result = transport_wait(t);
+	enum mq_call result = wait_for_answer(t);
 
 	if (result == MQ_CALL_LOST) {
-		transport_resume(t);
+		resume(t);
 		return true;
 	}
 	/* At the end, the one that it has to come behind was refused. */
@@ -356,17 +321,8 @@ transport_collect(struct transport *t)
 	}
 	t->first = (t->first + 1) % MQ_MARKS;
 	t->used--;
-	transport_answered(t, b);
+	note_answered(t, b);
 	return result == MQ_CALL_DONE;
-}
-
-/* Waits for all answers before the end of the program. */
-static void
-transport_drain(struct transport *t)
-{
-	t->ending = true;
-	while (t->used > 0)
-		(void)transport_collect(t);
 }
 
 /* --- trial --------------------------------------------------------------- */
@@ -380,7 +336,7 @@ static void __attribute__((noreturn))
 end_with(struct transport *t, const struct mq_redis *r)
 {
 	mq_say("%s", r->error);
-	outcome_end(t->outcome, transport_unknown(t), r->status);
+	outcome_end(t->outcome, count_unknown(t), r->status);
 }
 
 /* What a first command meets that gets no answer at all: if it is a server, its
@@ -408,7 +364,7 @@ send_trial(struct transport *t, struct batch *b)
 	t->used++;
 	if (mq_post_send(t->publisher, &b->post, NULL, true) == -1)
 		return MQ_CALL_LOST;
-	return transport_wait(t);
+	return wait_for_answer(t);
 }
 
 /* Whether the connection was lost with an answer: the server does nothing for us. */
@@ -427,9 +383,9 @@ was_turned_away(const struct transport *t)
  * arrive on a connection that was lost.
  */
 static bool
-transport_try(struct transport *t, bool *only)
+try_first(struct transport *t, bool *only)
 {
-	struct batch *b = transport_next(t);
+	struct batch *b = next_batch(t);
 	enum mq_call result;
 
 	*only = false;
@@ -439,12 +395,12 @@ transport_try(struct transport *t, bool *only)
 	if (result == MQ_CALL_LOST && !t->redis->heard)
 		check_server(t);
 	while (result == MQ_CALL_LOST && !was_turned_away(t)) {
-		transport_resume(t);
-		result = t->used > 0 ? transport_wait(t) : MQ_CALL_DONE;
+		resume(t);
+		result = t->used > 0 ? wait_for_answer(t) : MQ_CALL_DONE;
 	}
 	/* A resumption has settled what it found to be done. */
 	if (result == MQ_CALL_DONE && t->used > 0)
-		transport_answered(t, b);
+		note_answered(t, b);
 	t->used = 0;
 	if (result == MQ_CALL_DONE)
 		return true;
@@ -463,166 +419,173 @@ transport_try(struct transport *t, bool *only)
 
 /* No more can be published: ends when all that is under way is settled. */
 static void __attribute__((noreturn))
-end_when_answered(struct batcher *b, int status)
+end_when_answered(struct transport *t, int status)
 {
-	transport_drain(b->transport);
-	(void)outcome_settle(b->outcome);
-	mq_publisher_count(b->publisher);
-	outcome_end(b->outcome, 0, status);
+	t->ending = true;
+	while (t->used > 0)
+		(void)collect(t);
+	(void)outcome_settle(t->outcome);
+	mq_publisher_count(t->publisher);
+	outcome_end(t->outcome, 0, status);
 }
 
-static void __attribute__((noreturn)) end_refused(struct batcher *b)
+static void __attribute__((noreturn)) end_refused(struct transport *t)
 {
-	int status = b->redis->status;
+	int status = t->redis->status;
 
-	mq_say("%s", b->redis->error);
-	end_when_answered(b, status);
+	mq_say("%s", t->redis->error);
+	end_when_answered(t, status);
 }
 
 static void
-end_if_full(struct batcher *b)
+end_if_full(struct transport *t)
 {
-	if (!outcome_full(b->outcome))
+	if (!outcome_full(t->outcome))
 		return;
-	mq_say("%s: the queue is full", b->queue);
-	end_when_answered(b, MQ_EXIT_AGAIN);
+	mq_say("%s: the queue is full", t->queue);
+	end_when_answered(t, MQ_EXIT_AGAIN);
 }
 
 static void
-collect_or_end(struct batcher *b)
+collect_or_end(struct transport *t)
 {
-	if (!transport_collect(b->transport))
-		end_refused(b);
-	end_if_full(b);
+	if (!collect(t))
+		end_refused(t);
+	end_if_full(t);
 }
 
 /* Publishes the first batch without a question, if that is possible. */
 static bool
-publish_first(struct batcher *b)
+publish_first(struct transport *t)
 {
-	bool only, done = transport_try(b->transport, &only);
+	bool only, done = try_first(t, &only);
 
 	if (!done)
-		b->open(b->arg);
-	b->open = NULL;
+		t->open(t->arg);
+	t->open = NULL;
 	if (!done && only) {
-		done = transport_try(b->transport, &only);
+		done = try_first(t, &only);
 		if (!done)
-			end_refused(b);
+			end_refused(t);
 	}
 	return done;
 }
 
-/* Sends the batch, if there is anything in it. */
+/* Sends the batch, if there is anything in it.  A private server ends when its disk is
+ * full. */
 static void
-send_batch(struct batcher *b)
+send_batch(struct transport *t)
 {
-	if (transport_next(b->transport)->post.count == 0)
+	const struct mq_post *post = &next_batch(t)->post;
+
+	if (post->count == 0)
 		return;
-	if (!transport_has_room(b->transport))
-		end_refused(b);
-	if (b->open != NULL && publish_first(b))
+	if (mq_redis_room(t->redis, t->bytes + mq_post_bytes(post)) == -1)
+		end_refused(t);
+	if (t->open != NULL && publish_first(t))
 		return;
-	transport_send(b->transport);
-	end_if_full(b);
-	while (transport_full(b->transport, &b->how))
-		collect_or_end(b);
+	t->bytes += mq_post_bytes(post);
+	if (send_one(t, t->used++, false) == -1)
+		resume(t);
+	end_if_full(t);
+	while (is_full(t))
+		collect_or_end(t);
 }
 
 static void
-flush_output(struct batcher *b)
+flush_output(struct transport *t)
 {
 	if (fflush(stdout) == EOF) {
 		mq_say("standard output: %s", strerror(errno));
-		outcome_end(b->outcome, 0, MQ_EXIT_IO);
+		outcome_end(t->outcome, 0, MQ_EXIT_IO);
 	}
 }
 
 void
-batch_flush(struct batcher *b)
+batch_flush(struct transport *t)
 {
-	send_batch(b);
-	while (transport_busy(b->transport))
-		collect_or_end(b);
-	mq_publisher_count(b->publisher);
-	flush_output(b);
+	send_batch(t);
+	while (t->used > 0)
+		collect_or_end(t);
+	mq_publisher_count(t->publisher);
+	flush_output(t);
 }
 
 void
-batch_settle(struct batcher *b)
+batch_settle(struct transport *t)
 {
-	batch_flush(b);
-	while (!outcome_settle(b->outcome)) {
+	batch_flush(t);
+	while (!outcome_settle(t->outcome)) {
 		/* Sentinels soon name another server, which may have all. */
-		if (!mq_redis_lost(b->redis) ||
-		    b->redis->server->url.kind != MQ_URL_SENTINEL) {
-			mq_say("%s", b->redis->error);
-			outcome_end(b->outcome, 0, MQ_EXIT_AGAIN);
+		if (!mq_redis_lost(t->redis) ||
+		    t->redis->server->url.kind != MQ_URL_SENTINEL) {
+			mq_say("%s", t->redis->error);
+			outcome_end(t->outcome, 0, MQ_EXIT_AGAIN);
 		}
-		transport_resume(b->transport);
+		resume(t);
 	}
-	transport_rest(b->transport);
-	flush_output(b);
+	/* A connection that is lost now is lost for the first time. */
+	t->lost_ms = t->pause_ms = 0;
+	flush_output(t);
 }
 
 /* Ids that are held must not become too many. */
 static void
-send_or_settle(struct batcher *b)
+send_or_settle(struct transport *t)
 {
-	send_batch(b);
-	if (outcome_holds_many(b->outcome))
-		batch_settle(b);
+	send_batch(t);
+	if (outcome_holds_many(t->outcome))
+		batch_settle(t);
 }
 
 bool
-batch_is_plain(const struct batcher *b)
+batch_is_plain(const struct transport *t)
 {
-	return !b->how.special && b->how.when.kind == MQ_WHEN_NOW;
+	return !t->how.special && t->how.when.kind == MQ_WHEN_NOW;
 }
 
 void
-batch_set_when(struct batcher *b, struct mq_when when)
+batch_set_when(struct transport *t, struct mq_when when)
 {
-	if (when.kind == b->how.when.kind && when.ms == b->how.when.ms)
+	if (when.kind == t->how.when.kind && when.ms == t->how.when.ms)
 		return;
-	send_or_settle(b);
-	b->how.when = when;
+	send_or_settle(t);
+	t->how.when = when;
 }
 
 void
-batch_set_special(struct batcher *b)
+batch_set_special(struct transport *t)
 {
-	if (b->how.special)
+	if (t->how.special)
 		return;
 	/* Messages before it come first. */
-	batch_flush(b);
-	b->how.special = true;
+	batch_flush(t);
+	t->how.special = true;
 }
 
 void
-batch_add(struct batcher *b, const char unique[MQ_ID_LEN + 1], const char *id,
+batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
     const struct mq_buf *header, const char *payload, size_t n)
 {
-	struct batch *next = transport_next(b->transport);
+	struct batch *next = next_batch(t);
 
 	if (next->post.count > 0 &&
 	    mq_post_bytes(&next->post) + n > BATCH_BYTES) {
-		send_or_settle(b);
-		next = transport_next(b->transport);
+		send_or_settle(t);
+		next = next_batch(t);
 	}
-	if (next->post.count == 0) {
-		mq_post_begin(b->publisher, &next->post, &b->how);
-	}
-	mq_post_add(b->publisher, &next->post, unique, header, payload, n);
-	if (b->ids)
+	if (next->post.count == 0)
+		mq_post_begin(t->publisher, &next->post, &t->how);
+	mq_post_add(t->publisher, &next->post, unique, header, payload, n);
+	if (t->ids)
 		mq_buf_add(&next->ids, id, MQ_ID_LEN);
 	if (next->post.count == BATCH_COUNT ||
 	    mq_post_bytes(&next->post) > BATCH_BYTES)
-		send_or_settle(b);
+		send_or_settle(t);
 }
 
 void
-batch_end(struct batcher *b, int status, const char *fmt, ...)
+batch_end(struct transport *t, int status, const char *fmt, ...)
 {
 	va_list ap;
 	char *why;
@@ -630,7 +593,7 @@ batch_end(struct batcher *b, int status, const char *fmt, ...)
 	va_start(ap, fmt);
 	why = mq_xvasprintf(fmt, ap);
 	va_end(ap);
-	batch_settle(b);
+	batch_settle(t);
 	mq_say("%s", why);
-	outcome_end(b->outcome, 0, status);
+	outcome_end(t->outcome, 0, status);
 }

@@ -26,7 +26,9 @@ struct awaited {
 };
 
 struct waiting {
-	const struct wait_options *opt;
+	struct transport *transport; /* which connects again */
+	const struct mq_layout *layout;
+	const struct options *opt;
 	struct awaited *all;
 	size_t count, next; /* those before next are done with */
 	int64_t until_ms;   /* CLOCK_BOOTTIME; -1: never */
@@ -47,7 +49,7 @@ left_ms(const struct waiting *w, int64_t most)
 static const char *
 queue_of(const struct waiting *w, const struct awaited *a)
 {
-	return a->queue != NULL ? a->queue : w->opt->queue;
+	return a->queue != NULL ? a->queue : w->transport->queue;
 }
 
 /* For so long, or until it is over. */
@@ -56,7 +58,7 @@ rest_for(struct waiting *w, int64_t ms)
 {
 	ms = left_ms(w, ms);
 	if (ms > 0 && interrupt_wait(-1, ms) == -1)
-		outcome_interrupt(w->opt->outcome, 0);
+		outcome_interrupt(w->transport->outcome, 0);
 }
 
 /* False: the time is over. */
@@ -65,10 +67,10 @@ reconnect(struct waiting *w)
 {
 	int64_t pause = 0;
 
-	if (!w->told_lost && !w->opt->quiet)
-		mq_say("%s; reconnecting", w->opt->redis->error);
+	if (!w->told_lost && !w->opt->shared.quiet)
+		mq_say("%s; reconnecting", w->transport->redis->error);
 	w->told_lost = true;
-	return transport_reconnect(w->opt->transport, w->until_ms, &pause);
+	return transport_reconnect(w->transport, w->until_ms, &pause);
 }
 
 /* The message goes on in another queue, if there can be one of that name. */
@@ -77,7 +79,7 @@ follow_push(struct waiting *w, struct awaited *a)
 {
 	const char *to = a->ending.to;
 
-	if (to == NULL || w->opt->layout->queue_error(to) != NULL)
+	if (to == NULL || w->layout->queue_error(to) != NULL)
 		return;
 	a->ended = false;
 	free(a->queue);
@@ -92,12 +94,12 @@ follow_push(struct waiting *w, struct awaited *a)
 static bool
 ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 {
-	struct mq_redis *r = w->opt->redis;
+	struct mq_redis *r = w->transport->redis;
 
 	if (mq_redis_lost(r) && !reconnect(w))
 		return true;
-	switch (mq_ending_ask(r, w->opt->layout, queue_of(w, a), a->id,
-	    block_ms, &a->ended, &a->ending)) {
+	switch (mq_ending_ask(r, w->layout, queue_of(w, a), a->id, block_ms,
+	    &a->ended, &a->ending)) {
 	case MQ_CALL_LOST:
 		(void)reconnect(w);
 		return true;
@@ -151,13 +153,13 @@ print_ending(const struct waiting *w, const struct awaited *a)
 	const char *text = a->ending.text;
 	char *shown = NULL;
 
-	if (w->opt->ids)
+	if (w->opt->message.ids)
 		printf("%s %s", a->id, mq_end_name(a->ending.state));
 	if (text != NULL && w->terminal)
 		text = shown = mq_visible(text, strlen(text));
 	if (text != NULL)
-		printf("%s%s", w->opt->ids ? " " : "", text);
-	if (text != NULL || w->opt->ids)
+		printf("%s%s", w->opt->message.ids ? " " : "", text);
+	if (text != NULL || w->opt->message.ids)
 		putchar('\n');
 	fflush(stdout);
 	free(shown);
@@ -171,7 +173,7 @@ report_ending(const struct waiting *w, const struct awaited *a)
 	print_ending(w, a);
 	if (e->state == MQ_END_DONE)
 		return MQ_EXIT_OK;
-	if (!w->opt->quiet)
+	if (!w->opt->shared.quiet)
 		mq_say("%s: %s: %s%s%s", queue_of(w, a), a->id,
 		    mq_end_name(e->state), e->text != NULL ? ": " : "",
 		    e->text != NULL ? e->text : "");
@@ -181,7 +183,7 @@ report_ending(const struct waiting *w, const struct awaited *a)
 static void
 add_all(struct waiting *w)
 {
-	const char *ids = outcome_ids(w->opt->outcome, &w->count);
+	const char *ids = outcome_ids(w->transport->outcome, &w->count);
 	size_t i;
 
 	w->all = mq_xcalloc(w->count + 1, sizeof(*w->all));
@@ -190,9 +192,10 @@ add_all(struct waiting *w)
 }
 
 int
-wait_for_endings(const struct wait_options *opt)
+wait_for_endings(struct transport *t, const struct mq_layout *layout,
+    const struct options *opt)
 {
-	struct waiting w = {.opt = opt, .until_ms = -1};
+	struct waiting w = {t, layout, opt, .until_ms = -1};
 	size_t late = 0;
 	int status = MQ_EXIT_OK, one;
 	struct awaited *a;
@@ -211,8 +214,8 @@ wait_for_endings(const struct wait_options *opt)
 		mq_ending_free(&a->ending);
 		free(a->queue);
 	}
-	if (late > 0 && !opt->quiet)
-		mq_say("%s: %zu of %zu message%s not ended in time", opt->queue,
+	if (late > 0 && !opt->shared.quiet)
+		mq_say("%s: %zu of %zu message%s not ended in time", t->queue,
 		    late, w.count, w.count == 1 ? "" : "s");
 	free(w.all);
 	return status;
