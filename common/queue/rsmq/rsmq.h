@@ -56,10 +56,6 @@ PART(delete_queue);
 int rsmq_stats_connections(
     struct mq_redis *, int wanted, bool named, struct mq_stats *);
 
-/* The queue whose messages a place has; the caller frees. */
-char *rsmq_place_queue(const struct mq_place *);
-/* How many messages are there, whoever has them. */
-int rsmq_place_count(struct mq_redis *, const struct mq_place *, long *n);
 /* The id and the score of item i of a slice, as a walk has found it. */
 redisReply **rsmq_walked(const struct mq_scan *, int i);
 
@@ -167,36 +163,5 @@ void rsmq_ask_holding(
 
 /* How many hidden messages the server looks at in one step. */
 #define RSMQ_LOOKS 1000
-
-/* --- clean -------------------------------------------------------------- */
-
-/*
- * One round of cleaning in the rsmq layout: what its parts share.  For this folder only.
- *
- * An error reply about one key must not keep a round from the others.  All
- * functions return -1 only when the connection is lost.
- */
-
-struct rsmq_cleaner {
-	struct mq_round round;
-	const struct mq_clean *how;
-	struct mq_cleaned *out;
-	const char *anywhere; /* see rsmq_anywhere() */
-	struct mq_names
-	    consumed; /* queues that consumers of ours have; sorted */
-	int64_t now_ms;
-};
-
-/* enlist.c: lists the queues that there are, and no others. */
-int rsmq_enlist(struct rsmq_cleaner *);
-
-/* sweep.c: looks at the messages of n queues, and what belongs to
- * them.  Names without a namespace. */
-int rsmq_sweep(struct rsmq_cleaner *, const struct mq_name *queues, size_t n);
-
-/* reject.c: rejects messages of a queue: of each its id, how often
- * it was received, and its further headers, as lua/sweep.lua has them. */
-int rsmq_reject(struct rsmq_cleaner *, const char *queue,
-    redisReply *const *messages, size_t n);
 
 #endif
