@@ -7,18 +7,7 @@
 
 #include <sys/ioctl.h>
 
-#include "base/clock.h"
-
-#define FIRST_S 1.0
-#define AGAIN_S 0.1
 #define BAR_MIN 10 /* columns */
-
-void
-progress_start(struct progress *p, bool quiet)
-{
-	*p = (struct progress){.on = !quiet && isatty(STDERR_FILENO),
-	    .start = mq_clock_s(CLOCK_MONOTONIC)};
-}
 
 bool
 progress_can_draw(int fd)
@@ -56,52 +45,6 @@ progress_line(char line[static PROGRESS_LINE], const char *text, double part)
 	memset(line + n + 1 + full, '.', (size_t)(room - full));
 	line[width - 1] = ']';
 	line[width] = '\0';
-}
-
-static void
-draw_bar(const struct progress *p, long at, long count)
-{
-	char text[64], line[PROGRESS_LINE];
-	double part = p->total > 0 ? (double)at / (double)p->total : -1;
-
-	if (part > 1)
-		part = 1;
-	if (part >= 0)
-		snprintf(
-		    text, sizeof(text), "%3.0f%%  %ld ", part * 100, count);
-	else
-		snprintf(text, sizeof(text), "%ld ", count);
-	progress_line(line, text, part);
-	fprintf(stderr, "\r%s", line);
-}
-
-void
-progress_expect(struct progress *p, long more)
-{
-	p->total += more;
-}
-
-void
-progress_show(struct progress *p, long at, long count)
-{
-	double now;
-
-	if (!p->on)
-		return;
-	now = mq_clock_s(CLOCK_MONOTONIC);
-	if (now - p->start < FIRST_S || now - p->last < AGAIN_S)
-		return;
-	draw_bar(p, at, count);
-	p->last = now;
-	p->shown = true;
-}
-
-void
-progress_end(struct progress *p)
-{
-	if (p->shown)
-		fprintf(stderr, "\r%*s\r", progress_columns(), "");
-	p->shown = false;
 }
 
 void

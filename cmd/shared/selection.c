@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
@@ -13,14 +14,214 @@
 #include "base/xalloc.h"
 #include "interrupt.h"
 #include "message/headers.h"
+#include "message/json.h"
 #include "options.h"
+#include "progress.h"
 #include "queue/attach.h"
 #include "queue/calls.h"
+#include "queue/publisher.h"
 #include "queue/stats.h"
 
 /* Enough for one call of the layout. */
 #define PIECE	    1000
 #define PIECE_BYTES ((size_t)2 << 20) /* with their log */
+
+/* When the bar comes, and when it is drawn anew. */
+#define FIRST_S 1.0
+#define AGAIN_S 0.1
+
+/* --- copies ------------------------------------------------------------------- */
+
+static int
+open_publisher(struct clones *c)
+{
+	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
+	bool missing;
+
+	if (c->open)
+		return 0;
+	c->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+	mq_publisher_init(&c->publisher, c->redis, c->layout, c->to, &usual);
+	c->open = true;
+	if (mq_publisher_open(&c->publisher, true, true, &c->clock_us,
+		&missing) != MQ_CALL_DONE)
+		return -1;
+	c->start_us = c->last_us =
+	    (uint64_t)(mq_clock_steady_us() + c->clock_us);
+	return 0;
+}
+
+static void
+next_id(struct clones *c, char id[MQ_ID_LEN + 1])
+{
+	uint64_t now = (uint64_t)(mq_clock_steady_us() + c->clock_us);
+
+	c->last_us = now > c->last_us ? now : c->last_us + 1;
+	mq_id_make(&c->random, c->last_us, id);
+}
+
+/* The files of the message are those of the copy, too, before that is visible. */
+static int
+refer_to_files(struct clones *c, const struct mq_envelope *e, const char *id)
+{
+	const char *set = mq_envelope_get(e, MQ_HEADER_ATTACH);
+
+	if (set == NULL || c->layout->attachments == NULL)
+		return 0;
+	return mq_attach_refer(c->redis, c->layout->attachments, set, id);
+}
+
+static void
+take_verdict(void *arg, int i, enum mq_published how, const char *joined)
+{
+	(void)i;
+	(void)joined;
+	*(enum mq_published *)arg = how;
+}
+
+static int
+publish_copy(struct clones *c, const struct mq_envelope *e, const char *id,
+    enum mq_published *how)
+{
+	const struct mq_publishing special = {
+	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
+	struct mq_buf header = {0};
+	struct mq_post post = {0};
+	enum mq_call result;
+
+	if (e->headers != NULL)
+		mq_envelope_write_header(e, &header);
+	mq_post_begin(&c->publisher, &post, &special);
+	mq_post_add(
+	    &c->publisher, &post, id, &header, e->payload, e->payload_len);
+	do
+		result = mq_post_send(&c->publisher, &post, NULL, true) == -1 ?
+		    MQ_CALL_LOST :
+		    mq_post_answer(&c->publisher, &post, take_verdict, how);
+	while (result == MQ_CALL_AGAIN);
+	mq_post_free(&post);
+	mq_buf_free(&header);
+	c->unsure = result == MQ_CALL_LOST;
+	return result == MQ_CALL_DONE ? 0 : -1;
+}
+
+static void
+tell_id(struct clones *c, const char *id)
+{
+	if (c->ids != NULL)
+		mq_json_must(
+		    json_array_append_new(c->ids, json_string(id)) == 0);
+	else
+		puts(id);
+}
+
+/* A message without a header gets one for its id, unless the layout has ids. */
+static int
+make_copy(struct clones *c, const struct mq_item *item, long *made)
+{
+	struct mq_duplicate as = {.stamped = true};
+	enum mq_published how = MQ_PUBLISHED;
+	struct mq_envelope e, copy;
+	char id[MQ_ID_LEN + 1];
+	const char *why, *old;
+	int rv = 0;
+
+	if (mq_envelope_parse(item->element, item->len, &e, &why) == -1)
+		e = (struct mq_envelope){NULL, item->element, item->len};
+	old = mq_message_id(&e);
+	if (old == NULL || mq_id_time(old) < c->start_us) {
+		next_id(c, id);
+		as.id = id;
+		mq_message_duplicate(&e, &as, &copy);
+		rv = refer_to_files(c, &e, id) == -1 ||
+			publish_copy(c, &copy, id, &how) == -1 ?
+		    -1 :
+		    0;
+		if (rv == 0 && how == MQ_PUBLISHED) {
+			(*made)++;
+			tell_id(c, id);
+		}
+		mq_envelope_free(&copy);
+	}
+	mq_envelope_free(&e);
+	return rv;
+}
+
+/*
+ * Makes the chosen ones of the current slice ready once more; each copy is published
+ * and counted in one step.  Messages that were published since the first call are
+ * left out, as the copies are among them.  As layout->take() otherwise.
+ */
+static int
+clones_make(struct clones *c, const struct mq_scan *scan, const bool *chosen,
+    long *made)
+{
+	int i, rv = open_publisher(c);
+
+	*made = 0;
+	for (i = 0; i < scan->count && rv == 0; i++)
+		if (chosen[i])
+			rv = make_copy(c, &scan->items[i], made);
+	/* A signal may end the program. */
+	(void)fflush(stdout);
+	return rv;
+}
+
+void
+clones_end(struct clones *c)
+{
+	if (!c->open)
+		return;
+	mq_publisher_forget(&c->publisher);
+	mq_publisher_free(&c->publisher);
+	c->open = false;
+}
+
+/* --- the bar ------------------------------------------------------------------ */
+
+static void
+draw_bar(const struct progress *p, long at, long count)
+{
+	char text[64], line[PROGRESS_LINE];
+	double part = p->total > 0 ? (double)at / (double)p->total : -1;
+
+	if (part > 1)
+		part = 1;
+	if (part >= 0)
+		snprintf(
+		    text, sizeof(text), "%3.0f%%  %ld ", part * 100, count);
+	else
+		snprintf(text, sizeof(text), "%ld ", count);
+	progress_line(line, text, part);
+	fprintf(stderr, "\r%s", line);
+}
+
+/* at of total are behind us, and count messages have been done. */
+static void
+show_progress(struct progress *p, long at, long count)
+{
+	double now;
+
+	if (!p->on)
+		return;
+	now = mq_clock_s(CLOCK_MONOTONIC);
+	if (now - p->start < FIRST_S || now - p->last < AGAIN_S)
+		return;
+	draw_bar(p, at, count);
+	p->last = now;
+	p->shown = true;
+}
+
+/* Before anything else is printed. */
+static void
+end_progress(struct progress *p)
+{
+	if (p->shown)
+		fprintf(stderr, "\r%*s\r", progress_columns(), "");
+	p->shown = false;
+}
+
+/* --- the selection ------------------------------------------------------------ */
 
 const struct mq_option selection_options[] = {
     {'n', "--limit", "N", "at most N messages",
@@ -35,7 +236,8 @@ selection_begin(struct selection *s, bool quiet)
 {
 	s->done = s->seen = s->in_line = s->too_long = 0;
 	s->made = false;
-	progress_start(&s->progress, quiet);
+	s->progress = (struct progress){.on = !quiet && isatty(STDERR_FILENO),
+	    .start = mq_clock_s(CLOCK_MONOTONIC)};
 }
 
 static char *
@@ -54,7 +256,7 @@ fail_selection(struct selection *s, long under_way)
 {
 	char *result = result_text(s);
 
-	progress_end(&s->progress);
+	end_progress(&s->progress);
 	mq_say("%s", s->redis->error);
 	/* A refused step has not happened. */
 	if (s->redis->status != MQ_EXIT_UNAVAILABLE || under_way == 0)
@@ -83,7 +285,7 @@ check_signal(struct selection *s)
 	if (interrupt_signal() == 0)
 		return;
 	end_walk(s);
-	progress_end(&s->progress);
+	end_progress(&s->progress);
 	result = result_text(s);
 	mq_say("interrupted");
 	mq_say("%s", result);
@@ -122,7 +324,7 @@ next_piece(struct selection *s, long max)
 		(void)interrupt_wait(
 		    -1, wait < 0.5 ? (int64_t)(wait * 1000) + 1 : 500);
 		check_signal(s);
-		progress_show(&s->progress, s->seen, s->done);
+		show_progress(&s->progress, s->seen, s->done);
 	}
 	for (n = 0; n < piece &&
 	     mq_bucket_wait(
@@ -303,7 +505,7 @@ walk_place(struct selection *s, long total, const char *needle)
 		else
 			take_chosen(s, n);
 		s->seen = before + scan->seen;
-		progress_show(&s->progress, s->seen, s->done);
+		show_progress(&s->progress, s->seen, s->done);
 	}
 	end_walk(s);
 	mq_scan_free(scan);
@@ -327,7 +529,7 @@ move_place(struct selection *s, long max)
 			fail_selection(s, piece);
 		s->done += moved;
 		s->seen += moved;
-		progress_show(&s->progress, s->seen, s->done);
+		show_progress(&s->progress, s->seen, s->done);
 	}
 }
 
@@ -438,7 +640,7 @@ selection_place(struct selection *s, const struct mq_place *where)
 	most = total < left ? total : left;
 	seen = s->clones != NULL ? total : count_in_line(s, total);
 	s->place.line_first = all;
-	progress_expect(&s->progress, total);
+	s->progress.total += total;
 	ask_attributes(s);
 	if (mq_filter_given(s->filter) || s->maxsize != -1 ||
 	    s->clones != NULL || (s->files && !all))
@@ -449,7 +651,7 @@ selection_place(struct selection *s, const struct mq_place *where)
 		purge_place(s, total);
 	else if (most > 0)
 		move_place(s, most);
-	progress_end(&s->progress);
+	end_progress(&s->progress);
 	return s->done - before;
 }
 

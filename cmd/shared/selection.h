@@ -12,7 +12,6 @@
 #include "base/id.h"
 #include "base/rate.h"
 #include "options.h"
-#include "progress.h"
 #include "queue/publisher.h"
 #include "queue/queue.h"
 
@@ -75,13 +74,6 @@ struct clones {
 	bool unsure; /* after an error: whether there is one copy more */
 };
 
-/*
- * Makes the chosen ones of the current slice ready once more; each copy is published
- * and counted in one step.  Messages that were published since the first call are
- * left out, as the copies are among them.  As layout->take() otherwise.
- */
-int clones_make(
-    struct clones *, const struct mq_scan *, const bool *chosen, long *made);
 void clones_end(struct clones *);
 
 /* --- selection ---------------------------------------------------------- */
@@ -91,6 +83,16 @@ void clones_end(struct clones *);
  * or removes them, in slices that do not keep the server.  What has been done is
  * known exactly at any time, and printed whenever the program ends early.
  */
+
+/* A bar on stderr, which is there only if that is a terminal and the work takes longer than
+ * a second; at the end it goes away. */
+struct progress {
+	bool on;      /* there can be a bar */
+	bool shown;   /* there is one now */
+	double start; /* monotonic seconds */
+	double last;  /* when it was drawn */
+	long total;   /* what all of the work is; 0: not known */
+};
 
 struct selection {
 	const struct mq_layout *layout;
