@@ -54,26 +54,23 @@ take_renewal(const struct receipt_session *s, struct mq_command *c, int step)
 	return held;
 }
 
-/* The first `steps` steps of renewing.  1: the lease holds for ms from now on (0:
- * for the layout's usual time); 0: it was over. */
+/* The first `steps` steps of renewing, and on a cluster those of the queue.  1: the lease
+ * holds for ms from now on (0: for the layout's usual time); 0: it was over. */
 static int
 session_renew(const struct receipt_session *s, int64_t ms, int steps)
 {
 	const struct mq_layout *layout = s->queue.layout;
 	struct mq_session session = s->session;
 	struct mq_command c = mq_redis_command(s->queue.redis);
-	bool on_cluster = c.cluster && (layout->has & MQ_HAS_NODES);
-	int step, held = 1;
+	int queue, step, held = 1;
+	int end = c.cluster && (layout->has & MQ_HAS_NODES) ? 1 : 0;
 
 	session.lease_ms = ms;
-	for (step = 0;
-	     held == 1 && step < steps && layout->renew(&session, -1, step, &c);
-	     step++)
-		held = take_renewal(s, &c, step);
-	for (step = 0;
-	     on_cluster && held == 1 && layout->renew(&session, 0, step, &c);
-	     step++)
-		held = take_renewal(s, &c, step);
+	for (queue = -1; queue < end; queue++)
+		for (step = 0; held == 1 && (queue == 0 || step < steps) &&
+		     layout->renew(&session, queue, step, &c);
+		     step++)
+			held = take_renewal(s, &c, step);
 	mq_command_free(&c);
 	return held;
 }
@@ -138,74 +135,30 @@ session_unpack(const struct receipt_session *s, struct mq_leased *m,
 	return why;
 }
 
-static int
-send_settlement(struct receipt_session *s, struct mq_settlement *how)
-{
-	struct mq_command c = mq_redis_command(s->queue.redis);
-	redisReply *reply;
-	int settled;
-
-	mq_id_make(&s->ids, 0, how->unique);
-	s->queue.layout->settle(&s->session, 0, how, 1, &c);
-	reply = mq_call(s->queue.redis, &c, -1);
-	if (reply == NULL)
-		return -1;
-	settled = mq_layout_settled(reply) == MQ_SETTLED;
-	freeReplyObject(reply);
-	return settled;
-}
-
-/* 1; 0: the session does not hold the message any more.  end: the result for
- * those who wait for it; NULL: the message has not ended. */
+/*
+ * Ends its stay with us in one step: 1; 0: the session does not hold the message any more.
+ * number is that of its receipt; NULL: it has none yet, or was found by its id.  changed:
+ * its headers are not those of the element.  end: the result for those who wait for it,
+ * which gets its id; NULL: the message has not ended.
+ */
 static int
 settle_message(struct receipt_session *s, const struct mq_leased *m,
-    struct mq_settlement *how, struct mq_ending *end)
+    enum mq_outcome outcome, const char *number, bool changed,
+    struct mq_ending *end)
 {
 	int64_t asked = mq_result_wanted(&m->envelope) ? MQ_RESULT_KEEP_MS : 0;
 	int64_t own = s->queue.keep_ms;
 	struct mq_result result = {
 	    .id = m->id, .keep_ms = own > asked ? own : asked};
-	struct mq_buf text = {0};
-	int settled;
-
-	how->element = m->element;
-	how->len = m->len;
-	how->holds = mq_message_holds(&m->envelope);
-	if (end != NULL && result.keep_ms > 0 && m->id[0] != '\0') {
-		strlcpy(end->id, m->id, sizeof(end->id));
-		mq_ending_write(end, &text);
-		result.text = text.data;
-		result.len = text.len;
-		how->result = &result;
-	}
-	settled = send_settlement(s, how);
-	how->result = NULL;
-	mq_buf_free(&text);
-	return settled;
-}
-
-/* In one step, as the other two: 1; 0: the session does not hold the message any more.
- * number is that of its receipt; NULL: it has none yet, or was found by its id.  end,
- * whose id is filled in, is for those who wait for the message. */
-static int
-settle_ack(struct receipt_session *s, const struct mq_leased *m,
-    const char *number, struct mq_ending *end)
-{
-	struct mq_settlement how = {
-	    .outcome = MQ_OUTCOME_ACK, .receipt = number};
-
-	return settle_message(s, m, &how, end);
-}
-
-/* changed: its headers are not those of the element. */
-static int
-settle_reject(struct receipt_session *s, const struct mq_leased *m,
-    bool changed, const char *number, struct mq_ending *end)
-{
-	struct mq_settlement how = {
-	    .outcome = MQ_OUTCOME_REJECT, .receipt = number};
-	struct mq_buf header = {0};
-	int settled;
+	struct mq_settlement how = {.outcome = outcome,
+	    .element = m->element,
+	    .len = m->len,
+	    .holds = mq_message_holds(&m->envelope),
+	    .receipt = number};
+	struct mq_command c = mq_redis_command(s->queue.redis);
+	struct mq_buf text = {0}, header = {0};
+	redisReply *reply;
+	int settled = -1;
 
 	if (changed) {
 		mq_envelope_write_header(&m->envelope, &header);
@@ -213,20 +166,22 @@ settle_reject(struct receipt_session *s, const struct mq_leased *m,
 		how.header_len = header.len;
 		how.payload_at = (size_t)(m->envelope.payload - m->element);
 	}
-	settled = settle_message(s, m, &how, end);
+	if (end != NULL && result.keep_ms > 0 && m->id[0] != '\0') {
+		strlcpy(end->id, m->id, sizeof(end->id));
+		mq_ending_write(end, &text);
+		result.text = text.data;
+		result.len = text.len;
+		how.result = &result;
+	}
+	mq_id_make(&s->ids, 0, how.unique);
+	s->queue.layout->settle(&s->session, 0, &how, 1, &c);
+	reply = mq_call(s->queue.redis, &c, -1);
+	if (reply != NULL)
+		settled = mq_layout_settled(reply) == MQ_SETTLED;
+	freeReplyObject(reply);
+	mq_buf_free(&text);
 	mq_buf_free(&header);
 	return settled;
-}
-
-/* To the front of the queue, as if it had not been taken. */
-static int
-settle_return(
-    struct receipt_session *s, const struct mq_leased *m, const char *number)
-{
-	struct mq_settlement how = {
-	    .outcome = MQ_OUTCOME_FRONT, .receipt = number};
-
-	return settle_message(s, m, &how, NULL);
 }
 
 /* --- taking ---------------------------------------------------------------------- */
@@ -376,7 +331,8 @@ refuse_message(struct mq_lease *l, struct mq_leased *m, bool late)
 
 	if (late)
 		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, m->why);
-	if (settle_reject(&l->of, m, late, NULL, &end) == -1)
+	if (settle_message(&l->of, m, MQ_OUTCOME_REJECT, NULL, late, &end) ==
+	    -1)
 		return -1;
 	session_count(&l->of, &n);
 	return 0;
@@ -469,7 +425,8 @@ mq_lease_undo(struct mq_lease *l)
 
 	for (i = l->count; i-- > 0;)
 		if (l->messages[i].receipt != NULL &&
-		    settle_return(&l->of, &l->messages[i], NULL) == -1)
+		    settle_message(&l->of, &l->messages[i], MQ_OUTCOME_FRONT,
+			NULL, false, NULL) == -1)
 			return -1;
 	return mq_lease_end(l);
 }
@@ -580,8 +537,8 @@ end_message(struct receipt_session *s, struct mq_leased *m, bool ack,
 	gethostname(host, sizeof(host) - 1);
 	if (!ack)
 		record_failure(s, m, &end);
-	settled = ack ? settle_ack(s, m, number, &end) :
-			settle_reject(s, m, true, number, &end);
+	settled = settle_message(
+	    s, m, ack ? MQ_OUTCOME_ACK : MQ_OUTCOME_REJECT, number, !ack, &end);
 	if (settled == 1)
 		session_count(s, &n);
 	return settled;
@@ -597,7 +554,8 @@ settle_receipt(struct receipt_session *s, const struct mq_receipt *receipt,
 	int settled = 0;
 
 	if (act == MQ_RECEIPT_RETURN)
-		settled = settle_return(s, &m, receipt->number);
+		settled = settle_message(
+		    s, &m, MQ_OUTCOME_FRONT, receipt->number, false, NULL);
 	else if (good)
 		/* A message is not handed out unless it is good. */
 		settled = end_message(
