@@ -45,8 +45,8 @@ set_tick(struct modules *m)
 		mq_die(m->redis.status, "%s", m->redis.error);
 	if (now > m->opt.tick)
 		mq_die(MQ_EXIT_NO,
-		    "%s: --tick %jd: the queue is at tick %lld already",
-		    m->opt.queue, (intmax_t)m->opt.tick, now);
+		    "%s: --tick %ld: the queue is at tick %lld already",
+		    m->opt.queue, m->opt.tick, now);
 }
 
 static bool

@@ -26,6 +26,9 @@ static const char usage[] =
     "  find /data -print0 | mq-publish -0 files\n"
     "\n";
 
+/* Which of those that one function takes. */
+enum { KEY, GROUP, FROM, UNTIL, READY, DELAYED };
+
 static void
 set_number(struct options *o, const char *header, int64_t n)
 {
@@ -48,7 +51,7 @@ take_priority(void *into, const struct mq_given *given)
 
 /* A name must be UTF-8: no two may become the same. */
 static void
-take_name(void *into, const struct mq_given *given, const char *header)
+take_name(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
@@ -57,19 +60,9 @@ take_name(void *into, const struct mq_given *given, const char *header)
 		    given->arg);
 	if (*given->arg == '\0')
 		mq_die(MQ_EXIT_USAGE, "%s: must not be empty", given->name);
-	mq_envelope_set(&o->message.headers, header, given->arg);
-}
-
-static void
-take_key(void *into, const struct mq_given *given)
-{
-	take_name(into, given, MQ_HEADER_KEY);
-}
-
-static void
-take_group(void *into, const struct mq_given *given)
-{
-	take_name(into, given, MQ_HEADER_GROUP);
+	mq_envelope_set(&o->message.headers,
+	    given->option->which == GROUP ? MQ_HEADER_GROUP : MQ_HEADER_KEY,
+	    given->arg);
 }
 
 static void
@@ -91,58 +84,33 @@ take_unique(void *into, const struct mq_given *given)
 	set_number(o, MQ_HEADER_UNIQUE, ms);
 }
 
-static int64_t
-read_tick(const struct mq_given *given)
-{
-	return mq_option_number(given->name, given->arg, 0, MQ_TICK_MAX);
-}
-
 static void
-take_from_tick(void *into, const struct mq_given *given)
+take_tick(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
+	bool from = given->option->which == FROM;
+	long n = mq_option_number(given->name, given->arg, 0, MQ_TICK_MAX);
 
-	o->given.from_tick = read_tick(given);
-	set_number(o, MQ_HEADER_FROM_TICK, o->given.from_tick);
-}
-
-static void
-take_until_tick(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	o->given.until_tick = read_tick(given);
-	set_number(o, MQ_HEADER_UNTIL_TICK, o->given.until_tick);
+	*(from ? &o->given.from_tick : &o->given.until_tick) = n;
+	set_number(o, from ? MQ_HEADER_FROM_TICK : MQ_HEADER_UNTIL_TICK, n);
 }
 
 /* N or N:HIGH, which is taken apart. */
 static void
-read_max(const struct mq_given *given, long *max, long *high)
+take_max(void *into, const struct mq_given *given)
 {
+	struct mq_limits *l = &((struct options *)into)->how.limits;
+	bool ready = given->option->which == READY;
 	char *colon = strchr(given->arg, ':');
+	long max, high;
 
 	if (colon != NULL)
 		*colon = '\0';
-	*max = mq_option_number(given->name, given->arg, 0, LONG_MAX);
-	*high = colon == NULL ?
-	    *max :
-	    mq_option_number(given->name, colon + 1, *max, LONG_MAX);
-}
-
-static void
-take_max_length(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	read_max(given, &o->how.limits.ready, &o->how.limits.ready_high);
-}
-
-static void
-take_max_delayed(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	read_max(given, &o->how.limits.delayed, &o->how.limits.delayed_high);
+	max = high = mq_option_number(given->name, given->arg, 0, LONG_MAX);
+	if (colon != NULL)
+		high = mq_option_number(given->name, colon + 1, max, LONG_MAX);
+	*(ready ? &l->ready : &l->delayed) = max;
+	*(ready ? &l->ready_high : &l->delayed_high) = high;
 }
 
 static void
@@ -221,14 +189,6 @@ take_attach(void *into, const struct mq_given *given)
 }
 
 static void
-take_tick(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	o->tick = read_tick(given);
-}
-
-static void
 take_vt(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
@@ -269,7 +229,7 @@ static const struct mq_option messages[] = {
     {'p', "--priority", "N", "+-100 to 100, higher first (0)",
 	.take = take_priority},
     {'k', "--key", "KEY", "+refuse if another message has this key",
-	.take = take_key, .needs = MQ_HAS_KEYS},
+	.take = take_name, .which = KEY, .needs = MQ_HAS_KEYS},
     {0, "--unique", "HOW",
 	"hold the key until the message is claimed (queued),\n"
 	"until it has ended (done, the default), or for DUR",
@@ -279,13 +239,13 @@ static const struct mq_option messages[] = {
 	"the waiting message, and print its id with -i",
 	MQ_FLAG(struct options, how.join), .needs = MQ_HAS_KEYS},
     {'g', "--group", "GROUP", "+one message of a group at a time, in order",
-	.take = take_group, .needs = MQ_HAS_GROUPS},
+	.take = take_name, .which = GROUP, .needs = MQ_HAS_GROUPS},
     {0, "--max-length", "N[:HIGH]",
 	"refuse if N messages are ready; for a priority\n"
 	"above 0, if HIGH are",
-	.take = take_max_length},
+	.take = take_max, .which = READY},
     {0, "--max-delayed", "N[:HIGH]", "the same for delayed messages",
-	.take = take_max_delayed},
+	.take = take_max, .which = DELAYED},
     {'H', "--header", "'N: V'", "+add a header; can be repeated",
 	.take = take_header},
     {'P', "--param", "N=VALUE",
@@ -310,11 +270,11 @@ static const struct mq_option request[] = {
 };
 static const struct mq_option queue[] = {
     {0, "--from-tick", "N", "not before the clock of the queue is at N",
-	.take = take_from_tick, .needs = MQ_HAS_TICKS},
+	.take = take_tick, .which = FROM, .needs = MQ_HAS_TICKS},
     {0, "--until-tick", "N", "reject if not started when the clock is beyond N",
-	.take = take_until_tick, .needs = MQ_HAS_TICKS},
+	.take = take_tick, .which = UNTIL, .needs = MQ_HAS_TICKS},
     {0, "--tick", "N", "publish nothing, set the clock of the queue to N",
-	.take = take_tick, .needs = MQ_HAS_TICKS},
+	MQ_LONG(struct options, tick, 0, MQ_TICK_MAX), .needs = MQ_HAS_TICKS},
     {0, "--realtime", NULL,
 	"report the length of the queue on its channel (rsmq)",
 	MQ_FLAG(struct options, how.realtime), .needs = MQ_HAS_NEWS},
@@ -402,8 +362,8 @@ check_together(const struct options *o, char *const payloads[], int count)
 	if (given->from_tick >= 0 && given->until_tick >= 0 &&
 	    given->from_tick > given->until_tick)
 		mq_die(MQ_EXIT_USAGE,
-		    "--from-tick %jd is greater than --until-tick %jd",
-		    (intmax_t)given->from_tick, (intmax_t)given->until_tick);
+		    "--from-tick %ld is greater than --until-tick %ld",
+		    given->from_tick, given->until_tick);
 	if (o->tick >= 0)
 		check_alone(o, count);
 	if (o->http &&

@@ -260,7 +260,7 @@ void message_rested(struct messages *);
 struct given {
 	bool delay, key, unique, queued;
 	bool more; /* messages are special, and not just ordered */
-	int64_t from_tick, until_tick; /* -1: not given */
+	long from_tick, until_tick; /* -1: not given */
 };
 
 struct options {
@@ -270,7 +270,7 @@ struct options {
 	enum mq_framing framing;
 	const char *at;	 /* --at as it was given */
 	int64_t wait_ms; /* for so long at most; -1: for ever */
-	int64_t tick;	 /* to set the queue's clock to; -1: no */
+	long tick;	 /* to set the queue's clock to; -1: no */
 	struct mq_attributes attributes; /* of the queue, if it is made */
 	bool durable;
 	bool http; /* the message comes as a request */

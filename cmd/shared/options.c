@@ -22,6 +22,10 @@
 /* The column where the help of an option begins. */
 #define HELP_COLUMN 25
 
+/* Of an attribute, as node has it. */
+#define MAXSIZE_MIN 1024
+#define MAXSIZE_MAX 65536
+
 #define OPTIONAL_DURATION "[=DUR]"
 
 /* --- rows --------------------------------------------------------------------- */
@@ -329,7 +333,11 @@ take_argument(void *into, const struct mq_given *given)
 		take_duration(to, given);
 		break;
 	case MQ_OPTION_RATE:
-		mq_option_rate(given->name, given->arg, to);
+		if (mq_rate_parse(given->arg, to) == -1)
+			mq_die(MQ_EXIT_USAGE,
+			    "%s: %s: not a rate such as 10, 10/s, 90/m or "
+			    "5/h:20",
+			    given->name, given->arg);
 		break;
 	}
 }
@@ -503,13 +511,24 @@ mq_option_duration(const char *name, const char *arg)
 	return ms;
 }
 
-void
-mq_option_rate(const char *name, const char *arg, struct mq_rate *rate)
+long
+mq_attribute_seconds(const char *name, const char *arg)
 {
-	if (mq_rate_parse(arg, rate) == -1)
+	int64_t ms = mq_option_duration(name, arg);
+
+	if (ms % 1000 != 0 || ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX)
 		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not a rate such as 10, 10/s, 90/m or 5/h:20", name,
-		    arg);
+		    "%s: %s: not whole seconds, %d of them at most", name, arg,
+		    MQ_ATTRIBUTE_SECONDS_MAX);
+	return (long)(ms / 1000);
+}
+
+long
+mq_attribute_maxsize(const char *name, const char *arg)
+{
+	return strcmp(arg, "-1") == 0 ?
+	    -1 :
+	    mq_option_number(name, arg, MAXSIZE_MIN, MAXSIZE_MAX);
 }
 
 void

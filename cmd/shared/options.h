@@ -242,7 +242,4 @@ long mq_option_number(const char *name, const char *arg, long min, long max);
 /* A duration in milliseconds. */
 int64_t mq_option_duration(const char *name, const char *arg);
 
-/* A rate, as mq_rate_parse() reads it. */
-void mq_option_rate(const char *name, const char *arg, struct mq_rate *);
-
 #endif
