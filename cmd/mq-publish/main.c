@@ -1,7 +1,7 @@
 /*
  * mq-publish: put messages into a queue.
  *
- * read.c takes records from stdin, message.c makes messages of them, and transport.c
+ * message.c takes records from stdin and makes messages of them, and transport.c
  * brings them to the server in batches, whatever happens to the connection; what the
  * server says goes to outcome.c.  Calls go that way only.  Commands and replies
  * are the business of queue/publisher.h, and of redis/durable.h.  With --http, post.c
@@ -137,8 +137,8 @@ prepare_messages(struct modules *m, int64_t clock_us)
 {
 	struct options *o = &m->opt;
 
-	o->message.when = when_decide(o->message.when, o->at,
-	    (mq_clock_steady_us() + clock_us) / 1000, o->shared.quiet);
+	o->message.when =
+	    options_when(o, (mq_clock_steady_us() + clock_us) / 1000);
 	o->how.when = o->message.when;
 	m->transport.how = o->how;
 	message_init(

@@ -1,18 +1,30 @@
 #include "publish.h"
 
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "shared/options.h"
+
+/* A time that is over for longer was not meant to be now. */
+#define PAST_MS 60000
+#define DIGITS	".0123456789"
 
 static const char usage[] =
     "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"
@@ -25,6 +37,146 @@ static const char usage[] =
     "  mq-publish greetings hello world\n"
     "  find /data -print0 | mq-publish -0 files\n"
     "\n";
+
+/* --- when they are to be ready ------------------------------------------------ */
+
+/* Runs touch(1) on a descriptor that it inherits.  0 when it succeeded. */
+static int
+run_touch(const char *words, int fd)
+{
+	char file[32], date[256];
+	char touch[] = "touch", keep[] = "-c", from[] = "-r";
+	char *const argv[] = {touch, keep, from, file, date, file, NULL};
+	posix_spawn_file_actions_t actions;
+	int failed, status = -1;
+	pid_t pid;
+
+	snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
+	if (snprintf(date, sizeof(date), "--date=%s", words) >=
+	    (int)sizeof(date))
+		return -1;
+	posix_spawn_file_actions_init(&actions);
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		posix_spawn_file_actions_addopen(
+		    &actions, i, "/dev/null", O_RDWR, 0);
+	failed = posix_spawnp(&pid, "touch", &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	if (failed)
+		return -1;
+	while (waitpid(pid, &status, 0) == -1)
+		if (errno != EINTR)
+			return -1;
+	return status;
+}
+
+static bool
+is_letter(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/*
+ * touch(1) takes for times what are rather slips: an empty text, digits alone (a date
+ * or an hour), and a single letter (a military time zone: "2h" is in the zone H).
+ */
+static bool
+has_words(const char *s)
+{
+	size_t n, found = 0;
+
+	if (s[strspn(s, " " DIGITS)] == '\0')
+		return false;
+	for (; *s != '\0'; s += n) {
+		/* "a.m." is a word. */
+		for (n = 0; is_letter(s[n]) || (n > 0 && s[n] == '.'); n++)
+			;
+		if (n == 1 && strchr("Tt", *s) == NULL)
+			return false;
+		found += n > 0 ? n : (*s >= '0' && *s <= '9');
+		n += n == 0;
+	}
+	return found > 1;
+}
+
+/*
+ * Times in the words of date(1), "tomorrow 9:00".  That goes by the clock of
+ * its machine; touch(1) knows the same words, and its "now" can be the time of
+ * a file: so it is the server's.
+ */
+static int
+time_in_words(const char *words, int64_t now_ms, int64_t *ms)
+{
+	const struct timespec now = {.tv_sec = (time_t)(now_ms / 1000),
+	    .tv_nsec = (long)(now_ms % 1000) * 1000000};
+	const struct timespec both[] = {now, now};
+	struct stat st;
+	int fd, ok;
+
+	if (!has_words(words))
+		return -1;
+	fd = memfd_create("time", 0);
+	if (fd == -1)
+		return -1;
+	ok = futimens(fd, both) == 0 && run_touch(words, fd) == 0 &&
+	    fstat(fd, &st) == 0 && st.st_mtim.tv_sec >= 0 &&
+	    st.st_mtim.tv_sec <= MQ_TIME_MAX / 1000;
+	if (ok)
+		*ms = (int64_t)st.st_mtim.tv_sec * 1000 +
+		    st.st_mtim.tv_nsec / 1000000;
+	close(fd);
+	return ok ? 0 : -1;
+}
+
+/* Words mean a time to come; other times may be those of a program. */
+static void
+check_past(const char *at, int64_t ms, int64_t now_ms, bool quiet)
+{
+	int64_t exact;
+
+	if (ms >= now_ms - PAST_MS)
+		return;
+	if (mq_time_parse(at, now_ms, &exact) == -1)
+		mq_die(MQ_EXIT_USAGE, "--at: %s: that time is over", at);
+	if (!quiet)
+		mq_say("--at: %s: that time is over; published at once", at);
+}
+
+/* Unix ms of the argument of --at, when it is now_ms; ends with exit 64 if it is no time. */
+static int64_t
+parse_time(const char *at, int64_t now_ms)
+{
+	int64_t ms;
+
+	if (mq_time_parse(at, now_ms, &ms) == 0)
+		return ms;
+	if (at[strspn(at, DIGITS)] != '\0' && mq_duration_parse(at, &ms) == 0)
+		mq_die(MQ_EXIT_USAGE,
+		    "--at: %s: not a time but a duration; use -d %s", at, at);
+	if (time_in_words(at, now_ms, &ms) == -1)
+		mq_die(MQ_EXIT_USAGE,
+		    "--at: %s: not a time (RFC 3339, HH:MM, @SECONDS since "
+		    "1970, or words of date(1))",
+		    at);
+	return ms;
+}
+
+struct mq_when
+options_when(const struct options *o, int64_t now_ms)
+{
+	struct mq_when when = o->message.when;
+
+	when.said = when.kind != MQ_WHEN_NOW;
+	if (o->at != NULL) {
+		when.ms = parse_time(o->at, now_ms);
+		check_past(o->at, when.ms, now_ms, o->shared.quiet);
+	}
+	if ((when.kind == MQ_WHEN_IN && when.ms == 0) ||
+	    (when.kind == MQ_WHEN_AT && when.ms <= now_ms))
+		when.kind = MQ_WHEN_NOW;
+	return when;
+}
+
+/* --- the rows ------------------------------------------------------------------ */
 
 /* Which of those that one function takes. */
 enum { KEY, GROUP, FROM, UNTIL, READY, DELAYED };
@@ -379,7 +531,7 @@ check_together(const struct options *o, char *const payloads[], int count)
 		    "%s reads standard input; remove the operand %s",
 		    mq_option_framing_name(o->framing), payloads[0]);
 	if (o->at != NULL)
-		(void)when_parse(o->at, mq_clock_unix_us() / 1000);
+		(void)parse_time(o->at, mq_clock_unix_us() / 1000);
 }
 
 static void
@@ -453,7 +605,7 @@ check_delay(const struct options *o)
 	int64_t now_ms = mq_clock_unix_us() / 1000;
 
 	if (o->at != NULL)
-		ms = when_parse(o->at, now_ms) - now_ms;
+		ms = parse_time(o->at, now_ms) - now_ms;
 	if (o->shared.layout->has & MQ_HAS_ATTRIBUTES &&
 	    ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX)
 		mq_die(MQ_EXIT_USAGE,

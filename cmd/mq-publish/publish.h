@@ -240,14 +240,9 @@ void message_init(struct messages *, const struct message_options *,
     const struct mq_layout *, struct transport *, int64_t clock_us);
 void message_free(struct messages *);
 
-/* Adds a message to the batch: a payload with the headers of all, or a line of JSON,
- * whose headers are changed.  Ends with exit 65 if it cannot be published. */
+/* Adds a message to the batch: a payload with the headers of all.  Ends with exit 65 if
+ * it cannot be published. */
 void message_add(struct messages *, const char *payload, size_t n);
-void message_add_line(struct messages *, const struct mq_frame_line *,
-    const char *payload, size_t n);
-
-/* Time has passed without a message. */
-void message_rested(struct messages *);
 
 /* --- options ------------------------------------------------------------ */
 
@@ -289,30 +284,16 @@ void options_parse(
 void options_add(struct options *, int argc, char *argv[]);
 /* Checks what is not clear before the layout is known. */
 void options_use_layout(struct options *, const struct mq_server *);
+/* When the messages will be ready, if it is now_ms.  A time that is over is none: any
+ * consumer sees such messages.  If it is so for a minute, that is said, unless quiet; in
+ * words, it ends the program with 64. */
+struct mq_when options_when(const struct options *, int64_t now_ms);
 void options_free(struct options *);
-
-/* --- when --------------------------------------------------------------- */
-
-/*
- * When messages are to be ready.
- */
-
-/* Unix ms of the argument of --at, when it is now_ms; ends with exit 64 if it is no time. */
-int64_t when_parse(const char *at, int64_t now_ms);
-/* When the messages will be ready, by the options (at: --at, or NULL), if it is
- * now_ms.  A time that is over is none: any consumer sees such messages.  If it is so
- * for a minute, that is said, unless quiet; in words, it ends the program with 64. */
-struct mq_when when_decide(
-    struct mq_when, const char *at, int64_t now_ms, bool quiet);
 
 /* --- read --------------------------------------------------------------- */
 
-/*
- * Messages from standard input, as a framing says.
- */
-
-/* Publishes what comes, to its end.  Ends the program, with what came before
- * published, if that makes no sense or cannot be read. */
+/* Publishes the messages on standard input, as the framing says, to its end.  Ends the
+ * program, with what came before published, if that makes no sense or cannot be read. */
 void read_messages(
     struct messages *, struct transport *, const struct options *);
 
