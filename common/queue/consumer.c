@@ -283,8 +283,7 @@ mq_consumer_pass(struct mq_consumer *k, int queue)
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_script(&cmd, &mq_script_pass);
-	side->key(&cmd, k->session.queues[queue], side->watch);
-	side->key(&cmd, k->session.queues[queue], side->idle);
+	side->key(&cmd, k->session.queues[queue], side->waits);
 	mq_command_str(&cmd, k->session.wake);
 	mq_async_send(k->async, &cmd, NULL, NULL);
 }

@@ -30,14 +30,15 @@ int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
  */
 
 struct mq_side {
-	/* Appends a key of a queue to a command; what: as one of these says. */
+	/* Appends keys of a queue to a command; what: as one of these says. */
 	void (*key)(struct mq_command *, const char *queue, const char *what);
 	const char *paused, *counters, *settings;
 	/* A key without which nothing is counted, as the queue does not exist;
 	 * NULL: queues without any key do. */
 	const char *exists;
-	const char *watch, *idle; /* who is so; see lua/lib/role.lua */
-	const char *publisher;	  /* its marks; with its id behind this */
+	const char
+	    *waits; /* who is on watch, and who idle; see lua/lib/role.lua */
+	const char *publisher; /* its marks; with its id behind this */
 	/* Each appends a key that is not of a queue alone. */
 	void (*running)(
 	    struct mq_command *, const char *connection, const char *queue);

@@ -28,8 +28,7 @@ add_connection(struct mq_command *c, const char *name, const char *queue)
 	rmq_key_both(c, name, queue, "consumers");
 	rmq_key_both(c, name, queue, "unacked");
 	if (c->cluster) {
-		rmq_key_queue(c, queue, "none");
-		rmq_key_queue(c, queue, "none");
+		rmq_keys(c, queue, "none none");
 	} else {
 		rmq_key_both_other(c, name, queue, "consumers");
 		rmq_key_both_other(c, name, queue, "unacked");
@@ -40,8 +39,7 @@ static void
 add_sets(struct mq_command *c, const char *queue)
 {
 	if (c->cluster) {
-		rmq_key_queue(c, queue, "none");
-		rmq_key_queue(c, queue, "none");
+		rmq_keys(c, queue, "none none");
 	} else {
 		rmq_key_all(c, RMQ_QUEUES);
 		rmq_key_all(c, RMQ_CONNECTIONS);
@@ -52,25 +50,19 @@ static void
 add_delete(struct mq_command *c, const char *queue, bool dry_run,
     const struct mq_names *connections)
 {
-	static const char *const kept[] = {
-	    "rejected", "rate", "counters", "paused", "settings"};
 	size_t i, n = connections->n;
 
 	mq_command_script(c, &rmq_script_delete);
 	add_sets(c, queue);
 	rmq_queue_keys(c, queue);
-	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		rmq_key_queue(c, queue, kept[i]);
-	rmq_key_queue(c, queue, "watch");
-	rmq_key_queue(c, queue, "idle");
-	for (i = 0; i < 2; i++)
-		if (c->cluster)
-			rmq_key_queue(c, queue, "none");
-		else
-			rmq_key_queue_other(
-			    c, queue, i == 0 ? "ready" : "rejected");
-	rmq_key_queue(c, queue, "outgoing");
-	rmq_key_queue(c, queue, "incoming");
+	rmq_keys(c, queue, "rejected rate counters paused settings watch idle");
+	if (c->cluster) {
+		rmq_keys(c, queue, "none none");
+	} else {
+		rmq_key_queue_other(c, queue, "ready");
+		rmq_key_queue_other(c, queue, "rejected");
+	}
+	rmq_keys(c, queue, "outgoing incoming");
 	for (i = 0; i < n; i++)
 		add_connection(c, connections->list[i].name, queue);
 	mq_command_str(c, queue);
@@ -283,16 +275,12 @@ change_set(struct mq_redis *r, const char *verb, const char *connection,
 static int
 has_messages(struct mq_redis *r, const char *queue, bool *yes)
 {
-	static const char *const kept[] = {
-	    "ready", "priority", "delayed", "rejected", "outgoing"};
 	struct mq_command c = mq_redis_command(r);
 	long long n = 0;
-	size_t i;
 	int rv;
 
 	mq_command_plain(&c, "EXISTS");
-	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
-		rmq_key_queue(&c, queue, kept[i]);
+	rmq_keys(&c, queue, "ready priority delayed rejected outgoing");
 	rv = mq_call_number(r, &c, &n);
 	*yes = n > 0;
 	return rv;

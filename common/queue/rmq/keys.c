@@ -78,6 +78,21 @@ rmq_key_queue_other(struct mq_command *c, const char *queue, const char *what)
 	add_queue_key(c, !c->cluster, queue, what);
 }
 
+void
+rmq_keys(struct mq_command *c, const char *queue, const char *words)
+{
+	const char *ends[2] = {c->cluster ? "rmq::queue::{" : "rmq::queue::[",
+	    c->cluster ? "}::" : "]::"};
+	struct mq_part parts[] = {{ends[0], strlen(ends[0])},
+	    {queue, strlen(queue)}, {ends[1], strlen(ends[1])}, {0}};
+
+	for (; *words != '\0'; words += strspn(words, " ")) {
+		parts[3] = (struct mq_part){words, strcspn(words, " ")};
+		mq_command_key(c, parts, 4);
+		words += parts[3].n;
+	}
+}
+
 /* An empty tag is none. */
 bool
 rmq_is_scattered(const struct mq_command *c, const char *queue)
@@ -110,12 +125,7 @@ rmq_key_queues(struct mq_command *c, const char *queue)
 void
 rmq_queue_keys(struct mq_command *c, const char *queue)
 {
-	rmq_key_queue(c, queue, "ready");
-	rmq_key_queue(c, queue, "priority");
-	rmq_key_queue(c, queue, "delayed");
-	rmq_key_queue(c, queue, "locks");
-	rmq_key_queue(c, queue, "clock");
-	rmq_key_queue(c, queue, "result::");
+	rmq_keys(c, queue, "ready priority delayed locks clock result::");
 }
 
 void
@@ -220,12 +230,11 @@ add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 	rmq_key_connection(c, connection, "heartbeat");
 }
 
-const struct mq_side rmq_side = {.key = rmq_key_queue,
+const struct mq_side rmq_side = {.key = rmq_keys,
     .paused = "paused",
     .counters = "counters",
     .settings = "settings",
-    .watch = "watch",
-    .idle = "idle",
+    .waits = "watch idle",
     .publisher = "publisher::",
     .running = add_running,
     .cleaning = add_cleaning,

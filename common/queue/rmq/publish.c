@@ -113,8 +113,7 @@ rmq_publish_known(struct mq_command *c, const char *queue,
     int n)
 {
 	mq_command_script(c, &rmq_script_publish_known);
-	rmq_key_queue(c, queue, "ready");
-	rmq_key_queue(c, queue, "counters");
+	rmq_keys(c, queue, "ready counters");
 	mq_side_marks(&rmq_side, c, queue, mark->publisher);
 	rmq_key_all(c, RMQ_QUEUES);
 	rmq_key_queue(c, queue, "settings");

@@ -89,6 +89,8 @@ int rmq_stats_connections(
 
 /* Per queue: ready, rejected, and ours. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
+/* Several of them, of which words has the names, with blanks between them. */
+void rmq_keys(struct mq_command *, const char *queue, const char *words);
 
 /* RMQ_QUEUES or RMQ_CONNECTIONS; */
 void rmq_key_all(struct mq_command *, const char *key);

@@ -36,30 +36,23 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	rmq_queue_keys(c, name);
 	rmq_key_both(c, s->connection, name, "unacked");
 	rmq_key_lease(c, s->connection, name);
-	rmq_key_queue(c, name, "paused");
-	rmq_key_queue(c, name, "rate");
+	rmq_keys(c, name, "paused rate");
 	rmq_key_info(c, s->connection, name);
-	rmq_key_queue(c, name, "watch");
-	rmq_key_queue(c, name, "idle");
+	rmq_keys(c, name, "watch idle");
 	mq_layout_add_claim(c, s, name, claim);
 	if (claim->copied > 0)
 		mq_command_int(c, (long long)claim->copied);
 }
 
-/* The keys whose changes matter to a consumer that waits: the pause comes last. */
-static const char *const watched[] = {
-    "ready", "priority", "delayed", "clock", "paused"};
-enum { WATCHED = sizeof(watched) / sizeof(watched[0]) };
+/* The keys whose changes matter to a consumer that waits. */
+#define WATCHED "ready priority delayed clock paused"
 
 static void
 rmq_track(
     const struct mq_session *s, int queue, bool pause, struct mq_command *c)
 {
-	int i;
-
 	mq_command_plain(c, "EXISTS");
-	for (i = pause ? WATCHED - 1 : 0; i < WATCHED; i++)
-		rmq_key_queue(c, s->queues[queue], watched[i]);
+	rmq_keys(c, s->queues[queue], pause ? "paused" : WATCHED);
 	/* When the slot moves, a key that is there moves, too. */
 	if (c->cluster)
 		rmq_key_lease(c, s->connection, s->queues[queue]);
@@ -69,15 +62,11 @@ static void
 rmq_look(const struct mq_session *s, const int *queues, int n, bool check,
     struct mq_command *c)
 {
-	int i, k;
+	int i;
 
 	mq_command_script(c, &rmq_script_look);
-	for (i = 0; i < n; i++) {
-		for (k = 0; k < WATCHED; k++)
-			rmq_key_queue(c, s->queues[queues[i]], watched[k]);
-		rmq_key_queue(c, s->queues[queues[i]], "watch");
-		rmq_key_queue(c, s->queues[queues[i]], "idle");
-	}
+	for (i = 0; i < n; i++)
+		rmq_keys(c, s->queues[queues[i]], WATCHED " watch idle");
 	mq_command_str(c, s->wake);
 	mq_command_int(c, check);
 }
@@ -125,9 +114,7 @@ settle_equal(const struct mq_session *s, int queue,
 
 	mq_command_script(c, &rmq_script_settle_equal);
 	rmq_key_both(c, s->connection, name, "unacked");
-	rmq_key_queue(c, name, "ready");
-	rmq_key_queue(c, name, "delayed");
-	rmq_key_queue(c, name, "rejected");
+	rmq_keys(c, name, "ready delayed rejected");
 	rmq_key_queues(c, name);
 	for (; how < end; how++) {
 		mq_command_str(c, mq_outcome_name(how->outcome));
@@ -650,22 +637,13 @@ rmq_open(struct mq_command *c, const char *queue,
 }
 
 static void
-count_keys(struct mq_command *c, const char *queue)
-{
-	mq_command_plain(c, "EXISTS");
-	rmq_queue_keys(c, queue);
-	rmq_key_queue(c, queue, "rejected");
-	rmq_key_queue(c, queue, "counters");
-	rmq_key_queue(c, queue, "paused");
-	rmq_key_queue(c, queue, "settings");
-	rmq_key_queue(c, queue, "outgoing");
-}
-
-static void
 rmq_known(struct mq_command *c, const char *queue, bool by_keys)
 {
 	if (by_keys) {
-		count_keys(c, queue);
+		mq_command_plain(c, "EXISTS");
+		rmq_queue_keys(c, queue);
+		rmq_keys(
+		    c, queue, "rejected counters paused settings outgoing");
 		return;
 	}
 	mq_command_plain(c, "SISMEMBER");

@@ -236,10 +236,7 @@ ask_enlist(void *arg, size_t i, struct mq_command *c)
 	mq_command_script(c, &rsmq_script_enlist);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_queue_keys(c, queue);
-	rsmq_key(c, queue, ":Xpaused");
-	rsmq_key(c, queue, ":Xcounters");
-	rsmq_key(c, queue, ":Xrate");
-	rsmq_key(c, queue, ":Xlater");
+	rsmq_key(c, queue, ":Xpaused :Xcounters :Xrate :Xlater");
 	mq_command_str(c, name);
 	mq_command_int(c, l->w->how->dry_run);
 	free(queue);
@@ -417,8 +414,7 @@ build_step(
 	}
 	mq_command_script(c, &rsmq_script_sweep);
 	rsmq_queue_keys(c, k->queue);
-	rsmq_key(c, k->queue, ":Xcounters");
-	rsmq_key(c, k->queue, ":Xlater");
+	rsmq_key(c, k->queue, ":Xcounters :Xlater");
 	mq_command_arg(c, k->at.data, k->at.len);
 	mq_command_arg(c, k->id.data, k->id.len);
 	mq_command_int(c, RSMQ_LOOKS / 2);

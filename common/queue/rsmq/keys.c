@@ -76,10 +76,16 @@ rsmq_bare(const char *queue)
 void
 rsmq_key(struct mq_command *c, const char *queue, const char *what)
 {
-	const struct mq_part parts[] = {namespace_of(queue), part_of(":"),
-	    part_of(rsmq_bare(queue)), part_of(what)};
+	struct mq_part parts[] = {
+	    namespace_of(queue), part_of(":"), part_of(rsmq_bare(queue)), {0}};
+	bool more;
 
-	mq_command_key(c, parts, 4);
+	do {
+		parts[3] = (struct mq_part){what, strcspn(what, " ")};
+		more = what[parts[3].n] == ' ';
+		mq_command_key(c, parts, 4);
+		what += parts[3].n + 1;
+	} while (more);
 }
 
 void
@@ -93,10 +99,7 @@ rsmq_key_common(struct mq_command *c, const char *queue, const char *what)
 void
 rsmq_queue_keys(struct mq_command *c, const char *queue)
 {
-	rsmq_key(c, queue, "");
-	rsmq_key(c, queue, ":Q");
-	rsmq_key(c, queue, ":X");
-	rsmq_key(c, queue, ":Xagain");
+	rsmq_key(c, queue, " :Q :X :Xagain");
 }
 
 void
@@ -172,8 +175,7 @@ const struct mq_side rsmq_side = {.key = rsmq_key,
     .counters = ":Xcounters",
     .settings = ":Xsettings",
     .exists = ":Q",
-    .watch = ":Xwatch",
-    .idle = ":Xidle",
+    .waits = ":Xwatch :Xidle",
     .publisher = ":Xpublisher:",
     .running = rsmq_key_running,
     .cleaning = add_cleaning,

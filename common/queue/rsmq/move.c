@@ -449,30 +449,19 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 #define DELETE_TRIES 100
 
 static void
-add_all_keys(struct mq_command *c, const char *queue)
-{
-	rsmq_queue_keys(c, queue);
-	rsmq_key(c, queue, ":Xcounters");
-	rsmq_key(c, queue, ":Xpaused");
-	rsmq_key(c, queue, ":Xrate");
-	rsmq_key(c, queue, ":Xlater");
-	rsmq_key(c, queue, ":Xwatch");
-	rsmq_key(c, queue, ":Xidle");
-	rsmq_key(c, queue, ":Xsettings");
-}
-
-static void
 add_delete(struct mq_command *c, const char *queue, bool look,
     const redisReply *connections)
 {
+	static const char all[] = " :Q :X :Xagain :Xcounters :Xpaused :Xrate "
+				  ":Xlater :Xwatch :Xidle :Xsettings";
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	size_t i, n = connections->elements;
 
 	mq_command_script(c, &rsmq_script_delete);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_key_common(c, queue, "::connections");
-	add_all_keys(c, queue);
-	add_all_keys(c, rejected);
+	rsmq_key(c, queue, all);
+	rsmq_key(c, rejected, all);
 	for (i = 0; i < n; i++)
 		rsmq_key_lease(c, connections->element[i]->str, queue);
 	mq_command_str(c, rsmq_bare(queue));

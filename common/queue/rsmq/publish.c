@@ -105,9 +105,7 @@ rsmq_publish(
 	mq_command_script(c, &rsmq_script_publish);
 	rsmq_queue_keys(c, queue);
 	rsmq_key_common(c, queue, ":QUEUES");
-	rsmq_key(c, queue, ":Xcounters");
-	rsmq_key(c, queue, ":Xlater");
-	rsmq_key(c, queue, ":Xsettings");
+	rsmq_key(c, queue, ":Xcounters :Xlater :Xsettings");
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
 	mq_command_str(c, rsmq_bare(queue));

@@ -27,14 +27,11 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 
 	(void)special;
 	mq_command_script(c, &mq_script_probe);
-	rsmq_key(c, queue, "");
-	rsmq_key(c, queue, ":Q");
-	rsmq_key(c, queue, ":X");
+	rsmq_key(c, queue, " :Q :X");
 	if (s != NULL) {
 		rsmq_key(c, queue, ":Xagain");
 		rsmq_key_held(c, s->connection, queue);
-		rsmq_key(c, queue, RSMQ_REJECTED);
-		rsmq_key(c, queue, RSMQ_REJECTED ":Q");
+		rsmq_key(c, queue, RSMQ_REJECTED " " RSMQ_REJECTED ":Q");
 	}
 	for (i = 0; i < c->keys; i++)
 		mq_command_str(c, uses[i]);
@@ -153,12 +150,9 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	rsmq_queue_keys(c, name);
 	rsmq_key_held(c, s->connection, name);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
-	rsmq_key(c, name, ":Xpaused");
-	rsmq_key(c, name, ":Xrate");
-	rsmq_key(c, name, ":Xlater");
+	rsmq_key(c, name, ":Xpaused :Xrate :Xlater");
 	rsmq_key_common(c, name, ":QUEUES");
-	rsmq_key(c, name, ":Xwatch");
-	rsmq_key(c, name, ":Xidle");
+	rsmq_key(c, name, ":Xwatch :Xidle");
 	mq_layout_add_claim(c, s, rsmq_bare(name), claim);
 }
 
@@ -167,26 +161,18 @@ rsmq_track(
     const struct mq_session *s, int queue, bool pause, struct mq_command *c)
 {
 	mq_command_plain(c, "EXISTS");
-	if (!pause)
-		rsmq_key(c, s->queues[queue], "");
-	rsmq_key(c, s->queues[queue], ":Xpaused");
+	rsmq_key(c, s->queues[queue], pause ? ":Xpaused" : " :Xpaused");
 }
 
 static void
 rsmq_look(const struct mq_session *s, const int *queues, int n, bool check,
     struct mq_command *c)
 {
-	const char *name;
 	int i;
 
 	mq_command_script(c, &rsmq_script_look);
-	for (i = 0; i < n; i++) {
-		name = s->queues[queues[i]];
-		rsmq_key(c, name, "");
-		rsmq_key(c, name, ":Xpaused");
-		rsmq_key(c, name, ":Xwatch");
-		rsmq_key(c, name, ":Xidle");
-	}
+	for (i = 0; i < n; i++)
+		rsmq_key(c, s->queues[queues[i]], " :Xpaused :Xwatch :Xidle");
 	mq_command_str(c, s->wake);
 	mq_command_int(c, check);
 }
