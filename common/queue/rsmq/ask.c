@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "message/headers.h"
+#include "message/json.h"
 #include "queue/queue.h"
 #include "redis/round.h"
 
@@ -172,4 +174,31 @@ rsmq_hidden_free(struct rsmq_hidden *h)
 {
 	mq_buf_free(&h->score);
 	mq_buf_free(&h->id);
+}
+
+/* --- headers ------------------------------------------------------------------- */
+
+/* The members of an object. */
+static void
+add_members(const json_t *headers, struct mq_buf *out)
+{
+	struct mq_buf text = {0};
+
+	mq_json_dump(headers, &text);
+	/* Without the braces. */
+	mq_buf_add(out, text.data + 1, text.len - 2);
+	mq_buf_free(&text);
+}
+
+void
+rsmq_extra(struct mq_envelope *e, struct mq_buf *extra)
+{
+	mq_buf_clear(extra);
+	if (!json_is_object(e->headers))
+		return;
+	mq_envelope_remove(e, MQ_HEADER_ID);
+	mq_envelope_remove(e, MQ_HEADER_NAME);
+	mq_envelope_remove(e, MQ_HEADER_ATTEMPT);
+	if (json_object_size(e->headers) > 0)
+		add_members(e->headers, extra);
 }

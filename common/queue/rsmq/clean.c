@@ -295,9 +295,7 @@ reject_header(struct cleaner *w, redisReply *const *message,
 		mq_envelope_set(&e, MQ_HEADER_ERROR, reason);
 	else
 		mq_history_crash(&e, (long)message[1]->integer, true, NULL);
-	mq_buf_clear(&header);
-	mq_envelope_write_header(&e, &header);
-	rsmq_extra(header.data, header.len, extra);
+	rsmq_extra(&e, extra);
 	mq_envelope_free(&e);
 	mq_buf_free(&header);
 }

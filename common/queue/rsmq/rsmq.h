@@ -26,21 +26,12 @@ extern const struct mq_right rsmq_rights[];
 #define RSMQ_DELAY   0
 #define RSMQ_MAXSIZE 65536
 
-/*
- * The id that an element begins with; *n bytes, maybe in *own, which the
- * caller frees.  NULL: it has none, and so is none of ours.
- */
-const char *rsmq_id(const char *element, size_t *n, size_t len, char **own);
-
-/* The further headers of a message, as lua/lib/layout.lua keeps them, from those
- * of an element; empty: there are none. */
-void rsmq_extra(const char *header, size_t len, struct mq_buf *extra);
+/* The further headers of a message, as lua/lib/layout.lua keeps them; empty: there are
+ * none.  The others, which are kept by themselves, are taken out of the envelope. */
+void rsmq_extra(struct mq_envelope *, struct mq_buf *extra);
 
 /* The parts of the table, each of the type of its member. */
 #define PART(member) __typeof__(*((struct mq_layout *)0)->member) rsmq_##member
-PART(publish);
-PART(publish_add);
-
 PART(clean);
 PART(drained);
 PART(stats);

@@ -1,5 +1,6 @@
 /*
- * The rsmq layout: a consumer's lease, and the messages in its hands.
+ * The rsmq layout: what a message is there, putting messages in, a consumer's lease, and
+ * the messages in its hands.
  *
  * A crash needs no cleaning here: when nobody renews the lease, what it held
  * can be received again by anybody, as after any consumer of RSMQ.
@@ -10,10 +11,140 @@
 
 #include "base/utf8.h"
 #include "base/xalloc.h"
+#include "message/envelope.h"
 #include "message/headers.h"
+#include "message/json.h"
+#include "queue/layout.h"
 #include "queue/lease.h"
 #include "queue/scripts.h"
 #include "rsmq.h"
+
+/* --- messages, and putting them in ---------------------------------------- */
+
+/* How each element begins: the id is what the message is known by. */
+static const char start[] = "\xff\x00\xbe\xbe\x4a{\"Mq-Id\":[\"";
+#define START (sizeof(start) - 1)
+
+/* An id of whose bytes lua/lib/layout.lua has written some as \u00ff; the caller
+ * frees. */
+static char *
+unescape(const char *p, size_t *n)
+{
+	const char *end = p + *n;
+	char *id = mq_xstrndup(p, *n), *to = id, digits[3] = "";
+
+	while (p < end) {
+		if (*p != '\\' || end - p < 6) {
+			*to++ = *p++;
+			continue;
+		}
+		memcpy(digits, p + 4, 2);
+		*to++ = (char)strtol(digits, NULL, 16);
+		p += 6;
+	}
+	*n = (size_t)(to - id);
+	return id;
+}
+
+/*
+ * The id that an element begins with; *n bytes, maybe in *own, which the caller frees.
+ * NULL: it has none, and so is none of ours.
+ */
+static const char *
+id_of(const char *element, size_t *n, size_t len, char **own)
+{
+	const char *end;
+
+	*own = NULL;
+	if (len < START || memcmp(element, start, START) != 0)
+		return NULL;
+	end = memchr(element + START, '"', len - START);
+	if (end == NULL)
+		return NULL;
+	*n = (size_t)(end - element) - START;
+	if (memchr(element + START, '\\', *n) == NULL)
+		return element + START;
+	*own = unescape(element + START, n);
+	return *own;
+}
+
+static void
+rsmq_publish(
+    struct mq_command *c, const char *queue, const struct mq_publishing *how)
+{
+	static const char *const kinds[] = {
+	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
+	char *channel;
+
+	mq_command_script(c, &rsmq_script_publish);
+	rsmq_queue_keys(c, queue);
+	rsmq_key_common(c, queue, ":QUEUES");
+	rsmq_key(c, queue, ":Xcounters :Xlater :Xsettings");
+	if (how->mark.publisher != NULL)
+		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
+	mq_command_str(c, rsmq_bare(queue));
+	/* No message is delayed by its queue that has said when. */
+	if (how->when.kind == MQ_WHEN_NOW && how->when.said) {
+		mq_command_str(c, kinds[MQ_WHEN_IN]);
+		mq_command_int(c, 0);
+	} else {
+		mq_command_str(c, kinds[how->when.kind]);
+		mq_command_int(c, how->when.ms);
+	}
+	mq_layout_add_limits(c, &how->limits);
+	if (how->realtime) {
+		channel = mq_xasprintf(":rt:%s", rsmq_bare(queue));
+		rsmq_key_common(c, queue, channel);
+		free(channel);
+	} else {
+		mq_command_str(c, "");
+	}
+	mq_command_str(c, how->alike ? "1" : "");
+	mq_mark_add_behind(c, &how->mark);
+}
+
+/* Nearly all messages have nothing but their id: then nothing is to be parsed. */
+static bool
+is_bare_id(const struct mq_buf *header)
+{
+	static const char tail[] = "\"]}\n";
+	size_t n = START + MQ_ID_LEN + sizeof(tail) - 1;
+
+	return header->len == n && memcmp(header->data, start, START) == 0 &&
+	    memcmp(header->data + START + MQ_ID_LEN, tail, sizeof(tail) - 1) ==
+	    0;
+}
+
+static void
+rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
+    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
+    const char *payload, size_t len)
+{
+	struct mq_envelope e = {0};
+	struct mq_buf extra = {0};
+	char id[MQ_ID_LEN + 1];
+	const char *why;
+	long priority = 0;
+
+	(void)how;
+	memcpy(id, unique, sizeof(id));
+	if (is_bare_id(header)) {
+		memcpy(id, header->data + START, MQ_ID_LEN);
+	} else if (header->len > 0 &&
+	    mq_envelope_parse(header->data, header->len, &e, &why) == 0) {
+		if (mq_message_id(&e) != NULL)
+			memcpy(id, mq_message_id(&e), sizeof(id));
+		priority = mq_envelope_get_long(&e, MQ_HEADER_PRIORITY, 0);
+		rsmq_extra(&e, &extra);
+		mq_envelope_free(&e);
+	}
+	mq_command_str(c, id);
+	mq_command_int(c, mq_utf16_units(payload, len));
+	mq_command_int(c, priority);
+	mq_command_arg(c, extra.data, extra.len);
+	mq_command_arg(c, payload, len);
+	mq_buf_free(&extra);
+}
 
 /* --- session ------------------------------------------------------------- */
 
@@ -211,7 +342,7 @@ rsmq_add_id(struct mq_command *c, const char *element, size_t len)
 {
 	char *own;
 	size_t n = 0;
-	const char *id = rsmq_id(element, &n, len, &own);
+	const char *id = id_of(element, &n, len, &own);
 
 	mq_command_arg(c, id, id != NULL ? n : 0);
 	free(own);
@@ -234,6 +365,19 @@ units_of(const struct mq_settlement *how)
 	size_t skip = end != NULL ? (size_t)(end - how->element) + 1 : 0;
 
 	return mq_utf16_units(how->element + skip, how->len - skip);
+}
+
+/* The further headers in a header; empty if it is bad. */
+static void
+extra_in(const char *header, size_t len, struct mq_buf *extra)
+{
+	struct mq_envelope e;
+	const char *why;
+
+	if (mq_envelope_parse(header, len, &e, &why) == -1)
+		return;
+	rsmq_extra(&e, extra);
+	mq_envelope_free(&e);
 }
 
 static void
@@ -261,7 +405,7 @@ rsmq_settle(const struct mq_session *s, int queue,
 	rsmq_add_id(c, how->element, how->len);
 	mq_command_str(c, how->header != NULL ? "1" : "0");
 	if (how->header != NULL)
-		rsmq_extra(how->header, how->header_len, &extra);
+		extra_in(how->header, how->header_len, &extra);
 	mq_command_arg(c, extra.data, extra.len);
 	mq_command_int(c, how->delay_ms);
 	mq_command_str(c, rsmq_bare(mq_buf_str(&to)));
