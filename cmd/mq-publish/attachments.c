@@ -90,8 +90,10 @@ attachments_close(struct attachments *a, const char *id)
 
 /* What is left when that fails is found by mq-clean. */
 void
-attachments_drop(const struct attachments *a)
+attachments_drop(void *attachments)
 {
+	const struct attachments *a = attachments;
+
 	if (a->id[0] != '\0')
 		(void)a->how->release(a->set.redis, a->set.set, a->id);
 }

@@ -146,12 +146,6 @@ prepare_messages(struct modules *m, int64_t clock_us)
 }
 
 static void
-drop_attachments(void *arg)
-{
-	attachments_drop(arg);
-}
-
-static void
 send_attachments(struct modules *m)
 {
 	struct options *o = &m->opt;
@@ -163,7 +157,7 @@ send_attachments(struct modules *m)
 	attachments_send(
 	    &o->attachments, &m->redis, o->queue, &o->message.headers);
 	o->how.files = &o->attachments.set;
-	m->outcome.refused = drop_attachments;
+	m->outcome.refused = attachments_drop;
 	m->outcome.refused_arg = &o->attachments;
 }
 

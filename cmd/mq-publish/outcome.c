@@ -53,7 +53,7 @@ outcome_settle(struct outcome *o)
 		return false;
 	if (mq_publisher_wait_durable(o->publisher, &o->promise, o->ours) == -1)
 		return false;
-	o->safe = o->accepted;
+	o->safe = o->count[MQ_PUBLISHED];
 	o->unsure = false;
 	if (o->held.len > 0)
 		(void)fwrite(o->held.data, 1, o->held.len, stdout);
@@ -86,42 +86,20 @@ take_id(struct outcome *o, const char *id)
 		mq_buf_add(&o->ids, id, MQ_ID_LEN);
 }
 
-/* The other message may not be safe yet, and somebody else's. */
-static void
-rely_on_another(struct outcome *o)
-{
-	o->unsure = true;
-	o->ours = false;
-}
-
 void
 outcome_take(struct outcome *o, const char *id, enum mq_published verdict)
 {
-	switch (verdict) {
-	case MQ_PUBLISHED:
-		o->accepted++;
-		o->unsure = o->ours = true;
-		take_id(o, id);
-		break;
-	case MQ_PUBLISHED_JOINED:
-		o->joined++;
-		rely_on_another(o);
-		take_id(o, id);
-		break;
-	case MQ_PUBLISHED_DUPLICATE:
-		o->duplicates++;
-		rely_on_another(o);
-		break;
-	case MQ_PUBLISHED_STALE:
-		o->stale++;
-		break;
-	case MQ_PUBLISHED_TOO_LONG:
-		o->too_long++;
-		break;
-	default:
-		o->full = true;
-		break;
+	bool ours = verdict == MQ_PUBLISHED;
+	bool joined = verdict == MQ_PUBLISHED_JOINED;
+
+	o->count[verdict]++;
+	/* Another message may not be safe yet, and somebody else's. */
+	if (ours || joined || verdict == MQ_PUBLISHED_DUPLICATE) {
+		o->unsure = true;
+		o->ours = ours;
 	}
+	if (ours || joined)
+		take_id(o, id);
 }
 
 void
@@ -135,7 +113,7 @@ outcome_reconnected(struct outcome *o, bool proven)
 bool
 outcome_full(const struct outcome *o)
 {
-	return o->full;
+	return o->count[MQ_PUBLISHED_FULL] > 0;
 }
 
 const char *
@@ -145,23 +123,12 @@ outcome_ids(const struct outcome *o, size_t *count)
 	return o->ids.data;
 }
 
-/* ", N duplicates", when there are any; appended to a line. */
-static void
-add_count(
-    char *line, size_t size, unsigned long n, const char *one, const char *many)
-{
-	size_t len = strlen(line);
-
-	if (n > 0)
-		snprintf(
-		    line + len, size - len, ", %lu %s", n, n == 1 ? one : many);
-}
-
 /* How many of the accepted ones are safe. */
 static void
 add_safe(const struct outcome *o, char *line, size_t size)
 {
-	unsigned long unsure = o->accepted - o->safe;
+	unsigned long accepted = o->count[MQ_PUBLISHED];
+	unsigned long unsure = accepted - o->safe;
 	size_t len = strlen(line);
 
 	if (unsure > 0)
@@ -169,35 +136,51 @@ add_safe(const struct outcome *o, char *line, size_t size)
 		    ", %lu of them in the queue but not known to be%s; "
 		    "published again without -k they come twice",
 		    unsure, o->where);
-	else if (o->accepted > 0)
+	else if (accepted > 0)
 		snprintf(line + len, size - len, ",%s", o->where);
 }
 
 static void
 report(const struct outcome *o, unsigned long unknown)
 {
+	static const struct {
+		enum mq_published verdict;
+		const char *one, *many;
+	} others[] = {{MQ_PUBLISHED_JOINED, "joined", "joined"},
+	    {MQ_PUBLISHED_DUPLICATE, "duplicate", "duplicates"},
+	    {MQ_PUBLISHED_STALE, "too late", "too late"},
+	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"}};
+	unsigned long n = o->count[MQ_PUBLISHED], other;
 	char more[256] = "";
-	size_t len;
+	size_t i, len = 0;
 
-	add_count(more, sizeof(more), o->joined, "joined", "joined");
-	add_count(more, sizeof(more), o->duplicates, "duplicate", "duplicates");
-	add_count(more, sizeof(more), o->stale, "too late", "too late");
-	add_count(more, sizeof(more), o->too_long, "too long", "too long");
-	len = strlen(more);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if ((other = o->count[others[i].verdict]) > 0)
+			len += (size_t)snprintf(more + len, sizeof(more) - len,
+			    ", %lu %s", other,
+			    other == 1 ? others[i].one : others[i].many);
 	if (unknown > 0)
 		snprintf(more + len, sizeof(more) - len, ", and up to %lu more",
 		    unknown);
 	if (o->publisher != NULL)
 		add_safe(o, more, sizeof(more));
-	mq_say("%lu message%s accepted%s", o->accepted,
-	    o->accepted == 1 ? "" : "s", more);
+	mq_say("%lu message%s accepted%s", n, n == 1 ? "" : "s", more);
+}
+
+/* Messages that are not there because of others, or of themselves. */
+static unsigned long
+count_refused(const struct outcome *o)
+{
+	return o->count[MQ_PUBLISHED_DUPLICATE] + o->count[MQ_PUBLISHED_STALE] +
+	    o->count[MQ_PUBLISHED_TOO_LONG];
 }
 
 static void
 tell_refused(const struct outcome *o, unsigned long unknown)
 {
-	if (o->refused != NULL && o->accepted == 0 && unknown == 0 &&
-	    (o->full || o->joined + o->duplicates + o->stale + o->too_long > 0))
+	if (o->refused != NULL && o->count[MQ_PUBLISHED] == 0 && unknown == 0 &&
+	    (outcome_full(o) ||
+		o->count[MQ_PUBLISHED_JOINED] + count_refused(o) > 0))
 		o->refused(o->refused_arg);
 }
 
@@ -206,7 +189,7 @@ outcome_end(const struct outcome *o, unsigned long unknown, int status)
 {
 	tell_refused(o, unknown);
 	report(o, unknown);
-	exit(o->http && o->full ? HTTP_EXIT(429) : status);
+	exit(o->http && outcome_full(o) ? HTTP_EXIT(429) : status);
 }
 
 void
@@ -226,28 +209,30 @@ outcome_lose(struct outcome *o, long long messages)
 	mq_say("%s: the server has come back without what it had accepted: "
 	       "up to %lu message%s lost",
 	    o->queue, n, n == 1 ? " is" : "s are");
-	o->accepted -= n < o->accepted ? n : o->accepted;
+	o->count[MQ_PUBLISHED] -=
+	    n < o->count[MQ_PUBLISHED] ? n : o->count[MQ_PUBLISHED];
 	outcome_end(o, 0, MQ_EXIT_AGAIN);
 }
 
 int
 outcome_finish(const struct outcome *o, bool quiet, bool verbose)
 {
-	unsigned long refused = o->duplicates + o->stale + o->too_long;
+	unsigned long refused = count_refused(o);
+	bool too_long = o->count[MQ_PUBLISHED_TOO_LONG] > 0;
 	char why[64];
 
 	snprintf(why, sizeof(why), "another message has its %s", o->what);
 	tell_refused(o, 0);
-	if (o->too_long > 0)
+	if (too_long)
 		strlcpy(
 		    why, "it is longer than the queue's maxsize", sizeof(why));
-	else if (o->stale > 0)
+	else if (o->count[MQ_PUBLISHED_STALE] > 0)
 		strlcpy(why, "its last tick is over", sizeof(why));
-	if (refused == 1 && o->accepted == 0 && !quiet)
+	if (refused == 1 && o->count[MQ_PUBLISHED] == 0 && !quiet)
 		mq_say("%s: not published: %s", o->queue, why);
 	else if (verbose || (refused > 0 && !quiet))
 		report(o, 0);
-	if (o->too_long > 0)
+	if (too_long)
 		return o->http ? HTTP_EXIT(413) : MQ_EXIT_DATA;
 	if (refused > 0)
 		return o->http ? HTTP_EXIT(409) : MQ_EXIT_NO;

@@ -32,8 +32,8 @@ struct outcome {
 	/* Called at the end if the server has taken none; NULL: not. */
 	void (*refused)(void *arg);
 	void *refused_arg;
-	unsigned long accepted, joined, duplicates, stale, too_long;
-	bool full;	   /* the queue took no more */
+	unsigned long
+	    count[MQ_PUBLISHED_TOO_LONG + 1]; /* by what they became */
 	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, if collected */
 	/* With --durable only: */
 	const struct mq_publisher *publisher; /* NULL without */
@@ -113,7 +113,7 @@ void attachments_send(struct attachments *, struct mq_redis *,
 /* This message is about to be published with them; ends the program if that fails. */
 void attachments_close(struct attachments *, const char *id);
 /* There is no such message after all: removes them. */
-void attachments_drop(const struct attachments *);
+void attachments_drop(void *attachments);
 
 /* --- transport ---------------------------------------------------------- */
 

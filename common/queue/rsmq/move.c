@@ -344,11 +344,13 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	return *moved > 0 ? 0 : rv;
 }
 
-/* How many messages are there, whoever has them. */
+/* How many messages are there, whoever has them; but not those that the spared
+ * connections hold (NULL: none are). */
 static int
-count_place(struct mq_redis *r, const struct mq_place *place, long *n)
+count_place(struct mq_redis *r, const struct mq_place *place,
+    const redisReply *spared, long *n)
 {
-	struct rsmq_hidden h = {0};
+	struct rsmq_hidden h = {.spared = spared};
 	char *queue = place_queue(place);
 	int rv = rsmq_count_hidden(r, queue, &h);
 
@@ -391,19 +393,6 @@ check_dead(struct mq_redis *r, const struct mq_place *place)
 	return -1;
 }
 
-/* How many no connection of ours has. */
-static int
-count_theirs(
-    struct mq_redis *r, const char *queue, const redisReply *ours, long *n)
-{
-	struct rsmq_hidden h = {.spared = ours};
-	int rv = rsmq_count_hidden(r, queue, &h);
-
-	*n = (long)h.held;
-	rsmq_hidden_free(&h);
-	return rv;
-}
-
 /* Messages of a dead connection of ours are free by now; but others may be held for long. */
 static int
 move_held(struct mq_redis *r, const struct mq_place *place, long max,
@@ -421,7 +410,7 @@ move_held(struct mq_redis *r, const struct mq_place *place, long max,
 		rv = move_next(r, place, connections->element,
 		    connections->elements, max, to, moved);
 	else
-		rv = count_theirs(r, place->queue, connections, moved);
+		rv = count_place(r, place, connections, moved);
 	freeReplyObject(connections);
 	return rv;
 }
@@ -434,7 +423,7 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	if (place->state == MQ_UNACKED)
 		return move_held(r, place, max, to, moved);
 	if (max == 0)
-		return count_place(r, place, moved);
+		return count_place(r, place, NULL, moved);
 	/* What else is known about the queue is in the same key. */
 	if (max == LONG_MAX && to == NULL) {
 		*moved = -1;
@@ -517,7 +506,7 @@ rsmq_delete_queue(
 	bool done = false;
 	int tries;
 
-	if (count_place(r, &place, &out->unacked) == -1)
+	if (count_place(r, &place, NULL, &out->unacked) == -1)
 		return -1;
 	for (tries = 0; tries < DELETE_TRIES; tries++) {
 		if (try_delete(r, queue, out, &done) == -1)
