@@ -169,10 +169,7 @@ mq_option_rights(
 	for (i = 0; i < o->target_count; i++)
 		mq_rights_add(&rules, o->layout, MQ_TARGETS,
 		    mq_option_queue(o, &server, o->targets[i]), NULL);
-	if (server.url.db != 0)
-		mq_rights_rule(&rules, "+select");
-	if (server.url.kind == MQ_URL_CLUSTER)
-		mq_rights_cluster(&rules);
+	mq_rights_end(&rules, server.url.kind == MQ_URL_CLUSTER, server.url.db);
 	mq_buf_addstr(&rules, "\n");
 	mq_option_print(mq_buf_str(&rules));
 }

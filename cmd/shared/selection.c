@@ -52,26 +52,6 @@ open_publisher(struct clones *c)
 }
 
 static void
-next_id(struct clones *c, char id[MQ_ID_LEN + 1])
-{
-	uint64_t now = (uint64_t)(mq_clock_steady_us() + c->clock_us);
-
-	c->last_us = now > c->last_us ? now : c->last_us + 1;
-	mq_id_make(&c->random, c->last_us, id);
-}
-
-/* The files of the message are those of the copy, too, before that is visible. */
-static int
-refer_to_files(struct clones *c, const struct mq_envelope *e, const char *id)
-{
-	const char *set = mq_envelope_get(e, MQ_HEADER_ATTACH);
-
-	if (set == NULL || c->layout->attachments == NULL)
-		return 0;
-	return mq_attach_refer(c->redis, c->layout->attachments, set, id);
-}
-
-static void
 take_verdict(void *arg, int i, enum mq_published how, const char *joined)
 {
 	(void)i;
@@ -105,23 +85,33 @@ publish_copy(struct clones *c, const struct mq_envelope *e, const char *id,
 	return result == MQ_CALL_DONE ? 0 : -1;
 }
 
-static void
-tell_id(struct clones *c, const char *id)
+/* A message without a header gets one for its id, unless the layout has ids. */
+static int
+publish_as(struct clones *c, const struct mq_envelope *e, const char *id,
+    enum mq_published *how)
 {
-	if (c->ids != NULL)
-		mq_json_must(
-		    json_array_append_new(c->ids, json_string(id)) == 0);
-	else
-		puts(id);
+	const struct mq_duplicate as = {.stamped = true, .id = id};
+	const char *set = mq_envelope_get(e, MQ_HEADER_ATTACH);
+	struct mq_envelope copy;
+	int rv = 0;
+
+	mq_message_duplicate(e, &as, &copy);
+	/* The files of the message are those of the copy, too, before that is
+	 * visible. */
+	if (set != NULL && c->layout->attachments != NULL)
+		rv = mq_attach_refer(c->redis, c->layout->attachments, set, id);
+	if (rv == 0)
+		rv = publish_copy(c, &copy, id, how);
+	mq_envelope_free(&copy);
+	return rv;
 }
 
-/* A message without a header gets one for its id, unless the layout has ids. */
 static int
 make_copy(struct clones *c, const struct mq_item *item, long *made)
 {
-	struct mq_duplicate as = {.stamped = true};
+	uint64_t now = (uint64_t)(mq_clock_steady_us() + c->clock_us);
 	enum mq_published how = MQ_PUBLISHED;
-	struct mq_envelope e, copy;
+	struct mq_envelope e;
 	char id[MQ_ID_LEN + 1];
 	const char *why, *old;
 	int rv = 0;
@@ -130,18 +120,17 @@ make_copy(struct clones *c, const struct mq_item *item, long *made)
 		e = (struct mq_envelope){NULL, item->element, item->len};
 	old = mq_message_id(&e);
 	if (old == NULL || mq_id_time(old) < c->start_us) {
-		next_id(c, id);
-		as.id = id;
-		mq_message_duplicate(&e, &as, &copy);
-		rv = refer_to_files(c, &e, id) == -1 ||
-			publish_copy(c, &copy, id, &how) == -1 ?
-		    -1 :
-		    0;
+		c->last_us = now > c->last_us ? now : c->last_us + 1;
+		mq_id_make(&c->random, c->last_us, id);
+		rv = publish_as(c, &e, id, &how);
 		if (rv == 0 && how == MQ_PUBLISHED) {
 			(*made)++;
-			tell_id(c, id);
+			if (c->ids == NULL)
+				puts(id);
+			else
+				mq_json_must(json_array_append_new(
+						 c->ids, json_string(id)) == 0);
 		}
-		mq_envelope_free(&copy);
 	}
 	mq_envelope_free(&e);
 	return rv;

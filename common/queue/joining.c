@@ -35,7 +35,7 @@ mq_consumer_queue_away(const struct mq_consumer *k, int queue)
 	struct mq_command cmd = mq_async_command(k->async);
 	const char *why = NULL;
 
-	if ((k->layout->has & MQ_HAS_NODES) &&
+	if ((queue == -1 || k->layout->has & MQ_HAS_NODES) &&
 	    k->layout->renew(&k->session, queue, 0, &cmd))
 		why = mq_async_away(k->async, &cmd);
 	mq_command_free(&cmd);
@@ -50,10 +50,9 @@ mq_consumer_away(const struct mq_consumer *k, bool anew)
 	const char *why = NULL;
 	int step = k->session.queue_count;
 
-	if (!anew && k->layout->renew(&k->session, -1, 0, &cmd))
-		why = mq_async_away(k->async, &cmd);
-	for (; anew && why == NULL && k->layout->leave(&k->session, step, &cmd);
-	     step++)
+	if (!anew)
+		return mq_consumer_queue_away(k, -1);
+	for (; why == NULL && k->layout->leave(&k->session, step, &cmd); step++)
 		why = mq_async_away(k->async, &cmd);
 	mq_command_free(&cmd);
 	return why;
@@ -137,16 +136,6 @@ mq_consumer_join(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 }
 
 static void
-send_lapsed(struct mq_consumer *k)
-{
-	int i;
-
-	for (i = 0; i < k->lapsed_count; i++)
-		mq_async_send(k->async, &k->lapsed[i], NULL, NULL);
-	k->lapsed_count = 0;
-}
-
-static void
 take_step(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_consumer_take_answer(
@@ -210,9 +199,12 @@ int
 mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
+	int i;
 
 	note_absent(k);
-	send_lapsed(k);
+	for (i = 0; i < k->lapsed_count; i++)
+		mq_async_send(k->async, &k->lapsed[i], NULL, NULL);
+	k->lapsed_count = 0;
 	if (!is_on_cluster(k))
 		return send_steps(k, 1, fn, arg);
 	(void)k->layout->join(&k->session, 1, &cmd);
@@ -242,16 +234,16 @@ take_queue_lease(const struct mq_asker *asker, redisReply *reply)
 		end_renewal(k, a, ms);
 }
 
+/* The lease of a queue, or of the connection (-1); take() gets the first answer. */
 static void
-renew_queue(struct mq_consumer *k, int queue)
+send_renewal(struct mq_consumer *k, int queue, mq_async_take *take)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 	int step;
 
-	k->renewal.missing++;
 	for (step = 0; k->layout->renew(&k->session, queue, step, &cmd); step++)
 		if (step == 0)
-			mq_consumer_ask(k, &cmd, take_queue_lease, NULL, NULL);
+			mq_consumer_ask(k, &cmd, take, NULL, NULL);
 		else
 			mq_async_send(k->async, &cmd, NULL, NULL);
 	mq_command_free(&cmd);
@@ -264,8 +256,10 @@ renew_queues(struct mq_consumer *k)
 
 	k->renewal.missing = 0;
 	for (queue = 0; queue < k->session.queue_count; queue++)
-		if (!mq_consumer_lacks(k, queue))
-			renew_queue(k, queue);
+		if (!mq_consumer_lacks(k, queue)) {
+			k->renewal.missing++;
+			send_renewal(k, queue, take_queue_lease);
+		}
 }
 
 /* A heartbeat that was renewed long ago may not outlast the other leases. */
@@ -291,18 +285,10 @@ take_renewed(const struct mq_asker *asker, redisReply *reply)
 void
 mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
-	int step;
-
 	k->renewal.fn = fn;
 	k->renewal.arg = arg;
 	k->renewal.sent = mq_clock_steady_s();
-	for (step = 0; k->layout->renew(&k->session, -1, step, &cmd); step++)
-		if (step == 0)
-			mq_consumer_ask(k, &cmd, take_renewed, NULL, NULL);
-		else
-			mq_async_send(k->async, &cmd, NULL, NULL);
-	mq_command_free(&cmd);
+	send_renewal(k, -1, take_renewed);
 }
 
 void

@@ -59,8 +59,8 @@ is_needed(const struct mq_right *right, unsigned tool)
 	    !(right->tools & elsewhere);
 }
 
-void
-mq_rights_rule(struct mq_buf *out, const char *rule)
+static void
+add_rule(struct mq_buf *out, const char *rule)
 {
 	if (is_there(out, rule, strlen(rule)))
 		return;
@@ -92,14 +92,14 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 			continue;
 		rule.len = 0;
 		add_pattern(&rule, right->rule, queue, ns, n);
-		mq_rights_rule(out, mq_buf_str(&rule));
+		add_rule(out, mq_buf_str(&rule));
 	}
 	mq_buf_free(&rule);
 }
 
 /* Brackets and braces change places: no name of a queue has any. */
-void
-mq_rights_cluster(struct mq_buf *out)
+static void
+turn_brackets(struct mq_buf *out)
 {
 	struct mq_buf rules = {0};
 	const char *p, *end = out->data + out->len;
@@ -122,7 +122,17 @@ mq_rights_cluster(struct mq_buf *out)
 	}
 	mq_buf_free(out);
 	*out = rules;
-	mq_rights_rule(out, "+asking");
-	mq_rights_rule(out, "+cluster|slots");
-	mq_rights_rule(out, "+cluster|nodes");
+}
+
+void
+mq_rights_end(struct mq_buf *out, bool cluster, int db)
+{
+	if (db != 0)
+		add_rule(out, "+select");
+	if (!cluster)
+		return;
+	turn_brackets(out);
+	add_rule(out, "+asking");
+	add_rule(out, "+cluster|slots");
+	add_rule(out, "+cluster|nodes");
 }

@@ -59,10 +59,8 @@ struct mq_right {
  */
 void mq_rights_add(struct mq_buf *, const struct mq_layout *, unsigned tool,
     const char *queue, const char *ns);
-/* Makes the rules those for a cluster, where the keys of a queue have other names, and
- * nodes are asked for. */
-void mq_rights_cluster(struct mq_buf *);
-/* Appends one rule in the same way. */
-void mq_rights_rule(struct mq_buf *, const char *rule);
+/* Adds what that database needs, and makes the rules those for a cluster, where the keys
+ * of a queue have other names, and nodes are asked for. */
+void mq_rights_end(struct mq_buf *, bool cluster, int db);
 
 #endif

@@ -30,12 +30,9 @@
 /* Messages that are acked by one command. */
 struct ack_batch {
 	struct outbox *outbox;
-	struct message *oldest; /* of those that the server has */
 	struct message **m;
-	int *places; /* of each, from the oldest */
-	int n;
-	size_t others_len; /* of those between them */
-	bool holds;	   /* one may hold a key or a group */
+	int *places;	     /* of each */
+	struct mq_acks acks; /* but for their elements */
 };
 
 static void
@@ -57,7 +54,7 @@ on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
 
 	if (!done)
 		inbox_disorder(o->inbox, b->m[0]->queue);
-	for (i = 0; i < b->n; i++)
+	for (i = 0; i < b->acks.n; i++)
 		if (done || !answered)
 			settlement_answered(o, b->m[i], answer, how);
 		else
@@ -70,13 +67,13 @@ on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
 static bool
 add_to_batch(struct ack_batch *b, struct message *m, int place, size_t bytes)
 {
-	bool holds = b->holds || mq_message_holds(&m->envelope);
+	bool holds = b->acks.holds || mq_message_holds(&m->envelope);
 
 	if (holds && bytes > BYTES_MAX)
 		return false;
-	b->holds = holds;
-	b->places[b->n] = place;
-	b->m[b->n++] = m;
+	b->acks.holds = holds;
+	b->places[b->acks.n] = place;
+	b->m[b->acks.n++] = m;
 	return true;
 }
 
@@ -98,23 +95,23 @@ collect_acks(struct ack_batch *b, int queue, int most, bool all)
 	size_t bytes = 0, others_len = 0;
 	int place = 0, n = 0;
 
-	for (m = inbox_first_of(o->inbox, queue); m != NULL && b->n < most;
+	for (m = inbox_first_of(o->inbox, queue); m != NULL && b->acks.n < most;
 	     m = TAILQ_NEXT(m, own)) {
 		if (is_gone(m))
 			continue;
 		if (place++ == 0)
-			b->oldest = m;
+			b->acks.oldest = (struct mq_part){m->element, m->len};
 		bytes += m->len;
 		if (!m->waits || m->equal || result_wanted(o->results, m)) {
 			others_len += m->len;
 		} else if (!add_to_batch(b, m, place, bytes)) {
 			break;
-		} else if (all || (place - b->n) * DENSE <= b->n) {
-			n = b->n;
-			b->others_len = others_len;
+		} else if (all || (place - b->acks.n) * DENSE <= b->acks.n) {
+			n = b->acks.n;
+			b->acks.others_len = others_len;
 		}
 	}
-	b->n = n;
+	b->acks.n = n;
 }
 
 static struct ack_batch *
@@ -126,6 +123,7 @@ make_batch(struct outbox *o, int queue, bool all)
 	b->outbox = o;
 	b->m = mq_xcalloc((size_t)most, sizeof(b->m[0]));
 	b->places = mq_xcalloc((size_t)most, sizeof(b->places[0]));
+	b->acks.places = b->places;
 	collect_acks(b, queue, most, all);
 	return b;
 }
@@ -134,25 +132,20 @@ static void
 send_batch(struct outbox *o, int queue, bool all)
 {
 	struct ack_batch *b = make_batch(o, queue, all);
+	int i, n = b->acks.n;
 	struct mq_part *elements;
-	struct mq_acks acks = {.places = b->places,
-	    .n = b->n,
-	    .others_len = b->others_len,
-	    .holds = b->holds};
-	int i;
 
-	if (b->n < TOGETHER_MIN) {
+	if (n < TOGETHER_MIN) {
 		free_batch(b);
 		return;
 	}
-	acks.oldest = (struct mq_part){b->oldest->element, b->oldest->len};
-	acks.elements = elements = mq_xcalloc((size_t)b->n, sizeof(*elements));
-	for (i = 0; i < b->n; i++) {
+	b->acks.elements = elements = mq_xcalloc((size_t)n, sizeof(*elements));
+	for (i = 0; i < n; i++) {
 		elements[i] = (struct mq_part){b->m[i]->element, b->m[i]->len};
 		settlement_sent(o, b->m[i]);
 	}
-	mq_id_make(o->ids, 0, acks.unique);
-	mq_consumer_ack_oldest(o->server, queue, &acks, on_acked, b);
+	mq_id_make(o->ids, 0, b->acks.unique);
+	mq_consumer_ack_oldest(o->server, queue, &b->acks, on_acked, b);
 	free(elements);
 }
 
