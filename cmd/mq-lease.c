@@ -35,14 +35,14 @@ static const char usage[] =
     "\n";
 
 struct options {
-	const char *receipt; /* NULL: messages are taken */
+	struct mq_shared shared;
+	struct mq_lease_queue queue; /* its name as it was given, at first */
+	struct mq_lease_terms terms; /* ms -1: not given */
+	const char *receipt;	     /* NULL: messages are taken */
 	enum mq_receipt_act act;
 	const char *text; /* NULL: none */
-	int64_t for_ms;	  /* -1: not given */
-	int64_t idle_ms, keep_ms;
-	int limit, attempts;
-	const char *tag, *queue;
-	bool existing, quiet;
+	int64_t idle_ms;
+	bool quiet;
 };
 
 /* --- the command line ------------------------------------------------------- */
@@ -68,7 +68,7 @@ take_tag(void *into, const struct mq_given *given)
 	if (strlen(given->arg) > MQ_LEASE_TAG)
 		mq_die(MQ_EXIT_USAGE, "%s: longer than %d bytes", given->name,
 		    MQ_LEASE_TAG);
-	o->tag = given->arg;
+	o->terms.tag = given->arg;
 }
 
 static void
@@ -80,13 +80,13 @@ take_jsonl(void *into, const struct mq_given *given)
 
 static const struct mq_option taking[] = {
     {0, "--for", "DUR", "+duration of the lease, from now",
-	MQ_DURATION(struct options, for_ms, 0)},
+	MQ_DURATION(struct options, terms.ms, 0)},
     {'n', "--limit", "N", "+take up to N messages, at most 1000 (1)",
-	MQ_INT(struct options, limit, 1, MQ_LEASE_MAX)},
+	MQ_INT(struct options, terms.max, 1, MQ_LEASE_MAX)},
     {0, "--idle", "DUR", "wait up to DUR for a message (0)",
 	MQ_DURATION(struct options, idle_ms, 0)},
     {0, "--attempts", "N", "reject a message after N attempts (15)",
-	MQ_INT(struct options, attempts, 1, MQ_ATTEMPTS_MAX)},
+	MQ_INT(struct options, terms.attempts, 1, MQ_ATTEMPTS_MAX)},
     {0, "--tag", "NAME", "first part of the connection's name (mq-lease)",
 	.take = take_tag},
     {0},
@@ -105,7 +105,7 @@ static const struct mq_option settling[] = {
     {0, "--text", "TEXT", "the result of --ack, the reason of --reject",
 	MQ_TEXT(struct options, text)},
     {0, "--keep", "DUR", "keep the outcome for mq-stats --id",
-	MQ_DURATION(struct options, keep_ms, 0)},
+	MQ_DURATION(struct options, queue.keep_ms, 0)},
     {0},
 };
 
@@ -118,20 +118,20 @@ check_options(struct options *o)
 	if (o->text != NULL &&
 	    (o->receipt == NULL || extend || o->act == MQ_RECEIPT_RETURN))
 		mq_die(MQ_EXIT_USAGE, "--text needs --ack or --reject");
-	if (o->receipt == NULL && o->for_ms == -1)
+	if (o->receipt == NULL && o->terms.ms == -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "no --for, --ack, --reject, --extend or --return given "
 		    "(try --help)");
-	if (o->receipt == NULL && o->for_ms == 0)
+	if (o->receipt == NULL && o->terms.ms == 0)
 		mq_die(MQ_EXIT_USAGE, "--for: 0: must be greater than 0");
-	if (extend && o->for_ms == -1)
+	if (extend && o->terms.ms == -1)
 		mq_die(MQ_EXIT_USAGE, "--extend needs --for");
-	if (o->receipt != NULL && !extend && o->for_ms != -1)
+	if (o->receipt != NULL && !extend && o->terms.ms != -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "--for cannot be used with --ack, --reject or --return");
 	if (o->receipt != NULL && !mq_receipt_valid(o->receipt))
 		mq_die(MQ_EXIT_USAGE, "%s: not a receipt", o->receipt);
-	if (extend && o->for_ms == 0)
+	if (extend && o->terms.ms == 0)
 		o->act = MQ_RECEIPT_RETURN;
 }
 
@@ -142,43 +142,42 @@ rights(const struct options *o)
 	unsigned any = MQ_LEASES | MQ_SETTLES | MQ_EXTENDS;
 
 	if (o->receipt == NULL)
-		return o->for_ms == -1 ? any : MQ_LEASES;
+		return o->terms.ms == -1 ? any : MQ_LEASES;
 	return MQ_SETTLES | (o->act == MQ_RECEIPT_EXTEND ? MQ_EXTENDS : 0);
 }
 
 static void
-parse(struct options *o, struct mq_shared *shared, int argc, char *argv[])
+parse(struct options *o, int argc, char *argv[])
 {
 	const struct mq_options tables[] = {{taking, o},
-	    {mq_makes_options, shared}, {settling, o},
-	    {mq_shared_options, shared}, {0}};
+	    {mq_makes_options, &o->shared}, {settling, o},
+	    {mq_shared_options, &o->shared}, {0}};
 
-	mq_option_read(shared, tables, argc, argv);
-	mq_option_rights(shared, rights(o), argv + optind, argc - optind);
+	mq_option_read(&o->shared, tables, argc, argv);
+	mq_option_rights(&o->shared, rights(o), argv + optind, argc - optind);
 	check_options(o);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	if (optind + 1 < argc)
 		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
 		    argv[optind + 1]);
-	o->queue = argv[optind];
-	o->existing = shared->existing;
-	o->quiet = shared->quiet || shared->fresh;
+	o->queue.name = argv[optind];
+	o->quiet = o->shared.quiet || o->shared.fresh;
 }
 
 /* Now that the layout is known. */
 static void
-name_queue(
-    struct options *o, struct mq_shared *shared, const struct mq_server *server)
+use_layout(struct options *o, const struct mq_server *server)
 {
-	const char *why = shared->layout->queue_error(o->tag);
+	const char *why = o->shared.layout->queue_error(o->terms.tag);
 
 	/* A connection's name stands in keys as that of a queue does. */
 	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
-	o->queue = mq_option_queue(shared, server, o->queue);
-	if (o->keep_ms > 0)
-		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
+		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->terms.tag, why);
+	o->queue.layout = o->shared.layout;
+	o->queue.name = mq_option_queue(&o->shared, server, o->queue.name);
+	if (o->queue.keep_ms > 0)
+		mq_option_needs(&o->shared, "--keep", MQ_HAS_RESULTS);
 }
 
 /* --- taking ----------------------------------------------------------------- */
@@ -188,8 +187,9 @@ name_queue(
 
 /* Whether the queue exists.  Ends the program if it cannot be used. */
 static bool
-look_at_queue(const struct options *o, const struct mq_lease_queue *q)
+look_at_queue(const struct options *o)
 {
+	const struct mq_lease_queue *q = &o->queue;
 	struct mq_idgen ids = {0};
 	char connection[MQ_LEASE_NAME], random[7];
 	const struct mq_session session = {
@@ -198,14 +198,14 @@ look_at_queue(const struct options *o, const struct mq_lease_queue *q)
 	bool there;
 
 	mq_id_random(&ids, random, 6);
-	snprintf(connection, sizeof(connection), "%s-%s", o->tag, random);
+	snprintf(connection, sizeof(connection), "%s-%s", o->terms.tag, random);
 	if (mq_known_ask(q->redis, q->layout, &session, &known) == -1)
 		mq_die(q->redis->status, "%s", q->redis->error);
 	there = known.there[0];
 	free(known.there);
-	if (!there && !o->quiet && (known.status == 0 || o->existing))
+	if (!there && !o->quiet && (known.status == 0 || o->shared.existing))
 		mq_option_unknown(q->redis, q->layout, q->name);
-	if (!there && o->existing)
+	if (!there && o->shared.existing)
 		exit(mq_queue_unlisted(q->redis, q->layout, q->name) != NULL ?
 			MQ_EXIT_UNAVAILABLE :
 			MQ_EXIT_NO);
@@ -238,9 +238,10 @@ sort_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
 
 /* Until there is a message, or the time is over: as mq_lease_take(). */
 static int
-take_messages(const struct options *o, const struct mq_lease_queue *q,
-    struct mq_lease *lease, const struct mq_leased **messages)
+take_messages(const struct options *o, struct mq_lease *lease,
+    const struct mq_leased **messages)
 {
+	const struct mq_lease_queue *q = &o->queue;
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
 	int64_t until = now_ms() + o->idle_ms;
 	int n;
@@ -292,19 +293,16 @@ print_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
 
 /* Returns the exit status. */
 static int
-lease_messages(const struct options *o, const struct mq_lease_queue *q)
+lease_messages(struct options *o)
 {
-	struct mq_lease_terms terms = {.tag = o->tag,
-	    .attempts = o->attempts,
-	    .max = o->limit,
-	    .ms = o->for_ms};
+	const struct mq_lease_queue *q = &o->queue;
 	const struct mq_leased *messages;
 	struct mq_lease *lease;
 	int n, rv = 0, status = MQ_EXIT_OK;
 
-	terms.make = look_at_queue(o, q);
-	lease = mq_lease_new(q, &terms);
-	n = take_messages(o, q, lease, &messages);
+	o->terms.make = look_at_queue(o);
+	lease = mq_lease_new(q, &o->terms);
+	n = take_messages(o, lease, &messages);
 	if (n <= 0) {
 		if (n == MQ_CLAIM_LOST)
 			mq_say("%s: the lease was over before a message could "
@@ -338,9 +336,10 @@ why_not(const struct options *o, const struct mq_layout *layout)
 
 /* Settles a message by its receipt, or extends its lease; the exit status. */
 static int
-use_receipt(const struct options *o, const struct mq_lease_queue *q)
+use_receipt(const struct options *o)
 {
-	int rv = mq_receipt_use(q, o->receipt, o->act, o->text, o->for_ms);
+	const struct mq_lease_queue *q = &o->queue;
+	int rv = mq_receipt_use(q, o->receipt, o->act, o->text, o->terms.ms);
 
 	if (rv == -1)
 		mq_die(q->redis->status, "%s", q->redis->error);
@@ -353,29 +352,23 @@ use_receipt(const struct options *o, const struct mq_lease_queue *q)
 int
 main(int argc, char *argv[])
 {
-	struct options options = {
-	    .for_ms = -1, .limit = 1, .attempts = -1, .tag = "mq-lease"};
-	struct mq_shared shared = {.usage = usage, .names_server = true};
-	struct mq_lease_queue queue;
+	struct options o = {.shared = {.usage = usage, .names_server = true},
+	    .terms = {.tag = "mq-lease", .attempts = -1, .max = 1, .ms = -1}};
 	struct mq_server server;
 	struct mq_redis redis;
 	int status;
 
 	mq_option_begin();
-	parse(&options, &shared, argc, argv);
-	mq_option_prints(options.receipt == NULL);
-	mq_option_server(&shared, &server);
-	name_queue(&options, &shared, &server);
+	parse(&o, argc, argv);
+	mq_option_prints(o.receipt == NULL);
+	mq_option_server(&o.shared, &server);
+	use_layout(&o, &server);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
-	queue = (struct mq_lease_queue){.redis = &redis,
-	    .layout = shared.layout,
-	    .name = options.queue,
-	    .keep_ms = options.keep_ms};
-	status = options.receipt == NULL ? lease_messages(&options, &queue) :
-					   use_receipt(&options, &queue);
+	o.queue.redis = &redis;
+	status = o.receipt == NULL ? lease_messages(&o) : use_receipt(&o);
 	mq_redis_close(&redis);
 	mq_server_free(&server);
-	mq_option_free(&shared);
+	mq_option_free(&o.shared);
 	return status;
 }

@@ -161,14 +161,6 @@ send_attachments(struct modules *m)
 	m->outcome.refused_arg = &o->attachments;
 }
 
-static void
-publish_stdin(struct modules *m)
-{
-	if (isatty(STDIN_FILENO) && !m->opt.shared.quiet)
-		mq_say("reading from the terminal; end with ^D");
-	read_messages(&m->messages, &m->transport, &m->opt);
-}
-
 /* To a person; who may not ask does not learn it. */
 static void
 note_unkept(struct modules *m)
@@ -234,8 +226,10 @@ main(int argc, char *argv[])
 	}
 	for (i = 0; i < count; i++)
 		message_add(&m.messages, payloads[i], strlen(payloads[i]));
+	if (count == 0 && isatty(STDIN_FILENO) && !o->shared.quiet)
+		mq_say("reading from the terminal; end with ^D");
 	if (count == 0)
-		publish_stdin(&m);
+		read_messages(&m.messages, &m.transport, o);
 	batch_settle(&m.transport);
 	status = outcome_finish(&m.outcome, o->shared.quiet, o->shared.verbose);
 	if (o->message.wait) {

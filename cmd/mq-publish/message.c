@@ -123,13 +123,6 @@ check_headers(struct messages *m, const struct mq_envelope *e, bool copied)
 	mq_buf_free(&why);
 }
 
-/* Whether readers would take the payload for a header, where there are any. */
-static bool
-takes_for_header(const struct messages *m, const char *payload, size_t n)
-{
-	return !(m->layout->has & MQ_HAS_IDS) && mq_envelope_signed(payload, n);
-}
-
 /* Without a header.  A delayed one needs an id to be different from its equals. */
 static void
 add_bare(struct messages *m, const char *payload, size_t n)
@@ -138,8 +131,10 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	char id[MQ_ID_LEN + 1] = "";
 
 	check_text(m, payload, n);
-	/* Without --raw, the payload is a copy, of --jsonl, and stays as it is. */
-	if (m->opt->raw && takes_for_header(m, payload, n))
+	/* Readers would take it for a header, where there are any.  Without --raw,
+	 * the payload is a copy, of --jsonl, and stays as it is. */
+	if (m->opt->raw && !(m->layout->has & MQ_HAS_IDS) &&
+	    mq_envelope_signed(payload, n))
 		end_bad(
 		    m, "begins like a header of rmq; publish it without --raw");
 	if (!batch_is_plain(m->transport) || m->layout->has & MQ_HAS_IDS)
@@ -263,23 +258,20 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 	mq_buf_free(&header);
 }
 
-/* Whether the options ask for something that only a header can say. */
-static bool
-needs_header(const struct message_options *o)
-{
-	return o->ids || o->awaited || o->headers.headers != NULL ||
-	    o->expires_ms > 0;
-}
-
 /* A line of JSON, whose headers are changed. */
 static void
 add_line(struct messages *m, const struct mq_frame_line *line,
     const char *payload, size_t n)
 {
+	const struct message_options *o = m->opt;
+	/* The options ask for something that only a header can say. */
+	bool headed = o->ids || o->awaited || o->headers.headers != NULL ||
+	    o->expires_ms > 0;
+
 	set_due(m, line);
 	if (line->headers != NULL)
 		add_with_headers(m, line, payload, n);
-	else if (line->raw && !needs_header(m->opt))
+	else if (line->raw && !headed)
 		add_bare(m, payload, n);
 	else
 		message_add(m, payload, n);

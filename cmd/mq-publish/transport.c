@@ -357,24 +357,6 @@ check_server(struct transport *t)
 	mq_redis_close(&other);
 }
 
-static enum mq_call
-send_trial(struct transport *t, struct batch *b)
-{
-	t->bytes = mq_post_bytes(&b->post);
-	t->used++;
-	if (mq_post_send(t->publisher, &b->post, NULL, true) == -1)
-		return MQ_CALL_LOST;
-	return wait_for_answer(t);
-}
-
-/* Whether the connection was lost with an answer: the server does nothing for us. */
-static bool
-was_turned_away(const struct transport *t)
-{
-	return t->redis->status == MQ_EXIT_CONFIG ||
-	    t->redis->status == MQ_EXIT_NOPERM;
-}
-
 /*
  * The first batch, before anything is known of the queue: sends it as a trial, and
  * waits for the answer.  False: nothing was done, with the error, or the batch cannot be
@@ -386,15 +368,21 @@ static bool
 try_first(struct transport *t, bool *only)
 {
 	struct batch *b = next_batch(t);
-	enum mq_call result;
+	const struct mq_redis *r = t->redis;
+	enum mq_call result = MQ_CALL_LOST;
 
 	*only = false;
 	if (!mq_post_trial(t->publisher, &b->post))
 		return false;
-	result = send_trial(t, b);
-	if (result == MQ_CALL_LOST && !t->redis->heard)
+	t->bytes = mq_post_bytes(&b->post);
+	t->used++;
+	if (send_one(t, 0, true) == 0)
+		result = wait_for_answer(t);
+	if (result == MQ_CALL_LOST && !r->heard)
 		check_server(t);
-	while (result == MQ_CALL_LOST && !was_turned_away(t)) {
+	/* Lost with an answer, it does nothing for us. */
+	while (result == MQ_CALL_LOST && r->status != MQ_EXIT_CONFIG &&
+	    r->status != MQ_EXIT_NOPERM) {
 		resume(t);
 		result = t->used > 0 ? wait_for_answer(t) : MQ_CALL_DONE;
 	}

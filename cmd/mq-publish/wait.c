@@ -180,27 +180,19 @@ report_ending(const struct waiting *w, const struct awaited *a)
 	return MQ_EXIT_NO;
 }
 
-static void
-add_all(struct waiting *w)
-{
-	const char *ids = outcome_ids(w->transport->outcome, &w->count);
-	size_t i;
-
-	w->all = mq_xcalloc(w->count + 1, sizeof(*w->all));
-	for (i = 0; i < w->count; i++)
-		memcpy(w->all[i].id, ids + i * MQ_ID_LEN, MQ_ID_LEN);
-}
-
 int
 wait_for_endings(struct transport *t, const struct mq_layout *layout,
     const struct options *opt)
 {
 	struct waiting w = {t, layout, opt, .until_ms = -1};
-	size_t late = 0;
+	const char *ids = outcome_ids(t->outcome, &w.count);
+	size_t late = 0, i;
 	int status = MQ_EXIT_OK, one;
 	struct awaited *a;
 
-	add_all(&w);
+	w.all = mq_xcalloc(w.count + 1, sizeof(*w.all));
+	for (i = 0; i < w.count; i++)
+		memcpy(w.all[i].id, ids + i * MQ_ID_LEN, MQ_ID_LEN);
 	w.terminal = isatty(STDOUT_FILENO);
 	w.sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
 	if (opt->wait_ms >= 0)

@@ -208,21 +208,6 @@ mq_queue_ending(struct mq_redis *r, const struct mq_layout *layout,
 /* How much later than asked for an answer may come. */
 #define ANSWER_MS 10000
 
-static enum mq_call
-read_ending(struct mq_redis *r, const redisReply *reply, bool *ended,
-    struct mq_ending *ending)
-{
-	if (mq_redis_refused(r, reply))
-		return r->status == MQ_EXIT_UNAVAILABLE ||
-			r->status == MQ_EXIT_AGAIN ?
-		    MQ_CALL_AGAIN :
-		    MQ_CALL_REFUSED;
-	*ended = reply->type == REDIS_REPLY_STRING;
-	if (*ended && mq_ending_read(reply->str, reply->len, ending) == -1)
-		return MQ_CALL_NONSENSE;
-	return MQ_CALL_DONE;
-}
-
 enum mq_call
 mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, const char *id, int64_t block_ms, bool *ended,
@@ -231,7 +216,7 @@ mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = mq_redis_command(r);
 	int64_t usual_ms = r->patience_ms;
 	redisReply *reply = NULL;
-	enum mq_call result = MQ_CALL_LOST;
+	enum mq_call result = MQ_CALL_DONE;
 
 	*ended = false;
 	layout->result(&c, queue, id, block_ms);
@@ -239,9 +224,20 @@ mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
 	if (mq_redis_send(r, &c) == 0)
 		reply = mq_redis_reply(r);
 	r->patience_ms = usual_ms;
-	if (reply != NULL)
-		result = read_ending(r, reply, ended, ending);
-	freeReplyObject(reply);
 	mq_command_free(&c);
+	if (reply == NULL)
+		return MQ_CALL_LOST;
+	if (mq_redis_refused(r, reply)) {
+		result = r->status == MQ_EXIT_UNAVAILABLE ||
+			r->status == MQ_EXIT_AGAIN ?
+		    MQ_CALL_AGAIN :
+		    MQ_CALL_REFUSED;
+	} else {
+		*ended = reply->type == REDIS_REPLY_STRING;
+		if (*ended &&
+		    mq_ending_read(reply->str, reply->len, ending) == -1)
+			result = MQ_CALL_NONSENSE;
+	}
+	freeReplyObject(reply);
 	return result;
 }

@@ -70,18 +70,6 @@ mq_consumer_is_heard(const struct mq_consumer *k)
 	return heard;
 }
 
-static void
-note_absent(struct mq_consumer *k)
-{
-	int i;
-
-	if (k->absent == NULL)
-		k->absent = mq_xcalloc(
-		    (size_t)k->session.queue_count, sizeof(*k->absent));
-	for (i = 0; i < k->session.queue_count; i++)
-		k->absent[i] = mq_consumer_queue_away(k, i) != NULL;
-}
-
 /* Whether a connection has keys on several nodes.  A layout without leases of single
  * queues has all in one slot, and joins in one step. */
 static bool
@@ -201,7 +189,11 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	struct mq_command cmd = mq_async_command(k->async);
 	int i;
 
-	note_absent(k);
+	if (k->absent == NULL)
+		k->absent = mq_xcalloc(
+		    (size_t)k->session.queue_count, sizeof(*k->absent));
+	for (i = 0; i < k->session.queue_count; i++)
+		k->absent[i] = mq_consumer_queue_away(k, i) != NULL;
 	for (i = 0; i < k->lapsed_count; i++)
 		mq_async_send(k->async, &k->lapsed[i], NULL, NULL);
 	k->lapsed_count = 0;
@@ -249,19 +241,6 @@ send_renewal(struct mq_consumer *k, int queue, mq_async_take *take)
 	mq_command_free(&cmd);
 }
 
-static void
-renew_queues(struct mq_consumer *k)
-{
-	int queue;
-
-	k->renewal.missing = 0;
-	for (queue = 0; queue < k->session.queue_count; queue++)
-		if (!mq_consumer_lacks(k, queue)) {
-			k->renewal.missing++;
-			send_renewal(k, queue, take_queue_lease);
-		}
-}
-
 /* A heartbeat that was renewed long ago may not outlast the other leases. */
 static void
 take_renewed(const struct mq_asker *asker, redisReply *reply)
@@ -270,16 +249,25 @@ take_renewed(const struct mq_asker *asker, redisReply *reply)
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 	long long ms = lease_in(k, a, reply);
+	int queue;
 
 	if (ms == 0 || !is_on_cluster(k)) {
 		end_renewal(k, a, ms);
-	} else if (mq_clock_steady_s() - k->renewal.sent > PROMPT_S) {
-		mq_consumer_renew(k, k->renewal.fn, k->renewal.arg);
-	} else {
-		renew_queues(k);
-		if (k->renewal.fn != NULL && k->renewal.missing == 0)
-			end_renewal(k, a, ms);
+		return;
 	}
+	if (mq_clock_steady_s() - k->renewal.sent > PROMPT_S) {
+		mq_consumer_renew(k, k->renewal.fn, k->renewal.arg);
+		return;
+	}
+	k->renewal.missing = 0;
+	for (queue = 0; queue < k->session.queue_count; queue++) {
+		if (mq_consumer_lacks(k, queue))
+			continue;
+		k->renewal.missing++;
+		send_renewal(k, queue, take_queue_lease);
+	}
+	if (k->renewal.fn != NULL && k->renewal.missing == 0)
+		end_renewal(k, a, ms);
 }
 
 void

@@ -75,36 +75,31 @@ session_renew(const struct receipt_session *s, int64_t ms, int steps)
 	return held;
 }
 
-/* On a cluster, what lies on other nodes than the queue. */
-static int
-leave_rest(const struct receipt_session *s)
-{
-	struct mq_command c = mq_redis_command(s->queue.redis);
-	int step, rv = 0;
-
-	for (step = s->session.queue_count;
-	     rv == 0 && s->queue.layout->leave(&s->session, step, &c); step++)
-		rv = mq_call_done(s->queue.redis, &c);
-	mq_command_free(&c);
-	return rv;
-}
-
-/* Removes the connection if it holds no messages. */
+/* Removes the connection if it holds no messages; on a cluster by steps, as some keys lie
+ * on other nodes than the queue. */
 static int
 session_vacate(const struct receipt_session *s)
 {
-	struct mq_command c = mq_redis_command(s->queue.redis);
-	bool on_cluster = c.cluster && (s->queue.layout->has & MQ_HAS_NODES);
+	const struct mq_layout *layout = s->queue.layout;
+	struct mq_redis *r = s->queue.redis;
+	struct mq_command c = mq_redis_command(r);
 	redisReply *reply;
-	long long left;
+	int step = s->session.queue_count, rv = 0;
+	bool by_steps;
 
-	s->queue.layout->vacate(&s->session, &c);
-	reply = mq_call(s->queue.redis, &c, -1);
+	layout->vacate(&s->session, &c);
+	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
-	left = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
+	c = mq_redis_command(r);
+	by_steps = c.cluster && (layout->has & MQ_HAS_NODES) &&
+	    reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
 	freeReplyObject(reply);
-	return on_cluster && left == 1 ? leave_rest(s) : 0;
+	for (; by_steps && rv == 0 && layout->leave(&s->session, step, &c);
+	     step++)
+		rv = mq_call_done(r, &c);
+	mq_command_free(&c);
+	return rv;
 }
 
 /* A user without the right to count can settle nevertheless. */

@@ -166,17 +166,6 @@ check_use(struct mq_publisher *p, bool special, const redisReply *reply)
 	    MQ_CALL_REFUSED;
 }
 
-/* Waits until a server is not busy that was. */
-static enum mq_call
-await_server(struct mq_publisher *p)
-{
-	struct mq_command c = mq_redis_command(p->redis);
-
-	mq_command_plain(&c, "TIME");
-	return mq_call_done(p->redis, &c) == 0 ? MQ_CALL_AGAIN :
-						 MQ_CALL_REFUSED;
-}
-
 /* AGAIN: some answers were only that the server is busy. */
 static enum mq_call
 probe_queue(
@@ -185,6 +174,7 @@ probe_queue(
 	/* Only where a command behind the batch marks it. */
 	int first = special && p->layout->publish_known != NULL ? 0 : NAME, i;
 	redisReply *reply[QUESTIONS] = {NULL};
+	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result = MQ_CALL_LOST;
 	bool busy = false;
 
@@ -203,8 +193,13 @@ probe_queue(
 		result = check_use(p, special, reply[USE]);
 		for (i = NAME; i < USE; i++)
 			busy |= mq_reply_busy(reply[i]);
-		if (result == MQ_CALL_DONE && busy)
-			result = await_server(p);
+		/* This waits until it is not. */
+		if (result == MQ_CALL_DONE && busy) {
+			build_question(p, TIME, special, &c);
+			result = mq_call_done(p->redis, &c) == 0 ?
+			    MQ_CALL_AGAIN :
+			    MQ_CALL_REFUSED;
+		}
 	}
 	for (i = first; i < QUESTIONS; i++)
 		freeReplyObject(reply[i]);
@@ -365,19 +360,6 @@ kill_former(struct mq_publisher *p)
 	return result;
 }
 
-/* From now on nothing arrives any more that was sent before. */
-static enum mq_call
-fence_off(struct mq_publisher *p)
-{
-	struct mq_command c = mq_redis_command(p->redis);
-	enum mq_call result = kill_former(p);
-
-	if (result != MQ_CALL_DONE)
-		return result;
-	build_name(p, &c);
-	return tell_server(p, &c);
-}
-
 bool
 mq_publisher_can_resume(struct mq_publisher *p, bool whole)
 {
@@ -437,10 +419,16 @@ enum mq_call
 mq_publisher_resume(
     struct mq_publisher *p, bool whole, long long *missing, bool *proven)
 {
+	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result;
 
 	settle_down(p);
-	result = fence_off(p);
+	/* From then on nothing arrives any more that was sent before. */
+	result = kill_former(p);
+	if (result == MQ_CALL_DONE) {
+		build_name(p, &c);
+		result = tell_server(p, &c);
+	}
 	if (result == MQ_CALL_REFUSED && whole) {
 		p->loose = true;
 		result = MQ_CALL_DONE;
