@@ -42,7 +42,7 @@ struct options {
 	enum mq_receipt_act act;
 	const char *text; /* NULL: none */
 	int64_t idle_ms;
-	bool quiet;
+	bool quiet, jsonl; /* as always */
 };
 
 /* --- the command line ------------------------------------------------------- */
@@ -71,13 +71,6 @@ take_tag(void *into, const struct mq_given *given)
 	o->terms.tag = given->arg;
 }
 
-static void
-take_jsonl(void *into, const struct mq_given *given)
-{
-	(void)into;
-	(void)given;
-}
-
 static const struct mq_option taking[] = {
     {0, "--for", "DUR", "+duration of the lease, from now",
 	MQ_DURATION(struct options, terms.ms, 0)},
@@ -93,7 +86,7 @@ static const struct mq_option taking[] = {
 };
 static const struct mq_option settling[] = {
     {0, "--jsonl", NULL, "print lines of JSON, the default",
-	.take = take_jsonl},
+	MQ_FLAG(struct options, jsonl)},
     {0, "--ack", "RECEIPT", "+the message is done", .take = take_receipt,
 	.which = MQ_RECEIPT_ACK},
     {0, "--reject", "RECEIPT", "+the message has failed", .take = take_receipt,

@@ -277,25 +277,6 @@ take_wait(void *into, const struct mq_given *given)
 }
 
 static void
-take_delay(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	o->message.when.kind = MQ_WHEN_IN;
-	o->message.when.ms = mq_option_duration(given->name, given->arg);
-	o->given.delay = true;
-}
-
-static void
-take_at(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	o->message.when.kind = MQ_WHEN_AT;
-	o->at = given->arg;
-}
-
-static void
 take_header(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
@@ -371,11 +352,11 @@ static const struct mq_option messages[] = {
     {'i', "--ids", NULL, "+print the id of each accepted message",
 	MQ_FLAG(struct options, message.ids)},
     {'d', "--delay", "DUR", "+ready after DUR (500ms, 10s, 5m, 2h, 1d)",
-	.take = take_delay},
+	MQ_DURATION(struct options, given.delay_ms, 0)},
     {0, "--at", "TIME",
 	"ready at TIME (RFC 3339, HH:MM, @SECONDS, or\n"
 	"words of date(1): tomorrow 9:00)",
-	.take = take_at},
+	MQ_TEXT(struct options, at)},
     {'e', "--expires", "DUR", "reject if not started within DUR",
 	MQ_DURATION(struct options, message.expires_ms, 1)},
     {'p', "--priority", "N", "+-100 to 100, higher first (0)",
@@ -441,7 +422,7 @@ static const struct mq_option queue[] = {
     {0},
 };
 
-/* Whether messages need more than a place in line; tick 0 is as good as none. */
+/* Whether messages need more than a place in line now; tick 0 is as good as none. */
 static void
 find_special(struct options *o)
 {
@@ -449,6 +430,11 @@ find_special(struct options *o)
 	const char *unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
 	struct given *given = &o->given;
 
+	if (o->at != NULL)
+		o->message.when.kind = MQ_WHEN_AT;
+	else if (given->delay_ms >= 0)
+		o->message.when =
+		    (struct mq_when){.kind = MQ_WHEN_IN, .ms = given->delay_ms};
 	given->key = mq_envelope_get(e, MQ_HEADER_KEY) != NULL;
 	given->unique = unique != NULL;
 	given->queued = unique != NULL && strcmp(unique, "queued") == 0;
@@ -496,7 +482,7 @@ check_together(const struct options *o, char *const payloads[], int count)
 	const struct given *given = &o->given;
 	const struct message_options *m = &o->message;
 
-	if (given->delay && o->at != NULL)
+	if (given->delay_ms >= 0 && o->at != NULL)
 		mq_die(
 		    MQ_EXIT_USAGE, "--delay and --at cannot be used together");
 	if (m->raw &&
@@ -578,7 +564,7 @@ options_parse(
 	    .tick = -1,
 	    .attributes = MQ_ATTRIBUTES_NONE,
 	    .how.limits = {-1, -1, -1, -1},
-	    .given = {.from_tick = -1, .until_tick = -1}};
+	    .given = {.delay_ms = -1, .from_tick = -1, .until_tick = -1}};
 	read_options(o, argc, argv);
 	mq_option_rights(&o->shared, rights(o), argv + optind, argc - optind);
 	if (optind == argc)

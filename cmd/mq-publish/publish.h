@@ -253,8 +253,9 @@ void message_add(struct messages *, const char *payload, size_t n);
 
 /* Needed only while the options are read. */
 struct given {
-	bool delay, key, unique, queued;
-	bool more; /* messages are special, and not just ordered */
+	bool key, unique, queued;
+	int64_t delay_ms; /* -1: not given */
+	bool more;	  /* messages are special, and not just ordered */
 	long from_tick, until_tick; /* -1: not given */
 };
 

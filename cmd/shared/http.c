@@ -248,15 +248,6 @@ const struct mq_option http_options[] = {
     {0},
 };
 
-/* Keeps what is behind the head as the beginning of the body. */
-static void
-keep_body(struct http *h, const char *p, size_t n)
-{
-	h->body = memfd_create("body", MFD_CLOEXEC);
-	if (h->body == -1 || write(h->body, p, n) != (ssize_t)n)
-		http_refuse(h, 500, NULL, NULL);
-}
-
 void
 http_receive(struct http *h, const struct http_hosts *hosts)
 {
@@ -283,7 +274,11 @@ http_receive(struct http *h, const struct http_hosts *hosts)
 	if (!http_request_is_for(&h->request, hosts))
 		http_refuse(h, 421, NULL,
 		    "the host is not this machine; --host adds its other names");
-	keep_body(h, head + end, n - end);
+	/* What is behind the head is the beginning of the body. */
+	h->body = memfd_create("body", MFD_CLOEXEC);
+	if (h->body == -1 ||
+	    write(h->body, head + end, n - end) != (ssize_t)(n - end))
+		http_refuse(h, 500, NULL, NULL);
 }
 
 void

@@ -67,34 +67,25 @@ find_row(const struct mq_options *tables, int ch, void **into)
 	return NULL;
 }
 
-static size_t
-count_rows(const struct mq_options *tables)
-{
-	const struct mq_option *row;
-	size_t n = 0;
-
-	for (; tables->rows != NULL; tables++)
-		for (row = tables->rows; (row = next_row(row)) != NULL; row++)
-			n++;
-	return n;
-}
-
 /* As getopt_long(3) wants them; the caller frees. */
 static struct option *
 long_options(const struct mq_options *tables)
 {
-	struct option *all = mq_xcalloc(count_rows(tables) + 1, sizeof(*all));
 	const struct mq_option *row;
+	struct option *all = NULL;
 	int n = 0;
 
 	for (; tables->rows != NULL; tables++)
-		for (row = tables->rows; (row = next_row(row)) != NULL;
-		     row++, n++)
+		for (row = tables->rows; (row = next_row(row)) != NULL; row++) {
+			all =
+			    mq_xreallocarray(all, (size_t)n + 2, sizeof(*all));
 			all[n] = (struct option){row->name + 2,
 			    row->arg == NULL  ? no_argument :
 				may_lack(row) ? optional_argument :
 						required_argument,
 			    NULL, FIRST_ROW + n};
+			all[++n] = (struct option){0};
+		}
 	return all;
 }
 
@@ -259,27 +250,28 @@ add_help(struct mq_buf *out, const struct mq_option *row, bool all)
 	mq_buf_printf(out, "%s\n", line);
 }
 
-/* argument: "all", or NULL. */
-static void __attribute__((noreturn))
-show_help(const struct mq_shared *o, const char *argument)
+/* The argument: "all", or none. */
+static void
+take_help(void *into, const struct mq_given *given)
 {
+	const struct mq_shared *o = into;
+	bool all = given->arg != NULL;
 	struct mq_buf out = {0};
 	const struct mq_options *table;
 	const struct mq_option *row;
 
-	if (argument != NULL && strcmp(argument, "all") != 0)
+	if (all && strcmp(given->arg, "all") != 0)
 		mq_die(MQ_EXIT_USAGE, "--help: %s: must be all, or left out",
-		    argument);
+		    given->arg);
 	mq_buf_addstr(&out, o->usage);
 	for (table = o->options; table->rows != NULL; table++)
 		for (row = table->rows; !is_last(row); row++)
-			add_help(&out, row, argument != NULL);
-	if (argument == NULL)
+			add_help(&out, row, all);
+	if (!all)
 		mq_buf_printf(&out,
 		    "      --help=all         all options; man %s has more\n",
 		    getprogname());
 	mq_option_print(mq_buf_str(&out));
-	exit(MQ_EXIT_OK);
 }
 
 /* --- reading ------------------------------------------------------------------ */
@@ -294,15 +286,6 @@ next_duration(char *const argv[])
 	    mq_duration_parse(argv[optind], &ms) == -1)
 		return optarg;
 	return argv[optind++];
-}
-
-static void
-take_duration(int64_t *to, const struct mq_given *given)
-{
-	*to = mq_option_duration(given->name, given->arg);
-	if (*to < given->option->low)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
-		    given->name, given->arg);
 }
 
 static void
@@ -330,7 +313,10 @@ take_argument(void *into, const struct mq_given *given)
 		    mq_option_number(given->name, given->arg, o->low, o->high);
 		break;
 	case MQ_OPTION_DURATION:
-		take_duration(to, given);
+		*(int64_t *)to = mq_option_duration(given->name, given->arg);
+		if (*(int64_t *)to < o->low)
+			mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
+			    given->name, given->arg);
 		break;
 	case MQ_OPTION_RATE:
 		if (mq_rate_parse(given->arg, to) == -1)
@@ -416,12 +402,6 @@ take_layout(void *into, const struct mq_given *given)
 	if (o->layout == NULL)
 		mq_die(MQ_EXIT_USAGE, "%s: %s: must be rmq or rsmq",
 		    given->name, given->arg);
-}
-
-static void
-take_help(void *into, const struct mq_given *given)
-{
-	show_help(into, given->arg);
 }
 
 static void

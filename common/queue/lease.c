@@ -38,22 +38,6 @@ session_open(struct receipt_session *s, const struct mq_lease_queue *queue)
 	s->session.queues = &s->queue.name;
 }
 
-/* 1, 0 or -1, as renewing; step: of which it is. */
-static int
-take_renewal(const struct receipt_session *s, struct mq_command *c, int step)
-{
-	redisReply *reply = mq_call(s->queue.redis, c, -1);
-	int held;
-
-	if (reply == NULL)
-		return -1;
-	held = step > 0 ||
-	    mq_layout_lease(s->queue.layout, reply,
-		mq_redis_command(s->queue.redis).cluster) > 0;
-	freeReplyObject(reply);
-	return held;
-}
-
 /* The first `steps` steps of renewing, and on a cluster those of the queue.  1: the lease
  * holds for ms from now on (0: for the layout's usual time); 0: it was over. */
 static int
@@ -62,6 +46,7 @@ session_renew(const struct receipt_session *s, int64_t ms, int steps)
 	const struct mq_layout *layout = s->queue.layout;
 	struct mq_session session = s->session;
 	struct mq_command c = mq_redis_command(s->queue.redis);
+	redisReply *reply;
 	int queue, step, held = 1;
 	int end = c.cluster && (layout->has & MQ_HAS_NODES) ? 1 : 0;
 
@@ -69,8 +54,15 @@ session_renew(const struct receipt_session *s, int64_t ms, int steps)
 	for (queue = -1; queue < end; queue++)
 		for (step = 0; held == 1 && (queue == 0 || step < steps) &&
 		     layout->renew(&session, queue, step, &c);
-		     step++)
-			held = take_renewal(s, &c, step);
+		     step++) {
+			reply = mq_call(s->queue.redis, &c, -1);
+			if (reply == NULL)
+				held = -1;
+			else if (step == 0)
+				held = mq_layout_lease(
+					   layout, reply, c.cluster) > 0;
+			freeReplyObject(reply);
+		}
 	mq_command_free(&c);
 	return held;
 }

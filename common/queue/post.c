@@ -145,17 +145,6 @@ use_script(struct mq_publisher *p, struct mq_post *b)
 }
 
 static int
-send_script(struct mq_publisher *p, struct mq_post *b,
-    const struct mq_post *behind, bool eval)
-{
-	if (b->way == MQ_WAY_SCRIPT && b->how.mark.publisher != NULL)
-		mq_mark_put_behind(&b->command, b->start,
-		    behind != NULL ? behind->how.mark.before : -1);
-	return eval ? mq_redis_send_eval(p->redis, &b->command) :
-		      mq_redis_send(p->redis, &b->command);
-}
-
-static int
 append_plain(struct mq_publisher *p, const char *name)
 {
 	struct mq_command c = mq_redis_command(p->redis);
@@ -196,9 +185,16 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b,
 		return mq_redis_append(p->redis, &b->command) == -1 ?
 		    -1 :
 		    mq_redis_send(p->redis, &p->behind);
-	default:
-		return send_script(p, b, behind, eval);
+	case MQ_WAY_SCRIPT:
+		if (b->how.mark.publisher != NULL)
+			mq_mark_put_behind(&b->command, b->start,
+			    behind != NULL ? behind->how.mark.before : -1);
+		break;
+	case MQ_WAY_TRIAL:
+		break;
 	}
+	return eval ? mq_redis_send_eval(p->redis, &b->command) :
+		      mq_redis_send(p->redis, &b->command);
 }
 
 static redisReply *

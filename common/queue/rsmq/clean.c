@@ -560,24 +560,12 @@ sweep_queues(struct cleaner *w, const struct mq_name *queues, size_t total)
 
 /* --- a round ---------------------------------------------------------------------- */
 
-static int
-clean_listed(struct cleaner *w)
-{
-	struct mq_names names = {0};
-	int rv = rsmq_add_listed(w->round.r, &names);
-
-	mq_names_sort(&names);
-	if (rv == 0)
-		rv = sweep_queues(w, names.list, names.n);
-	mq_names_free(&names);
-	return rv;
-}
-
 int
 rsmq_clean(
     struct mq_redis *r, const struct mq_clean *how, struct mq_cleaned *out)
 {
 	char *anywhere = rsmq_anywhere(r);
+	struct mq_names names = {0};
 	struct cleaner w = {
 	    .round.r = r, .how = how, .out = out, .anywhere = anywhere};
 	int rv;
@@ -589,7 +577,11 @@ rsmq_clean(
 	if (rv == 0 && how->all)
 		rv = list_unlisted(&w);
 	if (rv == 0 && how->all)
-		rv = clean_listed(&w);
+		rv = rsmq_add_listed(r, &names);
+	mq_names_sort(&names);
+	if (rv == 0)
+		rv = sweep_queues(&w, names.list, names.n);
+	mq_names_free(&names);
 	if (rv == 0)
 		rv = mq_round_end(&w.round);
 	out->refused = w.round.refused;
