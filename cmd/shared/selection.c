@@ -556,40 +556,30 @@ count_place(struct selection *s)
 	fail_selection(s, 0);
 }
 
-/* All that are there, wherever that is. */
+/* How many there are to look at: of copies, all; else those that can move (movable), with
+ * those that stay in line. */
 static long
-count_all(struct selection *s)
+count_seen(struct selection *s, long movable)
 {
 	struct mq_stats stats;
 	const struct mq_queue_stats *q;
-	long long n[MQ_STATES];
-
-	if (s->layout->stats(s->redis, &s->place.queue, 1, 0, &stats) == -1)
-		fail_selection(s, 0);
-	q = &stats.queues[0];
-	n[MQ_READY] = q->ready;
-	n[MQ_DELAYED] = q->delayed;
-	n[MQ_UNACKED] = q->unacked;
-	n[MQ_REJECTED] = q->rejected;
-	mq_stats_free(&stats);
-	return (long)n[s->place.state];
-}
-
-/* How many there are to look at, with those that stay in line. */
-static long
-count_in_line(struct selection *s, long movable)
-{
-	struct mq_stats stats;
 	long n = movable;
 
-	if (s->place.state != MQ_DELAYED || s->to == NULL)
+	if (s->clones == NULL &&
+	    (s->place.state != MQ_DELAYED || s->to == NULL))
 		return n;
 	if (s->layout->stats(s->redis, &s->place.queue, 1, 0, &stats) == -1)
 		fail_selection(s, 0);
-	if (!goes_elsewhere(s)) {
-		n += (long)stats.queues[0].in_line;
+	q = &stats.queues[0];
+	if (s->clones != NULL) {
+		n = (long)(s->place.state == MQ_READY ? q->ready :
+			s->place.state == MQ_DELAYED  ? q->delayed :
+			s->place.state == MQ_UNACKED  ? q->unacked :
+							q->rejected);
+	} else if (!goes_elsewhere(s)) {
+		n += (long)q->in_line;
 		if (!mq_filter_given(s->filter))
-			s->in_line += (long)stats.queues[0].in_line;
+			s->in_line += (long)q->in_line;
 	}
 	mq_stats_free(&stats);
 	return n;
@@ -625,9 +615,11 @@ selection_place(struct selection *s, const struct mq_place *where)
 	long total, most, seen;
 
 	s->place = *where;
-	total = s->clones != NULL ? count_all(s) : count_place(s);
+	total = s->clones != NULL ? 0 : count_place(s);
+	seen = count_seen(s, total);
+	if (s->clones != NULL)
+		total = seen;
 	most = total < left ? total : left;
-	seen = s->clones != NULL ? total : count_in_line(s, total);
 	s->place.line_first = all;
 	s->progress.total += total;
 	ask_attributes(s);

@@ -1,11 +1,25 @@
 #include "calls.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/exit.h"
 #include "layout.h"
 #include "redis/partial.h"
 #include "scripts.h"
+
+const struct mq_layout *
+mq_layout_find(const char *name)
+{
+	static const struct mq_layout *const layouts[] = {
+	    &mq_layout_rmq, &mq_layout_rsmq};
+	size_t i;
+
+	for (i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
+		if (strcmp(layouts[i]->name, name) == 0)
+			return layouts[i];
+	return NULL;
+}
 
 /* Sends a command, and frees it; whether its reply is an integer, and not 0. */
 static int

@@ -130,7 +130,8 @@ take_step(const struct mq_asker *asker, redisReply *reply)
 	    asker, (redisReply *)(uintptr_t)unless_away(reply));
 }
 
-/* The steps of joining from one on; returns how many they are. */
+/* The steps of joining from one on; returns how many they are.  fn NULL: nobody hears of
+ * them. */
 static int
 send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 {
@@ -138,7 +139,11 @@ send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 	int step;
 
 	for (step = from; k->layout->join(&k->session, step, &cmd); step++)
-		mq_consumer_ask(k, &cmd, take_step, (mq_callback *)fn, arg);
+		if (fn == NULL)
+			mq_async_send(k->async, &cmd, NULL, NULL);
+		else
+			mq_consumer_ask(
+			    k, &cmd, take_step, (mq_callback *)fn, arg);
 	mq_command_free(&cmd);
 	return step - from;
 }
@@ -172,15 +177,10 @@ count_steps(struct mq_consumer *k)
 	return step - 1;
 }
 
-/* The nodes of a cluster do not keep the order of the steps. */
 void
 mq_consumer_tell_slots(struct mq_consumer *k)
 {
-	struct mq_command cmd = mq_async_command(k->async);
-	int step;
-
-	for (step = 1; k->layout->join(&k->session, step, &cmd); step++)
-		mq_async_send(k->async, &cmd, NULL, NULL);
+	(void)send_steps(k, 1, NULL, NULL);
 }
 
 int

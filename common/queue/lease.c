@@ -270,18 +270,6 @@ join_queue(struct mq_lease *l)
 	return rv;
 }
 
-/* The lease of a connection that found nothing has been running out since. */
-static int
-keep_joined(struct mq_lease *l)
-{
-	int held;
-
-	if (l->joined && !l->empty)
-		return 0;
-	held = l->joined ? session_renew(&l->of, 0, 1) : 0;
-	return held == 0 ? join_queue(l) : held > 0 ? 0 : -1;
-}
-
 /* How many elements the reply has; or MQ_CLAIM_LOST. */
 static int
 claim_messages(struct mq_lease *l, struct mq_claimed *facts)
@@ -390,10 +378,15 @@ int
 mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 {
 	struct mq_claimed facts;
-	int n, good;
+	int n, good, held = l->joined && !l->empty;
 
 	forget_messages(l);
-	if (keep_joined(l) == -1)
+	/* The lease of a connection that found nothing has been running out. */
+	if (l->joined && l->empty)
+		held = session_renew(&l->of, 0, 1);
+	if (held == 0)
+		held = join_queue(l);
+	if (held == -1)
 		return -1;
 	n = claim_messages(l, &facts);
 	if (n <= 0)

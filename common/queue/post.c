@@ -206,15 +206,6 @@ take_out(redisReply **reply)
 	return taken;
 }
 
-/* The server does not let this user do it, or does not know how. */
-static bool
-not_allowed(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ERROR &&
-	    (mq_error_status(reply->str) == MQ_EXIT_NOPERM ||
-		strncmp(reply->str, "ERR unknown command", 19) == 0);
-}
-
 /*
  * All or nothing was done, unless MULTI itself was refused: then each for
  * itself.  An error of the mark is none of the batch.
@@ -238,7 +229,10 @@ judge_transaction(
 	}
 	if (r[PUBLISH]->type == REDIS_REPLY_ERROR)
 		return take_out(&r[PUBLISH]);
-	if (not_allowed(r[MARK])) {
+	/* The server does not let this user do it, or does not know how. */
+	if (r[MARK]->type == REDIS_REPLY_ERROR &&
+	    (mq_error_status(r[MARK]->str) == MQ_EXIT_NOPERM ||
+		strncmp(r[MARK]->str, "ERR unknown command", 19) == 0)) {
 		p->marks = false;
 		b->how.mark.publisher = NULL;
 		b->way = MQ_WAY_BARE;
