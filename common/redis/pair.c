@@ -1,6 +1,172 @@
 #include "pair.h"
 
+#include <stdio.h>
 #include <string.h>
+
+/* --- tracking ------------------------------------------------------------------- */
+
+/* Of a message, what it says; NULL: the reply is none. */
+static const redisReply *
+message_in(const redisReply *reply)
+{
+	if (reply == NULL || reply->elements != 3 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
+	    strcmp(reply->element[0]->str, "message") != 0)
+		return NULL;
+	return reply->element[2];
+}
+
+static void
+on_changed(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	const redisReply *keys = message_in(reply);
+	size_t i;
+
+	if (keys == NULL)
+		return;
+	for (i = 0; i < keys->elements; i++)
+		p->events->changed(
+		    p->arg, keys->element[i]->str, keys->element[i]->len);
+	/* FLUSHALL names none. */
+	if (keys->type != REDIS_REPLY_ARRAY)
+		p->events->changed(p->arg, NULL, 0);
+}
+
+static void
+on_called(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	const redisReply *text = message_in(reply);
+
+	if (text != NULL && text->type == REDIS_REPLY_STRING)
+		p->events->called(p->arg, text->str, text->len);
+}
+
+static bool
+is_refused(struct mq_pair *p, const char *what, const redisReply *reply)
+{
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return false;
+	p->events->untracked(p->arg, what, reply->str);
+	return true;
+}
+
+static void
+on_tracking(void *arg, redisReply *reply)
+{
+	(void)is_refused(arg, "CLIENT TRACKING", reply);
+}
+
+/* Who may not send to a channel may not listen there: then the connection would
+ * break. */
+static void
+on_published(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+
+	if (reply != NULL && !is_refused(p, "PUBLISH", reply))
+		mq_async_subscribe(&p->wake, p->channel, on_called, p);
+}
+
+static void
+ask_to_track(struct mq_pair *p, long long listener)
+{
+	struct mq_command cmd = {0};
+
+	mq_command_plain(&cmd, "CLIENT TRACKING ON OPTIN REDIRECT");
+	mq_command_int(&cmd, listener);
+	mq_async_send(&p->main, &cmd, on_tracking, p);
+	/* Nobody listens yet.  The command only shows what others may send. */
+	mq_command_plain(&cmd, "PUBLISH");
+	mq_command_str(&cmd, p->channel);
+	mq_command_str(&cmd, "");
+	cmd.tracked = true;
+	mq_async_send(&p->main, &cmd, on_published, p);
+	mq_command_free(&cmd);
+}
+
+/* --- the end of the former connection --------------------------------------------- */
+
+/*
+ * Commands of a connection that was given up may still be unread at the server, and
+ * would be carried out behind what the next one has found there.  Therefore the next one
+ * kills it first: also when the server refuses CLIENT LIST or CLIENT KILL, what it sends
+ * from ready() on is carried out after the last command of the one before.
+ */
+
+static void
+on_id(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+
+	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER)
+		p->former = reply->integer;
+}
+
+/* Names this connection and asks for its number, for the next one to kill. */
+static void
+mark_connection(struct mq_pair *p)
+{
+	struct mq_command cmd = {0};
+
+	mq_command_plain(&cmd, "CLIENT SETNAME");
+	mq_command_str(&cmd, p->name);
+	mq_async_send(&p->main, &cmd, NULL, NULL);
+	mq_command_plain(&cmd, "CLIENT ID");
+	mq_async_send(&p->main, &cmd, on_id, p);
+	mq_command_free(&cmd);
+	p->events->ready(p->arg);
+}
+
+/* After a restart of the server, another client may have the old number, but
+ * never the old name as well. */
+static void
+on_listed(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	struct mq_command cmd = {0};
+	char name[64];
+
+	if (reply == NULL)
+		return;
+	snprintf(name, sizeof(name), " name=%s ", p->name);
+	if (reply->str != NULL && strstr(reply->str, name) != NULL) {
+		mq_command_plain(&cmd, "CLIENT KILL ID");
+		mq_command_int(&cmd, p->former);
+		mq_async_send(&p->main, &cmd, NULL, NULL);
+		mq_command_free(&cmd);
+	}
+	mark_connection(p);
+}
+
+/* The listener is there: the reader can ask for its news to be sent to it. */
+static void
+on_listener_id(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	struct mq_command cmd = {0};
+
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_INTEGER) {
+		mq_async_subscribe(
+		    &p->wake, "__redis__:invalidate", on_changed, p);
+		ask_to_track(p, reply->integer);
+	} else {
+		on_tracking(p, reply);
+	}
+	if (p->former == 0) {
+		mark_connection(p);
+		return;
+	}
+	mq_command_plain(&cmd, "CLIENT LIST ID");
+	mq_command_int(&cmd, p->former);
+	mq_async_send(&p->main, &cmd, on_listed, p);
+	mq_command_free(&cmd);
+}
+
+/* --- both ------------------------------------------------------------------------- */
 
 static void
 on_down(void *arg, const char *why)
@@ -26,46 +192,6 @@ on_untracked(void *arg, const char *error)
 	p->events->untracked(p->arg, "CLIENT CACHING", error);
 }
 
-static void
-on_tracking_refused(void *arg, const char *what, const char *error)
-{
-	struct mq_pair *p = arg;
-
-	p->events->untracked(p->arg, what, error);
-}
-
-static void
-on_changed(void *arg, const char *key, size_t n)
-{
-	struct mq_pair *p = arg;
-
-	p->events->changed(p->arg, key, n);
-}
-
-static void
-on_called(void *arg, const char *text, size_t n)
-{
-	struct mq_pair *p = arg;
-
-	p->events->called(p->arg, text, n);
-}
-
-static void
-on_tracking_started(void *arg)
-{
-	struct mq_pair *p = arg;
-
-	mq_fence(&p->fence);
-}
-
-static void
-on_fenced(void *arg)
-{
-	struct mq_pair *p = arg;
-
-	p->events->ready(p->arg);
-}
-
 void
 mq_pair_init(struct mq_pair *p, struct ev_loop *loop,
     const struct mq_server *server, const char *channel, const char *name,
@@ -79,30 +205,25 @@ mq_pair_init(struct mq_pair *p, struct ev_loop *loop,
 	    .front = front};
 
 	*p = (struct mq_pair){.server = server,
+	    .channel = channel,
+	    .name = name,
 	    .events = events,
 	    .arg = arg,
 	    .main = init,
 	    .wake = init};
-	p->tracking = (struct mq_tracking){.reader = &p->main,
-	    .listener = &p->wake,
-	    .channel = channel,
-	    .started = on_tracking_started,
-	    .refused = on_tracking_refused,
-	    .changed = on_changed,
-	    .called = on_called,
-	    .arg = p};
-	p->fence =
-	    (struct mq_fence){.async = &p->main, .then = on_fenced, .arg = p};
-	strlcpy(p->fence.name, name, sizeof(p->fence.name));
 }
 
 int
 mq_pair_open(struct mq_pair *p, const char **why)
 {
+	struct mq_command cmd = {0};
+
 	if (mq_async_open(&p->main, p->server, why) == -1 ||
 	    mq_async_open(&p->wake, p->server, why) == -1)
 		return -1;
-	mq_tracking_start(&p->tracking);
+	mq_command_plain(&cmd, "CLIENT ID");
+	mq_async_send(&p->wake, &cmd, on_listener_id, p);
+	mq_command_free(&cmd);
 	return 0;
 }
 
