@@ -4,10 +4,21 @@
 
 #include "base/exit.h"
 
+/* What each text about a failure begins with. */
+#define PREFIX "TLS: "
+
+bool
+mq_tls_says(const char *why)
+{
+	return strncmp(why, PREFIX, sizeof(PREFIX) - 1) == 0;
+}
+
 #ifdef MQ_TLS
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -58,6 +69,156 @@ mq_tls_memory(void)
 	CRYPTO_set_mem_functions(allocate, reallocate, release);
 }
 
+/* --- what went wrong -------------------------------------------------------- */
+
+/* Where the text goes. */
+struct cause {
+	char *text;
+	size_t size;
+};
+
+#define OTHER_HOST "is for another host; sni=NAME says whose it must be"
+#define OTHER_AUTHORITY                                                        \
+	"is from an authority that is not trusted; cacert=FILE names one"
+
+static int __attribute__((format(printf, 3, 4)))
+blame(const struct cause *why, int status, const char *fmt, ...)
+{
+	size_t n = strlcpy(why->text, PREFIX, why->size);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why->text + n, why->size - n, fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+/* The server's certificate was not accepted. */
+static int
+blame_server(long result, const struct cause *why)
+{
+	static const struct {
+		long result;
+		const char *text;
+	} known[] = {
+	    {X509_V_ERR_CERT_HAS_EXPIRED, "has expired"},
+	    {X509_V_ERR_CERT_NOT_YET_VALID, "is not valid yet"},
+	    {X509_V_ERR_HOSTNAME_MISMATCH, OTHER_HOST},
+	    {X509_V_ERR_IP_ADDRESS_MISMATCH, OTHER_HOST},
+	    {X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT,
+		"is self-signed; to trust it, name its file with cacert="},
+	    {X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, OTHER_AUTHORITY},
+	    {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, OTHER_AUTHORITY},
+	    {X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE, OTHER_AUTHORITY},
+	    {X509_V_ERR_CERT_SIGNATURE_FAILURE, OTHER_AUTHORITY},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].result == result)
+			return blame(why, MQ_EXIT_CONFIG,
+			    "the server's certificate %s", known[i].text);
+	return blame(why, MQ_EXIT_CONFIG, "the server's certificate: %s",
+	    X509_verify_cert_error_string(result));
+}
+
+static int
+blame_lack(const struct cause *why)
+{
+	return blame(why, MQ_EXIT_CONFIG,
+	    "the server demands a certificate; name its files with cert= and "
+	    "key=");
+}
+
+/* The alert may be lost behind the end of the connection. */
+static int
+blame_end(const SSL *ssl, const struct cause *why)
+{
+	if (SSL_get_app_data(ssl) == NULL)
+		return 0;
+	if (SSL_get_certificate(ssl) == NULL)
+		return blame_lack(why);
+	return blame(why, MQ_EXIT_UNAVAILABLE,
+	    "the server ended the connection; it may not accept the "
+	    "certificate of cert=");
+}
+
+/* An alert from the server.  Returns 0 for one that is not about our certificate. */
+static int
+blame_own(const SSL *ssl, int reason, const struct cause *why)
+{
+	bool given = SSL_get_certificate(ssl) != NULL;
+
+	if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
+		return blame_lack(why);
+	/* TLS 1.2 has no better word. */
+	if (reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE && !given)
+		return blame(why, MQ_EXIT_CONFIG,
+		    "the server refuses the handshake; if it demands a "
+		    "certificate, name its files with cert= and key=");
+	if (given && reason >= SSL_R_SSLV3_ALERT_BAD_CERTIFICATE &&
+	    reason <= SSL_R_TLSV1_ALERT_ACCESS_DENIED)
+		return blame(why, MQ_EXIT_CONFIG,
+		    "the server refuses the certificate of cert=: %s",
+		    ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, reason)));
+	return 0;
+}
+
+/* The first error is the cause of the others.  What the server has said before it went
+ * may still be unread. */
+static unsigned long
+find_error(SSL *ssl)
+{
+	char byte;
+
+	if (ERR_peek_error() == 0 && SSL_is_init_finished(ssl)) {
+		fcntl(SSL_get_fd(ssl), F_SETFL, O_NONBLOCK);
+		(void)SSL_peek(ssl, &byte, 1);
+	}
+	return ERR_peek_error();
+}
+
+static int
+blame_error(const SSL *ssl, unsigned long error, const struct cause *why)
+{
+	int reason = ERR_GET_REASON(error);
+	int status = blame_own(ssl, reason, why);
+
+	if (status != 0)
+		return status;
+	if (reason == SSL_R_WRONG_VERSION_NUMBER ||
+	    reason == SSL_R_PACKET_LENGTH_TOO_LONG)
+		return blame(why, MQ_EXIT_CONFIG,
+		    "the server does not speak it; a server without TLS takes "
+		    "redis://");
+	return blame(why,
+	    SSL_is_init_finished(ssl) ? MQ_EXIT_UNAVAILABLE : MQ_EXIT_CONFIG,
+	    "%s", ERR_reason_error_string(error));
+}
+
+int
+mq_tls_failure(mq_tls *tls, bool early, char *text, size_t size)
+{
+	const struct cause why = {text, size};
+	unsigned long error;
+	long result;
+	int status = 0;
+
+	if (tls == NULL)
+		return 0;
+	error = find_error(tls);
+	result = SSL_get_verify_result(tls);
+	if (!SSL_is_init_finished(tls) && result != X509_V_OK &&
+	    SSL_get_verify_mode(tls) != SSL_VERIFY_NONE)
+		status = blame_server(result, &why);
+	else if (error != 0 && ERR_GET_LIB(error) == ERR_LIB_SSL)
+		status = blame_error(tls, error, &why);
+	else if (early)
+		status = blame_end(tls, &why);
+	ERR_clear_error();
+	return status;
+}
+
 /* --- files ------------------------------------------------------------------ */
 
 /* What the library would ask on the terminal. */
@@ -73,8 +234,8 @@ refuse_passphrase(char *buf, int size, int writing, void *asked)
 
 /* What the library could not do with a file. */
 static int
-blame_file(const struct mq_tls_cause *why, const char *parameter,
-    const char *path, const char *problem)
+blame_file(const struct cause *why, const char *parameter, const char *path,
+    const char *problem)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool short_of = fd == -1 && (errno == EMFILE || errno == ENFILE);
@@ -83,13 +244,12 @@ blame_file(const struct mq_tls_cause *why, const char *parameter,
 		problem = strerror(errno);
 	else
 		close(fd);
-	return mq_tls_blame(why, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
+	return blame(why, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
 	    "%s=%s: %s", parameter, path, problem);
 }
 
 static int
-load_authorities(
-    SSL_CTX *ctx, const struct mq_url *u, const struct mq_tls_cause *why)
+load_authorities(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
 {
 	if (u->insecure)
 		return 0;
@@ -104,14 +264,14 @@ load_authorities(
 
 /* The key first: the library drops a key that does not fit the certificate. */
 static int
-load_own(SSL_CTX *ctx, const struct mq_url *u, const struct mq_tls_cause *why)
+load_own(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
 {
 	bool asked = false;
 
 	if (u->cert == NULL && u->key == NULL)
 		return 0;
 	if (u->cert == NULL || u->key == NULL)
-		return mq_tls_blame(why, MQ_EXIT_CONFIG,
+		return blame(why, MQ_EXIT_CONFIG,
 		    "cert= and key= are given together or not at all");
 	SSL_CTX_set_default_passwd_cb(ctx, refuse_passphrase);
 	SSL_CTX_set_default_passwd_cb_userdata(ctx, &asked);
@@ -122,7 +282,7 @@ load_own(SSL_CTX *ctx, const struct mq_url *u, const struct mq_tls_cause *why)
 	if (SSL_CTX_use_certificate_chain_file(ctx, u->cert) != 1)
 		return blame_file(why, "cert", u->cert, "holds no certificate");
 	if (SSL_CTX_check_private_key(ctx) != 1)
-		return mq_tls_blame(why, MQ_EXIT_CONFIG,
+		return blame(why, MQ_EXIT_CONFIG,
 		    "key=%s: does not belong to the certificate in %s", u->key,
 		    u->cert);
 	return 0;
@@ -138,7 +298,7 @@ on_asked(SSL *ssl, void *arg)
 }
 
 static int
-configure(SSL_CTX *ctx, const struct mq_url *u, const struct mq_tls_cause *why)
+configure(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
 {
 	int status = load_authorities(ctx, u, why);
 
@@ -157,14 +317,14 @@ configure(SSL_CTX *ctx, const struct mq_url *u, const struct mq_tls_cause *why)
 
 /* What went wrong with it, of which TLS may know nothing. */
 static int
-blame_handshake(SSL *ssl, int cause, const struct mq_tls_cause *why)
+blame_handshake(SSL *ssl, int cause, const struct cause *why)
 {
 	int status = mq_tls_failure(ssl, false, why->text, why->size);
 
 	if (status != 0)
 		return status;
 	if (cause == 0)
-		return mq_tls_blame(
+		return blame(
 		    why, MQ_EXIT_UNAVAILABLE, "the server ended the handshake");
 	strlcpy(why->text, strerror(cause), why->size);
 	return MQ_EXIT_UNAVAILABLE;
@@ -186,7 +346,7 @@ set_name(SSL *ssl, const char *name)
 
 static SSL *
 make_ssl(const struct mq_url *u, const char *host, int *status,
-    const struct mq_tls_cause *why)
+    const struct cause *why)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 	const char *name = u->sni != NULL ? u->sni : host;
@@ -196,10 +356,10 @@ make_ssl(const struct mq_url *u, const char *host, int *status,
 	if (ctx != NULL && *status == 0)
 		ssl = SSL_new(ctx);
 	if (ssl == NULL && *status == 0)
-		*status = mq_tls_blame(why, MQ_EXIT_CONFIG, "%s",
+		*status = blame(why, MQ_EXIT_CONFIG, "%s",
 		    ERR_reason_error_string(ERR_peek_error()));
 	if (ssl != NULL && !set_name(ssl, name)) {
-		*status = mq_tls_blame(why, MQ_EXIT_CONFIG,
+		*status = blame(why, MQ_EXIT_CONFIG,
 		    "%s: no name or address that a certificate can be for",
 		    name);
 		SSL_free(ssl);
@@ -213,7 +373,7 @@ int
 mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
     const char *host, char *text, size_t size)
 {
-	const struct mq_tls_cause why = {text, size};
+	const struct cause why = {text, size};
 	int status;
 	SSL *ssl = make_ssl(u, host, &status, &why);
 
@@ -237,7 +397,7 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 int
 mq_tls_shake(mq_tls *ssl, char *text, size_t size)
 {
-	const struct mq_tls_cause why = {text, size};
+	const struct cause why = {text, size};
 	int rv;
 
 	ERR_clear_error();
@@ -322,6 +482,16 @@ void
 mq_tls_free(mq_tls *tls)
 {
 	(void)tls;
+}
+
+int
+mq_tls_failure(mq_tls *tls, bool early, char *why, size_t size)
+{
+	(void)tls;
+	(void)early;
+	(void)why;
+	(void)size;
+	return 0;
 }
 
 #endif

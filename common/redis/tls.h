@@ -1,5 +1,6 @@
 /*
- * TLS.
+ * TLS on a connection of hiredis, for builds with hiredis_ssl.  A build without has these
+ * functions, too: mq_tls_start() fails.
  */
 #ifndef MQ_TLS_H
 #define MQ_TLS_H
@@ -10,13 +11,6 @@
 #include <hiredis/hiredis.h>
 
 #include "url.h"
-
-/* --- tls --------------------------------------------------------------- */
-
-/*
- * TLS on a connection of hiredis, for builds with hiredis_ssl.  A build without has these
- * functions, too: mq_tls_start() fails.
- */
 
 #ifdef MQ_TLS
 #define MQ_TLS_FEATURES "tls"
@@ -63,19 +57,5 @@ bool mq_tls_wants_room(const mq_tls *);
 
 /* Lets go of it; the connection is closed by its owner. */
 void mq_tls_free(mq_tls *);
-
-/* --- tls-cause ---------------------------------------------------------- */
-
-/* For tls.c and tls-cause.c: what went wrong with TLS, as a text. */
-
-/* Where the text goes. */
-struct mq_tls_cause {
-	char *text;
-	size_t size;
-};
-
-/* Writes the text, behind "TLS: ".  Returns the status. */
-int mq_tls_blame(const struct mq_tls_cause *, int status, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 
 #endif
