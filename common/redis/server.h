@@ -44,18 +44,6 @@ bool mq_addresses_next(struct mq_addresses *, char *address);
 
 void mq_addresses_end(struct mq_addresses *);
 
-/* --- host --------------------------------------------------------------- */
-
-/* A host and its port, as a URL names them: "name", "name:port", "[IPv6]:port". */
-
-/*
- * Splits the n bytes at s, behind which no digit follows.  The host, without [], is
- * the *len bytes at *host; *port stays unchanged if none is given.  Returns NULL, or
- * a constant text that says what is wrong.
- */
-const char *mq_host_parse(
-    const char *s, size_t n, const char **host, size_t *len, int *port);
-
 /* --- server ------------------------------------------------------------ */
 
 /*
