@@ -6,7 +6,7 @@
 
 #include "ask.h"
 #include "info.h"
-#include "redis/private/private.h"
+#include "private.h"
 
 static const char *const questions[] = {
     "INFO", "CONFIG GET dir", "CONFIG GET save", "CONFIG GET appendfsync"};

@@ -11,7 +11,7 @@
 #include "base/exit.h"
 #include "base/password.h"
 #include "base/xalloc.h"
-#include "redis/private/private.h"
+#include "private.h"
 #include "tls.h"
 
 /* --- envfile ------------------------------------------------------------- */

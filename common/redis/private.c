@@ -1,0 +1,800 @@
+#include "private.h"
+
+#include <sys/file.h>
+#include <sys/param.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/syscall.h"
+#include "base/xalloc.h"
+
+/*
+ * Two servers on one directory are impossible: a tool that starts one holds an
+ * flock(2) on DIR/lock and passes that very descriptor on, so the kernel keeps the
+ * lock until the last process of the server is gone, however that ended.  Nothing
+ * depends on the pid file, on the socket file or on the starter staying alive.  A free
+ * lock together with a refused connection is the only state in which a server is
+ * started.
+ */
+
+/* The directory of the private server, and the socket and the log in it. */
+struct place {
+	char *dir;	    /* absolute */
+	char *log, *pid;    /* files in it */
+	const char *socket; /* the caller's buffer */
+	off_t log_start;    /* where the log of our own start begins */
+	bool crashed;	    /* the server that we start was killed before */
+	char *error;
+	size_t error_size;
+};
+
+/* --- its place ----------------------------------------------------------- */
+
+/* Writes the error and returns status. */
+static int __attribute__((format(printf, 3, 4)))
+fail(struct place *p, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(p->error, p->error_size, fmt, ap);
+	va_end(ap);
+	return status;
+}
+
+/* The XDG rules say that a relative value is to be ignored. */
+static char *
+default_dir(void)
+{
+	const char *s;
+	struct passwd *pw;
+
+	s = getenv("XDG_STATE_HOME");
+	if (s != NULL && *s == '/')
+		return mq_xasprintf("%s/mq", s);
+	s = getenv("HOME");
+	if (s == NULL || *s == '\0') {
+		pw = getpwuid(geteuid());
+		s = pw != NULL ? pw->pw_dir : NULL;
+	}
+	if (s == NULL || *s != '/')
+		return NULL;
+	return mq_xasprintf("%s/.local/state/mq", s);
+}
+
+static char *
+wanted_dir(const char *dir)
+{
+	char *d;
+	size_t n;
+
+	if (dir == NULL || *dir == '\0')
+		return default_dir();
+	d = mq_xstrdup(dir);
+	for (n = strlen(d); n > 1 && d[n - 1] == '/'; n--)
+		d[n - 1] = '\0';
+	return d;
+}
+
+static int
+make_dir(char *path, mode_t mode)
+{
+	char *slash;
+	int r;
+
+	if (mkdir(path, mode) == 0 || errno == EEXIST)
+		return 0;
+	slash = strrchr(path, '/');
+	if (errno != ENOENT || slash == NULL || slash == path)
+		return -1;
+	*slash = '\0';
+	r = make_dir(path, 0755);
+	*slash = '/';
+	if (r == -1)
+		return -1;
+	return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+/*
+ * A directory that others can write to is refused, not repaired: they may
+ * have put a socket of their own there already.
+ */
+static int
+check_dir(struct place *p)
+{
+	struct stat st;
+
+	if (stat(p->dir, &st) == -1 &&
+	    (errno != ENOENT || make_dir(p->dir, 0700) == -1 ||
+		stat(p->dir, &st) == -1))
+		return fail(p, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return fail(p, MQ_EXIT_CONFIG, "%s: not a directory", p->dir);
+	if (st.st_uid != geteuid())
+		return fail(p, MQ_EXIT_CONFIG,
+		    "%s: belongs to user %lu, not to you", p->dir,
+		    (unsigned long)st.st_uid);
+	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+		return fail(p, MQ_EXIT_CONFIG,
+		    "%s: others can write to it (chmod 700 %s)", p->dir,
+		    p->dir);
+	return 0;
+}
+
+static int
+name_socket(struct place *p, char *path, size_t size)
+{
+	const size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
+	int n;
+
+	n = snprintf(path, size, "%s/redis.sock", p->dir);
+	if (n < 0 || (size_t)n >= size || (size_t)n > most)
+		return fail(p, MQ_EXIT_CONFIG,
+		    "%s: too long for a unix socket (at most %zu bytes); "
+		    "choose a shorter directory",
+		    p->dir, most - strlen("/redis.sock"));
+	p->socket = path;
+	return 0;
+}
+
+/* Finds or makes the directory, which must be this user's alone, and writes the path of
+ * the socket.  p has the buffer for errors. */
+static int
+find_place(struct place *p, const char *dir, char *path, size_t size)
+{
+	char *absolute;
+	int status;
+
+	p->dir = wanted_dir(dir);
+	if (p->dir == NULL)
+		return fail(p, MQ_EXIT_CONFIG,
+		    "no home directory: set HOME or XDG_STATE_HOME to an "
+		    "absolute path");
+	/* A path that is too long fails before anything is made. */
+	status = name_socket(p, path, size);
+	if (status == 0)
+		status = check_dir(p);
+	if (status == 0 && *p->dir != '/') {
+		absolute = realpath(p->dir, NULL);
+		if (absolute == NULL)
+			return fail(
+			    p, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
+		free(p->dir);
+		p->dir = absolute;
+		status = name_socket(p, path, size);
+	}
+	p->log = mq_xasprintf("%s/redis.log", p->dir);
+	p->pid = mq_xasprintf("%s/redis.pid", p->dir);
+	return status;
+}
+
+/* --- the log -------------------------------------------------------------------- */
+
+static size_t
+read_tail(struct place *p, char *text, size_t size)
+{
+	int fd = open(p->log, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	ssize_t n = -1;
+	off_t from;
+
+	if (fd == -1)
+		return 0;
+	if (fstat(fd, &st) == 0) {
+		from = st.st_size - (off_t)size;
+		if (from < p->log_start)
+			from = p->log_start;
+		n = pread(fd, text, size, from);
+	}
+	close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+/* "123:M 01 Jan 2024 10:00:00.000 # Reason" becomes "Reason". */
+static char *
+without_stamp(char *line)
+{
+	int n = 0;
+
+	(void)sscanf(
+	    line, "%*d:%*c %*d %*s %*d %*d:%*d:%*d.%*d %*1[-.*#] %n", &n);
+	return line + n;
+}
+
+/* The last line of the log since log_start, without its stamp; "" if none. */
+static char *
+last_words(struct place *p, char *text, size_t size)
+{
+	size_t n = read_tail(p, text, size - 1);
+	char *line;
+
+	while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
+		n--;
+	text[n] = '\0';
+	line = strrchr(text, '\n');
+	return without_stamp(line != NULL ? line + 1 : text);
+}
+
+/* The server speaks English whatever our locale is. */
+static bool
+is_about_the_disk(const char *reason)
+{
+	static const char *const texts[] = {"No space left on device",
+	    "Disk quota exceeded", "Read-only file system",
+	    "Input/output error", "File too large"};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (strstr(reason, texts[i]) != NULL)
+			return true;
+	return false;
+}
+
+/* The server ended before it answered: a status, with the reason from its log. */
+static int
+did_not_start(struct place *p)
+{
+	char text[4096];
+	const char *reason = last_words(p, text, sizeof(text));
+	int status = MQ_EXIT_CONFIG;
+
+	if (is_about_the_disk(reason))
+		status = MQ_EXIT_IO;
+	else if (*reason == '\0')
+		reason = "it ended without a message";
+	return fail(p, status,
+	    "private server in %s: did not start: %s; see %s", p->dir, reason,
+	    p->log);
+}
+
+/* --- its disk ------------------------------------------------------------ */
+
+/* The server syncs each write to disk, and ends when it cannot write. */
+
+/* Bytes that a server needs for small steps: to join, to reject, to leave. */
+#define ROOM 1048576
+/* Seconds before a server that could not write is started again. */
+#define REST_S 10
+
+/* Allocates, so that a quota counts, too.  The file is empty before and after. */
+static int
+check_room(struct place *p, int lock)
+{
+	int e = posix_fallocate(lock, 0, ROOM);
+
+	if (ftruncate(lock, 0) == -1)
+		e = errno;
+	if (e == ENOSPC || e == EDQUOT || e == EIO)
+		return fail(p, MQ_EXIT_IO,
+		    "private server in %s: not started: %s: it needs %d KiB",
+		    p->dir, strerror(e), ROOM / 1024);
+	return 0;
+}
+
+static bool
+is_young(const char *path)
+{
+	time_t now = time(NULL);
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_mtime <= now &&
+	    now - st.st_mtime < REST_S;
+}
+
+/* A server that is started at once could end at once, by the same write. */
+static int
+check_rest(struct place *p)
+{
+	char text[4096];
+
+	if (strstr(last_words(p, text, sizeof(text)), "AOF write error") ==
+		NULL ||
+	    !is_young(p->log))
+		return 0;
+	return fail(p, MQ_EXIT_AGAIN,
+	    "private server in %s: ended: it could not write "
+	    "to its disk; it is started again in %d seconds; see %s",
+	    p->dir, REST_S, p->log);
+}
+
+/* Whether the disk allows a start.  lock is the open lock file, which is empty. */
+static int
+may_start(struct place *p, int lock)
+{
+	int status = check_room(p, lock);
+
+	return status == 0 ? check_rest(p) : status;
+}
+
+int
+mq_private_room(
+    const char *socket_path, size_t bytes, char *error, size_t error_size)
+{
+	const char *end = strrchr(socket_path, '/');
+	char *dir = mq_xstrndup(socket_path, (size_t)(end - socket_path));
+	unsigned long long free_bytes;
+	struct statvfs fs;
+	int status = 0;
+
+	if (statvfs(dir, &fs) == 0) {
+		free_bytes = (unsigned long long)fs.f_bavail * fs.f_frsize;
+		if (free_bytes < (unsigned long long)bytes + ROOM) {
+			snprintf(error, error_size,
+			    "private server in %s: %s: %llu KiB are free, and "
+			    "%zu KiB are needed",
+			    dir, strerror(ENOSPC), free_bytes / 1024,
+			    (bytes + ROOM + 1023) / 1024);
+			status = MQ_EXIT_IO;
+		}
+	}
+	free(dir);
+	return status;
+}
+
+void
+mq_private_disk(
+    const char *socket_path, long long *free_bytes, long long *all_bytes)
+{
+	struct statvfs fs;
+
+	if (statvfs(socket_path, &fs) == -1)
+		return;
+	*free_bytes = (long long)fs.f_bavail * (long long)fs.f_frsize;
+	*all_bytes = (long long)fs.f_blocks * (long long)fs.f_frsize;
+}
+
+/* --- its process --------------------------------------------------------- */
+
+/*
+ * The server outlives the cron job, the script under limits or the shell that starts it,
+ * so it gets nothing of them but the lock.
+ */
+
+#define LOCK_FD 3 /* in the server */
+/* Room for the 10000 clients that Redis allows unless it is set up otherwise. */
+#define FILES 10240
+/* A lower limit of open files could be too low for the clients of the server. */
+#define FILES_MIN 256
+#define STACK	  ((rlim_t)8 * 1024 * 1024)
+
+/*
+ * The functions below run in the child of vfork(2), which shares our memory: only
+ * system calls.  A change that is not permitted is left out.
+ */
+
+static void
+set_limit(int resource, rlim_t wanted)
+{
+	struct rlimit now, new;
+
+	if (getrlimit(resource, &now) == -1)
+		return;
+	new.rlim_cur = wanted;
+	new.rlim_max = now.rlim_max > wanted ? now.rlim_max : wanted;
+	if (setrlimit(resource, &new) == 0)
+		return;
+	new.rlim_cur = new.rlim_max = now.rlim_max;
+	(void)setrlimit(resource, &new);
+}
+
+static void
+set_limits(void)
+{
+	set_limit(RLIMIT_NOFILE, FILES);
+	set_limit(RLIMIT_STACK, STACK);
+	/* A core file would show the messages. */
+	set_limit(RLIMIT_CORE, 0);
+	set_limit(RLIMIT_CPU, RLIM_INFINITY);
+	set_limit(RLIMIT_FSIZE, RLIM_INFINITY);
+	set_limit(RLIMIT_DATA, RLIM_INFINITY);
+	set_limit(RLIMIT_AS, RLIM_INFINITY);
+	set_limit(RLIMIT_NPROC, RLIM_INFINITY);
+}
+
+static void
+set_priorities(void)
+{
+	const struct sched_param none = {0};
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY);
+	cpu_set_t all;
+	ssize_t n;
+
+	memset(&all, 0xff, sizeof(all));
+	(void)sched_setaffinity(0, sizeof(all), &all);
+	(void)sched_setscheduler(0, SCHED_OTHER, &none);
+	(void)setpriority(PRIO_PROCESS, 0, 0);
+	/* IOPRIO_WHO_PROCESS, this one, IOPRIO_CLASS_NONE: no header has them before
+	 * Linux 5.15. */
+	(void)syscall(SYS_ioprio_set, 1, 0, 0);
+	n = write(fd, "0", 1);
+	(void)n;
+	close(fd);
+}
+
+static void
+set_signals(void)
+{
+	const struct sigaction dfl = {.sa_handler = SIG_DFL};
+	sigset_t none;
+	int sig;
+
+	for (sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &dfl, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/*
+ * Descriptors 0 to 2 are open, as in all tools.  Standard error goes to the log, for
+ * what the server writes before it has opened the log itself.  A descriptor that
+ * leaked into the server, say the end of a pipe, would stay open for ever: hence the
+ * last line.
+ */
+static int
+set_files(int lock, const char *log)
+{
+	int null, errors;
+
+	if (lock != LOCK_FD && dup2(lock, LOCK_FD) == -1)
+		return -1;
+	if (fcntl(LOCK_FD, F_SETFD, 0) == -1)
+		return -1;
+	null = open("/dev/null", O_RDWR);
+	errors = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	if (null == -1 || errors == -1 || dup2(null, 0) == -1 ||
+	    dup2(null, 1) == -1 || dup2(errors, 2) == -1)
+		return -1;
+	return mq_close_from(LOCK_FD + 1, 0);
+}
+
+/* Returns an errno value, if at all. */
+static int
+become_server(const char **argv, char *const *env, int lock, const char *log)
+{
+	static const char *const names[] = {"redis-server", "valkey-server"};
+	struct rlimit files;
+	size_t i;
+
+	/* A session of its own at once: ^C at the starter is not for it. */
+	(void)setsid();
+	(void)umask(077);
+	set_signals();
+	set_limits();
+	set_priorities();
+	if (set_files(lock, log) == -1)
+		return errno;
+	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_MIN)
+		return EMFILE;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		argv[0] = names[i];
+		execvpe(argv[0], (char *const *)argv, env);
+		if (errno != ENOENT)
+			break;
+	}
+	return errno;
+}
+
+/* In another locale, scripts would compare strings in another order. */
+static char **
+own_environment(void)
+{
+	static const char *const kept[] = {"PATH", "HOME", "TZ"};
+	const size_t n = sizeof(kept) / sizeof(kept[0]);
+	char **env = mq_xcalloc(n + 1, sizeof(*env)), **to = env;
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if ((value = getenv(kept[i])) != NULL)
+			*to++ = mq_xasprintf("%s=%s", kept[i], value);
+	return env;
+}
+
+/*
+ * Executes redis-server, or valkey-server if there is none, with these arguments, of
+ * which the first one is set here.  Of this process it gets the lock only: no limit
+ * that can be lifted, no priority, no descriptor, no signal, no environment but
+ * PATH, HOME and TZ.  Returns 0, or an errno value: EMFILE if the limit of open
+ * files stays below FILES_MIN.
+ */
+static int
+exec_server(const char **argv, int lock, const char *log, pid_t *pid)
+{
+	char **env = own_environment(), **e;
+	volatile int failure = 0;
+	sigset_t all, old;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &old);
+	*pid = vfork();
+	if (*pid == 0) {
+		failure = become_server(argv, env, lock, log);
+		_exit(127);
+	}
+	if (*pid == -1)
+		failure = errno;
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	for (e = env; *e != NULL; e++)
+		free(*e);
+	free(env);
+	if (failure != 0 && *pid != -1)
+		while (waitpid(*pid, NULL, 0) == -1 && errno == EINTR)
+			;
+	return failure;
+}
+
+#define PATIENCE_S   30.0 /* for a server that says nothing at all */
+#define PAUSE_MIN_MS 10
+#define PAUSE_MAX_MS 100
+
+enum answer {
+	GONE,	/* nobody listens */
+	SILENT, /* somebody listens, but did not answer yet */
+	LOADING,
+	UP
+};
+
+/* --- is it there? -------------------------------------------------------- */
+
+/*
+ * Any answer but -LOADING means that the server is up.  The real connection will
+ * report a refusal (a password, too many clients).
+ */
+static enum answer
+converse(int fd, const char *question, char *reply, size_t size)
+{
+	ssize_t n;
+
+	/* A failure to send does not matter: a refusal may have come. */
+	(void)send(fd, question, strlen(question), MSG_NOSIGNAL);
+	n = recv(fd, reply, size - 1, 0);
+	if (n <= 0)
+		return SILENT;
+	reply[n] = '\0';
+	return strncmp(reply, "-LOADING", 8) == 0 ? LOADING : UP;
+}
+
+/* reply is a string if the server is up. */
+static enum answer
+ask(const char *path, const char *question, char *reply, size_t size)
+{
+	/* The limit holds for connect(2), too, which waits while the backlog is full. */
+	const struct timeval limit = {.tv_sec = 1};
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	enum answer answer = GONE;
+	int fd;
+
+	strlcpy(to.sun_path, path, sizeof(to.sun_path));
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return GONE;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
+		answer = converse(fd, question, reply, size);
+	else if (errno == EAGAIN || errno == EINTR)
+		answer = SILENT;
+	close(fd);
+	return answer;
+}
+
+static enum answer
+ping(const char *path)
+{
+	char reply[128];
+
+	return ask(path, "PING\r\n", reply, sizeof(reply));
+}
+
+/* *fd is the locked file, or -1 when a server has it. */
+static int
+take_lock(struct place *p, int *fd)
+{
+	char *path = mq_xasprintf("%s/lock", p->dir);
+	int status = 0;
+
+	*fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (*fd == -1) {
+		status = fail(p, MQ_EXIT_IO, "%s: %s", path, strerror(errno));
+	} else if (flock(*fd, LOCK_EX | LOCK_NB) == -1) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			status = fail(
+			    p, MQ_EXIT_IO, "%s: %s", path, strerror(errno));
+		close(*fd);
+		*fd = -1;
+	}
+	free(path);
+	return status;
+}
+
+/* --- starting it --------------------------------------------------------- */
+
+/* Creates the log, which fails early, with errno, if nothing can be written. */
+static int
+open_log(struct place *p)
+{
+	int fd = open(p->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	struct stat st;
+
+	if (fd == -1)
+		return fail(p, MQ_EXIT_IO, "%s: %s", p->log, strerror(errno));
+	p->log_start = fstat(fd, &st) == 0 ? st.st_size : 0;
+	close(fd);
+	return 0;
+}
+
+/* redis-server quotes its arguments itself: blanks in a path are safe. */
+static int
+spawn_server(struct place *p, pid_t *pid, int lock)
+{
+	const char *argv[] = {NULL, "--port", "0", "--unixsocket", p->socket,
+	    "--unixsocketperm", "600", "--dir", p->dir, "--appendonly", "yes",
+	    "--appendfsync", "always", "--maxmemory-policy", "noeviction",
+	    "--save", "", "--daemonize", "yes", "--logfile", p->log,
+	    "--pidfile", p->pid, "--always-show-logo", "no", NULL};
+	int e = exec_server(argv, lock, p->log, pid);
+
+	if (e == ENOENT)
+		return fail(p, MQ_EXIT_CONFIG,
+		    "redis-server: not found; install it (apt-get install "
+		    "redis-server) or name a server with -u or MQ_URL");
+	if (e == EMFILE)
+		return fail(p, MQ_EXIT_CONFIG,
+		    "private server in %s: not started: too few open files "
+		    "allowed; set the limit to at least %d (ulimit -n)",
+		    p->dir, FILES_MIN);
+	if (e != 0)
+		return fail(p,
+		    e == EAGAIN || e == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
+		    "redis-server: %s", strerror(e));
+	return 0;
+}
+
+/*
+ * The process we spawned ends as soon as it has forked the real server.  Where
+ * SIGCHLD is ignored its status is lost; then the lock will tell.
+ */
+static int
+start_private(struct place *p, int lock)
+{
+	int status = open_log(p), how = 0;
+	pid_t pid = -1, r;
+
+	if (status == 0)
+		status = spawn_server(p, &pid, lock);
+	if (status != 0)
+		return status;
+	do
+		r = waitpid(pid, &how, 0);
+	while (r == -1 && errno == EINTR);
+	return r == pid && how != 0 ? did_not_start(p) : 0;
+}
+
+/* Redis removes its pid file when it is shut down, by a command or by TERM; a crash
+ * leaves it. */
+static bool
+was_shut_down(const struct place *p)
+{
+	return access(p->pid, F_OK) == -1 && errno == ENOENT;
+}
+
+/*
+ * Starts a server if none runs.  A lock that is free again after our own start means
+ * that the server has ended.
+ */
+static int
+start_if_free(struct place *p, bool after_crash, bool *started)
+{
+	int lock, status;
+
+	if (after_crash && !*started && was_shut_down(p))
+		return fail(p, MQ_EXIT_UNAVAILABLE,
+		    "private server in %s: it was shut down; the next tool "
+		    "starts it",
+		    p->dir);
+	status = take_lock(p, &lock);
+	if (status != 0 || lock == -1)
+		return status;
+	if (*started)
+		status = did_not_start(p);
+	else if ((status = may_start(p, lock)) == 0) {
+		p->crashed = !was_shut_down(p);
+		status = start_private(p, lock);
+	}
+	*started = true;
+	close(lock);
+	return status;
+}
+
+/*
+ * A server that was killed while it wrote leaves a part of a transaction at the end of
+ * its file.  Redis takes that back when it starts, but leaves the MULTI in the file if
+ * the last command is not whole: so the start after that one would carry out the part,
+ * and what came behind it otherwise than it was.  A new file has nothing of it.
+ */
+static void
+write_anew(const struct place *p)
+{
+	static const char field[] = "\naof_current_size:";
+	char reply[4096], why[256];
+	const char *size;
+
+	if (ask(p->socket, "INFO persistence\r\n", reply, sizeof(reply)) != UP)
+		return;
+	size = strstr(reply, field);
+	if (size != NULL &&
+	    mq_private_room(p->socket,
+		strtoull(size + sizeof(field) - 1, NULL, 10), why,
+		sizeof(why)) == 0)
+		ask(p->socket, "BGREWRITEAOF\r\n", reply, sizeof(reply));
+}
+
+static int
+bring_up(struct place *p, bool after_crash)
+{
+	double deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
+	struct timespec pause = {0};
+	bool started = false;
+	int status = 0, ms;
+
+	for (ms = PAUSE_MIN_MS;; ms = MIN(ms * 2, PAUSE_MAX_MS)) {
+		switch (ping(p->socket)) {
+		case UP:
+			if (p->crashed)
+				write_anew(p);
+			return 0;
+		case LOADING:
+			deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
+			break;
+		case SILENT:
+			break;
+		case GONE:
+			status = start_if_free(p, after_crash, &started);
+			break;
+		}
+		if (status != 0)
+			return status;
+		if (mq_clock_s(CLOCK_MONOTONIC) > deadline)
+			return fail(p, MQ_EXIT_UNAVAILABLE,
+			    "the private server in %s does not answer; "
+			    "see %s",
+			    p->dir, p->log);
+		pause.tv_nsec = ms * 1000000L;
+		nanosleep(&pause, NULL);
+	}
+}
+
+int
+mq_private_ensure(const char *dir, bool after_crash, char *socket_path,
+    size_t path_size, char *error, size_t error_size)
+{
+	struct place p = {.error = error, .error_size = error_size};
+	int status;
+
+	status = find_place(&p, dir, socket_path, path_size);
+	if (status == 0 && ping(p.socket) != UP)
+		status = bring_up(&p, after_crash);
+	free(p.dir);
+	free(p.log);
+	free(p.pid);
+	return status;
+}
