@@ -1,6 +1,11 @@
 #include "round.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/exit.h"
+#include "base/xalloc.h"
 
 bool
 mq_round_good(struct mq_round *round, const redisReply *reply, int type)
@@ -9,12 +14,12 @@ mq_round_good(struct mq_round *round, const redisReply *reply, int type)
 
 	if (reply->type == type)
 		return true;
+	if (!mq_redis_refused(r, reply))
+		(void)mq_nonsense(r);
 	if (mq_reply_barred(reply)) {
 		round->refused++;
 		return false;
 	}
-	if (!mq_redis_refused(r, reply))
-		(void)mq_nonsense(r);
 	if (round->status == 0) {
 		round->status = r->status;
 		snprintf(round->error, sizeof(round->error), "%s", r->error);
@@ -30,22 +35,13 @@ mq_round_nonsense(struct mq_round *round)
 	return mq_round_good(round, &nonsense, REDIS_REPLY_ARRAY);
 }
 
-/* The reply to a command, whatever it is; NULL: the connection is lost. */
-static redisReply *
-call_once(struct mq_redis *r, struct mq_command *c)
-{
-	redisReply *reply = mq_redis_answer(r, c);
-
-	mq_command_free(c);
-	return reply;
-}
-
 int
 mq_round_call(
     struct mq_round *round, struct mq_command *c, int type, redisReply **out)
 {
-	redisReply *reply = call_once(round->r, c);
+	redisReply *reply = mq_redis_answer(round->r, c);
 
+	mq_command_free(c);
 	*out = NULL;
 	if (reply == NULL)
 		return -1;
@@ -90,4 +86,267 @@ mq_round_end(struct mq_round *round)
 	round->r->status = round->status;
 	snprintf(round->r->error, sizeof(round->r->error), "%s", round->error);
 	return -1;
+}
+
+/* --- members --------------------------------------------------------------- */
+
+/* Cursor NULL: all at once. */
+static void
+ask_members(struct mq_command *c, const char *key, const char *cursor)
+{
+	mq_command_plain(c, cursor != NULL ? "SSCAN" : "SMEMBERS");
+	mq_command_key(c, &(struct mq_part){key, strlen(key)}, 1);
+	if (cursor == NULL)
+		return;
+	mq_command_str(c, cursor);
+	mq_command_str(c, "COUNT");
+	mq_command_int(c, MQ_CURSOR_STEP);
+}
+
+/* Moves members to those of the steps before. */
+static void
+add_members(redisReply **all, redisReply *some)
+{
+	redisReply *to = *all;
+
+	if (to == NULL) {
+		*all = some;
+		return;
+	}
+	to->element = mq_xreallocarray(to->element,
+	    to->elements + some->elements + 1, sizeof(*to->element));
+	if (some->elements > 0)
+		memcpy(to->element + to->elements, some->element,
+		    some->elements * sizeof(*to->element));
+	to->elements += some->elements;
+	some->elements = 0;
+	freeReplyObject(some);
+}
+
+static int
+by_bytes(const void *a, const void *b)
+{
+	const redisReply *x = *(redisReply *const *)a;
+	const redisReply *y = *(redisReply *const *)b;
+
+	if (x->len != y->len)
+		return x->len < y->len ? -1 : 1;
+	return memcmp(x->str, y->str, x->len);
+}
+
+/* A walk may come by a member twice. */
+static void
+drop_doubles(redisReply *all)
+{
+	redisReply **e = all->element;
+	size_t i, n = 0;
+
+	if (all->elements <= 1)
+		return;
+	qsort(e, all->elements, sizeof(*e), by_bytes);
+	for (i = 0; i < all->elements; i++)
+		if (n > 0 && by_bytes(&e[n - 1], &e[i]) == 0)
+			freeReplyObject(e[i]);
+		else
+			e[n++] = e[i];
+	all->elements = n;
+}
+
+int
+mq_round_some_members(struct mq_round *round, const char *key,
+    char cursor[MQ_CURSOR_SIZE], redisReply **some)
+{
+	const struct mq_round before = *round;
+	struct mq_command c = mq_redis_command(round->r);
+	redisReply *step;
+	int rv;
+
+	*some = NULL;
+	ask_members(&c, key, cursor);
+	rv = mq_round_call(round, &c, REDIS_REPLY_ARRAY, &step);
+	if (step != NULL) {
+		*some = mq_cursor_take(cursor, step);
+		if (*some != NULL)
+			step->element[1] = NULL;
+		else
+			(void)mq_round_nonsense(round);
+		freeReplyObject(step);
+		return rv;
+	}
+	/* The right to SSCAN is missing. */
+	if (rv == 0 && round->refused == before.refused &&
+	    round->r->status == MQ_EXIT_NOPERM && strcmp(cursor, "0") == 0) {
+		*round = before;
+		ask_members(&c, key, NULL);
+		rv = mq_round_call_strings(round, &c, some);
+	}
+	*cursor = '\0';
+	return rv;
+}
+
+int
+mq_round_members(struct mq_round *round, const char *key, redisReply **out)
+{
+	char cursor[MQ_CURSOR_SIZE] = "0";
+	redisReply *some;
+	int rv = 0;
+
+	*out = NULL;
+	while (rv == 0 && *cursor != '\0') {
+		rv = mq_round_some_members(round, key, cursor, &some);
+		if (some == NULL) {
+			freeReplyObject(*out);
+			*out = NULL;
+			return rv;
+		}
+		add_members(out, some);
+	}
+	drop_doubles(*out);
+	return rv;
+}
+
+redisReply *
+mq_call_members(struct mq_redis *r, const char *key)
+{
+	struct mq_round round = {.r = r};
+	redisReply *all;
+
+	return mq_round_members(&round, key, &all) == -1 ||
+		mq_round_end(&round) == -1 ?
+	    NULL :
+	    all;
+}
+
+/* --- sweep ----------------------------------------------------------------- */
+
+struct walk {
+	int node;
+	char cursor[MQ_CURSOR_SIZE]; /* empty: at its end */
+	redisReply *reply;
+};
+
+struct walks {
+	struct mq_sweep *sweep;
+	struct walk *list; /* those that are not at their end */
+	size_t n;
+};
+
+static bool
+is_good(struct mq_sweep *s, const redisReply *reply, int type)
+{
+	bool good = mq_round_good(s->round, reply, type);
+
+	s->part |= !good;
+	return good;
+}
+
+static void
+ask_size(void *arg, size_t i, struct mq_command *c)
+{
+	const struct walks *all = arg;
+
+	(void)mq_redis_visit(all->sweep->round->r, all->list[i].node);
+	mq_command_plain(c, "DBSIZE");
+}
+
+static int
+take_size(void *arg, size_t i, redisReply *reply)
+{
+	struct walks *all = arg;
+
+	if (!is_good(all->sweep, reply, REDIS_REPLY_INTEGER) ||
+	    reply->integer > all->sweep->most) {
+		all->sweep->part = true;
+		all->list[i].cursor[0] = '\0';
+	}
+	return 0;
+}
+
+static void
+ask_step(void *arg, size_t i, struct mq_command *c)
+{
+	const struct walks *all = arg;
+
+	(void)mq_redis_visit(all->sweep->round->r, all->list[i].node);
+	mq_keys_ask(c, all->list[i].cursor, all->sweep->pattern);
+	if (all->sweep->type != NULL) {
+		mq_command_str(c, "TYPE");
+		mq_command_str(c, all->sweep->type);
+	}
+}
+
+static int
+take_step(void *arg, size_t i, redisReply *reply)
+{
+	struct walks *all = arg;
+
+	all->list[i].reply = reply;
+	return MQ_KEEP;
+}
+
+/* What is done with the keys may need commands of its own. */
+static int
+use_step(struct mq_sweep *s, struct walk *walk)
+{
+	const redisReply *keys = NULL;
+	int rv = 0;
+
+	walk->cursor[0] = '\0';
+	if (walk->reply != NULL && is_good(s, walk->reply, REDIS_REPLY_ARRAY)) {
+		keys = mq_cursor_take(walk->cursor, walk->reply);
+		if (keys != NULL)
+			rv = s->take(s->arg, keys);
+	}
+	freeReplyObject(walk->reply);
+	walk->reply = NULL;
+	return rv;
+}
+
+static void
+drop_ended(struct walks *all)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < all->n; i++)
+		if (all->list[i].cursor[0] != '\0')
+			all->list[n++] = all->list[i];
+	all->n = n;
+}
+
+static int
+step_walks(struct walks *all)
+{
+	size_t i;
+	int rv =
+	    mq_ask_each(all->sweep->round->r, all->n, ask_step, take_step, all);
+
+	for (i = 0; i < all->n; i++)
+		if (rv == 0)
+			rv = use_step(all->sweep, &all->list[i]);
+		else
+			freeReplyObject(all->list[i].reply);
+	drop_ended(all);
+	return rv;
+}
+
+int
+mq_sweep_keys(struct mq_sweep *s)
+{
+	struct mq_redis *r = s->round->r;
+	struct walks all = {.sweep = s};
+	int node, rv = 0;
+
+	for (node = 0; mq_redis_visit(r, node); node++) {
+		all.list =
+		    mq_xreallocarray(all.list, all.n + 1, sizeof(*all.list));
+		all.list[all.n++] = (struct walk){.node = node, .cursor = "0"};
+	}
+	if (s->most > 0)
+		rv = mq_ask_each(r, all.n, ask_size, take_size, &all);
+	drop_ended(&all);
+	while (rv == 0 && all.n > 0)
+		rv = step_walks(&all);
+	(void)mq_redis_visit(r, node);
+	free(all.list);
+	return rv;
 }
