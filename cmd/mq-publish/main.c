@@ -16,7 +16,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "publish.h"
-#include "redis/report.h"
+#include "redis/info.h"
 #include "shared/interrupt.h"
 
 struct modules {

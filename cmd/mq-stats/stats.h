@@ -18,7 +18,6 @@
 #include "queue/queue.h"
 #include "queue/stats.h"
 #include "redis/info.h"
-#include "redis/report.h"
 #include "shared/http.h"
 #include "shared/options.h"
 #include "shared/selection.h"

@@ -14,6 +14,7 @@
 #include "queue.h"
 #include "redis/answer.h"
 #include "redis/async.h"
+#include "redis/info.h"
 #include "settings.h"
 #include "stats.h"
 
@@ -57,6 +58,10 @@ mq_consumer_lacks(const struct mq_consumer *k, int queue)
 	return k->absent != NULL && k->absent[queue];
 }
 
+/* The server's policy for full memory: only what INFO memory says is set. */
+typedef void mq_policy_fn(
+    void *arg, const struct mq_answer *, const struct mq_info *);
+void mq_consumer_ask_policy(struct mq_consumer *, mq_policy_fn *fn, void *arg);
 /* Takes a lease for the session, which holds for n ms from the sending on. */
 void mq_consumer_join(struct mq_consumer *, mq_number_fn *fn, void *arg);
 /* The rest of joining, when the lease is confirmed.  fn is called as often as the

@@ -114,6 +114,29 @@ take_lease(const struct mq_asker *asker, redisReply *reply)
 	fn(asker->arg, a, lease_in(consumer_of(asker), a, reply));
 }
 
+static void
+take_policy(const struct mq_asker *asker, redisReply *reply)
+{
+	mq_policy_fn *fn = (mq_policy_fn *)asker->fn;
+	struct mq_info info = {.replicas = 0};
+	struct mq_answer buf;
+	const struct mq_answer *a =
+	    mq_answer_to(reply, REDIS_REPLY_STRING, &buf);
+
+	if (mq_answer_good(a))
+		mq_info_take(&info, reply->str);
+	fn(asker->arg, a, &info);
+}
+
+void
+mq_consumer_ask_policy(struct mq_consumer *k, mq_policy_fn *fn, void *arg)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+
+	mq_command_plain(&cmd, "INFO memory");
+	mq_consumer_ask(k, &cmd, take_policy, (mq_callback *)fn, arg);
+}
+
 void
 mq_consumer_join(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 {

@@ -8,7 +8,6 @@
 #include "base/xalloc.h"
 #include "parts.h"
 #include "redis/error.h"
-#include "redis/policy.h"
 
 /* Between two looks at the settings where the server does not tell of changes. */
 #define SETTINGS_S 10.0
@@ -292,7 +291,7 @@ static void
 send_join(struct session *s)
 {
 	if (!s->ever_joined)
-		mq_policy_ask(s->self.async, on_memory, s);
+		mq_consumer_ask_policy(&s->self, on_memory, s);
 	s->lease_ms = 0;
 	s->settings_wanted = s->opt->queue_count;
 	ask_all_settings(s, true);
