@@ -1,13 +1,18 @@
 #include "dial.h"
 
 #include <sys/param.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
@@ -46,6 +51,181 @@ struct race {
 	struct attempt *winner;
 	struct pollfd *pfds; /* of the attempts, and of the searches */
 };
+
+/* --- addresses of a host --------------------------------------------------------- */
+
+/*
+ * Asking the system for them can take minutes and cannot be broken off, so a child asks,
+ * and is killed if that takes too long.
+ */
+
+/* The child writes these: an address each, or in the end an error. */
+struct piece {
+	char address[MQ_ADDRESS_SIZE]; /* empty: none was found */
+	int error;		       /* as of getaddrinfo(3), */
+	int number;		       /* and of errno */
+};
+
+/* "localhost" means this machine everywhere, and needs no child (RFC 6761). */
+static bool
+is_local(const struct mq_addresses *a)
+{
+	return strcasecmp(a->host, "localhost") == 0;
+}
+
+static void
+send_address(int fd, const struct piece *piece)
+{
+	if (write(fd, piece, sizeof(*piece)) != (ssize_t)sizeof(*piece))
+		_exit(1);
+}
+
+/* Returns how many addresses of this family there are. */
+static int
+find_addresses(const char *host, int family, int fd, struct piece *failure)
+{
+	const struct addrinfo hints = {
+	    .ai_family = family, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *list, *one;
+	struct piece piece = {0};
+	int n = 0, error;
+
+	error = getaddrinfo(host, NULL, &hints, &list);
+	if (error != 0) {
+		failure->error = error;
+		failure->number = errno;
+		return 0;
+	}
+	for (one = list; one != NULL; one = one->ai_next)
+		if (getnameinfo(one->ai_addr, one->ai_addrlen, piece.address,
+			sizeof(piece.address), NULL, 0, NI_NUMERICHOST) == 0) {
+			send_address(fd, &piece);
+			n++;
+		}
+	freeaddrinfo(list);
+	return n;
+}
+
+/* Sends each address as soon as it is known: a second one may not be needed. */
+static void
+run_child(const char *host, int fd, pid_t parent)
+{
+	struct piece failure = {.error = EAI_NONAME};
+	int n;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	n = find_addresses(host, AF_INET, fd, &failure);
+	n += find_addresses(host, AF_INET6, fd, &failure);
+	if (n == 0)
+		send_address(fd, &failure);
+	_exit(0);
+}
+
+static void
+start_child(struct mq_addresses *a)
+{
+	pid_t parent = getpid();
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == -1) {
+		strlcpy(a->why, strerror(errno), sizeof(a->why));
+		return;
+	}
+	a->pid = fork();
+	if (a->pid == 0)
+		run_child(a->host, fds[1], parent);
+	if (a->pid == -1) {
+		strlcpy(a->why, strerror(errno), sizeof(a->why));
+		a->pid = 0;
+		close(fds[0]);
+	}
+	close(fds[1]);
+	a->fd = fds[0];
+}
+
+/* Begins to look for the addresses of a host, at most until then. */
+static void
+begin_search(struct mq_addresses *a, const char *host, double until)
+{
+	*a = (struct mq_addresses){.host = host,
+	    .until = until,
+	    .why = "the search for its address ended early"};
+	if (!mq_address_is(host) && !is_local(a))
+		start_child(a);
+}
+
+static bool
+next_known(struct mq_addresses *a, char *address)
+{
+	static const char *const local[] = {"127.0.0.1", "::1"};
+	const char *next = NULL;
+
+	if (mq_address_is(a->host))
+		next = a->found == 0 ? a->host : NULL;
+	else if (is_local(a) && a->found < 2)
+		next = local[a->found];
+	if (next == NULL)
+		return false;
+	a->found++;
+	return strlcpy(address, next, MQ_ADDRESS_SIZE) < MQ_ADDRESS_SIZE;
+}
+
+/* False: nothing came, or nothing more will. */
+static bool
+receive_piece(struct mq_addresses *a, struct piece *piece)
+{
+	struct pollfd pfd = {.fd = a->fd, .events = POLLIN};
+	double left = a->until - mq_clock_steady_s();
+	int n = poll(&pfd, 1, left > 0 ? (int)(left * 1000) : 0);
+
+	if (n == 1)
+		return read(a->fd, piece, sizeof(*piece)) ==
+		    (ssize_t)sizeof(*piece);
+	strlcpy(a->why,
+	    n == -1 ? strerror(errno) :
+		      "its name could not be resolved in time",
+	    sizeof(a->why));
+	return false;
+}
+
+/*
+ * Waits for the next address, of at most MQ_ADDRESS_SIZE bytes with its NUL; those
+ * of IPv4 come first.  False: there are no more, or a signal came.
+ */
+static bool
+next_address(struct mq_addresses *a, char *address)
+{
+	struct piece piece;
+
+	if (a->pid == 0)
+		return next_known(a, address);
+	if (!receive_piece(a, &piece))
+		return false;
+	if (piece.address[0] == '\0') {
+		strlcpy(a->why,
+		    piece.error == EAI_SYSTEM ? strerror(piece.number) :
+						gai_strerror(piece.error),
+		    sizeof(a->why));
+		return false;
+	}
+	a->found++;
+	strlcpy(address, piece.address, MQ_ADDRESS_SIZE);
+	return true;
+}
+
+static void
+close_search(struct mq_addresses *a)
+{
+	if (a->pid == 0)
+		return;
+	close(a->fd);
+	kill(a->pid, SIGKILL);
+	while (waitpid(a->pid, NULL, 0) == -1 && errno == EINTR)
+		;
+	a->pid = 0;
+}
 
 /* --- one attempt ----------------------------------------------------------------- */
 
@@ -361,7 +541,7 @@ end_search(struct mq_dial *d)
 		    "%s", d->search.why);
 		note_error(d, &r, NOTHING);
 	}
-	mq_addresses_end(&d->search);
+	close_search(&d->search);
 	d->over = true;
 }
 
@@ -380,10 +560,10 @@ try_server(struct race *race, struct mq_dial *d)
 		return true;
 	}
 	if (begins)
-		mq_addresses_begin(&d->search, d->host, race->connected_by);
+		begin_search(&d->search, d->host, race->connected_by);
 	if (!has_found(d))
 		return begins;
-	if (mq_addresses_next(&d->search, address)) {
+	if (next_address(&d->search, address)) {
 		begin_attempt(race, d, address);
 		return true;
 	}

@@ -5,7 +5,19 @@
 #ifndef MQ_DIAL_H
 #define MQ_DIAL_H
 
+#include <sys/types.h>
+
 #include "connection.h"
+
+/* The search for the addresses of a host. */
+struct mq_addresses {
+	const char *host; /* the caller's */
+	int found;	  /* addresses so far */
+	pid_t pid;	  /* the child that asks for them; 0: none */
+	int fd;		  /* the child writes what it finds */
+	double until;	  /* the end of the search, steady seconds */
+	char why[128];	  /* what went wrong, if none was found */
+};
 
 /* One of the servers.  The caller sets the first three. */
 struct mq_dial {

@@ -411,6 +411,16 @@ parse_url(const char *s, struct mq_url *u)
 	       "redis-cluster://, redis-sentinel:// or private:";
 }
 
+bool
+mq_address_is(const char *host)
+{
+	struct in_addr address;
+
+	/* Only IPv6 has colons, be it with a zone. */
+	return strchr(host, ':') != NULL ||
+	    inet_pton(AF_INET, host, &address) == 1;
+}
+
 int
 mq_url_parse(const char *s, struct mq_url *u, const char **why)
 {

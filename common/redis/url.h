@@ -71,4 +71,7 @@ void mq_url_free(struct mq_url *u);
  */
 void mq_url_show(const struct mq_url *u, char *out, size_t size);
 
+/* Whether a host is an address itself, so that there is nothing to ask. */
+bool mq_address_is(const char *host);
+
 #endif
