@@ -145,12 +145,13 @@ use_script(struct mq_publisher *p, struct mq_post *b)
 }
 
 static int
-append_plain(struct mq_publisher *p, const char *name)
+append_end(struct mq_publisher *p, const char *name)
 {
 	struct mq_command c = mq_redis_command(p->redis);
 	int rv;
 
 	mq_command_plain(&c, name);
+	c.transaction = true;
 	rv = mq_redis_append(p->redis, &c);
 	mq_command_free(&c);
 	return rv;
@@ -160,10 +161,11 @@ static int
 send_marked(struct mq_publisher *p, struct mq_post *b)
 {
 	(void)p->layout->publish_mark(&p->behind, p->queue, &b->how, b->count);
-	if (append_plain(p, "MULTI") == -1 ||
+	b->command.transaction = p->behind.transaction = true;
+	if (append_end(p, "MULTI") == -1 ||
 	    mq_redis_append(p->redis, &b->command) == -1 ||
 	    mq_redis_append(p->redis, &p->behind) == -1 ||
-	    append_plain(p, "EXEC") == -1)
+	    append_end(p, "EXEC") == -1)
 		return -1;
 	return mq_redis_flush(p->redis);
 }
@@ -172,6 +174,9 @@ int
 mq_post_send(struct mq_publisher *p, struct mq_post *b,
     const struct mq_post *behind, bool eval)
 {
+	struct mq_command text;
+	int rv;
+
 	if (p->limited)
 		use_script(p, b);
 	if (b->sent_ms == 0)
@@ -193,8 +198,12 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b,
 	case MQ_WAY_TRIAL:
 		break;
 	}
-	return eval ? mq_redis_send_eval(p->redis, &b->command) :
-		      mq_redis_send(p->redis, &b->command);
+	if (!eval)
+		return mq_redis_send(p->redis, &b->command);
+	text = mq_command_eval(&b->command);
+	rv = mq_redis_send(p->redis, &text);
+	mq_command_free(&text);
+	return rv;
 }
 
 static redisReply *

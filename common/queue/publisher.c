@@ -126,6 +126,7 @@ build_question(
 		break;
 	default:
 		mq_command_plain(c, rights[i]);
+		c->transaction = true;
 	}
 }
 

@@ -25,20 +25,10 @@ static void
 free_request(struct mq_request *q)
 {
 	mq_command_free(&q->command);
-	mq_buf_free(&q->text);
 	free(q);
 }
 
 static void on_reply(redisAsyncContext *, void *, void *);
-
-static const char *
-wire_of(struct mq_request *q, size_t *n)
-{
-	if (q->text.len == 0)
-		return mq_command_wire(&q->command, n);
-	*n = q->text.len;
-	return q->text.data;
-}
 
 static bool
 goes_again(struct mq_request *q, const redisReply *reply)
@@ -75,7 +65,7 @@ send_piece(struct mq_request *q)
 	size_t n, piece;
 	int rv;
 
-	wire = wire_of(q, &n);
+	wire = mq_command_wire(&q->command, &n);
 	piece = n - q->sent < PIECE ? n - q->sent : PIECE;
 	/* The first piece brings the callback with it. */
 	if (q->sent == 0)
@@ -100,10 +90,7 @@ send_piece(struct mq_request *q)
 static void
 sent_whole(struct mq_request *q)
 {
-	if (q->async->front != NULL)
-		return;
-	mq_buf_free(&q->text);
-	if (q->command.script == NULL)
+	if (q->async->front == NULL && q->command.script == NULL)
 		mq_command_free(&q->command);
 }
 
@@ -183,15 +170,10 @@ mq_request_send(struct mq_async *a, struct mq_request *q)
 static void
 send_text(struct mq_request *q)
 {
-	const char *args;
-	size_t n;
+	struct mq_command eval = mq_command_eval(&q->command);
 
-	mq_command_eval_head(&q->command, &q->text);
-	args = mq_command_args(&q->command, &n);
-	mq_buf_add(&q->text, args, n);
-	if (q->async->front == NULL)
-		mq_command_free(&q->command);
-	q->command.script = NULL;
+	mq_command_free(&q->command);
+	q->command = eval;
 	mq_request_send(q->async, q);
 }
 

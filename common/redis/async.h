@@ -141,7 +141,6 @@ struct mq_request {
 	struct mq_command command; /* until it is sent; a script until the
 				    * server is known to have it; behind a
 				    * route until the answer */
-	struct mq_buf text;	   /* a script with its text, instead */
 	size_t sent;
 	bool tracked;
 };

@@ -23,7 +23,7 @@ mq_command_script(struct mq_command *c, const struct mq_script *script)
 {
 	c->script = script;
 	c->keys = c->args = 0;
-	c->optional = false;
+	c->optional = c->transaction = false;
 	c->slot = -1;
 	mq_buf_clear(&c->wire);
 	mq_buf_reserve(&c->wire, HEAD);
@@ -168,21 +168,6 @@ mq_command_wire(struct mq_command *c, size_t *n)
 }
 
 void
-mq_command_eval_head(const struct mq_command *c, struct mq_buf *out)
-{
-	mq_buf_printf(out, "*%d\r\n$4\r\nEVAL\r\n$%zu\r\n%s\r\n$%d\r\n%d\r\n",
-	    c->args + 3, strlen(c->script->text), c->script->text,
-	    count_digits(c->keys), c->keys);
-}
-
-const char *
-mq_command_args(const struct mq_command *c, size_t *n)
-{
-	*n = c->wire.len - HEAD;
-	return c->wire.data + HEAD;
-}
-
-void
 mq_command_tail(
     struct mq_command *c, const struct mq_command *of, size_t from, int n)
 {
@@ -190,6 +175,20 @@ mq_command_tail(
 	/* As behind every last one. */
 	(void)mq_buf_str(&c->wire);
 	c->args += n;
+}
+
+struct mq_command
+mq_command_eval(const struct mq_command *c)
+{
+	struct mq_command eval = {.cluster = c->cluster};
+
+	mq_command_plain(&eval, "EVAL");
+	mq_command_str(&eval, c->script->text);
+	mq_command_int(&eval, c->keys);
+	mq_command_tail(&eval, c, HEAD, c->args);
+	eval.slot = c->slot;
+	eval.optional = c->optional;
+	return eval;
 }
 
 void

@@ -28,6 +28,9 @@ struct mq_command {
 	bool tracked; /* see pair.h; over async.h only */
 	/* Set by the caller: others go on without it; see reply.h. */
 	bool optional;
+	/* Set by the caller, over connection.h only, from MULTI to EXEC: on a cluster, it is
+	 * not sent again by itself. */
+	bool transaction;
 	bool cluster; /* stays when the command starts over: keys lie on a
 		       * cluster, and have the names that they have there */
 	int slot;     /* on a cluster, of its first key; -1: it has none */
@@ -64,13 +67,9 @@ void mq_command_int(struct mq_command *, long long);
  */
 const char *mq_command_wire(struct mq_command *, size_t *n);
 
-/*
- * The head of the same call with the script's text instead of its hash, for
- * a server that does not know the hash.  The arguments follow it: the
- * mq_command_args() bytes.
- */
-void mq_command_eval_head(const struct mq_command *, struct mq_buf *out);
-const char *mq_command_args(const struct mq_command *, size_t *n);
+/* The same call with the script's text instead of its hash, for a server that does not
+ * know the hash; to be freed. */
+struct mq_command mq_command_eval(const struct mq_command *);
 
 /* Adds the last n arguments of another command, which are all behind the first
  * `from` bytes of its wire. */

@@ -256,7 +256,7 @@ mq_redis_append(struct mq_redis *r, struct mq_command *c)
 	const char *p;
 
 	if (r->route != NULL)
-		return r->route->append(r, c, false);
+		return r->route->append(r, c);
 	p = mq_command_wire(c, &n);
 	return mq_redis_append_bytes(r, p, n);
 }
@@ -265,28 +265,6 @@ int
 mq_redis_send(struct mq_redis *r, struct mq_command *c)
 {
 	return mq_redis_append(r, c) == -1 ? -1 : mq_redis_flush(r);
-}
-
-int
-mq_redis_send_eval(struct mq_redis *r, struct mq_command *c)
-{
-	struct mq_buf head = {0};
-	const char *args;
-	size_t n;
-	int rv;
-
-	if (r->route != NULL)
-		return r->route->append(r, c, true) == -1 ? -1 :
-							    r->route->flush(r);
-	mq_command_eval_head(c, &head);
-	args = mq_command_args(c, &n);
-	rv = mq_redis_append_bytes(r, head.data, head.len);
-	if (rv == 0)
-		rv = mq_redis_append_bytes(r, args, n);
-	if (rv == 0)
-		rv = mq_redis_flush(r);
-	mq_buf_free(&head);
-	return rv;
 }
 
 /* Without a password the server ends the connection at a longer command, and says
@@ -407,21 +385,25 @@ mq_redis_answer(struct mq_redis *r, struct mq_command *c)
 	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_MS * 1000000L};
 	int64_t until = mq_clock_steady_ms() + BUSY_PATIENCE_MS;
 	redisReply *reply = NULL;
-	bool eval = false, again = true;
+	struct mq_command eval;
+	bool again = true;
 
 	while (again) {
 		freeReplyObject(reply);
 		reply = NULL;
-		if ((eval ? mq_redis_send_eval(r, c) : mq_redis_send(r, c)) ==
-		    0)
+		if (mq_redis_send(r, c) == 0)
 			reply = next_reply(r, false);
 		again = reply != NULL && mq_reply_busy(reply) &&
 		    mq_clock_steady_ms() < until;
 		if (again)
 			nanosleep(&pause, NULL);
-		if (reply != NULL && c->script != NULL && !eval &&
-		    mq_reply_noscript(reply))
-			eval = again = true;
+		if (reply != NULL && c->script != NULL &&
+		    mq_reply_noscript(reply)) {
+			eval = mq_command_eval(c);
+			mq_command_free(c);
+			*c = eval;
+			again = true;
+		}
 	}
 	return reply;
 }

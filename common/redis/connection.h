@@ -28,8 +28,7 @@ struct mq_redis;
 
 /* What a connection does that has several nodes behind it; see nodes.h. */
 struct mq_route {
-	/* As mq_redis_append(), or with the text of the script. */
-	int (*append)(struct mq_redis *, struct mq_command *, bool eval);
+	int (*append)(struct mq_redis *, struct mq_command *);
 	int (*flush)(struct mq_redis *);
 	redisReply *(*reply)(struct mq_redis *);
 	bool (*lost)(const struct mq_redis *);
@@ -108,9 +107,6 @@ int mq_redis_append(struct mq_redis *, struct mq_command *);
 int mq_redis_flush(struct mq_redis *);
 /* mq_redis_append() of a command as bytes, to one server. */
 int mq_redis_append_bytes(struct mq_redis *, const char *p, size_t n);
-
-/* mq_redis_send() with the text of a script instead of its hash. */
-int mq_redis_send_eval(struct mq_redis *, struct mq_command *);
 
 /*
  * The next reply; freeReplyObject() frees it.  NULL when the connection is

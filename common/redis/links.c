@@ -554,6 +554,7 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 	struct mq_cluster *all = front->arg;
 	const struct mq_pair *pair = q->async->arg;
 	struct link *from;
+	enum mq_redirect how;
 	int slot, to;
 
 	if (reply == NULL)
@@ -561,15 +562,13 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 	from = pair->arg;
 	if (q->command.optional)
 		mq_link_heard(from);
-	if (!mq_topology_redirects(reply) && !mq_reply_busy(reply))
+	how = mq_topology_redirect(&all->map, reply, from->number, &slot, &to);
+	if (how == MQ_STAYS && !mq_reply_busy(reply))
 		return false;
-	to = mq_topology_redirect(&all->map, reply->str, from->number, &slot);
 	ev_timer_start(front->loop, &all->news);
-	if (to != -1 && reply->str[0] == 'M')
-		all->map.owner[slot] = (int16_t)to;
-	if (to == -1 || is_behind(all, q))
+	if (how == MQ_STAYS || how == MQ_LATER || is_behind(all, q))
 		send_later(all, q);
-	else if (reply->str[0] == 'M')
+	else if (how == MQ_MOVED)
 		send_to(all, to, q);
 	else
 		send_asking(all, to, q);

@@ -517,54 +517,23 @@ send_bytes(
 }
 
 static int
-send_wire(struct mq_redis *r, struct awaited *a, int to)
-{
-	return send_bytes(r, a, to, a->wire.data, a->wire.len);
-}
-
-/* MULTI and EXEC, between which a command is not sent again by itself. */
-static void
-note_transaction(struct mq_nodes *all, const char *p, size_t n)
-{
-	if (n > 14 && memcmp(p, "*1\r\n$5\r\nMULTI", 13) == 0)
-		all->in_transaction = true;
-	if (n > 13 && memcmp(p, "*1\r\n$4\r\nEXEC", 12) == 0)
-		all->in_transaction = false;
-}
-
-/* What is not sent again, and may be large, is not kept. */
-static int
-send_command(
-    struct mq_redis *r, struct awaited *a, int to, const char *p, size_t n)
-{
-	if (a->in_transaction && a->wire.len == 0)
-		return send_bytes(r, a, to, p, n);
-	mq_buf_add(&a->wire, p, n);
-	return send_wire(r, a, to);
-}
-
-static int
-append_command(struct mq_redis *r, struct mq_command *c, bool eval)
+append_command(struct mq_redis *r, struct mq_command *c)
 {
 	struct awaited *a = mq_xcalloc(1, sizeof(*a));
-	const char *p;
 	size_t n;
-	int to = owner_of(r, c->slot);
+	const char *p = mq_command_wire(c, &n);
+	int rv, to = owner_of(r, c->slot);
 
 	a->slot = c->slot == -1 ? r->home : c->slot;
 	a->optional = c->optional;
-	if (eval) {
-		mq_command_eval_head(c, &a->wire);
-		p = mq_command_args(c, &n);
-	} else {
-		p = mq_command_wire(c, &n);
-	}
-	note_transaction(r->nodes, p, n);
-	a->in_transaction = r->nodes->in_transaction;
+	a->in_transaction = c->transaction;
 	/* Whoever is asked names the node that has it. */
 	if (to == -1)
 		to = r->nodes->last;
-	if (send_command(r, a, to, p, n) == -1) {
+	if (!a->in_transaction)
+		mq_buf_add(&a->wire, p, n);
+	rv = send_bytes(r, a, to, p, n);
+	if (rv == -1) {
 		r->nodes->lost = true;
 		mq_awaited_free(a);
 		return -1;
@@ -614,12 +583,6 @@ read_reply(struct mq_redis *r, struct awaited *a)
 	return 0;
 }
 
-static bool
-begins(const char *s, const char *with)
-{
-	return strncmp(s, with, strlen(with)) == 0;
-}
-
 /* For the next command only. */
 static int
 send_asking(struct mq_redis *r, int to)
@@ -629,37 +592,31 @@ send_asking(struct mq_redis *r, int to)
 	int rv;
 
 	a->slot = -1;
-	mq_buf_add(&a->wire, asking, sizeof(asking) - 1);
-	rv = send_wire(r, a, to);
+	rv = send_bytes(r, a, to, asking, sizeof(asking) - 1);
 	if (rv == 0)
 		rv = read_reply(r, a);
 	mq_awaited_free(a);
 	return rv;
 }
 
-/* Sends a refused command to where its error says. */
+/* Sends a refused command to node `to`, or once more to the one that has its slot. */
 static int
-send_again(struct mq_redis *r, struct awaited *a)
+send_again(struct mq_redis *r, struct awaited *a, enum mq_redirect how, int to)
 {
-	struct mq_nodes *all = r->nodes;
-	redisReply *error = a->reply;
-	int to, rv = 0;
+	int rv = 0;
 
-	to = mq_topology_redirect(&all->map, error->str, a->node, &a->slot);
-	if (to != -1 && begins(error->str, "MOVED "))
-		all->map.owner[a->slot] = (int16_t)to;
-	else if (to == -1)
+	if (how == MQ_LATER) {
 		mq_failover_pause(r);
-	if (to == -1)
 		to = owner_of(r, a->slot);
-	if (to == -1)
-		to = a->node;
-	if (begins(error->str, "ASK "))
+		if (to == -1)
+			to = a->node;
+	} else if (how == MQ_ASKS) {
 		rv = send_asking(r, to);
-	freeReplyObject(error);
+	}
+	freeReplyObject(a->reply);
 	a->reply = NULL;
 	if (rv == 0)
-		rv = send_wire(r, a, to);
+		rv = send_bytes(r, a, to, a->wire.data, a->wire.len);
 	return rv == 0 ? flush_nodes(r) : -1;
 }
 
@@ -689,12 +646,17 @@ outlast_down(struct mq_redis *r, struct awaited *a)
 	return 0;
 }
 
-/* In a transaction, what is refused by a busy node fails as a whole. */
-static bool
-waits_or_moves(const struct awaited *a)
+static enum mq_redirect
+judge_reply(struct mq_redis *r, struct awaited *a, int *to)
 {
-	return mq_topology_redirects(a->reply) ||
-	    (!a->in_transaction && mq_reply_busy(a->reply));
+	enum mq_redirect how = mq_topology_redirect(
+	    &r->nodes->map, a->reply, a->node, &a->slot, to);
+
+	/* In a transaction, what is refused by a busy node fails as a whole. */
+	return how == MQ_STAYS && !a->in_transaction &&
+		mq_reply_busy(a->reply) ?
+	    MQ_LATER :
+	    how;
 }
 
 /* The reply of a node that takes the command. */
@@ -702,23 +664,22 @@ static int
 settle_reply(struct mq_redis *r, struct awaited *a)
 {
 	int64_t until = mq_clock_steady_ms() + PATIENCE_MS;
-	int rv;
+	enum mq_redirect how;
+	int to, rv;
 
 	if (read_reply(r, a) == -1)
 		return -1;
-	while (waits_or_moves(a) && mq_clock_steady_ms() < until) {
-		rv = begins(a->reply->str, "CLUSTERDOWN ") &&
-			!a->in_transaction ?
-		    outlast_down(r, a) :
-		    1;
-		if (rv != 1)
-			return rv;
+	while ((how = judge_reply(r, a, &to)) != MQ_STAYS &&
+	    mq_clock_steady_ms() < until) {
 		if (a->in_transaction) {
 			r->nodes->lost = true;
 			return mq_redis_fail(r, MQ_EXIT_AGAIN,
 			    "the queue is moving to another node");
 		}
-		if (send_again(r, a) == -1 || read_reply(r, a) == -1)
+		if (strncmp(a->reply->str, "CLUSTERDOWN ", 12) == 0 &&
+		    (rv = outlast_down(r, a)) != 1)
+			return rv;
+		if (send_again(r, a, how, to) == -1 || read_reply(r, a) == -1)
 			return -1;
 	}
 	/* All that a reader waits for adds up. */

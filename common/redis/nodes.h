@@ -54,8 +54,7 @@ struct node {
 struct mq_nodes {
 	struct mq_topology map;
 	struct awaiteds order;
-	int last;	     /* the node of the last command */
-	bool in_transaction; /* MULTI was sent, and no EXEC */
+	int last; /* the node of the last command */
 	bool lost;
 	bool partial; /* goes on without nodes; see partial.h */
 	/* Some command about the slot had no answer, as this node is lost, from 1. */

@@ -128,18 +128,17 @@ mq_topology_take(struct mq_topology *t, const redisReply *reply, int asked)
 	return 0;
 }
 
-int
-mq_topology_redirect(
-    struct mq_topology *t, const char *error, int asked, int *slot)
+/* The node in "SLOT HOST:PORT", and the slot; -1: it is none of these. */
+static int
+find_target(struct mq_topology *t, const char *text, int asked, int *slot)
 {
 	char name[MQ_NODE_HOST_SIZE], address[MQ_ADDRESS_SIZE];
-	const char *colon = strrchr(error, ':'), *at;
+	const char *colon = strrchr(text, ':'), *at;
 	int port, to, n = 0;
 
-	if (sscanf(error, "MOVED %d %n", slot, &n) != 1 &&
-	    sscanf(error, "ASK %d %n", slot, &n) != 1)
+	if (sscanf(text, "%d %n", slot, &n) != 1)
 		return -1;
-	at = error + n;
+	at = text + n;
 	if (n == 0 || colon == NULL || colon < at || *slot < 0 ||
 	    *slot >= MQ_SLOTS || (size_t)(colon - at) >= sizeof(name))
 		return -1;
@@ -156,16 +155,28 @@ mq_topology_redirect(
 	return to;
 }
 
-bool
-mq_topology_redirects(const redisReply *reply)
+enum mq_redirect
+mq_topology_redirect(struct mq_topology *t, const redisReply *reply, int asked,
+    int *slot, int *to)
 {
-	static const char *const errors[] = {
-	    "MOVED ", "ASK ", "TRYAGAIN ", "CLUSTERDOWN "};
-	size_t i;
+	static const struct {
+		const char *error;
+		enum mq_redirect how;
+	} errors[] = {{"MOVED ", MQ_MOVED}, {"ASK ", MQ_ASKS},
+	    {"TRYAGAIN ", MQ_LATER}, {"CLUSTERDOWN ", MQ_LATER}};
+	size_t i, n;
 
-	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
-		if (reply->type == REDIS_REPLY_ERROR &&
-		    strncmp(reply->str, errors[i], strlen(errors[i])) == 0)
-			return true;
-	return false;
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		n = strlen(errors[i].error);
+		if (reply->type != REDIS_REPLY_ERROR ||
+		    strncmp(reply->str, errors[i].error, n) != 0)
+			continue;
+		if (errors[i].how == MQ_LATER ||
+		    (*to = find_target(t, reply->str + n, asked, slot)) == -1)
+			return MQ_LATER;
+		if (errors[i].how == MQ_MOVED)
+			t->owner[*slot] = (int16_t)*to;
+		return errors[i].how;
+	}
+	return MQ_STAYS;
 }

@@ -43,15 +43,15 @@ int mq_topology_take(struct mq_topology *, const redisReply *, int asked);
 int mq_topology_node(struct mq_topology *, const char *host, int port);
 
 /*
- * Takes an error "MOVED slot host:port" or "ASK slot host:port" of node number `asked`,
- * whose host is meant when the error names none.  Returns the index of the node
- * that it names, or -1: it is none of these.
+ * What a reply means to the command.  All but MQ_STAYS: it was not carried out, and
+ * MQ_LATER: it goes later to the node that has its slot; MQ_MOVED: now to node *to, which
+ * has the slot; MQ_ASKS: now to node *to, which gets the slot, behind an ASKING.
  */
-int mq_topology_redirect(
-    struct mq_topology *, const char *error, int asked, int *slot);
+enum mq_redirect { MQ_STAYS, MQ_LATER, MQ_MOVED, MQ_ASKS };
 
-/* Whether an error says that the command was not carried out, and has to go to
- * another node, or wait. */
-bool mq_topology_redirects(const redisReply *);
+/* Takes a reply of node number `asked`, whose host is meant when an error names none, and
+ * notes what it says of the owner of *slot. */
+enum mq_redirect mq_topology_redirect(
+    struct mq_topology *, const redisReply *, int asked, int *slot, int *to);
 
 #endif
