@@ -16,7 +16,7 @@
 #include "base/say.h"
 #include "message/json.h"
 #include "queue/queue.h"
-#include "redis/partial.h"
+#include "redis/connection.h"
 #include "shared/options.h"
 
 static const char usage[] =

@@ -8,7 +8,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "engine-parts.h"
-#include "redis/error.h"
+#include "redis/connection.h"
 
 /* How long --drain and --limit wait for room on a disk. */
 #define ROOM_S 60.0

@@ -4,7 +4,7 @@
  * message.c takes records from stdin and makes messages of them, and transport.c
  * brings them to the server in batches, whatever happens to the connection; what the
  * server says goes to outcome.c.  Calls go that way only.  Commands and replies
- * are the business of queue/publisher.h, and of redis/durable.h.  With --http, post.c
+ * are the business of queue/publisher.h, and of redis/connection.h.  With --http, post.c
  * makes options and a stdin of a request first.
  */
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "publish.h"
-#include "redis/info.h"
+#include "redis/connection.h"
 #include "shared/interrupt.h"
 
 struct modules {

@@ -11,7 +11,7 @@
 #include "queue/attach.h"
 #include "queue/publisher.h"
 #include "queue/queue.h"
-#include "redis/durable.h"
+#include "redis/connection.h"
 #include "shared/http.h"
 #include "shared/options.h"
 

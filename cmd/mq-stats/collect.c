@@ -8,7 +8,7 @@
 #include "base/xalloc.h"
 #include "queue/calls.h"
 #include "queue/stats.h"
-#include "redis/partial.h"
+#include "redis/connection.h"
 
 /* The newest rejected messages are at the far end of a walk, which is reached in
  * strides from there: the newest are seen even when they are too large for more. */

@@ -17,7 +17,7 @@
 #include "message/result.h"
 #include "queue/queue.h"
 #include "queue/stats.h"
-#include "redis/info.h"
+#include "redis/connection.h"
 #include "shared/http.h"
 #include "shared/options.h"
 #include "shared/selection.h"

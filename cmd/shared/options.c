@@ -11,7 +11,7 @@
 #include "base/password.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "redis/tls.h"
+#include "redis/server.h"
 
 /* No name of an option is longer. */
 #define OPTION_LEN 32

@@ -5,7 +5,7 @@
 
 #include "base/exit.h"
 #include "layout.h"
-#include "redis/partial.h"
+#include "redis/connection.h"
 #include "scripts.h"
 
 const struct mq_layout *

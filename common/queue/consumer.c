@@ -5,7 +5,7 @@
 
 #include "base/xalloc.h"
 #include "layout.h"
-#include "redis/reply.h"
+#include "redis/command.h"
 #include "scripts.h"
 #include "settings.h"
 

@@ -3,7 +3,7 @@
  * the answers in C.  A tool that waits calls the layout itself.
  *
  * Each function sends its commands at once, and calls fn(arg, ...) when they
- * are answered: see redis/answer.h.  If there is no connection, fn is called
+ * are answered: see redis/command.h.  If there is no connection, fn is called
  * before the function returns.  Queues are indices into session.queues, unless
  * they are names.  What is passed by pointer is not needed any more when a
  * function, or callback, has returned.
@@ -12,9 +12,9 @@
 #define MQ_CONSUMER_H
 
 #include "queue.h"
-#include "redis/answer.h"
+#include "redis/command.h"
 #include "redis/async.h"
-#include "redis/info.h"
+#include "redis/connection.h"
 #include "settings.h"
 #include "stats.h"
 

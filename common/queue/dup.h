@@ -6,7 +6,7 @@
  *
  *	http://…, https://…	for the queue "relay", which knows what to do
  *				with it
- *	URL?queue=NAME		a queue of another server; URL as of url.h.
+ *	URL?queue=NAME		a queue of another server; URL as of redis/server.h.
  *				After other parameters, as in
  *				unix:///path?db=N, it is &queue=NAME.  %XX is
  *				decoded in NAME
@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "redis/url.h"
+#include "redis/server.h"
 
 #define MQ_DUP_RELAY "relay"
 

@@ -13,7 +13,7 @@
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/result.h"
-#include "redis/partial.h"
+#include "redis/connection.h"
 
 #define CLAIM_BYTES ((size_t)1024 * 1024)
 /* So many names are tried. */

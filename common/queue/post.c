@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "layout.h"
-#include "redis/error.h"
+#include "redis/connection.h"
 
 /* No script copies longer batches for want of a question. */
 #define TRIAL_BYTES 65536

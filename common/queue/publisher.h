@@ -10,7 +10,7 @@
 
 #include "layout.h"
 #include "queue.h"
-#include "redis/durable.h"
+#include "redis/connection.h"
 
 /* --- post --------------------------------------------------------------- */
 

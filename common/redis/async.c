@@ -9,8 +9,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "greeting.h"
-#include "reply.h"
+#include "parts.h"
+#include "command.h"
 
 /* --- async --------------------------------------------------------------- */
 

@@ -15,7 +15,6 @@
 
 #include "command.h"
 #include "server.h"
-#include "tls.h"
 
 /* --- async ------------------------------------------------------------- */
 
@@ -27,7 +26,7 @@
 struct mq_request;
 struct mq_async;
 
-/* What a connection does that has several nodes behind it; see links.h. */
+/* What a connection does that has several nodes behind it; see pairs.c. */
 struct mq_async_route {
 	/* Takes a new command. */
 	void (*ask)(struct mq_async *, struct mq_request *);
@@ -130,10 +129,10 @@ const char *mq_async_away(const struct mq_async *, const struct mq_command *);
 
 /* --- request ------------------------------------------------------------ */
 
-/* For async.c and links.c: a command under way. */
+/* For async.c and pairs.c: a command under way. */
 
 struct mq_request {
-	/* In a backlog, or in a list of links.c. */
+	/* In a backlog, or in a list of pairs.c. */
 	TAILQ_ENTRY(mq_request) link;
 	struct mq_async *async;
 	mq_async_take *take;
@@ -176,5 +175,90 @@ struct mq_switch {
  * sentinels.  The server must outlive it. */
 void mq_switch_listen(struct mq_switch *, const struct mq_server *);
 void mq_switch_close(struct mq_switch *);
+
+/* --- pair ---------------------------------------------------------------- */
+
+/*
+ * The two connections of a consumer to one server: one for commands, and one that
+ * listens for news of changed keys, and for calls by other clients over a channel of
+ * this program alone.  Only what tracked commands read counts (CLIENT TRACKING).
+ */
+
+struct mq_pair_events {
+	/* Commands can be sent, and those of the former connection are over. */
+	void (*ready)(void *arg);
+	/* A connection is lost.  The answers to all commands have come, or NULL in
+	 * their place, or mq_pair_close() brings that. */
+	void (*down)(void *arg, const char *why);
+	/* The server has refused our greeting; down() follows. */
+	void (*refused)(void *arg, const char *error);
+	/* The server refused what, and reports nothing.  Answers to commands that were
+	 * sent from ready() on come later. */
+	void (*untracked)(void *arg, const char *what, const char *error);
+	/* A key that was read and has changed; NULL: any key may have. */
+	void (*changed)(void *arg, const char *key, size_t n);
+	/* Somebody has called. */
+	void (*called)(void *arg, const char *text, size_t n);
+};
+
+struct mq_pair {
+	const struct mq_server *server;
+	const char *channel, *name;
+	const struct mq_pair_events *events;
+	void *arg;
+	struct mq_async main, wake;
+	long long
+	    former; /* the number of the last one with the name; 0: none */
+};
+
+/*
+ * channel: where others call this consumer.  name: of its connections for commands,
+ * and of nobody else's, at most 31 bytes.  front: as of struct mq_async, or NULL.  All
+ * but the events are the caller's, and outlive the pair.
+ */
+void mq_pair_init(struct mq_pair *, struct ev_loop *, const struct mq_server *,
+    const char *channel, const char *name, struct mq_async *front,
+    const struct mq_pair_events *, void *arg);
+/* As mq_async_open(). */
+int mq_pair_open(struct mq_pair *, const char **why);
+void mq_pair_close(struct mq_pair *);
+
+/* --- pairs --------------------------------------------------------------- */
+
+/*
+ * The connections of a consumer: to one server, or to those nodes of a Redis Cluster
+ * that it needs, behind one struct mq_async, as nodes.c has them behind one struct
+ * mq_redis.
+ *
+ * On a cluster each command goes to the node that has the slot of its first key, one
+ * without a key to any.  Where a slot has moved, or is moving, the command goes to the
+ * other node, or once more; the asker does not hear of it.  Commands of one slot that
+ * wait keep their order.  When a node is lost, so is the connection; but for a node that
+ * was asked for nothing but optional commands, which get an error of ours then, or after
+ * 4 seconds (see mq_reply_missing()).  A node that was not ready for two seconds before is away: all
+ * its commands get that error.  The connection is lost when that node answers again, or
+ * another one has its slots.
+ */
+
+struct mq_cluster;
+
+/* To be made by mq_pairs_init(). */
+struct mq_pairs {
+	struct mq_pair only;	    /* of one server */
+	struct mq_cluster *cluster; /* or NULL */
+};
+
+/* As mq_pair_init(); the server, which the URL of decides what this is, outlives it. */
+void mq_pairs_init(struct mq_pairs *, struct ev_loop *,
+    const struct mq_server *, const char *channel, const char *name,
+    const struct mq_pair_events *, void *arg);
+/* Where commands go. */
+struct mq_async *mq_pairs_async(struct mq_pairs *);
+
+/* As mq_async_open(); of a cluster, the address and port of the server are those of any
+ * node. */
+int mq_pairs_open(struct mq_pairs *, const char **why);
+void mq_pairs_close(struct mq_pairs *);
+void mq_pairs_free(struct mq_pairs *);
 
 #endif

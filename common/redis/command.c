@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "slot.h"
 
 /* Room for "*N $7 EVALSHA $40 sha $n keys" with its line ends. */
 #define HEAD 128

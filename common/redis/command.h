@@ -1,4 +1,6 @@
 /*
+ * Commands, and what their replies mean.
+ *
  * One Redis command, or one call of a script, in the form in which it goes
  * over the wire.  Arguments are bytes.
  */
@@ -7,6 +9,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+
+#include <hiredis/hiredis.h>
 
 #include "base/buf.h"
 
@@ -25,8 +29,8 @@ struct mq_command {
 	const struct mq_script *script; /* NULL: a plain command */
 	int keys;     /* how many args are keys, before all others */
 	int args;     /* arguments so far */
-	bool tracked; /* see pair.h; over async.h only */
-	/* Set by the caller: others go on without it; see reply.h. */
+	bool tracked; /* see async.h; over that only */
+	/* Set by the caller: others go on without it; see mq_reply_missing(). */
 	bool optional;
 	/* Set by the caller, over connection.h only, from MULTI to EXEC: on a cluster, it is
 	 * not sent again by itself. */
@@ -77,5 +81,83 @@ void mq_command_tail(
     struct mq_command *, const struct mq_command *of, size_t from, int n);
 
 void mq_command_free(struct mq_command *);
+
+/* --- slot ---------------------------------------------------------------- */
+
+/*
+ * The slot of a key, by which the nodes of a Redis Cluster share all keys: CRC16
+ * (XMODEM) of the key, or of what is between its first { and the next }, if that is
+ * not empty.
+ */
+
+#define MQ_SLOTS 16384
+
+/* The n bytes of the key may be anything. */
+int mq_slot_of(const char *key, size_t n);
+/* That of a namespace (NULL: none) in braces, which keeps all its keys there; else -1. */
+int mq_slot_home(const char *ns);
+
+/* --- answer -------------------------------------------------------------- */
+
+/*
+ * The answer to a command, for callers that do not take replies apart.
+ */
+
+/*
+ * A callback gets NULL instead when the connection was lost before the answer
+ * came: nothing is known of the command then.
+ */
+struct mq_answer {
+	const char *error; /* why the server refused; NULL: it did not.  Valid
+			    * until the callback returns */
+	int status;	   /* mq_exit that fits it; 0: no error */
+	bool missing;	   /* the node is away, as mq_reply_missing() says */
+};
+
+/* Whether there is an answer, and no error. */
+static inline bool
+mq_answer_good(const struct mq_answer *a)
+{
+	return a != NULL && a->error == NULL;
+}
+
+/* Whatever else a callback gets is set only when there is an answer, and no
+ * error. */
+typedef void mq_answer_fn(void *arg, const struct mq_answer *);
+typedef void mq_number_fn(void *arg, const struct mq_answer *, long long n);
+
+/* --- reply --------------------------------------------------------------- */
+
+/*
+ * The meaning of replies; the texts of errors are in connection.h.
+ */
+
+/* Whether the server does not know a script. */
+bool mq_reply_noscript(const redisReply *);
+
+/* Whether the server runs a long script, or loads its data.  The command was not
+ * carried out, and can be sent again. */
+bool mq_reply_busy(const redisReply *);
+
+/*
+ * Whether it is an error of ours, "node HOST:PORT: why": the node of a cluster that has
+ * the key is away.  An optional command gets it, and the connection goes on; another
+ * one costs the connection, unless that is of a reader (see mq_partial_begin()).  The node may
+ * have carried out the command.
+ */
+#define MQ_MISSING "node "
+bool mq_reply_missing(const redisReply *);
+
+/* Leaves of errors of a script, alone or in a transaction, what the command in it got.
+ * An error of the script itself keeps its line. */
+void mq_reply_strip_script(redisReply *);
+
+/* Whether a key is not permitted to the user. */
+bool mq_reply_barred(const redisReply *);
+
+/* Fills *a and returns it, or NULL for no reply.  A reply of another type than
+ * REDIS_REPLY_* type is an error, too; with -1, any type will do. */
+const struct mq_answer *mq_answer_to(
+    const redisReply *, int type, struct mq_answer *a);
 
 #endif

@@ -7,10 +7,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "dial.h"
-#include "failover.h"
-#include "greeting.h"
-#include "sentinel.h"
+#include "parts.h"
 
 static int
 greet_server(struct mq_redis *r)

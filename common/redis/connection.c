@@ -14,8 +14,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "error.h"
-#include "greeting.h"
+#include "parts.h"
 
 /* A server that is busy, or loads its data, is asked again this often, and so long. */
 #define BUSY_PAUSE_MS	 50

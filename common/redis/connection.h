@@ -12,9 +12,7 @@
 #include <hiredis/hiredis.h>
 
 #include "command.h"
-#include "reply.h"
 #include "server.h"
-#include "tls.h"
 
 /* How long one read or write may take without any progress. */
 #define MQ_REDIS_PATIENCE_MS 60000
@@ -26,7 +24,7 @@
 
 struct mq_redis;
 
-/* What a connection does that has several nodes behind it; see nodes.h. */
+/* What a connection does that has several nodes behind it; see nodes.c. */
 struct mq_route {
 	int (*append)(struct mq_redis *, struct mq_command *);
 	int (*flush)(struct mq_redis *);
@@ -76,10 +74,6 @@ int mq_redis_open(struct mq_redis *, struct mq_server *);
 /* The same, at most until then (steady seconds), without the waking of the private
  * server. */
 int mq_redis_open_until(struct mq_redis *, struct mq_server *, double until);
-/* The same for one server, or one node. */
-int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
-/* The same, without a word to the server. */
-int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
 /* Only finds out where to connect to: server->address, or its socket. */
 int mq_redis_reach(struct mq_redis *, struct mq_server *);
 void mq_redis_close(struct mq_redis *);
@@ -105,8 +99,6 @@ int mq_redis_send(struct mq_redis *, struct mq_command *);
  */
 int mq_redis_append(struct mq_redis *, struct mq_command *);
 int mq_redis_flush(struct mq_redis *);
-/* mq_redis_append() of a command as bytes, to one server. */
-int mq_redis_append_bytes(struct mq_redis *, const char *p, size_t n);
 
 /*
  * The next reply; freeReplyObject() frees it.  NULL when the connection is
@@ -140,17 +132,161 @@ int mq_redis_fail(struct mq_redis *, int status, const char *fmt, ...)
 /* As mq_server_room(). */
 int mq_redis_room(struct mq_redis *, size_t bytes);
 
-/* Sets them, since the connection is lost, to the cause. */
-void mq_redis_set_lost(struct mq_redis *);
-
 /* Waits for the answer to HELLO, if that has not come: 0, or -1 with the error if the
  * connection is lost, or the server cannot be used. */
 int mq_redis_check(struct mq_redis *);
 
-/* For dial.c: the greeting is over; from now on, reads and writes block. */
-void mq_redis_greeted(struct mq_redis *);
-
 /* Whether a reply is an error; if so it sets status and error from it. */
 bool mq_redis_refused(struct mq_redis *, const redisReply *);
+
+/* --- partial ------------------------------------------------------------- */
+
+/*
+ * Readers of a cluster go on without the nodes that are lost: all their commands are
+ * optional, and mq_ask_all() passes over the errors of ours that mq_reply_missing() knows.  On
+ * one server none of this has an effect.
+ */
+
+/* From now on, and until the connection is closed. */
+void mq_partial_begin(struct mq_redis *);
+
+/* "node HOST:PORT: why" if some command about the keys of this one, or about others in
+ * their slot, had no answer; else NULL.  Valid until the connection is closed. */
+const char *mq_partial_missed(
+    const struct mq_redis *, const struct mq_command *);
+
+/* "node HOST:PORT: why" of the i-th node that a reader has lost, from 0; NULL: there are
+ * no more.  Valid until the connection is closed. */
+const char *mq_partial_lost(const struct mq_redis *, int i);
+
+/* "HOST:PORT" of the node that has the keys of a command; on one server, NULL.  Valid as
+ * long as out. */
+#define MQ_NODE_NAME_SIZE 272
+const char *mq_partial_node(const struct mq_redis *, const struct mq_command *,
+    char out[MQ_NODE_NAME_SIZE]);
+
+/* On a cluster: whether the node that has the keys of a command has a replica. */
+bool mq_nodes_replicated(const struct mq_redis *, const struct mq_command *);
+
+/* --- error --------------------------------------------------------------- */
+
+/*
+ * The meaning of an error reply, whose text differs between servers and their
+ * versions.
+ */
+
+/* The mq_exit status that fits it. */
+int mq_error_status(const char *error);
+
+/* Without the words before the cause of a transaction that failed as a whole; what a
+ * server says that has become a replica is MQ_REDIS_REPLICA. */
+const char *mq_error_cause(const char *error);
+
+/* Whether the server runs a long script, or loads its data. */
+bool mq_error_busy(const char *error);
+
+/* Whether the user may come in, but may not do this. */
+bool mq_error_noperm(const char *error);
+
+/* The words to add for people if something is not permitted; else "".  Constant
+ * text. */
+const char *mq_error_hint(const char *error);
+
+/* --- info ---------------------------------------------------------------- */
+
+/*
+ * The reports of INFO and CONFIG: where a server keeps data, whether it may drop some,
+ * and what it tells of itself to its operator.
+ */
+
+struct mq_info {
+	char run_id[48]; /* changes with each start of the server */
+	bool is_replica;
+	int replicas;	   /* of its own, online... */
+	char online[1024]; /* ...a line "ADDRESS PORT" for each that fits in */
+	bool had_replica;  /* within the last hour, or it was one */
+	bool aof;	   /* the server has an append-only file... */
+	bool aof_later;	   /* ...which counts only after its first rewrite */
+	char fsync[16];	   /* appendfsync; "": unknown */
+	bool lax;	   /* no fsync while the file is rewritten */
+	char policy[32];   /* maxmemory-policy; "": unknown */
+};
+
+/* Takes the text of a reply to INFO; missing fields stay zero. */
+void mq_info_take(struct mq_info *, const char *text);
+/* Takes the reply to CONFIG GET *appendfsync*, which may be an error. */
+void mq_info_take_config(struct mq_info *, const redisReply *);
+
+/* Whether a replica that sentinels know by this address is online. */
+bool mq_info_has_replica(
+    const struct mq_info *, const char *address, const char *port);
+
+/* Whether the server drops keys when its memory is full.  Having no limit now is no
+ * promise. */
+bool mq_info_evicts(const struct mq_info *);
+
+/*
+ * Asks for the policy: 0, or -1 when the connection is lost.  Where INFO is
+ * refused, the server does not say.
+ */
+int mq_info_ask_policy(struct mq_redis *, struct mq_info *);
+
+/* Numbers below 0 and empty texts are not known: rented servers tell less. */
+struct mq_report {
+	char version[80]; /* "redis 7.0.15" */
+	char dir[512];	  /* where its files are, on its host */
+	char policy[32];  /* maxmemory-policy */
+	char fsync[16];	  /* appendfsync */
+	long long pid, uptime_s;
+	long long memory, maxmemory; /* bytes; maxmemory 0: no limit */
+	long long aof_bytes;	     /* of the append-only file */
+	long long disk_free,
+	    disk_bytes;	  /* of the file system of a private one */
+	int aof;	  /* whether there is such a file */
+	int snapshots;	  /* whether it saves them by itself */
+	bool save_failed; /* the last snapshot... */
+	bool aof_failed;  /* ...or write of the file, or its rewrite */
+};
+
+/* Asks with INFO and CONFIG, which may be refused.  Not for a cluster.  Returns 0, or
+ * -1 when the connection is lost. */
+int mq_report_ask(struct mq_redis *, struct mq_report *);
+
+/* --- durable ------------------------------------------------------------- */
+
+/*
+ * When what a server has accepted is safe: once it is on the server's disk, if the
+ * server keeps a file that can be relied upon, and on all replicas that the server
+ * had when we connected; with sentinels, on all that one of these could make the master
+ * when we wait.
+ */
+
+struct mq_durable {
+	bool disk;    /* on the disk of the server... */
+	bool waitaof; /* ...which it is when WAITAOF says so; else at once */
+	int replicas; /* and on this many */
+	/* with sentinels, which replicas these are, as in struct mq_info; else empty */
+	char online[sizeof(((struct mq_info *)NULL)->online)];
+	char run_id[48];
+};
+
+/*
+ * Finds out when writes will be safe.  A server whose first append-only file is not
+ * complete is waited for, 30 s at most.  Returns 0, or -1 with the error: the
+ * connection is lost, or the server can promise nothing (MQ_EXIT_CONFIG, and the
+ * error says what to change).  Needs mq_redis_wait_with().
+ */
+int mq_durable_find(struct mq_redis *, struct mq_durable *);
+
+/*
+ * Waits until everything is safe that this connection has written, at most 30 s for
+ * the disk and 30 s for the replicas.  If something else may have been written
+ * later elsewhere, `write` is a harmless command that goes first; else it is NULL.
+ * With sentinels, the replicas are looked for again before, 30 s at most; and if the
+ * server is not the master that they name, the connection counts as lost, since the
+ * next one goes to that.  Returns 0, or -1 with the error.
+ */
+int mq_durable_wait(
+    struct mq_redis *, const struct mq_durable *, struct mq_command *write);
 
 #endif

@@ -1,4 +1,4 @@
-#include "dial.h"
+#include "parts.h"
 
 #include <sys/param.h>
 #include <sys/prctl.h>
@@ -17,7 +17,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "greeting.h"
 
 /* When the next one is tried. */
 #define SOON_S 0.5

@@ -1,4 +1,4 @@
-#include "durable.h"
+#include "ask.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,8 +7,7 @@
 
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "nodes.h"
-#include "sentinel.h"
+#include "parts.h"
 
 /* How long the disk may take, and the replicas once more. */
 #define SAFE_S 30

@@ -1,9 +1,9 @@
-#include "error.h"
+#include "connection.h"
 
 #include <string.h>
 
 #include "base/exit.h"
-#include "greeting.h"
+#include "parts.h"
 
 /* An error raised inside a script has the command's own somewhere in it. */
 static int

@@ -1,4 +1,4 @@
-#include "failover.h"
+#include "parts.h"
 
 #include <time.h>
 

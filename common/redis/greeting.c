@@ -1,4 +1,4 @@
-#include "greeting.h"
+#include "parts.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-#include "info.h"
+#include "ask.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "private.h"
+#include "parts.h"
 
 /* The value of a field, to the end of its line; or NULL. */
 static const char *

@@ -1,4 +1,4 @@
-#include "nodes.h"
+#include "parts.h"
 
 #include <sys/param.h>
 
@@ -11,8 +11,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "dial.h"
-#include "reply.h"
+#include "command.h"
 
 /* --- node ---------------------------------------------------------------- */
 
@@ -334,7 +333,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 	return 0;
 }
 
-/* At the beginning, what was wrong stays with them; see partial.h. */
+/* At the beginning, what was wrong stays with them; see mq_partial_begin(). */
 static void
 note_errors(struct mq_redis *r, const struct mq_dial *dials, size_t n)
 {

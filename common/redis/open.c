@@ -1,7 +1,7 @@
 #include <math.h>
 
 #include "connection.h"
-#include "nodes.h"
+#include "parts.h"
 
 int
 mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)

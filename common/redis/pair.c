@@ -1,4 +1,4 @@
-#include "pair.h"
+#include "async.h"
 
 #include <stdio.h>
 #include <string.h>

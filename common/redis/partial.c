@@ -1,8 +1,8 @@
-#include "partial.h"
+#include "connection.h"
 
 #include <stdio.h>
 
-#include "nodes.h"
+#include "parts.h"
 
 static bool
 has_slots(const struct mq_topology *map, int node)

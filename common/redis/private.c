@@ -1,4 +1,4 @@
-#include "private.h"
+#include "parts.h"
 
 #include <sys/file.h>
 #include <sys/param.h>

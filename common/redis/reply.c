@@ -1,9 +1,9 @@
-#include "reply.h"
+#include "command.h"
 
 #include <string.h>
 
 #include "base/exit.h"
-#include "error.h"
+#include "connection.h"
 
 /* Where the command's own words begin: servers before Redis 7 write "ERR Error running
  * script (call to f_SHA): @user_script:1: @user_script: 1: -OOM ...". */

@@ -1,4 +1,4 @@
-#include "round.h"
+#include "ask.h"
 
 #include <stdio.h>
 #include <stdlib.h>

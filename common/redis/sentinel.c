@@ -1,4 +1,4 @@
-#include "sentinel.h"
+#include "parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,8 +11,7 @@
 #include "base/exit.h"
 #include "base/password.h"
 #include "base/xalloc.h"
-#include "private.h"
-#include "tls.h"
+#include "parts.h"
 
 /* --- envfile ------------------------------------------------------------- */
 

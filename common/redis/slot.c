@@ -1,4 +1,4 @@
-#include "slot.h"
+#include "command.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sentinel.h"
+#include "parts.h"
 
 /* A message says "NAME OLD-ADDRESS OLD-PORT ADDRESS PORT". */
 static void

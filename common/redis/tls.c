@@ -1,4 +1,4 @@
-#include "tls.h"
+#include "parts.h"
 
 #include <string.h>
 

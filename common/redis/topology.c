@@ -1,4 +1,4 @@
-#include "topology.h"
+#include "parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "url.h"
+#include "server.h"
 
 #include <sys/un.h>
 
@@ -10,7 +10,6 @@
 #include "base/buf.h"
 #include "base/percent.h"
 #include "base/xalloc.h"
-#include "server.h"
 
 struct mq_url_scheme {
 	const char *prefix; /* NULL: behind the last one */

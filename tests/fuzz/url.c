@@ -3,7 +3,7 @@
  * password is shown or stays in the text that was hidden, and none in what a
  * dup is shown as.
  */
-#include "redis/url.h"
+#include "redis/server.h"
 
 #include "base/password.h"
 #include "fuzz.h"

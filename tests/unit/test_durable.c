@@ -6,8 +6,7 @@
 #include "record.h"
 #include "redis/ask.h"
 #include "redis/connection.h"
-#include "redis/durable.h"
-#include "redis/sentinel.h"
+#include "redis/parts.h"
 
 #define ONE   "slave0:ip=10.0.0.1,port=1,state=online,offset=1\r\n"
 #define OTHER "slave0:ip=10.0.0.2,port=1,state=online,offset=1\r\n"

@@ -6,7 +6,7 @@
 
 #include "queue/layout.h"
 #include "queue/queue.h"
-#include "redis/reply.h"
+#include "redis/command.h"
 
 /* A server that says this to whatever it is sent, and then hangs up. */
 struct says {

@@ -20,7 +20,7 @@ struct house {
 /* --- the neighbours --- */
 
 void
-mq_links_close(struct mq_links *l)
+mq_pairs_close(struct mq_pairs *l)
 {
 	(void)l;
 	record("closed");

@@ -1,4 +1,4 @@
-#include "redis/url.h"
+#include "redis/server.h"
 
 #include "unit.h"
 

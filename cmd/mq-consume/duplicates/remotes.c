@@ -191,7 +191,7 @@ make_room(struct remotes *of)
 	return r != NULL;
 }
 
-/* The server of this URL, as of redis/url.h, until remote_put().  NULL: 16 others are
+/* The server of this URL, as of redis/server.h, until remote_put().  NULL: 16 others are
  * in use. */
 static struct remote *
 remote_get(struct remotes *of, const char *url)

@@ -7,7 +7,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "parts.h"
-#include "redis/error.h"
+#include "redis/connection.h"
 
 /* Between two looks at the settings where the server does not tell of changes. */
 #define SETTINGS_S 10.0

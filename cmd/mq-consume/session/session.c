@@ -62,7 +62,7 @@ open_connections(struct session *s)
 	s->heard_at = mq_clock_steady_s();
 	lease_begin_connection(&s->lease);
 	s->self.session.wake = s->channel + strlen(CHANNELS);
-	if (mq_links_open(&s->links, &why) == -1) {
+	if (mq_pairs_open(&s->pairs, &why) == -1) {
 		session_reset(s, why);
 		return;
 	}
@@ -143,7 +143,7 @@ hears_of_server(struct session *s)
 {
 	double now = mq_clock_steady_s();
 
-	if (mq_async_moves(mq_links_async(&s->links), NULL))
+	if (mq_async_moves(mq_pairs_async(&s->pairs), NULL))
 		s->heard_at = now;
 	return now - s->heard_at <= OPEN_TIMEOUT;
 }
@@ -251,7 +251,7 @@ session_server(struct session *s)
 struct mq_async *
 session_connection(struct session *s)
 {
-	return mq_links_async(&s->links);
+	return mq_pairs_async(&s->pairs);
 }
 
 void
@@ -267,7 +267,7 @@ session_tell_slots(struct session *s, int messages)
 void
 session_flush(struct session *s)
 {
-	mq_async_flush(mq_links_async(&s->links));
+	mq_async_flush(mq_pairs_async(&s->pairs));
 }
 
 /* --- beginning and end ------------------------------------------------------ */
@@ -291,7 +291,7 @@ init_connections(struct session *s)
 	mq_id_random(s->ids, random, sizeof(random) - 1);
 	snprintf(
 	    s->client_name, sizeof(s->client_name), "mq-consume:%s", random);
-	mq_links_init(&s->links, s->loop, s->server, s->channel, s->client_name,
+	mq_pairs_init(&s->pairs, s->loop, s->server, s->channel, s->client_name,
 	    &connection_events, s);
 	s->news = (struct mq_switch){
 	    .loop = s->loop, .changed = on_master_changed, .arg = s};
@@ -315,7 +315,7 @@ session_init(struct session *s, struct ev_loop *loop, const struct options *opt,
 	    .server = &s->self, .events = &lease_events, .arg = s};
 	lease_new_name(&s->lease, opt->tag, ids);
 	init_connections(s);
-	s->self = (struct mq_consumer){.async = mq_links_async(&s->links),
+	s->self = (struct mq_consumer){.async = mq_pairs_async(&s->pairs),
 	    .layout = opt->layout,
 	    .session = {.connection = s->lease.connection,
 		.consumer = s->lease.name,
@@ -343,7 +343,7 @@ session_free(struct session *s)
 {
 	s->state = SESSION_DOWN;
 	mq_helper_kill(&s->finder.helper);
-	mq_links_free(&s->links);
+	mq_pairs_free(&s->pairs);
 	mq_switch_close(&s->news);
 	mq_consumer_free(&s->self);
 }

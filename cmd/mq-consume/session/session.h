@@ -14,7 +14,6 @@
 #include "queue/consumer.h"
 #include "queue/settings.h"
 #include "redis/async.h"
-#include "redis/links.h"
 #include "redis/server.h"
 
 /* --- find --------------------------------------------------------------- */
@@ -142,7 +141,7 @@ struct session {
 	const struct session_events *events;
 	void *arg;
 	enum session_state state;
-	struct mq_links links;
+	struct mq_pairs pairs;
 	struct mq_switch news; /* of another master */
 	struct mq_consumer self;
 	char channel[sizeof("mq::wake::") + NAME_SIZE];

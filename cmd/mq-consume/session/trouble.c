@@ -8,8 +8,8 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "parts.h"
-#include "redis/error.h"
-#include "redis/tls.h"
+#include "redis/connection.h"
+#include "redis/server.h"
 
 #define RETRY_MAX 5.0
 /* Who is to end by itself waits no longer than this for a node. */
@@ -72,7 +72,7 @@ session_reset(struct session *s, const char *why)
 	else if (!s->ever_joined || mq_tls_says(why))
 		session_complain(s, why);
 	s->state = SESSION_DOWN;
-	mq_links_close(&s->links);
+	mq_pairs_close(&s->pairs);
 	mq_switch_close(&s->news);
 	if (s->leaving) {
 		s->events->hear(s->arg, &(struct fact){.kind = FACT_LEFT});

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "queue/scripts.h"
-#include "redis/round.h"
+#include "redis/ask.h"
 #include "rmq.h"
 
 /* The type of the keys of this kind that have messages; empty: none of them has. */

@@ -19,7 +19,7 @@
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "queue/attach.h"
-#include "redis/partial.h"
+#include "redis/connection.h"
 #include "rmq.h"
 
 /* Younger references are left alone. */

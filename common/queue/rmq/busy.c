@@ -5,8 +5,8 @@
  * through all keys, and comes by those queues.  Consumers ask the known queues, some at
  * a time.
  */
-#include "redis/partial.h"
-#include "redis/round.h"
+#include "redis/connection.h"
+#include "redis/ask.h"
 #include "rmq.h"
 
 struct look {

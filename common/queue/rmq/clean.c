@@ -1,7 +1,7 @@
 /*
  * The rmq layout: one round of cleaning up, step by step.
  */
-#include "redis/partial.h"
+#include "redis/connection.h"
 #include "rmq.h"
 
 /* A live heartbeat is renewed every 15 seconds at the latest; less than this is on its

@@ -7,7 +7,7 @@
 
 #include "base/xalloc.h"
 #include "queue/layout.h"
-#include "redis/partial.h"
+#include "redis/connection.h"
 
 /* To scan this many keys takes 3 ms of the server's time.  With more keys, only
  * the cleaners scan, and list again what is not listed. */

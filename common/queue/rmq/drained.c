@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "redis/partial.h"
+#include "redis/connection.h"
 
 /* Adds what could be claimed of one queue, and what these connections hold. */
 static int

@@ -40,7 +40,7 @@
 
 #include <string.h>
 
-#include "redis/slot.h"
+#include "redis/command.h"
 
 #define QUEUE_NAME_MAX 512
 

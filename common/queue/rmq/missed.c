@@ -9,8 +9,8 @@
 
 #include "base/xalloc.h"
 #include "queue/layout.h"
-#include "redis/partial.h"
-#include "redis/round.h"
+#include "redis/connection.h"
+#include "redis/ask.h"
 #include "rmq.h"
 
 /* A copy of the name of its node; NULL: there is only one. */

@@ -15,7 +15,6 @@
 #include "queue/stats.h"
 #include "redis/ask.h"
 #include "redis/command.h"
-#include "redis/round.h"
 #include "scripts.h"
 
 /* --- layout ------------------------------------------------------------- */
@@ -190,7 +189,7 @@ int rmq_attach_sweep(struct mq_redis *, bool dry_run, long *n);
  * folder only.
  *
  * All functions that return an int return -1 only when the connection is lost;
- * redis/round.h says what becomes of other errors.
+ * redis/ask.h says what becomes of other errors.
  */
 
 /* Messages of one queue that had crashed or had expired. */

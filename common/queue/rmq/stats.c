@@ -13,8 +13,8 @@
 #include "base/xalloc.h"
 #include "queue/layout.h"
 #include "queue/stats.h"
-#include "redis/partial.h"
-#include "redis/round.h"
+#include "redis/connection.h"
+#include "redis/ask.h"
 
 struct gather {
 	struct mq_stats *out;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "queue/layout.h"
-#include "redis/round.h"
+#include "redis/ask.h"
 
 /* --- scan ---------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include "base/exit.h"
 #include "base/id.h"
 #include "base/xalloc.h"
-#include "redis/nodes.h"
+#include "redis/ask.h"
 
 /* How long a replica may take. */
 #define CONFIRM_MS 5000

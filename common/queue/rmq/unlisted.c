@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "redis/round.h"
+#include "redis/ask.h"
 
 void
 rmq_add_names(struct mq_names *names, const redisReply *all)

@@ -7,7 +7,7 @@
 #include "message/headers.h"
 #include "message/json.h"
 #include "queue/queue.h"
-#include "redis/round.h"
+#include "redis/ask.h"
 
 char *
 rsmq_name(const struct mq_redis *r, const char *bare)

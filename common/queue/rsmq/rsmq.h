@@ -14,7 +14,6 @@
 #include "queue/stats.h"
 #include "redis/ask.h"
 #include "redis/command.h"
-#include "redis/round.h"
 #include "scripts.h"
 
 /* --- layout ------------------------------------------------------------- */

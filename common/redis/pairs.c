@@ -1,4 +1,4 @@
-#include "links.h"
+#include "async.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,11 +6,8 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "async.h"
-#include "nodes.h"
-#include "pair.h"
-#include "reply.h"
-#include "topology.h"
+#include "parts.h"
+#include "command.h"
 
 /* --- cluster-link -------------------------------------------------------- */
 
@@ -724,51 +721,51 @@ mq_cluster_free(struct mq_cluster *all)
 	free(all);
 }
 
-/* --- links --------------------------------------------------------------- */
+/* --- pairs --------------------------------------------------------------- */
 
 void
-mq_links_init(struct mq_links *links, struct ev_loop *loop,
+mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
     const struct mq_server *server, const char *channel, const char *name,
     const struct mq_pair_events *events, void *arg)
 {
-	*links = (struct mq_links){.cluster = NULL};
+	*p = (struct mq_pairs){.cluster = NULL};
 	if (server->url.kind == MQ_URL_CLUSTER)
-		links->cluster =
+		p->cluster =
 		    mq_cluster_new(loop, server, channel, name, events, arg);
 	else
-		mq_pair_init(&links->only, loop, server, channel, name, NULL,
-		    events, arg);
+		mq_pair_init(
+		    &p->only, loop, server, channel, name, NULL, events, arg);
 }
 
 struct mq_async *
-mq_links_async(struct mq_links *links)
+mq_pairs_async(struct mq_pairs *p)
 {
-	return links->cluster != NULL ? mq_cluster_async(links->cluster) :
-					&links->only.main;
+	return p->cluster != NULL ? mq_cluster_async(p->cluster) :
+				    &p->only.main;
 }
 
 int
-mq_links_open(struct mq_links *links, const char **why)
+mq_pairs_open(struct mq_pairs *p, const char **why)
 {
-	if (links->cluster == NULL)
-		return mq_pair_open(&links->only, why);
-	mq_cluster_open(links->cluster);
+	if (p->cluster == NULL)
+		return mq_pair_open(&p->only, why);
+	mq_cluster_open(p->cluster);
 	return 0;
 }
 
 void
-mq_links_close(struct mq_links *links)
+mq_pairs_close(struct mq_pairs *p)
 {
-	if (links->cluster != NULL)
-		mq_cluster_close(links->cluster);
+	if (p->cluster != NULL)
+		mq_cluster_close(p->cluster);
 	else
-		mq_pair_close(&links->only);
+		mq_pair_close(&p->only);
 }
 
 void
-mq_links_free(struct mq_links *links)
+mq_pairs_free(struct mq_pairs *p)
 {
-	mq_links_close(links);
-	if (links->cluster != NULL)
-		mq_cluster_free(links->cluster);
+	mq_pairs_close(p);
+	if (p->cluster != NULL)
+		mq_cluster_free(p->cluster);
 }

@@ -1,0 +1,382 @@
+/*
+ * For the files of common/redis only.
+ */
+#ifndef MQ_REDIS_PARTS_H
+#define MQ_REDIS_PARTS_H
+
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hiredis/hiredis.h>
+
+#include "command.h"
+#include "connection.h"
+#include "server.h"
+
+/* --- private ------------------------------------------------------------- */
+
+/*
+ * The private server: a redis-server of this user's own on a unix socket, which
+ * whichever tool comes first starts on demand.
+ */
+
+/*
+ * Makes sure that the private server in dir answers, starting it when needed,
+ * and writes the path of its socket.  dir NULL means $XDG_STATE_HOME/mq, else
+ * ~/.local/state/mq.  Waits while the server loads its data, for as long as
+ * it is alive.  With after_crash, a server that was shut down on purpose stays so,
+ * and the status is MQ_EXIT_UNAVAILABLE.  Returns 0, or an mq_exit status with one line of reason in
+ * error (which may hold control characters of the server's log).
+ *
+ * Several callers at once get one server: the lock file in dir is held,
+ * through an inherited descriptor, by the server itself for as long as any of
+ * its processes lives, so "the lock is free" means that no server can be
+ * writing to these files.
+ */
+int mq_private_ensure(const char *dir, bool after_crash, char *socket_path,
+    size_t path_size, char *error, size_t error_size);
+
+/*
+ * Whether the disk of the private server with this socket has room for a write
+ * of this many bytes, and for some small ones after it: 0, or MQ_EXIT_IO with one
+ * line in error.
+ */
+int mq_private_room(
+    const char *socket_path, size_t bytes, char *error, size_t error_size);
+
+/* Bytes of the file system with this socket; unchanged if nobody knows. */
+void mq_private_disk(
+    const char *socket_path, long long *free_bytes, long long *all_bytes);
+
+/* --- tls ----------------------------------------------------------------- */
+
+/*
+ * TLS on a connection of hiredis, for builds with hiredis_ssl.  A build without has these
+ * functions, too: mq_tls_start() fails.
+ */
+
+/* From now on OpenSSL allocates as xalloc.h says. */
+void mq_tls_memory(void);
+
+/* Why a build without TLS cannot use such a URL; NULL: a build with TLS. */
+const char *mq_tls_missing(void);
+
+/*
+ * Begins TLS, on a connection that does not block, with the files of the URL, which are
+ * read each time.  The server's certificate must be for the URL's sni, or else for host, a name
+ * or an address.  Returns 0 and *tls, for mq_tls_free(), or an mq_exit status with why.
+ */
+int mq_tls_start(mq_tls **tls, redisContext *, const struct mq_url *,
+    const char *host, char *why, size_t size);
+
+/* Goes on with the handshake: 0 when it is over, -1 as long as it is not; else the status,
+ * with why.  (A connection of libev goes on by itself.) */
+int mq_tls_shake(mq_tls *, char *why, size_t size);
+
+/*
+ * The cause of the failure that the connection has just had, in why: TLS has more to say
+ * than the library.  Early: the server has ended it without any answer.  Returns the
+ * mq_exit status; 0: TLS knows of none.
+ */
+int mq_tls_failure(mq_tls *, bool early, char *why, size_t size);
+
+/* Whether the handshake is over, or none is needed. */
+bool mq_tls_ready(const mq_tls *);
+
+/* Whether the last operation stopped only because the socket takes no more. */
+bool mq_tls_wants_room(const mq_tls *);
+
+/* Lets go of it; the connection is closed by its owner. */
+void mq_tls_free(mq_tls *);
+
+/* --- greeting ------------------------------------------------------------ */
+
+/* The greeting of a connection, before any other command. */
+
+/*
+ * Builds number step of AUTH and SELECT, as far as the URL of the server needs them.
+ * False: there is no such step.
+ */
+bool mq_redis_greeting(const struct mq_server *, int step, struct mq_command *);
+
+/*
+ * Builds HELLO, which goes out with the first command; from Redis 7 on it needs no
+ * right.
+ */
+void mq_redis_hello(struct mq_command *);
+
+/*
+ * Whether the server at the other end cannot be used, as the reply to HELLO says, which
+ * may be an error: NULL, or the reason, with which the connection is given up.  On
+ * the nodes of a cluster, unless a node is wanted, queues lie on several nodes.  Where
+ * sentinels say which server is the master, what they said may be old.
+ */
+const char *mq_reply_unfit(
+    const redisReply *, const struct mq_server *, bool node);
+#define MQ_REDIS_CLUSTER "this server is a node of a cluster; use redis"
+#define MQ_REDIS_REPLICA "this server is a replica"
+
+/* Whether a reply says that the server of a sentinel's URL is not the master any
+ * more; it has written nothing. */
+bool mq_reply_demoted(const redisReply *, const struct mq_server *);
+
+/* --- connection ---------------------------------------------------------- */
+
+/* mq_redis_open_until() for one server, or one node. */
+int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
+/* The same, without a word to the server. */
+int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
+/* mq_redis_append() of a command as bytes, to one server. */
+int mq_redis_append_bytes(struct mq_redis *, const char *p, size_t n);
+/* The greeting is over; from now on, reads and writes block. */
+void mq_redis_greeted(struct mq_redis *);
+/* Sets status and error, since the connection is lost, to the cause. */
+void mq_redis_set_lost(struct mq_redis *);
+
+/* --- dial ---------------------------------------------------------------- */
+
+/*
+ * Connecting to one of several servers, side by side: while those before do not answer,
+ * the next server, or the next address of a name, is tried every half second.
+ */
+
+/* The search for the addresses of a host. */
+struct mq_addresses {
+	const char *host; /* the caller's */
+	int found;	  /* addresses so far */
+	pid_t pid;	  /* the child that asks for them; 0: none */
+	int fd;		  /* the child writes what it finds */
+	double until;	  /* the end of the search, steady seconds */
+	char why[128];	  /* what went wrong, if none was found */
+};
+
+/* One of the servers.  The caller sets the first three. */
+struct mq_dial {
+	struct mq_server *server; /* may be that of others, too */
+	const char *host;	  /* NULL: its socket */
+	int port;
+	struct mq_redis redis; /* the connection; or why there is none */
+	/* Of dial.c. */
+	struct mq_addresses search;
+	bool begun, over;
+	int failed_at;
+};
+
+/* Takes the answer to the question, which it frees.  0, or -1 with the error. */
+typedef int mq_dial_fn(void *arg, struct mq_dial *, redisReply *);
+
+/*
+ * Connects to one of n servers, at most until then (steady seconds).  With a question,
+ * it is the one that answers first, and whose answer is taken; without, greet_server()
+ * is still to come.  Returns its number; its server has host, address and port then.
+ * -1: each of them has its error.
+ */
+int mq_dial(struct mq_dial *, size_t n, struct mq_command *question,
+    mq_dial_fn *take, void *arg, double until);
+
+/* The error that counts: one that refuses is greater than none that answers. */
+const struct mq_redis *mq_dial_error(const struct mq_dial *, size_t n);
+
+/* --- sentinel ------------------------------------------------------------ */
+
+/*
+ * Questions to a sentinel, which knows where the master of a name is now.  connect.c
+ * opens the connections to sentinels.
+ */
+
+struct mq_master {
+	/* An address, or a name if the sentinels announce names. */
+	char host[sizeof(((struct mq_server *)NULL)->host)];
+	int port;
+};
+
+/*
+ * Makes the server of sentinel i in the URL of another one, with the sentinels' own
+ * password.  It is not to be freed, and lives no longer than the other one.
+ */
+void mq_sentinel_server(
+    struct mq_server *sentinel, const struct mq_server *, size_t i);
+
+/* A question to a sentinel about the master of a name. */
+struct mq_sentinel_question {
+	const char *what; /* SENTINEL's first word */
+	/* Takes a reply that is no error: 0, or -1 with the error. */
+	int (*take)(struct mq_redis *, const char *name, const redisReply *,
+	    void *answer);
+};
+
+void mq_sentinel_command(
+    struct mq_command *, const char *what, const char *name);
+
+/* Where the master is: struct mq_master. */
+extern const struct mq_sentinel_question mq_sentinel_master;
+/* How the master is: struct mq_sentinel_state.  Needs +sentinel|master. */
+struct mq_sentinel_state {
+	bool down;    /* or about to be replaced */
+	int replicas; /* -1: not known */
+};
+extern const struct mq_sentinel_question mq_sentinel_state;
+/*
+ * Which replicas could be made the master of a server, which says of itself what is in
+ * info: struct mq_heirs.  Answers of several sentinels add up.
+ */
+struct mq_heirs {
+	const struct mq_server *server;
+	const struct mq_info *info;
+	bool moved; /* the sentinel names another master */
+	int connected; /* replicas that answer the sentinel, and are connected... */
+	int missing; /* ...and are not */
+	int silent;  /* neither the one nor the other */
+};
+extern const struct mq_sentinel_question mq_sentinel_heirs;
+
+/*
+ * Asks the sentinels in the URL of r's server, side by side, until one answers.  At most
+ * until then (steady seconds).  r need not be connected.  Returns 0, or -1 with the error.
+ */
+int mq_redis_ask_sentinels(struct mq_redis *, double until,
+    const struct mq_sentinel_question *, void *answer);
+
+/* Asks each sentinel in the URL, for half a second; those that do not answer are left
+ * out. */
+void mq_redis_ask_each_sentinel(
+    struct mq_redis *, const struct mq_sentinel_question *, void *answer);
+
+/* --- failover ------------------------------------------------------------ */
+
+/*
+ * One policy for all who meet a master that is about to be replaced: they try again for
+ * 30 seconds, since a cluster takes 17 by default, or as long as their server says.  Then
+ * the status is 75 if a failover was due or under way, else 69.
+ */
+
+/* Zeroed: nothing has failed. */
+struct mq_failover {
+	double until; /* steady seconds; 0: not begun */
+	bool failed;  /* something has, since then */
+	bool due; /* somebody has said that the master is down, or replaced */
+};
+
+/* From now on it counts how long it takes, if it does not yet. */
+void mq_failover_begin(struct mq_failover *, const struct mq_server *);
+
+/* r has failed: waits a little, with r's function if it has one.  False: time is over,
+ * and the status of r says so. */
+bool mq_failover_again(struct mq_failover *, struct mq_redis *r);
+
+/* Waits until nodes or sentinels may know more. */
+void mq_failover_pause(const struct mq_redis *);
+
+/* --- topology ------------------------------------------------------------ */
+
+/*
+ * Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it.
+ */
+
+/* Of a node: its address, or the name that the cluster gives it. */
+#define MQ_NODE_HOST_SIZE 256
+
+struct mq_topology {
+	struct mq_place_of_node {
+		char host[MQ_NODE_HOST_SIZE];
+		char address[MQ_ADDRESS_SIZE]; /* empty: not known */
+		int port;
+		bool replicated; /* it has a replica in good order */
+		void *
+		    own; /* what the user of the map keeps of it; NULL at first */
+	} * nodes;
+	int count;
+	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */
+};
+
+/* Empty, with no owner of any slot; mq_topology_free() frees. */
+void mq_topology_init(struct mq_topology *);
+void mq_topology_free(struct mq_topology *);
+
+/*
+ * Takes a reply to CLUSTER SLOTS, of node number `asked`, which is meant where the
+ * reply names no other.  Nodes keep their index; those that have no slot any more
+ * stay.  Returns 0, or -1 when the reply makes no sense, and nothing has changed then.
+ */
+int mq_topology_take(struct mq_topology *, const redisReply *, int asked);
+
+/* The index of the node at host and port, which is added if it is new. */
+int mq_topology_node(struct mq_topology *, const char *host, int port);
+
+/*
+ * What a reply means to the command.  All but MQ_STAYS: it was not carried out, and
+ * MQ_LATER: it goes later to the node that has its slot; MQ_MOVED: now to node *to, which
+ * has the slot; MQ_ASKS: now to node *to, which gets the slot, behind an ASKING.
+ */
+enum mq_redirect { MQ_STAYS, MQ_LATER, MQ_MOVED, MQ_ASKS };
+
+/* Takes a reply of node number `asked`, whose host is meant when an error names none, and
+ * notes what it says of the owner of *slot. */
+enum mq_redirect mq_topology_redirect(
+    struct mq_topology *, const redisReply *, int asked, int *slot, int *to);
+
+/* --- nodes --------------------------------------------------------------- */
+
+/*
+ * The nodes of a Redis Cluster behind one struct mq_redis, whose commands go to the
+ * node that has the slot of their first key; one without a key goes to the node of
+ * mq_redis.home, which is that of the URL's namespace if that has a {tag}.  Replies come in the order of the commands.
+ *
+ * Where a slot has moved, or is moving, the node refuses the command, and it goes to
+ * the other one, or once more, for a minute at most; the caller does not hear of it.
+ * Only in the middle of a transaction the connection is lost then.
+ */
+
+/* As mq_redis_open_until(), for the server of a cluster: asks the hosts of its URL, side
+ * by side, for the nodes.  Nodes are connected to as they are needed. */
+int mq_nodes_open(struct mq_redis *, struct mq_server *, double until);
+
+/* --- node --------------------------------------------------------------- */
+
+/* The nodes of a cluster, and what is on its way to them. */
+
+/* A command whose reply the caller has not had yet. */
+struct awaited {
+	STAILQ_ENTRY(awaited) in_order, in_node;
+	int node, slot;
+	bool in_transaction;
+	bool optional;
+	struct mq_buf wire; /* to send it again; empty in a transaction */
+	redisReply *reply;  /* came before another one's; else NULL */
+};
+STAILQ_HEAD(awaiteds, awaited);
+
+struct node {
+	struct mq_server server;
+	struct mq_redis redis; /* open while its context is not NULL */
+	struct awaiteds sent;  /* whose replies are to come, in this order */
+	char *missing;	       /* why the others go on without it; or NULL */
+};
+
+struct mq_nodes {
+	struct mq_topology map;
+	struct awaiteds order;
+	int last; /* the node of the last command */
+	bool lost;
+	bool partial; /* goes on without nodes; see mq_partial_begin() */
+	/* Some command about the slot had no answer, as this node is lost, from 1. */
+	int16_t missing[MQ_SLOTS];
+	struct mq_failover failover;
+	double until; /* of opening; see mq_redis_open_until() */
+};
+
+/* Node number i of the map; NULL: never used. */
+struct node *mq_node_used(const struct mq_nodes *, int i);
+
+/* Closes a node for good, and answers what was sent to it. */
+void mq_node_lose(struct mq_redis *, int i, const char *why);
+
+/* The server of one node: as the cluster's, but with this host only; zeroed before. */
+void mq_node_server(
+    struct mq_server *, const struct mq_url *of, const char *host, int port);
+
+#endif
