@@ -62,50 +62,19 @@ void environment_end(struct environment *);
 char *const *environment_of(struct environment *, const struct run_info *,
     const char *real, const char *dir);
 
-/* --- sink --------------------------------------------------------------- */
+/* --- target ------------------------------------------------------------- */
 
 /*
- * A sink: output to standard error, standard output or a log file that does not
- * block the loop.  Bytes that the file does not take at once are kept, and written
- * later.  A sink must not be moved in memory.
+ * A target: where the output of scripts goes, that is our standard output, our
+ * standard error, or a log.  A target does not block the loop.  Bytes that its file
+ * does not take at once are kept, and written later.  A patient target keeps all, at
+ * most 32 KiB of each piece in memory and the rest in a file; its owner starts no more
+ * runs while the target is clogged.  Another one keeps 1 MiB, and the rest is lost.
  */
 
-struct sink {
-	struct ev_loop *loop;
-	int fd;
-	bool whole;	    /* a file: writes do not block */
-	bool own;	    /* fd is closed with the sink */
-	char *path;	    /* or name; free(); NULL: standard error */
-	int error;	    /* errno of the last write; 0: none */
-	struct mq_buf kept; /* bytes not written yet */
-	size_t lost;	    /* bytes too many to keep */
-	bool line_open;	    /* the last byte was no newline */
-	bool shown;	    /* a line of sink_show() is there */
-	ev_io io;
-	void (*ready)(void *arg); /* all kept bytes are written; the owner's */
-	void *arg;
-};
-
-/*
- * Shows a line on a terminal, for as long as nothing else is put; NULL: none any more.
- * It is left out while bytes are kept, or another line has no end yet.
- */
-void sink_show(struct sink *, const char *line);
-
-/* Goes on with a new file of the same path. */
-void sink_move(struct sink *, int fd);
-
-/* --- spill -------------------------------------------------------------- */
-
-/*
- * Bytes that have to wait: a few in memory, more in a file without a name in TMPDIR.
- */
-
-/* The most that is kept in memory. */
-#define SPILL_MEMORY ((size_t)32 << 10)
-
+/* Bytes that wait: a few in memory, more in a file without a name in TMPDIR. */
 struct spill {
-	TAILQ_ENTRY(spill) link; /* the owner's */
+	TAILQ_ENTRY(spill) link; /* the target's */
 	struct mq_buf memory;	 /* all bytes, until there is a file */
 	int fd;			 /* -1: no file */
 	off_t start, end;	 /* the bytes that are not taken yet */
@@ -113,60 +82,63 @@ struct spill {
 
 TAILQ_HEAD(spills, spill);
 
-struct spill *spill_new(void);
-/* NULL is allowed. */
-void spill_free(struct spill *);
+struct run_output; /* the pipe of one run */
+TAILQ_HEAD(run_output_list, run_output);
 
-/* Bytes that wait. */
-size_t spill_size(const struct spill *);
-/* Whether n bytes more stay in memory. */
-bool spill_fits(const struct spill *, size_t n);
-/* Appends n bytes; or adds none, and returns false with errno. */
-bool spill_add(struct spill *, const void *, size_t n);
-/* Takes at most n bytes out, and returns how many.  If the file cannot be read, its
- * bytes are lost. */
-size_t spill_take(struct spill *, void *, size_t n);
-
-/* --- target ------------------------------------------------------------- */
-
-/*
- * A target: where the output of scripts goes, that is our standard output, our
- * standard error, or a log.  Live output is dropped when a sink has too much of
- * it.  A patient target keeps all; its owner starts no more runs while the target
- * is clogged.
- */
-
+/* Must not be moved in memory. */
 struct target {
-	struct sink sink;
+	struct ev_loop *loop;
+	int fd;
+	bool whole; /* a file: writes do not block */
+	bool own;   /* fd is closed with the target */
 	bool patient;
 	bool terminal;	       /* output in lines or runs is escaped */
-	bool full;	       /* output could not be kept; said */
-	bool open_line;	       /* the last byte ended no line */
-	struct spills backlog; /* of a patient one, for the sink */
-	ev_timer more;	       /* goes on with a long backlog */
-	void (*ready)(
-	    void *arg); /* some of the backlog is written; the owner's */
-	void *arg;
+	char *path;	       /* or name; free(); NULL: standard error */
+	int error;	       /* errno of the last write; 0: none */
+	struct mq_buf kept;    /* bytes not written yet */
+	size_t lost;	       /* bytes too many to keep */
+	struct spills backlog; /* of a patient one, behind those */
+	bool open_line;	       /* the last byte was no newline */
+	bool shown;	       /* a line of target_show() is there */
+	ev_io io;
+	ev_timer more; /* goes on with a long backlog */
+
+	/* The owner's, who sets them after target_init(). */
+	void (*ready)(struct target *); /* some of what waited is written */
+	struct outputs *outputs;
+	struct run_output_list waiting; /* until the target is ready */
+	bool full;			/* output could not be kept; said */
 };
 
-/* Nothing waits. */
-bool target_ready(const struct target *);
-
-/* Writes n bytes, now or later; they stay together. */
-void target_put(struct target *, const void *, size_t n);
-/* The same with all bytes of a spill, which is taken. */
-void target_move(struct target *, struct spill *);
-/* For our own descriptor 1 or 2; or for a log, whose descriptor is taken.  Then the
- * owner sets ready and arg.  A target must not be moved in memory. */
+/* For our own descriptor 1 or 2; or for a log, whose descriptor is taken. */
 void target_init(struct target *, struct ev_loop *, int fd, bool patient);
 void target_init_log(
     struct target *, struct ev_loop *, int fd, const char *path, bool patient);
+/* Goes on with a new file of the same path, whose descriptor is taken. */
+void target_reopen(struct target *, int fd);
+/* Nothing waits. */
+bool target_ready(const struct target *);
+/* Writes n bytes, now or later; they stay together. */
+void target_put(struct target *, const char *, size_t n);
+/* The same with all bytes of a spill, which is taken. */
+void target_move(struct target *, struct spill *);
 /* A stream into the target, for whole lines; for fclose(3). */
 FILE *target_stream(struct target *);
+/*
+ * Shows a line on a terminal, for as long as nothing else is put; NULL: none any more.
+ * It is left out while bytes are kept, or another line has no end yet.
+ */
+void target_show(struct target *, const char *line);
 /* So much waits that no more runs should start. */
 bool target_clogged(const struct target *);
-/* Waits until all is written, as sink_end(). */
+/* Writes what waits, while some is taken within 5 s and no signal comes; closes and
+ * frees. */
 void target_end(struct target *);
+
+/* An empty one, to be moved to a target. */
+struct spill *spill_new(void);
+/* Appends n bytes; or adds none, and returns false with errno. */
+bool spill_add(struct spill *, const void *, size_t n);
 
 /* --- rq ----------------------------------------------------------------- */
 
@@ -185,30 +157,6 @@ int rq_fill_dir(const char *job, char *const *environment);
 /* Removes what is in DIR/ID, but for what a script has left. */
 void rq_empty_dir(const char *dir);
 
-/* --- gather ------------------------------------------------------------- */
-
-/*
- * The output of one run in the form of --output, on its way to a target:
- *
- *	live	as it comes
- *	lines	whole lines, each behind the label of its run and a tab
- *	runs	all of a run in one piece, when the run is over
- *
- * What has to wait takes at most 32 KiB of memory, and a file beyond that.
- */
-
-#define GATHER_LABEL (MQ_ID_MAX + 16)
-
-struct gather {
-	struct target *target;
-	enum output_form form;
-	char label[GATHER_LABEL];
-	struct spill *kept; /* a begun line, or a run; NULL: nothing */
-	bool open_line;	    /* the last byte of kept ended no line */
-	char cut[4];	    /* the beginning of a character, for a terminal */
-	size_t cut_len;
-};
-
 /* --- run-output --------------------------------------------------------- */
 
 /*
@@ -217,12 +165,20 @@ struct gather {
  * last ones are kept for the message's history.  While the target is full, the
  * scripts block in their writes, as they would without us.
  *
- * With --output lines or runs, a run has a second pipe for its standard output,
- * unless that goes where its standard error goes: then one pipe keeps their order.
+ * On its way to the target, output has the form of --output:
+ *
+ *	live	as it comes
+ *	lines	whole lines, each behind the label of its run and a tab
+ *	runs	all of a run in one piece, when the run is over
+ *
+ * With lines or runs, a run has a second pipe for its standard output, unless that
+ * goes where its standard error goes: then one pipe keeps their order.
  *
  * A process that a script has left behind may keep the pipe.  Its output is copied
  * as well, but belongs to no run.
  */
+
+#define OUTPUT_LABEL (MQ_ID_MAX + 16)
 
 /* Bytes of a run's output that are kept; room for a character that is cut, too. */
 #define OUTPUT_TAIL (MQ_HISTORY_STDERR + 4)
@@ -230,19 +186,16 @@ struct gather {
 /* Pipes that outlive their runs. */
 #define OUTPUTS_LINGERING_MAX 64
 
-struct run_output; /* the pipe of one run */
-TAILQ_HEAD(run_output_list, run_output);
-
-struct output_target {
-	struct target target;
-	struct run_outputs *runs;
-	struct run_output_list waiting; /* until the target is ready */
-};
-
-/* The pipes of all runs. */
-struct run_outputs {
+/* Where the output of all runs goes, and their pipes. */
+struct outputs {
 	struct ev_loop *loop;
 	enum output_form form;
+	struct target errors;	/* our standard error */
+	struct target standard; /* our standard output, if apart */
+	bool apart;		/* runs have a second pipe */
+	struct target *logs;	/* NULL without --log-dir */
+	int log_count;
+	FILE *stream;			  /* what mq_say() writes to */
 	struct run_output_list running;	  /* whose runs go on */
 	struct run_output_list lingering; /* whose runs are over */
 	int lingering_count;
@@ -251,86 +204,41 @@ struct run_outputs {
 	char text[OUTPUT_TAIL + 1]; /* returned last by run_output_close() */
 };
 
-void run_outputs_init(struct run_outputs *, struct ev_loop *, enum output_form);
-/* For a target that has been made. */
-void output_target_init(struct output_target *, struct run_outputs *);
-/* Copies what there is for a target. */
-void run_outputs_copy(struct run_outputs *, const struct output_target *);
-/* The last output of processes that outlived their runs. */
-void run_outputs_end(struct run_outputs *);
-
-/* --- one run ---------------------------------------------------------------- */
-
-/* Pipes for one run, for standard error and, unless that is NULL, for standard output.
- * The other ends are the caller's.  NULL with errno. */
-struct run_output *run_output_open(struct run_outputs *,
-    struct output_target *errors, struct output_target *standard, int ends[2]);
-
-/* What stands before lines of the run: see above. */
-void run_output_label(struct run_output *, const char *label);
-
-/* Writes a line of ours. */
-void run_output_say(struct run_output *, const char *line);
-
-/* Begins to copy the output as it comes. */
-void run_output_listen(struct run_output *);
-
-/* The output since it was forgotten last; as run_output_close(). */
-const char *run_output_so_far(struct run_output *);
-
-/* Copies what there is; whether no process can write more. */
-bool run_output_ended(struct run_output *);
-
-/* Whether no process can write into the pipes, nor into the pipe that `other` reads,
- * and nothing is in any: one call instead of a read of each. */
-bool run_output_silent(struct run_output *, int other);
-
-/* Drops the output kept until now. */
-void run_output_forget(struct run_output *);
-
-/*
- * The run is over.  Copies the rest, without waiting, and returns the end of the
- * output: without its last newlines, with '?' for NUL, valid until the next call.
- */
-const char *run_output_close(struct run_output *);
-
-/* --- outputs ------------------------------------------------------------ */
-
-/*
- * Where the output of all runs goes: our standard error, the logs of --log-dir and,
- * with --output lines or runs, our standard output.
- */
-
-struct outputs {
-	struct run_outputs runs;
-	struct output_target errors;   /* our standard error */
-	struct output_target standard; /* our standard output, if apart */
-	bool apart;		       /* runs have a second pipe */
-	struct output_target *logs;    /* NULL without --log-dir */
-	int log_count;
-	FILE *stream; /* what mq_say() writes to */
-};
-
 /* To be called first: our own messages go through the target as well. */
 void outputs_init(struct outputs *, struct ev_loop *, enum output_form);
-
+/* Log i of n goes to this descriptor, which is taken. */
+void outputs_log(struct outputs *, int i, int n, int fd, const char *path);
+/* Whether so much output waits that no run should start. */
+bool outputs_clogged(const struct outputs *);
 /*
  * To be called last.  Copies the output of processes that scripts have left
  * behind; later output is lost.
  */
 void outputs_end(struct outputs *);
 
-/* Log i of n goes to this descriptor, which is taken. */
-void outputs_log(struct outputs *, int i, int n, int fd, const char *path);
-
-bool outputs_has_logs(const struct outputs *);
-
-/* Whether so much output waits that no run should start. */
-bool outputs_clogged(const struct outputs *);
-
-/* Pipes for one run, which go to log i, if there are logs.  ends: the other ends, the
- * caller's: for standard error, and for standard output, which may be the same
+/* Pipes for one run, which go to that log, if there are logs.  ends: the other ends,
+ * the caller's: for standard error, and for standard output, which may be the same
  * descriptor, or -1 for ours.  NULL with errno. */
-struct run_output *outputs_open_run(struct outputs *, int i, int ends[2]);
+struct run_output *run_output_open(struct outputs *, int log, int ends[2]);
+/* What stands before lines of the run: see above. */
+void run_output_label(struct run_output *, const char *label);
+/* Writes a line of ours. */
+void run_output_say(struct run_output *, const char *line);
+/* Begins to copy the output as it comes. */
+void run_output_listen(struct run_output *);
+/* The output since it was forgotten last; as run_output_close(). */
+const char *run_output_so_far(struct run_output *);
+/* Copies what there is; whether no process can write more. */
+bool run_output_ended(struct run_output *);
+/* Whether no process can write into the pipes, nor into the pipe that `other` reads,
+ * and nothing is in any: one call instead of a read of each. */
+bool run_output_silent(struct run_output *, int other);
+/* Drops the output kept until now. */
+void run_output_forget(struct run_output *);
+/*
+ * The run is over.  Copies the rest, without waiting, and returns the end of the
+ * output: without its last newlines, with '?' for NUL, valid until the next call.
+ */
+const char *run_output_close(struct run_output *);
 
 #endif

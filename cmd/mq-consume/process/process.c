@@ -140,15 +140,6 @@ command_init(struct command *c, char **argv, const char *work_dir, bool rq)
 		    "current directory: %s", strerror(errno));
 }
 
-static void
-command_end(struct command *c)
-{
-	free(c->path);
-	free(c->script);
-	free(c->line);
-	free(c->here);
-}
-
 /*
  * Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
  * to its name, allocated; NULL without --work-dir.  0, or -1 with errno.
@@ -163,21 +154,6 @@ command_make_dir(const struct command *c, const char *id, char **dir)
 	if (mkdir(*dir, 0700) == -1 && errno != EEXIST)
 		return -1;
 	return c->rq ? rq_make_dir(dir) : 0;
-}
-
-/* Removes the directory if it is empty. */
-static void
-command_remove_dir(const struct command *c, const char *id)
-{
-	char *dir;
-
-	if (c->work_dir == NULL)
-		return;
-	dir = mq_xasprintf("%s/%s", c->work_dir, id);
-	if (c->rq)
-		rq_empty_dir(dir);
-	(void)rmdir(dir);
-	free(dir);
 }
 
 /* --- process ------------------------------------------------------------- */
@@ -228,7 +204,7 @@ void
 process_open_logs(struct process *p)
 {
 	const struct options *opt = p->opt;
-	bool first = !outputs_has_logs(&p->outputs);
+	bool first = p->outputs.logs == NULL;
 	char *path;
 	int i, fd;
 
@@ -270,7 +246,7 @@ label_run(struct process *p, const struct run_info *info, struct run *run)
 {
 	struct run_log *log = &run->log;
 
-	if (p->opt->output == OUTPUT_LIVE && !outputs_has_logs(&p->outputs))
+	if (p->opt->output == OUTPUT_LIVE && p->opt->log_dir == NULL)
 		return;
 	if (info->batch > 1)
 		snprintf(log->label, sizeof(log->label), "%s+%d", info->first,
@@ -287,7 +263,7 @@ label_run(struct process *p, const struct run_info *info, struct run *run)
 		snprintf(log->what, sizeof(log->what), " attempt %ld",
 		    info->attempts + 1);
 	run_output_label(run->output, log->label);
-	if (outputs_has_logs(&p->outputs))
+	if (p->opt->log_dir != NULL)
 		log_line(run->output, log, p->command.line);
 }
 
@@ -296,7 +272,7 @@ process_close_output(struct process *p, struct run_output *r,
     const struct run_log *log, const char *how)
 {
 	(void)run_output_ended(r);
-	if (outputs_has_logs(&p->outputs))
+	if (p->opt->log_dir != NULL)
 		log_line(r, log, how);
 	return run_output_close(r);
 }
@@ -352,7 +328,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	char real[PATH_MAX], script[PATH_MAX];
 	int ends[2];
 
-	run->output = outputs_open_run(&p->outputs, info->log, ends);
+	run->output = run_output_open(&p->outputs, info->log, ends);
 	w->errors = ends[0];
 	w->output = ends[1];
 	if (run->output == NULL || open_pipe(0, &run->verbs, &w->verbs) == -1)
@@ -436,20 +412,29 @@ process_may_run(const struct process *p)
 void
 process_on_flow(struct process *p, void (*flows)(void *arg), void *arg)
 {
-	p->outputs.runs.flows = flows;
-	p->outputs.runs.arg = arg;
+	p->outputs.flows = flows;
+	p->outputs.arg = arg;
 }
 
 void
 process_remove_dir(const struct process *p, const char *id)
 {
-	command_remove_dir(&p->command, id);
+	const struct command *c = &p->command;
+	char *dir;
+
+	if (c->work_dir == NULL)
+		return;
+	dir = mq_xasprintf("%s/%s", c->work_dir, id);
+	if (c->rq)
+		rq_empty_dir(dir);
+	(void)rmdir(dir);
+	free(dir);
 }
 
 void
 process_show(struct process *p, const char *line)
 {
-	sink_show(&p->outputs.errors.target.sink, line);
+	target_show(&p->outputs.errors, line);
 }
 
 const char *
@@ -497,7 +482,10 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 void
 process_end(struct process *p)
 {
-	command_end(&p->command);
+	free(p->command.path);
+	free(p->command.script);
+	free(p->command.line);
+	free(p->command.here);
 	environment_end(&p->environment);
 	outputs_end(&p->outputs);
 }

@@ -57,7 +57,7 @@ struct process {
 
 /* How a run is called in logs and before lines; empty: nobody needs that. */
 struct run_log {
-	char label[GATHER_LABEL]; /* id, ID+N of a batch, or worker PID */
+	char label[OUTPUT_LABEL]; /* id, ID+N of a batch, or worker PID */
 	char what[32];
 };
 

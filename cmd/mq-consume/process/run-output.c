@@ -1,5 +1,7 @@
 #include "parts.h"
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,99 +14,112 @@
 #include "base/visible.h"
 #include "base/xalloc.h"
 
-/* --- gather -------------------------------------------------------------- */
+/* Reads of one script before others have their turn. */
+#define READS_AT_ONCE 16
+/* Reads at the end of a run: the most that a pipe holds. */
+#define READS_AT_END ((1 << 20) / PIPE_BUF)
 
-static void
-gather_init(struct gather *g, struct target *target, enum output_form form)
-{
-	g->target = target;
-	g->form = form;
-}
+/* A pipe of a run, for its standard error or its standard output. */
+struct run_output {
+	TAILQ_ENTRY(run_output) link;	 /* running or lingering */
+	TAILQ_ENTRY(run_output) waiting; /* of its target */
+	struct outputs *outputs;
+	struct target *target;
+	struct run_output *second; /* for standard output; NULL: none */
+	enum output_form form;
+	char label[OUTPUT_LABEL];
+	struct spill *kept; /* a begun line, or a run; NULL: nothing */
+	bool open_line;	    /* the last byte of kept ended no line */
+	char cut[4];	    /* the beginning of a character, for a terminal */
+	size_t cut_len;
+	int fd; /* -1: the pipe has no writer any more */
+	bool lingers, waits;
+	bool polled; /* reads do not block */
+	ev_io io;
+	size_t len;
+	char tail[OUTPUT_TAIL]; /* the last len bytes that were read */
+};
 
-static void
-gather_label(struct gather *g, const char *label)
-{
-	strlcpy(g->label, label, sizeof(g->label));
-}
+/* --- the form ------------------------------------------------------------ */
 
 /* Whether bytes should come only when the target is ready. */
 static bool
-gather_waits(const struct gather *g)
+waits_for_target(const struct run_output *r)
 {
-	return g->form != OUTPUT_RUNS && !target_ready(g->target);
+	return r->form != OUTPUT_RUNS && !target_ready(r->target);
 }
 
 /* Lets go of what is kept. */
 static void
-release_kept(struct gather *g)
+release_kept(struct run_output *r)
 {
-	if (g->kept != NULL)
-		target_move(g->target, g->kept);
-	g->kept = NULL;
-	g->open_line = false;
+	if (r->kept != NULL)
+		target_move(r->target, r->kept);
+	r->kept = NULL;
+	r->open_line = false;
 }
 
 /* If no file can be had, the output comes in pieces. */
 static void
-keep(struct gather *g, const char *p, size_t n)
+keep(struct run_output *r, const char *p, size_t n)
 {
 	if (n == 0)
 		return;
-	if (g->kept == NULL)
-		g->kept = spill_new();
-	g->open_line = p[n - 1] != '\n';
-	if (spill_add(g->kept, p, n))
+	if (r->kept == NULL)
+		r->kept = spill_new();
+	r->open_line = p[n - 1] != '\n';
+	if (spill_add(r->kept, p, n))
 		return;
-	if (!g->target->full)
+	if (!r->target->full)
 		mq_say("--output: temporary file: %s; output comes in pieces",
 		    strerror(errno));
-	g->target->full = true;
-	release_kept(g);
-	target_put(g->target, p, n);
-	if (p[n - 1] != '\n' && g->form == OUTPUT_LINES)
-		target_put(g->target, "\n", 1);
+	r->target->full = true;
+	release_kept(r);
+	target_put(r->target, p, n);
+	if (p[n - 1] != '\n' && r->form == OUTPUT_LINES)
+		target_put(r->target, "\n", 1);
 }
 
 static void
-add_label(const struct gather *g, struct mq_buf *out)
+add_label(const struct run_output *r, struct mq_buf *out)
 {
-	mq_buf_addstr(out, g->label);
+	mq_buf_addstr(out, r->label);
 	mq_buf_add(out, "\t", 1);
 }
 
 /* Whole lines go on, and the begun one is kept. */
 static void
-put_lines(struct gather *g, const char *p, size_t n)
+put_lines(struct run_output *r, const char *p, size_t n)
 {
 	struct mq_buf out = {0};
 	const char *end = p + n, *newline;
 
 	for (; (newline = memchr(p, '\n', (size_t)(end - p))) != NULL;
 	     p = newline + 1) {
-		if (g->kept != NULL) {
-			keep(g, p, (size_t)(newline + 1 - p));
-			release_kept(g);
+		if (r->kept != NULL) {
+			keep(r, p, (size_t)(newline + 1 - p));
+			release_kept(r);
 			continue;
 		}
-		add_label(g, &out);
+		add_label(r, &out);
 		mq_buf_add(&out, p, (size_t)(newline + 1 - p));
 	}
-	target_put(g->target, out.data, out.len);
+	target_put(r->target, out.data, out.len);
 	mq_buf_clear(&out);
-	if (p < end && g->kept == NULL)
-		add_label(g, &out);
+	if (p < end && r->kept == NULL)
+		add_label(r, &out);
 	mq_buf_add(&out, p, (size_t)(end - p));
-	keep(g, out.data, out.len);
+	keep(r, out.data, out.len);
 	mq_buf_free(&out);
 }
 
 static void
-put_bytes(struct gather *g, const char *p, size_t n)
+put_bytes(struct run_output *r, const char *p, size_t n)
 {
-	if (g->form == OUTPUT_LINES)
-		put_lines(g, p, n);
+	if (r->form == OUTPUT_LINES)
+		put_lines(r, p, n);
 	else
-		keep(g, p, n);
+		keep(r, p, n);
 }
 
 /* How many of n bytes do not belong to a character that goes on behind them. */
@@ -130,98 +145,83 @@ whole_characters(const char *p, size_t n)
 
 /* For a terminal: escapes control bytes.  last: no bytes follow. */
 static void
-put_visible(struct gather *g, const char *p, size_t n, bool last)
+put_visible(struct run_output *r, const char *p, size_t n, bool last)
 {
 	struct mq_buf raw = {0}, shown = {0};
 	size_t whole;
 
-	mq_buf_add(&raw, g->cut, g->cut_len);
+	mq_buf_add(&raw, r->cut, r->cut_len);
 	mq_buf_add(&raw, p, n);
 	whole = last ? raw.len : whole_characters(raw.data, raw.len);
-	g->cut_len = raw.len - whole;
-	memcpy(g->cut, raw.data + whole, g->cut_len);
+	r->cut_len = raw.len - whole;
+	memcpy(r->cut, raw.data + whole, r->cut_len);
 	mq_add_visible(&shown, raw.data, whole);
-	put_bytes(g, shown.data, shown.len);
+	put_bytes(r, shown.data, shown.len);
 	mq_buf_free(&raw);
 	mq_buf_free(&shown);
 }
 
 static void
-gather_put(struct gather *g, const char *p, size_t n)
+put_output(struct run_output *r, const char *p, size_t n)
 {
-	if (g->form == OUTPUT_LIVE)
-		target_put(g->target, p, n);
-	else if (g->target->terminal)
-		put_visible(g, p, n, false);
+	if (r->form == OUTPUT_LIVE)
+		target_put(r->target, p, n);
+	else if (r->target->terminal)
+		put_visible(r, p, n, false);
 	else
-		put_bytes(g, p, n);
+		put_bytes(r, p, n);
+}
+
+static void
+end_character(struct run_output *r)
+{
+	if (r->cut_len > 0)
+		put_visible(r, "", 0, true);
 }
 
 /* Ends a line that has begun. */
 static void
-end_line(struct gather *g)
+end_line(struct run_output *r)
 {
-	if (g->cut_len > 0)
-		put_visible(g, "", 0, true);
-	if (g->form == OUTPUT_LIVE && g->target->open_line)
-		target_put(g->target, "\n", 1);
-	else if (g->open_line)
-		put_bytes(g, "\n", 1);
+	end_character(r);
+	if (r->form == OUTPUT_LIVE && r->target->open_line)
+		target_put(r->target, "\n", 1);
+	else if (r->open_line)
+		put_bytes(r, "\n", 1);
 }
 
-/* A line of ours, which begins a line. */
-static void
-gather_say(struct gather *g, const char *line)
+void
+run_output_say(struct run_output *r, const char *line)
 {
-	end_line(g);
-	if (g->form == OUTPUT_RUNS)
-		keep(g, line, strlen(line));
+	end_line(r);
+	if (r->form == OUTPUT_RUNS)
+		keep(r, line, strlen(line));
 	else
-		target_put(g->target, line, strlen(line));
+		target_put(r->target, line, strlen(line));
 }
 
 /* The run is over.  Bytes that come later are gathered by lines, if not live. */
 static void
-gather_end(struct gather *g)
+end_form(struct run_output *r)
 {
-	if (g->form == OUTPUT_LIVE)
+	if (r->form == OUTPUT_LIVE)
 		return;
-	if (g->form == OUTPUT_LINES)
-		end_line(g);
-	else if (g->cut_len > 0)
-		put_visible(g, "", 0, true);
-	release_kept(g);
-	g->form = OUTPUT_LINES;
+	if (r->form == OUTPUT_LINES)
+		end_line(r);
+	else
+		end_character(r);
+	release_kept(r);
+	r->form = OUTPUT_LINES;
 }
 
-/* --- run-output ---------------------------------------------------------- */
-
-/* Reads of one script before others have their turn. */
-#define READS_AT_ONCE 16
-/* Reads at the end of a run: the most that a pipe holds. */
-#define READS_AT_END ((1 << 20) / PIPE_BUF)
-
-struct run_output {
-	TAILQ_ENTRY(run_output) link;	 /* running or lingering */
-	TAILQ_ENTRY(run_output) waiting; /* of its target */
-	struct run_outputs *runs;
-	struct output_target *target;
-	struct run_output *second; /* for standard output; NULL: none */
-	struct gather gather;
-	int fd; /* -1: the pipe has no writer any more */
-	bool lingers, waits;
-	bool polled; /* reads do not block */
-	ev_io io;
-	size_t len;
-	char tail[OUTPUT_TAIL]; /* the last len bytes that were read */
-};
+/* --- the pipe ------------------------------------------------------------ */
 
 enum took { TOOK_SOME, TOOK_NOTHING, TOOK_THE_END };
 
 static void
 wait_for_target(struct run_output *r)
 {
-	ev_io_stop(r->runs->loop, &r->io);
+	ev_io_stop(r->outputs->loop, &r->io);
 	if (!r->waits)
 		TAILQ_INSERT_TAIL(&r->target->waiting, r, waiting);
 	r->waits = true;
@@ -230,7 +230,7 @@ wait_for_target(struct run_output *r)
 static void
 close_pipe(struct run_output *r)
 {
-	ev_io_stop(r->runs->loop, &r->io);
+	ev_io_stop(r->outputs->loop, &r->io);
 	if (r->waits)
 		TAILQ_REMOVE(&r->target->waiting, r, waiting);
 	r->waits = false;
@@ -243,12 +243,12 @@ static void
 free_output(struct run_output *r)
 {
 	close_pipe(r);
-	gather_end(&r->gather);
+	end_form(r);
 	if (r->lingers) {
-		TAILQ_REMOVE(&r->runs->lingering, r, link);
-		r->runs->lingering_count--;
+		TAILQ_REMOVE(&r->outputs->lingering, r, link);
+		r->outputs->lingering_count--;
 	} else {
-		TAILQ_REMOVE(&r->runs->running, r, link);
+		TAILQ_REMOVE(&r->outputs->running, r, link);
 	}
 	free(r);
 }
@@ -287,8 +287,19 @@ take_output(struct run_output *r)
 	if (n <= 0)
 		return TOOK_THE_END;
 	keep_tail(r, buf, (size_t)n);
-	gather_put(&r->gather, buf, (size_t)n);
+	put_output(r, buf, (size_t)n);
 	return TOOK_SOME;
+}
+
+/* Takes what there is, in at most so many reads, or until the end. */
+static enum took
+take_most(struct run_output *r, int reads)
+{
+	enum took took = TOOK_SOME;
+
+	while (reads-- > 0 && took == TOOK_SOME)
+		took = take_output(r);
+	return took;
 }
 
 /* The pipe has no writer any more; a run that goes on keeps its tail. */
@@ -309,7 +320,7 @@ copy_output(struct run_output *r)
 	int i;
 
 	for (i = 0; i < READS_AT_ONCE && took == TOOK_SOME; i++) {
-		if (gather_waits(&r->gather)) {
+		if (waits_for_target(r)) {
 			wait_for_target(r);
 			return;
 		}
@@ -329,34 +340,26 @@ on_readable(struct ev_loop *loop, ev_io *w, int events)
 
 /* Each run gets at least one read; the longest wait is first. */
 static void
-on_target_ready(void *arg)
+on_target_ready(struct target *t)
 {
-	struct output_target *t = arg;
+	struct outputs *o = t->outputs;
 	struct run_output *r;
 
-	while (target_ready(&t->target) &&
-	    (r = TAILQ_FIRST(&t->waiting)) != NULL) {
+	while (target_ready(t) && (r = TAILQ_FIRST(&t->waiting)) != NULL) {
 		TAILQ_REMOVE(&t->waiting, r, waiting);
 		r->waits = false;
-		ev_io_start(r->runs->loop, &r->io);
+		ev_io_start(o->loop, &r->io);
 		if (take_output(r) == TOOK_THE_END)
 			on_end(r);
 	}
-	if (t->runs->flows != NULL)
-		t->runs->flows(t->runs->arg);
+	if (o->flows != NULL)
+		o->flows(o->arg);
 }
 
-void
-output_target_init(struct output_target *t, struct run_outputs *o)
-{
-	t->runs = o;
-	TAILQ_INIT(&t->waiting);
-	t->target.ready = on_target_ready;
-	t->target.arg = t;
-}
+/* --- one run ------------------------------------------------------------- */
 
 static struct run_output *
-open_pipe(struct run_outputs *o, struct output_target *target, int *end)
+open_pipe(struct outputs *o, struct target *target, int *end)
 {
 	struct run_output *r;
 	int fds[2];
@@ -364,10 +367,10 @@ open_pipe(struct run_outputs *o, struct output_target *target, int *end)
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return NULL;
 	r = mq_xcalloc(1, sizeof(*r));
-	r->runs = o;
+	r->outputs = o;
 	r->target = target;
+	r->form = o->form;
 	r->fd = fds[0];
-	gather_init(&r->gather, &target->target, o->form);
 	TAILQ_INSERT_TAIL(&o->running, r, link);
 	ev_io_init(&r->io, on_readable, r->fd, EV_READ);
 	r->io.data = r;
@@ -376,79 +379,51 @@ open_pipe(struct run_outputs *o, struct output_target *target, int *end)
 }
 
 struct run_output *
-run_output_open(struct run_outputs *o, struct output_target *errors,
-    struct output_target *standard, int ends[2])
+run_output_open(struct outputs *o, int log, int ends[2])
 {
-	struct run_output *r = open_pipe(o, errors, &ends[0]);
+	struct run_output *r;
 
-	if (r == NULL || standard == NULL)
-		return r;
-	r->second = open_pipe(o, standard, &ends[1]);
-	if (r->second != NULL)
-		return r;
-	close(ends[0]);
-	free_output(r);
-	return NULL;
+	ends[0] = ends[1] = -1;
+	r = open_pipe(
+	    o, o->logs != NULL ? &o->logs[log] : &o->errors, &ends[0]);
+	if (r != NULL && o->logs == NULL && o->apart) {
+		r->second = open_pipe(o, &o->standard, &ends[1]);
+		if (r->second != NULL)
+			return r;
+		free_output(r);
+		return NULL;
+	}
+	if (o->logs != NULL || o->form != OUTPUT_LIVE)
+		ends[1] = ends[0];
+	return r;
 }
 
 void
 run_output_label(struct run_output *r, const char *label)
 {
-	gather_label(&r->gather, label);
-	if (r->second != NULL)
-		gather_label(&r->second->gather, label);
-}
-
-void
-run_output_say(struct run_output *r, const char *line)
-{
-	gather_say(&r->gather, line);
+	for (; r != NULL; r = r->second)
+		strlcpy(r->label, label, sizeof(r->label));
 }
 
 void
 run_output_listen(struct run_output *r)
 {
-	if (r->fd != -1)
-		ev_io_start(r->runs->loop, &r->io);
-	if (r->second != NULL)
-		run_output_listen(r->second);
-}
-
-static void
-let_linger(struct run_output *r)
-{
-	struct run_outputs *o = r->runs;
-
-	r->lingers = true;
-	TAILQ_REMOVE(&o->running, r, link);
-	TAILQ_INSERT_TAIL(&o->lingering, r, link);
-	if (++o->lingering_count > OUTPUTS_LINGERING_MAX)
-		free_output(TAILQ_FIRST(&o->lingering));
-	if (!r->waits)
-		ev_io_start(o->loop, &r->io);
-}
-
-/* Copies what there is; whether the pipe has ended. */
-static bool
-copy_rest(struct run_output *r)
-{
-	enum took took = TOOK_SOME;
-	int reads;
-
-	for (reads = 0;
-	     reads < READS_AT_END && r->fd != -1 && took == TOOK_SOME; reads++)
-		took = take_output(r);
-	if (took == TOOK_THE_END)
-		close_pipe(r);
-	return r->fd == -1;
+	for (; r != NULL; r = r->second)
+		if (r->fd != -1)
+			ev_io_start(r->outputs->loop, &r->io);
 }
 
 bool
 run_output_ended(struct run_output *r)
 {
-	bool ended = copy_rest(r);
+	bool ended = true;
 
-	return (r->second == NULL || copy_rest(r->second)) && ended;
+	for (; r != NULL; r = r->second) {
+		if (r->fd != -1 && take_most(r, READS_AT_END) == TOOK_THE_END)
+			close_pipe(r);
+		ended = ended && r->fd == -1;
+	}
+	return ended;
 }
 
 bool
@@ -474,7 +449,7 @@ run_output_silent(struct run_output *r, int other)
 const char *
 run_output_so_far(struct run_output *r)
 {
-	char *text = r->runs->text;
+	char *text = r->outputs->text;
 	size_t i;
 
 	(void)run_output_ended(r);
@@ -489,16 +464,30 @@ run_output_so_far(struct run_output *r)
 void
 run_output_forget(struct run_output *r)
 {
-	if (r->fd != -1 && !gather_waits(&r->gather))
+	if (r->fd != -1 && !waits_for_target(r))
 		copy_output(r);
 	r->len = 0;
+}
+
+static void
+let_linger(struct run_output *r)
+{
+	struct outputs *o = r->outputs;
+
+	r->lingers = true;
+	TAILQ_REMOVE(&o->running, r, link);
+	TAILQ_INSERT_TAIL(&o->lingering, r, link);
+	if (++o->lingering_count > OUTPUTS_LINGERING_MAX)
+		free_output(TAILQ_FIRST(&o->lingering));
+	if (!r->waits)
+		ev_io_start(o->loop, &r->io);
 }
 
 /* A piece is written when its run is over, whoever has the pipe. */
 static void
 close_output(struct run_output *r)
 {
-	gather_end(&r->gather);
+	end_form(r);
 	if (r->fd == -1)
 		free_output(r);
 	else
@@ -517,18 +506,50 @@ run_output_close(struct run_output *r)
 	return text;
 }
 
-void
-run_outputs_init(
-    struct run_outputs *o, struct ev_loop *loop, enum output_form form)
+/* --- all of them --------------------------------------------------------- */
+
+/* Whether our standard output and error are the same file, pipe or terminal. */
+static bool
+are_same(void)
 {
+	struct stat out, err;
+
+	return fstat(STDOUT_FILENO, &out) == 0 &&
+	    fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
+	    out.st_ino == err.st_ino;
+}
+
+static void
+read_into(struct outputs *o, struct target *t)
+{
+	t->outputs = o;
+	t->ready = on_target_ready;
+	TAILQ_INIT(&t->waiting);
+}
+
+void
+outputs_init(struct outputs *o, struct ev_loop *loop, enum output_form form)
+{
+	bool gathers = form != OUTPUT_LIVE;
+
 	o->loop = loop;
 	o->form = form;
 	TAILQ_INIT(&o->running);
 	TAILQ_INIT(&o->lingering);
+	target_init(&o->errors, loop, STDERR_FILENO, gathers);
+	read_into(o, &o->errors);
+	o->apart = gathers && !are_same();
+	if (o->apart) {
+		target_init(&o->standard, loop, STDOUT_FILENO, gathers);
+		read_into(o, &o->standard);
+	}
+	o->stream = target_stream(&o->errors);
+	/* Our own lines must not block the loop either. */
+	mq_say_to(o->stream);
 }
 
 static void
-copy_list(const struct run_output_list *list, const struct output_target *t)
+copy_list(const struct run_output_list *list, const struct target *t)
 {
 	struct run_output *r, *next;
 
@@ -538,22 +559,53 @@ copy_list(const struct run_output_list *list, const struct output_target *t)
 }
 
 void
-run_outputs_copy(struct run_outputs *o, const struct output_target *t)
+outputs_log(struct outputs *o, int i, int n, int fd, const char *path)
 {
+	struct target *t;
+
+	if (o->logs == NULL)
+		o->logs = mq_xcalloc((size_t)n, sizeof(*o->logs));
+	o->log_count = n;
+	t = &o->logs[i];
+	if (t->loop == NULL) {
+		target_init_log(t, o->loop, fd, path, o->form != OUTPUT_LIVE);
+		read_into(o, t);
+		return;
+	}
+	/* Earlier output belongs into the old file. */
 	copy_list(&o->running, t);
 	copy_list(&o->lingering, t);
+	target_reopen(t, fd);
+}
+
+bool
+outputs_clogged(const struct outputs *o)
+{
+	int i;
+
+	for (i = 0; i < o->log_count; i++)
+		if (target_clogged(&o->logs[i]))
+			return true;
+	return target_clogged(&o->errors) ||
+	    (o->apart && target_clogged(&o->standard));
 }
 
 void
-run_outputs_end(struct run_outputs *o)
+outputs_end(struct outputs *o)
 {
 	struct run_output *r, *next;
 	int i;
 
 	TAILQ_FOREACH_SAFE(r, &o->lingering, link, next) {
-		for (i = 0; i < READS_AT_END && take_output(r) == TOOK_SOME;
-		     i++)
-			;
+		(void)take_most(r, READS_AT_END);
 		free_output(r);
 	}
+	for (i = 0; i < o->log_count; i++)
+		target_end(&o->logs[i]);
+	free(o->logs);
+	mq_say_to(NULL);
+	fclose(o->stream);
+	if (o->apart)
+		target_end(&o->standard);
+	target_end(&o->errors);
 }

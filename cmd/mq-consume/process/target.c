@@ -14,197 +14,260 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 
-/* --- sink ---------------------------------------------------------------- */
+/* --- spill --------------------------------------------------------------- */
+
+/* The most that is kept in memory. */
+#define SPILL_MEMORY ((size_t)32 << 10)
+
+struct spill *
+spill_new(void)
+{
+	struct spill *s = mq_xcalloc(1, sizeof(*s));
+
+	s->fd = -1;
+	return s;
+}
+
+static void
+spill_free(struct spill *s)
+{
+	if (s->fd != -1)
+		close(s->fd);
+	mq_buf_free(&s->memory);
+	free(s);
+}
+
+/* Bytes that wait. */
+static size_t
+spill_size(const struct spill *s)
+{
+	return (size_t)(s->end - s->start);
+}
+
+/* Whether n bytes more stay in memory. */
+static bool
+spill_fits(const struct spill *s, size_t n)
+{
+	return s->fd == -1 && s->memory.len + n <= SPILL_MEMORY;
+}
+
+/* Nobody else can open the file, and nothing is left of it after a crash. */
+static int
+open_file(void)
+{
+	const char *dir = getenv("TMPDIR");
+	char *name;
+	int fd;
+
+	if (dir == NULL || *dir == '\0')
+		dir = "/tmp";
+	fd = open(dir, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+	if (fd != -1 || (errno != EOPNOTSUPP && errno != EISDIR))
+		return fd;
+	/* This file system has no files without a name. */
+	name = mq_xasprintf("%s/mq-consume.XXXXXX", dir);
+	fd = mkostemp(name, O_CLOEXEC);
+	if (fd != -1)
+		unlink(name);
+	free(name);
+	return fd;
+}
+
+static bool
+write_all(int fd, const char *p, size_t n, off_t at)
+{
+	ssize_t wrote;
+
+	while (n > 0) {
+		wrote = pwrite(fd, p, n, at);
+		if (wrote == -1 && errno == EINTR)
+			continue;
+		if (wrote == -1)
+			return false;
+		p += wrote;
+		n -= (size_t)wrote;
+		at += wrote;
+	}
+	return true;
+}
+
+/* Moves all bytes from memory into a file. */
+static bool
+move_to_file(struct spill *s)
+{
+	int fd = open_file(), error;
+
+	if (fd == -1)
+		return false;
+	if (!write_all(fd, s->memory.data, s->memory.len, 0)) {
+		error = errno;
+		close(fd);
+		errno = error;
+		return false;
+	}
+	mq_buf_free(&s->memory);
+	s->fd = fd;
+	return true;
+}
+
+bool
+spill_add(struct spill *s, const void *p, size_t n)
+{
+	if (spill_fits(s, n))
+		mq_buf_add(&s->memory, p, n);
+	else if ((s->fd == -1 && !move_to_file(s)) ||
+	    !write_all(s->fd, p, n, s->end))
+		return false;
+	s->end += (off_t)n;
+	return true;
+}
+
+/* Takes at most n bytes out, and returns how many.  If the file cannot be read, its
+ * bytes are lost. */
+static size_t
+spill_take(struct spill *s, void *to, size_t n)
+{
+	ssize_t got;
+
+	if (n > spill_size(s))
+		n = spill_size(s);
+	if (s->fd == -1) {
+		memcpy(to, s->memory.data + s->start, n);
+		s->start += (off_t)n;
+		return n;
+	}
+	do
+		got = pread(s->fd, to, n, s->start);
+	while (got == -1 && errno == EINTR);
+	if (got <= 0) {
+		s->start = s->end;
+		return 0;
+	}
+	s->start += got;
+	return (size_t)got;
+}
+
+/* --- writing ------------------------------------------------------------- */
 
 #define KEPT_MAX  ((size_t)1 << 20)
 #define LAST_WAIT 5000 /* milliseconds */
+/* Bytes that wait when no more runs start. */
+#define CLOGGED ((size_t)1 << 20)
+#define CHUNK	((size_t)64 << 10)
+/* Chunks that are written before others have their turn. */
+#define CHUNKS_AT_ONCE 64
 /* Erases from the cursor to the end of the line. */
 #define ERASE "\033[K"
 
 static void
-note_failure(struct sink *s, int error)
+note_failure(struct target *t, int error)
 {
-	bool new = error != s->error;
+	bool new = error != t->error;
 
-	s->error = error;
-	if (s->path != NULL && new)
-		mq_say("%s: %s; the output of workers is lost", s->path,
+	t->error = error;
+	if (t->path != NULL && new)
+		mq_say("%s: %s; the output of workers is lost", t->path,
 		    strerror(error));
 }
 
 /*
  * One write that does not block: a ready pipe or terminal takes PIPE_BUF bytes.
- * Returns how many bytes were taken; 0: the sink has to wait.  Bytes that fail
+ * Returns how many bytes were taken; 0: the target has to wait.  Bytes that fail
  * count as taken, since they would fail again.
  */
 static size_t
-write_some(struct sink *s, const char *p, size_t n)
+write_some(struct target *t, const char *p, size_t n)
 {
-	struct pollfd pfd = {.fd = s->fd, .events = POLLOUT};
+	struct pollfd pfd = {.fd = t->fd, .events = POLLOUT};
 	ssize_t wrote;
 
-	if (!s->whole) {
+	if (!t->whole) {
 		if (poll(&pfd, 1, 0) == 0)
 			return 0;
 		if (n > PIPE_BUF)
 			n = PIPE_BUF;
 	}
-	wrote = write(s->fd, p, n);
+	wrote = write(t->fd, p, n);
 	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
 		return 0;
 	if (wrote == -1) {
-		note_failure(s, errno);
+		note_failure(t, errno);
 		return n;
 	}
-	s->error = 0;
+	t->error = 0;
 	return (size_t)wrote;
 }
 
 static void
-write_kept(struct sink *s)
+write_kept(struct target *t)
 {
-	size_t n = write_some(s, s->kept.data, s->kept.len);
+	size_t n = write_some(t, t->kept.data, t->kept.len);
 
-	s->kept.len -= n;
-	memmove(s->kept.data, s->kept.data + n, s->kept.len);
+	t->kept.len -= n;
+	memmove(t->kept.data, t->kept.data + n, t->kept.len);
 }
 
 static void
-say_lost(struct sink *s)
+say_lost(struct target *t)
 {
-	size_t lost = s->lost;
+	size_t lost = t->lost;
 
-	s->lost = 0;
+	t->lost = 0;
 	if (lost > 0)
 		mq_say("%s took nothing for too long: %zu byte%s lost",
-		    s->path != NULL ? s->path : "standard error", lost,
+		    t->path != NULL ? t->path : "standard error", lost,
 		    lost == 1 ? " is" : "s are");
-}
-
-static void
-on_writable(struct ev_loop *loop, ev_io *w, int events)
-{
-	struct sink *s = w->data;
-
-	(void)events;
-	write_kept(s);
-	if (s->kept.len == 0)
-		say_lost(s);
-	if (s->kept.len > 0)
-		return;
-	ev_io_stop(loop, w);
-	s->ready(s->arg);
-}
-
-static void
-take_descriptor(struct sink *s, int fd)
-{
-	struct stat st;
-
-	s->fd = fd;
-	s->whole = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
-	ev_io_init(&s->io, on_writable, fd, EV_WRITE);
-	s->io.data = s;
-}
-
-/* For a file; the sink takes the descriptor and a copy of the path. */
-static void
-sink_init(struct sink *s, struct ev_loop *loop, int fd, const char *path)
-{
-	*s = (struct sink){.loop = loop, .own = true};
-	s->path = path != NULL ? mq_xstrdup(path) : NULL;
-	take_descriptor(s, fd);
-}
-
-/*
- * For our own standard output or standard error: 1 or 2.  Other writers may fill the
- * same pipe or terminal just before we write.  Opened anew, it is non-blocking for us
- * only.
- */
-static void
-sink_init_standard(struct sink *s, struct ev_loop *loop, int which)
-{
-	bool output = which == STDOUT_FILENO;
-	int fd = -1;
-
-	sink_init(s, loop, which, output ? "standard output" : NULL);
-	if (!s->whole)
-		fd = open(output ? "/proc/self/fd/1" : "/proc/self/fd/2",
-		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd != -1)
-		take_descriptor(s, fd);
-	s->own = fd != -1;
-}
-
-void
-sink_move(struct sink *s, int fd)
-{
-	bool kept = ev_is_active(&s->io);
-
-	ev_io_stop(s->loop, &s->io);
-	close(s->fd);
-	take_descriptor(s, fd);
-	if (kept)
-		ev_io_start(s->loop, &s->io);
-}
-
-/* False: bytes put now would be kept. */
-static bool
-sink_ready(const struct sink *s)
-{
-	return s->kept.len == 0;
 }
 
 /* The text after lost bytes begins a line. */
 static void
-end_line(struct sink *s)
+end_line(struct target *t)
 {
-	char *last = &s->kept.data[s->kept.len - 1];
+	char *last = &t->kept.data[t->kept.len - 1];
 
-	s->lost += *last != '\n';
+	t->lost += *last != '\n';
 	*last = '\n';
 }
 
 static void
-put_bytes(struct sink *s, const void *bytes, size_t n)
+put_bytes(struct target *t, const char *p, size_t n)
 {
-	const char *p = bytes;
 	size_t taken, room;
 
-	while (n > 0 && sink_ready(s) && (taken = write_some(s, p, n)) > 0) {
+	while (n > 0 && t->kept.len == 0 && (taken = write_some(t, p, n)) > 0) {
 		p += taken;
 		n -= taken;
 	}
 	if (n == 0)
 		return;
-	room = KEPT_MAX - s->kept.len;
-	mq_buf_add(&s->kept, p, n < room ? n : room);
+	room = KEPT_MAX - t->kept.len;
+	mq_buf_add(&t->kept, p, n < room ? n : room);
 	if (n > room) {
-		s->lost += n - room;
-		end_line(s);
+		t->lost += n - room;
+		end_line(t);
 	}
-	ev_io_start(s->loop, &s->io);
+	ev_io_start(t->loop, &t->io);
 }
 
 /* The cursor is at the beginning of the line. */
 static void
-hide_line(struct sink *s)
+hide_line(struct target *t)
 {
-	if (s->shown)
-		put_bytes(s, ERASE, strlen(ERASE));
-	s->shown = false;
+	if (t->shown)
+		put_bytes(t, ERASE, strlen(ERASE));
+	t->shown = false;
 }
 
 void
-sink_show(struct sink *s, const char *line)
+target_show(struct target *t, const char *line)
 {
 	if (line == NULL)
-		hide_line(s);
-	if (line == NULL || !sink_ready(s) || s->line_open)
+		hide_line(t);
+	if (line == NULL || t->kept.len > 0 || t->open_line)
 		return;
-	put_bytes(s, line, strlen(line));
-	put_bytes(s, ERASE "\r", strlen(ERASE "\r"));
-	s->shown = true;
+	put_bytes(t, line, strlen(line));
+	put_bytes(t, ERASE "\r", strlen(ERASE "\r"));
+	t->shown = true;
 }
 
 /*
@@ -213,52 +276,21 @@ sink_show(struct sink *s, const char *line)
  * once.
  */
 static void
-sink_put(struct sink *s, const void *bytes, size_t n)
+write_or_keep(struct target *t, const char *p, size_t n)
 {
 	if (n == 0)
 		return;
-	hide_line(s);
-	s->line_open = ((const char *)bytes)[n - 1] != '\n';
-	put_bytes(s, bytes, n);
+	hide_line(t);
+	t->open_line = p[n - 1] != '\n';
+	put_bytes(t, p, n);
 }
 
-/* Writes the kept bytes, while some are taken within 5 s and no signal comes.
- * Whether all are written. */
-static bool
-sink_wait(struct sink *s)
-{
-	struct pollfd pfd = {.fd = s->fd, .events = POLLOUT};
-
-	ev_io_stop(s->loop, &s->io);
-	while (s->kept.len > 0 && poll(&pfd, 1, LAST_WAIT) == 1)
-		write_kept(s);
-	return s->kept.len == 0;
-}
-
-/* The same; closes and frees. */
-static void
-sink_end(struct sink *s)
-{
-	if (sink_wait(s))
-		say_lost(s);
-	if (s->own)
-		close(s->fd);
-	mq_buf_free(&s->kept);
-	free(s->path);
-}
-
-/* --- target -------------------------------------------------------------- */
-
-/* Bytes that wait when no more runs start. */
-#define CLOGGED ((size_t)1 << 20)
-#define CHUNK	((size_t)64 << 10)
-/* Chunks that are written before others have their turn. */
-#define CHUNKS_AT_ONCE 64
+/* --- the backlog --------------------------------------------------------- */
 
 bool
 target_ready(const struct target *t)
 {
-	return TAILQ_EMPTY(&t->backlog) && sink_ready(&t->sink);
+	return TAILQ_EMPTY(&t->backlog) && t->kept.len == 0;
 }
 
 bool
@@ -279,7 +311,7 @@ write_chunk(struct target *t)
 	struct spill *s = TAILQ_FIRST(&t->backlog);
 	char buf[CHUNK];
 
-	sink_put(&t->sink, buf, spill_take(s, buf, sizeof(buf)));
+	write_or_keep(t, buf, spill_take(s, buf, sizeof(buf)));
 	if (spill_size(s) > 0)
 		return;
 	TAILQ_REMOVE(&t->backlog, s, link);
@@ -291,21 +323,19 @@ write_backlog(struct target *t)
 {
 	int i;
 
-	for (i = 0; i < CHUNKS_AT_ONCE && sink_ready(&t->sink) &&
+	for (i = 0; i < CHUNKS_AT_ONCE && t->kept.len == 0 &&
 	     !TAILQ_EMPTY(&t->backlog);
 	     i++)
 		write_chunk(t);
-	if (sink_ready(&t->sink) && !TAILQ_EMPTY(&t->backlog))
-		ev_timer_start(t->sink.loop, &t->more);
+	if (t->kept.len == 0 && !TAILQ_EMPTY(&t->backlog))
+		ev_timer_start(t->loop, &t->more);
 }
 
 static void
-on_sink_ready(void *arg)
+go_on(struct target *t)
 {
-	struct target *t = arg;
-
 	write_backlog(t);
-	t->ready(t->arg);
+	t->ready(t);
 }
 
 static void
@@ -313,7 +343,22 @@ on_more(struct ev_loop *loop, ev_timer *w, int events)
 {
 	(void)loop;
 	(void)events;
-	on_sink_ready(w->data);
+	go_on(w->data);
+}
+
+static void
+on_writable(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct target *t = w->data;
+
+	(void)events;
+	write_kept(t);
+	if (t->kept.len == 0)
+		say_lost(t);
+	if (t->kept.len > 0)
+		return;
+	ev_io_stop(loop, w);
+	go_on(t);
 }
 
 /* Appends to the last one of the backlog if that stays in memory. */
@@ -334,14 +379,11 @@ put_behind(struct target *t, const void *p, size_t n)
 }
 
 void
-target_put(struct target *t, const void *p, size_t n)
+target_put(struct target *t, const char *p, size_t n)
 {
-	if (n == 0)
-		return;
-	t->open_line = ((const char *)p)[n - 1] != '\n';
 	if (!t->patient || target_ready(t))
-		sink_put(&t->sink, p, n);
-	else
+		write_or_keep(t, p, n);
+	else if (n > 0)
 		put_behind(t, p, n);
 }
 
@@ -351,6 +393,8 @@ target_move(struct target *t, struct spill *s)
 	TAILQ_INSERT_TAIL(&t->backlog, s, link);
 	write_backlog(t);
 }
+
+/* --- beginning and end --------------------------------------------------- */
 
 static ssize_t
 put_line(void *target, const char *p, size_t n)
@@ -372,30 +416,70 @@ target_stream(struct target *t)
 }
 
 static void
-init_backlog(struct target *t, bool patient)
+take_descriptor(struct target *t, int fd)
 {
-	t->patient = patient;
-	TAILQ_INIT(&t->backlog);
-	ev_timer_init(&t->more, on_more, 0, 0);
-	t->more.data = t;
-	t->sink.ready = on_sink_ready;
-	t->sink.arg = t;
-}
+	struct stat st;
 
-void
-target_init(struct target *t, struct ev_loop *loop, int fd, bool patient)
-{
-	sink_init_standard(&t->sink, loop, fd);
-	t->terminal = isatty(fd);
-	init_backlog(t, patient);
+	t->fd = fd;
+	t->whole = fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+	ev_io_init(&t->io, on_writable, fd, EV_WRITE);
+	t->io.data = t;
 }
 
 void
 target_init_log(struct target *t, struct ev_loop *loop, int fd,
     const char *path, bool patient)
 {
-	sink_init(&t->sink, loop, fd, path);
-	init_backlog(t, patient);
+	*t = (struct target){.loop = loop, .own = true, .patient = patient};
+	t->path = path != NULL ? mq_xstrdup(path) : NULL;
+	TAILQ_INIT(&t->backlog);
+	ev_timer_init(&t->more, on_more, 0, 0);
+	t->more.data = t;
+	take_descriptor(t, fd);
+}
+
+/* Other writers may fill the same pipe or terminal just before we write.  Opened anew,
+ * it is non-blocking for us only. */
+void
+target_init(struct target *t, struct ev_loop *loop, int which, bool patient)
+{
+	bool output = which == STDOUT_FILENO;
+	int fd = -1;
+
+	target_init_log(
+	    t, loop, which, output ? "standard output" : NULL, patient);
+	if (!t->whole)
+		fd = open(output ? "/proc/self/fd/1" : "/proc/self/fd/2",
+		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd != -1)
+		take_descriptor(t, fd);
+	t->own = fd != -1;
+	t->terminal = isatty(which);
+}
+
+void
+target_reopen(struct target *t, int fd)
+{
+	bool kept = ev_is_active(&t->io);
+
+	ev_io_stop(t->loop, &t->io);
+	close(t->fd);
+	take_descriptor(t, fd);
+	if (kept)
+		ev_io_start(t->loop, &t->io);
+}
+
+/* Writes the kept bytes, while some are taken within 5 s and no signal comes.
+ * Whether all are written. */
+static bool
+write_last(struct target *t)
+{
+	struct pollfd pfd = {.fd = t->fd, .events = POLLOUT};
+
+	ev_io_stop(t->loop, &t->io);
+	while (t->kept.len > 0 && poll(&pfd, 1, LAST_WAIT) == 1)
+		write_kept(t);
+	return t->kept.len == 0;
 }
 
 void
@@ -403,12 +487,17 @@ target_end(struct target *t)
 {
 	struct spill *s;
 
-	ev_timer_stop(t->sink.loop, &t->more);
-	while (!TAILQ_EMPTY(&t->backlog) && sink_wait(&t->sink))
+	ev_timer_stop(t->loop, &t->more);
+	while (!TAILQ_EMPTY(&t->backlog) && write_last(t))
 		write_chunk(t);
 	while ((s = TAILQ_FIRST(&t->backlog)) != NULL) {
 		TAILQ_REMOVE(&t->backlog, s, link);
 		spill_free(s);
 	}
-	sink_end(&t->sink);
+	if (write_last(t))
+		say_lost(t);
+	if (t->own)
+		close(t->fd);
+	mq_buf_free(&t->kept);
+	free(t->path);
 }
