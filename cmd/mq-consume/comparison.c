@@ -35,8 +35,7 @@ on_exists(void *arg, const struct mq_answer *answer, long long n)
 	    m->state == MESSAGE_SETTLING)
 		return;
 	if (answer->error != NULL || n != 0)
-		c->hear(
-		    c->arg, &(struct fact){.kind = FACT_TAKEN, .message = m});
+		tell(c, FACT_TAKEN, .message = m);
 	else if (m->state == MESSAGE_HELD)
 		inbox_forget(c->inbox, m);
 	else
@@ -54,7 +53,7 @@ ask_exists(struct comparison *c, struct message *m)
 		c->server, m->queue, m->element, m->len, on_exists, q))
 		return;
 	free(q);
-	c->hear(c->arg, &(struct fact){.kind = FACT_TAKEN, .message = m});
+	tell(c, FACT_TAKEN, .message = m);
 }
 
 static void
@@ -102,7 +101,7 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 		return;
 	/* The server answers in order: no earlier answer is missing. */
 	comparison_held(c, queue, held);
-	c->hear(c->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(c, FACT_WAKE);
 }
 
 static void

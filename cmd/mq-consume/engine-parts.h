@@ -64,12 +64,9 @@ void engine_end(struct engine *);
 /* Decides what is next, after all callbacks of a turn of the loop. */
 void engine_take_turn(struct engine *);
 
-extern const struct session_events engine_session_events;
-extern const struct inbox_events engine_inbox_events;
-extern const struct outbox_events engine_outbox_events;
 extern const struct policy_events engine_policy_events;
-/* Facts of slots and printer; of comparison, drain and survey. */
-fact_fn engine_hear_run, engine_hear_other;
+/* From now on the engine hears what the other modules tell, and answers them. */
+void engine_listen(struct engine *);
 
 /* What has been done since the start, and how much is in our hands. */
 struct mq_counts engine_totals(void *engine);

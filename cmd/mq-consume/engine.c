@@ -69,16 +69,12 @@ init_executor(struct engine *e)
 	    .attachments = &e->attachments,
 	    .session = &e->session,
 	    .results = &e->results,
-	    .hear = engine_hear_run,
-	    .arg = e,
 	    .batch = executor_batch_size(e->opt)};
 	e->printer = (struct printer){.loop = e->loop,
 	    .opt = e->opt,
 	    .inbox = &e->inbox,
 	    .policy = &e->policy,
-	    .outbox = &e->outbox,
-	    .hear = engine_hear_run,
-	    .arg = e};
+	    .outbox = &e->outbox};
 }
 
 static void
@@ -95,17 +91,14 @@ init_outbox(struct engine *e)
 	    .ticks = e->opt->layout->has & MQ_HAS_TICKS};
 	counters_init(&e->counters, e->opt, server, e->server->name);
 	outbox_init(&e->outbox, e->loop, e->opt, server, &e->ids, &e->inbox,
-	    &e->counters, &e->results, e->executor.table->many, &e->session,
-	    &engine_outbox_events, e);
+	    &e->counters, &e->results, e->executor.table->many, &e->session);
 	e->running.server = server;
 	e->comparison = (struct comparison){.inbox = &e->inbox,
 	    .outbox = &e->outbox,
 	    .server = server,
 	    .server_name = e->server->name,
 	    .quiet = e->opt->quiet,
-	    .session = &e->session,
-	    .hear = engine_hear_other,
-	    .arg = e};
+	    .session = &e->session};
 }
 
 static void
@@ -138,17 +131,12 @@ init_helpers(struct engine *e)
 	    .verbose = e->opt->verbose};
 	e->transfers = (struct transfers){
 	    .children = &e->children, .server = e->server, .opt = e->opt};
-	e->drain = (struct drain){.children = &e->children,
-	    .server = e->server,
-	    .opt = e->opt,
-	    .hear = engine_hear_other,
-	    .arg = e};
+	e->drain = (struct drain){
+	    .children = &e->children, .server = e->server, .opt = e->opt};
 	e->survey = (struct survey){.children = &e->children,
 	    .server = e->server,
 	    .opt = e->opt,
-	    .self = session_name(&e->session),
-	    .hear = engine_hear_other,
-	    .arg = e};
+	    .self = session_name(&e->session)};
 	bar_init(&e->bar, e->loop, e->opt, &e->process, engine_totals, e);
 }
 
@@ -169,13 +157,13 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	policy_init(
 	    &e->policy, e->loop, opt, &setup->reset, &engine_policy_events, e);
 	session_init(&e->session, e->loop, opt, e->server, &e->children,
-	    &e->ids, messages, make, &engine_session_events, e);
+	    &e->ids, messages, make);
 	inbox_init(&e->inbox, e->loop, opt, session_server(&e->session),
-	    &e->ids, e->executor.table->runs, &e->session, &e->policy,
-	    &engine_inbox_events, e);
+	    &e->ids, e->executor.table->runs, &e->session, &e->policy);
 	init_outbox(e);
 	init_duplicates(e);
 	init_helpers(e);
+	engine_listen(e);
 	executor_init(&e->executor);
 	ev_prepare_init(&e->turn, on_turn);
 	e->turn.data = e;

@@ -75,7 +75,7 @@ enum fact_kind {
 	FACT_COUNTED, /* n messages can be claimed */
 };
 
-/* Whatever is pointed to is valid until hear() returns. */
+/* Whatever is pointed to is valid until tell() is done. */
 struct fact {
 	enum fact_kind kind;
 	int queue, status;
@@ -91,5 +91,10 @@ struct fact {
 };
 
 typedef void fact_fn(void *arg, const struct fact *);
+
+/* A module, which has the members hear and arg, tells a fact: its kind, and the other
+ * members that count, each as `.member = value`. */
+#define tell(module, ...)                                                      \
+	(module)->hear((module)->arg, &(struct fact){.kind = __VA_ARGS__})
 
 #endif

@@ -188,9 +188,6 @@ has_message(void *arg, int queue)
 			     inbox_first_of(&e->inbox, queue) != NULL;
 }
 
-const struct session_events engine_session_events = {
-    .hear = hear_session, .has = has_message};
-
 /* --- inbox ------------------------------------------------------------------ */
 
 static int
@@ -322,9 +319,6 @@ hear_inbox(void *arg, const struct fact *f)
 	}
 }
 
-const struct inbox_events engine_inbox_events = {
-    .hear = hear_inbox, .room = claim_room, .copied = may_copy};
-
 /* --- outbox ----------------------------------------------------------------- */
 
 static void
@@ -388,9 +382,6 @@ hear_outbox(void *arg, const struct fact *f)
 		break;
 	}
 }
-
-const struct outbox_events engine_outbox_events = {
-    .hear = hear_outbox, .has_room = has_room};
 
 /* --- executor --------------------------------------------------------------- */
 
@@ -469,8 +460,8 @@ give_back_all(struct engine *e, bool at_once)
 	session_flush(&e->session);
 }
 
-void
-engine_hear_run(void *arg, const struct fact *f)
+static void
+hear_run(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
 	struct message *m = f->message;
@@ -618,8 +609,8 @@ note_taken(struct engine *e, struct message *m)
 		inbox_forget(&e->inbox, m);
 }
 
-void
-engine_hear_other(void *arg, const struct fact *f)
+static void
+hear_other(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
 
@@ -640,4 +631,21 @@ engine_hear_other(void *arg, const struct fact *f)
 	default:
 		break;
 	}
+}
+
+void
+engine_listen(struct engine *e)
+{
+	e->session.hear = hear_session;
+	e->session.has = has_message;
+	e->inbox.hear = hear_inbox;
+	e->inbox.room = claim_room;
+	e->inbox.copied = may_copy;
+	e->outbox.hear = hear_outbox;
+	e->outbox.has_room = has_room;
+	e->slots.hear = e->printer.hear = hear_run;
+	e->comparison.hear = e->drain.hear = e->survey.hear = hear_other;
+	e->session.arg = e->inbox.arg = e->outbox.arg = e;
+	e->slots.arg = e->printer.arg = e;
+	e->comparison.arg = e->drain.arg = e->survey.arg = e;
 }

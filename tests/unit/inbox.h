@@ -131,9 +131,6 @@ on_copied(void *arg)
 	return 0;
 }
 
-static const struct inbox_events inbox_events = {
-    .hear = on_fact, .room = on_room, .copied = on_copied};
-
 static inline bool
 key_queue(const char *key, size_t len, const char **queue, size_t *n)
 {
@@ -232,8 +229,12 @@ fixture_init(struct fixture *f)
 	f->server.session.wake = "me";
 	f->say = open_memstream(&f->said, &f->said_len);
 	mq_say_to(f->say);
-	inbox_init(&f->inbox, f->loop, &f->opt, &f->server, &f->ids, true, NULL,
-	    NULL, &inbox_events, f);
+	inbox_init(
+	    &f->inbox, f->loop, &f->opt, &f->server, &f->ids, true, NULL, NULL);
+	f->inbox.hear = on_fact;
+	f->inbox.room = on_room;
+	f->inbox.copied = on_copied;
+	f->inbox.arg = f;
 }
 
 static inline void

@@ -214,9 +214,6 @@ on_outbox_fact(void *arg, const struct fact *f)
 	}
 }
 
-static const struct outbox_events events = {
-    .hear = on_outbox_fact, .has_room = on_has_room};
-
 /* All of them are started. */
 static inline void
 run(struct house *h, const char *names)
@@ -285,7 +282,10 @@ house_setup(void **state)
 	h->results.opt = &f->opt;
 	counters_init(&h->counters, &f->opt, &f->server, "server");
 	outbox_init(&h->outbox, f->loop, &f->opt, &f->server, &f->ids,
-	    &f->inbox, &h->counters, &h->results, false, NULL, &events, h);
+	    &f->inbox, &h->counters, &h->results, false, NULL);
+	h->outbox.hear = on_outbox_fact;
+	h->outbox.has_room = on_has_room;
+	h->outbox.arg = h;
 	*state = h;
 	return 0;
 }

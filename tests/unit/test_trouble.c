@@ -55,8 +55,6 @@ on_fact(void *arg, const struct fact *f)
 	}
 }
 
-static const struct session_events events = {.hear = on_fact};
-
 /* What has been said since the last call. */
 static const char *
 said(struct house *h)
@@ -81,7 +79,7 @@ setup(void **state)
 	s->opt = &h->opt;
 	s->server = &h->server;
 	s->ids = &h->ids;
-	s->events = &events;
+	s->hear = on_fact;
 	s->state = SESSION_UP;
 	s->ever_joined = true;
 	s->retry_s = SESSION_RETRY_MIN;

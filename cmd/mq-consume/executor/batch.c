@@ -94,9 +94,7 @@ add_to_run(struct slot *s, struct message *m, struct mq_buf *input)
 
 	policy_started(ss->policy);
 	if (why != NULL) {
-		ss->hear(ss->arg,
-		    &(struct fact){
-			.kind = FACT_REJECTED, .message = m, .text = why});
+		tell(ss, FACT_REJECTED, .message = m, .text = why);
 		return;
 	}
 	slot_take(s, m);
@@ -150,7 +148,7 @@ on_batch_time(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	ss->hear(ss->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(ss, FACT_WAKE);
 }
 
 static void

@@ -30,9 +30,7 @@ start_message(struct slots *ss, struct slot *s, struct message *m)
 	}
 	why = arguments_refuse(payload, n);
 	if (why != NULL) {
-		ss->hear(ss->arg,
-		    &(struct fact){
-			.kind = FACT_REJECTED, .message = m, .text = why});
+		tell(ss, FACT_REJECTED, .message = m, .text = why);
 		return;
 	}
 	slot_take(s, m);

@@ -177,7 +177,7 @@ printer_return(struct printer *p, struct message *m)
 {
 	printer_remove(p, m);
 	policy_unstarted(p->policy);
-	p->hear(p->arg, &(struct fact){.kind = FACT_RETURNED, .message = m});
+	tell(p, FACT_RETURNED, .message = m);
 }
 
 /* Looks later for arrived messages, if no event will tell: while output waits for the
@@ -195,13 +195,12 @@ printer_ack_arrived(struct printer *p)
 {
 	struct message *m;
 
-	p->hear(p->arg, &(struct fact){.kind = FACT_JUDGING});
+	tell(p, FACT_JUDGING);
 	while ((m = TAILQ_FIRST(&p->printed)) != NULL &&
 	    m->end <= out_pipe_arrived(&p->pipe)) {
 		p->arrived++;
 		printer_remove(p, m);
-		p->hear(
-		    p->arg, &(struct fact){.kind = FACT_DONE, .message = m});
+		tell(p, FACT_DONE, .message = m);
 	}
 }
 
@@ -371,7 +370,7 @@ fail_output(struct printer *p, int status)
 	printer_ack_arrived(p);
 	policy_stop(p->policy, STOP_SOON, status, 0);
 	/* Even if it has been stopping before. */
-	p->hear(p->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(p, FACT_WAKE);
 }
 
 static void
@@ -391,7 +390,7 @@ print_progress(void *work)
 	out_pipe_look(&p->pipe);
 	printer_ack_arrived(p);
 	printer_watch(p);
-	p->hear(p->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(p, FACT_WAKE);
 }
 
 static void
@@ -507,8 +506,7 @@ print_once_start(void *work)
 	     (m = inbox_next(p->inbox, -1)) != NULL;
 	     n--) {
 		policy_started(p->policy);
-		p->hear(
-		    p->arg, &(struct fact){.kind = FACT_DONE, .message = m});
+		tell(p, FACT_DONE, .message = m);
 	}
 	outbox_flush(p->outbox);
 }

@@ -130,21 +130,15 @@ judge_hand(struct slot *s, const char *errors)
 	TAILQ_FOREACH_SAFE(m, &s->hand, line, next) {
 		judge_message(s, ++which, &v);
 		if (!m->lost && must_return(s, which, &v)) {
-			ss->hear(ss->arg,
-			    &(struct fact){.kind = FACT_BROKEN_OFF,
-				.message = m,
-				.verdict = &v,
-				.text = errors});
+			tell(ss, FACT_BROKEN_OFF, .message = m, .verdict = &v,
+			    .text = errors);
 			continue;
 		}
 		if (!m->lost && slot_success_of(v.kind) > success)
 			success = slot_success_of(v.kind);
 		slot_release(s, m);
-		ss->hear(ss->arg,
-		    &(struct fact){.kind = FACT_ENDED,
-			.message = m,
-			.verdict = &v,
-			.text = errors});
+		tell(ss, FACT_ENDED, .message = m, .verdict = &v,
+		    .text = errors);
 	}
 	slot_judged(s, success);
 }
@@ -187,12 +181,12 @@ on_answered(void *arg)
 	slots_count(ss, s->queue, -1);
 	ss->last_end = mq_clock_steady_s();
 	/* The check of the lease may mark messages as lost. */
-	ss->hear(ss->arg, &(struct fact){.kind = FACT_JUDGING});
+	tell(ss, FACT_JUDGING);
 	(void)slot_was_started(s);
 	judge_run(s);
 	slot_return_all(s);
 	forget_ones(s);
-	ss->hear(ss->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(ss, FACT_WAKE);
 }
 
 /* Reads what the pipes hold; whether no process can write more.  A grandchild may
@@ -218,10 +212,7 @@ on_ended(void *arg, int status)
 	s->ran_s = took;
 	mq_verbs_end(&s->verbs);
 	slot_ended(s, status, alone);
-	ss->hear(ss->arg,
-	    &(struct fact){.kind = FACT_RAN,
-		.queue = slot_message(s)->queue,
-		.seconds = took});
+	tell(ss, FACT_RAN, .queue = slot_message(s)->queue, .seconds = took);
 	ss->run_s = ss->run_s == 0 ? took : ss->run_s * 0.8 + took * 0.2;
 	if (!requests_finish(&s->requests))
 		on_answered(s);

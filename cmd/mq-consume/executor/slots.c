@@ -71,8 +71,7 @@ slot_return_last(struct slot *s)
 
 	slot_release(s, m);
 	policy_unstarted(s->slots->policy);
-	s->slots->hear(
-	    s->slots->arg, &(struct fact){.kind = FACT_RETURNED, .message = m});
+	tell(s->slots, FACT_RETURNED, .message = m);
 }
 
 void
@@ -166,7 +165,7 @@ slots_return_stale(struct slots *ss, bool idle)
 	    mq_clock_steady_s() - ss->last_end <= STALE_S)
 		return false;
 	ss->run_s = STALE_S;
-	ss->hear(ss->arg, &(struct fact){.kind = FACT_GIVE_BACK});
+	tell(ss, FACT_GIVE_BACK);
 	return true;
 }
 
@@ -174,8 +173,7 @@ void
 slots_stand_alone(struct slots *ss)
 {
 	if (inbox_held(ss->inbox) > (slots_idle(ss) - 1) * ss->batch)
-		ss->hear(ss->arg,
-		    &(struct fact){.kind = FACT_GIVE_BACK, .yes = true});
+		tell(ss, FACT_GIVE_BACK, .yes = true);
 }
 
 /* --- runs ------------------------------------------------------------------- */
@@ -201,7 +199,7 @@ on_rested(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	s->slots->resting--;
 	list_if_free(s);
-	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(s->slots, FACT_WAKE);
 }
 
 enum slot_success
@@ -279,7 +277,7 @@ on_flow(void *arg)
 {
 	const struct slots *ss = arg;
 
-	ss->hear(ss->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(ss, FACT_WAKE);
 }
 
 /* The first ones are listed last, to be taken first. */

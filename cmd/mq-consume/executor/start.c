@@ -32,12 +32,10 @@ report_failed_start(struct slot *s, int error)
 
 	if (error == E2BIG && m != NULL && s->ones == NULL) {
 		slot_release(s, m);
-		ss->hear(ss->arg,
-		    &(struct fact){.kind = FACT_REJECTED,
-			.message = m,
-			.text = ss->opt->replace == NULL ?
-			    "its headers are too long for the environment" :
-			    "its payload and headers are too long for a command"});
+		tell(ss, FACT_REJECTED, .message = m,
+		    .text = ss->opt->replace == NULL ?
+			"its headers are too long for the environment" :
+			"its payload and headers are too long for a command");
 		return;
 	}
 	if (!is_temporary(error))

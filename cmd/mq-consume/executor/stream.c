@@ -91,9 +91,7 @@ write_message(struct slots *ss)
 	policy_started(ss->policy);
 	why = message_unframable(m, ss->opt->framing);
 	if (why != NULL) {
-		ss->hear(ss->arg,
-		    &(struct fact){
-			.kind = FACT_REJECTED, .message = m, .text = why});
+		tell(ss, FACT_REJECTED, .message = m, .text = why);
 		return true;
 	}
 	slot_take(s, m);

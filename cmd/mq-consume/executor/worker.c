@@ -113,7 +113,7 @@ cut_input(struct slot *s)
 {
 	worker_return_unread(s);
 	worker_input_last(&s->worker.input);
-	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(s->slots, FACT_WAKE);
 }
 
 /* Kills a worker that broke the protocol. */
@@ -217,11 +217,7 @@ stream_verbs_judged(
 		if (v->kind != MQ_VERDICT_DONE || result_wanted(ss->results, m))
 			errors = run_output_so_far(s->output);
 	}
-	ss->hear(ss->arg,
-	    &(struct fact){.kind = FACT_ENDED,
-		.message = m,
-		.verdict = v,
-		.text = errors});
+	tell(ss, FACT_ENDED, .message = m, .verdict = v, .text = errors);
 }
 
 /* The time since the verb before; verbs that come together took none. */
@@ -231,9 +227,7 @@ count_run(struct slot *s, const struct message *m)
 	struct slots *ss = s->slots;
 
 	s->ran_s = s->worker.heard - s->started;
-	ss->hear(ss->arg,
-	    &(struct fact){
-		.kind = FACT_RAN, .queue = m->queue, .seconds = s->ran_s});
+	tell(ss, FACT_RAN, .queue = m->queue, .seconds = s->ran_s);
 	s->started = s->worker.heard;
 }
 
@@ -293,7 +287,7 @@ note_duration(struct slot *s, long n, double took)
 
 	*mean = *mean == 0 ? each : *mean * 0.8 + each * 0.2;
 	s->slots->last_end = mq_clock_steady_s();
-	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(s->slots, FACT_WAKE);
 	run_output_forget(s->output);
 	worker_next(s);
 }
@@ -308,7 +302,7 @@ stream_verbs_hear(struct slot *s)
 
 	w->heard = mq_clock_s(CLOCK_MONOTONIC);
 	/* The check of the lease may mark messages as lost. */
-	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_JUDGING});
+	tell(s->slots, FACT_JUDGING);
 	worker_input_poll(&w->input);
 	/* A final verb may have waited for requests. */
 	if (s->verbs.final != MQ_FINAL_NONE && !requests_awaited(&s->requests))
@@ -517,7 +511,7 @@ on_restart(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	s->slots->hear(s->slots->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(s->slots, FACT_WAKE);
 }
 
 /* A worker that judged messages is replaced soon. */
@@ -570,14 +564,14 @@ end_worker(struct slot *s)
 
 	ss->busy--;
 	ss->last_end = mq_clock_steady_s();
-	ss->hear(ss->arg, &(struct fact){.kind = FACT_JUDGING});
+	tell(ss, FACT_JUDGING);
 	judge_last(s);
 	slot_return_all(s);
 	(void)slot_close_output(s);
 	worker_input_free(&s->worker.input);
 	mq_buf_free(&s->worker.said);
 	replace_worker(s);
-	ss->hear(ss->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(ss, FACT_WAKE);
 }
 
 static void

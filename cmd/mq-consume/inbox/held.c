@@ -191,10 +191,9 @@ note_attempts(struct inbox *in, const struct message *m, bool counts_crash)
 	    (m->attempts + 1) * 2 > rules_of(in->opt, m->queue)->attempts;
 
 	if (m->attempts > 0)
-		in->events->hear(in->arg, &(struct fact){.kind = FACT_CAREFUL});
+		tell(in, FACT_CAREFUL);
 	if (alone)
-		in->events->hear(
-		    in->arg, &(struct fact){.kind = FACT_CAREFUL, .yes = true});
+		tell(in, FACT_CAREFUL, .yes = true);
 }
 
 static bool
@@ -220,9 +219,7 @@ may_start(struct inbox *in, struct message *m)
 	if (fit || unfit.kind != UNFIT_HEADER)
 		note_attempts(in, m, counts_crash);
 	if (!fit)
-		in->events->hear(in->arg,
-		    &(struct fact){
-			.kind = FACT_UNFIT, .message = m, .unfit = &unfit});
+		tell(in, FACT_UNFIT, .message = m, .unfit = &unfit);
 	return fit;
 }
 

@@ -29,7 +29,7 @@ take_elements(struct inbox *in, struct mq_claimed *claimed)
 		element->data = NULL;
 	}
 	if (claimed->n > 0)
-		in->events->hear(in->arg, &(struct fact){.kind = FACT_ARRIVED});
+		tell(in, FACT_ARRIVED);
 }
 
 static bool
@@ -97,24 +97,19 @@ on_claimed(
 	if (answer->error != NULL) {
 		q->more = true;
 		q->role = MQ_ROLE_NONE;
-		in->events->hear(in->arg,
-		    &(struct fact){.kind = FACT_CLAIM_REFUSED,
-			.text = answer->error,
-			.status = answer->status,
-			.yes = !in->seen});
+		tell(in, FACT_CLAIM_REFUSED, .text = answer->error,
+		    .status = answer->status, .yes = !in->seen);
 		return;
 	}
-	in->events->hear(in->arg, &(struct fact){.kind = FACT_CLAIM_ANSWERED});
+	tell(in, FACT_CLAIM_ANSWERED);
 	if (claimed->n == MQ_CLAIM_LOST) {
-		in->events->hear(
-		    in->arg, &(struct fact){.kind = FACT_CLAIM_LOST});
+		tell(in, FACT_CLAIM_LOST);
 	} else if (claimed->n == MQ_CLAIM_BAD) {
-		in->events->hear(
-		    in->arg, &(struct fact){.kind = FACT_NONSENSE});
+		tell(in, FACT_NONSENSE);
 	} else {
 		take_claimed(in, claimed);
 		in->in_pass = true;
-		in->events->hear(in->arg, &(struct fact){.kind = FACT_WAKE});
+		tell(in, FACT_WAKE);
 	}
 }
 
@@ -123,7 +118,7 @@ send_claim(struct inbox *in)
 {
 	struct mq_claim claim = {.max = in->claim_max,
 	    .bytes = CLAIM_BYTES,
-	    .copied = in->events->copied(in->arg),
+	    .copied = in->copied(in->arg),
 	    .rate = rules_of(in->opt, in->claim_queue)->rate};
 
 	in->claiming = true;
@@ -165,7 +160,7 @@ claim_next(struct inbox *in, int from)
 			continue;
 		more = in->queues[i].more;
 		in->claim_max =
-		    more && in->none_left ? in->events->room(in->arg, i) : 0;
+		    more && in->none_left ? in->room(in->arg, i) : 0;
 		if (in->claim_max == 0 && in->queues[i].called)
 			roles_pass(in, i);
 		if (in->claim_max > 0 ||
@@ -245,7 +240,7 @@ inbox_expects(const struct inbox *in, int queue)
 	for (i = 0; i < queue; i++)
 		if (in->queues[i].more)
 			return false;
-	return in->queues[queue].more && in->events->room(in->arg, queue) > 0;
+	return in->queues[queue].more && in->room(in->arg, queue) > 0;
 }
 
 unsigned long
@@ -257,8 +252,7 @@ inbox_moves(const struct inbox *in)
 void
 inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
     struct mq_consumer *server, struct mq_idgen *ids, bool runs,
-    const struct session *session, const struct policy *policy,
-    const struct inbox_events *events, void *arg)
+    const struct session *session, const struct policy *policy)
 {
 	int i;
 
@@ -268,9 +262,7 @@ inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
 	    .ids = ids,
 	    .runs = runs,
 	    .session = session,
-	    .policy = policy,
-	    .events = events,
-	    .arg = arg};
+	    .policy = policy};
 	TAILQ_INIT(&in->all);
 	in->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*in->queues));
 	for (i = 0; i < opt->queue_count; i++) {

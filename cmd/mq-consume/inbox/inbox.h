@@ -60,14 +60,6 @@ bool unpack(struct message *, const struct unpack_limits *, struct mq_idgen *,
  * inbox never starts, settles or rejects a message.
  */
 
-struct inbox_events {
-	fact_fn *hear;
-	/* How many more messages of a queue may be claimed, at least 0. */
-	int (*room)(void *arg, int queue);
-	/* How many bytes a claim may copy; 0: any number. */
-	size_t (*copied)(void *arg);
-};
-
 struct inbox_queue {
 	const char *name;
 	bool more;	   /* there may be more to claim */
@@ -102,7 +94,11 @@ struct inbox {
 	struct mq_idgen *ids;
 	const struct session *session;
 	const struct policy *policy;
-	const struct inbox_events *events;
+	fact_fn *hear;
+	/* How many more messages of a queue may be claimed, at least 0. */
+	int (*room)(void *arg, int queue);
+	/* How many bytes a claim may copy; 0: any number. */
+	size_t (*copied)(void *arg);
 	void *arg;
 	bool runs; /* messages are run, not printed */
 	bool seen; /* a claim of some queue has been answered */
@@ -129,9 +125,10 @@ struct inbox {
 	bool any_called;     /* since the last pass, some queue was */
 };
 
+/* The caller sets hear, room, copied and arg. */
 void inbox_init(struct inbox *, struct ev_loop *, const struct options *,
     struct mq_consumer *, struct mq_idgen *, bool runs, const struct session *,
-    const struct policy *, const struct inbox_events *, void *arg);
+    const struct policy *);
 /* Frees all messages as well. */
 void inbox_free(struct inbox *);
 

@@ -123,7 +123,7 @@ take_look(struct inbox *in, struct inbox_queue *q, long long waiting)
 		return;
 	if (waiting == 0) {
 		q->more = q->look = true;
-		in->events->hear(in->arg, &(struct fact){.kind = FACT_WAKE});
+		tell(in, FACT_WAKE);
 	} else if (waiting > 0) {
 		q->every = (double)waiting / LOOKS;
 		if (waiting >= LOOKERS && q->every < LOOKERS_S)
@@ -169,7 +169,7 @@ wants_look(struct inbox *in, int queue, double now, bool sending)
 		q->more = true;
 	if (q->role == MQ_ROLE_NONE || now < q->look_at - early)
 		return false;
-	if (in->events->room(in->arg, queue) == 0)
+	if (in->room(in->arg, queue) == 0)
 		roles_pass(in, queue);
 	else if (q->role == MQ_ROLE_WATCH)
 		q->more = q->track = true;

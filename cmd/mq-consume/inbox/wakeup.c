@@ -59,7 +59,7 @@ void
 wakeup_call(struct inbox *in, struct inbox_queue *q)
 {
 	q->more = q->called = in->any_called = true;
-	in->events->hear(in->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(in, FACT_WAKE);
 }
 
 void
@@ -68,7 +68,7 @@ inbox_look(struct inbox *in, bool all)
 	if (all)
 		any_may_have_more(in);
 	in->look_wanted = true;
-	in->events->hear(in->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(in, FACT_WAKE);
 }
 
 /* The queue of this name; NULL: none of ours. */
@@ -154,7 +154,7 @@ on_not_settled(struct ev_loop *loop, ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	in->queues[in->claim_queue].quick = false;
-	in->events->hear(in->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(in, FACT_WAKE);
 }
 
 void
@@ -177,7 +177,7 @@ inbox_settling(struct inbox *in, const struct message *m)
 	q->track = false;
 	q->quick = mq_clock_steady_s() < m->since + QUICK_S;
 	q->more = true;
-	in->events->hear(in->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(in, FACT_WAKE);
 }
 
 static void
@@ -259,8 +259,7 @@ inbox_pause_seen(struct inbox *in, int queue, bool paused)
 		mq_say("%s: %s", q->name, paused ? "paused" : "resumed");
 	q->paused = paused;
 	if (paused)
-		in->events->hear(in->arg,
-		    &(struct fact){.kind = FACT_QUEUE_PAUSED, .queue = queue});
+		tell(in, FACT_QUEUE_PAUSED, .queue = queue);
 }
 
 void

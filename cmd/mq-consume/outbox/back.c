@@ -43,7 +43,7 @@ outbox_give_back(struct outbox *o, struct message *m)
 		TAILQ_INSERT_HEAD(line, m, line);
 	else
 		TAILQ_INSERT_AFTER(line, other, m, line);
-	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(o, FACT_WAKE);
 }
 
 bool
@@ -84,7 +84,7 @@ on_given_back(void *arg, const struct mq_answer *answer, long long n)
 
 	end_batch(b, answer, n);
 	free(b);
-	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(o, FACT_WAKE);
 }
 
 /* The next messages of a line that go together. */

@@ -60,7 +60,7 @@ on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
 		else
 			settlement_again(o, b->m[i]);
 	free_batch(b);
-	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(o, FACT_WAKE);
 }
 
 /* False: the message cannot be acked together with the others. */
@@ -292,8 +292,7 @@ void
 outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
     struct mq_consumer *server, struct mq_idgen *ids, struct inbox *inbox,
     struct counters *counters, const struct result_rules *results, bool many,
-    const struct session *session, const struct outbox_events *events,
-    void *arg)
+    const struct session *session)
 {
 	int i;
 
@@ -305,8 +304,6 @@ outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
 	    .counters = counters,
 	    .results = results,
 	    .session = session,
-	    .events = events,
-	    .arg = arg,
 	    .many = many,
 	    .enough = many ? ENOUGH_MANY : ENOUGH,
 	    .most = many ? MANY_MAX : ENOUGH,

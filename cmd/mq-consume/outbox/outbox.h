@@ -45,13 +45,6 @@ void result_note(const struct result_rules *, struct message *, enum mq_end,
  * wrong key, and never frees a message.
  */
 
-struct outbox_events {
-	fact_fn *hear;
-	/* Whether the server has room for copies of that many bytes, beside those that
-	 * are under way.  If not, the next tick tries again. */
-	bool (*has_room)(void *arg, size_t bytes);
-};
-
 struct outbox {
 	struct ev_loop *loop;
 	const struct options *opt;
@@ -61,7 +54,10 @@ struct outbox {
 	struct counters *counters;
 	const struct result_rules *results;
 	const struct session *session;
-	const struct outbox_events *events;
+	fact_fn *hear;
+	/* Whether the server has room for copies of that many bytes, beside those that
+	 * are under way.  If not, the next tick tries again. */
+	bool (*has_room)(void *arg, size_t bytes);
 	void *arg;
 	int settling;		 /* count of messages */
 	int in_flight;		 /* of these: sent, and not answered */
@@ -84,11 +80,10 @@ struct outbox {
 	int equal_count; /* of all queues */
 };
 
-/* many: messages end many at a time. */
+/* many: messages end many at a time.  The caller sets hear, has_room and arg. */
 void outbox_init(struct outbox *, struct ev_loop *, const struct options *,
     struct mq_consumer *, struct mq_idgen *, struct inbox *, struct counters *,
-    const struct result_rules *, bool many, const struct session *,
-    const struct outbox_events *, void *arg);
+    const struct result_rules *, bool many, const struct session *);
 void outbox_free(struct outbox *);
 
 /* Settles a message that neither inbox nor executor has any more. */

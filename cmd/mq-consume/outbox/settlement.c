@@ -161,9 +161,7 @@ static void
 end_settlement(struct outbox *o, struct message *m, bool confirmed)
 {
 	outbox_forget(o, m);
-	o->events->hear(o->arg,
-	    &(struct fact){
-		.kind = FACT_SETTLED, .message = m, .yes = confirmed});
+	tell(o, FACT_SETTLED, .message = m, .yes = confirmed);
 }
 
 void
@@ -203,9 +201,7 @@ take_refusal(
 	inbox_disorder(o->inbox, m->queue);
 	m->sent = false;
 	if (!is_wrong_key(m, answer)) {
-		o->events->hear(o->arg,
-		    &(struct fact){
-			.kind = FACT_REFUSED, .text = answer->error});
+		tell(o, FACT_REFUSED, .text = answer->error);
 		return;
 	}
 	/* The message goes back instead, and the consumer ends.  The next start
@@ -214,7 +210,7 @@ take_refusal(
 	    m->outcome == MQ_OUTCOME_PUSH ? m->to : "the queue");
 	m->outcome = MQ_OUTCOME_FRONT;
 	settlement_send(o, m);
-	o->events->hear(o->arg, &(struct fact){.kind = FACT_WRONG_KEY});
+	tell(o, FACT_WRONG_KEY);
 }
 
 static void
@@ -237,8 +233,7 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		break;
 	case MQ_SETTLED_TOO_LONG:
 		outbox_forget(o, m);
-		o->events->hear(o->arg,
-		    &(struct fact){.kind = FACT_TOO_LONG, .message = m});
+		tell(o, FACT_TOO_LONG, .message = m);
 		break;
 	}
 }
@@ -272,17 +267,13 @@ on_paused(void *arg, const struct mq_answer *answer)
 	int queue = p->queue;
 
 	free(p);
-	o->events->hear(
-	    o->arg, &(struct fact){.kind = FACT_PAUSING, .queue = queue});
+	tell(o, FACT_PAUSING, .queue = queue);
 	if (answer == NULL)
 		return;
 	if (answer->error != NULL)
-		o->events->hear(o->arg,
-		    &(struct fact){
-			.kind = FACT_REFUSED, .text = answer->error});
+		tell(o, FACT_REFUSED, .text = answer->error);
 	else
-		o->events->hear(o->arg,
-		    &(struct fact){.kind = FACT_PAUSED, .queue = queue});
+		tell(o, FACT_PAUSED, .queue = queue);
 }
 
 /* Until the answer, no message of the queue is started. */
@@ -292,9 +283,7 @@ send_pause(struct outbox *o, const struct message *m)
 	struct pause_request *p = mq_xcalloc(1, sizeof(*p));
 
 	*p = (struct pause_request){o, m->queue};
-	o->events->hear(o->arg,
-	    &(struct fact){
-		.kind = FACT_PAUSING, .queue = m->queue, .yes = true});
+	tell(o, FACT_PAUSING, .queue = m->queue, .yes = true);
 	mq_consumer_pause(o->server, m->queue_name, m->pause_ms, on_paused, p);
 }
 
@@ -316,7 +305,7 @@ fits(struct outbox *o, struct message *m)
 {
 	size_t bytes = settlement_copies(m);
 
-	if (bytes == 0 || o->events->has_room(o->arg, bytes))
+	if (bytes == 0 || o->has_room(o->arg, bytes))
 		return true;
 	stop_waiting(o, m);
 	return false;
@@ -343,7 +332,7 @@ on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
 
 	settlement_answered(o, m, answer, how);
 	if (ended)
-		o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
+		tell(o, FACT_WAKE);
 }
 
 /* Until no settlement of an equal message is under way; see below. */
@@ -354,7 +343,7 @@ wait_for_equal(struct outbox *o, struct message *m)
 	TAILQ_INSERT_TAIL(&o->equal_of[m->queue], m, waiting);
 	m->lined_up = true;
 	o->equal_count++;
-	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(o, FACT_WAKE);
 }
 
 /* Says how, but for a result and a notice; for as long as the message stays. */
@@ -485,7 +474,7 @@ on_settled_together(
 			settlement_answered(o, b->m[i], answer, how);
 	}
 	free(b);
-	o->events->hear(o->arg, &(struct fact){.kind = FACT_WAKE});
+	tell(o, FACT_WAKE);
 }
 
 static struct equal_batch *
@@ -514,7 +503,7 @@ fits_together(struct outbox *o, const struct equal_batch *b)
 
 	for (i = 0; i < b->n; i++)
 		bytes += settlement_copies(b->m[i]);
-	return bytes == 0 || o->events->has_room(o->arg, bytes);
+	return bytes == 0 || o->has_room(o->arg, bytes);
 }
 
 static void

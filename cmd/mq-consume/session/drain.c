@@ -42,7 +42,7 @@ on_looked(void *arg, const void *result)
 	if (look->error[0] != '\0' && !d->opt->quiet)
 		mq_say("%s", look->error);
 	if (look->drained)
-		d->hear(d->arg, &(struct fact){.kind = FACT_DRAINED});
+		tell(d, FACT_DRAINED);
 }
 
 void

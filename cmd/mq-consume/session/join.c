@@ -25,7 +25,7 @@ finish_join(struct session *s)
 	s->waits_since = 0;
 	/* A queue that somebody deletes from now on is not made again. */
 	s->self.session.make = false;
-	s->events->hear(s->arg, &(struct fact){.kind = FACT_UP});
+	tell(s, FACT_UP);
 }
 
 /* Checks an answer that joining waits for.  False: this join is over. */
@@ -74,8 +74,7 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 	free(q);
 	if (!take_answer(s, answer))
 		return;
-	s->events->hear(s->arg,
-	    &(struct fact){.kind = FACT_HELD, .queue = queue, .held = held});
+	tell(s, FACT_HELD, .queue = queue, .held = held);
 	count_answer(s);
 }
 
@@ -146,7 +145,7 @@ find_missed(struct session *s)
 	int i;
 
 	for (i = 0; i < s->opt->queue_count && why == NULL; i++)
-		if (s->events->has(s->arg, i))
+		if (s->has(s->arg, i))
 			why = mq_consumer_queue_away(&s->self, i);
 	return why;
 }
@@ -201,10 +200,7 @@ take_settings(struct session *s, int queue, const struct mq_answer *answer,
     struct mq_setting_texts *texts)
 {
 	if (answer->error == NULL)
-		s->events->hear(s->arg,
-		    &(struct fact){.kind = FACT_SETTINGS,
-			.queue = queue,
-			.settings = texts});
+		tell(s, FACT_SETTINGS, .queue = queue, .settings = texts);
 	else if (s->opt->verbose)
 		mq_say(
 		    "%s: settings: %s", s->opt->queues[queue], answer->error);

@@ -30,7 +30,7 @@ on_untracked(void *arg, const char *what, const char *error)
 		    "%s: %s: %s; checking for messages once a second instead",
 		    s->server->name, what, error);
 	if (s->state == SESSION_UP)
-		s->events->hear(s->arg, &(struct fact){.kind = FACT_CHANGED});
+		tell(s, FACT_CHANGED);
 }
 
 static void
@@ -39,8 +39,7 @@ on_changed(void *arg, const char *key, size_t n)
 	struct session *s = arg;
 
 	if (s->state == SESSION_UP)
-		s->events->hear(s->arg,
-		    &(struct fact){.kind = FACT_CHANGED, .text = key, .n = n});
+		tell(s, FACT_CHANGED, .text = key, .n = n);
 }
 
 static void
@@ -49,8 +48,7 @@ on_called(void *arg, const char *key, size_t n)
 	struct session *s = arg;
 
 	if (s->state == SESSION_UP)
-		s->events->hear(s->arg,
-		    &(struct fact){.kind = FACT_CALLED, .text = key, .n = n});
+		tell(s, FACT_CALLED, .text = key, .n = n);
 }
 
 static void
@@ -156,7 +154,7 @@ keep_session(struct session *s)
 	if (s->state == SESSION_OPENING && !hears_of_server(s))
 		session_reset(s, "no answer while connecting");
 	if (s->state == SESSION_UP &&
-	    !lease_keep(&s->lease, !s->events->has(s->arg, -1)))
+	    !lease_keep(&s->lease, !s->has(s->arg, -1)))
 		session_reset(s, "no answer to a heartbeat");
 }
 
@@ -172,9 +170,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 		session_check_settings(s);
 		session_check_wait(s);
 	}
-	s->events->hear(s->arg,
-	    &(struct fact){.kind = FACT_TICK,
-		.yes = s->state == SESSION_UP && !s->leaving});
+	tell(s, FACT_TICK, .yes = s->state == SESSION_UP && !s->leaving);
 }
 
 /* --- leaving ---------------------------------------------------------------- */
@@ -184,7 +180,7 @@ on_left(void *arg)
 {
 	struct session *s = arg;
 
-	s->events->hear(s->arg, &(struct fact){.kind = FACT_LEFT});
+	tell(s, FACT_LEFT);
 }
 
 static void
@@ -300,16 +296,13 @@ init_connections(struct session *s)
 void
 session_init(struct session *s, struct ev_loop *loop, const struct options *opt,
     struct mq_server *server, struct mq_children *children,
-    struct mq_idgen *ids, int messages, bool make,
-    const struct session_events *events, void *arg)
+    struct mq_idgen *ids, int messages, bool make)
 {
 	*s = (struct session){.loop = loop,
 	    .opt = opt,
 	    .server = server,
 	    .children = children,
 	    .ids = ids,
-	    .events = events,
-	    .arg = arg,
 	    .retry_s = SESSION_RETRY_MIN};
 	s->lease = (struct lease){
 	    .server = &s->self, .events = &lease_events, .arg = s};

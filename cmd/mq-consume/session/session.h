@@ -119,12 +119,6 @@ bool lease_is_renewing(const struct lease *);
  * session never claims, runs or settles a message.
  */
 
-struct session_events {
-	fact_fn *hear;
-	/* Whether this consumer has a message, of a queue or of any (-1). */
-	bool (*has)(void *arg, int queue);
-};
-
 enum session_state {
 	SESSION_DOWN,
 	SESSION_FINDING, /* where the server is */
@@ -138,7 +132,9 @@ struct session {
 	struct mq_server *server;
 	struct mq_children *children;
 	struct mq_idgen *ids;
-	const struct session_events *events;
+	fact_fn *hear;
+	/* Whether this consumer has a message, of a queue or of any (-1). */
+	bool (*has)(void *arg, int queue);
 	void *arg;
 	enum session_state state;
 	struct mq_pairs pairs;
@@ -161,10 +157,11 @@ struct session {
 	ev_timer tick, retry;
 };
 
-/* messages: how many can run at once.  make: make missing queues. */
+/* messages: how many can run at once.  make: make missing queues.  The caller sets hear,
+ * has and arg. */
 void session_init(struct session *, struct ev_loop *, const struct options *,
     struct mq_server *, struct mq_children *, struct mq_idgen *, int messages,
-    bool make, const struct session_events *, void *arg);
+    bool make);
 void session_start(struct session *);
 /* Leaves; left() is called at the end, or if that fails. */
 void session_leave(struct session *);

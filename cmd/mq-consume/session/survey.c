@@ -135,8 +135,7 @@ on_found(void *arg, const void *result)
 
 	if (found == NULL || found->ready == -1)
 		return;
-	s->hear(s->arg,
-	    &(struct fact){.kind = FACT_COUNTED, .n = (size_t)found->ready});
+	tell(s, FACT_COUNTED, .n = (size_t)found->ready);
 	if (s->waits && !s->opt->quiet)
 		name_holder(s, &found->holder);
 }

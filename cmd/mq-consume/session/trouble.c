@@ -22,9 +22,7 @@ session_give_up(struct session *s, const char *error)
 		return;
 	mq_say("%s: %s%s", s->server->name, error, mq_error_hint(error));
 	s->leaving = true;
-	s->events->hear(s->arg,
-	    &(struct fact){
-		.kind = FACT_FAILED, .status = mq_error_status(error)});
+	tell(s, FACT_FAILED, .status = mq_error_status(error));
 }
 
 void
@@ -75,14 +73,14 @@ session_reset(struct session *s, const char *why)
 	mq_pairs_close(&s->pairs);
 	mq_switch_close(&s->news);
 	if (s->leaving) {
-		s->events->hear(s->arg, &(struct fact){.kind = FACT_LEFT});
+		tell(s, FACT_LEFT);
 		return;
 	}
 	s->retry_s = wait * 2 < RETRY_MAX ? wait * 2 : RETRY_MAX;
 	ev_timer_stop(s->loop, &s->retry);
 	ev_timer_set(&s->retry, wait, 0);
 	ev_timer_start(s->loop, &s->retry);
-	s->events->hear(s->arg, &(struct fact){.kind = FACT_DOWN});
+	tell(s, FACT_DOWN);
 }
 
 void
@@ -105,15 +103,14 @@ session_check_wait(struct session *s)
 	    mq_clock_steady_s() - s->waits_since < WAIT_S)
 		return;
 	s->leaving = true;
-	s->events->hear(s->arg,
-	    &(struct fact){.kind = FACT_FAILED, .status = MQ_EXIT_AGAIN});
+	tell(s, FACT_FAILED, .status = MQ_EXIT_AGAIN);
 }
 
 void
 session_lose_lease(struct session *s, const char *why)
 {
 	mq_say("%s: lease lost: %s", s->lease.connection, why);
-	s->events->hear(s->arg, &(struct fact){.kind = FACT_LEASE_LOST});
+	tell(s, FACT_LEASE_LOST);
 	lease_new_name(&s->lease, s->opt->tag, s->ids);
 }
 
