@@ -37,10 +37,7 @@ struct engine {
 	struct printer printer;
 	struct executor executor;
 	struct comparison comparison;
-	struct cleaning cleaning;
-	struct transfers transfers;
-	struct drain drain;
-	struct survey survey;
+	struct errands errands;
 	struct bar bar;
 	struct running_report running;
 	ev_prepare turn;

@@ -121,22 +121,10 @@ init_duplicates(struct engine *e)
 static void
 init_helpers(struct engine *e)
 {
-	e->cleaning = (struct cleaning){.children = &e->children,
-	    .consumer = session_server(&e->session),
-	    .server = e->server,
-	    .layout = e->opt->layout,
-	    .connection = session_name(&e->session),
-	    .wanted = !e->opt->no_clean,
-	    .quiet = e->opt->quiet,
-	    .verbose = e->opt->verbose};
-	e->transfers = (struct transfers){
-	    .children = &e->children, .server = e->server, .opt = e->opt};
-	e->drain = (struct drain){
-	    .children = &e->children, .server = e->server, .opt = e->opt};
-	e->survey = (struct survey){.children = &e->children,
+	e->errands = (struct errands){.children = &e->children,
 	    .server = e->server,
 	    .opt = e->opt,
-	    .self = session_name(&e->session)};
+	    .consumer = session_server(&e->session)};
 	bar_init(&e->bar, e->loop, e->opt, &e->process, engine_totals, e);
 }
 
@@ -174,9 +162,6 @@ static void
 free_engine(struct engine *e)
 {
 	duplicates_free(&e->duplicates);
-	cleaning_end(&e->cleaning);
-	drain_end(&e->drain);
-	survey_end(&e->survey);
 	session_free(&e->session);
 	inbox_free(&e->inbox);
 	outbox_free(&e->outbox);
@@ -203,7 +188,7 @@ engine_run(const struct options *opt, struct mq_server *server,
 	session_start(&e.session);
 	ev_run(e.loop, 0);
 	bar_end(&e.bar);
-	transfers_end(&e.transfers);
+	errands_end(&e.errands);
 	counters_say(&e.counters);
 	free_engine(&e);
 	return policy_exit(&e.policy);

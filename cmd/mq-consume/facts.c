@@ -54,7 +54,7 @@ lose_all(struct engine *e)
 	}
 	executor_kill(&e->executor, SIGKILL);
 	inbox_renamed(&e->inbox);
-	cleaning_soon(&e->cleaning);
+	errands_clean_soon(&e->errands);
 }
 
 static void
@@ -125,9 +125,7 @@ tick(struct engine *e, bool up)
 	executor_describe(&e->executor, &runs);
 	running_report_send(&e->running, &runs);
 	counters_send(&e->counters);
-	cleaning_tick(&e->cleaning);
-	transfers_tick(&e->transfers);
-	survey_tick(&e->survey, bar_wanted(&e->bar), waits_for_others(e));
+	errands_tick(&e->errands, bar_wanted(&e->bar), waits_for_others(e));
 }
 
 static void
@@ -333,7 +331,7 @@ note_settled(struct engine *e, struct message *m, bool confirmed)
 	if (confirmed &&
 	    (m->outcome == MQ_OUTCOME_PUSH ||
 		rules_of(e->opt, m->queue)->notify != NULL))
-		transfers_begin(&e->transfers);
+		errands_transfer(&e->errands);
 	inbox_forget(&e->inbox, m);
 }
 
@@ -591,7 +589,7 @@ is_idle(void *arg)
 	struct engine *e = arg;
 
 	return engine_has_nothing(e) && inbox_drained(&e->inbox) &&
-	    session_is_up(&e->session) && cleaning_is_over(&e->cleaning);
+	    session_is_up(&e->session) && errands_cleaned(&e->errands);
 }
 
 const struct policy_events engine_policy_events = {
@@ -644,8 +642,8 @@ engine_listen(struct engine *e)
 	e->outbox.hear = hear_outbox;
 	e->outbox.has_room = has_room;
 	e->slots.hear = e->printer.hear = hear_run;
-	e->comparison.hear = e->drain.hear = e->survey.hear = hear_other;
+	e->comparison.hear = e->errands.hear = hear_other;
 	e->session.arg = e->inbox.arg = e->outbox.arg = e;
 	e->slots.arg = e->printer.arg = e;
-	e->comparison.arg = e->drain.arg = e->survey.arg = e;
+	e->comparison.arg = e->errands.arg = e;
 }

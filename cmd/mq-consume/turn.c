@@ -7,7 +7,7 @@
 void
 engine_note_activity(struct engine *e)
 {
-	drain_soon(&e->drain);
+	errands_drain_soon(&e->errands);
 	policy_active(&e->policy);
 }
 
@@ -80,7 +80,7 @@ leave_server(struct engine *e)
 	if (session_is_up(&e->session)) {
 		inbox_pass(&e->inbox);
 		counters_send(&e->counters);
-		cleaning_resign(&e->cleaning);
+		errands_resign(&e->errands);
 	}
 	session_leave(&e->session);
 }
@@ -98,7 +98,7 @@ check_end(struct engine *e)
 		leave_server(e);
 	else if (e->opt->drain && session_is_up(&e->session) &&
 	    (inbox_drained(&e->inbox) || is_held_back(e)))
-		drain_look(&e->drain);
+		errands_drain(&e->errands);
 }
 
 static void

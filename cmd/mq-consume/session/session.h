@@ -200,23 +200,44 @@ bool session_complains(const struct session *);
 /* Sends buffered commands now. */
 void session_flush(struct session *);
 
-/* --- cleaning ----------------------------------------------------------- */
+/* --- errands ------------------------------------------------------------ */
 
 /*
- * Rounds that reclaim dead connections, each in a helper process.  Of all consumers
- * of a server, one does them, about once a minute.  They compete for a key of the
- * server.  A consumer that is refused that key, as it has no rights for everything,
- * competes for a key of each of its queues; and so does one while the node that has the
- * other key is away.
+ * Errands at the server that take their time: each is run in a helper process, with a
+ * connection of its own, and only once at a time.
+ *
+ *	cleaning	reclaims dead connections
+ *	drain		--drain: whether the queues are empty, with no message in flight
+ *			at any consumer
+ *	survey		what --drain has before it: how many messages can be claimed, and
+ *			which other consumers have some
+ *	transfers	on a cluster, messages that were pushed to a queue of another node
+ *			are still on that of their own: brings them there.  What a crash
+ *			leaves is brought by any cleaner.
  */
 
+struct errands;
+struct errand_result;
+/* In the helper process.  Returns 0, or -1 with the error of the connection. */
+typedef int errand_work(
+    const struct errands *, struct mq_redis *, struct errand_result *);
+typedef void errand_done(struct errands *, const struct errand_result *);
+
+struct errand {
+	struct mq_helper helper;
+	struct errands *all;
+	errand_work *work;
+	errand_done *done;
+};
+
+/*
+ * Of all consumers of a server, one cleans, about once a minute.  They compete for a key
+ * of the server.  A consumer that is refused that key, as it has no rights for
+ * everything, competes for a key of each of its queues; and so does one while the node
+ * that has the other key is away.
+ */
 struct cleaning {
-	struct mq_children *children;
-	struct mq_server *server;
-	const struct mq_layout *layout;
-	const char *connection; /* of this consumer */
-	bool wanted, quiet, verbose;
-	struct mq_consumer *consumer;
+	struct errand errand;
 	bool by_queue;		      /* the key of the server is refused, */
 	bool away;		      /* or its node is away, this time */
 	bool ours;		      /* some key is */
@@ -224,113 +245,74 @@ struct cleaning {
 	long long wait_ms;	      /* until the first key may be free */
 	double next;		      /* steady time of the next competition */
 	unsigned long long scan_from; /* of the next round */
-	struct mq_helper helper;
 };
-
-/* Competes for a round if one is due, and begins it. */
-void cleaning_tick(struct cleaning *);
-
-/* Makes the next round due at once. */
-void cleaning_soon(struct cleaning *);
-
-/* Whether the first round is over, or another consumer's, and no other is under way.
- * Begins the first. */
-bool cleaning_is_over(struct cleaning *);
-
-/* The consumer leaves: another one may clean. */
-void cleaning_resign(struct cleaning *);
-
-/* Breaks off a round under way. */
-void cleaning_end(struct cleaning *);
-
-/* --- drain -------------------------------------------------------------- */
-
-/*
- * --drain: a helper process looks whether the queues are empty, with no message
- * in flight at any consumer.
- */
 
 struct drain {
-	struct mq_children *children;
-	struct mq_server *server;
-	const struct options *opt;
-	fact_fn *hear;
-	void *arg;
+	struct errand errand;
 	double next; /* steady time before which no look begins */
-	struct mq_helper helper;
 };
 
-/* Begins a look unless one is under way, or ended less than 0.9 s ago. */
-void drain_look(struct drain *);
-
-/* Allows the next look at once. */
-void drain_soon(struct drain *);
-
-/* Breaks off a look under way. */
-void drain_end(struct drain *);
-
-/* --- survey ------------------------------------------------------------- */
-
-/*
- * What --drain has before it: a helper process asks for the number of messages that
- * can be claimed, and for the other consumers that have some.  A consumer that no
- * longer renews its lease is named, since --drain waits until its messages are back.
- */
-
-#define SURVEY_NAME 128
-#define SURVEY_HOST 80
+#define HOLDER_NAME 128
+#define HOLDER_HOST 80
 
 /* Another consumer that has messages. */
 struct holder {
-	char name[SURVEY_NAME]; /* empty: there is none */
-	char host[SURVEY_HOST]; /* empty: not known */
+	char name[HOLDER_NAME]; /* empty: there is none */
+	char host[HOLDER_HOST]; /* empty: not known */
 	int64_t ttl_ms;		/* of its lease; not above 0: it is over */
 	long long unacked;
 };
 
+/* A consumer that no longer renews its lease is named, since --drain waits until its
+ * messages are back. */
 struct survey {
-	struct mq_children *children;
-	struct mq_server *server;
-	const struct options *opt;
-	const char *self; /* the name of our connection */
-	fact_fn *hear;
-	void *arg;
-	int waited;  /* ticks in a row */
-	bool waits;  /* the survey under way is about what is waited for */
-	double next; /* steady time before which no survey begins */
+	struct errand errand;
+	int waited;	    /* ticks in a row */
+	bool waits;	    /* the one under way is about what is waited for */
+	double next;	    /* steady time before which no survey begins */
 	struct holder last; /* whose lease ended first in the last survey */
 	struct holder said;
-	struct mq_helper helper;
 };
 
-/* Once a second.  counts: the number of messages is wanted; waits: nothing is left but
- * what other consumers have. */
-void survey_tick(struct survey *, bool counts, bool waits);
-/* Breaks off a survey under way. */
-void survey_end(struct survey *);
-
-/* --- transfers ---------------------------------------------------------- */
-
-/*
- * Transfers: on a cluster, messages that were pushed to a queue of another node are still
- * on that of their own.  A helper process brings them there.  What a crash leaves is
- * brought by any cleaner.
- */
-
 struct transfers {
+	struct errand errand;
+	bool wanted;  /* some wait */
+	bool failing; /* the last round has said why */
+};
+
+struct errands {
+	/* Set by the caller, but for these zeroed. */
 	struct mq_children *children;
 	struct mq_server *server;
 	const struct options *opt;
-	bool wanted;  /* some wait */
-	bool failing; /* the last round has said why */
-	struct mq_helper helper;
+	struct mq_consumer *consumer;
+	fact_fn *hear;
+	void *arg;
+
+	struct cleaning cleaning;
+	struct drain drain;
+	struct survey survey;
+	struct transfers transfers;
 };
 
+/* Once a second: begins what is due.  counts: the number of messages is wanted; waits:
+ * nothing is left but what other consumers have. */
+void errands_tick(struct errands *, bool counts, bool waits);
+/* Makes the next round of cleaning due at once. */
+void errands_clean_soon(struct errands *);
+/* Whether the first round is over, or another consumer's, and no other is under way.
+ * Begins the first. */
+bool errands_cleaned(struct errands *);
+/* The consumer leaves: another one may clean. */
+void errands_resign(struct errands *);
+/* Looks whether the queues are empty, unless it did less than 0.9 s ago; or allows the
+ * next look at once. */
+void errands_drain(struct errands *);
+void errands_drain_soon(struct errands *);
 /* A message was pushed. */
-void transfers_begin(struct transfers *);
-/* Once a second: goes on after an error. */
-void transfers_tick(struct transfers *);
-/* Ends those that are left; waits for that. */
-void transfers_end(struct transfers *);
+void errands_transfer(struct errands *);
+/* Breaks off the errands under way; but transfers are brought to an end, which is waited
+ * for. */
+void errands_end(struct errands *);
 
 #endif

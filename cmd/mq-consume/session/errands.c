@@ -1,0 +1,492 @@
+#include "session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "mq-consume/rules.h"
+#include "queue/stats.h"
+#include "redis/connection.h"
+#include "shared/progress.h"
+
+/* What comes back from an errand. */
+struct errand_result {
+	bool failed;
+	char error[512]; /* failed: why; empty: the helper died */
+	struct mq_cleaned cleaned;
+	bool drained;
+	long long ready;
+	struct holder holder;
+};
+
+/* In the helper process. */
+static void
+run_errand(void *arg, void *result)
+{
+	const struct errand *e = arg;
+	struct errand_result *out = result;
+	struct mq_redis r;
+
+	if (mq_redis_open(&r, e->all->server) == -1 ||
+	    e->work(e->all, &r, out) == -1) {
+		out->failed = true;
+		snprintf(out->error, sizeof(out->error), "%s", r.error);
+	}
+	mq_redis_close(&r);
+}
+
+static void
+on_errand(void *arg, const void *result)
+{
+	static const struct errand_result died = {.failed = true};
+	const struct errand *e = arg;
+
+	e->done(e->all, result != NULL ? result : &died);
+}
+
+/* Unless it is under way.  0, or -1 with errno. */
+static int
+begin_errand(
+    struct errands *all, struct errand *e, errand_work *work, errand_done *done)
+{
+	e->all = all;
+	e->work = work;
+	e->done = done;
+	return mq_helper_start(&e->helper, all->children,
+	    sizeof(struct errand_result), run_errand, on_errand, e);
+}
+
+/* --- cleaning ------------------------------------------------------------ */
+
+/* Between two rounds, in seconds. */
+#define CLEAN_S 60.0
+/* The cleaner in charge has as much longer to begin the next round. */
+#define GRACE_S 5.0
+/* Others come at different times. */
+#define JITTER_MS 3000
+
+static int
+run_cleaning(
+    const struct errands *all, struct mq_redis *r, struct errand_result *out)
+{
+	const struct mq_clean how = {.limit = MQ_ATTEMPTS,
+	    .scan_from = all->cleaning.scan_from,
+	    .self = all->consumer->session.connection};
+
+	return all->opt->layout->clean(r, &how, &out->cleaned);
+}
+
+static void
+say_cleaned(const struct options *opt, const struct mq_cleaned *n)
+{
+	if (n->connections == 0 || opt->quiet)
+		return;
+	if (opt->verbose || n->returned > 0 || n->rejected > 0)
+		mq_say("%ld dead %s cleaned up: %ld message%s returned, %ld "
+		       "rejected",
+		    n->connections,
+		    n->connections == 1 ? "connection" : "connections",
+		    n->returned, n->returned == 1 ? "" : "s", n->rejected);
+}
+
+/* The keys are ours for so long, in seconds, and a bit longer. */
+static void
+compete(struct errands *all, double seconds, mq_number_fn *fn)
+{
+	struct cleaning *cl = &all->cleaning;
+	int64_t ms = (int64_t)((seconds + GRACE_S) * 1000);
+	int i, n = all->opt->queue_count;
+
+	cl->answers = cl->by_queue ? n : 1;
+	if (!cl->by_queue)
+		mq_consumer_compete(all->consumer, -1, ms, fn, all);
+	for (i = 0; cl->by_queue && i < n; i++)
+		mq_consumer_compete(all->consumer, i, ms, fn, all);
+}
+
+static void
+on_kept(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct errands *all = arg;
+
+	/* Another one may have the key by now, if this round took long. */
+	all->cleaning.ours = mq_answer_good(answer) && n == 0;
+	all->cleaning.answers--;
+}
+
+static void
+on_cleaned(struct errands *all, const struct errand_result *round)
+{
+	const struct mq_cleaned *n = &round->cleaned;
+	double wait = CLEAN_S;
+
+	if (!round->failed && n->next_ms >= 0 &&
+	    (double)n->next_ms / 1000 + 0.1 < wait)
+		wait = (double)n->next_ms / 1000 + 0.1;
+	compete(all, wait, on_kept);
+	all->cleaning.next = mq_clock_steady_s() + wait;
+	all->cleaning.scan_from = n->scan_at;
+	if (!round->failed)
+		say_cleaned(all->opt, n);
+	/* The session reports a lost link itself, and the next round tries
+	 * again. */
+	else if (all->opt->verbose && !all->opt->quiet &&
+	    round->error[0] != '\0')
+		mq_say("%s", round->error);
+}
+
+static void
+wait_for_others(struct cleaning *cl)
+{
+	double jitter = arc4random_uniform(JITTER_MS);
+
+	cl->next = mq_clock_steady_s() + ((double)cl->wait_ms + jitter) / 1000;
+}
+
+static void
+on_competed(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct errands *all = arg;
+	struct cleaning *cl = &all->cleaning;
+	bool away = answer != NULL && answer->missing;
+	bool refused = answer != NULL && answer->status == MQ_EXIT_NOPERM;
+
+	cl->answers--;
+	if ((refused || away) && !cl->by_queue) {
+		cl->by_queue = true;
+		cl->away = away;
+		compete(all, CLEAN_S, on_competed);
+		return;
+	}
+	/* A queue whose key is refused is cleaned as ever. */
+	if (answer != NULL && n == 0)
+		cl->ours = true;
+	else if (answer != NULL && n < cl->wait_ms)
+		cl->wait_ms = n;
+	if (cl->answers > 0 || answer == NULL)
+		return;
+	if (cl->ours)
+		(void)begin_errand(all, &cl->errand, run_cleaning, on_cleaned);
+	else
+		wait_for_others(cl);
+}
+
+static void
+begin_competition(struct errands *all)
+{
+	struct cleaning *cl = &all->cleaning;
+
+	if (cl->answers > 0 || mq_helper_runs(&cl->errand.helper))
+		return;
+	cl->ours = false;
+	if (cl->away)
+		cl->by_queue = cl->away = false;
+	cl->wait_ms = (long long)(CLEAN_S * 1000);
+	compete(all, CLEAN_S, on_competed);
+}
+
+bool
+errands_cleaned(struct errands *all)
+{
+	const struct cleaning *cl = &all->cleaning;
+
+	if (!all->opt->no_clean && cl->next == 0)
+		begin_competition(all);
+	return all->opt->no_clean ||
+	    (cl->next > 0 && cl->answers == 0 &&
+		!mq_helper_runs(&cl->errand.helper));
+}
+
+void
+errands_clean_soon(struct errands *all)
+{
+	all->cleaning.next = 0;
+}
+
+void
+errands_resign(struct errands *all)
+{
+	if (all->cleaning.ours && !all->cleaning.by_queue)
+		mq_consumer_resign(all->consumer);
+}
+
+/* --- drain --------------------------------------------------------------- */
+
+/* Seconds between two looks; a bit less than a tick. */
+#define DRAIN_S 0.9
+
+static int
+run_look(
+    const struct errands *all, struct mq_redis *r, struct errand_result *out)
+{
+	return all->opt->layout->drained(
+	    r, all->opt->queues, all->opt->queue_count, &out->drained);
+}
+
+static void
+on_looked(struct errands *all, const struct errand_result *look)
+{
+	all->drain.next = mq_clock_steady_s() + DRAIN_S;
+	if (look->error[0] != '\0' && !all->opt->quiet)
+		mq_say("%s", look->error);
+	if (!look->failed && look->drained)
+		tell(all, FACT_DRAINED);
+}
+
+void
+errands_drain(struct errands *all)
+{
+	if (mq_clock_steady_s() >= all->drain.next)
+		(void)begin_errand(
+		    all, &all->drain.errand, run_look, on_looked);
+}
+
+void
+errands_drain_soon(struct errands *all)
+{
+	all->drain.next = 0;
+}
+
+/* --- survey -------------------------------------------------------------- */
+
+/* Seconds between two surveys: consumers with messages renew their leases more
+ * often. */
+#define AGAIN_S	 4.6
+#define STALE_MS 4500
+
+static long long
+count_unacked(const struct mq_connection_stats *c)
+{
+	long long n = 0;
+	int i;
+
+	for (i = 0; i < c->count; i++)
+		if (c->consumed[i].unacked > 0)
+			n += c->consumed[i].unacked;
+	return n;
+}
+
+/* The one whose lease ends first: a dead one, if there is any. */
+static void
+find_holder(const char *self, const struct mq_stats *stats, struct holder *out)
+{
+	const struct mq_connection_stats *c;
+	long long unacked;
+	int i;
+
+	for (i = 0; i < stats->connection_count; i++) {
+		c = &stats->connections[i];
+		unacked = count_unacked(c);
+		if (unacked == 0 || c->unsure || strcmp(c->name, self) == 0 ||
+		    (out->name[0] != '\0' && c->ttl_ms >= out->ttl_ms))
+			continue;
+		strlcpy(out->name, c->name, sizeof(out->name));
+		strlcpy(out->host, c->host != NULL ? c->host : "",
+		    sizeof(out->host));
+		out->ttl_ms = c->ttl_ms;
+		out->unacked = unacked;
+	}
+}
+
+/* A user without the rights for this knows less, and that is all. */
+static int
+run_survey(
+    const struct errands *all, struct mq_redis *r, struct errand_result *out)
+{
+	struct mq_stats stats;
+	int i;
+
+	if (all->opt->layout->stats(r, all->opt->queues, all->opt->queue_count,
+		all->survey.waits ? MQ_STATS_CONNECTIONS : 0, &stats) == -1)
+		return -1;
+	for (i = 0; i < stats.count; i++)
+		if (stats.queues[i].ready > 0)
+			out->ready += stats.queues[i].ready;
+	find_holder(all->consumer->session.connection, &stats, &out->holder);
+	mq_stats_free(&stats);
+	return 0;
+}
+
+static void
+say_holder(const struct options *opt, const struct holder *h)
+{
+	char time[PROGRESS_TIME];
+	const char *on = h->host[0] != '\0' ? " on " : "";
+	const char *many = h->unacked == 1 ? "" : "s";
+
+	progress_time(time, (double)h->ttl_ms / 1000);
+	if (h->ttl_ms > 0)
+		mq_say(
+		    "waiting for %lld message%s at %s%s%s: that consumer does "
+		    "not renew its lease, which ends in %s",
+		    h->unacked, many, h->name, on, h->host, time);
+	else
+		mq_say(
+		    "waiting for %lld message%s at %s%s%s: the lease of that "
+		    "consumer is over; %s",
+		    h->unacked, many, h->name, on, h->host,
+		    !opt->no_clean ? "the next round of cleaning is within a "
+				     "minute" :
+				     "run mq-clean");
+}
+
+/* A consumer that goes on renews its lease between two surveys, and is not named. */
+static bool
+is_dead(const struct holder *now, const struct holder *last)
+{
+	return now->name[0] != '\0' &&
+	    (now->ttl_ms <= 0 ||
+		(strcmp(now->name, last->name) == 0 &&
+		    last->ttl_ms - now->ttl_ms >= STALE_MS));
+}
+
+static void
+name_holder(struct errands *all, const struct holder *h)
+{
+	struct survey *s = &all->survey;
+	bool known = strcmp(h->name, s->said.name) == 0 &&
+	    (h->ttl_ms <= 0) == (s->said.ttl_ms <= 0);
+
+	if (is_dead(h, &s->last) && !known) {
+		say_holder(all->opt, h);
+		s->said = *h;
+	}
+	s->last = *h;
+}
+
+static void
+on_surveyed(struct errands *all, const struct errand_result *found)
+{
+	if (found->failed)
+		return;
+	tell(all, FACT_COUNTED, .n = (size_t)found->ready);
+	if (all->survey.waits && !all->opt->quiet)
+		name_holder(all, &found->holder);
+}
+
+static void
+tick_survey(struct errands *all, bool counts, bool waits)
+{
+	struct survey *s = &all->survey;
+	double now = mq_clock_steady_s();
+
+	s->waited = waits ? s->waited + 1 : 0;
+	/* Most waits are over with the next tick. */
+	if (now < s->next || !(counts || s->waited > 1) ||
+	    mq_helper_runs(&s->errand.helper))
+		return;
+	s->waits = s->waited > 1;
+	s->next = now + AGAIN_S;
+	(void)begin_errand(all, &s->errand, run_survey, on_surveyed);
+}
+
+/* --- transfers ----------------------------------------------------------- */
+
+/* to: NULL: nothing goes there. */
+static int
+finish(const struct errands *all, struct mq_redis *r, int queue, const char *to)
+{
+	const struct options *opt = all->opt;
+
+	return to == NULL ?
+	    0 :
+	    opt->layout->finish_pushes(r, &opt->queues[queue], 1, to);
+}
+
+static int
+run_transfers(
+    const struct errands *all, struct mq_redis *r, struct errand_result *out)
+{
+	const struct mq_settings *rules;
+	int i;
+
+	(void)out;
+	for (i = 0; i < all->opt->queue_count; i++) {
+		rules = rules_of(all->opt, i);
+		if (finish(all, r, i, rules->push) == -1 ||
+		    finish(all, r, i, rules->notify) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+static void on_transferred(struct errands *, const struct errand_result *);
+
+static void
+begin_transfers(struct errands *all)
+{
+	struct transfers *t = &all->transfers;
+
+	if (t->wanted && !mq_helper_runs(&t->errand.helper))
+		t->wanted = begin_errand(all, &t->errand, run_transfers,
+				on_transferred) == -1;
+}
+
+static void
+take_transferred(struct errands *all, const struct errand_result *round)
+{
+	struct transfers *t = &all->transfers;
+
+	if (round->error[0] != '\0' && !t->failing && !all->opt->quiet)
+		mq_say("%s", round->error);
+	t->wanted |= round->failed;
+	t->failing = round->failed;
+}
+
+/* An error waits for the next tick. */
+static void
+on_transferred(struct errands *all, const struct errand_result *round)
+{
+	bool more = all->transfers.wanted;
+
+	take_transferred(all, round);
+	if (more)
+		begin_transfers(all);
+}
+
+void
+errands_transfer(struct errands *all)
+{
+	if (all->opt->layout->finish_pushes == NULL ||
+	    all->server->url.kind != MQ_URL_CLUSTER)
+		return;
+	all->transfers.wanted = true;
+	begin_transfers(all);
+}
+
+/* Ends those that are left; waits for that. */
+static void
+end_transfers(struct errands *all)
+{
+	struct errand *e = &all->transfers.errand;
+	struct errand_result round = {.failed = false};
+
+	if (!all->transfers.wanted && !mq_helper_runs(&e->helper))
+		return;
+	mq_helper_kill(&e->helper);
+	run_errand(&(struct errand){.all = all, .work = run_transfers}, &round);
+	take_transferred(all, &round);
+}
+
+/* --- all of them --------------------------------------------------------- */
+
+void
+errands_tick(struct errands *all, bool counts, bool waits)
+{
+	if (!all->opt->no_clean && mq_clock_steady_s() >= all->cleaning.next)
+		begin_competition(all);
+	begin_transfers(all);
+	tick_survey(all, counts, waits);
+}
+
+void
+errands_end(struct errands *all)
+{
+	mq_helper_kill(&all->cleaning.errand.helper);
+	mq_helper_kill(&all->drain.errand.helper);
+	mq_helper_kill(&all->survey.errand.helper);
+	end_transfers(all);
+}
