@@ -33,8 +33,6 @@ struct engine {
 	struct verdict_rules verdicts;
 	struct duplicates duplicates;
 	struct attachments attachments;
-	struct slots slots;
-	struct printer printer;
 	struct executor executor;
 	struct comparison comparison;
 	struct errands errands;

@@ -57,24 +57,18 @@ make_loop(void)
 static void
 init_executor(struct engine *e)
 {
-	e->executor =
-	    (struct executor){executor_for(e->opt), &e->slots, &e->printer};
-	e->slots = (struct slots){.loop = e->loop,
+	e->executor = (struct executor){.table = executor_for(e->opt),
+	    .loop = e->loop,
 	    .opt = e->opt,
 	    .inbox = &e->inbox,
 	    .policy = &e->policy,
+	    .outbox = &e->outbox,
 	    .children = &e->children,
 	    .process = &e->process,
 	    .duplicates = &e->duplicates,
 	    .attachments = &e->attachments,
 	    .session = &e->session,
-	    .results = &e->results,
-	    .batch = executor_batch_size(e->opt)};
-	e->printer = (struct printer){.loop = e->loop,
-	    .opt = e->opt,
-	    .inbox = &e->inbox,
-	    .policy = &e->policy,
-	    .outbox = &e->outbox};
+	    .results = &e->results};
 }
 
 static void
@@ -91,7 +85,8 @@ init_outbox(struct engine *e)
 	    .ticks = e->opt->layout->has & MQ_HAS_TICKS};
 	counters_init(&e->counters, e->opt, server, e->server->name);
 	outbox_init(&e->outbox, e->loop, e->opt, server, &e->ids, &e->inbox,
-	    &e->counters, &e->results, e->executor.table->many, &e->session);
+	    &e->counters, &e->results, e->executor.table->acks != ACKS_AT_ONCE,
+	    &e->session);
 	e->running.server = server;
 	e->comparison = (struct comparison){.inbox = &e->inbox,
 	    .outbox = &e->outbox,
@@ -132,7 +127,6 @@ static void
 init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 {
 	const struct options *opt = e->opt;
-	int messages;
 
 	e->loop = make_loop();
 	mq_children_init(&e->children, e->loop);
@@ -140,14 +134,12 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	joblog_init(
 	    &e->joblog, opt->joblog, process_host(&e->process), opt->command);
 	init_executor(e);
-	messages =
-	    e->executor.table->runs ? rules_slots(opt) * e->slots.batch : 0;
 	policy_init(
 	    &e->policy, e->loop, opt, &setup->reset, &engine_policy_events, e);
 	session_init(&e->session, e->loop, opt, e->server, &e->children,
-	    &e->ids, messages, make);
+	    &e->ids, rules_messages(opt), make);
 	inbox_init(&e->inbox, e->loop, opt, session_server(&e->session),
-	    &e->ids, e->executor.table->runs, &e->session, &e->policy);
+	    &e->ids, &e->session, &e->policy);
 	init_outbox(e);
 	init_duplicates(e);
 	init_helpers(e);
@@ -167,9 +159,7 @@ free_engine(struct engine *e)
 	outbox_free(&e->outbox);
 	counters_free(&e->counters);
 	running_report_free(&e->running);
-	if (e->executor.table->runs)
-		slots_free(&e->slots);
-	printer_free(&e->printer);
+	executor_free(&e->executor);
 	joblog_end(&e->joblog);
 	process_end(&e->process);
 }

@@ -63,9 +63,7 @@ take_settings(struct engine *e, int queue, struct mq_setting_texts *texts)
 	if (!rules_take(e->opt, queue, texts))
 		return;
 	executor_resize(&e->executor);
-	if (e->executor.table->runs)
-		session_tell_slots(
-		    &e->session, rules_slots(e->opt) * e->slots.batch);
+	session_tell_slots(&e->session, rules_messages(e->opt));
 	inbox_look(&e->inbox, true);
 }
 
@@ -120,7 +118,7 @@ tick(struct engine *e, bool up)
 	    session_is_renewing(&e->session));
 	check_room(e);
 	outbox_send_again(&e->outbox);
-	executor_tick(&e->executor);
+	e->executor.table->tick(&e->executor);
 	inbox_look_around(&e->inbox, session_is_renewing(&e->session));
 	executor_describe(&e->executor, &runs);
 	running_report_send(&e->running, &runs);
@@ -193,7 +191,6 @@ claim_room(void *arg, int queue)
 {
 	struct engine *e = arg;
 	int held = inbox_held(&e->inbox);
-	int batch = e->executor.table->bulk ? e->slots.batch : 0;
 	long room;
 
 	/* What is claimed while older messages go back would go back behind
@@ -201,8 +198,9 @@ claim_room(void *arg, int queue)
 	if (policy_level(&e->policy) != STOP_NOT ||
 	    outbox_gives_back(&e->outbox, queue))
 		return 0;
-	room = policy_room(&e->policy, executor_room(&e->executor, queue), held,
-	    inbox_held_of(&e->inbox, queue), batch);
+	room = policy_room(&e->policy,
+	    e->executor.table->room(&e->executor, queue), held,
+	    inbox_held_of(&e->inbox, queue), e->opt->batch);
 	/* While messages are held, a claim of a few is not worth a round, unless
 	 * they are the last. */
 	if (held > 0 && room < held &&
@@ -508,7 +506,7 @@ say_stopping(const struct engine *e)
 {
 	int running = executor_running(&e->executor);
 
-	if (running > 0 && e->executor.table->runs && !e->opt->quiet)
+	if (running > 0 && executor_busy(&e->executor) > 0 && !e->opt->quiet)
 		mq_say("stopping; waiting for %d running %s", running,
 		    running == 1 ? "message" : "messages");
 }
@@ -641,9 +639,8 @@ engine_listen(struct engine *e)
 	e->inbox.copied = may_copy;
 	e->outbox.hear = hear_outbox;
 	e->outbox.has_room = has_room;
-	e->slots.hear = e->printer.hear = hear_run;
+	e->executor.hear = hear_run;
 	e->comparison.hear = e->errands.hear = hear_other;
 	e->session.arg = e->inbox.arg = e->outbox.arg = e;
-	e->slots.arg = e->printer.arg = e;
-	e->comparison.arg = e->errands.arg = e;
+	e->executor.arg = e->comparison.arg = e->errands.arg = e;
 }

@@ -106,6 +106,14 @@ rules_slots(const struct options *opt)
 	return most;
 }
 
+int
+rules_messages(const struct options *opt)
+{
+	int batch = opt->batch > 0 ? opt->batch : 1;
+
+	return opt->command != NULL ? rules_slots(opt) * batch : 0;
+}
+
 bool
 rules_share_rate(const struct options *opt)
 {

@@ -26,8 +26,10 @@ rules_of(const struct options *opt, int queue)
 /* Takes the settings of a queue, and keeps the texts; says which ones are of no use.
  * False: there are none, and were none. */
 bool rules_take(const struct options *, int queue, struct mq_setting_texts *);
-/* How many messages may run at once: as many as that queue allows that allows most. */
+/* How many commands may run at once: as many as that queue allows that allows most; and
+ * how many messages: 0 while they are printed. */
 int rules_slots(const struct options *);
+int rules_messages(const struct options *);
 /* Whether consumers of a queue share a rate. */
 bool rules_share_rate(const struct options *);
 /* Whether one queue may have fewer. */

@@ -71,7 +71,7 @@ is_held_back(const struct engine *e)
 static void
 leave_server(struct engine *e)
 {
-	if (e->executor.table->stays && executor_busy(&e->executor) > 0) {
+	if (executor_busy(&e->executor) > 0) {
 		policy_stop(&e->policy, STOP_SOON, 0, 0);
 		return;
 	}
@@ -127,14 +127,14 @@ give_back_unstarted(struct engine *e)
 static void
 flush_acks(struct engine *e)
 {
-	const struct executor_table *how = e->executor.table;
+	enum executor_acks acks = e->executor.table->acks;
 	bool runs_none = executor_running(&e->executor) == 0;
 	bool careful = policy_is_careful(&e->policy);
-	bool held = inbox_held(&e->inbox) > 0;
+	bool at_rest = inbox_held(&e->inbox) == 0 &&
+	    (acks == ACKS_AT_ONCE || runs_none) &&
+	    (acks != ACKS_FOR_OTHERS || outbox_holds(&e->outbox));
 
-	if (outbox_waits(&e->outbox) &&
-	    (careful || (how->runs && !held && (!how->many || runs_none)) ||
-		(!held && runs_none && outbox_holds(&e->outbox))))
+	if (outbox_waits(&e->outbox) && (careful || at_rest))
 		outbox_flush(&e->outbox);
 	else
 		outbox_flush_enough(&e->outbox);
@@ -163,13 +163,13 @@ start_messages(struct engine *e)
 {
 	bool up = session_is_up(&e->session);
 
-	if (!e->executor.table->many) {
+	if (e->executor.table->acks == ACKS_AT_ONCE) {
 		session_flush(&e->session);
 		if (up ? outbox_refused(&e->outbox) :
 			 outbox_settling(&e->outbox) > 0)
 			return;
 	}
-	executor_start(&e->executor);
+	e->executor.table->start(&e->executor);
 }
 
 void

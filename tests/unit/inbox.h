@@ -13,6 +13,7 @@
 struct fixture {
 	struct ev_loop *loop;
 	struct options opt;
+	char *command[1];
 	struct mq_layout layout;
 	struct mq_consumer server;
 	struct mq_idgen ids;
@@ -229,8 +230,9 @@ fixture_init(struct fixture *f)
 	f->server.session.wake = "me";
 	f->say = open_memstream(&f->said, &f->said_len);
 	mq_say_to(f->say);
+	f->opt.command = f->command;
 	inbox_init(
-	    &f->inbox, f->loop, &f->opt, &f->server, &f->ids, true, NULL, NULL);
+	    &f->inbox, f->loop, &f->opt, &f->server, &f->ids, NULL, NULL);
 	f->inbox.hear = on_fact;
 	f->inbox.room = on_room;
 	f->inbox.copied = on_copied;

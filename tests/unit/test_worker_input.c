@@ -1,4 +1,4 @@
-#include "mq-consume/executor/parts.h"
+#include "mq-consume/executor/executor.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -119,8 +119,8 @@ TEST_OF(after_a_cut_all_that_is_unread_is_taken_back)
 	worker_input_flush(&h->input);
 	assert_int_equal(read(h->worker, (char[4]){0}, 4), 4);
 	worker_input_cut(&h->input);
-	assert_true(worker_input_is_cut(&h->input));
-	assert_true(worker_input_ended(&h->input));
+	assert_true(h->input.cut);
+	assert_int_equal(h->input.fd, -1);
 	assert_false(worker_input_wants(&h->input));
 	assert_true(worker_input_take_back(&h->input, two));
 	assert_false(worker_input_take_back(&h->input, one));
@@ -133,7 +133,7 @@ TEST_OF(the_end_is_behind_the_last)
 
 	worker_input_last(&h->input);
 	assert_false(worker_input_wants(&h->input));
-	assert_true(worker_input_ended(&h->input));
+	assert_int_equal(h->input.fd, -1);
 	worker_input_poll(&h->input);
 	assert_false(worker_input_partly_read(&h->input, one));
 	assert_string_equal(read_some(h, 0), "one\n");
@@ -151,7 +151,7 @@ TEST_OF(a_worker_that_closes_is_noticed)
 	assert_string_equal(recorded(), "closed");
 	worker_input_check(&h->input);
 	assert_string_equal(recorded(), "");
-	assert_true(worker_input_is_cut(&h->input));
+	assert_true(h->input.cut);
 }
 
 TEST_OF(an_idle_worker_that_closes_is_noticed)
@@ -159,7 +159,7 @@ TEST_OF(an_idle_worker_that_closes_is_noticed)
 	close_worker(h);
 	worker_input_check(&h->input);
 	assert_string_equal(recorded(), "closed");
-	assert_true(worker_input_ended(&h->input));
+	assert_int_equal(h->input.fd, -1);
 }
 
 static char *
@@ -205,8 +205,8 @@ TEST_OF(the_end_waits_until_all_is_written)
 	assert_true(worker_input_wants(&h->input));
 	worker_input_last(&h->input);
 	assert_false(worker_input_wants(&h->input));
-	assert_false(worker_input_ended(&h->input));
+	assert_int_not_equal(h->input.fd, -1);
 	read_message(h, m);
-	assert_true(worker_input_ended(&h->input));
+	assert_int_equal(h->input.fd, -1);
 	free(payload);
 }

@@ -1,4 +1,19 @@
+/*
+ * Which of the ways messages take, and what is said of long runs.
+ */
 #include "executor.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/xalloc.h"
+
+/* A bit less than a tick, so that a run is shown with the second one. */
+#define LONG_S 0.9
+/* Bytes of the last text of a command. */
+#define TEXT_MAX 1024
 
 const struct executor_table *
 executor_for(const struct options *opt)
@@ -11,128 +26,121 @@ executor_for(const struct options *opt)
 	return opt->batch > 0 ? &executor_batch : &executor_fork;
 }
 
-int
-executor_batch_size(const struct options *opt)
+void
+executor_init(struct executor *x)
 {
-	return opt->batch > 0 ? opt->batch : 1;
-}
-
-static void *
-work_of(const struct executor *e)
-{
-	return e->table->runs ? (void *)e->slots : e->printer;
+	x->batch = x->opt->batch > 0 ? x->opt->batch : 1;
+	TAILQ_INIT(&x->free);
+	TAILQ_INIT(&x->printer.printed);
+	x->table->init(x);
 }
 
 void
-executor_init(const struct executor *e)
+executor_free(struct executor *x)
 {
-	e->table->init(work_of(e));
-}
-
-long
-executor_room(const struct executor *e, int queue)
-{
-	return e->table->room(work_of(e), queue);
+	free(x->all);
+	free(x->runs);
+	mq_buf_free(&x->printer.out);
 }
 
 bool
-executor_wants_few(const struct executor *e, int queue)
+executor_take_away(struct executor *x, struct message *m)
 {
-	return e->table->wants_few != NULL &&
-	    e->table->wants_few(work_of(e), queue);
-}
+	struct slot *s = m->slot;
 
-void
-executor_start(const struct executor *e)
-{
-	e->table->start(work_of(e));
-}
-
-void
-executor_tick(const struct executor *e)
-{
-	e->table->tick(work_of(e));
-}
-
-void
-executor_resize(const struct executor *e)
-{
-	if (e->table->runs)
-		slots_resize(e->slots);
-}
-
-void
-executor_take_back(const struct executor *e, int queue)
-{
-	if (!e->table->runs)
-		printer_take_back(e->printer, queue);
-}
-
-void
-executor_take_back_all(const struct executor *e, bool now)
-{
-	if (!e->table->runs)
-		printer_take_back_all(e->printer, now);
-}
-
-bool
-executor_take_away(const struct executor *e, struct message *m)
-{
-	if (e->table->runs)
-		slots_take_away(m);
-	else
-		printer_take_away(e->printer, m);
-	return e->table->runs;
-}
-
-void
-executor_acked(const struct executor *e, const struct message *m)
-{
-	if (!e->table->runs)
-		printer_acked(e->printer, m);
-}
-
-bool
-executor_owes(const struct executor *e)
-{
-	return !e->table->runs && printer_owes(e->printer);
+	if (s != NULL && s->pid != 0) {
+		s->killed = true;
+		kill(-s->pid, SIGKILL);
+	}
+	if (s == NULL && !x->opt->at_most_once) {
+		TAILQ_REMOVE(&x->printer.printed, m, line);
+		x->running--;
+	}
+	return s != NULL;
 }
 
 int
-executor_running(const struct executor *e)
+executor_running(const struct executor *x)
 {
-	return e->table->runs ? e->slots->running : e->printer->running;
+	return x->running;
 }
 
 int
-executor_busy(const struct executor *e)
+executor_busy(const struct executor *x)
 {
-	return e->table->runs ? e->slots->busy : 0;
+	return x->busy;
 }
 
 bool
-executor_rests(const struct executor *e)
+executor_rests(const struct executor *x)
 {
-	return e->table->runs && e->slots->resting >= e->slots->limit;
+	return x->resting > 0 && x->resting >= x->limit;
+}
+
+/* --- long runs --------------------------------------------------------------- */
+
+static bool
+runs_long(const struct slot *s, double now)
+{
+	const struct message *m = slot_message(s);
+
+	return m != NULL && !m->lost && now - s->started >= LONG_S;
+}
+
+/* The start in unix time, which other machines know. */
+static int64_t
+unix_start_ms(struct slot *s, double now)
+{
+	if (s->started_ms == 0)
+		s->started_ms = mq_clock_unix_us() / 1000 -
+		    (int64_t)((now - s->started) * 1000);
+	return s->started_ms;
+}
+
+/* The beginning of a text, cut between two characters. */
+static char *
+copy_text(const char *text)
+{
+	size_t n = strnlen(text, TEXT_MAX + 1);
+
+	if (n > TEXT_MAX)
+		for (n = TEXT_MAX; n > 0 && (text[n] & 0xc0) == 0x80;)
+			n--;
+	return mq_xstrndup(text, n);
+}
+
+/* The strings but text are borrowed. */
+static struct mq_run
+describe_run(struct slot *s, double now)
+{
+	struct message *m = slot_message(s);
+
+	return (struct mq_run){.queue = (char *)(uintptr_t)m->queue_name,
+	    .id = m->id,
+	    .script = (char *)(uintptr_t)process_command(s->executor->process),
+	    .text = copy_text(mq_verbs_text(&s->verbs)),
+	    .attempt = m->attempts + 1,
+	    .pid = s->pid,
+	    .started_ms = unix_start_ms(s, now)};
 }
 
 void
-executor_describe(const struct executor *e, struct mq_buf *out)
+executor_describe(const struct executor *x, struct mq_buf *out)
 {
-	if (e->table->runs)
-		slots_describe(e->slots, out);
-}
+	double now = mq_clock_s(CLOCK_MONOTONIC);
+	struct mq_run *runs = NULL;
+	int i, n = 0;
 
-void
-executor_kill(const struct executor *e, int sig)
-{
-	if (e->table->runs)
-		slots_kill(e->slots, sig);
-}
-
-void
-executor_stop(const struct executor *e)
-{
-	if (e->table->stays)
-		slots_stop(e->slots);
+	for (i = 0; i < x->made; i++) {
+		if (!runs_long(&x->all[i], now))
+			continue;
+		if (runs == NULL)
+			runs = mq_xcalloc((size_t)x->made, sizeof(*runs));
+		runs[n++] = describe_run(&x->all[i], now);
+	}
+	if (n > 0)
+		mq_runs_write(runs, n, out);
+	while (n > 0)
+		free(runs[--n].text);
+	free(runs);
 }

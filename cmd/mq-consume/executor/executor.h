@@ -1,6 +1,5 @@
 /*
- * How messages are run, or printed: one table for the modes, and what the engine must know
- * of each.
+ * How messages are run, or printed.
  */
 #ifndef EXECUTOR_H
 #define EXECUTOR_H
@@ -36,57 +35,53 @@
  * and reports ends.  An executor never claims or settles a message.
  */
 
+struct executor;
+struct slot;
+
+/* When acks that wait for others leave: once nothing is held, */
+enum executor_acks {
+	ACKS_AT_ONCE,	/* as each run has one message; */
+	ACKS_AT_REST,	/* and nothing runs, as messages end many at a time; */
+	ACKS_FOR_OTHERS /* the same, if one holds a key or a group */
+};
+
+/* What each way does in its own. */
 struct executor_table {
-	bool runs;  /* runs a command, in slots; else messages are printed */
-	bool stays; /* its workers must end before the connection leaves */
 	bool flows; /* claims before it starts what it has */
-	bool many;  /* messages end many at a time */
-	bool bulk;  /* a run has several messages of one queue */
-	/* work: struct slots, or struct printer. */
-	void (*init)(void *work);
-	long (*room)(const void *work, int queue);
-	bool (*wants_few)(const void *work, int queue); /* NULL: no */
-	void (*start)(void *work);
-	void (*tick)(void *work);
+	enum executor_acks acks;
+	void (*init)(struct executor *);
+	/* Completes a new slot, where there are slots. */
+	void (*make)(struct slot *);
+	/* How many more messages of a queue are worth claiming; may be below 0. */
+	long (*room)(const struct executor *, int queue);
+	/* Starts as many messages of the inbox as it can. */
+	void (*start)(struct executor *);
+	/* Once a second. */
+	void (*tick)(struct executor *);
 };
 
 extern const struct executor_table executor_fork, executor_batch,
     executor_stream, executor_print, executor_print_once;
 
-struct slots;
-struct printer;
-
-/* Its table says which of the two works. */
-struct executor {
-	const struct executor_table *table;
-	struct slots *slots;
-	struct printer *printer;
-};
-
-/* Before any other: makes slots, or the printer, ready. */
-void executor_init(const struct executor *);
 /* The table for these options. */
 const struct executor_table *executor_for(const struct options *);
-/* How many messages one run has at most. */
-int executor_batch_size(const struct options *);
+/* The caller has set the members from table to arg.  Before any other. */
+void executor_init(struct executor *);
+void executor_free(struct executor *);
 
-/* How many more messages of a queue are worth claiming; may be below 0. */
-long executor_room(const struct executor *, int queue);
 /* Whether a claim of fewer messages than are held is worth a round. */
 bool executor_wants_few(const struct executor *, int queue);
 /* The rules of a queue have changed. */
-void executor_resize(const struct executor *);
-/* Starts as many messages of the inbox as it can. */
-void executor_start(const struct executor *);
-/* Returns unbegun messages of a paused queue to the inbox; or of all queues, and
- * with `now` also begun ones. */
-void executor_take_back(const struct executor *, int queue);
-void executor_take_back_all(const struct executor *, bool now);
+void executor_resize(struct executor *);
+/* Returns unbegun messages of a paused queue to the inbox, if they are printed; or of all
+ * queues, and with `now` also begun ones.  What is acked first does not go back. */
+void executor_take_back(struct executor *, int queue);
+void executor_take_back_all(struct executor *, bool now);
 /* Another consumer has the message now.  True: the executor will report its end;
  * false: the executor has forgotten the message. */
-bool executor_take_away(const struct executor *, struct message *);
+bool executor_take_away(struct executor *, struct message *);
 /* The ack of a message that is not done yet is confirmed. */
-void executor_acked(const struct executor *, const struct message *);
+void executor_acked(struct executor *, const struct message *);
 /* Whether acked messages are not done yet. */
 bool executor_owes(const struct executor *);
 /* How many messages it has; how many commands run or wait for answers. */
@@ -96,13 +91,11 @@ int executor_busy(const struct executor *);
 bool executor_rests(const struct executor *);
 /* Appends the long runs, as of queue/stats.h. */
 void executor_describe(const struct executor *, struct mq_buf *);
-/* Sends a signal to all commands; but for STOP and CONT, messages that are not done go
- * back. */
-void executor_kill(const struct executor *, int sig);
-/* Once a second. */
-void executor_tick(const struct executor *);
+/* Sends a signal to the process groups of all commands; but for STOP and CONT, messages
+ * that are not done go back. */
+void executor_kill(struct executor *, int sig);
 /* Ends workers that stay. */
-void executor_stop(const struct executor *);
+void executor_stop(struct executor *);
 
 /* --- out-pipe ----------------------------------------------------------- */
 
@@ -116,7 +109,6 @@ void executor_stop(const struct executor *);
  */
 
 struct out_pipe {
-	struct ev_loop *loop;
 	int fd;
 	bool whole;	/* long writes do not block */
 	bool piped;	/* FIONREAD tells what the reader has taken */
@@ -167,10 +159,6 @@ void worker_input_last(struct worker_input *);
 void worker_input_cut(struct worker_input *);
 /* Finds out whether anybody reads; if not, calls closed(). */
 void worker_input_check(struct worker_input *);
-/* Whether our end is closed; no more messages come; nobody reads. */
-bool worker_input_ended(const struct worker_input *);
-bool worker_input_is_last(const struct worker_input *);
-bool worker_input_is_cut(const struct worker_input *);
 
 /* Finds out how much has been read. */
 void worker_input_poll(struct worker_input *);
@@ -205,7 +193,7 @@ struct stream_worker {
 };
 
 struct slot {
-	struct slots *slots;
+	struct executor *executor;
 	struct messages hand; /* in order */
 	int count;	      /* of hand */
 	size_t bytes;	      /* of the elements in hand */
@@ -238,11 +226,35 @@ struct slot {
 
 TAILQ_HEAD(slot_list, slot);
 
-struct slots {
+/* --- printer ------------------------------------------------------------ */
+
+/*
+ * Printing, in place of a command.  Payloads are written to stdout.  A message is
+ * acked when its last byte is written or, if stdout is a pipe, when the reader
+ * has taken that byte.  With --at-most-once, a message is acked first, and its
+ * payload is written when the ack is confirmed.
+ */
+
+struct printer {
+	struct out_pipe pipe;
+	bool terminal;		 /* stdout is one: control bytes are escaped */
+	bool lost;		 /* stdout cannot be written any more */
+	struct messages printed; /* not done, in order */
+	long arrived;		 /* count of messages */
+	struct mq_buf out;
+	size_t start; /* bytes of out already written */
+	ev_io room;   /* active while there is output */
+};
+
+/* --- all of it ---------------------------------------------------------- */
+
+struct executor {
+	const struct executor_table *table;
 	struct ev_loop *loop;
 	const struct options *opt;
 	struct inbox *inbox;
 	struct policy *policy;
+	struct outbox *outbox;
 	struct mq_children *children;
 	struct process *process;
 	struct duplicates *duplicates;
@@ -251,18 +263,19 @@ struct slots {
 	const struct result_rules *results;
 	fact_fn *hear;
 	void *arg;
-	char *path; /* of the command, absolute */
-	int batch;  /* messages for one run */
+	int running; /* messages in hands, or printed and not done */
+	struct printer printer;
+
+	/* Of slots; none is made while messages are printed. */
+	int batch; /* messages for one run */
 	struct slot *all;
-	int made;		     /* of these are ready for use, */
-	int limit;		     /* and so many may be in use */
-	void (*make)(struct slot *); /* makes one ready */
-	int *runs;		     /* of each queue, */
+	int made;	       /* of these are ready for use, */
+	int limit;	       /* and so many may be in use */
+	int *runs;	       /* of each queue, */
 	bool uneven;	       /* which may have different numbers of them */
 	struct slot_list free; /* the last busy one first */
 	int busy;	       /* slots that run or wait for answers */
 	int resting;
-	int running;	      /* messages in hands */
 	double run_s;	      /* smoothed duration of a run; 0: unknown */
 	double last_end;      /* steady time when a slot became free last */
 	bool starved;	      /* no process could start: wait for a tick */
@@ -270,12 +283,9 @@ struct slots {
 	ev_timer batch_timer; /* until a batch has waited long enough */
 };
 
-/* The caller sets the members from loop to arg, and batch; make() completes each
- * slot. */
-void slots_init(struct slots *, void (*make)(struct slot *));
-/* The rules have changed: as many slots are in use as they say. */
-void slots_resize(struct slots *);
-void slots_free(struct slots *);
+/* For tables: makes as many slots as the rules say. */
+void slots_init(struct executor *);
+void slots_tick(struct executor *);
 
 /* --- hands ------------------------------------------------------------------ */
 
@@ -293,25 +303,21 @@ void slot_return_all(struct slot *);
 /* --- room ------------------------------------------------------------------- */
 
 /* A free slot; NULL: none. */
-struct slot *slots_free_one(const struct slots *);
+struct slot *slots_free_one(const struct executor *);
 /* Slots that could start now; may be below 0.  Of a queue: that it may use. */
-long slots_idle(const struct slots *);
-long slots_idle_for(const struct slots *, int queue);
+long slots_idle(const struct executor *);
+long slots_idle_for(const struct executor *, int queue);
 /* Whether a message could be started now. */
-bool slots_may_start(const struct slots *);
+bool slots_may_start(const struct executor *);
 /* How many messages are worth having ahead of the idle slots. */
-int slots_ahead(const struct slots *);
+int slots_ahead(const struct executor *);
 /* Gives held messages back if no slot became free for 1 s: another consumer may
  * have time for them.  True: done. */
-bool slots_return_stale(struct slots *, bool idle);
-/* A run begins that may crash this consumer: gives back messages that no other
- * slot can take at once. */
-void slots_stand_alone(struct slots *);
-
+bool slots_return_stale(struct executor *, bool idle);
 /* --- runs ------------------------------------------------------------------- */
 
 /* A run of the queue begins, or ends (-1). */
-void slots_count(struct slots *, int queue, int n);
+void slots_count(struct executor *, int queue, int n);
 /* Starts the command for the messages in hand.  input: its stdin, which is taken;
  * -1: it could not be opened, with errno.  False: the command could not be
  * started, and the messages went back or were rejected. */
@@ -319,8 +325,6 @@ bool slot_start(struct slot *, int input);
 /* The same of a command that was to start when its attachments were fetched; after
  * its end. */
 bool slot_was_started(struct slot *);
-/* The command has ended: sets pid to 0.  alone: no other process has its pipes. */
-void slot_ended(struct slot *, int status, bool alone);
 /* Closes the output of a command that has ended; as process_close_output(). */
 const char *slot_close_output(struct slot *);
 /* Asks for a duplicate of message `which` of the run; as of message/verb.h. */
@@ -334,53 +338,53 @@ void slot_ran(struct slot *, const struct message *, const struct mq_verdict *);
 /* A run has ended: after failures the slot may rest. */
 void slot_judged(struct slot *, enum slot_success);
 
-/* --- for executor.c --------------------------------------------------------- */
-
-/* Sends a signal to the process groups of all commands, as executor_kill(). */
-void slots_kill(struct slots *, int sig);
-/* Kills the run of a message, whose end is reported. */
-void slots_take_away(struct message *);
-/* Appends the long runs, as of queue/stats.h. */
-void slots_describe(const struct slots *, struct mq_buf *);
-/* Ends workers that stay. */
-void slots_stop(struct slots *);
-
-/* --- printer ------------------------------------------------------------ */
+/* --- run ---------------------------------------------------------------- */
 
 /*
- * Printing, in place of a command.  Payloads are written to stdout.  A message is
- * acked when its last byte is written or, if stdout is a pipe, when the reader
- * has taken that byte.  With --at-most-once, a message is acked first, and its
- * payload is written when the ack is confirmed.
+ * One run: a process for the messages in a slot's hand, from start to verdicts.
  */
 
-struct printer {
-	struct ev_loop *loop;
-	const struct options *opt;
-	struct inbox *inbox;
-	struct policy *policy;
-	struct outbox *outbox;
-	fact_fn *hear;
-	void *arg;
-	struct out_pipe pipe;
-	bool terminal;		 /* stdout is one: control bytes are escaped */
-	bool lost;		 /* stdout cannot be written any more */
-	struct messages printed; /* not done, in order */
-	int running;		 /* count of printed */
-	long arrived;		 /* count of messages */
-	struct mq_buf out;
-	size_t start; /* bytes of out already written */
-	ev_io room;   /* active while there is output */
-};
+void run_make(struct slot *);
+/* Starts a run with n bytes as its input. */
+void run_begin(struct slot *, const char *input, size_t n);
 
-void printer_free(struct printer *);
+/* --- stream-verbs ------------------------------------------------------- */
 
-/* As those of the executor.  What is acked first must be printed, and does not go
- * back. */
-void printer_take_back(struct printer *, int queue);
-void printer_take_back_all(struct printer *, bool now);
-void printer_take_away(struct printer *, struct message *);
-void printer_acked(struct printer *, const struct message *);
-bool printer_owes(const struct printer *);
+/*
+ * The verbs of a worker that stays.  They are parsed as they come, and each final
+ * verb is about the first message in hand.  A verb about a message that the
+ * worker cannot have read breaks the protocol.
+ */
+
+/* Once a second: says once that a worker is silent for long. */
+void stream_verbs_tick(struct slot *);
+
+/* --- worker ------------------------------------------------------------- */
+
+/*
+ * The life of a worker that stays.  When a worker ends, its verdicts stand.  Its
+ * exit status decides the message that it was on; the messages behind go back,
+ * as if they had not been started.  Another worker takes its place; after a bad
+ * end, after a while.
+ */
+
+void worker_make(struct slot *);
+/* False: the worker could not be started. */
+bool worker_start(struct slot *);
+
+/* --- worker-time -------------------------------------------------------- */
+
+/*
+ * The time limits of a worker that stays, and the ways to its end.
+ */
+
+/* Whether the worker gets no more messages, and is to end soon. */
+bool worker_is_leaving(const struct slot *);
+/* Begins the time for the next message. */
+void worker_next(struct slot *);
+/* Closes the input: the worker is to end after its messages. */
+void worker_last(struct slot *);
+/* Returns messages that the worker cannot have read. */
+void worker_return_unread(struct slot *);
 
 #endif

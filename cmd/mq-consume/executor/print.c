@@ -15,7 +15,6 @@
 #include "base/say.h"
 #include "base/visible.h"
 #include "executor.h"
-#include "parts.h"
 
 /* --- out-pipe ------------------------------------------------------------ */
 
@@ -48,27 +47,6 @@ out_pipe_look(struct out_pipe *p)
 	p->read = p->written - (size_t)unread;
 }
 
-/* Looks again later, if it is wanted. */
-static void
-out_pipe_watch(struct out_pipe *p, bool wanted)
-{
-	if (!p->piped || !wanted) {
-		p->look_s = LOOK_MIN;
-		ev_timer_stop(p->loop, &p->timer);
-	} else if (!ev_is_active(&p->timer)) {
-		ev_timer_set(&p->timer, p->look_s, 0);
-		ev_timer_start(p->loop, &p->timer);
-	}
-}
-
-/* Stops the looks. */
-static void
-out_pipe_end(struct out_pipe *p)
-{
-	ev_io_stop(p->loop, &p->reader);
-	ev_timer_stop(p->loop, &p->timer);
-}
-
 /* Writes some of n bytes; as write(2). */
 static ssize_t
 out_pipe_write(struct out_pipe *p, const void *data, size_t n)
@@ -83,31 +61,11 @@ out_pipe_write(struct out_pipe *p, const void *data, size_t n)
 	return wrote;
 }
 
-/* How many bytes have been written, and have arrived. */
-static size_t
-out_pipe_written(const struct out_pipe *p)
-{
-	return p->written;
-}
-
-static size_t
-out_pipe_arrived(const struct out_pipe *p)
-{
-	return p->read;
-}
-
-/* Whether out_pipe_arrived() is what a reader has taken. */
-static bool
-out_pipe_tells(const struct out_pipe *p)
-{
-	return p->piped;
-}
-
 /*
  * The write end of a pipe becomes readable when the reader is gone.
  */
 static void
-open_pipe(struct out_pipe *p)
+open_pipe(struct out_pipe *p, struct ev_loop *loop)
 {
 	int fd, before = 0, mode = fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE;
 
@@ -124,146 +82,94 @@ open_pipe(struct out_pipe *p)
 	p->piped = true;
 	if (fd != -1 || mode == O_WRONLY) {
 		ev_io_set(&p->reader, p->fd, EV_READ);
-		ev_io_start(p->loop, &p->reader);
+		ev_io_start(loop, &p->reader);
 	}
 }
 
-/* Returns the descriptor to be written to. */
-static int
+static void
 out_pipe_init(struct out_pipe *p, struct ev_loop *loop)
 {
 	struct stat st;
 
-	p->loop = loop;
 	p->fd = STDOUT_FILENO;
 	p->look_s = LOOK_MIN;
 	if (fstat(STDOUT_FILENO, &st) == -1)
-		return p->fd;
+		return;
 	if (S_ISFIFO(st.st_mode))
-		open_pipe(p);
+		open_pipe(p, loop);
 	else
 		p->whole = S_ISREG(st.st_mode) ||
 		    (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEM_MAJOR);
-	return p->fd;
 }
 
 /* --- printer ------------------------------------------------------------- */
 
 /* Bytes of output that are not written yet. */
 static size_t
-printer_unwritten(const struct printer *p)
+count_unwritten(const struct printer *p)
 {
 	return p->out.len - p->start;
 }
 
-/* Appends a message to printed; or removes it. */
-static void
-printer_add(struct printer *p, struct message *m)
-{
-	TAILQ_INSERT_TAIL(&p->printed, m, line);
-	p->running++;
-}
-
-static void
-printer_remove(struct printer *p, struct message *m)
-{
-	TAILQ_REMOVE(&p->printed, m, line);
-	p->running--;
-}
-
 /* Gives a message back. */
 static void
-printer_return(struct printer *p, struct message *m)
+return_message(struct executor *x, struct message *m)
 {
-	printer_remove(p, m);
-	policy_unstarted(p->policy);
-	tell(p, FACT_RETURNED, .message = m);
+	TAILQ_REMOVE(&x->printer.printed, m, line);
+	x->running--;
+	policy_unstarted(x->policy);
+	tell(x, FACT_RETURNED, .message = m);
 }
 
 /* Looks later for arrived messages, if no event will tell: while output waits for the
  * pipe, the next write does. */
 static void
-printer_watch(struct printer *p)
+await_arrival(struct executor *x)
 {
-	out_pipe_watch(
-	    &p->pipe, !p->lost && p->running > 0 && !ev_is_active(&p->room));
+	struct printer *p = &x->printer;
+	struct out_pipe *pipe = &p->pipe;
+
+	if (!pipe->piped || p->lost || TAILQ_EMPTY(&p->printed) ||
+	    ev_is_active(&p->room)) {
+		pipe->look_s = LOOK_MIN;
+		ev_timer_stop(x->loop, &pipe->timer);
+	} else if (!ev_is_active(&pipe->timer)) {
+		ev_timer_set(&pipe->timer, pipe->look_s, 0);
+		ev_timer_start(x->loop, &pipe->timer);
+	}
 }
 
 /* Reports completely arrived messages as done. */
 static void
-printer_ack_arrived(struct printer *p)
+ack_arrived(struct executor *x)
 {
+	struct printer *p = &x->printer;
 	struct message *m;
 
-	tell(p, FACT_JUDGING);
-	while ((m = TAILQ_FIRST(&p->printed)) != NULL &&
-	    m->end <= out_pipe_arrived(&p->pipe)) {
+	tell(x, FACT_JUDGING);
+	while (
+	    (m = TAILQ_FIRST(&p->printed)) != NULL && m->end <= p->pipe.read) {
 		p->arrived++;
-		printer_remove(p, m);
-		tell(p, FACT_DONE, .message = m);
+		TAILQ_REMOVE(&p->printed, m, line);
+		x->running--;
+		tell(x, FACT_DONE, .message = m);
 	}
-}
-
-/* Drops unwritten output, but for the rest of a begun message; all: that, too. */
-static void
-printer_cut(struct printer *p, bool all)
-{
-	size_t written = out_pipe_written(&p->pipe), rest = 0;
-	const struct message *m;
-
-	TAILQ_FOREACH(m, &p->printed, line)
-		if (!all && m->start < written && m->end > written)
-			rest = m->end - written;
-	p->out.len = p->start + rest;
-	if (rest == 0)
-		ev_io_stop(p->loop, &p->room);
-}
-
-/* Gives unbegun messages back; all: the others, too. */
-static void
-printer_return_unwritten(struct printer *p, bool all)
-{
-	struct message *m;
-
-	while ((m = TAILQ_LAST(&p->printed, messages)) != NULL &&
-	    (all || m->start >= out_pipe_written(&p->pipe)))
-		printer_return(p, m);
-	printer_watch(p);
-}
-
-/* Moves the unwritten rest of a message to another buffer. */
-static void
-printer_move_rest(struct printer *p, struct message *m, struct mq_buf *to)
-{
-	const char *out = p->out.data + p->start;
-	size_t written = out_pipe_written(&p->pipe);
-	size_t from = m->start > written ? m->start : written;
-	size_t shift = from - written - to->len;
-
-	mq_buf_add(to, out + (from - written), m->end - from);
-	m->start -= shift;
-	m->end -= shift;
 }
 
 /* Appends a framed message to the output. */
 static void
-printer_frame(struct printer *p, const struct message *m)
+add_frame(struct executor *x, const struct message *m)
 {
+	struct printer *p = &x->printer;
 	struct mq_buf one = {0};
 
 	if (!p->terminal) {
-		message_frame(m, p->opt->framing, &p->out);
+		message_frame(m, x->opt->framing, &p->out);
 		return;
 	}
-	message_frame(m, p->opt->framing, &one);
+	message_frame(m, x->opt->framing, &one);
 	mq_add_visible(&p->out, one.data, one.len);
 	mq_buf_free(&one);
-}
-
-void
-printer_free(struct printer *p)
-{
-	mq_buf_free(&p->out);
 }
 
 /* --- print --------------------------------------------------------------- */
@@ -289,88 +195,120 @@ under_way_max(const struct printer *p)
 {
 	long more = (p->arrived - ONE_BY_ONE) / 4;
 
-	if (!out_pipe_tells(&p->pipe) || more >= UNDER_WAY)
+	if (!p->pipe.piped || more >= UNDER_WAY)
 		return UNDER_WAY;
 	return more > 0 ? 1 + (int)more : 1;
 }
 
 static long
-print_room(const void *work, int queue)
+print_room(const struct executor *x, int queue)
 {
-	const struct printer *p = work;
+	const struct printer *p = &x->printer;
 	long ahead = AHEAD;
 
 	(void)queue;
-	if (inbox_held_bytes(p->inbox) + printer_unwritten(p) > AHEAD_BYTES)
+	if (inbox_held_bytes(x->inbox) + count_unwritten(p) > AHEAD_BYTES)
 		return 0;
-	if (out_pipe_tells(&p->pipe) && ahead > p->arrived + ONE_BY_ONE)
+	if (p->pipe.piped && ahead > p->arrived + ONE_BY_ONE)
 		ahead = p->arrived + ONE_BY_ONE;
 	/* Half of the messages come while the other half is printed. */
-	ahead -= inbox_held(p->inbox);
+	ahead -= inbox_held(x->inbox);
 	return ahead < AHEAD / 2 ? ahead : AHEAD / 2;
 }
 
 /* --- taking back ------------------------------------------------------------ */
 
-void
-printer_take_back_all(struct printer *p, bool now)
+/* Drops unwritten output, but for the rest of a begun message; all: that, too. */
+static void
+cut_output(struct executor *x, bool all)
 {
-	bool all = p->lost || now;
+	struct printer *p = &x->printer;
+	size_t written = p->pipe.written, rest = 0;
+	const struct message *m;
 
-	if (!p->opt->at_most_once) {
-		printer_cut(p, all);
-		printer_return_unwritten(p, all);
-	} else if (all) {
-		printer_cut(p, true);
-	}
+	TAILQ_FOREACH(m, &p->printed, line)
+		if (!all && m->start < written && m->end > written)
+			rest = m->end - written;
+	p->out.len = p->start + rest;
+	if (rest == 0)
+		ev_io_stop(x->loop, &p->room);
 }
 
 void
-printer_take_back(struct printer *p, int queue)
+executor_take_back_all(struct executor *x, bool now)
 {
-	size_t written = out_pipe_written(&p->pipe);
+	struct printer *p = &x->printer;
+	bool all = p->lost || now;
+	struct message *m;
+
+	if (x->opt->at_most_once) {
+		if (all)
+			cut_output(x, true);
+		return;
+	}
+	cut_output(x, all);
+	while ((m = TAILQ_LAST(&p->printed, messages)) != NULL &&
+	    (all || m->start >= p->pipe.written))
+		return_message(x, m);
+	await_arrival(x);
+}
+
+/* Moves the unwritten rest of a message to another buffer. */
+static void
+move_rest(const struct printer *p, struct message *m, struct mq_buf *to)
+{
+	const char *out = p->out.data + p->start;
+	size_t written = p->pipe.written;
+	size_t from = m->start > written ? m->start : written;
+	size_t shift = from - written - to->len;
+
+	mq_buf_add(to, out + (from - written), m->end - from);
+	m->start -= shift;
+	m->end -= shift;
+}
+
+void
+executor_take_back(struct executor *x, int queue)
+{
+	struct printer *p = &x->printer;
 	struct message *m, *next;
 	struct mq_buf kept = {0};
 
-	if (p->opt->at_most_once)
+	if (x->opt->at_most_once)
 		return;
 	TAILQ_FOREACH_SAFE(m, &p->printed, line, next) {
-		if (m->end <= written)
+		if (m->end <= p->pipe.written)
 			continue;
-		if (m->queue == queue && m->start >= written)
-			printer_return(p, m);
+		if (m->queue == queue && m->start >= p->pipe.written)
+			return_message(x, m);
 		else
-			printer_move_rest(p, m, &kept);
+			move_rest(p, m, &kept);
 	}
 	mq_buf_free(&p->out);
 	p->out = kept;
 	p->start = 0;
 	if (kept.len == 0)
-		ev_io_stop(p->loop, &p->room);
-	printer_watch(p);
-}
-
-void
-printer_take_away(struct printer *p, struct message *m)
-{
-	if (!p->opt->at_most_once)
-		printer_remove(p, m);
+		ev_io_stop(x->loop, &p->room);
+	await_arrival(x);
 }
 
 /* --- writing ---------------------------------------------------------------- */
 
 /* Messages that have not arrived go back. */
 static void
-fail_output(struct printer *p, int status)
+fail_output(struct executor *x, int status)
 {
+	struct printer *p = &x->printer;
+
 	p->lost = true;
-	ev_io_stop(p->loop, &p->room);
-	out_pipe_end(&p->pipe);
+	ev_io_stop(x->loop, &p->room);
+	ev_io_stop(x->loop, &p->pipe.reader);
+	ev_timer_stop(x->loop, &p->pipe.timer);
 	out_pipe_look(&p->pipe);
-	printer_ack_arrived(p);
-	policy_stop(p->policy, STOP_SOON, status, 0);
+	ack_arrived(x);
+	policy_stop(x->policy, STOP_SOON, status, 0);
 	/* Even if it has been stopping before. */
-	tell(p, FACT_WAKE);
+	tell(x, FACT_WAKE);
 }
 
 static void
@@ -383,177 +321,175 @@ on_reader_gone(struct ev_loop *loop, ev_io *w, int events)
 
 /* Reports arrived messages as done. */
 static void
-print_progress(void *work)
+print_progress(struct executor *x)
 {
-	struct printer *p = work;
-
-	out_pipe_look(&p->pipe);
-	printer_ack_arrived(p);
-	printer_watch(p);
-	tell(p, FACT_WAKE);
+	out_pipe_look(&x->printer.pipe);
+	ack_arrived(x);
+	await_arrival(x);
+	tell(x, FACT_WAKE);
 }
 
 static void
 on_look(struct ev_loop *loop, ev_timer *w, int events)
 {
-	struct printer *p = w->data;
+	struct executor *x = w->data;
+	double *look_s = &x->printer.pipe.look_s;
 
 	(void)loop;
 	(void)events;
-	p->pipe.look_s *= 1.5;
-	if (p->pipe.look_s > LOOK_MAX)
-		p->pipe.look_s = LOOK_MAX;
-	print_progress(p);
+	*look_s = *look_s * 1.5 < LOOK_MAX ? *look_s * 1.5 : LOOK_MAX;
+	print_progress(x);
 }
 
 static void
 on_writable(struct ev_loop *loop, ev_io *w, int events)
 {
-	struct printer *p = w->data;
+	struct executor *x = w->data;
+	struct printer *p = &x->printer;
 	ssize_t wrote = out_pipe_write(
-	    &p->pipe, p->out.data + p->start, printer_unwritten(p));
+	    &p->pipe, p->out.data + p->start, count_unwritten(p));
 
 	(void)events;
 	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (wrote == -1 && errno == EPIPE) {
-		fail_output(p, MQ_EXIT_OK);
+		fail_output(x, MQ_EXIT_OK);
 		return;
 	}
 	if (wrote == -1) {
 		mq_say("standard output: %s", strerror(errno));
-		fail_output(p, MQ_EXIT_IO);
+		fail_output(x, MQ_EXIT_IO);
 		return;
 	}
 	p->start += (size_t)wrote;
-	if (printer_unwritten(p) == 0) {
+	if (count_unwritten(p) == 0) {
 		mq_buf_clear(&p->out);
 		p->start = 0;
 		ev_io_stop(loop, w);
 	}
-	print_progress(p);
+	print_progress(x);
 }
 
 static void
-print_message(struct printer *p, struct message *m)
+print_message(struct executor *x, struct message *m)
 {
-	size_t written = out_pipe_written(&p->pipe);
+	struct printer *p = &x->printer;
 
-	policy_started(p->policy);
-	m->start = written + printer_unwritten(p);
-	printer_frame(p, m);
-	m->end = written + printer_unwritten(p);
-	printer_add(p, m);
+	policy_started(x->policy);
+	m->start = p->pipe.written + count_unwritten(p);
+	add_frame(x, m);
+	m->end = p->pipe.written + count_unwritten(p);
+	TAILQ_INSERT_TAIL(&p->printed, m, line);
+	x->running++;
 }
 
 /* Prints as many messages as may be under way; false: none. */
 static bool
-fill_output(struct printer *p)
+fill_output(struct executor *x)
 {
+	const struct printer *p = &x->printer;
 	struct message *m;
 	bool any = false;
 
-	while (p->running < under_way_max(p) &&
-	    printer_unwritten(p) <= OUT_BYTES && policy_may_start(p->policy) &&
-	    (m = inbox_next(p->inbox, -1)) != NULL) {
-		print_message(p, m);
+	while (x->running < under_way_max(p) &&
+	    count_unwritten(p) <= OUT_BYTES && policy_may_start(x->policy) &&
+	    (m = inbox_next(x->inbox, -1)) != NULL) {
+		print_message(x, m);
 		any = true;
 	}
 	return any;
 }
 
 static bool
-may_print(const struct printer *p)
+may_print(const struct executor *x)
 {
-	return inbox_held(p->inbox) > 0 && policy_level(p->policy) < STOP_SOON;
+	return inbox_held(x->inbox) > 0 && policy_level(x->policy) < STOP_SOON;
 }
 
 static void
-print_start(void *work)
+print_start(struct executor *x)
 {
-	struct printer *p = work;
+	struct printer *p = &x->printer;
 
-	if (!may_print(p))
+	if (!may_print(x))
 		return;
-	if (p->start > 0 && printer_unwritten(p) <= OUT_BYTES) {
+	if (p->start > 0 && count_unwritten(p) <= OUT_BYTES) {
 		memmove(
-		    p->out.data, p->out.data + p->start, printer_unwritten(p));
+		    p->out.data, p->out.data + p->start, count_unwritten(p));
 		p->out.len -= p->start;
 		p->start = 0;
 	}
 	/* An empty frame arrives at once, and makes room for others. */
-	while (fill_output(p) && printer_unwritten(p) == 0)
-		printer_ack_arrived(p);
-	if (printer_unwritten(p) > 0)
-		ev_io_start(p->loop, &p->room);
+	while (fill_output(x) && count_unwritten(p) == 0)
+		ack_arrived(x);
+	if (count_unwritten(p) > 0)
+		ev_io_start(x->loop, &p->room);
 }
 
 /* Acks the next messages once the last ones are written. */
 static void
-print_once_start(void *work)
+print_once_start(struct executor *x)
 {
-	struct printer *p = work;
 	/* If stdout cannot be written, few messages are lost. */
-	long n = 1 + p->arrived / 4;
+	long n = 1 + x->printer.arrived / 4;
 	struct message *m;
 
-	if (!may_print(p) || printer_unwritten(p) > 0 ||
-	    outbox_settling(p->outbox) > 0)
+	if (!may_print(x) || count_unwritten(&x->printer) > 0 ||
+	    outbox_settling(x->outbox) > 0)
 		return;
 	if (n > ONCE)
 		n = ONCE;
-	for (; n > 0 && policy_may_start(p->policy) &&
-	     (m = inbox_next(p->inbox, -1)) != NULL;
+	for (; n > 0 && policy_may_start(x->policy) &&
+	     (m = inbox_next(x->inbox, -1)) != NULL;
 	     n--) {
-		policy_started(p->policy);
-		tell(p, FACT_DONE, .message = m);
+		policy_started(x->policy);
+		tell(x, FACT_DONE, .message = m);
 	}
-	outbox_flush(p->outbox);
+	outbox_flush(x->outbox);
 }
 
 void
-printer_acked(struct printer *p, const struct message *m)
+executor_acked(struct executor *x, const struct message *m)
 {
-	if (!p->opt->at_most_once)
+	if (!x->opt->at_most_once)
 		return;
-	printer_frame(p, m);
-	p->arrived++;
+	add_frame(x, m);
+	x->printer.arrived++;
 	/* An empty frame, too, must lead to the next message. */
-	if (!p->lost)
-		ev_io_start(p->loop, &p->room);
+	if (!x->printer.lost)
+		ev_io_start(x->loop, &x->printer.room);
+}
+
+bool
+executor_owes(const struct executor *x)
+{
+	const struct printer *p = &x->printer;
+
+	return x->opt->at_most_once && count_unwritten(p) > 0 && !p->lost;
 }
 
 /* --- the tables ------------------------------------------------------------- */
 
-bool
-printer_owes(const struct printer *p)
-{
-	return p->opt->at_most_once && printer_unwritten(p) > 0 && !p->lost;
-}
-
 static void
-print_init(void *work)
+print_init(struct executor *x)
 {
-	struct printer *p = work;
-	int fd;
+	struct printer *p = &x->printer;
 
 	ev_init(&p->pipe.reader, on_reader_gone);
 	ev_init(&p->pipe.timer, on_look);
-	p->pipe.reader.data = p->pipe.timer.data = p;
-	fd = out_pipe_init(&p->pipe, p->loop);
-	TAILQ_INIT(&p->printed);
-	p->terminal = isatty(fd);
-	if (p->terminal && !p->opt->quiet)
+	out_pipe_init(&p->pipe, x->loop);
+	p->terminal = isatty(p->pipe.fd);
+	if (p->terminal && !x->opt->quiet)
 		mq_say("messages printed here are removed from the queue; to "
 		       "keep them, use mq-stats --list ready %s",
-		    p->opt->queues[0]);
-	ev_io_init(&p->room, on_writable, fd, EV_WRITE);
-	p->room.data = p;
+		    x->opt->queues[0]);
+	ev_io_init(&p->room, on_writable, p->pipe.fd, EV_WRITE);
+	p->pipe.reader.data = p->pipe.timer.data = p->room.data = x;
 }
 
 const struct executor_table executor_print = {
     .flows = true,
-    .many = true,
+    .acks = ACKS_FOR_OTHERS,
     .init = print_init,
     .room = print_room,
     .start = print_start,
@@ -562,7 +498,7 @@ const struct executor_table executor_print = {
 
 const struct executor_table executor_print_once = {
     .flows = true,
-    .many = true,
+    .acks = ACKS_FOR_OTHERS,
     .init = print_init,
     .room = print_room,
     .start = print_once_start,

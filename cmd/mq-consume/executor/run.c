@@ -1,5 +1,4 @@
-#include "mq-consume/rules.h"
-#include "parts.h"
+#include "executor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "mq-consume/rules.h"
 
 /* The most that a pipe holds. */
 #define VERBS_AT_ONCE (1 << 20)
@@ -61,7 +61,7 @@ on_room(void *arg)
 	struct slot *s = arg;
 
 	if (s->pid != 0 && !ev_is_active(&s->patience))
-		ev_io_start(s->slots->loop, &s->verbs_io);
+		ev_io_start(s->executor->loop, &s->verbs_io);
 }
 
 /* For a run that is over before, the system calls are saved. */
@@ -96,7 +96,7 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 static void
 judge_message(const struct slot *s, int which, struct mq_verdict *v)
 {
-	enum mq_strict strict = s->slots->opt->strict;
+	enum mq_strict strict = s->executor->opt->strict;
 
 	if (s->ones != NULL)
 		mq_verdict_one(&s->verbs, which, s->status,
@@ -121,7 +121,7 @@ must_return(const struct slot *s, int which, const struct mq_verdict *v)
 static void
 judge_hand(struct slot *s, const char *errors)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 	struct message *m, *next;
 	struct mq_verdict v;
 	enum slot_success success = SLOT_NEITHER;
@@ -130,15 +130,15 @@ judge_hand(struct slot *s, const char *errors)
 	TAILQ_FOREACH_SAFE(m, &s->hand, line, next) {
 		judge_message(s, ++which, &v);
 		if (!m->lost && must_return(s, which, &v)) {
-			tell(ss, FACT_BROKEN_OFF, .message = m, .verdict = &v,
+			tell(x, FACT_BROKEN_OFF, .message = m, .verdict = &v,
 			    .text = errors);
 			continue;
 		}
 		if (!m->lost && slot_success_of(v.kind) > success)
 			success = slot_success_of(v.kind);
 		slot_release(s, m);
-		tell(ss, FACT_ENDED, .message = m, .verdict = &v,
-		    .text = errors);
+		tell(
+		    x, FACT_ENDED, .message = m, .verdict = &v, .text = errors);
 	}
 	slot_judged(s, success);
 }
@@ -153,7 +153,7 @@ judge_run(struct slot *s)
 	if (first == NULL)
 		return;
 	mq_verdict(
-	    &s->verbs, s->status, s->timed_out, s->slots->opt->strict, &v);
+	    &s->verbs, s->status, s->timed_out, s->executor->opt->strict, &v);
 	if (!s->killed)
 		slot_ran(s, first, &v);
 	judge_hand(s, errors);
@@ -175,18 +175,18 @@ static void
 on_answered(void *arg)
 {
 	struct slot *s = arg;
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 
-	ss->busy--;
-	slots_count(ss, s->queue, -1);
-	ss->last_end = mq_clock_steady_s();
+	x->busy--;
+	slots_count(x, s->queue, -1);
+	x->last_end = mq_clock_steady_s();
 	/* The check of the lease may mark messages as lost. */
-	tell(ss, FACT_JUDGING);
+	tell(x, FACT_JUDGING);
 	(void)slot_was_started(s);
 	judge_run(s);
 	slot_return_all(s);
 	forget_ones(s);
-	tell(ss, FACT_WAKE);
+	tell(x, FACT_WAKE);
 }
 
 /* Reads what the pipes hold; whether no process can write more.  A grandchild may
@@ -205,15 +205,21 @@ static void
 on_ended(void *arg, int status)
 {
 	struct slot *s = arg;
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
 	bool alone = read_rest(s);
 
 	s->ran_s = took;
 	mq_verbs_end(&s->verbs);
-	slot_ended(s, status, alone);
-	tell(ss, FACT_RAN, .queue = slot_message(s)->queue, .seconds = took);
-	ss->run_s = ss->run_s == 0 ? took : ss->run_s * 0.8 + took * 0.2;
+	ev_io_stop(x->loop, &s->verbs_io);
+	ev_timer_stop(x->loop, &s->timer);
+	ev_timer_stop(x->loop, &s->patience);
+	requests_close(&s->requests, alone);
+	close(s->verbs_fd);
+	s->pid = 0;
+	s->status = status;
+	tell(x, FACT_RAN, .queue = slot_message(s)->queue, .seconds = took);
+	x->run_s = x->run_s == 0 ? took : x->run_s * 0.8 + took * 0.2;
 	if (!requests_finish(&s->requests))
 		on_answered(s);
 }
@@ -223,26 +229,29 @@ on_ended(void *arg, int status)
 static void
 watch_run(struct slot *s)
 {
-	struct slots *ss = s->slots;
-	int64_t timeout_ms = rules_of(ss->opt, s->queue)->timeout_ms;
+	struct executor *x = s->executor;
+	int64_t timeout_ms = rules_of(x->opt, s->queue)->timeout_ms;
 
 	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
 	ev_timer_init(&s->timer, on_timeout, (double)timeout_ms / 1000, 0);
 	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
 	s->verbs_io.data = s->timer.data = s->patience.data = s;
-	mq_child_watch(ss->children, &s->child, s->pid, on_ended, s);
-	ev_timer_start(ss->loop, &s->patience);
+	mq_child_watch(x->children, &s->child, s->pid, on_ended, s);
+	ev_timer_start(x->loop, &s->patience);
 	if (timeout_ms > 0)
-		ev_timer_start(ss->loop, &s->timer);
+		ev_timer_start(x->loop, &s->timer);
 }
 
 void
 run_begin(struct slot *s, const char *input, size_t n)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 
-	if (policy_is_alone(ss->policy))
-		slots_stand_alone(ss);
+	/* It may crash this consumer: held messages go back that no other slot can take
+	 * at once. */
+	if (policy_is_alone(x->policy) &&
+	    inbox_held(x->inbox) > (slots_idle(x) - 1) * x->batch)
+		tell(x, FACT_GIVE_BACK, .yes = true);
 	s->started_ms = 0;
 	s->timed_out = false;
 	s->killed = false;
@@ -255,23 +264,17 @@ run_begin(struct slot *s, const char *input, size_t n)
 		forget_ones(s);
 		return;
 	}
-	ss->busy++;
+	x->busy++;
 	s->queue = slot_message(s)->queue;
-	slots_count(ss, s->queue, 1);
+	slots_count(x, s->queue, 1);
 	watch_run(s);
 }
 
-static void
-make_slot(struct slot *s)
+void
+run_make(struct slot *s)
 {
 	static const struct request_events events = {
 	    .answered = on_answered, .room = on_room};
 
-	requests_init(&s->requests, s->slots->duplicates, &events, s);
-}
-
-void
-run_init(void *slots)
-{
-	slots_init(slots, make_slot);
+	requests_init(&s->requests, s->executor->duplicates, &events, s);
 }

@@ -29,9 +29,9 @@ list_if_free(struct slot *s)
 		return;
 	s->is_free = is_free;
 	if (is_free)
-		TAILQ_INSERT_HEAD(&s->slots->free, s, free);
+		TAILQ_INSERT_HEAD(&s->executor->free, s, free);
 	else
-		TAILQ_REMOVE(&s->slots->free, s, free);
+		TAILQ_REMOVE(&s->executor->free, s, free);
 }
 
 struct message *
@@ -47,7 +47,7 @@ slot_take(struct slot *s, struct message *m)
 	TAILQ_INSERT_TAIL(&s->hand, m, line);
 	s->count++;
 	s->bytes += m->len;
-	s->slots->running++;
+	s->executor->running++;
 	list_if_free(s);
 }
 
@@ -57,9 +57,9 @@ slot_release(struct slot *s, struct message *m)
 	TAILQ_REMOVE(&s->hand, m, line);
 	s->count--;
 	s->bytes -= m->len;
-	s->slots->running--;
+	s->executor->running--;
 	m->slot = NULL;
-	m->slot_number = (int)(s - s->slots->all) + 1;
+	m->slot_number = (int)(s - s->executor->all) + 1;
 	m->ran_s = s->ran_s;
 	list_if_free(s);
 }
@@ -70,8 +70,8 @@ slot_return_last(struct slot *s)
 	struct message *m = TAILQ_LAST(&s->hand, messages);
 
 	slot_release(s, m);
-	policy_unstarted(s->slots->policy);
-	tell(s->slots, FACT_RETURNED, .message = m);
+	policy_unstarted(s->executor->policy);
+	tell(s->executor, FACT_RETURNED, .message = m);
 }
 
 void
@@ -110,48 +110,48 @@ slot_ask_duplicate(void *arg, int which, const char *text)
 /* --- room ------------------------------------------------------------------- */
 
 struct slot *
-slots_free_one(const struct slots *ss)
+slots_free_one(const struct executor *x)
 {
-	return slots_idle(ss) > 0 ? TAILQ_FIRST(&ss->free) : NULL;
+	return slots_idle(x) > 0 ? TAILQ_FIRST(&x->free) : NULL;
 }
 
 bool
-slots_may_start(const struct slots *ss)
+slots_may_start(const struct executor *x)
 {
-	return inbox_held(ss->inbox) > 0 && !ss->starved &&
-	    policy_level(ss->policy) < STOP_SOON &&
-	    process_may_run(ss->process) && !session_is_opening(ss->session) &&
-	    policy_may_start(ss->policy);
+	return inbox_held(x->inbox) > 0 && !x->starved &&
+	    policy_level(x->policy) < STOP_SOON &&
+	    process_may_run(x->process) && !session_is_opening(x->session) &&
+	    policy_may_start(x->policy);
 }
 
 long
-slots_idle(const struct slots *ss)
+slots_idle(const struct executor *x)
 {
-	return ss->limit - ss->busy - ss->resting;
+	return x->limit - x->busy - x->resting;
 }
 
 long
-slots_idle_for(const struct slots *ss, int queue)
+slots_idle_for(const struct executor *x, int queue)
 {
-	long all = slots_idle(ss);
-	long own = rules_of(ss->opt, queue)->slots - ss->runs[queue];
+	long all = slots_idle(x);
+	long own = rules_of(x->opt, queue)->slots - x->runs[queue];
 
-	return ss->uneven && own < all ? own : all;
+	return x->uneven && own < all ? own : all;
 }
 
 int
-slots_ahead(const struct slots *ss)
+slots_ahead(const struct executor *x)
 {
-	int batch = ss->batch, most;
+	int batch = x->batch, most;
 	double runs;
 
-	if (policy_is_alone(ss->policy))
+	if (policy_is_alone(x->policy))
 		return 0;
-	if (ss->opt->prefetch >= 0)
-		return ss->opt->prefetch;
-	if (ss->run_s == 0 || rules_share_rate(ss->opt))
+	if (x->opt->prefetch >= 0)
+		return x->opt->prefetch;
+	if (x->run_s == 0 || rules_share_rate(x->opt))
 		return 0;
-	runs = ss->limit * AHEAD_S / ss->run_s;
+	runs = x->limit * AHEAD_S / x->run_s;
 	most = batch > AHEAD_MESSAGES ? 1 : AHEAD_MESSAGES / batch;
 	if (most > AHEAD_MAX)
 		most = AHEAD_MAX;
@@ -159,36 +159,26 @@ slots_ahead(const struct slots *ss)
 }
 
 bool
-slots_return_stale(struct slots *ss, bool idle)
+slots_return_stale(struct executor *x, bool idle)
 {
-	if (ss->opt->prefetch >= 0 || inbox_held(ss->inbox) == 0 || idle ||
-	    mq_clock_steady_s() - ss->last_end <= STALE_S)
+	if (x->opt->prefetch >= 0 || inbox_held(x->inbox) == 0 || idle ||
+	    mq_clock_steady_s() - x->last_end <= STALE_S)
 		return false;
-	ss->run_s = STALE_S;
-	tell(ss, FACT_GIVE_BACK);
+	x->run_s = STALE_S;
+	tell(x, FACT_GIVE_BACK);
 	return true;
 }
 
 void
-slots_stand_alone(struct slots *ss)
+slots_tick(struct executor *x)
 {
-	if (inbox_held(ss->inbox) > (slots_idle(ss) - 1) * ss->batch)
-		tell(ss, FACT_GIVE_BACK, .yes = true);
+	x->starved = false;
+	/* Messages that gather are not given back. */
+	if (x->opt->batch_wait_ms <= 0)
+		(void)slots_return_stale(x, slots_idle(x) > 0);
 }
 
 /* --- runs ------------------------------------------------------------------- */
-
-void
-slot_ended(struct slot *s, int status, bool alone)
-{
-	ev_io_stop(s->slots->loop, &s->verbs_io);
-	ev_timer_stop(s->slots->loop, &s->timer);
-	ev_timer_stop(s->slots->loop, &s->patience);
-	requests_close(&s->requests, alone);
-	close(s->verbs_fd);
-	s->pid = 0;
-	s->status = status;
-}
 
 static void
 on_rested(struct ev_loop *loop, ev_timer *w, int events)
@@ -197,9 +187,9 @@ on_rested(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	s->slots->resting--;
+	s->executor->resting--;
 	list_if_free(s);
-	tell(s->slots, FACT_WAKE);
+	tell(s->executor, FACT_WAKE);
 }
 
 enum slot_success
@@ -216,42 +206,40 @@ slot_success_of(enum mq_verdict_kind kind)
 void
 slot_ran(struct slot *s, const struct message *m, const struct mq_verdict *v)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 
-	if (policy_ran(ss->policy, m->id, v->kind == MQ_VERDICT_BROKEN))
+	if (policy_ran(x->policy, m->id, v->kind == MQ_VERDICT_BROKEN))
 		mq_say("%s: %s for %d messages in a row; resting, and counting "
 		       "no attempts until a run ends otherwise",
-		    process_script(ss->process), v->how, POLICY_BROKEN);
+		    process_script(x->process), v->how, POLICY_BROKEN);
 }
 
 void
 slot_judged(struct slot *s, enum slot_success success)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 
 	if (success == SLOT_SUCCESS)
 		s->failures = 0;
 	if (success != SLOT_FAILURE || ev_is_active(&s->rest) ||
-	    (ss->opt->rest_max_ms == 0 && !policy_is_broken(ss->policy)))
+	    (x->opt->rest_max_ms == 0 && !policy_is_broken(x->policy)))
 		return;
 	s->failures++;
-	ss->resting++;
-	ev_timer_set(&s->rest, policy_rest_s(ss->policy, s->failures), 0);
-	ev_timer_start(ss->loop, &s->rest);
+	x->resting++;
+	ev_timer_set(&s->rest, policy_rest_s(x->policy, s->failures), 0);
+	ev_timer_start(x->loop, &s->rest);
 	list_if_free(s);
 }
 
-/* --- for the tables of executors -------------------------------------------- */
-
 void
-slots_kill(struct slots *ss, int sig)
+executor_kill(struct executor *x, int sig)
 {
 	bool pauses = sig == SIGSTOP || sig == SIGCONT;
 	struct slot *s;
 	int i;
 
-	for (i = 0; i < ss->made; i++) {
-		s = &ss->all[i];
+	for (i = 0; i < x->made; i++) {
+		s = &x->all[i];
 		if (!pauses)
 			requests_hurry(&s->requests);
 		if (s->pid == 0)
@@ -261,91 +249,76 @@ slots_kill(struct slots *ss, int sig)
 	}
 }
 
-void
-slots_take_away(struct message *m)
-{
-	if (m->slot->pid != 0) {
-		m->slot->killed = true;
-		kill(-m->slot->pid, SIGKILL);
-	}
-}
-
 /* --- beginning and end ------------------------------------------------------ */
 
 static void
 on_flow(void *arg)
 {
-	const struct slots *ss = arg;
+	const struct executor *x = arg;
 
-	tell(ss, FACT_WAKE);
+	tell(x, FACT_WAKE);
 }
 
 /* The first ones are listed last, to be taken first. */
 static void
-make_slots(struct slots *ss, int n)
+make_slots(struct executor *x, int n)
 {
 	struct slot *s;
 	int i;
 
-	for (i = n - 1; i >= ss->made; i--) {
-		s = &ss->all[i];
-		s->slots = ss;
+	for (i = n - 1; i >= x->made; i--) {
+		s = &x->all[i];
+		s->executor = x;
 		TAILQ_INIT(&s->hand);
 		s->worker.input.fd = s->worker.input.other = -1;
 		ev_timer_init(&s->rest, on_rested, 0, 0);
 		s->rest.data = s;
-		ss->make(s);
+		x->table->make(s);
 		list_if_free(s);
 	}
-	if (n > ss->made)
-		ss->made = n;
+	if (n > x->made)
+		x->made = n;
 }
 
 static void
-count_full(struct slots *ss, int queue)
+count_full(struct executor *x, int queue)
 {
-	inbox_fill(ss->inbox, queue,
-	    ss->uneven && ss->runs[queue] >= rules_of(ss->opt, queue)->slots);
+	inbox_fill(x->inbox, queue,
+	    x->uneven && x->runs[queue] >= rules_of(x->opt, queue)->slots);
 }
 
 void
-slots_count(struct slots *ss, int queue, int n)
+slots_count(struct executor *x, int queue, int n)
 {
-	ss->runs[queue] += n;
-	count_full(ss, queue);
+	x->runs[queue] += n;
+	count_full(x, queue);
 }
 
 void
-slots_resize(struct slots *ss)
+executor_resize(struct executor *x)
 {
 	int i;
 
-	ss->limit = rules_slots(ss->opt);
-	ss->uneven = !ss->opt->stream && rules_differ(ss->opt);
-	process_allow(ss->process, ss->limit);
-	make_slots(ss, ss->limit);
-	for (i = 0; i < ss->opt->queue_count; i++)
-		count_full(ss, i);
+	/* Messages are printed. */
+	if (x->all == NULL)
+		return;
+	x->limit = rules_slots(x->opt);
+	x->uneven = !x->opt->stream && rules_differ(x->opt);
+	process_allow(x->process, x->limit);
+	make_slots(x, x->limit);
+	for (i = 0; i < x->opt->queue_count; i++)
+		count_full(x, i);
 }
 
 void
-slots_init(struct slots *ss, void (*make)(struct slot *))
+slots_init(struct executor *x)
 {
-	int most = ss->opt->given.slots;
+	int most = x->opt->given.slots;
 
 	/* What is never made ready takes no memory. */
-	ss->all = mq_xcalloc(
-	    (size_t)(most != -1 ? most : MQ_SLOTS_MAX), sizeof(*ss->all));
-	ss->runs = mq_xcalloc((size_t)ss->opt->queue_count, sizeof(*ss->runs));
-	ss->make = make;
-	TAILQ_INIT(&ss->free);
-	process_on_flow(ss->process, on_flow, ss);
-	slots_resize(ss);
-}
-
-void
-slots_free(struct slots *ss)
-{
-	free(ss->all);
-	free(ss->runs);
+	x->all = mq_xcalloc(
+	    (size_t)(most != -1 ? most : MQ_SLOTS_MAX), sizeof(*x->all));
+	x->runs = mq_xcalloc((size_t)x->opt->queue_count, sizeof(*x->runs));
+	process_on_flow(x->process, on_flow, x);
+	executor_resize(x);
 }

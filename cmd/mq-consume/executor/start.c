@@ -26,14 +26,14 @@ is_temporary(int error)
 static void
 report_failed_start(struct slot *s, int error)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 	struct message *m = slot_message(s);
-	const char *script = process_script(ss->process);
+	const char *script = process_script(x->process);
 
 	if (error == E2BIG && m != NULL && s->ones == NULL) {
 		slot_release(s, m);
-		tell(ss, FACT_REJECTED, .message = m,
-		    .text = ss->opt->replace == NULL ?
+		tell(x, FACT_REJECTED, .message = m,
+		    .text = x->opt->replace == NULL ?
 			"its headers are too long for the environment" :
 			"its payload and headers are too long for a command");
 		return;
@@ -41,18 +41,18 @@ report_failed_start(struct slot *s, int error)
 	if (!is_temporary(error))
 		mq_say("%s: %s; stopping, %s returned", script, strerror(error),
 		    s->ones != NULL ? "the messages are" : "the message is");
-	else if (!ss->starving && !ss->opt->quiet)
+	else if (!x->starving && !x->opt->quiet)
 		mq_say("%s: %s; trying again", script, strerror(error));
-	ss->starved = ss->starving = true;
+	x->starved = x->starving = true;
 	slot_return_all(s);
 	if (!is_temporary(error))
-		policy_stop(ss->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
+		policy_stop(x->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
 static struct run_info
 describe_run(const struct slot *s)
 {
-	const struct options *opt = s->slots->opt;
+	const struct options *opt = s->executor->opt;
 	const struct message *m = slot_message(s);
 	struct run_info info = {
 	    .attempts_max = rules_of(opt, m != NULL ? m->queue : 0)->attempts};
@@ -80,7 +80,7 @@ static int
 start_process(struct slot *s, const struct run_info *info, int input,
     struct run *run, char **dir)
 {
-	struct process *p = s->slots->process;
+	struct process *p = s->executor->process;
 	int answers = input != -1 ? requests_open(&s->requests) : -1;
 
 	return process_start(p, info, input, answers, run, dir);
@@ -94,7 +94,7 @@ start_with_files(struct slot *s, const struct run_info *info, int input,
 	struct run_info with = *info;
 	struct attached a;
 	int error =
-	    attachments_begin(s->slots->attachments, slot_message(s), &a);
+	    attachments_begin(s->executor->attachments, slot_message(s), &a);
 
 	*dir = NULL;
 	if (error != 0) {
@@ -114,7 +114,7 @@ start_with_files(struct slot *s, const struct run_info *info, int input,
 static int
 start_command(struct slot *s, int input)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 	const struct run_info info = describe_run(s);
 	struct run run;
 	char *dir;
@@ -123,7 +123,7 @@ start_command(struct slot *s, int input)
 			    start_process(s, &info, input, &run, &dir);
 
 	if (dir != NULL) {
-		if (!ss->starving)
+		if (!x->starving)
 			mq_say("%s: %s", dir, strerror(error));
 		free(dir);
 		return is_temporary(error) ? error : ENOTDIR;
@@ -148,7 +148,7 @@ slot_start(struct slot *s, int input)
 	if (error != 0)
 		report_failed_start(s, error);
 	else
-		s->slots->starving = false;
+		s->executor->starving = false;
 	return error == 0;
 }
 
@@ -171,7 +171,7 @@ slot_was_started(struct slot *s)
 const char *
 slot_close_output(struct slot *s)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 	char end[48], how[96];
 	const char *errors;
 
@@ -184,7 +184,7 @@ slot_close_output(struct slot *s)
 	snprintf(how, sizeof(how), "%s%s after %.3f s",
 	    s->timed_out ? "timed out, " : "", end,
 	    mq_clock_s(CLOCK_MONOTONIC) - s->born);
-	errors = process_close_output(ss->process, s->output, &s->log, how);
+	errors = process_close_output(x->process, s->output, &s->log, how);
 	s->output = NULL;
 	return errors;
 }

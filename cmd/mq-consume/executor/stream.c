@@ -5,7 +5,6 @@
  */
 #include "executor.h"
 #include "mq-consume/rules.h"
-#include "parts.h"
 
 /* Without --window: as many messages as a worker does in this time; and about so
  * many bytes, which the worker may read at once.  Workers share a number of
@@ -18,8 +17,8 @@
 static int
 window_of(const struct slot *s)
 {
-	const struct options *opt = s->slots->opt;
-	int most = WINDOWS_MAX / s->slots->limit;
+	const struct options *opt = s->executor->opt;
+	int most = WINDOWS_MAX / s->executor->limit;
 	double ahead;
 
 	if (opt->window > 0)
@@ -37,7 +36,7 @@ window_of(const struct slot *s)
 static int
 slot_room(const struct slot *s)
 {
-	if (s - s->slots->all >= s->slots->limit)
+	if (s - s->executor->all >= s->executor->limit)
 		return 0;
 	if (ev_is_active(&s->rest) || ev_is_active(&s->worker.restart))
 		return 0;
@@ -58,13 +57,13 @@ is_idler(const struct slot *s, const struct slot *than)
 
 /* The slot with the fewest messages, preferably with a worker. */
 static struct slot *
-idlest_slot(const struct slots *ss)
+idlest_slot(const struct executor *x)
 {
 	struct slot *best = NULL, *s;
 	int i;
 
-	for (i = 0; i < ss->made; i++) {
-		s = &ss->all[i];
+	for (i = 0; i < x->made; i++) {
+		s = &x->all[i];
 		if (!is_idler(s, best) || slot_room(s) <= 0)
 			continue;
 		best = s;
@@ -75,27 +74,27 @@ idlest_slot(const struct slots *ss)
 }
 
 static bool
-write_message(struct slots *ss)
+write_message(struct executor *x)
 {
 	struct message *m;
 	struct slot *s;
 	const char *why;
 
-	if (!slots_may_start(ss) || !inbox_has_next(ss->inbox) ||
-	    (s = idlest_slot(ss)) == NULL)
+	if (!slots_may_start(x) || !inbox_has_next(x->inbox) ||
+	    (s = idlest_slot(x)) == NULL)
 		return false;
 	if (s->pid == 0 && !worker_start(s))
 		return false;
-	if ((m = inbox_next(ss->inbox, -1)) == NULL)
+	if ((m = inbox_next(x->inbox, -1)) == NULL)
 		return false;
-	policy_started(ss->policy);
-	why = message_unframable(m, ss->opt->framing);
+	policy_started(x->policy);
+	why = message_unframable(m, x->opt->framing);
 	if (why != NULL) {
-		tell(ss, FACT_REJECTED, .message = m, .text = why);
+		tell(x, FACT_REJECTED, .message = m, .text = why);
 		return true;
 	}
 	slot_take(s, m);
-	worker_input_write(&s->worker.input, m, ss->opt->framing);
+	worker_input_write(&s->worker.input, m, x->opt->framing);
 	if (s->count == 1)
 		worker_next(s);
 	return true;
@@ -104,32 +103,31 @@ write_message(struct slots *ss)
 /* Whether no more messages come.  Then workers find the end of their input, and
  * can write verbs that they have kept until then. */
 static bool
-is_input_over(const struct slots *ss)
+is_input_over(const struct executor *x)
 {
-	if (inbox_held(ss->inbox) > 0 || inbox_is_claiming(ss->inbox))
+	if (inbox_held(x->inbox) > 0 || inbox_is_claiming(x->inbox))
 		return false;
-	return policy_level(ss->policy) != STOP_NOT ||
-	    policy_limit_reached(ss->policy, 0) ||
-	    (ss->opt->drain && inbox_drained(ss->inbox));
+	return policy_level(x->policy) != STOP_NOT ||
+	    policy_limit_reached(x->policy, 0) ||
+	    (x->opt->drain && inbox_drained(x->inbox));
 }
 
 static void
-stream_start(void *work)
+stream_start(struct executor *x)
 {
-	struct slots *ss = work;
 	struct slot *s;
 	bool last;
 	int i;
 
-	while (write_message(ss))
+	while (write_message(x))
 		;
-	last = is_input_over(ss);
-	for (i = 0; i < ss->made; i++) {
-		s = &ss->all[i];
+	last = is_input_over(x);
+	for (i = 0; i < x->made; i++) {
+		s = &x->all[i];
 		if (s->pid == 0)
 			continue;
 		worker_input_flush(&s->worker.input);
-		if (last || (i >= ss->limit && s->count == 0))
+		if (last || (i >= x->limit && s->count == 0))
 			worker_last(s);
 	}
 }
@@ -141,39 +139,39 @@ stream_start(void *work)
 static long
 claim_ahead(const struct slot *s)
 {
-	return s->pid != 0 && s->slots->opt->window == 0 ? window_of(s) - 1 : 0;
+	return s->pid != 0 && s->executor->opt->window == 0 ? window_of(s) - 1 :
+							      0;
 }
 
 /* While no worker waits, only claims of half a window or more are worth it. */
 static long
-stream_room(const void *work, int queue)
+stream_room(const struct executor *x, int queue)
 {
-	const struct slots *ss = work;
 	const struct slot *s;
 	long all = 0, free = 0;
 	bool waits = false;
 	int i, n;
 
 	(void)queue;
-	for (i = 0; i < ss->made; i++) {
-		s = &ss->all[i];
+	for (i = 0; i < x->made; i++) {
+		s = &x->all[i];
 		n = slot_room(s);
 		all += window_of(s);
 		free += claim_ahead(s) + (n > 0 ? n : 0);
 		waits = waits || (n > 0 && s->count == 0);
 	}
-	free -= inbox_held(ss->inbox);
+	free -= inbox_held(x->inbox);
 	return waits || free >= all / 2 ? free : 0;
 }
 
 void
-slots_stop(struct slots *ss)
+executor_stop(struct executor *x)
 {
 	struct slot *s;
 	int i;
 
-	for (i = 0; i < ss->made; i++) {
-		s = &ss->all[i];
+	for (i = 0; i < x->made && x->opt->stream; i++) {
+		s = &x->all[i];
 		if (s->pid == 0)
 			continue;
 		worker_return_unread(s);
@@ -182,43 +180,32 @@ slots_stop(struct slots *ss)
 }
 
 static void
-stream_tick(void *work)
+stream_tick(struct executor *x)
 {
-	struct slots *ss = work;
 	struct slot *s;
 	int i;
 
-	ss->starved = false;
-	for (i = 0; i < ss->made; i++) {
-		s = &ss->all[i];
+	x->starved = false;
+	for (i = 0; i < x->made; i++) {
+		s = &x->all[i];
 		if (s->pid == 0)
 			continue;
 		worker_input_check(&s->worker.input);
 		stream_verbs_tick(s);
 	}
-	if (!slots_return_stale(ss, idlest_slot(ss) != NULL))
+	if (!slots_return_stale(x, idlest_slot(x) != NULL))
 		return;
 	/* Measure anew, with one message at a time. */
-	for (i = 0; i < ss->made; i++)
-		ss->all[i].worker.message_s = 0;
-}
-
-static bool
-stream_wants_few(const void *work, int queue)
-{
-	(void)work;
-	(void)queue;
-	return true;
+	for (i = 0; i < x->made; i++)
+		x->all[i].worker.message_s = 0;
 }
 
 const struct executor_table executor_stream = {
-    .runs = true,
-    .stays = true,
     .flows = true,
-    .many = true,
-    .init = worker_init,
+    .acks = ACKS_AT_REST,
+    .init = slots_init,
+    .make = worker_make,
     .room = stream_room,
-    .wants_few = stream_wants_few,
     .start = stream_start,
     .tick = stream_tick,
 };

@@ -1,4 +1,4 @@
-#include "parts.h"
+#include "executor.h"
 
 #include <sys/ioctl.h>
 
@@ -194,24 +194,6 @@ bool
 worker_input_read(const struct worker_input *f, const struct message *m)
 {
 	return m->end <= f->read;
-}
-
-bool
-worker_input_ended(const struct worker_input *f)
-{
-	return f->fd == -1;
-}
-
-bool
-worker_input_is_last(const struct worker_input *f)
-{
-	return f->last;
-}
-
-bool
-worker_input_is_cut(const struct worker_input *f)
-{
-	return f->cut;
 }
 
 /* Bytes in the pipe can still be read, unless it is cut. */

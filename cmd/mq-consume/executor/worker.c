@@ -1,4 +1,4 @@
-#include "parts.h"
+#include "executor.h"
 
 #include <sys/ioctl.h>
 
@@ -35,39 +35,36 @@ has_finished(const struct slot *s)
 	const struct worker_input *input = &s->worker.input;
 	const struct message *m = slot_message(s);
 
-	return worker_input_ended(input) &&
-	    (m == NULL ||
-		(worker_input_is_cut(input) && !worker_input_read(input, m)));
+	return input->fd == -1 &&
+	    (m == NULL || (input->cut && !worker_input_read(input, m)));
 }
 
 /* In seconds; 0: no limit. */
 static double
 time_limit(const struct slot *s)
 {
-	const struct slots *ss = s->slots;
+	const struct executor *x = s->executor;
 	const struct message *m = slot_message(s);
-	double grace = (double)ss->opt->grace_ms / 1000;
+	double grace = (double)x->opt->grace_ms / 1000;
 
 	/* The grace time of the consumer is for all workers. */
-	if (has_finished(s) && policy_level(ss->policy) >= STOP_SOON)
+	if (has_finished(s) && policy_level(x->policy) >= STOP_SOON)
 		return 0;
 	if (has_finished(s))
-		return worker_input_is_cut(&s->worker.input) ||
-			grace < KILL_AFTER ?
-		    KILL_AFTER :
-		    grace;
+		return s->worker.input.cut || grace < KILL_AFTER ? KILL_AFTER :
+								   grace;
 	return m == NULL ?
 	    0 :
-	    (double)rules_of(ss->opt, m->queue)->timeout_ms / 1000;
+	    (double)rules_of(x->opt, m->queue)->timeout_ms / 1000;
 }
 
 static void
 set_timer(struct slot *s, double after)
 {
-	ev_timer_stop(s->slots->loop, &s->timer);
+	ev_timer_stop(s->executor->loop, &s->timer);
 	ev_timer_set(&s->timer, after, 0);
 	if (after > 0)
-		ev_timer_start(s->slots->loop, &s->timer);
+		ev_timer_start(s->executor->loop, &s->timer);
 }
 
 void
@@ -90,7 +87,7 @@ worker_pause_time(struct slot *s)
 void
 worker_last(struct slot *s)
 {
-	if (worker_input_is_last(&s->worker.input))
+	if (s->worker.input.last)
 		return;
 	worker_input_last(&s->worker.input);
 	if (has_finished(s))
@@ -113,7 +110,7 @@ cut_input(struct slot *s)
 {
 	worker_return_unread(s);
 	worker_input_last(&s->worker.input);
-	tell(s->slots, FACT_WAKE);
+	tell(s->executor, FACT_WAKE);
 }
 
 /* Kills a worker that broke the protocol. */
@@ -176,7 +173,7 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 		worker_fail_protocol(s, "worker closed its descriptor 3");
 	else if (s->worker.terminated)
 		kill(-s->pid, SIGKILL);
-	else if (worker_input_is_cut(&s->worker.input) && has_finished(s))
+	else if (s->worker.input.cut && has_finished(s))
 		worker_fail_protocol(s, "worker closed its standard input");
 	else
 		terminate_worker(s);
@@ -208,26 +205,26 @@ static void
 stream_verbs_judged(
     struct slot *s, struct message *m, const struct mq_verdict *v)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 	const char *errors = "";
 
 	if (!m->lost) {
 		slot_ran(s, m, v);
 		slot_judged(s, slot_success_of(v->kind));
-		if (v->kind != MQ_VERDICT_DONE || result_wanted(ss->results, m))
+		if (v->kind != MQ_VERDICT_DONE || result_wanted(x->results, m))
 			errors = run_output_so_far(s->output);
 	}
-	tell(ss, FACT_ENDED, .message = m, .verdict = v, .text = errors);
+	tell(x, FACT_ENDED, .message = m, .verdict = v, .text = errors);
 }
 
 /* The time since the verb before; verbs that come together took none. */
 static void
 count_run(struct slot *s, const struct message *m)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 
 	s->ran_s = s->worker.heard - s->started;
-	tell(ss, FACT_RAN, .queue = m->queue, .seconds = s->ran_s);
+	tell(x, FACT_RAN, .queue = m->queue, .seconds = s->ran_s);
 	s->started = s->worker.heard;
 }
 
@@ -286,8 +283,8 @@ note_duration(struct slot *s, long n, double took)
 	double *mean = &s->worker.message_s;
 
 	*mean = *mean == 0 ? each : *mean * 0.8 + each * 0.2;
-	s->slots->last_end = mq_clock_steady_s();
-	tell(s->slots, FACT_WAKE);
+	s->executor->last_end = mq_clock_steady_s();
+	tell(s->executor, FACT_WAKE);
 	run_output_forget(s->output);
 	worker_next(s);
 }
@@ -302,7 +299,7 @@ stream_verbs_hear(struct slot *s)
 
 	w->heard = mq_clock_s(CLOCK_MONOTONIC);
 	/* The check of the lease may mark messages as lost. */
-	tell(s->slots, FACT_JUDGING);
+	tell(s->executor, FACT_JUDGING);
 	worker_input_poll(&w->input);
 	/* A final verb may have waited for requests. */
 	if (s->verbs.final != MQ_FINAL_NONE && !requests_awaited(&s->requests))
@@ -356,7 +353,7 @@ stream_verbs_watch(struct slot *s)
 	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
 	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
 	s->verbs_io.data = s;
-	ev_io_start(s->slots->loop, &s->verbs_io);
+	ev_io_start(s->executor->loop, &s->verbs_io);
 }
 
 /* Goes on reading, after requests were answered. */
@@ -366,16 +363,16 @@ stream_verbs_resume(struct slot *s)
 	if (s->pid == 0)
 		return;
 	if (!s->worker.verbs_closed)
-		ev_io_start(s->slots->loop, &s->verbs_io);
+		ev_io_start(s->executor->loop, &s->verbs_io);
 	if (s->worker.said.len > 0)
-		ev_feed_event(s->slots->loop, &s->verbs_io, EV_READ);
+		ev_feed_event(s->executor->loop, &s->verbs_io, EV_READ);
 }
 
 /* The worker is dead: reads its last verbs. */
 static void
 stream_verbs_last(struct slot *s)
 {
-	ev_io_stop(s->slots->loop, &s->verbs_io);
+	ev_io_stop(s->executor->loop, &s->verbs_io);
 	(void)read_verbs(s, s->worker.said.len + READ_LAST);
 	close(s->verbs_fd);
 	mq_buf_add(&s->worker.said, "\n", 1);
@@ -388,7 +385,7 @@ silence_allowed(const struct slot *s)
 	const struct message *m = slot_message(s);
 	double timeout = m == NULL ?
 	    0 :
-	    (double)rules_of(s->slots->opt, m->queue)->timeout_ms / 1000;
+	    (double)rules_of(s->executor->opt, m->queue)->timeout_ms / 1000;
 
 	if (s->worker.message_s * SILENT_MESSAGES > SILENT_S)
 		return s->worker.message_s * SILENT_MESSAGES;
@@ -419,12 +416,12 @@ say_silence(struct slot *s, double lasts)
 		mq_say("%s: worker %ld has read %d message%s and written no "
 		       "verb for %.0f s; each message needs a verb on "
 		       "descriptor 3, flushed at once",
-		    process_script(s->slots->process), (long)s->pid, n,
+		    process_script(s->executor->process), (long)s->pid, n,
 		    n == 1 ? "" : "s", lasts);
 	else
 		mq_say("%s: worker %ld has read nothing for %.0f s; %d "
 		       "message%s on its standard input",
-		    process_script(s->slots->process), (long)s->pid, lasts,
+		    process_script(s->executor->process), (long)s->pid, lasts,
 		    s->count, s->count == 1 ? " waits" : "s wait");
 }
 
@@ -445,7 +442,7 @@ stream_verbs_tick(struct slot *s)
 	if (ioctl(s->verbs_fd, FIONREAD, &unread) == 0 && unread > 0)
 		return;
 	s->worker.silence_said = true;
-	if (!s->slots->opt->quiet)
+	if (!s->executor->opt->quiet)
 		say_silence(s, lasts);
 }
 
@@ -470,14 +467,15 @@ last_verdict(
 	    !worker_input_partly_read(&s->worker.input, m))
 		return false;
 	mq_verdict(&s->verbs, s->status, s->worker.timed_out != NULL,
-	    s->worker.judged == 0 ? s->slots->opt->strict : MQ_NOT_STRICT, v);
+	    s->worker.judged == 0 ? s->executor->opt->strict : MQ_NOT_STRICT,
+	    v);
 	if (s->worker.protocol_error != NULL) {
 		v->kind = MQ_VERDICT_ERR;
 		strlcpy(v->how, s->worker.protocol_error, sizeof(v->how));
 	} else if (v->kind == MQ_VERDICT_DONE) {
 		/* Exit status 0 says nothing about a message. */
 		if (s->worker.judged > 0 ||
-		    policy_level(s->slots->policy) >= STOP_SOON)
+		    policy_level(s->executor->policy) >= STOP_SOON)
 			return false;
 		v->kind = MQ_VERDICT_RETRY;
 		strlcpy(v->how, "worker ended without a verb", sizeof(v->how));
@@ -511,14 +509,14 @@ on_restart(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
-	tell(s->slots, FACT_WAKE);
+	tell(s->executor, FACT_WAKE);
 }
 
 /* A worker that judged messages is replaced soon. */
 static void
 replace_worker(struct slot *s)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 	struct mq_verdict v;
 
 	if (!ended_badly(s, &v)) {
@@ -531,15 +529,15 @@ replace_worker(struct slot *s)
 		s->worker.wait_s = s->worker.wait_s * 2 < WAIT_MAX ?
 		    s->worker.wait_s * 2 :
 		    WAIT_MAX;
-	if (policy_level(ss->policy) >= STOP_SOON)
+	if (policy_level(x->policy) >= STOP_SOON)
 		return;
-	if (!ss->opt->quiet)
+	if (!x->opt->quiet)
 		mq_say("%s: %s%s; restarting in %.1f s",
-		    process_script(ss->process),
+		    process_script(x->process),
 		    strncmp(v.how, "worker ", 7) != 0 ? "worker: " : "", v.how,
 		    s->worker.wait_s);
 	ev_timer_set(&s->worker.restart, s->worker.wait_s, 0);
-	ev_timer_start(ss->loop, &s->worker.restart);
+	ev_timer_start(x->loop, &s->worker.restart);
 }
 
 /* Judges the message that a dead worker was on, if it has a verdict. */
@@ -560,18 +558,18 @@ judge_last(struct slot *s)
 static void
 end_worker(struct slot *s)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 
-	ss->busy--;
-	ss->last_end = mq_clock_steady_s();
-	tell(ss, FACT_JUDGING);
+	x->busy--;
+	x->last_end = mq_clock_steady_s();
+	tell(x, FACT_JUDGING);
 	judge_last(s);
 	slot_return_all(s);
 	(void)slot_close_output(s);
 	worker_input_free(&s->worker.input);
 	mq_buf_free(&s->worker.said);
 	replace_worker(s);
-	tell(ss, FACT_WAKE);
+	tell(x, FACT_WAKE);
 }
 
 static void
@@ -586,7 +584,7 @@ on_ended(void *arg, int status)
 {
 	struct slot *s = arg;
 
-	ev_timer_stop(s->slots->loop, &s->timer);
+	ev_timer_stop(s->executor->loop, &s->timer);
 	/* The last verbs, and the last look at what was read. */
 	stream_verbs_last(s);
 	worker_input_cut(&s->worker.input);
@@ -655,37 +653,31 @@ reset_worker(struct slot *s)
 bool
 worker_start(struct slot *s)
 {
-	struct slots *ss = s->slots;
+	struct executor *x = s->executor;
 	struct worker_input *input = &s->worker.input;
 
 	reset_worker(s);
-	if (!slot_start(s,
-		worker_input_open(input, ss->loop, worker_input_closed, s))) {
+	if (!slot_start(
+		s, worker_input_open(input, x->loop, worker_input_closed, s))) {
 		worker_input_free(input);
 		return false;
 	}
-	ss->busy++;
+	x->busy++;
 	worker_init_time(s);
-	mq_child_watch(ss->children, &s->child, s->pid, on_ended, s);
+	mq_child_watch(x->children, &s->child, s->pid, on_ended, s);
 	mq_child_poll(&s->child);
 	stream_verbs_watch(s);
 	run_output_listen(s->output);
 	return true;
 }
 
-static void
-make_slot(struct slot *s)
+void
+worker_make(struct slot *s)
 {
 	static const struct request_events events = {
 	    .answered = on_answered, .room = on_room};
 
-	requests_init(&s->requests, s->slots->duplicates, &events, s);
+	requests_init(&s->requests, s->executor->duplicates, &events, s);
 	ev_timer_init(&s->worker.restart, on_restart, 0, 0);
 	s->worker.restart.data = s;
-}
-
-void
-worker_init(void *slots)
-{
-	slots_init(slots, make_slot);
 }

@@ -202,13 +202,13 @@ may_start(struct inbox *in, struct message *m)
 	unsigned has = in->server->layout->has;
 	/* After a crash, the cleaner counts an attempt for all messages that
 	 * the consumer had claimed. */
-	bool counts_crash = has & MQ_HAS_CLAIMS && in->runs;
+	bool runs = in->opt->command != NULL;
+	bool counts_crash = has & MQ_HAS_CLAIMS && runs;
 	const struct unpack_limits limits = {
-	    .named = in->runs || in->opt->framing == MQ_FRAME_JSONL,
+	    .named = runs || in->opt->framing == MQ_FRAME_JSONL,
 	    .ids = has & MQ_HAS_IDS,
-	    .files = in->server->layout->attachments != NULL &&
-		in->opt->command != NULL && in->opt->batch == 0 &&
-		!in->opt->stream,
+	    .files = in->server->layout->attachments != NULL && runs &&
+		in->opt->batch == 0 && !in->opt->stream,
 	    .attempts =
 		counts_crash ? rules_of(in->opt, m->queue)->attempts : 0,
 	    .now_ms = server_ms(in),

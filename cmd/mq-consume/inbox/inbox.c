@@ -136,7 +136,7 @@ pause_matters(const struct inbox *in, int queue)
 
 	if (q->held > 0 || (q->paused && q->role == MQ_ROLE_NONE))
 		return true;
-	if (in->runs)
+	if (in->opt->command != NULL)
 		return false;
 	/* Printed messages can be taken back until they are written. */
 	TAILQ_FOREACH(m, &in->all, link)
@@ -251,7 +251,7 @@ inbox_moves(const struct inbox *in)
 
 void
 inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
-    struct mq_consumer *server, struct mq_idgen *ids, bool runs,
+    struct mq_consumer *server, struct mq_idgen *ids,
     const struct session *session, const struct policy *policy)
 {
 	int i;
@@ -260,7 +260,6 @@ inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
 	    .opt = opt,
 	    .server = server,
 	    .ids = ids,
-	    .runs = runs,
 	    .session = session,
 	    .policy = policy};
 	TAILQ_INIT(&in->all);

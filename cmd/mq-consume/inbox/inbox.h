@@ -100,7 +100,6 @@ struct inbox {
 	/* How many bytes a claim may copy; 0: any number. */
 	size_t (*copied)(void *arg);
 	void *arg;
-	bool runs; /* messages are run, not printed */
 	bool seen; /* a claim of some queue has been answered */
 
 	struct inbox_queue *queues;
@@ -127,7 +126,7 @@ struct inbox {
 
 /* The caller sets hear, room, copied and arg. */
 void inbox_init(struct inbox *, struct ev_loop *, const struct options *,
-    struct mq_consumer *, struct mq_idgen *, bool runs, const struct session *,
+    struct mq_consumer *, struct mq_idgen *, const struct session *,
     const struct policy *);
 /* Frees all messages as well. */
 void inbox_free(struct inbox *);
