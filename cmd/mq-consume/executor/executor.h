@@ -26,8 +26,7 @@
 /*
  * The executor runs messages, in one of four ways, each with a table:
  *
- *	fork.c		one process a message
- *	batch.c		one process for several messages
+ *	run.c		one process a message, or for several messages
  *	stream.c	workers that stay
  *	print.c		printing, without a command
  *
@@ -172,7 +171,7 @@ bool worker_input_take_back(struct worker_input *, const struct message *);
 /* --- slots -------------------------------------------------------------- */
 
 /*
- * Slots: the places where commands run, for fork.c, batch.c and stream.c.  A slot
+ * Slots: the places where commands run, for run.c and stream.c.  A slot
  * has messages in its hand from the start of their run until their verdict.
  */
 
@@ -285,7 +284,6 @@ struct executor {
 
 /* For tables: makes as many slots as the rules say. */
 void slots_init(struct executor *);
-void slots_tick(struct executor *);
 
 /* --- hands ------------------------------------------------------------------ */
 
@@ -302,15 +300,8 @@ void slot_return_all(struct slot *);
 
 /* --- room ------------------------------------------------------------------- */
 
-/* A free slot; NULL: none. */
-struct slot *slots_free_one(const struct executor *);
-/* Slots that could start now; may be below 0.  Of a queue: that it may use. */
-long slots_idle(const struct executor *);
-long slots_idle_for(const struct executor *, int queue);
 /* Whether a message could be started now. */
 bool slots_may_start(const struct executor *);
-/* How many messages are worth having ahead of the idle slots. */
-int slots_ahead(const struct executor *);
 /* Gives held messages back if no slot became free for 1 s: another consumer may
  * have time for them.  True: done. */
 bool slots_return_stale(struct executor *, bool idle);
@@ -337,16 +328,6 @@ enum slot_success slot_success_of(enum mq_verdict_kind);
 void slot_ran(struct slot *, const struct message *, const struct mq_verdict *);
 /* A run has ended: after failures the slot may rest. */
 void slot_judged(struct slot *, enum slot_success);
-
-/* --- run ---------------------------------------------------------------- */
-
-/*
- * One run: a process for the messages in a slot's hand, from start to verdicts.
- */
-
-void run_make(struct slot *);
-/* Starts a run with n bytes as its input. */
-void run_begin(struct slot *, const char *input, size_t n);
 
 /* --- stream-verbs ------------------------------------------------------- */
 

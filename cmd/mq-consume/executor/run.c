@@ -1,3 +1,8 @@
+/*
+ * Runs: a process for each message or, with --batch, for several messages of one queue,
+ * which are framed on its standard input.  Messages that are claimed for a batch wait for
+ * more of their queue; the wait begins with the claim of the first.
+ */
 #include "executor.h"
 
 #include <errno.h>
@@ -7,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/xalloc.h"
 #include "mq-consume/rules.h"
 
 /* The most that a pipe holds. */
@@ -15,6 +21,66 @@
 #define KILL_AFTER 5.0
 /* Before this time, the pipes of a run are read only at its end. */
 #define LISTEN_AFTER 0.01
+/* Without --prefetch: as many messages as the slots finish in this time. */
+#define AHEAD_S	  0.1
+#define AHEAD_MAX 100
+/* In messages; at least one batch. */
+#define AHEAD_MESSAGES 1000
+
+/* --- room ------------------------------------------------------------------- */
+
+/* Slots that could start now; may be below 0. */
+static long
+slots_idle(const struct executor *x)
+{
+	return x->limit - x->busy - x->resting;
+}
+
+/* The same of a queue: that it may use. */
+static long
+slots_idle_for(const struct executor *x, int queue)
+{
+	long all = slots_idle(x);
+	long own = rules_of(x->opt, queue)->slots - x->runs[queue];
+
+	return x->uneven && own < all ? own : all;
+}
+
+/* How many messages are worth having ahead of the idle slots. */
+static int
+slots_ahead(const struct executor *x)
+{
+	int batch = x->batch, most;
+	double runs;
+
+	if (policy_is_alone(x->policy))
+		return 0;
+	if (x->opt->prefetch >= 0)
+		return x->opt->prefetch;
+	if (x->run_s == 0 || rules_share_rate(x->opt))
+		return 0;
+	runs = x->limit * AHEAD_S / x->run_s;
+	most = batch > AHEAD_MESSAGES ? 1 : AHEAD_MESSAGES / batch;
+	if (most > AHEAD_MAX)
+		most = AHEAD_MAX;
+	return (runs < most ? (int)runs : most) * batch;
+}
+
+/* NULL: none. */
+static struct slot *
+slots_free_one(const struct executor *x)
+{
+	return slots_idle(x) > 0 ? TAILQ_FIRST(&x->free) : NULL;
+}
+
+static void
+run_tick(struct executor *x)
+{
+	x->starved = false;
+	/* Messages that gather are not given back. */
+	if (x->opt->batch_wait_ms <= 0)
+		(void)slots_return_stale(x, slots_idle(x) > 0);
+}
 
 /* --- listening -------------------------------------------------------------- */
 
@@ -242,7 +308,8 @@ watch_run(struct slot *s)
 		ev_timer_start(x->loop, &s->timer);
 }
 
-void
+/* Starts a run of the messages in hand with n bytes as its input. */
+static void
 run_begin(struct slot *s, const char *input, size_t n)
 {
 	struct executor *x = s->executor;
@@ -270,7 +337,7 @@ run_begin(struct slot *s, const char *input, size_t n)
 	watch_run(s);
 }
 
-void
+static void
 run_make(struct slot *s)
 {
 	static const struct request_events events = {
@@ -278,3 +345,203 @@ run_make(struct slot *s)
 
 	requests_init(&s->requests, s->executor->duplicates, &events, s);
 }
+
+/* --- a message for each ------------------------------------------------------- */
+
+static long
+fork_room(const struct executor *x, int queue)
+{
+	long all = slots_idle(x) - inbox_held(x->inbox) + slots_ahead(x);
+	long own = slots_idle_for(x, queue) - inbox_held_of(x->inbox, queue);
+
+	return x->uneven && own < all ? own : all;
+}
+
+/* Starts the run of a message, or rejects the message. */
+static void
+start_message(struct executor *x, struct slot *s, struct message *m)
+{
+	const char *payload = m->envelope.payload, *why;
+	size_t n = m->envelope.payload_len;
+
+	if (x->opt->replace == NULL) {
+		slot_take(s, m);
+		run_begin(s, payload, n);
+		return;
+	}
+	why = arguments_refuse(payload, n);
+	if (why != NULL) {
+		tell(x, FACT_REJECTED, .message = m, .text = why);
+		return;
+	}
+	slot_take(s, m);
+	/* The payload is an argument in place of the input. */
+	run_begin(s, "", 0);
+}
+
+static void
+fork_start(struct executor *x)
+{
+	struct message *m;
+	struct slot *s;
+
+	while (slots_may_start(x) && (s = slots_free_one(x)) != NULL &&
+	    (m = inbox_next(x->inbox, -1)) != NULL) {
+		policy_started(x->policy);
+		start_message(x, s, m);
+	}
+}
+
+const struct executor_table executor_fork = {
+    .acks = ACKS_AT_ONCE,
+    .init = slots_init,
+    .make = run_make,
+    .room = fork_room,
+    .start = fork_start,
+    .tick = run_tick,
+};
+
+/* --- a batch for each --------------------------------------------------------- */
+
+/* Each queue can gather a batch while a slot is free. */
+static long
+batch_room(const struct executor *x, int queue)
+{
+	long free = slots_idle_for(x, queue);
+	int held =
+	    free > 0 ? inbox_held_of(x->inbox, queue) : inbox_held(x->inbox);
+	/* Messages that gather are held for long anyway. */
+	bool gathers = x->opt->batch_wait_ms > 0 && x->opt->prefetch < 0;
+
+	return free * x->batch - held + (gathers ? 0 : slots_ahead(x));
+}
+
+bool
+executor_wants_few(const struct executor *x, int queue)
+{
+	/* The batch of a queue is not full, and a slot is free for it. */
+	return x->opt->stream ||
+	    (x->opt->batch > inbox_held_of(x->inbox, queue) &&
+		slots_idle_for(x, queue) > 0);
+}
+
+/* Whether no messages come that could fill a batch. */
+static bool
+is_last_batch(const struct executor *x)
+{
+	return policy_level(x->policy) != STOP_NOT ||
+	    policy_limit_reached(x->policy, inbox_held(x->inbox)) ||
+	    (x->opt->drain && inbox_drained(x->inbox));
+}
+
+/* Seconds until the batch of a queue can start; below 0: no messages, or others
+ * come at once. */
+static double
+batch_wait_s(const struct executor *x, int queue)
+{
+	const struct message *first = inbox_oldest_of(x->inbox, queue);
+	double wait;
+
+	if (first == NULL)
+		return -1;
+	if (inbox_held_of(x->inbox, queue) >= x->batch || is_last_batch(x))
+		return 0;
+	if (session_is_up(x->session) && !session_complains(x->session) &&
+	    inbox_expects(x->inbox, queue))
+		return -1;
+	wait = first->since + (double)x->opt->batch_wait_ms / 1000 -
+	    mq_clock_steady_s();
+	return wait > 0 ? wait : 0;
+}
+
+/* The first queue whose batch can start; -1: none, and the timer is set. */
+static int
+next_batch_queue(struct executor *x)
+{
+	double first = -1, wait;
+	int i;
+
+	for (i = 0; i < x->opt->queue_count; i++) {
+		wait = batch_wait_s(x, i);
+		if (wait == 0)
+			return i;
+		if (wait > 0 && (first < 0 || wait < first))
+			first = wait;
+	}
+	ev_timer_stop(x->loop, &x->batch_timer);
+	if (first > 0) {
+		ev_timer_set(&x->batch_timer, first, 0);
+		ev_timer_start(x->loop, &x->batch_timer);
+	}
+	return -1;
+}
+
+/* Adds a message to the run, or rejects it. */
+static void
+add_to_run(struct slot *s, struct message *m, struct mq_buf *input)
+{
+	struct executor *x = s->executor;
+	const char *why = message_unframable(m, x->opt->framing);
+
+	policy_started(x->policy);
+	if (why != NULL) {
+		tell(x, FACT_REJECTED, .message = m, .text = why);
+		return;
+	}
+	slot_take(s, m);
+	message_frame(m, x->opt->framing, input);
+}
+
+static void
+start_batch(struct slot *s, int queue)
+{
+	struct executor *x = s->executor;
+	struct mq_buf input = {0};
+	struct message *m;
+
+	while (s->count < x->batch && (m = inbox_next(x->inbox, queue)) != NULL)
+		add_to_run(s, m, &input);
+	if (s->count > 0) {
+		s->ones = mq_xcalloc((size_t)s->count, sizeof(*s->ones));
+		run_begin(s, input.data, input.len);
+	}
+	mq_buf_free(&input);
+}
+
+static void
+batch_start(struct executor *x)
+{
+	struct slot *s;
+	int queue;
+
+	while (slots_may_start(x) && (s = slots_free_one(x)) != NULL &&
+	    (queue = next_batch_queue(x)) != -1)
+		start_batch(s, queue);
+}
+
+static void
+on_batch_time(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct executor *x = w->data;
+
+	(void)loop;
+	(void)events;
+	tell(x, FACT_WAKE);
+}
+
+static void
+batch_init(struct executor *x)
+{
+	slots_init(x);
+	ev_timer_init(&x->batch_timer, on_batch_time, 0, 0);
+	x->batch_timer.data = x;
+}
+
+const struct executor_table executor_batch = {
+    .acks = ACKS_AT_REST,
+    .init = batch_init,
+    .make = run_make,
+    .room = batch_room,
+    .start = batch_start,
+    .tick = run_tick,
+};

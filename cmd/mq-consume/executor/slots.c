@@ -10,11 +10,6 @@
 #include "base/xalloc.h"
 #include "mq-consume/rules.h"
 
-/* Without --prefetch: as many messages as the slots finish in this time. */
-#define AHEAD_S	  0.1
-#define AHEAD_MAX 100
-/* In messages; at least one batch. */
-#define AHEAD_MESSAGES 1000
 /* Messages claimed ahead are given back if no slot becomes free for this time. */
 #define STALE_S 1.0
 
@@ -109,12 +104,6 @@ slot_ask_duplicate(void *arg, int which, const char *text)
 
 /* --- room ------------------------------------------------------------------- */
 
-struct slot *
-slots_free_one(const struct executor *x)
-{
-	return slots_idle(x) > 0 ? TAILQ_FIRST(&x->free) : NULL;
-}
-
 bool
 slots_may_start(const struct executor *x)
 {
@@ -122,40 +111,6 @@ slots_may_start(const struct executor *x)
 	    policy_level(x->policy) < STOP_SOON &&
 	    process_may_run(x->process) && !session_is_opening(x->session) &&
 	    policy_may_start(x->policy);
-}
-
-long
-slots_idle(const struct executor *x)
-{
-	return x->limit - x->busy - x->resting;
-}
-
-long
-slots_idle_for(const struct executor *x, int queue)
-{
-	long all = slots_idle(x);
-	long own = rules_of(x->opt, queue)->slots - x->runs[queue];
-
-	return x->uneven && own < all ? own : all;
-}
-
-int
-slots_ahead(const struct executor *x)
-{
-	int batch = x->batch, most;
-	double runs;
-
-	if (policy_is_alone(x->policy))
-		return 0;
-	if (x->opt->prefetch >= 0)
-		return x->opt->prefetch;
-	if (x->run_s == 0 || rules_share_rate(x->opt))
-		return 0;
-	runs = x->limit * AHEAD_S / x->run_s;
-	most = batch > AHEAD_MESSAGES ? 1 : AHEAD_MESSAGES / batch;
-	if (most > AHEAD_MAX)
-		most = AHEAD_MAX;
-	return (runs < most ? (int)runs : most) * batch;
 }
 
 bool
@@ -167,15 +122,6 @@ slots_return_stale(struct executor *x, bool idle)
 	x->run_s = STALE_S;
 	tell(x, FACT_GIVE_BACK);
 	return true;
-}
-
-void
-slots_tick(struct executor *x)
-{
-	x->starved = false;
-	/* Messages that gather are not given back. */
-	if (x->opt->batch_wait_ms <= 0)
-		(void)slots_return_stale(x, slots_idle(x) > 0);
 }
 
 /* --- runs ------------------------------------------------------------------- */
