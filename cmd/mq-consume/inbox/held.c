@@ -1,12 +1,14 @@
 /*
- * The messages of this consumer, and which of them are held unstarted.
+ * The messages of this consumer, which of them are held unstarted, and which the server
+ * holds for us.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "equals.h"
+#include "message/headers.h"
+#include "message/result.h"
 #include "inbox.h"
 #include "mq-consume/rules.h"
 
@@ -69,13 +71,10 @@ equals_add(struct equals *e, struct message *m)
 	LIST_INSERT_HEAD(bucket, m, equals);
 }
 
-static void
-equals_remove(struct message *m)
-{
-	LIST_REMOVE(m, equals);
-}
-
-struct message *
+/* While reconciling: an unseen message with this element, rather one whose settlement
+ * was not sent, and of these the oldest; NULL: none.  At most one settlement of equal
+ * messages is under way, so those that are left were settled by it. */
+static struct message *
 equals_unseen(
     const struct equals *e, int queue, const char *element, size_t len)
 {
@@ -162,7 +161,7 @@ inbox_forget(struct inbox *in, struct message *m)
 		release_message(in, m);
 	TAILQ_REMOVE(&in->all, m, link);
 	TAILQ_REMOVE(&in->queues[m->queue].all, m, own);
-	equals_remove(m);
+	LIST_REMOVE(m, equals);
 	message_let_go(m, false);
 	mq_envelope_free(&m->envelope);
 	mq_buf_free(&m->header);
@@ -196,25 +195,80 @@ note_attempts(struct inbox *in, const struct message *m, bool counts_crash)
 		tell(in, FACT_CAREFUL, .yes = true);
 }
 
+static void
+take_id(struct inbox *in, struct message *m)
+{
+	const char *id = in->server->layout->has & MQ_HAS_IDS ?
+	    mq_message_name(&m->envelope) :
+	    mq_message_id(&m->envelope);
+
+	if (id != NULL)
+		strlcpy(m->id, id, sizeof(m->id));
+	else
+		mq_id_make(in->ids, (uint64_t)mq_clock_unix_us(), m->id);
+}
+
+/* Whether a run can have attachments. */
+static bool
+takes_files(const struct inbox *in)
+{
+	return in->server->layout->attachments != NULL &&
+	    in->opt->command != NULL && in->opt->batch == 0 && !in->opt->stream;
+}
+
+/* Sets envelope, id, attempts and awaited.  If the header holds only the id, the
+ * envelope has no headers.  False: the message may not start.  counts_crash: its
+ * attempts may be used up. */
+static bool
+unpack_message(
+    struct inbox *in, struct message *m, bool counts_crash, struct unfit *unfit)
+{
+	bool named =
+	    in->opt->command != NULL || in->opt->framing == MQ_FRAME_JSONL;
+	const char *bad;
+
+	/* Most messages have only an id: they need no parser. */
+	if (mq_message_plain(m->element, m->len, m->id, &m->envelope)) {
+		if (m->id[0] == '\0' && named)
+			mq_id_make(
+			    in->ids, (uint64_t)mq_clock_unix_us(), m->id);
+		return true;
+	}
+	if (mq_envelope_parse(m->element, m->len, &m->envelope, &bad) == -1) {
+		m->envelope = (struct mq_envelope){0};
+		unfit->kind = UNFIT_HEADER;
+		strlcpy(unfit->why, bad, sizeof(unfit->why));
+		return false;
+	}
+	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
+	m->awaited = mq_result_wanted(&m->envelope);
+	take_id(in, m);
+	if (!takes_files(in) &&
+	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH) != NULL) {
+		unfit->kind = UNFIT_FILES;
+		strlcpy(unfit->why,
+		    "attachments need a COMMAND for each message",
+		    sizeof(unfit->why));
+		return false;
+	}
+	unfit->kind = UNFIT_EXPIRED;
+	if (mq_message_over(&m->envelope, server_ms(in),
+		in->queues[m->queue].tick, unfit->why, sizeof(unfit->why)))
+		return false;
+	unfit->kind = UNFIT_CRASHED;
+	return !counts_crash ||
+	    m->attempts < rules_of(in->opt, m->queue)->attempts;
+}
+
 static bool
 may_start(struct inbox *in, struct message *m)
 {
-	unsigned has = in->server->layout->has;
 	/* After a crash, the cleaner counts an attempt for all messages that
 	 * the consumer had claimed. */
-	bool runs = in->opt->command != NULL;
-	bool counts_crash = has & MQ_HAS_CLAIMS && runs;
-	const struct unpack_limits limits = {
-	    .named = runs || in->opt->framing == MQ_FRAME_JSONL,
-	    .ids = has & MQ_HAS_IDS,
-	    .files = in->server->layout->attachments != NULL && runs &&
-		in->opt->batch == 0 && !in->opt->stream,
-	    .attempts =
-		counts_crash ? rules_of(in->opt, m->queue)->attempts : 0,
-	    .now_ms = server_ms(in),
-	    .tick = in->queues[m->queue].tick};
+	bool counts_crash =
+	    in->server->layout->has & MQ_HAS_CLAIMS && in->opt->command != NULL;
 	struct unfit unfit;
-	bool fit = unpack(m, &limits, in->ids, &unfit);
+	bool fit = unpack_message(in, m, counts_crash, &unfit);
 
 	if (fit || unfit.kind != UNFIT_HEADER)
 		note_attempts(in, m, counts_crash);
@@ -343,4 +397,94 @@ int64_t
 inbox_tick(const struct inbox *in, int queue)
 {
 	return in->queues[queue].tick;
+}
+
+/* --- comparing with the server ------------------------------------------------ */
+
+/* Counts messages of claims whose answers were lost: the newest in the reply. */
+static int
+count_unanswered(struct inbox *in, int queue, const struct mq_held *held)
+{
+	long long n = held->received - in->queues[queue].received;
+
+	in->queues[queue].received += n;
+	if (n < 0)
+		return 0;
+	return n < held->n ? (int)n : held->n;
+}
+
+static void
+take_unanswered(struct inbox *in, int queue, struct mq_element *element)
+{
+	struct message *m = inbox_add(in, queue, element->data, element->len);
+
+	element->data = NULL;
+	m->seen = true;
+}
+
+/* Marks our messages that the server holds, and adds the others, the oldest first. */
+static void
+mark_held(struct inbox *in, int queue, struct mq_held *held, int newer)
+{
+	struct mq_element *e;
+	struct message *m;
+	int i;
+
+	for (i = held->n; i-- > 0;) {
+		e = &held->elements[i];
+		m = i < newer ?
+		    NULL :
+		    equals_unseen(&in->equals, queue, e->data, e->len);
+		if (m == NULL)
+			take_unanswered(in, queue, e);
+		else
+			m->seen = true;
+		if (m == NULL && i >= newer)
+			inbox_disorder(in, queue);
+	}
+}
+
+/* The settlement of a message that the server holds had no effect. */
+static void
+forget_sendings(struct inbox *in)
+{
+	struct message *m;
+
+	TAILQ_FOREACH(m, &in->all, link)
+		if (m->seen && !m->in_flight)
+			m->sent = false;
+}
+
+/* A settlement in flight has an answer of its own. */
+static bool
+is_missing(const struct message *m, int queue)
+{
+	return m->queue == queue && !m->seen && !m->lost && !m->gone &&
+	    !m->in_flight;
+}
+
+void
+inbox_reconcile(struct inbox *in, int queue, struct mq_held *held,
+    void (*missing)(void *arg, struct message *), void *arg)
+{
+	struct message *m, *next;
+
+	TAILQ_FOREACH(m, &in->all, link)
+		m->seen = false;
+	mark_held(in, queue, held, count_unanswered(in, queue, held));
+	forget_sendings(in);
+	TAILQ_FOREACH_SAFE(m, &in->all, link, next)
+		if (is_missing(m, queue))
+			missing(arg, m);
+}
+
+long long
+inbox_count(const struct inbox *in, int queue)
+{
+	const struct message *m;
+	long long n = 0;
+
+	TAILQ_FOREACH(m, &in->queues[queue].all, own)
+		n += !m->lost && !m->gone;
+	return n;
 }

@@ -7,29 +7,12 @@
 #include <ev.h>
 
 #include "base/id.h"
-#include "equals.h"
 #include "mq-consume/fact.h"
 #include "mq-consume/message.h"
 #include "mq-consume/options.h"
 #include "mq-consume/policy.h"
 #include "mq-consume/session/session.h"
 #include "queue/consumer.h"
-
-/* --- unpack ------------------------------------------------------------- */
-
-/*
- * Parses the envelope of a message that is about to start, and checks whether the
- * message may start.
- */
-
-struct unpack_limits {
-	bool named;	/* a raw message needs an id, too */
-	bool ids;	/* the layout has ids of its own */
-	bool files;	/* a run can have attachments */
-	int attempts;	/* runs after which the last one crashed; 0: no limit */
-	int64_t now_ms; /* the server's clock, unix ms */
-	int64_t tick;	/* of its queue */
-};
 
 /* Why a message may not start. */
 struct unfit {
@@ -42,10 +25,19 @@ struct unfit {
 	char why[256]; /* empty for CRASHED */
 };
 
-/* Sets envelope, id, attempts and awaited.  If the header holds only the id, the
- * envelope has no headers.  False: the message may not start. */
-bool unpack(struct message *, const struct unpack_limits *, struct mq_idgen *,
-    struct unfit *);
+/*
+ * Messages that have the same bytes.  The server cannot tell equal elements of
+ * a list apart: it removes the oldest one, whichever message has ended.
+ */
+
+#define EQUALS_BUCKETS 1024
+
+LIST_HEAD(equals_bucket, message);
+
+/* Zeroed: empty. */
+struct equals {
+	struct equals_bucket buckets[EQUALS_BUCKETS];
+};
 
 /* --- inbox ---------------------------------------------------------------- */
 
@@ -212,15 +204,8 @@ void inbox_pause_seen(struct inbox *, int queue, bool paused);
 void wakeup_init(struct inbox *);
 void wakeup_free(struct inbox *);
 void wakeup_await_due(struct inbox *);
-/* A claim of none is next, which tells how we hear of more.  Settlements that the
- * next events bring, or quick ones, go ahead, and lead to a claim of their own. */
-void wakeup_settle_first(struct inbox *, bool quick);
-/* There is something to claim, which others may not hear of. */
-void wakeup_call(struct inbox *, struct inbox_queue *);
 /* The server may know of no role. */
 void wakeup_forget(struct inbox *);
-
-/* --- roles: roles.c --- */
 
 /* Once a second: looks for what nobody tells of; rather while something else is on
  * its way to the server. */
@@ -234,7 +219,7 @@ void roles_claiming(struct inbox_queue *, struct mq_claim *);
 void roles_claimed(struct inbox *, const struct mq_claimed *);
 void roles_pass(struct inbox *, int queue);
 
-/* --- comparing: reconcile.c --- */
+/* --- comparing: held.c --- */
 
 /*
  * Compares our messages of a queue with those that the server holds for us.
