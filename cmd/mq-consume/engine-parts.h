@@ -37,7 +37,6 @@ struct engine {
 	struct comparison comparison;
 	struct errands errands;
 	struct bar bar;
-	struct running_report running;
 	ev_prepare turn;
 	bool marked;	    /* to decide before the loop sleeps again */
 	bool lacks_room;    /* since the last tick, the server had no room */

@@ -87,7 +87,6 @@ init_outbox(struct engine *e)
 	outbox_init(&e->outbox, e->loop, e->opt, server, &e->ids, &e->inbox,
 	    &e->counters, &e->results, e->executor.table->acks != ACKS_AT_ONCE,
 	    &e->session);
-	e->running.server = server;
 	e->comparison = (struct comparison){.inbox = &e->inbox,
 	    .outbox = &e->outbox,
 	    .server = server,
@@ -158,7 +157,6 @@ free_engine(struct engine *e)
 	inbox_free(&e->inbox);
 	outbox_free(&e->outbox);
 	counters_free(&e->counters);
-	running_report_free(&e->running);
 	executor_free(&e->executor);
 	joblog_end(&e->joblog);
 	process_end(&e->process);

@@ -121,7 +121,7 @@ tick(struct engine *e, bool up)
 	e->executor.table->tick(&e->executor);
 	inbox_look_around(&e->inbox, session_is_renewing(&e->session));
 	executor_describe(&e->executor, &runs);
-	running_report_send(&e->running, &runs);
+	counters_tell_runs(&e->counters, &runs);
 	counters_send(&e->counters);
 	errands_tick(&e->errands, bar_wanted(&e->bar), waits_for_others(e));
 }
@@ -134,7 +134,7 @@ hear_session(void *arg, const struct fact *f)
 	switch (f->kind) {
 	case FACT_UP:
 		outbox_send_again(&e->outbox);
-		running_report_lost(&e->running);
+		counters_runs_lost(&e->counters);
 		duplicates_resume(&e->duplicates);
 		inbox_look(&e->inbox, true);
 		report_service(e, true);

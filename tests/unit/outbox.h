@@ -119,6 +119,16 @@ mq_consumer_count(struct mq_consumer *k, const char *queue,
 	    n->published > 0 ? ":" : "", n->published);
 }
 
+void
+mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
+    mq_answer_fn *fn, void *arg)
+{
+	(void)k;
+	(void)fn;
+	(void)arg;
+	record("runs:%.*s", (int)text->len, text->len > 0 ? text->data : "");
+}
+
 /* The oldest sending is answered; NULL: the connection was lost. */
 static inline void
 answer_with(const struct mq_answer *answer, enum mq_settled how)

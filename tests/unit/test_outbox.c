@@ -679,6 +679,23 @@ TEST_OF(runs_are_counted_by_their_time)
 	assert_in_range(n->run_ms, 1000000001, 1000002000);
 }
 
+TEST_OF(long_runs_are_told_when_they_have_changed)
+{
+	struct mq_buf text = {0};
+
+	mq_buf_addstr(&text, "x");
+	counters_tell_runs(&h->counters, &text);
+	assert_string_equal(recorded(), "runs:x");
+	mq_buf_addstr(&text, "x");
+	counters_tell_runs(&h->counters, &text);
+	assert_string_equal(recorded(), "");
+	counters_runs_lost(&h->counters);
+	mq_buf_addstr(&text, "x");
+	counters_tell_runs(&h->counters, &text);
+	counters_tell_runs(&h->counters, &text);
+	assert_string_equal(recorded(), "runs:x runs:");
+}
+
 /* If its connection is lost then, a message that is missing was not settled. */
 TEST_OF(what_waits_for_room_after_a_refusal_is_not_sent)
 {

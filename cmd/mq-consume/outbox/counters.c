@@ -1,4 +1,4 @@
-#include "counters.h"
+#include "outbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +30,7 @@ counters_free(struct counters *c)
 	for (i = 0; i < c->opt->queue_count; i++)
 		free(c->queues[i].to);
 	free(c->queues);
+	mq_buf_free(&c->runs);
 }
 
 void
@@ -172,4 +173,36 @@ counters_say(const struct counters *c)
 		       "%ld returned, %lld lease%s lost",
 		    n.done, n.failed, n.retried, c->returned, n.lease_lost,
 		    n.lease_lost == 1 ? "" : "s");
+}
+
+static void
+on_reported(void *arg, const struct mq_answer *answer)
+{
+	struct counters *c = arg;
+
+	/* If the server's memory is full, the next tick tries again. */
+	if (answer == NULL || answer->error != NULL)
+		c->reported = false;
+}
+
+void
+counters_tell_runs(struct counters *c, struct mq_buf *text)
+{
+	if (c->reported && text->len == c->runs.len &&
+	    (text->len == 0 ||
+		memcmp(text->data, c->runs.data, text->len) == 0)) {
+		mq_buf_free(text);
+		return;
+	}
+	mq_consumer_tell_running(c->server, text, on_reported, c);
+	mq_buf_free(&c->runs);
+	c->runs = *text;
+	*text = (struct mq_buf){0};
+	c->reported = true;
+}
+
+void
+counters_runs_lost(struct counters *c)
+{
+	c->reported = false;
 }

@@ -7,12 +7,54 @@
 #include <ev.h>
 
 #include "base/id.h"
-#include "counters.h"
 #include "message/history.h"
 #include "message/result.h"
 #include "mq-consume/inbox/inbox.h"
 #include "mq-consume/message.h"
+#include "mq-consume/options.h"
 #include "queue/consumer.h"
+#include "queue/stats.h"
+
+/* --- counters ----------------------------------------------------------- */
+
+/*
+ * What the server is told once a second, for mq-stats: the counts of settlements and runs,
+ * by queue, and the long runs, if these have changed.  If the connection is lost before
+ * the answer, counts may be lost: none is counted twice.
+ */
+
+struct counters {
+	const struct options *opt;
+	struct mq_consumer *server;
+	const char *server_name;
+	struct queue_counters *queues;
+	struct mq_counts sent; /* of all queues */
+	long returned;
+	bool refused;
+	struct mq_buf runs; /* the last report of long ones */
+	bool reported;	    /* the server has confirmed it, or will */
+};
+
+void counters_init(struct counters *, const struct options *,
+    struct mq_consumer *, const char *server_name);
+void counters_free(struct counters *);
+
+void counters_ran(struct counters *, int queue, double seconds);
+/* A run whose consumer died was found when its message was to start again. */
+void counters_crashed(struct counters *, int queue);
+/* The server has confirmed the outcome; or the lease was lost before. */
+void counters_settled(struct counters *, const struct message *);
+void counters_lost(struct counters *, const struct message *);
+/* Sends the counts since the last call. */
+void counters_send(struct counters *);
+/* Tells the long runs: text as of queue/stats.h, taken; empty: nothing runs. */
+void counters_tell_runs(struct counters *, struct mq_buf *text);
+/* The server may have lost that report. */
+void counters_runs_lost(struct counters *);
+/* Since the start: done, failed, retried and lease_lost; the others are 0. */
+struct mq_counts counters_totals(const struct counters *);
+/* Says the totals, with --verbose or if leases were lost. */
+void counters_say(const struct counters *);
 
 /* --- result ------------------------------------------------------------- */
 
@@ -123,36 +165,12 @@ bool outbox_refused(const struct outbox *);
 /* Answers so far. */
 unsigned long outbox_moves(const struct outbox *);
 
-/* For outbox.c, back.c and settlement.c only. */
+/* For outbox.c only. */
 void settlement_send(struct outbox *, struct message *);
 void settlement_sent(struct outbox *, struct message *);
 void settlement_answered(struct outbox *, struct message *,
     const struct mq_answer *, enum mq_settled);
 /* The batch did not settle the message: sends it alone. */
 void settlement_again(struct outbox *, struct message *);
-/* The message does not go back any more, or not with others. */
-void settlement_out_of_line(struct outbox *, struct message *);
-/* Whether a settlement of a message that has equal ones is under way in a queue. */
-bool equal_under_way(const struct outbox *, int queue);
-
-/* --- running ------------------------------------------------------------ */
-
-/*
- * The report of long runs to the server, for mq-stats: sent once a second, if it
- * has changed.
- */
-
-/* Zeroed but for the server: nothing was reported. */
-struct running_report {
-	struct mq_consumer *server;
-	struct mq_buf last; /* the last report */
-	bool reported;	    /* the server has confirmed it, or will */
-};
-
-/* text: as of queue/stats.h, taken; empty: nothing runs. */
-void running_report_send(struct running_report *, struct mq_buf *text);
-/* The server may have lost the report. */
-void running_report_lost(struct running_report *);
-void running_report_free(struct running_report *);
 
 #endif

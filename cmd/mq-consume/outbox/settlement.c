@@ -10,6 +10,16 @@
 #include "mq-consume/rules.h"
 #include "outbox.h"
 
+/* Bytes of messages that one command settles together. */
+#define BATCH_BYTES ((size_t)1 << 20)
+/* The most of these that are equal. */
+#define EQUAL_MAX 250
+/* The most that go back, which takes the server a few milliseconds. */
+#define BACK_MAX 500
+/* Fewer messages are sent one by one, unless the first is long: alone it is copied. */
+#define BACK_MIN  4
+#define BACK_LONG 4096
+
 /* --- result -------------------------------------------------------------- */
 
 /* The queue that hears of the end; NULL: none.  A notice has no other. */
@@ -139,8 +149,9 @@ stop_waiting(struct outbox *o, struct message *m)
 	m->waits = false;
 }
 
-void
-settlement_out_of_line(struct outbox *o, struct message *m)
+/* The message does not go back any more, or not with others. */
+static void
+leave_line(struct outbox *o, struct message *m)
 {
 	if (!m->goes_back)
 		return;
@@ -153,7 +164,7 @@ void
 outbox_forget(struct outbox *o, struct message *m)
 {
 	stop_waiting(o, m);
-	settlement_out_of_line(o, m);
+	leave_line(o, m);
 	o->settling--;
 }
 
@@ -409,6 +420,37 @@ settlement_again(struct outbox *o, struct message *m)
 		settlement_send(o, m);
 }
 
+/* --- together ------------------------------------------------------------ */
+
+/* Messages that are settled by one command. */
+struct batch {
+	struct outbox *outbox;
+	size_t bytes;
+	int n;
+	struct message *m[];
+};
+
+static struct batch *
+make_batch(struct outbox *o, int most)
+{
+	struct batch *b =
+	    mq_xcalloc(1, sizeof(*b) + (size_t)most * sizeof(b->m[0]));
+
+	b->outbox = o;
+	return b;
+}
+
+/* False: there are as many already. */
+static bool
+add_to_batch(struct batch *b, struct message *m, int most)
+{
+	b->bytes += m->len;
+	if (b->n == most || (b->n > 0 && b->bytes > BATCH_BYTES))
+		return false;
+	b->m[b->n++] = m;
+	return true;
+}
+
 /* --- equal --------------------------------------------------------------- */
 
 /*
@@ -418,17 +460,8 @@ settlement_again(struct outbox *o, struct message *m)
  * others wait for its answer, and go together.
  */
 
-/* The most of one step. */
-#define EQUAL_MAX   250
-#define EQUAL_BYTES ((size_t)1 << 20)
-
-struct equal_batch {
-	struct outbox *outbox;
-	int n;
-	struct message *m[EQUAL_MAX];
-};
-
-bool
+/* Whether a settlement of a message that has equal ones is under way in a queue. */
+static bool
 equal_under_way(const struct outbox *o, int queue)
 {
 	const struct message *m;
@@ -461,7 +494,7 @@ static void
 on_settled_together(
     void *arg, const struct mq_answer *answer, enum mq_settled how)
 {
-	struct equal_batch *b = arg;
+	struct batch *b = arg;
 	struct outbox *o = b->outbox;
 	bool one_by_one = mq_answer_good(answer) && how != MQ_SETTLED;
 	int i;
@@ -477,26 +510,20 @@ on_settled_together(
 	tell(o, FACT_WAKE);
 }
 
-static struct equal_batch *
+static struct batch *
 collect_equal(struct outbox *o, int queue)
 {
-	struct equal_batch *b = mq_xcalloc(1, sizeof(*b));
+	struct batch *b = make_batch(o, EQUAL_MAX);
 	struct message *m;
-	size_t bytes = 0;
 
-	b->outbox = o;
-	TAILQ_FOREACH(m, &o->equal_of[queue], waiting) {
-		bytes += m->len;
-		if (b->n == EQUAL_MAX || (b->n > 0 && bytes > EQUAL_BYTES) ||
-		    !goes_together(o, m))
+	TAILQ_FOREACH(m, &o->equal_of[queue], waiting)
+		if (!goes_together(o, m) || !add_to_batch(b, m, EQUAL_MAX))
 			break;
-		b->m[b->n++] = m;
-	}
 	return b;
 }
 
 static bool
-fits_together(struct outbox *o, const struct equal_batch *b)
+fits_together(struct outbox *o, const struct batch *b)
 {
 	size_t bytes = 0;
 	int i;
@@ -507,7 +534,7 @@ fits_together(struct outbox *o, const struct equal_batch *b)
 }
 
 static void
-send_together(struct outbox *o, int queue, struct equal_batch *b)
+send_together(struct outbox *o, int queue, struct batch *b)
 {
 	struct mq_settlement how[EQUAL_MAX];
 	int i;
@@ -520,9 +547,9 @@ send_together(struct outbox *o, int queue, struct equal_batch *b)
 }
 
 static void
-send_next(struct outbox *o, int queue)
+send_equal(struct outbox *o, int queue)
 {
-	struct equal_batch *b = collect_equal(o, queue);
+	struct batch *b = collect_equal(o, queue);
 
 	/* The server removes another place of the list than ours. */
 	inbox_disorder(o->inbox, queue);
@@ -543,7 +570,140 @@ outbox_send_equal(struct outbox *o)
 	     queue++)
 		if (!TAILQ_EMPTY(&o->equal_of[queue]) &&
 		    !equal_under_way(o, queue) && session_is_up(o->session))
-			send_next(o, queue);
+			send_equal(o, queue);
+}
+
+/* --- back ------------------------------------------------------------------- */
+
+/*
+ * Messages that go back unstarted, to the front of their queue.  The newest go
+ * first, so the oldest ends up in front.  One command gives back the newest
+ * messages of a queue that the server holds for us.  The next command waits for
+ * its answer: other clients of the server have their turn meanwhile.
+ *
+ * If these are not the newest, as another message has not ended yet, they go one
+ * by one.
+ */
+
+void
+outbox_give_back(struct outbox *o, struct message *m)
+{
+	struct messages *line = &o->back_of[m->queue];
+	struct message *other = TAILQ_LAST(line, messages);
+
+	m->outcome = MQ_OUTCOME_FRONT;
+	m->state = MESSAGE_SETTLING;
+	m->goes_back = true;
+	o->settling++;
+	o->back_count++;
+	while (other != NULL && other->number < m->number)
+		other = TAILQ_PREV(other, messages, line);
+	if (other == NULL)
+		TAILQ_INSERT_HEAD(line, m, line);
+	else
+		TAILQ_INSERT_AFTER(line, other, m, line);
+	tell(o, FACT_WAKE);
+}
+
+bool
+outbox_gives_back(const struct outbox *o, int queue)
+{
+	return !TAILQ_EMPTY(&o->back_of[queue]);
+}
+
+/* Without an answer, or beyond the bounds of the command, a message stays in
+ * line. */
+static void
+end_batch(struct batch *b, const struct mq_answer *answer, long long done)
+{
+	struct outbox *o = b->outbox;
+	struct message *m;
+	int i;
+
+	o->back_sent = 0;
+	for (i = 0; i < b->n; i++) {
+		m = b->m[i];
+		if (i < done) {
+			settlement_answered(o, m, answer, MQ_SETTLED);
+		} else if (answer == NULL || done > 0) {
+			m->sent &= answer == NULL;
+			settlement_answered(o, m, NULL, MQ_SETTLED_LOST);
+		} else {
+			leave_line(o, m);
+			settlement_again(o, m);
+		}
+	}
+}
+
+static void
+on_given_back(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct batch *b = arg;
+	struct outbox *o = b->outbox;
+
+	end_batch(b, answer, n);
+	free(b);
+	tell(o, FACT_WAKE);
+}
+
+/* The next messages of a line that go together. */
+static struct batch *
+collect_newest(struct outbox *o, int queue)
+{
+	struct batch *b = make_batch(o, BACK_MAX);
+	struct message *m;
+
+	TAILQ_FOREACH(m, &o->back_of[queue], line)
+		if (!add_to_batch(b, m, BACK_MAX))
+			break;
+	return b;
+}
+
+static void
+send_one_by_one(struct outbox *o, struct batch *b)
+{
+	int i;
+
+	for (i = 0; i < b->n; i++) {
+		leave_line(o, b->m[i]);
+		settlement_send(o, b->m[i]);
+	}
+	free(b);
+}
+
+static void
+send_newest(struct outbox *o, int queue)
+{
+	struct batch *b = collect_newest(o, queue);
+	struct mq_part elements[BACK_MAX];
+	struct mq_newest newest = {.elements = elements,
+	    .n = b->n,
+	    .each = !inbox_in_order(o->inbox, queue)};
+	int i;
+
+	if (b->n < BACK_MIN && b->m[0]->len < BACK_LONG) {
+		send_one_by_one(o, b);
+		return;
+	}
+	for (i = 0; i < b->n; i++) {
+		elements[i] = (struct mq_part){b->m[i]->element, b->m[i]->len};
+		newest.each |= b->m[i]->equal;
+		settlement_sent(o, b->m[i]);
+	}
+	o->back_sent = b->n;
+	mq_consumer_give_back(o->server, queue, &newest, on_given_back, b);
+}
+
+void
+outbox_send_back(struct outbox *o)
+{
+	int queue;
+
+	for (queue = 0; queue < o->opt->queue_count && o->back_count > 0;
+	     queue++)
+		while (outbox_gives_back(o, queue) && o->back_sent == 0 &&
+		    !equal_under_way(o, queue) && session_is_up(o->session))
+			send_newest(o, queue);
 }
 
 /* --- questions -------------------------------------------------------------- */
