@@ -48,7 +48,7 @@ add_time(char text[static PROGRESS_LINE], double seconds)
 static void
 draw_bar(struct bar *b)
 {
-	const struct mq_counts n = b->totals(b->arg);
+	const struct mq_counts n = counters_totals(b->counters);
 	char text[PROGRESS_LINE] = "", line[PROGRESS_LINE], piece[PIECE];
 	long long ended = n.done + n.failed;
 	double part = -1,
@@ -101,12 +101,11 @@ is_wanted(const struct options *opt)
 
 void
 bar_init(struct bar *b, struct ev_loop *loop, const struct options *opt,
-    struct process *process, struct mq_counts (*totals)(void *arg), void *arg)
+    struct process *process, const struct counters *counters)
 {
 	*b = (struct bar){.loop = loop,
 	    .process = process,
-	    .totals = totals,
-	    .arg = arg,
+	    .counters = counters,
 	    .wanted = is_wanted(opt),
 	    .began = mq_clock_s(CLOCK_MONOTONIC),
 	    .total = -1};
@@ -125,7 +124,7 @@ bar_wanted(const struct bar *b)
 void
 bar_expect(struct bar *b, long long left)
 {
-	const struct mq_counts n = b->totals(b->arg);
+	const struct mq_counts n = counters_totals(b->counters);
 
 	b->total = n.done + n.failed + left;
 }

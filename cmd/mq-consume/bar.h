@@ -9,14 +9,14 @@
 
 #include <ev.h>
 
+#include "mq-consume/outbox/outbox.h"
 #include "mq-consume/process/process.h"
 #include "options.h"
 
 struct bar {
 	struct ev_loop *loop;
 	struct process *process;
-	struct mq_counts (*totals)(void *arg);
-	void *arg;
+	const struct counters *counters;
 	bool wanted;
 	double began; /* monotonic time */
 	long long
@@ -24,9 +24,8 @@ struct bar {
 	ev_timer timer;
 };
 
-/* totals: the counts since the start. */
 void bar_init(struct bar *, struct ev_loop *, const struct options *,
-    struct process *, struct mq_counts (*totals)(void *arg), void *arg);
+    struct process *, const struct counters *);
 /* Whether there is or will be a bar. */
 bool bar_wanted(const struct bar *);
 /* So many messages are left now. */

@@ -62,8 +62,7 @@ extern const struct policy_events engine_policy_events;
 /* From now on the engine hears what the other modules tell, and answers them. */
 void engine_listen(struct engine *);
 
-/* What has been done since the start, and how much is in our hands. */
-struct mq_counts engine_totals(void *engine);
+/* How many messages are in our hands. */
 int engine_in_hand(const struct engine *);
 
 #endif

@@ -107,7 +107,7 @@ init_duplicates(struct engine *e)
 		.origin = {e->opt->layout, process_host(&e->process), &e->ids},
 		.ns = e->server->url.ns,
 		.urls = e->opt->rq,
-		.async = session_connection(&e->session),
+		.async = session_server(&e->session)->async,
 		.session = &e->session}};
 	duplicates_init(&e->duplicates);
 }
@@ -119,7 +119,7 @@ init_helpers(struct engine *e)
 	    .server = e->server,
 	    .opt = e->opt,
 	    .consumer = session_server(&e->session)};
-	bar_init(&e->bar, e->loop, e->opt, &e->process, engine_totals, e);
+	bar_init(&e->bar, e->loop, e->opt, &e->process, &e->counters);
 }
 
 static void

@@ -18,7 +18,7 @@
 static void
 report_service(struct engine *e, bool up)
 {
-	const struct mq_counts sum = engine_totals(e);
+	const struct mq_counts sum = counters_totals(&e->counters);
 
 	service_report(e->service, up, executor_running(&e->executor), &sum);
 }

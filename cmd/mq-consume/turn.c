@@ -36,14 +36,6 @@ engine_end(struct engine *e)
 	ev_break(e->loop, EVBREAK_ALL);
 }
 
-struct mq_counts
-engine_totals(void *engine)
-{
-	const struct engine *e = engine;
-
-	return counters_totals(&e->counters);
-}
-
 int
 engine_in_hand(const struct engine *e)
 {

@@ -2,7 +2,7 @@
  * cmd/mq-consume/session/lease.c.  Time goes by as the test sets the moments back that
  * the lease remembers.
  */
-#include "mq-consume/session/parts.h"
+#include "mq-consume/session/session.h"
 #include "record.h"
 #include "redis/async.h"
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "mq-consume/session/parts.h"
+#include "mq-consume/session/session.h"
 #include "record.h"
 
 struct house {

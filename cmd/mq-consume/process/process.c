@@ -16,7 +16,6 @@
 #include "base/id.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "parts.h"
 
 /* --- command ------------------------------------------------------------- */
 
@@ -119,41 +118,22 @@ find_script(char **argv, const char *path)
 
 /* Ends the program if there is no such command. */
 static void
-command_init(struct command *c, char **argv, const char *work_dir, bool rq)
+command_init(struct command *c, const struct options *opt)
 {
-	char *path = command_find(argv[0]);
+	char **argv = opt->command, *path = command_find(argv[0]);
 
 	if (path == NULL)
 		mq_die(MQ_EXIT_CONFIG, "%s: %s", argv[0],
 		    strchr(argv[0], '/') != NULL ? strerror(errno) :
 						   "command not found");
-	c->argv = argv;
-	c->work_dir = work_dir;
 	c->path = absolute_path(path);
 	c->line = format_line(argv);
-	c->rq = rq;
-	c->script = rq ? find_script(argv, c->path) : mq_xstrdup(c->path);
+	c->script = opt->rq ? find_script(argv, c->path) : mq_xstrdup(c->path);
 	free(path);
 	c->here = getcwd(NULL, 0);
 	if (c->here == NULL)
 		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
 		    "current directory: %s", strerror(errno));
-}
-
-/*
- * Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
- * to its name, allocated; NULL without --work-dir.  0, or -1 with errno.
- */
-static int
-command_make_dir(const struct command *c, const char *id, char **dir)
-{
-	*dir = NULL;
-	if (c->work_dir == NULL)
-		return 0;
-	*dir = mq_xasprintf("%s/%s", c->work_dir, id);
-	if (mkdir(*dir, 0700) == -1 && errno != EEXIST)
-		return -1;
-	return c->rq ? rq_make_dir(dir) : 0;
 }
 
 /* --- process ------------------------------------------------------------- */
@@ -315,7 +295,7 @@ start_filled(
 		return -1;
 	w->argv = filled;
 	pid = mq_worker_start(p->setup, w);
-	w->argv = p->command.argv;
+	w->argv = p->opt->command;
 	free(filled);
 	return pid;
 }
@@ -342,7 +322,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 		return -1;
 	w->envp = environment_of(&p->environment, info, script,
 	    w->dir != NULL ? w->dir : p->command.here);
-	if (p->command.rq && rq_fill_dir(w->dir, w->envp) == -1)
+	if (p->opt->rq && rq_fill_dir(w->dir, w->envp) == -1)
 		return -1;
 	w->path = real;
 	run->pid = start_filled(p, info->envelope, w);
@@ -362,11 +342,26 @@ close_run(struct run *run)
 		(void)run_output_close(run->output);
 }
 
+/*
+ * Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
+ * to its name, allocated; NULL without --work-dir.  0, or -1 with errno.
+ */
+static int
+make_dir(const struct options *opt, const char *id, char **dir)
+{
+	if (opt->work_dir == NULL)
+		return 0;
+	*dir = mq_xasprintf("%s/%s", opt->work_dir, id);
+	if (mkdir(*dir, 0700) == -1 && errno != EEXIST)
+		return -1;
+	return opt->rq ? rq_make_dir(dir) : 0;
+}
+
 int
 process_start(struct process *p, const struct run_info *info, int input,
     int answers, struct run *run, char **dir)
 {
-	struct mq_worker w = {.argv = p->command.argv,
+	struct mq_worker w = {.argv = p->opt->command,
 	    .before = info->before,
 	    .arg = info->before_arg,
 	    .input = input,
@@ -381,8 +376,7 @@ process_start(struct process *p, const struct run_info *info, int input,
 	*dir = NULL;
 	if (input == -1)
 		return errno;
-	if (answers == -1 ||
-	    command_make_dir(&p->command, info->id, dir) == -1) {
+	if (answers == -1 || make_dir(p->opt, info->id, dir) == -1) {
 		error = errno;
 		close(input);
 		return error;
@@ -419,13 +413,12 @@ process_on_flow(struct process *p, void (*flows)(void *arg), void *arg)
 void
 process_remove_dir(const struct process *p, const char *id)
 {
-	const struct command *c = &p->command;
 	char *dir;
 
-	if (c->work_dir == NULL)
+	if (p->opt->work_dir == NULL)
 		return;
-	dir = mq_xasprintf("%s/%s", c->work_dir, id);
-	if (c->rq)
+	dir = mq_xasprintf("%s/%s", p->opt->work_dir, id);
+	if (p->opt->rq)
 		rq_empty_dir(dir);
 	(void)rmdir(dir);
 	free(dir);
@@ -474,7 +467,7 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 	outputs_init(&p->outputs, loop, opt->output);
 	if (opt->command == NULL)
 		return;
-	command_init(&p->command, opt->command, opt->work_dir, opt->rq);
+	command_init(&p->command, opt);
 	environment_init(&p->environment, p->command.script);
 	process_open_logs(p);
 }

@@ -1,4 +1,4 @@
-#include "parts.h"
+#include "process.h"
 
 #include <sys/stat.h>
 

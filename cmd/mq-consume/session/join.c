@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "parts.h"
+#include "session.h"
 #include "redis/connection.h"
 
 /* Between two looks at the settings where the server does not tell of changes. */

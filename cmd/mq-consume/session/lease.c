@@ -1,4 +1,4 @@
-#include "parts.h"
+#include "session.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * SUBSCRIBE on the wake connection; CLIENT TRACKING, renew or join, and the held
  * messages on the main one.
  */
-#include "parts.h"
+#include "session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -242,12 +242,6 @@ struct mq_consumer *
 session_server(struct session *s)
 {
 	return &s->self;
-}
-
-struct mq_async *
-session_connection(struct session *s)
-{
-	return mq_pairs_async(&s->pairs);
 }
 
 void

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "parts.h"
+#include "session.h"
 #include "redis/connection.h"
 #include "redis/server.h"
 
