@@ -1,4 +1,9 @@
-#include "comparison.h"
+/*
+ * The messages that the server holds for us, against ours.  After each join the messages
+ * are compared.  A stalled server may carry out a command of an old connection later.
+ * So once a second, while no message moves, their number is.
+ */
+#include "engine-parts.h"
 
 #include <stdlib.h>
 
@@ -8,7 +13,7 @@
 /* --- messages that the server does not hold for us -------------------------- */
 
 struct exists_request {
-	struct comparison *comparison;
+	struct engine *engine;
 	unsigned long number; /* of a message, which may be gone meanwhile */
 };
 
@@ -22,12 +27,23 @@ find_message(const struct inbox *in, unsigned long number)
 	return m;
 }
 
+/* Another consumer has the message now. */
+static void
+take_over(struct engine *e, struct message *m)
+{
+	outbox_lose(
+	    &e->outbox, m, "lease lost: another consumer has the message now");
+	m->lost = true;
+	if (m->state != MESSAGE_RUNNING || !executor_take_away(&e->executor, m))
+		inbox_forget(&e->inbox, m);
+}
+
 static void
 on_exists(void *arg, const struct mq_answer *answer, long long n)
 {
 	struct exists_request *q = arg;
-	struct comparison *c = q->comparison;
-	struct message *m = find_message(c->inbox, q->number);
+	struct engine *e = q->engine;
+	struct message *m = find_message(&e->inbox, q->number);
 
 	free(q);
 	/* A settling message has an answer of its own. */
@@ -35,110 +51,111 @@ on_exists(void *arg, const struct mq_answer *answer, long long n)
 	    m->state == MESSAGE_SETTLING)
 		return;
 	if (answer->error != NULL || n != 0)
-		tell(c, FACT_TAKEN, .message = m);
+		take_over(e, m);
 	else if (m->state == MESSAGE_HELD)
-		inbox_forget(c->inbox, m);
+		inbox_forget(&e->inbox, m);
 	else
 		m->gone = true;
 }
 
 /* Another consumer runs the message now, or somebody deleted it. */
 static void
-ask_exists(struct comparison *c, struct message *m)
+ask_exists(struct engine *e, struct message *m)
 {
 	struct exists_request *q = mq_xcalloc(1, sizeof(*q));
 
-	*q = (struct exists_request){c, m->number};
-	if (mq_consumer_exists(
-		c->server, m->queue, m->element, m->len, on_exists, q))
+	*q = (struct exists_request){e, m->number};
+	if (mq_consumer_exists(session_server(&e->session), m->queue,
+		m->element, m->len, on_exists, q))
 		return;
 	free(q);
-	tell(c, FACT_TAKEN, .message = m);
+	take_over(e, m);
 }
 
 static void
 on_missing(void *arg, struct message *m)
 {
-	struct comparison *c = arg;
+	struct engine *e = arg;
 
 	if (m->state != MESSAGE_SETTLING)
-		ask_exists(c, m);
+		ask_exists(e, m);
 	else if (m->sent)
 		/* The settlement arrived; only its answer was lost. */
-		outbox_confirm(c->outbox, m);
+		outbox_confirm(&e->outbox, m);
 }
 
 void
-comparison_held(struct comparison *c, int queue, struct mq_held *held)
+engine_compare(struct engine *e, int queue, struct mq_held *held)
 {
-	inbox_reconcile(c->inbox, queue, held, on_missing, c);
+	inbox_reconcile(&e->inbox, queue, held, on_missing, e);
 }
 
 /* --- counting --------------------------------------------------------------- */
 
 struct count_request {
-	struct comparison *comparison;
+	struct engine *engine;
 	int queue;
 	unsigned long moves;
 };
 
 static unsigned long
-moves_of(const struct comparison *c)
+moves_of(const struct engine *e)
 {
-	return inbox_moves(c->inbox) + outbox_moves(c->outbox);
+	return inbox_moves(&e->inbox) + outbox_moves(&e->outbox);
 }
 
 static void
 on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 {
 	struct count_request *q = arg;
-	struct comparison *c = q->comparison;
+	struct engine *e = q->engine;
 	int queue = q->queue;
 
 	free(q);
 	if (answer == NULL || answer->error != NULL ||
-	    !session_is_up(c->session))
+	    !session_is_up(&e->session))
 		return;
 	/* The server answers in order: no earlier answer is missing. */
-	comparison_held(c, queue, held);
-	tell(c, FACT_WAKE);
+	engine_compare(e, queue, held);
+	e->marked = true;
 }
 
 static void
 on_count(void *arg, const struct mq_answer *answer, long long count)
 {
 	struct count_request *q = arg;
-	struct comparison *c = q->comparison;
-	long long ours = inbox_count(c->inbox, q->queue);
+	struct engine *e = q->engine;
+	long long ours = inbox_count(&e->inbox, q->queue);
 
-	if (q->moves != moves_of(c) || answer == NULL ||
+	if (q->moves != moves_of(e) || answer == NULL ||
 	    answer->error != NULL || ours == count ||
-	    !session_is_up(c->session)) {
+	    !session_is_up(&e->session)) {
 		free(q);
 		return;
 	}
-	if (ours < count && !c->quiet)
+	if (ours < count && !e->opt->quiet)
 		mq_say("%s: the server has unacked messages that this consumer "
 		       "does not have",
-		    c->server_name);
-	mq_consumer_held(c->server, q->queue, on_held, q);
+		    e->server->name);
+	mq_consumer_held(session_server(&e->session), q->queue, on_held, q);
 }
 
 void
-comparison_tick(struct comparison *c, int queue_count, bool all)
+engine_count_held(struct engine *e, bool all)
 {
 	struct count_request *q;
 	int i;
 
 	/* An answer that comes before those to these questions spoils the
 	 * comparison, and changes the moves. */
-	if (inbox_is_claiming(c->inbox) || outbox_settling(c->outbox) > 0)
+	if (inbox_is_claiming(&e->inbox) || outbox_settling(&e->outbox) > 0)
 		return;
-	for (i = 0; i < queue_count; i++) {
-		if (!all && inbox_count(c->inbox, i) == 0)
+	for (i = 0; i < e->opt->queue_count; i++) {
+		if (!all && inbox_count(&e->inbox, i) == 0)
 			continue;
 		q = mq_xcalloc(1, sizeof(*q));
-		*q = (struct count_request){c, i, moves_of(c)};
-		mq_consumer_held_count(c->server, i, on_count, q);
+		*q = (struct count_request){e, i, moves_of(e)};
+		mq_consumer_held_count(
+		    session_server(&e->session), i, on_count, q);
 	}
 }

@@ -5,7 +5,6 @@
 #define MQ_CONSUME_ENGINE_PARTS_H
 
 #include "bar.h"
-#include "comparison.h"
 #include "mq-consume/executor/executor.h"
 #include "mq-consume/outbox/outbox.h"
 #include "mq-consume/process/process.h"
@@ -34,7 +33,6 @@ struct engine {
 	struct duplicates duplicates;
 	struct attachments attachments;
 	struct executor executor;
-	struct comparison comparison;
 	struct errands errands;
 	struct bar bar;
 	ev_prepare turn;
@@ -54,6 +52,11 @@ void engine_give_back(struct engine *, int queue);
 bool engine_has_nothing(const struct engine *);
 /* Ends the loop; nothing more is decided. */
 void engine_end(struct engine *);
+
+/* The server has answered which messages of a queue it holds for us. */
+void engine_compare(struct engine *, int queue, struct mq_held *);
+/* Once a second; all: also of the queues of which we have no message. */
+void engine_count_held(struct engine *, bool all);
 
 /* Decides what is next, after all callbacks of a turn of the loop. */
 void engine_take_turn(struct engine *);

@@ -84,15 +84,16 @@ init_outbox(struct engine *e)
 	    .host = host,
 	    .ticks = e->opt->layout->has & MQ_HAS_TICKS};
 	counters_init(&e->counters, e->opt, server, e->server->name);
-	outbox_init(&e->outbox, e->loop, e->opt, server, &e->ids, &e->inbox,
-	    &e->counters, &e->results, e->executor.table->acks != ACKS_AT_ONCE,
-	    &e->session);
-	e->comparison = (struct comparison){.inbox = &e->inbox,
-	    .outbox = &e->outbox,
+	e->outbox = (struct outbox){.loop = e->loop,
+	    .opt = e->opt,
 	    .server = server,
-	    .server_name = e->server->name,
-	    .quiet = e->opt->quiet,
-	    .session = &e->session};
+	    .ids = &e->ids,
+	    .inbox = &e->inbox,
+	    .counters = &e->counters,
+	    .results = &e->results,
+	    .session = &e->session,
+	    .many = e->executor.table->acks != ACKS_AT_ONCE};
+	outbox_init(&e->outbox);
 }
 
 static void
@@ -137,8 +138,13 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	    &e->policy, e->loop, opt, &setup->reset, &engine_policy_events, e);
 	session_init(&e->session, e->loop, opt, e->server, &e->children,
 	    &e->ids, rules_messages(opt), make);
-	inbox_init(&e->inbox, e->loop, opt, session_server(&e->session),
-	    &e->ids, &e->session, &e->policy);
+	e->inbox = (struct inbox){.loop = e->loop,
+	    .opt = opt,
+	    .server = session_server(&e->session),
+	    .ids = &e->ids,
+	    .session = &e->session,
+	    .policy = &e->policy};
+	inbox_init(&e->inbox);
 	init_outbox(e);
 	init_duplicates(e);
 	init_helpers(e);

@@ -3,8 +3,8 @@
  *
  *	session		connections, lease, joining, leaving	policy.h
  *	inbox		claims and unstarted messages		verdict.h
- *	executor	running messages			comparison.h
- *	outbox		settlements, results, counters		process/
+ *	executor	running messages			process/
+ *	outbox		settlements, results, counters
  *
  * The engine calls modules.  Events come back as functions that note what
  * happened and mark the engine; once per turn of the loop the engine decides.

@@ -69,8 +69,7 @@ enum fact_kind {
 	FACT_REOPEN_LOGS, /* log files are to be opened anew */
 	FACT_SUSPEND, /* this program is about to be stopped (yes), or goes on */
 
-	/* Of comparison and helpers. */
-	FACT_TAKEN,   /* another consumer has the message now */
+	/* Of errands. */
 	FACT_DRAINED, /* the queues are empty, everywhere */
 	FACT_COUNTED, /* n messages can be claimed */
 };

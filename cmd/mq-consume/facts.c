@@ -114,8 +114,7 @@ tick(struct engine *e, bool up)
 	report_service(e, up);
 	if (!up || e->ending)
 		return;
-	comparison_tick(&e->comparison, e->opt->queue_count,
-	    session_is_renewing(&e->session));
+	engine_count_held(e, session_is_renewing(&e->session));
 	check_room(e);
 	outbox_send_again(&e->outbox);
 	e->executor.table->tick(&e->executor);
@@ -150,7 +149,7 @@ hear_session(void *arg, const struct fact *f)
 		take_settings(e, f->queue, f->settings);
 		break;
 	case FACT_HELD:
-		comparison_held(&e->comparison, f->queue, f->held);
+		engine_compare(e, f->queue, f->held);
 		break;
 	case FACT_CHANGED:
 		note_change(e, f->text, f->n);
@@ -593,30 +592,14 @@ is_idle(void *arg)
 const struct policy_events engine_policy_events = {
     .hear = hear_policy, .kill = on_kill, .idle = is_idle};
 
-/* --- comparison and --drain ------------------------------------------------- */
+/* --- errands ---------------------------------------------------------------- */
 
 static void
-note_taken(struct engine *e, struct message *m)
-{
-	outbox_lose(
-	    &e->outbox, m, "lease lost: another consumer has the message now");
-	m->lost = true;
-	if (m->state != MESSAGE_RUNNING || !executor_take_away(&e->executor, m))
-		inbox_forget(&e->inbox, m);
-}
-
-static void
-hear_other(void *arg, const struct fact *f)
+hear_errands(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
 
 	switch (f->kind) {
-	case FACT_WAKE:
-		e->marked = true;
-		break;
-	case FACT_TAKEN:
-		note_taken(e, f->message);
-		break;
 	case FACT_COUNTED:
 		bar_expect(&e->bar, (long long)f->n + engine_in_hand(e));
 		break;
@@ -640,7 +623,7 @@ engine_listen(struct engine *e)
 	e->outbox.hear = hear_outbox;
 	e->outbox.has_room = has_room;
 	e->executor.hear = hear_run;
-	e->comparison.hear = e->errands.hear = hear_other;
+	e->errands.hear = hear_errands;
 	e->session.arg = e->inbox.arg = e->outbox.arg = e;
-	e->executor.arg = e->comparison.arg = e->errands.arg = e;
+	e->executor.arg = e->errands.arg = e;
 }

@@ -231,12 +231,15 @@ fixture_init(struct fixture *f)
 	f->say = open_memstream(&f->said, &f->said_len);
 	mq_say_to(f->say);
 	f->opt.command = f->command;
-	inbox_init(
-	    &f->inbox, f->loop, &f->opt, &f->server, &f->ids, NULL, NULL);
-	f->inbox.hear = on_fact;
-	f->inbox.room = on_room;
-	f->inbox.copied = on_copied;
-	f->inbox.arg = f;
+	f->inbox = (struct inbox){.loop = f->loop,
+	    .opt = &f->opt,
+	    .server = &f->server,
+	    .ids = &f->ids,
+	    .hear = on_fact,
+	    .room = on_room,
+	    .copied = on_copied,
+	    .arg = f};
+	inbox_init(&f->inbox);
 }
 
 static inline void

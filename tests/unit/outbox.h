@@ -291,11 +291,17 @@ house_setup(void **state)
 	fixture_init(f);
 	h->results.opt = &f->opt;
 	counters_init(&h->counters, &f->opt, &f->server, "server");
-	outbox_init(&h->outbox, f->loop, &f->opt, &f->server, &f->ids,
-	    &f->inbox, &h->counters, &h->results, false, NULL);
-	h->outbox.hear = on_outbox_fact;
-	h->outbox.has_room = on_has_room;
-	h->outbox.arg = h;
+	h->outbox = (struct outbox){.loop = f->loop,
+	    .opt = &f->opt,
+	    .server = &f->server,
+	    .ids = &f->ids,
+	    .inbox = &f->inbox,
+	    .counters = &h->counters,
+	    .results = &h->results,
+	    .hear = on_outbox_fact,
+	    .has_room = on_has_room,
+	    .arg = h};
+	outbox_init(&h->outbox);
 	*state = h;
 	return 0;
 }

@@ -76,14 +76,6 @@ worker_next(struct slot *s)
 		set_timer(s, time_limit(s));
 }
 
-/* Stops that time, while requests are answered. */
-static void
-worker_pause_time(struct slot *s)
-{
-	if (s->pid != 0 && !worker_is_leaving(s))
-		set_timer(s, 0);
-}
-
 void
 worker_last(struct slot *s)
 {
@@ -128,17 +120,6 @@ worker_fail_protocol(struct slot *s, const char *protocol_error)
 	kill(-s->pid, SIGKILL);
 }
 
-/* Descriptor 3 has ended. */
-static void
-worker_verbs_closed(struct slot *s)
-{
-	if (worker_is_leaving(s))
-		return;
-	s->worker.verbs_closed = true;
-	cut_input(s);
-	set_timer(s, KILL_AFTER);
-}
-
 /* Nobody reads the standard input any more.  The worker may still be busy with what it
  * has read. */
 static void
@@ -177,14 +158,6 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 		worker_fail_protocol(s, "worker closed its standard input");
 	else
 		terminate_worker(s);
-}
-
-/* Prepares the timers of a started worker. */
-static void
-worker_init_time(struct slot *s)
-{
-	ev_timer_init(&s->timer, on_timeout, 0, 0);
-	s->timer.data = s;
 }
 
 /* --- stream-verbs -------------------------------------------------------- */
@@ -305,8 +278,10 @@ stream_verbs_hear(struct slot *s)
 	if (s->verbs.final != MQ_FINAL_NONE && !requests_awaited(&s->requests))
 		judge_message(s);
 	parse_verbs(s);
-	if (requests_awaited(&s->requests))
-		worker_pause_time(s);
+	/* That time stops while requests are answered. */
+	if (requests_awaited(&s->requests) && s->pid != 0 &&
+	    !worker_is_leaving(s))
+		set_timer(s, 0);
 	if (w->judged > before)
 		note_duration(s, w->judged - before, w->heard - began);
 }
@@ -342,18 +317,12 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 	stream_verbs_hear(s);
 	if (!more || s->worker.said.len > 0)
 		ev_io_stop(loop, w);
-	if (!more)
-		worker_verbs_closed(s);
-}
-
-/* Begins to read verbs. */
-static void
-stream_verbs_watch(struct slot *s)
-{
-	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
-	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
-	s->verbs_io.data = s;
-	ev_io_start(s->executor->loop, &s->verbs_io);
+	/* Descriptor 3 has ended. */
+	if (more || worker_is_leaving(s))
+		return;
+	s->worker.verbs_closed = true;
+	cut_input(s);
+	set_timer(s, KILL_AFTER);
 }
 
 /* Goes on reading, after requests were answered. */
@@ -366,16 +335,6 @@ stream_verbs_resume(struct slot *s)
 		ev_io_start(s->executor->loop, &s->verbs_io);
 	if (s->worker.said.len > 0)
 		ev_feed_event(s->executor->loop, &s->verbs_io, EV_READ);
-}
-
-/* The worker is dead: reads its last verbs. */
-static void
-stream_verbs_last(struct slot *s)
-{
-	ev_io_stop(s->executor->loop, &s->verbs_io);
-	(void)read_verbs(s, s->worker.said.len + READ_LAST);
-	close(s->verbs_fd);
-	mq_buf_add(&s->worker.said, "\n", 1);
 }
 
 /* For the first message, a silence is said before --timeout ends it. */
@@ -586,7 +545,10 @@ on_ended(void *arg, int status)
 
 	ev_timer_stop(s->executor->loop, &s->timer);
 	/* The last verbs, and the last look at what was read. */
-	stream_verbs_last(s);
+	ev_io_stop(s->executor->loop, &s->verbs_io);
+	(void)read_verbs(s, s->worker.said.len + READ_LAST);
+	close(s->verbs_fd);
+	mq_buf_add(&s->worker.said, "\n", 1);
 	worker_input_cut(&s->worker.input);
 	s->pid = 0;
 	s->status = status;
@@ -663,10 +625,14 @@ worker_start(struct slot *s)
 		return false;
 	}
 	x->busy++;
-	worker_init_time(s);
+	ev_timer_init(&s->timer, on_timeout, 0, 0);
+	s->timer.data = s;
 	mq_child_watch(x->children, &s->child, s->pid, on_ended, s);
 	mq_child_poll(&s->child);
-	stream_verbs_watch(s);
+	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
+	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
+	s->verbs_io.data = s;
+	ev_io_start(x->loop, &s->verbs_io);
 	run_output_listen(s->output);
 	return true;
 }

@@ -250,18 +250,11 @@ inbox_moves(const struct inbox *in)
 }
 
 void
-inbox_init(struct inbox *in, struct ev_loop *loop, const struct options *opt,
-    struct mq_consumer *server, struct mq_idgen *ids,
-    const struct session *session, const struct policy *policy)
+inbox_init(struct inbox *in)
 {
+	const struct options *opt = in->opt;
 	int i;
 
-	*in = (struct inbox){.loop = loop,
-	    .opt = opt,
-	    .server = server,
-	    .ids = ids,
-	    .session = session,
-	    .policy = policy};
 	TAILQ_INIT(&in->all);
 	in->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*in->queues));
 	for (i = 0; i < opt->queue_count; i++) {

@@ -80,6 +80,7 @@ struct inbox_queue {
 };
 
 struct inbox {
+	/* Set by the caller, but for these zeroed. */
 	struct ev_loop *loop;
 	const struct options *opt;
 	struct mq_consumer *server;
@@ -92,6 +93,7 @@ struct inbox {
 	/* How many bytes a claim may copy; 0: any number. */
 	size_t (*copied)(void *arg);
 	void *arg;
+
 	bool seen; /* a claim of some queue has been answered */
 
 	struct inbox_queue *queues;
@@ -116,10 +118,7 @@ struct inbox {
 	bool any_called;     /* since the last pass, some queue was */
 };
 
-/* The caller sets hear, room, copied and arg. */
-void inbox_init(struct inbox *, struct ev_loop *, const struct options *,
-    struct mq_consumer *, struct mq_idgen *, const struct session *,
-    const struct policy *);
+void inbox_init(struct inbox *);
 /* Frees all messages as well. */
 void inbox_free(struct inbox *);
 

@@ -289,32 +289,18 @@ on_timer(struct ev_loop *loop, ev_timer *w, int events)
 }
 
 void
-outbox_init(struct outbox *o, struct ev_loop *loop, const struct options *opt,
-    struct mq_consumer *server, struct mq_idgen *ids, struct inbox *inbox,
-    struct counters *counters, const struct result_rules *results, bool many,
-    const struct session *session)
+outbox_init(struct outbox *o)
 {
-	int i;
+	size_t i, n = (size_t)o->opt->queue_count;
 
-	*o = (struct outbox){.loop = loop,
-	    .opt = opt,
-	    .server = server,
-	    .ids = ids,
-	    .inbox = inbox,
-	    .counters = counters,
-	    .results = results,
-	    .session = session,
-	    .many = many,
-	    .enough = many ? ENOUGH_MANY : ENOUGH,
-	    .most = many ? MANY_MAX : ENOUGH,
-	    .wait_s = many ? MANY_S : ENOUGH_S};
+	o->enough = o->many ? ENOUGH_MANY : ENOUGH;
+	o->most = o->many ? MANY_MAX : ENOUGH;
+	o->wait_s = o->many ? MANY_S : ENOUGH_S;
 	TAILQ_INIT(&o->waiting);
-	o->waiting_of =
-	    mq_xcalloc((size_t)opt->queue_count, sizeof(*o->waiting_of));
-	o->back_of = mq_xcalloc((size_t)opt->queue_count, sizeof(*o->back_of));
-	o->equal_of =
-	    mq_xcalloc((size_t)opt->queue_count, sizeof(*o->equal_of));
-	for (i = 0; i < opt->queue_count; i++) {
+	o->waiting_of = mq_xcalloc(n, sizeof(*o->waiting_of));
+	o->back_of = mq_xcalloc(n, sizeof(*o->back_of));
+	o->equal_of = mq_xcalloc(n, sizeof(*o->equal_of));
+	for (i = 0; i < n; i++) {
 		TAILQ_INIT(&o->back_of[i]);
 		TAILQ_INIT(&o->equal_of[i]);
 	}

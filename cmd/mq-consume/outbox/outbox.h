@@ -88,6 +88,7 @@ void result_note(const struct result_rules *, struct message *, enum mq_end,
  */
 
 struct outbox {
+	/* Set by the caller, but for these zeroed. */
 	struct ev_loop *loop;
 	const struct options *opt;
 	struct mq_consumer *server;
@@ -101,12 +102,13 @@ struct outbox {
 	 * are under way.  If not, the next tick tries again. */
 	bool (*has_room)(void *arg, size_t bytes);
 	void *arg;
+	bool many; /* messages end many at a time */
+
 	int settling;		 /* count of messages */
 	int in_flight;		 /* of these: sent, and not answered */
 	size_t copying;		 /* bytes that these copy, about */
 	struct messages waiting; /* acks that wait for others */
 	int waiting_count;
-	bool many;	     /* messages end many at a time */
 	int enough;	     /* waiting_count to be sent at the end of a turn */
 	int most;	     /* waiting_count at which all are sent */
 	double wait_s;	     /* until then; less if one holds something */
@@ -122,10 +124,7 @@ struct outbox {
 	int equal_count; /* of all queues */
 };
 
-/* many: messages end many at a time.  The caller sets hear, has_room and arg. */
-void outbox_init(struct outbox *, struct ev_loop *, const struct options *,
-    struct mq_consumer *, struct mq_idgen *, struct inbox *, struct counters *,
-    const struct result_rules *, bool many, const struct session *);
+void outbox_init(struct outbox *);
 void outbox_free(struct outbox *);
 
 /* Settles a message that neither inbox nor executor has any more. */

@@ -59,15 +59,17 @@ on_entered(void *arg, const struct mq_answer *answer)
 		count_answer(s);
 }
 
-struct held_request {
+/* About a queue. */
+struct request {
 	struct session *session;
 	int queue;
+	bool joining; /* joining waits for the answer */
 };
 
 static void
 on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 {
-	struct held_request *q = arg;
+	struct request *q = arg;
 	struct session *s = q->session;
 	int queue = q->queue;
 
@@ -81,7 +83,7 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 static void
 on_taken_over(void *arg, const struct mq_answer *answer, long long n)
 {
-	struct held_request *q = arg;
+	struct request *q = arg;
 	struct session *s = q->session;
 	int queue = q->queue;
 
@@ -99,10 +101,10 @@ on_taken_over(void *arg, const struct mq_answer *answer, long long n)
 static void
 ask_held(struct session *s, int queue)
 {
-	struct held_request *q = mq_xcalloc(1, sizeof(*q));
+	struct request *q = mq_xcalloc(1, sizeof(*q));
 	const char *from = lease_moved(&s->lease);
 
-	*q = (struct held_request){s, queue};
+	*q = (struct request){s, queue, true};
 	if (from != NULL)
 		mq_consumer_take_over(&s->self, queue, from, on_taken_over, q);
 	else
@@ -206,17 +208,11 @@ take_settings(struct session *s, int queue, const struct mq_answer *answer,
 		    "%s: settings: %s", s->opt->queues[queue], answer->error);
 }
 
-struct settings_request {
-	struct session *session;
-	int queue;
-	bool joining;
-};
-
 static void
 on_settings(
     void *arg, const struct mq_answer *answer, struct mq_setting_texts *texts)
 {
-	struct settings_request *q = arg;
+	struct request *q = arg;
 	struct session *s = q->session;
 	bool joining = q->joining;
 
@@ -232,9 +228,9 @@ on_settings(
 static void
 ask_settings(struct session *s, int queue, bool joining)
 {
-	struct settings_request *q = mq_xcalloc(1, sizeof(*q));
+	struct request *q = mq_xcalloc(1, sizeof(*q));
 
-	*q = (struct settings_request){s, queue, joining};
+	*q = (struct request){s, queue, joining};
 	mq_consumer_settings(&s->self, queue, on_settings, q);
 }
 
@@ -296,8 +292,10 @@ send_join(struct session *s)
 }
 
 void
-session_rejoin(struct session *s)
+session_rejoin(void *session)
 {
+	struct session *s = session;
+
 	if (s->state != SESSION_UP)
 		return;
 	session_lose_lease(s, "the heartbeat had expired");

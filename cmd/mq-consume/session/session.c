@@ -121,19 +121,13 @@ on_refused(void *arg, const char *error)
 /* --- once a second ----------------------------------------------------------- */
 
 static void
-on_lease_lost(void *arg)
-{
-	session_rejoin(arg);
-}
-
-static void
 on_lease_refused(void *arg, const char *error)
 {
 	session_complain(arg, error);
 }
 
 static const struct lease_events lease_events = {
-    .lost = on_lease_lost, .refused = on_lease_refused};
+    .lost = session_rejoin, .refused = on_lease_refused};
 
 /* Far away, each of the steps takes its time: bytes are a sign of life. */
 static bool

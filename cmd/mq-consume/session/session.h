@@ -185,7 +185,7 @@ struct mq_consumer *session_server(struct session *);
  */
 bool session_holds_lease(struct session *);
 /* The server has lost the lease: joins under a new name. */
-void session_rejoin(struct session *);
+void session_rejoin(void *session);
 /* Drops the connections, says why, and connects again later. */
 void session_reset(struct session *, const char *why);
 /* The settings of a queue may have changed. */
