@@ -55,23 +55,6 @@ make_loop(void)
 }
 
 static void
-init_executor(struct engine *e)
-{
-	e->executor = (struct executor){.table = executor_for(e->opt),
-	    .loop = e->loop,
-	    .opt = e->opt,
-	    .inbox = &e->inbox,
-	    .policy = &e->policy,
-	    .outbox = &e->outbox,
-	    .children = &e->children,
-	    .process = &e->process,
-	    .duplicates = &e->duplicates,
-	    .attachments = &e->attachments,
-	    .session = &e->session,
-	    .results = &e->results};
-}
-
-static void
 init_outbox(struct engine *e)
 {
 	struct mq_consumer *server = session_server(&e->session);
@@ -114,6 +97,23 @@ init_duplicates(struct engine *e)
 }
 
 static void
+init_executor(struct engine *e)
+{
+	e->executor = (struct executor){.loop = e->loop,
+	    .opt = e->opt,
+	    .inbox = &e->inbox,
+	    .policy = &e->policy,
+	    .outbox = &e->outbox,
+	    .children = &e->children,
+	    .process = &e->process,
+	    .duplicates = &e->duplicates,
+	    .attachments = &e->attachments,
+	    .session = &e->session,
+	    .results = &e->results};
+	executor_init(&e->executor);
+}
+
+static void
 init_helpers(struct engine *e)
 {
 	e->errands = (struct errands){.children = &e->children,
@@ -133,7 +133,6 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	process_init(&e->process, setup, e->loop, opt);
 	joblog_init(
 	    &e->joblog, opt->joblog, process_host(&e->process), opt->command);
-	init_executor(e);
 	policy_init(
 	    &e->policy, e->loop, opt, &setup->reset, &engine_policy_events, e);
 	session_init(&e->session, e->loop, opt, e->server, &e->children,
@@ -145,11 +144,11 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	    .session = &e->session,
 	    .policy = &e->policy};
 	inbox_init(&e->inbox);
-	init_outbox(e);
 	init_duplicates(e);
+	init_executor(e);
+	init_outbox(e);
 	init_helpers(e);
 	engine_listen(e);
-	executor_init(&e->executor);
 	ev_prepare_init(&e->turn, on_turn);
 	e->turn.data = e;
 	ev_prepare_start(e->loop, &e->turn);

@@ -15,8 +15,8 @@
 /* Bytes of the last text of a command. */
 #define TEXT_MAX 1024
 
-const struct executor_table *
-executor_for(const struct options *opt)
+static const struct executor_table *
+find_table(const struct options *opt)
 {
 	if (opt->command == NULL)
 		return opt->at_most_once ? &executor_print_once :
@@ -29,6 +29,7 @@ executor_for(const struct options *opt)
 void
 executor_init(struct executor *x)
 {
+	x->table = find_table(x->opt);
 	x->batch = x->opt->batch > 0 ? x->opt->batch : 1;
 	TAILQ_INIT(&x->free);
 	TAILQ_INIT(&x->printer.printed);
@@ -48,9 +49,9 @@ executor_take_away(struct executor *x, struct message *m)
 {
 	struct slot *s = m->slot;
 
-	if (s != NULL && s->pid != 0) {
+	if (s != NULL && s->run.pid != 0) {
 		s->killed = true;
-		kill(-s->pid, SIGKILL);
+		kill(-s->run.pid, SIGKILL);
 	}
 	if (s == NULL && !x->opt->at_most_once) {
 		TAILQ_REMOVE(&x->printer.printed, m, line);
@@ -82,7 +83,7 @@ executor_rests(const struct executor *x)
 static bool
 runs_long(const struct slot *s, double now)
 {
-	const struct message *m = slot_message(s);
+	const struct message *m = TAILQ_FIRST(&s->hand);
 
 	return m != NULL && !m->lost && now - s->started >= LONG_S;
 }
@@ -113,14 +114,14 @@ copy_text(const char *text)
 static struct mq_run
 describe_run(struct slot *s, double now)
 {
-	struct message *m = slot_message(s);
+	struct message *m = TAILQ_FIRST(&s->hand);
 
 	return (struct mq_run){.queue = (char *)(uintptr_t)m->queue_name,
 	    .id = m->id,
 	    .script = (char *)(uintptr_t)process_command(s->executor->process),
 	    .text = copy_text(mq_verbs_text(&s->verbs)),
 	    .attempt = m->attempts + 1,
-	    .pid = s->pid,
+	    .pid = s->run.pid,
 	    .started_ms = unix_start_ms(s, now)};
 }
 

@@ -62,9 +62,7 @@ struct executor_table {
 extern const struct executor_table executor_fork, executor_batch,
     executor_stream, executor_print, executor_print_once;
 
-/* The table for these options. */
-const struct executor_table *executor_for(const struct options *);
-/* The caller has set the members from table to arg.  Before any other. */
+/* Before any other. */
 void executor_init(struct executor *);
 void executor_free(struct executor *);
 
@@ -198,13 +196,9 @@ struct slot {
 	size_t bytes;	      /* of the elements in hand */
 	TAILQ_ENTRY(slot) free;
 	bool is_free; /* listed: nothing in hand, and it does not rest */
-	pid_t pid;    /* 0: none */
-	int queue;    /* of the run */
-	int status;   /* of the last run, as of waitpid(2) */
-	int verbs_fd;
-	int failure_fd; /* as in struct run */
-	struct run_output *output;
-	struct run_log log;
+	struct run run;
+	int queue;  /* of the run */
+	int status; /* of the last run, as of waitpid(2) */
 	struct requests requests;
 	double born;	    /* monotonic time of the start of the command */
 	double started;	    /* monotonic time of the run, or the last verb */
@@ -248,7 +242,7 @@ struct printer {
 /* --- all of it ---------------------------------------------------------- */
 
 struct executor {
-	const struct executor_table *table;
+	/* Set by the caller, but for these zeroed. */
 	struct ev_loop *loop;
 	const struct options *opt;
 	struct inbox *inbox;
@@ -262,6 +256,8 @@ struct executor {
 	const struct result_rules *results;
 	fact_fn *hear;
 	void *arg;
+
+	const struct executor_table *table;
 	int running; /* messages in hands, or printed and not done */
 	struct printer printer;
 
@@ -287,8 +283,6 @@ void slots_init(struct executor *);
 
 /* --- hands ------------------------------------------------------------------ */
 
-/* The first message in hand; NULL: none. */
-struct message *slot_message(const struct slot *);
 /* Appends a message to the hand. */
 void slot_take(struct slot *, struct message *);
 /* Takes a message out of the hand. */

@@ -99,7 +99,7 @@ read_verbs(struct slot *s, bool all)
 	for (i = 0; i < VERBS_AT_ONCE; i += (int)sizeof(buf)) {
 		if (!all && requests_full(&s->requests))
 			return true;
-		n = read(s->verbs_fd, buf, sizeof(buf));
+		n = read(s->run.verbs, buf, sizeof(buf));
 		if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
 			return false;
 		if (n == -1 && errno == EAGAIN)
@@ -126,7 +126,7 @@ on_room(void *arg)
 {
 	struct slot *s = arg;
 
-	if (s->pid != 0 && !ev_is_active(&s->patience))
+	if (s->run.pid != 0 && !ev_is_active(&s->patience))
 		ev_io_start(s->executor->loop, &s->verbs_io);
 }
 
@@ -137,9 +137,9 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 	struct slot *s = w->data;
 
 	(void)events;
-	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
+	fcntl(s->run.verbs, F_SETFL, O_NONBLOCK);
 	ev_io_start(loop, &s->verbs_io);
-	run_output_listen(s->output);
+	run_output_listen(s->run.output);
 	mq_child_poll(&s->child);
 }
 
@@ -149,7 +149,7 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 	struct slot *s = w->data;
 
 	(void)events;
-	kill(-s->pid, s->timed_out ? SIGKILL : SIGTERM);
+	kill(-s->run.pid, s->timed_out ? SIGKILL : SIGTERM);
 	if (s->timed_out)
 		return;
 	s->timed_out = true;
@@ -212,7 +212,7 @@ judge_hand(struct slot *s, const char *errors)
 static void
 judge_run(struct slot *s)
 {
-	struct message *first = slot_message(s);
+	struct message *first = TAILQ_FIRST(&s->hand);
 	const char *errors = slot_close_output(s);
 	struct mq_verdict v;
 
@@ -261,10 +261,10 @@ static bool
 read_rest(struct slot *s)
 {
 	/* Most short runs write nothing. */
-	if (run_output_silent(s->output, s->verbs_fd))
+	if (run_output_silent(s->run.output, s->run.verbs))
 		return true;
-	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
-	return !read_verbs(s, true) && run_output_ended(s->output);
+	fcntl(s->run.verbs, F_SETFL, O_NONBLOCK);
+	return !read_verbs(s, true) && run_output_ended(s->run.output);
 }
 
 static void
@@ -281,10 +281,11 @@ on_ended(void *arg, int status)
 	ev_timer_stop(x->loop, &s->timer);
 	ev_timer_stop(x->loop, &s->patience);
 	requests_close(&s->requests, alone);
-	close(s->verbs_fd);
-	s->pid = 0;
+	close(s->run.verbs);
+	s->run.pid = 0;
 	s->status = status;
-	tell(x, FACT_RAN, .queue = slot_message(s)->queue, .seconds = took);
+	tell(x, FACT_RAN, .queue = TAILQ_FIRST(&s->hand)->queue,
+	    .seconds = took);
 	x->run_s = x->run_s == 0 ? took : x->run_s * 0.8 + took * 0.2;
 	if (!requests_finish(&s->requests))
 		on_answered(s);
@@ -298,11 +299,11 @@ watch_run(struct slot *s)
 	struct executor *x = s->executor;
 	int64_t timeout_ms = rules_of(x->opt, s->queue)->timeout_ms;
 
-	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
+	ev_io_init(&s->verbs_io, on_verbs, s->run.verbs, EV_READ);
 	ev_timer_init(&s->timer, on_timeout, (double)timeout_ms / 1000, 0);
 	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
 	s->verbs_io.data = s->timer.data = s->patience.data = s;
-	mq_child_watch(x->children, &s->child, s->pid, on_ended, s);
+	mq_child_watch(x->children, &s->child, s->run.pid, on_ended, s);
 	ev_timer_start(x->loop, &s->patience);
 	if (timeout_ms > 0)
 		ev_timer_start(x->loop, &s->timer);
@@ -332,7 +333,7 @@ run_begin(struct slot *s, const char *input, size_t n)
 		return;
 	}
 	x->busy++;
-	s->queue = slot_message(s)->queue;
+	s->queue = TAILQ_FIRST(&s->hand)->queue;
 	slots_count(x, s->queue, 1);
 	watch_run(s);
 }

@@ -29,12 +29,6 @@ list_if_free(struct slot *s)
 		TAILQ_REMOVE(&s->executor->free, s, free);
 }
 
-struct message *
-slot_message(const struct slot *s)
-{
-	return TAILQ_FIRST(&s->hand);
-}
-
 void
 slot_take(struct slot *s, struct message *m)
 {
@@ -98,7 +92,7 @@ slot_ask_duplicate(void *arg, int which, const char *text)
 	else if (m == NULL)
 		wrong = "no message has that number";
 	if (m == NULL)
-		m = slot_message(s);
+		m = TAILQ_FIRST(&s->hand);
 	requests_ask(&s->requests, m, wrong, text);
 }
 
@@ -188,10 +182,10 @@ executor_kill(struct executor *x, int sig)
 		s = &x->all[i];
 		if (!pauses)
 			requests_hurry(&s->requests);
-		if (s->pid == 0)
+		if (s->run.pid == 0)
 			continue;
 		s->killed = s->killed || !pauses;
-		kill(-s->pid, sig);
+		kill(-s->run.pid, sig);
 	}
 }
 

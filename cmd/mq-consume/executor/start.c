@@ -27,7 +27,7 @@ static void
 report_failed_start(struct slot *s, int error)
 {
 	struct executor *x = s->executor;
-	struct message *m = slot_message(s);
+	struct message *m = TAILQ_FIRST(&s->hand);
 	const char *script = process_script(x->process);
 
 	if (error == E2BIG && m != NULL && s->ones == NULL) {
@@ -53,7 +53,7 @@ static struct run_info
 describe_run(const struct slot *s)
 {
 	const struct options *opt = s->executor->opt;
-	const struct message *m = slot_message(s);
+	const struct message *m = TAILQ_FIRST(&s->hand);
 	struct run_info info = {
 	    .attempts_max = rules_of(opt, m != NULL ? m->queue : 0)->attempts};
 
@@ -77,26 +77,25 @@ describe_run(const struct slot *s)
 
 /* Starts the process of a run.  Returns 0, or an errno. */
 static int
-start_process(struct slot *s, const struct run_info *info, int input,
-    struct run *run, char **dir)
+start_process(
+    struct slot *s, const struct run_info *info, int input, char **dir)
 {
-	struct process *p = s->executor->process;
 	int answers = input != -1 ? requests_open(&s->requests) : -1;
 
-	return process_start(p, info, input, answers, run, dir);
+	return process_start(
+	    s->executor->process, info, input, answers, &s->run, dir);
 }
 
 /* The same with the message's files. */
 static int
-start_with_files(struct slot *s, const struct run_info *info, int input,
-    struct run *run, char **dir)
+start_with_files(
+    struct slot *s, const struct run_info *info, int input, char **dir)
 {
 	struct run_info with = *info;
 	struct attached a;
-	int error =
-	    attachments_begin(s->executor->attachments, slot_message(s), &a);
+	int error = attachments_begin(
+	    s->executor->attachments, TAILQ_FIRST(&s->hand), &a);
 
-	*dir = NULL;
 	if (error != 0) {
 		if (input != -1)
 			close(input);
@@ -105,7 +104,7 @@ start_with_files(struct slot *s, const struct run_info *info, int input,
 	with.files = a.dir;
 	with.before = attachments_fetch;
 	with.before_arg = &a;
-	error = start_process(s, &with, input, run, dir);
+	error = start_process(s, &with, input, dir);
 	attachments_begun(&a, error == 0);
 	return error;
 }
@@ -114,28 +113,19 @@ start_with_files(struct slot *s, const struct run_info *info, int input,
 static int
 start_command(struct slot *s, int input)
 {
-	struct executor *x = s->executor;
 	const struct run_info info = describe_run(s);
-	struct run run;
-	char *dir;
-	bool files = info.id != NULL && attachments_wanted(slot_message(s));
-	int error = files ? start_with_files(s, &info, input, &run, &dir) :
-			    start_process(s, &info, input, &run, &dir);
+	bool files =
+	    info.id != NULL && attachments_wanted(TAILQ_FIRST(&s->hand));
+	char *dir = NULL;
+	int error = files ? start_with_files(s, &info, input, &dir) :
+			    start_process(s, &info, input, &dir);
 
-	if (dir != NULL) {
-		if (!x->starving)
-			mq_say("%s: %s", dir, strerror(error));
-		free(dir);
-		return is_temporary(error) ? error : ENOTDIR;
-	}
-	if (error != 0)
+	if (dir == NULL)
 		return error;
-	s->pid = run.pid;
-	s->verbs_fd = run.verbs;
-	s->failure_fd = run.failure;
-	s->output = run.output;
-	s->log = run.log;
-	return 0;
+	if (!s->executor->starving)
+		mq_say("%s: %s", dir, strerror(error));
+	free(dir);
+	return is_temporary(error) ? error : ENOTDIR;
 }
 
 bool
@@ -157,12 +147,12 @@ slot_was_started(struct slot *s)
 {
 	int error = 0;
 
-	if (s->failure_fd == -1)
+	if (s->run.failure == -1)
 		return true;
-	if (read(s->failure_fd, &error, sizeof(error)) != sizeof(error))
+	if (read(s->run.failure, &error, sizeof(error)) != sizeof(error))
 		error = 0;
-	close(s->failure_fd);
-	s->failure_fd = -1;
+	close(s->run.failure);
+	s->run.failure = -1;
 	if (error != 0)
 		report_failed_start(s, error);
 	return error == 0;
@@ -171,20 +161,17 @@ slot_was_started(struct slot *s)
 const char *
 slot_close_output(struct slot *s)
 {
-	struct executor *x = s->executor;
 	char end[48], how[96];
 	const char *errors;
 
-	if (s->log.label[0] == '\0') {
-		errors = run_output_close(s->output);
-		s->output = NULL;
-		return errors;
+	if (s->run.label[0] != '\0') {
+		mq_verdict_end(s->status, end, sizeof(end));
+		snprintf(how, sizeof(how), "%s%s after %.3f s",
+		    s->timed_out ? "timed out, " : "", end,
+		    mq_clock_s(CLOCK_MONOTONIC) - s->born);
+		process_log_end(s->executor->process, &s->run, how);
 	}
-	mq_verdict_end(s->status, end, sizeof(end));
-	snprintf(how, sizeof(how), "%s%s after %.3f s",
-	    s->timed_out ? "timed out, " : "", end,
-	    mq_clock_s(CLOCK_MONOTONIC) - s->born);
-	errors = process_close_output(x->process, s->output, &s->log, how);
-	s->output = NULL;
+	errors = run_output_close(s->run.output);
+	s->run.output = NULL;
 	return errors;
 }

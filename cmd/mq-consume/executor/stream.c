@@ -41,7 +41,7 @@ slot_room(const struct slot *s)
 	if (ev_is_active(&s->rest) || ev_is_active(&s->worker.restart))
 		return 0;
 	/* A dead worker may wait for the answers to its dups. */
-	if (s->pid == 0 ?
+	if (s->run.pid == 0 ?
 		requests_awaited(&s->requests) :
 		worker_is_leaving(s) || !worker_input_wants(&s->worker.input))
 		return 0;
@@ -52,7 +52,7 @@ static bool
 is_idler(const struct slot *s, const struct slot *than)
 {
 	return than == NULL || s->count < than->count ||
-	    (s->count == than->count && than->pid == 0 && s->pid != 0);
+	    (s->count == than->count && than->run.pid == 0 && s->run.pid != 0);
 }
 
 /* The slot with the fewest messages, preferably with a worker. */
@@ -67,7 +67,7 @@ idlest_slot(const struct executor *x)
 		if (!is_idler(s, best) || slot_room(s) <= 0)
 			continue;
 		best = s;
-		if (best->count == 0 && best->pid != 0)
+		if (best->count == 0 && best->run.pid != 0)
 			break;
 	}
 	return best;
@@ -83,7 +83,7 @@ write_message(struct executor *x)
 	if (!slots_may_start(x) || !inbox_has_next(x->inbox) ||
 	    (s = idlest_slot(x)) == NULL)
 		return false;
-	if (s->pid == 0 && !worker_start(s))
+	if (s->run.pid == 0 && !worker_start(s))
 		return false;
 	if ((m = inbox_next(x->inbox, -1)) == NULL)
 		return false;
@@ -124,7 +124,7 @@ stream_start(struct executor *x)
 	last = is_input_over(x);
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
-		if (s->pid == 0)
+		if (s->run.pid == 0)
 			continue;
 		worker_input_flush(&s->worker.input);
 		if (last || (i >= x->limit && s->count == 0))
@@ -139,8 +139,9 @@ stream_start(struct executor *x)
 static long
 claim_ahead(const struct slot *s)
 {
-	return s->pid != 0 && s->executor->opt->window == 0 ? window_of(s) - 1 :
-							      0;
+	return s->run.pid != 0 && s->executor->opt->window == 0 ?
+	    window_of(s) - 1 :
+	    0;
 }
 
 /* While no worker waits, only claims of half a window or more are worth it. */
@@ -172,7 +173,7 @@ executor_stop(struct executor *x)
 
 	for (i = 0; i < x->made && x->opt->stream; i++) {
 		s = &x->all[i];
-		if (s->pid == 0)
+		if (s->run.pid == 0)
 			continue;
 		worker_return_unread(s);
 		worker_last(s);
@@ -188,7 +189,7 @@ stream_tick(struct executor *x)
 	x->starved = false;
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
-		if (s->pid == 0)
+		if (s->run.pid == 0)
 			continue;
 		worker_input_check(&s->worker.input);
 		stream_verbs_tick(s);

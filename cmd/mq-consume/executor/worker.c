@@ -33,7 +33,7 @@ static bool
 has_finished(const struct slot *s)
 {
 	const struct worker_input *input = &s->worker.input;
-	const struct message *m = slot_message(s);
+	const struct message *m = TAILQ_FIRST(&s->hand);
 
 	return input->fd == -1 &&
 	    (m == NULL || (input->cut && !worker_input_read(input, m)));
@@ -44,7 +44,7 @@ static double
 time_limit(const struct slot *s)
 {
 	const struct executor *x = s->executor;
-	const struct message *m = slot_message(s);
+	const struct message *m = TAILQ_FIRST(&s->hand);
 	double grace = (double)x->opt->grace_ms / 1000;
 
 	/* The grace time of the consumer is for all workers. */
@@ -72,7 +72,7 @@ worker_next(struct slot *s)
 {
 	s->started = mq_clock_s(CLOCK_MONOTONIC);
 	s->started_ms = 0;
-	if (s->pid != 0 && !worker_is_leaving(s))
+	if (s->run.pid != 0 && !worker_is_leaving(s))
 		set_timer(s, time_limit(s));
 }
 
@@ -113,11 +113,11 @@ worker_fail_protocol(struct slot *s, const char *protocol_error)
 		return;
 	s->worker.protocol_error = protocol_error;
 	/* A dead worker is about to be ended. */
-	if (s->pid == 0)
+	if (s->run.pid == 0)
 		return;
 	cut_input(s);
 	set_timer(s, 0);
-	kill(-s->pid, SIGKILL);
+	kill(-s->run.pid, SIGKILL);
 }
 
 /* Nobody reads the standard input any more.  The worker may still be busy with what it
@@ -137,10 +137,10 @@ static void
 terminate_worker(struct slot *s)
 {
 	s->worker.terminated = true;
-	s->worker.timed_out = slot_message(s);
+	s->worker.timed_out = TAILQ_FIRST(&s->hand);
 	cut_input(s);
 	set_timer(s, KILL_AFTER);
-	kill(-s->pid, SIGTERM);
+	kill(-s->run.pid, SIGTERM);
 }
 
 static void
@@ -153,7 +153,7 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 	if (s->worker.verbs_closed)
 		worker_fail_protocol(s, "worker closed its descriptor 3");
 	else if (s->worker.terminated)
-		kill(-s->pid, SIGKILL);
+		kill(-s->run.pid, SIGKILL);
 	else if (s->worker.input.cut && has_finished(s))
 		worker_fail_protocol(s, "worker closed its standard input");
 	else
@@ -185,7 +185,7 @@ stream_verbs_judged(
 		slot_ran(s, m, v);
 		slot_judged(s, slot_success_of(v->kind));
 		if (v->kind != MQ_VERDICT_DONE || result_wanted(x->results, m))
-			errors = run_output_so_far(s->output);
+			errors = run_output_so_far(s->run.output);
 	}
 	tell(x, FACT_ENDED, .message = m, .verdict = v, .text = errors);
 }
@@ -205,7 +205,7 @@ count_run(struct slot *s, const struct message *m)
 static void
 judge_message(struct slot *s)
 {
-	struct message *m = slot_message(s);
+	struct message *m = TAILQ_FIRST(&s->hand);
 	struct mq_verdict v;
 
 	if (m == NULL || !worker_input_read(&s->worker.input, m)) {
@@ -258,7 +258,7 @@ note_duration(struct slot *s, long n, double took)
 	*mean = *mean == 0 ? each : *mean * 0.8 + each * 0.2;
 	s->executor->last_end = mq_clock_steady_s();
 	tell(s->executor, FACT_WAKE);
-	run_output_forget(s->output);
+	run_output_forget(s->run.output);
 	worker_next(s);
 }
 
@@ -279,7 +279,7 @@ stream_verbs_hear(struct slot *s)
 		judge_message(s);
 	parse_verbs(s);
 	/* That time stops while requests are answered. */
-	if (requests_awaited(&s->requests) && s->pid != 0 &&
+	if (requests_awaited(&s->requests) && s->run.pid != 0 &&
 	    !worker_is_leaving(s))
 		set_timer(s, 0);
 	if (w->judged > before)
@@ -294,7 +294,7 @@ read_verbs(struct slot *s, size_t max)
 	ssize_t n;
 
 	while (s->worker.said.len < max) {
-		n = read(s->verbs_fd,
+		n = read(s->run.verbs,
 		    mq_buf_reserve(&s->worker.said, READ_ONCE), READ_ONCE);
 		if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
 			return false;
@@ -329,7 +329,7 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 static void
 stream_verbs_resume(struct slot *s)
 {
-	if (s->pid == 0)
+	if (s->run.pid == 0)
 		return;
 	if (!s->worker.verbs_closed)
 		ev_io_start(s->executor->loop, &s->verbs_io);
@@ -341,7 +341,7 @@ stream_verbs_resume(struct slot *s)
 static double
 silence_allowed(const struct slot *s)
 {
-	const struct message *m = slot_message(s);
+	const struct message *m = TAILQ_FIRST(&s->hand);
 	double timeout = m == NULL ?
 	    0 :
 	    (double)rules_of(s->executor->opt, m->queue)->timeout_ms / 1000;
@@ -375,13 +375,13 @@ say_silence(struct slot *s, double lasts)
 		mq_say("%s: worker %ld has read %d message%s and written no "
 		       "verb for %.0f s; each message needs a verb on "
 		       "descriptor 3, flushed at once",
-		    process_script(s->executor->process), (long)s->pid, n,
+		    process_script(s->executor->process), (long)s->run.pid, n,
 		    n == 1 ? "" : "s", lasts);
 	else
 		mq_say("%s: worker %ld has read nothing for %.0f s; %d "
 		       "message%s on its standard input",
-		    process_script(s->executor->process), (long)s->pid, lasts,
-		    s->count, s->count == 1 ? " waits" : "s wait");
+		    process_script(s->executor->process), (long)s->run.pid,
+		    lasts, s->count, s->count == 1 ? " waits" : "s wait");
 }
 
 void
@@ -391,14 +391,14 @@ stream_verbs_tick(struct slot *s)
 	    last = s->worker.heard > s->started ? s->worker.heard : s->started;
 	int unread;
 
-	if (s->worker.silence_said || slot_message(s) == NULL ||
+	if (s->worker.silence_said || TAILQ_FIRST(&s->hand) == NULL ||
 	    requests_pending(&s->requests) || worker_is_leaving(s))
 		return;
 	lasts = mq_clock_s(CLOCK_MONOTONIC) - last;
 	if (lasts < silence_allowed(s))
 		return;
 	/* Unread verbs are no silence. */
-	if (ioctl(s->verbs_fd, FIONREAD, &unread) == 0 && unread > 0)
+	if (ioctl(s->run.verbs, FIONREAD, &unread) == 0 && unread > 0)
 		return;
 	s->worker.silence_said = true;
 	if (!s->executor->opt->quiet)
@@ -503,7 +503,7 @@ replace_worker(struct slot *s)
 static void
 judge_last(struct slot *s)
 {
-	struct message *m = slot_message(s);
+	struct message *m = TAILQ_FIRST(&s->hand);
 	struct mq_verdict v;
 
 	if (!last_verdict(s, m, &v))
@@ -547,10 +547,10 @@ on_ended(void *arg, int status)
 	/* The last verbs, and the last look at what was read. */
 	ev_io_stop(s->executor->loop, &s->verbs_io);
 	(void)read_verbs(s, s->worker.said.len + READ_LAST);
-	close(s->verbs_fd);
+	close(s->run.verbs);
 	mq_buf_add(&s->worker.said, "\n", 1);
 	worker_input_cut(&s->worker.input);
-	s->pid = 0;
+	s->run.pid = 0;
 	s->status = status;
 	requests_close(&s->requests, false);
 	if (requests_awaited(&s->requests))
@@ -566,7 +566,7 @@ on_answered(void *arg)
 	struct slot *s = arg;
 
 	stream_verbs_hear(s);
-	if (s->pid != 0)
+	if (s->run.pid != 0)
 		stream_verbs_resume(s);
 	else
 		end_if_answered(s);
@@ -586,7 +586,7 @@ static void
 on_duplicate(void *arg, int which, const char *text)
 {
 	struct slot *s = arg;
-	const struct message *m = slot_message(s);
+	const struct message *m = TAILQ_FIRST(&s->hand);
 
 	if (m == NULL || worker_input_partly_read(&s->worker.input, m))
 		slot_ask_duplicate(s, which, text);
@@ -627,13 +627,13 @@ worker_start(struct slot *s)
 	x->busy++;
 	ev_timer_init(&s->timer, on_timeout, 0, 0);
 	s->timer.data = s;
-	mq_child_watch(x->children, &s->child, s->pid, on_ended, s);
+	mq_child_watch(x->children, &s->child, s->run.pid, on_ended, s);
 	mq_child_poll(&s->child);
-	fcntl(s->verbs_fd, F_SETFL, O_NONBLOCK);
-	ev_io_init(&s->verbs_io, on_verbs, s->verbs_fd, EV_READ);
+	fcntl(s->run.verbs, F_SETFL, O_NONBLOCK);
+	ev_io_init(&s->verbs_io, on_verbs, s->run.verbs, EV_READ);
 	s->verbs_io.data = s;
 	ev_io_start(x->loop, &s->verbs_io);
-	run_output_listen(s->output);
+	run_output_listen(s->run.output);
 	return true;
 }
 

@@ -204,19 +204,21 @@ process_open_logs(struct process *p)
 	}
 }
 
-/* Writes a line about a run into its log. */
+/* Writes a line about a run into its log, if there are logs. */
 static void
-log_line(struct run_output *r, const struct run_log *log, const char *text)
+log_line(struct process *p, struct run *run, const char *text)
 {
 	char stamp[32], *line;
 	time_t now = time(NULL);
 	struct tm tm;
 
+	if (p->opt->log_dir == NULL)
+		return;
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
 	    localtime_r(&now, &tm));
 	line = mq_xasprintf(
-	    "--- %s %s%s: %s\n", stamp, log->label, log->what, text);
-	run_output_say(r, line);
+	    "--- %s %s%s: %s\n", stamp, run->label, run->what, text);
+	run_output_say(run->output, line);
 	free(line);
 }
 
@@ -224,37 +226,31 @@ log_line(struct run_output *r, const struct run_log *log, const char *text)
 static void
 label_run(struct process *p, const struct run_info *info, struct run *run)
 {
-	struct run_log *log = &run->log;
-
 	if (p->opt->output == OUTPUT_LIVE && p->opt->log_dir == NULL)
 		return;
 	if (info->batch > 1)
-		snprintf(log->label, sizeof(log->label), "%s+%d", info->first,
+		snprintf(run->label, sizeof(run->label), "%s+%d", info->first,
 		    info->batch - 1);
 	else if (info->first != NULL)
-		strlcpy(log->label, info->first, sizeof(log->label));
+		strlcpy(run->label, info->first, sizeof(run->label));
 	else
-		snprintf(log->label, sizeof(log->label), "worker %ld",
+		snprintf(run->label, sizeof(run->label), "worker %ld",
 		    (long)run->pid);
 	if (info->batch > 0)
 		snprintf(
-		    log->what, sizeof(log->what), " batch of %d", info->batch);
+		    run->what, sizeof(run->what), " batch of %d", info->batch);
 	else if (info->id != NULL)
-		snprintf(log->what, sizeof(log->what), " attempt %ld",
+		snprintf(run->what, sizeof(run->what), " attempt %ld",
 		    info->attempts + 1);
-	run_output_label(run->output, log->label);
-	if (p->opt->log_dir != NULL)
-		log_line(run->output, log, p->command.line);
+	run_output_label(run->output, run->label);
+	log_line(p, run, p->command.line);
 }
 
-const char *
-process_close_output(struct process *p, struct run_output *r,
-    const struct run_log *log, const char *how)
+void
+process_log_end(struct process *p, struct run *run, const char *how)
 {
-	(void)run_output_ended(r);
-	if (p->opt->log_dir != NULL)
-		log_line(r, log, how);
-	return run_output_close(r);
+	(void)run_output_ended(run->output);
+	log_line(p, run, how);
 }
 
 /* --- starting --------------------------------------------------------------- */
@@ -344,7 +340,8 @@ close_run(struct run *run)
 
 /*
  * Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
- * to its name, allocated; NULL without --work-dir.  0, or -1 with errno.
+ * to its name, allocated; with --rq, to that of the directory "job" in it.  0, or -1 with
+ * errno.
  */
 static int
 make_dir(const struct options *opt, const char *id, char **dir)
@@ -354,7 +351,11 @@ make_dir(const struct options *opt, const char *id, char **dir)
 	*dir = mq_xasprintf("%s/%s", opt->work_dir, id);
 	if (mkdir(*dir, 0700) == -1 && errno != EEXIST)
 		return -1;
-	return opt->rq ? rq_make_dir(dir) : 0;
+	if (!opt->rq)
+		return 0;
+	free(*dir);
+	*dir = mq_xasprintf("%s/%s/job", opt->work_dir, id);
+	return mkdir(*dir, 0700) == -1 && errno != EEXIST ? -1 : 0;
 }
 
 int
@@ -390,8 +391,10 @@ process_start(struct process *p, const struct run_info *info, int input,
 	close_if_open(w.errors);
 	if (w.output != w.errors)
 		close_if_open(w.output);
-	if (error != 0)
+	if (error != 0) {
 		close_run(run);
+		run->pid = 0;
+	}
 	free(*dir);
 	*dir = NULL;
 	return error;

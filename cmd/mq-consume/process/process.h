@@ -152,9 +152,7 @@ bool spill_add(struct spill *, const void *, size_t n);
  *	attach	its attachments
  */
 
-/* Makes DIR/ID/job, which *dir becomes instead of DIR/ID.  0, or -1 with errno. */
-int rq_make_dir(char **dir);
-/* Writes what is beside it, from the environment of the run.  0, or -1 with errno. */
+/* Writes what is beside DIR/ID/job, from the environment of the run.  0, or -1 with errno. */
 int rq_fill_dir(const char *job, char *const *environment);
 /* Removes what is in DIR/ID, but for what a script has left. */
 void rq_empty_dir(const char *dir);
@@ -280,19 +278,15 @@ struct process {
 	struct environment environment; /* empty while printing */
 };
 
-/* How a run is called in logs and before lines; empty: nobody needs that. */
-struct run_log {
-	char label[OUTPUT_LABEL]; /* id, ID+N of a batch, or worker PID */
-	char what[32];
-};
-
 /* A command that runs, with our ends of its pipes; all are the caller's. */
 struct run {
-	pid_t pid;
+	pid_t pid; /* 0: it does not run */
 	int verbs;
 	int failure; /* of one with `before`: as in struct mq_worker; else -1 */
 	struct run_output *output;
-	struct run_log log;
+	/* How it is called in logs and before lines; empty: nobody needs that. */
+	char label[OUTPUT_LABEL]; /* id, ID+N of a batch, or worker PID */
+	char what[32];
 };
 
 /* Takes standard error, and finds the command, if any; ends the program if that
@@ -314,9 +308,8 @@ void process_end(struct process *);
 int process_start(struct process *, const struct run_info *, int input,
     int answers, struct run *, char **dir);
 
-/* The run is over: its log says how it ended.  As run_output_close(). */
-const char *process_close_output(struct process *, struct run_output *,
-    const struct run_log *, const char *how);
+/* The run is over: its log says how it ended. */
+void process_log_end(struct process *, struct run *, const char *how);
 
 /* Whether output of earlier runs leaves room for that of another one. */
 bool process_may_run(const struct process *);

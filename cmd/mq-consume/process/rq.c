@@ -14,16 +14,6 @@
 #include "base/xalloc.h"
 #include "message/json.h"
 
-int
-rq_make_dir(char **dir)
-{
-	char *job = mq_xasprintf("%s/job", *dir);
-
-	free(*dir);
-	*dir = job;
-	return mkdir(job, 0700) == -1 && errno != EEXIST ? -1 : 0;
-}
-
 /* NULL: there is no such variable. */
 static const char *
 variable(char *const *environment, const char *name)
