@@ -71,23 +71,16 @@ draw_bar(struct bar *b)
 	process_show(b->process, line);
 }
 
-/* Not over the prompt of a shell that runs us in the background. */
-static bool
-is_in_front(void)
-{
-	pid_t front = tcgetpgrp(STDERR_FILENO);
-
-	return front == -1 || front == getpgrp();
-}
-
 static void
 on_time(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct bar *b = w->data;
+	pid_t front = tcgetpgrp(STDERR_FILENO);
 
 	(void)loop;
 	(void)events;
-	if (is_in_front())
+	/* Not over the prompt of a shell that runs us in the background. */
+	if (front == -1 || front == getpgrp())
 		draw_bar(b);
 }
 

@@ -79,14 +79,6 @@ note_change(struct engine *e, const char *key, size_t n)
 	inbox_changed(&e->inbox, key, n);
 }
 
-/* Whether --drain is not over although there is nothing to do. */
-static bool
-waits_for_others(const struct engine *e)
-{
-	return e->opt->drain && engine_has_nothing(e) &&
-	    inbox_drained(&e->inbox);
-}
-
 /* A consumer that is to end waits a minute for room on the server's disk.  What finds
  * none stays unacked, and goes back when the lease is over. */
 static void
@@ -109,6 +101,7 @@ static void
 tick(struct engine *e, bool up)
 {
 	struct mq_buf runs = {0};
+	bool waits;
 
 	mq_children_reap_others(&e->children);
 	report_service(e, up);
@@ -122,7 +115,10 @@ tick(struct engine *e, bool up)
 	executor_describe(&e->executor, &runs);
 	counters_tell_runs(&e->counters, &runs);
 	counters_send(&e->counters);
-	errands_tick(&e->errands, bar_wanted(&e->bar), waits_for_others(e));
+	/* --drain is not over although there is nothing to do. */
+	waits =
+	    e->opt->drain && engine_has_nothing(e) && inbox_drained(&e->inbox);
+	errands_tick(&e->errands, bar_wanted(&e->bar), waits);
 }
 
 static void

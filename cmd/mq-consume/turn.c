@@ -52,13 +52,6 @@ engine_has_nothing(const struct engine *e)
 
 /* --- a turn ----------------------------------------------------------------- */
 
-/* Whether no message may start, even if there are any. */
-static bool
-is_held_back(const struct engine *e)
-{
-	return !policy_may_start(&e->policy) || executor_rests(&e->executor);
-}
-
 /* Stream workers end before the connection leaves. */
 static void
 leave_server(struct engine *e)
@@ -89,7 +82,8 @@ check_end(struct engine *e)
 	    policy_limit_reached(&e->policy, 0))
 		leave_server(e);
 	else if (e->opt->drain && session_is_up(&e->session) &&
-	    (inbox_drained(&e->inbox) || is_held_back(e)))
+	    (inbox_drained(&e->inbox) || !policy_may_start(&e->policy) ||
+		executor_rests(&e->executor)))
 		errands_drain(&e->errands);
 }
 

@@ -88,16 +88,6 @@ runs_long(const struct slot *s, double now)
 	return m != NULL && !m->lost && now - s->started >= LONG_S;
 }
 
-/* The start in unix time, which other machines know. */
-static int64_t
-unix_start_ms(struct slot *s, double now)
-{
-	if (s->started_ms == 0)
-		s->started_ms = mq_clock_unix_us() / 1000 -
-		    (int64_t)((now - s->started) * 1000);
-	return s->started_ms;
-}
-
 /* The beginning of a text, cut between two characters. */
 static char *
 copy_text(const char *text)
@@ -116,13 +106,17 @@ describe_run(struct slot *s, double now)
 {
 	struct message *m = TAILQ_FIRST(&s->hand);
 
+	/* Other machines know unix time. */
+	if (s->started_ms == 0)
+		s->started_ms = mq_clock_unix_us() / 1000 -
+		    (int64_t)((now - s->started) * 1000);
 	return (struct mq_run){.queue = (char *)(uintptr_t)m->queue_name,
 	    .id = m->id,
 	    .script = (char *)(uintptr_t)process_command(s->executor->process),
 	    .text = copy_text(mq_verbs_text(&s->verbs)),
 	    .attempt = m->attempts + 1,
 	    .pid = s->run.pid,
-	    .started_ms = unix_start_ms(s, now)};
+	    .started_ms = s->started_ms};
 }
 
 void

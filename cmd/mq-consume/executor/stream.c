@@ -134,17 +134,9 @@ stream_start(struct executor *x)
 
 /*
  * Without --window, another window of messages is claimed ahead: the server works
- * on them while the workers are busy.
+ * on them while the workers are busy.  While no worker waits, only claims of half a
+ * window or more are worth it.
  */
-static long
-claim_ahead(const struct slot *s)
-{
-	return s->run.pid != 0 && s->executor->opt->window == 0 ?
-	    window_of(s) - 1 :
-	    0;
-}
-
-/* While no worker waits, only claims of half a window or more are worth it. */
 static long
 stream_room(const struct executor *x, int queue)
 {
@@ -158,7 +150,9 @@ stream_room(const struct executor *x, int queue)
 		s = &x->all[i];
 		n = slot_room(s);
 		all += window_of(s);
-		free += claim_ahead(s) + (n > 0 ? n : 0);
+		free += n > 0 ? n : 0;
+		if (s->run.pid != 0 && x->opt->window == 0)
+			free += window_of(s) - 1;
 		waits = waits || (n > 0 && s->count == 0);
 	}
 	free -= inbox_held(x->inbox);

@@ -78,16 +78,6 @@ worker_input_check(struct worker_input *f)
 	f->closed(f->arg);
 }
 
-/* Frees the buffer after a large message. */
-static void
-clear_output(struct worker_input *f)
-{
-	if (f->out.cap > 2 * INPUT_BYTES)
-		mq_buf_free(&f->out);
-	mq_buf_clear(&f->out);
-	f->start = 0;
-}
-
 static void
 write_output(struct worker_input *f)
 {
@@ -111,7 +101,11 @@ write_output(struct worker_input *f)
 	}
 	if (f->fd == -1)
 		return;
-	clear_output(f);
+	/* After a large message, the buffer is freed. */
+	if (f->out.cap > 2 * INPUT_BYTES)
+		mq_buf_free(&f->out);
+	mq_buf_clear(&f->out);
+	f->start = 0;
 	ev_io_stop(f->loop, &f->room);
 	if (f->last)
 		end_input(f);

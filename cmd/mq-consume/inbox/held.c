@@ -174,13 +174,6 @@ inbox_forget(struct inbox *in, struct message *m)
 
 /* --- starts ----------------------------------------------------------------- */
 
-/* The boot time clock, like the server's, goes on while the machine sleeps. */
-static int64_t
-server_ms(const struct inbox *in)
-{
-	return (int64_t)(mq_clock_steady_s() * 1000) + in->server_ahead_ms;
-}
-
 static void
 note_attempts(struct inbox *in, const struct message *m, bool counts_crash)
 {
@@ -225,6 +218,9 @@ unpack_message(
 {
 	bool named =
 	    in->opt->command != NULL || in->opt->framing == MQ_FRAME_JSONL;
+	/* The boot time clock, like the server's, goes on while the machine sleeps. */
+	int64_t now_ms =
+	    (int64_t)(mq_clock_steady_s() * 1000) + in->server_ahead_ms;
 	const char *bad;
 
 	/* Most messages have only an id: they need no parser. */
@@ -252,8 +248,8 @@ unpack_message(
 		return false;
 	}
 	unfit->kind = UNFIT_EXPIRED;
-	if (mq_message_over(&m->envelope, server_ms(in),
-		in->queues[m->queue].tick, unfit->why, sizeof(unfit->why)))
+	if (mq_message_over(&m->envelope, now_ms, in->queues[m->queue].tick,
+		unfit->why, sizeof(unfit->why)))
 		return false;
 	unfit->kind = UNFIT_CRASHED;
 	return !counts_crash ||
@@ -413,15 +409,6 @@ count_unanswered(struct inbox *in, int queue, const struct mq_held *held)
 	return n < held->n ? (int)n : held->n;
 }
 
-static void
-take_unanswered(struct inbox *in, int queue, struct mq_element *element)
-{
-	struct message *m = inbox_add(in, queue, element->data, element->len);
-
-	element->data = NULL;
-	m->seen = true;
-}
-
 /* Marks our messages that the server holds, and adds the others, the oldest first. */
 static void
 mark_held(struct inbox *in, int queue, struct mq_held *held, int newer)
@@ -435,24 +422,14 @@ mark_held(struct inbox *in, int queue, struct mq_held *held, int newer)
 		m = i < newer ?
 		    NULL :
 		    equals_unseen(&in->equals, queue, e->data, e->len);
-		if (m == NULL)
-			take_unanswered(in, queue, e);
-		else
-			m->seen = true;
-		if (m == NULL && i >= newer)
-			inbox_disorder(in, queue);
+		if (m == NULL) {
+			m = inbox_add(in, queue, e->data, e->len);
+			e->data = NULL;
+			if (i >= newer)
+				inbox_disorder(in, queue);
+		}
+		m->seen = true;
 	}
-}
-
-/* The settlement of a message that the server holds had no effect. */
-static void
-forget_sendings(struct inbox *in)
-{
-	struct message *m;
-
-	TAILQ_FOREACH(m, &in->all, link)
-		if (m->seen && !m->in_flight)
-			m->sent = false;
 }
 
 /* A settlement in flight has an answer of its own. */
@@ -472,7 +449,10 @@ inbox_reconcile(struct inbox *in, int queue, struct mq_held *held,
 	TAILQ_FOREACH(m, &in->all, link)
 		m->seen = false;
 	mark_held(in, queue, held, count_unanswered(in, queue, held));
-	forget_sendings(in);
+	/* The settlement of a message that the server holds had no effect. */
+	TAILQ_FOREACH(m, &in->all, link)
+		if (m->seen && !m->in_flight)
+			m->sent = false;
 	TAILQ_FOREACH_SAFE(m, &in->all, link, next)
 		if (is_missing(m, queue))
 			missing(arg, m);

@@ -166,15 +166,6 @@ inbox_called(struct inbox *in, const char *key, size_t len)
 
 /* --- settlements, which lead to a claim -------------------------------------- */
 
-/* A claim of none is next, which tells how we hear of more.  Settlements that the
- * next events bring, or quick ones, go ahead, and lead to a claim of their own. */
-static void
-wakeup_settle_first(struct inbox *in, bool quick)
-{
-	ev_timer_set(&in->settle_first, quick ? QUICK_S : 0, 0);
-	ev_timer_start(in->loop, &in->settle_first);
-}
-
 static void
 on_not_settled(struct ev_loop *loop, ev_timer *w, int events)
 {
@@ -336,8 +327,13 @@ roles_claimed(struct inbox *in, const struct mq_claimed *claimed)
 	case MQ_ROLE_CLAIM:
 		q->called = !q->more;
 		q->more = q->track = in->any_called = true;
-		if (claimed->n > 0)
-			wakeup_settle_first(in, q->quick);
+		if (claimed->n == 0)
+			break;
+		/* A claim of none is next, which tells how we hear of more.
+		 * Settlements that the next events bring, or quick ones, go ahead,
+		 * and lead to a claim of their own. */
+		ev_timer_set(&in->settle_first, q->quick ? QUICK_S : 0, 0);
+		ev_timer_start(in->loop, &in->settle_first);
 		break;
 	}
 	q->role = claimed->role == MQ_ROLE_CLAIM ? MQ_ROLE_NONE : claimed->role;

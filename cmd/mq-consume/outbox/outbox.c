@@ -77,14 +77,6 @@ add_to_batch(struct ack_batch *b, struct message *m, int place, size_t bytes)
 	return true;
 }
 
-/* The server does not have the message any more, or once all commands in flight
- * are carried out. */
-static bool
-is_gone(const struct message *m)
-{
-	return m->in_flight || m->lost || m->gone;
-}
-
 /* Adds the acks that wait, as far as they can go together; unless all, as far as
  * few others are between them. */
 static void
@@ -97,7 +89,9 @@ collect_acks(struct ack_batch *b, int queue, int most, bool all)
 
 	for (m = inbox_first_of(o->inbox, queue); m != NULL && b->acks.n < most;
 	     m = TAILQ_NEXT(m, own)) {
-		if (is_gone(m))
+		/* The server does not have the message any more, or once all
+		 * commands in flight are carried out. */
+		if (m->in_flight || m->lost || m->gone)
 			continue;
 		if (place++ == 0)
 			b->acks.oldest = (struct mq_part){m->element, m->len};

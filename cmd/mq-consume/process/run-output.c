@@ -219,15 +219,6 @@ end_form(struct run_output *r)
 enum took { TOOK_SOME, TOOK_NOTHING, TOOK_THE_END };
 
 static void
-wait_for_target(struct run_output *r)
-{
-	ev_io_stop(r->outputs->loop, &r->io);
-	if (!r->waits)
-		TAILQ_INSERT_TAIL(&r->target->waiting, r, waiting);
-	r->waits = true;
-}
-
-static void
 close_pipe(struct run_output *r)
 {
 	ev_io_stop(r->outputs->loop, &r->io);
@@ -321,7 +312,11 @@ copy_output(struct run_output *r)
 
 	for (i = 0; i < READS_AT_ONCE && took == TOOK_SOME; i++) {
 		if (waits_for_target(r)) {
-			wait_for_target(r);
+			ev_io_stop(r->outputs->loop, &r->io);
+			if (!r->waits)
+				TAILQ_INSERT_TAIL(
+				    &r->target->waiting, r, waiting);
+			r->waits = true;
 			return;
 		}
 		took = take_output(r);

@@ -139,20 +139,13 @@ on_cleaned(struct errands *all, const struct errand_result *round)
 }
 
 static void
-wait_for_others(struct cleaning *cl)
-{
-	double jitter = arc4random_uniform(JITTER_MS);
-
-	cl->next = mq_clock_steady_s() + ((double)cl->wait_ms + jitter) / 1000;
-}
-
-static void
 on_competed(void *arg, const struct mq_answer *answer, long long n)
 {
 	struct errands *all = arg;
 	struct cleaning *cl = &all->cleaning;
 	bool away = answer != NULL && answer->missing;
 	bool refused = answer != NULL && answer->status == MQ_EXIT_NOPERM;
+	double wait_ms;
 
 	cl->answers--;
 	if ((refused || away) && !cl->by_queue) {
@@ -168,10 +161,11 @@ on_competed(void *arg, const struct mq_answer *answer, long long n)
 		cl->wait_ms = n;
 	if (cl->answers > 0 || answer == NULL)
 		return;
+	wait_ms = (double)cl->wait_ms + arc4random_uniform(JITTER_MS);
 	if (cl->ours)
 		(void)begin_errand(all, &cl->errand, run_cleaning, on_cleaned);
 	else
-		wait_for_others(cl);
+		cl->next = mq_clock_steady_s() + wait_ms / 1000;
 }
 
 static void
