@@ -112,9 +112,9 @@ struct target {
 	bool full;			/* output could not be kept; said */
 };
 
-/* For our own descriptor 1 or 2; or for a log, whose descriptor is taken. */
-void target_init(struct target *, struct ev_loop *, int fd, bool patient);
-void target_init_log(
+/* For a log, whose descriptor is taken; or, without a path, for our own descriptor 1
+ * or 2. */
+void target_init(
     struct target *, struct ev_loop *, int fd, const char *path, bool patient);
 /* Goes on with a new file of the same path, whose descriptor is taken. */
 void target_reopen(struct target *, int fd);
@@ -124,8 +124,6 @@ bool target_ready(const struct target *);
 void target_put(struct target *, const char *, size_t n);
 /* The same with all bytes of a spill, which is taken. */
 void target_move(struct target *, struct spill *);
-/* A stream into the target, for whole lines; for fclose(3). */
-FILE *target_stream(struct target *);
 /*
  * Shows a line on a terminal, for as long as nothing else is put; NULL: none any more.
  * It is left out while bytes are kept, or another line has no end yet.

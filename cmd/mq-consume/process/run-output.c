@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/exit.h"
 #include "base/say.h"
 #include "base/visible.h"
 #include "base/xalloc.h"
@@ -514,9 +515,30 @@ are_same(void)
 	    out.st_ino == err.st_ino;
 }
 
-static void
-read_into(struct outputs *o, struct target *t)
+static ssize_t
+put_line(void *target, const char *p, size_t n)
 {
+	target_put(target, p, n);
+	return (ssize_t)n;
+}
+
+/* A stream into the target, for whole lines. */
+static FILE *
+open_stream(struct target *t)
+{
+	const cookie_io_functions_t functions = {.write = put_line};
+	FILE *f = fopencookie(t, "w", functions);
+
+	if (f == NULL)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	setvbuf(f, NULL, _IOLBF, 0);
+	return f;
+}
+
+static void
+init_target(struct outputs *o, struct target *t, int fd, const char *path)
+{
+	target_init(t, o->loop, fd, path, o->form != OUTPUT_LIVE);
 	t->outputs = o;
 	t->ready = on_target_ready;
 	TAILQ_INIT(&t->waiting);
@@ -525,20 +547,15 @@ read_into(struct outputs *o, struct target *t)
 void
 outputs_init(struct outputs *o, struct ev_loop *loop, enum output_form form)
 {
-	bool gathers = form != OUTPUT_LIVE;
-
 	o->loop = loop;
 	o->form = form;
 	TAILQ_INIT(&o->running);
 	TAILQ_INIT(&o->lingering);
-	target_init(&o->errors, loop, STDERR_FILENO, gathers);
-	read_into(o, &o->errors);
-	o->apart = gathers && !are_same();
-	if (o->apart) {
-		target_init(&o->standard, loop, STDOUT_FILENO, gathers);
-		read_into(o, &o->standard);
-	}
-	o->stream = target_stream(&o->errors);
+	init_target(o, &o->errors, STDERR_FILENO, NULL);
+	o->apart = form != OUTPUT_LIVE && !are_same();
+	if (o->apart)
+		init_target(o, &o->standard, STDOUT_FILENO, NULL);
+	o->stream = open_stream(&o->errors);
 	/* Our own lines must not block the loop either. */
 	mq_say_to(o->stream);
 }
@@ -563,8 +580,7 @@ outputs_log(struct outputs *o, int i, int n, int fd, const char *path)
 	o->log_count = n;
 	t = &o->logs[i];
 	if (t->loop == NULL) {
-		target_init_log(t, o->loop, fd, path, o->form != OUTPUT_LIVE);
-		read_into(o, t);
+		init_target(o, t, fd, path);
 		return;
 	}
 	/* Earlier output belongs into the old file. */

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
 
@@ -396,25 +395,6 @@ target_move(struct target *t, struct spill *s)
 
 /* --- beginning and end --------------------------------------------------- */
 
-static ssize_t
-put_line(void *target, const char *p, size_t n)
-{
-	target_put(target, p, n);
-	return (ssize_t)n;
-}
-
-FILE *
-target_stream(struct target *t)
-{
-	const cookie_io_functions_t functions = {.write = put_line};
-	FILE *f = fopencookie(t, "w", functions);
-
-	if (f == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	setvbuf(f, NULL, _IOLBF, 0);
-	return f;
-}
-
 static void
 take_descriptor(struct target *t, int fd)
 {
@@ -426,35 +406,40 @@ take_descriptor(struct target *t, int fd)
 	t->io.data = t;
 }
 
+/* Other writers may fill the same pipe or terminal just before we write.  Opened anew,
+ * it is non-blocking for us only. */
+static void
+open_anew(struct target *t)
+{
+	bool output = t->fd == STDOUT_FILENO;
+	int fd = -1;
+
+	t->terminal = isatty(t->fd);
+	t->own = false;
+	if (output)
+		t->path = mq_xstrdup("standard output");
+	if (!t->whole)
+		fd = open(output ? "/proc/self/fd/1" : "/proc/self/fd/2",
+		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1)
+		return;
+	take_descriptor(t, fd);
+	t->own = true;
+}
+
 void
-target_init_log(struct target *t, struct ev_loop *loop, int fd,
-    const char *path, bool patient)
+target_init(struct target *t, struct ev_loop *loop, int fd, const char *path,
+    bool patient)
 {
 	*t = (struct target){.loop = loop, .own = true, .patient = patient};
-	t->path = path != NULL ? mq_xstrdup(path) : NULL;
 	TAILQ_INIT(&t->backlog);
 	ev_timer_init(&t->more, on_more, 0, 0);
 	t->more.data = t;
 	take_descriptor(t, fd);
-}
-
-/* Other writers may fill the same pipe or terminal just before we write.  Opened anew,
- * it is non-blocking for us only. */
-void
-target_init(struct target *t, struct ev_loop *loop, int which, bool patient)
-{
-	bool output = which == STDOUT_FILENO;
-	int fd = -1;
-
-	target_init_log(
-	    t, loop, which, output ? "standard output" : NULL, patient);
-	if (!t->whole)
-		fd = open(output ? "/proc/self/fd/1" : "/proc/self/fd/2",
-		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd != -1)
-		take_descriptor(t, fd);
-	t->own = fd != -1;
-	t->terminal = isatty(which);
+	if (path != NULL)
+		t->path = mq_xstrdup(path);
+	else
+		open_anew(t);
 }
 
 void

@@ -60,7 +60,7 @@ on_entered(void *arg, const struct mq_answer *answer)
 }
 
 /* About a queue. */
-struct request {
+struct queue_request {
 	struct session *session;
 	int queue;
 	bool joining; /* joining waits for the answer */
@@ -69,7 +69,7 @@ struct request {
 static void
 on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 {
-	struct request *q = arg;
+	struct queue_request *q = arg;
 	struct session *s = q->session;
 	int queue = q->queue;
 
@@ -83,7 +83,7 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 static void
 on_taken_over(void *arg, const struct mq_answer *answer, long long n)
 {
-	struct request *q = arg;
+	struct queue_request *q = arg;
 	struct session *s = q->session;
 	int queue = q->queue;
 
@@ -101,10 +101,10 @@ on_taken_over(void *arg, const struct mq_answer *answer, long long n)
 static void
 ask_held(struct session *s, int queue)
 {
-	struct request *q = mq_xcalloc(1, sizeof(*q));
+	struct queue_request *q = mq_xcalloc(1, sizeof(*q));
 	const char *from = lease_moved(&s->lease);
 
-	*q = (struct request){s, queue, true};
+	*q = (struct queue_request){s, queue, true};
 	if (from != NULL)
 		mq_consumer_take_over(&s->self, queue, from, on_taken_over, q);
 	else
@@ -212,7 +212,7 @@ static void
 on_settings(
     void *arg, const struct mq_answer *answer, struct mq_setting_texts *texts)
 {
-	struct request *q = arg;
+	struct queue_request *q = arg;
 	struct session *s = q->session;
 	bool joining = q->joining;
 
@@ -228,9 +228,9 @@ on_settings(
 static void
 ask_settings(struct session *s, int queue, bool joining)
 {
-	struct request *q = mq_xcalloc(1, sizeof(*q));
+	struct queue_request *q = mq_xcalloc(1, sizeof(*q));
 
-	*q = (struct request){s, queue, joining};
+	*q = (struct queue_request){s, queue, joining};
 	mq_consumer_settings(&s->self, queue, on_settings, q);
 }
 
