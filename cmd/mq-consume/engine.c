@@ -83,16 +83,12 @@ static void
 init_duplicates(struct engine *e)
 {
 	e->duplicates = (struct duplicates){.loop = e->loop,
+	    .opt = e->opt,
 	    .server = e->server,
+	    .session = &e->session,
 	    .children = &e->children,
-	    .verbose = e->opt->verbose,
-	    .quiet = e->opt->quiet,
-	    .context = {
-		.origin = {e->opt->layout, process_host(&e->process), &e->ids},
-		.ns = e->server->url.ns,
-		.urls = e->opt->rq,
-		.async = session_server(&e->session)->async,
-		.session = &e->session}};
+	    .ids = &e->ids,
+	    .host = process_host(&e->process)};
 	duplicates_init(&e->duplicates);
 }
 

@@ -492,20 +492,19 @@ mq_ask_attach(struct mq_async *async, const struct mq_layout *layout,
 static void
 take_published(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_published_fn *fn = (mq_published_fn *)asker->fn;
+	mq_number_fn *fn = (mq_number_fn *)asker->fn;
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 
 	fn(asker->arg, a,
-	    mq_answer_good(a) ? mq_layout_published(reply, 0) :
-				MQ_PUBLISHED_NONSENSE);
+	    mq_answer_good(a) ? mq_layout_published(reply, 0) : 0);
 }
 
 void
 mq_ask_publish(struct mq_async *async, const struct mq_layout *layout,
     const char *queue, const struct mq_publishing *how,
     const char id[MQ_ID_LEN + 1], const struct mq_envelope *message,
-    mq_published_fn *fn, void *arg)
+    mq_number_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(async);
 	struct mq_buf header = {0};

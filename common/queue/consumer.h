@@ -180,11 +180,10 @@ void mq_ask_known(struct mq_async *, const struct mq_layout *,
 void mq_ask_attach(struct mq_async *, const struct mq_layout *, const char *set,
     const char *id, mq_number_fn *fn, void *arg);
 
-typedef void mq_published_fn(
-    void *arg, const struct mq_answer *, enum mq_published how);
+/* n is enum mq_published. */
 void mq_ask_publish(struct mq_async *, const struct mq_layout *,
     const char *queue, const struct mq_publishing *,
-    const char id[MQ_ID_LEN + 1], const struct mq_envelope *,
-    mq_published_fn *fn, void *arg);
+    const char id[MQ_ID_LEN + 1], const struct mq_envelope *, mq_number_fn *fn,
+    void *arg);
 
 #endif

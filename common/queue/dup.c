@@ -47,20 +47,19 @@ without_password(const char *s)
 	return out;
 }
 
-static int
-parse_remote(const char *dest, struct mq_dup *d, const char **why)
+static const char *
+parse_remote(const char *dest, struct mq_dup *d)
 {
-	const char *at = find_queue(dest), *hidden = find_queue(d->shown);
+	const char *at = find_queue(dest), *hidden = find_queue(d->shown), *why;
 	struct mq_url u;
 	char name[256], *rest;
 
-	*why = "the URL of a server is followed by ?queue=NAME";
 	/* A name that only the password contains does not count. */
 	if (at == NULL || hidden == NULL)
-		return -1;
+		return "the URL of a server is followed by ?queue=NAME";
 	d->remote = mq_xstrndup(dest, (size_t)(at - dest));
-	if (mq_url_parse(d->remote, &u, why) == -1)
-		return -1;
+	if (mq_url_parse(d->remote, &u, &why) == -1)
+		return why;
 	mq_url_show(&u, name, sizeof(name));
 	d->layout = u.layout;
 	d->ns = u.ns;
@@ -73,58 +72,40 @@ parse_remote(const char *dest, struct mq_dup *d, const char **why)
 	    "%s%c%s", name, strchr(name, '?') != NULL ? '&' : '?', rest);
 	free(rest);
 	at += strlen("?queue=");
-	*why = mq_percent_decode(at, strlen(at), &d->queue);
-	if (*why != NULL)
-		return -1;
-	if (d->queue == NULL)
+	why = mq_percent_decode(at, strlen(at), &d->queue);
+	if (why == NULL && d->queue == NULL)
 		d->queue = mq_xstrdup("");
-	return 0;
+	return why;
 }
 
-static int
-parse_web(const char *dest, struct mq_dup *d, const char **why)
+static const char *
+parse_web(const char *dest, struct mq_dup *d)
 {
-	if (strcmp(dest, d->shown) != 0) {
-		/* Everybody could read the password in the header. */
-		*why = "an http URL with a password cannot be passed on";
-		return -1;
-	}
+	/* Everybody could read the password in the header. */
+	if (strcmp(dest, d->shown) != 0)
+		return "an http URL with a password cannot be passed on";
 	d->web = mq_xstrdup(dest);
 	d->queue = mq_xstrdup(MQ_DUP_RELAY);
-	return 0;
+	return NULL;
 }
 
-static int
-parse_dup(const char *text, struct mq_dup *d, const char **why)
+const char *
+mq_dup_parse(const char *text, struct mq_dup *d)
 {
 	const char *dest = strchr(text, '-');
 
-	if (dest != NULL)
-		dest = strchr(dest + 1, '-');
-	if (dest == NULL) {
-		d->shown = mq_xstrdup("");
-		*why = "dup is followed by DUE-X-DEST";
-		return -1;
-	}
+	dest = dest != NULL ? strchr(dest + 1, '-') : NULL;
+	*d = (struct mq_dup){.due_s = mq_verb_due(text),
+	    .shown = without_password(dest != NULL ? dest + 1 : "")};
+	if (dest == NULL)
+		return "dup is followed by DUE-X-DEST";
 	dest++;
-	d->shown = without_password(dest);
 	if (begins_with_any(dest, web))
-		return parse_web(dest, d, why);
+		return parse_web(dest, d);
 	if (begins_with_any(dest, remotes))
-		return parse_remote(dest, d, why);
+		return parse_remote(dest, d);
 	d->queue = mq_xstrdup(dest);
-	return 0;
-}
-
-int
-mq_dup_parse(const char *text, struct mq_dup *d, const char **why)
-{
-	*d = (struct mq_dup){.due_s = mq_verb_due(text)};
-	if (parse_dup(text, d, why) == 0)
-		return 0;
-	free(d->queue);
-	d->queue = NULL;
-	return -1;
+	return NULL;
 }
 
 void

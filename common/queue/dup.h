@@ -22,20 +22,19 @@
 
 struct mq_dup {
 	int64_t due_s; /* whole seconds from now, 0 to 10 years */
-	/* The name of the queue, which may be invalid.  NULL: no sense. */
-	char *queue;
-	char *web;    /* the http URL, as given; NULL: it is none */
-	char *remote; /* the URL of the server, maybe with a password; NULL:
+	char *queue;   /* its name, which may be invalid */
+	char *web;     /* the http URL, as given; NULL: it is none */
+	char *remote;  /* the URL of the server, maybe with a password; NULL:
 		       * ours */
 	char *layout, *ns; /* of that URL; NULL: it names none */
 	char *shown;	   /* DEST for people: without passwords */
 };
 
 /*
- * Fills *d, which mq_dup_free() frees.  Returns 0, or -1 with a constant *why,
- * queue NULL, and due_s and shown ("" if there is none) set nevertheless.
+ * Fills *d, which mq_dup_free() frees.  Returns NULL, or why there can be no duplicate,
+ * constant text; due_s and shown ("" if there is none) are set nevertheless.
  */
-int mq_dup_parse(const char *text, struct mq_dup *, const char **why);
+const char *mq_dup_parse(const char *text, struct mq_dup *);
 void mq_dup_free(struct mq_dup *);
 
 #endif

@@ -80,10 +80,9 @@ dup_to(const char *s)
 {
 	char *text = mq_xasprintf("1-x-%s", s), *secret = with_secret(text);
 	struct mq_dup d;
-	const char *why;
 
 	if (secret != NULL) {
-		(void)mq_dup_parse(secret, &d, &why);
+		(void)mq_dup_parse(secret, &d);
 		assert(strstr(d.shown, SECRET) == NULL);
 		assert(d.web == NULL || strstr(d.web, SECRET) == NULL);
 		mq_dup_free(&d);

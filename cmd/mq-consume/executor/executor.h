@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "message/verdict.h"
 #include "mq-consume/attachments/attachments.h"
-#include "mq-consume/duplicates/requests.h"
+#include "mq-consume/duplicates.h"
 #include "mq-consume/inbox/inbox.h"
 #include "mq-consume/message.h"
 #include "mq-consume/options.h"

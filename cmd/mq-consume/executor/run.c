@@ -120,16 +120,6 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 		ev_io_stop(loop, w);
 }
 
-/* There is room for requests again. */
-static void
-on_room(void *arg)
-{
-	struct slot *s = arg;
-
-	if (s->run.pid != 0 && !ev_is_active(&s->patience))
-		ev_io_start(s->executor->loop, &s->verbs_io);
-}
-
 /* For a run that is over before, the system calls are saved. */
 static void
 on_patience(struct ev_loop *loop, ev_timer *w, int events)
@@ -238,9 +228,8 @@ forget_ones(struct slot *s)
 
 /* The run has ended, and its last request has its answer. */
 static void
-on_answered(void *arg)
+end_run(struct slot *s)
 {
-	struct slot *s = arg;
 	struct executor *x = s->executor;
 
 	x->busy--;
@@ -253,6 +242,17 @@ on_answered(void *arg)
 	slot_return_all(s);
 	forget_ones(s);
 	tell(x, FACT_WAKE);
+}
+
+static void
+on_answered(void *arg, bool all)
+{
+	struct slot *s = arg;
+
+	if (all)
+		end_run(s);
+	else if (s->run.pid != 0 && !ev_is_active(&s->patience))
+		ev_io_start(s->executor->loop, &s->verbs_io);
 }
 
 /* Reads what the pipes hold; whether no process can write more.  A grandchild may
@@ -288,7 +288,7 @@ on_ended(void *arg, int status)
 	    .seconds = took);
 	x->run_s = x->run_s == 0 ? took : x->run_s * 0.8 + took * 0.2;
 	if (!requests_finish(&s->requests))
-		on_answered(s);
+		end_run(s);
 }
 
 /* --- starting --------------------------------------------------------------- */
@@ -341,10 +341,7 @@ run_begin(struct slot *s, const char *input, size_t n)
 static void
 run_make(struct slot *s)
 {
-	static const struct request_events events = {
-	    .answered = on_answered, .room = on_room};
-
-	requests_init(&s->requests, s->executor->duplicates, &events, s);
+	requests_init(&s->requests, s->executor->duplicates, on_answered, s);
 }
 
 /* --- a message for each ------------------------------------------------------- */

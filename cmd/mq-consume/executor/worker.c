@@ -559,23 +559,17 @@ on_ended(void *arg, int status)
 	end_if_answered(s);
 }
 
-/* The requests of the message that the worker is on are answered. */
+/* all: those of the message that the worker is on. */
 static void
-on_answered(void *arg)
+on_answered(void *arg, bool all)
 {
 	struct slot *s = arg;
 
-	stream_verbs_hear(s);
-	if (s->run.pid != 0)
-		stream_verbs_resume(s);
-	else
+	if (all)
+		stream_verbs_hear(s);
+	stream_verbs_resume(s);
+	if (all && s->run.pid == 0)
 		end_if_answered(s);
-}
-
-static void
-on_room(void *arg)
-{
-	stream_verbs_resume(arg);
 }
 
 /* --- beginning -------------------------------------------------------------- */
@@ -640,10 +634,7 @@ worker_start(struct slot *s)
 void
 worker_make(struct slot *s)
 {
-	static const struct request_events events = {
-	    .answered = on_answered, .room = on_room};
-
-	requests_init(&s->requests, s->executor->duplicates, &events, s);
+	requests_init(&s->requests, s->executor->duplicates, on_answered, s);
 	ev_timer_init(&s->worker.restart, on_restart, 0, 0);
 	s->worker.restart.data = s;
 }

@@ -1,14 +1,14 @@
 /*
- * Requests for duplicates (the verb dup).  A run asks for a duplicate of its
- * message in a queue, and reads the answer on its descriptor 4.  The requests of
- * a run are carried out one after the other, so that answers come in order.
+ * Duplicates (the verb dup).  A run asks for a duplicate of its message in a queue, and
+ * reads the answer on its descriptor 4.  The requests of a run are carried out one
+ * after the other, so that answers come in order.
  *
- * The module calls the publishing of common/queue and its own connections to
- * other servers.  The module never settles a message: the executor waits until
- * all requests of a message are answered.
+ * The module calls the publishing of common/queue, on the connection of the session and
+ * on its own to other servers.  The module never settles a message: the executor waits
+ * until all requests of a message are answered.
  */
-#ifndef MQ_CONSUME_REQUESTS_H
-#define MQ_CONSUME_REQUESTS_H
+#ifndef MQ_CONSUME_DUPLICATES_H
+#define MQ_CONSUME_DUPLICATES_H
 
 #include <sys/queue.h>
 
@@ -16,54 +16,52 @@
 
 #include <ev.h>
 
-#include "parts.h"
+#include "base/id.h"
+#include "message.h"
+#include "mq-consume/session/session.h"
+#include "options.h"
 #include "process/process.h"
-
-struct requests;
-TAILQ_HEAD(request_list, request);
-TAILQ_HEAD(requests_list, requests);
 
 /* Shared by the requests of all runs. */
 struct duplicates {
 	/* Set by the caller. */
 	struct ev_loop *loop;
-	const struct mq_server *server;
+	const struct options *opt;
+	const struct mq_server *server; /* our own */
+	struct session *session;	/* with it */
 	struct mq_children *children;
-	bool verbose, quiet;
-	struct request_context context; /* but for the remotes */
+	struct mq_idgen *ids;
+	const char *host; /* the name of this machine */
 	/* Set by duplicates_init(). */
-	struct remotes remotes;
-	struct requests_list runs;
+	TAILQ_HEAD(, requests) runs;
+	TAILQ_HEAD(, remote) remotes;
+	bool noted; /* what there is to know of a server has been said */
 };
 
 void duplicates_init(struct duplicates *);
-/* The session is up again. */
-void duplicates_resume(void *duplicates);
-/* Drops all requests.  Replies may come until the connections are closed. */
+/* A server can be reached, or cannot any more. */
+void duplicates_resume(struct duplicates *);
+/* Drops all requests, and closes the connections to other servers.  Replies of our own
+ * may come until its connections are closed. */
 void duplicates_free(struct duplicates *);
-
-struct request_events {
-	/* The last awaited request of a run is answered. */
-	void (*answered)(void *arg);
-	/* The requests are not full any more. */
-	void (*room)(void *arg);
-};
 
 /* The requests of a slot, for one run after the other. */
 struct requests {
 	TAILQ_ENTRY(requests) link;
 	struct duplicates *shared;
-	const struct request_events *events;
+	/* all: the last awaited request of a run is answered; else the requests are not
+	 * full any more. */
+	void (*answered)(void *arg, bool all);
 	void *arg;
 	struct mq_answers answers;
-	struct request_list list; /* unanswered, in order */
+	TAILQ_HEAD(, request) list; /* unanswered, in order */
 	int count;
 	bool awaited;
 	ev_timer timer;
 };
 
 void requests_init(struct requests *, struct duplicates *,
-    const struct request_events *, void *arg);
+    void (*answered)(void *arg, bool all), void *arg);
 /* A run begins.  Returns the script's descriptor 4, which stays ours; -1 with
  * errno. */
 int requests_open(struct requests *);
@@ -84,7 +82,7 @@ bool requests_pending(const struct requests *);
 bool requests_await(struct requests *);
 /* The same at the end of a run; requests are given up after 10 s. */
 bool requests_finish(struct requests *);
-/* Whether answered() is to be called. */
+/* Whether answered() is to be called for that. */
 bool requests_awaited(const struct requests *);
 /* Gives up the awaited requests now. */
 void requests_hurry(struct requests *);

@@ -1,0 +1,706 @@
+#include "duplicates.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "queue/consumer.h"
+#include "queue/dup.h"
+#include "redis/async.h"
+
+/* --- other servers ------------------------------------------------------------ */
+
+#define REMOTES_MAX 16
+/* Seconds without a sign of life, after which a server that owes an answer is given
+ * up, and an unused connection is closed. */
+#define SILENCE 5.0
+/* Seconds until an unreachable server is tried again. */
+#define RETRY 1.0
+
+/* A connection for each URL, while it is in use and for 5 s after. */
+struct remote {
+	TAILQ_ENTRY(remote) link;
+	struct duplicates *of;
+	char *url; /* as given to remote_get() */
+	int users;
+	enum { REMOTE_DOWN, REMOTE_PREPARING, REMOTE_OPEN } state;
+	char why[256]; /* DOWN */
+	double since;  /* steady time: of DOWN; else of the last use */
+	struct mq_server server;
+	struct mq_async async;
+	struct finder finder;
+	ev_timer tick;
+};
+
+static void
+set_down(struct remote *r, const char *why)
+{
+	strlcpy(r->why, why, sizeof(r->why));
+	r->state = REMOTE_DOWN;
+	r->since = mq_clock_steady_s();
+	mq_helper_kill(&r->finder.helper);
+}
+
+static void
+on_down(void *arg, const char *why)
+{
+	struct remote *r = arg;
+
+	set_down(r, why);
+	duplicates_resume(r->of);
+}
+
+static void
+on_refused(void *arg, const char *error)
+{
+	(void)arg;
+	mq_say("%s", error);
+}
+
+static void
+connect_remote(struct remote *r)
+{
+	const char *why;
+
+	r->async = (struct mq_async){.loop = r->of->loop,
+	    .down = on_down,
+	    .refused = on_refused,
+	    .arg = r};
+	if (mq_async_open(&r->async, &r->server, &why) == -1)
+		set_down(r, why);
+	else
+		r->state = REMOTE_OPEN;
+}
+
+static void
+on_found(void *arg, const char *why)
+{
+	struct remote *r = arg;
+
+	if (why != NULL)
+		set_down(r, why);
+	else
+		connect_remote(r);
+	duplicates_resume(r->of);
+}
+
+static void
+start_remote(struct remote *r)
+{
+	struct duplicates *d = r->of;
+	struct mq_server *server = &r->server;
+	char why[sizeof(r->why)] = "";
+
+	r->since = mq_clock_steady_s();
+	r->state = REMOTE_PREPARING;
+	mq_server_free(server);
+	if (mq_server_at(server, r->url, d->server, why, sizeof(why)) == 0 &&
+	    server->url.kind == MQ_URL_CLUSTER)
+		strlcpy(why, "dup to a cluster is not supported", sizeof(why));
+	if (why[0] == '\0' && server->note[0] != '\0' && !d->noted) {
+		mq_say("%s", server->note);
+		d->noted = true;
+	}
+	if (why[0] != '\0')
+		set_down(r, why);
+	else if (find_at_once(server))
+		connect_remote(r);
+	else if (find_start(&r->finder, d->children, server, on_found, r) == -1)
+		set_down(r, strerror(errno));
+}
+
+static void
+remote_free(struct remote *r)
+{
+	TAILQ_REMOVE(&r->of->remotes, r, link);
+	ev_timer_stop(r->of->loop, &r->tick);
+	mq_async_close(&r->async);
+	mq_server_free(&r->server);
+	explicit_bzero(r->url, strlen(r->url));
+	free(r->url);
+	free(r);
+}
+
+static bool
+is_spare(const struct remote *r)
+{
+	return r->users == 0 && !mq_helper_runs(&r->finder.helper);
+}
+
+static void
+on_tick(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct remote *r = w->data;
+	bool moves = mq_async_moves(&r->async, NULL);
+
+	(void)loop;
+	(void)events;
+	if (mq_clock_steady_s() - r->since < SILENCE)
+		return;
+	if (r->users > 0 && !moves && r->state != REMOTE_DOWN) {
+		/* Its users may need room for another one. */
+		r->users++;
+		set_down(r, "no answer");
+		mq_async_close(&r->async);
+		duplicates_resume(r->of);
+		r->users--;
+	} else if (is_spare(r)) {
+		remote_free(r);
+	}
+}
+
+static struct remote *
+remote_new(struct duplicates *d, const char *url)
+{
+	struct remote *r = mq_xcalloc(1, sizeof(*r));
+
+	r->of = d;
+	r->url = mq_xstrdup(url);
+	ev_timer_init(&r->tick, on_tick, SILENCE, SILENCE);
+	r->tick.data = r;
+	ev_timer_start(d->loop, &r->tick);
+	TAILQ_INSERT_HEAD(&d->remotes, r, link);
+	start_remote(r);
+	return r;
+}
+
+/* False: all remotes are in use. */
+static bool
+make_room(struct duplicates *d)
+{
+	struct remote *r, *spare = NULL;
+	int n = 0;
+
+	TAILQ_FOREACH(r, &d->remotes, link) {
+		n++;
+		if (spare == NULL && is_spare(r))
+			spare = r;
+	}
+	if (n >= REMOTES_MAX && spare != NULL)
+		remote_free(spare);
+	return n < REMOTES_MAX || spare != NULL;
+}
+
+/* The server of this URL, as of redis/url.h, until remote_put().  NULL: 16 others are
+ * in use. */
+static struct remote *
+remote_get(struct duplicates *d, const char *url)
+{
+	struct remote *r;
+
+	TAILQ_FOREACH(r, &d->remotes, link)
+		if (strcmp(r->url, url) == 0)
+			break;
+	if (r == NULL && !make_room(d))
+		return NULL;
+	if (r == NULL)
+		r = remote_new(d, url);
+	else if (r->state != REMOTE_DOWN)
+		r->since = mq_clock_steady_s();
+	else if (mq_clock_steady_s() - r->since >= RETRY &&
+	    !mq_helper_runs(&r->finder.helper))
+		start_remote(r);
+	r->users++;
+	return r;
+}
+
+static void
+remote_put(struct remote *r)
+{
+	r->users--;
+	r->since = mq_clock_steady_s();
+}
+
+/* --- a request ---------------------------------------------------------------- */
+
+/* Seconds that a server may take to be reachable, and that all requests of an ended
+ * run may take. */
+#define PATIENCE 10.0
+/* Unanswered requests of a run, until which its verbs are read. */
+#define REQUESTS_MAX 64
+
+/* The command under way. */
+enum step {
+	STEP_NONE,   /* the request waits for its turn, or for the server */
+	STEP_KNOWN,  /* asks whether the queue exists */
+	STEP_ATTACH, /* keeps the files of the message for the duplicate */
+	STEP_PUBLISH
+};
+
+struct request {
+	TAILQ_ENTRY(request) link;
+	struct requests *of; /* NULL: to be freed with the reply */
+	const struct message *m;
+	struct mq_dup what;
+	const struct mq_layout *layout; /* of the queue */
+	char *wrong;	       /* why nobody is asked: the answer; or NULL */
+	struct remote *remote; /* NULL: our own server */
+	enum step step;
+	char id[MQ_ID_LEN + 1]; /* of the duplicate, when the queue exists */
+};
+
+/* The reply to one under way is ignored. */
+static void
+request_free(struct request *q)
+{
+	q->of = NULL;
+	if (q->step != STEP_NONE)
+		return;
+	if (q->remote != NULL)
+		remote_put(q->remote);
+	mq_dup_free(&q->what);
+	free(q->wrong);
+	free(q);
+}
+
+static void
+start_timer(struct requests *r, double after)
+{
+	ev_timer_stop(r->shared->loop, &r->timer);
+	ev_timer_set(&r->timer, after, 0);
+	ev_timer_start(r->shared->loop, &r->timer);
+}
+
+/* Ends a request; frees the text.  If the run has ended, a failure is said to people. */
+static void
+answer_request(struct request *q, char *text)
+{
+	struct requests *r = q->of;
+	const struct options *opt = r->shared->opt;
+	bool failed = strncmp(text, "ok ", 3) != 0;
+
+	mq_answers_say(&r->answers, text);
+	if (q->m != NULL &&
+	    (opt->verbose || (failed && r->awaited && !opt->quiet)))
+		message_say(q->m, "dup to %s: %s", q->what.shown, text);
+	free(text);
+	TAILQ_REMOVE(&r->list, q, link);
+	r->count--;
+	request_free(q);
+	if (!r->awaited)
+		ev_timer_stop(r->shared->loop, &r->timer);
+}
+
+static char *
+dup_failed(const char *why)
+{
+	return mq_xasprintf("fail dup failed - %s", why);
+}
+
+/* why: NULL: nothing is known. */
+static char *
+not_connected(const struct request *q, const char *why)
+{
+	const char *name = q->what.web != NULL ? q->what.queue : q->what.shown;
+
+	return mq_xasprintf("fail couldn't connect to queue - %s%s%s", name,
+	    why != NULL ? ": " : "", why != NULL ? why : "");
+}
+
+/* --- its steps ---------------------------------------------------------------- */
+
+/*
+ * Each function sends a command or answers the request; then the request may be freed,
+ * since a connection can answer at once.
+ */
+
+static mq_number_fn on_answer;
+
+static struct mq_async *
+request_async(const struct request *q)
+{
+	return q->remote != NULL ? &q->remote->async :
+				   session_server(q->of->shared->session)->async;
+}
+
+/* Whether the layout can carry the copy; its own layout always can. */
+static bool
+is_carried(const struct mq_envelope *copy, const struct mq_layout *from,
+    const struct mq_layout *to, struct mq_buf *why)
+{
+	if (to == from)
+		return true;
+	if (!mq_layout_obeys(to, copy, why))
+		return false;
+	if (mq_layout_reads(to, copy->payload, copy->payload_len))
+		return true;
+	mq_buf_addstr(why, "not UTF-8, as node takes it");
+	return false;
+}
+
+static void
+publish_copy(struct request *q)
+{
+	const struct duplicates *d = q->of->shared;
+	const struct message *m = q->m;
+	char *origin =
+	    mq_xasprintf("http://%s/q/%s/%s", d->host, m->queue_name, m->id);
+	struct mq_duplicate as = {.id = q->id,
+	    .origin = origin,
+	    .web = q->what.web,
+	    .stamped = mq_envelope_signed(m->element, m->len)};
+	/* The special publishing registers the queue and counts the copy. */
+	struct mq_publishing how = {
+	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
+	struct mq_envelope copy;
+	struct mq_buf why = {0};
+
+	if (q->what.due_s > 0) {
+		how.when.kind = MQ_WHEN_IN;
+		how.when.ms = q->what.due_s * 1000;
+		as.due_ms = mq_clock_unix_us() / 1000 + how.when.ms;
+	}
+	mq_message_duplicate(&m->envelope, &as, &copy);
+	if (is_carried(&copy, d->opt->layout, q->layout, &why)) {
+		q->step = STEP_PUBLISH;
+		mq_ask_publish(request_async(q), q->layout, q->what.queue, &how,
+		    q->id, &copy, on_answer, q);
+	} else {
+		answer_request(q, dup_failed(mq_buf_str(&why)));
+	}
+	mq_envelope_free(&copy);
+	mq_buf_free(&why);
+	free(origin);
+}
+
+/* If the message has files, the copy refers to them before anybody can see it.  What
+ * comes to nothing then is found by mq-clean. */
+static void
+begin_copy(struct request *q)
+{
+	const struct duplicates *d = q->of->shared;
+	const char *set = NULL;
+
+	if (q->m->envelope.headers != NULL)
+		set = mq_envelope_get(&q->m->envelope, MQ_HEADER_ATTACH);
+	mq_id_make(d->ids, (uint64_t)mq_clock_unix_us(), q->id);
+	if (set == NULL) {
+		publish_copy(q);
+	} else if (q->remote != NULL || q->layout != d->opt->layout) {
+		answer_request(q,
+		    dup_failed(
+			"attachments are copied only within one server and "
+			"layout"));
+	} else {
+		q->step = STEP_ATTACH;
+		mq_ask_attach(
+		    request_async(q), q->layout, set, q->id, on_answer, q);
+	}
+}
+
+static void
+end_copy(struct request *q, enum mq_published how)
+{
+	const struct duplicates *d = q->of->shared;
+
+	if (how == MQ_PUBLISHED_TOO_LONG)
+		answer_request(q,
+		    dup_failed("the message is longer than the maxsize of that "
+			       "queue"));
+	else if (how != MQ_PUBLISHED)
+		answer_request(
+		    q, dup_failed("the last tick of the message is over"));
+	else if (d->opt->rq)
+		answer_request(q,
+		    mq_xasprintf(
+			"ok http://%s/q/%s/%s", d->host, q->what.queue, q->id));
+	else
+		answer_request(q, mq_xasprintf("ok %s", q->id));
+}
+
+static void
+take_answer(
+    struct request *q, enum step step, const struct mq_answer *a, long long n)
+{
+	/* A name that nobody can be asked for counts as known. */
+	bool missing = step == STEP_KNOWN && a != NULL && a->missing;
+
+	if (a == NULL)
+		answer_request(q,
+		    dup_failed(step == STEP_PUBLISH ?
+			    "the connection was lost; the duplicate may exist" :
+			    "the connection was lost"));
+	else if (a->error != NULL && !missing)
+		answer_request(q, dup_failed(a->error));
+	else if (step == STEP_PUBLISH)
+		end_copy(q, (enum mq_published)n);
+	else if (n == 0 && step == STEP_ATTACH)
+		answer_request(q, dup_failed("its attachments are gone"));
+	else if (n == 0 && !missing)
+		answer_request(q, not_connected(q, NULL));
+	else if (q->m->lost)
+		answer_request(
+		    q, dup_failed("the lease of the message was lost"));
+	else if (step == STEP_KNOWN)
+		begin_copy(q);
+	else
+		publish_copy(q);
+}
+
+/* If the server cannot be reached yet, the request waits. */
+static void
+request_begin(struct request *q)
+{
+	struct duplicates *d = q->of->shared;
+	bool elsewhere = q->what.remote != NULL;
+
+	if (q->wrong == NULL && elsewhere && q->remote == NULL)
+		q->remote = remote_get(d, q->what.remote);
+	if (q->wrong != NULL) {
+		answer_request(q, mq_xstrdup(q->wrong));
+	} else if (elsewhere && q->remote == NULL) {
+		answer_request(
+		    q, not_connected(q, "too many other servers at once"));
+	} else if (elsewhere && q->remote->state == REMOTE_DOWN) {
+		answer_request(q, not_connected(q, q->remote->why));
+	} else if (elsewhere ? q->remote->state == REMOTE_OPEN :
+			       session_is_up(d->session)) {
+		q->step = STEP_KNOWN;
+		mq_ask_known(
+		    request_async(q), q->layout, q->what.queue, on_answer, q);
+	}
+}
+
+/* --- the requests of a run ---------------------------------------------------- */
+
+static void
+advance_requests(struct requests *r)
+{
+	struct request *q;
+	int before;
+
+	do {
+		before = r->count;
+		q = TAILQ_FIRST(&r->list);
+		if (q != NULL && q->step == STEP_NONE)
+			request_begin(q);
+	} while (r->count < before);
+	if (r->count == 0)
+		ev_timer_stop(r->shared->loop, &r->timer);
+	else if (!ev_is_active(&r->timer))
+		start_timer(r, PATIENCE);
+	if (r->count == 0 && r->awaited) {
+		r->awaited = false;
+		r->answered(r->arg, true);
+	} else if (!r->awaited && !requests_full(r)) {
+		r->answered(r->arg, false);
+	}
+}
+
+static void
+on_answer(void *arg, const struct mq_answer *a, long long n)
+{
+	struct request *q = arg;
+	struct requests *r = q->of;
+	enum step step = q->step;
+
+	q->step = STEP_NONE;
+	if (r == NULL) {
+		request_free(q);
+		return;
+	}
+	/* The connection is lost, and nothing was done.  The request goes on with the
+	 * event of that, unless the event has come before. */
+	if (a == NULL && step == STEP_KNOWN &&
+	    (q->remote == NULL || q->remote->state != REMOTE_DOWN))
+		return;
+	if (a != NULL || step != STEP_KNOWN)
+		take_answer(q, step, a, n);
+	advance_requests(r);
+}
+
+static void
+give_up(struct request *q)
+{
+	if (q->wrong != NULL)
+		answer_request(q, mq_xstrdup(q->wrong));
+	else if (q->step == STEP_PUBLISH)
+		answer_request(
+		    q, dup_failed("no answer; the duplicate may exist"));
+	else
+		answer_request(q,
+		    not_connected(
+			q, q->what.remote != NULL ? "no answer" : NULL));
+}
+
+static void
+on_patience(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct requests *r = w->data;
+	struct request *q = TAILQ_FIRST(&r->list);
+
+	(void)loop;
+	(void)events;
+	/* A connection without an answer is given up anyway. */
+	if (!r->awaited && q->step == STEP_PUBLISH)
+		return;
+	do
+		give_up(q);
+	while (r->awaited && (q = TAILQ_FIRST(&r->list)) != NULL);
+	advance_requests(r);
+}
+
+/* Finds the layout and the full name of the queue.  If the URL of another server
+ * does not name layout and namespace, ours are used.  False: the queue cannot
+ * exist; *why is an explanation or NULL. */
+static bool
+resolve_queue(struct request *q, const char **why)
+{
+	const struct duplicates *d = q->of->shared;
+	const char *ns = q->what.ns, *wrong;
+	char *name;
+
+	q->layout = d->opt->layout;
+	if (q->what.layout != NULL)
+		q->layout = mq_layout_find(q->what.layout);
+	else if (ns == NULL)
+		ns = d->server->url.ns;
+	*why = NULL;
+	if (q->layout == NULL)
+		*why = "its layout is neither rmq nor rsmq";
+	else if (ns != NULL && q->layout->ns == NULL)
+		*why = "its layout has no namespaces";
+	if (*why != NULL)
+		return false;
+	name = mq_layout_queue(q->layout, ns, q->what.queue, &wrong);
+	if (name == NULL)
+		return false;
+	free(q->what.queue);
+	q->what.queue = name;
+	return true;
+}
+
+void
+requests_ask(struct requests *r, const struct message *m, const char *wrong,
+    const char *text)
+{
+	struct request *q = mq_xcalloc(1, sizeof(*q));
+
+	q->of = r;
+	q->m = m;
+	if (wrong == NULL)
+		wrong = text != NULL ? mq_dup_parse(text, &q->what) :
+				       "line too long";
+	if (q->what.shown == NULL)
+		q->what.shown = mq_xstrdup("");
+	if (wrong != NULL)
+		q->wrong = dup_failed(wrong);
+	else if (!resolve_queue(q, &wrong))
+		q->wrong = not_connected(q, wrong);
+	TAILQ_INSERT_TAIL(&r->list, q, link);
+	r->count++;
+	advance_requests(r);
+}
+
+int
+requests_open(struct requests *r)
+{
+	return mq_answers_open(&r->answers);
+}
+
+void
+requests_close(struct requests *r, bool alone)
+{
+	if (alone && r->count == 0)
+		mq_answers_keep(&r->answers);
+	else
+		mq_answers_close(&r->answers);
+}
+
+bool
+requests_full(const struct requests *r)
+{
+	return r->count >= REQUESTS_MAX;
+}
+
+bool
+requests_pending(const struct requests *r)
+{
+	return r->count > 0;
+}
+
+bool
+requests_await(struct requests *r)
+{
+	r->awaited = r->count > 0;
+	return r->awaited;
+}
+
+bool
+requests_finish(struct requests *r)
+{
+	ev_timer_stop(r->shared->loop, &r->timer);
+	if (!requests_await(r))
+		return false;
+	start_timer(r, PATIENCE);
+	return true;
+}
+
+bool
+requests_awaited(const struct requests *r)
+{
+	return r->awaited;
+}
+
+void
+requests_hurry(struct requests *r)
+{
+	if (r->awaited)
+		start_timer(r, 0);
+}
+
+void
+requests_init(struct requests *r, struct duplicates *shared,
+    void (*answered)(void *arg, bool all), void *arg)
+{
+	*r = (struct requests){
+	    .shared = shared, .answered = answered, .arg = arg};
+	mq_answers_init(&r->answers, shared->loop);
+	TAILQ_INIT(&r->list);
+	ev_timer_init(&r->timer, on_patience, PATIENCE, 0);
+	r->timer.data = r;
+	TAILQ_INSERT_TAIL(&shared->runs, r, link);
+}
+
+/* --- all runs ----------------------------------------------------------------- */
+
+void
+duplicates_resume(struct duplicates *d)
+{
+	struct requests *r;
+
+	TAILQ_FOREACH(r, &d->runs, link)
+		if (r->count > 0)
+			advance_requests(r);
+}
+
+void
+duplicates_init(struct duplicates *d)
+{
+	TAILQ_INIT(&d->runs);
+	TAILQ_INIT(&d->remotes);
+}
+
+void
+duplicates_free(struct duplicates *d)
+{
+	struct requests *r;
+	struct request *q;
+	struct remote *server;
+
+	TAILQ_FOREACH(r, &d->runs, link) {
+		requests_close(r, false);
+		ev_timer_stop(d->loop, &r->timer);
+		while ((q = TAILQ_FIRST(&r->list)) != NULL) {
+			TAILQ_REMOVE(&r->list, q, link);
+			request_free(q);
+		}
+	}
+	while ((server = TAILQ_FIRST(&d->remotes)) != NULL) {
+		mq_helper_kill(&server->finder.helper);
+		remote_free(server);
+	}
+}
