@@ -93,6 +93,7 @@ start_remote(struct remote *r)
 	struct duplicates *d = r->of;
 	struct mq_server *server = &r->server;
 	char why[sizeof(r->why)] = "";
+	int found;
 
 	r->since = mq_clock_steady_s();
 	r->state = REMOTE_PREPARING;
@@ -106,9 +107,10 @@ start_remote(struct remote *r)
 	}
 	if (why[0] != '\0')
 		set_down(r, why);
-	else if (find_at_once(server))
+	else if ((found = find_start(
+		      &r->finder, d->children, server, on_found, r)) == 1)
 		connect_remote(r);
-	else if (find_start(&r->finder, d->children, server, on_found, r) == -1)
+	else if (found == -1)
 		set_down(r, strerror(errno));
 }
 
@@ -272,7 +274,7 @@ answer_request(struct request *q, char *text)
 	const struct options *opt = r->shared->opt;
 	bool failed = strncmp(text, "ok ", 3) != 0;
 
-	mq_answers_say(&r->answers, text);
+	mq_answers_say(r->answers, text);
 	if (q->m != NULL &&
 	    (opt->verbose || (failed && r->awaited && !opt->quiet)))
 		message_say(q->m, "dup to %s: %s", q->what.shown, text);
@@ -595,21 +597,6 @@ requests_ask(struct requests *r, const struct message *m, const char *wrong,
 	advance_requests(r);
 }
 
-int
-requests_open(struct requests *r)
-{
-	return mq_answers_open(&r->answers);
-}
-
-void
-requests_close(struct requests *r, bool alone)
-{
-	if (alone && r->count == 0)
-		mq_answers_keep(&r->answers);
-	else
-		mq_answers_close(&r->answers);
-}
-
 bool
 requests_full(const struct requests *r)
 {
@@ -654,11 +641,13 @@ requests_hurry(struct requests *r)
 
 void
 requests_init(struct requests *r, struct duplicates *shared,
-    void (*answered)(void *arg, bool all), void *arg)
+    struct mq_answers *answers, void (*answered)(void *arg, bool all),
+    void *arg)
 {
-	*r = (struct requests){
-	    .shared = shared, .answered = answered, .arg = arg};
-	mq_answers_init(&r->answers, shared->loop);
+	*r = (struct requests){.shared = shared,
+	    .answers = answers,
+	    .answered = answered,
+	    .arg = arg};
 	TAILQ_INIT(&r->list);
 	ev_timer_init(&r->timer, on_patience, PATIENCE, 0);
 	r->timer.data = r;
@@ -692,7 +681,7 @@ duplicates_free(struct duplicates *d)
 	struct remote *server;
 
 	TAILQ_FOREACH(r, &d->runs, link) {
-		requests_close(r, false);
+		mq_answers_close(r->answers);
 		ev_timer_stop(d->loop, &r->timer);
 		while ((q = TAILQ_FIRST(&r->list)) != NULL) {
 			TAILQ_REMOVE(&r->list, q, link);

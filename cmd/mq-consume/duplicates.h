@@ -53,20 +53,15 @@ struct requests {
 	 * full any more. */
 	void (*answered)(void *arg, bool all);
 	void *arg;
-	struct mq_answers answers;
+	struct mq_answers *answers; /* the slot's */
 	TAILQ_HEAD(, request) list; /* unanswered, in order */
 	int count;
 	bool awaited;
 	ev_timer timer;
 };
 
-void requests_init(struct requests *, struct duplicates *,
+void requests_init(struct requests *, struct duplicates *, struct mq_answers *,
     void (*answered)(void *arg, bool all), void *arg);
-/* A run begins.  Returns the script's descriptor 4, which stays ours; -1 with
- * errno. */
-int requests_open(struct requests *);
-/* The run has ended: nobody reads answers.  alone: it has left no process behind. */
-void requests_close(struct requests *, bool alone);
 
 /* Adds a request.  wrong: why there can be no duplicate; NULL: nothing.  The message
  * may be NULL if something is wrong.  text: as of queue/dup.h; NULL: too long. */

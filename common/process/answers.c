@@ -106,9 +106,3 @@ mq_answers_keep(struct mq_answers *a)
 	    fcntl(a->worker_fd, F_SETFL, 0) == -1)
 		mq_answers_close(a);
 }
-
-void
-mq_answers_init(struct mq_answers *a, struct ev_loop *loop)
-{
-	*a = (struct mq_answers){.loop = loop, .fd = -1};
-}

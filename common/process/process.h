@@ -174,6 +174,7 @@ void mq_helper_kill(struct mq_helper *);
  * closed it: nothing here waits for that, and nothing grows without an end.
  */
 
+/* Starts with its loop, and fd -1. */
 struct mq_answers {
 	struct ev_loop *loop;
 	int fd;		      /* -1: nobody reads */
@@ -182,8 +183,6 @@ struct mq_answers {
 	struct mq_buf unread; /* what the pipe did not take */
 	ev_io room; /* the pipe takes more; active while unread has some */
 };
-
-void mq_answers_init(struct mq_answers *, struct ev_loop *);
 
 /* Makes the pipe for the next worker, or takes the one that was kept.  Returns the
  * worker's end, which stays ours; -1 with errno. */

@@ -199,6 +199,7 @@ struct slot {
 	struct run run;
 	int queue;  /* of the run */
 	int status; /* of the last run, as of waitpid(2) */
+	struct mq_answers answers; /* the worker's descriptor 4 */
 	struct requests requests;
 	double born;	    /* monotonic time of the start of the command */
 	double started;	    /* monotonic time of the run, or the last verb */

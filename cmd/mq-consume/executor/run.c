@@ -280,7 +280,10 @@ on_ended(void *arg, int status)
 	ev_io_stop(x->loop, &s->verbs_io);
 	ev_timer_stop(x->loop, &s->timer);
 	ev_timer_stop(x->loop, &s->patience);
-	requests_close(&s->requests, alone);
+	if (alone && !requests_pending(&s->requests))
+		mq_answers_keep(&s->answers);
+	else
+		mq_answers_close(&s->answers);
 	close(s->run.verbs);
 	s->run.pid = 0;
 	s->status = status;
@@ -341,7 +344,8 @@ run_begin(struct slot *s, const char *input, size_t n)
 static void
 run_make(struct slot *s)
 {
-	requests_init(&s->requests, s->executor->duplicates, on_answered, s);
+	requests_init(
+	    &s->requests, s->executor->duplicates, &s->answers, on_answered, s);
 }
 
 /* --- a message for each ------------------------------------------------------- */

@@ -211,6 +211,7 @@ make_slots(struct executor *x, int n)
 		s->executor = x;
 		TAILQ_INIT(&s->hand);
 		s->worker.input.fd = s->worker.input.other = -1;
+		s->answers = (struct mq_answers){.loop = x->loop, .fd = -1};
 		ev_timer_init(&s->rest, on_rested, 0, 0);
 		s->rest.data = s;
 		x->table->make(s);

@@ -80,7 +80,7 @@ static int
 start_process(
     struct slot *s, const struct run_info *info, int input, char **dir)
 {
-	int answers = input != -1 ? requests_open(&s->requests) : -1;
+	int answers = input != -1 ? mq_answers_open(&s->answers) : -1;
 
 	return process_start(
 	    s->executor->process, info, input, answers, &s->run, dir);

@@ -552,7 +552,7 @@ on_ended(void *arg, int status)
 	worker_input_cut(&s->worker.input);
 	s->run.pid = 0;
 	s->status = status;
-	requests_close(&s->requests, false);
+	mq_answers_close(&s->answers);
 	if (requests_awaited(&s->requests))
 		return;
 	stream_verbs_hear(s);
@@ -634,7 +634,8 @@ worker_start(struct slot *s)
 void
 worker_make(struct slot *s)
 {
-	requests_init(&s->requests, s->executor->duplicates, on_answered, s);
+	requests_init(
+	    &s->requests, s->executor->duplicates, &s->answers, on_answered, s);
 	ev_timer_init(&s->worker.restart, on_restart, 0, 0);
 	s->worker.restart.data = s;
 }

@@ -16,8 +16,9 @@ struct place {
 	char sentinel_address[MQ_ADDRESS_SIZE];
 };
 
-bool
-find_at_once(struct mq_server *server)
+/* Whether the server can be connected to without a look-up. */
+static bool
+is_found(struct mq_server *server)
 {
 	if (server->url.kind == MQ_URL_UNIX)
 		return true;
@@ -90,6 +91,8 @@ int
 find_start(struct finder *f, struct mq_children *children,
     struct mq_server *server, find_found *found, void *arg)
 {
+	if (is_found(server))
+		return 1;
 	f->server = server;
 	f->found = found;
 	f->arg = arg;

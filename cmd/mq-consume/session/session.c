@@ -87,16 +87,14 @@ static void
 on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct session *s = w->data;
+	int found;
 
 	(void)loop;
 	(void)events;
-	if (find_at_once(s->server)) {
-		open_connections(s);
-		return;
-	}
 	s->state = SESSION_FINDING;
-	if (find_start(&s->finder, s->children, s->server, on_found, s) == -1)
-		on_found(s, strerror(errno));
+	found = find_start(&s->finder, s->children, s->server, on_found, s);
+	if (found != 0)
+		on_found(s, found == 1 ? NULL : strerror(errno));
 }
 
 static void

@@ -34,11 +34,8 @@ struct finder {
 	void *arg;
 };
 
-/* Whether the server can be connected to without a look-up. */
-bool find_at_once(struct mq_server *);
-
-/* Finds the address, starts a private server if need be, and calls found().
- * Returns 0, or -1 with errno. */
+/* Finds the address, starts a private server if need be, and calls found().  Returns 0;
+ * 1 if there is nothing to find, and found() is not called; or -1 with errno. */
 int find_start(struct finder *, struct mq_children *, struct mq_server *,
     find_found *found, void *arg);
 
