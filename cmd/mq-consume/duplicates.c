@@ -25,7 +25,7 @@ struct remote {
 	TAILQ_ENTRY(remote) link;
 	struct duplicates *of;
 	char *url; /* as given to remote_get() */
-	int users;
+	int users; /* requests */
 	enum { REMOTE_DOWN, REMOTE_PREPARING, REMOTE_OPEN } state;
 	char why[256]; /* DOWN */
 	double since;  /* steady time: of DOWN; else of the last use */
@@ -119,17 +119,12 @@ remote_free(struct remote *r)
 {
 	TAILQ_REMOVE(&r->of->remotes, r, link);
 	ev_timer_stop(r->of->loop, &r->tick);
+	mq_helper_kill(&r->finder.helper);
 	mq_async_close(&r->async);
 	mq_server_free(&r->server);
 	explicit_bzero(r->url, strlen(r->url));
 	free(r->url);
 	free(r);
-}
-
-static bool
-is_spare(const struct remote *r)
-{
-	return r->users == 0 && !mq_helper_runs(&r->finder.helper);
 }
 
 static void
@@ -149,7 +144,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 		mq_async_close(&r->async);
 		duplicates_resume(r->of);
 		r->users--;
-	} else if (is_spare(r)) {
+	} else if (r->users == 0) {
 		remote_free(r);
 	}
 }
@@ -169,51 +164,34 @@ remote_new(struct duplicates *d, const char *url)
 	return r;
 }
 
-/* False: all remotes are in use. */
-static bool
-make_room(struct duplicates *d)
+/* The server of this URL, as of redis/url.h, with one user more.  NULL: 16 others are
+ * in use. */
+static struct remote *
+remote_get(struct duplicates *d, const char *url)
 {
 	struct remote *r, *spare = NULL;
 	int n = 0;
 
 	TAILQ_FOREACH(r, &d->remotes, link) {
-		n++;
-		if (spare == NULL && is_spare(r))
-			spare = r;
-	}
-	if (n >= REMOTES_MAX && spare != NULL)
-		remote_free(spare);
-	return n < REMOTES_MAX || spare != NULL;
-}
-
-/* The server of this URL, as of redis/url.h, until remote_put().  NULL: 16 others are
- * in use. */
-static struct remote *
-remote_get(struct duplicates *d, const char *url)
-{
-	struct remote *r;
-
-	TAILQ_FOREACH(r, &d->remotes, link)
 		if (strcmp(r->url, url) == 0)
 			break;
-	if (r == NULL && !make_room(d))
-		return NULL;
+		n++;
+		if (spare == NULL && r->users == 0)
+			spare = r;
+	}
+	if (r == NULL && n >= REMOTES_MAX) {
+		if (spare == NULL)
+			return NULL;
+		remote_free(spare);
+	}
 	if (r == NULL)
 		r = remote_new(d, url);
 	else if (r->state != REMOTE_DOWN)
 		r->since = mq_clock_steady_s();
-	else if (mq_clock_steady_s() - r->since >= RETRY &&
-	    !mq_helper_runs(&r->finder.helper))
+	else if (mq_clock_steady_s() - r->since >= RETRY)
 		start_remote(r);
 	r->users++;
 	return r;
-}
-
-static void
-remote_put(struct remote *r)
-{
-	r->users--;
-	r->since = mq_clock_steady_s();
 }
 
 /* --- a request ---------------------------------------------------------------- */
@@ -251,8 +229,10 @@ request_free(struct request *q)
 	q->of = NULL;
 	if (q->step != STEP_NONE)
 		return;
-	if (q->remote != NULL)
-		remote_put(q->remote);
+	if (q->remote != NULL) {
+		q->remote->users--;
+		q->remote->since = mq_clock_steady_s();
+	}
 	mq_dup_free(&q->what);
 	free(q->wrong);
 	free(q);
@@ -688,8 +668,6 @@ duplicates_free(struct duplicates *d)
 			request_free(q);
 		}
 	}
-	while ((server = TAILQ_FIRST(&d->remotes)) != NULL) {
-		mq_helper_kill(&server->finder.helper);
+	while ((server = TAILQ_FIRST(&d->remotes)) != NULL)
 		remote_free(server);
-	}
 }
