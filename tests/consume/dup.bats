@@ -353,6 +353,53 @@ fail dup failed - port is not a number from 1 to 65535
 fail couldn't connect to queue - redis-cluster://h?queue=q: dup to a cluster is not supported"
 }
 
+@test "dup: to more servers than 16, but not at once" {
+	local i asked=()
+	for i in {0..15}; do
+		far -n "$i" sadd rmq::queues other >/dev/null
+		asked+=("0-X-$far_url?db=$i&queue=other")
+	done
+	asks "${asked[@]}" "0-X-$far_url?db=1&layout=rmq&queue=other" \
+		"0-X-$far_url?db=2&layout=rmq&queue=other" "${asked[0]}"
+	run_one
+	assert_equal "$(grep -c '^ok ' "$T/answers") $(wc -l <"$T/answers")" "19 19"
+	assert_equal "$(far llen 'rmq::queue::[other]::ready')" 2
+	assert_equal "$(far -n 2 llen 'rmq::queue::[other]::ready')" 2
+
+	# Nobody answers at any of 17.
+	cat >"$T/silent.py" <<'.'
+import os, signal, socket
+all = []
+for i in range(17):
+    s = socket.socket(socket.AF_UNIX)
+    s.bind(os.environ["T"] + "/silent%d.sock" % i)
+    s.listen()
+    all.append(s)
+signal.pause()
+.
+	python3 "$T/silent.py" 3>&- &
+	local silent=$!
+	eventually 5 listens_at "$T/silent16.sock"
+	rm "$T/answers"
+	# shellcheck disable=SC2016
+	script s "$(command -v bash)" <<'.'
+read -r x
+echo "dup 0-X-unix://$T/silent$x.sock?queue=q" >&3
+read -r x <&4
+echo "$x" >>"$T/answers"
+echo done >&3
+.
+	seq 0 16 | run_mq 0 mq-publish -l q
+	start_mq mq-consume -n 17 -j 17 q -- "$T/s"
+	eventually 5 test -s "$T/answers"
+	assert_regex "$(cat "$T/answers")" \
+		"^fail couldn't connect to queue - unix://$T/silent[0-9]+.sock\?queue=q: too many other servers at once\$"
+	kill "$silent"
+	wait "$pid"
+	assert_equal "$(grep -c '^fail ' "$T/answers")" 17
+	assert_equal "$(held q)" "0 0 0 0"
+}
+
 @test "dup: to a private server, which is started" {
 	mkdir "$T/private"
 	asks "0-X-private:$T/private?queue=other"
