@@ -16,47 +16,43 @@
 enum { OK, WARNING, CRITICAL, UNKNOWN };
 static const char *const words[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
 
-enum { READY, DELAYED, UNACKED, REJECTED, AGE, CONSUMERS, KEYS };
-static const char *const keys[KEYS] = {
-    "ready", "delayed", "unacked", "rejected", "age", "consumers"};
-
-/* age is in milliseconds, as it is given; -1: no limit. */
+/* Negative: none. */
 struct limit {
-	bool wanted;
-	int64_t warning, critical;
+	const struct field *field; /* NULL: it is not checked */
+	double warning, critical;
 };
 
 struct checks {
-	struct limit limit[KEYS];
+	struct limit limit[FIELD_CHECKS]; /* by the places of the fields */
 };
 
 /* --- limits ------------------------------------------------------------------ */
 
-static int64_t
-parse_number(int key, const char *text)
+static double
+parse_number(const struct field *f, const char *text)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "--check: %s", keys[key]);
-	if (key == AGE)
-		return mq_option_duration(name, text);
-	return mq_option_number(name, text, 0, INT32_MAX);
+	snprintf(name, sizeof(name), "--check: %s", f->key);
+	if (f->kind == KIND_AGE)
+		return (double)mq_option_duration(name, text) / 1000;
+	return (double)mq_option_number(name, text, 0, INT32_MAX);
 }
 
 /* "CRITICAL" or "WARNING:CRITICAL". */
 static void
-parse_limit(struct limit *limit, int key, char *value)
+parse_limit(struct limit *limit, const struct field *f, char *value)
 {
 	char *critical = strchr(value, ':');
 
-	*limit = (struct limit){true, -1, -1};
+	*limit = (struct limit){f, -1, -1};
 	if (critical != NULL) {
 		*critical++ = '\0';
-		limit->warning = parse_number(key, value);
+		limit->warning = parse_number(f, value);
 		value = critical;
 	}
-	limit->critical = parse_number(key, value);
-	if (key == CONSUMERS && (limit->warning == 0 || limit->critical == 0))
+	limit->critical = parse_number(f, value);
+	if (f->least && (limit->warning == 0 || limit->critical == 0))
 		mq_die(MQ_EXIT_USAGE,
 		    "--check: consumers=0: never fails; use consumers=1 to "
 		    "require a consumer");
@@ -66,13 +62,12 @@ static void
 parse_check(struct checks *checks, char *text)
 {
 	char *value = strchr(text, '=');
-	int key;
+	const struct field *f;
 
 	if (value != NULL)
 		*value++ = '\0';
-	for (key = 0; key < KEYS && strcmp(text, keys[key]) != 0; key++)
-		;
-	if (key == KEYS)
+	f = field_by_key(text);
+	if (f == NULL || f->check == 0)
 		mq_die(MQ_EXIT_USAGE,
 		    "--check: %s: must be one of ready, delayed, unacked, "
 		    "rejected, age, consumers",
@@ -80,9 +75,9 @@ parse_check(struct checks *checks, char *text)
 	if (value == NULL)
 		mq_die(MQ_EXIT_USAGE, "--check: %s: needs a limit: %s=N", text,
 		    text);
-	if (checks->limit[key].wanted)
+	if (checks->limit[f->check].field != NULL)
 		mq_die(MQ_EXIT_USAGE, "--check: %s: given twice", text);
-	parse_limit(&checks->limit[key], key, value);
+	parse_limit(&checks->limit[f->check], f, value);
 }
 
 struct checks *
@@ -97,12 +92,6 @@ checks_parse(const char *text)
 	return checks;
 }
 
-void
-checks_free(struct checks *checks)
-{
-	free(checks);
-}
-
 /* --- judging ------------------------------------------------------------------ */
 
 /* CRITICAL is worst, then WARNING, then UNKNOWN. */
@@ -114,76 +103,57 @@ worse_status(int a, int b)
 	return rank[a] >= rank[b] ? a : b;
 }
 
-/* The number for a key, an age in milliseconds; -1: not known. */
-static int64_t
-value_of(const struct model *m, const struct mq_queue_stats *q, int key)
-{
-	switch (key) {
-	case READY:
-		return q->ready;
-	case DELAYED:
-		return q->delayed;
-	case UNACKED:
-		return q->unacked;
-	case REJECTED:
-		return q->rejected;
-	case CONSUMERS:
-		return q->consumers;
-	default:
-		if (q->oldest_ms <= 0)
-			return q->oldest_ms;
-		return q->oldest_ms < m->stats.now_ms ?
-		    m->stats.now_ms - q->oldest_ms :
-		    0;
-	}
-}
-
 static bool
-is_beyond(int key, int64_t value, int64_t limit)
+is_beyond(const struct limit *limit, double value, double most)
 {
-	if (limit < 0)
+	if (most < 0)
 		return false;
-	return key == CONSUMERS ? value < limit : value > limit;
+	return limit->field->least ? value < most : value > most;
 }
 
+/* Returns how a queue is, and the number that says so. */
 static int
-judge_value(const struct limit *limit, int key, int64_t value)
+judge_value(const struct limit *limit, const struct model *m,
+    const struct mq_queue_stats *q, double *value)
 {
-	if (value < 0)
+	struct value v = field_get(limit->field, q, m->stats.now_ms);
+
+	*value = v.real;
+	if (v.type == VALUE_UNKNOWN)
 		return UNKNOWN;
-	if (is_beyond(key, value, limit->critical))
+	if (is_beyond(limit, *value, limit->critical))
 		return CRITICAL;
-	return is_beyond(key, value, limit->warning) ? WARNING : OK;
+	return is_beyond(limit, *value, limit->warning) ? WARNING : OK;
 }
 
 static void
-add_number(struct mq_buf *out, int key, int64_t value)
+add_number(struct mq_buf *out, const struct field *f, double value)
 {
-	if (key == AGE)
-		mq_buf_printf(out, "%.10g", (double)value / 1000);
-	else
-		mq_buf_printf(out, "%lld", (long long)value);
+	mq_buf_printf(out, f->kind == KIND_AGE ? "%.10g" : "%.0f", value);
 }
 
 /* "ready 300 (more than 100)" */
 static void
-add_value(struct mq_buf *out, const struct limit *limit, int key, int64_t value)
+add_value(struct mq_buf *out, const struct limit *limit, const struct model *m,
+    const struct mq_queue_stats *q)
 {
-	int status = judge_value(limit, key, value);
-	const char *unit = key == AGE ? "s" : "";
+	const struct field *f = limit->field;
+	const char *unit = f->kind == KIND_AGE ? "s" : "";
+	double value;
+	int status = judge_value(limit, m, q, &value);
 
-	mq_buf_printf(out, "%s ", keys[key]);
+	mq_buf_printf(out, "%s ", f->key);
 	if (status == UNKNOWN) {
 		mq_buf_addstr(out, "not known");
 		return;
 	}
-	add_number(out, key, value);
+	add_number(out, f, value);
 	mq_buf_addstr(out, unit);
 	if (status == OK)
 		return;
-	mq_buf_addstr(out, key == CONSUMERS ? " (fewer than " : " (more than ");
+	mq_buf_addstr(out, f->least ? " (fewer than " : " (more than ");
 	add_number(
-	    out, key, status == CRITICAL ? limit->critical : limit->warning);
+	    out, f, status == CRITICAL ? limit->critical : limit->warning);
 	mq_buf_printf(out, "%s)", unit);
 }
 
@@ -220,23 +190,26 @@ add_label(struct mq_buf *out, const char *name, const char *key)
 /* 'label'=value[unit];warning;critical;least.  A range "N" is up to N, "N:" is
  * from N on. */
 static void
-add_perfdata(struct mq_buf *out, const char *name, const struct limit *limit,
-    int key, int64_t value)
+add_perfdata(struct mq_buf *out, const struct limit *limit,
+    const struct model *m, const struct mq_queue_stats *q)
 {
-	const char *range = key == CONSUMERS ? ":" : "";
+	const struct field *f = limit->field;
+	const char *range = f->least ? ":" : "";
+	double value;
+	bool known = judge_value(limit, m, q, &value) != UNKNOWN;
 
-	add_label(out, name, keys[key]);
-	if (value < 0)
-		mq_buf_addstr(out, "U");
+	add_label(out, q->name, f->key);
+	if (known)
+		add_number(out, f, value);
 	else
-		add_number(out, key, value);
-	mq_buf_addstr(out, key == AGE && value >= 0 ? "s;" : ";");
+		mq_buf_addstr(out, "U");
+	mq_buf_addstr(out, f->kind == KIND_AGE && known ? "s;" : ";");
 	if (limit->warning >= 0) {
-		add_number(out, key, limit->warning);
+		add_number(out, f, limit->warning);
 		mq_buf_addstr(out, range);
 	}
 	mq_buf_addstr(out, ";");
-	add_number(out, key, limit->critical);
+	add_number(out, f, limit->critical);
 	mq_buf_printf(out, "%s;0", range);
 }
 
@@ -251,13 +224,13 @@ static int
 judge_queue(const struct checks *checks, const struct model *m,
     const struct mq_queue_stats *q)
 {
-	int key, status = OK;
+	int place, status = OK;
+	double value;
 
-	for (key = 0; key < KEYS; key++)
-		if (checks->limit[key].wanted)
+	for (place = 0; place < FIELD_CHECKS; place++)
+		if (checks->limit[place].field != NULL)
 			status = worse_status(status,
-			    judge_value(
-				&checks->limit[key], key, value_of(m, q, key)));
+			    judge_value(&checks->limit[place], m, q, &value));
 	return q->known ? status : UNKNOWN;
 }
 
@@ -267,7 +240,7 @@ report_queue(
 {
 	const struct mq_queue_stats *q = &m->stats.queues[i];
 	const char *separator = ": ";
-	int key;
+	int place;
 
 	if (r->text.len > 0)
 		mq_buf_addstr(&r->text, "; ");
@@ -277,12 +250,11 @@ report_queue(
 		add_name(&r->text, m->elsewhere[i]);
 		return;
 	}
-	for (key = 0; key < KEYS; key++) {
-		if (!checks->limit[key].wanted)
+	for (place = 0; place < FIELD_CHECKS; place++) {
+		if (checks->limit[place].field == NULL)
 			continue;
 		mq_buf_addstr(&r->text, separator);
-		add_value(
-		    &r->text, &checks->limit[key], key, value_of(m, q, key));
+		add_value(&r->text, &checks->limit[place], m, q);
 		separator = ", ";
 	}
 }
@@ -294,7 +266,7 @@ report_queues(
 {
 	const struct mq_stats *stats = &m->stats;
 	const struct mq_queue_stats *q;
-	int i, key, status;
+	int i, place, status;
 
 	for (i = 0; i < stats->count; i++) {
 		q = &stats->queues[i];
@@ -302,11 +274,10 @@ report_queues(
 		r->status = worse_status(r->status, status);
 		if (status != OK || stats->count == 1)
 			report_queue(r, checks, m, i);
-		for (key = 0; key < KEYS && q->known; key++)
-			if (checks->limit[key].wanted)
-				add_perfdata(&r->perfdata, q->name,
-				    &checks->limit[key], key,
-				    value_of(m, q, key));
+		for (place = 0; place < FIELD_CHECKS && q->known; place++)
+			if (checks->limit[place].field != NULL)
+				add_perfdata(
+				    &r->perfdata, &checks->limit[place], m, q);
 	}
 	if (stats->count == 0) {
 		r->status = UNKNOWN;
@@ -343,7 +314,7 @@ report_lost(struct report *r, const struct model *m, bool all)
 }
 
 int
-checks_print(const struct checks *checks, const struct model *m, bool all)
+checks_print(struct checks *checks, const struct model *m, bool all)
 {
 	struct report r = {.status = OK};
 
@@ -354,5 +325,6 @@ checks_print(const struct checks *checks, const struct model *m, bool all)
 		report_queues(&r, checks, m);
 		report_lost(&r, m, all);
 	}
+	free(checks);
 	return print_report(&r);
 }

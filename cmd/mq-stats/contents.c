@@ -37,16 +37,13 @@ static json_t *
 item_json(const struct contents *c, const struct mq_item *item)
 {
 	struct message s;
-	json_t *v, *headers;
+	json_t *v;
 
 	message_unpack(&s, item, c->place.state);
 	v = message_facts(&s, item, c->place.state);
 	mq_json_set(v, "id", s.id != NULL ? mq_json_text(s.id) : json_null());
-	headers = message_headers(&s);
-	if (headers != NULL)
-		mq_json_set(v, "headers", headers);
-	message_set_payload(v, &s.envelope,
-	    c->payloads && s.envelope.payload_len <= CONTENTS_PAYLOAD);
+	message_set_content(
+	    v, &s, c->payloads && s.envelope.payload_len <= CONTENTS_PAYLOAD);
 	message_free(&s);
 	return v;
 }

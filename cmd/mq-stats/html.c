@@ -58,6 +58,17 @@ print_title(const struct model *m)
 	fputs("\n</header>\n<main>\n", stdout);
 }
 
+/* A note about a queue, or anything else. */
+static void
+print_note(const char *name, const char *text, const char *more)
+{
+	fputs("<p class=\"note\">", stdout);
+	html_text(name);
+	fputs(text, stdout);
+	html_text(more);
+	fputs("</p>\n", stdout);
+}
+
 /* What the numbers lack. */
 static void
 print_missing(const struct model *m)
@@ -66,19 +77,12 @@ print_missing(const struct model *m)
 	int i;
 
 	fputs("<section id=\"missing\">\n", stdout);
-	for (k = 0; k < m->lost.n; k++) {
-		fputs("<p class=\"note\">", stdout);
-		html_text(m->lost.list[k].name);
-		fputs("</p>\n", stdout);
-	}
+	for (k = 0; k < m->lost.n; k++)
+		print_note(m->lost.list[k].name, "", "");
 	for (i = 0; i < m->stats.count; i++)
-		if (m->elsewhere[i] != NULL) {
-			fputs("<p class=\"note\">", stdout);
-			html_text(m->stats.queues[i].name);
-			fputs(": no such queue", stdout);
-			html_text(m->elsewhere[i]);
-			fputs("</p>\n", stdout);
-		}
+		if (m->elsewhere[i] != NULL)
+			print_note(m->stats.queues[i].name, ": no such queue",
+			    m->elsewhere[i]);
 	fputs("</section>\n", stdout);
 }
 

@@ -19,19 +19,6 @@ append_value(json_t *list, json_t *value)
 	mq_json_must(json_array_append_new(list, value) == 0);
 }
 
-/* A number that may not be known. */
-static json_t *
-number_if(bool known, long long n)
-{
-	return known ? json_integer(n) : json_null();
-}
-
-static json_t *
-real_if(bool known, double n)
-{
-	return known ? json_real(n) : json_null();
-}
-
 static json_t *
 buckets_json(const struct mq_counts *counts)
 {
@@ -48,121 +35,37 @@ buckets_json(const struct mq_counts *counts)
 }
 
 static json_t *
-counters_json(const struct mq_counts *n)
+counters_json(const struct mq_queue_stats *q)
 {
-	return mq_json_pack("{sI sI sI sI sI sI sI sI sf so}", "published",
-	    (json_int_t)n->published, "attempts", (json_int_t)n->runs, "done",
-	    (json_int_t)n->done, "failed", (json_int_t)n->failed, "expired",
-	    (json_int_t)n->expired, "retried", (json_int_t)n->retried,
-	    "crashed", (json_int_t)n->crashed, "lease_lost",
-	    (json_int_t)n->lease_lost, "run_s", (double)n->run_ms / 1000,
-	    "run_buckets", buckets_json(n));
-}
+	json_t *v = fields_json(count_fields, q, 0);
 
-/* A lost node has it, unless it is one. */
-static json_t *
-count_json(long long n)
-{
-	return number_if(n >= 0, n);
-}
-
-/* Only on a cluster. */
-static void
-set_node(json_t *v, const char *node)
-{
-	if (node != NULL)
-		mq_json_set(v, "node", mq_json_text(node));
-}
-
-/* Numbers of a queue, and of all queues together. */
-static void
-set_numbers(json_t *v, const struct model *m, const struct mq_queue_stats *q)
-{
-	mq_json_set(v, "ready", count_json(q->ready));
-	mq_json_set(v, "delayed", count_json(q->delayed));
-	mq_json_set(v, "unacked", count_json(q->unacked));
-	mq_json_set(v, "rejected", count_json(q->rejected));
-	mq_json_set(v, "consumers", count_json(q->consumers));
-	mq_json_set(v, "dead_consumers", count_json(q->dead_consumers));
-	mq_json_set(v, "oldest_age_s",
-	    real_if(q->oldest_ms > 0, model_age_s(m, q->oldest_ms)));
-}
-
-static void
-set_rates(json_t *v, const struct mq_queue_stats *q)
-{
-	mq_json_set(v, "in_per_s", real_if(q->in_s >= 0, q->in_s));
-	mq_json_set(v, "out_per_s", real_if(q->out_s >= 0, q->out_s));
-}
-
-/* By the names that node has for them. */
-static json_t *
-attributes_json(const struct mq_queue_stats *q)
-{
-	const struct mq_attributes *a = &q->attributes;
-
-	return mq_json_pack("{sI sI sI sI sI sI sI}", "vt", (json_int_t)a->vt_s,
-	    "delay", (json_int_t)a->delay_s, "maxsize", (json_int_t)a->maxsize,
-	    "created", (json_int_t)q->created_s, "modified",
-	    (json_int_t)q->modified_s, "totalsent", (json_int_t)q->sent,
-	    "totalrecv", (json_int_t)q->received);
+	mq_json_set(v, "run_buckets", buckets_json(&q->counts));
+	return v;
 }
 
 json_t *
 json_queue(const struct model *m, const struct mq_queue_stats *q)
 {
-	json_t *v = json_object();
+	json_t *v = fields_json(queue_fields, q, m->stats.now_ms);
 
-	mq_json_set(v, "name", mq_json_name(q->name));
-	mq_json_set(v, "known", json_boolean(q->known));
-	set_node(v, q->node);
-	set_numbers(v, m, q);
-	mq_json_set(
-	    v, "next_due_ms", number_if(q->next_due_ms > 0, q->next_due_ms));
-	mq_json_set(v, "in_line", number_if(q->ready >= 0, q->in_line));
-	if (q->leaving > 0)
-		mq_json_set(v, "leaving", json_integer(q->leaving));
-	mq_json_set(v, "tick", number_if(q->tick > 0, q->tick));
-	mq_json_set(v, "paused",
-	    q->ready < 0 ? json_null() : json_boolean(q->paused_ms != 0));
-	mq_json_set(
-	    v, "paused_until_ms", number_if(q->paused_ms > 0, q->paused_ms));
-	set_rates(v, q);
-	mq_json_set(v, "counters",
-	    q->counted ? counters_json(&q->counts) : json_null());
+	mq_json_set(v, "counters", q->counted ? counters_json(q) : json_null());
 	if (q->attributed)
-		mq_json_set(v, "attributes", attributes_json(q));
+		mq_json_set(
+		    v, "attributes", fields_json(attribute_fields, q, 0));
 	return v;
-}
-
-static json_t *
-consumed_json(const struct mq_connection_stats *c)
-{
-	json_t *list = json_array(), *v;
-	int i;
-
-	for (i = 0; i < c->count; i++) {
-		v = mq_json_pack("{so so so}", "queue",
-		    mq_json_name(c->consumed[i].queue), "unacked",
-		    count_json(c->consumed[i].unacked), "consumers",
-		    count_json(c->consumed[i].consumers));
-		set_node(v, c->consumed[i].node);
-		append_value(list, v);
-	}
-	return list;
 }
 
 static json_t *
 connection_json(const struct mq_connection_stats *c)
 {
-	json_t *v =
-	    mq_json_pack("{so so so so so so}", "name", mq_json_name(c->name),
-		"live", c->unsure ? json_null() : json_boolean(c->ttl_ms > 0),
-		"lease_ms", number_if(c->ttl_ms > 0, c->ttl_ms), "host",
-		c->host != NULL ? mq_json_text(c->host) : json_null(), "pid",
-		number_if(c->pid > 0, c->pid), "queues", consumed_json(c));
+	json_t *v = fields_json(connection_fields, c, 0);
 
-	set_node(v, c->node);
+	mq_json_set(v, "queues",
+	    fields_list(consumed_fields, c->consumed, sizeof(*c->consumed),
+		c->count, 0));
+	/* Only on a cluster. */
+	if (c->node != NULL)
+		mq_json_set(v, "node", mq_json_text(c->node));
 	return v;
 }
 
@@ -170,10 +73,12 @@ static json_t *
 totals_json(const struct model *m)
 {
 	struct mq_queue_stats total = model_total(m);
+	const struct field *f;
 	json_t *v = json_object();
 
-	set_numbers(v, m, &total);
-	set_rates(v, &total);
+	for (f = queue_fields; f->kind != KIND_END; f++)
+		if (f->sum != SUM_NONE)
+			field_set(v, f, &total, m->stats.now_ms);
 	return v;
 }
 

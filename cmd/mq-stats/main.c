@@ -9,6 +9,7 @@
  *
  * With --http, endpoint.c makes options of a request first.
  *
+ * fields has the facts of queues, connections and runs, as all outputs show them.
  * text, table, message and grouping say how a text is shown, lines become columns, a
  * message is taken apart, and reasons become groups.
  */
@@ -35,6 +36,15 @@ report_missing(const struct model *m)
 			known = false;
 		}
 	return known;
+}
+
+/* Asks for the named queues; returns whether all exist. */
+static bool
+find_queues(struct collector *c, int wanted, struct model *m)
+{
+	collect_stats(c, wanted, m);
+	collect_elsewhere(c, m);
+	return report_missing(m);
 }
 
 /* Below the table of one queue. */
@@ -166,10 +176,8 @@ show_list(struct collector *c, const struct stats_options *o, struct model *m)
 	long skip, seen = 0;
 	bool any, known;
 
-	collect_stats(
+	known = find_queues(
 	    c, place.state == MQ_UNACKED ? MQ_STATS_CONNECTIONS : 0, m);
-	collect_elsewhere(c, m);
-	known = report_missing(m);
 	skip = list_begin(&list);
 	if (known)
 		seen = collect_messages(
@@ -189,9 +197,7 @@ show_reasons(
 	bool any;
 	long seen;
 
-	collect_stats(c, 0, m);
-	collect_elsewhere(c, m);
-	if (!report_missing(m))
+	if (!find_queues(c, 0, m))
 		return false;
 	seen = collect_reasons(c, queue, &o->list.filter, &reasons);
 	reasons_sort(&reasons);
@@ -210,13 +216,10 @@ show_running(
 {
 	bool known = true;
 
-	if (o->count > 0) {
-		collect_stats(c, 0, m);
-		collect_elsewhere(c, m);
-		known = report_missing(m);
-	}
+	if (o->count > 0)
+		known = find_queues(c, 0, m);
 	collect_runs(c, m);
-	running_print(m, o->format == FORMAT_JSON);
+	running_print(&m->runs, o->format == FORMAT_JSON);
 	if (m->runs.count == 0 && known && !o->shared.quiet)
 		mq_say("no script is running");
 	return m->runs.count > 0 && known;
@@ -258,9 +261,7 @@ show_contents(
 {
 	struct contents contents = {.model = m, .payloads = o->payloads};
 
-	collect_stats(c, MQ_STATS_COUNTS, m);
-	collect_elsewhere(c, m);
-	if (!report_missing(m))
+	if (!find_queues(c, MQ_STATS_COUNTS, m))
 		return false;
 	collect_rejected(c, m);
 	contents_begin(&contents);
@@ -295,7 +296,6 @@ static int
 show_check(struct collector *c, struct stats_options *o, struct model *m)
 {
 	struct checks *checks = checks_parse(o->checks);
-	int status;
 
 	if (mq_option_find(
 		&o->shared, &c->server, m->error, sizeof(m->error)) == 0) {
@@ -303,9 +303,7 @@ show_check(struct collector *c, struct stats_options *o, struct model *m)
 		if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
 			collect_elsewhere(c, m);
 	}
-	status = checks_print(checks, m, c->count == 0);
-	checks_free(checks);
-	return status;
+	return checks_print(checks, m, c->count == 0);
 }
 
 static int

@@ -108,12 +108,12 @@ print_address(const char *text)
 /* The row's name is its head.  Each cell repeats the title of its column, which it
  * stands under where there is no room for columns. */
 static void
-print_cell(const struct column *column, const struct cell *cell,
+print_cell(const struct field *column, const struct cell *cell,
     const char *text, bool head)
 {
 	static const char *const styles[] = {
 	    [STYLE_RED] = " bad", [STYLE_YELLOW] = " warn"};
-	bool number = !column->text,
+	bool number = column->kind > KIND_TEXTS,
 	     zero = number && cell->age_s < 0 &&
 	    strpbrk(text, "123456789?") == NULL;
 
@@ -128,7 +128,7 @@ print_cell(const struct column *column, const struct cell *cell,
 	if (head)
 		print_address(text);
 	fputs("\">", stdout);
-	if (number && !column->name && text[strspn(text, "0123456789")] == '\0')
+	if (number && !column->id && text[strspn(text, "0123456789")] == '\0')
 		print_digits(text);
 	else
 		print_visible(text);
@@ -145,7 +145,7 @@ print_rows(const struct table *t, const bool *has, size_t from, size_t to)
 		fputs("<tr>", stdout);
 		for (j = 0; j < t->count; j++, cell++)
 			if (has[j])
-				print_cell(&t->columns[j], cell,
+				print_cell(t->columns[j], cell,
 				    t->text.data + cell->at, j == 0);
 		fputs("</tr>\n", stdout);
 	}
@@ -160,8 +160,8 @@ print_heads(const struct table *t, const bool *has)
 	for (j = 0; j < t->count; j++)
 		if (has[j]) {
 			printf("<th scope=\"col\" class=\"%c\">",
-			    t->columns[j].text ? 't' : 'n');
-			print_title(t->columns[j].title);
+			    t->columns[j]->kind <= KIND_TEXTS ? 't' : 'n');
+			print_title(t->columns[j]->title);
 			fputs("</th>", stdout);
 		}
 	fputs("</tr></thead>\n", stdout);

@@ -156,11 +156,14 @@ message_headers(const struct message *m)
 }
 
 void
-message_set_payload(json_t *v, const struct mq_envelope *e, bool payload)
+message_set_content(json_t *v, const struct message *m, bool payload)
 {
+	const struct mq_envelope *e = &m->envelope;
+	json_t *text, *headers = message_headers(m);
 	struct mq_buf base64 = {0};
-	json_t *text;
 
+	if (headers != NULL)
+		mq_json_set(v, "headers", headers);
 	mq_json_set(v, "size", json_integer((json_int_t)e->payload_len));
 	if (!payload)
 		return;
@@ -173,26 +176,4 @@ message_set_payload(json_t *v, const struct mq_envelope *e, bool payload)
 	mq_base64_encode(&base64, e->payload, e->payload_len);
 	mq_json_set(v, "payload_base64", json_stringn(base64.data, base64.len));
 	mq_buf_free(&base64);
-}
-
-long long
-run_seconds(const struct mq_run *run, int64_t now_ms)
-{
-	int64_t ms = now_ms - run->started_ms;
-
-	return run->started_ms == 0 || ms < 0 ? 0 : ms / 1000;
-}
-
-json_t *
-run_json(const struct mq_run *run, int64_t now_ms)
-{
-	return mq_json_pack("{so so sI so* sI so sI so sI so}", "queue",
-	    mq_json_name(run->queue), "id", mq_json_text(run->id), "attempt",
-	    (json_int_t)run->attempt, "host",
-	    run->host != NULL ? mq_json_text(run->host) : NULL, "pid",
-	    (json_int_t)run->pid, "connection", mq_json_name(run->connection),
-	    "started_ms", (json_int_t)run->started_ms, "script",
-	    mq_json_text(run->script), "seconds",
-	    (json_int_t)run_seconds(run, now_ms), "text",
-	    mq_json_text(run->text));
 }

@@ -5,14 +5,6 @@
 
 #include "base/say.h"
 
-double
-model_age_s(const struct model *m, int64_t since_ms)
-{
-	return since_ms < m->stats.now_ms ?
-	    (double)(m->stats.now_ms - since_ms) / 1000 :
-	    0;
-}
-
 /* Whether row i is of a queue that an earlier row is of, too. */
 static bool
 is_repeated(const struct mq_stats *stats, int i)
@@ -25,6 +17,13 @@ is_repeated(const struct mq_stats *stats, int i)
 	return false;
 }
 
+/* -1 (not known) as soon as one number is. */
+static void
+add_count(long long *sum, long long n)
+{
+	*sum = *sum < 0 || n < 0 ? -1 : *sum + n;
+}
+
 static void
 add_rate(double *sum, double rate)
 {
@@ -32,34 +31,33 @@ add_rate(double *sum, double rate)
 		*sum = *sum < 0 ? rate : *sum + rate;
 }
 
-void
-model_add(long long *sum, long long n)
-{
-	*sum = *sum < 0 || n < 0 ? -1 : *sum + n;
-}
-
 static void
-add_waiting(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
+add_age(int64_t *sum, int64_t since_ms)
 {
-	model_add(&sum->ready, q->ready);
-	model_add(&sum->delayed, q->delayed);
-	model_add(&sum->unacked, q->unacked);
-	if (q->oldest_ms > 0 ?
-		sum->oldest_ms <= 0 || q->oldest_ms < sum->oldest_ms :
-		q->oldest_ms != 0 && sum->oldest_ms == 0)
-		sum->oldest_ms = q->oldest_ms;
+	if (since_ms > 0 ? *sum <= 0 || since_ms < *sum :
+			   since_ms != 0 && *sum == 0)
+		*sum = since_ms;
 }
 
 static void
 sum_queue(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 {
-	if (!q->refuse)
-		add_waiting(sum, q);
-	model_add(&sum->rejected, q->rejected);
-	model_add(&sum->consumers, q->consumers);
-	model_add(&sum->dead_consumers, q->dead_consumers);
-	add_rate(&sum->in_s, q->in_s);
-	add_rate(&sum->out_s, q->out_s);
+	const struct field *f;
+	const void *from;
+	void *to;
+
+	for (f = queue_fields; f->kind != KIND_END; f++) {
+		to = (char *)sum + f->at;
+		from = (const char *)q + f->at;
+		if (f->sum == SUM_NONE || (q->refuse && f->sum == SUM_OWN))
+			continue;
+		if (f->kind == KIND_COUNT)
+			add_count(to, *(const long long *)from);
+		else if (f->kind == KIND_RATE)
+			add_rate(to, *(const double *)from);
+		else
+			add_age(to, *(const int64_t *)from);
+	}
 }
 
 /* Queues that were not named are: then no name can be there twice. */

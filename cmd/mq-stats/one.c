@@ -256,10 +256,7 @@ set_message(json_t *v, const struct found *f, bool payload)
 	json_decref(more);
 	if (published_ms > 0)
 		mq_json_set(v, "published_ms", json_integer(published_ms));
-	more = message_headers(&s);
-	if (more != NULL)
-		mq_json_set(v, "headers", more);
-	message_set_payload(v, &s.envelope, payload);
+	message_set_content(v, &s, payload);
 	message_free(&s);
 }
 
@@ -284,8 +281,8 @@ found_json(const struct found *f, bool payload)
 	else
 		mq_json_set(v, "connection", mq_json_name(f->connection));
 	if (f->run != NULL)
-		mq_json_set(
-		    v, "running", run_json(f->run, f->model->stats.now_ms));
+		mq_json_set(v, "running",
+		    fields_json(run_fields, f->run, f->model->stats.now_ms));
 	return v;
 }
 

@@ -108,7 +108,8 @@ take_sort(void *into, const struct mq_given *given)
 {
 	struct stats_options *o = into;
 
-	if (!order_key_parse(given->arg, &o->order.key))
+	o->order.key = field_by_key(given->arg);
+	if (o->order.key == NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: %s: must be name, ready, delayed, unacked, "
 		    "rejected, consumers, age, in or out",
@@ -215,7 +216,7 @@ list_option(const struct stats_options *o)
 static const char *
 order_option(const struct stats_options *o)
 {
-	if (o->order.key != ORDER_NONE)
+	if (o->order.key != NULL)
 		return "--sort";
 	if (o->order.reverse)
 		return "--reverse";

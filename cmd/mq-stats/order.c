@@ -11,46 +11,16 @@ struct row {
 	int place;
 };
 
-bool
-order_key_parse(const char *name, enum order_key *key)
-{
-	static const char *const names[ORDER_KEYS] = {"", "name", "ready",
-	    "delayed", "unacked", "rejected", "consumers", "age", "in", "out"};
-	enum order_key k;
-
-	for (k = ORDER_NAME; k < ORDER_KEYS; k++)
-		if (strcmp(name, names[k]) == 0) {
-			*key = k;
-			return true;
-		}
-	return false;
-}
-
-/* What is not known is below 0. */
+/* What is not there is below 0, and what is not known below that. */
 static double
-sort_value(const struct model *m, const struct mq_queue_stats *q)
+sort_value(
+    const struct field *f, const struct mq_queue_stats *q, int64_t now_ms)
 {
-	switch (m->order.key) {
-	case ORDER_READY:
-		return (double)q->ready;
-	case ORDER_DELAYED:
-		return (double)q->delayed;
-	case ORDER_UNACKED:
-		return (double)q->unacked;
-	case ORDER_REJECTED:
-		return (double)q->rejected;
-	case ORDER_CONSUMERS:
-		return (double)q->consumers;
-	case ORDER_AGE:
-		return q->oldest_ms > 0 ? model_age_s(m, q->oldest_ms) :
-					  (double)q->oldest_ms - 1;
-	case ORDER_IN:
-		return q->in_s;
-	case ORDER_OUT:
-		return q->out_s;
-	default:
-		return 0;
-	}
+	struct value v = field_get(f, q, now_ms);
+
+	return v.type == VALUE_NONE ? -1 :
+	    v.type == VALUE_UNKNOWN ? -2 :
+				      v.real;
 }
 
 static int
@@ -81,17 +51,20 @@ order_rows(const struct model *m, int *count)
 	    mq_xcalloc((size_t)m->stats.count + 1, sizeof(*rows));
 	int *places = mq_xcalloc((size_t)m->stats.count + 1, sizeof(*places));
 	const struct mq_queue_stats *q;
+	bool by_name = o->key != NULL && o->key->kind == KIND_QUEUE;
 	int i, n = 0;
 
 	for (i = 0; i < m->stats.count; i++) {
 		q = &m->stats.queues[i];
 		if (!o->nonempty || may_have_messages(q))
-			rows[n++] = (struct row){
-			    .name = o->key == ORDER_NAME ? q->name : NULL,
-			    .value = sort_value(m, q),
-			    .place = i};
+			rows[n++] =
+			    (struct row){.name = by_name ? q->name : NULL,
+				.value = o->key == NULL || by_name ?
+				    0 :
+				    sort_value(o->key, q, m->stats.now_ms),
+				.place = i};
 	}
-	if (o->key != ORDER_NONE)
+	if (o->key != NULL)
 		qsort(rows, (size_t)n, sizeof(*rows), compare_rows);
 	for (i = 0; i < n; i++)
 		places[o->reverse ? n - 1 - i : i] = rows[i].place;

@@ -13,14 +13,9 @@
 
 /* One queue. */
 struct series {
-	const struct model *model;
 	const struct mq_queue_stats *q;
-	long long connections; /* live ones that consume it */
 	char *label;
 };
-
-/* The number; false: there is none of this queue. */
-typedef bool value_fn(const struct series *, double *);
 
 static void
 print_family(const char *name, const char *type, const char *help)
@@ -56,97 +51,42 @@ make_label(const char *name)
 	return out.data;
 }
 
-#define NUMBER(name, member)                                                   \
-	static bool name(const struct series *k, double *v)                    \
-	{                                                                      \
-		*v = (double)k->member;                                        \
-		return *v >= 0;                                                \
-	}
-
-/* Only what somebody has counted. */
-#define COUNTER(name, member)                                                  \
-	static bool name(const struct series *k, double *v)                    \
-	{                                                                      \
-		*v = (double)k->q->counts.member;                              \
-		return k->q->counted;                                          \
-	}
-
-NUMBER(ready, q->ready)
-NUMBER(rejected, q->rejected)
-NUMBER(consumers, q->consumers)
-NUMBER(dead_consumers, q->dead_consumers)
-NUMBER(unacked, q->unacked)
-NUMBER(delayed, q->delayed)
-COUNTER(published, published)
-COUNTER(attempts, runs)
-COUNTER(done, done)
-COUNTER(failed, failed)
-COUNTER(expired, expired)
-COUNTER(retried, retried)
-COUNTER(crashed, crashed)
-COUNTER(lease_lost, lease_lost)
-
-static bool
-connections(const struct series *k, double *v)
-{
-	*v = (double)k->connections;
-	return k->q->consumers >= 0;
-}
-
-static bool
-paused(const struct series *k, double *v)
-{
-	*v = k->q->paused_ms != 0;
-	return k->q->ready >= 0;
-}
-
-static bool
-age_value(const struct series *k, double *v)
-{
-	*v = k->q->oldest_ms > 0 ? model_age_s(k->model, k->q->oldest_ms) : 0;
-	return k->q->oldest_ms >= 0;
-}
-
-static const struct metric {
-	const char *name, *type, *help;
-	value_fn *value;
-} metrics[] = {
-    {"rmq_ready", "gauge", "Messages that a consumer can have now.", ready},
-    {"rmq_rejected", "gauge", "Messages that failed for good.", rejected},
-    {"rmq_connection", "gauge", "Live connections that consume the queue.",
-	connections},
-    {"rmq_consumer", "gauge", "Consumers whose lease holds.", consumers},
-    {"rmq_unacked", "gauge", "Messages claimed and not settled yet.", unacked},
-    {"mq_dead_consumers", "gauge",
-	"Consumers that have died and are not cleaned up yet.", dead_consumers},
-    {"mq_delayed", "gauge", "Messages that become ready later.", delayed},
-    {"mq_oldest_age_seconds", "gauge",
-	"How long the oldest claimable message has been claimable.", age_value},
-    {"mq_paused", "gauge", "1 while the queue is paused.", paused},
-    {"mq_published_total", "counter", "Messages published.", published},
-    {"mq_attempts_total", "counter", "Runs that ended, however they did.",
-	attempts},
-    {"mq_done_total", "counter", "Messages that are done.", done},
-    {"mq_failed_total", "counter", "Messages rejected.", failed},
-    {"mq_expired_total", "counter", "Messages rejected for being too late.",
-	expired},
-    {"mq_retried_total", "counter", "Messages put back for another attempt.",
-	retried},
-    {"mq_crashed_total", "counter", "Runs whose consumer died.", crashed},
-    {"mq_lease_lost_total", "counter", "Runs whose consumer lost its lease.",
-	lease_lost},
-};
-
 static void
-print_metric(const struct metric *m, const struct series *series, int count)
+print_metric(const struct field *f, const struct series *series, int count,
+    int64_t now_ms)
 {
-	double v;
+	bool counter = f->kind == KIND_NUMBER;
+	struct value v;
 	int i;
 
-	print_family(m->name, m->type, m->help);
-	for (i = 0; i < count; i++)
-		if (m->value(&series[i], &v))
-			printf("%s%s} %.15g\n", m->name, series[i].label, v);
+	print_family(
+	    f->metric.name, counter ? "counter" : "gauge", f->metric.help);
+	for (i = 0; i < count; i++) {
+		v = field_get(f, series[i].q, now_ms);
+		/* Only what somebody has counted, and only what is known. */
+		if (counter ? series[i].q->counted : v.type != VALUE_UNKNOWN)
+			printf("%s%s} %.15g\n", f->metric.name, series[i].label,
+			    v.real);
+	}
+}
+
+static const struct field *
+find_metric(const struct field *f, int place)
+{
+	while (f->kind != KIND_END && f->metric.place != place)
+		f++;
+	return f->kind != KIND_END ? f : NULL;
+}
+
+static void
+print_metrics(const struct field *fields, const struct series *series,
+    int count, int64_t now_ms)
+{
+	const struct field *f;
+	int place;
+
+	for (place = 1; (f = find_metric(fields, place)) != NULL; place++)
+		print_metric(f, series, count, now_ms);
 }
 
 static void
@@ -184,24 +124,6 @@ by_name(const void *a, const void *b)
 	return strcmp(x->q->name, y->q->name);
 }
 
-static void
-count_live(
-    const struct mq_connection_stats *c, struct series *series, int count)
-{
-	struct mq_queue_stats q;
-	const struct series key = {.q = &q};
-	struct series *k;
-	int i;
-
-	for (i = 0; i < c->count && c->ttl_ms > 0; i++) {
-		q.name = c->consumed[i].queue;
-		k = bsearch(
-		    &key, series, (size_t)count, sizeof(*series), by_name);
-		if (k != NULL)
-			k->connections++;
-	}
-}
-
 /* Labels of the other metrics stay when a queue moves to another node. */
 static void
 print_nodes(const struct series *series, int count, size_t lost)
@@ -226,10 +148,9 @@ print_evicts(const struct mq_info *info)
 {
 	if (*info->policy == '\0')
 		return;
-	printf("# HELP mq_evicts 1 while the server may drop queues.\n"
-	       "# TYPE mq_evicts gauge\n"
-	       "mq_evicts %d\n",
-	    mq_info_evicts(info));
+	print_family(
+	    "mq_evicts", "gauge", "1 while the server may drop queues.");
+	printf("mq_evicts %d\n", mq_info_evicts(info));
 }
 
 void
@@ -239,10 +160,9 @@ prometheus_print(const struct model *m)
 	struct series *series =
 	    mq_xcalloc((size_t)stats->count + 1, sizeof(*series));
 	int i, count = 0;
-	size_t k;
 
 	for (i = 0; i < stats->count; i++)
-		series[i] = (struct series){m, &stats->queues[i], 0, NULL};
+		series[i] = (struct series){&stats->queues[i], NULL};
 	qsort(series, (size_t)stats->count, sizeof(*series), by_name);
 	/* A series must not be there twice. */
 	for (i = 0; i < stats->count; i++)
@@ -250,10 +170,8 @@ prometheus_print(const struct model *m)
 			series[count++] = series[i];
 	for (i = 0; i < count; i++)
 		series[i].label = make_label(series[i].q->name);
-	for (i = 0; i < stats->connection_count; i++)
-		count_live(&stats->connections[i], series, count);
-	for (k = 0; k < sizeof(metrics) / sizeof(metrics[0]); k++)
-		print_metric(&metrics[k], series, count);
+	print_metrics(queue_fields, series, count, stats->now_ms);
+	print_metrics(count_fields, series, count, stats->now_ms);
 	print_histogram(series, count);
 	print_nodes(series, count, m->lost.n);
 	print_evicts(&m->info);

@@ -5,48 +5,58 @@
 #define REASONS_PER_QUEUE 10
 #define NEWEST_PER_QUEUE  5
 
-static const struct column columns[] = {
-    {.title = "QUEUE", .text = true, .optional = true},
-    {.title = "COUNT"},
-    {.title = "OLDEST"},
-    {.title = "NEWEST"},
-    {.title = "REASON", .text = true},
+static const struct field queue_name[] = {
+    {NULL, KIND_NAME, FIELD_OF(mq_queue_stats, name), .title = "QUEUE"},
+    {0},
 };
 
-static void
-add_reason(
-    struct table *t, const char *queue, int64_t now_ms, const struct reason *r)
-{
-	table_name(t, queue, STYLE_PLAIN);
-	table_number(t, r->count, STYLE_PLAIN);
-	table_age(t, now_ms, r->oldest_ms);
-	table_age(t, now_ms, r->newest_ms);
-	table_name(t, r->text[0] != '\0' ? r->text : "-", STYLE_PLAIN);
-}
+static const struct field reason_fields[] = {
+    {"reason", KIND_REASON, FIELD_OF(reason, text)},
+    {"count", KIND_NUMBER, FIELD_OF(reason, count), .title = "COUNT"},
+    {"oldest_ms", KIND_SOME, FIELD_OF(reason, oldest_ms)},
+    {NULL, KIND_AGE, FIELD_OF(reason, oldest_ms), .title = "OLDEST"},
+    {"newest_ms", KIND_SOME, FIELD_OF(reason, newest_ms)},
+    {NULL, KIND_AGE, FIELD_OF(reason, newest_ms), .title = "NEWEST"},
+    {NULL, KIND_REASON, FIELD_OF(reason, text), .title = "REASON"},
+    {"newest_reason", KIND_REASON, FIELD_OF(reason, newest)},
+    {"newest_id", KIND_REASON, FIELD_OF(reason, id)},
+    {0},
+};
 
-/* The first ones; others: messages of other reasons. */
+static const struct field rejected_fields[] = {
+    {NULL, KIND_TEXT, FIELD_OF(rejected, id), .title = "ID"},
+    {NULL, KIND_AGE, FIELD_OF(rejected, at_ms), .title = "AGE"},
+    {NULL, KIND_NUMBER, FIELD_OF(rejected, attempts), .title = "ATTEMPTS"},
+    {NULL, KIND_TEXT, FIELD_OF(rejected, reason), .title = "REASON"},
+    {0},
+};
+
+/* The first ones of a queue (NULL: it is not shown); others: messages of other
+ * reasons. */
 static void
-add_reasons(struct table *t, const char *queue, int64_t now_ms,
+add_reasons(struct table *t, const struct mq_queue_stats *q, int64_t now_ms,
     const struct reasons *r, int shown, long others)
 {
 	char name[] = "(other reasons)";
 	struct reason rest = {.text = name, .count = others};
 	int i;
 
-	for (i = 0; i < shown; i++)
-		add_reason(t, queue, now_ms, &r->list[i]);
-	if (others > 0)
-		add_reason(t, queue, now_ms, &rest);
+	for (i = 0; i < shown + (others > 0); i++) {
+		if (q != NULL)
+			table_add(t, queue_name, q, now_ms);
+		table_add(
+		    t, reason_fields, i < shown ? &r->list[i] : &rest, now_ms);
+	}
 }
 
 static void
 print_reason_table(const struct reasons *r, int shown, int64_t now_ms)
 {
-	struct table t = {
-	    .columns = columns, .count = sizeof(columns) / sizeof(columns[0])};
+	struct table t = {0};
 
+	table_columns(&t, reason_fields);
 	add_reasons(
-	    &t, "", now_ms, r, shown, shown == r->count ? r->others : 0);
+	    &t, NULL, now_ms, r, shown, shown == r->count ? r->others : 0);
 	table_print(&t);
 }
 
@@ -57,83 +67,44 @@ reasons_fill(const struct model *m, struct table *t)
 	long others;
 	int i, k;
 
-	*t = (struct table){
-	    .columns = columns, .count = sizeof(columns) / sizeof(columns[0])};
+	*t = (struct table){0};
+	table_columns(t, queue_name);
+	table_columns(t, reason_fields);
 	for (i = 0; i < m->stats.count; i++) {
 		r = &m->rejected[i].reasons;
 		others = r->others;
 		for (k = REASONS_PER_QUEUE; k < r->count; k++)
 			others += r->list[k].count;
-		add_reasons(t, m->stats.queues[i].name, m->stats.now_ms, r,
+		add_reasons(t, &m->stats.queues[i], m->stats.now_ms, r,
 		    r->count < REASONS_PER_QUEUE ? r->count : REASONS_PER_QUEUE,
 		    others);
 	}
 }
 
-static void
-add_rejected(struct table *t, const char *queue, int64_t now_ms,
-    const struct rejected *r)
-{
-	table_name(t, queue, STYLE_PLAIN);
-	table_name(t, r->id != NULL ? r->id : "-", STYLE_PLAIN);
-	table_age(t, now_ms, r->at_ms);
-	table_number(t, r->attempts, STYLE_PLAIN);
-	table_name(t, r->reason != NULL ? r->reason : "-", STYLE_PLAIN);
-}
-
 void
 rejected_fill(const struct model *m, struct table *t)
 {
-	static const struct column head[] = {
-	    {.title = "QUEUE", .text = true},
-	    {.title = "ID", .text = true},
-	    {.title = "AGE"},
-	    {.title = "ATTEMPTS"},
-	    {.title = "REASON", .text = true},
-	};
 	int i, k;
 
-	*t = (struct table){
-	    .columns = head, .count = sizeof(head) / sizeof(head[0])};
+	*t = (struct table){0};
+	table_columns(t, queue_name);
+	table_columns(t, rejected_fields);
 	for (i = 0; i < m->stats.count; i++)
 		for (k = 0; k < m->rejected[i].count && k < NEWEST_PER_QUEUE;
-		     k++)
-			add_rejected(t, m->stats.queues[i].name,
-			    m->stats.now_ms, &m->rejected[i].all[k]);
-}
-
-static json_t *
-text_if(const char *text)
-{
-	return text != NULL && *text != '\0' ? mq_json_text(text) : json_null();
-}
-
-static json_t *
-time_if(int64_t ms)
-{
-	return ms > 0 ? json_integer(ms) : json_null();
+		     k++) {
+			table_add(t, queue_name, &m->stats.queues[i], 0);
+			table_add(t, rejected_fields, &m->rejected[i].all[k],
+			    m->stats.now_ms);
+		}
 }
 
 json_t *
 reasons_json(const struct reasons *r, const char *queue, int shown)
 {
-	json_t *list = json_array(), *v;
-	json_t *all = mq_json_pack(
-	    "{so so}", "queue", mq_json_name(queue), "reasons", list);
-	const struct reason *one;
-	int i;
-
-	for (i = 0; i < shown; i++) {
-		one = &r->list[i];
-		v = mq_json_pack("{so sI so so so so}", "reason",
-		    text_if(one->text), "count", (json_int_t)one->count,
-		    "oldest_ms", time_if(one->oldest_ms), "newest_ms",
-		    time_if(one->newest_ms), "newest_reason",
-		    text_if(one->newest), "newest_id", text_if(one->id));
-		mq_json_must(json_array_append_new(list, v) == 0);
-	}
-	mq_json_set(all, "others", json_integer(r->others));
-	return all;
+	return mq_json_pack("{so so sI}", "queue", mq_json_name(queue),
+	    "reasons",
+	    fields_list(reason_fields, r->list, sizeof(*r->list), shown, 0),
+	    "others", (json_int_t)r->others);
 }
 
 void

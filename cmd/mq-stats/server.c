@@ -157,37 +157,31 @@ print_report(const char *name, const struct mq_report *r)
 	print_disk(r);
 }
 
-static json_t *
-text_if(const char *text)
-{
-	return *text != '\0' ? mq_json_text(text) : json_null();
-}
-
-static json_t *
-count_if(long long n)
-{
-	return n >= 0 ? json_integer(n) : json_null();
-}
-
-static json_t *
-flag_if(int flag)
-{
-	return flag >= 0 ? json_boolean(flag) : json_null();
-}
+static const struct field report_fields[] = {
+    {"version", KIND_CHARS, FIELD_OF(mq_report, version)},
+    {"directory", KIND_CHARS, FIELD_OF(mq_report, dir)},
+    {"pid", KIND_COUNT, FIELD_OF(mq_report, pid)},
+    {"uptime_s", KIND_COUNT, FIELD_OF(mq_report, uptime_s)},
+    {"memory", KIND_COUNT, FIELD_OF(mq_report, memory)},
+    {"maxmemory", KIND_COUNT, FIELD_OF(mq_report, maxmemory)},
+    {"maxmemory_policy", KIND_CHARS, FIELD_OF(mq_report, policy)},
+    {"appendonly", KIND_FLAG, FIELD_OF(mq_report, aof)},
+    {"appendfsync", KIND_CHARS, FIELD_OF(mq_report, fsync)},
+    {"snapshots", KIND_FLAG, FIELD_OF(mq_report, snapshots)},
+    {"appendonly_bytes", KIND_COUNT, FIELD_OF(mq_report, aof_bytes)},
+    {"disk_free", KIND_COUNT, FIELD_OF(mq_report, disk_free)},
+    {0},
+};
 
 static void
 print_json(const char *name, const struct mq_report *r, json_t *warnings)
 {
-	json_t *v = mq_json_pack("{so so so so so so so so so so so so so sO}",
-	    "server", mq_json_text(name), "version", text_if(r->version),
-	    "directory", text_if(r->dir), "pid", count_if(r->pid), "uptime_s",
-	    count_if(r->uptime_s), "memory", count_if(r->memory), "maxmemory",
-	    count_if(r->maxmemory), "maxmemory_policy", text_if(r->policy),
-	    "appendonly", flag_if(r->aof), "appendfsync", text_if(r->fsync),
-	    "snapshots", flag_if(r->snapshots), "appendonly_bytes",
-	    count_if(r->aof_bytes), "disk_free", count_if(r->disk_free),
-	    "warnings", warnings);
+	json_t *v = mq_json_pack("{so}", "server", mq_json_text(name));
+	const struct field *f;
 
+	for (f = report_fields; f->kind != KIND_END; f++)
+		field_set(v, f, r, 0);
+	mq_json_set(v, "warnings", json_incref(warnings));
 	text_json_line(v);
 }
 

@@ -85,32 +85,16 @@ void rejections_free(struct rejections *);
 
 /* Which queues a table shows, and in which order. */
 
-enum order_key {
-	ORDER_NONE, /* as they come */
-	ORDER_NAME,
-	ORDER_READY,
-	ORDER_DELAYED,
-	ORDER_UNACKED,
-	ORDER_REJECTED,
-	ORDER_CONSUMERS,
-	ORDER_AGE,
-	ORDER_IN,
-	ORDER_OUT,
-	ORDER_KEYS
-};
-
 /* Starts zeroed: all queues, as they come. */
 struct order {
-	enum order_key key; /* names ascend, numbers descend */
+	const struct field *key; /* names ascend, numbers descend; NULL: as they
+				  * come */
 	bool reverse;
 	bool nonempty; /* only queues that have a message, or may have one */
 	long limit;    /* queues at most; 0: all */
 };
 
 struct model;
-
-/* Returns false if there is no such key. */
-bool order_key_parse(const char *name, enum order_key *);
 
 /* The places of the queues in m->stats.queues, without regard to the limit; the
  * caller frees. */
@@ -137,12 +121,6 @@ struct model {
 	int elsewhere_count;
 	struct rejections *rejected; /* of each queue */
 };
-
-/* How long ago that was, in seconds, not below 0. */
-double model_age_s(const struct model *, int64_t since_ms);
-
-/* Adds to a sum, which is -1 (not known) as soon as one number is. */
-void model_add(long long *sum, long long n);
 
 /* All queues together, each once; oldest_ms and rates where any is known. */
 struct mq_queue_stats model_total(const struct model *);
@@ -381,18 +359,110 @@ void text_json(const char *p, size_t n);
 /* The same for a value, which is freed, as a line. */
 void text_json_line(json_t *);
 
+/* --- fields ------------------------------------------------------------- */
+
+/*
+ * The facts of a queue, a connection, a queue that it consumes, and a run, as all
+ * outputs have them.  A list ends with KIND_END.
+ */
+
+enum kind {
+	KIND_END,
+	/* Texts; NULL: there is none. */
+	KIND_QUEUE, /* the name of the queue that the record is */
+	KIND_NAME,
+	KIND_TEXT,
+	KIND_REASON, /* empty, it is none, either */
+	KIND_CHARS,  /* the same in an array */
+	KIND_NOTE,   /* what people must know of a queue */
+	KIND_LIVE,   /* a flag, as a word: whether the connection is */
+	KIND_TEXTS = KIND_LIVE,
+	/* Numbers. */
+	KIND_FLAG,   /* below 0: not known */
+	KIND_PAUSED, /* a flag: whether the queue is */
+	KIND_NUMBER,
+	KIND_COUNT,   /* below 0: not known */
+	KIND_SOME,    /* not above 0: there is none */
+	KIND_SECONDS, /* the record has milliseconds */
+	KIND_PASSED,  /* whole seconds of the run that the record is */
+	KIND_AGE,     /* the record has the unix ms since when; 0: of nothing;
+		       * below 0: not known */
+	KIND_RATE     /* a double; below 0: not known */
+};
+
+/* Whether several queues have the sum of it: SUM_OWN leaves out what another queue
+ * counts already (refuse of mq_queue_stats). */
+enum sum { SUM_NONE, SUM_OWN, SUM_ALL };
+
+#define FIELD_OF(record, member)                                               \
+	.at = offsetof(struct record, member),                                 \
+	.size = sizeof(((struct record *)NULL)->member)
+
+struct field {
+	const char *name; /* in JSON; NULL: not there */
+	enum kind kind;
+	size_t at, size;   /* in the record */
+	bool optional;	   /* left out of JSON where there is none */
+	const char *title; /* of its column; NULL: it has none */
+	bool sparse;	   /* no column where all cells are empty */
+	bool id;	   /* a number that counts nothing: a pid */
+	bool red;	   /* above 0 */
+	/* Of queues. */
+	const char *key; /* of --sort and --check; NULL: none */
+	int check;	 /* place in the line of --check; 0: none */
+	bool least;	 /* of which --check wants enough */
+	enum sum sum;
+	struct {
+		int place; /* from 1 on, in the order of the metrics */
+		const char *name, *help;
+	} metric;
+};
+
+/* More than there are places in the line of --check. */
+#define FIELD_CHECKS 8
+
+/* Of these structs: mq_queue_stats (three times), mq_connection_stats, mq_consumed and
+ * mq_run. */
+extern const struct field queue_fields[], count_fields[], attribute_fields[],
+    connection_fields[], consumed_fields[], run_fields[];
+
+/* How long a script has run, by this clock. */
+long long run_seconds(const struct mq_run *, int64_t now_ms);
+
+/* NULL: no field of a queue has this key. */
+const struct field *field_by_key(const char *key);
+
+enum value_type {
+	VALUE_NONE,
+	VALUE_UNKNOWN,
+	VALUE_TEXT,
+	VALUE_FLAG,
+	VALUE_INTEGER,
+	VALUE_REAL
+};
+
+struct value {
+	enum value_type type;
+	const char *text; /* of the record */
+	long long n;	  /* as it is in the record */
+	double real;	  /* the same, an age in seconds; VALUE_NONE: 0 */
+};
+
+struct value field_get(
+    const struct field *, const void *record, int64_t now_ms);
+/* Sets the member; and a new object with all of them. */
+void field_set(
+    json_t *, const struct field *, const void *record, int64_t now_ms);
+json_t *fields_json(const struct field *, const void *record, int64_t now_ms);
+/* A new list of records of this size. */
+json_t *fields_list(const struct field *, const void *records, size_t size,
+    int count, int64_t now_ms);
+
 /* --- table -------------------------------------------------------------- */
 
 /* Tables, for a terminal and for a page. */
 
 enum style { STYLE_PLAIN, STYLE_RED, STYLE_YELLOW };
-
-struct column {
-	const char *title;
-	bool text;     /* to the left, and cut where there is no room */
-	bool optional; /* left out when all its cells are empty */
-	bool name;     /* a number that counts nothing: a pid */
-};
 
 struct cell {
 	size_t at; /* where its text begins */
@@ -401,9 +471,11 @@ struct cell {
 	double age_s; /* negative: it is no age */
 };
 
-/* Cells are added row by row.  Starts zeroed but for columns, count and total. */
+#define COLUMNS_MAX 12
+
+/* Cells are added row by row.  Starts zeroed; columns come before cells. */
 struct table {
-	const struct column *columns;
+	const struct field *columns[COLUMNS_MAX];
 	int count;
 	bool total; /* the last row is one */
 	bool rest;  /* so is the one before: of rows that are not there */
@@ -412,13 +484,11 @@ struct table {
 	size_t used, cap;
 };
 
-/* Text from elsewhere: it is made visible. */
-void table_name(struct table *, const char *name, enum style);
-/* Plain ASCII of ours. */
-void table_text(struct table *, const char *text, enum style);
-void table_number(struct table *, long long, enum style);
-/* since_ms 0: "-", there is none; negative: "?", it is not known. */
-void table_age(struct table *, int64_t now_ms, int64_t since_ms);
+/* Adds columns to a table, and the cells of a row to these; record NULL: there is
+ * nothing to show. */
+void table_columns(struct table *, const struct field *);
+void table_add(
+    struct table *, const struct field *, const void *record, int64_t now_ms);
 
 /* The rows that are no sums. */
 size_t table_rows(const struct table *);
@@ -480,13 +550,8 @@ const char *message_unique(const struct mq_envelope *);
 /* The headers that are not ours: a new object, or NULL for a raw message. */
 json_t *message_headers(const struct message *);
 
-/* Adds the size of the payload, and the payload itself if it is wanted. */
-void message_set_payload(json_t *, const struct mq_envelope *, bool payload);
-
-/* How long a script has run, by this clock. */
-long long run_seconds(const struct mq_run *, int64_t now_ms);
-/* All that is known of it: a new object. */
-json_t *run_json(const struct mq_run *, int64_t now_ms);
+/* Adds these, the size of the payload, and the payload itself if it is wanted. */
+void message_set_content(json_t *, const struct message *, bool payload);
 
 /* --- find --------------------------------------------------------------- */
 
@@ -575,7 +640,7 @@ void reasons_print(const struct reasons *, const char *queue, long limit,
 json_t *reasons_json(const struct reasons *, const char *queue, int shown);
 
 /* --running: the scripts that run now. */
-void running_print(const struct model *, bool json);
+void running_print(const struct mq_runs *, bool json);
 
 /* --id: prints the message, or what is kept of its end; payload: in JSON, too. */
 void one_print(const struct found *, bool json, bool payload);
@@ -601,11 +666,10 @@ void server_print(const char *name, const struct mq_report *, bool json);
 /* Parses the limits, or ends with exit 64. */
 struct checks;
 struct checks *checks_parse(const char *);
-void checks_free(struct checks *);
 
-/* Prints how things are, or why nothing is known; returns the exit status of a
+/* Prints how things are, or why nothing is known, and frees the limits; returns the exit status of a
  * plugin.  all: the queues were not named. */
-int checks_print(const struct checks *, const struct model *, bool all);
+int checks_print(struct checks *, const struct model *, bool all);
 
 /* --- endpoint ----------------------------------------------------------- */
 

@@ -12,6 +12,14 @@
 static const char *const codes[] = {
     [STYLE_RED] = "\033[31m", [STYLE_YELLOW] = "\033[33m"};
 
+void
+table_columns(struct table *t, const struct field *f)
+{
+	for (; f->kind != KIND_END; f++)
+		if (f->title != NULL)
+			t->columns[t->count++] = f;
+}
+
 static void
 add_cell(struct table *t, const char *text, int width, enum style s)
 {
@@ -24,8 +32,8 @@ add_cell(struct table *t, const char *text, int width, enum style s)
 	mq_buf_add(&t->text, text, strlen(text) + 1);
 }
 
-void
-table_name(struct table *t, const char *name, enum style style)
+static void
+add_name(struct table *t, const char *name, enum style style)
 {
 	char *visible = text_visible(name, strlen(name));
 
@@ -33,15 +41,15 @@ table_name(struct table *t, const char *name, enum style style)
 	free(visible);
 }
 
-void
-table_text(struct table *t, const char *text, enum style style)
+static void
+add_text(struct table *t, const char *text, enum style style)
 {
 	add_cell(t, text, (int)strlen(text), style);
 }
 
 /* By hand: most of what there is to print are numbers. */
-void
-table_number(struct table *t, long long n, enum style style)
+static void
+add_number(struct table *t, long long n, enum style style)
 {
 	char text[24], *p = text + sizeof(text) - 1;
 	unsigned long long rest =
@@ -56,17 +64,98 @@ table_number(struct table *t, long long n, enum style style)
 	add_cell(t, p, (int)(text + sizeof(text) - 1 - p), style);
 }
 
-void
-table_age(struct table *t, int64_t now_ms, int64_t since_ms)
+static void
+add_note(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 {
-	char text[TEXT_AGE] = "?";
+	struct mq_buf text = {0};
+	char left[TEXT_AGE];
 
-	if (since_ms >= 0)
-		text_age_since(text, now_ms, since_ms);
-	table_text(t, text, STYLE_PLAIN);
-	if (since_ms > 0)
-		t->cells[t->used - 1].age_s =
-		    now_ms > since_ms ? (double)(now_ms - since_ms) / 1000 : 0;
+	if (q->paused_ms != 0)
+		mq_buf_addstr(&text, "paused");
+	if (q->paused_ms > 0) {
+		text_age(left, (double)(q->paused_ms - now_ms) / 1000);
+		mq_buf_printf(&text, " for %s", left);
+	}
+	if (q->dead_consumers > 0)
+		mq_buf_printf(&text, "%s%lld dead consumer%s",
+		    text.len > 0 ? ", " : "", q->dead_consumers,
+		    q->dead_consumers == 1 ? "" : "s");
+	if (q->leaving > 0)
+		mq_buf_printf(&text, "%s%lld on the way to another queue",
+		    text.len > 0 ? ", " : "", q->leaving);
+	add_text(t, mq_buf_str(&text), STYLE_YELLOW);
+	mq_buf_free(&text);
+}
+
+/* One digit behind the point, but for 10 and more. */
+static void
+add_rate(struct table *t, double rate)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), rate < 9.95 ? "%.1f" : "%.0f",
+	    rate < 0.05 ? 0 : rate);
+	add_text(t, text, STYLE_PLAIN);
+}
+
+static void
+add_age(struct table *t, double age_s)
+{
+	char text[TEXT_AGE];
+
+	text_age(text, age_s);
+	add_text(t, text, STYLE_PLAIN);
+	t->cells[t->used - 1].age_s = age_s;
+}
+
+/* "-": there is none, as when nothing waits; "?": not known. */
+static void
+add_value(
+    struct table *t, const struct field *f, const struct value *v, bool paused)
+{
+	bool red = f->red && v->n > 0;
+
+	if (v->type == VALUE_NONE)
+		add_text(t, f->sparse ? "" : "-", STYLE_PLAIN);
+	else if (v->type == VALUE_UNKNOWN)
+		add_text(
+		    t, "?", f->kind == KIND_AGE ? STYLE_PLAIN : STYLE_YELLOW);
+	else if (v->type == VALUE_TEXT)
+		add_name(t, v->text, paused ? STYLE_YELLOW : STYLE_PLAIN);
+	else if (v->type == VALUE_FLAG)
+		add_text(t, v->n > 0 ? "live" : "dead",
+		    v->n > 0 ? STYLE_PLAIN : STYLE_RED);
+	else if (f->kind == KIND_AGE)
+		add_age(t, v->real);
+	else if (v->type == VALUE_REAL)
+		add_rate(t, v->real);
+	else
+		add_number(t, v->n, red ? STYLE_RED : STYLE_PLAIN);
+}
+
+static void
+add_field(
+    struct table *t, const struct field *f, const void *record, int64_t now_ms)
+{
+	const struct mq_queue_stats *q = record;
+	struct value v = {.type = VALUE_NONE};
+
+	if (record != NULL && f->kind == KIND_NOTE) {
+		add_note(t, q, now_ms);
+		return;
+	}
+	if (record != NULL)
+		v = field_get(f, record, now_ms);
+	add_value(t, f, &v, f->kind == KIND_QUEUE && q->paused_ms != 0);
+}
+
+void
+table_add(
+    struct table *t, const struct field *f, const void *record, int64_t now_ms)
+{
+	for (; f->kind != KIND_END; f++)
+		if (f->title != NULL)
+			add_field(t, f, record, now_ms);
 }
 
 size_t
@@ -78,7 +167,7 @@ table_rows(const struct table *t)
 bool
 table_has(const struct table *t, int column)
 {
-	bool has = !t->columns[column].optional;
+	bool has = !t->columns[column]->sparse;
 	size_t i;
 
 	for (i = (size_t)column; i < t->used && !has; i += (size_t)t->count)
@@ -103,17 +192,18 @@ measure_columns(const struct table *t, int *width)
 	int j;
 
 	for (j = 0; j < t->count; j++)
-		width[j] = t->columns[j].optional ?
+		width[j] = t->columns[j]->sparse ?
 		    0 :
-		    (int)strlen(t->columns[j].title);
+		    (int)strlen(t->columns[j]->title);
 	for (i = 0; i < t->used; i++) {
 		j = (int)(i % (size_t)t->count);
 		if (t->cells[i].width > width[j])
 			width[j] = t->cells[i].width;
 	}
 	for (j = 0; j < t->count; j++)
-		if (width[j] > 0 && width[j] < (int)strlen(t->columns[j].title))
-			width[j] = (int)strlen(t->columns[j].title);
+		if (width[j] > 0 &&
+		    width[j] < (int)strlen(t->columns[j]->title))
+			width[j] = (int)strlen(t->columns[j]->title);
 }
 
 /* Takes from the widest texts until everything fits. */
@@ -127,10 +217,11 @@ narrow_columns(const struct table *t, int room, int *width)
 		widest = -1;
 		for (j = 0; j < t->count; j++) {
 			total += width[j] > 0 ? width[j] + GAP : 0;
-			least = (int)strlen(t->columns[j].title);
+			least = (int)strlen(t->columns[j]->title);
 			if (least < NARROWEST)
 				least = NARROWEST;
-			if (t->columns[j].text && width[j] > least &&
+			if ((t->columns[j]->kind <= KIND_TEXTS) &&
+			    width[j] > least &&
 			    (widest == -1 || width[j] > width[widest]))
 				widest = j;
 		}
@@ -184,9 +275,13 @@ write_row(const struct table *t, const struct view *view, const int *width,
 			continue;
 		}
 		pad_cell(out,
-		    owed + (t->columns[j].text ? 0 : width[j] - row[j].width));
+		    owed +
+			((t->columns[j]->kind <= KIND_TEXTS) ?
+				0 :
+				width[j] - row[j].width));
 		used = write_cell(t, view, &row[j], width[j], out);
-		owed = GAP + (t->columns[j].text ? width[j] - used : 0);
+		owed = GAP +
+		    ((t->columns[j]->kind <= KIND_TEXTS) ? width[j] - used : 0);
 	}
 	mq_buf_add(out, "\n", 1);
 }
@@ -202,10 +297,14 @@ write_head(const struct table *t, const struct view *view, const int *width,
 	for (j = 0; j < t->count; j++) {
 		if (width[j] == 0)
 			continue;
-		len = (int)strlen(t->columns[j].title);
-		pad_cell(out, owed + (t->columns[j].text ? 0 : width[j] - len));
-		mq_buf_addstr(out, t->columns[j].title);
-		owed = GAP + (t->columns[j].text ? width[j] - len : 0);
+		len = (int)strlen(t->columns[j]->title);
+		pad_cell(out,
+		    owed +
+			((t->columns[j]->kind <= KIND_TEXTS) ? 0 :
+							       width[j] - len));
+		mq_buf_addstr(out, t->columns[j]->title);
+		owed = GAP +
+		    ((t->columns[j]->kind <= KIND_TEXTS) ? width[j] - len : 0);
 	}
 	mq_buf_addstr(out, view->colour ? "\033[0m\n" : "\n");
 }

@@ -114,7 +114,8 @@ void mq_links_add(struct mq_links *, struct mq_connection_stats *,
 /* Keeps replies about its host and its pid, strings or not. */
 void mq_links_about(struct mq_connection_stats *, const redisReply *host,
     const redisReply *pid);
-/* Makes the list from all that were added, sorted by connection and queue. */
+/* Makes the list from all that were added, sorted by connection and queue, and counts
+ * the connections of each queue; their leases are known. */
 void mq_links_list(struct mq_links *);
 /* Frees the list, and forgets the connections that are not to be listed. */
 void mq_links_end(struct mq_links *);

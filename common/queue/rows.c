@@ -169,6 +169,7 @@ static void
 list_connection(struct mq_links *l, struct mq_connection_stats *c)
 {
 	struct mq_consumed *queue;
+	struct mq_queue_stats *row;
 	int i;
 
 	if (c->count == 0)
@@ -176,8 +177,10 @@ list_connection(struct mq_links *l, struct mq_connection_stats *c)
 	qsort(c->consumed, (size_t)c->count, sizeof(*c->consumed), by_queue);
 	for (i = 0; i < c->count; i++) {
 		queue = &c->consumed[i];
-		l->list[l->n++] = (struct mq_link){
-		    c, queue, mq_rows_find(l->out, queue->queue)};
+		row = mq_rows_find(l->out, queue->queue);
+		l->list[l->n++] = (struct mq_link){c, queue, row};
+		if (row != NULL && c->ttl_ms > 0)
+			row->connections++;
 	}
 }
 

@@ -105,6 +105,7 @@ struct mq_queue_stats {
 	long long ready, delayed, unacked, rejected;
 	long long consumers;	  /* whose lease holds */
 	long long dead_consumers; /* the others, until they are cleaned up */
+	long long connections;	  /* live ones that consume it; -1: not known */
 	int64_t oldest_ms;	  /* since when its oldest claimable message has
 			      * been claimable, unix ms; 0: there is none; -1:
 			      * there is one, and nobody knows since when.  Of

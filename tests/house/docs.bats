@@ -72,6 +72,16 @@ from_help() {
 		print "$1\n" while s/^[ ,]*(--[a-z][a-z-]+|-[A-Za-z0-9])(?=[[ ,]|$)//' | sort
 }
 
+@test "docs: mq-metrics(7) has all members and metrics of the fields" {
+	local name missing=
+
+	for name in $(grep -oE '\{"[a-z_]+", KIND|"r?mq_[a-z_]+"' "$root/cmd/mq-stats/fields.c" |
+		grep -oE '[a-z_]{2,}'); do
+		grep -qw -- "$name" "$root/man/mq-metrics.7" || missing+=" $name"
+	done
+	assert_equal "$missing" ""
+}
+
 @test "docs: --help fits on a screen, and the ten options that matter are enough" {
 	local tool
 

@@ -25,13 +25,13 @@ copy_node(const struct mq_redis *r, const struct mq_command *c)
 static void
 forget_consumers(struct mq_queue_stats *q)
 {
-	q->consumers = q->dead_consumers = -1;
+	q->consumers = q->dead_consumers = q->connections = -1;
 }
 
 static void
 forget_queue(struct mq_queue_stats *q)
 {
-	q->ready = q->delayed = q->unacked = q->rejected = -1;
+	q->ready = q->delayed = q->unacked = q->rejected = q->in_line = -1;
 	forget_consumers(q);
 	q->oldest_ms = -1;
 	q->counted = false;

@@ -1,0 +1,268 @@
+/*
+ * What outputs show of queues, connections and runs: one row for each fact, from which
+ * come the tables, JSON, metrics, --sort and --check.  The order is that of JSON and of
+ * tables; where these differ, a fact has a row for each.
+ */
+#include "stats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message/json.h"
+
+#define QUEUE(member)	   FIELD_OF(mq_queue_stats, member)
+#define CONNECTION(member) FIELD_OF(mq_connection_stats, member)
+#define CONSUMED(member)   FIELD_OF(mq_consumed, member)
+#define RUN(member)	   FIELD_OF(mq_run, member)
+
+const struct field queue_fields[] = {
+    {"name", KIND_QUEUE, QUEUE(name), .key = "name", .title = "QUEUE"},
+    {"known", KIND_FLAG, QUEUE(known)},
+    {"node", KIND_TEXT, QUEUE(node), .optional = true},
+    {"ready", KIND_COUNT, QUEUE(ready), .key = "ready", .title = "READY",
+	.sum = SUM_OWN, .check = 1,
+	.metric = {1, "rmq_ready", "Messages that a consumer can have now."}},
+    {"delayed", KIND_COUNT, QUEUE(delayed), .key = "delayed",
+	.title = "DELAYED", .sum = SUM_OWN, .check = 2,
+	.metric = {7, "mq_delayed", "Messages that become ready later."}},
+    {"unacked", KIND_COUNT, QUEUE(unacked), .key = "unacked",
+	.title = "UNACKED", .sum = SUM_OWN, .check = 3,
+	.metric = {5, "rmq_unacked", "Messages claimed and not settled yet."}},
+    {"rejected", KIND_COUNT, QUEUE(rejected), .key = "rejected",
+	.title = "REJECTED", .red = true, .sum = SUM_ALL, .check = 4,
+	.metric = {2, "rmq_rejected", "Messages that failed for good."}},
+    {"consumers", KIND_COUNT, QUEUE(consumers), .key = "consumers",
+	.title = "CONSUMERS", .sum = SUM_ALL, .check = 6, .least = true,
+	.metric = {4, "rmq_consumer", "Consumers whose lease holds."}},
+    {NULL, KIND_COUNT, QUEUE(connections),
+	.metric = {3, "rmq_connection",
+	    "Live connections that consume the queue."}},
+    {"dead_consumers", KIND_COUNT, QUEUE(dead_consumers), .sum = SUM_ALL,
+	.metric = {6, "mq_dead_consumers",
+	    "Consumers that have died and are not cleaned up yet."}},
+    {"oldest_age_s", KIND_AGE, QUEUE(oldest_ms), .key = "age", .title = "AGE",
+	.sum = SUM_OWN, .check = 5,
+	.metric = {8, "mq_oldest_age_seconds",
+	    "How long the oldest claimable message has been claimable."}},
+    {"next_due_ms", KIND_SOME, QUEUE(next_due_ms)},
+    {"in_line", KIND_COUNT, QUEUE(in_line)},
+    {"leaving", KIND_SOME, QUEUE(leaving), .optional = true},
+    {"tick", KIND_SOME, QUEUE(tick)},
+    {"paused", KIND_PAUSED,
+	.metric = {9, "mq_paused", "1 while the queue is paused."}},
+    {"paused_until_ms", KIND_SOME, QUEUE(paused_ms)},
+    {"in_per_s", KIND_RATE, QUEUE(in_s), .key = "in", .title = "IN/S",
+	.sum = SUM_ALL},
+    {"out_per_s", KIND_RATE, QUEUE(out_s), .key = "out", .title = "OUT/S",
+	.sum = SUM_ALL},
+    {NULL, KIND_NOTE, .title = "NOTE", .sparse = true},
+    {0},
+};
+
+const struct field count_fields[] = {
+    {"published", KIND_NUMBER, QUEUE(counts.published),
+	.metric = {1, "mq_published_total", "Messages published."}},
+    {"attempts", KIND_NUMBER, QUEUE(counts.runs),
+	.metric = {2, "mq_attempts_total",
+	    "Runs that ended, however they did."}},
+    {"done", KIND_NUMBER, QUEUE(counts.done),
+	.metric = {3, "mq_done_total", "Messages that are done."}},
+    {"failed", KIND_NUMBER, QUEUE(counts.failed),
+	.metric = {4, "mq_failed_total", "Messages rejected."}},
+    {"expired", KIND_NUMBER, QUEUE(counts.expired),
+	.metric = {5, "mq_expired_total",
+	    "Messages rejected for being too late."}},
+    {"retried", KIND_NUMBER, QUEUE(counts.retried),
+	.metric = {6, "mq_retried_total",
+	    "Messages put back for another attempt."}},
+    {"crashed", KIND_NUMBER, QUEUE(counts.crashed),
+	.metric = {7, "mq_crashed_total", "Runs whose consumer died."}},
+    {"lease_lost", KIND_NUMBER, QUEUE(counts.lease_lost),
+	.metric = {8, "mq_lease_lost_total",
+	    "Runs whose consumer lost its lease."}},
+    {"run_s", KIND_SECONDS, QUEUE(counts.run_ms)},
+    {0},
+};
+
+/* By the names that node has for them. */
+const struct field attribute_fields[] = {
+    {"vt", KIND_NUMBER, QUEUE(attributes.vt_s)},
+    {"delay", KIND_NUMBER, QUEUE(attributes.delay_s)},
+    {"maxsize", KIND_NUMBER, QUEUE(attributes.maxsize)},
+    {"created", KIND_NUMBER, QUEUE(created_s)},
+    {"modified", KIND_NUMBER, QUEUE(modified_s)},
+    {"totalsent", KIND_NUMBER, QUEUE(sent)},
+    {"totalrecv", KIND_NUMBER, QUEUE(received)},
+    {0},
+};
+
+const struct field connection_fields[] = {
+    {"name", KIND_NAME, CONNECTION(name), .title = "CONNECTION"},
+    {"live", KIND_LIVE, .title = "STATE"},
+    {"lease_ms", KIND_SOME, CONNECTION(ttl_ms)},
+    {NULL, KIND_TEXT, CONNECTION(node), .title = "HEARTBEAT ON",
+	.sparse = true},
+    {"host", KIND_TEXT, CONNECTION(host), .title = "HOST"},
+    {"pid", KIND_SOME, CONNECTION(pid), .title = "PID", .id = true},
+    {0},
+};
+
+const struct field consumed_fields[] = {
+    {"queue", KIND_NAME, CONSUMED(queue), .title = "QUEUE"},
+    {NULL, KIND_TEXT, CONSUMED(node), .title = "QUEUE ON", .sparse = true},
+    {"unacked", KIND_COUNT, CONSUMED(unacked), .title = "UNACKED"},
+    {"consumers", KIND_COUNT, CONSUMED(consumers), .title = "CONSUMERS"},
+    {"node", KIND_TEXT, CONSUMED(node), .optional = true},
+    {0},
+};
+
+const struct field run_fields[] = {
+    {"queue", KIND_NAME, RUN(queue), .title = "QUEUE"},
+    {"id", KIND_TEXT, RUN(id), .title = "ID"},
+    {"attempt", KIND_NUMBER, RUN(attempt), .title = "ATTEMPT"},
+    {"host", KIND_TEXT, RUN(host), .optional = true, .title = "HOST"},
+    {"pid", KIND_NUMBER, RUN(pid), .title = "PID", .id = true},
+    {"connection", KIND_NAME, RUN(connection)},
+    {"started_ms", KIND_NUMBER, RUN(started_ms)},
+    {NULL, KIND_PASSED, RUN(started_ms), .title = "SECONDS"},
+    {"script", KIND_TEXT, RUN(script), .title = "SCRIPT"},
+    {"seconds", KIND_PASSED, RUN(started_ms)},
+    {"text", KIND_TEXT, RUN(text), .title = "TEXT"},
+    {0},
+};
+
+const struct field *
+field_by_key(const char *key)
+{
+	const struct field *f;
+
+	for (f = queue_fields; f->kind != KIND_END; f++)
+		if (f->key != NULL && strcmp(key, f->key) == 0)
+			return f;
+	return NULL;
+}
+
+long long
+run_seconds(const struct mq_run *run, int64_t now_ms)
+{
+	int64_t ms = now_ms - run->started_ms;
+
+	return run->started_ms == 0 || ms < 0 ? 0 : ms / 1000;
+}
+
+static long long
+integer_of(const struct field *f, const void *record, int64_t now_ms)
+{
+	const void *at = (const char *)record + f->at;
+	const struct mq_queue_stats *q = record;
+	const struct mq_connection_stats *c = record;
+
+	switch (f->kind) {
+	case KIND_PAUSED:
+		return q->ready < 0 ? -1 : q->paused_ms != 0;
+	case KIND_LIVE:
+		return c->unsure ? -1 : c->ttl_ms > 0;
+	case KIND_PASSED:
+		return run_seconds(record, now_ms);
+	default:
+		return f->size == sizeof(bool) ? *(const bool *)at :
+		    f->size == sizeof(int)     ? *(const int *)at :
+		    f->size == sizeof(long)    ? *(const long *)at :
+						 *(const long long *)at;
+	}
+}
+
+static enum value_type
+type_of(enum kind kind, long long n)
+{
+	switch (kind) {
+	case KIND_FLAG:
+	case KIND_PAUSED:
+	case KIND_LIVE:
+		return n < 0 ? VALUE_UNKNOWN : VALUE_FLAG;
+	case KIND_COUNT:
+		return n < 0 ? VALUE_UNKNOWN : VALUE_INTEGER;
+	case KIND_SOME:
+		return n <= 0 ? VALUE_NONE : VALUE_INTEGER;
+	case KIND_AGE:
+		return n < 0 ? VALUE_UNKNOWN : n == 0 ? VALUE_NONE : VALUE_REAL;
+	case KIND_SECONDS:
+		return VALUE_REAL;
+	default:
+		return VALUE_INTEGER;
+	}
+}
+
+struct value
+field_get(const struct field *f, const void *record, int64_t now_ms)
+{
+	const void *at = (const char *)record + f->at;
+	struct value v = {.type = VALUE_NONE};
+
+	if (f->kind == KIND_RATE) {
+		v.real = *(const double *)at;
+		v.type = v.real >= 0 ? VALUE_REAL : VALUE_NONE;
+	} else if (f->kind <= KIND_CHARS) {
+		v.text = f->kind == KIND_CHARS ? at : *(char *const *)at;
+		if (v.text != NULL && (*v.text != '\0' || f->kind <= KIND_TEXT))
+			v.type = VALUE_TEXT;
+	} else {
+		v.n = integer_of(f, record, now_ms);
+		v.type = type_of(f->kind, v.n);
+		v.real = (double)v.n;
+		if (v.type == VALUE_REAL)
+			v.real /= 1000;
+		if (f->kind == KIND_AGE && v.type == VALUE_REAL)
+			v.real =
+			    v.n < now_ms ? (double)(now_ms - v.n) / 1000 : 0;
+	}
+	return v;
+}
+
+/* --- JSON -------------------------------------------------------------------- */
+
+void
+field_set(
+    json_t *object, const struct field *f, const void *record, int64_t now_ms)
+{
+	struct value v = field_get(f, record, now_ms);
+
+	if (v.type == VALUE_TEXT)
+		mq_json_set(object, f->name,
+		    f->kind <= KIND_NAME ? mq_json_name(v.text) :
+					   mq_json_text(v.text));
+	else if (v.type == VALUE_REAL)
+		mq_json_set(object, f->name, json_real(v.real));
+	else if (v.type == VALUE_INTEGER)
+		mq_json_set(object, f->name, json_integer(v.n));
+	else if (v.type == VALUE_FLAG)
+		mq_json_set(object, f->name, json_boolean(v.n > 0));
+	else if (!f->optional)
+		mq_json_set(object, f->name, json_null());
+}
+
+json_t *
+fields_json(const struct field *f, const void *record, int64_t now_ms)
+{
+	json_t *v = json_object();
+
+	for (; f->kind != KIND_END; f++)
+		if (f->name != NULL)
+			field_set(v, f, record, now_ms);
+	return v;
+}
+
+json_t *
+fields_list(const struct field *f, const void *records, size_t size, int count,
+    int64_t now_ms)
+{
+	json_t *list = json_array();
+	const char *record = records;
+
+	mq_json_must(list != NULL);
+	for (; count > 0; count--, record += size)
+		mq_json_must(json_array_append_new(
+				 list, fields_json(f, record, now_ms)) == 0);
+	return list;
+}
