@@ -533,6 +533,27 @@ buried() {
 	done
 }
 
+@test "clean: a user who may not touch some connections cleans the others" {
+	graveyard 6
+	go_dead secret-1 q hidden
+	redis acl setuser weak reset on '>pw' +@all '&*' '~rmq::queue*' '~rmq::connections' \
+		'~rmq::connection::go*' >/dev/null
+	run_mq 0 mq-clean --json -u "$(url_as weak:pw)"
+	assert_equal "$(jq .connections <<<"$output")" 6
+	assert_equal "$(redis smembers rmq::connections)" secret-1
+	assert_equal "$(redis lrange "$(unacked secret-1)" 0 -1)" hidden
+	# Some of what they have are keys that it may not touch, either.
+	redis flushall >/dev/null
+	graveyard 3
+	redis acl setuser weak '~*' >/dev/null
+	redis acl setuser weak resetkeys '~rmq::queue*' '~rmq::connections' \
+		'~rmq::connection::*::heartbeat' '~rmq::connection::*::info' \
+		'~rmq::connection::*::queues' '~rmq::connection::go-1*' >/dev/null
+	run_mq 0 mq-clean --json -u "$(url_as weak:pw)"
+	assert_equal "$(jq .connections <<<"$output")" 1
+	assert_equal "$(redis smembers rmq::connections | sort | xargs)" "go-0 go-2"
+}
+
 # step SCRIPT "KEY..." "ARG...": one step of a cleaner, from its source; keys and
 # arguments are quoted as in redis-cli.
 step() {
@@ -548,10 +569,10 @@ bury() {
 	local c=rmq::connection::$1
 
 	step reclaim_dead "$ready $priority $delayed $locks $clock rmq::queue::[q]::result:: \
-		$(unacked "$1") $rejected $c::heartbeat \
-		$c::queue::[q]::consumers $c::queues rmq::queues \
-		rmq::connections $c::info $c::running" \
-		"q $1 $2 9999 '' ${*:3}"
+		$rejected rmq::queues rmq::connections \
+		$(unacked "$1") $c::heartbeat $c::queue::[q]::consumers $c::queues \
+		none none $c::info $c::running" \
+		"q 9999 '' 1 $1 $2 ${*:3}"
 }
 
 @test "clean: a step that comes too late for its message does nothing" {

@@ -134,8 +134,8 @@ in_line() {
 
 # bury KEEP SHOW [FROM HEADER NEW WHERE...]: a step of a cleaner with what connection c has of q.
 bury() {
-	step reclaim_dead "$keys u ${q}rejected beat consumers queues rmq::queues rmq::connections \
-		form1 form2 info runs" "q c $1 $2 '${3-}' ${*:4}" | tr -cd ' -~'
+	step reclaim_dead "$keys ${q}rejected rmq::queues rmq::connections u beat consumers queues \
+		form1 form2 info runs" "q $2 '${3-}' 1 c $1 ${*:4}" | tr -cd ' -~'
 }
 
 @test "upkeep: a dead connection's messages go back, and of it nothing is left" {
@@ -176,6 +176,50 @@ bury() {
 	assert_equal "$(redis llen u)" 4
 	assert_equal "$(bury 3 18)" "1 0 0 3 0 $three  $two"
 	assert_equal "$(redis llen u) $(redis llen "${q}ready")" "3 1"
+}
+
+# bury_all CONNECTION...: all that they have of q goes back.
+bury_all() {
+	local c of=() said=()
+	for c; do
+		of+=("u$c" "beat$c" "consumers$c" "queues$c" "form1$c" "form2$c")
+		said+=("$c" 0)
+	done
+	step reclaim_dead "$keys ${q}rejected rmq::queues rmq::connections ${of[*]}" \
+		"q 0 '' $# ${said[*]}"
+}
+
+@test "upkeep: one step is of several dead connections, each for itself" {
+	local c
+	for c in a b c d e; do
+		redis lpush "u$c" "${c}1" "${c}2" >/dev/null
+		redis sadd "queues$c" q >/dev/null
+		redis sadd "consumers$c" tag >/dev/null
+	done
+	redis sadd rmq::connections a b c d e >/dev/null
+	redis set beatb 1 px 60000 >/dev/null
+	redis set form2c 1 >/dev/null
+	redis del ud queuesd >/dev/null
+	redis set queuesd wrong >/dev/null
+	assert_regex "$(bury_all a b c d e)" \
+		'^2 0 0 0 1 0 0 0 -1 0 0 0 0 -2 0 (ERR )?WRONGTYPE .* 2 0 0 0 1$'
+	has "${q}ready" a2 a1 e2 e1
+	assert_equal "$(redis smembers rmq::connections | sort | xargs)" "b c d"
+	assert_equal "$(redis exists ua consumersa queuesa ue consumerse queuese)" 0
+	assert_equal "$(redis llen ub) $(redis llen uc) $(redis smembers queuesb)" "2 2 q"
+}
+
+@test "upkeep: what is enough for one step is so for all of its connections" {
+	local c
+	for c in a b c; do
+		redis eval 'for i = 1, 250 do redis.call("LPUSH", KEYS[1], ARGV[1] .. i) end' \
+			1 "u$c" "$c" >/dev/null
+		redis sadd "queues$c" q >/dev/null
+	done
+	redis lpush ub one >/dev/null
+	assert_equal "$(bury_all a b c)" "250 0 0 0 0 250 0 0 1 0"
+	assert_equal "$(redis llen ub) $(redis llen uc)" "1 250"
+	assert_equal "$(bury_all b c)" "1 0 0 0 0 250 0 0 0 0"
 }
 
 # --- operators -----------------------------------------------------------------------

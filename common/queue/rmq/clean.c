@@ -138,6 +138,8 @@ rmq_clean(
 		out->next_ms = LAPSED_MS;
 	else if (rv == 0 && (rv = check_room(&w)) == 0)
 		rv = take_steps(&w);
+	if (how->cluster != NULL)
+		mq_names_sort(how->cluster);
 	out->refused = w.round.refused;
 	rmq_cleaner_free(&w);
 	return rv;

@@ -83,7 +83,8 @@ rmq_lapsed(struct rmq_cleaner *w)
 	struct search s = {.w = w};
 	int rv;
 
-	if (w->dead.n == 0)
+	/* One that lives has to say so. */
+	if (w->dead.n == 0 || w->live.n == 0)
 		return 0;
 	s.ended = mq_xcalloc(w->dead.n, sizeof(*s.ended));
 	rv = rmq_cleaner_now(w, NULL, &s.now);

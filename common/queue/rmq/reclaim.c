@@ -166,48 +166,59 @@ rmq_dead_queue_begin(
 /* On a cluster, which has no keys of the other form, the connection stays listed; see
  * reclaim.c. */
 static void
-add_listed(struct mq_command *c, const char *connection, const char *queue)
-{
-	int i;
-
-	for (i = 0; i < 3 && c->cluster; i++)
-		rmq_key_queue(c, queue, "none");
-	if (c->cluster)
-		return;
-	rmq_key_all(c, RMQ_CONNECTIONS);
-	rmq_key_both_other(c, connection, queue, "consumers");
-	rmq_key_both_other(c, connection, queue, "unacked");
-}
-
-static void
-rmq_dead_queue_step(
-    const struct rmq_cleaner *w, struct rmq_dead_queue *q, struct mq_command *c)
+add_connection_keys(struct mq_command *c, const struct rmq_dead_queue *q)
 {
 	const char *connection = q->owner->connection;
 
-	mq_command_script(c, &rmq_script_reclaim_dead);
-	rmq_queue_keys(c, q->queue);
 	rmq_key_both(c, connection, q->queue, "unacked");
-	rmq_key_queue(c, q->queue, "rejected");
 	rmq_key_lease(c, connection, q->queue);
 	rmq_key_both(c, connection, q->queue, "consumers");
 	rmq_key_own(c, connection, q->queue, "queues");
-	rmq_key_queues(c, q->queue);
-	add_listed(c, connection, q->queue);
+	if (c->cluster) {
+		rmq_key_queue(c, q->queue, "none");
+		rmq_key_queue(c, q->queue, "none");
+	} else {
+		rmq_key_both_other(c, connection, q->queue, "consumers");
+		rmq_key_both_other(c, connection, q->queue, "unacked");
+	}
 	if (q->owner->ours) {
 		rmq_key_info(c, connection, q->queue);
 		rmq_key_own(c, connection, q->queue, "running");
 	}
-	if (q->notify != NULL)
+}
+
+/* The next step of several, which differ in nothing but their connections. */
+static void
+rmq_dead_queue_step(const struct rmq_cleaner *w, struct rmq_dead_queue **list,
+    size_t n, struct mq_command *c)
+{
+	struct rmq_dead_queue *q = list[0];
+	size_t i;
+
+	mq_command_script(c, &rmq_script_reclaim_dead);
+	rmq_queue_keys(c, q->queue);
+	rmq_key_queue(c, q->queue, "rejected");
+	rmq_key_queues(c, q->queue);
+	if (c->cluster)
+		rmq_key_queue(c, q->queue, "none");
+	else
+		rmq_key_all(c, RMQ_CONNECTIONS);
+	for (i = 0; i < n; i++)
+		add_connection_keys(c, list[i]);
+	if (q->show && q->notify != NULL)
 		rmq_key_notice(c, q->queue, q->notify);
 	mq_command_str(c, q->queue);
-	mq_command_str(c, connection);
-	mq_command_int(c, q->show ? q->owner->slots : rmq_dead_queue_kept(q));
 	mq_command_int(c, q->show ? SHOW_BYTES : 0);
 	if (w->how->dry_run || q->looks)
 		mq_command_int(c, q->at);
 	else
 		mq_command_str(c, "");
+	mq_command_int(c, (long long)n);
+	for (i = 0; i < n; i++) {
+		mq_command_str(c, list[i]->owner->connection);
+		mq_command_int(c,
+		    q->show ? q->owner->slots : rmq_dead_queue_kept(list[i]));
+	}
 	add_crashes(q, c);
 }
 
@@ -310,20 +321,26 @@ rmq_dead_queue_free(struct rmq_dead_queue *q)
 
 /* --- reclaim ------------------------------------------------------------- */
 
-/* How many connections are dealt with at a time, and how many of their queues: few,
- * as the server takes a millisecond or two for a step of each, and other clients wait
- * until it has taken all. */
-#define MANY 500
-#define FEW  2
+/* How many connections are dealt with at a time; how many of them share a step, which
+ * takes the server a millisecond or two; and how many steps other clients wait for. */
+#define MANY	 500
+#define TOGETHER 50
+#define FEW	 2
+
+struct step {
+	struct rmq_dead_queue *list[TOGETHER];
+	size_t n;
+};
 
 /* Dead connections and their queues. */
 struct reclaim {
 	struct rmq_cleaner *w;
 	struct rmq_dead *dead;
-	struct rmq_dead_queue *queues;
+	struct rmq_dead_queue *queues; /* sorted, once all are there */
 	size_t dead_n, queue_n, queue_cap;
-	/* The subjects of this step. */
-	struct rmq_dead_queue *asked[FEW];
+	struct rmq_dead_queue **running; /* see list_running() */
+	size_t running_n;
+	struct step steps[FEW];
 	size_t n;
 };
 
@@ -459,6 +476,16 @@ is_readable(struct rmq_cleaner *w, struct rmq_dead *d)
 	    read_info(w, d);
 }
 
+/* By name, and those of a queue in the order of their connections. */
+static int
+by_queue(const void *a, const void *b)
+{
+	const struct rmq_dead_queue *x = a, *y = b;
+	int rv = strcmp(x->queue, y->queue);
+
+	return rv != 0 ? rv : (x->owner > y->owner) - (x->owner < y->owner);
+}
+
 static void
 find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
 {
@@ -477,36 +504,63 @@ find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
 		else if (is_another(dead, i))
 			add_queues(all, d);
 	}
+	if (all->queue_n > 0)
+		qsort(
+		    all->queues, all->queue_n, sizeof(*all->queues), by_queue);
 }
 
-/* What the consumer itself did not say is as the settings of the queue are now. */
+static bool
+is_same_queue(const struct rmq_dead_queue *a, const struct rmq_dead_queue *b)
+{
+	return strcmp(a->queue, b->queue) == 0;
+}
+
+/* The settings are for what may have been running: once for each queue. */
+static void
+list_running(struct reclaim *all)
+{
+	struct rmq_dead_queue *q;
+
+	all->running = mq_xcalloc(all->queue_n + 1, sizeof(*all->running));
+	for (q = all->queues; q < all->queues + all->queue_n; q++)
+		if (q->owner->slots > 0 &&
+		    (all->running_n == 0 ||
+			!is_same_queue(all->running[all->running_n - 1], q)))
+			all->running[all->running_n++] = q;
+}
+
 static void
 ask_settings(void *arg, size_t i, struct mq_command *c)
 {
 	const struct reclaim *all = arg;
 
 	mq_command_plain(c, "HMGET");
-	rmq_key_queue(c, all->queues[i].queue, "settings");
+	rmq_key_queue(c, all->running[i]->queue, "settings");
 	mq_command_words(c, "attempts notify");
 }
 
+/* What the consumer itself did not say is as the settings of the queue are now. */
 static int
 take_settings(void *arg, size_t i, redisReply *reply)
 {
 	const struct reclaim *all = arg;
-	struct rmq_dead_queue *q = &all->queues[i];
+	struct rmq_dead_queue *first = all->running[i], *q = first;
 	redisReply *const *e = reply->element;
 	bool good = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
+	const char *notify = good ? queue_in(e[1]) : NULL;
 	long limit = good ? number_of(e[0]) : 0;
 
-	q->settings = reply;
-	/* Only what is known to have run can end here; see reclaim_dead.lua. */
-	q->notify = !q->owner->ours	      ? NULL :
-	    q->owner->notify != NULL || !good ? q->owner->notify :
-						queue_in(e[1]);
-	q->attempts = q->owner->attempts > 0	  ? q->owner->attempts :
-	    limit > 0 && limit <= MQ_ATTEMPTS_MAX ? (int)limit :
-						    all->w->how->limit;
+	first->settings = reply;
+	if (limit <= 0 || limit > MQ_ATTEMPTS_MAX)
+		limit = all->w->how->limit;
+	for (; q < all->queues + all->queue_n && is_same_queue(first, q); q++) {
+		if (q->owner->slots == 0)
+			continue;
+		q->notify =
+		    q->owner->notify != NULL ? q->owner->notify : notify;
+		q->attempts =
+		    q->owner->attempts > 0 ? q->owner->attempts : (int)limit;
+	}
 	return MQ_KEEP;
 }
 
@@ -555,48 +609,82 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 {
 	struct reclaim *all = arg;
 
-	rmq_dead_queue_step(all->w, all->asked[i], c);
+	rmq_dead_queue_step(all->w, all->steps[i].list, all->steps[i].n, c);
 }
 
+/* A step of several is refused for the keys of one, and nothing is done: each is asked
+ * again alone.  Those behind the last answer have their turn in the next step. */
 static int
 take_step(void *arg, size_t i, redisReply *reply)
 {
 	struct reclaim *all = arg;
+	struct step *s = &all->steps[i];
+	bool sound = reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+	    reply->elements <= s->n;
+	size_t j;
 
-	rmq_dead_queue_reply(all->w, all->asked[i], reply);
-	return MQ_KEEP;
+	if (!sound && s->n == 1) {
+		rmq_dead_queue_reply(all->w, s->list[0], reply);
+		return MQ_KEEP;
+	}
+	for (j = 0; !sound && j < s->n; j++)
+		s->list[j]->alone = true;
+	for (j = 0; sound && j < reply->elements; j++) {
+		rmq_dead_queue_reply(all->w, s->list[j], reply->element[j]);
+		reply->element[j] = NULL;
+	}
+	return 0;
 }
 
-/* Takes one more step with those of n queues that need one; all->n of them did. */
-static int
-step_queues(
-    struct reclaim *all, struct rmq_dead_queue *queues, size_t n, bool show)
+static bool
+needs_step(const struct rmq_dead_queue *q, bool show)
 {
-	size_t i;
+	return q->left > (show ? 0 : rmq_dead_queue_kept(q));
+}
 
-	all->n = 0;
-	for (i = 0; i < n; i++)
-		if (queues[i].left >
-		    (show ? 0 : rmq_dead_queue_kept(&queues[i]))) {
-			rmq_dead_queue_begin(all->w, &queues[i], show);
-			all->asked[all->n++] = &queues[i];
-		}
-	return mq_ask_each(all->w->round.r, all->n, ask_step, take_step, all);
+static bool
+is_same_step(const struct rmq_dead_queue *a, const struct rmq_dead_queue *b)
+{
+	return !a->show && !a->alone && !b->alone &&
+	    a->owner->ours == b->owner->ours && is_same_queue(a, b);
+}
+
+/* Fills a step; returns where the next one begins to look. */
+static struct rmq_dead_queue *
+fill_step(
+    struct reclaim *all, struct step *s, struct rmq_dead_queue *q, bool show)
+{
+	for (s->n = 0; q < all->queues + all->queue_n && s->n < TOGETHER; q++) {
+		if (!needs_step(q, show))
+			continue;
+		if (s->n > 0 && !is_same_step(s->list[0], q))
+			break;
+		rmq_dead_queue_begin(all->w, q, show);
+		s->list[s->n++] = q;
+	}
+	return q;
 }
 
 static int
 walk_queues(struct reclaim *all, bool show)
 {
-	size_t i, n;
+	struct rmq_dead_queue *first = all->queues, *q;
 
-	for (i = 0; i < all->queue_n; i += n) {
-		n = all->queue_n - i < FEW ? all->queue_n - i : FEW;
-		do {
-			if (step_queues(all, all->queues + i, n, show) == -1)
-				return -1;
-		} while (all->n > 0);
+	for (;;) {
+		while (first < all->queues + all->queue_n &&
+		    !needs_step(first, show))
+			first++;
+		for (q = first, all->n = 0; all->n < FEW; all->n++) {
+			q = fill_step(all, &all->steps[all->n], q, show);
+			if (all->steps[all->n].n == 0)
+				break;
+		}
+		if (all->n == 0)
+			return 0;
+		if (mq_ask_each(all->w->round.r, all->n, ask_step, take_step,
+			all) == -1)
+			return -1;
 	}
-	return 0;
 }
 
 static void
@@ -610,6 +698,7 @@ free_dead(struct reclaim *all)
 		freeReplyObject(all->dead[i].info);
 		freeReplyObject(all->dead[i].queues);
 	}
+	free(all->running);
 	free(all->queues);
 	free(all->dead);
 }
@@ -622,8 +711,9 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 
 	if (rv == 0) {
 		find_queues(&all, dead, n);
-		rv = mq_ask_each(
-		    w->round.r, all.queue_n, ask_settings, take_settings, &all);
+		list_running(&all);
+		rv = mq_ask_each(w->round.r, all.running_n, ask_settings,
+		    take_settings, &all);
 	}
 	if (rv == 0 && mq_redis_command(w->round.r).cluster)
 		rv = mq_ask_each(

@@ -416,6 +416,7 @@ struct rmq_dead_queue {
 	bool show;	      /* headers may come with this step's reply */
 	bool looks;	      /* this step only shows the first headers */
 	bool looked;	      /* there was such a step */
+	bool alone;	      /* a step with others was refused */
 	redisReply *shown;    /* the last reply; NULL: none yet */
 	enum rmq_crash crashes[RMQ_HEADERS]; /* the messages shown in it */
 };

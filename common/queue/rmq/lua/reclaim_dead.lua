@@ -1,16 +1,18 @@
--- One step of taking one queue from a dead connection.
+-- One step of taking a queue from dead connections.
 --
---   KEYS  the queue's (see lib/place.lua), unacked, rejected, the connection's
---         heartbeat, consumers, the connection's queues, rmq::queues,
---         rmq::connections, its consumers and unacked in the form for a cluster;
---         then, of one of ours, its info, and what runs there; then, if such
---         a one notified a queue, the keys of a notice (see lib/notices.lua)
---   ARGV  queue, connection, how many of the oldest messages may have been
---         running (keep), bytes of headers to show, where to begin showing (see
---         below), then for each message to settle: its header, its new header,
+--   KEYS  the queue's (see lib/place.lua), rejected, rmq::queues, rmq::connections;
+--         then of each connection its unacked, heartbeat, consumers, queues, its
+--         consumers and unacked in the form for a cluster; and, if they are ours,
+--         its info, and what runs there; then, if such a one notified a queue, the
+--         keys of a notice (see lib/notices.lua)
+--   ARGV  queue, bytes of headers to show, where to begin showing (see below), how
+--         many connections; of each its name, and how many of the oldest messages
+--         may have been running (keep); then, if it is one only, for each of its
+--         messages to settle: its header, its new header,
 --         where it goes ('ready' or 'rejected'); and, with keys of a notice, the
 --         field of that for outgoing (or '') and its element (or '')
---   reply {moved, returned, rejected, left, 1 if the connection was unlisted,
+--   reply for each connection, or fewer when that was enough for one call: an error,
+--         or {moved, returned, rejected, left, 1 if the connection was unlisted,
 --         header...}, or nothing done and left -1 when the heartbeat is there
 --         again, -2 when the queue has keys in the form for a cluster: only a
 --         cleaner of that form finds the messages there, by what is listed here
@@ -31,22 +33,16 @@
 -- Bounded: at most 500 messages or about 1 MiB (but 8 in any case) a call.
 -- A crash between two calls leaves connection and queue listed, and the rest
 -- of the messages unacked: the next cleaner goes on from there.  Each message
--- is, and its locks are, as before or as after.
+-- is, and its locks are, as before or as after; so is each connection, and an error
+-- about one keeps no other from its turn.
 
 -- include place
 -- include give_back
 -- include notices
 
-local q, unacked, rejected, heartbeat, consumers, listed, queues, connections,
-  other_consumers, other_unacked, info, running, notify, notified = queue_keys(1)
-local keep, show = tonumber(ARGV[3]), tonumber(ARGV[4])
-
-if call('PTTL', heartbeat) > 0 then
-  return { 0, 0, 0, -1, 0 }
-end
-if call('EXISTS', other_consumers, other_unacked) > 0 then
-  return { 0, 0, 0, -2, 0 }
-end
+local q, rejected, queues, connections = queue_keys(1)
+local show, dry, n = tonumber(ARGV[2]), ARGV[3] ~= '', tonumber(ARGV[4])
+local EACH, SETTLED = math.floor((#KEYS - 9) / n), 5 + 2 * n
 
 local function header(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then
@@ -59,49 +55,19 @@ local function header(element)
   return element:sub(1, stop)
 end
 
-local dry = ARGV[5] ~= ''
-local left = call('LLEN', unacked)
--- To be called before anything moves.  (LMOVE refuses the wrong type, too.)
-local checked = false
-local function check_once()
-  if not checked then
-    check_types(q)
-    checked = true
+-- Before the first change.  The keys of the other connections are permitted as those of
+-- the first are: the call has all of them.
+local begun = false
+local function begin(unacked, notify)
+  if begun then
+    return
   end
-end
-if keep > 0 or dry and left > 0 then
-  check_once()
-end
-if keep > 0 then
-  call('LLEN', rejected)
-end
-
-local function settle(element, old, new, where, field, notice)
-  local moved = new .. element:sub(#old + 1)
-  if where == 'rejected' then
-    call('LPUSH', rejected, moved)
-    leave(q, options(element), 'done')
-    tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
-    if notify and notice ~= '' then
-      send_notice(notify, notified, queues, field, notice)
-    end
-  else
-    give_back(q, moved, options(moved))
-  end
-  call('LTRIM', unacked, 1, -1)
-end
-
-local from = 0
-local moved, back, out, unlisted = 0, 0, 0, 0
-if dry then
-  from = math.max(0, left - keep) + ARGV[5]
-else
   need(unacked, 'LRANGE', 'LMOVE', 'RPOP', 'LINDEX', 'DEL', 'SREM', 'SCARD')
   need_admit(q)
   need_leave(q)
   need_tell(q)
-  if notify and ARGV[9] then
-    check_notice(notify, ARGV[9])
+  if notify and ARGV[SETTLED + 3] then
+    check_notice(notify, ARGV[SETTLED + 3])
   end
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
@@ -109,51 +75,118 @@ else
   if queues == 'rmq::queues' then
     call('SADD', queues, ARGV[1])
   end
+  begun = true
+end
+
+local function settle(unacked, element, old, new, where)
+  if old == '\n' then
+    call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
+    return
+  end
+  local moved = new .. element:sub(#old + 1)
+  if where == 'rejected' then
+    call('LPUSH', rejected, moved)
+    leave(q, options(element), 'done')
+    tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
+  else
+    give_back(q, moved, options(moved))
+  end
+  call('LTRIM', unacked, 1, -1)
+end
+
+-- How many went back, and how many to rejected.
+local function settle_shown(unacked, left, notify, notified)
+  local back, out = 0, 0
+  for i = SETTLED, #ARGV, notify and 5 or 3 do
+    local old, new, where, field, notice = unpack(ARGV, i, i + 4)
+    -- Another cleaner may have been first.
+    local element = back + out < left and call('LINDEX', unacked, 0)
+    if not element or header(element) ~= old then
+      break
+    end
+    settle(unacked, element, old, new, where)
+    if where == 'rejected' then
+      out = out + 1
+    else
+      back = back + 1
+    end
+    if notify and where == 'rejected' and notice ~= '' then
+      send_notice(notify, notified, queues, field, notice)
+    end
+  end
+  return back, out
+end
+
+local function close(name, consumers, listed, info, running)
+  call('DEL', consumers)
+  call('SREM', listed, ARGV[1])
+  if call('SCARD', listed) > 0 then
+    return 0
+  end
+  if info then
+    call('DEL', info, running)
+  end
+  return call('SREM', connections, name)
+end
+
+local function add_headers(told, unacked, from, left)
+  local bytes, room = show, 1048576
+  while bytes > 0 and room > 0 and #told < 69 and from < left do
+    local element = call('LINDEX', unacked, from)
+    told[#told + 1] = header(element)
+    bytes, room = bytes - #told[#told], room - #element
+    from = from + 1
+  end
+  return told
+end
+
+local function reclaim(i)
+  local first = 10 + (i - 1) * EACH
+  local unacked, heartbeat, consumers, listed, other_consumers, other_unacked,
+    info, running, notify, notified = unpack(KEYS, first, first + EACH - 1)
+  local keep = tonumber(ARGV[4 + 2 * i])
+
+  if call('PTTL', heartbeat) > 0 then
+    return { 0, 0, 0, -1, 0 }
+  end
+  if call('EXISTS', other_consumers, other_unacked) > 0 then
+    return { 0, 0, 0, -2, 0 }
+  end
+  local left = call('LLEN', unacked)
+  -- (LMOVE refuses the wrong type, too.)
+  if keep > 0 or dry and left > 0 then
+    check_once(q)
+  end
+  if keep > 0 then
+    call('LLEN', rejected)
+  end
+  if dry then
+    return add_headers({ 0, 0, 0, left, 0 }, unacked,
+      math.max(0, left - keep) + ARGV[3], left)
+  end
+  begin(unacked, notify)
+  local moved, back, out, unlisted = 0, 0, 0, 0
   if left > keep then
     moved = give_back_newest(q, unacked, left - keep)
     left = left - moved
   end
-  for i = 6, #ARGV, notify and 5 or 3 do
-    -- Another cleaner may have been first.
-    local element = left > 0 and left <= keep
-      and call('LINDEX', unacked, 0)
-    if not element or header(element) ~= ARGV[i] then
-      break
-    end
-    if ARGV[i] == '\n' then
-      call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
-      back = back + 1
-    else
-      settle(element, ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3],
-        ARGV[i + 4])
-      if ARGV[i + 2] == 'rejected' then
-        out = out + 1
-      else
-        back = back + 1
-      end
-    end
-    left = left - 1
+  if left <= keep then
+    back, out = settle_shown(unacked, left, notify, notified)
+    left = left - back - out
   end
   if left == 0 then
-    call('DEL', consumers)
-    call('SREM', listed, ARGV[1])
-    if call('SCARD', listed) == 0 then
-      unlisted = call('SREM', connections, ARGV[2])
-      if info then
-        call('DEL', info, running)
-      end
-    end
+    unlisted = close(ARGV[3 + 2 * i], consumers, listed, info, running)
   end
+  return add_headers({ moved, back, out, left, unlisted }, unacked, 0,
+    left <= keep and left or 0)
 end
 
-local reply = { moved, back, out, left, unlisted }
-local room = 1048576
-while show > 0 and room > 0 and #reply < 69 and from < left
-    and (left <= keep or dry) do
-  local element = call('LINDEX', unacked, from)
-  reply[#reply + 1] = header(element)
-  show = show - #reply[#reply]
-  room = room - #element
-  from = from + 1
+local reply = {}
+for i = 1, n do
+  if i > 1 and is_enough() then
+    break
+  end
+  local good, told = pcall(reclaim, i)
+  reply[i] = (good or told.err) and told or redis.error_reply(told)
 end
 return reply

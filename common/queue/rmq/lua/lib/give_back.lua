@@ -12,21 +12,33 @@ end
 -- A message that asks for something takes the time of this many others.
 local WEIGHT = 5
 
--- The newest ones, up to max, the newest first: how many.  Bounded: about 1 MiB,
--- or 500 messages, fewer if they ask for something.
+-- All of a call together: about 1 MiB, or 500 messages, fewer if they ask for something.
+local work, room = 500, 1048576
+
+local function is_enough()
+  return work <= 0 or room <= 0
+end
+
+-- Refuses keys of the wrong type before any message moves.
+local checked = false
+local function check_once(q)
+  if not checked then
+    check_types(q)
+    checked = true
+  end
+end
+
+-- The newest ones, up to max, the newest first: how many, before it is enough.
 local function give_back_newest(q, unacked, max)
-  local moved, work, room, checked = 0, 500, 1048576, false
-  while moved < max and work > 0 and room > 0 do
+  local moved = 0
+  while moved < max and not is_enough() do
     local element = call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
     if not element then
       break
     end
     local w = options(element)
     if w then
-      if not checked then
-        check_types(q)
-        checked = true
-      end
+      check_once(q)
       call('RPOP', q.ready)
       give_back(q, element, w)
     end
