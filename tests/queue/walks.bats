@@ -69,10 +69,10 @@ walk_delayed() {
 @test "walks: of a list, those that are still there are moved, in their order" {
 	local all="${q}rejected $keys $keys rmq::queues"
 	redis lpush "${q}rejected" a b a c >/dev/null
-	assert_regex "$(step walk "$all" "take 3 a 3 mark move a x a")" "^2 1 b [0-9]+\$"
+	assert_regex "$(step walk "$all" "take 3 a 3 mark move a x a")" "^2 1 [0-9]+ b\$"
 	has "${q}ready" a a
 	has "${q}rejected" c b
-	assert_regex "$(step walk "$all" "take 1 b 1 mark vanish b")" "^1 0  [0-9]+\$"
+	assert_regex "$(step walk "$all" "take 1 b 1 mark vanish b")" "^1 0 [0-9]+\$"
 	has "${q}rejected" c
 	assert_regex "$(step walk "$all" "take 1 c 1 mark move x")" "^0 1 0 0\$"
 	# It changes its mind when the removal is refused.

@@ -39,8 +39,6 @@ struct part {
 	const char *low, *high; /* of a sorted set; NULL: a list */
 };
 #define PARTS  3
-#define LINE   "4503599627370496" /* 2^52 */
-#define TICK_1 (INT64_C(1) << 50)
 #define LINE_1 (INT64_C(1) << 52)
 
 static const struct part listed[PARTS] = {{NULL, NULL, NULL}};
@@ -48,7 +46,7 @@ static const struct part ready[PARTS] = {
     {"priority", "-inf", "(0"}, {NULL, NULL, NULL}, {"priority", "(0", "+inf"}};
 static const struct part delayed[PARTS] = {{"delayed", "-inf", "+inf"}};
 static const struct part line_first[PARTS] = {
-    {"delayed", LINE, "+inf"}, {"delayed", "-inf", "(" LINE}};
+    {"delayed", RMQ_IN_LINE, "+inf"}, {"delayed", "-inf", "(" RMQ_IN_LINE}};
 
 static const struct part *
 parts_of(const struct mq_place *place, int *count)
@@ -74,9 +72,9 @@ part_of(const struct mq_scan *s)
 	return &parts_of(&s->place, &count)[s->walk->part];
 }
 
-/* For the walks: whether the key at work is a sorted set, and no list; */
+/* Whether the key at work is a sorted set, and no list. */
 static bool
-rmq_walk_in_set(const struct mq_scan *s)
+is_in_set(const struct mq_scan *s)
 {
 	return part_of(s)->low != NULL;
 }
@@ -92,10 +90,10 @@ connection_of(const struct mq_scan *s)
 	    w->connections->element[w->connection]->str;
 }
 
-/* begins a call; for "take" with its queue's home, and the target's, which is
- * the same when to is NULL; */
+/* Begins a call; for "take" with its queue's home, and the target's, which is
+ * the same when to is NULL. */
 static void
-rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
+start_walk(struct mq_command *c, const struct mq_scan *s, const char *verb,
     const char *to)
 {
 	const struct part *part = part_of(s);
@@ -131,7 +129,7 @@ rmq_walk_start(struct mq_command *c, const struct mq_scan *s, const char *verb,
 
 /* A score of ours, which all are integers.  Others may have put anything there. */
 static int64_t
-rmq_to_score(const redisReply *reply)
+to_score(const redisReply *reply)
 {
 	double score = strtod(reply->str, NULL);
 
@@ -140,69 +138,60 @@ rmq_to_score(const redisReply *reply)
 			      (int64_t)score;
 }
 
-static struct mq_item *
-new_items(struct mq_scan *s, size_t n)
-{
-	mq_walk_reserve(s, n);
-	s->count = (int)n;
-	return s->items;
-}
-
-static void
-set_items(struct mq_scan *s)
-{
-	redisReply **e = s->walk->reply->element;
-	size_t i, n = s->walk->reply->elements - 4;
-	struct mq_item *items = new_items(s, n);
-
-	for (i = 0; i < n; i++)
-		items[i] = (struct mq_item){.element = e[4 + i]->str,
-		    .len = e[4 + i]->len,
-		    .connection = connection_of(s)};
-	if (e[3]->type == REDIS_REPLY_STRING)
-		mq_buf_set(&s->walk->anchor, e[3]->str, e[3]->len);
-	else if (n > 0)
-		mq_buf_set(
-		    &s->walk->anchor, items[n - 1].element, items[n - 1].len);
-}
-
 static void
 set_wait(struct mq_item *item, int64_t score)
 {
 	if (score >= LINE_1)
 		item->in_line = true;
-	else if (score >= TICK_1)
-		item->tick = score - TICK_1;
+	else if (score >= RMQ_AT_TICK)
+		item->tick = score - RMQ_AT_TICK;
 	else
 		item->due_ms = score;
 }
 
+/* What a reply says of the anchor; of a list nothing, if it is the same. */
 static void
-set_set_items(struct mq_scan *s)
+set_anchor(struct mq_scan *s, redisReply *const *e)
 {
-	redisReply **e = s->walk->reply->element;
-	size_t i, skip, n = (s->walk->reply->elements - 5) / 2;
-	struct mq_item *items = new_items(s, n);
-	const redisReply *member;
-
-	for (i = 0; i < n; i++) {
-		member = e[5 + 2 * i];
-		skip =
-		    member->len < RMQ_UNIQUE_LEN ? member->len : RMQ_UNIQUE_LEN;
-		items[i] = (struct mq_item){.element = member->str + skip,
-		    .len = member->len - skip,
-		    .prefix = skip};
-		if (s->place.state == MQ_DELAYED)
-			set_wait(&items[i], rmq_to_score(e[6 + 2 * i]));
-	}
-	mq_buf_set(&s->walk->anchor, e[3]->str, e[3]->len);
-	s->walk->anchor_score = rmq_to_score(e[4]);
+	if (e[0]->type == REDIS_REPLY_STRING)
+		mq_buf_set(&s->walk->anchor, e[0]->str, e[0]->len);
+	if (is_in_set(s))
+		s->walk->anchor_score = to_score(e[1]);
 }
 
-/* whether a reply has count integers, and then strings only (the anchor of a
- * list, which follows, may be an integer); */
+static void
+set_items(struct mq_scan *s)
+{
+	const redisReply *reply = s->walk->reply;
+	size_t i, skip = 0, each = is_in_set(s) ? 2 : 1;
+	redisReply **e = reply->element + 3 + each;
+	const struct mq_item *last;
+
+	s->count = (int)((reply->elements - 3 - each) / each);
+	mq_walk_reserve(s, (size_t)s->count);
+	for (i = 0; i < (size_t)s->count; i++, e += each) {
+		if (each == 2)
+			skip = e[0]->len < RMQ_UNIQUE_LEN ? e[0]->len :
+							    RMQ_UNIQUE_LEN;
+		s->items[i] = (struct mq_item){.element = e[0]->str + skip,
+		    .len = e[0]->len - skip,
+		    .prefix = skip,
+		    .connection = connection_of(s)};
+		if (s->place.state == MQ_DELAYED)
+			set_wait(&s->items[i], to_score(e[1]));
+	}
+	if (i > 0) {
+		last = &s->items[i - 1];
+		mq_buf_set(&s->walk->anchor, last->element - last->prefix,
+		    last->len + last->prefix);
+	}
+	set_anchor(s, reply->element + 3);
+}
+
+/* Whether a reply has count integers, and then strings only (the anchor of a
+ * list, which follows, may be an integer). */
 static bool
-rmq_walk_reply(const redisReply *reply, size_t count, bool in_set)
+is_walk_reply(const redisReply *reply, size_t count, bool in_set)
 {
 	size_t i;
 
@@ -223,13 +212,13 @@ static int
 read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 {
 	struct mq_walk *w = s->walk;
-	bool in_set = rmq_walk_in_set(s), skip = s->skip > 0;
+	bool in_set = is_in_set(s), skip = s->skip > 0;
 	struct mq_command c = mq_redis_command(r);
 	long long behind;
 
 	if (skip)
 		w->from = s->skip;
-	rmq_walk_start(&c, s, skip ? "skip" : "read", NULL);
+	start_walk(&c, s, skip ? "skip" : "read", NULL);
 	mq_command_int(&c,
 	    w->part_left > 0 && w->part_left < SLICE_COUNT ? w->part_left :
 							     SLICE_COUNT);
@@ -238,7 +227,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 	w->reply = mq_call(r, &c, -1);
 	if (w->reply == NULL)
 		return -1;
-	if (!rmq_walk_reply(w->reply, 3, in_set))
+	if (!is_walk_reply(w->reply, 3, in_set))
 		return mq_nonsense(r);
 	behind = w->reply->element[0]->integer;
 	/* Nothing of what we know is left: those behind us come again. */
@@ -259,10 +248,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 		w->part_left = -1;
 	if (w->span > 0)
 		s->skip = 0;
-	if (in_set)
-		set_set_items(s);
-	else
-		set_items(s);
+	set_items(s);
 	return 0;
 }
 
@@ -329,46 +315,6 @@ next_key(struct mq_scan *s, bool go)
 /* How much at once. */
 #define TURN_BYTES (1 << 20)
 
-/* Brings the walk to where the server found it after a take. */
-static int
-taken_list(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
-    long *n, long long *us)
-{
-	struct mq_walk *w = s->walk;
-	redisReply **e = reply->element;
-
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 4 ||
-	    e[0]->type != REDIS_REPLY_INTEGER ||
-	    e[1]->type != REDIS_REPLY_INTEGER ||
-	    e[3]->type != REDIS_REPLY_INTEGER)
-		return mq_nonsense(r);
-	*n = (long)e[0]->integer;
-	w->from = e[1]->integer;
-	w->span -= e[0]->integer;
-	if (e[2]->type == REDIS_REPLY_STRING)
-		mq_buf_set(&s->walk->anchor, e[2]->str, e[2]->len);
-	*us = e[3]->integer;
-	return 0;
-}
-
-static int
-taken_later(struct mq_redis *r, struct mq_scan *s, const redisReply *reply,
-    long *n, long long *us)
-{
-	struct mq_walk *w = s->walk;
-
-	if (!rmq_walk_reply(reply, 3, true))
-		return mq_nonsense(r);
-	*n = (long)reply->element[0]->integer;
-	w->from = reply->element[1]->integer;
-	w->span -= *n;
-	*us = reply->element[2]->integer;
-	mq_buf_set(
-	    &s->walk->anchor, reply->element[3]->str, reply->element[3]->len);
-	w->anchor_score = rmq_to_score(reply->element[4]);
-	return 0;
-}
-
 /* The arguments of one call that takes up to max of the chosen ones from item
  * *at on; their number. */
 static long
@@ -388,51 +334,33 @@ add_chosen(struct mq_command *c, const struct mq_scan *s, const bool *chosen,
 	return n;
 }
 
+/* Brings the walk to where the server found it. */
 static int
 take_some(
     struct mq_redis *r, struct mq_scan *s, struct mq_command *c, long *taken)
 {
 	struct mq_walk *w = s->walk;
 	redisReply *reply = mq_redis_call(r, c);
-	long long us = 0;
-	long n = 0;
-	int rv;
+	long long n, us;
 
 	if (reply == NULL)
 		return -1;
-	if (rmq_walk_in_set(s))
-		rv = taken_later(r, s, reply, &n, &us);
-	else
-		rv = taken_list(r, s, reply, &n, &us);
+	if (!is_walk_reply(reply, 3, is_in_set(s))) {
+		freeReplyObject(reply);
+		return mq_nonsense(r);
+	}
+	n = reply->element[0]->integer;
+	w->from = reply->element[1]->integer;
+	us = reply->element[2]->integer;
+	set_anchor(s, reply->element + 3);
 	freeReplyObject(reply);
-	*taken += n;
+	w->span -= n;
+	*taken += (long)n;
 	if (us > TAKE_US && w->batch > 1)
 		w->batch /= 2;
 	else if (us < TAKE_US / 3 && w->batch < TAKE_MAX)
 		w->batch *= 2;
-	return rv;
-}
-
-/*
- * One step of bringing messages from the right end to the left; takes the
- * reply, whose first two are numbers.  NULL with the error set.
- */
-static redisReply *
-bring(struct mq_redis *r, struct mq_command *c, size_t elements)
-{
-	redisReply *reply = mq_redis_call(r, c);
-
-	if (reply == NULL)
-		return NULL;
-	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == elements &&
-	    reply->element[0]->type == REDIS_REPLY_INTEGER &&
-	    reply->element[1]->type == REDIS_REPLY_INTEGER &&
-	    reply->element[elements - 1]->type ==
-		(elements == 3 ? REDIS_REPLY_STRING : REDIS_REPLY_INTEGER))
-		return reply;
-	freeReplyObject(reply);
-	(void)mq_nonsense(r);
-	return NULL;
+	return 0;
 }
 
 static void
@@ -444,26 +372,25 @@ start_turn(struct mq_command *c, const struct mq_scan *s, const char *verb)
 	mq_command_int(c, TURN_BYTES);
 }
 
-/* Brings up to a call's worth of what is behind the walk to the other end. */
+/* One step of bringing messages from the right end to the left.  *moved: how many; *n:
+ * how many are behind the walk, or in the list. */
 static int
-turn_some(struct mq_redis *r, struct mq_scan *s, struct mq_command *c,
-    long long *moved)
+bring(struct mq_redis *r, struct mq_scan *s, struct mq_command *c,
+    long long *moved, long long *n)
 {
-	struct mq_walk *w = s->walk;
-	redisReply *reply;
+	redisReply *reply = mq_redis_call(r, c), *first;
 
-	start_turn(c, s, "turn");
-	mq_command_int(c, w->from);
-	mq_command_arg(c, w->anchor.data, w->anchor.len);
-	mq_command_int(c, w->span);
-	reply = bring(r, c, 3);
 	if (reply == NULL)
 		return -1;
+	if (!is_walk_reply(reply, 2, false)) {
+		freeReplyObject(reply);
+		return mq_nonsense(r);
+	}
 	*moved = reply->element[0]->integer;
-	w->from = reply->element[1]->integer;
-	if (*moved > 0 && w->turned.len == 0)
-		mq_buf_add(
-		    &w->turned, reply->element[2]->str, reply->element[2]->len);
+	*n = reply->element[1]->integer;
+	first = reply->element[2];
+	if (*moved > 0 && s->walk->turned.len == 0)
+		mq_buf_add(&s->walk->turned, first->str, first->len);
 	freeReplyObject(reply);
 	return 0;
 }
@@ -477,35 +404,23 @@ turn(struct mq_redis *r, struct mq_scan *s)
 	long long moved = 1;
 	int rv = 0;
 
-	if (rmq_walk_in_set(s) || s->place.state == MQ_UNACKED ||
+	if (is_in_set(s) || s->place.state == MQ_UNACKED ||
 	    w->from - w->span <
 		(s->place.state == MQ_READY ? BEHIND_MAX_READY : BEHIND_MAX))
 		return 0;
-	while (rv == 0 && moved > 0 && w->from > w->span)
-		rv = turn_some(r, s, &c, &moved);
+	while (rv == 0 && moved > 0 && w->from > w->span) {
+		start_turn(&c, s, "turn");
+		mq_command_int(&c, w->from);
+		mq_command_arg(&c, w->anchor.data, w->anchor.len);
+		mq_command_int(&c, w->span);
+		rv = bring(r, s, &c, &moved, &w->from);
+	}
 	mq_command_free(&c);
 	return rv;
 }
 
-/* Goes on until the first that was brought is in front again; how many. */
-static int
-home_some(struct mq_redis *r, const struct mq_scan *s, struct mq_command *c,
-    long long *moved, long long *there)
-{
-	redisReply *reply;
-
-	start_turn(c, s, "home");
-	mq_command_arg(c, s->walk->turned.data, s->walk->turned.len);
-	reply = bring(r, c, 2);
-	if (reply == NULL)
-		return -1;
-	*moved = reply->element[0]->integer;
-	*there = reply->element[1]->integer;
-	freeReplyObject(reply);
-	return 0;
-}
-
-/* If somebody has taken that one meanwhile, once around is enough. */
+/* Goes on until the first that was brought is in front again.  If somebody has taken that
+ * one meanwhile, once around is enough. */
 static int
 bring_home(struct mq_redis *r, struct mq_scan *s)
 {
@@ -515,7 +430,9 @@ bring_home(struct mq_redis *r, struct mq_scan *s)
 	int rv = 0;
 
 	while (rv == 0 && w->turned.len > 0 && moved > 0 && sum < there) {
-		rv = home_some(r, s, &c, &moved, &there);
+		start_turn(&c, s, "home");
+		mq_command_arg(&c, w->turned.data, w->turned.len);
+		rv = bring(r, s, &c, &moved, &there);
 		sum += moved;
 	}
 	mq_command_free(&c);
@@ -557,8 +474,8 @@ start_take(struct mq_command *c, const struct mq_scan *s, const char *to,
 	bool rejected = s->place.state == MQ_REJECTED;
 	const char *how;
 
-	rmq_walk_start(c, s, "take", to);
-	if (rmq_walk_in_set(s)) {
+	start_walk(c, s, "take", to);
+	if (is_in_set(s)) {
 		how = to != NULL ? "move" : "drop";
 	} else {
 		mq_command_int(c, s->walk->span);

@@ -8,7 +8,7 @@
 --         'home', bytes, first: any, until the first that was brought is at the
 --         right end again
 --   reply {how many were brought, from, the first of them}, or
---         {how many were brought, how many there are}
+--         {how many were brought, how many there are, ''}
 --
 -- At most 1000, or about so many bytes, at once.
 -- A crash before or after: all are in the list, and keep their order in the
@@ -29,7 +29,7 @@ end
 
 if ARGV[1] == 'home' then
   local n = call('LLEN', key)
-  return { bring(math.min(n, 1000), ARGV[3]), n }
+  return { bring(math.min(n, 1000), ARGV[3]), n, '' }
 end
 local from, span = tonumber(ARGV[3]), tonumber(ARGV[5])
 -- Somebody else is at work there: the walk finds its place first.

@@ -21,9 +21,8 @@
 --
 -- 'take' looks again at the span messages behind the walk, and moves those
 -- that are given, if they are still there.
---   reply {how many were moved, from, the new anchor or 0 if it is the same,
---         microseconds that this took, but for what does not depend on how many
---         they are}
+--   reply {how many were moved, from, microseconds that this took, but for what
+--         does not depend on how many they are; the new anchor, or 0 if it is the same}
 --
 -- A crash before: all are in the list.  After: each is in its new place only, or in
 -- outgoing.
@@ -180,7 +179,7 @@ local function take(span, how)
   local same = places[#places] > -from
   from = from - #found
   local last = from > 0 and not same and call('LINDEX', key, -from) or ''
-  return { #found, from, same and 0 or last, took }
+  return { #found, from, took, same and 0 or last }
 end
 
 from = ARGV[1] == 'skip' and math.min(from, call('LLEN', key)) or locate()
