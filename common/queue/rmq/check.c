@@ -82,33 +82,15 @@ take_step(struct rmq_check *p, struct walk *at, const redisReply *reply)
 			rmq_locks_seen(&p->locks, e[i]->str);
 }
 
-/* A look at each of these connections. */
-struct look {
-	struct rmq_check *p;
-	struct mq_names all, holding;
-	struct mq_names *live; /* NULL: of no interest */
-	bool *whole;
-};
-
+/* Adds the connection if it lives; *whole becomes false if nobody knows. */
 static void
-ask_heartbeat(void *arg, size_t i, struct mq_command *c)
+note_live(
+    struct mq_names *live, const char *connection, long long ttl, bool *whole)
 {
-	const struct look *l = arg;
-
-	mq_command_plain(c, "PTTL");
-	rmq_key_connection(c, l->all.list[i].name, "heartbeat");
-}
-
-static int
-take_heartbeat(void *arg, size_t i, redisReply *reply)
-{
-	struct look *l = arg;
-
-	if (!mq_round_good(&l->p->w->round, reply, REDIS_REPLY_INTEGER))
-		*l->whole = false;
-	else if (reply->integer > 0 && l->live != NULL)
-		mq_names_add(l->live, l->all.list[i].name, NULL);
-	return 0;
+	if (ttl == RMQ_NO_ANSWER)
+		*whole = false;
+	else if (ttl > 0)
+		mq_names_add(live, connection, NULL);
 }
 
 /* Between two steps: none may come and go unseen, however long they take. */
@@ -116,19 +98,23 @@ static int
 watch_connections(struct rmq_check *p, bool *whole)
 {
 	double now = mq_clock_s(CLOCK_MONOTONIC), unseen = now - p->seen_s;
-	struct look l = {.p = p, .live = &p->live, .whole = whole};
+	struct mq_names all = {0};
+	long long *ttl = NULL;
+	size_t i;
 	int rv;
 
 	if (p->seen_s == 0 || unseen < WATCH_S)
 		return 0;
 	if (unseen > RMQ_UNSEEN_S)
 		*whole = false;
-	rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &l.all, whole);
+	rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &all, whole);
 	if (rv == 0)
-		rv = mq_ask_each(
-		    p->w->round.r, l.all.n, ask_heartbeat, take_heartbeat, &l);
+		rv = rmq_cleaner_ask(p->w, &all, &rmq_heartbeat, 1, &ttl);
+	for (i = 0; rv == 0 && i < all.n; i++)
+		note_live(&p->live, all.list[i].name, ttl[i], whole);
 	mq_names_sort(&p->live);
-	mq_names_free(&l.all);
+	mq_names_free(&all);
+	free(ttl);
 	p->seen_s = now;
 	return rv;
 }
@@ -163,49 +149,31 @@ rmq_check_place(
 	return rv;
 }
 
-/* Asks how much a connection holds, then for its heartbeat. */
-static void
-ask_holder(void *arg, size_t i, struct mq_command *c)
-{
-	const struct look *l = arg;
-
-	if (i % 2 == 1) {
-		ask_heartbeat(arg, i / 2, c);
-		return;
-	}
-	mq_command_plain(c, "LLEN");
-	rmq_key_both(c, l->all.list[i / 2].name, l->p->queue, "unacked");
-}
-
-static int
-take_holder(void *arg, size_t i, redisReply *reply)
-{
-	struct look *l = arg;
-
-	if (i % 2 == 1)
-		return take_heartbeat(arg, i / 2, reply);
-	if (!mq_round_good(&l->p->w->round, reply, REDIS_REPLY_INTEGER))
-		*l->whole = false;
-	else if (reply->integer > 0)
-		mq_names_add(&l->holding, l->all.list[i / 2].name, NULL);
-	return 0;
-}
-
 /* No name may be left out. */
 int
 rmq_check_unacked(struct rmq_check *p, struct mq_names *live, bool *whole)
 {
-	struct look l = {.p = p, .live = live, .whole = whole};
-	int rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &l.all, whole);
+	const struct rmq_question questions[] = {
+	    {"LLEN", "unacked", .of = RMQ_OF_BOTH}, rmq_heartbeat};
+	struct mq_names all = {0}, lists = {0};
+	long long *has = NULL;
 	size_t i;
+	int rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &all, whole);
 
-	if (rv == 0 && *whole)
-		rv = mq_ask_each(
-		    p->w->round.r, 2 * l.all.n, ask_holder, take_holder, &l);
-	for (i = 0; i < l.holding.n && rv == 0; i++)
-		rv = rmq_check_place(
-		    p, "unacked", l.holding.list[i].name, whole);
-	mq_names_free(&l.holding);
-	mq_names_free(&l.all);
+	for (i = 0; i < all.n && *whole; i++)
+		mq_names_add(&lists, all.list[i].name, p->queue);
+	if (rv == 0)
+		rv = rmq_cleaner_ask(p->w, &lists, questions, 2, &has);
+	for (i = 0; rv == 0 && i < lists.n; i++) {
+		note_live(live, lists.list[i].name, has[2 * i + 1], whole);
+		*whole &= has[2 * i] != RMQ_NO_ANSWER;
+	}
+	for (i = 0; rv == 0 && i < lists.n; i++)
+		if (has[2 * i] > 0)
+			rv = rmq_check_place(
+			    p, "unacked", lists.list[i].name, whole);
+	mq_names_free(&lists);
+	mq_names_free(&all);
+	free(has);
 	return rv;
 }

@@ -1,6 +1,8 @@
 /*
  * The rmq layout: one round of cleaning up, step by step.
  */
+#include <stdlib.h>
+
 #include "redis/connection.h"
 #include "rmq.h"
 
@@ -13,54 +15,37 @@
 /* Of a step, which copies about 1 MiB, and the log of that. */
 #define STEP_BYTES ((size_t)2 << 20)
 
-struct heartbeats {
-	struct rmq_cleaner *w;
-	struct mq_names connections;
-};
-
 static void
-ask_heartbeat(void *arg, size_t i, struct mq_command *c)
+note_heartbeat(struct rmq_cleaner *w, const char *connection, long long ttl)
 {
-	const struct heartbeats *h = arg;
-
-	mq_command_plain(c, "PTTL");
-	rmq_key_connection(c, h->connections.list[i].name, "heartbeat");
-}
-
-static int
-take_heartbeat(void *arg, size_t i, redisReply *reply)
-{
-	struct heartbeats *h = arg;
-	struct rmq_cleaner *w = h->w;
-	const char *connection = h->connections.list[i].name;
-	long long ttl = reply->integer;
-
-	if (*connection == '\0' ||
-	    !mq_round_good(&w->round, reply, REDIS_REPLY_INTEGER))
-		return 0;
+	if (*connection == '\0' || ttl == RMQ_NO_ANSWER)
+		return;
 	mq_names_add(ttl > 0 ? &w->live : &w->dead, connection, NULL);
 	if (ttl > 0 && ttl < RENEWED_MS &&
 	    (w->out->next_ms == -1 || ttl < w->out->next_ms))
 		w->out->next_ms = ttl;
-	return 0;
 }
 
 static int
 find_dead(struct rmq_cleaner *w)
 {
 	redisReply *all = mq_call_members(w->round.r, RMQ_CONNECTIONS);
-	struct heartbeats h = {.w = w};
+	struct mq_names names = {0};
+	long long *ttl;
+	size_t i;
 	int rv;
 
 	if (all == NULL)
 		return -1;
-	rmq_add_names(&h.connections, all);
+	rmq_add_names(&names, all);
 	freeReplyObject(all);
-	rv = mq_ask_each(
-	    w->round.r, h.connections.n, ask_heartbeat, take_heartbeat, &h);
+	rv = rmq_cleaner_ask(w, &names, &rmq_heartbeat, 1, &ttl);
+	for (i = 0; i < names.n; i++)
+		note_heartbeat(w, names.list[i].name, ttl[i]);
 	mq_names_sort(&w->live);
 	mq_names_sort(&w->dead);
-	mq_names_free(&h.connections);
+	mq_names_free(&names);
+	free(ttl);
 	return rv;
 }
 

@@ -69,6 +69,64 @@ rmq_cleaner_scattered(struct rmq_cleaner *w, const char *queue)
 	mq_names_sort(w->how->scattered);
 }
 
+const struct rmq_question rmq_heartbeat = {
+    "PTTL", "heartbeat", .of = RMQ_OF_CONNECTION};
+
+struct questioning {
+	struct rmq_cleaner *w;
+	const struct mq_names *names;
+	const struct rmq_question *list;
+	size_t n;
+	long long *answers;
+};
+
+static void
+ask_question(void *arg, size_t i, struct mq_command *c)
+{
+	const struct questioning *all = arg;
+	const struct rmq_question *q = &all->list[i % all->n];
+	const struct mq_name *name = &all->names->list[i / all->n];
+
+	mq_command_plain(c, q->verb);
+	if (q->of == RMQ_OF_QUEUE)
+		rmq_key_queue(c, name->name, q->what);
+	else if (q->of == RMQ_OF_CONNECTION)
+		rmq_key_connection(c, name->name, q->what);
+	else
+		rmq_key_both(c, name->name, name->queue, q->what);
+	if (q->rest != NULL)
+		mq_command_words(c, q->rest);
+}
+
+static int
+take_number(void *arg, size_t i, redisReply *reply)
+{
+	struct questioning *all = arg;
+
+	if (reply->type == REDIS_REPLY_STRING)
+		all->answers[i] = strtoll(reply->str, NULL, 10);
+	else if (reply->type == REDIS_REPLY_INTEGER)
+		all->answers[i] = reply->integer;
+	else if (!all->list[i % all->n].optional)
+		(void)mq_round_good(&all->w->round, reply, REDIS_REPLY_INTEGER);
+	return 0;
+}
+
+int
+rmq_cleaner_ask(struct rmq_cleaner *w, const struct mq_names *names,
+    const struct rmq_question *list, size_t n, long long **answers)
+{
+	struct questioning all = {w, names, list, n, NULL};
+	size_t i;
+
+	*answers = mq_xcalloc(n * names->n + 1, sizeof(**answers));
+	for (i = 0; i < n * names->n; i++)
+		(*answers)[i] = RMQ_NO_ANSWER;
+	all.answers = *answers;
+	return mq_ask_each(
+	    w->round.r, n * names->n, ask_question, take_number, &all);
+}
+
 struct selection {
 	struct rmq_cleaner *w;
 	const struct mq_name *list;

@@ -11,42 +11,23 @@ struct due {
 	struct rmq_cleaner *w;
 	struct mq_names queues;
 	int64_t *now; /* each by the clock of its node */
+	/* A clock that another program has set may say anything. */
 	long long *tick, *count;
 	bool by_tick; /* those are counted now that wait for a tick */
 };
 
 static void
-ask_clock(void *arg, size_t i, struct mq_command *c)
-{
-	const struct due *d = arg;
-
-	mq_command_plain(c, "GET");
-	rmq_key_queue(c, d->queues.list[i].name, "clock");
-}
-
-/* A clock that another program has set may say anything. */
-static int
-take_clock(void *arg, size_t i, redisReply *reply)
-{
-	struct due *d = arg;
-	long long tick = reply->type == REDIS_REPLY_STRING ?
-	    strtoll(reply->str, NULL, 10) :
-	    0;
-
-	d->tick[i] = tick < MQ_TICK_MAX ? tick : MQ_TICK_MAX;
-	return 0;
-}
-
-static void
 ask_count(void *arg, size_t i, struct mq_command *c)
 {
 	const struct due *d = arg;
-	int64_t tick = RMQ_AT_TICK + (d->tick[i] > 0 ? d->tick[i] : -1);
+	int64_t tick = d->tick[i] <= 0 ? -1 :
+	    d->tick[i] < MQ_TICK_MAX   ? d->tick[i] :
+					 MQ_TICK_MAX;
 
 	mq_command_plain(c, "ZCOUNT");
 	rmq_key_queue(c, d->queues.list[i].name, "delayed");
 	mq_command_int(c, d->by_tick ? RMQ_AT_TICK : -RMQ_AT_TICK);
-	mq_command_int(c, d->by_tick ? tick : d->now[i]);
+	mq_command_int(c, d->by_tick ? RMQ_AT_TICK + tick : d->now[i]);
 }
 
 static int
@@ -93,10 +74,12 @@ find_times(struct due *d, int64_t now)
 static int
 count_due(struct due *d)
 {
+	static const struct rmq_question clock = {
+	    "GET", "clock", .optional = true};
 	struct mq_redis *r = d->w->round.r;
 	size_t n = d->queues.n;
 
-	if (mq_ask_each(r, n, ask_clock, take_clock, d) == -1 ||
+	if (rmq_cleaner_ask(d->w, &d->queues, &clock, 1, &d->tick) == -1 ||
 	    mq_ask_each(r, n, ask_count, take_count, d) == -1)
 		return -1;
 	d->by_tick = true;
@@ -158,7 +141,6 @@ rmq_due(struct rmq_cleaner *w)
 		mq_names_add(&d.queues, w->known.list[i].name, NULL);
 	mq_names_sort(&d.queues);
 	d.now = mq_xcalloc(d.queues.n + 1, sizeof(*d.now));
-	d.tick = mq_xcalloc(d.queues.n + 1, sizeof(*d.tick));
 	d.count = mq_xcalloc(d.queues.n + 1, sizeof(*d.count));
 	if (rv == 0)
 		rv = find_times(&d, now);

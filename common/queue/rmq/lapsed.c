@@ -10,90 +10,52 @@
  */
 #include <stdlib.h>
 
-#include "base/xalloc.h"
 #include "rmq.h"
 
 /* A heartbeat comes every 15 seconds, or a bit later on a busy machine. */
 #define TOGETHER_MS 19000
 
-/* A dead connection, and when its info ends, unix ms. */
-struct ended {
-	const char *connection;
-	long long at_ms;
-};
-
-struct search {
-	struct rmq_cleaner *w;
-	int64_t now;
-	struct ended *ended;
-	size_t n;
-};
-
+/* Adds the dead whose info ends (ends[], unix ms, from now on) when this heartbeat did. */
 static void
-ask_end(void *arg, size_t i, struct mq_command *c)
+add_lapsed(struct rmq_cleaner *w, const long long *ends, long long at_ms)
 {
-	const struct search *s = arg;
+	size_t i;
 
-	mq_command_plain(c, "PTTL");
-	rmq_key_connection(c, s->w->dead.list[i].name, "info");
-}
-
-static int
-take_end(void *arg, size_t i, redisReply *reply)
-{
-	struct search *s = arg;
-
-	if (mq_round_good(&s->w->round, reply, REDIS_REPLY_INTEGER) &&
-	    reply->integer > 0)
-		s->ended[s->n++] = (struct ended){
-		    s->w->dead.list[i].name, s->now + reply->integer};
-	return 0;
-}
-
-static void
-ask_report(void *arg, size_t i, struct mq_command *c)
-{
-	const struct search *s = arg;
-
-	mq_command_plain(c, "HGET");
-	rmq_key_connection(c, s->w->live.list[i].name, "info");
-	mq_command_str(c, "lapsed");
-}
-
-static int
-take_report(void *arg, size_t i, redisReply *reply)
-{
-	struct search *s = arg;
-	long long at_ms;
-
-	(void)i;
-	if (reply->type != REDIS_REPLY_STRING)
-		return 0;
-	at_ms = strtoll(reply->str, NULL, 10);
-	for (i = 0; i < s->n; i++)
-		if (llabs(s->ended[i].at_ms - at_ms) <= TOGETHER_MS)
-			mq_names_add(
-			    &s->w->lapsed, s->ended[i].connection, NULL);
-	return 0;
+	for (i = 0; i < w->dead.n; i++)
+		if (ends[i] > 0 && llabs(ends[i] - at_ms) <= TOGETHER_MS)
+			mq_names_add(&w->lapsed, w->dead.list[i].name, NULL);
 }
 
 int
 rmq_lapsed(struct rmq_cleaner *w)
 {
-	struct search s = {.w = w};
+	static const struct rmq_question end = {
+	    "PTTL", "info", .of = RMQ_OF_CONNECTION};
+	static const struct rmq_question report = {"HGET", "info",
+	    .of = RMQ_OF_CONNECTION, .rest = "lapsed", .optional = true};
+	long long *ends = NULL, *reports = NULL;
+	int64_t now;
+	bool any = false;
+	size_t i;
 	int rv;
 
 	/* One that lives has to say so. */
 	if (w->dead.n == 0 || w->live.n == 0)
 		return 0;
-	s.ended = mq_xcalloc(w->dead.n, sizeof(*s.ended));
-	rv = rmq_cleaner_now(w, NULL, &s.now);
+	rv = rmq_cleaner_now(w, NULL, &now);
 	if (rv == 0)
-		rv = mq_ask_each(w->round.r, w->dead.n, ask_end, take_end, &s);
-	if (rv == 0 && s.n > 0)
-		rv = mq_ask_each(
-		    w->round.r, w->live.n, ask_report, take_report, &s);
+		rv = rmq_cleaner_ask(w, &w->dead, &end, 1, &ends);
+	for (i = 0; rv == 0 && i < w->dead.n; i++) {
+		ends[i] = ends[i] > 0 ? ends[i] + now : 0;
+		any |= ends[i] > 0;
+	}
+	if (rv == 0 && any)
+		rv = rmq_cleaner_ask(w, &w->live, &report, 1, &reports);
+	for (i = 0; reports != NULL && i < w->live.n; i++)
+		if (reports[i] != RMQ_NO_ANSWER)
+			add_lapsed(w, ends, reports[i]);
 	mq_names_sort(&w->lapsed);
-	free(s.ended);
+	free(ends);
+	free(reports);
 	return rv;
 }

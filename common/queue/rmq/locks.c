@@ -151,9 +151,9 @@ rmq_locks_unseen(const struct rmq_locks *l)
 	return false;
 }
 
-static int
-free_locks(struct rmq_cleaner *w, const char *queue, const struct rmq_locks *l,
-    bool over, long *n)
+int
+rmq_locks_free(struct rmq_cleaner *w, const char *queue,
+    const struct rmq_locks *l, bool over, long *n)
 {
 	const struct rmq_lock *lock;
 	struct mq_command c = mq_redis_command(w->round.r);
@@ -179,20 +179,6 @@ free_locks(struct rmq_cleaner *w, const char *queue, const struct rmq_locks *l,
 		}
 	}
 	return rv == 0 && many > 0 ? mq_round_add(&w->round, &c, n) : rv;
-}
-
-int
-rmq_locks_free_over(struct rmq_cleaner *w, const char *queue,
-    const struct rmq_locks *l, long *n)
-{
-	return free_locks(w, queue, l, true, n);
-}
-
-int
-rmq_locks_free_unseen(struct rmq_cleaner *w, const char *queue,
-    const struct rmq_locks *l, long *n)
-{
-	return free_locks(w, queue, l, false, n);
 }
 
 void

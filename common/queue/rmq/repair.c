@@ -34,7 +34,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/xalloc.h"
 #include "rmq.h"
 
 /* Consumers look for the holders of a queue's locks once in this time, whoever
@@ -148,7 +147,7 @@ repair_all(struct rmq_check *p, bool proof, bool frees)
 {
 	bool whole = true;
 	long n = 0;
-	int rv = rmq_locks_free_over(p->w, p->queue, &p->locks, &n);
+	int rv = rmq_locks_free(p->w, p->queue, &p->locks, true, &n);
 
 	if (proof)
 		p->seen_s = mq_clock_s(CLOCK_MONOTONIC);
@@ -159,7 +158,7 @@ repair_all(struct rmq_check *p, bool proof, bool frees)
 	if (rv == 0 && proof && !p->proven)
 		p->w->out->unproven++;
 	if (p->proven && frees) {
-		rv = rmq_locks_free_unseen(p->w, p->queue, &p->locks, &n);
+		rv = rmq_locks_free(p->w, p->queue, &p->locks, false, &n);
 		p->w->out->locks += n;
 		if (rv == 0)
 			rv = give_turns(p);
@@ -171,56 +170,13 @@ repair_all(struct rmq_check *p, bool proof, bool frees)
 	return rv;
 }
 
-/* Locks, messages in line, the tick, and messages that wait: of one queue. */
-struct look {
-	long long locks, in_line, tick, waiting;
-	bool failed; /* it could not be looked at */
-};
-
-struct looks {
-	struct rmq_cleaner *w;
-	struct mq_names queues;
-	struct look *list;
-};
-
+/* What there is of one queue. */
 enum { LOCKS, IN_LINE, TICK, READY, PRIORITY, DELAYED, QUESTIONS };
-
-static void
-ask_look(void *arg, size_t i, struct mq_command *c)
-{
-	static const char *const asks[QUESTIONS][2] = {{"HLEN", "locks"},
-	    {"ZCOUNT", "delayed"}, {"GET", "clock"}, {"LLEN", "ready"},
-	    {"ZCARD", "priority"}, {"ZCARD", "delayed"}};
-	const struct looks *l = arg;
-
-	mq_command_plain(c, asks[i % QUESTIONS][0]);
-	rmq_key_queue(
-	    c, l->queues.list[i / QUESTIONS].name, asks[i % QUESTIONS][1]);
-	if (i % QUESTIONS == IN_LINE)
-		mq_command_words(c, RMQ_IN_LINE " +inf");
-}
-
-static int
-take_look(void *arg, size_t i, redisReply *reply)
-{
-	struct looks *all = arg;
-	struct look *l = &all->list[i / QUESTIONS];
-
-	if (i % QUESTIONS == TICK) {
-		if (reply->type == REDIS_REPLY_STRING)
-			l->tick = strtoll(reply->str, NULL, 10);
-		return 0;
-	}
-	if (!mq_round_good(&all->w->round, reply, REDIS_REPLY_INTEGER))
-		l->failed = true;
-	else if (i % QUESTIONS == LOCKS)
-		l->locks = reply->integer;
-	else if (i % QUESTIONS == IN_LINE)
-		l->in_line = reply->integer;
-	else
-		l->waiting += reply->integer;
-	return 0;
-}
+static const struct rmq_question questions[QUESTIONS] = {
+    {"HLEN", .what = "locks"},
+    {"ZCOUNT", "delayed", .rest = RMQ_IN_LINE " +inf"},
+    {"GET", "clock", .optional = true}, {"LLEN", .what = "ready"},
+    {"ZCARD", .what = "priority"}, {"ZCARD", .what = "delayed"}};
 
 /* Whether it is for this consumer to look for holders; see CHECK_MS. */
 static int
@@ -242,21 +198,21 @@ take_check(struct rmq_cleaner *w, const char *queue, bool *ours)
 
 /* *unseen: some holders were not seen, and nothing was let go of. */
 static int
-repair_once(struct rmq_cleaner *w, const char *queue, const struct look *l,
+repair_once(struct rmq_cleaner *w, const char *queue, const long long *has,
     long long now, bool frees, bool *unseen)
 {
 	struct rmq_check p = {.w = w,
 	    .queue = queue,
 	    .expires = -1,
 	    .last_tick = -1,
-	    .tick = l->tick};
+	    .tick = has[TICK]};
 	bool proof = frees;
-	int rv = rmq_locks_load(w, queue, now, l->tick, &p.locks);
+	int rv = rmq_locks_load(w, queue, now, p.tick, &p.locks);
 
 	if (rv == 0 && !proof && !w->blind && p.locks.held > 0)
 		rv = take_check(w, queue, &proof);
 	if (rv == 0 &&
-	    (p.locks.late || (proof && (p.locks.n > 0 || l->in_line > 0))))
+	    (p.locks.late || (proof && (p.locks.n > 0 || has[IN_LINE] > 0))))
 		rv = repair_all(&p, proof, frees);
 	*unseen = p.proven && !frees && rmq_locks_unseen(&p.locks);
 	rmq_locks_clear(&p.locks);
@@ -270,46 +226,52 @@ repair_once(struct rmq_cleaner *w, const char *queue, const struct look *l,
  */
 static int
 repair_queue(
-    struct rmq_cleaner *w, const char *queue, const struct look *l, int64_t now)
+    struct rmq_cleaner *w, const char *queue, long long *has, int64_t now)
 {
 	bool all = w->how->all, unseen;
-	int rv = 0;
+	int i, rv = 0;
 
-	if (l->failed || (l->locks == 0 && (l->in_line == 0 || !all)))
+	if (has[TICK] == RMQ_NO_ANSWER)
+		has[TICK] = 0;
+	for (i = 0; i < QUESTIONS; i++)
+		if (has[i] == RMQ_NO_ANSWER)
+			return 0;
+	if (has[LOCKS] == 0 && (has[IN_LINE] == 0 || !all))
 		return 0;
-	if (!all && (l->waiting > CHEAP || l->locks > CHEAP))
+	if (!all &&
+	    (has[READY] + has[PRIORITY] + has[DELAYED] > CHEAP ||
+		has[LOCKS] > CHEAP))
 		return 0;
 	if (mq_redis_command(w->round.r).cluster)
 		rv = rmq_cleaner_now(w, queue, &now);
 	if (rv == 0)
-		rv = repair_once(w, queue, l, now, all && !w->blind, &unseen);
+		rv = repair_once(w, queue, has, now, all && !w->blind, &unseen);
 	if (rv == 0 && unseen && !w->adopted_all) {
 		rv = rmq_adopt_all(w);
 		w->adopted_all = true;
 	}
 	if (rv == 0 && unseen)
-		rv = repair_once(w, queue, l, now, true, &unseen);
+		rv = repair_once(w, queue, has, now, true, &unseen);
 	return rv;
 }
 
 int
 rmq_repair(struct rmq_cleaner *w)
 {
-	struct looks all = {.w = w};
+	struct mq_names queues = {0};
+	long long *has = NULL;
 	int64_t now;
 	size_t i;
 	int rv = rmq_cleaner_now(w, NULL, &now);
 
 	if (rv == 0)
-		rv = rmq_busy_queues(w, &all.queues);
-	all.list = mq_xcalloc(all.queues.n + 1, sizeof(*all.list));
+		rv = rmq_busy_queues(w, &queues);
 	if (rv == 0)
-		rv = mq_ask_each(w->round.r, QUESTIONS * all.queues.n, ask_look,
-		    take_look, &all);
-	for (i = 0; i < all.queues.n && rv == 0; i++)
-		rv =
-		    repair_queue(w, all.queues.list[i].name, &all.list[i], now);
-	free(all.list);
-	mq_names_free(&all.queues);
+		rv = rmq_cleaner_ask(w, &queues, questions, QUESTIONS, &has);
+	for (i = 0; i < queues.n && rv == 0; i++)
+		rv = repair_queue(
+		    w, queues.list[i].name, has + QUESTIONS * i, now);
+	free(has);
+	mq_names_free(&queues);
 	return rv;
 }

@@ -4,6 +4,7 @@
 #ifndef MQ_RMQ_H
 #define MQ_RMQ_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -222,6 +223,21 @@ int rmq_cleaner_listed(
 /* The server's clock in unix milliseconds, on a cluster that of the node that has the
  * queue (NULL: any); 0: it makes no sense. */
 int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
+/* A question about a name that a number answers, or a text that is one: a command, with
+ * this key of a queue, of a connection, or of a connection and a queue of it, and the
+ * words behind that. */
+struct rmq_question {
+	const char *verb, *what;
+	enum { RMQ_OF_QUEUE, RMQ_OF_CONNECTION, RMQ_OF_BOTH } of;
+	const char *rest; /* NULL: none */
+	bool optional;	  /* errors are not noted */
+};
+#define RMQ_NO_ANSWER LLONG_MIN
+extern const struct rmq_question rmq_heartbeat;
+/* Asks n of them about each name.  *answers, which the caller frees, has those about the
+ * first name, then about the next. */
+int rmq_cleaner_ask(struct rmq_cleaner *, const struct mq_names *,
+    const struct rmq_question *, size_t n, long long **answers);
 /* Calls a script for each name, and adds those that it was true of to *yes. */
 int rmq_cleaner_select(struct rmq_cleaner *, const struct mq_names *,
     void (*build)(const struct rmq_cleaner *, const struct mq_name *,
@@ -265,14 +281,10 @@ int rmq_locks_load(struct rmq_cleaner *, const char *queue, long long now,
 bool rmq_locks_unseen(const struct rmq_locks *);
 /* The holder with this id is somewhere. */
 void rmq_locks_seen(struct rmq_locks *, const char *id);
-/*
- * Lets go of those that are over, or of the others whose holders were not seen;
- * *n: how many.
- */
-int rmq_locks_free_over(
-    struct rmq_cleaner *, const char *queue, const struct rmq_locks *, long *n);
-int rmq_locks_free_unseen(
-    struct rmq_cleaner *, const char *queue, const struct rmq_locks *, long *n);
+/* Lets go of those that are over, or of the others whose holders were not seen;
+ * *n: how many. */
+int rmq_locks_free(struct rmq_cleaner *, const char *queue,
+    const struct rmq_locks *, bool over, long *n);
 void rmq_locks_clear(struct rmq_locks *);
 
 /* --- holders ------------------------------------------------------------ */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/xalloc.h"
 #include "rmq.h"
 
 /* A mark stays for so long, as a program that was stopped may repeat a step late; when
@@ -13,32 +12,6 @@
 #define MARK_MS	     (24 * INT64_C(3600000))
 #define MARK_MANY_MS INT64_C(600000)
 #define MARK_MANY    10000
-
-struct lengths {
-	struct rmq_cleaner *w;
-	struct mq_names queues;
-	long long (*n)[2]; /* of outgoing and incoming */
-};
-
-static void
-ask_length(void *arg, size_t i, struct mq_command *c)
-{
-	const struct lengths *l = arg;
-
-	mq_command_plain(c, "HLEN");
-	rmq_key_queue(c, l->queues.list[i / 2].name,
-	    i % 2 == 0 ? "outgoing" : "incoming");
-}
-
-static int
-take_length(void *arg, size_t i, redisReply *reply)
-{
-	struct lengths *l = arg;
-
-	if (mq_round_good(&l->w->round, reply, REDIS_REPLY_INTEGER))
-		l->n[i / 2][i % 2] = reply->integer;
-	return 0;
-}
 
 /* Some marks of a queue: fields and values by turns. */
 struct marks {
@@ -141,8 +114,9 @@ forget_marks(struct rmq_cleaner *w, const char *queue, int64_t before_ms)
 	return rv;
 }
 
+/* n: how many are outgoing, and the marks of those incoming. */
 static int
-clean_queue(struct rmq_cleaner *w, const char *queue, const long long n[2],
+clean_queue(struct rmq_cleaner *w, const char *queue, const long long *n,
     int64_t now_ms)
 {
 	int64_t age = n[1] > MARK_MANY ? MARK_MANY_MS : MARK_MS;
@@ -160,24 +134,25 @@ clean_queue(struct rmq_cleaner *w, const char *queue, const long long n[2],
 int
 rmq_underway(struct rmq_cleaner *w)
 {
+	static const struct rmq_question lengths[] = {
+	    {"HLEN", .what = "outgoing"}, {"HLEN", .what = "incoming"}};
 	const struct mq_command c = mq_redis_command(w->round.r);
-	struct lengths l = {.w = w};
+	struct mq_names queues = {0};
+	long long *n = NULL;
 	int64_t now_ms = 0;
 	size_t i;
-	int rv = rmq_cleaner_listed(w, RMQ_QUEUES, &l.queues, NULL);
+	int rv = rmq_cleaner_listed(w, RMQ_QUEUES, &queues, NULL);
 
-	for (i = 0; i < l.queues.n; i++)
-		if (rmq_is_scattered(&c, l.queues.list[i].name))
-			rmq_cleaner_scattered(w, l.queues.list[i].name);
+	for (i = 0; i < queues.n; i++)
+		if (rmq_is_scattered(&c, queues.list[i].name))
+			rmq_cleaner_scattered(w, queues.list[i].name);
 	if (rv == 0)
 		rv = rmq_cleaner_now(w, NULL, &now_ms);
-	l.n = mq_xcalloc(l.queues.n + 1, sizeof(*l.n));
 	if (rv == 0)
-		rv = mq_ask_each(
-		    w->round.r, 2 * l.queues.n, ask_length, take_length, &l);
-	for (i = 0; i < l.queues.n && rv == 0; i++)
-		rv = clean_queue(w, l.queues.list[i].name, l.n[i], now_ms);
-	free(l.n);
-	mq_names_free(&l.queues);
+		rv = rmq_cleaner_ask(w, &queues, lengths, 2, &n);
+	for (i = 0; i < queues.n && rv == 0; i++)
+		rv = clean_queue(w, queues.list[i].name, n + 2 * i, now_ms);
+	free(n);
+	mq_names_free(&queues);
 	return rv;
 }
