@@ -127,6 +127,32 @@ rmq_cleaner_ask(struct rmq_cleaner *w, const struct mq_names *names,
 	    w->round.r, n * names->n, ask_question, take_number, &all);
 }
 
+int
+rmq_cleaner_fields(struct rmq_cleaner *w, const char *queue, const char *what,
+    int (*take)(void *arg, redisReply *some), void *arg)
+{
+	struct mq_command c = mq_redis_command(w->round.r);
+	char cursor[MQ_CURSOR_SIZE] = "0";
+	redisReply *reply, *some;
+	int rv = 0;
+
+	while (rv == 0 && *cursor != '\0') {
+		mq_command_plain(&c, "HSCAN");
+		rmq_key_queue(&c, queue, what);
+		mq_command_str(&c, cursor);
+		mq_command_str(&c, "COUNT");
+		mq_command_int(&c, MQ_CURSOR_STEP);
+		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
+		if (reply == NULL)
+			break;
+		some = mq_cursor_take(cursor, reply);
+		if (some != NULL && mq_reply_strings(some))
+			rv = take(arg, some);
+		freeReplyObject(reply);
+	}
+	return rv;
+}
+
 struct selection {
 	struct rmq_cleaner *w;
 	const struct mq_name *list;

@@ -30,8 +30,7 @@ is_number(const char *p)
  * that it is kept until then, whoever holds it.
  */
 static void
-add_lock(struct rmq_locks *l, const redisReply *field, const redisReply *value,
-    long long now)
+add_lock(struct rmq_locks *l, const redisReply *field, const redisReply *value)
 {
 	bool key = field->len > 0 && field->str[0] == 'k', timed = false;
 	struct rmq_lock *lock;
@@ -40,7 +39,7 @@ add_lock(struct rmq_locks *l, const redisReply *field, const redisReply *value,
 		return;
 	if (key && value->len > MQ_ID_LEN)
 		timed = is_number(value->str + MQ_ID_LEN + 1);
-	if (timed && strtoll(value->str + MQ_ID_LEN + 1, NULL, 10) > now)
+	if (timed && strtoll(value->str + MQ_ID_LEN + 1, NULL, 10) > l->now)
 		return;
 	if (l->n == l->cap) {
 		l->cap = l->cap == 0 ? 64 : l->cap * 2;
@@ -58,22 +57,32 @@ add_lock(struct rmq_locks *l, const redisReply *field, const redisReply *value,
 
 /* A field that is no lock tells when the first message is too late. */
 static void
-take_field(struct rmq_locks *l, const redisReply *field,
-    const redisReply *value, long long now, long long tick)
+take_field(
+    struct rmq_locks *l, const redisReply *field, const redisReply *value)
 {
 	long long bound;
 
 	if (field->len == 0)
 		return;
 	if (field->str[0] == 'g' || field->str[0] == 'k') {
-		add_lock(l, field, value, now);
+		add_lock(l, field, value);
 		return;
 	}
 	bound = strtoll(value->str, NULL, 10);
 	if (strchr("eE", field->str[0]) != NULL)
-		l->late |= bound < now;
+		l->late |= bound < l->now;
 	else if (strchr("tT", field->str[0]) != NULL)
-		l->late |= bound < tick;
+		l->late |= bound < l->tick;
+}
+
+static int
+take_fields(void *locks, redisReply *some)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < some->elements; i += 2)
+		take_field(locks, some->element[i], some->element[i + 1]);
+	return 0;
 }
 
 static int
@@ -84,41 +93,11 @@ by_id(const void *a, const void *b)
 	return memcmp(x->id, y->id, MQ_ID_LEN);
 }
 
-/* One step of the walk through all. */
-static int
-scan_locks(struct rmq_cleaner *w, const char *queue, long long now,
-    long long tick, char cursor[MQ_CURSOR_SIZE], struct rmq_locks *l)
-{
-	struct mq_command c = mq_redis_command(w->round.r);
-	redisReply *reply, *all;
-	size_t i;
-	int rv;
-
-	mq_command_plain(&c, "HSCAN");
-	rmq_key_queue(&c, queue, "locks");
-	mq_command_str(&c, cursor);
-	mq_command_str(&c, "COUNT");
-	mq_command_int(&c, MQ_CURSOR_STEP);
-	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
-	*cursor = '\0';
-	if (reply == NULL)
-		return rv;
-	all = mq_cursor_take(cursor, reply);
-	for (i = 0; all != NULL && i + 1 < all->elements; i += 2)
-		take_field(l, all->element[i], all->element[i + 1], now, tick);
-	freeReplyObject(reply);
-	return rv;
-}
-
 int
-rmq_locks_load(struct rmq_cleaner *w, const char *queue, long long now,
-    long long tick, struct rmq_locks *l)
+rmq_locks_load(struct rmq_cleaner *w, const char *queue, struct rmq_locks *l)
 {
-	char cursor[MQ_CURSOR_SIZE] = "0";
-	int rv = 0;
+	int rv = rmq_cleaner_fields(w, queue, "locks", take_fields, l);
 
-	while (rv == 0 && *cursor != '\0')
-		rv = scan_locks(w, queue, now, tick, cursor, l);
 	if (l->n > 0)
 		qsort(l->list, l->n, sizeof(*l->list), by_id);
 	return rv;

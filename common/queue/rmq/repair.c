@@ -205,9 +205,9 @@ repair_once(struct rmq_cleaner *w, const char *queue, const long long *has,
 	    .queue = queue,
 	    .expires = -1,
 	    .last_tick = -1,
-	    .tick = has[TICK]};
+	    .locks = {.now = now, .tick = has[TICK]}};
 	bool proof = frees;
-	int rv = rmq_locks_load(w, queue, now, p.tick, &p.locks);
+	int rv = rmq_locks_load(w, queue, &p.locks);
 
 	if (rv == 0 && !proof && !w->blind && p.locks.held > 0)
 		rv = take_check(w, queue, &proof);

@@ -238,6 +238,10 @@ extern const struct rmq_question rmq_heartbeat;
  * first name, then about the next. */
 int rmq_cleaner_ask(struct rmq_cleaner *, const struct mq_names *,
     const struct rmq_question *, size_t n, long long **answers);
+/* Goes through a hash of a queue.  take() gets fields and values by turns, maybe twice,
+ * and returns 0, or -1 when the connection is lost. */
+int rmq_cleaner_fields(struct rmq_cleaner *, const char *queue,
+    const char *what, int (*take)(void *arg, redisReply *some), void *arg);
 /* Calls a script for each name, and adds those that it was true of to *yes. */
 int rmq_cleaner_select(struct rmq_cleaner *, const struct mq_names *,
     void (*build)(const struct rmq_cleaner *, const struct mq_name *,
@@ -268,15 +272,15 @@ struct rmq_lock {
 };
 
 struct rmq_locks {
+	long long now, tick;   /* unix ms, and the queue's, at the beginning */
 	struct rmq_lock *list; /* sorted by id once all are there */
 	size_t n, cap;
 	size_t held; /* those that are not over */
 	bool late;   /* some message may be too late by now */
 };
 
-/* Reads all.  now: unix ms; tick: the queue's. */
-int rmq_locks_load(struct rmq_cleaner *, const char *queue, long long now,
-    long long tick, struct rmq_locks *);
+/* Reads all; now and tick are set. */
+int rmq_locks_load(struct rmq_cleaner *, const char *queue, struct rmq_locks *);
 /* Whether some holder was not seen. */
 bool rmq_locks_unseen(const struct rmq_locks *);
 /* The holder with this id is somewhere. */
@@ -442,7 +446,6 @@ struct rmq_dead_queue {
 struct rmq_check {
 	struct rmq_cleaner *w;
 	const char *queue;
-	long long tick;
 	struct rmq_locks locks;
 	long long expires, last_tick; /* the lowest that were seen; -1: none */
 	long late, missing;

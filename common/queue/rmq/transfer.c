@@ -62,7 +62,7 @@ add_read(struct mq_command *c, const char *source, const char *to,
 	mq_command_int(c, RMQ_TRANSFER_BYTES);
 }
 
-/* Step 2.  parts: a field and an element by turns, 2 * n of them. */
+/* Step 2.  parts: a field and an element by turns, n of them together. */
 static void
 add_arrive(struct mq_command *c, const char *source, const char *to,
     const struct mq_part *parts, int n)
@@ -74,7 +74,7 @@ add_arrive(struct mq_command *c, const char *source, const char *to,
 	rmq_key_queue(c, to, "incoming");
 	rmq_key_queue(c, to, "none");
 	mq_command_str(c, source);
-	for (i = 0; i < 2 * n; i++)
+	for (i = 0; i < n; i++)
 		mq_command_arg(c, parts[i].p, parts[i].n);
 }
 
@@ -110,7 +110,7 @@ add_end(struct mq_command *c, const char *source, const struct mq_part *parts,
 
 	mq_command_plain(c, "HDEL");
 	rmq_key_queue(c, source, "outgoing");
-	for (i = 0; i < 2 * n; i += 2)
+	for (i = 0; i < n; i += 2)
 		mq_command_arg(c, parts[i].p, parts[i].n);
 }
 
@@ -132,14 +132,13 @@ rmq_transfer_check(struct mq_redis *r, const char *source, const char *to)
 /* Some messages of one queue to another. */
 struct batch {
 	struct mq_round *round;
-	const char *source;
-	char *to;
+	const char *source, *to;
 	struct mq_part *parts;
 	int n;
 };
 
-/* The queue that a field names, which the caller frees; NULL: it is none of ours. */
-static char *
+/* The queue that a field names; NULL: it is none of ours. */
+static const char *
 target_of(const redisReply *field)
 {
 	const char *p = memchr(field->str, ' ', field->len), *to;
@@ -148,7 +147,7 @@ target_of(const redisReply *field)
 	if (to == NULL || strlen(field->str) != field->len ||
 	    rmq_queue_error(to + 1) != NULL)
 		return NULL;
-	return mq_xstrdup(to + 1);
+	return to + 1;
 }
 
 static void
@@ -241,79 +240,48 @@ finish_batch(const struct batch *b, bool *ended)
 	return 0;
 }
 
-/* What was read, and the queue that each message goes to: NULL: it is done, or its
- * field is none of ours. */
-struct slice {
-	redisReply *reply;
-	char **to;
-	size_t n;
-};
-
+/* Takes all those from the first one on that go where that one goes; to: the queues of
+ * those that were read, NULL: it is done, or its field is none of ours. */
 static void
-slice_make(struct slice *s, redisReply *reply)
+gather(struct batch *b, redisReply *const *e, const char **to, size_t n)
 {
 	size_t i;
-
-	s->reply = reply;
-	s->n = reply->elements / 2;
-	s->to = mq_xcalloc(s->n + 1, sizeof(*s->to));
-	for (i = 0; i < s->n; i++)
-		s->to[i] = target_of(reply->element[2 * i]);
-}
-
-static void
-slice_free(struct slice *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->n; i++)
-		free(s->to[i]);
-	free(s->to);
-	freeReplyObject(s->reply);
-}
-
-/* Takes all those from the first one on that go where that one goes. */
-static void
-gather(struct batch *b, struct slice *s, size_t first)
-{
-	redisReply **e = s->reply->element;
-	size_t i, j;
 
 	b->n = 0;
-	b->to = s->to[first];
-	s->to[first] = NULL;
-	for (i = first; i < s->n; i++) {
-		if (i > first &&
-		    (s->to[i] == NULL || strcmp(s->to[i], b->to) != 0))
+	b->to = to[0];
+	for (i = 0; i < n; i++) {
+		if (to[i] == NULL || strcmp(to[i], b->to) != 0)
 			continue;
-		free(s->to[i]);
-		s->to[i] = NULL;
-		for (j = 2 * i; j < 2 * i + 2; j++)
-			b->parts[2 * (size_t)b->n + j % 2] =
-			    (struct mq_part){e[j]->str, e[j]->len};
-		b->n++;
+		to[i] = NULL;
+		b->parts[b->n++] =
+		    (struct mq_part){e[2 * i]->str, e[2 * i]->len};
+		b->parts[b->n++] =
+		    (struct mq_part){e[2 * i + 1]->str, e[2 * i + 1]->len};
 	}
 }
 
 /* *all becomes false if one has not ended. */
 static int
-finish_slice(struct batch *b, struct slice *s, long *ended, bool *all)
+finish_slice(struct batch *b, const redisReply *read, long *ended, bool *all)
 {
-	size_t i;
+	size_t i, n = read->elements / 2;
+	const char **to = mq_xcalloc(n + 1, sizeof(*to));
 	bool good = false;
 	int rv = 0;
 
-	b->parts = mq_xcalloc(2 * s->n + 1, sizeof(*b->parts));
-	for (i = 0; i < s->n && rv == 0; i++) {
-		if (s->to[i] == NULL)
+	b->parts = mq_xcalloc(2 * n + 1, sizeof(*b->parts));
+	for (i = 0; i < n; i++)
+		to[i] = target_of(read->element[2 * i]);
+	for (i = 0; i < n && rv == 0; i++) {
+		if (to[i] == NULL)
 			continue;
-		gather(b, s, i);
+		gather(b, read->element + 2 * i, to + i, n - i);
 		rv = finish_batch(b, &good);
-		*ended += good ? b->n : 0;
+		*ended += good ? b->n / 2 : 0;
 		*all &= good;
-		free(b->to);
 	}
 	free(b->parts);
+	free(to);
 	return rv;
 }
 
@@ -322,7 +290,6 @@ rmq_transfer_finish(
     struct mq_round *round, const char *source, const char *to, long *ended)
 {
 	struct batch b = {.round = round, .source = source};
-	struct slice s;
 	struct mq_buf after = {0};
 	struct mq_command c;
 	redisReply *reply, *last;
@@ -338,13 +305,12 @@ rmq_transfer_finish(
 			freeReplyObject(reply);
 			break;
 		}
-		slice_make(&s, reply);
-		rv = finish_slice(&b, &s, ended, &all);
+		rv = finish_slice(&b, reply, ended, &all);
 		/* Those that stay are not read again. */
-		last = reply->element[2 * s.n - 2];
+		last = reply->element[(reply->elements / 2 - 1) * 2];
 		if (!all)
 			mq_buf_set(&after, last->str, last->len);
-		slice_free(&s);
+		freeReplyObject(reply);
 	}
 	mq_buf_free(&after);
 	return rv;

@@ -66,12 +66,14 @@ take_outgoing(void *arg, size_t i, redisReply *reply)
 
 /* Those that the source's outgoing has no more. */
 static int
-drop_marks(struct marks *m)
+drop_marks(void *marks, redisReply *some)
 {
+	struct marks *m = marks;
 	struct mq_redis *r = m->w->round.r;
 	redisReply *reply;
 	int none, rv;
 
+	m->list = some;
 	m->drop = mq_redis_command(r);
 	mq_command_plain(&m->drop, "HDEL");
 	rmq_key_queue(&m->drop, m->queue, "incoming");
@@ -87,39 +89,13 @@ drop_marks(struct marks *m)
 	return rv;
 }
 
-static int
-forget_marks(struct rmq_cleaner *w, const char *queue, int64_t before_ms)
-{
-	struct marks m = {.w = w, .queue = queue, .before_ms = before_ms};
-	char cursor[MQ_CURSOR_SIZE] = "0";
-	struct mq_command c;
-	redisReply *reply;
-	int rv = 0;
-
-	while (rv == 0 && *cursor != '\0') {
-		c = mq_redis_command(w->round.r);
-		mq_command_plain(&c, "HSCAN");
-		rmq_key_queue(&c, queue, "incoming");
-		mq_command_str(&c, cursor);
-		mq_command_str(&c, "COUNT");
-		mq_command_int(&c, MQ_CURSOR_STEP);
-		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
-		if (reply == NULL)
-			break;
-		m.list = mq_cursor_take(cursor, reply);
-		if (m.list != NULL && mq_reply_strings(m.list))
-			rv = drop_marks(&m);
-		freeReplyObject(reply);
-	}
-	return rv;
-}
-
 /* n: how many are outgoing, and the marks of those incoming. */
 static int
 clean_queue(struct rmq_cleaner *w, const char *queue, const long long *n,
     int64_t now_ms)
 {
 	int64_t age = n[1] > MARK_MANY ? MARK_MANY_MS : MARK_MS;
+	struct marks m = {.w = w, .queue = queue, .before_ms = now_ms - age};
 	long ended = n[0] > 0 && w->how->dry_run ? (long)n[0] : 0;
 	int rv = 0;
 
@@ -127,7 +103,7 @@ clean_queue(struct rmq_cleaner *w, const char *queue, const long long *n,
 		rv = rmq_transfer_finish(&w->round, queue, NULL, &ended);
 	w->out->transferred += ended;
 	if (rv == 0 && n[1] > 0 && now_ms > 0 && !w->how->dry_run)
-		rv = forget_marks(w, queue, now_ms - age);
+		rv = rmq_cleaner_fields(w, queue, "incoming", drop_marks, &m);
 	return rv;
 }
 
