@@ -139,7 +139,6 @@ struct mq_walk {
 	int part;	   /* which of the place's keys is at work */
 	size_t connection; /* index of the connection at work */
 	long long from;	   /* messages behind the walk that are still there */
-	int64_t anchor_score; /* in a sorted set */
 	long batch;	      /* messages that are taken at once */
 	struct mq_buf turned; /* the first message that was brought to the other
 			       * end; empty: none was */

@@ -39,7 +39,7 @@ from transcript_scenarios import SCENARIOS  # noqa: E402
 # Scripts that are called otherwise since, new name to old: see --names.
 RENAMED = {"check_locks": "survey", "count_claimable": "waiting", "leave": "vacate",
            "oldest": "since", "reclaim_dead": "bury", "give_back": "reclaim",
-           "rotate": "turn", "rsmq_leave": "rsmq_vacate", "walk_sorted": "later",
+           "rotate": "turn", "rsmq_leave": "rsmq_vacate",
            "write_when_full": "force"}
 
 

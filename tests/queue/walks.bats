@@ -35,49 +35,49 @@ walk() {
 
 # walk_delayed FROM ANCHOR SCORE: at most two of those from 20 on, by the first of their bytes.
 walk_delayed() {
-	step walk_sorted "${q}delayed" "read 20 +inf $1 '$2' $3 2 1000 ''" |
+	step walk "${q}delayed" "'read 20 +inf' $1 '$3 $2' 2 1000 ''" |
 		sed -E 's/(.)\1{30}x/\1:/g'
 }
 
 @test "walks: a walk through a set goes on behind its anchor, or behind the score" {
 	redis zadd "${q}delayed" 10 "$(timed a A)" 20 "$(timed b B)" 20 "$(timed c C)" \
 		30 "$(timed d D)" 30 "$(timed e E)" 40 "$(timed f F)" >/dev/null
-	assert_equal "$(walk_delayed 0 '' 0)" "0 2 3 c:C 20 b:B 20 c:C 20"
-	assert_equal "$(walk_delayed 2 "$(timed c C)" 20)" "2 2 1 e:E 30 d:D 30 e:E 30"
-	assert_equal "$(walk_delayed 4 "$(timed e E)" 30)" "4 1 0 f:F 40 f:F 40"
+	assert_equal "$(walk_delayed 0 '' 0)" "0 2 3 20 c:C b:B 20 c:C 20"
+	assert_equal "$(walk_delayed 2 "$(timed c C)" 20)" "2 2 1 30 e:E d:D 30 e:E 30"
+	assert_equal "$(walk_delayed 4 "$(timed e E)" 30)" "4 1 0 40 f:F f:F 40"
 	# Others took one before it.
 	redis zrem "${q}delayed" "$(timed b B)" >/dev/null
-	assert_equal "$(walk_delayed 2 "$(timed c C)" 20)" "1 2 1 e:E 30 d:D 30 e:E 30"
+	assert_equal "$(walk_delayed 2 "$(timed c C)" 20)" "1 2 1 30 e:E d:D 30 e:E 30"
 	# It has gone, or another score: nothing of its score is left out.
-	assert_equal "$(walk_delayed 2 "$(timed x X)" 30)" "1 2 1 e:E 30 d:D 30 e:E 30"
-	assert_equal "$(walk_delayed 2 "$(timed f F)" 30)" "1 2 1 e:E 30 d:D 30 e:E 30"
+	assert_equal "$(walk_delayed 2 "$(timed x X)" 30)" "1 2 1 30 e:E d:D 30 e:E 30"
+	assert_equal "$(walk_delayed 2 "$(timed f F)" 30)" "1 2 1 30 e:E d:D 30 e:E 30"
 }
 
 @test "walks: of a set, those that are still there are moved, and the walk is behind fewer" {
 	local all="${q}delayed $keys $keys rmq::queues"
 	redis zadd "${q}delayed" 20 "$(timed b B)" 20 "$(timed c C)" 30 "$(timed d D)" >/dev/null
-	assert_regex "$(step walk_sorted "$all" \
-		"take 20 +inf 3 $(timed d D) 30 move $(timed b B) $(timed x X) $(timed c C)")" \
-		"^2 1 [0-9]+ d{31}xD 30\$"
+	assert_regex "$(step walk "$all" \
+		"'take 20 +inf' 3 '30 $(timed d D)' move $(timed b B) $(timed x X) $(timed c C)")" \
+		"^2 1 [0-9]+ 30 d{31}xD\$"
 	has "${q}ready" C B
 	assert_equal "$(redis smembers rmq::queues)" q
-	assert_regex "$(step walk_sorted "$all" "take 20 +inf 1 $(timed d D) 30 drop $(timed d D)")" \
-		"^1 0 [0-9]+  0\$"
+	assert_regex "$(step walk "$all" "'take 20 +inf' 1 '30 $(timed d D)' vanish $(timed d D)")" \
+		"^1 0 [0-9]+\$"
 	assert_equal "$(redis zcard "${q}delayed") $(redis llen "${q}ready")" "0 2"
 }
 
 @test "walks: of a list, those that are still there are moved, in their order" {
 	local all="${q}rejected $keys $keys rmq::queues"
 	redis lpush "${q}rejected" a b a c >/dev/null
-	assert_regex "$(step walk "$all" "take 3 a 3 mark move a x a")" "^2 1 [0-9]+ b\$"
+	assert_regex "$(step walk "$all" "take 3 a move 3 mark a x a")" "^2 1 [0-9]+ b\$"
 	has "${q}ready" a a
 	has "${q}rejected" c b
-	assert_regex "$(step walk "$all" "take 1 b 1 mark vanish b")" "^1 0 [0-9]+\$"
+	assert_regex "$(step walk "$all" "take 1 b vanish 1 mark b")" "^1 0 [0-9]+\$"
 	has "${q}rejected" c
-	assert_regex "$(step walk "$all" "take 1 c 1 mark move x")" "^0 1 0 0\$"
+	assert_regex "$(step walk "$all" "take 1 c move 1 mark x")" "^0 1 0 0\$"
 	# It changes its mind when the removal is refused.
 	redis acl setuser weak on nopass '~*' '&*' +@all -lrem >/dev/null
-	assert_regex "$(AS=weak step walk "$all" "take 1 c 1 mark move c")" NOPERM
+	assert_regex "$(AS=weak step walk "$all" "take 1 c move 1 mark c")" NOPERM
 	redis acl deluser weak >/dev/null
 	has "${q}rejected" c
 	has "${q}ready" a a
@@ -123,9 +123,9 @@ move() {
 	echo "lpush ${q}rejected $wants" | redis >/dev/null
 	echo "zadd ${q}delayed 5 \"$(timed a)${wants#?}" | redis >/dev/null
 	assert_regex "$(step walk "${q}rejected $keys $keys rmq::queues" \
-		"take 1 $wants 1 mark move $wants")" ^WRONGTYPE
-	assert_regex "$(step walk_sorted "${q}delayed $keys $keys rmq::queues" \
-		"take 0 9 1 x 5 move \"$(timed a)${wants#?}")" ^WRONGTYPE
+		"take 1 $wants move 1 mark $wants")" ^WRONGTYPE
+	assert_regex "$(step walk "${q}delayed $keys $keys rmq::queues" \
+		"'take 0 9' 1 '5 x' move \"$(timed a)${wants#?}")" ^WRONGTYPE
 	assert_regex "$(move rejected move 9 "${q}rejected")" ^WRONGTYPE
 	assert_regex "$(move delayed move 9)" ^WRONGTYPE
 	assert_equal "$(redis llen "${q}rejected") $(redis zcard "${q}delayed")" "1 1"
@@ -134,7 +134,7 @@ move() {
 	redis del "${q}priority" >/dev/null
 	redis acl setuser weak reset on nopass '~*' '&*' +@all -zadd >/dev/null
 	assert_regex "$(AS=weak step walk "${q}rejected $keys $keys rmq::queues" \
-		"take 1 $wants 1 mark move $wants")" ^NOPERM
+		"take 1 $wants move 1 mark $wants")" ^NOPERM
 	assert_regex "$(AS=weak move rejected move 9 "${q}rejected")" ^NOPERM
 	redis acl deluser weak >/dev/null
 	assert_equal "$(redis llen "${q}rejected") $(redis exists "${q}ready" "${q}priority")" "1 0"

@@ -100,8 +100,7 @@ start_walk(struct mq_command *c, const struct mq_scan *s, const char *verb,
 	bool take = strcmp(verb, "take") == 0;
 	bool away = take && rmq_transfer_needed(c, s->place.queue, to);
 
-	mq_command_script(
-	    c, part->low != NULL ? &rmq_script_walk_sorted : &rmq_script_walk);
+	mq_command_script(c, &rmq_script_walk);
 	if (part->what != NULL)
 		rmq_key_queue(c, s->place.queue, part->what);
 	else
@@ -116,15 +115,12 @@ start_walk(struct mq_command *c, const struct mq_scan *s, const char *verb,
 	} else if (take) {
 		rmq_key_queues(c, to != NULL ? to : s->place.queue);
 	}
-	mq_command_str(c, verb);
-	if (part->low != NULL) {
-		mq_command_str(c, part->low);
-		mq_command_str(c, part->high);
-	}
+	if (part->low != NULL)
+		mq_command_fmt(c, "%s %s %s", verb, part->low, part->high);
+	else
+		mq_command_str(c, verb);
 	mq_command_int(c, s->walk->from);
 	mq_command_arg(c, s->walk->anchor.data, s->walk->anchor.len);
-	if (part->low != NULL)
-		mq_command_int(c, s->walk->anchor_score);
 }
 
 /* A score of ours, which all are integers.  Others may have put anything there. */
@@ -149,25 +145,22 @@ set_wait(struct mq_item *item, int64_t score)
 		item->due_ms = score;
 }
 
-/* What a reply says of the anchor; of a list nothing, if it is the same. */
+/* What a reply says of the anchor: nothing, if it is the same. */
 static void
-set_anchor(struct mq_scan *s, redisReply *const *e)
+set_anchor(struct mq_scan *s, const redisReply *anchor)
 {
-	if (e[0]->type == REDIS_REPLY_STRING)
-		mq_buf_set(&s->walk->anchor, e[0]->str, e[0]->len);
-	if (is_in_set(s))
-		s->walk->anchor_score = to_score(e[1]);
+	if (anchor->type == REDIS_REPLY_STRING)
+		mq_buf_set(&s->walk->anchor, anchor->str, anchor->len);
 }
 
 static void
 set_items(struct mq_scan *s)
 {
 	const redisReply *reply = s->walk->reply;
+	redisReply **e = reply->element + 4;
 	size_t i, skip = 0, each = is_in_set(s) ? 2 : 1;
-	redisReply **e = reply->element + 3 + each;
-	const struct mq_item *last;
 
-	s->count = (int)((reply->elements - 3 - each) / each);
+	s->count = (int)((reply->elements - 4) / each);
 	mq_walk_reserve(s, (size_t)s->count);
 	for (i = 0; i < (size_t)s->count; i++, e += each) {
 		if (each == 2)
@@ -180,31 +173,27 @@ set_items(struct mq_scan *s)
 		if (s->place.state == MQ_DELAYED)
 			set_wait(&s->items[i], to_score(e[1]));
 	}
-	if (i > 0) {
-		last = &s->items[i - 1];
-		mq_buf_set(&s->walk->anchor, last->element - last->prefix,
-		    last->len + last->prefix);
-	}
-	set_anchor(s, reply->element + 3);
+	/* Of a list, the last one. */
+	if (i > 0)
+		set_anchor(s, e[-1]);
+	set_anchor(s, reply->element[3]);
 }
 
-/* Whether a reply has count integers, and then strings only (the anchor of a
- * list, which follows, may be an integer). */
+/* Whether a reply has count integers, then anything (an anchor that is the same is an
+ * integer), and then strings only: each by itself, or by two. */
 static bool
-is_walk_reply(const redisReply *reply, size_t count, bool in_set)
+is_walk_reply(const redisReply *reply, size_t count, bool by_two)
 {
 	size_t i;
 
-	if (reply->type != REDIS_REPLY_ARRAY ||
-	    reply->elements < count + (in_set ? 2 : 1))
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements <= count)
 		return false;
 	for (i = 0; i < reply->elements; i++)
-		if (reply->element[i]->type !=
-			(i < count ? REDIS_REPLY_INTEGER :
-				     REDIS_REPLY_STRING) &&
-		    (in_set || i != count))
+		if (i != count &&
+		    reply->element[i]->type !=
+			(i < count ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
 			return false;
-	return !in_set || (reply->elements - count) % 2 == 0;
+	return !by_two || (reply->elements - count) % 2 == 1;
 }
 
 /* Reads the next slice of one list or set; *ended when it is the last. */
@@ -352,7 +341,7 @@ take_some(
 	n = reply->element[0]->integer;
 	w->from = reply->element[1]->integer;
 	us = reply->element[2]->integer;
-	set_anchor(s, reply->element + 3);
+	set_anchor(s, reply->element[3]);
 	freeReplyObject(reply);
 	w->span -= n;
 	*taken += (long)n;
@@ -472,23 +461,18 @@ start_take(struct mq_command *c, const struct mq_scan *s, const char *to,
     const char *tombstone)
 {
 	bool rejected = s->place.state == MQ_REJECTED;
-	const char *how;
+	const char *how = to != NULL ? (rejected ? "fresh" : "move") :
+				       (rejected ? "done" : "vanish");
 
 	start_walk(c, s, "take", to);
-	if (is_in_set(s)) {
-		how = to != NULL ? "move" : "drop";
-	} else {
-		mq_command_int(c, s->walk->span);
-		mq_command_str(c, tombstone);
-		if (to != NULL)
-			how = rejected ? "fresh" : "move";
-		else
-			how = rejected ? "done" : "vanish";
-	}
 	if (rmq_transfer_needed(c, s->place.queue, to))
 		rmq_transfer_how(c, how, mq_state_name(s->place.state), to);
 	else
 		mq_command_str(c, how);
+	if (!is_in_set(s)) {
+		mq_command_int(c, s->walk->span);
+		mq_command_str(c, tombstone);
+	}
 }
 
 int

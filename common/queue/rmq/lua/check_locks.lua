@@ -25,13 +25,14 @@
 -- place, or in rejected only.
 
 -- include place
+-- include cursor
 
 local q, rejected, unacked = queue_keys(1)
 local where, at, sign = ARGV[1], ARGV[2], ARGV[3]
 local dry, tombstone = ARGV[4] == '1', ARGV[5]
 local key = unacked or q[where]
 local tick = clock(q)
-local work, late, missing, expires, last_tick = 1000, 0, 0, nil, nil
+local work, missing, expires, last_tick = 1000, 0, nil, nil
 local ids = {}
 
 local function lower(a, b)
@@ -92,13 +93,26 @@ local function look_at(element, in_line)
   return false
 end
 
-local function reject(element, why)
-  call('LPUSH', rejected, with_error(element, why))
+-- Those that are too late; of a set their members, of a list their places.
+local found, places = {}, {}
+
+-- Whether the next one is enough for this step.
+local function see(element, place, in_line)
+  local why, w = look_at(element, in_line)
+  if why then
+    found[#found + 1] = { element = element, w = w, why = why }
+    places[#places + 1] = place
+  end
+  return work <= 0
 end
 
-local function let_go(w, why)
-  leave(q, w, 'vanish')
-  tell(q, w, 'expired', why)
+local function reject(f)
+  call('LPUSH', rejected, with_error(f.element, f.why))
+end
+
+local function let_go(f)
+  leave(q, f.w, 'vanish')
+  tell(q, f.w, 'expired', f.why)
 end
 
 -- How many are behind the walk.  Nothing is looked for to the left of where the
@@ -123,48 +137,33 @@ local function locate()
 end
 
 local function walk_list()
-  local from, size = locate(), 1
-  local looked, found = 0, {}
+  local from, passed = locate(), 0
   local left = call('LLEN', key) - from
-  while looked < left and work > 0 do
-    local behind = from + looked
-    local n = math.min(size, left - looked)
-    local part = call('LRANGE', key, -behind - n, -behind - 1)
-    for i = #part, 1, -1 do
-      if work <= 0 then
-        break
-      end
-      looked = looked + 1
-      local why, w = look_at(part[i])
-      if why then
-        found[#found + 1] =
-          { place = -from - looked, element = part[i], w = w, why = why }
-      end
-    end
-    size = math.min(2 * size, 32)
-  end
-  late = #found
-  if late > 0 and not dry then
+  local looked = go_through(left, function(behind, n)
+    return list_slice(key, from + behind, n)
+  end, function(element)
+    passed = passed + 1
+    return see(element, -from - passed)
+  end)
+  local more = left > looked
+  if #found > 0 and not dry then
     -- Commands that may be refused come first, so a refusal changes nothing.
     call('LREM', q.results .. tombstone, 1, tombstone)
-    call('LSET', key, found[1].place, found[1].element)
-    for _, f in ipairs(found) do
-      reject(f.element, f.why)
+    call('LSET', key, places[1], found[1].element)
+    for i = 1, #found do
+      reject(found[i])
     end
-    for _, f in ipairs(found) do
-      call('LSET', key, f.place, tombstone)
-    end
-    local side = from > call('LLEN', key) / 2 and 1 or -1
-    call('LREM', key, side * late, tombstone)
-    looked = looked - late
-    for _, f in ipairs(found) do
-      let_go(f.w, f.why)
+    mark_places(key, places, tombstone)
+    remove_marked(call, key, #places, tombstone, from)
+    looked = looked - #found
+    for i = 1, #found do
+      let_go(found[i])
     end
   end
   at = from + looked
   local last = at > 0 and call('LINDEX', key, -at)
   sign = last and redis.sha1hex(last) or ''
-  return left > (dry and looked or looked + late)
+  return more
 end
 
 -- Lua compares as the locale does.
@@ -196,32 +195,19 @@ local function rank()
 end
 
 local function walk_set()
-  local from, looked, size, found = rank(), 0, 1, {}
+  local from = rank()
   local left = call('ZCARD', key) - from
-  while looked < left and work > 0 do
-    local behind = from + looked
-    local part =
-      call('ZREVRANGE', key, behind, behind + size - 1, 'WITHSCORES')
-    for i = 1, #part, 2 do
-      if work <= 0 then
-        break
-      end
-      looked, at, sign = looked + 1, part[i + 1], part[i]:sub(1, 32)
-      local element = part[i]:sub(33)
-      local why, w = look_at(element,
-        where == 'delayed' and tonumber(at) >= IN_LINE)
-      if why then
-        found[#found + 1] =
-          { member = part[i], element = element, w = w, why = why }
-      end
-    end
-    size = math.min(2 * size, 32)
-  end
-  late = #found
-  for _, f in ipairs(dry and {} or found) do
-    reject(f.element, f.why)
-    call('ZREM', key, f.member)
-    let_go(f.w, f.why)
+  local looked = go_through(left, function(behind, n)
+    return set_slice('ZREVRANGE', key, from + behind, from + behind + n - 1)
+  end, function(member, score)
+    at, sign = score, member:sub(1, 32)
+    return see(member:sub(33), member,
+      where == 'delayed' and tonumber(score) >= IN_LINE)
+  end)
+  for i = 1, dry and 0 or #found do
+    reject(found[i])
+    call('ZREM', key, places[i])
+    let_go(found[i])
   end
   return left > looked
 end
@@ -245,7 +231,7 @@ local function text(n)
   return n and string.format('%.0f', n) or ''
 end
 
-local reply = { more and 1 or 0, late, missing, text(expires), text(last_tick),
+local reply = { more and 1 or 0, #found, missing, text(expires), text(last_tick),
   tostring(at), sign }
 for i = 1, #ids do
   reply[7 + i] = ids[i]

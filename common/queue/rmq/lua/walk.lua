@@ -1,45 +1,66 @@
--- One step of a walk through a list, from its right end, where the oldest is.
+-- One step of a walk through the messages of a list, from its right end, where the
+-- oldest is, or of a sorted set, by score.
 --
---   KEYS  list; then for 'take' the keys of its queue, and those of the
+--   KEYS  list or set; then for 'take' the keys of its queue, and those of the
 --         target (the same for what is dropped; see lib/place.lua),
 --         rmq::queues, or outgoing
 --   ARGV  'read', from, anchor, max messages, about how many bytes, needle
 --         'skip', the same: begins behind the first messages, from of them
---         'take', from, anchor, span, tombstone, how, element...
---   how   'move': to be claimed; 'fresh': the same, and the attempts in their
---         headers begin anew; 'vanish': they are removed, and nobody has run
---         them; 'done': they are removed, and have been run
+--         'take', from, anchor, how, span, tombstone, element...
+--         Of a set, 'VERB LOW HIGH': only what has such a score is gone through.  Its
+--         anchor is 'SCORE MEMBER'; 'take' has members, and no span or tombstone
+--   how   'move': to be claimed, without the 32 bytes that a member has in front, and
+--         at once.  Those in line for their group stay there, unless it is another
+--         queue; 'fresh': the same, and the attempts in their headers begin anew;
+--         'vanish': they are removed, and nobody has run them; 'done': they are
+--         removed, and have been run
 --
 -- from messages are behind the walk, and the anchor is the last of them:
--- if it is elsewhere now, then somebody took messages at the right end.
+-- if it is elsewhere now, then somebody took messages before it.
 --
 -- 'read' looks at the next slice.
 --   reply {from, how many were behind before it; how many it looked at; how
 --         many follow; the new anchor, or 0 if it is the last element below,
---         or the same if there is none; element...}, those with the needle in
---         them only
+--         or the same if there is none; element..., or member, score...}, those with
+--         the needle in them only
 --
--- 'take' looks again at the span messages behind the walk, and moves those
--- that are given, if they are still there.
---   reply {how many were moved, from, microseconds that this took, but for what
---         does not depend on how many they are; the new anchor, or 0 if it is the same}
+-- 'take' moves those that are given, if they are still there; in a list, it looks
+-- again at the span messages behind the walk.
+--   reply {how many were moved, from, microseconds that this took, in a list but for
+--         what does not depend on how many they are; the new anchor, or 0 if it is
+--         the same}
 --
--- A crash before: all are in the list.  After: each is in its new place only, or in
--- outgoing.
+-- A crash before: all are where they were.  After: each is in its new place only, or
+-- in outgoing.
 -- Commands that may be refused (wrong type, missing right) come first or are
 -- undone, so a refusal changes nothing.
 
 -- include place
 -- include moves
+-- include cursor
 
 local key, q = KEYS[1], queue_keys(2)
-local target, queues = queue_keys(8)
-local from, anchor = tonumber(ARGV[2]), ARGV[3]
+local to, queues = queue_keys(8)
+local verb, low, high = ARGV[1]:match('^(%a+) ?(%S*) ?(%S*)$')
+local from, anchor, score = tonumber(ARGV[2]), ARGV[3], nil
+local in_set = low ~= ''
+if in_set then
+  score, anchor = anchor:match('^(%S*) ?(.*)$')
+end
 
--- The anchor's place, counted from the right; 0 when it has gone.  The nearest
--- one to the right comes first: in a list with many equal elements, the
+local function count()
+  return in_set and call('ZCOUNT', key, low, high) or call('LLEN', key)
+end
+
+-- How many members are before the first one.
+local function base()
+  return call('ZCARD', key) - call('ZCOUNT', key, low, '+inf')
+end
+
+-- Where the anchor is in a list, counted from the right; 0 when it has gone.  The
+-- nearest one to the right comes first: in a list with many equal elements, the
 -- outermost would set the walk back again and again.
-local function locate()
+local function locate_in_list()
   if from == 0 or call('LINDEX', key, -from) == anchor then
     return from
   end
@@ -60,61 +81,103 @@ local function locate()
   return found and call('LLEN', key) - found or 0
 end
 
-local function read(max, room, needle)
-  local reply, looked, size, last = { from, 0, 0, 0 }, 0, 1, nil
-  local left = call('LLEN', key) - from
-  while looked < math.min(max, left) and room > 0 do
-    local n = math.min(size, max - looked, left - looked)
-    local behind = from + looked
-    local part = call('LRANGE', key, -behind - n, -behind - 1)
-    for i = #part, 1, -1 do
-      if room <= 0 then
-        break
-      end
-      last, looked, room = part[i], looked + 1, room - #part[i]
-      if needle == '' or last:find(needle, 1, true) then
-        reply[#reply + 1] = last
-      end
-    end
-    -- Not more: nobody knows how long the next ones are.
-    size = math.min(2 * size, 32)
+local function locate()
+  if not in_set then
+    return locate_in_list()
+  elseif from == 0 then
+    return 0
+  elseif tonumber(call('ZSCORE', key, anchor)) ~= tonumber(score) then
+    return call('ZCOUNT', key, low, '(' .. score)
   end
-  reply[2] = looked
-  reply[3] = left - looked
-  if looked > 0 and (#reply == 4 or reply[#reply] ~= last) then
+  return call('ZRANK', key, anchor) + 1 - base()
+end
+
+local function read(max, room, needle)
+  local reply, last = { from, 0, 0, 0 }, nil
+  local left, first = count() - from, in_set and from + base() or from
+
+  local function fetch(looked, n)
+    if in_set then
+      return set_slice('ZRANGE', key, first + looked, first + looked + n - 1)
+    end
+    return list_slice(key, first + looked, n)
+  end
+
+  local function see(element, its)
+    last, score, room = element, its, room - #element
+    if needle == '' or element:find(needle, in_set and 33 or 1, true) then
+      reply[#reply + 1] = element
+      reply[#reply + 1] = its
+    end
+    return room <= 0
+  end
+
+  reply[2] = go_through(math.min(max, left), fetch, see)
+  reply[3] = left - reply[2]
+  if last and in_set then
+    reply[4] = score .. ' ' .. last
+  elseif last and (#reply == 4 or reply[#reply] ~= last) then
     reply[4] = last
   end
   return reply
 end
 
-local function find_wanted(span)
+local function find_in_list(span)
   local wanted, found, places = {}, {}, {}
   for i = 7, #ARGV do
     wanted[ARGV[i]] = (wanted[ARGV[i]] or 0) + 1
   end
   span = math.min(span, from)
-  local slice = span > 0 and call('LRANGE', key, -from, span - from - 1) or {}
-  for i = #slice, 1, -1 do
+  local slice = span > 0 and list_slice(key, from - span, span) or {}
+  for i = 1, #slice do
     local n = wanted[slice[i]] or 0
     if n > 0 then
       wanted[slice[i]] = n - 1
       found[#found + 1] = slice[i]
-      places[#places + 1] = i - from - 1
+      places[#places + 1] = span - from - i
     end
   end
   return found, places
 end
 
--- All at once: the nth of many, deep in a long list, is found quickly, but to
--- remove it by its value means to go there through all the others.
-local function remove(found, places, tombstone)
-  local start = stopwatch()
-  for i = 1, #places do
-    call('LSET', key, places[i], tombstone)
+-- Those that are still there, and their places: in a set, the members.
+local function find(how)
+  if not in_set then
+    return find_in_list(tonumber(ARGV[5]))
   end
+  local found, members, stay = {}, {}, how == 'move' and not leaves(q, to)
+  for i = 5, #ARGV do
+    local at = tonumber(call('ZSCORE', key, ARGV[i]))
+    if at and (not stay or at < IN_LINE) then
+      members[#members + 1] = ARGV[i]
+      found[#found + 1] = ARGV[i]:sub(33)
+    end
+  end
+  return found, members
+end
+
+-- Changes nothing and needs no memory, see claim.lua; what is refused later is so now.
+local function check(found, places)
+  if in_set then
+    need(key, 'ZRANGE')
+    call('ZREM', key, '')
+  else
+    need(key, 'LLEN', 'LREM')
+    call('LTRIM', key, 0, -1)
+    call('LSET', key, places[1], found[1])
+  end
+end
+
+-- How long it took, and in a list maybe an error: then nothing has changed.
+local function remove(found, places)
+  if in_set then
+    call('ZREM', key, unpack(places))
+    return 0
+  end
+  local start = stopwatch()
+  mark_places(key, places, ARGV[6])
   local took = stopwatch() - start
-  local side = from > call('LLEN', key) / 2 and 1 or -1
-  local done = redis.pcall('LREM', key, side * #places, tombstone)
+  local done = remove_marked(redis.pcall, key, #places, ARGV[6], from)
   if type(done) == 'number' then
     return took
   end
@@ -124,66 +187,94 @@ local function remove(found, places, tombstone)
   return took, done
 end
 
--- Messages without options come before the removal, which may be refused; else all
--- come after it, in order, and cannot be refused any more.
-local function take_found(q, to, how, found, places)
+local function arrive_all(elements, w, own)
+  for i = 1, #elements do
+    local element = elements[i]
+    if in_set and not departure then
+      element = at_once(to, element, w[i])
+    end
+    arrive(to, element, w[i], own)
+  end
+  arrive_plain(to)
+end
+
+-- Those in a list of which none has options come before the removal, which may be
+-- refused; else all come after it, in order, and cannot be refused any more.
+local function take_found(how, found, places)
   local moves, new = how == 'move' or how == 'fresh', {}
   for i = 1, #found do
     new[i] = how == 'fresh' and anew(found[i], 'Mq-Attempt') or found[i]
   end
   local w, asking = all_options(new)
-  asking = departure and 1 or asking
-  if asking > 0 then
+  local plain = asking == 0 and not departure
+  local own = how == 'move' and not leaves(q, to)
+  if not plain then
     be_sure(q, to, moves)
   elseif moves then
     -- Changes nothing and needs no memory; see claim.lua.
     call('LTRIM', to.ready, 0, -1)
     call('LPUSH', to.ready, unpack(new))
   end
-  local took, refused = remove(found, places, ARGV[5])
-  if refused and asking == 0 and moves then
+  if in_set and moves and not plain then
+    arrive_all(new, w, own)
+  end
+  local took, refused = remove(found, places)
+  if refused and plain and moves then
     call('LTRIM', to.ready, #found, -1)
   end
-  if not refused and moves then
-    make_known(to, queues)
-  end
-  if refused or asking == 0 then
+  if refused then
     return took, refused
   end
-  local start = stopwatch()
-  for i = 1, moves and #new or 0 do
-    arrive(to, new[i], w[i], q.ready == to.ready and how == 'move')
+  if moves then
+    make_known(to, queues)
   end
-  arrive_plain(to)
+  local start = in_set and now_us or not plain and stopwatch()
+  if not in_set and moves and not plain then
+    arrive_all(new, w, own)
+  end
   -- A rejected message holds nothing, though another one with its id may.
-  if how == 'vanish' or how == 'move' and leaves(q, to) then
-    drop(q, w, how == 'vanish' and how or 'done')
+  if how == 'vanish' then
+    drop(q, w, 'vanish')
   end
-  return took + stopwatch() - start
+  for i = 1, how == 'move' and not own and #w or 0 do
+    leave(q, w[i], in_set and 'vanish' or 'done')
+  end
+  return took + (start and stopwatch() - start or 0)
 end
 
-local function take(span, how)
+-- What is behind the walk now.  Others may have had their turn, or become due.
+local function new_anchor(same)
+  if not in_set then
+    return same and 0 or from > 0 and call('LINDEX', key, -from) or ''
+  end
+  local at = base() + from - 1
+  local last, scores = {}, {}
+  if from > 0 then
+    last, scores = set_slice('ZRANGE', key, at, at)
+  end
+  from = last[1] and from or 0
+  return last[1] and scores[1] .. ' ' .. last[1] or ''
+end
+
+local function take(how)
   how = prepare_departure(how, queues)
-  local found, places = find_wanted(span)
+  local found, places = find(how)
   if #found == 0 then
     return { 0, from, 0, 0 }
   end
-  need(key, 'LLEN', 'LREM')
-  call('LTRIM', key, 0, -1)
-  call('LSET', key, places[1], found[1])
-  local took, refused =
-    take_found(q, target, how, found, places)
+  check(found, places)
+  local took, refused = take_found(how, found, places)
   if refused then
     return refused
   end
-  local same = places[#places] > -from
+  local same = not in_set and places[#places] > -from
   from = from - #found
-  local last = from > 0 and not same and call('LINDEX', key, -from) or ''
-  return { #found, from, took, same and 0 or last }
+  local last = new_anchor(same)
+  return { #found, from, took, last }
 end
 
-from = ARGV[1] == 'skip' and math.min(from, call('LLEN', key)) or locate()
-if ARGV[1] == 'take' then
-  return take(tonumber(ARGV[4]), ARGV[6])
+from = verb == 'skip' and math.min(from, count()) or locate()
+if verb == 'take' then
+  return take(ARGV[4])
 end
 return read(tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6])
