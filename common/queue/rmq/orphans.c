@@ -12,15 +12,30 @@
 /* Steps of one round that does not look through all keys: some 5 ms. */
 #define SCAN_STEPS 10
 
-/* The keys that were found, whose owners are not known. */
-struct found {
-	struct mq_names unacked;    /* connection and queue */
-	struct mq_names messages;   /* queue, and which key of it has them */
-	struct mq_names held;	    /* queue, and connection that has them */
-	struct mq_names of_queue;   /* queue, and which key of it */
-	struct mq_names connection; /* connection, and which key of it */
-	struct mq_names moving;	    /* queue, and which key of it */
+/* The keys that were found, whose owners are not known; first those of queues. */
+enum {
+	MESSAGES,   /* queue, and which key of it has them */
+	HELD,	    /* queue, and connection that has them */
+	OF_QUEUE,   /* queue, and which key of it */
+	UNACKED,    /* connection and queue */
+	CONNECTION, /* connection, and which key of it */
+	MOVING,	    /* queue, and which key of it */
+	KINDS
 };
+
+struct found {
+	struct mq_names list[KINDS];
+	struct mq_names some[UNACKED]; /* of this step; some may be known */
+};
+
+static void
+free_names(struct mq_names *list, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		mq_names_free(&list[i]);
+}
 
 /*
  * The part of a key between a prefix and a suffix, cut out in place; NULL if
@@ -48,8 +63,8 @@ static void
 note_unacked(struct found *f, const char *connection, const char *queue)
 {
 	if (is_queue_name(queue))
-		mq_names_add(&f->held, queue, connection);
-	mq_names_add(&f->unacked, connection, queue);
+		mq_names_add(&f->some[HELD], queue, connection);
+	mq_names_add(&f->list[UNACKED], connection, queue);
 }
 
 static bool
@@ -80,10 +95,8 @@ note_of_queue(
 	if (w->how->all &&
 	    (strcmp(what, "delayed") == 0 || strcmp(what, "locks") == 0))
 		mq_names_add(&w->busy, queue, NULL);
-	if (has_messages(what))
-		mq_names_add(&f->messages, queue, what);
-	else
-		mq_names_add(&f->of_queue, queue, what);
+	mq_names_add(
+	    &f->some[has_messages(what) ? MESSAGES : OF_QUEUE], queue, what);
 	return true;
 }
 
@@ -100,7 +113,7 @@ note_of_connection(
 	if (strstr(connection, "::") == NULL &&
 	    !mq_names_have(&w->live, connection) &&
 	    !mq_names_have(&w->dead, connection))
-		mq_names_add(&f->connection, connection, what);
+		mq_names_add(&f->list[CONNECTION], connection, what);
 	return true;
 }
 
@@ -111,7 +124,7 @@ note_moving(struct found *f, char *key, const char *suffix)
 	const char *queue = between(key, "rmq::queue::[", suffix);
 
 	if (queue != NULL && is_queue_name(queue))
-		mq_names_add(&f->moving, queue, suffix + strlen("]::"));
+		mq_names_add(&f->list[MOVING], queue, suffix + strlen("]::"));
 	return queue != NULL;
 }
 
@@ -155,58 +168,42 @@ move_unknown(const redisReply *known, size_t *at, const struct mq_names *from,
 /* There may be a million known queues, so only those whose keys were found are asked
  * for. */
 static int
-keep_unknown(struct rmq_cleaner *w, const struct found *some, struct found *f)
+keep_unknown(struct rmq_cleaner *w, struct found *f)
 {
-	const struct mq_names *from[] = {
-	    &some->messages, &some->held, &some->of_queue};
-	struct mq_names *to[] = {&f->messages, &f->held, &f->of_queue};
 	struct mq_command c = mq_redis_command(w->round.r);
 	redisReply *known;
-	size_t list, i, n = 0, at = 0;
+	size_t kind, i, n = 0, at = 0;
 	int rv;
 
 	mq_command_plain(&c, "SMISMEMBER");
 	rmq_key_all(&c, RMQ_QUEUES);
-	for (list = 0; list < 3; list++)
-		for (i = 0; i < from[list]->n; i++, n++)
-			mq_command_str(&c, from[list]->list[i].name);
+	for (kind = 0; kind < UNACKED; kind++)
+		for (i = 0; i < f->some[kind].n; i++, n++)
+			mq_command_str(&c, f->some[kind].list[i].name);
 	if (n == 0) {
 		mq_command_free(&c);
 		return 0;
 	}
 	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &known);
 	if (known != NULL && known->elements == n)
-		for (list = 0; list < 3; list++)
-			move_unknown(known, &at, from[list], to[list]);
+		for (kind = 0; kind < UNACKED; kind++)
+			move_unknown(
+			    known, &at, &f->some[kind], &f->list[kind]);
 	freeReplyObject(known);
 	return rv;
-}
-
-static void
-free_of_queues(struct found *f)
-{
-	mq_names_free(&f->messages);
-	mq_names_free(&f->held);
-	mq_names_free(&f->of_queue);
 }
 
 /* Notes keys, as a step of the walk has come by them. */
 static int
 note_keys(struct rmq_cleaner *w, struct found *f, const redisReply *keys)
 {
-	struct found some = {.unacked = f->unacked,
-	    .connection = f->connection,
-	    .moving = f->moving};
 	size_t i;
 	int rv;
 
 	for (i = 0; i < keys->elements; i++)
-		note_key(w, &some, keys->element[i]);
-	f->unacked = some.unacked;
-	f->connection = some.connection;
-	f->moving = some.moving;
-	rv = keep_unknown(w, &some, f);
-	free_of_queues(&some);
+		note_key(w, f, keys->element[i]);
+	rv = keep_unknown(w, f);
+	free_names(f->some, UNACKED);
 	return rv;
 }
 
@@ -236,7 +233,7 @@ find_orphans(struct rmq_cleaner *w, struct found *f)
 {
 	char cursor[MQ_CURSOR_SIZE];
 	bool all = w->how->all;
-	int steps, rv = 0;
+	int i, steps, rv = 0;
 
 	snprintf(cursor, sizeof(cursor), "%llu", all ? 0 : w->how->scan_from);
 	for (steps = 0;
@@ -244,12 +241,8 @@ find_orphans(struct rmq_cleaner *w, struct found *f)
 		rv = scan_keys(w, f, cursor);
 	w->out->scan_at = strtoull(cursor, NULL, 10);
 	/* A walk may come by a key twice. */
-	mq_names_sort(&f->unacked);
-	mq_names_sort(&f->messages);
-	mq_names_sort(&f->held);
-	mq_names_sort(&f->of_queue);
-	mq_names_sort(&f->connection);
-	mq_names_sort(&f->moving);
+	for (i = 0; i < KINDS; i++)
+		mq_names_sort(&f->list[i]);
 	return rv;
 }
 
@@ -327,15 +320,16 @@ recover_messages(struct rmq_cleaner *w, struct found *f)
 {
 	struct mq_names recovered = {0};
 	size_t i;
-	int rv =
-	    rmq_cleaner_select(w, &f->messages, build_of_queue, &recovered);
+	int rv = rmq_cleaner_select(
+	    w, &f->list[MESSAGES], build_of_queue, &recovered);
 
 	if (rv == 0)
-		rv = rmq_cleaner_select(w, &f->held, build_held, &recovered);
+		rv = rmq_cleaner_select(
+		    w, &f->list[HELD], build_held, &recovered);
 	for (i = 0; i < recovered.n && w->how->dry_run; i++)
 		mq_names_add(&w->known, recovered.list[i].name, NULL);
 	mq_names_sort(&w->known);
-	leave_out(&f->of_queue, &w->known);
+	leave_out(&f->list[OF_QUEUE], &w->known);
 	mq_names_free(&recovered);
 	return rv;
 }
@@ -344,11 +338,12 @@ static int
 remove_orphans(struct rmq_cleaner *w, const struct found *f)
 {
 	struct mq_names removed = {0};
-	int rv = rmq_cleaner_select(w, &f->of_queue, build_of_queue, &removed);
+	int rv =
+	    rmq_cleaner_select(w, &f->list[OF_QUEUE], build_of_queue, &removed);
 
 	if (rv == 0)
 		rv = rmq_cleaner_select(
-		    w, &f->connection, build_connection, &removed);
+		    w, &f->list[CONNECTION], build_connection, &removed);
 	w->out->orphans += (long)removed.n;
 	mq_names_free(&removed);
 	return rv;
@@ -362,18 +357,15 @@ rmq_orphans(struct rmq_cleaner *w)
 	int rv = find_orphans(w, &f);
 
 	if (rv == 0)
-		rv = rmq_heal(w, &f.moving);
+		rv = rmq_heal(w, &f.list[MOVING]);
 	if (rv == 0)
-		rv = rmq_adopt_some(w, &f.unacked, &adopted);
-	leave_out(&f.connection, &adopted);
+		rv = rmq_adopt_some(w, &f.list[UNACKED], &adopted);
+	leave_out(&f.list[CONNECTION], &adopted);
 	mq_names_free(&adopted);
 	if (rv == 0)
 		rv = recover_messages(w, &f);
 	if (rv == 0 && w->how->all)
 		rv = remove_orphans(w, &f);
-	mq_names_free(&f.unacked);
-	free_of_queues(&f);
-	mq_names_free(&f.connection);
-	mq_names_free(&f.moving);
+	free_names(f.list, KINDS);
 	return rv;
 }
