@@ -1,137 +1,10 @@
 #!/usr/bin/env bats
-# What RQ's own drivers (send_test_*) ask for, said anew for our tools: a
-# message is sent, its script runs, and this is what has become of it.  The
-# verdicts one by one are in consume/verdict.bats, dup in consume/dup.bats.
+# What scripts that were written for RQ find.  The verdicts of RQ's own drivers
+# (send_test_*) are in consume/verdict.bats, dup in consume/dup.bats.
 
 # shellcheck disable=SC2016
 
 load ../helpers/server
-
-setup() {
-	common_setup
-	# As RQ's test_script.sh: what it does is its first parameter.
-	script test_script /bin/bash <<-'END'
-		w() { echo "$1 $2" >&3; }
-		echo "$RQ_PARAM1 $RQ_COUNT" >>"$T/runs"
-		w run "just started"
-		case $RQ_PARAM1 in
-		done | slow) w run "a little"; w done "done sleeping" ;;
-		err) w err "by design" ;;
-		sneaky) w done "sneaky"; exit 1 ;;
-		resend1) [ "$RQ_COUNT" -gt 0 ] || { w resend 0; exit 0; }
-			w done "on the second run" ;;
-		resend2) [ "$RQ_COUNT" -ge 6 ] || { w resend 0; exit 0; }
-			w done "on the seventh run" ;;
-		esac
-	END
-}
-
-send() {
-	run_mq 0 mq-publish -i -P "1=$1" "${@:2}" q ''
-	id=$output
-}
-
-work() {
-	run_mq 0/1 mq-consume -v --drain "$@" q -- "$T/test_script"
-}
-
-@test "rqcompat: send_test_done" {
-	send done
-	work
-	assert_equal "$(held q)" "0 0 0 0"
-	assert_equal "$(cat "$T/runs")" "done 0"
-	assert_regex "$stderr" "$id.*done sleeping"
-}
-
-@test "rqcompat: send_test_err" {
-	send err
-	work
-	assert_equal "$(held q)" "0 0 0 1"
-	assert_equal "$(element q rejected | header Mq-Error)" "by design"
-}
-
-@test "rqcompat: send_test_sneaky: done, and then exit 1" {
-	send sneaky
-	work
-	assert_equal "$(held q)" "0 0 0 1"
-	assert_regex "$(element q rejected | header Mq-Error)" "exit status 1"
-}
-
-@test "rqcompat: send_test_resend: RQ_COUNT counts them" {
-	send resend1
-	work
-	assert_equal "$(cat "$T/runs")" $'resend1 0\nresend1 1'
-	send resend2
-	work
-	assert_equal "$(tail -n 1 "$T/runs")" "resend2 6"
-	assert_equal "$(held q)" "0 0 0 0"
-}
-
-@test "rqcompat: test_web_max_count: three runs, then err" {
-	send resend2
-	work --attempts 3
-	assert_equal "$(xargs <"$T/runs")" "resend2 0 resend2 1 resend2 2"
-	assert_equal "$(element q rejected | header Mq-Error)" \
-		"attempts exhausted"
-}
-
-@test "rqcompat: send_test_single_que: one that waits is enough" {
-	send done -k single --unique queued
-	run_mq 1 mq-publish -P 1=done -k single --unique queued q ''
-	assert_equal "$(held q)" "1 0 0 0"
-	work
-	send done -k single --unique queued
-}
-
-@test "rqcompat: send_test_coalesce: those that wait for the same are one run" {
-	local i
-
-	# RQ lets them wait and absorbs them; here they are not accepted.
-	send done -k a
-	for i in 1 2 3; do
-		run_mq 1 mq-publish -P 1=done -k a q ''
-	done
-	send done -k b
-	work
-	assert_equal "$(wc -l <"$T/runs")" 2
-	# What failed lets go of it, too.
-	send err -k a
-	work
-	send err -k a
-}
-
-@test "rqcompat: send_test_fast_collide: a hundred at once" {
-	local i pids=()
-
-	for i in {1..20}; do
-		"$BUILD/mq-publish" -i -P 1=done q 1 2 3 4 5 >"$T/ids.$i" 3>&- &
-		pids+=($!)
-	done
-	wait "${pids[@]}"
-	assert_equal "$(cat "$T"/ids.* | sort -u | wc -l)" 100
-	work -j 4
-	assert_equal "$(grep -c '^done 0$' "$T/runs")" 100
-}
-
-@test "rqcompat: test_message_blocking: equal ones one by one, others overtake" {
-	script block <<-'END'
-		read -r x
-		echo "start $x" >>"$T/log"
-		case $x in A1) until [ -e "$T/unlock" ]; do sleep 0.02; done ;; esac
-		echo "end $x" >>"$T/log"
-	END
-	run_mq 0 mq-publish -g a q A1
-	run_mq 0 mq-publish -g a q A2
-	run_mq 0 mq-publish -g b q B1
-	start_mq mq-consume -j 3 q -- "$T/block"
-	eventually 10 grep -qx 'end B1' "$T/log"
-	run grep A2 "$T/log"
-	assert_failure
-	touch "$T/unlock"
-	eventually 10 grep -qx 'end A2' "$T/log"
-	stop_mq
-	assert_equal "$(grep A "$T/log" | xargs)" "start A1 end A1 start A2 end A2"
-}
 
 @test "rqcompat: send_test_large: a parameter of 100 kB" {
 	local large
@@ -143,22 +16,6 @@ work() {
 	run_mq 0 mq-publish -P "2=$large" q ''
 	run_mq 0 mq-consume --drain q -- "$T/size"
 	assert_equal "$(xargs <"$T/size")" 100000
-}
-
-@test "rqcompat: test_run_admin_pause: it takes messages, and runs none" {
-	run_mq 0 mq-publish -l q </dev/null
-	run_mq 0 mq-pause q
-	send done
-	start_mq mq-consume q -- "$T/test_script"
-	eventually 10 consumed
-	assert_equal "$(held q)" "1 0 0 0"
-	run_mq 0 mq-pause --resume q
-	eventually 10 test -s "$T/runs"
-	stop_mq
-}
-
-consumed() {
-	[ -n "$(redis smembers "rmq::connection::$(connections)::queues")" ]
 }
 
 # --- --rq -----------------------------------------------------------------------
