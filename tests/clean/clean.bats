@@ -465,6 +465,7 @@ somebody_waits() {
 	done
 	redis --raw rpop "$ready" >"$T/got"
 	assert_equal "$(header Mq-Attempt <"$T/got")" 1
+	assert_regex "$(header Mq-Id <"$T/got")" '^[0-9a-z]{10}[0-9A-Za-z]{22}$'
 	assert_equal "$(wc -l <"$T/got")" 2
 }
 
@@ -1054,29 +1055,6 @@ rounds_reach() {
 	assert_equal "$output" ""
 	assert_regex "$stderr" '^mq-clean: '
 	assert_equal "$(wc -l <<<"$stderr")" 1
-}
-
-@test "clean: usage errors: 64, one line" {
-	local args
-
-	while read -r args; do
-		eval "run_mq 64 mq-clean $args"
-		assert_equal "$(wc -l <<<"$stderr")" 1
-		assert_regex "$stderr" '^mq-clean: '
-		assert_equal "$output" ""
-	done <<-'END'
-		-x
-		--nonesuch
-		q
-		''
-		--attempts 0
-		--attempts x
-		--attempts
-		--interval 0s
-		--interval soon
-		--interval
-		--dry-run=1
-	END
 }
 
 @test "clean: --help, --version, and a full stdout" {

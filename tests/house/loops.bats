@@ -1,5 +1,5 @@
 # The workers that mq-batch(7) shows for --stream and --batch, with the very
-# lines of the page, and what it says about the options.
+# lines of the page.  What the options refuse is in messages.bats.
 
 # run_mq sets output and stderr; each test is a subshell of its own.
 # pid is for stop_mq.
@@ -256,53 +256,4 @@ results() {
 	run_mq 0 mq-consume --drain --stream --strict --window 3 q -- "$T/one"
 	assert_equal "$stderr" ""
 	held_is q "0 0 0 0"
-}
-
-# --- options ------------------------------------------------------------------
-
-# refused TEXT ARGS...: 64, one line, and nothing is touched.
-refused() {
-	local text=$1
-
-	shift
-	run_mq 64 mq-consume "$@"
-	assert_equal "$stderr" "mq-consume: $text"
-	assert_output ""
-}
-
-@test "loops: what does not go together is told in one line" {
-	mq-publish q x
-	refused '--batch and --stream cannot be used together' \
-		--batch 2 --stream q -- cat
-	refused '--window needs --stream' --window 2 q -- cat
-	refused '--window needs --stream' --window 2 --batch 2 q -- cat
-	refused '--batch-wait needs --batch' --batch-wait 1s q -- cat
-	refused '--batch-wait needs --batch' --batch-wait 0 --stream q -- cat
-	refused '--batch needs a COMMAND; add -- COMMAND' --batch 2 q
-	refused '--stream needs a COMMAND; add -- COMMAND' --stream -l q
-	refused '--stream needs a COMMAND; add -- COMMAND' --stream --jsonl q
-	refused '--work-dir cannot be used with --batch or --stream' \
-		--batch 2 --work-dir "$T/w" q -- cat
-	refused '--work-dir cannot be used with --batch or --stream' \
-		--stream --work-dir "$T/w" q -- cat
-	# Receipts are for mq-lease.
-	for option in --lease --ack --reject --extend --return --text; do
-		refused "$option: unknown option (try --help)" \
-			"$option" 1m --jsonl q
-	done
-	assert [ ! -e "$T/w" ]
-	held_is q "1 0 0 0"
-}
-
-@test "loops: numbers and durations that are none" {
-	local bad
-
-	for bad in '--batch 0' '--batch x' '--batch 100001' \
-		'--batch 2 --batch-wait x' '--batch 2 --batch-wait -1s' \
-		'--stream --window 0' '--stream --window x' \
-		'--stream --window 100001'; do
-		# shellcheck disable=SC2086 # words
-		run_mq 64 mq-consume $bad q -- cat
-		assert_regex "$stderr" '^mq-consume: --(batch|batch-wait|window): .+: '
-	done
 }

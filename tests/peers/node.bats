@@ -55,11 +55,6 @@ says() {
 	run_node 0 "${@:2}" && assert_equal "$output" "$1"
 }
 
-# prints WHAT TOOL...
-prints() {
-	run_mq 0 "${@:2}" && assert_equal "$output" "$1"
-}
-
 # attributes QUEUE: what node says, but for the times.
 attributes() {
 	local status output
@@ -292,26 +287,6 @@ END
 	eventually 5 received
 }
 
-@test "what node receives after a retry of ours, or after our lease, is in its hands" {
-	run_mq 0 mq-publish -i q a
-	id=$output
-	for how in retry lease; do
-		if [ "$how" = retry ]; then
-			run_mq 75 mq-consume -q -n 1 q -- sh -c 'echo resend 3600 >&3'
-		else
-			run_mq 0 mq-lease --for 1h q
-		fi
-		run_node 0 changeMessageVisibility qname=q id="$id" vt=0
-		says "$id" receiveMessage.id qname=q vt=600
-		run_node 0 changeMessageVisibility qname=q id="$id" vt=900
-		run_mq 1 mq-return --from delayed q
-		run_mq 1 mq-purge --force --all q
-		says '{}' receiveMessage qname=q
-		prints '1 message returned' mq-return --from unacked:- q
-	done
-	says a popMessage.message qname=q
-}
-
 @test "by its id, a message can be deleted that nobody has received, or delayed" {
 	run_node 0 createQueue qname=q
 	for delay in 0 60; do
@@ -427,16 +402,6 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_mq 64 mq-publish --maxsize 1023 q a
 	assert_equal "$(redis dbsize)" 0
 	run_mq 1 mq-set q vt=9999999 delay=0 maxsize=1024
-}
-
-@test "names that node would refuse are refused, and QUEUES" {
-	for wrong in '' 'a b' a.b a: 'a/b' ä "$(printf '%0152d' 0)" QUEUES; do
-		run_mq 64 mq-publish "$wrong" a
-		run_mq 64 mq-stats "$wrong"
-	done
-	run_mq 0 mq-publish "$(printf '%0151d' 0)" a
-	run_mq 0 mq-publish a_B-1 a
-	assert_equal "$(redis type rsmq:QUEUES)" set
 }
 
 @test "a message that says when goes before the delay of its queue" {
@@ -587,108 +552,13 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	prints theirs mq-consume -u "unix://$D/redis.sock?ns=other" --drain q
 }
 
-# --- what others leave behind -------------------------------------------------
-
-@test "ids that node cannot delete are no trouble for us" {
-	run_node 0 createQueue qname=q
-	redis zadd rsmq:q 1 short-id 2 $'odd "id"\\\n' >/dev/null
-	redis hset rsmq:q:Q short-id one $'odd "id"\\\n' two >/dev/null
-	prints $'one\ntwo' mq-consume -l --drain q
-	assert_equal "$(redis exists rsmq:q)" 0
-	assert_equal "$(redis hlen rsmq:q:Q)" 6
-}
-
-@test "a member without a body goes, a body without a member comes back" {
-	id=$(python3 -c 'import time
-us, s = int(time.time() - 300) * 1000000, ""
-while us:
-    us, d = divmod(us, 36)
-    s = "0123456789abcdefghijklmnopqrstuvwxyz"[d] + s
-print(s + "A" * 22)')
-	run_node 0 createQueue qname=q vt=1
-	redis zadd rsmq:q 1 "$(printf '%032d' 1)" >/dev/null
-	redis hset rsmq:q:Q "$id" orphan >/dev/null
-	run_mq 0 mq-publish q a
-	prints a mq-consume -n1 q
-	run_mq 0 mq-clean
-	assert_equal "$(redis zrange rsmq:q 0 -1)" "$id"
-	says orphan popMessage.message qname=q
-	assert_equal "$(redis exists rsmq:q)" 0
-}
-
-@test "the times of a Go port, in milliseconds, are understood" {
-	redis hset rsmq:q:Q vt 30 delay 0 maxsize 65536 created 1795207725596 \
-		modified 1795207725596 createdby go >/dev/null
-	redis sadd rsmq:QUEUES q >/dev/null
-	run_mq 0 mq-publish q a
-	run_mq 0 mq-stats --json q
-	[[ $output == *'"created":1795207725,"modified":1795207725,'* ]]
-	says a popMessage.message qname=q
-}
-
-@test "a queue made by others that is in no list is still a queue" {
-	redis hset rsmq:q:Q vt 30 delay 0 maxsize 65536 >/dev/null
-	run_mq 0 mq-publish q a
-	says '["q"]' listQueues
-	prints a mq-consume -n1 q
-}
-
-@test "scripts that the server has forgotten are loaded again" {
-	run_mq 0 mq-publish q a
-	start_mq mq-consume -l -n2 q
-	eventually 10 grep -q a "$T/out"
-	redis script flush >/dev/null
-	run_mq 0 mq-publish q b
-	wait "$pid"
-	assert_equal "$(cat "$T/out")" $'a\nb'
-}
-
-@test "a queue's keys of the wrong type lose no message" {
-	redis set rsmq:q x >/dev/null
-	run_mq 76 mq-publish q a
-	assert_equal "$(redis get rsmq:q)" x
-	assert_equal "$(redis hget rsmq:q:Q totalsent)" ""
-}
-
-@test "queues are deleted for node, too, with all that is ours" {
-	run_mq 0 mq-publish -H 'A: b' q a b
-	run_mq 0 mq-consume -n1 q -- true
-	run_mq 0 mq-purge --delete-queue --force q
-	run_node 1 getQueueAttributes qname=q
-	assert_output '{"error":"queueNotFound"}'
-	says '[]' listQueues
-	assert_equal "$(redis keys 'rsmq:q*')" ""
-}
-
-@test "a ghost in the list of queues is cleaned up" {
-	redis sadd rsmq:QUEUES ghost >/dev/null
-	run_mq 0 mq-clean
-	says '[]' listQueues
-}
-
 # --- what it cannot carry -----------------------------------------------------
 
-@test "what RSMQ cannot carry is refused in one line" {
-	for option in '-k x' '--unique done -k x' '-g x' '--from-tick 1' \
-		'--until-tick 1' '--tick 1' '-p -1' '--wait'; do
-		# shellcheck disable=SC2086 # several words
-		run_mq 64 mq-publish $option q
-		assert_equal "$(wc -l <<<"$stderr")" 1
-		[[ $stderr == *": the layout rsmq has no "* ]]
-	done
-	run_mq 64 mq-consume --keep 1m q -- true
-	assert_equal "$stderr" "mq-consume: --keep: the layout rsmq has no results"
+@test "a record that RSMQ cannot carry is refused in one line" {
 	run_mq 65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Key":["x"]}}'
 	[[ $stderr == *"record 1: the layout rsmq has no Mq-Key"* ]]
 	run_mq 65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Priority":["-1"]}}'
-	for option in '--vt 1' '--maxsize 1024' --realtime; do
-		# shellcheck disable=SC2086 # several words
-		run_mq 64 mq-publish -L rmq $option q
-		[[ $stderr == *": the layout rmq has no "* ]]
-	done
-	run_mq 64 mq-publish -L rmq --raw -i q a
-	run_mq 64 mq-set -L rmq q vt=1
-	[[ $stderr == *": the layout rmq has no "* ]]
+	[[ $stderr == *"record 1: its priority is below 0"* ]]
 }
 
 @test "the verb resend tick is a retry, as there are no ticks" {
@@ -717,22 +587,6 @@ print(s + "A" * 22)')
 	echo "MQ_URL=$url?layout=rsmq" >"$T/mq/env"
 	MQ_LAYOUT='' MQ_URL='' XDG_CONFIG_HOME=$T run_mq 0 mq-publish q a
 	assert_equal "$(redis zcard rsmq:q)" 3
-}
-
-@test "a layout that there is not is an error of whoever has named it" {
-	run_mq 64 mq-publish -L rabbit q a
-	assert_equal "$stderr" "mq-publish: -L: rabbit: must be rmq or rsmq"
-	MQ_LAYOUT=rabbit run_mq 78 mq-stats
-	assert_equal "$stderr" \
-		"mq-stats: MQ_LAYOUT: unknown layout rabbit; use rmq or rsmq"
-	run_mq 78 mq-stats -u "unix://$D/redis.sock?layout=rabbit"
-	[[ $stderr == *"?layout=rabbit: unknown layout rabbit; use rmq or rsmq" ]]
-	run_mq 78 mq-stats -L rmq -u "unix://$D/redis.sock?ns=x"
-	[[ $stderr == *"?ns=x: the layout rmq has no namespaces; remove ns=" ]]
-	run_mq 78 mq-stats -u "unix://$D/redis.sock?nam=x"
-	[[ $stderr == *"unknown parameter"* ]]
-	run_mq 3 mq-stats -u "unix://$D/redis.sock?layout=rabbit" --check ready=1
-	[[ $output == *rabbit* ]]
 }
 
 @test "duplicates go to queues of the same namespace, and of another layout" {

@@ -54,12 +54,12 @@ ids() {
 
 @test "rsmq stats: the attributes, also of a port with milliseconds" {
 	node_create jobs 7
-	redis hset rsmq:jobs:Q created 1795207725596 >/dev/null
+	redis hset rsmq:jobs:Q created 1795207725596 modified 1795207725596 >/dev/null
 	node_send jobs one
 	node_receive jobs
 	run_mq 0 mq-stats --json jobs
 	[ "$(json '[.queues[0].attributes.vt, .queues[0].attributes.delay, .queues[0].attributes.maxsize, .queues[0].attributes.totalsent, .queues[0].attributes.totalrecv]')" = '[7,0,65536,1,1]' ]
-	[ "$(json '.queues[0].attributes.created')" = 1795207725 ]
+	assert_equal "$(json '[.queues[0].attributes.created, .queues[0].attributes.modified]')" '[1795207725,1795207725]'
 }
 
 @test "rsmq stats: all queues of the namespace, and no names that cannot be" {

@@ -152,10 +152,6 @@ listed() {
 	[ "$(redis sismember rmq::connections "$1")" = 1 ]
 }
 
-not_listed() {
-	! listed "$1"
-}
-
 no_consumer() {
 	[ -z "$(connections)" ]
 }
@@ -513,89 +509,8 @@ kill_ours() {
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "elsewhere q"
 }
 
-@test "wire: a live Go consumer is left alone" {
-	seq 2 | run_mq 0 mq-publish --raw -l q
-	go_open live-AAAAA
-	go_consume live-AAAAA q
-	go_take live-AAAAA q
-	go_open idle-BBBBB
-	go_open dead-CCCCC
-	go_consume dead-CCCCC q
-	go_take dead-CCCCC q
-	die dead-CCCCC
-	before=$(keys 'rmq::connection::live*')
-	run clean_round
-	assert_output --partial '1 dead connection cleaned up: 1 message returned'
-	assert_equal "$(keys 'rmq::connection::live*')" "$before"
-	assert_equal "$(payloads "$(unacked live-AAAAA)")" 1
-	assert_equal "$(payloads "$ready")" 2
-	assert_equal "$(connections | sort | xargs)" "idle-BBBBB live-AAAAA"
-	assert [ "$(redis exists rmq::connection::idle-BBBBB::heartbeat)" = 1 ]
-}
-
-@test "wire: a dead Go consumer of several queues" {
-	go_open go-AAAAAA
-	for q in q r 's t'; do
-		seq 2 | run_mq 0 mq-publish --raw -l "$q"
-		go_consume go-AAAAAA "$q"
-	done
-	# One queue it has, and has nothing of; one that nobody else has heard of.
-	redis rpoplpush 'rmq::queue::[s t]::ready' "$(unacked go-AAAAAA 's t')"
-	redis rpoplpush 'rmq::queue::[q]::ready' "$(unacked go-AAAAAA q)"
-	redis rpoplpush 'rmq::queue::[q]::ready' "$(unacked go-AAAAAA q)"
-	redis srem rmq::queues q
-	die go-AAAAAA
-	run clean_round
-	assert_output --partial '1 dead connection cleaned up: 3 messages returned'
-	assert_equal "$(payloads "$ready")" "1 2"
-	assert_equal "$(payloads 'rmq::queue::[r]::ready')" "1 2"
-	assert_equal "$(payloads 'rmq::queue::[s t]::ready')" "1 2"
-	assert_equal "$(redis sismember rmq::queues q)" 1
-	assert_equal "$(keys 'rmq::connection*')" ""
-}
-
-@test "wire: a connection that died while it joined" {
-	# The crash came before the queues: there is nothing but the name.
-	redis sadd rmq::connections go-AAAAAA
-	start_mq mq-consume elsewhere -- true
-	eventually 10 one_consumer_of_ours
-	eventually 10 not_listed go-AAAAAA
-}
-
 one_consumer_of_ours() {
 	connections | grep -q ^mq-consume-
-}
-
-@test "wire: a cleaner that died half-way is continued" {
-	seq 3 | run_mq 0 mq-publish --raw -l q
-	go_open go-AAAAAA
-	go_consume go-AAAAAA q
-	go_consume go-AAAAAA r
-	for i in 1 2 3; do
-		go_take go-AAAAAA q
-	done
-	die go-AAAAAA
-	# Go's cleaner moved one, and was done with the other queue.
-	redis rpoplpush "$(unacked go-AAAAAA)" "$ready"
-	redis del 'rmq::connection::go-AAAAAA::queue::[r]::consumers'
-	redis srem rmq::connection::go-AAAAAA::queues r
-	run clean_round
-	assert_output --partial '1 dead connection cleaned up: 2 messages returned'
-	assert_equal "$(payloads "$ready")" "2 3 1"
-	assert_equal "$(keys 'rmq::connection*')" ""
-}
-
-@test "wire: more messages than one slice go back in their old order" {
-	seq 1700 | run_mq 0 mq-publish --raw -l q
-	go_open go-AAAAAA
-	go_consume go-AAAAAA q
-	printf "rpoplpush $ready $(unacked go-AAAAAA)\n%.0s" $(seq 1300) |
-		redis >/dev/null
-	assert_equal "$(redis llen "$(unacked go-AAAAAA)")" 1300
-	die go-AAAAAA
-	clean_round
-	run_mq 0 mq-consume --drain -l q
-	assert_equal "$output" "$(seq 1700)"
 }
 
 @test "wire: our dead consumer: what may have run has its crash counted" {
@@ -616,38 +531,6 @@ one_consumer_of_ours() {
 	done
 	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues \
 		'rmq::queue::[q]::counters' | sort)"
-}
-
-@test "wire: our dead consumer's bare message gets a header for the crash" {
-	printf 'a\x00b' | go_publish q
-	kill_ours 1
-	clean_round
-	assert_equal "$(headers "$ready" Mq-Attempt)" 1
-	item "$ready" 0 >"$T/element"
-	payload_of "$T/element" >"$T/got"
-	printf 'a\x00b' | cmp - "$T/got"
-	assert_regex "$(headers "$ready" Mq-Id)" '^[0-9a-z]{10}[0-9A-Za-z]{22}$'
-}
-
-@test "wire: a message that kills its consumers is rejected past --attempts" {
-	run_mq 0 mq-publish -i -H 'X-A: 1' q body
-	id=$output
-	for n in 1 2; do
-		kill_ours 1 --attempts 3
-		run clean_round
-		assert_output --partial '1 message returned, 0 rejected'
-		assert_equal "$(headers "$ready" Mq-Attempt)" "$n"
-	done
-	kill_ours 1 --attempts 3
-	run clean_round
-	assert_output --partial '0 messages returned, 1 rejected'
-	assert_equal "$(state q)" "0 0 0 1 0"
-	assert_equal "$(headers "$rejected" Mq-Attempt)" 3
-	assert_equal "$(headers "$rejected" Mq-Id)" "$id"
-	assert_equal "$(headers "$rejected" X-A)" 1
-	assert_equal "$(headers "$rejected" Mq-Error)" \
-		"attempts exhausted: its consumer died while it ran"
-	assert_equal "$(payloads "$rejected")" body
 }
 
 @test "wire: a consumer that only printed has no crash to be counted" {
@@ -702,26 +585,6 @@ renewed() {
 	assert_equal "$(payloads "$ready")" 1
 }
 
-@test "wire: cleaners of both kinds at once return each message once" {
-	local i
-
-	seq 300 | run_mq 0 mq-publish --raw -l q
-	go_open go-AAAAAA
-	go_consume go-AAAAAA q
-	printf "rpoplpush $ready $(unacked go-AAAAAA)\n%.0s" $(seq 200) |
-		redis >/dev/null
-	die go-AAAAAA
-	for i in 1 2 3; do
-		"$BUILD/mq-consume" "elsewhere$i" -- true 2>"$T/err$i" 3>&- &
-	done
-	while listed go-AAAAAA; do
-		go_clean
-	done
-	eventually 10 llen_is "$ready" 300
-	redis lrange "$ready" 0 -1 | sort -n >"$T/got"
-	seq 300 | cmp - "$T/got"
-}
-
 # --- bytes --------------------------------------------------------------------
 
 # there_and_back FILE OPTION...: published, consumed and rejected, returned by
@@ -742,33 +605,28 @@ there_and_back() {
 	assert_equal "$(state q)" "0 0 0 0 0"
 }
 
-@test "wire: every byte value, there and back" {
-	perl -e 'print map { chr } 0 .. 255, reverse 0 .. 255' >"$T/in"
-	there_and_back "$T/in"
-	there_and_back "$T/in" --raw
-	there_and_back "$T/in" -H 'X-A: 1'
-}
+@test "wire: bytes, there and back" {
+	local byte options
 
-@test "wire: no bytes, one byte, 64 KiB, there and back" {
-	: >"$T/in"
-	there_and_back "$T/in"
-	there_and_back "$T/in" --raw
+	perl -e 'print map { chr } 0 .. 255, reverse 0 .. 255' >"$T/every"
+	head -c 65536 /dev/urandom >"$T/many"
+	: >"$T/none"
 	for byte in '\x00' '\n' '\xff' 'x'; do
 		# shellcheck disable=SC2059
-		printf "$byte" >"$T/in"
-		there_and_back "$T/in"
-		there_and_back "$T/in" --raw
+		printf "$byte" >"$T/one ${byte#?}"
 	done
-	head -c 65536 /dev/urandom >"$T/in"
-	there_and_back "$T/in"
-	there_and_back "$T/in" --raw
-}
-
-@test "wire: a payload that looks like a header, there and back" {
-	printf '\xff\x00\xbe\xbe\x4a{"X-A":["1"]}\nbody' >"$T/in"
-	there_and_back "$T/in"
-	printf '\xff\x00\xbe\xbe\x4a' >"$T/in"
-	there_and_back "$T/in"
+	for options in '' --raw "-H X-A:1"; do
+		for file in "$T"/{every,many,none,one*}; do
+			# shellcheck disable=SC2086 # none or two words
+			there_and_back "$file" $options
+		done
+	done
+	# What looks like a header.
+	for byte in '{"X-A":["1"]}\nbody' ''; do
+		# shellcheck disable=SC2059
+		printf '\xff\x00\xbe\xbe\x4a'"$byte" >"$T/in"
+		there_and_back "$T/in"
+	done
 }
 
 # What it takes of the processors: how long, a busy machine decides.
@@ -776,40 +634,17 @@ there_and_back() {
 	head -c 67108864 /dev/urandom >"$T/in"
 	there_and_back "$T/in"
 	there_and_back "$T/in" --raw
+	# As Go has published it, and printed.
+	go_publish q <"$T/in"
+	"$BUILD/mq-consume" -n 1 q 3>&- >"$T/got"
+	cmp "$T/in" "$T/got"
 	# Of children that have ended, this shell knows it.
 	times >"$T/times"
 	assert [ "$(sed -n '2s/[ms]/ /gp' "$T/times" |
 		awk '{printf "%d", 60 * ($1 + $3) + $2 + $4}')" -le 60 ]
 }
 
-@test "wire: 64 MiB that Go published, printed" {
-	head -c 67108864 /dev/urandom >"$T/in"
-	go_publish q <"$T/in"
-	"$BUILD/mq-consume" -n 1 q 3>&- >"$T/got"
-	cmp "$T/in" "$T/got"
-	assert_equal "$(state q)" "0 0 0 0 0"
-}
-
 # --- twins --------------------------------------------------------------------
-
-@test "wire: two identical bare messages are settled one by one" {
-	printf twin | go_publish q
-	printf twin | go_publish q
-	cat >"$T/one" <<'END'
-#!/bin/sh
-# The first to come waits, the second does not.
-if mkdir "$T/first" 2>/dev/null; then
-	until [ -e "$T/go" ]; do sleep 0.02; done
-fi
-END
-	chmod +x "$T/one"
-	start_mq mq-consume -v -j 2 q -- "$T/one"
-	eventually 10 state_is q "0 0 1 0 1"
-	touch "$T/go"
-	eventually 10 state_is q "0 0 0 0 1"
-	stop_mq
-	grep -q '2 done, 0 rejected, .* 0 leases lost' "$T/err"
-}
 
 @test "wire: of two identical bare messages one is acked and one rejected" {
 	printf twin | go_publish q
