@@ -122,27 +122,14 @@ from_completion() {
 	assert_line -- --work-dir
 }
 
-@test "docs: --help has the options that there are, and no others" {
-	local tool
+@test "docs: --help, the pages and the completion have the options that there are, no others" {
+	local tool where
 
 	for tool in $tools; do
-		assert_equal "$(from_help "$tool")" "$(from_table "$tool")"
-	done
-}
-
-@test "docs: the pages have the options that there are, and no others" {
-	local tool
-
-	for tool in $tools; do
-		assert_equal "$(from_page "$tool")" "$(from_table "$tool")"
-	done
-}
-
-@test "docs: the completion has the options that there are, and no others" {
-	local tool
-
-	for tool in $tools; do
-		assert_equal "$(from_completion "$tool")" "$(from_table "$tool")"
+		for where in help page completion; do
+			assert_equal "$tool $where: $("from_$where" "$tool")" \
+				"$tool $where: $(from_table "$tool")"
+		done
 	done
 }
 
@@ -179,15 +166,6 @@ from_completion() {
 				refute_regex "$item" ' Ar'
 			fi
 		done < <(table "$tool")
-	done
-}
-
-@test "docs: --help fits into 80 columns" {
-	local tool
-
-	for tool in $tools; do
-		run_mq 0 "$tool" --help
-		assert_equal "$(awk 'length > 80' <<<"$output")" ""
 	done
 }
 
@@ -387,6 +365,12 @@ complete_at() {
 		[ "${#COMPREPLY[@]}" = 0 ] || printf "%s\n" "${COMPREPLY[@]}"' "$@"
 }
 
+# completes WANT TOOL WORD...
+completes() {
+	run complete_at "${@:2}"
+	assert_output -- "$1"
+}
+
 # completions: the same for each line of words on stdin, on a line.
 completions() {
 	in_bash 'while read -ra words; do
@@ -407,23 +391,17 @@ completions() {
 }
 
 @test "completion: long options by their beginning" {
-	run complete_at mq-consume --log
-	assert_output -- --log-dir
-	run complete_at mq-publish --log
-	assert_output ""
+	completes --log-dir mq-consume --log
+	completes "" mq-publish --log
 }
 
 @test "completion: names of queues, as many as the tool takes" {
 	"$BUILD/mq-publish" jobs x
 	"$BUILD/mq-publish" joy x
-	run complete_at mq-publish jo
-	assert_output $'jobs\njoy'
-	run complete_at mq-publish jobs jo
-	assert_output ""
-	run complete_at mq-consume jobs jo
-	assert_output joy
-	run complete_at mq-stats -v jobs ''
-	assert_output joy
+	completes $'jobs\njoy' mq-publish jo
+	completes "" mq-publish jobs jo
+	completes joy mq-consume jobs jo
+	completes joy mq-stats -v jobs ''
 }
 
 @test "completion: options with an argument want that first, others do not" {
@@ -451,14 +429,10 @@ completions() {
 
 @test "completion: an argument in the same word as its option" {
 	"$BUILD/mq-publish" jobs x
-	run complete_at mq-consume -j4 job
-	assert_output jobs
-	run complete_at mq-consume --slots=4 job
-	assert_output jobs
-	run complete_at mq-consume -vj 4 job
-	assert_output jobs
-	run complete_at mq-consume -vj job
-	assert_output ""
+	completes jobs mq-consume -j4 job
+	completes jobs mq-consume --slots=4 job
+	completes jobs mq-consume -vj 4 job
+	completes "" mq-consume -vj job
 }
 
 @test "completion: a colon and an equals sign, torn apart by bash" {
@@ -467,94 +441,70 @@ completions() {
 	"$BUILD/mq-publish" jobs:fast:1 x
 	"$BUILD/mq-publish" jobs:fast:2 x
 	breaks='COMP_LINE="mq-stats jobs:fast:" COMP_POINT=19'
-	run complete_at mq-stats jobs : fast :
-	assert_output $'1\n2'
+	completes $'1\n2' mq-stats jobs : fast :
 	breaks='COMP_LINE="mq-stats jobs:fa" COMP_POINT=16'
-	run complete_at mq-stats jobs : fa
-	assert_output $'fast:1\nfast:2'
+	completes $'fast:1\nfast:2' mq-stats jobs : fa
 	breaks='COMP_WORDBREAKS=" "'
-	run complete_at mq-stats jobs:fa
-	assert_output $'jobs:fast:1\njobs:fast:2'
+	completes $'jobs:fast:1\njobs:fast:2' mq-stats jobs:fa
 	breaks='COMP_LINE="mq-publish --url=pri" COMP_POINT=20'
-	run complete_at mq-publish --url = pri
-	assert_output private:
+	completes private: mq-publish --url = pri
 	breaks="COMP_LINE='mq-stats -u $MQ_URL jobs:' COMP_POINT=99"
 	server=${MQ_URL#unix:}
 	unset MQ_URL
-	run complete_at mq-stats -u unix : "$server" jobs :
-	assert_output $'fast:1\nfast:2'
+	completes $'fast:1\nfast:2' mq-stats -u unix : "$server" jobs :
 }
 
 @test "completion: names with blanks are quoted, odd ones are left out" {
 	"$BUILD/mq-publish" 'odd jobs' x
 	"$BUILD/mq-publish" $'odd\xff' x
-	run complete_at mq-stats od
-	assert_output 'odd\ jobs'
-	run complete_at mq-stats '"odd j'
-	assert_output 'odd jobs'
+	completes 'odd\ jobs' mq-stats od
+	completes 'odd jobs' mq-stats '"odd j'
 }
 
 @test "completion: all queues, but not the total; one named TOTAL" {
 	"$BUILD/mq-publish" TOTAL x
-	run complete_at mq-stats ''
-	assert_output TOTAL
+	completes TOTAL mq-stats ''
 	"$BUILD/mq-publish" jobs x
 	"$BUILD/mq-publish" 'odd 1 2 3 4 5 6s 0.1 0.2' x
 	redis set 'rmq::queue::[jobs]::paused' 1 EX 100 >/dev/null
-	run complete_at mq-consume ''
-	assert_output $'TOTAL\njobs\nodd\\ 1\\ 2\\ 3\\ 4\\ 5\\ 6s\\ 0.1\\ 0.2'
+	completes $'TOTAL\njobs\nodd\\ 1\\ 2\\ 3\\ 4\\ 5\\ 6s\\ 0.1\\ 0.2' mq-consume ''
 }
 
 @test "completion: what can be checked" {
-	run complete_at mq-stats --check re
-	assert_output $'ready=\nrejected='
+	completes $'ready=\nrejected=' mq-stats --check re
 	run complete_at mq-stats --check ready=5,a
 	# What bash replaces is behind the '='.
 	assert_output '5,age='
-	run complete_at mq-stats --check ready=5
-	assert_output ""
+	completes "" mq-stats --check ready=5
 }
 
 @test "completion: commands behind --, then files" {
 	mkdir bin
 	touch file-one
-	run complete_at mq-consume jobs -- basena
-	assert_output basename
-	run complete_at mq-consume jobs -- /bin/basena
-	assert_output /bin/basename
-	run complete_at mq-consume jobs -- basename --drain file-
-	assert_output file-one
-	run complete_at mq-consume jobs -- basename --dra
-	assert_output ""
+	completes basename mq-consume jobs -- basena
+	completes /bin/basename mq-consume jobs -- /bin/basena
+	completes file-one mq-consume jobs -- basename --drain file-
+	completes "" mq-consume jobs -- basename --dra
 }
 
 @test "completion: directories, parameters, units, URLs" {
 	mkdir logs
 	touch logfile
-	run complete_at mq-consume --log-dir lo
-	assert_output logs
-	run complete_at mq-publish -P ''
-	assert_output $'1=\n2=\n3=\n4='
-	run complete_at mq-publish -d 10
-	assert_output $'10ms\n10s\n10m\n10h\n10d'
-	run complete_at mq-consume --timeout ''
-	assert_output ""
-	run complete_at mq-pause --for 10
-	assert_output $'10ms\n10s\n10m\n10h\n10d'
-	run complete_at mq-pause --for 10m od
-	assert_output ""
-	run complete_at mq-stats -u red
-	assert_output $'redis://\nrediss://'
+	completes logs mq-consume --log-dir lo
+	completes $'1=\n2=\n3=\n4=' mq-publish -P ''
+	completes $'10ms\n10s\n10m\n10h\n10d' mq-publish -d 10
+	completes "" mq-consume --timeout ''
+	completes $'10ms\n10s\n10m\n10h\n10d' mq-pause --for 10
+	completes "" mq-pause --for 10m od
+	completes $'redis://\nrediss://' mq-stats -u red
 }
 
 @test "completion: the private server is asked if it runs, never started" {
 	unset MQ_URL
-	run complete_at mq-stats ''
-	assert_output ""
+	completes "" mq-stats ''
 	assert [ ! -e "$HOME/.local" ]
 	"$BUILD/mq-publish" jobs x
-	run complete_at mq-stats ''
-	assert_output jobs
+	completes jobs mq-stats ''
 	redis-cli -s "$HOME/.local/state/mq/redis.sock" shutdown nosave
 	# A socket that a killed server left over.
 	python3 -c 'import socket, sys
@@ -562,8 +512,7 @@ socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \
 		"$HOME/.local/state/mq/redis.sock"
 	MQ_URL=private: run complete_at mq-stats ''
 	assert_output ""
-	run complete_at mq-stats -u "private:$T/other" ''
-	assert_output ""
+	completes "" mq-stats -u "private:$T/other" ''
 	assert [ ! -e "$T/other" ]
 	run redis-cli -s "$HOME/.local/state/mq/redis.sock" ping
 	assert_failure
@@ -574,13 +523,11 @@ socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \
 	mkdir -p .config/mq
 	echo "export MQ_URL='$MQ_URL'" >.config/mq/env
 	unset MQ_URL
-	run complete_at mq-stats ''
-	assert_output jobs
+	completes jobs mq-stats ''
 }
 
 @test "completion: a server that is not there is no error" {
-	run complete_at mq-stats -u "unix://$T/nothing" ''
-	assert_output ""
+	completes "" mq-stats -u "unix://$T/nothing" ''
 	MQ_URL=nonsense run complete_at mq-stats ''
 	assert_output ""
 }
