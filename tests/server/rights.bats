@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # layouts: rmq rsmq
-# What --print-acl prints for an option is enough for that option, and what only one
-# option needs is printed only with it.  acl.bats goes through whole tools.
+# What --print-acl prints for an option is enough for that option, what only one option
+# needs is printed only with it, and each rule lets something pass: see rights.py.
 
 load ../helpers/server
 
@@ -12,8 +12,15 @@ setup() {
 	common_setup
 }
 
-@test "rights: each option has enough with its own" {
+# Each node has one.
+monitors_begin() {
+	[ "$(grep -c '^OK$' "$T/monitor")" = "$(server_pid | wc -w)" ]
+}
+
+@test "rights: each option has enough with its own, and no rule is too much" {
 	replica_beside
+	redis monitor >"$T/monitor" 3>&- &
+	eventually 10 monitors_begin
 	USER_URL=$(url_as app:pw) BUILD=$BUILD T=$T D=$D \
 		PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 \
 		run python3 "$root/tests/server/rights.py"

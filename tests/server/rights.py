@@ -1,17 +1,22 @@
 # Each option of each tool, and what pages combine, under the rights that --print-acl
 # prints for the same command line: the exit status is the expected one, and the server
-# has refused nothing.
+# has refused nothing.  And each rule that is printed lets something pass that no other
+# one does, in some row: MONITOR of all nodes writes to $T/monitor what the rows come to.
+import fnmatch
+import functools
+import hashlib
 import os
 import re
 import shlex
 import subprocess
 import sys
+import time
 
 from wire import *
 
 build, layout, T, admin, user = (
     os.environ[name] for name in ("BUILD", "LAYOUT", "T", "MQ_URL", "USER_URL"))
-rmq = layout == "rmq"
+rmq, topology = layout == "rmq", os.environ.get("TOPOLOGY", "")
 
 # tool, options that this is for, in this layout only (rmq or rsmq), exit statuses, and
 # the arguments, with <INPUT.  Words like @this are those of world().  With a "!", the
@@ -32,6 +37,8 @@ publish key rmq 1 -k key q <x
 publish unique rmq 0 -k new --unique 1h -d 1h q <x
 publish unique rmq 0 -k new --unique queued q <x
 publish coalesce rmq 0 -k other --unique queued --coalesce q <x
+publish coalesce rmq 0 -k late --unique queued --coalesce q <x
+publish key rmq 0 -k old --unique 1h -d 1h q <x
 publish group rmq 0 -g a --max-length 99 q <x
 publish from-tick rmq 0 --from-tick 9 q <x
 publish until-tick rmq 0 --until-tick 9 q <x
@@ -61,6 +68,9 @@ publish quiet * 0 -q q <x
 publish verbose * 0 -v new <x
 consume - * 0 -n 1 q
 consume drain * 0,1 --drain d
+consume drain rmq! 0,75 --drain big -- sh -c 'exit 75'
+consume drain rmq! 1 --drain big -- false
+consume grace *! -15 --grace=0 --prefetch 4 --no-clean q -- sleep 99
 consume limit rmq 0 -n 1 f -- true
 consume drain * 0,1 --drain -j 3 d -- false
 consume slots * 0 -j 2 -n 3 q -- true
@@ -120,6 +130,8 @@ lease extend rmq 0 --extend @held --for 2m g
 lease extend * 0 --extend @receipt --for 0 q
 lease return * 0 --return @receipt q
 lease return rmq 0 --return @held g
+lease ack rsmq 0 --ack @named many
+lease ack rmq 0 --ack @large large
 lease text * 0 --ack @receipt --text well q
 lease text * 0 --reject @receipt --text bad q
 lease keep rmq 0 --ack @receipt --keep 1h q
@@ -152,6 +164,8 @@ stats list * 0 --list ready q
 stats list * 0 --list delayed q
 stats list * 0 --list rejected q
 stats list * 0 --list unacked q
+stats list * 0 --list delayed --match . --offset 900 many
+stats list * 0 --list delayed --offset 900 many
 stats reasons * 0 --reasons q
 stats match * 0 --list ready --match . q
 stats reason * 0 --list rejected --reason . q
@@ -181,6 +195,8 @@ clean layout * 0 -L @L
 clean quiet * 0 -q
 clean verbose * 0 -v
 return - * 0 q
+return from * 0 --from delayed --match . many
+return - rmq 0 big
 return clone * 0 --clone q
 return clone,from * 0 --clone --from ready q
 return clone,from * 0 --clone --from unacked q
@@ -211,6 +227,8 @@ return verbose * 0 -v q
 purge ready,force * 0 --ready -f q
 purge rejected * 0 --rejected -f q
 purge delayed * 0 --delayed -f q
+purge delayed * 0 --delayed -f -n 1 many
+purge delayed * 0 --delayed -f --match . -n 900 many
 purge all * 0 --all -f q
 purge all rmq! 0 --all -f f
 purge delete-queue * 0 --delete-queue -f old
@@ -252,9 +270,34 @@ set layout * 0 -L @L q
 set quiet * 0 -q q
 set verbose * 0 -v q
 """
-QUEUES = "d empty f g old p paused q".split()
+QUEUES = "big d empty f g gone large late many old p paused q".split()
 # What says something about the tool, and asks no server.
 WITHOUT = {"help", "version", "print-acl"}
+
+# Needed when a connection was lost, or not written by MONITOR; and, by tool, while others
+# are at work, by one that lives or is idle, in a long walk, or of a cleaner.  The rejected
+# messages of RSMQ are a queue of their own, and nothing of mq-clean: no row of it is here.
+UNSEEN = {
+    "*": "+client|kill +client|list +config|get",
+    "rmq": {
+        "consume": "+hrandfield +pubsub|numsub +type +zremrangebyscore +zscore",
+        "return": "+hrandfield +lmove +lpos +set +srem",
+        "purge": "+lmove +lpos"},
+    "rsmq": {
+        "publish": "+hgetall &__redis__:invalidate &mq::wake::*",
+        "consume": "+expire +hscan +pubsub|numsub +zrank +zremrangebyscore",
+        "clean": "+del +hdel +hincrby +hset +hsetnx +persist +sadd +smembers +srem +zadd +zcount",
+        "stats": "+hlen +smembers ~rsmq:QUEUES ~{rsmq}:QUEUES"},
+    "": {}, "sentinel": {},
+    "cluster": {tool: "+asking +wait +cluster|nodes " + rules for tool, rules in {
+        "publish": "", "lease": "",
+        "consume": "+hexists +rename",
+        "stats": "~rmq::queue::[Q]::* ~rmq::connection::*::queue::[Q]::*",
+        "clean": "+hkeys +hrandfield +ping +set",
+        "return": "+del +rpush ~rmq::connection::*::queue::[Q]::*",
+        "purge": "+hrandfield +persist +sadd +set",
+        "pause": "+exists", "set": "+exists"}.items()},
+}
 
 
 def ask(f, *args):
@@ -270,7 +313,7 @@ def mq(tool, *args, url=admin, input=b"x"):
     """Returns the exit status and the output; what goes on is ended after a second."""
     p = subprocess.Popen([build + "/mq-" + tool, *args], stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(os.environ, MQ_URL=url))
-    goes_on = any(a.startswith(("--watch", "--interval")) for a in args)
+    goes_on = any(a.startswith(("--watch", "--interval", "--grace=0")) for a in args)
     try:
         out, err = p.communicate(input, timeout=2 if goes_on else 300)
     except subprocess.TimeoutExpired:
@@ -287,9 +330,9 @@ def does(tool, *args, statuses=(0,)):
 
 
 def dead():
-    """The name of a consumer that has died with two messages."""
-    p = subprocess.Popen([build + "/mq-consume", "-q", "--tag", "dead", "-j", "2", "q",
-        "--", "sh", "-c", "echo; exec sleep 600"], stdout=subprocess.PIPE)
+    """The name of a consumer that has died with five messages, of which two ran."""
+    p = subprocess.Popen([build + "/mq-consume", "-q", "--tag", "dead", "-j", "2", "--prefetch",
+        "3", "q", "--", "sh", "-c", "echo; exec sleep 600"], stdout=subprocess.PIPE)
     p.stdout.readline()
     p.stdout.readline()
     p.kill()
@@ -319,7 +362,7 @@ def world():
         does("publish", "-k", "held", "-g", "b", "g")
         does("publish", "-g", "b", "--from-tick", "2", "g")
         w["held"] = receipt("g")
-    for options in ["-e", "1ms"], [], []:
+    for options in [], [], [], ["-e", "1h"], ["-e", "1h"]:
         does("publish", *options, "q")
     w["dead"] = dead()
     does("publish", "q")
@@ -334,7 +377,22 @@ def world():
         does("publish", *options, "q")
     for options in [], [], ["-d", "1ms"], ["-p", "5"]:
         does("publish", *options, "d")
+    mq("publish", "-q", "-l", "-d", "1h", "many", input=b"x\n" * 1500)
+    if not rmq:
+        # One that is known by a name, behind many.
+        prefix = "{rsmq}" if len(nodes) > 1 else "rsmq"
+        call("ZADD", prefix + ":many", round(time.time() + 7200) * 1000, "a b")
+        call("HSET", prefix + ":many:Q", "a b", "x")
+        w["named"] = hashlib.sha1(b"a b").hexdigest()[:32]
+    # What no script copies.
     if rmq:
+        for options in ["large"], ["big"], ["big"], ["-d", "1ms", "big"]:
+            mq("publish", *options, input=b"0" * 1100000)
+        does("consume", "-n", "1", "--no-clean", "big", "--", "false", statuses=(1,))
+        w["large"] = receipt("large")
+        attached()
+        does("publish", "-k", "late", "--unique", "queued", "-d", "1h", "q")
+        call("HSET", "rmq::queue::[q]::locks", "kold", "%032d 1 1" % 1)
         does("publish", "-k", "key", "-g", "a", "q")
         does("publish", "-k", "other", "--unique", "queued", "q")
         does("publish", "-g", "a", "q")
@@ -343,7 +401,21 @@ def world():
         does("publish", "--tick", "6", "q")
         does("publish", "--attach", "a=" + T + "/file", "f")
         does("publish", "--wait=1ms", "q", statuses=(75,))
+        does("publish", "--wait=1ms", "-e", "1ms", "late", statuses=(1, 75))
+        does("publish", "-e", "1ms", "-p", "7", "late")
     return w
+
+
+def attached():
+    """Of three sets, one is to expire, one not to, and one is gone."""
+    for _ in range(3):
+        does("publish", "--attach", "a=" + T + "/file", "gone")
+    refs = [(f, key) for f in nodes for key in ask(f, "KEYS", "mq::attach::*::refs")]
+    (f, key), gone, kept = refs
+    ask(f, "DEL", key)
+    ask(gone[0], "EXPIRE", gone[1], 3600)
+    ask(kept[0], "HDEL", kept[1], *ask(kept[0], "HKEYS", kept[1]))
+    ask(kept[0], "HSET", kept[1], "%032d" % 1, 1)
 
 
 def save():
@@ -351,10 +423,17 @@ def save():
         for f in nodes for key in ask(f, "KEYS", "*")]
 
 
-def restore(keys):
+def restore(keys, args):
+    """What is much is there for the rows that name it, and for cleaners; for those that
+    name many, there are no attachments, for which a purge looks at each message."""
     at_all("FLUSHALL")
+    at_all("SCRIPT", "FLUSH")
+    skipped = {b"big", b"large", b"many"} - {a.encode() for a in args} if args != "clean" else set()
+    if "many" in args:
+        skipped.add(b"mq::attach")
     for f, key, ttl, value in keys:
-        ask(f, "RESTORE", key, max(ttl, 0), value)
+        if not any(word in key for word in skipped):
+            ask(f, "RESTORE", key, max(ttl, 0), value)
 
 
 def refused():
@@ -383,7 +462,10 @@ def try_row(tool, queues, statuses, args, input):
     if status != 0:
         return "--print-acl: " + err
     permit(rules.split())
+    printed.append((tool, rules.split()))
+    at_all("ECHO", "row %d" % len(printed))
     status, out, err = mq(tool, *args, url=user, input=input)
+    at_all("ECHO", "own")
     if refused():
         return "refused: " + refused()
     if str(status) not in statuses:
@@ -397,13 +479,73 @@ def run(row, words, keys):
     queues = QUEUES if where.endswith("!") else []
     if where.strip("!") not in ("*", layout):
         return None
-    restore(keys)
+    restore(keys, tool if tool == "clean" else args)
     if "durable" in options:
         be_durable(True)
     wrong = try_row(tool, queues, statuses.split(","), args, input.encode().decode("unicode_escape").encode())
     if "durable" in options:
         be_durable(False)
     return wrong and "mq-%s %s: %s" % (tool, " ".join(args), wrong)
+
+
+def monitored():
+    """The commands of each row, and their arguments: those of scripts, too."""
+    at_all("ECHO", "end")
+    row, last = None, 0
+    commands, args = [set() for _ in printed], [set() for _ in printed]
+    while last < len(nodes):
+        with open(T + "/monitor", errors="replace") as f:
+            last = f.read().count('"ECHO" "end"')
+    # Each begins with its time, and several nodes may have written them.
+    for line in sorted(open(T + "/monitor", errors="replace")):
+        words = re.findall(r'"([^"\\]*(?:\\.[^"\\]*)*)"', line)
+        if len(words) == 2 and words[0] == "ECHO":
+            row = int(words[1][4:]) - 1 if words[1].startswith("row ") else None
+        elif row is not None and words:
+            name = words[0].lower()
+            commands[row] |= {name, name + "|" + (words[1:] or [""])[0].lower()}
+            # What is longer is a message, or a script.
+            args[row].update(w for w in words[1:] if len(w) < 1000)
+    return zip(printed, commands, args)
+
+
+@functools.lru_cache(None)
+def glob(rule):
+    """A part in brackets stands for itself here, and so does a backslash."""
+    return re.compile(fnmatch.translate(rule[1:].replace("\\[", "[[]")))
+
+
+def is_needed(rule, rules, commands, args):
+    if rule[0] == "+":
+        return rule[1:] in commands
+    others = [glob(r) for r in rules if r[0] == rule[0] and r != rule]
+    return any(glob(rule).match(a) and not any(o.match(a) for o in others) for a in args)
+
+
+def kind(rule):
+    """The same for each queue; what is for all queues has none."""
+    names = "|".join(QUEUES + ["none", "made", "new", "newer"])
+    rule = re.sub(r"\\\[(%s)\]|\{(%s)\}" % (names, names), lambda m: "[Q]" if m[1] else "{Q}", rule)
+    return re.sub(r"(rsmq}?):(%s)\b" % names, r"\1:Q", rule)
+
+
+def superfluous():
+    """Rules that no row needs, of each tool."""
+    needed, all = {}, {}
+    for (tool, rules), commands, args in monitored():
+        mine, more = needed.setdefault(tool, set()), all.setdefault(tool, set())
+        # What is for all queues is for each key, too.
+        of_all = any(r.startswith(("~rmq::queue::\\[*", "~rmq::queue::{*", "~rsmq:*", "~{rsmq}:*"))
+                     for r in rules)
+        for rule in rules:
+            if rule[0] == "+" or rule[0] in "~&" and not of_all:
+                more.add(kind(rule))
+                if kind(rule) not in mine and is_needed(rule, rules, commands, args):
+                    mine.add(kind(rule))
+    for tool in all:
+        unseen = " ".join(UNSEEN[how].get(tool, "") for how in (layout, topology)).split()
+        for rule in sorted(all[tool] - needed[tool] - {*unseen, *UNSEEN["*"].split()}):
+            yield "mq-%s: no row needs %s" % (tool, rule)
 
 
 def forgotten(rows):
@@ -421,5 +563,7 @@ rows = [row for row in ROWS.split("\n") if row]
 open(T + "/file", "w").write("x")
 words = world()
 keys = save()
+printed = []
 wrong = list(forgotten(rows)) + [run(row, words, keys) for row in rows]
+wrong += superfluous()
 print("\n".join(w for w in wrong if w))
