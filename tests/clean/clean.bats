@@ -2,6 +2,7 @@
 # mq-clean: dead connections of Go programs and of ours, what is due, orphans.
 
 load ../helpers/server
+load ../helpers/steps
 
 setup_file() {
 	server_start
@@ -140,11 +141,6 @@ listed_below() {
 
 # --- dead connections -----------------------------------------------------------
 
-@test "clean: an empty server: nothing to do" {
-	clean_says 0 0 0 0 0 0
-	assert_equal "$(redis dbsize)" 0
-}
-
 @test "clean: dead connections of Go programs" {
 	redis sadd rmq::queues q jobs idle >/dev/null
 	redis lpush "$ready" r1 r2 >/dev/null
@@ -166,11 +162,14 @@ rmq::queues"
 	clean_says 0 0 0 0 0 0
 }
 
-@test "clean: a dead connection that never consumed" {
+@test "clean: an empty server, and a dead connection that never consumed" {
+	clean_says 0 0 0 0 0 0
+	assert_equal "$(redis dbsize)" 0
 	go_connect idle-111111
 	go_dies idle-111111
-	clean_says 1 0 0 0 0 0
-	assert_equal "$(keys)" ""
+	redis set 'rmq::queue::[gone]::paused' 1 >/dev/null
+	clean_says 1 0 0 0 0 1
+	assert_equal "$(redis keys 'rmq::conn*')" ""
 }
 
 @test "clean: the living, and those who just join, are left alone" {
@@ -555,17 +554,7 @@ buried() {
 	assert_equal "$(redis smembers rmq::connections | sort | xargs)" "go-0 go-2"
 }
 
-# step SCRIPT "KEY..." "ARG...": one step of a cleaner, from its source; keys and
-# arguments are quoted as in redis-cli.
-step() {
-	local sha queue=$root/common/queue
-
-	sha=$(redis script load "$(sh "$queue/embed.sh" -t "$queue/rmq/lua/$1.lua")")
-	redis <<<"evalsha $sha $(wc -w <<<"$2") $2 $3" |
-		tr '\0\n' '. ' | sed 's/ *$//'
-}
-
-# bury CONNECTION KEEP ARG...: of q.
+# bury CONNECTION KEEP ARG...: a step of a cleaner, of q.
 bury() {
 	local c=rmq::connection::$1
 
@@ -596,25 +585,6 @@ bury() {
 	assert_equal "$(bury ours-111111 3 "$a" "$b" rejected)" "0 0 1 0 1"
 	assert_equal "$(redis lrange "$rejected" 0 -1 | tr -d '\0' | tail -n 1)" a
 	assert_equal "$(redis keys 'rmq::connection*')" ""
-}
-
-@test "clean: a step that comes too late for the dead does nothing" {
-	no_cluster "the step has other keys"
-	go_dead web-111111 q m1 m2
-	redis set rmq::connection::web-111111::heartbeat 1 EX 60 >/dev/null
-	digest >"$T/before"
-	assert_equal "$(bury web-111111 0)" "0 0 0 -1 0"
-	assert_equal "$(step unlist "rmq::connections rmq::none \
-		rmq::connection::web-111111::heartbeat rmq::a rmq::b" \
-		web-111111)" 0
-	assert_equal "$(digest)" "$(cat "$T/before")"
-	# It still has a queue.
-	go_dies web-111111
-	assert_equal "$(step unlist "rmq::connections \
-		rmq::connection::web-111111::queues \
-		rmq::connection::web-111111::heartbeat rmq::a rmq::b" \
-		web-111111)" 0
-	stays_listed web-111111 q 2
 }
 
 @test "clean: many cleaners at once" {
@@ -981,16 +951,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":false}'
 }
 
-@test "clean: words for one" {
-	go_dead web-111111 q m1
-	redis set 'rmq::queue::[gone]::paused' 1 >/dev/null
-	run_mq 0 mq-clean
-	local said="1 dead connection, 1 message returned, 0 rejected, 0 due, 0 expired, 0 adopted, 1 orphaned key removed, 0 locks repaired"
-
-	[ "${TOPOLOGY-}" != cluster ] || said=${said/1 orphaned key/0 orphaned keys}
-	assert_output "$said"
-}
-
 @test "clean: --interval goes on until TERM, and says only what it did" {
 	start_mq mq-clean --interval 50ms
 	graveyard 3
@@ -1048,13 +1008,6 @@ rounds_reach() {
 	# A cluster's nodes do not die in one moment: some may be named before.
 	assert_regex "$(grep -v ': node [0-9.:]*: [^;]*$' "$T/err")" \
 		'^mq-clean: [^'$'\n'']*; trying again'$'\n''mq-clean: [^'$'\n'']*: working again$'
-}
-
-@test "clean: no server: 69" {
-	run_mq 69 mq-clean -u "unix://$T/nothing"
-	assert_equal "$output" ""
-	assert_regex "$stderr" '^mq-clean: '
-	assert_equal "$(wc -l <<<"$stderr")" 1
 }
 
 @test "clean: --help, --version, and a full stdout" {
