@@ -1,8 +1,8 @@
-# Rows of fleet.py: workers of all kinds, and printing.
+# Rows of fleet.py: workers of all kinds.
 import subprocess
 
-from fleetlib import (QUEUE, READY, ROUNDS, Server, compiled, faster, found,
-                      hiredis, number, ratio, rounds, tool, value)
+from fleetlib import (QUEUE, READY, Server, compiled, faster, found, hiredis, number,
+                      ratio, rounds, tool, value)
 
 
 def drained(server, n, *arguments, options=("-l",)):
@@ -77,33 +77,21 @@ def batch():
     server.stop()
 
 
-def forked(server, n, j):
-    s = drained(server, n, "-j%d" % j, QUEUE, "--", "/bin/true")
-    bare = tool(None, compiled("spawn"), n, j, "/bin/true")
-    s["bare"], s["bare own"] = bare.wall, bare.cpu / n * 1e6
-    lines = b"".join(b"%d\n" % i for i in range(n))
-    s["xargs"] = tool(None, "xargs", "-P%d" % j, "-n1", "/bin/true",
-                      stdin=lines).wall
-    return s
-
-
 def fork16():
     n, server = number("FORKS", 5000), Server("fork16")
-    samples = rounds(lambda: dict(forked(server, n, 16),
-                                  moved=moved(server, n)))
+
+    def sample():
+        s = drained(server, n, "-j16", QUEUE, "--", "/bin/true")
+        bare = tool(None, compiled("spawn"), n, 16, "/bin/true")
+        s.update({"bare": bare.wall, "bare own": bare.cpu / n * 1e6,
+                  "moved": moved(server, n)})
+        return s
+
+    samples = rounds(sample)
     value("fork16: -j16, server us", samples, "server", "<= 3.3", "moved")
     faster("fork16: -j16, s, bare loop", samples, "wall", "bare", ">= 0.9")
-    server.stop()
-
-
-def fork():
-    n, server = number("FORKS", 5000), Server("fork")
-    samples = rounds(lambda: forked(server, n, 2), max(9, ROUNDS) if ROUNDS > 1 else 1)
-    faster("fork: -j2, s, bare loop", samples, "wall", "bare", ">= 0.93")
-    faster("fork: -j2, s, xargs", samples, "wall", "xargs", ">= 1.15")
-    ratio("fork: consumer us, the loop's parent", samples, "own", "bare own",
+    ratio("fork16: consumer us, the loop's parent", samples, "own", "bare own",
           "<= 1.4")
-    value("fork: server us", samples, "server", "<= 10")
     server.stop()
 
 
@@ -125,45 +113,4 @@ def pickup():
     samples = rounds(sample)
     ratio("pickup: p50 us, bare spawn", samples, "p50", "bare p50", "<= 1.4")
     ratio("pickup: p99 us, bare spawn", samples, "p99", "bare p99", "-")
-    server.stop()
-
-
-# --- jsonl --------------------------------------------------------------------------------
-
-def jsonl():
-    n, server = number("PRINTS", 500000), Server("jsonl")
-
-    def printed(framing, *options):
-        server.flush()
-        server.fill(n, "-l", *options)
-        before = server.cpu()
-        with subprocess.Popen(["cat"], stdin=subprocess.PIPE,
-                              stdout=subprocess.DEVNULL) as cat:
-            run = tool(server, "mq-consume", "-q", "--drain", framing, QUEUE,
-                       stdout=cat.stdin)
-            cat.stdin.close()
-        return {"wall": run.wall, "own": run.cpu / n * 1e6,
-                "server": (server.cpu() - before) / n * 1e6}
-
-    def popped():
-        server.flush()
-        server.fill(n)
-        before = server.cpu()
-        run = tool(None, "redis-benchmark", "-s", server.socket, "-P", 100,
-                   "-c", 1, "-n", n, "-q", "RPOPLPUSH", READY, "popped")
-        return {"wall": run.wall, "server": (server.cpu() - before) / n * 1e6}
-
-    def sample():
-        runs = {"stamped": printed("--jsonl"), "pop": popped(),
-                "raw": printed("--jsonl", "--raw"), "lines": printed("-l")}
-        return {(name, what): x for name, run in runs.items()
-                for what, x in run.items()}
-
-    samples = rounds(sample)
-    for name, target in (("stamped", ">= 0.8"), ("raw", "-"), ("lines", "-")):
-        faster("jsonl: %s, s, RPOPLPUSH -P 100" % name, samples,
-               (name, "wall"), ("pop", "wall"), target)
-        ratio("jsonl: %s, server us" % name, samples, (name, "server"),
-              ("pop", "server"), "-")
-        value("jsonl: %s, consumer us" % name, samples, (name, "own"), "-")
     server.stop()
