@@ -266,22 +266,6 @@ settle(struct house *h, const char *names, enum mq_outcome outcome)
 	each_word(names, settle_one, &(struct settling){h, outcome});
 }
 
-static inline void
-back_one(void *arg, const char *name)
-{
-	struct house *h = arg;
-
-	outbox_give_back(&h->outbox, find(&h->f, name));
-}
-
-/* They are taken from those held, the newest first. */
-static inline void
-give_back(struct house *h, const char *names)
-{
-	each_word(names, back_one, h);
-	outbox_send_back(&h->outbox);
-}
-
 static inline int
 house_setup(void **state)
 {

@@ -1,7 +1,6 @@
 #include "queue/dup.h"
 
 #include "unit.h"
-#include "message/verb.h"
 
 #define TEN_YEARS 315360000
 
@@ -91,53 +90,4 @@ TEST(refuses)
 		assert_string_equal(d.shown, cases[i][1]);
 		mq_dup_free(&d);
 	}
-}
-
-struct heard {
-	char text[256];
-	int count, cut;
-};
-
-static void
-hear(void *arg, int which, const char *text)
-{
-	struct heard *h = arg;
-
-	assert_int_equal(which, -1);
-	h->count++;
-	if (text == NULL)
-		h->cut++;
-	else
-		snprintf(h->text, sizeof(h->text), "%s", text);
-}
-
-TEST(verb)
-{
-	struct heard h = {0};
-	struct mq_verbs v = {.on_dup = hear, .arg = &h};
-	static char many[2 * MQ_VERB_LINE];
-
-	mq_verbs_feed(&v, "dup 0-X-", 8);
-	assert_int_equal(h.count, 0);
-	mq_verbs_feed(&v, "q\r\n", 3);
-	assert_int_equal(h.count, 1);
-	assert_string_equal(h.text, "0-X-q");
-	assert_true(v.spoke);
-	assert_int_equal(v.final, MQ_FINAL_NONE);
-	mq_verbs_feed(&v, "done\nDUP a\ndups a\ndup\n", 22);
-	assert_int_equal(h.count, 2);
-	assert_string_equal(h.text, "");
-	assert_int_equal(v.final, MQ_FINAL_DONE);
-	mq_verbs_feed(&v, "dup 0-X-redis://u:geheim@h", 26);
-	mq_verbs_end(&v);
-	assert_string_equal(h.text, "0-X-redis://u:geheim@h");
-	assert_string_equal(v.text, "0-X-redis://u:***@h");
-	/* A line that was cut could name another queue. */
-	memset(many, 'x', sizeof(many));
-	memcpy(many, "dup 0-X-redis://u:geheim", 24);
-	many[sizeof(many) - 1] = '\n';
-	mq_verbs_feed(&v, many, sizeof(many));
-	assert_int_equal(h.count, 4);
-	assert_int_equal(h.cut, 1);
-	assert_string_equal(v.text, "");
 }

@@ -342,44 +342,6 @@ TEST(long_records)
 	free(text);
 }
 
-TEST(memory_stays_constant)
-{
-	static const enum mq_framing framings[] = {
-	    MQ_FRAME_LINES, MQ_FRAME_NULL, MQ_FRAME_NETSTRING};
-	const struct mq_frame_meta meta = {NULL, NULL, 0, NULL, NULL};
-	char *text = filler(1000);
-	size_t i, k, cap, n;
-	const char *p;
-
-	for (i = 0; i < COUNT(framings); i++) {
-		struct mq_buf in = {0};
-		struct mq_frame_reader r;
-		struct feeder f;
-
-		for (k = 0; k < 20000; k++) {
-			struct mq_envelope e = {NULL, text, k % 1000};
-
-			mq_frame_write(&in, framings[i], &e, &meta);
-		}
-		start_feeder(&f, &in, 100000);
-		mq_frame_reader_init(&r, f.fd[0], framings[i], MIB);
-		cap = r.buf.cap;
-		assert_true(cap <= MIB);
-		for (k = 0; k < 20000; k++) {
-			assert_int_equal(
-			    read_record(&r, true, &p, &n), MQ_FRAME_RECORD);
-			assert_int_equal(n, k % 1000);
-			assert_memory_equal(p, text, n);
-		}
-		assert_int_equal(r.buf.cap, cap);
-		assert_int_equal(r.records, 20000);
-		stop_feeder(&f);
-		mq_frame_reader_free(&r);
-		mq_buf_free(&in);
-	}
-	free(text);
-}
-
 /* A record without end must not fill the memory before it is refused. */
 TEST(limit_holds_before_the_end_is_seen)
 {
@@ -450,36 +412,6 @@ TEST(netstring_reserves_what_it_needs)
 	stop_feeder(&f);
 	mq_frame_reader_free(&r);
 	mq_buf_free(&in);
-	free(text);
-}
-
-TEST(whole_file_is_read_in_one_go)
-{
-	char *text = filler(3 * MIB);
-	struct mq_frame_reader r;
-	const char *p;
-	size_t n, cap;
-	int fd = memfd_create("test", MFD_CLOEXEC);
-
-	put(fd, text, 3 * MIB);
-	lseek(fd, 0, SEEK_SET);
-	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, 3 * MIB);
-	cap = r.buf.cap;
-	assert_in_range(cap, 3 * MIB, 4 * MIB);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_RECORD);
-	assert_int_equal(n, 3 * MIB);
-	assert_memory_equal(p, text, n);
-	assert_int_equal(r.buf.cap, cap);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_END);
-	mq_frame_reader_free(&r);
-
-	/* The file does not decide how much memory we take. */
-	lseek(fd, 0, SEEK_SET);
-	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, MIB);
-	assert_true(r.buf.cap < 2 * MIB);
-	assert_int_equal(read_record(&r, true, &p, &n), MQ_FRAME_BAD);
-	mq_frame_reader_free(&r);
-	close(fd);
 	free(text);
 }
 
@@ -873,81 +805,6 @@ TEST(texts_are_as_jansson_writes_them)
 			expect_text(text, sizeof(text));
 		}
 	}
-}
-
-/* --- writing and reading back --------------------------------------------- */
-
-/* Every byte value but one, in both directions of one stream. */
-static size_t
-all_bytes(char *p, int but)
-{
-	size_t n = 0;
-	int c;
-
-	for (c = 0; c < 256; c++)
-		if (c != but)
-			p[n++] = (char)c;
-	return n;
-}
-
-static void
-round_trip(enum mq_framing framing, int but, const char *want, size_t size)
-{
-	const struct mq_frame_meta meta = {"id", "queue", 1, NULL, NULL};
-	struct mq_buf stream = {0}, payload = {0};
-	struct mq_frame_reader r;
-	struct mq_envelope e = {0};
-	struct mq_frame_line line;
-	char bytes[256];
-	const char *p, *why;
-	size_t n, i;
-	int fd[2];
-
-	e.payload = bytes;
-	e.payload_len = all_bytes(bytes, but);
-	if (framing != MQ_FRAME_WHOLE)
-		mq_envelope_set(&e, "A", "1");
-	for (i = 0; i < (framing == MQ_FRAME_WHOLE ? 1 : 3); i++)
-		mq_frame_write(&stream, framing, &e, &meta);
-	if (want != NULL) {
-		assert_int_equal(stream.len % size, 0);
-		assert_memory_equal(stream.data, want, 4);
-	}
-	open_pipe(fd);
-	put(fd[1], stream.data, stream.len);
-	close(fd[1]);
-	mq_frame_reader_init(&r, fd[0], framing, 1000);
-	for (i = 0; read_record(&r, true, &p, &n) == MQ_FRAME_RECORD; i++) {
-		if (framing == MQ_FRAME_JSONL) {
-			mq_buf_clear(&payload);
-			assert_int_equal(
-			    mq_frame_decode_json(p, n, &payload, &line, &why),
-			    0);
-			assert_true(json_equal(line.headers, e.headers));
-			assert_false(line.raw);
-			json_decref(line.headers);
-			p = payload.data;
-			n = payload.len;
-		}
-		assert_int_equal(n, e.payload_len);
-		assert_memory_equal(p, bytes, n);
-	}
-	assert_int_equal(i, framing == MQ_FRAME_WHOLE ? 1 : 3);
-	assert_int_equal(read_record(&r, true, &p, &n), MQ_FRAME_END);
-	mq_frame_reader_free(&r);
-	mq_envelope_free(&e);
-	mq_buf_free(&stream);
-	mq_buf_free(&payload);
-	close(fd[0]);
-}
-
-TEST(all_byte_values_survive)
-{
-	round_trip(MQ_FRAME_WHOLE, -1, "\0\1\2\3", 256);
-	round_trip(MQ_FRAME_LINES, '\n', "\0\1\2\3", 256);
-	round_trip(MQ_FRAME_NULL, '\0', "\1\2\3\4", 256);
-	round_trip(MQ_FRAME_NETSTRING, -1, "256:", 261);
-	round_trip(MQ_FRAME_JSONL, -1, NULL, 0);
 }
 
 /* --- base64 --------------------------------------------------------------- */

@@ -1,9 +1,217 @@
-#include "claims.h"
+/*
+ * What the inbox holds, claims, and is told of by the server; how it hears of
+ * messages, by changes, calls and looks; and what it makes of answers that were lost.
+ */
+#include "inbox.h"
+#include "steps.h"
+
+/* --- a test a row --------------------------------------------------------------- */
 
 #define TEST_OF(fn)                                                            \
 	TEST_WITH(fn, struct fixture *f, fixture_setup, fixture_teardown)
 
-/* --- what is held ----------------------------------------------------------- */
+static const struct row held_rows[] = {
+    {"gives back the newest first",
+	{"add b1 a1 b2 a2", "newest b -> b2 b1", "held -> 2", "held b -> 0",
+	    "held a -> 2"}},
+    {"starts by the order of queues",
+	{"add c1 b1 a1 c2 a2", "bytes -> 10", "next c -> c1",
+	    "start -> a1 a2 b1 c2", "has-next -> no", "bytes -> 0"}},
+    {"what returns has its place",
+	{"add a1 a2 a3", "next -> a1", "next -> a2", "return a1 a2", "add a4",
+	    "oldest a -> a1", "start -> a1 a2 a3 a4"}},
+    {"what returns is given back in order",
+	{"add a1 b1 a2", "next a -> a1", "return a1", "newest a -> a2 a1"}},
+    {"nothing starts from a paused queue",
+	{"add a1 b1", "paused a -> paused:a", "oldest a -> none", "start -> b1",
+	    "has-next -> no", "resumed a", "start -> a1"}},
+    {"a paused queue gives back",
+	{"add a1 a2", "paused a -> paused:a", "newest a -> a2 a1"}},
+    {"pauses of our own are counted",
+	{"add a1", "pausing a", "pausing a", "pausing-over a", "has-next -> no",
+	    "pausing-over a", "has-next -> yes"}},
+    {"the last run is charged to a dead consumer",
+	{"attempt 1 a1", "attempt 2 a2", "attempt 5 a3",
+	    "start -> careful a1 careful alone a2 careful alone crashed:a3"}},
+    {"runs are not charged where claims are not counted",
+	{"uncounted", "attempt 5 a1", "start -> careful a1"}},
+};
+
+static const struct row claim_rows[] = {
+    {"a later queue is asked when the earlier have no more",
+	{"claim -> claim:a:10", "answer a1 a2 a3 -> arrived claim:b:7",
+	    "answer b1 b2 b3 b4 b5 b6 b7 -> arrived", "expects b -> no",
+	    "start b -> b1 b2 b3 b4 b5 b6 b7", "claim -> claim:b:7",
+	    "answer -> claim:c:7", "drained -> no", "answer",
+	    "drained -> yes"}},
+    {"a queue that had all that was wanted is asked again",
+	{"room 2", "claim -> claim:a:2", "arrive a1 a2 -> arrived",
+	    "start -> a1 a2", "claim -> claim:a:2"}},
+    {"a look claims nothing",
+	{"add b1", "room 1", "look", "claim -> claim:b:0",
+	    "is-paused -> paused:b", "has-next -> no", "drained -> no"}},
+    {"a refused claim is repeated",
+	{"claim -> claim:a:10", "refuse -> first-refused:no",
+	    "claim -> claim:a:10", "answer a1 -> arrived claim:b:9",
+	    "answer -> claim:c:9", "look-all", "answer -> claim:a:9",
+	    "refuse -> refused:no"}},
+    {"a claim without an answer brings nothing",
+	{"claim -> claim:a:10", "no-answer", "claiming -> no", "look-all",
+	    "claim -> claim:a:10"}},
+    {"claims tell of a lost lease and of nonsense",
+	{"claim -> claim:a:10", "is-lost -> lost", "claim -> claim:b:10",
+	    "is-bad -> nonsense"}},
+    {"a queue is expected to have more behind those that have none",
+	{"expects a -> yes", "expects b -> no", "no-more a", "expects a -> no",
+	    "expects b -> yes", "expects c -> no", "room 0",
+	    "expects b -> no"}},
+};
+
+static const struct row wakeup_rows[] = {
+    {"a key that changed is asked",
+	{"all-are watch", "changed other", "changed key:bb", "claim",
+	    "changed key:b", "claim -> claim:b:10"}},
+    {"an idle queue is asked when another consumer calls",
+	{"all-are idle", "changed key:b", "claim", "called key:other",
+	    "called key:b", "claim -> claim:b:10-tracked"}},
+    /* As soon as there is room again, the consumer waits again. */
+    {"without room a call is passed on once",
+	{"all-are watch", "room 0", "changed key:b", "claim -> pass:b",
+	    "changed key:b", "claim", "room 3", "claim -> claim:b:3"}},
+    {"a queue behind a busy one is passed on",
+	{"all-are watch", "room 1", "changed key:a", "changed key:c",
+	    "claim -> claim:a:1", "answer a1 -> arrived pass:c"}},
+    {"calls that come for queues that a pass has left behind are passed on",
+	{"all-are watch", "changed key:c", "claim -> claim:c:10",
+	    "changed key:a", "changed key:b", "room 0",
+	    "is watch -> pass:a pass:b"}},
+    {"a call for a queue whose pause is looked for is passed on",
+	{"all-are idle", "called key:a", "claim -> claim:a:10-tracked",
+	    "arrive a1 -> arrived", "room 0", "called key:a", "look",
+	    "claim -> pass:a claim:a:0"}},
+    {"a claim that takes all there is room for calls itself",
+	{"all-are watch", "room 1", "changed key:a", "claim -> claim:a:1",
+	    "changed key:a", "arrive a1 -> arrived", "claim"}},
+    {"a claim is tracked when the server asks for that",
+	{"claim -> claim:a:10", "is claim -> claim:b:10",
+	    "is watch -> claim:c:10", "is idle -> claim:a:10-tracked",
+	    "is watch"}},
+    {"a settlement goes ahead of a claim that begins a watch",
+	{"claim -> claim:a:10", "take a1 -> arrived", "settling a",
+	    "claim -> claim:b:10", "is watch -> claim:c:10",
+	    "is watch -> claim:a:10"}},
+    {"a claim that begins a watch waits for one round of events",
+	{"claim -> claim:a:10", "take a1 -> arrived", "round",
+	    "claim -> claim:b:9", "is watch -> claim:c:9",
+	    "is watch -> claim:a:9-tracked"}},
+    /* With many, the next look is later. */
+    {"an idle consumer looks and one without room does not",
+	{"all-are idle", "look-around -> look:a look:b look:c",
+	    "looked 1 0 600", "claim -> claim:b:10-look", "is idle",
+	    "look-around -> look:a look:b", "looked 1 1", "room 0",
+	    "look-around -> pass:a pass:b"}},
+    {"without a role queues are asked once a second",
+	{"mute", "all-are none", "claim", "look-around",
+	    "claim -> claim:a:10"}},
+    {"who stops passes all on",
+	{"all-are watch", "pass -> pass:a pass:b pass:c", "pass"}},
+    {"a watch is not renewed at each look",
+	{"all-are watch", "look-around", "claim", "time-is-over b",
+	    "look-around", "claim -> claim:b:10-tracked", "is watch",
+	    "look-around", "claim"}},
+    {"when all may have changed there is no role left",
+	{"all-are watch", "changed", "pass", "all-are idle"}},
+    {"a refused claim leaves no role",
+	{"all-are watch", "changed key:b", "claim -> claim:b:10",
+	    "refuse -> refused:no", "pass -> pass:a pass:c"}},
+    {"the timer is of the first that falls due",
+	{"all-are watch", "due-in -> -1", "due 50 key:a", "due-in -> 50",
+	    "due 20 key:b", "due 30 key:c", "due-in -> 20", "due 90 key:b",
+	    "due-in -> 30", "due -1 key:c", "due-in -> 50", "due -1 key:a",
+	    "due -1 key:b", "due-in -> -1"}},
+    {"a message that falls due calls and has pauses looked for",
+	{"all-are watch", "due 0 key:b", "looks-for-pauses -> no", "add a1",
+	    "round", "looks-for-pauses -> yes", "claim -> claim:b:9"}},
+    {"a connection that is lost takes the roles with it",
+	{"all-are watch", "down", "pass"}},
+};
+
+/* Of queue a the server has handed out so many, and holds these, the newest first. */
+static const struct row reconcile_rows[] = {
+    {"nothing is missing",
+	{"add a1 b1 a2 a3", "start b -> b1", "server 0 a3 a2 a1",
+	    "count a -> 3", "in-order -> yes"}},
+    {"what the server does not hold is missing",
+	{"add a1 b1 a2 a3 a4 a5", "in-flight a2", "lost a3", "gone a4",
+	    "server 0 a5 -> missing:a1:1", "count a -> 2"}},
+    {"an answer that was lost is made up",
+	{"server 2 a2 a1", "server 4 a4 a3 a2 a1", "server 4 a4 a3 a2 a1",
+	    "held -> 4", "in-order -> yes", "start a -> a1 a2 a3 a4"}},
+    {"an answer that was lost had an equal message",
+	{"server 1 a1", "server 2 a1 -> missing:a1:1", "count a -> 1"}},
+    {"what nobody claimed is out of order",
+	{"server 1 a1", "server 1 a1 a0", "held -> 2", "in-order -> no",
+	    "forget a1", "in-order -> no", "forget a0", "in-order -> yes"}},
+    {"a new name has received nothing",
+	{"server 2 a2 a1", "renamed",
+	    "server 1 a3 -> missing:a1:1 missing:a2:2", "in-order -> yes",
+	    "start a -> a3"}},
+    {"as many are missing as were settled, and one was claimed",
+	{"server 4 a1 a1 a1 a1", "sent-ends",
+	    "server 5 a1 a1 a1 -> missing:a1:1 missing:a1:4",
+	    "server 5 a1 a1 -> missing:a1:5"}},
+    {"under a new name claims are counted anew",
+	{"server 2 a2 a1", "renamed", "server 1 a3 a2 a1", "in-order -> yes",
+	    "held -> 3"}},
+};
+
+/* --- their steps ---------------------------------------------------------------- */
+
+static void
+arrive(struct fixture *f, const char *names, enum mq_role role)
+{
+	struct elements e = make_elements(names);
+	struct mq_claimed claimed = {
+	    .elements = e.list, .n = e.n, .role = role, .due_ms = -1};
+
+	claimed_fn(&f->inbox, &(struct mq_answer){0}, &claimed);
+	free_elements(&e);
+}
+
+static void
+answer_with(struct fixture *f, struct mq_claimed claimed)
+{
+	claimed_fn(&f->inbox, &(struct mq_answer){0}, &claimed);
+}
+
+static enum mq_role
+role_of(const char *word)
+{
+	return is(word, "watch") ? MQ_ROLE_WATCH :
+	    is(word, "idle")	 ? MQ_ROLE_IDLE :
+	    is(word, "claim")	 ? MQ_ROLE_CLAIM :
+				   MQ_ROLE_NONE;
+}
+
+/* There was nothing; and the next claim as in the next turn. */
+static void
+answer_as(struct fixture *f, enum mq_role role)
+{
+	answer_with(f, (struct mq_claimed){.role = role, .due_ms = -1});
+	inbox_claim(&f->inbox);
+}
+
+/* Finds nothing; in that role with all queues then. */
+static void
+claim_all(struct fixture *f, enum mq_role role)
+{
+	int i;
+
+	inbox_claim(&f->inbox);
+	for (i = 0; i < f->opt.queue_count; i++)
+		answer_as(f, role);
+	assert_string_equal(recorded(), "claim:a:10 claim:b:10 claim:c:10");
+}
 
 static void
 take_all_newest(struct fixture *f, int queue)
@@ -14,88 +222,267 @@ take_all_newest(struct fixture *f, int queue)
 		record("%s", name_of(m));
 }
 
-TEST_OF(gives_back_the_newest_first)
+static void
+change(struct fixture *f, const char *key)
 {
-	add(f, "b1 a1 b2 a2");
-	take_all_newest(f, 1);
-	assert_string_equal(recorded(), "b2 b1");
-	assert_int_equal(inbox_held(&f->inbox), 2);
-	assert_int_equal(inbox_held_of(&f->inbox, 1), 0);
-	assert_int_equal(inbox_held_of(&f->inbox, 0), 2);
+	inbox_changed(&f->inbox, *key != '\0' ? key : NULL, strlen(key));
 }
 
-TEST_OF(starts_by_the_order_of_queues)
+/* The first message that falls due: in so many seconds, in this one of the queues. */
+static void
+fall_due(struct fixture *f, const char *about)
 {
-	add(f, "c1 b1 a1 c2 a2");
-	assert_int_equal(inbox_held_bytes(&f->inbox), 10);
-	assert_string_equal(name_of(inbox_next(&f->inbox, 2)), "c1");
-	start_all(f, -1);
-	assert_string_equal(recorded(), "a1 a2 b1 c2");
-	assert_false(inbox_has_next(&f->inbox));
-	assert_int_equal(inbox_held_bytes(&f->inbox), 0);
+	int s = atoi(about);
+
+	change(f, strchr(about, ' ') + 1);
+	inbox_claim(&f->inbox);
+	answer_with(f,
+	    (struct mq_claimed){
+		.role = MQ_ROLE_WATCH, .due_ms = s > 0 ? s * 1000 : s});
+	inbox_claim(&f->inbox);
+	(void)recorded();
 }
 
-TEST_OF(what_returns_has_its_place)
+static void
+look_over(const char *about)
 {
-	struct message *first, *second;
+	long long waiting[3];
+	int n = sscanf(
+	    about, "%lld %lld %lld", &waiting[0], &waiting[1], &waiting[2]);
 
-	add(f, "a1 a2 a3");
-	first = inbox_next(&f->inbox, -1);
-	second = inbox_next(&f->inbox, -1);
-	inbox_return(&f->inbox, first);
-	inbox_return(&f->inbox, second);
-	add(f, "a4");
-	assert_string_equal(name_of(inbox_oldest_of(&f->inbox, 0)), "a1");
-	start_all(f, -1);
-	assert_string_equal(recorded(), "a1 a2 a3 a4");
+	looked_fn(looked_arg, waiting, n);
 }
 
-TEST_OF(what_returns_is_given_back_in_order)
+static void
+on_missing(void *arg, struct message *m)
 {
-	struct message *first;
+	struct fixture *f = arg;
 
-	add(f, "a1 b1 a2");
-	first = inbox_next(&f->inbox, 0);
-	inbox_return(&f->inbox, first);
-	take_all_newest(f, 0);
-	assert_string_equal(recorded(), "a2 a1");
+	record("missing:%s:%lu", name_of(m), m->number);
+	inbox_forget(&f->inbox, m);
 }
 
-/* --- pauses ----------------------------------------------------------------- */
-
-TEST_OF(nothing_starts_from_a_paused_queue)
+static void
+reconcile(struct fixture *f, long long received, const char *names)
 {
-	add(f, "a1 b1");
-	inbox_pause_seen(&f->inbox, 0, true);
-	assert_null(inbox_oldest_of(&f->inbox, 0));
-	start_all(f, -1);
-	assert_string_equal(recorded(), "paused:a b1");
-	assert_false(inbox_has_next(&f->inbox));
-	inbox_pause_seen(&f->inbox, 0, false);
-	start_all(f, -1);
-	assert_string_equal(recorded(), "a1");
+	struct elements e = make_elements(names);
+	struct mq_held held = {received, e.list, e.n};
+
+	inbox_reconcile(&f->inbox, 0, &held, on_missing, f);
+	free_elements(&e);
 }
 
-TEST_OF(a_paused_queue_gives_back)
+/* The queue that is named; -1: any. */
+static int
+which(const char *about)
 {
-	add(f, "a1 a2");
-	inbox_pause_seen(&f->inbox, 0, true);
-	take_all_newest(f, 0);
-	assert_string_equal(recorded(), "paused:a a2 a1");
+	return *about != '\0' ? queue_of(about) : -1;
 }
 
-TEST_OF(pauses_of_our_own_are_counted)
+static bool
+ask(struct fixture *f, const char *word, const char *about)
 {
-	add(f, "a1");
-	inbox_pausing(&f->inbox, 0, true);
-	inbox_pausing(&f->inbox, 0, true);
-	inbox_pausing(&f->inbox, 0, false);
-	assert_false(inbox_has_next(&f->inbox));
-	inbox_pausing(&f->inbox, 0, false);
-	assert_true(inbox_has_next(&f->inbox));
+	struct inbox *b = &f->inbox;
+	const struct message *m;
+	int q = which(about);
+
+	if (is(word, "held"))
+		record("%d", q < 0 ? inbox_held(b) : inbox_held_of(b, q));
+	else if (is(word, "bytes"))
+		record("%d", (int)inbox_held_bytes(b));
+	else if (is(word, "count"))
+		record("%d", (int)inbox_count(b, q));
+	else if (is(word, "oldest"))
+		record("%s",
+		    (m = inbox_oldest_of(b, q)) != NULL ? name_of(m) : "none");
+	else if (is(word, "has-next"))
+		answers(inbox_has_next(b));
+	else if (is(word, "expects"))
+		answers(inbox_expects(b, q));
+	else if (is(word, "drained"))
+		answers(inbox_drained(b));
+	else if (is(word, "claiming"))
+		answers(inbox_is_claiming(b));
+	else if (is(word, "in-order"))
+		answers(inbox_in_order(b, 0));
+	else if (is(word, "looks-for-pauses"))
+		answers(ev_is_active(&b->look_timer));
+	else if (is(word, "due-in"))
+		record("%d",
+		    ev_is_active(&b->due_timer) ?
+			(int)(ev_timer_remaining(f->loop, &b->due_timer) +
+			    0.5) :
+			-1);
+	else
+		return false;
+	return true;
 }
 
-/* --- messages that may not start -------------------------------------------- */
+/* What the server says. */
+static bool
+hear(struct fixture *f, const char *word, const char *about)
+{
+	const struct mq_answer no = {.error = "no", .status = 1};
+
+	if (is(word, "arrive"))
+		arrive(f, about, MQ_ROLE_NONE);
+	else if (is(word, "answer") || is(word, "take")) {
+		arrive(
+		    f, about, is(word, "take") ? MQ_ROLE_CLAIM : MQ_ROLE_NONE);
+		inbox_claim(&f->inbox);
+	} else if (is(word, "is"))
+		answer_as(f, role_of(about));
+	else if (is(word, "all-are"))
+		claim_all(f, role_of(about));
+	else if (is(word, "is-paused"))
+		answer_with(
+		    f, (struct mq_claimed){.paused = true, .due_ms = 9});
+	else if (is(word, "is-lost"))
+		answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_LOST});
+	else if (is(word, "is-bad"))
+		answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_BAD});
+	else if (is(word, "refuse"))
+		claimed_fn(&f->inbox, &no, &(struct mq_claimed){0});
+	else if (is(word, "no-answer"))
+		claimed_fn(&f->inbox, NULL, NULL);
+	else if (is(word, "changed"))
+		change(f, about);
+	else if (is(word, "called"))
+		inbox_called(&f->inbox, about, strlen(about));
+	else if (is(word, "looked"))
+		look_over(about);
+	else if (is(word, "due"))
+		fall_due(f, about);
+	else if (is(word, "server"))
+		reconcile(f, atoi(about), strchr(about, ' ') + 1);
+	else
+		return false;
+	return true;
+}
+
+/* How things are. */
+static bool
+arrange(struct fixture *f, const char *word, const char *about)
+{
+	char attempts[2] = {*about, '\0'};
+
+	if (is(word, "room"))
+		f->room = atoi(about);
+	else if (is(word, "uncounted"))
+		f->layout.has = 0;
+	else if (is(word, "mute"))
+		f->server.session.wake = NULL;
+	else if (is(word, "add"))
+		add(f, about);
+	else if (is(word, "attempt"))
+		add_with(f, about + 2, MQ_HEADER_ATTEMPT, attempts);
+	else if (is(word, "no-more"))
+		f->inbox.queues[which(about)].more = false;
+	else if (is(word, "time-is-over"))
+		f->inbox.queues[which(about)].look_at = 0;
+	else if (is(word, "round"))
+		ev_run(f->loop, EVRUN_NOWAIT);
+	else if (is(word, "sent-ends"))
+		inbox_first(&f->inbox)->sent = inbox_last(&f->inbox)->sent =
+		    true;
+	else
+		return false;
+	return true;
+}
+
+static void
+settle_next(struct fixture *f, int queue)
+{
+	struct message *m = inbox_next(&f->inbox, queue);
+
+	m->outcome = MQ_OUTCOME_AGAIN;
+	inbox_settling(&f->inbox, m);
+}
+
+/* What the engine has the inbox do. */
+static bool
+engine(struct fixture *f, const char *word, const char *about)
+{
+	struct inbox *b = &f->inbox;
+	int q = which(about);
+
+	if (is(word, "claim"))
+		inbox_claim(b);
+	else if (is(word, "start"))
+		start_all(f, q);
+	else if (is(word, "next"))
+		record("%s", name_of(inbox_next(b, q)));
+	else if (is(word, "newest"))
+		take_all_newest(f, q);
+	else if (is(word, "settling"))
+		settle_next(f, q);
+	else if (is(word, "paused") || is(word, "resumed"))
+		inbox_pause_seen(b, q, is(word, "paused"));
+	else if (is(word, "pausing") || is(word, "pausing-over"))
+		inbox_pausing(b, q, is(word, "pausing"));
+	else if (is(word, "look") || is(word, "look-all"))
+		inbox_look(b, is(word, "look-all"));
+	else if (is(word, "look-around"))
+		inbox_look_around(b, false);
+	else if (is(word, "pass"))
+		inbox_pass(b);
+	else if (is(word, "down"))
+		inbox_down(b);
+	else if (is(word, "renamed"))
+		inbox_renamed(b);
+	else
+		return false;
+	return true;
+}
+
+struct doing {
+	struct fixture *f;
+	const char *word;
+};
+
+static void
+do_one(void *arg, const char *name)
+{
+	const struct doing *d = arg;
+	struct message *m = find(d->f, name);
+
+	if (is(d->word, "return"))
+		inbox_return(&d->f->inbox, m);
+	else if (is(d->word, "forget"))
+		inbox_forget(&d->f->inbox, m);
+	else if (is(d->word, "in-flight"))
+		m->in_flight = true;
+	else if (is(d->word, "lost"))
+		m->lost = true;
+	else if (is(d->word, "gone"))
+		m->gone = true;
+	else
+		fail_msg("%s: what is that?", d->word);
+}
+
+static void
+take(void *arg, const char *word, const char *about)
+{
+	struct fixture *f = arg;
+
+	if (!ask(f, word, about) && !hear(f, word, about) &&
+	    !arrange(f, word, about) && !engine(f, word, about))
+		each_word(about, do_one, &(struct doing){f, word});
+}
+
+#define TEST_ROWS(name)                                                        \
+	TEST(name##_in_rows)                                                   \
+	{                                                                      \
+		take_rows(name##_rows, COUNT(name##_rows), fixture_setup,      \
+		    fixture_teardown, take);                                   \
+	}
+
+TEST_ROWS(held)
+TEST_ROWS(claim)
+TEST_ROWS(wakeup)
+TEST_ROWS(reconcile)
+
+/* --- and others ----------------------------------------------------------------- */
 
 TEST_OF(unfit_messages_are_passed_over)
 {
@@ -104,7 +491,7 @@ TEST_OF(unfit_messages_are_passed_over)
 	add_with(f, "b2", MQ_HEADER_UNTIL_TICK, "6");
 	inbox_look(&f->inbox, true);
 	inbox_claim(&f->inbox);
-	answer(f, "");
+	answer_as(f, MQ_ROLE_NONE);
 	answer_with(f, (struct mq_claimed){.tick = 7, .now_ms = 2});
 	(void)recorded();
 	start_all(f, -1);
@@ -126,107 +513,6 @@ TEST_OF(a_bad_header_is_unfit)
 	start_all(f, 0);
 	assert_string_equal(recorded(), "header:a1 a2");
 	assert_non_null(strstr(f->why, "JSON"));
-}
-
-TEST_OF(the_last_run_is_charged_to_a_dead_consumer)
-{
-	add_with(f, "a1", MQ_HEADER_ATTEMPT, "1");
-	add_with(f, "a2", MQ_HEADER_ATTEMPT, "2");
-	add_with(f, "a3", MQ_HEADER_ATTEMPT, "5");
-	start_all(f, -1);
-	assert_string_equal(
-	    recorded(), "careful a1 careful alone a2 careful alone crashed:a3");
-}
-
-TEST_OF(runs_are_not_charged_where_claims_are_not_counted)
-{
-	f->layout.has = 0;
-	add_with(f, "a1", MQ_HEADER_ATTEMPT, "5");
-	start_all(f, -1);
-	assert_string_equal(recorded(), "careful a1");
-}
-
-/* --- claims ----------------------------------------------------------------- */
-
-TEST_OF(a_later_queue_is_asked_when_the_earlier_have_no_more)
-{
-	inbox_claim(&f->inbox);
-	assert_string_equal(recorded(), "claim:a:10");
-	answer(f, "a1 a2 a3");
-	assert_string_equal(recorded(), "arrived claim:b:7");
-	answer(f, "b1 b2 b3 b4 b5 b6 b7");
-	assert_string_equal(recorded(), "arrived");
-	assert_false(inbox_expects(&f->inbox, 1));
-	start_all(f, 1);
-	(void)recorded();
-	inbox_claim(&f->inbox);
-	assert_string_equal(recorded(), "claim:b:7");
-	answer(f, "");
-	assert_string_equal(recorded(), "claim:c:7");
-	assert_false(inbox_drained(&f->inbox));
-	answer(f, "");
-	assert_string_equal(recorded(), "");
-	assert_true(inbox_drained(&f->inbox));
-}
-
-TEST_OF(a_queue_that_had_all_that_was_wanted_is_asked_again)
-{
-	f->room = 2;
-	inbox_claim(&f->inbox);
-	arrive(f, "a1 a2");
-	start_all(f, -1);
-	inbox_claim(&f->inbox);
-	assert_string_equal(recorded(), "claim:a:2 arrived a1 a2 claim:a:2");
-}
-
-TEST_OF(a_look_claims_nothing)
-{
-	add(f, "b1");
-	f->room = 1;
-	inbox_look(&f->inbox, false);
-	inbox_claim(&f->inbox);
-	assert_string_equal(recorded(), "claim:b:0");
-	answer_with(f, (struct mq_claimed){.paused = true, .due_ms = 9});
-	assert_string_equal(recorded(), "paused:b");
-	assert_false(inbox_has_next(&f->inbox));
-	assert_false(inbox_drained(&f->inbox));
-}
-
-TEST_OF(a_refused_claim_is_repeated)
-{
-	const struct mq_answer no = {.error = "no", .status = 1};
-
-	inbox_claim(&f->inbox);
-	claimed_fn(&f->inbox, &no, NULL);
-	inbox_claim(&f->inbox);
-	answer(f, "a1");
-	assert_string_equal(recorded(),
-	    "claim:a:10 first-refused:no claim:a:10 arrived claim:b:9");
-	answer(f, "");
-	inbox_look(&f->inbox, true);
-	answer(f, "");
-	claimed_fn(&f->inbox, &no, NULL);
-	assert_string_equal(recorded(), "claim:c:9 claim:a:9 refused:no");
-}
-
-TEST_OF(a_claim_without_an_answer_brings_nothing)
-{
-	inbox_claim(&f->inbox);
-	claimed_fn(&f->inbox, NULL, NULL);
-	assert_string_equal(recorded(), "claim:a:10");
-	assert_false(inbox_is_claiming(&f->inbox));
-	inbox_look(&f->inbox, true);
-	inbox_claim(&f->inbox);
-	assert_string_equal(recorded(), "claim:a:10");
-}
-
-TEST_OF(claims_tell_of_a_lost_lease_and_of_nonsense)
-{
-	inbox_claim(&f->inbox);
-	answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_LOST});
-	inbox_claim(&f->inbox);
-	answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_BAD});
-	assert_string_equal(recorded(), "claim:a:10 lost claim:b:10 nonsense");
 }
 
 TEST_OF(attachments_need_a_command_for_each_message)
@@ -255,18 +541,6 @@ TEST_OF(attachments_need_a_command_for_each_message)
 	add_with(f, "a5", MQ_HEADER_ATTACH, "x");
 	start_all(f, 0);
 	assert_string_equal(recorded(), "files:a2 files:a3 files:a4 files:a5");
-}
-
-TEST_OF(a_queue_is_expected_to_have_more_behind_those_that_have_none)
-{
-	assert_true(inbox_expects(&f->inbox, 0));
-	assert_false(inbox_expects(&f->inbox, 1));
-	f->inbox.queues[0].more = false;
-	assert_false(inbox_expects(&f->inbox, 0));
-	assert_true(inbox_expects(&f->inbox, 1));
-	assert_false(inbox_expects(&f->inbox, 2));
-	f->room = 0;
-	assert_false(inbox_expects(&f->inbox, 1));
 }
 
 TEST_OF(whether_somebody_waits_for_its_result)
@@ -300,6 +574,64 @@ TEST_OF(a_claim_of_many_bytes_has_left_others)
 	assert_true(f->inbox.queues[0].more);
 	assert_false(inbox_is_claiming(&f->inbox));
 	inbox_claim(&f->inbox);
-	answer(f, "b1");
+	arrive(f, "b1", MQ_ROLE_NONE);
+	inbox_claim(&f->inbox);
 	assert_false(f->inbox.queues[1].more);
+}
+
+TEST_OF(idle_consumers_look_six_times_a_second_together)
+{
+	static const struct {
+		long long idle;
+		double every;
+	} rows[] = {{1, 1.0 / 6}, {3, 0.5}, {4, 2}, {12, 2}, {18, 3}, {180, 30},
+	    {186, 30}};
+	long long waiting[3] = {0};
+	size_t i;
+
+	for (i = 0; i < COUNT(rows); i++) {
+		claim_all(f, MQ_ROLE_IDLE);
+		inbox_look_around(&f->inbox, false);
+		waiting[0] = rows[i].idle;
+		waiting[1] = waiting[2] = 1;
+		looked_fn(looked_arg, waiting, 3);
+		assert_float_equal(
+		    f->inbox.queues[0].every, rows[i].every, 0.001);
+		(void)recorded();
+		inbox_down(&f->inbox);
+		inbox_look(&f->inbox, true);
+	}
+}
+
+/* Two equal messages, of which one runs, and the settlement of the other is not answered;
+ * maybe the claim of a third one is not, either. */
+static void
+check_equal(struct fixture *f, bool first, bool took_effect, bool claimed)
+{
+	static const char *const held[] = {"a1", "a1 a1", "a1 a1 a1"};
+	struct message *m;
+	char missing[32] = "";
+
+	reconcile(f, 2, held[1]);
+	m = first ? inbox_first(&f->inbox) : inbox_last(&f->inbox);
+	m->sent = true;
+	if (took_effect)
+		snprintf(missing, sizeof(missing), "missing:a1:%lu", m->number);
+	reconcile(f, 2 + claimed, held[1 + claimed - took_effect]);
+	assert_string_equal(recorded(), missing);
+	assert_int_equal(inbox_count(&f->inbox, 0), 2 + claimed - took_effect);
+	/* What had no effect counts as not sent. */
+	TAILQ_FOREACH(m, &f->inbox.all, link)
+		assert_false(m->sent);
+	while (!inbox_empty(&f->inbox))
+		inbox_forget(&f->inbox, inbox_first(&f->inbox));
+	inbox_renamed(&f->inbox);
+}
+
+TEST_OF(of_equal_ones_the_settled_is_missing)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		check_equal(f, i & 1, i & 2, i & 4);
 }

@@ -64,18 +64,3 @@ TEST(hides_password)
 		assert_string_equal(text, cases[i][1]);
 	}
 }
-
-TEST(cut_anywhere)
-{
-	static const char url[] = "redis-cluster://u:pa%2Fss@a:1,[::1]:2,c:3/";
-	size_t n, start, len;
-	char *s;
-
-	for (n = 0; n < sizeof(url); n++) {
-		s = strndup(url, n);
-		assert_non_null(s);
-		mq_password_find(s, &start, &len);
-		assert_true(start + len <= n);
-		free(s);
-	}
-}

@@ -24,16 +24,6 @@ TEST_OF(the_limit)
 	assert_int_equal(policy_room(p, 9, 3, 0, 0), 1);
 }
 
-TEST_OF(no_limit)
-{
-	struct policy *p = &h->policy;
-
-	policy_started(p);
-	assert_int_equal(policy_room(p, 9, 100, 0, 0), 9);
-	assert_false(policy_limit_reached(p, 1000000));
-	assert_true(policy_may_start(p));
-}
-
 TEST_OF(the_rate)
 {
 	struct policy *p;
@@ -52,19 +42,6 @@ TEST_OF(the_rate)
 	assert_int_equal(policy_room(p, 9, 0, 0, 0), 0);
 	assert_runs_for(h, &p->rate_timer, 3600);
 	assert_int_equal(h->wakes, 0);
-}
-
-TEST_OF(a_token_wakes)
-{
-	struct policy *p;
-
-	h->opt.rate = (struct mq_rate){500, 1};
-	p = begin(h);
-	policy_started(p);
-	assert_true(ev_is_active(&p->rate_timer));
-	while (h->wakes == 0)
-		ev_run(h->loop, EVRUN_ONCE);
-	assert_true(policy_may_start(p));
 }
 
 TEST_OF(a_batch_is_claimed_whole)

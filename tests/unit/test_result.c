@@ -45,34 +45,6 @@ TEST(writes)
 	    "\"to\":\"next\"}");
 }
 
-TEST(reads_what_it_wrote)
-{
-	const struct mq_ending in = {.id = ID,
-	    .state = MQ_END_EXPIRED,
-	    .text = "t\x1b",
-	    .status = 255,
-	    .attempts = 15,
-	    .host = "h",
-	    .to = "q",
-	    .finished_ms = 1795207725000};
-	struct mq_ending e;
-	struct mq_buf text = {0};
-
-	mq_ending_write(&in, &text);
-	assert_int_equal(mq_ending_read(text.data, text.len, &e), 0);
-	assert_string_equal(e.id, ID);
-	assert_int_equal(e.state, MQ_END_EXPIRED);
-	assert_string_equal(e.text, "t\x1b");
-	assert_int_equal(e.status, 255);
-	assert_null(e.signal);
-	assert_int_equal(e.attempts, 15);
-	assert_string_equal(e.host, "h");
-	assert_string_equal(e.to, "q");
-	assert_true(e.finished_ms == 1795207725000);
-	mq_ending_free(&e);
-	mq_buf_free(&text);
-}
-
 TEST(reads_what_lua_wrote)
 {
 	static const char text[] =

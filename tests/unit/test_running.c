@@ -37,43 +37,6 @@ TEST(exact)
 	mq_buf_free(&out);
 }
 
-TEST(there_and_back)
-{
-	char bytes[] = "a\xff\033[31m\xc3\xa9\n";
-	const struct mq_run list[] = {{.queue = queue,
-					  .id = id,
-					  .script = script,
-					  .text = bytes,
-					  .attempt = 1,
-					  .pid = 1,
-					  .started_ms = 1},
-	    {.queue = text, .id = id, .script = script, .text = text}};
-	struct mq_buf out = {0};
-	struct mq_runs runs = {0};
-
-	mq_runs_write(list, 2, &out);
-	mq_runs_read(&runs, out.data, out.len, "c-1", "web1");
-	/* What was there stays. */
-	mq_runs_read(&runs, out.data, out.len, "c-2", NULL);
-	assert_int_equal(runs.count, 4);
-	assert_string_equal(runs.runs[0].connection, "c-1");
-	assert_string_equal(runs.runs[0].host, "web1");
-	assert_string_equal(runs.runs[0].queue, "jobs");
-	assert_string_equal(runs.runs[0].id, id);
-	assert_string_equal(runs.runs[0].script, script);
-	assert_string_equal(runs.runs[0].text, "a?\033[31m\xc3\xa9\n");
-	assert_int_equal(runs.runs[0].attempt, 1);
-	assert_int_equal(runs.runs[0].pid, 1);
-	assert_int_equal(runs.runs[0].started_ms, 1);
-	assert_string_equal(runs.runs[1].queue, text);
-	assert_string_equal(runs.runs[3].connection, "c-2");
-	assert_null(runs.runs[3].host);
-	mq_runs_free(&runs);
-	assert_int_equal(runs.count, 0);
-	assert_null(runs.runs);
-	mq_buf_free(&out);
-}
-
 /* Others may have written it. */
 TEST(hostile)
 {
@@ -104,20 +67,4 @@ TEST(hostile)
 	assert_int_equal(runs.runs[0].attempt, 0);
 	assert_int_equal(runs.runs[0].pid, 0);
 	mq_runs_free(&runs);
-}
-
-/* A string with a NUL ends there, or is refused, but is no trouble. */
-TEST(nul_bytes)
-{
-	static const char s[] = "[{\"queue\":\"q\\u0000x\",\"id\":\"i\"},"
-				"{\"queue\":\"q\",\"id\":\"i\"}]";
-	struct mq_runs runs;
-
-	read_text(&runs, s);
-	assert_true(runs.count >= 1);
-	assert_string_equal(runs.runs[runs.count - 1].queue, "q");
-	mq_runs_free(&runs);
-	runs = (struct mq_runs){0};
-	mq_runs_read(&runs, s, 20, "c", "h");
-	assert_int_equal(runs.count, 0);
 }

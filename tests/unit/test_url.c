@@ -480,36 +480,6 @@ TEST(lengths)
 	assert_string_equal(why, "host name too long");
 }
 
-/* Every text cut short anywhere is parsed or refused, but read no further. */
-TEST(cut_anywhere)
-{
-	static const char *const urls[] = {
-	    "redis://us%20er:pass%40word@[2001:db8::1]:6379/12",
-	    "rediss://us%20er:pass%40word@host.example:6379/12",
-	    "unix://user:pa%2Fss@/path/to%20it/s?db=12",
-	    "redis-cluster://user:pass@a:1,[::1]:2,c:3/",
-	    "redis-sentinel://user:pass@a:1,[::1]:2,c:3/na%20me/12",
-	    "private:some%20dir",
-	    "redis://user:pass@host/12?layout=rsmq&ns=a%3Ab",
-	    "private:some%20dir?ns=a%3Ab&layout=rsmq",
-	};
-	struct mq_url u;
-	const char *why;
-	size_t i, n;
-	char *s;
-
-	for (i = 0; i < COUNT(urls); i++)
-		for (n = 0; n <= strlen(urls[i]); n++) {
-			s = strndup(urls[i], n);
-			assert_non_null(s);
-			if (mq_url_parse(s, &u, &why) == 0)
-				mq_url_free(&u);
-			else
-				assert_true(n < strlen(urls[i]));
-			free(s);
-		}
-}
-
 TEST(show_truncates)
 {
 	const char whole[] = "redis://[::1]:7/5";

@@ -417,49 +417,6 @@ TEST(split_anywhere)
 	}
 }
 
-TEST(byte_by_byte)
-{
-	const char said[] = "  run  a\n\nresend 1_2-b\tc \ndone d";
-	struct mq_verbs v = {0};
-	size_t i;
-
-	for (i = 0; i < strlen(said); i++)
-		feed(&v, said + i, 1);
-	assert_string_equal(v.text, "1_2-b\tc ");
-	mq_verbs_end(&v);
-	assert_int_equal(v.final, MQ_FINAL_RESEND);
-	assert_int_equal(v.resend_s, 12);
-	assert_string_equal(v.text, "d");
-	mq_verbs_end(&v);
-	assert_string_equal(v.text, "d");
-}
-
-/* RQ read 4096 bytes at exit and lost the rest. */
-TEST(chatty)
-{
-	enum { LINE = 40, LINES = 512 };
-	static char said[LINE * LINES + 16];
-	static const size_t reads[] = {1, 7, 4095, 4096, 4097, sizeof(said)};
-	struct mq_verbs v;
-	size_t i, at, n, len;
-
-	for (i = 0; i < LINES; i++)
-		snprintf(said + i * LINE, LINE + 1, "run %034zu.\n", i);
-	memcpy(said + LINE * LINES, "done at last\n", 14);
-	len = strlen(said);
-	assert_true(len > 20000);
-	for (i = 0; i < COUNT(reads); i++) {
-		memset(&v, 0, sizeof(v));
-		for (at = 0; at < len; at += n) {
-			n = len - at < reads[i] ? len - at : reads[i];
-			feed(&v, said + at, n);
-		}
-		mq_verbs_end(&v);
-		assert_int_equal(v.final, MQ_FINAL_DONE);
-		assert_string_equal(v.text, "at last");
-	}
-}
-
 /*
  * A line of len bytes, "err xxx...", then "done y": a line too long is cut,
  * and what was cut off is no line of its own.
@@ -550,23 +507,6 @@ TEST(nul_bytes)
 	v = hear("resend 5\0006-x\n", 13);
 	assert_int_equal(v.resend_s, 5);
 	assert_string_equal(v.text, "5?6-x");
-}
-
-/* Two runs share nothing: what RQ kept from one decided the next. */
-TEST(runs_are_apart)
-{
-	struct mq_verdict got;
-	struct mq_verbs v;
-
-	v = hear("resend 1-b\ndone a\n", 18);
-	mq_verdict(&v, 0, false, false, &got);
-	assert_int_equal(got.kind, MQ_VERDICT_RESEND);
-	assert_int_equal(got.resend_s, 1);
-	v = hear("err x\n", 6);
-	mq_verdict(&v, 0, false, false, &got);
-	assert_int_equal(got.kind, MQ_VERDICT_ERR);
-	assert_int_equal(got.resend_s, 0);
-	assert_string_equal(got.text, "x");
 }
 
 /* A DUE alone says nothing to people. */
@@ -822,55 +762,6 @@ TEST(numbers)
 		for (n = 0; n < 3; n++)
 			free(ones[n].text);
 	}
-}
-
-/* Whatever is said, in whatever pieces, each message has a verdict. */
-TEST(nonsense)
-{
-	static const char *const words[] = {"done", "err", "resend", "pause",
-	    "push", "dup", "run", "#1", "#3", "#100", "#101", "#", "#0",
-	    "0-x-q", "5", "tick", "\n", "\n", "\n", " ", "\t", "\r", "\xff"};
-	struct mq_verb_one ones[100];
-	struct asked asked = {0};
-	struct mq_verdict got;
-	struct mq_verbs v;
-	char said[8192];
-	size_t n, at, piece;
-	const char *word;
-	int round, i;
-
-	srandom(1);
-	for (round = 0; round < 300; round++) {
-		memset(ones, 0, sizeof(ones));
-		v = (struct mq_verbs){.ones = ones,
-		    .count = 100,
-		    .on_dup = on_dup,
-		    .arg = &asked};
-		for (n = 0; n < sizeof(said) - 8;) {
-			word = words[(size_t)random() %
-			    (sizeof(words) / sizeof(words[0]))];
-			memcpy(said + n, word, strlen(word));
-			n += strlen(word);
-			said[n++] = random() % 50 == 0 ? (char)random() : ' ';
-		}
-		for (at = 0; at < n; at += piece) {
-			piece = (size_t)random() % 100;
-			piece = piece < n - at ? piece : n - at;
-			mq_verbs_feed(&v, said + at, piece);
-		}
-		mq_verbs_end(&v);
-		assert_non_null(mq_verbs_text(&v));
-		for (i = 0; i < 100; i++) {
-			mq_verdict_one(&v, i, random() % 3 == 0 ? EXIT(1) : 0,
-			    random() % 2, random() % 2, &got);
-			assert_in_range(
-			    got.kind, MQ_VERDICT_DONE, MQ_VERDICT_BROKEN);
-			if (ones[i].final == MQ_FINAL_ERR)
-				assert_int_equal(got.kind, MQ_VERDICT_ERR);
-			free(ones[i].text);
-		}
-	}
-	assert_true(asked.count > 0);
 }
 
 /* One after the other from one pipe. */
