@@ -278,70 +278,6 @@ filler(size_t n)
 	return p;
 }
 
-/* The payload of a record as it stands in the stream. */
-static struct bytes
-unframe(
-    enum mq_framing framing, const char *p, size_t n, struct mq_buf *payload)
-{
-	struct mq_frame_line line;
-	const char *why;
-
-	if (framing != MQ_FRAME_JSONL)
-		return (struct bytes){p, n};
-	mq_buf_clear(payload);
-	assert_int_equal(mq_frame_decode_json(p, n, payload, &line, &why), 0);
-	assert_null(line.headers);
-	assert_false(line.raw);
-	return (struct bytes){payload->data, payload->len};
-}
-
-static void
-write_and_read(enum mq_framing framing, const char *text, const size_t *sizes,
-    size_t count)
-{
-	const struct mq_frame_meta meta = {NULL, NULL, 0, NULL, NULL};
-	struct mq_buf in = {0}, payload = {0};
-	struct mq_frame_reader r;
-	struct bytes got;
-	struct feeder f;
-	const char *p;
-	size_t i, n;
-
-	for (i = 0; i < count; i++) {
-		struct mq_envelope e = {NULL, text, sizes[i]};
-
-		mq_frame_write(&in, framing, &e, &meta);
-	}
-	start_feeder(&f, &in, 100000);
-	mq_frame_reader_init(&r, f.fd[0], framing, 2 * MIB);
-	for (i = 0; i < count; i++) {
-		assert_int_equal(
-		    read_record(&r, true, &p, &n), MQ_FRAME_RECORD);
-		got = unframe(framing, p, n, &payload);
-		assert_int_equal(got.n, sizes[i]);
-		if (got.n > 0)
-			assert_memory_equal(got.p, text, got.n);
-	}
-	assert_int_equal(read_record(&r, true, &p, &n), MQ_FRAME_END);
-	stop_feeder(&f);
-	mq_frame_reader_free(&r);
-	mq_buf_free(&in);
-	mq_buf_free(&payload);
-}
-
-TEST(long_records)
-{
-	static const size_t sizes[] = {MIB, 1, 70000, 262144, 262143, 0, MIB};
-	char *text = filler(MIB);
-
-	write_and_read(MQ_FRAME_WHOLE, text, sizes, 1);
-	write_and_read(MQ_FRAME_LINES, text, sizes, COUNT(sizes));
-	write_and_read(MQ_FRAME_NULL, text, sizes, COUNT(sizes));
-	write_and_read(MQ_FRAME_NETSTRING, text, sizes, COUNT(sizes));
-	write_and_read(MQ_FRAME_JSONL, text, sizes, COUNT(sizes));
-	free(text);
-}
-
 /* A record without end must not fill the memory before it is refused. */
 TEST(limit_holds_before_the_end_is_seen)
 {
@@ -475,29 +411,6 @@ TEST(nonblocking_descriptor)
 	mq_frame_reader_free(&r);
 	close(fd[0]);
 	close(fd[1]);
-}
-
-TEST(test_waits_for_nothing)
-{
-	struct mq_frame_reader r;
-	const char *p;
-	size_t n;
-	int fd[2], flags;
-
-	for (flags = 0; flags <= O_NONBLOCK; flags += O_NONBLOCK) {
-		assert_int_equal(pipe2(fd, flags), 0);
-		mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
-		put(fd[1], "a", 1);
-		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_WAIT);
-		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_WAIT);
-		put(fd[1], "b\n", 2);
-		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_RECORD);
-		assert_int_equal(n, 2);
-		assert_memory_equal(p, "ab", 2);
-		mq_frame_reader_free(&r);
-		close(fd[0]);
-		close(fd[1]);
-	}
 }
 
 TEST(failing)

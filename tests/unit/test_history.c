@@ -105,25 +105,6 @@ TEST(whole_characters)
 		}
 }
 
-TEST(at_the_limits)
-{
-	char given[MQ_HISTORY_STDERR + 2];
-	size_t n;
-
-	for (n = 0; n < sizeof(given); n++) {
-		memset(given, 'a', n);
-		if (n > 0)
-			given[n - 1] = 'z';
-		given[n] = '\0';
-		if (n > 0 && n <= MQ_HISTORY_STDERR)
-			check(true, given, given);
-		if (n <= MQ_HISTORY_TEXT)
-			check(false, given, given);
-		if (n == sizeof(given) - 1)
-			check(true, given, given + 1);
-	}
-}
-
 TEST(bytes)
 {
 	char given[1200], want[1200];
@@ -140,31 +121,6 @@ TEST(bytes)
 	check(true, given, want);
 	want[MQ_HISTORY_TEXT - 3] = '\0';
 	check(false, given, want);
-}
-
-TEST(fifteen)
-{
-	struct mq_envelope e = {0};
-	struct mq_failure f = {.status = 1};
-	json_t *list;
-	int i;
-
-	assert_int_equal(mq_history_last_ms(&e), 0);
-	for (i = 1; i <= 20; i++) {
-		f.attempt = i;
-		f.at_ms = 1000 + i;
-		mq_history_add(&e, &f);
-		assert_int_equal(mq_history_last_ms(&e), 1000 + i);
-	}
-	list = mq_history_list(&e);
-	assert_int_equal(json_array_size(list), MQ_HISTORY_MAX);
-	for (i = 0; i < MQ_HISTORY_MAX; i++)
-		assert_int_equal(
-		    json_integer_value(json_object_get(
-			json_array_get(list, (size_t)i), "attempt")),
-		    i + 6);
-	json_decref(list);
-	mq_envelope_free(&e);
 }
 
 static void

@@ -3,8 +3,8 @@
  * the lease remembers.
  */
 #include "mq-consume/session/session.h"
-#include "record.h"
 #include "redis/async.h"
+#include "steps.h"
 
 struct house {
 	struct mq_consumer server;
@@ -131,58 +131,112 @@ teardown(void **state)
 
 #define TEST_OF(fn) TEST_WITH(fn, struct lease *l, setup, teardown)
 
-TEST_OF(three_quarters_of_it_are_used)
+/* Steps: seconds go by, "busy" and "idle" keep it after as many. */
+static const struct row rows[] = {
+    {"three quarters of it are used",
+	{"begin", "confirm 60000", "after 50", "lapsed -> 0", "join 60000",
+	    "after 44.9", "lapsed -> 0", "after 0.2", "lapsed -> 45"}},
+    {"it counts from the question",
+	{"asked -> no", "begin", "asked -> yes", "joined -> no", "after 10",
+	    "confirm 60000", "is-joined", "joined -> yes", "after 35.1",
+	    "lapsed -> 45"}},
+    {"with messages it is renewed every four seconds",
+	{"join 60000", "busy 3.4", "busy 0.2 -> renew", "renewing -> yes",
+	    "busy 4"}},
+    {"without messages it is renewed every fifteen seconds",
+	{"join 60000", "idle 14.4", "idle 0.2 -> renew"}},
+    {"a short one is renewed in parts of it",
+	{"join 12000", "busy 1.4", "busy 0.2 -> renew", "join 12000",
+	    "answered", "idle 2.4", "idle 0.2 -> renew"}},
+    {"it holds from when the renewal was sent",
+	{"join 60000", "busy 4 -> renew", "after 10", "answer 40000",
+	    "renewing -> no", "after 19.9", "lapsed -> 0", "after 0.2",
+	    "lapsed -> 30"}},
+    {"a renewal that fails changes nothing",
+	{"join 60000", "busy 4 -> renew", "refuse -> refused:no",
+	    "busy 0 -> renew", "no-answer", "busy 0 -> renew",
+	    "answer 0 -> lost", "after 41.1", "lapsed -> 45"}},
+    {"an answer about a former name is none",
+	{"join 60000", "busy 4 -> renew", "new-name", "answer 0"}},
+    /* A large message may be before the answer. */
+    {"a connection without an answer is given up",
+	{"join 60000", "busy 4 -> renew", "busy 19.9", "after 0.2",
+	    "given-up -> yes", "heard", "given-up -> no", "unheard",
+	    "busy 19.9", "after 0.2", "given-up -> yes", "connect",
+	    "busy 0 -> renew"}},
+    {"on a cluster it is given up sooner",
+	{"cluster", "join 60000", "busy 4 -> renew", "busy 14.9", "after 0.2",
+	    "given-up -> yes"}},
+    {"a name that has not joined has no messages",
+	{"move -> yes", "moved -> no", "join 60000", "move -> yes",
+	    "moved -> yes", "new-name", "moved -> no"}},
+};
+
+static bool
+ask(struct lease *l, const char *word)
 {
-	lease_begin_join(l);
-	lease_confirm(l, 60000);
-	go_by(l, 50);
-	assert_true(lease_lapsed_s(l) == 0);
-	join(l, 60000);
-	go_by(l, 44.9);
-	assert_true(lease_lapsed_s(l) == 0);
-	go_by(l, 0.2);
-	assert_true(lease_lapsed_s(l) == 45);
+	if (is(word, "asked"))
+		answers(lease_was_asked(l));
+	else if (is(word, "joined"))
+		answers(lease_is_joined(l));
+	else if (is(word, "renewing"))
+		answers(lease_is_renewing(l));
+	else if (is(word, "given-up"))
+		answers(!lease_keep(l, false));
+	else if (is(word, "moved"))
+		answers(lease_moved(l) != NULL);
+	else if (is(word, "move"))
+		answers(lease_move(l, "tag", &house->ids));
+	else if (is(word, "lapsed"))
+		record("%g", lease_lapsed_s(l));
+	else
+		return false;
+	return true;
 }
 
-TEST_OF(it_counts_from_the_question)
+static void
+take(void *arg, const char *word, const char *about)
 {
-	assert_false(lease_was_asked(l));
-	lease_begin_join(l);
-	assert_true(lease_was_asked(l));
-	assert_false(lease_is_joined(l));
-	go_by(l, 10);
-	lease_confirm(l, 60000);
-	lease_joined(l);
-	assert_true(lease_is_joined(l));
-	go_by(l, 35.1);
-	assert_true(lease_lapsed_s(l) == 45);
+	struct lease *l = arg;
+
+	if (ask(l, word))
+		return;
+	if (is(word, "begin"))
+		lease_begin_join(l);
+	else if (is(word, "confirm"))
+		lease_confirm(l, atoi(about));
+	else if (is(word, "is-joined"))
+		lease_joined(l);
+	else if (is(word, "join"))
+		join(l, atoi(about));
+	else if (is(word, "after"))
+		go_by(l, atof(about));
+	else if (is(word, "busy") || is(word, "idle")) {
+		go_by(l, atof(about));
+		assert_true(lease_keep(l, is(word, "idle")));
+	} else if (is(word, "answered"))
+		l->renewal_sent = 0;
+	else if (is(word, "answer"))
+		answer(&(struct mq_answer){0}, atoi(about));
+	else if (is(word, "refuse"))
+		answer(&(struct mq_answer){.error = "no"}, 0);
+	else if (is(word, "no-answer"))
+		answer(NULL, 0);
+	else if (is(word, "new-name"))
+		lease_new_name(l, "tag", &house->ids);
+	else if (is(word, "connect"))
+		lease_begin_connection(l);
+	else if (is(word, "cluster"))
+		house->cluster = true;
+	else if (is(word, "heard") || is(word, "unheard"))
+		house->heard = is(word, "heard");
+	else
+		fail_msg("%s: what is that?", word);
 }
 
-TEST_OF(with_messages_it_is_renewed_every_four_seconds)
+TEST(rows_of_steps)
 {
-	join(l, 60000);
-	assert_string_equal(kept_after(l, 3.4, false), "");
-	assert_string_equal(kept_after(l, 0.2, false), "renew");
-	assert_true(lease_is_renewing(l));
-	assert_string_equal(kept_after(l, 4, false), "");
-}
-
-TEST_OF(without_messages_it_is_renewed_every_fifteen_seconds)
-{
-	join(l, 60000);
-	assert_string_equal(kept_after(l, 14.4, true), "");
-	assert_string_equal(kept_after(l, 0.2, true), "renew");
-}
-
-TEST_OF(a_short_one_is_renewed_in_parts_of_it)
-{
-	join(l, 12000);
-	assert_string_equal(kept_after(l, 1.4, false), "");
-	assert_string_equal(kept_after(l, 0.2, false), "renew");
-	join(l, 12000);
-	l->renewal_sent = 0;
-	assert_string_equal(kept_after(l, 2.4, true), "");
-	assert_string_equal(kept_after(l, 0.2, true), "renew");
+	take_rows(rows, COUNT(rows), setup, teardown, take);
 }
 
 TEST_OF(the_first_of_idle_ones_come_at_different_times)
@@ -199,71 +253,6 @@ TEST_OF(the_first_of_idle_ones_come_at_different_times)
 	assert_string_equal(kept_after(l, 0.2, true), "renew");
 	answer(&(struct mq_answer){0}, 60000);
 	assert_true(l->spread == 0);
-}
-
-TEST_OF(it_holds_from_when_the_renewal_was_sent)
-{
-	join(l, 60000);
-	assert_string_equal(kept_after(l, 4, false), "renew");
-	go_by(l, 10);
-	answer(&(struct mq_answer){0}, 40000);
-	assert_false(lease_is_renewing(l));
-	go_by(l, 19.9);
-	assert_true(lease_lapsed_s(l) == 0);
-	go_by(l, 0.2);
-	assert_true(lease_lapsed_s(l) == 30);
-}
-
-TEST_OF(a_renewal_that_fails_changes_nothing)
-{
-	join(l, 60000);
-	assert_string_equal(kept_after(l, 4, false), "renew");
-	answer(&(struct mq_answer){.error = "no"}, 0);
-	assert_string_equal(recorded(), "refused:no");
-	assert_string_equal(kept_after(l, 0, false), "renew");
-	answer(NULL, 0);
-	assert_string_equal(kept_after(l, 0, false), "renew");
-	answer(&(struct mq_answer){0}, 0);
-	assert_string_equal(recorded(), "lost");
-	go_by(l, 41.1);
-	assert_true(lease_lapsed_s(l) == 45);
-}
-
-TEST_OF(an_answer_about_a_former_name_is_none)
-{
-	join(l, 60000);
-	assert_string_equal(kept_after(l, 4, false), "renew");
-	lease_new_name(l, "tag", &house->ids);
-	answer(&(struct mq_answer){0}, 0);
-	assert_string_equal(recorded(), "");
-}
-
-TEST_OF(a_connection_without_an_answer_is_given_up)
-{
-	join(l, 60000);
-	assert_string_equal(kept_after(l, 4, false), "renew");
-	assert_string_equal(kept_after(l, 19.9, false), "");
-	go_by(l, 0.2);
-	assert_false(lease_keep(l, false));
-	/* A large message may be before it. */
-	house->heard = true;
-	assert_true(lease_keep(l, false));
-	house->heard = false;
-	assert_string_equal(kept_after(l, 19.9, false), "");
-	go_by(l, 0.2);
-	assert_false(lease_keep(l, false));
-	lease_begin_connection(l);
-	assert_string_equal(kept_after(l, 0, false), "renew");
-}
-
-TEST_OF(on_a_cluster_it_is_given_up_sooner)
-{
-	house->cluster = true;
-	join(l, 60000);
-	assert_string_equal(kept_after(l, 4, false), "renew");
-	assert_string_equal(kept_after(l, 14.9, false), "");
-	go_by(l, 0.2);
-	assert_false(lease_keep(l, false));
 }
 
 TEST_OF(a_name_is_used_once)
@@ -322,14 +311,4 @@ TEST_OF(there_may_be_no_such_name)
 	assert_string_equal(l->connection, first);
 	assert_null(lease_moved(l));
 	assert_true(lease_is_joined(l));
-}
-
-TEST_OF(a_name_that_has_not_joined_has_no_messages)
-{
-	assert_true(lease_move(l, "tag", &house->ids));
-	assert_null(lease_moved(l));
-	join(l, 60000);
-	assert_true(lease_move(l, "tag", &house->ids));
-	lease_new_name(l, "tag", &house->ids);
-	assert_null(lease_moved(l));
 }

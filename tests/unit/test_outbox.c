@@ -1,33 +1,371 @@
 #include "outbox.h"
+#include "steps.h"
+
+/* --- a test a row ---------------------------------------------------------- */
 
 #define TEST_OF(fn) TEST_WITH(fn, struct house *h, house_setup, house_teardown)
 
-/* --- acks that go together -------------------------------------------------- */
+static const struct row together_rows[] = {
+    {"acks wait for others",
+	{"run a1 a2 a3", "ack a2 a1 a3", "waits -> yes", "settling -> 3",
+	    "flush -> ack:a2 ack:a1 ack:a3", "waits -> no",
+	    "settled -> done:a2", "settling -> 2", "moves -> 1"}},
+    {"acks wait a little", {"run a1", "ack a1", "loop -> ack:a1"}},
+    {"the oldest go together",
+	{"run a1 a2 a3 a4 a5", "ack a4 a2 a1 a3",
+	    "flush -> oldest:a( a1 a2 a3 a4 )",
+	    "settled -> done:a1 done:a2 done:a3 done:a4"}},
+    {"others may be between",
+	{"run a1 a2 a3 a4 a5 a6 a7 b1 b2 b3 b4 b5 b6 b7",
+	    "ack a2 a3 a6 a5 b1 b2 b3 b4 b6 b7",
+	    "flush -> oldest:a( a2@2 a3@3 a5@5 a6@6 ) "
+	    "oldest:b( b1 b2 b3 b4 b6@6 b7@7 )"}},
+    {"equal ones are no part of it",
+	{"run a1 a2 a3 a4 a5 a6 a7 a3", "ack a1 a2 a3 a4 a5",
+	    "flush -> oldest:a( a1 a2 a4@4 a5@5 ) ack:a3", "in-order a -> no",
+	    "in-order b -> yes"}},
+    {"what the server has lost has no place",
+	{"run a1 a2 a3 a4 a5 a6 a7 a8", "reject a3 -> reject:a3", "lost a1",
+	    "gone a5", "ack a4 a6 a7 a8",
+	    "flush -> oldest:a( a4@2 a6@3 a7@4 a8@5 )", "oldest -> a2"}},
+    /* Others, which would be costly now, wait until those between have ended. */
+    {"many wait for those between",
+	{"enough 6", "run a1 a2 a3 a4 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5",
+	    "ack a2 a3 a4 a5", "flush-enough", "ack a9 b5",
+	    "flush-enough -> oldest:a( a2@2 a3@3 a4@4 a5@5 )", "waits -> yes",
+	    "ack b1 b2 b3", "flush-enough",
+	    "loop -> oldest:b( b1 b2 b3 b5@5 ) ack:a9"}},
+    /* Not if nothing can be sent cheaply, and not if one may hold a key. */
+    {"many do not wait in vain",
+	{"enough 4", "run a1 a2 a3 a4 a5 a6 a7 a8", "ack a2 a4 a6 a8",
+	    "flush-enough -> oldest:a( a2@2 a4@4 a6@6 a8@8 )", "key b1",
+	    "run b2 b3 b4 b5 b6", "ack b1 b2 b3 b4 b6",
+	    "flush-enough -> oldest:b:holds( b1 b2 b3 b4 b6@6 )"}},
+    {"what is sent before is older",
+	{"run a1 a2 a3 a4 a5", "reject a1 -> reject:a1", "ack a2 a3 a4 a5",
+	    "flush -> oldest:a( a2 a3 a4 a5 )"}},
+    {"acks out of order go alone",
+	{"run a1 a2 a3 a4", "disorder a", "ack a1 a2 a3 a4",
+	    "flush -> ack:a1 ack:a2 ack:a3 ack:a4"}},
+    {"keys are a batch of their own",
+	{"key a1", "run a2 a3 a4 a5", "ack a1 a2 a3 a4", "holds -> yes",
+	    "flush -> oldest:a:holds( a1 a2 a3 a4 )", "holds -> no"}},
+    {"an awaited one goes at once and alone",
+	{"run a1 a2 a3 a4", "awaited a4", "ack a1 a2 a3",
+	    "ack a4 -> ack:a1 ack:a2 ack:a3 ack:a4:result"}},
+    {"a batch that is not the oldest goes one by one",
+	{"run a1 a2 a3 a4", "ack a1 a2 a3 a4",
+	    "flush -> oldest:a( a1 a2 a3 a4 )",
+	    "settled lost -> ack:a1 ack:a2 ack:a3 ack:a4", "in-order a -> no",
+	    "refused -> no"}},
+    {"a refused batch is repeated one by one",
+	{"run a1 a2 a3 a4", "ack a1 a2 a3 a4",
+	    "flush -> oldest:a( a1 a2 a3 a4 )",
+	    "refuse again -> refused:no refused:no refused:no refused:no",
+	    "send-again -> ack:a1 ack:a2 ack:a3 ack:a4"}},
+};
 
-TEST_OF(acks_wait_for_others)
+static const struct row equal_rows[] = {
+    {"of equal ones, one settlement is under way",
+	{"run a1 a1 a1 a1 b1", "reject a1", "flush-enough -> reject:a1",
+	    "ack a1#2", "again a1#3", "flush", "reject b1 -> reject:b1",
+	    "refused -> no", "settled -> done:a1",
+	    "flush-enough -> equal:a( again:a1 ack:a1 )", "settled -> done:b1",
+	    "settled -> done:a1 done:a1", "settling -> 0"}},
+    {"equal ones that are not there go one by one",
+	{"run a1 a1", "reject a1 a1#2",
+	    "flush -> equal:a( reject:a1 reject:a1 )", "settled lost",
+	    "flush-enough -> reject:a1", "settled -> done:a1",
+	    "flush-enough -> reject:a1", "settled lost -> over:a1"}},
+    {"what asks for more goes alone",
+	{"run a1 a1 a1", "pause a1#2", "to-b a1#3", "reject a1", "again a1#2",
+	    "push a1#3", "flush-enough -> reject:a1", "settled -> done:a1",
+	    "flush-enough -> pausing:a pause:a:5000 again:a1",
+	    "paused lost -> answered:a", "settled -> done:a1",
+	    "flush-enough -> push:a1"}},
+    {"equal ones wait for what goes back",
+	{"run a1 a1 a1 a1 a1 a1", "reject a1", "keep a1#6 a1#5 a1#4 a1#3",
+	    "flush-enough -> reject:a1", "send-back", "settled -> done:a1",
+	    "send-back -> back:a:each( a1 a1 a1 a1 )", "reject a1",
+	    "flush-enough", "went 4 -> done:a1 done:a1 done:a1 done:a1",
+	    "flush-enough -> reject:a1"}},
+    {"equal ones that were not started go back together",
+	{"add a1 a1 a1 a1", "keep a1#4 a1#3 a1#2 a1#1",
+	    "send-back -> back:a:each( a1 a1 a1 a1 )", "went 0",
+	    "send-equal -> equal:a( front:a1 front:a1 front:a1 front:a1 )"}},
+};
+
+static const struct row once_more_rows[] = {
+    {"a refused one is repeated",
+	{"run a1 a2 a3", "reject a1 a2 a3 -> reject:a1 reject:a2 reject:a3",
+	    "refuse again -> refused:no", "settled -> done:a2",
+	    "refused -> yes", "sent a1 -> no", "in-order a -> no",
+	    "send-again -> reject:a1", "refused -> no", "settled -> done:a3",
+	    "settled -> done:a1", "unanswered -> 0"}},
+    {"the oldest is given back last",
+	{"run a1 a2 a3 a4 a5", "front a5 a4 a2 -> front:a5 front:a4 front:a2",
+	    "reject a1 a3 -> reject:a1 reject:a3", "lose",
+	    "send-again -> reject:a1 reject:a3 front:a5 front:a4 front:a2"}},
+    {"without a connection nothing is sent",
+	{"run a1 a2 a3", "ack a1", "down", "ack a2", "front a3", "flush",
+	    "send-again", "up", "send-again -> ack:a1 ack:a2 front:a3",
+	    "waits -> no"}},
+    {"a wrong key gives back",
+	{"run a1 a2", "again a1 -> again:a1",
+	    "refuse wrong-type -> front:a1 wrong-key",
+	    "refuse wrong-type -> refused:no"}},
+    {"a pause is sent first",
+	{"run a1", "pause a1", "again a1 -> pausing:a pause:a:5000 again:a1",
+	    "paused -> answered:a paused:a", "lose",
+	    "send-again -> pausing:a pause:a:5000 again:a1",
+	    "paused lost -> answered:a"}},
+    {"a lost answer is made up",
+	{"run a1", "again a1 -> again:a1", "lose", "confirm a1 -> done:a1",
+	    "counters -> a:done=0,failed=0,retried=1,lost=0"}},
+    /* Nothing but acks, until there is room. */
+    {"what copies waits for room",
+	{"run a1 a2 b1", "full", "again a1 b1", "ack a2", "flush -> ack:a2",
+	    "refused -> yes", "send-again", "room",
+	    "send-again -> again:a1 again:b1", "refused -> no", "copying -> 4",
+	    "settled -> done:a2", "settled -> done:a1", "settled -> done:b1",
+	    "copying -> 0"}},
+    /* If its connection is lost then, a message that is missing was not settled. */
+    {"what waits for room after a refusal is not sent",
+	{"run a1 a2 a3 a4", "back a4 a3 a2 a1 -> back:a( a4 a3 a2 a1 )", "full",
+	    "went 0", "sent a1 -> no", "in-flight a1 -> no", "room",
+	    "send-again -> front:a4 front:a3 front:a2 front:a1"}},
+};
+
+static const struct row back_rows[] = {
+    {"the newest go back together",
+	{"run a1 a2 a3 a4 b1 b2 b3 b4",
+	    "back a4 a3 a2 a1 b4 b3 b2 b1 -> back:a( a4 a3 a2 a1 )",
+	    "gives-back a -> yes", "send-back", "refused -> no",
+	    "went 4 -> done:a4 done:a3 done:a2 done:a1", "gives-back a -> no",
+	    "send-back -> back:b( b4 b3 b2 b1 )",
+	    "went 3 -> done:b4 done:b3 done:b2", "send-back -> front:b1",
+	    "settled -> done:b1", "settling -> 0"}},
+    {"what is behind others goes back alone",
+	{"run a1 a2 a3 a4 a5", "back a4 a3 a2 a1 -> back:a( a4 a3 a2 a1 )",
+	    "went 0 -> front:a4 front:a3 front:a2 front:a1",
+	    "gives-back a -> no", "settled -> done:a4",
+	    "settled lost -> over:a3"}},
+    {"those that look alike are all named",
+	{"run a1 a1 a2 a3 b1 b2 b3 b4", "keep a1#2",
+	    "back a3 a2 a1 -> back:a:each( a3 a2 a1 a1 )",
+	    "went 4 -> done:a3 done:a2 done:a1 done:a1", "disorder b",
+	    "back b1 b2 b3 b4 -> back:b:each( b4 b3 b2 b1 )"}},
+    {"one more goes back behind the others",
+	{"run a1 a2 a3 a4 a5 a6 b1",
+	    "back a6 a5 a4 a3 -> back:a( a6 a5 a4 a3 )",
+	    "front a1 a2 b1 -> front:b1",
+	    "went 4 -> done:a6 done:a5 done:a4 done:a3",
+	    "send-back -> front:a2 front:a1"}},
+    /* The server had done a part of it. */
+    {"what goes back survives a lost connection",
+	{"run a1 a2 a3 a4 a5", "back a5 a4 a3 a2 -> back:a( a5 a4 a3 a2 )",
+	    "lost a4", "lose -> over:a4", "confirm a5 -> done:a5",
+	    "back a1 -> front:a3 front:a2 front:a1", "send-again",
+	    "settling -> 3"}},
+    {"what is refused together goes back alone",
+	{"run a1 a2 a3 a4", "back a4 a3 a2 a1 -> back:a( a4 a3 a2 a1 )",
+	    "back-refused -> front:a4 front:a3 front:a2 front:a1",
+	    "refuse no-permission -> refused:no", "refused -> yes",
+	    "send-again -> front:a4"}},
+};
+
+static const struct row ends_rows[] = {
+    {"ends are told",
+	{"run a1 a2 a3", "reject a1 a2 a3 -> reject:a1 reject:a2 reject:a3",
+	    "settled -> done:a1", "said lease lost -> no",
+	    "settled lost -> over:a2", "said lease lost -> yes",
+	    "said gone -> no", "settled gone -> over:a3", "said gone -> yes",
+	    "counters -> a:done=0,failed=1,retried=0,lost=1", "settling -> 0"}},
+    {"what is lost in flight is over",
+	{"run a1 a2", "reject a1 a2 -> reject:a1 reject:a2", "lost a1 a2",
+	    "settled -> over:a1", "lose -> over:a2", "counters"}},
+    {"too long to be pushed",
+	{"run a1", "to-b a1", "push a1 -> push:a1",
+	    "settled too-long -> too-long:a1", "settling -> 0",
+	    "reject a1 -> reject:a1", "settled -> done:a1"}},
+};
+
+/* A name, or the nth message of it: a1#2. */
+static struct message *
+message_of(struct house *h, const char *word)
 {
-	run(h, "a1 a2 a3");
-	settle(h, "a2 a1 a3", MQ_OUTCOME_ACK);
-	assert_string_equal(recorded(), "");
-	assert_true(outbox_waits(&h->outbox));
-	assert_int_equal(outbox_settling(&h->outbox), 3);
-	outbox_flush(&h->outbox);
-	assert_string_equal(recorded(), "ack:a2 ack:a1 ack:a3");
-	assert_false(outbox_waits(&h->outbox));
-	answer(MQ_SETTLED);
-	assert_string_equal(recorded(), "done:a2");
-	assert_int_equal(outbox_settling(&h->outbox), 2);
-	assert_int_equal(outbox_moves(&h->outbox), 1);
+	char name[8];
+	int n = 1;
+
+	assert_true(sscanf(word, "%7[^#]#%d", name, &n) > 0);
+	return nth(h, name, n);
 }
 
-TEST_OF(acks_wait_a_little)
+struct doing {
+	struct house *house;
+	const char *word;
+};
+
+static void
+do_one(void *arg, const char *name)
 {
-	run(h, "a1");
-	settle(h, "a1", MQ_OUTCOME_ACK);
-	assert_string_equal(recorded(), "");
-	ev_run(h->f.loop, EVRUN_ONCE);
-	assert_string_equal(recorded(), "ack:a1");
+	const struct doing *d = arg;
+	struct house *h = d->house;
+	struct message *m = message_of(h, name);
+	size_t i;
+
+	for (i = 0; i < COUNT(outcomes); i++)
+		if (is(d->word, outcomes[i]))
+			outbox_settle(&h->outbox, m, (enum mq_outcome)i);
+	if (is(d->word, "keep") || is(d->word, "back"))
+		outbox_give_back(&h->outbox, m);
+	else if (is(d->word, "lost"))
+		m->lost = true;
+	else if (is(d->word, "gone"))
+		m->gone = true;
+	else if (is(d->word, "awaited"))
+		m->awaited = true;
+	else if (is(d->word, "pause"))
+		m->pause_ms = 5000;
+	else if (is(d->word, "to-b"))
+		m->to = mq_xstrdup("b");
+	else if (is(d->word, "confirm"))
+		outbox_confirm(&h->outbox, m);
+	else if (is(d->word, "sent"))
+		answers(m->sent);
+	else if (is(d->word, "in-flight"))
+		answers(m->in_flight);
 }
+
+/* What is said of the outbox itself; false: nothing is. */
+static bool
+ask(struct house *h, const char *word, const char *about)
+{
+	struct outbox *o = &h->outbox;
+
+	if (is(word, "waits"))
+		answers(outbox_waits(o));
+	else if (is(word, "holds"))
+		answers(outbox_holds(o));
+	else if (is(word, "refused"))
+		answers(outbox_refused(o));
+	else if (is(word, "gives-back"))
+		answers(outbox_gives_back(o, queue_of(about)));
+	else if (is(word, "in-order"))
+		answers(inbox_in_order(&h->f.inbox, queue_of(about)));
+	else if (is(word, "said"))
+		answers(has_said(&h->f, about));
+	else if (is(word, "settling"))
+		record("%d", outbox_settling(o));
+	else if (is(word, "moves"))
+		record("%d", (int)outbox_moves(o));
+	else if (is(word, "copying"))
+		record("%d", (int)o->copying);
+	else if (is(word, "unanswered"))
+		record("%d", h->sent_count);
+	else if (is(word, "oldest"))
+		record("%s", h->oldest);
+	else
+		return false;
+	return true;
+}
+
+/* What the server answers, or the connection does. */
+static bool
+hear(struct house *h, const char *word, const char *about)
+{
+	const struct mq_answer no = {.error = "no", .status = MQ_EXIT_NOPERM};
+
+	if (is(word, "settled"))
+		answer(is(about, "lost")      ? MQ_SETTLED_LOST :
+			is(about, "gone")     ? MQ_SETTLED_GONE :
+			is(about, "too-long") ? MQ_SETTLED_TOO_LONG :
+						MQ_SETTLED);
+	else if (is(word, "refuse"))
+		refuse(is(about, "again")	? MQ_EXIT_AGAIN :
+			is(about, "wrong-type") ? MQ_EXIT_WRONGTYPE :
+						  MQ_EXIT_NOPERM);
+	else if (is(word, "went"))
+		answer_back(&(struct mq_answer){0}, atoi(about));
+	else if (is(word, "back-refused"))
+		answer_back(&no, 0);
+	else if (is(word, "paused"))
+		h->paused_fn(h->paused_arg,
+		    is(about, "lost") ? NULL : &(struct mq_answer){0});
+	else if (is(word, "lose"))
+		lose_connection(h);
+	else if (is(word, "down") || is(word, "up"))
+		up = is(word, "up");
+	else if (is(word, "full") || is(word, "room"))
+		h->full = is(word, "full");
+	else
+		return false;
+	return true;
+}
+
+/* What the engine has the outbox do. */
+static bool
+engine(struct house *h, const char *word, const char *about)
+{
+	struct outbox *o = &h->outbox;
+
+	if (is(word, "add"))
+		add(&h->f, about);
+	else if (is(word, "run"))
+		run(h, about);
+	else if (is(word, "key"))
+		add_with(&h->f, about, MQ_HEADER_KEY, "k");
+	else if (is(word, "disorder"))
+		inbox_disorder(&h->f.inbox, queue_of(about));
+	else if (is(word, "enough"))
+		o->most = 20 * (o->enough = atoi(about));
+	else if (is(word, "flush"))
+		outbox_flush(o);
+	else if (is(word, "flush-enough"))
+		outbox_flush_enough(o);
+	else if (is(word, "send-again"))
+		outbox_send_again(o);
+	else if (is(word, "send-back"))
+		outbox_send_back(o);
+	else if (is(word, "send-equal"))
+		outbox_send_equal(o);
+	else if (is(word, "loop"))
+		ev_run(h->f.loop, EVRUN_ONCE);
+	else if (is(word, "counters"))
+		counters_send(&h->counters);
+	else
+		return false;
+	return true;
+}
+
+/* Another word is for each of the messages behind it. */
+static void
+take(void *arg, const char *word, const char *about)
+{
+	struct house *h = arg;
+
+	if (ask(h, word, about) || hear(h, word, about) ||
+	    engine(h, word, about))
+		return;
+	each_word(about, do_one, &(struct doing){h, word});
+	if (is(word, "back"))
+		outbox_send_back(&h->outbox);
+}
+
+#define TEST_ROWS(name)                                                        \
+	TEST(name##_in_rows)                                                   \
+	{                                                                      \
+		take_rows(name##_rows, COUNT(name##_rows), house_setup,        \
+		    house_teardown, take);                                     \
+	}
+
+TEST_ROWS(together)
+TEST_ROWS(equal)
+TEST_ROWS(once_more)
+TEST_ROWS(back)
+TEST_ROWS(ends)
+
+/* --- and those that count or measure ---------------------------------------------- */
 
 /* Somebody may wait for a key or a group. */
 TEST_OF(what_holds_waits_less)
@@ -38,16 +376,6 @@ TEST_OF(what_holds_waits_less)
 	assert_true(ev_timer_remaining(h->f.loop, &h->outbox.timer) > 0.04);
 	settle(h, "a2", MQ_OUTCOME_ACK);
 	assert_true(ev_timer_remaining(h->f.loop, &h->outbox.timer) < 0.021);
-}
-
-TEST_OF(the_oldest_go_together)
-{
-	run(h, "a1 a2 a3 a4 a5");
-	settle(h, "a4 a2 a1 a3", MQ_OUTCOME_ACK);
-	outbox_flush(&h->outbox);
-	assert_string_equal(recorded(), "oldest:a( a1 a2 a3 a4 )");
-	answer(MQ_SETTLED);
-	assert_string_equal(recorded(), "done:a1 done:a2 done:a3 done:a4");
 }
 
 TEST_OF(enough_go_at_once)
@@ -79,170 +407,67 @@ TEST_OF(as_many_wait_as_there_are_slots)
 	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3");
 }
 
-TEST_OF(others_may_be_between)
+TEST_OF(counters_are_said)
 {
-	run(h, "a1 a2 a3 a4 a5 a6 a7 b1 b2 b3 b4 b5 b6 b7");
-	settle(h, "a2 a3 a6 a5 b1 b2 b3 b4 b6 b7", MQ_OUTCOME_ACK);
-	outbox_flush(&h->outbox);
-	assert_string_equal(recorded(),
-	    "oldest:a( a2@2 a3@3 a5@5 a6@6 ) oldest:b( b1 b2 b3 b4 b6@6 b7@7 )");
-}
-
-TEST_OF(equal_ones_are_no_part_of_it)
-{
-	run(h, "a1 a2 a3 a4 a5 a6 a7 a3");
-	settle(h, "a1 a2 a3 a4 a5", MQ_OUTCOME_ACK);
-	outbox_flush(&h->outbox);
-	assert_string_equal(recorded(), "oldest:a( a1 a2 a4@4 a5@5 ) ack:a3");
-	assert_false(inbox_in_order(&h->f.inbox, 0));
-	assert_true(inbox_in_order(&h->f.inbox, 1));
-}
-
-TEST_OF(what_the_server_has_lost_has_no_place)
-{
-	run(h, "a1 a2 a3 a4 a5 a6 a7 a8");
-	settle(h, "a3", MQ_OUTCOME_REJECT);
-	find(&h->f, "a1")->lost = true;
-	find(&h->f, "a5")->gone = true;
-	settle(h, "a4 a6 a7 a8", MQ_OUTCOME_ACK);
-	outbox_flush(&h->outbox);
-	assert_string_equal(
-	    recorded(), "reject:a3 oldest:a( a4@2 a6@3 a7@4 a8@5 )");
-	assert_string_equal(h->oldest, "a2");
-}
-
-/* Others, which would be costly now, wait until those between them have ended. */
-TEST_OF(many_wait_for_those_between)
-{
-	h->outbox.enough = 6;
-	h->outbox.most = 100;
-	run(h, "a1 a2 a3 a4 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5");
-	settle(h, "a2 a3 a4 a5", MQ_OUTCOME_ACK);
-	outbox_flush_enough(&h->outbox);
-	settle(h, "a9 b5", MQ_OUTCOME_ACK);
-	assert_string_equal(recorded(), "");
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "oldest:a( a2@2 a3@3 a4@4 a5@5 )");
-	assert_true(outbox_waits(&h->outbox));
-	settle(h, "b1 b2 b3", MQ_OUTCOME_ACK);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "");
-	ev_run(h->f.loop, EVRUN_ONCE);
-	assert_string_equal(recorded(), "oldest:b( b1 b2 b3 b5@5 ) ack:a9");
-}
-
-/* Not if nothing can be sent cheaply, and not if one may hold a key. */
-TEST_OF(many_do_not_wait_in_vain)
-{
-	h->outbox.enough = 4;
-	h->outbox.most = 100;
-	run(h, "a1 a2 a3 a4 a5 a6 a7 a8");
-	settle(h, "a2 a4 a6 a8", MQ_OUTCOME_ACK);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "oldest:a( a2@2 a4@4 a6@6 a8@8 )");
-	add_with(&h->f, "b1", MQ_HEADER_KEY, "k");
-	run(h, "b2 b3 b4 b5 b6");
-	settle(h, "b1 b2 b3 b4 b6", MQ_OUTCOME_ACK);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "oldest:b:holds( b1 b2 b3 b4 b6@6 )");
-}
-
-TEST_OF(what_is_sent_before_is_older)
-{
-	run(h, "a1 a2 a3 a4 a5");
-	settle(h, "a1", MQ_OUTCOME_REJECT);
-	settle(h, "a2 a3 a4 a5", MQ_OUTCOME_ACK);
-	outbox_flush(&h->outbox);
-	assert_string_equal(recorded(), "reject:a1 oldest:a( a2 a3 a4 a5 )");
-}
-
-TEST_OF(acks_out_of_order_go_alone)
-{
-	run(h, "a1 a2 a3 a4");
-	inbox_disorder(&h->f.inbox, 0);
-	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
-	outbox_flush(&h->outbox);
-	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4");
-}
-
-TEST_OF(keys_are_a_batch_of_their_own)
-{
-	add_with(&h->f, "a1", MQ_HEADER_KEY, "k");
-	run(h, "a2 a3 a4 a5");
-	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
-	assert_true(outbox_holds(&h->outbox));
-	outbox_flush(&h->outbox);
-	assert_false(outbox_holds(&h->outbox));
-	assert_string_equal(recorded(), "oldest:a:holds( a1 a2 a3 a4 )");
-}
-
-TEST_OF(an_awaited_one_goes_at_once_and_alone)
-{
-	run(h, "a1 a2 a3 a4");
-	find(&h->f, "a4")->awaited = true;
-	settle(h, "a1 a2 a3", MQ_OUTCOME_ACK);
-	assert_string_equal(recorded(), "");
-	settle(h, "a4", MQ_OUTCOME_ACK);
-	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4:result");
-}
-
-/* --- equal ones ---------------------------------------------------------------- */
-
-TEST_OF(of_equal_ones_one_settlement_is_under_way)
-{
-	run(h, "a1 a1 a1 a1 b1");
-	outbox_settle(&h->outbox, nth(h, "a1", 1), MQ_OUTCOME_REJECT);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "reject:a1");
-	outbox_settle(&h->outbox, nth(h, "a1", 2), MQ_OUTCOME_ACK);
-	outbox_settle(&h->outbox, nth(h, "a1", 3), MQ_OUTCOME_AGAIN);
-	outbox_flush(&h->outbox);
+	run(h, "a1 a2 b1");
+	h->f.opt.verbose = true;
+	settle(h, "a1", MQ_OUTCOME_AGAIN);
+	answer(MQ_SETTLED);
 	settle(h, "b1", MQ_OUTCOME_REJECT);
-	assert_string_equal(recorded(), "reject:b1");
-	assert_false(outbox_refused(&h->outbox));
 	answer(MQ_SETTLED);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "done:a1 equal:a( again:a1 ack:a1 )");
-	answer(MQ_SETTLED);
-	answer(MQ_SETTLED);
-	assert_string_equal(recorded(), "done:b1 done:a1 done:a1");
-	assert_int_equal(outbox_settling(&h->outbox), 0);
+	counters_say(&h->counters);
+	assert_true(has_said(&h->f,
+	    "0 done, 1 rejected, 1 to be tried again, 0 returned, "
+	    "0 leases lost"));
+	counters_send(&h->counters);
+	settle(h, "a2", MQ_OUTCOME_REJECT);
+	answer(MQ_SETTLED_LOST);
+	counters_say(&h->counters);
+	assert_true(has_said(&h->f,
+	    "0 done, 1 rejected, 1 to be tried again, 0 returned, "
+	    "1 lease lost"));
 }
 
-TEST_OF(equal_ones_that_are_not_there_go_one_by_one)
+/* Where to may change between two. */
+TEST_OF(pushed_ones_are_counted_where_they_went)
 {
-	run(h, "a1 a1");
-	settle(h, "a1", MQ_OUTCOME_REJECT);
-	outbox_settle(&h->outbox, nth(h, "a1", 2), MQ_OUTCOME_REJECT);
-	outbox_flush(&h->outbox);
-	answer(MQ_SETTLED_LOST);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(
-	    recorded(), "equal:a( reject:a1 reject:a1 ) reject:a1");
-	answer(MQ_SETTLED);
-	outbox_flush_enough(&h->outbox);
-	answer(MQ_SETTLED_LOST);
-	assert_string_equal(recorded(), "done:a1 reject:a1 over:a1");
+	static const char *const to[] = {"x", "x", "y"};
+	struct message *m;
+	int i;
+
+	run(h, "a1 a2 a3");
+	for (i = 0; i < (int)COUNT(to); i++) {
+		m = inbox_first(&h->f.inbox);
+		free(m->to);
+		m->to = mq_xstrdup(to[i]);
+		m->outcome = MQ_OUTCOME_PUSH;
+		counters_settled(&h->counters, m);
+	}
+	counters_send(&h->counters);
+	assert_string_equal(recorded(),
+	    "x:done=0,failed=0,retried=0,lost=0:2 "
+	    "y:done=0,failed=0,retried=0,lost=0:1 "
+	    "a:done=3,failed=0,retried=0,lost=0");
 }
 
-TEST_OF(what_asks_for_more_goes_alone)
+TEST_OF(runs_are_counted_by_their_time)
 {
-	run(h, "a1 a1 a1");
-	nth(h, "a1", 2)->pause_ms = 5000;
-	nth(h, "a1", 3)->to = mq_xstrdup("b");
-	settle(h, "a1", MQ_OUTCOME_REJECT);
-	outbox_settle(&h->outbox, nth(h, "a1", 2), MQ_OUTCOME_AGAIN);
-	outbox_settle(&h->outbox, nth(h, "a1", 3), MQ_OUTCOME_PUSH);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "reject:a1");
-	answer(MQ_SETTLED);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(
-	    recorded(), "done:a1 pausing:a pause:a:5000 again:a1");
-	h->paused_fn(h->paused_arg, NULL);
-	answer(MQ_SETTLED);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "answered:a done:a1 push:a1");
+	const struct mq_counts *n = &h->counted;
+
+	counters_ran(&h->counters, 0, 0.0004);
+	counters_ran(&h->counters, 0, 0.0004);
+	counters_send(&h->counters);
+	assert_int_equal(n->run_ms, 0);
+	assert_int_equal(n->bucket[0], 2);
+	counters_ran(&h->counters, 0, 0.0004);
+	counters_ran(&h->counters, 0, mq_bucket_s[1]);
+	counters_ran(&h->counters, 0, 1e6);
+	counters_send(&h->counters);
+	assert_int_equal(n->bucket[0], 1);
+	assert_int_equal(n->bucket[1], 1);
+	assert_int_equal(n->bucket[MQ_BUCKETS - 1], 1);
+	assert_int_equal(n->runs, 3);
+	assert_in_range(n->run_ms, 1000000001, 1000002000);
 }
 
 /* As comparison.c. */
@@ -316,369 +541,6 @@ TEST_OF(of_equal_ones_a_lost_answer_is_made_up)
 		check_lost_answer(h, table[i / 4], i & 1, i & 2);
 }
 
-TEST_OF(equal_ones_wait_for_what_goes_back)
-{
-	int i;
-
-	run(h, "a1 a1 a1 a1 a1 a1");
-	settle(h, "a1", MQ_OUTCOME_REJECT);
-	for (i = 6; i > 2; i--)
-		outbox_give_back(&h->outbox, nth(h, "a1", i));
-	outbox_flush_enough(&h->outbox);
-	outbox_send_back(&h->outbox);
-	assert_string_equal(recorded(), "reject:a1");
-	answer(MQ_SETTLED);
-	outbox_send_back(&h->outbox);
-	settle(h, "a1", MQ_OUTCOME_REJECT);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(recorded(), "done:a1 back:a:each( a1 a1 a1 a1 )");
-	went_back(4);
-	outbox_flush_enough(&h->outbox);
-	assert_string_equal(
-	    recorded(), "done:a1 done:a1 done:a1 done:a1 reject:a1");
-}
-
-/* --- once more -------------------------------------------------------------- */
-
-TEST_OF(a_refused_one_is_repeated)
-{
-	run(h, "a1 a2 a3");
-	settle(h, "a1 a2 a3", MQ_OUTCOME_REJECT);
-	(void)recorded();
-	refuse(MQ_EXIT_AGAIN);
-	answer(MQ_SETTLED);
-	assert_string_equal(recorded(), "refused:no done:a2");
-	assert_true(outbox_refused(&h->outbox));
-	assert_false(find(&h->f, "a1")->sent);
-	assert_false(inbox_in_order(&h->f.inbox, 0));
-	outbox_send_again(&h->outbox);
-	assert_false(outbox_refused(&h->outbox));
-	answer(MQ_SETTLED);
-	answer(MQ_SETTLED);
-	assert_string_equal(recorded(), "reject:a1 done:a3 done:a1");
-	assert_int_equal(h->sent_count, 0);
-}
-
-TEST_OF(a_batch_that_is_not_the_oldest_goes_one_by_one)
-{
-	run(h, "a1 a2 a3 a4");
-	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
-	outbox_flush(&h->outbox);
-	(void)recorded();
-	answer(MQ_SETTLED_LOST);
-	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4");
-	assert_false(inbox_in_order(&h->f.inbox, 0));
-	assert_false(outbox_refused(&h->outbox));
-}
-
-TEST_OF(a_refused_batch_is_repeated_one_by_one)
-{
-	run(h, "a1 a2 a3 a4");
-	settle(h, "a1 a2 a3 a4", MQ_OUTCOME_ACK);
-	outbox_flush(&h->outbox);
-	(void)recorded();
-	refuse(MQ_EXIT_AGAIN);
-	assert_string_equal(
-	    recorded(), "refused:no refused:no refused:no refused:no");
-	outbox_send_again(&h->outbox);
-	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3 ack:a4");
-}
-
-TEST_OF(the_oldest_is_given_back_last)
-{
-	run(h, "a1 a2 a3 a4 a5");
-	settle(h, "a5 a4 a2", MQ_OUTCOME_FRONT);
-	settle(h, "a1 a3", MQ_OUTCOME_REJECT);
-	assert_string_equal(
-	    recorded(), "front:a5 front:a4 front:a2 reject:a1 reject:a3");
-	lose_connection(h);
-	assert_string_equal(recorded(), "");
-	outbox_send_again(&h->outbox);
-	assert_string_equal(
-	    recorded(), "reject:a1 reject:a3 front:a5 front:a4 front:a2");
-}
-
-/* --- what goes back unstarted ------------------------------------------------ */
-
-TEST_OF(the_newest_go_back_together)
-{
-	run(h, "a1 a2 a3 a4 b1 b2 b3 b4");
-	give_back(h, "a4 a3 a2 a1 b4 b3 b2 b1");
-	assert_string_equal(recorded(), "back:a( a4 a3 a2 a1 )");
-	assert_true(outbox_gives_back(&h->outbox, 0));
-	outbox_send_back(&h->outbox);
-	assert_string_equal(recorded(), "");
-	assert_false(outbox_refused(&h->outbox));
-	went_back(4);
-	assert_string_equal(recorded(), "done:a4 done:a3 done:a2 done:a1");
-	assert_false(outbox_gives_back(&h->outbox, 0));
-	outbox_send_back(&h->outbox);
-	assert_string_equal(recorded(), "back:b( b4 b3 b2 b1 )");
-	went_back(3);
-	outbox_send_back(&h->outbox);
-	assert_string_equal(recorded(), "done:b4 done:b3 done:b2 front:b1");
-	answer(MQ_SETTLED);
-	assert_int_equal(outbox_settling(&h->outbox), 0);
-}
-
-TEST_OF(what_is_behind_others_goes_back_alone)
-{
-	run(h, "a1 a2 a3 a4 a5");
-	give_back(h, "a4 a3 a2 a1");
-	assert_string_equal(recorded(), "back:a( a4 a3 a2 a1 )");
-	went_back(0);
-	assert_string_equal(recorded(), "front:a4 front:a3 front:a2 front:a1");
-	assert_false(outbox_gives_back(&h->outbox, 0));
-	answer(MQ_SETTLED);
-	answer(MQ_SETTLED_LOST);
-	assert_string_equal(recorded(), "done:a4 over:a3");
-}
-
-TEST_OF(those_that_look_alike_are_all_named)
-{
-	run(h, "a1 a1 a2 a3 b1 b2 b3 b4");
-	outbox_give_back(&h->outbox, TAILQ_NEXT(find(&h->f, "a1"), link));
-	give_back(h, "a3 a2 a1");
-	assert_string_equal(recorded(), "back:a:each( a3 a2 a1 a1 )");
-	went_back(4);
-	inbox_disorder(&h->f.inbox, 1);
-	give_back(h, "b1 b2 b3 b4");
-	assert_string_equal(recorded(),
-	    "done:a3 done:a2 done:a1 done:a1 back:b:each( b4 b3 b2 b1 )");
-}
-
-TEST_OF(one_more_goes_back_behind_the_others)
-{
-	run(h, "a1 a2 a3 a4 a5 a6 b1");
-	give_back(h, "a6 a5 a4 a3");
-	(void)recorded();
-	settle(h, "a1 a2 b1", MQ_OUTCOME_FRONT);
-	assert_string_equal(recorded(), "front:b1");
-	went_back(4);
-	outbox_send_back(&h->outbox);
-	assert_string_equal(
-	    recorded(), "done:a6 done:a5 done:a4 done:a3 front:a2 front:a1");
-}
-
-TEST_OF(what_goes_back_survives_a_lost_connection)
-{
-	run(h, "a1 a2 a3 a4 a5");
-	give_back(h, "a5 a4 a3 a2");
-	find(&h->f, "a4")->lost = true;
-	(void)recorded();
-	lose_connection(h);
-	assert_string_equal(recorded(), "over:a4");
-	/* The server had done a part of it. */
-	outbox_confirm(&h->outbox, find(&h->f, "a5"));
-	give_back(h, "a1");
-	outbox_send_again(&h->outbox);
-	assert_string_equal(recorded(), "done:a5 front:a3 front:a2 front:a1");
-	assert_int_equal(outbox_settling(&h->outbox), 3);
-}
-
-TEST_OF(what_is_refused_together_goes_back_alone)
-{
-	run(h, "a1 a2 a3 a4");
-	give_back(h, "a4 a3 a2 a1");
-	(void)recorded();
-	answer_back(
-	    &(struct mq_answer){.error = "no", .status = MQ_EXIT_NOPERM}, 0);
-	assert_string_equal(recorded(), "front:a4 front:a3 front:a2 front:a1");
-	refuse(MQ_EXIT_NOPERM);
-	assert_string_equal(recorded(), "refused:no");
-	assert_true(outbox_refused(&h->outbox));
-	outbox_send_again(&h->outbox);
-	assert_string_equal(recorded(), "front:a4");
-}
-
-/* --- without a connection ---------------------------------------------------- */
-
-TEST_OF(without_a_connection_nothing_is_sent)
-{
-	run(h, "a1 a2 a3");
-	settle(h, "a1", MQ_OUTCOME_ACK);
-	up = false;
-	settle(h, "a2", MQ_OUTCOME_ACK);
-	settle(h, "a3", MQ_OUTCOME_FRONT);
-	outbox_flush(&h->outbox);
-	outbox_send_again(&h->outbox);
-	assert_string_equal(recorded(), "");
-	up = true;
-	outbox_send_again(&h->outbox);
-	assert_string_equal(recorded(), "ack:a1 ack:a2 front:a3");
-	assert_false(outbox_waits(&h->outbox));
-}
-
-/* --- answers ---------------------------------------------------------------- */
-
-TEST_OF(ends)
-{
-	run(h, "a1 a2 a3");
-	settle(h, "a1 a2 a3", MQ_OUTCOME_REJECT);
-	(void)recorded();
-	answer(MQ_SETTLED);
-	assert_false(has_said(&h->f, "lease lost"));
-	answer(MQ_SETTLED_LOST);
-	assert_true(has_said(&h->f, "lease lost"));
-	assert_false(has_said(&h->f, "gone"));
-	answer(MQ_SETTLED_GONE);
-	assert_true(has_said(&h->f, "gone"));
-	assert_string_equal(recorded(), "done:a1 over:a2 over:a3");
-	counters_send(&h->counters);
-	assert_string_equal(recorded(), "a:done=0,failed=1,retried=0,lost=1");
-	assert_int_equal(outbox_settling(&h->outbox), 0);
-}
-
-TEST_OF(what_is_lost_in_flight_is_over)
-{
-	run(h, "a1 a2");
-	settle(h, "a1 a2", MQ_OUTCOME_REJECT);
-	find(&h->f, "a1")->lost = true;
-	find(&h->f, "a2")->lost = true;
-	(void)recorded();
-	answer(MQ_SETTLED);
-	lose_connection(h);
-	assert_string_equal(recorded(), "over:a1 over:a2");
-	counters_send(&h->counters);
-	assert_string_equal(recorded(), "");
-}
-
-TEST_OF(too_long_to_be_pushed)
-{
-	run(h, "a1");
-	find(&h->f, "a1")->to = mq_xstrdup("b");
-	settle(h, "a1", MQ_OUTCOME_PUSH);
-	answer(MQ_SETTLED_TOO_LONG);
-	assert_string_equal(recorded(), "push:a1 too-long:a1");
-	assert_int_equal(outbox_settling(&h->outbox), 0);
-	settle(h, "a1", MQ_OUTCOME_REJECT);
-	answer(MQ_SETTLED);
-	assert_string_equal(recorded(), "reject:a1 done:a1");
-}
-
-TEST_OF(a_wrong_key_gives_back)
-{
-	run(h, "a1 a2");
-	settle(h, "a1", MQ_OUTCOME_AGAIN);
-	refuse(MQ_EXIT_WRONGTYPE);
-	assert_string_equal(recorded(), "again:a1 front:a1 wrong-key");
-	refuse(MQ_EXIT_WRONGTYPE);
-	assert_string_equal(recorded(), "refused:no");
-}
-
-TEST_OF(a_pause_is_sent_first)
-{
-	run(h, "a1");
-	find(&h->f, "a1")->pause_ms = 5000;
-	settle(h, "a1", MQ_OUTCOME_AGAIN);
-	assert_string_equal(recorded(), "pausing:a pause:a:5000 again:a1");
-	h->paused_fn(h->paused_arg, &(struct mq_answer){0});
-	assert_string_equal(recorded(), "answered:a paused:a");
-	lose_connection(h);
-	outbox_send_again(&h->outbox);
-	h->paused_fn(h->paused_arg, NULL);
-	assert_string_equal(
-	    recorded(), "pausing:a pause:a:5000 again:a1 answered:a");
-}
-
-TEST_OF(a_lost_answer_is_made_up)
-{
-	run(h, "a1");
-	settle(h, "a1", MQ_OUTCOME_AGAIN);
-	lose_connection(h);
-	(void)recorded();
-	outbox_confirm(&h->outbox, find(&h->f, "a1"));
-	counters_send(&h->counters);
-	assert_string_equal(
-	    recorded(), "done:a1 a:done=0,failed=0,retried=1,lost=0");
-}
-
-/* Nothing but acks, until there is room. */
-TEST_OF(what_copies_waits_for_room)
-{
-	run(h, "a1 a2 b1");
-	h->full = true;
-	settle(h, "a1 b1", MQ_OUTCOME_AGAIN);
-	settle(h, "a2", MQ_OUTCOME_ACK);
-	outbox_flush(&h->outbox);
-	assert_string_equal(recorded(), "ack:a2");
-	assert_true(outbox_refused(&h->outbox));
-	outbox_send_again(&h->outbox);
-	assert_string_equal(recorded(), "");
-	h->full = false;
-	outbox_send_again(&h->outbox);
-	assert_string_equal(recorded(), "again:a1 again:b1");
-	assert_false(outbox_refused(&h->outbox));
-	assert_int_equal(h->outbox.copying, 2 * find(&h->f, "a1")->len);
-	answer(MQ_SETTLED);
-	answer(MQ_SETTLED);
-	answer(MQ_SETTLED);
-	assert_int_equal(h->outbox.copying, 0);
-}
-
-TEST_OF(counters_are_said)
-{
-	run(h, "a1 a2 b1");
-	h->f.opt.verbose = true;
-	settle(h, "a1", MQ_OUTCOME_AGAIN);
-	answer(MQ_SETTLED);
-	settle(h, "b1", MQ_OUTCOME_REJECT);
-	answer(MQ_SETTLED);
-	counters_say(&h->counters);
-	assert_true(has_said(&h->f,
-	    "0 done, 1 rejected, 1 to be tried again, 0 returned, "
-	    "0 leases lost"));
-	counters_send(&h->counters);
-	settle(h, "a2", MQ_OUTCOME_REJECT);
-	answer(MQ_SETTLED_LOST);
-	counters_say(&h->counters);
-	assert_true(has_said(&h->f,
-	    "0 done, 1 rejected, 1 to be tried again, 0 returned, "
-	    "1 lease lost"));
-}
-
-/* Where to may change between two. */
-TEST_OF(pushed_ones_are_counted_where_they_went)
-{
-	static const char *const to[] = {"x", "x", "y"};
-	struct message *m;
-	int i;
-
-	run(h, "a1 a2 a3");
-	for (i = 0; i < (int)COUNT(to); i++) {
-		m = inbox_first(&h->f.inbox);
-		free(m->to);
-		m->to = mq_xstrdup(to[i]);
-		m->outcome = MQ_OUTCOME_PUSH;
-		counters_settled(&h->counters, m);
-	}
-	counters_send(&h->counters);
-	assert_string_equal(recorded(),
-	    "x:done=0,failed=0,retried=0,lost=0:2 "
-	    "y:done=0,failed=0,retried=0,lost=0:1 "
-	    "a:done=3,failed=0,retried=0,lost=0");
-}
-
-TEST_OF(runs_are_counted_by_their_time)
-{
-	const struct mq_counts *n = &h->counted;
-
-	counters_ran(&h->counters, 0, 0.0004);
-	counters_ran(&h->counters, 0, 0.0004);
-	counters_send(&h->counters);
-	assert_int_equal(n->run_ms, 0);
-	assert_int_equal(n->bucket[0], 2);
-	counters_ran(&h->counters, 0, 0.0004);
-	counters_ran(&h->counters, 0, mq_bucket_s[1]);
-	counters_ran(&h->counters, 0, 1e6);
-	counters_send(&h->counters);
-	assert_int_equal(n->bucket[0], 1);
-	assert_int_equal(n->bucket[1], 1);
-	assert_int_equal(n->bucket[MQ_BUCKETS - 1], 1);
-	assert_int_equal(n->runs, 3);
-	assert_in_range(n->run_ms, 1000000001, 1000002000);
-}
-
 TEST_OF(long_runs_are_told_when_they_have_changed)
 {
 	struct mq_buf text = {0};
@@ -694,35 +556,4 @@ TEST_OF(long_runs_are_told_when_they_have_changed)
 	counters_tell_runs(&h->counters, &text);
 	counters_tell_runs(&h->counters, &text);
 	assert_string_equal(recorded(), "runs:x runs:");
-}
-
-/* If its connection is lost then, a message that is missing was not settled. */
-TEST_OF(what_waits_for_room_after_a_refusal_is_not_sent)
-{
-	run(h, "a1 a2 a3 a4");
-	give_back(h, "a4 a3 a2 a1");
-	h->full = true;
-	(void)recorded();
-	went_back(0);
-	assert_string_equal(recorded(), "");
-	assert_false(find(&h->f, "a1")->sent);
-	assert_false(find(&h->f, "a1")->in_flight);
-	h->full = false;
-	outbox_send_again(&h->outbox);
-	assert_string_equal(recorded(), "front:a4 front:a3 front:a2 front:a1");
-}
-
-TEST_OF(equal_ones_that_were_not_started_go_back_together)
-{
-	int i;
-
-	add(&h->f, "a1 a1 a1 a1");
-	for (i = 4; i > 0; i--)
-		outbox_give_back(&h->outbox, nth(h, "a1", i));
-	outbox_send_back(&h->outbox);
-	(void)recorded();
-	went_back(0);
-	outbox_send_equal(&h->outbox);
-	assert_string_equal(
-	    recorded(), "equal:a( front:a1 front:a1 front:a1 front:a1 )");
 }

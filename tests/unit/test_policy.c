@@ -1,6 +1,242 @@
-#include "policy.h"
+/*
+ * When messages are started and the consumer stops: a policy, with an engine that
+ * records what it is to do.
+ */
+#include <unistd.h>
+
+#include "mq-consume/policy.h"
+#include "record.h"
+
+struct house {
+	struct ev_loop *loop;
+	struct options opt;
+	sigset_t ignored;
+	struct policy policy;
+	bool runs; /* some command does */
+	int wakes;
+};
+
+/* --- the engine --- */
+
+/* Writes down what the policy tells. */
+static void
+on_fact(void *arg, const struct fact *f)
+{
+	static const char *const levels[] = {"not", "fetching", "soon", "now"};
+	struct house *h = arg;
+
+	switch (f->kind) {
+	case FACT_WAKE:
+		h->wakes++;
+		break;
+	case FACT_ASKED:
+		record("asked");
+		break;
+	case FACT_STOP:
+		record("stop:%s", levels[policy_level(&h->policy)]);
+		break;
+	case FACT_GIVE_UP:
+		record("give-up");
+		break;
+	case FACT_REOPEN_LOGS:
+		record("logs");
+		break;
+	default:
+		break;
+	}
+}
+
+static bool
+on_kill(void *arg, int sig)
+{
+	record(sig == SIGTERM ? "TERM" : "KILL");
+	return ((struct house *)arg)->runs;
+}
+
+static const struct policy_events events = {.hear = on_fact, .kill = on_kill};
+
+static void
+free_policy(struct house *h)
+{
+	size_t i;
+
+	/* No other loop may have these signals until then. */
+	for (i = 0; i < COUNT(h->policy.signals); i++)
+		ev_signal_stop(h->loop, &h->policy.signals[i]);
+}
+
+/* Begins anew, with the options as they are now. */
+static struct policy *
+begin(struct house *h)
+{
+	free_policy(h);
+	policy_init(&h->policy, h->loop, &h->opt, &h->ignored, &events, h);
+	return &h->policy;
+}
+
+static void
+get_signal(struct house *h, int sig)
+{
+	ev_feed_signal_event(h->loop, sig);
+	ev_run(h->loop, EVRUN_NOWAIT);
+}
+
+static void
+run_out(struct house *h, ev_timer *timer)
+{
+	ev_feed_event(h->loop, timer, EV_TIMER);
+	ev_run(h->loop, EVRUN_NOWAIT);
+}
+
+/* The timer was started for s seconds, less than one of them ago. */
+static void
+assert_runs_for(struct house *h, ev_timer *timer, double s)
+{
+	double left = ev_timer_remaining(h->loop, timer);
+
+	assert_true(ev_is_active(timer));
+	if (left > s + 0.001 || left < s - 1)
+		fail_msg("%g s, not %g", left, s);
+}
+
+static int
+setup(void **state)
+{
+	struct house *h = mq_xcalloc(1, sizeof(*h));
+
+	/* A test that waits for ever fails. */
+	alarm(20);
+	h->loop = ev_loop_new(EVFLAG_AUTO);
+	h->opt = (struct options){.grace_ms = 30000, .idle_ms = -1};
+	sigemptyset(&h->ignored);
+	policy_init(&h->policy, h->loop, &h->opt, &h->ignored, &events, h);
+	*state = h;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct house *h = *state;
+
+	free_policy(h);
+	ev_loop_destroy(h->loop);
+	free(h);
+	record_clear();
+	return 0;
+}
 
 #define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
+
+/* --- stopping --------------------------------------------------------------- */
+
+TEST_OF(levels_only_rise)
+{
+	struct policy *p = &h->policy;
+
+	policy_stop(p, STOP_FETCHING, 0, 0);
+	policy_stop(p, STOP_FETCHING, 0, 0);
+	policy_stop(p, STOP_SOON, 0, 0);
+	policy_stop(p, STOP_FETCHING, 0, 0);
+	assert_int_equal(policy_level(p), STOP_SOON);
+	policy_stop(p, STOP_NOW, 0, 0);
+	policy_stop(p, STOP_SOON, 0, 0);
+	assert_int_equal(policy_level(p), STOP_NOW);
+	assert_string_equal(
+	    recorded(), "stop:fetching stop:soon KILL stop:now");
+}
+
+TEST_OF(the_first_status_counts)
+{
+	struct policy *p = &h->policy;
+
+	policy_stop(p, STOP_FETCHING, 0, 0);
+	policy_stop(p, STOP_SOON, 75, 0);
+	policy_stop(p, STOP_NOW, 70, SIGTERM);
+	assert_int_equal(policy_exit(p), 75);
+	policy_fail(p, 69);
+	assert_int_equal(policy_exit(p), 69);
+}
+
+TEST_OF(a_level_that_is_reached_has_no_status)
+{
+	struct policy *p = &h->policy;
+
+	policy_stop(p, STOP_SOON, 0, 0);
+	policy_stop(p, STOP_SOON, 75, 0);
+	assert_int_equal(policy_exit(p), 0);
+}
+
+TEST_OF(signals_raise_the_level)
+{
+	get_signal(h, SIGUSR1);
+	assert_string_equal(recorded(), "stop:fetching");
+	get_signal(h, SIGINT);
+	assert_string_equal(recorded(), "asked stop:soon");
+	get_signal(h, SIGTERM);
+	get_signal(h, SIGUSR1);
+	assert_string_equal(recorded(), "");
+	get_signal(h, SIGINT);
+	assert_string_equal(recorded(), "KILL stop:now");
+	get_signal(h, SIGINT);
+	assert_string_equal(recorded(), "");
+}
+
+TEST_OF(a_hangup_ends_or_opens_logs)
+{
+	h->opt.log_dir = "/logs";
+	get_signal(h, SIGHUP);
+	assert_string_equal(recorded(), "logs");
+	h->opt.log_dir = NULL;
+	get_signal(h, SIGHUP);
+	assert_string_equal(recorded(), "asked stop:soon");
+	sigaddset(&h->ignored, SIGHUP);
+	begin(h);
+	get_signal(h, SIGHUP);
+	assert_string_equal(recorded(), "logs");
+}
+
+TEST_OF(the_grace_time_goes_from_term_to_giving_up)
+{
+	struct policy *p = &h->policy;
+
+	h->runs = true;
+	policy_stop(p, STOP_SOON, 0, 0);
+	assert_string_equal(recorded(), "stop:soon");
+	assert_runs_for(h, &p->grace_timer, 30);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "TERM stop:now");
+	assert_false(policy_killed(p));
+	assert_runs_for(h, &p->grace_timer, 5);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "KILL");
+	assert_true(policy_killed(p));
+	assert_runs_for(h, &p->grace_timer, 5);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "give-up");
+}
+
+TEST_OF(nothing_that_runs_is_given_up_earlier)
+{
+	struct policy *p = &h->policy;
+
+	policy_stop(p, STOP_SOON, 0, 0);
+	run_out(h, &p->grace_timer);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "stop:soon TERM stop:now KILL give-up");
+}
+
+TEST_OF(what_is_killed_at_once_is_given_up_next)
+{
+	struct policy *p = &h->policy;
+
+	h->runs = true;
+	policy_stop(p, STOP_NOW, 0, 0);
+	assert_true(policy_killed(p));
+	assert_runs_for(h, &p->grace_timer, 5);
+	run_out(h, &p->grace_timer);
+	assert_string_equal(recorded(), "KILL stop:now give-up");
+}
 
 /* --- starting --------------------------------------------------------------- */
 

@@ -103,26 +103,6 @@ TEST(test_bad)
 	}
 }
 
-TEST(test_too_large)
-{
-	char *text = mq_xcalloc(REQUEST_HEAD_MAX + 2, 1);
-	struct http_request r;
-
-	memset(text, 'a', REQUEST_HEAD_MAX + 1);
-	assert_int_equal(http_request_end(text, REQUEST_HEAD_MAX + 1), 0);
-	assert_int_equal(
-	    http_request_parse(&r, text, REQUEST_HEAD_MAX + 1), 414);
-	http_request_free(&r);
-	memcpy(text, "GET / HTTP/1.0\r\n", 16);
-	assert_int_equal(
-	    http_request_parse(&r, text, REQUEST_HEAD_MAX + 1), 431);
-	http_request_free(&r);
-	assert_int_equal(
-	    http_request_parse(&r, "GET /\0 HTTP/1.0\n\n", 17), 400);
-	http_request_free(&r);
-	free(text);
-}
-
 TEST(test_headers)
 {
 	struct http_request r;

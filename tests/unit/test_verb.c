@@ -460,32 +460,6 @@ TEST(long_lines)
 	}
 }
 
-/* At the end of the pipe, and through to the reason with all around it. */
-TEST(long_last_line)
-{
-	static char said[6000];
-	char reason[100];
-	struct mq_verdict got;
-	struct mq_verbs v;
-
-	memset(said, 'x', sizeof(said));
-	memcpy(said, "run ", 4);
-	v = hear(said, sizeof(said));
-	assert_int_equal(strlen(v.text), MQ_VERB_LINE - 4);
-	mq_verdict(&v, KILLED(SIGKILL), false, false, &got);
-	mq_verdict_reason(&got, "", reason, sizeof(reason));
-	assert_int_equal(strlen(reason), sizeof(reason) - 1);
-	assert_string_equal(
-	    reason + sizeof(reason) - 25, "xxxx (killed by SIGKILL)");
-	memset(said, ' ', sizeof(said));
-	v = hear(said, sizeof(said));
-	assert_false(v.spoke);
-	memset(said, 'x', sizeof(said));
-	v = hear(said, sizeof(said));
-	assert_true(v.spoke);
-	assert_string_equal(v.text, "");
-}
-
 TEST(nul_bytes)
 {
 	struct mq_verbs v;
