@@ -26,6 +26,9 @@
 #   ends_within S         it ends by then, as eventually counts; sets $status
 #   eventually S CMD…     until CMD succeeds, but at most S seconds, as long as
 #                         they are on a machine that has other things to do, too
+#   lines_reach FILE N    it has so many lines, or more
+#   joined [N]            so many consumers are listed, one if not said
+#   no_sooner MS CMD…     CMD, which takes that long at least
 #   no_clients            nobody is connected, sentinels left aside
 #   promptly DO UNTIL [UNDO]  without the help of a tick of the only consumer: DO,
 #                         until UNTIL; with UNDO before another try.  All are
@@ -430,6 +433,11 @@ promptly() {
 	done
 }
 
+lines_reach() {
+	local all
+	[ -e "$1" ] && mapfile -t all <"$1" && ((${#all[@]} >= $2))
+}
+
 ttl_above() {
 	(($(redis ttl "$2") > $1))
 }
@@ -459,6 +467,16 @@ connections() {
 
 	all=$(redis smembers rmq::connections)
 	[ -z "$all" ] || printf '%s\n' "$all"
+}
+
+joined() {
+	[ "$(connections | grep -c .)" = "${1:-1}" ]
+}
+
+no_sooner() {
+	local from=${EPOCHREALTIME/./}
+	"${@:2}"
+	assert [ $((${EPOCHREALTIME/./} - from)) -ge "${1}000" ]
 }
 
 common_setup() {

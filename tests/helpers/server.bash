@@ -7,6 +7,7 @@ load ../helpers/common
 
 setup_file() {
 	server_start
+	export FILE_D=$D
 }
 
 teardown_file() {
@@ -18,6 +19,8 @@ setup() {
 }
 
 teardown() {
+	# A test may have a server of its own.
+	[ "$D" = "${FILE_D-$D}" ] || server_stop
 	common_teardown
 }
 
