@@ -196,22 +196,6 @@ TEST_OF(a_lost_connection_is_said_if_it_was_one)
 	assert_string_equal(said(h), "");
 }
 
-TEST_OF(one_that_leaves_has_left_with_its_connection)
-{
-	h->session.leaving = true;
-	session_reset(&h->session, "gone");
-	assert_string_equal(said(h), "");
-	assert_string_equal(recorded(), "closed left");
-	assert_false(ev_is_active(&h->session.retry));
-}
-
-TEST_OF(an_error_of_the_settings_is_final)
-{
-	session_reset(&h->session, "MOVED 1 host");
-	assert_string_equal(recorded(), "failed:78");
-	assert_int_equal(h->session.state, SESSION_UP);
-}
-
 /* Since it could not join, so many seconds ago. */
 static void
 waits(struct session *s, double seconds)
@@ -256,23 +240,4 @@ TEST_OF(a_first_wait_begins_the_time)
 	s->waits_since = 5;
 	session_wait(s, "away");
 	assert_true(s->waits_since == 5);
-}
-
-TEST_OF(a_lease_that_may_have_lapsed_is_lost)
-{
-	struct session *s = &h->session;
-
-	lease_new_name(&s->lease, "tag", &h->ids);
-	strlcpy(s->lease.connection, "tag-1", sizeof(s->lease.connection));
-	s->lease.joined = true;
-	s->lease.ms = 60000;
-	s->lease.sent = mq_clock_steady_s() - 44;
-	assert_true(session_holds_lease(s));
-	assert_string_equal(recorded(), "");
-	s->lease.sent -= 2;
-	assert_false(session_holds_lease(s));
-	assert_true(says(
-	    h, "tag-1: lease lost: no heartbeat got through for 45 seconds"));
-	assert_string_equal(recorded(), "lost closed down");
-	assert_string_not_equal(s->lease.connection, "tag-1");
 }
