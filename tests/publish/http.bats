@@ -121,11 +121,3 @@ facts() {
 	[ "$(sort -n <<<"$output")" = "$(seq 100)" ]
 	[ "$(cat "$T"/[0-9]* | sort -u | wc -l)" = 100 ]
 }
-
-@test "post: what publishes nothing, or more, is a mistake" {
-	for option in -l --wait '--tick 3' '--jsonl'; do
-		# shellcheck disable=SC2086
-		run_mq 64 mq-publish --http $option q
-	done
-	run_mq 64 mq-publish --http q payload
-}

@@ -59,24 +59,6 @@ taken() {
 	"$BUILD/mq-consume" -q -l --drain q
 }
 
-@test "order: a server that forgets the script, and has it again" {
-	local way
-
-	lines 9000 >"$T/lines"
-	for way in "${ways[@]}"; do
-		# shellcheck disable=SC2086 # several options
-		"$BUILD/mq-publish" -q $way other first
-		meddle m03000 "$cli script flush" \
-			m05000 "$BUILD/mq-publish -q $way other again"
-		# shellcheck disable=SC2086 # several options
-		run_mq 0 mq-publish -v -u "$url" $way -l q <"$T/lines"
-		assert_equal "${stderr_lines[-1]}" \
-			"mq-publish: 9000 messages accepted"
-		taken | cmp - "$T/lines"
-		stop_meddling
-	done
-}
-
 @test "order: it forgets it again and again" {
 	local way n
 

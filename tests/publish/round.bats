@@ -7,22 +7,11 @@
 load ../helpers/server
 load ../helpers/layout-rmq
 
-setup_file() {
-	server_start
-	FILE_D=$D
-	export FILE_D
-}
-
 setup() {
 	common_setup
 	redis flushall >/dev/null
 	redis sadd rmq::queues q >/dev/null
 	url=$(url_as)
-}
-
-teardown() {
-	[ "$D" = "$FILE_D" ] || server_stop
-	common_teardown
 }
 
 # The commands that clients have sent, as the server has seen them.

@@ -237,24 +237,3 @@ in_ms() {
 	run_mq 0 mq-publish -e 10s --at 4102444800 --jsonl q <<<"$line"
 	assert_equal "$(element q delayed | header Mq-Expires)" 4102444810000
 }
-
-@test "time: -e: what has expired is not started, and is there with a reason" {
-	run_mq 0 mq-publish -e 1ms q late
-	run_mq 0 mq-publish -e 1h q fresh
-	now_ms_above "$(element q ready 1 | header Mq-Expires)" ||
-		eventually 5 now_ms_above "$(element q ready 1 | header Mq-Expires)"
-	run_mq 1 mq-consume --drain q -- cat
-	assert_output fresh
-	assert_equal "$(held q)" "0 0 0 1"
-	assert_regex "$(element q rejected | header Mq-Error)" '^expired'
-}
-
-@test "time: -e: no time at all, or no duration" {
-	local arg
-
-	for arg in 0 0s 0ms -1s x ''; do
-		run_mq 64 mq-publish "--expires=$arg" q x
-	done
-	run_mq 64 mq-publish --raw -e 1s q x
-	assert_equal "$(redis dbsize)" 0
-}

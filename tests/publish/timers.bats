@@ -130,13 +130,3 @@ statuses() {
 	run systemd-analyze verify ./mq.service ./mq.timer
 	assert_equal "$output" ""
 }
-
-@test "timers: the server comes from an env file" {
-	local url=$MQ_URL
-
-	mkdir -p "$T/.config/mq"
-	echo "MQ_URL=$url" >"$T/.config/mq/env"
-	on_hosts 2 env -i PATH="$PATH" HOME="$T" sh -c "$(cron_commands | head -n 1)"
-	assert_equal "$(statuses)" "0 1"
-	assert_equal "$(held reports)" "1 0 0 0"
-}
