@@ -70,15 +70,11 @@ lapse() {
 	run_mq 1 mq-lease --for 1m --jsonl --idle 300ms q
 	no_connection
 	start_mq mq-lease --for 1m --jsonl --idle 60s q
-	eventually 5 connections_are 1
+	eventually 5 joined 1
 	run_mq 0 mq-publish q late
 	wait "$pid"
 	grep -q '"payload":"late"' "$T/out"
 	held_is q '0 0 1 0'
-}
-
-connections_are() {
-	[ "$(connections | wc -l)" = "$1" ]
 }
 
 @test "receipt: nobody else has it while the lease lives" {
@@ -113,7 +109,6 @@ connections_are() {
 lapsed() {
 	[ "$(redis exists "rmq::connection::$(connections)::heartbeat")" = 0 ]
 }
-
 
 @test "receipt: rejected, with a reason" {
 	run_mq 0 mq-publish q one two
@@ -241,23 +236,13 @@ lapsed() {
 	held_is q '1 0 0 0'
 }
 
-@test "receipt: what cannot be meant" {
-	id=0123456789abcdefghijklmnopqrstuv
-	run_mq 64 mq-lease q
-	run_mq 64 mq-lease --for 1m
-	run_mq 64 mq-lease --for 1m -l q
-	run_mq 64 mq-lease --for 0 --jsonl q
-	run_mq 64 mq-lease --for 1m --jsonl q r
-	run_mq 64 mq-lease --for 1m --jsonl -n 1001 q
-	run_mq 64 mq-lease --for 1m --jsonl --drain q
-	run_mq 64 mq-lease --for 1m q -- cat
-	run_mq 64 mq-lease --ack 'no receipt' q
-	run_mq 64 mq-lease --return "$id" --ack "$id" q
-	run_mq 64 mq-lease --ack "$id" --reject "$id" q
-	run_mq 64 mq-lease --ack "$id" --for 1m q
-	run_mq 64 mq-lease --extend "$id" q
-	run_mq 64 mq-lease --extend "$id" --for 1m --text t q
-	run_mq 64 mq-lease --for 1m --text t q
+@test "receipt: what cannot be meant; house/messages.bats has more" {
+	local args
+	for args in '--for 1m -l q' '--for 1m -n 1001 q' '--for 1m --drain q' '--for 1m q -- cat' \
+		'--extend a.1 --for 1m --text t q' '--for 1m --text t q'; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 64 mq-lease $args
+	done
 }
 
 # Each step of the clients, killed right behind it: the server holds them there.
