@@ -148,28 +148,6 @@ is_small() {
 	held_is q "0 0 0 0"
 }
 
-# --- too much of it ---------------------------------------------------------------------
-
-@test "exhaust: 100 MB of standard error" {
-	run_mq 0 mq-publish q 'head -c 100000000 /dev/zero >&2; echo >"$T/ended"' "$most"
-	"$BUILD/mq-consume" -n 2 q -- sh >"$T/out" 2>/dev/null 3>&-
-	[ -e "$T/ended" ]
-	is_small
-	held_is q "0 0 0 0"
-}
-
-@test "exhaust: 40 MB of verbs, and of one that never ends" {
-	run_mq 0 mq-publish q 'yes "run and run" | head -n 3500000 >&3; echo done >&3' \
-		'{ printf "run "; head -c 40000000 /dev/zero; } >&3' "$most"
-	run_mq 0 mq-consume -n 3 q -- sh
-	is_small
-	held_is q "0 0 0 0"
-	run_mq 0 mq-publish q '{ printf "run "; head -c 40000000 /dev/zero; } >&3' "$most"
-	run_mq 0 mq-consume -n 2 --stream q -- \
-		sh -c 'while read -r l; do eval "$l"; { echo; echo done; } >&3; done'
-	is_small
-}
-
 # --- too many of them -----------------------------------------------------------------------
 
 @test "exhaust: 1,000 grandchildren in its group: not waited for, none of ours" {

@@ -135,13 +135,46 @@ posix_spawnp(pid_t *pid, const char *name,
 	    real(pid, name, actions, attr, argv, envp);
 }
 
-int
-pipe2(int fds[2], int flags)
-{
-	return fails("descriptor", EMFILE) ?
-	    -1 :
-	    (int)syscall(SYS_pipe2, fds, flags);
-}
+/* A call that fails as this does, or is made. */
+#define FAILING(what, error, type, name, parameters, call)                     \
+	type name parameters                                                   \
+	{                                                                      \
+		return fails(what, error) ? (type)-1 : (type)(call);           \
+	}
+
+FAILING("descriptor", EMFILE, int, pipe2, (int fds[2], int flags),
+    syscall(SYS_pipe2, fds, flags))
+FAILING(
+    "descriptor", EMFILE, int, pipe, (int fds[2]), syscall(SYS_pipe2, fds, 0))
+FAILING("descriptor", EMFILE, int, pidfd_open, (pid_t pid, unsigned int flags),
+    syscall(SYS_pidfd_open, pid, flags))
+FAILING("descriptor", EMFILE, int, socket, (int domain, int type, int protocol),
+    syscall(SYS_socket, domain, type, protocol))
+FAILING("descriptor", EMFILE, int, epoll_create1, (int flags),
+    syscall(SYS_epoll_create1, flags))
+FAILING("descriptor", EMFILE, int, epoll_create,
+    (__attribute__((unused)) int n), syscall(SYS_epoll_create1, 0))
+FAILING("descriptor", EMFILE, int, eventfd, (unsigned int n, int flags),
+    syscall(SYS_eventfd2, n, flags))
+FAILING("file", ENOSPC, int, mkdir, (const char *path, mode_t mode_of_dir),
+    syscall(SYS_mkdir, path, mode_of_dir))
+FAILING("signal", EINTR, ssize_t, read, (int fd, void *p, size_t n),
+    syscall(SYS_read, fd, p, n))
+FAILING("signal", EINTR, ssize_t, write, (int fd, const void *p, size_t n),
+    syscall(SYS_write, fd, p, n))
+FAILING("signal", EINTR, ssize_t, pwrite,
+    (int fd, const void *p, size_t n, off_t at),
+    syscall(SYS_pwrite64, fd, p, n, at))
+FAILING("signal", EINTR, ssize_t, recv, (int fd, void *p, size_t n, int flags),
+    syscall(SYS_recvfrom, fd, p, n, flags, NULL, NULL))
+FAILING("signal", EINTR, ssize_t, send,
+    (int fd, const void *p, size_t n, int flags),
+    syscall(SYS_sendto, fd, p, n, flags, NULL, 0))
+FAILING("signal", EINTR, pid_t, waitpid, (pid_t pid, int *status, int options),
+    syscall(SYS_wait4, pid, status, options, NULL))
+FAILING("signal", EINTR, int, nanosleep,
+    (const struct timespec *t, struct timespec *left),
+    syscall(SYS_nanosleep, t, left))
 
 int
 memfd_create(const char *name, unsigned int flags)
@@ -152,51 +185,12 @@ memfd_create(const char *name, unsigned int flags)
 }
 
 int
-pidfd_open(pid_t pid, unsigned int flags)
-{
-	return fails("descriptor", EMFILE) ?
-	    -1 :
-	    (int)syscall(SYS_pidfd_open, pid, flags);
-}
-
-int
-socket(int domain, int type, int protocol)
-{
-	return fails("descriptor", EMFILE) ?
-	    -1 :
-	    (int)syscall(SYS_socket, domain, type, protocol);
-}
-
-int
-epoll_create1(int flags)
-{
-	return fails("descriptor", EMFILE) ?
-	    -1 :
-	    (int)syscall(SYS_epoll_create1, flags);
-}
-
-int
 signalfd(int fd, const sigset_t *mask, int flags)
 {
 	int (*real)(int, const sigset_t *, int) = next("signalfd");
 
 	return fd == -1 && fails("descriptor", EMFILE) ? -1 :
 							 real(fd, mask, flags);
-}
-
-int
-epoll_create(int n)
-{
-	(void)n;
-	return epoll_create1(0);
-}
-
-int
-eventfd(unsigned int n, int flags)
-{
-	return fails("descriptor", EMFILE) ?
-	    -1 :
-	    (int)syscall(SYS_eventfd2, n, flags);
 }
 
 int
@@ -215,57 +209,8 @@ open(const char *path, int flags, ...)
 
 int open64(const char *path, int flags, ...) __attribute__((alias("open")));
 
-int
-pipe(int fds[2])
-{
-	return pipe2(fds, 0);
-}
-
-int
-mkdir(const char *path, mode_t mode_of_dir)
-{
-	return fails("file", ENOSPC) ?
-	    -1 :
-	    (int)syscall(SYS_mkdir, path, mode_of_dir);
-}
-
-ssize_t
-read(int fd, void *p, size_t n)
-{
-	return fails("signal", EINTR) ? -1 : syscall(SYS_read, fd, p, n);
-}
-
-ssize_t
-write(int fd, const void *p, size_t n)
-{
-	return fails("signal", EINTR) ? -1 : syscall(SYS_write, fd, p, n);
-}
-
-ssize_t
-pwrite(int fd, const void *p, size_t n, off_t at)
-{
-	return fails("signal", EINTR) ? -1 :
-					syscall(SYS_pwrite64, fd, p, n, at);
-}
-
 ssize_t pwrite64(int fd, const void *p, size_t n, off_t at)
     __attribute__((alias("pwrite")));
-
-ssize_t
-recv(int fd, void *p, size_t n, int flags)
-{
-	return fails("signal", EINTR) ?
-	    -1 :
-	    syscall(SYS_recvfrom, fd, p, n, flags, NULL, NULL);
-}
-
-ssize_t
-send(int fd, const void *p, size_t n, int flags)
-{
-	return fails("signal", EINTR) ?
-	    -1 :
-	    syscall(SYS_sendto, fd, p, n, flags, NULL, 0);
-}
 
 int
 poll(struct pollfd *fds, nfds_t n, int ms)
@@ -288,19 +233,4 @@ epoll_wait(int fd, struct epoll_event *events, int n, int ms)
 	int (*real)(int, struct epoll_event *, int, int) = next("epoll_wait");
 
 	return fails("signal", EINTR) ? -1 : real(fd, events, n, ms);
-}
-
-pid_t
-waitpid(pid_t pid, int *status, int options)
-{
-	return fails("signal", EINTR) ?
-	    -1 :
-	    (pid_t)syscall(SYS_wait4, pid, status, options, NULL);
-}
-
-int
-nanosleep(const struct timespec *t, struct timespec *left)
-{
-	return fails("signal", EINTR) ? -1 :
-					(int)syscall(SYS_nanosleep, t, left);
 }
