@@ -3,6 +3,7 @@
 # trace.
 
 load ../helpers/server
+load ../helpers/wire
 
 setup() {
 	common_setup
@@ -61,32 +62,23 @@ unchanged() {
 	assert_equal "$(redis --raw debug digest)" "$before"
 }
 
-# on_terminal COLUMNS ARGS...: mq-stats with a terminal of that width.
+# on_terminal COLUMNS ARGS...: mq-stats with a terminal of that width; nothing that it
+# writes is a control character, or no UTF-8.
 on_terminal() {
-	run python3 -IS - "$BUILD/mq-stats" "$@" <<'PYTHON'
-import fcntl, os, pty, struct, sys, termios
-pid, fd = pty.fork()
-if pid == 0:
-	fcntl.ioctl(1, termios.TIOCSWINSZ,
-	    struct.pack("HHHH", 24, int(sys.argv[2]), 0, 0))
-	os.execv(sys.argv[1], sys.argv[1:2] + sys.argv[3:])
-out = b""
-while True:
-	try:
-		part = os.read(fd, 65536)
-	except OSError:
-		break
-	if not part:
-		break
-	out += part
-out = out.replace(b"\r\n", b"\n")
-text = out.decode("utf-8")  # fails when it is not
-bad = [c for c in text if ord(c) < 32 and c != "\n" or 0x7f <= ord(c) <= 0x9f]
-sys.stdout.write(text)
-if bad:
-	sys.exit("control characters: %r" % bad)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-PYTHON
+	run terminal "$@"
+}
+
+terminal() {
+	set -o pipefail
+	python3 -S -c 'from wire import *
+on_terminal("", sys.argv[2:], int(sys.argv[1]))' "$1" "$BUILD/mq-stats" "${@:2}" |
+		perl -CS -Mwarnings=FATAL,utf8 -pe 's/\r$//; die "control" if /[^\n\P{Cc}]/'
+}
+
+# shows TEXT ARG...: mq-stats ends with 0, and has printed that.
+shows() {
+	run_mq 0 mq-stats "${@:2}"
+	assert_output "$1"
 }
 
 # --- the list -------------------------------------------------------------------
@@ -192,14 +184,10 @@ $b     -         0  a reason that is longer than there is r…  bob
 	local state
 
 	go_queue jobs a{1..9} b{1..9}
-	run_mq 0 mq-stats --list ready -n 3 -l jobs
-	assert_output $'a1\na2\na3'
-	run_mq 0 mq-stats --list ready --offset 8 --limit=2 -l jobs
-	assert_output $'a9\nb1'
-	run_mq 0 mq-stats --list ready --offset 16 -l jobs
-	assert_output $'b8\nb9'
-	run_mq 0 mq-stats --list ready --match '^b' --offset 2 -n 2 -l jobs
-	assert_output $'b3\nb4'
+	shows $'a1\na2\na3' --list ready -n 3 -l jobs
+	shows $'a9\nb1' --list ready --offset 8 --limit=2 -l jobs
+	shows $'b8\nb9' --list ready --offset 16 -l jobs
+	shows $'b3\nb4' --list ready --match '^b' --offset 2 -n 2 -l jobs
 	run_mq 1 mq-stats --list ready --offset 18 -l jobs
 	run_mq 1 mq-stats --list ready --offset 9223372036854775807 -l jobs
 	go_fetch web-aB3dE6 jobs 4
@@ -210,8 +198,7 @@ $b     -         0  a reason that is longer than there is r…  bob
 	done
 	redis zadd 'rmq::queue::[jobs]::delayed' 1 "$(printf '%032d' 1)x" \
 		2 "$(printf '%032d' 2)y" 3 "$(printf '%032d' 3)z" >/dev/null
-	run_mq 0 mq-stats --list delayed --offset 1 -l jobs
-	assert_output $'y\nz'
+	shows $'y\nz' --list delayed --offset 1 -l jobs
 }
 
 @test "list: --match, --reason, --since" {
@@ -223,12 +210,9 @@ $b     -         0  a reason that is longer than there is r…  bob
 	has jobs rejected '{"Mq-Error":["no such user"]}' carol
 	unchanged 0 mq-stats --list rejected --match 'a.*[el]$' -l jobs
 	assert_output $'alice\ncarol'
-	run_mq 0 mq-stats --list rejected --reason '^no such' -l jobs
-	assert_output $'bob\ncarol'
-	run_mq 0 mq-stats --list rejected --since 1h -l jobs
-	assert_output bob
-	run_mq 0 mq-stats --list rejected --since 2h --reason timeout -l jobs
-	assert_output alice
+	shows $'bob\ncarol' --list rejected --reason '^no such' -l jobs
+	shows bob --list rejected --since 1h -l jobs
+	shows alice --list rejected --since 2h --reason timeout -l jobs
 	run_mq 64 mq-stats --list rejected --match '(' jobs
 	assert_equal "$output" ""
 }
@@ -262,8 +246,7 @@ assert [set(m) - {"queue", "state", "attempts"} for m in json.load(sys.stdin)] =
 	run_mq 0 mq-stats --list rejected --jsonl jobs
 	assert_output '{"id":"'"$id"'","queue":"jobs","state":"rejected","attempts":1,"since_ms":1795207725000,"reason":"gone","history":[{"at_ms":1795207725000,"attempt":1,"host":"web1","status":1,"text":"gone","stderr":"last words"}],"headers":{"Mq-Id":["'"$id"'"],"Mq-Attempt":["1"],"Mq-Error":["gone"],"Mq-History":["{\"at_ms\":1795207725000,\"attempt\":1,\"host\":\"web1\",\"status\":1,\"text\":\"gone\",\"stderr\":\"last words\"}"],"X-User":["7"]},"payload":"alice"}'
 	"$BUILD/mq-publish" --jsonl other <<<"$output"
-	run_mq 0 mq-stats --list ready -l other
-	assert_output alice
+	shows alice --list ready -l other
 }
 
 @test "list: on a terminal nothing can drive it, whatever the framing" {
@@ -362,8 +345,7 @@ PYTHON
 	"$BUILD/mq-stats" --list ready -l jobs | cmp - <(seq 100000)
 	"$BUILD/mq-stats" --list ready -l --match '^9999.$' jobs |
 		cmp - <(seq 99990 99999)
-	run_mq 0 mq-stats --list ready -l --offset 99998 jobs
-	assert_output $'99999\n100000'
+	shows $'99999\n100000' --list ready -l --offset 99998 jobs
 	redis config set proto-max-bulk-len 512mb >/dev/null
 	for _ in 1 2 3 4 5 6; do
 		head -c 4000000 /dev/zero | "$BUILD/mq-publish" large
@@ -398,44 +380,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	assert_equal "$stderr" ""
 }
 
-@test "list: usage" {
-	local line
-
-	while IFS=, read -r args line; do
-		# shellcheck disable=SC2086
-		run_mq 64 mq-stats $args
-		assert_equal "$stderr" "mq-stats: $line"
-		assert_equal "$output" ""
-	done <<-'END'
-	--list ready,--list needs one queue (try --help)
-	--list ready a b,--list needs one queue (try --help)
-	--list done a,--list: done: must be ready, delayed, unacked or rejected
-	--list ready --json -l a,--json and --lines cannot be used together
-	--list ready --running a,--list and --running cannot be used together
-	--running --html,--running and --html cannot be used together
-	--running --watch,--running and --watch cannot be used together
-	--running --connections,--running and --connections cannot be used together
-	--html --prometheus,--html and --prometheus cannot be used together
-	--html --json,--html and --json cannot be used together
-	--running -n 3,--limit needs the table of queues, --watch, --html, --http, --list or --reasons
-	--json --sort age,--sort needs the table of queues, --watch, --html or --http
-	--list ready --nonempty a,--nonempty needs the table of queues, --watch, --html or --http
-	--connections --reverse,--reverse needs the table of queues, --watch, --html or --http
-	--reasons --newest a,--newest needs --list
-	--list ready --header x a,--header: x: not of the form NAME=RE
-	--list ready --not a,--not: needs a filter after it, such as --match
-	--list ready --not --not a,--not: given twice before one filter
-	--running --offset 0,--offset needs --list
-	--jsonl a,--jsonl needs --list
-	--running --match x,--match needs --list or --reasons
-	--reason x a,--reason needs --list or --reasons
-	--since 1h a,--since needs --list or --reasons
-	--refresh 5,--refresh needs --html or --http
-	--list ready -n 0 a,-n: 0: must be a number, at least 1
-	--id short,--id: short: not an id (32 letters and digits)
-	END
-}
-
 @test "list: --newest, with filters, --offset and --limit" {
 	local i
 
@@ -443,15 +387,12 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	run_mq 0 mq-stats --list ready -l --newest jobs
 	assert_equal "$(head -n 2 <<<"$output" | tr '\n' ' ')" "m45 m44 "
 	assert_equal "$(wc -l <<<"$output")" 20
-	run_mq 0 mq-stats --list ready -l --newest -n 3 --offset 2 jobs
-	assert_output $'m43\nm42\nm41'
-	run_mq 0 mq-stats --list ready -l --newest -n 2 --match 3 jobs
-	assert_output $'m43\nm39'
+	shows $'m43\nm42\nm41' --list ready -l --newest -n 3 --offset 2 jobs
+	shows $'m43\nm39' --list ready -l --newest -n 2 --match 3 jobs
 	run_mq 0 mq-stats --list ready -l --newest -n 100 jobs
 	assert_equal "$(wc -l <<<"$output")" 45
 	"$BUILD/mq-consume" --drain jobs -- false 2>/dev/null || true
-	run_mq 0 mq-stats --list rejected -l --newest -n 2 jobs
-	assert_output $'m45\nm44'
+	shows $'m45\nm44' --list rejected -l --newest -n 2 jobs
 }
 
 @test "list: --not, --header, --key, --older-than and --id are filters, too" {
@@ -460,21 +401,14 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	"$BUILD/mq-publish" -H "Colour: red" jobs plum
 	local id
 	id=$("$BUILD/mq-publish" -i jobs fig)
-	run_mq 0 mq-stats --list ready -l --header 'Colour=^r' jobs
-	assert_output $'apple\nplum'
-	run_mq 0 mq-stats --list ready -l --not --header Colour=red jobs
-	assert_output $'pear\nfig'
-	run_mq 0 mq-stats --list ready -l --key two jobs
-	assert_output pear
-	run_mq 0 mq-stats --list ready -l --header Colour=. --not --key two --not --match lum jobs
-	assert_output apple
-	run_mq 0 mq-stats --list ready -l --id "$id" jobs
-	assert_output fig
-	run_mq 0 mq-stats --list ready -l --not --id "$id" --match '^p' jobs
-	assert_output $'pear\nplum'
+	shows $'apple\nplum' --list ready -l --header 'Colour=^r' jobs
+	shows $'pear\nfig' --list ready -l --not --header Colour=red jobs
+	shows pear --list ready -l --key two jobs
+	shows apple --list ready -l --header Colour=. --not --key two --not --match lum jobs
+	shows fig --list ready -l --id "$id" jobs
+	shows $'pear\nplum' --list ready -l --not --id "$id" --match '^p' jobs
 	run_mq 1 mq-stats -q --list ready --older-than 1h jobs
-	run_mq 0 mq-stats --list ready -l --not --older-than 1h --match fig jobs
-	assert_output fig
+	shows fig --list ready -l --not --older-than 1h --match fig jobs
 	run_mq 0 mq-purge -f --ready --not --key one jobs
 	assert_output "3 messages purged"
 }

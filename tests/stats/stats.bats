@@ -2,6 +2,7 @@
 # mq-stats: the table, for queues that a Go program made.
 
 load ../helpers/server
+load ../helpers/wire
 
 # What adjust/rmq writes, command by command.
 
@@ -129,28 +130,17 @@ TOTAL      6        2        6         1          4   5m     -      -"
 	assert_equal "$(redis --raw debug digest)" "$(cat "$T/before")"
 }
 
-@test "stats: named queues, in the order given" {
+@test "stats: named queues, in the order given, and one that is named twice counts once" {
 	go_services
-	run_mq 0 mq-stats mails audit jobs
+	run_mq 0 mq-stats mails audit jobs audit
 	assert_output "\
 QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
 mails      1        2        2         0          1   5m     -      -
 audit      1        0        0         0          0    ?     -      -
 jobs       4        0        4         1          3    ?     -      -
+audit      1        0        0         0          0    ?     -      -
 TOTAL      6        2        6         1          4   5m     -      -"
 	assert_equal "$stderr" ""
-}
-
-@test "stats: a queue that is named twice has two equal rows" {
-	go_services
-	run_mq 0 mq-stats jobs jobs
-	assert_equal "${lines[1]}" "${lines[2]}"
-	assert_equal "${lines[1]}" \
-		"jobs       4        0        4         1          3    ?     -      -"
-	# And counts once in the total, wherever it stands.
-	run_mq 0 mq-stats jobs audit jobs audit
-	assert_equal "${lines[5]}" \
-		"TOTAL      5        0        4         1          3    ?     -      -"
 }
 
 @test "stats: a queue that does not exist: 1, and which one" {
@@ -247,16 +237,12 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 }
 
 @test "stats: the columns stand below each other whatever the names" {
-	go_open short '北京' naïve $'na\u0069\u0308ve' "$(printf '%0200d' 0)"
-	run_mq 0 mq-stats
-	assert_equal "${#lines[@]}" 7
-	columns_are $((200 + 64))
-}
-
-@test "stats: names of more than a thousand columns" {
-	go_open "$(printf '%01500d' 0)" jobs
-	run_mq 0 mq-stats
-	columns_are $((1500 + 64))
+	local width
+	for width in 200 1500; do
+		go_open short '北京' naïve $'na\u0069\u0308ve' "$(printf "%0${width}d" 0)"
+		run_mq 0 mq-stats
+		columns_are $((width + 64))
+	done
 }
 
 @test "stats: hostile names are shown in visible form, aligned" {
@@ -292,10 +278,8 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 		90000 1d
 		9000000 104d
 	END
-}
-
-@test "stats: a message that was delayed is as old as its due time" {
-	go_open jobs
+	# One that was delayed is as old as its due time.
+	redis del "rmq::queue::[jobs]::ready" >/dev/null
 	stamped jobs "{\"Mq-Id\":[\"$(stamp 90000)\"],\"Mq-Due\":[\"$(($(date +%s) - 130))000\"]}"
 	run_mq 0 mq-stats jobs
 	assert_equal "$(ages_and_rates)" "2m - -"
@@ -381,86 +365,62 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 	assert_equal "$(awk '$7 == "1h"' <<<"$output" | wc -l)" 121
 }
 
-@test "stats: rates are of the last minute" {
-	local now
-
-	go_open jobs
-	now=$(date +%s)
-	counters jobs published 900 done 400 failed 50 now_s $((now - 30)) \
-		now_in 800 now_out 440 then_s $((now - 90)) then_in 450 then_out 0
+# rated RATES [FIELD VALUE]...: IN/S and OUT/S of jobs with these counters as well, whose
+# times are so many seconds ago.
+rated() {
+	local want=$1 fields=()
+	shift
+	while (($# > 0)); do
+		[[ $1 != *_s || ! $2 =~ ^[0-9]+$ ]] || set -- "$1" $(($(date +%s) - $2)) "${@:3}"
+		fields+=("$1" "$2")
+		shift 2
+	done
+	counters jobs "${fields[@]}"
 	run_mq 0 mq-stats jobs
+	assert_regex "$(ages_and_rates)" "^- $want\$"
+}
+
+@test "stats: rates are of the last minute" {
+	go_open jobs
 	# 100 and 10 in half a minute, 350 and 440 in the minute before; some
 	# seconds later when it is asked.
-	assert_regex "$(ages_and_rates)" '^- 4\.[0-6] 3\.[0-9]$'
+	rated '4\.[0-6] 3\.[0-9]' published 900 done 400 failed 50 now_s 30 now_in 800 now_out 440 \
+		then_s 90 then_in 450 then_out 0
 	# All of it was more than half a minute ago.
-	counters jobs now_s $((now - 95)) then_s $((now - 160))
-	run_mq 0 mq-stats jobs
-	assert_regex "$(ages_and_rates)" '^- 1\.[01] 0\.1$'
+	rated '1\.[01] 0\.1' now_s 95 then_s 160
 	# 25 minutes ago, and whatever was published since: nobody knows when.
-	counters jobs done 400000 now_s $((now - 1500)) then_s $((now - 1560))
-	run_mq 0 mq-stats jobs
-	assert_equal "$(ages_and_rates)" "- - 0.0"
+	rated '- 0\.0' done 400000 now_s 1500 then_s 1560
 	run_mq 0 mq-stats --json jobs
 	assert_regex "$output" '"in_per_s":null,"out_per_s":0\.0,'
 	# Nothing was.
-	counters jobs published 800
-	run_mq 0 mq-stats jobs
-	assert_equal "$(ages_and_rates)" "- 0.0 0.0"
+	rated '0\.0 0\.0' published 800
 	# The minute before was long, as only publishers counted in it.
-	counters jobs published 900 done 400 now_s $((now - 20)) then_s $((now - 1500))
-	run_mq 0 mq-stats jobs
-	assert_regex "$(ages_and_rates)" '^- (5\.0|4\.[0-9]|3\.[5-9]) 0\.[3-5]$'
+	rated '(5\.0|4\.[0-9]|3\.[5-9]) 0\.[3-5]' published 900 done 400 now_s 20 then_s 1500
 	# A burst of 300 and 30 after a day of silence, which was not slow.
-	now=$(date +%s)
-	counters jobs published 300 done 30 failed 0 now_s "$now" now_in 0 \
-		now_out 0 then_s $((now - 86400)) then_in 0 then_out 0
-	run_mq 0 mq-stats jobs
-	assert_equal "$(ages_and_rates)" "- 30 3.0"
+	rated '30 3\.0' published 300 done 30 failed 0 now_s 0 now_in 0 now_out 0 then_s 86400 \
+		then_in 0 then_out 0
 }
 
 @test "stats: rates that are not known" {
-	local now
-
 	go_open jobs
-	now=$(date +%s)
 	# Only a publisher has counted.
-	counters jobs published 900
-	run_mq 0 mq-stats jobs
-	assert_equal "$(ages_and_rates)" "- - -"
+	rated '- -' published 900
 	# The first counts of all, just now.
-	counters jobs now_s "$now" now_in 900 now_out 0 then_s "$now" \
-		then_in 0 then_out 0
-	run_mq 0 mq-stats jobs
-	assert_equal "$(ages_and_rates)" "- - -"
+	rated '- -' now_s 0 now_in 900 now_out 0 then_s 0 then_in 0 then_out 0
 	# Half a minute later: the 900 may have come half a minute ago, too.
-	counters jobs now_s $((now - 30)) then_s $((now - 30)) done 45
-	run_mq 0 mq-stats jobs
-	assert_regex "$(ages_and_rates)" '^- - 1\.[1-5]$'
+	rated '- 1\.[1-5]' now_s 30 then_s 30 done 45
 	# So may those that came in an hour without a consumer.
-	counters jobs then_s $((now - 3600)) then_in 100
-	run_mq 0 mq-stats jobs
-	assert_regex "$(ages_and_rates)" '^- - 1\.[1-5]$'
-	counters jobs then_in 900
-	run_mq 0 mq-stats jobs
-	assert_regex "$(ages_and_rates)" '^- 0\.0 1\.[1-5]$'
+	rated '- 1\.[1-5]' then_s 3600 then_in 100
+	rated '0\.0 1\.[1-5]' then_in 900
 	# A minute after it, they do not count any more.
-	counters jobs now_s $((now - 61)) then_s $((now - 61))
-	run_mq 0 mq-stats jobs
-	assert_regex "$(ages_and_rates)" '^- 0\.0 '
-	counters jobs now_s $((now - 30)) then_s $((now - 30)) then_in 0
+	rated '0\.0 [^ ]*' now_s 61 then_s 61
 	# Go programs publish, so it is not nothing.
 	redis hdel 'rmq::queue::[jobs]::counters' published >/dev/null
-	counters jobs now_in 0
-	run_mq 0 mq-stats jobs
-	assert_regex "$(ages_and_rates)" '^- - 1\.[1-5]$'
+	rated '- 1\.[1-5]' now_s 30 then_s 30 then_in 0 now_in 0
 	# Nonsense.
-	counters jobs published nine done -5 now_s later
-	run_mq 0 mq-stats jobs
-	assert_equal "$(ages_and_rates)" "- - -"
+	rated '- -' published nine done -5 now_s later
 	# Counted backwards: somebody has begun anew.
-	counters jobs published 1 now_in 900 now_s $((now - 30))
-	run_mq 0 mq-stats jobs
-	assert_equal "$(ages_and_rates)" "- - -"
+	rated '- -' published 1 now_in 900 now_s 30
 }
 
 @test "stats: the total has the oldest age and the sum of the rates" {
@@ -498,10 +458,6 @@ TOTAL      0        0        0         0          0    -     -      -"
 	# Beside other keys of ours, too.
 	counters jobs published 1
 	redis zadd "rmq::queue::[jobs]::delayed" 4102444800000 x >/dev/null
-	run_mq 0 mq-stats jobs
-	assert_equal "${lines[1]}" \
-		"jobs       0        1        0         0          0    -     -      -  paused"
-	redis del "rmq::queue::[jobs]::counters" >/dev/null
 	run_mq 0 mq-stats jobs
 	assert_equal "${lines[1]}" \
 		"jobs       0        1        0         0          0    -     -      -  paused"
@@ -573,41 +529,13 @@ joined() {
 	[ "$(redis exists "rmq::connection::$(connections)::queue::[$1]::consumers")" = 1 ]
 }
 
-@test "stats --connections: hostile names are shown in visible form" {
-	go_open jobs
-	go_connect $'c\e[31m\n\xff'
-	go_consume $'c\e[31m\n\xff' $'q\a\x80' x
-	redis hset $'rmq::connection::c\e[31m\n\xff::info' host $'h\r\e]0;x' \
-		pid 'x' >/dev/null
-	run_mq 0 mq-stats --connections
-	assert_equal "${#lines[@]}" 2
-	assert_equal "$(tr -d '\n' <<<"$output" | LC_ALL=C tr -cd \
-		'\001-\037\177-\237' | wc -c)" 0
-}
-
 # --- on a terminal --------------------------------------------------------------
 
 # on_terminal COLUMNS ARG...: what mq-stats writes to such a terminal.
 on_terminal() {
-	python3 -IS - "$BUILD/mq-stats" "$@" <<-'END'
-		import fcntl, os, pty, struct, sys, termios
-		pid, fd = pty.fork()
-		if pid == 0:
-		    fcntl.ioctl(1, termios.TIOCSWINSZ,
-		        struct.pack("HHHH", 24, int(sys.argv[2]), 0, 0))
-		    os.execv(sys.argv[1], [sys.argv[1]] + sys.argv[3:])
-		out = b""
-		while True:
-		    try:
-		        data = os.read(fd, 65536)
-		    except OSError:
-		        break
-		    if not data:
-		        break
-		    out += data
-		os.waitpid(pid, 0)
-		sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))
-	END
+	python3 -S -c 'from wire import *
+on_terminal("", sys.argv[2:], int(sys.argv[1]))' "$1" "$BUILD/mq-stats" "${@:2}" |
+		tr -d "\r"
 }
 
 @test "stats: colours on a terminal, unless they are not wanted" {
@@ -672,64 +600,16 @@ TOTAL                 0        0        0         0          0    -     -      -
 	run_mq 76 mq-stats jobs
 }
 
-@test "stats: no permission: 77" {
-	redis acl setuser blind on '>pw' allkeys +@all -llen >/dev/null
-	go_open jobs
-	run_mq 77 mq-stats -u "$(url_as blind:pw)"
-	assert_equal "$output" ""
-	assert_regex "$stderr" '^mq-stats: .*NOPERM'
-}
-
-@test "stats: usage errors: 64, one line" {
+@test "stats: wrong usage: 64, one line; house/messages.bats has the others" {
 	local args
-
-	while read -r args; do
-		eval "run_mq 64 mq-stats $args"
-		assert_equal "$(wc -l <<<"$stderr")" 1
-		assert_regex "$stderr" '^mq-stats: '
-		assert_equal "$output" ""
-	done <<-'END'
-		-x
-		--nonesuch
-		''
-		'a[b'
-		jobs 'a::b'
-		$'a\nb'
-		jobs -u
-		--json --prometheus
-		--check ready=1 --json
-		--prometheus --check=ready=1
-		--watch --json
-		--watch=1 --check ready=1
-		--watch --prometheus
-		--connections --prometheus
-		--connections --check ready=1
-		--watch=0
-		--watch=soon
-		--check
-		--check ''
-		--check ready
-		--check ready=
-		--check ready=-1
-		--check ready=1:
-		--check ready=1:2:3
-		--check ready=1,
-		--check ready=1,ready=2
-		--check age=old
-		--check colour=1
-		--check $'ready=1\n'
-	END
-}
-
-@test "stats: --help, --version, and a full stdout" {
-	run_mq 0 mq-stats --help
-	assert_regex "$output" '^usage: mq-stats '
-	assert_equal "$stderr" ""
-	run_mq 0 mq-stats -V
-	assert_regex "$output" '^mq-tools [0-9]'
-	run bash -c '"$1" 2>&1 >/dev/full' - "$BUILD/mq-stats"
-	assert_equal "$status" 74
-	assert_output "mq-stats: standard output: No space left on device"
+	for args in 'jobs -u' '--prometheus --check=ready=1' '--watch=1 --check ready=1' \
+		'--connections --check ready=1' '--watch=soon' --check '--check ready=' \
+		'--check ready=-1' '--check ready=1:' '--check ready=1:2:3' '--check ready=1,' \
+		'--http --json' '--http --list ready q' '--list ready --since x q'; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 64 mq-stats $args
+		assert_equal "$args: $output$(wc -l <<<"$stderr")" "$args: 1"
+	done
 }
 
 # --- order ------------------------------------------------------------------------

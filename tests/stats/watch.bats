@@ -15,10 +15,17 @@ on_terminal() {
 		"$T/script.py" "$BUILD/mq-stats" "$@"
 }
 
+# shows ARG... <SCRIPT: it was good.
+shows() {
+	run on_terminal "$@"
+	assert_output ""
+	assert_success
+}
+
 @test "watch: draws the table again, in place, and q ends it cleanly" {
 	no_cluster "its URL is too long for this terminal"
 	redis sadd rmq::queues jobs >/dev/null
-	run on_terminal --watch=0.2 jobs <<-'END'
+	shows --watch=0.2 jobs <<-'END'
 		lines = see("jobs       0 ")
 		assert lines[0].startswith("20") and " every 0.2s " in lines[0], lines
 		assert lines[0].endswith("(q: quit)"), lines
@@ -36,8 +43,6 @@ on_terminal() {
 		assert terminal.cursor and terminal.wrap
 		assert terminal.main() == [""] * 12, terminal.main()
 	END
-	assert_output ""
-	assert_success
 }
 
 @test "watch: a terminal that is resized is filled anew at once" {
@@ -47,7 +52,7 @@ on_terminal() {
 		redis sadd rmq::queues "$(printf 'a-queue-with-a-long-name-%02d' "$i")" \
 			>/dev/null
 	done
-	run on_terminal --watch=1h <<-'END'
+	shows --watch=1h <<-'END'
 		lines = see("TOTAL")
 		# Heading, blank, head, rows, what is hidden, total: twelve lines.
 		assert lines[3].startswith("a-queue-with-a-"), lines
@@ -70,15 +75,13 @@ on_terminal() {
 		press("q")
 		assert end() == 0
 	END
-	assert_output ""
-	assert_success
 }
 
 @test "watch: signals end it, and the terminal is as it was" {
 	local signal
 
 	for signal in INT TERM HUP QUIT; do
-		run on_terminal --watch=1h <<-END
+		shows --watch=1h <<-END
 			see("QUEUE")
 			assert not sane()
 			kill(signal.SIG$signal)
@@ -86,22 +89,18 @@ on_terminal() {
 			assert sane() and not terminal.alternate
 			assert terminal.cursor and terminal.wrap
 		END
-		assert_output ""
-		assert_success
 	done
 	# The key, too.
-	run on_terminal --watch=1h <<-'END'
+	shows --watch=1h <<-'END'
 		see("QUEUE")
 		press("\x03")
 		assert end() == 130 and sane() and not terminal.alternate
 	END
-	assert_output ""
-	assert_success
 }
 
 @test "watch: stopped, the terminal is the shell's; continued, it is ours" {
 	redis sadd rmq::queues jobs >/dev/null
-	run on_terminal --watch=1h <<-'END'
+	shows --watch=1h <<-'END'
 		see("jobs")
 		for again in 1, 2:
 		    press("\x1a")
@@ -114,15 +113,13 @@ on_terminal() {
 		press("q")
 		assert end() == 0 and sane() and not terminal.alternate
 	END
-	assert_output ""
-	assert_success
 }
 
 @test "watch: rates are those of the interval" {
 	no_cluster "its program speaks to one server"
 	redis sadd rmq::queues jobs >/dev/null
 	redis hset "rmq::queue::[jobs]::counters" published 5 done 1 >/dev/null
-	run on_terminal --watch=0.5 jobs <<-'END'
+	shows --watch=0.5 jobs <<-'END'
 		see("-      -")
 		redis("hset rmq::queue::[jobs]::counters published 1000005 done 500001")
 		def rates():
@@ -137,8 +134,6 @@ on_terminal() {
 		press("q")
 		assert end() == 0
 	END
-	assert_output ""
-	assert_success
 }
 
 @test "watch: a server that goes away and comes back" {
@@ -179,28 +174,24 @@ on_terminal() {
 @test "watch: connections, colours, and hostile names" {
 	redis sadd rmq::queues $'q\e[2J\n' >/dev/null
 	redis sadd rmq::connections $'c\e]0;x\a' >/dev/null
-	run on_terminal --watch=0.2 --connections <<-'END'
+	shows --watch=0.2 --connections <<-'END'
 		lines = see("dead")
 		assert re.match(r"c\\033\]0;x\\a  dead   (127\S+  )?-", lines[3]), lines
 		press("q")
 		assert end() == 0
 	END
-	assert_output ""
-	run on_terminal --watch 0.2 <<-'END'
+	shows --watch 0.2 <<-'END'
 		see(r"q\033[2J\n")
 		assert b"\x1b[1mQUEUE" in terminal.seen
 		press("q")
 		assert end() == 0
 	END
-	assert_output ""
-	NO_COLOR=1 run on_terminal --watch 0.2 <<-'END'
+	NO_COLOR=1 shows --watch 0.2 <<-'END'
 		see("QUEUE")
 		assert b"\x1b[1m" not in terminal.seen
 		press("q")
 		assert end() == 0
 	END
-	assert_output ""
-	assert_success
 }
 
 @test "watch: off a terminal, one table after the other" {
