@@ -106,34 +106,6 @@ crash() {
 	cmp "$T/ready" <(undone | if [ "$LAYOUT" = rmq ]; then cat; else sort -V; fi)
 }
 
-@test "acks: a consumer killed in the middle has lost none, and done few twice" {
-	local try
-	for try in {1..3}; do
-		: >"$T/did"
-		# The last ones are never done, however late the kill comes.
-		{ seq 2500 | sed "s/^/$try nap /"; printf 'wait never%d\n' {1..6}; } >"$T/all"
-		run_mq 0 mq-publish -l q <"$T/all"
-		start_mq mq-consume --stream -j 6 -l q -- "$T/work"
-		eventually 30 did_reaches $((try * 500))
-		crash
-		# What is not done is there, in order, and none is there twice.
-		undone >"$T/undone"
-		[ "$(wc -l <"$T/undone")" -gt 0 ]
-		grep -Fxf "$T/undone" "$T/ready" | cmp - "$T/undone"
-		[ "$(sort "$T/ready" | uniq -d | wc -l)" = 0 ]
-		# The windows of the workers, and acks that waited.
-		[ "$(($(wc -l <"$T/ready") - $(wc -l <"$T/undone")))" -le 1500 ]
-		redis flushall >/dev/null
-		any_length q
-	done
-}
-
-did_reaches() {
-	local did
-	mapfile -t did <"$T/did"
-	((${#did[@]} >= $1))
-}
-
 @test "acks: with a run for each message, a killed consumer repeats twice its slots at most" {
 	local jobs
 	for jobs in 2 4; do
@@ -142,7 +114,7 @@ did_reaches() {
 		: >"$T/did"
 		seq 300 | sed "s/^/$jobs /" | run_mq 0 mq-publish -l q
 		start_mq mq-consume --prefetch 50 -j "$jobs" q -- 			sh -c 'read -r x; echo "$x" >>"$T/did"'
-		eventually 30 did_reaches 130
+		eventually 30 lines_reach "$T/did" 130
 		crash
 		# What is there again, and has run.
 		[ "$(wc -l <"$T/ready")" -ge 50 ]
@@ -158,13 +130,13 @@ did_reaches() {
 	eventually 10 test -s "$T/port"
 	start_mq mq-consume -u "redis://127.0.0.1:$(cat "$T/port")" --prefetch 30 -j 2 q -- \
 		sh -c 'echo "$MQ_ID" >>"$T/did"; until [ -e "$T/go" ]; do sleep 0.02; done'
-	eventually 10 did_reaches 2
+	eventually 10 lines_reach "$T/did" 2
 	kill %1
 	eventually 10 grep -q reconnecting "$T/err"
 	touch "$T/go"
 	# These end; of the others, which took milliseconds, none begins.
 	eventually 10 no_workers
-	run ! eventually 1 did_reaches 3
+	run ! eventually 1 lines_reach "$T/did" 3
 	stop_mq KILL
 }
 

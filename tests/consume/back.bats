@@ -23,6 +23,12 @@ publish_many() {
 	seq "$N" | run_mq 0 mq-publish -q -l q
 }
 
+# One of the messages that are there runs, and the others are held.
+hold_many() {
+	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
+	eventually 20 holds_many
+}
+
 # The messages of the only consumer.
 in_hand() {
 	holds "$(connections)"
@@ -45,11 +51,11 @@ all_from() {
 	cmp <(echo "$output") <(seq "$1" "$N")
 }
 
-# The run may end, and so does the consumer, which was asked to.
+# What is held goes back; then the run may end, and so does the consumer, which was asked to.
 go_and_end() {
+	eventually 20 one_in_hand
 	touch "$T/go"
-	status=0
-	wait "$pid" || status=$?
+	ends_within 60
 }
 
 one_in_hand() {
@@ -60,8 +66,7 @@ one_in_hand() {
 
 @test "back: TERM, much that is held: few commands, the old order" {
 	publish_many
-	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
-	eventually 20 holds_many
+	hold_many
 	tick
 	redis config resetstat >/dev/null
 	kill "$pid"
@@ -133,8 +138,8 @@ echo >>"$T/started"
 	}
 	eventually 20 one_batch
 	(($(scripts) < N / 50))
-	kill "$pid"
-	go_and_end
+	touch "$T/go"
+	stop_mq
 	all_from 6001
 }
 
@@ -144,8 +149,7 @@ second_batch() {
 
 @test "back: a pause, and what comes meanwhile is behind" {
 	publish_many
-	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
-	eventually 20 holds_many
+	hold_many
 	tick
 	redis config resetstat >/dev/null
 	run_mq 0 mq-pause q
@@ -156,7 +160,6 @@ second_batch() {
 	# It claims again, and the same ones.
 	eventually 20 holds_many
 	kill "$pid"
-	eventually 20 one_in_hand
 	go_and_end
 	run_mq 0 mq-consume -q --drain -l q
 	cmp <(echo "$output") <(seq 2 "$N"; echo last)
@@ -166,34 +169,27 @@ second_batch() {
 
 @test "back: messages that are alike" {
 	N=3000
+	# Each thousand ends with an a.
 	for _ in 1 2 3; do
 		yes "a
 a
 b" | head -n 1000
-	done | run_mq 0 mq-publish -q --raw -l q
-	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
-	eventually 20 holds_many
+	done >"$T/all"
+	run_mq 0 mq-publish -q --raw -l q <"$T/all"
+	hold_many
 	kill "$pid"
-	eventually 20 one_in_hand
 	go_and_end
 	run_mq 0 mq-consume -q --drain -l q
-	# Before and after, each thousand ends with an a.
-	cmp <(echo "$output") <(for _ in 1 2 3; do
-		yes "a
-a
-b" | head -n 1000
-	done | tail -n +2)
+	cmp <(echo "$output") <(tail -n +2 "$T/all")
 }
 
 @test "back: priorities; no attempt is counted" {
 	N=2000
 	seq 1000 | run_mq 0 mq-publish -q -p 5 -l q
 	seq 1001 2000 | run_mq 0 mq-publish -q -l q
-	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
-	eventually 20 holds_many
+	hold_many
 	run_mq 0 mq-publish -q -p 5 q last
 	kill "$pid"
-	eventually 20 one_in_hand
 	go_and_end
 	run_mq 0 mq-consume -q --drain --jsonl q
 	assert_equal "$(grep -c Mq-Attempt <<<"$output" || true)" 0
@@ -206,8 +202,7 @@ b" | head -n 1000
 	N=1000
 	seq "$N" | sed 's/.*/{"payload":"&","headers":{"Mq-Key":["k&"],"Mq-Unique":["queued"],"Mq-Group":["g&"]}}/' |
 		run_mq 0 mq-publish -q --jsonl q
-	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
-	eventually 20 holds_many
+	hold_many
 	kill "$pid"
 	eventually 20 one_in_hand
 	# What waits has its key again, what runs has not.
@@ -224,8 +219,7 @@ b" | head -n 1000
 # A consumer ends, and has given back some of its many messages.  Sets c and left.
 leave_half_way() {
 	publish_many
-	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
-	eventually 20 holds_many
+	hold_many
 	c=$(connections)
 	left=$(holds "$c")
 	kill "$pid"
@@ -258,15 +252,13 @@ some_back() {
 
 	leave_half_way
 	redis client kill type normal skipme yes >/dev/null
-	eventually 20 one_in_hand
 	go_and_end
 	all_from 2
 }
 
 @test "back: a full server" {
 	publish_many
-	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
-	eventually 20 holds_many
+	hold_many
 	redis config set maxmemory 1 >/dev/null
 	kill "$pid"
 	eventually 20 one_in_hand

@@ -9,12 +9,6 @@
 load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
 
-setup_file() {
-	server_start
-	FILE_D=$D
-	export FILE_D
-}
-
 setup() {
 	common_setup
 	seed=${SEED:-$$}
@@ -55,20 +49,6 @@ attempts() {
 		print $x, ":", /"Mq-Attempt":\["(\d+)"/ ? $1 : 0, "\n"' | paste -s -d ' ' -
 }
 
-results_reach() {
-	lines_reach "$T/results" "$1"
-}
-
-batches_reach() {
-	lines_reach "$T/batches" "$1"
-}
-
-lines_reach() {
-	local all
-	mapfile -t all <"$1"
-	((${#all[@]} >= $2))
-}
-
 # The process that has the first batch.
 script_pid() {
 	sed -n '1s/ .*//p' "$T/batches"
@@ -93,8 +73,8 @@ expire_all() {
 
 # --- killed -------------------------------------------------------------------
 
-# Kills itself at some moments, in the middle of what it does and says.
-suicidal() {
+@test "batch: a script that is killed again and again loses nothing" {
+	# It kills itself at some moments, in the middle of what it does and says.
 	script suicidal /bin/bash <<'S'
 die() {
 	((RANDOM % 8)) || kill -KILL $$
@@ -109,10 +89,6 @@ done
 printf '%s\n' "${all[@]}" >>"$T/results"
 die
 S
-}
-
-@test "batch: a script that is killed again and again loses nothing" {
-	suicidal
 	publish 1 1000
 	run_mq 0 mq-consume -j 3 --batch 40 --attempts 1000 --backoff 0..1ms \
 		--drain -q q -- "$T/suicidal"
@@ -121,42 +97,10 @@ S
 	all_done 1000
 }
 
-# killed_often SCRIPT: the consumer dies at some moments.
-killed_often() {
-	local goal
-
-	in_flight=0 total=3000
-	publish 1 $total
-	for _ in 1 2 3 4 5; do
-		goal=$(($(wc -l <"$T/results") + RANDOM % 450 + 1))
-		start_mq mq-consume -j 3 --batch 37 --prefetch 20 -q \
-			--attempts 1000 --backoff 0..1ms q -- "$T/$1"
-		eventually 60 results_reach "$goal"
-		stop_mq KILL
-		eventually 10 no_clients
-		in_flight=$((in_flight + $(held q | cut -d ' ' -f 3)))
-		expire_all
-	done
-	run_mq 0 mq-consume -j 3 --batch 37 --attempts 1000 --backoff 0..1ms \
-		--idle 5s -q q -- "$T/$1"
-	all_done $total
-}
-
-@test "batch: a consumer that is killed again and again loses nothing" {
-	killed_often note
-	# Twice at most what was in flight.
-	assert [ $(($(wc -l <"$T/results") - total)) -le $in_flight ]
-}
-
-@test "batch: both that are killed again and again lose nothing" {
-	suicidal
-	killed_often suicidal
-}
-
 @test "batch: the crash of a consumer is charged to all of a batch" {
 	publish 1 12
 	start_mq mq-consume --batch 4 --prefetch 3 q -- "$T/hold"
-	eventually 10 batches_reach 1
+	eventually 10 lines_reach "$T/batches" 1
 	eventually 10 held_is q "5 0 7 0"
 	stop_mq KILL
 	expire_all
@@ -169,35 +113,12 @@ killed_often() {
 
 # --- the server ---------------------------------------------------------------
 
-@test "batch: a server that is killed in the middle, and comes back" {
-	D=$(own_dir)
-	server_run --appendonly yes --appendfsync always
-	publish 1 1500
-	script slow <<'S'
-sleep 0.02
-cat >>"$T/results"
-printf 'done #1\ndone #2\ndone\n' >&3
-S
-	start_mq mq-consume -j 2 --batch 50 q -- "$T/slow"
-	for goal in 100 500 1000; do
-		eventually 30 results_reach $goal
-		server_kill
-		eventually 10 grep -q reconnecting "$T/err"
-		server_run --appendonly yes --appendfsync always
-	done
-	eventually 60 state_is q "0 0 0 0 1"
-	stop_mq
-	all_done 1500
-	# The consumer lived on, so nothing had to run twice.
-	assert_equal "$(wc -l <"$T/results")" 1500
-}
-
 @test "batch: what ended while the server was away is settled by its verbs" {
 	D=$(own_dir)
 	server_run --appendonly yes --appendfsync always
 	publish 1 5
 	start_mq mq-consume --batch 4 q -- "$T/hold"
-	eventually 10 batches_reach 1
+	eventually 10 lines_reach "$T/batches" 1
 	server_kill
 	printf 'err #2 no\nresend #3 100\n' >"$T/go.new"
 	mv "$T/go.new" "$T/go"
@@ -210,21 +131,6 @@ S
 }
 
 # --- stopping -----------------------------------------------------------------
-
-@test "batch: TERM lets it finish, and returns what waits" {
-	publish 1 10
-	start_mq mq-consume --batch 4 --prefetch 3 q -- "$T/hold"
-	eventually 10 batches_reach 1
-	eventually 10 held_is q "3 0 7 0"
-	kill -TERM "$pid"
-	eventually 5 held_is q "6 0 4 0"
-	echo 'err #2 bad' >"$T/go"
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 143
-	assert_equal "$(payloads ready)" '5 6 7 8 9 10'
-	assert_equal "$(payloads rejected)" 2
-}
 
 @test "batch: the grace is over: what was judged stands, the rest goes back" {
 	script stubborn <<'S'
@@ -245,15 +151,14 @@ S
 		publish 1 9
 		start_mq mq-consume --batch 5 --prefetch 2 --grace $grace q -- \
 			"$T/$name"
-		eventually 10 batches_reach 1
+		eventually 10 lines_reach "$T/batches" 1
 		eventually 10 held_is q "2 0 7 0"
 		kill -INT "$pid"
 		if [ $name = stubborn ]; then
 			eventually 5 state_is q "4 0 5 0 1"
 			kill -INT "$pid"
 		fi
-		status=0
-		wait "$pid" || status=$?
+		ends_within 60
 		assert_equal "$status" 130
 		assert_equal "$(attempts ready)" '2:0 5:0 6:0 7:0 8:0 9:0'
 		assert_equal "$(payloads rejected)" 3
@@ -266,7 +171,7 @@ S
 @test "batch: nothing that it says counts when the lease is lost" {
 	publish 1 5
 	start_mq mq-consume -v --batch 4 --batch-wait 10ms q -- "$T/hold"
-	eventually 10 batches_reach 1
+	eventually 10 lines_reach "$T/batches" 1
 	kill -STOP "$pid"
 	c=$(connections)
 	# A cleaner takes it for dead, and somebody else gets the messages.
@@ -286,11 +191,11 @@ S
 @test "batch: one message that vanishes does not charge the others" {
 	publish 1 4
 	start_mq mq-consume -v --batch 4 q -- "$T/hold"
-	eventually 10 batches_reach 1
+	eventually 10 lines_reach "$T/batches" 1
 	# A cleaner of somebody else's who was wrong, say.
 	peer_steals 3
 	eventually 10 gone "$(script_pid)"
-	eventually 10 batches_reach 2
+	eventually 10 lines_reach "$T/batches" 2
 	assert_regex "$(tail -n 1 "$T/batches")" '^[0-9]+ 3 1 2 4$'
 	assert_equal "$(held q)" "0 0 $((3 + stolen)) 0"
 	echo 75 >"$T/status"
@@ -300,75 +205,6 @@ S
 	assert_equal "$(attempts delayed | tr ' ' '\n' | sort | xargs)" \
 		'1:1 2:1 4:1'
 	assert_regex "$(cat "$T/err")" 'lease lost: another consumer has'
-}
-
-# --- what it does with its descriptors ----------------------------------------
-
-@test "batch: a script that reads nothing, or closes what it has" {
-	script closes <<'S'
-exec 0<&- 3>&- 4<&- 1>&- 2>&-
-S
-	script half <<'S'
-read -r x
-exec 0<&-
-printf 'don' >&3
-sleep 0.05
-printf 'e #1\nerr #2' >&3
-exec 3>&-
-S
-	perl -e 'print "x" x 1000, "\n" for 1 .. 500' | run_mq 0 mq-publish -q -l q
-	run_mq 0 mq-consume --batch 250 --drain q -- /bin/true
-	assert_equal "$(held q)" "0 0 0 0"
-	publish 1 6
-	run_mq 0 mq-consume --batch 3 --drain q -- "$T/closes"
-	assert_equal "$(held q)" "0 0 0 0"
-	publish 1 6
-	run_mq 1 mq-consume --batch 3 --drain q -- "$T/half"
-	assert_equal "$(payloads rejected)" '2 5'
-}
-
-@test "batch: garbage, half lines and endless text" {
-	publish 1 4
-	script garbage <<'S'
-head -c 300000 /dev/urandom >&3
-printf '\ndone #2\nerr #3 bad\n' >&3
-head -c 100 /dev/urandom | tr '\n' ' ' >&3
-S
-	run_mq 1 mq-consume --batch 4 --drain q -- "$T/garbage"
-	# Whatever it said about the others, it said it with no verb.
-	assert_equal "$(held q)" "0 0 0 3"
-	assert_regex " $(payloads rejected) " ' 1 '
-	assert_regex " $(payloads rejected) " ' 3 '
-	run_mq 0 mq-purge -q --all --force q
-	publish 1 3
-	script long <<'S'
-printf 'done #1 ' >&3
-head -c 3000000 /dev/zero | tr '\0' 'x' >&3
-printf '\nerr #2 ' >&3
-head -c 3000000 /dev/zero | tr '\0' 'y' >&3
-S
-	run_mq 1 mq-consume --batch 3 --drain q -- "$T/long"
-	assert_equal "$(payloads rejected)" 2
-	run_mq 0 mq-purge -q --all --force q
-	publish 1 3
-	script endless <<'S'
-echo 'done #2' >&3
-yes 'run #3 and so on' >&3
-S
-	run_mq 1 mq-consume --batch 3 --timeout 3s --drain q -- "$T/endless"
-	assert_equal "$(payloads rejected)" '1 3'
-}
-
-@test "batch: a grandchild that keeps the pipe open does not keep the batch" {
-	publish 1 3
-	script parent <<'S'
-echo 'err #2 no' >&3
-sleep 30 >/dev/null 2>&1 &
-echo $! >"$T/child"
-S
-	run_mq 1 mq-consume --batch 3 --drain q -- "$T/parent"
-	assert_equal "$(payloads rejected)" 2
-	kill "$(cat "$T/child")"
 }
 
 # --- starting -----------------------------------------------------------------
@@ -383,29 +219,11 @@ S
 	eventually 5 held_is q "4 0 3 0"
 	assert_equal "$(attempts ready)" '4:0 5:0 6:0 7:0'
 	exec 7>&-
-	eventually 10 results_reach 7
+	eventually 10 lines_reach "$T/results" 7
 	eventually 5 held_is q "0 0 0 0"
 	stop_mq
 	all_done 7
 	assert_equal "$(cat "$T/results")" "$(seq 7)"
-}
-
-# returned STDERR: the consumer ended with 78, all is back in its order.
-returned() {
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 78
-	assert_regex "$(cat "$T/err")" "$1; stopping, the messages are returned"
-	assert_equal "$(attempts ready)" '1:0 2:0 3:0 4:0 5:0 6:0 7:0 8:0 9:0'
-	assert_equal "$(connections)" ''
-}
-
-@test "batch: a start that cannot work stops the consumer, all goes back" {
-	start_mq mq-consume --batch 4 --prefetch 3 --batch-wait 1h q -- "$T/note"
-	eventually 5 consuming
-	rm "$T/note"
-	publish 1 9
-	returned 'No such file or directory'
 }
 
 @test "batch: an environment that is too long is no fault of the messages" {
@@ -414,13 +232,13 @@ returned() {
 	MQ_TEST_LONG2=$MQ_TEST_LONG1 MQ_TEST_LONG3=$MQ_TEST_LONG1
 	start_mq mq-consume --batch 4 --prefetch 3 --batch-wait 1h q -- "$T/note"
 	# Not before it runs.
-	eventually 5 consuming
+	eventually 5 joined
 	prlimit --pid "$pid" --stack=1048576:8388608
 	unset MQ_TEST_LONG1 MQ_TEST_LONG2 MQ_TEST_LONG3
 	publish 1 9
-	returned 'Argument list too long'
-}
-
-consuming() {
-	[ -n "$(connections)" ]
+	ends_within 60
+	assert_equal "$status" 78
+	assert_regex "$(cat "$T/err")" "Argument list too long; stopping, the messages are returned"
+	assert_equal "$(attempts ready)" '1:0 2:0 3:0 4:0 5:0 6:0 7:0 8:0 9:0'
+	assert_equal "$(connections)" ''
 }

@@ -24,10 +24,6 @@ S
 	touch "$T/batches"
 }
 
-consuming() {
-	[ -n "$(connections)" ]
-}
-
 # publish QUEUE FROM TO
 publish() {
 	seq "$2" "$3" | run_mq 0 mq-publish -q -l "$1"
@@ -35,12 +31,6 @@ publish() {
 
 batches_are() {
 	assert_equal "$(<"$T/batches")" "$(printf '%s\n' "$@")"
-}
-
-batches_reach() {
-	local all
-	mapfile -t all <"$T/batches"
-	((${#all[@]} >= $1))
 }
 
 # The payloads of a list, in their order.
@@ -158,19 +148,6 @@ S
 	! grep '^MQ_BATCH=' "$T/env"
 }
 
-@test "batch: standard input is a file, which can be read twice" {
-	publish q 1 3
-	script twice /usr/bin/perl <<'S'
-my @first = <STDIN>;
-seek(STDIN, 0, 0) or die "seek: $!";
-my @second = <STDIN>;
-open(my $out, ">", "$ENV{T}/out") or die;
-print $out @first, @second;
-S
-	run_mq 0 mq-consume --batch 3 --drain q -- "$T/twice"
-	assert_equal "$(paste -s -d ' ' "$T/out")" "1 2 3 1 2 3"
-}
-
 @test "batch: payloads are bit-exact, empty ones and all bytes" {
 	python3 - "$T" <<'P'
 import os, random, sys
@@ -212,31 +189,6 @@ S
 	: >"$T/got"
 	run_mq 0 mq-consume --batch 9 -0 --drain q -- "$T/dump"
 	assert_equal "$(cat "$T/got")" '\0a\0x\ny\0\0'
-}
-
-@test "batch: JSON tells the id, the attempt and the headers of each" {
-	run_mq 0 mq-publish -i -H 'X-Name: Möbius' q one
-	first=$output
-	run_mq 0 mq-publish --raw q raw
-	echo 75 >"$T/status"
-	: >"$T/say"
-	run_mq 75 mq-consume --batch 9 -n 2 --backoff 0..0 q -- "$T/says"
-	run_mq 0 mq-publish q three
-	script keep <<'S'
-cat >"$T/got"
-S
-	run_mq 0 mq-consume --batch 9 -n 3 --batch-wait 5s --jsonl q -- "$T/keep"
-	python3 - "$T/got" "$first" <<'P'
-import json, sys
-m = {x["payload"]: x for x in map(json.loads, open(sys.argv[1]))}
-assert len(m) == 3, m
-assert m["one"]["id"] == sys.argv[2]
-assert m["one"]["queue"] == "q"
-assert m["one"]["attempt"] == 2
-assert m["one"]["headers"]["X-Name"] == ["Möbius"]
-assert m["raw"]["attempt"] == 2 and len(m["raw"]["id"]) == 32
-assert m["three"]["attempt"] == 1
-P
 }
 
 @test "batch: what the framing cannot carry is rejected, the others run" {
@@ -385,14 +337,16 @@ S
 	redis sadd rmq::queues other >/dev/null
 	run_mq 0 mq-publish -q q a b c
 	script asks /bin/bash <<'S'
-for d in '#2 0-x-other' '0-x-other' '#4 0-x-other' '#3 0-x-nowhere' '#1x 0-x-other'; do
+verb=$1
+for d in "${@:2}"; do
 	echo "dup $d" >&3
 	read -r answer <&4
 	echo "$answer" >>"$T/answers"
 done
-echo 'err #3 no' >&3
+echo "$verb" >&3
 S
-	run_mq 1 mq-consume --batch 4 --drain q -- "$T/asks"
+	run_mq 1 mq-consume --batch 4 --drain q -- "$T/asks" 'err #3 no' '#2 0-x-other' 0-x-other \
+		'#4 0-x-other' '#3 0-x-nowhere' '#1x 0-x-other'
 	run cat "$T/answers"
 	assert_line -n 0 -e '^ok [0-9A-Za-z]{32}$'
 	assert_line -n 1 'fail dup failed - message number missing: dup #N ...'
@@ -403,15 +357,8 @@ S
 	# In a batch of one there is only one.
 	run_mq 0 mq-publish -q q d
 	: >"$T/answers"
-	script one /bin/bash <<'S'
-for d in 0-x-other '#1 0-x-other' '#2 0-x-other'; do
-	echo "dup $d" >&3
-	read -r answer <&4
-	echo "$answer" >>"$T/answers"
-done
-echo 'done #1' >&3
-S
-	run_mq 0 mq-consume --batch 4 --drain q -- "$T/one"
+	run_mq 0 mq-consume --batch 4 --drain q -- "$T/asks" 'done #1' 0-x-other '#1 0-x-other' \
+		'#2 0-x-other'
 	assert_equal "$(cut -d ' ' -f 1 "$T/answers" | paste -s -d ' ' -)" 'ok ok fail'
 	assert_equal "$(payloads other ready)" 'b d d'
 }
@@ -426,7 +373,7 @@ S
 	eventually 5 state_is q "0 0 2 0 1"
 	assert_equal "$(cat "$T/batches")" ''
 	publish q 3 7
-	eventually 5 batches_reach 2
+	eventually 5 lines_reach "$T/batches" 2
 	eventually 5 state_is q "0 0 1 0 1"
 	batches_are 'q 3: 1 2 3' 'q 3: 4 5 6'
 	# What it holds goes back.
@@ -442,7 +389,7 @@ S
 	publish q 1 1
 	eventually 5 state_is q "0 0 1 0 1"
 	publish q 2 2
-	eventually 5 batches_reach 1
+	eventually 5 lines_reach "$T/batches" 1
 	assert [ $((${EPOCHREALTIME/./} - before)) -ge 6000000 ]
 	batches_are 'q 2: 1 2'
 	stop_mq
@@ -450,9 +397,9 @@ S
 
 @test "batch-wait: not without the option" {
 	start_mq mq-consume --batch 100 q -- "$T/note"
-	eventually 5 consuming
+	eventually 5 joined
 	publish q 1 1
-	eventually 5 batches_reach 1
+	eventually 5 lines_reach "$T/batches" 1
 	batches_are 'q 1: 1'
 	stop_mq
 }
@@ -486,7 +433,7 @@ usr1_ends_it() {
 	tick
 	redis expire "$beat" 30 >/dev/null
 	kill -USR1 "$pid"
-	eventually 5 batches_reach 1
+	eventually 5 lines_reach "$T/batches" 1
 	eventually 5 state_is q "0 0 0 0 1"
 	! ttl_above 30 "$beat"
 }
@@ -507,29 +454,25 @@ usr1_ends_it() {
 	publish q 1 2
 	eventually 5 state_is q "0 0 2 0 1"
 	publish p 1 10
-	eventually 5 batches_reach 3
+	eventually 5 lines_reach "$T/batches" 3
 	publish q 3 3
-	eventually 5 batches_reach 4
+	eventually 5 lines_reach "$T/batches" 4
 	batches_are 'p 3: 1 2 3' 'p 3: 4 5 6' 'p 3: 7 8 9' 'q 3: 1 2 3'
 	stop_mq
 	assert_equal "$(held p)" "1 0 0 0"
 }
 
 @test "batch-wait: whose time is over has its turn, though others are full" {
-	script slow <<'S'
-echo "$MQ_QUEUE $MQ_BATCH: $(paste -s -d ' ' -)" >>"$T/batches"
-until [ -e "$T/go" ]; do sleep 0.02; done
-S
 	publish q 1 1
 	publish p 1 40
 	# Time enough for the first batch of p to begin.
-	start_mq mq-consume --batch 4 --batch-wait 3s q p -- "$T/slow"
-	eventually 10 batches_reach 1
+	start_mq mq-consume --batch 4 --batch-wait 3s q p -- "$T/hold"
+	eventually 10 lines_reach "$T/batches" 1
 	tick
 	tick
 	tick
 	touch "$T/go"
-	eventually 10 batches_reach 2
+	eventually 10 lines_reach "$T/batches" 2
 	# Of those that follow, none may write meanwhile.
 	stop_mq KILL
 	sed -i '3,$d' "$T/batches"
@@ -537,13 +480,6 @@ S
 }
 
 # --- with other options -------------------------------------------------------
-
-# no_sooner MS COMMAND...: it takes that long at least.
-no_sooner() {
-	local from=${EPOCHREALTIME/./}
-	"${@:2}"
-	assert [ $((${EPOCHREALTIME/./} - from)) -ge "${1}000" ]
-}
 
 @test "batch: --rate counts messages, and a batch starts whole" {
 	publish q 1 60
@@ -589,16 +525,6 @@ no_sooner() {
 		q -- "$T/says"
 	assert_equal "$(rejected)" \
 		"$(printf '%d 2 attempts exhausted: exit status 75\n' 1 2)"
-}
-
-@test "batch: --timeout ends it; what was judged stands" {
-	publish q 1 3
-	script slow <<'S'
-echo 'done #2' >&3
-sleep 60
-S
-	run_mq 1 mq-consume --batch 3 --timeout 3s --drain q -- "$T/slow"
-	assert_equal "$(rejected)" $'1 1 timed out\n3 1 timed out'
 }
 
 @test "batch: --log-dir, and stderr in the history of each" {
@@ -677,14 +603,6 @@ S
 	run_mq 0 mq-publish -k b --unique done q b
 }
 
-@test "batch: the more important ones come first" {
-	publish q 1 3
-	run_mq 0 mq-publish -q -p 5 q high
-	run_mq 0 mq-publish -q -p -5 q low
-	run_mq 0 mq-consume --batch 3 --drain q -- "$T/note"
-	batches_are 'q 3: high 1 2' 'q 2: 3 low'
-}
-
 @test "batch: -n takes exactly so many, whatever else" {
 	for args in '' '-j 4' '--prefetch 50' '--batch-wait 1h' \
 		'-j 3 --prefetch 7 --batch-wait 10ms'; do
@@ -748,20 +666,4 @@ S
 	assert_equal "$(held q)" "0 0 0 0"
 	assert_equal "$(redis llen 'rmq::queue::[next]::ready')" 5000
 	assert_equal "$(redis hget 'rmq::queue::[q]::counters' done)" 30000
-}
-
-@test "batch: mq-stats --running shows it" {
-	publish q 1 3
-	script long <<'S'
-echo 'run #2 on my way' >&3
-until [ -e "$T/go" ]; do sleep 0.02; done
-S
-	start_mq mq-consume --batch 3 q -- "$T/long"
-	running() {
-		"$BUILD/mq-stats" --running | grep -q 'on my way'
-	}
-	eventually 5 running
-	touch "$T/go"
-	eventually 5 state_is q "0 0 0 0 1"
-	stop_mq
 }

@@ -66,7 +66,7 @@ someone_cleans() {
 	eventually 10 grep -q OK "$T/monitor"
 	idle 5
 	eventually 10 some_rounds 1
-	eventually 10 there_are 5
+	eventually 10 joined 5
 	heartbeat_of_all
 	assert_equal "$(rounds)" 1
 	# One of the others, and of those that come, has the next one.
@@ -78,13 +78,9 @@ someone_cleans() {
 	idle 4
 	# Before that, eight can be listed of which one is dead.
 	eventually 10 gone "$dead"
-	eventually 10 there_are 8
+	eventually 10 joined 8
 	heartbeat_of_all
 	assert_equal "$(rounds)" 2
-}
-
-there_are() {
-	[ "$(connections | wc -l)" = "$1" ]
 }
 
 gone() {
@@ -150,18 +146,24 @@ heartbeat_of_all() {
 	assert_equal "$(redis exists "$key")" 0
 }
 
-@test "cleaning: mq-clean asks nobody" {
-	local c
-
+# A consumer has died with a message; sets c.
+one_has_died() {
 	run_mq 0 mq-publish q 1
 	start_mq mq-consume -q --no-clean q -- sleep 100
-	one() {
-		[ -n "$(connections)" ] && [ "$(holds "$(connections)")" = 1 ]
-	}
-	eventually 10 one
+	eventually 10 one_is_held
 	c=$(connections)
 	kill -KILL "$pid"
 	expire "$c"
+}
+
+one_is_held() {
+	[ -n "$(connections)" ] && [ "$(holds "$(connections)")" = 1 ]
+}
+
+@test "cleaning: mq-clean asks nobody" {
+	local c
+
+	one_has_died
 	redis set "$key" somebody px 60000 >/dev/null
 	run_mq 0 mq-clean -v
 	assert_equal "$(connections)" ""
@@ -174,15 +176,7 @@ heartbeat_of_all() {
 	redis acl setuser app on '>secret' >/dev/null
 	read -ra rules < <("$BUILD/mq-consume" --print-acl q)
 	redis acl setuser app "${rules[@]}" >/dev/null
-	run_mq 0 mq-publish q 1
-	start_mq mq-consume -q --no-clean q -- sleep 100
-	one() {
-		[ -n "$(connections)" ] && [ "$(holds "$(connections)")" = 1 ]
-	}
-	eventually 10 one
-	c=$(connections)
-	kill -KILL "$pid"
-	expire "$c"
+	one_has_died
 	start_mq mq-consume -q -u "$(url_as app:secret)" q -- sleep 100
 	pids+=("$pid")
 	has_it() {

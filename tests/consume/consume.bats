@@ -25,10 +25,6 @@ started() {
 	[ -e "$T/started.$1" ]
 }
 
-joined() {
-	[ "$(connections | grep -c .)" = "${1:-1}" ]
-}
-
 says() {
 	grep -q "$1" "$T/err"
 }
@@ -96,21 +92,6 @@ woken() {
 	run_mq 0 mq-consume --drain --jsonl q
 	assert_output --partial '"attempt":2,'
 	assert_output --partial '"Mq-Attempt":["1"]'
-}
-
-@test "consume: what --jsonl prints, mq-publish takes" {
-	perl -e 'print map(chr, 0..255)' | run_mq 0 mq-publish -H 'X-A: b' q
-	run_mq 0 mq-publish q text
-	"$BUILD/mq-consume" --drain --jsonl q | "$BUILD/mq-publish" --jsonl r
-	assert_equal "$(element r ready -1 | header X-A)" b
-	"$BUILD/mq-consume" --drain r | cmp - <(perl -e 'print map(chr, 0..255), "text"')
-}
-
-@test "consume: no more than was asked for is taken by | head and -n" {
-	seq 100 | run_mq 0 mq-publish -l q
-	run bash -c '"$0" -l -n 10 q | cat' "$BUILD/mq-consume"
-	assert_equal "$(tail -n 1 <<<"$output")" 10
-	assert_equal "$(held q)" "90 0 0 0"
 }
 
 @test "consume: output that cannot be written: 74, and nothing is lost" {
@@ -313,63 +294,9 @@ went() {
 	held_is q "0 0 0 0"
 }
 
-@test "consume: one at a time without -j, in order" {
-	run_mq 0 mq-publish q 1 2 3 4 5
-	# Nor does a plain program need verbs.
-	run_mq 0 mq-consume -n 5 q -- cat
-	assert_output 12345
-	assert_equal "$(held q)" "0 0 0 0"
-}
-
-@test "consume: --prefetch holds so many more" {
-	waiting_script
-	run_mq 0 mq-publish q 1 2 3 4 5 6
-	start_mq mq-consume --prefetch 2 q -- "$T/wait"
-	eventually 10 started 1
-	eventually 5 held_is q "3 0 3 0"
-	tick
-	tick
-	held_is q "3 0 3 0"
-	echo >"$T/go"
-	eventually 10 held_is q "0 0 0 0"
-	assert_equal "$(tr '\n' ' ' <"$T/ended")" "1 2 3 4 5 6 "
-	stop_mq
-}
-
-@test "consume: what was claimed ahead goes back when the runs become long" {
-	script s <<'.'
-read -r x
-[ "$x" = block ] || exit 0
-echo >"$T/blocked"
-until [ -e "$T/go" ]; do sleep 0.02; done
-.
-	seq 100 | run_mq 0 mq-publish --raw -l q
-	run_mq 0 mq-publish --raw q block
-	seq 40 | run_mq 0 mq-publish --raw -l q
-	start_mq mq-consume q -- "$T/s"
-	eventually 20 test -e "$T/blocked"
-	eventually 10 held_is q "40 0 1 0"
-	assert_equal "$(ready q)" "$(seq 40 | tr '\n' ' ')"
-	echo >"$T/go"
-	eventually 10 held_is q "0 0 0 0"
-	stop_mq
-}
-
 # --- waking up -----------------------------------------------------------------------
 
-@test "consume: an idle consumer wakes up when something is published" {
-	local n=0
-	start_mq mq-consume q -- sh -c 'cat >>"$T/runs"; echo >>"$T/runs"'
-	eventually 10 joined
-	: >"$T/runs"
-	woken '"$BUILD/mq-publish" q "$((++n))"' 'lines_are $n'
-	# And by a Go peer.
-	woken 'redis lpush "rmq::queue::[q]::ready" "$((++n))" >/dev/null' 'lines_are $n'
-	assert_equal "$(<"$T/runs")" "$(seq "$n")"
-	stop_mq
-}
-
-@test "consume: an idle consumer of several queues wakes up for each" {
+@test "consume: an idle consumer of several queues wakes up for each, and for a Go peer" {
 	local n=0 q
 	start_mq mq-consume a b c -- sh -c 'echo "$MQ_QUEUE" >>"$T/runs"'
 	eventually 10 joined
@@ -377,7 +304,8 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 	for q in c a b; do
 		woken '"$BUILD/mq-publish" "$q" "$((++n))"' 'lines_are $n'
 	done
-	assert_equal "$(uniq "$T/runs")" $'c\na\nb'
+	woken 'redis lpush "rmq::queue::[a]::ready" "$((++n))" >/dev/null' 'lines_are $n'
+	assert_equal "$(uniq "$T/runs")" $'c\na\nb\na'
 	stop_mq
 }
 
@@ -398,16 +326,6 @@ lines_are() {
 	((ran >= before + 300))
 	eventually 5 held_is q "0 0 0 0"
 	stop_mq
-}
-
-@test "consume: several delayed messages, each in its time" {
-	start_mq mq-consume -l -n 3 q
-	eventually 10 joined
-	run_mq 0 mq-publish -d 8s q third
-	run_mq 0 mq-publish -d 4s q second
-	run_mq 0 mq-publish q first
-	wait "$pid"
-	assert_equal "$(cat "$T/out")" $'first\nsecond\nthird'
 }
 
 # --- keys -----------------------------------------------------------------------------
@@ -470,155 +388,28 @@ lines_are() {
 	assert_equal "$(redis keys '*')" rmq::queues
 }
 
-# --- wrong usage -----------------------------------------------------------------------
+# --- usage -----------------------------------------------------------------------------
 
-# wrong WORD...: a usage that is none; $stderr is what it said.
-wrong() {
-	status=0
-	"$BUILD/mq-consume" "$@" >"$T/out" 2>"$T/err" || status=$?
-	stderr=$(<"$T/err")
-	echo "mq-consume $*: $status, $stderr"
-	[ "$status" = 64 ] && [[ $stderr == "mq-consume: "* ]]
-}
-
+# Most of it, and the words, are in house/messages.bats.
 @test "consume: wrong usage is 64, and touches nothing" {
-	run_mq 0 mq-publish q x
-	wrong
-	assert_regex "$stderr" '^mq-consume: no queue'
-	wrong ""
-	wrong --push '' q -- true
-	wrong --rate '' q -- true
-	wrong -I '' q -- echo {}
-	assert_equal "$stderr" "mq-consume: -I: must not be empty"
-	wrong --tag "$(printf '%065d' 0)" q
 	local words
-	while read -r words; do
+	run_mq 0 mq-publish q x
+	for words in '-- cat' 'q -j' '--tag a::b q' '--strict q' '--timeout 1s q' '--push p q' \
+		'--retry-on err q' '--rest 1s..5s q' '--notify a]b q -- true' '--push a]::b q -- true' \
+		'--rate-shared 0/s q' '--prefetch -1 q' '--attempts 0 q -- true' '--idle -1s q' \
+		'--grace 5y q -- true' '-n 99999999999999999999 q'; do
 		# shellcheck disable=SC2086 # several words
-		wrong ${words%% | *}
-		[[ $words != *' | '* ]] || assert_equal "$stderr" "mq-consume: ${words#* | }"
-	done <<.
-q q | q: given twice
-q --
--- cat
--l q -- cat
---jsonl q -- cat
---no-such-option q
--Z q
-q -j
-a[b
-a::b
---tag a::b q
---strict q
---timeout 1s q
---log-dir $T/l q
---work-dir $T/w q
---batch 0 q -- true
---batch 100001 q -- true
---batch x q -- true
---batch-wait 1s q -- true
---batch 2 --stream q -- true
---batch 2 --work-dir $T/w q -- true
---batch 2 q
---stream q
---window 3 q -- true
---stream --window 0 q -- true
---stream --work-dir $T/w q -- true
---stream --output runs q -- cat | --output=runs cannot be used with --stream; use --output=lines
---output lines q | --output needs a COMMAND; add -- COMMAND
---output groups q -- cat | --output: groups: must be live, lines or runs
--I {} q | -I needs a COMMAND; add -- COMMAND
--I {} --batch 2 q -- echo {} | -I cannot be used with --batch or --stream
--I {} --stream q -- echo {} | -I cannot be used with --batch or --stream
--I {} q -- echo | -I: {}: not in any argument of the COMMAND
--I {} q -- $T/{} x | -I: {}: not in any argument of the COMMAND
---joblog $T/j q | --joblog needs a COMMAND; add -- COMMAND
---notify q q -- true | --notify: q: this queue is being consumed; name another
---notify p --push p q -- true
---notify a]b q -- true
---push p q
---push a]::b q -- true
---push q a q b -- true | --push: q: this queue is being consumed; name another
---retry-on all q -- true | --retry-on: all: must be err
---retry-on err q
---rate 5: q -- true
---rate 0/s q -- true
---rate 5/d q -- true | --rate: 5/d: not a rate such as 10, 10/s, 90/m or 5/h:20
---rate 5/s:0 q -- true
---rate 5/s: q -- true
---rate x/s q -- true
---rate -5/s q -- true
---rate-shared 0/s q
---rate-shared 5/s:0 q
---rest 5s q -- true
---rest 5s..1s q -- true
---rest 1s..5s q
-.
-	[ ! -e "$T/l" ] && [ ! -e "$T/w" ] && [ ! -e "$T/j" ]
+		run_mq 64 mq-consume $words
+		[[ $stderr == "mq-consume: "* ]] || fail "$words: $stderr"
+	done
 	held_is q "1 0 0 0"
 	assert_equal "$(redis smembers rmq::queues)" q
-}
-
-@test "consume: numbers and durations that are none" {
-	local bad
-	for bad in '-j 0' '-j -1' '-j 1001' '-j x' '-j 1x' '-n 0' '-n -1' '-n x' \
-		'--prefetch -1' '--prefetch x' '--attempts 0' '--attempts x' \
-		'--idle x' '--idle -1s' '--timeout x' '--grace 5y' '--backoff 5s..1s' \
-		'--backoff 1s' '--backoff 2s..1s' '--backoff x..1s' '--backoff 1s..' \
-		'-n 99999999999999999999'; do
-		# shellcheck disable=SC2086 # two words
-		wrong $bad q -- cat
-		assert_regex "$stderr" '^mq-consume: .+: '
-	done
-	run_mq 0 mq-consume --batch 100000 --batch-wait 0 --drain q -- /bin/true
 }
 
 @test "consume: options after the queue, and words that look like options after --" {
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-consume q -n 1 --attempts 3 -- echo -n -l --drain -- x
 	assert_output -- "-l --drain -- x"
-}
-
-# --- errors of the server ---------------------------------------------------------------
-
-@test "consume: a server that cannot be reached: 69" {
-	MQ_URL=unix://$T/none.sock run_mq 69 mq-consume q -- cat
-	assert_regex "$stderr" "^mq-consume: .*$T/none.sock"
-	run_mq 69 mq-consume -u redis://127.0.0.1:1 q
-}
-
-@test "consume: what is not permitted: 77" {
-	run_mq 0 mq-publish q x
-	redis acl setuser default -@scripting >/dev/null
-	run_mq 77 mq-consume q -- cat
-	assert_regex "$stderr" '^mq-consume: .*NOPERM'
-	redis acl setuser default +@all -sadd >/dev/null
-	run_mq 77 mq-consume q -- cat
-	redis acl setuser default +@all >/dev/null
-	held_is q "1 0 0 0"
-}
-
-@test "consume: it waits for a right that it had before" {
-	local lost
-	for lost in -evalsha -exists; do
-		run_mq 0 mq-publish q 1
-		start_mq mq-consume -l -n 2 q
-		eventually 10 grep -qx 1 "$T/out"
-		redis acl setuser default -eval "$lost" >/dev/null
-		redis lpush 'rmq::queue::[q]::ready' 2 >/dev/null
-		eventually 10 grep -q 'trying again' "$T/err"
-		kill -0 "$pid"
-		redis acl setuser default +@all >/dev/null
-		wait "$pid"
-		assert_equal "$(<"$T/out")" $'1\n2'
-		held_is q "0 0 0 0"
-	done
-}
-
-@test "consume: a key of another type: 76" {
-	redis set 'rmq::queue::[q]::ready' x >/dev/null
-	run_mq 76 mq-consume q -- cat
-	assert_regex "$stderr" '^mq-consume: .*WRONGTYPE'
-	assert_equal "$(redis keys 'rmq::connection*')" ""
 }
 
 # --- what it says ------------------------------------------------------------------------
@@ -676,28 +467,15 @@ a::b
 	running "$(cat "$T/started.1")"
 	says 'stopping; waiting for 1 running message'
 	echo >"$T/go"
-	status=0
-	wait "$pid" || status=$?
+	ends_within 60
 	assert_equal "$status" 143
 	assert_equal "$(cat "$T/ended")" 1
 	assert_equal "$(held q)" "5 0 0 0"
 	assert_equal "$(redis keys 'rmq::connection*')" ""
 }
 
-@test "consume: INT does the same, and it ends by the signal" {
-	waiting_script
-	run_mq 0 mq-publish q 1 2
-	start_mq mq-consume --prefetch 1 q -- "$T/wait"
-	eventually 10 started 1
-	eventually 5 held_is q "0 0 2 0"
-	kill -INT "$pid"
-	eventually 5 held_is q "1 0 1 0"
-	echo >"$T/go"
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 130
-	assert_equal "$(ready q)" "2 "
-	# Not just that status: a shell script around it must stop, too.
+# Not just that status: a shell script around it must stop, too.
+@test "consume: INT ends it by the signal" {
 	perl -e '
 		$SIG{INT} = "DEFAULT";
 		my $pid = fork; exec @ARGV unless $pid;
@@ -719,8 +497,7 @@ a::b
 	kill -INT "$pid"
 	eventually 5 says stopping
 	kill -INT "$pid"
-	status=0
-	wait "$pid" || status=$?
+	ends_within 60
 	assert_equal "$status" 130
 	eventually 5 gone "$(cat "$T/started.1")"
 	[ ! -e "$T/ended" ]
@@ -781,8 +558,7 @@ done
 	eventually 10 started deaf
 	eventually 10 started plain
 	kill "$pid"
-	status=0
-	wait "$pid" || status=$?
+	ends_within 60
 	assert_equal "$status" 143
 	assert_equal "$(cat "$T/termed")" deaf
 	eventually 5 gone "$(cat "$T/pid.deaf")"
@@ -871,32 +647,6 @@ in_state() {
 }
 
 # --- many acks ----------------------------------------------------------------------
-
-@test "consume: many short messages are acked together" {
-	seq 3000 | "$BUILD/mq-publish" -l q
-	redis config resetstat >/dev/null
-	run_mq 0 mq-consume --drain -l q
-	assert_equal "$(printf '%s\n' "${lines[@]}")" "$(seq 3000)"
-	assert_equal "$stderr" ""
-	assert_equal "$(held q)" "0 0 0 0"
-	# A few at the end may be too few for that.
-	[ "$(calls lrem || echo 0)0" -lt 1000 ]
-}
-
-@test "consume: many acks, of two queues, of which one has keys" {
-	local i
-	for i in 1 2 3; do
-		seq 100 | "$BUILD/mq-publish" -l q
-		seq 20 | sed 's/.*/{"payload":"k&","headers":{"Mq-Key":["'"$i"'-&"]}}/' |
-			"$BUILD/mq-publish" --jsonl q
-		seq 101 200 | "$BUILD/mq-publish" --raw -l other
-	done
-	run_mq 0 mq-consume --drain -l q other
-	assert_equal "${#lines[@]}" 660
-	assert_equal "$stderr" ""
-	assert_equal "$(held q) $(held other)" "0 0 0 0 0 0 0 0"
-	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
-}
 
 @test "consume: many acks of keyed and grouped messages let go of both" {
 	seq 900 | sed 's/.*/{"payload":"&","headers":{"Mq-Key":["&"]}}/' |

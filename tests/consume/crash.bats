@@ -10,12 +10,6 @@
 load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
 
-setup_file() {
-	server_start
-	FILE_D=$D
-	export FILE_D
-}
-
 setup() {
 	common_setup
 	seed=${SEED:-$$}
@@ -31,7 +25,6 @@ teardown() {
 		server_pid | xargs kill -CONT 2>/dev/null || true
 		server_stop
 	else
-		redis config set maxmemory 0 >/dev/null
 		redis config set min-replicas-to-write 0 >/dev/null
 	fi
 	common_teardown
@@ -46,6 +39,14 @@ write_scripts() {
 		'until [ -s "$T/go" ]; do sleep 0.02; done' \
 		'echo "$x" >>"$T/results"' 'read -r status <"$T/go"' 'exit "$status"' >"$T/hold"
 	chmod +x "$T/note" "$T/hold"
+}
+
+# For the next row of a test.
+begin_anew() {
+	redis flushall >/dev/null
+	: >"$T/results"
+	: >"$T/taken"
+	rm -f "$T/go"
 }
 
 # A server of this test's own, which can be killed and started again.
@@ -66,14 +67,6 @@ lines_of() {
 	echo "${#all[@]}"
 }
 
-results_reach() {
-	[ "$(results)" -ge "$1" ]
-}
-
-taken_reach() {
-	[ "$(lines_of "$T/taken")" -ge "$1" ]
-}
-
 holds_nothing() {
 	[ "$(holds "$1")" = 0 ]
 }
@@ -82,8 +75,9 @@ holds_above() {
 	[ "$(holds "$2")" -gt "$1" ]
 }
 
-one_consumer() {
-	[ "$(connections | grep -c .)" = 1 ]
+await_consumer() {
+	eventually 10 joined
+	c=$(connections)
 }
 
 live_connection() {
@@ -121,8 +115,14 @@ each_once() {
 
 join_and_take() {
 	start_mq mq-consume "$@"
-	eventually 10 taken_reach 1
+	eventually 10 lines_reach "$T/taken" 1
 	c=$(connections)
+}
+
+# The only message.
+take_body() {
+	run_mq 0 mq-publish q body
+	join_and_take "$@" q -- "$T/hold"
 }
 
 stop_consumer() {
@@ -140,7 +140,7 @@ stop_consumer() {
 	for _ in 1 2 3 4 5 6; do
 		goal=$(($(results) + RANDOM % 120 + 1))
 		start_mq mq-consume -j 4 q -- "$T/note"
-		eventually 60 results_reach "$goal"
+		eventually 60 lines_reach "$T/results" "$goal"
 		stop_mq KILL
 		eventually 10 no_clients
 		c=$(live_connection)
@@ -160,17 +160,6 @@ stop_consumer() {
 	assert_equal "$(redis keys '*' | sort)" "$(keys_at_rest)"
 }
 
-@test "crash: the scripts of a killed consumer die with it" {
-	seq 3 | run_mq 0 mq-publish -l q
-	start_mq mq-consume -j 3 q -- "$T/hold"
-	eventually 10 taken_reach 3
-	stop_mq KILL
-	for p in $(cat "$T/taken"); do
-		eventually 5 gone "$p"
-	done
-	assert_equal "$(results)" 0
-}
-
 @test "crash: who ends when idle, however soon, has looked after the dead" {
 	seq 3 | run_mq 0 mq-publish -l q
 	join_and_take q -- "$T/hold"
@@ -178,23 +167,6 @@ stop_consumer() {
 	expire "$c"
 	run_mq 0 mq-consume --idle 0 -q q -- "$T/note"
 	each_once <(seq 3)
-}
-
-@test "crash: a script killed by SIGKILL rejects its message, and it alone" {
-	seq 9 | run_mq 0 mq-publish -l q
-	cat >"$T/die" <<'END'
-#!/bin/sh
-read -r x
-[ "$x" != 5 ] || kill -KILL $$
-echo "$x" >>"$T/results"
-END
-	chmod +x "$T/die"
-	run_mq 1 mq-consume -j 2 --drain q -- "$T/die"
-	assert_regex "$stderr" 'rejected: killed by SIGKILL'
-	assert_equal "$(state q)" "0 0 0 1 0"
-	assert_equal "$(reason 1)" "killed by SIGKILL"
-	seq 9 | grep -v 5 >"$T/all"
-	each_once "$T/all"
 }
 
 # --- the server dies ----------------------------------------------------------
@@ -205,7 +177,7 @@ publish_on() {
 
 	while [ ! -e "$T/stop" ]; do
 		# Not too far ahead.
-		results_reach "$(($(lines_of "$T/accepted") - 60))" || {
+		lines_reach "$T/results" "$(($(lines_of "$T/accepted") - 60))" || {
 			read -rt 0.02 <> <(:) || true
 			continue
 		}
@@ -221,28 +193,23 @@ publish_on() {
 	done
 }
 
-accepted_reach() {
-	[ "$(lines_of "$T/accepted")" -ge "$1" ]
-}
-
 @test "crash: a server that is killed again and again loses nothing accepted" {
 	local publisher options=(--appendonly yes --appendfsync always)
 
 	own_server "${options[@]}"
 	touch "$T/accepted"
 	start_mq mq-consume -j 2 q -- "$T/note"
-	eventually 10 one_consumer
-	c=$(connections)
+	await_consumer
 	publish_on 3>&- &
 	publisher=$!
 	for _ in 1 2 3 4 5; do
-		eventually 30 accepted_reach \
+		eventually 30 lines_reach "$T/accepted" \
 			"$(($(wc -l <"$T/accepted") + RANDOM % 60 + 1))"
-		eventually 30 results_reach "$(($(results) + RANDOM % 40 + 1))"
+		eventually 30 lines_reach "$T/results" "$(($(results) + RANDOM % 40 + 1))"
 		server_kill
 		server_run "${options[@]}"
 	done
-	eventually 30 accepted_reach "$(($(wc -l <"$T/accepted") + 40))"
+	eventually 30 lines_reach "$T/accepted" "$(($(wc -l <"$T/accepted") + 40))"
 	touch "$T/stop"
 	wait "$publisher"
 	eventually 60 state_is q "0 0 0 0 1"
@@ -258,29 +225,9 @@ accepted_reach() {
 	assert_equal "$status" 143
 }
 
-@test "crash: a server that comes back empty is joined anew" {
-	own_server
-	start_mq mq-consume -v q -- "$T/note"
-	eventually 10 one_consumer
-	c=$(connections)
-	run_mq 0 mq-publish q before
-	eventually 10 results_reach 1
-	server_kill
-	server_run
-	eventually 20 has_new_name "$c"
-	run_mq 0 mq-publish q after
-	eventually 10 results_reach 2
-	assert_equal "$(tail -n 1 "$T/results")" after
-	eventually 10 state_is q "0 0 0 0 1"
-	grep -q 'lease lost' "$T/err"
-	stop_mq
-	assert_equal "$(redis keys '*' | sort)" "$(keys_at_rest)"
-}
-
 @test "crash: a script whose message vanished with the server is stopped" {
 	own_server
-	run_mq 0 mq-publish q body
-	join_and_take -v q -- "$T/hold"
+	take_body -v
 	server_kill
 	server_run
 	eventually 20 has_new_name "$c"
@@ -294,44 +241,20 @@ accepted_reach() {
 
 @test "crash: data that vanishes under a consumer does not take later messages" {
 	start_mq mq-consume q -- "$T/hold"
-	eventually 10 one_consumer
-	c=$(connections)
+	await_consumer
 	printf '%s\n' flushall "$(peer_sends later)" | redis
 	eventually 10 has_new_name "$c"
 	echo 0 >"$T/go"
-	eventually 10 results_reach 1
+	eventually 10 lines_reach "$T/results" 1
 	eventually 10 state_is q "0 0 0 0 1"
 	assert_equal "$(cat "$T/results")" later
 	assert held_by_nobody
 }
 
-@test "crash: the private server is brought back, and the work goes on" {
-	no_cluster "that is one server"
-	unset MQ_URL
-	export XDG_STATE_HOME=$T/state XDG_CONFIG_HOME=$T/config
-	D=$T/state/mq
-	seq 20 | run_mq 0 mq-publish -l q
-	start_mq mq-consume -n 100 q -- "$T/note"
-	for goal in 20 60; do
-		eventually 20 results_reach "$goal"
-		c=$(connections)
-		server_kill
-		seq "$((goal + 1))" "$((goal + 40))" >"$T/more"
-		# Nobody else starts it.
-		eventually 20 server_answers
-		eventually 20 is_live "$c"
-		run_mq 0 mq-publish -l q <"$T/more"
-	done
-	wait "$pid"
-	seq 100 >"$T/all"
-	each_once "$T/all"
-}
-
 # --- the lease is lost --------------------------------------------------------
 
 @test "crash: a stopped consumer kills the script whose message was given away" {
-	run_mq 0 mq-publish q body
-	join_and_take -v q -- "$T/hold"
+	take_body -v
 	stop_consumer
 	give_away "$c"
 	peer_takes
@@ -341,7 +264,7 @@ accepted_reach() {
 	eventually 5 has_new_name "$c"
 	echo 0 >"$T/go"
 	run_mq 0 mq-publish q next
-	eventually 10 results_reach 1
+	eventually 10 lines_reach "$T/results" 1
 	eventually 10 held_is q "0 0 1 0"
 	assert_equal "$(cat "$T/results")" next
 	assert peer_has 1
@@ -353,46 +276,35 @@ accepted_reach() {
 	assert_equal "$(lasting "$c")" ""
 }
 
-# verdict_is_discarded STATUS: the script ends while its consumer is stopped.
-verdict_is_discarded() {
-	run_mq 0 mq-publish q body
-	join_and_take -v q -- "$T/hold"
-	stop_consumer
-	give_away "$c"
-	peer_takes
-	echo "$1" >"$T/go"
-	eventually 5 proc_state "$(<"$T/taken")" Z
-	kill -CONT "$pid"
-	eventually 5 grep -q 'lease lost' "$T/err"
-	eventually 5 has_new_name "$c"
-	assert peer_has 1
-	assert_equal "$(held q)" "0 0 1 0"
-	echo 0 >"$T/go"
-	run_mq 0 mq-publish q next
-	eventually 10 results_reach 2
-	stop_mq
-	assert peer_has 1
-	assert_equal "$(held q)" "0 0 1 0"
-	grep -q ' 1 done, 0 rejected, 0 to be tried again, 0 returned, 1 lease lost' \
-		"$T/err"
-}
+@test "crash: a stopped consumer's ack, reject or retry of a message given away is discarded" {
+	local verdict
 
-@test "crash: a stopped consumer's ack of a message given away is discarded" {
-	verdict_is_discarded 0
-}
-
-@test "crash: a stopped consumer's reject of a message given away is discarded" {
-	verdict_is_discarded 1
-}
-
-@test "crash: a stopped consumer's retry of a message given away is discarded" {
-	verdict_is_discarded 75
+	for verdict in 0 1 75; do
+		begin_anew
+		take_body -v
+		stop_consumer
+		give_away "$c"
+		peer_takes
+		echo "$verdict" >"$T/go"
+		eventually 5 proc_state "$(<"$T/taken")" Z
+		kill -CONT "$pid"
+		eventually 5 grep -q 'lease lost' "$T/err"
+		eventually 5 has_new_name "$c"
+		assert peer_has 1
+		assert_equal "status $verdict: $(held q)" "status $verdict: 0 0 1 0"
+		echo 0 >"$T/go"
+		run_mq 0 mq-publish q next
+		eventually 10 lines_reach "$T/results" 2
+		stop_mq
+		assert peer_has 1
+		assert_equal "status $verdict: $(held q)" "status $verdict: 0 0 1 0"
+		grep -q ' 1 done, 0 rejected, 0 to be tried again, 0 returned, 1 lease lost' "$T/err"
+	done
 }
 
 @test "crash: what a consumer claims before it knows of its death is not lost" {
 	start_mq mq-consume -v -j 2 q -- "$T/hold"
-	eventually 10 one_consumer
-	c=$(connections)
+	await_consumer
 	# The first renewal may be due at any time, and tells it.
 	[ "${LAYOUT:-rmq}" = rmq ] || heartbeat
 	stop_consumer
@@ -402,7 +314,7 @@ verdict_is_discarded() {
 	kill -CONT "$pid"
 	eventually 10 has_new_name "$c"
 	echo 0 >"$T/go"
-	eventually 10 results_reach 5
+	eventually 10 lines_reach "$T/results" 5
 	eventually 10 state_is q "0 0 0 0 1"
 	# Nothing is where nobody will look for it.
 	assert held_by_nobody
@@ -413,14 +325,13 @@ verdict_is_discarded() {
 
 @test "crash: a message given back is not lost by the one that lost it" {
 	# It is ready again, and the first to ask is who has just died.
-	run_mq 0 mq-publish q body
-	join_and_take -v q -- "$T/hold"
+	take_body -v
 	stop_consumer
 	give_away "$c"
 	echo 0 >"$T/go"
 	eventually 5 proc_state "$(cat "$T/taken")" Z
 	kill -CONT "$pid"
-	eventually 10 results_reach 2
+	eventually 10 lines_reach "$T/results" 2
 	eventually 10 state_is q "0 0 0 0 1"
 	eventually 10 has_new_name "$c"
 	assert held_by_nobody
@@ -428,47 +339,16 @@ verdict_is_discarded() {
 
 @test "crash: a lease that is over is not brought to life again" {
 	start_mq mq-consume q -- "$T/note"
-	eventually 10 one_consumer
-	c=$(connections)
+	await_consumer
 	expire "$c"
 	eventually 5 has_new_name "$c"
 	run ! is_live "$c"
 	# Its own round of cleaning finds the old name.
-	eventually 10 one_consumer
+	eventually 10 joined
 	assert_equal "$(redis keys "*$c*")" ""
 }
 
 # --- the connection breaks ----------------------------------------------------
-
-# client_id FLAG: P the connection that listens, t the one for commands.
-client_id() {
-	redis client list | grep -v ' name=sentinel' |
-		sed -n "s/^id=\([0-9]*\) .* flags=[^ ]*$1.*/\1/p" | head -n 1
-}
-
-@test "crash: connections cut again and again: nothing lost, nothing twice" {
-	local flag goal cuts=0 total=700
-
-	# Who cuts there is slower beside the runs.
-	[ "${TOPOLOGY-}" != cluster ] || total=3000
-	seq "$total" >"$T/all"
-	run_mq 0 mq-publish -l q <"$T/all"
-	start_mq mq-consume -j 4 q -- "$T/note"
-	while [ "$(held q)" != "0 0 0 0" ]; do
-		goal=$(($(results) + RANDOM % 60))
-		[ "$goal" -le $((total - 20)) ] || break
-		eventually 20 results_reach "$goal"
-		flag=t
-		[ $((RANDOM % 2)) = 0 ] || flag=P
-		if redis client kill id "$(client_id "$flag")" | grep -q 1; then
-			cuts=$((cuts + 1))
-		fi
-	done
-	eventually 60 state_is q "0 0 0 0 1"
-	echo "$cuts cuts"
-	assert [ "$cuts" -ge 5 ]
-	each_once "$T/all"
-}
 
 told_by_transaction() {
 	redis info commandstats >"$T/stats"
@@ -483,7 +363,9 @@ told_by_transaction() {
 	start_mq mq-consume -j 3 -q q -- "$T/hold"
 	eventually 10 state_is q "0 0 3 0 1"
 	redis config resetstat
-	redis client kill id "$(client_id t)"
+	# The connection for commands.
+	redis client kill id "$(redis client list | grep -v ' name=sentinel' |
+		sed -n 's/^id=\([0-9]*\) .* flags=[^ ]*t.*/\1/p' | head -n 1)"
 	eventually 10 told_by_transaction
 	echo 0 >"$T/go"
 	eventually 10 state_is q "0 0 0 0 1"
@@ -491,67 +373,8 @@ told_by_transaction() {
 
 # answers_lost [ARG...]: publishes $T/all with these, and lets it be consumed.
 answers_lost() {
-	cat >"$T/proxy" <<'END'
-# Between a client and the server: now and then a request reaches the server,
-# and its answer reaches nobody.
-import os, random, selectors, socket, sys
-server, here, seed, cuts = sys.argv[1:]
-random.seed(int(seed))
-until_cut = 5
-sel = selectors.DefaultSelector()
-listener = socket.socket(socket.AF_UNIX)
-listener.bind(here)
-listener.listen(9)
-sel.register(listener, selectors.EVENT_READ, None)
-
-def drop(s):
-    for x in (s, peer.pop(s, None)):
-        if x is not None:
-            peer.pop(x, None)
-            doomed.discard(x)
-            sel.unregister(x)
-            x.close()
-
-peer, doomed = {}, set()
-while True:
-    for key, _ in sel.select():
-        s = key.fileobj
-        if s is listener:
-            a, _ = listener.accept()
-            b = socket.socket(socket.AF_UNIX)
-            try:
-                b.connect(server)
-            except OSError:
-                a.close()
-                continue
-            peer[a], peer[b] = b, a
-            sel.register(a, selectors.EVENT_READ, 'client')
-            sel.register(b, selectors.EVENT_READ, 'server')
-            continue
-        if s not in peer:
-            continue
-        try:
-            data = s.recv(1 << 16)
-            if data and s in doomed:
-                with open(cuts, 'a') as f:
-                    f.write('cut\n')
-                data = b''
-            if data:
-                peer[s].sendall(data)
-        except OSError:
-            data = b''
-        if not data:
-            drop(s)
-        elif key.data == 'client' and (b'EVAL' in data or b'LREM' in data):
-            until_cut -= 1
-            if until_cut == 0:
-                doomed.add(peer[s])
-                until_cut = random.randint(1, 20)
-END
 	touch "$T/cuts"
-	python3 "$T/proxy" "$D/redis.sock" "$T/proxy.sock" "$seed" "$T/cuts" \
-		3>&- &
-	eventually 10 listens_at "$T/proxy.sock"
+	cuttable "$seed" "$T/cuts"
 	run_mq 0 mq-publish "$@" -l q <"$T/all"
 	start_mq mq-consume -u "unix://$T/proxy.sock" -j 4 --prefetch 2 \
 		q -- "$T/note"
@@ -567,9 +390,10 @@ END
 	answers_lost
 }
 
-# Connections to $T/proxy.sock lead to the server, and USR1 to $proxy cuts them.
+# cuttable [SEED CUTS]: connections to $T/proxy.sock lead to the server, and USR1 to $proxy
+# cuts them; see cut.py.
 cuttable() {
-	"$root/tests/consume/cut.py" "$D/redis.sock" "$T/proxy.sock" 3>&- &
+	python3 -S "$BATS_TEST_DIRNAME/cut.py" "$D/redis.sock" "$T/proxy.sock" "$@" 3>&- &
 	proxy=$!
 	eventually 10 listens_at "$T/proxy.sock"
 }
@@ -605,18 +429,16 @@ mains_are() {
 
 @test "crash: a message claimed for us without our knowledge is found and run" {
 	start_mq mq-consume -j 2 q -- "$T/note"
-	eventually 10 one_consumer
-	c=$(connections)
+	await_consumer
 	claims_unseen "$c" ghost
-	eventually 10 results_reach 1
+	eventually 10 lines_reach "$T/results" 1
 	eventually 5 state_is q "0 0 0 0 1"
 	assert_equal "$(cat "$T/results")" ghost
 	assert_equal "$(connections)" "$c"
 }
 
 @test "crash: a busy consumer finds such a message, too" {
-	run_mq 0 mq-publish q body
-	join_and_take -j 1 q -- "$T/hold"
+	take_body -j 1
 	claims_unseen "$c" ghost
 	eventually 12 grep -q 'has unacked messages that this consumer does not have' "$T/err"
 	echo 0 >"$T/go"
@@ -650,26 +472,11 @@ asks_what_it_holds() {
 
 # --- the server is in trouble -------------------------------------------------
 
-@test "crash: SCRIPT FLUSH in the middle" {
-	seq 400 >"$T/all"
-	head -n 200 "$T/all" | run_mq 0 mq-publish -l q
-	start_mq mq-consume -j 4 q -- "$T/note"
-	for goal in 20 50 100 150; do
-		eventually 20 results_reach "$goal"
-		redis script flush
-	done
-	tail -n 200 "$T/all" | run_mq 0 mq-publish --delay 100ms -l q
-	redis script flush
-	eventually 30 results_reach 400
-	eventually 10 state_is q "0 0 0 0 1"
-	each_once "$T/all"
-}
-
 @test "crash: the server sleeps for two seconds in the middle" {
 	seq 300 >"$T/all"
 	run_mq 0 mq-publish -l q <"$T/all"
 	start_mq mq-consume -j 4 q -- "$T/note"
-	eventually 10 results_reach 100
+	eventually 10 lines_reach "$T/results" 100
 	c=$(connections)
 	redis debug sleep 2
 	eventually 30 state_is q "0 0 0 0 1"
@@ -678,62 +485,30 @@ asks_what_it_holds() {
 	run ! grep 'lease lost' "$T/err"
 }
 
-# refused_for_a_while STATUS: the script ends so while the server takes no
-# writes.
-refused_for_a_while() {
-	run_mq 0 mq-publish q body
-	join_and_take -v q -- "$T/hold"
-	redis config set min-replicas-to-write 1
-	echo "$1" >"$T/go"
-	eventually 10 gone "$(cat "$T/taken")"
-	eventually 10 grep -q 'NOREPLICAS.*; trying again' "$T/err"
-	assert_equal "$(held q)" "0 0 1 0"
-	redis config set min-replicas-to-write 0
-	eventually 10 holds_nothing "$c"
-	# Once, under its old name, and without another run.
-	assert_equal "$(results)" 1
-	assert_equal "$(connections)" "$c"
-	stop_mq
-	grep -q ' 0 leases lost' "$T/err"
-}
+@test "crash: an ack, a reject or a retry that is refused is tried again" {
+	local verdict then said
 
-@test "crash: an ack that is refused is tried again" {
-	refused_for_a_while 0
-	assert_equal "$(state q)" "0 0 0 0 0"
-	grep -q ' 1 done, 0 rejected, ' "$T/err"
-}
-
-@test "crash: a reject that is refused is tried again" {
-	refused_for_a_while 1
-	assert_equal "$(state q)" "0 0 0 1 0"
-	grep -q ' 0 done, 1 rejected, ' "$T/err"
-}
-
-@test "crash: a retry that is refused is tried again" {
-	refused_for_a_while 75
-	assert_equal "$(state q)" "0 1 0 0 0"
-	grep -q ' 0 done, 0 rejected, 1 to be tried again, ' "$T/err"
-}
-
-@test "crash: a message is returned although the server is full" {
-	seq 2 | run_mq 0 mq-publish -l q
-	start_mq mq-consume -j 1 --prefetch 1 --grace 0s q -- "$T/hold"
-	eventually 10 taken_reach 1
-	redis config set maxmemory 1
-	stop_mq
-	assert_equal "$(state q)" "2 0 0 0 0"
-}
-
-@test "crash: a reject on a full server is settled when there is room again" {
-	run_mq 0 mq-publish q body
-	join_and_take q -- "$T/hold"
-	redis config set maxmemory 1
-	echo 1 >"$T/go"
-	eventually 10 results_reach 1
-	redis config set maxmemory 0
-	eventually 10 state_is q "0 0 0 1 1"
-	assert_equal "$(results)" 1
-	assert_equal "$(connections)" "$c"
+	while IFS='|' read -r verdict then said; do
+		begin_anew
+		take_body -v
+		redis config set min-replicas-to-write 1
+		echo "$verdict" >"$T/go"
+		eventually 10 gone "$(cat "$T/taken")"
+		eventually 10 grep -q 'NOREPLICAS.*; trying again' "$T/err"
+		assert_equal "$(held q)" "0 0 1 0"
+		redis config set min-replicas-to-write 0
+		eventually 10 holds_nothing "$c"
+		# Once, under its old name, and without another run.
+		assert_equal "$(results)" 1
+		assert_equal "$(connections)" "$c"
+		stop_mq
+		assert_equal "status $verdict: $(state q)" "status $verdict: $then"
+		grep -q " $said, 0 returned, 0 leases lost" "$T/err"
+	done <<-'.'
+		0|0 0 0 0 0|1 done, 0 rejected, 0 to be tried again
+		1|0 0 0 1 0|0 done, 1 rejected, 0 to be tried again
+		75|0 1 0 0 0|0 done, 0 rejected, 1 to be tried again
+	.
 }
 
 @test "crash: TERM while the server does not answer: it ends, and says so" {
@@ -741,11 +516,10 @@ refused_for_a_while() {
 	own_server
 	"$BUILD/mq-consume" --grace 1s other -- "$T/note" 2>"$T/idle" 3>&- &
 	idle=$!
-	eventually 10 one_consumer
-	c=$(connections)
+	await_consumer
 	seq 2 | run_mq 0 mq-publish -l q
 	start_mq mq-consume -j 2 --grace 1s q -- "$T/hold"
-	eventually 10 taken_reach 2
+	eventually 10 lines_reach "$T/taken" 2
 	c=$(connections | grep -vxF "$c")
 	server_pid | xargs kill -STOP
 	kill -TERM "$pid" "$idle"
@@ -769,7 +543,7 @@ refused_for_a_while() {
 	own_server
 	seq 2 | run_mq 0 mq-publish -l q
 	start_mq mq-consume -j 1 --prefetch 1 --grace 1s q -- "$T/hold"
-	eventually 10 taken_reach 1
+	eventually 10 lines_reach "$T/taken" 1
 	eventually 5 state_is q "0 0 2 0 1"
 	server_kill
 	kill -TERM "$pid"
@@ -788,8 +562,7 @@ sockets_are() {
 	own_server
 	cuttable
 	start_mq mq-consume -u "unix://$T/proxy.sock" q -- "$T/note"
-	eventually 10 one_consumer
-	c=$(connections)
+	await_consumer
 	eventually 10 sockets_are 2
 	server_pid | xargs kill -STOP
 	kill -USR1 "$proxy"
@@ -815,7 +588,7 @@ not_pending() {
 	local name
 	seq 12000 | "$BUILD/mq-publish" -l q
 	start_mq mq-consume -q -j8 --prefetch 12000 q -- true
-	eventually 10 one_consumer
+	eventually 10 joined
 	name=$(connections)
 	eventually 10 holds_above 5000 "$name"
 	lease_ages "$name"

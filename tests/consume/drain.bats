@@ -73,22 +73,13 @@ seen() {
 }
 
 @test "drain: no bar on a dumb terminal, with -q, without --drain, for a short run" {
-	"$BUILD/mq-publish" -q q 1 2 3 4
-	TERM=dumb on_terminal 80 --drain q -- "$T/work"
-	run -0 cat "$T/raw"
-	assert_output ""
-	"$BUILD/mq-publish" -q q 1 2 3 4
-	TERM='' on_terminal 80 --drain q -- "$T/work"
-	run -0 cat "$T/raw"
-	assert_output ""
-	"$BUILD/mq-publish" -q q 1 2 bad 4
-	ends=1 on_terminal 80 -q --drain q -- sh -c 'exec "$T/work" 2>/dev/null'
-	run -0 cat "$T/raw"
-	assert_output ""
-	"$BUILD/mq-publish" -q q 1 2 3 4
-	on_terminal 80 -n 4 q -- "$T/work"
-	run -0 cat "$T/raw"
-	assert_output ""
+	local how
+	for how in 'dumb --drain' ' --drain' 'xterm -q --drain' 'xterm -n 4'; do
+		"$BUILD/mq-publish" -q q 1 2 bad 4
+		# shellcheck disable=SC2086 # options
+		TERM=${how%% *} ends=1 on_terminal 80 ${how#* } q -- sh -c 'exec "$T/work" 2>/dev/null'
+		assert_equal "$how: $(grep -v ': rejected: ' "$T/raw")" "$how: "
+	done
 }
 
 @test "drain: payloads on the terminal are not drawn over; a pipe leaves room for the bar" {

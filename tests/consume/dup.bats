@@ -321,25 +321,6 @@ print(h.pop("Mq-Id")[0], h.pop("Mq-Orig-Id")[0], json.dumps(h, sort_keys=True))'
 	assert_equal "$(far --raw hget rsmq:more:Q "${ids[0]}" | od -An -tx1 | xargs)" "61 ff 62 0a"
 }
 
-@test "dup: to a server that is found by its name, and by its number" {
-	local port
-	port=$(free_ports 1)
-	far config set port "$port" >/dev/null
-	far sadd rmq::queues other >/dev/null
-	asks "0-X-redis://localhost:$port?queue=other" \
-		"0-X-redis://127.0.0.1:$port/0?queue=other"
-	run_one
-	answered "ok ID" "ok ID"
-	assert_equal "$(far llen 'rmq::queue::[other]::ready')" 2
-	# Nobody is there any more.
-	far config set port 0 >/dev/null
-	rm "$T/answers"
-	run_one
-	assert_equal "$(cat "$T/answers")" \
-		"fail couldn't connect to queue - redis://localhost:$port?queue=other: Connection refused
-fail couldn't connect to queue - redis://127.0.0.1:$port?queue=other: Connection refused"
-}
-
 @test "dup: servers that are not there, or none that we know" {
 	asks "0-X-unix://$T/nope.sock?queue=q" "0-X-unix://$T/nope.sock?queue=q" \
 		"0-X-redis://no-such-host.invalid?queue=q" \
@@ -492,7 +473,8 @@ echo done >&3
 
 # --- our server goes away -------------------------------------------------------
 
-@test "dup: a server that comes back in time is waited for" {
+# ready_to_ask OPTION...: a script of a consumer with these, which asks when $T/go is there.
+ready_to_ask() {
 	known other
 	# shellcheck disable=SC2016
 	script s "$(command -v bash)" <<'.'
@@ -505,8 +487,12 @@ echo "$x" >>"$T/answers"
 echo done >&3
 .
 	run_mq 0 mq-publish q x
-	start_mq mq-consume -n 1 q -- "$T/s"
+	start_mq mq-consume -n 1 "$@" q -- "$T/s"
 	eventually 5 test -s "$T/ready"
+}
+
+@test "dup: a server that comes back in time is waited for" {
+	ready_to_ask
 	redis config set appendfsync always >/dev/null
 	redis config set appendonly yes >/dev/null
 	eventually 5 aof_written
@@ -527,19 +513,7 @@ aof_written() {
 }
 
 @test "dup: a server that stays away is not waited for, nor one that dies in the middle" {
-	known other
-	# shellcheck disable=SC2016
-	script s "$(command -v bash)" <<'.'
-echo ready >"$T/ready"
-until [ -e "$T/go" ]; do sleep 0.02; done
-echo "dup 0-X-other" >&3
-read -r x <&4
-echo "$x" >>"$T/answers"
-echo done >&3
-.
-	run_mq 0 mq-publish q x
-	start_mq mq-consume -n 1 --grace 1s q -- "$T/s"
-	eventually 5 test -s "$T/ready"
+	ready_to_ask --grace 1s
 	server_kill
 	echo >"$T/go"
 	eventually 15 test -s "$T/answers"
@@ -618,41 +592,6 @@ write_status done "happy"
 	run_mq 0 mq-consume -n 1 relay -- "$T/r"
 	assert_equal "$(cat "$T/seen")" \
 		"http://$(hostname)/q/test_nop test_nop http://$(hostname)/q/q/$id"
-}
-
-@test "dup: the example of RQ's manual" {
-	known test_nop
-	# shellcheck disable=SC2016
-	script s "$(command -v bash)" <<'.'
-write_status() {
-	echo "$1" "$2" >&"$RQ_WRITE"
-}
-read_status() {
-	read -r -u "$RQ_READ"
-}
-write_status run "just started"
-if [ "$RQ_PARAM1" = duplicate ]; then
-	write_status dup "0-X-test_nop"
-	read_status
-	if [ "$REPLY" = ok ]; then
-		write_status done "duplicated"
-	elif [ "${REPLY%% *}" = ok ] && [ "$RQ_PARAM2" = careful ]; then
-		write_status done "duplicated with care"
-	else
-		write_status err "duplication failed"
-	fi
-	exit 0
-fi
-write_status done "done"
-.
-	# As it stands there, it does not expect the id.
-	run_mq 0 mq-publish -P 1=duplicate q x
-	run_mq 1 mq-consume -n 1 q -- "$T/s"
-	assert_equal "$(element q rejected | header Mq-Error)" "duplication failed"
-	run_mq 0 mq-publish -P 1=duplicate -P 2=careful q x
-	run_mq 0 mq-consume -v -n 1 q -- "$T/s"
-	assert_regex "$stderr" "duplicated with care"
-	assert_equal "$(held test_nop)" "2 0 0 0"
 }
 
 @test "dup: many scripts at once" {

@@ -3,22 +3,6 @@
 
 load ../helpers/server
 
-setup_file() {
-	server_start
-	FILE_D=$D
-	export FILE_D
-}
-
-setup() {
-	common_setup
-	export T
-}
-
-teardown() {
-	[ "$D" = "$FILE_D" ] || server_stop
-	common_teardown
-}
-
 # notices: each on a line, in the order of the ends, without times.
 notices() {
 	"$BUILD/mq-consume" -q --drain -l ends |

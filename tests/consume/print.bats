@@ -40,8 +40,7 @@ into_file() {
 
 # both_ended: sets $status, of the consumer.
 both_ended() {
-	status=0
-	wait "$pid" || status=$?
+	ends_within 60
 	wait "$reader"
 }
 
@@ -251,8 +250,7 @@ wakeups() {
 	run ! ended
 	first=$(next)
 	take 401 $((first - 1))
-	status=0
-	wait "$pid" || status=$?
+	ends_within 60
 	assert_equal "$status" 143
 	((first > 450))
 	ready_from "$first" 600
@@ -286,8 +284,7 @@ wakeups() {
 	take 1 400
 	eventually 10 in_hand -eq 200
 	kill -TERM "$pid"
-	status=0
-	wait "$pid" || status=$?
+	ends_within 60
 	assert_equal "$status" 143
 	ready_from 401 600
 	assert_equal "$(cat "$T/err")" ""

@@ -3,23 +3,12 @@
 
 load ../helpers/server
 
-setup_file() {
-	server_start
-	FILE_D=$D
-	export FILE_D
-}
-
 setup() {
 	common_setup
 	seed=${SEED:-$$}
 	echo "SEED=$seed"
 	RANDOM=$seed
 	echo 'echo push "$(cat)" >&3' | script pushes
-}
-
-teardown() {
-	[ "$D" = "$FILE_D" ] || server_stop
-	common_teardown
 }
 
 headers() {
@@ -94,29 +83,6 @@ knows() {
 	run_mq 0 mq-publish q x
 	run_mq 75 mq-consume -n 1 --push p --retry-on err q -- sh -c 'echo push x >&3; exit 3'
 	assert_equal "$(held q) $(held p)" "0 1 0 1 0 0 0 0"
-}
-
-@test "push: priority and order go along" {
-	run_mq 0 mq-publish q a
-	run_mq 0 mq-publish -p 5 q b
-	run_mq 0 mq-publish q c
-	run_mq 0 mq-consume -n 3 --push p q -- "$T/pushes"
-	run_mq 0 mq-consume --drain -l p
-	assert_output $'b\na\nc'
-}
-
-@test "push: it lets go of its key and its group here, and is in its group there" {
-	run_mq 0 mq-publish -k key -g group q a
-	run_mq 0 mq-publish -g group q b
-	run_mq 0 mq-consume -n 1 --push p q -- "$T/pushes"
-	run_mq 0 mq-publish -k key q again
-	run_mq 0 mq-consume -n 2 --push p q -- "$T/pushes"
-	assert_equal "$(redis exists 'rmq::queue::[q]::locks')" 0
-	# b waits there for a.
-	assert_equal "$(held p)" "2 1 0 0"
-	run_mq 0 mq-consume --drain -l p
-	assert_output $'a\nagain\nb'
-	assert_equal "$(redis exists 'rmq::queue::[p]::locks')" 0
 }
 
 @test "push: a full server" {

@@ -47,6 +47,19 @@ runs_are() {
 	[ "$(record | grep -o '"id"' | wc -l)" = "$1" ]
 }
 
+# A run of x, which is told; with options of its consumer.
+long_run() {
+	run_mq 0 mq-publish jobs x
+	start_mq mq-consume "$@" jobs -- "$T/work"
+	eventually 10 there
+}
+
+end_run() {
+	touch "$T/go"
+	eventually 5 there 0
+	stop_mq
+}
+
 @test "running: a long run is told, with all there is to know" {
 	local id before after started
 
@@ -73,18 +86,12 @@ runs_are() {
 	eventually 3 field_is 0 text "step 2 of 3"
 	assert_equal "$(field 0 started_ms)" "$started"
 	# It ends with the run.
-	touch "$T/go"
-	eventually 5 there 0
-	stop_mq
-}
-
-connected() {
-	[ -n "$(connections)" ]
+	end_run
 }
 
 @test "running: nothing for short runs" {
 	start_mq mq-consume jobs -- true
-	eventually 5 connected
+	eventually 5 joined
 	tick
 	tick
 	redis config resetstat >/dev/null
@@ -99,9 +106,7 @@ connected() {
 }
 
 @test "running: told again only when something has changed" {
-	run_mq 0 mq-publish jobs x
-	start_mq mq-consume jobs -- "$T/work"
-	eventually 10 there
+	long_run
 	tick
 	redis config resetstat >/dev/null
 	tick
@@ -126,9 +131,7 @@ connected() {
 	eventually 5 runs_are 1
 	assert_equal "$(field 0 queue)" b
 	assert_equal "$(field 0 pid)" "$(cat "$T/pid.2")"
-	touch "$T/go"
-	eventually 5 there 0
-	stop_mq
+	end_run
 }
 
 @test "running: texts that are no text, and long ones" {
@@ -144,18 +147,14 @@ connected() {
 }
 
 @test "running: the record goes with the consumer" {
-	run_mq 0 mq-publish jobs x
-	start_mq mq-consume --grace 0s jobs -- "$T/work"
-	eventually 10 there
+	long_run --grace 0s
 	stop_mq
 	assert_equal "$(redis keys 'rmq::connection*')" ""
 	assert_equal "$(held jobs)" "1 0 0 0"
 }
 
 @test "running: told again after a reconnect, and to an empty server" {
-	run_mq 0 mq-publish jobs x
-	start_mq mq-consume jobs -- "$T/work"
-	eventually 10 there
+	long_run
 	c=$(connections)
 	before=$(record)
 	redis del "rmq::connection::$c::running" >/dev/null
@@ -163,15 +162,11 @@ connected() {
 	eventually 10 there
 	assert_equal "$(connections)" "$c"
 	assert_equal "$(record)" "$before"
-	touch "$T/go"
-	eventually 5 there 0
-	stop_mq
+	end_run
 }
 
 @test "running: a run that ends while the connection is lost" {
-	run_mq 0 mq-publish jobs x
-	start_mq mq-consume jobs -- "$T/work"
-	eventually 10 there
+	long_run
 	key="rmq::connection::$(connections)::running"
 	redis client pause 300 >/dev/null
 	touch "$T/go"
@@ -185,9 +180,7 @@ connected() {
 }
 
 @test "running: a new name has its own record, of its own runs" {
-	run_mq 0 mq-publish jobs x
-	start_mq mq-consume jobs -- "$T/work"
-	eventually 10 there
+	long_run
 	c=$(connections)
 	first=$(cat "$T/pid.x")
 	redis del "rmq::connection::$c::heartbeat" >/dev/null
@@ -196,9 +189,7 @@ connected() {
 	eventually 20 another_runs "$first"
 	assert_equal "$(field 0 pid)" "$(cat "$T/pid.x")"
 	assert_equal "$(field 0 attempt)" 1
-	touch "$T/go"
-	eventually 5 there 0
-	stop_mq
+	end_run
 }
 
 another_runs() {

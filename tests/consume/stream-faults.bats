@@ -9,12 +9,6 @@
 load ../helpers/server
 load "../helpers/layout-${LAYOUT:-rmq}"
 
-setup_file() {
-	server_start
-	FILE_D=$D
-	export FILE_D
-}
-
 setup() {
 	common_setup
 	seed=${SEED:-$$}
@@ -22,15 +16,13 @@ setup() {
 	RANDOM=$seed
 	touch "$T/got" "$T/starts"
 	# note: one line for each message, in one write, and then the verb.  The messages
-	# of $ON it keeps, and says so in $T/on; with $GATE the first one waits for $T/go.
+	# of $ON it keeps, and says so in $T/on.
 	script note "$(command -v perl)" <<'.'
 open V, '>&=3'; select V; $| = 1;
 open my $f, '>>', "$ENV{T}/got";
 open my $s, '>>', "$ENV{T}/starts"; syswrite $s, "$$\n"; close $s;
 while (<STDIN>) {
 	if ($ENV{ON} && /^($ENV{ON})$/) { open my $o, '>>', "$ENV{T}/on"; syswrite $o, $_; sleep 1000 }
-	select undef, undef, undef, 0.02 while $ENV{GATE} && !-e "$ENV{T}/go";
-	select undef, undef, undef, $ENV{SLOW} if $ENV{SLOW};
 	syswrite $f, $_;
 	print "done\n";
 }
@@ -63,16 +55,8 @@ lines_of() {
 	echo "${#all[@]}"
 }
 
-got_reaches() {
-	[ "$(got)" -ge "$1" ]
-}
-
 starts() {
 	lines_of "$T/starts"
-}
-
-starts_reach() {
-	[ "$(starts)" -ge "$1" ]
 }
 
 # all_of N TWICE: each of 1..N was got, and so many at most were so again.
@@ -118,7 +102,7 @@ if [[ $BUILD == *address* ]]; then plain=false; else plain=true; fi
 	start_mq mq-consume --stream -j 3 --retry-on err --backoff 0s..0s \
 		--attempts 999 q -- "$T/note"
 	for n in {1..15}; do
-		eventually 20 got_reaches $((n * 200 + RANDOM % 200))
+		eventually 20 lines_reach "$T/got" $((n * 200 + RANDOM % 200))
 		mapfile -t started <"$T/starts"
 		kill -KILL "${started[RANDOM % ${#started[@]}]}" 2>/dev/null || true
 	done
@@ -134,39 +118,13 @@ if [[ $BUILD == *address* ]]; then plain=false; else plain=true; fi
 	for n in 10 30 50; do
 		eventually 20 grep -qx "$n" "$T/on"
 		kill -KILL "$(tail -n 1 "$T/starts")"
-		eventually 5 starts_reach $((n / 20 + 2))
+		eventually 5 lines_reach "$T/starts" $((n / 20 + 2))
 	done
 	eventually 20 held_is q "0 0 0 3"
 	stop_mq
 	for n in 1 2 3; do assert_equal "$(reason "$n")" "killed by SIGKILL"; done
 	"$BUILD/mq-stats" --list rejected -l q | sort -n | cmp - "$T/on"
 	cat "$T/on" "$T/got" | sort -n | cmp - <(seq 100)
-}
-
-# So much is done, or all: workers are quick.
-is_under_way() {
-	got_reaches "$1" || held_is q "0 0 0 0"
-}
-
-@test "stream fault: a consumer that is killed again and again" {
-	local goal in_flight=0 c
-
-	seq 8000 | run_mq 0 mq-publish -l q
-	for _ in 1 2 3 4 5 6; do
-		goal=$(($(got) + RANDOM % 800 + 1))
-		start_mq mq-consume --stream -j 2 q -- "$T/note"
-		eventually 30 is_under_way "$goal"
-		stop_mq KILL
-		eventually 10 no_clients
-		for c in $(connections); do
-			is_live "$c" || continue
-			in_flight=$((in_flight + $(holds "$c")))
-			expire "$c"
-		done
-	done
-	timeout 180 "$BUILD/mq-consume" --stream -j 2 --drain q -- "$T/note" 3>&-
-	all_of 8000 "$in_flight"
-	assert_equal "$(held q)" "0 0 0 0"
 }
 
 @test "stream fault: the server dies and comes back, the worker goes on" {
@@ -177,7 +135,7 @@ is_under_way() {
 	seq 3000 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream -j 2 --window 50 q -- "$T/note"
 	for n in 300 1000 1700; do
-		eventually 30 got_reaches $((n + RANDOM % 300))
+		eventually 30 lines_reach "$T/got" $((n + RANDOM % 300))
 		server_kill
 		server_run --appendonly yes --appendfsync always
 	done
@@ -186,37 +144,6 @@ is_under_way() {
 	# Those that were judged are not given to a worker again.
 	all_of 3000 0
 	assert_equal "$(starts)" 2
-}
-
-@test "stream fault: what is judged while there is no server stands" {
-	D=$(own_dir)
-	server_run --appendonly yes --appendfsync always
-	seq 30 | run_mq 0 mq-publish -l q
-	GATE=1 start_mq mq-consume --stream --window 20 q -- "$T/note"
-	eventually 10 held_is q "10 0 20 0"
-	server_kill
-	touch "$T/go"
-	eventually 10 got_reaches 20
-	assert_equal "$(got)" 20
-	server_run --appendonly yes --appendfsync always
-	eventually 20 held_is q "0 0 0 0"
-	stop_mq
-	all_of 30 0
-}
-
-@test "stream fault: TERM without a server ends in time, and loses nothing" {
-	D=$(own_dir)
-	server_run --appendonly yes --appendfsync always
-	seq 10 | run_mq 0 mq-publish -l q
-	SLOW=0.2 start_mq mq-consume --stream --grace 1s --window 9 q -- "$T/note"
-	eventually 10 got_reaches 1
-	server_kill
-	kill "$pid"
-	ends_within 15
-	server_run --appendonly yes --appendfsync always
-	expire "$(connections)"
-	timeout 180 "$BUILD/mq-consume" --stream --drain q -- "$T/note" 3>&-
-	all_of 10 9
 }
 
 @test "stream fault: a lease that was lost: others have the messages" {
@@ -257,9 +184,9 @@ done
 	# The second one stands in the pipe by then.
 	start_mq mq-consume --stream --window 2 q -- sh -c \
 		'read -r x; echo done >&3; sleep 0.1; exec 0<&-; echo $$ >>"$T/starts"; exec sleep 100'
-	eventually 10 starts_reach 1
+	eventually 10 lines_reach "$T/starts" 1
 	assert at_rest
-	eventually 15 starts_reach 2
+	eventually 15 lines_reach "$T/starts" 2
 	stop_mq KILL || true
 	assert_regex "$(cat "$T/err")" "worker closed its standard input; restarting in 0.1 s"
 	assert_regex "$(held q)" ' 0$'
@@ -280,7 +207,7 @@ done
 	publish 1 2
 	start_mq mq-consume --stream --window 2 -n 2 q -- sh -c \
 		'echo $$ >>"$T/starts"; read -r x; [ "$x" = 1 ] && { exec 3>&-; sleep 100; }; echo done >&3'
-	eventually 5 starts_reach 1
+	eventually 5 lines_reach "$T/starts" 1
 	assert at_rest
 	ends_within 20
 	assert_equal "$status $(held q)" "1 0 0 0 1"
@@ -309,19 +236,6 @@ done
 
 # --- words -------------------------------------------------------------------
 
-@test "stream fault: garbage is progress" {
-	script garbage "$(command -v perl)" <<'.'
-open V, '>&=3'; select V; $| = 1; srand $ENV{SEED} // 1;
-while (<STDIN>) {
-	for (1 .. 50) { print join('', map { chr rand 256 } 1 .. rand 300) =~ s/\b(done|err|push|pause|resend|fails?|relayed|dup)\b//gr, "\n" }
-	print "x" x 70000, "\n\0\0\n\n \n\r\n  done\t\n";
-}
-.
-	seq 200 | run_mq 0 mq-publish -l q
-	run_mq 0 mq-consume --stream --drain q -- "$T/garbage"
-	assert_equal "$(held q)" "0 0 0 0"
-}
-
 @test "stream fault: lines come in pieces, the last without a newline" {
 	script pieces "$(command -v perl)" <<'.'
 open V, '>&=3'; select V; $| = 1;
@@ -339,7 +253,7 @@ while (<STDIN>) {
 @test "stream fault: garbage without an end costs no memory" {
 	publish 1
 	start_mq mq-consume --stream q -- sh -c 'echo $$ >>"$T/starts"; exec cat /dev/zero >&3'
-	eventually 5 starts_reach 1
+	eventually 5 lines_reach "$T/starts" 1
 	tick
 	tick
 	echo "peak $(peak) KiB"
@@ -434,7 +348,7 @@ unacked_is_some() {
 	seq 50000 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream -j 4 --window 1000 q -- sh -c \
 		'while read -r x; do echo x >>"$T/got"; sleep 0.5; echo done >&3; done'
-	eventually 10 got_reaches 4
+	eventually 10 lines_reach "$T/got" 4
 	tick
 	tick
 	echo "peak $(peak) KiB, $(held q)"
@@ -456,7 +370,7 @@ holds_open() {
 	seq 600 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream -j 2 q -- sh -c \
 		'read -r x; echo "$x" >>"$T/got"; echo done >&3'
-	eventually 30 got_reaches 100
+	eventually 30 lines_reach "$T/got" 100
 	before=$(holds_open)
 	eventually 60 held_is q "0 0 0 0"
 	after=$(holds_open)

@@ -66,12 +66,6 @@ starts() {
 	wc -l <"$T/starts"
 }
 
-got_reaches() {
-	local got
-	mapfile -t got <"$T/got"
-	((${#got[@]} >= $1))
-}
-
 window_above() {
 	[ "$(held q | cut -d' ' -f3)" -gt "$1" ]
 }
@@ -397,15 +391,6 @@ read -r x
 	assert_equal "$(redis zrange 'rmq::queue::[q]::delayed' 0 -1 | grep -c '"Mq-Attempt":\["0"')" 3
 }
 
-@test "stream: a script without #! is one for sh" {
-	publish 1 2
-	# shellcheck disable=SC2016
-	echo 'while read -r x; do echo "$x" >>"$T/got"; echo done >&3; done' >"$T/plain"
-	chmod +x "$T/plain"
-	run_mq 0 mq-consume -n 2 --stream q -- "$T/plain"
-	got_is 1 2
-}
-
 @test "stream: the next one comes later and later" {
 	publish 1
 	start_mq mq-consume --stream --attempts 99 --backoff 0s..0s q -- true
@@ -451,7 +436,7 @@ while read -r x; do echo "$x" >>"$T/got"; done
 .
 	seq 20 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream --window 7 -j 2 q -- "$T/hoard"
-	eventually 10 got_reaches 14
+	eventually 10 lines_reach "$T/got" 14
 	eventually 10 held_is q "6 0 14 0"
 	stop_mq
 	# They had an end of file, and said nothing.
@@ -472,7 +457,7 @@ while read -r x; do sleep 0.1; echo "$x" >>"$T/got"; echo done >&3; done
 .
 	seq 60 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream q -- "$T/slow"
-	eventually 10 got_reaches 20
+	eventually 10 lines_reach "$T/got" 20
 	eventually 10 window_below 6
 	stop_mq
 	seq 100000 | run_mq 0 mq-publish -l q
@@ -488,7 +473,7 @@ while read -r x; do sleep 0.1; echo "$x" >>"$T/got"; echo done >&3; done
 	eventually 30 grep -q wait "$T/got"
 	eventually 10 rest_is_back
 	touch "$T/go"
-	eventually 30 got_reaches 10001
+	eventually 30 lines_reach "$T/got" 10001
 	stop_mq
 	{ seq 2000; echo 'wait go; done'; seq 8000; } | cmp - "$T/got"
 }
@@ -519,14 +504,6 @@ rest_is_back() {
 
 # --- queues, groups, rates ---------------------------------------------------
 
-@test "stream: an earlier queue comes first" {
-	seq 5 | run_mq 0 mq-publish -l low
-	seq 11 15 | run_mq 0 mq-publish -l high
-	run_mq 0 mq-consume -n 10 --stream high low -- "$T/obey"
-	assert_equal "$(xargs <"$T/got")" "11 12 13 14 15 1 2 3 4 5"
-	assert_equal "$(held high) $(held low)" "0 0 0 0 0 0 0 0"
-}
-
 @test "stream: --jsonl tells the queue and the attempt" {
 	run_mq 0 mq-publish a x
 	run_mq 0 mq-publish -H 'X-Y: z' b y
@@ -553,13 +530,6 @@ for line in sys.stdin:
 	run_mq 1 mq-publish -k k --unique done q 1
 	consume 0 -n 1
 	run_mq 0 mq-publish -k k --unique done q 1
-}
-
-# no_sooner MS COMMAND...: it takes that long at least.
-no_sooner() {
-	local from=${EPOCHREALTIME/./}
-	"${@:2}"
-	assert [ $((${EPOCHREALTIME/./} - from)) -ge "${1}000" ]
 }
 
 @test "stream: --rate, --rate-shared, and --rest after a failure" {
@@ -674,7 +644,7 @@ echo end >>"$T/got"
 	# worker, as no 256 KiB are unwritten: more would go back after a second.
 	perl -e 'print $_, "x" x 80000, "\n" for 1 .. 4' | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream --window 4 q -- "$T/obey2"
-	eventually 10 got_reaches 1
+	eventually 10 lines_reach "$T/got" 1
 	eventually 10 held_is q "0 0 4 0"
 	tick
 	kill -TERM "$pid"
@@ -694,7 +664,7 @@ sleep 60
 .
 	seq 12 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream --window 4 -j 3 --grace 200ms q -- "$T/hoard"
-	eventually 10 got_reaches 12
+	eventually 10 lines_reach "$T/got" 12
 	stop_mq
 	assert_equal "$status" 143
 	assert_equal "$(ready | xargs)" "1 2 3 4 5 6 7 8 9 10 11 12"
@@ -705,7 +675,7 @@ sleep 60
 @test "stream: INT twice ends at once" {
 	publish 'wait go; done' 2 3
 	start_mq mq-consume --stream --window 3 q -- "$T/obey"
-	eventually 10 got_reaches 1
+	eventually 10 lines_reach "$T/got" 1
 	kill -INT "$pid"
 	eventually 5 grep -q stopping "$T/err"
 	stop_mq INT

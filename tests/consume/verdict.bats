@@ -137,33 +137,6 @@ ready 1:  | echo resend >&3
 .
 }
 
-@test "verdict: what is said and how it ends, in bash, with RQ_WRITE" {
-	become -- bash <<'.'
-acked | echo done >&$RQ_WRITE
-rejected 1: x (exit status 1 after done) | echo relayed x >&$RQ_WRITE; exit 1
-rejected 1: killed by SIGTERM | kill $$
-delayed 60 1: 60-b | echo resend 60-b >&$RQ_WRITE
-.
-}
-
-@test "verdict: what is said and how it ends, in Python" {
-	become -- "$PYTHON" - <<'.'
-acked | import os; os.write(int(os.environ['RQ_WRITE']), b'done\n')
-rejected 1: x (exit status 1 after done) | import os, sys; os.write(3, b'done x\n'); sys.exit(1)
-rejected 1: killed by SIGTERM | import os; os.kill(os.getpid(), 15)
-delayed 60 1: 60-b | import os; os.write(3, b'resend 60-b')
-.
-}
-
-@test "verdict: what is said and how it ends, in Perl, with RQ_PIPE" {
-	become -- perl <<'.'
-acked | open(F, ">&=", $ENV{RQ_PIPE}); print F "done\n";
-rejected 1: x (exit status 1 after done) | open(F, ">&=", 3); print F "done x\n"; exit 1;
-rejected 1: killed by SIGTERM | kill 'TERM', $$; sleep;
-delayed 60 1: 60-b | open(F, ">&=", 3); print F "resend 60-b\n";
-.
-}
-
 @test "verdict: --strict makes silence an error, and nothing else" {
 	become --strict --backoff 70s..70s -- sh <<'.'
 rejected 1: no final verb | exit 0
@@ -196,23 +169,6 @@ rejected 1: x | exec 4<&-; echo err x >&3
 
 # --- lines and their bytes ------------------------------------------------------
 
-@test "verdict: a line may come in pieces" {
-	# Each piece is read by itself: the pipe is empty again before the next.
-	script s "$PYTHON" <<'.'
-import array, fcntl, os, sys, termios, time
-left = array.array('i', [0])
-for piece in (b'ru', b'n a', b'\ndo', b'n', b'e hal', b'ves'):
-    os.write(3, piece)
-    while True:
-        fcntl.ioctl(3, termios.FIONREAD, left)
-        if left[0] == 0:
-            break
-        time.sleep(0.001)
-.
-	judged acked -v
-	assert_regex "$stderr" "done: halves"
-}
-
 @test "verdict: more run lines than any pipe holds, written at once" {
 	script s "$PYTHON" <<'.'
 import os
@@ -239,18 +195,6 @@ assert set(wide[1:-1]) == {"\xe4"}, wide
 assert lines[1].startswith(b"\"a\"") and lines[3].startswith(b"\"abc"), lines'
 }
 
-@test "verdict: any bytes in a text" {
-	become -- sh <<.
-rejected 1: a?b | printf "err a\\377b\\n" >&3
-rejected 1: a?b$(printf '\033')[31mc$(printf '\001') | printf "err a\\000b\\033[31mc\\001\\n" >&3
-rejected 1: unknown verb ? | printf "\\000\\n" >&3
-rejected 1: "quoted" back\\slash | printf "err \\"quoted\\" back\\\\\\\\slash\\n" >&3
-.
-	# None of them reaches the terminal.
-	refute_regex "$stderr" $'\033'
-	assert_regex "$stderr" 'rejected: a\?b.*31mc'
-}
-
 # --- resend ------------------------------------------------------------------------
 
 @test "verdict: resend 0 goes to the end of the line" {
@@ -258,17 +202,6 @@ rejected 1: "quoted" back\\slash | printf "err \\"quoted\\" back\\\\\\\\slash\\n
 	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 0-x >&3'
 	run_mq 0 mq-consume --drain -l q
 	assert_output $'two\none'
-}
-
-@test "verdict: a message that is resent runs again when it is due" {
-	script s <<'.'
-echo "$RQ_COUNT $MQ_ATTEMPT" >>"$T/runs"
-[ "$RQ_COUNT" -ge 1 ] && echo done >&3 || echo resend 1-x >&3
-.
-	publish
-	run_mq 0 mq-consume -n 2 q -- "$T/s"
-	assert_equal "$(<"$T/runs")" $'0 1\n1 2'
-	held_is q "0 0 0 0"
 }
 
 @test "verdict: a due time is put on at the exit, not at the line" {
@@ -292,14 +225,6 @@ read -r _ <"$T/go"
 	fate_is "delayed 5 1: 5-x"
 }
 
-@test "verdict: --attempts 3 is three runs" {
-	echo 'echo "$MQ_ATTEMPT" >>"$T/runs"; echo resend 0-nope >&3' | script s
-	publish
-	run_mq 1 mq-consume --attempts 3 --drain q -- "$T/s"
-	assert_equal "$(<"$T/runs")" $'1\n2\n3'
-	fate_is "rejected 3: attempts exhausted: 0-nope"
-}
-
 @test "verdict: --attempts counts exit 75, too, and runs by other consumers" {
 	publish
 	for _ in 1 2 3; do
@@ -308,13 +233,6 @@ read -r _ <"$T/go"
 	done
 	assert_equal "$(wc -l <"$T/runs")" 3
 	fate_is "rejected 3: attempts exhausted: exit status 75"
-}
-
-@test "verdict: fifteen attempts without --attempts" {
-	publish
-	run_mq 1 mq-consume --drain q -- sh -c 'printf . >>"$T/runs"; echo resend >&3'
-	assert_equal "$(<"$T/runs")" ...............
-	fate_is "rejected 15: attempts exhausted"
 }
 
 @test "verdict: the limit stops only retries; the run itself always happens" {
@@ -548,33 +466,6 @@ delayed 20 1: timed out | exec sleep 60
 	assert_output --partial "bad 2"
 }
 
-# --- no state leaks into another run -----------------------------------------------
-
-@test "verdict: what a run said beside its verdict does not judge the next" {
-	# RQ keeps the done for the second run, and makes its err a done.
-	script s <<'.'
-case $RQ_COUNT in
-0) printf 'resend 0-a\nresend 0-b\ndone c\n' >&3 ;;
-*) echo err really >&3 ;;
-esac
-.
-	publish
-	run_mq 75 mq-consume -n 1 q -- "$T/s"
-	# Two resends in one run are one.
-	fate_is "ready 1: c"
-	run_mq 1 mq-consume -n 1 q -- "$T/s"
-	fate_is "rejected 2: really"
-}
-
-@test "verdict: neither err nor half a line reach the next message" {
-	# "do" is a line of its own, the last of the first run.
-	become -- sh <<'.'
-rejected 1: err | printf 'err x\ndo' >&3
-rejected 1: unknown verb ne | echo ne >&3
-acked | exit 0
-.
-}
-
 # --- descriptors ----------------------------------------------------------------------
 
 @test "verdict: a grandchild that holds fd 3, or is in its own session, delays nobody" {
@@ -625,29 +516,8 @@ echo $! >>"$T/pids"
 	done <"$T/pids"
 }
 
-@test "verdict: fd 4 is a pipe that says nothing by itself" {
-	script s "$PYTHON" <<'.'
-import fcntl, os, select
-blocks = not fcntl.fcntl(4, fcntl.F_GETFL) & os.O_NONBLOCK
-os.write(3, b'err %d %d\n' % (blocks, len(select.select([4], [], [], 0.1)[0])))
-.
-	judged "rejected 1: 1 0"
-}
-
-# ends_after FATE STATUS: the script says done, closes its pipes, and ends later.
-ends_after() {
-	rm -f "$T/said"
-	publish
-	start_mq mq-consume -n 1 q -- "$T/s"
-	eventually 10 test -e "$T/said"
-	assert_equal "$(held q)" "0 0 1 0"
-	echo "$2" >"$T/go"
-	ends_within 10
-	assert_equal "$status" "$(ends "$1")"
-	fate_is "$1"
-}
-
 @test "verdict: done, and then still running" {
+	local end
 	mkfifo "$T/go"
 	script s <<'.'
 echo done x >&3
@@ -656,8 +526,17 @@ echo >"$T/said"
 read -r code <"$T/go"
 exit "$code"
 .
-	ends_after acked 0
-	ends_after "rejected 1: x (exit status 9 after done)" 9
+	for end in '0 acked' '9 rejected 1: x (exit status 9 after done)'; do
+		rm -f "$T/said"
+		publish
+		start_mq mq-consume -n 1 q -- "$T/s"
+		eventually 10 test -e "$T/said"
+		assert_equal "$(held q)" "0 0 1 0"
+		echo "${end%% *}" >"$T/go"
+		ends_within 10
+		assert_equal "$status" "$(ends "$end")"
+		fate_is "${end#* }"
+	done
 }
 
 cpu_ticks() {
@@ -763,24 +642,17 @@ broken_after() {
 	assert_equal "$(held q)" "1 0 0 0"
 }
 
-@test "verdict: a script that is removed while the consumer runs" {
-	run_mq 0 mq-publish q one two three
-	script s <<'.'
-rm "$0"
-echo done >&3
-.
-	run_mq 78 mq-consume q -- "$T/s"
-	# The first is done, the others are as they were.
-	run_mq 0 mq-consume --drain -l q
-	assert_output $'two\nthree'
-}
-
-@test "verdict: a script that stops being executable while the consumer runs" {
-	run_mq 0 mq-publish q one two
-	echo 'chmod a-x "$0"' | script s
-	run_mq 78 mq-consume q -- "$T/s"
-	run_mq 0 mq-consume --drain --jsonl q
-	assert_regex "$output" '"attempt":1.*"payload":"two"'
+@test "verdict: a script that is removed, or stops being executable, while the consumer runs" {
+	local end
+	for end in 'rm "$0"' 'chmod a-x "$0"'; do
+		run_mq 0 mq-publish q one two three
+		echo "$end" | script s
+		run_mq 78 mq-consume q -- "$T/s"
+		# The first is done, the others are as they were.
+		run_mq 0 mq-consume --drain --jsonl q
+		assert_equal "$end: $(grep -oE '"attempt":[0-9]+|"payload":"[a-z]+"' <<<"$output" | xargs)" \
+			"$end: attempt:1 payload:two attempt:1 payload:three"
+	done
 }
 
 # --- which script, by which name ------------------------------------------------------
@@ -832,56 +704,4 @@ mv "$T/run.new" "$0"
 	# A release directory, and then the script itself.
 	run_mq 0 mq-consume -n 3 q -- "$T/current/run"
 	assert_equal "$(<"$T/runs")" $'1\n2\nnew'
-}
-
-# --- old scripts, as they are ---------------------------------------------------------
-
-# A worker in the manner of those that RQ shipped with.
-old_script() {
-	script s "$(command -v bash)" <<'.'
-function write_status {
-	echo "$1" "$2" >&"$RQ_WRITE"
-}
-echo "my pid is $$" >/dev/null
-cd "$(dirname "$RQ_SCRIPT")" || exit 9
-write_status 'run' "just started"
-case $RQ_PARAM1 in
-sneaky) write_status 'done' "sneaky"; exit 1 ;;
-err) write_status 'err' "by design"; exit 0 ;;
-resend1) [ "$RQ_COUNT" = 0 ] && write_status 'resend' "2" && exit 0 ;;
-resend2) [ "$RQ_COUNT" -lt 6 ] && write_status 'resend' "0" && exit 0 ;;
-esac
-[ "$RQ_PARAM2" = err ] && write_status 'err' "by design" && exit 0
-write_status 'run' "a little longer"
-write_status 'done' "done sleeping"
-.
-}
-
-# old_says FATE PARAM: the old script with this parameter, once.
-old_says() {
-	redis flushall
-	publish -P "$2"
-	run_mq "$(ends "$1")" mq-consume -v -n 1 q -- "$T/s"
-	fate_is "$1"
-}
-
-@test "verdict: a worker written for RQ" {
-	old_script
-	old_says acked 1=done
-	assert_regex "$stderr" "done: done sleeping"
-	old_says "rejected 1: by design" 1=err
-	old_says "rejected 1: by design" 2=err
-	old_says "rejected 1: sneaky (exit status 1 after done)" 1=sneaky
-	old_says "delayed 2 1: " 1=resend1
-}
-
-@test "verdict: a worker written for RQ that asks to be run again" {
-	old_script
-	publish -P 1=resend2
-	run_mq 0 mq-consume -v --drain q -- "$T/s"
-	fate_is acked
-	assert_equal "$(grep -c 'again in' <<<"$stderr")" 6
-	publish -P 1=resend2
-	run_mq 1 mq-consume --attempts 3 --drain q -- "$T/s"
-	fate_is "rejected 3: attempts exhausted"
 }

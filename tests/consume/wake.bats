@@ -68,18 +68,18 @@ at_rest() {
 		2 "$(of_queue "${2-q}" watch)" "$(of_queue "${2-q}" idle)")" = "1 $1" ]
 }
 
+# fleet_at_rest N ARGS...: and one is on watch, the others are idle.
+fleet_at_rest() {
+	fleet "$@"
+	eventually 20 at_rest $(($1 - 1))
+}
+
 pid_of() {
 	if [ "$LAYOUT" = rmq ]; then
 		redis --raw hget "rmq::connection::$1::info" pid
 	else
 		redis --raw hget "rsmq::connection:$1" pid
 	fi
-}
-
-runs_are() {
-	local who
-	mapfile -t who <"$T/who"
-	((${#who[@]} >= $1))
 }
 
 # calls [COMMAND]: how often the server was asked for that, or for anything.
@@ -110,7 +110,7 @@ no_claims() {
 
 # soon N: as many runs, long before a watch lapses, which is after 120 s.
 soon() {
-	eventually 10 runs_are "$1"
+	eventually 10 lines_reach "$T/who" "$1"
 }
 
 @test "wake: a message wakes one consumer of many" {
@@ -122,7 +122,7 @@ soon() {
 		eventually 20 at_rest 19
 		redis config resetstat >/dev/null
 		run_mq 0 mq-publish q 1
-		eventually 10 runs_are "$n"
+		eventually 10 lines_reach "$T/who" "$n"
 		eventually 10 at_rest 19
 		(($(calls pttl) > 8)) || return 0
 	done
@@ -132,21 +132,19 @@ soon() {
 @test "wake: messages one after the other go to one consumer after the other" {
 	local n
 
-	fleet 6 q -- "$T/note"
-	eventually 20 at_rest 5
+	fleet_at_rest 6 q -- "$T/note"
 	for n in 1 2 3 4 5 6; do
 		run_mq 0 mq-publish q "$n"
-		eventually 10 runs_are "$n"
+		eventually 10 lines_reach "$T/who" "$n"
 		eventually 10 at_rest 5
 	done
 	(($(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l) >= 4))
 }
 
 @test "wake: many messages at once keep all consumers busy" {
-	fleet 20 -j 1 q -- "$T/stay"
-	eventually 20 at_rest 19
+	fleet_at_rest 20 -j 1 q -- "$T/stay"
 	seq 20 | run_mq 0 mq-publish -l q
-	eventually 5 runs_are 20
+	eventually 5 lines_reach "$T/who" 20
 	assert_equal "$(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l)" 20
 	touch "$T/go"
 }
@@ -154,8 +152,7 @@ soon() {
 @test "wake: the consumer on watch is killed, or stopped" {
 	local signal n=0
 
-	fleet 5 q -- "$T/note"
-	eventually 20 at_rest 4
+	fleet_at_rest 5 q -- "$T/note"
 	for signal in KILL STOP; do
 		kill -"$signal" "$(pid_of "$(watching)")"
 		run_mq 0 mq-publish q "$signal"
@@ -170,8 +167,7 @@ soon() {
 @test "wake: many are killed at once, and no message comes" {
 	local n
 
-	fleet 8 q -- "$T/note"
-	eventually 20 at_rest 7
+	fleet_at_rest 8 q -- "$T/note"
 	n=$(pid_of "$(watching)")
 	for p in "$n" "${pids[@]:0:6}"; do
 		if [ "$p" != "${pids[7]}" ]; then
@@ -196,8 +192,7 @@ living_at_rest() {
 @test "wake: the consumer that is woken does not answer" {
 	local next
 
-	fleet 4 q -- "$T/note"
-	eventually 20 at_rest 3
+	fleet_at_rest 4 q -- "$T/note"
 	next=$(redis --raw zrange "$(of_queue q idle)" 0 0)
 	kill -STOP "$(pid_of "$next")"
 	run_mq 0 mq-publish q 1
@@ -207,30 +202,16 @@ living_at_rest() {
 }
 
 @test "wake: a delayed message, when the consumer on watch is dead" {
-	fleet 3 q -- "$T/note"
-	eventually 20 at_rest 2
+	fleet_at_rest 3 q -- "$T/note"
 	kill -KILL "$(pid_of "$(watching)")"
 	run_mq 0 mq-publish -d 1s q later
 	soon 1
 }
 
-@test "wake: one that is busy with another queue passes on" {
-	fleet 1 -j 1 a q -- "$T/stay"
-	eventually 10 at_rest 0
-	run_mq 0 mq-publish a long
-	eventually 10 runs_are 1
-	fleet 1 q -- "$T/note"
-	eventually 10 at_rest 1
-	run_mq 0 mq-publish q 1
-	soon 2
-	touch "$T/go"
-}
-
 @test "wake: who ends leaves the watch to another" {
 	local signal first n=0
 
-	fleet 4 q -- "$T/note"
-	eventually 20 at_rest 3
+	fleet_at_rest 4 q -- "$T/note"
 	for signal in TERM USR1; do
 		first=$(watching)
 		kill -"$signal" "$(pid_of "$first")"
@@ -238,24 +219,15 @@ living_at_rest() {
 		eventually 10 at_rest "$((3 - n))"
 		[ "$(watching)" != "$first" ]
 		run_mq 0 mq-publish q "$n"
-		eventually 10 runs_are "$n"
+		eventually 10 lines_reach "$T/who" "$n"
 		eventually 10 at_rest "$((3 - n))"
 	done
-}
-
-@test "wake: a limit leaves the rest to others" {
-	fleet 3 -n 1 q -- "$T/note"
-	eventually 20 at_rest 2
-	seq 3 | run_mq 0 mq-publish -l q
-	eventually 10 runs_are 3
-	assert_equal "$(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l)" 3
 }
 
 @test "wake: keys that vanish, scripts and connections too" {
 	local loss n=0
 
-	fleet 3 q -- "$T/note"
-	eventually 20 at_rest 2
+	fleet_at_rest 3 q -- "$T/note"
 	for loss in "del $(of_queue q watch)" "del $(of_queue q idle)" \
 		"script flush" "client kill type normal" "client kill type pubsub"; do
 		# shellcheck disable=SC2086 # words
@@ -272,13 +244,12 @@ living_at_rest() {
 }
 
 @test "wake: a pause, and its end, with many consumers" {
-	fleet 5 -j 1 q -- "$T/stay"
-	eventually 20 at_rest 4
+	fleet_at_rest 5 -j 1 q -- "$T/stay"
 	run_mq 0 mq-pause q
 	seq 5 | run_mq 0 mq-publish -l q
 	eventually 10 at_rest 4
 	run_mq 0 mq-pause --resume q
-	eventually 5 runs_are 5
+	eventually 5 lines_reach "$T/who" 5
 	assert_equal "$(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l)" 5
 	touch "$T/go"
 }
@@ -286,8 +257,7 @@ living_at_rest() {
 @test "wake: consumers that wait are silent" {
 	local queues=() i
 
-	fleet 10 q -- "$T/note"
-	eventually 20 at_rest 9
+	fleet_at_rest 10 q -- "$T/note"
 	# Until all have looked once.
 	eventually 10 eval '(($(calls zcard) > 40))'
 	redis config resetstat >/dev/null
