@@ -34,7 +34,7 @@ struct options {
 	const char *queue;
 	struct mq_filter filter;
 	bool state[MQ_STATES]; /* from where */
-	bool queue_too, force, json;
+	bool queue_too, running, force, json;
 	bool found; /* there is, or was, a queue to delete */
 };
 
@@ -68,6 +68,8 @@ static const struct mq_option places[] = {
     {0, "--delayed", NULL, "+messages that become ready later",
 	MQ_FLAG(struct options, state[MQ_DELAYED])},
     {0, "--all", NULL, "+these three", .take = take_all},
+    {0, "--running", NULL, "the one message of --id, whose script is ended",
+	MQ_FLAG(struct options, running)},
     {0, "--delete-queue", NULL,
 	"+everything, and the queue, unless it is in use", .take = take_all,
 	.which = true},
@@ -81,17 +83,22 @@ static const struct mq_option ways[] = {
 };
 
 static void
-check_options(const struct options *o, const struct selection *s)
+check_options(const struct options *o, const struct selection *s, int queues)
 {
 	size_t i;
 	bool any = false;
 
 	for (i = 0; i < STATES; i++)
 		any |= o->state[states[i]];
+	if (o->running) {
+		selection_check_running(
+		    s, queues, any ? "another state" : NULL);
+		return;
+	}
 	if (!any)
 		mq_die(MQ_EXIT_USAGE,
 		    "no state given; use --ready, --rejected, --delayed, "
-		    "--all or --delete-queue");
+		    "--all, --delete-queue or --running");
 	if (o->queue_too &&
 	    (mq_filter_given(&o->filter) || s->limit != LONG_MAX))
 		mq_die(MQ_EXIT_USAGE,
@@ -112,11 +119,13 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 	    {mq_shared_options, shared}, {0}};
 
 	mq_option_read(shared, tables, argc, argv);
-	mq_option_rights(shared, MQ_PURGES | (o->queue_too ? MQ_DELETES : 0),
+	mq_option_rights(shared,
+	    MQ_PURGES | (o->queue_too ? MQ_DELETES : 0) |
+		(o->running ? MQ_STOPS : 0),
 	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
-	check_options(o, s);
+	check_options(o, s, argc - optind);
 	if (o->filter.id != NULL)
 		s->limit = 1;
 }
@@ -232,7 +241,8 @@ ask_user(const struct options *o, struct selection *s)
 {
 	long n[MQ_STATES] = {0};
 
-	if (o->force || s->dry_run)
+	/* One message was named. */
+	if (o->force || s->dry_run || o->running)
 		return s->limit;
 	count_states(o, s, n);
 	if (!o->queue_too && n[MQ_READY] + n[MQ_DELAYED] + n[MQ_REJECTED] == 0)
@@ -301,6 +311,8 @@ print_json(
 	    (json_int_t)count[MQ_REJECTED], "deleted", o->found && !s->dry_run,
 	    "dry_run", s->dry_run);
 
+	if (o->running)
+		mq_json_set(v, "running", json_integer((json_int_t)s->done));
 	mq_json_dump(v, &text);
 	puts(mq_buf_str(&text));
 	json_decref(v);
@@ -324,7 +336,10 @@ purge_queue(struct options *o, struct selection *s, bool quiet)
 	o->found = false;
 	s->word = "purged";
 	selection_begin(s, quiet);
-	remove_all(o, s, count);
+	if (o->running)
+		selection_stop(s, o->queue, MQ_STOP_PURGE);
+	else
+		remove_all(o, s, count);
 	if (!o->found)
 		selection_unknown(s, o->queue);
 	if (o->json)

@@ -32,7 +32,7 @@ struct options {
 	const char *from_arg; /* of --from; NULL: not given */
 	const char *to;	      /* of --to; NULL: not given */
 	struct mq_filter filter;
-	bool json, clone;
+	bool json, clone, running;
 };
 
 static bool
@@ -70,6 +70,8 @@ static const struct mq_option places[] = {
 	MQ_TEXT(struct options, from_arg)},
     {0, "--to", "QUEUE", "+make them ready in another queue",
 	MQ_TEXT(struct options, to)},
+    {0, "--running", NULL, "+the one message of --id, whose script is ended",
+	MQ_FLAG(struct options, running)},
     {0},
 };
 static const struct mq_option pace[] = {
@@ -115,10 +117,19 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 
 	mq_option_read(shared, tables, argc, argv);
 	mq_option_target(shared, o->to);
-	mq_option_rights(shared, MQ_RETURNS | (o->clone ? MQ_CLONES : 0),
+	mq_option_rights(shared,
+	    MQ_RETURNS | (o->clone ? MQ_CLONES : 0) |
+		(o->running ? MQ_STOPS : 0),
 	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	if (o->running)
+		selection_check_running(s, argc - optind,
+		    o->clone		    ? "--clone" :
+			o->to != NULL	    ? "--to" :
+			o->from_arg != NULL ? "--from" :
+			s->rate.per_s > 0   ? "--rate" :
+					      NULL);
 	take_from(o);
 	/* A crash of a Go program may have left it there twice. */
 	if (o->filter.id != NULL)
@@ -208,8 +219,12 @@ return_queue(
 		    .ids = o->json ? json_array() : NULL};
 	s->word = s->clones != NULL ? "cloned" : "returned";
 	selection_begin(s, shared->quiet);
-	selection_place(s, &o->from);
-	selection_unknown(s, o->from.queue);
+	if (o->running) {
+		selection_stop(s, o->from.queue, MQ_STOP_RETURN);
+	} else {
+		selection_place(s, &o->from);
+		selection_unknown(s, o->from.queue);
+	}
 	if (s->made)
 		mq_option_made(shared, s->redis, s->to);
 	if (s->clones != NULL)
@@ -248,7 +263,8 @@ return_all(struct options *o, struct selection *s,
 		s->queue = n > 1 ? queues[i] : NULL;
 		s->limit = left;
 		return_queue(o, s, shared);
-		any |= s->done > 0;
+		/* At its last attempt, what ran is rejected. */
+		any |= s->done > 0 || o->running;
 		left -= left != LONG_MAX ? s->done : 0;
 	}
 	return any;

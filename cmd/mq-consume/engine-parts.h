@@ -1,5 +1,5 @@
 /*
- * The inside of the engine, for engine.c, turn.c and facts.c only.
+ * The inside of the engine, for engine.c, turn.c, facts.c and stops.c only.
  */
 #ifndef MQ_CONSUME_ENGINE_PARTS_H
 #define MQ_CONSUME_ENGINE_PARTS_H
@@ -57,6 +57,12 @@ void engine_end(struct engine *);
 void engine_compare(struct engine *, int queue, struct mq_held *);
 /* Once a second; all: also of the queues of which we have no message. */
 void engine_count_held(struct engine *, bool all);
+
+/* Looks whether an operator wants a run of a queue stopped; or of all queues with runs. */
+void engine_look_for_stop(struct engine *, int queue);
+void engine_look_for_stops(struct engine *);
+/* Its settlement is confirmed: tells the operator. */
+void engine_tell_stopped(struct engine *, const struct message *);
 
 /* Decides what is next, after all callbacks of a turn of the loop. */
 void engine_take_turn(struct engine *);

@@ -79,6 +79,17 @@ note_change(struct engine *e, const char *key, size_t n)
 	inbox_changed(&e->inbox, key, n);
 }
 
+static void
+note_call(struct engine *e, const char *key, size_t n)
+{
+	int queue = inbox_queue_of(&e->inbox, key, n);
+
+	if (!mq_stop_is_key(key, n))
+		inbox_called(&e->inbox, key, n);
+	else if (queue != -1)
+		engine_look_for_stop(e, queue);
+}
+
 /* A consumer that is to end waits a minute for room on the server's disk.  What finds
  * none stays unacked, and goes back when the lease is over. */
 static void
@@ -113,6 +124,8 @@ tick(struct engine *e, bool up)
 	e->executor.table->tick(&e->executor);
 	inbox_look_around(&e->inbox, session_is_renewing(&e->session));
 	executor_describe(&e->executor, &runs);
+	if (runs.len > 0 && session_is_renewing(&e->session))
+		engine_look_for_stops(e);
 	counters_tell_runs(&e->counters, &runs);
 	counters_send(&e->counters);
 	/* --drain is not over although there is nothing to do. */
@@ -151,7 +164,7 @@ hear_session(void *arg, const struct fact *f)
 		note_change(e, f->text, f->n);
 		break;
 	case FACT_CALLED:
-		inbox_called(&e->inbox, f->text, f->n);
+		note_call(e, f->text, f->n);
 		break;
 	case FACT_TICK:
 		tick(e, f->yes);
@@ -317,6 +330,8 @@ note_settled(struct engine *e, struct message *m, bool confirmed)
 {
 	if (confirmed)
 		policy_settled(&e->policy, m->id, m->outcome);
+	if (confirmed && m->stop != MQ_STOP_NONE)
+		engine_tell_stopped(e, m);
 	if (confirmed && m->outcome == MQ_OUTCOME_ACK) {
 		message_let_go(m, true);
 		executor_acked(&e->executor, m);
@@ -431,7 +446,9 @@ judge(struct engine *e, struct message *m, const struct mq_verdict *v,
 	e->verdicts.broken = policy_is_broken(&e->policy);
 	outcome = verdict_outcome(
 	    &e->verdicts, m, v, errors, inbox_tick(&e->inbox, m->queue));
-	log_run(e, m, v, errors, outcome_word(outcome));
+	log_run(e, m, v, errors,
+	    m->stopped && outcome == MQ_OUTCOME_ACK ? "purged" :
+						      outcome_word(outcome));
 	if (outcome == MQ_OUTCOME_ACK || outcome == MQ_OUTCOME_PUSH)
 		process_remove_dir(&e->process, m->id);
 	engine_settle(e, m, outcome);

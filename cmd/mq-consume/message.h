@@ -16,7 +16,7 @@
 #include "message/envelope.h"
 #include "message/frame.h"
 #include "message/headers.h"
-#include "queue/queue.h"
+#include "queue/stats.h"
 
 enum message_state {
 	MESSAGE_HELD,	 /* claimed, and not started: the inbox has it */
@@ -43,6 +43,9 @@ struct message {
 	bool gone;    /* somebody has deleted it: its outcome does not count */
 	bool expired; /* rejected without a run */
 	bool awaited; /* its publisher waits for the result */
+	/* What an operator wants done when its run is ended; NONE: nothing. */
+	enum mq_stop stop;
+	bool stopped; /* that has decided its outcome */
 
 	/* Its settlement. */
 	enum mq_outcome outcome;

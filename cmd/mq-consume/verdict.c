@@ -266,6 +266,19 @@ verdict_unfit(
 	return MQ_OUTCOME_REJECT;
 }
 
+/* The operator who asked for it has decided. */
+static enum mq_outcome
+stop_message(const struct verdict_rules *r, struct message *m,
+    const struct mq_failure *f)
+{
+	m->stopped = true;
+	if (m->stop == MQ_STOP_RETURN)
+		return try_after(r, m, f, 0);
+	message_note(m, "purged: %s", f->text);
+	result_note(r->results, m, MQ_END_PURGED, f);
+	return MQ_OUTCOME_ACK;
+}
+
 static enum mq_outcome
 outcome_of(const struct verdict_rules *r, struct message *m,
     const struct mq_verdict *v, const struct mq_failure *f, int64_t tick)
@@ -287,6 +300,8 @@ outcome_of(const struct verdict_rules *r, struct message *m,
 				  try_after(r, m, f, backoff_of(r, m));
 	case MQ_VERDICT_PUSH:
 		return push_message(r, m, v, f);
+	case MQ_VERDICT_STOPPED:
+		return stop_message(r, m, f);
 	case MQ_VERDICT_BROKEN:
 		if (r->broken)
 			return send_back(r, m, f, backoff_of(r, m), false);

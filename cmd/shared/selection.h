@@ -14,6 +14,7 @@
 #include "options.h"
 #include "queue/publisher.h"
 #include "queue/queue.h"
+#include "queue/stats.h"
 
 /* --- filter ------------------------------------------------------------- */
 
@@ -136,6 +137,17 @@ void selection_begin(struct selection *, bool quiet);
  * many messages were done in all.
  */
 long selection_place(struct selection *, const struct mq_place *);
+
+/*
+ * For --running: the run of the message with the filter's id is ended, as queue/stats.h
+ * says, and the message is purged or returned.  Ends the program if there is no such run,
+ * it cannot be ended, or nobody answers.
+ */
+void selection_stop(struct selection *, const char *queue, enum mq_stop what);
+/* Ends with exit 64 unless there is an id, one queue, and none of the other options;
+ * other: one that was given, or NULL. */
+void selection_check_running(
+    const struct selection *, int queues, const char *other);
 
 /* When nothing was done: says so if there is no such queue at all. */
 void selection_unknown(const struct selection *, const char *queue);

@@ -24,6 +24,14 @@ static const struct {
 };
 
 void
+mq_verdict_stopped(int status, struct mq_verdict *out)
+{
+	*out =
+	    (struct mq_verdict){.kind = MQ_VERDICT_STOPPED, .status = status};
+	strlcpy(out->text, "stopped by an operator", sizeof(out->text));
+}
+
+void
 mq_verdict_end(int status, char *out, size_t size)
 {
 	const char *name;

@@ -14,8 +14,9 @@ enum mq_verdict_kind {
 	MQ_VERDICT_PAUSE,  /* again after resend_s, and the whole queue, too */
 	MQ_VERDICT_PUSH,   /* on to the next queue */
 	MQ_VERDICT_RETRY,  /* again, after a backoff that the consumer picks */
-	MQ_VERDICT_BROKEN /* as RETRY; but if others end so, too, it is the command
+	MQ_VERDICT_BROKEN, /* as RETRY; but if others end so, too, it is the command
 			    * that cannot run */
+	MQ_VERDICT_STOPPED /* by an operator; no verb means this */
 };
 
 struct mq_verdict {
@@ -57,6 +58,9 @@ void mq_verdict(const struct mq_verbs *, int status, bool timed_out,
  */
 void mq_verdict_one(const struct mq_verbs *, int which, int status,
     bool timed_out, enum mq_strict, struct mq_verdict *out);
+
+/* We ended the run, of this status, for an operator. */
+void mq_verdict_stopped(int status, struct mq_verdict *out);
 
 /* How a run with a status from waitpid(2) ended, in words. */
 void mq_verdict_end(int status, char *out, size_t size);

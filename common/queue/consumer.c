@@ -434,6 +434,51 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 	    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
 }
 
+static void
+take_stop(const struct mq_asker *asker, redisReply *reply)
+{
+	const struct mq_consumer *k = asker->of;
+	struct mq_run run = {0};
+	enum mq_stop what = MQ_STOP_NONE;
+
+	if (reply != NULL && reply->type == REDIS_REPLY_STRING)
+		what = mq_stop_read(
+		    reply->str, reply->len, k->session.connection, &run);
+	((mq_stop_fn *)asker->fn)(asker->arg, what, &run);
+	free(run.id);
+}
+
+void
+mq_consumer_look_for_stop(
+    struct mq_consumer *k, int queue, mq_stop_fn *fn, void *arg)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+
+	mq_command_plain(&cmd, "GET");
+	k->layout->side->key(
+	    &cmd, k->session.queues[queue], k->layout->side->stop);
+	mq_consumer_ask(k, &cmd, take_stop, (mq_callback *)fn, arg);
+}
+
+/* Whoever asked looks many times a second. */
+#define ANSWER_MS 5000
+
+void
+mq_consumer_tell_stop(struct mq_consumer *k, int queue, enum mq_stop answer,
+    const struct mq_run *run)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_run own = *run;
+	struct mq_buf text = {0};
+
+	own.connection = (char *)(uintptr_t)k->session.connection;
+	mq_stop_write(answer, &own, &text);
+	mq_side_stop(
+	    k->layout->side, &cmd, k->session.queues[queue], &text, ANSWER_MS);
+	mq_async_send(k->async, &cmd, NULL, NULL);
+	mq_buf_free(&text);
+}
+
 void
 mq_consumer_compete(
     struct mq_consumer *k, int queue, int64_t ms, mq_number_fn *fn, void *arg)

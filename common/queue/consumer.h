@@ -162,6 +162,15 @@ void mq_consumer_count(struct mq_consumer *, const char *queue,
 void mq_consumer_tell_running(
     struct mq_consumer *, const struct mq_buf *text, mq_answer_fn *, void *arg);
 
+/* Looks for a request to end a run here; see stats.h.  fn gets what it asks, or NONE,
+ * and the id and the attempt of the run. */
+typedef void mq_stop_fn(void *arg, enum mq_stop, const struct mq_run *);
+void mq_consumer_look_for_stop(
+    struct mq_consumer *, int queue, mq_stop_fn *fn, void *arg);
+/* Answers it; id and attempt as above. */
+void mq_consumer_tell_stop(struct mq_consumer *, int queue, enum mq_stop answer,
+    const struct mq_run *);
+
 /* Competes for the rounds of cleaning of a queue, or of the server (-1).  n 0: they
  * are ours for ms milliseconds, or for as long as the lease holds; else they will be
  * free in n milliseconds.  Once they are ours, it renews that. */

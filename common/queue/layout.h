@@ -38,6 +38,7 @@ struct mq_side {
 	const char *exists;
 	const char
 	    *waits; /* who is on watch, and who idle; see lua/lib/role.lua */
+	const char *stop;      /* a request to end a run; see stats.h */
 	const char *publisher; /* its marks; with its id behind this */
 	/* Each appends a key that is not of a queue alone. */
 	void (*running)(
@@ -57,6 +58,9 @@ struct mq_side {
 /* Adds to the counts of a queue. */
 void mq_side_count(const struct mq_side *, struct mq_command *,
     const char *queue, const struct mq_counts *);
+/* Puts a request to end a run, or the answer to it, in its place for ms milliseconds. */
+void mq_side_stop(const struct mq_side *, struct mq_command *,
+    const char *queue, const struct mq_buf *text, int64_t ms);
 /* Adds the key with a publisher's marks. */
 void mq_side_marks(const struct mq_side *, struct mq_command *,
     const char *queue, const char *publisher);
@@ -139,7 +143,7 @@ struct mq_walk {
 	int part;	   /* which of the place's keys is at work */
 	size_t connection; /* index of the connection at work */
 	long long from;	   /* messages behind the walk that are still there */
-	long batch;	      /* messages that are taken at once */
+	long batch;	   /* messages that are taken at once */
 	struct mq_buf turned; /* the first message that was brought to the other
 			       * end; empty: none was */
 	/* rsmq */

@@ -37,7 +37,8 @@ enum {
 	MQ_RESUMES = 1 << 22,	/* ends pauses */
 	MQ_CREATES = 1 << 23,	/* a queue that it sets */
 	/* Nothing of a queue but to put messages there. */
-	MQ_TARGETS = 1 << 24
+	MQ_TARGETS = 1 << 24,
+	MQ_STOPS = 1 << 25 /* ends runs */
 };
 
 /*

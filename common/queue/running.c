@@ -9,11 +9,12 @@
 static json_t *
 to_json(const struct mq_run *run)
 {
-	return mq_json_pack("{so so sI sI so sI so}", "queue",
+	return mq_json_pack("{so so sI sI so sI sI so}", "queue",
 	    mq_json_name(run->queue), "id", mq_json_text(run->id), "attempt",
 	    (json_int_t)run->attempt, "pid", (json_int_t)run->pid, "script",
 	    mq_json_text(run->script), "started_ms",
-	    (json_int_t)run->started_ms, "text", mq_json_text(run->text));
+	    (json_int_t)run->started_ms, "grace_ms", (json_int_t)run->grace_ms,
+	    "text", mq_json_text(run->text));
 }
 
 void
@@ -34,11 +35,12 @@ static bool
 from_json(json_t *v, struct mq_run *run)
 {
 	const char *queue, *id, *script = "", *text = "";
-	json_int_t attempt = 0, pid = 0, started = 0;
+	json_int_t attempt = 0, pid = 0, started = 0, grace = -1;
 
-	if (json_unpack(v, "{ss ss s?I s?I s?s s?I s?s}", "queue", &queue, "id",
-		&id, "attempt", &attempt, "pid", &pid, "script", &script,
-		"started_ms", &started, "text", &text) == -1)
+	if (json_unpack(v, "{ss ss s?I s?I s?s s?I s?I s?s}", "queue", &queue,
+		"id", &id, "attempt", &attempt, "pid", &pid, "script", &script,
+		"started_ms", &started, "grace_ms", &grace, "text",
+		&text) == -1)
 		return false;
 	*run = (struct mq_run){.queue = mq_xstrdup(queue),
 	    .id = mq_xstrdup(id),
@@ -46,7 +48,8 @@ from_json(json_t *v, struct mq_run *run)
 	    .text = mq_xstrdup(text),
 	    .attempt = (long)attempt,
 	    .pid = (long)pid,
-	    .started_ms = started};
+	    .started_ms = started,
+	    .grace_ms = grace};
 	return true;
 }
 

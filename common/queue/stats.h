@@ -21,7 +21,7 @@
  *
  *	[{"queue": "jobs", "id": "...", "attempt": 1, "pid": 4711,
  *	  "script": "./job --fast", "started_ms": 1795207725000,
- *	  "text": "what it last said with a verb"}, ...]
+ *	  "grace_ms": 25000, "text": "what it last said with a verb"}, ...]
  *
  * Readers ignore members that they do not know.
  */
@@ -31,6 +31,9 @@ struct mq_run {
 	char *queue, *id, *script, *text;
 	long attempt, pid;
 	int64_t started_ms; /* unix ms, by the clock of its host */
+	int64_t
+	    grace_ms; /* from TERM to KILL, if it is stopped; -1: its consumer
+			     * cannot do that */
 };
 
 struct mq_runs {
@@ -66,6 +69,48 @@ struct mq_run_source {
  * Returns 0, or -1 with the error in struct mq_redis. */
 int mq_runs_ask(struct mq_redis *, redisReply *connections,
     const struct mq_run_source *, const char *anywhere, struct mq_runs *);
+
+/* --- stop --------------------------------------------------------------- */
+
+/*
+ * A request to end one run, in a key of its queue, one at a time:
+ *
+ *	WHAT ATTEMPT ID CONNECTION
+ *
+ * WHAT is "purge" or "return".  Only the consumer of that connection ends the run, and
+ * settles; then it puts "purged", "returned", "rejected" or "over" in that place.  The
+ * consumer looks when its channel brings the key, and with each renewal of its lease
+ * while it has long runs.  Request and answer lapse by themselves.
+ */
+enum mq_stop {
+	MQ_STOP_NONE,
+	/* Requests. */
+	MQ_STOP_PURGE,
+	MQ_STOP_RETURN,
+	/* Answers. */
+	MQ_STOP_PURGED,
+	MQ_STOP_RETURNED,
+	MQ_STOP_REJECTED, /* as that was its last attempt */
+	MQ_STOP_OVER	  /* the run had ended already */
+};
+
+/* The text for a run, of which queue, id, attempt and connection are read. */
+void mq_stop_write(enum mq_stop, const struct mq_run *, struct mq_buf *out);
+/* What a text asks of the connection: then *run has copies of the id and the
+ * attempt.  NONE: nothing, or it is no request. */
+enum mq_stop mq_stop_read(
+    const char *text, size_t n, const char *connection, struct mq_run *run);
+/* Whether a key, as a channel brings it, is that of a queue's request. */
+bool mq_stop_is_key(const char *key, size_t n);
+
+/*
+ * Asks the consumer of a run to end it, and waits for that: up to 5 s, and its grace
+ * time.  *answer NONE: there is none, and the request is withdrawn.  Returns 0, or -1
+ * with the error in struct mq_redis.
+ */
+struct mq_layout;
+int mq_stop_run(struct mq_redis *, const struct mq_layout *,
+    const struct mq_run *, enum mq_stop what, enum mq_stop *answer);
 
 /* --- stats -------------------------------------------------------------- */
 

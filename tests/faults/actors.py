@@ -66,6 +66,7 @@ class Cast(Publishers):
         self.tools, self.consumers, self.tags = set(), {}, 0
         self.over, self.threads = threading.Event(), []
         self.lock = threading.Lock()
+        self.stopped = 0        # runs, by operators
         self.refused = False    # NOPERM is among what may happen
         self.far = 0.5          # how many are behind the proxy
         # A copy: who edits it meanwhile makes an empty one, with which all is done.
@@ -297,7 +298,7 @@ class Cast(Publishers):
     def operate(self, r, _, count):
         queue, n = r.choice("qqqra"), r.randint(1, 9)
         what = r.choice(("return", "return", "return to", "pause", "stats",
-                         "list", "purge", "set") + ("unacked",) * self.rmq)
+                         "list", "purge", "set", "stop", "stop", "stop") + ("unacked",) * self.rmq)
         if what == "return":
             self.run("operator", r, "mq-return", "-n", n, queue)
         elif what == "return to":
@@ -314,6 +315,8 @@ class Cast(Publishers):
         elif what == "list":
             self.run("operator", r, "mq-stats", "--list", r.choice(
                 ("ready", "delayed", "unacked", "rejected")), "--jsonl", queue)
+        elif what == "stop":
+            self.stop(r)
         elif what == "unacked":
             for c in self.world.call("SMEMBERS", "rmq::connections")[:3]:
                 self.run("operator", r, "mq-return", "--from",
@@ -321,6 +324,19 @@ class Cast(Publishers):
         else:
             self.purge(r, queue)
         return count
+
+    def stop(self, r):
+        """One that runs for long, if there is any; it may end before that."""
+        runs = self.run("operator", r, "mq-stats", "--running", "--json")
+        runs = [run for run in (json.loads(runs) if runs else ())
+                if run["queue"] in "qr"]
+        if not runs:
+            return
+        run, tool = r.choice(runs), r.choice(("mq-return", "mq-purge"))
+        if tool == "mq-purge":
+            self.model.purge(run["id"])
+        said = self.run("operator", r, tool, "--running", "--id", run["id"], run["queue"])
+        self.stopped += said.startswith("1 ")
 
     def purge(self, r, queue):
         """One that is chosen: nothing else may vanish."""

@@ -27,7 +27,7 @@ import proxy    # noqa: E402
 import world    # noqa: E402
 
 COLUMNS = ("rounds", "times", "kills", "attempted", "accepted", "done",
-           "rejected", "pushed", "purged", "lost", "doubled", "repeated", "flying")
+           "rejected", "pushed", "purged", "stopped", "lost", "doubled", "repeated", "flying")
 HEADS = dict(flying="in flight", doubled="duplicated")
 QUEUES = ("q", "r", "a", "f", model.TWINS, model.LINES)
 KILLS = ("kill consumer", "kill script", "kill others", "terminate")
@@ -130,7 +130,8 @@ class Round:
         self.world.reap()
         self.cast.check_files()
         count = self.model.settle(self.model.look(self.world), self.world.in_flight)
-        count.update(rounds=1, times=self.times, kills=self.kills)
+        count.update(rounds=1, times=self.times, kills=self.kills,
+                     stopped=self.cast.stopped)
         return count
 
     def close(self):

@@ -11,6 +11,8 @@ import time
 import model as models
 
 PLANS = ("d", "d", "d", "D", "D", "rd", "RD", "rRd", "e", "E", "kd", "rkd")
+# Now and then one that hangs for so long that an operator may stop it.
+HANGS = "hd"
 # Of messages that are published again and again: of each the same bytes.  Most
 # are short, and end together, but not in the order in which they began.
 ALIKE = ("d 0", "d 1", "D 1", "d 2", "rd 1", "kd 1", "e 1")
@@ -24,7 +26,8 @@ class Publishers:
         for _ in range(r.choice((1, 2, 5, 12))):
             count += 1
             names.append("%s%d" % (who, count))
-            lines.append("%s %s %d" % (names[-1], r.choice(PLANS), r.randrange(6)))
+            plan = HANGS if r.random() < 0.02 else r.choice(PLANS)
+            lines.append("%s %s %d" % (names[-1], plan, r.randrange(6)))
         if r.random() < 0.6:
             options = r.choice(self.options(r))
         how = r.choice(("operands", "lines", "jsonl"))

@@ -366,6 +366,13 @@ readme() {
 		eventually 10 shows 'half of it'
 		stop_mq INT
 		;;
+	'mq-return --running --id ID jobs '*)
+		hangs
+		ends 0
+		ends_within 10
+		has jobs "1 0 0 2"
+		mq-purge -q --force --ready jobs
+		;;
 	'mq-pause jobs '*)
 		mq-publish -q jobs x
 		ends 0
@@ -415,6 +422,18 @@ readme() {
 		;;
 	*) unknown ;;
 	esac
+}
+
+running_id() {
+	mq-stats --running --json jobs | sed -E 's/.*"id":"([^"]*)".*/\1/'
+}
+
+# A message of jobs that an operator has to stop; $ID.
+hangs() {
+	mq-publish -q jobs hangs
+	start_mq mq-consume -n 1 jobs -- sleep 99
+	eventually 10 mq-stats --running jobs
+	ID=$(running_id)
 }
 
 # A message that was rejected 31 days ago.
@@ -1075,10 +1094,11 @@ mq_7() {
 		eventually 10 mq-stats --running jobs
 		ends 0
 		;;
-	"pkill -f '[c]at.gif'")
-		eventually 10 pkill -f "$T/[c]at.gif"
+	'mq-purge --running --id ID jobs')
+		ID=$(running_id)
+		ends 0
 		ends_within 10
-		has jobs "0 0 0 1"
+		has jobs "0 0 0 0"
 		;;
 	'mkdir -p ~/.config/mq') ends 0 ;;
 	'echo MQ_URL=redis://localhost > ~/.config/mq/env')
@@ -1153,6 +1173,12 @@ mq_production() {
 		eventually 10 shows 'half of it'
 		ends 0
 		stop_mq INT
+		;;
+	'mq-return --running --id ID jobs')
+		hangs
+		ends 0
+		ends_within 10
+		mq-purge -q --force --ready jobs
 		;;
 	'mq-consume -j8 --drain jobs -- ./job') leaves jobs "0 0 0 0" ;;
 	'mq-stats --connections jobs') ends 0 ;;

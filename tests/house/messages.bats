@@ -341,7 +341,7 @@ shows() {
 		64 mq-pause --for 10m --resume q => --for and --resume cannot be used together
 		64 mq-pause 10m q => 10m: use --for 10m for a duration, or -- 10m for a queue
 		64 mq-pause --for x q => --for: x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
-		64 mq-purge q => no state given; use --ready, --rejected, --delayed, --all or --delete-queue
+		64 mq-purge q => no state given; use --ready, --rejected, --delayed, --all, --delete-queue or --running
 		64 mq-purge --ready => no queue given (try --help)
 		64 mq-purge --ready q => no terminal to ask for confirmation; use --force or --dry-run
 		64 mq-purge --delete-queue -n 5 q => --delete-queue: cannot be used with a filter or --limit

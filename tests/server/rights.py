@@ -207,6 +207,8 @@ return existing * 0,1 --existing --to p q
 return new * 0,1 --new --to p q
 return clone rmq 0 --clone --from ready f
 return clone,to * 0,64 --clone --from ready --to p q
+return running,id * 1 --running --id @rejected q
+return running,id * 75 --running --id @running q
 return match * 0 --match . q
 return reason * 0 --reason . q
 return stderr * 1 --stderr zz q
@@ -234,6 +236,8 @@ purge all rmq! 0 --all -f f
 purge delete-queue * 0 --delete-queue -f old
 purge delete-queue * 0 --delete-queue -f d
 purge delete-queue * 75 --delete-queue -f q
+purge running,id * 1 --running --id @rejected q
+purge running,id * 75 --running --id @running q
 purge match * 0 --ready --match . -f q
 purge match * 0 --delayed --match . -f q
 purge reason * 0 --rejected --reason . -f q
@@ -348,6 +352,13 @@ def dead():
     return re.search(r"dead[^:]*", key.decode()).group()
 
 
+def runs(connection, id):
+    """As if it had a run, of which nobody answers."""
+    key = ("rmq::connection::%s::running" if rmq else "rsmq::running:%s") % connection
+    text = '[{"queue":"q","id":"%s","attempt":1,"grace_ms":0}]' % id
+    call("SET", key, text)
+
+
 def receipt(*args):
     return re.search('"receipt":"([^"]*)"', does("lease", "--for", "1h", *args)).group(1)
 
@@ -371,6 +382,8 @@ def world():
     w["rejected"] = re.search('"id":"([^"]*)"', rejected).group(1)
     does("publish", "q")
     w["receipt"] = receipt("q")
+    w["running"] = "7" * 32
+    runs(w["receipt"].rpartition(".")[0], w["running"])
     w["id"] = does("publish", "-i", "q")
     w["none"] = w["id"][:10] + "0" * 22
     for options in [], [], ["-d", "1h"], ["-d", "1h"], ["-d", "1ms"], ["-p", "5"]:

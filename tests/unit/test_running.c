@@ -21,7 +21,8 @@ TEST(exact)
 	    .text = text,
 	    .attempt = 2,
 	    .pid = 4711,
-	    .started_ms = 1795207725000};
+	    .started_ms = 1795207725000,
+	    .grace_ms = 25000};
 	struct mq_buf out = {0};
 
 	mq_buf_addstr(&out, "before ");
@@ -30,7 +31,7 @@ TEST(exact)
 	    "before [{\"queue\":\"jobs\","
 	    "\"id\":\"0123456789abcdefghijklmnopqrstuv\",\"attempt\":2,"
 	    "\"pid\":4711,\"script\":\"/bin/job\","
-	    "\"started_ms\":1795207725000,\"text\":\"half \\\"done\\\"\"}]");
+	    "\"started_ms\":1795207725000,\"grace_ms\":25000,\"text\":\"half \\\"done\\\"\"}]");
 	mq_buf_clear(&out);
 	mq_runs_write(NULL, 0, &out);
 	assert_string_equal(mq_buf_str(&out), "[]");

@@ -60,6 +60,20 @@ executor_take_away(struct executor *x, struct message *m)
 	return s != NULL;
 }
 
+bool
+executor_stop_run(struct executor *x, struct message *m, enum mq_stop how)
+{
+	if (m->slot == NULL || m->slot->run.pid == 0 ||
+	    (x->opt->stream && m != TAILQ_FIRST(&m->slot->hand)))
+		return false;
+	m->stop = how;
+	if (x->opt->stream)
+		worker_stop(m->slot);
+	else
+		run_stop(m->slot);
+	return true;
+}
+
 int
 executor_running(const struct executor *x)
 {
@@ -116,7 +130,8 @@ describe_run(struct slot *s, double now)
 	    .text = copy_text(mq_verbs_text(&s->verbs)),
 	    .attempt = m->attempts + 1,
 	    .pid = s->run.pid,
-	    .started_ms = s->started_ms};
+	    .started_ms = s->started_ms,
+	    .grace_ms = s->executor->opt->grace_ms};
 }
 
 void

@@ -77,6 +77,9 @@ void executor_take_back_all(struct executor *, bool now);
 /* Another consumer has the message now.  True: the executor will report its end;
  * false: the executor has forgotten the message. */
 bool executor_take_away(struct executor *, struct message *);
+/* Ends the run of a message for an operator: TERM, and KILL after the grace time; its
+ * others go back.  False: no command runs on it. */
+bool executor_stop_run(struct executor *, struct message *, enum mq_stop how);
 /* The ack of a message that is not done yet is confirmed. */
 void executor_acked(struct executor *, const struct message *);
 /* Whether acked messages are not done yet. */
@@ -197,8 +200,8 @@ struct slot {
 	TAILQ_ENTRY(slot) free;
 	bool is_free; /* listed: nothing in hand, and it does not rest */
 	struct run run;
-	int queue;  /* of the run */
-	int status; /* of the last run, as of waitpid(2) */
+	int queue;		   /* of the run */
+	int status;		   /* of the last run, as of waitpid(2) */
 	struct mq_answers answers; /* the worker's descriptor 4 */
 	struct requests requests;
 	double born;	    /* monotonic time of the start of the command */
@@ -324,6 +327,11 @@ void slot_ran(struct slot *, const struct message *, const struct mq_verdict *);
 /* A run has ended: after failures the slot may rest. */
 void slot_judged(struct slot *, enum slot_success);
 
+/* --- run ---------------------------------------------------------------- */
+
+/* Ends a run for an operator; message->stop is set. */
+void run_stop(struct slot *);
+
 /* --- stream-verbs ------------------------------------------------------- */
 
 /*
@@ -347,6 +355,9 @@ void stream_verbs_tick(struct slot *);
 void worker_make(struct slot *);
 /* False: the worker could not be started. */
 bool worker_start(struct slot *);
+/* Ends the worker for an operator, who wants the message stopped that it is on;
+ * message->stop is set. */
+void worker_stop(struct slot *);
 
 /* --- worker-time -------------------------------------------------------- */
 

@@ -147,14 +147,43 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 	ev_timer_start(loop, w);
 }
 
+void
+run_stop(struct slot *s)
+{
+	s->killed = true;
+	requests_hurry(&s->requests);
+	/* Else KILL is near anyway. */
+	if (s->timed_out)
+		return;
+	s->timed_out = true;
+	ev_timer_stop(s->executor->loop, &s->timer);
+	ev_timer_set(&s->timer, (double)s->executor->opt->grace_ms / 1000, 0);
+	ev_timer_start(s->executor->loop, &s->timer);
+	kill(-s->run.pid, SIGTERM);
+}
+
 /* --- judging ---------------------------------------------------------------- */
 
+/* Whether its run has not ended in its own way before an operator ended it. */
+static bool
+was_stopped(const struct slot *s, const struct message *m, int which)
+{
+	if (m->stop == MQ_STOP_NONE)
+		return false;
+	return s->ones != NULL ?
+	    s->ones[which].final == MQ_FINAL_NONE :
+	    s->verbs.final == MQ_FINAL_NONE || s->status != 0;
+}
+
 static void
-judge_message(const struct slot *s, int which, struct mq_verdict *v)
+judge_message(const struct slot *s, const struct message *m, int which,
+    struct mq_verdict *v)
 {
 	enum mq_strict strict = s->executor->opt->strict;
 
-	if (s->ones != NULL)
+	if (was_stopped(s, m, which))
+		mq_verdict_stopped(s->status, v);
+	else if (s->ones != NULL)
 		mq_verdict_one(&s->verbs, which, s->status,
 		    s->timed_out || s->killed, strict, v);
 	else
@@ -163,9 +192,10 @@ judge_message(const struct slot *s, int which, struct mq_verdict *v)
 
 /* Whether a message goes back, as if it had not run. */
 static bool
-must_return(const struct slot *s, int which, const struct mq_verdict *v)
+must_return(const struct slot *s, const struct message *m, int which,
+    const struct mq_verdict *v)
 {
-	if (!s->killed)
+	if (!s->killed || m->stop != MQ_STOP_NONE)
 		return false;
 	/* A final verb about this message stands. */
 	if (s->ones != NULL && s->ones[which].final != MQ_FINAL_NONE)
@@ -184,8 +214,8 @@ judge_hand(struct slot *s, const char *errors)
 	int which = -1;
 
 	TAILQ_FOREACH_SAFE(m, &s->hand, line, next) {
-		judge_message(s, ++which, &v);
-		if (!m->lost && must_return(s, which, &v)) {
+		judge_message(s, m, ++which, &v);
+		if (!m->lost && must_return(s, m, which, &v)) {
 			tell(x, FACT_BROKEN_OFF, .message = m, .verdict = &v,
 			    .text = errors);
 			continue;

@@ -33,6 +33,7 @@ void
 slot_take(struct slot *s, struct message *m)
 {
 	m->slot = s;
+	m->stop = MQ_STOP_NONE;
 	TAILQ_INSERT_TAIL(&s->hand, m, line);
 	s->count++;
 	s->bytes += m->len;

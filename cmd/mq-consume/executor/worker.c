@@ -143,6 +143,21 @@ terminate_worker(struct slot *s)
 	kill(-s->run.pid, SIGTERM);
 }
 
+/* The message stays in hand even if the worker has not read it. */
+void
+worker_stop(struct slot *s)
+{
+	s->killed = true;
+	requests_hurry(&s->requests);
+	/* Else KILL is near anyway. */
+	if (s->worker.terminated)
+		return;
+	s->worker.terminated = true;
+	worker_input_last(&s->worker.input);
+	set_timer(s, (double)s->executor->opt->grace_ms / 1000);
+	kill(-s->run.pid, SIGTERM);
+}
+
 static void
 on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 {
@@ -418,6 +433,10 @@ static bool
 last_verdict(
     const struct slot *s, const struct message *m, struct mq_verdict *v)
 {
+	if (m != NULL && !m->lost && m->stop != MQ_STOP_NONE) {
+		mq_verdict_stopped(s->status, v);
+		return true;
+	}
 	if (m == NULL || m->lost || s->killed ||
 	    (s->worker.timed_out != NULL && s->worker.timed_out != m))
 		return false;

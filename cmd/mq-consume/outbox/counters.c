@@ -103,7 +103,8 @@ counters_settled(struct counters *c, const struct message *m)
 		n->done++;
 		break;
 	case MQ_OUTCOME_ACK:
-		n->done++;
+		/* What an operator purges has not ended. */
+		n->done += !m->stopped;
 		break;
 	case MQ_OUTCOME_REJECT:
 		n->failed++;

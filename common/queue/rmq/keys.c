@@ -26,6 +26,8 @@
  *	rmq::queue::[Q]::counters	hash: what has been counted
  *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
  *					see layout.h
+ *	rmq::queue::[Q]::stop		a request to end a run, with a TTL: see
+ *					stats.h
  *	rmq::queue::[Q]::cleaning	who cleans: the name of a heartbeat
  *	rmq::cleaning			the same of the server
  *	rmq::connection::C::info	hash: host, pid, slots
@@ -235,6 +237,7 @@ const struct mq_side rmq_side = {.key = rmq_keys,
     .counters = "counters",
     .settings = "settings",
     .waits = "watch idle",
+    .stop = "stop",
     .publisher = "publisher::",
     .running = add_running,
     .cleaning = add_cleaning,

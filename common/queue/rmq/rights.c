@@ -24,7 +24,8 @@ enum {
 	U = MQ_RESUMES,
 	I = MQ_CREATES,
 	G = MQ_TARGETS,
-	Y = MQ_DESCRIBES
+	Y = MQ_DESCRIBES,
+	X = MQ_STOPS
 };
 
 const struct mq_right rmq_rights[] = {
@@ -39,13 +40,13 @@ const struct mq_right rmq_rights[] = {
     /* Only to see whether there are any, in the other form. */
     {"~rmq::connection::*::queue::{%q}::*", C | L | K | R | D},
     {"~rmq::queue::{%q}::*", Q | L},
-    {"~rmq::connection::*::info", C | E | L | K},
-    {"~rmq::connection::*::running", C | E | L | K},
+    {"~rmq::connection::*::info", C | E | L | K | X},
+    {"~rmq::connection::*::running", C | E | L | K | X},
     /* CLIENT TRACKING tells of these. */
-    {"resetchannels", C},
+    {"resetchannels", C | X},
     {"&__redis__:invalidate", C},
     /* Consumers wake each other; see queue/lua/lib/role.lua. */
-    {"&mq::wake::*", C},
+    {"&mq::wake::*", C | X},
 
     {"+blmove", O},
     {"+client|caching", C},
@@ -56,7 +57,7 @@ const struct mq_right rmq_rights[] = {
     {"+client|tracking", C},
     {"+config|get", W | Y},
     {"+dbsize", L},
-    {"+del", C | E | K | D | U},
+    {"+del", C | E | K | D | U | X},
     {"+eval", P | C | E | L | K | R | D | Z | T},
     {"+evalsha", P | C | E | L | K | R | D | Z | T},
     {"+exec", P | C | B},
@@ -86,11 +87,11 @@ const struct mq_right rmq_rights[] = {
     {"+ltrim", C | E | K | R | D},
     {"+info", C | L | W},
     {"+multi", P | C | B},
-    {"+persist", C | E | K | Z | A | T | B},
+    {"+persist", C | E | K | Z | A | T | B | X},
     {"+pexpire", P | C | E | K | D | B},
     {"+ping", C | J},
     {"+psetex", C},
-    {"+publish", C},
+    {"+publish", C | X},
     {"+pubsub|numsub", C},
     {"+pttl", C | E | L | K | R | D},
     {"+rpop", C | K},
@@ -98,7 +99,7 @@ const struct mq_right rmq_rights[] = {
     {"+sadd", P | C | E | K | R | I},
     {"+scan", C | L | K},
     {"+scard", C | J | L | K | R | D},
-    {"+set", C | J | R | Z | A | H | O | N},
+    {"+set", C | J | R | Z | A | H | O | N | X},
     {"+sismember", P | C | E | L | K | R | D | Z | T},
     {"+smembers", C | L | K | R | D},
     {"+srem", C | E | K | D | A | B},

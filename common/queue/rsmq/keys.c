@@ -22,6 +22,7 @@
  *	N:Q:Xidle	sorted set: those that it wakes; both lapse after 60 s;
  *			see lua/lib/role.lua
  *	N:Q:Xcounters	hash: what has been counted
+ *	N:Q:Xstop	a request to end a run, with a TTL: see stats.h
  *	N:Q:Xsettings	hash: see settings.h
  *	N:Q:Xpublisher:ID	hash: what has become of its batches; see layout.h
  *	N::connections	sorted set of connection names
@@ -176,6 +177,7 @@ const struct mq_side rsmq_side = {.key = rsmq_key,
     .settings = ":Xsettings",
     .exists = ":Q",
     .waits = ":Xwatch :Xidle",
+    .stop = ":Xstop",
     .publisher = ":Xpublisher:",
     .running = rsmq_key_running,
     .cleaning = add_cleaning,

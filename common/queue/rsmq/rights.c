@@ -20,7 +20,8 @@ enum {
 	U = MQ_RESUMES,
 	I = MQ_CREATES,
 	G = MQ_TARGETS,
-	Y = MQ_DESCRIBES
+	Y = MQ_DESCRIBES,
+	X = MQ_STOPS
 };
 
 const struct mq_right rsmq_rights[] = {
@@ -33,13 +34,13 @@ const struct mq_right rsmq_rights[] = {
     {"~%n:%q-rejected:X*", C | E | L | K | R | D},
     {"~%n::connections", C | E | L | K | R | D},
     {"~%n::connection:*", C | E | L | K | R | D},
-    {"~%n::running:*", C | E | L | K},
-    {"resetchannels", C | T},
+    {"~%n::running:*", C | E | L | K | X},
+    {"resetchannels", C | T | X},
     {"&%n:rt:%q", T},
     /* CLIENT TRACKING tells of these; a consumer may be the same user. */
     {"&__redis__:invalidate", C | T},
     /* Consumers wake each other; see queue/lua/lib/role.lua. */
-    {"&mq::wake::*", C | T},
+    {"&mq::wake::*", C | T | X},
 
     {"+client|caching", C},
     {"+client|id", C},
@@ -48,12 +49,12 @@ const struct mq_right rsmq_rights[] = {
     {"+client|setname", P | C | B},
     {"+client|tracking", C},
     {"+config|get", W | Y},
-    {"+del", C | E | K | U},
+    {"+del", C | E | K | U | X},
     {"+eval", P | C | E | L | K | R | D | Z | S},
     {"+evalsha", P | C | E | L | K | R | D | Z | S},
     {"+exists", C | E | L | K | R | D},
     {"+expire", C | V},
-    {"+get", C | L},
+    {"+get", C | L | X},
     {"+hdel", C | E | K | R | D | S},
     /* Without a right only from Redis 7 on. */
     {"+hello", P | C | E | L | K | R | D | Z | S},
@@ -69,16 +70,16 @@ const struct mq_right rsmq_rights[] = {
     {"+hsetnx", P | C | E | K | R | I},
     {"+hstrlen", R},
     {"+info", C | L | W},
-    {"+persist", C | E | K | Z | S},
+    {"+persist", C | E | K | Z | S | X},
     {"+pexpire", P | C | E | B},
     {"+ping", C | J},
     {"+pttl", C | E | L | R | D},
     {"+psetex", C},
-    {"+publish", C | T},
+    {"+publish", C | T | X},
     {"+pubsub|numsub", C},
     {"+sadd", P | C | E | K | R | I},
     {"+scan", K},
-    {"+set", C | Z},
+    {"+set", C | Z | X},
     {"+sismember", C | J | K},
     {"+smembers", L | K},
     {"+srem", K | Q},

@@ -308,13 +308,13 @@ rsmq_look(const struct mq_session *s, const int *queues, int n, bool check,
 	mq_command_int(c, check);
 }
 
-/* NAMESPACE:QUEUE, or the same and :Xpaused or :Xidle. */
+/* NAMESPACE:QUEUE, or the same and what the key is. */
 static bool
 rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 {
 	static const char before[] = RSMQ_NAMESPACE ":";
 	static const char *const behind[] = {
-	    ":Xpaused", ":Xidle", ":Xsettings"};
+	    ":Xpaused", ":Xidle", ":Xsettings", ":Xstop"};
 	size_t skip = sizeof(before) - 1, tail, i;
 
 	for (i = 0; i < sizeof(behind) / sizeof(behind[0]); i++) {
