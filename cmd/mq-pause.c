@@ -11,7 +11,7 @@
 #include "shared/options.h"
 
 static const char usage[] =
-    "usage: mq-pause [options] QUEUE...\n"
+    "usage: mq-pause [options] QUEUE... | --all\n"
     "\n"
     "Pauses queues: within a second, mq-consume starts nothing more from them.\n"
     "Scripts that run end as usual, and messages can still be published.\n"
@@ -26,7 +26,7 @@ struct options {
 	int count;
 	int64_t ms;	   /* -1: until resumed */
 	const char *until; /* --for as it was given */
-	bool resume;
+	bool resume, all;
 	bool verbose;
 };
 
@@ -47,6 +47,8 @@ static const struct mq_option rows[] = {
 	.take = take_for},
     {0, "--resume", NULL, "+resume the queues",
 	MQ_FLAG(struct options, resume)},
+    {0, "--all", NULL, "+all queues, and those that are made later",
+	MQ_FLAG(struct options, all)},
     {0},
 };
 
@@ -75,15 +77,26 @@ parse_options(
 	if (o->resume && o->until != NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "--for and --resume cannot be used together");
-	mq_option_rights(shared, MQ_PAUSES | (o->resume ? MQ_RESUMES : 0),
+	mq_option_rights(shared,
+	    (o->all ? MQ_PAUSES_ALL : MQ_PAUSES) | (o->resume ? MQ_RESUMES : 0),
 	    argv + optind, argc - optind);
-	if (optind == argc)
+	if (o->all && optind < argc)
+		mq_die(MQ_EXIT_USAGE, "%s: cannot be used with --all",
+		    argv[optind]);
+	if (!o->all && optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queues = (const char *const *)argv + optind;
 	o->count = argc - optind;
 	for (i = 0; i < o->count && strcmp(argv[optind - 1], "--") != 0; i++)
 		refuse_duration(o->queues[i]);
 	o->verbose = shared->verbose;
+}
+
+static void
+say_changed(const struct options *o, const char *what)
+{
+	mq_say("%s: %s%s%s", what, o->resume ? "resumed" : "paused",
+	    o->until != NULL ? " for " : "", o->until != NULL ? o->until : "");
 }
 
 /* Whether there was anything to change; says why not. */
@@ -95,9 +108,9 @@ change_queue(const struct options *o, const struct mq_layout *layout,
 	int rv = mq_queue_known(redis, layout, queue, &known);
 
 	if (rv == 0 && known && o->resume)
-		rv = mq_queue_resume(redis, layout, queue, &paused);
+		rv = mq_queue_resume(redis, layout, queue, false, &paused);
 	else if (rv == 0 && known)
-		rv = mq_queue_pause(redis, layout, queue, o->ms);
+		rv = mq_queue_pause(redis, layout, queue, false, o->ms);
 	if (rv == -1)
 		mq_die(redis->status, "%s", redis->error);
 	if (!known)
@@ -107,8 +120,27 @@ change_queue(const struct options *o, const struct mq_layout *layout,
 	return known && paused;
 }
 
+/* queue: a name in the namespace. */
 static int
-change_all(const struct options *o, const struct mq_layout *layout,
+change_everything(const struct options *o, const struct mq_layout *layout,
+    struct mq_redis *redis, const char *queue)
+{
+	bool paused = true;
+	int rv = o->resume ?
+	    mq_queue_resume(redis, layout, queue, true, &paused) :
+	    mq_queue_pause(redis, layout, queue, true, o->ms);
+
+	if (rv == -1)
+		mq_die(redis->status, "%s", redis->error);
+	if (!paused)
+		mq_say("all queues: not paused");
+	else if (o->verbose)
+		say_changed(o, "all queues");
+	return paused ? MQ_EXIT_OK : MQ_EXIT_NO;
+}
+
+static int
+change_named(const struct options *o, const struct mq_layout *layout,
     struct mq_redis *redis)
 {
 	int i, status = MQ_EXIT_OK;
@@ -117,10 +149,7 @@ change_all(const struct options *o, const struct mq_layout *layout,
 		if (!change_queue(o, layout, redis, o->queues[i]))
 			status = MQ_EXIT_NO;
 		else if (o->verbose)
-			mq_say("%s: %s%s%s", o->queues[i],
-			    o->resume ? "resumed" : "paused",
-			    o->until != NULL ? " for " : "",
-			    o->until != NULL ? o->until : "");
+			say_changed(o, o->queues[i]);
 	return status;
 }
 
@@ -132,15 +161,19 @@ main(int argc, char *argv[])
 	struct mq_shared shared = {.usage = usage};
 	struct mq_server server;
 	struct mq_redis redis;
+	const char *any;
 	int status;
 
 	mq_option_begin();
 	parse_options(&options, &shared, argc, argv);
 	layout = mq_option_server(&shared, &server);
 	mq_option_queues(&shared, &server, argv + optind, options.count);
+	any = mq_option_queue(&shared, &server, "any");
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
-	status = change_all(&options, layout, &redis);
+	status = options.all ?
+	    change_everything(&options, layout, &redis, any) :
+	    change_named(&options, layout, &redis);
 	mq_redis_close(&redis);
 	mq_server_free(&server);
 	mq_option_free(&shared);

@@ -24,6 +24,7 @@ enum fact_kind {
 	FACT_LEASE_LOST, /* others may get our messages */
 	FACT_SETTINGS, /* settings of the queue: before the session says anything of
 			  * itself while joining, and whenever they have changed */
+	FACT_ALL_PAUSED, /* whether all queues are (yes) */
 	FACT_HELD, /* joining: what the server holds for us, held, of the queue */
 	FACT_CHANGED, /* a key that a claim has read, text of n bytes; NULL: any */
 	FACT_CALLED, /* another consumer leaves the queue of this key to us */

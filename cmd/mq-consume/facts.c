@@ -76,6 +76,8 @@ note_change(struct engine *e, const char *key, size_t n)
 		session_ask_settings(&e->session, i);
 	if (own != -1 && mq_settings_are_in(key, n))
 		session_ask_settings(&e->session, own);
+	if (key == NULL || mq_pause_is_in(key, n))
+		session_ask_pause(&e->session);
 	inbox_changed(&e->inbox, key, n);
 }
 
@@ -156,6 +158,9 @@ hear_session(void *arg, const struct fact *f)
 		break;
 	case FACT_SETTINGS:
 		take_settings(e, f->queue, f->settings);
+		break;
+	case FACT_ALL_PAUSED:
+		inbox_pause_all(&e->inbox, f->yes);
 		break;
 	case FACT_HELD:
 		engine_compare(e, f->queue, f->held);

@@ -144,15 +144,25 @@ mq_queue_set_attributes(struct mq_redis *r, const struct mq_layout *layout,
 	return mq_call_done(r, &c);
 }
 
+static void
+add_paused(const struct mq_side *side, struct mq_command *c, const char *queue,
+    bool all)
+{
+	if (all)
+		side->all(c, queue, "paused");
+	else
+		side->key(c, queue, side->paused);
+}
+
 /* A queue may be paused because it has filled the memory. */
 int
 mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
-    const char *queue, int64_t ms)
+    const char *queue, bool all, int64_t ms)
 {
 	struct mq_command c = mq_redis_command(r);
 
 	mq_command_script(&c, &mq_script_write_when_full);
-	layout->side->key(&c, queue, layout->side->paused);
+	add_paused(layout->side, &c, queue, all);
 	mq_command_words(&c, "SET 1");
 	if (ms >= 0) {
 		mq_command_str(&c, "PX");
@@ -162,13 +172,27 @@ mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
 }
 
 int
+mq_queue_pause_left(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, long long *left)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	mq_command_plain(&c, "PTTL");
+	layout->side->all(&c, queue, "paused");
+	if (mq_call_number(r, &c, left) == 0)
+		return 0;
+	*left = -2;
+	return mq_redis_lost(r) ? -1 : 0;
+}
+
+int
 mq_queue_resume(struct mq_redis *r, const struct mq_layout *layout,
-    const char *queue, bool *was)
+    const char *queue, bool all, bool *was)
 {
 	struct mq_command c = mq_redis_command(r);
 
 	mq_command_plain(&c, "DEL");
-	layout->side->key(&c, queue, layout->side->paused);
+	add_paused(layout->side, &c, queue, all);
 	return call_for_answer(r, &c, was);
 }
 

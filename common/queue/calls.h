@@ -73,12 +73,17 @@ int mq_queue_attributes(struct mq_redis *, const struct mq_layout *,
 int mq_queue_set_attributes(struct mq_redis *, const struct mq_layout *,
     const char *queue, const struct mq_attributes *);
 
-/* Pauses a queue for ms milliseconds, or until it is resumed (-1). */
-int mq_queue_pause(
-    struct mq_redis *, const struct mq_layout *, const char *queue, int64_t ms);
-/* *was: whether the queue was paused. */
-int mq_queue_resume(
-    struct mq_redis *, const struct mq_layout *, const char *queue, bool *was);
+/* Pauses a queue, or all in its namespace, for ms milliseconds, or until it is resumed
+ * (-1). */
+int mq_queue_pause(struct mq_redis *, const struct mq_layout *,
+    const char *queue, bool all, int64_t ms);
+/* How many milliseconds of the pause of all are left: -1: it has no end; -2: there is
+ * none, or the server does not tell.  Fails only when the connection is lost. */
+int mq_queue_pause_left(struct mq_redis *, const struct mq_layout *,
+    const char *queue, long long *left);
+/* *was: whether it was paused. */
+int mq_queue_resume(struct mq_redis *, const struct mq_layout *,
+    const char *queue, bool all, bool *was);
 
 /*
  * Looks for the end of a message in these queues, which all are asked at once: it

@@ -2,6 +2,7 @@
 #include "consumer-parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/xalloc.h"
 #include "layout.h"
@@ -406,6 +407,26 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 }
 
 void
+mq_consumer_ask_pause(struct mq_consumer *k, mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+
+	mq_command_plain(&cmd, "PTTL");
+	k->layout->side->all(&cmd, k->session.queues[0], "paused");
+	cmd.tracked = k->session.wake != NULL;
+	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+}
+
+bool
+mq_pause_is_in(const char *key, size_t n)
+{
+	static const char end[] = "::paused";
+	const size_t len = sizeof(end) - 1;
+
+	return n > len && memcmp(key + n - len, end, len) == 0;
+}
+
+void
 mq_consumer_count(struct mq_consumer *k, const char *queue,
     const struct mq_counts *counts, mq_answer_fn *fn, void *arg)
 {
@@ -489,7 +510,10 @@ mq_consumer_compete(
 
 	mq_command_script(&cmd, &mq_script_compete);
 	cmd.optional = queue == -1;
-	side->cleaning(&cmd, s->queues[queue == -1 ? 0 : queue], queue == -1);
+	if (queue == -1)
+		side->all(&cmd, s->queues[0], "cleaning");
+	else
+		side->key(&cmd, s->queues[queue], side->cleaning);
 	if (!cmd.cluster)
 		side->heartbeat(&cmd, s->connection, s->queues[0]);
 	mq_command_int(&cmd, ms);
@@ -506,7 +530,7 @@ mq_consumer_resign(struct mq_consumer *k)
 
 	mq_command_plain(&cmd, "DEL");
 	cmd.optional = true;
-	k->layout->side->cleaning(&cmd, k->session.queues[0], true);
+	k->layout->side->all(&cmd, k->session.queues[0], "cleaning");
 	mq_async_send(k->async, &cmd, NULL, NULL);
 }
 

@@ -32,7 +32,10 @@ int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
 struct mq_side {
 	/* Appends keys of a queue to a command; what: as one of these says. */
 	void (*key)(struct mq_command *, const char *queue, const char *what);
+	/* The same of all queues in its namespace: "paused", "cleaning". */
+	void (*all)(struct mq_command *, const char *queue, const char *what);
 	const char *paused, *counters, *settings;
+	const char *cleaning; /* who cleans it */
 	/* A key without which nothing is counted, as the queue does not exist;
 	 * NULL: queues without any key do. */
 	const char *exists;
@@ -43,8 +46,6 @@ struct mq_side {
 	/* Each appends a key that is not of a queue alone. */
 	void (*running)(
 	    struct mq_command *, const char *connection, const char *queue);
-	/* Who cleans: a queue, or all of its server. */
-	void (*cleaning)(struct mq_command *, const char *queue, bool all);
 	void (*heartbeat)(
 	    struct mq_command *, const char *connection, const char *queue);
 };

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "calls.h"
 #include "layout.h"
 #include "message/headers.h"
 #include "message/history.h"
@@ -379,8 +380,14 @@ mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 {
 	struct mq_claimed facts;
 	int n, good, held = l->joined && !l->empty;
+	long long left;
 
 	forget_messages(l);
+	if (mq_queue_pause_left(l->of.queue.redis, l->of.queue.layout,
+		l->of.queue.name, &left) == -1)
+		return -1;
+	if (left != -2)
+		return 0;
 	/* The lease of a connection that found nothing has been running out. */
 	if (l->joined && l->empty)
 		held = session_renew(&l->of, 0, 1);

@@ -38,7 +38,8 @@ enum {
 	MQ_CREATES = 1 << 23,	/* a queue that it sets */
 	/* Nothing of a queue but to put messages there. */
 	MQ_TARGETS = 1 << 24,
-	MQ_STOPS = 1 << 25 /* ends runs */
+	MQ_STOPS = 1 << 25,	/* ends runs */
+	MQ_PAUSES_ALL = 1 << 26 /* without naming a queue */
 };
 
 /*

@@ -382,6 +382,11 @@ readme() {
 		ends 0
 		run_mq 0 mq-consume -q -n 1 jobs
 		;;
+	'mq-pause --all --for 10m '*)
+		ends 0
+		command=${command##*; }
+		ends 0
+		;;
 	"mq-return --reason 'connection refused' --rate 50/s jobs") leaves jobs "2 0 0 0" ;;
 	'mq-purge --rejected --older-than 30d jobs '*)
 		old_message jobs

@@ -259,6 +259,8 @@ purge verbose * 0 -v --all -f q
 pause - * 0 q
 pause for * 0 --for 1m q
 pause resume * 0 --resume paused
+pause all,for * 0 --all --for 1m
+pause all,resume * 1 --all --resume
 pause url * 0 -u @U q
 pause layout * 0 -L @L q
 pause quiet * 0 -q q

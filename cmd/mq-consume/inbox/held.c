@@ -284,7 +284,7 @@ inbox_oldest_of(const struct inbox *in, int queue)
 {
 	const struct inbox_queue *q = &in->queues[queue];
 
-	return q->paused || q->pausing > 0 || q->full ?
+	return in->all_paused || q->paused || q->pausing > 0 || q->full ?
 	    NULL :
 	    TAILQ_FIRST(&q->waiting);
 }

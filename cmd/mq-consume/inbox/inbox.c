@@ -81,6 +81,11 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 		roles_claimed(in, claimed);
 	take_elements(in, claimed);
 	inbox_pause_seen(in, in->claim_queue, claimed->paused);
+	/* The claim was on its way. */
+	if (in->all_paused)
+		in->hear(in->arg,
+		    &(struct fact){
+			.kind = FACT_QUEUE_PAUSED, .queue = in->claim_queue});
 }
 
 static void
@@ -159,8 +164,9 @@ claim_next(struct inbox *in, int from)
 		if (mq_consumer_lacks(in->server, i))
 			continue;
 		more = in->queues[i].more;
-		in->claim_max =
-		    more && in->none_left ? in->room(in->arg, i) : 0;
+		in->claim_max = more && in->none_left && !in->all_paused ?
+		    in->room(in->arg, i) :
+		    0;
 		if (in->claim_max == 0 && in->queues[i].called)
 			roles_pass(in, i);
 		if (in->claim_max > 0 ||
@@ -225,7 +231,7 @@ inbox_drained(const struct inbox *in)
 	int i;
 
 	for (i = 0; i < in->opt->queue_count; i++)
-		if (in->queues[i].more)
+		if (in->queues[i].more && !in->all_paused)
 			return false;
 	return !in->claiming;
 }

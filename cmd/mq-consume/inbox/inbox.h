@@ -115,6 +115,7 @@ struct inbox {
 	ev_timer
 	    settle_first; /* before a claim that a settlement makes useless */
 	unsigned long moves; /* claims answered so far */
+	bool all_paused;     /* whatever the queues say */
 	bool any_called;     /* since the last pass, some queue was */
 };
 
@@ -197,6 +198,8 @@ void inbox_pausing(struct inbox *, int queue, bool begins);
 void inbox_fill(struct inbox *, int queue, bool full);
 /* The server has answered whether a queue is paused. */
 void inbox_pause_seen(struct inbox *, int queue, bool paused);
+/* The same of all queues. */
+void inbox_pause_all(struct inbox *, bool paused);
 
 /* For this folder only: the index of the queues, and the timer for delayed
  * messages. */

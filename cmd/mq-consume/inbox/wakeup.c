@@ -459,6 +459,23 @@ inbox_look_around(struct inbox *in, bool sending)
 /* --- beginning and end ------------------------------------------------------ */
 
 void
+inbox_pause_all(struct inbox *in, bool paused)
+{
+	int i;
+
+	if (in->all_paused == paused)
+		return;
+	in->all_paused = paused;
+	if (!in->opt->quiet)
+		mq_say("all queues: %s", paused ? "paused" : "resumed");
+	if (!paused)
+		inbox_look(in, true);
+	for (i = 0; paused && i < in->opt->queue_count; i++)
+		in->hear(in->arg,
+		    &(struct fact){.kind = FACT_QUEUE_PAUSED, .queue = i});
+}
+
+void
 wakeup_init(struct inbox *in)
 {
 	size_t i, n = (size_t)in->opt->queue_count;

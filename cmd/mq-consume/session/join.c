@@ -234,12 +234,37 @@ ask_settings(struct session *s, int queue, bool joining)
 	mq_consumer_settings(&s->self, queue, on_settings, q);
 }
 
+/* Who cannot know goes on. */
+static void
+on_pause(void *arg, const struct mq_answer *answer, long long left)
+{
+	struct session *s = arg;
+
+	if (answer == NULL)
+		return;
+	if (answer->error != NULL && !s->pause_unknown)
+		mq_say("%s: cannot see whether all queues are paused, and "
+		       "goes on: %s",
+		    s->server->name, answer->error);
+	s->pause_unknown |= answer->error != NULL;
+	s->hear(s->arg,
+	    &(struct fact){.kind = FACT_ALL_PAUSED,
+		.yes = answer->error == NULL && left != -2});
+}
+
+void
+session_ask_pause(struct session *s)
+{
+	mq_consumer_ask_pause(&s->self, on_pause, s);
+}
+
 static void
 ask_all_settings(struct session *s, bool joining)
 {
 	int i;
 
 	s->settings_at = mq_clock_steady_s();
+	session_ask_pause(s);
 	for (i = 0; i < s->opt->queue_count; i++)
 		ask_settings(s, i, joining);
 }
@@ -254,6 +279,8 @@ session_ask_settings(struct session *s, int queue)
 void
 session_check_settings(struct session *s)
 {
+	if (s->state == SESSION_UP && s->self.session.wake == NULL)
+		session_ask_pause(s);
 	if (s->state == SESSION_UP && s->self.session.wake == NULL &&
 	    mq_clock_steady_s() - s->settings_at >= SETTINGS_S)
 		ask_all_settings(s, false);

@@ -146,6 +146,7 @@ struct session {
 	int settings_wanted; /* joining: settings of queues that are missing, */
 	int64_t lease_ms;    /* with a lease for so long; 0: none yet */
 	double settings_at;  /* steady time when they were asked for */
+	bool pause_unknown;  /* nobody could tell whether all is paused; said */
 	int answers_wanted;  /* joining: answers missing until the next step, */
 	bool asked_held;     /* which is to be up; else to ask what is held */
 	double waits_since;  /* steady time since it cannot join; 0: it can */
@@ -185,8 +186,9 @@ bool session_holds_lease(struct session *);
 void session_rejoin(void *session);
 /* Drops the connections, says why, and connects again later. */
 void session_reset(struct session *, const char *why);
-/* The settings of a queue may have changed. */
+/* The settings of a queue may have changed; or the pause of all. */
 void session_ask_settings(struct session *, int queue);
+void session_ask_pause(struct session *);
 /* So many messages can run at once now. */
 void session_tell_slots(struct session *, int messages);
 /* Says an error of the server, once until session_works(). */

@@ -20,6 +20,7 @@
  *	rmq::queue::[Q]::rate		hash: a rate that consumers share
  *	rmq::queue::[Q]::result::ID	list of one: what became of a message
  *	rmq::queue::[Q]::paused		"1", maybe with a TTL
+ *	rmq::paused			the same of all queues
  *	rmq::queue::[Q]::watch		the consumer that hears of messages, and
  *	rmq::queue::[Q]::idle		sorted set: those that it wakes; both lapse
  *					after 60 s; see lua/lib/role.lua
@@ -217,12 +218,10 @@ add_running(struct mq_command *c, const char *connection, const char *queue)
 }
 
 static void
-add_cleaning(struct mq_command *c, const char *queue, bool all)
+add_all(struct mq_command *c, const char *queue, const char *what)
 {
-	if (all)
-		rmq_key_all(c, "rmq::cleaning");
-	else
-		rmq_key_queue(c, queue, "cleaning");
+	(void)queue;
+	add_key(c, (const char *const[]){"rmq::", what}, 2);
 }
 
 static void
@@ -233,6 +232,8 @@ add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 }
 
 const struct mq_side rmq_side = {.key = rmq_keys,
+    .all = add_all,
+    .cleaning = "cleaning",
     .paused = "paused",
     .counters = "counters",
     .settings = "settings",
@@ -240,7 +241,6 @@ const struct mq_side rmq_side = {.key = rmq_keys,
     .stop = "stop",
     .publisher = "publisher::",
     .running = add_running,
-    .cleaning = add_cleaning,
     .heartbeat = add_heartbeat};
 
 /* Those that are tracked have one name in brackets. */

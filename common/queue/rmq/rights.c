@@ -25,7 +25,8 @@ enum {
 	I = MQ_CREATES,
 	G = MQ_TARGETS,
 	Y = MQ_DESCRIBES,
-	X = MQ_STOPS
+	X = MQ_STOPS,
+	F = MQ_PAUSES_ALL
 };
 
 const struct mq_right rmq_rights[] = {
@@ -33,6 +34,7 @@ const struct mq_right rmq_rights[] = {
     {"~rmq::queue::\\[%q]::*", P | C | E | L | K | R | D | Z | T | G},
     /* Attachments. */
     {"~mq::attach::*", A | C | K | D | B},
+    {"~rmq::paused", C | J | L | F},
     {"~rmq::connections", C | E | L | K | R | D},
     {"~rmq::connection::*::heartbeat", C | E | L | K | R | D},
     {"~rmq::connection::*::queues", C | E | L | K | R | D},
@@ -58,15 +60,15 @@ const struct mq_right rmq_rights[] = {
     {"+config|get", W | Y},
     {"+dbsize", L},
     {"+del", C | E | K | D | U | X},
-    {"+eval", P | C | E | L | K | R | D | Z | T},
-    {"+evalsha", P | C | E | L | K | R | D | Z | T},
+    {"+eval", P | C | E | L | K | R | D | Z | T | F},
+    {"+evalsha", P | C | E | L | K | R | D | Z | T | F},
     {"+exec", P | C | B},
     {"+exists", C | E | L | K | R | D | A},
     {"+expire", C | E | A | K},
     {"+get", P | C | E | L | K | R | D},
     {"+hdel", C | E | K | R | D | T | H | A},
     /* Without a right only from Redis 7 on. */
-    {"+hello", P | C | E | L | K | R | D | Z | T},
+    {"+hello", P | C | E | L | K | R | D | Z | T | F},
     {"+hgetall", P | C | K | D},
     {"+hexists", P | C | E | K | R},
     {"+hget", P | C | E | L | K | R | D},
@@ -87,7 +89,7 @@ const struct mq_right rmq_rights[] = {
     {"+ltrim", C | E | K | R | D},
     {"+info", C | L | W},
     {"+multi", P | C | B},
-    {"+persist", C | E | K | Z | A | T | B | X},
+    {"+persist", C | E | K | Z | A | T | B | X | F},
     {"+pexpire", P | C | E | K | D | B},
     {"+ping", C | J},
     {"+psetex", C},
@@ -99,7 +101,7 @@ const struct mq_right rmq_rights[] = {
     {"+sadd", P | C | E | K | R | I},
     {"+scan", C | L | K},
     {"+scard", C | J | L | K | R | D},
-    {"+set", C | J | R | Z | A | H | O | N | X},
+    {"+set", C | J | R | Z | A | H | O | N | X | F},
     {"+sismember", P | C | E | L | K | R | D | Z | T},
     {"+smembers", C | L | K | R | D},
     {"+srem", C | E | K | D | A | B},

@@ -17,6 +17,7 @@
  *			when they are due
  *	N:Q:Xheld:C	hash: what connection C holds, and its receive count
  *	N:Q:Xpaused	"1", maybe with a TTL
+ *	N::paused	the same of all queues
  *	N:Q:Xrate	hash: a rate that consumers share
  *	N:Q:Xwatch	the consumer that hears of messages, and
  *	N:Q:Xidle	sorted set: those that it wakes; both lapse after 60 s;
@@ -163,15 +164,14 @@ rsmq_queue_error(const char *queue)
 }
 
 static void
-add_cleaning(struct mq_command *c, const char *queue, bool all)
+add_all(struct mq_command *c, const char *queue, const char *what)
 {
-	if (all)
-		rsmq_key_common(c, queue, "::cleaning");
-	else
-		rsmq_key(c, queue, ":Xcleaning");
+	add_named(c, queue, "::", what);
 }
 
 const struct mq_side rsmq_side = {.key = rsmq_key,
+    .all = add_all,
+    .cleaning = ":Xcleaning",
     .paused = ":Xpaused",
     .counters = ":Xcounters",
     .settings = ":Xsettings",
@@ -180,5 +180,4 @@ const struct mq_side rsmq_side = {.key = rsmq_key,
     .stop = ":Xstop",
     .publisher = ":Xpublisher:",
     .running = rsmq_key_running,
-    .cleaning = add_cleaning,
     .heartbeat = rsmq_key_lease};

@@ -21,7 +21,8 @@ enum {
 	I = MQ_CREATES,
 	G = MQ_TARGETS,
 	Y = MQ_DESCRIBES,
-	X = MQ_STOPS
+	X = MQ_STOPS,
+	F = MQ_PAUSES_ALL
 };
 
 const struct mq_right rsmq_rights[] = {
@@ -32,6 +33,7 @@ const struct mq_right rsmq_rights[] = {
     {"~%n:%q-rejected", C | E | L | K | R | D | G},
     {"~%n:%q-rejected:Q", C | E | L | K | R | D},
     {"~%n:%q-rejected:X*", C | E | L | K | R | D},
+    {"~%n::paused", C | J | L | F},
     {"~%n::connections", C | E | L | K | R | D},
     {"~%n::connection:*", C | E | L | K | R | D},
     {"~%n::running:*", C | E | L | K | X},
@@ -50,14 +52,14 @@ const struct mq_right rsmq_rights[] = {
     {"+client|tracking", C},
     {"+config|get", W | Y},
     {"+del", C | E | K | U | X},
-    {"+eval", P | C | E | L | K | R | D | Z | S},
-    {"+evalsha", P | C | E | L | K | R | D | Z | S},
+    {"+eval", P | C | E | L | K | R | D | Z | S | F},
+    {"+evalsha", P | C | E | L | K | R | D | Z | S | F},
     {"+exists", C | E | L | K | R | D},
     {"+expire", C | V},
     {"+get", C | L | X},
     {"+hdel", C | E | K | R | D | S},
     /* Without a right only from Redis 7 on. */
-    {"+hello", P | C | E | L | K | R | D | Z | S},
+    {"+hello", P | C | E | L | K | R | D | Z | S | F},
     {"+hgetall", P},
     {"+hexists", P | C | E | K | R | D | Z | S},
     {"+hget", P | C | E | L | K | R | D},
@@ -70,7 +72,7 @@ const struct mq_right rsmq_rights[] = {
     {"+hsetnx", P | C | E | K | R | I},
     {"+hstrlen", R},
     {"+info", C | L | W},
-    {"+persist", C | E | K | Z | S | X},
+    {"+persist", C | E | K | Z | S | X | F},
     {"+pexpire", P | C | E | B},
     {"+ping", C | J},
     {"+pttl", C | E | L | R | D},
@@ -79,7 +81,7 @@ const struct mq_right rsmq_rights[] = {
     {"+pubsub|numsub", C},
     {"+sadd", P | C | E | K | R | I},
     {"+scan", K},
-    {"+set", C | Z | X},
+    {"+set", C | Z | X | F},
     {"+sismember", C | J | K},
     {"+smembers", L | K},
     {"+srem", K | Q},
