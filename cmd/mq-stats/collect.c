@@ -54,6 +54,26 @@ ensure_open(struct collector *c)
 	return c->open ? 0 : -1;
 }
 
+/* Who may not see it is told nothing. */
+static int
+look_for_pause_of_all(struct collector *c, struct mq_stats *stats)
+{
+	const char *why;
+	char *any = mq_layout_queue(c->layout, c->server.url.ns, "any", &why);
+	long long left = -2;
+	int i, rv = mq_queue_pause_left(&c->redis, c->layout, any, &left);
+
+	for (i = 0; i < stats->count && left != -2; i++) {
+		stats->queues[i].all_paused = true;
+		if (left > 0)
+			stats->queues[i].all_paused_ms = stats->now_ms + left;
+	}
+	free(any);
+	if (rv == -1)
+		mq_stats_free(stats);
+	return rv;
+}
+
 int
 collect_try(struct collector *c, int wanted, struct model *m)
 {
@@ -63,7 +83,8 @@ collect_try(struct collector *c, int wanted, struct model *m)
 	m->error[0] = '\0';
 	if (ensure_open(c) == -1 ||
 	    c->layout->stats(&c->redis, c->queues, c->count, wanted, &stats) ==
-		-1) {
+		-1 ||
+	    look_for_pause_of_all(c, &stats) == -1) {
 		strlcpy(m->error, c->redis.error, sizeof(m->error));
 		collect_close(c);
 		return -1;

@@ -52,6 +52,8 @@ const struct field queue_fields[] = {
     {"paused", KIND_PAUSED,
 	.metric = {9, "mq_paused", "1 while the queue is paused."}},
     {"paused_until_ms", KIND_SOME, QUEUE(paused_ms)},
+    {"all_paused", KIND_FLAG, QUEUE(all_paused),
+	.metric = {10, "mq_all_paused", "1 while all queues are paused."}},
     {"in_per_s", KIND_RATE, QUEUE(in_s), .key = "in", .title = "IN/S",
 	.sum = SUM_ALL},
     {"out_per_s", KIND_RATE, QUEUE(out_s), .key = "out", .title = "OUT/S",

@@ -65,17 +65,29 @@ add_number(struct table *t, long long n, enum style style)
 }
 
 static void
+add_left(struct mq_buf *text, int64_t until_ms, int64_t now_ms)
+{
+	char left[TEXT_AGE];
+
+	if (until_ms <= 0)
+		return;
+	text_age(left, (double)(until_ms - now_ms) / 1000);
+	mq_buf_printf(text, " for %s", left);
+}
+
+static void
 add_note(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 {
 	struct mq_buf text = {0};
-	char left[TEXT_AGE];
 
 	if (q->paused_ms != 0)
 		mq_buf_addstr(&text, "paused");
-	if (q->paused_ms > 0) {
-		text_age(left, (double)(q->paused_ms - now_ms) / 1000);
-		mq_buf_printf(&text, " for %s", left);
-	}
+	add_left(&text, q->paused_ms, now_ms);
+	if (q->all_paused)
+		mq_buf_printf(
+		    &text, "%sall queues paused", text.len > 0 ? ", " : "");
+	if (q->all_paused)
+		add_left(&text, q->all_paused_ms, now_ms);
 	if (q->dead_consumers > 0)
 		mq_buf_printf(&text, "%s%lld dead consumer%s",
 		    text.len > 0 ? ", " : "", q->dead_consumers,
@@ -146,7 +158,8 @@ add_field(
 	}
 	if (record != NULL)
 		v = field_get(f, record, now_ms);
-	add_value(t, f, &v, f->kind == KIND_QUEUE && q->paused_ms != 0);
+	add_value(t, f, &v,
+	    f->kind == KIND_QUEUE && (q->paused_ms != 0 || q->all_paused));
 }
 
 void

@@ -162,6 +162,9 @@ struct mq_queue_stats {
 	int64_t tick;	     /* of its clock; 0: it never had one */
 	int64_t paused_ms;   /* 0: not paused; -1: until resumed; else the unix
 			      * ms of its end */
+	/* All queues are paused; until then, 0: until resumed.  Not set by layouts. */
+	bool all_paused;
+	int64_t all_paused_ms;
 	bool counted;	     /* whether there are any counts */
 	struct mq_counts counts;
 	double in_s, out_s; /* published, and done or rejected, a second, in

@@ -40,6 +40,12 @@ over() {
 	assert_equal "$output$stderr" ""
 	assert_equal "$(redis pttl "$(key)")" -1
 	eventually 10 says "all queues: paused"
+	run_mq 0 mq-stats a
+	assert_line --regexp '^a .* all queues paused$'
+	run_mq 0 mq-stats --json a
+	assert_regex "$output" '"all_paused":true'
+	run_mq 0 mq-stats --prometheus a
+	assert_line 'mq_all_paused{queue="a"} 1'
 	run_mq 0 mq-publish a 2
 	run_mq 0 mq-publish b 3
 	run_mq 0 mq-publish later 4
