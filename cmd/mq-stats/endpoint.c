@@ -1,13 +1,22 @@
 #include "stats.h"
 
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/exit.h"
+#include "base/say.h"
 #include "base/xalloc.h"
 #include "page/page.h"
 #include "shared/http.h"
 
 #define REFRESH_S 5
+/* Connections that are served at a time; the others wait. */
+#define CHILDREN 64
 
 #define TEXT "text/plain; charset=utf-8"
 #define JSON "application/json"
@@ -97,6 +106,53 @@ judge(void *arg, int status)
 	return a;
 }
 
+static int
+listen_at(const struct stats_options *o)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET,
+	    .sin_port = htons((in_port_t)o->port),
+	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(at);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+
+	if (fd == -1 ||
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == -1 ||
+	    bind(fd, (struct sockaddr *)&at, len) == -1 ||
+	    listen(fd, SOMAXCONN) == -1 ||
+	    getsockname(fd, (struct sockaddr *)&at, &len) == -1)
+		mq_die(errno == EACCES ? MQ_EXIT_NOPERM : MQ_EXIT_UNAVAILABLE,
+		    "--http=%d: %s", o->port, strerror(errno));
+	if (!o->shared.quiet)
+		mq_say("serving http://127.0.0.1:%d/", ntohs(at.sin_port));
+	return fd;
+}
+
+/* Returns in the process of a connection, which is its stdin and stdout. */
+static void
+serve_port(const struct stats_options *o)
+{
+	int listener = listen_at(o), fd, children = 0;
+	pid_t pid = -1;
+
+	while (pid != 0) {
+		while (children > 0 &&
+		    waitpid(-1, NULL, children < CHILDREN ? WNOHANG : 0) > 0)
+			children--;
+		fd = accept(listener, NULL, NULL);
+		if (fd == -1 && errno != EINTR && errno != ECONNABORTED)
+			mq_die(MQ_EXIT_AGAIN, "--http: %s", strerror(errno));
+		pid = fd == -1 ? -1 : fork();
+		children += pid > 0;
+		if (pid == 0 &&
+		    (dup2(fd, STDIN_FILENO) == -1 ||
+			dup2(fd, STDOUT_FILENO) == -1))
+			_exit(MQ_EXIT_AGAIN);
+		if (fd != -1)
+			close(fd);
+	}
+	close(listener);
+}
+
 void
 endpoint_serve(struct stats_options *o)
 {
@@ -104,6 +160,8 @@ endpoint_serve(struct stats_options *o)
 	struct http h;
 	const char *name;
 
+	if (o->port != -1)
+		serve_port(o);
 	http_receive(&h, &o->hosts);
 	if (h.request.method != METHOD_GET && h.request.method != METHOD_HEAD)
 		http_refuse(&h, 405, "Allow: GET, HEAD\r\n", NULL);

@@ -104,6 +104,21 @@ take_watch(void *into, const struct mq_given *given)
 }
 
 static void
+take_http(void *into, const struct mq_given *given)
+{
+	struct stats_options *o = into;
+
+	take_subject(into, given);
+	o->port = given->arg == NULL ?
+	    -1 :
+	    (int)mq_option_number(given->name, given->arg, 0, 65535);
+	if (o->port == -1 && isatty(STDIN_FILENO))
+		mq_die(MQ_EXIT_USAGE,
+		    "--http: answers one request on standard input; use "
+		    "--http=8080 to serve http://127.0.0.1:8080/");
+}
+
+static void
 take_sort(void *into, const struct mq_given *given)
 {
 	struct stats_options *o = into;
@@ -146,11 +161,12 @@ static const struct mq_option forms[] = {
 	.take = take_subject, .which = SUBJECT_HTML},
     {0, "--refresh", "N", "the page reads itself again every N seconds",
 	MQ_LONG(struct stats_options, refresh, 1, 86400)},
-    {0, "--http", NULL,
+    {0, "--http", "[=PORT]",
+	"serve browsers at http://127.0.0.1:PORT/, or\n"
 	"answer one HTTP request on stdin and stdout: /,\n"
 	"/metrics, /queues.json, /queue/NAME, /message/ID,\n"
 	"/healthz (503 by --check); see man mq-http",
-	.take = take_subject, .which = SUBJECT_HTTP},
+	.take = take_http, .which = SUBJECT_HTTP},
     {0},
 };
 static const struct mq_option others[] = {

@@ -294,6 +294,7 @@ struct stats_options {
 	bool offset;		    /* was given */
 	bool payloads;		    /* are shown */
 	bool requested;		    /* by --http */
+	int port;		    /* of --http; 0: any; -1: stdin */
 	struct http_hosts hosts;    /* of its requests */
 	char *name;		    /* what its path ends with, own */
 	char *only;		    /* name, as the queue that it is about */
@@ -673,7 +674,10 @@ int checks_print(struct checks *, const struct model *, bool all);
 
 /* --- endpoint ----------------------------------------------------------- */
 
-/* --http: a request becomes options, and an answer. */
+/*
+ * --http: a request becomes options, and an answer.  With a port, for each connection in
+ * a process of its own; the first process ends only by a signal, or if it cannot listen.
+ */
 
 /*
  * Receives a request.  Returns in a child process, with the options that print what is

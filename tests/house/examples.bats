@@ -92,6 +92,8 @@ in_the_sandbox() {
 	text=${text//\/data/$T/data}
 	text=${text//redis:\/\/far/\$FAR}
 	text=${text//\/usr\/local\/bin/$BUILD}
+	# Any port that is free.
+	text=${text//--http=9780/--http=0}
 	text=${text//-s redis.sock/-s $HOME/.local/state/mq/redis.sock}
 	[[ -z ${ID-} ]] || text=${text// ID / $ID }
 	[[ -z ${RECEIPT-} ]] || text=${text// RECEIPT / $RECEIPT }
@@ -634,6 +636,7 @@ mq_http() {
 		grep -q greetings page.html
 		grep -q '</html>' page.html
 		;;
+	'mq-stats --http=9780') serves grep -q 'serving http' "$T/err" ;;
 	'./queues.cgi')
 		ends 0
 		assert_line --index 0 $'Content-Type: text/html; charset=utf-8\r'
@@ -644,7 +647,7 @@ mq_http() {
 }
 
 @test "examples: mq-http(7)" {
-	page mq-http.7 mq_http 5
+	page mq-http.7 mq_http 6
 }
 
 mq_metrics() {

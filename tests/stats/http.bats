@@ -246,3 +246,40 @@ teardown() {
 	grep -q '^HTTP/1.1 503 ' "$T/answer"
 	run ! grep mq-stats "$T/answer"
 }
+
+# Listens itself, at a port that the system picks: $port.
+listening() {
+	grep -q 'serving http' "$T/err"
+}
+
+@test "http: --http=PORT listens at 127.0.0.1, and serves many at a time" {
+	local clients=() i
+
+	run_mq 0 mq-publish -q q hello
+	start_mq mq-stats --http=0 --payloads
+	eventually 10 listening
+	port=$(sed -E 's|.*http://127.0.0.1:([0-9]+)/$|\1|' "$T/err")
+	wants 200 /
+	wants 200 /queue/q
+	grep -q hello "$T/body"
+	# One that says nothing is in nobody's way.
+	exec {idle}<>"/dev/tcp/127.0.0.1/$port"
+	for i in {1..30}; do
+		curl -sf -m 60 -o /dev/null "http://127.0.0.1:$port/healthz" &
+		clients+=($!)
+	done
+	for i in "${clients[@]}"; do wait "$i"; done
+	exec {idle}>&-
+	run_mq 69 mq-stats --http="$port"
+	assert_regex "$stderr" "^mq-stats: --http=$port: Address already in use$"
+	stop_mq
+	assert_equal "$status" 143
+}
+
+@test "http: the wrong port, or a terminal without one: 64" {
+	run_mq 64 mq-stats --http=65536
+	run python3 -c 'import os, pty, sys
+sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "$BUILD/mq-stats" --http
+	assert_equal "$status" 64
+	assert_output --partial "use --http=8080 to serve http://127.0.0.1:8080/"
+}
