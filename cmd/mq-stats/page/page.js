@@ -81,7 +81,9 @@
 
 	const orderRows = (table) => {
 		const body = table.tBodies[0];
-		const rows = [...body.rows].sort((a, b) => a.place - b.place);
+		const isAlone = (row) => row.classList.contains("alone");
+		const rows = [...body.rows].sort((a, b) =>
+			isAlone(b) - isAlone(a) || a.place - b.place);
 		for (const th of table.tHead.rows[0].cells) {
 			const order = sorts.get(nameOf(th));
 			th.removeAttribute("aria-sort");
@@ -145,8 +147,12 @@
 
 	const prepareRow = (row, place) => {
 		row.place = place;
-		if (row.closest("#queues tbody") && !row.querySelector("button"))
+		const ofQueue = row.closest("#queues tbody");
+		if (ofQueue && !row.querySelector("button"))
 			button(row.cells[0], () => chooseQueue(textOf(row)));
+		const value = (name) => numberOf(row.querySelector(`[data-l=${name}]`));
+		row.classList.toggle("alone", !!ofQueue && value("ready") > 0 &&
+			value("consumers") === 0);
 		const id = served && row.querySelector("[data-l=id]");
 		if (id && id.textContent !== "-")
 			id.replaceChildren(link("message/", id.textContent));
@@ -244,7 +250,8 @@
 			make("figcaption", {}, caption, make("span", {},
 				most ? "at most " + wordsOf(titles[0], most) : "")),
 			make("dl", {}, ...titles.map((title, i) => make("div",
-				{className: "line" + i}, make("dt", {}, title),
+				{className: "line" + i},
+				make("dt", {}, titles.length > 1 ? title : ""),
 				make("dd", {}, wordsOf(title, lines[i].at(-1)))))));
 		if (samples.length > 1)
 			f.append(plot(lines, 320, 80));
@@ -380,10 +387,10 @@
 	search.setAttribute("aria-label", "Filter the rows of all tables");
 	const tools = make("div", {className: "tools"}, search);
 	if (refresh > 0) {
-		const pause = make("button", {type: "button", textContent: "Pause",
+		const pause = make("button", {type: "button", textContent: "Stop refreshing",
 			onclick: () => {
 				paused = !paused;
-				pause.textContent = paused ? "Go on" : "Pause";
+				pause.textContent = paused ? "Refresh again" : "Stop refreshing";
 			}});
 		tools.append(pause, state);
 		restoreSamples();
