@@ -7,14 +7,21 @@
 
 /* The result of the helper. */
 struct place {
-	char error[512]; /* empty: none */
-	char socket[sizeof(((struct mq_server *)NULL)->socket)];
-	char host[sizeof(((struct mq_server *)NULL)->host)];
-	char address[MQ_ADDRESS_SIZE];
-	int port;
-	size_t sentinel;
-	char sentinel_address[MQ_ADDRESS_SIZE];
+	char error[512];	 /* empty: none */
+	struct mq_server server; /* only where it is */
 };
+
+static void
+copy_place(struct mq_server *to, const struct mq_server *from)
+{
+	strlcpy(to->socket, from->socket, sizeof(to->socket));
+	strlcpy(to->host, from->host, sizeof(to->host));
+	strlcpy(to->address, from->address, sizeof(to->address));
+	to->port = from->port;
+	to->sentinel = from->sentinel;
+	strlcpy(to->sentinel_address, from->sentinel_address,
+	    sizeof(to->sentinel_address));
+}
 
 /* Whether the server can be connected to without a look-up. */
 static bool
@@ -54,13 +61,7 @@ find_server(void *arg, void *result)
 
 	if (mq_redis_reach(&r, f->server) == -1)
 		note_error(place, &r);
-	strlcpy(place->socket, f->server->socket, sizeof(place->socket));
-	strlcpy(place->host, f->server->host, sizeof(place->host));
-	strlcpy(place->address, f->server->address, sizeof(place->address));
-	place->port = f->server->port;
-	place->sentinel = f->server->sentinel;
-	strlcpy(place->sentinel_address, f->server->sentinel_address,
-	    sizeof(place->sentinel_address));
+	copy_place(&place->server, f->server);
 }
 
 static void
@@ -77,13 +78,7 @@ on_found(void *arg, const void *result)
 		f->found(f->arg, place->error);
 		return;
 	}
-	strlcpy(f->server->socket, place->socket, sizeof(f->server->socket));
-	strlcpy(f->server->host, place->host, sizeof(f->server->host));
-	strlcpy(f->server->address, place->address, sizeof(f->server->address));
-	f->server->port = place->port;
-	f->server->sentinel = place->sentinel;
-	strlcpy(f->server->sentinel_address, place->sentinel_address,
-	    sizeof(f->server->sentinel_address));
+	copy_place(f->server, &place->server);
 	f->found(f->arg, NULL);
 }
 
