@@ -446,7 +446,7 @@ struct value {
 	enum value_type type;
 	const char *text; /* of the record */
 	long long n;	  /* as it is in the record */
-	double real;	  /* the same, an age in seconds; VALUE_NONE: 0 */
+	double real;	  /* the same, an age in seconds: 0 of nothing */
 };
 
 struct value field_get(

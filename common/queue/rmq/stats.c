@@ -2,8 +2,8 @@
  * The rmq layout: what is in the queues.
  *
  * There may be thousands of them, so only what the answers so far leave open
- * is asked: first the lists that every queue has, and whether there is anything
- * of ours; then that, and the ages of the messages there are.
+ * is asked: first how many keys they have, then what these are, and the ages of the
+ * messages there are.
  */
 #include "rmq.h"
 
@@ -16,14 +16,38 @@
 #include "redis/connection.h"
 #include "redis/ask.h"
 
+/* Queues in one command, and for their keys in the other form. */
+#define TOGETHER	25
+#define OTHERS_TOGETHER 100
+/* Nobody knows yet whether a queue has any keys. */
+#define UNASKED (-1)
+
+/* The questions about a queue that may have any. */
+enum {
+	READY,
+	REJECTED,
+	OURS,
+	COUNTS,
+	PRIORITY,
+	DELAYED,
+	CLOCK,
+	PAUSED,
+	OUTGOING,
+	QUESTIONS
+};
+
 struct gather {
 	struct mq_stats *out;
 	int wanted;
-	/* The rows with keys of ours, and how many each has. */
-	int *row, rows;
-	unsigned char *keys;
-	bool *sorted;  /* rows with messages of a priority */
-	size_t extras; /* questions about a row */
+	bool others;  /* the keys in the other form count now */
+	int *left;    /* keys of each queue of which nothing is known yet */
+	bool *sorted; /* queues with messages of a priority */
+	int *row;     /* the queues that are asked about... */
+	size_t rows;
+	size_t together; /* ...so many in one command... */
+	size_t parts;	 /* ...or each in so many... */
+	int first;	 /* ...or with these questions */
+	size_t questions;
 };
 
 static void
@@ -70,95 +94,163 @@ list_all(struct mq_redis *r, struct mq_stats *out)
 	return rv;
 }
 
-/* --- what every queue has -------------------------------------------------- */
-
-enum { READY, REJECTED, OURS, LENGTHS };
-
+/* What only these tools make; of a scattered queue, there is nothing of it. */
 static void
-ask_lengths(void *arg, size_t i, struct mq_command *c)
+add_ours(struct mq_command *c, const char *queue)
 {
-	struct gather *g = arg;
-	const char *queue = g->out->queues[i / LENGTHS].name;
+	static const char *const keys[] = {
+	    "priority", "delayed", "clock", "paused", "counters", "outgoing"};
+	int i, n = c->cluster ? 6 : 5;
 
-	if (i % LENGTHS != OURS) {
-		mq_command_plain(c, "LLEN");
-		rmq_key_queue(
-		    c, queue, i % LENGTHS == READY ? "ready" : "rejected");
-		return;
-	}
-	mq_command_plain(c, "EXISTS");
-	/* Of which there is nothing of ours. */
-	if (rmq_is_scattered(c, queue)) {
+	if (rmq_is_scattered(c, queue))
 		rmq_key_queue(c, queue, "counters");
-		return;
-	}
-	rmq_key_queue(c, queue, "priority");
-	rmq_key_queue(c, queue, "delayed");
-	rmq_key_queue(c, queue, "clock");
-	rmq_key_queue(c, queue, "paused");
-	rmq_key_queue(c, queue, "counters");
-	if (c->cluster)
-		rmq_key_queue(c, queue, "outgoing");
+	else
+		for (i = 0; i < n; i++)
+			rmq_key_queue(c, queue, keys[i]);
 }
 
+/* Of the first queues, those that may have keys, or have some that are not accounted for. */
+static void
+select_rows(struct gather *g, int queues, bool unknown)
+{
+	int i;
+
+	g->rows = 0;
+	for (i = 0; i < queues; i++)
+		if (unknown ? g->left[i] == UNASKED : g->left[i] > 0)
+			g->row[g->rows++] = i;
+}
+
+/* --- which have anything ------------------------------------------------------- */
+
+/* The keys of a queue that one command asks about.  On a cluster, no command asks about
+ * several keys in the other form. */
+static void
+add_keys(const struct gather *g, struct mq_command *c, const char *queue,
+    size_t part)
+{
+	size_t i;
+
+	if (!g->others) {
+		rmq_key_queue(c, queue, "ready");
+		rmq_key_queue(c, queue, "rejected");
+		add_ours(c, queue);
+		return;
+	}
+	for (i = part; i < 2; i += g->parts)
+		rmq_key_queue_other(c, queue, i == 0 ? "ready" : "rejected");
+}
+
+static void
+ask_keys(void *arg, size_t i, struct mq_command *c)
+{
+	const struct gather *g = arg;
+	size_t at = i / g->parts * g->together, end = at + g->together;
+
+	mq_command_plain(c, "EXISTS");
+	for (; at < end && at < g->rows; at++)
+		add_keys(g, c, g->out->queues[g->row[at]].name, i % g->parts);
+}
+
+/* A user without the right to look for the other form is told nothing. */
 static int
-take_lengths(void *arg, size_t i, redisReply *reply)
+take_keys(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
-	struct mq_queue_stats *q = &g->out->queues[i / LENGTHS];
+	size_t at = i / g->parts * g->together, end = at + g->together;
+	bool told = reply->type == REDIS_REPLY_INTEGER;
+	bool any = told && reply->integer > 0;
 
-	if (reply->type != REDIS_REPLY_INTEGER)
+	if (!told && !g->others)
 		return -1;
-	if (i % LENGTHS != OURS) {
-		*(i % LENGTHS == READY ? &q->ready : &q->rejected) =
-		    reply->integer;
-		return 0;
-	}
-	if (reply->integer > 0)
-		g->row[g->rows++] = (int)(i / LENGTHS);
-	g->keys[i / LENGTHS] = (unsigned char)reply->integer;
+	for (; at < end && at < g->rows; at++)
+		if (!any)
+			g->left[g->row[at]] = 0;
+		else if (g->together == 1)
+			g->out->queues[g->row[at]].other = true;
 	return 0;
 }
 
-/* --- what only some have ---------------------------------------------------- */
-
-static void
-ask_counts(void *arg, size_t i, struct mq_command *c)
-{
-	struct gather *g = arg;
-
-	mq_command_plain(c, "HMGET");
-	rmq_key_queue(c, g->out->queues[g->row[i]].name, "counters");
-	mq_counts_ask(c, g->wanted);
-}
-
+/* Of the first queues, those that may have anything; some in a command. */
 static int
-take_counts(void *arg, size_t i, redisReply *reply)
+find_keys(struct mq_redis *r, struct gather *g, int queues, size_t together)
 {
-	struct gather *g = arg;
+	size_t n;
 
-	return mq_counts_take(
-	    reply, g->out->now_ms, &g->out->queues[g->row[i]]);
+	select_rows(g, queues, true);
+	g->together = together;
+	n = (g->rows + together - 1) / together * g->parts;
+	return g->others ? mq_ask_each(r, n, ask_keys, take_keys, g) :
+			   mq_ask_all(r, n, ask_keys, take_keys, g);
 }
+
+/* Many queues may have nothing at all: if the first ones do not, the others are asked
+ * about together, too. */
+static int
+find_empty(struct mq_redis *r, struct gather *g)
+{
+	int rv = 0;
+
+	if (g->out->count <= TOGETHER || mq_redis_command(r).cluster)
+		return 0;
+	rv = find_keys(r, g, TOGETHER, TOGETHER);
+	if (rv == 0 && g->left[0] == 0)
+		rv = find_keys(r, g, g->out->count, TOGETHER);
+	return rv;
+}
+
+/* Nearly no queue has any keys in the other form; on a cluster, only those are asked about
+ * that have nothing else. */
+static int
+find_others(struct mq_redis *r, struct gather *g)
+{
+	bool cluster = mq_redis_command(r).cluster;
+	const struct mq_queue_stats *q;
+	int i, n = g->out->count, rv = 0;
+
+	g->others = true;
+	g->parts = cluster ? 2 : 1;
+	for (i = 0; i < n; i++) {
+		q = &g->out->queues[i];
+		g->left[i] = !cluster ||
+			(q->ready == 0 && q->rejected == 0 && !q->counted) ?
+		    UNASKED :
+		    0;
+	}
+	if (!cluster)
+		rv = find_keys(r, g, n, OTHERS_TOGETHER);
+	return rv == 0 ? find_keys(r, g, n, 1) : -1;
+}
+
+/* --- what each has ------------------------------------------------------------- */
 
 /* The last is of clusters only, and so is the right to it. */
-enum { PRIORITY, DELAYED, CLOCK, PAUSED, OUTGOING, EXTRAS };
+static const struct {
+	const char *verb, *key;
+} asked[] = {[READY] = {"LLEN", "ready"},
+    [REJECTED] = {"LLEN", "rejected"},
+    [OURS] = {"EXISTS", NULL},
+    [COUNTS] = {"HMGET", "counters"},
+    [PRIORITY] = {"ZCARD", "priority"},
+    [DELAYED] = {"ZCARD", "delayed"},
+    [CLOCK] = {"GET", "clock"},
+    [PAUSED] = {"PTTL", "paused"},
+    [OUTGOING] = {"HLEN", "outgoing"}};
 
 static void
-ask_extras(void *arg, size_t i, struct mq_command *c)
+ask_row(void *arg, size_t i, struct mq_command *c)
 {
-	static const struct {
-		const char *verb, *key;
-	} asked[EXTRAS] = {[PRIORITY] = {"ZCARD", "priority"},
-	    [DELAYED] = {"ZCARD", "delayed"},
-	    [CLOCK] = {"GET", "clock"},
-	    [PAUSED] = {"PTTL", "paused"},
-	    [OUTGOING] = {"HLEN", "outgoing"}};
 	struct gather *g = arg;
+	int question = g->first + (int)(i % g->questions);
+	const char *queue = g->out->queues[g->row[i / g->questions]].name;
 
-	mq_command_plain(c, asked[i % g->extras].verb);
-	rmq_key_queue(c, g->out->queues[g->row[i / g->extras]].name,
-	    asked[i % g->extras].key);
+	mq_command_plain(c, asked[question].verb);
+	if (question == OURS)
+		add_ours(c, queue);
+	else
+		rmq_key_queue(c, queue, asked[question].key);
+	if (question == COUNTS)
+		mq_counts_ask(c, g->wanted);
 }
 
 static int
@@ -172,150 +264,85 @@ take_clock(struct mq_queue_stats *q, const redisReply *reply)
 	    -1;
 }
 
+static void
+take_number(struct gather *g, int row, int question, long long n)
+{
+	struct mq_queue_stats *q = &g->out->queues[row];
+
+	if (question == READY)
+		q->ready = n;
+	else if (question == REJECTED)
+		q->rejected = n;
+	else if (question == OURS)
+		g->left[row] = (int)n;
+	else if (question == PRIORITY)
+		q->ready += n;
+	else if (question == DELAYED)
+		q->delayed = n;
+	else if (question == OUTGOING)
+		q->leaving = n;
+	else if (n >= -1)
+		q->paused_ms = n >= 0 ? g->out->now_ms + n : -1;
+	g->sorted[row] |= question == PRIORITY && n > 0;
+}
+
 static int
-take_extras(void *arg, size_t i, redisReply *reply)
+take_row(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
-	struct mq_queue_stats *q = &g->out->queues[g->row[i / g->extras]];
+	int question = g->first + (int)(i % g->questions);
+	int row = g->row[i / g->questions], rv;
+	struct mq_queue_stats *q = &g->out->queues[row];
 
-	if (i % g->extras == CLOCK)
+	if (question == COUNTS) {
+		rv = mq_counts_take(reply, g->out->now_ms, q);
+		g->left[row] -= q->counted;
+		return rv;
+	}
+	if (question == CLOCK)
 		return take_clock(q, reply);
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
-	if (i % g->extras == PRIORITY) {
-		q->ready += reply->integer;
-		g->sorted[g->row[i / g->extras]] = reply->integer > 0;
-	} else if (i % g->extras == DELAYED) {
-		q->delayed = reply->integer;
-	} else if (i % g->extras == OUTGOING) {
-		q->leaving = reply->integer;
-	} else if (reply->integer >= 0) {
-		q->paused_ms = g->out->now_ms + reply->integer;
-	} else if (reply->integer == -1) {
-		q->paused_ms = -1;
-	}
+	take_number(g, row, question, reply->integer);
 	return 0;
 }
 
-/* Most queues of ours have counts and nothing else. */
 static int
-ask_ours(struct mq_redis *r, struct gather *g)
+ask_rows(struct mq_redis *r, struct gather *g, int first, int end)
 {
-	int i, rows = 0;
-
-	if (mq_ask_all(r, (size_t)g->rows, ask_counts, take_counts, g) == -1)
-		return -1;
-	for (i = 0; i < g->rows; i++)
-		if (g->keys[g->row[i]] > g->out->queues[g->row[i]].counted)
-			g->row[rows++] = g->row[i];
-	g->rows = rows;
-	g->extras = mq_redis_command(r).cluster ? EXTRAS : OUTGOING;
-	return mq_ask_all(
-	    r, g->extras * (size_t)g->rows, ask_extras, take_extras, g);
-}
-
-/* --- what is there in the other form ---------------------------------------------- */
-
-/* Nearly no queue has any: on one server, many are asked about in one command, and those
- * of them that must be, one by one. */
-#define TOGETHER 100
-
-struct others {
-	struct mq_stats *out;
-	int *row, rows, kept;
-	int together; /* rows in a command; 0: a key */
-};
-
-static void
-ask_others(void *arg, size_t i, struct mq_command *c)
-{
-	const struct others *o = arg;
-	int at = (int)i * o->together, end = at + o->together;
-	const char *queue;
-
-	mq_command_plain(c, "EXISTS");
-	if (o->together == 0) {
-		queue = o->out->queues[o->row[i / 2]].name;
-		rmq_key_queue_other(
-		    c, queue, i % 2 == 0 ? "ready" : "rejected");
-		return;
-	}
-	for (; at < end && at < o->rows; at++) {
-		queue = o->out->queues[o->row[at]].name;
-		rmq_key_queue_other(c, queue, "ready");
-		rmq_key_queue_other(c, queue, "rejected");
-	}
-}
-
-/* A user without the right to look is told nothing. */
-static int
-take_others(void *arg, size_t i, redisReply *reply)
-{
-	struct others *o = arg;
-	int at = (int)i * o->together, end = at + o->together;
-
-	if (reply->type != REDIS_REPLY_INTEGER || reply->integer == 0)
-		return 0;
-	if (o->together == 0)
-		o->out->queues[o->row[i / 2]].other = true;
-	for (; at < end && at < o->rows; at++)
-		if (o->together == 1)
-			o->out->queues[o->row[at]].other = true;
-		else
-			o->row[o->kept++] = o->row[at];
-	return 0;
-}
-
-/* On a cluster, those that have nothing else. */
-static bool
-may_have_others(const struct mq_queue_stats *q, bool cluster)
-{
-	return !cluster || (q->ready == 0 && q->rejected == 0 && !q->counted);
-}
-
-static int
-find_others(struct mq_redis *r, struct mq_stats *out)
-{
-	bool cluster = mq_redis_command(r).cluster;
-	struct others o = {.out = out, .together = cluster ? 0 : TOGETHER};
-	size_t n;
-	int i, rv;
-
-	o.row = mq_xcalloc((size_t)out->count + 1, sizeof(*o.row));
-	for (i = 0; i < out->count; i++)
-		if (may_have_others(&out->queues[i], cluster))
-			o.row[o.rows++] = i;
-	n = cluster ? 2 * (size_t)o.rows :
-		      ((size_t)o.rows + TOGETHER - 1) / TOGETHER;
-	rv = mq_ask_each(r, n, ask_others, take_others, &o);
-	o.rows = o.kept;
-	o.together = 1;
-	if (rv == 0)
-		rv =
-		    mq_ask_each(r, (size_t)o.rows, ask_others, take_others, &o);
-	free(o.row);
-	return rv;
+	select_rows(g, g->out->count, first == READY);
+	g->first = first;
+	g->questions = (size_t)(end - first);
+	return mq_ask_all(r, g->rows * g->questions, ask_row, take_row, g);
 }
 
 static int
 ask_queues(struct mq_redis *r, struct gather *g)
 {
 	struct mq_stats *out = g->out;
-	int rv;
+	bool cluster = mq_redis_command(r).cluster;
+	int rv, i;
 
+	g->parts = 1;
 	g->row = mq_xcalloc((size_t)out->count + 1, sizeof(*g->row));
-	g->keys = mq_xcalloc((size_t)out->count + 1, sizeof(*g->keys));
+	g->left = mq_xcalloc((size_t)out->count + 1, sizeof(*g->left));
 	g->sorted = mq_xcalloc((size_t)out->count + 1, sizeof(*g->sorted));
-	rv = mq_ask_all(
-	    r, LENGTHS * (size_t)out->count, ask_lengths, take_lengths, g);
+	for (i = 0; i < out->count; i++)
+		g->left[i] = UNASKED;
+	rv = find_empty(r, g);
 	if (rv == 0)
-		rv = ask_ours(r, g);
+		rv = ask_rows(r, g, READY, COUNTS);
+	if (rv == 0)
+		rv = ask_rows(r, g, COUNTS, PRIORITY);
+	/* Most queues of ours have counts and nothing else. */
+	if (rv == 0)
+		rv = ask_rows(r, g, PRIORITY, cluster ? QUESTIONS : OUTGOING);
 	if (rv == 0)
 		rv = rmq_stats_ages(r, out, g->sorted);
 	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
-		rv = find_others(r, out);
+		rv = find_others(r, g);
 	free(g->row);
-	free(g->keys);
+	free(g->left);
 	free(g->sorted);
 	return rv;
 }
