@@ -83,19 +83,14 @@ mq_names_have(const struct mq_names *l, const char *name)
 }
 
 const struct mq_name *
-mq_names_first(const struct mq_names *l, const char *name)
-{
-	return mq_names_have(l, name) ? &l->list[find_name(l, name)] : NULL;
-}
-
-size_t
-mq_names_count(const struct mq_names *l, const char *name)
+mq_names_find(const struct mq_names *l, const char *name, size_t *count)
 {
 	size_t first = find_name(l, name), n = 0;
 
 	while (first + n < l->n && strcmp(l->list[first + n].name, name) == 0)
 		n++;
-	return n;
+	*count = n;
+	return n > 0 ? &l->list[first] : NULL;
 }
 
 const char *

@@ -22,10 +22,9 @@ void mq_names_add(struct mq_names *, const char *name, const char *queue);
 void mq_names_sort(struct mq_names *);
 /* Whether a sorted list has an entry with this name. */
 bool mq_names_have(const struct mq_names *, const char *name);
-/* The first entry with this name in a sorted list (NULL: none), and how many entries
- * have the name. */
-const struct mq_name *mq_names_first(const struct mq_names *, const char *name);
-size_t mq_names_count(const struct mq_names *, const char *name);
+/* The entries with this name in a sorted list; NULL: there are none. */
+const struct mq_name *mq_names_find(
+    const struct mq_names *, const char *name, size_t *count);
 /* The queue of the first entry with this name in a sorted list; NULL: none. */
 const char *mq_names_of(const struct mq_names *, const char *name);
 void mq_names_free(struct mq_names *);

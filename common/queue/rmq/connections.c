@@ -101,36 +101,26 @@ has_string(const redisReply *all, const char *text)
 	return false;
 }
 
-/* Adds queues of which the connection holds messages without being listed as
- * their consumer. */
-static void
-add_unlisted(
-    struct gather *g, struct mq_connection_stats *c, const redisReply *listed)
-{
-	size_t i, n = mq_names_count(&g->lists, c->name);
-	const struct mq_name *name = mq_names_first(&g->lists, c->name);
-
-	for (i = 0; i < n; i++)
-		if (!has_string(listed, name[i].queue))
-			mq_links_add(&g->links, c, name[i].queue, 0);
-}
-
+/* With the queues of which the connection holds messages without being listed as their
+ * consumer. */
 static int
 take_queues(
     struct gather *g, struct mq_connection_stats *c, const redisReply *reply)
 {
-	size_t i;
+	const struct mq_name *list;
+	size_t i, n;
 
 	if (!mq_reply_strings(reply))
 		return -1;
-	c->consumed =
-	    mq_xcalloc(reply->elements + mq_names_count(&g->lists, c->name) + 1,
-		sizeof(*c->consumed));
+	list = mq_names_find(&g->lists, c->name, &n);
+	c->consumed = mq_xcalloc(reply->elements + n + 1, sizeof(*c->consumed));
 	for (i = 0; i < reply->elements; i++)
 		if (strlen(reply->element[i]->str) ==
 		    (size_t)reply->element[i]->len)
 			mq_links_add(&g->links, c, reply->element[i]->str, 0);
-	add_unlisted(g, c, reply);
+	for (i = 0; i < n; i++)
+		if (!has_string(reply, list[i].queue))
+			mq_links_add(&g->links, c, list[i].queue, 0);
 	return 0;
 }
 

@@ -47,26 +47,21 @@
 
 #define QUEUE_NAME_MAX 512
 
-/* By hand: looking at many queues spends much of its time here. */
-static void
-add_key(struct mq_command *c, const char *const *part, int n)
-{
-	struct mq_part parts[6];
-	int i;
-
-	for (i = 0; i < n; i++)
-		parts[i] = (struct mq_part){part[i], strlen(part[i])};
-	mq_command_key(c, parts, n);
-}
+/* The lengths of literals are known: looking at many queues spends much of its time here. */
+#define PART(s)                                                                \
+	{                                                                      \
+		(s), strlen(s)                                                 \
+	}
 
 static void
 add_queue_key(
     struct mq_command *c, bool braces, const char *queue, const char *what)
 {
-	add_key(c,
-	    (const char *const[]){braces ? "rmq::queue::{" : "rmq::queue::[",
-		queue, braces ? "}::" : "]::", what},
-	    4);
+	const struct mq_part parts[] = {
+	    PART(braces ? "rmq::queue::{" : "rmq::queue::["), PART(queue),
+	    PART(braces ? "}::" : "]::"), PART(what)};
+
+	mq_command_key(c, parts, 4);
 }
 
 void
@@ -113,7 +108,7 @@ rmq_beside_queue(struct mq_command *c, const char *queue)
 void
 rmq_key_all(struct mq_command *c, const char *key)
 {
-	add_key(c, (const char *const[]){key}, 1);
+	mq_command_key(c, &(struct mq_part)PART(key), 1);
 }
 
 void
@@ -135,20 +130,21 @@ void
 rmq_key_connection(
     struct mq_command *c, const char *connection, const char *what)
 {
-	add_key(c,
-	    (const char *const[]){"rmq::connection::", connection, "::", what},
-	    4);
+	const struct mq_part parts[] = {PART("rmq::connection::"),
+	    PART(connection), PART("::"), PART(what)};
+
+	mq_command_key(c, parts, 4);
 }
 
 static void
 add_both_key(struct mq_command *c, bool braces, const char *connection,
     const char *queue, const char *what)
 {
-	add_key(c,
-	    (const char *const[]){"rmq::connection::", connection,
-		braces ? "::queue::{" : "::queue::[", queue,
-		braces ? "}::" : "]::", what},
-	    6);
+	const struct mq_part parts[] = {PART("rmq::connection::"),
+	    PART(connection), PART(braces ? "::queue::{" : "::queue::["),
+	    PART(queue), PART(braces ? "}::" : "]::"), PART(what)};
+
+	mq_command_key(c, parts, 6);
 }
 
 void
