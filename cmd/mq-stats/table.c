@@ -151,15 +151,18 @@ add_field(
 {
 	const struct mq_queue_stats *q = record;
 	struct value v = {.type = VALUE_NONE};
+	bool paused = false;
 
 	if (record != NULL && f->kind == KIND_NOTE) {
 		add_note(t, q, now_ms);
 		return;
 	}
-	if (record != NULL)
+	if (record != NULL) {
 		v = field_get(f, record, now_ms);
-	add_value(t, f, &v,
-	    f->kind == KIND_QUEUE && (q->paused_ms != 0 || q->all_paused));
+		paused = f->kind == KIND_QUEUE &&
+		    (q->paused_ms != 0 || q->all_paused);
+	}
+	add_value(t, f, &v, paused);
 }
 
 void
