@@ -1,106 +1,124 @@
 /*
- * The rmq layout: which connections have something of a queue.
+ * The rmq layout: which of many connections or queues have anything.
  *
- * Peers keep no list of them, so all connections are asked, and thousands of these may
- * be other queues' or dead.  One EXISTS asks about many: 5,000 connections cost the
- * server 3 ms, and only those found are asked for more.
+ * Peers keep no list of them, and most of thousands may have nothing.  One EXISTS asks
+ * about many: 5,000 connections cost the server 3 ms, and only those found are asked for
+ * more.
  */
 #include "rmq.h"
+
+#include <stdlib.h>
+
+#include "base/xalloc.h"
 
 /* How many keys are in one command, which takes the server some 0.1 ms. */
 #define KEYS_MAX 200
 
-struct look {
-	const char *const *queues;
-	int count;
-	bool cluster;
-	redisReply *connections;
-	size_t together; /* connections in one command */
-	size_t seen, kept;
+struct asking {
+	struct rmq_exists *look;
+	size_t *item, n; /* what is asked about, ... */
+	size_t together; /* ...so many in a command */
 };
-
-static size_t
-last_of(const struct look *l, size_t command)
-{
-	size_t last = (command + 1) * l->together;
-
-	return last < l->connections->elements ? last :
-						 l->connections->elements;
-}
 
 static void
 ask_keys(void *arg, size_t i, struct mq_command *c)
 {
-	const struct look *l = arg;
-	const char *connection;
-	size_t at;
-	int queue;
+	const struct asking *a = arg;
+	size_t at = i * a->together, end = at + a->together;
 
 	mq_command_plain(c, "EXISTS");
-	for (at = i * l->together; at < last_of(l, i); at++)
-		for (queue = 0; queue < l->count; queue++) {
-			connection = l->connections->element[at]->str;
-			rmq_key_both(
-			    c, connection, l->queues[queue], "unacked");
-			rmq_key_both(
-			    c, connection, l->queues[queue], "consumers");
-			if (l->cluster) {
-				rmq_key_both_other(c, connection,
-				    l->queues[queue], "consumers");
-				rmq_key_both_other(
-				    c, connection, l->queues[queue], "unacked");
-			}
-		}
+	for (; at < end && at < a->n; at++)
+		a->look->add(a->look->arg, a->item[at], c);
 }
 
-/* All that are in one command are kept, or none.  A refusal tells nothing. */
 static int
 take_keys(void *arg, size_t i, redisReply *reply)
 {
-	struct look *l = arg;
-	bool none = reply->type == REDIS_REPLY_INTEGER && reply->integer == 0;
-	redisReply **e = l->connections->element;
-	size_t at;
+	const struct asking *a = arg;
+	size_t at = i * a->together, end = at + a->together;
 
-	for (at = i * l->together; at < last_of(l, i); at++)
-		if (none)
-			freeReplyObject(e[at]);
-		else
-			e[l->kept++] = e[at];
-	l->seen = at;
+	for (; at < end && at < a->n; at++)
+		a->look->keys[a->item[at]] =
+		    reply->type != REDIS_REPLY_INTEGER ? RMQ_ANY :
+		    reply->integer == 0		       ? RMQ_NONE :
+							 RMQ_SOME;
 	return 0;
 }
 
-static int
-keep_some(struct mq_redis *r, struct look *l)
+int
+rmq_exists(struct rmq_exists *look, enum rmq_keys of, size_t n, size_t together)
 {
-	size_t n = l->connections->elements;
+	struct asking a = {
+	    look, mq_xcalloc(n + 1, sizeof(*a.item)), 0, together};
+	size_t i;
 	int rv;
 
-	l->seen = l->kept = 0;
+	for (i = 0; i < n; i++)
+		if (look->keys[i] == of)
+			a.item[a.n++] = i;
 	rv = mq_ask_each(
-	    r, (n + l->together - 1) / l->together, ask_keys, take_keys, l);
-	while (l->seen < n)
-		l->connections->element[l->kept++] =
-		    l->connections->element[l->seen++];
-	l->connections->elements = l->kept;
+	    look->r, (a.n + together - 1) / together, ask_keys, take_keys, &a);
+	free(a.item);
 	return rv;
+}
+
+/* --- connections ---------------------------------------------------------------- */
+
+struct held {
+	const char *const *queues;
+	int count;
+	bool cluster;
+	redisReply **connection;
+};
+
+static void
+add_held(void *arg, size_t i, struct mq_command *c)
+{
+	const struct held *h = arg;
+	const char *connection = h->connection[i]->str;
+	int k;
+
+	for (k = 0; k < h->count; k++) {
+		rmq_key_both(c, connection, h->queues[k], "unacked");
+		rmq_key_both(c, connection, h->queues[k], "consumers");
+		if (!h->cluster)
+			continue;
+		rmq_key_both_other(c, connection, h->queues[k], "consumers");
+		rmq_key_both_other(c, connection, h->queues[k], "unacked");
+	}
+}
+
+/* Returns how many may have something. */
+static size_t
+count_kept(const unsigned char *keys, size_t n)
+{
+	size_t kept = 0;
+
+	for (; n > 0; n--)
+		kept += *keys++ != RMQ_NONE;
+	return kept;
 }
 
 int
 rmq_keep_holders(struct mq_redis *r, const char *const *queues, int count,
     bool cluster, redisReply *connections)
 {
-	struct look l = {queues, count, cluster, connections, 0, 0, 0};
-	size_t n = connections->elements;
-	int rv;
+	struct held h = {queues, count, cluster, connections->element};
+	size_t n = connections->elements, kept, i;
+	struct rmq_exists look = {r, add_held, &h, mq_xcalloc(n + 1, 1)};
+	int rv = rmq_exists(&look, RMQ_ANY, n,
+	    (size_t)(KEYS_MAX / (count * (cluster ? 4 : 2))));
 
-	l.together = (size_t)(KEYS_MAX / (count * (cluster ? 4 : 2)));
-	rv = keep_some(r, &l);
+	kept = count_kept(look.keys, n);
 	/* Few have something, and others stood beside them. */
-	if (rv == 0 && l.kept > 0 && l.kept < n / 2) {
-		l.together = 1;
-		rv = keep_some(r, &l);
-	}
+	if (rv == 0 && kept < n / 2)
+		rv = rmq_exists(&look, RMQ_SOME, n, 1);
+	for (kept = i = 0; i < n; i++)
+		if (look.keys[i] == RMQ_NONE)
+			freeReplyObject(h.connection[i]);
+		else
+			h.connection[kept++] = h.connection[i];
+	connections->elements = kept;
+	free(look.keys);
 	return rv;
 }

@@ -294,8 +294,27 @@ void rmq_locks_clear(struct rmq_locks *);
 /* --- holders ------------------------------------------------------------ */
 
 /*
- * Connections that have something of some queues; see holders.c.  For this folder only.
+ * Which of many have any keys; see holders.c.  For this folder only.
  */
+
+enum rmq_keys {
+	RMQ_ANY, /* not known, as when the server refuses to tell */
+	RMQ_NONE,
+	RMQ_SOME
+};
+
+struct rmq_exists {
+	struct mq_redis *r;
+	mq_ask_fn *add; /* adds the keys of number i to a command */
+	void *arg;
+	unsigned char *keys; /* of each, an enum rmq_keys */
+};
+
+/* Looks for those among the first n of which just that is known, and notes what they
+ * have; of those that are together in a command, whether any of them does.  Returns -1
+ * if the connection is lost. */
+int rmq_exists(
+    struct rmq_exists *, enum rmq_keys of, size_t n, size_t together);
 
 /*
  * Drops from a list of connections those without messages or consumers of any of these

@@ -19,8 +19,6 @@
 /* Queues in one command, and for their keys in the other form. */
 #define TOGETHER	25
 #define OTHERS_TOGETHER 100
-/* Nobody knows yet whether a queue has any keys. */
-#define UNASKED (-1)
 
 /* The questions about a queue that may have any. */
 enum {
@@ -39,14 +37,12 @@ enum {
 struct gather {
 	struct mq_stats *out;
 	int wanted;
-	bool others;  /* the keys in the other form count now */
-	int *left;    /* keys of each queue of which nothing is known yet */
+	unsigned char *keys; /* of each queue, an enum rmq_keys */
+	int *left;    /* how many of these are ours, and not asked about */
 	bool *sorted; /* queues with messages of a priority */
-	int *row;     /* the queues that are asked about... */
+	int *row;     /* the queues that are asked about */
 	size_t rows;
-	size_t together; /* ...so many in one command... */
-	size_t parts;	 /* ...or each in so many... */
-	int first;	 /* ...or with these questions */
+	int first; /* of the questions about each */
 	size_t questions;
 };
 
@@ -109,79 +105,16 @@ add_ours(struct mq_command *c, const char *queue)
 			rmq_key_queue(c, queue, keys[i]);
 }
 
-/* Of the first queues, those that may have keys, or have some that are not accounted for. */
-static void
-select_rows(struct gather *g, int queues, bool unknown)
-{
-	int i;
-
-	g->rows = 0;
-	for (i = 0; i < queues; i++)
-		if (unknown ? g->left[i] == UNASKED : g->left[i] > 0)
-			g->row[g->rows++] = i;
-}
-
 /* --- which have anything ------------------------------------------------------- */
 
-/* The keys of a queue that one command asks about.  On a cluster, no command asks about
- * several keys in the other form. */
 static void
-add_keys(const struct gather *g, struct mq_command *c, const char *queue,
-    size_t part)
+add_keys(void *arg, size_t i, struct mq_command *c)
 {
-	size_t i;
+	const struct mq_stats *out = arg;
 
-	if (!g->others) {
-		rmq_key_queue(c, queue, "ready");
-		rmq_key_queue(c, queue, "rejected");
-		add_ours(c, queue);
-		return;
-	}
-	for (i = part; i < 2; i += g->parts)
-		rmq_key_queue_other(c, queue, i == 0 ? "ready" : "rejected");
-}
-
-static void
-ask_keys(void *arg, size_t i, struct mq_command *c)
-{
-	const struct gather *g = arg;
-	size_t at = i / g->parts * g->together, end = at + g->together;
-
-	mq_command_plain(c, "EXISTS");
-	for (; at < end && at < g->rows; at++)
-		add_keys(g, c, g->out->queues[g->row[at]].name, i % g->parts);
-}
-
-/* A user without the right to look for the other form is told nothing. */
-static int
-take_keys(void *arg, size_t i, redisReply *reply)
-{
-	struct gather *g = arg;
-	size_t at = i / g->parts * g->together, end = at + g->together;
-	bool told = reply->type == REDIS_REPLY_INTEGER;
-	bool any = told && reply->integer > 0;
-
-	if (!told && !g->others)
-		return -1;
-	for (; at < end && at < g->rows; at++)
-		if (!any)
-			g->left[g->row[at]] = 0;
-		else if (g->together == 1)
-			g->out->queues[g->row[at]].other = true;
-	return 0;
-}
-
-/* Of the first queues, those that may have anything; some in a command. */
-static int
-find_keys(struct mq_redis *r, struct gather *g, int queues, size_t together)
-{
-	size_t n;
-
-	select_rows(g, queues, true);
-	g->together = together;
-	n = (g->rows + together - 1) / together * g->parts;
-	return g->others ? mq_ask_each(r, n, ask_keys, take_keys, g) :
-			   mq_ask_all(r, n, ask_keys, take_keys, g);
+	rmq_key_queue(c, out->queues[i].name, "ready");
+	rmq_key_queue(c, out->queues[i].name, "rejected");
+	add_ours(c, out->queues[i].name);
 }
 
 /* Many queues may have nothing at all: if the first ones do not, the others are asked
@@ -189,37 +122,55 @@ find_keys(struct mq_redis *r, struct gather *g, int queues, size_t together)
 static int
 find_empty(struct mq_redis *r, struct gather *g)
 {
-	int rv = 0;
+	size_t n = (size_t)g->out->count;
+	struct rmq_exists look = {r, add_keys, g->out, g->keys};
+	int rv;
 
-	if (g->out->count <= TOGETHER || mq_redis_command(r).cluster)
+	if (n <= TOGETHER || mq_redis_command(r).cluster)
 		return 0;
-	rv = find_keys(r, g, TOGETHER, TOGETHER);
-	if (rv == 0 && g->left[0] == 0)
-		rv = find_keys(r, g, g->out->count, TOGETHER);
-	return rv;
+	rv = rmq_exists(&look, RMQ_ANY, TOGETHER, TOGETHER);
+	return rv == 0 && g->keys[0] == RMQ_NONE ?
+	    rmq_exists(&look, RMQ_ANY, n, TOGETHER) :
+	    rv;
+}
+
+/* On a cluster, no command asks about several keys in the other form. */
+static void
+add_others(void *arg, size_t i, struct mq_command *c)
+{
+	const struct mq_queue_stats *q = ((const struct mq_stats *)arg)->queues;
+
+	if (!c->cluster || i % 2 == 0)
+		rmq_key_queue_other(c, q[c->cluster ? i / 2 : i].name, "ready");
+	if (!c->cluster || i % 2 == 1)
+		rmq_key_queue_other(
+		    c, q[c->cluster ? i / 2 : i].name, "rejected");
 }
 
 /* Nearly no queue has any keys in the other form; on a cluster, only those are asked about
- * that have nothing else. */
+ * that have nothing else.  A user without the right to look is told nothing. */
 static int
-find_others(struct mq_redis *r, struct gather *g)
+find_others(struct mq_redis *r, struct mq_stats *out)
 {
-	bool cluster = mq_redis_command(r).cluster;
-	const struct mq_queue_stats *q;
-	int i, n = g->out->count, rv = 0;
+	size_t each = mq_redis_command(r).cluster ? 2 : 1, i;
+	size_t n = each * (size_t)out->count;
+	struct rmq_exists look = {r, add_others, out, mq_xcalloc(n + 1, 1)};
+	struct mq_queue_stats *q;
+	int rv;
 
-	g->others = true;
-	g->parts = cluster ? 2 : 1;
 	for (i = 0; i < n; i++) {
-		q = &g->out->queues[i];
-		g->left[i] = !cluster ||
-			(q->ready == 0 && q->rejected == 0 && !q->counted) ?
-		    UNASKED :
-		    0;
+		q = &out->queues[i / each];
+		if (each == 2 &&
+		    (q->ready != 0 || q->rejected != 0 || q->counted))
+			look.keys[i] = RMQ_NONE;
 	}
-	if (!cluster)
-		rv = find_keys(r, g, n, OTHERS_TOGETHER);
-	return rv == 0 ? find_keys(r, g, n, 1) : -1;
+	rv = rmq_exists(&look, RMQ_ANY, n, each == 2 ? 1 : OTHERS_TOGETHER);
+	if (rv == 0 && each == 1)
+		rv = rmq_exists(&look, RMQ_SOME, n, 1);
+	for (i = 0; i < n; i++)
+		out->queues[i / each].other |= look.keys[i] == RMQ_SOME;
+	free(look.keys);
+	return rv;
 }
 
 /* --- what each has ------------------------------------------------------------- */
@@ -307,12 +258,18 @@ take_row(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
+/* First those about every queue that may have anything, then those about keys of ours. */
 static int
 ask_rows(struct mq_redis *r, struct gather *g, int first, int end)
 {
-	select_rows(g, g->out->count, first == READY);
+	int i;
+
+	g->rows = 0;
 	g->first = first;
 	g->questions = (size_t)(end - first);
+	for (i = 0; i < g->out->count; i++)
+		if (first == READY ? g->keys[i] != RMQ_NONE : g->left[i] > 0)
+			g->row[g->rows++] = i;
 	return mq_ask_all(r, g->rows * g->questions, ask_row, take_row, g);
 }
 
@@ -321,14 +278,12 @@ ask_queues(struct mq_redis *r, struct gather *g)
 {
 	struct mq_stats *out = g->out;
 	bool cluster = mq_redis_command(r).cluster;
-	int rv, i;
+	int rv;
 
-	g->parts = 1;
+	g->keys = mq_xcalloc((size_t)out->count + 1, sizeof(*g->keys));
 	g->row = mq_xcalloc((size_t)out->count + 1, sizeof(*g->row));
 	g->left = mq_xcalloc((size_t)out->count + 1, sizeof(*g->left));
 	g->sorted = mq_xcalloc((size_t)out->count + 1, sizeof(*g->sorted));
-	for (i = 0; i < out->count; i++)
-		g->left[i] = UNASKED;
 	rv = find_empty(r, g);
 	if (rv == 0)
 		rv = ask_rows(r, g, READY, COUNTS);
@@ -340,7 +295,8 @@ ask_queues(struct mq_redis *r, struct gather *g)
 	if (rv == 0)
 		rv = rmq_stats_ages(r, out, g->sorted);
 	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
-		rv = find_others(r, g);
+		rv = find_others(r, out);
+	free(g->keys);
 	free(g->row);
 	free(g->left);
 	free(g->sorted);
