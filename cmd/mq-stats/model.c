@@ -95,13 +95,13 @@ model_total(const struct model *m)
 }
 
 struct mq_queue_stats
-model_sum(const struct model *m, const int *rows, int n)
+model_sum(const struct mq_queue_stats **rows, int n)
 {
 	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
 	int i;
 
 	for (i = 0; i < n; i++)
-		sum_queue(&sum, &m->stats.queues[rows[i]]);
+		sum_queue(&sum, rows[i]);
 	return sum;
 }
 

@@ -6,9 +6,9 @@
 #include "base/xalloc.h"
 
 struct row {
-	const char *name; /* NULL: the value counts */
+	const struct mq_queue_stats *q;
+	bool by_name;
 	double value;
-	int place;
 };
 
 /* What is not there is below 0, and what is not known below that. */
@@ -27,13 +27,13 @@ static int
 compare_rows(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
-	int by_name = x->name != NULL ? strcmp(x->name, y->name) : 0;
+	int by_name = x->by_name ? strcmp(x->q->name, y->q->name) : 0;
 
 	if (by_name != 0)
 		return by_name;
 	if (x->value != y->value)
 		return x->value > y->value ? -1 : 1;
-	return x->place - y->place;
+	return x->q < y->q ? -1 : 1;
 }
 
 static bool
@@ -43,32 +43,29 @@ may_have_messages(const struct mq_queue_stats *q)
 	    q->rejected != 0;
 }
 
-int *
+const struct mq_queue_stats **
 order_rows(const struct model *m, int *count)
 {
 	const struct order *o = &m->order;
-	struct row *rows =
-	    mq_xcalloc((size_t)m->stats.count + 1, sizeof(*rows));
-	int *places = mq_xcalloc((size_t)m->stats.count + 1, sizeof(*places));
-	const struct mq_queue_stats *q;
-	bool by_name = o->key != NULL && o->key->kind == KIND_QUEUE;
-	int i, n = 0;
+	size_t n = (size_t)m->stats.count, kept = 0, i;
+	struct row *rows = mq_xcalloc(n + 1, sizeof(*rows));
+	const struct mq_queue_stats **sorted =
+	    mq_xcalloc(n + 1, sizeof(*sorted));
+	const struct mq_queue_stats *q = m->stats.queues;
 
-	for (i = 0; i < m->stats.count; i++) {
-		q = &m->stats.queues[i];
+	for (i = 0; i < n; i++, q++)
 		if (!o->nonempty || may_have_messages(q))
-			rows[n++] =
-			    (struct row){.name = by_name ? q->name : NULL,
-				.value = o->key == NULL || by_name ?
-				    0 :
-				    sort_value(o->key, q, m->stats.now_ms),
-				.place = i};
-	}
+			rows[kept++] = (struct row){.q = q,
+			    .by_name =
+				o->key != NULL && o->key->kind == KIND_QUEUE,
+			    .value = o->key != NULL ?
+				sort_value(o->key, q, m->stats.now_ms) :
+				0};
 	if (o->key != NULL)
-		qsort(rows, (size_t)n, sizeof(*rows), compare_rows);
-	for (i = 0; i < n; i++)
-		places[o->reverse ? n - 1 - i : i] = rows[i].place;
+		qsort(rows, kept, sizeof(*rows), compare_rows);
+	for (i = 0; i < kept; i++)
+		sorted[o->reverse ? kept - 1 - i : i] = rows[i].q;
 	free(rows);
-	*count = n;
-	return places;
+	*count = (int)kept;
+	return sorted;
 }

@@ -96,9 +96,8 @@ struct order {
 
 struct model;
 
-/* The places of the queues in m->stats.queues, without regard to the limit; the
- * caller frees. */
-int *order_rows(const struct model *, int *count);
+/* The queues of m->stats, without regard to the limit; the caller frees. */
+const struct mq_queue_stats **order_rows(const struct model *, int *count);
 
 /* --- model -------------------------------------------------------------- */
 
@@ -125,8 +124,8 @@ struct model {
 /* All queues together, each once; oldest_ms and rates where any is known. */
 struct mq_queue_stats model_total(const struct model *);
 
-/* The n queues at these places together. */
-struct mq_queue_stats model_sum(const struct model *, const int *rows, int n);
+/* Some queues together. */
+struct mq_queue_stats model_sum(const struct mq_queue_stats **, int n);
 
 /* Reports the nodes that are lost. */
 void model_report_lost(const struct model *);

@@ -25,16 +25,17 @@ fill_queues(const struct model *m, int height, struct table *t)
 	int64_t now_ms = m->stats.now_ms;
 	struct mq_queue_stats sum;
 	char rest[32], total[] = "TOTAL";
-	int i, n, lines, *rows = order_rows(m, &n);
+	int i, n, lines;
+	const struct mq_queue_stats **rows = order_rows(m, &n);
 
 	table_columns(t, queue_fields);
 	t->total = m->stats.count > 1;
 	lines = count_lines(m, n, height, t->total);
 	t->rest = lines < n;
 	for (i = 0; i < lines; i++)
-		table_add(t, queue_fields, &m->stats.queues[rows[i]], now_ms);
+		table_add(t, queue_fields, rows[i], now_ms);
 	if (t->rest) {
-		sum = model_sum(m, rows + lines, n - lines);
+		sum = model_sum(rows + lines, n - lines);
 		snprintf(rest, sizeof(rest), "%d more", n - lines);
 		sum.name = rest;
 		table_add(t, queue_fields, &sum, now_ms);
