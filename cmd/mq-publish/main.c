@@ -2,8 +2,8 @@
  * mq-publish: put messages into a queue.
  *
  * message.c takes records from stdin and makes messages of them, and transport.c
- * brings them to the server in batches, whatever happens to the connection; what the
- * server says goes to outcome.c.  Calls go that way only.  Commands and replies
+ * brings them to the server in batches, whatever happens to the connection, and counts
+ * what the server says.  Calls go that way only.  Commands and replies
  * are the business of queue/publisher.h, and of redis/connection.h.  With --http, post.c
  * makes options and a stdin of a request first.
  */

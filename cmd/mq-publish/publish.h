@@ -52,21 +52,6 @@ void outcome_free(struct outcome *);
  * would be, or nobody knows.  To be called before anything is written.
  */
 void outcome_be_durable(struct outcome *, const struct mq_publisher *);
-/* Waits until all messages are safe, a minute at most.  False, with the error: they
- * are not, or nobody knows.  Without --durable they are. */
-bool outcome_settle(struct outcome *);
-/* Whether it is time for that. */
-bool outcome_holds_many(const struct outcome *);
-/* With --durable: whether some that were accepted are not known to be safe. */
-bool outcome_unsafe(const struct outcome *);
-/* Nothing was written on this connection yet.  Another server may be at its end; proven:
- * it has all that the former one had accepted. */
-void outcome_reconnected(struct outcome *, bool proven);
-
-/* Takes what the server said of a message; its id, or that of the one that it has
- * joined, may be NULL if nobody wants ids. */
-void outcome_take(struct outcome *, const char *id, enum mq_published);
-bool outcome_full(const struct outcome *);
 /* The ids that were collected, MQ_ID_LEN each. */
 const char *outcome_ids(const struct outcome *, size_t *count);
 
@@ -75,9 +60,6 @@ void outcome_end(const struct outcome *, unsigned long unknown, int status)
     __attribute__((noreturn));
 /* Ends likewise, by the signal that has come. */
 void outcome_interrupt(const struct outcome *, unsigned long unknown)
-    __attribute__((noreturn));
-/* The server has come back without up to so many that it had confirmed. */
-void outcome_lose(struct outcome *, long long messages)
     __attribute__((noreturn));
 /* All is done: says what is needed, and returns the exit status. */
 int outcome_finish(const struct outcome *, bool quiet, bool verbose);

@@ -6,13 +6,216 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "shared/http.h"
 #include "shared/interrupt.h"
+
+/* --- outcome ------------------------------------------------------------- */
+
+/* At most 1 MiB of ids waits until their messages are safe. */
+#define HELD_BYTES ((size_t)1024 * 1024)
+
+/* -1: there is none, with the error. */
+static int
+find_promise(struct outcome *o)
+{
+	char replicas[24] = "";
+	int n;
+
+	if (mq_durable_find(o->publisher->redis, &o->promise) == -1)
+		return -1;
+	n = o->promise.replicas;
+	if (n > 0)
+		snprintf(replicas, sizeof(replicas), "%d replica%s", n,
+		    n == 1 ? "" : "s");
+	snprintf(o->where, sizeof(o->where), " on %s%s%s",
+	    o->promise.disk ? "disk" : "",
+	    o->promise.disk && n > 0 ? " and " : "", replicas);
+	o->moved = false;
+	return 0;
+}
+
+void
+outcome_be_durable(struct outcome *o, const struct mq_publisher *publisher)
+{
+	const struct mq_redis *r = publisher->redis;
+
+	o->publisher = publisher;
+	if (find_promise(o) == -1) {
+		mq_say("%s", r->error);
+		outcome_end(o, 0, r->status);
+	}
+}
+
+/* Waits until all messages are safe, a minute at most.  False, with the error: they are
+ * not, or nobody knows.  Without --durable they are. */
+static bool
+make_safe(struct outcome *o)
+{
+	if (o->publisher == NULL || !o->unsure)
+		return true;
+	if (o->moved && find_promise(o) == -1)
+		return false;
+	if (mq_publisher_wait_durable(o->publisher, &o->promise, o->ours) == -1)
+		return false;
+	o->safe = o->count[MQ_PUBLISHED];
+	o->unsure = false;
+	if (o->held.len > 0)
+		(void)fwrite(o->held.data, 1, o->held.len, stdout);
+	mq_buf_clear(&o->held);
+	return true;
+}
+
+static void
+take_id(struct outcome *o, const char *id)
+{
+	if (o->print_ids && o->publisher == NULL) {
+		printf("%.*s\n", MQ_ID_LEN, id);
+	} else if (o->print_ids) {
+		mq_buf_add(&o->held, id, MQ_ID_LEN);
+		mq_buf_add(&o->held, "\n", 1);
+	}
+	if (o->collect_ids)
+		mq_buf_add(&o->ids, id, MQ_ID_LEN);
+}
+
+const char *
+outcome_ids(const struct outcome *o, size_t *count)
+{
+	*count = o->ids.len / MQ_ID_LEN;
+	return o->ids.data;
+}
+
+/* How many of the accepted ones are safe. */
+static void
+add_safe(const struct outcome *o, char *line, size_t size)
+{
+	unsigned long accepted = o->count[MQ_PUBLISHED];
+	unsigned long unsure = accepted - o->safe;
+	size_t len = strlen(line);
+
+	if (unsure > 0)
+		snprintf(line + len, size - len,
+		    ", %lu of them in the queue but not known to be%s; "
+		    "published again without -k they come twice",
+		    unsure, o->where);
+	else if (accepted > 0)
+		snprintf(line + len, size - len, ",%s", o->where);
+}
+
+static void
+report(const struct outcome *o, unsigned long unknown)
+{
+	static const struct {
+		enum mq_published verdict;
+		const char *one, *many;
+	} others[] = {{MQ_PUBLISHED_JOINED, "joined", "joined"},
+	    {MQ_PUBLISHED_DUPLICATE, "duplicate", "duplicates"},
+	    {MQ_PUBLISHED_STALE, "too late", "too late"},
+	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"}};
+	unsigned long n = o->count[MQ_PUBLISHED], other;
+	char more[256] = "";
+	size_t i, len = 0;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if ((other = o->count[others[i].verdict]) > 0)
+			len += (size_t)snprintf(more + len, sizeof(more) - len,
+			    ", %lu %s", other,
+			    other == 1 ? others[i].one : others[i].many);
+	if (unknown > 0)
+		snprintf(more + len, sizeof(more) - len, ", and up to %lu more",
+		    unknown);
+	if (o->publisher != NULL)
+		add_safe(o, more, sizeof(more));
+	mq_say("%lu message%s accepted%s", n, n == 1 ? "" : "s", more);
+}
+
+/* Messages that are not there because of others, or of themselves. */
+static unsigned long
+count_refused(const struct outcome *o)
+{
+	return o->count[MQ_PUBLISHED_DUPLICATE] + o->count[MQ_PUBLISHED_STALE] +
+	    o->count[MQ_PUBLISHED_TOO_LONG];
+}
+
+static void
+tell_refused(const struct outcome *o, unsigned long unknown)
+{
+	if (o->refused != NULL && o->count[MQ_PUBLISHED] == 0 && unknown == 0 &&
+	    (o->count[MQ_PUBLISHED_FULL] > 0 ||
+		o->count[MQ_PUBLISHED_JOINED] + count_refused(o) > 0))
+		o->refused(o->refused_arg);
+}
+
+void
+outcome_end(const struct outcome *o, unsigned long unknown, int status)
+{
+	tell_refused(o, unknown);
+	report(o, unknown);
+	exit(o->http && o->count[MQ_PUBLISHED_FULL] > 0 ? HTTP_EXIT(429) :
+							  status);
+}
+
+void
+outcome_interrupt(const struct outcome *o, unsigned long unknown)
+{
+	fflush(stdout);
+	mq_say("interrupted");
+	report(o, unknown);
+	mq_end_by(interrupt_signal());
+}
+
+/* The server has come back without up to so many that it had confirmed. */
+static void __attribute__((noreturn))
+lose(struct outcome *o, long long messages)
+{
+	unsigned long n = (unsigned long)messages;
+
+	mq_say("%s: the server has come back without what it had accepted: "
+	       "up to %lu message%s lost",
+	    o->queue, n, n == 1 ? " is" : "s are");
+	o->count[MQ_PUBLISHED] -=
+	    n < o->count[MQ_PUBLISHED] ? n : o->count[MQ_PUBLISHED];
+	outcome_end(o, 0, MQ_EXIT_AGAIN);
+}
+
+int
+outcome_finish(const struct outcome *o, bool quiet, bool verbose)
+{
+	unsigned long refused = count_refused(o);
+	bool too_long = o->count[MQ_PUBLISHED_TOO_LONG] > 0;
+	char why[64];
+
+	snprintf(why, sizeof(why), "another message has its %s", o->what);
+	tell_refused(o, 0);
+	if (too_long)
+		strlcpy(
+		    why, "it is longer than the queue's maxsize", sizeof(why));
+	else if (o->count[MQ_PUBLISHED_STALE] > 0)
+		strlcpy(why, "its last tick is over", sizeof(why));
+	if (refused == 1 && o->count[MQ_PUBLISHED] == 0 && !quiet)
+		mq_say("%s: not published: %s", o->queue, why);
+	else if (verbose || (refused > 0 && !quiet))
+		report(o, 0);
+	if (too_long)
+		return o->http ? HTTP_EXIT(413) : MQ_EXIT_DATA;
+	if (refused > 0)
+		return o->http ? HTTP_EXIT(409) : MQ_EXIT_NO;
+	return MQ_EXIT_OK;
+}
+
+void
+outcome_free(struct outcome *o)
+{
+	mq_buf_free(&o->ids);
+	mq_buf_free(&o->held);
+}
 
 /* --- transport ----------------------------------------------------------- */
 
@@ -56,7 +259,7 @@ wait_for_server(void *arg, int fd, int64_t ms)
 static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 {
 	/* All are accepted; only whether they are safe is not known. */
-	if (t->used == 0 && outcome_unsafe(t->outcome))
+	if (t->used == 0 && t->outcome->publisher != NULL && t->outcome->unsure)
 		status = MQ_EXIT_AGAIN;
 	mq_say("%s", t->redis->error);
 	outcome_end(t->outcome, count_unknown(t), status);
@@ -129,14 +332,25 @@ struct verdicts {
 	const struct mq_buf *ids;
 };
 
+/* What the server said of message i; joined: the id of that which it has joined. */
 static void
 take_verdict(void *arg, int i, enum mq_published verdict, const char *joined)
 {
-	const struct verdicts *v = arg;
-	const char *id =
-	    v->ids->len == 0 ? NULL : v->ids->data + (size_t)i * MQ_ID_LEN;
+	const struct mq_buf *ids = ((const struct verdicts *)arg)->ids;
+	struct outcome *o = ((const struct verdicts *)arg)->outcome;
+	bool ours = verdict == MQ_PUBLISHED;
 
-	outcome_take(v->outcome, joined != NULL ? joined : id, verdict);
+	o->count[verdict]++;
+	/* Another message may not be safe yet, and somebody else's. */
+	if (ours || joined != NULL || verdict == MQ_PUBLISHED_DUPLICATE) {
+		o->unsure = true;
+		o->ours = ours;
+	}
+	if (joined != NULL)
+		take_id(o, joined);
+	else if (ours)
+		take_id(o,
+		    ids->len == 0 ? NULL : ids->data + (size_t)i * MQ_ID_LEN);
 }
 
 /* The server has answered for the batch, which is empty from now on. */
@@ -250,11 +464,14 @@ try_resume(struct transport *t)
 	if (result != MQ_CALL_DONE)
 		return result;
 	if (missing > 0)
-		outcome_lose(t->outcome, missing);
+		lose(t->outcome, missing);
 	if (!settle_ring(t, 0, mq_post_settle))
 		give_up(t, MQ_EXIT_UNAVAILABLE);
 	t->overtaken = t->used > 0;
-	outcome_reconnected(t->outcome, proven);
+	/* Nothing was written on this connection yet.  Without a mark, only the
+	 * former server could make good its promise. */
+	t->outcome->ours = false;
+	t->outcome->moved = t->outcome->publisher != NULL && proven;
 	return send_rest(t);
 }
 
@@ -332,13 +549,6 @@ collect(struct transport *t)
  * and the queue.
  */
 
-static void __attribute__((noreturn))
-end_with(struct transport *t, const struct mq_redis *r)
-{
-	mq_say("%s", r->error);
-	outcome_end(t->outcome, count_unknown(t), r->status);
-}
-
 /* What a first command meets that gets no answer at all: if it is a server, its
  * next connection answers, or is refused for as long as the server is away. */
 static void
@@ -347,31 +557,32 @@ check_server(struct transport *t)
 	const struct mq_redis *r = t->redis;
 	struct mq_redis other;
 
-	/* It has had its time. */
-	if (r->greet_until != 0 && mq_clock_steady_s() >= r->greet_until)
-		end_with(t, r);
-	if (mq_redis_open(&other, r->server) == -1)
-		return;
-	if (mq_redis_check(&other) == -1)
-		end_with(t, &other);
-	mq_redis_close(&other);
+	/* It may have had its time. */
+	if (r->greet_until == 0 || mq_clock_steady_s() < r->greet_until) {
+		if (mq_redis_open(&other, r->server) == -1)
+			return;
+		if (mq_redis_check(&other) == 0) {
+			mq_redis_close(&other);
+			return;
+		}
+		r = &other;
+	}
+	mq_say("%s", r->error);
+	outcome_end(t->outcome, count_unknown(t), r->status);
 }
 
 /*
  * The first batch, before anything is known of the queue: sends it as a trial, and
  * waits for the answer.  False: nothing was done, with the error, or the batch cannot be
- * tried.  It is the next one again then, and *only says whether nothing but a
- * second trial would be safe: that looks for the mark of a first one, which may still
- * arrive on a connection that was lost.
+ * tried.  It is the next one again then.
  */
 static bool
-try_first(struct transport *t, bool *only)
+try_first(struct transport *t)
 {
 	struct batch *b = next_batch(t);
 	const struct mq_redis *r = t->redis;
 	enum mq_call result = MQ_CALL_LOST;
 
-	*only = false;
 	if (!mq_post_trial(t->publisher, &b->post))
 		return false;
 	t->bytes = mq_post_bytes(&b->post);
@@ -395,7 +606,6 @@ try_first(struct transport *t, bool *only)
 	mq_post_no_trial(&b->post);
 	t->bytes = 0;
 	t->lost_ms = t->pause_ms = 0;
-	*only = mq_publisher_loose(t->publisher);
 	return false;
 }
 
@@ -412,7 +622,7 @@ end_when_answered(struct transport *t, int status)
 	t->ending = true;
 	while (t->used > 0)
 		(void)collect(t);
-	(void)outcome_settle(t->outcome);
+	(void)make_safe(t->outcome);
 	mq_publisher_count(t->publisher);
 	outcome_end(t->outcome, 0, status);
 }
@@ -428,7 +638,7 @@ static void __attribute__((noreturn)) end_refused(struct transport *t)
 static void
 end_if_full(struct transport *t)
 {
-	if (!outcome_full(t->outcome))
+	if (t->outcome->count[MQ_PUBLISHED_FULL] == 0)
 		return;
 	mq_say("%s: the queue is full", t->queue);
 	end_when_answered(t, MQ_EXIT_AGAIN);
@@ -446,16 +656,15 @@ collect_or_end(struct transport *t)
 static bool
 publish_first(struct transport *t)
 {
-	bool only, done = try_first(t, &only);
+	bool done = try_first(t);
 
 	if (!done)
 		t->open(t->arg);
 	t->open = NULL;
-	if (!done && only) {
-		done = try_first(t, &only);
-		if (!done)
-			end_refused(t);
-	}
+	/* Nothing but a second trial is safe: that looks for the mark of the first
+	 * one, which may still arrive on a connection that was lost. */
+	if (!done && mq_publisher_loose(t->publisher) && !(done = try_first(t)))
+		end_refused(t);
 	return done;
 }
 
@@ -503,7 +712,7 @@ void
 batch_settle(struct transport *t)
 {
 	batch_flush(t);
-	while (!outcome_settle(t->outcome)) {
+	while (!make_safe(t->outcome)) {
 		/* Sentinels soon name another server, which may have all. */
 		if (!mq_redis_lost(t->redis) ||
 		    t->redis->server->url.kind != MQ_URL_SENTINEL) {
@@ -522,7 +731,7 @@ static void
 send_or_settle(struct transport *t)
 {
 	send_batch(t);
-	if (outcome_holds_many(t->outcome))
+	if (t->outcome->held.len > HELD_BYTES)
 		batch_settle(t);
 }
 

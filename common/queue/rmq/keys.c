@@ -216,8 +216,10 @@ add_running(struct mq_command *c, const char *connection, const char *queue)
 static void
 add_all(struct mq_command *c, const char *queue, const char *what)
 {
+	const struct mq_part parts[] = {PART("rmq::"), PART(what)};
+
 	(void)queue;
-	add_key(c, (const char *const[]){"rmq::", what}, 2);
+	mq_command_key(c, parts, 2);
 }
 
 static void
