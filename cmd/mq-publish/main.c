@@ -4,7 +4,7 @@
  * message.c takes records from stdin and makes messages of them, and transport.c
  * brings them to the server in batches, whatever happens to the connection, and counts
  * what the server says.  Calls go that way only.  Commands and replies
- * are the business of queue/publisher.h, and of redis/connection.h.  With --http, post.c
+ * are the business of queue/publisher.h, and of redis/connection.h.  With --http, options.c
  * makes options and a stdin of a request first.
  */
 #include <stdio.h>
@@ -200,7 +200,7 @@ main(int argc, char *argv[])
 	mq_option_begin();
 	options_parse(&m.opt, argc, argv, &payloads, &count);
 	if (o->http)
-		post_serve(&m.opt);
+		options_serve(&m.opt);
 	mq_option_prints(o->message.ids || o->message.wait);
 	if (count == 0 && o->tick < 0)
 		mq_option_reads();

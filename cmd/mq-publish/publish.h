@@ -92,8 +92,6 @@ void attachments_note(struct attachments *, const char *arg);
  * program if that fails. */
 void attachments_send(struct attachments *, struct mq_redis *,
     const char *queue, struct mq_envelope *headers);
-/* This message is about to be published with them; ends the program if that fails. */
-void attachments_close(struct attachments *, const char *id);
 /* There is no such message after all: removes them. */
 void attachments_drop(void *attachments);
 
@@ -263,8 +261,9 @@ struct options {
  * behind the queue are *count payloads at *payloads. */
 void options_parse(
     struct options *, int argc, char *argv[], char ***payloads, int *count);
-/* Reads more of them, without operands.  The text of an --at must stay. */
-void options_add(struct options *, int argc, char *argv[]);
+/* --http: receives a request, one POST.  Returns in a child process, with what its headers
+ * say in the options and its body on stdin; the program itself answers and ends. */
+void options_serve(struct options *);
 /* Checks what is not clear before the layout is known. */
 void options_use_layout(struct options *, const struct mq_server *);
 /* When the messages will be ready, if it is now_ms.  A time that is over is none: any
@@ -279,14 +278,6 @@ void options_free(struct options *);
  * program, with what came before published, if that makes no sense or cannot be read. */
 void read_messages(
     struct messages *, struct transport *, const struct options *);
-
-/* --- post --------------------------------------------------------------- */
-
-/* --http: one POST becomes options and a payload on stdin. */
-
-/* Receives a request.  Returns in a child process, with what its headers say in the
- * options and its body on stdin; the program itself answers and ends. */
-void post_serve(struct options *);
 
 /* --- wait --------------------------------------------------------------- */
 

@@ -10,22 +10,6 @@
 #include "scripts.h"
 #include "settings.h"
 
-void
-mq_consumer_ask(struct mq_consumer *k, struct mq_command *cmd,
-    mq_async_take *take, mq_callback *fn, void *arg)
-{
-	mq_async_ask(k->async, cmd, take, &(struct mq_asker){fn, arg, k});
-}
-
-void
-mq_consumer_take_answer(const struct mq_asker *asker, redisReply *reply)
-{
-	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
-	struct mq_answer a;
-
-	fn(asker->arg, mq_answer_to(reply, -1, &a));
-}
-
 static void
 take_number(const struct mq_asker *asker, redisReply *reply)
 {

@@ -369,12 +369,6 @@ mq_publisher_can_resume(struct mq_publisher *p, bool whole)
 	return p->marks && (p->named || whole);
 }
 
-bool
-mq_publisher_loose(const struct mq_publisher *p)
-{
-	return p->loose;
-}
-
 /*
  * The marks are written to before they are read: a user who must not do that has
  * left none, whatever was done.

@@ -183,7 +183,11 @@ enum mq_call mq_publisher_resume(
     struct mq_publisher *, bool whole, long long *missing, bool *proven);
 
 /* Whether a command of a former connection may still arrive. */
-bool mq_publisher_loose(const struct mq_publisher *);
+static inline bool
+mq_publisher_loose(const struct mq_publisher *p)
+{
+	return p->loose;
+}
 
 /* Nobody will ask any more: removes the marks. */
 void mq_publisher_forget(struct mq_publisher *);
