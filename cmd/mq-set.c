@@ -65,29 +65,27 @@ static const struct mq_option form[] = {
 
 /* --- the command line ------------------------------------------------------- */
 
-/* The setting whose name has n bytes; -1: there is none. */
-static int
-find_setting(const char *name, size_t n)
-{
-	static const char rate[] = "rate-shared";
-	int i;
-
-	/* As it was called. */
-	if (n == strlen("rate") && memcmp(name, rate, n) == 0) {
-		name = rate;
-		n = strlen(rate);
-	}
-	for (i = 0; mq_setting_names[i] != NULL; i++)
-		if (strlen(mq_setting_names[i]) == n &&
-		    memcmp(mq_setting_names[i], name, n) == 0)
-			return i;
-	return -1;
-}
-
 static bool
 is_name(const char *arg, size_t n, const char *name)
 {
 	return strlen(name) == n && memcmp(arg, name, n) == 0;
+}
+
+/* The setting whose name has n bytes, as it is or was called; -1: there is none. */
+static int
+find_setting(const char *name, size_t n)
+{
+	const char *called;
+	int i;
+
+	for (i = 0; i < MQ_SETTINGS; i++) {
+		called = mq_setting_list[i].name;
+		if (is_name(name, n, called) ||
+		    (is_name(name, n, "rate") &&
+			strcmp(called, "rate-shared") == 0))
+			return i;
+	}
+	return -1;
 }
 
 /* An attribute of RSMQ; where it goes, or NULL: it is none. */
@@ -136,10 +134,10 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 		return mq_xstrdup(value);
 	if (!mq_setting_take(&one, which, value))
 		mq_die(MQ_EXIT_USAGE, "%s: must be %s", arg,
-		    mq_setting_forms[which]);
+		    mq_setting_list[which].form);
 	if (one.notify != NULL || one.keep_ms != -1)
 		mq_option_needs(
-		    &s->shared, mq_setting_names[which], MQ_HAS_RESULTS);
+		    &s->shared, mq_setting_list[which].name, MQ_HAS_RESULTS);
 	if (one.push != NULL || one.notify != NULL)
 		return check_target(s, arg, value);
 	return mq_xstrdup(value);
@@ -150,8 +148,8 @@ static void __attribute__((noreturn)) refuse_name(const char *arg)
 	struct mq_buf names = {0};
 	int i;
 
-	for (i = 0; mq_setting_names[i] != NULL; i++)
-		mq_buf_printf(&names, " %s", mq_setting_names[i]);
+	for (i = 0; i < MQ_SETTINGS; i++)
+		mq_buf_printf(&names, " %s", mq_setting_list[i].name);
 	mq_die(MQ_EXIT_USAGE, "%s: no such setting; the settings are%s", arg,
 	    mq_buf_str(&names));
 }
@@ -179,8 +177,8 @@ take_change(struct setter *s, const char *arg)
 	if (which == -1)
 		refuse_name(arg);
 	if (s->texts.text[which] != NULL)
-		mq_die(
-		    MQ_EXIT_USAGE, "%s: given twice", mq_setting_names[which]);
+		mq_die(MQ_EXIT_USAGE, "%s: given twice",
+		    mq_setting_list[which].name);
 	s->texts.text[which] = check_value(s, which, arg, equals + 1);
 	s->settings = true;
 }
@@ -192,7 +190,7 @@ take_question(struct setter *s, const char *arg)
 	int which = find_setting(arg, strlen(arg));
 
 	if (which != -1)
-		s->asked = mq_setting_names[which];
+		s->asked = mq_setting_list[which].name;
 	else if (s->layout->has & MQ_HAS_ATTRIBUTES &&
 	    find_attribute(&s->attributes, arg, strlen(arg)) != NULL)
 		s->asked = arg;
@@ -335,7 +333,7 @@ read_settings(struct setter *s)
 		end_refused(s);
 	for (i = 0; i < MQ_SETTINGS; i++)
 		if (t.text[i] != NULL)
-			mq_json_set(shown, mq_setting_names[i],
+			mq_json_set(shown, mq_setting_list[i].name,
 			    mq_json_text(t.text[i]));
 	mq_setting_texts_free(&t);
 	if (s->layout->has & MQ_HAS_ATTRIBUTES)

@@ -88,7 +88,7 @@ rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
 			mq_say(
 			    "%s: setting %s=%s: not valid here, ignored; see "
 			    "mq-set(1)",
-			    opt->queues[queue], mq_setting_names[i],
+			    opt->queues[queue], mq_setting_list[i].name,
 			    r->texts.text[i]);
 	mq_settings_overlay(&r->now, &set);
 	mq_settings_overlay(&r->now, &opt->given);

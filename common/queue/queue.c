@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attach.h"
 #include "base/names.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
 #include "layout.h"
 #include "message/headers.h"
+#include "redis/ask.h"
 #include "stats.h"
 
 const double mq_bucket_s[MQ_BUCKETS - 1] = {
@@ -407,4 +409,33 @@ mq_marks_last(const redisReply *reply)
 		    before > last)
 			last = before;
 	return last;
+}
+
+/* --- attachments --------------------------------------------------------------- */
+
+#define ATTACH_NAME_LEN 255
+
+const char *
+mq_attach_name_error(const char *name)
+{
+	if (*name == '\0')
+		return "a name must not be empty";
+	if (strlen(name) > ATTACH_NAME_LEN)
+		return "a name has at most 255 bytes";
+	if (*name == '.')
+		return "a name must not begin with a dot";
+	if (strchr(name, '/') != NULL)
+		return "a name must not contain a slash";
+	return NULL;
+}
+
+int
+mq_attach_refer(struct mq_redis *r, const struct mq_attachments *how,
+    const char *set, const char *id)
+{
+	struct mq_command c = mq_redis_command(r);
+	long long there;
+
+	how->refer(&c, set, id, false);
+	return mq_call_number(r, &c, &there);
 }

@@ -22,34 +22,23 @@ enum setting {
 	MAX_LENGTH
 };
 
-const char *const mq_setting_names[MQ_SETTINGS + 1] = {[ATTEMPTS] = "attempts",
-    [BACKOFF] = "backoff",
-    [TIMEOUT] = "timeout",
-    [RETRY_ON] = "retry-on",
-    [RATE] = "rate-shared",
-    [SLOTS] = "slots",
-    [PUSH] = "push",
-    [NOTIFY] = "notify",
-    [KEEP] = "keep",
-    [MAX_LENGTH] = MQ_MAX_LENGTH};
-
-const char *const mq_setting_forms[MQ_SETTINGS] = {
-    [ATTEMPTS] = "a number of runs, from 1 to 1000000",
-    [BACKOFF] = "two durations, MIN..MAX, as 1s..10m",
-    [TIMEOUT] = "a duration, as 5m",
-    [RETRY_ON] = "err",
-    [RATE] = "a rate, as 10/s or 600/m:5",
-    [SLOTS] = "a number from 1 to 1000",
-    [PUSH] = "the name of a queue",
-    [NOTIFY] = "the name of a queue",
-    [KEEP] = "a duration, as 1h",
-    [MAX_LENGTH] = "a number of messages, or two, N:HIGH"};
+const struct mq_setting mq_setting_list[MQ_SETTINGS] = {
+    [ATTEMPTS] = {"attempts", "a number of runs, from 1 to 1000000"},
+    [BACKOFF] = {"backoff", "two durations, MIN..MAX, as 1s..10m"},
+    [TIMEOUT] = {"timeout", "a duration, as 5m"},
+    [RETRY_ON] = {"retry-on", "err"},
+    [RATE] = {"rate-shared", "a rate, as 10/s or 600/m:5"},
+    [SLOTS] = {"slots", "a number from 1 to 1000"},
+    [PUSH] = {"push", "the name of a queue"},
+    [NOTIFY] = {"notify", "the name of a queue"},
+    [KEEP] = {"keep", "a duration, as 1h"},
+    [MAX_LENGTH] = {MQ_MAX_LENGTH, "a number of messages, or two, N:HIGH"}};
 
 /* In the hash of the queue: the rate has its first name there. */
 static const char *
 field_of(int which)
 {
-	return which == RATE ? "rate" : mq_setting_names[which];
+	return which == RATE ? "rate" : mq_setting_list[which].name;
 }
 
 void

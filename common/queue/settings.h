@@ -28,11 +28,12 @@ struct mq_settings {
 		-1, -1, -1, -1, -1, -1, -1, {-1, 0}, NULL, NULL                \
 	}
 
-/* Their names, and what a value looks like: constant texts, in the order in which
- * they are shown; NULL ends the names. */
+/* In the order in which they are shown; constant texts. */
 enum { MQ_SETTINGS = 10 };
-extern const char *const mq_setting_names[MQ_SETTINGS + 1];
-extern const char *const mq_setting_forms[MQ_SETTINGS];
+struct mq_setting {
+	const char *name, *form; /* what a value looks like */
+};
+extern const struct mq_setting mq_setting_list[MQ_SETTINGS];
 
 /* The values as they are kept, in that order; NULL: not set.  Bytes of anybody's. */
 struct mq_setting_texts {
