@@ -233,11 +233,11 @@ void mq_pair_close(struct mq_pair *);
  * On a cluster each command goes to the node that has the slot of its first key, one
  * without a key to any.  Where a slot has moved, or is moving, the command goes to the
  * other node, or once more; the asker does not hear of it.  Commands of one slot that
- * wait keep their order.  When a node is lost, so is the connection; but for a node that
- * was asked for nothing but optional commands, which get an error of ours then, or after
- * 4 seconds (see mq_reply_missing()).  A node that was not ready for two seconds before is away: all
- * its commands get that error.  The connection is lost when that node answers again, or
- * another one has its slots.
+ * wait keep their order.  When a node is lost, so is the connection; but for a node
+ * that was asked for nothing but optional commands, which get an error of ours then, or
+ * after 4 seconds (see mq_reply_missing()).  A node that was not ready for two seconds
+ * before is away: all its commands get that error.  The connection is lost when that
+ * node answers again, or another one has its slots.
  */
 
 struct mq_cluster;

@@ -142,8 +142,8 @@ bool mq_reply_busy(const redisReply *);
 /*
  * Whether it is an error of ours, "node HOST:PORT: why": the node of a cluster that has
  * the key is away.  An optional command gets it, and the connection goes on; another
- * one costs the connection, unless that is of a reader (see mq_partial_begin()).  The node may
- * have carried out the command.
+ * one costs the connection, unless that is of a reader (see mq_partial_begin()).  The
+ * node may have carried out the command.
  */
 #define MQ_MISSING "node "
 bool mq_reply_missing(const redisReply *);

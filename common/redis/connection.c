@@ -433,9 +433,8 @@ mq_redis_close(struct mq_redis *r)
 bool
 mq_redis_lost(const struct mq_redis *r)
 {
-	if (r->route != NULL)
-		return r->route->lost(r);
-	return r->context == NULL || r->context->err != 0;
+	return r->lost ||
+	    (r->route == NULL && (r->context == NULL || r->context->err != 0));
 }
 
 bool

@@ -29,7 +29,6 @@ struct mq_route {
 	int (*append)(struct mq_redis *, struct mq_command *);
 	int (*flush)(struct mq_redis *);
 	redisReply *(*reply)(struct mq_redis *);
-	bool (*lost)(const struct mq_redis *);
 	/* As mq_redis_visit(). */
 	bool (*visit)(struct mq_redis *, int i);
 	void (*close)(struct mq_redis *);
@@ -40,8 +39,9 @@ struct mq_redis {
 	mq_tls *tls;
 	const struct mq_route *route; /* NULL: it is one server's */
 	struct mq_nodes *nodes;	      /* of the route */
-	int home; /* on a cluster, the slot whose node commands without a key
+	int home;  /* on a cluster, the slot whose node commands without a key
 		   * are for; -1: any node */
+	bool lost; /* it is given up; see mq_redis_lost() */
 	struct mq_server *server; /* the caller's */
 	size_t unsent;		  /* bytes collected, and not sent yet */
 	int status;		  /* mq_exit of the last failure */
@@ -143,8 +143,8 @@ bool mq_redis_refused(struct mq_redis *, const redisReply *);
 
 /*
  * Readers of a cluster go on without the nodes that are lost: all their commands are
- * optional, and mq_ask_all() passes over the errors of ours that mq_reply_missing() knows.  On
- * one server none of this has an effect.
+ * optional, and mq_ask_all() passes over the errors of ours that mq_reply_missing() knows.
+ * On one server none of this has an effect.
  */
 
 /* From now on, and until the connection is closed. */

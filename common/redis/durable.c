@@ -134,10 +134,7 @@ fail_without_info(struct mq_redis *r)
 static int
 fail_demoted(struct mq_redis *r, const char *why)
 {
-	if (r->server->url.kind == MQ_URL_SENTINEL)
-		r->context->err = REDIS_ERR_OTHER;
-	if (r->nodes != NULL)
-		r->nodes->lost = true;
+	r->lost = r->server->url.kind == MQ_URL_SENTINEL || r->route != NULL;
 	return mq_redis_fail(r, MQ_EXIT_AGAIN, "%s", why);
 }
 
@@ -361,7 +358,7 @@ check_same(struct mq_redis *r, const struct mq_durable *d)
 	/* Without these, each write was safe when it was accepted. */
 	if ((d->waitaof || d->replicas > 0) &&
 	    strcmp(info.run_id, d->run_id) != 0)
-		return r->nodes != NULL ?
+		return r->route != NULL ?
 		    fail_demoted(r, "not durable yet: its slot has moved") :
 		    fail_yet(r, "it is not the same as before");
 	return d->online[0] != '\0' && strcmp(info.online, d->online) != 0;

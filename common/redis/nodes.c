@@ -1,4 +1,4 @@
-#include "parts.h"
+#include "ask.h"
 
 #include <sys/param.h>
 
@@ -11,53 +11,55 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "command.h"
+#include "parts.h"
+
+/* A command whose reply the caller has not had yet. */
+struct awaited {
+	STAILQ_ENTRY(awaited) in_order, in_node;
+	int node, slot;
+	bool in_transaction, optional;
+	struct mq_buf wire; /* to send it again; empty in a transaction */
+	redisReply *reply;  /* came before another one's; else NULL */
+};
+STAILQ_HEAD(awaiteds, awaited);
+
+struct node {
+	struct mq_server server;
+	struct mq_redis redis; /* open while its context is not NULL */
+	struct awaiteds sent;  /* whose replies are to come, in this order */
+	char *missing;	       /* why the others go on without it; or NULL */
+};
+
+struct mq_nodes {
+	struct mq_topology map;
+	struct awaiteds order;
+	int last;     /* the node of the last command */
+	bool partial; /* goes on without nodes; see mq_partial_begin() */
+	/* Some command about the slot had no answer, as this node is lost, from 1. */
+	int16_t missing[MQ_SLOTS];
+	struct mq_failover failover;
+	double until; /* of opening; see mq_redis_open_until() */
+};
 
 /* --- node ---------------------------------------------------------------- */
 
 static void
-mq_nodes_copy_error(struct mq_redis *r, const struct mq_redis *from)
+copy_error(struct mq_redis *r, const struct mq_redis *from)
 {
 	r->status = from->status;
 	strlcpy(r->error, from->error, sizeof(r->error));
 }
 
-static char *
-copy_text(const char *s)
-{
-	return s == NULL ? NULL : mq_xstrdup(s);
-}
-
-void
-mq_node_server(struct mq_server *server, const struct mq_url *of,
-    const char *host, int port)
-{
-	struct mq_url *u = &server->url;
-
-	*u = (struct mq_url){.kind = MQ_URL_REDIS,
-	    .tls = of->tls,
-	    .insecure = of->insecure,
-	    .user = copy_text(of->user),
-	    .password = copy_text(of->password),
-	    .cacert = copy_text(of->cacert),
-	    .cert = copy_text(of->cert),
-	    .key = copy_text(of->key),
-	    .sni = copy_text(of->sni),
-	    .hosts = mq_xcalloc(1, sizeof(*u->hosts)),
-	    .hosts_n = 1};
-	u->hosts[0] = (struct mq_url_host){mq_xstrdup(host), port};
-	mq_url_show(u, server->name, sizeof(server->name));
-}
-
-struct node *
-mq_node_used(const struct mq_nodes *all, int i)
+/* Node number i of the map; NULL: never used. */
+static struct node *
+node_used(const struct mq_nodes *all, int i)
 {
 	return all->map.nodes[i].own;
 }
 
 /* The same, which is used from now on. */
 static struct node *
-mq_node_at(struct mq_redis *r, int i)
+use_node(struct mq_redis *r, int i)
 {
 	struct mq_place_of_node *place = &r->nodes->map.nodes[i];
 	struct node *node = place->own;
@@ -65,7 +67,7 @@ mq_node_at(struct mq_redis *r, int i)
 	if (node == NULL) {
 		place->own = node = mq_xcalloc(1, sizeof(*node));
 		STAILQ_INIT(&node->sent);
-		mq_node_server(
+		mq_server_of_node(
 		    &node->server, &r->server->url, place->host, place->port);
 	}
 	return node;
@@ -118,15 +120,15 @@ connect_node(struct mq_redis *r, struct node *node, char *address)
 
 /* The same, with a connection that is greeted; NULL: there is none, with the error. */
 static struct node *
-mq_node_open(struct mq_redis *r, int i)
+open_node(struct mq_redis *r, int i)
 {
-	struct node *node = mq_node_at(r, i);
+	struct node *node = use_node(r, i);
 
 	if (node->missing != NULL)
 		return NULL;
 	if (node->redis.context == NULL &&
 	    connect_node(r, node, r->nodes->map.nodes[i].address) == -1) {
-		mq_nodes_copy_error(r, &node->redis);
+		copy_error(r, &node->redis);
 		return NULL;
 	}
 	node->redis.wanted_node = true;
@@ -137,7 +139,7 @@ mq_node_open(struct mq_redis *r, int i)
 }
 
 static void
-mq_awaited_free(struct awaited *a)
+awaited_free(struct awaited *a)
 {
 	freeReplyObject(a->reply);
 	mq_buf_free(&a->wire);
@@ -149,7 +151,7 @@ static char *
 tell_missing(const struct mq_redis *r, int i, const char *error)
 {
 	const struct mq_place_of_node *at = &r->nodes->map.nodes[i];
-	const char *name = mq_node_used(r->nodes, i)->server.name;
+	const char *name = node_used(r->nodes, i)->server.name;
 	struct mq_buf text = {0};
 
 	if (strncmp(error, name, strlen(name)) == 0)
@@ -161,22 +163,23 @@ tell_missing(const struct mq_redis *r, int i, const char *error)
 
 /* Answers a command of a node that is lost. */
 static void
-mq_awaited_miss(struct mq_redis *r, struct awaited *a)
+awaited_miss(struct mq_redis *r, struct awaited *a)
 {
 	redisReply *reply = mq_xcalloc(1, sizeof(*reply));
 
 	reply->type = REDIS_REPLY_ERROR;
-	reply->str = mq_xstrdup(mq_node_used(r->nodes, a->node)->missing);
+	reply->str = mq_xstrdup(node_used(r->nodes, a->node)->missing);
 	reply->len = strlen(reply->str);
 	a->reply = reply;
 	if (a->slot != -1)
 		r->nodes->missing[a->slot] = (int16_t)(a->node + 1);
 }
 
-void
-mq_node_lose(struct mq_redis *r, int i, const char *why)
+/* Closes a node for good, and answers what was sent to it. */
+static void
+lose_node(struct mq_redis *r, int i, const char *why)
 {
-	struct node *node = mq_node_used(r->nodes, i);
+	struct node *node = node_used(r->nodes, i);
 	struct awaited *a;
 
 	if (node->missing == NULL)
@@ -185,13 +188,13 @@ mq_node_lose(struct mq_redis *r, int i, const char *why)
 	node->redis.unsent = 0;
 	while ((a = STAILQ_FIRST(&node->sent)) != NULL) {
 		STAILQ_REMOVE_HEAD(&node->sent, in_node);
-		mq_awaited_miss(r, a);
+		awaited_miss(r, a);
 	}
 }
 
 /* Closes all, and frees r->nodes. */
 static void
-mq_nodes_close(struct mq_redis *r)
+close_nodes(struct mq_redis *r)
 {
 	struct mq_nodes *all = r->nodes;
 	struct awaited *a;
@@ -200,11 +203,10 @@ mq_nodes_close(struct mq_redis *r)
 
 	while ((a = STAILQ_FIRST(&all->order)) != NULL) {
 		STAILQ_REMOVE_HEAD(&all->order, in_order);
-		mq_awaited_free(a);
+		awaited_free(a);
 	}
 	for (i = 0; i < all->map.count; i++) {
-		node = mq_node_used(all, i);
-		if (node == NULL)
+		if ((node = node_used(all, i)) == NULL)
 			continue;
 		mq_redis_close(&node->redis);
 		mq_server_free(&node->server);
@@ -217,11 +219,7 @@ mq_nodes_close(struct mq_redis *r)
 	r->route = NULL;
 }
 
-/* --- nodes-ask ----------------------------------------------------------- */
-
-/*
- * Where the nodes of a cluster are, as one of them says.
- */
+/* --- where they are, as one of them says ----------------------------------------- */
 
 struct asking {
 	struct mq_redis *r;
@@ -252,8 +250,7 @@ take_slots(
 		return -1;
 	}
 	if (mq_topology_take(&all->map, reply, i) == -1)
-		return mq_redis_fail(
-		    r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
+		return mq_nonsense(r);
 	all->last = i;
 	return 0;
 }
@@ -282,9 +279,8 @@ is_down(struct mq_redis *r, const struct mq_place_of_node *node)
 	const char *line;
 	bool down = false;
 
-	if (reply == NULL)
-		return false;
-	line = reply->type == REDIS_REPLY_STRING ? reply->str : NULL;
+	line = reply != NULL && reply->type == REDIS_REPLY_STRING ? reply->str :
+								    NULL;
 	while (line != NULL && !down) {
 		down = says_down(line, node);
 		line = strchr(line, '\n');
@@ -298,7 +294,7 @@ is_down(struct mq_redis *r, const struct mq_place_of_node *node)
 static void
 keep_connection(struct mq_redis *r, int i, struct mq_dial *d)
 {
-	struct node *node = mq_node_at(r, i);
+	struct node *node = use_node(r, i);
 
 	if (node->redis.context != NULL || node->missing != NULL)
 		mq_redis_close(&d->redis);
@@ -333,80 +329,72 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 	return 0;
 }
 
-/* At the beginning, what was wrong stays with them; see mq_partial_begin(). */
-static void
-note_errors(struct mq_redis *r, const struct mq_dial *dials, size_t n)
-{
-	struct node *node;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		node = mq_node_at(r, (int)i);
-		if (node->redis.context == NULL)
-			mq_nodes_copy_error(&node->redis, &dials[i].redis);
-	}
-}
-
 /*
  * Asks whichever answers first for all of them: of the hosts in the URL, or (but: not -1)
  * of those that are known, without this one, and whether that is down.  Returns 0, or -1
  * with the error.
  */
 static int
-mq_nodes_ask(struct mq_redis *r, int but)
+ask_nodes(struct mq_redis *r, int but)
 {
 	struct mq_nodes *all = r->nodes;
 	struct asking q = {r, but};
 	size_t i, n = 0, count = (size_t)all->map.count;
 	struct mq_dial *dials = mq_xcalloc(count, sizeof(*dials));
 	struct mq_command c = {0};
+	struct mq_server *server;
+	struct node *node;
 	double until = but == -1 ? all->until : all->failover.until;
 	int rv = -1;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
+		server = &use_node(r, (int)i)->server;
 		if ((int)i != but)
-			dials[n++].server = &mq_node_at(r, (int)i)->server;
-	for (i = 0; i < n; i++) {
-		dials[i].host = dials[i].server->url.hosts->name;
-		dials[i].port = dials[i].server->url.hosts->port;
+			dials[n++] = (struct mq_dial){.server = server,
+			    .host = server->url.hosts->name,
+			    .port = server->url.hosts->port};
 	}
 	mq_command_plain(&c, "CLUSTER SLOTS");
 	if (n > 0)
 		rv = mq_dial(dials, n, &c, take_answer, &q, until);
 	mq_command_free(&c);
 	if (rv == -1 && but == -1)
-		mq_nodes_copy_error(r, mq_dial_error(dials, n));
-	if (but == -1)
-		note_errors(r, dials, n);
+		copy_error(r, mq_dial_error(dials, n));
+	/* At the beginning, what was wrong stays with them; see mq_partial_begin(). */
+	for (i = 0; but == -1 && i < n; i++) {
+		node = use_node(r, (int)i);
+		if (node->redis.context == NULL)
+			copy_error(&node->redis, &dials[i].redis);
+	}
 	free(dials);
 	return rv == -1 ? -1 : 0;
 }
 
-/* --- nodes --------------------------------------------------------------- */
-
 /* A command whose slot moves goes out again for so long. */
 #define PATIENCE_MS 60000
 
-static bool
-nodes_lost(const struct mq_redis *r)
+/* Of a node; MQ_SLOTS: it has none. */
+static int
+first_slot(const struct mq_topology *map, int node)
 {
-	return r->nodes->lost;
+	int slot;
+
+	for (slot = 0; slot < MQ_SLOTS && map->owner[slot] != node; slot++)
+		;
+	return slot;
 }
 
 /* Nodes without a slot do not count. */
 static bool
 visit_node(struct mq_redis *r, int i)
 {
-	const int16_t *owner = r->nodes->map.owner;
-	int slot, n = 0, node;
+	const struct mq_topology *map = &r->nodes->map;
+	int node;
 
-	for (node = 0; node < r->nodes->map.count; node++) {
-		for (slot = 0; slot < MQ_SLOTS && owner[slot] != node; slot++)
-			;
-		if (slot < MQ_SLOTS && n++ == i) {
-			r->home = slot;
+	for (node = 0; node < map->count; node++) {
+		r->home = first_slot(map, node);
+		if (r->home < MQ_SLOTS && i-- == 0)
 			return true;
-		}
 	}
 	r->home = -1;
 	return false;
@@ -419,7 +407,7 @@ visit_node(struct mq_redis *r, int i)
 static bool
 is_spare(const struct mq_redis *r, int i, const struct awaited *a)
 {
-	const struct node *node = mq_node_used(r->nodes, i);
+	const struct node *node = node_used(r->nodes, i);
 	const struct awaited *other;
 
 	if (r->nodes->partial)
@@ -438,14 +426,14 @@ is_spare(const struct mq_redis *r, int i, const struct awaited *a)
 static int
 lose(struct mq_redis *r, int i, const struct awaited *a)
 {
-	const struct mq_redis *node = &mq_node_used(r->nodes, i)->redis;
+	const struct mq_redis *node = &node_used(r->nodes, i)->redis;
 
 	if (is_spare(r, i, a)) {
-		mq_node_lose(r, i, node->error);
+		lose_node(r, i, node->error);
 		return 0;
 	}
-	mq_nodes_copy_error(r, node);
-	r->nodes->lost = true;
+	copy_error(r, node);
+	r->lost = true;
 	return -1;
 }
 
@@ -468,15 +456,15 @@ static bool
 awaits_owner(struct mq_redis *r, const struct awaited *a, int node)
 {
 	struct mq_failover *f = &r->nodes->failover;
-	struct mq_redis *of = &mq_node_used(r->nodes, node)->redis;
+	struct mq_redis *of = &node_used(r->nodes, node)->redis;
 
 	if (a->optional || a->slot == -1 ||
-	    mq_node_used(r->nodes, node)->missing != NULL ||
+	    node_used(r->nodes, node)->missing != NULL ||
 	    of->status != MQ_EXIT_UNAVAILABLE ||
 	    (!f->failed && !r->nodes->map.nodes[node].replicated) ||
 	    !mq_failover_again(f, of))
 		return false;
-	(void)mq_nodes_ask(r, node);
+	(void)ask_nodes(r, node);
 	return true;
 }
 
@@ -484,14 +472,14 @@ awaits_owner(struct mq_redis *r, const struct awaited *a, int node)
 static struct node *
 open_owner(struct mq_redis *r, struct awaited *a, int to)
 {
-	struct node *node = mq_node_at(r, to);
+	struct node *node = use_node(r, to);
 
 	a->node = to;
 	if (!r->nodes->partial && !a->optional) {
 		free(node->missing);
 		node->missing = NULL;
 	}
-	while ((node = mq_node_open(r, a->node)) == NULL &&
+	while ((node = open_node(r, a->node)) == NULL &&
 	    awaits_owner(r, a, a->node))
 		if (r->nodes->map.owner[a->slot] != -1)
 			a->node = r->nodes->map.owner[a->slot];
@@ -508,7 +496,7 @@ send_bytes(
 	if (node == NULL || mq_redis_append_bytes(&node->redis, p, n) == -1) {
 		if (lose(r, to, a) == -1)
 			return -1;
-		mq_awaited_miss(r, a);
+		awaited_miss(r, a);
 		return 0;
 	}
 	STAILQ_INSERT_TAIL(&node->sent, a, in_node);
@@ -521,7 +509,7 @@ append_command(struct mq_redis *r, struct mq_command *c)
 	struct awaited *a = mq_xcalloc(1, sizeof(*a));
 	size_t n;
 	const char *p = mq_command_wire(c, &n);
-	int rv, to = owner_of(r, c->slot);
+	int to = owner_of(r, c->slot);
 
 	a->slot = c->slot == -1 ? r->home : c->slot;
 	a->optional = c->optional;
@@ -531,10 +519,9 @@ append_command(struct mq_redis *r, struct mq_command *c)
 		to = r->nodes->last;
 	if (!a->in_transaction)
 		mq_buf_add(&a->wire, p, n);
-	rv = send_bytes(r, a, to, p, n);
-	if (rv == -1) {
-		r->nodes->lost = true;
-		mq_awaited_free(a);
+	if (send_bytes(r, a, to, p, n) == -1) {
+		r->lost = true;
+		awaited_free(a);
 		return -1;
 	}
 	r->nodes->last = to;
@@ -549,7 +536,7 @@ flush_nodes(struct mq_redis *r)
 	int i;
 
 	for (i = 0; i < r->nodes->map.count; i++) {
-		node = mq_node_used(r->nodes, i);
+		node = node_used(r->nodes, i);
 		if (node != NULL && node->redis.unsent > 0 &&
 		    mq_redis_flush(&node->redis) == -1 &&
 		    lose(r, i, NULL) == -1)
@@ -564,7 +551,7 @@ flush_nodes(struct mq_redis *r)
 static int
 read_reply(struct mq_redis *r, struct awaited *a)
 {
-	struct node *node = mq_node_used(r->nodes, a->node);
+	struct node *node = node_used(r->nodes, a->node);
 	struct awaited *first;
 	redisReply *reply;
 
@@ -594,7 +581,7 @@ send_asking(struct mq_redis *r, int to)
 	rv = send_bytes(r, a, to, asking, sizeof(asking) - 1);
 	if (rv == 0)
 		rv = read_reply(r, a);
-	mq_awaited_free(a);
+	awaited_free(a);
 	return rv;
 }
 
@@ -635,13 +622,11 @@ outlast_down(struct mq_redis *r, struct awaited *a)
 	if ((owner == -1 || all->map.nodes[owner].replicated) &&
 	    mq_failover_again(&all->failover, r))
 		return 1;
-	if (!all->partial) {
-		all->lost = true;
+	if (!all->partial)
 		return -1;
-	}
-	mq_node_lose(r, a->node, a->reply->str);
+	lose_node(r, a->node, a->reply->str);
 	freeReplyObject(a->reply);
-	mq_awaited_miss(r, a);
+	awaited_miss(r, a);
 	return 0;
 }
 
@@ -670,11 +655,9 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 		return -1;
 	while ((how = judge_reply(r, a, &to)) != MQ_STAYS &&
 	    mq_clock_steady_ms() < until) {
-		if (a->in_transaction) {
-			r->nodes->lost = true;
+		if (a->in_transaction)
 			return mq_redis_fail(r, MQ_EXIT_AGAIN,
 			    "the queue is moving to another node");
-		}
 		if (strncmp(a->reply->str, "CLUSTERDOWN ", 12) == 0 &&
 		    (rv = outlast_down(r, a)) != 1)
 			return rv;
@@ -693,17 +676,83 @@ next_reply(struct mq_redis *r)
 	struct awaited *a = STAILQ_FIRST(&r->nodes->order);
 	redisReply *reply = NULL;
 
-	if (r->nodes->lost || flush_nodes(r) == -1)
+	if (r->lost || flush_nodes(r) == -1)
 		return NULL;
 	STAILQ_REMOVE_HEAD(&r->nodes->order, in_order);
 	if (settle_reply(r, a) == 0) {
 		reply = a->reply;
 		a->reply = NULL;
 	} else {
-		r->nodes->lost = true;
+		r->lost = true;
 	}
-	mq_awaited_free(a);
+	awaited_free(a);
 	return reply;
+}
+
+/* --- readers ---------------------------------------------------------------------- */
+
+/* A host that did not answer at the beginning is not waited for again, unless another
+ * one may soon have its slots. */
+void
+mq_partial_begin(struct mq_redis *r)
+{
+	struct mq_nodes *all = r->nodes;
+	const struct node *node;
+	int i;
+
+	if (all == NULL)
+		return;
+	all->partial = true;
+	for (i = 0; i < all->map.count; i++) {
+		node = node_used(all, i);
+		if (node != NULL && node->redis.status != 0 &&
+		    mq_redis_lost(&node->redis) &&
+		    first_slot(&all->map, i) < MQ_SLOTS &&
+		    !all->map.nodes[i].replicated)
+			lose_node(r, i, node->redis.error);
+	}
+}
+
+const char *
+mq_partial_missed(const struct mq_redis *r, const struct mq_command *c)
+{
+	int node =
+	    r->nodes == NULL || c->slot == -1 ? 0 : r->nodes->missing[c->slot];
+
+	return node == 0 ? NULL : node_used(r->nodes, node - 1)->missing;
+}
+
+const char *
+mq_partial_lost(const struct mq_redis *r, int i)
+{
+	const struct mq_nodes *all = r->nodes;
+	const struct node *node;
+	int k;
+
+	for (k = 0; all != NULL && all->partial && k < all->map.count; k++) {
+		node = node_used(all, k);
+		if (node != NULL && node->missing != NULL && i-- == 0)
+			return node->missing;
+	}
+	return NULL;
+}
+
+const char *
+mq_partial_node(const struct mq_redis *r, const struct mq_command *c,
+    char out[MQ_NODE_NAME_SIZE])
+{
+	const struct mq_topology *map;
+	int i;
+
+	if (r->nodes == NULL || c->slot == -1)
+		return NULL;
+	map = &r->nodes->map;
+	i = map->owner[c->slot];
+	if (i == -1)
+		return NULL;
+	snprintf(out, MQ_NODE_NAME_SIZE, "%s:%d", map->nodes[i].host,
+	    map->nodes[i].port);
+	return out;
 }
 
 /* --- opening -------------------------------------------------------------------- */
@@ -712,9 +761,8 @@ static const struct mq_route nodes_route = {
     .append = append_command,
     .flush = flush_nodes,
     .reply = next_reply,
-    .lost = nodes_lost,
     .visit = visit_node,
-    .close = mq_nodes_close,
+    .close = close_nodes,
 };
 
 bool
@@ -744,9 +792,9 @@ mq_nodes_open(struct mq_redis *r, struct mq_server *server, double until)
 		    &all->map, u->hosts[i].name, u->hosts[i].port);
 	mq_failover_begin(&all->failover, server);
 	all->until = MIN(until, all->failover.until);
-	rv = mq_nodes_ask(r, -1);
+	rv = ask_nodes(r, -1);
 	all->until = INFINITY;
 	if (rv == -1)
-		mq_nodes_close(r);
+		close_nodes(r);
 	return rv;
 }

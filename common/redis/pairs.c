@@ -294,7 +294,7 @@ link_at(struct mq_cluster *all, int i)
 		TAILQ_INIT(&link->waiting);
 		ev_timer_init(&link->patience, on_patience, 0, 0);
 		link->patience.data = link;
-		mq_node_server(
+		mq_server_of_node(
 		    &link->server, &all->server->url, place->host, place->port);
 		mq_pair_init(&link->pair, all->front.loop, &link->server,
 		    all->channel, all->name, &all->front, &link_events, link);

@@ -504,6 +504,33 @@ mq_server_at(struct mq_server *server, const char *url,
 	return status;
 }
 
+static char *
+copy_text(const char *s)
+{
+	return s == NULL ? NULL : mq_xstrdup(s);
+}
+
+void
+mq_server_of_node(struct mq_server *server, const struct mq_url *of,
+    const char *host, int port)
+{
+	struct mq_url *u = &server->url;
+
+	*u = (struct mq_url){.kind = MQ_URL_REDIS,
+	    .tls = of->tls,
+	    .insecure = of->insecure,
+	    .user = copy_text(of->user),
+	    .password = copy_text(of->password),
+	    .cacert = copy_text(of->cacert),
+	    .cert = copy_text(of->cert),
+	    .key = copy_text(of->key),
+	    .sni = copy_text(of->sni),
+	    .hosts = mq_xcalloc(1, sizeof(*u->hosts)),
+	    .hosts_n = 1};
+	u->hosts[0] = (struct mq_url_host){mq_xstrdup(host), port};
+	mq_url_show(u, server->name, sizeof(server->name));
+}
+
 int
 mq_server_wake(struct mq_server *server, char *error, size_t error_size)
 {

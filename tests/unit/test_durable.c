@@ -16,7 +16,6 @@
 struct house {
 	struct mq_redis redis;
 	struct mq_server server;
-	redisContext context;
 	bool lost, knows_wait, knows_waitaof;
 	struct mq_heirs heirs;
 	const char *info, *then_info; /* from look number `then` on */
@@ -266,7 +265,6 @@ setup(void **state)
 	struct house *h = house = mq_xcalloc(1, sizeof(*h));
 
 	h->redis.server = &h->server;
-	h->redis.context = &h->context;
 	h->redis.wait = on_wait;
 	h->redis.wait_arg = h;
 	h->knows_wait = true;
@@ -389,7 +387,7 @@ TEST_OF(a_replica_promises_nothing)
 {
 	h->info = "role:slave\r\n" AOF;
 	(void)promise(h, MQ_EXIT_AGAIN, "it is a replica");
-	assert_int_equal(h->context.err, 0);
+	assert_false(h->redis.lost);
 }
 
 TEST_OF(its_first_file_is_waited_for)
@@ -520,10 +518,10 @@ TEST_OF(sentinels_name_those_that_must_have_it)
 	(void)promise(h, MQ_EXIT_AGAIN,
 	    "no replica that answers the sentinels is connected");
 	assert_int_equal(h->waits, 301);
-	assert_int_equal(h->context.err, 0);
+	assert_false(h->redis.lost);
 	h->heirs.moved = true;
 	(void)promise(h, MQ_EXIT_AGAIN, "there is another master");
-	assert_int_equal(h->context.err, REDIS_ERR_OTHER);
+	assert_true(h->redis.lost);
 }
 
 TEST_OF(other_replicas_are_waited_for_three_times)
