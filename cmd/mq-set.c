@@ -9,7 +9,6 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/visible.h"
 #include "base/xalloc.h"
 #include "message/json.h"
 #include "queue/calls.h"
@@ -350,7 +349,7 @@ show_value(struct setter *s)
 	struct mq_buf out = {0};
 
 	if (value != NULL) {
-		mq_add_visible(&out, value, strlen(value));
+		mq_buf_visible(&out, value, strlen(value));
 		puts(mq_buf_str(&out));
 	}
 	mq_buf_free(&out);
@@ -372,7 +371,7 @@ show_settings(struct setter *s)
 	} else {
 		json_object_foreach(shown, name, value) {
 			mq_buf_printf(&out, "%s=", name);
-			mq_add_visible(&out, json_string_value(value),
+			mq_buf_visible(&out, json_string_value(value),
 			    json_string_length(value));
 			mq_buf_add(&out, "\n", 1);
 		}

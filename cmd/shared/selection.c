@@ -10,7 +10,6 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/utf8.h"
-#include "base/visible.h"
 #include "base/xalloc.h"
 #include "interrupt.h"
 #include "message/headers.h"
@@ -645,7 +644,7 @@ selection_print(const struct selection *s)
 	if (s->clones != NULL && !s->dry_run) {
 		mq_say("%s", result);
 	} else {
-		mq_add_visible(&line, result, strlen(result));
+		mq_buf_visible(&line, result, strlen(result));
 		puts(mq_buf_str(&line));
 	}
 	mq_buf_free(&line);

@@ -27,6 +27,8 @@ void mq_buf_set(struct mq_buf *, const void *, size_t n);
 void mq_buf_addstr(struct mq_buf *, const char *);
 void mq_buf_printf(struct mq_buf *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+/* Appends n bytes as mq_visible() makes them fit for a terminal; newlines and tabs stay. */
+void mq_buf_visible(struct mq_buf *, const char *p, size_t n);
 
 /* The content with a NUL behind it (which len does not count). */
 const char *mq_buf_str(struct mq_buf *);

@@ -13,7 +13,6 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/visible.h"
 #include "executor.h"
 
 /* --- out-pipe ------------------------------------------------------------ */
@@ -168,7 +167,7 @@ add_frame(struct executor *x, const struct message *m)
 		return;
 	}
 	message_frame(m, x->opt->framing, &one);
-	mq_add_visible(&p->out, one.data, one.len);
+	mq_buf_visible(&p->out, one.data, one.len);
 	mq_buf_free(&one);
 }
 

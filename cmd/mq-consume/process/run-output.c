@@ -12,7 +12,6 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/visible.h"
 #include "base/xalloc.h"
 
 /* Reads of one script before others have their turn. */
@@ -156,7 +155,7 @@ put_visible(struct run_output *r, const char *p, size_t n, bool last)
 	whole = last ? raw.len : whole_characters(raw.data, raw.len);
 	r->cut_len = raw.len - whole;
 	memcpy(r->cut, raw.data + whole, r->cut_len);
-	mq_add_visible(&shown, raw.data, whole);
+	mq_buf_visible(&shown, raw.data, whole);
 	put_bytes(r, shown.data, shown.len);
 	mq_buf_free(&raw);
 	mq_buf_free(&shown);
