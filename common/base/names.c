@@ -93,13 +93,6 @@ mq_names_find(const struct mq_names *l, const char *name, size_t *count)
 	return n > 0 ? &l->list[first] : NULL;
 }
 
-const char *
-mq_names_of(const struct mq_names *l, const char *name)
-{
-	return mq_names_have(l, name) ? l->list[find_name(l, name)].queue :
-					NULL;
-}
-
 void
 mq_names_free(struct mq_names *l)
 {

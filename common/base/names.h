@@ -25,8 +25,6 @@ bool mq_names_have(const struct mq_names *, const char *name);
 /* The entries with this name in a sorted list; NULL: there are none. */
 const struct mq_name *mq_names_find(
     const struct mq_names *, const char *name, size_t *count);
-/* The queue of the first entry with this name in a sorted list; NULL: none. */
-const char *mq_names_of(const struct mq_names *, const char *name);
 void mq_names_free(struct mq_names *);
 
 #endif

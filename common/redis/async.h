@@ -244,6 +244,7 @@ struct mq_cluster;
 
 /* To be made by mq_pairs_init(). */
 struct mq_pairs {
+	struct mq_async *async;	    /* where commands go */
 	struct mq_pair only;	    /* of one server */
 	struct mq_cluster *cluster; /* or NULL */
 };
@@ -252,8 +253,6 @@ struct mq_pairs {
 void mq_pairs_init(struct mq_pairs *, struct ev_loop *,
     const struct mq_server *, const char *channel, const char *name,
     const struct mq_pair_events *, void *arg);
-/* Where commands go. */
-struct mq_async *mq_pairs_async(struct mq_pairs *);
 
 /* As mq_async_open(); of a cluster, the address and port of the server are those of any
  * node. */

@@ -152,9 +152,6 @@ bool mq_reply_missing(const redisReply *);
  * An error of the script itself keeps its line. */
 void mq_reply_strip_script(redisReply *);
 
-/* Whether a key is not permitted to the user. */
-bool mq_reply_barred(const redisReply *);
-
 /* Fills *a and returns it, or NULL for no reply.  A reply of another type than
  * REDIS_REPLY_* type is an error, too; with -1, any type will do. */
 const struct mq_answer *mq_answer_to(

@@ -178,7 +178,10 @@ mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 	const struct mq_url_host *host = server->url.hosts;
 
 	*r = (struct mq_redis){.server = server, .home = -1};
-	r->status = mq_server_wake(server, r->error, sizeof(r->error));
+	if (server->url.kind == MQ_URL_PRIVATE)
+		r->status = mq_private_ensure(server->url.path, server->waits,
+		    server->socket, sizeof(server->socket), r->error,
+		    sizeof(r->error));
 	if (r->status != 0)
 		return -1;
 	if (server->url.kind == MQ_URL_SENTINEL)

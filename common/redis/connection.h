@@ -159,11 +159,9 @@ const char *mq_partial_missed(
  * no more.  Valid until the connection is closed. */
 const char *mq_partial_lost(const struct mq_redis *, int i);
 
-/* "HOST:PORT" of the node that has the keys of a command; on one server, NULL.  Valid as
- * long as out. */
-#define MQ_NODE_NAME_SIZE 272
-const char *mq_partial_node(const struct mq_redis *, const struct mq_command *,
-    char out[MQ_NODE_NAME_SIZE]);
+/* "HOST:PORT" of the node that has the keys of a command, for the caller to free; on one
+ * server, NULL. */
+char *mq_partial_node(const struct mq_redis *, const struct mq_command *);
 
 /* On a cluster: whether the node that has the keys of a command has a replica. */
 bool mq_nodes_replicated(const struct mq_redis *, const struct mq_command *);
@@ -214,13 +212,6 @@ struct mq_info {
 
 /* Takes the text of a reply to INFO; missing fields stay zero. */
 void mq_info_take(struct mq_info *, const char *text);
-/* Takes the reply to CONFIG GET *appendfsync*, which may be an error. */
-void mq_info_take_config(struct mq_info *, const redisReply *);
-
-/* Whether a replica that sentinels know by this address is online. */
-bool mq_info_has_replica(
-    const struct mq_info *, const char *address, const char *port);
-
 /* Whether the server drops keys when its memory is full.  Having no limit now is no
  * promise. */
 bool mq_info_evicts(const struct mq_info *);

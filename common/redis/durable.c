@@ -50,6 +50,30 @@ append_questions(struct mq_redis *r)
 	    append_line(r, "CONFIG GET *appendfsync*");
 }
 
+/* The value that follows a name; or "". */
+static const char *
+find_setting(const redisReply *reply, const char *name)
+{
+	size_t i;
+
+	if (!mq_reply_strings(reply))
+		return "";
+	for (i = 0; i + 1 < reply->elements; i += 2)
+		if (strcmp(reply->element[i]->str, name) == 0)
+			return reply->element[i + 1]->str;
+	return "";
+}
+
+/* Takes the reply to CONFIG GET *appendfsync*, which may be an error. */
+static void
+take_config(struct mq_info *i, const redisReply *reply)
+{
+	snprintf(i->fsync, sizeof(i->fsync), "%s",
+	    find_setting(reply, "appendfsync"));
+	i->lax = strcmp(find_setting(reply, "no-appendfsync-on-rewrite"),
+		     "yes") == 0;
+}
+
 /*
  * Returns 0, or -1 when INFO is refused or the connection lost.  Rented servers
  * often refuse CONFIG; *why is the error then, for the caller to free.
@@ -69,7 +93,7 @@ take_info(struct mq_redis *r, struct mq_info *info, char **why)
 	config = mq_redis_reply(r);
 	if (config == NULL)
 		return -1;
-	mq_info_take_config(info, config);
+	take_config(info, config);
 	if (config->type == REDIS_REPLY_ERROR)
 		*why = mq_xstrdup(config->str);
 	freeReplyObject(config);

@@ -77,37 +77,6 @@ take_replicas(struct mq_info *info, const char *text)
 	}
 }
 
-/* Where a replica announces a name, sentinels may still know the address. */
-static bool
-may_be_address(const char *of, size_t len, const char *address)
-{
-	bool is_name =
-	    memchr(of, ':', len) == NULL && strspn(of, "0123456789.") < len;
-
-	return is_name ||
-	    (strlen(address) == len && strncmp(of, address, len) == 0);
-}
-
-bool
-mq_info_has_replica(
-    const struct mq_info *i, const char *address, const char *port)
-{
-	const char *line, *space;
-	size_t len = strlen(port);
-
-	for (line = i->online; *line != '\0'; line = space + 1) {
-		space = line + strcspn(line, " \n");
-		if (*space == ' ' && strncmp(space + 1, port, len) == 0 &&
-		    space[1 + len] == '\n' &&
-		    may_be_address(line, (size_t)(space - line), address))
-			return true;
-		space += strcspn(space, "\n");
-		if (*space == '\0')
-			break;
-	}
-	return false;
-}
-
 /* Copies a value to the end of its line; NULL: nothing. */
 static void
 copy_line(char *to, size_t size, const char *value)
@@ -139,29 +108,6 @@ mq_info_take(struct mq_info *i, const char *text)
 	i->aof_later = field_is(text, "aof_base_size", "0") &&
 	    (field_is(text, "aof_rewrite_in_progress", "1") ||
 		field_is(text, "aof_rewrite_scheduled", "1"));
-}
-
-/* The value that follows a name; or "". */
-static const char *
-find_setting(const redisReply *reply, const char *name)
-{
-	size_t i;
-
-	if (!mq_reply_strings(reply))
-		return "";
-	for (i = 0; i + 1 < reply->elements; i += 2)
-		if (strcmp(reply->element[i]->str, name) == 0)
-			return reply->element[i + 1]->str;
-	return "";
-}
-
-void
-mq_info_take_config(struct mq_info *i, const redisReply *reply)
-{
-	snprintf(i->fsync, sizeof(i->fsync), "%s",
-	    find_setting(reply, "appendfsync"));
-	i->lax = strcmp(find_setting(reply, "no-appendfsync-on-rewrite"),
-		     "yes") == 0;
 }
 
 bool

@@ -737,22 +737,18 @@ mq_partial_lost(const struct mq_redis *r, int i)
 	return NULL;
 }
 
-const char *
-mq_partial_node(const struct mq_redis *r, const struct mq_command *c,
-    char out[MQ_NODE_NAME_SIZE])
+char *
+mq_partial_node(const struct mq_redis *r, const struct mq_command *c)
 {
-	const struct mq_topology *map;
-	int i;
+	const struct mq_place_of_node *node;
+	int i = r->nodes == NULL || c->slot == -1 ?
+	    -1 :
+	    r->nodes->map.owner[c->slot];
 
-	if (r->nodes == NULL || c->slot == -1)
-		return NULL;
-	map = &r->nodes->map;
-	i = map->owner[c->slot];
 	if (i == -1)
 		return NULL;
-	snprintf(out, MQ_NODE_NAME_SIZE, "%s:%d", map->nodes[i].host,
-	    map->nodes[i].port);
-	return out;
+	node = &r->nodes->map.nodes[i];
+	return mq_xasprintf("%s:%d", node->host, node->port);
 }
 
 /* --- opening -------------------------------------------------------------------- */

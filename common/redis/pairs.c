@@ -648,12 +648,6 @@ mq_cluster_new(struct ev_loop *loop, const struct mq_server *server,
 	return all;
 }
 
-static struct mq_async *
-mq_cluster_async(struct mq_cluster *all)
-{
-	return &all->front;
-}
-
 /* If that fails, down() follows. */
 static void
 mq_cluster_open(struct mq_cluster *all)
@@ -728,20 +722,15 @@ mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
     const struct mq_server *server, const char *channel, const char *name,
     const struct mq_pair_events *events, void *arg)
 {
-	*p = (struct mq_pairs){.cluster = NULL};
-	if (server->url.kind == MQ_URL_CLUSTER)
+	*p = (struct mq_pairs){.async = &p->only.main};
+	if (server->url.kind == MQ_URL_CLUSTER) {
 		p->cluster =
 		    mq_cluster_new(loop, server, channel, name, events, arg);
-	else
+		p->async = &p->cluster->front;
+	} else {
 		mq_pair_init(
 		    &p->only, loop, server, channel, name, NULL, events, arg);
-}
-
-struct mq_async *
-mq_pairs_async(struct mq_pairs *p)
-{
-	return p->cluster != NULL ? mq_cluster_async(p->cluster) :
-				    &p->only.main;
+	}
 }
 
 int

@@ -66,16 +66,6 @@ mq_reply_strip_script(redisReply *reply)
 			strip_error(reply->element[i]);
 }
 
-/* The servers word it in several ways; a command is "the 'NAME' command". */
-bool
-mq_reply_barred(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ERROR &&
-	    mq_error_noperm(reply->str) &&
-	    (strstr(reply->str, " key") != NULL ||
-		strstr(reply->str, "' key") != NULL);
-}
-
 bool
 mq_reply_noscript(const redisReply *reply)
 {

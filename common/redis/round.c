@@ -7,6 +7,16 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 
+/* Whether a key is not permitted to the user.  The servers word it in several ways; a command is "the 'NAME' command". */
+static bool
+is_barred(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+	    mq_error_noperm(reply->str) &&
+	    (strstr(reply->str, " key") != NULL ||
+		strstr(reply->str, "' key") != NULL);
+}
+
 bool
 mq_round_good(struct mq_round *round, const redisReply *reply, int type)
 {
@@ -16,7 +26,7 @@ mq_round_good(struct mq_round *round, const redisReply *reply, int type)
 		return true;
 	if (!mq_redis_refused(r, reply))
 		(void)mq_nonsense(r);
-	if (mq_reply_barred(reply)) {
+	if (is_barred(reply)) {
 		round->refused++;
 		return false;
 	}

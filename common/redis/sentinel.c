@@ -87,6 +87,37 @@ take_state(
 
 const struct mq_sentinel_question mq_sentinel_state = {"master", take_state};
 
+/* Where a replica announces a name, sentinels may still know the address. */
+static bool
+may_be_address(const char *of, size_t len, const char *address)
+{
+	bool is_name =
+	    memchr(of, ':', len) == NULL && strspn(of, "0123456789.") < len;
+
+	return is_name ||
+	    (strlen(address) == len && strncmp(of, address, len) == 0);
+}
+
+/* Whether a replica that sentinels know by this address is online. */
+static bool
+is_online(const struct mq_info *i, const char *address, const char *port)
+{
+	const char *line, *space;
+	size_t len = strlen(port);
+
+	for (line = i->online; *line != '\0'; line = space + 1) {
+		space = line + strcspn(line, " \n");
+		if (*space == ' ' && strncmp(space + 1, port, len) == 0 &&
+		    space[1 + len] == '\n' &&
+		    may_be_address(line, (size_t)(space - line), address))
+			return true;
+		space += strcspn(space, "\n");
+		if (*space == '\0')
+			break;
+	}
+	return false;
+}
+
 /*
  * A replica that does not answer for long is not made the master, but may be busy as it
  * has just been chosen.  One whose connection has just ended may be the master already:
@@ -99,7 +130,7 @@ count_replica(struct mq_heirs *h, const redisReply *replica)
 	bool silent = strstr(flags, "s_down") != NULL &&
 	    strstr(flags, "promoted") == NULL;
 
-	if (!mq_info_has_replica(h->info, find_value(replica, "ip"),
+	if (!is_online(h->info, find_value(replica, "ip"),
 		find_value(replica, "port"))) {
 		h->missing += !silent;
 		h->silent += silent;

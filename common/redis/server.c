@@ -532,15 +532,6 @@ mq_server_of_node(struct mq_server *server, const struct mq_url *of,
 }
 
 int
-mq_server_wake(struct mq_server *server, char *error, size_t error_size)
-{
-	if (server->url.kind != MQ_URL_PRIVATE)
-		return 0;
-	return mq_private_ensure(server->url.path, server->waits,
-	    server->socket, sizeof(server->socket), error, error_size);
-}
-
-int
 mq_server_room(const struct mq_server *server, size_t bytes, char *error,
     size_t error_size)
 {

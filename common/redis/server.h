@@ -130,13 +130,6 @@ int mq_server_at(struct mq_server *, const char *url,
     const struct mq_server *known, char *error, size_t error_size);
 
 /*
- * Makes the server reachable: starts the private one when it does not run.
- * May take as long as that takes.  Returns 0, or an mq_exit status with one
- * line in error.
- */
-int mq_server_wake(struct mq_server *, char *error, size_t error_size);
-
-/*
  * Whether the disk of a private server, which ends when it is full, has room for a
  * write of this many bytes: 0, or MQ_EXIT_IO with one line in error.  For all other
  * servers, whose disks are unknown, 0.

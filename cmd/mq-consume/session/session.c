@@ -133,7 +133,7 @@ hears_of_server(struct session *s)
 {
 	double now = mq_clock_steady_s();
 
-	if (mq_async_moves(mq_pairs_async(&s->pairs), NULL))
+	if (mq_async_moves(s->pairs.async, NULL))
 		s->heard_at = now;
 	return now - s->heard_at <= OPEN_TIMEOUT;
 }
@@ -249,7 +249,7 @@ session_tell_slots(struct session *s, int messages)
 void
 session_flush(struct session *s)
 {
-	mq_async_flush(mq_pairs_async(&s->pairs));
+	mq_async_flush(s->pairs.async);
 }
 
 /* --- beginning and end ------------------------------------------------------ */
@@ -294,7 +294,7 @@ session_init(struct session *s, struct ev_loop *loop, const struct options *opt,
 	    .server = &s->self, .events = &lease_events, .arg = s};
 	lease_new_name(&s->lease, opt->tag, ids);
 	init_connections(s);
-	s->self = (struct mq_consumer){.async = mq_pairs_async(&s->pairs),
+	s->self = (struct mq_consumer){.async = s->pairs.async,
 	    .layout = opt->layout,
 	    .session = {.connection = s->lease.connection,
 		.consumer = s->lease.name,

@@ -13,15 +13,6 @@
 #include "redis/ask.h"
 #include "rmq.h"
 
-/* A copy of the name of its node; NULL: there is only one. */
-static char *
-copy_node(const struct mq_redis *r, const struct mq_command *c)
-{
-	char name[MQ_NODE_NAME_SIZE];
-
-	return mq_partial_node(r, c, name) != NULL ? mq_xstrdup(name) : NULL;
-}
-
 static void
 forget_consumers(struct mq_queue_stats *q)
 {
@@ -118,7 +109,7 @@ rmq_stats_nodes(const struct mq_redis *r, struct mq_stats *out)
 	for (i = 0; i < out->count && c.cluster; i++) {
 		mq_command_plain(&c, "LLEN");
 		rmq_key_queue(&c, out->queues[i].name, "ready");
-		out->queues[i].node = copy_node(r, &c);
+		out->queues[i].node = mq_partial_node(r, &c);
 		out->queues[i].scattered =
 		    rmq_is_scattered(&c, out->queues[i].name);
 		if (mq_partial_missed(r, &c))
@@ -153,7 +144,7 @@ look_at_connections(
 		of = &out->connections[i];
 		whole &= is_answered(r, c, of, "queues");
 		of->unsure = !is_answered(r, c, of, "heartbeat");
-		of->node = copy_node(r, c);
+		of->node = mq_partial_node(r, c);
 	}
 	return whole;
 }
@@ -169,7 +160,7 @@ rmq_stats_missed(const struct mq_redis *r, struct mq_links *l)
 	for (link = l->list; c.cluster && link < l->list + l->n; link++) {
 		mq_command_plain(&c, "LLEN");
 		rmq_key_queue(&c, link->consumed->queue, "ready");
-		link->consumed->node = copy_node(r, &c);
+		link->consumed->node = mq_partial_node(r, &c);
 		if (mq_partial_missed(r, &c))
 			link->consumed->unacked = link->consumed->consumers =
 			    -1;

@@ -83,11 +83,15 @@ static bool
 is_meant(const struct mq_scan *s, const redisReply *id, const char **whose)
 {
 	const char *meant = s->place.connection;
+	const struct mq_name *holder;
+	size_t n;
 
 	*whose = NULL;
 	if (s->place.state != MQ_UNACKED)
 		return true;
-	*whose = mq_names_of(s->walk->held, id->str);
+	holder = mq_names_find(s->walk->held, id->str, &n);
+	if (holder != NULL)
+		*whose = holder->queue;
 	if (meant == NULL)
 		return true;
 	return *whose != NULL ? strcmp(*whose, meant) == 0 :
