@@ -658,7 +658,7 @@ duplicates_free(struct duplicates *d)
 {
 	struct requests *r;
 	struct request *q;
-	struct remote *server;
+	struct remote *server, *more;
 
 	TAILQ_FOREACH(r, &d->runs, link) {
 		mq_answers_close(r->answers);
@@ -668,6 +668,6 @@ duplicates_free(struct duplicates *d)
 			request_free(q);
 		}
 	}
-	while ((server = TAILQ_FIRST(&d->remotes)) != NULL)
+	TAILQ_FOREACH_SAFE(server, &d->remotes, link, more)
 		remote_free(server);
 }

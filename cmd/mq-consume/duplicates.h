@@ -33,8 +33,8 @@ struct duplicates {
 	struct mq_idgen *ids;
 	const char *host; /* the name of this machine */
 	/* Set by duplicates_init(). */
-	TAILQ_HEAD(, requests) runs;
-	TAILQ_HEAD(, remote) remotes;
+	TAILQ_HEAD(requests_list, requests) runs;
+	TAILQ_HEAD(remote_list, remote) remotes;
 	bool noted; /* what there is to know of a server has been said */
 };
 
@@ -53,8 +53,8 @@ struct requests {
 	 * full any more. */
 	void (*answered)(void *arg, bool all);
 	void *arg;
-	struct mq_answers *answers; /* the slot's */
-	TAILQ_HEAD(, request) list; /* unanswered, in order */
+	struct mq_answers *answers;		/* the slot's */
+	TAILQ_HEAD(request_list, request) list; /* unanswered, in order */
 	int count;
 	bool awaited;
 	ev_timer timer;
