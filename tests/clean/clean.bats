@@ -562,7 +562,7 @@ bury() {
 		$rejected rmq::queues rmq::connections \
 		$(unacked "$1") $c::heartbeat $c::queue::[q]::consumers $c::queues \
 		none none $c::info $c::running" \
-		"q 9999 '' 1 $1 $2 ${*:3}"
+		"q 9999 '' 1 $1 $2 $2 ${*:3}"
 }
 
 @test "clean: a step that comes too late for its message does nothing" {

@@ -135,7 +135,7 @@ in_line() {
 # bury KEEP SHOW [FROM HEADER NEW WHERE...]: a step of a cleaner with what connection c has of q.
 bury() {
 	step reclaim_dead "$keys ${q}rejected rmq::queues rmq::connections u beat consumers queues \
-		form1 form2 info runs" "q $2 '${3-}' 1 c $1 ${*:4}" | tr -cd ' -~'
+		form1 form2 info runs" "q $2 '${3-}' 1 c $1 $1 ${*:4}" | tr -cd ' -~'
 }
 
 @test "upkeep: a dead connection's messages go back, and of it nothing is left" {
@@ -183,7 +183,7 @@ bury_all() {
 	local c of=() said=()
 	for c; do
 		of+=("u$c" "beat$c" "consumers$c" "queues$c" "form1$c" "form2$c")
-		said+=("$c" 0)
+		said+=("$c" 0 0)
 	done
 	step reclaim_dead "$keys ${q}rejected rmq::queues rmq::connections ${of[*]}" \
 		"q 0 '' $# ${said[*]}"

@@ -148,38 +148,3 @@ rmq_adopt_all(struct rmq_cleaner *w)
 	mq_names_free(&adopted);
 	return rv;
 }
-
-/* --- what an older version left ---------------------------------------------------- */
-
-static void
-build_heal(const struct rmq_cleaner *w, const struct mq_name *name,
-    struct mq_command *c)
-{
-	mq_command_script(c, &rmq_script_heal);
-	rmq_key_queue(c, name->name, "ready");
-	rmq_key_queue(c, name->name, "delayed");
-	rmq_key_queue(c, name->name, "priority");
-	rmq_key_queue(c, name->name, name->queue);
-	rmq_key_queues(c, name->name);
-	mq_command_str(c, w->how->dry_run ? "1" : "0");
-	mq_command_str(c, name->name);
-}
-
-int
-rmq_heal(struct rmq_cleaner *w, const struct mq_names *moving)
-{
-	struct mq_command c = mq_redis_command(w->round.r);
-	size_t i;
-	long n;
-	int rv = 0;
-
-	for (i = 0; i < moving->n && rv == 0; i++) {
-		do {
-			n = 0;
-			build_heal(w, &moving->list[i], &c);
-			rv = mq_round_add(&w->round, &c, &n);
-			w->out->returned += n;
-		} while (rv == 0 && n > 0 && !w->how->dry_run);
-	}
-	return rv;
-}

@@ -2,6 +2,7 @@
  * The rmq layout: one round of cleaning up, step by step.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "redis/connection.h"
 #include "rmq.h"
@@ -49,6 +50,69 @@ find_dead(struct rmq_cleaner *w)
 	return rv;
 }
 
+/* --- lapsed ------------------------------------------------------------------ */
+
+/*
+ * Heartbeats that ended although nobody died.
+ *
+ * When the server's clock is set forward, or the server was stopped, all
+ * heartbeats end at once.  A consumer that finds its own gone takes a new name,
+ * and tells there when its last heartbeat was; see lua/lapsed.lua.  Dead
+ * connections whose last heartbeat was at that time lapsed together with it, and
+ * their messages do not count as crashed.  The last heartbeat of a connection that
+ * really died was at another time.
+ */
+
+/* A heartbeat comes every 15 seconds, or a bit later on a busy machine. */
+#define TOGETHER_MS 19000
+
+/* Adds the dead whose info ends (ends[], unix ms, from now on) when this heartbeat did. */
+static void
+add_lapsed(struct rmq_cleaner *w, const long long *ends, long long at_ms)
+{
+	size_t i;
+
+	for (i = 0; i < w->dead.n; i++)
+		if (ends[i] > 0 && llabs(ends[i] - at_ms) <= TOGETHER_MS)
+			mq_names_add(&w->lapsed, w->dead.list[i].name, NULL);
+}
+
+static int
+find_lapsed(struct rmq_cleaner *w)
+{
+	static const struct rmq_question end = {
+	    "PTTL", "info", .of = RMQ_OF_CONNECTION};
+	static const struct rmq_question report = {"HGET", "info",
+	    .of = RMQ_OF_CONNECTION, .rest = "lapsed", .optional = true};
+	long long *ends = NULL, *reports = NULL;
+	int64_t now;
+	bool any = false;
+	size_t i;
+	int rv;
+
+	/* One that lives has to say so. */
+	if (w->dead.n == 0 || w->live.n == 0)
+		return 0;
+	rv = rmq_cleaner_now(w, NULL, &now);
+	if (rv == 0)
+		rv = rmq_cleaner_ask(w, &w->dead, &end, 1, &ends);
+	for (i = 0; rv == 0 && i < w->dead.n; i++) {
+		ends[i] = ends[i] > 0 ? ends[i] + now : 0;
+		any |= ends[i] > 0;
+	}
+	if (rv == 0 && any)
+		rv = rmq_cleaner_ask(w, &w->live, &report, 1, &reports);
+	for (i = 0; reports != NULL && i < w->live.n; i++)
+		if (reports[i] != RMQ_NO_ANSWER)
+			add_lapsed(w, ends, reports[i]);
+	mq_names_sort(&w->lapsed);
+	free(ends);
+	free(reports);
+	return rv;
+}
+
+/* --- the round ----------------------------------------------------------------- */
+
 /* What a lost node has may be what a lock or a mark is for. */
 static bool
 is_partial(const struct mq_redis *r)
@@ -77,6 +141,68 @@ clean_attachments(struct rmq_cleaner *w)
 	return rv == -1 && mq_redis_lost(r) ? -1 : 0;
 }
 
+static int
+by_queue(const void *a, const void *b)
+{
+	const struct rmq_count *x = a, *y = b;
+
+	return strcmp(x->queue, y->queue);
+}
+
+/* One of each queue. */
+static void
+sum_counts(struct rmq_cleaner *w)
+{
+	struct rmq_count *sum = w->counts, *c;
+	size_t i, n = w->count_n;
+
+	if (n == 0)
+		return;
+	qsort(w->counts, n, sizeof(*w->counts), by_queue);
+	for (i = 1; i < n; i++) {
+		c = &w->counts[i];
+		if (by_queue(sum, c) != 0) {
+			*++sum = *c;
+			continue;
+		}
+		sum->crashed += c->crashed;
+		sum->rejected += c->rejected;
+		sum->expired += c->expired;
+		free(c->queue);
+	}
+	w->count_n = (size_t)(sum - w->counts) + 1;
+}
+
+static void
+ask_to_count(void *arg, size_t i, struct mq_command *c)
+{
+	const struct rmq_cleaner *w = arg;
+	const struct rmq_count *n = &w->counts[i];
+
+	mq_side_count(&rmq_side, c, n->queue,
+	    &(struct mq_counts){.runs = n->crashed,
+		.crashed = n->crashed,
+		.failed = n->rejected + n->expired,
+		.expired = n->expired});
+}
+
+/* A count that is missing is no reason to fail. */
+static int
+ignore_reply(void *arg, size_t i, redisReply *reply)
+{
+	(void)arg, (void)i, (void)reply;
+	return 0;
+}
+
+/* Adds what was counted to the counters of the queues. */
+static int
+send_counts(struct rmq_cleaner *w)
+{
+	sum_counts(w);
+	return mq_ask_each(
+	    w->round.r, w->count_n, ask_to_count, ignore_reply, w);
+}
+
 /*
  * The dead first: that leaves fewer keys to look through, and what they had
  * is known again then.
@@ -85,7 +211,7 @@ static int
 take_steps(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
-	int rv = rmq_lapsed(w);
+	int rv = find_lapsed(w);
 
 	if (rv == 0)
 		rv = rmq_reclaim(w, w->dead.list, w->dead.n);
@@ -105,8 +231,23 @@ take_steps(struct rmq_cleaner *w)
 	if (rv == 0 && w->how->all && !is_partial(r))
 		rv = clean_attachments(w);
 	if (rv == 0 && !w->how->dry_run)
-		rv = rmq_cleaner_send_counts(w);
+		rv = send_counts(w);
 	return rv == 0 ? mq_round_end(&w->round) : rv;
+}
+
+static void
+free_cleaner(struct rmq_cleaner *w)
+{
+	size_t i;
+
+	mq_names_free(&w->live);
+	mq_names_free(&w->dead);
+	mq_names_free(&w->lapsed);
+	mq_names_free(&w->known);
+	mq_names_free(&w->busy);
+	for (i = 0; i < w->count_n; i++)
+		free(w->counts[i].queue);
+	free(w->counts);
 }
 
 int
@@ -126,6 +267,6 @@ rmq_clean(
 	if (how->cluster != NULL)
 		mq_names_sort(how->cluster);
 	out->refused = w.round.refused;
-	rmq_cleaner_free(&w);
+	free_cleaner(&w);
 	return rv;
 }

@@ -8,21 +8,6 @@
 
 #include "base/xalloc.h"
 
-void
-rmq_cleaner_free(struct rmq_cleaner *w)
-{
-	size_t i;
-
-	mq_names_free(&w->live);
-	mq_names_free(&w->dead);
-	mq_names_free(&w->lapsed);
-	mq_names_free(&w->known);
-	mq_names_free(&w->busy);
-	for (i = 0; i < w->count_n; i++)
-		free(w->counts[i].queue);
-	free(w->counts);
-}
-
 int
 rmq_cleaner_listed(
     struct rmq_cleaner *w, const char *set, struct mq_names *names, bool *whole)
@@ -208,65 +193,4 @@ rmq_cleaner_count(struct rmq_cleaner *w, const char *queue, long crashed,
 	}
 	w->counts[w->count_n++] =
 	    (struct rmq_count){mq_xstrdup(queue), crashed, rejected, expired};
-}
-
-static int
-by_queue(const void *a, const void *b)
-{
-	const struct rmq_count *x = a, *y = b;
-
-	return strcmp(x->queue, y->queue);
-}
-
-/* One of each queue. */
-static void
-sum_counts(struct rmq_cleaner *w)
-{
-	struct rmq_count *sum = w->counts, *c;
-	size_t i, n = w->count_n;
-
-	if (n == 0)
-		return;
-	qsort(w->counts, n, sizeof(*w->counts), by_queue);
-	for (i = 1; i < n; i++) {
-		c = &w->counts[i];
-		if (by_queue(sum, c) != 0) {
-			*++sum = *c;
-			continue;
-		}
-		sum->crashed += c->crashed;
-		sum->rejected += c->rejected;
-		sum->expired += c->expired;
-		free(c->queue);
-	}
-	w->count_n = (size_t)(sum - w->counts) + 1;
-}
-
-static void
-ask_to_count(void *arg, size_t i, struct mq_command *c)
-{
-	const struct rmq_cleaner *w = arg;
-	const struct rmq_count *n = &w->counts[i];
-
-	mq_side_count(&rmq_side, c, n->queue,
-	    &(struct mq_counts){.runs = n->crashed,
-		.crashed = n->crashed,
-		.failed = n->rejected + n->expired,
-		.expired = n->expired});
-}
-
-/* A count that is missing is no reason to fail. */
-static int
-ignore_reply(void *arg, size_t i, redisReply *reply)
-{
-	(void)arg, (void)i, (void)reply;
-	return 0;
-}
-
-int
-rmq_cleaner_send_counts(struct rmq_cleaner *w)
-{
-	sum_counts(w);
-	return mq_ask_each(
-	    w->round.r, w->count_n, ask_to_count, ignore_reply, w);
 }

@@ -297,6 +297,42 @@ build_held(const struct rmq_cleaner *w, const struct mq_name *name,
 	add_owner(w, name->name, "messages", c);
 }
 
+/* --- what an older version left ---------------------------------------------------- */
+
+static void
+build_heal(const struct rmq_cleaner *w, const struct mq_name *name,
+    struct mq_command *c)
+{
+	mq_command_script(c, &rmq_script_heal);
+	rmq_key_queue(c, name->name, "ready");
+	rmq_key_queue(c, name->name, "delayed");
+	rmq_key_queue(c, name->name, "priority");
+	rmq_key_queue(c, name->name, name->queue);
+	rmq_key_queues(c, name->name);
+	mq_command_str(c, w->how->dry_run ? "1" : "0");
+	mq_command_str(c, name->name);
+}
+
+/* Returns to their queues what claims of an older version left in these keys. */
+static int
+heal(struct rmq_cleaner *w, const struct mq_names *moving)
+{
+	struct mq_command c = mq_redis_command(w->round.r);
+	size_t i;
+	long n;
+	int rv = 0;
+
+	for (i = 0; i < moving->n && rv == 0; i++) {
+		do {
+			n = 0;
+			build_heal(w, &moving->list[i], &c);
+			rv = mq_round_add(&w->round, &c, &n);
+			w->out->returned += n;
+		} while (rv == 0 && n > 0 && !w->how->dry_run);
+	}
+	return rv;
+}
+
 /* --- the order of it ------------------------------------------------------------------ */
 
 /* Leaves out names that would be known by now. */
@@ -357,7 +393,7 @@ rmq_orphans(struct rmq_cleaner *w)
 	int rv = find_orphans(w, &f);
 
 	if (rv == 0)
-		rv = rmq_heal(w, &f.list[MOVING]);
+		rv = heal(w, &f.list[MOVING]);
 	if (rv == 0)
 		rv = rmq_adopt_some(w, &f.list[UNACKED], &adopted);
 	leave_out(&f.list[CONNECTION], &adopted);

@@ -17,10 +17,6 @@
 
 /* --- dead_queue ---------------------------------------------------------- */
 
-/*
- * The rmq layout: one queue of a dead connection.
- */
-
 /* Bytes of headers in one reply; it has one in any case. */
 #define SHOW_BYTES 16384
 /* The most that one step returns, as in reclaim_dead.lua.  That many go back in one step
@@ -145,22 +141,13 @@ add_crashes(struct rmq_dead_queue *q, struct mq_command *c)
 	mq_buf_free(&notice.element);
 }
 
-/* How many messages are kept until headers are shown. */
+/* How many messages are kept: until headers are shown, more than may have been running. */
 static long
-rmq_dead_queue_kept(const struct rmq_dead_queue *q)
+kept(const struct rmq_dead_queue *q)
 {
-	return q->owner->slots > 0 ? q->owner->slots + STEP : 0;
-}
+	long slots = q->owner->slots;
 
-/* Begins the next step; then builds it, which may be repeated. */
-static void
-rmq_dead_queue_begin(
-    const struct rmq_cleaner *w, struct rmq_dead_queue *q, bool show)
-{
-	q->show = show;
-	q->looks = show && !q->looked && !w->how->dry_run;
-	q->looked |= q->looks;
-	q->at += shown(q);
+	return slots > 0 && shown(q) == 0 ? slots + STEP : slots;
 }
 
 /* On a cluster, which has no keys of the other form, the connection stays listed; see
@@ -185,41 +172,6 @@ add_connection_keys(struct mq_command *c, const struct rmq_dead_queue *q)
 		rmq_key_info(c, connection, q->queue);
 		rmq_key_own(c, connection, q->queue, "running");
 	}
-}
-
-/* The next step of several, which differ in nothing but their connections. */
-static void
-rmq_dead_queue_step(const struct rmq_cleaner *w, struct rmq_dead_queue **list,
-    size_t n, struct mq_command *c)
-{
-	struct rmq_dead_queue *q = list[0];
-	size_t i;
-
-	mq_command_script(c, &rmq_script_reclaim_dead);
-	rmq_queue_keys(c, q->queue);
-	rmq_key_queue(c, q->queue, "rejected");
-	rmq_key_queues(c, q->queue);
-	if (c->cluster)
-		rmq_key_queue(c, q->queue, "none");
-	else
-		rmq_key_all(c, RMQ_CONNECTIONS);
-	for (i = 0; i < n; i++)
-		add_connection_keys(c, list[i]);
-	if (q->show && q->notify != NULL)
-		rmq_key_notice(c, q->queue, q->notify);
-	mq_command_str(c, q->queue);
-	mq_command_int(c, q->show ? SHOW_BYTES : 0);
-	if (w->how->dry_run || q->looks)
-		mq_command_int(c, q->at);
-	else
-		mq_command_str(c, "");
-	mq_command_int(c, (long long)n);
-	for (i = 0; i < n; i++) {
-		mq_command_str(c, list[i]->owner->connection);
-		mq_command_int(c,
-		    q->show ? q->owner->slots : rmq_dead_queue_kept(list[i]));
-	}
-	add_crashes(q, c);
 }
 
 static bool
@@ -277,7 +229,7 @@ count_reply(
 
 /* Its messages are not ours to return: leaves it to Go programs. */
 static void
-rmq_dead_queue_leave(struct rmq_cleaner *w, struct rmq_dead_queue *q)
+leave_alone(struct rmq_cleaner *w, struct rmq_dead_queue *q)
 {
 	struct rmq_dead *d = q->owner;
 
@@ -290,8 +242,7 @@ rmq_dead_queue_leave(struct rmq_cleaner *w, struct rmq_dead_queue *q)
 /* Takes its reply, and keeps it.  The fate of the messages is known only if the reply is
  * sound. */
 static void
-rmq_dead_queue_reply(
-    struct rmq_cleaner *w, struct rmq_dead_queue *q, redisReply *reply)
+take_reply(struct rmq_cleaner *w, struct rmq_dead_queue *q, redisReply *reply)
 {
 	if (!is_sound(w, reply)) {
 		q->owner->failed = true;
@@ -300,23 +251,16 @@ rmq_dead_queue_reply(
 		return;
 	}
 	if (reply->element[LEFT]->integer == CLUSTER) {
-		rmq_dead_queue_leave(w, q);
+		leave_alone(w, q);
 	} else if (reply->element[LEFT]->integer < 0) {
 		/* The connection lives again. */
 		q->owner->failed = true;
 		q->left = 0;
-	} else if (!q->looks) {
+	} else {
 		count_reply(w, q, reply);
 	}
 	freeReplyObject(q->shown);
 	q->shown = reply;
-}
-
-static void
-rmq_dead_queue_free(struct rmq_dead_queue *q)
-{
-	freeReplyObject(q->shown);
-	freeReplyObject(q->settings);
 }
 
 /* --- reclaim ------------------------------------------------------------- */
@@ -596,7 +540,7 @@ take_others(void *arg, size_t i, redisReply *reply)
 	if (!mq_round_good(&w->round, reply, REDIS_REPLY_INTEGER))
 		q->owner->failed = true;
 	else if (reply->integer > 0)
-		rmq_dead_queue_leave(w, q);
+		leave_alone(w, q);
 	if (rmq_is_scattered(&c, q->queue)) {
 		q->left = 0;
 		rmq_cleaner_scattered(w, q->queue);
@@ -604,12 +548,40 @@ take_others(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
+/* They differ in nothing but their connections. */
 static void
 ask_step(void *arg, size_t i, struct mq_command *c)
 {
-	struct reclaim *all = arg;
+	const struct reclaim *all = arg;
+	const struct step *s = &all->steps[i];
+	struct rmq_dead_queue *q = s->list[0];
+	size_t j;
 
-	rmq_dead_queue_step(all->w, all->steps[i].list, all->steps[i].n, c);
+	mq_command_script(c, &rmq_script_reclaim_dead);
+	rmq_queue_keys(c, q->queue);
+	rmq_key_queue(c, q->queue, "rejected");
+	rmq_key_queues(c, q->queue);
+	if (c->cluster)
+		rmq_key_queue(c, q->queue, "none");
+	else
+		rmq_key_all(c, RMQ_CONNECTIONS);
+	for (j = 0; j < s->n; j++)
+		add_connection_keys(c, s->list[j]);
+	if (shown(q) > 0 && q->notify != NULL)
+		rmq_key_notice(c, q->queue, q->notify);
+	mq_command_str(c, q->queue);
+	mq_command_int(c, SHOW_BYTES);
+	if (all->w->how->dry_run)
+		mq_command_int(c, q->at);
+	else
+		mq_command_str(c, "");
+	mq_command_int(c, (long long)s->n);
+	for (j = 0; j < s->n; j++) {
+		mq_command_str(c, s->list[j]->owner->connection);
+		mq_command_int(c, s->list[j]->owner->slots);
+		mq_command_int(c, kept(s->list[j]));
+	}
+	add_crashes(q, c);
 }
 
 /* A step of several is refused for the keys of one, and nothing is done: each is asked
@@ -624,67 +596,61 @@ take_step(void *arg, size_t i, redisReply *reply)
 	size_t j;
 
 	if (!sound && s->n == 1) {
-		rmq_dead_queue_reply(all->w, s->list[0], reply);
+		take_reply(all->w, s->list[0], reply);
 		return MQ_KEEP;
 	}
 	for (j = 0; !sound && j < s->n; j++)
 		s->list[j]->alone = true;
 	for (j = 0; sound && j < reply->elements; j++) {
-		rmq_dead_queue_reply(all->w, s->list[j], reply->element[j]);
+		take_reply(all->w, s->list[j], reply->element[j]);
 		reply->element[j] = NULL;
 	}
 	return 0;
 }
 
-static bool
-needs_step(const struct rmq_dead_queue *q, bool show)
-{
-	return q->left > (show ? 0 : rmq_dead_queue_kept(q));
-}
-
+/* With headers, each has its own step. */
 static bool
 is_same_step(const struct rmq_dead_queue *a, const struct rmq_dead_queue *b)
 {
-	return !a->show && !a->alone && !b->alone &&
+	return shown(a) == 0 && shown(b) == 0 && !a->alone && !b->alone &&
 	    a->owner->ours == b->owner->ours && is_same_queue(a, b);
 }
 
-/* Fills a step; returns where the next one begins to look. */
+/* Fills a step with those that need one; returns where the next one begins to look. */
 static struct rmq_dead_queue *
-fill_step(
-    struct reclaim *all, struct step *s, struct rmq_dead_queue *q, bool show)
+fill_step(struct reclaim *all, struct step *s, struct rmq_dead_queue *q)
 {
 	for (s->n = 0; q < all->queues + all->queue_n && s->n < TOGETHER; q++) {
-		if (!needs_step(q, show))
+		if (q->left <= 0)
 			continue;
 		if (s->n > 0 && !is_same_step(s->list[0], q))
 			break;
-		rmq_dead_queue_begin(all->w, q, show);
+		q->at += shown(q);
 		s->list[s->n++] = q;
 	}
 	return q;
 }
 
 static int
-walk_queues(struct reclaim *all, bool show)
+walk_queues(struct reclaim *all)
 {
 	struct rmq_dead_queue *first = all->queues, *q;
+	int rv = 0;
 
-	for (;;) {
-		while (first < all->queues + all->queue_n &&
-		    !needs_step(first, show))
+	while (rv == 0) {
+		while (first < all->queues + all->queue_n && first->left <= 0)
 			first++;
 		for (q = first, all->n = 0; all->n < FEW; all->n++) {
-			q = fill_step(all, &all->steps[all->n], q, show);
+			q = fill_step(all, &all->steps[all->n], q);
 			if (all->steps[all->n].n == 0)
 				break;
 		}
 		if (all->n == 0)
-			return 0;
-		if (mq_ask_each(all->w->round.r, all->n, ask_step, take_step,
-			all) == -1)
-			return -1;
+			break;
+		rv = mq_ask_each(
+		    all->w->round.r, all->n, ask_step, take_step, all);
 	}
+	return rv;
 }
 
 static void
@@ -692,8 +658,10 @@ free_dead(struct reclaim *all)
 {
 	size_t i;
 
-	for (i = 0; i < all->queue_n; i++)
-		rmq_dead_queue_free(&all->queues[i]);
+	for (i = 0; i < all->queue_n; i++) {
+		freeReplyObject(all->queues[i].shown);
+		freeReplyObject(all->queues[i].settings);
+	}
 	for (i = 0; i < all->dead_n; i++) {
 		freeReplyObject(all->dead[i].info);
 		freeReplyObject(all->dead[i].queues);
@@ -719,9 +687,7 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 		rv = mq_ask_each(
 		    w->round.r, 2 * all.queue_n, ask_others, take_others, &all);
 	if (rv == 0)
-		rv = walk_queues(&all, false);
-	if (rv == 0)
-		rv = walk_queues(&all, true);
+		rv = walk_queues(&all);
 	if (rv == 0)
 		rv = rmq_unlist(
 		    w, all.dead, all.dead_n, all.queues, all.queue_n);

@@ -214,7 +214,6 @@ struct rmq_cleaner {
 	bool adopted_all; /* rmq_adopt_all() was called */
 	bool blind;	  /* a look through all keys is refused */
 };
-void rmq_cleaner_free(struct rmq_cleaner *);
 
 /* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS.  *whole (unless
  * NULL) becomes false if these are not all. */
@@ -253,43 +252,6 @@ void rmq_cleaner_scattered(struct rmq_cleaner *, const char *queue);
 
 void rmq_cleaner_count(struct rmq_cleaner *, const char *queue, long crashed,
     long rejected, long expired);
-/* Adds what was counted to the counters of the queues. */
-int rmq_cleaner_send_counts(struct rmq_cleaner *);
-
-/* --- locks -------------------------------------------------------------- */
-
-/*
- * The locks of one queue as they were when a repair began; see
- * repair.c.  For this folder only.
- */
-
-struct rmq_lock {
-	char id[MQ_ID_LEN + 1]; /* of its holder */
-	char *field, *value;
-	size_t field_len, value_len;
-	bool seen; /* the holder is somewhere */
-	bool over; /* it was kept until a time that has come */
-};
-
-struct rmq_locks {
-	long long now, tick;   /* unix ms, and the queue's, at the beginning */
-	struct rmq_lock *list; /* sorted by id once all are there */
-	size_t n, cap;
-	size_t held; /* those that are not over */
-	bool late;   /* some message may be too late by now */
-};
-
-/* Reads all; now and tick are set. */
-int rmq_locks_load(struct rmq_cleaner *, const char *queue, struct rmq_locks *);
-/* Whether some holder was not seen. */
-bool rmq_locks_unseen(const struct rmq_locks *);
-/* The holder with this id is somewhere. */
-void rmq_locks_seen(struct rmq_locks *, const char *id);
-/* Lets go of those that are over, or of the others whose holders were not seen;
- * *n: how many. */
-int rmq_locks_free(struct rmq_cleaner *, const char *queue,
-    const struct rmq_locks *, bool over, long *n);
-void rmq_locks_clear(struct rmq_locks *);
 
 /* --- holders ------------------------------------------------------------ */
 
@@ -328,8 +290,6 @@ int rmq_keep_holders(struct mq_redis *, const char *const *queues, int count,
 
 /* The steps of a round of cleaning, in the order of clean.c. */
 
-/* Finds the dead connections whose programs live. */
-int rmq_lapsed(struct rmq_cleaner *);
 /* Takes n dead connections apart; or n queues of fewer, sorted, which are now
  * said to be theirs (in a dry run, would be). */
 int rmq_reclaim(struct rmq_cleaner *, const struct mq_name *dead, size_t n);
@@ -349,9 +309,6 @@ int rmq_repair(struct rmq_cleaner *);
  * a listed connection, and adds them to *adopted. */
 int rmq_adopt_some(struct rmq_cleaner *, const struct mq_names *lists,
     struct mq_names *adopted);
-/* Returns to their queues what claims of an older version left in these keys (queue, and
- * which key of it). */
-int rmq_heal(struct rmq_cleaner *, const struct mq_names *moving);
 /* The same of all that a cluster has; and makes known what has messages. */
 int rmq_adopt_nodes(struct rmq_cleaner *);
 /* The same of all unacked lists that there are. */
@@ -448,45 +405,10 @@ struct rmq_dead_queue {
 	int attempts;	      /* how many runs a message may have had */
 	long left;	      /* messages to be dealt with; at first LONG_MAX */
 	long at;	      /* dry run: headers that were asked for before */
-	bool show;	      /* headers may come with this step's reply */
-	bool looks;	      /* this step only shows the first headers */
-	bool looked;	      /* there was such a step */
 	bool alone;	      /* a step with others was refused */
 	redisReply *shown;    /* the last reply; NULL: none yet */
 	enum rmq_crash crashes[RMQ_HEADERS]; /* the messages shown in it */
 };
-
-/* --- check -------------------------------------------------------------- */
-
-/*
- * A walk through all places of a queue; see repair.c.  For this folder only.
- */
-
-struct rmq_check {
-	struct rmq_cleaner *w;
-	const char *queue;
-	struct rmq_locks locks;
-	long long expires, last_tick; /* the lowest that were seen; -1: none */
-	long late, missing;
-	bool proven;	      /* a holder that was not seen is nowhere */
-	struct mq_names live; /* connections that were seen alive */
-	/* When they were looked at last, CLOCK_MONOTONIC; 0: they are not. */
-	double seen_s;
-	struct mq_idgen ids;
-};
-
-/* The walk proves nothing if the connections were not looked at for so many
- * seconds: less than a lease, in which one could come and go. */
-#define RMQ_UNSEEN_S 45.0
-
-/*
- * Goes through one place; connection is for unacked.  *whole becomes false if
- * that did not work.
- */
-int rmq_check_place(
-    struct rmq_check *, const char *place, const char *connection, bool *whole);
-/* Through the unacked lists of all connections; adds those that live. */
-int rmq_check_unacked(struct rmq_check *, struct mq_names *live, bool *whole);
 
 /* --- unlist ------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 --
 -- Each heartbeat begins the time to live of an info anew.  So the end of the
 -- info tells when the last heartbeat was.  Other connections whose last heartbeat
--- was at that time lapsed, too, and did not crash: see lapsed.c.
+-- was at that time lapsed, too, and did not crash: see clean.c.
 --
 -- A crash before: nothing has happened.  After: the info of the new connection
 -- says it for as long as that exists.

@@ -6,8 +6,9 @@
 --         its info, and what runs there; then, if such a one notified a queue, the
 --         keys of a notice (see lib/notices.lua)
 --   ARGV  queue, bytes of headers to show, where to begin showing (see below), how
---         many connections; of each its name, and how many of the oldest messages
---         may have been running (keep); then, if it is one only, for each of its
+--         many connections; of each its name, how many of the oldest messages
+--         may have been running (slots), and how many stay for now (keep); then, if
+--         it is one only, for each of its
 --         messages to settle: its header, its new header,
 --         where it goes ('ready' or 'rejected'); and, with keys of a notice, the
 --         field of that for outgoing (or '') and its element (or '')
@@ -23,12 +24,12 @@
 -- which must be the newest that are left, in that order: they are known by
 -- their headers only, since only those are replaced.  When none is left, the
 -- connection is said not to have the queue any more, and is forgotten if that
--- was its last.  Else the headers of the newest that are left are shown: '' is
--- none, "\n" one that cannot be read.
+-- was its last.  Else, unless many more are left, the headers of the `slots` oldest are
+-- shown, newest first: '' is none, "\n" one that cannot be read.  So the last of the
+-- others and those to settle go back in one step, and nobody gets the others first.
 --
--- If where to begin is not '', nothing changes, and the headers of the `keep`
--- oldest are shown from that index on, newest first.  So the last of the others
--- and those to settle go back in one step, and nobody gets the others first.
+-- If where to begin is not '', nothing changes, and the headers are shown from that
+-- index on.
 --
 -- Bounded: at most 500 messages or about 1 MiB (but 8 in any case) a call.
 -- A crash between two calls leaves connection and queue listed, and the rest
@@ -42,7 +43,7 @@
 
 local q, rejected, queues, connections = queue_keys(1)
 local show, dry, n = tonumber(ARGV[2]), ARGV[3] ~= '', tonumber(ARGV[4])
-local EACH, SETTLED = math.floor((#KEYS - 9) / n), 5 + 2 * n
+local EACH, SETTLED = math.floor((#KEYS - 9) / n), 5 + 3 * n
 
 local function header(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then
@@ -129,12 +130,15 @@ local function close(name, consumers, listed, info, running)
   return call('SREM', connections, name)
 end
 
-local function add_headers(told, unacked, from, left)
+-- Of the oldest, from one of them on.
+local function add_headers(told, unacked, left, slots, from)
   local bytes, room = show, 1048576
+  from = math.max(0, left - slots) + from
   while bytes > 0 and room > 0 and #told < 69 and from < left do
     local element = call('LINDEX', unacked, from)
     told[#told + 1] = header(element)
     bytes, room = bytes - #told[#told], room - #element
+    spend(1, #element)
     from = from + 1
   end
   return told
@@ -144,7 +148,8 @@ local function reclaim(i)
   local first = 10 + (i - 1) * EACH
   local unacked, heartbeat, consumers, listed, other_consumers, other_unacked,
     info, running, notify, notified = unpack(KEYS, first, first + EACH - 1)
-  local keep = tonumber(ARGV[4 + 2 * i])
+  local name, slots, keep = unpack(ARGV, 2 + 3 * i, 4 + 3 * i)
+  slots, keep = tonumber(slots), tonumber(keep)
 
   if call('PTTL', heartbeat) > 0 then
     return { 0, 0, 0, -1, 0 }
@@ -161,8 +166,7 @@ local function reclaim(i)
     call('LLEN', rejected)
   end
   if dry then
-    return add_headers({ 0, 0, 0, left, 0 }, unacked,
-      math.max(0, left - keep) + ARGV[3], left)
+    return add_headers({ 0, 0, 0, left, 0 }, unacked, left, slots, ARGV[3])
   end
   begin(unacked, notify)
   local moved, back, out, unlisted = 0, 0, 0, 0
@@ -175,10 +179,11 @@ local function reclaim(i)
     left = left - back - out
   end
   if left == 0 then
-    unlisted = close(ARGV[3 + 2 * i], consumers, listed, info, running)
+    unlisted = close(name, consumers, listed, info, running)
   end
-  return add_headers({ moved, back, out, left, unlisted }, unacked, 0,
-    left <= keep and left or 0)
+  local told = { moved, back, out, left, unlisted }
+  return left > slots + MOST and told
+    or add_headers(told, unacked, left, slots, 0)
 end
 
 local reply = {}

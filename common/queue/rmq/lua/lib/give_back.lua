@@ -13,10 +13,15 @@ end
 local WEIGHT = 5
 
 -- All of a call together: about 1 MiB, or 500 messages, fewer if they ask for something.
-local work, room = 500, 1048576
+local MOST = 500
+local work, room = MOST, 1048576
 
 local function is_enough()
   return work <= 0 or room <= 0
+end
+
+local function spend(messages, bytes)
+  work, room = work - messages, room - bytes
 end
 
 -- Refuses keys of the wrong type before any message moves.
@@ -42,7 +47,7 @@ local function give_back_newest(q, unacked, max)
       call('RPOP', q.ready)
       give_back(q, element, w)
     end
-    work, room = work - (w and WEIGHT or 1), room - #element
+    spend(w and WEIGHT or 1, #element)
     moved = moved + 1
   end
   return moved
