@@ -1,4 +1,8 @@
-#include "bar.h"
+/*
+ * The bar of --drain: done, rejected, rate and time left, in one line on a terminal
+ * that goes away before anything else is written, and at the end.
+ */
+#include "engine-parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,9 +50,10 @@ add_time(char text[static PROGRESS_LINE], double seconds)
 }
 
 static void
-draw_bar(struct bar *b)
+draw_bar(struct engine *e)
 {
-	const struct mq_counts n = counters_totals(b->counters);
+	const struct bar *b = &e->bar;
+	const struct mq_counts n = counters_totals(&e->counters);
 	char text[PROGRESS_LINE] = "", line[PROGRESS_LINE], piece[PIECE];
 	long long ended = n.done + n.failed;
 	double part = -1,
@@ -68,20 +73,19 @@ draw_bar(struct bar *b)
 		add_time(text, (double)(b->total - ended) / rate);
 	add_piece(text, " ");
 	progress_line(line, text, part);
-	process_show(b->process, line);
+	process_show(&e->process, line);
 }
 
 static void
 on_time(struct ev_loop *loop, ev_timer *w, int events)
 {
-	struct bar *b = w->data;
 	pid_t front = tcgetpgrp(STDERR_FILENO);
 
 	(void)loop;
 	(void)events;
 	/* Not over the prompt of a shell that runs us in the background. */
 	if (front == -1 || front == getpgrp())
-		draw_bar(b);
+		draw_bar(w->data);
 }
 
 /* Messages that are printed on a terminal show the progress themselves. */
@@ -93,39 +97,29 @@ is_wanted(const struct options *opt)
 }
 
 void
-bar_init(struct bar *b, struct ev_loop *loop, const struct options *opt,
-    struct process *process, const struct counters *counters)
+bar_init(struct engine *e)
 {
-	*b = (struct bar){.loop = loop,
-	    .process = process,
-	    .counters = counters,
-	    .wanted = is_wanted(opt),
+	e->bar = (struct bar){.wanted = is_wanted(e->opt),
 	    .began = mq_clock_s(CLOCK_MONOTONIC),
 	    .total = -1};
-	ev_timer_init(&b->timer, on_time, FIRST_S, AGAIN_S);
-	b->timer.data = b;
-	if (b->wanted)
-		ev_timer_start(loop, &b->timer);
-}
-
-bool
-bar_wanted(const struct bar *b)
-{
-	return b->wanted;
+	ev_timer_init(&e->bar.timer, on_time, FIRST_S, AGAIN_S);
+	e->bar.timer.data = e;
+	if (e->bar.wanted)
+		ev_timer_start(e->loop, &e->bar.timer);
 }
 
 void
-bar_expect(struct bar *b, long long left)
+bar_expect(struct engine *e, long long left)
 {
-	const struct mq_counts n = counters_totals(b->counters);
+	const struct mq_counts n = counters_totals(&e->counters);
 
-	b->total = n.done + n.failed + left;
+	e->bar.total = n.done + n.failed + left;
 }
 
 void
-bar_end(struct bar *b)
+bar_end(struct engine *e)
 {
-	ev_timer_stop(b->loop, &b->timer);
-	if (b->wanted)
-		process_show(b->process, NULL);
+	ev_timer_stop(e->loop, &e->bar.timer);
+	if (e->bar.wanted)
+		process_show(&e->process, NULL);
 }

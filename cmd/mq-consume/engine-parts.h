@@ -1,10 +1,10 @@
 /*
- * The inside of the engine, for engine.c, turn.c, facts.c and stops.c only.
+ * The inside of the engine, for engine.c, turn.c, facts.c, stops.c, comparison.c and bar.c
+ * only.
  */
 #ifndef MQ_CONSUME_ENGINE_PARTS_H
 #define MQ_CONSUME_ENGINE_PARTS_H
 
-#include "bar.h"
 #include "mq-consume/executor/executor.h"
 #include "mq-consume/outbox/outbox.h"
 #include "mq-consume/process/process.h"
@@ -13,6 +13,14 @@
 #include "rules.h"
 #include "service.h"
 #include "verdict.h"
+
+struct bar {
+	bool wanted;  /* there is or will be one */
+	double began; /* monotonic time */
+	/* Messages, those that have ended included; -1: unknown. */
+	long long total;
+	ev_timer timer;
+};
 
 struct engine {
 	struct ev_loop *loop;
@@ -63,6 +71,11 @@ void engine_look_for_stop(struct engine *, int queue);
 void engine_look_for_stops(struct engine *);
 /* Its settlement is confirmed: tells the operator. */
 void engine_tell_stopped(struct engine *, const struct message *);
+
+/* The bar of --drain; so many messages are left now. */
+void bar_init(struct engine *);
+void bar_expect(struct engine *, long long left);
+void bar_end(struct engine *);
 
 /* Decides what is next, after all callbacks of a turn of the loop. */
 void engine_take_turn(struct engine *);

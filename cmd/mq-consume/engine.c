@@ -116,7 +116,7 @@ init_helpers(struct engine *e)
 	    .server = e->server,
 	    .opt = e->opt,
 	    .consumer = session_server(&e->session)};
-	bar_init(&e->bar, e->loop, e->opt, &e->process, &e->counters);
+	bar_init(e);
 }
 
 static void
@@ -131,8 +131,12 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	    &e->joblog, opt->joblog, process_host(&e->process), opt->command);
 	policy_init(
 	    &e->policy, e->loop, opt, &setup->reset, &engine_policy_events, e);
-	session_init(&e->session, e->loop, opt, e->server, &e->children,
-	    &e->ids, rules_messages(opt), make);
+	e->session = (struct session){.loop = e->loop,
+	    .opt = opt,
+	    .server = e->server,
+	    .children = &e->children,
+	    .ids = &e->ids};
+	session_init(&e->session, make);
 	e->inbox = (struct inbox){.loop = e->loop,
 	    .opt = opt,
 	    .server = session_server(&e->session),
@@ -176,7 +180,7 @@ engine_run(const struct options *opt, struct mq_server *server,
 	service_start(service, e.loop);
 	session_start(&e.session);
 	ev_run(e.loop, 0);
-	bar_end(&e.bar);
+	bar_end(&e);
 	errands_end(&e.errands);
 	counters_say(&e.counters);
 	free_engine(&e);

@@ -133,7 +133,7 @@ tick(struct engine *e, bool up)
 	/* --drain is not over although there is nothing to do. */
 	waits =
 	    e->opt->drain && engine_has_nothing(e) && inbox_drained(&e->inbox);
-	errands_tick(&e->errands, bar_wanted(&e->bar), waits);
+	errands_tick(&e->errands, e->bar.wanted, waits);
 }
 
 static void
@@ -619,7 +619,7 @@ hear_errands(void *arg, const struct fact *f)
 
 	switch (f->kind) {
 	case FACT_COUNTED:
-		bar_expect(&e->bar, (long long)f->n + engine_in_hand(e));
+		bar_expect(e, (long long)f->n + engine_in_hand(e));
 		break;
 	case FACT_DRAINED:
 		if (inbox_empty(&e->inbox))

@@ -19,8 +19,7 @@ static const struct executor_table *
 find_table(const struct options *opt)
 {
 	if (opt->command == NULL)
-		return opt->at_most_once ? &executor_print_once :
-					   &executor_print;
+		return &executor_print;
 	if (opt->stream)
 		return &executor_stream;
 	return opt->batch > 0 ? &executor_batch : &executor_fork;

@@ -60,7 +60,7 @@ struct executor_table {
 };
 
 extern const struct executor_table executor_fork, executor_batch,
-    executor_stream, executor_print, executor_print_once;
+    executor_stream, executor_print;
 
 /* Before any other. */
 void executor_init(struct executor *);
@@ -303,6 +303,7 @@ bool slots_may_start(const struct executor *);
 /* Gives held messages back if no slot became free for 1 s: another consumer may
  * have time for them.  True: done. */
 bool slots_return_stale(struct executor *, bool idle);
+
 /* --- runs ------------------------------------------------------------------- */
 
 /* A run of the queue begins, or ends (-1). */
@@ -314,7 +315,8 @@ bool slot_start(struct slot *, int input);
 /* The same of a command that was to start when its attachments were fetched; after
  * its end. */
 bool slot_was_started(struct slot *);
-/* Closes the output of a command that has ended; as process_close_output(). */
+/* Closes the output of a command that has ended, whose log says how; as
+ * run_output_close(). */
 const char *slot_close_output(struct slot *);
 /* Asks for a duplicate of message `which` of the run; as of message/verb.h. */
 void slot_ask_duplicate(void *slot, int which, const char *text);

@@ -399,19 +399,12 @@ fill_output(struct executor *x)
 	return any;
 }
 
-static bool
-may_print(const struct executor *x)
-{
-	return inbox_held(x->inbox) > 0 && policy_level(x->policy) < STOP_SOON;
-}
-
+/* As much as may be under way. */
 static void
-print_start(struct executor *x)
+print_next(struct executor *x)
 {
 	struct printer *p = &x->printer;
 
-	if (!may_print(x))
-		return;
 	if (p->start > 0 && count_unwritten(p) <= OUT_BYTES) {
 		memmove(
 		    p->out.data, p->out.data + p->start, count_unwritten(p));
@@ -427,14 +420,13 @@ print_start(struct executor *x)
 
 /* Acks the next messages once the last ones are written. */
 static void
-print_once_start(struct executor *x)
+ack_next(struct executor *x)
 {
 	/* If stdout cannot be written, few messages are lost. */
 	long n = 1 + x->printer.arrived / 4;
 	struct message *m;
 
-	if (!may_print(x) || count_unwritten(&x->printer) > 0 ||
-	    outbox_settling(x->outbox) > 0)
+	if (count_unwritten(&x->printer) > 0 || outbox_settling(x->outbox) > 0)
 		return;
 	if (n > ONCE)
 		n = ONCE;
@@ -445,6 +437,17 @@ print_once_start(struct executor *x)
 		tell(x, FACT_DONE, .message = m);
 	}
 	outbox_flush(x->outbox);
+}
+
+static void
+print_start(struct executor *x)
+{
+	if (inbox_held(x->inbox) == 0 || policy_level(x->policy) >= STOP_SOON)
+		return;
+	if (x->opt->at_most_once)
+		ack_next(x);
+	else
+		print_next(x);
 }
 
 void
@@ -467,7 +470,7 @@ executor_owes(const struct executor *x)
 	return x->opt->at_most_once && count_unwritten(p) > 0 && !p->lost;
 }
 
-/* --- the tables ------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------- */
 
 static void
 print_init(struct executor *x)
@@ -492,14 +495,5 @@ const struct executor_table executor_print = {
     .init = print_init,
     .room = print_room,
     .start = print_start,
-    .tick = print_progress,
-};
-
-const struct executor_table executor_print_once = {
-    .flows = true,
-    .acks = ACKS_FOR_OTHERS,
-    .init = print_init,
-    .room = print_room,
-    .start = print_once_start,
     .tick = print_progress,
 };

@@ -178,7 +178,7 @@ bool inbox_expects(const struct inbox *, int queue);
 /* Claims answered so far. */
 unsigned long inbox_moves(const struct inbox *);
 
-/* --- news: wakeup.c --- */
+/* --- news --- */
 
 /* Looks for pauses; all: and any queue may have more to claim. */
 void inbox_look(struct inbox *, bool all);
@@ -201,25 +201,11 @@ void inbox_pause_seen(struct inbox *, int queue, bool paused);
 /* The same of all queues. */
 void inbox_pause_all(struct inbox *, bool paused);
 
-/* For this folder only: the index of the queues, and the timer for delayed
- * messages. */
-void wakeup_init(struct inbox *);
-void wakeup_free(struct inbox *);
-void wakeup_await_due(struct inbox *);
-/* The server may know of no role. */
-void wakeup_forget(struct inbox *);
-
 /* Once a second: looks for what nobody tells of; rather while something else is on
  * its way to the server. */
 void inbox_look_around(struct inbox *, bool sending);
 /* No more claims come: others get to hear of messages in our place. */
 void inbox_pass(struct inbox *);
-
-/* For inbox.c only: what a claim says of itself, what its answer says, and that
- * there is no room for what we were called for. */
-void roles_claiming(struct inbox_queue *, struct mq_claim *);
-void roles_claimed(struct inbox *, const struct mq_claimed *);
-void roles_pass(struct inbox *, int queue);
 
 /* --- comparing: held.c --- */
 

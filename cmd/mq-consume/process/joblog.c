@@ -4,9 +4,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,22 +188,6 @@ close_file(const struct joblog *j)
 		close(j->in);
 }
 
-/* The command as it was given, in one line. */
-static char *
-format_command(char *const *argv)
-{
-	struct mq_buf line = {0};
-	size_t i;
-
-	for (; *argv != NULL; argv++)
-		command_add_word(&line, *argv);
-	for (i = 0; i < line.len; i++)
-		if (iscntrl((unsigned char)line.data[i]))
-			line.data[i] = ' ';
-	(void)mq_buf_str(&line);
-	return line.data;
-}
-
 /* A terminal that is stopped, or a pipe that is full, loses lines: it does not stop
  * the consumer. */
 static int
@@ -221,7 +205,7 @@ joblog_init(
 	*j = (struct joblog){.path = path, .host = host, .fd = -1};
 	if (path == NULL)
 		return;
-	j->command = format_command(command);
+	j->command = command_line(command, SIZE_MAX);
 	j->fd = open_file(path);
 	if (j->fd == -1)
 		mq_die(MQ_EXIT_IO, "--joblog: %s: %s", path, strerror(errno));

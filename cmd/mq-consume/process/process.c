@@ -67,18 +67,17 @@ command_add_word(struct mq_buf *line, const char *word)
 	mq_buf_addstr(line, "'");
 }
 
-/* The command as it was given, in one line, and cut. */
-static char *
-format_line(char *const *argv)
+char *
+command_line(char *const *argv, size_t max)
 {
 	struct mq_buf line = {0};
 	size_t n, i;
 
-	for (; *argv != NULL && line.len <= COMMAND_LINE_MAX; argv++)
+	for (; *argv != NULL && line.len <= max; argv++)
 		command_add_word(&line, *argv);
 	n = line.len;
-	if (n > COMMAND_LINE_MAX) {
-		for (n = COMMAND_LINE_MAX; (line.data[n] & 0xc0) == 0x80;)
+	if (n > max) {
+		for (n = max; (line.data[n] & 0xc0) == 0x80;)
 			n--;
 		line.len = n;
 		mq_buf_addstr(&line, "...");
@@ -127,7 +126,7 @@ command_init(struct command *c, const struct options *opt)
 		    strchr(argv[0], '/') != NULL ? strerror(errno) :
 						   "command not found");
 	c->path = absolute_path(path);
-	c->line = format_line(argv);
+	c->line = command_line(argv, COMMAND_LINE_MAX);
 	c->script = opt->rq ? find_script(argv, c->path) : mq_xstrdup(c->path);
 	free(path);
 	c->here = getcwd(NULL, 0);

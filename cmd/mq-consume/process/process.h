@@ -76,13 +76,13 @@ char *const *environment_of(struct environment *, const struct run_info *,
 
 /* Bytes that wait: a few in memory, more in a file without a name in TMPDIR. */
 struct spill {
-	TAILQ_ENTRY(spill) link; /* the target's */
-	struct mq_buf memory;	 /* all bytes, until there is a file */
-	int fd;			 /* -1: no file */
-	off_t start, end;	 /* the bytes that are not taken yet */
+	STAILQ_ENTRY(spill) link; /* the target's */
+	struct mq_buf memory;	  /* all bytes, until there is a file */
+	int fd;			  /* -1: no file */
+	off_t start, end;	  /* the bytes that are not taken yet */
 };
 
-TAILQ_HEAD(spills, spill);
+STAILQ_HEAD(spills, spill);
 
 struct run_output; /* the pipe of one run */
 TAILQ_HEAD(run_output_list, run_output);
@@ -100,6 +100,7 @@ struct target {
 	struct mq_buf kept;    /* bytes not written yet */
 	size_t lost;	       /* bytes too many to keep */
 	struct spills backlog; /* of a patient one, behind those */
+	struct spill *last;    /* of the backlog, unless that is empty */
 	bool open_line;	       /* the last byte was no newline */
 	bool shown;	       /* a line of target_show() is there */
 	ev_io io;
@@ -257,6 +258,9 @@ char *command_find(const char *name);
 
 /* Appends a word to a command line, quoted for a shell. */
 void command_add_word(struct mq_buf *line, const char *word);
+/* A command as it was given, in one line; allocated.  What is longer than so many bytes is
+ * cut, and "..." added. */
+char *command_line(char *const *argv, size_t max);
 
 /* --- process -------------------------------------------------------------- */
 

@@ -275,13 +275,13 @@ target_show(struct target *t, const char *line)
  * once.
  */
 static void
-write_or_keep(struct target *t, const char *p, size_t n)
+write_or_keep(struct target *t, const void *bytes, size_t n)
 {
 	if (n == 0)
 		return;
 	hide_line(t);
-	t->open_line = p[n - 1] != '\n';
-	put_bytes(t, p, n);
+	t->open_line = ((const char *)bytes)[n - 1] != '\n';
+	put_bytes(t, bytes, n);
 }
 
 /* --- the backlog --------------------------------------------------------- */
@@ -289,7 +289,7 @@ write_or_keep(struct target *t, const char *p, size_t n)
 bool
 target_ready(const struct target *t)
 {
-	return TAILQ_EMPTY(&t->backlog) && t->kept.len == 0;
+	return STAILQ_EMPTY(&t->backlog) && t->kept.len == 0;
 }
 
 bool
@@ -298,7 +298,7 @@ target_clogged(const struct target *t)
 	const struct spill *s;
 	size_t n = 0;
 
-	TAILQ_FOREACH(s, &t->backlog, link)
+	for (s = STAILQ_FIRST(&t->backlog); s != NULL; s = STAILQ_NEXT(s, link))
 		n += spill_size(s);
 	return n >= CLOGGED;
 }
@@ -307,13 +307,13 @@ target_clogged(const struct target *t)
 static void
 write_chunk(struct target *t)
 {
-	struct spill *s = TAILQ_FIRST(&t->backlog);
+	struct spill *s = STAILQ_FIRST(&t->backlog);
 	char buf[CHUNK];
 
 	write_or_keep(t, buf, spill_take(s, buf, sizeof(buf)));
 	if (spill_size(s) > 0)
 		return;
-	TAILQ_REMOVE(&t->backlog, s, link);
+	STAILQ_REMOVE_HEAD(&t->backlog, link);
 	spill_free(s);
 }
 
@@ -323,10 +323,10 @@ write_backlog(struct target *t)
 	int i;
 
 	for (i = 0; i < CHUNKS_AT_ONCE && t->kept.len == 0 &&
-	     !TAILQ_EMPTY(&t->backlog);
+	     !STAILQ_EMPTY(&t->backlog);
 	     i++)
 		write_chunk(t);
-	if (t->kept.len == 0 && !TAILQ_EMPTY(&t->backlog))
+	if (t->kept.len == 0 && !STAILQ_EMPTY(&t->backlog))
 		ev_timer_start(t->loop, &t->more);
 }
 
@@ -360,20 +360,23 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	go_on(t);
 }
 
+static void
+add_spill(struct target *t, struct spill *s)
+{
+	STAILQ_INSERT_TAIL(&t->backlog, s, link);
+	t->last = s;
+}
+
 /* Appends to the last one of the backlog if that stays in memory. */
 static void
 put_behind(struct target *t, const void *p, size_t n)
 {
-	struct spill *last = TAILQ_LAST(&t->backlog, spills);
-
-	if (last == NULL || !spill_fits(last, n)) {
-		last = spill_new();
-		TAILQ_INSERT_TAIL(&t->backlog, last, link);
-	}
-	if (!spill_add(last, p, n)) {
+	if (STAILQ_EMPTY(&t->backlog) || !spill_fits(t->last, n))
+		add_spill(t, spill_new());
+	if (!spill_add(t->last, p, n)) {
 		/* Longer than what stays in memory, and no file to be had. */
-		mq_buf_add(&last->memory, p, n);
-		last->end += (off_t)n;
+		mq_buf_add(&t->last->memory, p, n);
+		t->last->end += (off_t)n;
 	}
 }
 
@@ -389,7 +392,7 @@ target_put(struct target *t, const char *p, size_t n)
 void
 target_move(struct target *t, struct spill *s)
 {
-	TAILQ_INSERT_TAIL(&t->backlog, s, link);
+	add_spill(t, s);
 	write_backlog(t);
 }
 
@@ -432,7 +435,7 @@ target_init(struct target *t, struct ev_loop *loop, int fd, const char *path,
     bool patient)
 {
 	*t = (struct target){.loop = loop, .own = true, .patient = patient};
-	TAILQ_INIT(&t->backlog);
+	STAILQ_INIT(&t->backlog);
 	ev_timer_init(&t->more, on_more, 0, 0);
 	t->more.data = t;
 	take_descriptor(t, fd);
@@ -473,10 +476,10 @@ target_end(struct target *t)
 	struct spill *s;
 
 	ev_timer_stop(t->loop, &t->more);
-	while (!TAILQ_EMPTY(&t->backlog) && write_last(t))
+	while (!STAILQ_EMPTY(&t->backlog) && write_last(t))
 		write_chunk(t);
-	while ((s = TAILQ_FIRST(&t->backlog)) != NULL) {
-		TAILQ_REMOVE(&t->backlog, s, link);
+	while ((s = STAILQ_FIRST(&t->backlog)) != NULL) {
+		STAILQ_REMOVE_HEAD(&t->backlog, link);
 		spill_free(s);
 	}
 	if (write_last(t))

@@ -379,29 +379,22 @@ tick_survey(struct errands *all, bool counts, bool waits)
 
 /* --- transfers ----------------------------------------------------------- */
 
-/* to: NULL: nothing goes there. */
-static int
-finish(const struct errands *all, struct mq_redis *r, int queue, const char *to)
-{
-	const struct options *opt = all->opt;
-
-	return to == NULL ?
-	    0 :
-	    opt->layout->finish_pushes(r, &opt->queues[queue], 1, to);
-}
-
 static int
 run_transfers(
     const struct errands *all, struct mq_redis *r, struct errand_result *out)
 {
+	const struct options *opt = all->opt;
 	const struct mq_settings *rules;
+	const char *to;
 	int i;
 
 	(void)out;
-	for (i = 0; i < all->opt->queue_count; i++) {
-		rules = rules_of(all->opt, i);
-		if (finish(all, r, i, rules->push) == -1 ||
-		    finish(all, r, i, rules->notify) == -1)
+	for (i = 0; i < 2 * opt->queue_count; i++) {
+		rules = rules_of(opt, i / 2);
+		to = i % 2 == 0 ? rules->push : rules->notify;
+		if (to != NULL &&
+		    opt->layout->finish_pushes(r, &opt->queues[i / 2], 1, to) ==
+			-1)
 			return -1;
 	}
 	return 0;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/say.h"
+#include "mq-consume/rules.h"
 
 #define TICK	     1.0
 #define OPEN_TIMEOUT 5.0
@@ -280,19 +281,14 @@ init_connections(struct session *s)
 }
 
 void
-session_init(struct session *s, struct ev_loop *loop, const struct options *opt,
-    struct mq_server *server, struct mq_children *children,
-    struct mq_idgen *ids, int messages, bool make)
+session_init(struct session *s, bool make)
 {
-	*s = (struct session){.loop = loop,
-	    .opt = opt,
-	    .server = server,
-	    .children = children,
-	    .ids = ids,
-	    .retry_s = SESSION_RETRY_MIN};
+	const struct options *opt = s->opt;
+
+	s->retry_s = SESSION_RETRY_MIN;
 	s->lease = (struct lease){
 	    .server = &s->self, .events = &lease_events, .arg = s};
-	lease_new_name(&s->lease, opt->tag, ids);
+	lease_new_name(&s->lease, opt->tag, s->ids);
 	init_connections(s);
 	s->self = (struct mq_consumer){.async = s->pairs.async,
 	    .layout = opt->layout,
@@ -304,7 +300,7 @@ session_init(struct session *s, struct ev_loop *loop, const struct options *opt,
 		.notify = opt->given.notify,
 		.make = make,
 		.attempts = opt->given.attempts,
-		.slots = messages}};
+		.slots = rules_messages(opt)}};
 	ev_timer_init(&s->retry, on_retry, 0, 0);
 	ev_timer_init(&s->tick, on_tick, TICK, TICK);
 	s->retry.data = s->tick.data = s;

@@ -124,6 +124,7 @@ enum session_state {
 };
 
 struct session {
+	/* Set by the caller, but for these zeroed. */
 	struct ev_loop *loop;
 	const struct options *opt;
 	struct mq_server *server;
@@ -133,6 +134,7 @@ struct session {
 	/* Whether this consumer has a message, of a queue or of any (-1). */
 	bool (*has)(void *arg, int queue);
 	void *arg;
+
 	enum session_state state;
 	struct mq_pairs pairs;
 	struct mq_switch news; /* of another master */
@@ -155,11 +157,8 @@ struct session {
 	ev_timer tick, retry;
 };
 
-/* messages: how many can run at once.  make: make missing queues.  The caller sets hear,
- * has and arg. */
-void session_init(struct session *, struct ev_loop *, const struct options *,
-    struct mq_server *, struct mq_children *, struct mq_idgen *, int messages,
-    bool make);
+/* make: make missing queues. */
+void session_init(struct session *, bool make);
 void session_start(struct session *);
 /* Leaves; left() is called at the end, or if that fails. */
 void session_leave(struct session *);
