@@ -280,6 +280,19 @@ TEST_OF(the_rate)
 	assert_int_equal(h->wakes, 0);
 }
 
+TEST_OF(a_token_wakes)
+{
+	struct policy *p;
+
+	h->opt.rate = (struct mq_rate){500, 1};
+	p = begin(h);
+	policy_started(p);
+	assert_true(ev_is_active(&p->rate_timer));
+	while (h->wakes == 0)
+		ev_run(h->loop, EVRUN_ONCE);
+	assert_true(policy_may_start(p));
+}
+
 TEST_OF(a_batch_is_claimed_whole)
 {
 	struct policy *p;
