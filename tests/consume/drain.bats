@@ -34,7 +34,7 @@ seen() {
 	seen '^[0-9]+% [0-9]+ done, [01] rejected, [0-9.]+/(s|min), [0-9]+s left \[#+\.+\]\^\[\[K$'
 	seen '^[0-9]+% [0-9]+ done, 1 rejected'
 	# It fits, with a column to spare.
-	awk '{sub(/\^\[\[K$/, "")} length > 79 && !/^mq-consume/ {exit 1}' "$T/seen"
+	awk '{sub(/\^\[\[K$/, "")} length > 79 && !/^(\^\[\[K)?mq-consume/ {exit 1}' "$T/seen"
 	# At the end it is gone.
 	assert_equal "$(tail -n 1 "$T/seen")" "^[[K"
 }
