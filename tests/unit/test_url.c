@@ -26,15 +26,22 @@ check_text(const char *s, const char *what, const char *got, const char *want)
 }
 
 static void
+check_number(const char *s, const char *what, size_t got, size_t want)
+{
+	if (got != want)
+		fail_msg("\"%s\": %s is %zu, not %zu", s, what, got, want);
+}
+
+static void
 check_hosts(const char *s, const struct mq_url *u, const struct expected *want)
 {
 	char list[256] = "";
 	size_t i, n = 0;
 
 	if (want->port != 0) {
-		assert_int_equal(u->hosts_n, 1);
+		check_number(s, "hosts", u->hosts_n, 1);
 		check_text(s, "host", u->hosts[0].name, want->host);
-		assert_int_equal(u->hosts[0].port, want->port);
+		check_number(s, "port", u->hosts[0].port, want->port);
 		return;
 	}
 	for (i = 0; i < u->hosts_n; i++)
@@ -53,20 +60,20 @@ check(const char *s, const struct expected *want, const char *shown)
 	if (mq_url_parse(s, &u, &why) != 0)
 		fail_msg("\"%s\": %s", s, why);
 	assert_null(why);
-	assert_int_equal(u.kind, want->kind);
+	check_number(s, "kind", u.kind, want->kind);
 	check_text(s, "user", u.user, want->user);
 	check_text(s, "password", u.password, want->password);
 	check_hosts(s, &u, want);
 	check_text(s, "path", u.path, want->path);
 	check_text(s, "layout", u.layout, want->layout);
 	check_text(s, "namespace", u.ns, want->ns);
-	assert_int_equal(u.tls, want->tls);
+	check_number(s, "tls", u.tls, want->tls);
 	check_text(s, "cacert", u.cacert, want->cacert);
 	check_text(s, "cert", u.cert, want->cert);
 	check_text(s, "key", u.key, want->key);
 	check_text(s, "sni", u.sni, want->sni);
-	assert_int_equal(u.insecure, want->insecure);
-	assert_int_equal(u.db, want->db);
+	check_number(s, "insecure", u.insecure, want->insecure);
+	check_number(s, "db", u.db, want->db);
 	mq_url_show(&u, show, sizeof(show));
 	check_text(s, "what is shown", show, shown);
 	mq_url_free(&u);
@@ -80,30 +87,16 @@ struct good {
 	const char *shown;
 };
 
-static void
-check_all(const struct good *g, size_t n)
-{
-	struct expected want;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		check(g[i].s, &g[i].want, g[i].shown);
-		/* What is shown means the same server. */
-		want = g[i].want;
-		want.user = want.password = NULL;
-		check(g[i].shown, &want, g[i].shown);
-	}
-}
-
 #define K(which, ...)                                                          \
 	{                                                                      \
 		.kind = MQ_URL_##which, __VA_ARGS__                            \
 	}
 #define R(...) K(REDIS, .port = 6379, __VA_ARGS__)
 
-TEST(redis_urls)
+TEST(good)
 {
 	static const struct good cases[] = {
+	    /* redis urls */
 	    {"redis://h", R(.host = "h"), "redis://h"},
 	    {"redis://h/", R(.host = "h"), "redis://h"},
 	    {"redis://h:6379/0", R(.host = "h"), "redis://h"},
@@ -126,14 +119,7 @@ TEST(redis_urls)
 	    {"rediss://u:pw@h",
 		R(.tls = true, .user = "u", .password = "pw", .host = "h"),
 		"rediss://h"},
-	};
-
-	check_all(cases, COUNT(cases));
-}
-
-TEST(redis_users)
-{
-	static const struct good cases[] = {
+	    /* redis users */
 	    {"redis://u@h", R(.user = "u", .host = "h"), "redis://h"},
 	    {"redis://u:@h", R(.user = "u", .host = "h"), "redis://h"},
 	    {"redis://@h", R(.host = "h"), "redis://h"},
@@ -153,14 +139,7 @@ TEST(redis_users)
 		"redis://h"},
 	    {"redis://:p w\xff@h", R(.password = "p w\xff", .host = "h"),
 		"redis://h"},
-	};
-
-	check_all(cases, COUNT(cases));
-}
-
-TEST(unix_urls)
-{
-	static const struct good cases[] = {
+	    /* unix urls */
 	    {"unix:///run/redis.sock", K(UNIX, .path = "/run/redis.sock"),
 		"unix:///run/redis.sock"},
 	    {"unix:///s?db=7", K(UNIX, .path = "/s", .db = 7),
@@ -175,14 +154,7 @@ TEST(unix_urls)
 	    {"unix:///a b%3F%25%1b%7f\xc3\xa4?db=1",
 		K(UNIX, .path = "/a b?%\033\177\xc3\xa4", .db = 1),
 		"unix:///a%20b%3F%25%1B%7F\xc3\xa4?db=1"},
-	};
-
-	check_all(cases, COUNT(cases));
-}
-
-TEST(lists_of_hosts)
-{
-	static const struct good cases[] = {
+	    /* lists of hosts */
 	    {"redis-cluster://a", K(CLUSTER, .host = "a:6379"),
 		"redis-cluster://a"},
 	    {"redis-cluster://u:pw@a:1,[::1]:2,c/",
@@ -199,14 +171,7 @@ TEST(lists_of_hosts)
 	    {"redis-sentinel://a/main/",
 		K(SENTINEL, .host = "a:26379", .path = "main"),
 		"redis-sentinel://a/main"},
-	};
-
-	check_all(cases, COUNT(cases));
-}
-
-TEST(private_urls)
-{
-	static const struct good cases[] = {
+	    /* private urls */
 	    {"private:", {.kind = MQ_URL_PRIVATE}, "private:"},
 	    {"private:/var/lib/mq", K(PRIVATE, .path = "/var/lib/mq"),
 		"private:/var/lib/mq"},
@@ -215,14 +180,7 @@ TEST(private_urls)
 	    {"private:My Mail%25", K(PRIVATE, .path = "My Mail%"),
 		"private:My%20Mail%25"},
 	    {"private://x", K(PRIVATE, .path = "//x"), "private://x"},
-	};
-
-	check_all(cases, COUNT(cases));
-}
-
-TEST(parameters)
-{
-	static const struct good cases[] = {
+	    /* parameters */
 	    {"redis://h?layout=rsmq", R(.host = "h", .layout = "rsmq"),
 		"redis://h?layout=rsmq"},
 	    {"redis://h/?layout=rmq", R(.host = "h", .layout = "rmq"),
@@ -261,14 +219,7 @@ TEST(parameters)
 		"private:?layout=rsmq"},
 	    {"private:/d%3F?ns=n", K(PRIVATE, .path = "/d?", .ns = "n"),
 		"private:/d%3F?ns=n"},
-	};
-
-	check_all(cases, COUNT(cases));
-}
-
-TEST(tls)
-{
-	static const struct good cases[] = {
+	    /* tls */
 	    {"rediss://h:1/2?cacert=/a%20b.pem&cert=c&key=k&sni=n&ns=x",
 		K(REDIS, .tls = true, .host = "h", .port = 1, .db = 2,
 		    .cacert = "/a b.pem", .cert = "c", .key = "k", .sni = "n",
@@ -287,8 +238,16 @@ TEST(tls)
 		    .insecure = true),
 		"rediss-sentinel://a,b:1/main/3?sni=s&insecure=1"},
 	};
+	struct expected want;
+	const struct good *g;
 
-	check_all(cases, COUNT(cases));
+	for (g = cases; g < cases + COUNT(cases); g++) {
+		check(g->s, &g->want, g->shown);
+		/* What is shown means the same server. */
+		want = g->want;
+		want.user = want.password = NULL;
+		check(g->shown, &want, g->shown);
+	}
 }
 
 #define UNKNOWN "unknown parameter; only layout and ns are known"
