@@ -36,13 +36,6 @@ import transcript_trouble  # noqa: E402,F401
 from transcript_run import Run, Scripts, shown  # noqa: E402
 from transcript_scenarios import SCENARIOS  # noqa: E402
 
-# Scripts that are called otherwise since, new name to old: see --names.
-RENAMED = {"check_locks": "survey", "count_claimable": "waiting", "leave": "vacate",
-           "oldest": "since", "reclaim_dead": "bury", "give_back": "reclaim",
-           "rotate": "turn", "rsmq_leave": "rsmq_vacate",
-           "write_when_full": "force"}
-
-
 # ---- From what was said to what can be compared
 
 # Said once a second, or to look for what is due: a short run may say it or not.
@@ -67,7 +60,7 @@ class Mask:
         return "%s<%d>" % (kind, self.seen.setdefault(token, len(self.seen) + 1))
 
     def __call__(self, text):
-        text = text.replace(self.dir, "<dir>").replace("mq-lease", "mq-consume")
+        text = text.replace(self.dir, "<dir>")
         for pattern, mask in (
                 (r"\b((?:mq-\w+|tagged)[-:])(\w{32}|\w{16}|\w{6})\b(?!-)", self.number),
                 (r"(?<![A-Za-z0-9])()([A-Za-z0-9]{32})(?![A-Za-z0-9])", self.number),
@@ -156,9 +149,7 @@ def main():
         return 0
     if len(args.builds) != 1 + args.diff:
         parser.error("which build?")
-    renamed = dict(RENAMED)
-    if args.names:
-        renamed.update(line.split() for line in open(args.names))
+    renamed = dict(line.split() for line in open(args.names)) if args.names else {}
     every = [transcripts(os.path.abspath(b), renamed, args.only) for b in args.builds]
     differ = False
     for (name, lines), *others in zip(*every):

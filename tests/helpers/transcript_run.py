@@ -148,8 +148,8 @@ class Run:
                     self.log + [self.printed(p, "err") for _, p in self.tools]))
             time.sleep(0.01)
 
-    def start(self, tool, *args, stdin=subprocess.DEVNULL, stdout=None, words=None):
-        """A tool in the background; words stand for its arguments here."""
+    def start(self, tool, *args, stdin=subprocess.DEVNULL, stdout=None):
+        """A tool in the background."""
         tool = "mq-" + tool
         number = 1 + sum(name.startswith(tool + ".") for name, _ in self.tools)
         name = "%s.%d" % (tool, number)
@@ -158,7 +158,7 @@ class Run:
                                    cwd=self.dir, stdin=stdin, stdout=stdout or out, stderr=err)
         process.name = name
         self.tools.append((name, process))
-        self.log.append("%s: %s %s" % (name, tool, " ".join(map(shown, words or args))))
+        self.log.append("%s: %s %s" % (name, tool, " ".join(map(shown, args))))
         return process
 
     def end(self, process, sig=None):
@@ -177,12 +177,12 @@ class Run:
         with open("%s/%s.%s" % (self.dir, process.name, stream), errors="backslashreplace") as f:
             return f.read()
 
-    def mq(self, tool, *args, input=None, words=None):
+    def mq(self, tool, *args, input=None):
         """A tool from its start to its end; what it printed."""
         with tempfile.TemporaryFile() as stdin:
             stdin.write((input or "").encode())
             stdin.seek(0)
-            return self.end(self.start(tool, *args, stdin=stdin, words=words))
+            return self.end(self.start(tool, *args, stdin=stdin))
 
     def script(self, text):
         """An executable script, which finds the payload in $x."""

@@ -3,7 +3,6 @@
 Its name is in the transcript, so it stays.  What could happen in one order or
 another has to be waited for, or to be left out.
 """
-import os
 import re
 import signal
 import time
@@ -29,18 +28,6 @@ WAIT = """x=$(cat); echo "run at $x" >&3; : >up.$x
 until [ -e go.$x ]; do sleep .02; done
 [ "$x" != bad ] || exit 1; echo done >&3"""
 ONE_BY_ONE = ("--prefetch", "0", "--no-clean")
-
-
-def lease(r, verb, *args):
-    """Receipts: take N, ack, reject, extend DUR, return.  The only place that
-    knows which tool has them: once mq-consume had."""
-    own = os.path.exists(r.build + "/mq-lease")
-    options = ["--" + verb, *args]
-    if verb == "take":
-        options = [*(["--for", "1m"] if own else ["--lease", "1m", "--jsonl"]), "-n", *args]
-    elif verb == "extend" and own:
-        options.insert(2, "--for")
-    return r.mq("lease" if own else "consume", *options, "q", words=["receipts:", verb, *args])
 
 
 @scenario()
@@ -135,16 +122,16 @@ def cold_scripts(r):
 def receipts(r):
     r.mq("publish", "-H", "X-A: b", "q", "one")
     r.mq("publish", "-l", "q", input="two\nthree\nfour\n")
-    got = re.findall(r'"receipt":"([^"]*)"', lease(r, "take", "4"))
-    lease(r, "take", "1")
-    lease(r, "extend", got[0], "2m")
+    got = re.findall(r'"receipt":"([^"]*)"', r.mq("lease", "--for", "1m", "-n", "4", "q"))
+    r.mq("lease", "--for", "1m", "-n", "1", "q")
+    r.mq("lease", "--extend", got[0], "--for", "2m", "q")
     r.mq("stats", "--connections", "q")
-    lease(r, "ack", got[0], "--text", "well", "--keep", "1h")
-    lease(r, "ack", got[0])
-    lease(r, "reject", got[1], "--text", "bad")
-    lease(r, "return", got[2])
-    lease(r, "extend", got[3], "0s")
-    lease(r, "take", "2", "--idle", "1s")
+    r.mq("lease", "--ack", got[0], "--text", "well", "--keep", "1h", "q")
+    r.mq("lease", "--ack", got[0], "q")
+    r.mq("lease", "--reject", got[1], "--text", "bad", "q")
+    r.mq("lease", "--return", got[2], "q")
+    r.mq("lease", "--extend", got[3], "--for", "0s", "q")
+    r.mq("lease", "--for", "1m", "-n", "2", "--idle", "1s", "q")
     r.expire()
     r.mq("clean")
 
