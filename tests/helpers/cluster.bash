@@ -12,6 +12,10 @@
 #   slot_move SLOT TO       all three
 #   node_kill I             SIGKILL
 #   other_than I            the number of another master
+#   number_on I KEY...      the first number that, in place of %, puts all these keys on
+#                           node I, with the slots that cluster_start has given it
+#   queue_on I              a queue of it
+#   owner_of_key KEY        the node that had it then
 #   refusals_come           whether a command was refused because a slot moves
 #
 # A file of tests has three masters with a replica each, and for each test MQ_URL, a
@@ -35,6 +39,27 @@ cluster_setup() {
 	Q=q$BATS_TEST_NUMBER
 	pid=
 	export T MQ_URL=$CLUSTER_URL
+}
+
+# Empty nodes, which go on when one is lost.
+cluster_empty() {
+	local i
+	cluster_setup
+	for i in 0 1 2; do
+		node "$i" flushall >/dev/null
+		node "$i" config set cluster-require-full-coverage no >/dev/null
+		node "$i" config resetstat >/dev/null
+	done
+}
+
+# All nodes are back.
+cluster_mend() {
+	local i
+	for i in 0 1 2; do
+		kill -CONT "$(cat "$C/$i/pid")" 2>/dev/null || true
+		node "$i" ping >/dev/null 2>&1 || node_run "$i"
+	done
+	eventually 60 cluster_ready 0
 }
 
 teardown() {
@@ -131,6 +156,26 @@ owner_of() {
 
 other_than() {
 	echo $((($1 + 1) % 3))
+}
+
+number_on() {
+	python3 -c 'import binascii, re, sys
+node, *keys = sys.argv[1:]
+def owner(key):
+    slot = binascii.crc_hqx(re.sub(r".*\{(.*)\}.*", r"\1", key).encode(), 0) % 16384
+    return (slot > 5460) + (slot > 10922)
+print(next(n for n in range(10000)
+           if all(owner(key.replace("%", str(n))) == int(node) for key in keys)))' "$@"
+}
+
+queue_on() {
+	echo "$Q-$(number_on "$1" "{$Q-%}")"
+}
+
+owner_of_key() {
+	local slot
+	slot=$(node 0 cluster keyslot "$1")
+	echo $((slot < 5461 ? 0 : slot < 10923 ? 1 : 2))
 }
 
 slot_begin() {

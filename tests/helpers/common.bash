@@ -21,7 +21,9 @@
 #                         RSMQ needs on a cluster; as run_mq does it
 #   start_mq TOOL…        a tool in the background; its pid in $pid, its output
 #                         in $T/out and $T/err
-#   stop_mq [SIGNAL]      end it, and set $status
+#   stop_mq [SIGNAL [STATUS]]   end it, and set $status, which must be that
+#   dies                  a consumer, the only one: it is killed, and its lease is over
+#   ends_with STATUS      it ends by itself, with that
 #   listens_at SOCKET     whether connections are taken there
 #   ends_within S         it ends by then, as eventually counts; sets $status
 #   eventually S CMD…     until CMD succeeds, but at most S seconds, as long as
@@ -356,6 +358,18 @@ stop_mq() {
 	kill -"${1:-TERM}" "$pid"
 	status=0
 	wait "$pid" || status=$?
+	[ -z "${2-}" ] || assert_equal "$status" "$2"
+}
+
+dies() {
+	stop_mq KILL
+	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+}
+
+ends_with() {
+	status=0
+	wait "$pid" || status=$?
+	assert_equal "$status" "$1"
 }
 
 # Bash has waited for a child of its own as soon as that is dead.

@@ -101,16 +101,14 @@ with_rights() {
 	for tool in publish consume lease stats clean return purge pause; do
 		redis acl deluser fresh >/dev/null
 		read -ra rules < <("$BUILD/mq-$tool" --print-acl)
-		run redis acl setuser fresh on '>pw' "${rules[@]}"
-		assert_output OK
+		assert_equal "$(redis acl setuser fresh on '>pw' "${rules[@]}")" OK
 	done
 	# Those of several tools.
 	redis acl deluser fresh >/dev/null
 	read -ra rules < <(for tool in consume publish stats; do
 		"$BUILD/mq-$tool" --print-acl a
 	done | xargs -d '\n')
-	run redis acl setuser fresh on '>pw' "${rules[@]}"
-	assert_output OK
+	assert_equal "$(redis acl setuser fresh on '>pw' "${rules[@]}")" OK
 	run redis --raw acl getuser fresh
 	# That server leaves out the sign.
 	assert_output --regexp $'[&\n]__redis__:invalidate'

@@ -11,12 +11,7 @@ setup_file() {
 }
 
 setup() {
-	local i
-	cluster_setup
-	for i in 0 1 2; do
-		node "$i" flushall >/dev/null
-		node "$i" config set cluster-require-full-coverage no >/dev/null
-	done
+	cluster_empty
 	# The node that lists connections, and two others.
 	C0=$(owner_of_key rmq::connections)
 	C1=$(((C0 + 1) % 3)) C2=$(((C0 + 2) % 3))
@@ -24,37 +19,9 @@ setup() {
 }
 
 teardown() {
-	local i
 	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
-	for i in 0 1 2; do
-		kill -CONT "$(cat "$C/$i/pid")" 2>/dev/null || true
-		node "$i" ping >/dev/null 2>&1 || node_run "$i"
-	done
-	eventually 60 cluster_ready 0
+	cluster_mend
 	rm -rf "$T"
-}
-
-# number_on NODE KEY...: the first number that, in place of %, puts all these keys on this
-# node, whose slots are those that --cluster create has given it.
-number_on() {
-	python3 -c 'import binascii, re, sys
-node, *keys = sys.argv[1:]
-def owner(key):
-    slot = binascii.crc_hqx(re.sub(r".*\{(.*)\}.*", r"\1", key).encode(), 0) % 16384
-    return (slot > 5460) + (slot > 10922)
-print(next(n for n in range(10000)
-           if all(owner(key.replace("%", str(n))) == int(node) for key in keys)))' "$@"
-}
-
-# queue_on NODE: a queue of this node.
-queue_on() {
-	echo "$Q-$(number_on "$1" "{$Q-%}")"
-}
-
-owner_of_key() {
-	local slot
-	slot=$(node 0 cluster keyslot "$1")
-	echo $((slot < 5461 ? 0 : slot < 10923 ? 1 : 2))
 }
 
 connections() {
@@ -120,8 +87,7 @@ two"
 	node_run "$C2"
 	eventually 60 cluster_ready 0
 	run_mq 0 mq-clean
-	stop_mq
-	assert_equal "$status" 143
+	stop_mq TERM 143
 	joined 0
 	assert_equal "$(node "$C1" keys "rmq::connection*")" ""
 }
@@ -148,8 +114,7 @@ two"
 	eventually 60 cluster_ready 0
 	run_mq 0 mq-publish "$there" back
 	eventually 60 grep -qx back "$T/out"
-	stop_mq
-	assert_equal "$status" 143
+	stop_mq TERM 143
 	joined 0
 }
 

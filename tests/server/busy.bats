@@ -147,8 +147,7 @@ often() {
 	done
 	eventually 60 held_is q "0 0 0 0"
 	eventually 10 eval '[ "$(grep -o . "$T/out" | wc -l)" = $((3 * 192)) ]'
-	stop_mq
-	assert_equal "$status" 143
+	stop_mq TERM 143
 	: >"$T/stop"
 	eventually 10 held_by_nobody
 }

@@ -2,6 +2,9 @@
 # The private server on a disk of its own that gets full: 8 MB, which only the
 # mount namespace of the test can see.
 
+# Options are words, or none.
+# shellcheck disable=SC2016,SC2086
+
 load ../helpers/common
 
 setup() {
@@ -13,7 +16,6 @@ setup() {
 	mkdir -p "$STATE" "$T/bin"
 	own=(-m)
 	((EUID == 0)) || own+=(-r)
-	# shellcheck disable=SC2016 # for that shell
 	unshare "${own[@]}" sh -c '
 		mount -t tmpfs -o size=8m none "$1" && touch "$2" && exec sleep 600' \
 		sh "$STATE" "$T/mounted" 3>&- &
@@ -57,7 +59,6 @@ starts() {
 
 # So much is free after it.
 fill() {
-	# shellcheck disable=SC2016 # for that shell
 	on_disk sh -c 'free=$(df --output=avail -B1 "$1" | tail -n 1)
 		exec head -c "$((free - $2))" /dev/zero >"$1/filler"' sh "$STATE" "$1" ||
 		[ "$1" = 0 ]
@@ -120,7 +121,6 @@ mq-publish: 0 messages accepted\$"
 	eventually 10 server_is_gone
 	fill 0
 	for args in "publish jobs x" "consume --drain jobs" "stats"; do
-		# shellcheck disable=SC2086 # several words
 		run -74 --separate-stderr timeout 180 "$BUILD"/mq-$args
 		assert_regex "$stderr" "private server in $DIR: not started: No space left on device: it needs 1024 KiB"
 	done
@@ -171,10 +171,8 @@ publish_large() {
 
 @test "disk: what has to be copied waits for room" {
 	while IFS=: read -ru 4 how want left name option script; do
-		# shellcheck disable=SC2086 # none, or two words
 		publish_large 1 $how
 		: >"$T/err"
-		# shellcheck disable=SC2086 # none, or two words
 		start_mq mq-consume -n 1 $option jobs -- sh -c "$script"
 		eventually 10 grep -qE '(No space left on device: .* KiB are needed|no room to copy the next message); trying again$' "$T/err"
 		on_disk rm "$STATE/filler"
@@ -197,7 +195,6 @@ publish_large() {
 @test "disk: --drain waits a minute for room" {
 	publish_large 2
 	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
-	# shellcheck disable=SC2016 # the payload
 	LD_PRELOAD=$lib FAKETIME='+0 x20' run_mq 75 mq-consume --drain -j 1 --prefetch 1 jobs -- sh -c '
 		[ "$(head -c 60000)" -eq 0 ] && exit 75'
 	assert_regex "$stderr" "No space left on device"
@@ -205,7 +202,6 @@ publish_large() {
 	assert_equal "$(state jobs)" "1 0 1 0 1"
 	cli del "$(cli keys '*heartbeat')" >/dev/null
 	for args in clean "return --clone --from ready jobs"; do
-		# shellcheck disable=SC2086 # several words
 		run_mq 74 mq-$args
 		assert_regex "$stderr" "No space left on device"
 	done

@@ -11,47 +11,12 @@ setup_file() {
 }
 
 setup() {
-	local i
-	cluster_setup
-	for i in 0 1 2; do
-		node "$i" flushall >/dev/null
-		# The others go on when one is lost.
-		node "$i" config set cluster-require-full-coverage no >/dev/null
-		node "$i" config resetstat >/dev/null
-	done
+	cluster_empty
 }
 
 teardown() {
-	local i
-	for i in 0 1 2; do
-		kill -CONT "$(cat "$C/$i/pid")" 2>/dev/null || true
-		node "$i" ping >/dev/null 2>&1 || node_run "$i"
-	done
-	eventually 30 cluster_ready 0
+	cluster_mend
 	rm -rf "$T"
-}
-
-# number_on NODE KEY...: the first number that, in place of %, puts all these keys on this
-# node, whose slots are those that --cluster create has given it.
-number_on() {
-	python3 -c 'import binascii, re, sys
-node, *keys = sys.argv[1:]
-def owner(key):
-    slot = binascii.crc_hqx(re.sub(r".*\{(.*)\}.*", r"\1", key).encode(), 0) % 16384
-    return (slot > 5460) + (slot > 10922)
-print(next(n for n in range(10000)
-           if all(owner(key.replace("%", str(n))) == int(node) for key in keys)))' "$@"
-}
-
-# queue_on NODE: a queue of this node.
-queue_on() {
-	echo "$Q-$(number_on "$1" "{$Q-%}")"
-}
-
-owner_of_key() {
-	local slot
-	slot=$(node 0 cluster keyslot "$1")
-	echo $((slot < 5461 ? 0 : slot < 10923 ? 1 : 2))
 }
 
 at() {

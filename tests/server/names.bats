@@ -32,13 +32,7 @@ slots_agreed() {
 }
 
 setup() {
-	local i
-	cluster_setup
-	for i in 0 1 2; do
-		node "$i" flushall >/dev/null
-		# The others go on when one is lost.
-		node "$i" config set cluster-require-full-coverage no >/dev/null
-	done
+	cluster_empty
 }
 
 teardown() {

@@ -94,28 +94,30 @@ consumes() {
 	assert_equal "$(config dir)" "$DIR"
 }
 
-@test "private: the parents of the directory are made" {
-	XDG_STATE_HOME=$STATE/a/b run_mq 0 mq-publish jobs x
-	assert [ -S "$STATE/a/b/mq/redis.sock" ]
-}
+@test "private: where the server is, whose parents are made" {
+	local how place
 
-@test "private: without XDG_STATE_HOME it is in the home directory" {
-	unset XDG_STATE_HOME
-	HOME=$STATE run_mq 0 mq-publish jobs x
-	assert [ -S "$STATE/.local/state/mq/redis.sock" ]
+	cd "$STATE"
+	while IFS='|' read -r how place; do
+		eval "$how" run_mq 0 mq-publish jobs hello
+		assert [ -S "$STATE/$place/redis.sock" ]
+		MQ_URL= run_mq 0 mq-consume -u "private:$STATE/$place" --drain jobs
+		assert_equal "$place: $output" "$place: hello"
+	done <<-'END'
+		MQ_URL=private:|mq
+		XDG_STATE_HOME=$STATE/a/b|a/b/mq
+		XDG_STATE_HOME= HOME=$STATE|.local/state/mq
+		MQ_URL=private:$STATE/here|here
+		MQ_URL=private:sub/there|sub/there
+	END
+	run_mq 0 mq-publish -u "private:$STATE/option" jobs hello
+	assert [ -S "$STATE/option/redis.sock" ]
 }
 
 @test "private: twenty publishers at once get one server" {
 	publish_at_once 20
 	assert_equal "$(starts)" 1
 	consumes 20
-}
-
-@test "private: a killed server comes back with every accepted message" {
-	publish_at_once 20
-	kill_server
-	consumes 20
-	assert_equal "$(starts)" 2
 }
 
 @test "private: a killed server comes back once for twenty publishers" {
@@ -284,29 +286,6 @@ accepted() {
 	assert_regex "$stderr" "private server in $DIR: did not start: "
 	assert_regex "$stderr" 'Bad file format reading the append only file'
 	assert_regex "$stderr" "; see $DIR/redis.log"
-}
-
-@test "private: -u private:DIR says where" {
-	run_mq 0 mq-publish -u "private:$STATE/here" jobs hello
-	assert [ -S "$STATE/here/redis.sock" ]
-	assert [ ! -e "$DIR" ]
-	run_mq 0 mq-consume -u "private:$STATE/here" --drain jobs
-	assert_equal "$output" hello
-}
-
-@test "private: a relative DIR is taken from here" {
-	cd "$STATE"
-	run_mq 0 mq-publish -u private:sub/here jobs hello
-	cd /
-	run_mq 0 mq-consume -u "private:$STATE/sub/here" --drain jobs
-	assert_equal "$output" hello
-}
-
-@test "private: MQ_URL=private: is the default place" {
-	MQ_URL=private: run_mq 0 mq-publish jobs hello
-	run_mq 0 mq-consume --drain jobs
-	assert_equal "$output" hello
-	assert [ -S "$DIR/redis.sock" ]
 }
 
 # --- what it does not have of its starter ------------------------------------------

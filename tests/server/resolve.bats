@@ -135,8 +135,7 @@ begun() {
 	resolver 127.0.0.2 127.0.0.1
 	run_mq 0 mq-publish q after
 	eventually 20 grep -qx after "$T/out"
-	stop_mq
-	assert_equal "$status" 143
+	stop_mq TERM 143
 	# It had a name all the time.
 	run ! says 'lease lost'
 	assert_equal "$(grep -c 'trying again' "$T/err")" 1
@@ -159,9 +158,7 @@ begun() {
 	eventually 10 gone "$(cat "$T/pid.b")"
 	# What hangs does so for a while.
 	resolver 127.0.0.1
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 143
+	ends_with 143
 	held_is q "0 0 0 0"
 	assert_equal "$(sort "$T/done" | xargs)" "a b"
 }
@@ -171,9 +168,7 @@ begun() {
 	eventually 10 blocked
 	resolver hang
 	cut_off
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 75
+	ends_with 75
 	says 'reconnecting$'
 	says '1 of 1 message not ended in time$'
 }
@@ -239,8 +234,7 @@ blocked() {
 		assert_equal "$(cut -d ' ' -f 2- "$T/$tool.err")" \
 			"$named: its name could not be resolved in time"
 	done
-	stop_mq
-	assert_equal "$status" 143
+	stop_mq TERM 143
 	expire "$c"
 	run_mq 0 mq-clean
 	run_mq 0 mq-consume --drain -l q

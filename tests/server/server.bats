@@ -63,21 +63,6 @@ silent_about() {
 
 # --- forms of the URL ----------------------------------------------------------
 
-@test "server: a unix socket, and a database" {
-	run_mq 0 mq-publish -u "unix://$sock" jobs x
-	arrived 0
-	run_mq 0 mq-publish -u "unix://$sock?db=3" jobs x
-	arrived 3
-	run_mq 0 mq-publish --url="unix://$sock?db=0" jobs x
-	arrived 0
-}
-
-@test "server: an escaped path" {
-	ln -s "$sock" "$T/a b%?"
-	run_mq 0 mq-publish -u "unix://$T/a%20b%25%3f" jobs x
-	arrived 0
-}
-
 host_name() {
 	if getent hosts localhost >/dev/null; then
 		echo localhost
@@ -86,14 +71,29 @@ host_name() {
 	fi
 }
 
-@test "server: a host and a port, and a database" {
-	run_mq 0 mq-publish -u "redis://127.0.0.1:$port" jobs x
-	arrived 0
-	# By name, where the machine has one for it.
-	run_mq 0 mq-publish -u "redis://$(host_name):$port/" jobs x
-	arrived 0
-	run_mq 0 mq-publish -u "redis://127.0.0.1:$port/7" jobs x
-	arrived 7
+@test "server: a socket, a host and a port, a user and a password, and a database" {
+	local url db
+
+	ln -s "$sock" "$T/a b%?"
+	while IFS='|' read -r url db; do
+		run_mq 0 mq-publish -u "$url" jobs x
+		arrived "$db"
+	done <<-END
+		unix://$sock|0
+		unix://$sock?db=3|3
+		unix://$sock?db=0|0
+		unix://$T/a%20b%25%3f|0
+		redis://127.0.0.1:$port|0
+		redis://$(host_name):$port/|0
+		redis://127.0.0.1:$port/7|7
+		redis://alice:$secret@127.0.0.1:$port|0
+		unix://alice:$secret@$sock?db=2|2
+		redis://b%40b%3ab:p%40:%25%2F%3f%23é@127.0.0.1:$port|0
+	END
+	run_mq 77 mq-publish -u "redis://b%40b%3ab:p@127.0.0.1:$port" jobs x
+	# The last one counts.
+	run_mq 0 mq-publish -u "unix://$T/none" jobs --url "unix://$sock?db=5" x
+	arrived 5
 }
 
 @test "server: an IPv6 address" {
@@ -180,31 +180,26 @@ is_named() {
 	assert_equal "$(grep -vE ': done$| 1 done' <<<"$stderr")" ""
 }
 
-@test "server: one that hangs up: 69" {
-	python3 -c 'import socket, sys
-s = socket.socket(socket.AF_UNIX)
-s.bind(sys.argv[1])
-s.listen()
-while True:
-	s.accept()[0].close()' "$T/rude" 3>&- &
-	eventually 10 listens_at "$T/rude"
-	run_mq 69 mq-publish -u "unix://$T/rude" jobs x
-	nothing_known rude
-}
-
-@test "server: one that is no Redis: 69" {
-	python3 -c 'import socket, sys
+# fake NAME PYTHON: a listener at $T/NAME, which does that with each connection c.
+fake() {
+	python3 -c "import socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.bind(sys.argv[1])
 s.listen()
 while True:
 	c = s.accept()[0]
-	c.sendall(b"HTTP/1.1 400 Bad \033[31m\r\n\r\n")
-	c.recv(99)
-	c.close()' "$T/web" 3>&- &
-	eventually 10 listens_at "$T/web"
-	run_mq 69 mq-publish -u "unix://$T/web" jobs x
-	nothing_known web
+	$2
+	c.close()" "$T/$1" 3>&- &
+	eventually 10 listens_at "$T/$1"
+}
+
+@test "server: one that hangs up, or is no Redis: 69" {
+	fake rude pass
+	fake web 'c.sendall(b"HTTP/1.1 400 Bad \033[31m\r\n\r\n"); c.recv(99)'
+	for name in rude web; do
+		run_mq 69 mq-publish -u "unix://$T/$name" jobs x
+		nothing_known "$name"
+	done
 }
 
 # --- who has the say -----------------------------------------------------------
@@ -226,11 +221,6 @@ while True:
 	private_arrived 1
 }
 
-@test "server: the last -u counts" {
-	run_mq 0 mq-publish -u "unix://$T/none" jobs --url "unix://$sock?db=5" x
-	arrived 5
-}
-
 @test "server: without XDG_CONFIG_HOME the env file is below HOME" {
 	mkdir -p "$HOME/.config/mq"
 	echo "MQ_URL=unix://$sock?db=6" >"$HOME/.config/mq/env"
@@ -242,24 +232,6 @@ while True:
 	# A relative one is void.
 	XDG_CONFIG_HOME=config run_mq 0 mq-publish jobs x
 	arrived 6
-}
-
-@test "server: what an env file may look like" {
-	local q
-
-	for q in '' '"' "'"; do
-		printf '# MQ_URL=redis://x\n\nOTHER=1 # MQ_URL=x\nXMQ_URLS=2\nMQ_URL=%s\n' \
-			"${q}unix://$sock?db=2$q" | env_file
-		run_mq 0 mq-publish jobs x
-		arrived 2
-	done
-	printf '  export MQ_URL=unix://%s?db=3  \r\n' "$sock" | env_file
-	run_mq 0 mq-publish jobs x
-	arrived 3
-	# The last one counts; the last line may be without its end.
-	printf 'MQ_URL=garbage\nMQ_URL=unix://%s?db=4' "$sock" | env_file
-	run_mq 0 mq-publish jobs x
-	arrived 4
 }
 
 @test "server: an env file without MQ_URL is as none" {
@@ -279,6 +251,10 @@ while True:
 		assert_equal "$stderr" ""
 		arrived 3
 	done <<-'END'
+		# MQ_URL=redis://x\n\nOTHER=1 # MQ_URL=x\nXMQ_URLS=2\nMQ_URL=HERE
+		MQ_URL="HERE"
+		MQ_URL='HERE'
+		  export MQ_URL=HERE  \r
 		MQ_URL=HERE # here
 		MQ_URL=HERE\t#here
 		MQ_URL = HERE
@@ -291,6 +267,10 @@ while True:
 		MQ_URL=garbage\nMQ_URL=\nexport MQ_URL=HERE
 		if true; then\nFOO='x\nMQ_URL=HERE\nfi
 	END
+	# The last line may be without its end.
+	printf 'MQ_URL=garbage\nMQ_URL=unix://%s?db=3' "$sock" | env_file
+	run_mq 0 mq-publish jobs x
+	arrived 3
 	# Longer than anything that a buffer may have been made for.
 	printf 'X=%05000dMQ_URL=garbage\nMQ_URL=unix://%s?db=3 # %05000d\n' 1 "$sock" 2 | env_file
 	run_mq 0 mq-publish jobs x
@@ -355,14 +335,16 @@ layout_of() {
 	run_mq 0 mq-publish jobs x
 	assert_equal "$(layout_of)" rsmq
 	# The variable, the option and the URL are nearer; another server is another.
-	MQ_LAYOUT=rmq run_mq 0 mq-publish jobs x
-	assert_equal "$(layout_of)" rmq
-	run_mq 0 mq-publish -L rmq jobs x
-	assert_equal "$(layout_of)" rmq
-	run_mq 0 mq-publish -u "unix://$sock" jobs x
-	assert_equal "$(layout_of)" rmq
-	MQ_URL=unix://$sock run_mq 0 mq-publish jobs x
-	assert_equal "$(layout_of)" rmq
+	while read -r nearer; do
+		eval "$nearer jobs x"
+		assert_equal "$nearer: $(layout_of)" "$nearer: rmq"
+	done <<-'END'
+		MQ_LAYOUT=rmq run_mq 0 mq-publish
+		run_mq 0 mq-publish -L rmq
+		run_mq 0 mq-publish -u "unix://$sock"
+		MQ_URL=unix://$sock run_mq 0 mq-publish
+		run_mq 0 mq-publish -u "unix://$sock?layout=rmq"
+	END
 	printf 'MQ_URL=unix://%s?layout=rmq\nMQ_LAYOUT=rsmq\n' "$sock" | env_file
 	run_mq 0 mq-publish jobs x
 	assert_equal "$(layout_of)" rmq
@@ -447,20 +429,6 @@ layout_of() {
 		jobs x
 	MQ_URL="unix://:$secret@$sock?db=1" run_mq 0 mq-stats jobs
 	assert_regex "${lines[1]}" '^jobs +3 '
-}
-
-@test "server: a user and a password in the URL" {
-	run_mq 0 mq-publish -u "redis://alice:$secret@127.0.0.1:$port" jobs x
-	arrived 0
-	run_mq 0 mq-publish -u "unix://alice:$secret@$sock?db=2" jobs x
-	arrived 2
-}
-
-@test "server: a user and a password with every special character" {
-	run_mq 0 mq-publish \
-		-u "redis://b%40b%3ab:p%40:%25%2F%3f%23é@127.0.0.1:$port" jobs x
-	arrived 0
-	run_mq 77 mq-publish -u "redis://b%40b%3ab:p@127.0.0.1:$port" jobs x
 }
 
 @test "server: a password from the environment" {
@@ -579,17 +547,6 @@ connected() {
 	assert_equal "$(redis llen 'rmq::queue::[jobs]::ready')" 5
 }
 
-# A socket that takes connections and never says a word.
-mute_server() {
-	python3 -c 'import signal, socket, sys
-s = socket.socket(socket.AF_UNIX)
-s.bind(sys.argv[1])
-s.listen()
-signal.pause()' "$1" 3>&- &
-	mute=$!
-	eventually 10 listens_at "$1"
-}
-
 wiped() {
 	[[ $(command_line) == *'alice:*'* ]]
 }
@@ -597,7 +554,7 @@ wiped() {
 @test "server: it is wiped before the server has answered" {
 	local tool
 
-	mute_server "$T/mute"
+	fake mute 'import time; time.sleep(1000)'
 	for tool in mq-publish mq-stats mq-consume; do
 		"$BUILD/$tool" -u "unix://alice:$secret@$T/mute" jobs \
 			</dev/null >"$T/out" 2>&1 3>&- &
@@ -607,5 +564,4 @@ wiped() {
 		kill -KILL "$pid"
 		wait "$pid" || true
 	done
-	kill "$mute"
 }

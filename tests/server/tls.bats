@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # needs: tls
 # The way to a server through TLS, with certificates of a CA of this file.  A build
-# without TLS must say so wherever these tests would use it.
+# without TLS must say so, as the first test does, and has no others.
 # topology: own
 
 load ../helpers/server
@@ -32,6 +32,8 @@ setup() {
 	redis config set tls-auth-clients no >/dev/null
 	redis config set tls-protocols "" >/dev/null
 	url="rediss://localhost:$PORT?cacert=$D/ca.pem"
+	has_tls || [[ $BATS_TEST_DESCRIPTION == *" whether it has TLS"* ||
+		$BATS_TEST_DESCRIPTION == "tls: redis:// "* ]] || skip "this build has no TLS"
 }
 
 new_key() {
@@ -87,14 +89,6 @@ has_tls() {
 	"$BUILD/mq-publish" -V | grep -qx 'features: tls'
 }
 
-# Ends the test of a build without TLS, which must say so.
-needs_tls() {
-	has_tls && return
-	run_mq 78 mq-publish -u "$url" q x
-	says "rediss://localhost:$PORT?cacert=$D/ca.pem: this build does not support TLS, which needs hiredis_ssl (hiredis 1.0 or newer) and OpenSSL 3"
-	return 1
-}
-
 # says TEXT: one line, behind the name of the tool.
 says() {
 	assert_equal "${stderr#*: }" "$1"
@@ -115,12 +109,12 @@ refused() {
 		run_mq 0 "mq-$tool" -V
 		assert_regex "$output" $'\nfeatures: (tls|none)$'
 	done
-	needs_tls || return 0
-	run_mq 0 mq-publish -u "$url" q x
+	has_tls && run_mq 0 mq-publish -u "$url" q x && return
+	run_mq 78 mq-publish -u "$url" q x
+	says "$url: this build does not support TLS, which needs hiredis_ssl (hiredis 1.0 or newer) and OpenSSL 3"
 }
 
 @test "tls: every tool" {
-	needs_tls || return 0
 	export MQ_URL=$url
 	seq 1000 | run_mq 0 mq-publish -l q
 	run_mq 0 mq-stats --json q
@@ -136,7 +130,6 @@ refused() {
 }
 
 @test "tls: a URL in the env file" {
-	needs_tls || return 0
 	mkdir -p "$T/mq"
 	echo "MQ_URL='$url'" >"$T/mq/env"
 	unset MQ_URL
@@ -146,7 +139,6 @@ refused() {
 }
 
 @test "tls: long payloads in both directions, at once and bit by bit" {
-	needs_tls || return 0
 	head -c 50000000 /dev/urandom >"$T/long"
 	run_mq 0 mq-publish -u "$url" q <"$T/long"
 	run_mq 0 mq-consume -u "$url" -n 1 --push r q -- sh -c 'echo push >&3'
@@ -164,7 +156,6 @@ slow_link() {
 @test "tls: a cluster" {
 	local port nodes cluster
 
-	needs_tls || return 0
 	port=$(free_ports 1)
 	nodes=$(free_ports 1)
 	redis-server --port 0 --tls-port "$port" --bind 127.0.0.1 --dir "$T" --save '' \
@@ -184,7 +175,6 @@ slow_link() {
 @test "tls: sentinels, and the master that they know" {
 	local port sentinel
 
-	needs_tls || return 0
 	port=$(free_ports 1)
 	cat >"$T/sentinel.conf" <<-END
 		port 0
@@ -211,47 +201,46 @@ slow_link() {
 # --- who the server is -----------------------------------------------------------
 
 @test "tls: a certificate that is not good: 78" {
-	needs_tls || return 0
-	refused 78 "rediss://localhost:$PORT" \
-		'TLS: the server'\''s certificate is from an authority that is not trusted; cacert=FILE names one'
-	refused 78 "rediss://localhost:$PORT?cacert=$D/other.pem" \
-		'TLS: the server'\''s certificate is from an authority that is not trusted; cacert=FILE names one'
-	serve alone
-	refused 78 "$url" 'TLS: the server'\''s certificate is self-signed; to trust it, name its file with cacert='
-	run_mq 0 mq-publish -u "rediss://localhost:$PORT?cacert=$D/alone.pem" q x
+	local cert where why
+	while IFS='|' read -r cert where why; do
+		serve "$cert"
+		refused 78 "rediss://$where" "TLS: the server's certificate is $why"
+	done <<-END
+		good|localhost:$PORT|from an authority that is not trusted; cacert=FILE names one
+		good|localhost:$PORT?cacert=$D/other.pem|from an authority that is not trusted; cacert=FILE names one
+		alone|localhost:$PORT?cacert=$D/ca.pem|self-signed; to trust it, name its file with cacert=
+		foreign|localhost:$PORT?cacert=$D/ca.pem|for another host; sni=NAME says whose it must be
+		good|127.0.0.1:$PORT?cacert=$D/ca.pem|for another host; sni=NAME says whose it must be
+		good|localhost:$PORT?cacert=$D/ca.pem&sni=queue.example|for another host; sni=NAME says whose it must be
+		address|localhost:$PORT?cacert=$D/ca.pem|for another host; sni=NAME says whose it must be
+	END
 	serve expired
-	refused 78 "$url" 'TLS: the server'\''s certificate has expired'
-	serve foreign
-	refused 78 "$url" 'TLS: the server'\''s certificate is for another host; sni=NAME says whose it must be'
-	assert_equal "$(held q)" "1 0 0 0"
+	refused 78 "$url" "TLS: the server's certificate has expired"
+	assert_equal "$(held q)" "0 0 0 0"
 }
 
-@test "tls: a certificate for an address, and for a name that the URL tells" {
-	needs_tls || return 0
-	refused 78 "rediss://127.0.0.1:$PORT?cacert=$D/ca.pem" \
-		'TLS: the server'\''s certificate is for another host; sni=NAME says whose it must be'
-	run_mq 0 mq-publish -u "rediss://127.0.0.1:$PORT?cacert=$D/ca.pem&sni=localhost" q x
-	refused 78 "$url&sni=queue.example" \
-		'TLS: the server'\''s certificate is for another host; sni=NAME says whose it must be'
-	serve foreign
-	run_mq 0 mq-publish -u "$url&sni=queue.example" q x
-	run_mq 0 mq-consume -u "$url&sni=queue.example" -n 2 -l q
-	assert_output $'x\nx'
-	serve address
-	run_mq 0 mq-publish -u "rediss://127.0.0.1:$PORT?cacert=$D/ca.pem" q x
-	refused 78 "$url" \
-		'TLS: the server'\''s certificate is for another host; sni=NAME says whose it must be'
+@test "tls: a certificate that is trusted by its file, for an address, or for a name of the URL" {
+	local cert where
+	while IFS='|' read -r cert where; do
+		serve "$cert"
+		run_mq 0 mq-publish -u "rediss://$where" q x
+		run_mq 0 mq-consume -u "rediss://$where" -n 1 q
+		assert_output x
+	done <<-END
+		alone|localhost:$PORT?cacert=$D/alone.pem
+		good|127.0.0.1:$PORT?cacert=$D/ca.pem&sni=localhost
+		foreign|localhost:$PORT?cacert=$D/ca.pem&sni=queue.example
+		address|127.0.0.1:$PORT?cacert=$D/ca.pem
+	END
 }
 
 @test "tls: the system's authorities" {
-	needs_tls || return 0
 	SSL_CERT_FILE=$D/ca.pem run_mq 0 mq-publish -u "rediss://localhost:$PORT" q x
 }
 
 @test "tls: insecure=1 takes any certificate, and says so once" {
 	local insecure="rediss://localhost:$PORT?insecure=1"
 
-	needs_tls || return 0
 	serve alone
 	run_mq 0 mq-publish -u "$insecure" q x
 	says "$insecure: insecure=1: its certificate is not verified"
@@ -266,30 +255,23 @@ slow_link() {
 # --- files ------------------------------------------------------------------------
 
 @test "tls: files that are not there, or hold something else: 78" {
-	local own="cert=$D/good.pem&key=$D/good.key"
-
-	needs_tls || return 0
-	refused 78 "rediss://localhost:$PORT?cacert=$T/none" \
-		"TLS: cacert=$T/none: No such file or directory"
-	refused 78 "rediss://localhost:$PORT?cacert=$D/empty" \
-		"TLS: cacert=$D/empty: holds no certificate"
-	refused 78 "$url&cert=$T/none&key=$D/good.key" \
-		"TLS: cert=$T/none: No such file or directory"
-	refused 78 "$url&cert=$D/empty&key=$D/good.key" \
-		"TLS: cert=$D/empty: holds no certificate"
-	refused 78 "$url&cert=$D/good.pem&key=$T/none" \
-		"TLS: key=$T/none: No such file or directory"
-	refused 78 "$url&cert=$D/good.pem&key=$D/good.pem" \
-		"TLS: key=$D/good.pem: holds no private key"
-	refused 78 "$url&cert=$D/good.pem&key=$D/alone.key" \
-		"TLS: key=$D/alone.key: does not belong to the certificate in $D/good.pem"
-	refused 78 "$url&cert=$D/good.pem" \
-		"TLS: cert= and key= are given together or not at all"
-	run_mq 0 mq-publish -u "$url&$own" q x
+	local files why
+	while IFS='|' read -r files why; do
+		refused 78 "rediss://localhost:$PORT?$files" "TLS: $why"
+	done <<-END
+		cacert=$T/none|cacert=$T/none: No such file or directory
+		cacert=$D/empty|cacert=$D/empty: holds no certificate
+		cacert=$D/ca.pem&cert=$T/none&key=$D/good.key|cert=$T/none: No such file or directory
+		cacert=$D/ca.pem&cert=$D/empty&key=$D/good.key|cert=$D/empty: holds no certificate
+		cacert=$D/ca.pem&cert=$D/good.pem&key=$T/none|key=$T/none: No such file or directory
+		cacert=$D/ca.pem&cert=$D/good.pem&key=$D/good.pem|key=$D/good.pem: holds no private key
+		cacert=$D/ca.pem&cert=$D/good.pem&key=$D/alone.key|key=$D/alone.key: does not belong to the certificate in $D/good.pem
+		cacert=$D/ca.pem&cert=$D/good.pem|cert= and key= are given together or not at all
+	END
+	run_mq 0 mq-publish -u "$url&cert=$D/good.pem&key=$D/good.key" q x
 }
 
 @test "tls: a key with a passphrase is refused, and nobody is asked: 78" {
-	needs_tls || return 0
 	url+="&cert=$D/good.pem&key=$D/secret.key"
 	# On a terminal, which the library would ask.
 	run timeout 180 python3 -c 'import pty, os, sys
@@ -302,7 +284,6 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
 # --- who we are -------------------------------------------------------------------
 
 @test "tls: a server that demands a certificate" {
-	needs_tls || return 0
 	redis config set tls-auth-clients yes >/dev/null
 	refused 78 "$url" \
 		'TLS: the server demands a certificate; name its files with cert= and key='
@@ -311,72 +292,51 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' \
 	assert_regex "$status" '^(69|78)$'
 	assert_regex "$output" 'TLS: the server (refuses the|ended the connection; it may not accept the) certificate of cert='
 	url+="&cert=$D/foreign.pem&key=$D/foreign.key"
-	run_mq 0 mq-publish -u "$url" q x
-	run_mq 0 mq-consume -u "$url" -n 1 q
-	assert_output x
-}
-
-@test "tls: a server of TLS 1.2 that demands a certificate" {
-	needs_tls || return 0
-	redis config set tls-auth-clients yes >/dev/null
-	redis config set tls-protocols TLSv1.2 >/dev/null
-	refused 78 "$url" \
+	for version in '' TLSv1.2; do
+		redis config set tls-protocols "$version" >/dev/null
+		run_mq 0 mq-publish -u "$url" q x
+		run_mq 0 mq-consume -u "$url" -n 1 q
+		assert_output x
+	done
+	refused 78 "${url%%&*}" \
 		'TLS: the server refuses the handshake; if it demands a certificate, name its files with cert= and key='
-	url+="&cert=$D/foreign.pem&key=$D/foreign.key"
-	run_mq 0 mq-publish -u "$url" q x
-	run_mq 0 mq-consume -u "$url" -n 1 q
-	assert_output x
 }
 
 # --- one side without TLS -----------------------------------------------------------
 
-@test "tls: something that does not answer: 69" {
-	local port
-
-	needs_tls || return 0
+# answers PYTHON: a listener at $port, which does that with each connection c.
+answers() {
 	port=$(free_ports 1)
-	python3 -c 'import socket, sys, time
-s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-time.sleep(1000)' "$port" 3>&- &
+	python3 -c "import socket, sys, time
+s = socket.create_server(('127.0.0.1', int(sys.argv[1])))
+while True:
+    c = s.accept()[0]
+    try:
+        $1
+    except OSError:
+        pass" "$port" 3>&- &
 	eventually 10 port_open "$port"
+}
+
+@test "tls: something that does not answer: 69" {
+	answers 'time.sleep(1000)'
 	refused 69 "rediss://localhost:$port" \
 		'TLS: no answer to the handshake; a server without TLS takes redis://'
 }
 
 # A byte each half second is no answer.
 @test "tls: something that begins an answer, and never ends it: 69" {
-	local port
-
-	needs_tls || return 0
-	port=$(free_ports 1)
-	python3 -c 'import socket, sys, time
-s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-while True:
-    c = s.accept()[0]
-    try:
-        c.sendall(bytes([22, 3, 3, 64, 0]))
+	answers 'c.sendall(bytes([22, 3, 3, 64, 0]))
         while True:
             c.sendall(b"2")
-            time.sleep(0.5)
-    except OSError:
-        pass' "$port" 3>&- &
-	eventually 10 port_open "$port"
+            time.sleep(0.5)'
 	status=0
 	timeout 55 "$BUILD/mq-publish" -u "rediss://localhost:$port" q x || status=$?
 	assert_equal "$status" 69
 }
 
 @test "tls: something else that answers: 78" {
-	local port
-
-	needs_tls || return 0
-	port=$(free_ports 1)
-	python3 -c 'import socket, sys
-s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-while True:
-    c = s.accept()[0]
-    c.send(b"SSH-2.0-server\r\n")' "$port" 3>&- &
-	eventually 10 port_open "$port"
+	answers 'c.send(b"SSH-2.0-server\r\n")'
 	refused 78 "rediss://localhost:$port" \
 		'TLS: the server does not speak it; a server without TLS takes redis://'
 }
@@ -388,7 +348,6 @@ port_open() {
 # Redis 7.0 waits for the rest of what it takes for a command, unless there is a newline
 # in it by chance.
 @test "tls: a server without TLS" {
-	needs_tls || return 0
 	run "$BUILD/mq-publish" -u "rediss://localhost:$PLAIN" q x
 	assert_regex "$status" '^(69|78)$'
 	assert_output -p '; a server without TLS takes redis://'
@@ -400,15 +359,8 @@ port_open() {
 }
 
 @test "tls: redis:// to what ends each connection at once is no server with TLS" {
-	python3 -c 'import socket
-s = socket.create_server(("127.0.0.1", 0))
-print(s.getsockname()[1], flush=True)
-while True:
-    s.accept()[0].close()' >"$T/port" 3>&- &
-	pid=$!
-	eventually 10 test -s "$T/port"
-	run_mq 69 mq-publish -u "redis://127.0.0.1:$(<"$T/port")" q x
-	kill "$pid"
+	answers 'c.close()'
+	run_mq 69 mq-publish -u "redis://127.0.0.1:$port" q x
 	refute grep -q rediss:// <<<"$stderr"
 }
 
@@ -419,7 +371,6 @@ queue_is() {
 }
 
 @test "tls: a consumer is woken, and works off what comes" {
-	needs_tls || return 0
 	start_mq mq-consume -u "$url" -l q
 	eventually 10 connected
 	promptly '"$BUILD/mq-publish" q x' '[ -s "$T/out" ]' ': >"$T/out"'
@@ -434,7 +385,6 @@ connected() {
 }
 
 @test "tls: workers have nothing of the connection" {
-	needs_tls || return 0
 	script s <<'.'
 readlink /proc/$$/fd/* >>"$T/open"
 read -r x
@@ -450,7 +400,6 @@ echo done >&3
 }
 
 @test "tls: a consumer finds a certificate that is not good, and waits for a better one" {
-	needs_tls || return 0
 	start_mq mq-consume -u "$url" -l q
 	eventually 10 connected
 	serve expired
@@ -472,7 +421,6 @@ echo done >&3
 @test "tls: a duplicate goes to another server, however long it is" {
 	local port
 
-	needs_tls || return 0
 	slow_link 0.002
 	script s <<'.'
 cat >/dev/null
