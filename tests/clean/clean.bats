@@ -399,9 +399,7 @@ somebody_waits() {
 	run_mq 0 mq-publish jobs x
 	eventually 10 held_is jobs "0 0 1 0"
 	assert_equal "$(redis hget "rmq::connection::$(connections)::info" attempts)" 3
-	kill -KILL "$pid"
-	wait "$pid" || true
-	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	dies
 	run_mq 0 mq-consume --attempts 1 --idle 1ms other -- true
 	held_is jobs "1 0 0 0"
 	assert_equal "$(element jobs ready | header Mq-Attempt)" 1
@@ -747,9 +745,7 @@ go_goes_on() {
 	# more; but the list is what makes it wait.
 	kill -0 "$pid"
 	redis lrem "$(unacked zombie-111111)" 1 m1 >/dev/null
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 0
+	ends_with 0
 	# There only mq-clean and --drain look through all keys.
 	[ "${TOPOLOGY-}" != cluster ] || return 0
 	redis flushall >/dev/null
@@ -961,8 +957,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 	# An idle round says nothing.
 	redis config resetstat >/dev/null
 	eventually 5 rounds_reach 4
-	stop_mq TERM
-	assert_equal "$status" 143
+	stop_mq TERM 143
 	assert_equal "$(awk '{n += $4} END {print n}' "$T/out")" 10
 	assert_equal "$(grep -c '^0 dead connections, 0 mess' "$T/out")" 0
 	assert_equal "$(cat "$T/err")" ""
@@ -981,15 +976,13 @@ rounds_reach() {
 	stop_mq TERM
 	start_mq mq-clean --interval 20ms --json
 	eventually 10 grep -q '"dry_run":false}' "$T/out"
-	stop_mq TERM
-	assert_equal "$status" 143
+	stop_mq TERM 143
 }
 
 @test "clean: --interval ends at once in a long pause" {
 	start_mq mq-clean --interval 1h -v
 	eventually 10 lines_are "$T/out" 1
-	stop_mq TERM
-	assert_equal "$status" 143
+	stop_mq TERM 143
 }
 
 @test "clean: --interval outlives the server, and complains once" {

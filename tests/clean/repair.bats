@@ -293,9 +293,7 @@ crash() {
 		exec sleep 100' 3>&- &
 	pid=$!
 	eventually 10 test -s "$T/ran"
-	kill -KILL "$pid"
-	wait "$pid" || true
-	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	dies
 	rm "$T/ran"
 }
 

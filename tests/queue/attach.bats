@@ -39,6 +39,13 @@ nothing_left() {
 	[ -z "$(keys)$(ls -A "$TMPDIR")" ]
 }
 
+# end_well QUEUE NAME: a worker finds small under that name, and then nothing is left.
+end_well() {
+	consume "$1" -- "$T/files"
+	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  $2"
+	eventually 10 nothing_left
+}
+
 # the set of the only message with attachments
 set_id() {
 	keys ::refs | sed 's/.*{\(.*\)}.*/\1/'
@@ -155,9 +162,7 @@ age() {
 	eventually 10 state_is p "1 0 0 0 0"
 	eventually 10 eval '[ -z "$(ls -A "$TMPDIR")" ]'
 	stays
-	consume p -- "$T/files"
-	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
-	eventually 10 nothing_left
+	end_well p a
 }
 
 @test "attach: a server without memory still gives them" {
@@ -180,9 +185,7 @@ age() {
 	state_is to "1 0 0 0 0"
 	eventually 10 has_references 1
 	stays
-	consume to -- "$T/files"
-	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
-	eventually 10 nothing_left
+	end_well to a
 }
 
 has_references() {
@@ -201,15 +204,12 @@ has_references() {
 	start_mq mq-consume --tag one q -- sh -c 'echo >"$MQ_ATTACH_DIR/more"; mkdir "$MQ_ATTACH_DIR/d"; : >"$T/runs"; exec sleep 100'
 	eventually 10 test -e "$T/runs"
 	[ -n "$(ls -A "$TMPDIR")" ]
-	kill -KILL "$pid"
-	wait "$pid" || true
+	stop_mq KILL
 	eventually 10 is_empty "$TMPDIR"
 	stays
 	redis del "$(connections | sed 's/.*/rmq::connection::&::heartbeat/')" >/dev/null
 	run_mq 0 mq-clean
-	consume q -- "$T/files"
-	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
-	eventually 10 nothing_left
+	end_well q a
 }
 
 is_empty() {
@@ -222,8 +222,7 @@ is_empty() {
 	exec 7<>"$T/fifo"
 	head -c 1500000 /dev/zero >&7
 	eventually 10 has_chunks 2
-	kill -KILL "$pid"
-	wait "$pid" || true
+	stop_mq KILL
 	exec 7>&-
 	expires
 	state_is q "0 0 0 0 0"
@@ -333,9 +332,8 @@ write_and_hide() {
 	eventually 10 has_chunks 1
 	redis del "$(keys ::0)" >/dev/null
 	exec 7>&-
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status $(head -n 1 "$T/err")" "75 mq-publish: $MQ_URL: attachments are gone; publish them again"
+	ends_with 75
+	assert_equal "$(head -n 1 "$T/err")" "mq-publish: $MQ_URL: attachments are gone; publish them again"
 	expires
 	state_is q "0 0 0 0 0"
 }
@@ -361,9 +359,7 @@ write_and_hide() {
 	redis client kill type normal skipme yes >/dev/null
 	echo a >&5
 	exec 5>&-
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 69
+	ends_with 69
 	assert_regex "$(<"$T/err")" '^mq-publish: --attach: .*
 mq-publish: 0 messages accepted$'
 }
@@ -443,9 +439,7 @@ has_sets() {
 	has_sets 1
 	publish --attach a="$T/small" gone y
 	prints "1 message purged, and the queue deleted" mq-purge --force --delete-queue gone
-	consume stays -- "$T/files"
-	assert_line "$(sha256sum <"$T/small" | cut -d' ' -f1)  a"
-	eventually 10 nothing_left
+	end_well stays a
 }
 
 @test "attach: only a command for each message gets them" {

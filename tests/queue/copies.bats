@@ -100,8 +100,7 @@ ran_in_turn() {
 	run_mq 0 mq-return --from delayed --match payload q
 	start_mq mq-consume q -- sleep 100
 	eventually 10 held_is q '0 0 1 0'
-	stop_mq KILL
-	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	dies
 	run_mq 0 mq-clean
 	: >"$T/log"
 	run_mq 0 mq-consume --drain q -- "$T/work"

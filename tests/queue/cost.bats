@@ -50,24 +50,3 @@ drained() {
 	cmp "$T/got" <(seq 200)
 	assert_equal "$(held q)" "0 0 0 0"
 }
-
-@test "cost: delayed messages are claimed from where they are, up to one with a wish" {
-	"$BUILD/mq-publish" -d 1ms q one two
-	"$BUILD/mq-publish" -d 1ms -p 5 q high
-	"$BUILD/mq-publish" -d 1ms -p -5 q low
-	"$BUILD/mq-publish" -d 1h q late
-	run_mq 0 mq-consume --limit 1 --drain -l q
-	assert_equal "$(held q)" "0 4 0 0"
-	run_mq 0 mq-consume --drain -l q
-	assert_equal "$(sort <<<"$output" | grep -c -e one -e two -e high -e low)" 3
-	assert_equal "$(held q)" "0 1 0 0"
-}
-
-@test "cost: as many as there is room for, of a batch that is alike" {
-	seq 5 | run_mq 75 mq-publish --max-length 3 -p 5 -l q
-	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 3
-	assert_equal "$("$BUILD/mq-consume" --drain -l q | xargs)" "1 2 3"
-	"$BUILD/mq-publish" --tick 7 q
-	seq 5 | run_mq 1 mq-publish --until-tick 3 -l q
-	assert_equal "$(held q)" "0 0 0 0"
-}

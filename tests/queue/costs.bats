@@ -7,7 +7,7 @@
 # the numbers are.
 
 # Each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2154
+# shellcheck disable=SC2030,SC2031,SC2086,SC2154
 
 load ../helpers/server
 
@@ -21,7 +21,6 @@ sockets=redis.sock
 setup_file() {
 	server_start
 	cd "$D" || return
-	# shellcheck disable=SC2086 # several
 	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
 import sys, transcript_run
 scripts = transcript_run.Scripts(sys.argv[1], {})
@@ -134,7 +133,6 @@ consume() {
 	is_rsmq || ways+=("-p 5" "-g g" "--raw")
 	for how in "${ways[@]}"; do
 		redis flushall >/dev/null
-		# shellcheck disable=SC2086 # two words
 		row 0 "publish $how" 1000 publish $how
 	done
 	if ! is_rsmq; then

@@ -46,20 +46,17 @@ duplicate() {
 	duplicate -k a q <<<two
 	duplicate -k a -d 10s q two
 	duplicate -k a --unique queued -p 5 -g x q two
+	# With -q, the status only.
+	run_mq 1 mq-publish -q -k a q two
+	assert_equal "$output$stderr" ""
+	run_mq 1 mq-publish -q -k a -l q <<<two
+	assert_equal "$output$stderr" ""
 	assert_equal "$(everything)" "$before"
 	assert_equal "$(published)" 1
 	run_mq 0 mq-publish -k b q three
 	run_mq 0 mq-publish -k a other four
 	assert_equal "$(held q)" "2 0 0 0"
 	assert_equal "$(held other)" "1 0 0 0"
-}
-
-@test "keys: -q: the status only" {
-	run_mq 0 mq-publish -q -k a q one
-	run_mq 1 mq-publish -q -k a q two
-	assert_equal "$output$stderr" ""
-	run_mq 1 mq-publish -q -k a -l q <<<two
-	assert_equal "$output$stderr" ""
 }
 
 @test "keys: under a framing they are counted, and the rest is published" {
@@ -74,8 +71,7 @@ duplicate() {
 	run_mq 1 mq-publish --jsonl q <"$T/records"
 	assert_equal "$stderr" "mq-publish: 4 messages accepted, 2 duplicates"
 	assert_equal "$(published)" 4
-	run drained q
-	assert_output "1 2 4 6"
+	assert_equal "$(drained q)" "1 2 4 6"
 	assert_equal "$(locks)" 0
 	run_mq 1 mq-publish -k a q x y
 	assert_equal "$stderr" "mq-publish: 1 message accepted, 1 duplicate"
@@ -125,8 +121,7 @@ duplicate() {
 	run_mq 0 mq-consume -n 1 q -- "$T/again"
 	assert_equal "$(held q)" "1 0 0 0"
 	duplicate -k a q x
-	run drained q
-	assert_output second
+	assert_equal "$(drained q)" second
 	assert_equal "$(locks)" 0
 }
 
@@ -157,14 +152,12 @@ duplicate() {
 
 @test "keys: --unique DUR: free after that time, whatever has become of it" {
 	run_mq 0 mq-publish -k a --unique 1h q one
-	run drained q
-	assert_output one
+	assert_equal "$(drained q)" one
 	duplicate -k a q two
 	duplicate -k a --unique 1ms q two
 	run_mq 0 mq-publish -k b --unique 200ms q one
 	eventually 5 accepted -k b --unique 200ms q two
-	run drained q
-	assert_output "one two"
+	assert_equal "$(drained q)" "one two"
 }
 
 accepted() {
@@ -227,15 +220,13 @@ late() {
 	run_mq 0 mq-publish -k a q one
 	start_mq mq-consume q -- "$T/slow"
 	eventually 10 held_is q "0 0 1 0"
-	kill -KILL "$pid"
-	wait "$pid" 2>/dev/null || true
+	stop_mq KILL
 	duplicate -k a q two
 	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
 	run_mq 0 mq-clean
 	assert_equal "$(held q)" "1 0 0 0"
 	duplicate -k a q two
-	run drained q
-	assert_output one
+	assert_equal "$(drained q)" one
 	assert_equal "$(locks)" 0
 }
 

@@ -3,6 +3,9 @@
 # for a tick or its group's turn, or holds a key is seen, moved and removed as
 # any other message, and lets go of what it holds.
 
+# Options are words, or none.
+# shellcheck disable=SC2086
+
 load ../helpers/server
 
 setup() {
@@ -209,7 +212,6 @@ exec sleep 60
 		pub -p 5 high2
 		reject_all
 		assert_equal "$(places)" "0 0 0 5 0"
-		# shellcheck disable=SC2086 # none or two words
 		prints "5 messages returned" mq-return $how q
 		assert_equal "$(places)" "1 4 0 0 0"
 		assert_equal "$(consumed)" "tick high1 high2 plain low"
@@ -224,13 +226,11 @@ exec sleep 60
 		first=$id
 		reject_all
 		assert_equal "$(lock ka)" ""
-		# shellcheck disable=SC2086
 		run_mq 0 mq-return $how q
 		assert_equal "$(lock ka)" "$first done"
 		run_mq 1 mq-publish -k a q again
 		reject_all
 		pub -k a second
-		# shellcheck disable=SC2086
 		prints "1 message returned" mq-return $how q
 		assert_equal "$(lock ka)" "$id done"
 		assert_equal "$(consumed)" "second first"
@@ -246,7 +246,6 @@ exec sleep 60
 		reject_all
 		pub -g a two
 		pub -g a three
-		# shellcheck disable=SC2086
 		prints "1 message returned" mq-return $how q
 		assert_equal "$(places)" "1 0 2 0 1"
 		assert_equal "$(lock g)" "$("$BUILD/mq-stats" --list ready --jsonl q |
@@ -266,13 +265,10 @@ exec sleep 60
 		pub -d 1h -g a one
 		pub -g a two
 		pub -g a three
-		# shellcheck disable=SC2086
 		prints "4 messages would be returned" mq-return --dry-run --from delayed $how q
-		# shellcheck disable=SC2086
 		prints "4 messages returned" mq-return --from delayed $how q
 		assert_equal "$stderr" "mq-return: q: 2 stay in line for their group"
 		assert_equal "$(places)" "1 3 2 0 1"
-		# shellcheck disable=SC2086
 		run_mq 1 mq-return --from delayed --json $how q
 		assert_output '{"queue":"q","returned":0,"dry_run":false,"in_line":2}'
 		left=$(consumed)
@@ -299,7 +295,6 @@ exec sleep 60
 		pub -k k -g a -d 1h one
 		pub -g a two
 		pub -g a three
-		# shellcheck disable=SC2086
 		prints "3 messages returned" mq-return --from delayed --to other $how q
 		assert_equal "$stderr" ""
 		assert_equal "$(places)" "0 0 0 0 0"
@@ -309,7 +304,6 @@ exec sleep 60
 		run_mq 0 mq-publish --tick 3 q
 		pub --from-tick 3 tick
 		reject_all
-		# shellcheck disable=SC2086
 		run_mq 0 mq-return --to other $how q
 		assert_equal "$(places other)" "0 0 1 0 0"
 		run_mq 0 mq-purge -f --all other
@@ -328,8 +322,7 @@ exec sleep 60
 .
 	start_mq mq-consume -j 1 --prefetch 9 --no-clean q -- "$T/hold"
 	eventually 10 held_is q "0 0 4 0"
-	kill -KILL "$pid"
-	wait "$pid" || true
+	stop_mq KILL
 	c=$(connections)
 	redis del "$k::$c::heartbeat" >/dev/null
 	for i in 5 0 -5; do
@@ -362,10 +355,8 @@ fill() {
 	for how in '' '--match .'; do
 		fill
 		assert_equal "$(places)" "3 2 3 0 5"
-		# shellcheck disable=SC2086
 		run_mq 0 mq-purge --dry-run --all --json $how q
 		assert_output --partial '"purged":8,"ready":5,"delayed":3,'
-		# shellcheck disable=SC2086
 		run_mq 0 mq-purge -f --all --json $how q
 		assert_output --partial '"purged":8,"ready":5,"delayed":3,'
 		assert_equal "$(kept)" ""
@@ -377,14 +368,12 @@ fill() {
 
 	for how in '' '--match .'; do
 		fill
-		# shellcheck disable=SC2086
 		prints "5 messages purged" mq-purge -f --ready $how q
 		assert_equal "$(listed ready)" two
 		assert_equal "$(lock kq1)$(lock kd1)" ""
 		assert_regex "$(lock kg)" ' done$'
 		assert_regex "$(lock kt1)" ' [0-9]{13} [0-9]{16}$'
 		assert_equal "$(places)" "1 0 2 0 3"
-		# shellcheck disable=SC2086
 		prints "2 messages purged" mq-purge -f --delayed $how q
 		assert_equal "$(places)" "1 0 0 0 2"
 		run_mq 0 mq-purge -f --ready q
@@ -400,7 +389,6 @@ fill() {
 		pub -g a -d 1h one
 		pub -g a two
 		pub -g a three
-		# shellcheck disable=SC2086
 		prints "3 messages purged" mq-purge -f --delayed $how q
 		assert_equal "$(places)" "0 0 0 0 0"
 	done
@@ -477,7 +465,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 		eventually 10 held_is q "1 0 0 0"
 		id=$(element q ready | header Mq-Id)
 		[ "$how" != --id ] || how="--all --id $id"
-		# shellcheck disable=SC2086
 		run_mq 0 mq-purge -f $how q
 		[ "$how" != --delete-queue ] || output=${output%, and the queue deleted}
 		assert_output "1 message purged"

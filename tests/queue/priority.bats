@@ -82,8 +82,7 @@ out_is() {
 	run_mq 0 mq-publish second s0
 	run_mq 0 mq-publish -p -100 first f-100
 	run_mq 0 mq-publish first f0
-	run drained first second
-	assert_output "f0 f-100 s100 s0"
+	assert_equal "$(drained first second)" "f0 f-100 s100 s0"
 }
 
 @test "priority: a delayed message takes its place when it is due" {
@@ -91,8 +90,7 @@ out_is() {
 	run_mq 0 mq-publish -p -10 -d 1ms q low
 	run_mq 0 mq-publish q plain
 	eventually 5 due
-	run drained q
-	assert_output "high plain low"
+	assert_equal "$(drained q)" "high plain low"
 }
 
 due() {
@@ -110,8 +108,7 @@ due() {
 	run_mq 75 mq-consume -n 1 q -- "$T/later"
 	run_mq 0 mq-publish q plain
 	eventually 5 first_due
-	run drained q
-	assert_output "high plain"
+	assert_equal "$(drained q)" "high plain"
 }
 
 first_due() {
@@ -126,8 +123,7 @@ first_due() {
 	run_mq 1 mq-consume -n 1 q -- false
 	run_mq 0 mq-publish q plain
 	run_mq 0 mq-return q
-	run drained q
-	assert_output "high plain"
+	assert_equal "$(drained q)" "high plain"
 }
 
 @test "priority: what the record says, or the command line for all" {
@@ -142,11 +138,9 @@ first_due() {
 	run_mq 0 mq-publish -v --jsonl q <"$T/records"
 	assert_equal "${stderr_lines[-1]}" "mq-publish: 6 messages accepted"
 	assert_equal "$(redis hget 'rmq::queue::[q]::counters' published)" 6
-	run drained q
-	assert_output "high plain1 plain2 plain3 odd low"
+	assert_equal "$(drained q)" "high plain1 plain2 plain3 odd low"
 	run_mq 0 mq-publish -p 4 --jsonl q <"$T/records"
-	run drained q
-	assert_output "plain1 plain2 low high plain3 odd"
+	assert_equal "$(drained q)" "plain1 plain2 low high plain3 odd"
 }
 
 @test "priority: what is listed can be published again" {
@@ -154,6 +148,5 @@ first_due() {
 	run_mq 0 mq-publish q plain
 	"$BUILD/mq-consume" --drain --jsonl q | tac |
 		"$BUILD/mq-publish" --jsonl other
-	run drained other
-	assert_output "high plain"
+	assert_equal "$(drained other)" "high plain"
 }

@@ -17,6 +17,21 @@ json() {
 	jq -c "$1" <<<"$output"
 }
 
+# says EXPRESSION VALUE TOOL...: that is what the tool says.
+says() {
+	run_mq 0 "${@:3}"
+	assert_equal "$(json "$1")" "$2"
+}
+
+# cleans EXPRESSION VALUE [OPTION...]: a dry run says that, and then mq-clean.
+cleans() {
+	local before
+	before=$(redis debug digest)
+	says "$1" "$2" mq-clean --dry-run --json "${@:3}"
+	assert_equal "$(redis debug digest)" "$before"
+	says "$1" "$2" mq-clean --json "${@:3}"
+}
+
 ids() {
 	redis --raw zrange "rsmq:$1" 0 -1
 }
@@ -46,8 +61,7 @@ ids() {
 	[[ $(node_receive jobs) == *"one 1" ]]
 	run_mq 0 mq-stats jobs
 	assert_line --regexp '^jobs +1 +1 +1 +0 +0 +[4-9]s'
-	run_mq 0 mq-stats --json jobs
-	[ "$(json '[.queues[0].known, .queues[0].ready, .queues[0].delayed, .queues[0].unacked, .queues[0].rejected]')" = '[true,1,1,1,0]' ]
+	says '[.queues[0].known, .queues[0].ready, .queues[0].delayed, .queues[0].unacked, .queues[0].rejected]' '[true,1,1,1,0]' mq-stats --json jobs
 	[ "$(json '.queues[0].oldest_age_s >= 4 and .queues[0].oldest_age_s < 10')" = true ]
 	[ "$(json '.queues[0].next_due_ms - .time_ms > 50000 and .queues[0].next_due_ms - .time_ms <= 60000')" = true ]
 }
@@ -57,8 +71,7 @@ ids() {
 	redis hset rsmq:jobs:Q created 1795207725596 modified 1795207725596 >/dev/null
 	node_send jobs one
 	node_receive jobs
-	run_mq 0 mq-stats --json jobs
-	[ "$(json '[.queues[0].attributes.vt, .queues[0].attributes.delay, .queues[0].attributes.maxsize, .queues[0].attributes.totalsent, .queues[0].attributes.totalrecv]')" = '[7,0,65536,1,1]' ]
+	says '[.queues[0].attributes.vt, .queues[0].attributes.delay, .queues[0].attributes.maxsize, .queues[0].attributes.totalsent, .queues[0].attributes.totalrecv]' '[7,0,65536,1,1]' mq-stats --json jobs
 	assert_equal "$(json '[.queues[0].attributes.created, .queues[0].attributes.modified]')" '[1795207725,1795207725]'
 }
 
@@ -69,8 +82,7 @@ ids() {
 	redis sadd rsmq:QUEUES ghost 'no queue' x:y >/dev/null
 	redis hset other:c:Q vt 30 delay 0 maxsize 65536 >/dev/null
 	redis sadd other:QUEUES c >/dev/null
-	run_mq 0 mq-stats --json
-	[ "$(json '[.queues[].name]')" = '["a","b","ghost"]' ]
+	says '[.queues[].name]' '["a","b","ghost"]' mq-stats --json
 	MQ_URL="$MQ_URL?ns=other" run_mq 0 mq-stats --json
 	[ "$(json '[.queues[] | [.name, .known]]')" = '[["other:c",true]]' ]
 }
@@ -102,8 +114,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 				redis.call('HSET', 'rsmq:jobs:Q', id .. ':rc', 1)
 			end
 		end" 0
-	run_mq 0 mq-stats --json jobs
-	[ "$(json '[.queues[0].ready, .queues[0].delayed, .queues[0].unacked]')" = '[0,1000,6000]' ]
+	says '[.queues[0].ready, .queues[0].delayed, .queues[0].unacked]' '[0,1000,6000]' mq-stats --json jobs
 	[ "$(json '(.queues[0].next_due_ms % 1000)')" = 7 ]
 	run_mq 0 mq-stats --list delayed --jsonl jobs
 	[ "${#lines[@]}" = 1000 ]
@@ -115,8 +126,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 @test "rsmq stats: a priority does not make a message old" {
 	"$BUILD/mq-publish" -p 50 jobs high
 	"$BUILD/mq-publish" jobs plain
-	run_mq 0 mq-stats --json jobs
-	[ "$(json '.queues[0].oldest_age_s >= 0 and .queues[0].oldest_age_s < 30')" = true ]
+	says '.queues[0].oldest_age_s >= 0 and .queues[0].oldest_age_s < 30' true mq-stats --json jobs
 	run_mq 0 mq-stats --list ready --jsonl jobs
 	[ "$(json .payload | head -n 1)" = '"high"' ]
 }
@@ -124,11 +134,9 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 @test "rsmq stats: --id finds what node has in hand, and what is rejected" {
 	node_create jobs
 	id=$(node_send jobs one)
-	run_mq 0 mq-stats --id "$id" --json
-	[ "$(json '[.state, .payload]')" = '["ready","one"]' ]
+	says '[.state, .payload]' '["ready","one"]' mq-stats --id "$id" --json
 	node_receive jobs
-	run_mq 0 mq-stats --id "$id" --json
-	[ "$(json '[.state, .payload, .connection]')" = '["unacked","one",null]' ]
+	says '[.state, .payload, .connection]' '["unacked","one",null]' mq-stats --id "$id" --json
 	redis zadd rsmq:jobs 1 "$id"
 	run_mq 1 mq-consume -q -n 1 jobs -- false
 	run_mq 0 mq-stats --id "$id" --json jobs
@@ -159,8 +167,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	mkfifo "$T/slow.go"
 	start_mq mq-consume --tag me jobs -- "$T/slow"
 	eventually 10 test -s "$T/slow.started"
-	run_mq 0 mq-stats --connections --json jobs
-	[ "$(json '.connections | length')" = 1 ]
+	says '.connections | length' 1 mq-stats --connections --json jobs
 	[ "$(json '[(.connections[0].queues[0].queue | sub("^.*:"; "")), .connections[0].queues[0].unacked, .connections[0].queues[0].consumers]')" = '["jobs",1,1]' ]
 	run_mq 0 mq-stats --list unacked --jsonl jobs
 	connection=$(json .connection | tr -d '"')
@@ -323,8 +330,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	node_receive jobs
 	redis hset rsmq:jobs:Q createdby somebody >/dev/null
 	before=$(redis debug digest)
-	run_mq 0 mq-clean --json
-	[ "$(json '[.connections, .rejected, .adopted, .orphans, .expired]')" = '[0,0,0,0,0]' ]
+	cleans '[.connections, .rejected, .adopted, .orphans, .expired]' '[0,0,0,0,0]'
 	[ "$(redis debug digest)" = "$before" ]
 }
 
@@ -334,11 +340,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	young=$(node_send jobs b)
 	redis hdel rsmq:jobs:Q "$old" "$young" >/dev/null
 	node_receive jobs >/dev/null
-	run_mq 0 mq-clean --dry-run --json
-	[ "$(json .orphans)" = 1 ]
-	[ "$(ids jobs | wc -l)" = 2 ]
-	run_mq 0 mq-clean --json
-	[ "$(json .orphans)" = 1 ]
+	cleans .orphans 1
 	[ "$(ids jobs)" = "$young" ]
 	[ "$(redis hexists rsmq:jobs:Q "$old:rc")" = 0 ]
 }
@@ -348,11 +350,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	id=$(node_send jobs lost 120000)
 	young=$(node_send jobs young)
 	redis del rsmq:jobs >/dev/null
-	run_mq 0 mq-clean --dry-run --json
-	[ "$(json .adopted)" = 1 ]
-	[ "$(redis exists rsmq:jobs)" = 0 ]
-	run_mq 0 mq-clean --json
-	[ "$(json .adopted)" = 1 ]
+	cleans .adopted 1
 	[ "$(ids jobs)" = "$id" ]
 	[ "$(redis hget rsmq:jobs:Q "$young")" = young ]
 	[ "$(node_receive jobs)" = "$id lost 1" ]
@@ -367,8 +365,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	node_delete jobs "$id"
 	redis hset rsmq:jobs:Q "$id:rc" 3 >/dev/null
 	redis hset rsmq:jobs:Q "$id:fr" 3 >/dev/null
-	run_mq 0 mq-clean --json
-	[ "$(json .orphans)" = 4 ]
+	says .orphans 4 mq-clean --json
 	[ "$(redis hlen rsmq:jobs:X)" = 1 ]
 	[ "$(redis exists rsmq:jobs:Xagain)" = 0 ]
 	state_is jobs "1 0 0 0 0"
@@ -387,16 +384,12 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	redis zadd rsmq:ns:X 1 id >/dev/null
 	redis zadd rsmq:ns:Q 1 id >/dev/null
 	redis set rsmq:ns:Xrate text >/dev/null
-	run_mq 0 mq-clean --dry-run --json
-	[ "$(json '[.adopted, .orphans]')" = '[2,3]' ]
-	run_mq 0 mq-clean --json
-	[ "$(json '[.adopted, .orphans]')" = '[2,3]' ]
+	cleans '[.adopted, .orphans]' '[2,3]'
 	[ "$(redis --raw smembers rsmq:QUEUES | sort | paste -sd' ')" = 'jobs torn' ]
 	[ "$(redis --raw keys 'rsmq:gone*')" = '' ]
 	[ "$(redis --raw keys 'rsmq:ns:*' | wc -l)" = 3 ]
 	[[ $(node_receive torn) == *" b 1" ]]
-	run_mq 0 mq-clean --json
-	[ "$(json '[.adopted, .orphans]')" = '[0,0]' ]
+	says '[.adopted, .orphans]' '[0,0]' mq-clean --json
 }
 
 @test "rsmq clean: what no consumer survives is rejected, with the reason" {
@@ -404,12 +397,8 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	id=$output
 	run_mq 0 mq-publish jobs good
 	redis hset rsmq:jobs:Q "$id:rc" 3 "$id:fr" 1 >/dev/null
-	run_mq 0 mq-clean --attempts 4 --json
-	[ "$(json .rejected)" = 0 ]
-	run_mq 0 mq-clean --attempts 3 --dry-run --json
-	[ "$(json .rejected)" = 1 ]
-	run_mq 0 mq-clean --attempts 3 --json
-	[ "$(json .rejected)" = 1 ]
+	says .rejected 0 mq-clean --attempts 4 --json
+	cleans .rejected 1 --attempts 3
 	state_is jobs "1 0 0 1 0"
 	[ "$(redis hget rsmq:jobs-rejected:Q "$id")" = poison ]
 	run_mq 0 mq-stats --list rejected --jsonl jobs
@@ -432,8 +421,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	run_mq 0 mq-publish -i jobs waits
 	redis hset rsmq:jobs:Q "$output:rc" 20 "$output:fr" 1 >/dev/null
 	redis hset rsmq:jobs:Xagain "$output" '20 1' >/dev/null
-	run_mq 0 mq-clean --json
-	[ "$(json .rejected)" = 0 ]
+	says .rejected 0 mq-clean --json
 	state_is theirs "20 0 0 0 0"
 }
 
@@ -445,8 +433,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 		run_mq 0 mq-publish -i "$q" x
 		redis hset "rsmq:$q:Q" "$output:rc" 20 >/dev/null
 	done
-	run_mq 0 mq-clean --attempts 1 --json
-	[ "$(json .rejected)" = 1 ]
+	says .rejected 1 mq-clean --attempts 1 --json
 	state_is jobs "1 0 0 0 0"
 	state_is few "0 0 0 1 0"
 }
@@ -469,8 +456,7 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 }
 
 one_expires() {
-	run_mq 0 mq-clean --json
-	[ "$(json .expired)" = 1 ]
+	says .expired 1 mq-clean --json
 }
 
 @test "rsmq clean: what is too late is rejected" {
@@ -486,8 +472,7 @@ one_expires() {
 	redis zadd rsmq::connections 0 dead >/dev/null
 	start_mq mq-consume --tag me jobs -- true
 	eventually 10 state_is jobs "0 0 0 0 1"
-	run_mq 0 mq-clean --json
-	[ "$(json .connections)" = 1 ]
+	says .connections 1 mq-clean --json
 	[[ $(redis --raw zrange rsmq::connections 0 -1) == me-* ]]
 	stop_mq
 	[ "$(redis exists rsmq::connections)" = 0 ]
@@ -510,8 +495,7 @@ one_expires() {
 	node_create jobs
 	node_send jobs one
 	run_mq 0 mq-pause jobs
-	run_mq 0 mq-stats --json jobs
-	[ "$(json '.queues[0].paused')" = true ]
+	says '.queues[0].paused' true mq-stats --json jobs
 	run_mq 1 mq-consume --idle 0s -n 1 jobs || [ "$status" = 0 ]
 	[ -z "$output" ]
 	[[ $(node_receive jobs) == *" one 1" ]]
@@ -562,13 +546,10 @@ node_has() {
 @test "rsmq hands: what node receives after a retry of ours is in its hands" {
 	node_has jobs
 	state_is jobs "0 0 1 0 0"
-	run_mq 0 mq-stats --id "$id" --json
-	[ "$(json '[.state, .attempts, .connection]')" = '["unacked",1,null]' ]
-	run_mq 0 mq-stats --json jobs
-	[ "$(json '[.queues[0].delayed, .queues[0].next_due_ms]')" = '[0,null]' ]
+	says '[.state, .attempts, .connection]' '["unacked",1,null]' mq-stats --id "$id" --json
+	says '[.queues[0].delayed, .queues[0].next_due_ms]' '[0,null]' mq-stats --json jobs
 	run_mq 1 mq-stats --list delayed jobs
-	run_mq 0 mq-stats --list unacked --jsonl jobs
-	[ "$(json .id)" = "\"$id\"" ]
+	says .id "\"$id\"" mq-stats --list unacked --jsonl jobs
 	# Changing how long does not change whose it is.
 	redis zadd rsmq:jobs $(($(now_ms) + 9000000)) "$id" >/dev/null
 	state_is jobs "0 0 1 0 0"
@@ -597,21 +578,17 @@ node_has() {
 	state_is jobs "0 1 0 0 0"
 	redis zadd rsmq:jobs 1 "$id" >/dev/null
 	redis hset rsmq:jobs:Xcounters attempts 1 >/dev/null
-	run_mq 0 mq-clean --json
-	[ "$(json .rejected)" = 0 ]
+	says .rejected 0 mq-clean --json
 	node_receive jobs 0
-	run_mq 0 mq-clean --json
-	[ "$(json .rejected)" = 1 ]
+	says .rejected 1 mq-clean --json
 }
 
 @test "rsmq hands: a cleaner does not reject what is too late while node has it" {
 	node_has jobs -e 1h
 	redis hset rsmq:jobs:X "$id" '"Mq-Expires":["1"]' >/dev/null
-	run_mq 0 mq-clean --json
-	[ "$(json '[.rejected, .expired]')" = '[0,0]' ]
+	says '[.rejected, .expired]' '[0,0]' mq-clean --json
 	redis zadd rsmq:jobs 1 "$id" >/dev/null
-	run_mq 0 mq-clean --json
-	[ "$(json '[.rejected, .expired]')" = '[0,1]' ]
+	says '[.rejected, .expired]' '[0,1]' mq-clean --json
 }
 
 @test "rsmq hands: a priority whose delay is over, and the run of a message that is taken by its id" {
@@ -621,8 +598,7 @@ node_has() {
 	run_mq 0 mq-clean
 	[ "$(redis zscore rsmq:jobs "$id") $(redis exists rsmq:jobs:Xlater)" = "$score 0" ]
 	run_mq 0 mq-lease --reject "$id" --text no jobs
-	run_mq 0 mq-stats --list rejected --jsonl jobs
-	[ "$(json .attempts)" = 2 ]
+	says .attempts 2 mq-stats --list rejected --jsonl jobs
 }
 
 @test "rsmq hands: one of its id that comes when it is gone is another one" {
@@ -647,8 +623,7 @@ leased() {
 	leased jobs a b
 	redis zadd rsmq:jobs 1 "${ids[0]}" >/dev/null
 	[ "$(node_receive jobs 7200000)" = "${ids[0]} a 2" ]
-	run_mq 0 mq-stats --connections --json jobs
-	[ "$(json '.connections[0].queues[0].unacked')" = 1 ]
+	says '.connections[0].queues[0].unacked' 1 mq-stats --connections --json jobs
 	run_mq 0 mq-stats --list unacked --jsonl jobs
 	assert_equal "$(json '[.id, .connection]' | sort)" \
 		"$(printf '%s\n' "[\"${ids[0]}\",null]" "[\"${ids[1]}\",\"$connection\"]" | sort)"
@@ -664,8 +639,7 @@ leased() {
 	node_delete jobs "${ids[0]}"
 	node_send jobs theirs >/dev/null
 	node_receive jobs 600000
-	run_mq 0 mq-stats --connections --json jobs
-	[ "$(json '.connections[0].queues[0].unacked')" = 1 ]
+	says '.connections[0].queues[0].unacked' 1 mq-stats --connections --json jobs
 	prints '1 message would be returned' mq-return --dry-run --from unacked:- jobs
 	prints '1 message returned' mq-return --from unacked:- jobs
 	# Nor does it keep its connection when the last one has ended.

@@ -73,15 +73,12 @@ out_is() {
 	run_mq 0 mq-publish --from-tick 2 q two
 	run_mq 0 mq-publish --from-tick 1 q one
 	run_mq 0 mq-publish q plain
-	run drained q
-	assert_output plain
+	assert_equal "$(drained q)" plain
 	assert_equal "$(held q)" "0 2 0 0"
 	run_mq 0 mq-publish --tick 1 q
-	run drained q
-	assert_output one
+	assert_equal "$(drained q)" one
 	run_mq 0 mq-publish --tick 9 q
-	run drained q
-	assert_output two
+	assert_equal "$(drained q)" two
 }
 
 @test "ticks: a consumer that waits is told at once" {
@@ -108,8 +105,7 @@ consumed() {
 	run_mq 0 mq-publish --from-tick 5 q now
 	run_mq 0 mq-publish --from-tick 3 q earlier
 	run_mq 0 mq-publish --from-tick 6 q next
-	run drained q
-	assert_output "earlier now"
+	assert_equal "$(drained q)" "earlier now"
 	assert_equal "$(held q)" "0 1 0 0"
 }
 
@@ -130,8 +126,7 @@ consumed() {
 	run_mq 0 mq-publish --from-tick 1 -p -100 q one-low
 	run_mq 0 mq-publish --tick 3 q
 	eventually 5 tried_is_due
-	run drained q
-	assert_output "one-low two-a two-b tried two-zero two-low three-high plain-high plain"
+	assert_equal "$(drained q)" "one-low two-a two-b tried two-zero two-low three-high plain-high plain"
 }
 
 tried_is_due() {
@@ -149,12 +144,10 @@ tried_is_due() {
 	run_mq 0 mq-publish --until-tick 5 q now
 	run_mq 0 mq-publish --from-tick 6 --until-tick 6 q next
 	assert_equal "$(redis hget 'rmq::queue::[q]::counters' published)" 2
-	run drained q
-	assert_output now
+	assert_equal "$(drained q)" now
 	run_mq 0 mq-publish --tick 7 q
 	assert_equal "$(held q)" "0 1 0 0"
-	run drained q
-	assert_output ""
+	assert_equal "$(drained q)" ""
 	assert_equal "$(held q)" "0 0 0 1"
 }
 
@@ -172,6 +165,5 @@ tried_is_due() {
 		"mq-publish: 3 messages accepted, 1 duplicate, 2 too late"
 	# What was not accepted has taken no key.
 	run_mq 0 mq-publish -k b q 7
-	run drained q
-	assert_output "1 3 4 7"
+	assert_equal "$(drained q)" "1 3 4 7"
 }

@@ -16,10 +16,11 @@ setup() {
 	E
 }
 
-# await ARGS...: mq-publish in the background; its pid in $waiter.
+# await ARGS...: mq-publish in the background, until it waits; its pid in $waiter.
 await() {
 	"$BUILD/mq-publish" "$@" >"$T/wait.out" 2>"$T/wait.err" 3>&- &
 	waiter=$!
+	eventually 5 waiting
 }
 
 # ended STATUS OUTPUT: it ends so.
@@ -48,7 +49,6 @@ consume_one() {
 
 @test "wait: done, with the last text" {
 	await --wait q it
-	eventually 5 waiting
 	consume_one q -- "$T/works"
 	ended 0 'it is fine'
 	[ ! -s "$T/wait.err" ]
@@ -56,7 +56,6 @@ consume_one() {
 
 @test "wait: rejected, with the reason" {
 	await --wait q it
-	eventually 5 waiting
 	consume_one q -- "$T/fails"
 	ended 1 'it is bad'
 	grep -q ': rejected: it is bad$' "$T/wait.err"
@@ -171,7 +170,6 @@ consume_one() {
 
 @test "wait: a signal ends it" {
 	await --wait q it
-	eventually 5 waiting
 	kill -TERM "$waiter"
 	ended 143 ''
 	held_is q '1 0 0 0'
@@ -179,7 +177,6 @@ consume_one() {
 
 @test "wait: the server goes away and comes back" {
 	await --wait=300s q it
-	eventually 5 waiting
 	for _ in 1 2 3; do
 		server_kill
 		server_run --appendonly yes --appendfsync always
@@ -192,7 +189,6 @@ consume_one() {
 
 @test "wait: it ends while the connection is lost" {
 	await --wait=300s q it
-	eventually 5 waiting
 	kill -STOP "$waiter"
 	redis client kill type normal skipme yes >/dev/null
 	consume_one q -- "$T/works"
@@ -202,7 +198,6 @@ consume_one() {
 
 @test "wait: the server stays away" {
 	await --wait=10s q it
-	eventually 5 waiting
 	server_kill
 	ended 75 ''
 	server_run --appendonly yes --appendfsync always
@@ -212,7 +207,6 @@ consume_one() {
 	redis config set maxmemory 1 >/dev/null
 	redis config set maxmemory 0 >/dev/null
 	await --wait=300s q it
-	eventually 5 waiting
 	redis config set maxmemory 1 >/dev/null
 	redis client kill type normal skipme yes >/dev/null
 	consume_one q -- "$T/works"
@@ -222,12 +216,9 @@ consume_one() {
 
 @test "wait: its consumer is killed, and another one has it" {
 	await --wait=300s q it
-	eventually 5 waiting
 	start_mq mq-consume --no-clean q -- sleep 60
 	eventually 5 held_is q '0 0 1 0'
-	kill -KILL "$pid"
-	wait "$pid" || true
-	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	dies
 	run_mq 0 mq-clean
 	consume_one q -- "$T/works"
 	ended 0 'it is fine'
@@ -282,12 +273,10 @@ consume_one() {
 
 @test "wait: purged, alone, by what it is, or with all others" {
 	await --wait=300s q it
-	eventually 5 waiting
 	run_mq 0 mq-purge --force --ready --id "$(only_id q)" q
 	ended 1 ''
 	grep -q ': purged$' "$T/wait.err"
 	await -i --wait=300s -d 1h q it
-	eventually 5 waiting
 	run_mq 0 mq-purge --force --delayed --id "$(only_id q delayed)" q
 	[[ "$(cat "$T/wait.out")" != *$'\n'*$'\n'* ]]
 	status=0
@@ -296,27 +285,21 @@ consume_one() {
 	grep -q ' purged$' "$T/wait.out"
 	run_mq 0 mq-publish q other
 	await --wait=300s q it
-	eventually 5 waiting
 	run_mq 0 mq-purge --force --all q
 	ended 1 ''
 	await --wait=300s -p 5 -g G q it
-	eventually 5 waiting
 	run_mq 0 mq-purge --force --match it --all q
 	ended 1 ''
 	await --wait=300s q it
-	eventually 5 waiting
 	run_mq 0 mq-purge --force --delete-queue q
 	ended 1 ''
 }
 
 @test "wait: a consumer that dies again and again" {
 	await --wait=300s q it
-	eventually 5 waiting
 	start_mq mq-consume --no-clean --attempts 1 q -- sleep 60
 	eventually 5 held_is q '0 0 1 0'
-	kill -KILL "$pid"
-	wait "$pid" || true
-	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
+	dies
 	run_mq 0 mq-clean
 	held_is q '0 0 0 1'
 	ended 1 'attempts exhausted: its consumer died while it ran'
@@ -324,7 +307,6 @@ consume_one() {
 
 @test "wait: mq-clean rejects what has expired" {
 	await --wait=300s -e 1ms q it
-	eventually 5 waiting
 	run_mq 0 mq-clean
 	held_is q '0 0 0 1'
 	status=0
@@ -335,7 +317,6 @@ consume_one() {
 
 @test "wait: pushed, and done in the queue where it went" {
 	await --wait=300s q it
-	eventually 5 waiting
 	consume_one --push next q -- sh -c 'echo push >&3'
 	eventually 5 waiting
 	consume_one next -- "$T/works"
@@ -344,7 +325,6 @@ consume_one() {
 
 @test "wait: pushed there and back again" {
 	await --wait=300s q it
-	eventually 5 waiting
 	kill -STOP "$waiter"
 	for _ in 1 2; do
 		consume_one --push next q -- sh -c 'echo push >&3'

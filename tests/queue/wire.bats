@@ -3,7 +3,7 @@
 # step by step with redis-cli, on the same queues as our tools, both ways.
 
 # Some functions are called by name, and the scripts expand what they are given.
-# shellcheck disable=SC2016,SC2119,SC2120,SC2317
+# shellcheck disable=SC2016,SC2059,SC2086,SC2119,SC2120,SC2317
 
 load ../helpers/server
 
@@ -225,7 +225,6 @@ ordered() {
 	for bad in '{"a":"x"}\nbody' '{"a":[1]}\nbody' '{"a"\nbody' '[]\nbody' \
 		'{"A":["1"]}' ''; do
 		redis flushall
-		# shellcheck disable=SC2059
 		printf '\xff\x00\xbe\xbe\x4a'"$bad" >"$T/sent"
 		go_publish q <"$T/sent"
 		prints "" mq-consume --drain q -- sh -c 'echo ran'
@@ -435,9 +434,7 @@ END
 	# What was not started is back in front at once.
 	eventually 5 llen_is "$ready" 4
 	touch "$T/go"
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 143
+	ends_with 143
 	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues \
 		'rmq::queue::[q]::counters' | sort)"
 	assert_equal "$(payloads "$ready")" "2 3 4 5"
@@ -612,18 +609,15 @@ there_and_back() {
 	head -c 65536 /dev/urandom >"$T/many"
 	: >"$T/none"
 	for byte in '\x00' '\n' '\xff' 'x'; do
-		# shellcheck disable=SC2059
 		printf "$byte" >"$T/one ${byte#?}"
 	done
 	for options in '' --raw "-H X-A:1"; do
 		for file in "$T"/{every,many,none,one*}; do
-			# shellcheck disable=SC2086 # none or two words
 			there_and_back "$file" $options
 		done
 	done
 	# What looks like a header.
 	for byte in '{"X-A":["1"]}\nbody' ''; do
-		# shellcheck disable=SC2059
 		printf '\xff\x00\xbe\xbe\x4a'"$byte" >"$T/in"
 		there_and_back "$T/in"
 	done
