@@ -557,8 +557,7 @@ readme_targets() {
 @test "docs: the worker of README works" {
 	sed -n '/^## A worker/,/^## /s/^    //p' "$root/README.md" >./compress
 	chmod +x compress
-	run head -n 1 compress
-	assert_output '#!/bin/sh'
+	assert_equal "$(head -n 1 compress)" '#!/bin/sh'
 	echo hello >'a file'
 	mkdir there
 	printf '%s\0' 'a file' nowhere there |

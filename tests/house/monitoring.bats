@@ -114,7 +114,7 @@ cron() {
 
 # works WORKER: it judges a file with lines, one without, and none.
 works() {
-	local q=$1
+	local q=${1#worker.}
 	printf 'a\nb\nc\n' >"$T/three lines"
 	: >"$T/empty"
 	run_mq 0 mq-publish -q "$q" "$T/three lines" "$T/empty" "$T/none"
@@ -129,24 +129,11 @@ works() {
 	assert_equal "$(held "$q-evil")" "0 0 0 1"
 }
 
-@test "monitoring: a worker in sh" {
-	works worker.sh
-}
-
-@test "monitoring: a worker in awk" {
-	works worker.awk
-}
-
-@test "monitoring: a worker in Python" {
-	works worker.py
-}
-
-@test "monitoring: a worker in Perl" {
-	works worker.pl
-}
-
-@test "monitoring: a worker in node" {
-	works worker.js
+@test "monitoring: the workers in sh, awk, Python, Perl and node" {
+	local worker
+	for worker in sh awk py pl js; do
+		works "worker.$worker"
+	done
 }
 
 @test "monitoring: make install puts the examples into doc/examples, make uninstall removes them" {

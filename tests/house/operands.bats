@@ -3,7 +3,7 @@
 # user may not use, and a command with no "--" before it.
 
 # run_mq sets output and stderr; each test is a subshell of its own.
-# shellcheck disable=SC2030,SC2031,SC2034,SC2154
+# shellcheck disable=SC2030,SC2031,SC2034,SC2086,SC2154
 
 load ../helpers/server
 
@@ -249,7 +249,6 @@ noted() {
 
 	for tool in "mq-publish q x" "mq-consume --drain q" "mq-lease --for 1m q" \
 		"mq-set q attempts=3" "mq-return q"; do
-		# shellcheck disable=SC2086 # a tool and its operands
 		run_mq 64 ${tool%% *} --existing --new ${tool#* }
 		assert_regex "$stderr" "--existing and --new cannot be used together"
 	done
@@ -294,7 +293,6 @@ noted() {
 	for tool in mq-stats "mq-stats --json" "mq-stats --list ready" "mq-stats --reasons" "mq-stats --running" \
 		"mq-pause" "mq-return" "mq-purge --force --all" "mq-publish --existing" \
 		"mq-consume --existing" "mq-lease --for 1m"; do
-		# shellcheck disable=SC2086 # a tool and its options
 		run_mq 1 $tool q
 		assert_equal "$stderr" "${tool%% *}: q: $there"
 	done
@@ -390,7 +388,6 @@ rejected_key() {
 		redis set "$key" x >/dev/null
 		for args in 'consume --push later q -- cat' 'consume --drain q later' \
 			'consume --drain later q -- cat' 'lease --for 1m --jsonl later'; do
-			# shellcheck disable=SC2086 # several words
 			run_mq 76 mq-$args
 			assert_equal "${stderr_lines[-1]}" "mq-${args%% *}: later: $MQ_URL: WRONGTYPE the key $key holds something else"
 		done
@@ -419,9 +416,7 @@ turns() {
 	eventually 10 test -e "$T/runs"
 	redis set "$key" x >/dev/null
 	touch "$T/go"
-	status=0
-	wait "$pid" || status=$?
-	assert_equal "$status" 76
+	ends_with 76
 	assert_equal "$(grep -c "^mq-consume: \({rsmq}:\)*q: .*: returned: a key of .* has the wrong type" "$T/err")" 1
 	refute grep -q 'trying again' "$T/err"
 	redis del "$key" >/dev/null
