@@ -5,10 +5,9 @@
 #   read(queue, state)              all that is there, the oldest first
 #   hostile(n)                      payloads with what confuses programs
 #   want(a, b)                      ends the test unless they are equal
-#   on_terminal(input, args, columns=40)
-#                                   runs a program on a terminal of its own, so
-#                                   many columns wide; types input when it asks;
-#                                   prints what there is to see, and ends with
+#   on_terminal(input, args, columns)   runs a program on a terminal of its own, so
+#                                   many columns wide, or $WIDTH, or 40; types input when
+#                                   it asks; prints what there is to see, and ends with
 #                                   its exit status
 import binascii
 import fcntl
@@ -98,11 +97,11 @@ def want(a, b):
         sys.exit("%d elements, not %d, or others" % (len(a), len(b)))
 
 
-def on_terminal(input, args, columns=40):
+def on_terminal(input, args, columns=int(os.environ.get("WIDTH", 40))):
     pid, fd = pty.fork()
     if pid == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
-        os.execv(args[0], args)
+        os.execvp(args[0], args)
     seen = b""
     while True:
         try:

@@ -17,6 +17,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154
 
 load ../helpers/server
+load ../helpers/wire
 
 setup_file() {
 	# --durable needs one that keeps what it has confirmed.
@@ -161,18 +162,8 @@ serves() {
 # asks ANSWER: the command asks on a terminal.
 asks() {
 	looked=1
-	run timeout 120 python3 -c 'import os, pty, sys
-answer, seen = sys.argv[1].encode() + b"\n", b""
-def read(fd):
-    global seen
-    data = os.read(fd, 1024)
-    seen += data
-    if b"? " in seen:
-        seen = b""
-        os.write(fd, answer)
-    return data
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(["bash", "-c", sys.argv[2]], read, lambda fd: b"")))' \
-		"$1" "$(in_the_sandbox "$command")" 3>&-
+	run timeout 120 python3 -S -c 'from wire import *
+on_terminal(sys.argv[1] + "\n", ["bash", "-c", sys.argv[2]])' "$1" "$(in_the_sandbox "$command")" 3>&-
 	assert_success
 }
 

@@ -6,6 +6,7 @@
 # shellcheck disable=SC2030,SC2031,SC2034,SC2086,SC2154
 
 load ../helpers/server
+load ../helpers/wire
 
 : "${LAYOUT:=rmq}"
 
@@ -34,17 +35,9 @@ other_layout() {
 	if [ "$LAYOUT" = rmq ]; then echo rsmq; else echo rmq; fi
 }
 
-# on_terminal COMMAND...: what it writes to a terminal, stderr included.
-on_terminal() {
-	python3 -c 'import os, pty, sys
-out = b""
-def read(fd):
-    global out
-    data = os.read(fd, 65536)
-    out += data
-    return data
-sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))' "$@" </dev/null |
-		tr -d '\r'
+# terminal COMMAND...: what it writes to a terminal, stderr included.
+terminal() {
+	WIDTH=200 on_terminal '' "$@" </dev/null | tr -d '\r'
 }
 
 # --- a forgotten "--" ------------------------------------------------------------
@@ -103,18 +96,18 @@ sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:], read)))' "$@" </dev/n
 
 @test "operands: on a terminal, lines, and a hint" {
 	run_mq 0 mq-publish jobs a b c d
-	run on_terminal "$BUILD/mq-consume" -n 2 jobs
+	run terminal "$BUILD/mq-consume" -n 2 jobs
 	short_names
 	assert_output "mq-consume: messages printed here are removed from the queue; to keep them, use mq-stats --list ready jobs
 a
 b"
-	run on_terminal "$BUILD/mq-consume" -q -0 -n 2 jobs
+	run terminal "$BUILD/mq-consume" -q -0 -n 2 jobs
 	assert_output 'c\0d\0'
 	run_mq 0 mq-publish jobs a b
 	prints ab mq-consume -n 2 jobs
 	refute [ -n "$stderr" ]
 	run_mq 0 mq-publish jobs a
-	run on_terminal "$BUILD/mq-consume" -n 1 jobs -- cat
+	run terminal "$BUILD/mq-consume" -n 1 jobs -- cat
 	assert_output a
 }
 
@@ -183,21 +176,21 @@ b"
 	run_mq 0 mq-publish -v b 1
 	assert_equal "${stderr_lines[0]}" "mq-publish: b: made a new queue"
 	if [ "${TOPOLOGY-}" != cluster ]; then
-		run on_terminal "$BUILD/mq-publish" b 1
+		run terminal "$BUILD/mq-publish" b 1
 		assert_output --partial ": what this server loses is lost; mq-stats --server says how to keep it"
 		redis config set appendonly yes >/dev/null
 	fi
-	run on_terminal "$BUILD/mq-publish" c 1
+	run terminal "$BUILD/mq-publish" c 1
 	short_names
 	assert_output "mq-publish: c: made a new queue"
-	run on_terminal "$BUILD/mq-publish" c 2
+	run terminal "$BUILD/mq-publish" c 2
 	refute_output
-	run on_terminal "$BUILD/mq-publish" -q d 1
+	run terminal "$BUILD/mq-publish" -q d 1
 	refute_output
-	run on_terminal "$BUILD/mq-publish" -d 1h e 1
+	run terminal "$BUILD/mq-publish" -d 1h e 1
 	short_names
 	assert_output "mq-publish: e: made a new queue"
-	run on_terminal "$BUILD/mq-return" --from delayed --to f e
+	run terminal "$BUILD/mq-return" --from delayed --to f e
 	short_names
 	assert_line "mq-return: f: made a new queue"
 	assert_equal "$(queues)" "a b c d e f"

@@ -3,33 +3,12 @@
 # nothing.  (What belongs to one tool or one file is tested with that.)
 
 load ../helpers/server
+load ../helpers/wire
 
 # --- terminals ------------------------------------------------------------------
 
 # Sets the title, rings, clears, and the same with C1 bytes and as UTF-8.
 evil=$'\e]0;x\a\e[2J\x9b2J\xc2\x9b2J\r\b\x7f'
-
-# on_terminal ARG...: what it writes to a terminal, on which "n" is answered.
-on_terminal() {
-	python3 - "$@" <<-'END'
-		import os, pty, sys
-		pid, fd = pty.fork()
-		if pid == 0:
-		    os.execvp(sys.argv[1], sys.argv[1:])
-		os.write(fd, b"n\n")
-		out = b""
-		while True:
-		    try:
-		        data = os.read(fd, 65536)
-		    except OSError:
-		        break
-		    if not data:
-		        break
-		    out += data
-		os.waitpid(pid, 0)
-		sys.stdout.buffer.write(out.replace(b"\r\n", b"\n"))
-	END
-}
 
 # harmless TEXT ARG...: it shows something with TEXT, and nothing that drives the
 # terminal but our own colours.
@@ -38,7 +17,7 @@ harmless() {
 
 	shift
 	echo "\$ $*"
-	on_terminal "$BUILD/$1" "${@:2}" >"$T/shown"
+	WIDTH=200 on_terminal $'n\n' "$BUILD/$1" "${@:2}" | tr -d '\r' >"$T/shown" || true
 	cat -v "$T/shown"
 	grep -qF -- "$text" "$T/shown"
 	python3 - "$T/shown" <<-'END'
