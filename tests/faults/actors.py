@@ -64,7 +64,7 @@ class Cast(Publishers):
         self.rmq = world.layout == "rmq"
         self.r = random.Random("cast %d" % seed)
         self.tools, self.consumers, self.tags = set(), {}, 0
-        self.over, self.threads = threading.Event(), []
+        self.over, self.threads, self.tick = threading.Event(), [], 0
         self.lock = threading.Lock()
         self.stopped = 0        # runs, by operators
         self.refused = False    # NOPERM is among what may happen
@@ -201,6 +201,8 @@ class Cast(Publishers):
     def drain(self):
         """By consumers that end by themselves, one kind after the other."""
         self.places = None
+        if self.rmq:
+            self.advance(self.r, models.TICKS)
         while not self.model.wrong:
             self.world.reap()
             left = self.left()
@@ -298,7 +300,8 @@ class Cast(Publishers):
     def operate(self, r, _, count):
         queue, n = r.choice("qqqra"), r.randint(1, 9)
         what = r.choice(("return", "return", "return to", "pause", "stats",
-                         "list", "purge", "set", "stop", "stop", "stop") + ("unacked",) * self.rmq)
+                         "list", "purge", "set", "stop", "stop", "stop") +
+                        ("unacked", "tick") * self.rmq)
         if what == "return":
             self.run("operator", r, "mq-return", "-n", n, queue)
         elif what == "return to":
@@ -306,6 +309,9 @@ class Cast(Publishers):
         elif what == "pause":
             self.run("operator", r, "mq-pause", "--for", "%dms" % r.randrange(1, 200), queue)
             self.run("operator", r, "mq-pause", "--resume", queue)
+        elif what == "tick":
+            self.tick += 1
+            self.advance(r, min(self.tick, models.TICKS - 1))
         elif what == "set":
             self.run("operator", r, "mq-set", "--create", queue,
                      r.choice(("slots=1", "slots=5", "slots=")),
@@ -338,12 +344,17 @@ class Cast(Publishers):
         said = self.run("operator", r, tool, "--running", "--id", run["id"], run["queue"])
         self.stopped += said.startswith("1 ")
 
+    def advance(self, r, tick):
+        for queue in "qr":
+            self.run("operator", r, "mq-publish", "--tick", tick, queue)
+
     def purge(self, r, queue):
-        """One that is chosen: nothing else may vanish."""
-        listed = self.run("operator", r, "mq-stats", "--list", "rejected", "--jsonl", queue)
+        """One that is chosen, of those that wait or are rejected: nothing else may vanish."""
+        state = r.choice(("rejected", "rejected", "ready", "delayed"))
+        listed = self.run("operator", r, "mq-stats", "--list", state, "--jsonl", queue)
         ids = [m["id"] for m in map(json.loads, listed.splitlines())
                if "id" in m and not m["payload"].startswith(models.ALIKE)]
         if ids:
             id = r.choice(ids)
             self.model.purge(id)
-            self.run("operator", r, "mq-purge", "--force", "--rejected", "--id", id, queue)
+            self.run("operator", r, "mq-purge", "--force", "--all", "--id", id, queue)

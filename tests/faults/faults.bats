@@ -31,6 +31,15 @@ faults() {
 	faults rmq 8
 }
 
+# Each with priorities, delays, keys, groups, ticks, what expires, pushes, and operators.
+@test "faults: nor when consumers and the server are killed, in rounds of their own" {
+	local kind kinds=23
+	for kind in 1 7; do
+		seed=$((seed / kinds * kinds + kind)) faults rmq 1
+		assert_line --regexp '^kill (consumer|redis) +1 +[0-9]+ +[1-9]'
+	done
+}
+
 @test "faults: nothing is lost in the layout of RSMQ" {
 	faults rsmq 4
 }

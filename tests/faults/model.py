@@ -33,6 +33,9 @@ LINE, LINES = "L", "g"
 # The queue that hears of each end (mq-consume --notify), and that nobody consumes.
 NOTIFIED = "ends"
 
+# The last tick that a message waits for.
+TICKS = 12
+
 # A key that nobody had the right to release: see mq-layout(7).
 HELD = re.compile(r"key lock without a message: .* queued of \w+: .*, unacked of ")
 
@@ -54,8 +57,8 @@ class Notified(places.View):
             if m.queue == PUSHED:
                 m.place = "pushed"
 
-    def laws(self, accepted=(), ended=(), ordered=False):
-        return super().laws(accepted, ended, ordered) + [
+    def laws(self, accepted=(), ended=()):
+        return super().laws(accepted, ended) + [
             "%d notices that it is done: %s" % (n, id)
             for id, n in self.done.items() if n > 1] + [
             "a notice that it is done, but it is there: " + id

@@ -111,7 +111,12 @@ class Publishers:
             ["-g", "g%d" % r.randrange(3), "-d", "%dms" % r.randrange(1, 90)],
             ["-k", "k%d" % r.randrange(9), "--unique",
                 r.choice(("queued", "done", "40ms"))],
-            ["-k", "c%d" % r.randrange(9), "--unique", "queued", "--coalesce"]]
+            ["-k", "c%d" % r.randrange(9), "--unique", "queued", "--coalesce"],
+            ["-e", "%dms" % r.randrange(1, 60), "-p", "3"],
+            ["-e", "30ms", "-k", "k%d" % r.randrange(3)],
+            ["--from-tick", r.randint(1, models.TICKS)],
+            ["--from-tick", r.randint(1, models.TICKS), "-p", r.choice((-1, 1))],
+            ["--from-tick", "2", "--until-tick", "6"]]
 
     def feed(self, r, pipe, lines):
         """With pauses; what is long is sent faster than it is answered."""

@@ -158,7 +158,7 @@ class View:
     def count(self, queue, *places):
         return len(self.of(queue, *places))
 
-    def laws(self, accepted=(), ended=(), ordered=False):
+    def laws(self, accepted=(), ended=()):
         """accepted: ids that were accepted before; ended: those that a script
         has recorded, or that somebody may have removed, by now."""
         wrong = []
@@ -171,13 +171,13 @@ class View:
         queues = set(self.locks) | {m.queue for m in self.messages}
         for queue in sorted(queues):
             locks = dict(self.locks.get(queue, {}))
-            wrong += self.groups(queue, locks, ordered)
+            wrong += self.groups(queue, locks)
             wrong += self.key_locks(queue, locks)
             wrong += ["what is %s: %s of %s" % (k, v, queue)
                       for k, v in locks.items() if k not in "etET"]
         return wrong
 
-    def groups(self, queue, locks, ordered):
+    def groups(self, queue, locks):
         """Takes the locks that it knows."""
         wrong, out, line = [], {}, {}
         for m in self.of(queue):
@@ -195,11 +195,6 @@ class View:
             if [m.id for m in first] != [holder]:
                 wrong.append("%s holds group %s of %s, but out of line: %s" % (
                     holder, group, queue, ", ".join(map(str, first)) or "none"))
-            if ordered:
-                row = [number(m) for m in first + line.get(group, [])]
-                if row != sorted(row):
-                    wrong.append("group %s of %s has the order %s" % (
-                        group, queue, row))
         for lock in [k for k in locks if k[0] == "g"]:
             wrong.append("group lock without a group: %s %s of %s" % (
                 lock, locks.pop(lock), queue))
@@ -219,11 +214,6 @@ class View:
                     lock, holder, how, queue,
                     ", ".join(map(str, self.by_id.get(holder, []))) or "gone"))
         return wrong
-
-
-def number(m):
-    """The number that a payload of the drivers ends its first word with."""
-    return int(re.match(rb"\D*(\d+)", m.payload).group(1))
 
 
 def look(server):

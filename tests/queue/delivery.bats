@@ -1,67 +1,18 @@
 #!/usr/bin/env bats
-# What is promised about delivery holds at every moment, whoever is killed: see
-# delivery.py for what happens, scenarios.py for the cases, helpers/places.py for
-# what must hold.
-#
-# SEED=N repeats a test's random moments as far as that is possible; RUNS=N
-# makes it longer.
+# The end of work and of a group, and that what looks for faults finds them.  What is
+# promised about delivery holds at every moment, whoever is killed: see tests/faults;
+# helpers/places.py has what must hold.
 
 load ../helpers/common
 
 setup() {
 	D=$(own_dir)
 	T=$D
-	export D T BUILD PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1
-	seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
+	export D T PYTHONDONTWRITEBYTECODE=1
 }
 
 teardown() {
 	server_stop
-}
-
-# deliver SCENARIO [RUNS]
-deliver() {
-	run timeout -k 5 600 python3 "$BATS_TEST_DIRNAME/delivery.py" "$1" \
-		"$seed" "${RUNS:-${2:-8}}"
-	echo "$output"
-	grep -v ": rejected: exit status 1$" "$D/consume.err" || true
-	assert_success
-}
-
-@test "delivery: priorities" {
-	deliver priorities
-}
-
-@test "delivery: delays" {
-	deliver delays
-}
-
-@test "delivery: keys, in each of their three modes" {
-	deliver keys
-}
-
-@test "delivery: groups, with retries and rejects" {
-	deliver groups
-}
-
-@test "delivery: ticks" {
-	deliver ticks
-}
-
-@test "delivery: caps, with eight publishers" {
-	deliver caps
-}
-
-@test "delivery: messages that expire" {
-	deliver expiry
-}
-
-@test "delivery: operators purge and return, with groups and keys" {
-	deliver operators
-}
-
-@test "delivery: messages pushed to another queue" {
-	deliver push
 }
 
 # --- what looks for faults finds them -------------------------------------------
