@@ -2,7 +2,7 @@
 import threading
 import time
 
-from fleetlib import (QUEUE, READY, Server, end, median, number, numbers,
+from fleetlib import (QUEUE, READY, Server, median, number, numbers,
                       ratio, rounds, row, start, stop_all, tool, until, value)
 
 
@@ -28,6 +28,13 @@ def crowd(server, n, queues=(QUEUE,)):
                       for _ in range(min(50, n - len(consumers)))]
         until(lambda: server.connections() >= len(consumers), "consumers")
     return consumers
+
+
+def dismissed(servers, crowds):
+    for some in crowds:
+        stop_all(some)
+    for server in servers.values():
+        server.stop()
 
 
 def pushed(server, messages, every):
@@ -72,10 +79,7 @@ def wake():
         else:
             ratio("wake: N = %d, us a message, N = 1" % n, samples, n,
                   sizes[0], "<= 1.5")
-    for some in crowds:
-        stop_all(some)
-    for server in servers.values():
-        server.stop()
+    dismissed(servers, crowds)
 
 
 # --- idle: what those cost that have nothing to do --------------------------------
@@ -107,10 +111,7 @@ def idle():
     for kind in list(kinds)[1:]:
         value("idle: %s, %% CPU" % kind, samples, kind, "<= 1", "floor")
         value("idle: %s, commands/s" % kind, samples, (kind, "commands"), "-")
-    for some in crowds:
-        stop_all(some)
-    for server in servers.values():
-        server.stop()
+    dismissed(servers, crowds)
 
 
 # --- clean: who looks after 10,000 queues -------------------------------------------
@@ -139,10 +140,7 @@ def clean():
         "<= 1.3")
     row("clean: each of 5, commands/minute", five / 5, one, five / 5 /
         max(one, 1), "-")
-    for some in crowds:
-        stop_all(some)
-    for server in servers.values():
-        server.stop()
+    dismissed(servers, crowds)
 
 
 # --- publishers: 200 at once, one message each ----------------------------------------
@@ -250,7 +248,4 @@ def known():
                  median(samples, ("first clean", "few"))) / extra
     row("known: a dead connection more, clean, us", dead_each, "-", dead_each,
         "-")
-    for process in crowds:
-        end(process)
-    for server in servers.values():
-        server.stop()
+    dismissed(servers, [crowds])

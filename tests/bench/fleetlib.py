@@ -7,10 +7,10 @@
 #   rounds(f)            what f returns, a dict, ROUNDS times
 #   ratio, value, row    lines of the table
 import atexit
+import contextlib
 import os
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -18,6 +18,10 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE + "/../helpers")
+
+import resp    # noqa: E402
+
 BUILD = os.path.abspath(os.environ.get("MQ_BUILD", HERE + "/../../build"))
 ROUNDS = int(os.environ.get("ROUNDS", "5"))
 DIR = tempfile.mkdtemp(prefix="mq-fleet.")
@@ -42,60 +46,9 @@ def numbers(name, default):
 
 # --- servers ------------------------------------------------------------------
 
-class Client:
-    """A connection to a server."""
-
-    def __init__(self, path):
-        self.socket = path
-
-    def connect(self):
-        self.client = socket.socket(socket.AF_UNIX)
-        if self.client.connect_ex(self.socket) != 0:
-            return False
-        self.replies = self.client.makefile("rb")
-        return True
-
-    def send(self, commands):
-        out = []
-        for args in commands:
-            out.append(b"*%d\r\n" % len(args))
-            for arg in args:
-                arg = arg if isinstance(arg, bytes) else str(arg).encode()
-                out.append(b"$%d\r\n%s\r\n" % (len(arg), arg))
-        self.client.sendall(b"".join(out))
-
-    def reply(self):
-        line = self.replies.readline()
-        kind, rest = line[:1], line[1:-2]
-        if kind == b"$":
-            n = int(rest)
-            return None if n < 0 else self.replies.read(n + 2)[:-2]
-        if kind == b"*":
-            return [self.reply() for _ in range(int(rest))]
-        if kind == b"-" or not kind:
-            raise RuntimeError(line.decode())
-        return int(rest) if kind == b":" else rest
-
-    def call(self, *args):
-        self.send([args])
-        return self.reply()
-
-    def pipe(self, commands):
-        self.send(commands)
-        return [self.reply() for _ in commands]
-
-    def __enter__(self):
-        if not self.connect():
-            raise OSError(self.socket)
-        return self
-
-    def __exit__(self, *_):
-        self.client.close()
-
-
-class Server(Client):
+class Server:
     def __init__(self, name):
-        super().__init__("%s/%s.sock" % (DIR, name))
+        self.socket = "%s/%s.sock" % (DIR, name)
         log = open("%s/%s.log" % (DIR, name), "w")
         # Consumers of a crowd connect all at once.
         self.process = subprocess.Popen(
@@ -109,9 +62,17 @@ class Server(Client):
         for name in "MQ_LAYOUT", "MQ_PASSWORD_FILE", "REDISCLI_AUTH":
             self.environment.pop(name, None)
 
+    def connect(self):
+        try:
+            self.client = resp.at(self.socket)
+        except OSError:
+            return False
+        self.call, self.pipe = self.client.call, self.client.pipe
+        return True
+
     def another(self):
         """One more connection to it."""
-        return Client(self.socket)
+        return contextlib.closing(resp.at(self.socket))
 
     def info(self, section):
         lines = self.call("INFO", section).decode().splitlines()

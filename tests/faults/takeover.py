@@ -3,6 +3,7 @@
 # must be done or still be there in the end; of the others it says how many are lost,
 # since replication is asynchronous.
 import collections
+import contextlib
 import os
 import random
 import shutil
@@ -18,22 +19,15 @@ here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(here) + "/helpers")
 
 import places    # noqa: E402
+import resp    # noqa: E402
 
 LIMIT = 180   # seconds, for what never takes so long
 
 
-class Tcp(places.Server):
-    def __init__(self, port):
-        self.sock = socket.create_connection(("127.0.0.1", port), 5)
-        self.f = self.sock.makefile("rwb")
-
-
 def call(port, *args):
-    server = Tcp(port)
-    try:
+    server = resp.Connection(socket.create_connection(("127.0.0.1", port), 5))
+    with contextlib.closing(server):
         return server.call(*args)
-    finally:
-        server.close()
 
 
 def until(true, what):

@@ -12,9 +12,11 @@ import hashlib
 import json
 import os
 import re
-import socket
 import sys
 import time
+
+import resp
+from resp import Refused
 
 LOOK = """
 local out, call = { redis.call('TIME') }, redis.call
@@ -34,53 +36,12 @@ AT_TICK, IN_LINE = 2.0 ** 50, 2.0 ** 52
 OUT_OF_LINE = ("ready", "priority", "time", "tick", "unacked")
 
 
-class Refused(Exception):
-    pass
-
-
-class Server:
-    def __init__(self, path):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(20)
-        self.sock.connect(path)
-        self.f = self.sock.makefile("rwb")
-
-    def close(self):
-        self.f.close()
-        self.sock.close()
-
-    def whole(self, data):
-        """A server that goes may leave a part of its reply."""
-        if not data.endswith(b"\r\n"):
-            raise OSError("the server has gone")
-        return data[:-2]
-
-    def reply(self):
-        line = self.whole(self.f.readline())
-        kind, n = line[:1], line[1:]
-        if kind == b"$":
-            return None if n == b"-1" else self.whole(self.f.read(int(n) + 2))
-        if kind == b"*":
-            return [self.reply() for _ in range(int(n))]
-        if kind == b"-":
-            raise Refused(line.decode())
-        return int(n) if kind == b":" else n
-
-    def call(self, *args):
-        args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
-        self.f.write(b"*%d\r\n" % len(args))
-        for a in args:
-            self.f.write(b"$%d\r\n%s\r\n" % (len(a), a))
-        self.f.flush()
-        return self.reply()
-
-
 def call(path, *args, limit=60):
     """Until the server has answered, but for so many seconds at most."""
     end = time.monotonic() + limit
     while True:
         try:
-            with contextlib.closing(Server(path)) as server:
+            with contextlib.closing(resp.at(path, 20)) as server:
                 return server.call(*args)
         except (OSError, Refused) as e:
             if isinstance(e, Refused) and "LOADING" not in str(e):
@@ -221,7 +182,7 @@ def look(server):
 
 
 if __name__ == "__main__":
-    view = look(Server(os.environ["D"] + "/redis.sock"))
+    view = look(resp.at(os.environ["D"] + "/redis.sock"))
     for m in view.messages:
         print(m)
     print(view.locks)

@@ -20,15 +20,15 @@ import struct
 import sys
 import termios
 
+import resp
+
 def connect():
     if os.environ.get("TOPOLOGY") == "cluster":
         base = int(open(os.environ["D"] + "/port").read())
         for i in range(3):
-            yield socket.create_connection(("127.0.0.1", base + i)).makefile("rwb")
+            yield resp.Connection(socket.create_connection(("127.0.0.1", base + i)))
         return
-    sock = socket.socket(socket.AF_UNIX)
-    sock.connect(os.environ["D"] + "/redis.sock")
-    yield sock.makefile("rwb")
+    yield resp.at(os.environ["D"] + "/redis.sock")
 
 
 nodes = list(connect())
@@ -41,33 +41,12 @@ def node_of(key):
     return nodes[(slot * len(nodes) + len(nodes) - 1) // 16384]
 
 
-def send(f, *args):
-    f.write(b"*%d\r\n" % len(args))
-    for a in args:
-        f.write(b"$%d\r\n%s\r\n" % (len(a), a))
-    f.flush()
-
-
-def reply(f):
-    line = f.readline()
-    kind, n = line[:1], line[1:-2]
-    if kind == b"$":
-        return None if n == b"-1" else f.read(int(n) + 2)[:-2]
-    if kind == b"*":
-        return [reply(f) for _ in range(int(n))]
-    if kind == b"-":
-        sys.exit(line.decode())
-    return int(n) if kind == b":" else n
-
-
 def call(*args):
     """The first argument is a key; all are written as on one server."""
     args = [a if isinstance(a, bytes) else str(a).encode() for a in args]
     if len(nodes) > 1:
         args = [re.sub(rb"^(rmq::.*?queue::)\[(.*)\]::", rb"\1{\2}::", a) for a in args]
-    f = node_of(args[1])
-    send(f, *args)
-    return reply(f)
+    return node_of(args[1]).call(*args)
 
 
 def key(queue, state):

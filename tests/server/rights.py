@@ -306,13 +306,8 @@ UNSEEN = {
 }
 
 
-def ask(f, *args):
-    send(f, *[a if isinstance(a, bytes) else str(a).encode() for a in args])
-    return reply(f)
-
-
 def at_all(*args):
-    return [ask(f, *args) for f in nodes]
+    return [f.call(*args) for f in nodes]
 
 
 def mq(tool, *args, url=admin, input=b"x"):
@@ -345,12 +340,12 @@ def dead():
     p.wait()
     p.stdout.close()
     lease = "rmq::connection::dead*::heartbeat" if rmq else "*::connection:dead*"
-    (f, key), = [(f, k) for f in nodes for k in ask(f, "KEYS", lease)]
-    ask(f, "DEL", key)
+    (f, key), = [(f, k) for f in nodes for k in f.call("KEYS", lease)]
+    f.call("DEL", key)
     # On a cluster, each queue has a lease, too.
     for f in nodes:
-        for more in ask(f, "KEYS", "*::dead*::queue::*::lease"):
-            ask(f, "DEL", more)
+        for more in f.call("KEYS", "*::dead*::queue::*::lease"):
+            f.call("DEL", more)
     return re.search(r"dead[^:]*", key.decode()).group()
 
 
@@ -425,17 +420,17 @@ def attached():
     """Of three sets, one is to expire, one not to, and one is gone."""
     for _ in range(3):
         does("publish", "--attach", "a=" + T + "/file", "gone")
-    refs = [(f, key) for f in nodes for key in ask(f, "KEYS", "mq::attach::*::refs")]
+    refs = [(f, key) for f in nodes for key in f.call("KEYS", "mq::attach::*::refs")]
     (f, key), gone, kept = refs
-    ask(f, "DEL", key)
-    ask(gone[0], "EXPIRE", gone[1], 3600)
-    ask(kept[0], "HDEL", kept[1], *ask(kept[0], "HKEYS", kept[1]))
-    ask(kept[0], "HSET", kept[1], "%032d" % 1, 1)
+    f.call("DEL", key)
+    gone[0].call("EXPIRE", gone[1], 3600)
+    kept[0].call("HDEL", kept[1], *kept[0].call("HKEYS", kept[1]))
+    kept[0].call("HSET", kept[1], "%032d" % 1, 1)
 
 
 def save():
-    return [(f, key, ask(f, "PTTL", key), ask(f, "DUMP", key))
-        for f in nodes for key in ask(f, "KEYS", "*")]
+    return [(f, key, f.call("PTTL", key), f.call("DUMP", key))
+        for f in nodes for key in f.call("KEYS", "*")]
 
 
 def restore(keys, args):
@@ -446,9 +441,9 @@ def restore(keys, args):
     skipped = {b"big", b"large", b"many"} - {a.encode() for a in args} if args != "clean" else set()
     if "many" in args:
         skipped.add(b"mq::attach")
-    for f, key, ttl, value in keys:
-        if not any(word in key for word in skipped):
-            ask(f, "RESTORE", key, max(ttl, 0), value)
+    for node in nodes:
+        node.pipe([("RESTORE", key, max(ttl, 0), value) for f, key, ttl, value in keys
+                   if f is node and not any(word in key for word in skipped)])
 
 
 def refused():
