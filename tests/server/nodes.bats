@@ -127,26 +127,6 @@ clean_makes_ready() {
 	"$BUILD/mq-clean" -q && state_is "$Q" "1 1 0 0 0"
 }
 
-# Publishes while the slot moves on and on; each number comes once, in order.
-@test "nodes: a slot that moves while messages come loses none and doubles none" {
-	local slot n
-	run_mq 0 mq-publish "$Q" 0
-	slot=$(slot_of "$Q")
-	mkfifo "$T/in"
-	"$BUILD/mq-publish" -l "$Q" <"$T/in" 2>"$T/err" 3>&- &
-	pid=$!
-	exec 5>"$T/in"
-	for n in 0 1 2 3; do
-		seq $((n * 20000 + 1)) $((n * 20000 + 20000)) >&5 &
-		slot_move "$slot" "$(other_than "$(owner_of "$slot")")"
-		wait $!
-	done
-	exec 5>&-
-	wait "$pid"
-	"$BUILD/mq-stats" --list ready -l "$Q" >"$T/got"
-	seq 0 80000 | cmp - "$T/got"
-}
-
 # moved_under WAY URL: publishes so while the slot moves on and on; all is in order.
 moved_under() {
 	local slot n
@@ -177,7 +157,8 @@ in_order() {
 }
 
 # Refused while the slot is in two places, a batch waits, and those behind it do.
-@test "nodes: messages stay in order while their slot moves" {
+@test "nodes: while their slot moves messages stay in order, each once" {
+	moved_under "" "$MQ_URL"
 	moved_under "-g group" "$MQ_URL"
 	moved_under "-e 1h" "$MQ_URL"
 }
@@ -268,9 +249,11 @@ somebody_waits() {
 
 @test "nodes: a server without cluster mode is none of a cluster" {
 	server_start --port "$(free_ports 1)" --bind 127.0.0.1
-	run_mq 78 mq-stats -u "redis-cluster://127.0.0.1:$(redis config get port | tail -1)"
+	for tool in "mq-stats q" "mq-consume q"; do
+		run_mq 78 ${tool%% *} -u "redis-cluster://127.0.0.1:$(redis config get port | tail -1)" ${tool#* }
+		assert_regex "$stderr" "not a node of a cluster; use redis://"
+	done
 	server_stop
-	assert_regex "$stderr" "not a node of a cluster; use redis://"
 }
 
 @test "nodes: the layout rsmq lies on one node, by a namespace in braces" {
