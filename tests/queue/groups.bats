@@ -131,19 +131,6 @@ in_turn() {
 	assert_equal "$(locks)" 0
 }
 
-@test "groups: the crash of a consumer keeps the order" {
-	script slow <<-'S'
-		exec sleep 60
-	S
-	run_mq 0 mq-publish -g a q a:1 a:2
-	start_mq mq-consume -j 4 q -- "$T/slow"
-	eventually 10 held_is q "0 1 1 0"
-	dies
-	run_mq 0 mq-clean
-	assert_equal "$(drained q)" "a:1 a:2"
-	assert_equal "$(locks)" 0
-}
-
 @test "groups: of a pipe that goes on, each is there at once" {
 	mkfifo "$T/in"
 	"$BUILD/mq-publish" --jsonl q <"$T/in" 3>&- &

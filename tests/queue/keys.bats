@@ -190,46 +190,6 @@ accepted() {
 	assert_equal "$(locks)" 0
 }
 
-@test "keys: purged or expired, it has its key no more" {
-	local unique id
-
-	for unique in queued 'done' 1h; do
-		run_mq 0 mq-publish -k a --unique "$unique" q one
-		run_mq 0 mq-purge --force --ready q
-		assert_equal "$(locks)" 0
-		id=$("$BUILD/mq-publish" -i -k a --unique "$unique" -d 1h q two)
-		run_mq 0 mq-purge --force --all --id "$id" q
-		assert_equal "$(locks)" 0
-		run_mq 0 mq-publish -e 1ms -k a --unique "$unique" q three
-		eventually 5 late
-		run_mq 1 mq-consume --drain q -- cat
-		assert_equal "$output" ""
-		assert_equal "$(locks)" 0
-	done
-}
-
-late() {
-	(($(element q ready | header Mq-Expires) < \
-		$(redis time | head -n 1) * 1000))
-}
-
-@test "keys: the crash of a consumer does not free it, its end does" {
-	script slow <<-'S'
-		exec sleep 60
-	S
-	run_mq 0 mq-publish -k a q one
-	start_mq mq-consume q -- "$T/slow"
-	eventually 10 held_is q "0 0 1 0"
-	stop_mq KILL
-	duplicate -k a q two
-	redis del "rmq::connection::$(connections)::heartbeat" >/dev/null
-	run_mq 0 mq-clean
-	assert_equal "$(held q)" "1 0 0 0"
-	duplicate -k a q two
-	assert_equal "$(drained q)" one
-	assert_equal "$(locks)" 0
-}
-
 @test "keys: any text, and never two for one" {
 	local key
 

@@ -457,23 +457,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 	assert_equal "$(lock g)" "$id"
 }
 
-@test "places: whoever waits for a result is told of the purge" {
-	local how
-
-	for how in '--id' '--all' '--delete-queue'; do
-		start_mq mq-publish --wait -i q hello
-		eventually 10 held_is q "1 0 0 0"
-		id=$(element q ready | header Mq-Id)
-		[ "$how" != --id ] || how="--all --id $id"
-		run_mq 0 mq-purge -f $how q
-		[ "$how" != --delete-queue ] || output=${output%, and the queue deleted}
-		assert_output "1 message purged"
-		wait "$pid" && status=0 || status=$?
-		assert_equal "$status" 1
-		assert_regex "$(cat "$T/err")" purged
-	done
-}
-
 @test "places: a queue without locks and waiters is emptied in one step" {
 	seq 5000 | "$BUILD/mq-publish" -l -p 5 q
 	seq 5000 | "$BUILD/mq-publish" -l q

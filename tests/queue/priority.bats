@@ -118,14 +118,6 @@ first_due() {
 	[ -z "$ms" ] || (($(redis time | head -n 1) * 1000 > ms))
 }
 
-@test "priority: it outlives a return" {
-	run_mq 0 mq-publish -p 10 q high
-	run_mq 1 mq-consume -n 1 q -- false
-	run_mq 0 mq-publish q plain
-	run_mq 0 mq-return q
-	assert_equal "$(drained q)" "high plain"
-}
-
 @test "priority: what the record says, or the command line for all" {
 	{
 		echo '{"payload":"plain1"}'

@@ -438,23 +438,6 @@ print(t["ready"], t["rejected"])' <<<"$output")" "2 1"
 	state_is few "0 0 0 1 0"
 }
 
-@test "rsmq clean: a poison message stops, without a cleaner" {
-	node_create jobs 3
-	node_send jobs poison >/dev/null
-	script killer <<-'E'
-		kill -KILL $PPID
-	E
-	for ((i = 0; i < 2; i++)); do
-		run timeout 180 "$BUILD/mq-consume" -q --attempts 2 jobs -- "$T/killer"
-		eventually 10 state_is jobs "1 0 0 0 0"
-	done
-	run_mq 1 mq-consume --no-clean --attempts 2 --idle 100ms jobs -- touch "$T/ran"
-	[[ $stderr == *"rejected: attempts exhausted: its consumer died while it ran"* ]]
-	[ ! -e "$T/ran" ]
-	state_is jobs "0 0 0 1 0"
-	[ "$(redis hget rsmq:jobs:Xcounters crashed)" = 1 ]
-}
-
 one_expires() {
 	says .expired 1 mq-clean --json
 }
