@@ -183,8 +183,8 @@ deps() {
 	grep "tests/run.sh .*tests/lint.sh" plan
 }
 
-@test "make install: all tools, pages and completions, and uninstall leaves nothing" {
-	local tool
+@test "make install: all tools, pages, completions and examples, and uninstall leaves nothing" {
+	local tool examples=$T/root/usr/share/doc/mq-tools/examples
 	make -s -o all -C "$root" B="$BUILD" DESTDIR="$T/root" PREFIX=/usr install >log
 	for tool in "$T"/root/usr/bin/*; do
 		"$tool" -V | grep -q '^mq-'
@@ -194,6 +194,9 @@ deps() {
 	[ -x "$T/root/usr/bin/mq-consume" ]
 	[ -e "$T/root/usr/share/man/man7/mq.7" ]
 	[ -e "$T/root/usr/share/man/man7/mq-worker.7" ]
+	diff -r "$root/tests/house/examples" "$examples"
+	[ -x "$examples/worker.sh" ]
+	[ ! -x "$examples/mq.rules.yml" ]
 	make -s -C "$root" B="$BUILD" DESTDIR="$T/root" PREFIX=/usr uninstall >>log
 	assert_equal "$(find "$T/root" ! -type d)" ""
 	[ ! -e "$T/root/usr/share/doc/mq-tools" ]

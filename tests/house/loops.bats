@@ -92,12 +92,18 @@ sizes() {
 	end_shown
 }
 
-@test "loops: the stream worker of the page in sh" {
-	sizes size.sh 5 0 2
-}
+@test "loops: the stream workers of the page in sh, awk, Python and Perl" {
+	local name three none odd
 
-@test "loops: the stream worker of the page in awk" {
-	sizes size.awk "2 lines" "0 lines" "1 lines"
+	while IFS='|' read -ru 4 name three none odd; do
+		redis flushall
+		sizes "$name" "$three" "$none" "$odd"
+	done 4<<-'END'
+		size.sh|5|0|2
+		size.awk|2 lines|0 lines|1 lines
+		size.py|||
+		size.pl|5|0|2
+	END
 }
 
 @test "loops: the stream worker of the page in other awks" {
@@ -111,14 +117,6 @@ sizes() {
 		chmod +x bin/awk
 		PATH=$T/bin:$PATH sizes size.awk "2 lines" "0 lines" "1 lines"
 	done
-}
-
-@test "loops: the stream worker of the page in Python" {
-	sizes size.py "" "" ""
-}
-
-@test "loops: the stream worker of the page in Perl" {
-	sizes size.pl 5 0 2
 }
 
 @test "loops: the batch worker of the page refuses single lines" {

@@ -135,17 +135,3 @@ works() {
 		works "worker.$worker"
 	done
 }
-
-@test "monitoring: make install puts the examples into doc/examples, make uninstall removes them" {
-	local tree=$T/tree
-
-	unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
-	make -s -o all -C "$root" B="$BUILD" PREFIX="$tree" install >/dev/null
-	run diff -r "$examples" "$tree/share/doc/mq-tools/examples"
-	assert_success
-	[ -x "$tree/share/doc/mq-tools/examples/worker.sh" ]
-	[ ! -x "$tree/share/doc/mq-tools/examples/mq.rules.yml" ]
-	make -s -C "$root" B="$BUILD" PREFIX="$tree" uninstall
-	[ -z "$(find "$tree" ! -type d)" ]
-	[ ! -e "$tree/share/doc/mq-tools" ]
-}

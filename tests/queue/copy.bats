@@ -234,16 +234,6 @@ due_now() {
 	assert_equal "$(element r ready)" x
 }
 
-@test "copy: a bad line: which, and how many were accepted" {
-	seq 10 | "$BUILD/mq-publish" -l q
-	"$BUILD/mq-stats" --list ready --jsonl q | sed '4s/"payload"/"payloda"/' >"$T/in"
-	run --separate-stderr "$BUILD/mq-publish" -u "unix://$OTHER/s" --jsonl q <"$T/in"
-	assert_equal "$status" 65
-	assert_equal "$stderr" "mq-publish: record 4: neither payload nor payload_base64
-mq-publish: 3 messages accepted"
-	assert_equal "$(other llen 'rmq::queue::[q]::ready')" 3
-}
-
 @test "copy: times that make no sense" {
 	local due
 	for due in 9999999999999999999 -1 '"x"' 1e300 null 4611686018427387904; do
@@ -253,27 +243,4 @@ mq-publish: 3 messages accepted"
 	# At the end of the year 9999, at the latest.
 	assert_equal "$(redis zrange 'rmq::queue::[q]::delayed' 0 -1 withscores | sed -n '/^[0-9]*$/p' | sort -u)" 253402300799999
 	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 9
-}
-
-@test "copy: the lines of the manual" {
-	local line lines=0
-	export NEW=unix://$OTHER/s
-	"$BUILD/mq-publish" q one two
-	"$BUILD/mq-publish" -d 1h q later
-	while IFS= read -r line; do
-		PATH=$BUILD:$PATH bash -c "$line"
-		lines=$((lines + 1))
-	done < <(to_another mq-delivery.7)
-	assert_equal "$lines" 2
-	assert_equal "$(state q)" "2 1 0 0 0"
-	assert_equal "$(MQ_URL=$NEW state q)" "2 1 0 0 0"
-	line=$(to_another mq-publish.1)
-	PATH=$BUILD:$PATH bash -c "$line"
-	assert_equal "$(state q)" "0 1 0 0 0"
-	assert_equal "$(MQ_URL=$NEW state q)" "4 1 0 0 0"
-}
-
-# The examples of a page that name another server.
-to_another() {
-	sed -n 's/^\.Dl \$ //p' "$root/man/$1" | grep -F " -u \$NEW "
 }

@@ -239,14 +239,6 @@ somebody_waits() {
 	assert_equal "$(state "$Q")" "1 0 0 0 0"
 }
 
-@test "nodes: what a cluster does not have is said" {
-	run_mq 64 mq-stats -u "$MQ_URL/3"
-	assert_equal "$stderr" "mq-stats: $MQ_URL/3: a cluster has no databases; remove the number"
-	run_mq 64 mq-stats -u "$MQ_URL?db=3"
-	run_mq 78 mq-stats -u "redis://127.0.0.1:$CLUSTER_PORT"
-	assert_regex "$stderr" "this server is a node of a cluster; use redis-cluster://"
-}
-
 @test "nodes: a server without cluster mode is none of a cluster" {
 	server_start --port "$(free_ports 1)" --bind 127.0.0.1
 	for tool in "mq-stats q" "mq-consume q"; do
