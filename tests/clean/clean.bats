@@ -254,21 +254,28 @@ rmq::queues"
 	assert_equal "$(sort -u "$T/got" | grep -c .)" 1350
 }
 
+# goes_back CONNECTION FILE...: it holds these, and dies; they are the same when it is cleaned.
+goes_back() {
+	local f
+
+	for f in "${@:2}"; do
+		redis -x lpush "$(unacked "$1")" <"$T/$f" >/dev/null
+	done
+	go_dies "$1"
+	clean_says 1 $(($# - 1)) 0 0 0 0
+	for f in "${@:2}"; do
+		redis --raw rpop "$ready" >"$T/got"
+		(cat "$T/$f"; echo) | cmp - "$T/got"
+	done
+}
+
 @test "clean: payloads are bytes" {
 	go_connect web-111111
 	go_consume web-111111 q
 	printf 'a\0b\n\xff\x00' >"$T/raw"
 	printf '\xff\x00\xbe\xbe\x4a{"X-A":["1"]}\n\0payload\xfe' >"$T/headed"
 	: >"$T/empty"
-	for f in raw headed empty; do
-		redis -x lpush "$(unacked web-111111)" <"$T/$f" >/dev/null
-	done
-	go_dies web-111111
-	clean_says 1 3 0 0 0 0
-	for f in raw headed empty; do
-		redis --raw rpop "$ready" >"$T/got"
-		(cat "$T/$f"; echo) | cmp - "$T/got"
-	done
+	goes_back web-111111 raw headed empty
 }
 
 # --- crashes count -----------------------------------------------------------------
@@ -428,15 +435,7 @@ somebody_waits() {
 	printf '\xff\x00\xbe\xbe\x4anothing' >"$T/1"
 	printf '\xff\x00\xbe\xbe\x4a{nothing}\nx' >"$T/2"
 	printf '\xff\x00\xbe\xbe\x4a{"X-A":["%0300000d"]}\ny' 0 >"$T/3"
-	for i in 1 2 3; do
-		redis -x lpush "$(unacked ours-111111)" <"$T/$i" >/dev/null
-	done
-	go_dies ours-111111
-	clean_says 1 3 0 0 0 0
-	for i in 1 2 3; do
-		redis --raw rpop "$ready" >"$T/got"
-		(cat "$T/$i"; echo) | cmp - "$T/got"
-	done
+	goes_back ours-111111 1 2 3
 	assert_equal "$(keys)" rmq::queues
 }
 
@@ -970,19 +969,14 @@ rounds_reach() {
 	[ "${n:-0}" -ge "$1" ]
 }
 
-@test "clean: --interval with -v and --json tells each round" {
-	start_mq mq-clean --interval 20ms -v
-	eventually 10 grep -qx "$(cleaned 0 0 0 0 0 0)" "$T/out"
-	stop_mq TERM
-	start_mq mq-clean --interval 20ms --json
-	eventually 10 grep -q '"dry_run":false}' "$T/out"
-	stop_mq TERM 143
-}
-
-@test "clean: --interval ends at once in a long pause" {
-	start_mq mq-clean --interval 1h -v
-	eventually 10 lines_are "$T/out" 1
-	stop_mq TERM 143
+@test "clean: --interval with -v and --json tells each round, and ends in a long pause" {
+	local how
+	for how in "20ms -v" "20ms --json" "1h -v"; do
+		# shellcheck disable=SC2086 # two words
+		start_mq mq-clean --interval $how
+		eventually 10 grep -qx -e "$(cleaned 0 0 0 0 0 0)" -e '.*"dry_run":false}' "$T/out"
+		stop_mq TERM 143
+	done
 }
 
 @test "clean: --interval outlives the server, and complains once" {

@@ -16,13 +16,11 @@ setup() {
 
 write_scripts() {
 	# hold: takes a message, says so, and goes on only when told to.
-	cat >"$T/hold" <<'END'
-#!/bin/sh
+	script hold <<'END'
 cat >/dev/null
 echo "$MQ_ID" >>"$T/taken"
 until [ -e "$T/go" ]; do sleep 0.02; done
 END
-	chmod +x "$T/hold"
 	touch "$T/taken"
 }
 

@@ -8,11 +8,9 @@ load ../helpers/cluster
 
 # A script that appends its payload, a line, to $T/got.
 note() {
-	cat >"$T/note" <<-'END'
-		#!/bin/sh
+	script note <<-'END'
 		cat >>"$T/got"
 	END
-	chmod +x "$T/note"
 }
 
 # got N: so many lines were noted.
@@ -306,12 +304,10 @@ receipt() {
 "
 	slot=$(slot_of "$Q")
 	owner=$(owner_of "$slot")
-	cat >"$T/slow" <<-'END'
-		#!/bin/sh
+	script slow <<-'END'
 		echo "$(cat)" >>"$T/got"
 		sleep 0.02
 	END
-	chmod +x "$T/slow"
 	touch "$T/got"
 	start_mq mq-consume -v -j 2 "$Q" -- "$T/slow"
 	eventually 10 got 50
