@@ -130,7 +130,7 @@ _mq_server() {
 # the least time.
 _mq_queues() {
 	local line name='' rows=0
-	local row='^(.*[^ ])( +[0-9]+){5} +([0-9]+[smhd]|[-?])( +([0-9.]+|-)){2}( +paused.*)?$'
+	local row='^(.*[^ ])( +[0-9]+){5} +([0-9]+[smhd]|[-?])( +([0-9.]+|-)){2}( +(paused|all queues paused|[0-9]+ (dead|on) ).*)?$'
 	{
 		while IFS= read -r line; do
 			[[ $line =~ $row ]] || continue
@@ -244,13 +244,27 @@ _mq_ask() {
 		2>/dev/null </dev/null
 }
 
-# The ids of the newest rejected messages of the queue that was named.
+# The ids of the messages that run, which are named by --running; or of the newest ones of
+# the queue that was named, in the state that was.
 _mq_ids() {
-	local id rest
+	local id rest word state=rejected
+	for word in "${words[@]}"; do
+		case $word in
+		--ready | ready | --delayed | delayed | --running | unacked) state=${word#--} ;;
+		esac
+	done
+	if [[ $state == running ]]; then
+		rest=$(_mq_ask --running --json -- "${operands[@]//\\/}")
+		while [[ $rest =~ \"id\":\"([^\"]*)\" ]]; do
+			printf '%s\n' "${BASH_REMATCH[1]}"
+			rest=${rest#*"${BASH_REMATCH[0]}"}
+		done
+		return
+	fi
 	((${#operands[@]} > 0)) || return
 	while read -r id rest; do
 		[[ ! $id =~ ^[A-Za-z0-9]{31,}$ ]] || printf '%s\n' "$id"
-	done < <(_mq_ask --list rejected --newest -n 50 -- "${operands[0]//\\/}")
+	done < <(_mq_ask --list "$state" --newest -n 50 -- "${operands[0]//\\/}")
 }
 
 _mq_add_queues() {

@@ -427,6 +427,22 @@ completions() {
 	completions <lines | paste -d ' ' <(sed 's/ job$//' lines) - | diff want -
 }
 
+@test "completion: ids where one goes, of what runs or waits" {
+	local ready running
+
+	ready=$("$BUILD/mq-publish" -i jobs x)
+	"$BUILD/mq-publish" other x
+	completes "$ready" mq-stats --list ready jobs --id ''
+	completes "" mq-return jobs --id ''
+	start_mq mq-consume -q --grace 0s other -- sleep 100
+	eventually 10 "$BUILD/mq-stats" --running
+	running=$("$BUILD/mq-stats" --running --json | sed -E 's/.*"id":"([^"]*)".*/\1/')
+	completes "$running" mq-purge --running --id ''
+	completes "$running" mq-return --running other --id "${running:0:5}"
+	completes "" mq-return --running jobs --id ''
+	stop_mq
+}
+
 @test "completion: an argument in the same word as its option" {
 	"$BUILD/mq-publish" jobs x
 	completes jobs mq-consume -j4 job
