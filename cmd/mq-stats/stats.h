@@ -405,8 +405,9 @@ struct field {
 	bool optional;	   /* left out of JSON where there is none */
 	const char *title; /* of its column; NULL: it has none */
 	bool sparse;	   /* no column where all cells are empty */
-	bool id;	   /* a number that counts nothing: a pid */
-	bool red;	   /* above 0 */
+	int spare; /* on a narrow terminal, those of 1 go first; 0: it stays */
+	bool id;   /* a number that counts nothing: a pid */
+	bool red;  /* above 0 */
 	/* Of queues. */
 	const char *key; /* of --sort and --check; NULL: none */
 	int check;	 /* place in the line of --check; 0: none */

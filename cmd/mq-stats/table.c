@@ -8,6 +8,8 @@
 
 #define GAP	  2
 #define NARROWEST 8 /* no text is cut to less, nor to less than its title */
+/* So much of a text tells it apart. */
+#define TELLING 20
 
 static const char *const codes[] = {
     [STYLE_RED] = "\033[31m", [STYLE_YELLOW] = "\033[33m"};
@@ -222,6 +224,38 @@ measure_columns(const struct table *t, int *width)
 			width[j] = (int)strlen(t->columns[j]->title);
 }
 
+/* Leaves out what can be spared, until the others fit with texts of a length that tells
+ * them apart. */
+static void
+spare_columns(const struct table *t, int room, int *width)
+{
+	int total, first, j;
+
+	for (;;) {
+		total = -GAP;
+		first = -1;
+		for (j = 0; j < t->count; j++) {
+			if (width[j] == 0)
+				continue;
+			total += GAP +
+			    (t->columns[j]->kind <= KIND_TEXTS &&
+					width[j] > TELLING ?
+				    TELLING :
+				    width[j]);
+			if (t->columns[j]->spare > 0 &&
+			    (first == -1 ||
+				t->columns[j]->spare <
+				    t->columns[first]->spare))
+				first = j;
+		}
+		if (total <= room || first == -1)
+			return;
+		for (j = 0; j < t->count; j++)
+			if (t->columns[j]->spare == t->columns[first]->spare)
+				width[j] = 0;
+	}
+}
+
 /* Takes from the widest texts until everything fits. */
 static void
 narrow_columns(const struct table *t, int room, int *width)
@@ -345,6 +379,8 @@ table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 	int *width = mq_xcalloc((size_t)t->count, sizeof(*width));
 
 	measure_columns(t, width);
+	if (view->width > 0)
+		spare_columns(t, view->width, width);
 	if (view->width > 0)
 		narrow_columns(t, view->width, width);
 	write_head(t, view, width, out);

@@ -569,14 +569,20 @@ TOTAL      0        0        0         1          0    -     -      -"
 	go_open a-name-that-is-far-too-long-for-a-terminal 北京北京北京北京北京北京北京北京
 	run on_terminal 80
 	assert_output "\
-QUEUE             READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
-a-name-that-is-…      0        0        0         0          0    -     -      -
-北京北京北京北…       0        0        0         0          0    -     -      -
-TOTAL                 0        0        0         0          0    -     -      -"
+QUEUE                          READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE
+a-name-that-is-far-too-long-…      0        0        0         0          0    -
+北京北京北京北京北京北京北京…      0        0        0         0          0    -
+TOTAL                              0        0        0         0          0    -"
+	# Rates go first, and what tells most stays.
+	redis set "rmq::queue::[a-name-that-is-far-too-long-for-a-terminal]::paused" 1 >/dev/null
+	run on_terminal 40
+	assert_line --regexp '^QUEUE +READY  REJECTED  AGE  NOTE$'
+	assert_line --regexp '^a-name-t.*… +0 +0 +- +paused$'
+	redis del "rmq::queue::[a-name-that-is-far-too-long-for-a-terminal]::paused" >/dev/null
 	run on_terminal 200
 	assert_line --regexp '^a-name-that-is-far-too-long-for-a-terminal +0'
 	LC_ALL=C run on_terminal 80
-	assert_line --regexp '^a-name-that-is-~ +0'
+	assert_line --regexp '^a-name-that-is-far-too-long-~ +0'
 	run_mq 0 mq-stats
 	assert_line --regexp '^a-name-that-is-far-too-long-for-a-terminal +0'
 	# There is an end to cutting.
