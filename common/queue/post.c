@@ -186,6 +186,7 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b,
 	case MQ_WAY_MARKED:
 		return send_marked(p, b);
 	case MQ_WAY_BARE:
+		b->command.transaction = false;
 		p->layout->open(&p->behind, p->queue, p->attributes, false);
 		return mq_redis_append(p->redis, &b->command) == -1 ?
 		    -1 :
