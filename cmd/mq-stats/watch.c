@@ -212,8 +212,11 @@ struct watch {
 	const struct watch_options *options;
 	struct model *model;
 	bool screen;
+	bool help;   /* the keys are shown */
 	double next; /* when to ask again, monotonic seconds */
 };
+
+#define KEYS "q: quit   < >: sort by another column   R: reverse"
 
 /* A line that may be too long; it is text from elsewhere. */
 static void
@@ -230,15 +233,22 @@ static void
 write_heading(
     const struct watch *w, const struct view *view, struct mq_buf *out)
 {
+	const struct field *key = w->model->order.key;
 	char text[640], now[64];
 	time_t t = time(NULL);
 
 	strftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", localtime(&t));
-	snprintf(text, sizeof(text), "%s  every %gs  %s  (q: quit)", now,
+	snprintf(text, sizeof(text), "%s  every %gs  %s  (?: keys)", now,
 	    (double)w->options->interval_ms / 1000, w->model->server);
 	write_line(text, view, out);
 	if (w->model->error[0] == '\0' && w->model->lost.n == 0) {
-		mq_buf_add(out, "\n", 1);
+		snprintf(text, sizeof(text), "%s%s%s",
+		    w->help	    ? KEYS :
+			key != NULL ? "by " :
+				      "",
+		    !w->help && key != NULL ? key->key : "",
+		    !w->help && w->model->order.reverse ? ", reversed" : "");
+		write_line(text, view, out);
 		return;
 	}
 	snprintf(text, sizeof(text), "%s (trying again)",
@@ -324,9 +334,40 @@ print_next_table(const struct watch *w, bool first)
 	}
 }
 
+/* The next column that can be sorted by, or (step -1) the one before; NULL: none. */
+static const struct field *
+next_key(const struct field *key, int step)
+{
+	int i = step == 1 ? -1 : 0;
+
+	/* From behind the last one, or before the first. */
+	while (key == NULL && step == -1 && queue_fields[i].kind != KIND_END)
+		i++;
+	if (key != NULL)
+		i = (int)(key - queue_fields);
+	for (i += step; i >= 0 && queue_fields[i].kind != KIND_END; i += step)
+		if (queue_fields[i].key != NULL)
+			return &queue_fields[i];
+	return NULL;
+}
+
+/* As top(1) has them. */
+static void
+take_key(struct watch *w, int key)
+{
+	struct order *order = &w->model->order;
+
+	if (key == '?')
+		w->help = !w->help;
+	else if (key == 'R')
+		order->reverse = !order->reverse;
+	else if (key == '<' || key == '>')
+		order->key = next_key(order->key, key == '>' ? 1 : -1);
+}
+
 /* Until it is time to ask again; false: the user wants no more. */
 static bool
-wait_for_next(const struct watch *w)
+wait_for_next(struct watch *w)
 {
 	double left;
 	int key;
@@ -335,7 +376,8 @@ wait_for_next(const struct watch *w)
 		key = screen_wait((int64_t)(left * 1000) + 1);
 		if (key == 'q' || key == 'Q')
 			return false;
-		if (key == 0)
+		take_key(w, key);
+		if (key >= 0)
 			draw_screen(w);
 	}
 	return true;

@@ -28,7 +28,7 @@ shows() {
 	shows --watch=0.2 jobs <<-'END'
 		lines = see("jobs       0 ")
 		assert lines[0].startswith("20") and " every 0.2s " in lines[0], lines
-		assert lines[0].endswith("(q: quit)"), lines
+		assert lines[0].endswith("(?: keys)"), lines
 		assert lines[1] == "" and lines[2].startswith("QUEUE  READY"), lines
 		assert lines[4:] == [""] * 8, lines
 		redis("lpush rmq::queue::[jobs]::ready a b c")
@@ -42,6 +42,33 @@ shows() {
 		assert sane() and not terminal.alternate
 		assert terminal.cursor and terminal.wrap
 		assert terminal.main() == [""] * 12, terminal.main()
+	END
+}
+
+@test "watch: keys sort, reverse, and say which they are" {
+	redis sadd rmq::queues a b >/dev/null
+	redis lpush 'rmq::queue::[b]::ready' 1 2 >/dev/null
+	redis lpush 'rmq::queue::[a]::rejected' 1 >/dev/null
+	shows --watch=1h <<-'END'
+		lines = see("TOTAL")
+		assert lines[1] == "" and lines[3].startswith("a "), lines
+		press(">")
+		see("by name")
+		press(">")
+		lines = see("by ready")
+		assert lines[3].startswith("b "), lines
+		press("R")
+		lines = see("by ready, reversed")
+		assert lines[3].startswith("a "), lines
+		press("R<<")
+		see("TOTAL")
+		press("<")
+		see("by out")
+		press("?")
+		lines = see("q: quit")
+		assert "< >: sort" in lines[1], lines
+		press("q")
+		assert end() == 0
 	END
 }
 
