@@ -103,7 +103,7 @@ has_run() {
 # --- no memory -----------------------------------------------------------------
 
 @test "failing: no memory for mq-publish: accepted or not, and the status says so" {
-	local most=200
+	local most=230
 
 	# A cluster has more connections, and so has who asks a sentinel.
 	case ${TOPOLOGY-} in

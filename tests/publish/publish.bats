@@ -707,6 +707,8 @@ mq-publish: 10 messages accepted'
 		eventually 30 count_above jobs 3000
 		kill -"$sig" "$(cat "$T/pid")"
 		ended
+		# The server may still work on what was sent.
+		eventually 30 no_clients
 		assert_equal "$(cat "$T/signal")" "$(kill -l "$sig")"
 		low=$(accepted)
 		found=$(count jobs)
