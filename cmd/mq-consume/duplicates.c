@@ -294,8 +294,9 @@ static mq_number_fn on_answer;
 static struct mq_async *
 request_async(const struct request *q)
 {
-	return q->remote != NULL ? &q->remote->async :
-				   session_server(q->of->shared->session)->async;
+	return q->remote != NULL ?
+	    &q->remote->async :
+	    session_server(q->of->shared->session)->async;
 }
 
 /* Whether the layout can carry the copy; its own layout always can. */

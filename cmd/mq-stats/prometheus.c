@@ -153,6 +153,16 @@ print_evicts(const struct mq_info *info)
 	printf("mq_evicts %d\n", mq_info_evicts(info));
 }
 
+/* Of a server without queues nobody needs it. */
+static void
+print_all_paused(const struct mq_stats *stats)
+{
+	print_family(
+	    "mq_all_paused", "gauge", "1 while all queues are paused.");
+	printf("mq_all_paused %d\n",
+	    stats->count > 0 && stats->queues->all_paused);
+}
+
 void
 prometheus_print(const struct model *m)
 {
@@ -174,6 +184,7 @@ prometheus_print(const struct model *m)
 	print_metrics(count_fields, series, count, stats->now_ms);
 	print_histogram(series, count);
 	print_nodes(series, count, m->lost.n);
+	print_all_paused(stats);
 	print_evicts(&m->info);
 	for (i = 0; i < count; i++)
 		free(series[i].label);

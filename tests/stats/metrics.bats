@@ -64,7 +64,7 @@ def queue(name, ready, unacked, rejected, consumers):
 	return dict(name=name, known=True, ready=ready, delayed=0, in_line=0,
 	    unacked=unacked, rejected=rejected, consumers=consumers, dead_consumers=0,
 	    oldest_age_s=None, next_due_ms=None, tick=None, paused=False,
-	    paused_until_ms=None, in_per_s=None, out_per_s=None, counters=None)
+	    paused_until_ms=None, all_paused=False, in_per_s=None, out_per_s=None, counters=None)
 print(json.dumps([queue("idle", 0, 0, 0, 0), queue("jobs", 3, 3, 2, 2)],
     sort_keys=True))')"
 	assert_equal "$(json 'v["totals"]')" '{"consumers": 2, "dead_consumers": 0, "delayed": 0, "in_per_s": null, "oldest_age_s": null, "out_per_s": null, "ready": 3, "rejected": 2, "unacked": 3}'
@@ -154,7 +154,7 @@ promtool_likes() {
 # samples: what is no comment, of the output before promtool's.
 # Those of queues.
 samples() {
-	grep -v -e '^#' -e '^mq_evicts ' -e '^mq_queue_node' -e '^mq_lost_nodes' \
+	grep -v -e '^#' -e '^mq_evicts ' -e '^mq_all_paused ' -e '^mq_queue_node' -e '^mq_lost_nodes' \
 		<<<"$output" | sed 's/,node="[^"]*"//'
 }
 
@@ -221,7 +221,7 @@ mq_run_duration_seconds_count{queue="jobs"} 20'
 			mq_done_total mq_failed_total mq_expired_total \
 			mq_retried_total mq_crashed_total mq_lease_lost_total
 		echo mq_run_duration_seconds histogram
-		echo mq_evicts gauge)"
+		printf '%s gauge\n' mq_all_paused mq_evicts)"
 	assert_equal "$(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' <<<"$output")" \
 		"$(sed -n 's/^# HELP \([^ ]*\) [A-Z1].*\.$/\1/p' <<<"$output")"
 	promtool_likes

@@ -196,6 +196,22 @@ TEST_OF(a_lost_connection_is_said_if_it_was_one)
 	assert_string_equal(said(h), "");
 }
 
+TEST_OF(one_that_leaves_has_left_with_its_connection)
+{
+	h->session.leaving = true;
+	session_reset(&h->session, "gone");
+	assert_string_equal(said(h), "");
+	assert_string_equal(recorded(), "closed left");
+	assert_false(ev_is_active(&h->session.retry));
+}
+
+TEST_OF(an_error_of_the_settings_is_final)
+{
+	session_reset(&h->session, "MOVED 1 host");
+	assert_string_equal(recorded(), "failed:78");
+	assert_int_equal(h->session.state, SESSION_UP);
+}
+
 /* Since it could not join, so many seconds ago. */
 static void
 waits(struct session *s, double seconds)
