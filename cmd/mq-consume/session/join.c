@@ -242,7 +242,7 @@ on_pause(void *arg, const struct mq_answer *answer, long long left)
 
 	if (answer == NULL)
 		return;
-	if (answer->error != NULL && !s->pause_unknown)
+	if (answer->error != NULL && !s->pause_unknown && !s->opt->quiet)
 		mq_say("%s: cannot see whether all queues are paused, and "
 		       "goes on: %s",
 		    s->server->name, answer->error);
