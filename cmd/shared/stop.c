@@ -112,8 +112,12 @@ selection_stop(struct selection *s, const char *queue, enum mq_stop what)
 	const struct mq_run *run = await_run(s, queue, &runs);
 	enum mq_stop answer = MQ_STOP_NONE;
 
-	if (!s->dry_run)
-		check(s, mq_stop_run(s->redis, s->layout, run, what, &answer));
+	/* A request that was made lapses only with its time. */
+	if (!s->dry_run &&
+	    mq_stop_run(s->redis, s->layout, run, what, &answer) == -1)
+		mq_die(s->redis->status, "%s%s", s->redis->error,
+		    mq_redis_lost(s->redis) ? "; the run may still be stopped" :
+					      "");
 	if (answer == MQ_STOP_OVER)
 		mq_die(MQ_EXIT_NO, "%s: %s: it had ended already", queue,
 		    s->filter->id);

@@ -38,7 +38,7 @@ struct mq_nodes {
 	/* Some command about the slot had no answer, as this node is lost, from 1. */
 	int16_t missing[MQ_SLOTS];
 	struct mq_failover failover;
-	double until; /* of opening; see mq_redis_open_until() */
+	double until; /* of opening, in steady seconds */
 };
 
 /* --- node ---------------------------------------------------------------- */
