@@ -103,7 +103,7 @@ absolute_path(const char *path)
 /* For RQ the script is what stands last, if that is a path of one.  The command gets
  * its whole path, as it runs elsewhere. */
 static char *
-find_script(char **argv, const char *path)
+find_script(char **argv, char *path)
 {
 	size_t n;
 
@@ -111,7 +111,7 @@ find_script(char **argv, const char *path)
 		;
 	if (n == 0 || strchr(argv[n], '/') == NULL ||
 	    access(argv[n], X_OK) == -1)
-		return mq_xstrdup(path);
+		return path;
 	return argv[n] = absolute_path(argv[n]);
 }
 
@@ -127,7 +127,7 @@ command_init(struct command *c, const struct options *opt)
 						   "command not found");
 	c->path = absolute_path(path);
 	c->line = command_line(argv, COMMAND_LINE_MAX);
-	c->script = opt->rq ? find_script(argv, c->path) : mq_xstrdup(c->path);
+	c->script = opt->rq ? find_script(argv, c->path) : c->path;
 	free(path);
 	c->here = getcwd(NULL, 0);
 	if (c->here == NULL)
@@ -300,7 +300,7 @@ static int
 start_worker(struct process *p, const struct run_info *info, struct run *run,
     struct mq_worker *w)
 {
-	char real[PATH_MAX], script[PATH_MAX];
+	char real[PATH_MAX], other[PATH_MAX], *script = real;
 	int ends[2];
 
 	run->output = run_output_open(&p->outputs, info->log, ends);
@@ -312,8 +312,11 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	    open_pipe(O_NONBLOCK, &run->failure, &w->failure) == -1)
 		return -1;
 	/* A link to the script may be moved between two runs. */
-	if (realpath(p->command.path, real) == NULL ||
-	    realpath(p->command.script, script) == NULL)
+	if (realpath(p->command.path, real) == NULL)
+		return -1;
+	if (p->command.script != p->command.path)
+		script = realpath(p->command.script, other);
+	if (script == NULL)
 		return -1;
 	w->envp = environment_of(&p->environment, info, script,
 	    w->dir != NULL ? w->dir : p->command.here);
@@ -477,8 +480,9 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 void
 process_end(struct process *p)
 {
+	if (p->command.script != p->command.path)
+		free(p->command.script);
 	free(p->command.path);
-	free(p->command.script);
 	free(p->command.line);
 	free(p->command.here);
 	environment_end(&p->environment);

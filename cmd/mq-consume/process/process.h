@@ -248,7 +248,7 @@ const char *run_output_close(struct run_output *);
 
 struct command {
 	char *path;   /* absolute, but links are not resolved */
-	char *script; /* the same, behind a prefix such as "bash -lc" if --rq */
+	char *script; /* path, or what stands behind "bash -lc" if --rq */
 	char *line;   /* as given, for people; quoted for a shell, cut */
 	char *here;   /* our own directory */
 };
