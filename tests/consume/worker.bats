@@ -48,13 +48,16 @@ ended() {
 	held_is q "0 0 0 0"
 }
 
-@test "worker: stdin can be read twice" {
+@test "worker: the payload can be read twice, and what is written to it stays in that run" {
 	run_mq 0 mq-publish q "again and "
-	run_mq 0 mq-consume -n 1 q -- perl -e '
+	run_mq 0 mq-consume -n 2 q -- perl -e '
 		local $/; print scalar <STDIN>;
 		seek(STDIN, 0, 0) or die;
-		print scalar <STDIN>, -s STDIN'
-	assert_output "again and again and 10"
+		print scalar <STDIN>, -s STDIN, "\n";
+		open(my $w, "+<&=", 0); seek($w, 0, 0); syswrite $w, "spoilt!";
+		exit if $ENV{RQ_COUNT};
+		open(my $rq, ">&=", 3); print $rq "resend 0\n"'
+	assert_output $'again and again and 10\nagain and again and 10'
 }
 
 @test "worker: a script that does not read its payload" {
@@ -64,16 +67,6 @@ ended() {
 	run_mq 0 mq-consume -n 3 q -- sh -c '[ "$RQ_PARAM1" ] || head -c 4 | tr "\0" z'
 	assert_output zzzznext
 	held_is q "0 0 0 0"
-}
-
-@test "worker: what a script writes to its payload stays in that run" {
-	run_mq 0 mq-publish q payload
-	run_mq 0 mq-consume -n 2 q -- perl -e '
-		local $/; print scalar <STDIN>;
-		open(my $w, "+<&=", 0); seek($w, 0, 0); syswrite $w, "spoilt!";
-		exit if $ENV{RQ_COUNT};
-		open(my $rq, ">&=", 3); print $rq "resend 0\n"'
-	assert_output payloadpayload
 }
 
 # --- descriptors -------------------------------------------------------------------
@@ -113,31 +106,21 @@ ended() {
 	assert_equal "$(sort -u <<<"$output" | wc -l)" 4
 }
 
-@test "worker: the script's ends block" {
-	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 q -- perl -MFcntl -e '
-		for (0, 3, 4) {
-			open(my $f, "<&=", $_);
-			print fcntl($f, F_GETFL, 0) & O_NONBLOCK ? "no" : "ok";
-		}'
-	assert_output okokok
-}
-
-@test "worker: descriptor 4 is as new for each script, whatever the last one did" {
+@test "worker: descriptors block, and 4 is as new for each script, whatever the last one did" {
 	run_mq 0 mq-publish q flags bytes flags end
 	run_mq 0 mq-consume -j 1 -n 4 q -- perl -MFcntl -e '
-		open(my $r, "<&=", 4);
-		my $flags = fcntl($r, F_GETFL, 0);
+		my @fds = map { open(my $f, "<&=", $_); $f } 0, 3, 4;
+		my @flags = map fcntl($_, F_GETFL, 0), @fds;
 		my $bytes = pack("i", 0);
-		ioctl($r, 0x541B, $bytes);	# FIONREAD
-		print $flags & O_NONBLOCK ? "no " : "ok ", unpack("i", $bytes), "\n";
+		ioctl($fds[2], 0x541B, $bytes);	# FIONREAD
+		print +(map $_ & O_NONBLOCK ? "no " : "ok ", @flags), unpack("i", $bytes), "\n";
 		my $what = <STDIN>;
-		fcntl($r, F_SETFL, $flags | O_NONBLOCK) if $what eq "flags";
+		fcntl($fds[2], F_SETFL, $flags[2] | O_NONBLOCK) if $what eq "flags";
 		if ($what eq "bytes") {
 			open(my $w, ">", "/proc/self/fd/4");
 			syswrite($w, "ok junk\n");
 		}'
-	assert_output $'ok 0\nok 0\nok 0\nok 0'
+	assert_output $'ok ok ok 0\nok ok ok 0\nok ok ok 0\nok ok ok 0'
 }
 
 @test "worker: a process left behind finds the end of descriptor 4" {
@@ -180,12 +163,6 @@ S
 
 # --- process and signals --------------------------------------------------------------
 
-@test "worker: a process group of its own" {
-	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo $$; cut -d" " -f5 /proc/$$/stat'
-	assert_equal "${lines[0]}" "${lines[1]}"
-}
-
 # default_signals COMMAND...: the script of a consumer that is started by the
 # command finds no signal ignored, caught or blocked.
 default_signals() {
@@ -210,18 +187,6 @@ default_signals() {
 	default_signals perl -MPOSIX -e '
 		my $all = POSIX::SigSet->new; $all->fillset;
 		sigprocmask(SIG_BLOCK, $all); exec @ARGV'
-}
-
-@test "worker: signals at their default for a script without #!" {
-	echo 'sed -n "/^Sig[IBC]/s/.*	//p" /proc/$$/status | sort -u >"$T/signals"; echo done >&3' >"$T/s"
-	chmod +x "$T/s"
-	run_mq 0 mq-publish q x
-	(
-		trap "" HUP INT QUIT
-		run_mq 0 mq-consume -n 1 q -- "$T/s"
-	)
-	# The shell itself catches SIGCHLD in some versions; nothing is ignored.
-	assert_equal "$(head -n 1 "$T/signals")" 0000000000000000
 }
 
 @test "worker: whoever else is its child is reaped, too, and no run is lost" {
@@ -267,14 +232,6 @@ read -r _ <>"$T/hold"
 }
 
 # --- environment ----------------------------------------------------------------------
-
-# env_of OPTION...: publishes one message with these, and leaves the
-# environment of its script, NUL-separated, in $T/env.
-env_of() {
-	run_mq 0 mq-publish -i "$@" q payload
-	id=$output
-	run_mq 0 mq-consume -n 1 q -- sh -c 'exec env -0 >"$T/env"'
-}
 
 # var NAME: its value in $T/env; fails when it is not set.
 var() {
@@ -323,31 +280,31 @@ env_lacks() {
 		RQ_{PIPE,PORT,READ,REALSCRIPT,SCRIPT,VER,WRITE}) WORD"
 }
 
-@test "worker: MQ_* say what the message is" {
-	env_of -H 'X-Trace-Id: a b' -H 'Lower: é' -P 1=one -P 4='four five'
-	env_has "MQ_ID=$id" MQ_QUEUE=q MQ_ATTEMPT=1 MQ_ATTEMPTS=15 MQ_WRITE=3 MQ_READ=4 \
-		"MQ_HEADER_X_TRACE_ID=a b" MQ_HEADER_LOWER=é "MQ_HEADER_MQ_ID=$id" MQ_PARAM1=one \
-		MQ_PARAM2= "MQ_PARAM4=four five"
-}
-
-@test "worker: RQ_* as RQ has them" {
-	local host
+@test "worker: MQ_* say what the message is, and RQ_* as RQ has them" {
+	local host trace=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
 	host=http://$(hostname)
-	script s <<'.'
-env -0 >"$T/env"
-.
+	echo 'env -0 >"$T/env"' | script s
 	ln -s s "$T/link"
-	run_mq 0 mq-publish -i -P 2=two q x
+	run_mq 0 mq-publish -i -H 'X-Trace-Id: a b' -H 'Lower: é' -H "traceparent: $trace" \
+		-P 1=one -P 4='four five' q x
 	id=$output
 	cd "$T"
 	run_mq 0 mq-consume -n 1 q -- "$T/link"
+	env_has "MQ_ID=$id" MQ_QUEUE=q MQ_ATTEMPT=1 MQ_ATTEMPTS=15 MQ_WRITE=3 MQ_READ=4 \
+		"MQ_HEADER_X_TRACE_ID=a b" MQ_HEADER_LOWER=é "MQ_HEADER_MQ_ID=$id" MQ_PARAM1=one \
+		MQ_PARAM2= "MQ_PARAM4=four five" "TRACEPARENT=$trace"
 	env_has RQ_VER=3.0.0 "RQ_SCRIPT=$T/link" "RQ_REALSCRIPT=$T/s" "RQ_HOST=$host/"
 	assert_regex "$(var RQ_PORT)" '^[0-9]+$'
 	env_has "RQ_DEST=$host/q/q/" RQ_DEST_QUEUE=q "RQ_MSG_ID=$id" "RQ_FULL_MSG_ID=$host/q/q/$id" \
 		"RQ_ORIG_MSG_ID=$host/q/q/$id" "RQ_MSG_DIR=$T" RQ_PIPE=3 RQ_WRITE=3 RQ_READ=4 RQ_COUNT=0
 	# Empty, not missing.
-	env_has RQ_PARAM1= RQ_PARAM2=two RQ_PARAM3= RQ_PARAM4= RQ_ENV=production
+	env_has RQ_PARAM1=one RQ_PARAM2= RQ_PARAM3= "RQ_PARAM4=four five" RQ_ENV=production
 	env_lacks RQ_FORCE_REMOTE
+	# The next one has nothing of it; a name may be in small letters.
+	put_header '{"traceparent":["lower"]}'
+	run_mq 0 mq-consume -n 1 q -- "$T/s"
+	env_has TRACEPARENT=lower RQ_PARAM1= MQ_PARAM4=
+	env_lacks MQ_HEADER_X_TRACE_ID
 }
 
 @test "worker: RQ_COUNT from 0, MQ_ATTEMPT from 1, the id stays, a raw message's, too" {
@@ -373,7 +330,8 @@ echo "$RQ_COUNT $MQ_ATTEMPT $MQ_ID"
 		MQ_HEADER_MQ_KEY=stale MQ_PARAM3=stale TRACEPARENT=stale \
 		RQ_PARAM1=stale RQ_COUNT=77 RQ_FORCE_REMOTE=1 RQ_OTHER=stale \
 		RQ_MSG_DIR=stale RQ_SCRIPT=stale RQ_ENV=staging
-	env_of
+	run_mq 0 mq-publish q payload
+	run_mq 0 mq-consume -n 1 q -- sh -c 'exec env -0 >"$T/env"'
 	assert_equal "$(grep -cz stale "$T/env")" 0
 	env_has RQ_COUNT=0 MQ_ATTEMPT=1
 	# Each variable is there once.
@@ -383,22 +341,7 @@ echo "$RQ_COUNT $MQ_ATTEMPT $MQ_ID"
 	env_has RQ_ENV=staging
 }
 
-@test "worker: a header of one message is not there for the next" {
-	run_mq 0 mq-publish -H 'X-A: one' -P 1=p q x
-	run_mq 0 mq-publish q y
-	run_mq 0 mq-consume -n 2 q -- sh -c 'echo "<${MQ_HEADER_X_A-none}$RQ_PARAM1>"'
-	assert_output $'<onep>\n<none>'
-}
-
-@test "worker: traceparent" {
-	env_of -H 'traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-	env_has TRACEPARENT=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
-	put_header '{"traceparent":["lower"]}'
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo $TRACEPARENT'
-	assert_output lower
-}
-
-@test "worker: no name of a header becomes another variable" {
+@test "worker: no header becomes another variable, whatever is in its name and value" {
 	put_header '{"LD_PRELOAD":["/evil"],"Path":["/evil"],"PATH":["/evil"],"":["/evil"],"X\nLD_PRELOAD=/evil\nY":["/evil"],"A=B":["/evil"],"IFS":["/evil"],"Mq-Id":["/evil"],"BASH_FUNC_cat%%":["() { /evil; }"],"ä":["/evil"]}'
 	run_mq 0 mq-consume -n 1 q -- sh -c 'exec env -0 >"$T/env"'
 	held_is q "0 0 0 0"
@@ -408,9 +351,6 @@ echo "$RQ_COUNT $MQ_ATTEMPT $MQ_ID"
 		grep -cv '^MQ_HEADER_[A-Z0-9_]*$')" 0
 	assert_regex "$(var MQ_ID)" '^[0-9a-zA-Z]{32}$'
 	env_has MQ_HEADER_LD_PRELOAD=/evil
-}
-
-@test "worker: values of headers stay in their variable, whatever is in them" {
 	put_header '{"Lines":["a\nLD_PRELOAD=/evil\n"],"Quote":["\"'"'"'$(x)\\"],"Esc":["\u001b[31m"],"Mq-Param1":["p\nq"],"Many":["a","b","c"],"None":[],"Null":null,"Nul":["a\u0000b"],"Empty":[""]}'
 	run_mq 0 mq-consume -n 1 q -- sh -c 'exec env -0 >"$T/env"'
 	assert_equal "$(var MQ_HEADER_LINES; echo .)" $'a\nLD_PRELOAD=/evil\n.'
@@ -438,42 +378,23 @@ echo "$RQ_COUNT $MQ_ATTEMPT $MQ_ID"
 
 # --- --work-dir --------------------------------------------------------------------
 
-@test "worker: --work-dir: a directory of its own, removed when it is empty" {
-	run_mq 0 mq-publish -i q x
-	id=$output
-	run_mq 0 mq-consume -n 1 --work-dir "$T/work" q -- \
-		sh -c 'pwd; echo "$RQ_MSG_DIR"; stat -c %a .; ls -A'
-	assert_output "$T/work/$id
-$T/work/$id
-700"
-	assert_equal "$(ls -A "$T/work")" ""
-}
-
-@test "worker: --work-dir is kept over attempts" {
-	run_mq 0 mq-publish -i q x
-	id=$output
+@test "worker: --work-dir is kept over attempts, and with files that a script leaves" {
+	run_mq 0 mq-publish -i q x y
+	ids=("${lines[@]}")
 	script s <<'.'
-case $RQ_COUNT in
-0) echo remembered >state; echo resend 0 >&3 ;;
-1) cat state; exit 75 ;;
-2) cat state; rm state ;;
+case $RQ_COUNT$(cat) in
+?y) echo y >result; exit 1 ;;
+0x) echo remembered >state; echo resend 0 >&3 ;;
+1x) cat state; exit 75 ;;
+2x) cat state; rm state ;;
 esac
 .
-	run_mq 75 mq-consume -n 1 --work-dir "$T/work" q -- "$T/s"
-	assert_equal "$(cat "$T/work/$id/state")" remembered
-	run_mq 0 mq-consume -n 2 --backoff 1ms..1ms --work-dir "$T/work" q -- "$T/s"
-	assert_output $'remembered\nremembered'
-	assert_equal "$(ls -A "$T/work")" ""
-	held_is q "0 0 0 0"
-}
-
-@test "worker: --work-dir: files that a script leaves stay, with a reject, too" {
-	run_mq 0 mq-publish -i q x y
-	both=("${lines[@]}")
-	run_mq 1 mq-consume -n 2 --work-dir "$T/work" q -- \
-		sh -c 'read -r x; echo "$x" >result; [ "$x" = x ]'
-	assert_equal "$(<"$T/work/${both[0]}/result")" x
-	assert_equal "$(<"$T/work/${both[1]}/result")" y
+	run_mq 1 mq-consume -n 3 --backoff 1ms..1ms --work-dir "$T/work" q -- "$T/s"
+	assert_equal "$output $(cat "$T/work/${ids[0]}/state")" "remembered remembered"
+	run_mq 0 mq-consume -n 1 --work-dir "$T/work" q -- "$T/s"
+	assert_output remembered
+	assert_equal "$(ls -A "$T/work")" "${ids[1]}"
+	assert_equal "$(<"$T/work/${ids[1]}/result")" y
 	held_is q "0 0 0 1"
 }
 
@@ -495,52 +416,45 @@ esac
 	held_is q "1 0 0 0"
 }
 
-@test "worker: a command that was named relatively is found, in a --work-dir, too" {
-	echo 'pwd; echo "$RQ_MSG_DIR"' | script s
+@test "worker: --work-dir: a directory of its own, removed when it is empty" {
+	local both
+	echo 'pwd; echo "$RQ_MSG_DIR"; stat -c %a .; ls -A' | script s
 	run_mq 0 mq-publish -i q x y
 	both=("${lines[@]}")
 	cd "$T"
-	# Without one, it is mq-consume's directory.
+	# A command that is named relatively is found. Without one, it is mq-consume's directory.
 	run_mq 0 mq-consume -n 1 q -- ./s
-	assert_output "$T"$'\n'"$T"
+	assert_equal "${lines[*]:0:2}" "$T $T"
 	run_mq 0 mq-consume -n 1 --work-dir work q -- ./s
-	assert_output "$T/work/${both[1]}"$'\n'"$T/work/${both[1]}"
+	assert_output "$T/work/${both[1]}"$'\n'"$T/work/${both[1]}"$'\n700'
+	assert_equal "$(ls -A work)" ""
 }
 
 # --- --log-dir -----------------------------------------------------------------------
 
-@test "worker: --log-dir: a line per run, and all that is written" {
-	run_mq 0 mq-publish -i q one two
-	ids=$output
-	run_mq 0 mq-consume -n 2 --log-dir "$T/log" q -- \
-		sh -c 'echo "out $(cat)"; echo "err" >&2; cat'
-	assert_output ""
-	assert_equal "$stderr" ""
-	assert_equal "$(sed -E 's/^(--- )[^ ]* /\1/; s/after [0-9]+\.[0-9]{3} s$/after T/' \
-		"$T/log/q.log")" \
-		"--- $(head -n 1 <<<"$ids") attempt 1: sh -c 'echo "'"out $(cat)"; echo "err" >&2; cat'"'
-out one
-err
---- $(head -n 1 <<<"$ids") attempt 1: exit status 0 after T
---- $(tail -n 1 <<<"$ids") attempt 1: sh -c 'echo "'"out $(cat)"; echo "err" >&2; cat'"'
-out two
-err
---- $(tail -n 1 <<<"$ids") attempt 1: exit status 0 after T"
-	assert_regex "$(head -n 1 "$T/log/q.log")" \
-		'^--- [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[+-][0-9]{4} '
-	# Only one ls: the file's mode lets no others read.
-	assert_equal "$(stat -c %a "$T/log/q.log")" 640
-}
-
-@test "worker: --log-dir appends" {
+@test "worker: --log-dir: a line per run, and all that is written, is appended" {
+	local n ids
 	mkdir "$T/log"
 	echo before >"$T/log/q.log"
-	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 --log-dir "$T/log" q -- echo first
-	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume -n 1 --log-dir "$T/log" q -- echo second
-	assert_equal "$(grep -v '^---' "$T/log/q.log")" $'before\nfirst\nsecond'
-	assert_equal "$(grep -c '^---' "$T/log/q.log")" 4
+	run_mq 0 mq-publish -i q one two
+	ids=("${lines[@]}")
+	for n in 1 2; do
+		run_mq 0 mq-consume -n 1 --log-dir "$T/log" q -- \
+			sh -c 'echo "out $(cat)"; echo "err" >&2; cat'
+		assert_equal "$output$stderr" ""
+	done
+	assert_equal "$(sed -E 's/^(--- )[^ ]* /\1/; s/after [0-9]+\.[0-9]{3} s$/after T/' \
+		"$T/log/q.log")" "before
+--- ${ids[0]} attempt 1: sh -c 'echo "'"out $(cat)"; echo "err" >&2; cat'"'
+out one
+err
+--- ${ids[0]} attempt 1: exit status 0 after T
+--- ${ids[1]} attempt 1: sh -c 'echo "'"out $(cat)"; echo "err" >&2; cat'"'
+out two
+err
+--- ${ids[1]} attempt 1: exit status 0 after T"
+	assert_regex "$(sed -n 2p "$T/log/q.log")" \
+		'^--- [0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[+-][0-9]{4} '
 }
 
 @test "worker: --log-dir: how each run ended, on a line of its own" {
@@ -565,6 +479,8 @@ err
 	done
 	run_mq 0 mq-consume --drain --log-dir "$T/log" ../up .hidden a/b a%2Fb a.b -- \
 		sh -c 'echo "this is $MQ_QUEUE"'
+	# The file's mode lets no others read.
+	assert_equal "$(stat -c %a "$T/log/a.b.log")" 640
 	assert_equal "$(cd "$T/log" && ls -A)" "%2E.%2Fup.log
 %2Ehidden.log
 a%252Fb.log
@@ -669,26 +585,6 @@ spoke: halfway (timed out)"
 
 # --- what is on a message stays there ---------------------------------------------------
 
-@test "worker: headers survive reject and resend" {
-	run_mq 0 mq-publish -i -H 'X-A: 1' -H 'X-A: 2' -H 'X-B: ü' -P 1=one q payload
-	id=$output
-	script s <<'.'
-case $RQ_COUNT in
-0) echo resend 0-first >&3 ;;
-1) echo resend 0-again >&3 ;;
-2) echo err no good >&3 ;;
-esac
-.
-	run_mq 1 mq-consume -n 3 q -- "$T/s"
-	assert_equal "$(held q)" "0 0 0 1"
-	assert_equal "$(element q rejected | tail -c +6 | head -n 1 | perl -MJSON::PP -e '
-		my $h = decode_json(<STDIN>);
-		@{delete $h->{"Mq-History"}} == 3 or die;
-		print JSON::PP->new->canonical->encode($h)')" \
-		'{"Mq-Attempt":["3"],"Mq-Error":["no good"],"Mq-Id":["'"$id"'"],"Mq-Param1":["one"],"X-A":["1","2"],"X-B":["'$'\374''"]}'
-	assert_equal "$(element q rejected | tail -n +2)" payload
-}
-
 # --- bad headers ------------------------------------------------------------------------
 
 @test "worker: a bad header is rejected as it is, and on it goes" {
@@ -710,34 +606,6 @@ esac
 	assert_equal "$(grep -c 'rejected: bad header: ' <<<"$stderr")" 18
 	assert_equal "$(held q)" "0 0 0 18"
 	redis lrange 'rmq::queue::[q]::rejected' 0 -1 | cmp - "$T/ready"
-}
-
-@test "worker: headers that Go accepts are accepted" {
-	local json headers=('{}' null '{"a":null,"b":[]}' '{"a":[null]}' ' { } '
-		'{"a":["b"],"a":["c"]}' '{"a":["\ud800"],"\udc00":[]}' '{"\u0000":["\u0000"]}'
-		$'{"a\377":["\377"]}' '{ "b":["2"] ,"a" : [ "\u0041" ]}')
-	for json in "${headers[@]}"; do
-		put_header "$json" 'echo "attempt $MQ_ATTEMPT"'
-		# And they can be written on.
-		put_header "$json" 'echo err why >&3'
-	done
-	run_mq 1 mq-consume -n 20 q -- sh
-	assert_equal "$output" "$(printf 'attempt 1\n%.0s' "${headers[@]}")"
-	assert_equal "$(held q)" "0 0 0 10"
-	assert_equal "$(redis lrange 'rmq::queue::[q]::rejected' 0 -1 |
-		grep -ac '"Mq-Error":\["why"\]')" 10
-	assert_equal "$(redis lrange 'rmq::queue::[q]::rejected' 0 -1 |
-		grep -axc 'echo err why >&3')" 10
-	assert_equal "$(element q rejected | header a)" A
-}
-
-@test "worker: a count of attempts that is none counts as no attempts" {
-	local n
-	for n in -1 x 99999999999999999999 '1 ' ''; do
-		put_header "{\"Mq-Attempt\":[\"$n\"]}"
-	done
-	run_mq 0 mq-consume -n 5 q -- sh -c 'echo "$MQ_ATTEMPT"'
-	assert_output $'1\n1\n1\n1\n1'
 }
 
 @test "worker: more slots than descriptors, by the soft limit" {
