@@ -3,21 +3,15 @@
 # server, the lease, what the script says, its start.  Nothing is lost.
 #
 # layouts: rmq rsmq
-#
-# SEED=N repeats a run's random moments as far as that is possible.
 
 load ../helpers/server
+load ../helpers/consume
 load "../helpers/layout-${LAYOUT:-rmq}"
 
 setup() {
 	common_setup
-	seed=${SEED:-$$}
-	echo "seed $seed"
-	RANDOM=$seed
 	touch "$T/results" "$T/batches"
-	script note <<'S'
-cat >>"$T/results"
-S
+	echo 'cat >>"$T/results"' | script note
 	# Says which process has which batch, and ends as it is told.
 	script hold <<'S'
 echo "$$ $MQ_BATCH $(paste -s -d ' ' -)" >>"$T/batches"
@@ -33,20 +27,10 @@ teardown() {
 	common_teardown
 }
 
-# publish FROM TO
-publish() {
-	seq "$1" "$2" | run_mq 0 mq-publish -q -l q
-}
-
-payloads() {
-	"$BUILD/mq-stats" --list "$1" -l q | paste -s -d ' ' -
-}
-
 # Payload and attempts of what is in a state, in its order.
 attempts() {
-	"$BUILD/mq-stats" --list "$1" --jsonl q | perl -ne '
-		/"payload":"(.*?)"/ or die; my $x = $1;
-		print $x, ":", /"Mq-Attempt":\["(\d+)"/ ? $1 : 0, "\n"' | paste -s -d ' ' -
+	"$BUILD/mq-stats" --list "$1" --jsonl q |
+		jq -r '"\(.payload):\(.headers["Mq-Attempt"][0] // 0)"' | xargs
 }
 
 # The process that has the first batch.
@@ -61,14 +45,6 @@ all_done() {
 	echo "lost: $(wc -l <"$T/lost"), runs: $(wc -l <"$T/results")"
 	assert_equal "$(wc -l <"$T/lost")" 0
 	assert_equal "$(held q)" "0 0 0 0"
-}
-
-expire_all() {
-	local c
-
-	for c in $(connections); do
-		expire "$c"
-	done
 }
 
 # --- killed -------------------------------------------------------------------
@@ -89,21 +65,21 @@ done
 printf '%s\n' "${all[@]}" >>"$T/results"
 die
 S
-	publish 1 1000
-	run_mq 0 mq-consume -j 3 --batch 40 --attempts 1000 --backoff 0..1ms \
-		--drain -q q -- "$T/suicidal"
-	run_mq 0 mq-consume --batch 40 --attempts 1000 --backoff 0..1ms \
-		--idle 1s -q q -- "$T/suicidal"
+	seq 1000 | run_mq 0 mq-publish -l q
+	for how in --drain "--idle 1s"; do
+		# shellcheck disable=SC2086 # two words
+		run_mq 0 mq-consume -j 3 --batch 40 --attempts 1000 --backoff 0..1ms $how -q q -- "$T/suicidal"
+	done
 	all_done 1000
 }
 
 @test "batch: the crash of a consumer is charged to all of a batch" {
-	publish 1 12
+	publish {1..12}
 	start_mq mq-consume --batch 4 --prefetch 3 q -- "$T/hold"
 	eventually 10 lines_reach "$T/batches" 1
 	eventually 10 held_is q "5 0 7 0"
 	stop_mq KILL
-	expire_all
+	expire "$(connections)"
 	run_mq 0 mq-clean -q
 	a=$crash_costs_ahead
 	assert_equal "$(attempts ready | tr ' ' '\n' | sort -n | xargs)" \
@@ -114,16 +90,15 @@ S
 # --- the server ---------------------------------------------------------------
 
 @test "batch: what ended while the server was away is settled by its verbs" {
-	D=$(own_dir)
-	server_run --appendonly yes --appendfsync always
-	publish 1 5
+	safe_server
+	publish {1..5}
 	start_mq mq-consume --batch 4 q -- "$T/hold"
 	eventually 10 lines_reach "$T/batches" 1
 	server_kill
 	printf 'err #2 no\nresend #3 100\n' >"$T/go.new"
 	mv "$T/go.new" "$T/go"
 	eventually 5 gone "$(script_pid)"
-	server_run --appendonly yes --appendfsync always
+	server_run "${safe[@]}"
 	eventually 20 state_is q "0 1 0 2 1"
 	stop_mq
 	assert_equal "$(attempts delayed)" 3:1
@@ -133,28 +108,22 @@ S
 # --- stopping -----------------------------------------------------------------
 
 @test "batch: the grace is over: what was judged stands, the rest goes back" {
-	script stubborn <<'S'
-trap '' TERM
+	local grace
+	script stays <<'S'
+[ "$1" = 50ms ] || trap '' TERM
 printf 'done #1\nerr #3 bad\nresend #4 100\n' >&3
 echo "$$ $MQ_BATCH" >>"$T/batches"
 while :; do sleep 1; done
 S
-	script obedient <<'S'
-printf 'done #1\nerr #3 bad\nresend #4 100\n' >&3
-echo "$$ $MQ_BATCH" >>"$T/batches"
-exec sleep 60
-S
-	for name in obedient stubborn; do
-		[ $name = obedient ] && grace=50ms || grace=60s
+	for grace in 50ms 60s; do
 		redis flushall >/dev/null
 		: >"$T/batches"
-		publish 1 9
-		start_mq mq-consume --batch 5 --prefetch 2 --grace $grace q -- \
-			"$T/$name"
+		publish {1..9}
+		start_mq mq-consume --batch 5 --prefetch 2 --grace $grace q -- "$T/stays" $grace
 		eventually 10 lines_reach "$T/batches" 1
 		eventually 10 held_is q "2 0 7 0"
 		kill -INT "$pid"
-		if [ $name = stubborn ]; then
+		if [ $grace = 60s ]; then
 			eventually 5 state_is q "4 0 5 0 1"
 			kill -INT "$pid"
 		fi
@@ -169,7 +138,7 @@ S
 # --- the lease ----------------------------------------------------------------
 
 @test "batch: nothing that it says counts when the lease is lost" {
-	publish 1 5
+	publish {1..5}
 	start_mq mq-consume -v --batch 4 --batch-wait 10ms q -- "$T/hold"
 	eventually 10 lines_reach "$T/batches" 1
 	kill -STOP "$pid"
@@ -189,7 +158,7 @@ S
 }
 
 @test "batch: one message that vanishes does not charge the others" {
-	publish 1 4
+	publish {1..4}
 	start_mq mq-consume -v --batch 4 q -- "$T/hold"
 	eventually 10 lines_reach "$T/batches" 1
 	# A cleaner of somebody else's who was wrong, say.
@@ -210,7 +179,7 @@ S
 # --- starting -----------------------------------------------------------------
 
 @test "batch: a start that fails for a while is tried again" {
-	publish 1 7
+	publish {1..7}
 	cp "$T/note" "$T/busy"
 	exec 7>>"$T/busy"
 	start_mq mq-consume --batch 3 --batch-wait 10ms q -- "$T/busy" 7>&-
@@ -235,7 +204,7 @@ S
 	eventually 5 joined
 	prlimit --pid "$pid" --stack=1048576:8388608
 	unset MQ_TEST_LONG1 MQ_TEST_LONG2 MQ_TEST_LONG3
-	publish 1 9
+	publish {1..9}
 	ends_within 60
 	assert_equal "$status" 78
 	assert_regex "$(cat "$T/err")" "Argument list too long; stopping, the messages are returned"

@@ -3,17 +3,14 @@
 # keep to the rules.  What was judged stands, and nothing is lost.
 #
 # layouts: rmq rsmq
-#
-# SEED=N repeats a run's random moments as far as that is possible.
 
 load ../helpers/server
+load ../helpers/consume
 load "../helpers/layout-${LAYOUT:-rmq}"
 
 setup() {
 	common_setup
-	seed=${SEED:-$$}
-	echo "seed $seed"
-	RANDOM=$seed
+	seeded
 	touch "$T/got" "$T/starts"
 	# note: one line for each message, in one write, and then the verb.  The messages
 	# of $ON it keeps, and says so in $T/on.
@@ -37,26 +34,8 @@ teardown() {
 	common_teardown
 }
 
-publish() {
-	printf '%s\n' "$@" | run_mq 0 mq-publish -l q
-}
-
-ready() {
-	"$BUILD/mq-stats" --list ready -l q
-}
-
 got() {
 	lines_of "$T/got"
-}
-
-lines_of() {
-	local all
-	mapfile -t all <"$1"
-	echo "${#all[@]}"
-}
-
-starts() {
-	lines_of "$T/starts"
 }
 
 # all_of N TWICE: each of 1..N was got, and so many at most were so again.
@@ -65,33 +44,6 @@ all_of() {
 	echo "$(got) of $1, at most $2 twice"
 	[ $(($(got) - $1)) -le "$2" ]
 }
-
-# What the consumer used of the processor, in ticks of 1/100 s.
-ticks() {
-	local stat
-	read -ra stat <"/proc/$pid/stat"
-	echo $((stat[13] + stat[14]))
-}
-
-# at_rest: a second of the consumer's, which costs it hardly anything.
-at_rest() {
-	local from
-
-	from=$(ticks)
-	tick
-	tick
-	from=$(($(ticks) - from))
-	echo "$from ticks"
-	((from <= 20))
-}
-
-# The most memory that it ever had, in KiB.
-peak() {
-	awk '/^VmHWM/ {print $2}' "/proc/$pid/status"
-}
-
-# Sanitizers have memory of their own.
-if [[ $BUILD == *address* ]]; then plain=false; else plain=true; fi
 
 # --- death -------------------------------------------------------------------
 
@@ -130,20 +82,19 @@ if [[ $BUILD == *address* ]]; then plain=false; else plain=true; fi
 @test "stream fault: the server dies and comes back, the worker goes on" {
 	local n
 
-	D=$(own_dir)
-	server_run --appendonly yes --appendfsync always
+	safe_server
 	seq 3000 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream -j 2 --window 50 q -- "$T/note"
 	for n in 300 1000 1700; do
 		eventually 30 lines_reach "$T/got" $((n + RANDOM % 300))
 		server_kill
-		server_run --appendonly yes --appendfsync always
+		server_run "${safe[@]}"
 	done
 	eventually 60 held_is q "0 0 0 0"
 	stop_mq
 	# Those that were judged are not given to a worker again.
 	all_of 3000 0
-	assert_equal "$(starts)" 2
+	assert_equal "$(lines_of "$T/starts")" 2
 }
 
 @test "stream fault: a lease that was lost: others have the messages" {
@@ -179,7 +130,7 @@ done
 
 # --- descriptors -------------------------------------------------------------
 
-@test "stream fault: a worker that closes its standard input and lives on" {
+@test "stream fault: a worker that closes its standard input, or descriptor 3, and lives on" {
 	publish 1 2 3
 	# The second one stands in the pipe by then.
 	start_mq mq-consume --stream --window 2 q -- sh -c \
@@ -190,6 +141,15 @@ done
 	stop_mq KILL || true
 	assert_regex "$(cat "$T/err")" "worker closed its standard input; restarting in 0.1 s"
 	assert_regex "$(held q)" ' 0$'
+	redis flushall >/dev/null
+	publish 1 2
+	start_mq mq-consume --stream --window 2 -n 2 q -- sh -c \
+		'echo $$ >>"$T/starts"; read -r x; [ "$x" = 1 ] && { exec 3>&-; sleep 100; }; echo done >&3'
+	eventually 5 lines_reach "$T/starts" 3
+	assert at_rest
+	ends_within 20
+	assert_equal "$status $(held q)" "1 0 0 0 1"
+	assert_equal "$(reason 1)" "worker closed its descriptor 3"
 }
 
 @test "stream fault: one that has read enough has its time for it" {
@@ -201,17 +161,6 @@ done
 	stop_mq
 	seq 9 | cmp - "$T/got"
 	refute grep -q worker: "$T/err"
-}
-
-@test "stream fault: a worker that closes descriptor 3 and lives on" {
-	publish 1 2
-	start_mq mq-consume --stream --window 2 -n 2 q -- sh -c \
-		'echo $$ >>"$T/starts"; read -r x; [ "$x" = 1 ] && { exec 3>&-; sleep 100; }; echo done >&3'
-	eventually 5 lines_reach "$T/starts" 1
-	assert at_rest
-	ends_within 20
-	assert_equal "$status $(held q)" "1 0 0 0 1"
-	assert_equal "$(reason 1)" "worker closed its descriptor 3"
 }
 
 @test "stream fault: descriptor 4 closed, and dups all the same" {
@@ -257,7 +206,7 @@ while (<STDIN>) {
 	tick
 	tick
 	echo "peak $(peak) KiB"
-	! $plain || assert [ "$(peak)" -le 12000 ]
+	with_sanitizer || assert [ "$(peak)" -le 12000 ]
 	# Others are not kept waiting.
 	run_mq 0 mq-stats q
 	stop_mq INT &
@@ -267,7 +216,7 @@ while (<STDIN>) {
 	assert_equal "$(held q)" "1 0 0 0"
 }
 
-@test "stream fault: answers without an end" {
+@test "stream fault: answers without an end, and two for one" {
 	publish 1 2 3 4 5
 	run_mq 0 mq-consume --stream --window 2 -n 5 --attempts 1 q -- sh -c \
 		'read -r x; echo $x >>"$T/got"; [ "$x" = 2 ] && exec yes done >&3; echo done >&3'
@@ -275,9 +224,7 @@ while (<STDIN>) {
 	assert_equal "$(held q)" "0 0 0 0"
 	sort -n "$T/got" | cmp - <(seq 5)
 	assert_regex "$stderr" "worker wrote (more verdicts than it has messages|a verdict before reading the message)"
-}
-
-@test "stream fault: two answers for one" {
+	: >"$T/got"
 	publish 1 2 3
 	run_mq 0 mq-consume --stream --window 1 -n 3 q -- sh -c \
 		'while read -r x; do echo $x >>"$T/got"; printf "done\nerr too\n" >&3; done'
@@ -286,22 +233,17 @@ while (<STDIN>) {
 }
 
 @test "stream fault: an answer before anything was read" {
-	publish 1
-	run_mq 1 mq-consume --stream --window 1 -n 1 q -- sh -c 'echo done >&3; sleep 9'
-	assert_equal "$(held q)" "0 0 0 1"
-	assert_equal "$(reason 1)" "worker wrote a verdict before reading the message"
-	# It may end of itself.
-	publish 1
-	run_mq 1 mq-consume --stream --window 1 -n 1 q -- sh -c 'echo done >&3'
-	assert_equal "$(held q)" "0 0 0 2"
-	assert_equal "$(reason 2)" "worker wrote a verdict before reading the message"
-	# Nor in the middle of one.
-	redis flushall >/dev/null
+	local worker
 	any_length q
-	head -c 300000 /dev/zero | run_mq 0 mq-publish q
-	run_mq 1 mq-consume --stream --netstring -n 1 q -- sh -c 'head -c 100000 >/dev/null; echo done >&3; sleep 9'
-	assert_equal "$(held q)" "0 0 0 1"
-	assert_equal "$(reason 1)" "worker wrote a verdict before reading the message"
+	# It may end of itself, or say it in the middle of a message.
+	for worker in 'echo done >&3; sleep 9' 'echo done >&3' \
+		'head -c 100000 >/dev/null; echo done >&3; sleep 9'; do
+		head -c 300000 /dev/zero | run_mq 0 mq-publish q
+		run_mq 1 mq-consume --stream --netstring --window 1 -n 1 q -- sh -c "$worker"
+		assert_equal "$(reason 1)" "worker wrote a verdict before reading the message"
+		run_mq 0 mq-purge -q --rejected --force q
+	done
+	assert_equal "$(held q)" "0 0 0 0"
 }
 
 # --- silence -----------------------------------------------------------------
@@ -316,8 +258,9 @@ while (<STDIN>) {
 	ends_within 15
 	assert_equal "$(held q)" "1000 0 0 0"
 	seq 3 | run_mq 0 mq-publish -l r
-	# Time enough for them to read, without which it goes back.
-	run_mq 1 mq-consume --stream -j 3 -n 3 --window 1 --timeout 4s r -- sh -c 'cat >/dev/null; sleep 9'
+	# Time enough for them to read, without which it goes back; they ignore TERM.
+	run_mq 1 mq-consume --stream -j 3 -n 3 --window 1 --timeout 4s r -- \
+		sh -c 'trap "" TERM; cat >/dev/null; while :; do sleep 0.1; done'
 	assert_equal "$(held r)" "0 0 0 3"
 }
 
@@ -326,21 +269,18 @@ while (<STDIN>) {
 	for i in 1 2 3 4 5 6 7 8; do perl -e 'print shift, "x" x 200000, "\n"' "$i"; done |
 		run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream --window 8 q -- sleep 100
-	eventually 10 unacked_is_some
+	some_unacked() { [ "$(held q | cut -d' ' -f3)" -gt 1 ]; }
+	eventually 10 some_unacked
 	assert at_rest
 	# The one that it was on, and what it cannot have read.
 	kill -INT "$pid"
 	eventually 5 held_is q "7 0 1 0"
 	stop_mq INT
-	assert_equal "$(ready | cut -c 1 | tr -d '\n')" 12345678
-}
-
-unacked_is_some() {
-	[ "$(held q | cut -d' ' -f3)" -gt 1 ]
+	assert_equal "$("$BUILD/mq-stats" --list ready -l q | cut -c 1 | tr -d '\n')" 12345678
 }
 
 @test "stream fault: a slow worker and a large queue cost little memory" {
-	$plain || skip "sanitizers have memory of their own"
+	! with_sanitizer || skip "sanitizers have memory of their own"
 	any_length q
 	head -c 750000 /dev/urandom | base64 -w 0 >"$T/line"
 	echo >>"$T/line"
@@ -366,7 +306,7 @@ holds_open() {
 @test "stream fault: hundreds of workers later, nothing is left open" {
 	local before after
 
-	$plain || skip "the sanitizers look themselves"
+	! with_sanitizer || skip "the sanitizers look themselves"
 	seq 600 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream -j 2 q -- sh -c \
 		'read -r x; echo "$x" >>"$T/got"; echo done >&3'

@@ -1,0 +1,87 @@
+# What several files about consumers share.  Load it behind server.
+#
+#   seeded                 prints a seed and begins with it; SEED=N repeats a run's random
+#                          moments as far as that is possible
+#   own_server [OPTION...] a server of this test's own, which can be killed and run again
+#   safe_server            one that loses nothing by that: server_run "${safe[@]}" runs it again
+#   publish LINE...        into q
+#   payloads STATE [Q]     what is there, in its order, in one line
+#   attempts_of STATE      how many of these have had an attempt
+#   lines_of FILE          how many
+#   calls [COMMANDS]       how often the server was asked for these, a regular
+#                          expression, by scripts, too
+#   at_rest                two seconds of the consumer's, which cost it hardly anything
+#   peak                   the most memory that it ever had, in KiB
+#   with_sanitizer         who has memory of its own
+#   proc_state PID LETTER  whether it is in that state
+
+safe=(--appendonly yes --appendfsync always)
+
+seeded() {
+	seed=${SEED:-$$}
+	echo "seed $seed"
+	RANDOM=$seed
+}
+
+own_server() {
+	D=$(own_dir)
+	server_run "$@"
+}
+
+safe_server() {
+	own_server "${safe[@]}"
+}
+
+publish() {
+	printf '%s\n' "$@" | run_mq 0 mq-publish -q -l q
+}
+
+payloads() {
+	"$BUILD/mq-stats" --list "$1" -l "${2-q}" | paste -s -d ' ' -
+}
+
+attempts_of() {
+	"$BUILD/mq-stats" --list "$1" --jsonl q | grep -c '"Mq-Attempt":\["[1-9]'
+}
+
+lines_of() {
+	local all
+	mapfile -t all <"$1"
+	echo "${#all[@]}"
+}
+
+calls() {
+	redis info commandstats |
+		perl -ne 'BEGIN { $c = shift }
+			/^cmdstat_(\S+?):calls=(\d+)/ and $1 =~ /^(?:$c)$/ and $n += $2;
+			END { print $n + 0 }' "${1-.*}"
+}
+
+# In ticks of 1/100 s.
+cpu_ticks() {
+	local stat
+	read -ra stat <"/proc/$pid/stat"
+	echo $((stat[13] + stat[14]))
+}
+
+at_rest() {
+	local from
+	from=$(cpu_ticks)
+	tick
+	tick
+	from=$(($(cpu_ticks) - from))
+	echo "$from ticks"
+	((from <= 20))
+}
+
+peak() {
+	awk '/^VmHWM/ {print $2}' "/proc/$pid/status"
+}
+
+with_sanitizer() {
+	[[ $BUILD == *address* ]]
+}
+
+proc_state() {
+	[[ $(<"/proc/$1/stat") =~ \)\ (.) ]] && [ "${BASH_REMATCH[1]}" = "$2" ]
+}
