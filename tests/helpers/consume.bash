@@ -53,8 +53,8 @@ lines_of() {
 calls() {
 	redis info commandstats |
 		perl -ne 'BEGIN { $c = shift }
-			/^cmdstat_(\S+?):calls=(\d+)/ and $1 =~ /^(?:$c)$/ and $n += $2;
-			END { print $n + 0 }' "${1-.*}"
+			/^cmdstat_(?:$c):calls=(\d+)/ and $n += $1;
+			END { print $n + 0 }' "${1-\\S+?}"
 }
 
 # In ticks of 1/100 s.
