@@ -55,6 +55,14 @@ take_rows(const struct row *rows, size_t n, int (*setup)(void **),
 	}
 }
 
+/* The rows that begin with this name. */
+#define TEST_ROWS(name, setup, teardown, take)                                 \
+	TEST(name##_in_rows)                                                   \
+	{                                                                      \
+		take_rows(                                                     \
+		    name##_rows, COUNT(name##_rows), setup, teardown, take);   \
+	}
+
 static inline bool
 is(const char *word, const char *other)
 {

@@ -3,224 +3,241 @@
  * time that goes by between two looks.
  */
 #include "base/exit.h"
-#include "record.h"
 #include "redis/ask.h"
 #include "redis/connection.h"
 #include "redis/parts.h"
+#include "steps.h"
 
-#define ONE   "slave0:ip=10.0.0.1,port=1,state=online,offset=1\r\n"
-#define OTHER "slave0:ip=10.0.0.2,port=1,state=online,offset=1\r\n"
-#define TWO   ONE "slave1:ip=10.0.0.2,port=2,state=online,offset=1\r\n"
-#define AOF   "aof_enabled:1\r\n"
+#include <fcntl.h>
+
+#define ONE    "slave0:ip=10.0.0.1,port=1,state=online,offset=1\r\n"
+#define OTHER  "slave0:ip=10.0.0.2,port=1,state=online,offset=1\r\n"
+#define TWO    ONE "slave1:ip=10.0.0.2,port=2,state=online,offset=1\r\n"
+#define AOF    "aof_enabled:1\r\n"
+#define BEGINS AOF "aof_base_size:0\r\naof_rewrite_in_progress:1\r\n"
 
 struct house {
 	struct mq_redis redis;
 	struct mq_server server;
-	bool lost, knows_wait, knows_waitaof;
+	redisReader *commands; /* what is sent to the server */
+	size_t taken;	       /* bytes of it */
+	struct mq_durable promise;
 	struct mq_heirs heirs;
-	const char *info, *then_info; /* from look number `then` on */
-	const char *fsync, *lax, *config_error, *info_error;
+	char info[256], then_info[256]; /* from look number `then` on */
+	char fsync[16], lax[8], config_error[32], info_error[32];
+	bool lost, knows_wait, knows_waitaof;
 	bool changes; /* at each look */
 	int looks, then, waits;
 	long long on_disk, on_replicas; /* -1: an error */
-	char line[16][128];		/* sent, without a reply yet */
-	int first, sent;
 };
 
 static struct house *house;
 
-/* --- the neighbours --- */
+/* --- a test a row --------------------------------------------------------- */
 
-/* The words of a command. */
-static void
-words_of(struct mq_command *c, char *out, size_t size)
+static const struct row promise_rows[] = {
+    {"on its disk",
+	{"find -> disk", "has waitaof", "fsync everysec",
+	    "find -> disk waitaof", "lax yes", "find -> disk waitaof",
+	    "fsync no", "refuses 78 appendfsync is no: set it to always",
+	    "has wait", "fsync always",
+	    "refuses 78 no-appendfsync-on-rewrite is yes: set it to no",
+	    "fsync everysec",
+	    "refuses 78 appendfsync is everysec: set it to always, or connect "
+	    "a replica, or allow WAITAOF",
+	    "info aof_enabled:0\r\n",
+	    "refuses 78 it has no append-only file and no", "waited -> 0"}},
+    {"on its replicas",
+	{"info run_id:x\r\n" TWO, "find -> replicas:2", "run-id -> x", "has",
+	    "refuses 78 does not allow WAIT", "info " TWO AOF,
+	    "refuses 78 does not allow WAIT"}},
+    {"not where messages may be dropped",
+	{"info " ONE AOF "maxmemory_policy:allkeys-lru\r\n",
+	    "refuses 78 maxmemory-policy is allkeys-lru",
+	    "info " ONE AOF "maxmemory_policy:noeviction\r\n",
+	    "find -> disk replicas:1"}},
+    {"where it may not be asked",
+	{"config-error ERR unknown", "refuses 78 cannot be read: ERR unknown",
+	    "info " ONE AOF, "find -> replicas:1", "info-error ERR no",
+	    "refuses 78 ERR no; --durable needs +info", "info-error NOPERM no",
+	    "refuses 77 NOPERM no", "error --durable needs +info", "lost",
+	    "refuses 69 "}},
+    {"a replica promises nothing",
+	{"info role:slave\r\n" AOF, "refuses 75 it is a replica",
+	    "gives-up -> no"}},
+    {"its first file is waited for",
+	{"info " AOF "aof_base_size:0\r\naof_rewrite_scheduled:1\r\n",
+	    "refuses 75 still writes its first append-only", "waited -> 301",
+	    "then 4 " AOF, "find -> disk", "waited -> 3", "info " BEGINS,
+	    "has waitaof", "find -> disk waitaof", "waited -> 0"}},
+    {"a replica that it had is waited for",
+	{"info repl_backlog_active:1\r\n",
+	    "refuses 75 its replica is not connected", "waited -> 301",
+	    "then 3 " ONE, "find -> replicas:1", "waited -> 2",
+	    /* Not if its disk will do. */
+	    "info " AOF "repl_backlog_active:1\r\n", "find -> disk",
+	    "waited -> 0"}},
+};
+
+static const struct row kept_rows[] = {
+    {"what is written at once is safe",
+	{"find -> disk", "keeps", "info run_id:other\r\n" AOF, "keeps",
+	    "fsync everysec", "breaks 75 its appendfsync was changed",
+	    "info role:slave\r\n" AOF, "breaks 75 it has become a replica"}},
+    {"its disk is waited for",
+	{"has waitaof", "info run_id:x\r\n" AOF, "find -> disk waitaof",
+	    "on-disk 1", "keeps -> WAITAOF 1 0 30000", "on-disk 0",
+	    "breaks 75 not on disk after 30 seconds -> WAITAOF 1 0 30000",
+	    "on-disk -1", "breaks 69 ERR no -> WAITAOF 1 0 30000"}},
+    {"and is the same disk",
+	{"has waitaof", "info run_id:x\r\n" AOF, "find -> disk waitaof",
+	    "on-disk 1", "info run_id:y\r\n" AOF,
+	    "breaks 75 it is not the same as before -> WAITAOF 1 0 30000"}},
+    {"its replicas are waited for",
+	{"info " TWO "run_id:x\r\n", "find -> replicas:2", "on-replicas 2",
+	    "keeps -> WAIT 2 30000", "on-replicas 1",
+	    "breaks 75 only on 1 of 2 replicas -> WAIT 2 30000",
+	    "info " TWO "run_id:y\r\n", "on-replicas 2",
+	    "breaks 75 it is not the same as before -> WAIT 2 30000"}},
+    {"its only replica is waited for",
+	{"info " ONE, "find -> replicas:1",
+	    "breaks 75 only on 0 of 1 replica -> WAIT 1 30000",
+	    "error-ends replica", "on-replicas -1",
+	    "breaks 69 ERR no -> WAIT 1 30000", "on-replicas 1",
+	    "info run_id:y\r\n" ONE,
+	    "breaks 75 it is not the same as before -> WAIT 1 30000"}},
+    {"a write goes before it",
+	{"info " ONE, "find -> replicas:1", "on-replicas 1",
+	    "writes -> PERSIST q WAIT 1 30000", "on-replicas -1",
+	    "writes -> PERSIST q failed"}},
+};
+
+static const struct row sentinel_rows[] = {
+    {"sentinels name those that must have it",
+	{"sentinel", "info " ONE, "heirs 1", "find -> replicas:1",
+	    "on-replicas 1", "keeps -> WAIT 1 30000",
+	    /* The one that is silent for a sentinel may answer another. */
+	    "heirs 1 1",
+	    "breaks 75 a replica that could become the master is not "
+	    "connected -> each:301",
+	    "heirs 0",
+	    "refuses 75 no replica that answers the sentinels is connected",
+	    "gives-up -> no", "heirs moved",
+	    "refuses 75 there is another master", "gives-up -> yes"}},
+    {"other replicas are waited for three times",
+	{"sentinel", "info " ONE, "heirs 1", "on-replicas 1",
+	    "find -> replicas:1",
+	    /* Found as one, another one behind the wait, and so to the end. */
+	    "then 2 " OTHER, "keeps -> WAIT 1 30000 WAIT 1 30000", "changes",
+	    "breaks 75 its replicas keep changing"
+	    " -> WAIT 1 30000 WAIT 1 30000 WAIT 1 30000"}},
+};
+
+/* --- the server ----------------------------------------------------------- */
+
+static void __attribute__((format(printf, 2, 3)))
+say(struct house *h, const char *fmt, ...)
 {
-	size_t n;
-	const char *wire = mq_command_wire(c, &n), *at = wire, *end = wire + n;
-
-	out[0] = '\0';
-	while ((at = memchr(at, '$', (size_t)(end - at))) != NULL) {
-		n = strtoul(at + 1, NULL, 10);
-		at = strchr(at, '\n') + 1;
-		snprintf(out + strlen(out), size - strlen(out), "%s%.*s",
-		    out[0] != '\0' ? " " : "", (int)n, at);
-		at += n;
-	}
-}
-
-struct mq_command
-mq_redis_command(const struct mq_redis *r)
-{
-	(void)r;
-	return (struct mq_command){0};
-}
-
-int
-mq_redis_append(struct mq_redis *r, struct mq_command *c)
-{
-	char *line = house->line[house->sent++ % COUNT(house->line)];
-
-	(void)r;
-	words_of(c, line, sizeof(house->line[0]));
-	if (strncmp(line, "INFO", 4) != 0 && strncmp(line, "CONFIG", 6) != 0)
-		record("%s", line);
-	return 0;
-}
-
-int
-mq_redis_send(struct mq_redis *r, struct mq_command *c)
-{
-	return mq_redis_append(r, c);
-}
-
-int
-mq_redis_flush(struct mq_redis *r)
-{
-	(void)r;
-	return house->lost ? -1 : 0;
-}
-
-static redisReply *
-reply_of(int type, const char *text)
-{
-	redisReply *reply = calloc(1, sizeof(*reply));
-
-	reply->type = type;
-	if (text != NULL) {
-		reply->str = strdup(text);
-		reply->len = strlen(text);
-	}
-	return reply;
-}
-
-static redisReply *
-array_of(size_t n, redisReply **elements)
-{
-	redisReply *reply = reply_of(REDIS_REPLY_ARRAY, NULL);
-
-	reply->elements = n;
-	reply->element = calloc(n, sizeof(*reply->element));
-	memcpy(reply->element, elements, n * sizeof(*elements));
-	return reply;
-}
-
-static redisReply *
-number_of(long long n)
-{
-	redisReply *reply = n < 0 ? reply_of(REDIS_REPLY_ERROR, "ERR no") :
-				    reply_of(REDIS_REPLY_INTEGER, NULL);
-
-	reply->integer = n;
-	return reply;
-}
-
-redisReply *
-mq_redis_reply(struct mq_redis *r)
-{
-	const char *line = house->line[house->first++ % COUNT(house->line)];
-
-	(void)r;
-	assert_true(house->first <= house->sent);
-	if (house->lost)
-		return NULL;
-	if (strcmp(line, "INFO") == 0) {
-		if (house->then > 0 && ++house->looks >= house->then)
-			house->info = house->then_info;
-		if (house->changes)
-			house->info = ++house->looks % 2 != 0 ? ONE : OTHER;
-		return house->info == NULL ?
-		    reply_of(REDIS_REPLY_ERROR, house->info_error) :
-		    reply_of(REDIS_REPLY_STRING, house->info);
-	}
-	if (strncmp(line, "CONFIG", 6) == 0)
-		return house->config_error != NULL ?
-		    reply_of(REDIS_REPLY_ERROR, house->config_error) :
-		    array_of(4,
-			(redisReply *[]){
-			    reply_of(REDIS_REPLY_STRING, "appendfsync"),
-			    reply_of(REDIS_REPLY_STRING, house->fsync),
-			    reply_of(REDIS_REPLY_STRING,
-				"no-appendfsync-on-rewrite"),
-			    reply_of(REDIS_REPLY_STRING, house->lax)});
-	if (strncmp(line, "WAITAOF", 7) == 0)
-		return house->on_disk < 0 ?
-		    number_of(-1) :
-		    array_of(2,
-			(redisReply *[]){
-			    number_of(house->on_disk), number_of(7)});
-	return number_of(house->on_replicas);
-}
-
-bool
-mq_redis_refused(struct mq_redis *r, const redisReply *reply)
-{
-	if (reply->type != REDIS_REPLY_ERROR)
-		return false;
-	r->status = strncmp(reply->str, "NOPERM", 6) == 0 ? MQ_EXIT_NOPERM :
-							    MQ_EXIT_UNAVAILABLE;
-	snprintf(r->error, sizeof(r->error), "%s", reply->str);
-	return true;
-}
-
-int
-mq_redis_fail(struct mq_redis *r, int status, const char *fmt, ...)
-{
+	char text[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(r->error, sizeof(r->error), fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	r->status = status;
-	return -1;
+	redisReaderFeed(h->redis.context->reader, text, strlen(text));
 }
 
-bool
-mq_redis_lost(const struct mq_redis *r)
+static void
+say_info(struct house *h)
 {
-	(void)r;
-	return house->lost;
+	const char *info = h->info;
+
+	h->looks++;
+	if (h->then > 0 && h->looks >= h->then)
+		info = h->then_info;
+	if (h->changes)
+		info = h->looks % 2 != 0 ? ONE : OTHER;
+	if (h->info_error[0] != '\0')
+		say(h, "-%s\r\n", h->info_error);
+	else
+		say(h, "$%zu\r\n%s\r\n", strlen(info), info);
+}
+
+static void
+say_config(struct house *h)
+{
+	if (h->config_error[0] != '\0')
+		say(h, "-%s\r\n", h->config_error);
+	else
+		say(h,
+		    "*4\r\n$11\r\nappendfsync\r\n$%zu\r\n%s\r\n"
+		    "$25\r\nno-appendfsync-on-rewrite\r\n$%zu\r\n%s\r\n",
+		    strlen(h->fsync), h->fsync, strlen(h->lax), h->lax);
+}
+
+/* A number, or an error for -1. */
+static void
+say_number(struct house *h, const char *before, long long n)
+{
+	if (n < 0)
+		say(h, "-ERR no\r\n");
+	else
+		say(h, "%s:%lld\r\n", before, n);
+}
+
+static void
+obey(struct house *h, const char *line)
+{
+	if (is(line, "INFO"))
+		say_info(h);
+	else if (strncmp(line, "CONFIG", 6) == 0)
+		say_config(h);
+	else if (is(line, "WAIT 0 1"))
+		say_number(h, "", h->knows_wait ? 0 : -1);
+	else if (is(line, "WAITAOF 1 0 1"))
+		say_number(h, "*2\r\n:0\r\n", h->knows_waitaof ? 0 : -1);
+	else {
+		record("%s", line);
+		if (strncmp(line, "WAITAOF", 7) == 0)
+			say_number(h, "*2\r\n", h->on_disk);
+		else
+			say_number(h, "", h->on_replicas);
+		if (strncmp(line, "WAITAOF", 7) == 0 && h->on_disk >= 0)
+			say(h, ":7\r\n");
+	}
+}
+
+static void
+take_command(struct house *h, const redisReply *words)
+{
+	struct mq_buf line = {0};
+	size_t i;
+
+	for (i = 0; i < words->elements; i++)
+		mq_buf_printf(
+		    &line, "%s%s", i > 0 ? " " : "", words->element[i]->str);
+	obey(h, mq_buf_str(&line));
+	mq_buf_free(&line);
 }
 
 int
-mq_call_done(struct mq_redis *r, struct mq_command *c)
+redisBufferWrite(redisContext *c, int *done)
 {
-	char line[64];
+	struct house *h = house;
+	void *words;
 
-	(void)r;
-	words_of(c, line, sizeof(line));
-	mq_command_free(c);
-	return (strcmp(line, "WAIT 0 1") == 0 && house->knows_wait) ||
-		(strcmp(line, "WAITAOF 1 0 1") == 0 && house->knows_waitaof) ?
-	    0 :
-	    -1;
+	redisReaderFeed(
+	    h->commands, c->obuf + h->taken, strlen(c->obuf + h->taken));
+	h->taken = strlen(c->obuf);
+	while (!h->lost &&
+	    redisReaderGetReply(h->commands, &words) == REDIS_OK &&
+	    words != NULL) {
+		take_command(h, words);
+		freeReplyObject(words);
+	}
+	*done = 1;
+	return REDIS_OK;
 }
-
-bool
-mq_reply_strings(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ARRAY;
-}
-
-bool
-mq_redis_visit(struct mq_redis *r, int i)
-{
-	(void)r;
-	return i == 0;
-}
-
-int
-mq_ask_each(
-    struct mq_redis *r, size_t n, mq_ask_fn *ask, mq_take_fn *take, void *arg)
-{
-	(void)r;
-	(void)n;
-	(void)ask;
-	(void)take;
-	(void)arg;
-	return -1;
-}
-
-const struct mq_sentinel_question mq_sentinel_heirs = {0};
 
 int
 mq_redis_ask_sentinels(struct mq_redis *r, double until,
@@ -233,7 +250,6 @@ mq_redis_ask_sentinels(struct mq_redis *r, double until,
 	assert_ptr_equal(q, &mq_sentinel_heirs);
 	heirs->moved = house->heirs.moved;
 	heirs->connected = house->heirs.connected;
-	heirs->missing = house->heirs.missing;
 	heirs->silent = house->heirs.silent;
 	return 0;
 }
@@ -243,34 +259,39 @@ mq_redis_ask_each_sentinel(
     struct mq_redis *r, const struct mq_sentinel_question *q, void *answer)
 {
 	(void)r;
-	(void)q;
+	assert_ptr_equal(q, &mq_sentinel_heirs);
 	((struct mq_heirs *)answer)->missing++;
-	record("each");
+	house->heirs.missing++;
 }
 
 static bool
 on_wait(void *arg, int fd, int64_t ms)
 {
-	assert_int_equal(fd, -1);
-	assert_int_equal(ms, 100);
-	((struct house *)arg)->waits++;
+	struct house *h = arg;
+
+	if (!h->lost) {
+		assert_int_equal(fd, -1);
+		assert_int_equal(ms, 100);
+	}
+	h->waits++;
 	return true;
 }
 
-/* --- what happens --- */
+/* --- what happens --------------------------------------------------------- */
 
 static int
 setup(void **state)
 {
 	struct house *h = house = mq_xcalloc(1, sizeof(*h));
 
+	strlcpy(h->server.socket, "/s", sizeof(h->server.socket));
 	h->redis.server = &h->server;
-	h->redis.wait = on_wait;
-	h->redis.wait_arg = h;
+	mq_redis_wait_with(&h->redis, on_wait, h);
+	h->commands = redisReaderCreate();
 	h->knows_wait = true;
-	h->info = AOF;
-	h->fsync = "always";
-	h->lax = "no";
+	strlcpy(h->info, AOF, sizeof(h->info));
+	strlcpy(h->fsync, "always", sizeof(h->fsync));
+	strlcpy(h->lax, "no", sizeof(h->lax));
 	*state = h;
 	return 0;
 }
@@ -278,270 +299,144 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	(void)state;
-	free(house);
+	struct house *h = *state;
+
+	mq_redis_close(&h->redis);
+	redisReaderFree(h->commands);
+	free(h);
 	record_clear();
 	return 0;
 }
 
-/* What the server promises; with a status, nothing, and why. */
-static struct mq_durable
-promise(struct house *h, int status, const char *why)
+/* With no reply left of what failed before. */
+static void
+connect_anew(struct house *h)
 {
-	struct mq_durable d = {0};
-
+	redisFree(h->redis.context);
+	h->redis.context = redisConnectFd(open("/dev/null", O_RDWR));
+	h->redis.lost = false;
+	h->taken = 0;
 	h->waits = h->looks = 0;
-	assert_int_equal(mq_durable_find(&h->redis, &d), status == 0 ? 0 : -1);
-	if (status != 0) {
-		assert_int_equal(h->redis.status, status);
-		if (strstr(h->redis.error, why) == NULL)
-			fail_msg(
-			    "\"%s\" is not in \"%s\"", why, h->redis.error);
-	}
-	return d;
 }
 
 static void
-keeps(struct house *h, const struct mq_durable *d, int status, const char *why)
+find(struct house *h)
 {
-	assert_int_equal(
-	    mq_durable_wait(&h->redis, d, NULL), status == 0 ? 0 : -1);
-	if (status != 0) {
-		assert_int_equal(h->redis.status, status);
-		assert_non_null(strstr(h->redis.error, why));
-	}
-	h->first = h->sent;
+	struct mq_durable *d = &h->promise;
+
+	if (mq_durable_find(&h->redis, d) != 0)
+		fail_msg("%s", h->redis.error);
+	if (d->disk)
+		record("disk");
+	if (d->waitaof)
+		record("waitaof");
+	if (d->replicas > 0)
+		record("replicas:%d", d->replicas);
 }
 
-/* --- a promise --- */
-
-#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
-
-TEST_OF(on_its_disk)
+/* As the error says: a status, and a part of the text. */
+static void
+expect_error(struct house *h, const char *about)
 {
-	struct mq_durable d = promise(h, 0, "");
-
-	assert_true(d.disk && !d.waitaof && d.replicas == 0);
-	h->knows_waitaof = true;
-	h->fsync = "everysec";
-	d = promise(h, 0, "");
-	assert_true(d.disk && d.waitaof);
-	h->lax = "yes";
-	d = promise(h, 0, "");
-	assert_true(d.disk && d.waitaof);
-	h->fsync = "no";
-	(void)promise(h, MQ_EXIT_CONFIG, "appendfsync is no: set it to always");
-	h->knows_waitaof = false;
-	h->fsync = "always";
-	(void)promise(h, MQ_EXIT_CONFIG,
-	    "no-appendfsync-on-rewrite is yes: set it to no");
-	h->fsync = "everysec";
-	(void)promise(h, MQ_EXIT_CONFIG,
-	    "appendfsync is everysec: set it to always, or connect a replica, "
-	    "or allow WAITAOF");
-	h->info = "aof_enabled:0\r\n";
-	(void)promise(h, MQ_EXIT_CONFIG, "it has no append-only file and no");
-	assert_int_equal(h->waits, 0);
+	assert_int_equal(h->redis.status, atoi(about));
+	if (strstr(h->redis.error, about + strlen("75 ")) == NULL)
+		fail_msg("\"%s\", not \"%s\"", h->redis.error, about);
 }
 
-TEST_OF(on_its_replicas)
-{
-	struct mq_durable d;
-
-	h->info = "run_id:x\r\n" TWO;
-	d = promise(h, 0, "");
-	assert_true(!d.disk && !d.waitaof && d.replicas == 2);
-	assert_string_equal(d.run_id, "x");
-	h->knows_wait = false;
-	(void)promise(h, MQ_EXIT_CONFIG, "does not allow WAIT");
-	h->info = TWO AOF;
-	(void)promise(h, MQ_EXIT_CONFIG, "does not allow WAIT");
-}
-
-TEST_OF(not_where_messages_may_be_dropped)
-{
-	h->info = ONE AOF "maxmemory_policy:allkeys-lru\r\n";
-	(void)promise(h, MQ_EXIT_CONFIG, "maxmemory-policy is allkeys-lru");
-	h->info = ONE AOF "maxmemory_policy:noeviction\r\n";
-	(void)promise(h, 0, "");
-}
-
-TEST_OF(where_it_may_not_be_asked)
-{
-	h->config_error = "ERR unknown";
-	(void)promise(h, MQ_EXIT_CONFIG, "cannot be read: ERR unknown");
-	h->info = ONE AOF;
-	(void)promise(h, 0, "");
-	h->info = NULL;
-	h->info_error = "ERR no";
-	(void)promise(h, MQ_EXIT_CONFIG, "ERR no; --durable needs +info");
-	h->first = h->sent;
-	h->info_error = "NOPERM no";
-	(void)promise(h, MQ_EXIT_NOPERM, "NOPERM no; --durable needs +info");
-	h->lost = true;
-	assert_int_equal(
-	    mq_durable_find(&h->redis, &(struct mq_durable){0}), -1);
-}
-
-TEST_OF(a_replica_promises_nothing)
-{
-	h->info = "role:slave\r\n" AOF;
-	(void)promise(h, MQ_EXIT_AGAIN, "it is a replica");
-	assert_false(h->redis.lost);
-}
-
-TEST_OF(its_first_file_is_waited_for)
-{
-	h->info = AOF "aof_base_size:0\r\naof_rewrite_scheduled:1\r\n";
-	(void)promise(h, MQ_EXIT_AGAIN, "still writes its first append-only");
-	assert_int_equal(h->waits, 301);
-	h->first = h->sent;
-	h->then = 4;
-	h->then_info = AOF;
-	(void)promise(h, 0, "");
-	assert_int_equal(h->waits, 3);
-	h->then = 0;
-	h->info = AOF "aof_base_size:0\r\naof_rewrite_in_progress:1\r\n";
-	h->knows_waitaof = true;
-	(void)promise(h, 0, "");
-	assert_int_equal(h->waits, 0);
-}
-
-TEST_OF(a_replica_that_it_had_is_waited_for)
-{
-	h->info = "repl_backlog_active:1\r\n";
-	(void)promise(h, MQ_EXIT_AGAIN, "its replica is not connected");
-	assert_int_equal(h->waits, 301);
-	h->then = 3;
-	h->then_info = ONE;
-	assert_int_equal(promise(h, 0, "").replicas, 1);
-	assert_int_equal(h->waits, 2);
-	/* Not if its disk will do. */
-	h->then = 0;
-	h->info = AOF "repl_backlog_active:1\r\n";
-	(void)promise(h, 0, "");
-	assert_int_equal(h->waits, 0);
-}
-
-/* --- and whether it is kept --- */
-
-TEST_OF(what_is_written_at_once_is_safe)
-{
-	struct mq_durable d = promise(h, 0, "");
-
-	keeps(h, &d, 0, "");
-	assert_string_equal(recorded(), "");
-	h->info = "run_id:other\r\n" AOF;
-	keeps(h, &d, 0, "");
-	h->fsync = "everysec";
-	keeps(h, &d, MQ_EXIT_AGAIN, "its appendfsync was changed");
-	h->info = "role:slave\r\n" AOF;
-	keeps(h, &d, MQ_EXIT_AGAIN, "it has become a replica");
-}
-
-TEST_OF(its_disk_is_waited_for)
-{
-	struct mq_durable d;
-
-	h->knows_waitaof = true;
-	h->info = "run_id:x\r\n" AOF;
-	d = promise(h, 0, "");
-	h->on_disk = 1;
-	keeps(h, &d, 0, "");
-	assert_string_equal(recorded(), "WAITAOF 1 0 30000");
-	h->on_disk = 0;
-	keeps(h, &d, MQ_EXIT_AGAIN, "not on disk after 30 seconds");
-	h->on_disk = -1;
-	keeps(h, &d, MQ_EXIT_UNAVAILABLE, "ERR no");
-	h->on_disk = 1;
-	h->info = "run_id:y\r\n" AOF;
-	keeps(h, &d, MQ_EXIT_AGAIN, "it is not the same as before");
-}
-
-TEST_OF(its_replicas_are_waited_for)
-{
-	struct mq_durable d;
-
-	h->info = TWO "run_id:x\r\n";
-	d = promise(h, 0, "");
-	h->on_replicas = 2;
-	keeps(h, &d, 0, "");
-	assert_string_equal(recorded(), "WAIT 2 30000");
-	h->on_replicas = 1;
-	keeps(h, &d, MQ_EXIT_AGAIN, "only on 1 of 2 replicas");
-	d.replicas = 1;
-	h->on_replicas = 0;
-	keeps(h, &d, MQ_EXIT_AGAIN, "only on 0 of 1 replica");
-	assert_null(strstr(h->redis.error, "replicas"));
-	h->on_replicas = -1;
-	keeps(h, &d, MQ_EXIT_UNAVAILABLE, "ERR no");
-	h->on_replicas = 1;
-	h->info = TWO "run_id:y\r\n";
-	keeps(h, &d, MQ_EXIT_AGAIN, "it is not the same as before");
-}
-
-TEST_OF(a_write_goes_before_it)
+static void
+write_first(struct house *h)
 {
 	struct mq_command write = {0};
-	struct mq_durable d;
 
-	h->info = ONE;
-	d = promise(h, 0, "");
-	h->on_replicas = 1;
 	mq_command_plain(&write, "PERSIST q");
-	assert_int_equal(mq_durable_wait(&h->redis, &d, &write), 0);
-	assert_string_equal(recorded(), "PERSIST q WAIT 1 30000");
-	h->on_replicas = -1;
-	assert_int_equal(mq_durable_wait(&h->redis, &d, &write), -1);
-	assert_string_equal(recorded(), "PERSIST q");
+	if (mq_durable_wait(&h->redis, &h->promise, &write) == -1)
+		record("failed");
 	mq_command_free(&write);
 }
 
-/* --- with sentinels --- */
-
-TEST_OF(sentinels_name_those_that_must_have_it)
+static bool
+act(struct house *h, const char *word, const char *about)
 {
-	struct mq_durable d;
+	struct mq_durable none;
 
-	h->server.url.kind = MQ_URL_SENTINEL;
-	h->info = ONE;
-	h->heirs.connected = 1;
-	d = promise(h, 0, "");
-	h->on_replicas = 1;
-	keeps(h, &d, 0, "");
-	assert_string_equal(recorded(), "WAIT 1 30000");
-	/* The one that is silent for a sentinel may answer another. */
-	h->heirs.silent = 1;
-	keeps(h, &d, MQ_EXIT_AGAIN,
-	    "a replica that could become the master is not connected");
-	h->heirs.silent = h->heirs.connected = 0;
-	(void)promise(h, MQ_EXIT_AGAIN,
-	    "no replica that answers the sentinels is connected");
-	assert_int_equal(h->waits, 301);
-	assert_false(h->redis.lost);
-	h->heirs.moved = true;
-	(void)promise(h, MQ_EXIT_AGAIN, "there is another master");
-	assert_true(h->redis.lost);
+	if (is(word, "find") || is(word, "refuses") || is(word, "keeps") ||
+	    is(word, "breaks") || is(word, "writes"))
+		connect_anew(h);
+	if (is(word, "find"))
+		find(h);
+	else if (is(word, "refuses")) {
+		assert_int_equal(mq_durable_find(&h->redis, &none), -1);
+		expect_error(h, about);
+	} else if (is(word, "keeps") || is(word, "breaks")) {
+		assert_int_equal(mq_durable_wait(&h->redis, &h->promise, NULL),
+		    is(word, "keeps") ? 0 : -1);
+		if (is(word, "breaks"))
+			expect_error(h, about);
+		if (h->heirs.missing > 0)
+			record("each:%d", h->heirs.missing);
+	} else if (is(word, "writes"))
+		write_first(h);
+	else if (is(word, "waited"))
+		record("%d", h->waits);
+	else if (is(word, "run-id"))
+		record("%s", h->promise.run_id);
+	else if (is(word, "gives-up"))
+		answers(h->redis.lost);
+	else if (is(word, "error"))
+		assert_non_null(strstr(h->redis.error, about));
+	else if (is(word, "error-ends"))
+		assert_string_equal(strrchr(h->redis.error, ' ') + 1, about);
+	else
+		return false;
+	return true;
 }
 
-TEST_OF(other_replicas_are_waited_for_three_times)
+/* What the server, or a sentinel, is from now on. */
+static void
+arrange(struct house *h, const char *word, const char *about)
 {
-	struct mq_durable d;
-
-	h->server.url.kind = MQ_URL_SENTINEL;
-	h->info = ONE;
-	h->heirs.connected = h->on_replicas = 1;
-	d = promise(h, 0, "");
-	(void)recorded();
-	/* Found as one, another one behind the wait, and so to the end. */
-	h->looks = 0;
-	h->then = 2;
-	h->then_info = OTHER;
-	keeps(h, &d, 0, "");
-	assert_string_equal(recorded(), "WAIT 1 30000 WAIT 1 30000");
-	h->then = h->looks = 0;
-	h->changes = true;
-	keeps(h, &d, MQ_EXIT_AGAIN, "its replicas keep changing");
-	assert_string_equal(
-	    recorded(), "WAIT 1 30000 WAIT 1 30000 WAIT 1 30000");
+	if (is(word, "info")) {
+		strlcpy(h->info, about, sizeof(h->info));
+		h->then = 0;
+	} else if (is(word, "then")) {
+		h->then = atoi(about);
+		strlcpy(h->then_info, about + 2, sizeof(h->then_info));
+	} else if (is(word, "has")) {
+		h->knows_waitaof = is(about, "waitaof");
+		h->knows_wait = *about != '\0';
+	} else if (is(word, "fsync"))
+		strlcpy(h->fsync, about, sizeof(h->fsync));
+	else if (is(word, "lax"))
+		strlcpy(h->lax, about, sizeof(h->lax));
+	else if (is(word, "config-error"))
+		strlcpy(h->config_error, about, sizeof(h->config_error));
+	else if (is(word, "info-error"))
+		strlcpy(h->info_error, about, sizeof(h->info_error));
+	else if (is(word, "on-disk"))
+		h->on_disk = atoi(about);
+	else if (is(word, "on-replicas"))
+		h->on_replicas = atoi(about);
+	else if (is(word, "heirs")) {
+		h->heirs = (struct mq_heirs){.moved = is(about, "moved")};
+		(void)sscanf(
+		    about, "%d %d", &h->heirs.connected, &h->heirs.silent);
+	} else if (is(word, "sentinel"))
+		h->server.url.kind = MQ_URL_SENTINEL;
+	else if (is(word, "changes"))
+		h->changes = true;
+	else if (is(word, "lost"))
+		h->lost = true;
+	else
+		fail_msg("%s: what is that?", word);
 }
+
+static void
+take(void *arg, const char *word, const char *about)
+{
+	if (!act(arg, word, about))
+		arrange(arg, word, about);
+}
+
+TEST_ROWS(promise, setup, teardown, take)
+TEST_ROWS(kept, setup, teardown, take)
+TEST_ROWS(sentinel, setup, teardown, take)

@@ -470,17 +470,10 @@ take(void *arg, const char *word, const char *about)
 		each_word(about, do_one, &(struct doing){f, word});
 }
 
-#define TEST_ROWS(name)                                                        \
-	TEST(name##_in_rows)                                                   \
-	{                                                                      \
-		take_rows(name##_rows, COUNT(name##_rows), fixture_setup,      \
-		    fixture_teardown, take);                                   \
-	}
-
-TEST_ROWS(held)
-TEST_ROWS(claim)
-TEST_ROWS(wakeup)
-TEST_ROWS(reconcile)
+TEST_ROWS(held, fixture_setup, fixture_teardown, take)
+TEST_ROWS(claim, fixture_setup, fixture_teardown, take)
+TEST_ROWS(wakeup, fixture_setup, fixture_teardown, take)
+TEST_ROWS(reconcile, fixture_setup, fixture_teardown, take)
 
 /* --- and others ----------------------------------------------------------------- */
 

@@ -132,7 +132,7 @@ teardown(void **state)
 #define TEST_OF(fn) TEST_WITH(fn, struct lease *l, setup, teardown)
 
 /* Steps: seconds go by, "busy" and "idle" keep it after as many. */
-static const struct row rows[] = {
+static const struct row lease_rows[] = {
     {"three quarters of it are used",
 	{"begin", "confirm 60000", "after 50", "lapsed -> 0", "join 60000",
 	    "after 44.9", "lapsed -> 0", "after 0.2", "lapsed -> 45"}},
@@ -234,10 +234,7 @@ take(void *arg, const char *word, const char *about)
 		fail_msg("%s: what is that?", word);
 }
 
-TEST(rows_of_steps)
-{
-	take_rows(rows, COUNT(rows), setup, teardown, take);
-}
+TEST_ROWS(lease, setup, teardown, take)
 
 TEST_OF(the_first_of_idle_ones_come_at_different_times)
 {

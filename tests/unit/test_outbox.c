@@ -352,18 +352,11 @@ take(void *arg, const char *word, const char *about)
 		outbox_send_back(&h->outbox);
 }
 
-#define TEST_ROWS(name)                                                        \
-	TEST(name##_in_rows)                                                   \
-	{                                                                      \
-		take_rows(name##_rows, COUNT(name##_rows), house_setup,        \
-		    house_teardown, take);                                     \
-	}
-
-TEST_ROWS(together)
-TEST_ROWS(equal)
-TEST_ROWS(once_more)
-TEST_ROWS(back)
-TEST_ROWS(ends)
+TEST_ROWS(together, house_setup, house_teardown, take)
+TEST_ROWS(equal, house_setup, house_teardown, take)
+TEST_ROWS(once_more, house_setup, house_teardown, take)
+TEST_ROWS(back, house_setup, house_teardown, take)
+TEST_ROWS(ends, house_setup, house_teardown, take)
 
 /* --- and those that count or measure ---------------------------------------------- */
 
