@@ -28,6 +28,11 @@
 /* Text and length of a literal, which may hold NUL. */
 #define B(s) (s), sizeof(s) - 1
 
+struct bytes {
+	const char *p;
+	size_t n;
+};
+
 static struct CMUnitTest unit_tests[64];
 static size_t unit_count;
 

@@ -1,0 +1,221 @@
+/*
+ * Texts that others leave in the server, or may have changed there: common/message/history.c
+ * and result.c, common/queue/running.c.
+ */
+#include "message/headers.h"
+
+#include "message/history.h"
+#include "message/json.h"
+#include "message/result.h"
+#include "queue/stats.h"
+#include "unit.h"
+
+#define ID "0123456789ABCDEFGHIJKLMNOPQRSTab"
+
+/* --- what went wrong before ----------------------------------------------- */
+
+static void
+parse(struct mq_envelope *e, const char *json, struct mq_buf *element)
+{
+	const char *why;
+
+	mq_buf_clear(element);
+	mq_buf_add(element, "\xff\0\xbe\xbeJ", 5);
+	mq_buf_addstr(element, json);
+	mq_buf_addstr(element, "\npayload");
+	assert_int_equal(
+	    mq_envelope_parse(element->data, element->len, e, &why), 0);
+}
+
+TEST(histories_of_others)
+{
+	static const struct {
+		const char *header, *want;
+	} cases[] = {
+	    {"{}", "[]"},
+	    {"null", "[]"},
+	    {"{\"Mq-History\":null}", "[]"},
+	    {"{\"Mq-History\":[]}", "[]"},
+	    {"{\"mq-history\":[\"{}\"]}", "[]"},
+	    {"{\"Mq-History\":[null,\"\",\"x\",\"1\",\"[]\",\"null\",\"{\"]}",
+		"[]"},
+	    {"{\"Mq-History\":[\"{}\"]}", "[{}]"},
+	    {"{\"Mq-History\":[\"{\\\"at_ms\\\":\\\"1\\\","
+	     "\\\"attempt\\\":1.5,\\\"host\\\":1,\\\"status\\\":null,"
+	     "\\\"signal\\\":[],\\\"text\\\":{},\\\"stderr\\\":true}\"]}",
+		"[{}]"},
+	    {"{\"Mq-History\":[\"{\\\"more\\\":1,\\\"text\\\":\\\"t\\\","
+	     "\\\"at_ms\\\":-5}\",\"x\",\"{\\\"status\\\":7}\"]}",
+		"[{\"at_ms\":-5,\"text\":\"t\"},{\"status\":7}]"},
+	    {"{\"Mq-History\":[\"{\\\"at_ms\\\":99999999999999999999}\"]}",
+		"[]"},
+	    {"{\"Mq-History\":[\"{\\\"text\\\":\\\"a\\\\u0000b\\\"}\"]}",
+		"[{\"text\":\"a\\u0000b\"}]"},
+	};
+	struct mq_buf element = {0}, got = {0};
+	struct mq_envelope e;
+	json_t *list;
+	size_t i;
+
+	for (i = 0; i < COUNT(cases); i++) {
+		parse(&e, cases[i].header, &element);
+		list = mq_history_list(&e);
+		mq_buf_clear(&got);
+		mq_json_dump(list, &got);
+		assert_string_equal(mq_buf_str(&got), cases[i].want);
+		json_decref(list);
+		mq_envelope_free(&e);
+	}
+	mq_buf_free(&element);
+	mq_buf_free(&got);
+}
+
+/* Ours joins what is there, of whatever kind. */
+TEST(a_failure_joins_them)
+{
+	static const char *const headers[] = {"{\"Mq-History\":null}",
+	    "{\"Mq-History\":[\"x\"]}",
+	    "{\"Mq-History\":[\"{\\\"at_ms\\\":7}\"]}"};
+	const struct mq_failure f = {.status = 1, .at_ms = 5};
+	struct mq_buf element = {0};
+	struct mq_envelope e;
+	size_t i;
+
+	for (i = 0; i < COUNT(headers); i++) {
+		parse(&e, headers[i], &element);
+		mq_history_add(&e, &f);
+		assert_int_equal(mq_history_last_ms(&e), 5);
+		mq_envelope_free(&e);
+	}
+	mq_buf_free(&element);
+}
+
+/* The text that becomes of a text, or of the end of stderr. */
+static void
+check(
+    bool errors, const char *given, size_t skip, size_t keep, const char *over)
+{
+	struct mq_envelope e = {0};
+	struct mq_failure f = {.status = 1};
+	const char *got;
+	json_t *list;
+
+	*(errors ? &f.errors : &f.text) = given;
+	mq_history_add(&e, &f);
+	list = mq_history_list(&e);
+	got = json_string_value(json_object_get(
+	    json_array_get(list, 0), errors ? "stderr" : "text"));
+	assert_int_equal(strlen(got), keep);
+	if (over != NULL)
+		assert_int_equal(strspn(got, over), keep);
+	else
+		assert_memory_equal(got, given + skip, keep);
+	json_decref(list);
+	mq_envelope_free(&e);
+}
+
+/* Long strings of one character at each place where it could be cut. */
+TEST(whole_characters)
+{
+	static const char *const chars[] = {
+	    "x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
+	char given[4096], pieces[1001];
+	size_t i, shift, k, len, text, errors;
+
+	for (i = 0; i < COUNT(chars); i++)
+		for (shift = 0; shift < 4; shift++) {
+			len = strlen(chars[i]);
+			strcpy(given, &"aaa"[3 - shift]);
+			for (k = 0; k < 600; k++)
+				strcat(given, chars[i]);
+			strcat(given, &"bbb"[3 - shift]);
+			text = (MQ_HISTORY_TEXT - shift) / len * len + shift;
+			errors =
+			    (MQ_HISTORY_STDERR - shift) / len * len + shift;
+			check(false, given, 0, text, NULL);
+			check(
+			    true, given, strlen(given) - errors, errors, NULL);
+		}
+	/* Nothing but pieces of characters is no character to be kept whole. */
+	memset(pieces, 0x80, sizeof(pieces) - 1);
+	pieces[sizeof(pieces) - 1] = '\0';
+	check(true, pieces, 0, MQ_HISTORY_STDERR - 3, "?");
+	check(false, pieces, 0, MQ_HISTORY_TEXT - 3, "?");
+}
+
+/* --- what became of a message --------------------------------------------- */
+
+TEST(endings)
+{
+	static const char lua[] =
+	    "{\"finished_ms\":1.7952077250e12,\"state\":\"purged\","
+	    "\"id\":\"" ID "\",\"attempts\":3}";
+	/* What is no sensible number or text counts as not there. */
+	static const char odd[] =
+	    "{\"id\":\"" ID "\",\"state\":\"done\",\"text\":\"a\\u0000b\","
+	    "\"status\":-3,\"attempts\":1e300,\"host\":[],"
+	    "\"finished_ms\":\"x\"}";
+	static const char *const bad[] = {"", "null", "[]", "{}",
+	    "{\"id\":\"" ID "\"}", "{\"id\":\"short\",\"state\":\"done\"}",
+	    "{\"id\":\"" ID "\",\"state\":\"lost\"}",
+	    "{\"id\":\"" ID "\",\"state\":7}", "{\"id\":\"" ID};
+	struct mq_ending e;
+	size_t i;
+
+	assert_int_equal(mq_ending_read(B(lua), &e), 0);
+	assert_int_equal(e.state, MQ_END_PURGED);
+	assert_null(e.text);
+	assert_int_equal(e.status, -1);
+	assert_int_equal(e.attempts, 3);
+	assert_true(e.finished_ms == 1795207725000);
+	mq_ending_free(&e);
+	assert_int_equal(mq_ending_read(B(odd), &e), 0);
+	assert_null(e.text);
+	assert_int_equal(e.status, -1);
+	assert_int_equal(e.attempts, 0);
+	assert_null(e.host);
+	assert_true(e.finished_ms == 0);
+	mq_ending_free(&e);
+	for (i = 0; i < COUNT(bad); i++)
+		assert_int_equal(
+		    mq_ending_read(bad[i], strlen(bad[i]), &e), -1);
+}
+
+/* --- what runs ------------------------------------------------------------ */
+
+TEST(runs)
+{
+	static const char *const none[] = {"", "x", "null", "1", "{}", "[]",
+	    "\"a\"", "[", "[{}]", "[1,null,\"a\",[]]", "{\"queue\":\"q\"}",
+	    "[{\"queue\":\"q\"}]", "[{\"id\":\"i\"}]",
+	    "[{\"queue\":1,\"id\":\"i\"}]", "[{\"queue\":\"q\",\"id\":null}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"pid\":\"1\"}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"attempt\":1.5}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"text\":{}}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"started_ms\":"
+	    "99999999999999999999}]"};
+	static const char one[] =
+	    "[1,{\"id\":\"i\",\"more\":[{}],\"queue\":\"q\"},{\"queue\":{}}]";
+	struct mq_runs runs = {0};
+	struct mq_buf out = {0};
+	size_t i;
+
+	for (i = 0; i < COUNT(none); i++) {
+		mq_runs_read(&runs, none[i], strlen(none[i]), "c-1", "web1");
+		assert_int_equal(runs.count, 0);
+		mq_runs_free(&runs);
+	}
+	runs = (struct mq_runs){0};
+	mq_runs_read(&runs, B(one), "c-1", "web1");
+	assert_int_equal(runs.count, 1);
+	assert_string_equal(runs.runs[0].queue, "q");
+	assert_string_equal(runs.runs[0].id, "i");
+	assert_string_equal(runs.runs[0].script, "");
+	assert_string_equal(runs.runs[0].text, "");
+	assert_int_equal(runs.runs[0].attempt, 0);
+	assert_int_equal(runs.runs[0].pid, 0);
+	mq_runs_free(&runs);
+	mq_runs_write(NULL, 0, &out);
+	assert_string_equal(mq_buf_str(&out), "[]");
+	mq_buf_free(&out);
+}
