@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "mq-consume/policy.h"
-#include "record.h"
+#include "steps.h"
 
 struct house {
 	struct ev_loop *loop;
@@ -18,11 +18,12 @@ struct house {
 
 /* --- the engine --- */
 
+static const char *const levels[] = {"not", "fetching", "soon", "now"};
+
 /* Writes down what the policy tells. */
 static void
 on_fact(void *arg, const struct fact *f)
 {
-	static const char *const levels[] = {"not", "fetching", "soon", "now"};
 	struct house *h = arg;
 
 	switch (f->kind) {
@@ -66,12 +67,11 @@ free_policy(struct house *h)
 }
 
 /* Begins anew, with the options as they are now. */
-static struct policy *
+static void
 begin(struct house *h)
 {
 	free_policy(h);
 	policy_init(&h->policy, h->loop, &h->opt, &h->ignored, &events, h);
-	return &h->policy;
 }
 
 static void
@@ -86,17 +86,6 @@ run_out(struct house *h, ev_timer *timer)
 {
 	ev_feed_event(h->loop, timer, EV_TIMER);
 	ev_run(h->loop, EVRUN_NOWAIT);
-}
-
-/* The timer was started for s seconds, less than one of them ago. */
-static void
-assert_runs_for(struct house *h, ev_timer *timer, double s)
-{
-	double left = ev_timer_remaining(h->loop, timer);
-
-	assert_true(ev_is_active(timer));
-	if (left > s + 0.001 || left < s - 1)
-		fail_msg("%g s, not %g", left, s);
 }
 
 static int
@@ -130,215 +119,202 @@ teardown(void **state)
 
 /* --- stopping --------------------------------------------------------------- */
 
-TEST_OF(levels_only_rise)
-{
-	struct policy *p = &h->policy;
-
-	policy_stop(p, STOP_FETCHING, 0, 0);
-	policy_stop(p, STOP_FETCHING, 0, 0);
-	policy_stop(p, STOP_SOON, 0, 0);
-	policy_stop(p, STOP_FETCHING, 0, 0);
-	assert_int_equal(policy_level(p), STOP_SOON);
-	policy_stop(p, STOP_NOW, 0, 0);
-	policy_stop(p, STOP_SOON, 0, 0);
-	assert_int_equal(policy_level(p), STOP_NOW);
-	assert_string_equal(
-	    recorded(), "stop:fetching stop:soon KILL stop:now");
-}
-
-TEST_OF(the_first_status_counts)
-{
-	struct policy *p = &h->policy;
-
-	policy_stop(p, STOP_FETCHING, 0, 0);
-	policy_stop(p, STOP_SOON, 75, 0);
-	policy_stop(p, STOP_NOW, 70, SIGTERM);
-	assert_int_equal(policy_exit(p), 75);
-	policy_fail(p, 69);
-	assert_int_equal(policy_exit(p), 69);
-}
-
-TEST_OF(a_level_that_is_reached_has_no_status)
-{
-	struct policy *p = &h->policy;
-
-	policy_stop(p, STOP_SOON, 0, 0);
-	policy_stop(p, STOP_SOON, 75, 0);
-	assert_int_equal(policy_exit(p), 0);
-}
-
-TEST_OF(signals_raise_the_level)
-{
-	get_signal(h, SIGUSR1);
-	assert_string_equal(recorded(), "stop:fetching");
-	get_signal(h, SIGINT);
-	assert_string_equal(recorded(), "asked stop:soon");
-	get_signal(h, SIGTERM);
-	get_signal(h, SIGUSR1);
-	assert_string_equal(recorded(), "");
-	get_signal(h, SIGINT);
-	assert_string_equal(recorded(), "KILL stop:now");
-	get_signal(h, SIGINT);
-	assert_string_equal(recorded(), "");
-}
-
-TEST_OF(a_hangup_ends_or_opens_logs)
-{
-	h->opt.log_dir = "/logs";
-	get_signal(h, SIGHUP);
-	assert_string_equal(recorded(), "logs");
-	h->opt.log_dir = NULL;
-	get_signal(h, SIGHUP);
-	assert_string_equal(recorded(), "asked stop:soon");
-	sigaddset(&h->ignored, SIGHUP);
-	begin(h);
-	get_signal(h, SIGHUP);
-	assert_string_equal(recorded(), "logs");
-}
-
-TEST_OF(the_grace_time_goes_from_term_to_giving_up)
-{
-	struct policy *p = &h->policy;
-
-	h->runs = true;
-	policy_stop(p, STOP_SOON, 0, 0);
-	assert_string_equal(recorded(), "stop:soon");
-	assert_runs_for(h, &p->grace_timer, 30);
-	run_out(h, &p->grace_timer);
-	assert_string_equal(recorded(), "TERM stop:now");
-	assert_false(policy_killed(p));
-	assert_runs_for(h, &p->grace_timer, 5);
-	run_out(h, &p->grace_timer);
-	assert_string_equal(recorded(), "KILL");
-	assert_true(policy_killed(p));
-	assert_runs_for(h, &p->grace_timer, 5);
-	run_out(h, &p->grace_timer);
-	assert_string_equal(recorded(), "give-up");
-}
-
-TEST_OF(nothing_that_runs_is_given_up_earlier)
-{
-	struct policy *p = &h->policy;
-
-	policy_stop(p, STOP_SOON, 0, 0);
-	run_out(h, &p->grace_timer);
-	run_out(h, &p->grace_timer);
-	assert_string_equal(recorded(), "stop:soon TERM stop:now KILL give-up");
-}
-
-TEST_OF(what_is_killed_at_once_is_given_up_next)
-{
-	struct policy *p = &h->policy;
-
-	h->runs = true;
-	policy_stop(p, STOP_NOW, 0, 0);
-	assert_true(policy_killed(p));
-	assert_runs_for(h, &p->grace_timer, 5);
-	run_out(h, &p->grace_timer);
-	assert_string_equal(recorded(), "KILL stop:now give-up");
-}
+static const struct row stop_rows[] = {
+    {"levels only rise",
+	{"stop fetching -> stop:fetching", "stop fetching",
+	    "stop soon -> stop:soon", "stop fetching", "level -> 2",
+	    "stop now -> KILL stop:now", "stop soon", "level -> 3"}},
+    {"the first status counts",
+	{"stop fetching -> stop:fetching", "stop soon 75 -> stop:soon",
+	    "stop now 70 -> KILL stop:now", "exit -> 75", "fail 69",
+	    "exit -> 69"}},
+    {"a level that is reached has no status",
+	{"stop soon -> stop:soon", "stop soon 75", "exit -> 0"}},
+    {"signals raise the level",
+	{"signal USR1 -> stop:fetching", "signal INT -> asked stop:soon",
+	    "signal TERM", "signal USR1", "signal INT -> KILL stop:now",
+	    "signal INT"}},
+    {"a hangup ends or opens logs",
+	{"logs", "signal HUP -> logs", "no-logs",
+	    "signal HUP -> asked stop:soon", "nohup", "signal HUP -> logs"}},
+    {"the grace time goes from TERM to giving up",
+	{"runs", "stop soon -> stop:soon", "grace -> 30",
+	    "grace-over -> TERM stop:now", "killed -> no", "grace -> 5",
+	    "grace-over -> KILL", "killed -> yes", "grace -> 5",
+	    "grace-over -> give-up"}},
+    {"nothing that runs is given up earlier",
+	{"stop soon -> stop:soon", "grace-over -> TERM stop:now",
+	    "grace-over -> KILL give-up"}},
+    {"what is killed at once is given up next",
+	{"runs", "stop now -> KILL stop:now", "killed -> yes", "grace -> 5",
+	    "grace-over -> give-up"}},
+};
 
 /* --- starting --------------------------------------------------------------- */
 
-TEST_OF(the_limit)
-{
-	struct policy *p;
+/* room WANTED HELD RUNNING-OF-A-BATCH BATCH */
+static const struct row start_rows[] = {
+    {"the limit",
+	{"limit 5", "room 3 -> 3", "room 9 -> 5", "started 2", "room 9 1 -> 2",
+	    "room 3 1 -> 2", "reached 2 -> no", "reached 3 -> yes",
+	    "room 9 4 -> -1", "unstarted", "reached 3 -> no", "room 9 3 -> 1"}},
+    {"the rate",
+	{"rate 3", "room 9 -> 3", "room 9 2 -> 1", "room 2 -> 2", "started 2",
+	    "may-start -> yes", "token -> -1", "started 1", "may-start -> no",
+	    "room 9 -> 0", "token -> 3600", "wakes -> 0"}},
+    {"a batch is claimed whole",
+	{"rate 1", "room 99 0 0 8 -> 8", "room 99 3 3 8 -> 5", "started 1",
+	    "room 99 3 3 8 -> 0"}},
+    {"prefetch may wait for the rate",
+	{"command", "prefetch 4", "rate 1", "room 5 -> 5", "prefetch -1",
+	    "room 5 -> 1", "prefetch 4", "no-command", "room 5 -> 1"}},
+};
 
-	h->opt.limit = 5;
-	p = begin(h);
-	assert_int_equal(policy_room(p, 3, 0, 0, 0), 3);
-	assert_int_equal(policy_room(p, 9, 0, 0, 0), 5);
-	policy_started(p);
-	policy_started(p);
-	assert_int_equal(policy_room(p, 9, 1, 0, 0), 2);
-	assert_int_equal(policy_room(p, 3, 1, 0, 0), 2);
-	assert_false(policy_limit_reached(p, 2));
-	assert_true(policy_limit_reached(p, 3));
-	assert_int_equal(policy_room(p, 9, 4, 0, 0), -1);
-	policy_unstarted(p);
-	assert_false(policy_limit_reached(p, 3));
-	assert_int_equal(policy_room(p, 9, 3, 0, 0), 1);
+/* --- caution ---------------------------------------------------------------- */
+
+static const struct row caution_rows[] = {
+    {"one at a time, or alone, for a minute",
+	{"careful -> no", "alone -> no", "be-careful", "careful -> yes",
+	    "alone -> no", "later", "careful -> no", "be-alone", "alone -> yes",
+	    "careful -> no", "later", "alone -> no"}},
+};
+
+/* --- their steps ------------------------------------------------------------ */
+
+/* Seconds, of less than one second ago; -1: it does not run. */
+static void
+record_timer(struct house *h, ev_timer *timer)
+{
+	record("%d",
+	    ev_is_active(timer) ?
+		(int)(ev_timer_remaining(h->loop, timer) + 0.999) :
+		-1);
 }
 
-TEST_OF(the_rate)
+static bool
+ask(struct house *h, const char *word, const char *about)
 {
-	struct policy *p;
+	struct policy *p = &h->policy;
+	int n[4] = {0};
 
-	h->opt.rate = (struct mq_rate){1.0 / 3600, 3};
-	p = begin(h);
-	assert_int_equal(policy_room(p, 9, 0, 0, 0), 3);
-	assert_int_equal(policy_room(p, 9, 2, 0, 0), 1);
-	assert_int_equal(policy_room(p, 2, 0, 0, 0), 2);
-	policy_started(p);
-	policy_started(p);
-	assert_true(policy_may_start(p));
-	assert_false(ev_is_active(&p->rate_timer));
-	policy_started(p);
-	assert_false(policy_may_start(p));
-	assert_int_equal(policy_room(p, 9, 0, 0, 0), 0);
-	assert_runs_for(h, &p->rate_timer, 3600);
-	assert_int_equal(h->wakes, 0);
+	(void)sscanf(about, "%d %d %d %d", &n[0], &n[1], &n[2], &n[3]);
+	if (is(word, "level"))
+		record("%d", (int)policy_level(p));
+	else if (is(word, "exit"))
+		record("%d", policy_exit(p));
+	else if (is(word, "killed"))
+		answers(policy_killed(p));
+	else if (is(word, "grace"))
+		record_timer(h, &p->grace_timer);
+	else if (is(word, "token"))
+		record_timer(h, &p->rate_timer);
+	else if (is(word, "room"))
+		record("%ld", policy_room(p, n[0], n[1], n[2], n[3]));
+	else if (is(word, "reached"))
+		answers(policy_limit_reached(p, n[0]));
+	else if (is(word, "may-start"))
+		answers(policy_may_start(p));
+	else if (is(word, "wakes"))
+		record("%d", h->wakes);
+	else if (is(word, "careful"))
+		answers(policy_is_careful(p));
+	else if (is(word, "alone"))
+		answers(policy_is_alone(p));
+	else
+		return false;
+	return true;
 }
+
+static void
+stop(struct house *h, const char *about)
+{
+	enum stop_level level = STOP_FETCHING;
+	const char *status = strchr(about, ' ');
+
+	while (strncmp(about, levels[level], strlen(levels[level])) != 0)
+		level++;
+	policy_stop(&h->policy, level, status != NULL ? atoi(status) : 0, 0);
+}
+
+static bool
+arrange(struct house *h, const char *word, const char *about)
+{
+	static char *command[] = {NULL};
+	static char logs[] = "/logs";
+
+	if (is(word, "runs"))
+		h->runs = true;
+	else if (is(word, "logs") || is(word, "no-logs"))
+		h->opt.log_dir = is(word, "logs") ? logs : NULL;
+	else if (is(word, "command") || is(word, "no-command"))
+		h->opt.command = is(word, "command") ? command : NULL;
+	else if (is(word, "prefetch"))
+		h->opt.prefetch = atoi(about);
+	else if (is(word, "limit"))
+		h->opt.limit = atoi(about);
+	else if (is(word, "rate"))
+		h->opt.rate = (struct mq_rate){1.0 / 3600, atoi(about)};
+	else if (is(word, "nohup"))
+		sigaddset(&h->ignored, SIGHUP);
+	else
+		return false;
+	if (is(word, "limit") || is(word, "rate") || is(word, "nohup"))
+		begin(h);
+	return true;
+}
+
+static void
+take(void *arg, const char *word, const char *about)
+{
+	struct house *h = arg;
+	struct policy *p = &h->policy;
+	int n;
+
+	if (ask(h, word, about) || arrange(h, word, about))
+		return;
+	if (is(word, "stop"))
+		stop(h, about);
+	else if (is(word, "fail"))
+		policy_fail(p, atoi(about));
+	else if (is(word, "signal"))
+		get_signal(h,
+		    is(about, "HUP")	  ? SIGHUP :
+			is(about, "INT")  ? SIGINT :
+			is(about, "TERM") ? SIGTERM :
+					    SIGUSR1);
+	else if (is(word, "grace-over"))
+		run_out(h, &p->grace_timer);
+	else if (is(word, "started"))
+		for (n = atoi(about); n > 0; n--)
+			policy_started(p);
+	else if (is(word, "unstarted"))
+		policy_unstarted(p);
+	else if (is(word, "be-careful") || is(word, "be-alone"))
+		policy_be_careful(p, is(word, "be-alone"));
+	else if (is(word, "later")) {
+		p->careful_until -= 60;
+		p->alone_until -= 60;
+	} else
+		fail_msg("%s: what is that?", word);
+}
+
+TEST_ROWS(stop, setup, teardown, take)
+TEST_ROWS(start, setup, teardown, take)
+TEST_ROWS(caution, setup, teardown, take)
+
+/* --- and others ------------------------------------------------------------- */
 
 TEST_OF(a_token_wakes)
 {
-	struct policy *p;
+	struct policy *p = &h->policy;
 
 	h->opt.rate = (struct mq_rate){500, 1};
-	p = begin(h);
+	begin(h);
 	policy_started(p);
 	assert_true(ev_is_active(&p->rate_timer));
 	while (h->wakes == 0)
 		ev_run(h->loop, EVRUN_ONCE);
 	assert_true(policy_may_start(p));
-}
-
-TEST_OF(a_batch_is_claimed_whole)
-{
-	struct policy *p;
-
-	h->opt.rate = (struct mq_rate){1.0 / 3600, 1};
-	p = begin(h);
-	assert_int_equal(policy_room(p, 99, 0, 0, 8), 8);
-	assert_int_equal(policy_room(p, 99, 3, 3, 8), 5);
-	policy_started(p);
-	assert_int_equal(policy_room(p, 99, 3, 3, 8), 0);
-}
-
-TEST_OF(prefetch_may_wait_for_the_rate)
-{
-	char *command[] = {NULL};
-	struct policy *p;
-
-	h->opt.rate = (struct mq_rate){1.0 / 3600, 1};
-	h->opt.command = command;
-	h->opt.prefetch = 4;
-	p = begin(h);
-	assert_int_equal(policy_room(p, 5, 0, 0, 0), 5);
-	h->opt.prefetch = -1;
-	assert_int_equal(policy_room(p, 5, 0, 0, 0), 1);
-	h->opt.prefetch = 4;
-	h->opt.command = NULL;
-	assert_int_equal(policy_room(p, 5, 0, 0, 0), 1);
-}
-
-/* --- caution ---------------------------------------------------------------- */
-
-TEST_OF(caution)
-{
-	struct policy *p = &h->policy;
-
-	assert_false(policy_is_careful(p) || policy_is_alone(p));
-	policy_be_careful(p, false);
-	assert_true(policy_is_careful(p));
-	assert_false(policy_is_alone(p));
-	p->careful_until -= 60;
-	assert_false(policy_is_careful(p));
-	policy_be_careful(p, true);
-	assert_true(policy_is_alone(p));
-	assert_false(policy_is_careful(p));
-	p->alone_until -= 60;
-	assert_false(policy_is_alone(p));
 }
 
 TEST_OF(ten_different_messages_in_a_row_say_that_the_command_is_broken)
