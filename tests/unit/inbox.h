@@ -18,8 +18,7 @@ struct fixture {
 	struct mq_consumer server;
 	struct mq_idgen ids;
 	struct inbox inbox;
-	int room;      /* for this many messages */
-	char why[256]; /* the last message was unfit */
+	int room; /* for this many messages */
 	char *said;
 	size_t said_len;
 	FILE *say;
@@ -61,14 +60,12 @@ static bool up;
 bool
 session_is_up(const struct session *s)
 {
-	(void)s;
 	return up;
 }
 
 enum stop_level
 policy_level(const struct policy *p)
 {
-	(void)p;
 	return STOP_NOT;
 }
 
@@ -78,19 +75,17 @@ on_room(void *arg, int queue)
 	struct fixture *f = arg;
 	int room = f->room - inbox_held(&f->inbox);
 
-	(void)queue;
 	return room > 0 ? room : 0;
 }
 
 static inline void
-on_unfit(struct fixture *f, struct message *m, const struct unfit *unfit)
+on_unfit(const struct message *m, const struct unfit *unfit)
 {
 	static const char *const kinds[] = {[UNFIT_HEADER] = "header",
 	    [UNFIT_FILES] = "files",
 	    [UNFIT_EXPIRED] = "expired",
 	    [UNFIT_CRASHED] = "crashed"};
 
-	snprintf(f->why, sizeof(f->why), "%s", unfit->why);
 	record("%s:%s", kinds[unfit->kind], name_of(m));
 }
 
@@ -118,7 +113,7 @@ on_fact(void *arg, const struct fact *f)
 		record(f->yes ? "alone" : "careful");
 		break;
 	case FACT_UNFIT:
-		on_unfit(arg, f->message, f->unfit);
+		on_unfit(f->message, f->unfit);
 		break;
 	default:
 		break;
@@ -128,7 +123,6 @@ on_fact(void *arg, const struct fact *f)
 static inline size_t
 on_copied(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 
@@ -148,8 +142,6 @@ void
 mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
     mq_claimed_fn *fn, void *arg)
 {
-	(void)k;
-	(void)arg;
 	claimed_fn = fn;
 	record("claim:%s:%d%s%s", queue_names[queue], how->max,
 	    how->max > 0 && how->tracked ? "-tracked" : "",
@@ -165,8 +157,6 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
 {
 	int i;
 
-	(void)k;
-	(void)check;
 	looked_fn = fn;
 	looked_arg = arg;
 	for (i = 0; i < n; i++)
@@ -176,7 +166,6 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
 void
 mq_consumer_pass(struct mq_consumer *k, int queue)
 {
-	(void)k;
 	record("pass:%s", queue_names[queue]);
 }
 

@@ -245,8 +245,6 @@ mq_redis_ask_sentinels(struct mq_redis *r, double until,
 {
 	struct mq_heirs *heirs = answer;
 
-	(void)r;
-	(void)until;
 	assert_ptr_equal(q, &mq_sentinel_heirs);
 	heirs->moved = house->heirs.moved;
 	heirs->connected = house->heirs.connected;
@@ -258,7 +256,6 @@ void
 mq_redis_ask_each_sentinel(
     struct mq_redis *r, const struct mq_sentinel_question *q, void *answer)
 {
-	(void)r;
 	assert_ptr_equal(q, &mq_sentinel_heirs);
 	((struct mq_heirs *)answer)->missing++;
 	house->heirs.missing++;

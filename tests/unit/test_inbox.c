@@ -495,66 +495,6 @@ TEST_OF(unfit_messages_are_passed_over)
 	assert_int_equal(inbox_count(&f->inbox, 0), 2);
 }
 
-TEST_OF(a_bad_header_is_unfit)
-{
-	static const char bad[] = "\xff\0\xbe\xbeJ{no json}\na1";
-	char *element = mq_xmalloc(sizeof(bad) - 1);
-
-	memcpy(element, bad, sizeof(bad) - 1);
-	inbox_add(&f->inbox, 0, element, sizeof(bad) - 1);
-	add(f, "a2");
-	start_all(f, 0);
-	assert_string_equal(recorded(), "header:a1 a2");
-	assert_non_null(strstr(f->why, "JSON"));
-}
-
-TEST_OF(attachments_need_a_command_for_each_message)
-{
-	char *command[] = {f->why, NULL};
-
-	/* Nobody looks into them here. */
-	f->layout.attachments = (const void *)f;
-	f->opt.command = command;
-	add_with(f, "a1", MQ_HEADER_ATTACH, "x");
-	start_all(f, 0);
-	assert_string_equal(recorded(), "a1");
-	f->opt.stream = true;
-	add_with(f, "a2", MQ_HEADER_ATTACH, "x");
-	start_all(f, 0);
-	f->opt.stream = false;
-	f->opt.batch = 1;
-	add_with(f, "a3", MQ_HEADER_ATTACH, "x");
-	start_all(f, 0);
-	f->opt.batch = 0;
-	f->opt.command = NULL;
-	add_with(f, "a4", MQ_HEADER_ATTACH, "x");
-	start_all(f, 0);
-	f->opt.command = command;
-	f->layout.attachments = NULL;
-	add_with(f, "a5", MQ_HEADER_ATTACH, "x");
-	start_all(f, 0);
-	assert_string_equal(recorded(), "files:a2 files:a3 files:a4 files:a5");
-}
-
-TEST_OF(whether_somebody_waits_for_its_result)
-{
-	static const char id[] = "0123456789abcdef0123456789abcdef";
-	struct mq_envelope e = {.payload = "a1", .payload_len = 2};
-	struct mq_buf element = {0};
-	struct message *waits, *not ;
-
-	mq_envelope_set(&e, MQ_HEADER_ID, id);
-	mq_envelope_set(&e, MQ_HEADER_REPLY_TO, id);
-	mq_envelope_write(&e, &element);
-	mq_envelope_free(&e);
-	waits = inbox_add(&f->inbox, 0, element.data, element.len);
-	not = add_with(f, "a2", MQ_HEADER_REPLY_TO, id);
-	start_all(f, 0);
-	assert_string_equal(recorded(), "a1 a2");
-	assert_true(waits->awaited);
-	assert_false(not ->awaited);
-}
-
 TEST_OF(a_claim_of_many_bytes_has_left_others)
 {
 	size_t len = (size_t)1 << 20;
@@ -594,37 +534,4 @@ TEST_OF(idle_consumers_look_six_times_a_second_together)
 		inbox_down(&f->inbox);
 		inbox_look(&f->inbox, true);
 	}
-}
-
-/* Two equal messages, of which one runs, and the settlement of the other is not answered;
- * maybe the claim of a third one is not, either. */
-static void
-check_equal(struct fixture *f, bool first, bool took_effect, bool claimed)
-{
-	static const char *const held[] = {"a1", "a1 a1", "a1 a1 a1"};
-	struct message *m;
-	char missing[32] = "";
-
-	reconcile(f, 2, held[1]);
-	m = first ? inbox_first(&f->inbox) : inbox_last(&f->inbox);
-	m->sent = true;
-	if (took_effect)
-		snprintf(missing, sizeof(missing), "missing:a1:%lu", m->number);
-	reconcile(f, 2 + claimed, held[1 + claimed - took_effect]);
-	assert_string_equal(recorded(), missing);
-	assert_int_equal(inbox_count(&f->inbox, 0), 2 + claimed - took_effect);
-	/* What had no effect counts as not sent. */
-	TAILQ_FOREACH(m, &f->inbox.all, link)
-		assert_false(m->sent);
-	while (!inbox_empty(&f->inbox))
-		inbox_forget(&f->inbox, inbox_first(&f->inbox));
-	inbox_renamed(&f->inbox);
-}
-
-TEST_OF(of_equal_ones_the_settled_is_missing)
-{
-	int i;
-
-	for (i = 0; i < 8; i++)
-		check_equal(f, i & 1, i & 2, i & 4);
 }

@@ -23,7 +23,6 @@ static struct house *house;
 const char *
 mq_consumer_away(const struct mq_consumer *k, bool anew)
 {
-	(void)k;
 	assert_true(anew);
 	return house->away > 0 && house->away-- > 0 ? "away" : NULL;
 }
@@ -31,14 +30,12 @@ mq_consumer_away(const struct mq_consumer *k, bool anew)
 bool
 mq_consumer_is_heard(const struct mq_consumer *k)
 {
-	(void)k;
 	return house->heard;
 }
 
 void
 mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 {
-	(void)k;
 	record("renew");
 	house->renewed = fn;
 	house->renewed_arg = arg;
@@ -47,21 +44,18 @@ mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 struct mq_command
 mq_async_command(const struct mq_async *a)
 {
-	(void)a;
 	return (struct mq_command){.cluster = house->cluster};
 }
 
 static void
 on_lost(void *arg)
 {
-	(void)arg;
 	record("lost");
 }
 
 static void
 on_refused(void *arg, const char *error)
 {
-	(void)arg;
 	record("refused:%s", error);
 }
 
@@ -121,7 +115,6 @@ setup(void **state)
 static int
 teardown(void **state)
 {
-	(void)state;
 	free(house);
 	record_clear();
 	return 0;

@@ -1,11 +1,22 @@
-#include "outbox.h"
+/*
+ * An outbox, with the inbox of inbox.h, whose neighbours record what they see.
+ */
+#include "base/exit.h"
+#include "inbox.h"
+#include "mq-consume/outbox/outbox.h"
 #include "steps.h"
 
 /* --- a test a row ---------------------------------------------------------- */
 
-#define TEST_OF(fn) TEST_WITH(fn, struct house *h, house_setup, house_teardown)
-
 static const struct row together_rows[] = {
+    /* Somebody may wait for a key or a group. */
+    {"what holds waits less",
+	{"run a1 a2", "group a2", "ack a1", "timer -> 50", "ack a2",
+	    "timer -> 20"}},
+    /* In fork mode, a killed consumer repeats no more than twice its slots. */
+    {"as many wait as there are slots",
+	{"slots 2", "run a1 a2 a3", "ack a1 a2",
+	    "ack a3 -> ack:a1 ack:a2 ack:a3"}},
     {"acks wait for others",
 	{"run a1 a2 a3", "ack a2 a1 a3", "waits -> yes", "settling -> 3",
 	    "flush -> ack:a2 ack:a1 ack:a3", "waits -> no",
@@ -190,6 +201,268 @@ static const struct row ends_rows[] = {
 	    "reject a1 -> reject:a1", "settled -> done:a1"}},
 };
 
+/* --- the server --- */
+
+struct house {
+	struct fixture f; /* first: see fixture_init() */
+	struct counters counters;
+	struct mq_counts counted; /* the last of a queue */
+	char oldest[64];	  /* that the last batch of acks named */
+	struct result_rules results;
+	struct outbox outbox;
+	bool full;
+	struct {
+		mq_settled_fn *fn;
+		void *arg;
+	} sent[64]; /* without an answer, in order */
+	int sent_count;
+	mq_answer_fn *paused_fn;
+	void *paused_arg;
+	mq_number_fn *back_fn; /* NULL: nothing goes back */
+	void *back_arg;
+};
+
+static struct house *house;
+
+static const char *const outcomes[] = {
+    "ack", "reject", "front", "again", "push"};
+
+static void
+await_answer(mq_settled_fn *fn, void *arg)
+{
+	assert_in_range(house->sent_count, 0, COUNT(house->sent) - 1);
+	house->sent[house->sent_count].fn = fn;
+	house->sent[house->sent_count++].arg = arg;
+}
+
+void
+mq_consumer_settle(struct mq_consumer *k, int queue,
+    const struct mq_settlement *how, int n, mq_settled_fn *fn, void *arg)
+{
+	int i;
+
+	if (n > 1)
+		record("equal:%s(", queue_names[queue]);
+	for (i = 0; i < n; i++)
+		record("%s:%s%s", outcomes[how[i].outcome],
+		    payload_of(how[i].element, how[i].len),
+		    how[i].result != NULL ? ":result" : "");
+	if (n > 1)
+		record(")");
+	await_answer(fn, arg);
+}
+
+void
+mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
+    const struct mq_acks *acks, mq_settled_fn *fn, void *arg)
+{
+	int i;
+
+	snprintf(house->oldest, sizeof(house->oldest), "%s",
+	    payload_of(acks->oldest.p, acks->oldest.n));
+	record("oldest:%s%s(", queue_names[queue], acks->holds ? ":holds" : "");
+	for (i = 0; i < acks->n; i++)
+		record("%s%s%.0d",
+		    payload_of(acks->elements[i].p, acks->elements[i].n),
+		    acks->places[i] > i + 1 ? "@" : "",
+		    acks->places[i] > i + 1 ? acks->places[i] : 0);
+	record(")");
+	await_answer(fn, arg);
+}
+
+void
+mq_consumer_give_back(struct mq_consumer *k, int queue,
+    const struct mq_newest *newest, mq_number_fn *fn, void *arg)
+{
+	int i;
+
+	record("back:%s%s(", queue_names[queue], newest->each ? ":each" : "");
+	for (i = 0; i < newest->n; i++)
+		record("%s",
+		    payload_of(newest->elements[i].p, newest->elements[i].n));
+	record(")");
+	assert_null(house->back_fn);
+	house->back_fn = fn;
+	house->back_arg = arg;
+}
+
+void
+mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
+    mq_answer_fn *fn, void *arg)
+{
+	record("pause:%s:%d", queue, (int)ms);
+	house->paused_fn = fn;
+	house->paused_arg = arg;
+}
+
+void
+mq_consumer_count(struct mq_consumer *k, const char *queue,
+    const struct mq_counts *n, mq_answer_fn *fn, void *arg)
+{
+	house->counted = *n;
+	record("%s:done=%lld,failed=%lld,retried=%lld,lost=%lld%s%.0lld", queue,
+	    n->done, n->failed, n->retried, n->lease_lost,
+	    n->published > 0 ? ":" : "", n->published);
+}
+
+void
+mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
+    mq_answer_fn *fn, void *arg)
+{
+}
+
+/* The oldest sending is answered; NULL: the connection was lost. */
+static void
+answer_with(const struct mq_answer *answer, enum mq_settled how)
+{
+	mq_settled_fn *fn = house->sent[0].fn;
+	void *arg = house->sent[0].arg;
+
+	assert_true(house->sent_count > 0);
+	memmove(house->sent, house->sent + 1,
+	    (size_t)--house->sent_count * sizeof(house->sent[0]));
+	fn(arg, answer, how);
+}
+
+static void
+answer(enum mq_settled how)
+{
+	answer_with(&(struct mq_answer){0}, how);
+}
+
+static void
+refuse(int status)
+{
+	answer_with(&(struct mq_answer){.error = "no", .status = status},
+	    MQ_SETTLED_LOST);
+}
+
+/* What goes back is answered: so many of it went. */
+static void
+answer_back(const struct mq_answer *answer, int n)
+{
+	mq_number_fn *fn = house->back_fn;
+
+	assert_non_null(fn);
+	house->back_fn = NULL;
+	fn(house->back_arg, answer, n);
+}
+
+static void
+lose_connection(struct house *h)
+{
+	up = false;
+	if (h->back_fn != NULL)
+		answer_back(NULL, 0);
+	while (h->sent_count > 0)
+		answer_with(NULL, MQ_SETTLED_LOST);
+	up = true;
+}
+
+/* --- the engine --- */
+
+static bool
+on_has_room(void *arg, size_t bytes)
+{
+	return !((struct house *)arg)->full;
+}
+
+/* Writes down what the outbox tells. */
+static void
+on_outbox_fact(void *arg, const struct fact *f)
+{
+	struct house *h = arg;
+
+	switch (f->kind) {
+	case FACT_SETTLED:
+		record("%s:%s", f->yes ? "done" : "over", name_of(f->message));
+		inbox_forget(&h->f.inbox, f->message);
+		break;
+	case FACT_TOO_LONG:
+		record("too-long:%s", name_of(f->message));
+		break;
+	case FACT_WRONG_KEY:
+		record("wrong-key");
+		break;
+	case FACT_REFUSED:
+		record("refused:%s", f->text);
+		break;
+	case FACT_PAUSING:
+		record("%s:%s", f->yes ? "pausing" : "answered",
+		    queue_names[f->queue]);
+		break;
+	case FACT_PAUSED:
+		record("paused:%s", queue_names[f->queue]);
+		break;
+	default:
+		break;
+	}
+}
+
+/* All of them are started. */
+static void
+run(struct house *h, const char *names)
+{
+	add(&h->f, names);
+	start_all(&h->f, -1);
+	(void)recorded();
+}
+
+/* The nth message of this name, from 1. */
+static struct message *
+nth(struct house *h, const char *name, int n)
+{
+	struct message *m = find(&h->f, name);
+
+	while (n > 1) {
+		m = TAILQ_NEXT(m, link);
+		assert_non_null(m);
+		n -= strcmp(name_of(m), name) == 0;
+	}
+	return m;
+}
+
+static int
+house_setup(void **state)
+{
+	struct house *h = house = mq_xcalloc(1, sizeof(*h));
+	struct fixture *f = &h->f;
+
+	fixture_init(f);
+	h->results.opt = &f->opt;
+	counters_init(&h->counters, &f->opt, &f->server, "server");
+	h->outbox = (struct outbox){.loop = f->loop,
+	    .opt = &f->opt,
+	    .server = &f->server,
+	    .ids = &f->ids,
+	    .inbox = &f->inbox,
+	    .counters = &h->counters,
+	    .results = &h->results,
+	    .hear = on_outbox_fact,
+	    .has_room = on_has_room,
+	    .arg = h};
+	outbox_init(&h->outbox);
+	*state = h;
+	return 0;
+}
+
+static int
+house_teardown(void **state)
+{
+	struct house *h = *state;
+
+	lose_connection(h);
+	outbox_free(&h->outbox);
+	counters_free(&h->counters);
+	fixture_free(&h->f);
+	free(h);
+	return 0;
+}
+
+/* --- what happens --- */
+
+#define TEST_OF(fn) TEST_WITH(fn, struct house *h, house_setup, house_teardown)
+
 /* A name, or the nth message of it: a1#2. */
 static struct message *
 message_of(struct house *h, const char *word)
@@ -223,6 +496,8 @@ do_one(void *arg, const char *name)
 		m->lost = true;
 	else if (is(d->word, "gone"))
 		m->gone = true;
+	else if (is(d->word, "group"))
+		mq_envelope_set(&m->envelope, MQ_HEADER_GROUP, "g");
 	else if (is(d->word, "awaited"))
 		m->awaited = true;
 	else if (is(d->word, "pause"))
@@ -261,6 +536,10 @@ ask(struct house *h, const char *word, const char *about)
 		record("%d", (int)outbox_moves(o));
 	else if (is(word, "copying"))
 		record("%d", (int)o->copying);
+	else if (is(word, "timer"))
+		record("%d",
+		    (int)(ev_timer_remaining(h->f.loop, &o->timer) * 1000 +
+			0.5));
 	else if (is(word, "unanswered"))
 		record("%d", h->sent_count);
 	else if (is(word, "oldest"))
@@ -317,7 +596,11 @@ engine(struct house *h, const char *word, const char *about)
 		add_with(&h->f, about, MQ_HEADER_KEY, "k");
 	else if (is(word, "disorder"))
 		inbox_disorder(&h->f.inbox, queue_of(about));
-	else if (is(word, "enough"))
+	else if (is(word, "slots")) {
+		h->f.opt.given.slots = atoi(about);
+		rules_free(&h->f.opt);
+		rules_init(&h->f.opt);
+	} else if (is(word, "enough"))
 		o->most = 20 * (o->enough = atoi(about));
 	else if (is(word, "flush"))
 		outbox_flush(o);
@@ -360,17 +643,6 @@ TEST_ROWS(ends, house_setup, house_teardown, take)
 
 /* --- and those that count or measure ---------------------------------------------- */
 
-/* Somebody may wait for a key or a group. */
-TEST_OF(what_holds_waits_less)
-{
-	run(h, "a1 a2");
-	mq_envelope_set(&find(&h->f, "a2")->envelope, MQ_HEADER_GROUP, "g");
-	settle(h, "a1", MQ_OUTCOME_ACK);
-	assert_true(ev_timer_remaining(h->f.loop, &h->outbox.timer) > 0.04);
-	settle(h, "a2", MQ_OUTCOME_ACK);
-	assert_true(ev_timer_remaining(h->f.loop, &h->outbox.timer) < 0.021);
-}
-
 TEST_OF(enough_go_at_once)
 {
 	char name[8];
@@ -379,46 +651,12 @@ TEST_OF(enough_go_at_once)
 	for (i = 0; i < 65; i++) {
 		assert_int_equal(outbox_waits(&h->outbox), i > 0);
 		snprintf(name, sizeof(name), "%c%d", i < 60 ? 'a' : 'b', i);
-		run(h, name);
-		settle(h, name, MQ_OUTCOME_ACK);
+		take(h, "run", name);
+		take(h, "ack", name);
 	}
 	assert_non_null(
 	    strstr(recorded(), " a59 ) oldest:b( b60 b61 b62 b63 b64 )"));
 	assert_false(outbox_waits(&h->outbox));
-}
-
-/* In fork mode, a killed consumer repeats no more than twice its slots. */
-TEST_OF(as_many_wait_as_there_are_slots)
-{
-	h->f.opt.given.slots = 2;
-	rules_free(&h->f.opt);
-	rules_init(&h->f.opt);
-	run(h, "a1 a2 a3");
-	settle(h, "a1 a2", MQ_OUTCOME_ACK);
-	assert_string_equal(recorded(), "");
-	settle(h, "a3", MQ_OUTCOME_ACK);
-	assert_string_equal(recorded(), "ack:a1 ack:a2 ack:a3");
-}
-
-TEST_OF(counters_are_said)
-{
-	run(h, "a1 a2 b1");
-	h->f.opt.verbose = true;
-	settle(h, "a1", MQ_OUTCOME_AGAIN);
-	answer(MQ_SETTLED);
-	settle(h, "b1", MQ_OUTCOME_REJECT);
-	answer(MQ_SETTLED);
-	counters_say(&h->counters);
-	assert_true(has_said(&h->f,
-	    "0 done, 1 rejected, 1 to be tried again, 0 returned, "
-	    "0 leases lost"));
-	counters_send(&h->counters);
-	settle(h, "a2", MQ_OUTCOME_REJECT);
-	answer(MQ_SETTLED_LOST);
-	counters_say(&h->counters);
-	assert_true(has_said(&h->f,
-	    "0 done, 1 rejected, 1 to be tried again, 0 returned, "
-	    "1 lease lost"));
 }
 
 /* Where to may change between two. */
@@ -428,7 +666,7 @@ TEST_OF(pushed_ones_are_counted_where_they_went)
 	struct message *m;
 	int i;
 
-	run(h, "a1 a2 a3");
+	take(h, "run", "a1 a2 a3");
 	for (i = 0; i < (int)COUNT(to); i++) {
 		m = inbox_first(&h->f.inbox);
 		free(m->to);
@@ -532,21 +770,4 @@ TEST_OF(of_equal_ones_a_lost_answer_is_made_up)
 
 	for (i = 0; i < 16; i++)
 		check_lost_answer(h, table[i / 4], i & 1, i & 2);
-}
-
-TEST_OF(long_runs_are_told_when_they_have_changed)
-{
-	struct mq_buf text = {0};
-
-	mq_buf_addstr(&text, "x");
-	counters_tell_runs(&h->counters, &text);
-	assert_string_equal(recorded(), "runs:x");
-	mq_buf_addstr(&text, "x");
-	counters_tell_runs(&h->counters, &text);
-	assert_string_equal(recorded(), "");
-	counters_runs_lost(&h->counters);
-	mq_buf_addstr(&text, "x");
-	counters_tell_runs(&h->counters, &text);
-	counters_tell_runs(&h->counters, &text);
-	assert_string_equal(recorded(), "runs:x runs:");
 }

@@ -85,6 +85,10 @@ TEST(a_failure_joins_them)
 		parse(&e, headers[i], &element);
 		mq_history_add(&e, &f);
 		assert_int_equal(mq_history_last_ms(&e), 5);
+		if (i == 0)
+			assert_string_equal(
+			    mq_envelope_get(&e, MQ_HEADER_HISTORY),
+			    "{\"at_ms\":5,\"status\":1}");
 		mq_envelope_free(&e);
 	}
 	mq_buf_free(&element);

@@ -22,21 +22,18 @@ struct house {
 void
 mq_pairs_close(struct mq_pairs *l)
 {
-	(void)l;
 	record("closed");
 }
 
 void
 mq_switch_close(struct mq_switch *s)
 {
-	(void)s;
 }
 
 /* Writes down what the session tells. */
 static void
 on_fact(void *arg, const struct fact *f)
 {
-	(void)arg;
 	switch (f->kind) {
 	case FACT_DOWN:
 		record("down");
