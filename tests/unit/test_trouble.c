@@ -2,10 +2,9 @@
  * cmd/mq-consume/session/trouble.c, with the lease.
  */
 #include "base/clock.h"
-#include "base/exit.h"
 #include "base/say.h"
 #include "mq-consume/session/session.h"
-#include "record.h"
+#include "steps.h"
 
 struct house {
 	struct session session;
@@ -17,7 +16,51 @@ struct house {
 	FILE *say;
 };
 
-/* --- the neighbours --- */
+/* --- a test a row ----------------------------------------------------------- */
+
+static const struct row trouble_rows[] = {
+    {"an error is said once until it works",
+	{"complain OOM no room -> 'server: OOM no room; trying again'",
+	    "complains -> yes", "complain OOM no room", "works",
+	    "complains -> no",
+	    "complain OOM no room -> 'server: OOM no room; trying again'",
+	    "complain NOPERM no -> 'server: NOPERM no; --print-acl prints the "
+	    "rights needed; trying again'",
+	    "quiet", "complain OOM no room"}},
+    {"an error that stays ends the consumer",
+	{"quiet", "complain CROSSSLOT no -> failed:78 'server: CROSSSLOT no'",
+	    "leaving -> yes", "give-up NOPERM no"}},
+    {"each try waits twice as long up to five seconds",
+	{"quiet", "reset gone -> closed down", "retry -> 50", "opening",
+	    "reset gone -> closed down", "retry -> 100", "opening",
+	    "reset gone -> closed down", "retry -> 200", "wait-next 3000",
+	    "opening", "reset gone -> closed down", "retry -> 3000", "opening",
+	    "reset gone -> closed down", "retry -> 5000", "reset gone",
+	    "finding", "reset gone"}},
+    {"a lost connection is said if it was one",
+	{"reset gone -> closed down 'server: gone; reconnecting'", "opening",
+	    "reset gone -> closed down", "opening", "verbose",
+	    "reset gone -> closed down 'server: gone'"}},
+    {"or if there has been none yet",
+	{"never-joined", "opening",
+	    "reset gone -> closed down 'server: gone; trying again'", "up",
+	    "quiet", "reset other -> closed down"}},
+    {"one that leaves has left with its connection",
+	{"leave", "reset gone -> closed left", "retry -> 0"}},
+    {"an error of the settings is final",
+	{"reset MOVED 1 host -> failed:78 'server: MOVED 1 host'",
+	    "is-up -> yes"}},
+    {"one that is to end waits half a minute to join",
+	{"wait away -> closed down 'server: no consumer can join: away; trying again'",
+	    "waits -> yes", "waited 40", "drain", "waited 29.9",
+	    "leaving -> no", "up", "waited 40", "down",
+	    "waited 30.1 -> failed:75", "leaving -> yes"}},
+    {"so does one that has a limit",
+	{"quiet", "limit", "wait away -> closed down", "waited 29", "wait away",
+	    "waited-on -> yes", "waited 30.1 -> failed:75", "no-wait"}},
+};
+
+/* --- the neighbours --------------------------------------------------------- */
 
 void
 mq_pairs_close(struct mq_pairs *l)
@@ -34,36 +77,13 @@ mq_switch_close(struct mq_switch *s)
 static void
 on_fact(void *arg, const struct fact *f)
 {
-	switch (f->kind) {
-	case FACT_DOWN:
-		record("down");
-		break;
-	case FACT_LEASE_LOST:
-		record("lost");
-		break;
-	case FACT_LEFT:
-		record("left");
-		break;
-	case FACT_FAILED:
+	if (f->kind == FACT_FAILED)
 		record("failed:%d", f->status);
-		break;
-	default:
-		break;
-	}
-}
-
-/* What has been said since the last call. */
-static const char *
-said(struct house *h)
-{
-	static char text[1024];
-
-	fflush(h->say);
-	snprintf(text, sizeof(text), "%s", h->said);
-	rewind(h->say);
-	fputc('\0', h->say);
-	rewind(h->say);
-	return text;
+	else
+		record(f->kind == FACT_DOWN	   ? "down" :
+			f->kind == FACT_LEASE_LOST ? "lost" :
+			f->kind == FACT_LEFT	   ? "left" :
+						     "?");
 }
 
 static int
@@ -104,153 +124,102 @@ teardown(void **state)
 	return 0;
 }
 
+/* --- what happens ----------------------------------------------------------- */
+
 static bool
-says(struct house *h, const char *text)
+ask(struct session *s, const char *word)
 {
-	return strstr(said(h), text) != NULL;
+	if (is(word, "complains"))
+		answers(session_complains(s));
+	else if (is(word, "leaving"))
+		answers(s->leaving);
+	else if (is(word, "is-up"))
+		answers(s->state == SESSION_UP);
+	else if (is(word, "waits"))
+		answers(s->waits_since > 0);
+	/* Not anew: for 29 seconds already. */
+	else if (is(word, "waited-on"))
+		answers(mq_clock_steady_s() - s->waits_since >= 29);
+	else if (is(word, "retry"))
+		record("%d",
+		    ev_is_active(&s->retry) ?
+			(int)(ev_timer_remaining(s->loop, &s->retry) * 1000 +
+			    0.5) :
+			0);
+	else
+		return false;
+	return true;
 }
 
-/* --- tests --- */
-
-#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
-
-TEST_OF(an_error_is_said_once_until_it_works)
+static bool
+arrange(struct house *h, const char *word, const char *about)
 {
 	struct session *s = &h->session;
 
-	session_complain(s, "OOM no room");
-	assert_true(session_complains(s));
-	assert_true(says(h, "server: OOM no room; trying again"));
-	session_complain(s, "OOM no room");
-	assert_string_equal(said(h), "");
-	session_complain(s, "NOPERM no");
-	assert_true(says(h, "server: NOPERM no; --print-acl prints"));
-	session_works(s);
-	assert_false(session_complains(s));
-	session_complain(s, "NOPERM no");
-	assert_true(says(h, "NOPERM no"));
-	h->opt.quiet = true;
-	session_complain(s, "OOM no room");
-	assert_string_equal(said(h), "");
-	assert_string_equal(recorded(), "");
-}
-
-TEST_OF(an_error_that_stays_ends_the_consumer)
-{
-	h->opt.quiet = true;
-	session_complain(&h->session, "CROSSSLOT no");
-	assert_true(says(h, "server: CROSSSLOT no"));
-	assert_true(h->session.leaving);
-	session_give_up(&h->session, "NOPERM no");
-	assert_string_equal(said(h), "");
-	assert_string_equal(recorded(), "failed:78");
-}
-
-TEST_OF(each_try_waits_twice_as_long_up_to_five_seconds)
-{
-	struct session *s = &h->session;
-	double wait = SESSION_RETRY_MIN;
-	int i;
-
-	for (i = 0; i < 10; i++) {
+	if (is(word, "quiet"))
+		h->opt.quiet = true;
+	else if (is(word, "verbose"))
+		h->opt.verbose = true;
+	else if (is(word, "drain"))
+		h->opt.drain = true;
+	else if (is(word, "limit"))
+		h->opt.limit = 1;
+	else if (is(word, "never-joined"))
+		s->ever_joined = false;
+	else if (is(word, "leave"))
+		s->leaving = true;
+	else if (is(word, "wait-next"))
+		s->retry_s = atoi(about) / 1000.0;
+	else if (is(word, "opening"))
 		s->state = SESSION_OPENING;
-		session_reset(s, "gone");
-		assert_string_equal(recorded(), "closed down");
-		assert_int_equal(s->state, SESSION_DOWN);
-		assert_true(ev_is_active(&s->retry));
-		assert_float_equal(
-		    ev_timer_remaining(s->loop, &s->retry), wait, 0.001);
-		wait = wait * 2 < 5 ? wait * 2 : 5;
-		assert_true(s->retry_s == wait);
-	}
-	session_reset(s, "gone");
-	s->state = SESSION_FINDING;
-	session_reset(s, "gone");
-	assert_string_equal(recorded(), "");
+	else if (is(word, "finding"))
+		s->state = SESSION_FINDING;
+	else if (is(word, "up"))
+		s->state = SESSION_UP;
+	else if (is(word, "down"))
+		s->state = SESSION_DOWN;
+	else
+		return false;
+	return true;
 }
 
-TEST_OF(a_lost_connection_is_said_if_it_was_one)
-{
-	struct session *s = &h->session;
-
-	session_reset(s, "gone");
-	assert_true(says(h, "server: gone; reconnecting"));
-	s->state = SESSION_OPENING;
-	session_reset(s, "gone");
-	assert_string_equal(said(h), "");
-	s->state = SESSION_OPENING;
-	h->opt.verbose = true;
-	session_reset(s, "gone");
-	assert_true(says(h, "server: gone\n"));
-	h->opt.verbose = false;
-	s->ever_joined = false;
-	s->state = SESSION_OPENING;
-	session_reset(s, "gone");
-	assert_true(says(h, "server: gone; trying again"));
-	s->state = SESSION_UP;
-	h->opt.quiet = true;
-	session_reset(s, "other");
-	assert_string_equal(said(h), "");
-}
-
-TEST_OF(one_that_leaves_has_left_with_its_connection)
-{
-	h->session.leaving = true;
-	session_reset(&h->session, "gone");
-	assert_string_equal(said(h), "");
-	assert_string_equal(recorded(), "closed left");
-	assert_false(ev_is_active(&h->session.retry));
-}
-
-TEST_OF(an_error_of_the_settings_is_final)
-{
-	session_reset(&h->session, "MOVED 1 host");
-	assert_string_equal(recorded(), "failed:78");
-	assert_int_equal(h->session.state, SESSION_UP);
-}
-
-/* Since it could not join, so many seconds ago. */
+/* Behind what is told, though it was said before. */
 static void
-waits(struct session *s, double seconds)
+record_said(struct house *h)
 {
-	s->waits_since = mq_clock_steady_s() - seconds;
-	session_check_wait(s);
+	fflush(h->say);
+	if (h->said_len > 0) {
+		h->said[strcspn(h->said, "\n")] = '\0';
+		record("'%s'", strstr(h->said, "server: "));
+	}
+	rewind(h->say);
+	fflush(h->say);
 }
 
-TEST_OF(one_that_is_to_end_waits_half_a_minute_to_join)
+static void
+take(void *arg, const char *word, const char *about)
 {
-	struct session *s = &h->session;
+	struct session *s = &((struct house *)arg)->session;
 
-	session_wait(s, "away");
-	assert_true(
-	    says(h, "server: no consumer can join: away; trying again"));
-	assert_true(s->waits_since > 0);
-	waits(s, 40);
-	assert_string_equal(recorded(), "closed down");
-	h->opt.drain = true;
-	waits(s, 29.9);
-	assert_false(s->leaving);
-	s->state = SESSION_UP;
-	waits(s, 40);
-	s->state = SESSION_DOWN;
-	assert_string_equal(recorded(), "");
-	waits(s, 30.1);
-	assert_string_equal(recorded(), "failed:75");
-	assert_true(s->leaving);
-	h->opt.drain = false;
-	h->opt.limit = 1;
-	waits(s, 30.1);
-	assert_string_equal(recorded(), "failed:75");
-	s->waits_since = 0;
-	session_check_wait(s);
-	assert_string_equal(recorded(), "");
+	if (ask(s, word) || arrange(arg, word, about))
+		return;
+	if (is(word, "complain"))
+		session_complain(s, about);
+	else if (is(word, "works"))
+		session_works(s);
+	else if (is(word, "give-up"))
+		session_give_up(s, about);
+	else if (is(word, "reset"))
+		session_reset(s, about);
+	else if (is(word, "wait"))
+		session_wait(s, about);
+	else if (is(word, "waited") || is(word, "no-wait")) {
+		s->waits_since =
+		    is(word, "waited") ? mq_clock_steady_s() - atof(about) : 0;
+		session_check_wait(s);
+	} else
+		fail_msg("%s: what is that?", word);
+	record_said(arg);
 }
 
-TEST_OF(a_first_wait_begins_the_time)
-{
-	struct session *s = &h->session;
-
-	s->waits_since = 5;
-	session_wait(s, "away");
-	assert_true(s->waits_since == 5);
-}
+TEST_ROWS(trouble, setup, teardown, take)
