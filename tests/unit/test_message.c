@@ -35,25 +35,21 @@ plain(const char *p, size_t n)
 
 TEST(plain_ones)
 {
-	assert_true(plain(B("")));
-	assert_true(plain(B("raw")));
-	assert_true(plain(B("\0\xff")));
-	assert_true(plain(B("{\"Mq-Id\":[\"" ID "\"]}\n")));
-	assert_true(plain(B(PLAIN)));
-	assert_true(plain(B(PLAIN "payload")));
-	assert_true(plain(B(PLAIN "\n\0" PLAIN)));
-}
+	static const struct bytes yes[] = {{B("")}, {B("raw")}, {B("\0\xff")},
+	    {B("{\"Mq-Id\":[\"" ID "\"]}\n")}, {B(PLAIN)}, {B(PLAIN "payload")},
+	    {B(PLAIN "\n\0" PLAIN)}};
+	static const struct bytes no[] = {{B("\xff")}, {B(SIG)},
+	    {B(SIG "{}\nx")}, {B(SIG "null\nx")},
+	    {B(SIG "{ \"Mq-Id\":[\"" ID "\"]}\nx")},
+	    {B(SIG "{\"Mq-Id\":[\"" ID "\"],\"A\":[\"b\"]}\nx")},
+	    {B(SIG "{\"Mq-Id\":[\"" ID "\",\"" ID "\"]}\nx")},
+	    {B(SIG "{\"Mq-Id\":[\"\\n" ID "\"]}\nx")}};
+	size_t i;
 
-TEST(others)
-{
-	assert_false(plain(B("\xff")));
-	assert_false(plain(B(SIG)));
-	assert_false(plain(B(SIG "{}\nx")));
-	assert_false(plain(B(SIG "null\nx")));
-	assert_false(plain(B(SIG "{ \"Mq-Id\":[\"" ID "\"]}\nx")));
-	assert_false(plain(B(SIG "{\"Mq-Id\":[\"" ID "\"],\"A\":[\"b\"]}\nx")));
-	assert_false(plain(B(SIG "{\"Mq-Id\":[\"" ID "\",\"" ID "\"]}\nx")));
-	assert_false(plain(B(SIG "{\"Mq-Id\":[\"\\n" ID "\"]}\nx")));
+	for (i = 0; i < COUNT(yes); i++)
+		assert_true(plain(yes[i].p, yes[i].n));
+	for (i = 0; i < COUNT(no); i++)
+		assert_false(plain(no[i].p, no[i].n));
 }
 
 TEST(cut_off_and_changed)

@@ -34,33 +34,7 @@ says(struct says *s, const char *text)
 }
 
 #define NOSCRIPT "-NOSCRIPT No matching script.\r\n"
-
-/* Only a call of a script can be made again with its text. */
-TEST(noscript_for_a_plain_command)
-{
-	struct mq_command c = {0};
-	struct says s;
-
-	says(&s, NOSCRIPT);
-	mq_command_plain(&c, "PING");
-	assert_null(mq_redis_call(&s.r, &c));
-	assert_non_null(strstr(s.r.error, "NOSCRIPT"));
-	mq_command_free(&c);
-	mq_redis_close(&s.r);
-}
-
-TEST(noscript_for_a_round)
-{
-	const struct mq_clean how = {.limit = 3};
-	struct mq_cleaned out;
-	struct says s;
-
-	says(&s, "*1\r\n$1\r\nc\r\n" NOSCRIPT);
-	assert_int_equal(mq_layout_rmq.clean(&s.r, &how, &out), -1);
-	mq_redis_close(&s.r);
-}
-
-#define TIME "*2\r\n$10\r\n1795207725\r\n$6\r\n123456\r\n"
+#define TIME	 "*2\r\n$10\r\n1795207725\r\n$6\r\n123456\r\n"
 
 static int
 stats(const struct mq_layout *l, struct mq_redis *r)
@@ -93,6 +67,18 @@ running(const struct mq_layout *l, struct mq_redis *r)
 	return rv;
 }
 
+/* Only a call of a script can be made again with its text. */
+static int
+ping(const struct mq_layout *l, struct mq_redis *r)
+{
+	struct mq_command c = {0};
+
+	mq_command_plain(&c, "PING");
+	assert_null(mq_redis_call(r, &c));
+	mq_command_free(&c);
+	return strstr(r->error, "NOSCRIPT") != NULL ? -1 : 0;
+}
+
 /* A name that is no string, a clock that has no time, too few fields. */
 TEST(wrong_forms)
 {
@@ -101,6 +87,8 @@ TEST(wrong_forms)
 		int (*fn)(const struct mq_layout *, struct mq_redis *);
 		const char *says;
 	} cases[] = {
+	    {NULL, ping, NOSCRIPT},
+	    {&mq_layout_rmq, clean, "*1\r\n$1\r\nc\r\n" NOSCRIPT},
 	    {&mq_layout_rmq, stats, "*2\r\n:1\r\n$-1\r\n"},
 	    {&mq_layout_rmq, stats,
 		"*2\r\n$20\r\n99999999999999999999\r\n$1\r\n0\r\n"},
@@ -124,7 +112,7 @@ TEST(wrong_forms)
 	struct says s;
 	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < COUNT(cases); i++) {
 		says(&s, cases[i].says);
 		if (cases[i].fn(cases[i].layout, &s.r) != -1)
 			fail_msg("%zu: %s", i, cases[i].says);
@@ -164,7 +152,7 @@ TEST(errors_of_scripts)
 	    .type = REDIS_REPLY_ARRAY, .elements = 1, .element = &in};
 	size_t i;
 
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < COUNT(cases); i++) {
 		e.len =
 		    (size_t)snprintf(text, sizeof(text), "%s", cases[i].says);
 		mq_reply_strip_script(i % 2 == 0 ? &exec : &e);
