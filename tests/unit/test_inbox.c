@@ -160,6 +160,9 @@ static const struct row reconcile_rows[] = {
 	{"server 4 a1 a1 a1 a1", "sent-ends",
 	    "server 5 a1 a1 a1 -> missing:a1:1 missing:a1:4",
 	    "server 5 a1 a1 -> missing:a1:5"}},
+    {"the settlement of what is there had no effect",
+	{"server 2 a2 a1", "sent-ends", "server 2 a2 a1",
+	    "sent a1 a2 -> no no"}},
     {"under a new name claims are counted anew",
 	{"server 2 a2 a1", "renamed", "server 1 a3 a2 a1", "in-order -> yes",
 	    "held -> 3"}},
@@ -452,6 +455,8 @@ do_one(void *arg, const char *name)
 		inbox_forget(&d->f->inbox, m);
 	else if (is(d->word, "in-flight"))
 		m->in_flight = true;
+	else if (is(d->word, "sent"))
+		answers(m->sent);
 	else if (is(d->word, "lost"))
 		m->lost = true;
 	else if (is(d->word, "gone"))
