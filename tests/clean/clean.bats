@@ -2,24 +2,12 @@
 # mq-clean: dead connections of Go programs and of ours, what is due, orphans.
 
 load ../helpers/server
-load ../helpers/steps
+load ../helpers/go
 
-setup_file() {
-	server_start
-	FILE_D=$D
-	export FILE_D
-}
-
-setup() {
-	common_setup
-	ready='rmq::queue::[q]::ready'
-	rejected='rmq::queue::[q]::rejected'
-	delayed='rmq::queue::[q]::delayed'
-	counters='rmq::queue::[q]::counters'
-	priority='rmq::queue::[q]::priority'
-	locks='rmq::queue::[q]::locks'
-	clock='rmq::queue::[q]::clock'
-}
+ready='rmq::queue::[q]::ready'
+rejected='rmq::queue::[q]::rejected'
+delayed='rmq::queue::[q]::delayed'
+counters='rmq::queue::[q]::counters'
 
 teardown() {
 	if [ "$D" != "$FILE_D" ]; then
@@ -29,38 +17,6 @@ teardown() {
 		redis acl deluser weak >/dev/null
 	fi
 	common_teardown
-}
-
-# --- what others write, command by command -------------------------------------
-
-# A connection of a Go program that lives.
-go_connect() {
-	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
-	redis sadd rmq::connections "$1" >/dev/null
-}
-
-# go_consume CONNECTION QUEUE
-go_consume() {
-	redis sadd rmq::queues "$2" >/dev/null
-	redis sadd "rmq::connection::$1::queues" "$2" >/dev/null
-	redis sadd "rmq::connection::$1::queue::[$2]::consumers" "$1-c" >/dev/null
-}
-
-# go_holds CONNECTION QUEUE MESSAGE...: claimed in this order.
-go_holds() {
-	redis lpush "$(unacked "$1" "$2")" "${@:3}" >/dev/null
-}
-
-go_dies() {
-	redis del "rmq::connection::$1::heartbeat" >/dev/null
-}
-
-# go_dead CONNECTION QUEUE MESSAGE...
-go_dead() {
-	go_connect "$1"
-	go_consume "$1" "$2"
-	[ $# = 2 ] || go_holds "$@"
-	go_dies "$1"
 }
 
 # go_cluster CONNECTION QUEUE MESSAGE...: a dead one that uses the keys for a
@@ -82,10 +38,6 @@ ours() {
 }
 
 # --- looking -------------------------------------------------------------------
-
-unacked() {
-	echo "rmq::connection::$1::queue::[${2-q}]::unacked"
-}
 
 # The elements of a list, as they would be claimed.
 line() {
@@ -130,18 +82,15 @@ clean_says() {
 	assert_equal "$stderr" ""
 }
 
-# lines_are FILE N
-lines_are() {
-	[ -e "$1" ] && [ "$(grep -c . "$1")" = "$2" ]
-}
-
 listed_below() {
 	[ "$(redis scard rmq::connections)" -lt "$1" ]
 }
 
 # --- dead connections -----------------------------------------------------------
 
-@test "clean: dead connections of Go programs" {
+@test "clean: an empty server, and dead connections of Go programs" {
+	clean_says 0 0 0 0 0 0
+	assert_equal "$(redis dbsize)" 0
 	redis sadd rmq::queues q jobs idle >/dev/null
 	redis lpush "$ready" r1 r2 >/dev/null
 	go_dead web-aB3dE6 q m1 m2 m3
@@ -149,8 +98,10 @@ listed_below() {
 	go_holds web-aB3dE6 jobs j1 j2
 	go_dead cron-Zz9Yy8 idle
 	go_dead none-000000 q
+	go_connect never-consumed
+	go_dies never-consumed
 	redis srem rmq::queues jobs >/dev/null
-	clean_says 3 5 0 0 0 0
+	clean_says 4 5 0 0 0 0
 	# In front, and in their old order.
 	assert_equal "$(line "$ready" | xargs)" "m1 m2 m3 r1 r2"
 	assert_equal "$(line 'rmq::queue::[jobs]::ready' | xargs)" "j1 j2"
@@ -160,16 +111,6 @@ rmq::queue::[q]::ready
 rmq::queues"
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "idle jobs q"
 	clean_says 0 0 0 0 0 0
-}
-
-@test "clean: an empty server, and a dead connection that never consumed" {
-	clean_says 0 0 0 0 0 0
-	assert_equal "$(redis dbsize)" 0
-	go_connect idle-111111
-	go_dies idle-111111
-	redis set 'rmq::queue::[gone]::paused' 1 >/dev/null
-	clean_says 1 0 0 0 0 1
-	assert_equal "$(redis keys 'rmq::conn*')" ""
 }
 
 @test "clean: the living, and those who just join, are left alone" {
@@ -220,17 +161,6 @@ rmq::queues"
 	assert_equal "$(line 'rmq::queue::[jobs]::ready')" plain
 }
 
-@test "clean: long lists go back in their old order" {
-	redis lpush "$ready" last >/dev/null
-	go_connect long-111111
-	go_consume long-111111 q
-	seq -f "LPUSH $(unacked long-111111) m%.0f" 3210 | redis --pipe >/dev/null
-	go_dies long-111111
-	clean_says 1 3210 0 0 0 0
-	assert_equal "$(line "$ready" | md5sum)" \
-		"$( (seq -f m%.0f 3210; echo last) | md5sum)"
-}
-
 @test "clean: many connections, each queue in its old order" {
 	local i
 
@@ -269,13 +199,21 @@ goes_back() {
 	done
 }
 
-@test "clean: payloads are bytes" {
-	go_connect web-111111
-	go_consume web-111111 q
+@test "clean: payloads are bytes, and what cannot be marked goes back as it is" {
 	printf 'a\0b\n\xff\x00' >"$T/raw"
 	printf '\xff\x00\xbe\xbe\x4a{"X-A":["1"]}\n\0payload\xfe' >"$T/headed"
 	: >"$T/empty"
+	go_connect web-111111
+	go_consume web-111111 q
 	goes_back web-111111 raw headed empty
+	printf '\xff\x00\xbe\xbe\x4anothing' >"$T/1"
+	printf '\xff\x00\xbe\xbe\x4a{nothing}\nx' >"$T/2"
+	printf '\xff\x00\xbe\xbe\x4a{"X-A":["%0300000d"]}\ny' 0 >"$T/3"
+	go_connect ours-111111
+	go_consume ours-111111 q
+	ours ours-111111 9
+	goes_back ours-111111 1 2 3
+	assert_equal "$(keys)" rmq::queues
 }
 
 # --- crashes count -----------------------------------------------------------------
@@ -289,7 +227,7 @@ goes_back() {
 	seq 5 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --no-clean -j 2 --prefetch 3 q -- "$T/hold"
 	eventually 10 held_is q "0 0 5 0"
-	eventually 10 lines_are "$T/taken" 2
+	eventually 10 lines_reach "$T/taken" 2
 	c=$(connections)
 	tick
 	stop_mq KILL
@@ -369,25 +307,6 @@ somebody_waits() {
 		"3 3 2"
 }
 
-@test "clean: --attempts" {
-	local round
-
-	for round in 1 2 3; do
-		go_dead "ours-$round" q m
-		ours "ours-$round" 1
-		if [ "$round" != 1 ]; then
-			redis lmove "$ready" "$(unacked "ours-$round")" right right \
-				>/dev/null
-			redis lpop "$(unacked "ours-$round")" >/dev/null
-		fi
-		run_mq 0 mq-clean --attempts 3
-		assert_output "$(cleaned 1 $((round < 3)) $((round == 3)) 0 0 0)"
-	done
-	assert_equal "$(element q rejected | header Mq-Attempt)" 3
-	assert_equal "$(element q rejected | tail -n 1)" m
-	assert_equal "$(held q)" "0 0 0 1"
-}
-
 @test "clean: a crash is charged by the limit of the consumer that died" {
 	local i
 	# attempts it allowed, and those that its message had had.
@@ -401,6 +320,15 @@ somebody_waits() {
 	clean_says 4 2 2 0 0 0
 	run_mq 0 mq-stats --list ready -l q
 	assert_equal "$(sort <<<"$output")" $'30 20\nx 13'
+	# Where it says nothing, mq-clean's own.
+	go_dead ours-none q
+	printf '\xff\0\xbe\xbeJ{"Mq-Attempt":["2"]}\nm' | redis -x lpush "$(unacked ours-none)" >/dev/null
+	ours ours-none 1
+	run_mq 0 mq-clean --dry-run --attempts 4
+	assert_output "dry run: $(cleaned 1 1 0 0 0 0)"
+	run_mq 0 mq-clean --attempts 3
+	assert_output "$(cleaned 1 0 1 0 0 0)"
+	assert_equal "$(element q rejected | header Mq-Attempt)" 3
 	# Whoever cleans, and whatever queue that one has.
 	start_mq mq-consume --attempts 3 jobs -- sleep 1h
 	run_mq 0 mq-publish jobs x
@@ -426,17 +354,6 @@ somebody_waits() {
 	element q ready -180 | grep -aq Mq-Attempt
 	run ! grep -aq Mq-Attempt <<<"$(redis lindex "$ready" -181 | tr -d '\0')"
 	assert_equal "$(redis hget "$counters" crashed)" 180
-}
-
-@test "clean: a message on which nothing can be written goes back as it is" {
-	go_connect ours-111111
-	go_consume ours-111111 q
-	ours ours-111111 9
-	printf '\xff\x00\xbe\xbe\x4anothing' >"$T/1"
-	printf '\xff\x00\xbe\xbe\x4a{nothing}\nx' >"$T/2"
-	printf '\xff\x00\xbe\xbe\x4a{"X-A":["%0300000d"]}\ny' 0 >"$T/3"
-	goes_back ours-111111 1 2 3
-	assert_equal "$(keys)" rmq::queues
 }
 
 @test "clean: headers, long ones too, survive, and so do the payloads" {
@@ -551,39 +468,6 @@ buried() {
 	assert_equal "$(redis smembers rmq::connections | sort | xargs)" "go-0 go-2"
 }
 
-# bury CONNECTION KEEP ARG...: a step of a cleaner, of q.
-bury() {
-	local c=rmq::connection::$1
-
-	step reclaim_dead "$ready $priority $delayed $locks $clock rmq::queue::[q]::result:: \
-		$rejected rmq::queues rmq::connections \
-		$(unacked "$1") $c::heartbeat $c::queue::[q]::consumers $c::queues \
-		none none $c::info $c::running" \
-		"q 9999 '' 1 $1 $2 $2 ${*:3}"
-}
-
-@test "clean: a step that comes too late for its message does nothing" {
-	no_cluster "the step has other keys"
-	local a='"\xff\x00\xbe\xbe\x4a{\"A\":null}\n"'
-	local b='"\xff\x00\xbe\xbe\x4a{\"B\":null}\n"'
-
-	go_dead ours-111111 q
-	echo "lpush $(unacked ours-111111) ${a%\"}a\" ${b%\"}b\" plain" | redis
-	assert_equal "$(bury ours-111111 3 | wc -w)" 7
-	# Another cleaner is faster with the first, then with the second.
-	assert_regex "$(bury ours-111111 3 '""' "$a" ready)" '^0 1 0 2 0 '
-	assert_regex "$(bury ours-111111 3 '""' "$a" ready "$b" "$b" ready)" \
-		'^0 0 0 2 0 '
-	assert_regex "$(bury ours-111111 3 "$b" "$b" ready)" '^0 1 0 1 0 '
-	assert_regex "$(bury ours-111111 3 "$b" "$b" rejected)" '^0 0 0 1 0 '
-	assert_equal "$(redis llen "$(unacked ours-111111)")" 1
-	assert_equal "$(redis llen "$ready") $(redis llen "$rejected")" "2 0"
-	assert_equal "$(redis smembers rmq::connection::ours-111111::queues)" q
-	assert_equal "$(bury ours-111111 3 "$a" "$b" rejected)" "0 0 1 0 1"
-	assert_equal "$(redis lrange "$rejected" 0 -1 | tr -d '\0' | tail -n 1)" a
-	assert_equal "$(redis keys 'rmq::connection*')" ""
-}
-
 @test "clean: many cleaners at once" {
 	local pids=() p
 
@@ -606,30 +490,13 @@ bury() {
 	assert_equal "$(redis hget "$counters" crashed)" 100
 }
 
-# What adjust/rmq's cleaner does, for the connections named on stdin.
-go_cleaner() {
-	local c
-
-	while read -r c; do
-		redis smembers "rmq::connection::$c::queues" >/dev/null
-		redis sadd rmq::queues q >/dev/null
-		while [ -n "$(redis rpoplpush "$(unacked "$c")" "$ready")" ]; do
-			:
-		done
-		printf '%s\n' "del $(unacked "$c")" \
-			"del rmq::connection::$c::queue::[q]::consumers" \
-			"srem rmq::connection::$c::queues q" \
-			"srem rmq::connections $c" \
-			"del rmq::connection::$c::queues" | redis >/dev/null
-	done
-}
-
 @test "clean: beside Go's cleaner" {
 	local i go
 
 	graveyard 400
 	redis smembers rmq::connections | sort >"$T/names"
-	go_cleaner < <(head -n 30 "$T/names") 3>&- &
+	# shellcheck disable=SC2046 # names
+	go_clean $(head -n 30 "$T/names") 3>&- &
 	go=$!
 	eventually 10 listed_below 400
 	for i in 1 2 3 4; do
@@ -645,14 +512,6 @@ go_cleaner() {
 	buried 400
 }
 
-@test "clean: the server knows no scripts" {
-	redis script flush >/dev/null
-	graveyard 250
-	redis zadd "$delayed" 1 "$(printf '%032d' 1)due" >/dev/null
-	run_mq 0 mq-clean
-	assert_output "$(cleaned 250 750 0 1 0 0)"
-}
-
 # --- what is due ---------------------------------------------------------------------
 
 @test "clean: what is due becomes ready, the oldest due first" {
@@ -661,9 +520,11 @@ go_cleaner() {
 	redis zadd "$delayed" 3 "$(printf '%032d' 1)c" 1 "$(printf '%032d' 2)a" \
 		2 "$(printf '%032d' 3)b" 9999999999999 "$(printf '%032d' 4)z" \
 		>/dev/null
+	printf '%032da\0b\n\xff' 5 | redis -x zadd "$delayed" 4 >/dev/null
 	redis zadd 'rmq::queue::[other]::delayed' 9999999999999 \
 		"$(printf '%032d' 4)z" >/dev/null
-	clean_says 0 0 0 3 0 0
+	clean_says 0 0 0 4 0 0
+	redis --raw lpop "$ready" | cmp - <(printf 'a\0b\n\xff\n')
 	assert_equal "$(line "$ready" | xargs)" "r1 a b c"
 	assert_equal "$(held q) $(held other)" "4 1 0 0 0 1 0 0"
 }
@@ -672,21 +533,9 @@ go_cleaner() {
 	redis sadd rmq::queues q >/dev/null
 	awk -v "k=$delayed" 'BEGIN {for (i = 1; i <= 4321; i++)
 		printf "ZADD %s %d %032dm%d\n", k, i, i, i}' | redis --pipe >/dev/null
-	redis config resetstat >/dev/null
 	clean_says 0 0 0 4321 0 0
 	assert_equal "$(line "$ready" | md5sum)" "$(seq -f m%.0f 4321 | md5sum)"
 	assert_equal "$(redis exists "$delayed")" 0
-}
-
-@test "clean: delayed messages are bytes, as published" {
-	printf 'a\0b\n\xff' >"$T/p"
-	run_mq 0 mq-publish --raw --delay 1h q <"$T/p"
-	clean_says 0 0 0 0 0 0
-	redis eval 'local m = redis.call("ZRANGE", KEYS[1], 0, 0)[1]
-		return redis.call("ZADD", KEYS[1], 1, m)' 1 "$delayed" >/dev/null
-	clean_says 0 0 0 1 0 0
-	redis --raw rpop "$ready" >"$T/got"
-	(cat "$T/p"; echo) | cmp - "$T/got"
 }
 
 # --- orphans ----------------------------------------------------------------------------
@@ -830,6 +679,7 @@ rmq::queues"
 # --- trouble ---------------------------------------------------------------------------------
 
 @test "clean: everything at once, and the dry run knows it" {
+	redis script flush >/dev/null
 	graveyard 130
 	go_connect live-111111
 	go_consume live-111111 q
@@ -995,15 +845,4 @@ rounds_reach() {
 	# A cluster's nodes do not die in one moment: some may be named before.
 	assert_regex "$(grep -v ': node [0-9.:]*: [^;]*$' "$T/err")" \
 		'^mq-clean: [^'$'\n'']*; trying again'$'\n''mq-clean: [^'$'\n'']*: working again$'
-}
-
-@test "clean: --help, --version, and a full stdout" {
-	run_mq 0 mq-clean --help
-	assert_regex "$output" '^usage: mq-clean '
-	assert_equal "$stderr" ""
-	run_mq 0 mq-clean -V
-	assert_regex "$output" '^mq-tools [0-9]'
-	run bash -c '"$1" 2>&1 >/dev/full' - "$BUILD/mq-clean"
-	assert_equal "$status" 74
-	assert_output "mq-clean: standard output: No space left on device"
 }

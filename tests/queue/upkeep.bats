@@ -178,6 +178,24 @@ bury() {
 	assert_equal "$(redis llen u) $(redis llen "${q}ready")" "3 1"
 }
 
+@test "upkeep: what a cleaner wrote on a message that another one has moved is not put" {
+	local a b
+	a=$(message '"A":null') b=$(message '"B":null')
+	redis sadd queues q >/dev/null
+	redis sadd rmq::connections c >/dev/null
+	echo "lpush u ${a%\"}a\" ${b%\"}b\" plain" | redis >/dev/null
+	# Another cleaner is faster with the first, then with the second.
+	assert_regex "$(bury 3 9999 '' '""' "$a" ready)" '^0 1 0 2 0 '
+	assert_regex "$(bury 3 9999 '' '""' "$a" ready "$b" "$b" ready)" '^0 0 0 2 0 '
+	assert_regex "$(bury 3 9999 '' "$b" "$b" ready)" '^0 1 0 1 0 '
+	assert_regex "$(bury 3 9999 '' "$b" "$b" rejected)" '^0 0 0 1 0 '
+	assert_equal "$(redis llen u) $(redis llen "${q}ready") $(redis llen "${q}rejected")" "1 2 0"
+	assert_equal "$(redis smembers queues)" q
+	assert_equal "$(bury 3 9999 '' "$a" "$b" rejected)" "0 0 1 0 1"
+	assert_equal "$(redis lrange "${q}rejected" 0 -1 | tr -d '\0' | tail -n 1)" a
+	assert_equal "$(redis exists u queues rmq::connections)" 0
+}
+
 # bury_all CONNECTION...: all that they have of q goes back.
 bury_all() {
 	local c of=() said=()
