@@ -6,15 +6,13 @@
 # shellcheck disable=SC2016,SC2059,SC2086,SC2119,SC2120,SC2317
 
 load ../helpers/server
+load ../helpers/go
+
+ready='rmq::queue::[q]::ready'
+rejected='rmq::queue::[q]::rejected'
 
 setup() {
 	common_setup
-	ready='rmq::queue::[q]::ready'
-	rejected='rmq::queue::[q]::rejected'
-	write_scripts
-}
-
-write_scripts() {
 	# hold: takes a message, says so, and goes on only when told to.
 	script hold <<'END'
 cat >/dev/null
@@ -22,25 +20,6 @@ echo "$MQ_ID" >>"$T/taken"
 until [ -e "$T/go" ]; do sleep 0.02; done
 END
 	touch "$T/taken"
-}
-
-# --- what a Go peer does -----------------------------------------------------
-
-unacked() {
-	echo "rmq::connection::$1::queue::[${2:-q}]::unacked"
-}
-
-# go_open C: open a connection.
-go_open() {
-	redis set "rmq::connection::$1::heartbeat" 1 EX 60
-	redis sadd rmq::connections "$1"
-}
-
-# go_consume C Q: open a queue, and start to consume it.
-go_consume() {
-	redis sadd rmq::queues "$2"
-	redis sadd "rmq::connection::$1::queues" "$2"
-	redis sadd "rmq::connection::$1::queue::[$2]::consumers" "tag-${1: -6}"
 }
 
 # go_publish Q: what is on stdin.
@@ -58,37 +37,6 @@ go_take() {
 # go_ack C Q FILE: how many were removed.
 go_ack() {
 	redis -x lrem "$(unacked "$1" "$2")" 1 <"$3"
-}
-
-go_reject() {
-	redis -x lpush "rmq::queue::[$2]::rejected" <"$3"
-	redis -x lrem "$(unacked "$1" "$2")" 1 <"$3"
-}
-
-# What expiry does to the heartbeat of a consumer that has died.
-die() {
-	redis del "rmq::connection::$1::heartbeat"
-}
-
-# Go's cleaner, one round.
-go_clean() {
-	local c q
-
-	for c in $(connections); do
-		[ "$(redis ttl "rmq::connection::$c::heartbeat")" -le 0 ] || continue
-		for q in $(redis smembers "rmq::connection::$c::queues"); do
-			redis sadd rmq::queues "$q"
-			while [ -n "$(redis --raw rpoplpush "$(unacked "$c" "$q")" \
-				"rmq::queue::[$q]::ready")" ]; do
-				:
-			done
-			redis del "$(unacked "$c" "$q")"
-			redis del "rmq::connection::$c::queue::[$q]::consumers"
-			redis srem "rmq::connection::$c::queues" "$q"
-		done
-		redis srem rmq::connections "$c"
-		redis del "rmq::connection::$c::queues"
-	done
 }
 
 # --- looking -----------------------------------------------------------------
@@ -121,19 +69,6 @@ payloads() {
 	done | paste -sd ' '
 }
 
-# The values of one header in a list, the oldest message first.
-headers() {
-	local i n
-
-	n=$(redis llen "$1")
-	for ((i = 1; i <= n; i++)); do
-		item "$1" "-$i" >"$T/look"
-		{ header_of "$T/look" || echo '{}'; } | perl -ne \
-			'BEGIN { $n = shift } print /"\Q$n\E":\["(.*?)"\]/ ? $1 : "-"' "$2"
-		echo
-	done | paste -sd ' '
-}
-
 keys() {
 	redis keys "${1:-*}" | sort
 }
@@ -144,18 +79,6 @@ llen_is() {
 
 taken_are() {
 	[ "$(wc -l <"$T/taken")" = "$1" ]
-}
-
-listed() {
-	[ "$(redis sismember rmq::connections "$1")" = 1 ]
-}
-
-no_consumer() {
-	[ -z "$(connections)" ]
-}
-
-one_consumer() {
-	[ "$(connections | grep -c .)" = 1 ]
 }
 
 # Our round of cleaning, by a consumer of another queue.
@@ -190,19 +113,12 @@ ordered() {
 
 # --- Go publishes, we consume -------------------------------------------------
 
-@test "wire: a bare payload from Go" {
+@test "wire: messages from Go, bare and with a header" {
 	printf 'hello\n\xff\n' | go_publish q
-	run_mq 0 mq-consume -n 1 q -- sh -c 'cat >"$T/got"'
-	printf 'hello\n\xff\n' | cmp - "$T/got"
-	assert_equal "$(state q)" "0 0 0 0 0"
-}
-
-@test "wire: a message with Go's header" {
 	printf '\xff\x00\xbe\xbe\x4a{"X-Trace-Id":["a7"]}\nbo\ndy' | go_publish q
-	run_mq 0 mq-consume -n 1 q -- \
-		sh -c 'cat >"$T/got"; echo "$MQ_HEADER_X_TRACE_ID"'
-	assert_output a7
-	printf 'bo\ndy' | cmp - "$T/got"
+	prints $'none\na7' mq-consume -n 2 q -- \
+		sh -c 'cat >>"$T/got"; echo "${MQ_HEADER_X_TRACE_ID-none}"'
+	printf 'hello\n\xff\nbo\ndy' | cmp - "$T/got"
 	assert_equal "$(state q)" "0 0 0 0 0"
 }
 
@@ -253,72 +169,30 @@ ordered() {
 	assert_equal "$(state q)" "0 0 0 0 0"
 }
 
-@test "wire: a raw message that is given back goes back raw" {
-	printf 'x\x00y' | go_publish q
-	printf 'second' | go_publish q
-	start_mq mq-consume --prefetch 1 --grace 0s q -- "$T/hold"
-	eventually 10 taken_are 1
-	eventually 10 llen_is "$ready" 0
-	stop_mq
-	assert_equal "$(redis llen "$ready")" 2
-	printf 'x\x00y' >"$T/want"
-	item "$ready" -1 | cmp - "$T/want"
-	printf 'second' >"$T/want"
-	item "$ready" -2 | cmp - "$T/want"
-}
-
 # --- we publish, Go consumes --------------------------------------------------
 
-@test "wire: Go consumes ours" {
-	run_mq 0 mq-publish -i q $'pay\nload'
+@test "wire: Go consumes ours, the oldest first" {
+	run_mq 0 mq-publish -i -H 'x-trace-id: a "b" \ é' -H 'X-Trace-Id: 2' q $'pay\nload'
 	id=$output
+	printf 'a\x00b' | run_mq 0 mq-publish --raw q
 	assert_equal "$(redis smembers rmq::queues)" q
-	go_open go-AAAAAA
+	go_connect go-AAAAAA
 	go_consume go-AAAAAA q
 	go_take go-AAAAAA q
-	assert_equal "$(header_of "$T/element")" "{\"Mq-Id\":[\"$id\"]}"
+	header_of "$T/element" >"$T/json"
+	# As its http.Header reads it.
+	python3 - "$T/json" "$id" <<'END'
+import json, sys
+h = json.load(open(sys.argv[1], encoding='utf-8'))
+assert h == {'X-Trace-Id': ['a "b" \\ é', '2'], 'Mq-Id': [sys.argv[2]]}, h
+END
 	payload_of "$T/element" >"$T/got"
 	printf 'pay\nload' | cmp - "$T/got"
-	assert_equal "$(state q)" "0 0 1 0 1"
+	assert_equal "$(state q)" "1 0 1 0 1"
 	assert_equal "$(go_ack go-AAAAAA q "$T/element")" 1
-	assert_equal "$(state q)" "0 0 0 0 1"
-}
-
-@test "wire: the header is what Go's http.Header reads" {
-	run_mq 0 mq-publish -H 'x-trace-id: a "b" \ é' -H 'X-Trace-Id: 2' q body
-	go_take go-AAAAAA q
-	header_of "$T/element" >"$T/json"
-	python3 - "$T/json" <<'END'
-import json, re, sys
-h = json.load(open(sys.argv[1], encoding='utf-8'))
-assert h['X-Trace-Id'] == ['a "b" \\ é', '2'], h
-assert re.fullmatch('[0-9a-z]{10}[0-9A-Za-z]{22}', h['Mq-Id'][0]), h
-assert sorted(h) == ['Mq-Id', 'X-Trace-Id'], h
-END
-	assert_equal "$(payload_of "$T/element")" body
-}
-
-@test "wire: --raw publishes the bare bytes" {
-	printf 'a\x00b' | run_mq 0 mq-publish --raw q
+	assert_equal "$(state q)" "1 0 0 0 1"
 	go_take go-AAAAAA q
 	printf 'a\x00b' | cmp - "$T/element"
-}
-
-@test "wire: Go takes the oldest of ours first" {
-	seq 3 | run_mq 0 mq-publish --raw -l q
-	go_take go-AAAAAA q "$T/1"
-	go_take go-AAAAAA q "$T/2"
-	assert_equal "$(cat "$T/1" "$T/2")" 12
-}
-
-@test "wire: what Go rejects is ours again, id and all" {
-	run_mq 0 mq-publish -i q body
-	id=$output
-	go_take go-AAAAAA q
-	go_reject go-AAAAAA q "$T/element"
-	assert_equal "$(state q)" "0 0 0 1 0"
-	redis rpoplpush "$rejected" "$ready"
-	prints "$id body" mq-consume -n 1 q -- sh -c 'echo "$MQ_ID $(cat)"'
 }
 
 @test "wire: Go reads what we have rejected" {
@@ -327,10 +201,10 @@ END
 	run_mq 1 mq-consume -n 1 q -- sh -c 'exit 3'
 	item "$rejected" 0 >"$T/element"
 	assert_equal "$(payload_of "$T/element")" body
-	assert_equal "$(headers "$rejected" Mq-Id)" "$id"
-	assert_equal "$(headers "$rejected" X-A)" 1
-	assert_equal "$(headers "$rejected" Mq-Attempt)" 1
-	assert_equal "$(headers "$rejected" Mq-Error)" "exit status 3"
+	assert_equal "$(for name in Mq-Id X-A Mq-Attempt Mq-Error; do
+		header $name <"$T/element"
+		echo
+	done | paste -sd' ')" "$id 1 1 exit status 3"
 }
 
 @test "wire: a message that Go's cleaner took away is not acked twice" {
@@ -408,21 +282,8 @@ END
 	done
 }
 
-@test "wire: the heartbeat is renewed, long before it ends" {
-	start_mq mq-consume q -- true
-	eventually 10 one_consumer
-	c=$(connections)
-	redis expire "rmq::connection::$c::heartbeat" 20
-	renewed() {
-		[ "$(redis ttl "rmq::connection::$c::heartbeat")" -gt 40 ]
-	}
-	eventually 6 renewed
-	# As a value that Go writes, and no other.
-	assert_equal "$(redis get "rmq::connection::$c::heartbeat")" 1
-}
-
 @test "wire: after a graceful end nothing of the consumer is left" {
-	seq 5 | run_mq 0 mq-publish --raw -l q
+	printf '1\0002\xff\0003\0004\0005' | run_mq 0 mq-publish --raw -0 q
 	start_mq mq-consume -j 1 --prefetch 3 q other -- "$T/hold"
 	eventually 10 taken_are 1
 	eventually 10 llen_is "$ready" 1
@@ -435,43 +296,39 @@ END
 	ends_with 143
 	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues \
 		'rmq::queue::[q]::counters' | sort)"
-	assert_equal "$(payloads "$ready")" "2 3 4 5"
+	assert_equal "$(payloads "$ready")" $'2\xff 3 4 5'
 	# Never listed without a heartbeat.
 	heartbeat="\"DEL\" \"rmq::connection::$c::heartbeat\""
 	eventually 5 grep -qF "$heartbeat" "$T/monitor"
 	ordered "\"SREM\" \"rmq::connections\" \"$c\"" "$heartbeat"
 }
 
-@test "wire: a live consumer of ours is left alone by Go's cleaner" {
+@test "wire: a live consumer of ours renews its heartbeat, and Go's cleaner leaves it alone" {
 	seq 2 | run_mq 0 mq-publish --raw -l q
 	start_mq mq-consume -j 2 q -- "$T/hold"
 	eventually 10 taken_are 2
+	c=$(connections)
 	# Those of ours come and go by themselves.
 	before=$(keys | grep -v -e '::running$' -e '^rmq::cleaning$')
 	go_clean
 	assert_equal "$(keys | grep -v -e '::running$' -e '^rmq::cleaning$')" "$before"
-	assert_equal "$(payloads "$(unacked "$(connections)")")" "1 2"
+	assert_equal "$(payloads "$(unacked "$c")")" "1 2"
+	redis expire "rmq::connection::$c::heartbeat" 20
+	eventually 6 renewed "$c"
+	# As a value that Go writes, and no other.
+	assert_equal "$(redis get "rmq::connection::$c::heartbeat")" 1
 }
 
 # --- dead consumers -----------------------------------------------------------
 
-# kill_ours N OPTION...: a consumer of q dies with N messages in its hands.
-kill_ours() {
-	local n=$1
-
-	shift
-	start_mq mq-consume "$@" q -- "$T/hold"
-	eventually 10 one_consumer
-	c=$(connections)
-	eventually 10 llen_is "$(unacked "$c")" "$n"
-	stop_mq KILL
-	die "$c"
-}
-
 @test "wire: Go's cleaner finds our dead consumer's messages" {
 	no_cluster "its info has another name"
 	seq 5 | run_mq 0 mq-publish --raw -l q
-	kill_ours 3 -j 1 --prefetch 2
+	start_mq mq-consume -j 1 --prefetch 2 q -- "$T/hold"
+	eventually 10 joined
+	c=$(connections)
+	eventually 10 llen_is "$(unacked "$c")" 3
+	dies
 	go_clean
 	assert_equal "$(payloads "$ready" | xargs -n 1 | sort | xargs)" "1 2 3 4 5"
 	assert_equal "$(keys 'rmq::connection*')" "rmq::connection::$c::info"
@@ -486,12 +343,12 @@ kill_ours() {
 	printf '2\x00\xff' | go_publish q
 	run_mq 0 mq-publish q 3
 	printf 4 | go_publish q
-	go_open go-AAAAAA
+	go_connect go-AAAAAA
 	go_consume go-AAAAAA q
 	for i in 1 2 3; do
 		go_take go-AAAAAA q "$T/$i"
 	done
-	die go-AAAAAA
+	go_dies go-AAAAAA
 	run clean_round
 	assert_output --partial '1 dead connection cleaned up: 3 messages returned'
 	assert_equal "$(redis llen "$ready")" 4
@@ -502,30 +359,6 @@ kill_ours() {
 	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues \
 		'rmq::queue::[q]::counters' | sort)"
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "elsewhere q"
-}
-
-one_consumer_of_ours() {
-	connections | grep -q ^mq-consume-
-}
-
-@test "wire: our dead consumer: what may have run has its crash counted" {
-	seq 6 | run_mq 0 mq-publish -l q
-	kill_ours 5 -j 2 --prefetch 3
-	for i in 1 2 3 4 5; do
-		item "$(unacked "$c")" "-$i" >"$T/$i"
-	done
-	run clean_round
-	assert_output --partial \
-		'1 dead connection cleaned up: 5 messages returned, 0 rejected'
-	assert_equal "$(payloads "$ready")" "1 2 3 4 5 6"
-	assert_equal "$(headers "$ready" Mq-Attempt)" "1 1 - - - -"
-	assert_equal "$(headers "$ready" Mq-Error | cut -c 1-65)" \
-		"its consumer died while it ran its consumer died while it ran - -"
-	for i in 3 4 5; do
-		item "$ready" "-$i" | cmp - "$T/$i"
-	done
-	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues \
-		'rmq::queue::[q]::counters' | sort)"
 }
 
 @test "wire: a consumer that only printed has no crash to be counted" {
@@ -540,21 +373,16 @@ one_consumer_of_ours() {
 	eventually 10 state_is q "0 0 1 0 1"
 	c=$(connections)
 	item "$(unacked "$c")" 0 >"$T/want"
-	stop_mq KILL
+	dies
 	exec 7>&-
-	die "$c"
 	clean_round
 	item "$ready" 0 | cmp - "$T/want"
 }
 
 @test "wire: --no-clean leaves dead consumers to others" {
-	printf 1 | go_publish q
-	go_open go-AAAAAA
-	go_consume go-AAAAAA q
-	go_take go-AAAAAA q
-	die go-AAAAAA
+	go_dead go-AAAAAA q 1
 	start_mq mq-consume --no-clean elsewhere -- true
-	eventually 10 one_consumer_of_ours
+	eventually 10 joined 2
 	c=$(connections | grep ^mq-consume-)
 	# Three ticks later it would have.
 	for _ in 1 2 3; do
@@ -562,7 +390,7 @@ one_consumer_of_ours() {
 		eventually 5 renewed "$c"
 	done
 	assert_equal "$(redis llen "$(unacked go-AAAAAA)")" 1
-	assert listed go-AAAAAA
+	assert_equal "$(redis sismember rmq::connections go-AAAAAA)" 1
 }
 
 renewed() {
@@ -570,11 +398,8 @@ renewed() {
 }
 
 @test "wire: a heartbeat that expires later is looked at then" {
-	printf 1 | go_publish q
-	go_open go-AAAAAA
-	go_consume go-AAAAAA q
-	go_take go-AAAAAA q
-	redis pexpire rmq::connection::go-AAAAAA::heartbeat 2500
+	go_dead go-AAAAAA q 1
+	redis set rmq::connection::go-AAAAAA::heartbeat 1 px 2500
 	start_mq mq-consume -v elsewhere -- true
 	eventually 15 grep -q 'cleaned up' "$T/err"
 	assert_equal "$(payloads "$ready")" 1
@@ -638,19 +463,17 @@ there_and_back() {
 
 # --- twins --------------------------------------------------------------------
 
-@test "wire: of two identical bare messages one is acked and one rejected" {
+@test "wire: of two identical bare messages one is acked, and the other rejected, or Go's" {
 	printf twin | go_publish q
 	printf twin | go_publish q
 	run_mq 1 mq-consume -n 2 -j 2 q -- \
 		sh -c 'if mkdir "$T/first"; then exit 3; else exit 0; fi'
 	assert_equal "$(state q)" "0 0 0 1 0"
 	assert_equal "$(payloads "$rejected")" twin
-}
-
-@test "wire: of two identical bare messages Go has one and we the other" {
+	redis flushall
 	printf twin | go_publish q
 	printf twin | go_publish q
-	go_open go-AAAAAA
+	go_connect go-AAAAAA
 	go_consume go-AAAAAA q
 	go_take go-AAAAAA q
 	prints twin mq-consume -n 1 q
