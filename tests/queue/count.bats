@@ -48,29 +48,16 @@ no_counters() {
 	run_mq 0 mq-publish q two three
 	run_mq 0 mq-publish --raw q <<<four
 	assert_equal "$(counts published)" 4
-	seq 2500 | run_mq 0 mq-publish -l q
-	assert_equal "$(counts published)" 2504
-	run_mq 0 mq-publish -d 1h q later
-	assert_equal "$(counts published)" 2505
-	run_mq 0 mq-publish -l q </dev/null
-	assert_equal "$(redis hgetall "$counters" | xargs)" "published 2505"
-	assert_equal "$(held q)" "2504 1 0 0"
-}
-
-@test "count: a large message, and many batches under way" {
-	head -c 20000000 /dev/zero | run_mq 0 mq-publish q
-	assert_equal "$(counts published)" 1
+	# Many batches under way.
 	run_mq 0 mq-publish -i -l q < <(seq -f '%0999.0f' 30000)
 	assert_equal "${#lines[@]}" 30000
-	assert_equal "$(counts published)" 30001
-	assert_equal "$(held q)" "30001 0 0 0"
-}
-
-@test "count: delayed messages when the server has forgotten the script" {
+	assert_equal "$(counts published)" 30004
+	# The server has forgotten the script.
 	redis script flush >/dev/null
 	seq 2500 | run_mq 0 mq-publish -d 1h -l q
-	assert_equal "$(counts published)" 2500
-	assert_equal "$(held q)" "0 2500 0 0"
+	run_mq 0 mq-publish -l q </dev/null
+	assert_equal "$(redis hgetall "$counters" | xargs)" "published 32504"
+	assert_equal "$(held q)" "30004 2500 0 0"
 }
 
 @test "count: each batch brings one HINCRBY, and no round trip" {
@@ -96,7 +83,7 @@ no_counters() {
 	assert_equal "$(grep -c 'LPUSH' "$T/trace")" 1
 }
 
-@test "count: no permission for the counters: publishing is as always" {
+@test "count: no permission for the counters: all is as always, said once with -v" {
 	no_counters
 	run_mq 0 mq-publish -i q one two
 	assert_equal "${#lines[@]} $stderr" "2 "
@@ -105,6 +92,17 @@ no_counters() {
 	# What a script publishes, it counts in the same step.
 	run_mq 77 mq-publish -k a --unique 1d q later
 	assert_equal "$(held q)" "30002 0 0 0"
+	run_mq 0 mq-purge --force --ready -n 30000 q
+	run_mq 0 mq-consume --drain q -- true
+	assert_equal "$stderr" ""
+	run_mq 0 mq-publish q a
+	start_mq mq-consume -v q -- true
+	eventually 10 grep -q 'counters' "$T/err"
+	run_mq 0 mq-publish q b
+	eventually 10 held_is q "0 0 0 0"
+	stop_mq
+	assert_equal "$(grep -c 'counters: .*key' "$T/err")" 1
+	assert_equal "$(tail -n 1 "$T/err")" "mq-consume: 2 done, 0 rejected, 0 to be tried again, 0 returned, 0 leases lost"
 	assert_equal "$(redis exists "$counters")" 0
 }
 
@@ -132,27 +130,24 @@ no_counters() {
 	run_mq 76 mq-publish -d 1h q one two
 	assert_equal "$(counts published)" -
 	redis del 'rmq::queue::[q]::ready' >/dev/null
-	run_mq 0 mq-publish q one
-	assert_equal "$(counts published)" 1
-}
-
-@test "count: refused with and without a count: each batch for itself" {
-	# Memory is full: neither goes through.
+	# Memory is full: neither message nor count go through.
 	redis config set maxmemory 1 >/dev/null
 	run_mq 75 mq-publish q one
 	redis config set maxmemory 0 >/dev/null
 	assert_equal "$(counts published)" -
+	run_mq 0 mq-publish q one
+	assert_equal "$(counts published)" 1
 	# Nor without a right to the counters.
+	redis flushall >/dev/null
 	no_counters
 	redis set 'rmq::queue::[q]::ready' mine >/dev/null
 	run_mq 76 mq-publish q one
 	assert_equal "$(redis exists "$counters")" 0
 }
 
-# fake_server [MORE]: takes one publisher as far as its first batch.  MORE is
-# what it then does, in Python, with c and until().
-fake_server() {
-	cat - >"$T/server.py" <<'PY'
+@test "count: a connection that is lost behind the answer: all are accepted" {
+	# Takes one publisher as far as its first batch.
+	cat >"$T/server.py" <<'PY'
 import socket, sys
 s = socket.socket(socket.AF_UNIX)
 s.bind(sys.argv[1])
@@ -168,14 +163,11 @@ until(b"TIME\r\n")
 until(b"ready\r\n")
 c.sendall(b"-ERR no HELLO\r\n+OK\r\n*2\r\n$1\r\n1\r\n$1\r\n1\r\n:1\r\n" + 2 * b":0\r\n")
 until(b"EXEC\r\n")
+c.sendall(b"+OK\r\n" + 2 * b"+QUEUED\r\n" + b"*2\r\n:2\r\n:0\r\n")
+c.close()
 PY
-	printf '%s\n' "$1" >>"$T/server.py"
-	python3 "$T/server.py" "$T/s" >"$T/seen" 3>&- &
+	python3 "$T/server.py" "$T/s" 3>&- &
 	eventually 10 listens_at "$T/s"
-}
-
-@test "count: a connection that is lost behind the answer: all are accepted" {
-	fake_server 'c.sendall(b"+OK\r\n" + 2 * b"+QUEUED\r\n" + b"*2\r\n:2\r\n:0\r\n"); c.close()'
 	run_mq 0 mq-publish -v -i -u "unix://$T/s" q one two
 	assert_equal "$stderr" "mq-publish: 2 messages accepted"
 	assert_equal "${#lines[@]}" 2
@@ -204,6 +196,11 @@ esac
 	# "again" has three runs, the last of which rejects it.
 	assert_equal "$(outcomes)" "8 10 4 3 3 -"
 	assert_equal "$(held q)" "0 1 0 3"
+	# A bad header is a failure without a run.
+	printf '\377\000\276\276\112nothing' |
+		redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
+	run_mq 1 mq-consume --drain q -- true
+	assert_equal "$(outcomes)" "8 10 4 4 3 -"
 }
 
 @test "count: runs have a time, and buckets sum up to them" {
@@ -237,13 +234,6 @@ esac
 		"done now_in now_out now_s published then_in then_out then_s"
 }
 
-@test "count: a bad header is a failure without a run" {
-	printf '\377\000\276\276\112nothing' |
-		redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
-	run_mq 1 mq-consume --drain q -- true
-	assert_equal "$(outcomes)" "- - - 1 - -"
-}
-
 @test "count: what is returned at the end is a run, and no outcome" {
 	outcome_script
 	run_mq 0 mq-publish q wait done done
@@ -255,10 +245,12 @@ esac
 		"$T/err"
 }
 
-@test "count: several queues, each for itself" {
+@test "count: several queues, each for itself, and a full server" {
 	run_mq 0 mq-publish q a b
 	run_mq 0 mq-publish other c
+	redis config set maxmemory 1 >/dev/null
 	run_mq 0 mq-consume --drain -v q other nothing -- true
+	redis config set maxmemory 0 >/dev/null
 	assert_equal "$(outcomes)" "2 2 2 - - -"
 	assert_equal "$(redis hmget 'rmq::queue::[other]::counters' published runs \
 		done | xargs)" "1 1 1"
@@ -354,28 +346,4 @@ until [ -e "$T/go$i" ]; do sleep 0.02; done
 	eventually 20 counts_are "1 1 1" published runs done
 	stop_mq
 	assert_equal "$(outcomes)" "1 1 1 - - -"
-}
-
-@test "count: no permission for the counters: said once with -v, nothing else" {
-	no_counters
-	run_mq 0 mq-publish q a b
-	run_mq 0 mq-consume --drain q -- true
-	assert_equal "$stderr" ""
-	run_mq 0 mq-publish q a
-	start_mq mq-consume -v q -- true
-	eventually 10 grep -q 'counters' "$T/err"
-	run_mq 0 mq-publish q b
-	eventually 10 held_is q "0 0 0 0"
-	stop_mq
-	assert_equal "$(grep -c 'counters: .*key' "$T/err")" 1
-	assert_equal "$(tail -n 1 "$T/err")" "mq-consume: 2 done, 0 rejected, 0 to be tried again, 0 returned, 0 leases lost"
-	assert_equal "$(redis exists "$counters")" 0
-}
-
-@test "count: a full memory does not keep consumers from counting" {
-	run_mq 0 mq-publish q a b
-	redis config set maxmemory 1 >/dev/null
-	run_mq 0 mq-consume --drain q -- true
-	redis config set maxmemory 0 >/dev/null
-	assert_equal "$(outcomes)" "2 2 2 - - -"
 }

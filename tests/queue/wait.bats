@@ -47,18 +47,19 @@ consume_one() {
 	run_mq 0/1 mq-consume -n1 "$@"
 }
 
-@test "wait: done, with the last text" {
-	await --wait q it
-	consume_one q -- "$T/works"
-	ended 0 'it is fine'
-	[ ! -s "$T/wait.err" ]
-}
-
-@test "wait: rejected, with the reason" {
-	await --wait q it
-	consume_one q -- "$T/fails"
-	ended 1 'it is bad'
-	grep -q ': rejected: it is bad$' "$T/wait.err"
+@test "wait: how it ended, with the last text; what is printed has none" {
+	local status text runs
+	while IFS='|' read -r status text runs; do
+		await --wait=300s q it
+		eval "$runs"
+		ended "$status" "$text"
+		((status == 0)) && [ ! -s "$T/wait.err" ] || grep -q ": rejected: $text$" "$T/wait.err"
+	done <<-'E'
+		0|it is fine|consume_one q -- "$T/works"
+		1|it is bad|consume_one q -- "$T/fails"
+		0||prints it mq-consume -n 1 q
+		0|it is fine|consume_one --push next q -- sh -c "echo push >&3"; eventually 5 waiting; consume_one next -- "$T/works"
+	E
 }
 
 @test "wait: a message that ends before anybody waits for it" {
@@ -79,10 +80,17 @@ consume_one() {
 	held_is q '2 0 0 0'
 }
 
-@test "wait: many, and the worst of them" {
+@test "wait: many, the worst of them, and -i tells which is which" {
 	start_mq mq-consume -j4 q -- "$T/works"
 	run_mq 0 mq-publish --wait=300s -l q < <(seq 50)
 	[ "$output" = "$(seq -f '%g is fine' 50)" ]
+	run_mq 0 mq-publish -i --wait=300s q one two
+	[ "${#lines[@]}" = 4 ]
+	[ "${lines[2]}" = "${lines[0]} done one is fine" ]
+	[ "${lines[3]}" = "${lines[1]} done two is fine" ]
+	# Delayed, with headers of its own, and from JSON.
+	prints 'it is fine' mq-publish --wait=300s -d 50ms -H 'X-A: b' q it
+	prints 'p is fine' mq-publish --wait=300s --jsonl q <<<'{"payload":"p","headers":{"X-B":"Mq-Reply-To"}}'
 	stop_mq
 	script some <<-'E'
 		p=$(cat)
@@ -92,15 +100,6 @@ consume_one() {
 	run_mq 1 mq-publish --wait=300s q 1 2 3
 	[ "$output" = $'1\nno 2\n3' ]
 	stop_mq
-}
-
-@test "wait: -i tells which is which" {
-	start_mq mq-consume q -- "$T/works"
-	run_mq 0 mq-publish -i --wait=300s q one two
-	stop_mq
-	[ "${#lines[@]}" = 4 ]
-	[ "${lines[2]}" = "${lines[0]} done one is fine" ]
-	[ "${lines[3]}" = "${lines[1]} done two is fine" ]
 }
 
 @test "wait: a retry is no end" {
@@ -119,14 +118,6 @@ consume_one() {
 	stop_mq
 }
 
-@test "wait: what is printed, and what no text has" {
-	start_mq mq-consume q
-	run_mq 0 mq-publish --wait=300s q payload
-	[ -z "$output" ]
-	stop_mq
-	[ "$(cat "$T/out")" = payload ]
-}
-
 @test "wait: a message that expires" {
 	run_mq 75 mq-publish -e 1ms --wait=10ms q late
 	id=$(only_id q)
@@ -134,26 +125,10 @@ consume_one() {
 	redis lrange "rmq::queue::[q]::result::$id" 0 -1 | grep -q '"state":"expired","text":"expired","attempts":0'
 }
 
-@test "wait: delayed, with headers of its own, and from JSON" {
-	start_mq mq-consume q -- "$T/works"
-	run_mq 0 mq-publish --wait=300s -d 50ms -H 'X-A: b' q it
-	[ "$output" = 'it is fine' ]
-	run_mq 0 mq-publish --wait=300s --jsonl q <<<'{"payload":"p","headers":{"X-B":"Mq-Reply-To"}}'
-	[ "$output" = 'p is fine' ]
-	stop_mq
-}
-
 @test "wait: not for messages that have no headers" {
 	run_mq 64 mq-publish --wait --raw q it
 	run_mq 64 mq-publish --wait=soon q it
 	[[ $stderr == *'--wait: soon: not a duration'* ]]
-}
-
-@test "wait: a header that names another message is not obeyed" {
-	id=0123456789abcdefghijklmnopqrstuv
-	run_mq 0 mq-publish --jsonl q <<<'{"payload":"p","headers":{"Mq-Reply-To":"'$id'"}}'
-	consume_one q -- "$T/works"
-	[ -z "$(redis keys '*result*')" ]
 }
 
 @test "wait: on a terminal, nothing drives it" {
@@ -204,8 +179,6 @@ consume_one() {
 }
 
 @test "wait: a full server lets nobody wait, but tells" {
-	redis config set maxmemory 1 >/dev/null
-	redis config set maxmemory 0 >/dev/null
 	await --wait=300s q it
 	redis config set maxmemory 1 >/dev/null
 	redis client kill type normal skipme yes >/dev/null
@@ -214,17 +187,22 @@ consume_one() {
 	ended 0 'it is fine'
 }
 
-@test "wait: its consumer is killed, and another one has it" {
-	await --wait=300s q it
-	start_mq mq-consume --no-clean q -- sleep 60
-	eventually 5 held_is q '0 0 1 0'
-	dies
-	run_mq 0 mq-clean
-	consume_one q -- "$T/works"
-	ended 0 'it is fine'
+@test "wait: its consumer is killed, and another one has it, or none may any more" {
+	local attempts
+	for attempts in 15 1; do
+		await --wait=300s q it
+		start_mq mq-consume --no-clean --attempts "$attempts" q -- sleep 60
+		eventually 5 held_is q '0 0 1 0'
+		dies
+		run_mq 0 mq-clean
+		[ "$attempts" = 1 ] || consume_one q -- "$T/works"
+		[ "$attempts" = 1 ] || ended 0 'it is fine'
+	done
+	held_is q '0 0 0 1'
+	ended 1 'attempts exhausted: its consumer died while it ran'
 }
 
-@test "keep: a result can be read for so long" {
+@test "keep: a result can be read for so long, and mq-stats --id tells it" {
 	id=$("$BUILD/mq-publish" -i q it)
 	consume_one --keep 10m q -- "$T/works"
 	key="rmq::queue::[q]::result::$id"
@@ -232,31 +210,6 @@ consume_one() {
 	ttl=$(redis pttl "$key")
 	((ttl > 500000 && ttl <= 600000))
 	redis lindex "$key" 0 | grep -q "^{\"id\":\"$id\",\"state\":\"done\",\"text\":\"it is fine\",\"status\":0,\"attempts\":1,\"host\":\"[^\"]*\",\"finished_ms\":[0-9]*}$"
-}
-
-@test "keep: nothing is told of what nobody asked for" {
-	run_mq 0 mq-publish q it
-	consume_one q -- "$T/works"
-	[ -z "$(redis keys '*result*')" ]
-}
-
-@test "keep: the longer time of what is kept and what is waited for" {
-	run_mq 75 mq-publish --wait=1ms q it
-	id=$(only_id q)
-	consume_one --keep 1m q -- "$T/works"
-	(($(redis pttl "rmq::queue::[q]::result::$id") > 3500000))
-}
-
-@test "keep: a signal, and a rejection" {
-	id=$("$BUILD/mq-publish" -i q it)
-	consume_one --keep 10m q -- sh -c 'kill -SEGV $$'
-	redis lindex "rmq::queue::[q]::result::$id" 0 | grep -q '"state":"rejected",.*"signal":"SEGV","attempts":1,'
-	redis lindex "rmq::queue::[q]::result::$id" 0 | grep -vq '"status"'
-}
-
-@test "keep: mq-stats --id tells what became of it" {
-	id=$("$BUILD/mq-publish" -i q it)
-	consume_one --keep 10m q -- "$T/works"
 	run_mq 0 mq-stats --id "$id"
 	[ "${lines[0]}" = "id          $id" ]
 	[ "${lines[1]}" = 'queue       q' ]
@@ -267,60 +220,54 @@ consume_one() {
 	run_mq 0 mq-stats --json --id "$id" q
 	[[ $output == "{\"id\":\"$id\",\"queue\":\"q\",\"state\":\"done\",\"text\":\"it is fine\","* ]]
 	run_mq 1 mq-stats --id "$(tr 0-9a-zA-Z 1-9a-zA-Z0 <<<"$id")"
-	redis del "rmq::queue::[q]::result::$id" >/dev/null
+	redis del "$key" >/dev/null
 	run_mq 1 mq-stats --id "$id"
+	id=$("$BUILD/mq-publish" -i q it)
+	consume_one --keep 10m q -- sh -c 'kill -SEGV $$'
+	[[ $(redis lindex "rmq::queue::[q]::result::$id" 0) =~ '"state":"rejected",'.*'"signal":"SEGV","attempts":1,' ]]
+	[[ $BASH_REMATCH != *'"status"'* ]]
+}
+
+@test "keep: nothing is told of what nobody asked for, nor where a header names another one" {
+	run_mq 0 mq-publish q it
+	run_mq 0 mq-publish --jsonl q <<<'{"payload":"p","headers":{"Mq-Reply-To":"0123456789abcdefghijklmnopqrstuv"}}'
+	run_mq 0 mq-consume --drain q -- "$T/works"
+	[ -z "$(redis keys '*result*')" ]
+}
+
+@test "keep: the longer time of what is kept and what is waited for" {
+	run_mq 75 mq-publish --wait=1ms q it
+	id=$(only_id q)
+	consume_one --keep 1m q -- "$T/works"
+	(($(redis pttl "rmq::queue::[q]::result::$id") > 3500000))
 }
 
 @test "wait: purged, alone, by what it is, or with all others" {
-	await --wait=300s q it
-	run_mq 0 mq-purge --force --ready --id "$(only_id q)" q
-	ended 1 ''
-	grep -q ': purged$' "$T/wait.err"
+	local options purge
+	while IFS='|' read -r options purge; do
+		run_mq 0 mq-publish q other
+		# shellcheck disable=SC2086 # several
+		await --wait=300s $options q it
+		# shellcheck disable=SC2086 # several
+		run_mq 0 mq-purge --force $purge q
+		ended 1 ''
+		grep -q ': purged$' "$T/wait.err"
+	done <<-'E'
+		|--all
+		-p 5 -g G|--match it --all
+		|--delete-queue
+	E
 	await -i --wait=300s -d 1h q it
 	run_mq 0 mq-purge --force --delayed --id "$(only_id q delayed)" q
-	[[ "$(cat "$T/wait.out")" != *$'\n'*$'\n'* ]]
-	status=0
-	wait "$waiter" || status=$?
-	[ "$status" = 1 ]
-	grep -q ' purged$' "$T/wait.out"
-	run_mq 0 mq-publish q other
-	await --wait=300s q it
-	run_mq 0 mq-purge --force --all q
-	ended 1 ''
-	await --wait=300s -p 5 -g G q it
-	run_mq 0 mq-purge --force --match it --all q
-	ended 1 ''
-	await --wait=300s q it
-	run_mq 0 mq-purge --force --delete-queue q
-	ended 1 ''
-}
-
-@test "wait: a consumer that dies again and again" {
-	await --wait=300s q it
-	start_mq mq-consume --no-clean --attempts 1 q -- sleep 60
-	eventually 5 held_is q '0 0 1 0'
-	dies
-	run_mq 0 mq-clean
-	held_is q '0 0 0 1'
-	ended 1 'attempts exhausted: its consumer died while it ran'
+	ended 1 "$(head -n 1 "$T/wait.out")"$'\n'"$(head -n 1 "$T/wait.out") purged"
 }
 
 @test "wait: mq-clean rejects what has expired" {
 	await --wait=300s -e 1ms q it
 	run_mq 0 mq-clean
 	held_is q '0 0 0 1'
-	status=0
-	wait "$waiter" || status=$?
-	[ "$status" = 1 ]
+	ended 1 expired
 	grep -q ': expired' "$T/wait.err"
-}
-
-@test "wait: pushed, and done in the queue where it went" {
-	await --wait=300s q it
-	consume_one --push next q -- sh -c 'echo push >&3'
-	eventually 5 waiting
-	consume_one next -- "$T/works"
-	ended 0 'it is fine'
 }
 
 @test "wait: pushed there and back again" {
