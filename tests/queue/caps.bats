@@ -34,6 +34,8 @@ mq-publish: $n message$s accepted"
 	run_mq 0 mq-publish q z
 	full 0 --max-length 2 q y
 	assert_equal "$(published)" 3502
+	# The input is not read to its end.
+	full 8 --max-length 10 -l q < <(yes)
 }
 
 @test "caps: 8 publishers at once never overshoot" {
@@ -112,15 +114,13 @@ mq-publish: $n message$s accepted"
 	assert_equal "$(published)" 6
 }
 
-@test "caps: a limit of one kind is none of the other" {
+@test "caps: a limit of one kind is none of the other; those in line count as ready" {
 	run_mq 0 mq-publish --max-length 1 -d 1h q 1 2 3
 	run_mq 0 mq-publish --max-delayed 1 q 1 2 3
 	full 0 --max-delayed 3 -d 1h q x
 	full 0 --max-length 3 q x
 	assert_equal "$(held q)" "3 3 0 0"
-}
-
-@test "caps: those in line behind their group count as ready" {
+	redis flushall >/dev/null
 	full 3 --max-length 3 -g a q 1 2 3 4
 	full 0 --max-length 3 q x
 	full 0 --max-length 3 -g a -d 1h q x
@@ -128,7 +128,7 @@ mq-publish: $n message$s accepted"
 	assert_equal "$(held q)" "1 3 0 0"
 }
 
-@test "caps: at the first that does not fit it ends, whatever follows" {
+@test "caps: at the first that does not fit it ends, and all numbers are told" {
 	full 2 --max-length 2:9 --jsonl q <<-'E'
 		{"payload":"1"}
 		{"payload":"2"}
@@ -136,9 +136,8 @@ mq-publish: $n message$s accepted"
 		{"payload":"4","headers":{"Mq-Priority":"1"}}
 	E
 	assert_equal "$(held q)" "2 0 0 0"
-}
-
-@test "caps: with duplicates, all numbers are told" {
+	full 2 --raw --max-length 4 q a b c
+	prints $'1\n2\na\nb' mq-consume --drain -l q
 	run_mq 75 mq-publish --max-length 2 --jsonl q <<-'E'
 		{"payload":"1","headers":{"Mq-Key":"a"}}
 		{"payload":"2","headers":{"Mq-Key":"a"}}
@@ -150,11 +149,6 @@ mq-publish: 2 messages accepted, 1 duplicate"
 	# A key is not taken by what does not fit.
 	full 0 --max-length 2 -k b q x
 	run_mq 0 mq-publish -k b q x
-}
-
-@test "caps: bare payloads, too" {
-	full 2 --raw --max-length 2 q a b c
-	prints $'a\nb' mq-consume --drain -l q
 }
 
 @test "caps: what comes back is never refused" {
@@ -178,11 +172,6 @@ mq-publish: 2 messages accepted, 1 duplicate"
 both() {
 	"$BUILD/mq-clean" >/dev/null
 	[ "$(held q)" = "2 0 0 0" ]
-}
-
-@test "caps: the input is not read to its end" {
-	run_mq 75 mq-publish --max-length 10 -l q < <(yes)
-	assert_regex "$stderr" '10 messages accepted$'
 }
 
 @test "caps: what is no limit is refused" {

@@ -164,7 +164,7 @@ accepted() {
 	"$BUILD/mq-publish" -q "$@"
 }
 
-@test "keys: a retry keeps the key of 'done', and takes that of 'queued' again" {
+@test "keys: a retry keeps the key of 'done', and takes that of 'queued' again, if it is free" {
 	script later <<-'S'
 		echo resend 1000 >&3
 	S
@@ -176,22 +176,20 @@ accepted() {
 	run_mq 75 mq-consume -n 1 q -- "$T/later"
 	duplicate -k b q two
 	assert_equal "$(held q)" "0 2 0 0"
-}
-
-@test "keys: a retry goes on without a key that another one has now" {
+	# It goes on without one that another message has now.
 	script race <<-S
-		"$BUILD/mq-publish" -k a --unique queued q second
+		"$BUILD/mq-publish" -k c --unique queued q second
 		echo resend 0 >&3
 	S
-	run_mq 0 mq-publish -k a --unique queued q first
+	run_mq 0 mq-publish -k c --unique queued q first
 	run_mq 75 mq-consume -n 1 q -- "$T/race"
 	run drained q
 	assert_output "second first" || assert_output "first second"
-	assert_equal "$(locks)" 0
+	assert_equal "$(locks)" 2
 }
 
 @test "keys: any text, and never two for one" {
-	local key
+	local key unique
 
 	for key in ' ' '*' $'a\nb' $'a\tb' '"a\' 'ä' "$(printf '%01000d' 7)" \
 		a 'a ' ' a' A; do
@@ -204,20 +202,14 @@ accepted() {
 	run_mq 64 mq-publish -k '' q x
 	run_mq 64 mq-publish -g $'a\xff' q x
 	run_mq 64 mq-publish -g '' q x
-	assert_equal "$(held q)" "11 0 0 0"
-}
-
-@test "keys: what goes together, and what does not" {
-	local unique
-
-	run_mq 64 mq-publish --unique queued q x
-	assert_equal "$stderr" "mq-publish: --unique needs --key"
 	for unique in '' never -1s 0 0s Done 'done '; do
 		run_mq 64 mq-publish -k a "--unique=$unique" q x
 	done
-	run_mq 64 mq-publish --raw -k a q x
-	run_mq 64 mq-publish --raw -g a q x
-	assert_equal "$(redis dbsize)" 0
+	# shellcheck disable=SC2086 # two words
+	for unique in '-k a' '-g a' '-p 1'; do
+		run_mq 64 mq-publish --raw $unique q x
+	done
+	assert_equal "$(held q)" "11 0 0 0"
 }
 
 @test "keys: what is wrong in the server is refused, with nothing published" {

@@ -28,34 +28,9 @@ out_is() {
 		0:{a,b} 0:{a,b} plain -1:{a,b} -100:{a,b} -100:{a,b})"
 	assert_equal "$(held q)" "0 0 0 0"
 	assert_equal "$(redis exists 'rmq::queue::[q]::priority')" 0
-}
-
-@test "priority: 3000 of one priority stay in order, over batches and publishers" {
-	seq 1 1500 | "$BUILD/mq-publish" -p 5 -l q
-	seq 1501 3000 | "$BUILD/mq-publish" -p 5 -l q
-	run "$BUILD/mq-consume" --drain -l q
-	assert_output "$(seq 1 3000)"
-}
-
-@test "priority: 0 is the plain list, which any rmq program reads" {
+	# 0 is the plain list, which any rmq program reads, and says so.
 	run_mq 0 mq-publish -p 0 q x
-	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 1
-	assert_equal "$(redis exists 'rmq::queue::[q]::priority')" 0
 	assert_equal "$(element q ready | header Mq-Priority)" 0
-	run_mq 0 mq-publish -p 3 q y
-	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 1
-	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 1
-}
-
-@test "priority: what is no number from -100 to 100 is refused" {
-	local p
-
-	for p in 101 -101 1.5 '' x 99999999999999999999; do
-		run_mq 64 mq-publish "--priority=$p" q x
-	done
-	run_mq 64 mq-publish --raw -p 1 q x
-	assert_regex "$stderr" '--raw cannot be used with options that set headers'
-	assert_equal "$(redis dbsize)" 0
 }
 
 @test "priority: a consumer that waits is told at once" {
@@ -68,13 +43,6 @@ out_is() {
 			'grep -qx "m$n" "$T/out"'
 	done
 	stop_mq
-}
-
-@test "priority: payloads are bytes" {
-	head -c 4096 /dev/urandom >"$T/bytes"
-	run_mq 0 mq-publish -p 9 q <"$T/bytes"
-	"$BUILD/mq-consume" -n 1 q >"$T/back"
-	cmp "$T/bytes" "$T/back"
 }
 
 @test "priority: of several queues the first one comes first, whatever it has" {
@@ -133,12 +101,4 @@ first_due() {
 	assert_equal "$(drained q)" "high plain1 plain2 plain3 odd low"
 	run_mq 0 mq-publish -p 4 --jsonl q <"$T/records"
 	assert_equal "$(drained q)" "plain1 plain2 low high plain3 odd"
-}
-
-@test "priority: what is listed can be published again" {
-	run_mq 0 mq-publish -p 4 q high
-	run_mq 0 mq-publish q plain
-	"$BUILD/mq-consume" --drain --jsonl q | tac |
-		"$BUILD/mq-publish" --jsonl other
-	assert_equal "$(drained other)" "high plain"
 }

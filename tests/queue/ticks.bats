@@ -17,9 +17,14 @@ out_is() {
 }
 
 @test "ticks: --tick sets the clock, which never goes back" {
-	run_mq 0 mq-publish --tick 7 q
+	mkfifo "$T/in"
+	exec 5<>"$T/in"
+	# It needs no input, and the queue exists from then on.
+	run_mq 0 mq-publish --tick 7 q <&5
+	exec 5>&-
 	assert_equal "$output$stderr" ""
-	assert_equal "$(clock)" 7
+	assert_equal "$(clock) $(redis smembers rmq::queues)" "7 q"
+	assert_equal "$(redis exists 'rmq::queue::[q]::counters')" 0
 	run_mq 0 mq-publish --tick 7 q
 	assert_equal "$output$stderr" ""
 	run_mq 1 mq-publish --tick 6 q
@@ -40,15 +45,6 @@ out_is() {
 	done
 	wait
 	assert_equal "$(clock)" 40
-}
-
-@test "ticks: --tick needs no input, and the queue exists from then on" {
-	mkfifo "$T/in"
-	exec 5<>"$T/in"
-	run_mq 0 mq-publish --tick 1 q <&5
-	exec 5>&-
-	assert_equal "$(redis smembers rmq::queues)" q
-	assert_equal "$(redis exists 'rmq::queue::[q]::counters')" 0
 }
 
 @test "ticks: what does not go together" {
@@ -79,6 +75,12 @@ out_is() {
 	assert_equal "$(drained q)" one
 	run_mq 0 mq-publish --tick 9 q
 	assert_equal "$(drained q)" two
+	# One that the clock has passed already counts.
+	run_mq 0 mq-publish --from-tick 9 q now
+	run_mq 0 mq-publish --from-tick 3 q earlier
+	run_mq 0 mq-publish --from-tick 10 q next
+	assert_equal "$(drained q)" "earlier now"
+	assert_equal "$(held q)" "0 1 0 0"
 }
 
 @test "ticks: a consumer that waits is told at once" {
@@ -98,15 +100,6 @@ out_is() {
 
 consumed() {
 	[ -n "$(redis smembers "rmq::connection::$(connections)::queues")" ]
-}
-
-@test "ticks: a tick that the clock has passed already counts, the next is later" {
-	run_mq 0 mq-publish --tick 5 q
-	run_mq 0 mq-publish --from-tick 5 q now
-	run_mq 0 mq-publish --from-tick 3 q earlier
-	run_mq 0 mq-publish --from-tick 6 q next
-	assert_equal "$(drained q)" "earlier now"
-	assert_equal "$(held q)" "0 1 0 0"
 }
 
 @test "ticks: the order is tick, priority, fewer attempts, age" {

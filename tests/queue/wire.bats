@@ -434,7 +434,7 @@ there_and_back() {
 	for byte in '\x00' '\n' '\xff' 'x'; do
 		printf "$byte" >"$T/one ${byte#?}"
 	done
-	for options in '' --raw "-H X-A:1"; do
+	for options in '' --raw "-p 9"; do
 		for file in "$T"/{every,many,none,one*}; do
 			there_and_back "$file" $options
 		done
