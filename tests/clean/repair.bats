@@ -4,22 +4,19 @@
 # back from dead consumers.
 
 load ../helpers/server
+load ../helpers/go
 
-setup() {
-	common_setup
-	q='rmq::queue::[q]'
-	go=rmq::connection::go-111111
-}
+q='rmq::queue::[q]'
+go=rmq::connection::go-111111
 
 publish() {
 	"$BUILD/mq-publish" "$@"
 }
 
-# What a Go program does that lives.
-go_connect() {
-	redis set $go::heartbeat 1 EX 60 >/dev/null
-	redis sadd rmq::connections go-111111 >/dev/null
-	redis sadd $go::queues q >/dev/null
+# A Go program that lives, and what it does.
+go_joins() {
+	go_connect go-111111
+	go_consume go-111111 q
 }
 
 go_claims() {
@@ -32,13 +29,6 @@ go_acks() {
 
 go_rejects() {
 	redis rpoplpush "$go::queue::[q]::unacked" "$q::rejected" >/dev/null
-}
-
-# Its cleaner.
-go_cleans() {
-	while [ -n "$(redis rpoplpush "$1" "$q::ready" | tr -d '\0')" ]; do
-		:
-	done
 }
 
 # repaired N [EXPIRED]: what a round says it did; a dry run says so first, and
@@ -83,7 +73,7 @@ reasons() {
 @test "repair: a group whose message a Go program acked goes on" {
 	publish -g a q a1 a2 a3
 	publish -g b q b1 b2
-	go_connect
+	go_joins
 	go_claims
 	go_acks
 	assert_equal "$(held q)" "1 3 0 0"
@@ -99,7 +89,7 @@ reasons() {
 	publish -g a q a2
 	publish -g b -k other q b1
 	publish -g b q b2
-	go_connect
+	go_joins
 	go_claims
 	go_acks
 	go_claims
@@ -123,7 +113,7 @@ reasons() {
 @test "repair: where all keys may not be looked through, no lock is let go of" {
 	publish -g a q a1
 	publish -g a q a2
-	go_connect
+	go_joins
 	go_claims
 	redis srem rmq::connections go-111111 >/dev/null
 	redis del $go::queues >/dev/null
@@ -153,7 +143,7 @@ test_locks() {
 
 @test "repair: a group whose message a Go program rejected, or purged, goes on" {
 	publish -g a q a1 a2 a3
-	go_connect
+	go_joins
 	go_claims
 	go_rejects
 	repaired 1
@@ -174,15 +164,12 @@ test_locks() {
 	publish -k one q 1
 	run_mq 1 mq-publish -k three q 3
 	run_mq 1 mq-publish -k four q 4
-}
-
-@test "repair: a key that was kept for some time is swept" {
-	publish -k a --unique 1ms q a
-	publish -k b --unique 1h q b
-	assert_equal "$(drained)" "a b"
-	eventually 5 mq_time_passes
+	# One that was kept for some time is swept.
+	publish -k five --unique 1ms q 5
+	mq_time_passes
+	"$BUILD/mq-consume" --drain q >/dev/null
 	repaired 0
-	assert_equal "$(locks)" kb
+	assert_equal "$(locks)" "kfour kthree"
 }
 
 mq_time_passes() {
@@ -199,7 +186,7 @@ mq_time_passes() {
 	publish -g g4 -k k4 --from-tick 7 q t
 	publish -g g1 -k k5 q l
 	publish -g g5 -k k6 q u
-	go_connect
+	go_joins
 	redis lmove "$q::ready" "$go::queue::[q]::unacked" left left >/dev/null
 	redis debug digest >"$T/before"
 	repaired 0
@@ -355,13 +342,35 @@ crash() {
 	assert_equal "$(locks)" ""
 }
 
+@test "repair: what runs beyond its expiry keeps its group" {
+	script hold <<-'END'
+		touch "$T/taken"
+		until [ -e "$T/go" ]; do sleep 0.02; done
+	END
+	publish -g g -k k -e 8s q A1
+	start_mq mq-consume -n 1 q -- "$T/hold"
+	eventually 10 test -e "$T/taken"
+	# What was delayed for longer than the other was to expire has come.
+	publish -d 8001ms q later
+	eventually 10 is_due
+	run_mq 0 mq-clean
+	assert_equal "$(locks | tr ' ' '\n' | grep -c '^[gk]')" 2
+	touch "$T/go"
+	wait "$pid"
+	assert_equal "$(locks | tr ' ' '\n' | grep -c '^[gk]')" 0
+}
+
+is_due() {
+	[ "$(redis zcount "$q::delayed" -inf "$(redis eval 'local t = redis.call("TIME")
+		return t[1] * 1000 + math.floor(t[2] / 1000)' 0)")" = 1 ]
+}
+
 @test "repair: what Go's cleaner puts into ready is consumed once, groups in order" {
 	publish -p 5 -g a q a1
 	publish -p 5 -g a q a2
 	publish --from-tick 0 -g b q b1 b2
 	crash -j 2
-	go_cleans "$(redis keys '*unacked')"
-	redis del rmq::connections >/dev/null
+	go_clean
 	assert_equal "$(held q)" "2 2 0 0"
 	repaired 0
 	drained >"$T/out"

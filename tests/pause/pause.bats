@@ -6,7 +6,6 @@ load ../helpers/server
 setup() {
 	common_setup
 	redis config set maxmemory 0 >/dev/null
-	redis acl setuser default '+@all' >/dev/null
 	# Says in $T/started that it runs; ends when there is $T/go.
 	script work <<'.'
 read -r n
@@ -40,10 +39,6 @@ says() {
 	grep -qx "mq-consume: $1" "$T/err"
 }
 
-in_out() {
-	[ "$(wc -l <"$T/out")" -ge "$1" ]
-}
-
 # Two more heartbeats: whatever was to be noticed has been.
 two_ticks() {
 	tick
@@ -59,7 +54,8 @@ at_work() {
 
 # --- the tool ------------------------------------------------------------------------
 
-@test "pause: until resumed" {
+@test "pause: until resumed, and -v says so, on a full server, too" {
+	redis sadd rmq::queues other >/dev/null
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-pause q
 	assert_equal "$output$stderr" ""
@@ -68,6 +64,13 @@ at_work() {
 	assert_equal "$output$stderr" ""
 	assert_equal "$(redis exists "$key")" 0
 	assert_equal "$(held q)" "1 0 0 0"
+	redis config set maxmemory 1 >/dev/null
+	run_mq 0 mq-pause -v q other
+	assert_equal "$stderr" $'mq-pause: q: paused\nmq-pause: other: paused'
+	run_mq 0 mq-pause -v --for 1h q
+	assert_equal "$stderr" "mq-pause: q: paused for 1h"
+	run_mq 0 mq-pause --verbose --resume q other
+	assert_equal "$stderr" $'mq-pause: q: resumed\nmq-pause: other: resumed'
 }
 
 @test "pause: --for, which the last one decides" {
@@ -90,17 +93,7 @@ pause_over() {
 	[ "$(redis exists "$key")" = 0 ]
 }
 
-@test "pause: -v says what was done" {
-	redis sadd rmq::queues q other >/dev/null
-	run_mq 0 mq-pause -v q other
-	assert_equal "$stderr" $'mq-pause: q: paused\nmq-pause: other: paused'
-	run_mq 0 mq-pause -v --for 1h q
-	assert_equal "$stderr" "mq-pause: q: paused for 1h"
-	run_mq 0 mq-pause --verbose --resume q other
-	assert_equal "$stderr" $'mq-pause: q: resumed\nmq-pause: other: resumed'
-}
-
-@test "pause: no such queue: 1, and the others are done" {
+@test "pause: no such queue, or not paused: 1, and the others are done" {
 	redis sadd rmq::queues q other >/dev/null
 	run_mq 1 mq-pause nothing q nowhere other
 	assert_equal "$stderr" "\
@@ -111,23 +104,9 @@ mq-pause: nowhere: no such queue"
 	run_mq 1 mq-pause --resume nothing q
 	assert_equal "$stderr" "mq-pause: nothing: no such queue"
 	assert_equal "$(redis exists "$key")" 0
-}
-
-@test "pause: --resume of what is not paused: 1, and the others are done" {
-	redis sadd rmq::queues q other >/dev/null
-	run_mq 0 mq-pause other
 	run_mq 1 mq-pause --resume q other
 	assert_equal "$stderr" "mq-pause: q: not paused"
 	assert_equal "$(redis keys '*')" rmq::queues
-}
-
-@test "pause: a full memory is no hindrance" {
-	redis sadd rmq::queues q >/dev/null
-	redis config set maxmemory 1 >/dev/null
-	run_mq 0 mq-pause q
-	run_mq 0 mq-pause --for 1m q
-	((0 < $(redis pttl "$key")))
-	run_mq 0 mq-pause --resume q
 }
 
 # --- consumers -----------------------------------------------------------------------
@@ -289,14 +268,10 @@ mq-pause: nowhere: no such queue"
 	run_mq 0 mq-pause --resume q
 	wait "$pid"
 	assert_equal "$(xargs <"$T/ended")" "1 2"
-	# An empty one is drained, paused or not.
+	# An empty one is drained, paused or not, and --idle ends all the same.
 	run_mq 0 mq-pause q
 	run_mq 0 mq-consume --drain q -- "$T/work"
-}
-
-@test "pause: --idle ends all the same" {
 	run_mq 0 mq-publish --raw q 1
-	run_mq 0 mq-pause q
 	run_mq 0 mq-consume -q --idle 1500ms q -- "$T/work"
 	assert_equal "$(ready)" 1
 }
@@ -330,49 +305,17 @@ echo "$n" >>"$T/got"
 	done
 	for i in 1 2 3 4 5; do
 		run_mq 0 mq-pause q
-		eventually 5 none_in_hand
+		eventually 5 eval '[[ $(held q) == *" 0 0 0" ]]'
 		i=$(wc -l <"$T/got")
-		two_beats
+		tick
 		assert_equal "$(wc -l <"$T/got")" "$i"
 		run_mq 0 mq-pause --resume q
-		eventually 5 more_than "$i"
+		eventually 5 eval '(($(wc -l <"$T/got") > i)) || held_is q "0 0 0 0"'
 	done
 	eventually 30 held_is q "0 0 0 0"
 	kill "${pids[@]}"
 	wait "${pids[@]}" || true
 	sort -n "$T/got" | cmp - <(seq 600)
-}
-
-none_in_hand() {
-	[[ $(held q) == *" 0 0 0" ]]
-}
-
-more_than() {
-	(($(wc -l <"$T/got") > $1)) || held_is q "0 0 0 0"
-}
-
-two_beats() {
-	local c
-	c=$(connections | head -n 1)
-	redis expire "rmq::connection::$c::heartbeat" 30 >/dev/null
-	eventually 5 ttl_above 30 "rmq::connection::$c::heartbeat"
-}
-
-@test "pause: a consumer that is killed while a queue is paused" {
-	at_work 3 "0 0 3 0" --prefetch 2
-	c=$(connections)
-	run_mq 0 mq-pause q
-	stop_mq KILL
-	redis del "rmq::connection::$c::heartbeat" >/dev/null
-	touch "$T/go"
-	: >"$T/ended"
-	start_mq mq-consume q -- "$T/work"
-	eventually 10 held_is q "3 0 0 0"
-	two_ticks
-	run_mq 0 mq-pause --resume q
-	eventually 5 held_is q "0 0 0 0"
-	stop_mq
-	assert_equal "$(sort "$T/ended" | xargs)" "1 2 3"
 }
 
 @test "pause: a connection that is lost meanwhile" {
@@ -391,21 +334,6 @@ two_beats() {
 
 # --- printing ------------------------------------------------------------------------
 
-@test "pause: printing stops, and goes on" {
-	start_mq mq-consume -l q
-	seq 10 | run_mq 0 mq-publish --raw -l q
-	eventually 10 in_out 10
-	run_mq 0 mq-pause q
-	eventually 10 says "q: paused"
-	seq 11 20 | run_mq 0 mq-publish --raw -l q
-	two_ticks
-	assert_equal "$(held q)" "10 0 0 0"
-	run_mq 0 mq-pause --resume q
-	eventually 5 in_out 20
-	cmp "$T/out" <(seq 20)
-	stop_mq
-}
-
 # print_slowly N ARGS...: a consumer that prints into a pipe of which N lines of
 # 1000 bytes are read, so that it writes ahead, and no more; its pid in $pid.
 print_slowly() {
@@ -422,30 +350,11 @@ in_hand() {
 	test "$(held "$1" | cut -d ' ' -f 3)" "$2" "$3"
 }
 
-@test "pause: what waits to be printed goes back, what has begun is ended" {
-	seq -f '%0999.0f' 900 | run_mq 0 mq-publish --raw -l q
-	print_slowly 400 -l q
-	# 64 KiB are in the pipe; hundreds of messages wait.
-	eventually 10 in_hand q -gt 200
-	run_mq 0 mq-pause q
-	eventually 10 in_hand q -le 67
-	first=$(ready)
-	first=${first%% *}
-	assert_equal "$(ready)" "$(seq -s ' ' "$first" 900)"
-	# What is read now is what had begun, whole.
-	timeout 120 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
-		cmp - <(seq 401 $((first - 1)))
-	eventually 10 in_hand q -eq 0
-	run_mq 0 mq-pause --resume q
-	timeout 120 head -c $(((901 - first) * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$first" 900)
-	eventually 5 held_is q "0 0 0 0"
-	stop_mq
-}
-
-@test "pause: what waits to be printed of other queues stays, whole" {
+@test "pause: what waits to be printed goes back, what has begun, or is of other queues, is ended" {
 	seq -f '%0999.0f' 500 | run_mq 0 mq-publish --raw -l q
 	seq -f '%0998.0fb' 200 | run_mq 0 mq-publish --raw -l other
 	print_slowly 400 -l q other
+	# 64 KiB are in the pipe; hundreds of messages wait.
 	eventually 10 in_hand q -eq 100
 	eventually 10 in_hand other -eq 200
 	run_mq 0 mq-pause q
@@ -453,10 +362,13 @@ in_hand() {
 	assert_equal "$(held other)" "0 0 200 0"
 	first=$(ready)
 	first=${first%% *}
+	assert_equal "$(ready)" "$(seq -s ' ' "$first" 500)"
+	# What is read now is what had begun, whole.
 	timeout 120 head -c $(((first - 401) * 1000)) <&8 | sed 's/^0*//' |
 		cmp - <(seq 401 $((first - 1)))
 	timeout 120 head -c 200000 <&8 | sed 's/^0*//' | cmp - <(seq -f %.0fb 200)
 	eventually 5 held_is other "0 0 0 0"
+	eventually 10 in_hand q -eq 0
 	run_mq 0 mq-pause --resume q
 	timeout 120 head -c $(((501 - first) * 1000)) <&8 | sed 's/^0*//' |
 		cmp - <(seq "$first" 500)

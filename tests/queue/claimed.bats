@@ -94,42 +94,39 @@ loses_none() {
 	runs_are 0
 }
 
-@test "claimed: a right that is taken away is waited for, and no twin is lost or doubled" {
-	may
-	start_mq mq-consume -v -j 4 --prefetch 20 q -- "$T/work"
-	twins 30
-	eventually 20 runs_are 30
-	may -hincrby
-	twins 50
-	is_refused
-	tick
-	assert_equal "$(held q)" "50 0 0 0"
-	runs_are 30
-	may
-	eventually 30 runs_are 80
-	eventually 20 held_is q "0 0 0 0"
-	claimed_is 80
-	loses_none 100
-}
-
-@test "claimed: what is due is not promoted, and the first in line stays" {
-	may
-	start_mq mq-consume -v -j 4 --prefetch 20 q -- "$T/work"
-	twins 1
-	eventually 20 runs_are 1
-	may -hincrby
-	publish -l -d 1s q < <(seq 10)
-	publish -l -d 1s -p 3 q < <(seq 5)
-	is_refused
-	tick
-	assert_equal "$(held q) $(redis zcard 'rmq::queue::[q]::priority')" "0 15 0 0 0"
-	publish -l -p 5 q < <(seq 5)
-	tick
-	assert_equal "$(held q) $(redis zcard 'rmq::queue::[q]::priority')" "0 15 0 0 5"
-	may
-	eventually 30 runs_are 21
-	claimed_is 21
-	stop_mq
+@test "claimed: a right that is taken away is waited for, and nothing moves" {
+	local right options plain due high
+	# How many are published then: plain ones, due ones, and some with a priority.
+	while IFS='|' read -r right options plain due high; do
+		redis flushall >/dev/null
+		: >"$T/runs"
+		may
+		# shellcheck disable=SC2086 # several
+		start_mq mq-consume -v -j 4 --prefetch 20 $options q -- "$T/work"
+		twins 1
+		eventually 20 runs_are 1
+		may "-$right"
+		twins "$plain"
+		publish -l -d 1s q < <(seq "$due")
+		((plain + due == 0)) || is_refused
+		tick
+		publish -l -p 5 q < <(seq "$high")
+		tick
+		assert_equal "$(held q) $(redis zcard 'rmq::queue::[q]::priority')" "$plain $due 0 0 $high"
+		runs_are 1
+		claimed_is 1
+		may
+		eventually 30 runs_are $((1 + plain + due + high))
+		eventually 20 held_is q "0 0 0 0"
+		claimed_is $((1 + plain + due + high))
+		[ "$plain" != 50 ] || loses_none 71
+		[ "$plain" = 50 ] || stop_mq
+	done <<-'E'
+		hincrby||50|0|0
+		hincrby||0|15|5
+		zremrangebyrank||0|10|10
+		pexpire|--rate-shared 1000/s|10|0|0
+	E
 }
 
 @test "claimed: a full memory: claims go on, and are counted" {
@@ -166,51 +163,6 @@ loses_none() {
 	done
 }
 
-@test "claimed: what cannot be removed is not copied" {
-	may
-	start_mq mq-consume -v -j 8 --prefetch 20 q -- "$T/work"
-	twins 1
-	eventually 20 runs_are 1
-	may -zremrangebyrank
-	publish -l -d 1s q < <(seq 10)
-	is_refused
-	tick
-	assert_equal "$(held q)" "0 10 0 0"
-	publish -l -p 5 q < <(seq 10)
-	tick
-	assert_equal "$(held q) $(redis zcard 'rmq::queue::[q]::priority')" "0 10 0 0 10"
-	may
-	eventually 30 runs_are 21
-	claimed_is 21
-	stop_mq
-}
-
-@test "claimed: a shared rate that cannot be written comes before the first move" {
-	may
-	start_mq mq-consume -v -j 8 --rate-shared 1000/s q -- "$T/work"
-	twins 1
-	eventually 20 runs_are 1
-	may -pexpire
-	twins 10
-	is_refused
-	tick
-	assert_equal "$(held q)" "10 0 0 0"
-	claimed_is 1
-	may
-	eventually 30 runs_are 11
-	claimed_is 11
-	stop_mq
-}
-
-@test "claimed: by receipt, too" {
-	may
-	twins 3
-	publish -p 5 q high
-	run_mq 0 mq-lease --for 1m -n 4 q
-	assert_equal "${#lines[@]}" 4
-	claimed_is 4
-}
-
 @test "claimed: the number goes with the connection" {
 	local ttl
 
@@ -223,4 +175,10 @@ loses_none() {
 	((ttl > 0 && ttl <= 86400))
 	stop_mq
 	assert_equal "$(info)" ""
+	# By receipt, too.
+	twins 3
+	publish -p 5 q high
+	run_mq 0 mq-lease --for 1m -n 4 q
+	assert_equal "${#lines[@]}" 4
+	claimed_is 4
 }
