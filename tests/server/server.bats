@@ -103,40 +103,6 @@ host_name() {
 	arrived 2
 }
 
-@test "server: a database that the server does not have" {
-	run --separate-stderr "$BUILD/mq-publish" -u "unix://$sock?db=99" jobs x
-	assert_failure
-	said 'out of range'
-	assert_equal "$(redis dbsize)" 0
-}
-
-@test "server: each tool finds it the same way" {
-	MQ_URL="unix://$sock?db=4" run_mq 0 mq-publish jobs x
-	run_mq 0 mq-stats -u "redis://127.0.0.1:$port/4" jobs
-	assert_regex "${lines[1]}" '^jobs +1 '
-	env_file <<<"MQ_URL=unix://$sock?db=4"
-	prints x mq-consume --drain jobs
-	run_mq 0 mq-stats jobs
-	assert_regex "${lines[1]}" '^jobs +0 '
-}
-
-@test "server: what is no URL: 78" {
-	local url
-
-	for url in garbage localhost "$sock" http://localhost redis:// \
-		redis:localhost redis://:6379 "redis://localhost:0" \
-		redis://localhost:65536 redis://localhost:x redis://a:b:c \
-		redis://::1 'redis://[::1' 'redis://[zz]' redis://h/x \
-		redis://h/-1 redis://h/1/2 'redis://a b' 'redis://u:%zz@h' \
-		'redis://u:%00@h' unix:// unix://host unix:/path unix:///p?x=1 \
-		unix:///p?db= unix:///p?db=x $'redis://h\n' \
-		"unix:///$(printf '%0108d' 0)" REDISS:x; do
-		run_mq 78 mq-publish -u "$url" jobs x
-		said 'server URL: '
-	done
-	assert_equal "$(find "$T/state" 2>/dev/null)" ""
-}
-
 @test "server: not there: 69" {
 	run_mq 69 mq-publish -u "redis://127.0.0.1:$(free_ports 1)" jobs x
 	said 'redis://127.0.0.1:[0-9]+: Connection refused'
@@ -211,33 +177,24 @@ while True:
 	arrived 1
 	MQ_URL="unix://$sock?db=2" run_mq 0 mq-publish jobs x
 	arrived 2
-	run_mq 0 mq-publish jobs x
-	arrived 3
 	MQ_URL='' run_mq 0 mq-publish jobs x
 	arrived 3
 	assert [ ! -e "$T/state" ]
-	rm "$XDG_CONFIG_HOME/mq/env"
-	run_mq 0 mq-publish jobs x
-	private_arrived 1
-}
-
-@test "server: without XDG_CONFIG_HOME the env file is below HOME" {
-	mkdir -p "$HOME/.config/mq"
-	echo "MQ_URL=unix://$sock?db=6" >"$HOME/.config/mq/env"
-	run_mq 0 mq-publish jobs x
-	private_arrived 1
-	unset XDG_CONFIG_HOME
-	run_mq 0 mq-publish jobs x
-	arrived 6
-	# A relative one is void.
-	XDG_CONFIG_HOME=config run_mq 0 mq-publish jobs x
-	arrived 6
-}
-
-@test "server: an env file without MQ_URL is as none" {
+	# One without MQ_URL is as none.
 	printf '#MQ_URL=garbage\nXMQ_URL=garbage\nMQ_LAYOUT= # none\n' | env_file
 	run_mq 0 mq-publish jobs x
 	private_arrived 1
+	rm "$XDG_CONFIG_HOME/mq/env"
+	# Without XDG_CONFIG_HOME, or with a relative one, it is below HOME.
+	mkdir -p "$HOME/.config/mq"
+	echo "MQ_URL=unix://$sock?db=6" >"$HOME/.config/mq/env"
+	run_mq 0 mq-publish jobs x
+	private_arrived 2
+	XDG_CONFIG_HOME=config run_mq 0 mq-publish jobs x
+	arrived 6
+	unset XDG_CONFIG_HOME
+	run_mq 0 mq-publish jobs x
+	arrived 6
 }
 
 # As sh(1) and systemd(1) have it; none of it is taken for a part of the URL.
@@ -402,15 +359,12 @@ layout_of() {
 	assert_equal "$stderr" ""
 }
 
-@test "server: a bad URL in the env file: 78, not another server" {
+@test "server: a bad URL in the env file, or one that cannot be read: 78, not another server" {
 	env_file <<<"MQ_URL=garbage://u:$secret@h"
 	run_mq 78 mq-publish jobs x
 	said 'server URL: '
 	silent_about "$secret"
-	assert [ ! -e "$T/state" ]
-}
-
-@test "server: an env file that cannot be read: 78, not another server" {
+	rm "$XDG_CONFIG_HOME/mq/env"
 	mkdir "$XDG_CONFIG_HOME/mq/env"
 	run_mq 78 mq-publish jobs x
 	said "$XDG_CONFIG_HOME/mq/env: "
@@ -419,53 +373,38 @@ layout_of() {
 
 # --- passwords -----------------------------------------------------------------
 
-@test "server: a password in the URL" {
-	redis config set requirepass "$secret" >/dev/null
-	run_mq 77 mq-publish -u "unix://$sock" jobs x
-	said 'NOAUTH Authentication required'
-	run_mq 0 mq-publish -u "redis://:$secret@127.0.0.1:$port/1" jobs x
-	run_mq 0 mq-publish -u "unix://:$secret@$sock?db=1" jobs x
-	run_mq 0 mq-publish -u "redis://default:$secret@127.0.0.1:$port/1" \
-		jobs x
-	MQ_URL="unix://:$secret@$sock?db=1" run_mq 0 mq-stats jobs
-	assert_regex "${lines[1]}" '^jobs +3 '
-}
+@test "server: a password of the URL, else of a file, else of the environment; a wrong one is told nowhere" {
+	local want how url tool
 
-@test "server: a password from the environment" {
 	redis config set requirepass "$secret" >/dev/null
-	export REDISCLI_AUTH=$secret
-	run_mq 0 mq-publish -u "unix://$sock" jobs x
-	REDISCLI_AUTH='' run_mq 77 mq-publish -u "unix://$sock" jobs x
-	run_mq 0 mq-stats -u "unix://alice@$sock" jobs
-	assert_regex "${lines[1]}" '^jobs +1 '
-	# What the URL says comes first.
-	run_mq 77 mq-stats -u "unix://:wrong@$sock" jobs
-	REDISCLI_AUTH=wrong run_mq 0 mq-stats -u "unix://:$secret@$sock" jobs
-}
-
-@test "server: a password from a file" {
-	redis config set requirepass "$secret" >/dev/null
-	(umask 077 && printf '%s\r\nmore\n' "$secret" >"$T/password")
-	export MQ_PASSWORD_FILE=$T/password
-	run_mq 0 mq-publish -u "unix://$sock" jobs x
-	REDISCLI_AUTH=wrong run_mq 0 mq-stats -u "unix://$sock" jobs
-	assert_regex "${lines[1]}" '^jobs +1 '
-	run_mq 0 mq-stats -u "unix://alice@$sock" jobs
-	run_mq 77 mq-stats -u "unix://:wrong@$sock" jobs
-	printf %s "$secret" >"$T/password"
-	run_mq 0 mq-stats -u "unix://$sock" jobs
-	echo wrong-Horse >"$T/password"
-	run_mq 77 mq-publish -u "unix://$sock" jobs x
-	said WRONGPASS
-	silent_about wrong-Horse
-}
-
-@test "server: a password file that gives none: 78" {
-	MQ_PASSWORD_FILE=$T/none run_mq 78 mq-publish -u "unix://$sock" jobs x
-	said "MQ_PASSWORD_FILE: $T/none: No such file or directory"
-	touch "$T/empty"
-	MQ_PASSWORD_FILE=$T/empty run_mq 78 mq-publish -u "unix://$sock" jobs x
-	said "MQ_PASSWORD_FILE: $T/empty: empty"
+	(umask 077 && printf '%s\r\nmore\n' "$secret" >"$T/lines" &&
+		printf %s "$secret" >"$T/text" && echo wrong-Horse >"$T/wrong")
+	while IFS='|' read -r want how url; do
+		for tool in mq-publish mq-stats; do
+			eval "$how run_mq $want $tool -v -u $url jobs" </dev/null
+			silent_about "$secret"
+			silent_about wrong-Horse
+			[ "$want" = 0 ] || assert_regex "$stderr" "$tool: [^@]*: (NOAUTH|WRONGPASS)"
+		done
+	done <<-END
+		77||unix://$sock
+		77||unix://:wrong-Horse@$sock
+		77||redis://alice:wrong-Horse@127.0.0.1:$port
+		0||redis://:$secret@127.0.0.1:$port/1
+		0||unix://:$secret@$sock?db=1
+		0||redis://default:$secret@127.0.0.1:$port/1
+		0|MQ_PASSWORD_FILE=$T/lines|unix://$sock
+		0|MQ_PASSWORD_FILE=$T/text|unix://$sock
+		0|MQ_PASSWORD_FILE=$T/text|unix://alice@$sock
+		77|MQ_PASSWORD_FILE=$T/wrong|unix://$sock
+		77|MQ_PASSWORD_FILE=$T/text|unix://:wrong-Horse@$sock
+		0|REDISCLI_AUTH=wrong-Horse MQ_PASSWORD_FILE=$T/text|unix://$sock
+		0|REDISCLI_AUTH=$secret|unix://$sock
+		0|REDISCLI_AUTH=$secret|unix://alice@$sock
+		77|REDISCLI_AUTH=|unix://$sock
+		77|REDISCLI_AUTH=$secret|unix://:wrong-Horse@$sock
+		0|REDISCLI_AUTH=wrong-Horse|unix://:$secret@$sock
+	END
 }
 
 @test "server: a password is nothing to the private server" {
@@ -473,95 +412,28 @@ layout_of() {
 	private_arrived 1
 }
 
-@test "server: a wrong password: 77, and it is told nowhere" {
-	local tool
-
-	redis config set requirepass right >/dev/null
-	for tool in mq-publish mq-stats; do
-		run_mq 77 "$tool" -v -u "unix://:$secret@$sock" jobs
-		assert_regex "$stderr" "$tool: unix://$sock: WRONGPASS"
-		silent_about "$secret"
-		run_mq 77 "$tool" -v -u "redis://alice:$secret-@127.0.0.1:$port" \
-			jobs
-		silent_about "$secret"
-	done </dev/null
-	REDISCLI_AUTH=right redis config set requirepass '' >/dev/null
-}
-
-@test "server: a password in a bad URL is told nowhere" {
-	local args
-
-	while read -r args; do
-		eval "run_mq 78 mq-publish $args jobs x"
-		silent_about "$secret"
-	done <<-'END'
-		-u "redis://u:$secret@"
-		-u "redis://u:$secret@h:x"
-		-u "redis://u:$secret@h/x"
-		-u "redis://u:$secret@a b"
-		-u "redis://u:$secret%zz@h"
-		-u "redis://u:$secret@@h:0"
-		-u "redis://u:a/$secret@h"
-		-u "redis://u:a@$secret@h:0"
-		-u "http://u:$secret@h"
-		-u "u:$secret@h"
-	END
-}
-
-@test "server: a password in a mistyped option is told nowhere" {
-	run_mq 64 mq-publish "--uri=redis://u:$secret@h" jobs x
-	silent_about "$secret"
-	run_mq 64 mq-publish "-Uredis://u:$secret@h" jobs x
-	silent_about "$secret"
-}
-
 command_line() {
 	tr '\0' ' ' <"/proc/$pid/cmdline"
-}
-
-connected() {
-	[ "$(redis client list | grep -c 'user=alice')" -gt 0 ]
-}
-
-@test "server: a password on the command line is wiped at once" {
-	local form
-
-	mkfifo "$T/in"
-	for form in -u --url -u= --url= --ur=; do
-		case $form in
-		-u=) set -- "-uunix://alice:$secret@$sock" ;;
-		*=) set -- "${form}unix://alice:$secret@$sock" ;;
-		*) set -- "$form" "unix://alice:$secret@$sock" ;;
-		esac
-		"$BUILD/mq-publish" jobs "$@" <"$T/in" >"$T/out" 2>&1 3>&- &
-		pid=$!
-		exec 5>"$T/in"
-		eventually 10 connected
-		run command_line
-		assert_regex "$output" "unix://alice:\\*+@$sock"
-		silent_about "$secret"
-		exec 5>&-
-		wait "$pid"
-	done
-	assert_equal "$(cat "$T/out")" ""
-	assert_equal "$(redis llen 'rmq::queue::[jobs]::ready')" 5
 }
 
 wiped() {
 	[[ $(command_line) == *'alice:*'* ]]
 }
 
-@test "server: it is wiped before the server has answered" {
-	local tool
+@test "server: a password on the command line is wiped before the server has answered" {
+	local tool option
 
 	fake mute 'import time; time.sleep(1000)'
 	for tool in mq-publish mq-stats mq-consume; do
-		"$BUILD/$tool" -u "unix://alice:$secret@$T/mute" jobs \
-			</dev/null >"$T/out" 2>&1 3>&- &
-		pid=$!
-		eventually 10 wiped
-		[[ $(command_line) != *"$secret"* ]]
-		kill -KILL "$pid"
-		wait "$pid" || true
+		for option in '-u ' -u '--url ' --url= --ur=; do
+			# shellcheck disable=SC2086 # may be two words
+			"$BUILD/$tool" jobs ${option}unix://alice:$secret@$T/mute \
+				</dev/null >"$T/out" 2>&1 3>&- &
+			pid=$!
+			eventually 10 wiped
+			[[ $(command_line) != *"$secret"* ]]
+			kill -KILL "$pid"
+			wait "$pid" || true
+		done
 	done
 }
