@@ -20,15 +20,15 @@ rmq, topology = layout == "rmq", os.environ.get("TOPOLOGY", "")
 
 # tool, options that this is for, in this layout only (rmq or rsmq), exit statuses, and
 # the arguments, with <INPUT.  Words like @this are those of world().  With a "!", the
-# rights are those for all queues: what looks around is refused elsewhere.
+# rights are those for all queues: what looks around is refused elsewhere.  Options share a
+# row where the rules are the same without them, and none hides what another one asks.
 ROWS = r"""
 publish - * 0 q <x
-publish lines * 0 -l q <1\n2
-publish null * 0 -0 q <1
-publish netstring * 0 --netstring q <1:a,
+publish lines,ids,header,existing,verbose * 0 -l -i -H A:b --existing -v q <1\n2
+publish null,quiet,url,layout * 0 -0 -q -u @U -L @L q <1
+publish netstring,raw,new * 0 --netstring --raw --new made <1:a,
 publish jsonl * 0 --jsonl q <{"payload":"a","headers":{"A":["b"]}}
 publish jsonl rmq 1 --jsonl q <{"payload":"a","headers":{"Mq-Key":["key"],"Mq-Group":["a"]}}
-publish ids * 0 -i q <x
 publish delay * 0 -d 1h q <x
 publish at * 0 --at tomorrow q <x
 publish expires * 0 -e 1h q <x
@@ -48,7 +48,6 @@ publish max-delayed * 75 --max-delayed 1 -d 1h q <x
 publish realtime rsmq 0 --realtime q <x
 publish vt rsmq 0 --vt 5s new <x
 publish maxsize rsmq 0 --maxsize 5000 new <x
-publish header * 0 -H A:b q <x
 publish param rmq 0 -P 1=b q <x
 publish attach rmq 0 --attach a=@T/file q <x
 publish attach rmq 1 --attach a=@T/file -k key q <x
@@ -56,16 +55,9 @@ publish attach rmq 75 --attach a=@T/file --wait=10ms -g a q <x
 publish durable * 0 --durable q <x
 publish wait rmq 75 --wait=10ms q <x
 publish wait rmq 75 --wait=10ms -k new -i q <x
-publish raw * 0 --raw q <x
 publish existing * 1 --existing none <x
-publish existing * 0 --existing q <x
-publish new * 0 --new made <x
 publish http,host * 0 --http --host a q <POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx
 publish http rmq 0 --http q <POST / HTTP/1.0\r\nMq-Key: key\r\nMq-Group: a\r\nContent-Length: 1\r\n\r\nx
-publish url * 0 -u @U q <x
-publish layout * 0 -L @L q <x
-publish quiet * 0 -q q <x
-publish verbose * 0 -v new <x
 consume - * 0 -n 1 q
 consume drain * 0,1 --drain d
 consume drain rmq! 0,75 --drain big -- sh -c 'exit 75'
@@ -73,9 +65,8 @@ consume drain rmq! 1 --drain big -- false
 consume grace *! -15 --grace=0 --prefetch 4 --no-clean q -- sleep 99
 consume limit rmq 0 -n 1 f -- true
 consume drain * 0,1 --drain -j 3 d -- false
-consume slots * 0 -j 2 -n 3 q -- true
+consume slots,prefetch,rate * 0 -j 2 --prefetch 5 --rate 100/s -n 3 q -- true
 consume replace rmq 0 -I @ -n 1 q -- echo @
-consume prefetch * 0 --prefetch 5 -n 3 q -- true
 consume limit * 0 -n 1 q -- sh -c 'echo run x >&3'
 consume limit * 0,75 -n 1 q -- sh -c 'exit 75'
 consume limit * 0,75 -n 1 q -- sh -c 'echo dup 0-x-q >&3; echo pause 1 >&3'
@@ -87,40 +78,25 @@ consume retry-on * 0,75 --retry-on err -n 1 q -- false
 consume push * 0 --push p -n 1 q -- sh -c 'echo push >&3'
 consume notify rmq 0 --notify p -n 1 q -- true
 consume notify rmq 0,1 --notify p --push empty --keep 1h -n 1 q -- false
-consume rate * 0 --rate 100/s -n 1 q -- true
 consume rate-shared * 0 --rate-shared 100/s -n 2 q -- true
 consume rest * 0,1 --rest 1ms..2ms -n 2 q -- false
 consume batch,batch-wait * 0 --batch 3 --batch-wait 10ms -n 3 q -- cat
-consume stream * 0 --stream -n 3 q -- sh -c 'while read x; do echo done >&3; done'
-consume window * 0 --stream --window 2 -n 3 q -- sh -c 'while read x; do echo done >&3; done'
-consume strict * 0,1 --strict -n 1 q -- true
-consume rq,work-dir * 0,1 --rq --work-dir @T -n 1 q -- true
-consume grace * 0 --grace 1s -n 1 q -- true
-consume tag * 0 --tag x -n 1 q
-consume log-dir * 0 --log-dir @T -n 1 q -- echo x
-consume joblog * 0 --joblog @T/jobs -n 1 q -- true
-consume output * 0 --output lines -n 1 q -- echo
+consume stream,window * 0 --stream --window 2 -n 3 q -- sh -c 'while read x; do echo done >&3; done'
+consume strict,grace * 0,1 --strict --grace 1s -n 1 q -- true
+consume rq,work-dir,log-dir,joblog,output * 0,1 --rq --work-dir @T --log-dir @T --joblog @T/jobs --output lines -n 1 q -- echo x
+consume tag,no-clean,lines,verbose * 0 --tag x --no-clean -l -v -n 1 q
 consume keep rmq 0 --keep 1h -n 1 q -- true
-consume no-clean * 0 --no-clean -n 1 q
 consume existing * 1 --existing none
 consume new * 0,1 --new --drain d
 consume at-most-once * 0 --at-most-once -n 2 q
-consume lines * 0 -l -n 1 q
-consume null * 0 -0 -n 1 q
+consume null,quiet,url,layout * 0 -0 -q -u @U -L @L -n 1 q
 consume netstring * 0 --netstring -n 1 q
 consume jsonl * 0 --jsonl -n 1 q d
-consume url * 0 -u @U -n 1 q
-consume layout * 0 -L @L -n 1 q
-consume quiet * 0 -q -n 1 q
-consume verbose * 0 -v -n 1 q
 lease for * 0 --for 1m q
-lease limit * 0 --for 1m -n 20 q
+lease limit,attempts,tag,jsonl,verbose * 0 --for 1m -n 20 --attempts 1 --tag x --jsonl -v q
 lease idle * 1 --for 1m --idle 10ms empty
-lease attempts * 0 --for 1m --attempts 1 q
-lease tag * 0 --for 1m --tag x q
 lease existing * 1 --for 1m --existing none
 lease new * 1 --for 1m --new none
-lease jsonl * 0 --for 1m --jsonl q
 lease ack * 0 --ack @receipt q
 lease ack rmq 0 --ack @held g
 lease reject * 0 --reject @receipt q
@@ -135,10 +111,7 @@ lease ack rmq 0 --ack @large large
 lease text * 0 --ack @receipt --text well q
 lease text * 0 --reject @receipt --text bad q
 lease keep rmq 0 --ack @receipt --keep 1h q
-lease url * 0 -u @U --for 1m q
-lease layout * 0 -L @L --for 1m q
-lease quiet * 0 -q --for 1m q
-lease verbose * 0 -v --for 1m q
+lease quiet,url,layout * 0 -q -u @U -L @L --for 1m q
 stats - * 0
 stats - * 0 q
 stats connections * 0 --connections q
@@ -146,10 +119,7 @@ stats json * 0 --json
 stats json * 0 --json q
 stats prometheus * 0 --prometheus
 stats check * 2 --check ready=1 q
-stats sort * 0 --sort ready
-stats reverse * 0 --reverse
-stats nonempty * 0 --nonempty
-stats limit * 0 -n 1
+stats sort,reverse,nonempty,limit,verbose * 0 --sort ready --reverse --nonempty -n 1 -v
 stats watch * -15 --watch=1s q
 stats html * 0 --html q
 stats refresh * 0 --html --refresh 5
@@ -167,33 +137,18 @@ stats list * 0 --list unacked q
 stats list * 0 --list delayed --match . --offset 900 many
 stats list * 0 --list delayed --offset 900 many
 stats reasons * 0 --reasons q
-stats match * 0 --list ready --match . q
-stats reason * 0 --list rejected --reason . q
-stats stderr * 1 --list rejected --stderr zz q
-stats header * 1 --list rejected --header A=b q
-stats key * 0,1 --list ready --key key q
-stats since * 0 --list rejected --since 1h q
+stats match,not,key,newest,lines * 0 --list ready --match . --not --key zz --newest -l q
+stats reason,since,stderr,header * 0 --list rejected --reason . --since 1h --not --stderr zz --not --header A=b q
 stats older-than * 1 --list rejected --older-than 1h q
-stats not * 0 --list ready --not --match zz q
-stats newest * 0 --list ready --newest q
-stats offset * 0 --list ready --offset 1 q
-stats lines * 0 --list ready -l q
-stats null * 0 --list ready -0 q
+stats offset,null * 0 --list ready --offset 1 -0 q
 stats netstring * 0 --list ready --netstring q
 stats jsonl * 0 --list ready --jsonl q
-stats url * 0 -u @U
-stats layout * 0 -L @L
-stats quiet * 0 -q
-stats verbose * 0 -v
+stats quiet,url,layout * 0 -q -u @U -L @L
 clean - * 0
-clean attempts * 0 --attempts 1
+clean attempts,json * 0 --attempts 1 --json
 clean interval * -15 --interval 1d
-clean dry-run * 0 --dry-run
-clean json * 0 --json
-clean url * 0 -u @U
-clean layout * 0 -L @L
-clean quiet * 0 -q
-clean verbose * 0 -v
+clean dry-run,verbose * 0 --dry-run -v
+clean quiet,url,layout * 0 -q -u @U -L @L
 return - * 0 q
 return from * 0 --from delayed --match . many
 return - rmq 0 big
@@ -209,23 +164,13 @@ return clone rmq 0 --clone --from ready f
 return clone,to * 0,64 --clone --from ready --to p q
 return running,id * 1 --running --id @rejected q
 return running,id * 75 --running --id @running q
-return match * 0 --match . q
-return reason * 0 --reason . q
-return stderr * 1 --stderr zz q
-return header * 1 --header A=b q
-return key rmq 1 --key zz q
-return since * 0 --since 1h q
+return match,reason,since,not,stderr,header * 0 --match . --reason . --since 1h --not --stderr zz --not --header A=b q
 return older-than * 1 --older-than 1h q
+return key rmq 1 --key zz q
 return id * 0 --id @rejected q
-return not * 0 --not --match zz q
-return limit * 0 -n 1 q
-return rate * 0 --rate 100/s q
+return limit,rate,json,verbose * 0 -n 1 --rate 100/s --json -v q
 return dry-run * 0 --dry-run q
-return json * 0 --json q
-return url * 0 -u @U q
-return layout * 0 -L @L q
-return quiet * 0 -q q
-return verbose * 0 -v q
+return quiet,url,layout * 0 -q -u @U -L @L q
 purge ready,force * 0 --ready -f q
 purge rejected * 0 --rejected -f q
 purge delayed * 0 --delayed -f q
@@ -240,41 +185,27 @@ purge running,id * 1 --running --id @rejected q
 purge running,id * 75 --running --id @running q
 purge match * 0 --ready --match . -f q
 purge match * 0 --delayed --match . -f q
-purge reason * 0 --rejected --reason . -f q
-purge stderr * 1 --rejected --stderr zz -f q
-purge header * 1 --rejected --header A=b -f q
-purge key rmq 0 --ready --key key -f q
-purge since * 0 --rejected --since 1h -f q
+purge reason,since,not,stderr,header * 0 --rejected --reason . --since 1h --not --stderr zz --not --header A=b -f q
 purge older-than * 1 --rejected --older-than 1h -f q
+purge key rmq 0 --ready --key key -f q
 purge id * 0 --rejected --id @rejected -f q
-purge not * 0 --ready --not --match zz -f q
 purge limit * 0 -n 1 --ready -f q
 purge limit * 0 -n 1 --delayed -f q
-purge dry-run * 0 --all --dry-run q
+purge dry-run,verbose * 0 --all --dry-run -v q
+purge quiet,url,layout * 0 -q -u @U -L @L --all -f q
 purge json * 0 --all --json -f q
-purge url * 0 -u @U --all -f q
-purge layout * 0 -L @L --all -f q
-purge quiet * 0 -q --all -f q
-purge verbose * 0 -v --all -f q
 pause - * 0 q
-pause for * 0 --for 1m q
+pause for,verbose * 0 --for 1m -v q
 pause resume * 0 --resume paused
 pause all,for * 0 --all --for 1m
 pause all,resume * 1 --all --resume
-pause url * 0 -u @U q
-pause layout * 0 -L @L q
-pause quiet * 0 -q q
-pause verbose * 0 -v q
+pause quiet,url,layout * 0 -q -u @U -L @L q
 set - * 0 q
 set - * 0 q attempts=3 backoff= rate=5/s
 set create * 0 --create new attempts=3
-set existing * 0 --existing q attempts=3
+set existing,verbose * 0 --existing -v q attempts=3
 set new * 0 --new newer attempts=3
-set json * 0 --json q
-set url * 0 -u @U q
-set layout * 0 -L @L q
-set quiet * 0 -q q
-set verbose * 0 -v q
+set json,quiet,url,layout * 0 --json -q -u @U -L @L q
 """
 QUEUES = "big d empty f g gone large late many old p paused q".split()
 # What says something about the tool, and asks no server.
