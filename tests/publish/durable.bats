@@ -266,25 +266,12 @@ mq-publish: $3 messages? accepted, $3 of them in the queue but not known to be o
 	assert_equal "$(ready rmq q)" "$(seq 2)"
 }
 
-# network LAYOUT [LINE]: in front of the server, a network that loses the answer to the
-# message "needle"; before that, LINE is done.
+# network NAME [FAULT]: in front of the server, a network that loses the answer to the
+# message "needle"; see resume.py.
 network() {
 	far=$T/$1
-	cat >"$T/network.py" <<'END'
-import signal, subprocess, sys
-import proxy
-
-class Network(proxy.Proxy):
-    def forward(self, link, up, data, dst):
-        if not up and link.doomed:
-            subprocess.run(["redis-cli", "-s", self.there, *sys.argv[3:]])
-        return super().forward(link, up, data, dst)
-
-Network(*sys.argv[1:3], ("reply", b"needle"))
-signal.pause()
-END
-	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$root/tests/faults python3 -S "$T/network.py" \
-		"$far" "$D/redis.sock" "${@:2}" >/dev/null 3>&- &
+	PYTHONDONTWRITEBYTECODE=1 python3 -S "$BATS_TEST_DIRNAME/resume.py" \
+		"$far" "$D/redis.sock" reply:needle "${@:2}" 3>&- &
 	eventually 10 listens_at "$far"
 }
 
@@ -307,7 +294,8 @@ END
 		has_lines 1
 		# Where nothing can be written any more, nobody knows.
 		stop_replica
-		network "$layout-again" config set min-replicas-to-write 2
+		network "$layout-again" \
+			"then:redis-cli -s $D/redis.sock config set min-replicas-to-write 2"
 		start_mq mq-publish -L "$layout" -u "unix://$far" -i --durable q needle
 		ended
 		assert_equal "$status" 75
@@ -360,79 +348,4 @@ mq-publish: 1 message accepted, on 1 replica$'
 	start_mq mq-consume q -- true
 	run_mq 0 mq-publish --durable --wait=300s q x
 	stop_mq
-}
-
-# --- all of it at once ---------------------------------------------------------
-
-# publisher N: messages of one publisher, and in $T/safe.N those it was told to
-# be safe.
-publisher() {
-	local n=0 list
-	while [ ! -e "$T/over" ]; do
-		list=$(seq -f "$1-%g" $((n + 1)) $((n + n % 7 + 1)))
-		"$BUILD/mq-publish" -L "$layout" -l --durable q <<<"$list" \
-			2>/dev/null && echo "$list" >>"$T/safe.$1"
-		n=$((n + n % 7 + 1))
-	done
-}
-
-safe() {
-	cat "$T"/safe.* 2>/dev/null | wc -l
-}
-
-has_safe() {
-	[ "$(safe)" -ge "$1" ]
-}
-
-# all_wait_or N: all publishers wait, or N messages are safe.
-all_wait_or() {
-	[ "$(waiting_client | wc -l)" = 3 ] || has_safe "$1"
-}
-
-# Behind a link that can be lost.
-with_link() {
-	no_cluster "a cluster with replicas is in server/nodes.bats"
-	port=$(free_ports 1)
-	server_start --port "$port" --bind 127.0.0.1 \
-		--repl-diskless-sync-delay 0
-	rm -f "$T/port"
-	"$root/tests/helpers/link.py" "$port" >"$T/port" 3>&- &
-	link=$!
-	eventually 20 test -s "$T/port"
-	replica_of "$(cat "$T/port")"
-}
-
-# round LAYOUT: a primary is lost at some moment with what was on its way to the
-# replica, which takes its place.
-round() {
-	local layout=$1 publishers=() i
-
-	with_link
-	rm -f "$T"/safe.* "$T/over"
-	for i in 1 2 3; do
-		publisher "$i" 3>&- &
-		publishers+=($!)
-	done
-	eventually 20 has_safe $((1 + RANDOM % 100))
-	kill -STOP "$link"
-	eventually 20 all_wait_or $(($(safe) + 30))
-	server_kill
-	kill -KILL "$link"
-	touch "$T/over"
-	wait "${publishers[@]}"
-	promote
-	ready "$layout" q | sort >"$T/there"
-	sort "$T"/safe.* | comm -23 - "$T/there" >"$T/lost"
-	[ -s "$T/there" ]
-	assert_equal "$(cat "$T/lost")" ""
-	servers_stop
-}
-
-@test "durable: a primary is killed again and again, and nothing is lost" {
-	local i
-
-	for ((i = 0; i < ${RUNS:-1}; i++)); do
-		round rmq
-		round rsmq
-	done
 }

@@ -3,12 +3,19 @@
 #
 #   HOW:WORD      the next request with this in it is cut so; HOW may be 'often':
 #                 then in any way, and again and again
+#   then:COMMAND  of the shell, when a reply is cut
+#   do:WORD:COMMAND   before what has the WORD in it is sent; the server has carried out
+#                 all that came before
 #
 # USR1: what is late comes now; when it has, HERE.gone is there.
+import fcntl
 import os
 import random
 import signal
+import struct
+import subprocess
 import sys
+import termios
 import time
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -19,11 +26,49 @@ import proxy    # noqa: E402
 CUTS = ("before", "half", "reply", "reply", "half reply")
 
 
+def do(command):
+    subprocess.run(command, shell=True, check=True, stdout=subprocess.DEVNULL)
+
+
+def wait_until_read(server):
+    """What the server reads it carries out before it listens to others."""
+    left = True
+    while left:
+        time.sleep(0.001)
+        left, = struct.unpack("i", fcntl.ioctl(server, termios.TIOCOUTQ, bytes(4)))
+
+
+class Network(proxy.Proxy):
+    def __init__(self, here, there, faults):
+        self.before, self.then, self.last = {}, [], b""
+        cuts = []
+        for how, rest in (fault.split(":", 1) for fault in faults):
+            if how == "then":
+                self.then.append(rest)
+            elif how == "do":
+                word, command = rest.split(":", 1)
+                self.before[word.encode()] = command
+            elif how != "often":
+                cuts.append((how, rest.encode()))
+        super().__init__(here, there, *cuts)
+
+    def forward(self, link, up, data, dst):
+        if up and self.before:
+            # A word may come in two parts.
+            for word in [w for w in self.before if w in self.last[-99:] + data]:
+                wait_until_read(dst)
+                do(self.before.pop(word))
+            self.last = data
+        if not up and link.doomed:
+            for command in self.then:
+                do(command)
+        return super().forward(link, up, data, dst)
+
+
 def main(here, there, *faults):
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
-    cuts = [(how, word.encode()) for how, word in (fault.split(":", 1) for fault in faults)]
-    far = proxy.Proxy(here, there, *(cut for cut in cuts if cut[0] != "often"))
-    while often := [word for how, word in cuts if how == "often"]:
+    far = Network(here, there, faults)
+    while often := [fault[6:].encode() for fault in faults if fault.startswith("often:")]:
         far.cut(random.choice(CUTS), often[0])
         time.sleep(0.02)
         far.cuts.clear()
