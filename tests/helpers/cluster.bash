@@ -17,6 +17,7 @@
 #   queue_on I              a queue of it
 #   owner_of_key KEY        the node that had it then
 #   refusals_come           whether a command was refused because a slot moves
+#   as_app RULE...          the user app may do that, everywhere, and MQ_URL is as it
 #
 # A file of tests has three masters with a replica each, and for each test MQ_URL, a
 # directory T of its own, and the name Q of a queue, unless it defines setup() and so on
@@ -218,4 +219,12 @@ refusals_come() {
 		fi
 	done
 	return 1
+}
+
+as_app() {
+	local i
+	for ((i = 0; i < CLUSTER_NODES; i++)); do
+		node "$i" acl setuser app reset on '>pw' "$@" >/dev/null
+	done
+	MQ_URL=redis-cluster://app:pw@${CLUSTER_URL#*//}
 }

@@ -183,6 +183,7 @@ dead_connection() {
 @test "names: the layout rsmq asks its own node alone" {
 	export MQ_URL="$MQ_URL?layout=rsmq&ns={rsmq}"
 	run_mq 0 mq-publish "$Q" a b c
+	assert_equal "$(cluster zcard "{rsmq}:$Q")" 3
 	names_away killed
 	run_mq 0 mq-publish "$Q-new" x
 	assert_equal "$stderr" ""
@@ -194,9 +195,12 @@ dead_connection() {
 	run_mq 0 mq-stats --connections
 	run_mq 0 mq-consume -n 1 "$Q"
 	assert_output a
-	run_mq 0 mq-consume --drain "$Q"
-	assert_output bc
-	run_mq 0 mq-purge --force --ready "$Q-new"
+	run_mq 1 mq-consume -q -n 1 "$Q" -- false
+	run_mq 0 mq-return --to "$Q-new" "$Q"
+	run_mq 0 mq-consume --drain "$Q" "$Q-new"
+	assert_output cxb
+	run_mq 0 mq-publish -d 1h "$Q-new" x
+	run_mq 0 mq-purge --force --all "$Q-new"
 	run_mq 1 mq-return "$Q"
 	run_mq 0 mq-purge --force --delete-queue "$Q"
 	run_mq 1 mq-pause "$Q"
