@@ -18,8 +18,8 @@ import subprocess
 import sys
 import time
 
-from fleetlib import (BUILD, DIR, HERE, QUEUE, READY, REJECTED, ROUNDS, Server, compiled, end,
-                      hiredis, judged, start)
+from fleetlib import (BUILD, DIR, HERE, QUEUE, READY, REJECTED, ROUNDS, Server, Waiting,
+                      compiled, end, hiredis, judged, start)
 
 os.environ.update(LC_ALL="C", PATH=BUILD + ":" + os.environ["PATH"])
 LONG = bool(os.environ.get("BENCH_LONG"))
@@ -97,10 +97,6 @@ def small(name):
         return compiled(name, "-static")
     except subprocess.CalledProcessError:
         return compiled(name)
-
-
-def linked(name):
-    return compiled(name, *hiredis())
 
 
 # --- the table ------------------------------------------------------------------
@@ -366,7 +362,7 @@ def connect(count, queues, unacked, seconds):
 def operator(what, case, ours, other, prepare, command, work, check, wanted):
     """A tool, and the same done by a Go program, each after prepare()."""
     def one():
-        for name, *args in (case, *command), (case + "-peer", linked("peer"), server.socket,
+        for name, *args in (case, *command), (case + "-peer", compiled("peer", *hiredis()), server.socket,
                                               *work):
             prepare()
             timed(name, *args)
@@ -466,7 +462,7 @@ def scale():
         memory("", ours, case, 16)
 
 
-# --- how long others wait (see waits.c) -------------------------------------------
+# --- how long others wait (see waits.py) -------------------------------------------
 # What counts is by how much the longest wait is longer than that of the same round on
 # an idle server.  The machine is then as busy as the work makes it, which is no fault of
 # the server's: so the work is done on another server as well, and what is left of the
@@ -476,10 +472,10 @@ waited = {}     # by case, of each round: the longest wait and p99.9, in nanosec
 
 
 def wait_for(case, *command, worker=None):
-    said = subprocess.run([linked("waits"), server.socket, *map(str, command)], text=True,
-                          env=(worker or server).environment, check=True,
-                          stdout=subprocess.PIPE).stdout
-    waited.setdefault(case, []).append([int(n) for n in said.split()])
+    with Waiting(server) as waiting:
+        subprocess.run(list(map(str, command)), env=(worker or server).environment, check=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    waited.setdefault(case, []).append([waiting.longest, waiting.most])
 
 
 def wait_both(case, prepare, *command):

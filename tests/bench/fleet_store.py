@@ -32,7 +32,7 @@ def giveback():
             until(lambda: server.held() == 0, "given back", 0.01)
             took = time.monotonic() - began
             ended(consumer, began, (0, 143, -signal.SIGTERM))
-        return {"s": took, "wait": waiting.longest,
+        return {"s": took, "wait": waiting.longest / 1e6,
                 "cpu": server.cpu() - before, "slowest": server.slowest(),
                 "left": n - server.count() + server.held()}
 
@@ -164,7 +164,7 @@ class Work:
             before = self.server.cpu()
             work()
             self.found[name] = (self.server.cpu() - before) * 1e3
-        self.found[name, "wait"] = waiting.longest
+        self.found[name, "wait"] = waiting.longest / 1e6
         with open("/proc/%d/status" % self.pid) as f:
             peak = next(line for line in f if line.startswith("VmHWM"))
         self.found[name, "peak"] = int(peak.split()[1]) / 1024
