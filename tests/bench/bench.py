@@ -18,8 +18,8 @@ import subprocess
 import sys
 import time
 
-from fleetlib import (BUILD, DIR, HERE, QUEUE, READY, REJECTED, ROUNDS, Server, Waiting,
-                      compiled, end, hiredis, judged, start)
+from fleetlib import (BUILD, DIR, HERE, QUEUE, READY, REJECTED, Server, Waiting, compiled,
+                      end, hiredis, judged, rounds, start)
 
 os.environ.update(LC_ALL="C", PATH=BUILD + ":" + os.environ["PATH"])
 LONG = bool(os.environ.get("BENCH_LONG"))
@@ -56,11 +56,6 @@ def expect(n, key=READY):
     kind = "ZCARD" if server.call("TYPE", key) == b"zset" else "LLEN"
     if server.call(kind, key) != n:
         raise RuntimeError("%s has %s messages, not %d" % (key, server.call(kind, key), n))
-
-
-def rounds(f):
-    for _ in range(ROUNDS):
-        f()
 
 
 def shell(text):

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 
-from fleetlib import (DIR, QUEUE, READY, Server, Waiting, compiled, ended,
+from fleetlib import (DIR, QUEUE, READY, Server, Waiting, compiled, ended, lines,
                       number, ratio, rounds, start, tool, until, value)
 
 
@@ -118,13 +118,12 @@ def bare_zadd(server, n):
 
 def options():
     n, server = number("OPTIONS", 50000), Server("options")
-    lines = b"".join(b"%-100d\n" % i for i in range(n))
 
     def sample():
         s = {}
         for kind, words in dict(KINDS, plain=()).items():
             s["publish", kind], s["consume", kind] = consumed(
-                server, n, lines, *words, "-l")
+                server, n, lines(n), *words, "-l")
         s["ZADD"] = bare_zadd(server, n)
         return s
 
@@ -191,7 +190,7 @@ def held_worker(work, kind):
     def finish():
         with open(go, "w") as f:
             f.write("\n")
-        ended(started[0], time.monotonic())
+        ended(started[0], time.monotonic(), (STATUS[kind],))
 
     work.step(kind, finish)
 

@@ -7,10 +7,10 @@ from fleetlib import (QUEUE, READY, Server, compiled, end, faster, number, ratio
                       tool, value)
 
 
-def drained(server, n, *arguments, options=("-l",)):
+def drained(server, n, *arguments):
     """Consumes n messages: what each costs the server and the consumer."""
     server.flush()
-    server.fill(n, *options)
+    server.fill(n)
     before = server.cpu()
     run = tool(server, "mq-consume", "-q", "--drain", *arguments)
     if server.count() != 0 or server.held() != 0:

@@ -106,11 +106,8 @@ class Server:
         keys = self.call("KEYS", "rmq::connection::*::unacked")
         return sum(self.pipe([("LLEN", key) for key in keys]))
 
-    def fill(self, n, *options, form=b"%-100d\n", queue=QUEUE):
-        """Publishes n lines with mq-publish."""
-        lines = b"".join(form % i for i in range(n))
-        options = options or ("-l",)
-        tool(self, "mq-publish", "-q", *options, queue, stdin=lines)
+    def fill(self, n):
+        tool(self, "mq-publish", "-q", "-l", QUEUE, stdin=lines(n))
 
     def stop(self):
         end(self.process)
@@ -127,10 +124,10 @@ def until(ready, what, every=0.005):
 # --- processes ----------------------------------------------------------------
 
 class Run:
-    """What a process has cost: wall and own CPU in seconds, peak in KiB."""
+    """What a process has cost: wall and own CPU in seconds."""
 
-    def __init__(self, wall, cpu, peak):
-        self.wall, self.cpu, self.peak = wall, cpu, peak
+    def __init__(self, wall, cpu):
+        self.wall, self.cpu = wall, cpu
 
 
 def own_cpu(pid):
@@ -139,19 +136,13 @@ def own_cpu(pid):
         return int(f.read().split()[0]) / 1e9
 
 
-def found(command):
-    path = os.path.join(BUILD, command)
-    return path if os.path.exists(path) else command
-
-
-def start(server, command, *args, stdout=subprocess.DEVNULL, stdin=None):
+def start(server, command, *args, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL):
     """The tools of the build under test come first."""
-    environment = server.environment if server else os.environ
+    path = os.path.join(BUILD, command)
     with open(ERRORS, "a") as errors:
         process = subprocess.Popen(
-            [found(command), *map(str, args)], stdout=stdout, stderr=errors,
-            env=environment,
-            stdin=subprocess.DEVNULL if stdin is None else stdin)
+            [path if os.path.exists(path) else command, *map(str, args)], stdin=stdin,
+            stdout=stdout, stderr=errors, env=server.environment if server else os.environ)
     processes.append(process)
     return process
 
@@ -161,28 +152,25 @@ def ended(process, began, statuses=(0,)):
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     wall = time.monotonic() - began
     cpu = own_cpu(process.pid)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    process.wait()
     processes.remove(process)
     if process.returncode not in statuses:
         with open(ERRORS) as errors:
             raise RuntimeError("%s: status %d: %s" % (
                 process.args, process.returncode, errors.read()[-500:]))
-    return Run(wall, cpu, usage.ru_maxrss)
+    return Run(wall, cpu)
 
 
-def tool(server, command, *args, stdin=None, stdout=subprocess.DEVNULL,
-         statuses=(0,)):
-    began = time.monotonic()
-    if stdin is None:
-        return ended(start(server, command, *args, stdout=stdout), began,
-                     statuses)
+def lines(n):
+    return b"".join(b"%-100d\n" % i for i in range(n))
+
+
+def tool(server, command, *args, stdin=b""):
     with tempfile.TemporaryFile(dir=DIR) as f:
         f.write(stdin)
         f.seek(0)
         began = time.monotonic()
-        return ended(start(server, command, *args, stdin=f, stdout=stdout),
-                     began, statuses)
+        return ended(start(server, command, *args, stdin=f), began)
 
 
 def end(process):
@@ -247,8 +235,8 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 # --- the table ----------------------------------------------------------------
 
 
-def rounds(f, n=ROUNDS):
-    return [f() for _ in range(n)]
+def rounds(f):
+    return [f() for _ in range(ROUNDS)]
 
 
 def median(samples, name):
@@ -275,11 +263,10 @@ def row(name, ours, floor, x, target):
         judged(x, target) if not isinstance(x, str) else x), flush=True)
 
 
-def ratio(name, samples, ours, floor, target, scale=1):
+def ratio(name, samples, ours, floor, target):
     """Ours by the floor's, round by round; a rate has ours as the floor."""
     x = statistics.median(s[ours] / s[floor] for s in samples)
-    row(name, median(samples, ours) * scale, median(samples, floor) * scale,
-        x, target)
+    row(name, median(samples, ours), median(samples, floor), x, target)
 
 
 def faster(name, samples, ours, floor, target):
@@ -288,7 +275,7 @@ def faster(name, samples, ours, floor, target):
     row(name, median(samples, ours), median(samples, floor), x, target)
 
 
-def value(name, samples, ours, target, floor=None, scale=1):
+def value(name, samples, ours, target, floor=None):
     """A value that has a limit of its own, with the floor beside it."""
-    x = median(samples, ours) * scale
-    row(name, x, median(samples, floor) * scale if floor else "-", x, target)
+    x = median(samples, ours)
+    row(name, x, median(samples, floor) if floor else "-", x, target)
