@@ -94,9 +94,6 @@ from_help() {
 		assert_line --partial "man $tool has more"
 		assert_equal "$output" "$("$BUILD/$tool" -h)"
 	done
-	run "$BUILD/mq-stats" --help=some
-	assert_failure 64
-	assert_output "mq-stats: --help: some: must be all, or left out"
 }
 
 # What stands as an item, "Fl x" or "Fl Fl long", in the lists of options.
@@ -110,18 +107,6 @@ from_completion() {
 	complete_at "$1" - | sort
 }
 
-@test "docs: the source has a table of options" {
-	local tool
-
-	for tool in $tools; do
-		run from_table "$tool"
-		assert_line -- --help
-		assert_line -- -u
-	done
-	run from_table mq-consume
-	assert_line -- --work-dir
-}
-
 @test "docs: --help, the pages and the completion have the options that there are, no others" {
 	local tool where
 
@@ -133,49 +118,29 @@ from_completion() {
 	done
 }
 
-@test "docs: each synopsis has every option" {
-	local tool synopsis long short
+@test "docs: each synopsis has every option, and each item says whether it takes an argument" {
+	local tool synopsis long short argument item items
 
 	for tool in $tools; do
 		synopsis=$(sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' \
 			"$root/man/$tool.1")
-		while read -r long short _; do
-			[ "$short" != . ] || short=$long
-			[[ $synopsis =~ "Fl Fl ${short#--}" || $synopsis =~ Fl\ [A-Za-z0-9]*${short#-} ]] || {
-				echo "$tool: $short"
-				return 1
-			}
-		done < <(table "$tool")
-	done
-}
-
-@test "docs: the pages say which options take an argument" {
-	local tool long argument item items
-
-	for tool in $tools; do
 		items=$(grep '^\.It .*Fl Fl ' "$root/man/$tool.1")
-		while read -r long _ argument; do
+		while read -r long short argument; do
+			[ "$short" != . ] || short=$long
+			[[ $synopsis =~ "Fl Fl ${short#--}" || $synopsis =~ Fl\ [A-Za-z0-9]*${short#-} ]] ||
+				fail "$tool: $short"
 			[[ $'\n'$items$'\n' =~ [^$'\n']*"Fl Fl ${long#--}"(' '[^$'\n']*)?$'\n' ]]
 			item=${BASH_REMATCH[0]}
-			if [ "$argument" = required_argument ]; then
-				assert_regex "$item" "Fl Fl ${long#--} Ar"
-			elif [ "$argument" = optional_argument ]; then
-				assert_regex "$item" \
-					"Fl Fl ${long#--} Ns Op = Ns (Ar|Cm)"
-			else
-				refute_regex "$item" ' Ar'
-			fi
+			case $argument in
+			required*) assert_regex "$item" "Fl Fl ${long#--} Ar" ;;
+			optional*) assert_regex "$item" "Fl Fl ${long#--} Ns Op = Ns (Ar|Cm)" ;;
+			*) refute_regex "$item" ' Ar' ;;
+			esac
 		done < <(table "$tool")
 	done
 }
 
 # --- pages --------------------------------------------------------------------
-
-@test "docs: the pages are clean" {
-	run mandoc -Tlint -Wwarning "$root"/man/*.[17]
-	assert_output ""
-	assert_success
-}
 
 # What mandoc and groff make of each page: no warning, no line beyond 80 columns; and no
 # enclosure that ends with its cell, as groff moves what ends it into the next one.
@@ -232,17 +197,6 @@ for name in sys.argv[1:]:
 	END
 }
 
-@test "docs: each tool has a page, each page is of a tool or a 7" {
-	local page pages=''
-
-	for page in "$root"/man/*.1; do
-		page=${page##*/}
-		pages+=" ${page%.1}"
-	done
-	assert_equal "$(xargs -n1 <<<"$pages" | sort)" \
-		"$(xargs -n1 <<<"$tools" | sort)"
-}
-
 @test "docs: the pages refer to pages of ours that exist" {
 	local name section
 
@@ -252,21 +206,16 @@ for name in sys.argv[1:]:
 		sed 's/^\.It /./')
 }
 
-@test "docs: mq(7) has the exit statuses of common/base/exit.h" {
-	local wanted
+@test "docs: mq(7) has the exit statuses of common/base/exit.h, and the tools' pages no others" {
+	local tool wanted
 
 	wanted=$(grep -oE 'MQ_EXIT_[A-Z]+ = [0-9]+' "$root/common/base/exit.h" |
 		awk '{print $3}' | sort -n)
 	assert [ -n "$wanted" ]
 	assert_equal "$(statuses mq.7)" "$wanted"
-}
-
-@test "docs: the tools' pages name statuses of that table only" {
-	local tool
-
 	for tool in $tools; do
 		# 128 and the number of a signal are in it, too.
-		run comm -13 <(statuses mq.7 | sort) \
+		run comm -13 <(sort <<<"$wanted") \
 			<(statuses "$tool.1" | awk '$1 < 128' | sort)
 		assert_output ""
 	done
@@ -390,11 +339,6 @@ completions() {
 	done
 }
 
-@test "completion: long options by their beginning" {
-	completes --log-dir mq-consume --log
-	completes "" mq-publish --log
-}
-
 @test "completion: names of queues, as many as the tool takes" {
 	"$BUILD/mq-publish" jobs x
 	"$BUILD/mq-publish" joy x
@@ -402,6 +346,11 @@ completions() {
 	completes "" mq-publish jobs jo
 	completes joy mq-consume jobs jo
 	completes joy mq-stats -v jobs ''
+	# An argument may be in the same word as its option.
+	completes joy mq-consume -j4 joy
+	completes joy mq-consume --slots=4 joy
+	completes joy mq-consume -vj 4 joy
+	completes "" mq-consume -vj joy
 }
 
 @test "completion: options with an argument want that first, others do not" {
@@ -443,14 +392,6 @@ completions() {
 	stop_mq
 }
 
-@test "completion: an argument in the same word as its option" {
-	"$BUILD/mq-publish" jobs x
-	completes jobs mq-consume -j4 job
-	completes jobs mq-consume --slots=4 job
-	completes jobs mq-consume -vj 4 job
-	completes "" mq-consume -vj job
-}
-
 @test "completion: a colon and an equals sign, torn apart by bash" {
 	local server breaks
 
@@ -470,28 +411,15 @@ completions() {
 	completes $'fast:1\nfast:2' mq-stats -u unix : "$server" jobs :
 }
 
-@test "completion: names with blanks are quoted, odd ones are left out" {
-	"$BUILD/mq-publish" 'odd jobs' x
-	"$BUILD/mq-publish" $'odd\xff' x
-	completes 'odd\ jobs' mq-stats od
-	completes 'odd jobs' mq-stats '"odd j'
-}
-
-@test "completion: all queues, but not the total; one named TOTAL" {
+@test "completion: all queues, but not the total; one named TOTAL, and some with odd names" {
 	"$BUILD/mq-publish" TOTAL x
 	completes TOTAL mq-stats ''
 	"$BUILD/mq-publish" jobs x
 	"$BUILD/mq-publish" 'odd 1 2 3 4 5 6s 0.1 0.2' x
 	redis set 'rmq::queue::[jobs]::paused' 1 EX 100 >/dev/null
+	"$BUILD/mq-publish" $'odd\xff' x
 	completes $'TOTAL\njobs\nodd\\ 1\\ 2\\ 3\\ 4\\ 5\\ 6s\\ 0.1\\ 0.2' mq-consume ''
-}
-
-@test "completion: what can be checked" {
-	completes $'ready=\nrejected=' mq-stats --check re
-	run complete_at mq-stats --check ready=5,a
-	# What bash replaces is behind the '='.
-	assert_output '5,age='
-	completes "" mq-stats --check ready=5
+	completes 'odd 1 2 3 4 5 6s 0.1 0.2' mq-stats '"odd 1'
 }
 
 @test "completion: commands behind --, then files" {
@@ -503,9 +431,11 @@ completions() {
 	completes "" mq-consume jobs -- basename --dra
 }
 
-@test "completion: directories, parameters, units, URLs" {
+@test "completion: options, directories, parameters, limits, units, URLs" {
 	mkdir logs
 	touch logfile
+	completes --log-dir mq-consume --log
+	completes "" mq-publish --log
 	completes logs mq-consume --log-dir lo
 	completes $'1=\n2=\n3=\n4=' mq-publish -P ''
 	completes $'10ms\n10s\n10m\n10h\n10d' mq-publish -d 10
@@ -513,6 +443,10 @@ completions() {
 	completes $'10ms\n10s\n10m\n10h\n10d' mq-pause --for 10
 	completes "" mq-pause --for 10m od
 	completes $'redis://\nrediss://' mq-stats -u red
+	completes $'ready=\nrejected=' mq-stats --check re
+	# What bash replaces is behind the '='.
+	completes '5,age=' mq-stats --check ready=5,a
+	completes "" mq-stats --check ready=5
 }
 
 @test "completion: the private server is asked if it runs, never started" {
@@ -534,7 +468,9 @@ socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \
 	assert_failure
 }
 
-@test "completion: the server of an env file" {
+@test "completion: the server of an env file; one that is not there is no error" {
+	completes "" mq-stats -u "unix://$T/nothing" ''
+	MQ_URL=nonsense completes "" mq-stats ''
 	"$BUILD/mq-publish" jobs x
 	mkdir -p .config/mq
 	echo "export MQ_URL='$MQ_URL'" >.config/mq/env
@@ -542,47 +478,19 @@ socket.socket(socket.AF_UNIX).bind(sys.argv[1])' \
 	completes jobs mq-stats ''
 }
 
-@test "completion: a server that is not there is no error" {
-	completes "" mq-stats -u "unix://$T/nothing" ''
-	MQ_URL=nonsense run complete_at mq-stats ''
-	assert_output ""
-}
-
 # --- README and NEWS ----------------------------------------------------------
-
-@test "docs: what README tells to make exists in the Makefile" {
-	local target
-
-	[ -e "$root/README.md" ] || skip "there is no README.md"
-	run readme_targets
-	assert_success
-	assert_output
-	while read -r target; do
-		run grep -E "^$target( |:)" "$root/Makefile"
-		assert_success
-	done <<<"$output"
-}
 
 # Words behind "make" in a block of commands, or in backquotes; prose such as
 # "make sure" is not meant.
-readme_targets() {
-	grep -oE '(^( {4}|\$ )|&& |`)(sudo )?make [a-z][a-z-]*' \
-		"$root/README.md" | sed 's/.*make //' | sort -u
-}
+@test "docs: what README tells to make exists in the Makefile" {
+	local target
 
-@test "docs: the worker of README works" {
-	sed -n '/^## A worker/,/^## /s/^    //p' "$root/README.md" >./compress
-	chmod +x compress
-	assert_equal "$(head -n 1 compress)" '#!/bin/sh'
-	echo hello >'a file'
-	mkdir there
-	printf '%s\0' 'a file' nowhere there |
-		"$BUILD/mq-publish" -0 readme
-	# gzip refuses a directory.
-	run_mq 1 mq-consume --drain readme -- ./compress
-	assert_regex "$stderr" 'rejected: no such file'
-	assert_equal "$(state readme)" "0 1 0 1 0"
-	assert_equal "$(gzip -dc 'a file.gz')" hello
+	grep -oE '(^( {4}|\$ )|&& |`)(sudo )?make [a-z][a-z-]*' \
+		"$root/README.md" | sed 's/.*make //' | sort -u >targets
+	assert [ -s targets ]
+	while read -r target; do
+		grep -qE "^$target( |:)" "$root/Makefile" || fail "$target"
+	done <targets
 }
 
 @test "docs: NEWS has the version that is built" {

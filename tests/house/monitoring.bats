@@ -18,10 +18,11 @@ setup() {
 	run promtool test rules "$BATS_TEST_DIRNAME/alerts.yml"
 	echo "$output"
 	assert_success
-	# Each rule has a test; examples.bats looks for it in mq-production(7).
+	# Each rule has a test, and a part of mq-production(7).
 	sed -n 's/.*- alert: //p' "$examples/mq.rules.yml" >"$T/alerts"
 	while read -r alert; do
 		grep -q "alertname: $alert\$" "$BATS_TEST_DIRNAME/alerts.yml"
+		grep -qE "^\.Ss .*\<$alert\>" "$root/man/mq-production.7"
 	done <"$T/alerts"
 	assert [ "$(wc -l <"$T/alerts")" -ge 8 ]
 }

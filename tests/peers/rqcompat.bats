@@ -94,9 +94,3 @@ print(v["dest"], v["orig_msg_id"].endswith("/q/q/" + v["msg_id"]))')" \
 	assert_equal "$(element q rejected | header Mq-Error)" "no final verb"
 	assert_equal "$(grep -c 'rejected: exit status [17]' <<<"$stderr")" 3
 }
-
-@test "rqcompat: --rq: is for a command for each message, in a directory" {
-	run_mq 64 mq-consume --rq q -- cat
-	run_mq 64 mq-consume --rq --work-dir "$T/w" q
-	run_mq 64 mq-consume --rq --work-dir "$T/w" --batch 3 q -- cat
-}
