@@ -11,7 +11,6 @@
 #                  half an hour
 #   BENCH_LONG=1   more messages as well: up to 10,000,000
 #   BENCH_SCALE=1  0.01 is a hundredth of them, to see that all parts work
-import json
 import os
 import statistics
 import subprocess

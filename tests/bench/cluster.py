@@ -25,25 +25,20 @@ MANY, FEW = 1000000, 4000
 ECHO = "while IFS= read -r line; do echo done; done >&3"
 
 
-class Servers:
+class Servers(takeover.Nodes):
     def __init__(self, directory, cluster):
-        self.all, self.ports = [], sorted(free_ports(3 if cluster else 1))
-        for port in self.ports:
-            d = "%s/%d" % (directory, port)
-            os.mkdir(d)
-            self.all.append(subprocess.Popen(["redis-server", "--port", str(port),
-                "--bind", "127.0.0.1", "--dir", d, "--save", "", "--logfile", d + "/log",
-                "--cluster-enabled", "yes" if cluster else "no"]))
-        until(lambda: all(call(p, "PING") for p in self.ports), "servers")
-        at = ["127.0.0.1:%d" % p for p in self.ports]
+        super().__init__(directory)
+        for port in free_ports(3 if cluster else 1):
+            self.run(port, "--port", str(port), "--cluster-enabled", "yes" if cluster else "no")
         if cluster:
-            subprocess.run(["redis-cli", "--cluster", "create", *at, "--cluster-yes"],
-                           check=True, stdout=subprocess.DEVNULL)
+            self.url = self.cluster()
             until(lambda: all(b"cluster_state:ok" in call(p, "CLUSTER", "INFO")
-                              for p in self.ports), "a cluster")
-        self.url = ("redis-cluster://" if cluster else "redis://") + ",".join(at)
+                              for p in self.nodes), "a cluster")
+        else:
+            until(lambda: call(port, "PING"), "a server")
+            self.url = "redis://127.0.0.1:%d" % port
 
-    def run(self, tool, *args, given=None, wait=True):
+    def tool(self, tool, *args, given=None, wait=True):
         p = subprocess.Popen([BUILD + "/" + tool, *args], text=True,
             env=dict(os.environ, MQ_URL=self.url), stdout=subprocess.DEVNULL,
             stdin=subprocess.PIPE if given else subprocess.DEVNULL)
@@ -56,7 +51,7 @@ class Servers:
 
     def facts(self, section, *names):
         sums = []
-        for port in self.ports:
+        for port in self.nodes:
             lines = call(port, "INFO", section).decode().split("\r\n")
             facts = dict(line.split(":", 1) for line in lines if ":" in line)
             sums.append([facts.get(n, "") for n in names])
@@ -70,11 +65,6 @@ class Servers:
         return sum(int(e.split("=")[1].split(",")[0])
                    for e, in self.facts("errorstats", "errorstat_MOVED") if e)
 
-    def close(self):
-        for p in self.all:
-            p.kill()
-            p.wait()
-
 
 def lines(n):
     return "".join("message number %d\n" % i for i in range(n))
@@ -87,13 +77,13 @@ def timed(f):
 
 
 def one_queue(s):
-    times = {"publish": timed(lambda: s.run("mq-publish", "-l", "q", given=lines(MANY))),
-             "print": timed(lambda: s.run("mq-consume", "--drain", "-l", "q"))}
-    s.run("mq-publish", "-l", "q", given=lines(MANY // 4))
-    times["stream"] = timed(lambda: s.run(
+    times = {"publish": timed(lambda: s.tool("mq-publish", "-l", "q", given=lines(MANY))),
+             "print": timed(lambda: s.tool("mq-consume", "--drain", "-l", "q"))}
+    s.tool("mq-publish", "-l", "q", given=lines(MANY // 4))
+    times["stream"] = timed(lambda: s.tool(
         "mq-consume", "--drain", "-l", "--stream", "q", "--", "sh", "-c", ECHO))
-    s.run("mq-publish", "-l", "q", given=lines(FEW))
-    times["fork -j2"] = timed(lambda: s.run(
+    s.tool("mq-publish", "-l", "q", given=lines(FEW))
+    times["fork -j2"] = timed(lambda: s.tool(
         "mq-consume", "--drain", "-j2", "q", "--", "/bin/true"))
     return times
 
@@ -102,7 +92,7 @@ def six_queues(s):
     queues, before = ["q%d" % i for i in range(6)], s.cpu()
     for tool, *args in (["mq-publish", "-l"], ["mq-consume", "--drain", "-l"]):
         given = lines(MANY // 3) if tool == "mq-publish" else None
-        running = [s.run(tool, *args, q, given=given, wait=False) for q in queues]
+        running = [s.tool(tool, *args, q, given=given, wait=False) for q in queues]
         for p in running:
             p.wait()
     return [(b - a) * 1e6 / (MANY * 2) for a, b in zip(before, s.cpu())]

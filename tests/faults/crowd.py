@@ -16,9 +16,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../helpers")
-
-import world    # noqa: E402
+import world
 
 PREFIX = {"rmq": "rmq::queue::[q]::", "rsmq": "rsmq:q:X"}
 WORKER = 'read -r x; echo "$x $(date +%s.%N)" >>"$LOG"'
@@ -164,26 +162,25 @@ class Crowd:
 
 
 def main():
-    seconds, layout, n, late = [a or b for a, b in zip(
-        sys.argv[1:], ("20", "rmq", "100", "2"))]
-    crowd = Crowd(layout, int(n), os.path.abspath(os.environ["BUILD"]))
+    build, seconds, layout, n, late = world.begin(20.0, "rmq", 100, 2.0)
+    crowd = Crowd(layout, n, build)
     try:
-        crowd.run(float(seconds))
+        crowd.run(seconds)
         survived = crowd.kill_most()
         first = crowd.started()
         waits = {m: first[m] - at for m, at in crowd.sent.items() if m in first}
         fair = [w for m, w in waits.items() if m not in crowd.excused]
-        print("%s: %s consumers, %d messages, %d kills, %d stops: "
+        print("%s: %d consumers, %d messages, %d kills, %d stops: "
               "the longest wait %.2f s, %d excused; with a tenth left %.2f s" %
               (layout, n, len(crowd.sent), crowd.counts["kill"],
                crowd.counts["stop"], max(fair), len(crowd.excused),
                survived))
         lost = set(crowd.sent) - set(first)
-        if lost or max(fair) > float(late):
+        if lost or max(fair) > late:
             print("WRONG: never run: %s" % " ".join(sorted(lost)) if lost else
-                  "WRONG: a message waited longer than %s s" % late)
+                  "WRONG: a message waited longer than %g s" % late)
             sys.exit(1)
-        if survived > HEARTBEAT + float(late):
+        if survived > HEARTBEAT + late:
             print("WRONG: a message waited longer than a heartbeat")
             sys.exit(1)
     finally:

@@ -23,12 +23,12 @@ sentinel parallel-syncs m 2
 """
 
 
-class Family:
+class Family(takeover.Nodes):
     def __init__(self, directory, r):
-        self.r, self.D, ports = r, directory, free_ports(6)
-        self.ports, self.watchers, self.nodes = ports[:3], ports[3:], {}
-        self.others = []
-        for port in self.ports:
+        super().__init__(directory)
+        self.r, ports = r, free_ports(6)
+        self.watchers = ports[3:]
+        for port in ports[:3]:
             self.start(port, None if port == ports[0] else ports[0])
         until(lambda: self.in_step(ports[0]), "replicas in step")
         for port in self.watchers:
@@ -36,7 +36,7 @@ class Family:
             os.mkdir(d)
             with open(d + "/conf", "w") as f:
                 f.write(SENTINEL % (port, d, d, ports[0]))
-            self.others.append(subprocess.Popen(["redis-server", d + "/conf", "--sentinel"]))
+            self.nodes[port] = subprocess.Popen(["redis-server", d + "/conf", "--sentinel"])
             until(lambda: call(port, "PING"), "a sentinel")
             try:
                 call(port, "SENTINEL", "DEBUG", "info-period", "500", "publish-period", "200")
@@ -47,12 +47,8 @@ class Family:
         until(self.whole, "all see each other")
 
     def start(self, port, of):
-        d = "%s/%d" % (self.D, port)
-        os.makedirs(d, exist_ok=True)
-        self.nodes[port] = subprocess.Popen(["redis-server", "--port", str(port),
-            "--bind", "127.0.0.1", "--dir", d, "--save", "", "--logfile", d + "/log",
-            "--repl-diskless-sync-delay", "0",
-            *(["--replicaof", "127.0.0.1", str(of)] if of else [])])
+        self.run(port, "--port", str(port), "--repl-diskless-sync-delay", "0",
+                 *(["--replicaof", "127.0.0.1", str(of)] if of else []))
 
     def masters(self):
         return [int(call(p, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", "m")[1])
@@ -87,8 +83,7 @@ class Family:
     def change(self):
         before, kill = self.master(), self.r.random() < 0.5
         if kill:
-            self.nodes[before].kill()
-            self.nodes[before].wait()
+            self.kill(before)
         until(lambda: self.gone(before, asked=not kill), "another master")
         away = kill and self.r.random() < 0.2
         if away:
@@ -97,11 +92,6 @@ class Family:
             self.start(before, self.master())
         until(self.whole, "replicas in step")
         return "away" if away else "masters killed" if kill else "gentle failovers"
-
-    def close(self):
-        for p in [*self.nodes.values(), *self.others]:
-            p.kill()
-            p.wait()
 
 
 if __name__ == "__main__":

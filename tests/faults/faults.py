@@ -10,21 +10,17 @@ import collections
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 
-here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(here) + "/helpers")
-
-import actors    # noqa: E402
-import inject    # noqa: E402
-import model    # noqa: E402
-import proxy    # noqa: E402
-import world    # noqa: E402
+import world
+import actors
+import inject
+import model
+import proxy
 
 COLUMNS = ("rounds", "times", "kills", "attempted", "accepted", "done",
            "rejected", "pushed", "purged", "stopped", "lost", "doubled", "repeated", "flying")
@@ -189,20 +185,11 @@ def table(rows):
     line("total", [total[c] for c in COLUMNS])
 
 
-def terminated(*_):
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.exit(143)
-
-
 def main():
-    seed = int(sys.argv[1] or random.randrange(1 << 30))
-    runs, layout = int(sys.argv[2] or 2 * len(inject.KINDS)), sys.argv[3] or "rmq"
+    build, seed, runs, layout = world.begin(
+        random.randrange(1 << 30), 2 * len(inject.KINDS), "rmq")
     if layout not in world.ALIVE:
         sys.exit("faults: no such layout: " + layout)
-    build = os.path.abspath(os.environ["BUILD"])
-    for name in ("MQ_URL", "MQ_LAYOUT", "MQ_PASSWORD_FILE", "REDISCLI_AUTH"):
-        os.environ.pop(name, None)
-    signal.signal(signal.SIGTERM, terminated)
     print("seed %d, %d rounds, %s\n" % (seed, runs, layout), flush=True)
     rows, bad = collections.defaultdict(collections.Counter), None
     for n in range(runs):

@@ -92,11 +92,7 @@ def taken_for_dead(round):
 
 def until_stopped(pid):
     for _ in range(500):
-        try:
-            with open("/proc/%d/stat" % pid) as f:
-                if f.read().rsplit(")", 1)[1].split()[0] in "TZ":
-                    return
-        except OSError:
+        if world.state_of(pid) in "TZ":
             return
         time.sleep(0.01)
 

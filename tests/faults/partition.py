@@ -6,80 +6,53 @@
 #   listen(at, to, bus)      what connects to port at is with the node at port to
 #   cut(at, id, clients)     the node of that port and id; whether from its clients, too
 #   join()                   and no more
-import asyncio
 import threading
+
+import proxy
 
 SENDER = slice(40, 80)    # of a message on the bus: the id of the node that sends it
 
 
-class Link:
-    def __init__(self, at, bus):
-        self.at, self.bus, self.sender, self.replica = at, bus, b"", False
+class Port(proxy.Proxy):
+    def __init__(self, network, at, to, bus):
+        self.network, self.at, self.bus = network, at, bus
+        super().__init__(at, to)
 
-    def learn(self, data):
-        """From the first bytes of whoever connects."""
-        if self.bus and not self.sender:
-            self.sender = data[SENDER]
-        self.replica = self.replica or b"REPLCONF" in data[:200]
+    def made(self, link):
+        link.sender, link.replica = b"", False
+
+    def forward(self, link, up, data, dst):
+        """Its first bytes tell who has connected."""
+        if up:
+            if self.bus and not link.sender:
+                link.sender = data[SENDER]
+            link.replica = link.replica or b"REPLCONF" in data[:200]
+        if self.is_cut(link):
+            self.network.joined.wait()
+        dst.sendall(data)
+        return True
+
+    def is_cut(self, link):
+        at, id, clients = self.network.off
+        if self.bus:
+            return self.at == at + 10000 or link.sender == id
+        return self.at == at and (link.replica or clients)
+
+
+NOBODY = (-1, None, False)
 
 
 class Partition:
     def __init__(self):
-        self.loop, self.joined = asyncio.new_event_loop(), asyncio.Event()
-        self.at, self.id, self.clients = None, None, False
-        self.joined.set()
-        threading.Thread(target=self.loop.run_forever, daemon=True).start()
-
-    def run(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+        self.off, self.joined = NOBODY, threading.Event()
 
     def listen(self, at, to, bus):
-        async def accept(reader, writer):
-            await self.connect(Link(at, bus), to, reader, writer)
-        self.run(asyncio.start_server(accept, "127.0.0.1", at))
-
-    async def connect(self, link, to, reader, writer):
-        first = await reader.read(65536)
-        link.learn(first)
-        await self.pass_through(link)
-        try:
-            there = await asyncio.open_connection("127.0.0.1", to)
-        except OSError:
-            writer.close()
-            return
-        there[1].write(first)
-        await asyncio.gather(self.pump(link, reader, there[1], True),
-                             self.pump(link, there[0], writer, False))
-
-    async def pump(self, link, reader, writer, learns):
-        try:
-            while data := await reader.read(65536):
-                if learns:
-                    link.learn(data)
-                await self.pass_through(link)
-                writer.write(data)
-                await writer.drain()
-        except OSError:
-            pass
-        writer.close()
-
-    async def pass_through(self, link):
-        if self.is_cut(link):
-            await self.joined.wait()
-
-    def is_cut(self, link):
-        if self.at is None:
-            return False
-        if link.bus:
-            return link.at == self.at + 10000 or link.sender == self.id
-        return link.at == self.at and (link.replica or self.clients)
-
-    async def change(self, at, id, clients):
-        self.at, self.id, self.clients = at, id, clients
-        self.joined.clear() if at else self.joined.set()
+        Port(self, at, to, bus)
 
     def cut(self, at, id, clients):
-        self.run(self.change(at, id.encode(), clients))
+        self.joined.clear()
+        self.off = (at, id.encode(), clients)
 
     def join(self):
-        self.run(self.change(None, None, False))
+        self.off = NOBODY
+        self.joined.set()

@@ -1,7 +1,8 @@
-# A bad network between some of the tools and the server, on a unix socket.
+# A bad network between some of the tools and the server.
 #
-#   Proxy(here, there, *cuts)   listens on the one, connects to the other; the cuts
-#                        are there from the first connection on
+#   Proxy(here, there, *cuts)   listens on the one, connects to the other: each the path
+#                        of a socket, or a port of this host; the cuts are there from the
+#                        first connection on
 #   cut(how, word)       the next request, with this in it, ends its connection:
 #                        'before' it was sent, in the middle ('half'), or with
 #                        its 'reply', of which half may come ('half reply');
@@ -13,6 +14,10 @@
 #   lose(ways)           drops it; nobody is told
 #   vanish(side)         the connections end on one side only: 'client', 'server'
 #   heal()               all is well; connections that have lost something end
+#
+# For others who stand between: made(link) hears of a connection before anything comes,
+# forward(link, up, data, dst) hands on what has come, or ends it by False, and
+# ended(link) hears of its end.
 import socket
 import threading
 import time
@@ -24,6 +29,9 @@ class Link:
         self.doomed = None      # how its next reply ends it
         self.spoilt = False     # something was lost
         self.held = b""         # what comes late
+        for s in (client, server):
+            if s.family == socket.AF_INET:
+                s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def end(self):
         for s in (self.client, self.server):
@@ -31,6 +39,23 @@ class Link:
                 s.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+
+
+def listening(at):
+    if isinstance(at, int):
+        return socket.create_server(("127.0.0.1", at))
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(at)
+    listener.listen(64)
+    return listener
+
+
+def connected(to):
+    if isinstance(to, int):
+        return socket.create_connection(("127.0.0.1", to))
+    there = socket.socket(socket.AF_UNIX)
+    there.connect(to)
+    return there
 
 
 class Proxy:
@@ -42,9 +67,7 @@ class Proxy:
         self.heal()
         for cut in cuts:
             self.cut(*cut)
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(here)
-        self.listener.listen(64)
+        self.listener = listening(here)
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -53,14 +76,12 @@ class Proxy:
                 client, _ = self.listener.accept()
             except OSError:
                 return
-            server = socket.socket(socket.AF_UNIX)
             try:
-                server.connect(self.there)
+                link = Link(client, connected(self.there))
+                self.made(link)
             except OSError:
                 client.close()
-                server.close()
                 continue
-            link = Link(client, server)
             with self.lock:
                 self.links.add(link)
             ways = [threading.Thread(target=self.pump, args=(link, up),
@@ -77,6 +98,13 @@ class Proxy:
         link.server.close()
         with self.lock:
             self.links.discard(link)
+        self.ended(link)
+
+    def made(self, link):
+        pass
+
+    def ended(self, link):
+        pass
 
     def pump(self, link, up):
         src, dst = ((link.client, link.server) if up

@@ -5,9 +5,7 @@
 # message is lost that must not be.
 #
 # What is '' is a random SEED, 20 times, and the layout of rmq.  BUILD has the tools.
-import os
 import signal
-import subprocess
 import time
 
 import partition
@@ -17,10 +15,10 @@ from takeover import call, free_ports, places, until
 QUEUES = ("p", "q")
 
 
-class Family:
+class Family(takeover.Nodes):
     def __init__(self, directory, r):
-        self.r, self.D, self.nodes = r, directory, {}
-        free = free_ports(12)
+        super().__init__(directory)
+        self.r, free = r, free_ports(12)
         # Known by the ports at which the network has them.
         self.ports, self.own = free[:6], dict(zip(free[:6], free[6:]))
         self.network = partition.Partition()
@@ -28,24 +26,15 @@ class Family:
             self.network.listen(port, self.own[port], bus=False)
             self.network.listen(port + 10000, self.own[port] + 10000, bus=True)
             self.start(port)
-        until(lambda: all(call(p, "PING") for p in self.ports), "nodes")
-        subprocess.run(["redis-cli", "--cluster", "create",
-            *("127.0.0.1:%d" % p for p in self.ports), "--cluster-replicas", "1",
-            "--cluster-yes"], check=True, stdout=subprocess.DEVNULL)
+        self.url = self.cluster("--cluster-replicas", "1")
         until(self.whole, "a cluster")
-        self.url = "redis-cluster://" + ",".join("127.0.0.1:%d" % p for p in self.ports)
 
     def start(self, port):
-        d = "%s/%d" % (self.D, port)
-        os.makedirs(d, exist_ok=True)
-        self.nodes[port] = subprocess.Popen(["redis-server",
-            "--port", str(self.own[port]), "--cluster-announce-port", str(port),
+        self.run(port, "--port", str(self.own[port]), "--cluster-announce-port", str(port),
             "--cluster-announce-bus-port", str(port + 10000),
             "--cluster-announce-ip", "127.0.0.1",
-            "--bind", "127.0.0.1", "--dir", d, "--save", "", "--logfile", d + "/log",
             "--cluster-enabled", "yes", "--cluster-node-timeout", "1500",
-            "--cluster-require-full-coverage", "no",
-            "--repl-diskless-sync-delay", "0"])
+            "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0")
 
     def asked(self, *args):
         """The answer of the first that gives one."""
@@ -112,8 +101,7 @@ class Family:
     def killed(self):
         before = self.owner(self.slot())
         heir = self.replica(before)
-        self.nodes[before].kill()
-        self.nodes[before].wait()
+        self.kill(before)
         until(lambda: b"role:master" in call(heir, "INFO", "replication"), "a failover")
         self.start(before)
 
@@ -180,11 +168,6 @@ class Family:
                 "taken over": ["TAKEOVER"]}[kind])
         until(self.whole, "a whole cluster")
         return kind
-
-    def close(self):
-        for p in self.nodes.values():
-            p.kill()
-            p.wait()
 
 
 if __name__ == "__main__":

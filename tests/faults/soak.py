@@ -16,14 +16,11 @@ import tempfile
 import threading
 import time
 
-here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(here) + "/helpers")
-
-import actors    # noqa: E402
-import inject    # noqa: E402
-import places    # noqa: E402
-import proxy    # noqa: E402
-import world    # noqa: E402
+import world
+import actors
+import inject
+import places
+import proxy
 
 HOWS = {"fork": ["-j", "2"], "batch": ["--batch", "50", "--batch-wait", "20ms", "-l"],
         "stream": ["--stream"]}
@@ -223,7 +220,7 @@ class Soak:
             proc = "/proc/%d/" % tool.p.pid
             with open(proc + "status") as f:
                 rss = int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1))
-            zombies = sum(1 for pid in tool.children() if is_zombie(pid))
+            zombies = sum(1 for pid in tool.children() if world.state_of(pid) == "Z")
             self.samples[how].append((name, rss, len(os.listdir(proc + "fd")), zombies))
 
     def look(self):
@@ -376,23 +373,10 @@ class Soak:
         shutil.rmtree(self.D, ignore_errors=True)
 
 
-def is_zombie(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rsplit(")", 1)[1].split()[0] == "Z"
-    except OSError:
-        return False
-
-
 def main():
-    minutes = float(sys.argv[1] or 60)
-    seed = int(sys.argv[2] or random.randrange(1 << 30))
-    layout = sys.argv[3] or "rmq"
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    for name in ("MQ_URL", "MQ_LAYOUT", "MQ_PASSWORD_FILE", "REDISCLI_AUTH"):
-        os.environ.pop(name, None)
+    build, minutes, seed, layout = world.begin(60.0, random.randrange(1 << 30), "rmq")
     print("seed %d, %g minutes, %s\n" % (seed, minutes, layout), flush=True)
-    soak = Soak(minutes, seed, layout, os.path.abspath(os.environ["BUILD"]))
+    soak = Soak(minutes, seed, layout, build)
     try:
         soak.run()
         if not soak.wrong:

@@ -15,11 +15,9 @@ import tempfile
 import threading
 import time
 
-here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(here) + "/helpers")
-
-import places    # noqa: E402
-import resp    # noqa: E402
+import world
+import places
+import resp
 
 LIMIT = 180   # seconds, for what never takes so long
 
@@ -43,9 +41,38 @@ def until(true, what):
     sys.exit("failover: never came true: " + what)
 
 
+class Nodes:
+    """Servers, each with a folder of its own."""
+
+    def __init__(self, directory):
+        self.D, self.nodes = directory, {}
+
+    def run(self, port, *options):
+        d = "%s/%d" % (self.D, port)
+        os.makedirs(d, exist_ok=True)
+        self.nodes[port] = subprocess.Popen(["redis-server", "--bind", "127.0.0.1",
+            "--dir", d, "--save", "", "--logfile", d + "/log", *options])
+
+    def cluster(self, *options):
+        """Of all, when they answer; its URL."""
+        until(lambda: all(call(p, "PING") for p in self.nodes), "nodes")
+        at = ["127.0.0.1:%d" % p for p in self.nodes]
+        subprocess.run(["redis-cli", "--cluster", "create", *at, *options, "--cluster-yes"],
+                       check=True, stdout=subprocess.DEVNULL)
+        return "redis-cluster://" + ",".join(at)
+
+    def kill(self, port):
+        self.nodes[port].kill()
+        self.nodes[port].wait()
+
+    def close(self):
+        for port in self.nodes:
+            self.kill(port)
+
+
 def free_ports(n):
     """In a row; those 10000 above are free, too."""
-    said = subprocess.check_output([os.path.dirname(here) + "/helpers/ports.sh", str(n)])
+    said = subprocess.check_output([os.path.dirname(places.__file__) + "/ports.sh", str(n)])
     return [int(port) for port in said.split()]
 
 
@@ -148,14 +175,11 @@ def run(Family, seed, n, layout, build, directory):
 
 
 def main(Family):
-    seed = int(sys.argv[1] or random.randrange(1 << 30))
-    n, layout = int(sys.argv[2] or 20), sys.argv[3] or "rmq"
-    for name in ("MQ_URL", "MQ_LAYOUT", "MQ_PASSWORD_FILE", "REDISCLI_AUTH"):
-        os.environ.pop(name, None)
+    build, seed, n, layout = world.begin(random.randrange(1 << 30), 20, "rmq")
     print("seed %d, %d times, %s" % (seed, n, layout), flush=True)
     directory = tempfile.mkdtemp(prefix="mq.")
     try:
-        lost = run(Family, seed, n, layout, os.path.abspath(os.environ["BUILD"]), directory)
+        lost = run(Family, seed, n, layout, build, directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
     if lost:

@@ -1,5 +1,8 @@
 # The server of a round, whoever is killed, and what expiry does on it.
 #
+#   begin(defaults...)          BUILD, and the words of the command line, which are these
+#                               where they are ''
+#   state_of(pid)               its letter in /proc, or Z if it has gone
 #   World(directory, layout, queues)
 #   start() kill() shutdown()   redis-server, on what is in the directory
 #   call(args...)               one command and its reply, as soon as it can be
@@ -7,13 +10,39 @@
 #   doom(tag)                   its connections are to expire: it is dead
 #   reap()                      they do; how many messages they held
 import os
+import signal
 import subprocess
+import sys
 import threading
 import time
 
-import places
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../helpers")
+
+import places    # noqa: E402
 
 LIMIT = 120   # seconds, for what never takes so long
+
+
+def terminated(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(143)
+
+
+def begin(*defaults):
+    for name in ("MQ_URL", "MQ_LAYOUT", "MQ_PASSWORD_FILE", "REDISCLI_AUTH"):
+        os.environ.pop(name, None)
+    signal.signal(signal.SIGTERM, terminated)
+    return (os.path.abspath(os.environ["BUILD"]),
+            *(type(d)(word or d) for word, d in zip(sys.argv[1:], defaults)))
+
+
+def state_of(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return "Z"
+
 
 # The end of the lease of each of these connections; how many messages it had.
 # KEYS are the queues.
@@ -78,7 +107,7 @@ DEBUG = [] if " v=6." in subprocess.check_output(
 
 
 class World:
-    def __init__(self, directory, layout, queues=("q", "r")):
+    def __init__(self, directory, layout, queues):
         self.D, self.layout, self.queues = directory, layout, queues
         self.sock, self.far = directory + "/redis.sock", directory + "/far.sock"
         self.redis, self.lock = None, threading.Lock()

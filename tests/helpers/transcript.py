@@ -68,7 +68,7 @@ class Mask:
                 (r"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", "<date>"),
                 (r"\b%s\b" % re.escape(socket.gethostname()), "<host>"),
                 (r"<host> +\d+\b", "<host> <pid>"),
-                (r"\b(pid[ \"=:]+)\d+", r"\1<pid>"),
+                (r"\b(pid[ \"=:>]+)\d+", r"\1<pid>"),
                 (r"REDIRECT \d+", "REDIRECT <client>")):
             text = re.sub(pattern, mask, text)
         return text

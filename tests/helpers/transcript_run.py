@@ -237,7 +237,7 @@ def shown(word):
 def lasting(line):
     """A line of output without how long things took, and how wide that is."""
     for pattern, mask in (
-            (r'(data-l="(?:oldest|for|latest|rejected|pid)" data-v=)"\d+">[^<]*', r'\1"<n>"><n>'),
+            (r'(data-l="(?:oldest|for|latest|rejected|pid|age|newest)" data-v=)"\d+">[^<]*', r'\1"<n>"><n>'),
             (r"\b\d+\.\d+s?\b", "<n>"),
             (r'("(?:runs|lease_ms)":|_bucket\{.*\} )\d+', r"\1<n>"),
             (r"\b\d+(ms|[smhd])\b", "<age>"),
