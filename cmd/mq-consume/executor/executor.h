@@ -312,9 +312,6 @@ void slots_count(struct executor *, int queue, int n);
  * -1: it could not be opened, with errno.  False: the command could not be
  * started, and the messages went back or were rejected. */
 bool slot_start(struct slot *, int input);
-/* The same of a command that was to start when its attachments were fetched; after
- * its end. */
-bool slot_was_started(struct slot *);
 /* Closes the output of a command that has ended, whose log says how; as
  * run_output_close(). */
 const char *slot_close_output(struct slot *);
