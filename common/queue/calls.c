@@ -1,5 +1,6 @@
 #include "calls.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,7 +150,7 @@ add_paused(const struct mq_side *side, struct mq_command *c, const char *queue,
     bool all)
 {
 	if (all)
-		side->all(c, queue, "paused");
+		side->all(c, queue, side->all_paused);
 	else
 		side->key(c, queue, side->paused);
 }
@@ -178,7 +179,7 @@ mq_queue_pause_left(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = mq_redis_command(r);
 
 	mq_command_plain(&c, "PTTL");
-	layout->side->all(&c, queue, "paused");
+	layout->side->all(&c, queue, layout->side->all_paused);
 	if (mq_call_number(r, &c, left) == 0)
 		return 0;
 	*left = -2;
@@ -194,6 +195,30 @@ mq_queue_resume(struct mq_redis *r, const struct mq_layout *layout,
 	mq_command_plain(&c, "DEL");
 	add_paused(layout->side, &c, queue, all);
 	return call_for_answer(r, &c, was);
+}
+
+/*
+ * Asks for the result of a message: nil if there is none.  Waits for it for block_ms, if
+ * that is above 0; like every write, that is refused while memory is full.  The list of
+ * one is turned round, which leaves it as it is, so that any number can wait and none
+ * takes the result from another.
+ */
+static void
+ask_result(const struct mq_side *side, struct mq_command *c, const char *queue,
+    const char *id, int64_t block_ms)
+{
+	char key[32 + MQ_ID_LEN];
+
+	snprintf(key, sizeof(key), "%s%s", side->result, id);
+	mq_command_plain(c, block_ms > 0 ? "BLMOVE" : "LINDEX");
+	side->key(c, queue, key);
+	if (block_ms == 0) {
+		mq_command_int(c, 0);
+		return;
+	}
+	side->key(c, queue, key);
+	mq_command_words(c, "LEFT LEFT");
+	mq_command_fmt(c, "%.3f", (double)block_ms / 1000);
 }
 
 /* Replaces what is in *best if the reply says more. */
@@ -227,7 +252,7 @@ mq_queue_ending(struct mq_redis *r, const struct mq_layout *layout,
 	*out = (struct mq_ending){0};
 	*queue = NULL;
 	for (i = 0; i < stats->count && rv == 0; i++) {
-		layout->result(&c, stats->queues[i].name, id, 0);
+		ask_result(layout->side, &c, stats->queues[i].name, id, 0);
 		rv = mq_redis_append(r, &c);
 	}
 	mq_command_free(&c);
@@ -257,7 +282,7 @@ mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
 	enum mq_call result = MQ_CALL_DONE;
 
 	*ended = false;
-	layout->result(&c, queue, id, block_ms);
+	ask_result(layout->side, &c, queue, id, block_ms);
 	r->patience_ms = block_ms + ANSWER_MS;
 	if (mq_redis_send(r, &c) == 0)
 		reply = mq_redis_reply(r);

@@ -393,10 +393,11 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 void
 mq_consumer_ask_pause(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 {
+	const struct mq_side *side = k->layout->side;
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_plain(&cmd, "PTTL");
-	k->layout->side->all(&cmd, k->session.queues[0], "paused");
+	side->all(&cmd, k->session.queues[0], side->all_paused);
 	cmd.tracked = k->session.wake != NULL;
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
@@ -495,7 +496,7 @@ mq_consumer_compete(
 	mq_command_script(&cmd, &mq_script_compete);
 	cmd.optional = queue == -1;
 	if (queue == -1)
-		side->all(&cmd, s->queues[0], "cleaning");
+		side->all(&cmd, s->queues[0], side->all_cleaning);
 	else
 		side->key(&cmd, s->queues[queue], side->cleaning);
 	if (!cmd.cluster)
@@ -510,11 +511,12 @@ mq_consumer_compete(
 void
 mq_consumer_resign(struct mq_consumer *k)
 {
+	const struct mq_side *side = k->layout->side;
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_plain(&cmd, "DEL");
 	cmd.optional = true;
-	k->layout->side->all(&cmd, k->session.queues[0], "cleaning");
+	side->all(&cmd, k->session.queues[0], side->all_cleaning);
 	mq_async_send(k->async, &cmd, NULL, NULL);
 }
 

@@ -175,7 +175,9 @@ find_similar(
 		mq_command_free(&c);
 		return NULL;
 	}
-	layout->names(&c, queue);
+	mq_command_plain(&c, "SSCAN");
+	layout->side->all(&c, queue, layout->side->names);
+	mq_command_words(&c, "0 COUNT 1000");
 	reply = mq_call(r, &c, -1);
 	names =
 	    reply != NULL && reply->elements == 2 ? reply->element[1] : NULL;

@@ -32,10 +32,10 @@ int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
 struct mq_side {
 	/* Appends keys of a queue to a command; what: as one of these says. */
 	void (*key)(struct mq_command *, const char *queue, const char *what);
-	/* The same of all queues in its namespace: "paused", "cleaning". */
-	void (*all)(struct mq_command *, const char *queue, const char *what);
 	const char *paused, *counters, *settings;
 	const char *cleaning; /* who cleans it */
+	const char *clock;    /* the tick that it is at; NULL: there are none */
+	const char *result; /* of a message; with its id behind this, or NULL */
 	/* A key without which nothing is counted, as the queue does not exist;
 	 * NULL: queues without any key do. */
 	const char *exists;
@@ -43,6 +43,10 @@ struct mq_side {
 	    *waits; /* who is on watch, and who idle; see lua/lib/role.lua */
 	const char *stop;      /* a request to end a run; see stats.h */
 	const char *publisher; /* its marks; with its id behind this */
+	/* Appends a key of all queues in its namespace: the set of their names, and who
+	 * cleans them; whether they are paused. */
+	void (*all)(struct mq_command *, const char *queue, const char *what);
+	const char *names, *all_cleaning, *all_paused;
 	/* Each appends a key that is not of a queue alone. */
 	void (*running)(
 	    struct mq_command *, const char *connection, const char *queue);

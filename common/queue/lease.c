@@ -80,7 +80,7 @@ session_vacate(const struct receipt_session *s)
 	int step = s->session.queue_count, rv = 0;
 	bool by_steps;
 
-	layout->vacate(&s->session, &c);
+	(void)layout->leave(&s->session, MQ_LEAVE_EMPTY, &c);
 	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;

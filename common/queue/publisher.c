@@ -8,6 +8,7 @@
 #include "base/exit.h"
 #include "calls.h"
 #include "layout.h"
+#include "scripts.h"
 
 /* The name of its connection, before the id. */
 #define NAME_START "mq-publish:"
@@ -233,7 +234,9 @@ mq_publisher_tick(struct mq_publisher *p, int64_t tick, long long *now)
 {
 	struct mq_command c = mq_redis_command(p->redis);
 
-	p->layout->tick(&c, p->queue, tick);
+	mq_command_script(&c, &mq_script_tick);
+	p->layout->side->key(&c, p->queue, p->layout->side->clock);
+	mq_command_int(&c, tick);
 	return mq_call_number(p->redis, &c, now);
 }
 

@@ -154,7 +154,9 @@ void mq_publisher_free(struct mq_publisher *);
 enum mq_call mq_publisher_open(struct mq_publisher *, bool special, bool make,
     int64_t *clock_us, bool *yes);
 
-/* As layout->tick(): *now is the tick after it.  -1: refused, with the error. */
+/* Sets the queue's clock, which starts at 0 and never goes back, with MQ_HAS_TICKS.  *now
+ * is the tick that it is at then; above the one given, nothing has changed.  -1: refused,
+ * with the error. */
 int mq_publisher_tick(struct mq_publisher *, int64_t tick, long long *now);
 
 /* Whether such a batch must be answered before any other one goes out. */

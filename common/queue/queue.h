@@ -451,6 +451,8 @@ enum {
 
 enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT };
 
+#define MQ_LEAVE_EMPTY (-1)
+
 struct mq_layout {
 	const char *name;
 	unsigned has;	/* MQ_HAS_* */
@@ -475,9 +477,6 @@ struct mq_layout {
 	 * (MQ_HAS_NODES).  By keys, if that node is away: how many the queue has,
 	 * as one that has some exists. */
 	void (*known)(struct mq_command *, const char *queue, bool by_keys);
-	/* Up to about a thousand names of queues, in the namespace of this one, without
-	 * it; the reply is that of SSCAN. */
-	void (*names)(struct mq_command *, const char *queue);
 	/*
 	 * Changes nothing, and is refused where using the queue would be: its
 	 * keys hold something else (the error names one), or are not permitted.
@@ -520,12 +519,6 @@ struct mq_layout {
 	void (*publish_known)(struct mq_command *, const char *queue,
 	    const struct mq_mark *, const struct mq_command *batch, size_t from,
 	    int n);
-	/*
-	 * Sets a queue's clock, which starts at 0 and never goes back.  The
-	 * reply is an integer: the tick it is at now, which is above the one
-	 * given when that would have been back; nothing has changed then.
-	 */
-	void (*tick)(struct mq_command *, const char *queue, int64_t tick);
 
 	/*
 	 * The lease of a connection, which mq_layout_lease() reads in the reply to
@@ -534,7 +527,10 @@ struct mq_layout {
 	/* The lease holds from the first step of join() on; the others must not be
 	 * sent before it is confirmed: no cleaner may see a connection without. */
 	bool (*join)(const struct mq_session *, int step, struct mq_command *);
-	/* To be sent when nothing is left in our hands. */
+	/* To be sent when nothing is left in our hands.  Step MQ_LEAVE_EMPTY, of a
+	 * connection whose messages are handed out by receipt: only if that is so; then
+	 * the reply is the integer 1, and on a cluster (MQ_HAS_NODES) the steps behind
+	 * that of its queue are to follow. */
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
 	/* Of the connection (queue -1); or, with MQ_HAS_NODES on a cluster, of a queue,
 	 * on its node, not before the other one is confirmed. */
@@ -612,14 +608,6 @@ struct mq_layout {
 	    const char *element, size_t len, struct mq_command *);
 
 	/*
-	 * The result of a message: text as of result.h, or nil when there is
-	 * none.  With block_ms above 0, waits for the result for that time; like
-	 * every write, that is refused while memory is full.
-	 */
-	void (*result)(struct mq_command *, const char *queue, const char *id,
-	    int64_t block_ms);
-
-	/*
 	 * Messages handed out by receipt are in the hands of a connection
 	 * with one queue, which joined with a lease_ms, and that its maker
 	 * leaves alone.  receipts() numbers all those that it holds, which are
@@ -637,8 +625,6 @@ struct mq_layout {
 	 * unless MQ_HAS_IDS. */
 	int (*receipt_by_id)(struct mq_redis *, const char *queue,
 	    const char *id, struct mq_receipt *);
-	/* Removes such a connection if it holds nothing more. */
-	void (*vacate)(const struct mq_session *, struct mq_command *);
 
 	/*
 	 * These wait.  They return 0, or -1 with the error in struct mq_redis.

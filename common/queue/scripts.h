@@ -10,6 +10,7 @@ extern const struct mq_script mq_script_pass;
 extern const struct mq_script mq_script_pause;
 extern const struct mq_script mq_script_probe;
 extern const struct mq_script mq_script_set;
+extern const struct mq_script mq_script_tick;
 extern const struct mq_script mq_script_write_when_full;
 
 #endif

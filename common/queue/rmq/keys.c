@@ -216,10 +216,8 @@ add_running(struct mq_command *c, const char *connection, const char *queue)
 static void
 add_all(struct mq_command *c, const char *queue, const char *what)
 {
-	const struct mq_part parts[] = {PART("rmq::"), PART(what)};
-
 	(void)queue;
-	mq_command_key(c, parts, 2);
+	rmq_key_all(c, what);
 }
 
 static void
@@ -230,14 +228,19 @@ add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 }
 
 const struct mq_side rmq_side = {.key = rmq_keys,
-    .all = add_all,
     .cleaning = "cleaning",
     .paused = "paused",
     .counters = "counters",
     .settings = "settings",
+    .clock = "clock",
+    .result = "result::",
     .waits = "watch idle",
     .stop = "stop",
     .publisher = "publisher::",
+    .all = add_all,
+    .names = RMQ_QUEUES,
+    .all_cleaning = "rmq::cleaning",
+    .all_paused = "rmq::paused",
     .running = add_running,
     .heartbeat = add_heartbeat};
 

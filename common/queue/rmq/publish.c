@@ -144,11 +144,3 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 		mq_command_parts(c, parts + 1, 3);
 	}
 }
-
-void
-rmq_tick(struct mq_command *c, const char *queue, int64_t tick)
-{
-	mq_command_script(c, &rmq_script_tick);
-	rmq_key_queue(c, queue, "clock");
-	mq_command_int(c, tick);
-}

@@ -31,7 +31,6 @@ PART(publish);
 PART(publish_add);
 PART(publish_mark);
 PART(publish_known);
-PART(tick);
 
 PART(clean);
 PART(finish_pushes);

@@ -14,6 +14,6 @@ extern const struct mq_script rmq_script_ack, rmq_script_adopt,
     rmq_script_publish_known, rmq_script_purge, rmq_script_receipt,
     rmq_script_receipts, rmq_script_reclaim_dead, rmq_script_repair,
     rmq_script_rotate, rmq_script_settle, rmq_script_settle_equal,
-    rmq_script_take_over, rmq_script_tick, rmq_script_unlist, rmq_script_walk;
+    rmq_script_take_over, rmq_script_unlist, rmq_script_walk;
 
 #endif

@@ -300,7 +300,7 @@ rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
 }
 
 static void
-rmq_vacate(const struct mq_session *s, struct mq_command *c)
+leave_empty(const struct mq_session *s, struct mq_command *c)
 {
 	const char *queue = s->queues[0];
 
@@ -559,6 +559,10 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	static const char *const keys[] = {
 	    "queues", NULL, "heartbeat", "info", "running"};
 
+	if (step == MQ_LEAVE_EMPTY) {
+		leave_empty(s, c);
+		return true;
+	}
 	if (step < s->queue_count) {
 		mq_command_plain(c, "DEL");
 		rmq_key_both(c, s->connection, s->queues[step], "consumers");
@@ -652,37 +656,6 @@ rmq_known(struct mq_command *c, const char *queue, bool by_keys)
 	mq_command_str(c, queue);
 }
 
-static void
-rmq_names(struct mq_command *c, const char *queue)
-{
-	(void)queue;
-	mq_command_plain(c, "SSCAN");
-	rmq_key_all(c, RMQ_QUEUES);
-	mq_command_words(c, "0 COUNT 1000");
-}
-
-/*
- * The list of one is turned round, which leaves it as it is, so that any
- * number can wait and none takes the result from another.
- */
-static void
-rmq_result(
-    struct mq_command *c, const char *queue, const char *id, int64_t block_ms)
-{
-	char what[sizeof("result::") + MQ_ID_LEN];
-
-	snprintf(what, sizeof(what), "result::%s", id);
-	mq_command_plain(c, block_ms > 0 ? "BLMOVE" : "LINDEX");
-	rmq_key_queue(c, queue, what);
-	if (block_ms == 0) {
-		mq_command_int(c, 0);
-		return;
-	}
-	rmq_key_queue(c, queue, what);
-	mq_command_words(c, "LEFT LEFT");
-	mq_command_fmt(c, "%.3f", (double)block_ms / 1000);
-}
-
 const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
@@ -695,13 +668,11 @@ const struct mq_layout mq_layout_rmq = {
     .queue_error = rmq_queue_error,
     .open = rmq_open,
     .known = rmq_known,
-    .names = rmq_names,
     .probe = rmq_probe,
     .publish = rmq_publish,
     .publish_add = rmq_publish_add,
     .publish_mark = rmq_publish_mark,
     .publish_known = rmq_publish_known,
-    .tick = rmq_tick,
     .join = rmq_join,
     .leave = rmq_leave,
     .renew = rmq_renew,
@@ -714,10 +685,8 @@ const struct mq_layout mq_layout_rmq = {
     .ack_oldest = rmq_ack_oldest,
     .give_back = rmq_give_back,
     .held = rmq_held,
-    .result = rmq_result,
     .receipts = rmq_receipts,
     .receipt = rmq_receipt,
-    .vacate = rmq_vacate,
     .clean = rmq_clean,
     .finish_pushes = rmq_finish_pushes,
     .drained = rmq_drained,

@@ -163,14 +163,7 @@ rsmq_queue_error(const char *queue)
 	return NULL;
 }
 
-static void
-add_all(struct mq_command *c, const char *queue, const char *what)
-{
-	add_named(c, queue, "::", what);
-}
-
 const struct mq_side rsmq_side = {.key = rsmq_key,
-    .all = add_all,
     .cleaning = ":Xcleaning",
     .paused = ":Xpaused",
     .counters = ":Xcounters",
@@ -179,5 +172,9 @@ const struct mq_side rsmq_side = {.key = rsmq_key,
     .waits = ":Xwatch :Xidle",
     .stop = ":Xstop",
     .publisher = ":Xpublisher:",
+    .all = rsmq_key_common,
+    .names = ":QUEUES",
+    .all_cleaning = "::cleaning",
+    .all_paused = "::paused",
     .running = rsmq_key_running,
     .heartbeat = rsmq_key_lease};

@@ -205,10 +205,24 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	return true;
 }
 
+static void
+leave_empty(const struct mq_session *s, struct mq_command *c)
+{
+	mq_command_script(c, &rsmq_script_leave);
+	rsmq_queue_keys(c, s->queues[0]);
+	rsmq_key_held(c, s->connection, s->queues[0]);
+	rsmq_key_lease(c, s->connection, s->queues[0]);
+	rsmq_key_common(c, s->queues[0], "::connections");
+	mq_command_str(c, s->connection);
+}
+
 static bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	switch (step) {
+	case MQ_LEAVE_EMPTY:
+		leave_empty(s, c);
+		return true;
 	case 0:
 		mq_command_plain(c, "DEL");
 		rsmq_key_lease(c, s->connection, s->queues[0]);
@@ -638,17 +652,6 @@ rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
 	return rv;
 }
 
-static void
-rsmq_vacate(const struct mq_session *s, struct mq_command *c)
-{
-	mq_command_script(c, &rsmq_script_leave);
-	rsmq_queue_keys(c, s->queues[0]);
-	rsmq_key_held(c, s->connection, s->queues[0]);
-	rsmq_key_lease(c, s->connection, s->queues[0]);
-	rsmq_key_common(c, s->queues[0], "::connections");
-	mq_command_str(c, s->connection);
-}
-
 /* --- layout -------------------------------------------------------------- */
 
 /*
@@ -708,14 +711,6 @@ rsmq_known(struct mq_command *c, const char *queue, bool by_keys)
 	mq_command_str(c, "vt");
 }
 
-static void
-rsmq_names(struct mq_command *c, const char *queue)
-{
-	mq_command_plain(c, "SSCAN");
-	rsmq_key_common(c, queue, ":QUEUES");
-	mq_command_words(c, "0 COUNT 1000");
-}
-
 const struct mq_layout mq_layout_rsmq = {
     .name = "rsmq",
     .has = MQ_HAS_ATTRIBUTES | MQ_HAS_NEWS | MQ_HAS_IDS | MQ_HAS_TEXT |
@@ -726,7 +721,6 @@ const struct mq_layout mq_layout_rsmq = {
     .queue_error = rsmq_queue_error,
     .open = rsmq_open,
     .known = rsmq_known,
-    .names = rsmq_names,
     .probe = rsmq_probe,
     .publish = rsmq_publish,
     .publish_add = rsmq_publish_add,
@@ -746,7 +740,6 @@ const struct mq_layout mq_layout_rsmq = {
     .receipts = rsmq_receipts,
     .receipt = rsmq_receipt,
     .receipt_by_id = rsmq_receipt_by_id,
-    .vacate = rsmq_vacate,
     .clean = rsmq_clean,
     .drained = rsmq_drained,
     .stats = rsmq_stats,
