@@ -4,19 +4,33 @@
 # make mq-consume write that far ahead.
 
 load ../helpers/server
+load ../helpers/consume
 
 # lines N: published raw, each of 1000 bytes with its newline.
 lines() {
 	seq -f '%0999.0f' "$1" | "$BUILD/mq-publish" -q --raw -l q
 }
 
+# What is ready, in its order.
+ready_lines() {
+	redis lrange 'rmq::queue::[q]::ready' 0 -1 | tac | sed 's/^0*//; /^$/d'
+}
+
 # ready_from N TO: exactly these are ready, in their order, and nothing else is
 # anywhere.
 ready_from() {
-	redis lrange 'rmq::queue::[q]::ready' 0 -1 | tac | sed 's/^0*//; /^$/d' |
-		cmp - <(seq "$1" "$2")
+	ready_lines | cmp - <(seq "$1" "$2")
 	assert_equal "$(held q)" "$(($2 - $1 + 1)) 0 0 0"
 	assert_equal "$(redis keys 'rmq::connection*')" ""
+}
+
+# piped READER ARGUMENT...: what the shell makes of mq-consume's output; $status is that
+# of mq-consume.
+piped() {
+	local reader=$1
+	shift
+	run --separate-stderr bash -c 'timeout 120 "$@" | '"$reader"'; exit ${PIPESTATUS[0]}' \
+		. "$BUILD/mq-consume" "$@"
 }
 
 # into_pipe ARGS...: prints into a pipe, which is also our descriptor 8.
@@ -59,53 +73,38 @@ in_hand() {
 	test "$(held q | cut -d ' ' -f 3)" "$1" "$2"
 }
 
-# left_at_most N: of q's messages, ready and unacked.
-left_at_most() {
-	local ready unacked
-	IFS=' ' read -r ready _ unacked _ <<<"$(held q)"
-	((ready + unacked <= $1))
-}
-
-ended() {
-	! kill -0 "$pid" 2>/dev/null
-}
-
 # --- head -------------------------------------------------------------------------
 
 @test "print: | head takes what it prints, of few messages and of many" {
 	local n mode
 	for n in 5 6 200 20000; do
-		seq "$n" | "$BUILD/mq-publish" -q --raw -l q
 		for mode in '' --drain '-n 300'; do
-			((n > 200)) || redis del 'rmq::queue::[q]::ready' >/dev/null
-			((n > 200)) || seq "$n" | "$BUILD/mq-publish" -q --raw -l q
-			first=$(next)
+			redis flushall >/dev/null
+			seq "$n" | "$BUILD/mq-publish" -q --raw -l q
 			# shellcheck disable=SC2086 # a mode is an option or two
-			run bash -c 'timeout 120 "$0" -l "$@" q | head -n 5; exit ${PIPESTATUS[0]}' \
-				"$BUILD/mq-consume" $mode
+			piped 'head -n 5' -l $mode q
 			assert_success
-			assert_output "$(seq "$first" $((first + 4)))"
-			((n > 5)) && ready_from $((first + 5)) "$n"
+			assert_output "$(seq 5)"
+			[ "$n" = 5 ] || ready_from 6 "$n"
 			assert_equal "$(held q | cut -d ' ' -f 2-)" "0 0 0"
 		done
-		redis flushall >/dev/null
 	done
 }
 
 @test "print: | head of messages without a frame, and of large ones" {
 	run_mq 0 mq-publish --raw q a b c d e
-	run bash -c 'timeout 120 "$0" q | head -c 3' "$BUILD/mq-consume"
+	piped 'head -c 3' q
 	assert_output abc
-	assert_equal "$(redis lrange 'rmq::queue::[q]::ready' 0 -1 | tr '\n' ' ')" "e d "
+	assert_equal "$(ready_lines | xargs)" "d e"
 	redis flushall >/dev/null
 	for i in 1 2 3 4; do
 		head -c 300000 /dev/zero | tr '\0' "$i" | "$BUILD/mq-publish" --raw q
 	done
 	# Of the third one, only a part.
-	run bash -c 'timeout 120 "$0" q | head -c 700000 | wc -c' "$BUILD/mq-consume"
+	piped 'head -c 700000 | wc -c' q
 	assert_output 700000
 	assert_equal "$(held q)" "2 0 0 0"
-	assert_equal "$(redis lindex 'rmq::queue::[q]::ready' -1 | sort -u | head -c 3)" 333
+	assert_equal "$(ready_lines | head -c 3)" 333
 }
 
 @test "print: two readers, one after the other, share the messages" {
@@ -118,22 +117,22 @@ ended() {
 
 @test "print: empty payloads" {
 	yes '' | head -n 3000 | "$BUILD/mq-publish" -q -l q
-	run bash -c 'timeout 120 "$0" --drain q | wc -c' "$BUILD/mq-consume"
+	piped 'wc -c' --drain q
 	assert_output 0
 	yes '' | head -n 3000 | "$BUILD/mq-publish" -q --raw -l q
-	run bash -c 'timeout 120 "$0" --drain -0 q | wc -c' "$BUILD/mq-consume"
+	piped 'wc -c' --drain -0 q
 	assert_output 3000
 	assert_equal "$(held q)" "0 0 0 0"
 }
 
 @test "print: what is acked is read, whatever else the messages have" {
-	seq 300 | sed 's/.*/{"payload":"&","headers":{"X-A":"b","Mq-Key":"&"}}/' |
+	seq 300 | sed 's/.*/{"payload":"&","headers":{"X-A":"b","Mq-Key":"&","Mq-Group":"&"}}/' |
 		"$BUILD/mq-publish" -q --jsonl q
-	run bash -c '"$0" -l q | head -n 5' "$BUILD/mq-consume"
+	piped 'head -n 5' -l q
 	assert_output "$(seq 5)"
 	assert_equal "$(held q)" "295 0 0 0"
-	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 295
-	run bash -c '"$0" --drain --jsonl q | sed "s/.*payload//" | tr -dc "0-9\n"' "$BUILD/mq-consume"
+	assert_equal "$(redis hkeys 'rmq::queue::[q]::locks' | grep -c .)" 590
+	piped 'sed "s/.*payload//" | tr -dc "0-9\n"' --drain --jsonl q
 	assert_output "$(seq 6 300)"
 	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
 }
@@ -145,26 +144,22 @@ ended() {
 		# shellcheck disable=SC2059 # bytes
 		printf "$element" | redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
 	done
-	run --separate-stderr bash -c '"$0" --drain -l q | cat' "$BUILD/mq-consume"
+	piped cat --drain -l q
 	assert_output $'a\nb\nc'
 	assert_equal "$(held q)" "0 0 0 3"
 }
 
 # --- readers that fail ------------------------------------------------------------
 
-@test "print: a reader that closes at once: everything is there" {
+@test "print: a reader that closes at once, or goes away while there is nothing, ends it" {
+	redis sadd rmq::queues q >/dev/null
+	piped 'sleep 0.3' -l q
+	assert_success
 	lines 3000
-	run bash -c '"$0" -l q | true; exit ${PIPESTATUS[0]}' "$BUILD/mq-consume"
+	piped true -l q
 	assert_success
 	assert_output ""
 	ready_from 1 3000
-}
-
-@test "print: a reader that goes away while there is nothing ends it" {
-	redis sadd rmq::queues q >/dev/null
-	run bash -c 'timeout 120 "$0" -l q | sleep 0.3; exit ${PIPESTATUS[0]}' "$BUILD/mq-consume"
-	assert_success
-	assert_equal "$(redis keys 'rmq::connection*')" ""
 }
 
 @test "print: a reader that is killed: what it has taken is done, all else is back" {
@@ -179,52 +174,34 @@ ended() {
 	EOF
 	lines 3000
 	# In a line, in the beginning and at full speed.
-	run bash -c '"$0" -l q | python3 "$1" "$2" 12345' "$BUILD/mq-consume" "$T/reader" "$T/got"
+	piped "python3 $T/reader $T/got 12345" -l q
 	head -n 12 "$T/got" | sed 's/^0*//' | cmp - <(seq 12)
 	ready_from 13 3000
-	run bash -c '"$0" -l q | python3 "$1" "$2" 1500001' "$BUILD/mq-consume" "$T/reader" "$T/got"
+	piped "python3 $T/reader $T/got 1500001" -l q
 	head -n 1500 "$T/got" | sed 's/^0*//' | cmp - <(seq 13 1512)
 	ready_from 1513 3000
 }
 
-@test "print: a reader that never reads: --drain does not end, and nothing is lost" {
+@test "print: a reader that never reads: --drain does not end, costs little, loses nothing" {
 	lines 500
-	into_pipe --drain -l q
-	eventually 10 in_hand -gt 10
-	tick
-	run ! ended
-	exec 8>&-
-	wait "$pid"
-	ready_from 1 500
-}
-
-@test "print: waiting for a reader costs next to nothing, and its messages come" {
-	seq 40 | "$BUILD/mq-publish" -l q
 	into_pipe --drain -l q
 	eventually 10 in_hand -gt 10
 	tick
 	# Twenty looks a second, and the heartbeats.
 	wakes_less_than 50
-	cat <&8 >"$T/got" &
-	cat=$!
+	run ! gone "$pid"
+	exec 8>&-
 	wait "$pid"
-	eventually 5 cmp "$T/got" <(seq 40)
-	kill "$cat"
-	assert_equal "$(held q)" "0 0 0 0"
+	ready_from 1 500
 }
 
 # wakes_less_than N: times a second.
 wakes_less_than() {
-	local before since=${EPOCHREALTIME/./}
-
-	before=$(wakeups)
+	local since=${EPOCHREALTIME/./} stat=/proc/$pid/status before
+	before=$(awk '/^voluntary/ {print $2}' "$stat")
 	tick
 	tick
-	((($(wakeups) - before) * 1000000 < $1 * (${EPOCHREALTIME/./} - since)))
-}
-
-wakeups() {
-	awk '/^voluntary/ {print $2}' "/proc/$pid/status"
+	((($(awk '/^voluntary/ {print $2}' "$stat") - before) * 1000000 < $1 * (${EPOCHREALTIME/./} - since)))
 }
 
 @test "print: nothing is looked at when everything has been read" {
@@ -247,11 +224,10 @@ wakeups() {
 	kill -TERM "$pid"
 	# About 65 lines, with the one that has begun.
 	eventually 5 in_hand -le 67
-	run ! ended
+	run ! gone "$pid"
 	first=$(next)
 	take 401 $((first - 1))
-	ends_within 60
-	assert_equal "$status" 143
+	ends_with 143
 	((first > 450))
 	ready_from "$first" 600
 }
@@ -284,8 +260,7 @@ wakeups() {
 	take 1 400
 	eventually 10 in_hand -eq 200
 	kill -TERM "$pid"
-	ends_within 60
-	assert_equal "$status" 143
+	ends_with 143
 	ready_from 401 600
 	assert_equal "$(cat "$T/err")" ""
 }
@@ -297,7 +272,7 @@ wakeups() {
 	kill -INT "$pid"
 	eventually 5 in_hand -eq 1
 	kill -INT "$pid"
-	eventually 3 ended
+	eventually 3 gone "$pid"
 	ready_from 1 100
 }
 
@@ -325,27 +300,23 @@ got_lines() {
 	into_pipe -l q
 	take 1 3000
 	# Most of what was read is acked: not many come a second time.
-	eventually 20 left_at_most 6000
-	kill -KILL "$pid"
-	wait "$pid" || true
-	redis del "$(redis keys '*heartbeat')" >/dev/null
+	eventually 20 eval 'read -r ready _ unacked _ <<<"$(held q)"; ((ready + unacked <= 6000))'
+	dies
 	run_mq 0 mq-clean
 	first=$(next)
 	((first <= 3001 && first > 2000))
-	redis lrange 'rmq::queue::[q]::ready' 0 -1 | grep -a '^0' | tac | sed 's/^0*//' |
-		cmp - <(seq "$first" 8000)
+	ready_lines | cmp - <(seq "$first" 8000)
 }
 
 @test "print: the server is killed in the middle, and comes back" {
 	local i
-	redis config set appendfsync always >/dev/null
-	redis config set appendonly yes >/dev/null
+	safe_server
 	lines 8000
 	into_file --drain -l q
 	for i in 1 2 3; do
 		eventually 20 got_lines $((i * 1500))
 		server_kill
-		server_run --appendonly yes --appendfsync always
+		server_run "${safe[@]}"
 	done
 	both_ended
 	assert_equal "$status" 0
@@ -353,7 +324,6 @@ got_lines() {
 	sort -u "$T/got" | sed 's/^0*//' | cmp - <(seq 8000)
 	(($(wc -l <"$T/got") < 8000 + 3 * 3000))
 	assert_equal "$(held q)" "0 0 0 0"
-	redis config set appendonly no >/dev/null
 }
 
 # --- what else is there ------------------------------------------------------------
@@ -378,25 +348,21 @@ got_lines() {
 	assert_equal "$(held q)" "0 0 0 0"
 }
 
-@test "print: others who write to the same pipe" {
-	seq 100 | "$BUILD/mq-publish" --raw -l q
+@test "print: others who write to the same pipe; a file and /dev/null take everything" {
+	lines 100
 	# Before it, and in between.
-	run bash -c '{ echo first; timeout 120 "$0" -l q; } | head -n 6' "$BUILD/mq-consume"
+	run bash -c '{ echo first; timeout 120 "$0" -l q; } | head -n 6 | sed "s/^0*//"' "$BUILD/mq-consume"
 	assert_output "first
 $(seq 5)"
 	assert_equal "$(next)" 6
 	# In writes so small that they are not torn.
-	run bash -c '{ while echo other; do :; done & timeout 120 "$0" --drain -l q; kill $!; } | grep -v other' "$BUILD/mq-consume"
-	assert_output "$(seq 6 100)"
-	assert_equal "$(held q)" "0 0 0 0"
-}
-
-@test "print: a file and /dev/null take everything" {
-	lines 3000
-	"$BUILD/mq-consume" -n 1000 -l q >"$T/got"
-	sed 's/^0*//' "$T/got" | cmp - <(seq 1000)
-	"$BUILD/mq-consume" -n 1000 -l q >/dev/null
-	ready_from 2001 3000
+	run bash -c '{ while echo other; do :; done & timeout 120 "$0" -n 35 -l q; kill $!; } |
+		grep -v other | sed "s/^0*//"' "$BUILD/mq-consume"
+	assert_output "$(seq 6 40)"
+	"$BUILD/mq-consume" -n 30 -l q >"$T/got"
+	sed 's/^0*//' "$T/got" | cmp - <(seq 41 70)
+	"$BUILD/mq-consume" -n 10 -l q >/dev/null
+	ready_from 81 100
 }
 
 @test "print: tiny messages that nobody reads take little memory" {

@@ -3,39 +3,21 @@
 # whatever is killed in between: consumers, the script, either server.
 
 load ../helpers/server
+load ../helpers/consume
 
 setup_file() {
-	server_start --appendonly yes --appendfsync always
-	FAR=$(own_dir)
-	export FAR
-	far_run
+	server_start "${safe[@]}"
+	far_start "${safe[@]}"
 }
 
 teardown_file() {
-	far shutdown nosave >/dev/null 2>&1 || true
-	rm -rf "$FAR"
+	far_stop
 	server_stop
 }
 
 setup() {
 	common_setup
 	far flushall >/dev/null
-	far_url=unix://$FAR/far.sock
-}
-
-far() {
-	redis-cli -s "$FAR/far.sock" "$@"
-}
-
-far_run() {
-	redis-server --port 0 --unixsocket "$FAR/far.sock" --dir "$FAR" \
-		--save '' --appendonly yes --appendfsync always \
-		--pidfile "$FAR/far.pid" --daemonize yes --logfile "$FAR/far.log" >/dev/null
-	eventually 10 far_answers
-}
-
-far_answers() {
-	[ "$(far ping 2>/dev/null)" = PONG ]
 }
 
 # The command of the relay, out of the manual.
@@ -83,7 +65,7 @@ kill_something() {
 		;;
 	3)
 		server_kill
-		server_run --appendonly yes --appendfsync always
+		server_run "${safe[@]}"
 		;;
 	4)
 		p=$(cat "$FAR/far.pid")
@@ -139,9 +121,7 @@ all_there() {
 @test "relay: each message arrives once, whatever is killed" {
 	local round _ count=60
 	declare -a relays
-	seed=${SEED:-$$}
-	echo "SEED=$seed"
-	RANDOM=$seed
+	seeded
 	[ -n "$(relay_script)" ]
 	for ((round = 1; round <= ${ROUNDS:-7}; round++)); do
 		echo "round $round"

@@ -14,6 +14,9 @@
 #   peak                   the most memory that it ever had, in KiB
 #   with_sanitizer         who has memory of its own
 #   proc_state PID LETTER  whether it is in that state
+#   far_start [OPTION...]  another server, in $FAR, whose URL is $far_url
+#   far ARGS...            what redis-cli prints of it
+#   far_run                runs it again;  far_stop   ends it
 
 safe=(--appendonly yes --appendfsync always)
 
@@ -84,4 +87,32 @@ with_sanitizer() {
 
 proc_state() {
 	[[ $(<"/proc/$1/stat") =~ \)\ (.) ]] && [ "${BASH_REMATCH[1]}" = "$2" ]
+}
+
+far_start() {
+	FAR=$(own_dir) far_options=$*
+	far_url=unix://$FAR/far.sock
+	export FAR far_url far_options
+	far_run
+}
+
+far() {
+	redis-cli -s "$FAR/far.sock" "$@"
+}
+
+far_run() {
+	# shellcheck disable=SC2046,SC2086 # words
+	redis-server --port 0 --unixsocket "$FAR/far.sock" --dir "$FAR" --save '' \
+		--pidfile "$FAR/far.pid" $(debug_allowed) $far_options --daemonize yes \
+		--logfile "$FAR/far.log" >/dev/null
+	eventually 10 far_answers
+}
+
+far_answers() {
+	[ "$(far ping 2>/dev/null)" = PONG ]
+}
+
+far_stop() {
+	far shutdown nosave >/dev/null 2>&1 || true
+	rm -rf "$FAR"
 }
