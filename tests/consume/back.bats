@@ -5,6 +5,7 @@
 # layouts: rmq rsmq
 
 load ../helpers/server
+load ../helpers/consume
 load "../helpers/layout-${LAYOUT:-rmq}"
 
 setup() {
@@ -19,99 +20,84 @@ select undef, undef, undef, 0.02 until -e "$ENV{T}/go";
 
 N=10000
 
-publish_many() {
-	seq "$N" | run_mq 0 mq-publish -q -l q
-}
-
-# One of the messages that are there runs, and the others are held.
+# hold_many [PUBLISH-OPTION...]: of the lines on stdin, one runs, and the others are held
+# by connection $c.
 hold_many() {
+	run_mq 0 mq-publish -q -l "$@" q
 	start_mq mq-consume --no-clean --prefetch "$N" q -- "$T/work"
-	eventually 20 holds_many
+	eventually 20 test -s "$T/started"
+	eventually 20 in_hand "> N / 2"
+	c=$(connections)
 }
 
-# The messages of the only consumer.
+# in_hand COMPARISON: the only consumer has so many messages.
 in_hand() {
-	holds "$(connections)"
+	(($(holds "$(connections)") $1))
 }
 
-holds_many() {
-	[ -s "$T/started" ] && (($(in_hand) > N / 2))
+# What goes back does so in so many commands of the consumer since the last reset.
+went_in() {
+	(($(calls 'eval|evalsha|lrem|lpos') $1))
 }
 
-# Commands of consumers since the last reset, and of nobody else.
-scripts() {
-	redis info commandstats |
-		perl -ne '/^cmdstat_(?:eval|evalsha|lrem|lpos):calls=(\d+)/ and $n += $1;
-			END { print $n + 0 }'
+count_anew() {
+	tick
+	redis config resetstat >/dev/null
 }
 
-# What comes out, in its order, is all from $1 on.
+# What comes out is what is on stdin, in its order, and no more.
+comes_out() {
+	"$BUILD/mq-consume" -q --drain -l q </dev/null >"$T/out"
+	cmp "$T/out" -
+}
+
 all_from() {
-	run_mq 0 mq-consume -q --drain -l q
-	cmp <(echo "$output") <(seq "$1" "$N")
+	comes_out < <(seq "$1" "$N")
 }
 
 # What is held goes back; then the run may end, and so does the consumer, which was asked to.
 go_and_end() {
-	eventually 20 one_in_hand
+	eventually 20 in_hand "== 1"
 	touch "$T/go"
 	ends_within 60
-}
-
-one_in_hand() {
-	[ "$(in_hand)" = 1 ]
 }
 
 # --- how many at a time -----------------------------------------------------------
 
 @test "back: TERM, much that is held: few commands, the old order" {
-	publish_many
-	hold_many
-	tick
-	redis config resetstat >/dev/null
+	hold_many < <(seq "$N")
+	count_anew
 	kill "$pid"
-	eventually 20 one_in_hand
-	(($(scripts) < N / 50))
+	eventually 20 in_hand "== 1"
+	went_in "< N / 50"
 	go_and_end
 	assert_equal "$status" 143
 	all_from 2
 }
 
 @test "back: --batch that is not full" {
-	publish_many
+	seq "$N" | run_mq 0 mq-publish -q -l q
 	start_mq mq-consume --no-clean --batch $((N + 1)) --batch-wait 1h q -- \
 		"$T/work"
-	many() {
-		[ "$(in_hand)" = "$N" ]
-	}
-	eventually 20 many
-	tick
-	redis config resetstat >/dev/null
+	eventually 20 in_hand "== N"
+	count_anew
 	stop_mq
-	(($(scripts) < N / 50))
+	went_in "< N / 50"
 	# 500 in one command take the server a millisecond; others have their turn then.
-	(($(scripts) >= N / 500))
+	went_in ">= N / 500"
 	all_from 1
 }
 
 @test "back: large messages, about a megabyte at a time" {
-	local n
-
 	[ "${LAYOUT:-rmq}" = rmq ] || skip "only ids move in rsmq"
-	for n in {1..60}; do
-		printf '%0100000d\n' "$n"
-	done | run_mq 0 mq-publish -q -l q
+	printf '%0100000d\n' {1..60} >"$T/all"
+	run_mq 0 mq-publish -q -l q <"$T/all"
 	start_mq mq-consume --no-clean --batch 100 --batch-wait 1h q -- cat
-	all_sixty() {
-		[ "$(in_hand)" = 60 ]
-	}
-	eventually 20 all_sixty
-	tick
-	redis config resetstat >/dev/null
+	eventually 20 in_hand "== 60"
+	count_anew
 	stop_mq
-	(($(scripts) >= 6))
-	run_mq 0 mq-consume -q --drain -l q
-	cmp <(echo "$output") <(for n in {1..60}; do printf '%0100000d\n' "$n"; done)
+	went_in ">= 6"
+	comes_out <"$T/all"
 }
 
 @test "back: what was claimed ahead when runs become long" {
@@ -124,45 +110,35 @@ echo >>"$T/started"
 	for _ in {1..20}; do
 		redis flushall >/dev/null
 		: >"$T/started"
-		publish_many
+		seq "$N" | run_mq 0 mq-publish -q -l q
 		start_mq mq-consume --no-clean --batch 3000 q -- "$T/batch"
-		eventually 20 second_batch
-		(($(in_hand) <= 3000)) || break
+		eventually 20 lines_reach "$T/started" 2
+		in_hand "<= 3000" || break
 		touch "$T/go"
 		stop_mq
 		rm "$T/go"
 	done
 	redis config resetstat >/dev/null
-	one_batch() {
-		[ "$(in_hand)" = 3000 ]
-	}
-	eventually 20 one_batch
-	(($(scripts) < N / 50))
+	eventually 20 in_hand "== 3000"
+	went_in "< N / 50"
 	touch "$T/go"
 	stop_mq
 	all_from 6001
 }
 
-second_batch() {
-	[ "$(wc -l <"$T/started")" = 2 ]
-}
-
 @test "back: a pause, and what comes meanwhile is behind" {
-	publish_many
-	hold_many
-	tick
-	redis config resetstat >/dev/null
+	hold_many < <(seq "$N")
+	count_anew
 	run_mq 0 mq-pause q
 	run_mq 0 mq-publish q last
-	eventually 20 one_in_hand
-	(($(scripts) < N / 50))
+	eventually 20 in_hand "== 1"
+	went_in "< N / 50"
 	run_mq 0 mq-pause --resume q
 	# It claims again, and the same ones.
-	eventually 20 holds_many
+	eventually 20 in_hand "> N / 2"
 	kill "$pid"
 	go_and_end
-	run_mq 0 mq-consume -q --drain -l q
-	cmp <(echo "$output") <(seq 2 "$N"; echo last)
+	comes_out < <(seq 2 "$N"; echo last)
 }
 
 # --- what they are -------------------------------------------------------------------
@@ -171,30 +147,24 @@ second_batch() {
 	N=3000
 	# Each thousand ends with an a.
 	for _ in 1 2 3; do
-		yes "a
-a
-b" | head -n 1000
+		yes $'a\na\nb' | head -n 1000
 	done >"$T/all"
-	run_mq 0 mq-publish -q --raw -l q <"$T/all"
-	hold_many
+	hold_many --raw <"$T/all"
 	kill "$pid"
 	go_and_end
-	run_mq 0 mq-consume -q --drain -l q
-	cmp <(echo "$output") <(tail -n +2 "$T/all")
+	comes_out < <(tail -n +2 "$T/all")
 }
 
 @test "back: priorities; no attempt is counted" {
 	N=2000
-	seq 1000 | run_mq 0 mq-publish -q -p 5 -l q
 	seq 1001 2000 | run_mq 0 mq-publish -q -l q
-	hold_many
+	hold_many -p 5 < <(seq 1000)
 	run_mq 0 mq-publish -q -p 5 q last
 	kill "$pid"
 	go_and_end
 	run_mq 0 mq-consume -q --drain --jsonl q
 	assert_equal "$(grep -c Mq-Attempt <<<"$output" || true)" 0
-	cmp <(perl -ne '/"payload":"(\w+)"/ and print "$1\n"' <<<"$output") \
-		<(seq 2 1000; echo last; seq 1001 2000)
+	cmp <(jq -r .payload <<<"$output") <(seq 2 1000; echo last; seq 1001 2000)
 }
 
 @test "back: keys and groups stay theirs" {
@@ -202,37 +172,29 @@ b" | head -n 1000
 	N=1000
 	seq "$N" | sed 's/.*/{"payload":"&","headers":{"Mq-Key":["k&"],"Mq-Unique":["queued"],"Mq-Group":["g&"]}}/' |
 		run_mq 0 mq-publish -q --jsonl q
-	hold_many
+	hold_many </dev/null
 	kill "$pid"
-	eventually 20 one_in_hand
+	eventually 20 in_hand "== 1"
 	# What waits has its key again, what runs has not.
 	run_mq 1 mq-publish -q -k k2 --unique queued q again
 	run_mq 0 mq-publish -q -k k1 --unique queued q again
 	go_and_end
-	run_mq 0 mq-consume -q --drain -l q
-	cmp <(echo "$output") <(seq 2 "$N"; echo again)
+	comes_out < <(seq 2 "$N"; echo again)
 	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
 }
 
 # --- troubles ----------------------------------------------------------------------
 
-# A consumer ends, and has given back some of its many messages.  Sets c and left.
+# A consumer ends, and has given back some of its many messages.
 leave_half_way() {
-	publish_many
-	hold_many
-	c=$(connections)
+	local left
+	hold_many < <(seq "$N")
 	left=$(holds "$c")
 	kill "$pid"
-	eventually 20 some_back
-}
-
-some_back() {
-	(($(holds "$c") < left))
+	eventually 20 eval '(($(holds "$c") < left))'
 }
 
 @test "back: killed in the middle, nothing is lost or doubled" {
-	local c left
-
 	leave_half_way
 	kill -KILL "$pid"
 	wait "$pid" || true
@@ -240,28 +202,21 @@ some_back() {
 	run_mq 0 mq-clean -q
 	run_mq 0 mq-consume -q --drain -l q
 	# In rsmq, what a dead one had comes when its time is up.
-	cmp <(if [ "${LAYOUT:-rmq}" = rmq ]; then
-		echo "$output"
-	else
-		sort -n <<<"$output"
-	fi) <(seq "$N")
+	[ "${LAYOUT:-rmq}" = rmq ] || output=$(sort -n <<<"$output")
+	cmp <(echo "$output") <(seq "$N")
 }
 
-@test "back: a connection that is lost in the middle" {
-	local c left
-
+@test "back: a connection that is lost in the middle; a full server" {
 	leave_half_way
 	redis client kill type normal skipme yes >/dev/null
 	go_and_end
 	all_from 2
-}
-
-@test "back: a full server" {
-	publish_many
-	hold_many
+	rm "$T/go"
+	: >"$T/started"
+	hold_many < <(seq "$N")
 	redis config set maxmemory 1 >/dev/null
 	kill "$pid"
-	eventually 20 one_in_hand
+	eventually 20 in_hand "== 1"
 	redis config set maxmemory 0 >/dev/null
 	go_and_end
 	all_from 2
@@ -271,7 +226,7 @@ some_back() {
 	[ "${LAYOUT:-rmq}" = rmq ] || skip "rmq's claims can be made by hand"
 	local c
 
-	publish_many
+	seq "$N" | run_mq 0 mq-publish -q -l q
 	start_mq mq-consume --no-clean q -- "$T/work"
 	eventually 20 test -s "$T/started"
 	c=$(connections)

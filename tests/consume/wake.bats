@@ -3,6 +3,7 @@
 # Which of many consumers hears of a message, and what they cost while they wait.
 
 load ../helpers/server
+load ../helpers/consume
 
 : "${LAYOUT:=rmq}"
 
@@ -12,10 +13,7 @@ setup() {
 	common_setup
 	pids=()
 	# Says which consumer runs which message.
-	script note <<'S'
-read -r x
-echo "$PPID $x" >>"$T/who"
-S
+	printf '%s\n' 'read -r x' 'echo "$PPID $x" >>"$T/who"' | script note
 	# The same, and stays until $T/go is there.
 	script stay <<'S'
 read -r x
@@ -28,14 +26,15 @@ S
 }
 
 teardown() {
-	local p
-
-	for p in "${pids[@]}"; do
-		kill -CONT "$p" 2>/dev/null || true
-		kill -KILL "$p" 2>/dev/null || true
-		wait "$p" 2>/dev/null || true
-	done
+	kill -CONT "${pids[@]}" 2>/dev/null || true
 	common_teardown
+}
+
+# All of the fleet end.
+dismiss() {
+	kill "${pids[@]}"
+	wait
+	pids=()
 }
 
 # of_queue Q NAME: a key of ours.
@@ -82,30 +81,12 @@ pid_of() {
 	fi
 }
 
-# calls [COMMAND]: how often the server was asked for that, or for anything.
-calls() {
-	redis info commandstats |
-		perl -ne 'BEGIN { $c = shift }
-			/^cmdstat_(\S+?):calls=(\d+)/ and (!$c || $1 eq $c) and $n += $2;
-			END { print $n + 0 }' "${1-}"
-}
-
 # calls_below N: so few since the last CONFIG RESETSTAT; else says which.
 calls_below() {
 	(($(calls) < $1)) || {
 		redis info commandstats | sort -t= -k2nr | head -20
 		return 1
 	}
-}
-
-# For three ticks: on a busy machine one may fall between two of them.
-no_claims() {
-	local n
-	n=$(calls evalsha)
-	tick
-	tick
-	tick
-	[ "$(calls evalsha)" = "$n" ]
 }
 
 # soon N: as many runs, long before a watch lapses, which is after 120 s.
@@ -138,44 +119,61 @@ soon() {
 		eventually 10 lines_reach "$T/who" "$n"
 		eventually 10 at_rest 5
 	done
-	(($(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l) >= 4))
+	(($(busy_ones) >= 4))
 }
 
-@test "wake: many messages at once keep all consumers busy" {
+# How many consumers have run something.
+busy_ones() {
+	cut -d ' ' -f 1 "$T/who" | sort -u | wc -l
+}
+
+@test "wake: many messages at once keep all consumers busy, and so does the end of a pause" {
 	fleet_at_rest 20 -j 1 q -- "$T/stay"
+	run_mq 0 mq-pause q
 	seq 20 | run_mq 0 mq-publish -l q
+	eventually 10 at_rest 19
+	run_mq 0 mq-pause --resume q
 	eventually 5 lines_reach "$T/who" 20
-	assert_equal "$(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l)" 20
+	assert_equal "$(busy_ones)" 20
+	touch "$T/go"
+	eventually 10 at_rest 19
+	rm "$T/go"
+	seq 20 | run_mq 0 mq-publish -l q
+	eventually 5 lines_reach "$T/who" 40
+	assert_equal "$(tail -n 20 "$T/who" | cut -d ' ' -f 1 | sort -u | wc -l)" 20
 	touch "$T/go"
 }
 
-@test "wake: the consumer on watch is killed, or stopped" {
+@test "wake: the consumer on watch is killed, or stopped, or the one that is woken" {
 	local signal n=0
 
-	fleet_at_rest 5 q -- "$T/note"
+	fleet_at_rest 6 q -- "$T/note"
 	for signal in KILL STOP; do
 		kill -"$signal" "$(pid_of "$(watching)")"
 		run_mq 0 mq-publish q "$signal"
 		n=$((n + 1))
 		soon "$n"
 	done
-	# The watch is in living hands again.
-	run_mq 0 mq-publish q last
+	kill -STOP "$(pid_of "$(redis --raw zrange "$(of_queue q idle)" 0 0)")"
+	run_mq 0 mq-publish q woken
 	soon 3
+	# The watch is in living hands again, for what is delayed, too.
+	kill -KILL "$(pid_of "$(watching)")"
+	run_mq 0 mq-publish -d 1s q later
+	soon 4
+	run_mq 0 mq-publish q last
+	soon 5
 }
 
 @test "wake: many are killed at once, and no message comes" {
-	local n
+	local p n=0
 
 	fleet_at_rest 8 q -- "$T/note"
-	n=$(pid_of "$(watching)")
-	for p in "$n" "${pids[@]:0:6}"; do
-		if [ "$p" != "${pids[7]}" ]; then
-			kill -KILL "$p" 2>/dev/null || true
-			eventually 10 gone "$p"
-		fi
+	for p in "$(pid_of "$(watching)")" "${pids[@]:0:6}"; do
+		[ "$p" != "${pids[7]}" ] || continue
+		kill -KILL "$p" 2>/dev/null || true
+		eventually 10 gone "$p"
 	done
-	n=0
 	for p in "${pids[@]}"; do
 		gone "$p" || n=$((n + 1))
 	done
@@ -187,25 +185,6 @@ living_at_rest() {
 	local pid
 
 	at_rest "$1" && pid=$(pid_of "$(watching)") && [ -n "$pid" ] && [ -d "/proc/$pid" ]
-}
-
-@test "wake: the consumer that is woken does not answer" {
-	local next
-
-	fleet_at_rest 4 q -- "$T/note"
-	next=$(redis --raw zrange "$(of_queue q idle)" 0 0)
-	kill -STOP "$(pid_of "$next")"
-	run_mq 0 mq-publish q 1
-	soon 1
-	run_mq 0 mq-publish q 2
-	soon 2
-}
-
-@test "wake: a delayed message, when the consumer on watch is dead" {
-	fleet_at_rest 3 q -- "$T/note"
-	kill -KILL "$(pid_of "$(watching)")"
-	run_mq 0 mq-publish -d 1s q later
-	soon 1
 }
 
 @test "wake: who ends leaves the watch to another" {
@@ -243,16 +222,6 @@ living_at_rest() {
 	soon "$((n + 1))"
 }
 
-@test "wake: a pause, and its end, with many consumers" {
-	fleet_at_rest 5 -j 1 q -- "$T/stay"
-	run_mq 0 mq-pause q
-	seq 5 | run_mq 0 mq-publish -l q
-	eventually 10 at_rest 4
-	run_mq 0 mq-pause --resume q
-	eventually 5 lines_reach "$T/who" 5
-	assert_equal "$(cut -d ' ' -f 1 "$T/who" | sort -u | wc -l)" 5
-	touch "$T/go"
-}
 
 @test "wake: consumers that wait are silent" {
 	local queues=() i
@@ -264,15 +233,23 @@ living_at_rest() {
 	sleep 5
 	# Once a second all did what now some do: 20 commands each.
 	calls_below 700
-	for p in "${pids[@]}"; do kill "$p"; done
-	wait
+	dismiss
 	for i in {1..200}; do
 		known "q$i"
 		queues+=("q$i")
 	done
 	fleet 1 "${queues[@]}" -- "$T/note"
 	eventually 20 at_rest 0 q200
-	# Until the first look at all of them is over.
+	# Until the first look at all of them is over, for three ticks: on a busy machine one
+	# may fall between two of them.
+	no_claims() {
+		local n
+		n=$(calls evalsha)
+		tick
+		tick
+		tick
+		[ "$(calls evalsha)" = "$n" ]
+	}
 	eventually 20 no_claims
 	redis config resetstat >/dev/null
 	sleep 5
@@ -293,8 +270,7 @@ living_at_rest() {
 	assert_equal "$(grep -c 'checking for messages once a second' "$T/err")" 2
 	assert_equal "$(redis exists "$(of_queue q watch)" "$(of_queue q idle)")" 0
 	# All that is printed is enough for consumers that wake each other.
-	for p in "${pids[@]}"; do kill "$p"; done
-	wait
+	dismiss
 	read -ra rules < <("$BUILD/mq-consume" --print-acl q)
 	redis acl setuser new reset on '>pw' "${rules[@]}" >/dev/null
 	redis acl log reset >/dev/null
