@@ -2,6 +2,7 @@
 # mq-consume --notify: how each message has ended, as a message of another queue.
 
 load ../helpers/server
+load ../helpers/consume
 
 # notices: each on a line, in the order of the ends, without times.
 notices() {
@@ -9,11 +10,12 @@ notices() {
 		sed -E 's/,"host":"[^"]*"//; s/,"finished_ms":[0-9]+//'
 }
 
-@test "notify: done, rejected and pushed, each once" {
+@test "notify: done, rejected and pushed, each once, to one who waits for it" {
 	local -a ids
 
 	run_mq 0 mq-publish -i q yes no on
 	ids=("${lines[@]}")
+	start_mq mq-consume -n 3 ends -- sh -c 'echo "$MQ_HEADER_MQ_NOTICE $(cat)"'
 	script works <<-'E'
 		case $(cat) in
 		yes) echo done fine >&3 ;;
@@ -22,22 +24,21 @@ notices() {
 		esac
 	E
 	run_mq 1 mq-consume --drain -q --notify ends --push p q -- "$T/works"
-	assert_equal "$(held q) $(held p) $(held ends)" "0 0 0 1 1 0 0 0 3 0 0 0"
-	run notices
-	assert_line '{"id":"'"${ids[0]}"'","queue":"q","state":"done","text":"fine","status":0,"attempts":1}'
-	assert_line '{"id":"'"${ids[1]}"'","queue":"q","state":"rejected","text":"bad","status":0,"attempts":1}'
-	assert_line '{"id":"'"${ids[2]}"'","queue":"q","state":"pushed","attempts":1,"to":"p"}'
+	ends_with 0
+	assert_equal "$(held q) $(held p) $(held ends)" "0 0 0 1 1 0 0 0 0 0 0 0"
+	run sed -E 's/,"host":"[^"]*"//; s/,"finished_ms":[0-9]+//' "$T/out"
+	assert_line 'q {"id":"'"${ids[0]}"'","queue":"q","state":"done","text":"fine","status":0,"attempts":1}'
+	assert_line 'q {"id":"'"${ids[1]}"'","queue":"q","state":"rejected","text":"bad","status":0,"attempts":1}'
+	assert_line 'q {"id":"'"${ids[2]}"'","queue":"q","state":"pushed","attempts":1,"to":"p"}'
 	assert_equal "${#lines[@]}" 3
 }
 
 @test "notify: while a right is missing for it, the message has not ended either" {
 	[[ $(redis-server --version) != *v=6.* ]] || skip "Redis 6.2 cannot tell what is permitted"
 	redis acl setuser some reset on '>pw' allkeys allchannels +@all >/dev/null
-	script waits <<-'E'
-		until [ -e "$T/go" ]; do sleep 0.05; done
-	E
 	run_mq 0 mq-publish q x
-	start_mq mq-consume -u "$(url_as some:pw)" --keep 1h --notify ends q -- "$T/waits"
+	start_mq mq-consume -u "$(url_as some:pw)" --keep 1h --notify ends q -- \
+		sh -c 'until [ -e "$T/go" ]; do sleep 0.05; done'
 	eventually 10 held_is q "0 0 1 0"
 	redis acl setuser some -del >/dev/null
 	touch "$T/go"
@@ -46,18 +47,20 @@ notices() {
 	redis acl setuser some +del >/dev/null
 	eventually 10 held_is ends "1 0 0 0"
 	assert_equal "$(held q)" "0 0 0 0"
+	# Without the lease, nobody hears of an end that does not count.
+	rm "$T/go"
+	run_mq 0 mq-publish q x
+	eventually 10 held_is q "0 0 1 0"
+	redis eval 'for _, k in ipairs(redis.call("KEYS", "*unacked")) do
+		redis.call("DEL", k) end' 0 >/dev/null
+	: >"$T/go"
+	eventually 10 grep -q 'lease lost' "$T/err"
 	stop_mq
+	assert_equal "$(held ends)" "1 0 0 0"
 	redis acl deluser some >/dev/null
 }
 
-@test "notify: the worker of the other queue is told whose end it is" {
-	run_mq 0 mq-publish 'the queue' x
-	run_mq 0 mq-consume --drain -q --notify ends 'the queue' -- true
-	run_mq 0 mq-consume --drain -q ends -- sh -c 'echo "$MQ_HEADER_MQ_NOTICE"'
-	assert_output "the queue"
-}
-
-@test "notify: printed messages, raw ones, many" {
+@test "notify: printed messages, raw ones, many; batches, streams, with keys and groups" {
 	seq 100 | run_mq 0 mq-publish -l q
 	run_mq 0 mq-publish --raw q raw
 	run_mq 0 mq-consume --drain -q -l --notify ends q
@@ -67,18 +70,18 @@ notices() {
 		assert_equal "$(redis hget 'rmq::queue::[ends]::counters' published)" 101
 	run notices
 	assert_equal "$(grep -c '"state":"done"' <<<"$output")" 101
-}
-
-@test "notify: a batch, and a stream" {
-	seq 20 | run_mq 0 mq-publish -l q
+	publish {1..20}
+	run_mq 0 mq-publish -k a -g b q one
 	run_mq 0 mq-consume --drain -q --batch 5 --notify ends q -- cat
-	assert_equal "$(held ends)" "20 0 0 0"
-	seq 20 | run_mq 0 mq-publish -l q
-	script stream <<-'E'
-		while read -r line; do echo "done $line" >&3; done
-	E
-	run_mq 0 mq-consume --drain -q --stream --notify ends q -- "$T/stream"
-	assert_equal "$(held ends)" "40 0 0 0"
+	assert_equal "$(held ends)" "21 0 0 0"
+	publish {1..20}
+	run_mq 0 mq-publish -k a -g b q one
+	run_mq 0 mq-consume --drain -q --stream --keep 1h --notify ends q -- \
+		sh -c 'while read -r line; do echo "done $line" >&3; done'
+	assert_equal "$(held ends) $(redis hlen 'rmq::queue::[q]::locks')" "42 0 0 0 0"
+	# A notice notifies nobody.
+	run_mq 0 mq-consume --drain -q --notify q ends -- true
+	assert_equal "$(held ends) $(held q)" "0 0 0 0 0 0 0 0"
 }
 
 @test "notify: a retry is no end; attempts that run out, and an expiry, are" {
@@ -95,21 +98,6 @@ notices() {
 	assert_regex "$output" '"state":"expired"'
 }
 
-@test "notify: with a key and a group, and somebody who waits" {
-	run_mq 0 mq-publish -k a -g b q one
-	run_mq 0 mq-publish -g b q two
-	run_mq 0 mq-consume --drain -q --keep 1h --notify ends q -- true
-	assert_equal "$(held ends) $(held q)" "2 0 0 0 0 0 0 0"
-	assert_equal "$(redis hlen 'rmq::queue::[q]::locks')" 0
-}
-
-@test "notify: a notice notifies nobody" {
-	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume --drain -q --notify ends q -- true
-	run_mq 0 mq-consume --drain -q --notify q ends -- true
-	assert_equal "$(held ends) $(held q)" "0 0 0 0 0 0 0 0"
-}
-
 @test "notify: a large message" {
 	head -c 3000000 /dev/zero | run_mq 0 mq-publish q
 	run_mq 1 mq-consume --drain -q --notify ends q -- sh -c 'echo err large >&3'
@@ -117,32 +105,6 @@ notices() {
 	head -c 3000000 /dev/zero | run_mq 0 mq-publish q
 	run_mq 0 mq-consume --drain -q --push p --notify ends q -- sh -c 'echo push >&3'
 	assert_equal "$(held ends) $(held p)" "2 0 0 0 1 0 0 0"
-}
-
-@test "notify: it wakes the worker of the other queue" {
-	start_mq mq-consume -n 1 ends -- cat
-	run_mq 0 mq-publish q x
-	run_mq 0 mq-consume --drain -q --notify ends q -- true
-	wait "$pid"
-	assert_regex "$(cat "$T/out")" '"state":"done"'
-}
-
-@test "notify: without the lease, nobody hears of an end that does not count" {
-	run_mq 0 mq-publish q x
-	script steals <<-'E'
-		echo done >&3
-		exec 3>&-
-		: >"$T/runs"
-		until [ -e "$T/go" ]; do sleep 0.01; done
-	E
-	export T
-	start_mq mq-consume -n 1 --notify ends q -- "$T/steals"
-	eventually 10 test -e "$T/runs"
-	redis eval 'for _, k in ipairs(redis.call("KEYS", "*unacked")) do
-		redis.call("DEL", k) end' 0 >/dev/null
-	: >"$T/go"
-	wait "$pid" || true
-	assert_equal "$(held ends)" "0 0 0 0"
 }
 
 @test "notify: refused at once" {
@@ -185,21 +147,26 @@ lapse() {
 		redis.call("DEL", k) end' 0 >/dev/null
 }
 
-@test "notify: a cleaner tells of the last crash that a message may have" {
+@test "notify: a cleaner tells of the last crash that a message may have, and of no other" {
+	local how
 	run_mq 0 mq-publish -i q poison
 	id=$output
-	start_mq mq-consume -q --attempts 1 --notify ends q -- sh -c ': >"$T/runs"; exec sleep 600'
-	eventually 10 test -e "$T/runs"
-	stop_mq KILL
-	assert_equal "$(held ends)" "0 0 0 0"
-	run_mq 0 mq-publish -q ends before
-	lapse
-	run_mq 0 mq-clean -q
+	for how in 0 1; do
+		rm -f "$T/runs"
+		start_mq mq-consume -q --attempts 2 --notify ends q -- sh -c ': >"$T/runs"; exec sleep 600'
+		eventually 10 test -e "$T/runs"
+		stop_mq KILL
+		assert_equal "$(held ends)" "0 0 0 0"
+		[ $how = 0 ] || run_mq 0 mq-publish -q ends before
+		lapse
+		run_mq 0 mq-clean -q
+		[ $how = 1 ] || assert_equal "$(held q) $(held ends)" "1 0 0 0 0 0 0 0"
+	done
 	assert_equal "$(held q) $(held ends)" "0 0 0 1 2 0 0 0"
 	run notices
 	assert_equal "${lines[0]}" before
 	assert_regex "${lines[1]}" \
-		'^\{"id":"'"$id"'","queue":"q","state":"rejected","text":"[^"]*","attempts":1\}$'
+		'^\{"id":"'"$id"'","queue":"q","state":"rejected","text":"[^"]*","attempts":2\}$'
 	run_mq 0 mq-clean -q
 	assert_equal "$(held ends)" "0 0 0 0"
 }
@@ -216,14 +183,4 @@ lapse() {
 	run_mq 0 mq-clean -q
 	assert_equal "$(redis sismember rmq::connections go-1)" 0
 	assert_equal "$(held q) $(held ends)" "1 0 0 0 1 0 0 0"
-}
-
-@test "notify: a crash that is not the last one is no end" {
-	run_mq 0 mq-publish q x
-	start_mq mq-consume -q --notify ends q -- sh -c ': >"$T/runs"; exec sleep 600'
-	eventually 10 test -e "$T/runs"
-	stop_mq KILL
-	lapse
-	run_mq 0 mq-clean -q
-	assert_equal "$(held q) $(held ends)" "1 0 0 0 0 0 0 0"
 }

@@ -2,6 +2,7 @@
 # What runs: the record that a consumer keeps while it has long runs.
 
 load ../helpers/server
+load ../helpers/consume
 
 setup() {
 	common_setup
@@ -35,16 +36,11 @@ there() {
 
 # field N NAME: of the Nth run.
 field() {
-	record | perl -MJSON::PP -e 'my $v = decode_json(<STDIN>)->[shift]{+shift};
-		utf8::encode($v); print $v' "$@"
+	record | jq -rj ".[$1].$2" 2>/dev/null
 }
 
 field_is() {
-	[ "$(field "$1" "$2" 2>/dev/null)" = "$3" ]
-}
-
-runs_are() {
-	[ "$(record | grep -o '"id"' | wc -l)" = "$1" ]
+	[ "$(field "$1" "$2")" = "$3" ]
 }
 
 # A run of x, which is told; with options of its consumer.
@@ -60,36 +56,43 @@ end_run() {
 	stop_mq
 }
 
-@test "running: a long run is told, with all there is to know" {
+@test "running: long runs are told, with all there is to know" {
 	local id before after started
 
 	run_mq 0 mq-publish -i jobs/1 x
 	id=$output
-	echo 'step 1 of 3' >"$T/say"
+	run_mq 0 mq-publish b 2
+	run_mq 75 mq-consume -n 1 b -- sh -c 'echo resend 0-x >&3'
+	printf 'a\377"\\\033[31m<b>\n' >"$T/say"
 	before=$(date +%s%3N)
-	start_mq mq-consume jobs/1 -- "$T/work"
+	start_mq mq-consume -j 3 jobs/1 b -- "$T/work"
 	eventually 10 test -s "$T/pid.x"
 	after=$(date +%s%3N)
-	eventually 5 there
-	assert_equal "$(field 0 id)" "$id"
-	assert_equal "$(field 0 queue)" jobs/1
-	assert_equal "$(field 0 attempt)" 1
-	assert_equal "$(field 0 pid)" "$(cat "$T/pid.x")"
-	assert_equal "$(field 0 script)" "$T/work"
-	assert_equal "$(field 0 text)" "step 1 of 3"
+	eventually 10 field_is 0 text $'a?"\\\e[31m<b>'
+	eventually 10 field_is 1 text $'a?"\\\e[31m<b>'
+	assert_equal "$(field 0 id) $(field 0 queue) $(field 0 attempt) $(field 0 pid) $(field 0 script)" \
+		"$id jobs/1 1 $(cat "$T/pid.x") $T/work"
+	assert_equal "$(field 1 queue) $(field 1 attempt)" "b 2"
 	started=$(field 0 started_ms)
 	((started >= before - 5 && started <= after + 5))
 	ttl=$(redis ttl "rmq::connection::$(connections)::running")
 	((ttl > 20 && ttl <= 60))
 	# It follows what the script says, and stays otherwise the same.
-	echo 'step 2 of 3' >"$T/say"
-	eventually 3 field_is 0 text "step 2 of 3"
+	# 1 + 511 * 2 bytes are 1023; the next character does not fit.
+	perl -e 'print "x", "\xc3\xbc" x 1000, "\n"' >"$T/say"
+	eventually 5 field_is 0 text "x$(perl -e 'print "\xc3\xbc" x 511')"
 	assert_equal "$(field 0 started_ms)" "$started"
-	# It ends with the run.
-	end_run
+	# It ends with the run, and with the consumer.
+	touch "$T/go.x"
+	eventually 5 field_is 0 queue b
+	assert_equal "$(field 0 pid) $(field 1 pid)" "$(cat "$T/pid.2") null"
+	kill -INT "$pid"
+	stop_mq INT
+	assert_equal "$(redis keys 'rmq::connection*')" ""
+	assert_equal "$(held b)" "1 0 0 0"
 }
 
-@test "running: nothing for short runs" {
+@test "running: nothing for short runs, nor for printing" {
 	start_mq mq-consume jobs -- true
 	eventually 5 joined
 	tick
@@ -101,7 +104,17 @@ end_run() {
 		assert there 0
 	done
 	tick
-	assert_equal "$(redis info commandstats | grep -cE 'cmdstat_(set|del):')" 0
+	assert_equal "$(calls 'set|del')" 0
+	stop_mq
+	mkfifo "$T/pipe"
+	exec 8<>"$T/pipe"
+	head -c 200000 /dev/zero | run_mq 0 mq-publish jobs
+	"$BUILD/mq-consume" jobs >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
+	pid=$!
+	eventually 10 held_is jobs "0 0 1 0"
+	tick
+	tick
+	assert there 0
 	stop_mq
 }
 
@@ -111,46 +124,11 @@ end_run() {
 	redis config resetstat >/dev/null
 	tick
 	tick
-	assert_equal "$(redis info commandstats | grep -c 'cmdstat_set:')" 0
+	assert_equal "$(calls set)" 0
 	# But kept, as the lease is.
 	redis expire "rmq::connection::$(connections)::running" 20 >/dev/null
 	eventually 5 ttl_above 30 "rmq::connection::$(connections)::running"
-	touch "$T/go"
-	stop_mq
-}
-
-@test "running: several slots and queues, and a later attempt" {
-	run_mq 0 mq-publish a 1
-	run_mq 0 mq-publish b 2
-	run_mq 75 mq-consume -n 1 b -- sh -c 'echo resend 0-x >&3'
-	start_mq mq-consume -j 3 a b -- "$T/work"
-	eventually 10 runs_are 2
-	assert_equal "$(field 0 queue) $(field 0 attempt)" "a 1"
-	assert_equal "$(field 1 queue) $(field 1 attempt)" "b 2"
-	touch "$T/go.1"
-	eventually 5 runs_are 1
-	assert_equal "$(field 0 queue)" b
-	assert_equal "$(field 0 pid)" "$(cat "$T/pid.2")"
 	end_run
-}
-
-@test "running: texts that are no text, and long ones" {
-	run_mq 0 mq-publish jobs x
-	printf 'a\377"\\\033[31m<b>\n' >"$T/say"
-	start_mq mq-consume jobs -- "$T/work"
-	eventually 10 field_is 0 text $'a?"\\\e[31m<b>'
-	# 1 + 511 * 2 bytes are 1023; the next character does not fit.
-	perl -e 'print "x", "\xc3\xbc" x 1000, "\n"' >"$T/say"
-	eventually 5 field_is 0 text "x$(perl -e 'print "\xc3\xbc" x 511')"
-	touch "$T/go"
-	stop_mq
-}
-
-@test "running: the record goes with the consumer" {
-	long_run --grace 0s
-	stop_mq
-	assert_equal "$(redis keys 'rmq::connection*')" ""
-	assert_equal "$(held jobs)" "1 0 0 0"
 }
 
 @test "running: told again after a reconnect, and to an empty server" {
@@ -180,26 +158,17 @@ end_run() {
 }
 
 @test "running: a new name has its own record, of its own runs" {
+	local first
 	long_run
 	c=$(connections)
 	first=$(cat "$T/pid.x")
 	redis del "rmq::connection::$c::heartbeat" >/dev/null
-	eventually 25 other_name "$c"
+	eventually 25 eval '[[ -n $(connections) && $(connections) != *"$c"* ]]'
 	# The message comes back, and its second run is told; nobody has crashed.
-	eventually 20 another_runs "$first"
+	eventually 20 eval '[[ $(field 0 pid) =~ ^[0-9]+$ && $(field 0 pid) != "$first" ]]'
 	assert_equal "$(field 0 pid)" "$(cat "$T/pid.x")"
 	assert_equal "$(field 0 attempt)" 1
 	end_run
-}
-
-another_runs() {
-	there && [ "$(field 0 pid)" != "$1" ]
-}
-
-other_name() {
-	local now
-	now=$(connections)
-	[ -n "$now" ] && [[ $now != *"$1"* ]]
 }
 
 @test "running: a full memory, no permission: told when it can be" {
@@ -232,17 +201,4 @@ other_name() {
 	eventually 5 held_is jobs "0 0 0 0"
 	stop_mq
 	assert_equal "$(cat "$T/err")" ""
-}
-
-@test "running: printing tells nothing" {
-	mkfifo "$T/pipe"
-	exec 8<>"$T/pipe"
-	head -c 200000 /dev/zero | run_mq 0 mq-publish jobs
-	"$BUILD/mq-consume" jobs >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
-	pid=$!
-	eventually 10 held_is jobs "0 0 1 0"
-	tick
-	tick
-	assert there 0
-	stop_mq
 }
