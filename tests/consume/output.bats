@@ -27,17 +27,7 @@ take_turns() {
 	two=$(tail -n 1 <<<"$output")
 }
 
-@test "output: live is the default, and as it comes" {
-	run_mq 0 mq-publish q x y
-	run_mq 0 mq-consume -n 1 q -- sh -c 'cat; echo e >&2'
-	assert_output x
-	assert_equal "$stderr" e
-	run_mq 0 mq-consume -n 1 --output live q -- sh -c 'cat; echo e >&2'
-	assert_output y
-	assert_equal "$stderr" e
-}
-
-@test "output: lines: whole ones, with the id in front" {
+@test "output: lines: whole ones, with the id in front; runs: in one piece; live: as it comes" {
 	take_turns
 	run_mq 0 mq-consume -j 2 -n 2 --output lines q -- "$T/turns"
 	assert_equal "$(sort <<<"$output")" "$(sort <<-END
@@ -47,14 +37,18 @@ take_turns() {
 	END
 	)"
 	assert_equal "$stderr" "$one	error"
-}
-
-@test "output: runs: in one piece" {
-	take_turns
+	run_mq 0 mq-publish q 1 2
 	run_mq 0 mq-consume -j 2 -n 2 --output=runs q -- "$T/turns"
 	[ "$output" = $'first one\nsecond two\nno newline' ] ||
 		[ "$output" = $'second two\nno newlinefirst one' ]
 	assert_equal "$stderr" error
+	for live in "" "--output live"; do
+		run_mq 0 mq-publish q 1 2
+		# shellcheck disable=SC2086 # two words, or none
+		run_mq 0 mq-consume -j 2 -n 2 $live q -- "$T/turns"
+		assert_regex "$output" '^first second (one.*two|two.*one)'
+		assert_equal "$stderr" error
+	done
 }
 
 @test "output: standard output and error that go to the same place stay in order" {
@@ -70,12 +64,15 @@ take_turns() {
 	done
 }
 
-@test "output: lines: more than memory should hold, and bytes that are no text" {
+@test "output: lines: more than memory should hold, bytes that are no text; the verdict's text" {
 	perl -e 'print "x" x 300000, "\n", "y" x 300000; print map chr, 0..9' >"$T/long"
 	run_mq 0 mq-publish -i q x
-	TMPDIR=$T "$BUILD/mq-consume" -n 1 --output lines q -- cat "$T/long" >"$T/got"
+	TMPDIR=$T "$BUILD/mq-consume" -q -n 1 --output lines q -- \
+		sh -c 'cat "$T/long"; echo because >&2; exit 1' >"$T/got" || [ $? = 1 ]
 	sed "s/^/$output	/; \$a\\" "$T/long" >"$T/want"
 	cmp "$T/want" "$T/got"
+	assert_regex "$(element q rejected)" 'because \(exit status 1\)'
+	refute_regex "$(element q rejected)" 'stderr[^}]*xxx'
 }
 
 @test "output: runs: megabytes of several at a time, without a file that is left" {
@@ -88,33 +85,28 @@ take_turns() {
 			eventually 20 held_is q "0 0 0 0"
 			cat
 		} >"$T/got"
-	assert_equal "$(uniq -c "$T/got" | awk '{ print $1, length($2) }')" \
-		$'5000 1023\n5000 1023\n5000 1023\n5000 1023'
+	assert_equal "$(uniq -c "$T/got" | awk '{ print $1, length($2) }' | uniq -c | xargs)" "4 5000 1023"
 	assert_equal "$(ls -A "$T/tmp")" ""
-}
-
-@test "output: runs: no place for a file loses nothing" {
+	# No place for a file loses nothing.
 	run_mq 0 mq-publish q x
 	TMPDIR=$T/none run_mq 0 mq-consume -n 1 --output runs q -- perl -e '
 		print "x" x 99, "\n" for 1..10000'
 	assert_equal "$(wc -l <<<"$output")" 10000
 	assert_equal "$stderr" "mq-consume: --output: temporary file: No such file or directory; output comes in pieces"
-	held_is q "0 0 0 0"
 }
 
 @test "output: while nobody reads, no more runs start, and nothing is lost" {
-	local i form
+	local form
 	for form in lines runs; do
-		for i in {1..100}; do echo "$i"; done | "$BUILD/mq-publish" -l q
+		seq 100 | "$BUILD/mq-publish" -l q
 		mkfifo "$T/out.$form"
 		"$BUILD/mq-consume" --drain --output $form q -- perl -e '
 			my $n = <STDIN>; print "$n " x 2000, "\n" for 1..5' \
 			>"$T/out.$form" 3>&- &
 		pid=$!
 		exec 9<"$T/out.$form"
-		# It stands still: some are left, and stay.
+		# It stands still: some are left, ready, or claimed ahead.
 		eventually 30 stands
-		# Ready, or claimed ahead.
 		[ "$before" != "0 0 0 0" ]
 		cat <&9 >"$T/got"
 		exec 9<&-
@@ -134,14 +126,6 @@ stands() {
 	return 1
 }
 
-@test "output: the verdict's text is from standard error, as always" {
-	run_mq 0 mq-publish q x
-	run_mq 1 mq-consume -n 1 --output runs q -- sh -c 'echo out; echo because >&2; exit 1'
-	assert_output out
-	assert_regex "$(element q rejected)" 'because \(exit status 1\)'
-	refute_regex "$(element q rejected)" 'stderr[^}]*out'
-}
-
 @test "output: a child that stays writes lines with the id" {
 	mkfifo "$T/go"
 	run_mq 0 mq-publish -i q x
@@ -155,16 +139,12 @@ stands() {
 	stop_mq
 }
 
-@test "output: a batch is one run, called by its first message" {
+@test "output: a batch is one run, called by its first message, a worker by its process" {
 	run_mq 0 mq-publish -i q 1 2 3
-	id=$(head -n 1 <<<"$output")
-	run_mq 0 mq-consume --drain --batch 3 --output lines q -- cat
-	assert_output "$id+2	1
-$id+2	2
-$id+2	3"
-}
-
-@test "output: a worker that stays is called by its process" {
+	id=${lines[0]}+2
+	prints "$id	1
+$id	2
+$id	3" mq-consume --drain --batch 3 --output lines q -- cat
 	run_mq 0 mq-publish q 1 2
 	run_mq 0 mq-consume --drain --stream --output lines q -- sh -c '
 		echo $$ >"$T/pid"
@@ -177,20 +157,10 @@ worker $(cat "$T/pid")	n 2"
 	take_turns
 	run_mq 0 mq-consume -j 2 -n 2 --output runs --log-dir "$T" q -- "$T/turns"
 	assert_output ''
-	sed -E 's/^--- [^ ]* /--- /; s/after .*/after/' "$T/q.log" >"$T/log"
-	cat >"$T/one" <<-END
-		--- $one attempt 1: $T/turns
-		first one
-		error
-		--- $one attempt 1: exit status 0 after
-	END
-	cat >"$T/two" <<-END
-		--- $two attempt 1: $T/turns
-		second two
-		no newline
-		--- $two attempt 1: exit status 0 after
-	END
-	cat "$T/one" "$T/two" | cmp - "$T/log" || cat "$T/two" "$T/one" | cmp - "$T/log"
+	sed -E 's/^--- [^ ]* /--- /; s/after .*/after/' "$T/q.log" | tr '\n' '|' >"$T/log"
+	one="--- $one attempt 1: $T/turns|first one|error|--- $one attempt 1: exit status 0 after|"
+	two="--- $two attempt 1: $T/turns|second two|no newline|--- $two attempt 1: exit status 0 after|"
+	[ "$(<"$T/log")" = "$one$two" ] || assert_equal "$(<"$T/log")" "$two$one"
 	rm "$T/q.log"
 	run_mq 0 mq-publish -i q 3
 	run_mq 0 mq-consume -n 1 --output lines --log-dir "$T" q -- sh -c 'echo a; printf b >&2'

@@ -6,6 +6,7 @@
 # never more than BURST + N * t, however slow this machine is.
 
 load ../helpers/server
+load ../helpers/consume
 
 setup() {
 	common_setup
@@ -34,29 +35,29 @@ rated() {
 }
 
 @test "rate: never more than the burst and the rate allow, and all are done" {
-	seq 20 | run_mq 0 mq-publish -l q
+	publish {1..20}
 	rated 20 5 20 --drain --rate 20/s:5 q
 	# A burst of 1.
-	seq 8 | run_mq 0 mq-publish -l q
+	publish {1..8}
 	rated 10 1 8 -n 8 --rate 10/s q
-	seq 10 | run_mq 0 mq-publish -l q
+	publish {1..10}
 	rated 20 2 10 --prefetch 10 --drain --rate 20/s:2 q
-}
-
-@test "rate: of several queues together" {
-	seq 5 | run_mq 0 mq-publish -l q
-	seq 5 | run_mq 0 mq-publish -l other
+	# Of several queues together.
+	publish {1..5}
+	run_mq 0 mq-publish other 1 2 3 4 5
 	rated 20 2 10 -n 10 --rate 20/s:2 q other
-}
-
-@test "rate: printing" {
-	seq 12 | run_mq 0 mq-publish -l q
+	# What a script resends at once, too.
+	run_mq 0 mq-publish q x
+	echo 'date +%s%N >>"$T/times"; [ "$MQ_ATTEMPT" = 6 ] || echo resend 0 >&3' | script note
+	rated 10 1 6 -n 6 --rate 10/s:1 q
+	# And what is printed.
+	publish {1..12}
 	date +%s%N >"$T/begin"
 	"$BUILD/mq-consume" -n 12 -l --rate 20/s:4 q |
 		while read -r x; do
-			date +%s%N >>"$T/times"
+			date +%s%N
 			echo "$x" >>"$T/got"
-		done
+		done >"$T/times"
 	never_more 20 4 12
 	assert_equal "$(cat "$T/got")" "$(seq 12)"
 }
@@ -81,14 +82,6 @@ rated() {
 	run_mq 0 mq-publish q a b
 	run_mq 0 mq-consume --drain -l --rate 1/h:2 q
 	assert_output $'a\nb'
-}
-
-@test "rate: a script that resends at once is held back, too" {
-	run_mq 0 mq-publish q x
-	echo 'date +%s%N >>"$T/times"; [ "$MQ_ATTEMPT" = 6 ] || echo resend 0 >&3' | script s
-	date +%s%N >"$T/begin"
-	run_mq 0 mq-consume -n 6 --rate 10/s:1 q -- "$T/s"
-	never_more 10 1 6
 }
 
 @test "rate: shared by all consumers of a queue" {
@@ -124,8 +117,7 @@ rated() {
 @test "rate: shared, waiting is no work for the server" {
 	redis config resetstat >/dev/null
 	run_mq 0 mq-consume --rate-shared 1/s --idle 2s q
-	(($(redis info commandstats |
-		sed -n 's/^cmdstat_evalsha:calls=\([0-9]*\),.*/\1/p') < 100))
+	(($(calls evalsha) < 100))
 }
 
 @test "rate: shared, nothing is claimed ahead" {
@@ -141,73 +133,44 @@ rated() {
 
 # --- rests ------------------------------------------------------------------------
 
-# Times between starts, in ms, in order.
-gaps() {
-	awk 'NR > 1 { printf "%.0f\n", ($1 - last) / 1e6 } { last = $1 }' "$T/times"
-}
-
 @test "rest: longer after each failure in a row, never shorter than the minimum" {
-	seq 5 | run_mq 0 mq-publish -l q
+	publish {1..5}
 	# At its end: the rest begins after that.
 	echo 'date +%s%N >>"$T/times"; exit 1' | script s
 	run_mq 1 mq-consume -n 5 --rest 200ms..1s q -- "$T/s"
-	gaps >"$T/gaps"
-	cat "$T/gaps"
 	# Between start and next start: at least the least rests, 200, 225, 337
 	# and 506 ms.
-	assert [ "$(sed -n 1p "$T/gaps")" -ge 200 ]
-	assert [ "$(sed -n 2p "$T/gaps")" -ge 224 ]
-	assert [ "$(sed -n 3p "$T/gaps")" -ge 336 ]
-	assert [ "$(sed -n 4p "$T/gaps")" -ge 500 ]
+	awk 'BEGIN { split("0 200 224 336 500", least) }
+		NR > 1 { print ($1 - last) / 1e6 }
+		NR > 1 && ($1 - last) / 1e6 < least[NR] { bad = 1 }
+		{ last = $1 }
+		END { exit bad || NR != 5 }' "$T/times"
 	assert_equal "$(held q)" "0 0 0 5"
 }
 
-@test "rest: a run that is done ends it" {
-	seq 30 | run_mq 0 mq-publish -l q
+@test "rest: a run that is done ends it, so does a resend; --drain does not wait for it" {
+	publish {1..30}
 	# A rest is 30 minutes at least, and would have been seen.
 	run_mq 0 mq-consume -n 30 --rest 1h..1h q -- true
 	run_mq 0 mq-publish q x
-	run_mq 1 mq-consume -n 1 --rest 1h..1h q -- false
+	run_mq 75 mq-consume -n 3 --rest 1h..1h q -- sh -c 'echo resend 0 >&3'
+	run_mq 1 mq-consume --drain --rest 1h..1h q -- false
+	assert_equal "$(held q)" "0 0 0 1"
 }
 
 @test "rest: it is the slot that rests, the others go on" {
 	run_mq 0 mq-publish q bad
-	seq 10 | run_mq 0 mq-publish -l q
-	echo 'read -r x; echo "$x" >>"$T/got"; [ "$x" != bad ]' | script s
-	start_mq mq-consume -j 2 --rest 1h..1h q -- "$T/s"
+	publish {1..10}
+	# A retry is a failure, too.
+	echo 'read -r x; echo "$x" >>"$T/got"; [ "$x" != bad ] || exit 75' | script s
+	start_mq mq-consume -j 2 --backoff 1h..1h --rest 1h..1h q -- "$T/s"
 	eventually 10 lines_reach "$T/got" 11
-	# And with both of them resting nothing is claimed.
-	run_mq 0 mq-publish q bad
-	eventually 10 held_is q "0 0 0 2"
-	run_mq 0 mq-publish q more
+	# And with both of them resting nothing is claimed, and what was is given back.
+	run_mq 0 mq-publish q bad more and more
+	eventually 10 held_is q "3 2 0 0"
 	tick
 	tick
-	assert_equal "$(held q)" "1 0 0 2"
+	assert_equal "$(held q)" "3 2 0 0"
 	stop_mq
-	assert_equal "$(held q)" "1 0 0 2"
-}
-
-@test "rest: what was claimed ahead is given back" {
-	run_mq 0 mq-publish q bad a b
-	start_mq mq-consume --rest 1h..1h q -- false
-	eventually 10 held_is q "2 0 0 1"
-	stop_mq
-}
-
-@test "rest: a retry is a failure, a resend is none" {
-	run_mq 0 mq-publish q x
-	run_mq 75 mq-consume -n 3 --rest 1h..1h q -- sh -c 'echo resend 0 >&3'
-	run_mq 0 mq-publish q y
-	start_mq mq-consume --rest 1h..1h --backoff 1ms..1ms q -- \
-		sh -c 'echo >>"$T/runs"; exit 75'
-	eventually 10 lines_reach "$T/runs" 1
-	tick
-	assert_equal "$(wc -l <"$T/runs")" 1
-	stop_mq
-}
-
-@test "rest: --drain does not wait for it" {
-	run_mq 0 mq-publish q x
-	run_mq 1 mq-consume --drain --rest 1h..1h q -- false
-	assert_equal "$(held q)" "0 0 0 1"
+	assert_equal "$(held q)" "3 2 0 0"
 }
