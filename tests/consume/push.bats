@@ -2,34 +2,38 @@
 # The verb push: from queue to queue, in one step, until somebody has done it.
 
 load ../helpers/server
+load ../helpers/consume
 
 setup() {
 	common_setup
-	seed=${SEED:-$$}
-	echo "SEED=$seed"
-	RANDOM=$seed
+	seeded
 	echo 'echo push "$(cat)" >&3' | script pushes
-}
-
-headers() {
-	element "$1" "$2" "${3:-0}" | tail -c +6 | head -n 1
 }
 
 @test "push: a chain of queues" {
 	run_mq 0 mq-publish -i -H 'X-Trace: 7' incoming "the payload"
 	id=$output
+	run_mq 75 mq-consume -n 1 incoming -- sh -c 'echo resend 0-first >&3'
+	assert_equal "$(element incoming ready | header Mq-Attempt)" 1
 	run_mq 0 mq-consume -n 1 -v --push push1 incoming -- "$T/pushes"
 	assert_regex "$stderr" "incoming: $id: pushed to push1: the payload"
 	assert_equal "$(held incoming) $(held push1)" "0 0 0 0 1 0 0 0"
+	# It is counted as done here, and as published there, and known at once.
+	assert_equal "$(redis hmget 'rmq::queue::[incoming]::counters' runs done failed | xargs)" "2 1"
+	assert_equal "$(redis hget 'rmq::queue::[push1]::counters' published)" 1
+	assert_equal "$(redis sismember rmq::queues push1)" 1
 	run_mq 0 mq-consume -n 1 --push push2 push1 -- "$T/pushes"
 	assert_equal "$(held push1) $(held push2)" "0 0 0 0 1 0 0 0"
-	# It is as it was published.
-	assert_equal "$(headers push2 ready)" "{\"Mq-Id\":[\"$id\"],\"X-Trace\":[\"7\"]}"
-	# The last one has none to push to.
+	# Attempts begin anew, and the rest is as it was.
+	assert_regex "$(element push2 ready | tail -c +6 | head -n 1)" \
+		"^\{\"Mq-Id\":\[\"$id\"\],\"X-Trace\":\[\"7\"\],\"Mq-Error\":\[\"0-first\"\],\"Mq-History\":\[[^]]*\]\}$"
+	# Only a good exit pushes; the last one has none to push to.
+	run_mq 75 mq-consume -n 1 --push p --retry-on err --backoff 0s..0s push2 -- \
+		sh -c 'echo push x >&3; exit 3'
 	run_mq 1 mq-consume -n 1 push2 -- "$T/pushes"
 	assert_equal "$(held push2)" "0 0 0 1"
 	assert_equal "$(element push2 rejected | header Mq-Error)" "the payload"
-	assert_equal "$(element push2 rejected | header Mq-Id)" "$id"
+	assert_equal "$(element push2 rejected | header Mq-Attempt)" 2
 	assert_equal "$(element push2 rejected | tail -n +2)" "the payload"
 }
 
@@ -42,47 +46,6 @@ headers() {
 	redis rpoplpush 'rmq::queue::[p2]::ready' \
 		'rmq::connection::go-123456::queue::[p2]::unacked' >"$T/got"
 	printf 'a\0b\n\377c\n' | cmp - "$T/got"
-}
-
-@test "push: attempts begin anew, and the rest is kept" {
-	run_mq 0 mq-publish -H 'X-Trace: 7' q x
-	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 0-first >&3'
-	assert_equal "$(element q ready | header Mq-Attempt)" 1
-	run_mq 0 mq-consume -n 1 --push p q -- "$T/pushes"
-	assert_equal "$(element p ready | header Mq-Attempt)" ""
-	assert_equal "$(element p ready | header X-Trace)" 7
-	assert_equal "$(element p ready | header Mq-Error)" 0-first
-	assert_regex "$(headers p ready)" '"Mq-History":\["'
-	run_mq 0 mq-consume -n 1 p -- sh -c 'echo "$MQ_ATTEMPT $RQ_COUNT"'
-	assert_output "1 0"
-}
-
-@test "push: the target becomes a known queue at once" {
-	start_mq mq-consume --push later q -- true
-	eventually 10 knows later
-	stop_mq
-	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "later q"
-}
-
-knows() {
-	[ "$(redis sismember rmq::queues "$1")" = 1 ]
-}
-
-@test "push: it is counted as done here, and as published there" {
-	run_mq 0 mq-publish q a b c
-	run_mq 0 mq-consume -n 3 --push p q -- "$T/pushes"
-	assert_equal "$(redis hmget 'rmq::queue::[q]::counters' runs done failed | xargs)" "3 3"
-	assert_equal "$(redis hget 'rmq::queue::[p]::counters' published)" 3
-}
-
-@test "push: only a good exit pushes" {
-	run_mq 0 mq-publish q x
-	run_mq 1 mq-consume -n 1 --push p q -- sh -c 'echo push x >&3; exit 3'
-	assert_equal "$(held q) $(held p)" "0 0 0 1 0 0 0 0"
-	assert_equal "$(element q rejected | header Mq-Error)" "x (exit status 3 after push)"
-	run_mq 0 mq-publish q x
-	run_mq 75 mq-consume -n 1 --push p --retry-on err q -- sh -c 'echo push x >&3; exit 3'
-	assert_equal "$(held q) $(held p)" "0 1 0 1 0 0 0 0"
 }
 
 @test "push: a full server" {
@@ -116,7 +79,7 @@ each_in_one_place() {
 	cmp "$T/want" "$T/got"
 }
 
-# chain NAME: consumers of three queues in a row, until they are killed.
+# Consumers of three queues in a row, until they are killed.
 consume_chain() {
 	"$BUILD/mq-consume" -q -j 2 --push push1 incoming -- "$T/s" 2>>"$T/err" &
 	"$BUILD/mq-consume" -q -j 2 --push push2 push1 -- "$T/s" 2>>"$T/err" &
@@ -130,25 +93,14 @@ kill_all() {
 	wait
 }
 
-some_pushed() {
-	[ "$(redis llen 'rmq::queue::[push1]::ready')" -gt "$1" ] ||
-		[ "$(redis llen 'rmq::queue::[push2]::ready')" -gt "$1" ] ||
-		[ "$(redis zcard 'rmq::queue::[push2]::delayed')" -gt "$1" ]
-}
-
-# What the dead have left is given back.
-clean_up() {
-	local c
-
-	for c in $(connections); do
-		redis del "rmq::connection::$c::heartbeat" >/dev/null
-	done
-	run_mq 0 mq-clean
+# at_the_end TEST: of so many messages, which wait in the last queue.
+at_the_end() {
+	test "$(redis zcard 'rmq::queue::[push2]::delayed')" $1
 }
 
 write_chain_scripts() {
 	# Now and then a retry comes between.
-	cat <<'.' | script s
+	script s <<'.'
 read -r x
 case $x$MQ_ATTEMPT in
 *71 | *31) echo resend 0 >&3 ;;
@@ -159,47 +111,43 @@ esac
 }
 
 @test "push: consumers killed at any moment: each message is in one place" {
+	local c
 	write_chain_scripts
 	seq 1000 1299 | tee "$T/want" | run_mq 0 mq-publish -l incoming
 	for _ in {1..12}; do
 		consume_chain
-		eventually 10 some_pushed 0
+		eventually 10 eval '[[ "$(held push1) $(held push2)" != "0 0 0 0 0 0 0 0" ]]'
 		read -rt "0.0$((RANDOM % 10))" <> <(:) || true
 		kill_all
 		# On a cluster what is on its way is in two.
 		[ "${TOPOLOGY-}" = cluster ] || each_in_one_place
-		clean_up
+		# What the dead have left is given back.
+		for c in $(connections); do
+			redis del "rmq::connection::$c::heartbeat" >/dev/null
+		done
+		run_mq 0 mq-clean
 		each_in_one_place
 	done
 	consume_chain
-	eventually 60 zcard_is 300
+	eventually 60 at_the_end "= 300"
 	kill_all
 	each_in_one_place
 }
 
-zcard_is() {
-	[ "$(redis zcard 'rmq::queue::[push2]::delayed')" = "$1" ]
-}
-
-some_at_the_end() {
-	[ "$(redis zcard 'rmq::queue::[push2]::delayed')" -gt 0 ]
-}
-
 @test "push: a server killed at any moment: each message is in one place" {
-	D=$(own_dir)
-	server_run --appendonly yes --appendfsync always
+	safe_server
 	write_chain_scripts
 	seq 1000 1199 | tee "$T/want" | run_mq 0 mq-publish -l incoming
 	consume_chain
 	# A consumer whose server dies before it has joined ends: wait until each has worked.
-	eventually 10 some_at_the_end
+	eventually 10 at_the_end "-gt 0"
 	for _ in {1..12}; do
 		read -rt "0.$((RANDOM % 3))$((RANDOM % 10))" <> <(:) || true
 		server_kill
-		server_run --appendonly yes --appendfsync always
+		server_run "${safe[@]}"
 		[ "${TOPOLOGY-}" = cluster ] || each_in_one_place
 	done
-	eventually 60 zcard_is 200
+	eventually 60 at_the_end "= 200"
 	kill_all
 	each_in_one_place
 }
