@@ -4,6 +4,7 @@
 # layouts: rmq rsmq
 
 load ../helpers/server
+load ../helpers/consume
 load "../helpers/layout-${LAYOUT:-rmq}"
 
 setup() {
@@ -34,8 +35,7 @@ rounds() {
 	if [ "${TOPOLOGY-}" = cluster ]; then
 		grep -ci '"sscan" "rmq::connections" "0"' "$T/monitor"
 	else
-		redis info commandstats |
-			sed -n 's/^cmdstat_scan:calls=\([0-9]*\).*/\1/p'
+		calls scan
 	fi
 }
 
@@ -53,10 +53,6 @@ in_charge() {
 		redis hget "rsmq::connection:$c" pid
 }
 
-someone_cleans() {
-	[ "$(redis exists "$key")" = 1 ]
-}
-
 @test "cleaning: of five consumers, one has a round, and the others wait" {
 	local dead
 
@@ -65,7 +61,7 @@ someone_cleans() {
 	redis monitor >"$T/monitor" 3>&- &
 	eventually 10 grep -q OK "$T/monitor"
 	idle 5
-	eventually 10 some_rounds 1
+	eventually 10 eval '[ "$(rounds)" = 1 ]'
 	eventually 10 joined 5
 	heartbeat_of_all
 	assert_equal "$(rounds)" 1
@@ -77,18 +73,10 @@ someone_cleans() {
 	[ "${TOPOLOGY-}" != cluster ] || redis del "$key" >/dev/null
 	idle 4
 	# Before that, eight can be listed of which one is dead.
-	eventually 10 gone "$dead"
+	eventually 10 eval '! connections | grep -qxF "$dead"'
 	eventually 10 joined 8
 	heartbeat_of_all
 	assert_equal "$(rounds)" 2
-}
-
-gone() {
-	! connections | grep -qxF "$1"
-}
-
-some_rounds() {
-	[ "$(rounds)" = "$1" ]
 }
 
 # All have beaten once more, so they have had some ticks.
@@ -103,61 +91,50 @@ heartbeat_of_all() {
 	done
 }
 
-@test "cleaning: when the one in charge is killed, another one takes over" {
-	local first
-
+@test "cleaning: when the one in charge is killed, another one takes over; who ends leaves no key" {
 	idle 1
-	eventually 10 someone_cleans
+	eventually 10 cleans 0
 	# The round is over.
 	heartbeat_of_all
-	first=$(in_charge)
-	kill -KILL "$first"
+	kill -KILL "${pids[0]}"
 	redis pexpire "$key" 2000 >/dev/null
-	idle 2
-	another() {
-		local now
+	idle 1
+	eventually 20 cleans 1
+	kill "${pids[1]}"
+	wait "${pids[1]}" || true
+	assert_equal "$(redis exists "$key")" 0
+	run_mq 0 mq-consume --idle 0 --no-clean q -- true
+	assert_equal "$(redis exists "$key")" 0
+}
 
-		now=$(in_charge)
-		[ "$now" = "${pids[1]}" ] || [ "$now" = "${pids[2]}" ]
-	}
-	eventually 20 another
+# cleans N: the Nth is in charge.
+cleans() {
+	[ "$(in_charge)" = "${pids[$1]}" ]
 }
 
 @test "cleaning: the key of a dead one is worth nothing" {
 	no_cluster "there it lasts a minute"
 	idle 1
-	eventually 10 someone_cleans
+	eventually 10 cleans 0
 	kill -KILL "${pids[0]}"
 	expire "$(connections)"
 	idle 1
-	second() {
-		[ "$(in_charge)" = "${pids[1]}" ]
-	}
-	eventually 10 second
+	eventually 10 cleans 1
 }
 
-@test "cleaning: who ends leaves no key; --no-clean asks for none" {
-	idle 1
-	eventually 10 someone_cleans
-	kill "${pids[0]}"
-	wait "${pids[0]}" || true
-	assert_equal "$(redis exists "$key")" 0
-	run_mq 0 mq-consume --idle 0 --no-clean q -- true
-	assert_equal "$(redis exists "$key")" 0
+# cleans N: the Nth is in charge.
+cleans() {
+	[ "$(in_charge)" = "${pids[$1]}" ]
 }
 
 # A consumer has died with a message; sets c.
 one_has_died() {
 	run_mq 0 mq-publish q 1
 	start_mq mq-consume -q --no-clean q -- sleep 100
-	eventually 10 one_is_held
+	eventually 10 eval '[ "$(holds "$(connections)")" = 1 ]'
 	c=$(connections)
 	kill -KILL "$pid"
 	expire "$c"
-}
-
-one_is_held() {
-	[ -n "$(connections)" ] && [ "$(holds "$(connections)")" = 1 ]
 }
 
 @test "cleaning: mq-clean asks nobody" {
@@ -173,16 +150,11 @@ one_is_held() {
 @test "cleaning: who has rights for a queue only cleans that" {
 	local c rules
 
-	redis acl setuser app on '>secret' >/dev/null
 	read -ra rules < <("$BUILD/mq-consume" --print-acl q)
-	redis acl setuser app "${rules[@]}" >/dev/null
+	redis acl setuser app on '>secret' "${rules[@]}" >/dev/null
 	one_has_died
 	start_mq mq-consume -q -u "$(url_as app:secret)" q -- sleep 100
 	pids+=("$pid")
-	has_it() {
-		[ "$(redis exists "$own" "$key")" = 1 ] &&
-			[ "$(connections | grep -c "$c")" = 0 ]
-	}
-	eventually 20 has_it
+	eventually 20 eval '[ "$(redis exists "$own" "$key")" = 1 ] && ! connections | grep -q "$c"'
 	assert_equal "$(redis exists "$own")" 1
 }

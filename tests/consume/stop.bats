@@ -8,14 +8,17 @@ load "../helpers/layout-${LAYOUT:-rmq}"
 
 setup() {
 	common_setup
-	# Leaves its process, waits to be stopped, and says so: $T/termed.PAYLOAD.
-	script work <<'.'
-n=$(cat)
-trap 'echo >"$T/termed.$n"; exit 0' TERM
+	works 'echo >"$T/termed"; exit 0'
+}
+
+# works TRAP: the script leaves its process, waits to be stopped, and does this then.
+works() {
+	script work <<.
+trap '$1' TERM
 sleep 1000 &
-echo $! >"$T/child.$n.new"
-mv "$T/child.$n.new" "$T/child.$n"
-wait
+echo \$! >"\$T/child.new"
+mv "\$T/child.new" "\$T/child"
+while :; do wait; done
 .
 }
 
@@ -32,11 +35,11 @@ attempt_is() {
 	[[ $("$BUILD/mq-stats" --running --json) = *'"attempt":'$1,* ]]
 }
 
-# begin PAYLOAD [OPTION...]: a message that runs, in $id.
+# begin [OPTION...]: a message that runs, in $id.
 begin() {
-	run_mq 0 mq-publish jobs "$1"
-	start_mq mq-consume "${@:2}" jobs -- "$T/work"
-	eventually 10 test -s "$T/child.$1"
+	run_mq 0 mq-publish jobs x
+	start_mq mq-consume "$@" jobs -- "$T/work"
+	eventually 10 test -s "$T/child"
 	eventually 10 runs 1
 	id=$(run_id)
 }
@@ -46,12 +49,12 @@ request_key() {
 }
 
 @test "stop: purge ends the process group and removes the message" {
-	begin x
+	begin
 	run_mq 0 mq-purge --running --id "$id" jobs
 	assert_output "1 message purged"
 	assert_equal "$stderr" ""
-	assert test -e "$T/termed.x"
-	eventually 5 gone "$(cat "$T/child.x")"
+	assert test -e "$T/termed"
+	eventually 5 gone "$(cat "$T/child")"
 	assert_equal "$(held jobs)" "0 0 0 0"
 	assert_equal "$(redis exists "$(request_key)")" 0
 	stop_mq
@@ -60,7 +63,7 @@ request_key() {
 }
 
 @test "stop: return makes it ready, and counts the attempt" {
-	begin x --attempts 2
+	begin --attempts 2
 	run_mq 0 mq-return --running --id "$id" jobs
 	assert_output "1 message returned"
 	eventually 10 attempt_is 2
@@ -74,29 +77,26 @@ request_key() {
 	stop_mq
 }
 
-@test "stop: a script that ignores TERM is killed after the grace time" {
-	script work <<'.'
-trap '' TERM
-echo $$ >"$T/child.new"
-mv "$T/child.new" "$T/child.$(cat)"
-while :; do sleep 1; done
-.
-	begin x --grace 1s
+@test "stop: a script that ignores TERM is killed after the grace time; without the right to wake" {
+	works ''
+	begin --grace 1s
 	run_mq 0 mq-purge --running --id "$id" --json jobs
 	assert_output '{"queue":"jobs","purged":1,"ready":0,"delayed":0,"rejected":0,"deleted":false,"dry_run":false,"running":1}'
-	eventually 5 gone "$(cat "$T/child.x")"
+	eventually 5 gone "$(cat "$T/child")"
+	stop_mq
+	rm "$T/child"
+	# With the next renewal.
+	redis acl setuser mute on '>word' allkeys resetchannels +@all -publish >/dev/null
+	begin --grace 0s
+	MQ_URL=$(url_as mute:word) run_mq 0 mq-purge --running --id "$id" jobs
+	assert_output "1 message purged"
+	redis acl deluser mute >/dev/null
 	stop_mq
 }
 
 @test "stop: what a script says before the end stands" {
-	script work <<'.'
-n=$(cat)
-trap 'echo done >&3; exit 0' TERM
-sleep 1000 &
-echo $! >"$T/child.$n"
-wait
-.
-	begin x
+	works 'echo done >&3; exit 0'
+	begin
 	run_mq 1 mq-return --running --id "$id" jobs
 	assert_equal "$stderr" "mq-return: jobs: $id: it had ended already"
 	assert_equal "$(held jobs)" "0 0 0 0"
@@ -106,20 +106,18 @@ wait
 @test "stop: a batch and a stream end, and the others go back without an attempt" {
 	local how
 
-	for how in "--batch 3" "--stream --window 3"; do
-		script work <<'.'
-echo $$ >"$T/child.new"
-while read -r line; do [ "$line" != 3 ] || mv "$T/child.new" "$T/child.x"; done
+	script work <<'.'
+while read -r line; do [ "$line" != 3 ] || echo $$ >"$T/child"; done
 sleep 1000
 .
-		rm -f "$T"/child.*
-		"$BUILD/mq-publish" -l jobs < <(printf '1\n2\n3\n')
-		IFS=' ' read -ra options <<<"$how"
-		start_mq mq-consume "${options[@]}" --lines --attempts 2 --grace 0s jobs -- "$T/work"
-		eventually 10 test -s "$T/child.x"
+	for how in "--batch 3" "--stream --window 3"; do
+		rm -f "$T/child"
+		run_mq 0 mq-publish jobs 1 2 3
+		# shellcheck disable=SC2086 # words
+		start_mq mq-consume $how --lines --attempts 2 --grace 0s jobs -- "$T/work"
+		eventually 10 test -s "$T/child"
 		eventually 10 runs 1
-		id=$(run_id)
-		run_mq 0 mq-purge --running --id "$id" jobs
+		run_mq 0 mq-purge --running --id "$(run_id)" jobs
 		assert_output "1 message purged"
 		stop_mq
 		run_mq 0 mq-consume --drain -l jobs
@@ -127,30 +125,21 @@ sleep 1000
 	done
 }
 
-@test "stop: without the right to wake, with the next renewal" {
-	redis acl setuser mute on '>word' allkeys resetchannels +@all -publish >/dev/null
-	begin x
-	MQ_URL=$(url_as mute:word) run_mq 0 mq-purge --running --id "$id" jobs
-	assert_output "1 message purged"
-	redis acl deluser mute >/dev/null
-	stop_mq
-}
-
 @test "stop: no answer: 75, and the request is withdrawn" {
-	begin x --grace 0s
+	begin --grace 0s
 	kill -STOP "$pid"
 	run_mq 75 mq-purge --running --id "$id" jobs
 	assert_regex "$stderr" "^mq-purge: jobs: $id: no answer from mq-consume-[^ ]+; the request is withdrawn$"
 	assert_equal "$(redis exists "$(request_key)")" 0
 	kill -CONT "$pid"
-	assert test ! -e "$T/termed.x"
+	assert test ! -e "$T/termed"
 	stop_mq
 }
 
 @test "stop: a run that has ended, another message, and none" {
 	local key other
 
-	begin x --grace 0s
+	begin --grace 0s
 	other=$(tr 0-9a-z 1-9a-z0 <<<"$id")
 	run_mq 1 mq-purge --running --id "$other" jobs
 	assert_equal "$stderr" "mq-purge: jobs: $other: not running; it may have ended already"
@@ -168,7 +157,7 @@ sleep 1000
 	redis set "$key" "$(redis get "$key" | sed 's/"grace_ms":[0-9]*,//')" >/dev/null
 	run_mq 1 mq-return --running --id "$id" jobs
 	assert_regex "$stderr" "cannot be stopped; the mq-consume of mq-consume-[^ ]+ is too old: stop process [0-9]+ on "
-	assert test ! -e "$T/termed.x"
+	assert test ! -e "$T/termed"
 	stop_mq
 }
 
@@ -184,8 +173,8 @@ sleep 1000
 	local row
 
 	while IFS='|' read -r row said; do
-		IFS=' ' read -ra row <<<"$row"
-		run_mq 64 "${row[@]}"
+		# shellcheck disable=SC2086 # words
+		run_mq 64 $row
 		assert_regex "$stderr" "$said"
 	done <<'.'
 mq-purge --running jobs|--running: needs --id
