@@ -21,6 +21,7 @@ some_of_each() {
 	run_mq 0 mq-publish q a b
 	held_is q "2 1 1 1"
 	redis save >/dev/null
+	digest=$(redis debug digest)
 }
 
 again() {
@@ -43,8 +44,10 @@ without() {
 	echo "# $status, $(held q), $(cat "$T/err")"
 }
 
-# refuses FDS: what has just run has said so, and changed nothing.
-refuses() {
+# refused FDS TOOL ARGS...: it says so, and changes nothing.
+refused() {
+	again
+	without "$@"
 	assert_equal "$status" 74
 	assert_equal "$(redis debug digest)" "$digest"
 	assert_equal "$(cat "$T/out")" ""
@@ -58,13 +61,12 @@ mode() {
 	local needs=$1 usual=$2 then=$3 fds
 	shift 3
 	for fds in 0 1 2 012; do
-		again
-		without "$fds" "$@"
 		case $fds$needs in
-		*0*i* | *1*o*) refuses "$fds" ;;
+		*0*i* | *1*o*) refused "$fds" "$@" ;;
 		*)
-			assert_equal "$status" "$usual"
-			assert_equal "$(held q)" "$then"
+			again
+			without "$fds" "$@"
+			assert_equal "$status $(held q)" "$usual $then"
 			[[ $needs != *o* ]] || [ -s "$T/out" ]
 			;;
 		esac
@@ -73,7 +75,6 @@ mode() {
 
 @test "closed: mq-publish" {
 	some_of_each
-	digest=$(redis debug digest)
 	mode - 0 "3 1 1 1" mq-publish q x
 	mode i 0 "3 1 1 1" mq-publish q
 	mode i 0 "3 1 1 1" mq-publish -l q
@@ -81,17 +82,11 @@ mode() {
 	mode i 65 "2 1 1 1" mq-publish --jsonl q
 	mode o 0 "3 1 1 1" mq-publish -i q x
 	mode io 0 "3 1 1 1" mq-publish -il q
-	mode o 0 "2 1 1 1" mq-publish --help
-	mode o 0 "2 1 1 1" mq-publish --version
-	mode o 0 "2 1 1 1" mq-publish --print-acl q
 	mode - 64 "2 1 1 1" mq-publish
 	if [ "${LAYOUT:-rmq}" = rmq ]; then
 		mode - 0 "2 1 1 1" mq-publish --tick 5 q
-		for fds in 1 012; do
-			again
-			without $fds mq-publish --wait=10ms q x
-			refuses $fds
-		done
+		refused 1 mq-publish --wait=10ms q x
+		refused 012 mq-publish --wait=10ms q x
 	else
 		mode - 0 "2 1 1 1" mq-set q vt=1m
 	fi
@@ -99,31 +94,22 @@ mode() {
 
 @test "closed: mq-consume" {
 	some_of_each
-	digest=$(redis debug digest)
 	mode o 0 "0 1 1 1" mq-consume --no-clean --idle 0 -l q
 	mode o 0 "1 1 1 1" mq-consume --no-clean -n 1 q
 	mode o 0 "1 1 1 1" mq-consume --no-clean -n 1 --at-most-once q
-	mode o 0 "2 1 1 1" mq-consume --help
-	mode o 0 "2 1 1 1" mq-consume --version
-	mode o 0 "2 1 1 1" mq-consume --print-acl q
 }
 
 @test "closed: mq-lease" {
 	some_of_each
-	digest=$(redis debug digest)
 	mode o 0 "1 1 2 1" mq-lease --for 1m --jsonl q
 	mode - 0 "2 1 0 1" mq-lease --ack "$receipt" q
 	mode - 0 "2 1 0 2" mq-lease --reject "$receipt" q
 	mode - 0 "3 1 0 1" mq-lease --return "$receipt" q
 	mode - 0 "2 1 1 1" mq-lease --extend "$receipt" --for 1h q
-	mode o 0 "2 1 1 1" mq-lease --help
-	mode o 0 "2 1 1 1" mq-lease --version
-	mode o 0 "2 1 1 1" mq-lease --print-acl q
 }
 
 @test "closed: mq-consume with a command, which can write" {
 	some_of_each
-	digest=$(redis debug digest)
 	script note <<-'.'
 		set -e
 		cat
@@ -148,36 +134,17 @@ mode() {
 
 @test "closed: mq-stats" {
 	some_of_each
-	digest=$(redis debug digest)
-	while read -r args; do
+	for args in '' q --connections --json --prometheus --html '--check ready=100 q' \
+		'--list ready q' '--list rejected --jsonl q' '--reasons q' "--id $id"; do
 		# shellcheck disable=SC2086 # words
 		mode o 0 "2 1 1 1" mq-stats $args
-	done <<-.
-		
-		q
-		--connections
-		--json
-		--prometheus
-		--html
-		--check ready=100 q
-		--list ready q
-		--list rejected --jsonl q
-		--reasons q
-		--id $id
-		--help
-		--version
-		--print-acl
-	.
-	for args in --watch --running; do
-		again
-		without 1 mq-stats $args
-		refuses 1
 	done
+	refused 1 mq-stats --watch
+	refused 1 mq-stats --running
 }
 
 @test "closed: mq-return, mq-purge, mq-pause, mq-clean" {
 	some_of_each
-	digest=$(redis debug digest)
 	mode o 0 "3 1 1 0" mq-return q
 	mode o 0 "3 0 1 1" mq-return --json --from delayed q
 	mode o 0 "2 1 1 1" mq-return --dry-run q
@@ -191,10 +158,14 @@ mode() {
 	mode - 0 "2 1 1 1" mq-pause q
 	mode - 0 "2 1 1 1" mq-set q slots=2
 	mode - 1 "2 1 1 1" mq-pause --resume q
-	for tool in mq-return mq-purge mq-pause mq-clean; do
-		mode o 0 "2 1 1 1" "$tool" --help
-		mode o 0 "2 1 1 1" "$tool" --version
-		mode o 0 "2 1 1 1" "$tool" --print-acl
+}
+
+@test "closed: help, version and rights of any tool" {
+	some_of_each
+	for tool in publish consume lease stats return purge pause clean; do
+		for what in --help --version --print-acl; do
+			mode o 0 "2 1 1 1" "mq-$tool" "$what" q
+		done
 	done
 }
 

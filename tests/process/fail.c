@@ -1,8 +1,7 @@
 /*
  * Preloaded into a tool, makes calls of it fail: FAIL=NAME:N the Nth one of
  * that name, FAIL=NAME:N+ the Nth and all behind it, FAIL=NAME:*N each Nth.
- * What it starts has neither the library nor the variable.  FAIL_COUNT=FILE
- * is told at the end how many calls of the name there were.
+ * What it starts has neither the library nor the variable.
  *
  *	memory		malloc, calloc, realloc
  *	process		vfork, fork, posix_spawnp
@@ -36,43 +35,24 @@ void *__libc_malloc(size_t);
 void *__libc_calloc(size_t, size_t);
 void *__libc_realloc(void *, size_t);
 
-static char what[16], file[256];
+static char what[16];
 static long first, calls;
 static enum { ONCE, FROM, EACH } mode;
 
 __attribute__((constructor)) static void
 begin(void)
 {
-	const char *s = getenv("FAIL"), *f = getenv("FAIL_COUNT");
+	const char *s = getenv("FAIL");
 	const char *n = s != NULL ? strchr(s, ':') : NULL;
 
-	if (f != NULL)
-		snprintf(file, sizeof(file), "%s", f);
 	if (n == NULL)
 		return;
 	mode = n[1] == '*' ? EACH : strchr(n, '+') != NULL ? FROM : ONCE;
 	first = strtol(n + (mode == EACH ? 2 : 1), NULL, 10);
 	unsetenv("FAIL");
-	unsetenv("FAIL_COUNT");
 	unsetenv("LD_PRELOAD");
 	snprintf(what, sizeof(what), "%.*s", (int)(n - s), s);
 	calls = 0;
-}
-
-__attribute__((destructor)) static void
-end(void)
-{
-	char number[32];
-	int fd, len = snprintf(number, sizeof(number), "%ld\n", calls);
-
-	if (*file == '\0')
-		return;
-	what[0] = '\0';
-	fd = (int)syscall(SYS_openat, AT_FDCWD, file,
-	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd == -1 || syscall(SYS_write, fd, number, (size_t)len) == -1)
-		abort();
-	close(fd);
 }
 
 static bool

@@ -69,44 +69,45 @@ TEST(raw_elements)
 	}
 }
 
-TEST(good_headers_come_back_unchanged)
-{
-	static const struct {
-		const char *p;
-		size_t n, payload;
-	} good[] = {
-	    {B(SIG "{}\nx"), 1},
-	    {B(SIG "null\nx"), 1},
-	    {B(SIG "{}\n"), 0},
-	    {B(SIG "{\"a\":null,\"b\":[]}\nhello"), 5},
-	    {B(SIG "{\"z\":[\"1\",\"\"],\"a\":[\"2\"],\"\":[\"3\"]}\nx"), 1},
-	    {B(SIG "{\"N\":[\"\\u0000\\n\\\"\xc3\xa4\"]}\nx"), 1},
-	    {B(SIG "{\"X\":[\"1\"]}\n\0a\nb\0"), 5},
-	    {B(SIG "{\"X\":[\"1\"]}\n" SIG "{\"Y\":[\"2\"]}\nx"), 18},
-	};
-	struct mq_envelope e;
-	size_t i;
+#define FFFD	"\xef\xbf\xbd"
+#define FDD0	"\xef\xb7\x90"
+#define PAYLOAD "\0a\nb" SIG "{}\nx\0"
 
-	for (i = 0; i < COUNT(good); i++) {
-		assert_int_equal(parse(good[i].p, good[i].n, &e), 0);
-		assert_non_null(e.headers);
-		expect_payload(&e, good[i].p + good[i].n - good[i].payload,
-		    good[i].payload);
-		expect_written(&e, good[i].p, good[i].n);
-		mq_envelope_free(&e);
-		assert_null(e.headers);
-	}
+static void
+expect_back(const char *header, const char *want)
+{
+	struct mq_buf in = {0}, out = {0};
+	struct mq_envelope e;
+
+	mq_buf_add(&in, B(SIG));
+	mq_buf_printf(&in, "%s\n", header);
+	mq_buf_add(&in, B(PAYLOAD));
+	mq_buf_add(&out, B(SIG));
+	mq_buf_printf(&out, "%s\n", want);
+	mq_buf_add(&out, B(PAYLOAD));
+	if (parse(in.data, in.len, &e) != 0)
+		fail_msg("%s: refused", header);
+	assert_non_null(e.headers);
+	expect_payload(&e, B(PAYLOAD));
+	expect_written(&e, out.data, out.len);
+	mq_envelope_free(&e);
+	assert_null(e.headers);
+	mq_buf_free(&in);
+	mq_buf_free(&out);
 }
 
-/* As others may write them.  What is not Unicode is replaced, character by character, and
- * NUL is one like others. */
-TEST(headers_as_go_takes_them)
+/* As they are, or as others may write them.  What is not Unicode is replaced, character by
+ * character, and NUL is one like others. */
+TEST(headers_come_back)
 {
-#define FFFD "\xef\xbf\xbd"
-#define FDD0 "\xef\xb7\x90"
 	static const struct {
-		const char *in, *out;
+		const char *in, *out; /* NULL: unchanged */
 	} table[] = {
+	    {"{}", NULL},
+	    {"null", NULL},
+	    {"{\"a\":null,\"b\":[]}", NULL},
+	    {"{\"z\":[\"1\",\"\"],\"a\":[\"2\"],\"\":[\"3\"]}", NULL},
+	    {"{\"N\":[\"\\u0000\\n\\\"\xc3\xa4\"]}", NULL},
 	    {" { \"A\" :\t[ \"\\u003c\" ] }\r", "{\"A\":[\"<\"]}"},
 	    /* The last of two, and null in a list as "". */
 	    {"{\"A\":[\"1\"],\"A\":[\"2\"]}", "{\"A\":[\"2\"]}"},
@@ -122,7 +123,7 @@ TEST(headers_as_go_takes_them)
 		"{\"a\":[\"\xf0\x9f\x98\x80" FFFD "A\\\\ud800\"]}"},
 	    {"{\"\\ud800\":[\"\"],\"\\udc00\":[\"last\"]}",
 		"{\"" FFFD "\":[\"last\"]}"},
-	    {"{\"a\\u0000b\":[\"\\u0000\"]}", "{\"a\\u0000b\":[\"\\u0000\"]}"},
+	    {"{\"a\\u0000b\":[\"\\u0000\"]}", NULL},
 	    {"{ \"\\u0000\" : [],\"\\u00000\":null,\"0\":[\"\\uFDd0\"]}",
 		"{\"\\u0000\":[],\"\\u00000\":null,\"0\":[\"" FDD0 "\"]}"},
 	    {"{\"" FDD0 "0\":[],\"\\ufDD0\\u0000\":[],\"x\":[\"" FDD0 "0\"]}",
@@ -131,27 +132,14 @@ TEST(headers_as_go_takes_them)
 	    {"{\"Mq-Id\\u0000\":[\"no\"],\"Mq-Id\":[\"yes\xff\"]}",
 		"{\"Mq-Id\\u0000\":[\"no\"],\"Mq-Id\":[\"yes" FFFD "\"]}"},
 	};
-	struct mq_buf in = {0}, out = {0};
-	struct mq_envelope e;
+	const char *same;
 	size_t i;
 
 	for (i = 0; i < COUNT(table); i++) {
-		mq_buf_clear(&in);
-		mq_buf_clear(&out);
-		mq_buf_add(&in, B(SIG));
-		mq_buf_printf(&in, "%s\nx", table[i].in);
-		mq_buf_add(&out, B(SIG));
-		mq_buf_printf(&out, "%s\nx", table[i].out);
-		if (parse(in.data, in.len, &e) != 0)
-			fail_msg("%zu: refused", i);
-		expect_written(&e, out.data, out.len);
-		mq_envelope_free(&e);
-		assert_int_equal(parse(out.data, out.len, &e), 0);
-		expect_written(&e, out.data, out.len);
-		mq_envelope_free(&e);
+		same = table[i].out != NULL ? table[i].out : table[i].in;
+		expect_back(table[i].in, same);
+		expect_back(same, same);
 	}
-	mq_buf_free(&in);
-	mq_buf_free(&out);
 }
 
 TEST(bad_headers)

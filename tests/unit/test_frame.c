@@ -3,11 +3,9 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include "base/base64.h"
@@ -27,19 +25,6 @@ struct stream {
 };
 
 #define MAX_RECORD 12
-
-/* Waits for input where the reader itself does not. */
-static enum mq_frame_result
-read_record(
-    struct mq_frame_reader *r, bool may_block, const char **p, size_t *n)
-{
-	struct pollfd input = {.fd = r->fd, .events = POLLIN};
-	enum mq_frame_result result;
-
-	while ((result = mq_frame_read(r, p, n)) == MQ_FRAME_WAIT && may_block)
-		poll(&input, 1, -1);
-	return result;
-}
 
 static const struct stream streams[] = {
     {MQ_FRAME_WHOLE, {B("")}, 1, {{B("")}}, NULL},
@@ -131,13 +116,13 @@ expect_record(const struct mq_frame_reader *r, const struct stream *s,
 
 /* Reads all that is there now. */
 static enum mq_frame_result
-read_on(struct mq_frame_reader *r, const struct stream *s, bool may_block)
+read_on(struct mq_frame_reader *r, const struct stream *s)
 {
 	enum mq_frame_result result;
 	const char *p;
 	size_t n;
 
-	while ((result = read_record(r, may_block, &p, &n)) == MQ_FRAME_RECORD)
+	while ((result = mq_frame_read(r, &p, &n)) == MQ_FRAME_RECORD)
 		expect_record(r, s, p, n);
 	return result;
 }
@@ -148,7 +133,7 @@ expect_end(struct mq_frame_reader *r, const struct stream *s)
 	int again;
 
 	for (again = 0; again < 2; again++) {
-		assert_int_equal(read_on(r, s, true),
+		assert_int_equal(read_on(r, s),
 		    s->error != NULL ? MQ_FRAME_BAD : MQ_FRAME_END);
 		if (s->error != NULL)
 			assert_string_equal(r->error, s->error);
@@ -167,7 +152,7 @@ read_split(const struct stream *s, size_t at)
 	open_pipe(fd);
 	mq_frame_reader_init(&r, fd[0], s->framing, MAX_RECORD);
 	put(fd[1], s->in.p, at);
-	result = read_on(&r, s, false);
+	result = read_on(&r, s);
 	if (result != MQ_FRAME_BAD)
 		assert_int_equal(result, MQ_FRAME_WAIT);
 	put(fd[1], s->in.p + at, s->in.n - at);
@@ -234,7 +219,7 @@ TEST(limit_holds_before_the_end_is_seen)
 	for (i = 0; i < COUNT(framings); i++) {
 		fd = open_with(text, 8 * MIB);
 		mq_frame_reader_init(&r, fd, framings[i], MIB);
-		assert_int_equal(read_record(&r, true, &p, &n), MQ_FRAME_BAD);
+		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_BAD);
 		assert_string_equal(r.error, "longer than 1048576 bytes");
 		assert_true(r.buf.len <= 2 * MIB);
 		mq_frame_reader_free(&r);
@@ -254,11 +239,11 @@ TEST(long_line_is_searched_once)
 	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
 	for (i = 1; i <= 10; i++) {
 		put(fd[1], "0123456789", 10);
-		assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_WAIT);
+		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_WAIT);
 		assert_int_equal(r.scanned, 10 * i);
 	}
 	put(fd[1], "\n", 1);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_RECORD);
+	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_RECORD);
 	assert_int_equal(n, 100);
 	assert_int_equal(r.scanned, 0);
 	close(fd[1]);
@@ -279,54 +264,17 @@ TEST(netstring_reserves_what_it_needs)
 	mq_frame_write(&in, MQ_FRAME_NETSTRING, &e, NULL);
 	fd = open_with(in.data, in.len);
 	mq_frame_reader_init(&r, fd, MQ_FRAME_NETSTRING, MIB);
-	assert_int_equal(read_record(&r, true, &p, &n), MQ_FRAME_RECORD);
+	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_RECORD);
 	assert_int_equal(n, MIB);
 	assert_int_equal(r.buf.cap, MIB + sizeof("1048576:,") - 1);
-	assert_int_equal(read_record(&r, true, &p, &n), MQ_FRAME_END);
+	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_END);
 	close(fd);
 	mq_frame_reader_free(&r);
 	mq_buf_free(&in);
 	free(text);
 }
 
-/* --- waiting and failing -------------------------------------------------- */
-
-/* Whether or not the descriptor blocks. */
-static void
-check_waiting(int flags)
-{
-	struct mq_frame_reader r;
-	const char *p;
-	size_t n;
-	int fd[2];
-
-	assert_int_equal(pipe2(fd, flags), 0);
-	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_WAIT);
-	put(fd[1], "a", 1);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_WAIT);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_WAIT);
-	put(fd[1], "b\nc\nd", 5);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_RECORD);
-	assert_memory_equal(p, "ab", 2);
-	/* What is in the buffer needs no input. */
-	assert_int_equal(read_record(&r, true, &p, &n), MQ_FRAME_RECORD);
-	assert_memory_equal(p, "c", 1);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_WAIT);
-	assert_int_equal(r.records, 2);
-	close(fd[1]);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_RECORD);
-	assert_memory_equal(p, "d", 1);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_END);
-	close(fd[0]);
-	mq_frame_reader_free(&r);
-}
-
-TEST(waiting)
-{
-	check_waiting(0);
-	check_waiting(O_NONBLOCK);
-}
+/* --- failing -------------------------------------------------------------- */
 
 TEST(failing)
 {
@@ -337,14 +285,13 @@ TEST(failing)
 
 	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, MIB);
 	for (k = 0; k < 2; k++) {
-		assert_int_equal(
-		    read_record(&r, true, &p, &n), MQ_FRAME_FAILED);
+		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_FAILED);
 		assert_int_equal(errno, EISDIR);
 	}
 	mq_frame_reader_free(&r);
 	close(fd);
 	mq_frame_reader_init(&r, fd, MQ_FRAME_LINES, MIB);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_FAILED);
+	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_FAILED);
 	assert_int_equal(errno, EBADF);
 	mq_frame_reader_free(&r);
 }
@@ -364,10 +311,10 @@ TEST(failing_poll)
 	none = limit;
 	none.rlim_cur = 0;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_FAILED);
+	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_FAILED);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	assert_int_equal(read_record(&r, false, &p, &n), MQ_FRAME_WAIT);
+	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_WAIT);
 	mq_frame_reader_free(&r);
 	close(fd[0]);
 	close(fd[1]);

@@ -38,6 +38,11 @@ static const struct row held_rows[] = {
 };
 
 static const struct row claim_rows[] = {
+    {"unfit messages are passed over",
+	{"expires 1 a1", "add a2 b1", "until-tick 6 b2", "look-all",
+	    "claim -> claim:a:6", "is none -> claim:b:6", "tick 7",
+	    "start -> expired:a1 a2 b1 expired:b2", "tick-of a -> 0",
+	    "tick-of b -> 7", "held -> 0", "count a -> 2"}},
     {"a later queue is asked when the earlier have no more",
 	{"claim -> claim:a:10", "answer a1 a2 a3 -> arrived claim:b:7",
 	    "answer b1 b2 b3 b4 b5 b6 b7 -> arrived", "expects b -> no",
@@ -293,6 +298,8 @@ ask(struct fixture *f, const char *word, const char *about)
 		record("%d", q < 0 ? inbox_held(b) : inbox_held_of(b, q));
 	else if (is(word, "bytes"))
 		record("%d", (int)inbox_held_bytes(b));
+	else if (is(word, "tick-of"))
+		record("%d", (int)inbox_tick(b, q));
 	else if (is(word, "count"))
 		record("%d", (int)inbox_count(b, q));
 	else if (is(word, "oldest"))
@@ -337,6 +344,9 @@ hear(struct fixture *f, const char *word, const char *about)
 		answer_as(f, role_of(about));
 	else if (is(word, "all-are"))
 		claim_all(f, role_of(about));
+	else if (is(word, "tick"))
+		answer_with(
+		    f, (struct mq_claimed){.tick = atoi(about), .now_ms = 2});
 	else if (is(word, "is-paused"))
 		answer_with(
 		    f, (struct mq_claimed){.paused = true, .due_ms = 9});
@@ -367,7 +377,7 @@ hear(struct fixture *f, const char *word, const char *about)
 static bool
 arrange(struct fixture *f, const char *word, const char *about)
 {
-	char attempts[2] = {*about, '\0'};
+	char number[2] = {*about, '\0'};
 
 	if (is(word, "room"))
 		f->room = atoi(about);
@@ -378,7 +388,11 @@ arrange(struct fixture *f, const char *word, const char *about)
 	else if (is(word, "add"))
 		add(f, about);
 	else if (is(word, "attempt"))
-		add_with(f, about + 2, MQ_HEADER_ATTEMPT, attempts);
+		add_with(f, about + 2, MQ_HEADER_ATTEMPT, number);
+	else if (is(word, "expires"))
+		add_with(f, about + 2, MQ_HEADER_EXPIRES, number);
+	else if (is(word, "until-tick"))
+		add_with(f, about + 2, MQ_HEADER_UNTIL_TICK, number);
 	else if (is(word, "no-more"))
 		f->inbox.queues[which(about)].more = false;
 	else if (is(word, "time-is-over"))
@@ -481,24 +495,6 @@ TEST_ROWS(wakeup, fixture_setup, fixture_teardown, take)
 TEST_ROWS(reconcile, fixture_setup, fixture_teardown, take)
 
 /* --- and others ----------------------------------------------------------------- */
-
-TEST_OF(unfit_messages_are_passed_over)
-{
-	add_with(f, "a1", MQ_HEADER_EXPIRES, "1");
-	add(f, "a2 b1");
-	add_with(f, "b2", MQ_HEADER_UNTIL_TICK, "6");
-	inbox_look(&f->inbox, true);
-	inbox_claim(&f->inbox);
-	answer_as(f, MQ_ROLE_NONE);
-	answer_with(f, (struct mq_claimed){.tick = 7, .now_ms = 2});
-	(void)recorded();
-	start_all(f, -1);
-	assert_string_equal(recorded(), "expired:a1 a2 b1 expired:b2");
-	assert_int_equal(inbox_tick(&f->inbox, 0), 0);
-	assert_int_equal(inbox_tick(&f->inbox, 1), 7);
-	assert_int_equal(inbox_held(&f->inbox), 0);
-	assert_int_equal(inbox_count(&f->inbox, 0), 2);
-}
 
 TEST_OF(a_claim_of_many_bytes_has_left_others)
 {

@@ -12,6 +12,7 @@ struct house {
 	struct lease lease;
 	bool cluster, heard;
 	int away; /* so many names are on nodes that are away */
+	char first[NAME_SIZE], own[NAME_SIZE]; /* names, as it began */
 	mq_number_fn *renewed;
 	void *renewed_arg;
 };
@@ -74,24 +75,17 @@ go_by(struct lease *l, double s)
 		l->renewal_sent -= s;
 }
 
-/* The server gives a lease of so many ms.  Chance is left out. */
+/* The server gives a lease of so many ms. */
 static void
-join(struct lease *l, int64_t ms)
+join(struct lease *l, int64_t ms, bool without_chance)
 {
 	lease_begin_join(l);
 	lease_confirm(l, ms);
 	lease_joined(l);
-	l->early = 0.5;
-	l->spread = 0;
-}
-
-/* As the lease is after that time, without an answer since. */
-static const char *
-kept_after(struct lease *l, double s, bool idle)
-{
-	go_by(l, s);
-	assert_true(lease_keep(l, idle));
-	return recorded();
+	if (without_chance) {
+		l->early = 0.5;
+		l->spread = 0;
+	}
 }
 
 static void
@@ -108,6 +102,9 @@ setup(void **state)
 	h->lease.server = &h->server;
 	h->lease.events = &events;
 	lease_new_name(&h->lease, "tag", &h->ids);
+	assert_null(h->server.session.former);
+	strlcpy(h->first, h->lease.connection, sizeof(h->first));
+	strlcpy(h->own, h->lease.name, sizeof(h->own));
 	*state = &h->lease;
 	return 0;
 }
@@ -121,8 +118,6 @@ teardown(void **state)
 }
 
 /* --- tests --- */
-
-#define TEST_OF(fn) TEST_WITH(fn, struct lease *l, setup, teardown)
 
 /* Steps: seconds go by, "busy" and "idle" keep it after as many. */
 static const struct row lease_rows[] = {
@@ -161,9 +156,34 @@ static const struct row lease_rows[] = {
 	{"cluster", "join 60000", "busy 4 -> renew", "busy 14.9", "after 0.2",
 	    "given-up -> yes"}},
     {"a name that has not joined has no messages",
-	{"move -> yes", "moved -> no", "join 60000", "move -> yes",
-	    "moved -> yes", "new-name", "moved -> no"}},
+	{"move -> yes", "moved -> none", "join 60000", "move -> yes",
+	    "moved -> another", "new-name", "moved -> none"}},
+    {"a name is used once",
+	{"name -> first", "join 60000", "listed", "new-name", "name -> another",
+	    "former -> first", "listed-is -> no", "joined -> no"}},
+    {"it moves to a name whose nodes answer",
+	{"join 60000", "moved -> none", "away 999", "move -> yes",
+	    "still-away -> 0", "moved -> first", "former -> first",
+	    "name -> another", "joined -> no",
+	    /* The server holds the messages under the former name, since then. */
+	    "after 20", "begin", "after 25.1", "lapsed -> 45", "is-joined",
+	    "moved -> none", "lapsed -> 0"}},
+    {"there may be no such name",
+	{"join 60000", "away 1000", "move -> no", "name -> first",
+	    "moved -> none", "joined -> yes"}},
+    {"the first of idle ones come at different times",
+	{"join 60000", "spread 10", "busy 3.4", "idle 1", "idle 0.2 -> renew",
+	    "answer 60000", "spread-is -> 0"}},
 };
+
+static void
+record_name(const char *name)
+{
+	record("%s",
+	    name == NULL			? "none" :
+		strcmp(name, house->first) == 0 ? "first" :
+						  "another");
+}
 
 static bool
 ask(struct lease *l, const char *word)
@@ -177,7 +197,18 @@ ask(struct lease *l, const char *word)
 	else if (is(word, "given-up"))
 		answers(!lease_keep(l, false));
 	else if (is(word, "moved"))
-		answers(lease_moved(l) != NULL);
+		record_name(lease_moved(l));
+	else if (is(word, "name"))
+		record_name(l->connection);
+	else if (is(word, "former")) {
+		record_name(house->server.session.former);
+		assert_true(house->server.session.former_s == l->sent);
+	} else if (is(word, "listed-is"))
+		answers(house->server.session.listed);
+	else if (is(word, "still-away"))
+		record("%d", house->away);
+	else if (is(word, "spread-is"))
+		record("%g", l->spread);
 	else if (is(word, "move"))
 		answers(lease_move(l, "tag", &house->ids));
 	else if (is(word, "lapsed"))
@@ -201,7 +232,7 @@ take(void *arg, const char *word, const char *about)
 	else if (is(word, "is-joined"))
 		lease_joined(l);
 	else if (is(word, "join"))
-		join(l, atoi(about));
+		join(l, atoi(about), true);
 	else if (is(word, "after"))
 		go_by(l, atof(about));
 	else if (is(word, "busy") || is(word, "idle")) {
@@ -219,6 +250,12 @@ take(void *arg, const char *word, const char *about)
 		lease_new_name(l, "tag", &house->ids);
 	else if (is(word, "connect"))
 		lease_begin_connection(l);
+	else if (is(word, "listed"))
+		house->server.session.listed = true;
+	else if (is(word, "away"))
+		house->away = atoi(about);
+	else if (is(word, "spread"))
+		l->spread = atof(about);
 	else if (is(word, "cluster"))
 		house->cluster = true;
 	else if (is(word, "heard") || is(word, "unheard"))
@@ -229,76 +266,14 @@ take(void *arg, const char *word, const char *about)
 
 TEST_ROWS(lease, setup, teardown, take)
 
-TEST_OF(the_first_of_idle_ones_come_at_different_times)
+TEST_WITH(names_and_chance, struct lease *l, setup, teardown)
 {
-	lease_begin_join(l);
-	lease_confirm(l, 60000);
-	lease_joined(l);
+	join(l, 60000, false);
 	assert_true(l->early >= 0.5 && l->early <= 1.5);
 	assert_true(l->spread >= 0 && l->spread <= 15);
-	l->early = 0.5;
-	l->spread = 10;
-	assert_string_equal(kept_after(l, 3.4, false), "");
-	assert_string_equal(kept_after(l, 1, true), "");
-	assert_string_equal(kept_after(l, 0.2, true), "renew");
-	answer(&(struct mq_answer){0}, 60000);
-	assert_true(l->spread == 0);
-}
-
-TEST_OF(a_name_is_used_once)
-{
-	char first[NAME_SIZE], own[NAME_SIZE];
-
 	assert_memory_equal(l->connection, "tag-", 4);
 	assert_int_equal(strlen(l->connection), 10);
-	assert_null(house->server.session.former);
-	strlcpy(first, l->connection, sizeof(first));
-	strlcpy(own, l->name, sizeof(own));
-	join(l, 60000);
-	house->server.session.listed = true;
 	lease_new_name(l, "tag", &house->ids);
-	assert_string_not_equal(l->connection, first);
-	assert_string_not_equal(l->name, own);
+	assert_string_not_equal(l->name, house->own);
 	assert_string_not_equal(l->name, l->connection);
-	assert_string_equal(house->server.session.former, first);
-	assert_true(house->server.session.former_s == l->sent);
-	assert_false(house->server.session.listed);
-	assert_false(lease_is_joined(l));
-}
-
-TEST_OF(it_moves_to_a_name_whose_nodes_answer)
-{
-	char first[NAME_SIZE];
-
-	strlcpy(first, l->connection, sizeof(first));
-	join(l, 60000);
-	assert_null(lease_moved(l));
-	house->away = 999;
-	assert_true(lease_move(l, "tag", &house->ids));
-	assert_int_equal(house->away, 0);
-	assert_string_equal(lease_moved(l), first);
-	assert_string_equal(house->server.session.former, first);
-	assert_string_not_equal(l->connection, first);
-	assert_false(lease_is_joined(l));
-	/* The server holds the messages under the former name, since then. */
-	go_by(l, 20);
-	lease_begin_join(l);
-	go_by(l, 25.1);
-	assert_true(lease_lapsed_s(l) == 45);
-	lease_joined(l);
-	assert_null(lease_moved(l));
-	assert_true(lease_lapsed_s(l) == 0);
-}
-
-TEST_OF(there_may_be_no_such_name)
-{
-	char first[NAME_SIZE];
-
-	strlcpy(first, l->connection, sizeof(first));
-	join(l, 60000);
-	house->away = 1000;
-	assert_false(lease_move(l, "tag", &house->ids));
-	assert_string_equal(l->connection, first);
-	assert_null(lease_moved(l));
-	assert_true(lease_is_joined(l));
 }
