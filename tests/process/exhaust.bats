@@ -6,18 +6,22 @@
 
 load ../helpers/server
 
-setup_file() {
-	server_start --unixsocketperm 777
-	"${CC:-cc}" -O1 -D_GNU_SOURCE -Wall -Wextra -o "$D/brood" "$BATS_TEST_DIRNAME/brood.c"
+setup() {
+	common_setup
+	# brood N [setsid]: so many that do nothing for two minutes at most, in the group of
+	# the caller, or each in a session of its own.
+	script brood <<'.'
+n=$1
+while [ "$n" -gt 0 ]; do
+	$2 sleep 120 &
+	echo $! >>"$T/brood.pids"
+	n=$((n - 1))
+done
+.
 }
 
 says() {
 	grep -q "$1" "$T/err"
-}
-
-# PID has its user by now.
-sleeps() {
-	[ "$(ps -o comm= -p "$1")" = sleep ]
 }
 
 lines_are() {
@@ -63,39 +67,6 @@ is_small() {
 	done
 	held_is q "1 0 0 0"
 	assert_equal "$(connections)" ""
-}
-
-# --- processes ---------------------------------------------------------------------
-
-@test "exhaust: no process more for this user: waits, says so once, then runs it" {
-	local as=() can=2 other
-	# root has no such limit; whoever has this number has nothing yet.
-	[ "$(id -u)" != 0 ] ||
-		as=(setpriv --reuid $((61000 + RANDOM % 4000)) --clear-groups)
-	chmod 755 "$D" "$T"
-	cp "$BUILD/mq-consume" "$T/"
-	run_mq 0 mq-publish q one
-	cd /
-	"${as[@]}" sleep 1000 3>&- &
-	other=$!
-	eventually 10 sleeps "$other"
-	[ "$(id -u)" = 0 ] || can=$(($(ps -Lu "$(id -u)" -o lwp= | wc -l) - 3))
-	"${as[@]}" prlimit --nproc="$can:" "$T/mq-consume" -n 1 \
-		--attempts 1 q -- true >"$T/out" 2>"$T/err" 3>&- &
-	pid=$!
-	eventually 10 says 'Resource temporarily unavailable; trying again'
-	tick
-	tick
-	held_is q "0 0 1 0"
-	lines_are 1 "$T/err"
-	if [ "$(id -u)" = 0 ]; then
-		kill "$other"
-	else
-		prlimit --pid "$pid" --nproc="$((can + 1000)):"
-	fi
-	wait "$pid"
-	lines_are 1 "$T/err"
-	held_is q "0 0 0 0"
 }
 
 # --- memory, and files ----------------------------------------------------------------
@@ -152,7 +123,7 @@ is_small() {
 
 @test "exhaust: 1,000 grandchildren in its group: not waited for, none of ours" {
 	local fds
-	run_mq 0 mq-publish q 'echo $$ >"$T/group"; "$D/brood" 1000' \
+	run_mq 0 mq-publish q 'echo $$ >"$T/group"; "$T/brood" 1000' \
 		'perl -e "select undef, undef, undef, 0.1"' \
 		'ls "/proc/$PPID/fd" | wc -l >"$T/fds"
 		ps -o stat= --ppid "$PPID" | grep -c Z >"$T/zombies"; :'
@@ -170,7 +141,7 @@ is_small() {
 @test "exhaust: 1,000 grandchildren, and --timeout ends them all" {
 	run_mq 0 mq-publish q x
 	run_mq 1 mq-consume -n 1 --timeout 5s q -- sh -c 'echo $$ >"$T/group"
-		"$D/brood" 1000; sleep 100'
+		"$T/brood" 1000; sleep 100'
 	assert_regex "$stderr" 'rejected: timed out'
 	eventually 10 none_of "$(cat "$T/group")"
 }
@@ -180,10 +151,10 @@ none_of() {
 }
 
 @test "exhaust: a hundred grandchildren in sessions of their own" {
-	run_mq 0 mq-publish q '"$D/brood" 100 alone' \
+	run_mq 0 mq-publish q '"$T/brood" 100 setsid' \
 		'ls "/proc/$PPID/fd" | wc -l >"$T/fds"'
 	"$BUILD/mq-consume" -n 2 q -- sh >"$T/out" 2>"$T/err" 3>&-
 	(($(cat "$T/fds") < 24))
 	held_is q "0 0 0 0"
-	pkill -KILL -f "^$D/brood 100 alone\$"
+	xargs kill -KILL <"$T/brood.pids"
 }

@@ -1,4 +1,4 @@
-/* Framings: common/message/frame.c, frame-json.c and common/base/base64.c. */
+/* Framings: common/message/frame.c and frame-json.c. */
 #include "unit.h"
 
 #include <sys/mman.h>
@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/base64.h"
 #include "message/frame.h"
 #include "message/json.h"
 
@@ -564,40 +563,4 @@ TEST(texts_are_as_jansson_writes_them)
 			expect_text(text, sizeof(text));
 		}
 	}
-}
-
-/* --- base64 --------------------------------------------------------------- */
-
-TEST(base64_of_the_rfc)
-{
-	static const struct {
-		struct bytes plain;
-		const char *coded;
-	} pairs[] = {
-	    {{B("")}, ""},
-	    {{B("f")}, "Zg=="},
-	    {{B("fo")}, "Zm8="},
-	    {{B("foo")}, "Zm9v"},
-	    {{B("foob")}, "Zm9vYg=="},
-	    {{B("fooba")}, "Zm9vYmE="},
-	    {{B("foobar")}, "Zm9vYmFy"},
-	    {{B("\0\0\0")}, "AAAA"},
-	    {{B("\xff\xff\xff")}, "////"},
-	    {{B("\xfb\xef\xbe\xff")}, "++++/w=="},
-	};
-	struct mq_buf out = {0};
-	size_t i;
-
-	for (i = 0; i < COUNT(pairs); i++) {
-		mq_buf_clear(&out);
-		mq_base64_encode(&out, pairs[i].plain.p, pairs[i].plain.n);
-		assert_string_equal(mq_buf_str(&out), pairs[i].coded);
-		mq_buf_clear(&out);
-		assert_int_equal(mq_base64_decode(&out, pairs[i].coded,
-				     strlen(pairs[i].coded)),
-		    0);
-		assert_int_equal(out.len, pairs[i].plain.n);
-		assert_memory_equal(out.data, pairs[i].plain.p, out.len);
-	}
-	mq_buf_free(&out);
 }

@@ -64,24 +64,3 @@ TEST(a_bucket)
 	/* Never fuller than full. */
 	assert_float_equal(mq_bucket_tokens(&b, &r, 1e6), 3, 1e-6);
 }
-
-/* However the times fall, at most burst + rate * t; and none is lost. */
-TEST(never_more)
-{
-	const struct mq_rate r = {7.3, 4};
-	struct mq_bucket b = {0};
-	double now = 1000;
-	unsigned seed = 1;
-	int taken = 0, i;
-
-	for (i = 0; i < 200000; i++) {
-		seed = seed * 1103515245 + 12345;
-		now += (double)(seed >> 16 & 1023) / 1e6;
-		while (mq_bucket_wait(&b, &r, now) == 0) {
-			mq_bucket_take(&b, &r, now);
-			taken++;
-		}
-		assert_true(taken <= 4 + r.per_s * (now - 1000) + 1e-3);
-	}
-	assert_true(taken >= r.per_s * (now - 1000));
-}

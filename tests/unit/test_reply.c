@@ -162,14 +162,6 @@ TEST(errors_of_scripts)
 	}
 }
 
-TEST(no_lease_below_nothing)
-{
-	const redisReply reply = {.type = REDIS_REPLY_INTEGER, .integer = -1};
-
-	assert_int_equal(mq_layout_lease(&mq_layout_rsmq, &reply, false), 0);
-	assert_int_equal(mq_layout_lease(&mq_layout_rmq, &reply, false), 0);
-}
-
 /* Anybody may have put anything there: sums do not overflow. */
 TEST(counts_without_end)
 {

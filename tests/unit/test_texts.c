@@ -94,59 +94,6 @@ TEST(a_failure_joins_them)
 	mq_buf_free(&element);
 }
 
-/* The text that becomes of a text, or of the end of stderr. */
-static void
-check(
-    bool errors, const char *given, size_t skip, size_t keep, const char *over)
-{
-	struct mq_envelope e = {0};
-	struct mq_failure f = {.status = 1};
-	const char *got;
-	json_t *list;
-
-	*(errors ? &f.errors : &f.text) = given;
-	mq_history_add(&e, &f);
-	list = mq_history_list(&e);
-	got = json_string_value(json_object_get(
-	    json_array_get(list, 0), errors ? "stderr" : "text"));
-	assert_int_equal(strlen(got), keep);
-	if (over != NULL)
-		assert_int_equal(strspn(got, over), keep);
-	else
-		assert_memory_equal(got, given + skip, keep);
-	json_decref(list);
-	mq_envelope_free(&e);
-}
-
-/* Long strings of one character at each place where it could be cut. */
-TEST(whole_characters)
-{
-	static const char *const chars[] = {
-	    "x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80"};
-	char given[4096], pieces[1001];
-	size_t i, shift, k, len, text, errors;
-
-	for (i = 0; i < COUNT(chars); i++)
-		for (shift = 0; shift < 4; shift++) {
-			len = strlen(chars[i]);
-			strcpy(given, &"aaa"[3 - shift]);
-			for (k = 0; k < 600; k++)
-				strcat(given, chars[i]);
-			strcat(given, &"bbb"[3 - shift]);
-			text = (MQ_HISTORY_TEXT - shift) / len * len + shift;
-			errors =
-			    (MQ_HISTORY_STDERR - shift) / len * len + shift;
-			check(false, given, 0, text, NULL);
-			check(
-			    true, given, strlen(given) - errors, errors, NULL);
-		}
-	/* Nothing but pieces of characters is no character to be kept whole. */
-	memset(pieces, 0x80, sizeof(pieces) - 1);
-	pieces[sizeof(pieces) - 1] = '\0';
-	check(true, pieces, 0, MQ_HISTORY_STDERR - 3, "?");
-	check(false, pieces, 0, MQ_HISTORY_TEXT - 3, "?");
-}
-
 /* --- what became of a message --------------------------------------------- */
 
 TEST(endings)

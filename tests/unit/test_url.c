@@ -311,27 +311,3 @@ TEST(lengths)
 	assert_int_equal(mq_url_parse(s, &u, &why), -1);
 	assert_string_equal(why, "host name too long");
 }
-
-TEST(show_truncates)
-{
-	const char whole[] = "redis://[::1]:7/5";
-	struct mq_url u;
-	const char *why;
-	char out[32];
-	size_t n;
-
-	assert_int_equal(mq_url_parse("redis://u:pw@[::1]:7/5", &u, &why), 0);
-	for (n = 1; n < sizeof(out); n++) {
-		memset(out, '#', sizeof(out));
-		mq_url_show(&u, out, n);
-		assert_int_equal(
-		    strlen(out), n < sizeof(whole) ? n - 1 : strlen(whole));
-		assert_memory_equal(out, whole, strlen(out));
-		if (n < sizeof(whole))
-			assert_int_equal(out[n], '#');
-	}
-	memset(out, '#', sizeof(out));
-	mq_url_show(&u, out, 0);
-	assert_int_equal(out[0], '#');
-	mq_url_free(&u);
-}

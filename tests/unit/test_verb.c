@@ -596,31 +596,3 @@ TEST(numbers)
 			free(ones[n].text);
 	}
 }
-
-/* One after the other from one pipe. */
-TEST(line_by_line)
-{
-	const char *said = "run a\ndone b\nerr c\nre";
-	struct mq_verbs v = {0};
-	size_t n = strlen(said), at;
-
-	at = mq_verbs_feed_line(&v, said, n);
-	assert_int_equal(at, 6);
-	assert_true(v.spoke);
-	assert_int_equal(v.final, MQ_FINAL_NONE);
-	at += mq_verbs_feed_line(&v, said + at, n - at);
-	assert_int_equal(v.final, MQ_FINAL_DONE);
-	assert_string_equal(v.text, "b");
-	mq_verbs_next(&v);
-	assert_false(v.spoke);
-	assert_string_equal(v.text, "");
-	at += mq_verbs_feed_line(&v, said + at, n - at);
-	assert_int_equal(v.final, MQ_FINAL_ERR);
-	mq_verbs_next(&v);
-	at += mq_verbs_feed_line(&v, said + at, n - at);
-	assert_int_equal(at, n);
-	assert_false(v.spoke);
-	mq_verbs_feed(&v, "send 5\n", 7);
-	assert_int_equal(v.final, MQ_FINAL_RESEND);
-	assert_int_equal(v.resend_s, 5);
-}
