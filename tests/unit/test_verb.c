@@ -418,7 +418,7 @@ TEST(reasons)
 	};
 	struct mq_verdict v;
 	struct mq_verbs said;
-	char reason[200], errors[600];
+	char reason[30];
 	size_t i;
 
 	for (i = 0; i < COUNT(t); i++) {
@@ -428,16 +428,11 @@ TEST(reasons)
 		expect_recorded(t[i].said, t[i].status, t[i].want);
 	}
 	/* A long line has its beginning, and there is room for the end. */
-	memset(errors, 'x', sizeof(errors) - 1);
-	errors[sizeof(errors) - 1] = '\0';
-	errors[0] = '<';
 	said = hear("", 0);
 	mq_verdict(&said, EXIT(1), false, false, &v);
-	mq_verdict_reason(&v, errors, reason, sizeof(reason));
-	assert_int_equal(strlen(reason), sizeof(reason) - 1);
-	assert_memory_equal(reason, "<xxx", 4);
-	assert_string_equal(
-	    reason + sizeof(reason) - 20, "xxx (exit status 1)");
+	mq_verdict_reason(
+	    &v, "<abcdefghijklmnopqrstuvwxyz", reason, sizeof(reason));
+	assert_string_equal(reason, "<abcdefghijkl (exit status 1)");
 }
 
 #define STRAY "err a verb names no message of the batch"
