@@ -19,7 +19,23 @@ struct row {
 	const char *steps[26];
 };
 
-typedef void step_fn(void *arg, const char *word, const char *about);
+static inline bool
+is(const char *word, const char *other)
+{
+	return strcmp(word, other) == 0;
+}
+
+/* False: it does not know the word. */
+typedef bool step_fn(void *arg, const char *word, const char *about);
+
+/* What a word does, in a function that gets it and returns whether it knows it. */
+#define WORD(text, ...)                                                        \
+	do {                                                                   \
+		if (is(word, text)) {                                          \
+			__VA_ARGS__;                                           \
+			return true;                                           \
+		}                                                              \
+	} while (0)
 
 static inline void
 take_step(const struct row *row, const char *step, step_fn *take, void *arg)
@@ -32,7 +48,8 @@ take_step(const struct row *row, const char *step, step_fn *take, void *arg)
 		want = arrow + strlen(" -> ");
 	}
 	word = strsep(&about, " ");
-	take(arg, word, about != NULL ? about : "");
+	if (!take(arg, word, about != NULL ? about : ""))
+		fail_msg("%s: what is that?", step);
 	got = recorded();
 	if (strcmp(got, want) != 0)
 		fail_msg("%s: \"%s\": \"%s\"", row->name, step, got);
@@ -62,12 +79,6 @@ take_rows(const struct row *rows, size_t n, int (*setup)(void **),
 		take_rows(                                                     \
 		    name##_rows, COUNT(name##_rows), setup, teardown, take);   \
 	}
-
-static inline bool
-is(const char *word, const char *other)
-{
-	return strcmp(word, other) == 0;
-}
 
 /* The answer to a question. */
 static inline void

@@ -321,6 +321,7 @@ find(struct house *h)
 {
 	struct mq_durable *d = &h->promise;
 
+	connect_anew(h);
 	if (mq_durable_find(&h->redis, d) != 0)
 		fail_msg("%s", h->redis.error);
 	if (d->disk)
@@ -341,97 +342,86 @@ expect_error(struct house *h, const char *about)
 }
 
 static void
+refuse(struct house *h, const char *about)
+{
+	struct mq_durable none;
+
+	connect_anew(h);
+	assert_int_equal(mq_durable_find(&h->redis, &none), -1);
+	expect_error(h, about);
+}
+
+static void
+wait_for(struct house *h, int rv, const char *about)
+{
+	connect_anew(h);
+	assert_int_equal(mq_durable_wait(&h->redis, &h->promise, NULL), rv);
+	if (rv == -1)
+		expect_error(h, about);
+	if (h->heirs.missing > 0)
+		record("each:%d", h->heirs.missing);
+}
+
+static void
 write_first(struct house *h)
 {
 	struct mq_command write = {0};
 
+	connect_anew(h);
 	mq_command_plain(&write, "PERSIST q");
 	if (mq_durable_wait(&h->redis, &h->promise, &write) == -1)
 		record("failed");
 	mq_command_free(&write);
 }
 
-static bool
-act(struct house *h, const char *word, const char *about)
+static void
+appoint(struct house *h, const char *about)
 {
-	struct mq_durable none;
-
-	if (is(word, "find") || is(word, "refuses") || is(word, "keeps") ||
-	    is(word, "breaks") || is(word, "writes"))
-		connect_anew(h);
-	if (is(word, "find"))
-		find(h);
-	else if (is(word, "refuses")) {
-		assert_int_equal(mq_durable_find(&h->redis, &none), -1);
-		expect_error(h, about);
-	} else if (is(word, "keeps") || is(word, "breaks")) {
-		assert_int_equal(mq_durable_wait(&h->redis, &h->promise, NULL),
-		    is(word, "keeps") ? 0 : -1);
-		if (is(word, "breaks"))
-			expect_error(h, about);
-		if (h->heirs.missing > 0)
-			record("each:%d", h->heirs.missing);
-	} else if (is(word, "writes"))
-		write_first(h);
-	else if (is(word, "waited"))
-		record("%d", h->waits);
-	else if (is(word, "run-id"))
-		record("%s", h->promise.run_id);
-	else if (is(word, "gives-up"))
-		answers(h->redis.lost);
-	else if (is(word, "error"))
-		assert_non_null(strstr(h->redis.error, about));
-	else if (is(word, "error-ends"))
-		assert_string_equal(strrchr(h->redis.error, ' ') + 1, about);
-	else
-		return false;
-	return true;
+	h->heirs = (struct mq_heirs){.moved = is(about, "moved")};
+	(void)sscanf(about, "%d %d", &h->heirs.connected, &h->heirs.silent);
 }
 
 /* What the server, or a sentinel, is from now on. */
-static void
+static bool
 arrange(struct house *h, const char *word, const char *about)
 {
-	if (is(word, "info")) {
-		strlcpy(h->info, about, sizeof(h->info));
-		h->then = 0;
-	} else if (is(word, "then")) {
-		h->then = atoi(about);
-		strlcpy(h->then_info, about + 2, sizeof(h->then_info));
-	} else if (is(word, "has")) {
-		h->knows_waitaof = is(about, "waitaof");
-		h->knows_wait = *about != '\0';
-	} else if (is(word, "fsync"))
-		strlcpy(h->fsync, about, sizeof(h->fsync));
-	else if (is(word, "lax"))
-		strlcpy(h->lax, about, sizeof(h->lax));
-	else if (is(word, "config-error"))
-		strlcpy(h->config_error, about, sizeof(h->config_error));
-	else if (is(word, "info-error"))
-		strlcpy(h->info_error, about, sizeof(h->info_error));
-	else if (is(word, "on-disk"))
-		h->on_disk = atoi(about);
-	else if (is(word, "on-replicas"))
-		h->on_replicas = atoi(about);
-	else if (is(word, "heirs")) {
-		h->heirs = (struct mq_heirs){.moved = is(about, "moved")};
-		(void)sscanf(
-		    about, "%d %d", &h->heirs.connected, &h->heirs.silent);
-	} else if (is(word, "sentinel"))
-		h->server.url.kind = MQ_URL_SENTINEL;
-	else if (is(word, "changes"))
-		h->changes = true;
-	else if (is(word, "lost"))
-		h->lost = true;
-	else
-		fail_msg("%s: what is that?", word);
+	WORD("info", h->then = 0, strlcpy(h->info, about, sizeof(h->info)));
+	WORD("then", h->then = atoi(about),
+	    strlcpy(h->then_info, about + 2, sizeof(h->then_info)));
+	WORD("has", h->knows_waitaof = is(about, "waitaof"),
+	    h->knows_wait = *about != '\0');
+	WORD("fsync", strlcpy(h->fsync, about, sizeof(h->fsync)));
+	WORD("lax", strlcpy(h->lax, about, sizeof(h->lax)));
+	WORD("config-error",
+	    strlcpy(h->config_error, about, sizeof(h->config_error)));
+	WORD(
+	    "info-error", strlcpy(h->info_error, about, sizeof(h->info_error)));
+	WORD("on-disk", h->on_disk = atoi(about));
+	WORD("on-replicas", h->on_replicas = atoi(about));
+	WORD("heirs", appoint(h, about));
+	WORD("sentinel", h->server.url.kind = MQ_URL_SENTINEL);
+	WORD("changes", h->changes = true);
+	WORD("lost", h->lost = true);
+	return false;
 }
 
-static void
+static bool
 take(void *arg, const char *word, const char *about)
 {
-	if (!act(arg, word, about))
-		arrange(arg, word, about);
+	struct house *h = arg;
+
+	WORD("find", find(h));
+	WORD("refuses", refuse(h, about));
+	WORD("keeps", wait_for(h, 0, about));
+	WORD("breaks", wait_for(h, -1, about));
+	WORD("writes", write_first(h));
+	WORD("waited", record("%d", h->waits));
+	WORD("run-id", record("%s", h->promise.run_id));
+	WORD("gives-up", answers(h->redis.lost));
+	WORD("error", assert_non_null(strstr(h->redis.error, about)));
+	WORD("error-ends",
+	    assert_string_equal(strrchr(h->redis.error, ' ') + 1, about));
+	return arrange(h, word, about);
 }
 
 TEST_ROWS(promise, setup, teardown, take)

@@ -293,39 +293,24 @@ ask(struct fixture *f, const char *word, const char *about)
 	struct inbox *b = &f->inbox;
 	const struct message *m;
 	int q = which(about);
+	double due_s = ev_timer_remaining(f->loop, &b->due_timer);
 
-	if (is(word, "held"))
-		record("%d", q < 0 ? inbox_held(b) : inbox_held_of(b, q));
-	else if (is(word, "bytes"))
-		record("%d", (int)inbox_held_bytes(b));
-	else if (is(word, "tick-of"))
-		record("%d", (int)inbox_tick(b, q));
-	else if (is(word, "count"))
-		record("%d", (int)inbox_count(b, q));
-	else if (is(word, "oldest"))
-		record("%s",
-		    (m = inbox_oldest_of(b, q)) != NULL ? name_of(m) : "none");
-	else if (is(word, "has-next"))
-		answers(inbox_has_next(b));
-	else if (is(word, "expects"))
-		answers(inbox_expects(b, q));
-	else if (is(word, "drained"))
-		answers(inbox_drained(b));
-	else if (is(word, "claiming"))
-		answers(inbox_is_claiming(b));
-	else if (is(word, "in-order"))
-		answers(inbox_in_order(b, 0));
-	else if (is(word, "looks-for-pauses"))
-		answers(ev_is_active(&b->look_timer));
-	else if (is(word, "due-in"))
-		record("%d",
-		    ev_is_active(&b->due_timer) ?
-			(int)(ev_timer_remaining(f->loop, &b->due_timer) +
-			    0.5) :
-			-1);
-	else
-		return false;
-	return true;
+	WORD("held", record("%d", q < 0 ? inbox_held(b) : inbox_held_of(b, q)));
+	WORD("bytes", record("%d", (int)inbox_held_bytes(b)));
+	WORD("tick-of", record("%d", (int)inbox_tick(b, q)));
+	WORD("count", record("%d", (int)inbox_count(b, q)));
+	WORD("oldest", m = inbox_oldest_of(b, q),
+	    record("%s", m != NULL ? name_of(m) : "none"));
+	WORD("has-next", answers(inbox_has_next(b)));
+	WORD("expects", answers(inbox_expects(b, q)));
+	WORD("drained", answers(inbox_drained(b)));
+	WORD("claiming", answers(inbox_is_claiming(b)));
+	WORD("in-order", answers(inbox_in_order(b, 0)));
+	WORD("looks-for-pauses", answers(ev_is_active(&b->look_timer)));
+	WORD("due-in",
+	    record(
+		"%d", ev_is_active(&b->due_timer) ? (int)(due_s + 0.5) : -1));
+	return false;
 }
 
 /* What the server says. */
@@ -334,43 +319,34 @@ hear(struct fixture *f, const char *word, const char *about)
 {
 	const struct mq_answer no = {.error = "no", .status = 1};
 
-	if (is(word, "arrive"))
-		arrive(f, about, MQ_ROLE_NONE);
-	else if (is(word, "answer") || is(word, "take")) {
-		arrive(
-		    f, about, is(word, "take") ? MQ_ROLE_CLAIM : MQ_ROLE_NONE);
-		inbox_claim(&f->inbox);
-	} else if (is(word, "is"))
-		answer_as(f, role_of(about));
-	else if (is(word, "all-are"))
-		claim_all(f, role_of(about));
-	else if (is(word, "tick"))
-		answer_with(
-		    f, (struct mq_claimed){.tick = atoi(about), .now_ms = 2});
-	else if (is(word, "is-paused"))
-		answer_with(
-		    f, (struct mq_claimed){.paused = true, .due_ms = 9});
-	else if (is(word, "is-lost"))
-		answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_LOST});
-	else if (is(word, "is-bad"))
-		answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_BAD});
-	else if (is(word, "refuse"))
-		claimed_fn(&f->inbox, &no, &(struct mq_claimed){0});
-	else if (is(word, "no-answer"))
-		claimed_fn(&f->inbox, NULL, NULL);
-	else if (is(word, "changed"))
-		change(f, about);
-	else if (is(word, "called"))
-		inbox_called(&f->inbox, about, strlen(about));
-	else if (is(word, "looked"))
-		look_over(about);
-	else if (is(word, "due"))
-		fall_due(f, about);
-	else if (is(word, "server"))
-		reconcile(f, atoi(about), strchr(about, ' ') + 1);
-	else
-		return false;
-	return true;
+	WORD("arrive", arrive(f, about, MQ_ROLE_NONE));
+	WORD("answer", arrive(f, about, MQ_ROLE_NONE), inbox_claim(&f->inbox));
+	WORD("take", arrive(f, about, MQ_ROLE_CLAIM), inbox_claim(&f->inbox));
+	WORD("is", answer_as(f, role_of(about)));
+	WORD("all-are", claim_all(f, role_of(about)));
+	WORD("tick",
+	    answer_with(
+		f, (struct mq_claimed){.tick = atoi(about), .now_ms = 2}));
+	WORD("is-paused",
+	    answer_with(f, (struct mq_claimed){.paused = true, .due_ms = 9}));
+	WORD(
+	    "is-lost", answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_LOST}));
+	WORD("is-bad", answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_BAD}));
+	WORD("refuse", claimed_fn(&f->inbox, &no, &(struct mq_claimed){0}));
+	WORD("no-answer", claimed_fn(&f->inbox, NULL, NULL));
+	WORD("changed", change(f, about));
+	WORD("called", inbox_called(&f->inbox, about, strlen(about)));
+	WORD("looked", look_over(about));
+	WORD("due", fall_due(f, about));
+	WORD("server", reconcile(f, atoi(about), strchr(about, ' ') + 1));
+	return false;
+}
+
+static void
+send_ends(struct inbox *b)
+{
+	inbox_first(b)->sent = true;
+	inbox_last(b)->sent = true;
 }
 
 /* How things are. */
@@ -379,32 +355,19 @@ arrange(struct fixture *f, const char *word, const char *about)
 {
 	char number[2] = {*about, '\0'};
 
-	if (is(word, "room"))
-		f->room = atoi(about);
-	else if (is(word, "uncounted"))
-		f->layout.has = 0;
-	else if (is(word, "mute"))
-		f->server.session.wake = NULL;
-	else if (is(word, "add"))
-		add(f, about);
-	else if (is(word, "attempt"))
-		add_with(f, about + 2, MQ_HEADER_ATTEMPT, number);
-	else if (is(word, "expires"))
-		add_with(f, about + 2, MQ_HEADER_EXPIRES, number);
-	else if (is(word, "until-tick"))
-		add_with(f, about + 2, MQ_HEADER_UNTIL_TICK, number);
-	else if (is(word, "no-more"))
-		f->inbox.queues[which(about)].more = false;
-	else if (is(word, "time-is-over"))
-		f->inbox.queues[which(about)].look_at = 0;
-	else if (is(word, "round"))
-		ev_run(f->loop, EVRUN_NOWAIT);
-	else if (is(word, "sent-ends"))
-		inbox_first(&f->inbox)->sent = inbox_last(&f->inbox)->sent =
-		    true;
-	else
-		return false;
-	return true;
+	WORD("room", f->room = atoi(about));
+	WORD("uncounted", f->layout.has = 0);
+	WORD("mute", f->server.session.wake = NULL);
+	WORD("add", add(f, about));
+	WORD("attempt", add_with(f, about + 2, MQ_HEADER_ATTEMPT, number));
+	WORD("expires", add_with(f, about + 2, MQ_HEADER_EXPIRES, number));
+	WORD(
+	    "until-tick", add_with(f, about + 2, MQ_HEADER_UNTIL_TICK, number));
+	WORD("no-more", f->inbox.queues[which(about)].more = false);
+	WORD("time-is-over", f->inbox.queues[which(about)].look_at = 0);
+	WORD("round", ev_run(f->loop, EVRUN_NOWAIT));
+	WORD("sent-ends", send_ends(&f->inbox));
+	return false;
 }
 
 static void
@@ -423,33 +386,34 @@ engine(struct fixture *f, const char *word, const char *about)
 	struct inbox *b = &f->inbox;
 	int q = which(about);
 
-	if (is(word, "claim"))
-		inbox_claim(b);
-	else if (is(word, "start"))
-		start_all(f, q);
-	else if (is(word, "next"))
-		record("%s", name_of(inbox_next(b, q)));
-	else if (is(word, "newest"))
-		take_all_newest(f, q);
-	else if (is(word, "settling"))
-		settle_next(f, q);
-	else if (is(word, "paused") || is(word, "resumed"))
-		inbox_pause_seen(b, q, is(word, "paused"));
-	else if (is(word, "pausing") || is(word, "pausing-over"))
-		inbox_pausing(b, q, is(word, "pausing"));
-	else if (is(word, "look") || is(word, "look-all"))
-		inbox_look(b, is(word, "look-all"));
-	else if (is(word, "look-around"))
-		inbox_look_around(b, false);
-	else if (is(word, "pass"))
-		inbox_pass(b);
-	else if (is(word, "down"))
-		inbox_down(b);
-	else if (is(word, "renamed"))
-		inbox_renamed(b);
-	else
-		return false;
-	return true;
+	WORD("claim", inbox_claim(b));
+	WORD("start", start_all(f, q));
+	WORD("next", record("%s", name_of(inbox_next(b, q))));
+	WORD("newest", take_all_newest(f, q));
+	WORD("settling", settle_next(f, q));
+	WORD("paused", inbox_pause_seen(b, q, true));
+	WORD("resumed", inbox_pause_seen(b, q, false));
+	WORD("pausing", inbox_pausing(b, q, true));
+	WORD("pausing-over", inbox_pausing(b, q, false));
+	WORD("look", inbox_look(b, false));
+	WORD("look-all", inbox_look(b, true));
+	WORD("look-around", inbox_look_around(b, false));
+	WORD("pass", inbox_pass(b));
+	WORD("down", inbox_down(b));
+	WORD("renamed", inbox_renamed(b));
+	return false;
+}
+
+static bool
+do_to(struct fixture *f, const char *word, struct message *m)
+{
+	WORD("return", inbox_return(&f->inbox, m));
+	WORD("forget", inbox_forget(&f->inbox, m));
+	WORD("in-flight", m->in_flight = true);
+	WORD("sent", answers(m->sent));
+	WORD("lost", m->lost = true);
+	WORD("gone", m->gone = true);
+	return false;
 }
 
 struct doing {
@@ -461,32 +425,21 @@ static void
 do_one(void *arg, const char *name)
 {
 	const struct doing *d = arg;
-	struct message *m = find(d->f, name);
 
-	if (is(d->word, "return"))
-		inbox_return(&d->f->inbox, m);
-	else if (is(d->word, "forget"))
-		inbox_forget(&d->f->inbox, m);
-	else if (is(d->word, "in-flight"))
-		m->in_flight = true;
-	else if (is(d->word, "sent"))
-		answers(m->sent);
-	else if (is(d->word, "lost"))
-		m->lost = true;
-	else if (is(d->word, "gone"))
-		m->gone = true;
-	else
-		fail_msg("%s: what is that?", d->word);
+	assert_true(do_to(d->f, d->word, find(d->f, name)));
 }
 
-static void
+/* Another word is for each of the messages behind it. */
+static bool
 take(void *arg, const char *word, const char *about)
 {
 	struct fixture *f = arg;
 
-	if (!ask(f, word, about) && !hear(f, word, about) &&
-	    !arrange(f, word, about) && !engine(f, word, about))
-		each_word(about, do_one, &(struct doing){f, word});
+	if (ask(f, word, about) || hear(f, word, about) ||
+	    arrange(f, word, about) || engine(f, word, about))
+		return true;
+	each_word(about, do_one, &(struct doing){f, word});
+	return *about != '\0';
 }
 
 TEST_ROWS(held, fixture_setup, fixture_teardown, take)

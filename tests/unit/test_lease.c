@@ -185,83 +185,58 @@ record_name(const char *name)
 						  "another");
 }
 
+static void
+keep_after(struct lease *l, double s, bool idle)
+{
+	go_by(l, s);
+	assert_true(lease_keep(l, idle));
+}
+
 static bool
 ask(struct lease *l, const char *word)
 {
-	if (is(word, "asked"))
-		answers(lease_was_asked(l));
-	else if (is(word, "joined"))
-		answers(lease_is_joined(l));
-	else if (is(word, "renewing"))
-		answers(lease_is_renewing(l));
-	else if (is(word, "given-up"))
-		answers(!lease_keep(l, false));
-	else if (is(word, "moved"))
-		record_name(lease_moved(l));
-	else if (is(word, "name"))
-		record_name(l->connection);
-	else if (is(word, "former")) {
-		record_name(house->server.session.former);
-		assert_true(house->server.session.former_s == l->sent);
-	} else if (is(word, "listed-is"))
-		answers(house->server.session.listed);
-	else if (is(word, "still-away"))
-		record("%d", house->away);
-	else if (is(word, "spread-is"))
-		record("%g", l->spread);
-	else if (is(word, "move"))
-		answers(lease_move(l, "tag", &house->ids));
-	else if (is(word, "lapsed"))
-		record("%g", lease_lapsed_s(l));
-	else
-		return false;
-	return true;
+	WORD("asked", answers(lease_was_asked(l)));
+	WORD("joined", answers(lease_is_joined(l)));
+	WORD("renewing", answers(lease_is_renewing(l)));
+	WORD("given-up", answers(!lease_keep(l, false)));
+	WORD("moved", record_name(lease_moved(l)));
+	WORD("name", record_name(l->connection));
+	WORD("former", record_name(house->server.session.former));
+	WORD(
+	    "former-until", answers(house->server.session.former_s == l->sent));
+	WORD("listed-is", answers(house->server.session.listed));
+	WORD("still-away", record("%d", house->away));
+	WORD("spread-is", record("%g", l->spread));
+	WORD("move", answers(lease_move(l, "tag", &house->ids)));
+	WORD("lapsed", record("%g", lease_lapsed_s(l)));
+	return false;
 }
 
-static void
+static bool
 take(void *arg, const char *word, const char *about)
 {
 	struct lease *l = arg;
 
-	if (ask(l, word))
-		return;
-	if (is(word, "begin"))
-		lease_begin_join(l);
-	else if (is(word, "confirm"))
-		lease_confirm(l, atoi(about));
-	else if (is(word, "is-joined"))
-		lease_joined(l);
-	else if (is(word, "join"))
-		join(l, atoi(about), true);
-	else if (is(word, "after"))
-		go_by(l, atof(about));
-	else if (is(word, "busy") || is(word, "idle")) {
-		go_by(l, atof(about));
-		assert_true(lease_keep(l, is(word, "idle")));
-	} else if (is(word, "answered"))
-		l->renewal_sent = 0;
-	else if (is(word, "answer"))
-		answer(&(struct mq_answer){0}, atoi(about));
-	else if (is(word, "refuse"))
-		answer(&(struct mq_answer){.error = "no"}, 0);
-	else if (is(word, "no-answer"))
-		answer(NULL, 0);
-	else if (is(word, "new-name"))
-		lease_new_name(l, "tag", &house->ids);
-	else if (is(word, "connect"))
-		lease_begin_connection(l);
-	else if (is(word, "listed"))
-		house->server.session.listed = true;
-	else if (is(word, "away"))
-		house->away = atoi(about);
-	else if (is(word, "spread"))
-		l->spread = atof(about);
-	else if (is(word, "cluster"))
-		house->cluster = true;
-	else if (is(word, "heard") || is(word, "unheard"))
-		house->heard = is(word, "heard");
-	else
-		fail_msg("%s: what is that?", word);
+	WORD("begin", lease_begin_join(l));
+	WORD("confirm", lease_confirm(l, atoi(about)));
+	WORD("is-joined", lease_joined(l));
+	WORD("join", join(l, atoi(about), true));
+	WORD("after", go_by(l, atof(about)));
+	WORD("busy", keep_after(l, atof(about), false));
+	WORD("idle", keep_after(l, atof(about), true));
+	WORD("answered", l->renewal_sent = 0);
+	WORD("answer", answer(&(struct mq_answer){0}, atoi(about)));
+	WORD("refuse", answer(&(struct mq_answer){.error = "no"}, 0));
+	WORD("no-answer", answer(NULL, 0));
+	WORD("new-name", lease_new_name(l, "tag", &house->ids));
+	WORD("connect", lease_begin_connection(l));
+	WORD("listed", house->server.session.listed = true);
+	WORD("away", house->away = atoi(about));
+	WORD("spread", l->spread = atof(about));
+	WORD("cluster", house->cluster = true);
+	WORD("heard", house->heard = true);
+	WORD("unheard", house->heard = false);
+	return ask(l, word);
 }
 
 TEST_ROWS(lease, setup, teardown, take)

@@ -331,19 +331,6 @@ answer_with(const struct mq_answer *answer, enum mq_settled how)
 	fn(arg, answer, how);
 }
 
-static void
-answer(enum mq_settled how)
-{
-	answer_with(&(struct mq_answer){0}, how);
-}
-
-static void
-refuse(int status)
-{
-	answer_with(&(struct mq_answer){.error = "no", .status = status},
-	    MQ_SETTLED_LOST);
-}
-
 /* What goes back is answered: so many of it went. */
 static void
 answer_back(const struct mq_answer *answer, int n)
@@ -472,6 +459,29 @@ message_of(struct house *h, const char *word)
 	return m;
 }
 
+static bool
+do_to(struct house *h, const char *word, struct message *m)
+{
+	struct outbox *o = &h->outbox;
+	size_t i;
+
+	for (i = 0; i < COUNT(outcomes); i++)
+		WORD(outcomes[i], outbox_settle(o, m, (enum mq_outcome)i));
+	WORD("keep", outbox_give_back(o, m));
+	WORD("back", outbox_give_back(o, m));
+	WORD("lost", m->lost = true);
+	WORD("gone", m->gone = true);
+	WORD("group", mq_envelope_set(&m->envelope, MQ_HEADER_GROUP, "g"));
+	WORD("awaited", m->awaited = true);
+	WORD("pause", m->pause_ms = 5000);
+	WORD("to-b", m->to = mq_xstrdup("b"));
+	WORD("to-c", m->to = mq_xstrdup("c"));
+	WORD("confirm", outbox_confirm(o, m));
+	WORD("sent", answers(m->sent));
+	WORD("in-flight", answers(m->in_flight));
+	return false;
+}
+
 struct doing {
 	struct house *house;
 	const char *word;
@@ -481,70 +491,47 @@ static void
 do_one(void *arg, const char *name)
 {
 	const struct doing *d = arg;
-	struct house *h = d->house;
-	struct message *m = message_of(h, name);
-	size_t i;
 
-	for (i = 0; i < COUNT(outcomes); i++)
-		if (is(d->word, outcomes[i]))
-			outbox_settle(&h->outbox, m, (enum mq_outcome)i);
-	if (is(d->word, "keep") || is(d->word, "back"))
-		outbox_give_back(&h->outbox, m);
-	else if (is(d->word, "lost"))
-		m->lost = true;
-	else if (is(d->word, "gone"))
-		m->gone = true;
-	else if (is(d->word, "group"))
-		mq_envelope_set(&m->envelope, MQ_HEADER_GROUP, "g");
-	else if (is(d->word, "awaited"))
-		m->awaited = true;
-	else if (is(d->word, "pause"))
-		m->pause_ms = 5000;
-	else if (is(d->word, "to-b") || is(d->word, "to-c"))
-		m->to = mq_xstrdup(d->word + strlen("to-"));
-	else if (is(d->word, "confirm"))
-		outbox_confirm(&h->outbox, m);
-	else if (is(d->word, "sent"))
-		answers(m->sent);
-	else if (is(d->word, "in-flight"))
-		answers(m->in_flight);
+	assert_true(do_to(d->house, d->word, message_of(d->house, name)));
 }
 
-/* What is said of the outbox itself; false: nothing is. */
+/* What is said of the outbox itself. */
 static bool
 ask(struct house *h, const char *word, const char *about)
 {
 	struct outbox *o = &h->outbox;
+	double waits_s = ev_timer_remaining(h->f.loop, &o->timer);
 
-	if (is(word, "waits"))
-		answers(outbox_waits(o));
-	else if (is(word, "holds"))
-		answers(outbox_holds(o));
-	else if (is(word, "refused"))
-		answers(outbox_refused(o));
-	else if (is(word, "gives-back"))
-		answers(outbox_gives_back(o, queue_of(about)));
-	else if (is(word, "in-order"))
-		answers(inbox_in_order(&h->f.inbox, queue_of(about)));
-	else if (is(word, "said"))
-		answers(has_said(&h->f, about));
-	else if (is(word, "settling"))
-		record("%d", outbox_settling(o));
-	else if (is(word, "moves"))
-		record("%d", (int)outbox_moves(o));
-	else if (is(word, "copying"))
-		record("%d", (int)o->copying);
-	else if (is(word, "timer"))
-		record("%d",
-		    (int)(ev_timer_remaining(h->f.loop, &o->timer) * 1000 +
-			0.5));
-	else if (is(word, "unanswered"))
-		record("%d", h->sent_count);
-	else if (is(word, "oldest"))
-		record("%s", h->oldest);
-	else
-		return false;
-	return true;
+	WORD("waits", answers(outbox_waits(o)));
+	WORD("holds", answers(outbox_holds(o)));
+	WORD("refused", answers(outbox_refused(o)));
+	WORD("gives-back", answers(outbox_gives_back(o, queue_of(about))));
+	WORD("in-order", answers(inbox_in_order(&h->f.inbox, queue_of(about))));
+	WORD("said", answers(has_said(&h->f, about)));
+	WORD("settling", record("%d", outbox_settling(o)));
+	WORD("moves", record("%d", (int)outbox_moves(o)));
+	WORD("copying", record("%d", (int)o->copying));
+	WORD("timer", record("%d", (int)(waits_s * 1000 + 0.5)));
+	WORD("unanswered", record("%d", h->sent_count));
+	WORD("oldest", record("%s", h->oldest));
+	return false;
+}
+
+static enum mq_settled
+settled_of(const char *word)
+{
+	return is(word, "lost")	 ? MQ_SETTLED_LOST :
+	    is(word, "gone")	 ? MQ_SETTLED_GONE :
+	    is(word, "too-long") ? MQ_SETTLED_TOO_LONG :
+				   MQ_SETTLED;
+}
+
+static int
+status_of(const char *word)
+{
+	return is(word, "again")   ? MQ_EXIT_AGAIN :
+	    is(word, "wrong-type") ? MQ_EXIT_WRONGTYPE :
+				     MQ_EXIT_NOPERM;
 }
 
 /* What the server answers, or the connection does. */
@@ -552,32 +539,31 @@ static bool
 hear(struct house *h, const char *word, const char *about)
 {
 	const struct mq_answer no = {.error = "no", .status = MQ_EXIT_NOPERM};
+	const struct mq_answer yes = {0};
 
-	if (is(word, "settled"))
-		answer(is(about, "lost")      ? MQ_SETTLED_LOST :
-			is(about, "gone")     ? MQ_SETTLED_GONE :
-			is(about, "too-long") ? MQ_SETTLED_TOO_LONG :
-						MQ_SETTLED);
-	else if (is(word, "refuse"))
-		refuse(is(about, "again")	? MQ_EXIT_AGAIN :
-			is(about, "wrong-type") ? MQ_EXIT_WRONGTYPE :
-						  MQ_EXIT_NOPERM);
-	else if (is(word, "went"))
-		answer_back(&(struct mq_answer){0}, atoi(about));
-	else if (is(word, "back-refused"))
-		answer_back(&no, 0);
-	else if (is(word, "paused"))
-		h->paused_fn(h->paused_arg,
-		    is(about, "lost") ? NULL : &(struct mq_answer){0});
-	else if (is(word, "lose"))
-		lose_connection(h);
-	else if (is(word, "down") || is(word, "up"))
-		up = is(word, "up");
-	else if (is(word, "full") || is(word, "room"))
-		h->full = is(word, "full");
-	else
-		return false;
-	return true;
+	WORD("settled", answer_with(&yes, settled_of(about)));
+	WORD("refuse",
+	    answer_with(
+		&(struct mq_answer){.error = "no", .status = status_of(about)},
+		MQ_SETTLED_LOST));
+	WORD("went", answer_back(&yes, atoi(about)));
+	WORD("back-refused", answer_back(&no, 0));
+	WORD("paused",
+	    h->paused_fn(h->paused_arg, is(about, "lost") ? NULL : &yes));
+	WORD("lose", lose_connection(h));
+	WORD("down", up = false);
+	WORD("up", up = true);
+	WORD("full", h->full = true);
+	WORD("room", h->full = false);
+	return false;
+}
+
+static void
+give_slots(struct house *h, int n)
+{
+	h->f.opt.given.slots = n;
+	rules_free(&h->f.opt);
+	rules_init(&h->f.opt);
 }
 
 /* What the engine has the outbox do. */
@@ -586,51 +572,35 @@ engine(struct house *h, const char *word, const char *about)
 {
 	struct outbox *o = &h->outbox;
 
-	if (is(word, "add"))
-		add(&h->f, about);
-	else if (is(word, "run"))
-		run(h, about);
-	else if (is(word, "key"))
-		add_with(&h->f, about, MQ_HEADER_KEY, "k");
-	else if (is(word, "disorder"))
-		inbox_disorder(&h->f.inbox, queue_of(about));
-	else if (is(word, "slots")) {
-		h->f.opt.given.slots = atoi(about);
-		rules_free(&h->f.opt);
-		rules_init(&h->f.opt);
-	} else if (is(word, "enough"))
-		o->most = 20 * (o->enough = atoi(about));
-	else if (is(word, "flush"))
-		outbox_flush(o);
-	else if (is(word, "flush-enough"))
-		outbox_flush_enough(o);
-	else if (is(word, "send-again"))
-		outbox_send_again(o);
-	else if (is(word, "send-back"))
-		outbox_send_back(o);
-	else if (is(word, "send-equal"))
-		outbox_send_equal(o);
-	else if (is(word, "loop"))
-		ev_run(h->f.loop, EVRUN_ONCE);
-	else if (is(word, "counters"))
-		counters_send(&h->counters);
-	else
-		return false;
-	return true;
+	WORD("add", add(&h->f, about));
+	WORD("run", run(h, about));
+	WORD("key", add_with(&h->f, about, MQ_HEADER_KEY, "k"));
+	WORD("disorder", inbox_disorder(&h->f.inbox, queue_of(about)));
+	WORD("slots", give_slots(h, atoi(about)));
+	WORD("enough", o->most = 20 * (o->enough = atoi(about)));
+	WORD("flush", outbox_flush(o));
+	WORD("flush-enough", outbox_flush_enough(o));
+	WORD("send-again", outbox_send_again(o));
+	WORD("send-back", outbox_send_back(o));
+	WORD("send-equal", outbox_send_equal(o));
+	WORD("loop", ev_run(h->f.loop, EVRUN_ONCE));
+	WORD("counters", counters_send(&h->counters));
+	return false;
 }
 
 /* Another word is for each of the messages behind it. */
-static void
+static bool
 take(void *arg, const char *word, const char *about)
 {
 	struct house *h = arg;
 
 	if (ask(h, word, about) || hear(h, word, about) ||
 	    engine(h, word, about))
-		return;
+		return true;
 	each_word(about, do_one, &(struct doing){h, word});
 	if (is(word, "back"))
 		outbox_send_back(&h->outbox);
+	return *about != '\0';
 }
 
 TEST_ROWS(together, house_setup, house_teardown, take)

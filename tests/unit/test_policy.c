@@ -131,12 +131,11 @@ static const struct row stop_rows[] = {
     {"a level that is reached has no status",
 	{"stop soon -> stop:soon", "stop soon 75", "exit -> 0"}},
     {"signals raise the level",
-	{"signal USR1 -> stop:fetching", "signal INT -> asked stop:soon",
-	    "signal TERM", "signal USR1", "signal INT -> KILL stop:now",
-	    "signal INT"}},
+	{"USR1 -> stop:fetching", "INT -> asked stop:soon", "TERM", "USR1",
+	    "INT -> KILL stop:now", "INT"}},
     {"a hangup ends or opens logs",
-	{"logs", "signal HUP -> logs", "no-logs",
-	    "signal HUP -> asked stop:soon", "nohup", "signal HUP -> logs"}},
+	{"logs", "HUP -> logs", "no-logs", "HUP -> asked stop:soon", "nohup",
+	    "HUP -> logs"}},
     {"the grace time goes from TERM to giving up",
 	{"runs", "stop soon -> stop:soon", "grace -> 30",
 	    "grace-over -> TERM stop:now", "killed -> no", "grace -> 5",
@@ -155,15 +154,16 @@ static const struct row stop_rows[] = {
 /* room WANTED HELD RUNNING-OF-A-BATCH BATCH */
 static const struct row start_rows[] = {
     {"the limit",
-	{"limit 5", "room 3 -> 3", "room 9 -> 5", "started 2", "room 9 1 -> 2",
-	    "room 3 1 -> 2", "reached 2 -> no", "reached 3 -> yes",
-	    "room 9 4 -> -1", "unstarted", "reached 3 -> no", "room 9 3 -> 1"}},
+	{"limit 5", "room 3 -> 3", "room 9 -> 5", "started", "started",
+	    "room 9 1 -> 2", "room 3 1 -> 2", "reached 2 -> no",
+	    "reached 3 -> yes", "room 9 4 -> -1", "unstarted",
+	    "reached 3 -> no", "room 9 3 -> 1"}},
     {"the rate",
-	{"rate 3", "room 9 -> 3", "room 9 2 -> 1", "room 2 -> 2", "started 2",
-	    "may-start -> yes", "token -> -1", "started 1", "may-start -> no",
-	    "room 9 -> 0", "token -> 3600", "wakes -> 0"}},
+	{"rate 3", "room 9 -> 3", "room 9 2 -> 1", "room 2 -> 2", "started",
+	    "started", "may-start -> yes", "token -> -1", "started",
+	    "may-start -> no", "room 9 -> 0", "token -> 3600", "wakes -> 0"}},
     {"a batch is claimed whole",
-	{"rate 1", "room 99 0 0 8 -> 8", "room 99 3 3 8 -> 5", "started 1",
+	{"rate 1", "room 99 0 0 8 -> 8", "room 99 3 3 8 -> 5", "started",
 	    "room 99 3 3 8 -> 0"}},
     {"prefetch may wait for the rate",
 	{"command", "prefetch 4", "rate 1", "room 5 -> 5", "prefetch -1",
@@ -198,31 +198,18 @@ ask(struct house *h, const char *word, const char *about)
 	int n[4] = {0};
 
 	(void)sscanf(about, "%d %d %d %d", &n[0], &n[1], &n[2], &n[3]);
-	if (is(word, "level"))
-		record("%d", (int)policy_level(p));
-	else if (is(word, "exit"))
-		record("%d", policy_exit(p));
-	else if (is(word, "killed"))
-		answers(policy_killed(p));
-	else if (is(word, "grace"))
-		record_timer(h, &p->grace_timer);
-	else if (is(word, "token"))
-		record_timer(h, &p->rate_timer);
-	else if (is(word, "room"))
-		record("%ld", policy_room(p, n[0], n[1], n[2], n[3]));
-	else if (is(word, "reached"))
-		answers(policy_limit_reached(p, n[0]));
-	else if (is(word, "may-start"))
-		answers(policy_may_start(p));
-	else if (is(word, "wakes"))
-		record("%d", h->wakes);
-	else if (is(word, "careful"))
-		answers(policy_is_careful(p));
-	else if (is(word, "alone"))
-		answers(policy_is_alone(p));
-	else
-		return false;
-	return true;
+	WORD("level", record("%d", (int)policy_level(p)));
+	WORD("exit", record("%d", policy_exit(p)));
+	WORD("killed", answers(policy_killed(p)));
+	WORD("grace", record_timer(h, &p->grace_timer));
+	WORD("token", record_timer(h, &p->rate_timer));
+	WORD("room", record("%ld", policy_room(p, n[0], n[1], n[2], n[3])));
+	WORD("reached", answers(policy_limit_reached(p, n[0])));
+	WORD("may-start", answers(policy_may_start(p)));
+	WORD("wakes", record("%d", h->wakes));
+	WORD("careful", answers(policy_is_careful(p)));
+	WORD("alone", answers(policy_is_alone(p)));
+	return false;
 }
 
 static void
@@ -242,60 +229,38 @@ arrange(struct house *h, const char *word, const char *about)
 	static char *command[] = {NULL};
 	static char logs[] = "/logs";
 
-	if (is(word, "runs"))
-		h->runs = true;
-	else if (is(word, "logs") || is(word, "no-logs"))
-		h->opt.log_dir = is(word, "logs") ? logs : NULL;
-	else if (is(word, "command") || is(word, "no-command"))
-		h->opt.command = is(word, "command") ? command : NULL;
-	else if (is(word, "prefetch"))
-		h->opt.prefetch = atoi(about);
-	else if (is(word, "limit"))
-		h->opt.limit = atoi(about);
-	else if (is(word, "rate"))
-		h->opt.rate = (struct mq_rate){1.0 / 3600, atoi(about)};
-	else if (is(word, "nohup"))
-		sigaddset(&h->ignored, SIGHUP);
-	else
-		return false;
-	if (is(word, "limit") || is(word, "rate") || is(word, "nohup"))
-		begin(h);
-	return true;
+	WORD("runs", h->runs = true);
+	WORD("logs", h->opt.log_dir = logs);
+	WORD("no-logs", h->opt.log_dir = NULL);
+	WORD("command", h->opt.command = command);
+	WORD("no-command", h->opt.command = NULL);
+	WORD("prefetch", h->opt.prefetch = atoi(about));
+	WORD("limit", h->opt.limit = atoi(about), begin(h));
+	WORD("rate", h->opt.rate = (struct mq_rate){1.0 / 3600, atoi(about)},
+	    begin(h));
+	WORD("nohup", sigaddset(&h->ignored, SIGHUP), begin(h));
+	return false;
 }
 
-static void
+static bool
 take(void *arg, const char *word, const char *about)
 {
 	struct house *h = arg;
 	struct policy *p = &h->policy;
-	int n;
 
-	if (ask(h, word, about) || arrange(h, word, about))
-		return;
-	if (is(word, "stop"))
-		stop(h, about);
-	else if (is(word, "fail"))
-		policy_fail(p, atoi(about));
-	else if (is(word, "signal"))
-		get_signal(h,
-		    is(about, "HUP")	  ? SIGHUP :
-			is(about, "INT")  ? SIGINT :
-			is(about, "TERM") ? SIGTERM :
-					    SIGUSR1);
-	else if (is(word, "grace-over"))
-		run_out(h, &p->grace_timer);
-	else if (is(word, "started"))
-		for (n = atoi(about); n > 0; n--)
-			policy_started(p);
-	else if (is(word, "unstarted"))
-		policy_unstarted(p);
-	else if (is(word, "be-careful") || is(word, "be-alone"))
-		policy_be_careful(p, is(word, "be-alone"));
-	else if (is(word, "later")) {
-		p->careful_until -= 60;
-		p->alone_until -= 60;
-	} else
-		fail_msg("%s: what is that?", word);
+	WORD("stop", stop(h, about));
+	WORD("fail", policy_fail(p, atoi(about)));
+	WORD("USR1", get_signal(h, SIGUSR1));
+	WORD("INT", get_signal(h, SIGINT));
+	WORD("TERM", get_signal(h, SIGTERM));
+	WORD("HUP", get_signal(h, SIGHUP));
+	WORD("grace-over", run_out(h, &p->grace_timer));
+	WORD("started", policy_started(p));
+	WORD("unstarted", policy_unstarted(p));
+	WORD("be-careful", policy_be_careful(p, false));
+	WORD("be-alone", policy_be_careful(p, true));
+	WORD("later", p->careful_until -= 60, p->alone_until -= 60);
+	return ask(h, word, about) || arrange(h, word, about);
 }
 
 TEST_ROWS(stop, setup, teardown, take)

@@ -129,26 +129,17 @@ teardown(void **state)
 static bool
 ask(struct session *s, const char *word)
 {
-	if (is(word, "complains"))
-		answers(session_complains(s));
-	else if (is(word, "leaving"))
-		answers(s->leaving);
-	else if (is(word, "is-up"))
-		answers(s->state == SESSION_UP);
-	else if (is(word, "waits"))
-		answers(s->waits_since > 0);
+	int retry_ms =
+	    (int)(ev_timer_remaining(s->loop, &s->retry) * 1000 + 0.5);
+
+	WORD("complains", answers(session_complains(s)));
+	WORD("leaving", answers(s->leaving));
+	WORD("is-up", answers(s->state == SESSION_UP));
+	WORD("waits", answers(s->waits_since > 0));
 	/* Not anew: for 29 seconds already. */
-	else if (is(word, "waited-on"))
-		answers(mq_clock_steady_s() - s->waits_since >= 29);
-	else if (is(word, "retry"))
-		record("%d",
-		    ev_is_active(&s->retry) ?
-			(int)(ev_timer_remaining(s->loop, &s->retry) * 1000 +
-			    0.5) :
-			0);
-	else
-		return false;
-	return true;
+	WORD("waited-on", answers(mq_clock_steady_s() - s->waits_since >= 29));
+	WORD("retry", record("%d", ev_is_active(&s->retry) ? retry_ms : 0));
+	return false;
 }
 
 static bool
@@ -156,31 +147,32 @@ arrange(struct house *h, const char *word, const char *about)
 {
 	struct session *s = &h->session;
 
-	if (is(word, "quiet"))
-		h->opt.quiet = true;
-	else if (is(word, "verbose"))
-		h->opt.verbose = true;
-	else if (is(word, "drain"))
-		h->opt.drain = true;
-	else if (is(word, "limit"))
-		h->opt.limit = 1;
-	else if (is(word, "never-joined"))
-		s->ever_joined = false;
-	else if (is(word, "leave"))
-		s->leaving = true;
-	else if (is(word, "wait-next"))
-		s->retry_s = atoi(about) / 1000.0;
-	else if (is(word, "opening"))
-		s->state = SESSION_OPENING;
-	else if (is(word, "finding"))
-		s->state = SESSION_FINDING;
-	else if (is(word, "up"))
-		s->state = SESSION_UP;
-	else if (is(word, "down"))
-		s->state = SESSION_DOWN;
-	else
-		return false;
-	return true;
+	WORD("quiet", h->opt.quiet = true);
+	WORD("verbose", h->opt.verbose = true);
+	WORD("drain", h->opt.drain = true);
+	WORD("limit", h->opt.limit = 1);
+	WORD("never-joined", s->ever_joined = false);
+	WORD("leave", s->leaving = true);
+	WORD("wait-next", s->retry_s = atoi(about) / 1000.0);
+	WORD("opening", s->state = SESSION_OPENING);
+	WORD("finding", s->state = SESSION_FINDING);
+	WORD("up", s->state = SESSION_UP);
+	WORD("down", s->state = SESSION_DOWN);
+	WORD("no-wait", s->waits_since = 0, session_check_wait(s));
+	WORD("waited", s->waits_since = mq_clock_steady_s() - atof(about),
+	    session_check_wait(s));
+	return false;
+}
+
+static bool
+act(struct session *s, const char *word, const char *about)
+{
+	WORD("complain", session_complain(s, about));
+	WORD("works", session_works(s));
+	WORD("give-up", session_give_up(s, about));
+	WORD("reset", session_reset(s, about));
+	WORD("wait", session_wait(s, about));
+	return false;
 }
 
 /* Behind what is told, though it was said before. */
@@ -196,30 +188,14 @@ record_said(struct house *h)
 	fflush(h->say);
 }
 
-static void
+static bool
 take(void *arg, const char *word, const char *about)
 {
-	struct session *s = &((struct house *)arg)->session;
+	struct house *h = arg;
+	bool known = act(&h->session, word, about);
 
-	if (ask(s, word) || arrange(arg, word, about))
-		return;
-	if (is(word, "complain"))
-		session_complain(s, about);
-	else if (is(word, "works"))
-		session_works(s);
-	else if (is(word, "give-up"))
-		session_give_up(s, about);
-	else if (is(word, "reset"))
-		session_reset(s, about);
-	else if (is(word, "wait"))
-		session_wait(s, about);
-	else if (is(word, "waited") || is(word, "no-wait")) {
-		s->waits_since =
-		    is(word, "waited") ? mq_clock_steady_s() - atof(about) : 0;
-		session_check_wait(s);
-	} else
-		fail_msg("%s: what is that?", word);
-	record_said(arg);
+	record_said(h);
+	return known || ask(&h->session, word) || arrange(h, word, about);
 }
 
 TEST_ROWS(trouble, setup, teardown, take)
