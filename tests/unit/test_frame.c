@@ -193,17 +193,6 @@ filler(size_t n)
 	return p;
 }
 
-/* A file of that. */
-static int
-open_with(const char *p, size_t n)
-{
-	int fd = memfd_create("in", 0);
-
-	put(fd, p, n);
-	lseek(fd, 0, SEEK_SET);
-	return fd;
-}
-
 /* A record without end must not fill the memory before it is refused. */
 TEST(limit_holds_before_the_end_is_seen)
 {
@@ -213,17 +202,18 @@ TEST(limit_holds_before_the_end_is_seen)
 	struct mq_frame_reader r;
 	const char *p;
 	size_t i, n;
-	int fd;
+	int fd = memfd_create("in", 0);
 
+	put(fd, text, 8 * MIB);
 	for (i = 0; i < COUNT(framings); i++) {
-		fd = open_with(text, 8 * MIB);
+		lseek(fd, 0, SEEK_SET);
 		mq_frame_reader_init(&r, fd, framings[i], MIB);
 		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_BAD);
 		assert_string_equal(r.error, "longer than 1048576 bytes");
 		assert_true(r.buf.len <= 2 * MIB);
 		mq_frame_reader_free(&r);
-		close(fd);
 	}
+	close(fd);
 	free(text);
 }
 
@@ -257,17 +247,23 @@ TEST(netstring_reserves_what_it_needs)
 	struct mq_buf in = {0};
 	struct mq_frame_reader r;
 	const char *p;
-	size_t n;
-	int fd;
+	size_t n, at, piece;
+	int fd[2];
 
 	mq_frame_write(&in, MQ_FRAME_NETSTRING, &e, NULL);
-	fd = open_with(in.data, in.len);
-	mq_frame_reader_init(&r, fd, MQ_FRAME_NETSTRING, MIB);
+	open_pipe(fd);
+	mq_frame_reader_init(&r, fd[0], MQ_FRAME_NETSTRING, MIB);
+	for (at = 0; at < in.len; at += piece) {
+		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_WAIT);
+		piece = in.len - at < 60000 ? in.len - at : 60000;
+		put(fd[1], in.data + at, piece);
+	}
+	close(fd[1]);
 	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_RECORD);
 	assert_int_equal(n, MIB);
 	assert_int_equal(r.buf.cap, MIB + sizeof("1048576:,") - 1);
 	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_END);
-	close(fd);
+	close(fd[0]);
 	mq_frame_reader_free(&r);
 	mq_buf_free(&in);
 	free(text);
