@@ -174,21 +174,17 @@ struct elements {
 	int n;
 };
 
-static inline void
-add_element(void *arg, const char *name)
-{
-	struct elements *e = arg;
-
-	assert_in_range(e->n, 0, COUNT(e->list) - 1);
-	e->list[e->n++] = (struct mq_element){mq_xstrdup(name), strlen(name)};
-}
-
 static inline struct elements
 make_elements(const char *names)
 {
 	struct elements e = {0};
+	char name[64];
 
-	each_word(names, add_element, &e);
+	while (next_word(&names, name)) {
+		assert_in_range(e.n, 0, COUNT(e.list) - 1);
+		e.list[e.n++] =
+		    (struct mq_element){mq_xstrdup(name), strlen(name)};
+	}
 	return e;
 }
 
@@ -243,24 +239,6 @@ fixture_free(struct fixture *f)
 	record_clear();
 }
 
-static inline int
-fixture_setup(void **state)
-{
-	struct fixture *f = mq_xcalloc(1, sizeof(*f));
-
-	fixture_init(f);
-	*state = f;
-	return 0;
-}
-
-static inline int
-fixture_teardown(void **state)
-{
-	fixture_free(*state);
-	free(*state);
-	return 0;
-}
-
 /* Whether that was said to the user. */
 static inline bool
 has_said(struct fixture *f, const char *text)
@@ -270,17 +248,13 @@ has_said(struct fixture *f, const char *text)
 }
 
 static inline void
-add_one(void *arg, const char *name)
-{
-	struct fixture *f = arg;
-
-	inbox_add(&f->inbox, queue_of(name), mq_xstrdup(name), strlen(name));
-}
-
-static inline void
 add(struct fixture *f, const char *names)
 {
-	each_word(names, add_one, f);
+	char name[64];
+
+	while (next_word(&names, name))
+		inbox_add(
+		    &f->inbox, queue_of(name), mq_xstrdup(name), strlen(name));
 }
 
 /* One with a header. */

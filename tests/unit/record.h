@@ -41,16 +41,18 @@ recorded(void)
 	return mq_buf_str(&record_old);
 }
 
-/* Calls fn(arg, word) for each word of the list. */
-static inline void
-each_word(const char *list, void (*fn)(void *arg, const char *word), void *arg)
+/* The next word of a list, which is shorter than 64 bytes; false: there is none. */
+static inline bool
+next_word(const char **list, char word[64])
 {
-	char *copy = mq_xstrdup(list), *rest = copy, *word;
+	size_t n;
 
-	while ((word = strsep(&rest, " ")) != NULL)
-		if (*word != '\0')
-			fn(arg, word);
-	free(copy);
+	*list += strspn(*list, " ");
+	n = strcspn(*list, " ");
+	assert_in_range(n, 0, 63);
+	snprintf(word, n + 1, "%s", *list);
+	*list += n;
+	return n > 0;
 }
 
 #endif

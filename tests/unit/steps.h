@@ -58,22 +58,22 @@ take_step(const struct row *row, const char *step, step_fn *take, void *arg)
 
 /* Each row has its own fixture. */
 static inline void
-take_rows(const struct row *rows, size_t n, int (*setup)(void **),
-    int (*teardown)(void **), step_fn *take)
+take_rows(const struct row *rows, size_t n, void *(*setup)(void),
+    void (*teardown)(void *), step_fn *take)
 {
 	const char *const *step;
 	void *state;
 
 	for (; n > 0; rows++, n--) {
-		assert_int_equal(setup(&state), 0);
+		state = setup();
 		for (step = rows->steps; *step != NULL; step++)
 			take_step(rows, *step, take, state);
-		teardown(&state);
+		teardown(state);
 	}
 }
 
-/* The rows that begin with this name. */
-#define TEST_ROWS(name, setup, teardown, take)                                 \
+/* The rows that begin with this name, by setup(), take() and teardown(). */
+#define TEST_ROWS(name)                                                        \
 	TEST(name##_in_rows)                                                   \
 	{                                                                      \
 		take_rows(                                                     \

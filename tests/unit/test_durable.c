@@ -276,8 +276,8 @@ on_wait(void *arg, int fd, int64_t ms)
 
 /* --- what happens --------------------------------------------------------- */
 
-static int
-setup(void **state)
+static void *
+setup(void)
 {
 	struct house *h = house = mq_xcalloc(1, sizeof(*h));
 
@@ -289,20 +289,18 @@ setup(void **state)
 	strlcpy(h->info, AOF, sizeof(h->info));
 	strlcpy(h->fsync, "always", sizeof(h->fsync));
 	strlcpy(h->lax, "no", sizeof(h->lax));
-	*state = h;
-	return 0;
+	return h;
 }
 
-static int
-teardown(void **state)
+static void
+teardown(void *arg)
 {
-	struct house *h = *state;
+	struct house *h = arg;
 
 	mq_redis_close(&h->redis);
 	redisReaderFree(h->commands);
 	free(h);
 	record_clear();
-	return 0;
 }
 
 /* With no reply left of what failed before. */
@@ -424,6 +422,6 @@ take(void *arg, const char *word, const char *about)
 	return arrange(h, word, about);
 }
 
-TEST_ROWS(promise, setup, teardown, take)
-TEST_ROWS(kept, setup, teardown, take)
-TEST_ROWS(sentinel, setup, teardown, take)
+TEST_ROWS(promise)
+TEST_ROWS(kept)
+TEST_ROWS(sentinel)

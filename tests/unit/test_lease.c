@@ -94,8 +94,8 @@ answer(const struct mq_answer *a, long long ms)
 	house->renewed(house->renewed_arg, a, ms);
 }
 
-static int
-setup(void **state)
+static void *
+setup(void)
 {
 	struct house *h = house = mq_xcalloc(1, sizeof(*h));
 
@@ -105,16 +105,14 @@ setup(void **state)
 	assert_null(h->server.session.former);
 	strlcpy(h->first, h->lease.connection, sizeof(h->first));
 	strlcpy(h->own, h->lease.name, sizeof(h->own));
-	*state = &h->lease;
-	return 0;
+	return &h->lease;
 }
 
-static int
-teardown(void **state)
+static void
+teardown(void *arg)
 {
 	free(house);
 	record_clear();
-	return 0;
 }
 
 /* --- tests --- */
@@ -239,9 +237,9 @@ take(void *arg, const char *word, const char *about)
 	return ask(l, word);
 }
 
-TEST_ROWS(lease, setup, teardown, take)
+TEST_ROWS(lease)
 
-TEST_WITH(names_and_chance, struct lease *l, setup, teardown)
+TEST_OF(names_and_chance, struct lease *l)
 {
 	join(l, 60000, false);
 	assert_true(l->early >= 0.5 && l->early <= 1.5);

@@ -402,8 +402,8 @@ run(struct house *h, const char *names)
 	(void)recorded();
 }
 
-static int
-house_setup(void **state)
+static void *
+setup(void)
 {
 	struct house *h = house = mq_xcalloc(1, sizeof(*h));
 	struct fixture *f = &h->f;
@@ -422,26 +422,22 @@ house_setup(void **state)
 	    .has_room = on_has_room,
 	    .arg = h};
 	outbox_init(&h->outbox);
-	*state = h;
-	return 0;
+	return h;
 }
 
-static int
-house_teardown(void **state)
+static void
+teardown(void *arg)
 {
-	struct house *h = *state;
+	struct house *h = arg;
 
 	lose_connection(h);
 	outbox_free(&h->outbox);
 	counters_free(&h->counters);
 	fixture_free(&h->f);
 	free(h);
-	return 0;
 }
 
 /* --- what happens --- */
-
-#define TEST_OF(fn) TEST_WITH(fn, struct house *h, house_setup, house_teardown)
 
 /* A name, or the nth message of it: a1#2. */
 static struct message *
@@ -480,19 +476,6 @@ do_to(struct house *h, const char *word, struct message *m)
 	WORD("sent", answers(m->sent));
 	WORD("in-flight", answers(m->in_flight));
 	return false;
-}
-
-struct doing {
-	struct house *house;
-	const char *word;
-};
-
-static void
-do_one(void *arg, const char *name)
-{
-	const struct doing *d = arg;
-
-	assert_true(do_to(d->house, d->word, message_of(d->house, name)));
 }
 
 /* What is said of the outbox itself. */
@@ -593,25 +576,28 @@ static bool
 take(void *arg, const char *word, const char *about)
 {
 	struct house *h = arg;
+	char name[64];
+	bool known = false;
 
 	if (ask(h, word, about) || hear(h, word, about) ||
 	    engine(h, word, about))
 		return true;
-	each_word(about, do_one, &(struct doing){h, word});
+	while (next_word(&about, name))
+		known = do_to(h, word, message_of(h, name));
 	if (is(word, "back"))
 		outbox_send_back(&h->outbox);
-	return *about != '\0';
+	return known;
 }
 
-TEST_ROWS(together, house_setup, house_teardown, take)
-TEST_ROWS(equal, house_setup, house_teardown, take)
-TEST_ROWS(once_more, house_setup, house_teardown, take)
-TEST_ROWS(back, house_setup, house_teardown, take)
-TEST_ROWS(ends, house_setup, house_teardown, take)
+TEST_ROWS(together)
+TEST_ROWS(equal)
+TEST_ROWS(once_more)
+TEST_ROWS(back)
+TEST_ROWS(ends)
 
 /* --- and those that count or measure ---------------------------------------------- */
 
-TEST_OF(enough_go_at_once)
+TEST_OF(enough_go_at_once, struct house *h)
 {
 	char name[8];
 	int i;
@@ -627,7 +613,7 @@ TEST_OF(enough_go_at_once)
 	assert_false(outbox_waits(&h->outbox));
 }
 
-TEST_OF(runs_are_counted_by_their_time)
+TEST_OF(runs_are_counted_by_their_time, struct house *h)
 {
 	const struct mq_counts *n = &h->counted;
 
@@ -663,12 +649,9 @@ on_missing(void *arg, struct message *m)
 static void
 reconcile(struct house *h, int received, int n)
 {
-	struct elements e = {0};
-	struct mq_held held = {received, e.list, n};
+	struct elements e = make_elements(&"a1 a1 a1 a1 a1"[3 * (5 - n)]);
+	struct mq_held held = {received, e.list, e.n};
 
-	while (e.n < n)
-		add_element(&e, "a1");
-	held.elements = e.list;
 	inbox_reconcile(&h->f.inbox, 0, &held, on_missing, h);
 	free_elements(&e);
 }
@@ -683,11 +666,8 @@ check_lost_answer(
     const char *step, const char *which, bool took_effect, bool claimed)
 {
 	int settled = is(which, "a1#4 a1#3 a1#2") ? 3 : 2;
-	struct house *h;
-	void *state;
+	struct house *h = setup();
 
-	house_setup(&state);
-	h = state;
 	reconcile(h, 4, 4);
 	start_all(&h->f, -1);
 	take(h, step, which);
@@ -702,7 +682,7 @@ check_lost_answer(
 	    !took_effect     ? "" :
 		settled == 3 ? "done:a1 done:a1 done:a1" :
 			       "done:a1 done:a1");
-	house_teardown(&state);
+	teardown(h);
 }
 
 TEST(of_equal_ones_a_lost_answer_is_made_up)

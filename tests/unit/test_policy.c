@@ -88,8 +88,8 @@ run_out(struct house *h, ev_timer *timer)
 	ev_run(h->loop, EVRUN_NOWAIT);
 }
 
-static int
-setup(void **state)
+static void *
+setup(void)
 {
 	struct house *h = mq_xcalloc(1, sizeof(*h));
 
@@ -99,23 +99,19 @@ setup(void **state)
 	h->opt = (struct options){.grace_ms = 30000, .idle_ms = -1};
 	sigemptyset(&h->ignored);
 	policy_init(&h->policy, h->loop, &h->opt, &h->ignored, &events, h);
-	*state = h;
-	return 0;
+	return h;
 }
 
-static int
-teardown(void **state)
+static void
+teardown(void *arg)
 {
-	struct house *h = *state;
+	struct house *h = arg;
 
 	free_policy(h);
 	ev_loop_destroy(h->loop);
 	free(h);
 	record_clear();
-	return 0;
 }
-
-#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
 
 /* --- stopping --------------------------------------------------------------- */
 
@@ -263,13 +259,13 @@ take(void *arg, const char *word, const char *about)
 	return ask(h, word, about) || arrange(h, word, about);
 }
 
-TEST_ROWS(stop, setup, teardown, take)
-TEST_ROWS(start, setup, teardown, take)
-TEST_ROWS(caution, setup, teardown, take)
+TEST_ROWS(stop)
+TEST_ROWS(start)
+TEST_ROWS(caution)
 
 /* --- and others ------------------------------------------------------------- */
 
-TEST_OF(a_token_wakes)
+TEST_OF(a_token_wakes, struct house *h)
 {
 	struct policy *p = &h->policy;
 
@@ -282,7 +278,8 @@ TEST_OF(a_token_wakes)
 	assert_true(policy_may_start(p));
 }
 
-TEST_OF(ten_different_messages_in_a_row_say_that_the_command_is_broken)
+TEST_OF(ten_different_messages_in_a_row_say_that_the_command_is_broken,
+    struct house *h)
 {
 	struct policy *p = &h->policy;
 	char id[3] = "m0";
@@ -303,7 +300,7 @@ TEST_OF(ten_different_messages_in_a_row_say_that_the_command_is_broken)
 	assert_false(policy_ran(p, "m0", true));
 }
 
-TEST_OF(rests_are_within_their_bounds)
+TEST_OF(rests_are_within_their_bounds, struct house *h)
 {
 	static const struct {
 		int failures;

@@ -86,8 +86,8 @@ on_fact(void *arg, const struct fact *f)
 						     "?");
 }
 
-static int
-setup(void **state)
+static void *
+setup(void)
 {
 	struct house *h = mq_xcalloc(1, sizeof(*h));
 	struct session *s = &h->session;
@@ -106,14 +106,13 @@ setup(void **state)
 	ev_timer_init(&s->retry, NULL, 0, 0);
 	h->say = open_memstream(&h->said, &h->said_len);
 	mq_say_to(h->say);
-	*state = h;
-	return 0;
+	return h;
 }
 
-static int
-teardown(void **state)
+static void
+teardown(void *arg)
 {
-	struct house *h = *state;
+	struct house *h = arg;
 
 	mq_say_to(NULL);
 	fclose(h->say);
@@ -121,7 +120,6 @@ teardown(void **state)
 	ev_loop_destroy(h->session.loop);
 	free(h);
 	record_clear();
-	return 0;
 }
 
 /* --- what happens ----------------------------------------------------------- */
@@ -198,4 +196,4 @@ take(void *arg, const char *word, const char *about)
 	return known || ask(&h->session, word) || arrange(h, word, about);
 }
 
-TEST_ROWS(trouble, setup, teardown, take)
+TEST_ROWS(trouble)

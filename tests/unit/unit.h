@@ -5,9 +5,9 @@
  *	{
  *	}
  *
- * Where tests have a fixture, the file says which, and they are TEST_OF(...):
+ * Where tests have a fixture, the file has setup(), which returns it, and teardown():
  *
- *	#define TEST_OF(fn) TEST_WITH(fn, struct house *h, setup, teardown)
+ *	TEST_OF(is_empty_at_first, struct house *h)
  */
 #ifndef TEST_UNIT_H
 #define TEST_UNIT_H
@@ -47,25 +47,24 @@ unit_add(struct CMUnitTest test)
 	unit_tests[unit_count++] = test;
 }
 
-#define UNIT_ADD(fn, ...)                                                      \
-	__attribute__((constructor)) static void add_##fn(void)                \
-	{                                                                      \
-		unit_add((struct CMUnitTest){#fn, __VA_ARGS__, NULL});         \
-	}
-
 #define TEST(fn)                                                               \
 	static void fn(void **state);                                          \
-	UNIT_ADD(fn, fn, NULL, NULL)                                           \
+	__attribute__((constructor)) static void add_##fn(void)                \
+	{                                                                      \
+		unit_add((struct CMUnitTest){#fn, fn, NULL, NULL, NULL});      \
+	}                                                                      \
 	static void fn(void **state)
 
-#define TEST_WITH(fn, fixture, setup, teardown)                                \
-	static void fn(fixture);                                               \
-	static void run_##fn(void **state)                                     \
+#define TEST_OF(fn, fixture)                                                   \
+	static void with_##fn(fixture);                                        \
+	TEST(fn)                                                               \
 	{                                                                      \
-		fn(*state);                                                    \
+		void *own = setup();                                           \
+                                                                               \
+		with_##fn(own);                                                \
+		teardown(own);                                                 \
 	}                                                                      \
-	UNIT_ADD(fn, run_##fn, setup, teardown)                                \
-	static void fn(fixture)
+	static void with_##fn(fixture)
 
 int
 main(void)
