@@ -70,11 +70,8 @@ fails(const char *name, int error)
 	return now;
 }
 
-static void *
-next(const char *name)
-{
-	return dlsym(RTLD_NEXT, name);
-}
+/* The function that this library hides. */
+#define NEXT(fn) ((__typeof__(&(fn)))dlsym(RTLD_NEXT, #fn))
 
 void *
 malloc(size_t n)
@@ -106,13 +103,9 @@ posix_spawnp(pid_t *pid, const char *name,
     const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
     char *const argv[], char *const envp[])
 {
-	int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *,
-	    const posix_spawnattr_t *, char *const[], char *const[]) =
-	    next("posix_spawnp");
-
 	return fails("process", EAGAIN) ?
 	    EAGAIN :
-	    real(pid, name, actions, attr, argv, envp);
+	    NEXT(posix_spawnp)(pid, name, actions, attr, argv, envp);
 }
 
 /* A call that fails as this does, or is made. */
@@ -167,10 +160,9 @@ memfd_create(const char *name, unsigned int flags)
 int
 signalfd(int fd, const sigset_t *mask, int flags)
 {
-	int (*real)(int, const sigset_t *, int) = next("signalfd");
-
-	return fd == -1 && fails("descriptor", EMFILE) ? -1 :
-							 real(fd, mask, flags);
+	return fd == -1 && fails("descriptor", EMFILE) ?
+	    -1 :
+	    NEXT(signalfd)(fd, mask, flags);
 }
 
 int
@@ -192,25 +184,12 @@ int open64(const char *path, int flags, ...) __attribute__((alias("open")));
 ssize_t pwrite64(int fd, const void *p, size_t n, off_t at)
     __attribute__((alias("pwrite")));
 
-int
-poll(struct pollfd *fds, nfds_t n, int ms)
-{
-	int (*real)(struct pollfd *, nfds_t, int) = next("poll");
-
-	return fails("signal", EINTR) ? -1 : real(fds, n, ms);
-}
-
-int
-__poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t size)
-{
-	(void)size;
-	return poll(fds, n, ms);
-}
-
-int
-epoll_wait(int fd, struct epoll_event *events, int n, int ms)
-{
-	int (*real)(int, struct epoll_event *, int, int) = next("epoll_wait");
-
-	return fails("signal", EINTR) ? -1 : real(fd, events, n, ms);
-}
+FAILING("signal", EINTR, int, poll, (struct pollfd * fds, nfds_t n, int ms),
+    NEXT(poll)(fds, n, ms))
+FAILING("signal", EINTR, int, __poll_chk,
+    (struct pollfd * fds, nfds_t n, int ms,
+	__attribute__((unused)) size_t size),
+    NEXT(poll)(fds, n, ms))
+FAILING("signal", EINTR, int, epoll_wait,
+    (int fd, struct epoll_event *events, int n, int ms),
+    NEXT(epoll_wait)(fd, events, n, ms))

@@ -84,15 +84,13 @@ ends_by() {
 }
 
 @test "signals: the other tools as the first process" {
-	as_first mq-clean --json --interval 10ms
-	eventually 10 test -s "$T/out"
-	ends_by TERM 143
-
 	run_mq 0 mq-publish q x
-	as_first mq-stats --watch
-	eventually 10 test -s "$T/out"
-	ends_by TERM 143
-
+	for tool in "mq-clean --json --interval 10ms" "mq-stats --watch"; do
+		# shellcheck disable=SC2086 # words
+		as_first $tool
+		eventually 10 test -s "$T/out"
+		ends_by TERM 143
+	done
 	rm "$T/in"
 	mkfifo "$T/in"
 	exec 8<>"$T/in"

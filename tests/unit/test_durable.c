@@ -6,7 +6,7 @@
 #include "redis/ask.h"
 #include "redis/connection.h"
 #include "redis/parts.h"
-#include "steps.h"
+#include "record.h"
 
 #include <fcntl.h>
 

@@ -1,13 +1,18 @@
-/* The rmq envelope: common/message/envelope.c, and json.c below it. */
+/*
+ * The rmq envelope: common/message/envelope.c, and json.c below it; and what we write on
+ * messages: headers.c.
+ */
 #include "unit.h"
 
 #include <limits.h>
 
 #include "message/envelope.h"
+#include "message/headers.h"
 #include "message/json.h"
-#include "base/utf8.h"
 
-#define SIG "\xff\0\xbe\xbe\x4a"
+#define SIG   "\xff\0\xbe\xbe\x4a"
+#define ID    "hodmyf8sioWKpTZdTJhV6jk012ArGE5x"
+#define PLAIN SIG "{\"Mq-Id\":[\"" ID "\"]}\n"
 
 static int
 parse(const char *p, size_t n, struct mq_envelope *e)
@@ -186,21 +191,14 @@ TEST(bad_headers)
 
 TEST(deep_nesting_does_not_crash)
 {
-	static const struct {
-		const char *start;
-		char again;
-	} deep[] = {{"", '['}, {"{\"a\":", '['}, {"[{\"a\":", '{'}};
-	char *p = malloc(1000000);
+	enum { N = 1000000 };
+	char *p = malloc(N);
 	struct mq_envelope e;
-	size_t i;
 
-	for (i = 0; i < COUNT(deep); i++) {
-		memset(p, deep[i].again, 1000000);
-		memcpy(p, SIG, 5);
-		memcpy(p + 5, deep[i].start, strlen(deep[i].start));
-		p[999999] = '\n';
-		assert_int_equal(parse(p, 1000000, &e), -1);
-	}
+	memset(p, '[', N);
+	memcpy(p, SIG "{\"a\":", 10);
+	p[N - 1] = '\n';
+	assert_int_equal(parse(p, N, &e), -1);
 	free(p);
 }
 
@@ -355,4 +353,49 @@ TEST(splitting_hostile_input)
 			assert_null(name);
 			assert_null(value);
 		}
+}
+
+/* Whether the short way takes it; then the long one finds the same. */
+static bool
+plain(const char *p, size_t n)
+{
+	/* A copy of the exact size, so that a sanitizer sees an overrun. */
+	char *copy = malloc(n > 0 ? n : 1), id[MQ_ID_LEN + 1];
+	struct mq_envelope e, parsed;
+	const char *why, *found;
+	bool taken;
+
+	memcpy(copy, p, n);
+	taken = mq_message_plain(copy, n, id, &e);
+	if (taken) {
+		assert_int_equal(mq_envelope_parse(copy, n, &parsed, &why), 0);
+		assert_null(e.headers);
+		assert_ptr_equal(e.payload, parsed.payload);
+		assert_int_equal(e.payload_len, parsed.payload_len);
+		found = mq_message_id(&parsed);
+		assert_string_equal(id, found != NULL ? found : "");
+		assert_int_equal(found == NULL, parsed.headers == NULL);
+		mq_envelope_free(&parsed);
+	}
+	free(copy);
+	return taken;
+}
+
+TEST(plain_ones)
+{
+	static const struct bytes yes[] = {{B("")}, {B("raw")}, {B("\0\xff")},
+	    {B("{\"Mq-Id\":[\"" ID "\"]}\n")}, {B(PLAIN)}, {B(PLAIN "payload")},
+	    {B(PLAIN "\n\0" PLAIN)}};
+	static const struct bytes no[] = {{B("\xff")}, {B(SIG)},
+	    {B(SIG "{}\nx")}, {B(SIG "null\nx")},
+	    {B(SIG "{ \"Mq-Id\":[\"" ID "\"]}\nx")},
+	    {B(SIG "{\"Mq-Id\":[\"" ID "\"],\"A\":[\"b\"]}\nx")},
+	    {B(SIG "{\"Mq-Id\":[\"" ID "\",\"" ID "\"]}\nx")},
+	    {B(SIG "{\"Mq-Id\":[\"\\n" ID "\"]}\nx")}};
+	size_t i;
+
+	for (i = 0; i < COUNT(yes); i++)
+		assert_true(plain(yes[i].p, yes[i].n));
+	for (i = 0; i < COUNT(no); i++)
+		assert_false(plain(no[i].p, no[i].n));
 }

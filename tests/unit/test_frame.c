@@ -437,9 +437,11 @@ expect_jsonl(const struct mq_envelope *e, const struct mq_frame_meta *meta,
 	mq_buf_free(&out);
 }
 
+#define STAMP "hoemmt78nx2RH1fEFu3Zr5uvXhhd9EQw"
+
 TEST(written_json)
 {
-	const struct mq_frame_meta meta = {"i1", "q\xff", 2, NULL, NULL};
+	struct mq_frame_meta meta = {"i1", "q\xff", 2, NULL, NULL};
 	const struct mq_frame_meta none = {NULL, NULL, 0, NULL, NULL};
 	struct mq_envelope e = {NULL, B("a\0\n")};
 	const char *why;
@@ -447,41 +449,27 @@ TEST(written_json)
 	expect_jsonl(&e, &meta,
 	    "{\"id\":\"i1\",\"queue\":\"q\\\\xff\",\"attempt\":2,"
 	    "\"payload\":\"a\\u0000\\n\"}\n");
+	e = (struct mq_envelope){NULL, B("\xff")};
 	mq_envelope_add(&e, "Z", "1");
 	mq_envelope_add(&e, "A", "2");
-	e.payload = "\xff";
-	e.payload_len = 1;
+	/* The envelope's own headers come first. */
+	meta = (struct mq_frame_meta){.queue = "q", .stamp = STAMP};
+	meta.more = mq_json_pack("{s:s, s:[n, i]}", "n", "\x1f", "list", 5);
 	expect_jsonl(&e, &meta,
-	    "{\"id\":\"i1\",\"queue\":\"q\\\\xff\",\"attempt\":2,"
+	    "{\"queue\":\"q\",\"n\":\"\\u001F\",\"list\":[null,5],"
 	    "\"headers\":{\"Z\":[\"1\"],\"A\":[\"2\"]},"
 	    "\"payload_base64\":\"/w==\"}\n");
+	json_decref(meta.more);
 	mq_envelope_free(&e);
-	e.payload = NULL;
-	e.payload_len = 0;
+	e = (struct mq_envelope){NULL, NULL, 0};
+	meta.more = NULL;
+	expect_jsonl(&e, &meta,
+	    "{\"queue\":\"q\",\"headers\":{\"Mq-Id\":[\"" STAMP
+	    "\"]},\"payload\":\"\"}\n");
 	expect_jsonl(&e, &none, "{\"payload\":\"\"}\n");
 	assert_int_equal(
 	    mq_envelope_parse(B("\xff\0\xbe\xbe\x4anull\nx"), &e, &why), 0);
 	expect_jsonl(&e, &none, "{\"headers\":null,\"payload\":\"x\"}\n");
-	mq_envelope_free(&e);
-}
-
-TEST(written_members)
-{
-	const char *stamp = "hoemmt78nx2RH1fEFu3Zr5uvXhhd9EQw";
-	struct mq_frame_meta meta = {.queue = "q", .stamp = stamp};
-	struct mq_envelope e = {NULL, B("x")};
-	const char *why;
-
-	expect_jsonl(&e, &meta,
-	    "{\"queue\":\"q\",\"headers\":{\"Mq-Id\":"
-	    "[\"hoemmt78nx2RH1fEFu3Zr5uvXhhd9EQw\"]},\"payload\":\"x\"}\n");
-	/* The envelope's own headers come first. */
-	mq_envelope_set(&e, "A", "1");
-	meta.more = mq_json_pack("{s:s, s:[n, i]}", "n", "\x1f", "list", 5);
-	expect_jsonl(&e, &meta,
-	    "{\"queue\":\"q\",\"n\":\"\\u001F\",\"list\":[null,5],"
-	    "\"headers\":{\"A\":[\"1\"]},\"payload\":\"x\"}\n");
-	json_decref(meta.more);
 	mq_envelope_free(&e);
 	/* A name with a NUL in a header, U+FDD0 in the payload. */
 	assert_int_equal(
@@ -489,10 +477,8 @@ TEST(written_members)
 		B("\xff\0\xbe\xbe\x4a{\"a\\u0000\":[\"\"]}\n\xef\xb7\x90"), &e,
 		&why),
 	    0);
-	meta = (struct mq_frame_meta){0};
-	expect_jsonl(&e, &meta,
-	    "{\"headers\":{\"a\\u0000\":[\"\"]},"
-	    "\"payload\":\"\xef\xb7\x90\"}\n");
+	expect_jsonl(&e, &none,
+	    "{\"headers\":{\"a\\u0000\":[\"\"]},\"payload\":\"\xef\xb7\x90\"}\n");
 	mq_envelope_free(&e);
 }
 

@@ -3,7 +3,6 @@
  * messages, by changes, calls and looks; and what it makes of answers that were lost.
  */
 #include "inbox.h"
-#include "steps.h"
 
 /* --- a test a row --------------------------------------------------------------- */
 
@@ -49,6 +48,10 @@ static const struct row claim_rows[] = {
     {"a queue that had all that was wanted is asked again",
 	{"room 2", "claim -> claim:a:2", "arrive a1 a2 -> arrived",
 	    "start -> a1 a2", "claim -> claim:a:2"}},
+    {"a claim of many bytes has left others",
+	{"claim -> claim:a:10", "claiming -> yes", "arrive-large -> arrived",
+	    "more a -> yes", "claiming -> no", "claim -> claim:a:9",
+	    "arrive a1 -> arrived", "more a -> no"}},
     {"a look claims nothing",
 	{"add b1", "room 1", "look", "claim -> claim:b:0",
 	    "is-paused -> paused:b", "has-next -> no", "drained -> no"}},
@@ -189,6 +192,17 @@ answer_with(struct fixture *f, struct mq_claimed claimed)
 	claimed_fn(&f->inbox, &(struct mq_answer){0}, &claimed);
 }
 
+static void
+arrive_large(struct fixture *f)
+{
+	size_t len = (size_t)1 << 20;
+	struct mq_element one = {mq_xcalloc(1, len), len};
+
+	answer_with(
+	    f, (struct mq_claimed){.elements = &one, .n = 1, .due_ms = -1});
+	free(one.data);
+}
+
 static enum mq_role
 role_of(const char *word)
 {
@@ -299,6 +313,7 @@ ask(struct fixture *f, const char *word, const char *about)
 	WORD("oldest", m = inbox_oldest_of(b, q),
 	    record("%s", m != NULL ? name_of(m) : "none"));
 	WORD("has-next", answers(inbox_has_next(b)));
+	WORD("more", answers(b->queues[q].more));
 	WORD("expects", answers(inbox_expects(b, q)));
 	WORD("drained", answers(inbox_drained(b)));
 	WORD("claiming", answers(inbox_is_claiming(b)));
@@ -317,6 +332,7 @@ hear(struct fixture *f, const char *word, const char *about)
 	const struct mq_answer no = {.error = "no", .status = 1};
 
 	WORD("arrive", arrive(f, about, MQ_ROLE_NONE));
+	WORD("arrive-large", arrive_large(f));
 	WORD("answer", arrive(f, about, MQ_ROLE_NONE), inbox_claim(&f->inbox));
 	WORD("take", arrive(f, about, MQ_ROLE_CLAIM), inbox_claim(&f->inbox));
 	WORD("is", answer_as(f, role_of(about)));
@@ -451,23 +467,6 @@ TEST_ROWS(wakeup)
 TEST_ROWS(reconcile)
 
 /* --- and others ----------------------------------------------------------------- */
-
-TEST_OF(a_claim_of_many_bytes_has_left_others, struct fixture *f)
-{
-	size_t len = (size_t)1 << 20;
-	struct mq_element one = {mq_xcalloc(1, len), len};
-
-	inbox_claim(&f->inbox);
-	assert_true(inbox_is_claiming(&f->inbox));
-	answer_with(
-	    f, (struct mq_claimed){.elements = &one, .n = 1, .due_ms = -1});
-	assert_true(f->inbox.queues[0].more);
-	assert_false(inbox_is_claiming(&f->inbox));
-	inbox_claim(&f->inbox);
-	arrive(f, "b1", MQ_ROLE_NONE);
-	inbox_claim(&f->inbox);
-	assert_false(f->inbox.queues[1].more);
-}
 
 TEST_OF(idle_consumers_look_six_times_a_second_together, struct fixture *f)
 {

@@ -4,7 +4,7 @@
  */
 #include "mq-consume/session/session.h"
 #include "redis/async.h"
-#include "steps.h"
+#include "record.h"
 
 struct house {
 	struct mq_consumer server;

@@ -4,7 +4,6 @@
 #include "base/exit.h"
 #include "inbox.h"
 #include "mq-consume/outbox/outbox.h"
-#include "steps.h"
 
 /* --- a test a row ---------------------------------------------------------- */
 

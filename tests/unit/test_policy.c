@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "mq-consume/policy.h"
-#include "steps.h"
+#include "record.h"
 
 struct house {
 	struct ev_loop *loop;
@@ -264,19 +264,6 @@ TEST_ROWS(start)
 TEST_ROWS(caution)
 
 /* --- and others ------------------------------------------------------------- */
-
-TEST_OF(a_token_wakes, struct house *h)
-{
-	struct policy *p = &h->policy;
-
-	h->opt.rate = (struct mq_rate){500, 1};
-	begin(h);
-	policy_started(p);
-	assert_true(ev_is_active(&p->rate_timer));
-	while (h->wakes == 0)
-		ev_run(h->loop, EVRUN_ONCE);
-	assert_true(policy_may_start(p));
-}
 
 TEST_OF(ten_different_messages_in_a_row_say_that_the_command_is_broken,
     struct house *h)

@@ -1,7 +1,6 @@
 #include "shared/request.h"
 
-#include "unit.h"
-#include "base/xalloc.h"
+#include "record.h"
 
 static int
 parse(struct http_request *r, const char *text)
@@ -14,42 +13,40 @@ parse(struct http_request *r, const char *text)
 
 TEST(test_good)
 {
+	static const char *const methods[] = {[METHOD_GET] = "GET",
+	    [METHOD_HEAD] = "HEAD",
+	    [METHOD_POST] = "POST",
+	    [METHOD_OTHER] = "other"};
+	/* Method, path, host and length of what follows. */
 	static const struct {
-		const char *text, *path, *host;
-		enum http_method method;
-		int64_t length;
+		const char *text, *want;
 	} all[] = {
-	    {"GET / HTTP/1.0\r\n\r\n", "/", NULL, METHOD_GET, -1},
-	    {"GET / HTTP/1.1\nHost: x:80\n\n", "/", "x", METHOD_GET, -1},
-	    {"GET / HTTP/1.0\nHost: [::1]\n\n", "/", "[::1]", METHOD_GET, -1},
-	    {"GET / HTTP/1.1\nHost: [::1]:0\n\n", "/", "[::1]", METHOD_GET, -1},
-	    {"GET / HTTP/1.1\nHost: x:8y\n\n", "/", "x:8y", METHOD_GET, -1},
-	    {"HEAD /a%2Fb%20c?d=%zz HTTP/1.1\r\nhost:\r\n\r\n", "/a/b c", "",
-		METHOD_HEAD, -1},
-	    {"get / HTTP/1.0\r\n\r\n", "/", NULL, METHOD_OTHER, -1},
-	    {"DELETE /x HTTP/1.9\r\nHost: x\r\n\r\n", "/x", "x", METHOD_OTHER,
-		-1},
-	    {"GET http://h:1 HTTP/1.1\r\nHost: x\r\n\r\n", "/", "h", METHOD_GET,
-		-1},
-	    {"GET HTTP://h?a/b HTTP/1.1\r\nHost: x\r\n\r\n", "/", "h",
-		METHOD_GET, -1},
+	    {"GET / HTTP/1.0\r\n\r\n", "GET / none -1"},
+	    {"GET / HTTP/1.1\nHost: x:80\n\n", "GET / x -1"},
+	    {"GET / HTTP/1.0\nHost: [::1]\n\n", "GET / [::1] -1"},
+	    {"GET / HTTP/1.1\nHost: [::1]:0\n\n", "GET / [::1] -1"},
+	    {"GET / HTTP/1.1\nHost: x:8y\n\n", "GET / x:8y -1"},
+	    {"HEAD /a%2Fb%20c?d=%zz HTTP/1.1\r\nhost:\r\n\r\n",
+		"HEAD /a/b c  -1"},
+	    {"get / HTTP/1.0\r\n\r\n", "other / none -1"},
+	    {"DELETE /x HTTP/1.9\r\nHost: x\r\n\r\n", "other /x x -1"},
+	    {"GET http://h:1 HTTP/1.1\r\nHost: x\r\n\r\n", "GET / h -1"},
+	    {"GET HTTP://h?a/b HTTP/1.1\r\nHost: x\r\n\r\n", "GET / h -1"},
 	    {"POST http://h/p/q HTTP/1.1\r\nHost: x\r\n"
 	     "content-length: \t 12 \r\n\r\n",
-		"/p/q", "h", METHOD_POST, 12},
+		"POST /p/q h 12"},
 	};
 	struct http_request r;
 	size_t i;
 
 	for (i = 0; i < COUNT(all); i++) {
 		assert_int_equal(parse(&r, all[i].text), 0);
-		assert_string_equal(r.path, all[i].path);
-		assert_int_equal(r.host != NULL, all[i].host != NULL);
-		if (r.host != NULL)
-			assert_string_equal(r.host, all[i].host);
-		assert_int_equal(r.method, all[i].method);
-		assert_int_equal(r.length, all[i].length);
+		record("%s %s %s %jd", methods[r.method], r.path,
+		    r.host != NULL ? r.host : "none", (intmax_t)r.length);
+		assert_string_equal(recorded(), all[i].want);
 		http_request_free(&r);
 	}
+	record_clear();
 }
 
 TEST(test_bad)

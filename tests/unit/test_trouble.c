@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "mq-consume/session/session.h"
-#include "steps.h"
+#include "record.h"
 
 struct house {
 	struct session session;

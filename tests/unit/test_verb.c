@@ -114,7 +114,6 @@ TEST(verdicts)
 	    {"done x\n", KILLED(SIGKILL),
 		"err x (killed by SIGKILL after done)"},
 	    {"relayed x\n", EXIT(0), "done x"},
-	    {"relayed x\n", EXIT(9), "err x (exit status 9 after done)"},
 	    {"", KILLED(SIGTERM), "err killed by SIGTERM"},
 	    {"err x\n", EXIT(0), "err x"},
 	    {"err x\n", EXIT(75), "err x"},
@@ -122,13 +121,9 @@ TEST(verdicts)
 	    {"err\n", EXIT(0), "err err"},
 	    {"fail\n", EXIT(0), "err err"},
 	    {"err b\nrun later\n", EXIT(0), "err later"},
-	    {"err\nresend 5-x\n", EXIT(0), "err 5-x"},
-	    {"fails\nrelayed http://a/b\n", EXIT(0), "err http://a/b"},
 	    {"done\n", EXIT(75), "err exit status 75 after done"},
 	    {"resend 1\n", EXIT(127), "err exit status 127 after resend"},
-	    {"resend 0-x\n", EXIT(1), "err 0-x (exit status 1 after resend)"},
 	    {"resend 0-x\n", EXIT(75), "err 0-x (exit status 75 after resend)"},
-	    {"resend 0-x\n", EXIT(77), "err 0-x (exit status 77 after resend)"},
 	    {"resend\n", KILLED(SIGSEGV), "err killed by SIGSEGV after resend"},
 	    {"done\nresend 5-b\n", EXIT(0), "done 5-b"},
 	    {"resend 5-b\ndone a\n", EXIT(0), "resend 5 a"},
@@ -154,7 +149,6 @@ TEST(verdicts)
 	    {"push a\nerr b\n", EXIT(0), "push b"},
 	    {"err b\npush a\n", EXIT(0), "err a"},
 	    {"push a\n", EXIT(1), "err a (exit status 1 after push)"},
-	    {"push a\n", EXIT(75), "err a (exit status 75 after push)"},
 	    {"push a\n", KILLED(SIGKILL),
 		"err a (killed by SIGKILL after push)"},
 	    {"pushed a\n", EXIT(0), "err a (unknown verb pushed)"},
@@ -162,7 +156,6 @@ TEST(verdicts)
 	    {"done now\nrun\n", EXIT(0), "done"},
 	    {"what is this\ndone ok\n", EXIT(0), "done ok"},
 	    {"DONE x\n", EXIT(0), "err x (unknown verb DONE)"},
-	    {"donee x\n", EXIT(0), "err x (unknown verb donee)"},
 	    {"done: it\nall is well\n", EXIT(0),
 		"err is well (unknown verb all)"},
 	    {"donex\n", EXIT(0), "err unknown verb donex"},
@@ -177,7 +170,6 @@ TEST(verdicts)
 	    {"a2345678901234567890123456\n", KILLED(63),
 		"err killed by signal 63 after unknown verb a23456789012345678901234"},
 	    {"run a\n", KILLED(SIGKILL), "err a (killed by SIGKILL)"},
-	    {"run\n", KILLED(SIGABRT), "err killed by SIGABRT"},
 	    {"", EXIT(3), "err exit status 3"},
 	    {"", KILLED(SIGSEGV) | WCOREFLAG, "err killed by SIGSEGV"},
 	    {"", EXIT(75), "retry exit status 75"},
@@ -522,22 +514,13 @@ TEST(one_of_several)
 	check(&alone, false, false);
 }
 
-/* Numbers at the limits of a batch, and dups of them. */
-struct asked {
-	int count, which;
-	char text[64];
-};
-
 static void
 on_dup(void *arg, int which, const char *text)
 {
-	struct asked *a = arg;
-
-	a->count++;
-	a->which = which;
-	strlcpy(a->text, text != NULL ? text : "too long", sizeof(a->text));
+	record("%d:%s", which, text);
 }
 
+/* Numbers at the limits of a batch, and dups of them. */
 TEST(numbers)
 {
 	static const struct {
@@ -569,21 +552,19 @@ TEST(numbers)
 	};
 	struct mq_verb_one ones[3];
 	struct mq_verbs v;
-	struct asked asked;
+	char want[64];
 	size_t i;
 	int n;
 
 	for (i = 0; i < COUNT(t); i++) {
 		memset(ones, 0, sizeof(ones));
-		asked = (struct asked){0};
 		v = (struct mq_verbs){
-		    .ones = ones, .count = 3, .on_dup = on_dup, .arg = &asked};
-		mq_verbs_feed(&v, "dup ", 4);
-		mq_verbs_feed(&v, t[i].text, strlen(t[i].text));
+		    .ones = ones, .count = 3, .on_dup = on_dup};
+		feed(&v, B("dup "));
+		feed(&v, t[i].text, strlen(t[i].text));
 		mq_verbs_end(&v);
-		assert_int_equal(asked.count, 1);
-		assert_int_equal(asked.which, t[i].which);
-		assert_string_equal(asked.text, t[i].rest);
+		snprintf(want, sizeof(want), "%d:%s", t[i].which, t[i].rest);
+		expect_recorded(t[i].text, 0, want);
 		assert_int_equal(v.stray, t[i].which == 3);
 		assert_int_equal(v.spoke, t[i].which == -1 || v.stray);
 		assert_string_equal(mq_verbs_text(&v), t[i].rest);
