@@ -182,9 +182,12 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' "$BUILD/mq-purge"
 	held_is q "1 0 0 0"
 }
 
-# stands_in PID FD: so does /dev/null.
-stands_in() {
-	[ "$(readlink "/proc/$1/fd/$2")" = /dev/null ]
+# stand_in PID FD...: so does /dev/null.
+stand_in() {
+	local fd
+	for fd in "${@:2}"; do
+		[ "$(readlink "/proc/$1/fd/$fd")" = /dev/null ] || return 1
+	done
 }
 
 @test "closed: no connection gets such a number" {
@@ -194,18 +197,13 @@ stands_in() {
 	"$BUILD/mq-publish" -l q >&- 2>&- <"$T/fifo" 3>&- 8>&- &
 	pid=$!
 	eventually 10 known_queue q
-	stands_in "$pid" 1
-	stands_in "$pid" 2
+	stand_in "$pid" 1 2
 	exec 8>&-
 	wait "$pid"
-
 	"$BUILD/mq-clean" -q --interval 10ms >&- 2>&- <&- 3>&- &
 	pid=$!
-	eventually 10 stands_in "$pid" 2
-	stands_in "$pid" 0
-	stands_in "$pid" 1
+	eventually 10 stand_in "$pid" 0 1 2
 	stop_mq
-
 	script look <<-'.'
 		readlink "/proc/$PPID/fd/"[012] >"$T/fds.new"
 		mv "$T/fds.new" "$T/fds"

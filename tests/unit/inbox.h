@@ -18,10 +18,8 @@ struct fixture {
 	struct mq_consumer server;
 	struct mq_idgen ids;
 	struct inbox inbox;
-	int room; /* for this many messages */
-	char *said;
-	size_t said_len;
-	FILE *say;
+	int room;  /* for this many messages */
+	FILE *say; /* what is said to the user, which goes nowhere */
 };
 
 static const char *const queue_names[] = {"a", "b", "c"};
@@ -213,7 +211,7 @@ fixture_init(struct fixture *f)
 	f->loop = ev_loop_new(EVFLAG_AUTO);
 	f->server.layout = f->opt.layout = &f->layout;
 	f->server.session.wake = "me";
-	f->say = open_memstream(&f->said, &f->said_len);
+	f->say = fopen("/dev/null", "w");
 	mq_say_to(f->say);
 	f->opt.command = f->command;
 	f->inbox = (struct inbox){.loop = f->loop,
@@ -235,16 +233,7 @@ fixture_free(struct fixture *f)
 	ev_loop_destroy(f->loop);
 	mq_say_to(NULL);
 	fclose(f->say);
-	free(f->said);
 	record_clear();
-}
-
-/* Whether that was said to the user. */
-static inline bool
-has_said(struct fixture *f, const char *text)
-{
-	fflush(f->say);
-	return strstr(f->said, text) != NULL;
 }
 
 static inline void

@@ -187,9 +187,8 @@ static const struct row back_rows[] = {
 static const struct row ends_rows[] = {
     {"ends are told",
 	{"run a1 a2 a3", "reject a1 a2 a3 -> reject:a1 reject:a2 reject:a3",
-	    "settled -> done:a1", "said lease lost -> no",
-	    "settled lost -> over:a2", "said lease lost -> yes",
-	    "said gone -> no", "settled gone -> over:a3", "said gone -> yes",
+	    "settled -> done:a1", "settled lost -> over:a2",
+	    "settled gone -> over:a3",
 	    "counters -> a:done=0,failed=1,retried=0,lost=1", "settling -> 0"}},
     {"what is lost in flight is over",
 	{"run a1 a2", "reject a1 a2 -> reject:a1 reject:a2", "lost a1 a2",
@@ -489,7 +488,6 @@ ask(struct house *h, const char *word, const char *about)
 	WORD("refused", answers(outbox_refused(o)));
 	WORD("gives-back", answers(outbox_gives_back(o, queue_of(about))));
 	WORD("in-order", answers(inbox_in_order(&h->f.inbox, queue_of(about))));
-	WORD("said", answers(has_said(&h->f, about)));
 	WORD("settling", record("%d", outbox_settling(o)));
 	WORD("moves", record("%d", (int)outbox_moves(o)));
 	WORD("copying", record("%d", (int)o->copying));
