@@ -73,41 +73,6 @@ fails(const char *name, int error)
 /* The function that this library hides. */
 #define NEXT(fn) ((__typeof__(&(fn)))dlsym(RTLD_NEXT, #fn))
 
-void *
-malloc(size_t n)
-{
-	return fails("memory", ENOMEM) ? NULL : __libc_malloc(n);
-}
-
-void *
-calloc(size_t n, size_t size)
-{
-	return fails("memory", ENOMEM) ? NULL : __libc_calloc(n, size);
-}
-
-void *
-realloc(void *p, size_t n)
-{
-	return fails("memory", ENOMEM) ? NULL : __libc_realloc(p, n);
-}
-
-/* Not vfork(2): this function returns before the child ends. */
-pid_t
-vfork(void)
-{
-	return fails("process", EAGAIN) ? -1 : (pid_t)syscall(SYS_fork);
-}
-
-int
-posix_spawnp(pid_t *pid, const char *name,
-    const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
-    char *const argv[], char *const envp[])
-{
-	return fails("process", EAGAIN) ?
-	    EAGAIN :
-	    NEXT(posix_spawnp)(pid, name, actions, attr, argv, envp);
-}
-
 /* A call that fails as this does, or is made. */
 #define FAILING(what, error, type, name, parameters, call)                     \
 	type name parameters                                                   \
@@ -115,6 +80,17 @@ posix_spawnp(pid_t *pid, const char *name,
 		return fails(what, error) ? (type)-1 : (type)(call);           \
 	}
 
+#define WITHOUT_MEMORY(name, parameters, call)                                 \
+	void *name parameters                                                  \
+	{                                                                      \
+		return fails("memory", ENOMEM) ? NULL : (call);                \
+	}
+
+WITHOUT_MEMORY(malloc, (size_t n), __libc_malloc(n))
+WITHOUT_MEMORY(calloc, (size_t n, size_t size), __libc_calloc(n, size))
+WITHOUT_MEMORY(realloc, (void *p, size_t n), __libc_realloc(p, n))
+/* Not vfork(2): this function returns before the child ends. */
+FAILING("process", EAGAIN, pid_t, vfork, (void), syscall(SYS_fork))
 FAILING("descriptor", EMFILE, int, pipe2, (int fds[2], int flags),
     syscall(SYS_pipe2, fds, flags))
 FAILING(
@@ -148,6 +124,16 @@ FAILING("signal", EINTR, pid_t, waitpid, (pid_t pid, int *status, int options),
 FAILING("signal", EINTR, int, nanosleep,
     (const struct timespec *t, struct timespec *left),
     syscall(SYS_nanosleep, t, left))
+
+int
+posix_spawnp(pid_t *pid, const char *name,
+    const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
+    char *const argv[], char *const envp[])
+{
+	return fails("process", EAGAIN) ?
+	    EAGAIN :
+	    NEXT(posix_spawnp)(pid, name, actions, attr, argv, envp);
+}
 
 int
 memfd_create(const char *name, unsigned int flags)

@@ -13,11 +13,6 @@ nobody_there() {
 	[ "$(connections)" = "" ]
 }
 
-# The script "wait" has begun.
-begun() {
-	[ -e "$T/begun" ]
-}
-
 waiting_script() {
 	mkfifo "$T/go"
 	script wait <<-'.'
@@ -69,7 +64,7 @@ ends_by() {
 	waiting_script
 	run_mq 0 mq-publish --raw q a b
 	as_first mq-consume q -- "$T/wait"
-	eventually 10 begun
+	eventually 10 test -e "$T/begun"
 	kill -TERM "$pid"
 	eventually 10 grep -q 'waiting for 1 running message' "$T/err"
 	echo >"$T/go"
@@ -154,7 +149,7 @@ close_terminal() {
 	waiting_script
 	run_mq 0 mq-publish --raw q a
 	on_terminal "$BUILD/mq-consume" q -- "$T/wait"
-	eventually 10 begun
+	eventually 10 test -e "$T/begun"
 	close_terminal
 	echo >"$T/go"
 	eventually 10 nobody_there

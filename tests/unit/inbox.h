@@ -91,31 +91,20 @@ on_unfit(const struct message *m, const struct unfit *unfit)
 static inline void
 on_fact(void *arg, const struct fact *f)
 {
-	switch (f->kind) {
-	case FACT_ARRIVED:
-		record("arrived");
-		break;
-	case FACT_CLAIM_REFUSED:
+	static const char *const names[] = {[FACT_ARRIVED] = "arrived",
+	    [FACT_CLAIM_LOST] = "lost",
+	    [FACT_NONSENSE] = "nonsense"};
+
+	if (f->kind == FACT_CLAIM_REFUSED)
 		record("%s:%s", f->yes ? "first-refused" : "refused", f->text);
-		break;
-	case FACT_CLAIM_LOST:
-		record("lost");
-		break;
-	case FACT_NONSENSE:
-		record("nonsense");
-		break;
-	case FACT_QUEUE_PAUSED:
+	else if (f->kind == FACT_QUEUE_PAUSED)
 		record("paused:%s", queue_names[f->queue]);
-		break;
-	case FACT_CAREFUL:
+	else if (f->kind == FACT_CAREFUL)
 		record(f->yes ? "alone" : "careful");
-		break;
-	case FACT_UNFIT:
+	else if (f->kind == FACT_UNFIT)
 		on_unfit(f->message, f->unfit);
-		break;
-	default:
-		break;
-	}
+	else if (f->kind < COUNT(names) && names[f->kind] != NULL)
+		record("%s", names[f->kind]);
 }
 
 static inline size_t

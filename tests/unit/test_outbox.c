@@ -365,30 +365,20 @@ on_outbox_fact(void *arg, const struct fact *f)
 {
 	struct house *h = arg;
 
-	switch (f->kind) {
-	case FACT_SETTLED:
+	if (f->kind == FACT_SETTLED) {
 		record("%s:%s", f->yes ? "done" : "over", name_of(f->message));
 		inbox_forget(&h->f.inbox, f->message);
-		break;
-	case FACT_TOO_LONG:
+	} else if (f->kind == FACT_TOO_LONG)
 		record("too-long:%s", name_of(f->message));
-		break;
-	case FACT_WRONG_KEY:
+	else if (f->kind == FACT_WRONG_KEY)
 		record("wrong-key");
-		break;
-	case FACT_REFUSED:
+	else if (f->kind == FACT_REFUSED)
 		record("refused:%s", f->text);
-		break;
-	case FACT_PAUSING:
+	else if (f->kind == FACT_PAUSING)
 		record("%s:%s", f->yes ? "pausing" : "answered",
 		    queue_names[f->queue]);
-		break;
-	case FACT_PAUSED:
+	else if (f->kind == FACT_PAUSED)
 		record("paused:%s", queue_names[f->queue]);
-		break;
-	default:
-		break;
-	}
 }
 
 /* All of them are started. */

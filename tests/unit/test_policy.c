@@ -26,25 +26,16 @@ on_fact(void *arg, const struct fact *f)
 {
 	struct house *h = arg;
 
-	switch (f->kind) {
-	case FACT_WAKE:
+	if (f->kind == FACT_WAKE)
 		h->wakes++;
-		break;
-	case FACT_ASKED:
+	else if (f->kind == FACT_ASKED)
 		record("asked");
-		break;
-	case FACT_STOP:
+	else if (f->kind == FACT_STOP)
 		record("stop:%s", levels[policy_level(&h->policy)]);
-		break;
-	case FACT_GIVE_UP:
+	else if (f->kind == FACT_GIVE_UP)
 		record("give-up");
-		break;
-	case FACT_REOPEN_LOGS:
+	else if (f->kind == FACT_REOPEN_LOGS)
 		record("logs");
-		break;
-	default:
-		break;
-	}
 }
 
 static bool
