@@ -2,6 +2,7 @@
 # mq-purge: on queues as a Go program leaves them, and on our own.
 
 load ../helpers/server
+load ../helpers/go
 load ../helpers/wire
 
 # A queue that Go programs used: 3 ready, 2 rejected.
@@ -13,12 +14,9 @@ go_queue() {
 
 # go_consumer CONNECTION QUEUE [UNACKED...]
 go_consumer() {
-	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
-	redis sadd rmq::connections "$1" >/dev/null
-	redis sadd "rmq::connection::$1::queues" "$2" >/dev/null
-	redis sadd "rmq::connection::$1::queue::[$2]::consumers" c-111111 >/dev/null
-	[ $# = 2 ] || redis lpush "rmq::connection::$1::queue::[$2]::unacked" \
-		"${@:3}" >/dev/null
+	go_connect "$1"
+	go_consume "$1" "$2"
+	[ $# = 2 ] || go_holds "$@"
 }
 
 # purges TEXT ARG...: mq-purge ends with 0, and has printed that.
@@ -35,7 +33,7 @@ purges() {
 	assert_equal "$stderr" ""
 	assert_equal "$(held jobs)" "0 0 0 2"
 	run_mq 0 mq-purge --force --rejected --json jobs
-	assert_output '{"queue":"jobs","purged":2,"ready":0,"delayed":0,"rejected":2,"deleted":false,"dry_run":false}'
+	says_purged 2 0 0 2 false false
 	assert_equal "$(redis keys '*')" rmq::queues
 	go_queue jobs
 	"$BUILD/mq-publish" -d 1h jobs later
@@ -43,7 +41,7 @@ purges() {
 	"$BUILD/mq-publish" -d 1h jobs later
 	go_consumer web-aaaaaa jobs held
 	run_mq 0 mq-purge -f --all --json jobs
-	assert_output '{"queue":"jobs","purged":6,"ready":3,"delayed":1,"rejected":2,"deleted":false,"dry_run":false}'
+	says_purged 6 3 1 2 false false
 	assert_equal "$(held jobs)" "0 0 1 0"
 }
 
@@ -57,8 +55,13 @@ purges() {
 	assert_equal "$stderr" ""
 	run_mq 1 mq-purge -f --all --json nonesuch
 	assert_equal "$stderr" "mq-purge: nonesuch: no such queue"
-	assert_output '{"queue":"nonesuch","purged":0,"ready":0,"delayed":0,"rejected":0,"deleted":false,"dry_run":false}'
+	says_purged 0 0 0 0 false false nonesuch
 	assert_equal "$(digest)" "$(cat "$T/before")"
+}
+
+# says_purged N READY DELAYED REJECTED DELETED DRY_RUN [QUEUE]: in JSON.
+says_purged() {
+	assert_output "{\"queue\":\"${7-jobs}\",\"purged\":$1,\"ready\":$2,\"delayed\":$3,\"rejected\":$4,\"deleted\":$5,\"dry_run\":$6}"
 }
 
 @test "purge: --limit goes over all states, the oldest of each first" {
@@ -67,7 +70,7 @@ purges() {
 	purges "2 messages purged" -f --all -n 2 jobs
 	assert_equal "$(list jobs ready)" c
 	run_mq 0 mq-purge -f --all -n 3 --json jobs
-	assert_output '{"queue":"jobs","purged":3,"ready":1,"delayed":1,"rejected":1,"deleted":false,"dry_run":false}'
+	says_purged 3 1 1 1 false false
 	assert_equal "$(list jobs rejected)" e
 }
 
@@ -77,10 +80,10 @@ purges() {
 	digest >"$T/before"
 	purges "6 messages would be purged" --dry-run --all jobs
 	run_mq 0 mq-purge --dry-run --all --match '[be]' --json jobs
-	assert_output '{"queue":"jobs","purged":3,"ready":1,"delayed":1,"rejected":1,"deleted":false,"dry_run":true}'
+	says_purged 3 1 1 1 false true
 	purges "4 messages would be purged" --dry-run --all -n 4 jobs
 	run_mq 0 mq-purge --dry-run --delete-queue --json jobs
-	assert_output '{"queue":"jobs","purged":6,"ready":3,"delayed":1,"rejected":2,"deleted":false,"dry_run":true}'
+	says_purged 6 3 1 2 false true
 	assert_equal "$(digest)" "$(cat "$T/before")"
 }
 
@@ -108,7 +111,7 @@ want([e.split(b'\n')[-1] for e in read('jobs', 'rejected')], [b'young', b'undate
 	id=$("$BUILD/mq-publish" -i -d 1h jobs one)
 	"$BUILD/mq-publish" jobs "$id"
 	run_mq 0 mq-purge -f --all --id "$id" --json jobs
-	assert_output '{"queue":"jobs","purged":1,"ready":0,"delayed":1,"rejected":0,"deleted":false,"dry_run":false}'
+	says_purged 1 0 1 0 false false
 	run_mq 1 mq-purge -f --all --id "$id" jobs
 	assert_equal "$(held jobs)" "1 0 0 0"
 }
@@ -157,7 +160,7 @@ want(rest.count(b"a") >= rest.count(b"c") - 1, True)'
 		redis flushall >/dev/null
 		py 'fill("jobs", "ready", [b"%d" % i + b"x" * 500 for i in range(100000)])'
 		start_mq mq-purge -f --ready --match '^[0-9]*[05]x*$' jobs
-		eventually 10 purged_some
+		eventually 10 eval '(($(redis llen "rmq::queue::[jobs]::ready") < 100000))'
 		kill -INT "$pid" 2>/dev/null || true
 		ends_within 60
 		[ "$status" = 0 ] || break
@@ -168,10 +171,6 @@ want(rest.count(b"a") >= rest.count(b"c") - 1, True)'
 mq-purge: $n messages purged"
 	purges "$((20000 - n)) messages purged" -f --ready --match '^[0-9]*[05]x*$' jobs
 	py 'want(read("jobs", "ready"), [b"%d" % i + b"x" * 500 for i in range(100000) if i % 5])'
-}
-
-purged_some() {
-	(($(redis llen 'rmq::queue::[jobs]::ready') < 100000))
 }
 
 # --- asking ---------------------------------------------------------------------
@@ -299,9 +298,9 @@ purged_some() {
 	# A dead consumer of both, with nothing in its hands.
 	go_consumer web-aaaaaa jobs
 	go_consumer web-aaaaaa keep
-	redis del rmq::connection::web-aaaaaa::heartbeat >/dev/null
+	go_dies web-aaaaaa
 	run_mq 0 mq-purge -f --delete-queue --json jobs
-	assert_output '{"queue":"jobs","purged":6,"ready":3,"delayed":1,"rejected":2,"deleted":true,"dry_run":false}'
+	says_purged 6 3 1 2 true false
 	assert_equal "$(redis keys '*' | sort)" "$(sort <<-'END'
 		rmq::queues
 		rmq::queue::[keep]::ready
@@ -316,7 +315,7 @@ purged_some() {
 	run_mq 1 mq-purge -f --delete-queue jobs
 	assert_output "0 messages purged"
 	run_mq 1 mq-purge -f --delete-queue --json jobs
-	assert_output '{"queue":"jobs","purged":0,"ready":0,"delayed":0,"rejected":0,"deleted":false,"dry_run":false}'
+	says_purged 0 0 0 0 false false
 	run_mq 0 mq-purge -f --rejected --ready keep
 	# An empty queue is something to delete, too.
 	purges "0 messages would be purged, and the queue deleted" --dry-run --delete-queue keep
@@ -332,12 +331,12 @@ purged_some() {
 		redis flushall >/dev/null
 		go_queue jobs
 		go_consumer web-aaaaaa jobs
-		redis del rmq::connection::web-aaaaaa::heartbeat >/dev/null
+		go_dies web-aaaaaa
 		redis lpush "$key" x >/dev/null
-		before=$(redis --raw debug digest)
+		before=$(digest)
 		run_mq 76 mq-purge -f --delete-queue jobs
 		assert_equal "$stderr" "mq-purge: jobs: Go programs have keys of this queue in rmq's cluster layout; destroy the queue with one of these programs first"
-		assert_equal "$(redis --raw debug digest)" "$before"
+		assert_equal "$(digest)" "$before"
 	done
 }
 
@@ -360,22 +359,8 @@ purged_some() {
 		"mq-purge: jobs: dead consumers hold 1 message; run mq-clean first"
 	redis del 'rmq::connection::web-aaaaaa::queue::[jobs]::unacked' >/dev/null
 	run_mq 0 mq-purge -f --delete-queue jobs
-	assert_equal "$(redis smembers rmq::queues)" ""
+	assert_equal "$(redis smembers rmq::queues)" keep
 	assert_equal "$(redis smembers rmq::connection::other-cccccc::queues)" keep
-}
-
-@test "purge: --delete-queue while mq-consume runs, and after it" {
-	start_mq mq-consume jobs
-	eventually 10 consumes
-	run_mq 75 mq-purge -f --delete-queue jobs
-	assert_equal "$stderr" "mq-purge: jobs: the queue has 1 consumer; stop it first"
-	stop_mq TERM
-	run_mq 0 mq-purge -f --delete-queue jobs
-	assert_equal "$(redis dbsize)" 0
-}
-
-consumes() {
-	[ "$(state jobs 2>/dev/null)" = "0 0 0 0 1" ]
 }
 
 # --- bounds and errors ----------------------------------------------------------
