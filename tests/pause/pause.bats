@@ -289,35 +289,6 @@ mq-pause: nowhere: no such queue"
 	stop_mq
 }
 
-@test "pause: a lot that is held, many consumers, nothing lost or doubled" {
-	local i pids=()
-
-	script quick <<'.'
-read -r n
-echo "$n" >>"$T/got"
-.
-	: >"$T/got"
-	seq 600 | run_mq 0 mq-publish -l q
-	for i in 1 2 3; do
-		start_mq mq-consume -q -j 2 --prefetch 60 q -- \
-			"$T/quick"
-		pids+=("$pid")
-	done
-	for i in 1 2 3 4 5; do
-		run_mq 0 mq-pause q
-		eventually 5 eval '[[ $(held q) == *" 0 0 0" ]]'
-		i=$(wc -l <"$T/got")
-		tick
-		assert_equal "$(wc -l <"$T/got")" "$i"
-		run_mq 0 mq-pause --resume q
-		eventually 5 eval '(($(wc -l <"$T/got") > i)) || held_is q "0 0 0 0"'
-	done
-	eventually 30 held_is q "0 0 0 0"
-	kill "${pids[@]}"
-	wait "${pids[@]}" || true
-	sort -n "$T/got" | cmp - <(seq 600)
-}
-
 @test "pause: a connection that is lost meanwhile" {
 	at_work 4 "1 0 3 0" --prefetch 2
 	printf '%s\n' MULTI "SET $key 1" "CLIENT KILL TYPE normal SKIPME yes" \

@@ -63,36 +63,6 @@ mq-publish: $n message$s accepted"
 	assert_equal "$(published)" 10000
 }
 
-@test "caps: consumers make room, and nobody is lost" {
-	local i
-
-	start_mq mq-consume -l q
-	for i in 1 2 3 4; do
-		{
-			n=1
-			while [ "$n" -le 200 ]; do
-				status=0
-				"$BUILD/mq-publish" --max-length 3 q "$i:$n" \
-					2>/dev/null || status=$?
-				case $status in
-				0) n=$((n + 1)) ;;
-				75) ;;
-				*) echo "$status" >>"$T/bad" ;;
-				esac
-			done
-		} 3>&- &
-	done
-	while [ "$(jobs -r | wc -l)" -gt 1 ]; do
-		i=$(redis llen 'rmq::queue::[q]::ready')
-		((i <= 3))
-	done
-	eventually 10 held_is q "0 0 0 0"
-	stop_mq
-	assert [ ! -e "$T/bad" ]
-	assert_equal "$(sort -u "$T/out" | wc -l)" 800
-	assert_equal "$(wc -l <"$T/out")" 800
-}
-
 @test "caps: the rules of simqueue: ready 3 and 4, later 1 and 2" {
 	caps=(--max-length "3:4" --max-delayed "1:2")
 	run_mq 0 mq-publish --tick 1 q

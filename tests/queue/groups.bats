@@ -68,25 +68,6 @@ in_turn() {
 	stop_mq
 }
 
-@test "groups: 20 groups of 15, two consumers with 4 slots, and all in turn" {
-	local g n
-
-	for n in {1..15}; do
-		for g in {1..20}; do
-			echo "{\"payload\":\"g$g:$n\",\"headers\":{\"Mq-Group\":\"g$g\"}}"
-		done
-	done >"$T/records"
-	run_mq 0 mq-publish --jsonl q <"$T/records"
-	"$BUILD/mq-consume" -j 4 --drain q -- "$T/work" 3>&- &
-	run_mq 0 mq-consume -j 4 --drain q -- "$T/work"
-	wait
-	in_turn "$T/log"
-	assert_equal "$(grep -c ends "$T/log")" 300
-	assert_equal "$(locks)" 0
-	assert_equal "$(held q)" "0 0 0 0"
-	assert_equal "$(redis hget 'rmq::queue::[q]::counters' published)" 300
-}
-
 @test "groups: the order holds when the server does not know the script yet" {
 	for _ in 1 2 3; do
 		redis script flush >/dev/null

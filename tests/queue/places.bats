@@ -60,7 +60,6 @@ kept() {
 
 @test "places: ready is the list and what has a priority, in the order of claiming" {
 	local i
-
 	for i in -5 0 7 100 -100 0 7; do
 		pub -p "$i" "p$i"
 	done
@@ -74,20 +73,13 @@ kept() {
 	run_mq 0 mq-stats q
 	assert_line --regexp '^q +9 +1 +0 +0 +0 +[0-9]+s '
 	assert_equal "$(listed ready)" "t2 t3 p100 p7 p7 p0 p0 p-5 p-100"
+	# --offset and --limit go over all of it.
+	prints $'t3\np100' mq-stats --list ready --lines --offset 1 -n 2 q
+	prints $'p7\np0\np0\np-5' mq-stats --list ready --lines --offset 4 -n 4 q
+	prints p-100 mq-stats --list ready --lines --offset 8 q
+	run_mq 1 mq-stats --list ready --lines --offset 9 q
+	prints $'t2\np-5' mq-stats --list ready --lines --match '[25]$' q
 	assert_equal "$(consumed)" "t2 t3 p100 p7 p7 p0 p0 p-5 p-100"
-}
-
-@test "places: --offset and --limit go over all of ready" {
-	local i
-
-	for i in 9 8 0 0 -1 -2; do
-		pub -p "$i" "p$i"
-	done
-	prints $'p8\np0' mq-stats --list ready --lines --offset 1 -n 2 q
-	prints $'p0\np0\np-1' mq-stats --list ready --lines --offset 2 -n 3 q
-	prints p-2 mq-stats --list ready --lines --offset 5 q
-	run_mq 1 mq-stats --list ready --lines --offset 6 q
-	prints $'p9\np-2' mq-stats --list ready --lines --match '[92]$' q
 }
 
 @test "places: what delayed messages wait for" {
@@ -107,6 +99,12 @@ kept() {
 	refute_line --index 2 --partial due_ms
 	run_mq 0 mq-stats --json q
 	assert_output --regexp '"ready":1,"delayed":3,.*"next_due_ms":[0-9]{13},"in_line":1,"tick":null,'
+	# What waits for a turn or a tick is never due.
+	run_mq 0 mq-purge -f --delayed --match time q
+	run_mq 0 mq-consume -n 1 q
+	run_mq 0 mq-purge -f --ready q
+	run_mq 0 mq-stats q
+	assert_line --regexp '^q +0 +1 +0 +0 +0 +- '
 }
 
 @test "places: --id finds them, and says what they ask for" {
@@ -148,16 +146,6 @@ kept() {
 	run_mq 0 mq-stats q
 	assert_line --regexp '^q +5 +0 +0 +0 +0 +2h '
 	run_mq 2 mq-stats --check age=1h q
-}
-
-@test "places: what waits for a turn or a tick is never due" {
-	pub --from-tick 5 tick
-	pub -g a one
-	pub -g a two
-	run_mq 0 mq-consume -n 1 q
-	run_mq 0 mq-purge -f --ready q
-	run_mq 0 mq-stats q
-	assert_line --regexp '^q +0 +1 +0 +0 +0 +- '
 }
 
 # --- the end of work ------------------------------------------------------------
@@ -271,20 +259,14 @@ exec sleep 60
 		assert_equal "$(places)" "1 3 2 0 1"
 		run_mq 1 mq-return --from delayed --json $how q
 		assert_output '{"queue":"q","returned":0,"dry_run":false,"in_line":2}'
+		# At an earlier tick it may be retried.
+		run_mq 75 mq-consume -n 1 q -- sh -c 'echo "resend 0" >&3'
 		left=$(consumed)
 		assert_equal "$(xargs -n1 <<<"$left" | sort | xargs)" \
 			"both one three tick time two"
 		assert_regex "$left" '^(both tick|tick both) time one two three$'
 		assert_equal "$(places)" "0 0 0 0 0"
 	done
-}
-
-@test "places: a message that was returned to an earlier tick may be retried" {
-	pub --from-tick 7 tick
-	run_mq 0 mq-return --from delayed q
-	run_mq 0 mq-consume --drain q -- sh -c \
-		'[ "$MQ_ATTEMPT" = 2 ] || echo "resend 0" >&3'
-	assert_equal "$(places)" "0 0 0 0 0"
 }
 
 @test "places: --to: the key, the line and the tick are of the other queue" {
@@ -382,9 +364,8 @@ fill() {
 	done
 }
 
-@test "places: purging a delayed group purges all of it" {
+@test "places: a delayed group is purged whole, and the next one keeps the time it asked for" {
 	local how
-
 	for how in '' '--match .'; do
 		pub -g a -d 1h one
 		pub -g a two
@@ -392,6 +373,12 @@ fill() {
 		prints "3 messages purged" mq-purge -f --delayed $how q
 		assert_equal "$(places)" "0 0 0 0 0"
 	done
+	pub -g a one
+	pub -g a -d 1h two
+	run_mq 0 mq-purge -f --ready q
+	assert_equal "$(places)" "0 0 1 0 1"
+	assert_regex "$(redis zrange "$q::delayed" 0 0 withscores | tail -n 1)" \
+		'^[0-9]{13}$'
 }
 
 @test "places: purging one by one: of the holder, and of one in line" {
@@ -410,15 +397,6 @@ fill() {
 	assert_equal "$(listed ready)" three
 	run_mq 0 mq-purge -f --ready -n 1 q
 	assert_equal "$(places)" "0 0 0 0 0"
-}
-
-@test "places: the next of a group keeps the time it asked for" {
-	pub -g a one
-	pub -g a -d 1h two
-	run_mq 0 mq-purge -f --ready q
-	assert_equal "$(places)" "0 0 1 0 1"
-	assert_regex "$(redis zrange "$q::delayed" 0 0 withscores | tail -n 1)" \
-		'^[0-9]{13}$'
 }
 
 @test "places: while one of the group is claimed, those in line are purged alone" {

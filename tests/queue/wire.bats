@@ -446,21 +446,6 @@ there_and_back() {
 	done
 }
 
-# What it takes of the processors: how long, a busy machine decides.
-@test "wire: 64 MiB, there and back, in seconds" {
-	head -c 67108864 /dev/urandom >"$T/in"
-	there_and_back "$T/in"
-	there_and_back "$T/in" --raw
-	# As Go has published it, and printed.
-	go_publish q <"$T/in"
-	"$BUILD/mq-consume" -n 1 q 3>&- >"$T/got"
-	cmp "$T/in" "$T/got"
-	# Of children that have ended, this shell knows it.
-	times >"$T/times"
-	assert [ "$(sed -n '2s/[ms]/ /gp' "$T/times" |
-		awk '{printf "%d", 60 * ($1 + $3) + $2 + $4}')" -le 60 ]
-}
-
 # --- twins --------------------------------------------------------------------
 
 @test "wire: of two identical bare messages one is acked, and the other rejected, or Go's" {
