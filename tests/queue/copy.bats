@@ -10,7 +10,7 @@ setup_file() {
 	redis-server --port 0 --unixsocket "$OTHER/s" --dir "$OTHER" --save '' \
 		--appendonly no --pidfile "$OTHER/pid" --daemonize yes \
 		--logfile "$OTHER/log" >/dev/null
-	eventually 10 other_answers
+	eventually 10 other ping
 }
 
 teardown_file() {
@@ -26,10 +26,6 @@ setup() {
 
 other() {
 	redis-cli -s "$OTHER/s" "$@"
-}
-
-other_answers() {
-	[ "$(other ping 2>/dev/null)" = PONG ]
 }
 
 # copy STATE [OPTION...]: of q, to the other server.
@@ -148,32 +144,13 @@ publish_kinds() {
 	other flushall >/dev/null
 	"$BUILD/mq-publish" -d 1ms q soon
 	"$BUILD/mq-publish" -d 1ms --raw q soon-raw
-	eventually 5 due_now
+	eventually 5 eval '[ "$("$BUILD/mq-stats" --list delayed q | grep -c " now ")" = 2 ]'
 	run copy delayed
 	assert_equal "$(other llen 'rmq::queue::[q]::ready')" 2
 	"$BUILD/mq-consume" -u "unix://$OTHER/s" --drain -l q | cmp - <(printf 'soon\nsoon-raw\n')
 }
 
-due_now() {
-	[ "$("$BUILD/mq-stats" --list delayed q | grep -c ' now ')" = 2 ]
-}
-
-@test "copy: rejected messages, with all that is known of them" {
-	publish_kinds
-	publish_kinds --raw
-	"$BUILD/mq-consume" -q --drain q -- sh -c 'echo oops >&2; exit 3' || [ $? = 1 ]
-	run copy rejected
-	assert_success
-	content redis rejected >"$T/here"
-	content other ready >"$T/there"
-	diff "$T/here" "$T/there"
-	run_mq 0 mq-stats -u "unix://$OTHER/s" --list ready -n 1 --jsonl q
-	assert_output --partial '"attempts":1'
-	assert_output --partial '"reason":"oops (exit status 3)"'
-	assert_output --partial '"stderr":"oops"'
-}
-
-@test "copy: unacked messages" {
+@test "copy: rejected and unacked messages, with all that is known of them" {
 	local key
 	publish_kinds
 	publish_kinds --raw
@@ -185,25 +162,32 @@ due_now() {
 	for key in $(redis keys '*unacked' | sort); do
 		redis --no-raw lrange "$key" 0 -1
 	done | sed 's/^ *[0-9]*) //' | sort >"$T/here"
-	other --no-raw lrange 'rmq::queue::[q]::ready' 0 -1 | sed 's/^ *[0-9]*) //' | sort >"$T/there"
-	diff "$T/here" "$T/there"
-}
-
-@test "copy: a move by mq-consume" {
+	content other ready | sed 's/^ *[0-9]*) //' | sort | diff "$T/here" -
+	other flushall >/dev/null
 	publish_kinds
 	publish_kinds --raw
-	redis --no-raw lrange 'rmq::queue::[q]::ready' 0 -1 >"$T/here"
-	"$BUILD/mq-consume" --drain --jsonl q | "$BUILD/mq-publish" -u "unix://$OTHER/s" --jsonl q
-	other --no-raw lrange 'rmq::queue::[q]::ready' 0 -1 | diff "$T/here" -
-	assert_equal "$(held q)" "0 0 0 0"
+	"$BUILD/mq-consume" -q -n 14 q -- sh -c 'echo oops >&2; exit 3' || [ $? = 1 ]
+	run copy rejected
+	assert_success
+	content redis rejected >"$T/here"
+	content other ready | diff "$T/here" -
+	run_mq 0 mq-stats -u "unix://$OTHER/s" --list ready -n 1 --jsonl q
+	assert_output --partial '"attempts":1'
+	assert_output --partial '"reason":"oops (exit status 3)"'
+	assert_output --partial '"stderr":"oops"'
 }
 
-@test "copy: a move to a server that is not there moves nothing" {
-	seq 3000 | "$BUILD/mq-publish" -l q
+@test "copy: a move by mq-consume; to a server that is not there it moves nothing" {
+	publish_kinds
+	publish_kinds --raw
 	run bash -c '"$0" --jsonl q | "$1" -u unix:///nowhere/s --jsonl q; echo "${PIPESTATUS[*]}"' \
 		"$BUILD/mq-consume" "$BUILD/mq-publish"
 	assert_line "0 69"
-	assert_equal "$(held q)" "3000 0 0 0"
+	content redis ready >"$T/here"
+	assert_equal "$(held q)" "14 0 0 0"
+	"$BUILD/mq-consume" --drain --jsonl q | "$BUILD/mq-publish" -u "unix://$OTHER/s" --jsonl q
+	content other ready | diff "$T/here" -
+	assert_equal "$(held q)" "0 0 0 0"
 }
 
 @test "copy: keys that others have: duplicates, and they are told" {
