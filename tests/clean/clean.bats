@@ -56,7 +56,6 @@ digest() {
 # what one line says.  On a cluster no key is removed because nobody needs it.
 cleaned() {
 	local c=connections m=messages k=keys l=locks
-
 	[ "${TOPOLOGY-}" != cluster ] || set -- "${@:1:5}" 0 "${@:7}"
 	[ "$1" != 1 ] || c=connection
 	[ "$2" != 1 ] || m=message
@@ -71,7 +70,6 @@ cleaned() {
 # change nothing.
 clean_says() {
 	local before
-
 	before=$(digest)
 	run_mq 0 mq-clean --dry-run
 	assert_output "dry run: $(cleaned "$@")"
@@ -80,10 +78,6 @@ clean_says() {
 	run_mq 0 mq-clean
 	assert_output "$(cleaned "$@")"
 	assert_equal "$stderr" ""
-}
-
-listed_below() {
-	[ "$(redis scard rmq::connections)" -lt "$1" ]
 }
 
 # --- dead connections -----------------------------------------------------------
@@ -164,7 +158,6 @@ rmq::queues"
 # goes_back CONNECTION FILE...: it holds these, and dies; they are the same when it is cleaned.
 goes_back() {
 	local f
-
 	for f in "${@:2}"; do
 		redis -x lpush "$(unacked "$1")" <"$T/$f" >/dev/null
 	done
@@ -231,18 +224,9 @@ goes_back() {
 	assert_equal "$(redis hmget "$counters" crashed runs failed | xargs)" "2 2"
 }
 
-in_front() {
-	redis --raw brpop "$ready" 30 >"$T/front"
-}
-
-somebody_waits() {
-	redis info clients | grep -q '^blocked_clients:1'
-}
-
 # A consumer that waits must know of the crash before it runs what was behind.
 @test "clean: what ran comes back in front of the rest, not after it" {
 	local waiter n
-
 	for n in 3 400; do
 		go_connect ours-111111
 		go_consume ours-111111 q
@@ -250,9 +234,9 @@ somebody_waits() {
 			redis --pipe >/dev/null
 		ours ours-111111 1
 		go_dies ours-111111
-		in_front 3>&- &
+		redis --raw brpop "$ready" 30 >"$T/front" 3>&- &
 		waiter=$!
-		eventually 10 somebody_waits
+		eventually 10 eval 'redis info clients | grep -q "^blocked_clients:1"'
 		run_mq 0 mq-clean
 		assert_output "$(cleaned 1 "$n" 0 0 0 0)"
 		wait "$waiter"
@@ -335,7 +319,6 @@ somebody_waits() {
 
 @test "clean: headers, long ones too, survive, and so do the payloads" {
 	local n
-
 	go_connect ours-111111
 	go_consume ours-111111 q
 	ours ours-111111 9
@@ -365,7 +348,6 @@ somebody_waits() {
 # ours and ran one of them.
 graveyard() {
 	local i
-
 	for ((i = 0; i < $1; i++)); do
 		echo "SADD rmq::connections go-$i"
 		echo "SADD rmq::connection::go-$i::queues q"
@@ -385,7 +367,6 @@ buried() {
 
 @test "clean: a cleaner that is killed anywhere leaves the rest to the next" {
 	local i killed=0
-
 	graveyard 900
 	for i in 1 2 3 4 5 6 7 8 9; do
 		timeout -s KILL "0.00$i" "$BUILD/mq-clean" >/dev/null || killed=$((killed + 1))
@@ -402,7 +383,6 @@ buried() {
 	# A user that may do less and less: each step that fails is one at which
 	# a cleaner might have died.
 	local verb
-
 	for verb in lmove del srem ltrim sadd smembers hmget pttl llen; do
 		redis flushall >/dev/null
 		graveyard 6
@@ -447,7 +427,6 @@ buried() {
 
 @test "clean: many cleaners at once" {
 	local pids=() p
-
 	graveyard 300
 	for ((i = 0; i < 30; i++)); do
 		"$BUILD/mq-clean" --json >"$T/out.$i" 2>"$T/err.$i" 3>&- &
@@ -469,13 +448,12 @@ buried() {
 
 @test "clean: beside Go's cleaner" {
 	local i go
-
 	graveyard 400
 	redis smembers rmq::connections | sort >"$T/names"
 	# shellcheck disable=SC2046 # names
 	go_clean $(head -n 30 "$T/names") 3>&- &
 	go=$!
-	eventually 10 listed_below 400
+	eventually 10 eval '(($(redis scard rmq::connections) < 400))'
 	for i in 1 2 3 4; do
 		timeout -s KILL 0.004 "$BUILD/mq-clean" >/dev/null || true
 	done
@@ -692,7 +670,6 @@ stays_listed() {
 
 @test "clean: something else under a queue's key: 76, and the others are cleaned" {
 	local key before
-
 	for key in ready rejected; do
 		redis flushall >/dev/null
 		go_dead web-111111 q m1 m2
@@ -783,7 +760,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 
 rounds_reach() {
 	local n
-
 	n=$(redis info commandstats | sed -n 's/^cmdstat_sscan:calls=\([0-9]*\),.*/\1/p')
 	[ "${n:-0}" -ge "$1" ]
 }

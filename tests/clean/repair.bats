@@ -35,7 +35,6 @@ go_rejects() {
 # changes nothing.
 repaired() {
 	local before want="\"locks\":$1,"
-
 	before=$(redis debug digest)
 	run_mq 0 mq-clean --json --dry-run
 	assert_regex "$output" "\"expired\":${2-0},.*$want"
@@ -178,7 +177,6 @@ mq_time_passes() {
 
 @test "repair: messages that are somewhere keep what they hold" {
 	local i
-
 	redis set rmq::connection::go-111111::heartbeat 1 EX 60 >/dev/null
 	publish -g g1 -k k1 q r
 	publish -g g2 -k k2 -p 5 q p
@@ -301,7 +299,6 @@ crash() {
 
 @test "repair: groups and keys of a dead consumer, exactly once and in order" {
 	local i
-
 	for ((i = 1; i <= 5; i++)); do
 		publish -g a -k "a$i" q "a$i"
 		publish -g b -k "b$i" --unique queued q "b$i"
@@ -385,7 +382,6 @@ is_due() {
 # to which time goes so much faster.
 clean_slowly() {
 	local lib
-
 	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
 	[ -n "$lib" ]
 	# It has seconds to connect, by its own clock.
@@ -459,7 +455,6 @@ groups_in_order() {
 
 @test "repair: a cleaner at work all the time lets go of nothing that is alive" {
 	local clean pids=() i
-
 	script work <<-'EOF'
 		read -r line
 		mkdir "$T/busy.${line% *}" || { echo "$line" >>"$T/twice"; exit 1; }
@@ -493,7 +488,6 @@ groups_in_order() {
 # stirred: both locks are held by the same message, and written since $before.
 stirred() {
 	local after
-
 	after=$(redis hvals "$q::locks" | sort)
 	assert_equal "$(cut -c1-32 <<<"$after")" "$(cut -c1-32 <<<"$before")"
 	assert_equal "$(comm -12 <(echo "$before") <(echo "$after"))" ""
@@ -502,7 +496,6 @@ stirred() {
 
 @test "repair: locks of what goes back are written anew, so a walk that missed it sees it" {
 	local before
-
 	publish -g a -k x q one
 	before=$(redis hvals "$q::locks" | sort)
 	# A retry, at once and later.

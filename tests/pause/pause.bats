@@ -75,7 +75,6 @@ at_work() {
 
 @test "pause: --for, which the last one decides" {
 	local ms
-
 	run_mq 0 mq-publish q x
 	run_mq 0 mq-pause --for 10m q
 	ms=$(redis pttl "$key")

@@ -143,7 +143,6 @@ want([e for e in got + rest if e[-1:] not in b"37"].__len__(), 18400)'
 
 @test "purge: INT: the exact count, and a new run goes on" {
 	local n
-
 	# Much to look at, so that the signal meets it half-way.
 	for _ in {1..10}; do
 		redis flushall >/dev/null
@@ -178,7 +177,6 @@ mq-purge: $n messages purged"
 
 @test "purge: on a terminal it asks, with the name and the counts" {
 	local answer
-
 	go_queue 'odd jobs'
 	digest >"$T/before"
 	for answer in $'n\n' $'\n' $'\x04' $'yesss\n' $'y y\n'; do

@@ -54,7 +54,6 @@ set_id() {
 # ttls: of all keys but the list of sets, each once.
 ttls() {
 	local key
-
 	for key in $(keys | grep -v ::sets); do
 		redis --raw ttl "$key"
 	done | sort -u
@@ -67,7 +66,6 @@ stays() {
 # All expire within an hour.
 expires() {
 	local ttl
-
 	for ttl in $(ttls); do
 		((ttl > 3500 && ttl <= 3600)) || return 1
 	done
@@ -76,7 +74,6 @@ expires() {
 # The references are an hour old.
 age() {
 	local key id
-
 	for key in $(keys ::refs); do
 		for id in $(redis --raw hkeys "$key"); do
 			redis hset "$key" "$id" "$(($(date +%s%3N) - 3600001))" >/dev/null

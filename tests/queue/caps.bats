@@ -12,7 +12,6 @@ published() {
 # full N ARGS...: the queue is, and N were accepted before.
 full() {
 	local n=$1 s=s
-
 	shift
 	[ "$n" != 1 ] || s=
 	run_mq 75 mq-publish "$@"
@@ -40,7 +39,6 @@ mq-publish: $n message$s accepted"
 
 @test "caps: 8 publishers at once never overshoot" {
 	local i sum
-
 	for i in 1 2 3 4 5 6 7 8; do
 		{
 			status=0
@@ -146,7 +144,6 @@ both() {
 
 @test "caps: what is no limit is refused" {
 	local arg
-
 	for arg in '' -1 x 1.5 5: :5 5:4 5:x 5:6:7 99999999999999999999; do
 		run_mq 64 mq-publish "--max-length=$arg" q x
 		run_mq 64 mq-publish "--max-delayed=$arg" q x

@@ -29,7 +29,6 @@ claimed() {
 
 info() {
 	local key
-
 	for key in $(redis keys '*::info'); do
 		[ -z "$(redis hget "$key" claimed:q)" ] || echo "$key"
 	done
@@ -165,7 +164,6 @@ loses_none() {
 
 @test "claimed: the number goes with the connection" {
 	local ttl
-
 	twins 3
 	start_mq mq-consume q -- "$T/work"
 	eventually 20 runs_are 3

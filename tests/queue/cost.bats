@@ -33,7 +33,6 @@ drained() {
 # Each message by itself: 2000 commands at least.
 @test "cost: messages that ask for the same, published and claimed together" {
 	local how
-
 	for how in "-p 5" "-p -5" "-d 1ms" "-e 1h" "--from-tick 0" \
 		"--max-length 5000"; do
 		# shellcheck disable=SC2086 # two words

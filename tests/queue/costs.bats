@@ -44,7 +44,6 @@ setup() {
 # included, and to the bytes that it has got and sent.
 sample() {
 	local sock n got sent
-
 	seen=(0 0 0)
 	for sock in $sockets; do
 		read -r n got sent < <(redis-cli -s "$D/$sock" --raw eval '
@@ -62,7 +61,6 @@ sample() {
 # asked the server meanwhile, and what a look costs.
 cost() {
 	local i before
-
 	sample
 	before=("${seen[@]}")
 	status=0
@@ -76,7 +74,6 @@ cost() {
 # row STATUS MODE N COMMAND...: N messages in that mode cost what the line of MODE says.
 row() {
 	local want=$1 mode=$2 n=$3
-
 	shift 3
 	cost "$@"
 	[ "$status" = "$want" ] || {
@@ -90,7 +87,6 @@ row() {
 # listed MODE N: so it is with what cost has counted.
 listed() {
 	local mode="$section $1" name cells told=() i
-
 	while IFS=: read -r name cells; do
 		[ "$name" != "$mode" ] || read -ra told <<<"$cells"
 	done <"$BATS_TEST_DIRNAME/costs.txt"
@@ -128,7 +124,6 @@ consume() {
 
 @test "costs: publishing" {
 	local how ways=("-l" "-d 1h" "-e 1h")
-
 	row 0 "publish one" 1 "$BUILD/mq-publish" -q q x
 	is_rsmq || ways+=("-p 5" "-g g" "--raw")
 	for how in "${ways[@]}"; do
@@ -173,7 +168,6 @@ answers() {
 # Nothing ahead, and so little that goes by the pace.
 @test "costs: consuming one by one" {
 	local one=(--prefetch 0 --no-clean)
-
 	answers
 	holds 100
 	row 0 "fork, one by one" 100 consume "${one[@]}" q -- true
@@ -188,7 +182,6 @@ answers() {
 # a look comes so late that it may have missed one, missed is set.
 renewed() {
 	local n=0 left now at=$SECONDS
-
 	asked=1 missed=
 	left=$(redis pttl "$2")
 	until ((n == $1 || asked == 200)); do
@@ -203,7 +196,6 @@ renewed() {
 
 @test "costs: waiting" {
 	local lease
-
 	no_cluster "consumers look at the nodes by the second"
 	"$BUILD/mq-publish" -q q x
 	start_mq mq-consume --no-clean q
@@ -269,7 +261,6 @@ dead() {
 
 @test "costs: cleaning" {
 	local n
-
 	[ "$section" = rmq ] || skip "one script makes the dead there"
 	row 0 "clean, nothing there" 0 "$BUILD/mq-clean" -q
 	for n in 1 100; do

@@ -121,7 +121,6 @@ in_turn() {
 
 @test "groups: any text; a group is one queue's own" {
 	local group
-
 	for group in ' ' $'a\nb' '*' 'ä'; do
 		run_mq 0 mq-publish -g "$group" q 1 2
 	done

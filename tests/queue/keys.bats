@@ -39,7 +39,6 @@ duplicate() {
 
 @test "keys: a duplicate changes nothing, and exits 1" {
 	local before
-
 	run_mq 0 mq-publish -k a q one
 	before=$(everything)
 	duplicate -k a q two
@@ -96,7 +95,6 @@ duplicate() {
 
 @test "keys: of many at once exactly one is accepted" {
 	local i round
-
 	for round in 1 2 3 4 5; do
 		for i in 1 2 3 4 5 6 7 8; do
 			{
@@ -127,7 +125,6 @@ duplicate() {
 
 @test "keys: --unique done, the default: free when it has ended" {
 	local unique
-
 	script again <<-S
 		echo "run \$("$BUILD/mq-publish" -k a q second 2>&1)" >&3
 		read -r payload
@@ -190,7 +187,6 @@ accepted() {
 
 @test "keys: any text, and never two for one" {
 	local key unique
-
 	for key in ' ' '*' $'a\nb' $'a\tb' '"a\' 'ä' "$(printf '%01000d' 7)" \
 		a 'a ' ' a' A; do
 		run_mq 0 mq-publish -k "$key" q x
@@ -225,7 +221,6 @@ accepted() {
 
 @test "keys: --coalesce joins the message that waits, until it is claimed" {
 	local first
-
 	run_mq 0 mq-publish -i -k a --unique queued --coalesce q one
 	first=$output
 	run_mq 0 mq-publish -v -i -k a --unique queued --coalesce q two
@@ -243,7 +238,6 @@ accepted() {
 # due SECONDS: the only delayed message is due in so many, within a minute.
 due() {
 	local at
-
 	at=$(redis --raw zrange 'rmq::queue::[q]::delayed' 0 -1 withscores | tail -n 1)
 	at=$((at / 1000 - $(date +%s) - $1))
 	[ "$at" -le 1 ] && [ "$at" -ge -60 ]
@@ -251,7 +245,6 @@ due() {
 
 @test "keys: --coalesce: a delayed message is due at the earlier of the two" {
 	local join=(-k a --unique queued --coalesce q x)
-
 	run_mq 0 mq-publish -d 3h -k a --unique queued q one
 	run_mq 0 mq-publish -d 2h "${join[@]}"
 	due 7200
@@ -285,7 +278,6 @@ due() {
 
 @test "keys: --coalesce with JSON, each line with a key of its own" {
 	local i
-
 	for i in 1 2 3 4 5 6; do
 		printf '{"payload": "%s", "headers": {"Mq-Key": "k%s", "Mq-Unique": "queued"}}\n' \
 			"$i" $((i % 2))
@@ -304,7 +296,6 @@ blocked() {
 
 @test "keys: fifty that coalesce and wait get one run, and all hear of its end" {
 	local i waiters=()
-
 	for i in {1..50}; do
 		"$BUILD/mq-publish" -k a --unique queued --coalesce --wait=300s q "$i" \
 			>"$T/said.$i" 2>&1 3>&- &

@@ -21,7 +21,6 @@ pub() {
 # places [QUEUE]: "list priority delayed rejected locks".
 places() {
 	local k="rmq::queue::[${1:-q}]"
-
 	echo "$(redis llen "$k::ready") $(redis zcard "$k::priority")" \
 		"$(redis zcard "$k::delayed") $(redis llen "$k::rejected")" \
 		"$(redis hlen "$k::locks")"
@@ -40,7 +39,6 @@ consumed() {
 # lock FIELD: who holds it; g for the only group.
 lock() {
 	local field=$1
-
 	[ "$field" != g ] || field=$(redis hkeys "$q::locks" | grep '^g')
 	# Without the time when it was taken.
 	redis hget "$q::locks" "$field" | sed 's/ [0-9]*$//'
@@ -131,7 +129,6 @@ kept() {
 
 @test "places: the age is that of the oldest, which may have a low priority" {
 	local old
-
 	# An hour ago it was put in order.
 	old=$(($(date +%s) - 3600))
 	redis sadd rmq::queues q >/dev/null
@@ -168,7 +165,6 @@ kept() {
 
 @test "places: a consumer that stops gives everything back to its place" {
 	local i
-
 	for i in 0 0 5 5 -5; do
 		pub -p "$i" -k "k$((++n))" --unique queued "p$i-$n"
 	done
@@ -190,7 +186,6 @@ exec sleep 60
 
 @test "places: rejected messages come back to their priority and tick" {
 	local how
-
 	run_mq 0 mq-publish --tick 1 q
 	for how in '' '--match .'; do
 		pub -p 5 high1
@@ -208,7 +203,6 @@ exec sleep 60
 
 @test "places: a returned message takes its key again if it is free" {
 	local how first
-
 	for how in '' '--match .'; do
 		pub -k a first
 		first=$id
@@ -228,7 +222,6 @@ exec sleep 60
 
 @test "places: a returned message stands in line when its group is busy" {
 	local how
-
 	for how in '' '--match .'; do
 		pub -g a one
 		reject_all
@@ -245,7 +238,6 @@ exec sleep 60
 
 @test "places: --from delayed: now, whatever they wait for, but in line" {
 	local how left
-
 	for how in '' '--match .'; do
 		pub -d 1h -p 5 time
 		pub --from-tick 7 tick
@@ -271,7 +263,6 @@ exec sleep 60
 
 @test "places: --to: the key, the line and the tick are of the other queue" {
 	local how
-
 	for how in '' '--match .'; do
 		"$BUILD/mq-publish" -k k -g a other busy
 		pub -k k -g a -d 1h one
@@ -294,7 +285,6 @@ exec sleep 60
 
 @test "places: what a dead connection holds goes back to the front" {
 	local c i k=rmq::connection
-
 	for i in 5 0 -5; do
 		pub -p "$i" "a$i"
 	done
@@ -333,7 +323,6 @@ fill() {
 
 @test "places: purging lets go of keys and groups" {
 	local how
-
 	for how in '' '--match .'; do
 		fill
 		assert_equal "$(places)" "3 2 3 0 5"
@@ -347,7 +336,6 @@ fill() {
 
 @test "places: purging ready gives the next of a group its turn, and no more" {
 	local how
-
 	for how in '' '--match .'; do
 		fill
 		prints "5 messages purged" mq-purge -f --ready $how q
@@ -383,7 +371,6 @@ fill() {
 
 @test "places: purging one by one: of the holder, and of one in line" {
 	local first second
-
 	pub -g a one
 	first=$id
 	pub -g a -k k two
@@ -401,7 +388,6 @@ fill() {
 
 @test "places: while one of the group is claimed, those in line are purged alone" {
 	local holder
-
 	pub -g a one
 	holder=$id
 	pub -g a two
@@ -465,7 +451,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 
 @test "places: thousands with groups, keys and priorities, in slices" {
 	local i
-
 	for i in 0 1 2 3 4 5; do
 		seq $((i * 1000)) $((i * 1000 + 999)) |
 			"$BUILD/mq-publish" -l -p $((i - 3)) -g "g$i" q
@@ -484,7 +469,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 
 @test "places: something else under a key of delivery: 76, and nothing is lost" {
 	local key
-
 	for key in priority locks delayed; do
 		redis flushall >/dev/null
 		pub plain

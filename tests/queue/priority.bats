@@ -15,7 +15,6 @@ out_is() {
 
 @test "priority: higher ones first, 0 in the middle, in order within one" {
 	local p
-
 	for p in 0 -100 7 100 -1 7 0 100 -100 1; do
 		run_mq 0 mq-publish -p "$p" -- q "$p:a" "$p:b"
 	done
@@ -35,7 +34,6 @@ out_is() {
 
 @test "priority: a consumer that waits is told at once" {
 	local p n=0
-
 	start_mq mq-consume -l q
 	eventually 10 state_is q "0 0 0 0 1"
 	for p in 5 -5 5 -5; do
@@ -81,7 +79,6 @@ due() {
 
 first_due() {
 	local ms
-
 	ms=$(redis zrange 'rmq::queue::[q]::delayed' 0 0 withscores | tail -n 1)
 	[ -z "$ms" ] || (($(redis time | head -n 1) * 1000 > ms))
 }

@@ -22,7 +22,6 @@ reasons() {
 # rejects REASON SCRIPT [OPTION...]: the script rejects the only message.
 rejects() {
 	local want=$1 text=$2
-
 	shift 2
 	run_mq 0 mq-publish q x
 	run_mq 1 mq-consume -n 1 "$@" q -- sh -c "$text"
@@ -38,7 +37,6 @@ fails() {
 
 @test "reasons: the last text, else the last line of stderr, and how it ended" {
 	local full='printf "gzip: a\ngzip: No space left on device\n" >&2;'
-
 	rejects "gzip: No space left on device (exit status 1)" "$full exit 1"
 	rejects "gzip: No space left on device (killed by SIGTERM)" "$full kill \$\$"
 	rejects "half (exit status 1)" "$full echo run half >&3; exit 1"

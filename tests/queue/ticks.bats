@@ -39,7 +39,6 @@ out_is() {
 
 @test "ticks: of many at once the highest wins" {
 	local i
-
 	for i in {1..40}; do
 		"$BUILD/mq-publish" --tick "$i" q 2>/dev/null 3>&- &
 	done
@@ -49,7 +48,6 @@ out_is() {
 
 @test "ticks: what does not go together" {
 	local options
-
 	for options in '--tick -1' '--tick 1.5' '--tick x' \
 		'--tick 281474976710657' '--from-tick -1' '--until-tick x' \
 		'--from-tick 3 --until-tick 2' '--raw --from-tick 1' \
@@ -85,7 +83,6 @@ out_is() {
 
 @test "ticks: a consumer that waits is told at once" {
 	local tick=5
-
 	start_mq mq-consume -l q
 	eventually 10 consumed
 	run_mq 0 mq-publish --from-tick 5 q m5

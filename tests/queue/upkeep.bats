@@ -401,7 +401,6 @@ bury_all() {
 
 @test "upkeep: counts say what the minute before had" {
 	local now=0
-
 	# All in one second.
 	until [ "$(date +%s)" = "$now" ]; do
 		now=$(date +%s)

@@ -60,7 +60,6 @@ payload_of() {
 # The payloads of a list, the oldest first, on one line.
 payloads() {
 	local i n
-
 	n=$(redis llen "$1")
 	for ((i = 1; i <= n; i++)); do
 		item "$1" "-$i" >"$T/look"
@@ -99,7 +98,6 @@ monitor() {
 # ordered TEXT...: the first lines with these texts come in this order.
 ordered() {
 	local text n last=0
-
 	for text; do
 		n=$(grep -nF -- "$text" "$T/monitor" | head -n 1 | cut -d : -f 1)
 		if [ -z "$n" ] || [ "$n" -le "$last" ]; then
@@ -124,7 +122,6 @@ ordered() {
 
 @test "wire: headers that Go accepts are accepted" {
 	local header
-
 	for header in '{}' 'null' '{"a":null,"b":[]}' '{"A":["1","2"]}' \
 		'{"a":["\ud800"]}' '{"\u0000":[]}' $'{"a\377":["\377"]}'; do
 		printf '\xff\x00\xbe\xbe\x4a%s\nbody' "$header" | go_publish q
@@ -135,7 +132,6 @@ ordered() {
 
 @test "wire: headers that Go refuses are rejected unseen and unchanged" {
 	local bad
-
 	for bad in '{"a":"x"}\nbody' '{"a":[1]}\nbody' '{"a"\nbody' '[]\nbody' \
 		'{"A":["1"]}' ''; do
 		redis flushall
@@ -411,7 +407,6 @@ renewed() {
 # hand, consumed: always the same bytes.
 there_and_back() {
 	local file=$1
-
 	shift
 	run_mq 0 mq-publish "$@" q <"$file"
 	rm -f "$T/got"
@@ -427,7 +422,6 @@ there_and_back() {
 
 @test "wire: bytes, there and back" {
 	local byte options
-
 	perl -e 'print map { chr } 0 .. 255, reverse 0 .. 255' >"$T/every"
 	head -c 65536 /dev/urandom >"$T/many"
 	: >"$T/none"

@@ -245,7 +245,6 @@ rejected_above() {
 
 @test "return: INT and TERM: the exact count, and a new run goes on" {
 	local signal filter n
-
 	for signal in INT TERM; do
 		for filter in --match=. -q; do
 			redis flushall >/dev/null
@@ -266,7 +265,6 @@ mq-return: $n messages returned"
 
 @test "return: the server dies: what is certain, and how many more it may be" {
 	local told n filter
-
 	for filter in --match=. -q; do
 		[ "$D" = "$FILE_D" ] || server_stop
 		server_start --appendonly yes --appendfsync always
@@ -352,7 +350,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 
 @test "return: something else under a key: 76, and nothing changes" {
 	local filter
-
 	for filter in --match=. -q; do
 		redis flushall >/dev/null
 		go_rejected jobs a b c
@@ -370,7 +367,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 
 @test "return: forbidden commands: 77, and nothing changes" {
 	local command filter
-
 	for command in lpush lset lrem ltrim lrange eval; do
 		redis flushall >/dev/null
 		go_rejected jobs a b c
@@ -389,7 +385,6 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
 
 @test "return: a full server does not refuse it" {
 	local used
-
 	go_rejected jobs a b c
 	used=$(redis info memory | tr -d '\r' | sed -n 's/^used_memory://p')
 	redis config set maxmemory "$((used / 2))" >/dev/null
