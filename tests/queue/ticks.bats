@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # topologies: cluster
-# The logical clock of a queue: --tick, --from-tick and --until-tick.
+# Which of the waiting messages comes next: the logical clock of a queue, --tick,
+# --from-tick and --until-tick, and mq-publish -p.
 
 load ../helpers/server
 
@@ -35,15 +36,6 @@ out_is() {
 	assert_equal "$(clock)" 281474976710656
 	run_mq 1 mq-publish --tick 8 q
 	assert_regex "$stderr" 'the queue is at tick 281474976710656 already$'
-}
-
-@test "ticks: of many at once the highest wins" {
-	local i
-	for i in {1..40}; do
-		"$BUILD/mq-publish" --tick "$i" q 2>/dev/null 3>&- &
-	done
-	wait
-	assert_equal "$(clock)" 40
 }
 
 @test "ticks: what does not go together" {
@@ -81,8 +73,8 @@ out_is() {
 	assert_equal "$(held q)" "0 1 0 0"
 }
 
-@test "ticks: a consumer that waits is told at once" {
-	local tick=5
+@test "ticks: a consumer that waits is told at once, of a priority, too" {
+	local tick=5 p n=0
 	start_mq mq-consume -l q
 	eventually 10 consumed
 	run_mq 0 mq-publish --from-tick 5 q m5
@@ -92,6 +84,10 @@ out_is() {
 	promptly '"$BUILD/mq-publish" --tick "$tick" q' 'grep -qx "m$tick" "$T/out"' \
 		'run_mq 0 mq-publish --from-tick $((++tick)) q "m$tick"'
 	assert_equal "$(xargs <"$T/out")" "plain $(seq -s ' ' -f 'm%g' 5 "$tick")"
+	for p in 5 -5 5 -5; do
+		promptly '"$BUILD/mq-publish" -p "$p" q "p$((++n))"' \
+			'grep -qx "p$n" "$T/out"'
+	done
 	stop_mq
 }
 
@@ -104,10 +100,12 @@ consumed() {
 		echo resend 0 >&3
 	S
 	run_mq 0 mq-publish --from-tick 2 -p 5 q tried
+	run_mq 0 mq-publish -p 10 q retried-high
 	run_mq 0 mq-publish --tick 2 q
-	run_mq 75 mq-consume -n 1 q -- "$T/retry"
+	run_mq 75 mq-consume -n 2 q -- "$T/retry"
 	run_mq 0 mq-publish -p 100 q plain-high
 	run_mq 0 mq-publish q plain
+	run_mq 0 mq-publish -p -10 -d 1ms q due-low
 	run_mq 0 mq-publish --from-tick 3 -p 100 q three-high
 	run_mq 0 mq-publish --from-tick 2 -p -1 q two-low
 	run_mq 0 mq-publish --from-tick 2 -p 5 q two-a
@@ -116,7 +114,13 @@ consumed() {
 	run_mq 0 mq-publish --from-tick 1 -p -100 q one-low
 	run_mq 0 mq-publish --tick 3 q
 	eventually 5 tried_is_due
-	assert_equal "$(drained q)" "one-low two-a two-b tried two-zero two-low three-high plain-high plain"
+	assert_equal "$(drained q)" "one-low two-a two-b tried two-zero two-low three-high plain-high retried-high plain due-low"
+	# Of several queues the first one comes first, whatever it has.
+	run_mq 0 mq-publish -p 100 second s100
+	run_mq 0 mq-publish second s0
+	run_mq 0 mq-publish -p -100 q f-100
+	run_mq 0 mq-publish q f0
+	assert_equal "$(drained q second)" "f0 f-100 s100 s0"
 }
 
 tried_is_due() {
@@ -156,4 +160,40 @@ tried_is_due() {
 	# What was not accepted has taken no key.
 	run_mq 0 mq-publish -k b q 7
 	assert_equal "$(drained q)" "1 3 4 7"
+}
+
+# --- priorities ---------------------------------------------------------------------
+
+@test "priority: higher ones first, 0 in the middle, in order within one" {
+	local p
+	for p in 0 -100 7 100 -1 7 0 100 -100 1; do
+		run_mq 0 mq-publish -p "$p" -- q "$p:a" "$p:b"
+	done
+	run_mq 0 mq-publish q plain
+	assert_equal "$(state q)" "21 0 0 0 0"
+	# 0 is the plain list, which any rmq program reads, and says so.
+	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 5
+	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 16
+	assert_equal "$(element q ready -1 | header Mq-Priority)" 0
+	assert_equal "$(drained q)" "$(echo 100:{a,b} 100:{a,b} 7:{a,b} 7:{a,b} 1:{a,b} \
+		0:{a,b} 0:{a,b} plain -1:{a,b} -100:{a,b} -100:{a,b})"
+	assert_equal "$(held q)" "0 0 0 0"
+	assert_equal "$(redis exists 'rmq::queue::[q]::priority')" 0
+}
+
+@test "priority: what the record says, or the command line for all" {
+	{
+		echo '{"payload":"plain1"}'
+		echo '{"payload":"plain2","headers":{"A":"b"}}'
+		echo '{"payload":"low","headers":{"Mq-Priority":"-3"}}'
+		echo '{"payload":"high","headers":{"Mq-Priority":["3"]}}'
+		echo '{"payload":"plain3"}'
+		echo '{"payload":"odd","headers":{"Mq-Priority":"101"}}'
+	} >"$T/records"
+	run_mq 0 mq-publish -v --jsonl q <"$T/records"
+	assert_equal "${stderr_lines[-1]}" "mq-publish: 6 messages accepted"
+	assert_equal "$(redis hget 'rmq::queue::[q]::counters' published)" 6
+	assert_equal "$(drained q)" "high plain1 plain2 plain3 odd low"
+	run_mq 0 mq-publish -p 4 --jsonl q <"$T/records"
+	assert_equal "$(drained q)" "plain1 plain2 low high plain3 odd"
 }
