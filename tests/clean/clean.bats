@@ -107,23 +107,6 @@ rmq::queues"
 	clean_says 0 0 0 0 0 0
 }
 
-@test "clean: the living, and those who just join, are left alone" {
-	go_connect live-111111
-	go_consume live-111111 q
-	go_holds live-111111 q m1 m2
-	go_connect ours-222222
-	ours ours-222222 2
-	go_consume ours-222222 q
-	go_holds ours-222222 q m3
-	redis set rmq::connection::ours-222222::running '[]' EX 60 >/dev/null
-	# A heartbeat is there before anything else.
-	redis set rmq::connection::join-333333::heartbeat 1 EX 60 >/dev/null
-	ours join-333333 1
-	digest >"$T/before"
-	clean_says 0 0 0 0 0 0
-	assert_equal "$(digest)" "$(cat "$T/before")"
-}
-
 @test "clean: connections of Go programs with the keys for a cluster are left alone" {
 	no_cluster "there is only that form"
 	go_cluster cluster-111111 q m1 m2
@@ -484,15 +467,6 @@ buried() {
 	assert_equal "$(held q) $(held other)" "4 1 0 0 0 1 0 0"
 }
 
-@test "clean: many are due" {
-	redis sadd rmq::queues q >/dev/null
-	awk -v "k=$delayed" 'BEGIN {for (i = 1; i <= 4321; i++)
-		printf "ZADD %s %d %032dm%d\n", k, i, i, i}' | redis --pipe >/dev/null
-	clean_says 0 0 0 4321 0 0
-	assert_equal "$(line "$ready" | md5sum)" "$(seq -f m%.0f 4321 | md5sum)"
-	assert_equal "$(redis exists "$delayed")" 0
-}
-
 # --- orphans ----------------------------------------------------------------------------
 
 @test "clean: unacked lists that nobody lists are adopted and cleaned" {
@@ -600,22 +574,37 @@ rmq::queues"
 		'rmq::queue::[mails]::paused')" 2
 }
 
-@test "clean: keys that only look like these are left alone" {
-	redis lpush 'rmq::connection::::queue::[q]::unacked' x >/dev/null
-	redis lpush 'rmq::connection::a::queue::[]::unacked' x >/dev/null
-	redis lpush 'rmq::connection::a::queue::[b::queue::[c]::unacked' x >/dev/null
-	redis lpush 'rmq::connection::a::queue::[q]::unacked2' x >/dev/null
-	redis lpush 'rmq::connection::a::queue::[q]::ready' x >/dev/null
-	redis lpush 'xrmq::connection::a::queue::[q]::unacked' x >/dev/null
-	redis set 'rmq::connection::b::queue::[q]::unacked' x >/dev/null
-	redis set rmq::connection::a::b::info x >/dev/null
-	redis set rmq::connection::::info x >/dev/null
-	redis set rmq::connection::a::information x >/dev/null
-	redis set 'rmq::queue::[a::b]::counters' x >/dev/null
-	redis set 'rmq::queue::[]::counters' x >/dev/null
-	redis set 'rmq::queue::[a]::paused2' x >/dev/null
-	redis set 'rmq::queue::{a}::paused' x >/dev/null
-	redis set 'rmq::queue::[z]::delayed' x >/dev/null
+@test "clean: the living, those who just join, and keys that only look like these are left alone" {
+	go_connect live-111111
+	go_consume live-111111 q
+	go_holds live-111111 q m1 m2
+	go_connect ours-222222
+	ours ours-222222 2
+	go_consume ours-222222 q
+	go_holds ours-222222 q m3
+	redis set rmq::connection::ours-222222::running '[]' EX 60 >/dev/null
+	# A heartbeat is there before anything else.
+	redis set rmq::connection::join-333333::heartbeat 1 EX 60 >/dev/null
+	ours join-333333 1
+	while read -r command key; do
+		redis "$command" "$key" x >/dev/null
+	done <<-'E'
+		lpush rmq::connection::::queue::[q]::unacked
+		lpush rmq::connection::a::queue::[]::unacked
+		lpush rmq::connection::a::queue::[b::queue::[c]::unacked
+		lpush rmq::connection::a::queue::[q]::unacked2
+		lpush rmq::connection::a::queue::[q]::ready
+		lpush xrmq::connection::a::queue::[q]::unacked
+		set rmq::connection::b::queue::[q]::unacked
+		set rmq::connection::a::b::info
+		set rmq::connection::::info
+		set rmq::connection::a::information
+		set rmq::queue::[a::b]::counters
+		set rmq::queue::[]::counters
+		set rmq::queue::[a]::paused2
+		set rmq::queue::{a}::paused
+		set rmq::queue::[z]::delayed
+	E
 	digest >"$T/before"
 	clean_says 0 0 0 0 0 0
 	assert_equal "$(digest)" "$(cat "$T/before")"

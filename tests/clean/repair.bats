@@ -69,16 +69,22 @@ reasons() {
 
 # --- locks ----------------------------------------------------------------------
 
-@test "repair: a group whose message a Go program acked goes on" {
+@test "repair: a group whose message a Go program acked, rejected or purged goes on" {
 	publish -g a q a1 a2 a3
-	publish -g b q b1 b2
+	publish -g b q b1 b2 b3
 	go_joins
 	go_claims
 	go_acks
-	assert_equal "$(held q)" "1 3 0 0"
+	assert_equal "$(held q)" "1 4 0 0"
 	repaired 1
-	assert_equal "$(held q)" "2 2 0 0"
-	assert_equal "$(drained)" "b1 a2 b2 a3"
+	assert_equal "$(held q)" "2 3 0 0"
+	go_claims
+	go_rejects
+	repaired 1
+	# Now a2 and b2.
+	redis del "$q::ready" >/dev/null
+	repaired 2
+	assert_equal "$(drained)" "a3 b3"
 	assert_equal "$(locks)" ""
 }
 
@@ -138,18 +144,6 @@ freed() {
 
 test_locks() {
 	[ "$(redis hlen "$q::locks")" = "$1" ] && [ "$(redis llen "$q::ready")" = 2 ]
-}
-
-@test "repair: a group whose message a Go program rejected, or purged, goes on" {
-	publish -g a q a1 a2 a3
-	go_joins
-	go_claims
-	go_rejects
-	repaired 1
-	redis del "$q::ready" >/dev/null
-	repaired 1
-	assert_equal "$(drained)" a3
-	assert_equal "$(locks)" ""
 }
 
 @test "repair: a key whose message is nowhere is free again" {
@@ -225,7 +219,7 @@ for i in range(1, 451):
 
 # --- what is too late -------------------------------------------------------------
 
-@test "repair: expired messages go to rejected, wherever they wait" {
+@test "repair: expired messages, and those whose last tick is over, go to rejected" {
 	publish -e 1ms q ready
 	publish -e 1ms -p 3 q priority
 	publish --jsonl -d 1h q <<<'{"payload":"","headers":{"Mq-Expires":["5"]}}'
@@ -240,9 +234,7 @@ for i in range(1, 451):
 	assert_equal "$(held q)" "2 0 0 5"
 	assert_equal "$(drained)" "plain second"
 	run_mq 0 mq-publish -k key q again
-}
-
-@test "repair: messages whose last tick is over" {
+	assert_equal "$(drained)" "again"
 	publish --until-tick 3 q three
 	publish --until-tick 5 q five
 	publish --until-tick 3 --from-tick 2 -g a q two
@@ -250,7 +242,7 @@ for i in range(1, 451):
 	repaired 0
 	publish --tick 4 q
 	repaired 0 2
-	assert_equal "$(reasons)" "2 stale: tick 3 is over"
+	assert_equal "$(reasons)" "5 expired 2 stale: tick 3 is over"
 	assert_equal "$(drained)" "five next"
 }
 
@@ -318,16 +310,7 @@ crash() {
 	assert_equal "$(locks)" ""
 }
 
-@test "repair: a key that another took meanwhile is not taken back" {
-	publish -k x --unique queued q one
-	crash
-	publish -k x --unique queued q two
-	run_mq 0 mq-clean -q
-	assert_equal "$(drained)" "one two"
-	assert_equal "$(locks)" ""
-}
-
-@test "repair: what crashed too often lets go, and the next has its turn" {
+@test "repair: what crashed too often lets go; a key that another one took is not taken back" {
 	publish -g a -k x q one
 	publish -g a q two
 	crash --attempts 1
@@ -336,6 +319,12 @@ crash() {
 	assert_equal "$(held q)" "1 0 0 1"
 	publish -k x q three
 	assert_equal "$(drained)" "two three"
+	assert_equal "$(locks)" ""
+	publish -k x --unique queued q one
+	crash
+	publish -k x --unique queued q two
+	run_mq 0 mq-clean -q
+	assert_equal "$(drained)" "one two"
 	assert_equal "$(locks)" ""
 }
 

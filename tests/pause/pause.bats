@@ -224,24 +224,6 @@ mq-pause: nowhere: no such queue"
 		$'mq-consume: q: paused\nmq-consume: q: resumed'
 }
 
-@test "pause: the later queue is paused while the earlier one keeps us busy" {
-	seq 11 13 | run_mq 0 mq-publish --raw -l other
-	start_mq mq-consume -j 2 --prefetch 1 q other -- "$T/work"
-	eventually 10 held_is other "0 0 3 0"
-	seq 3 | run_mq 0 mq-publish --raw -l q
-	run_mq 0 mq-pause other
-	eventually 10 held_is other "1 0 2 0"
-	eventually 10 held_is q "2 0 1 0"
-	touch "$T/go"
-	eventually 10 held_is q "0 0 0 0"
-	two_ticks
-	assert_equal "$(ready other)" 13
-	run_mq 0 mq-pause --resume other
-	eventually 5 held_is other "0 0 0 0"
-	stop_mq
-	assert_equal "$(sort -n "$T/ended" | xargs)" "1 2 3 11 12 13"
-}
-
 @test "pause: -n counts what was run, and waits for the rest" {
 	at_work 5 "2 0 3 0" -n 3 --prefetch 5
 	run_mq 0 mq-pause q

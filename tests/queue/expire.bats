@@ -161,15 +161,3 @@ looks_reach() {
 	assert_equal "$(redis hkeys 'rmq::queue::[q]::locks' | grep '^[gk]')" ""
 	run_mq 0 mq-publish -k key q again
 }
-
-@test "expire: many late ones at once, and four slots" {
-	for i in {1..50}; do
-		put '"Mq-Expires":["1"]' "late $i"
-		put '' "good $i"
-	done
-	run_mq 1 mq-consume --drain -j 4 q -- sh -c 'echo "$(cat)" >>"$T/ran"'
-	assert_equal "$(held q)" "0 0 0 50"
-	assert_equal "$(grep -c good "$T/ran")" 50
-	run ! grep late "$T/ran"
-	assert_equal "$(counts runs done failed expired)" "50 50 50 50"
-}

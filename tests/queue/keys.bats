@@ -93,23 +93,6 @@ duplicate() {
 	assert_equal "$output" ""
 }
 
-@test "keys: of many at once exactly one is accepted" {
-	local i round
-	for round in 1 2 3 4 5; do
-		for i in 1 2 3 4 5 6 7 8; do
-			{
-				status=0
-				"$BUILD/mq-publish" -q -k "r$round" q "$i" || status=$?
-				echo "$status" >"$T/status.$i"
-			} 3>&- &
-		done
-		wait
-		assert_equal "$(cat "$T"/status.* | sort | xargs)" "0 1 1 1 1 1 1 1"
-	done
-	assert_equal "$(held q)" "5 0 0 0"
-	assert_equal "$(published)" 5
-}
-
 @test "keys: --unique queued: free when it is started" {
 	script again <<-S
 		"$BUILD/mq-publish" -k a --unique queued q second
