@@ -44,6 +44,7 @@
 #                         a second
 #   header NAME           the value of a header of the element on stdin, as JSON
 #                         has it between the quotes
+#   peak COMMAND…         it ends with 0; sets $output, and $peak, its memory in KiB
 #
 # $BUILD has the tools, $T is this test's own directory, $D this file's.
 
@@ -468,6 +469,14 @@ element() {
 header() {
 	tail -c +6 | head -n 1 |
 		perl -ne '/"\Q'"$1"'\E":\["((?:[^"\\]++|\\.)*)"/ and print $1'
+}
+
+peak() {
+	run python3 -IS -c 'import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+	assert_success
+	peak=${lines[-1]}
 }
 
 # But the one that asks.

@@ -170,10 +170,7 @@ kept() {
 	done
 	pub -g a g1
 	pub -g a g2
-	script hold <<'.'
-exec sleep 60
-.
-	start_mq mq-consume -j 1 --prefetch 9 --grace 100ms q -- "$T/hold"
+	start_mq mq-consume -j 1 --prefetch 9 --grace 100ms q -- sleep 60
 	eventually 10 held_is q "0 1 6 0"
 	stop_mq TERM
 	assert_equal "$(places)" "3 3 1 0 6"
@@ -284,19 +281,15 @@ exec sleep 60
 }
 
 @test "places: what a dead connection holds goes back to the front" {
-	local c i k=rmq::connection
+	local c i
 	for i in 5 0 -5; do
 		pub -p "$i" "a$i"
 	done
 	pub -g a one
-	script hold <<'.'
-exec sleep 60
-.
-	start_mq mq-consume -j 1 --prefetch 9 --no-clean q -- "$T/hold"
+	start_mq mq-consume -j 1 --prefetch 9 --no-clean q -- sleep 60
 	eventually 10 held_is q "0 0 4 0"
-	stop_mq KILL
 	c=$(connections)
-	redis del "$k::$c::heartbeat" >/dev/null
+	dies
 	for i in 5 0 -5; do
 		pub -p "$i" "b$i"
 	done

@@ -334,14 +334,8 @@ while True:
 		for i = 1, 200 do redis.call("LPUSH", KEYS[1], unpack(t)) end
 		return redis.call("LLEN", KEYS[1])' 1 'rmq::queue::[jobs]::rejected' >/dev/null
 	for filter in --match=x7 -q; do
-		run python3 -IS -c '
-import subprocess, resource, sys
-subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' \
-			"$BUILD/mq-return" "$filter" jobs
-		assert_success
-		echo "$output"
-		((lines[-1] < 16384))
+		peak "$BUILD/mq-return" "$filter" jobs
+		((peak < 16384))
 	done
 	assert_equal "$(redis llen 'rmq::queue::[jobs]::ready')" 200000
 }
