@@ -27,10 +27,6 @@ go_acks() {
 	redis lpop "$go::queue::[q]::unacked" >/dev/null
 }
 
-go_rejects() {
-	redis rpoplpush "$go::queue::[q]::unacked" "$q::rejected" >/dev/null
-}
-
 # repaired N [EXPIRED]: what a round says it did; a dry run says so first, and
 # changes nothing.
 repaired() {
@@ -79,7 +75,7 @@ reasons() {
 	repaired 1
 	assert_equal "$(held q)" "2 3 0 0"
 	go_claims
-	go_rejects
+	redis rpoplpush "$go::queue::[q]::unacked" "$q::rejected" >/dev/null
 	repaired 1
 	# Now a2 and b2.
 	redis del "$q::ready" >/dev/null
@@ -102,14 +98,14 @@ reasons() {
 	redis srem rmq::connections go-111111 >/dev/null
 	redis del $go::queues >/dev/null
 	start_mq mq-consume other -- true
-	eventually 10 freed
+	eventually 10 eval '[ "$(redis llen "$q::ready") $(locks | wc -w)" = "1 3" ]'
 	# Nobody looks again so soon.
 	((30000 >= $(redis pttl "$q::checked") && $(redis pttl "$q::checked") > 0))
 	stop_mq
 	redis del "$q::checked" >/dev/null
 	go_acks
 	start_mq mq-consume other -- true
-	eventually 10 test_locks 2
+	eventually 10 eval '[ "$(redis llen "$q::ready") $(redis hlen "$q::locks")" = "2 2" ]'
 	stop_mq
 	assert_equal "$(drained)" "a2 b2"
 	assert_equal "$(locks)" ""
@@ -127,23 +123,11 @@ reasons() {
 	assert_regex "$output" '"locks":0,'
 	redis config resetstat >/dev/null
 	MQ_URL=$(url_as app:pw) start_mq mq-consume other -- true
-	eventually 10 looked_at_locks
+	eventually 10 eval 'redis info commandstats | grep -q "^cmdstat_hscan:"'
 	tick
 	stop_mq
 	assert_equal "$(held q)" "0 1 1 0"
 	redis acl deluser app >/dev/null
-}
-
-looked_at_locks() {
-	redis info commandstats | grep -q '^cmdstat_hscan:'
-}
-
-freed() {
-	[ "$(redis llen "$q::ready")" = 1 ] && [ "$(locks | wc -w)" = 3 ]
-}
-
-test_locks() {
-	[ "$(redis hlen "$q::locks")" = "$1" ] && [ "$(redis llen "$q::ready")" = 2 ]
 }
 
 @test "repair: a key whose message is nowhere is free again" {

@@ -89,7 +89,7 @@ no_connection() {
 	take 2
 	run_mq 0 mq-lease --ack "${receipts[1]}" q
 	run_mq 0 mq-lease --extend "${receipts[0]}" --for 1ms q
-	eventually 5 lapsed
+	eventually 5 eval '[ "$(redis exists "rmq::connection::$(connections)::heartbeat")" = 0 ]'
 	run_mq 0 mq-clean
 	held_is q '2 0 0 0'
 	no_connection
@@ -97,10 +97,6 @@ no_connection() {
 	take 2
 	grep -q '"attempt":2,.*"payload":"one"' "$T/got"
 	grep -q '"attempt":1,.*"payload":"three"' "$T/got"
-}
-
-lapsed() {
-	[ "$(redis exists "rmq::connection::$(connections)::heartbeat")" = 0 ]
 }
 
 @test "receipt: rejected, with a reason" {

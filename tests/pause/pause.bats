@@ -85,11 +85,7 @@ at_work() {
 	run_mq 0 mq-pause q
 	assert_equal "$(redis pttl "$key")" -1
 	run_mq 0 mq-pause --for 100ms q
-	eventually 5 pause_over
-}
-
-pause_over() {
-	[ "$(redis exists "$key")" = 0 ]
+	eventually 5 eval '[ "$(redis exists "$key")" = 0 ]'
 }
 
 @test "pause: no such queue, or not paused: 1, and the others are done" {

@@ -25,6 +25,12 @@ purges() {
 	assert_output "$1"
 }
 
+# answered STATUS ANSWER ARG...: on a terminal, it ends with that.
+answered() {
+	run on_terminal "$2" "$BUILD/mq-purge" "${@:3}"
+	assert_equal "$status" "$1"
+}
+
 # --- what is removed ------------------------------------------------------------
 
 @test "purge: each state alone, and all, of a queue as Go leaves it" {
@@ -180,8 +186,7 @@ mq-purge: $n messages purged"
 	go_queue 'odd jobs'
 	digest >"$T/before"
 	for answer in $'n\n' $'\n' $'\x04' $'yesss\n' $'y y\n'; do
-		run on_terminal "$answer" "$BUILD/mq-purge" --all 'odd jobs'
-		assert_equal "$status" 1
+		answered 1 "$answer" --all 'odd jobs'
 		assert_line --partial \
 			'odd jobs: remove 3 ready, 0 delayed, 2 rejected? [y/N] '
 		assert_line --partial 'mq-purge: nothing was removed'
@@ -191,14 +196,11 @@ mq-purge: $n messages purged"
 	assert_line --partial 'odd jobs: delete the queue, with 3 ready, '
 	run on_terminal $'n\n' "$BUILD/mq-purge" --ready --match b 'odd jobs'
 	assert_line --partial 'odd jobs: remove 1 ready? [y/N] '
-	run on_terminal $'\x03' "$BUILD/mq-purge" --all 'odd jobs'
-	assert_equal "$status" "$((256 - 2))"
+	answered 254 $'\x03' --all 'odd jobs'
 	assert_equal "$(digest)" "$(cat "$T/before")"
-	run on_terminal $'y\n' "$BUILD/mq-purge" --rejected 'odd jobs'
-	assert_equal "$status" 0
+	answered 0 $'y\n' --rejected 'odd jobs'
 	assert_line --partial '2 messages purged'
-	run on_terminal $'YES\n' "$BUILD/mq-purge" --delete-queue 'odd jobs'
-	assert_equal "$status" 0
+	answered 0 $'YES\n' --delete-queue 'odd jobs'
 	assert_equal "$(redis dbsize)" 0
 }
 
@@ -209,8 +211,7 @@ mq-purge: $n messages purged"
 	redis lpush 'rmq::queue::[c]::rejected' 3 >/dev/null
 	run on_terminal $'y\n' "$BUILD/mq-purge" --all a
 	redis lpush 'rmq::queue::[a]::ready' 1 2 >/dev/null
-	run on_terminal $'n\n' "$BUILD/mq-purge" --all a b c
-	assert_equal "$status" 1
+	answered 1 $'n\n' --all a b c
 	assert_output --partial 'a: remove 2 ready, 0 delayed, 0 rejected? [y/N] '
 	assert_output --partial 'nothing was removed'
 	assert_equal "$(held a) $(held c)" "2 0 0 0 0 0 0 1"
@@ -238,8 +239,7 @@ mq-purge: $n messages purged"
 	"$BUILD/mq-publish" -g one jobs first second third
 	digest >"$T/before"
 	ask() {
-		run on_terminal $'n\n' "$BUILD/mq-purge" "${@:2}" jobs
-		assert_equal "$status" 1
+		answered 1 $'n\n' "${@:2}" jobs
 		assert_line --partial "jobs: remove $1? [y/N] "
 		assert_equal "$(digest)" "$(cat "$T/before")"
 	}
@@ -251,16 +251,13 @@ mq-purge: $n messages purged"
 	ask '17 delayed' --delayed -n 70
 	for args in '--rejected' '--ready --match x' '--delayed --reason y'; do
 		# shellcheck disable=SC2086
-		run on_terminal $'y\n' "$BUILD/mq-purge" $args jobs
-		assert_equal "$status" 1
+		answered 1 $'y\n' $args jobs
 		assert_equal "${output%$'\r'}" "0 messages purged"
 		assert_equal "$(digest)" "$(cat "$T/before")"
 	done
-	run on_terminal $'y\n' "$BUILD/mq-purge" --all --match '^1' jobs
-	assert_equal "$status" 0
+	answered 0 $'y\n' --all --match '^1' jobs
 	assert_line --partial '18 messages purged'
-	run on_terminal $'y\n' "$BUILD/mq-purge" --all nonesuch
-	assert_equal "$status" 1
+	answered 1 $'y\n' --all nonesuch
 	refute_line --partial '[y/N]'
 }
 

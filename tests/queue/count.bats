@@ -60,29 +60,6 @@ no_counters() {
 	assert_equal "$(held q)" "30004 2500 0 0"
 }
 
-@test "count: each batch brings one HINCRBY, and no round trip" {
-	local n
-	redis config resetstat >/dev/null
-	seq 2500 | run_mq 0 mq-publish -l q
-	calls() {
-		redis info commandstats | sed -n "s/^cmdstat_$1:calls=\([0-9]*\),.*/\1/p"
-	}
-	assert_equal "$(calls lpush) $(calls hincrby)" "3 3"
-	type -P strace
-	strace -f -e trace=write,sendto -o "$T/trace" "$BUILD/mq-publish" q x y ||
-		skip "strace is not allowed"
-	# TIME; LPUSH with HINCRBY; in the end, UNLINK.  On a cluster, whose nodes are which,
-	# and HELLO of the node.
-	# A sentinel is asked for the server, and that for its role.
-	case ${TOPOLOGY-} in
-	cluster) n=5 ;;
-	sentinel) n=5 ;;
-	*) n=3 ;;
-	esac
-	assert_equal "$(grep -c '"\*' "$T/trace")" "$n"
-	assert_equal "$(grep -c 'LPUSH' "$T/trace")" 1
-}
-
 @test "count: no permission for the counters: all is as always, said once with -v" {
 	no_counters
 	run_mq 0 mq-publish -i q one two

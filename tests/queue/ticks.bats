@@ -13,10 +13,6 @@ clock() {
 	redis get 'rmq::queue::[q]::clock'
 }
 
-out_is() {
-	[ "$(xargs <"$T/out")" = "$1" ]
-}
-
 @test "ticks: --tick sets the clock, which never goes back" {
 	mkfifo "$T/in"
 	exec 5<>"$T/in"
@@ -76,11 +72,11 @@ out_is() {
 @test "ticks: a consumer that waits is told at once, of a priority, too" {
 	local tick=5 p n=0
 	start_mq mq-consume -l q
-	eventually 10 consumed
+	eventually 10 eval '[ -n "$(redis smembers "rmq::connection::$(connections)::queues")" ]'
 	run_mq 0 mq-publish --from-tick 5 q m5
 	run_mq 0 mq-publish --tick 4 q
 	run_mq 0 mq-publish q plain
-	eventually 5 out_is plain
+	eventually 5 grep -qx plain "$T/out"
 	promptly '"$BUILD/mq-publish" --tick "$tick" q' 'grep -qx "m$tick" "$T/out"' \
 		'run_mq 0 mq-publish --from-tick $((++tick)) q "m$tick"'
 	assert_equal "$(xargs <"$T/out")" "plain $(seq -s ' ' -f 'm%g' 5 "$tick")"
@@ -89,10 +85,6 @@ out_is() {
 			'grep -qx "p$n" "$T/out"'
 	done
 	stop_mq
-}
-
-consumed() {
-	[ -n "$(redis smembers "rmq::connection::$(connections)::queues")" ]
 }
 
 @test "ticks: the order is tick, priority, fewer attempts, age" {

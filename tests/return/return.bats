@@ -239,10 +239,6 @@ told() {
 	sed -nE 's/^mq-return: ([0-9]+) messages? returned(, and up to ([0-9]+) more)?$/\1 \3/p' "$T/err"
 }
 
-rejected_above() {
-	(($(redis llen 'rmq::queue::[jobs]::rejected') > $1))
-}
-
 @test "return: INT and TERM: the exact count, and a new run goes on" {
 	local signal filter n
 	for signal in INT TERM; do
@@ -319,7 +315,7 @@ while True:
 	pid=$!
 	# Slowly, so that each is rejected before the next one moves.
 	returns "3000 messages returned" --match . --rate 5000 jobs
-	eventually 10 rejected_above 2999
+	eventually 10 eval '(($(redis llen "rmq::queue::[jobs]::rejected") > 2999))'
 	returns "3000 messages returned" --rate 5000 jobs
 	kill "$pid"
 	wait "$pid" || true
