@@ -52,8 +52,6 @@ at_work() {
 	eventually 10 held_is q "$2"
 }
 
-# --- the tool ------------------------------------------------------------------------
-
 @test "pause: until resumed, and -v says so, on a full server, too" {
 	redis sadd rmq::queues other >/dev/null
 	run_mq 0 mq-publish q x
@@ -103,8 +101,6 @@ mq-pause: nowhere: no such queue"
 	assert_equal "$stderr" "mq-pause: q: not paused"
 	assert_equal "$(redis keys '*')" rmq::queues
 }
-
-# --- consumers -----------------------------------------------------------------------
 
 @test "pause: nothing starts, what runs ends, and what was held is in front" {
 	seq 6 | run_mq 0 mq-publish --raw -l q
@@ -279,8 +275,6 @@ mq-pause: nowhere: no such queue"
 	eventually 10 ended_are 1 2 3 4
 	stop_mq
 }
-
-# --- printing ------------------------------------------------------------------------
 
 # print_slowly N ARGS...: a consumer that prints into a pipe of which N lines of
 # 1000 bytes are read, so that it writes ahead, and no more; its pid in $pid.

@@ -31,8 +31,6 @@ answered() {
 	assert_equal "$status" "$1"
 }
 
-# --- what is removed ------------------------------------------------------------
-
 @test "purge: each state alone, and all, of a queue as Go leaves it" {
 	go_queue jobs
 	purges "3 messages purged" -f --ready jobs
@@ -122,8 +120,6 @@ want([e.split(b'\n')[-1] for e in read('jobs', 'rejected')], [b'young', b'undate
 	assert_equal "$(held jobs)" "1 0 0 0"
 }
 
-# --- others at work -------------------------------------------------------------
-
 @test "purge: consumers take and publishers push meanwhile: the count is kept" {
 	py 'fill("jobs", "ready", [b"x%d" % i for i in range(20000)])'
 	py '
@@ -145,8 +141,6 @@ want([e for e in rest if e[-1:] in b"37" and int(e[1:]) < 20000], [])
 want([e for e in got + rest if e[-1:] not in b"37"].__len__(), 18400)'
 }
 
-# --- interrupted ----------------------------------------------------------------
-
 @test "purge: INT: the exact count, and a new run goes on" {
 	local n
 	# Much to look at, so that the signal meets it half-way.
@@ -166,8 +160,6 @@ mq-purge: $n messages purged"
 	purges "$((20000 - n)) messages purged" -f --ready --match '^[0-9]*[05]x*$' jobs
 	py 'want(read("jobs", "ready"), [b"%d" % i + b"x" * 500 for i in range(100000) if i % 5])'
 }
-
-# --- asking ---------------------------------------------------------------------
 
 @test "purge: without a terminal it needs --force" {
 	go_queue jobs
@@ -271,8 +263,6 @@ mq-purge: $n messages purged"
 	assert_equal "${output%$'\r'}" '5 messages purged'
 }
 
-# --- deleting a queue -----------------------------------------------------------
-
 @test "purge: --delete-queue: the queue and all of its keys, nothing else's" {
 	go_queue jobs
 	go_queue keep
@@ -346,8 +336,6 @@ mq-purge: $n messages purged"
 	assert_equal "$(redis smembers rmq::queues)" keep
 	assert_equal "$(redis smembers rmq::connection::other-cccccc::queues)" keep
 }
-
-# --- bounds and errors ----------------------------------------------------------
 
 @test "purge: something else under a key: 76; forbidden: 77; nobody: 69" {
 	go_queue jobs

@@ -149,8 +149,6 @@ ran_in_turn() {
 	grep -qaF "\" ],\"Mq-Copy-Of\":[\"$id\"], \"Mq-Group\": [\"g\"]}" "$T/head"
 }
 
-# --- keys -----------------------------------------------------------------------
-
 @test "keys: what is pushed takes its key in the other queue" {
 	for how in queued "done"; do
 		redis flushall >/dev/null

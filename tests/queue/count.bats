@@ -40,8 +40,6 @@ no_counters() {
 	export MQ_URL=$(url_as alice:pw)
 }
 
-# --- publishing -------------------------------------------------------------------
-
 @test "count: what is published, whatever the way" {
 	run_mq 0 mq-publish q one
 	assert_equal "$(counts published)" 1
@@ -149,8 +147,6 @@ PY
 	assert_equal "$stderr" "mq-publish: 2 messages accepted"
 	assert_equal "${#lines[@]}" 2
 }
-
-# --- consuming --------------------------------------------------------------------
 
 # The payload says what to do.
 outcome_script() {

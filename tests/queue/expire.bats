@@ -120,8 +120,6 @@ is_past() {
 	[ ! -e "$T/ran" ]
 }
 
-# --- ticks ------------------------------------------------------------------------
-
 @test "stale: a message whose last tick is over is rejected, and never run" {
 	run_mq 0 mq-publish --until-tick 3 q one
 	run_mq 0 mq-publish --until-tick 4 q two

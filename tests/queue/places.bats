@@ -414,22 +414,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 	assert_equal "$(lock g)" "$id"
 }
 
-@test "places: a queue without locks and waiters is emptied in one step" {
-	seq 5000 | "$BUILD/mq-publish" -l -p 5 q
-	seq 5000 | "$BUILD/mq-publish" -l q
-	redis config resetstat >/dev/null
-	prints "10000 messages purged" mq-purge -f --ready q
-	redis info commandstats | grep -o '^cmdstat_[a-z]*' | sort >"$T/commands"
-	run grep -E 'lrange|zrem|zrange|ltrim' "$T/commands"
-	assert_output ""
-	# Nor does it when --limit is given.
-	seq 5000 | "$BUILD/mq-publish" -l -p 5 q
-	seq 10 | "$BUILD/mq-publish" -l q
-	prints "4990 messages purged" mq-purge -f --ready -n 4990 q
-	assert_equal "$(places)" "10 10 0 0 0"
-	assert_equal "$(listed ready)" "$(seq 4991 5000 | xargs) $(seq 10 | xargs)"
-}
-
 @test "places: deleting a queue removes every key of it" {
 	fill
 	pub --from-tick 4 tick

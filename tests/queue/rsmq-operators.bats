@@ -210,17 +210,6 @@ ids() {
 	[[ $(node_receive jobs) == *" a 1" ]]
 }
 
-@test "rsmq return: one whose id is there already stays where it is" {
-	node_create jobs
-	node_create jobs-rejected
-	id=$(node_send jobs first)
-	redis hset rsmq:jobs-rejected:Q "$id" second >/dev/null
-	redis zadd rsmq:jobs-rejected 5 "$id" >/dev/null
-	run_mq 1 mq-return jobs
-	[ "$(redis hget rsmq:jobs:Q "$id")" = first ]
-	[ "$(redis hget rsmq:jobs-rejected:Q "$id")" = second ]
-}
-
 @test "rsmq return: what waits, and what is with no consumer of ours, as if not received" {
 	node_create jobs
 	node_send jobs a 3000
@@ -425,20 +414,6 @@ ids() {
 	[ "$(json .orphans)" = 1 ]
 	[ "$(ids jobs)" = "$young" ]
 	[ "$(redis hexists rsmq:jobs:Q "$old:rc")" = 0 ]
-}
-
-# --- pause -----------------------------------------------------------------------------
-
-@test "rsmq pause: our consumers stop, node goes on" {
-	node_create jobs
-	node_send jobs one
-	run_mq 0 mq-pause jobs
-	says '.queues[0].paused' true mq-stats --json jobs
-	run_mq 1 mq-consume --idle 0s -n 1 jobs || [ "$status" = 0 ]
-	[ -z "$output" ]
-	[[ $(node_receive jobs) == *" one 1" ]]
-	run_mq 0 mq-pause --resume jobs
-	[ "$(redis exists rsmq:jobs:Xpaused)" = 0 ]
 }
 
 # --- whose a message is ------------------------------------------------------------------

@@ -30,8 +30,6 @@ of_members() {
 	redis zrange "$1" 0 -1 withscores | xargs
 }
 
-# --- leases ---------------------------------------------------------------------------
-
 @test "rsmq-steps: a lease begins for the shortest vt of what is consumed, but 3 s" {
 	local all="lease connections names h1 h2 h3 c1 c2"
 	redis hset h1 vt 50 >/dev/null
@@ -77,8 +75,6 @@ of_members() {
 	assert_equal "$(step rsmq/renew "lease z h x d held" 2000000)" 2000000
 	assert_equal "$(hidden a) $(redis hget lease lease)" "20 2000000"
 }
-
-# --- claims -----------------------------------------------------------------------------
 
 # receive MAX BYTES: of z; the time is left out, and the signature.
 receive() {
@@ -132,8 +128,6 @@ receive() {
 	assert_regex "$(receive 1 9)" '^[0-9]{6,} 0 0 [{]"Mq-Id":."a".[}] A$'
 	assert_equal "$(redis zscore z c)" 3
 }
-
-# --- settlements --------------------------------------------------------------------------
 
 # end_stay VERB ID ARG...
 end_stay() {
@@ -245,8 +239,6 @@ hidden_in_other() {
 	assert_equal "$(step rsmq/ack "z h x d held" "$all")" 1
 	assert_equal "$(redis exists z h held)" 0
 }
-
-# --- cleaners -----------------------------------------------------------------------------
 
 @test "rsmq-steps: a receive is taken back if nothing has become of it" {
 	put a 1 A 2

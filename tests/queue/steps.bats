@@ -8,8 +8,6 @@
 load ../helpers/server
 load ../helpers/steps
 
-# --- settlements -----------------------------------------------------------------
-
 @test "steps: a window that has other ends is not acked" {
 	local script keys_of
 	for script in ack finish; do
@@ -99,8 +97,6 @@ holding() {
 	assert_equal "$(redis exists rmq::queues)" 0
 }
 
-# --- connections -------------------------------------------------------------------
-
 @test "steps: receipts are of so many, each for one message, and while the lease lives" {
 	redis rpush "$u" c b b a >/dev/null
 	assert_equal "$(step receipts "$u info" 3)" 0
@@ -165,8 +161,6 @@ holding() {
 	assert_equal "$(step orphan "$u known beat" "o messages")" 2
 	assert_equal "$(redis sismember known o) $(redis exists "$u")" "1 1"
 }
-
-# --- one settlement, one publication --------------------------------------------------
 
 # settle HOW ELEMENT MS RECEIPT [KEY...]
 settle() {

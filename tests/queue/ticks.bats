@@ -154,8 +154,6 @@ tried_is_due() {
 	assert_equal "$(drained q)" "1 3 4 7"
 }
 
-# --- priorities ---------------------------------------------------------------------
-
 @test "priority: higher ones first, 0 in the middle, in order within one" {
 	local p
 	for p in 0 -100 7 100 -1 7 0 100 -100 1; do

@@ -39,8 +39,6 @@ go_ack() {
 	redis -x lrem "$(unacked "$1" "$2")" 1 <"$3"
 }
 
-# --- looking -----------------------------------------------------------------
-
 # item KEY INDEX: the whole of it; -1 is the oldest.
 item() {
 	redis --raw lindex "$1" "$2" | head -c -1
@@ -96,8 +94,6 @@ ordered() {
 	done
 }
 
-# --- Go publishes, we consume -------------------------------------------------
-
 @test "wire: messages from Go, bare and with a header" {
 	printf 'hello\n\xff\n' | go_publish q
 	printf '\xff\x00\xbe\xbe\x4a{"X-Trace-Id":["a7"]}\nbo\ndy' | go_publish q
@@ -152,8 +148,6 @@ ordered() {
 	assert_equal "$(state q)" "0 0 0 0 0"
 }
 
-# --- we publish, Go consumes --------------------------------------------------
-
 @test "wire: Go consumes ours, the oldest first" {
 	run_mq 0 mq-publish -i -H 'x-trace-id: a "b" \ é' -H 'X-Trace-Id: 2' q $'pay\nload'
 	id=$output
@@ -201,8 +195,6 @@ END
 	assert_equal "$(redis llen "$(unacked go-AAAAAA)")" 1
 	assert_equal "$(state q)" "0 0 1 0 0"
 }
-
-# --- joining, living, leaving -------------------------------------------------
 
 @test "wire: joining, in the order that a cleaner needs, and the keys of a consumer at work" {
 	no_cluster "it has leases there"
@@ -301,8 +293,6 @@ END
 	assert_equal "$(sort <<<"$output")" "$(seq 5)"
 }
 
-# --- dead consumers -----------------------------------------------------------
-
 @test "wire: a dead Go consumer's messages go back in front, unchanged" {
 	printf '\xff\x00\xbe\xbe\x4a{ "X-A" : ["1"] }\n1' | go_publish q
 	printf '2\x00\xff' | go_publish q
@@ -370,8 +360,6 @@ renewed() {
 	assert_equal "$(payloads "$ready")" 1
 }
 
-# --- bytes --------------------------------------------------------------------
-
 # there_and_back FILE OPTION...: published, consumed and rejected, returned by
 # hand, consumed: always the same bytes.
 there_and_back() {
@@ -402,14 +390,14 @@ there_and_back() {
 			there_and_back "$file" $options
 		done
 	done
+	head -c 67108864 /dev/urandom >"$T/large"
+	there_and_back "$T/large"
 	# What looks like a header.
 	for byte in '{"X-A":["1"]}\nbody' ''; do
 		printf '\xff\x00\xbe\xbe\x4a'"$byte" >"$T/in"
 		there_and_back "$T/in"
 	done
 }
-
-# --- twins --------------------------------------------------------------------
 
 @test "wire: of two identical bare messages one is acked, and the other rejected, or Go's" {
 	printf twin | go_publish q

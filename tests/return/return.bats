@@ -17,8 +17,6 @@ returns() {
 	assert_output "$1"
 }
 
-# --- the rejected ones --------------------------------------------------------
-
 @test "return: what Go rejected is ready again, in order, behind what waits" {
 	go_rejected jobs a b c d e f
 	redis lpush "rmq::queue::[jobs]::ready" x y >/dev/null
@@ -84,18 +82,6 @@ got = read("jobs", "ready")
 want([b"\"Mq-Attempt\":[\"0\"" in e for e in got], [True, True, False, False, False])
 want(got[2:], them(0)[2:])'
 }
-
-@test "return: a message that failed for good runs again from its first attempt" {
-	"$BUILD/mq-publish" jobs hello
-	run_mq 1 mq-consume --drain --attempts 1 jobs -- sh -c 'echo "resend 0" >&3'
-	assert_equal "$(held jobs)" "0 0 0 1"
-	returns "1 message returned" --reason exhausted jobs
-	run_mq 0 mq-consume --drain jobs -- sh -c 'echo "$RQ_COUNT $MQ_ATTEMPT"; cat'
-	assert_equal "$output" "0 1
-hello"
-}
-
-# --- filters ------------------------------------------------------------------
 
 @test "return: --match, --reason, --since and --id, all of which must match" {
 	local now old id
@@ -192,8 +178,6 @@ ready_above() {
 	(($(redis llen 'rmq::queue::[jobs]::ready') > $1))
 }
 
-# --- other places -------------------------------------------------------------
-
 @test "return: --from delayed, those that fall due first" {
 	"$BUILD/mq-publish" --raw -d 2h jobs second
 	"$BUILD/mq-publish" --raw -d 1h jobs first
@@ -231,8 +215,6 @@ ready_above() {
 	run_mq 1 mq-return --from unacked:web-aaaaaa jobs
 	run_mq 1 mq-return --from unacked:nonesuch jobs
 }
-
-# --- interrupted --------------------------------------------------------------
 
 # The count on stderr, and how many more there may be.
 told() {
@@ -287,8 +269,6 @@ mq-return: $n messages returned"
 	no_sooner 500 returns "11 messages returned" --rate 1200/m:1 jobs
 }
 
-# --- others at work -----------------------------------------------------------
-
 @test "return: two at once, and others that reject and take: nothing lost" {
 	py 'fill("jobs", "rejected", [b"%d" % i for i in range(20000)])'
 	"$BUILD/mq-return" --match '[0-4]$' jobs >"$T/one" 3>&- &
@@ -322,8 +302,6 @@ while True:
 	assert_equal "$(held jobs | awk '{print $1 + $4}')" 3000
 }
 
-# --- bounds -------------------------------------------------------------------
-
 @test "return: 40 MB of messages in 16 MB" {
 	case $BUILD in *address*) skip "the sanitizer needs memory" ;; esac
 	redis eval 'local t = {} for i = 1, 1000 do t[i] = ("x"):rep(200) .. i end
@@ -335,8 +313,6 @@ while True:
 	done
 	assert_equal "$(redis llen 'rmq::queue::[jobs]::ready')" 200000
 }
-
-# --- errors -------------------------------------------------------------------
 
 @test "return: something else under a key: 76, and nothing changes" {
 	local filter
@@ -396,8 +372,6 @@ while True:
 	on_terminal '' "$BUILD/mq-return" -q --rate 200 jobs >"$T/out"
 	assert_equal "$(tr -d '\r' <"$T/out")" "300 messages returned"
 }
-
-# --- copies ---------------------------------------------------------------------
 
 @test "return: --clone, a copy with a new id, from any state, and counted" {
 	local id
