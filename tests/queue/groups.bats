@@ -4,24 +4,6 @@
 
 load ../helpers/server
 
-setup() {
-	common_setup
-	# It tells when each message begins and ends: one line a step.
-	script work /bin/bash <<-'S'
-		read -r p
-		echo "$p begins" >>"$T/log"
-		while [ -e "$T/hold.$p" ]; do read -rt 0.02 x <"$T/never"; done
-		echo "$p ends" >>"$T/log"
-	S
-	mkfifo "$T/never"
-	exec 6<>"$T/never"
-}
-
-teardown() {
-	exec 6>&-
-	common_teardown
-}
-
 drained() {
 	"$BUILD/mq-consume" --drain -l "$@" 2>/dev/null | xargs
 }
@@ -36,6 +18,13 @@ locks() {
 }
 
 @test "groups: one at a time, whoever has it; others overtake" {
+	# It tells when each message begins and ends: one line a step.
+	script work <<-'S'
+		read -r p
+		echo "$p begins" >>"$T/log"
+		while [ -e "$T/hold.$p" ]; do sleep 0.02; done
+		echo "$p ends" >>"$T/log"
+	S
 	touch "$T/hold.a:1"
 	run_mq 0 mq-publish -g a q a:1 a:2 a:3
 	run_mq 0 mq-publish -g b q b:1 b:2
