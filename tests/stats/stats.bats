@@ -3,34 +3,7 @@
 
 load ../helpers/server
 load ../helpers/wire
-
-# What adjust/rmq writes, command by command.
-
-go_open() {
-	redis sadd rmq::queues "$@" >/dev/null
-}
-
-go_publish() {
-	redis lpush "rmq::queue::[$1]::ready" "${@:2}" >/dev/null
-}
-
-go_connect() {
-	redis set "rmq::connection::$1::heartbeat" 1 EX 60 >/dev/null
-	redis sadd rmq::connections "$1" >/dev/null
-}
-
-# go_consume CONNECTION QUEUE CONSUMER...
-go_consume() {
-	redis sadd "rmq::connection::$1::queues" "$2" >/dev/null
-	redis sadd "rmq::connection::$1::queue::[$2]::consumers" "${@:3}" \
-		>/dev/null
-}
-
-# go_fetch CONNECTION QUEUE COUNT
-go_fetch() {
-	redis -r "$3" rpoplpush "rmq::queue::[$2]::ready" \
-		"rmq::connection::$1::queue::[$2]::unacked" >/dev/null
-}
+load go
 
 # go_reject CONNECTION QUEUE: the newest that it holds.
 go_reject() {
@@ -43,12 +16,10 @@ go_reject() {
 
 # Two services with three queues between them; one queue more is unused.
 go_services() {
-	go_open mails jobs idle audit
+	go_open idle
 	go_publish jobs j{1..9}
 	go_publish mails m{1..3}
 	go_publish audit a1
-	go_connect web-aB3dE6
-	go_connect cron-Zz9Yy8
 	go_consume web-aB3dE6 jobs c-111111 c-222222
 	go_consume web-aB3dE6 mails m-333333
 	go_consume cron-Zz9Yy8 jobs c-444444
@@ -60,22 +31,9 @@ go_services() {
 		$(($(date +%s) * 1000 - 330000)) due >/dev/null
 }
 
-# stamp SECONDS: an id of a message published so long ago.
-stamp() {
-	local us=$((($(date +%s) - $1) * 1000000)) id='' i
-	local digits=0123456789abcdefghijklmnopqrstuvwxyz
-
-	for ((i = 0; i < 10; i++)); do
-		id=${digits:us % 36:1}$id
-		us=$((us / 36))
-	done
-	printf '%sABCDEFGHIJKLMNOPQRSTUV' "$id"
-}
-
 # stamped QUEUE JSON [PAYLOAD]: a message with this header, as the newest one.
 stamped() {
-	printf '\xff\0\xbe\xbeJ%s\n%s' "$2" "${3-payload}" |
-		redis -x lpush "rmq::queue::[$1]::ready" >/dev/null
+	has "$1" ready "$2" "${3-payload}"
 }
 
 # counters QUEUE FIELD VALUE...
@@ -108,9 +66,9 @@ sys.exit(str(widths) if widths != {int(sys.argv[1])} else 0)' \
 	assert_equal "$(redis dbsize)" 0
 }
 
-@test "stats: the queues of Go programs" {
+@test "stats: the queues of Go programs, all, some, in the order given, or unknown ones" {
 	go_services
-	run_mq 0 mq-stats
+	unchanged 0
 	assert_output "\
 QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
 audit      1        0        0         0          0    ?     -      -
@@ -119,20 +77,8 @@ jobs       4        0        4         1          3    ?     -      -
 mails      1        2        2         0          1   5m     -      -
 TOTAL      6        2        6         1          4   5m     -      -"
 	assert_equal "$stderr" ""
-}
-
-@test "stats: looking changes nothing" {
-	go_services
-	redis --raw debug digest >"$T/before"
-	run_mq 0 mq-stats
-	run_mq 0 mq-stats jobs mails
-	run_mq 1 mq-stats nonesuch
-	assert_equal "$(redis --raw debug digest)" "$(cat "$T/before")"
-}
-
-@test "stats: named queues, in the order given, and one that is named twice counts once" {
-	go_services
-	run_mq 0 mq-stats mails audit jobs audit
+	# One that is named twice counts once.
+	unchanged 0 mails audit jobs audit
 	assert_output "\
 QUEUE  READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
 mails      1        2        2         0          1   5m     -      -
@@ -141,13 +87,7 @@ jobs       4        0        4         1          3    ?     -      -
 audit      1        0        0         0          0    ?     -      -
 TOTAL      6        2        6         1          4   5m     -      -"
 	assert_equal "$stderr" ""
-}
-
-@test "stats: a queue that does not exist: 1, and which one" {
-	go_services
-	run_mq 1 mq-stats nonesuch
-	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
-	run_mq 1 mq-stats nothing jobs nowhere
+	unchanged 1 nothing jobs nowhere
 	assert_equal "$stderr" "\
 mq-stats: nothing: no such queue
 mq-stats: nowhere: no such queue"
@@ -182,14 +122,6 @@ web-aB3dE6   live   -       -  mails        2          1"
 		"jobs       4        0        0         1          0    ?     -      -"
 }
 
-@test "stats: a connection whose heartbeat has gone still holds its messages" {
-	go_services
-	redis del rmq::connection::web-aB3dE6::heartbeat >/dev/null
-	run_mq 0 mq-stats jobs
-	assert_equal "${lines[1]}" \
-		"jobs       4        0        4         1          1    ?     -      -  2 dead consumers"
-}
-
 @test "stats: connections with the keys for a cluster are told of, not counted" {
 	no_cluster "there is only that form"
 	go_services
@@ -215,24 +147,17 @@ mq-stats: published: its messages in rmq's cluster layout are not counted"
 	assert_equal "$(jq -c .left_alone <<<"$output")" '[]'
 }
 
-@test "stats: sorted by the bytes of the name" {
+@test "stats: sorted by the bytes of the name, and the columns are as wide as their numbers" {
 	go_open b a B é a.1 a-1 10 9 ab z
+	seq -f "LPUSH rmq::queue::[B]::ready %.0f" 123456 |
+		redis --pipe >/dev/null
 	run_mq 0 mq-stats
 	assert_equal "$(awk 'NR > 1 {print $1}' <<<"$output")" \
 		"$(printf '%s\n' 10 9 B a a-1 a.1 ab b z é TOTAL)"
-}
-
-@test "stats: the columns are as wide as their numbers" {
-	local i
-
-	go_open jobs x
-	seq -f "LPUSH rmq::queue::[jobs]::ready %.0f" 123456 |
-		redis --pipe >/dev/null
-	run_mq 0 mq-stats
-	assert_output "\
+	assert_equal "$(sed -n '1p;3,4p;$p' <<<"$output")" "\
 QUEUE   READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE  IN/S  OUT/S
-jobs   123456        0        0         0          0    ?     -      -
-x           0        0        0         0          0    -     -      -
+9           0        0        0         0          0    -     -      -
+B      123456        0        0         0          0    ?     -      -
 TOTAL  123456        0        0         0          0    ?     -      -"
 }
 
@@ -343,14 +268,6 @@ TOTAL  123456        0        0         0          0    ?     -      -"
 	assert_equal "$(ages_and_rates)" "1m - -"
 	assert [ "$(redis info stats | tr -d '\r' |
 		sed -n 's/^total_net_output_bytes://p')" -lt 500000 ]
-}
-
-@test "stats: messages of ours have an age and are counted as they move" {
-	run_mq 0 mq-publish jobs one two
-	run_mq 0 mq-publish -d 1h jobs three
-	run_mq 0 mq-stats jobs
-	assert_regex "$(awk 'NR == 2 {print $2, $3, $7}' <<<"$output")" \
-		'^2 1 [0-9]s$'
 }
 
 @test "stats: a server that knows none of our scripts" {
@@ -488,55 +405,21 @@ old-000000   dead   -        -  -            -          -
 web-aB3dE6   live   web1  4711  jobs         2          2
 web-aB3dE6   live   web1  4711  mails        2          1"
 	assert_equal "$stderr" ""
-}
-
-@test "stats --connections: of the named queues only" {
-	go_services
 	run_mq 0 mq-stats --connections mails idle
 	connections_are "\
-CONNECTION  STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS
-web-aB3dE6  live   -       -  mails        2          1"
+CONNECTION  STATE  HOST   PID  QUEUE  UNACKED  CONSUMERS
+web-aB3dE6  live   web1  4711  mails        2          1"
 	run_mq 1 mq-stats --connections nonesuch
 	connections_are \
 		"CONNECTION  STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS"
 	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
-}
-
-@test "stats --connections: a queue that is not listed any more" {
-	go_services
+	# A queue that is not listed any more.
 	redis srem rmq::queues jobs >/dev/null
 	run_mq 0 mq-stats --connections
-	connections_are "\
-CONNECTION   STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS
-cron-Zz9Yy8  live   -       -  jobs         2          1
-web-aB3dE6   live   -       -  jobs         2          2
-web-aB3dE6   live   -       -  mails        2          1"
-}
-
-@test "stats --connections: host and pid of a consumer of ours" {
-	local c
-
-	start_mq mq-consume --tag mine jobs -- true
-	eventually 10 joined jobs
-	c=$(connections)
-	run_mq 0 mq-stats --connections
-	stop_mq
-	assert_equal "$(awk 'NR == 2 {gsub(/127[^ ]+/, ""); $0 = $0; print $1, $2, $3, $4, $5, $6, $7}' <<<"$output")" \
-		"$c live $(uname -n) $pid jobs 0 1"
-}
-
-joined() {
-	[ "$(redis exists "rmq::connection::$(connections)::queue::[$1]::consumers")" = 1 ]
+	assert_line --regexp '^cron-Zz9Yy8 +dead .*jobs .* 2 +1$'
 }
 
 # --- on a terminal --------------------------------------------------------------
-
-# on_terminal COLUMNS ARG...: what mq-stats writes to such a terminal.
-on_terminal() {
-	python3 -S -c 'from wire import *
-on_terminal("", sys.argv[2:], int(sys.argv[1]))' "$1" "$BUILD/mq-stats" "${@:2}" |
-		tr -d "\r"
-}
 
 @test "stats: colours on a terminal, unless they are not wanted" {
 	local plain
@@ -551,23 +434,23 @@ jobs       0        0        0         0          0    -     -      -  paused
 TOTAL      0        0        0         1          0    -     -      -"
 	run_mq 0 mq-stats
 	assert_output "$plain"
-	TERM=xterm run on_terminal 100
+	TERM=xterm run terminal 100
 	assert_equal "$(sed 's/\x1b\[[0-9]*m//g' <<<"$output")" "$plain"
 	assert_equal "${lines[0]}" $'\e[1m'"${plain%%$'\n'*}"$'\e[0m'
 	assert_equal "${lines[1]}" \
 		$'bad        0        0        0         \e[31m1\e[0m          0    -     -      -'
 	assert_equal "${lines[2]}" \
 		$'\e[33mjobs\e[0m       0        0        0         0          0    -     -      -  \e[33mpaused\e[0m'
-	NO_COLOR=1 TERM=xterm run on_terminal 100
+	NO_COLOR=1 TERM=xterm run terminal 100
 	assert_output "$plain"
-	NO_COLOR='' TERM=dumb run on_terminal 100
+	NO_COLOR='' TERM=dumb run terminal 100
 	assert_output "$plain"
 }
 
 @test "stats: long names are cut to a terminal's width, and only there" {
 	export TERM=dumb
 	go_open a-name-that-is-far-too-long-for-a-terminal 北京北京北京北京北京北京北京北京
-	run on_terminal 80
+	run terminal 80
 	assert_output "\
 QUEUE                          READY  DELAYED  UNACKED  REJECTED  CONSUMERS  AGE
 a-name-that-is-far-too-long-…      0        0        0         0          0    -
@@ -575,20 +458,20 @@ a-name-that-is-far-too-long-…      0        0        0         0          0   
 TOTAL                              0        0        0         0          0    -"
 	# Rates go first, and what tells most stays.
 	redis set "rmq::queue::[a-name-that-is-far-too-long-for-a-terminal]::paused" 1 >/dev/null
-	run on_terminal 40
+	run terminal 40
 	assert_line --regexp '^QUEUE +READY  REJECTED  AGE  NOTE$'
 	assert_line --regexp '^a-name-t.*… +0 +0 +- +paused$'
 	redis del "rmq::queue::[a-name-that-is-far-too-long-for-a-terminal]::paused" >/dev/null
-	run on_terminal 200
+	run terminal 200
 	assert_line --regexp '^a-name-that-is-far-too-long-for-a-terminal +0'
-	LC_ALL=C run on_terminal 80
+	LC_ALL=C run terminal 80
 	assert_line --regexp '^a-name-that-is-far-too-long-~ +0'
 	run_mq 0 mq-stats
 	assert_line --regexp '^a-name-that-is-far-too-long-for-a-terminal +0'
 	# There is an end to cutting.
-	run on_terminal 20
+	run terminal 20
 	assert_line --regexp '^a-name-…  +0'
-	run on_terminal 40 --connections
+	run terminal 40 --connections
 	assert_output 'CONNECTION  STATE  HOST  PID  QUEUE  UNACKED  CONSUMERS'
 }
 
@@ -610,7 +493,7 @@ TOTAL                              0        0        0         0          0    -
 	local args
 	for args in 'jobs -u' '--prometheus --check=ready=1' '--watch=1 --check ready=1' \
 		'--connections --check ready=1' '--watch=soon' --check '--check ready=' \
-		'--check ready=-1' '--check ready=1:' '--check ready=1:2:3' '--check ready=1,' \
+		'--check consumers=2:0' '--check age=5m,consumers=0' '--check ready=-1' '--check ready=1:' '--check ready=1:2:3' '--check ready=1,' \
 		'--http --json' '--http --list ready q' '--list ready --since x q'; do
 		# shellcheck disable=SC2086 # several words
 		run_mq 64 mq-stats $args
