@@ -370,17 +370,6 @@ user() {
 	done
 }
 
-@test "resume: a mark that was refused, and the answer lost" {
-	[ "${LAYOUT:-rmq}" = rmq ] || skip "RSMQ has no plain messages"
-	redis sadd rmq::queues q >/dev/null
-	network "reply:needle"
-	user -hset
-	run_mq 69 mq-publish -u "$as" q needle
-	assert_regex "$stderr" \
-		'mq-publish: 0 messages accepted, and up to 1 more$'
-	assert_equal "$(taken)" needle
-}
-
 @test "resume: a server that comes back without its data: 75, and told" {
 	server_start
 	feed -i

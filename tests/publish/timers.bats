@@ -32,27 +32,27 @@ unit_command() {
 	shown | sed -n 's/^ExecStart=//p'
 }
 
-# on_hosts N COMMAND...: at once; what each printed and its status.
+# on_hosts N COMMAND...: at once, with nothing else around; what each printed, and
+# $statuses, sorted.
 on_hosts() {
 	local n=$1 i
 
 	shift
+	rm -f "$T"/status.*
 	for i in $(seq "$n"); do
 		{
 			status=0
-			"$@" >"$T/out.$i" 2>&1 </dev/null || status=$?
+			env -i PATH="$PATH" MQ_URL="$MQ_URL" HOME="$T" "$@" \
+				>"$T/out.$i" 2>&1 </dev/null || status=$?
 			echo "$status" >"$T/status.$i"
 		} 3>&- &
 	done
 	wait
-}
-
-statuses() {
-	sort "$T"/status.* | xargs
+	statuses=$(sort "$T"/status.* | xargs)
 }
 
 @test "timers: the crontab of the page: two hosts publish once, in silence" {
-	local command commands round
+	local command commands want
 
 	mapfile -t commands < <(cron_commands)
 	assert_equal "${#commands[@]}" 2
@@ -60,28 +60,21 @@ statuses() {
 		echo "$command"
 		assert_regex "$command" '^mq-publish .*-k .*--unique '
 		redis flushall >/dev/null
-		for round in 1 2 3; do
-			on_hosts 2 env -i PATH="$PATH" MQ_URL="$MQ_URL" \
-				HOME="$T" sh -c "$command"
-			assert_equal "$(statuses)" "$([ "$round" = 1 ] &&
-				echo 0 1 || echo 1 1)"
-			assert_equal "$(cat "$T"/out.*)" ""
+		for want in '0 1' '1 1' '1 1'; do
+			on_hosts 2 sh -c "$command"
+			assert_equal "$statuses$(cat "$T"/out.*)" "$want"
 		done
 		queue=$(redis smembers rmq::queues)
 		assert_equal "$(held "$queue")" "1 0 0 0"
 		# It has run, and a host that is late publishes no second one.
 		run_mq 0 mq-consume --drain -l "$queue"
 		assert_equal "$(wc -l <<<"$output")" 1
-		on_hosts 1 env -i PATH="$PATH" MQ_URL="$MQ_URL" HOME="$T" \
-			sh -c "$command"
+		on_hosts 1 sh -c "$command"
 		assert_equal "$(held "$queue")" "0 0 0 0"
 		# The next time, it publishes again.
 		redis del "rmq::queue::[$queue]::locks" >/dev/null
-		rm -f "$T"/status.*
-		on_hosts 2 env -i PATH="$PATH" MQ_URL="$MQ_URL" HOME="$T" \
-			sh -c "$command"
-		assert_equal "$(statuses)" "0 1"
-		rm -f "$T"/status.*
+		on_hosts 2 sh -c "$command"
+		assert_equal "$statuses" "0 1"
 	done
 }
 
@@ -110,8 +103,7 @@ statuses() {
 	refute_regex "$output" "[%\$\"'\\\\;]"
 	read -ra command <<<"$output"
 	for _ in 1 2 3; do
-		on_hosts 2 env -i PATH="$PATH" MQ_URL="$MQ_URL" HOME="$T" \
-			"${command[@]}"
+		on_hosts 2 "${command[@]}"
 		run grep -Lxe 0 -e "$(shown |
 			sed -n 's/^SuccessExitStatus=//p')" "$T"/status.*
 		assert_output ""

@@ -32,19 +32,23 @@ shows() {
 
 # --- the list -------------------------------------------------------------------
 
-@test "list: the queue of a Go program, the next message first" {
+@test "list: ready messages of Go and of us, and unacked ones, and whose they are" {
+	local old new
+
+	old=$(stamp 7205 1)
+	new=$(stamp 130 2)
 	go_publish jobs one two three
+	has jobs ready '{"Mq-Id":["'"$old"'"],"Mq-Attempt":["3"]}' first
+	has jobs ready '{"Mq-Id":["'"$new"'"]}' second
 	unchanged 0 --list ready jobs
 	assert_output "\
 ID                                 AGE  ATTEMPTS  PAYLOAD
 -                                    -         0  one
 -                                    -         0  two
--                                    -         0  three"
+-                                    -         0  three
+$old    2h         3  first
+$new    2m         0  second"
 	assert_equal "$stderr" ""
-}
-
-@test "list: unacked messages of a Go program, and whose they are" {
-	go_publish jobs one two three
 	go_fetch web-aB3dE6 jobs 1
 	go_fetch a-very-long-tag-Zz9Yy8 jobs 2
 	unchanged 0 --list unacked jobs
@@ -55,25 +59,11 @@ ID                                 AGE  ATTEMPTS  PAYLOAD
 ID                                 AGE  ATTEMPTS  CONNECTION          PAYLOAD"
 }
 
-@test "list: ids, ages and attempts" {
-	local old new
-
-	old=$(stamp 7205 1)
-	new=$(stamp 130 2)
-	has jobs ready '{"Mq-Id":["'"$old"'"],"Mq-Attempt":["3"]}' first
-	has jobs ready '{"Mq-Id":["'"$new"'"]}' second
-	unchanged 0 --list ready jobs
-	assert_output "\
-ID                                 AGE  ATTEMPTS  PAYLOAD
-$old    2h         3  first
-$new    2m         0  second"
-}
-
 @test "list: delayed messages, the first to fall due first" {
 	local now
 
 	now=$(redis --raw time | head -n 1)
-	redis sadd rmq::queues jobs >/dev/null
+	go_open jobs
 	redis zadd 'rmq::queue::[jobs]::delayed' "$((now + 7230))000" \
 		"$(printf '%032d' 1)later" "$((now + 150))000" \
 		"$(printf '%032d' 2)soon" 1000 "$(printf '%032d' 3)past" >/dev/null
@@ -269,10 +259,8 @@ PYTHON
 	done
 	redis zadd 'rmq::queue::[jobs]::delayed' 99999999999999 \
 		"$(printf '%032d' 1)$many" >/dev/null
-	redis set $c::heartbeat 1 EX 60 >/dev/null
+	go_connect ${c#rmq::connection::} jobs
 	redis rpush "$c::queue::[jobs]::unacked" "$many" >/dev/null
-	redis sadd $c::queues jobs >/dev/null
-	redis sadd rmq::connections ${c#rmq::connection::} >/dev/null
 	for state in ready:14 rejected:14 delayed:1 unacked:1; do
 		run_mq 0 mq-stats --list ${state%:*} jobs
 		assert_equal "${#lines[@]}" $((1 + ${state#*:}))
@@ -441,8 +429,10 @@ attempt 1   2026-11-20T20:48:45\+00:00  web1  signal SEGV
 attempt 2   2026-11-20T20:49:45\+00:00  web2  exit 3: no such user\$"
 	run_mq 0 mq-stats --id "$id" --json jobs
 	assert_output --regexp '^\{"id":"'"$id"'","queue":"jobs","state":"rejected","attempts":2,"since_ms":1795207785000,"reason":"no such user","history":\[\{"at_ms":1795207725000.*\],"published_ms":[0-9]{13},"headers":\{"X-User":\["7","8"\]\},"size":9,"payload":"alice\\u001[bB]\[2J"\}$'
-	run_mq 1 mq-stats --id "$id" other
-	assert_equal "$stderr" "mq-stats: $id: no such message"
+	unchanged 1 --id "$id" other
+	assert_equal "$output$stderr" "mq-stats: $id: no such message"
+	run_mq 1 mq-stats -q --id "$id" other
+	assert_equal "$stderr" ""
 	run_mq 1 mq-stats --id "$id" nonesuch
 	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
 }
@@ -512,16 +502,4 @@ connection  c-111111
 running     attempt 1 for [0-9]+ s, pid 4711 on web1: ./job: halfway\$"
 	run_mq 0 mq-stats --id "$id" --json
 	assert_output --partial '"state":"unacked","connection":"c-111111","running":{"queue":"jobs"'
-}
-
-@test "id: nowhere: 1 and one line" {
-	local id
-
-	id=$(stamp 0 1)
-	go_publish jobs "$id"
-	unchanged 1 --id "$id"
-	assert_equal "$output" ""
-	assert_equal "$stderr" "mq-stats: $id: no such message"
-	run_mq 1 mq-stats -q --id "$id"
-	assert_equal "$stderr" ""
 }
