@@ -188,17 +188,3 @@ killed_with_notice() {
 	run_mq 77 mq-publish 'axb?c\d e' 1
 	grep -q 'NOPERM.*; --print-acl prints the rights needed$' <<<"$stderr"
 }
-
-@test "acl: what other queues have is left alone by a cleaner" {
-	is rmq || return 0
-	own_mq mq-publish other 1
-	redis sadd rmq::connections c >/dev/null
-	redis sadd rmq::connection::c::queues other q >/dev/null
-	redis lpush 'rmq::connection::c::queue::[other]::unacked' x >/dev/null
-	redis lpush 'rmq::connection::c::queue::[q]::unacked' y >/dev/null
-	may mq-clean q
-	run_mq 0 mq-clean
-	assert_regex "$stderr" '^mq-clean: .* refused: no permission for the keys'
-	own held_is q "1 0 0 0"
-	own held_is other "1 0 1 0"
-}

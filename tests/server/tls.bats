@@ -200,41 +200,34 @@ slow_link() {
 
 # --- who the server is -----------------------------------------------------------
 
-@test "tls: a certificate that is not good: 78" {
-	local cert where why
+@test "tls: whose certificate it must be, and who must have signed it" {
+	local cert where why trust='from an authority that is not trusted; cacert=FILE names one'
+	local another='for another host; sni=NAME says whose it must be'
 	while IFS='|' read -r cert where why; do
 		serve "$cert"
-		refused 78 "rediss://$where" "TLS: the server's certificate is $why"
+		if [ -z "$why" ]; then
+			run_mq 0 mq-publish -u "rediss://$where" q x
+			run_mq 0 mq-consume -u "rediss://$where" -n 1 q
+			assert_output x
+		else
+			refused 78 "rediss://$where" "TLS: the server's certificate $why"
+		fi
 	done <<-END
-		good|localhost:$PORT|from an authority that is not trusted; cacert=FILE names one
-		good|localhost:$PORT?cacert=$D/other.pem|from an authority that is not trusted; cacert=FILE names one
-		alone|localhost:$PORT?cacert=$D/ca.pem|self-signed; to trust it, name its file with cacert=
-		foreign|localhost:$PORT?cacert=$D/ca.pem|for another host; sni=NAME says whose it must be
-		good|127.0.0.1:$PORT?cacert=$D/ca.pem|for another host; sni=NAME says whose it must be
-		good|localhost:$PORT?cacert=$D/ca.pem&sni=queue.example|for another host; sni=NAME says whose it must be
-		address|localhost:$PORT?cacert=$D/ca.pem|for another host; sni=NAME says whose it must be
+		good|localhost:$PORT|is $trust
+		good|localhost:$PORT?cacert=$D/other.pem|is $trust
+		alone|localhost:$PORT?cacert=$D/ca.pem|is self-signed; to trust it, name its file with cacert=
+		alone|localhost:$PORT?cacert=$D/alone.pem|
+		foreign|localhost:$PORT?cacert=$D/ca.pem|is $another
+		foreign|localhost:$PORT?cacert=$D/ca.pem&sni=queue.example|
+		good|127.0.0.1:$PORT?cacert=$D/ca.pem|is $another
+		good|127.0.0.1:$PORT?cacert=$D/ca.pem&sni=localhost|
+		good|localhost:$PORT?cacert=$D/ca.pem&sni=queue.example|is $another
+		address|localhost:$PORT?cacert=$D/ca.pem|is $another
+		address|127.0.0.1:$PORT?cacert=$D/ca.pem|
+		expired|localhost:$PORT?cacert=$D/ca.pem|has expired
 	END
-	serve expired
-	refused 78 "$url" "TLS: the server's certificate has expired"
 	assert_equal "$(held q)" "0 0 0 0"
-}
-
-@test "tls: a certificate that is trusted by its file, for an address, or for a name of the URL" {
-	local cert where
-	while IFS='|' read -r cert where; do
-		serve "$cert"
-		run_mq 0 mq-publish -u "rediss://$where" q x
-		run_mq 0 mq-consume -u "rediss://$where" -n 1 q
-		assert_output x
-	done <<-END
-		alone|localhost:$PORT?cacert=$D/alone.pem
-		good|127.0.0.1:$PORT?cacert=$D/ca.pem&sni=localhost
-		foreign|localhost:$PORT?cacert=$D/ca.pem&sni=queue.example
-		address|127.0.0.1:$PORT?cacert=$D/ca.pem
-	END
-}
-
-@test "tls: the system's authorities" {
+	serve good
 	SSL_CERT_FILE=$D/ca.pem run_mq 0 mq-publish -u "rediss://localhost:$PORT" q x
 }
 
@@ -318,10 +311,13 @@ while True:
 	eventually 10 port_open "$port"
 }
 
-@test "tls: something that does not answer: 69" {
+@test "tls: something that does not answer: 69; something else that does: 78" {
 	answers 'time.sleep(1000)'
 	refused 69 "rediss://localhost:$port" \
 		'TLS: no answer to the handshake; a server without TLS takes redis://'
+	answers 'c.send(b"SSH-2.0-server\r\n")'
+	refused 78 "rediss://localhost:$port" \
+		'TLS: the server does not speak it; a server without TLS takes redis://'
 }
 
 # A byte each half second is no answer.
@@ -333,12 +329,6 @@ while True:
 	status=0
 	timeout 55 "$BUILD/mq-publish" -u "rediss://localhost:$port" q x || status=$?
 	assert_equal "$status" 69
-}
-
-@test "tls: something else that answers: 78" {
-	answers 'c.send(b"SSH-2.0-server\r\n")'
-	refused 78 "rediss://localhost:$port" \
-		'TLS: the server does not speak it; a server without TLS takes redis://'
 }
 
 port_open() {
@@ -353,12 +343,9 @@ port_open() {
 	assert_output -p '; a server without TLS takes redis://'
 }
 
-@test "tls: redis:// to a port with TLS: 69" {
+@test "tls: redis:// to a port with TLS: 69; but not to what ends each connection at once" {
 	run_mq 69 mq-publish -u "redis://localhost:$PORT" q x
 	assert_regex "$stderr" '; a server with TLS takes rediss://$'
-}
-
-@test "tls: redis:// to what ends each connection at once is no server with TLS" {
 	answers 'c.close()'
 	run_mq 69 mq-publish -u "redis://127.0.0.1:$port" q x
 	refute grep -q rediss:// <<<"$stderr"
