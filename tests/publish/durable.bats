@@ -4,6 +4,7 @@
 # before 7.2) is asked of the server that is there.
 
 load ../helpers/common
+load feed
 
 setup() {
 	T=$(own_dir)
@@ -99,19 +100,6 @@ ready() {
 	"$BUILD/mq-stats" -L "$1" --list ready -l -n 100000 "$2"
 }
 
-ended() {
-	ends_within 60
-	stderr=$(cat "$T/err")
-}
-
-# feed ARGS...: mq-publish in the background, its input is what goes to fd 5.
-feed() {
-	mkfifo "$T/in"
-	"$BUILD/mq-publish" "$@" <"$T/in" >"$T/out" 2>"$T/err" 3>&- &
-	pid=$!
-	exec 5>"$T/in"
-}
-
 has_lines() {
 	[ "$(wc -l <"$T/out")" = "$1" ]
 }
@@ -204,16 +192,13 @@ mq-publish: 0 messages accepted\$"
 	has_lines 0
 	continue_replica
 	eventually 20 has_lines 1
-	exec 5>&-
-	ended
-	assert_equal "$status" 0
+	close_feed 0
 	assert_equal "$(wc -l <"$T/out")" 1
 }
 
 # unsafe STATUS WHY N: so it ends, and says that N messages are in the queue, but no more.
 unsafe() {
-	ended
-	assert_equal "$status" "$1"
+	ended "$1"
 	assert_regex "$stderr" "^mq-publish: $2
 mq-publish: $3 messages? accepted, $3 of them in the queue but not known to be on 1 replica; published again without -k they come twice\$"
 	has_lines 0
@@ -235,8 +220,7 @@ mq-publish: $3 messages? accepted, $3 of them in the queue but not known to be o
 	eventually 20 is_waiting
 	kill -KILL "$(cat "$R/redis.pid")"
 	end_wait
-	ended
-	assert_equal "$status" 75
+	ended 75
 }
 
 @test "durable: the server is lost while it waits: 75" {
@@ -259,9 +243,7 @@ mq-publish: $3 messages? accepted, $3 of them in the queue but not known to be o
 	eventually 20 is_waiting
 	has_lines 1
 	continue_replica
-	exec 5>&-
-	ended
-	assert_equal "$status" 0
+	close_feed 0
 	has_lines 2
 	assert_equal "$(ready rmq q)" "$(seq 2)"
 }
@@ -288,8 +270,7 @@ network() {
 		eventually 20 is_waiting
 		has_lines 0
 		continue_replica
-		ended
-		assert_equal "$status" 0
+		ended 0
 		assert_regex "$stderr" '; reconnecting$'
 		has_lines 1
 		# Where nothing can be written any more, nobody knows.
@@ -297,8 +278,7 @@ network() {
 		network "$layout-again" \
 			"then:redis-cli -s $D/redis.sock config set min-replicas-to-write 2"
 		start_mq mq-publish -L "$layout" -u "unix://$far" -i --durable q needle
-		ended
-		assert_equal "$status" 75
+		ended 75
 		assert_regex "$stderr" 'NOREPLICAS .*
 mq-publish: 1 message accepted, 1 of them in the queue but not known to be on 1 replica; .*$'
 		has_lines 0
@@ -313,8 +293,7 @@ mq-publish: 1 message accepted, 1 of them in the queue but not known to be on 1 
 	start_mq mq-publish -k key --durable q x
 	eventually 20 is_waiting
 	continue_replica
-	ended
-	assert_equal "$status" 1
+	ended 1
 	run_mq 1 mq-publish -v -k key --durable q x
 }
 
@@ -331,8 +310,7 @@ mq-publish: 1 message accepted, 1 of them in the queue but not known to be on 1 
 	redis config set maxmemory-policy noeviction >/dev/null
 	redis config set maxmemory 1 >/dev/null
 	echo 2 >&5
-	ended
-	assert_equal "$status" 75
+	ended 75
 	assert_regex "$stderr" ': OOM .*
 mq-publish: 1 message accepted, on 1 replica$'
 	# And one that cannot write.

@@ -3,6 +3,7 @@
 # it does not.
 
 load ../helpers/server
+load feed
 
 # --- looking into the queue ----------------------------------------------------
 
@@ -76,39 +77,11 @@ scores() {
 		"rmq::queue::[$1]::delayed"
 }
 
-now_ms() {
-	redis eval 'local t = redis.call("TIME")
-		return t[1] * 1000 + math.floor(t[2] / 1000)' 0
-}
-
 later_than() {
 	[ "$(now_ms)" -gt "$1" ]
 }
 
 # --- running the tool ----------------------------------------------------------
-
-# feed ARGS...: mq-publish in the background; what is written to fd 5 is its
-# input, until close_feed.
-feed() {
-	rm -f "$T/in"
-	mkfifo "$T/in"
-	"$BUILD/mq-publish" "$@" <"$T/in" >"$T/out" 2>"$T/err" 3>&- &
-	pid=$!
-	exec 5>"$T/in"
-}
-
-# What the tool in the background said, and its status.
-ended() {
-	eventually 30 gone "$pid"
-	ends_within 60
-	exec 5>&-
-	stderr=$(cat "$T/err")
-}
-
-close_feed() {
-	exec 5>&-
-	ended
-}
 
 # The numbers of the last line on stderr.
 accepted() {
@@ -503,8 +476,7 @@ json_lines() {
 	eventually 30 count_above jobs 50000
 	server_kill
 	kill "$pid"
-	ended
-	assert_equal "$status" 143
+	ended 143
 	low=$(accepted)
 	high=$((low + $(unsure)))
 	server_run --appendonly yes --appendfsync always
@@ -528,8 +500,7 @@ json_lines() {
 		feed -i -l -d "$delay" jobs
 		seq 100000000 >&5 2>/dev/null &
 		exec 5>&-
-		ended
-		assert_equal "$status" 75
+		ended 75
 		assert_regex "$stderr" 'OOM '
 		n=$(($(count jobs) + $(delayed jobs)))
 		assert [ "$n" -gt 1000 ]
@@ -545,8 +516,7 @@ json_lines() {
 	redis rename "$(key jobs)" kept >/dev/null
 	redis set "$(key jobs)" mine >/dev/null
 	echo 11 >&5
-	ended
-	assert_equal "$status" 76
+	ended 76
 	assert_equal "$(accepted)" 10
 }
 
@@ -638,8 +608,7 @@ signal_ends() {
 	! eventually 5 signal_ends TERM "$pid" || ends=1
 	xargs kill -CONT <<<"$hung"
 	[ -n "$ends" ]
-	ended
-	assert_equal "$status" 143
+	ended 143
 }
 
 @test "publish: a signal while it waits for the server's answer is not lost" {
@@ -653,8 +622,7 @@ signal_ends() {
 	eventually 10 asleep_with_socket "$pid"
 	eventually 10 blocked_client
 	kill -TERM "$pid"
-	ended
-	assert_equal "$status" 143
+	ended 143
 	low=$(accepted)
 	assert [ "$low" -ge 1 ]
 	assert [ $((low + $(unsure))) -eq 2 ]

@@ -6,6 +6,7 @@
 # layouts: rmq rsmq
 
 load ../helpers/server
+load feed
 load "../helpers/layout-${LAYOUT:-rmq}"
 
 # Each kind of batch; KEY stands for a key of its own.
@@ -282,22 +283,6 @@ mq-publish: 2 messages accepted$'
 	assert_equal "$(taken)" $'needle\nb'
 }
 
-# feed OPTION...: a publisher of the lines that are written to fd 5.
-feed() {
-	rm -f "$T/in"
-	mkfifo "$T/in"
-	"$BUILD/mq-publish" -l "$@" q <"$T/in" >"$T/out" 2>"$T/err" 3>&- &
-	pid=$!
-	exec 5>"$T/in"
-}
-
-# ended STATUS: its input ends, and it with that.
-ended() {
-	exec 5>&-
-	ends_within 60
-	assert_equal "$status" "$1"
-}
-
 # --- where it cannot ----------------------------------------------------------------
 
 # user RULE...: one who may all but that; their URL on the network is $as.  A
@@ -359,11 +344,11 @@ user() {
 		run_mq 0 mq-publish -i -u "$as" -l q < <(seq 5000)
 		assert_equal "${#lines[@]} $stderr" "5000 "
 		taken | cmp - <(seq 5000)
-		feed -u "$as"
+		feed -l -u "$as" q
 		echo first >&5
 		eventually 10 held_is q "1 0 0 0"
 		echo needle >&5
-		ended 69
+		close_feed 69
 		assert_equal "$(tail -n 1 "$T/err")" \
 			"mq-publish: 1 message accepted, and up to 1 more"
 		assert_equal "$(taken)" $'first\nneedle'
@@ -372,14 +357,14 @@ user() {
 
 @test "resume: a server that comes back without its data: 75, and told" {
 	server_start
-	feed -i
+	feed -i -l q
 	seq 10 >&5
 	eventually 10 held_is q "10 0 0 0"
 	server_kill
 	server_run
 	# It may have ended before: SIGPIPE is not for us.
 	(echo 11 >&5) || true
-	ended 75
+	close_feed 75
 	assert_equal "$(tail -n 2 "$T/err" | sed "s/{rsmq}://")" \
 "mq-publish: q: the server has come back without what it had accepted: up to 10 messages are lost
 mq-publish: 0 messages accepted"
@@ -390,14 +375,14 @@ mq-publish: 0 messages accepted"
 @test "resume: a signal while it connects again" {
 	server_start
 	network
-	feed
+	feed -l q
 	seq 10 >&5
 	eventually 10 held_is q "10 0 0 0"
 	server_kill
 	seq 11 12 >&5
 	eventually 10 grep -q reconnecting "$T/err"
 	kill "$pid"
-	ended 143
+	close_feed 143
 	assert_equal "$(tail -n 2 "$T/err")" "mq-publish: interrupted
 mq-publish: 10 messages accepted, and up to 2 more"
 	server_run

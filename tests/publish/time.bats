@@ -2,11 +2,7 @@
 # mq-publish: when messages are ready, and until when they may be started.
 
 load ../helpers/server
-
-now_ms() {
-	redis eval 'local t = redis.call("TIME")
-		return t[1] * 1000 + math.floor(t[2] / 1000)' 0
-}
+load feed
 
 # The score of the last delayed message of q, unix ms.
 due_ms() {
