@@ -437,32 +437,6 @@ attempt 2   2026-11-20T20:49:45\+00:00  web2  exit 3: no such user\$"
 	assert_equal "$stderr" "mq-stats: nonesuch: no such queue"
 }
 
-@test "id: why each run of mq-consume failed, and what it printed" {
-	local id host
-
-	script worker <<-'END'
-	echo "attempt $MQ_ATTEMPT: the last words" >&2
-	[ "$MQ_ATTEMPT" = 1 ] && { echo "resend 0-try again" >&3; exit 0; }
-	echo "err no such user" >&3
-	exit 3
-	END
-	id=$("$BUILD/mq-publish" -i jobs alice)
-	host=$(uname -n)
-	run_mq 1 mq-consume --drain -q jobs -- "$T/worker"
-	unchanged 0 --id "$id"
-	assert_line "state       rejected"
-	assert_line "attempts    2"
-	assert_line "reason      no such user"
-	assert_line --regexp "^attempt 1   20[0-9T:+-]+  $host  exit 0: .*try again\$"
-	assert_line "  stderr    attempt 1: the last words"
-	assert_line --regexp "^attempt 2   20[0-9T:+-]+  $host  exit 3: .*no such user\$"
-	assert_line "  stderr    attempt 2: the last words"
-	run_mq 0 mq-stats --list rejected --jsonl jobs
-	assert_output --regexp '"since_ms":[0-9]{13},"reason":"no such user","history":\[\{"at_ms":[0-9]{13},"attempt":1,"host":"'"$host"'","status":0,"text":"[^"]*try again","stderr":"attempt 1: the last words[^"]*"\},\{"at_ms":[0-9]{13},"attempt":2,"host":"'"$host"'","status":3,'
-	run_mq 0 mq-stats --html jobs
-	assert_line --regexp 'data-l="count">1</td><td class="n" data-l="oldest" data-v="[0-9]+">[0-9]+s</td><td class="n" data-l="newest" data-v="[0-9]+">[0-9]+s</td><td class="t" data-l="reason">no such user</td></tr>$'
-}
-
 @test "id: in each state" {
 	local id c
 
