@@ -48,6 +48,12 @@ env_file() {
 	cat >"$XDG_CONFIG_HOME/mq/env"
 }
 
+# with_env STATUS LINES: mq-publish ends so, with these in the file, as printf(1) has them.
+with_env() {
+	printf '%b\n' "$2" | env_file
+	run_mq "$1" mq-publish jobs x
+}
+
 said() {
 	assert_equal "$(wc -l <<<"$stderr")" 1
 	assert_regex "$stderr" "^mq-publish: .*$1"
@@ -202,9 +208,8 @@ while True:
 	local line
 
 	while IFS= read -r line; do
-		printf '%b\n' "${line//HERE/unix:\/\/$sock?db=3}" | env_file
-		echo "\$ ${line//HERE/unix:\/\/$sock?db=3}"
-		run_mq 0 mq-publish jobs x
+		echo "$line"
+		with_env 0 "${line//HERE/unix:\/\/$sock?db=3}"
 		assert_equal "$stderr" ""
 		arrived 3
 	done <<-'END'
@@ -229,8 +234,7 @@ while True:
 	run_mq 0 mq-publish jobs x
 	arrived 3
 	# Longer than anything that a buffer may have been made for.
-	printf 'X=%05000dMQ_URL=garbage\nMQ_URL=unix://%s?db=3 # %05000d\n' 1 "$sock" 2 | env_file
-	run_mq 0 mq-publish jobs x
+	with_env 0 "X=$(printf %05000d 1)MQ_URL=garbage\nMQ_URL=unix://$sock?db=3 # $(printf %05000d 2)"
 	arrived 3
 	# A double quote keeps a backslash but before some.
 	redis acl setuser quoted on '>"\$`\x' '~*' '&*' +@all >/dev/null
@@ -245,11 +249,11 @@ while True:
 	local line why only='only MQ_URL=, MQ_LAYOUT=, MQ_PASSWORD_FILE=, MQ_SENTINEL_PASSWORD_FILE= and REDISCLI_AUTH= can stand here'
 
 	while IFS=@ read -r line why; do
-		printf '\n%b\n' "$line" | env_file
 		echo "$line"
-		run_mq 78 mq-publish jobs x
-		assert_equal "$stderr" \
-			"mq-publish: $XDG_CONFIG_HOME/mq/env: line 2: ${why/ONLY/$only}"
+		[[ $why == *:* ]] || why="FILE: line 2: $why"
+		why=${why/#FILE/$XDG_CONFIG_HOME/mq/env}
+		with_env 78 "\n${line/SOCKET/$sock}"
+		assert_equal "$stderr" "mq-publish: ${why/ONLY/$only}"
 		assert_equal "$(find "$T/state" 2>/dev/null)" ""
 	done <<-'END'
 		MQ_URL redis://secret@not NAME=VALUE
@@ -265,21 +269,13 @@ while True:
 		\0357\0273\0277MQ_URL=secret@ONLY
 		set MQ_URL secret@ONLY
 		MQ_URL=redis://x\0y@contains a NUL byte
+		MQ_LAYOUT=rsmq@FILE: no MQ_URL= for its other lines (MQ_URL=private: is the private server)
+		MQ_PASSWORD_FILE=/x@FILE: no MQ_URL= for its other lines (MQ_URL=private: is the private server)
+		REDISCLI_AUTH=secret@FILE: no MQ_URL= for its other lines (MQ_URL=private: is the private server)
+		MQ_URL=unix://SOCKET\nMQ_LAYOUT=rsmx@FILE: unknown layout rsmx; use rmq or rsmq
+		MQ_URL=private:\nMQ_PASSWORD_FILE=x@private: the env file has a password, but a private server needs none
+		MQ_URL=unix://SOCKET\nMQ_PASSWORD_FILE=/none@MQ_PASSWORD_FILE: /none: No such file or directory
 	END
-	for line in MQ_LAYOUT=rsmq "MQ_PASSWORD_FILE=/x" "REDISCLI_AUTH=$secret"; do
-		env_file <<<"$line"
-		run_mq 78 mq-publish jobs x
-		assert_equal "$stderr" "mq-publish: $XDG_CONFIG_HOME/mq/env: no MQ_URL= for its other lines (MQ_URL=private: is the private server)"
-	done
-	printf 'MQ_URL=unix://%s\nMQ_LAYOUT=rsmx\n' "$sock" | env_file
-	run_mq 78 mq-publish jobs x
-	said "$XDG_CONFIG_HOME/mq/env: unknown layout rsmx; use rmq or rsmq"
-	printf 'MQ_URL=private:\nMQ_PASSWORD_FILE=x\n' | env_file
-	run_mq 78 mq-publish jobs x
-	said 'has a password, but a private server needs none'
-	printf 'MQ_URL=unix://%s\nMQ_PASSWORD_FILE=%s\n' "$sock" "$T/none" | env_file
-	run_mq 78 mq-publish jobs x
-	said "MQ_PASSWORD_FILE: $T/none: No such file or directory"
 }
 
 layout_of() {
@@ -288,8 +284,7 @@ layout_of() {
 }
 
 @test "server: an env file: the layout and the password of its server" {
-	printf 'MQ_URL=unix://%s\nMQ_LAYOUT=rsmq\n' "$sock" | env_file
-	run_mq 0 mq-publish jobs x
+	with_env 0 "MQ_URL=unix://$sock\nMQ_LAYOUT=rsmq"
 	assert_equal "$(layout_of)" rsmq
 	# The variable, the option and the URL are nearer; another server is another.
 	while read -r nearer; do
@@ -302,14 +297,12 @@ layout_of() {
 		MQ_URL=unix://$sock run_mq 0 mq-publish
 		run_mq 0 mq-publish -u "unix://$sock?layout=rmq"
 	END
-	printf 'MQ_URL=unix://%s?layout=rmq\nMQ_LAYOUT=rsmq\n' "$sock" | env_file
-	run_mq 0 mq-publish jobs x
+	with_env 0 "MQ_URL=unix://$sock?layout=rmq\nMQ_LAYOUT=rsmq"
 	assert_equal "$(layout_of)" rmq
 
 	redis config set requirepass "$secret" >/dev/null
 	(umask 077 && echo "$secret" >"$T/password")
-	printf 'MQ_URL=unix://%s\nMQ_PASSWORD_FILE=%s\n' "$sock" "$T/password" | env_file
-	run_mq 0 mq-publish jobs x
+	with_env 0 "MQ_URL=unix://$sock\nMQ_PASSWORD_FILE=$T/password"
 	assert_equal "$stderr" ""
 	printf 'MQ_URL=unix://%s\nREDISCLI_AUTH="%s"\n' "$sock" "$secret" | env_file
 	chmod 600 "$XDG_CONFIG_HOME/mq/env"
@@ -360,8 +353,7 @@ layout_of() {
 }
 
 @test "server: a bad URL in the env file, or one that cannot be read: 78, not another server" {
-	env_file <<<"MQ_URL=garbage://u:$secret@h"
-	run_mq 78 mq-publish jobs x
+	with_env 78 "MQ_URL=garbage://u:$secret@h"
 	said 'server URL: '
 	silent_about "$secret"
 	rm "$XDG_CONFIG_HOME/mq/env"
