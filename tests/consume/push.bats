@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topologies: cluster
 # The verb push: from queue to queue, in one step, until somebody has done it.
 
 load ../helpers/server

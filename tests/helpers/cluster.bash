@@ -15,7 +15,10 @@
 #   number_on I KEY...      the first number that, in place of %, puts all these keys on
 #                           node I, with the slots that cluster_start has given it
 #   queue_on I              a queue of it
+#   replica_of I            the number of its replica
 #   owner_of_key KEY        the node that had it then
+#   go_connection C Q...    one of a Go program, dead, with a message m of each queue
+#   alive C                 it has a heartbeat
 #   refusals_come           whether a command was refused because a slot moves
 #   as_app RULE...          the user app may do that, everywhere, and MQ_URL is as it
 #
@@ -173,10 +176,29 @@ queue_on() {
 	echo "$Q-$(number_on "$1" "{$Q-%}")"
 }
 
+replica_of() {
+	node 0 cluster replicas "$(node "$1" cluster myid)" |
+		awk -v base="$CLUSTER_PORT" '{ split($2, at, "[:@]"); print at[2] - base }'
+}
+
 owner_of_key() {
 	local slot
 	slot=$(node 0 cluster keyslot "$1")
 	echo $((slot < 5461 ? 0 : slot < 10923 ? 1 : 2))
+}
+
+go_connection() {
+	local q
+	cluster sadd rmq::connections "$1" >/dev/null
+	for q in "${@:2}"; do
+		cluster sadd "rmq::connection::$1::queues" "$q" >/dev/null
+		cluster sadd "rmq::connection::$1::queue::{$q}::consumers" x >/dev/null
+		cluster lpush "rmq::connection::$1::queue::{$q}::unacked" m >/dev/null
+	done
+}
+
+alive() {
+	cluster set "rmq::connection::$1::heartbeat" 1 ex 600 >/dev/null
 }
 
 slot_begin() {

@@ -1,3 +1,4 @@
+# topologies: cluster
 # mq-lease: messages by receipt, for shell loops.
 load ../helpers/server
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topologies: cluster
 # mq-purge: on queues as a Go program leaves them, and on our own.
 
 load ../helpers/server

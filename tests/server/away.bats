@@ -55,10 +55,6 @@ slow_script() {
 	END
 }
 
-has_lines() {
-	[ -e "$T/$1" ] && [ "$(wc -l <"$T/$1")" -ge "$2" ]
-}
-
 another_name() {
 	[ "$(connections | grep -vcx "$old")" = 1 ]
 }
@@ -68,7 +64,7 @@ goes_on() {
 	eventually 60 another_name
 	run_mq 0 mq-publish "$HERE" two three
 	touch "$T/go"
-	eventually 60 has_lines done 3
+	eventually 60 lines_reach "$T/done" 3
 	assert_equal "$(sort "$T/done")" "one
 three
 two"
@@ -76,29 +72,25 @@ two"
 	refute grep -q "lease lost" "$T/err"
 }
 
-@test "away: without the node of its heartbeat a consumer goes on under another name" {
-	slow_script
-	consumer_on "$C2" -j2 "$HERE" -- "$T/slow"
-	run_mq 0 mq-publish "$HERE" one
-	eventually 20 has_lines began 1
-	node_kill "$C2"
-	goes_on
-	assert_equal "$(node "$C1" keys "rmq::connection::$old::queue::*")" ""
-	node_run "$C2"
-	eventually 60 cluster_ready 0
-	run_mq 0 mq-clean
-	stop_mq TERM 143
-	joined 0
-	assert_equal "$(node "$C1" keys "rmq::connection*")" ""
-}
-
-@test "away: a node that is stopped is no other than one that is killed" {
-	slow_script
-	consumer_on "$C2" -j2 "$HERE" -- "$T/slow"
-	run_mq 0 mq-publish "$HERE" one
-	eventually 20 has_lines began 1
-	kill -STOP "$(cat "$C/$C2/pid")"
-	goes_on
+@test "away: without the node of its heartbeat, killed or stopped, a consumer goes on under another name" {
+	local how
+	for how in KILL STOP; do
+		rm -f "$T"/*
+		slow_script
+		consumer_on "$C2" -j2 "$HERE" -- "$T/slow"
+		run_mq 0 mq-publish "$HERE" one
+		eventually 20 lines_reach "$T/began" 1
+		kill -"$how" "$(cat "$C/$C2/pid")"
+		goes_on
+		# One that was stopped has the old heartbeat still.
+		[ "$how" = KILL ] || continue
+		assert_equal "$(node "$C1" keys "rmq::connection::$old::queue::*")" ""
+		cluster_mend
+		run_mq 0 mq-clean
+		stop_mq TERM 143
+		joined 0
+		assert_equal "$(node "$C1" keys "rmq::connection*")" ""
+	done
 }
 
 @test "away: of several queues, those whose nodes answer are served, and the other later" {

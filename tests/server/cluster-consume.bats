@@ -13,11 +13,6 @@ note() {
 	END
 }
 
-# got N: so many lines were noted.
-got() {
-	[ "$(wc -l <"$T/got")" -ge "$1" ]
-}
-
 connection() {
 	cluster smembers rmq::connections | head -1
 }
@@ -60,8 +55,7 @@ keys_of() {
 	eventually 10 is_on_watch
 	cluster lpush "rmq::queue::{$Q}::ready" "from Go
 " >/dev/null
-	touch "$T/got"
-	eventually 5 got 1
+	eventually 5 lines_reach "$T/got" 1
 	stop_mq
 	assert_equal "$(cat "$T/got")" "from Go"
 }
@@ -71,13 +65,10 @@ is_on_watch() {
 }
 
 @test "cluster: the lease of a queue ends before the heartbeat, and goes with its consumer" {
-	local lease heart i
 	start_mq mq-consume "$Q" -- true
 	eventually 10 has_joined
-	for i in 1 2 3 4 5 6 7 8; do
-		lease=$(cluster pttl "$(lease_key)")
-		heart=$(cluster pttl "rmq::connection::$(connection)::heartbeat")
-		((lease > 0 && lease + 10000 < heart))
+	for _ in {1..8}; do
+		lease_is_above 0
 	done
 	stop_mq
 	assert_equal "$(keys_of connection::)" ""
@@ -101,8 +92,7 @@ nothing_left() {
 	cluster del "$(lease_key)" >/dev/null
 	run_mq 0 mq-publish "$Q" "late
 "
-	touch "$T/got"
-	eventually 10 got 1
+	eventually 10 lines_reach "$T/got" 1
 	assert_regex "$(cat "$T/err")" "$old: lease lost"
 	eventually 5 nothing_left
 	assert_equal "$(cat "$T/got")" late
@@ -143,16 +133,12 @@ nothing_left() {
 		slot_move "$slot" "$(other_than "$(owner_of "$slot")")"
 		wait "$publisher"
 	done
-	eventually 20 printed 80001
+	eventually 20 lines_reach "$T/out" 80001
 	stop_mq
 	seq 0 80000 | cmp - <(sort -n "$T/out")
 	assert_equal "$(state "$Q")" "0 0 0 0 0"
 	# No lease was lost.
 	assert_equal "$(cat "$T/err")" ""
-}
-
-printed() {
-	[ "$(wc -l <"$T/out")" -ge "$1" ]
 }
 
 @test "cluster: a slot that moves while everybody sleeps" {
@@ -162,8 +148,7 @@ printed() {
 "
 	slot=$(slot_of "$Q")
 	start_mq mq-consume "$Q" -- "$T/note"
-	touch "$T/got"
-	eventually 10 got 1
+	eventually 10 lines_reach "$T/got" 1
 	eventually 10 is_on_watch
 	to=$(other_than "$(owner_of "$slot")")
 	slot_begin "$slot" "$to"
@@ -171,7 +156,7 @@ printed() {
 	slot_end "$slot" "$to"
 	run_mq 0 mq-publish "$Q" "after
 "
-	eventually 10 got 2
+	eventually 10 lines_reach "$T/got" 2
 	stop_mq
 }
 
@@ -210,66 +195,40 @@ nothing_unacked() {
 	eventually 10 refusals_come
 	slot_keys "$slot" "$to"
 	slot_end "$slot" "$to"
-	eventually 10 printed 3
+	eventually 10 lines_reach "$T/out" 3
 	stop_mq
 	assert_equal "$(cat "$T/out")" "1
 2
 3"
 }
 
-# Their queues are on several nodes.
-@test "cluster: a chain of queues, each consumed" {
-	local i
-	script note <<<'echo "$(cat)" >>"$T/got"'
-	script on <<<'cat >/dev/null; echo push >&3'
-	touch "$T/got"
-	for i in 1 2 3; do
-		"$BUILD/mq-consume" -j 2 --push "$Q-$((i + 1))" "$Q-$i" -- "$T/on" 3>&- 2>>"$T/err" &
-		echo $! >>"$T/pids"
-	done
-	start_mq mq-consume "$Q-4" -- "$T/note"
-	seq 30 | run_mq 0 mq-publish -l "$Q-1"
-	eventually 20 got 30
-	# shellcheck disable=SC2046 # several words
-	kill $(cat "$T/pids")
-	stop_mq
-	for i in 1 2 3 4; do
-		assert_equal "$(cluster hlen "rmq::queue::{$Q-$i}::outgoing")" 0
-		assert_equal "$(cluster llen "rmq::queue::{$Q-$i}::ready")" 0
-	done
+# lease_is_above MS: that of the queue, which ends ten seconds before the heartbeat.
+lease_is_above() {
+	local lease heart
+	lease=$(cluster pttl "$(lease_key)")
+	heart=$(cluster pttl "rmq::connection::$(connection)::heartbeat")
+	((lease > $1 && lease + 10000 < heart))
 }
 
-# receipt N: of the messages in $T/leased
-receipt() {
-	sed -n "$1"'s/.*"receipt":"\([^"]*\)".*/\1/p' "$T/leased"
-}
-
-@test "cluster: handed out by receipt" {
-	local c lease heart
-	seq 3 | run_mq 0 mq-publish -l "$Q"
-	"$BUILD/mq-lease" --for 2m -n 3 "$Q" >"$T/leased"
-	c=$(connection)
-	lease=$(cluster pttl "$(lease_key)")
-	heart=$(cluster pttl "rmq::connection::$c::heartbeat")
-	((lease > 60000 && lease + 10000 < heart))
-	run_mq 0 mq-lease --extend "$(receipt 1)" --for 1h "$Q"
-	lease=$(cluster pttl "$(lease_key)")
-	heart=$(cluster pttl "rmq::connection::$c::heartbeat")
-	((lease > 3000000 && lease + 10000 < heart))
-	run_mq 0 mq-lease --ack "$(receipt 1)" "$Q"
-	run_mq 1 mq-lease --ack "$(receipt 1)" "$Q"
-	run_mq 0 mq-lease --reject "$(receipt 2)" "$Q"
+# What is done to receipts is in lease/receipt.bats.
+@test "cluster: handed out by receipt, for as long as its own lease lives" {
+	local receipt
+	run_mq 0 mq-publish "$Q" x
+	run_mq 0 mq-lease --for 2m "$Q"
+	receipt=$(jq -r .receipt <<<"$output")
+	lease_is_above 60000
+	run_mq 0 mq-lease --extend "$receipt" --for 1h "$Q"
+	lease_is_above 3000000
 	# Its lease is over, and then its heartbeat.
 	cluster del "$(lease_key)" >/dev/null
-	run_mq 1 mq-lease --ack "$(receipt 3)" "$Q"
-	cluster del "rmq::connection::$c::heartbeat" >/dev/null
+	run_mq 1 mq-lease --ack "$receipt" "$Q"
+	cluster del "rmq::connection::$(connection)::heartbeat" >/dev/null
 	run_mq 0 mq-clean
-	assert_equal "$(state "$Q")" "1 0 0 1 0"
-	assert_equal "$(keys_of connection::)" ""
+	assert_equal "$(state "$Q")" "1 0 0 0 0"
 	# The last receipt ends the connection.
-	"$BUILD/mq-lease" --for 2m "$Q" >"$T/leased"
-	run_mq 0 mq-lease --return "$(receipt 1)" "$Q"
-	assert_equal "$(state "$Q")" "1 0 0 1 0"
+	run_mq 0 mq-lease --for 2m "$Q"
+	run_mq 0 mq-lease --return "$(jq -r .receipt <<<"$output")" "$Q"
+	assert_equal "$(state "$Q")" "1 0 0 0 0"
 	assert_equal "$(keys_of connection::)" ""
 }
 
@@ -281,9 +240,8 @@ receipt() {
 	run_mq 0 mq-publish -p 1 "$Q" "one
 "
 	assert_equal "$(state "$Q")" "1 0 0 0 0"
-	touch "$T/got"
 	start_mq mq-consume "$Q" -- "$T/note"
-	eventually 10 got 1
+	eventually 10 lines_reach "$T/got" 1
 	eventually 10 is_on_watch
 	stop_mq
 	assert_equal "$(cat "$T/err")" ""

@@ -48,11 +48,6 @@ others() {
 	)
 }
 
-replica_of() {
-	node 0 cluster replicas "$(node "$1" cluster myid)" |
-		awk -v base="$CLUSTER_PORT" '{ split($2, at, "[:@]"); print at[2] - base }'
-}
-
 teardown() {
 	local i
 	for i in 0 1 2 3 4 5; do

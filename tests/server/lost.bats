@@ -32,15 +32,6 @@ other_node() {
 	done
 }
 
-# connection C QUEUE: a live one, with one message.
-connection() {
-	cluster sadd rmq::connections "$1" >/dev/null
-	cluster set "rmq::connection::$1::heartbeat" 1 ex 600 >/dev/null
-	cluster sadd "rmq::connection::$1::queues" "$2" >/dev/null
-	cluster sadd "rmq::connection::$1::queue::{$2}::consumers" x >/dev/null
-	cluster lpush "rmq::connection::$1::queue::{$2}::unacked" m >/dev/null
-}
-
 # connection_on NODE: a name whose own keys are there.
 connection_on() {
 	local n key=rmq::connection::c%
@@ -53,7 +44,8 @@ connection_on() {
 	q=$(queue_on 0)
 	c=$(connection_on 1)
 	run_mq 0 mq-publish "$q" x
-	connection "$c" "$q"
+	go_connection "$c" "$q"
+	alive "$c"
 	run_mq 0 mq-stats --connections
 	assert_line --regexp "^$c +live +$(at 1) +- +- +$q +$(at 0) +1 +1$"
 	run_mq 0 mq-stats --connections --json
@@ -67,11 +59,13 @@ connection_on() {
 }
 
 @test "lost: every command goes at once to the node that has the key" {
-	local i
+	local i c
 	for i in 0 1 2; do
 		run_mq 0 mq-publish "$(queue_on "$i")" x
 		run_mq 0 mq-publish -d 1h "$(queue_on "$i")" x
-		connection "$(connection_on "$i")" "$(queue_on "$i")"
+		c=$(connection_on "$i")
+		go_connection "$c" "$(queue_on "$i")"
+		alive "$c"
 	done
 	for i in 0 1 2; do
 		node "$i" config resetstat >/dev/null
@@ -87,13 +81,15 @@ connection_on() {
 }
 
 @test "lost: what a lost node has is not known, the rest is shown, and it is named" {
-	local gone away here why
+	local gone away here why c
 	gone=$(other_node)
 	away=$(queue_on "$gone")
 	here=$(queue_on "$(owner_of_key rmq::queues)")
 	run_mq 0 mq-publish "$away" x
 	run_mq 0 mq-publish "$here" x y
-	connection "$(connection_on "$(owner_of_key rmq::queues)")" "$here"
+	c=$(connection_on "$(owner_of_key rmq::queues)")
+	go_connection "$c" "$here"
+	alive "$c"
 	node_kill "$gone"
 	why="$MQ_URL: node $(at "$gone"): Connection refused"
 
@@ -132,7 +128,8 @@ connection_on() {
 	here=$(queue_on "$(owner_of_key rmq::queues)")
 	c=$(connection_on "$gone")
 	run_mq 0 mq-publish "$here" x y
-	connection "$c" "$here"
+	go_connection "$c" "$here"
+	alive "$c"
 	node_kill "$gone"
 	run_mq 69 mq-stats "$here"
 	assert_line --regexp "^$here +2 +0 +[?] +0 +[?] "
@@ -166,9 +163,7 @@ connection_on() {
 	here=$(queue_on "$(owner_of_key rmq::queues)")
 	away=$(queue_on "$gone")
 	c=$(connection_on "$names")
-	connection "$c" "$here"
-	connection "$c" "$away"
-	cluster del "rmq::connection::$c::heartbeat" >/dev/null
+	go_connection "$c" "$here" "$away"
 	run_mq 0 mq-publish -d 1ms "$here" due
 	node_kill "$gone"
 	run_mq 69 mq-clean

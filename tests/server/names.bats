@@ -76,10 +76,6 @@ is_listed() {
 	assert_output "$(printf '%s\n' x y z)"
 }
 
-consumed() {
-	[ "$(wc -l <"$T/out")" -ge "$1" ]
-}
-
 # Published as a Go program does it, which asks nobody.
 push() {
 	cluster lpush "rmq::queue::{$1}::ready" "$2" >/dev/null
@@ -90,10 +86,10 @@ push() {
 	for how in killed stopped; do
 		run_mq 0 mq-publish "$Q-$how" x
 		start_mq mq-consume -l "$Q-$how"
-		eventually 10 consumed 1
+		eventually 10 lines_reach "$T/out" 1
 		names_away "$how"
 		run_mq 0 mq-publish "$Q-$how" y
-		eventually 10 consumed 2
+		eventually 10 lines_reach "$T/out" 2
 		assert_equal "$(cat "$T/err")" ""
 		stop_mq
 		assert_equal "$status" 143
@@ -110,7 +106,7 @@ push() {
 	done
 	eventually 10 grep -q "$Q-consumed: not listed yet: node 127" "$T/err"
 	push "$Q-consumed" x
-	eventually 10 consumed 1
+	eventually 10 lines_reach "$T/out" 1
 	stop_mq
 	push "$Q-consumed" x
 	names_back
@@ -157,20 +153,13 @@ push() {
 	assert_output --partial '"payload":"x"'
 }
 
-# A connection that died with a message of a queue.
-dead_connection() {
-	cluster sadd rmq::connections "$1" >/dev/null
-	cluster sadd "rmq::connection::$1::queues" "$2" >/dev/null
-	cluster lpush "rmq::connection::$1::queue::{$2}::unacked" m >/dev/null
-}
-
 @test "names: what is proved dead is given back, by mq-clean and by consumers" {
 	run_mq 0 mq-publish "$Q" x
-	dead_connection a "$Q"
+	go_connection a "$Q"
 	names_away killed
 	run_mq 69 mq-clean
 	assert_output --partial "1 message returned"
-	dead_connection b "$Q"
+	go_connection b "$Q"
 	run_mq 0 mq-consume -n 3 -l "$Q"
 	assert_equal "$(sort <<<"$output")" "$(printf '%s\n' m m x)"
 	# To be forgotten when the names are back.
@@ -213,8 +202,8 @@ dead_connection() {
 	push '' m
 	push '}x' m
 	run_mq 0 mq-publish -d 1ms "$q" a
-	dead_connection c "$q"
-	dead_connection c '}x'
+	go_connection c "$q"
+	go_connection c '}x'
 	cluster sadd rmq::connection::c::queues '' >/dev/null
 
 	run_mq 0 mq-stats

@@ -6,68 +6,27 @@
 load ../helpers/common
 load ../helpers/cluster
 
-@test "nodes: what is published lies in the keys of Go's form, and is known" {
-	run_mq 0 mq-publish --raw "$Q" one two
-	assert_equal "$(cluster lrange "rmq::queue::{$Q}::ready" 0 -1)" "two
-one"
-	assert_equal "$(cluster sismember rmq::queues "$Q")" 1
-	assert_equal "$(cluster exists "rmq::queue::{$Q}::none")" 0
-	run_mq 0 mq-publish -p 3 "$Q" first
-	run_mq 0 mq-publish -d 1h "$Q" later
-	run_mq 0 mq-publish -k a --unique queued "$Q" only
-	run_mq 1 mq-publish -k a --unique queued "$Q" again
-	run_mq 0 mq-publish -g a "$Q" leads
-	run_mq 0 mq-publish -g a "$Q" follows
-	assert_equal "$(state "$Q")" "5 2 0 0 0"
-}
-
-@test "nodes: a Go program's messages are seen, peeked at, returned and purged" {
+@test "nodes: a Go program's messages are seen, peeked at, returned, and waited behind" {
 	cluster sadd rmq::queues "$Q" >/dev/null
 	cluster lpush "rmq::queue::{$Q}::ready" a b c >/dev/null
 	cluster lpush "rmq::queue::{$Q}::rejected" d e >/dev/null
-	cluster sadd rmq::connections conn-x >/dev/null
-	cluster set rmq::connection::conn-x::heartbeat 1 ex 60 >/dev/null
-	cluster sadd rmq::connection::conn-x::queues "$Q" >/dev/null
-	cluster sadd "rmq::connection::conn-x::queue::{$Q}::consumers" c1 >/dev/null
-	cluster lpush "rmq::connection::conn-x::queue::{$Q}::unacked" f >/dev/null
+	go_connection conn-x "$Q"
+	alive conn-x
 	assert_equal "$(state "$Q")" "3 0 1 2 1"
 	run_mq 0 mq-stats --list ready -l "$Q"
 	assert_equal "$output" "a
 b
 c"
 	run_mq 0 mq-stats --list unacked -l "$Q"
-	assert_equal "$output" f
+	assert_equal "$output" m
 	run_mq 0 mq-stats --connections
 	assert_line --regexp "^conn-x .*"
 	run_mq 0 mq-return "$Q"
 	assert_equal "$(state "$Q")" "5 0 1 0 1"
-	run_mq 0 mq-purge --force --ready "$Q"
-	assert_equal "$(state "$Q")" "0 0 1 0 1"
 	cluster srem rmq::connections conn-x >/dev/null
 	# Nobody lists it any more, and it is found nevertheless.
-	assert_equal "$(state "$Q")" "0 0 1 0 1"
-}
-
-@test "nodes: pause, clock, and a result that is waited for" {
-	run_mq 0 mq-publish "$Q" x
-	run_mq 0 mq-pause "$Q"
-	assert_equal "$(cluster get "rmq::queue::{$Q}::paused")" 1
-	run_mq 0 mq-pause --resume "$Q"
-	assert_equal "$(cluster exists "rmq::queue::{$Q}::paused")" 0
-	run_mq 0 mq-publish --tick 7 "$Q"
-	assert_equal "$(cluster get "rmq::queue::{$Q}::clock")" 7
+	assert_equal "$(state "$Q")" "5 0 1 0 1"
 	run_mq 75 mq-publish --wait=1s "$Q" x
-}
-
-# go_connection C QUEUE...: a dead one, with two messages of each queue.
-go_connection() {
-	local q
-	cluster sadd rmq::connections "$1" >/dev/null
-	for q in "${@:2}"; do
-		cluster sadd "rmq::connection::$1::queues" "$q" >/dev/null
-		cluster sadd "rmq::connection::$1::queue::{$q}::consumers" x >/dev/null
-		cluster lpush "rmq::connection::$1::queue::{$q}::unacked" 1 2 >/dev/null
-	done
 }
 
 @test "nodes: a dead connection's messages go back, wherever its queues are" {
@@ -77,20 +36,19 @@ go_connection() {
 	done
 	go_connection dead "${queues[@]}"
 	go_connection alive "$Q-1"
-	cluster set rmq::connection::alive::heartbeat 1 ex 60 >/dev/null
+	alive alive
 	run_mq 0 mq-clean --json
-	assert_equal "$(jq -r '"\(.connections) \(.returned)"' <<<"$output")" "1 14"
+	assert_equal "$(jq -r '"\(.connections) \(.returned)"' <<<"$output")" "1 7"
 	for i in {2..7}; do
-		assert_equal "$(cluster lrange "rmq::queue::{$Q-$i}::ready" 0 -1)" "2
-1"
+		assert_equal "$(cluster lrange "rmq::queue::{$Q-$i}::ready" 0 -1)" m
 		assert_equal "$(cluster sismember rmq::queues "$Q-$i")" 1
 		assert_equal "$(cluster keys "*$Q-$i}::none")" ""
 	done
-	assert_equal "$(state "$Q-1")" "2 0 2 0 1"
+	assert_equal "$(state "$Q-1")" "1 0 1 0 1"
 	# All queues, of all nodes.
 	run_mq 0 mq-stats
 	for i in {1..7}; do
-		assert_line --regexp "^$Q-$i +2 "
+		assert_line --regexp "^$Q-$i +1 "
 	done
 	assert_equal "$(cluster sismember rmq::connections dead)" 0
 	assert_equal "$(cluster exists rmq::connection::dead::queues)" 0
@@ -103,9 +61,8 @@ go_connection() {
 	go_connection c1 "$Q"
 	cluster rename "rmq::connection::c1::queue::{$Q}::unacked" "rmq::queue::{$Q}::ready" >/dev/null
 	go_connection c2
-	cluster sadd rmq::connections c2 >/dev/null
 	run_mq 0 mq-clean
-	assert_equal "$(state "$Q")" "2 0 0 0 0"
+	assert_equal "$(state "$Q")" "1 0 0 0 0"
 	assert_equal "$(cluster sismember rmq::connections c1)" 0
 	assert_equal "$(cluster sismember rmq::connections c2)" 0
 }

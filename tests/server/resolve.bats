@@ -118,12 +118,6 @@ begun() {
 	kill "$pid"
 }
 
-@test "resolve: localhost is asked of nobody" {
-	run_mq 0 mq-publish -u "redis://localhost:$PORT" q x
-	run_mq 0 mq-publish -u "redis://LocalHost:$PORT" q y
-	prints $'x\ny' mq-consume -u "redis://localhost:$PORT" --drain -l q
-}
-
 @test "resolve: a consumer that reconnects tries each, and finds a server that has moved" {
 	start_by_name mq-consume -l q
 	eventually 10 joined

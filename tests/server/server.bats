@@ -69,14 +69,6 @@ silent_about() {
 
 # --- forms of the URL ----------------------------------------------------------
 
-host_name() {
-	if getent hosts localhost >/dev/null; then
-		echo localhost
-	else
-		echo 127.0.0.1
-	fi
-}
-
 @test "server: a socket, a host and a port, a user and a password, and a database" {
 	local url db
 
@@ -90,7 +82,7 @@ host_name() {
 		unix://$sock?db=0|0
 		unix://$T/a%20b%25%3f|0
 		redis://127.0.0.1:$port|0
-		redis://$(host_name):$port/|0
+		redis://LocalHost:$port/|0
 		redis://127.0.0.1:$port/7|7
 		redis://alice:$secret@127.0.0.1:$port|0
 		unix://alice:$secret@$sock?db=2|2

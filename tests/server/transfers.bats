@@ -70,30 +70,6 @@ unless_hdel() {
 	assert_equal "$(cluster exists "$(of "$TO" none)")" 0
 }
 
-@test "transfers: keys, groups, priorities, attempts and due times are as on one server" {
-	local id
-	run_mq 0 mq-publish -g a "$FROM" a1 a2
-	run_mq 0 mq-publish -k key --unique done "$FROM" keyed
-	run_mq 0 mq-publish -p 5 "$FROM" first
-	"$BUILD/mq-consume" -q --drain "$FROM" -- false 2>/dev/null || [ $? = 1 ]
-	assert_equal "$(state "$FROM")" "0 0 0 4 0"
-	run_mq 0 mq-publish -d 1h "$FROM" later
-	run_mq 0 mq-return --to "$TO" "$FROM"
-	run_mq 0 mq-return --from delayed --to "$TO" "$FROM"
-	assert_equal "$(state "$FROM")" "0 0 0 0 0"
-	assert_equal "$(payloads "$TO" ready)" "first
-a1
-keyed
-later"
-	assert_equal "$(payloads "$TO" delayed)" a2
-	run_mq 1 mq-publish -k key "$TO" again
-	run_mq 0 mq-publish -k key "$FROM" free
-	run_mq 0 mq-publish -g a "$FROM" free
-	assert_equal "$(state "$FROM")" "2 0 0 0 0"
-	run_mq 0 mq-stats --list ready --jsonl "$TO"
-	assert_equal "$(jq -s 'map(.attempts // 0) | add' <<<"$output")" 0
-}
-
 @test "transfers: unacked messages of a dead connection go to the front" {
 	cluster lpush "rmq::connection::dead::queue::{$FROM}::unacked" a b c >/dev/null
 	cluster sadd rmq::connections dead >/dev/null
@@ -281,36 +257,6 @@ calls() {
 	done | awk '{ n += $1 } END { print n }'
 }
 
-@test "transfers: a queue is deleted, with all its keys" {
-	run_mq 0 mq-publish -g a -k b "$FROM" 1
-	run_mq 0 mq-publish -d 1h "$FROM" 2
-	run_mq 0 mq-publish -p 1 "$FROM" 3
-	cluster sadd rmq::connections dead >/dev/null
-	cluster sadd rmq::connection::dead::queues "$FROM" other >/dev/null
-	cluster sadd "rmq::connection::dead::queue::{$FROM}::consumers" x >/dev/null
-	cluster lpush "rmq::connection::dead::queue::{$FROM}::unacked" x >/dev/null
-	run_mq 75 mq-purge --force --delete-queue "$FROM"
-	assert_regex "$stderr" "dead consumers hold 1 message; run mq-clean first"
-	cluster del "rmq::connection::dead::queue::{$FROM}::unacked" >/dev/null
-	cluster set rmq::connection::dead::heartbeat 1 ex 60 >/dev/null
-	run_mq 75 mq-purge --force --delete-queue "$FROM"
-	assert_regex "$stderr" "the queue has 1 consumer; stop it first"
-	cluster del rmq::connection::dead::heartbeat >/dev/null
-	run_mq 0 mq-purge --force --delete-queue --dry-run "$FROM"
-	assert_equal "$output" "3 messages would be purged, and the queue deleted"
-	assert_equal "$(state "$FROM")" "2 1 0 0 0"
-	run_mq 0 mq-purge --force --delete-queue "$FROM"
-	assert_equal "$output" "3 messages purged, and the queue deleted"
-	for i in 0 1 2; do
-		assert_equal "$(node "$i" keys "*{$FROM}*")" ""
-	done
-	assert_equal "$(cluster sismember rmq::queues "$FROM")" 0
-	assert_equal "$(cluster smembers rmq::connection::dead::queues)" other
-	run_mq 1 mq-purge --force --delete-queue "$FROM"
-	assert_regex "$stderr" "no such queue"
-	cluster srem rmq::connections dead >/dev/null
-}
-
 @test "transfers: a queue from which messages are under way is not deleted before" {
 	rejected 2
 	unless_hdel "$BUILD/mq-return" --to "$TO" -n 1 "$FROM" 2>/dev/null
@@ -363,14 +309,6 @@ calls() {
 	run_mq 0 mq-clean
 	assert_equal "$(cluster hlen "$(of "$FROM" outgoing)")" 0
 	payloads "$TO" ready | cmp - <(seq 5)
-}
-
-# replica_of NODE
-replica_of() {
-	local id
-	id=$(node "$1" cluster myid)
-	node "$1" cluster nodes | awk -v id="$id" -v base="$CLUSTER_PORT" '
-		$4 == id { split($2, at, "[:@]"); print at[2] - base }'
 }
 
 @test "transfers: the target's master dies in the middle, its replica takes over" {
