@@ -6,11 +6,14 @@
 # looked at:
 #
 #   ends STATUS      it ends by itself; $output and $stderr are what it printed
-#   leaves QUEUE S   it ends well, or as mq-consume then ends, and the queue has "ready delayed unacked rejected"
-#   refused QUEUE S  it ends well, and the next time as a duplicate, with 1
-#   gives TEXT       it ends with 0, and has printed that
-#   shows TEXT       the same, and more; line RE: a line like that
+#   leaves HAS...    it ends well, or as mq-consume then ends
+#   refused HAS...   it ends well, and the next time as a duplicate, with 1
+#   gives TEXT HAS...   it ends with 0, and has printed that
+#   line RE HAS...   and a line like that; shows TEXT: that, and more
+#   tells RE HAS...  it ends with 0, and says such a thing somewhere
 #   serves CMD...    it runs until CMD is true, and ends by SIGTERM
+#
+# HAS are queues, each with its "ready delayed unacked rejected", on the server $URL if that is set.
 #
 # Paths and servers that a test cannot have are replaced: see in_the_sandbox.
 
@@ -35,7 +38,7 @@ setup() {
 	export NEW=$MQ_URL${db}1 FAR=$MQ_URL${db}2
 	# A cluster has no databases.
 	[ "${TOPOLOGY-}" != cluster ] || NEW=private:$T/new FAR=private:$T/far
-	unset XDG_CONFIG_HOME XDG_STATE_HOME
+	unset XDG_CONFIG_HOME XDG_STATE_HOME URL
 	mkdir -p "$T/bin"
 	# A word that the shell tells apart from others must not be in one of them.
 	[[ $T != *[[:space:]]* ]]
@@ -131,6 +134,7 @@ refused() {
 gives() {
 	ends 0
 	assert_output "$1"
+	has "${@:2}"
 }
 
 shows() {
@@ -141,6 +145,13 @@ shows() {
 line() {
 	ends 0
 	assert_line --regexp "$1"
+	has "${@:2}"
+}
+
+tells() {
+	ends 0
+	assert_regex "$output$stderr" "$1"
+	has "${@:2}"
 }
 
 draws_two() {
@@ -203,9 +214,11 @@ unit() {
 	pid=$!
 }
 
-# has QUEUE "ready delayed unacked rejected"
 has() {
-	[ "$("$BUILD/mq-stats" ${3+-u "$3"} "$1" | awk 'NR == 2 {print $2, $3, $4, $5}')" = "$2" ]
+	while (($#)); do
+		[ "$("$BUILD/mq-stats" ${URL:+-u "$URL"} "$1" | awk 'NR == 2 {print $2, $3, $4, $5}')" = "$2" ] || return 1
+		shift 2
+	done
 }
 
 joined() {
@@ -230,7 +243,7 @@ each() {
 		[[ -z $printed || $command == *$'\n'* ]] || grep -qFx "\$ $command" <<<"$printed"
 		looked=
 		"$1"
-		[ -n "$looked" ] || ends 0
+		[ -n "$looked" ] || any
 		count=$((count + 1))
 	done
 }
@@ -331,27 +344,12 @@ readme() {
 		serves has later "1 0 0 0"
 		has jobs "0 0 0 0"
 		fail_with jobs ./refused one two
+		ID=$(rejected_id)
 		;;
 	'mq-stats --watch '*) serves says '^jobs ' ;;
 	'mq-stats --reasons jobs '*) line '^ +2 .*  connection refused \(exit status 1\)$' ;;
 	'mq-stats --list rejected jobs '*)
 		line 'connection refuse.* two$'
-		ID=$(mq-stats --list rejected --jsonl -n 1 jobs |
-			sed -E 's/^\{"id":"([^"]*)".*/\1/')
-		;;
-	'mq-stats --id ID '*) line 'connection refused' ;;
-	'mq-stats --running '*)
-		mq-publish -q slow x
-		start_mq mq-consume slow -- sh -c 'echo run half of it >&3; exec sleep 99'
-		eventually 10 shows 'half of it'
-		stop_mq INT
-		;;
-	'mq-return --running --id ID jobs '*)
-		hangs
-		ends 0
-		ends_within 10
-		has jobs "1 0 0 2"
-		mq-purge -q --force --ready jobs
 		;;
 	'mq-pause jobs '*)
 		mq-publish -q jobs x
@@ -408,6 +406,43 @@ readme() {
 	esac
 }
 
+# What several pages show.
+any() {
+	case $command in
+	'mq-stats --running'*)
+		mq-publish -q jobs x
+		start_mq mq-consume jobs -- sh -c 'echo run half of it >&3; exec sleep 99'
+		eventually 10 shows 'half of it'
+		stop_mq INT
+		;;
+	'mq-return --running --id ID jobs'*)
+		hangs
+		ends 0
+		ends_within 10
+		mq-purge -q --force --ready jobs
+		;;
+	'mq-stats --id ID'*)
+		command=${command/ID/$ID}
+		line 'connection refused'
+		;;
+	'mq-pause '[lm]*)
+		ends 0
+		mq-publish -q "${command##* }" x
+		prints "" mq-consume -q --idle 100ms "${command##* }"
+		;;
+	'mq-pause --resume '[lm]*)
+		ends 0
+		run_mq 0 mq-consume -q --idle 1s "${command##* }"
+		assert_output --partial x
+		;;
+	*) ends 0 ;;
+	esac
+}
+
+rejected_id() {
+	mq-stats --list rejected --jsonl -n 1 jobs | sed -E 's/^\{"id":"([^"]*)".*/\1/'
+}
+
 running_id() {
 	mq-stats --running --json jobs | sed -E 's/.*"id":"([^"]*)".*/\1/'
 }
@@ -451,16 +486,12 @@ mq_publish() {
 	'find /etc -maxdepth 1 -type f -print0 | mq-publish -0 names')
 		leaves names "$(find /etc -maxdepth 1 -type f | wc -l) 0 0 0"
 		;;
-	'mq-publish --durable orders '*' || echo not safe')
-		gives ""
-		has orders "1 0 0 0"
-		;;
+	'mq-publish --durable orders '*' || echo not safe') gives "" orders "1 0 0 0" ;;
 	"mq-publish -d 1h reminders 'stretch your legs'") leaves reminders "0 1 0 0" ;;
 	'mq-publish --at 04:00 backups /home') leaves backups "0 1 0 0" ;;
 	"mq-publish -H 'X-Trace-Id: 4711' -P 1=fast orders '"*) leaves orders "2 0 0 0" ;;
 	'mq-consume --drain --jsonl orders | mq-publish --jsonl archive')
-		leaves orders "0 0 0 0"
-		has archive "2 0 0 0"
+		leaves orders "0 0 0 0" archive "2 0 0 0"
 		run mq-stats --list ready --jsonl archive
 		assert_line --index 1 --regexp '"X-Trace-Id":\["4711"\]'
 		assert_line --index 1 --regexp '"Mq-Param1":\["fast"\]'
@@ -468,7 +499,7 @@ mq_publish() {
 	'mq-consume --drain --jsonl q | mq-publish -u $NEW --jsonl q')
 		mq-publish -q q moved
 		leaves q "0 0 0 0"
-		has q "1 0 0 0" "$NEW"
+		URL=$NEW has q "1 0 0 0"
 		;;
 	"mq-publish -p 10 mails 'password reset for bob'")
 		mq-publish -q mails news
@@ -491,12 +522,12 @@ mq_delivery() {
 	'mq-stats --list ready --jsonl q | mq-publish -u $NEW --jsonl q')
 		mq-publish -q q a b
 		mq-publish -q -d 1h q later
-		leaves q "2 0 0 0" "$NEW"
+		URL=$NEW leaves q "2 0 0 0"
 		assert_equal "$(mq-stats --list ready --jsonl q)" \
 			"$(mq-stats -u "$NEW" --list ready --jsonl q)"
 		;;
 	'mq-stats --list delayed --jsonl q | mq-publish -u $NEW --jsonl q')
-		leaves q "2 1 0 0" "$NEW"
+		URL=$NEW leaves q "2 1 0 0"
 		;;
 	esac
 }
@@ -506,8 +537,7 @@ mq_service() {
 	*$'\n7 * * * * '*)
 		cron
 		cron 1
-		has reports "1 0 0 0"
-		has backups "1 0 0 0"
+		has reports "1 0 0 0" backups "1 0 0 0"
 		;;
 	'[Service]'*nightly*)
 		unit
@@ -615,14 +645,8 @@ mq_consume() {
 		assert_equal "$output" $'3\n9'
 		has texts "0 0 0 0"
 		;;
-	'mq-consume -l urls | head -n 1')
-		gives http://b.example/
-		has urls "1 0 0 0"
-		;;
-	'mq-consume --drain -l urls | sort -u')
-		gives http://a.example/
-		has urls "0 0 0 0"
-		;;
+	'mq-consume -l urls | head -n 1') gives http://b.example/ urls "1 0 0 0" ;;
+	'mq-consume --drain -l urls | sort -u') gives http://a.example/ urls "0 0 0 0" ;;
 	'mq-consume -n 1 --idle 1s urls')
 		gives ""
 		mq-publish -q urls one two
@@ -630,15 +654,13 @@ mq_consume() {
 		mq-consume --drain urls
 		;;
 	'mq-consume --notify ends jobs -- ./job')
-		printf '#!/bin/sh\n' >job
-		chmod +x job
+		script job <<<''
 		mq-publish -q jobs x
 		serves has ends "1 0 0 0"
 		;;
 	'mq-consume --backoff 1s..1h ends -- mq-webhook '*)
 		cp "$root/tests/house/examples/mq-webhook" bin/
-		printf '#!/bin/sh\ncat >posted\nprintf 200\n' >bin/curl
-		chmod +x bin/curl
+		script bin/curl <<<$'cat >posted\nprintf 200'
 		serves has ends "0 0 0 0"
 		assert_regex "$(cat posted)" '"queue":"jobs","state":"done"'
 		;;
@@ -655,10 +677,7 @@ mq_consume() {
 mq_worker() {
 	case $command in
 	'mq-publish files /etc/group /etc/passwd') leaves files "2 0 0 0" ;;
-	'mq-consume --drain files -- ./checksum')
-		gives "$(cksum /etc/group /etc/passwd)"
-		has files "0 0 0 0"
-		;;
+	'mq-consume --drain files -- ./checksum') gives "$(cksum /etc/group /etc/passwd)" files "0 0 0 0" ;;
 	'mq-consume --drain --work-dir work --log-dir log urls -- ./fetch')
 		mkdir -p work log
 		rmdir work log
@@ -674,9 +693,7 @@ mq_worker() {
 mq_lease() {
 	case $command in
 	'mq-lease --for 5m -n 2 jobs')
-		ends 0
-		assert_output --regexp '"payload":"one"\}.*"payload":"two"\}$'
-		has jobs "1 0 2 0"
+		tells '"payload":"one"\}.*"payload":"two"\}$' jobs "1 0 2 0"
 		mapfile -t receipts < <(sed -E 's/.*"receipt":"([^"]*)".*/\1/' <<<"$output")
 		RECEIPT=${receipts[0]}
 		;;
@@ -687,8 +704,7 @@ mq_lease() {
 		;;
 	'mq-lease --return RECEIPT jobs') leaves jobs "2 0 0 0" ;;
 	'while mq-lease '*)
-		printf '#!/bin/sh\nexec cksum "$(cat)"\n' >make-thumbnail
-		chmod +x make-thumbnail
+		script make-thumbnail <<<'exec cksum "$(cat)"'
 		echo picture >cat.jpg
 		mq-publish -q thumbnails cat.jpg nowhere.jpg cat.jpg
 		ends 0
@@ -737,10 +753,7 @@ mq_stats() {
 		ends 0
 		assert_output --regexp '^thumbnails .*'
 		;;
-	'mq-stats --list ready -n 1 thumbnails')
-		line 'cat\.jpg$'
-		has thumbnails "2 0 0 0"
-		;;
+	'mq-stats --list ready -n 1 thumbnails') line 'cat\.jpg$' thumbnails "2 0 0 0" ;;
 	'mq-stats --id $(mq-publish -i thumbnails owl.jpg)')
 		line '^payload +owl\.jpg$'
 		mq-purge -q --force --ready --match owl thumbnails
@@ -759,9 +772,7 @@ mq_clean() {
 	case $command in
 	'mq-clean --dry-run')
 		dead
-		ends 0
-		assert_output --regexp '1 message'
-		has q "0 0 1 0"
+		tells '1 message' q "0 0 1 0"
 		;;
 	'mq-clean -q')
 		gives ""
@@ -818,15 +829,6 @@ mq_tutorial() {
 		cron
 		has night "1 0 0 0"
 		;;
-	'mq-pause logs')
-		ends 0
-		mq-publish -q logs x
-		prints "" mq-consume -q --idle 100ms logs
-		;;
-	'mq-pause --resume logs')
-		ends 0
-		prints x mq-consume -q --idle 1s logs
-		;;
 	'mq-set logs')
 		gives "rate-shared=50/s
 slots=4"
@@ -834,7 +836,7 @@ slots=4"
 	'mq-consume --drain --jsonl logs |'*)
 		mq-publish -q logs moved
 		leaves logs "0 0 0 0"
-		has logs "1 0 0 0" "$FAR"
+		URL=$FAR has logs "1 0 0 0"
 		;;
 	esac
 }
@@ -860,14 +862,6 @@ max-length=100000"
 
 mq_pause() {
 	case $command in
-	'mq-pause mails')
-		ends 0
-		prints "" mq-consume -q --idle 100ms mails
-		;;
-	'mq-pause --resume mails')
-		ends 0
-		prints 'to: bob' mq-consume -q --idle 1s mails
-		;;
 	'mq-pause -v --for 10m mails thumbnails')
 		ends 0
 		run mq-stats
@@ -883,9 +877,7 @@ mq_return() {
 		leaves conversions "0 0 0 2"
 		;;
 	"mq-return --match '^cat' --since 1d --dry-run conversions")
-		ends 0
-		assert_regex "$output$stderr" '1 message'
-		has conversions "0 0 0 2"
+		tells '1 message' conversions "0 0 0 2"
 		;;
 	"mq-return --match '^cat' --since 1d conversions") leaves conversions "1 0 0 1" ;;
 	'mq-return --rate 10/s conversions') leaves conversions "2 0 0 0" ;;
@@ -895,9 +887,7 @@ mq_return() {
 mq_purge() {
 	case $command in
 	'mq-purge --ready --match Bob --dry-run letters')
-		ends 0
-		assert_regex "$output$stderr" '1 message'
-		has letters "2 0 0 0"
+		tells '1 message' letters "2 0 0 0"
 		;;
 	'mq-purge --force --ready --match Bob letters')
 		leaves letters "1 0 0 0"
@@ -924,10 +914,7 @@ mq() {
 		;;
 	'mq-stats') line '^greetings +2 ' ;;
 	'mq-consume --drain -l greetings') gives $'hello\nworld' ;;
-	'for q in mails archive; do '*)
-		leaves mails "1 0 0 0"
-		has archive "1 0 0 0"
-		;;
+	'for q in mails archive; do '*) leaves mails "1 0 0 0" archive "1 0 0 0" ;;
 	'mq-publish --wait first x && '*)
 		mq-consume -q --keep 1m -n 1 first -- true &
 		leaves second "1 0 0 0"
@@ -939,8 +926,7 @@ mq() {
 		;;
 	'mq-purge --force --delayed --id ID reminders') leaves reminders "0 0 0 0" ;;
 	'mq-consume --drain jobs -- ./test')
-		printf '#!/bin/sh\n! grep -q gfi\n' >test
-		chmod +x test
+		script test <<<'! grep -q gfi'
 		ID=$(mq-publish -i jobs cat.gfi)
 		leaves jobs "0 0 0 1"
 		;;
@@ -1010,19 +996,6 @@ mq_production() {
 			assert_line --regexp '^memory '
 		fi
 		;;
-	'mq-stats --running jobs')
-		start_mq mq-consume jobs -- sh -c 'echo run half of it >&3; exec sleep 99'
-		mq-publish -q jobs x
-		eventually 10 shows 'half of it'
-		ends 0
-		stop_mq INT
-		;;
-	'mq-return --running --id ID jobs')
-		hangs
-		ends 0
-		ends_within 10
-		mq-purge -q --force --ready jobs
-		;;
 	'mq-consume -j8 --drain jobs -- ./job') leaves jobs "0 0 0 0" ;;
 	'mq-consume -j4 jobs -- ./job' | 'mq-consume -j1 --attempts 3 jobs -- ./job')
 		mq-publish -q jobs x
@@ -1038,20 +1011,15 @@ mq_production() {
 		;;
 	'mq-clean --dry-run')
 		dead
-		ends 0
-		assert_output --regexp '1 message'
+		tells '1 message'
 		;;
 	'mq-clean') leaves q "1 0 0 0" ;;
 	'mq-stats --reasons jobs')
 		fail_with jobs ./refused one two
 		line '^ +2 .* connection refused'
-		ID=$(mq-stats --list rejected --jsonl -n 1 jobs |
-			sed -E 's/^\{"id":"([^"]*)".*/\1/')
+		ID=$(rejected_id)
 		;;
-	'mq-stats --list rejected --newest jobs' | 'mq-stats --id ID')
-		command=${command/%ID/$ID}
-		line 'connection refuse'
-		;;
+	'mq-stats --list rejected --newest jobs') line 'connection refuse' ;;
 	'mq-pause --for 30m jobs')
 		ends 0
 		mq-stats jobs | grep -q 'paused'

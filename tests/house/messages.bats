@@ -163,7 +163,6 @@ shows() {
 		64 mq-consume q ./cat => ./cat: a command, not a queue; put -- before it: mq-consume q -- ./cat
 		64 mq-consume -I {} q -- cat => -I: {}: not in any argument of the COMMAND
 		64 mq-consume -I {} --batch 2 q -- echo {} => -I cannot be used with --batch or --stream
-		64 mq-consume --no-such q => --no-such: unknown option (try --help)
 		64 mq-consume 'a::b' => a::b: a name must not contain [ ] { } or ::
 		64 mq-consume --output lines q => --output needs a COMMAND; add -- COMMAND
 		64 mq-consume --log-dir w q => --log-dir needs a COMMAND; add -- COMMAND
@@ -179,12 +178,18 @@ shows() {
 		64 mq-consume --jsonl q -- true => --jsonl cannot be used with a COMMAND, except with --batch or --stream
 		64 mq-consume -I '' q -- echo => -I: must not be empty
 		64 mq-consume q q => q: given twice
-		64 mq-consume --push r --notify r q -- true => --push and --notify: both are r; name two queues
 		64 mq-consume -L rsmq --notify r q -- true => --notify: the layout rsmq has no results
 		64 mq-consume -L rsmq --keep 1m q -- true => --keep: the layout rsmq has no results
 		64 mq-consume /bin/true => /bin/true: a command, not a queue; write QUEUE -- COMMAND
 		64 mq-consume -n -1 q => -n: -1: must be a number, at least 1
 		64 mq-consume -n 0 q => -n: 0: must be a number, at least 1
+		64 mq-consume q sh -c cat => sh: a command, not a queue; put -- before it: mq-consume q -- sh -c cat
+		64 mq-consume -l q cat -A => cat: a command, not a queue; put -- before it: mq-consume -l q -- cat -A
+		64 mq-consume --tag cat -x q => -x: unknown option (try --help)
+		64 mq-consume q not-a-program -x => -x: unknown option (try --help)
+		64 mq-consume -x q -- sh => -x: unknown option (try --help)
+		64 mq-consume help => help: no such queue; try --help, or --new for a queue of that name
+		64 mq-consume --tiemout 1s q -- sh => --tiemout: unknown option; did you mean --timeout?
 	.
 }
 
@@ -266,6 +271,7 @@ shows() {
 		65 mq-publish --netstring q <<<12345678901: => record 1: netstring: length has more than 10 digits
 		65 mq-publish --netstring q <<<1:abc => record 1: netstring: no comma after its payload (length 1)
 		65 mq-publish --netstring q <<<5:a => record 1: netstring: cut off after 2 of 5 bytes
+		64 mq-publish --expries=1s q x => --expries: unknown option; did you mean --expires?
 	.
 }
 
@@ -308,6 +314,8 @@ shows() {
 		64 mq-stats --reasons --nonempty q => --nonempty needs the table of queues, --watch, --html or --http
 		64 mq-stats --check age=x => --check: age: x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-stats --check ready=1,ready=2 => --check: ready: given twice
+		64 mq-stats --jon => --jon: unknown option; did you mean --json?
+		64 mq-stats --TOO_LONG => --TOO_LONG: unknown option (try --help)
 	.
 }
 

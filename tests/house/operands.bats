@@ -111,29 +111,6 @@ b"
 	assert_output a
 }
 
-@test "operands: an option of a command without -- before it" {
-	local row
-
-	while IFS='|' read -r row want; do
-		eval "run_mq 64 $row"
-		assert_equal "${stderr//$BUILD\/}" "$want"
-	done <<-'END'
-		mq-consume q sh -c cat|mq-consume: sh: a command, not a queue; put -- before it: mq-consume q -- sh -c cat
-		mq-consume -l q cat -A|mq-consume: cat: a command, not a queue; put -- before it: mq-consume -l q -- cat -A
-		mq-consume --tag cat -x q|mq-consume: -x: unknown option (try --help)
-		mq-consume q not-a-program -x|mq-consume: -x: unknown option (try --help)
-		mq-consume -x q -- sh|mq-consume: -x: unknown option (try --help)
-		mq-consume help|mq-consume: help: no such queue; try --help, or --new for a queue of that name
-		mq-consume --tiemout 1s q -- sh|mq-consume: --tiemout: unknown option; did you mean --timeout?
-		mq-publish --expries=1s q x|mq-publish: --expries: unknown option; did you mean --expires?
-		mq-stats --jon|mq-stats: --jon: unknown option; did you mean --json?
-		mq-stats --nothing|mq-stats: --nothing: unknown option (try --help)
-		mq-stats --xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx|mq-stats: --xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx: unknown option (try --help)
-	END
-	assert_equal "$(queues)" ""
-	run_mq 0 mq-consume --new --drain help
-}
-
 # --- queues that there are not -------------------------------------------------------
 
 @test "operands: a queue that there is not yet is told of once" {

@@ -121,26 +121,7 @@ END
 		'{"vt":30,"delay":0,"maxsize":65536,"totalrecv":1,"totalsent":1,"msgs":0,"hiddenmsgs":0}'
 }
 
-@test "a message in our hands is hidden from node, and counted as it counts" {
-	run_node 0 createQueue qname=q vt=5
-	run_node 0 sendMessage qname=q message=a
-	script hold <<'END'
-: >"$T/started"
-cat "$T/go" >/dev/null
-END
-	mkfifo "$T/go"
-	start_mq mq-consume -n1 q -- "$T/hold"
-	eventually 10 test -e "$T/started"
-	says '{}' receiveMessage qname=q
-	assert_equal "$(redis hget rsmq:q:Q "$(first_id q):rc")" 1
-	fr=$(redis hget rsmq:q:Q "$(first_id q):fr")
-	((fr > 1700000000000))
-	: >"$T/go"
-	wait "$pid"
-	assert_equal "$(redis exists rsmq:q)" 0
-}
-
-@test "what lives longer than the visibility timeout stays ours" {
+@test "a message in our hands is hidden from node, and counted, for longer than the visibility timeout" {
 	run_node 0 createQueue qname=q vt=1
 	run_node 0 sendMessage qname=q message=a
 	script long <<'END'
@@ -150,6 +131,9 @@ echo x >>"$T/runs"
 END
 	start_mq mq-consume -n1 q -- "$T/long"
 	eventually 10 test -e "$T/started"
+	id=$(first_id q)
+	assert_equal "$(redis hget rsmq:q:Q "$id:rc")" 1
+	(($(redis hget rsmq:q:Q "$id:fr") > 1700000000000))
 	while ! gone "$pid"; do
 		says '{}' receiveMessage qname=q
 		read -rt 0.2 <> <(:) || true
@@ -185,23 +169,17 @@ END
 
 # --- what we send -------------------------------------------------------------
 
-@test "we send, node receives and deletes" {
+@test "we send, node receives, deletes, pops, and changes the visibility" {
 	run_mq 0 mq-publish -i q 'hällo'
 	id=$output
 	says 'hällo' receiveMessage.message qname=q
 	says 1 deleteMessage qname=q id="$id"
 	assert_equal "$(redis exists rsmq:q)" 0
 	assert_equal "$(redis hkeys rsmq:q:Q | grep -c "$id" || true)" 0
-}
-
-@test "we send, node pops" {
 	run_mq 0 mq-publish q a b
 	says a popMessage.message qname=q
 	says b popMessage.message qname=q
 	says '{}' popMessage qname=q
-}
-
-@test "we send, node changes the visibility" {
 	run_mq 0 mq-publish -i q a
 	id=$output
 	says 1 changeMessageVisibility qname=q id="$id" vt=60
@@ -263,28 +241,27 @@ END
 
 # --- by id --------------------------------------------------------------------
 
-@test "a message that node holds can be deleted by its id" {
-	run_node 0 createQueue qname=q
-	run_node 0 sendMessage qname=q message=a
-	run_node 0 receiveMessage.id qname=q
-	id=$output
-	run_mq 0 mq-lease --ack "$id" q
-	assert_equal "$(redis exists rsmq:q)" 0
-	run_mq 1 mq-lease --ack "$id" q
-	says 0 deleteMessage qname=q id="$id"
-}
-
-@test "the visibility of a message that node holds can be changed by its id" {
+@test "by its id, the visibility of a message that node holds can be changed, and it can be deleted" {
 	run_node 0 createQueue qname=q
 	run_node 0 sendMessage qname=q message=a
 	run_node 0 receiveMessage.id qname=q
 	id=$output
 	run_mq 0 mq-lease --extend "$id" --for 1h q
-	score=$(redis zscore rsmq:q "$id")
-	((score > $(date +%s%3N) + 3500000))
+	(($(redis zscore rsmq:q "$id") > $(date +%s%3N) + 3500000))
 	run_mq 0 mq-lease --extend "$id" --for 1ms q
 	received() { ask_node receiveMessage.id qname=q && [ "$output" = "$id" ]; }
 	eventually 5 received
+	run_mq 0 mq-lease --ack "$id" q
+	assert_equal "$(redis exists rsmq:q)" 0
+	run_mq 1 mq-lease --ack "$id" q
+	says 0 deleteMessage qname=q id="$id"
+	# What we have handed out is node's to delete.
+	run_mq 0 mq-publish q a
+	run_mq 0 mq-lease --for 1m --jsonl q
+	id=$(first_id q)
+	[[ $output == *"$id"* ]]
+	says 1 deleteMessage qname=q id="$id"
+	run_mq 1 mq-lease --ack "$id" q
 }
 
 @test "by its id, a message can be deleted that nobody has received, or delayed" {
@@ -304,15 +281,6 @@ END
 	run_mq 0 mq-lease --reject "$id" --text "not wanted" q
 	says "$id" receiveMessage.id qname=q-rejected
 	assert_equal "$(redis keys 'rsmq:q:X*held*')$(redis exists rsmq::connections)" 0
-}
-
-@test "what is handed out is node's to delete" {
-	run_mq 0 mq-publish q a
-	run_mq 0 mq-lease --for 1m --jsonl q
-	id=$(first_id q)
-	[[ $output == *"$id"* ]]
-	says 1 deleteMessage qname=q id="$id"
-	run_mq 1 mq-lease --ack "$id" q
 }
 
 # --- the same numbers ---------------------------------------------------------
@@ -512,11 +480,9 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_mq 0 mq-publish --realtime -l q <<<$'b\nc'
 	wait
 	assert_equal "$(tr '\n' ' ' <"$T/told")" "2 3 4 5 "
-}
-
-@test "node's own real time news do us no harm" {
+	run_mq 0 mq-consume -q --drain q
+	# Node's own news do us no harm.
 	export RSMQ_REALTIME=1
-	run_node 0 createQueue qname=q
 	start_mq mq-consume -l -n2 q
 	run_node 0 sendMessage qname=q message=a
 	run_node 0 sendMessage qname=q message=b
@@ -540,16 +506,13 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_mq 64 mq-stats c:q
 	run_mq 0 mq-stats
 	[[ $output == *a:b:q* ]]
-}
-
-@test "namespaces are apart" {
-	run_mq 0 mq-publish q ours
+	# Another one is apart.
 	RSMQ_NS=other run_node 0 createQueue qname=q
 	RSMQ_NS=other run_node 0 sendMessage qname=q message=theirs
 	run_mq 0 mq-stats
 	[[ $output != *other* ]]
-	prints ours mq-consume --drain q
-	prints theirs mq-consume -u "unix://$D/redis.sock?ns=other" --drain q
+	prints '' mq-consume --drain q
+	prints theirs mq-consume -u "unix://$D/redis.sock?layout=rsmq&ns=other" --drain q
 }
 
 # --- what it cannot carry -----------------------------------------------------
