@@ -48,9 +48,6 @@ class Tool:
         except OSError:
             return []
 
-    def name(self):
-        return os.path.basename(self.args[0])
-
     def status(self):
         """Its exit status, or None when it was killed on purpose."""
         ours = (-signal.SIGKILL, -signal.SIGTERM)
@@ -88,7 +85,7 @@ class Cast(Publishers):
             self.tools.add(made)
         return made
 
-    def end(self, tool):
+    def end(self, tool, allowed=None):
         """Waits for it; what it ended with must be allowed."""
         try:
             tool.p.wait(LIMIT)
@@ -98,15 +95,12 @@ class Cast(Publishers):
             tool.p.wait()
         with self.lock:
             self.tools.discard(tool)
-        self.judge(tool)
-        return tool.status()
-
-    def judge(self, tool):
-        allowed = TROUBLE.get(tool.name(), TROUBLE["others"])
-        if self.refused:
-            allowed = allowed | {77}
-        if tool.status() is not None and tool.status() not in allowed:
+        if allowed is None:
+            name = os.path.basename(tool.args[0])
+            allowed = TROUBLE.get(name, TROUBLE["others"]) | ({77} if self.refused else set())
+        if tool.status() not in {None, *allowed}:
             self.model.say("%s: ended with %d" % (" ".join(tool.args), tool.status()))
+        return tool.status()
 
     def living(self, *kinds):
         with self.lock:
@@ -175,15 +169,7 @@ class Cast(Publishers):
         for tool in self.consumers.values():
             tool.kill(signal.SIGTERM)
         for tag, tool in list(self.consumers.items()):
-            try:
-                tool.p.wait(LIMIT)
-            except subprocess.TimeoutExpired:
-                self.model.say("does not end on TERM: " + " ".join(tool.args))
-                tool.kill()
-                tool.p.wait()
-            self.judge(tool)
-            with self.lock:
-                self.tools.discard(tool)
+            self.end(tool)
             self.buried(tag)
 
     def left(self):
@@ -226,11 +212,7 @@ class Cast(Publishers):
             time.sleep(0.05)
         if tool.p.poll() is None:
             tool.kill()
-        tool.p.wait()
-        with self.lock:
-            self.tools.discard(tool)
-        if tool.status() not in (None, 0, 1, 75):
-            self.model.say("--drain ended with %d" % tool.status())
+        self.end(tool, {0, 1, 75})
 
     # --- all others are threads ---
 
@@ -301,33 +283,28 @@ class Cast(Publishers):
         what = r.choice(("return", "return", "return to", "pause", "stats",
                          "list", "purge", "set", "stop", "stop", "stop") +
                         ("unacked", "tick") * self.rmq)
-        if what == "return":
-            self.run("operator", r, "mq-return", "-n", n, queue)
-        elif what == "return to":
-            self.run("operator", r, "mq-return", "--to", r.choice("qr"), "-n", n, queue)
-        elif what == "pause":
-            self.run("operator", r, "mq-pause", "--for", "%dms" % r.randrange(1, 200), queue)
-            self.run("operator", r, "mq-pause", "--resume", queue)
-        elif what == "tick":
+        commands = {
+            "return": [["mq-return", "-n", n, queue]],
+            "return to": [["mq-return", "--to", r.choice("qr"), "-n", n, queue]],
+            "pause": [["mq-pause", "--for", "%dms" % r.randrange(1, 200), queue],
+                      ["mq-pause", "--resume", queue]],
+            "set": [["mq-set", "--create", queue, r.choice(("slots=1", "slots=5", "slots=")),
+                     r.choice(("rate=", "rate=500/s", "timeout=", "timeout=1m"))]],
+            "stats": [["mq-stats", r.choice(("--json", "--prometheus"))]],
+            "list": [["mq-stats", "--list", r.choice(
+                ("ready", "delayed", "unacked", "rejected")), "--jsonl", queue]]}
+        if what == "tick":
             self.tick += 1
             self.advance(r, min(self.tick, models.TICKS - 1))
-        elif what == "set":
-            self.run("operator", r, "mq-set", "--create", queue,
-                     r.choice(("slots=1", "slots=5", "slots=")),
-                     r.choice(("rate=", "rate=500/s", "timeout=", "timeout=1m")))
-        elif what == "stats":
-            self.run("operator", r, "mq-stats", r.choice(("--json", "--prometheus")))
-        elif what == "list":
-            self.run("operator", r, "mq-stats", "--list", r.choice(
-                ("ready", "delayed", "unacked", "rejected")), "--jsonl", queue)
         elif what == "stop":
             self.stop(r)
-        elif what == "unacked":
-            for c in self.world.call("SMEMBERS", "rmq::connections")[:3]:
-                self.run("operator", r, "mq-return", "--from",
-                         "unacked:" + c.decode(), queue)
-        else:
+        elif what == "purge":
             self.purge(r, queue)
+        elif what == "unacked":
+            commands[what] = [["mq-return", "--from", "unacked:" + c.decode(), queue]
+                              for c in self.world.call("SMEMBERS", "rmq::connections")[:3]]
+        for command in commands.get(what, ()):
+            self.run("operator", r, *command)
         return count
 
     def stop(self, r):

@@ -224,11 +224,9 @@ class Model:
             for text in view.laws(accepted, ended):
                 if not (self.refused and HELD.match(text)):
                     self.blame(text)
-            for text in view.untold(accepted, self.purged):
-                self.say(text)
-            for text in self.alike.laws(told, self.alike.there(view)):
-                self.say(text)
-            for text in self.reports.laws(view, self.alike.gone(view)):
+            for text in (view.untold(accepted, self.purged) +
+                         self.alike.laws(told, self.alike.there(view)) +
+                         self.reports.laws(view, self.alike.gone(view))):
                 self.say(text)
             return view
 

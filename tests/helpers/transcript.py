@@ -4,8 +4,6 @@
     transcript.py BUILD                     print the transcript of a build
     transcript.py --diff BUILD1 BUILD2      the differences; status 1 if any
         --only REGEX                        of some scenarios: LAYOUT/NAME
-        --names FILE                        lines "NEW OLD": scripts renamed
-        --list                              only the names of the scenarios
 
 A change that only moves code must not change a single command.  This runs a
 fixed set of scenarios against a redis-server of its own, through a proxy that
@@ -31,8 +29,6 @@ import socket
 import sys
 
 sys.dont_write_bytecode = True
-import transcript_consume  # noqa: E402,F401
-import transcript_trouble  # noqa: E402,F401
 from transcript_run import Run, Scripts, shown  # noqa: E402
 from transcript_scenarios import SCENARIOS  # noqa: E402
 
@@ -126,8 +122,8 @@ def transcript(run, ticking):
     return out
 
 
-def transcripts(build, renamed, only):
-    scripts = Scripts(build, renamed)
+def transcripts(build, only):
+    scripts = Scripts(build)
     for name, (f, layout, ticking) in SCENARIOS.items():
         if re.search(only, name):
             with Run(build, scripts, layout) as run:
@@ -140,17 +136,11 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--diff", action="store_true")
     parser.add_argument("--only", default="")
-    parser.add_argument("--names")
-    parser.add_argument("--list", action="store_true")
     parser.add_argument("builds", nargs="*")
     args = parser.parse_args()
-    if args.list:
-        print("\n".join(SCENARIOS))
-        return 0
     if len(args.builds) != 1 + args.diff:
         parser.error("which build?")
-    renamed = dict(line.split() for line in open(args.names)) if args.names else {}
-    every = [transcripts(os.path.abspath(b), renamed, args.only) for b in args.builds]
+    every = [transcripts(os.path.abspath(b), args.only) for b in args.builds]
     differ = False
     for (name, lines), *others in zip(*every):
         if not args.diff:

@@ -17,14 +17,13 @@ import time
 class Scripts:
     """The Lua scripts of a build, from the lua.c that it was made of."""
 
-    def __init__(self, build, renamed):
+    def __init__(self, build):
         self.texts, self.names = {}, {}
         for file in glob.glob(build + "/**/lua*.c", recursive=True):
             arrays = re.findall(r"char (\w+)\[\] = \{(.*?)\}", open(file).read(), re.S)
             for name, array in arrays:
                 text = bytes(int(n, 16) for n in re.findall(r"0x(\w\w)", array))
                 self.texts[name] = text
-                name = renamed.get(name, name)
                 self.names[text.decode()] = name
                 self.names[hashlib.sha1(text).hexdigest()] = name
         if not self.texts:

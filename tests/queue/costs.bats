@@ -23,7 +23,7 @@ setup_file() {
 	cd "$D" || return
 	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
 import sys, transcript_run
-scripts = transcript_run.Scripts(sys.argv[1], {})
+scripts = transcript_run.Scripts(sys.argv[1])
 for sock in sys.argv[2:]:
     scripts.load(sock)' "$BUILD" $sockets
 	seq 1000 >"$D/1000"
