@@ -71,7 +71,6 @@ teardown() {
 	rm -rf "$T"
 }
 
-# cluster_start [REPLICAS]
 cluster_start() {
 	local replicas=${1:-0} i nodes=()
 	C=$(own_dir)
@@ -232,7 +231,6 @@ slot_move() {
 	slot_end "$@"
 }
 
-# Some node has refused a command because a slot moves.
 refusals_come() {
 	local i
 	for i in 0 1 2; do

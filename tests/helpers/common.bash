@@ -1,6 +1,6 @@
 # What all .bats files share.  Load it first, or server.bash, which is enough for most.
 #
-#   server_start          a private redis-server for this file (in setup_file)
+#   server_start [OPT…]   a private redis-server for this file (in setup_file)
 #   server_stop           and its end (in teardown_file)
 #   redis ARGS...         what redis-cli prints of it; short commands take no process
 #   redis_at              options for redis-cli in a script: the server, or the node
@@ -73,7 +73,6 @@ own_dir() {
 	mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX"
 }
 
-# server_start [OPTION...]: more options for redis-server.
 server_start() {
 	D=$(own_dir)
 	export D
@@ -202,10 +201,12 @@ server_pid() {
 
 # SIGKILL, and wait until it has gone.
 server_kill() {
-	local p
-	p=$(server_pid)
-	kill -KILL "$p"
-	eventually 10 gone "$p"
+	local p pids
+	mapfile -t pids < <(server_pid)
+	kill -KILL "${pids[@]}"
+	for p in "${pids[@]}"; do
+		eventually 10 gone "$p"
+	done
 	killed=$D
 }
 
@@ -392,7 +393,6 @@ state_is() {
 	[ "$(state "$1")" = "$2" ]
 }
 
-# script NAME [INTERPRETER]
 script() {
 	{
 		printf '#!%s\n' "${2:-/bin/sh}"

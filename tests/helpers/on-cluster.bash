@@ -95,17 +95,6 @@ server_pid() {
 	cat "$D"/?/redis.pid
 }
 
-server_kill() {
-	local p pids
-
-	pids=$(server_pid)
-	# shellcheck disable=SC2086 # several
-	kill -KILL $pids
-	for p in $pids; do
-		eventually 10 gone "$p"
-	done
-}
-
 server_stop() {
 	local p
 

@@ -36,12 +36,10 @@ step() {
 	printf '%s' "${reply%"${reply##*[! ]}"}"
 }
 
-# has LIST ELEMENT...: from its left end.
 has() {
 	assert_equal "$(redis lrange "$1" 0 -1 | xargs)" "${*:2}"
 }
 
-# message HEADERS: as in redis-cli.
 message() {
 	printf '"\\xff\\x00\\xbe\\xbe\\x4a{%s}\\n"' "${1//\"/\\\"}"
 }
