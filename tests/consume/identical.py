@@ -23,17 +23,6 @@ D, BUILD, LAYOUT = os.environ["D"], os.environ["BUILD"], os.environ["MQ_LAYOUT"]
 SOCK = D + "/redis.sock"
 PAYLOADS = (b"x", b"y", b"x y", b"z" * 300)
 
-# At one moment: between two looks a message may go from one key to another.
-ALL = """local all, how = {}, {list = {"LRANGE", 0, -1}, zset = {"ZRANGE", 0, -1},
-  hash = {"HGETALL"}}
-for _, key in ipairs(redis.call("KEYS", "*")) do
-  local c = how[redis.call("TYPE", key).ok]
-  if c then
-    all[#all + 1] = {key, redis.call(c[1], key, unpack(c, 2))}
-  end
-end
-return all"""
-
 # Brings what it has been given here, and hears how each is to end.
 WORK = r"""#!/usr/bin/perl
 use Socket;
@@ -162,17 +151,17 @@ class Run:
                 self.call("CLIENT", "KILL", "TYPE", "normal")
 
     def there(self):
-        """All payloads of the server, wherever they are."""
-        found, held = collections.Counter(), dict(self.call("EVAL", ALL, 0))
+        """All payloads of the server, wherever they are, at one moment."""
+        found, held = collections.Counter(), dict(self.call("EVAL", places.LOOK, 0)[1:])
         for key, all in held.items():
             if key.endswith((b"]::ready", b"]::rejected", b"]::unacked")):
                 found.update(places.Message(e, "q", "").payload for e in all)
             elif key.endswith(b"]::delayed"):
-                found.update(places.Message(m[32:], "q", "").payload for m in all)
+                found.update(places.Message(m[32:], "q", "").payload for m in all[::2])
             elif key in (b"rsmq:q", b"rsmq:q-rejected"):
                 fields = held[key + b":Q"]
                 bodies = dict(zip(fields[::2], fields[1::2]))
-                found.update(bodies[i] for i in all)
+                found.update(bodies[i] for i in all[::2])
         return found
 
     def bury(self):

@@ -76,9 +76,7 @@ class Crowd:
         process = self.tags.pop(tag)
         process.kill()
         process.wait()
-        names = [c for c in self.world.connections() if c.rsplit("-", 1)[0] == tag]
-        if names and self.world.of_all(world.HELD, names) > 0:
-            self.excused |= set(self.sent) - set(self.started())
+        self.excuse(tag)
         self.world.doom(tag)
         self.world.reap()
         self.tool("mq-clean").wait()
@@ -89,11 +87,13 @@ class Crowd:
         pid = self.tags[tag].pid
         os.kill(pid, signal.SIGSTOP)
         self.asleep.append((time.time() + STOPPED, pid))
-        names = [c for c in self.world.connections() if c.rsplit("-", 1)[0] == tag]
         time.sleep(0.05)
-        if names and self.world.of_all(world.HELD, names) > 0:
-            self.excused |= set(self.sent) - set(self.started())
+        self.excuse(tag)
         self.counts["stop"] += 1
+
+    def excuse(self, tag):
+        if self.world.of_tags({tag}) > 0:
+            self.excused |= set(self.sent) - set(self.started())
 
     def wake_up(self, all=False):
         for end, pid in list(self.asleep):

@@ -290,13 +290,10 @@ class Soak:
         while time.monotonic() < end:
             self.tend()
             time.sleep(1)
-            if not any(map(self.backlog, HOWS)) and not self.unacked():
+            if not any(map(self.backlog, HOWS)) and not self.world.of_tags(
+                    {c.rsplit("-", 1)[0] for c in self.world.connections()}):
                 return
         self.wrong.append("something is stuck")
-
-    def unacked(self):
-        names = self.world.connections()
-        return self.world.of_all(world.HELD, names) if names else 0
 
     def run(self):
         for how, text in WORKERS.items():

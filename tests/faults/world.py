@@ -44,15 +44,15 @@ def state_of(pid):
         return "Z"
 
 
-# The end of the lease of each of these connections; how many messages it had.
-# KEYS are the queues.
-EXPIRE = {"rmq": """
+# How many messages these connections have, and by 'end' the end of their leases, of those that
+# have one.  KEYS are the queues.
+HELD = {"rmq": """
 local n = 0
-for _, c in ipairs(ARGV) do
-  if redis.call('DEL', 'rmq::connection::' .. c .. '::heartbeat') == 1 then
+for i = 2, #ARGV do
+  local c = 'rmq::connection::' .. ARGV[i] .. '::'
+  if ARGV[1] ~= 'end' or redis.call('DEL', c .. 'heartbeat') == 1 then
     for _, q in ipairs(KEYS) do
-      n = n + redis.call('LLEN',
-        'rmq::connection::' .. c .. '::queue::[' .. q .. ']::unacked')
+      n = n + redis.call('LLEN', c .. 'queue::[' .. q .. ']::unacked')
     end
   end
 end
@@ -61,38 +61,22 @@ return n
 local n = 0
 local t = redis.call('TIME')
 local now = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
-for _, c in ipairs(ARGV) do
-  redis.call('DEL', 'rsmq::connection:' .. c)
-  for _, q in ipairs(KEYS) do
-    local held = 'rsmq:' .. q .. ':Xheld:' .. c
-    local ids = redis.call('HGETALL', held)
-    for i = 1, #ids, 2 do
-      if redis.call('HGET', 'rsmq:' .. q .. ':Q', ids[i] .. ':rc') == ids[i + 1] then
-        redis.call('ZADD', 'rsmq:' .. q, 'XX', now, ids[i])
-      end
-      n = n + 1
+local function end_lease(q, held)
+  local ids = redis.call('HGETALL', held)
+  for i = 1, #ids, 2 do
+    if redis.call('HGET', 'rsmq:' .. q .. ':Q', ids[i] .. ':rc') == ids[i + 1] then
+      redis.call('ZADD', 'rsmq:' .. q, 'XX', now, ids[i])
     end
-    redis.call('DEL', held)
   end
+  redis.call('DEL', held)
 end
-return n
-"""}
-# How many they have.
-HELD = {"rmq": """
-local n = 0
-for _, c in ipairs(ARGV) do
+for i = 2, #ARGV do
   for _, q in ipairs(KEYS) do
-    n = n + redis.call('LLEN',
-      'rmq::connection::' .. c .. '::queue::[' .. q .. ']::unacked')
+    local held = 'rsmq:' .. q .. ':Xheld:' .. ARGV[i]
+    n = n + redis.call('HLEN', held)
+    if ARGV[1] == 'end' then end_lease(q, held) end
   end
-end
-return n
-""", "rsmq": """
-local n = 0
-for _, c in ipairs(ARGV) do
-  for _, q in ipairs(KEYS) do
-    n = n + redis.call('HLEN', 'rsmq:' .. q .. ':Xheld:' .. c)
-  end
+  if ARGV[1] == 'end' then redis.call('DEL', 'rsmq::connection:' .. ARGV[i]) end
 end
 return n
 """}
@@ -179,13 +163,11 @@ class World:
         return [k.decode().split("::")[2] if kind == "rmq" else
                 k.decode().split(":", 3)[3] for k in keys]
 
-    def expire(self, tags):
+    def of_tags(self, tags, what="look"):
+        """How many messages the connections of these have; by 'end' their leases are over."""
         names = [c for c in self.connections() if c.rsplit("-", 1)[0] in tags]
-        return self.of_all(EXPIRE, names) if names else 0
-
-    def of_all(self, lua, names):
-        return self.call("EVAL", lua[self.layout], len(self.queues),
-                         *self.queues, *names)
+        return self.call("EVAL", HELD[self.layout], len(self.queues), *self.queues, what,
+                         *names) if names else 0
 
     def doom(self, tag):
         with self.lock:
@@ -196,19 +178,16 @@ class World:
         with self.lock:
             try:
                 if self.dead:
-                    self.in_flight += self.expire(self.dead)
+                    self.in_flight += self.of_tags(self.dead, "end")
             except places.Refused:
                 pass    # the server takes no writes now
 
     def allow(self, tag):
         """It lives on, but what it holds now may be run again."""
-        names = [c for c in self.connections() if c.rsplit("-", 1)[0] == tag]
         with self.lock:
-            self.in_flight += self.of_all(HELD, names)
+            self.in_flight += self.of_tags({tag})
 
     def take_for_dead(self, tag):
         """Now, and never mind that it lives."""
         with self.lock:
-            n = self.expire({tag})
-            self.in_flight += n
-            return n
+            self.in_flight += self.of_tags({tag}, "end")
