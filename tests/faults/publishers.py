@@ -40,18 +40,21 @@ class Publishers:
         self.stream(r, input, options, r.choice("qqqr"), *([] if input else lines))
         return count
 
-    def stream(self, r, input, options, queue, *operands):
+    def published(self, r, *args, input=None):
+        """The tool, its exit status, and what it said."""
         with tempfile.TemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
-            tool = self.start("publisher", r, "mq-publish", "-i", *options, queue,
-                *operands, out=out, err=err,
-                stdin=subprocess.PIPE if input else subprocess.DEVNULL)
+            tool = self.start("publisher", r, "mq-publish", *args, out=out, err=err,
+                              stdin=subprocess.PIPE if input else subprocess.DEVNULL)
             if input:
                 self.feed(r, tool.p.stdin, input)
             status = self.end(tool)
             out.seek(0)
             err.seek(0)
-            self.hear(tool, status, out.read().decode(), err.read().decode(),
-                      len(input or operands))
+            return tool, status, out.read().decode(), err.read().decode()
+
+    def stream(self, r, input, options, queue, *operands):
+        tool, status, out, err = self.published(r, "-i", *options, queue, *operands, input=input)
+        self.hear(tool, status, out, err, len(input or operands))
 
     def publish_alike(self, r, _, count):
         """With no header that could tell them apart, side by side in a queue."""
@@ -70,12 +73,8 @@ class Publishers:
     def publish_raw(self, r, queue, messages, *options):
         names = [name for name, _ in messages]
         self.model.alike.tried.update(names)
-        with tempfile.NamedTemporaryFile() as err:
-            tool = self.start("publisher", r, "mq-publish", "--raw", *options, queue,
-                              *map(" ".join, messages), err=err)
-            status = self.end(tool)
-            err.seek(0)
-            said = re.search(r"(\d+) messages? accepted", err.read().decode())
+        _, status, _, err = self.published(r, "--raw", *options, queue, *map(" ".join, messages))
+        said = re.search(r"(\d+) messages? accepted", err)
         accepted = len(names) if status == 0 else int(said.group(1)) if said else 0
         self.model.alike.told.update(names[:accepted])
 
@@ -91,16 +90,13 @@ class Publishers:
 
     def publish_files(self, r, _, count):
         name = "F%d" % (count + 1)
-        with tempfile.NamedTemporaryFile("w") as file, tempfile.TemporaryFile() as out:
+        with tempfile.NamedTemporaryFile("w") as file:
             file.write(name)
             file.flush()
             self.model.tried([name])
-            tool = self.start("publisher", r, "mq-publish", "-i", "--attach",
-                "f=" + file.name, "f", "%s %s %d" % (
-                    name, r.choice(PLANS), r.randrange(6)), out=out)
-            self.end(tool)
-            out.seek(0)
-            self.model.told(out.read().decode().split(), "with a file")
+            _, _, out, _ = self.published(r, "-i", "--attach", "f=" + file.name, "f",
+                "%s %s %d" % (name, r.choice(PLANS), r.randrange(6)))
+        self.model.told(out.split(), "with a file")
         return count + 1
 
     def options(self, r):
