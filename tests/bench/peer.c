@@ -18,151 +18,123 @@
 /* How many messages one LTRIM removes. */
 #define BATCH 100
 
-/* One round trip. */
-static redisReply *
-ask(redisContext *redis, const char *format, ...)
+static redisContext *redis;
+
+/* One round trip: the number that the server says, 0 for anything else that is,
+ * -1 for nothing. */
+static long long
+ask(const char *format, ...)
 {
 	redisReply *reply;
+	long long n;
 	va_list ap;
 
 	va_start(ap, format);
 	reply = redisvCommand(redis, format, ap);
 	va_end(ap);
-	if (reply == NULL)
-		errx(69, "%s: %s", format, redis->errstr);
-	if (reply->type == REDIS_REPLY_ERROR)
-		errx(1, "%s: %s", format, reply->str);
-	return reply;
-}
-
-/* The number that it is, or 0. */
-static long long
-number(redisReply *reply)
-{
-	long long n = reply->integer;
-
+	if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+		errx(1, "%s: %s", format,
+		    reply != NULL ? reply->str : redis->errstr);
+	n = reply->type == REDIS_REPLY_NIL ? -1 : reply->integer;
 	freeReplyObject(reply);
 	return n;
 }
 
-/* Moves messages, one by one, to ready until there are none. */
+/* Each member of a set, beside what the set belongs to. */
 static void
-move_all(redisContext *redis, const char *from, const char *queue)
+for_each(void (*work)(const char *, const char *), const char *format,
+    const char *of)
 {
-	redisReply *reply;
-	int type;
+	redisReply *members = redisCommand(redis, format, of);
+	size_t i;
 
-	do {
-		reply = ask(redis, "RPOPLPUSH %s " QUEUE "ready", from, queue);
-		type = reply->type;
-		freeReplyObject(reply);
-	} while (type != REDIS_REPLY_NIL);
+	if (members == NULL || members->type != REDIS_REPLY_ARRAY)
+		errx(1, "%s: no set", format);
+	for (i = 0; i < members->elements; i++)
+		work(of, members->element[i]->str);
+	freeReplyObject(members);
 }
 
 static void
-return_rejected(redisContext *redis, const char *queue)
+return_rejected(const char *queue)
 {
-	char key[1024];
-
-	snprintf(key, sizeof(key), QUEUE "rejected", queue);
-	move_all(redis, key, queue);
+	while (ask("RPOPLPUSH " QUEUE "rejected " QUEUE "ready", queue,
+		   queue) != -1)
+		;
 }
 
 static void
-purge(redisContext *redis, const char *queue)
+purge(const char *queue)
 {
-	long long left = number(ask(redis, "LLEN " QUEUE "ready", queue));
+	long long left = ask("LLEN " QUEUE "ready", queue);
 
 	for (; left > 0; left -= BATCH)
-		number(
-		    ask(redis, "LTRIM " QUEUE "ready 0 %d", queue, -1 - BATCH));
+		ask("LTRIM " QUEUE "ready 0 %d", queue, -1 - BATCH);
 }
 
 static void
-clean_queue(redisContext *redis, const char *connection, const char *queue)
+clean_queue(const char *connection, const char *queue)
 {
-	char key[1024];
-
-	number(ask(redis, "SADD rmq::queues %s", queue));
-	snprintf(key, sizeof(key), BOTH "unacked", connection, queue);
-	move_all(redis, key, queue);
-	number(ask(redis, "DEL %s", key));
-	number(ask(redis, "DEL " BOTH "consumers", connection, queue));
-	number(ask(redis, "SREM " CONNECTION "queues %s", connection, queue));
+	ask("SADD rmq::queues %s", queue);
+	while (ask("RPOPLPUSH " BOTH "unacked " QUEUE "ready", connection,
+		   queue, queue) != -1)
+		;
+	ask("DEL " BOTH "unacked", connection, queue);
+	ask("DEL " BOTH "consumers", connection, queue);
+	ask("SREM " CONNECTION "queues %s", connection, queue);
 }
 
 static void
-clean_connection(redisContext *redis, const char *connection)
+clean_connection(const char *unused, const char *connection)
 {
-	redisReply *queues;
-	size_t i;
-
-	if (number(ask(redis, "TTL " CONNECTION "heartbeat", connection)) > 0)
+	(void)unused;
+	if (ask("TTL " CONNECTION "heartbeat", connection) > 0)
 		return;
-	queues = ask(redis, "SMEMBERS " CONNECTION "queues", connection);
-	for (i = 0; i < queues->elements; i++)
-		clean_queue(redis, connection, queues->element[i]->str);
-	freeReplyObject(queues);
-	number(ask(redis, "SREM rmq::connections %s", connection));
-	number(ask(redis, "DEL " CONNECTION "queues", connection));
+	for_each(clean_queue, "SMEMBERS " CONNECTION "queues", connection);
+	ask("SREM rmq::connections %s", connection);
+	ask("DEL " CONNECTION "queues", connection);
 }
 
 static void
-count_queue(redisContext *redis, const char *queue)
+count_queue(const char *unused, const char *queue)
 {
-	number(ask(redis, "LLEN " QUEUE "ready", queue));
-	number(ask(redis, "LLEN " QUEUE "rejected", queue));
+	(void)unused;
+	ask("LLEN " QUEUE "ready", queue);
+	ask("LLEN " QUEUE "rejected", queue);
 }
 
 static void
-count_connection(redisContext *redis, const char *connection)
+count_both(const char *connection, const char *queue)
 {
-	redisReply *queues;
-	size_t i;
-
-	number(ask(redis, "TTL " CONNECTION "heartbeat", connection));
-	queues = ask(redis, "SMEMBERS " CONNECTION "queues", connection);
-	for (i = 0; i < queues->elements; i++) {
-		const char *queue = queues->element[i]->str;
-
-		number(ask(
-		    redis, "SMEMBERS " BOTH "consumers", connection, queue));
-		number(ask(redis, "LLEN " BOTH "unacked", connection, queue));
-	}
-	freeReplyObject(queues);
+	ask("SMEMBERS " BOTH "consumers", connection, queue);
+	ask("LLEN " BOTH "unacked", connection, queue);
 }
 
 static void
-for_each(redisContext *redis, const char *set,
-    void (*work)(redisContext *, const char *))
+count_connection(const char *unused, const char *connection)
 {
-	redisReply *members = ask(redis, "SMEMBERS %s", set);
-	size_t i;
-
-	for (i = 0; i < members->elements; i++)
-		work(redis, members->element[i]->str);
-	freeReplyObject(members);
+	(void)unused;
+	ask("TTL " CONNECTION "heartbeat", connection);
+	for_each(count_both, "SMEMBERS " CONNECTION "queues", connection);
 }
 
 int
 main(int argc, char *argv[])
 {
-	redisContext *redis;
-
 	if (argc < 3)
 		return 64;
 	redis = redisConnectUnix(argv[1]);
 	if (redis == NULL || redis->err != 0)
 		errx(69, "%s: cannot connect", argv[1]);
 	if (strcmp(argv[2], "return") == 0 && argc == 4)
-		return_rejected(redis, argv[3]);
+		return_rejected(argv[3]);
 	else if (strcmp(argv[2], "purge") == 0 && argc == 4)
-		purge(redis, argv[3]);
-	else if (strcmp(argv[2], "clean") == 0 && argc == 3)
-		for_each(redis, "rmq::connections", clean_connection);
-	else if (strcmp(argv[2], "stats") == 0 && argc == 3) {
-		for_each(redis, "rmq::queues", count_queue);
-		for_each(redis, "rmq::connections", count_connection);
+		purge(argv[3]);
+	else if (strcmp(argv[2], "clean") == 0)
+		for_each(clean_connection, "SMEMBERS rmq::connections", "");
+	else if (strcmp(argv[2], "stats") == 0) {
+		for_each(count_queue, "SMEMBERS rmq::queues", "");
+		for_each(count_connection, "SMEMBERS rmq::connections", "");
 	} else
 		return 64;
 	redisFree(redis);
