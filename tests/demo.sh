@@ -33,7 +33,7 @@ die() {
 }
 
 show() {
-	printf '\n\033[1m$ %s\033[0m\n' "$*" | if [ -t 1 ]; then cat; else sed 's/\x1b\[[01]*m//g'; fi
+	printf '\n$ %s\n' "$*"
 }
 
 results() {
@@ -43,19 +43,6 @@ results() {
 # The numbers of the queue's row: ready delayed unacked rejected consumers.
 row() {
 	mq-stats docs | awk 'NR == 2 {print $2, $3, $4, $5, $6}'
-}
-
-# Shows how far it is, in place and on a terminal only.
-progress() {
-	local ready unacked
-	[ -t 1 ] || return 0
-	read -r ready _ unacked _ <<<"$(row)"
-	printf '\r\033[K%d of %d files digested; %s ready, %s in flight%s' \
-		"$(results)" "$published" "$ready" "$unacked" "$1"
-}
-
-end_progress() {
-	[ ! -t 1 ] || printf '\r\033[K'
 }
 
 nap() {
@@ -75,7 +62,6 @@ mq-consume -q -j"$slots" docs -- "$worker" &
 consumer=$!
 disown # so that the shell does not report its death
 while [ "$(results)" -lt $((published / 3)) ] && kill -0 "$consumer" 2>/dev/null; do
-	progress ""
 	nap 0.1
 done
 kill -KILL "$consumer"
@@ -83,7 +69,6 @@ while kill -0 "$consumer" 2>/dev/null; do
 	nap 0.01
 done
 consumer=
-end_progress
 read -r _ _ unacked _ <<<"$(row)"
 echo "killed after $(results) results; it held $unacked messages"
 mq-stats
@@ -96,15 +81,13 @@ while kill -0 "$consumer" 2>/dev/null; do
 	read -r ready _ unacked _ <<<"$(row)"
 	if [ "${ready:-1}" = 0 ] && [ -z "$said" ] &&
 		[ "$(results)" -ge $((published - unacked)) ]; then
-		said="; waiting for the dead consumer's lease (60 s)"
-		[ -t 1 ] || echo "${said#; }"
+		said=yes
+		echo "waiting for the dead consumer's lease (60 s)"
 	fi
-	progress "$said"
 	nap 0.2
 done
 wait "$consumer" || die "mq-consume failed"
 consumer=
-end_progress
 mq-stats
 
 cut -d' ' -f1 "$RESULTS" | sort >"$dir/ran"

@@ -725,6 +725,10 @@ backoff=10s..1h
 rate-shared=20/s
 max-length=100000"
 		;;
+	'mq-set --new news $(mq-set mails)')
+		ends 0
+		assert_equal "$(mq-set news)" "$(mq-set mails)"
+		;;
 	esac
 }
 
