@@ -7,16 +7,20 @@
 #
 #   ROUNDS=5       how often each
 #   BENCH_ONLY=    some of the parts, as PARTS at the end has them, and by itself
-#                  cluster: see cluster.py; or fleet: see fleet.py, which takes
-#                  half an hour
+#                  cluster: see cluster.py; or fleet, which takes half an hour
 #   BENCH_LONG=1   more messages as well: up to 10,000,000
 #   BENCH_SCALE=1  0.01 is a hundredth of them, to see that all parts work
+#   FLEET_ONLY=wake,idle    some of the rows of fleet, by the word before the colon
+#   FLEET_MESSAGES=, FLEET_N= and others change its sizes; see number()
 import os
 import statistics
 import subprocess
 import sys
 import time
 
+import fleet_crowd
+import fleet_store
+import fleet_work
 from fleetlib import (BUILD, DIR, HERE, QUEUE, READY, REJECTED, Server, Waiting, compiled,
                       end, hiredis, judged, rounds, start)
 
@@ -695,6 +699,28 @@ def rsmq():
                 "receive-" + flight, "receive-%s-node" % flight, ">= 3.0")
 
 
+# --- what a server pays for a thousand consumers and ten thousand queues ------------
+# Each row is against a floor that is measured in the same run, in turn with it.  Figures are
+# medians of the rounds, a ratio the median of the ratios of the rounds.  What counts is CPU
+# wherever it can, of the server from INFO cpu, of a consumer without its children.
+
+FLEET = {f.__name__: f for f in (
+    fleet_crowd.wake, fleet_crowd.idle, fleet_work.stream, fleet_work.batch,
+    fleet_work.fork16, fleet_store.giveback, fleet_crowd.clean,
+    fleet_store.group, fleet_store.options, fleet_store.large,
+    fleet_work.pickup, fleet_crowd.publishers, fleet_crowd.known)}
+
+
+def fleet():
+    print("%-40s | %9s | %9s | %9s | %-9s |" %
+          ("work", "ours", "floor", "result", "wanted"), flush=True)
+    for name in os.environ.get("FLEET_ONLY", "").replace(",", " ").split() or FLEET:
+        try:
+            FLEET[name]()
+        except RuntimeError as e:
+            print("%s: %s" % (name, e), flush=True)
+
+
 # --- all of them ------------------------------------------------------------------
 
 PARTS = {f.__name__.rstrip("_"): f for f in (
@@ -708,9 +734,11 @@ def main():
         sys.exit("bench: %s has no mq-publish" % BUILD)
     chosen = os.environ.get("BENCH_ONLY", "").split() or list(PARTS)
     # Their tables are their own, and so are their servers.
-    for name in {"cluster", "fleet"} & set(chosen):
-        chosen.remove(name)
-        subprocess.run([sys.executable, "-B", "%s/%s.py" % (HERE, name)], check=True)
+    if "cluster" in chosen:
+        subprocess.run([sys.executable, "-B", HERE + "/cluster.py"], check=True)
+    if "fleet" in chosen:
+        fleet()
+    chosen = [name for name in chosen if name not in ("cluster", "fleet")]
     for name in chosen:
         if name not in PARTS:
             sys.exit("bench: %s: no such part; there are %s" % (name, " ".join(PARTS)))

@@ -1,4 +1,4 @@
-# Rows of fleet.py: many consumers, many queues, many clients.
+# Rows of fleet, see bench.py: many consumers, many queues, many clients.
 import threading
 import time
 

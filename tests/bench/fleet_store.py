@@ -1,4 +1,4 @@
-# Rows of fleet.py: what is given back, options of delivery, large payloads.
+# Rows of fleet, see bench.py: what is given back, options of delivery, large payloads.
 import json
 import os
 import signal

@@ -1,4 +1,4 @@
-# Rows of fleet.py: workers of all kinds.
+# Rows of fleet, see bench.py: workers of all kinds.
 import os
 import select
 import time

@@ -1,4 +1,4 @@
-# Servers, clients, processes and the table of fleet.py.
+# Servers, clients, processes and the table of fleet, see bench.py.
 #
 #   Server(name)         a private redis-server: call, pipe, cpu, commands, fill
 #   tool(server, ...)    runs a tool to its end; a Run: wall, own CPU
