@@ -16,6 +16,7 @@
 #include "base/say.h"
 #include "message/json.h"
 #include "queue/queue.h"
+#include "queue/stats.h"
 #include "redis/connection.h"
 #include "shared/options.h"
 
@@ -217,6 +218,8 @@ clean_round(struct cleaner *c)
 	report_refused(c, &done);
 	report_unproven(c, &done);
 	report_scattered(c);
+	if (status == MQ_EXIT_OK && !c->how.dry_run)
+		mq_past_note(r, c->shared.layout, NULL, 0);
 	if (report_lost(c))
 		status = MQ_EXIT_UNAVAILABLE;
 	if (mq_redis_lost(r) || status == MQ_EXIT_UNAVAILABLE)

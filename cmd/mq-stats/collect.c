@@ -69,6 +69,17 @@ look_for_pause_of_all(struct collector *c, struct mq_stats *stats)
 			stats->queues[i].all_paused_ms = stats->now_ms + left;
 	}
 	free(any);
+	return rv;
+}
+
+/* What layouts do not tell. */
+static int
+ask_more(struct collector *c, struct mq_stats *stats)
+{
+	int rv = look_for_pause_of_all(c, stats);
+
+	if (rv == 0 && c->past > 0)
+		rv = mq_past_ask(&c->redis, c->layout, c->past, stats);
 	if (rv == -1)
 		mq_stats_free(stats);
 	return rv;
@@ -84,7 +95,7 @@ collect_try(struct collector *c, int wanted, struct model *m)
 	if (ensure_open(c) == -1 ||
 	    c->layout->stats(&c->redis, c->queues, c->count, wanted, &stats) ==
 		-1 ||
-	    look_for_pause_of_all(c, &stats) == -1) {
+	    ask_more(c, &stats) == -1) {
 		strlcpy(m->error, c->redis.error, sizeof(m->error));
 		collect_close(c);
 		return -1;

@@ -46,12 +46,18 @@ counters_json(const struct mq_queue_stats *q)
 json_t *
 json_queue(const struct model *m, const struct mq_queue_stats *q)
 {
+	static const char *const names[] = {"minutes", "hours"};
 	json_t *v = fields_json(queue_fields, q, m->stats.now_ms);
+	int i;
 
 	mq_json_set(v, "counters", q->counted ? counters_json(q) : json_null());
 	if (q->attributed)
 		mq_json_set(
 		    v, "attributes", fields_json(attribute_fields, q, 0));
+	for (i = 0; i < m->stats.past; i++)
+		mq_json_set(v, names[i],
+		    fields_list(note_fields, q->past[i].notes,
+			sizeof(*q->past[i].notes), q->past[i].count, 0));
 	return v;
 }
 

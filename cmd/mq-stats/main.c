@@ -122,6 +122,9 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 	static const int wanted[FORMATS] = {[FORMAT_JSON] = MQ_STATS_COUNTS,
 	    [FORMAT_PROMETHEUS] = MQ_STATS_COUNTS | MQ_STATS_CONNECTIONS};
 
+	/* Of all queues at once, that would be more than everything else. */
+	if (o->format == FORMAT_JSON && o->count > 0)
+		c->past = MQ_PASTS;
 	collect_stats(c,
 	    MQ_STATS_UNLISTED | wanted[o->format] |
 		(o->watch.connections ? MQ_STATS_CONNECTIONS : 0),

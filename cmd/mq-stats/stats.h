@@ -198,6 +198,7 @@ struct collector {
 	struct mq_server server;
 	const char *const *queues;
 	int count;
+	int past; /* kinds of the past that are wanted; see mq_past_ask() */
 	/* Set by the collection. */
 	struct mq_redis redis;
 	bool open;
@@ -422,10 +423,10 @@ struct field {
 /* More than there are places in the line of --check. */
 #define FIELD_CHECKS 8
 
-/* Of these structs: mq_queue_stats (three times), mq_connection_stats, mq_consumed and
- * mq_run. */
+/* Of these structs: mq_queue_stats (three times), mq_connection_stats, mq_consumed,
+ * mq_run and mq_note. */
 extern const struct field queue_fields[], count_fields[], attribute_fields[],
-    connection_fields[], consumed_fields[], run_fields[];
+    connection_fields[], consumed_fields[], run_fields[], note_fields[];
 
 /* How long a script has run, by this clock. */
 long long run_seconds(const struct mq_run *, int64_t now_ms);

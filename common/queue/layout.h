@@ -25,7 +25,8 @@ int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
 
 /*
  * The data that all layouts keep beside a queue in the same way: its pause, its
- * settings, its counters, the marks of its publishers, and the runs of its consumers.  A layout
+ * settings, its counters, its past, the marks of its publishers, and the runs of its
+ * consumers.  A layout
  * only names these keys.
  */
 
@@ -41,8 +42,9 @@ struct mq_side {
 	const char *exists;
 	const char
 	    *waits; /* who is on watch, and who idle; see lua/lib/role.lua */
-	const char *stop;      /* a request to end a run; see stats.h */
-	const char *publisher; /* its marks; with its id behind this */
+	const char *past[MQ_PASTS]; /* hashes; see past.c */
+	const char *stop;	    /* a request to end a run; see stats.h */
+	const char *publisher;	    /* its marks; with its id behind this */
 	/* Appends a key of all queues in its namespace: the set of their names, and who
 	 * cleans them; whether they are paused. */
 	void (*all)(struct mq_command *, const char *queue, const char *what);
@@ -75,6 +77,9 @@ void mq_side_marks(const struct mq_side *, struct mq_command *,
 /*
  * The rows of struct mq_stats, one for each queue.  For layouts.
  */
+
+/* More are not listed for MQ_STATS_FEW. */
+#define MQ_FEW_QUEUES 10000
 
 /* Makes rows with these names, sorted by them, of which nothing is known but
  * whether they are known queues. */

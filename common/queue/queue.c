@@ -86,11 +86,13 @@ mq_connection_stats_free(struct mq_connection_stats *c)
 void
 mq_stats_free(struct mq_stats *stats)
 {
-	int i;
+	int i, k;
 
 	for (i = 0; i < stats->count; i++) {
 		free(stats->queues[i].name);
 		free(stats->queues[i].node);
+		for (k = 0; k < MQ_PASTS; k++)
+			free(stats->queues[i].past[k].notes);
 	}
 	free(stats->queues);
 	for (i = 0; i < stats->connection_count; i++)

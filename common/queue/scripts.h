@@ -6,6 +6,7 @@
 
 extern const struct mq_script mq_script_compete;
 extern const struct mq_script mq_script_count;
+extern const struct mq_script mq_script_note;
 extern const struct mq_script mq_script_pass;
 extern const struct mq_script mq_script_pause;
 extern const struct mq_script mq_script_probe;

@@ -137,6 +137,27 @@ struct mq_counts {
 	long long bucket[MQ_BUCKETS]; /* runs by time; not cumulative */
 };
 
+/*
+ * The past of a queue: what rounds of cleaning have noted, one note for each minute of
+ * the last hour, and one for each hour of the last two days, the newest if there were
+ * several.  Minutes and hours that nobody noted are missing.  Numbers are -1 if they
+ * were not known.
+ */
+struct mq_note {
+	int64_t at_ms; /* unix ms, by the server's clock */
+	long long ready, delayed, unacked, rejected, consumers;
+	double age_s; /* of its oldest claimable message; 0: none */
+	long long published,
+	    ended;	    /* done or rejected, all that were counted */
+	double in_s, out_s; /* since the note before, if there is no gap */
+};
+enum { MQ_MINUTES, MQ_HOURS, MQ_PASTS };
+struct mq_past {
+	struct mq_note *notes; /* the oldest first */
+	int count;
+	int64_t gap_ms; /* between two, if some are missing there */
+};
+
 /* On a cluster with nodes that are lost, a number of messages or consumers that is not
  * known is -1. */
 struct mq_queue_stats {
@@ -174,6 +195,7 @@ struct mq_queue_stats {
 	struct mq_attributes attributes;
 	int64_t created_s, modified_s; /* unix time */
 	long long sent, received;      /* messages, by whatever program */
+	struct mq_past past[MQ_PASTS]; /* of mq_past_ask() */
 };
 
 /* A connection and a queue that it consumes. */
@@ -197,11 +219,12 @@ struct mq_connection_stats {
 /* The facts that are wanted besides the numbers of messages. */
 enum {
 	MQ_STATS_CONNECTIONS = 1,
-	MQ_STATS_COUNTS = 2,  /* all of mq_counts; else only published, done and
+	MQ_STATS_COUNTS = 2, /* all of mq_counts; else only published, done and
 			      * failed are set */
-	MQ_STATS_UNLISTED = 4 /* what connections hold that nobody lists,
-			       * too, unless there are very many keys; and what
-			       * only Go programs find */
+	MQ_STATS_UNLISTED = 4, /* what connections hold that nobody lists,
+				* too, unless there are very many keys; and what
+				* only Go programs find */
+	MQ_STATS_FEW = 8 /* no queue at all, if there are more than 10,000 */
 };
 
 struct mq_stats {
@@ -216,7 +239,18 @@ struct mq_stats {
 	 * that for a cluster, on a cluster that for one), whose messages are not counted; always, sorted. */
 	struct mq_names cluster;
 	int64_t now_ms; /* the server's clock, unix ms */
+	int past;	/* kinds that mq_past_ask() has set */
 };
+
+/* Notes how these queues are (count 0: all, unless there are more than 10,000); errors are
+ * none, but that the connection may be lost. */
+void mq_past_note(struct mq_redis *, const struct mq_layout *,
+    const char *const *queues, int count);
+/* Sets the past of all queues: the minutes (kinds 1), or the hours, too (MQ_PASTS).  What
+ * the server does not tell is empty.  Returns -1 only if the connection is lost, with the
+ * error in struct mq_redis. */
+int mq_past_ask(
+    struct mq_redis *, const struct mq_layout *, int kinds, struct mq_stats *);
 
 /* Frees all it has, not itself. */
 void mq_connection_stats_free(struct mq_connection_stats *);

@@ -45,10 +45,12 @@ line() {
 }
 
 keys() {
+	forget_past
 	redis keys '*' | sort
 }
 
 digest() {
+	forget_past
 	redis --raw debug digest
 }
 

@@ -401,6 +401,15 @@ script() {
 	chmod +x "$T/$1"
 }
 
+# forget_past: removes what rounds of cleaning have noted.
+forget_past() {
+	local key
+
+	while read -r key; do
+		redis del "$key" >/dev/null
+	done < <(redis --raw keys '*' | grep -E ':X?(minutes|hours)$')
+}
+
 held() {
 	redis eval 'local n = redis.call
 		local unacked = 0

@@ -295,6 +295,7 @@ ids() {
 	redis hset rsmq:jobs:Q createdby somebody >/dev/null
 	before=$(redis debug digest)
 	cleans '[.connections, .rejected, .adopted, .orphans, .expired]' '[0,0,0,0,0]'
+	forget_past
 	[ "$(redis debug digest)" = "$before" ]
 }
 

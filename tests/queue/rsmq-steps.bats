@@ -351,8 +351,8 @@ take() {
 }
 
 @test "rsmq-steps: a queue is deleted when nobody consumes it, and its connections are those" {
-	local all="names connections z h x d counters paused rate later watch idle settings \
-		z2 h2 x2 d2 counters2 paused2 rate2 later2 watch2 idle2 settings2"
+	local all="names connections z h x d counters paused rate later watch idle settings minutes hours \
+		z2 h2 x2 d2 counters2 paused2 rate2 later2 watch2 idle2 settings2 minutes2 hours2"
 	redis hset h vt 7 >/dev/null
 	put a 1 A
 	put b 99999999999999 B
@@ -360,13 +360,13 @@ take() {
 	redis sadd names q q2 r >/dev/null
 	redis zadd connections 0 c >/dev/null
 	redis hset lease queues '["q2","r"]' >/dev/null
-	redis mset counters 1 counters2 1 settings2 1 >/dev/null
+	redis mset counters 1 counters2 1 settings2 1 hours 1 minutes2 1 >/dev/null
 	assert_equal "$(step rsmq/delete "$all" "q q2 ''")" ""
 	assert_equal "$(step rsmq/delete "$all lease" "q q2 '' other")" ""
 	assert_equal "$(step rsmq/delete "$all lease" "q q2 '' c")" "1 1 1 1 1"
 	redis hset lease queues '["r"]' >/dev/null
 	assert_equal "$(step rsmq/delete "$all lease" "q q2 1 c")" "0 1 1 1 1"
-	assert_equal "$(redis exists z h z2 counters counters2 settings2) $(redis scard names)" "6 3"
+	assert_equal "$(redis exists z h z2 counters counters2 settings2 hours minutes2) $(redis scard names)" "8 3"
 	assert_equal "$(step rsmq/delete "$all lease" "q q2 '' c")" "0 1 1 1 1"
-	assert_equal "$(redis exists z h z2 counters counters2 settings2) $(redis smembers names)" "0 r"
+	assert_equal "$(redis exists z h z2 counters counters2 settings2 hours minutes2) $(redis smembers names)" "0 r"
 }

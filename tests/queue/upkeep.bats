@@ -264,7 +264,7 @@ bury_all() {
 }
 
 @test "upkeep: a queue is deleted when nobody uses it, and its connections are those" {
-	local own="$keys ${q}rejected rate counters paused settings watch idle form1 form2 out in"
+	local own="$keys ${q}rejected rate counters paused settings watch idle minutes hours form1 form2 out in"
 	local c="beat queues consumers unacked form3 form4"
 	delete() {
 		step delete "${NAMES-rmq::queues} rmq::connections $own $c" "q $1 c"
@@ -274,7 +274,7 @@ bury_all() {
 	redis lpush "${q}rejected" a >/dev/null
 	redis zadd "${q}priority" 1 a >/dev/null
 	redis zadd "${q}delayed" 1 a 2 b >/dev/null
-	redis mset rate 1 counters 1 settings 1 consumers 1 >/dev/null
+	redis mset rate 1 counters 1 settings 1 consumers 1 minutes 1 hours 1 >/dev/null
 	redis set in 1 >/dev/null
 	assert_equal "$(delete "''")" ""
 	redis sadd rmq::connections other >/dev/null

@@ -217,12 +217,12 @@ WITHOUT = {"help", "version", "print-acl"}
 UNSEEN = {
     "*": "+client|kill +client|list +config|get",
     "rmq": {
-        "consume": "+hrandfield +pubsub|numsub +type +zremrangebyscore +zscore",
+        "consume": "+hrandfield +pubsub|numsub +type +zrange +zremrangebyscore +zrevrangebyscore +zscore",
         "return": "+hrandfield +lmove +lpos +set +srem",
         "purge": "+lmove +lpos"},
     "rsmq": {
         "publish": "+hgetall &__redis__:invalidate &mq::wake::*",
-        "consume": "+expire +hscan +pubsub|numsub +zrank +zremrangebyscore",
+        "consume": "+expire +hscan +pubsub|numsub +sscan +zrank +zremrangebyscore",
         "clean": "+del +hdel +hincrby +hset +hsetnx +persist +sadd +smembers +srem +zadd +zcount",
         "stats": "+hlen +smembers ~rsmq:QUEUES ~{rsmq}:QUEUES"},
     "": {}, "sentinel": {},

@@ -76,7 +76,14 @@ run_cleaning(
 	    .scan_from = all->cleaning.scan_from,
 	    .self = all->consumer->session.connection};
 
-	return all->opt->layout->clean(r, &how, &out->cleaned);
+	const struct options *opt = all->opt;
+	int rv = opt->layout->clean(r, &how, &out->cleaned);
+
+	/* One without rights for everything notes its own queues. */
+	if (rv == 0)
+		mq_past_note(r, opt->layout, opt->queues,
+		    all->cleaning.by_queue ? opt->queue_count : 0);
+	return rv;
 }
 
 static void

@@ -55,7 +55,8 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	mq_command_script(c, &rmq_script_delete);
 	add_sets(c, queue);
 	rmq_queue_keys(c, queue);
-	rmq_keys(c, queue, "rejected rate counters paused settings watch idle");
+	rmq_keys(c, queue,
+	    "rejected rate counters paused settings watch idle minutes hours");
 	if (c->cluster) {
 		rmq_keys(c, queue, "none none");
 	} else {

@@ -25,6 +25,8 @@
  *	rmq::queue::[Q]::idle		sorted set: those that it wakes; both lapse
  *					after 60 s; see lua/lib/role.lua
  *	rmq::queue::[Q]::counters	hash: what has been counted
+ *	rmq::queue::[Q]::minutes, ::hours	hashes: its past; see past.c; both
+ *					lapse
  *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
  *					see layout.h
  *	rmq::queue::[Q]::stop		a request to end a run, with a TTL: see
@@ -235,6 +237,7 @@ const struct mq_side rmq_side = {.key = rmq_keys,
     .clock = "clock",
     .result = "result::",
     .waits = "watch idle",
+    .past = {"minutes", "hours"},
     .stop = "stop",
     .publisher = "publisher::",
     .all = add_all,

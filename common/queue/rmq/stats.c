@@ -75,7 +75,7 @@ list_named(
 }
 
 static int
-list_all(struct mq_redis *r, struct mq_stats *out)
+list_all(struct mq_redis *r, int wanted, struct mq_stats *out)
 {
 	redisReply *names = rmq_stats_members(r, RMQ_QUEUES, &out->part);
 	int rv = 0;
@@ -84,7 +84,7 @@ list_all(struct mq_redis *r, struct mq_stats *out)
 		return -1;
 	if (out->part)
 		rv = rmq_stats_list_found(r, out);
-	else
+	else if (!(wanted & MQ_STATS_FEW) || names->elements <= MQ_FEW_QUEUES)
 		mq_rows_list(out, names);
 	freeReplyObject(names);
 	return rv;
@@ -314,7 +314,7 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	mq_partial_begin(r);
 	rv = mq_server_time(r, &out->now_ms);
 	if (rv == 0)
-		rv = count == 0 ? list_all(r, out) :
+		rv = count == 0 ? list_all(r, wanted, out) :
 				  list_named(r, queues, count, &g);
 	if (rv == 0)
 		rv = ask_queues(r, &g);

@@ -23,6 +23,7 @@
  *	N:Q:Xidle	sorted set: those that it wakes; both lapse after 60 s;
  *			see lua/lib/role.lua
  *	N:Q:Xcounters	hash: what has been counted
+ *	N:Q:Xminutes, Xhours	hashes: its past; see past.c; both lapse
  *	N:Q:Xstop	a request to end a run, with a TTL: see stats.h
  *	N:Q:Xsettings	hash: see settings.h
  *	N:Q:Xpublisher:ID	hash: what has become of its batches; see layout.h
@@ -170,6 +171,7 @@ const struct mq_side rsmq_side = {.key = rsmq_key,
     .settings = ":Xsettings",
     .exists = ":Q",
     .waits = ":Xwatch :Xidle",
+    .past = {":Xminutes", ":Xhours"},
     .stop = ":Xstop",
     .publisher = ":Xpublisher:",
     .all = rsmq_key_common,

@@ -446,7 +446,8 @@ add_delete(struct mq_command *c, const char *queue, bool look,
     const redisReply *connections)
 {
 	static const char all[] = " :Q :X :Xagain :Xcounters :Xpaused :Xrate "
-				  ":Xlater :Xwatch :Xidle :Xsettings";
+				  ":Xlater :Xwatch :Xidle :Xsettings "
+				  ":Xminutes :Xhours";
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	size_t i, n = connections->elements;
 

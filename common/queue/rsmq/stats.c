@@ -34,13 +34,14 @@ add_listed(
 }
 
 static int
-list_all(struct mq_redis *r, struct mq_stats *out)
+list_all(struct mq_redis *r, int wanted, struct mq_stats *out)
 {
 	redisReply *names = rsmq_listed(r);
 
 	if (names == NULL)
 		return -1;
-	add_listed(r, out, names);
+	if (!(wanted & MQ_STATS_FEW) || names->elements <= MQ_FEW_QUEUES)
+		add_listed(r, out, names);
 	freeReplyObject(names);
 	return 0;
 }
@@ -236,7 +237,7 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	*out = (struct mq_stats){0};
 	rv = mq_server_time(r, &out->now_ms);
 	if (rv == 0 && count == 0)
-		rv = list_all(r, out);
+		rv = list_all(r, wanted, out);
 	else if (rv == 0)
 		mq_rows_make(out, queues, (size_t)count, false);
 	if (rv == 0)

@@ -1,9 +1,10 @@
 -- Remove a queue that nobody uses, and all that is kept about it.
 --
 --   KEYS  rmq::queues, rmq::connections, the queue's (see lib/place.lua),
---         rejected, rate, counters, paused, settings, watch, idle, ready and rejected in
---         the form for a cluster, outgoing, incoming; then six of each connection: heartbeat, queues, the queue's
---         consumers, the queue's unacked, and these in the form for a cluster
+--         rejected, rate, counters, paused, settings, watch, idle, minutes, hours, ready
+--         and rejected in the form for a cluster, outgoing, incoming; then six of each
+--         connection: heartbeat, queues, the queue's consumers, the queue's unacked, and
+--         these in the form for a cluster
 --   ARGV  the queue's name, 1 to only look, then the connections' names in the
 --         same order
 --   reply {consumers of it that live, unacked messages that dead connections
@@ -22,12 +23,12 @@ local call = redis.call
 local queue, consumers, unacked = ARGV[1], 0, 0
 local queues, connections, ready, priority, delayed, _, _, results, rejected =
   unpack(KEYS, 1, 9)
-local other_ready, other_rejected, outgoing, incoming = unpack(KEYS, 16, 19)
+local other_ready, other_rejected, outgoing, incoming = unpack(KEYS, 18, 21)
 local cluster = call('EXISTS', other_ready, other_rejected)
 
 -- The six keys of the nth connection.
 local function of_connection(n)
-  return unpack(KEYS, 14 + 6 * n, 19 + 6 * n)
+  return unpack(KEYS, 16 + 6 * n, 21 + 6 * n)
 end
 
 -- On a cluster the keys that are in other slots are replaced by one that never exists,
@@ -60,7 +61,7 @@ if consumers > 0 or unacked > 0 or cluster > 0 or ARGV[2] == '1' then
   return reply
 end
 need(queues, 'SREM')
-call('UNLINK', unpack(KEYS, 3, 15))
+call('UNLINK', unpack(KEYS, 3, 17))
 -- A mark may still keep a message from arriving twice.
 call('PEXPIRE', incoming, 86400000)
 for i = 3, #ARGV do

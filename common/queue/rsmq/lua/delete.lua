@@ -3,7 +3,8 @@
 --
 --   KEYS  the set of names, the set of connections; of the queue and of that of
 --         the rejected ones those (see lib/layout.lua), counters, paused,
---         rate, later, watch, idle, settings; then the leases of the connections
+--         rate, later, watch, idle, settings, minutes, hours; then the leases of the
+--         connections
 --   ARGV  the names of both queues, 1 to only look, then the connections' names
 --         in the same order
 --   reply {consumers of it that live, 1 if the queue is known, how many can be
@@ -16,11 +17,11 @@
 -- include layout
 
 local names, connections = unpack(KEYS, 1, 2)
-local q, rejected, consumers = queue_keys(3), queue_keys(14), 0
+local q, rejected, consumers = queue_keys(3), queue_keys(16), 0
 
 -- Of the nth connection.
 local function lease_of(n)
-  return unpack(KEYS, 24 + n, 24 + n)
+  return unpack(KEYS, 28 + n, 28 + n)
 end
 
 if call('ZCARD', connections) ~= #ARGV - 3 then
@@ -45,6 +46,6 @@ if consumers > 0 or ARGV[3] == '1' then
   return reply
 end
 need(names, 'SREM')
-call('UNLINK', unpack(KEYS, 3, 24))
+call('UNLINK', unpack(KEYS, 3, 28))
 call('SREM', names, ARGV[1], ARGV[2])
 return reply
