@@ -114,8 +114,8 @@ collect_stats(struct collector *c, int wanted, struct model *m)
 
 /* --- rates ---------------------------------------------------------------------- */
 
-static const struct mq_queue_stats *
-find_queue(const struct mq_stats *stats, const char *name, int hint)
+static struct mq_queue_stats *
+find_queue(struct mq_stats *stats, const char *name, int hint)
 {
 	int i;
 
@@ -135,7 +135,7 @@ rate_of(long long from, long long to, double seconds)
 
 /* Rates of just this interval. */
 static void
-set_interval_rates(const struct mq_stats *old, struct mq_stats *new)
+set_interval_rates(struct mq_stats *old, struct mq_stats *new)
 {
 	double seconds = (double)(new->now_ms - old->now_ms) / 1000;
 	const struct mq_queue_stats *o;
@@ -157,6 +157,22 @@ set_interval_rates(const struct mq_stats *old, struct mq_stats *new)
 	}
 }
 
+/* What was, has not changed since. */
+static void
+keep_past(struct mq_stats *old, struct mq_stats *new)
+{
+	struct mq_queue_stats *o;
+	int i;
+
+	for (i = 0; i < new->count; i++) {
+		o = find_queue(old, new->queues[i].name, i);
+		if (o == NULL)
+			continue;
+		memcpy(new->queues[i].past, o->past, sizeof(o->past));
+		memset(o->past, 0, sizeof(o->past));
+	}
+}
+
 int
 collect_again(struct collector *c, int wanted, struct model *m)
 {
@@ -173,6 +189,8 @@ collect_again(struct collector *c, int wanted, struct model *m)
 		return -1;
 	}
 	set_interval_rates(&old, &m->stats);
+	if (c->past == 0)
+		keep_past(&old, &m->stats);
 	mq_stats_free(&old);
 	return 0;
 }

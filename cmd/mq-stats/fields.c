@@ -59,6 +59,7 @@ const struct field queue_fields[] = {
 	.spare = 1, .sum = SUM_ALL},
     {"out_per_s", KIND_RATE, QUEUE(out_s), .key = "out", .title = "OUT/S",
 	.spare = 1, .sum = SUM_ALL},
+    {NULL, KIND_SPARK, .title = "LAST HOUR", .sparse = true},
     {NULL, KIND_NOTE, .title = "NOTE", .sparse = true},
     {0},
 };

@@ -107,9 +107,10 @@ const struct mq_queue_stats **order_rows(const struct model *, int *count);
  */
 
 struct model {
-	const char *server;   /* its name */
-	struct order order;   /* of the queues in tables */
-	char error[512];      /* why nothing is known; empty: it is */
+	const char *server; /* its name */
+	struct order order; /* of the queues in tables */
+	int spark;	    /* columns of a sparkline there; 0: there is none */
+	char error[512];    /* why nothing is known; empty: it is */
 	struct mq_names lost; /* the nodes of a cluster that are, and why */
 	struct mq_stats stats;
 	struct mq_info info; /* the policy */
@@ -207,8 +208,8 @@ struct collector {
 /* The queues, and what else is wanted (MQ_STATS_*).  Returns 0, or -1 with the error
  * in the model; the next call connects anew. */
 int collect_try(struct collector *, int wanted, struct model *);
-/* The same once more: the rates are those since the last time.  After an error the
- * model keeps its queues. */
+/* The same once more: the rates are those since the last time, and the past is kept unless
+ * it is wanted anew.  After an error the model keeps its queues. */
 int collect_again(struct collector *, int wanted, struct model *);
 
 /* The nodes of a cluster that are lost; collect_try() does so, too. */
@@ -328,6 +329,8 @@ size_t text_char(const char *p, size_t n, uint32_t *c);
  * what stands around it. */
 bool text_odd(uint32_t c);
 
+/* Whether characters of the user's locale are UTF-8. */
+bool text_is_utf8(void);
 /* Columns of a visible text. */
 int text_width(const char *visible);
 /* Appends a visible text, cut to a number of columns with an ellipsis; returns how
@@ -376,6 +379,7 @@ enum kind {
 	KIND_REASON, /* empty, it is none, either */
 	KIND_CHARS,  /* the same in an array */
 	KIND_NOTE,   /* what people must know of a queue */
+	KIND_SPARK,  /* how many were ready in the last hour */
 	KIND_LIVE,   /* a flag, as a word: whether the connection is */
 	KIND_TEXTS = KIND_LIVE,
 	/* Numbers. */
@@ -474,6 +478,7 @@ struct cell {
 };
 
 #define COLUMNS_MAX 12
+#define SPARK_MAX   60
 
 /* Cells are added row by row.  Starts zeroed; columns come before cells. */
 struct table {
@@ -481,6 +486,7 @@ struct table {
 	int count;
 	bool total; /* the last row is one */
 	bool rest;  /* so is the one before: of rows that are not there */
+	int spark;  /* as of struct model, up to SPARK_MAX */
 	struct mq_buf text;
 	struct cell *cells;
 	size_t used, cap;
@@ -497,6 +503,8 @@ size_t table_rows(const struct table *);
 /* Whether a column is there: an optional one is when one of its cells has a text. */
 bool table_has(const struct table *, int column);
 
+/* The columns of a terminal that it takes, if nothing is cut. */
+int table_width(const struct table *);
 /* Appends the lines of the table; rows that have no room are counted. */
 void table_write(const struct table *, const struct view *, struct mq_buf *out);
 /* Writes the table to standard output, and frees it. */

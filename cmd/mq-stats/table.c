@@ -101,6 +101,71 @@ add_note(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 	mq_buf_free(&text);
 }
 
+#define HOUR_MS INT64_C(3600000)
+
+/* The column that is of so long ago. */
+static int
+spark_column(int64_t ago_ms, int columns)
+{
+	return columns - 1 - (int)(ago_ms * columns / HOUR_MS);
+}
+
+/* Of each column the most that were ready; -1: nobody knows.  What was noted holds until
+ * the next note, unless there is a gap. */
+static void
+fill_spark(const struct mq_queue_stats *q, int64_t now_ms, long long *most,
+    int columns)
+{
+	const struct mq_past *p = &q->past[MQ_MINUTES];
+	int64_t from, to;
+	int k, i, end;
+
+	for (i = 0; i < columns; i++)
+		most[i] = -1;
+	most[columns - 1] = q->ready;
+	for (k = 0; k < p->count; k++) {
+		from = now_ms - p->notes[k].at_ms;
+		to = k + 1 < p->count ? now_ms - p->notes[k + 1].at_ms : 0;
+		i = spark_column(from, columns);
+		end = from - to < p->gap_ms ? spark_column(to, columns) : 0;
+		do
+			if (i >= 0 && i < columns &&
+			    p->notes[k].ready > most[i])
+				most[i] = p->notes[k].ready;
+		while (++i < end);
+	}
+}
+
+/* One that shows nothing, as nothing was noted, is left out. */
+static void
+add_spark(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
+{
+	static const char plain[] = "_.:-=+*#";
+	bool blocks = text_is_utf8();
+	long long most[SPARK_MAX], top = 1;
+	struct mq_buf text = {0};
+	int i, level;
+
+	if (t->spark == 0 || q->past[MQ_MINUTES].count == 0) {
+		add_text(t, "", STYLE_PLAIN);
+		return;
+	}
+	fill_spark(q, now_ms, most, t->spark);
+	for (i = 0; i < t->spark; i++)
+		top = most[i] > top ? most[i] : top;
+	for (i = 0; i < t->spark; i++) {
+		level = most[i] > 0 ? 1 + (int)((most[i] * 7 - 1) / top) : 0;
+		if (most[i] < 0)
+			mq_buf_addstr(&text, " ");
+		else if (blocks) /* U+2581 and so on */
+			mq_buf_printf(&text, "\xe2\x96%c", 0x81 + level);
+		else
+			mq_buf_add(&text, &plain[level], 1);
+	}
+	add_cell(t, mq_buf_str(&text), t->spark, STYLE_PLAIN);
+	mq_buf_free(&text);
+}
+
 /* One digit behind the point, but for 10 and more. */
 static void
 add_rate(struct table *t, double rate)
@@ -157,6 +222,10 @@ add_field(
 
 	if (record != NULL && f->kind == KIND_NOTE) {
 		add_note(t, q, now_ms);
+		return;
+	}
+	if (record != NULL && f->kind == KIND_SPARK) {
+		add_spark(t, q, now_ms);
 		return;
 	}
 	if (record != NULL) {
@@ -222,6 +291,17 @@ measure_columns(const struct table *t, int *width)
 		if (width[j] > 0 &&
 		    width[j] < (int)strlen(t->columns[j]->title))
 			width[j] = (int)strlen(t->columns[j]->title);
+}
+
+int
+table_width(const struct table *t)
+{
+	int width[COLUMNS_MAX] = {0}, total = -GAP, j;
+
+	measure_columns(t, width);
+	for (j = 0; j < t->count; j++)
+		total += width[j] > 0 ? width[j] + GAP : 0;
+	return total;
 }
 
 /* Leaves out what can be spared, until the others fit with texts of a length that tells

@@ -71,11 +71,16 @@ text_odd(uint32_t c)
 
 /* --- columns ------------------------------------------------------------------ */
 
+bool
+text_is_utf8(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
 static const char *
 ellipsis_text(void)
 {
-	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? "\xe2\x80\xa6" :
-							    "~";
+	return text_is_utf8() ? "\xe2\x80\xa6" : "~";
 }
 
 /* The character at s, its bytes and columns. */

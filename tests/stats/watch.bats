@@ -72,6 +72,34 @@ shows() {
 	END
 }
 
+@test "watch: a sparkline of the last hour has the room that is left, and gaps" {
+	local ago locale
+	local now=$(redis --raw time | head -n 1)
+
+	redis sadd rmq::queues q none >/dev/null
+	redis lpush 'rmq::queue::[q]::ready' 1 2 3 >/dev/null
+	for ago in '450 1' '150 7' '90 0'; do
+		redis hset 'rmq::queue::[q]::minutes' $(((now - ${ago% *}) / 60 % 60)) \
+			"$((now - ${ago% *})) ${ago#* } 0 0 0 0 0 0 0" >/dev/null
+	done
+	for locale in C.UTF-8 C; do
+		LC_ALL=$locale LINE=$([ $locale = C ] && echo '.    #_-' || echo '▂    █▁▄') \
+			shows --watch=1h <<-'END'
+			import os
+			line = os.environ["LINE"]
+			see("LAST HOUR")
+			resize(12, 79)
+			assert not any("LAST" in l for l in see("OUT/S")), terminal.text()
+			resize(12, 200)
+			lines = see("LAST HOUR")
+			assert [l.endswith(" " * 50 + line) for l in lines[2:6]] == [False, False, True, False], lines
+			assert lines[3].split() == ["none"] + ["0"] * 5 + ["-"] * 3, lines
+			press("q")
+			assert end() == 0
+		END
+	done
+}
+
 @test "watch: a terminal that is resized is filled anew at once" {
 	local i
 
