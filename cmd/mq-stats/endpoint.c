@@ -34,6 +34,8 @@ static const struct resource {
 	"text/plain; version=0.0.4; charset=utf-8", NULL},
     {"/queues.json", SUBJECT_QUEUES, FORMAT_JSON, JSON, NULL},
     {"/healthz", SUBJECT_HEALTH, FORMAT_TABLE, TEXT, NULL},
+    {"/again", SUBJECT_HTML, FORMAT_TABLE, "text/html; charset=utf-8",
+	page_policy},
     {"/", SUBJECT_HTML, FORMAT_TABLE, "text/html; charset=utf-8", page_policy},
 };
 
@@ -74,6 +76,7 @@ use_view(struct stats_options *o, const struct resource *v, const char *name)
 	o->subject = v->subject;
 	o->format = v->format;
 	o->requested = true;
+	o->again = strcmp(v->path, "/again") == 0;
 	/* The page can ask for itself here. */
 	if (o->refresh == 0)
 		o->refresh = REFRESH_S;

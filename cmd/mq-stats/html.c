@@ -100,6 +100,49 @@ print_tables(const struct model *m)
 	fputs("</section>\n", stdout);
 }
 
+/* In the order of page.js; null: not known. */
+static void
+print_past(const struct mq_past *p)
+{
+	const struct mq_note *n;
+	size_t k;
+
+	for (n = p->notes; n < p->notes + p->count; n++) {
+		const double v[] = {(double)n->ready, (double)n->delayed,
+		    (double)n->unacked, (double)n->rejected, n->age_s, n->in_s,
+		    n->out_s};
+
+		printf("%s[%lld", n > p->notes ? "," : "",
+		    (long long)n->at_ms / 1000);
+		for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
+			printf(v[k] < 0 ? ",null" : ",%.6g", v[k]);
+		putchar(']');
+	}
+}
+
+/* What was, of each queue as in the table: whether another one counts what is in it, then
+ * minutes, then hours. */
+static void
+print_pasts(const struct model *m)
+{
+	const struct mq_queue_stats **rows;
+	int i, n;
+
+	if (m->stats.past == 0)
+		return;
+	rows = order_rows(m, &n);
+	fputs("<p id=\"past\" hidden>[", stdout);
+	for (i = 0; i < n; i++) {
+		printf("%s[%d,[", i > 0 ? ",\n" : "", rows[i]->refuse);
+		print_past(&rows[i]->past[MQ_MINUTES]);
+		fputs("],[", stdout);
+		print_past(&rows[i]->past[MQ_HOURS]);
+		fputs("]]", stdout);
+	}
+	fputs("]</p>\n", stdout);
+	free(rows);
+}
+
 static void
 print_rejected(const struct model *m)
 {
@@ -144,7 +187,9 @@ html_print(const struct model *m, long refresh, bool served)
 	tables_fill(m, true, 0, &t);
 	html_section("Connections and their queues", "connections",
 	    "There are none.", &t);
-	printf("</section>\n</main>\n<footer>mq-tools " MQ_VERSION "</footer>\n"
+	fputs("</section>\n", stdout);
+	print_pasts(m);
+	printf("</main>\n<footer>mq-tools " MQ_VERSION "</footer>\n"
 	       "<script>%s</script>\n</body>\n</html>\n",
 	    page_js);
 }

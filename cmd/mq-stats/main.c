@@ -143,6 +143,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 static bool
 show_html(struct collector *c, const struct stats_options *o, struct model *m)
 {
+	c->past = o->again ? 0 : MQ_PASTS;
 	collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, m);
 	collect_runs(c, m);
 	collect_rejected(c, m);

@@ -295,6 +295,7 @@ struct stats_options {
 	bool offset;		    /* was given */
 	bool payloads;		    /* are shown */
 	bool requested;		    /* by --http */
+	bool again;		    /* by a page, which knows what was */
 	int port;		    /* of --http; 0: any; -1: stdin */
 	struct http_hosts hosts;    /* of its requests */
 	char *name;		    /* what its path ends with, own */

@@ -199,7 +199,7 @@ class Page(HTMLParser):
 		for name, value in attrs:
 			assert name in ("lang", "charset", "http-equiv", "content",
 			    "name", "class", "id", "scope", "data-l", "data-name", "data-v",
-			    "data-refresh", "datetime"), name
+			    "data-refresh", "datetime", "hidden"), name
 			if name == "http-equiv":
 				seen[value] = dict(attrs)["content"]
 	def handle_data(self, data):
@@ -402,6 +402,31 @@ tell='const since = Date.now(); setInterval(() => fetch("/report?" + [since, doc
 	eventually 40 asked_for 2 'scripted.html HTTP'
 	kill "$pid"
 	wait "$pid" || true
+}
+
+@test "html: plots begin where rounds of cleaning have noted, and break where none has" {
+	local now note kind unit ago ready marks
+
+	redis sadd rmq::queues mails >/dev/null
+	now=$(redis --raw time | head -n 1)
+	for note in 'minutes 60 450 1' 'minutes 60 150 7' 'minutes 60 90 0' 'hours 3600 90000 500' \
+		'hours 3600 86400 40'; do
+		read -r kind unit ago ready <<<"$note"
+		redis hset "rmq::queue::[mails]::$kind" \
+			$(((now - ago) / unit % (unit == 60 ? 60 : 48))) \
+			"$((now - ago)) $ready 0 0 0 0 0 0 0" >/dev/null
+	done
+	some_queues
+	serve
+	# Moves and lines of its row, and of all queues.
+	marks='["#queues tbody tr:last-child path", "#plots path"].map((p) => d.querySelector(p).getAttribute("d").replace(/[^ML]/g, "")).concat(d.querySelector("figcaption span").textContent).join(" ")'
+	run framed < <(for note in queue=mails 'since=2d&queue=mails' ''; do
+		frame 500 "page.html#$note" "$marks"
+	done)
+	assert_output "\
+MLMMLL MLMMLL at most 500
+MMLL MMLL at most 1,229
+MMLL MMLL at most 20"
 }
 
 @test "html: without JavaScript" {

@@ -80,7 +80,7 @@ noted() {
 	noted minutes q 300 "1 0 0 0 0 5 100 50"
 	noted minutes q 240 "7 -1 0 0 0 65 160 80"
 	noted minutes q 60 "3 0 0 0 2 0 400 80 1 2 later"
-	noted minutes q 3700 "9 9 9 9 9 9 9 9"
+	noted minutes q 3780 "9 9 9 9 9 9 9 9"
 	noted hours q 7000 "5 0 0 0 0 0 -1 -1"
 	assert_equal "$(notes q '.minutes[] | [.ready, .delayed, .consumers, .oldest_age_s,
 		.in_per_s, .out_per_s]')" "[1,0,0,5,null,null]

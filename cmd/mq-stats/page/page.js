@@ -8,6 +8,9 @@
 		["age of the oldest", ["age"]],
 		["messages a second", ["in/s", "out/s"]],
 	];
+	// As a page has them of the past.
+	const NOTED = ["ready", "delayed", "unacked", "rejected", "age", "in/s", "out/s"];
+	const HOUR = 3600000, TWO_DAYS = 48 * HOUR;
 	const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 	const store = "mq-stats " + location.pathname;
 	const refresh = Number(document.body.dataset.refresh);
@@ -37,12 +40,13 @@
 	/* --- what was chosen: it is in the address --------------------------------- */
 
 	const sorts = new Map(); // column -> "asc" or "desc"
-	let queue, filter, samples = [], paused = false;
+	let queue, filter, samples = [], past = [], shown = [], span, paused = false;
 
 	const readAddress = () => {
 		const chosen = new URLSearchParams(location.hash.slice(1));
 		queue = chosen.get("queue");
 		filter = chosen.get("filter") || "";
+		span = chosen.get("since") === "2d" ? TWO_DAYS : HOUR;
 		sorts.clear();
 		for (const [, name, order] of
 			(chosen.get("sort") || "").matchAll(/([^,:]+):(asc|desc)/g))
@@ -57,6 +61,8 @@
 			parts.push("filter=" + encodeURIComponent(filter));
 		if (queue !== null)
 			parts.push("queue=" + encodeURIComponent(queue));
+		if (span !== HOUR)
+			parts.push("since=2d");
 		attempt(() => history.replaceState(null, "",
 			parts.length > 0 ? "#" + parts.join("&") : " "));
 	};
@@ -195,20 +201,67 @@
 				[name, numbers.map((n) => n ?? NaN)]))}));
 	});
 
-	const series = (name, at) =>
-		samples.map((s) => s.rows.get(name)?.[at] ?? NaN);
+	// As further samples, of a minute or an hour each, until the next but one.
+	const readPast = (table) => {
+		const text = document.getElementById("past")?.textContent;
+		const queues = table && text ? JSON.parse(text) : [];
+		const names = queues.length > 0 ? [...table.tBodies[0].rows].map(textOf) : [];
+		for (const [kind, unit] of [[2, 3600], [1, 60]]) {
+			const notes = queues.map((q) => new Map(
+				q[kind].map((n) => [Math.floor(n[0] / unit), n])));
+			for (const slot of new Set(notes.flatMap((n) => [...n.keys()]))) {
+				const s = {t: 0, holds: 2000 * unit, rows: new Map()};
+				const sum = [];
+				notes.forEach((of, i) => {
+					// Another one may be late.
+					const n = of.get(slot) ?? of.get(slot - 1);
+					if (!n)
+						return;
+					const row = [];
+					s.t = Math.max(s.t, n[0] * 1000);
+					NOTED.forEach((title, k) => {
+						const at = headOf(table, title).cellIndex;
+						const v = row[at] = n[k + 1] ?? NaN;
+						if (title === "age")
+							sum[at] = Math.max(sum[at] || 0, v || 0);
+						else if (title.endsWith("/s"))
+							sum[at] = v >= 0 ? (sum[at] || 0) + v : sum[at];
+						else if (!queues[i][0] || title === "rejected")
+							sum[at] = (sum[at] || 0) + v;
+					});
+					if (of.has(slot) && i < names.length)
+						s.rows.set(names[i], row);
+				});
+				s.rows.set("", sum);
+				// Hours are for what no minute tells.
+				if (unit === 60 || s.t < lastTime() - HOUR)
+					past.push(s);
+			}
+		}
+	};
+
+	const chooseShown = () => {
+		const from = lastTime() - span;
+		shown = [...past, ...samples].filter((s) => s.t >= from).sort(
+			(a, b) => a.t - b.t);
+	};
+
+	// A round of cleaning may know nothing of this queue, but of others.
+	const series = (name, at) => shown.filter((s) => !s.holds || s.rows.has(name)).map(
+		(s) => ({t: s.t, v: s.rows.get(name)?.[at] ?? NaN, holds: s.holds}));
 
 	// A line breaks where nothing is known.
-	const pathOf = (values, width, height, max) => {
-		const [begin, end] = [samples[0].t, samples.at(-1).t];
-		return values.map((v, i) => Number.isNaN(v) ? "" :
-			(i === 0 || Number.isNaN(values[i - 1]) ? "M" : "L") +
-			((samples[i].t - begin) / (end - begin) * width).toFixed(1) + " " +
+	const pathOf = (points, width, height, max) => {
+		const [begin, end] = [shown[0].t, shown.at(-1).t];
+		return points.map(({t, v}, i) => Number.isNaN(v) ? "" :
+			(i === 0 || Number.isNaN(points[i - 1].v) ||
+				t - points[i - 1].t >= points[i - 1].holds ? "M" : "L") +
+			((t - begin) / (end - begin) * width).toFixed(1) + " " +
 			(height - v / max * height).toFixed(1)).join("");
 	};
 
 	const maximum = (lines) =>
-		Math.max(0, ...lines.flat().filter((v) => v > 0));
+		Math.max(0, ...lines.flat().map((p) => p.v).filter((v) => v > 0));
 
 	const plot = (lines, width, height) => {
 		const max = maximum(lines) || 1;
@@ -227,7 +280,7 @@
 				const values = series(textOf(row), at);
 				cell.classList.add("plot");
 				cell.querySelector("svg")?.remove();
-				if (samples.length > 1 && values.some((v) => v > 0))
+				if (values.some((p) => p.v > 0))
 					cell.append(plot([values], 48, 14));
 			}
 		}
@@ -245,20 +298,22 @@
 	const figure = (table, name, caption, titles) => {
 		const lines = titles.map((title) =>
 			series(name, headOf(table, title).cellIndex));
-		const most = samples.length > 1 && maximum(lines);
-		const f = make("figure", {className: samples.length > 1 ? "live" : ""},
+		const most = shown.length > 1 && maximum(lines);
+		const f = make("figure", {className: shown.length > 1 ? "live" : ""},
 			make("figcaption", {}, caption, make("span", {},
 				most ? "at most " + wordsOf(titles[0], most) : "")),
 			make("dl", {}, ...titles.map((title, i) => make("div",
 				{className: "line" + i},
 				make("dt", {}, titles.length > 1 ? title : ""),
-				make("dd", {}, wordsOf(title, lines[i].at(-1)))))));
-		if (samples.length > 1)
+				make("dd", {}, wordsOf(title, lines[i].at(-1)?.v ?? NaN))))));
+		if (shown.length > 1)
 			f.append(plot(lines, 320, 80));
 		return f;
 	};
 
 	const time = (t) => new Date(t).toISOString().slice(11, 19);
+	const dated = (t) => (span === HOUR ? "" : new Date(t).toISOString().slice(0, 10) + " ") +
+		time(t);
 
 	const panel = make("section", {id: "plots"});
 
@@ -278,9 +333,16 @@
 				// What cannot be shown as it is has an address of its own.
 				[...table.tBodies[0].rows].find((row) => textOf(row) === name)
 					?.cells[0].dataset.name));
-		if (samples.length > 1)
+		if (past.some((s) => s.t < now.t - HOUR))
+			head.append(make("button", {type: "button",
+				textContent: span === HOUR ? "two days" : "one hour",
+				onclick: () => {
+					span = span === HOUR ? TWO_DAYS : HOUR;
+					show();
+				}}));
+		if (shown.length > 1)
 			head.append(make("small", {},
-				`${time(samples[0].t)} to ${time(now.t)} UTC`));
+				`${dated(shown[0].t)} to ${dated(now.t)} UTC`));
 		panel.replaceChildren(head, make("div", {className: "figures"},
 			...FIGURES.map(([caption, titles]) =>
 				figure(table, name, caption, titles))));
@@ -344,8 +406,8 @@
 			return location.reload();
 		try {
 			if (!paused) {
-				const answer = await fetch(location.origin +
-					location.pathname + location.search, {cache: "no-store"});
+				const answer = await fetch(location.origin + location.pathname +
+					(served ? "again" : "") + location.search, {cache: "no-store"});
 				if (!answer.ok)
 					throw new Error(answer.status + " " + answer.statusText);
 				renew(new DOMParser().parseFromString(
@@ -366,7 +428,8 @@
 			orderRows(t);
 			showRows(t);
 		}
-		if (table && refresh > 0)
+		chooseShown();
+		if (table && shown.length > 1)
 			showSparks(table);
 		for (const row of table?.tBodies[0].rows || [])
 			row.querySelector("button").setAttribute("aria-pressed",
@@ -399,6 +462,7 @@
 	}
 	document.querySelector("main").prepend(tools, panel);
 	all("main table").forEach(prepareTable);
+	readPast(document.querySelector("#queues table"));
 	takeSample();
 	show();
 	addEventListener("hashchange", () => {
