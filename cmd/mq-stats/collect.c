@@ -78,8 +78,8 @@ ask_more(struct collector *c, struct mq_stats *stats)
 {
 	int rv = look_for_pause_of_all(c, stats);
 
-	if (rv == 0 && c->past > 0)
-		rv = mq_past_ask(&c->redis, c->layout, c->past, stats);
+	if (rv == 0 && c->past)
+		rv = mq_past_ask(&c->redis, c->layout, stats);
 	if (rv == -1)
 		mq_stats_free(stats);
 	return rv;
@@ -133,43 +133,30 @@ rate_of(long long from, long long to, double seconds)
 	return to < from ? -1 : (double)(to - from) / seconds;
 }
 
-/* Rates of just this interval. */
+/* Rates of just this interval; and the past, unless it was asked for anew. */
 static void
-set_interval_rates(struct mq_stats *old, struct mq_stats *new)
+take_over(struct mq_stats *old, struct mq_stats *new)
 {
 	double seconds = (double)(new->now_ms - old->now_ms) / 1000;
-	const struct mq_queue_stats *o;
-	struct mq_queue_stats *q;
+	struct mq_queue_stats *o, *q;
 	int i;
 
-	for (i = 0; i < new->count &&seconds > 0; i++) {
+	for (i = 0; i < new->count; i++) {
 		q = &new->queues[i];
-		if (!q->counted)
-			continue;
 		o = find_queue(old, q->name, i);
-		if (o == NULL || !o->counted)
+		if (o == NULL)
+			continue;
+		if (!new->past) {
+			memcpy(q->past, o->past, sizeof(q->past));
+			memset(o->past, 0, sizeof(o->past));
+		}
+		if (seconds <= 0 || !q->counted || !o->counted)
 			continue;
 		if (q->counts.published > 0)
 			q->in_s = rate_of(
 			    o->counts.published, q->counts.published, seconds);
 		q->out_s = rate_of(o->counts.done + o->counts.failed,
 		    q->counts.done + q->counts.failed, seconds);
-	}
-}
-
-/* What was, has not changed since. */
-static void
-keep_past(struct mq_stats *old, struct mq_stats *new)
-{
-	struct mq_queue_stats *o;
-	int i;
-
-	for (i = 0; i < new->count; i++) {
-		o = find_queue(old, new->queues[i].name, i);
-		if (o == NULL)
-			continue;
-		memcpy(new->queues[i].past, o->past, sizeof(o->past));
-		memset(o->past, 0, sizeof(o->past));
 	}
 }
 
@@ -188,9 +175,7 @@ collect_again(struct collector *c, int wanted, struct model *m)
 		m->stats = old;
 		return -1;
 	}
-	set_interval_rates(&old, &m->stats);
-	if (c->past == 0)
-		keep_past(&old, &m->stats);
+	take_over(&old, &m->stats);
 	mq_stats_free(&old);
 	return 0;
 }

@@ -15,7 +15,6 @@
 #define CONNECTION(member) FIELD_OF(mq_connection_stats, member)
 #define CONSUMED(member)   FIELD_OF(mq_consumed, member)
 #define RUN(member)	   FIELD_OF(mq_run, member)
-#define NOTE(member)	   FIELD_OF(mq_note, member)
 
 const struct field queue_fields[] = {
     {"name", KIND_QUEUE, QUEUE(name), .key = "name", .title = "QUEUE"},
@@ -133,19 +132,6 @@ const struct field run_fields[] = {
     {"script", KIND_TEXT, RUN(script), .title = "SCRIPT"},
     {"seconds", KIND_PASSED, RUN(started_ms)},
     {"text", KIND_TEXT, RUN(text), .title = "TEXT"},
-    {0},
-};
-
-const struct field note_fields[] = {
-    {"time_ms", KIND_NUMBER, NOTE(at_ms)},
-    {"ready", KIND_COUNT, NOTE(ready)},
-    {"delayed", KIND_COUNT, NOTE(delayed)},
-    {"unacked", KIND_COUNT, NOTE(unacked)},
-    {"rejected", KIND_COUNT, NOTE(rejected)},
-    {"consumers", KIND_COUNT, NOTE(consumers)},
-    {"oldest_age_s", KIND_RATE, NOTE(age_s)},
-    {"in_per_s", KIND_RATE, NOTE(in_s)},
-    {"out_per_s", KIND_RATE, NOTE(out_s)},
     {0},
 };
 

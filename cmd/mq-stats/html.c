@@ -100,44 +100,36 @@ print_tables(const struct model *m)
 	fputs("</section>\n", stdout);
 }
 
-/* In the order of page.js; null: not known. */
 static void
 print_past(const struct mq_past *p)
 {
-	const struct mq_note *n;
-	size_t k;
+	int i, k;
 
-	for (n = p->notes; n < p->notes + p->count; n++) {
-		const double v[] = {(double)n->ready, (double)n->delayed,
-		    (double)n->unacked, (double)n->rejected, n->age_s, n->in_s,
-		    n->out_s};
-
-		printf("%s[%lld", n > p->notes ? "," : "",
-		    (long long)n->at_ms / 1000);
-		for (k = 0; k < sizeof(v) / sizeof(v[0]); k++)
-			printf(v[k] < 0 ? ",null" : ",%.6g", v[k]);
-		putchar(']');
-	}
+	fputs(",[", stdout);
+	for (i = 0; i < p->count; i++)
+		for (k = 0; k < MQ_NOTED; k++)
+			printf("%s%lld%s",
+			    k > 0     ? "," :
+				i > 0 ? ",[" :
+					"[",
+			    p->notes[i].n[k], k + 1 < MQ_NOTED ? "" : "]");
+	fputs("]", stdout);
 }
 
-/* What was, of each queue as in the table: whether another one counts what is in it, then
- * minutes, then hours. */
+/* What was, for the script: of each queue as in the table, whether another one counts
+ * what is in it, minutes, and hours. */
 static void
 print_pasts(const struct model *m)
 {
-	const struct mq_queue_stats **rows;
 	int i, n;
+	const struct mq_queue_stats **rows = order_rows(m, &n);
 
-	if (m->stats.past == 0)
-		return;
-	rows = order_rows(m, &n);
 	fputs("<p id=\"past\" hidden>[", stdout);
-	for (i = 0; i < n; i++) {
-		printf("%s[%d,[", i > 0 ? ",\n" : "", rows[i]->refuse);
+	for (i = 0; i < n && m->stats.past; i++) {
+		printf("%s[%d", i > 0 ? ",\n" : "", rows[i]->refuse);
 		print_past(&rows[i]->past[MQ_MINUTES]);
-		fputs("],[", stdout);
 		print_past(&rows[i]->past[MQ_HOURS]);
-		fputs("]]", stdout);
+		fputs("]", stdout);
 	}
 	fputs("]</p>\n", stdout);
 	free(rows);

@@ -43,21 +43,41 @@ counters_json(const struct mq_queue_stats *q)
 	return v;
 }
 
+static json_t *
+past_json(const struct mq_past *p)
+{
+	static const char *const names[] = {"time_ms", "ready", "delayed",
+	    "unacked", "rejected", "consumers", "oldest_age_s", "published",
+	    "ended"};
+	const struct mq_note *n = p->notes;
+	json_t *list = json_array(), *v;
+	long long number;
+	int i;
+
+	for (; n < p->notes + p->count; n++) {
+		append_value(list, v = json_object());
+		for (i = 0; i < MQ_NOTED; i++) {
+			number = n->n[i] * (i == MQ_NOTED_AT_S ? 1000 : 1);
+			mq_json_set(v, names[i],
+			    number < 0 ? json_null() : json_integer(number));
+		}
+	}
+	return list;
+}
+
 json_t *
 json_queue(const struct model *m, const struct mq_queue_stats *q)
 {
-	static const char *const names[] = {"minutes", "hours"};
 	json_t *v = fields_json(queue_fields, q, m->stats.now_ms);
-	int i;
 
 	mq_json_set(v, "counters", q->counted ? counters_json(q) : json_null());
 	if (q->attributed)
 		mq_json_set(
 		    v, "attributes", fields_json(attribute_fields, q, 0));
-	for (i = 0; i < m->stats.past; i++)
-		mq_json_set(v, names[i],
-		    fields_list(note_fields, q->past[i].notes,
-			sizeof(*q->past[i].notes), q->past[i].count, 0));
+	if (m->stats.past) {
+		mq_json_set(v, "minutes", past_json(&q->past[MQ_MINUTES]));
+		mq_json_set(v, "hours", past_json(&q->past[MQ_HOURS]));
+	}
 	return v;
 }
 

@@ -124,7 +124,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 
 	/* Of all queues at once, that would be more than everything else. */
 	if (o->format == FORMAT_JSON && o->count > 0)
-		c->past = MQ_PASTS;
+		c->past = true;
 	collect_stats(c,
 	    MQ_STATS_UNLISTED | wanted[o->format] |
 		(o->watch.connections ? MQ_STATS_CONNECTIONS : 0),
@@ -143,7 +143,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 static bool
 show_html(struct collector *c, const struct stats_options *o, struct model *m)
 {
-	c->past = o->again ? 0 : MQ_PASTS;
+	c->past = !o->again;
 	collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, m);
 	collect_runs(c, m);
 	collect_rejected(c, m);

@@ -175,7 +175,7 @@ print_table(const struct table *t)
 	int j;
 
 	for (j = 0; j < t->count; j++)
-		has[j] = table_has(t, j);
+		has[j] = t->columns[j]->kind != KIND_SPARK && table_has(t, j);
 	fputs("<div class=\"card\"><table>\n", stdout);
 	print_heads(t, has);
 	fputs("<tbody>\n", stdout);

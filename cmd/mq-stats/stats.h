@@ -199,7 +199,7 @@ struct collector {
 	struct mq_server server;
 	const char *const *queues;
 	int count;
-	int past; /* kinds of the past that are wanted; see mq_past_ask() */
+	bool past; /* that of queues is wanted */
 	/* Set by the collection. */
 	struct mq_redis redis;
 	bool open;
@@ -428,10 +428,10 @@ struct field {
 /* More than there are places in the line of --check. */
 #define FIELD_CHECKS 8
 
-/* Of these structs: mq_queue_stats (three times), mq_connection_stats, mq_consumed,
- * mq_run and mq_note. */
+/* Of these structs: mq_queue_stats (three times), mq_connection_stats, mq_consumed and
+ * mq_run. */
 extern const struct field queue_fields[], count_fields[], attribute_fields[],
-    connection_fields[], consumed_fields[], run_fields[], note_fields[];
+    connection_fields[], consumed_fields[], run_fields[];
 
 /* How long a script has run, by this clock. */
 long long run_seconds(const struct mq_run *, int64_t now_ms);
@@ -469,7 +469,8 @@ json_t *fields_list(const struct field *, const void *records, size_t size,
 
 /* Tables, for a terminal and for a page. */
 
-enum style { STYLE_PLAIN, STYLE_RED, STYLE_YELLOW };
+/* A sparkline is its levels, '0' to '7', or blanks, until it is written. */
+enum style { STYLE_PLAIN, STYLE_RED, STYLE_YELLOW, STYLE_SPARK };
 
 struct cell {
 	size_t at; /* where its text begins */
@@ -479,7 +480,6 @@ struct cell {
 };
 
 #define COLUMNS_MAX 12
-#define SPARK_MAX   60
 
 /* Cells are added row by row.  Starts zeroed; columns come before cells. */
 struct table {
@@ -487,7 +487,6 @@ struct table {
 	int count;
 	bool total; /* the last row is one */
 	bool rest;  /* so is the one before: of rows that are not there */
-	int spark;  /* as of struct model, up to SPARK_MAX */
 	struct mq_buf text;
 	struct cell *cells;
 	size_t used, cap;
@@ -504,8 +503,6 @@ size_t table_rows(const struct table *);
 /* Whether a column is there: an optional one is when one of its cells has a text. */
 bool table_has(const struct table *, int column);
 
-/* The columns of a terminal that it takes, if nothing is cut. */
-int table_width(const struct table *);
 /* Appends the lines of the table; rows that have no room are counted. */
 void table_write(const struct table *, const struct view *, struct mq_buf *out);
 /* Writes the table to standard output, and frees it. */

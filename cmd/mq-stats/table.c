@@ -10,6 +10,9 @@
 #define NARROWEST 8 /* no text is cut to less, nor to less than its title */
 /* So much of a text tells it apart. */
 #define TELLING 20
+/* Columns of a sparkline: its title; and one for each minute. */
+#define SPARK_MIN 9
+#define SPARK_MAX 60
 
 static const char *const codes[] = {
     [STYLE_RED] = "\033[31m", [STYLE_YELLOW] = "\033[33m"};
@@ -101,69 +104,39 @@ add_note(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 	mq_buf_free(&text);
 }
 
-#define HOUR_MS INT64_C(3600000)
-
-/* The column that is of so long ago. */
-static int
-spark_column(int64_t ago_ms, int columns)
-{
-	return columns - 1 - (int)(ago_ms * columns / HOUR_MS);
-}
-
-/* Of each column the most that were ready; -1: nobody knows.  What was noted holds until
- * the next note, unless there is a gap. */
-static void
-fill_spark(const struct mq_queue_stats *q, int64_t now_ms, long long *most,
-    int columns)
-{
-	const struct mq_past *p = &q->past[MQ_MINUTES];
-	int64_t from, to;
-	int k, i, end;
-
-	for (i = 0; i < columns; i++)
-		most[i] = -1;
-	most[columns - 1] = q->ready;
-	for (k = 0; k < p->count; k++) {
-		from = now_ms - p->notes[k].at_ms;
-		to = k + 1 < p->count ? now_ms - p->notes[k + 1].at_ms : 0;
-		i = spark_column(from, columns);
-		end = from - to < p->gap_ms ? spark_column(to, columns) : 0;
-		do
-			if (i >= 0 && i < columns &&
-			    p->notes[k].ready > most[i])
-				most[i] = p->notes[k].ready;
-		while (++i < end);
-	}
-}
-
-/* One that shows nothing, as nothing was noted, is left out. */
+/* The most that were ready, in 60 columns.  What was noted holds until the next note, as
+ * rounds of cleaning may be a bit late, but for no second minute. */
 static void
 add_spark(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 {
-	static const char plain[] = "_.:-=+*#";
-	bool blocks = text_is_utf8();
-	long long most[SPARK_MAX], top = 1;
-	struct mq_buf text = {0};
-	int i, level;
+	const struct mq_past *p = &q->past[MQ_MINUTES];
+	long long most[SPARK_MAX] = {0}, top = 1, at_s;
+	char text[SPARK_MAX + 1] = "";
+	int i, k = 0;
 
-	if (t->spark == 0 || q->past[MQ_MINUTES].count == 0) {
-		add_text(t, "", STYLE_PLAIN);
-		return;
-	}
-	fill_spark(q, now_ms, most, t->spark);
-	for (i = 0; i < t->spark; i++)
+	for (i = 0; i < SPARK_MAX; i++) {
+		at_s = now_ms / 1000 - (SPARK_MAX - 1 - i) * 60;
+		most[i] = -1;
+		for (; k < p->count && p->notes[k].n[MQ_NOTED_AT_S] <= at_s;
+		     k++)
+			if (p->notes[k].n[MQ_NOTED_READY] > most[i])
+				most[i] = p->notes[k].n[MQ_NOTED_READY];
+		if (most[i] == -1 && k > 0 && k < p->count &&
+		    p->notes[k].n[MQ_NOTED_AT_S] -
+			    p->notes[k - 1].n[MQ_NOTED_AT_S] <
+			120)
+			most[i] = p->notes[k - 1].n[MQ_NOTED_READY];
+		if (i == SPARK_MAX - 1)
+			most[i] = q->ready;
 		top = most[i] > top ? most[i] : top;
-	for (i = 0; i < t->spark; i++) {
-		level = most[i] > 0 ? 1 + (int)((most[i] * 7 - 1) / top) : 0;
-		if (most[i] < 0)
-			mq_buf_addstr(&text, " ");
-		else if (blocks) /* U+2581 and so on */
-			mq_buf_printf(&text, "\xe2\x96%c", 0x81 + level);
-		else
-			mq_buf_add(&text, &plain[level], 1);
 	}
-	add_cell(t, mq_buf_str(&text), t->spark, STYLE_PLAIN);
-	mq_buf_free(&text);
+	for (i = 0; i < SPARK_MAX && p->count > 0; i++)
+		text[i] = most[i] < 0 ?
+		    ' ' :
+		    most[i] == 0 ?
+		    '0' :
+		    (char)('1' + (double)(most[i] - 1) * 7 / top);
+	add_text(t, text, STYLE_SPARK);
 }
 
 /* One digit behind the point, but for 10 and more. */
@@ -293,15 +266,22 @@ measure_columns(const struct table *t, int *width)
 			width[j] = (int)strlen(t->columns[j]->title);
 }
 
-int
-table_width(const struct table *t)
+/* A sparkline has the room that the others leave. */
+static void
+fit_spark(const struct table *t, int room, int *width)
 {
-	int width[COLUMNS_MAX] = {0}, total = -GAP, j;
+	int j, spark = -1;
 
-	measure_columns(t, width);
-	for (j = 0; j < t->count; j++)
-		total += width[j] > 0 ? width[j] + GAP : 0;
-	return total;
+	for (j = 0; j < t->count; j++) {
+		if (t->columns[j]->kind == KIND_SPARK && width[j] > 0)
+			spark = j;
+		else if (width[j] > 0)
+			room -= width[j] + GAP;
+	}
+	if (spark >= 0)
+		width[spark] = room < SPARK_MIN ? 0 :
+		    room < SPARK_MAX		? room :
+						  SPARK_MAX;
 }
 
 /* Leaves out what can be spared, until the others fit with texts of a length that tells
@@ -370,6 +350,29 @@ pad_cell(struct mq_buf *out, int n)
 	out->len += (size_t)n;
 }
 
+/* Each column has the highest of its levels. */
+static int
+write_spark(const char *levels, int width, struct mq_buf *out)
+{
+	static const char plain[] = "_.:-=+*#";
+	int i, k;
+	char most;
+
+	for (i = 0; i < width; i++) {
+		most = ' ';
+		for (k = i * SPARK_MAX / width; k < (i + 1) * SPARK_MAX / width;
+		     k++)
+			most = levels[k] > most ? levels[k] : most;
+		if (most == ' ')
+			mq_buf_add(out, " ", 1);
+		else if (text_is_utf8()) /* U+2581 and so on */
+			mq_buf_printf(out, "\xe2\x96%c", most - '0' + 0x81);
+		else
+			mq_buf_add(out, &plain[most - '0'], 1);
+	}
+	return width;
+}
+
 /* Returns how many columns it takes. */
 static int
 write_cell(const struct table *t, const struct view *view,
@@ -379,6 +382,8 @@ write_cell(const struct table *t, const struct view *view,
 	bool coloured = view->colour && cell->style != STYLE_PLAIN;
 	int used = cell->width;
 
+	if (cell->style == STYLE_SPARK)
+		return write_spark(text, width, out);
 	if (coloured)
 		mq_buf_addstr(out, codes[cell->style]);
 	if (used > width)
@@ -459,6 +464,8 @@ table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 	int *width = mq_xcalloc((size_t)t->count, sizeof(*width));
 
 	measure_columns(t, width);
+	if (view->width > 0)
+		fit_spark(t, view->width, width);
 	if (view->width > 0)
 		spare_columns(t, view->width, width);
 	if (view->width > 0)

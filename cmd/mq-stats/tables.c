@@ -95,7 +95,7 @@ void
 tables_fill(
     const struct model *m, bool connections, int height, struct table *t)
 {
-	*t = (struct table){.spark = m->spark};
+	*t = (struct table){0};
 	if (connections)
 		fill_connections(m, t);
 	else

@@ -208,10 +208,8 @@ screen_wait(int64_t ms)
 
 /* --- watch --------------------------------------------------------------- */
 
-/* The narrowest sparkline, as wide as its title. */
-#define SPARK_LEAST 9
-/* Notes come once a minute, or more seldom. */
-#define PAST_S 20
+/* What was is read with the first table, and then with each so-manyth. */
+#define PAST_TABLES 10
 
 struct watch {
 	const struct watch_options *options;
@@ -219,7 +217,6 @@ struct watch {
 	bool screen;
 	bool help;   /* the keys are shown */
 	double next; /* when to ask again, monotonic seconds */
-	double past; /* the same for what was */
 };
 
 #define KEYS "q: quit   < >: sort by another column   R: reverse"
@@ -299,23 +296,6 @@ write_frame(struct mq_buf *lines, int height)
 	mq_buf_free(&out);
 }
 
-/* Sparklines take the room that is left. */
-static void
-fill_table(const struct watch *w, const struct view *view, struct table *t)
-{
-	struct model *m = w->model;
-	int room;
-
-	tables_fill(m, w->options->connections, view->height, t);
-	room = view->width - table_width(t) - 2;
-	if (w->options->connections || room < SPARK_LEAST)
-		return;
-	table_free(t);
-	m->spark = room < SPARK_MAX ? room : SPARK_MAX;
-	tables_fill(m, false, view->height, t);
-	m->spark = 0;
-}
-
 static void
 draw_screen(const struct watch *w)
 {
@@ -329,7 +309,7 @@ draw_screen(const struct watch *w)
 	write_heading(w, &view, &lines);
 	/* Two lines are the heading. */
 	view.height = size.ws_row > 4 ? size.ws_row - 2 : 2;
-	fill_table(w, &view, &table);
+	tables_fill(w->model, w->options->connections, view.height, &table);
 	table_write(&table, &view, &lines);
 	table_free(&table);
 	write_frame(&lines, size.ws_row);
@@ -419,16 +399,11 @@ sleep_until(double next)
 	nanosleep(&time, NULL);
 }
 
-/* Of the past, minutes are shown. */
 static void
-set_next(struct watch *w, struct collector *c)
+set_next(struct watch *w)
 {
-	double now = mq_clock_s(CLOCK_MONOTONIC);
-
-	w->next = now + (double)w->options->interval_ms / 1000;
-	c->past = w->screen && !w->options->connections && now >= w->past;
-	if (c->past)
-		w->past = now + PAST_S;
+	w->next = mq_clock_s(CLOCK_MONOTONIC) +
+	    (double)w->options->interval_ms / 1000;
 }
 
 void
@@ -440,8 +415,10 @@ watch(struct collector *c, const struct watch_options *o, struct model *m)
 	int wanted =
 	    MQ_STATS_UNLISTED | (o->connections ? MQ_STATS_CONNECTIONS : 0);
 	bool first = true;
+	int tables = 0;
 
-	set_next(&w, c);
+	set_next(&w);
+	c->past = w.screen;
 	collect_stats(c, wanted, m);
 	if (w.screen)
 		screen_enter();
@@ -454,7 +431,8 @@ watch(struct collector *c, const struct watch_options *o, struct model *m)
 			if (!wait_for_next(&w))
 				break;
 		}
-		set_next(&w, c);
+		set_next(&w);
+		c->past = w.screen && ++tables % PAST_TABLES == 0;
 		(void)collect_again(c, wanted, m);
 	}
 	screen_leave();

@@ -138,24 +138,29 @@ struct mq_counts {
 };
 
 /*
- * The past of a queue: what rounds of cleaning have noted, one note for each minute of
- * the last hour, and one for each hour of the last two days, the newest if there were
- * several.  Minutes and hours that nobody noted are missing.  Numbers are -1 if they
- * were not known.
+ * The past of a queue: what rounds of cleaning have noted, the last of each minute of an
+ * hour, and of each hour of two days.  Minutes and hours without a round are missing.
+ * Of a note, numbers that were not known are -1.
  */
+enum {
+	MQ_NOTED_AT_S, /* unix time, by the server's clock */
+	MQ_NOTED_READY,
+	MQ_NOTED_DELAYED,
+	MQ_NOTED_UNACKED,
+	MQ_NOTED_REJECTED,
+	MQ_NOTED_CONSUMERS,
+	MQ_NOTED_AGE_S, /* of its oldest claimable message; 0: none */
+	MQ_NOTED_PUBLISHED,
+	MQ_NOTED_ENDED, /* done or rejected; both since they are counted */
+	MQ_NOTED
+};
 struct mq_note {
-	int64_t at_ms; /* unix ms, by the server's clock */
-	long long ready, delayed, unacked, rejected, consumers;
-	double age_s; /* of its oldest claimable message; 0: none */
-	long long published,
-	    ended;	    /* done or rejected, all that were counted */
-	double in_s, out_s; /* since the note before, if there is no gap */
+	long long n[MQ_NOTED];
 };
 enum { MQ_MINUTES, MQ_HOURS, MQ_PASTS };
 struct mq_past {
 	struct mq_note *notes; /* the oldest first */
 	int count;
-	int64_t gap_ms; /* between two, if some are missing there */
 };
 
 /* On a cluster with nodes that are lost, a number of messages or consumers that is not
@@ -239,18 +244,16 @@ struct mq_stats {
 	 * that for a cluster, on a cluster that for one), whose messages are not counted; always, sorted. */
 	struct mq_names cluster;
 	int64_t now_ms; /* the server's clock, unix ms */
-	int past;	/* kinds that mq_past_ask() has set */
+	bool past;	/* mq_past_ask() has set that of queues */
 };
 
-/* Notes how these queues are (count 0: all, unless there are more than 10,000); errors are
- * none, but that the connection may be lost. */
+/* Notes how these queues are (count 0: all, unless there are more than 10,000).  Errors
+ * are none, but the connection may be lost. */
 void mq_past_note(struct mq_redis *, const struct mq_layout *,
     const char *const *queues, int count);
-/* Sets the past of all queues: the minutes (kinds 1), or the hours, too (MQ_PASTS).  What
- * the server does not tell is empty.  Returns -1 only if the connection is lost, with the
- * error in struct mq_redis. */
-int mq_past_ask(
-    struct mq_redis *, const struct mq_layout *, int kinds, struct mq_stats *);
+/* Sets the past of all queues, as far as the server tells it.  Returns 0, or -1 if the
+ * connection is lost, with the error in struct mq_redis. */
+int mq_past_ask(struct mq_redis *, const struct mq_layout *, struct mq_stats *);
 
 /* Frees all it has, not itself. */
 void mq_connection_stats_free(struct mq_connection_stats *);

@@ -75,17 +75,17 @@ noted() {
 	assert_equal "$(redis exists "$(past minutes q)")$(redis exists "$(past hours q)")" 00
 }
 
-@test "past: rates are those between two notes, and none is over a gap" {
+@test "past: a note as others have it, and what is none" {
 	"$BUILD/mq-publish" -q q a
 	noted minutes q 300 "1 0 0 0 0 5 100 50"
 	noted minutes q 240 "7 -1 0 0 0 65 160 80"
-	noted minutes q 60 "3 0 0 0 2 0 400 80 1 2 later"
+	noted minutes q 60 "3 0 0 0 2 0 -1 80 1 2 later"
 	noted minutes q 3780 "9 9 9 9 9 9 9 9"
 	noted hours q 7000 "5 0 0 0 0 0 -1 -1"
 	assert_equal "$(notes q '.minutes[] | [.ready, .delayed, .consumers, .oldest_age_s,
-		.in_per_s, .out_per_s]')" "[1,0,0,5,null,null]
-[7,null,0,65,1,0.5]
-[3,0,2,0,null,null]"
+		.published, .ended]')" "[1,0,0,5,100,50]
+[7,null,0,65,160,80]
+[3,0,2,0,null,80]"
 	assert_equal "$(notes q '.hours | map(.ready)')" "[5]"
 	# What others have put there is no harm, nor what is of another type.
 	redis hset "$(past hours q)" x "" y "-- 1 2" z 99999999999999999999999 >/dev/null

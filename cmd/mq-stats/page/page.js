@@ -8,8 +8,9 @@
 		["age of the oldest", ["age"]],
 		["messages a second", ["in/s", "out/s"]],
 	];
-	// As a page has them of the past.
-	const NOTED = ["ready", "delayed", "unacked", "rejected", "age", "in/s", "out/s"];
+	// Of a note: its numbers, and those of which the rates are made.
+	const NOTED = {ready: 1, delayed: 2, unacked: 3, rejected: 4, age: 6,
+		"in/s": 7, "out/s": 8};
 	const HOUR = 3600000, TWO_DAYS = 48 * HOUR;
 	const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 	const store = "mq-stats " + location.pathname;
@@ -201,42 +202,43 @@
 				[name, numbers.map((n) => n ?? NaN)]))}));
 	});
 
-	// As further samples, of a minute or an hour each, until the next but one.
+	// A number of a note; of a rate, since the note before, if there is no gap.
+	const noted = (title, n, before, unit) => {
+		const at = NOTED[title];
+		const [from, to, s] = [before?.[at], n[at], n[0] - before?.[0]];
+		return !title.endsWith("/s") ? (to < 0 ? NaN : to) :
+			s < 2 * unit && from >= 0 && to >= from ? (to - from) / s : NaN;
+	};
+
+	const addUp = (sum, title, v) => title === "age" ? Math.max(sum || 0, v || 0) :
+		title.endsWith("/s") && Number.isNaN(v) ? sum : (sum || 0) + v;
+
+	// As further samples, of a minute or an hour each, which hold until the next but one.
 	const readPast = (table) => {
-		const text = document.getElementById("past")?.textContent;
-		const queues = table && text ? JSON.parse(text) : [];
-		const names = queues.length > 0 ? [...table.tBodies[0].rows].map(textOf) : [];
-		for (const [kind, unit] of [[2, 3600], [1, 60]]) {
-			const notes = queues.map((q) => new Map(
-				q[kind].map((n) => [Math.floor(n[0] / unit), n])));
-			for (const slot of new Set(notes.flatMap((n) => [...n.keys()]))) {
-				const s = {t: 0, holds: 2000 * unit, rows: new Map()};
-				const sum = [];
-				notes.forEach((of, i) => {
-					// Another one may be late.
-					const n = of.get(slot) ?? of.get(slot - 1);
-					if (!n)
-						return;
-					const row = [];
-					s.t = Math.max(s.t, n[0] * 1000);
-					NOTED.forEach((title, k) => {
+		const queues = JSON.parse(document.getElementById("past")?.textContent || "[]");
+		const names = table ? [...table.tBodies[0].rows].map(textOf) : [];
+		for (const [kind, unit] of [[1, 60], [2, 3600]]) {
+			const slots = new Map();
+			queues.forEach(([counted, ...kinds], i) =>
+				kinds[kind - 1].forEach((n, k, notes) => {
+					const slot = Math.floor(n[0] / unit);
+					const s = slots.get(slot) ||
+						{t: 0, holds: 2000 * unit, rows: new Map([["", []]])};
+					const row = [], sum = s.rows.get("");
+					for (const title of Object.keys(NOTED)) {
 						const at = headOf(table, title).cellIndex;
-						const v = row[at] = n[k + 1] ?? NaN;
-						if (title === "age")
-							sum[at] = Math.max(sum[at] || 0, v || 0);
-						else if (title.endsWith("/s"))
-							sum[at] = v >= 0 ? (sum[at] || 0) + v : sum[at];
-						else if (!queues[i][0] || title === "rejected")
-							sum[at] = (sum[at] || 0) + v;
-					});
-					if (of.has(slot) && i < names.length)
+						row[at] = noted(title, n, notes[k - 1], unit);
+						if (!counted || title === "rejected" || title.endsWith("/s"))
+							sum[at] = addUp(sum[at], title, row[at]);
+					}
+					s.t = Math.max(s.t, n[0] * 1000);
+					if (i < names.length)
 						s.rows.set(names[i], row);
-				});
-				s.rows.set("", sum);
-				// Hours are for what no minute tells.
-				if (unit === 60 || s.t < lastTime() - HOUR)
-					past.push(s);
-			}
+					slots.set(slot, s);
+				}));
+			// Hours are for what no minute tells.
+			past.push(...[...slots.values()].filter((s) =>
+				unit === 60 || s.t < lastTime() - HOUR));
 		}
 	};
 
