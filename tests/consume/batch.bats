@@ -35,28 +35,15 @@ rejected() {
 		jq -r '"\(.payload) \(.headers["Mq-Attempt"][0]) \(.headers["Mq-Error"][0])"' | sort
 }
 
-# What has become of each message that is not acked: payload and state, of those that
-# are delayed for how many seconds, and the reason of the others.
-fates() {
+# What has become of each message, by payload: its state, of those that are delayed for how
+# many seconds, and the reason of the rejected ones.
+four_fates() {
 	{
-		redis eval 'local n, out, now = redis.call, {}, redis.call("TIME")[1]
-			local q = "rmq::queue::[q]::"
-			for _, k in ipairs(n("KEYS", "*::unacked")) do
-				out[#out + 1] = n("LLEN", k) .. " unacked"
-			end
-			for _, e in ipairs(n("LRANGE", q .. "rejected", 0, -1)) do
-				local json, payload = e:match("J([^\n]*)\n(.*)")
-				out[#out + 1] = payload .. " " .. cjson.decode(json)["Mq-Error"][1]
-			end
-			local m = n("ZRANGE", q .. "delayed", 0, -1, "WITHSCORES")
-			for i = 1, #m, 2 do
-				out[#out + 1] = m[i]:match("J[^\n]*\n(.*)", 33) .. " delayed " ..
-					math.floor((m[i + 1] / 1000 - now) / 10 + 0.5) * 10
-			end
-			return out' 0
+		fates | sed -E 's/^rejected [0-9]+: (.*) \| (\w+) \| .*/\2 \1/
+			s/^(delayed [0-9.]+) .* \| (\w+) \| .*/\2 \1/'
 		[ "$(held next)" = "0 0 0 0" ] ||
 			"$BUILD/mq-stats" --list ready -l next | sed 's/$/ pushed/'
-	} | grep . | sort -n
+	} | sort -n
 }
 
 # become [OPTION...]: each line on stdin is "FATE; FATE; FATE; FATE | PROGRAM": four
@@ -78,7 +65,7 @@ S
 	done
 	seq $((4 * ${#rows[@]})) | run_mq 0 mq-publish -q -l q
 	run_mq 0/1/75 mq-consume --batch 4 -n $((4 * ${#rows[@]})) --backoff 1h..1h "$@" q -- "$T/row"
-	assert_equal "$(fates)" "$(printf '%s\n' "${want[@]}")"
+	assert_equal "$(four_fates)" "$(printf '%s\n' "${want[@]}")"
 	redis flushall >/dev/null
 }
 
@@ -108,27 +95,22 @@ S
 }
 
 @test "batch: the environment is that of all, not of one" {
-	run_mq 0 mq-publish -H 'X-Test: 1' -H 'traceparent: t' -P 1=one q a b
-	script environment <<'S'
-env >"$T/env"
-S
-	export MQ_ID=outer MQ_BATCH=outer MQ_ATTEMPT=outer MQ_HEADER_X=outer
-	run_mq 0 mq-consume --batch 5 --drain --attempts 7 q -- "$T/environment"
 	local line
+	run_mq 0 mq-publish -H 'X-Test: 1' -H 'traceparent: t' -P 1=one q a b
+	export MQ_ID=outer MQ_BATCH=outer MQ_ATTEMPT=outer MQ_HEADER_X=outer
+	run_mq 0 mq-consume --batch 5 --drain --attempts 7 q -- env
 	for line in MQ_BATCH=2 MQ_QUEUE=q MQ_ATTEMPTS=7 MQ_WRITE=3 MQ_READ=4 RQ_WRITE=3 RQ_READ=4 \
-		RQ_PIPE=3 "RQ_SCRIPT=$T/environment"; do
-		grep -qxF "$line" "$T/env"
+		RQ_PIPE=3 "RQ_SCRIPT=$(command -v env)"; do
+		assert_line "$line"
 	done
-	grep -q '^RQ_HOST=http:' "$T/env"
-	grep -q '^RQ_VER=' "$T/env"
-	! grep -E '^(MQ_ID|MQ_ATTEMPT|MQ_PARAM.|MQ_HEADER_[^=]*|TRACEPARENT)=' \
-		"$T/env"
-	! grep -E '^RQ_(MSG_ID|FULL_MSG_ID|ORIG_MSG_ID|COUNT|PARAM.|DEST.*)=' \
-		"$T/env"
+	assert_line --partial RQ_HOST=http:
+	assert_line --partial RQ_VER=
+	refute_line --regexp '^(MQ_ID|MQ_ATTEMPT|MQ_PARAM.|MQ_HEADER_[^=]*|TRACEPARENT)='
+	refute_line --regexp '^RQ_(MSG_ID|FULL_MSG_ID|ORIG_MSG_ID|COUNT|PARAM.|DEST.*)='
 	# Without --batch, it is not there, whoever set it.
 	run_mq 0 mq-publish q a
-	run_mq 0 mq-consume --drain q -- "$T/environment"
-	! grep '^MQ_BATCH=' "$T/env"
+	run_mq 0 mq-consume --drain q -- env
+	refute_line --partial MQ_BATCH=
 }
 
 @test "batch: payloads are bit-exact, empty ones and all bytes" {
@@ -225,7 +207,7 @@ acked; acked; no final verb; no final verb | printf 'done #1\ndone #2\n' >&3
 	publish {1..4}
 	echo 'pause #4 50' >"$T/say"
 	run_mq 75 mq-consume --batch 4 -n 4 q -- "$T/says"
-	assert_equal "$(fates)" "4 delayed 50"
+	assert_equal "$(four_fates)" "4 delayed 50"
 	assert [ "$(redis pttl 'rmq::queue::[q]::paused')" -gt 40000 ]
 }
 

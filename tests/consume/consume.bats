@@ -372,25 +372,6 @@ went() {
 
 # --- signals --------------------------------------------------------------------------------
 
-@test "consume: TERM: prefetched messages go back in front at once, the script ends well" {
-	waiting_script
-	run_mq 0 mq-publish q 1 2 3 4 5 6
-	start_mq mq-consume --prefetch 3 q -- "$T/wait"
-	eventually 10 started 1
-	eventually 5 held_is q "2 0 4 0"
-	kill "$pid"
-	eventually 5 held_is q "5 0 1 0"
-	assert_equal "$(payloads ready)" "2 3 4 5 6"
-	# Only it has been told.
-	run ! gone "$(cat "$T/started.1")"
-	says 'stopping; waiting for 1 running message'
-	echo >"$T/go"
-	ends_with 143
-	assert_equal "$(cat "$T/ended")" 1
-	assert_equal "$(held q)" "5 0 0 0"
-	assert_equal "$(redis keys 'rmq::connection*')" ""
-}
-
 # Not just that status: a shell script around it must stop, too.
 @test "consume: INT ends it by the signal" {
 	perl -e '

@@ -14,29 +14,41 @@ case $n in bad*) printf 'no\033[5m such\n' >&2; exit 1 ;; esac
 .
 }
 
-# on_terminal COLUMNS OPTION...: mq-consume there, which ends with $ends (0).  What the terminal got is in $T/seen, as
-# a line for each carriage return, with "^[" for an escape.
+# on_terminal COLUMNS COMMAND...: there, and it ends with $ends (0).  What the terminal got is
+# in $T/seen, as a line for each carriage return, with "^[" for an escape.
 on_terminal() {
 	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
 from wire import *
-on_terminal("", sys.argv[2:], int(sys.argv[1]))' "$1" "$BUILD/mq-consume" \
-		"${@:2}" >"$T/raw" || [ $? = "${ends-0}" ]
+on_terminal("", sys.argv[2:], int(sys.argv[1]))' "$@" >"$T/raw" || [ $? = "${ends-0}" ]
 	sed 's/\x1b/^[/g' "$T/raw" | tr '\r' '\n' >"$T/seen"
+}
+
+# drains COLUMNS ARGUMENT...: mq-consume on such a terminal.
+drains() {
+	on_terminal "$1" "$BUILD/mq-consume" "${@:2}"
 }
 
 seen() {
 	grep -qE -e "$1" "$T/seen"
 }
 
-@test "drain: a bar has done, rejected, rate and time left" {
+@test "drain: a bar has done, rejected, rate and time left, and fits" {
+	local n
+
 	"$BUILD/mq-publish" -q q 1 2 bad 4 5 6 7 8 9
-	ends=1 on_terminal 80 --drain q -- "$T/work"
+	ends=1 drains 80 --drain q -- "$T/work"
 	seen '^[0-9]+% [0-9]+ done, [01] rejected, [0-9.]+/(s|min), [0-9]+s left \[#+\.+\]\^\[\[K$'
 	seen '^[0-9]+% [0-9]+ done, 1 rejected'
-	# It fits, with a column to spare.
+	# With a column to spare.
 	awk '{sub(/\^\[\[K$/, "")} length > 79 && !/^(\^\[\[K)?mq-consume/ {exit 1}' "$T/seen"
 	# At the end it is gone.
 	assert_equal "$(tail -n 1 "$T/seen")" "^[[K"
+	for n in 40 20 1; do
+		"$BUILD/mq-publish" -q q 1 2 3 4
+		drains "$n" --drain q -- "$T/work"
+		awk -v n="$n" '{sub(/\^\[\[K$/, "")} length > n - 1 && length > 0 {exit 1}' "$T/seen"
+		[ "$n" = 1 ] || seen '[0-9] done'
+	done
 }
 
 @test "drain: lines begin where there is no bar any more" {
@@ -45,7 +57,7 @@ seen() {
 "$T/work" || { perl -e 'select undef, undef, undef, 0.6'; exit 1; }
 .
 	"$BUILD/mq-publish" -q q 1 2 3 bad 4 5
-	ends=1 on_terminal 80 --drain q -- "$T/slow"
+	ends=1 drains 80 --drain q -- "$T/slow"
 	seen '^\^\[\[Kno\^\[\[5m such$'
 	seen '^(\^\[\[K)?mq-consume: q: .*: rejected: no'
 	run -1 awk 'bar && /^mq-consume/ {found = 1}
@@ -54,22 +66,11 @@ seen() {
 
 @test "drain: a script's line without an end is not drawn over" {
 	"$BUILD/mq-publish" -q q 1
-	on_terminal 80 --drain q -- perl -e '$| = 1; print STDERR "part";
+	drains 80 --drain q -- perl -e '$| = 1; print STDERR "part";
 		select undef, undef, undef, 1.5; print STDERR " whole\n"; select undef, undef, undef, 0.8'
 	assert_equal "$(grep -n 'part' "$T/seen" | head -n 1)" \
 		"$(grep -n 'part whole$' "$T/seen")"
 	seen 'done'
-}
-
-@test "drain: 40 columns, 20, and one" {
-	local n
-
-	for n in 40 20 1; do
-		"$BUILD/mq-publish" -q q 1 2 3 4
-		on_terminal "$n" --drain q -- "$T/work"
-		awk -v n="$n" '{sub(/\^\[\[K$/, "")} length > n - 1 && length > 0 {exit 1}' "$T/seen"
-		[ "$n" = 1 ] || seen '[0-9] done'
-	done
 }
 
 @test "drain: no bar on a dumb terminal, with -q, without --drain, for a short run" {
@@ -77,25 +78,20 @@ seen() {
 	for how in 'dumb --drain' ' --drain' 'xterm -q --drain' 'xterm -n 4'; do
 		"$BUILD/mq-publish" -q q 1 2 bad 4
 		# shellcheck disable=SC2086 # options
-		TERM=${how%% *} ends=1 on_terminal 80 ${how#* } q -- sh -c 'exec "$T/work" 2>/dev/null'
+		TERM=${how%% *} ends=1 drains 80 ${how#* } q -- sh -c 'exec "$T/work" 2>/dev/null'
 		assert_equal "$how: $(grep -v ': rejected: ' "$T/raw")" "$how: "
 	done
 }
 
 @test "drain: payloads on the terminal are not drawn over; a pipe leaves room for the bar" {
 	"$BUILD/mq-publish" -q q 1 2 3 4
-	on_terminal 80 --drain --rate 2/s q
+	drains 80 --drain --rate 2/s q
 	run -1 grep done "$T/seen"
 	"$BUILD/mq-publish" -q q 1 2 3 4
-	PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 python3 -c '
-from wire import *
-on_terminal("", sys.argv[1:])' /bin/sh -c '"$1" --drain --rate 2/s q >"$2"' . \
-		"$BUILD/mq-consume" "$T/out" >"$T/seen"
+	on_terminal 80 /bin/sh -c '"$1" --drain --rate 2/s q >"$2"' . "$BUILD/mq-consume" "$T/out"
 	seen '[0-9] done'
 	assert_equal "$(cat "$T/out")" 1234
-}
-
-@test "drain: nothing of it off a terminal" {
+	# Nothing of it off a terminal.
 	"$BUILD/mq-publish" -q q 1 2 3 4
 	run_mq 0 mq-consume --drain q -- "$T/work"
 	assert_equal "$output$stderr" ""

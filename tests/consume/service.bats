@@ -24,11 +24,6 @@ heard() {
 	grep -qxE -e "$1" "$T/heard"
 }
 
-# In the order in which they came, without counts that change.
-heard_in_order() {
-	grep -v WATCHDOG "$T/heard"
-}
-
 @test "READY when joined, STATUS with counts, STOPPING at the end" {
 	manager "$T/manager"
 	start_mq mq-consume q -- sh -c '[ "$(cat)" != bad ]'
@@ -37,24 +32,9 @@ heard_in_order() {
 	eventually 20 heard 'STATUS=0 running, 2 done, 1 rejected, 0 to be tried again'
 	stop_mq
 	eventually 20 heard 'STOPPING=1'
-	# Each is said once.
-	assert_equal "$(grep -c READY "$T/heard")" 1
-	assert_equal "$(grep -c STOPPING "$T/heard")" 1
-	run -0 heard_in_order
-	assert_line -n 0 --partial READY=1
-	assert_line -n -1 STOPPING=1
-}
-
-@test "READY waits for the server, and STATUS tells when it is gone" {
-	no_cluster "one server is stopped"
-	manager "$T/manager"
-	start_mq mq-consume q -- true
-	eventually 20 heard 'READY=1.*'
-	server_kill
-	eventually 20 heard 'STATUS=not connected'
-	server_run
-	eventually 40 heard 'STATUS=0 running.*'
-	assert_equal "$(grep -c READY "$T/heard")" 1
+	# Each is said once, in this order.
+	assert_equal "$(grep -ohE 'READY|STOPPING' "$T/heard" | xargs)" "READY STOPPING"
+	assert_equal "$(tail -n 1 "$T/heard")" STOPPING=1
 }
 
 @test "--drain and a command that cannot run are STOPPING, too" {
@@ -69,7 +49,7 @@ heard_in_order() {
 	eventually 20 heard STOPPING=1
 }
 
-@test "WATCHDOG from the loop, while the server is gone as well" {
+@test "READY waits for the server, STATUS tells when it is gone, WATCHDOG comes all the same" {
 	local n
 
 	no_cluster "one server is stopped"
@@ -81,16 +61,16 @@ heard_in_order() {
 	server_kill
 	eventually 20 heard 'STATUS=not connected'
 	n=$(grep -c WATCHDOG "$T/heard")
-	# shellcheck disable=SC2016 # for bash
-	eventually 20 bash -c '[ "$(grep -c WATCHDOG "$T/heard")" -gt "$1" ]' . $((n + 3))
+	eventually 20 eval '(($(grep -c WATCHDOG "$T/heard") > n + 3))'
 	server_run
+	eventually 40 eval 'tail -n 1 <(grep -v WATCHDOG "$T/heard") | grep -q "STATUS=0 running"'
+	assert_equal "$(grep -c READY "$T/heard")" 1
 	stop_mq
 }
 
 @test "a watchdog for another process is not answered" {
 	manager "$T/manager"
 	export WATCHDOG_USEC=20000
-	# shellcheck disable=SC2016 # for bash
 	WATCHDOG_PID=$$ start_mq mq-consume q -- true
 	eventually 20 heard 'READY=1.*'
 	tick
@@ -98,30 +78,24 @@ heard_in_order() {
 	stop_mq
 	manager "$T/manager2"
 	# shellcheck disable=SC2016 # for bash
-	bash -c 'WATCHDOG_PID=$$ exec "$@"' . "$BUILD/mq-consume" q -- true \
-		>/dev/null 2>&1 3>&- &
+	bash -c 'WATCHDOG_PID=$$ exec "$@"' . "$BUILD/mq-consume" q -- true >"$T/out" 2>&1 3>&- &
 	pid=$!
 	eventually 20 heard WATCHDOG=1
 	stop_mq
 }
 
-@test "workers inherit nothing of it" {
+@test "workers, and a private server, inherit nothing of it" {
+	local server how
+
 	manager "$T/manager"
 	export WATCHDOG_USEC=10000000 WATCHDOG_PID=1
-	"$BUILD/mq-publish" -q q a b
-	run_mq 0 mq-consume --drain -n1 q -- env
-	refute_output --partial NOTIFY_SOCKET
-	refute_output --partial WATCHDOG
-	run_mq 1 mq-consume --drain --stream q -- sh -c 'env; echo done >&3'
-	assert_output --partial MQ_WRITE=3
-	refute_output --partial NOTIFY_SOCKET
-	refute_output --partial WATCHDOG
-}
-
-@test "a private server inherits nothing of it" {
-	local server
-
-	manager "$T/manager"
+	for how in -n1 --stream; do
+		"$BUILD/mq-publish" -q q a
+		run_mq 0 mq-consume --drain $how q -- sh -c 'env; read -r x; echo done >&3'
+		assert_output --partial MQ_WRITE=3
+		refute_output --partial NOTIFY_SOCKET
+		refute_output --partial WATCHDOG
+	done
 	MQ_URL=private:$T/own run_mq 0 mq-consume --drain q -- true
 	server=$(redis-cli -s "$T/own/redis.sock" info server |
 		sed -n 's/^process_id:\([0-9]*\).*/\1/p')

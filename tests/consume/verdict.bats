@@ -9,52 +9,6 @@ load ../helpers/consume
 setup() {
 	common_setup
 	payload='the payload'
-	before=$((${EPOCHREALTIME/./} / 1000))
-}
-
-# What has become of each message that is not acked, settled since $before:
-# "STATE RUNS: REASON | PAYLOAD | ID", where STATE is rejected, ready, or delayed and
-# the seconds.
-fates() {
-	redis eval 'local n, q, out = redis.call, "rmq::queue::[q]::", {}
-		local t = n("TIME")
-		local now = t[1] * 1000 + t[2] / 1000
-		local function add(state, e, score)
-			local json, payload = e:match("^\255%z\190\190J([^\n]*)\n(.*)$")
-			local h = cjson.decode(json)
-			local function first(name)
-				return h[name] and h[name][1] or "none"
-			end
-			if score then
-				-- The message says when its last run was.
-				local at = 0
-				for _, failure in ipairs(h["Mq-History"]) do
-					at = math.max(at, cjson.decode(failure).at_ms)
-				end
-				local ms = h["Mq-Due"][1] - at
-				local settled = score - ms
-				state = state .. " " .. string.format("%.15g", ms / 1000)
-				if settled < tonumber(ARGV[1]) or settled > now then
-					state = state .. ", due at another time"
-				end
-			end
-			out[#out + 1] = state .. " " .. first("Mq-Attempt") .. ": " ..
-				first("Mq-Error") .. " | " .. payload .. " | " .. first("Mq-Id")
-		end
-		for _, k in ipairs(n("KEYS", "*::unacked")) do
-			out[#out + 1] = n("LLEN", k) .. " unacked"
-		end
-		for _, state in ipairs({"ready", "rejected"}) do
-			for _, e in ipairs(n("LRANGE", q .. state, 0, -1)) do
-				add(state, e)
-			end
-		end
-		local delayed = n("ZRANGE", q .. "delayed", 0, -1, "WITHSCORES")
-		for i = 1, #delayed, 2 do
-			add("delayed", delayed[i]:sub(33), delayed[i + 1])
-		end
-		table.sort(out)
-		return table.concat(out, "\n")' 0 "$before"
 }
 
 # ends FATE...: the exit status of a consumer whose messages have these.
@@ -180,7 +134,6 @@ read -r _ <"$T/go"
 	# Said, but without effect so far.
 	assert_equal "$(held q)" "0 0 1 0"
 	assert_equal "$(redis lindex "$(redis keys '*unacked')" 0 | header Mq-Attempt)" ""
-	before=$((${EPOCHREALTIME/./} / 1000))
 	echo >"$T/go"
 	ends_with 75
 	fate_is "delayed 5 1: 5-x"

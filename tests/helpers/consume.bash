@@ -6,6 +6,9 @@
 #   safe_server            one that loses nothing by that: server_run "${safe[@]}" runs it again
 #   publish LINE...        into q
 #   payloads STATE [Q]     what is there, in its order, in one line
+#   fates                  of each message of q that is not acked, "STATE RUNS: REASON |
+#                          PAYLOAD | ID", where STATE is unacked, ready, rejected, or delayed
+#                          and the seconds since its last run
 #   attempts_of STATE      how many of these have had an attempt
 #   lines_of FILE          how many
 #   calls [COMMANDS]       how often the server was asked for these, a regular
@@ -41,6 +44,17 @@ publish() {
 
 payloads() {
 	"$BUILD/mq-stats" --list "$1" -l "${2-q}" | paste -s -d ' ' -
+}
+
+fates() {
+	local state
+	for state in unacked ready delayed rejected; do
+		"$BUILD/mq-stats" --list $state --jsonl q 2>/dev/null | jq -r --arg state $state '
+			def first(name): .headers[name][0] // "none";
+			def due: if $state == "delayed" then " \(((first("Mq-Due") | tonumber) -
+				([.headers["Mq-History"][] | fromjson.at_ms] | max)) / 1000)" else "" end;
+			"\($state)\(due) \(first("Mq-Attempt")): \(first("Mq-Error")) | \(.payload) | \(.id)"'
+	done | sort
 }
 
 attempts_of() {
