@@ -49,30 +49,6 @@ all_done() {
 
 # --- killed -------------------------------------------------------------------
 
-@test "batch: a script that is killed again and again loses nothing" {
-	# It kills itself at some moments, in the middle of what it does and says.
-	script suicidal /bin/bash <<'S'
-die() {
-	((RANDOM % 8)) || kill -KILL $$
-}
-RANDOM=$$
-mapfile -t all
-die
-for i in "${!all[@]}"; do
-	((RANDOM % 100)) || die
-	((i % 3)) || echo "done #$((i + 1))" >&3
-done
-printf '%s\n' "${all[@]}" >>"$T/results"
-die
-S
-	seq 1000 | run_mq 0 mq-publish -l q
-	for how in --drain "--idle 1s"; do
-		# shellcheck disable=SC2086 # two words
-		run_mq 0 mq-consume -j 3 --batch 40 --attempts 1000 --backoff 0..1ms $how -q q -- "$T/suicidal"
-	done
-	all_done 1000
-}
-
 @test "batch: the crash of a consumer is charged to all of a batch" {
 	publish {1..12}
 	start_mq mq-consume --batch 4 --prefetch 3 q -- "$T/hold"

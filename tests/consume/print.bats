@@ -107,14 +107,6 @@ in_hand() {
 	assert_equal "$(ready_lines | head -c 3)" 333
 }
 
-@test "print: two readers, one after the other, share the messages" {
-	seq 20 | "$BUILD/mq-publish" -l q
-	run bash -c '"$0" -l q | head -n 7; "$0" -l q | (read -r x && echo "$x")
-		"$0" --drain -l q' "$BUILD/mq-consume"
-	assert_output "$(seq 20)"
-	assert_equal "$(held q)" "0 0 0 0"
-}
-
 @test "print: empty payloads" {
 	yes '' | head -n 3000 | "$BUILD/mq-publish" -q -l q
 	piped 'wc -c' --drain q

@@ -3,11 +3,9 @@
 # The verb push: from queue to queue, in one step, until somebody has done it.
 
 load ../helpers/server
-load ../helpers/consume
 
 setup() {
 	common_setup
-	seeded
 	echo 'echo push "$(cat)" >&3' | script pushes
 }
 
@@ -59,96 +57,3 @@ setup() {
 	assert_equal "$(held q) $(held p)" "0 0 0 0 1 0 0 0"
 }
 
-# --- crashes ------------------------------------------------------------------------
-
-# Every payload of $T/want is in exactly one place of all queues, or was
-# finished by somebody.
-each_in_one_place() {
-	redis eval 'local n, out = redis.call, {}
-		local function add(e)
-			out[#out + 1] = e:match("\n(.*)$") or e
-		end
-		for _, k in ipairs(n("KEYS", "*")) do
-			local t = n("TYPE", k).ok
-			if k:find("::ready$") or k:find("::rejected$") or k:find("::unacked$") then
-				for _, e in ipairs(n("LRANGE", k, 0, -1)) do add(e) end
-			elseif k:find("::delayed$") or k:find("::priority$") then
-				for _, e in ipairs(n("ZRANGE", k, 0, -1)) do add(e:sub(33)) end
-			end
-		end
-		return out' 0 | sort >"$T/got"
-	cmp "$T/want" "$T/got"
-}
-
-# Consumers of three queues in a row, until they are killed.
-consume_chain() {
-	"$BUILD/mq-consume" -q -j 2 --push push1 incoming -- "$T/s" 2>>"$T/err" &
-	"$BUILD/mq-consume" -q -j 2 --push push2 push1 -- "$T/s" 2>>"$T/err" &
-	"$BUILD/mq-consume" -q -j 2 --attempts 100000 push2 -- "$T/last" 2>>"$T/err" &
-	pids=$(jobs -p)
-}
-
-kill_all() {
-	# shellcheck disable=SC2086
-	kill -KILL $pids
-	wait
-}
-
-# at_the_end TEST: of so many messages, which wait in the last queue.
-at_the_end() {
-	test "$(redis zcard 'rmq::queue::[push2]::delayed')" $1
-}
-
-write_chain_scripts() {
-	# Now and then a retry comes between.
-	script s <<'.'
-read -r x
-case $x$MQ_ATTEMPT in
-*71 | *31) echo resend 0 >&3 ;;
-*) echo push >&3 ;;
-esac
-.
-	echo 'echo resend 1000 >&3' | script last
-}
-
-@test "push: consumers killed at any moment: each message is in one place" {
-	local c
-	write_chain_scripts
-	seq 1000 1299 | tee "$T/want" | run_mq 0 mq-publish -l incoming
-	for _ in {1..12}; do
-		consume_chain
-		eventually 10 eval '[[ "$(held push1) $(held push2)" != "0 0 0 0 0 0 0 0" ]]'
-		read -rt "0.0$((RANDOM % 10))" <> <(:) || true
-		kill_all
-		# On a cluster what is on its way is in two.
-		[ "${TOPOLOGY-}" = cluster ] || each_in_one_place
-		# What the dead have left is given back.
-		for c in $(connections); do
-			redis del "rmq::connection::$c::heartbeat" >/dev/null
-		done
-		run_mq 0 mq-clean
-		each_in_one_place
-	done
-	consume_chain
-	eventually 60 at_the_end "= 300"
-	kill_all
-	each_in_one_place
-}
-
-@test "push: a server killed at any moment: each message is in one place" {
-	safe_server
-	write_chain_scripts
-	seq 1000 1199 | tee "$T/want" | run_mq 0 mq-publish -l incoming
-	consume_chain
-	# A consumer whose server dies before it has joined ends: wait until each has worked.
-	eventually 10 at_the_end "-gt 0"
-	for _ in {1..12}; do
-		read -rt "0.$((RANDOM % 3))$((RANDOM % 10))" <> <(:) || true
-		server_kill
-		server_run "${safe[@]}"
-		[ "${TOPOLOGY-}" = cluster ] || each_in_one_place
-	done
-	eventually 60 at_the_end "= 200"
-	kill_all
-	each_in_one_place
-}

@@ -47,23 +47,6 @@ all_of() {
 
 # --- death -------------------------------------------------------------------
 
-@test "stream fault: workers that are killed at any moment" {
-	local started n
-
-	seq 4000 | run_mq 0 mq-publish -l q
-	start_mq mq-consume --stream -j 3 --retry-on err --backoff 0s..0s \
-		--attempts 999 q -- "$T/note"
-	for n in {1..15}; do
-		eventually 20 lines_reach "$T/got" $((n * 200 + RANDOM % 200))
-		mapfile -t started <"$T/starts"
-		kill -KILL "${started[RANDOM % ${#started[@]}]}" 2>/dev/null || true
-	done
-	eventually 30 held_is q "0 0 0 0"
-	stop_mq
-	# The one that each was on may have been noted.
-	all_of 4000 15
-}
-
 @test "stream fault: a killed worker's message is rejected, and no other" {
 	seq 100 | run_mq 0 mq-publish -l q
 	ON='10|30|50' start_mq mq-consume --stream --window 20 q -- "$T/note"
