@@ -47,8 +47,6 @@ all_done() {
 	assert_equal "$(held q)" "0 0 0 0"
 }
 
-# --- killed -------------------------------------------------------------------
-
 @test "batch: the crash of a consumer is charged to all of a batch" {
 	publish {1..12}
 	start_mq mq-consume --batch 4 --prefetch 3 q -- "$T/hold"
@@ -62,8 +60,6 @@ all_done() {
 		"1:1 2:1 3:1 4:1 5:$a 6:$a 7:$a 8:0 9:0 10:0 11:0 12:0"
 	eventually 5 gone "$(script_pid)"
 }
-
-# --- the server ---------------------------------------------------------------
 
 @test "batch: what ended while the server was away is settled by its verbs" {
 	safe_server
@@ -80,8 +76,6 @@ all_done() {
 	assert_equal "$(attempts delayed)" 3:1
 	assert_regex "$(payloads rejected)" '2'
 }
-
-# --- stopping -----------------------------------------------------------------
 
 @test "batch: the grace is over: what was judged stands, the rest goes back" {
 	local grace
@@ -110,8 +104,6 @@ S
 		assert_equal "$(attempts delayed)" 4:1
 	done
 }
-
-# --- the lease ----------------------------------------------------------------
 
 @test "batch: nothing that it says counts when the lease is lost" {
 	publish {1..5}
@@ -151,8 +143,6 @@ S
 		'1:1 2:1 4:1'
 	assert_regex "$(cat "$T/err")" 'lease lost: another consumer has'
 }
-
-# --- starting -----------------------------------------------------------------
 
 @test "batch: a start that fails for a while is tried again" {
 	publish {1..7}

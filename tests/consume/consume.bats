@@ -249,8 +249,6 @@ went() {
 	held_is q "0 0 0 0"
 }
 
-# --- waking up -----------------------------------------------------------------------
-
 @test "consume: an idle consumer of several queues wakes up for each, and for a Go peer" {
 	local n=0 q
 	start_mq mq-consume a b c -- sh -c 'echo "$MQ_QUEUE" >>"$T/runs"'
@@ -276,8 +274,6 @@ went() {
 	eventually 5 held_is q "0 0 0 0"
 	stop_mq
 }
-
-# --- keys -----------------------------------------------------------------------------
 
 @test "consume: the keys of a connection are those of rmq, and go with it" {
 	local name q
@@ -309,8 +305,6 @@ went() {
 	assert_equal "$(redis keys '*' | sort)" $'rmq::queue::[q]::counters\nrmq::queues'
 }
 
-# --- usage -----------------------------------------------------------------------------
-
 # Most of it, and the words, are in house/messages.bats.
 @test "consume: wrong usage is 64, and touches nothing" {
 	local words
@@ -332,8 +326,6 @@ went() {
 	run_mq 0 mq-consume q -n 1 --attempts 3 -- echo -n -l --drain -- x
 	assert_output -- "-l --drain -- x"
 }
-
-# --- what it says ------------------------------------------------------------------------
 
 @test "consume: -v sums up" {
 	run_mq 0 mq-publish q 'done' err again
@@ -506,8 +498,6 @@ job() {
 	[ ! -e "$T/ended" ]
 	stop_mq
 }
-
-# --- many acks ----------------------------------------------------------------------
 
 @test "consume: many acks of what somebody else took away are told as lost" {
 	# More than the pipe takes.

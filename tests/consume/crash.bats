@@ -46,8 +46,6 @@ begin_anew() {
 	rm -f "$T/go"
 }
 
-# --- looking -----------------------------------------------------------------
-
 results() {
 	lines_of "$T/results"
 }
@@ -84,8 +82,6 @@ each_once() {
 	cmp "$T/want" "$T/got"
 }
 
-# --- what others do ----------------------------------------------------------
-
 join_and_take() {
 	start_mq mq-consume "$@"
 	eventually 10 lines_reach "$T/taken" 1
@@ -102,8 +98,6 @@ stop_consumer() {
 	kill -STOP "$pid"
 	eventually 5 proc_state "$pid" T
 }
-
-# --- the consumer dies --------------------------------------------------------
 
 @test "crash: a consumer that is killed again and again loses nothing" {
 	local goal in_flight=0 total=900

@@ -97,8 +97,6 @@ seen() {
 	assert_equal "$output$stderr" ""
 }
 
-# --- waiting --------------------------------------------------------------------
-
 # A consumer with a message, whose connection is in $name.
 holder() {
 	"$BUILD/mq-publish" -q q "$1"

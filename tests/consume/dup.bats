@@ -482,8 +482,6 @@ c.close()
 	answered "fail dup failed - the connection was lost; the duplicate may exist"
 }
 
-# --- the scripts of RQ ----------------------------------------------------------
-
 @test "dup: dup_relay, as RQ's test script does it" {
 	# shellcheck disable=SC2016
 	script s "$(command -v bash)" <<'.'

@@ -135,8 +135,6 @@ read_all() {
 	assert_output x
 }
 
-# --- bytes -------------------------------------------------------------------------
-
 @test "history: the end of stderr, and of a text, in whole characters" {
 	local e100 x200
 	e100=$(printf 'é%.0s' {1..100}) x200=$(printf 'x%.0s' {1..200})
@@ -224,8 +222,6 @@ read_all() {
 	assert_equal "$(held q)" "0 0 0 2"
 	assert_regex "$(element q rejected | failures)" '"stderr": "lost"'
 }
-
-# --- what is left behind ---------------------------------------------------------------
 
 @test "history: a process left behind goes on writing, and taints no other run" {
 	mkfifo "$T/go"

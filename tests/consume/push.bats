@@ -56,4 +56,3 @@ setup() {
 	[ "${TOPOLOGY-}" != cluster ] || run_mq 0 mq-clean
 	assert_equal "$(held q) $(held p)" "0 0 0 0 1 0 0 0"
 }
-

@@ -279,8 +279,6 @@ while (<STDIN>) {
 	stop_mq KILL || true
 }
 
-# --- many --------------------------------------------------------------------
-
 # Descriptors and KiB.
 holds_open() {
 	echo "$(find "/proc/$pid/fd" | wc -l) $(awk '/^VmRSS/ {print $2}' "/proc/$pid/status")"

@@ -101,8 +101,6 @@ delayed 70 1: exit status 75 | exit 75
 	assert_regex "$stderr" "done: by a child"
 }
 
-# --- lines and their bytes ------------------------------------------------------
-
 @test "verdict: more run lines than any pipe holds, and a text of the longest kind" {
 	script s "$(command -v perl)" <<'.'
 open(my $f, ">&=", 3);
@@ -145,8 +143,6 @@ read -r _ <"$T/go"
 	run_mq 0 mq-consume -n 1 q -- sh -c 'echo done >&3'
 	held_is q "0 0 0 0"
 }
-
-# --- resend tick --------------------------------------------------------------------------
 
 # tick_of: of the one delayed message: its score, its tick and attempts.
 tick_of() {
@@ -268,8 +264,6 @@ echo "$x" >>"$T/started"
 	assert_equal "$(held q)" "0 0 0 0"
 }
 
-# --- exit status 75 -----------------------------------------------------------------
-
 @test "verdict: exit 75 is a retry after a backoff that doubles, at random" {
 	local before
 	redis eval 'for n = 0, 29 do
@@ -293,8 +287,6 @@ echo "$x" >>"$T/started"
 		$1 == 3 { if (!first) first = $2; last = $2 }
 		END { exit bad || NR != 30 || last - first <= 4000 }'
 }
-
-# --- --retry-on err -----------------------------------------------------------------
 
 @test "verdict: --retry-on err: every failure is tried again after the backoff" {
 	become --retry-on err --strict --backoff 20s..20s -- sh <<'.'
@@ -451,8 +443,6 @@ broken_after() {
 			"$end: attempt:1 payload:two attempt:1 payload:three"
 	done
 }
-
-# --- which script, by which name ------------------------------------------------------
 
 # says TEXT COMMAND [ARG...]: run once, it says err TEXT.
 says() {

@@ -511,8 +511,6 @@ echo ended
 	held_is q "1 0 0 0"
 }
 
-# --- --timeout -------------------------------------------------------------------------
-
 @test "worker: --timeout: TERM to the group, then KILL; a verdict given in time counts" {
 	mkfifo "$T/hold"
 	script s <<'.'
@@ -567,10 +565,6 @@ spoke: halfway (timed out)"
 		eventually 5 ended "$(<"$T/$file")"
 	done
 }
-
-# --- what is on a message stays there ---------------------------------------------------
-
-# --- bad headers ------------------------------------------------------------------------
 
 @test "worker: a bad header is rejected as it is, and on it goes" {
 	local bad=('{' '{"a":["b"]' 'nonsense' '' '[]' '"x"' 7 true '{"a":"b"}' '{"a":[1]}'
