@@ -103,14 +103,13 @@ woken() {
 
 # --- how much, and until when ------------------------------------------------------
 
-@test "consume: -n ends after so many messages" {
+@test "consume: -n ends after so many messages; --drain leaves what is delayed" {
 	run_mq 0 mq-publish q 1 2 3 4 5
 	prints $'1\n2' mq-consume -n 2 -l q
 	run_mq 0 mq-consume -j 3 -n 2 q -- cat
 	assert_equal "$(held q) $(payloads ready)" "1 0 0 0 5"
-}
-
-@test "consume: --drain ends at once when there is nothing, and leaves what is delayed" {
+	prints 5 mq-consume --drain -l q
+	# At once when there is nothing.
 	prints "" mq-consume --drain q
 	run_mq 0 mq-publish -d 1h q later
 	prints "" mq-consume --drain q -- cat

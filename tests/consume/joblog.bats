@@ -157,12 +157,19 @@ esac
 	stop_mq
 }
 
-@test "joblog: a full disk is said once, and loses no message" {
+@test "joblog: a full disk is said once, and loses no message; what it cannot be" {
 	"$BUILD/mq-publish" -q q a b c
 	run_mq 0 mq-consume --drain --joblog /dev/full q -- cat
 	assert_output abc
 	[ "$stderr" = "mq-consume: /dev/full: No space left on device; lines of the job log are lost" ]
-	held_is q "0 0 0 0"
+	"$BUILD/mq-publish" -q q a
+	run_mq 74 mq-consume --joblog "$T" q -- true
+	[ "$stderr" = "mq-consume: --joblog: $T: Is a directory" ]
+	run_mq 74 mq-consume --joblog "$T/none/log" q -- true
+	[ "$stderr" = "mq-consume: --joblog: $T/none/log: No such file or directory" ]
+	mkfifo "$T/fifo"
+	run_mq 74 mq-consume --joblog "$T/fifo" q -- true
+	held_is q "1 0 0 0"
 }
 
 @test "joblog: after a line that was cut, the next one is whole" {
@@ -221,15 +228,4 @@ d"
 	again --retry-failed
 	assert_output "<it's><#><a b>"
 	assert [ ! -e "$T/evil" ]
-}
-
-@test "joblog: what it cannot be" {
-	"$BUILD/mq-publish" -q q a
-	run_mq 74 mq-consume --joblog "$T" q -- true
-	[ "$stderr" = "mq-consume: --joblog: $T: Is a directory" ]
-	run_mq 74 mq-consume --joblog "$T/none/log" q -- true
-	[ "$stderr" = "mq-consume: --joblog: $T/none/log: No such file or directory" ]
-	mkfifo "$T/fifo"
-	run_mq 74 mq-consume --joblog "$T/fifo" q -- true
-	held_is q "1 0 0 0"
 }

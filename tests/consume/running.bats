@@ -131,21 +131,16 @@ end_run() {
 	end_run
 }
 
-@test "running: told again after a reconnect, and to an empty server" {
+@test "running: told again after a reconnect, and gone after one when the run has ended" {
+	local before key
 	long_run
 	c=$(connections)
+	key="rmq::connection::$c::running"
 	before=$(record)
-	redis del "rmq::connection::$c::running" >/dev/null
+	redis del "$key" >/dev/null
 	redis client kill type normal skipme yes >/dev/null
 	eventually 10 there
-	assert_equal "$(connections)" "$c"
-	assert_equal "$(record)" "$before"
-	end_run
-}
-
-@test "running: a run that ends while the connection is lost" {
-	long_run
-	key="rmq::connection::$(connections)::running"
+	assert_equal "$(connections) $(record)" "$c $before"
 	redis client pause 300 >/dev/null
 	touch "$T/go"
 	redis client kill type normal skipme yes >/dev/null
