@@ -96,43 +96,57 @@ TEST(a_failure_joins_them)
 
 /* --- what became of a message --------------------------------------------- */
 
+/* As they are written again. */
 TEST(endings)
 {
-	static const char lua[] =
-	    "{\"finished_ms\":1.7952077250e12,\"state\":\"purged\","
-	    "\"id\":\"" ID "\",\"attempts\":3}";
-	/* What is no sensible number or text counts as not there. */
-	static const char odd[] =
-	    "{\"id\":\"" ID "\",\"state\":\"done\",\"text\":\"a\\u0000b\","
-	    "\"status\":-3,\"attempts\":1e300,\"host\":[],"
-	    "\"finished_ms\":\"x\"}";
+	static const char *const good[][2] = {
+	    /* As Lua wrote it. */
+	    {"{\"finished_ms\":1.7952077250e12,\"state\":\"purged\","
+	     "\"id\":\"" ID "\",\"attempts\":3}",
+		"{\"id\":\"" ID "\",\"state\":\"purged\",\"attempts\":3,"
+		"\"finished_ms\":1795207725000}"},
+	    /* What is no sensible number or text counts as not there. */
+	    {"{\"id\":\"" ID "\",\"state\":\"done\",\"text\":\"a\\u0000b\","
+	     "\"status\":-3,\"attempts\":1e300,\"host\":[],"
+	     "\"finished_ms\":\"x\"}",
+		"{\"id\":\"" ID "\",\"state\":\"done\",\"attempts\":0}"},
+	};
 	static const char *const bad[] = {"", "null", "[]", "{}",
 	    "{\"id\":\"" ID "\"}", "{\"id\":\"short\",\"state\":\"done\"}",
 	    "{\"id\":\"" ID "\",\"state\":\"lost\"}",
 	    "{\"id\":\"" ID "\",\"state\":7}", "{\"id\":\"" ID};
+	struct mq_buf out = {0};
 	struct mq_ending e;
 	size_t i;
 
-	assert_int_equal(mq_ending_read(B(lua), &e), 0);
-	assert_int_equal(e.state, MQ_END_PURGED);
-	assert_null(e.text);
-	assert_int_equal(e.status, -1);
-	assert_int_equal(e.attempts, 3);
-	assert_true(e.finished_ms == 1795207725000);
-	mq_ending_free(&e);
-	assert_int_equal(mq_ending_read(B(odd), &e), 0);
-	assert_null(e.text);
-	assert_int_equal(e.status, -1);
-	assert_int_equal(e.attempts, 0);
-	assert_null(e.host);
-	assert_true(e.finished_ms == 0);
-	mq_ending_free(&e);
+	for (i = 0; i < COUNT(good); i++) {
+		assert_int_equal(
+		    mq_ending_read(good[i][0], strlen(good[i][0]), &e), 0);
+		mq_buf_clear(&out);
+		mq_ending_write(&e, &out);
+		assert_string_equal(mq_buf_str(&out), good[i][1]);
+		mq_ending_free(&e);
+	}
 	for (i = 0; i < COUNT(bad); i++)
 		assert_int_equal(
 		    mq_ending_read(bad[i], strlen(bad[i]), &e), -1);
+	mq_buf_free(&out);
 }
 
 /* --- what runs ------------------------------------------------------------ */
+
+static void
+expect_runs(const char *text, const char *want)
+{
+	struct mq_runs runs = {0};
+	struct mq_buf out = {0};
+
+	mq_runs_read(&runs, text, strlen(text), "c-1", "web1");
+	mq_runs_write(runs.runs, runs.count, &out);
+	assert_string_equal(mq_buf_str(&out), want);
+	mq_runs_free(&runs);
+	mq_buf_free(&out);
+}
 
 TEST(runs)
 {
@@ -145,28 +159,12 @@ TEST(runs)
 	    "[{\"queue\":\"q\",\"id\":\"i\",\"text\":{}}]",
 	    "[{\"queue\":\"q\",\"id\":\"i\",\"started_ms\":"
 	    "99999999999999999999}]"};
-	static const char one[] =
-	    "[1,{\"id\":\"i\",\"more\":[{}],\"queue\":\"q\"},{\"queue\":{}}]";
-	struct mq_runs runs = {0};
-	struct mq_buf out = {0};
 	size_t i;
 
-	for (i = 0; i < COUNT(none); i++) {
-		mq_runs_read(&runs, none[i], strlen(none[i]), "c-1", "web1");
-		assert_int_equal(runs.count, 0);
-		mq_runs_free(&runs);
-	}
-	runs = (struct mq_runs){0};
-	mq_runs_read(&runs, B(one), "c-1", "web1");
-	assert_int_equal(runs.count, 1);
-	assert_string_equal(runs.runs[0].queue, "q");
-	assert_string_equal(runs.runs[0].id, "i");
-	assert_string_equal(runs.runs[0].script, "");
-	assert_string_equal(runs.runs[0].text, "");
-	assert_int_equal(runs.runs[0].attempt, 0);
-	assert_int_equal(runs.runs[0].pid, 0);
-	mq_runs_free(&runs);
-	mq_runs_write(NULL, 0, &out);
-	assert_string_equal(mq_buf_str(&out), "[]");
-	mq_buf_free(&out);
+	for (i = 0; i < COUNT(none); i++)
+		expect_runs(none[i], "[]");
+	expect_runs(
+	    "[1,{\"id\":\"i\",\"more\":[{}],\"queue\":\"q\"},{\"queue\":{}}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"attempt\":0,\"pid\":0,\"script\":\"\","
+	    "\"started_ms\":0,\"grace_ms\":-1,\"text\":\"\"}]");
 }
