@@ -379,10 +379,23 @@ appoint(struct house *h, const char *about)
 	(void)sscanf(about, "%d %d", &h->heirs.connected, &h->heirs.silent);
 }
 
-/* What the server, or a sentinel, is from now on. */
 static bool
-arrange(struct house *h, const char *word, const char *about)
+take(void *arg, const char *word, const char *about)
 {
+	struct house *h = arg;
+
+	WORD("find", find(h));
+	WORD("refuses", refuse(h, about));
+	WORD("keeps", wait_for(h, 0, about));
+	WORD("breaks", wait_for(h, -1, about));
+	WORD("writes", write_first(h));
+	WORD("waited", record("%d", h->waits));
+	WORD("run-id", record("%s", h->promise.run_id));
+	WORD("gives-up", answers(h->redis.lost));
+	WORD("error", assert_non_null(strstr(h->redis.error, about)));
+	WORD("error-ends",
+	    assert_string_equal(strrchr(h->redis.error, ' ') + 1, about));
+	/* What the server, or a sentinel, is from now on. */
 	WORD("info", h->then = 0, strlcpy(h->info, about, sizeof(h->info)));
 	WORD("then", h->then = atoi(about),
 	    strlcpy(h->then_info, about + 2, sizeof(h->then_info)));
@@ -401,25 +414,6 @@ arrange(struct house *h, const char *word, const char *about)
 	WORD("changes", h->changes = true);
 	WORD("lost", h->lost = true);
 	return false;
-}
-
-static bool
-take(void *arg, const char *word, const char *about)
-{
-	struct house *h = arg;
-
-	WORD("find", find(h));
-	WORD("refuses", refuse(h, about));
-	WORD("keeps", wait_for(h, 0, about));
-	WORD("breaks", wait_for(h, -1, about));
-	WORD("writes", write_first(h));
-	WORD("waited", record("%d", h->waits));
-	WORD("run-id", record("%s", h->promise.run_id));
-	WORD("gives-up", answers(h->redis.lost));
-	WORD("error", assert_non_null(strstr(h->redis.error, about)));
-	WORD("error-ends",
-	    assert_string_equal(strrchr(h->redis.error, ' ') + 1, about));
-	return arrange(h, word, about);
 }
 
 TEST_ROWS(promise)

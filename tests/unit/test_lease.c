@@ -191,26 +191,6 @@ keep_after(struct lease *l, double s, bool idle)
 }
 
 static bool
-ask(struct lease *l, const char *word)
-{
-	WORD("asked", answers(lease_was_asked(l)));
-	WORD("joined", answers(lease_is_joined(l)));
-	WORD("renewing", answers(lease_is_renewing(l)));
-	WORD("given-up", answers(!lease_keep(l, false)));
-	WORD("moved", record_name(lease_moved(l)));
-	WORD("name", record_name(l->connection));
-	WORD("former", record_name(house->server.session.former));
-	WORD(
-	    "former-until", answers(house->server.session.former_s == l->sent));
-	WORD("listed-is", answers(house->server.session.listed));
-	WORD("still-away", record("%d", house->away));
-	WORD("spread-is", record("%g", l->spread));
-	WORD("move", answers(lease_move(l, "tag", &house->ids)));
-	WORD("lapsed", record("%g", lease_lapsed_s(l)));
-	return false;
-}
-
-static bool
 take(void *arg, const char *word, const char *about)
 {
 	struct lease *l = arg;
@@ -234,7 +214,21 @@ take(void *arg, const char *word, const char *about)
 	WORD("cluster", house->cluster = true);
 	WORD("heard", house->heard = true);
 	WORD("unheard", house->heard = false);
-	return ask(l, word);
+	WORD("asked", answers(lease_was_asked(l)));
+	WORD("joined", answers(lease_is_joined(l)));
+	WORD("renewing", answers(lease_is_renewing(l)));
+	WORD("given-up", answers(!lease_keep(l, false)));
+	WORD("moved", record_name(lease_moved(l)));
+	WORD("name", record_name(l->connection));
+	WORD("former", record_name(house->server.session.former));
+	WORD(
+	    "former-until", answers(house->server.session.former_s == l->sent));
+	WORD("listed-is", answers(house->server.session.listed));
+	WORD("still-away", record("%d", house->away));
+	WORD("spread-is", record("%g", l->spread));
+	WORD("move", answers(lease_move(l, "tag", &house->ids)));
+	WORD("lapsed", record("%g", lease_lapsed_s(l)));
+	return false;
 }
 
 TEST_ROWS(lease)

@@ -211,27 +211,10 @@ stop(struct house *h, const char *about)
 }
 
 static bool
-arrange(struct house *h, const char *word, const char *about)
+take(void *arg, const char *word, const char *about)
 {
 	static char *command[] = {NULL};
 	static char logs[] = "/logs";
-
-	WORD("runs", h->runs = true);
-	WORD("logs", h->opt.log_dir = logs);
-	WORD("no-logs", h->opt.log_dir = NULL);
-	WORD("command", h->opt.command = command);
-	WORD("no-command", h->opt.command = NULL);
-	WORD("prefetch", h->opt.prefetch = atoi(about));
-	WORD("limit", h->opt.limit = atoi(about), begin(h));
-	WORD("rate", h->opt.rate = (struct mq_rate){1.0 / 3600, atoi(about)},
-	    begin(h));
-	WORD("nohup", sigaddset(&h->ignored, SIGHUP), begin(h));
-	return false;
-}
-
-static bool
-take(void *arg, const char *word, const char *about)
-{
 	struct house *h = arg;
 	struct policy *p = &h->policy;
 
@@ -247,7 +230,17 @@ take(void *arg, const char *word, const char *about)
 	WORD("be-careful", policy_be_careful(p, false));
 	WORD("be-alone", policy_be_careful(p, true));
 	WORD("later", p->careful_until -= 60, p->alone_until -= 60);
-	return ask(h, word, about) || arrange(h, word, about);
+	WORD("runs", h->runs = true);
+	WORD("logs", h->opt.log_dir = logs);
+	WORD("no-logs", h->opt.log_dir = NULL);
+	WORD("command", h->opt.command = command);
+	WORD("no-command", h->opt.command = NULL);
+	WORD("prefetch", h->opt.prefetch = atoi(about));
+	WORD("limit", h->opt.limit = atoi(about), begin(h));
+	WORD("rate", h->opt.rate = (struct mq_rate){1.0 / 3600, atoi(about)},
+	    begin(h));
+	WORD("nohup", sigaddset(&h->ignored, SIGHUP), begin(h));
+	return ask(h, word, about);
 }
 
 TEST_ROWS(stop)

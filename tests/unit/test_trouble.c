@@ -125,11 +125,16 @@ teardown(void *arg)
 /* --- what happens ----------------------------------------------------------- */
 
 static bool
-ask(struct session *s, const char *word)
+act(struct session *s, const char *word, const char *about)
 {
 	int retry_ms =
 	    (int)(ev_timer_remaining(s->loop, &s->retry) * 1000 + 0.5);
 
+	WORD("complain", session_complain(s, about));
+	WORD("works", session_works(s));
+	WORD("give-up", session_give_up(s, about));
+	WORD("reset", session_reset(s, about));
+	WORD("wait", session_wait(s, about));
 	WORD("complains", answers(session_complains(s)));
 	WORD("leaving", answers(s->leaving));
 	WORD("is-up", answers(s->state == SESSION_UP));
@@ -162,17 +167,6 @@ arrange(struct house *h, const char *word, const char *about)
 	return false;
 }
 
-static bool
-act(struct session *s, const char *word, const char *about)
-{
-	WORD("complain", session_complain(s, about));
-	WORD("works", session_works(s));
-	WORD("give-up", session_give_up(s, about));
-	WORD("reset", session_reset(s, about));
-	WORD("wait", session_wait(s, about));
-	return false;
-}
-
 /* Behind what is told, though it was said before. */
 static void
 record_said(struct house *h)
@@ -190,10 +184,10 @@ static bool
 take(void *arg, const char *word, const char *about)
 {
 	struct house *h = arg;
-	bool known = act(&h->session, word, about);
+	bool known = act(&h->session, word, about) || arrange(h, word, about);
 
 	record_said(h);
-	return known || ask(&h->session, word) || arrange(h, word, about);
+	return known;
 }
 
 TEST_ROWS(trouble)
