@@ -114,7 +114,7 @@ TEST(endings)
 	static const char *const bad[] = {"", "null", "[]", "{}",
 	    "{\"id\":\"" ID "\"}", "{\"id\":\"short\",\"state\":\"done\"}",
 	    "{\"id\":\"" ID "\",\"state\":\"lost\"}",
-	    "{\"id\":\"" ID "\",\"state\":7}", "{\"id\":\"" ID};
+	    "{\"id\":\"" ID "\",\"state\":7}", "{\"id\":\"0123"};
 	struct mq_buf out = {0};
 	struct mq_ending e;
 	size_t i;
@@ -157,8 +157,7 @@ TEST(runs)
 	    "[{\"queue\":\"q\",\"id\":\"i\",\"pid\":\"1\"}]",
 	    "[{\"queue\":\"q\",\"id\":\"i\",\"attempt\":1.5}]",
 	    "[{\"queue\":\"q\",\"id\":\"i\",\"text\":{}}]",
-	    "[{\"queue\":\"q\",\"id\":\"i\",\"started_ms\":"
-	    "99999999999999999999}]"};
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"pid\":99999999999999999999}]"};
 	size_t i;
 
 	for (i = 0; i < COUNT(none); i++)
