@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "message/frame.h"
 #include "message/json.h"
 
@@ -508,12 +509,15 @@ TEST(texts_are_as_jansson_writes_them)
 	    {B("12345678\xf0\x9f\x98\x80")}, {B("1234567\xf0\x9f\x98")},
 	    {B("\xed\xa0\x80")}, {B("\xf4\x90\x80\x80")}, {B("\xe0\x80\x80")},
 	    {B("\xf0\x80\x80\x80")}, {B("\xf8\x88\x80\x80\x80")},
-	    {B("\xef\xb7\x90:")}};
+	    {B("\xef\xb7\x90:")}, {B("\xf4\x8f\xbf\xbf")},
+	    {B("\xed\x9f\xbf\xee\x80\x80")}, {B("\xed\xbf\xbf")},
+	    {B("\xe0\x9f\xbf")}, {B("\xf0\x8f\xbf\xbf")}};
 	char text[24];
 	size_t at, i;
 	int c, d;
 
 	expect_text("", 0);
+	assert_int_equal(mq_utf8_len("", 0), 0);
 	for (i = 0; i < COUNT(texts); i++)
 		expect_text(texts[i].p, texts[i].n);
 	for (c = 0; c < 256; c++) {
