@@ -91,14 +91,14 @@ struct run {
 };
 
 static void
-check(const struct run *run, bool late, bool strict)
+check(const struct run *run, const char *errors, bool late, bool strict)
 {
 	struct mq_verbs v = hear(run->said, strlen(run->said));
 	struct mq_verdict got;
 
 	memset(&got, 0x55, sizeof(got));
 	mq_verdict(&v, run->status, late, strict, &got);
-	record_verdict(&got, "");
+	record_verdict(&got, errors);
 	expect_recorded(run->said, run->status, run->want);
 }
 
@@ -210,13 +210,13 @@ TEST(verdicts)
 	size_t i;
 
 	for (i = 0; i < 2 * COUNT(runs); i++)
-		check(&runs[i / 2], false, i % 2 == 0);
+		check(&runs[i / 2], "", false, i % 2 == 0);
 	for (i = 0; i < COUNT(lax); i++)
-		check(&lax[i], false, false);
+		check(&lax[i], "", false, false);
 	for (i = 0; i < COUNT(strict); i++)
-		check(&strict[i], false, true);
+		check(&strict[i], "", false, true);
 	for (i = 0; i < 2 * COUNT(late); i++)
-		check(&late[i / 2], true, i % 2 == 0);
+		check(&late[i / 2], "", true, i % 2 == 0);
 }
 
 TEST(lines)
@@ -379,47 +379,41 @@ TEST(long_lines)
 TEST(reasons)
 {
 	static const struct {
-		const char *said, *errors;
-		int status;
-		const char *want;
+		struct run run;
+		const char *errors;
 	} t[] = {
-	    {"", "gzip: No space left on device\n", EXIT(1),
-		"err gzip: No space left on device (exit status 1)"},
-	    {"", "first\nlast\n\n", EXIT(1), "err last (exit status 1)"},
-	    {"", "10%\r20%\r", EXIT(2), "err 20% (exit status 2)"},
-	    {"", "  \x1b[1;31mbad\x1b[0m\tthing \n\x1b[0m\n", EXIT(1),
-		"err bad thing (exit status 1)"},
-	    {"", "a\x07\x1b]b\x7f\x1b", EXIT(1), "err a?]b? (exit status 1)"},
-	    {"", "\x1b[", EXIT(1), "err exit status 1"},
-	    {"", "\xa9\xc3\xa9\n", EXIT(1), "err \xc3\xa9 (exit status 1)"},
-	    {"", "oh\n", KILLED(SIGSEGV), "err oh (killed by SIGSEGV)"},
-	    {"", "busy\n", EXIT(75), "retry busy (exit status 75)"},
-	    {"run half\n", "oh\n", EXIT(1), "err half (exit status 1)"},
-	    {"ran\n", "oh\n", EXIT(0), "err oh (unknown verb ran)"},
-	    {"err no user\n", "oh\n", EXIT(1), "err no user"},
-	    {"err\n", "oh\n", EXIT(0), "err oh"},
-	    {"err\n", "oh\n", EXIT(1), "err oh (exit status 1)"},
-	    {"err\n", " \n", EXIT(0), "err err"},
-	    {"resend 60\n", "gzip: No space\n", EXIT(0),
-		"resend 60 gzip: No space"},
-	    {"resend 60-full\n", "gzip: No space\n", EXIT(0),
-		"resend 60 60-full"},
-	    {"resend 60\n", "", EXIT(0), "resend 60"},
-	    {"done\n", "oh\n", EXIT(3), "err oh (exit status 3 after done)"},
+	    {{"", EXIT(1), "err gzip: No space left on device (exit status 1)"},
+		"gzip: No space left on device\n"},
+	    {{"", EXIT(1), "err last (exit status 1)"}, "first\nlast\n\n"},
+	    {{"", EXIT(2), "err 20% (exit status 2)"}, "10%\r20%\r"},
+	    {{"", EXIT(1), "err bad thing (exit status 1)"},
+		"  \x1b[1;31mbad\x1b[0m\tthing \n\x1b[0m\n"},
+	    {{"", EXIT(1), "err a?]b? (exit status 1)"}, "a\x07\x1b]b\x7f\x1b"},
+	    {{"", EXIT(1), "err exit status 1"}, "\x1b["},
+	    {{"", EXIT(1), "err \xc3\xa9 (exit status 1)"}, "\xa9\xc3\xa9\n"},
+	    {{"", KILLED(SIGSEGV), "err oh (killed by SIGSEGV)"}, "oh\n"},
+	    {{"", EXIT(75), "retry busy (exit status 75)"}, "busy\n"},
+	    {{"run half\n", EXIT(1), "err half (exit status 1)"}, "oh\n"},
+	    {{"ran\n", EXIT(0), "err oh (unknown verb ran)"}, "oh\n"},
+	    {{"err no user\n", EXIT(1), "err no user"}, "oh\n"},
+	    {{"err\n", EXIT(0), "err oh"}, "oh\n"},
+	    {{"err\n", EXIT(1), "err oh (exit status 1)"}, "oh\n"},
+	    {{"err\n", EXIT(0), "err err"}, " \n"},
+	    {{"resend 60\n", EXIT(0), "resend 60 gzip: No space"},
+		"gzip: No space\n"},
+	    {{"resend 60-full\n", EXIT(0), "resend 60 60-full"},
+		"gzip: No space\n"},
+	    {{"resend 60\n", EXIT(0), "resend 60"}, ""},
+	    {{"done\n", EXIT(3), "err oh (exit status 3 after done)"}, "oh\n"},
 	};
+	struct mq_verbs said = hear("", 0);
 	struct mq_verdict v;
-	struct mq_verbs said;
 	char reason[30];
 	size_t i;
 
-	for (i = 0; i < COUNT(t); i++) {
-		said = hear(t[i].said, strlen(t[i].said));
-		mq_verdict(&said, t[i].status, false, false, &v);
-		record_verdict(&v, t[i].errors);
-		expect_recorded(t[i].said, t[i].status, t[i].want);
-	}
+	for (i = 0; i < COUNT(t); i++)
+		check(&t[i].run, t[i].errors, false, false);
 	/* A long line has its beginning, and there is room for the end. */
-	said = hear("", 0);
 	mq_verdict(&said, EXIT(1), false, false, &v);
 	mq_verdict_reason(
 	    &v, "<abcdefghijklmnopqrstuvwxyz", reason, sizeof(reason));
