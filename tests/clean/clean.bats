@@ -73,13 +73,17 @@ cleaned() {
 clean_says() {
 	local before
 	before=$(digest)
-	run_mq 0 mq-clean --dry-run
-	assert_output "dry run: $(cleaned "$@")"
+	reports "dry run: $(cleaned "$@")" --dry-run
 	assert_equal "$stderr" ""
 	assert_equal "$(digest)" "$before"
-	run_mq 0 mq-clean
-	assert_output "$(cleaned "$@")"
+	reports "$(cleaned "$@")"
 	assert_equal "$stderr" ""
+}
+
+# reports TEXT ARG...: mq-clean ends with 0, and has printed that.
+reports() {
+	run_mq 0 mq-clean "${@:2}"
+	assert_output "$1"
 }
 
 # --- dead connections -----------------------------------------------------------
@@ -119,8 +123,7 @@ rmq::queues"
 	go_holds only-333333 jobs plain
 	go_dead gone-444444 q m4
 	digest >"$T/before"
-	run_mq 0 mq-clean --dry-run
-	assert_output "dry run: $(cleaned 1 2 0 0 0 0); 3 dead connections of rmq's cluster layout left alone"
+	reports "dry run: $(cleaned 1 2 0 0 0 0); 3 dead connections of rmq's cluster layout left alone" --dry-run
 	assert_equal "$(digest)" "$(cat "$T/before")"
 	for i in 1 2; do
 		run_mq 0 mq-clean --json
@@ -222,8 +225,7 @@ goes_back() {
 		redis --raw brpop "$ready" 30 >"$T/front" 3>&- &
 		waiter=$!
 		eventually 10 eval 'redis info clients | grep -q "^blocked_clients:1"'
-		run_mq 0 mq-clean
-		assert_output "$(cleaned 1 "$n" 0 0 0 0)"
+		reports "$(cleaned 1 "$n" 0 0 0 0)"
 		wait "$waiter"
 		assert_equal "$(tail -n 1 "$T/front")" m1
 		grep -aq '"Mq-Attempt":\["1"\]' "$T/front"
@@ -270,10 +272,8 @@ goes_back() {
 	go_dead ours-none q
 	printf '\xff\0\xbe\xbeJ{"Mq-Attempt":["2"]}\nm' | redis -x lpush "$(unacked ours-none)" >/dev/null
 	ours ours-none 1
-	run_mq 0 mq-clean --dry-run --attempts 4
-	assert_output "dry run: $(cleaned 1 1 0 0 0 0)"
-	run_mq 0 mq-clean --attempts 3
-	assert_output "$(cleaned 1 0 1 0 0 0)"
+	reports "dry run: $(cleaned 1 1 0 0 0 0)" --dry-run --attempts 4
+	reports "$(cleaned 1 0 1 0 0 0)" --attempts 3
 	assert_equal "$(element q rejected | header Mq-Attempt)" 3
 	# Whoever cleans, and whatever queue that one has.
 	start_mq mq-consume --attempts 3 jobs -- sleep 1h
@@ -481,12 +481,20 @@ buried() {
 	# Ours, with its info.
 	go_holds ours-333333 mine o1 o2
 	ours ours-333333 1
-	clean_says 4 7 0 0 4 0
+	# What a queue has that is only now known again is kept.
+	redis hset 'rmq::queue::[jobs]::counters' runs 1 >/dev/null
+	go_dead web-444444 mails m4
+	redis srem rmq::queues mails >/dev/null
+	redis set 'rmq::queue::[mails]::paused' 1 >/dev/null
+	redis zadd 'rmq::queue::[mails]::delayed' 1 "$(printf '%032d' 1)m5" >/dev/null
+	clean_says 5 8 0 1 4 0
+	assert_equal "$(redis exists 'rmq::queue::[jobs]::counters' \
+		'rmq::queue::[mails]::paused')" 2
 	assert_equal "$(line "$ready" | xargs)" "m1 m2 m3 r1"
 	assert_equal "$(element mine ready -1 | header Mq-Attempt)" 1
 	assert_equal "$(redis lrange 'rmq::queue::[mine]::ready' 0 0)" o2
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" \
-		"extra jobs mine q"
+		"extra jobs mails mine q"
 	assert_equal "$(redis keys 'rmq::connection*')" ""
 	clean_says 0 0 0 0 0 0
 }
@@ -562,18 +570,6 @@ rmq::queue::[q]::counters
 rmq::queue::[q]::paused
 rmq::queues"
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "back q"
-}
-
-@test "clean: what a queue has that is only now known again is kept" {
-	go_holds lost-111111 jobs j1
-	redis hset 'rmq::queue::[jobs]::counters' runs 1 >/dev/null
-	go_dead web-222222 mails m1
-	redis srem rmq::queues mails >/dev/null
-	redis set 'rmq::queue::[mails]::paused' 1 >/dev/null
-	redis zadd 'rmq::queue::[mails]::delayed' 1 "$(printf '%032d' 1)m2" >/dev/null
-	clean_says 2 2 0 1 1 0
-	assert_equal "$(redis exists 'rmq::queue::[jobs]::counters' \
-		'rmq::queue::[mails]::paused')" 2
 }
 
 @test "clean: the living, those who just join, and keys that only look like these are left alone" {
@@ -723,12 +719,9 @@ stays_listed() {
 
 @test "clean: --json, -q; --interval goes on until TERM, and says only what it did" {
 	graveyard 2
-	run_mq 0 mq-clean --json --dry-run
-	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":true}'
-	run_mq 0 mq-clean -q --dry-run
-	assert_output ""
-	run_mq 0 mq-clean --json -q
-	assert_output '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":false}'
+	reports '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":true}' --json --dry-run
+	reports "" -q --dry-run
+	reports '{"connections":2,"returned":6,"rejected":0,"due":0,"expired":0,"adopted":0,"orphans":0,"locks":0,"left_alone":[],"dry_run":false}' --json -q
 	redis del "$ready" >/dev/null
 	start_mq mq-clean --interval 50ms
 	graveyard 3
@@ -761,7 +754,7 @@ rounds_reach() {
 	done
 }
 
-@test "clean: --interval outlives the server, and complains once" {
+@test "clean: --interval outlives the server, and tells once" {
 	D=$(own_dir)
 	server_run
 	start_mq mq-clean --interval 20ms -v

@@ -43,7 +43,9 @@ go_dead() {
 go_clean() {
 	local c q
 
-	for c in ${*:-$(connections)}; do
+	# shellcheck disable=SC2046 # names
+	[ $# != 0 ] || set -- $(connections)
+	for c; do
 		[ "$(redis ttl "rmq::connection::$c::heartbeat")" -le 0 ] || continue
 		for q in $(redis smembers "rmq::connection::$c::queues"); do
 			redis sadd rmq::queues "$q" >/dev/null

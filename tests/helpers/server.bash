@@ -2,6 +2,7 @@
 # load this instead.  What a file defines behind it counts.
 #
 #   prints TEXT TOOL...   the tool ends with 0, and has printed that
+#   tells STATUS TEXT TOOL...   it ends with that, and this is on its stderr
 
 load ../helpers/common
 
@@ -26,4 +27,8 @@ teardown() {
 
 prints() {
 	run_mq 0/1 "${@:2}" && assert_equal "$output" "$1"
+}
+
+tells() {
+	run_mq "$1" "${@:3}" && assert_equal "$stderr" "$2"
 }

@@ -138,18 +138,6 @@ no_connection() {
 	no_connection
 }
 
-@test "receipt: a message that others run is not to be had" {
-	id=$("$BUILD/mq-publish" -i q it)
-	start_mq mq-consume --grace 0 q -- sleep 60
-	eventually 5 held_is q '0 0 1 0'
-	for how in --ack --reject '--for 1m --extend'; do
-		# shellcheck disable=SC2086 # words
-		run_mq 1 mq-lease $how "$id" q
-	done
-	held_is q '0 0 1 0'
-	stop_mq
-}
-
 @test "receipt: who waits is told, and --keep keeps it" {
 	"$BUILD/mq-publish" --wait=300s q it >"$T/wait.out" 3>&- &
 	waiter=$!
@@ -264,19 +252,6 @@ after_a_crash() {
 	server_kill
 	server_run --appendonly yes --appendfsync always
 	held_is q "$1"
-}
-
-@test "receipt: what a crash behind the last ack leaves is cleaned up" {
-	run_mq 0 mq-publish q it
-	take 1
-	c=$(connections)
-	# As a client that is killed before the step that forgets the connection.
-	redis del "rmq::connection::$c::queue::[q]::unacked" >/dev/null
-	[ "$(connections)" = "$c" ]
-	redis del "rmq::connection::$c::heartbeat" >/dev/null
-	run_mq 0 mq-clean
-	no_connection
-	held_is q '0 0 0 0'
 }
 
 @test "receipt: the loop of the page" {

@@ -50,8 +50,7 @@ lines_are() {
 	assert says "all queues: resumed"
 	run_mq 0 mq-consume -q -l --drain later
 	assert_output 4
-	run_mq 1 mq-pause --all --resume
-	assert_equal "$stderr" "mq-pause: all queues: not paused"
+	tells 1 "mq-pause: all queues: not paused" mq-pause --all --resume
 	stop_mq
 }
 
@@ -59,8 +58,7 @@ lines_are() {
 	run_mq 0 mq-publish a 1
 	run_mq 0 mq-publish b 2
 	run_mq 0 mq-pause a
-	run_mq 0 mq-pause -v --all --for 2s
-	assert_equal "$stderr" "mq-pause: all queues: paused for 2s"
+	tells 0 "mq-pause: all queues: paused for 2s" mq-pause -v --all --for 2s
 	start_mq mq-consume -l a b
 	eventually 10 says "all queues: paused"
 	eventually 10 eval '[ "$(redis exists "$(key)")" = 0 ]'
@@ -107,7 +105,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 }
 
 @test "pause --all: held the wrong way: 64" {
-	run_mq 64 mq-pause --all q
-	assert_equal "$stderr" "mq-pause: q: cannot be used with --all"
+	tells 64 "mq-pause: q: cannot be used with --all" mq-pause --all q
 	run_mq 64 mq-pause --all --resume --for 1m
 }

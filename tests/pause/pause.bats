@@ -63,12 +63,9 @@ at_work() {
 	assert_equal "$(redis exists "$key")" 0
 	assert_equal "$(held q)" "1 0 0 0"
 	redis config set maxmemory 1 >/dev/null
-	run_mq 0 mq-pause -v q other
-	assert_equal "$stderr" $'mq-pause: q: paused\nmq-pause: other: paused'
-	run_mq 0 mq-pause -v --for 1h q
-	assert_equal "$stderr" "mq-pause: q: paused for 1h"
-	run_mq 0 mq-pause --verbose --resume q other
-	assert_equal "$stderr" $'mq-pause: q: resumed\nmq-pause: other: resumed'
+	tells 0 $'mq-pause: q: paused\nmq-pause: other: paused' mq-pause -v q other
+	tells 0 "mq-pause: q: paused for 1h" mq-pause -v --for 1h q
+	tells 0 $'mq-pause: q: resumed\nmq-pause: other: resumed' mq-pause --verbose --resume q other
 }
 
 @test "pause: --for, which the last one decides" {
@@ -94,11 +91,9 @@ mq-pause: nothing: no such queue
 mq-pause: nowhere: no such queue"
 	assert_equal "$(redis keys '*' | sort | xargs)" \
 		"rmq::queue::[other]::paused rmq::queue::[q]::paused rmq::queues"
-	run_mq 1 mq-pause --resume nothing q
-	assert_equal "$stderr" "mq-pause: nothing: no such queue"
+	tells 1 "mq-pause: nothing: no such queue" mq-pause --resume nothing q
 	assert_equal "$(redis exists "$key")" 0
-	run_mq 1 mq-pause --resume q other
-	assert_equal "$stderr" "mq-pause: q: not paused"
+	tells 1 "mq-pause: q: not paused" mq-pause --resume q other
 	assert_equal "$(redis keys '*')" rmq::queues
 }
 
@@ -183,10 +178,7 @@ mq-pause: nowhere: no such queue"
 @test "pause: without CLIENT TRACKING: with the next tick" {
 	redis acl setuser alice reset on '>pw' allkeys allchannels +@all \
 		-client '+client|id' >/dev/null
-	seq 3 | run_mq 0 mq-publish --raw -l q
-	start_mq mq-consume -u "$(url_as alice:pw)" --prefetch 2 q -- \
-		"$T/work"
-	eventually 10 held_is q "0 0 3 0"
+	at_work 3 "0 0 3 0" -u "$(url_as alice:pw)" --prefetch 2
 	run_mq 0 mq-pause q
 	eventually 10 held_is q "2 0 1 0"
 	touch "$T/go"
@@ -276,18 +268,6 @@ mq-pause: nowhere: no such queue"
 	stop_mq
 }
 
-# print_slowly N ARGS...: a consumer that prints into a pipe of which N lines of
-# 1000 bytes are read, so that it writes ahead, and no more; its pid in $pid.
-print_slowly() {
-	local n=$1
-	shift
-	mkfifo "$T/pipe"
-	exec 8<>"$T/pipe"
-	"$BUILD/mq-consume" "$@" >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
-	pid=$!
-	timeout 120 head -c $((n * 1000)) <&8 | sed 's/^0*//' | cmp - <(seq "$n")
-}
-
 in_hand() {
 	test "$(held "$1" | cut -d ' ' -f 3)" "$2" "$3"
 }
@@ -295,7 +275,12 @@ in_hand() {
 @test "pause: what waits to be printed goes back, what has begun, or is of other queues, is ended" {
 	seq -f '%0999.0f' 500 | run_mq 0 mq-publish --raw -l q
 	seq -f '%0998.0fb' 200 | run_mq 0 mq-publish --raw -l other
-	print_slowly 400 -l q other
+	# Into a pipe, so that it writes ahead of what is read.
+	mkfifo "$T/pipe"
+	exec 8<>"$T/pipe"
+	"$BUILD/mq-consume" -l q other >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
+	pid=$!
+	timeout 120 head -c 400000 <&8 | sed 's/^0*//' | cmp - <(seq 400)
 	# 64 KiB are in the pipe; hundreds of messages wait.
 	eventually 10 in_hand q -eq 100
 	eventually 10 in_hand other -eq 200

@@ -19,9 +19,7 @@ locks() {
 }
 
 duplicate() {
-	run_mq 1 mq-publish "$@"
-	assert_equal "$stderr" \
-		"mq-publish: q: not published: another message has its key"
+	tells 1 "mq-publish: q: not published: another message has its key" mq-publish "$@"
 	assert_equal "$output" ""
 }
 
@@ -55,22 +53,18 @@ duplicate() {
 		echo '{"payload":"5","headers":{"Mq-Key":"b"}}'
 		echo '{"payload":"6"}'
 	} >"$T/records"
-	run_mq 1 mq-publish --jsonl q <"$T/records"
-	assert_equal "$stderr" "mq-publish: 4 messages accepted, 2 duplicates"
+	tells 1 "mq-publish: 4 messages accepted, 2 duplicates" mq-publish --jsonl q <"$T/records"
 	assert_equal "$(published)" 4
 	assert_equal "$(drained q)" "1 2 4 6"
 	assert_equal "$(locks)" 0
-	run_mq 1 mq-publish -k a q x y
-	assert_equal "$stderr" "mq-publish: 1 message accepted, 1 duplicate"
-	run_mq 1 mq-publish -v -k a q x y z
-	assert_equal "$stderr" "mq-publish: 0 messages accepted, 3 duplicates"
+	tells 1 "mq-publish: 1 message accepted, 1 duplicate" mq-publish -k a q x y
+	tells 1 "mq-publish: 0 messages accepted, 3 duplicates" mq-publish -v -k a q x y z
 }
 
 @test "keys: -i prints the ids of those that were accepted" {
 	seq 1 2500 | awk '{printf "{\"payload\":\"%d\",\"headers\":{\"Mq-Key\":\"%d\"}}\n", $1, $1 % 2000}' \
 		>"$T/records"
-	run_mq 1 mq-publish -i --jsonl q <"$T/records"
-	assert_equal "$stderr" "mq-publish: 2000 messages accepted, 500 duplicates"
+	tells 1 "mq-publish: 2000 messages accepted, 500 duplicates" mq-publish -i --jsonl q <"$T/records"
 	assert_equal "$(published)" 2000
 	"$BUILD/mq-consume" --drain --jsonl q >"$T/out"
 	assert_equal "$output" \

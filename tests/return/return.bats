@@ -36,10 +36,8 @@ returns() {
 	assert_output "0 messages returned"
 	run_mq 1 mq-return --json jobs
 	assert_output '{"queue":"jobs","returned":0,"dry_run":false}'
-	run_mq 1 mq-return --to other jobs
-	assert_equal "$stderr" ""
-	run_mq 1 mq-return nonesuch
-	assert_equal "$stderr" "mq-return: nonesuch: no such queue"
+	tells 1 "" mq-return --to other jobs
+	tells 1 "mq-return: nonesuch: no such queue" mq-return nonesuch
 	assert_equal "$(digest)" "$(cat "$T/before")"
 }
 
@@ -377,8 +375,7 @@ while True:
 	local id
 	id=$("$BUILD/mq-publish" -i -k one -H 'Colour: red' jobs apple)
 	"$BUILD/mq-publish" jobs pear
-	run_mq 0 mq-return --clone --from ready jobs
-	assert_equal "$stderr" "mq-return: 2 messages cloned"
+	tells 0 "mq-return: 2 messages cloned" mq-return --clone --from ready jobs
 	copies=$output
 	prints $'apple\npear\napple\npear' mq-stats --list ready -l jobs
 	run_mq 0 mq-stats --list ready --jsonl jobs
@@ -393,8 +390,7 @@ while True:
 	assert_equal "$(held jobs)" "1 1 0 0"
 	# What a live consumer has.
 	"$BUILD/mq-lease" --for 1h jobs >/dev/null
-	run_mq 0 mq-return --clone --from unacked jobs
-	assert_equal "$stderr" "mq-return: 1 message cloned"
+	tells 0 "mq-return: 1 message cloned" mq-return --clone --from unacked jobs
 	assert_equal "$(held jobs)" "1 1 1 0"
 	py 'fill("jobs", "rejected", [b"raw", b"bad"])'
 	run_mq 0 mq-return -q --clone --match raw jobs
