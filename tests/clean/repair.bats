@@ -51,10 +51,6 @@ drained() {
 	"$BUILD/mq-consume" --drain --no-clean -l q | xargs
 }
 
-counts() {
-	redis hmget "$q::counters" "$@" | sed 's/^$/-/' | xargs
-}
-
 reasons() {
 	redis eval 'local all = {}
 		for i, e in ipairs(redis.call("LRANGE", KEYS[1], 0, -1)) do

@@ -3,6 +3,9 @@
 #
 #   prints TEXT TOOL...   the tool ends with 0, and has printed that
 #   tells STATUS TEXT TOOL...   it ends with that, and this is on its stderr
+#   drained [Q...]        what there is to claim, of q if not said, in that order
+#   counts FIELD...       the numbers that are kept of q; "-" for one that is not there
+#   locks [Q]             how many keys and groups somebody has
 
 load ../helpers/common
 
@@ -31,4 +34,16 @@ prints() {
 
 tells() {
 	run_mq "$1" "${@:3}" && assert_equal "$stderr" "$2"
+}
+
+drained() {
+	"$BUILD/mq-consume" --drain -l "${@:-q}" 2>/dev/null | xargs
+}
+
+counts() {
+	redis hmget 'rmq::queue::[q]::counters' "$@" | sed 's/^$/-/' | xargs
+}
+
+locks() {
+	redis hkeys "rmq::queue::[${1:-q}]::locks" | grep -c '^[kg]' || true
 }

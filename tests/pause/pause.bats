@@ -121,20 +121,6 @@ mq-pause: nowhere: no such queue"
 	assert_equal "$(grep -c 'paused\|resumed' "$T/err")" 2
 }
 
-@test "pause: a paused queue is left alone from the beginning; -q" {
-	seq 3 | run_mq 0 mq-publish --raw -l q
-	run_mq 0 mq-pause q
-	start_mq mq-consume -q q -- "$T/work"
-	touch "$T/go"
-	eventually 10 joined
-	two_ticks
-	assert_equal "$(ready)" "1 2 3"
-	run_mq 0 mq-pause --resume q
-	eventually 5 ended_are 1 2 3
-	stop_mq
-	assert_equal "$(cat "$T/err")" ""
-}
-
 @test "pause: the end of --for is noticed by itself" {
 	seq 3 | run_mq 0 mq-publish --raw -l q
 	start_mq mq-consume q -- "$T/work"
@@ -178,13 +164,14 @@ mq-pause: nowhere: no such queue"
 @test "pause: without CLIENT TRACKING: with the next tick" {
 	redis acl setuser alice reset on '>pw' allkeys allchannels +@all \
 		-client '+client|id' >/dev/null
-	at_work 3 "0 0 3 0" -u "$(url_as alice:pw)" --prefetch 2
+	at_work 3 "0 0 3 0" -q -u "$(url_as alice:pw)" --prefetch 2
 	run_mq 0 mq-pause q
 	eventually 10 held_is q "2 0 1 0"
 	touch "$T/go"
 	run_mq 0 mq-pause --resume q
 	eventually 5 ended_are 1 2 3
 	stop_mq
+	assert_equal "$(cat "$T/err")" ""
 }
 
 @test "pause: other queues of the same consumer go on" {

@@ -5,10 +5,6 @@
 
 load ../helpers/server
 
-published() {
-	redis hget 'rmq::queue::[q]::counters' published
-}
-
 # full N ARGS...: the queue is, and N were accepted before.
 full() {
 	local n=$1 s=s
@@ -24,7 +20,7 @@ mq-publish: $n message$s accepted"
 	full 3500 --max-length 3500 -i -l q <"$T/in"
 	assert_equal "$(wc -l <<<"$output")" 3500
 	assert_equal "$(held q)" "3500 0 0 0"
-	assert_equal "$(published)" 3500
+	assert_equal "$(counts published)" 3500
 	run "$BUILD/mq-consume" --drain -l q
 	assert_output "$(seq 1 3500)"
 	full 0 --max-length 0 q x
@@ -32,7 +28,7 @@ mq-publish: $n message$s accepted"
 	full 0 --max-length 1 q y
 	run_mq 0 mq-publish q z
 	full 0 --max-length 2 q y
-	assert_equal "$(published)" 3502
+	assert_equal "$(counts published)" 3502
 	# The input is not read to its end.
 	full 8 --max-length 10 -l q < <(yes)
 }
@@ -58,7 +54,7 @@ mq-publish: $n message$s accepted"
 	assert_equal $((sum + 3000 * i)) 10000
 	run grep -Lxe 0 -e 75 "$T"/status.*
 	assert_output ""
-	assert_equal "$(published)" 10000
+	assert_equal "$(counts published)" 10000
 }
 
 @test "caps: the rules of simqueue: ready 3 and 4, later 1 and 2" {
@@ -79,7 +75,7 @@ mq-publish: $n message$s accepted"
 	full 0 "${caps[@]}" -p 100 q high
 	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 4
 	assert_equal "$(redis zcard 'rmq::queue::[q]::delayed')" 2
-	assert_equal "$(published)" 6
+	assert_equal "$(counts published)" 6
 }
 
 @test "caps: a limit of one kind is none of the other; those in line count as ready" {

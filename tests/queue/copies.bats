@@ -36,10 +36,6 @@ publish() {
 		"$BUILD/mq-publish" --jsonl q
 }
 
-locks() {
-	redis hkeys "rmq::queue::[${1:-q}]::locks" | grep -c '^[kg]' || true
-}
-
 # ran_in_turn N: so many have run, one at a time, each under its own id, and the
 # first one was no copy.
 ran_in_turn() {

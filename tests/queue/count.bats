@@ -15,11 +15,6 @@ setup() {
 
 counters='rmq::queue::[q]::counters'
 
-# counts FIELD...: their numbers; "-" for one that is not there.
-counts() {
-	redis hmget "$counters" "$@" | sed 's/^$/-/' | xargs
-}
-
 counts_are() {
 	local want=$1
 	shift

@@ -30,10 +30,6 @@ reason() {
 	element q rejected "${1:-0}" | header Mq-Error
 }
 
-counts() {
-	redis hmget 'rmq::queue::[q]::counters' "$@" | sed 's/^$/-/' | xargs
-}
-
 @test "expire: a message whose time is over is rejected, and never run" {
 	put_expiring -1000 late
 	put_expiring 60000 early

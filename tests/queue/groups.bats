@@ -4,17 +4,8 @@
 
 load ../helpers/server
 
-drained() {
-	"$BUILD/mq-consume" --drain -l "$@" 2>/dev/null | xargs
-}
-
 log_has() {
 	grep -qx "$1" "$T/log" 2>/dev/null
-}
-
-# How many keys and groups somebody has.
-locks() {
-	redis hkeys 'rmq::queue::[q]::locks' | grep -c '^[kg]' || true
 }
 
 @test "groups: one at a time, whoever has it; others overtake" {
@@ -61,7 +52,7 @@ locks() {
 	run_mq 0 mq-publish -l q < <(echo other)
 	run_mq 0 mq-publish -g a q a:2
 	run_mq 0 mq-publish -g b q b:3
-	assert_equal "$(drained q)" "b:1 other"
+	assert_equal "$(drained)" "b:1 other"
 	assert_equal "$(held q)" "0 4 0 0"
 }
 
@@ -93,7 +84,7 @@ locks() {
 	eventually 5 held_is q "3 1 0 0"
 	exec 5>&-
 	wait
-	assert_equal "$(drained q)" "plain a:1 plain a:2"
+	assert_equal "$(drained)" "plain a:1 plain a:2"
 }
 
 @test "groups: any text; a group is one queue's own" {
@@ -104,5 +95,5 @@ locks() {
 	assert_equal "$(held q)" "4 4 0 0"
 	run_mq 0 mq-publish -g '*' other 1
 	assert_equal "$(held other)" "1 0 0 0"
-	assert_equal "$(drained q)" "1 1 1 1 2 2 2 2"
+	assert_equal "$(drained)" "1 1 1 1 2 2 2 2"
 }

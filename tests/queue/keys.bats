@@ -5,19 +5,6 @@
 
 load ../helpers/server
 
-drained() {
-	"$BUILD/mq-consume" --drain -l "$@" | xargs
-}
-
-published() {
-	redis hget 'rmq::queue::[q]::counters' published
-}
-
-# How many keys and groups somebody has.
-locks() {
-	redis hkeys 'rmq::queue::[q]::locks' | grep -c '^[kg]' || true
-}
-
 duplicate() {
 	tells 1 "mq-publish: q: not published: another message has its key" mq-publish "$@"
 	assert_equal "$output" ""
@@ -37,7 +24,7 @@ duplicate() {
 	run_mq 1 mq-publish -q -k a -l q <<<two
 	assert_equal "$output$stderr" ""
 	assert_equal "$(redis debug digest)" "$before"
-	assert_equal "$(published)" 1
+	assert_equal "$(counts published)" 1
 	run_mq 0 mq-publish -k b q three
 	run_mq 0 mq-publish -k a other four
 	assert_equal "$(held q)" "2 0 0 0"
@@ -54,8 +41,8 @@ duplicate() {
 		echo '{"payload":"6"}'
 	} >"$T/records"
 	tells 1 "mq-publish: 4 messages accepted, 2 duplicates" mq-publish --jsonl q <"$T/records"
-	assert_equal "$(published)" 4
-	assert_equal "$(drained q)" "1 2 4 6"
+	assert_equal "$(counts published)" 4
+	assert_equal "$(drained)" "1 2 4 6"
 	assert_equal "$(locks)" 0
 	tells 1 "mq-publish: 1 message accepted, 1 duplicate" mq-publish -k a q x y
 	tells 1 "mq-publish: 0 messages accepted, 3 duplicates" mq-publish -v -k a q x y z
@@ -65,7 +52,7 @@ duplicate() {
 	seq 1 2500 | awk '{printf "{\"payload\":\"%d\",\"headers\":{\"Mq-Key\":\"%d\"}}\n", $1, $1 % 2000}' \
 		>"$T/records"
 	tells 1 "mq-publish: 2000 messages accepted, 500 duplicates" mq-publish -i --jsonl q <"$T/records"
-	assert_equal "$(published)" 2000
+	assert_equal "$(counts published)" 2000
 	"$BUILD/mq-consume" --drain --jsonl q >"$T/out"
 	assert_equal "$output" \
 		"$(sed 's/.*"Mq-Id":\["\([^"]*\).*/\1/' "$T/out")"
@@ -84,7 +71,7 @@ duplicate() {
 	run_mq 0 mq-consume -n 1 q -- "$T/again"
 	assert_equal "$(held q)" "1 0 0 0"
 	duplicate -k a q x
-	assert_equal "$(drained q)" second
+	assert_equal "$(drained)" second
 	assert_equal "$(locks)" 0
 }
 
@@ -114,12 +101,12 @@ duplicate() {
 
 @test "keys: --unique DUR: free after that time, whatever has become of it" {
 	run_mq 0 mq-publish -k a --unique 1h q one
-	assert_equal "$(drained q)" one
+	assert_equal "$(drained)" one
 	duplicate -k a q two
 	duplicate -k a --unique 1ms q two
 	run_mq 0 mq-publish -k b --unique 200ms q one
 	eventually 5 accepted -k b --unique 200ms q two
-	assert_equal "$(drained q)" "one two"
+	assert_equal "$(drained)" "one two"
 }
 
 accepted() {
@@ -145,7 +132,7 @@ accepted() {
 	S
 	run_mq 0 mq-publish -k c --unique queued q first
 	run_mq 75 mq-consume -n 1 q -- "$T/race"
-	run drained q
+	run drained
 	assert_output "second first" || assert_output "first second"
 	assert_equal "$(locks)" 2
 }
@@ -191,13 +178,13 @@ accepted() {
 	run_mq 0 mq-publish -v -i -k a --unique queued --coalesce q two
 	assert_equal "$output" "$first"
 	assert_equal "$stderr" "mq-publish: 0 messages accepted, 1 joined"
-	assert_equal "$(published)" 1
+	assert_equal "$(counts published)" 1
 	run_mq 0 mq-publish -k b --unique queued --coalesce q other
-	assert_equal "$(drained q)" "one other"
+	assert_equal "$(drained)" "one other"
 	assert_equal "$(locks)" 0
 	run_mq 0 mq-publish -i -k a --unique queued --coalesce q three
 	refute_output "$first"
-	assert_equal "$(drained q)" three
+	assert_equal "$(drained)" three
 }
 
 # due SECONDS: the only delayed message is due in so many, within a minute.
@@ -219,7 +206,7 @@ due() {
 	due 3600
 	run_mq 0 mq-publish "${join[@]}"
 	run_mq 0 mq-publish "${join[@]}"
-	assert_equal "$(drained q)" one
+	assert_equal "$(drained)" one
 	# One that waits for another attempt has its key again.
 	run_mq 0 mq-publish -k a --unique queued q two
 	run_mq 75 mq-consume -q -n 1 q -- sh -c 'echo resend 9000 >&3'
@@ -227,7 +214,7 @@ due() {
 	run_mq 0 mq-publish -d 1h "${join[@]}"
 	due 3600
 	run_mq 0 mq-publish "${join[@]}"
-	assert_equal "$(drained q)" two
+	assert_equal "$(drained)" two
 }
 
 @test "keys: --coalesce joins nothing that keeps its key longer, and takes no place" {
@@ -238,7 +225,7 @@ due() {
 	run_mq 75 mq-publish -k c --unique queued --coalesce --max-length 1 q x
 	run_mq 64 mq-publish -k b --coalesce q x
 	run_mq 64 mq-publish -k b --unique done --coalesce q x
-	assert_equal "$(drained q)" "until-done waits"
+	assert_equal "$(drained)" "until-done waits"
 }
 
 @test "keys: --coalesce with JSON, each line with a key of its own" {
@@ -251,7 +238,7 @@ due() {
 	mapfile -t ids <"$T/ids"
 	assert_equal "$(sort -u "$T/ids" | wc -l)" 2
 	assert_equal "${ids[0]} ${ids[1]}" "${ids[4]} ${ids[5]}"
-	assert_equal "$(drained q)" "1 2"
+	assert_equal "$(drained)" "1 2"
 }
 
 @test "keys: fifty that coalesce and wait get one run, and all hear of its end" {

@@ -32,11 +32,6 @@ listed() {
 	"$BUILD/mq-stats" -q --list "$1" --lines "${2:-q}" | xargs
 }
 
-# consumed [QUEUE]: all there is, in the order of claiming, on one line.
-consumed() {
-	"$BUILD/mq-consume" --drain --lines "${1:-q}" | xargs
-}
-
 # lock FIELD: who holds it; g for the only group.
 lock() {
 	local field=$1
@@ -78,7 +73,7 @@ kept() {
 	prints p-100 mq-stats --list ready --lines --offset 8 q
 	run_mq 1 mq-stats --list ready --lines --offset 9 q
 	prints $'t2\np-5' mq-stats --list ready --lines --match '[25]$' q
-	assert_equal "$(consumed)" "t2 t3 p100 p7 p7 p0 p0 p-5 p-100"
+	assert_equal "$(drained)" "t2 t3 p100 p7 p7 p0 p0 p-5 p-100"
 }
 
 @test "places: what delayed messages wait for" {
@@ -154,9 +149,9 @@ kept() {
 	pub -g a one
 	pub -g a two
 	pub -g a three
-	assert_equal "$(consumed)" "high one two three"
+	assert_equal "$(drained)" "high one two three"
 	run_mq 0 mq-publish --tick 2 q
-	assert_equal "$(consumed)" "tick"
+	assert_equal "$(drained)" "tick"
 	# The holder waits for its time; nothing else is to be done.
 	pub -g a -d 1h one
 	pub -g a two
@@ -176,7 +171,7 @@ kept() {
 	stop_mq TERM
 	assert_equal "$(places)" "3 3 1 0 6"
 	assert_equal "$(listed ready)" "p5-3 p5-4 p0-1 p0-2 g1 p-5-5"
-	assert_equal "$(consumed)" "p5-3 p5-4 p0-1 p0-2 g1 p-5-5 g2"
+	assert_equal "$(drained)" "p5-3 p5-4 p0-1 p0-2 g1 p-5-5 g2"
 	assert_equal "$(places)" "0 0 0 0 0"
 }
 
@@ -195,7 +190,7 @@ kept() {
 		assert_equal "$(places)" "0 0 0 5 0"
 		prints "5 messages returned" mq-return $how q
 		assert_equal "$(places)" "1 4 0 0 0"
-		assert_equal "$(consumed)" "tick high1 high2 plain low"
+		assert_equal "$(drained)" "tick high1 high2 plain low"
 	done
 }
 
@@ -213,7 +208,7 @@ kept() {
 		pub -k a second
 		prints "1 message returned" mq-return $how q
 		assert_equal "$(lock ka)" "$id done"
-		assert_equal "$(consumed)" "second first"
+		assert_equal "$(drained)" "second first"
 		assert_equal "$(places)" "0 0 0 0 0"
 	done
 }
@@ -229,7 +224,7 @@ kept() {
 		assert_equal "$(places)" "1 0 2 0 1"
 		assert_equal "$(lock g)" "$("$BUILD/mq-stats" --list ready --jsonl q |
 			grep -o '"id":"[^"]*' | cut -c7-)"
-		assert_equal "$(consumed)" "two three one"
+		assert_equal "$(drained)" "two three one"
 		assert_equal "$(places)" "0 0 0 0 0"
 	done
 }
@@ -251,7 +246,7 @@ kept() {
 		assert_output '{"queue":"q","returned":0,"dry_run":false,"in_line":2}'
 		# At an earlier tick it may be retried.
 		run_mq 75 mq-consume -n 1 q -- sh -c 'echo "resend 0" >&3'
-		left=$(consumed)
+		left=$(drained)
 		assert_equal "$(xargs -n1 <<<"$left" | sort | xargs)" \
 			"both one three tick time two"
 		assert_regex "$left" '^(both tick|tick both) time one two three$'
@@ -270,7 +265,7 @@ kept() {
 		assert_equal "$stderr" ""
 		assert_equal "$(places)" "0 0 0 0 0"
 		assert_equal "$(places other)" "1 0 3 0 2"
-		assert_equal "$(consumed other)" "busy one two three"
+		assert_equal "$(drained other)" "busy one two three"
 		assert_equal "$(places other)" "0 0 0 0 0"
 		run_mq 0 mq-publish --tick 3 q
 		pub --from-tick 3 tick
@@ -298,7 +293,7 @@ kept() {
 	run_mq 0 mq-return --from "unacked:$c" -n 1 q
 	prints "3 messages returned" mq-return --from "unacked:$c" q
 	assert_equal "$(listed ready)" "a5 b5 a0 one b0 a-5 b-5"
-	assert_equal "$(consumed)" "a5 b5 a0 one b0 a-5 b-5 two"
+	assert_equal "$(drained)" "a5 b5 a0 one b0 a-5 b-5 two"
 }
 
 # --- purging --------------------------------------------------------------------

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# Stats, return, purge, clean, pause and receipts in the layout of RSMQ.  What
+# Stats, return, purge and clean in the layout of RSMQ.  What
 # programs of RSMQ do is done here by node.bash.
 
 # shellcheck disable=SC2016
@@ -50,8 +50,6 @@ ids() {
 	run_mq 0 mq-publish --jsonl jobs <<<"$output"
 	state_is jobs "2 0 0 0 0"
 }
-
-# --- stats -----------------------------------------------------------------------
 
 @test "rsmq stats: what waits is told from what node has in hand; the attributes" {
 	node_create jobs 7
@@ -171,8 +169,6 @@ ids() {
 	stop_mq
 }
 
-# --- return ------------------------------------------------------------------------
-
 @test "rsmq return: rejected messages come back with their headers and begin anew" {
 	run_mq 0 mq-publish -i -H 'X-Color: red' jobs one
 	id=$output
@@ -181,8 +177,7 @@ ids() {
 	[ "$(redis hget rsmq:jobs-rejected:Q "$id")" = one ]
 	prints '1 message would be returned' mq-return --dry-run jobs
 	prints '1 message returned' mq-return jobs
-	[ "$(redis hget rsmq:jobs:Q "$id")" = one ]
-	[ "$(redis hexists rsmq:jobs:Q "$id:rc")" = 0 ]
+	assert_equal "$(redis hget rsmq:jobs:Q "$id") $(redis hexists rsmq:jobs:Q "$id:rc")" "one 0"
 	[ "$(redis hlen rsmq:jobs-rejected:X)" = 0 ]
 	[ "$(redis hexists rsmq:jobs-rejected:Q "$id")" = 0 ]
 	# A priority is honoured again.
@@ -202,11 +197,9 @@ ids() {
 	node_receive jobs-rejected
 	redis zadd rsmq:jobs-rejected 1 "$(ids jobs-rejected | tail -n 1)" >/dev/null
 	prints '1 message returned' mq-return --id "$b" --to other jobs
-	[ "$(redis hget rsmq:other:Q "$b")" = b ]
-	[ "$(redis hget rsmq:other:Q totalsent)" = 1 ]
+	assert_equal "$(redis hget rsmq:other:Q "$b") $(redis hget rsmq:other:Q totalsent)" "b 1"
 	prints '1 message returned' mq-return jobs
-	[ "$(redis hget rsmq:jobs:Q vt)" = 30 ]
-	[ "$(redis sismember rsmq:QUEUES jobs)" = 1 ]
+	assert_equal "$(redis hget rsmq:jobs:Q vt) $(redis sismember rsmq:QUEUES jobs)" "30 1"
 	[[ $(node_receive jobs) == *" a 1" ]]
 }
 
@@ -233,8 +226,6 @@ ids() {
 	[ "$(redis hexists rsmq:jobs:Q "$(ids jobs | tail -n 1):fr")" = 1 ]
 }
 
-# --- purge -------------------------------------------------------------------------
-
 @test "rsmq purge: messages go with all that is known of them, the queue stays" {
 	node_create jobs
 	redis hset rsmq:jobs:Q createdby somebody >/dev/null
@@ -260,8 +251,7 @@ ids() {
 		end" 0
 	prints '2500 messages purged' mq-purge --force --ready --match even jobs
 	prints '2500 messages purged' mq-purge --force --ready jobs
-	[ "$(redis exists rsmq:jobs)" = 0 ]
-	[ "$(redis hlen rsmq:jobs:Q)" = 5 ]
+	assert_equal "$(redis exists rsmq:jobs) $(redis hlen rsmq:jobs:Q)" "0 5"
 }
 
 @test "rsmq purge: the whole queue, but not under a consumer" {
@@ -283,8 +273,6 @@ ids() {
 	[ "$(redis --raw keys '*' | grep -v '^rsmq::')" = '' ]
 	run_mq 1 mq-purge --force --delete-queue jobs
 }
-
-# --- clean -------------------------------------------------------------------------
 
 @test "rsmq clean: nothing to do for what is whole, and nothing is changed" {
 	node_create jobs
@@ -320,8 +308,7 @@ ids() {
 	redis hset rsmq:jobs:Q "$id:rc" 3 >/dev/null
 	redis hset rsmq:jobs:Q "$id:fr" 3 >/dev/null
 	says .orphans 4 mq-clean --json
-	[ "$(redis hlen rsmq:jobs:X)" = 1 ]
-	[ "$(redis exists rsmq:jobs:Xagain)" = 0 ]
+	assert_equal "$(redis hlen rsmq:jobs:X) $(redis exists rsmq:jobs:Xagain)" "1 0"
 	state_is jobs "1 0 0 0 0"
 }
 
@@ -417,8 +404,6 @@ ids() {
 	[ "$(redis hexists rsmq:jobs:Q "$old:rc")" = 0 ]
 }
 
-# --- whose a message is ------------------------------------------------------------------
-
 # retried QUEUE [ARGS...]: one that waits for another run; id is set.
 retried() {
 	run_mq 0 mq-publish -i "${@:2}" "$1" a
@@ -434,7 +419,7 @@ node_has() {
 	[ "$(node_receive "$1" 600000)" = "$id a 2" ]
 }
 
-@test "rsmq hands: what node receives after a retry of ours is in its hands" {
+@test "rsmq hands: what node receives after a retry of ours is in its hands, and nobody takes it" {
 	node_has jobs
 	state_is jobs "0 0 1 0 0"
 	says '[.state, .attempts, .connection]' '["unacked",1,null]' mq-stats --id "$id" --json
@@ -444,10 +429,6 @@ node_has() {
 	# Changing how long does not change whose it is.
 	redis zadd rsmq:jobs $(($(now_ms) + 9000000)) "$id" >/dev/null
 	state_is jobs "0 0 1 0 0"
-}
-
-@test "rsmq hands: nobody takes it from node as one that waits" {
-	node_has jobs
 	run_mq 1 mq-return --dry-run --from delayed jobs
 	run_mq 1 mq-return --from delayed jobs
 	run_mq 1 mq-return --from delayed --match a jobs
@@ -558,8 +539,6 @@ leased() {
 	node_receive jobs 600000
 	prints '1 message would be returned' mq-return --dry-run --from unacked:- jobs
 }
-
-# --- all that happens at once ----------------------------------------------------------
 
 @test "rsmq move: nothing is lost or doubled while node receives and deletes" {
 	node_create jobs

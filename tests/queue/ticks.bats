@@ -5,10 +5,6 @@
 
 load ../helpers/server
 
-drained() {
-	"$BUILD/mq-consume" --drain -l "$@" 2>/dev/null | xargs
-}
-
 clock() {
 	redis get 'rmq::queue::[q]::clock'
 }
@@ -54,17 +50,17 @@ clock() {
 	run_mq 0 mq-publish --from-tick 2 q two
 	run_mq 0 mq-publish --from-tick 1 q one
 	run_mq 0 mq-publish q plain
-	assert_equal "$(drained q)" plain
+	assert_equal "$(drained)" plain
 	assert_equal "$(held q)" "0 2 0 0"
 	run_mq 0 mq-publish --tick 1 q
-	assert_equal "$(drained q)" one
+	assert_equal "$(drained)" one
 	run_mq 0 mq-publish --tick 9 q
-	assert_equal "$(drained q)" two
+	assert_equal "$(drained)" two
 	# One that the clock has passed already counts.
 	run_mq 0 mq-publish --from-tick 9 q now
 	run_mq 0 mq-publish --from-tick 3 q earlier
 	run_mq 0 mq-publish --from-tick 10 q next
-	assert_equal "$(drained q)" "earlier now"
+	assert_equal "$(drained)" "earlier now"
 	assert_equal "$(held q)" "0 1 0 0"
 }
 
@@ -105,7 +101,7 @@ clock() {
 	run_mq 0 mq-publish --from-tick 1 -p -100 q one-low
 	run_mq 0 mq-publish --tick 3 q
 	eventually 5 tried_is_due
-	assert_equal "$(drained q)" "one-low two-a two-b tried two-zero two-low three-high plain-high retried-high plain due-low"
+	assert_equal "$(drained)" "one-low two-a two-b tried two-zero two-low three-high plain-high retried-high plain due-low"
 	# Of several queues the first one comes first, whatever it has.
 	run_mq 0 mq-publish -p 100 second s100
 	run_mq 0 mq-publish second s0
@@ -128,10 +124,10 @@ tried_is_due() {
 	run_mq 0 mq-publish --until-tick 5 q now
 	run_mq 0 mq-publish --from-tick 6 --until-tick 6 q next
 	assert_equal "$(redis hget 'rmq::queue::[q]::counters' published)" 2
-	assert_equal "$(drained q)" now
+	assert_equal "$(drained)" now
 	run_mq 0 mq-publish --tick 7 q
 	assert_equal "$(held q)" "0 1 0 0"
-	assert_equal "$(drained q)" ""
+	assert_equal "$(drained)" ""
 	assert_equal "$(held q)" "0 0 0 1"
 }
 
@@ -149,7 +145,7 @@ tried_is_due() {
 		"mq-publish: 3 messages accepted, 1 duplicate, 2 too late"
 	# What was not accepted has taken no key.
 	run_mq 0 mq-publish -k b q 7
-	assert_equal "$(drained q)" "1 3 4 7"
+	assert_equal "$(drained)" "1 3 4 7"
 }
 
 @test "priority: higher ones first, 0 in the middle, in order within one" {
@@ -163,7 +159,7 @@ tried_is_due() {
 	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 5
 	assert_equal "$(redis zcard 'rmq::queue::[q]::priority')" 16
 	assert_equal "$(element q ready -1 | header Mq-Priority)" 0
-	assert_equal "$(drained q)" "$(echo 100:{a,b} 100:{a,b} 7:{a,b} 7:{a,b} 1:{a,b} \
+	assert_equal "$(drained)" "$(echo 100:{a,b} 100:{a,b} 7:{a,b} 7:{a,b} 1:{a,b} \
 		0:{a,b} 0:{a,b} plain -1:{a,b} -100:{a,b} -100:{a,b})"
 	assert_equal "$(held q)" "0 0 0 0"
 	assert_equal "$(redis exists 'rmq::queue::[q]::priority')" 0
@@ -181,7 +177,7 @@ tried_is_due() {
 	run_mq 0 mq-publish -v --jsonl q <"$T/records"
 	assert_equal "${stderr_lines[-1]}" "mq-publish: 6 messages accepted"
 	assert_equal "$(redis hget 'rmq::queue::[q]::counters' published)" 6
-	assert_equal "$(drained q)" "high plain1 plain2 plain3 odd low"
+	assert_equal "$(drained)" "high plain1 plain2 plain3 odd low"
 	run_mq 0 mq-publish -p 4 --jsonl q <"$T/records"
-	assert_equal "$(drained q)" "plain1 plain2 low high plain3 odd"
+	assert_equal "$(drained)" "plain1 plain2 low high plain3 odd"
 }
