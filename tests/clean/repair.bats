@@ -59,8 +59,6 @@ reasons() {
 		return table.concat(all, "\n")' 1 "$q::rejected" | sort | uniq -c | xargs
 }
 
-# --- locks ----------------------------------------------------------------------
-
 @test "repair: a group whose message a Go program acked, rejected or purged goes on" {
 	publish -g a q a1 a2 a3
 	publish -g b q b1 b2 b3
@@ -198,8 +196,6 @@ for i in range(1, 451):
 	assert_equal "$(locks)" ""
 }
 
-# --- what is too late -------------------------------------------------------------
-
 @test "repair: expired messages, and those whose last tick is over, go to rejected" {
 	publish -e 1ms q ready
 	publish -e 1ms -p 3 q priority
@@ -242,8 +238,6 @@ for i in range(1, 1501):
 	assert_equal "$(redis hget "$q::locks" e)" 9999999999999
 	assert_equal "$(drained)" "$(seq 1500 | awk '$1 % 6 != 3' | xargs)"
 }
-
-# --- dead consumers -----------------------------------------------------------------
 
 # crash COMMAND...: a consumer that is killed when it runs; its lease is over.
 crash() {
@@ -346,8 +340,6 @@ is_due() {
 	assert_equal "$(locks)" ""
 }
 
-# --- a slow link --------------------------------------------------------------------
-
 # clean_slowly RATE: mq-clean behind a link that takes 0.1 s for each answer, and
 # to which time goes so much faster.
 clean_slowly() {
@@ -381,8 +373,6 @@ clean_slowly() {
 	assert_equal "$(locks)" ""
 }
 
-# --- what nobody lists --------------------------------------------------------------
-
 @test "repair: keys beside the messages of a queue that nobody knows" {
 	publish --from-tick 9 -k held q later
 	publish --tick 3 q
@@ -415,8 +405,6 @@ clean_slowly() {
 	assert_regex "$output" '"due":2,'
 	assert_equal "$(held q)" "0 1 0 0"
 }
-
-# --- at work ------------------------------------------------------------------------
 
 # What each group has said, in order, without what was tried again.
 groups_in_order() {

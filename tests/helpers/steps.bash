@@ -15,6 +15,7 @@ u="rmq::connection::c-111111::queue::[q]::unacked"
 
 teardown() {
 	redis config set maxmemory 0 >/dev/null
+	redis acl deluser weak >/dev/null
 	common_teardown
 }
 

@@ -151,5 +151,4 @@ about_120_s() {
 	assert_equal "$(AS=weak claim 1 99 me called 1)" "-1 0 0"
 	redis acl setuser weak +zadd >/dev/null
 	assert_equal "$(AS=weak claim 1 99 me called 1)" "-1 8 0"
-	redis acl deluser weak >/dev/null
 }

@@ -7,12 +7,6 @@
 
 load ../helpers/server
 
-setup() {
-	common_setup
-	redis config set maxmemory 0 >/dev/null
-	redis acl setuser default '+@all' allkeys >/dev/null
-}
-
 counters='rmq::queue::[q]::counters'
 
 counts_are() {

@@ -50,8 +50,6 @@ kept() {
 	redis keys "rmq::queue::*" | grep -v '::counters$'
 }
 
-# --- seeing ---------------------------------------------------------------------
-
 @test "places: ready is the list and what has a priority, in the order of claiming" {
 	local i
 	for i in -5 0 7 100 -100 0 7; do
@@ -141,8 +139,6 @@ kept() {
 	run_mq 2 mq-stats --check age=1h q
 }
 
-# --- the end of work ------------------------------------------------------------
-
 @test "places: --drain waits for priorities, due ticks and those in line" {
 	pub -p 5 high
 	pub --from-tick 2 tick
@@ -174,8 +170,6 @@ kept() {
 	assert_equal "$(drained)" "p5-3 p5-4 p0-1 p0-2 g1 p-5-5 g2"
 	assert_equal "$(places)" "0 0 0 0 0"
 }
-
-# --- returning ------------------------------------------------------------------
 
 @test "places: rejected messages come back to their priority and tick" {
 	local how
@@ -295,8 +289,6 @@ kept() {
 	assert_equal "$(listed ready)" "a5 b5 a0 one b0 a-5 b-5"
 	assert_equal "$(drained)" "a5 b5 a0 one b0 a-5 b-5 two"
 }
-
-# --- purging --------------------------------------------------------------------
 
 # A group with its holder ready, keys of all kinds, and priorities.
 fill() {
@@ -419,8 +411,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 	assert_output --partial '"deleted":true'
 	assert_equal "$(redis dbsize)" 0
 }
-
-# --- bounds ---------------------------------------------------------------------
 
 @test "places: thousands with groups, keys and priorities, in slices" {
 	local i

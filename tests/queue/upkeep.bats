@@ -8,8 +8,6 @@
 load ../helpers/server
 load ../helpers/steps
 
-# --- locks -------------------------------------------------------------------------
-
 # bounds: the earliest expiry, the lowest last tick, and both of the walk under way.
 bounds() {
 	redis hmget "${q}locks" e t E T | sed 's/^$/-/' | xargs
@@ -69,8 +67,6 @@ in_line() {
 	assert_regex "$where" "^200 [0-9]{16}\$"
 	assert_equal "$(step repair "$keys" "lines 1 ${where#* }")" 1
 }
-
-# --- what is left --------------------------------------------------------------------
 
 @test "upkeep: what was left in another key comes back, at most 500 at once" {
 	local all="${q}ready ${q}delayed ${q}priority old rmq::queues"
@@ -240,8 +236,6 @@ bury_all() {
 	assert_equal "$(bury_all b c)" "1 0 0 0 0 250 0 0 0 0"
 }
 
-# --- operators -----------------------------------------------------------------------
-
 @test "upkeep: a purge counts what goes, unless somebody depends on it" {
 	local all="$keys ${q}rejected" place
 	redis lpush "${q}ready" a b >/dev/null
@@ -349,7 +343,6 @@ bury_all() {
 	(($(redis ttl set) > 3500 && $(redis ttl set) <= 3600))
 	redis acl setuser weak reset on nopass '~*' '&*' +@all -persist >/dev/null
 	assert_regex "$(AS=weak step attach set "id ''")" NOPERM
-	redis acl deluser weak >/dev/null
 	# Redis 6.2 cannot tell it before the first change.
 	[[ $(redis-server --version) = *v=6.* ]] || assert_equal "$(redis hkeys set)" file
 	assert_equal "$(step attach set "id ''") $(redis ttl set)" "1 -1"
@@ -362,8 +355,6 @@ bury_all() {
 	redis config set maxmemory 0 >/dev/null
 	assert_equal "$(redis ttl set) $(redis hexists set other)" "-1 0"
 }
-
-# --- statistics ----------------------------------------------------------------------
 
 @test "upkeep: what is claimable counts what is due and whose tick has come" {
 	redis lpush "${q}ready" a >/dev/null
@@ -428,8 +419,6 @@ bury_all() {
 	assert_equal "$(on_its_way "'' '' 9 3")" "000001 push q one"
 	assert_equal "$(on_its_way "\"$(printf 'a%.0s' {1..20})000001 push q\" '' 1 99")" "000002 push r two"
 }
-
-# --- who waits, who publishes -----------------------------------------------------------
 
 @test "upkeep: an idle one is told what needs a claim" {
 	local all="${q}ready ${q}priority ${q}delayed ${q}clock paused watch idle"

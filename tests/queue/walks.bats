@@ -78,7 +78,6 @@ walk_delayed() {
 	# It changes its mind when the removal is refused.
 	redis acl setuser weak on nopass '~*' '&*' +@all -lrem >/dev/null
 	assert_regex "$(AS=weak step walk "$all" "take 1 c move 1 mark c")" NOPERM
-	redis acl deluser weak >/dev/null
 	has "${q}rejected" c
 	has "${q}ready" a a
 }
@@ -136,7 +135,6 @@ move() {
 	assert_regex "$(AS=weak step walk "${q}rejected $keys $keys rmq::queues" \
 		"take 1 $wants move 1 mark $wants")" ^NOPERM
 	assert_regex "$(AS=weak move rejected move 9 "${q}rejected")" ^NOPERM
-	redis acl deluser weak >/dev/null
 	assert_equal "$(redis llen "${q}rejected") $(redis exists "${q}ready" "${q}priority")" "1 0"
 }
 
