@@ -37,8 +37,6 @@ ours() {
 	redis expire "rmq::connection::$1::info" 3600 >/dev/null
 }
 
-# --- looking -------------------------------------------------------------------
-
 # The elements of a list, as they would be claimed.
 line() {
 	redis lrange "$1" 0 -1 | tac
@@ -85,8 +83,6 @@ reports() {
 	run_mq 0 mq-clean "${@:2}"
 	assert_output "$1"
 }
-
-# --- dead connections -----------------------------------------------------------
 
 @test "clean: an empty server, and dead connections of Go programs" {
 	clean_says 0 0 0 0 0 0
@@ -173,8 +169,6 @@ goes_back() {
 	goes_back ours-111111 1 2 3
 	assert_equal "$(keys)" rmq::queues
 }
-
-# --- crashes count -----------------------------------------------------------------
 
 @test "clean: the consumer was killed: what ran is charged, the rest is not" {
 	script hold <<-'END'
@@ -327,8 +321,6 @@ goes_back() {
 	assert_equal "$(wc -l <"$T/got")" 2
 }
 
-# --- crashes of the cleaner ----------------------------------------------------------
-
 # graveyard N: N dead connections, each with three messages in q; every third is
 # ours and ran one of them.
 graveyard() {
@@ -452,8 +444,6 @@ buried() {
 	buried 400
 }
 
-# --- what is due ---------------------------------------------------------------------
-
 @test "clean: what is due becomes ready, the oldest due first" {
 	redis sadd rmq::queues q other >/dev/null
 	redis lpush "$ready" r1 >/dev/null
@@ -468,8 +458,6 @@ buried() {
 	assert_equal "$(line "$ready" | xargs)" "r1 a b c"
 	assert_equal "$(held q) $(held other)" "4 1 0 0 0 1 0 0"
 }
-
-# --- orphans ----------------------------------------------------------------------------
 
 @test "clean: unacked lists that nobody lists are adopted and cleaned" {
 	redis lpush "$ready" r1 >/dev/null
@@ -618,8 +606,6 @@ rmq::queue::[d::e]::ready
 rmq::queues"
 }
 
-# --- trouble ---------------------------------------------------------------------------------
-
 @test "clean: everything at once, and the dry run knows it" {
 	redis script flush >/dev/null
 	graveyard 130
@@ -714,8 +700,6 @@ stays_listed() {
 	assert_line --index 0 "$(cleaned 3 200080 0 0 2 0)"
 	assert [ "$peak" -lt 16384 ]
 }
-
-# --- the tool ----------------------------------------------------------------------------------
 
 @test "clean: --json, -q; --interval goes on until TERM, and says only what it did" {
 	graveyard 2

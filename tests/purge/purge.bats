@@ -109,16 +109,6 @@ for state in 'ready', 'rejected':
 want([e.split(b'\n')[-1] for e in read('jobs', 'rejected')], [b'young', b'undated'])"
 }
 
-@test "purge: --id, once, wherever it is" {
-	local id
-	id=$("$BUILD/mq-publish" -i -d 1h jobs one)
-	"$BUILD/mq-publish" jobs "$id"
-	run_mq 0 mq-purge -f --all --id "$id" --json jobs
-	says_purged 1 0 1 0 false false
-	run_mq 1 mq-purge -f --all --id "$id" jobs
-	assert_equal "$(held jobs)" "1 0 0 0"
-}
-
 @test "purge: consumers take and publishers push meanwhile: the count is kept" {
 	py 'fill("jobs", "ready", [b"x%d" % i for i in range(20000)])'
 	py '

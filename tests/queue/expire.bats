@@ -102,20 +102,6 @@ is_past() {
 	[ "$(now_ms)" -gt "$1" ]
 }
 
-@test "expire: a retry that comes too late" {
-	run_mq 0 mq-publish -e 8s q x
-	run_mq 75 mq-consume -n 1 q -- sh -c 'echo resend 1 >&3'
-	assert_equal "$(held q)" "0 1 0 0"
-	eventually 10 is_past "$(element q delayed | header Mq-Expires)"
-	eventually 10 is_past "$(redis zrange 'rmq::queue::[q]::delayed' 0 0 withscores |
-		tail -n 1)"
-	run_mq 1 mq-consume --drain q -- sh -c 'echo >"$T/ran"'
-	assert_equal "$(held q)" "0 0 0 1"
-	assert_equal "$(reason)" expired
-	assert_equal "$(element q rejected | header Mq-Attempt)" 1
-	[ ! -e "$T/ran" ]
-}
-
 @test "stale: a message whose last tick is over is rejected, and never run" {
 	run_mq 0 mq-publish --until-tick 3 q one
 	run_mq 0 mq-publish --until-tick 4 q two

@@ -36,15 +36,6 @@ log_has() {
 	stop_mq
 }
 
-@test "groups: the order holds when the server does not know the script yet" {
-	for _ in 1 2 3; do
-		redis script flush >/dev/null
-		seq 1 5000 | "$BUILD/mq-publish" -g a -l q
-		"$BUILD/mq-consume" --drain -l q >"$T/out"
-		seq 1 5000 | cmp - "$T/out"
-	done
-}
-
 @test "groups: those behind wait for one that waits, and for their own time" {
 	run_mq 0 mq-publish -g a -d 1h q a:1
 	run_mq 0 mq-publish -g b q b:1
