@@ -253,18 +253,3 @@ after_a_crash() {
 	server_run --appendonly yes --appendfsync always
 	held_is q "$1"
 }
-
-@test "receipt: the loop of the page" {
-	# As it stands there.
-	sed -n '/^while mq-lease --for/,/^done$/p' "$root/man/mq-lease.1" |
-		sed 's/\\e/\\/g; s/^\\&//' >"$T/loop"
-	[ "$(wc -l <"$T/loop")" -gt 5 ]
-	run_mq 0 mq-publish thumbnails good.jpg bad.jpg other.jpg
-	printf '#!/bin/sh\n[ "$(cat)" != bad.jpg ]\n' >"$T/make-thumbnail"
-	chmod +x "$T/make-thumbnail"
-	cd "$T"
-	PATH=$BUILD:$PATH run sh "$T/loop"
-	held_is thumbnails '0 0 0 1'
-	[ "$(element thumbnails rejected | header Mq-Error)" = bad ]
-	no_connection
-}

@@ -110,18 +110,6 @@ consume_one() {
 	run_mq 0 mq-publish --wait=300s q it
 	[ "$output" = 'at last' ]
 	stop_mq
-	run_mq 0 mq-publish q x
-	redis flushall >/dev/null
-	start_mq mq-consume --attempts 2 --backoff 1ms..1ms q -- sh -c 'exit 75'
-	run_mq 1 mq-publish --wait=300s q it
-	[[ $output == 'attempts exhausted'* ]]
-	stop_mq
-}
-
-@test "wait: not for messages that have no headers" {
-	run_mq 64 mq-publish --wait --raw q it
-	run_mq 64 mq-publish --wait=soon q it
-	[[ $stderr == *'--wait: soon: not a duration'* ]]
 }
 
 @test "wait: on a terminal, nothing drives it" {
