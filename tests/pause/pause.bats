@@ -58,19 +58,7 @@ at_work() {
 	run_mq 0 mq-pause q
 	assert_equal "$output$stderr" ""
 	assert_equal "$(redis get "$key") $(redis pttl "$key")" "1 -1"
-	run_mq 0 mq-pause --resume q
-	assert_equal "$output$stderr" ""
-	assert_equal "$(redis exists "$key")" 0
-	assert_equal "$(held q)" "1 0 0 0"
-	redis config set maxmemory 1 >/dev/null
-	tells 0 $'mq-pause: q: paused\nmq-pause: other: paused' mq-pause -v q other
-	tells 0 "mq-pause: q: paused for 1h" mq-pause -v --for 1h q
-	tells 0 $'mq-pause: q: resumed\nmq-pause: other: resumed' mq-pause --verbose --resume q other
-}
-
-@test "pause: --for, which the last one decides" {
-	local ms
-	run_mq 0 mq-publish q x
+	# The last one decides.
 	run_mq 0 mq-pause --for 10m q
 	ms=$(redis pttl "$key")
 	((ms > 590000 && ms <= 600000))
@@ -79,8 +67,16 @@ at_work() {
 	((ms > 30000 && ms <= 61500))
 	run_mq 0 mq-pause q
 	assert_equal "$(redis pttl "$key")" -1
+	run_mq 0 mq-pause --resume q
+	assert_equal "$output$stderr" ""
+	assert_equal "$(redis exists "$key")" 0
 	run_mq 0 mq-pause --for 100ms q
 	eventually 5 eval '[ "$(redis exists "$key")" = 0 ]'
+	assert_equal "$(held q)" "1 0 0 0"
+	redis config set maxmemory 1 >/dev/null
+	tells 0 $'mq-pause: q: paused\nmq-pause: other: paused' mq-pause -v q other
+	tells 0 "mq-pause: q: paused for 1h" mq-pause -v --for 1h q
+	tells 0 $'mq-pause: q: resumed\nmq-pause: other: resumed' mq-pause --verbose --resume q other
 }
 
 @test "pause: no such queue, or not paused: 1, and the others are done" {

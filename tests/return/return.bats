@@ -157,19 +157,18 @@ want(read("jobs", "rejected"), [b"b", b"b"] * 500 + [b"a", b"b", b"a", b"a", b"b
 }
 
 @test "return: a message of 20 MB among small ones" {
-	py '
+	local them='
 small = [b"s%d" % i for i in range(2000)]
-fill("jobs", "rejected", small)
-fill("jobs", "rejected", [b"big" + b"\0\xff" * 10000000])
-fill("jobs", "rejected", small)'
+big = [b"big" + b"\0\xff" * 10000000]
+'
+	py "$them"'fill("jobs", "rejected", small + big + small)'
 	returns "1 message returned" --match '^big' jobs
 	returns "222 messages returned" --match '^s19' jobs
 	returns "3778 messages returned" jobs
-	py '
-small = [b"s%d" % i for i in range(2000)]
+	py "$them"'
 hit = [e for e in small if e[:3] == b"s19"]
 rest = [e for e in small if e[:3] != b"s19"]
-want(read("jobs", "ready"), [b"big" + b"\0\xff" * 10000000] + hit + hit + rest + rest)'
+want(read("jobs", "ready"), big + hit + hit + rest + rest)'
 }
 
 ready_above() {
