@@ -188,7 +188,7 @@ kept() {
 	done
 }
 
-@test "places: a returned message takes its key again if it is free" {
+@test "places: a returned message takes its key again if it is free, and stands in line" {
 	local how first
 	for how in '' '--match .'; do
 		pub -k a first
@@ -204,12 +204,7 @@ kept() {
 		assert_equal "$(lock ka)" "$id done"
 		assert_equal "$(drained)" "second first"
 		assert_equal "$(places)" "0 0 0 0 0"
-	done
-}
-
-@test "places: a returned message stands in line when its group is busy" {
-	local how
-	for how in '' '--match .'; do
+		# Its group is busy.
 		pub -g a one
 		reject_all
 		pub -g a two
@@ -302,7 +297,7 @@ fill() {
 	pub plain
 }
 
-@test "places: purging lets go of keys and groups" {
+@test "places: purging lets go of keys and groups, and gives the next of a group its turn" {
 	local how
 	for how in '' '--match .'; do
 		fill
@@ -312,12 +307,7 @@ fill() {
 		run_mq 0 mq-purge -f --all --json $how q
 		assert_output --partial '"purged":8,"ready":5,"delayed":3,'
 		assert_equal "$(kept)" ""
-	done
-}
-
-@test "places: purging ready gives the next of a group its turn, and no more" {
-	local how
-	for how in '' '--match .'; do
+		# The next of a group, and no more.
 		fill
 		prints "5 messages purged" mq-purge -f --ready $how q
 		assert_equal "$(listed ready)" two
@@ -331,6 +321,14 @@ fill() {
 		redis hdel "$q::locks" kt1 >/dev/null
 		assert_equal "$(kept)" ""
 	done
+	# Every key goes with the queue.
+	fill
+	pub --from-tick 4 tick
+	run_mq 0 mq-publish --tick 4 q
+	redis hset "$q::rate" tokens 1 us 1 >/dev/null
+	run_mq 0 mq-purge -f --delete-queue --json q
+	assert_output --partial '"deleted":true'
+	assert_equal "$(redis dbsize)" 0
 }
 
 @test "places: a delayed group is purged whole, and the next one keeps the time it asked for" {
@@ -400,16 +398,6 @@ until [ -e "$T/go" ]; do sleep 0.02; done
 	run_mq 0 mq-clean -q
 	assert_equal "$(lock kj)" ""
 	assert_equal "$(lock g)" "$id"
-}
-
-@test "places: deleting a queue removes every key of it" {
-	fill
-	pub --from-tick 4 tick
-	run_mq 0 mq-publish --tick 4 q
-	redis hset "$q::rate" tokens 1 us 1 >/dev/null
-	run_mq 0 mq-purge -f --delete-queue --json q
-	assert_output --partial '"deleted":true'
-	assert_equal "$(redis dbsize)" 0
 }
 
 @test "places: thousands with groups, keys and priorities, in slices" {
