@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# topologies: cluster
 # mq-clean: dead connections of Go programs and of ours, what is due, orphans.
 
 load ../helpers/server

@@ -12,6 +12,13 @@ load ../helpers/cluster
 	cluster lpush "rmq::queue::{$Q}::rejected" d e >/dev/null
 	go_connection conn-x "$Q"
 	alive conn-x
+	run_mq 0 mq-publish "$Q-2" x
+	run_mq 0 mq-publish "$Q-3" x
+	# All queues, of all nodes.
+	run_mq 0 mq-stats
+	assert_line --regexp "^$Q +3 "
+	assert_line --regexp "^$Q-2 +1 "
+	assert_line --regexp "^$Q-3 +1 "
 	assert_equal "$(state "$Q")" "3 0 1 2 1"
 	run_mq 0 mq-stats --list ready -l "$Q"
 	assert_equal "$output" "a
@@ -27,44 +34,6 @@ c"
 	# Nobody lists it any more, and it is found nevertheless.
 	assert_equal "$(state "$Q")" "5 0 1 0 1"
 	run_mq 75 mq-publish --wait=1s "$Q" x
-}
-
-@test "nodes: a dead connection's messages go back, wherever its queues are" {
-	local i queues=()
-	for i in {1..7}; do
-		queues+=("$Q-$i")
-	done
-	go_connection dead "${queues[@]}"
-	go_connection alive "$Q-1"
-	alive alive
-	run_mq 0 mq-clean --json
-	assert_equal "$(jq -r '"\(.connections) \(.returned)"' <<<"$output")" "1 7"
-	for i in {2..7}; do
-		assert_equal "$(cluster lrange "rmq::queue::{$Q-$i}::ready" 0 -1)" m
-		assert_equal "$(cluster sismember rmq::queues "$Q-$i")" 1
-		assert_equal "$(cluster keys "*$Q-$i}::none")" ""
-	done
-	assert_equal "$(state "$Q-1")" "1 0 1 0 1"
-	# All queues, of all nodes.
-	run_mq 0 mq-stats
-	for i in {1..7}; do
-		assert_line --regexp "^$Q-$i +1 "
-	done
-	assert_equal "$(cluster sismember rmq::connections dead)" 0
-	assert_equal "$(cluster exists rmq::connection::dead::queues)" 0
-	assert_equal "$(cluster sismember rmq::connections alive)" 1
-	cluster srem rmq::connections alive >/dev/null
-}
-
-# What a crash between two steps on two nodes leaves, the next one ends.
-@test "nodes: cleaning goes on where another cleaner ended" {
-	go_connection c1 "$Q"
-	cluster rename "rmq::connection::c1::queue::{$Q}::unacked" "rmq::queue::{$Q}::ready" >/dev/null
-	go_connection c2
-	run_mq 0 mq-clean
-	assert_equal "$(state "$Q")" "1 0 0 0 0"
-	assert_equal "$(cluster sismember rmq::connections c1)" 0
-	assert_equal "$(cluster sismember rmq::connections c2)" 0
 }
 
 # moved_under WAY URL: publishes so while the slot moves on and on; all is in order.
