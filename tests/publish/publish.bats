@@ -133,20 +133,16 @@ without_sanitizer() {
 	assert_equal "$(count jobs) $(count empty) $(raw_element empty | wc -c)" "1 1 0"
 }
 
-@test "publish: nothing but ready, the counters and rmq::queues is written" {
+@test "publish: nothing but ready, the counters and rmq::queues is written, for no message that alone" {
+	run_mq 0 mq-publish -l none </dev/null
+	assert_equal "$(redis keys '*') $(redis smembers rmq::queues)" "rmq::queues none"
 	run_mq 0 mq-publish jobs one
 	run_mq 0 mq-publish other two
 	assert_equal "$(redis keys '*' | sort)" \
 		"$(printf '%s\n' "$(key jobs)" "$(key other)" rmq::queues \
 			'rmq::queue::[jobs]::counters' \
 			'rmq::queue::[other]::counters' | sort)"
-	assert_equal "$(redis smembers rmq::queues | sort)" $'jobs\nother'
-}
-
-@test "publish: no message at all still makes the queue known" {
-	run_mq 0 mq-publish -l jobs </dev/null
-	assert_equal "$(redis smembers rmq::queues)" jobs
-	assert_equal "$(count jobs)" 0
+	assert_equal "$(redis smembers rmq::queues | sort | xargs)" 'jobs none other'
 }
 
 # arrives FILE [OPTION...]: what is in $T/FILE is, from stdin in the form that the options
@@ -185,37 +181,24 @@ arrives() {
 	arrives some < <(cat "$T/some")
 }
 
-# --- framings ------------------------------------------------------------------
-
-@test "publish: --jsonl: the id of a message that has one stays" {
+@test "publish: --ids prints the id of each message, in their order" {
 	local id=0123456789ABCDEFGHIJKLMNOPQRSTUV
 
-	run_mq 0 mq-publish -i --jsonl jobs <<-END
+	run_mq 0 mq-publish --ids -l jobs < <(seq 1000)
+	assert_equal "${#lines[@]}" 1000
+	assert_equal "$(grep -cvxE '[0-9a-z]{10}[A-Za-z0-9]{22}' <<<"$output")" 0
+	assert_equal "$(sort -u <<<"$output" | wc -l)" 1000
+	redis --raw lrange "$(key jobs)" 0 -1 | sed -n '1~2p' | tac |
+		LC_ALL=C sed -E 's/.*\["(.*)"\].*/\1/' >"$T/want"
+	assert_equal "$output" "$(cat "$T/want")"
+	# One that has an id keeps it.
+	run_mq 0 mq-publish -i --jsonl mine <<-END
 		{"payload": "x", "headers": {"Mq-Id": ["$id"], "A": "b"}}
 		{"payload": "y", "headers": {"A": "b"}}
 	END
 	assert_equal "${lines[0]}" "$id"
-	assert_regex "${lines[1]}" '^[0-9a-z]{10}[A-Za-z0-9]{22}$'
-	assert_regex "$(header_json jobs -1)" "\"Mq-Id\":\\[\"$id\"\\]"
-	assert_regex "$(header_json jobs -2)" "\"Mq-Id\":\\[\"${lines[1]}\"\\]"
-}
-
-# --- ids -----------------------------------------------------------------------
-
-@test "publish: -i prints the id of each message, in their order" {
-	local option
-
-	for option in -i --ids; do
-		redis flushall >/dev/null
-		run_mq 0 mq-publish "$option" -l jobs < <(seq 1000)
-		assert_equal "${#lines[@]}" 1000
-		assert_equal "$(grep -cvxE '[0-9a-z]{10}[A-Za-z0-9]{22}' \
-			<<<"$output")" 0
-		assert_equal "$(sort -u <<<"$output" | wc -l)" 1000
-		redis --raw lrange "$(key jobs)" 0 -1 | sed -n '1~2p' | tac |
-			LC_ALL=C sed -E 's/.*\["(.*)"\].*/\1/' >"$T/want"
-		assert_equal "$output" "$(cat "$T/want")"
-	done
+	assert_regex "$(header_json mine -1)" "\"Mq-Id\":\\[\"$id\"\\]"
+	assert_regex "$(header_json mine -2)" "\"Mq-Id\":\\[\"${lines[1]}\"\\]"
 }
 
 # --- headers and parameters ----------------------------------------------------

@@ -33,22 +33,20 @@ commands_of() {
 # Prints how many commands each takes.
 count_all() {
 	run_mq 0 mq-publish q 1 2 3 4 5
-	commands_of 0 mq-publish q 6
-	echo "publish $sent"
-	commands_of 0 mq-stats q
-	echo "stats $sent"
-	commands_of 0 mq-stats --check ready=100,age=1h q
-	echo "check $sent"
-	commands_of 0 mq-stats --list ready q
-	echo "list $sent"
-	commands_of 0 mq-lease --for 1h q
-	echo "lease $sent"
-	commands_of 0 mq-consume -q --no-clean -n 1 q
-	echo "consume $sent"
-	commands_of 1 mq-return q
-	echo "return $sent"
-	commands_of 0 mq-purge --force --ready q
-	echo "purge $sent"
+	while read -r name status args; do
+		# shellcheck disable=SC2086 # words
+		commands_of "$status" $args
+		echo "$name $sent"
+	done <<-'END'
+		publish 0 mq-publish q 6
+		stats 0 mq-stats q
+		check 0 mq-stats --check ready=100,age=1h q
+		list 0 mq-stats --list ready q
+		lease 0 mq-lease --for 1h q
+		consume 0 mq-consume -q --no-clean -n 1 q
+		return 1 mq-return q
+		purge 0 mq-purge --force --ready q
+	END
 	# Rounds of rsmq look at each queue.
 	[ "${1-}" != clean ] || [ "$LAYOUT" = rsmq ] || {
 		commands_of 0 mq-clean

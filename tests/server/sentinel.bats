@@ -258,23 +258,9 @@ far_has_two() {
 	assert_equal "$(held q)" "0 0 0 0"
 }
 
-@test "sentinel: a consumer that is sent to a replica asks again" {
+@test "sentinel: a consumer looks again when it hears of another master, or is sent to a replica" {
 	stale_sentinel "$(master)" "$T/found"
 	start_mq mq-consume -v -l q
-	eventually 10 joined
-	replica >"$T/found.new"
-	mv "$T/found.new" "$T/found"
-	redis client kill type normal >/dev/null
-	eventually 10 grep -q "this server is a replica" "$T/err"
-	rm "$T/found"
-	MQ_URL=$FAMILY run_mq 0 mq-publish q x
-	eventually 20 grep -qx x "$T/out"
-	stop_mq
-}
-
-@test "sentinel: a consumer looks again when it hears of another master" {
-	stale_sentinel "$(master)" "$T/found"
-	start_mq mq-consume -l q
 	eventually 10 joined
 	touch "$T/stale.news"
 	eventually 10 grep -q "^mq-consume: $MQ_URL: the master has changed; reconnecting$" "$T/err"
@@ -282,6 +268,13 @@ far_has_two() {
 	eventually 20 grep -qx x "$T/out"
 	touch "$T/stale.news"
 	eventually 10 changed_twice
+	replica >"$T/found.new"
+	mv "$T/found.new" "$T/found"
+	redis client kill type normal >/dev/null
+	eventually 10 grep -q "this server is a replica" "$T/err"
+	rm "$T/found"
+	MQ_URL=$FAMILY run_mq 0 mq-publish q y
+	eventually 20 grep -qx y "$T/out"
 	stop_mq TERM 143
 }
 
