@@ -192,3 +192,23 @@ deps() {
 	assert_equal "$(find "$T/root" ! -type d)" ""
 	[ ! -e "$T/root/usr/share/doc/mq-tools" ]
 }
+
+@test "make install: systemd understands the units, which may do no more than they need" {
+	local unit
+	make -s -o all -C "$root" B="$BUILD" PREFIX="$T/tree" install >log
+	cd "$T/tree/lib/systemd/system"
+	run systemd-analyze verify --man=no mq-consume@q.service mq-clean.timer mq-clean.service \
+		mq-stats.socket mq-stats@1.service mq-publish.socket mq-publish@1.service
+	assert_success
+	assert_output ""
+	run ! grep -r '@BINDIR@' .
+	for unit in *.service; do
+		run systemd-analyze security --offline=true --threshold=20 --no-pager "$unit"
+		assert_success
+	done
+	# Logs are rotated, and opened anew.
+	grep -q '^/var/log/mq/\*\.log {' "$T/tree/etc/logrotate.d/mq-tools"
+	grep -q -- '--signal=HUP' "$T/tree/etc/logrotate.d/mq-tools"
+	grep -qx 'u _mq - .* /var/lib/mq' "$T/tree/lib/sysusers.d/mq-tools.conf"
+	grep -qx 'd /etc/mq 0750 root _mq' "$T/tree/lib/tmpfiles.d/mq-tools.conf"
+}
