@@ -245,7 +245,7 @@ bench:
 	@tests/deps.sh --install build run bench node
 	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@tests/deps.sh --npm build/node
-	@MQ_BUILD=$(B) CC="$(CC)" tests/bench/run.sh
+	@MQ_BUILD=$(B) CC="$(CC)" python3 -B tests/bench/bench.py
 
 costs:
 	@tests/deps.sh --install build run memcheck
