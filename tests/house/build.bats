@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# The Makefile builds again what has changed, and nothing else; and deps.sh asks
+# The Makefile builds again what has changed, and nothing else, and make demo runs; and deps.sh asks
 # for what is missing, and for no more.
 # topology: own
 
@@ -211,4 +211,20 @@ deps() {
 	grep -q -- '--signal=HUP' "$T/tree/etc/logrotate.d/mq-tools"
 	grep -qx 'u _mq - .* /var/lib/mq' "$T/tree/lib/sysusers.d/mq-tools.conf"
 	grep -qx 'd /etc/mq 0750 root _mq' "$T/tree/lib/tmpfiles.d/mq-tools.conf"
+}
+
+# --- make demo -----------------------------------------------------------------------
+
+# The main job of the README, on a small tree: with the real private server,
+# a real SIGKILL, and the real 60 seconds until the lease has run out.
+@test "demo: every file digested although the consumer is killed" {
+	local i
+	mkdir "$T/tree"
+	for i in {1..300}; do
+		seq "$i" $((i * 3)) >"$T/tree/file $i"
+	done
+	run timeout -k 5 600 "$root/tests/demo.sh" "$BUILD" "$T/tree"
+	assert_success
+	assert_line --regexp '^killed after [1-9][0-9]* results; it held [1-9]'
+	assert_line --regexp '^published 300  results 300  lost 0  ran twice [0-9]+$'
 }

@@ -10,9 +10,9 @@ appended and not deleted when its worker was killed is there twice.
 
 The server is at $D/redis.sock; $BUILD has the tools, $NODE_PATH the module.
 """
+import collections
 import os
 import random
-import signal
 import subprocess
 import sys
 import time
@@ -39,39 +39,20 @@ def redis(*args):
         *args], text=True).strip()
 
 
-class Worker:
-    def __init__(self, number):
-        self.file = "%s/got.%d" % (T, number)
-        self.kills = 0
-        script = "read -r x; echo \"$x\" >>%s" % self.file
-        self.command = [
-            node("work", "q", self.file),
-            node("work", "q", self.file),
-            node("work", "q", self.file),
-            mq("mq-consume", "-q", "-l", "q"),
-            mq("mq-consume", "-q", "-l", "--prefetch", "20", "q"),
-            mq("mq-consume", "-q", "-j4", "q", "--", "/bin/sh", "-c", script),
-        ][number]
-        self.start()
-
-    def start(self):
-        with open(self.file, "ab") as out, open(T + "/errors", "ab") as err:
-            self.process = subprocess.Popen(self.command, env=env, stdout=out,
-                stderr=err, stdin=subprocess.DEVNULL)
-
-    def kill(self, how=signal.SIGKILL):
-        self.process.send_signal(how)
-        self.process.wait()
-        self.kills += 1
+FILES = ["%s/got.%d" % (T, n) for n in range(6)]
+WORKERS = [
+    *(node("work", "q", FILES[n]) for n in range(3)),
+    mq("mq-consume", "-q", "-l", "q"),
+    mq("mq-consume", "-q", "-l", "--prefetch", "20", "q"),
+    mq("mq-consume", "-q", "-j4", "q", "--", "/bin/sh", "-c",
+       "read -r x; echo \"$x\" >>" + FILES[5]),
+]
 
 
-def got():
-    seen = {}
-    for number in range(6):
-        with open("%s/got.%d" % (T, number), "rb") as f:
-            for line in f:
-                seen[line] = seen.get(line, 0) + 1
-    return seen
+def start(n):
+    with open(FILES[n], "ab") as out, open(T + "/errors", "ab") as err:
+        return subprocess.Popen(WORKERS[n], env=env, stdout=out, stderr=err,
+            stdin=subprocess.DEVNULL)
 
 
 half = messages // 2
@@ -82,15 +63,14 @@ publishers = [
     subprocess.Popen(["sh", "-c", "seq %d %d | %s -l q" %
         (half + 1, messages, build + "/mq-publish")], env=env),
 ]
-workers = [Worker(n) for n in range(6)]
+workers, kills = [start(n) for n in range(6)], [0] * 6
 moved, progress = time.monotonic(), None
 ended = False
 while not ended:
     time.sleep(chance.uniform(0.05, 0.4))
     for worker in workers:
-        if worker.process.poll() is not None:
-            sys.exit("%s ended by itself: %d" %
-                (worker.command, worker.process.returncode))
+        if worker.poll() is not None:
+            sys.exit("%s ended by itself: %d" % (worker.args, worker.returncode))
     now = redis("hget", "rsmq:q:Q", "totalsent"), redis("zcard", "rsmq:q")
     if now != progress:
         moved, progress = time.monotonic(), now
@@ -100,16 +80,21 @@ while not ended:
     if all(p.poll() is not None for p in publishers):
         ended = redis("zcard", "rsmq:q") == "0"
     if not ended:
-        worker = chance.choice(workers)
-        worker.kill()
-        worker.start()
+        n = chance.randrange(6)
+        workers[n].kill()
+        workers[n].wait()
+        workers[n] = start(n)
+        kills[n] += 1
 for p in publishers:
     assert p.returncode == 0, p.args
-kills = [w.kills for w in workers]
 for worker in workers:
-    worker.kill(signal.SIGTERM)
+    worker.terminate()
+    worker.wait()
 
-seen = got()
+seen = collections.Counter()
+for name in FILES:
+    with open(name, "rb") as f:
+        seen.update(f)
 wanted = {b"%d\n" % n for n in range(1, messages + 1)}
 lost = wanted - seen.keys()
 # A line of a script may have been begun when that was killed.
