@@ -18,12 +18,16 @@ teardown() {
 	rm -rf "$T"
 }
 
-# faults LAYOUT RUNS
-faults() {
-	run timeout -k 10 2000 python3 "$BATS_TEST_DIRNAME/faults.py" \
-		"$seed" "${RUNS:-$2}" "$1"
+# driver NAME ARGS...: a program of this folder, which ends well
+driver() {
+	run timeout -k 10 2000 env TMPDIR="$T" python3 "$BATS_TEST_DIRNAME/$1.py" "${@:2}"
 	echo "$output"
 	assert_success
+}
+
+# faults LAYOUT RUNS
+faults() {
+	driver faults "$seed" "${RUNS:-$2}" "$1"
 	assert_line "nothing lost"
 }
 
@@ -46,19 +50,9 @@ faults() {
 
 # Longer than the two seconds that are promised, since the machine is busy, and less than
 # the time between two heartbeats.
-crowd() {
-	run timeout -k 10 900 env TMPDIR="$T" python3 \
-		"$BATS_TEST_DIRNAME/crowd.py" 10 "$1" 50 15
-	echo "$output"
-	assert_success
-}
-
 @test "faults: no message waits for those who were to hear of it" {
-	crowd rmq
-}
-
-@test "faults: and so in the layout of RSMQ" {
-	crowd rsmq
+	driver crowd 10 rmq 50 15
+	driver crowd 10 rsmq 50 15
 }
 
 # --- what looks for losses finds them -------------------------------------------
@@ -110,17 +104,11 @@ spoilt() {
 # --- the master changes --------------------------------------------------------------
 
 @test "faults: nothing that WAIT has confirmed is lost in failovers" {
-	run timeout -k 10 900 env TMPDIR="$T" python3 \
-		"$BATS_TEST_DIRNAME/failover.py" "$seed" 4 rmq
-	echo "$output"
-	assert_success
+	driver failover "$seed" 4 rmq
 	assert_line "nothing lost that was confirmed"
 }
 
 @test "faults: nor while the nodes of a cluster fail and slots move" {
-	run timeout -k 10 900 env TMPDIR="$T" python3 \
-		"$BATS_TEST_DIRNAME/resharding.py" "$seed" 4 rmq
-	echo "$output"
-	assert_success
+	driver resharding "$seed" 4 rmq
 	assert_line "nothing lost that was confirmed"
 }
