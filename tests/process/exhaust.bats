@@ -6,6 +6,10 @@
 
 load ../helpers/server
 
+setup_file() {
+	server_start --unixsocketperm 777
+}
+
 setup() {
 	common_setup
 	# brood N [setsid]: so many that do nothing for two minutes at most, in the group of
@@ -26,6 +30,11 @@ says() {
 
 lines_are() {
 	[ "$(wc -l <"$2")" = "$1" ]
+}
+
+# PID has its user by now.
+is_sleep() {
+	[ "$(ps -o comm= -p "$1")" = sleep ]
 }
 
 # --- descriptors -----------------------------------------------------------------
@@ -60,6 +69,39 @@ lines_are() {
 	done
 	held_is q "1 0 0 0"
 	assert_equal "$(connections)" ""
+}
+
+# --- processes ---------------------------------------------------------------------
+
+@test "exhaust: no process more for this user: waits, says so once, then runs it" {
+	local as=() can=2 other
+	# root has no such limit; whoever has this number has nothing yet.
+	[ "$(id -u)" != 0 ] ||
+		as=(setpriv --reuid $((61000 + RANDOM % 4000)) --clear-groups)
+	chmod 755 "$D" "$T"
+	cp "$BUILD/mq-consume" "$T/"
+	run_mq 0 mq-publish q one
+	cd /
+	"${as[@]}" sleep 1000 3>&- &
+	other=$!
+	eventually 10 is_sleep "$other"
+	[ "$(id -u)" = 0 ] || can=$(($(ps -Lu "$(id -u)" -o lwp= | wc -l) - 3))
+	"${as[@]}" prlimit --nproc="$can:" "$T/mq-consume" -n 1 \
+		--attempts 1 q -- true >"$T/out" 2>"$T/err" 3>&- &
+	pid=$!
+	eventually 10 says 'Resource temporarily unavailable; trying again'
+	tick
+	tick
+	held_is q "0 0 1 0"
+	lines_are 1 "$T/err"
+	if [ "$(id -u)" = 0 ]; then
+		kill "$other"
+	else
+		prlimit --pid "$pid" --nproc="$((can + 1000)):"
+	fi
+	wait "$pid"
+	lines_are 1 "$T/err"
+	held_is q "0 0 0 0"
 }
 
 # --- memory, and files ----------------------------------------------------------------
