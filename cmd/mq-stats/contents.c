@@ -36,11 +36,16 @@ contents_next(struct contents *c)
 static json_t *
 item_json(const struct contents *c, const struct mq_item *item)
 {
+	char group[REASON_BYTES + 1];
 	struct message s;
 	json_t *v;
 
 	message_unpack(&s, item, c->place.state);
 	v = message_facts(&s, item, c->place.state);
+	if (c->place.state == MQ_REJECTED) {
+		reason_fold(s.reason, group);
+		mq_json_set(v, "reason_group", mq_json_text(group));
+	}
 	mq_json_set(v, "id", s.id != NULL ? mq_json_text(s.id) : json_null());
 	message_set_content(
 	    v, &s, c->payloads && s.envelope.payload_len <= CONTENTS_PAYLOAD);

@@ -79,11 +79,10 @@ add_text(char *out, size_t *len, const char *with, size_t n, const char *p)
 	return p;
 }
 
-/* Writes a reason with N and ID for its numbers and ids. */
-static void
-fold_reason(const char *reason, char out[REASON_BYTES + 1])
+void
+reason_fold(const char *reason, char out[REASON_BYTES + 1])
 {
-	const char *p = reason;
+	const char *p = reason != NULL ? reason : "";
 	size_t len = 0, n;
 	bool begins = true;
 
@@ -146,7 +145,7 @@ reasons_add(
 	bool there;
 	int at;
 
-	fold_reason(reason != NULL ? reason : "", text);
+	reason_fold(reason, text);
 	at = place_of(r, text, &there);
 	if (!there && r->count == REASONS_MAX) {
 		r->others++;

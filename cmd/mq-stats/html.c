@@ -93,10 +93,12 @@ print_tables(const struct model *m)
 
 	tables_fill(m, false, 0, &t);
 	html_section("Queues", "queues",
-	    m->stats.count > 0 ? "None has a message." : "There are none.", &t);
+	    m->stats.count > 0 ? "No queue has a message." :
+				 "There is no queue yet.",
+	    &t);
 	fputs("</section>\n", stdout);
 	running_fill(&m->runs, m->stats.now_ms, &t);
-	html_section("Running", "running", "No script is known to run.", &t);
+	html_section("Running", "running", NULL, &t);
 	fputs("</section>\n", stdout);
 }
 
@@ -143,8 +145,7 @@ print_rejected(const struct model *m)
 	int i;
 
 	reasons_fill(m, &t);
-	html_section("Reasons of rejected messages", "reasons",
-	    "No message is rejected.", &t);
+	html_section("Reasons of rejected messages", "reasons", NULL, &t);
 	for (i = 0; i < m->stats.count; i++) {
 		r = &m->rejected[i];
 		if (!r->cut)
@@ -159,8 +160,7 @@ print_rejected(const struct model *m)
 	}
 	fputs("</section>\n", stdout);
 	rejected_fill(m, &t);
-	html_section(
-	    "Newest rejected messages", "newest", "There are none.", &t);
+	html_section("Newest rejected messages", "newest", NULL, &t);
 	fputs("</section>\n", stdout);
 }
 
@@ -177,8 +177,7 @@ html_print(const struct model *m, long refresh, bool served)
 	print_tables(m);
 	print_rejected(m);
 	tables_fill(m, true, 0, &t);
-	html_section("Connections and their queues", "connections",
-	    "There are none.", &t);
+	html_section("Connections and their queues", "connections", NULL, &t);
 	fputs("</section>\n", stdout);
 	print_pasts(m);
 	printf("</main>\n<footer>mq-tools " MQ_VERSION "</footer>\n"

@@ -8,10 +8,6 @@
 
 #include "base/xalloc.h"
 
-/* A name of these is shown as it is. */
-#define PLAIN                                                                  \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
-
 static void
 print_char(char c)
 {
@@ -89,14 +85,16 @@ print_title(const char *title)
 		putchar(tolower((unsigned char)*title));
 }
 
-/* The text as a part of a URL, if the page shows it in another way. */
+/* The text as a part of a URL, if the page may show it in another way. */
 static void
 print_address(const char *text)
 {
 	char *name = mq_xcalloc(strlen(text) + 1, 1);
-	const char *p;
+	const char *p = text;
 
-	if (strunvis(name, text) != -1 && text[strspn(text, PLAIN)] != '\0') {
+	while (*p >= ' ' && *p <= '~' && *p != '\\')
+		p++;
+	if (*p != '\0' && strunvis(name, text) != -1) {
 		fputs("\" data-name=\"", stdout);
 		for (p = name; *p != '\0'; p++)
 			printf(isalnum((unsigned char)*p) ? "%c" : "%%%02X",
@@ -125,7 +123,7 @@ print_cell(const struct field *column, const struct cell *cell,
 	print_title(column->title);
 	if (cell->age_s >= 0)
 		printf("\" data-v=\"%.0f", cell->age_s);
-	if (head)
+	if (!number)
 		print_address(text);
 	fputs("\">", stdout);
 	if (number && !column->id && text[strspn(text, "0123456789")] == '\0')
@@ -192,12 +190,14 @@ html_section(
 {
 	size_t rows = table_rows(t);
 
-	printf("<section id=\"%s\">\n<h2>%s <small>", id, title);
-	html_grouped((long long)rows);
-	fputs("</small></h2>\n", stdout);
-	if (rows > 0)
+	printf("<section id=\"%s\">\n", id);
+	if (rows > 0) {
+		printf("<h2>%s <small>", title);
+		html_grouped((long long)rows);
+		fputs("</small></h2>\n", stdout);
 		print_table(t);
-	else
+	} else if (note != NULL) {
 		printf("<p class=\"note\">%s</p>\n", note);
+	}
 	table_free(t);
 }

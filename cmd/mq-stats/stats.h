@@ -48,6 +48,9 @@ struct reasons {
 	long others; /* messages that are in no group */
 };
 
+/* Writes a reason (NULL: none) with N and ID for its numbers and ids, as the text of a
+ * group is. */
+void reason_fold(const char *reason, char out[REASON_BYTES + 1]);
 /* Counts a message; reason and id may be NULL, at_ms 0.  One that is not
  * older than those before it is the newest. */
 void reasons_add(
@@ -521,7 +524,7 @@ void html_text(const char *);
 void html_grouped(long long n);
 
 /* Opens a section, which the caller closes, with a table; where that has no rows,
- * with a note.  Frees the table. */
+ * with a note, or (NULL) with nothing.  Frees the table. */
 void html_section(
     const char *title, const char *id, const char *note, struct table *);
 

@@ -96,8 +96,9 @@ print(json.dumps([{"queue": q, "id": q, "attempt": 1, "pid": 7,
 @test "html: an empty server, a queue that there is not" {
 	run_mq 0 mq-stats --html
 	assert_line '<!DOCTYPE html>'
-	assert_line '<h2>Queues <small>0</small></h2>'
-	assert_line '<p class="note">No script is known to run.</p>'
+	assert_line '<p class="note">There is no queue yet.</p>'
+	# No head stands over nothing.
+	refute_line --partial '<h2>'
 	assert_line '</html>'
 	run_mq 1 mq-stats --html nonesuch
 	assert_line '<p class="note">nonesuch: no such queue</p>'
@@ -334,9 +335,9 @@ button='const button = (t) => Array.from(document.querySelectorAll("button")).fi
 	with_script "$button"'const input = document.querySelector("input"); input.value = "JOB"; input.dispatchEvent(new Event("input")); button("job-10").click(); document.title = [location.hash, document.querySelector("#plots h2").textContent, document.querySelector("#plots dd").textContent, button("job-10").getAttribute("aria-pressed")].concat(Array.from(document.querySelectorAll("tbody tr:not([hidden]) th, small"), (e) => e.textContent)).join("\|");'
 	dom "$T/scripted.html" >"$T/dom"
 	assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
-		"<title>#filter=JOB&amp;queue=job-10|job-10show all|9|true|2 of 3|job-10|job-9|0|1 of 2|job-10|5 of 8|job-10|job-10|job-10|job-10|job-10|0</title>"
+		"<title>#filter=JOB&amp;queue=job-10|job-10show all|9|true|2 of 3|job-10|job-9|1 of 2|job-10|5 of 8|job-10|job-10|job-10|job-10|job-10</title>"
 	# The same from the address; of all queues, without it; where --http answers, there
-	# are links to its other answers.
+	# are links to messages.
 	serve
 	sed 's|>-<\(/td><td [^>]*data-l="age"\)|>a/b<\1|; s|data-refresh="0"|& data-served|' \
 		"$page" >"$T/served.html"
@@ -347,9 +348,96 @@ button='const button = (t) => Array.from(document.querySelectorAll("button")).fi
 	done)
 	assert_output "\
 0 All queues 1,229
-4 job-10 9 queue/job%2D10=messages message/a%2Fb=a/b
-4 job-10 9 queue/job-10=messages message/a%2Fb=a/b
+4 job-10 9 #show=queue%2Fjob%252D10=messages #show=queue%2Fjob%252D10&amp;reason==- #show=queue%2Fmails&amp;reason==- #show=message%2Fa%252Fb=a/b
+4 job-10 9 #show=queue%2Fjob-10=messages #show=queue%2Fjob-10&amp;reason==- #show=queue%2Fmails&amp;reason==- #show=message%2Fa%252Fb=a/b
 6 mails 20"
+}
+
+# Of scripts: the commands of all rows, one in each line of the title.
+told='document.title = [...document.querySelectorAll(".do button")].map((b) => { b.click(); return [...document.querySelectorAll("#commands code")].map((c) => c.textContent).join("\\n"); }).join("\\n");'
+
+@test "html: commands name what the row is of, whatever it is called" {
+	local q line names=("${hostile[@]}" "it's; rm -rf" -x '$(id) `id`' $'a\nb' 'Grüße' plain)
+
+	for q in "${names[@]}"; do
+		redis sadd rmq::queues "$q" >/dev/null
+	done
+	redis set 'rmq::queue::[plain]::paused' 1 >/dev/null
+	"$BUILD/mq-stats" --html >"$page"
+	with_script "$told"
+	dom "$T/scripted.html" | python3 -IS -c '
+import html, re, sys
+print(html.unescape(re.search("<title>(.*?)</title>", sys.stdin.read(), re.S)[1]))' >"$T/commands"
+	run cat "$T/commands"
+	assert_line 'mq-pause --resume plain'
+	assert_line 'mq-pause -- -x'
+	assert_line "mq-pause 'it'\\''s; rm -rf'"
+	assert_line "mq-pause 'Grüße'"
+	run ! grep -P '[\x00-\x08\x0b-\x1f\x7f]|\xe2\x80' "$T/commands"
+	# A shell has the names again.
+	while read -r line; do
+		eval "set -- $line"
+		printf '%s\0' "${@: -1}"
+	done <"$T/commands" | sort -z >"$T/found"
+	printf '%s\0' "${names[@]}" | sort -z | cmp - "$T/found"
+}
+
+@test "html: the commands do what they say" {
+	local line
+
+	printf 'a %s\n' 1 2 3 | run_mq 0 mq-publish -q -l jobs
+	run_mq 1 mq-consume -q --drain --attempts 1 jobs -- sh -c 'echo "no disk (3)" >&2; exit 1'
+	"$BUILD/mq-stats" --html >"$page"
+	with_script "$told"
+	dom "$T/scripted.html" | tr '\n' '|' | sed 's|.*<title>||; s|</title>.*||' |
+		tr '|' '\n' >"$T/commands"
+	assert_equal "$(grep -c . "$T/commands")" 11
+	line=$(grep -m 1 -- '--id' "$T/commands")
+	PATH=$BUILD:$PATH run eval "$line"
+	assert_output "1 message returned"
+	line=$(grep -- 'return --reason' "$T/commands")
+	assert_equal "$line" "mq-return --reason '^no disk ..*. .exit status 1.' jobs"
+	PATH=$BUILD:$PATH run eval "$line"
+	assert_output "2 messages returned"
+}
+
+# viewed FRAGMENT [OPTION...]: what mq-stats --http shows there.
+viewed() {
+	start_mq mq-stats --http=0 "${@:2}"
+	eventually 10 grep -q serving "$T/err"
+	browser --virtual-time-budget=3000 --dump-dom \
+		"$(sed 's|.*serving ||' "$T/err")#show=$1" | sed -n '/id="view"/,$p'
+	stop_mq TERM 143
+}
+
+@test "html: an id leads to its message, a reason to its messages" {
+	local id evil='<img src=x onerror=document.title=1>'
+
+	run_mq 0 mq-publish -q -H 'Kind: re<port' -i jobs $'pay<load\e'
+	id=$output
+	run_mq 1 mq-consume -q --drain --attempts 1 jobs -- \
+		sh -c 'printf "$0\n\033[2J\342\200\256" >&2; exit 1' "$evil"
+	run viewed "message%2F$id" --payloads
+	assert_output --partial "<td class=\"t\">rejected</td>"
+	assert_output --partial 're&lt;port'
+	assert_output --partial '<pre class="card t">pay&lt;load\u{1b}</pre>'
+	assert_output --partial '&lt;img src=x onerror=document.title=1&gt;'
+	assert_output --partial '\u{1b}[2J\u{202e}'
+	refute_output --partial '<img'
+	assert_output --partial "<code>mq-return --id $id jobs</code>"
+	# Without --payloads, there is none; what is not there is said.
+	run viewed "message%2F$id"
+	assert_output --partial 're&lt;port'
+	refute_output --partial 'pay&lt;load'
+	run viewed message%2Fnone
+	assert_output --partial 'It is not there any more.'
+	run viewed "queue%2Fjobs"
+	assert_output --partial ">$id</a>"
+	run viewed "queue%2Fjobs&reason=other"
+	refute_output --partial "$id</a>"
+	# Nothing but these is asked for.
+	run viewed "..%2Fmetrics"
+	assert_output --partial 'id="view" hidden'
 }
 
 # A browser that stays, as one with a debugger does; its pid in $pid.

@@ -12,6 +12,7 @@
 	const NOTED = {ready: 1, delayed: 2, unacked: 3, rejected: 4, age: 6,
 		"in/s": 7, "out/s": 8};
 	const HOUR = 3600000, TWO_DAYS = 48 * HOUR;
+	const OTHERS = "(other reasons)";
 	const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 	const store = "mq-stats " + location.pathname;
 	const refresh = Number(document.body.dataset.refresh);
@@ -29,8 +30,10 @@
 		e.append(...children);
 		return e;
 	};
-	const link = (path, name, text = name, address = encodeURIComponent(name)) =>
-		make("a", {href: path + address}, text);
+	// To the view of a message, or of the messages of a queue.
+	const link = (path, address, text, why) => make("a", {href:
+		"#show=" + encodeURIComponent(path + address) +
+		(why === undefined ? "" : "&reason=" + encodeURIComponent(why))}, text);
 	const draw = (tag, attributes) => {
 		const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
 		for (const [name, value] of Object.entries(attributes))
@@ -41,13 +44,16 @@
 	/* --- what was chosen: it is in the address --------------------------------- */
 
 	const sorts = new Map(); // column -> "asc" or "desc"
-	let queue, filter, samples = [], past = [], shown = [], span, paused = false;
+	let queue, filter, samples = [], past = [], drawn = [], span, paused = false;
+	let shown, reason, home = "#"; // the view; without one, home is the address
 
 	const readAddress = () => {
 		const chosen = new URLSearchParams(location.hash.slice(1));
 		queue = chosen.get("queue");
 		filter = chosen.get("filter") || "";
 		span = chosen.get("since") === "2d" ? TWO_DAYS : HOUR;
+		reason = chosen.get("reason");
+		shown = served && chosen.get("show")?.match(/^(queue|message)\/[^/?#]+$/)?.[0];
 		sorts.clear();
 		for (const [, name, order] of
 			(chosen.get("sort") || "").matchAll(/([^,:]+):(asc|desc)/g))
@@ -56,6 +62,8 @@
 
 	const writeAddress = () => {
 		const parts = [];
+		if (shown)
+			return;
 		if (sorts.size > 0)
 			parts.push("sort=" + [...sorts].map((s) => s.join(":")));
 		if (filter !== "")
@@ -64,8 +72,186 @@
 			parts.push("queue=" + encodeURIComponent(queue));
 		if (span !== HOUR)
 			parts.push("since=2d");
+		home = "#" + parts.join("&");
 		attempt(() => history.replaceState(null, "",
-			parts.length > 0 ? "#" + parts.join("&") : " "));
+			parts.length > 0 ? home : " "));
+	};
+
+	/* --- commands, to copy ------------------------------------------------------- */
+
+	// What a cell shows, as it is, as a part of a URL.
+	const addressOf = (cell) =>
+		cell.dataset.name ?? encodeURIComponent(cell.textContent);
+
+	const decode = (address, otherwise) => {
+		attempt(() => otherwise = decodeURIComponent(address));
+		return otherwise;
+	};
+
+	// What is not seen, or misleads.
+	const ODD = /[\p{C}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
+	const visible = (text) => String(text).replace(ODD, (c) =>
+		"\n\t".includes(c) ? c : `\\u{${c.codePointAt(0).toString(16)}}`);
+
+	// A part of a URL as a word for a shell.
+	const wordOf = (address) => {
+		const text = decode(address, "\n");
+		if (/^[\w.,:/@%+=-]+$/.test(text))
+			return text;
+		if (text.search(ODD) === -1)
+			return "'" + text.replaceAll("'", "'\\''") + "'";
+		return "$'" + address.replace(/%(..)|\W/g, (c, hex) => "\\" +
+			(hex ? parseInt(hex, 16) : c.charCodeAt(0)).toString(8)
+				.padStart(3, "0")) + "'";
+	};
+
+	// Reasons have N and ID for what differs.
+	const patternOf = (reason) => "^" + reason
+		.replace(/\\u....|\\\d{3}|\\.|ID|N/g, "\n")
+		.replace(/['"$()*+.?[\\\]^`{|}]/g, ".").replaceAll("\n", ".*");
+
+	const COMMANDS = {
+		resumed: ["mq-pause"],
+		paused: ["mq-pause --resume"],
+		ready: ["mq-purge --ready"],
+		delayed: ["mq-return --from delayed", "mq-purge --delayed"],
+		running: ["mq-return --running", "mq-purge --running"],
+		rejected: ["mq-return", "mq-purge --rejected"],
+	};
+
+	const commandsFor = (states, address, which = "") => {
+		const name = wordOf(address);
+		const words = which + (/^\W*-/.test(name) ? " -- " : " ") + name;
+		return states.flatMap((state) => COMMANDS[state] || []).map(
+			(command) => command + words);
+	};
+
+	const commandsOf = (row) => {
+		const cell = (title) => row.querySelector(`[data-l=${title}]`);
+		const textIn = (title) => cell(title)?.textContent ?? "-";
+		const address = addressOf(cell("queue"));
+		const section = row.closest("section").id;
+		if (section === "queues")
+			return commandsFor([
+				textIn("note").startsWith("paused") ? "paused" : "resumed",
+				...["rejected", "ready"].filter((s) => numberOf(cell(s)) > 0),
+			], address);
+		if (section === "reasons" && !["-", OTHERS].includes(textIn("reason")))
+			return commandsFor(["rejected"], address,
+				` --reason '${patternOf(textIn("reason"))}'`);
+		return textIn("id") === "-" ? [] : commandsFor(
+			[section === "running" ? section : "rejected"], address,
+			" --id " + wordOf(addressOf(cell("id"))));
+	};
+
+	const commandLine = (command) => make("p", {className: "command"},
+		make("code", {}, command), navigator.clipboard ? make("button", {
+			type: "button", textContent: "Copy", onclick: async (e) => {
+				await navigator.clipboard.writeText(command);
+				e.target.textContent = "Copied";
+			}}) : "");
+
+	const box = make("div", {id: "commands", popover: "auto"});
+
+	/* --- a message, or those of a queue ------------------------------------------ */
+
+	const view = make("section", {id: "view"});
+
+	const ago = (ms) => ageOf(Math.abs(Date.now() - ms) / 1000);
+	const valueOf = (name, v) =>
+		!name.endsWith("_ms") || !(Math.abs(v) < 1e15) ? visible(v) :
+			new Date(v).toISOString().slice(0, 19).replace("T", " ") + " UTC, " +
+			(v > Date.now() ? "in " + ago(v) : ago(v) + " ago");
+
+	const tableOf = (titles, rows) => {
+		const cell = (tag, content, title) => make(tag, {className:
+			["age", "attempts"].includes(title) ? "n" : "t"}, content);
+		const head = make("thead", {}, make("tr", {},
+			...titles.map((title) => cell("th", title, title))));
+		const body = make("tbody", {}, ...rows.map((row) => make("tr", {},
+			...row.map((content, i) => cell("td", content, titles[i])))));
+		for (const row of titles.length > 0 ? body.rows : [])
+			titles.forEach((title, i) => row.cells[i].dataset.l = title);
+		return make("div", {className: "card"}, make("table", {},
+			...titles.length > 0 ? [head] : [], body));
+	};
+
+	const factsOf = (o) => tableOf([], Object.entries(o)
+		.filter(([, v]) => v !== null)
+		.map(([name, v]) => Array.isArray(v) ? [visible(name), visible(v)] : // a header
+			[name.replace(/_ms$/, "").replaceAll("_", " "), valueOf(name, v)]));
+
+	const text = (s) => make("pre", {className: "card t"}, visible(s));
+
+	const attemptOf = (a) => [
+		make("p", {}, visible([a.attempt, a.at_ms && valueOf("at_ms", a.at_ms), a.host,
+			a.signal ? "signal " + a.signal : a.status >= 0 && "exit " + a.status,
+			a.text].filter(Boolean).join(" \u00b7 "))),
+		...a.stderr ? [text(a.stderr)] : [],
+	];
+
+	const showMessage = (m) => {
+		const {history, headers, running, payload, payload_base64, id, ...facts} = m;
+		const body = payload ?? payload_base64;
+		const part = (title, ...content) =>
+			view.append(make("h3", {}, title), ...content);
+		view.append(make("h2", {}, visible(id)), factsOf(facts));
+		if (running)
+			part("Running", factsOf(running));
+		if (history)
+			part("Attempts", ...history.flatMap(attemptOf));
+		if (Object.keys(headers || {}).length > 0)
+			part("Headers", factsOf(headers));
+		if (body !== undefined)
+			part(payload === undefined ? "Payload, in base64" : "Payload", text(body));
+		// The name of a queue that is no text is another one here.
+		const commands = m.queue.includes("\\") ? [] : commandsFor(
+			[running ? "running" : m.state], encodeURIComponent(m.queue),
+			" --id " + wordOf(encodeURIComponent(id)));
+		if (commands.length > 0)
+			part("Commands", ...commands.map(commandLine));
+	};
+
+	const showQueue = (q) => {
+		view.append(make("h2", {}, visible(q.queue.name)));
+		if (reason !== null)
+			view.append(make("p", {}, "rejected: " + (visible(reason) || "no reason")));
+		for (const state of ["rejected", "unacked", "ready", "delayed"]) {
+			const found = q[state].filter((m) =>
+				reason === null || m.reason_group === reason);
+			if (state === "rejected")
+				found.reverse();
+			if (found.length > 0)
+				view.append(make("h3", {}, `${state} `, make("small", {},
+					`${found.length} of ${q.queue[state]}`)),
+				tableOf(["id", "age", "attempts", "reason"], found.map((m) => [
+					m.id === null ? "-" : link("message/",
+						encodeURIComponent(m.id), visible(m.id)),
+					m.since_ms ? ago(m.since_ms) : "-", m.attempts,
+					visible(m.reason ?? "")])));
+		}
+	};
+
+	const openView = async () => {
+		const wanted = shown + reason;
+		view.hidden = !shown;
+		document.querySelector("main").hidden = !!shown;
+		if (!shown)
+			return;
+		view.replaceChildren(make("p", {}, make("a", {href: home}, "\u2190 all queues")));
+		try {
+			const answer = await fetch(shown, {cache: "no-store"});
+			if (!answer.ok)
+				throw new Error(answer.status === 404 ? "It is not there any more." :
+					answer.status + " " + answer.statusText);
+			const found = await answer.json();
+			if (wanted !== shown + reason)
+				return;
+			(found.reasons ? showQueue : showMessage)(found);
+			view.append(make("p", {}, make("a", {href: shown}, "as JSON")));
+		} catch (e) {
+			view.append(make("p", {}, e.message));
+		}
 	};
 
 	/* --- tables ------------------------------------------------------------------ */
@@ -142,6 +328,7 @@
 				(cell) => cell.textContent.toLowerCase().includes(wanted));
 			n += !row.hidden;
 		}
+		section.hidden = n === 0 && section.id !== "queues";
 		section.querySelector("small").textContent = n === rows.length ?
 			n.toLocaleString("en") : `${n} of ${rows.length}`;
 	};
@@ -162,12 +349,24 @@
 			value("consumers") === 0);
 		const id = served && row.querySelector("[data-l=id]");
 		if (id && id.textContent !== "-")
-			id.replaceChildren(link("message/", id.textContent));
+			id.replaceChildren(link("message/", addressOf(id), id.textContent));
+		const why = served && row.querySelector("#reasons [data-l=reason]");
+		if (why && why.textContent !== OTHERS)
+			why.replaceChildren(link("queue/", addressOf(row.cells[0]),
+				why.textContent, why.textContent === "-" ? "" : decode(addressOf(why))));
+		if (!row.querySelector(".do") && commandsOf(row).length > 0)
+			row.append(make("td", {className: "do"}, make("button", {
+				type: "button", title: "commands", textContent: "\u22ef",
+				onclick: () => {
+					box.replaceChildren(...commandsOf(row).map(commandLine));
+					box.showPopover();
+				}})));
 	};
 
 	const prepareTable = (table) => {
 		for (const th of table.tHead.rows[0].cells)
 			button(th, () => chooseSort(th));
+		table.tHead.rows[0].append(make("th", {className: "do"}));
 		[...table.tBodies[0].rows].forEach(prepareRow);
 	};
 
@@ -244,17 +443,17 @@
 
 	const chooseShown = () => {
 		const from = lastTime() - span;
-		shown = [...past, ...samples].filter((s) => s.t >= from).sort(
+		drawn = [...past, ...samples].filter((s) => s.t >= from).sort(
 			(a, b) => a.t - b.t);
 	};
 
 	// A round of cleaning may know nothing of this queue, but of others.
-	const series = (name, at) => shown.filter((s) => !s.holds || s.rows.has(name)).map(
+	const series = (name, at) => drawn.filter((s) => !s.holds || s.rows.has(name)).map(
 		(s) => ({t: s.t, v: s.rows.get(name)?.[at] ?? NaN, holds: s.holds}));
 
 	// A line breaks where nothing is known.
 	const pathOf = (points, width, height, max) => {
-		const [begin, end] = [shown[0].t, shown.at(-1).t];
+		const [begin, end] = [drawn[0].t, drawn.at(-1).t];
 		return points.map(({t, v}, i) => Number.isNaN(v) ? "" :
 			(i === 0 || Number.isNaN(points[i - 1].v) ||
 				t - points[i - 1].t >= points[i - 1].holds ? "M" : "L") +
@@ -300,15 +499,15 @@
 	const figure = (table, name, caption, titles) => {
 		const lines = titles.map((title) =>
 			series(name, headOf(table, title).cellIndex));
-		const most = shown.length > 1 && maximum(lines);
-		const f = make("figure", {className: shown.length > 1 ? "live" : ""},
+		const most = drawn.length > 1 && maximum(lines);
+		const f = make("figure", {className: drawn.length > 1 ? "live" : ""},
 			make("figcaption", {}, caption, make("span", {},
 				most ? "at most " + wordsOf(titles[0], most) : "")),
 			make("dl", {}, ...titles.map((title, i) => make("div",
 				{className: "line" + i},
 				make("dt", {}, titles.length > 1 ? title : ""),
 				make("dd", {}, wordsOf(title, lines[i].at(-1)?.v ?? NaN))))));
-		if (shown.length > 1)
+		if (drawn.length > 1)
 			f.append(plot(lines, 320, 80));
 		return f;
 	};
@@ -331,10 +530,9 @@
 			head.append(make("button", {type: "button", textContent: "show all",
 				onclick: () => chooseQueue(name)}));
 		if (name !== "" && served)
-			head.append(link("queue/", name, "messages",
-				// What cannot be shown as it is has an address of its own.
-				[...table.tBodies[0].rows].find((row) => textOf(row) === name)
-					?.cells[0].dataset.name));
+			head.append(link("queue/", addressOf([...table.tBodies[0].rows].find(
+				(row) => textOf(row) === name)?.cells[0] ??
+				make("th", {}, name)), "messages"));
 		if (past.some((s) => s.t < now.t - HOUR))
 			head.append(make("button", {type: "button",
 				textContent: span === HOUR ? "two days" : "one hour",
@@ -342,9 +540,9 @@
 					span = span === HOUR ? TWO_DAYS : HOUR;
 					show();
 				}}));
-		if (shown.length > 1)
+		if (drawn.length > 1)
 			head.append(make("small", {},
-				`${dated(shown[0].t)} to ${dated(now.t)} UTC`));
+				`${dated(drawn[0].t)} to ${dated(now.t)} UTC`));
 		panel.replaceChildren(head, make("div", {className: "figures"},
 			...FIGURES.map(([caption, titles]) =>
 				figure(table, name, caption, titles))));
@@ -431,7 +629,7 @@
 			showRows(t);
 		}
 		chooseShown();
-		if (table && shown.length > 1)
+		if (table && drawn.length > 1)
 			showSparks(table);
 		for (const row of table?.tBodies[0].rows || [])
 			row.querySelector("button").setAttribute("aria-pressed",
@@ -463,13 +661,16 @@
 		setTimeout(readAgain, refresh * 1000);
 	}
 	document.querySelector("main").prepend(tools, panel);
+	document.querySelector("main").after(view, box);
 	all("main table").forEach(prepareTable);
 	readPast(document.querySelector("#queues table"));
 	takeSample();
 	show();
+	openView();
 	addEventListener("hashchange", () => {
 		readAddress();
 		search.value = filter;
 		show();
+		openView();
 	});
 })();
