@@ -81,12 +81,12 @@ refuse_operand(const struct options *o, const char *operand)
 
 	for (word = o->words; *word != NULL; word++) {
 		if (*word == operand) {
-			command_add_word(&line, "--");
+			mq_buf_add_word(&line, "--");
 			command = format_command(operand);
-			command_add_word(&line, command);
+			mq_buf_add_word(&line, command);
 			free(command);
 		} else {
-			command_add_word(&line, *word);
+			mq_buf_add_word(&line, *word);
 		}
 	}
 	mq_die(MQ_EXIT_USAGE,

@@ -150,6 +150,7 @@ take_over(struct mq_stats *old, struct mq_stats *new)
 			memcpy(q->past, o->past, sizeof(q->past));
 			memset(o->past, 0, sizeof(o->past));
 		}
+		q->grows = q->ready > o->ready;
 		if (seconds <= 0 || !q->counted || !o->counted)
 			continue;
 		if (q->counts.published > 0)
@@ -309,9 +310,10 @@ collect_reasons(struct collector *c, const char *queue,
 	return collect_messages(c, &place, 0, NULL, add_reasons, &w);
 }
 
-/* One stride through the rejected messages of a queue. */
+/* One stride through messages of a queue. */
 struct stride {
 	struct rejections *out;
+	enum mq_state state;
 	long place,
 	    end;       /* the next message, and the first that is not wanted */
 	size_t *bytes; /* that may still be read */
@@ -323,7 +325,7 @@ add_stride(void *arg, const struct mq_item *item, int count)
 	struct stride *s = arg;
 
 	for (; count > 0 && s->place < s->end; count--, item++) {
-		rejections_add(s->out, item, s->place++);
+		rejections_add(s->out, item, s->state, s->place++);
 		*s->bytes -= item->len < *s->bytes ? item->len : *s->bytes;
 	}
 	return s->place<s->end && * s->bytes> 0;
@@ -334,7 +336,7 @@ collect_rejections(struct collector *c, const struct mq_queue_stats *q,
     size_t *bytes, struct rejections *out)
 {
 	const struct mq_place place = {.queue = q->name, .state = MQ_REJECTED};
-	struct stride s = {.out = out, .bytes = bytes};
+	struct stride s = {.out = out, .state = MQ_REJECTED, .bytes = bytes};
 	long from = (long)q->rejected;
 
 	while (from > 0 && out->count + STRIDE <= REJECTED_MAX && *bytes > 0) {
@@ -358,4 +360,32 @@ collect_rejected(struct collector *c, struct model *m)
 		if (m->stats.queues[i].rejected != 0)
 			collect_rejections(
 			    c, &m->stats.queues[i], &bytes, &m->rejected[i]);
+}
+
+int
+collect_one(struct collector *c, const char *queue, struct model *m)
+{
+	struct collector all = {.queues = c->queues, .count = c->count};
+	struct mq_place place = {.queue = queue};
+	struct stride s;
+	size_t bytes = PAGE_BYTES;
+	int rv;
+
+	c->queues = &queue;
+	c->count = 1;
+	rv = collect_try(c, 0, m);
+	c->queues = all.queues;
+	c->count = all.count;
+	if (rv == -1)
+		return -1;
+	collect_rejected(c, m);
+	for (place.state = 0; place.state < MQ_STATES; place.state++) {
+		s = (struct stride){.out = m->rejected,
+		    .state = place.state,
+		    .end = OTHERS_PER_STATE,
+		    .bytes = &bytes};
+		if (place.state != MQ_REJECTED)
+			collect_messages(c, &place, 0, NULL, add_stride, &s);
+	}
+	return 0;
 }

@@ -21,7 +21,7 @@ const struct field queue_fields[] = {
     {"known", KIND_FLAG, QUEUE(known)},
     {"node", KIND_TEXT, QUEUE(node), .optional = true},
     {"ready", KIND_COUNT, QUEUE(ready), .key = "ready", .title = "READY",
-	.sum = SUM_OWN, .check = 1,
+	.grows = true, .sum = SUM_OWN, .check = 1,
 	.metric = {1, "rmq_ready", "Messages that a consumer can have now."}},
     {"delayed", KIND_COUNT, QUEUE(delayed), .key = "delayed",
 	.title = "DELAYED", .spare = 2, .sum = SUM_OWN, .check = 2,

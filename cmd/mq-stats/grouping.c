@@ -198,20 +198,23 @@ reasons_free(struct reasons *r)
 }
 
 void
-rejections_add(struct rejections *r, const struct mq_item *item, long place)
+rejections_add(struct rejections *r, const struct mq_item *item,
+    enum mq_state state, long place)
 {
 	struct message s;
 	struct rejected *one;
 
 	if (r->all == NULL)
-		r->all = mq_xcalloc(REJECTED_MAX, sizeof(*r->all));
+		r->all = mq_xcalloc(REJECTED_MAX + MQ_STATES * OTHERS_PER_STATE,
+		    sizeof(*r->all));
 	one = &r->all[r->count++];
-	message_unpack(&s, item, MQ_REJECTED);
+	message_unpack(&s, item, state);
 	*one = (struct rejected){
 	    .id = s.id != NULL ? mq_xstrdup(s.id) : NULL,
 	    .reason =
 		s.reason != NULL ? mq_xstrndup(s.reason, REASON_BYTES) : NULL,
-	    .at_ms = mq_history_last_ms(&s.envelope),
+	    .state = state == MQ_REJECTED ? NULL : mq_state_name(state),
+	    .at_ms = s.since_ms,
 	    .attempts = s.attempts,
 	    .place = place,
 	};

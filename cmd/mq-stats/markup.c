@@ -110,7 +110,7 @@ print_cell(const struct field *column, const struct cell *cell,
     const char *text, bool head)
 {
 	static const char *const styles[] = {
-	    [STYLE_RED] = " bad", [STYLE_YELLOW] = " warn"};
+	    [STYLE_RED] = " bad", [STYLE_YELLOW] = " warn", [STYLE_GROWS] = ""};
 	bool number = column->kind > KIND_TEXTS,
 	     zero = number && cell->age_s < 0 &&
 	    strpbrk(text, "123456789?") == NULL;

@@ -69,3 +69,14 @@ order_rows(const struct model *m, int *count)
 	*count = (int)kept;
 	return sorted;
 }
+
+int
+order_marked(const struct model *m, const struct mq_queue_stats **rows, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(rows[i]->name, m->order.marked) == 0)
+			return i;
+	return 0;
+}

@@ -24,7 +24,9 @@ static const struct field reason_fields[] = {
 };
 
 static const struct field rejected_fields[] = {
-    {NULL, KIND_TEXT, FIELD_OF(rejected, id), .title = "ID"},
+    {NULL, KIND_TEXT, FIELD_OF(rejected, state), .title = "STATE",
+	.sparse = true},
+    {NULL, KIND_TEXT, FIELD_OF(rejected, id), .title = "ID", .id = true},
     {NULL, KIND_AGE, FIELD_OF(rejected, at_ms), .title = "AGE"},
     {NULL, KIND_NUMBER, FIELD_OF(rejected, attempts), .title = "ATTEMPTS"},
     {NULL, KIND_TEXT, FIELD_OF(rejected, reason), .title = "REASON"},
@@ -90,8 +92,10 @@ rejected_fill(const struct model *m, struct table *t)
 	table_columns(t, queue_name);
 	table_columns(t, rejected_fields);
 	for (i = 0; i < m->stats.count; i++)
-		for (k = 0; k < m->rejected[i].count && k < NEWEST_PER_QUEUE;
-		     k++) {
+		for (k = 0; k < m->rejected[i].count; k++) {
+			if (k >= NEWEST_PER_QUEUE &&
+			    m->rejected[i].all[k].state == NULL)
+				continue;
 			table_add(t, queue_name, &m->stats.queues[i], 0);
 			table_add(t, rejected_fields, &m->rejected[i].all[k],
 			    m->stats.now_ms);

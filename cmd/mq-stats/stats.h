@@ -59,13 +59,15 @@ void reasons_add(
 void reasons_sort(struct reasons *);
 void reasons_free(struct reasons *);
 
-/* Messages of a queue that are looked at. */
-#define REJECTED_MAX 1000
+/* Messages of a queue that are looked at, and of other states, each. */
+#define REJECTED_MAX	 1000
+#define OTHERS_PER_STATE 5
 
 struct rejected {
-	char *id;      /* NULL: none */
-	char *reason;  /* NULL: none was recorded */
-	int64_t at_ms; /* when; 0: not known */
+	char *id;	   /* NULL: none */
+	char *reason;	   /* NULL: none was recorded */
+	const char *state; /* NULL: it is; else of another message */
+	int64_t at_ms;	   /* when; 0: not known */
 	long attempts;
 	long place; /* 0: the oldest there */
 };
@@ -78,8 +80,10 @@ struct rejections {
 	bool cut;		/* there are more than were looked at */
 };
 
-/* Adds a message, of up to REJECTED_MAX, in any order. */
-void rejections_add(struct rejections *, const struct mq_item *, long place);
+/* Adds a message, of up to REJECTED_MAX, in any order; those of other states when the
+ * rejected ones are grouped. */
+void rejections_add(
+    struct rejections *, const struct mq_item *, enum mq_state, long place);
 /* When all are added: sorts and groups them.  total: of the queue. */
 void rejections_group(struct rejections *, long long total);
 void rejections_free(struct rejections *);
@@ -94,13 +98,19 @@ struct order {
 				  * come */
 	bool reverse;
 	bool nonempty; /* only queues that have a message, or may have one */
-	long limit;    /* queues at most; 0: all */
+	const char
+	    *marked; /* the queue whose row is marked, or, without it, the
+			     * first; NULL: none */
+	long limit;  /* queues at most; 0: all */
 };
 
 struct model;
 
 /* The queues of m->stats, without regard to the limit; the caller frees. */
 const struct mq_queue_stats **order_rows(const struct model *, int *count);
+/* Which of these is marked. */
+int order_marked(
+    const struct model *, const struct mq_queue_stats **, int count);
 
 /* --- model -------------------------------------------------------------- */
 
@@ -226,6 +236,10 @@ void collect_runs(struct collector *, struct model *);
 void collect_rejected(struct collector *, struct model *);
 /* For queues that do not exist. */
 void collect_elsewhere(struct collector *, struct model *);
+
+/* One queue alone, what was rejected, and the next OTHERS_PER_STATE messages of each
+ * other state.  Returns as collect_try(). */
+int collect_one(struct collector *, const char *queue, struct model *);
 
 /* Gets a slice of messages; returns whether it wants another one. */
 typedef bool slice_fn(void *arg, const struct mq_item *, int count);
@@ -414,9 +428,11 @@ struct field {
 	bool optional;	   /* left out of JSON where there is none */
 	const char *title; /* of its column; NULL: it has none */
 	bool sparse;	   /* no column where all cells are empty */
-	int spare; /* on a narrow terminal, those of 1 go first; 0: it stays */
-	bool id;   /* a number that counts nothing: a pid */
-	bool red;  /* above 0 */
+	int spare;  /* on a narrow terminal, those of 1 go first; 0: it stays */
+	bool id;    /* a number that counts nothing: a pid; or a text that is of
+		    * use only as a whole */
+	bool red;   /* above 0 */
+	bool grows; /* with a mark, while the queue does */
 	/* Of queues. */
 	const char *key; /* of --sort and --check; NULL: none */
 	int check;	 /* place in the line of --check; 0: none */
@@ -472,8 +488,13 @@ json_t *fields_list(const struct field *, const void *records, size_t size,
 
 /* Tables, for a terminal and for a page. */
 
-/* A sparkline is its levels, '0' to '7', or blanks, until it is written. */
-enum style { STYLE_PLAIN, STYLE_RED, STYLE_YELLOW, STYLE_SPARK };
+enum style {
+	STYLE_PLAIN,
+	STYLE_RED,
+	STYLE_YELLOW,
+	STYLE_GROWS, /* with a "+" in the gap behind it */
+	STYLE_SPARK  /* levels, '0' to '7', or blanks, until it is written */
+};
 
 struct cell {
 	size_t at; /* where its text begins */
@@ -490,6 +511,7 @@ struct table {
 	int count;
 	bool total; /* the last row is one */
 	bool rest;  /* so is the one before: of rows that are not there */
+	int marked; /* this row, from 1 on; 0: none */
 	struct mq_buf text;
 	struct cell *cells;
 	size_t used, cap;

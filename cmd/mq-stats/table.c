@@ -14,8 +14,9 @@
 #define SPARK_MIN 9
 #define SPARK_MAX 60
 
-static const char *const codes[] = {
-    [STYLE_RED] = "\033[31m", [STYLE_YELLOW] = "\033[33m"};
+static const char *const codes[] = {[STYLE_RED] = "\033[31m",
+    [STYLE_YELLOW] = "\033[33m",
+    [STYLE_GROWS] = "\033[33m"};
 
 void
 table_columns(struct table *t, const struct field *f)
@@ -207,6 +208,8 @@ add_field(
 		    (q->paused_ms != 0 || q->all_paused);
 	}
 	add_value(t, f, &v, paused);
+	if (f->grows && record != NULL && q->grows)
+		t->cells[t->used - 1].style = STYLE_GROWS;
 }
 
 void
@@ -331,7 +334,7 @@ narrow_columns(const struct table *t, int room, int *width)
 			if (least < NARROWEST)
 				least = NARROWEST;
 			if ((t->columns[j]->kind <= KIND_TEXTS) &&
-			    width[j] > least &&
+			    !t->columns[j]->id && width[j] > least &&
 			    (widest == -1 || width[j] > width[widest]))
 				widest = j;
 		}
@@ -417,6 +420,10 @@ write_row(const struct table *t, const struct view *view, const int *width,
 		used = write_cell(t, view, &row[j], width[j], out);
 		owed = GAP +
 		    ((t->columns[j]->kind <= KIND_TEXTS) ? width[j] - used : 0);
+		if (row[j].style == STYLE_GROWS) {
+			mq_buf_add(out, "+", 1);
+			owed--;
+		}
 	}
 	mq_buf_add(out, "\n", 1);
 }
@@ -444,6 +451,17 @@ write_head(const struct table *t, const struct view *view, const int *width,
 	mq_buf_addstr(out, view->colour ? "\033[0m\n" : "\n");
 }
 
+/* Reversed, without colours, which would end that. */
+static void
+write_marked(const struct table *t, const int *width, const struct cell *row,
+    struct mq_buf *out)
+{
+	mq_buf_addstr(out, "\033[7m");
+	write_row(t, &(const struct view){0}, width, row, out);
+	out->len--;
+	mq_buf_addstr(out, "\033[0m\n");
+}
+
 /* How many rows before the total there is room for. */
 static size_t
 room_for_rows(const struct table *t, const struct view *view)
@@ -462,6 +480,7 @@ table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 	size_t rows = t->used / (size_t)t->count - t->total;
 	size_t shown = room_for_rows(t, view), i;
 	int *width = mq_xcalloc((size_t)t->count, sizeof(*width));
+	const struct cell *row;
 
 	measure_columns(t, width);
 	if (view->width > 0)
@@ -471,8 +490,13 @@ table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 	if (view->width > 0)
 		narrow_columns(t, view->width, width);
 	write_head(t, view, width, out);
-	for (i = 0; i < shown; i++)
-		write_row(t, view, width, t->cells + i * (size_t)t->count, out);
+	for (i = 0; i < shown; i++) {
+		row = t->cells + i * (size_t)t->count;
+		if ((int)i == t->marked - 1)
+			write_marked(t, width, row, out);
+		else
+			write_row(t, view, width, row, out);
+	}
 	if (shown < rows)
 		mq_buf_printf(out, "(%zu more)\n", rows - shown);
 	if (t->total)

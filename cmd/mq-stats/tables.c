@@ -2,8 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/xalloc.h"
 
 /* How many of n queues have a line of their own; height as of struct view. */
 static int
@@ -19,6 +21,32 @@ count_lines(const struct model *m, int n, int height, bool total)
 	return lines;
 }
 
+/* The first rows go behind the others. */
+static void
+scroll_rows(const struct mq_queue_stats **rows, int n, int by)
+{
+	size_t size = (size_t)by * sizeof(*rows);
+	void *first = memcpy(mq_xcalloc(size, 1), rows, size);
+
+	memmove(rows, rows + by, (size_t)(n - by) * sizeof(*rows));
+	memcpy(rows + n - by, first, size);
+	free(first);
+}
+
+/* The marked row is among those that have a line. */
+static void
+mark_row(const struct model *m, const struct mq_queue_stats **rows, int n,
+    int lines, struct table *t)
+{
+	if (m->order.marked == NULL || lines == 0)
+		return;
+	t->marked = order_marked(m, rows, n) + 1;
+	if (t->marked > lines) {
+		scroll_rows(rows, n, t->marked - lines);
+		t->marked = lines;
+	}
+}
+
 static void
 fill_queues(const struct model *m, int height, struct table *t)
 {
@@ -32,6 +60,7 @@ fill_queues(const struct model *m, int height, struct table *t)
 	t->total = m->stats.count > 1;
 	lines = count_lines(m, n, height, t->total);
 	t->rest = lines < n;
+	mark_row(m, rows, n, lines, t);
 	for (i = 0; i < lines; i++)
 		table_add(t, queue_fields, rows[i], now_ms);
 	if (t->rest) {

@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,6 +17,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/xalloc.h"
 #include "shared/progress.h"
 
 /* --- screen -------------------------------------------------------------- */
@@ -163,15 +165,23 @@ screen_enter(void)
 	take_terminal();
 }
 
-/* A key, or -1 when none will ever come. */
+#define ESCAPE	  033
+#define ESCAPE_MS 50 /* for the rest of what an arrow sends */
+
+/* A key, or -1 when none will ever come; arrows are those of vi(1). */
 static int
 read_key(void)
 {
-	unsigned char key;
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	unsigned char key, rest[2];
 
-	if (read(STDIN_FILENO, &key, 1) == 1)
+	if (read(STDIN_FILENO, &key, 1) != 1)
+		return -1;
+	if (key != ESCAPE || poll(&input, 1, ESCAPE_MS) != 1)
 		return key;
-	return -1;
+	if (read(STDIN_FILENO, rest, sizeof(rest)) != sizeof(rest))
+		return 0;
+	return rest[1] == 'A' ? 'k' : rest[1] == 'B' ? 'j' : 0;
 }
 
 /* Waits for a key (returned), a signal that wants the screen drawn anew (0), or
@@ -212,14 +222,21 @@ screen_wait(int64_t ms)
 #define PAST_TABLES 10
 
 struct watch {
+	struct collector *collector;
 	const struct watch_options *options;
 	struct model *model;
 	bool screen;
 	bool help;   /* the keys are shown */
-	double next; /* when to ask again, monotonic seconds */
+	bool pause;  /* what pauses the marked queue is shown */
+	bool opened; /* one queue is shown, as it was then */
+	struct model one;
+	char *marked; /* own; NULL: the first one */
+	double next;  /* when to ask again, monotonic seconds */
 };
 
-#define KEYS "q: quit   < >: sort by another column   R: reverse"
+#define KEYS                                                                   \
+	"q: quit  < >: sort  R: reverse  j k: choose  Enter: open  "           \
+	"p: pause  +: grows"
 
 /* A line that may be too long; it is text from elsewhere. */
 static void
@@ -230,6 +247,52 @@ write_line(const char *text, const struct view *view, struct mq_buf *out)
 	text_cut(out, visible, view->width > 0 ? view->width : 80);
 	free(visible);
 	mq_buf_add(out, "\n", 1);
+}
+
+/* The queue whose row is steps from the marked one; NULL: none. */
+static const struct mq_queue_stats *
+marked_queue(const struct watch *w, int steps)
+{
+	int n, i;
+	const struct mq_queue_stats **rows, *q = NULL;
+
+	if (w->options->connections)
+		return NULL;
+	rows = order_rows(w->model, &n);
+	i = order_marked(w->model, rows, n) + steps;
+	if (n > 0)
+		q = rows[i < 0 ? 0 : i < n ? i : n - 1];
+	free(rows);
+	return q;
+}
+
+/* The command that pauses a queue, or resumes it; as a shell, and a terminal, can
+ * take it. */
+static void
+write_pause(
+    const struct mq_queue_stats *q, const struct view *view, struct mq_buf *out)
+{
+	char *visible = text_visible(q->name, strlen(q->name));
+	struct mq_buf line = {0};
+	const char *p = q->name;
+
+	mq_buf_addstr(
+	    &line, q->paused_ms != 0 ? "mq-pause --resume" : "mq-pause");
+	if (*p == '-')
+		mq_buf_addstr(&line, " --");
+	if (strcmp(visible, p) == 0) {
+		mq_buf_add_word(&line, p);
+	} else {
+		for (mq_buf_addstr(&line, " $'"); *p != '\0'; p++)
+			mq_buf_printf(&line,
+			    isalnum((unsigned char)*p) ? "%c" : "\\%03o",
+			    (unsigned char)*p);
+		mq_buf_add(&line, "'", 1);
+	}
+	text_cut(out, mq_buf_str(&line), view->width > 0 ? view->width : 80);
+	mq_buf_add(out, "\n", 1);
+	mq_buf_free(&line);
+	free(visible);
 }
 
 static void
@@ -245,13 +308,17 @@ write_heading(
 	    (double)w->options->interval_ms / 1000, w->model->server);
 	write_line(text, view, out);
 	if (w->model->error[0] == '\0' && w->model->lost.n == 0) {
-		snprintf(text, sizeof(text), "%s%s%s",
-		    w->help	    ? KEYS :
-			key != NULL ? "by " :
-				      "",
-		    !w->help && key != NULL ? key->key : "",
-		    !w->help && w->model->order.reverse ? ", reversed" : "");
-		write_line(text, view, out);
+		if (w->pause && marked_queue(w, 0) != NULL) {
+			write_pause(marked_queue(w, 0), view, out);
+			return;
+		}
+		snprintf(text, sizeof(text), "%s%s%s", key != NULL ? "by " : "",
+		    key != NULL ? key->key : "",
+		    w->model->order.reverse ? ", reversed" : "");
+		write_line(w->opened ? "Enter, q: back  p: pause" :
+			w->help	     ? KEYS :
+				       text,
+		    view, out);
 		return;
 	}
 	snprintf(text, sizeof(text), "%s (trying again)",
@@ -297,6 +364,31 @@ write_frame(struct mq_buf *lines, int height)
 }
 
 static void
+write_table(struct table *t, const struct view *view, struct mq_buf *lines)
+{
+	if (table_rows(t) > 0) {
+		mq_buf_add(lines, "\n", 1);
+		table_write(t, view, lines);
+	}
+	table_free(t);
+}
+
+/* A queue, the reasons of what was rejected there, and some messages. */
+static void
+write_one(const struct model *m, const struct view *view, struct mq_buf *lines)
+{
+	const struct view any = {.width = view->width, .colour = view->colour};
+	struct table t;
+
+	tables_fill(m, false, 0, &t);
+	write_table(&t, &any, lines);
+	reasons_fill(m, &t);
+	write_table(&t, &any, lines);
+	rejected_fill(m, &t);
+	write_table(&t, &any, lines);
+}
+
+static void
 draw_screen(const struct watch *w)
 {
 	struct view view = text_view();
@@ -309,9 +401,14 @@ draw_screen(const struct watch *w)
 	write_heading(w, &view, &lines);
 	/* Two lines are the heading. */
 	view.height = size.ws_row > 4 ? size.ws_row - 2 : 2;
-	tables_fill(w->model, w->options->connections, view.height, &table);
-	table_write(&table, &view, &lines);
-	table_free(&table);
+	if (w->opened) {
+		write_one(&w->one, &view, &lines);
+	} else {
+		tables_fill(
+		    w->model, w->options->connections, view.height, &table);
+		table_write(&table, &view, &lines);
+		table_free(&table);
+	}
 	write_frame(&lines, size.ws_row);
 	mq_buf_free(&lines);
 }
@@ -354,13 +451,45 @@ next_key(const struct field *key, int step)
 	return NULL;
 }
 
+static void
+mark_queue(struct watch *w, int steps)
+{
+	const struct mq_queue_stats *q = marked_queue(w, steps);
+
+	if (q == NULL)
+		return;
+	free(w->marked);
+	w->model->order.marked = w->marked = mq_xstrdup(q->name);
+}
+
+/* Opens the marked queue, or closes the one that is opened. */
+static void
+open_queue(struct watch *w)
+{
+	mark_queue(w, 0);
+	model_free(&w->one);
+	w->one = (struct model){0};
+	w->opened = !w->opened && w->marked != NULL &&
+	    collect_one(w->collector, w->marked, &w->one) == 0;
+	if (w->one.error[0] != '\0')
+		strlcpy(w->model->error, w->one.error, sizeof(w->model->error));
+}
+
 /* As top(1) has them. */
 static void
 take_key(struct watch *w, int key)
 {
 	struct order *order = &w->model->order;
 
-	if (key == '?')
+	if (key == 'p')
+		w->pause = !w->pause;
+	else if (strchr(w->opened ? "\n\rqQ\033" : "\n\r", key) != NULL)
+		open_queue(w);
+	else if (w->opened)
+		return;
+	else if (key == 'j' || key == 'k')
+		mark_queue(w, key == 'j' ? 1 : -1);
+	else if (key == '?')
 		w->help = !w->help;
 	else if (key == 'R')
 		order->reverse = !order->reverse;
@@ -377,9 +506,10 @@ wait_for_next(struct watch *w)
 
 	while ((left = w->next - mq_clock_s(CLOCK_MONOTONIC)) > 0) {
 		key = screen_wait((int64_t)(left * 1000) + 1);
-		if (key == 'q' || key == 'Q')
+		if ((key == 'q' || key == 'Q') && !w->opened)
 			return false;
-		take_key(w, key);
+		if (key > 0)
+			take_key(w, key);
 		if (key >= 0)
 			draw_screen(w);
 	}
@@ -409,7 +539,8 @@ set_next(struct watch *w)
 void
 watch(struct collector *c, const struct watch_options *o, struct model *m)
 {
-	struct watch w = {.options = o,
+	struct watch w = {.collector = c,
+	    .options = o,
 	    .model = m,
 	    .screen = progress_can_draw(STDOUT_FILENO)};
 	int wanted =
@@ -420,8 +551,10 @@ watch(struct collector *c, const struct watch_options *o, struct model *m)
 	set_next(&w);
 	c->past = w.screen;
 	collect_stats(c, wanted, m);
-	if (w.screen)
+	if (w.screen) {
+		m->order.marked = "";
 		screen_enter();
+	}
 	for (;; first = false) {
 		if (!w.screen) {
 			print_next_table(&w, first);
@@ -436,4 +569,7 @@ watch(struct collector *c, const struct watch_options *o, struct model *m)
 		(void)collect_again(c, wanted, m);
 	}
 	screen_leave();
+	model_free(&w.one);
+	m->order.marked = NULL;
+	free(w.marked);
 }

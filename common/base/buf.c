@@ -80,6 +80,29 @@ mq_buf_visible(struct mq_buf *out, const char *p, size_t n)
 	}
 }
 
+void
+mq_buf_add_word(struct mq_buf *line, const char *word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+=:,./@%^";
+	const char *quote;
+
+	if (line->len > 0)
+		mq_buf_add(line, " ", 1);
+	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+		mq_buf_addstr(line, word);
+		return;
+	}
+	mq_buf_addstr(line, "'");
+	for (; (quote = strchr(word, '\'')) != NULL; word = quote + 1) {
+		mq_buf_add(line, word, (size_t)(quote - word));
+		mq_buf_addstr(line, "'\\''");
+	}
+	mq_buf_addstr(line, word);
+	mq_buf_addstr(line, "'");
+}
+
 const char *
 mq_buf_str(struct mq_buf *b)
 {

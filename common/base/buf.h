@@ -30,6 +30,9 @@ void mq_buf_printf(struct mq_buf *, const char *fmt, ...)
 /* Appends n bytes as mq_visible() makes them fit for a terminal; newlines and tabs stay. */
 void mq_buf_visible(struct mq_buf *, const char *p, size_t n);
 
+/* Appends a word to a command line, quoted for a shell. */
+void mq_buf_add_word(struct mq_buf *line, const char *word);
+
 /* The content with a NUL behind it (which len does not count). */
 const char *mq_buf_str(struct mq_buf *);
 

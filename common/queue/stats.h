@@ -191,6 +191,7 @@ struct mq_queue_stats {
 	/* All queues are paused; until then, 0: until resumed.  Not set by layouts. */
 	bool all_paused;
 	int64_t all_paused_ms;
+	bool grows;   /* more are ready than at the look before; as above */
 	bool counted; /* whether there are any counts */
 	struct mq_counts counts;
 	double in_s, out_s; /* published, and done or rejected, a second, in

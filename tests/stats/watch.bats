@@ -100,6 +100,76 @@ shows() {
 	done
 }
 
+@test "watch: a queue is chosen, and opened: reasons, and messages" {
+	run_mq 0 mq-publish -q a x
+	run_mq 0 mq-publish -q b bad
+	run_mq 1 mq-consume -q --drain --attempts 1 b -- sh -c 'echo "no disk 7" >&2; exit 1'
+	run_mq 0 mq-publish -q -i b next
+	NEXT=$output shows --watch=1h <<-'END'
+		see("TOTAL")
+		assert b"\x1b[7ma " in terminal.seen
+		# An arrow, and no further than the last one.
+		press("\x1b[B")
+		eventually(lambda: b"\x1b[7mb " in terminal.seen)
+		press("j")
+		press("\n")
+		resize(20, 80)
+		lines = see("Enter, q: back")
+		text = "\n".join(lines)
+		assert re.search(r"^b +1 +0 +0 +1 ", text, re.M), lines
+		assert re.search(r"^b +1 .* no disk N \(exit status 1\)$", text, re.M), lines
+		# All of an id is there.
+		assert re.search(r"^b {8,}\w{32} .* no disk 7", text, re.M), lines
+		assert re.search("^b +ready +%s " % os.environ["NEXT"], text, re.M), lines
+		press("x")
+		for back in "\x1b", "q", "\r":
+		    press(back)
+		    see("TOTAL")
+		    press("\n")
+		    see("back")
+		press("q")
+		see("TOTAL")
+		press("kk\n")
+		assert re.search("^a +1 ", "\n".join(see("back")), re.M)
+		press("qq")
+		assert end() == 0
+	END
+}
+
+@test "watch: p shows the command that pauses a queue, as a shell can take it" {
+	redis sadd rmq::queues $'q\e[2J\'' -x >/dev/null
+	redis set 'rmq::queue::[-x]::paused' 1 >/dev/null
+	shows --watch=1h <<-'END'
+		see("TOTAL")
+		press("p")
+		assert see("mq-pause")[1] == "mq-pause --resume -- -x"
+		press("j")
+		assert see(" $'")[1] == r"mq-pause $'q\033\1332J\047'"
+		press("q")
+		assert end() == 0
+	END
+}
+
+@test "watch: what grows has a mark; the chosen row is always there" {
+	no_cluster "its program speaks to one server"
+	local i
+
+	for i in {10..39}; do
+		redis sadd rmq::queues "job-$i" >/dev/null
+	done
+	shows --watch=0.3 <<-'END'
+		see("23 more")
+		press("j" * 20)
+		lines = see("job-30")
+		assert lines[9].startswith("job-30 ") and lines[10].startswith("23 more "), lines
+		redis("lpush rmq::queue::[job-29]::ready a b c")
+		assert re.search(r"^job-29 +3\+ ", "\n".join(see("3+")), re.M)
+		see(" 3  ")
+		press("q")
+		assert end() == 0
+	END
+}
+
 @test "watch: a terminal that is resized is filled anew at once" {
 	local i
 

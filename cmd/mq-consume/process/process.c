@@ -44,29 +44,6 @@ command_find(const char *name)
 	}
 }
 
-void
-command_add_word(struct mq_buf *line, const char *word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
-				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-+=:,./@%^";
-	const char *quote;
-
-	if (line->len > 0)
-		mq_buf_add(line, " ", 1);
-	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
-		mq_buf_addstr(line, word);
-		return;
-	}
-	mq_buf_addstr(line, "'");
-	for (; (quote = strchr(word, '\'')) != NULL; word = quote + 1) {
-		mq_buf_add(line, word, (size_t)(quote - word));
-		mq_buf_addstr(line, "'\\''");
-	}
-	mq_buf_addstr(line, word);
-	mq_buf_addstr(line, "'");
-}
-
 char *
 command_line(char *const *argv, size_t max)
 {
@@ -74,7 +51,7 @@ command_line(char *const *argv, size_t max)
 	size_t n, i;
 
 	for (; *argv != NULL && line.len <= max; argv++)
-		command_add_word(&line, *argv);
+		mq_buf_add_word(&line, *argv);
 	n = line.len;
 	if (n > max) {
 		for (n = max; (line.data[n] & 0xc0) == 0x80;)

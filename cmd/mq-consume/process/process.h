@@ -256,8 +256,6 @@ struct command {
 /* The path of a command, as the shell finds it; allocated.  NULL: none. */
 char *command_find(const char *name);
 
-/* Appends a word to a command line, quoted for a shell. */
-void command_add_word(struct mq_buf *line, const char *word);
 /* A command as it was given, in one line; allocated.  What is longer than so many bytes is
  * cut, and "..." added. */
 char *command_line(char *const *argv, size_t max);
