@@ -2,14 +2,20 @@
 # The pictures of README, of a real run:
 #   make.py BUILD DIR
 # DIR/terminal.svg is what the commands below print, on a private server that is gone
-# afterwards; DIR/page.png the page of mq-stats, by chromium, if there is one.
+# afterwards; DIR/page.png the page of mq-stats after three minutes, by chromium, if there
+# is one.
 import html
+import http.server
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
+import urllib.request
 
 # That of README.
 WORKER = """#!/bin/sh
@@ -34,15 +40,21 @@ mq-return --reason 'no such file' logs
 mq-consume -j4 --drain logs -- ./compress
 """
 
-# For the page: queues of all kinds, and a consumer at work.
+# For the page, each for as long as the picture takes: photos come in waves, which four
+# workers get through; a price list that misses a column, and a host that is down, fail;
+# nobody sends the invoices.
 PAGE = """
-seq -f 'photo-%g.jpg' 4000 | mq-publish -q -l thumbnails
-seq -f 'user-%g' 300 | mq-publish -q -d 2h -l reminders
-for i in {1..40}; do echo $((RANDOM % 3)); done | mq-publish -q -l imports
-mq-consume -q --drain imports -- sh -c 'read n; case $n in 0) ;; 1) echo "no column \\"price\\"" >&2; exit 1 ;; *) echo "connection refused" >&2; exit 1 ;; esac'
-mq-consume -q -n 150 -j4 thumbnails -- true
-mq-consume -q thumbnails -- sleep 20 & sleep 1; mq-stats --html >page.html; kill $!; wait
+seq -f 'user-%g' 300 | mq-publish -q -l -d 2h reminders
+seq -f "photo-%g.jpg" 40 | mq-publish -q -l thumbnails
+while for i in {1..6}; do echo "photo-$i.jpg"; done; do sleep $((RANDOM % 6)).5; done | mq-publish -q -l thumbnails
+mq-consume -q -j4 thumbnails -- sh -c 'echo "run resizing $(cat)" >&3; sleep 2'
+while echo $((RANDOM % 9)); do sleep .8; done | mq-publish -q -l imports
+mq-consume -q --attempts 2 --backoff 5s..1m imports -- sh -c 'read n; sleep .3; case $n in 0) echo "no column \\"price\\"" >&2; exit 1 ;; 1) echo "connection refused" >&2; exit 75 ;; esac'
+while echo invoice; do sleep 3; done | mq-publish -q -l invoices
 """
+
+# A sample of the plots each time, and how many there are.
+EVERY_S, SAMPLES = 5, 36
 
 COLUMNS, CHARACTER, LINE, MARGIN = 88, 8.43, 20, 18
 
@@ -83,11 +95,48 @@ def draw(session):
                       h=len(lines) * LINE + 2 * MARGIN, lines="\n".join(rows))
 
 
-def photograph(page, picture):
-    subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu",
-                    "--hide-scrollbars", "--window-size=1000,900",
-                    "--screenshot=" + picture, "file://" + page],
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+def serve(environment, directory):
+    """The page, for a browser whose clock stands still while it waits for an answer."""
+    stats = subprocess.Popen(["mq-stats", "--http=0", "--refresh", str(EVERY_S)],
+                             env=environment, stderr=subprocess.PIPE, text=True)
+    site = stats.stderr.readline().split()[-1]
+
+    class Slow(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            time.sleep(EVERY_S)
+            with urllib.request.urlopen(site + self.path[1:]) as answer:
+                page = answer.read().decode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(page.replace(directory, "/home/ann").encode())
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return stats, "http://127.0.0.1:%d/" % server.server_port
+
+
+def photograph(environment, directory, picture):
+    work = [subprocess.Popen(["bash", "-c", line], env=environment, cwd=directory,
+                             stderr=subprocess.DEVNULL, start_new_session=True)
+            for line in PAGE.strip().split("\n")]
+    stats, site = serve(environment, directory)
+    try:
+        subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu",
+                        "--hide-scrollbars", "--window-size=1200,1230",
+                        "--user-data-dir=" + directory + "/browser",
+                        "--virtual-time-budget=%d" % (EVERY_S * SAMPLES * 1000),
+                        "--screenshot=" + picture, site],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    finally:
+        stats.kill()
+        for job in work:
+            if job.poll() is None:
+                os.killpg(job.pid, signal.SIGTERM)
+                job.wait()
 
 
 def main(build, out):
@@ -103,9 +152,7 @@ def main(build, out):
         with open(out + "/terminal.svg", "w") as f:
             f.write(re.sub(re.escape(directory), "/home/ann", svg))
         if shutil.which("chromium"):
-            for _ in run(PAGE, directory, environment):
-                pass
-            photograph(directory + "/page.html", out + "/page.png")
+            photograph(environment, directory, out + "/page.png")
     finally:
         subprocess.run(["redis-cli", "-s", directory + "/mq/redis.sock", "shutdown", "nosave"],
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
