@@ -267,7 +267,7 @@ fuzz:
 	@tests/fuzz/run.sh -s $(or $(FUZZ_S),60) $(FUZZ)
 
 valgrind:
-	@tests/deps.sh --install build run memcheck
+	@tests/deps.sh --install build run bench memcheck
 	@$(MAKE) --no-print-directory $(PARALLEL) -s all
 	@tests/valgrind.sh $(B)
 

@@ -244,6 +244,15 @@ def cleaning(r):
 
 
 @scenario()
+def settings(r):
+    r.mq("publish", "q", "a")
+    r.mq("set", "q", "attempts=3", "push=other")
+    r.mq("set", "q")
+    r.mq("consume", *ONE_BY_ONE, "-n", "1", "--log-dir", ".", "q", "--", "echo", "x")
+    r.mq("set", "q", "attempts=", "push=")
+
+
+@scenario()
 def acl(r):
     for tool in "publish", "consume", "stats", "return", "purge", "pause", "clean":
         r.mq(tool, "--print-acl", *(["q"] if tool != "clean" else []))
