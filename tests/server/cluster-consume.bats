@@ -26,10 +26,6 @@ has_joined() {
 	[ -n "$(connection)" ] && [ "$(cluster exists "$(lease_key)")" = 1 ]
 }
 
-has_left() {
-	[ -z "$(connection)" ]
-}
-
 keys_of() {
 	local i
 	for i in 0 1 2; do
