@@ -132,11 +132,9 @@ check_options(struct options *o)
 static unsigned
 rights(const struct options *o)
 {
-	unsigned any = MQ_LEASES | MQ_SETTLES | MQ_EXTENDS;
-
-	if (o->receipt == NULL)
-		return o->terms.ms == -1 ? any : MQ_LEASES;
-	return MQ_SETTLES | (o->act == MQ_RECEIPT_EXTEND ? MQ_EXTENDS : 0);
+	if (o->receipt != NULL)
+		return MQ_SETTLES;
+	return MQ_LEASES | (o->terms.ms == -1 ? MQ_SETTLES : 0);
 }
 
 static void

@@ -428,6 +428,7 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
+	k->session.runs = text->len > 0;
 	mq_command_plain(&cmd, text->len == 0 ? "DEL" : "SET");
 	k->layout->side->running(
 	    &cmd, k->session.connection, k->session.queues[0]);

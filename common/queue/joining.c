@@ -299,6 +299,7 @@ mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 	k->renewal.fn = fn;
 	k->renewal.arg = arg;
 	k->renewal.sent = mq_clock_steady_s();
+	k->session.renewals++;
 	send_renewal(k, -1, take_renewed);
 }
 

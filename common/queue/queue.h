@@ -321,9 +321,14 @@ struct mq_session {
 	int slots;    /* how many messages can run at once */
 	int attempts; /* how many runs a message may have here; -1: what the
 		       * settings of a queue say */
-	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
+	int64_t lease_ms;  /* handed out by receipt: how long a renewal holds;
 			   * 0: as the layout thinks */
+	unsigned renewals; /* of the lease so far */
+	bool runs;	   /* others are told what runs here */
 };
+
+/* What outlasts many renewals is renewed with every so many of them. */
+#define MQ_RENEW_INFO 16
 
 /* --- settling ----------------------------------------------------------- */
 

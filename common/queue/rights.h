@@ -26,20 +26,19 @@ enum {
 	MQ_ATTACHES = 1 << 12, /* files to what it publishes */
 	MQ_SETS = 1 << 13,
 	/* Options; without them, the tool does not need what is theirs alone. */
-	MQ_HOLDS = 1 << 14,	/* publishes with keys or groups */
-	MQ_AWAITS = 1 << 15,	/* the end of what it publishes */
-	MQ_TICKS = 1 << 16,	/* sets a queue's clock */
-	MQ_SETTLES = 1 << 17,	/* by receipt */
-	MQ_EXTENDS = 1 << 18,	/* a lease, by receipt */
-	MQ_CLONES = 1 << 19,	/* returns copies */
-	MQ_DESCRIBES = 1 << 20, /* the server */
-	MQ_DELETES = 1 << 21,	/* purges queues, too */
-	MQ_RESUMES = 1 << 22,	/* ends pauses */
-	MQ_CREATES = 1 << 23,	/* a queue that it sets */
+	MQ_HOLDS = 1 << 14,	 /* publishes with keys or groups */
+	MQ_AWAITS = 1 << 15,	 /* the end of what it publishes */
+	MQ_TICKS = 1 << 16,	 /* sets a queue's clock */
+	MQ_SETTLES = 1 << 17,	 /* by receipt */
+	MQ_PAUSES_ALL = 1 << 18, /* without naming a queue */
+	MQ_CLONES = 1 << 19,	 /* returns copies */
+	MQ_DESCRIBES = 1 << 20,	 /* the server */
+	MQ_DELETES = 1 << 21,	 /* purges queues, too */
+	MQ_RESUMES = 1 << 22,	 /* ends pauses */
+	MQ_CREATES = 1 << 23,	 /* a queue that it sets */
 	/* Nothing of a queue but to put messages there. */
 	MQ_TARGETS = 1 << 24,
-	MQ_STOPS = 1 << 25,	/* ends runs */
-	MQ_PAUSES_ALL = 1 << 26 /* without naming a queue */
+	MQ_STOPS = 1 << 25 /* ends runs */
 };
 
 /*

@@ -43,7 +43,7 @@ const struct mq_right rmq_rights[] = {
     {"~rmq::connection::*::queue::{%q}::*", C | L | K | R | D},
     {"~rmq::queue::{%q}::*", Q | L},
     {"~rmq::connection::*::info", C | E | L | K | X},
-    {"~rmq::connection::*::running", C | E | L | K | X},
+    {"~rmq::connection::*::running", C | L | K | X},
     /* CLIENT TRACKING tells of these. */
     {"resetchannels", C | X},
     {"&__redis__:invalidate", C},

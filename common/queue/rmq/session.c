@@ -523,6 +523,8 @@ renew_queue(
 {
 	const char *name = s->queues[queue];
 
+	if (step > 0 && s->renewals % MQ_RENEW_INFO != 0)
+		return false;
 	mq_command_plain(c, step == 0 ? "PEXPIRE" : "EXPIRE");
 	rmq_key_both(c, s->connection, name, step == 0 ? "lease" : "info");
 	if (step == 0)
@@ -598,6 +600,8 @@ rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
 {
 	if (queue != -1)
 		return renew_queue(s, queue, step, c);
+	if (step > 0 && s->renewals % MQ_RENEW_INFO != 0)
+		step++;
 	switch (step) {
 	case 0:
 		mq_command_plain(c, "PEXPIRE");
@@ -611,6 +615,8 @@ rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
 		keep_info(s, c);
 		return true;
 	case 2:
+		if (!s->runs)
+			return false;
 		mq_command_plain(c, "EXPIRE");
 		c->optional = true;
 		rmq_key_connection(c, s->connection, "running");

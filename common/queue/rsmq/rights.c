@@ -14,7 +14,6 @@ enum {
 	W = MQ_WAITS,
 	T = MQ_TELLS,
 	S = MQ_SETS,
-	V = MQ_EXTENDS,
 	B = MQ_CLONES,
 	Q = MQ_DELETES,
 	U = MQ_RESUMES,
@@ -36,7 +35,7 @@ const struct mq_right rsmq_rights[] = {
     {"~%n::paused", C | J | L | F},
     {"~%n::connections", C | E | L | K | R | D},
     {"~%n::connection:*", C | E | L | K | R | D},
-    {"~%n::running:*", C | E | L | K | X},
+    {"~%n::running:*", C | L | K | X},
     {"resetchannels", C | T | X},
     {"&%n:rt:%q", T},
     /* CLIENT TRACKING tells of these; a consumer may be the same user. */
@@ -55,7 +54,7 @@ const struct mq_right rsmq_rights[] = {
     {"+eval", P | C | E | L | K | R | D | Z | S | F},
     {"+evalsha", P | C | E | L | K | R | D | Z | S | F},
     {"+exists", C | E | L | K | R | D},
-    {"+expire", C | V | K},
+    {"+expire", C | K},
     {"+get", C | L | X},
     {"+hdel", C | E | K | R | D | S},
     /* Without a right only from Redis 7 on. */

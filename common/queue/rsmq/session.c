@@ -262,6 +262,8 @@ rsmq_renew(
 			mq_command_str(c, "");
 		return true;
 	case 1:
+		if (!s->runs)
+			return false;
 		mq_command_plain(c, "EXPIRE");
 		rsmq_key_running(c, s->connection, s->queues[0]);
 		mq_command_int(c, MQ_SIDE_RUNNING_S);
