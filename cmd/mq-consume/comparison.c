@@ -140,22 +140,43 @@ on_count(void *arg, const struct mq_answer *answer, long long count)
 	mq_consumer_held(session_server(&e->session), q->queue, on_held, q);
 }
 
+static void
+count_held(struct engine *e, int queue)
+{
+	struct count_request *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct count_request){e, queue, moves_of(e)};
+	mq_consumer_held_count(session_server(&e->session), queue, on_count, q);
+}
+
+static void
+on_some(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct engine *e = arg;
+	int i;
+
+	for (i = 0; mq_answer_good(answer) && n > 0 && i < e->opt->queue_count;
+	     i++)
+		count_held(e, i);
+}
+
 void
 engine_count_held(struct engine *e, bool all)
 {
-	struct count_request *q;
-	int i;
+	int *empty, n = 0, i;
 
 	/* An answer that comes before those to these questions spoils the
 	 * comparison, and changes the moves. */
 	if (inbox_is_claiming(&e->inbox) || outbox_settling(&e->outbox) > 0)
 		return;
-	for (i = 0; i < e->opt->queue_count; i++) {
-		if (!all && inbox_count(&e->inbox, i) == 0)
-			continue;
-		q = mq_xcalloc(1, sizeof(*q));
-		*q = (struct count_request){e, i, moves_of(e)};
-		mq_consumer_held_count(
-		    session_server(&e->session), i, on_count, q);
-	}
+	empty = mq_xcalloc((size_t)e->opt->queue_count, sizeof(*empty));
+	for (i = 0; i < e->opt->queue_count; i++)
+		if (inbox_count(&e->inbox, i) == 0)
+			empty[n++] = i;
+		else
+			count_held(e, i);
+	if (all)
+		mq_consumer_holds(
+		    session_server(&e->session), empty, n, on_some, e);
+	free(empty);
 }

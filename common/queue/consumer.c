@@ -314,6 +314,25 @@ mq_consumer_held_count(
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
+/* Keys of one command. */
+#define HOLDS_MANY 500
+
+void
+mq_consumer_holds(struct mq_consumer *k, const int *queues, int n,
+    mq_number_fn *fn, void *arg)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+	int from, i, step = cmd.cluster ? 1 : HOLDS_MANY;
+
+	for (from = 0; from < n; from += step) {
+		mq_command_plain(&cmd, "EXISTS");
+		for (i = from; i < n && i < from + step; i++)
+			(void)k->layout->held(
+			    &k->session, queues[i], MQ_HELD_KEY, &cmd);
+		mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+	}
+}
+
 void
 mq_consumer_take_over(struct mq_consumer *k, int queue, const char *from,
     mq_number_fn *fn, void *arg)

@@ -119,6 +119,10 @@ void mq_consumer_held(
     struct mq_consumer *, int queue, mq_held_fn *fn, void *arg);
 void mq_consumer_held_count(
     struct mq_consumer *, int queue, mq_number_fn *fn, void *arg);
+/* Of how many of these queues it holds any; fn may be called several times, each time
+ * about some of them. */
+void mq_consumer_holds(struct mq_consumer *, const int *queues, int n,
+    mq_number_fn *fn, void *arg);
 
 /* Whether a message that it does not hold for us any more is there still,
  * whoever has it: n is not 0.  False: it is, as nobody can delete it; fn is not

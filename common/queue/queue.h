@@ -454,7 +454,7 @@ enum {
 	MQ_HAS_NODES = 1 << 10	    /* of a cluster: see renew() and known() */
 };
 
-enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT };
+enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT, MQ_HELD_KEY };
 
 #define MQ_LEAVE_EMPTY (-1)
 
@@ -602,7 +602,8 @@ struct mq_layout {
 	 * several times; their replies are that number, as text or nil, and an array.
 	 * MQ_HELD_AT_ONCE, or if only a script can tell: one command, whose reply is an
 	 * array of both.  MQ_HELD_COUNT: one command, and the reply only says how many
-	 * it holds.  Returns how many commands they are.
+	 * it holds.  MQ_HELD_KEY adds only the key that is there if it holds any.  Returns
+	 * how many commands they are.
 	 */
 	int (*held)(const struct mq_session *, int queue, enum mq_held_how,
 	    struct mq_command[2]);

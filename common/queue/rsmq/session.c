@@ -279,7 +279,7 @@ rsmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 {
 	if (how == MQ_HELD_COUNT) {
 		mq_command_plain(&c[0], "HLEN");
-	} else {
+	} else if (how != MQ_HELD_KEY) {
 		mq_command_script(&c[0], &rsmq_script_held);
 		rsmq_queue_keys(&c[0], s->queues[queue]);
 	}
