@@ -222,7 +222,10 @@ take_looked(const struct mq_asker *asker, redisReply *reply)
 	struct mq_answer buf;
 	int i, n;
 
-	if (mq_answer_good(mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf))) {
+	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER) {
+		all->waiting[0] += reply->integer;
+	} else if (mq_answer_good(
+		       mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf))) {
 		n = (int)reply->elements;
 		for (i = 0; i < n && look->from + i < all->n; i++)
 			all->waiting[look->from + i] =
@@ -235,8 +238,8 @@ take_looked(const struct mq_asker *asker, redisReply *reply)
 }
 
 void
-mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
-    mq_looked_fn *fn, void *arg)
+mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
+    enum mq_look how, mq_looked_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 	int from, step = cmd.cluster ? 1 : n;
@@ -255,7 +258,7 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
 		}
 		look = mq_xcalloc(1, sizeof(*look));
 		*look = (struct look){all, from};
-		k->layout->look(&k->session, queues + from, step, check, &cmd);
+		k->layout->look(&k->session, queues + from, step, how, &cmd);
 		mq_consumer_ask(k, &cmd, take_looked, NULL, look);
 	}
 	end_look(all);

@@ -97,12 +97,11 @@ typedef void mq_claimed_fn(
 void mq_consumer_claim(struct mq_consumer *, int queue, const struct mq_claim *,
     mq_claimed_fn *fn, void *arg);
 
-/* Whether queues need a claim: of each 0, or how many consumers are idle there, or
- * (unless check) -1.  waiting has n numbers; 0 and NULL: there is no good
- * answer. */
+/* Whether queues need a claim: of each 0, or as of layout->look(); of ANY, the first
+ * number is for all.  waiting has n numbers; 0 and NULL: there is no good answer. */
 typedef void mq_looked_fn(void *arg, const long long *waiting, int n);
 void mq_consumer_look(struct mq_consumer *, const int *queues, int n,
-    bool check, mq_looked_fn *, void *arg);
+    enum mq_look how, mq_looked_fn *, void *arg);
 /* Waits for the messages of a queue no more; others do. */
 void mq_consumer_pass(struct mq_consumer *, int queue);
 

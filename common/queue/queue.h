@@ -455,6 +455,7 @@ enum {
 };
 
 enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT, MQ_HELD_KEY };
+enum mq_look { MQ_LOOK_ANY, MQ_LOOK_LEFT, MQ_LOOK_CHECK };
 
 #define MQ_LEAVE_EMPTY (-1)
 
@@ -558,11 +559,11 @@ struct mq_layout {
 	 * only the one of a pause, for CLIENT TRACKING to report them. */
 	void (*track)(const struct mq_session *, int queue, bool pause,
 	    struct mq_command *);
-	/* Whether queues need a claim by this consumer, which is idle there: an
-	 * array, of each queue 0, or how many are idle.  Unless check, that is
-	 * -1, and not whether others know that this one is. */
+	/* Whether queues need a claim by this consumer, which is idle there.  ANY: an
+	 * integer, 0: there is no message in any.  Else an array, of each queue 0, or
+	 * how many are idle; LEFT: -1, and not whether others know that this one is. */
 	void (*look)(const struct mq_session *, const int *queues, int n,
-	    bool check, struct mq_command *);
+	    enum mq_look how, struct mq_command *);
 	/* The queue of such a key, in *queue and *n; false: it is none. */
 	bool (*key_queue)(
 	    const char *key, size_t len, const char **queue, size_t *n);

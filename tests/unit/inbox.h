@@ -139,15 +139,17 @@ static mq_looked_fn *looked_fn;
 static void *looked_arg;
 
 void
-mq_consumer_look(struct mq_consumer *k, const int *queues, int n, bool check,
-    mq_looked_fn *fn, void *arg)
+mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
+    enum mq_look how, mq_looked_fn *fn, void *arg)
 {
+	static const char *const names[] = {
+	    [MQ_LOOK_ANY] = "look", "left", "check"};
 	int i;
 
 	looked_fn = fn;
 	looked_arg = arg;
 	for (i = 0; i < n; i++)
-		record("look:%s", queue_names[queues[i]]);
+		record("%s:%s", names[how], queue_names[queues[i]]);
 }
 
 void

@@ -111,10 +111,20 @@ static const struct row wakeup_rows[] = {
 	    "is watch -> claim:a:9-tracked"}},
     /* With many, the next look is later. */
     {"an idle consumer looks and one without room does not",
-	{"all-are idle", "look-around -> look:a look:b look:c",
-	    "looked 1 0 600", "claim -> claim:b:10-look", "is idle",
-	    "look-around -> look:a look:b", "looked 1 1", "room 0",
-	    "look-around -> pass:a pass:b"}},
+	{"all-are idle", "look-around -> check:a check:b check:c",
+	    "looked 1 0 600", "claim -> claim:b:10-look", "is watch",
+	    "look-around -> look:a", "looked 0", "claim", "room 0",
+	    "look-around -> pass:a"}},
+    {"what is there may have been left there",
+	{"all-are idle", "look-around -> check:a check:b check:c",
+	    "looked 1 1 1", "look-around -> look:a look:b look:c",
+	    "looked 3 -> left:a left:b left:c", "looked -1 -1 0",
+	    "claim -> claim:c:10-look"}},
+    {"others are to know of an idle one",
+	{"all-are idle", "look-around -> check:a check:b check:c",
+	    "looked 1 1 1", "time-is-over b",
+	    "look-around -> look:a look:b look:c", "looked 0",
+	    "claim -> claim:b:10-look"}},
     {"without a role queues are asked once a second",
 	{"mute", "all-are none", "claim", "look-around",
 	    "claim -> claim:a:10"}},
@@ -377,7 +387,9 @@ arrange(struct fixture *f, const char *word, const char *about)
 	WORD(
 	    "until-tick", add_with(f, about + 2, MQ_HEADER_UNTIL_TICK, number));
 	WORD("no-more", f->inbox.queues[which(about)].more = false);
-	WORD("time-is-over", f->inbox.queues[which(about)].look_at = 0);
+	WORD("time-is-over",
+	    f->inbox.queues[which(about)].look_at =
+		f->inbox.queues[which(about)].claim_at = 0);
 	WORD("round", ev_run(f->loop, EVRUN_NOWAIT));
 	WORD("sent-ends", send_ends(&f->inbox));
 	return false;

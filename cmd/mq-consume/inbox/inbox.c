@@ -40,8 +40,11 @@
 #define EARLY_S 0.001
 /* A settlement within this time is awaited the next time, too. */
 #define QUICK_S 0.001
-/* Between two claims that renew a watch, about; the watch lapses after 120 s. */
-#define WATCH_S 50.0
+/* Between two claims that renew a watch, about; the watch lapses after 300 s. */
+#define WATCH_S 120.0
+/* Between two claims by which the others know of an idle one, about; they forget it after
+ * 1,800 s. */
+#define IDLE_S 600.0
 /* Looks a second of all idle consumers of a queue; and, in seconds, the longest
  * time between two of one consumer, about: rather, each heartbeat brings one. */
 #define LOOKS	   6
@@ -49,7 +52,8 @@
 /* From so many on, none of them looks each second. */
 #define LOOKERS	  4
 #define LOOKERS_S 2.0
-/* Between two looks that check whether other consumers know of this one. */
+/* Between two looks that check whether the one on watch lives; for each hundred queues of
+ * ours, so much more. */
 #define CHECK_S 8.0
 /* Queues of one look: the server does nothing else meanwhile. */
 #define LOOK_MANY 100
@@ -350,7 +354,10 @@ roles_claimed(struct inbox *in, const struct mq_claimed *claimed)
 			wakeup_call(in, q);
 		break;
 	case MQ_ROLE_IDLE:
-		q->look_at = q->check_at = now;
+		q->look_at = now;
+		if (q->role != MQ_ROLE_IDLE)
+			q->check_at = now;
+		q->claim_at = now + random_near(IDLE_S);
 		break;
 	case MQ_ROLE_CLAIM:
 		q->called = !q->more;
@@ -394,12 +401,22 @@ inbox_pass(struct inbox *in)
 
 struct look {
 	struct inbox *inbox;
-	bool check;
+	enum mq_look how;
 	int n;
 	int queues[LOOK_MANY];
 };
 
-/* Few consumers look at each tick. */
+/* Steady time of the next look that checks: one of the many that wait will do. */
+static double
+next_check(const struct inbox *in, long long waiting)
+{
+	double s = CHECK_S * (1 + in->opt->queue_count / 100.0);
+	double crowd = (double)waiting / LOOKS;
+
+	return mq_clock_steady_s() + (s > crowd ? s : crowd);
+}
+
+/* Few consumers look at each tick.  waiting -1: nothing is there, and nothing was checked. */
 static void
 take_look(struct inbox *in, struct inbox_queue *q, long long waiting)
 {
@@ -416,31 +433,44 @@ take_look(struct inbox *in, struct inbox_queue *q, long long waiting)
 			q->every = LOOKERS_S;
 		if (q->every > LOOK_MAX_S)
 			q->every = LOOK_MAX_S;
-		q->check_at = now + CHECK_S;
+		q->check_at = next_check(in, waiting);
 	}
 	if (q->every > 1)
 		q->look_at = now - 0.5 + (q->every + random_near(q->every)) / 2;
 }
 
-static void
-on_looked(void *arg, const long long *waiting, int n)
-{
-	struct look *look = arg;
-	int i;
-
-	for (i = 0; i < look->n; i++)
-		take_look(look->inbox, &look->inbox->queues[look->queues[i]],
-		    i < n ? waiting[i] : 0);
-	free(look);
-}
+static void on_looked(void *arg, const long long *waiting, int n);
 
 static struct look *
 send_look(struct inbox *in, struct look *look)
 {
 	if (look != NULL)
-		mq_consumer_look(in->server, look->queues, look->n, look->check,
+		mq_consumer_look(in->server, look->queues, look->n, look->how,
 		    on_looked, look);
 	return NULL;
+}
+
+/* Where anything is, it may have been left there. */
+static void
+on_looked(void *arg, const long long *waiting, int n)
+{
+	struct look *look = arg;
+	struct inbox *in = look->inbox;
+	bool any = look->how == MQ_LOOK_ANY && n > 0;
+	bool quiet = any && waiting[0] == 0;
+	int i;
+
+	if (any && !quiet) {
+		look->how = MQ_LOOK_LEFT;
+		(void)send_look(in, look);
+		return;
+	}
+	for (i = 0; i < look->n; i++)
+		take_look(in, &in->queues[look->queues[i]],
+		    quiet     ? -1 :
+			i < n ? waiting[i] :
+				0);
+	free(look);
 }
 
 /* Without room, others have to hear of messages. */
@@ -459,6 +489,8 @@ wants_look(struct inbox *in, int queue, double now, bool sending)
 		roles_pass(in, queue);
 	else if (q->role == MQ_ROLE_WATCH)
 		q->more = q->track = true;
+	else if (now >= q->claim_at)
+		q->more = q->look = true;
 	return q->role == MQ_ROLE_IDLE;
 }
 
@@ -466,22 +498,25 @@ void
 inbox_look_around(struct inbox *in, bool sending)
 {
 	double now = mq_clock_steady_s();
-	struct look *look = NULL;
+	struct look *looks[2] = {NULL, NULL}, **look;
+	bool check;
 	int i;
 
 	for (i = 0; i < in->opt->queue_count; i++) {
 		if (!wants_look(in, i, now, sending))
 			continue;
-		if (look == NULL) {
-			look = mq_xcalloc(1, sizeof(*look));
-			look->inbox = in;
-		}
-		look->queues[look->n++] = i;
-		look->check = look->check || now >= in->queues[i].check_at;
-		if (look->n == LOOK_MANY)
-			look = send_look(in, look);
+		check = now >= in->queues[i].check_at;
+		look = &looks[check];
+		if (*look == NULL)
+			*look = mq_xcalloc(1, sizeof(**look));
+		(*look)->inbox = in;
+		(*look)->how = check ? MQ_LOOK_CHECK : MQ_LOOK_ANY;
+		(*look)->queues[(*look)->n++] = i;
+		if ((*look)->n == LOOK_MANY)
+			*look = send_look(in, *look);
 	}
-	(void)send_look(in, look);
+	(void)send_look(in, looks[0]);
+	(void)send_look(in, looks[1]);
 	inbox_look(in, false);
 }
 

@@ -60,7 +60,8 @@ struct inbox_queue {
 	double look_at;	   /* steady time of the next look, or of the next claim
 			     * of a queue that we watch */
 	double every;	   /* idle: seconds between two looks, about */
-	double check_at;   /* steady time of the next look that checks */
+	double check_at;   /* steady time of the next look that checks, */
+	double claim_at;   /* and of the next claim */
 	bool called;	   /* we have to claim, or to pass on */
 	bool changed;	   /* while a claim is under way */
 	bool look;	   /* the next claim is for a look's sake */

@@ -59,16 +59,23 @@ rmq_track(
 }
 
 static void
-rmq_look(const struct mq_session *s, const int *queues, int n, bool check,
+rmq_look(const struct mq_session *s, const int *queues, int n, enum mq_look how,
     struct mq_command *c)
 {
 	int i;
 
-	mq_command_script(c, &rmq_script_look);
+	if (how != MQ_LOOK_ANY)
+		mq_command_script(c, &rmq_script_look);
+	else
+		mq_command_plain(c, "EXISTS");
 	for (i = 0; i < n; i++)
-		rmq_keys(c, s->queues[queues[i]], WATCHED " watch idle");
+		rmq_keys(c, s->queues[queues[i]],
+		    how != MQ_LOOK_ANY ? WATCHED " watch idle" :
+					 "ready priority delayed");
+	if (how == MQ_LOOK_ANY)
+		return;
 	mq_command_str(c, s->wake);
-	mq_command_int(c, check);
+	mq_command_int(c, how == MQ_LOOK_CHECK);
 }
 
 /* The ack of a short element is one plain LREM, searched from the tail, where the oldest is. */

@@ -312,16 +312,22 @@ rsmq_track(
 }
 
 static void
-rsmq_look(const struct mq_session *s, const int *queues, int n, bool check,
-    struct mq_command *c)
+rsmq_look(const struct mq_session *s, const int *queues, int n,
+    enum mq_look how, struct mq_command *c)
 {
 	int i;
 
-	mq_command_script(c, &rsmq_script_look);
+	if (how != MQ_LOOK_ANY)
+		mq_command_script(c, &rsmq_script_look);
+	else
+		mq_command_plain(c, "EXISTS");
 	for (i = 0; i < n; i++)
-		rsmq_key(c, s->queues[queues[i]], " :Xpaused :Xwatch :Xidle");
+		rsmq_key(c, s->queues[queues[i]],
+		    how != MQ_LOOK_ANY ? " :Xpaused :Xwatch :Xidle" : " ");
+	if (how == MQ_LOOK_ANY)
+		return;
 	mq_command_str(c, s->wake);
-	mq_command_int(c, check);
+	mq_command_int(c, how == MQ_LOOK_CHECK);
 }
 
 /* NAMESPACE:QUEUE, or the same and what the key is. */

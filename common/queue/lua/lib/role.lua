@@ -8,7 +8,7 @@
 --
 --   watch   string: who is on watch
 --   idle    sorted set: who is idle; score: since when, unix milliseconds.  Each
---           of them claims every four minutes, and so comes last again
+--           of them claims every ten minutes, and so comes last again
 --
 -- A consumer that takes a message leaves the watch to the next idle one; so
 -- messages that come one after the other go to all of them in turn.
@@ -20,7 +20,7 @@
 -- include wake
 
 local NO_ROLE, WATCH, IDLE, ASK_AGAIN = 0, 4, 8, 12
-local LAPSES_MS, GONE_MS, MANY, LISTED = 120000, 480000, 4, 1000
+local LAPSES_MS, GONE_MS, MANY, LISTED = 300000, 1800000, 4, 1000
 
 local function enroll(w)
   if type(redis.pcall('ZADD', w.idle, w.now, w.name)) ~= 'number' then

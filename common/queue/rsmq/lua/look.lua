@@ -8,29 +8,8 @@
 --
 -- A crash before or after changes nothing.
 
--- include alive
+-- include looking
 
-local call = redis.call
-local time = call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local FRESH_MS = 200000
-local reply = {}
-
-local function is_stale(watch, since)
-  return not since or now - since > FRESH_MS
-    or not is_alive(call('GET', watch))
-end
-
-for i = 1, #KEYS, 4 do
-  local z, paused, watch, idle = unpack(KEYS, i, i + 3)
-  local since = ARGV[2] == '1' and call('ZSCORE', idle, ARGV[1])
-  if call('EXISTS', watch) == 0
-      or call('ZCOUNT', z, '-inf', now) > 0
-        and call('EXISTS', paused) == 0
-      or ARGV[2] == '1' and is_stale(watch, since) then
-    reply[#reply + 1] = 0
-  else
-    reply[#reply + 1] = since and call('ZCARD', idle) or -1
-  end
-end
-return reply
+return look(4, function(z, paused)
+  return call('ZCOUNT', z, '-inf', now()) > 0 and call('EXISTS', paused) == 0
+end)

@@ -1,0 +1,35 @@
+-- Whether each of many queues needs a claim.
+
+-- include alive
+
+local call = redis.call
+local clock_ms
+
+local function now()
+  local time = not clock_ms and call('TIME')
+  clock_ms = clock_ms or time[1] * 1000 + math.floor(time[2] / 1000)
+  return clock_ms
+end
+
+-- Of each queue there are so many keys, the last of which are watch and idle;
+-- waits(...) gets the others, and says whether a message is left there.  Mostly the
+-- same few consumers are on watch everywhere.
+local function look(each, waits)
+  local reply, alive, check = {}, {}, ARGV[2] == '1'
+  local function is_called(holder, idle)
+    if alive[holder] == nil then
+      alive[holder] = is_alive(holder)
+    end
+    return alive[holder] and call('ZSCORE', idle, ARGV[1])
+  end
+  for i = 1, #KEYS, each do
+    local holder, idle = call('GET', KEYS[i + each - 2]), KEYS[i + each - 1]
+    if not holder or waits(unpack(KEYS, i, i + each - 3))
+        or check and not is_called(holder, idle) then
+      reply[#reply + 1] = 0
+    else
+      reply[#reply + 1] = check and call('ZCARD', idle) or -1
+    end
+  end
+  return reply
+end
