@@ -260,9 +260,9 @@ rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 
 	switch (how) {
 	case MQ_HELD_COUNT:
-		mq_command_plain(&c[0], "LLEN");
-		/* FALLTHROUGH */
 	case MQ_HELD_KEY:
+		if (how == MQ_HELD_COUNT)
+			mq_command_plain(&c[0], "LLEN");
 		rmq_key_both(&c[0], s->connection, name, "unacked");
 		return 1;
 	case MQ_HELD_AT_ONCE:

@@ -23,8 +23,10 @@ local function look(each, waits)
     return alive[holder] and call('ZSCORE', idle, ARGV[1])
   end
   for i = 1, #KEYS, each do
-    local holder, idle = call('GET', KEYS[i + each - 2]), KEYS[i + each - 1]
-    if not holder or waits(unpack(KEYS, i, i + each - 3))
+    local keys = {unpack(KEYS, i, i + each - 1)}
+    local idle, watch = table.remove(keys), table.remove(keys)
+    local holder = call('GET', watch)
+    if not holder or waits(unpack(keys))
         or check and not is_called(holder, idle) then
       reply[#reply + 1] = 0
     else

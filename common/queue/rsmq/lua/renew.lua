@@ -43,8 +43,8 @@ end
 
 -- Of many queues, an idle consumer mostly holds nothing in any.
 local all = {}
-for k = 6, #KEYS, 5 do
-  all[#all + 1] = KEYS[k]
+for k = 2, #KEYS, 5 do
+  all[#all + 1] = select(5, unpack(KEYS, k, k + 4))
 end
 local none = #all > 0 and #all < 8000 and call('EXISTS', unpack(all)) == 0
 
