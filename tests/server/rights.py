@@ -282,7 +282,8 @@ def dead():
 
 def runs(connection, id):
     """As if it had a run, of which nobody answers."""
-    key = ("rmq::connection::%s::running" if rmq else "rsmq::running:%s") % connection
+    key = ("rmq::connection::%s::running" if rmq else "%s::running:%%s" % (
+        "{rsmq}" if len(nodes) > 1 else "rsmq")) % connection
     text = '[{"queue":"q","id":"%s","attempt":1,"grace_ms":0}]' % id
     call("SET", key, text)
 

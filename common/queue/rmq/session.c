@@ -569,6 +569,7 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	static const char *const keys[] = {
 	    "queues", NULL, "heartbeat", "info", "running"};
+	int last = s->runs ? 5 : 4;
 
 	if (step == MQ_LEAVE_EMPTY) {
 		leave_empty(s, c);
@@ -588,11 +589,11 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 		mq_command_plain(c, "SREM");
 		rmq_key_all(c, RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);
-	} else if (step < 5) {
+	} else if (step < last) {
 		mq_command_plain(c, "DEL");
 		rmq_key_connection(c, s->connection, keys[step]);
 	}
-	return step < 5;
+	return step < last;
 }
 
 /* A heartbeat outlasts the lease, which is renewed behind it. */
