@@ -71,7 +71,6 @@ crash() {
 
 @test "acks: around one that takes long, with a full server, or without a right, too" {
 	local how
-
 	{ echo wait go; seq 3000; } >"$T/all"
 	for how in full mute; do
 		: >"$T/did"

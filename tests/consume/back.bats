@@ -225,7 +225,6 @@ leave_half_way() {
 @test "back: what nobody knows of goes back when the consumer leaves" {
 	[ "${LAYOUT:-rmq}" = rmq ] || skip "rmq's claims can be made by hand"
 	local c
-
 	seq "$N" | run_mq 0 mq-publish -q -l q
 	start_mq mq-consume --no-clean q -- "$T/work"
 	eventually 20 test -s "$T/started"

@@ -298,7 +298,6 @@ S
 
 @test "batch-wait: not without the option, nor longer than it says after the first" {
 	local before
-
 	start_mq mq-consume --batch 100 q -- "$T/note"
 	eventually 5 joined
 	publish 1
@@ -335,7 +334,6 @@ S
 # Whether no tick came between USR1 and the start of what waited.
 usr1_ends_it() {
 	local beat
-
 	: >"$T/batches"
 	publish 1
 	start_mq mq-consume --batch 3 --batch-wait 1h q -- "$T/note"

@@ -47,7 +47,6 @@ charged() {
 # Its process.
 in_charge() {
 	local c
-
 	c=$(charged)
 	redis hget "rmq::connection::$c::info" pid | grep . ||
 		redis hget "rsmq::connection:$c" pid
@@ -55,7 +54,6 @@ in_charge() {
 
 @test "cleaning: of five consumers, one has a round, and the others wait" {
 	local dead
-
 	[ "${LAYOUT:-rmq}" = rmq ] || skip "its rounds cannot be counted"
 	redis config resetstat >/dev/null
 	redis monitor >"$T/monitor" 3>&- &
@@ -82,7 +80,6 @@ in_charge() {
 # All have beaten once more, so they have had some ticks.
 heartbeat_of_all() {
 	local c
-
 	for c in $(connections); do
 		lease_ages "$c"
 	done
@@ -139,7 +136,6 @@ one_has_died() {
 
 @test "cleaning: mq-clean asks nobody" {
 	local c
-
 	one_has_died
 	redis set "$key" somebody px 60000 >/dev/null
 	run_mq 0 mq-clean -v
@@ -149,7 +145,6 @@ one_has_died() {
 
 @test "cleaning: who has rights for a queue only cleans that" {
 	local c rules
-
 	read -ra rules < <("$BUILD/mq-consume" --print-acl q)
 	redis acl setuser app on '>secret' "${rules[@]}" >/dev/null
 	one_has_died

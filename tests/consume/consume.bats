@@ -173,7 +173,6 @@ went() {
 
 @test "consume: a consumer that ends by itself says how it went" {
 	local late='[ "$MQ_ATTEMPT" = 2 ] || exit 75'
-
 	went 0 true -- -n 1
 	went 0 'echo push >&3' -- -n 1 --push p
 	went 1 'exit 1' true -- -n 2

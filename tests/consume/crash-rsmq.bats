@@ -32,7 +32,6 @@ node_snatches() {
 
 @test "crash rsmq: what another program receives while it runs is no more ours, however that ends" {
 	local how
-
 	# At first it does not end by itself.
 	for how in "" 0 1 75; do
 		echo "status $how"

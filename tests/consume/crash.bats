@@ -57,7 +57,6 @@ await_consumer() {
 
 live_connection() {
 	local c
-
 	for c in $(connections); do
 		if is_live "$c"; then
 			echo "$c"
@@ -68,7 +67,6 @@ live_connection() {
 # The one live connection is another than $1.
 has_new_name() {
 	local now
-
 	now=$(live_connection)
 	[ -n "$now" ] && [ "$now" != "$1" ]
 }
@@ -101,7 +99,6 @@ stop_consumer() {
 
 @test "crash: a consumer that is killed again and again loses nothing" {
 	local goal in_flight=0 total=900
-
 	seq "$total" | run_mq 0 mq-publish -l q
 	seq "$total" >"$T/all"
 	for _ in 1 2 3 4 5 6; do
@@ -202,7 +199,6 @@ lost_meanwhile() {
 
 @test "crash: a stopped consumer whose message was given away kills its script, discards its end" {
 	local status_now
-
 	for status_now in "" 0 1 75; do
 		lost_meanwhile "$status_now"
 		echo 0 >"$T/go"
@@ -383,7 +379,6 @@ asks_what_it_holds() {
 
 @test "crash: an ack, a reject or a retry that is refused is tried again" {
 	local verdict then said
-
 	while IFS='|' read -r verdict then said; do
 		begin_anew
 		take_body -v

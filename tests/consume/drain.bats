@@ -34,7 +34,6 @@ seen() {
 
 @test "drain: a bar has done, rejected, rate and time left, and fits" {
 	local n
-
 	"$BUILD/mq-publish" -q q 1 2 bad 4 5 6 7 8 9
 	ends=1 drains 80 --drain q -- "$T/work"
 	seen '^[0-9]+% [0-9]+ done, [01] rejected, [0-9.]+/(s|min), [0-9]+s left \[#+\.+\]\^\[\[K$'
@@ -111,7 +110,6 @@ said() {
 
 @test "drain: says whose lease it waits for, and how long" {
 	local dead drain
-
 	no_cluster "heartbeats of plain keys"
 	holder live
 	holder dead
@@ -130,7 +128,6 @@ said() {
 
 @test "drain: a lease that is over is said at once; -q does not" {
 	local dead loud quiet
-
 	no_cluster "heartbeats of plain keys"
 	holder dead
 	dead=$name

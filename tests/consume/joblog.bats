@@ -26,7 +26,6 @@ lines_are() {
 
 @test "joblog: columns, verdicts, statuses and the last text" {
 	local id
-
 	# The last one runs twice; one that expires never does.
 	script work <<'.'
 case $MQ_ATTEMPT$(cat) in
@@ -79,7 +78,6 @@ esac
 
 @test "joblog: many consumers share a file, which has one first line; slots from 1" {
 	local i all=()
-
 	"$BUILD/mq-publish" -q -l q < <(seq 400)
 	for i in {1..8}; do
 		"$BUILD/mq-consume" -j 2 --drain --joblog "$log" q -- true 3>&- &
@@ -174,7 +172,6 @@ esac
 
 @test "joblog: after a line that was cut, the next one is whole" {
 	local n
-
 	"$BUILD/mq-publish" -q q a
 	run_mq 0 mq-consume --drain --joblog "$log" q -- true
 	n=$(stat -c %s "$log")

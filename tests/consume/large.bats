@@ -13,7 +13,6 @@ setup() {
 
 @test "large: claimed in order among small ones, bit by bit" {
 	local i
-
 	for i in 1 2 3; do
 		printf '7:small %s,3000000:' $i
 		cat "$T/large"
@@ -27,7 +26,6 @@ setup() {
 
 @test "large: published, retried, rejected, returned and pushed, bit by bit" {
 	local options
-
 	for options in "" "-p 5" "-d 1ms" "-g a" "-k a" "-e 1h" --raw; do
 		# shellcheck disable=SC2086 # two words
 		"$BUILD/mq-publish" $options q <"$T/large"
@@ -43,7 +41,6 @@ setup() {
 
 @test "large: several at once, equal ones, in any order, none lost or doubled" {
 	local i
-
 	for i in 1 2 3 4 5 6; do
 		"$BUILD/mq-publish" -H "N: $i" q <"$T/large"
 		"$BUILD/mq-publish" --raw q <"$T/large"
@@ -61,7 +58,6 @@ setup() {
 
 @test "large: due, and the consumer killed at any time: none is lost" {
 	local i c
-
 	for i in 1 2 3 4 5 6; do
 		"$BUILD/mq-publish" -H "N: $i" -d 1ms q <"$T/large"
 	done

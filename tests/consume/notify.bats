@@ -12,7 +12,6 @@ notices() {
 
 @test "notify: done, rejected and pushed, each once, to one who waits for it" {
 	local -a ids
-
 	run_mq 0 mq-publish -i q yes no on
 	ids=("${lines[@]}")
 	start_mq mq-consume -n 3 ends -- sh -c 'echo "$MQ_HEADER_MQ_NOTICE $(cat)"'
@@ -126,7 +125,6 @@ notices() {
 
 @test "notify: killed at any time, each end that counts is told, and no other" {
 	local i n=60
-
 	seq $n | run_mq 0 mq-publish -l q
 	for i in 1 2 3 4 5 6; do
 		start_mq mq-consume -q -j 4 --attempts 99 --notify ends q -- sleep 0.02

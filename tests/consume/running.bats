@@ -58,7 +58,6 @@ end_run() {
 
 @test "running: long runs are told, with all there is to know" {
 	local id before after started
-
 	run_mq 0 mq-publish -i jobs/1 x
 	id=$output
 	run_mq 0 mq-publish b 2

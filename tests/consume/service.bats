@@ -51,7 +51,6 @@ heard() {
 
 @test "READY waits for the server, STATUS tells when it is gone, WATCHDOG comes all the same" {
 	local n
-
 	no_cluster "one server is stopped"
 	manager "$T/manager"
 	export WATCHDOG_USEC=100000
@@ -86,7 +85,6 @@ heard() {
 
 @test "workers, and a private server, inherit nothing of it" {
 	local server how
-
 	manager "$T/manager"
 	export WATCHDOG_USEC=10000000 WATCHDOG_PID=1
 	for how in -n1 --stream; do
@@ -105,7 +103,6 @@ heard() {
 
 @test "a socket that cannot be used is said, and costs nothing" {
 	local name
-
 	"$BUILD/mq-publish" -q q a b c d
 	for name in "" manager @ "/$(printf '%0200d' 0)"; do
 		NOTIFY_SOCKET=$name run_mq 0 mq-consume -n1 q -- cat

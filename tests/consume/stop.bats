@@ -105,7 +105,6 @@ request_key() {
 
 @test "stop: a batch and a stream end, and the others go back without an attempt" {
 	local how
-
 	script work <<'.'
 while read -r line; do [ "$line" != 3 ] || echo $$ >"$T/child"; done
 sleep 1000
@@ -138,7 +137,6 @@ sleep 1000
 
 @test "stop: a run that has ended, another message, and none" {
 	local key other
-
 	begin --grace 0s
 	other=$(tr 0-9a-z 1-9a-z0 <<<"$id")
 	run_mq 1 mq-purge --running --id "$other" jobs
@@ -171,7 +169,6 @@ sleep 1000
 
 @test "stop: held the wrong way: 64" {
 	local row
-
 	while IFS='|' read -r row said; do
 		# shellcheck disable=SC2086 # words
 		run_mq 64 $row

@@ -64,7 +64,6 @@ all_of() {
 
 @test "stream fault: the server dies and comes back, the worker goes on" {
 	local n
-
 	safe_server
 	seq 3000 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream -j 2 --window 50 q -- "$T/note"
@@ -82,7 +81,6 @@ all_of() {
 
 @test "stream fault: a lease that was lost: others have the messages" {
 	local c taken
-
 	script hold <<'.'
 echo $$ >>"$T/starts"
 while read -r x; do
@@ -286,7 +284,6 @@ holds_open() {
 
 @test "stream fault: hundreds of workers later, nothing is left open" {
 	local before after
-
 	! with_sanitizer || skip "the sanitizers look themselves"
 	seq 600 | run_mq 0 mq-publish -l q
 	start_mq mq-consume --stream -j 2 q -- sh -c \

@@ -44,7 +44,6 @@ note('got', 'end') if -e "$ENV{T}/ends";
 # consume STATUS [OPTION...]: q, by $T/obey.
 consume() {
 	local want=$1
-
 	shift
 	run_mq "$want" mq-consume --stream "$@" q -- "$T/obey"
 }
@@ -87,7 +86,6 @@ reason() {
 
 @test "stream: the framings, with payloads of all kinds, empty ones, too" {
 	local framing worker='cat >"$T/in"; printf "done\n%.0s" 1 2 3 4 5 >&3'
-
 	perl -e 'print length, ":$_," for "a\nb\0c\r\n", "", "short", join("", map chr, 0 .. 255),
 		join "", map chr rand 256, 1 .. 3000000' >"$T/sent"
 	for framing in --netstring --jsonl; do
@@ -203,7 +201,6 @@ while read -r x; do echo done >&3; done
 
 @test "stream: what it was on follows from how it ended, and no other message" {
 	local line state error options
-
 	while IFS='|' read -r line state error options; do
 		echo "$line"
 		publish 1 2 "$line" 4 5
@@ -359,7 +356,6 @@ while read -r x; do sleep 0.1; echo "$x" >>"$T/got"; echo done >&3; done
 # The rest is for others, in its order.
 rest_is_back() {
 	local first
-
 	window_below 1001 || return 1
 	"$BUILD/mq-stats" --list ready -l q >"$T/ready"
 	first=$(head -n 1 "$T/ready")
@@ -538,7 +534,6 @@ open my $f, '>>', "$ENV{T}/got"; print $f "$n\n";
 
 @test "stream: -n, --drain and --idle wait for the end of the workers, and what went back is not counted" {
 	local options
-
 	touch "$T/ends"
 	for options in "-n 3 -j 2" "--idle 200ms" "--drain -j 3"; do
 		publish {1..9}

@@ -49,7 +49,6 @@ of_queue() {
 # fleet N ARGS...: so many consumers, none of which cleans.
 fleet() {
 	local i n=$1
-
 	shift
 	for ((i = 0; i < n; i++)); do
 		"$BUILD/mq-consume" --no-clean "$@" >>"$T/out" 2>>"$T/err" 3>&- &
@@ -96,7 +95,6 @@ soon() {
 
 @test "wake: a message wakes one consumer of many" {
 	local n
-
 	fleet 20 q -- "$T/note"
 	# Each claim looks for a pause.  Those that look from time to time may come between.
 	for n in {1..10}; do
@@ -112,7 +110,6 @@ soon() {
 
 @test "wake: messages one after the other go to one consumer after the other" {
 	local n
-
 	fleet_at_rest 6 q -- "$T/note"
 	for n in 1 2 3 4 5 6; do
 		run_mq 0 mq-publish q "$n"
@@ -146,7 +143,6 @@ busy_ones() {
 
 @test "wake: the consumer on watch is killed, or stopped, or the one that is woken" {
 	local signal n=0
-
 	fleet_at_rest 6 q -- "$T/note"
 	for signal in KILL STOP; do
 		kill -"$signal" "$(pid_of "$(watching)")"
@@ -167,7 +163,6 @@ busy_ones() {
 
 @test "wake: many are killed at once, and no message comes" {
 	local p n=0
-
 	fleet_at_rest 8 q -- "$T/note"
 	for p in "$(pid_of "$(watching)")" "${pids[@]:0:6}"; do
 		[ "$p" != "${pids[7]}" ] || continue
@@ -183,13 +178,11 @@ busy_ones() {
 
 living_at_rest() {
 	local pid
-
 	at_rest "$1" && pid=$(pid_of "$(watching)") && [ -n "$pid" ] && [ -d "/proc/$pid" ]
 }
 
 @test "wake: who ends leaves the watch to another" {
 	local signal first n=0
-
 	fleet_at_rest 4 q -- "$T/note"
 	for signal in TERM USR1; do
 		first=$(watching)
@@ -205,7 +198,6 @@ living_at_rest() {
 
 @test "wake: keys that vanish, scripts and connections too" {
 	local loss n=0
-
 	fleet_at_rest 3 q -- "$T/note"
 	for loss in "del $(of_queue q watch)" "del $(of_queue q idle)" \
 		"script flush" "client kill type normal" "client kill type pubsub"; do
@@ -225,7 +217,6 @@ living_at_rest() {
 
 @test "wake: consumers that wait are silent" {
 	local queues=() i
-
 	fleet_at_rest 10 q -- "$T/note"
 	# Until all have looked once.
 	eventually 10 eval '(($(calls zcard) > 40))'
@@ -258,7 +249,6 @@ living_at_rest() {
 
 @test "wake: a user who may not call others looks once a second" {
 	local rules
-
 	read -ra rules < <("$BUILD/mq-consume" --print-acl q | sed 's/&mq::wake::[*]//')
 	redis acl setuser old reset on '>pw' "${rules[@]}" >/dev/null
 	MQ_URL=$(url_as old:pw) fleet 2 q -- "$T/note"
