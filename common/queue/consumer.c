@@ -222,16 +222,15 @@ take_looked(const struct mq_asker *asker, redisReply *reply)
 	struct mq_answer buf;
 	int i, n;
 
-	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER) {
+	if (!mq_answer_good(mq_answer_to(reply, -1, &buf))) {
+		all->bad = true;
+	} else if (reply->type == REDIS_REPLY_INTEGER) {
 		all->waiting[0] += reply->integer;
-	} else if (mq_answer_good(
-		       mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf))) {
+	} else {
 		n = (int)reply->elements;
 		for (i = 0; i < n && look->from + i < all->n; i++)
 			all->waiting[look->from + i] =
 			    reply->element[i]->integer;
-	} else {
-		all->bad = true;
 	}
 	free(look);
 	end_look(all);

@@ -406,21 +406,13 @@ struct look {
 	int queues[LOOK_MANY];
 };
 
-/* Steady time of the next look that checks: one of the many that wait will do. */
-static double
-next_check(const struct inbox *in, long long waiting)
-{
-	double s = CHECK_S * (1 + in->opt->queue_count / 100.0);
-	double crowd = (double)waiting / LOOKS;
-
-	return mq_clock_steady_s() + (s > crowd ? s : crowd);
-}
-
-/* Few consumers look at each tick.  waiting -1: nothing is there, and nothing was checked. */
+/* Few consumers look at each tick, and of many that wait, some check.  waiting -1: nothing
+ * is there, and nothing was checked. */
 static void
 take_look(struct inbox *in, struct inbox_queue *q, long long waiting)
 {
 	double now = mq_clock_steady_s();
+	double check_s = CHECK_S * (1 + in->opt->queue_count / 100.0);
 
 	if (q->role != MQ_ROLE_IDLE)
 		return;
@@ -429,11 +421,11 @@ take_look(struct inbox *in, struct inbox_queue *q, long long waiting)
 		tell(in, FACT_WAKE);
 	} else if (waiting > 0) {
 		q->every = (double)waiting / LOOKS;
+		q->check_at = now + (q->every > check_s ? q->every : check_s);
 		if (waiting >= LOOKERS && q->every < LOOKERS_S)
 			q->every = LOOKERS_S;
 		if (q->every > LOOK_MAX_S)
 			q->every = LOOK_MAX_S;
-		q->check_at = next_check(in, waiting);
 	}
 	if (q->every > 1)
 		q->look_at = now - 0.5 + (q->every + random_near(q->every)) / 2;
