@@ -116,7 +116,7 @@ add_spark(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 	int i, k = 0;
 
 	for (i = 0; i < SPARK_MAX; i++) {
-		at_s = now_ms / 1000 - (SPARK_MAX - 1 - i) * 60;
+		at_s = now_ms / 1000 - 60LL * (SPARK_MAX - 1 - i);
 		most[i] = -1;
 		for (; k < p->count && p->notes[k].n[MQ_NOTED_AT_S] <= at_s;
 		     k++)

@@ -7,7 +7,7 @@
 
 /* The hashes: of how many seconds a note is, and how many notes there are. */
 static const struct {
-	int unit_s, count;
+	long long unit_s, count;
 } spans[MQ_PASTS] = {[MQ_MINUTES] = {60, 60}, [MQ_HOURS] = {3600, 48}};
 
 struct pass {
