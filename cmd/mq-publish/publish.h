@@ -34,6 +34,8 @@ struct outcome {
 	void *refused_arg;
 	unsigned long
 	    count[MQ_PUBLISHED_TOO_LONG + 1]; /* by what they became */
+	bool gap;	      /* some were refused; what is accepted now is */
+	unsigned long behind; /* behind them */
 	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, if collected */
 	/* With --durable only: */
 	const struct mq_publisher *publisher; /* NULL without */

@@ -119,7 +119,7 @@ report(const struct outcome *o, unsigned long unknown)
 	    {MQ_PUBLISHED_DUPLICATE, "duplicate", "duplicates"},
 	    {MQ_PUBLISHED_STALE, "too late", "too late"},
 	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"}};
-	unsigned long n = o->count[MQ_PUBLISHED], other;
+	unsigned long n = o->count[MQ_PUBLISHED] - o->behind, other;
 	char more[256] = "";
 	size_t i, len = 0;
 
@@ -128,6 +128,9 @@ report(const struct outcome *o, unsigned long unknown)
 			len += (size_t)snprintf(more + len, sizeof(more) - len,
 			    ", %lu %s", other,
 			    other == 1 ? others[i].one : others[i].many);
+	if (o->behind > 0)
+		len += (size_t)snprintf(more + len, sizeof(more) - len,
+		    ", and %lu behind those that were refused", o->behind);
 	if (unknown > 0)
 		snprintf(more + len, sizeof(more) - len, ", and up to %lu more",
 		    unknown);
@@ -341,6 +344,7 @@ take_verdict(void *arg, int i, enum mq_published verdict, const char *joined)
 	bool ours = verdict == MQ_PUBLISHED;
 
 	o->count[verdict]++;
+	o->behind += o->gap && ours;
 	/* Another message may not be safe yet, and somebody else's. */
 	if (ours || joined != NULL || verdict == MQ_PUBLISHED_DUPLICATE) {
 		o->unsure = true;
@@ -615,11 +619,12 @@ try_first(struct transport *t)
 #define BATCH_COUNT 1000
 #define BATCH_BYTES 65536
 
-/* No more can be published: ends when all that is under way is settled. */
+/* No more can be published: ends when all that is under way is settled.  Of that, plain
+ * commands may be accepted again by now. */
 static void __attribute__((noreturn))
 end_when_answered(struct transport *t, int status)
 {
-	t->ending = true;
+	t->ending = t->outcome->gap = true;
 	while (t->used > 0)
 		(void)collect(t);
 	(void)make_safe(t->outcome);
