@@ -291,6 +291,7 @@ went() {
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "a b"
 	stop_mq TERM 143
 	# All of it is gone, and the queues are still known.
+	forget_past
 	assert_equal "$(redis keys '*' | sort)" rmq::queues
 	# Without --tag the name says mq-consume, and no two are the same.
 	run_mq 0 mq-publish q x y
@@ -300,6 +301,7 @@ went() {
 	assert_equal "$(connections | grep -c '^mq-consume-[A-Za-z0-9]\{6\}$')" 2
 	wait
 	run_mq 0 mq-consume --drain -l q
+	forget_past
 	assert_equal "$(redis keys '*' | sort)" $'rmq::queue::[q]::counters\nrmq::queues'
 }
 

@@ -121,6 +121,7 @@ stop_consumer() {
 	run_mq 0 mq-clean -q
 	# There what one had who was in charge, and is dead, lasts.
 	[ "${TOPOLOGY-}" != cluster ] || redis del "${LAYOUT:-rmq}::cleaning" >/dev/null
+	forget_past
 	assert_equal "$(redis keys '*' | sort)" "$(keys_at_rest)"
 }
 
