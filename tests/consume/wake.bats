@@ -154,6 +154,7 @@ busy_ones() {
 	run_mq 0 mq-publish q woken
 	soon 3
 	# The watch is in living hands again, for what is delayed, too.
+	eventually 10 is_watched
 	kill -KILL "$(pid_of "$(watching)")"
 	run_mq 0 mq-publish -d 1s q later
 	soon 4
@@ -176,9 +177,13 @@ busy_ones() {
 	eventually 25 living_at_rest "$((n - 1))"
 }
 
-living_at_rest() {
+is_watched() {
 	local pid
-	at_rest "$1" && pid=$(pid_of "$(watching)") && [ -n "$pid" ] && [ -d "/proc/$pid" ]
+	pid=$(pid_of "$(watching)") && [ -n "$pid" ] && [ -d "/proc/$pid" ]
+}
+
+living_at_rest() {
+	at_rest "$1" && is_watched
 }
 
 @test "wake: who ends leaves the watch to another" {
