@@ -15,6 +15,7 @@ JOBS= files run at a time.
 """
 import bisect
 import concurrent.futures
+import contextlib
 import ctypes
 import glob
 import json
@@ -51,13 +52,27 @@ exec %s "$@"
 
 # --- running tests, also for mutants.py ---
 
+started = set()    # the processes of jobs, which whoever has started them waits for
+
+
 def adopt_orphans():
     """Processes that their parents leave become children of this one, which ends all at its end."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    threading.Thread(target=reap_orphans, daemon=True).start()
 
 
-def descendants(pid):
+def reap_orphans():
+    """A server that a test has killed is gone, as if init had adopted it."""
+    while True:
+        time.sleep(0.02)
+        for pid in children(os.getpid()):
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                if pid not in started and os.getpgid(pid) != os.getpgrp():
+                    os.waitpid(pid, os.WNOHANG)
+
+
+def children(pid):
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
         try:
@@ -65,7 +80,11 @@ def descendants(pid):
                 found += [int(word) for word in f.read().split()]
         except OSError:
             pass
-    return found + [d for child in found for d in descendants(child)]
+    return found
+
+
+def descendants(pid):
+    return [d for child in children(pid) for d in (child, *descendants(child))]
 
 
 def end_descendants():
@@ -103,10 +122,12 @@ def start(job, tree, build, scratch, **more):
     name, file, own = job
     command = [os.path.join(build, "tests", name)] if name == os.path.basename(file) else ["bats", "--tap", "-T", file]
     with open(scratch + "/out", "w") as out:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             ["env", "--default-signal=HUP,INT,QUIT,PIPE", *command], cwd=tree,
             stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
             env={**os.environ, "MQ_BUILD": build, "TMPDIR": scratch, **own, **more})
+    started.add(process.pid)
+    return process
 
 
 def red(text):
