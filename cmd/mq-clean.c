@@ -11,6 +11,7 @@
 
 #include <jansson.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/names.h"
 #include "base/say.h"
@@ -41,7 +42,8 @@ struct cleaner {
 	int status;
 	char said[512];
 	long refused, unproven;
-	size_t noted; /* scattered queues that were reported */
+	int64_t past_ms; /* steady time of the last note of how queues are */
+	size_t noted;	 /* scattered queues that were reported */
 };
 
 static const struct mq_option rows[] = {
@@ -201,6 +203,18 @@ report_lost(struct cleaner *c)
 }
 
 /* One round; returns an exit status. */
+/* Once a minute, however often rounds are. */
+static void
+note_past(struct cleaner *c)
+{
+	int64_t now = mq_clock_steady_ms();
+
+	if (c->past_ms != 0 && now < c->past_ms + 60000)
+		return;
+	c->past_ms = now;
+	mq_past_note(&c->redis, c->shared.layout, NULL, 0);
+}
+
 static int
 clean_round(struct cleaner *c)
 {
@@ -219,7 +233,7 @@ clean_round(struct cleaner *c)
 	report_unproven(c, &done);
 	report_scattered(c);
 	if (status == MQ_EXIT_OK && !c->how.dry_run)
-		mq_past_note(r, c->shared.layout, NULL, 0);
+		note_past(c);
 	if (report_lost(c))
 		status = MQ_EXIT_UNAVAILABLE;
 	if (mq_redis_lost(r) || status == MQ_EXIT_UNAVAILABLE)

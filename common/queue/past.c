@@ -54,9 +54,8 @@ static bool
 has_anything(const struct mq_queue_stats *q)
 {
 	return !q->scattered &&
-	    (q->counted ||
-		(q->ready | q->delayed | q->unacked | q->rejected |
-		    q->consumers | q->dead_consumers) != 0);
+	    (q->counted || q->ready > 0 || q->delayed > 0 || q->unacked > 0 ||
+		q->rejected > 0);
 }
 
 void

@@ -230,7 +230,8 @@ enum {
 	MQ_STATS_UNLISTED = 4, /* what connections hold that nobody lists,
 				* too, unless there are very many keys; and what
 				* only Go programs find */
-	MQ_STATS_FEW = 8 /* no queue at all, if there are more than 10,000 */
+	MQ_STATS_FEW = 8 /* no queue at all, if there are more than 10,000; nor,
+			  * where connections are many, what those have */
 };
 
 struct mq_stats {

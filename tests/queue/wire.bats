@@ -311,6 +311,7 @@ END
 		item "$ready" "-$i" | cmp - "$T/$i"
 	done
 	assert_equal "$(item "$ready" -4)" 4
+	forget_past
 	assert_equal "$(keys)" "$(printf '%s\n' "$ready" rmq::queues \
 		'rmq::queue::[q]::counters' | sort)"
 	assert_equal "$(redis smembers rmq::queues | sort | xargs)" "elsewhere q"

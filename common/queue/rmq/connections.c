@@ -12,6 +12,10 @@
 /* To scan this many keys takes 3 ms of the server's time.  With more keys, only
  * the cleaners scan, and list again what is not listed. */
 #define MANY_KEYS 20000
+/* For MQ_STATS_FEW: with more connections, or queues that they consume, what they have is
+ * not known. */
+#define FEW_CONNECTIONS 100
+#define FEW_LINKS	500
 /* With more names of queues, each connection is asked which queues it has. */
 #define NAMED 4
 
@@ -230,11 +234,23 @@ take_other(void *arg, size_t i, redisReply *reply)
 }
 
 static int
-ask_links(struct mq_redis *r, struct mq_links *l)
+leave_unknown(struct mq_stats *out)
+{
+	int i;
+
+	for (i = 0; i < out->count; i++)
+		out->queues[i].unacked = out->queues[i].consumers = -1;
+	return 0;
+}
+
+static int
+ask_links(struct mq_redis *r, struct mq_links *l, bool few)
 {
 	int rv;
 
 	mq_links_list(l);
+	if (few && l->n > FEW_LINKS)
+		return leave_unknown(l->out);
 	rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, l);
 	if (rv == 0)
 		rmq_stats_missed(r, l);
@@ -252,14 +268,19 @@ rmq_stats_connections(
 	struct gather g = {
 	    .links = {out, wanted & MQ_STATS_CONNECTIONS, named, NULL, 0},
 	    .unlisted = wanted & MQ_STATS_UNLISTED};
+	bool few = wanted & MQ_STATS_FEW;
 	int rv = list_connections(r, &g);
 
+	if (rv == 0 && few && out->connection_count > FEW_CONNECTIONS) {
+		mq_names_free(&g.lists);
+		return leave_unknown(out);
+	}
 	if (rv == 0)
 		rv = mq_ask_all(r,
 		    (size_t)questions(&g) * (size_t)out->connection_count,
 		    ask_about, take_about, &g);
 	if (rv == 0)
-		rv = ask_links(r, &g.links);
+		rv = ask_links(r, &g.links, few);
 	mq_links_end(&g.links);
 	mq_names_free(&g.lists);
 	return rv;

@@ -118,7 +118,7 @@ add_keys(void *arg, size_t i, struct mq_command *c)
 }
 
 /* Many queues may have nothing at all: if the first ones do not, the others are asked
- * about together, too. */
+ * about together, too; and always for whoever asks every minute. */
 static int
 find_empty(struct mq_redis *r, struct gather *g)
 {
@@ -129,7 +129,8 @@ find_empty(struct mq_redis *r, struct gather *g)
 	if (n <= TOGETHER || mq_redis_command(r).cluster)
 		return 0;
 	rv = rmq_exists(&look, RMQ_ANY, TOGETHER, TOGETHER);
-	return rv == 0 && g->keys[0] == RMQ_NONE ?
+	return rv == 0 &&
+		(g->keys[0] == RMQ_NONE || (g->wanted & MQ_STATS_FEW)) ?
 	    rmq_exists(&look, RMQ_ANY, n, TOGETHER) :
 	    rv;
 }
