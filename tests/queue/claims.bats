@@ -114,9 +114,9 @@ about_300_s() {
 	assert_equal "$(redis get watch) $(redis exists idle)" "other 0"
 	hears other
 	assert_equal "$(claim 1 99 me look 1)" "-1 8 0"
-	# Those that have not claimed for eight minutes go.
-	redis zadd idle "$(($(date +%s) * 1000 - 485000))" gone \
-		"$(($(date +%s) * 1000 - 470000))" late >/dev/null
+	# Those that have not claimed for half an hour go.
+	redis zadd idle "$(($(date +%s) * 1000 - 1805000))" gone \
+		"$(($(date +%s) * 1000 - 1790000))" late >/dev/null
 	assert_equal "$(claim 1 99 me called 1)" "-1 8 0"
 	assert_equal "$(redis zrange idle 0 -1 | xargs)" "late me"
 }
