@@ -30,6 +30,8 @@ seeded() {
 }
 
 own_server() {
+	# teardown() ends what is not the file's.
+	FILE_D=${FILE_D-$D}
 	D=$(own_dir)
 	server_run "$@"
 }
