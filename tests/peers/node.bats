@@ -144,17 +144,6 @@ END
 		'{"vt":1,"delay":0,"maxsize":65536,"totalrecv":1,"totalsent":1,"msgs":0,"hiddenmsgs":0}'
 }
 
-@test "when we are killed, node gets the message after the visibility timeout" {
-	run_node 0 createQueue qname=q vt=1
-	run_node 0 sendMessage qname=q message=a
-	start_mq mq-consume q -- sleep 60
-	received() { [ "$(redis hget rsmq:q:Q totalrecv)" = 1 ]; }
-	eventually 10 received
-	kill -KILL "$pid"
-	again() { ask_node receiveMessage.rc qname=q && [ "$output" = 2 ]; }
-	eventually 10 again
-}
-
 @test "a delayed message of node is not ours before it is due" {
 	run_node 0 createQueue qname=q delay=60
 	run_node 0 sendMessage qname=q message=a
@@ -230,15 +219,6 @@ END
 	assert_equal "$(redis exists rsmq:q:X)" 0
 }
 
-@test "a higher priority comes first, for node, too" {
-	run_mq 0 mq-publish q low
-	run_mq 0 mq-publish -p 5 q high
-	run_mq 0 mq-publish -p 100 q highest
-	for want in highest high low; do
-		says "$want" popMessage.message qname=q
-	done
-}
-
 # --- by id --------------------------------------------------------------------
 
 @test "by its id, the visibility of a message that node holds can be changed, and it can be deleted" {
@@ -309,25 +289,6 @@ END
 	eventually 5 attributes_are node "$want"
 	eventually 5 attributes_are ours "$want"
 	assert_equal "$(shape ours)" "$(shape node)"
-}
-
-@test "our numbers are node's, but that what is visible is never hidden" {
-	run_node 0 createQueue qname=q vt=60
-	for m in a b c; do
-		run_node 0 sendMessage qname=q message=$m
-	done
-	run_node 0 sendMessage qname=q message=d delay=60
-	run_node 0 receiveMessage qname=q
-	run_mq 0 mq-stats --json q
-	run python3 -c 'import json, sys
-q = json.loads(sys.argv[1])["queues"][0]
-a = q["attributes"]
-print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
-    a["vt"], a["delay"], a["maxsize"], a["totalsent"], a["totalrecv"],
-    a["created"] == a["modified"] > 1700000000)' "$output"
-	assert_output "2 1 1 0 60 0 65536 4 1 True"
-	run_mq 0 mq-stats q
-	[[ $output == *"vt 60 s, delay 0 s, maxsize 65536; 4 sent, 1 received"* ]]
 }
 
 # --- queues and their attributes ----------------------------------------------
@@ -434,16 +395,6 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	redis zrange rsmq:q 0 -1 | cmp - "$T/ids"
 }
 
-@test "a message of an id that is there already is a duplicate" {
-	run_mq 0 mq-publish -i q a
-	line="{\"payload\":\"b\",\"headers\":{\"Mq-Id\":[\"$output\"]}}"
-	run_mq 1 mq-publish --jsonl q <<<"$line"
-	says a popMessage.message qname=q
-	run_mq 1 mq-publish --jsonl q <<<"$line"$'\n'"$line"
-	assert_equal "$stderr" "mq-publish: 1 message accepted, 1 duplicate"
-	says b popMessage.message qname=q
-}
-
 @test "a queue is kept from growing, by those who look" {
 	run_node 0 createQueue qname=q
 	run_node 0 sendMessage qname=q message=a
@@ -454,18 +405,6 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 	run_mq 0 mq-publish -d 1h --max-length 1 --max-delayed 1 q h
 	run_mq 75 mq-publish -d 1h --max-delayed 1 q i
 	says 5 getQueueAttributes.msgs qname=q
-}
-
-@test "1000 messages received half by node, half by us, and counted" {
-	run_node 0 createQueue qname=q vt=0
-	node_rsmq send q 1 1000
-	run_mq 0 mq-consume -n500 -l q
-	assert_equal "$(wc -l <<<"$output")" 500
-	for _ in 1 2 3; do
-		run_node 0 receiveMessage qname=q
-	done
-	eventually 5 attributes_are q \
-		'{"vt":0,"delay":0,"maxsize":65536,"totalrecv":503,"totalsent":1000,"msgs":500,"hiddenmsgs":0}'
 }
 
 # --- real time ----------------------------------------------------------------
@@ -533,24 +472,6 @@ print(q["ready"], q["delayed"], q["unacked"], q["rejected"],
 }
 
 # --- which layout -------------------------------------------------------------
-
-@test "-L comes before the URL, and that before MQ_LAYOUT" {
-	url=unix://$D/redis.sock
-	MQ_LAYOUT=rsmq run_mq 0 mq-publish -L rmq -u "$url?layout=rsmq" q a
-	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 1
-	MQ_LAYOUT=rsmq run_mq 0 mq-publish -u "$url?layout=rmq" q a
-	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 2
-	MQ_LAYOUT=rsmq run_mq 0 mq-publish -u "$url" q a
-	assert_equal "$(redis zcard rsmq:q)" 1
-	MQ_LAYOUT='' run_mq 0 mq-publish q a
-	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 3
-	MQ_LAYOUT=x run_mq 0 mq-publish --layout=rsmq q a
-	assert_equal "$(redis zcard rsmq:q)" 2
-	mkdir "$T/mq"
-	echo "MQ_URL=$url?layout=rsmq" >"$T/mq/env"
-	MQ_LAYOUT='' MQ_URL='' XDG_CONFIG_HOME=$T run_mq 0 mq-publish q a
-	assert_equal "$(redis zcard rsmq:q)" 3
-}
 
 @test "duplicates go to queues of the same namespace, and of another layout" {
 	run_mq 0 mq-publish there x

@@ -6,18 +6,6 @@
 
 load ../helpers/server
 
-@test "rqcompat: send_test_large: a parameter of 100 kB" {
-	local large
-
-	large=$(head -c 100000 /dev/zero | tr '\0' x)
-	script size <<-'END'
-		printf '%s' "$RQ_PARAM2" | wc -c >"$T/size"
-	END
-	run_mq 0 mq-publish -P "2=$large" q ''
-	run_mq 0 mq-consume --drain q -- "$T/size"
-	assert_equal "$(xargs <"$T/size")" 100000
-}
-
 # --- --rq -----------------------------------------------------------------------
 
 # rq ARGS...: as RQ would run the script, here through a link to it.

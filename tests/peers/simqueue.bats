@@ -17,28 +17,6 @@ setup() {
 	END
 }
 
-@test "simqueue: a healthy worker finishes what a failing one gives back" {
-	local i
-
-	script fails <<-'END'
-		echo hit >>"$T/hits"
-		exit 75
-	END
-	start_mq mq-consume --attempts 1000 --backoff 20ms..20ms q -- "$T/fails"
-	for i in {1..10}; do
-		run_mq 0 mq-publish --from-tick 0 q "$i"
-	done
-	eventually 10 test -s "$T/hits"
-	CALLS=0 timeout 180 "$BUILD/mq-consume" --attempts 1000 --idle 30s q -- "$T/work" 3>&- &
-	eventually 20 drained
-	stop_mq
-	assert_equal "$(sort -n "$T/runs" | xargs)" "1 2 3 4 5 6 7 8 9 10"
-}
-
-drained() {
-	[ "$(sort -u "$T/runs" | wc -l)" = 10 ]
-}
-
 # Looked at twice in each block: it runs once in each, and not after its end.
 @test "simqueue: how often an item runs, block by block" {
 	local name first last calls attempts says blocks counts rejected row b

@@ -61,6 +61,7 @@ ids() {
 	redis hset rsmq:jobs:Q created 1795207725596 modified 1795207725596 >/dev/null
 	run_mq 0 mq-stats jobs
 	assert_line --regexp '^jobs +1 +1 +1 +0 +0 +[4-9]s'
+	assert_output --partial "vt 7 s, delay 0 s, maxsize 65536; 3 sent, 1 received"
 	says '.queues[0] | [.known, .ready, .delayed, .unacked, .rejected]' '[true,1,1,1,0]' mq-stats --json jobs
 	[ "$(json '.queues[0].oldest_age_s >= 4 and .queues[0].oldest_age_s < 10')" = true ]
 	[ "$(json '.queues[0].next_due_ms - .time_ms > 50000 and .queues[0].next_due_ms - .time_ms <= 60000')" = true ]

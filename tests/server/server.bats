@@ -288,6 +288,10 @@ layout_of() {
 		run_mq 0 mq-publish -u "unix://$sock"
 		MQ_URL=unix://$sock run_mq 0 mq-publish
 		run_mq 0 mq-publish -u "unix://$sock?layout=rmq"
+		MQ_LAYOUT=rsmq run_mq 0 mq-publish -u "unix://$sock?layout=rmq"
+		MQ_LAYOUT=rsmq run_mq 0 mq-publish -L rmq -u "unix://$sock?layout=rsmq"
+		MQ_LAYOUT=x run_mq 0 mq-publish -L rmq
+		MQ_LAYOUT= run_mq 0 mq-publish -u "unix://$sock"
 	END
 	with_env 0 "MQ_URL=unix://$sock?layout=rmq\nMQ_LAYOUT=rsmq"
 	assert_equal "$(layout_of)" rmq
