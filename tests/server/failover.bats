@@ -12,19 +12,10 @@ setup() {
 		node "$i" config set cluster-require-full-coverage no >/dev/null
 	done
 	eventually 20 all_known
-	Q=$(elsewhere)
+	# Its node is not that of the names of all queues.
+	Q=$(queue_on "$(other_than "$(owner_of_key rmq::queues)")")
 	master=$(owner_of "$(slot_of "$Q")")
 	replica=$(replica_of "$master")
-}
-
-# A queue whose node is not that of the names of all queues.
-elsewhere() {
-	local i=0 names
-	names=$(owner_of "$(node 0 cluster keyslot rmq::queues)")
-	while [ "$(owner_of "$(slot_of "q-$i")")" = "$names" ]; do
-		i=$((i + 1))
-	done
-	echo "q-$i"
 }
 
 # Each node says that all masters have a replica, which takes a while.

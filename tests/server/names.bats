@@ -37,7 +37,7 @@ setup() {
 
 teardown() {
 	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
-	names_back
+	cluster_mend
 	rm -rf "$T"
 }
 
@@ -48,12 +48,6 @@ names_away() {
 	else
 		kill -STOP "$(cat "$C/$NAMES/pid")"
 	fi
-}
-
-names_back() {
-	kill -CONT "$(cat "$C/$NAMES/pid")" 2>/dev/null || true
-	node "$NAMES" ping >/dev/null 2>&1 || node_run "$NAMES"
-	eventually 30 slots_agreed
 }
 
 is_listed() {
@@ -93,7 +87,7 @@ push() {
 		assert_equal "$(cat "$T/err")" ""
 		stop_mq
 		assert_equal "$status" 143
-		names_back
+		cluster_mend
 	done
 }
 
@@ -109,7 +103,7 @@ push() {
 	eventually 10 lines_reach "$T/out" 1
 	stop_mq
 	push "$Q-consumed" x
-	names_back
+	cluster_mend
 	assert_equal "$(cluster smembers rmq::queues)" ""
 	run_mq 0 mq-publish "$Q-published" x
 	run_mq 0 mq-consume -n 1 "$Q-consumed"
@@ -164,7 +158,7 @@ push() {
 	assert_equal "$(sort <<<"$output")" "$(printf '%s\n' m m x)"
 	# To be forgotten when the names are back.
 	assert_equal "$(cluster smembers rmq::connections | sort)" "$(printf '%s\n' a b)"
-	names_back
+	cluster_mend
 	run_mq 0 mq-clean
 	assert_output --partial "2 dead connections, 0 messages returned"
 }

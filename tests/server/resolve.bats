@@ -40,10 +40,6 @@ has_ipv6() {
 	grep -q '^0*1 ' /proc/net/if_inet6
 }
 
-joined() {
-	[ "$(connections | grep -c .)" = 1 ]
-}
-
 says() {
 	grep -q "$1" "$T/err"
 }

@@ -28,17 +28,6 @@ port_of() {
 	cat "$D/$1/port"
 }
 
-failover() {
-	local before
-	before=$(master)
-	eventually 20 begin_failover
-	eventually 30 master_is_not "$before"
-}
-
-begin_failover() {
-	[ "$(at_port "$(port_of s1)" sentinel failover m)" = OK ]
-}
-
 # Numbers from 1 on, a few at a time, until there is $T/enough; $T/sent has the last.
 series() {
 	local n=0
@@ -71,10 +60,6 @@ payloads() {
 
 printed_all() {
 	(($(wc -l <"$T/out") >= $1)) && [ "$(sort -nu "$T/out" | wc -l)" = "$1" ]
-}
-
-joined() {
-	[ "$(redis smembers rmq::connections | grep -c .)" = 1 ]
 }
 
 # stale_sentinel PORT FILE [NAME]: a sentinel that names that server until there is the
@@ -279,15 +264,6 @@ far_has_two() {
 }
 
 # --- the master changes ------------------------------------------------------------
-
-@test "sentinel: idle consumers follow a gentle failover" {
-	start_mq mq-consume -l q
-	eventually 10 joined
-	failover
-	run_mq 0 mq-publish q after
-	eventually 30 grep -qx after "$T/out"
-	stop_mq TERM 143
-}
 
 # not_durable_yet NAME: that sentinel is asked again and again.
 not_durable_yet() {

@@ -347,22 +347,14 @@ port_open() {
 
 # --- a consumer ---------------------------------------------------------------------
 
-queue_is() {
-	[ "$(held q)" = "$1" ]
-}
-
 @test "tls: a consumer is woken, and works off what comes" {
 	start_mq mq-consume -u "$url" -l q
-	eventually 10 connected
+	eventually 10 joined
 	promptly '"$BUILD/mq-publish" q x' '[ -s "$T/out" ]' ': >"$T/out"'
 	seq 20000 | run_mq 0 mq-publish -u "$url" -l q
-	eventually 30 queue_is "0 0 0 0"
+	eventually 30 held_is q "0 0 0 0"
 	stop_mq
 	assert_equal "$(tail -n 20000 "$T/out" | tr -d '\0' | cksum)" "$(seq 20000 | cksum)"
-}
-
-connected() {
-	redis keys 'rmq::connection::*::heartbeat' | grep -q .
 }
 
 @test "tls: workers have nothing of the connection" {
@@ -382,7 +374,7 @@ echo done >&3
 
 @test "tls: a consumer finds a certificate that is not good, and waits for a better one" {
 	start_mq mq-consume -u "$url" -l q
-	eventually 10 connected
+	eventually 10 joined
 	serve expired
 	redis client kill type normal skipme yes >/dev/null
 	eventually 10 grep -q expired "$T/err"
