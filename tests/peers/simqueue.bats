@@ -5,9 +5,10 @@
 
 load ../helpers/server
 
-setup() {
-	common_setup
-	touch "$T/runs"
+# Looked at twice in each block: it runs once in each, and not after its end.
+@test "simqueue: how often an item runs, block by block" {
+	local name first last calls attempts says blocks counts rejected row b
+
 	# Notes each run, and ends as $SAYS has it; done when it has run $CALLS times.
 	script work <<-'END'
 		read -r x
@@ -15,12 +16,6 @@ setup() {
 		[ "$(grep -c . "$T/runs")" -ge "$CALLS" ] || { echo "$SAYS" >&3; exit 0; }
 		echo done >&3
 	END
-}
-
-# Looked at twice in each block: it runs once in each, and not after its end.
-@test "simqueue: how often an item runs, block by block" {
-	local name first last calls attempts says blocks counts rejected row b
-
 	while IFS='|' read -r name first last calls attempts says blocks counts rejected; do
 		redis flushall >/dev/null
 		: >"$T/runs"

@@ -28,10 +28,6 @@ connections() {
 	node "$C0" smembers rmq::connections
 }
 
-joined() {
-	[ "$(connections | grep -c .)" = "$1" ]
-}
-
 # consumer_on NODE ARGS...: a consumer whose heartbeat is there.
 consumer_on() {
 	while :; do

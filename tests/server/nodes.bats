@@ -36,23 +36,31 @@ c"
 	run_mq 75 mq-publish --wait=1s "$Q" x
 }
 
-# moved_under WAY URL: publishes so while the slot moves on and on; all is in order.
+# publisher [OPTION...]: one whose lines come by descriptor 5.
+publisher() {
+	mkfifo "$T/in"
+	"$BUILD/mq-publish" "$@" -l "$Q" <"$T/in" 2>"$T/err" 3>&- &
+	pid=$!
+	exec 5>"$T/in"
+}
+
+publisher_ends() {
+	exec 5>&-
+	wait "$pid"
+	rm "$T/in"
+}
+
+# moved_under [OPTION...]: publishes so while the slot moves on and on; all is in order.
 moved_under() {
 	local slot n
 	slot=$(slot_of "$Q")
-	mkfifo "$T/in"
-	# shellcheck disable=SC2086 # several options
-	"$BUILD/mq-publish" -u "$2" $1 -l "$Q" <"$T/in" 2>"$T/err" 3>&- &
-	pid=$!
-	exec 5>"$T/in"
+	publisher "$@"
 	for n in 0 1 2 3; do
 		seq $((n * 10000 + 1)) $((n * 10000 + 10000)) >&5 &
 		slot_move "$slot" "$(other_than "$(owner_of "$slot")")"
 		wait $!
 	done
-	exec 5>&-
-	wait "$pid"
-	rm "$T/in"
+	publisher_ends
 	in_order
 }
 
@@ -67,23 +75,19 @@ in_order() {
 
 # Refused while the slot is in two places, a batch waits, and those behind it do.
 @test "nodes: while their slot moves messages stay in order, each once" {
-	moved_under "" "$MQ_URL"
-	moved_under "-g group" "$MQ_URL"
-	moved_under "-e 1h" "$MQ_URL"
+	moved_under
+	moved_under -g group
+	moved_under -e 1h
 }
 
-# moved_at_once WAY URL: so many batches as can be are under way to a slot that has
+# moved_at_once [OPTION...]: so many batches as can be are under way to a slot that has
 # moved; without keys it does so in one step.
 moved_at_once() {
 	local slot from to id
 	slot=$(slot_of "$Q")
 	from=$(owner_of "$slot")
 	to=$(other_than "$from")
-	mkfifo "$T/in"
-	# shellcheck disable=SC2086 # several options
-	"$BUILD/mq-publish" -u "$2" $1 -l "$Q" <"$T/in" 2>"$T/err" 3>&- &
-	pid=$!
-	exec 5>"$T/in"
+	publisher "$@"
 	echo first >&5
 	eventually 10 state_is "$Q" "1 0 0 0 0"
 	node "$from" cluster getkeysinslot "$slot" 100 |
@@ -98,9 +102,7 @@ moved_at_once() {
 		>"/dev/tcp/127.0.0.1/$((CLUSTER_PORT + from))"
 	slot_end "$slot" "$to"
 	wait $!
-	exec 5>&-
-	wait "$pid"
-	rm "$T/in"
+	publisher_ends
 	in_order
 }
 
@@ -109,11 +111,11 @@ somebody_waits() {
 }
 
 @test "nodes: messages stay in order when their slot has moved" {
-	moved_at_once "-g group" "$MQ_URL"
-	moved_at_once "-e 1h" "$MQ_URL"
+	moved_at_once -g group
+	moved_at_once -e 1h
 	# Without a right to marks.
 	as_app '~*' '&*' +@all -eval
-	moved_at_once "" "$MQ_URL"
+	moved_at_once
 }
 
 @test "nodes: a special message waits until its slot has moved" {
@@ -160,18 +162,14 @@ somebody_waits() {
 	slot=$(slot_of "$Q")
 	owner=$(owner_of "$slot")
 	seq 100 | run_mq 0 mq-publish --durable -l "$Q"
-	mkfifo "$T/in"
-	"$BUILD/mq-publish" -l "$Q" <"$T/in" 2>"$T/err" 3>&- &
-	pid=$!
-	exec 5>"$T/in"
+	publisher
 	echo 101 >&5
 	eventually 10 state_is "$Q" "102 0 0 0 0"
 	# WAIT is for what its own connection wrote.
 	eventually 10 replica_has 102
 	node_kill "$owner"
 	seq 102 200 >&5
-	exec 5>&-
-	wait "$pid"
+	publisher_ends
 	MQ_URL=redis-cluster://127.0.0.1:$((CLUSTER_PORT + (owner + 1) % 3))
 	# That node may hear of it last.
 	eventually 20 listed

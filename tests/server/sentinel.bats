@@ -40,8 +40,9 @@ series() {
 	done
 }
 
-changed_twice() {
-	[ "$(grep -c "the master has changed" "$T/err")" = 2 ]
+# says N TEXT: so often.
+says() {
+	[ "$(grep -c "$2" "$T/err")" = "$1" ]
 }
 
 sent() {
@@ -252,7 +253,7 @@ far_has_two() {
 	MQ_URL=$FAMILY run_mq 0 mq-publish q x
 	eventually 20 grep -qx x "$T/out"
 	touch "$T/stale.news"
-	eventually 10 changed_twice
+	eventually 10 says 2 "the master has changed"
 	replica >"$T/found.new"
 	mv "$T/found.new" "$T/found"
 	redis client kill type normal >/dev/null
@@ -293,14 +294,6 @@ not_durable_yet() {
 		"mq-publish: 1 message accepted, on 2 replicas"
 }
 
-safe() {
-	[ "$(wc -l <"$T/out")" = "$1" ]
-}
-
-reconnected() {
-	[ "$(grep -c "reconnecting$" "$T/err")" = "$1" ]
-}
-
 @test "sentinel: --durable goes on when one of them names another master" {
 	local url
 	stale_sentinel "$(master)" "$T/found" a
@@ -314,20 +307,20 @@ reconnected() {
 	pid=$!
 	exec 5>"$T/in"
 	echo 1 >&5
-	eventually 20 safe 1
+	eventually 20 lines_reach "$T/out" 1
 	replica >"$T/new"
 	mv "$T/new" "$T/behind"
 	echo 2 >&5
 	eventually 20 grep -q "not durable yet: there is another master; reconnecting$" "$T/err"
 	not_durable_yet a
-	safe 1
+	assert_equal "$(wc -l <"$T/out")" 1
 	rm "$T/behind"
-	eventually 20 safe 2
+	eventually 20 lines_reach "$T/out" 2
 	# It waits for the next line, and that it has lost a connection before is over.
 	MQ_URL=$FAMILY redis client kill type normal >/dev/null
 	echo 3 >&5
-	eventually 20 safe 3
-	reconnected 2
+	eventually 20 lines_reach "$T/out" 3
+	says 2 "reconnecting$"
 	exec 5>&-
 	wait "$pid"
 	assert_equal "$(MQ_URL=$FAMILY payloads q)" $'1\n2\n3'
