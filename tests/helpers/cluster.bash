@@ -59,15 +59,18 @@ cluster_empty() {
 # All nodes are back.
 cluster_mend() {
 	local i
-	for i in 0 1 2; do
+	for ((i = 0; i < CLUSTER_NODES; i++)); do
 		kill -CONT "$(cat "$C/$i/pid")" 2>/dev/null || true
+	done
+	for ((i = 0; i < CLUSTER_NODES; i++)); do
 		node "$i" ping >/dev/null 2>&1 || node_run "$i"
 	done
-	eventually 60 cluster_ready 0
+	eventually 60 cluster_ready $((CLUSTER_NODES / 3 - 1))
 }
 
 teardown() {
 	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
+	[ "$CLUSTER_NODES" != 3 ] || cluster_mend
 	rm -rf "$T"
 }
 

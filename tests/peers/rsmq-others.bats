@@ -374,21 +374,6 @@ sha() {
 	prints '1 message returned' mq-return q
 }
 
-@test "rsmq others: what comes back was not sent again" {
-	run_mq 0 mq-publish q a
-	run_mq 1 mq-consume -q -n 1 q -- false
-	run_mq 0 mq-return q
-	assert_equal "$(redis hget rsmq:q:Q totalsent)" 1
-	run_mq 1 mq-consume -q -n 1 q -- false
-	run_mq 0 mq-return --id "$(ids q-rejected)" q
-	assert_equal "$(redis hget rsmq:q:Q totalsent)" 1
-	# To another queue, it was.
-	run_mq 0 mq-consume -q -n 1 --push other q -- sh -c 'echo push >&3'
-	assert_equal "$(redis hget rsmq:other:Q totalsent)" 1
-	run_mq 0 mq-return --from delayed --to third other || true
-	assert_equal "$(redis hget rsmq:q:Q totalsent)" 1
-}
-
 @test "rsmq others: a name has room for that of its rejected ones" {
 	name=$(printf '%0151d' 0)
 	run_mq 0 mq-publish "$name" a

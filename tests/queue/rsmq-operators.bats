@@ -179,6 +179,8 @@ ids() {
 	prints '1 message would be returned' mq-return --dry-run jobs
 	prints '1 message returned' mq-return jobs
 	assert_equal "$(redis hget rsmq:jobs:Q "$id") $(redis hexists rsmq:jobs:Q "$id:rc")" "one 0"
+	# It was not sent again.
+	[ "$(redis hget rsmq:jobs:Q totalsent)" = 1 ]
 	[ "$(redis hlen rsmq:jobs-rejected:X)" = 0 ]
 	[ "$(redis hexists rsmq:jobs-rejected:Q "$id")" = 0 ]
 	# A priority is honoured again.

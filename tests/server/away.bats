@@ -18,12 +18,6 @@ setup() {
 	HERE=$(queue_on "$C1")
 }
 
-teardown() {
-	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
-	cluster_mend
-	rm -rf "$T"
-}
-
 connections() {
 	node "$C0" smembers rmq::connections
 }

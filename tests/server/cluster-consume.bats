@@ -17,7 +17,7 @@ connection() {
 	cluster smembers rmq::connections | head -1
 }
 
-# key WHAT [Q]: of the only connection
+# Of the only connection.
 lease_key() {
 	echo "rmq::connection::$(connection)::queue::{$Q}::lease"
 }

@@ -69,7 +69,6 @@ teardown() {
 	common_teardown
 }
 
-
 # in_time STATUS TOOL ARGS...: long before a connection's patience ends.
 in_time() {
 	local want=$1 tool=$2

@@ -40,14 +40,7 @@ others() {
 }
 
 teardown() {
-	local i
-	for i in 0 1 2 3 4 5; do
-		kill -CONT "$(cat "$C/$i/pid")" 2>/dev/null || true
-	done
-	for i in 0 1 2 3 4 5; do
-		node "$i" ping >/dev/null 2>&1 || node_run "$i"
-	done
-	eventually 30 cluster_ready 1
+	cluster_mend
 	common_teardown
 }
 

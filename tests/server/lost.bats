@@ -14,11 +14,6 @@ setup() {
 	cluster_empty
 }
 
-teardown() {
-	cluster_mend
-	rm -rf "$T"
-}
-
 at() {
 	echo "127.0.0.1:$((CLUSTER_PORT + $1))"
 }

@@ -35,12 +35,6 @@ setup() {
 	cluster_empty
 }
 
-teardown() {
-	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null || true
-	cluster_mend
-	rm -rf "$T"
-}
-
 # names_away HOW: killed or stopped.
 names_away() {
 	if [ "$1" = killed ]; then

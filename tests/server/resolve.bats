@@ -36,10 +36,6 @@ start_by_name() {
 	LD_PRELOAD=$D/resolver.so MQ_URL=$named start_mq "$@"
 }
 
-has_ipv6() {
-	grep -q '^0*1 ' /proc/net/if_inet6
-}
-
 says() {
 	grep -q "$1" "$T/err"
 }
@@ -75,7 +71,7 @@ begun() {
 		by_name 0 mq-consume -n 1 q
 		assert_output x
 	done
-	if has_ipv6; then
+	if grep -q '^0*1 ' /proc/net/if_inet6; then
 		for addresses in ::1 "127.0.0.2 ::1" "::1 127.0.0.2"; do
 			resolver "$addresses"
 			by_name 0 mq-publish q x

@@ -139,13 +139,6 @@ refused() {
 	"$BUILD/mq-consume" -u "$url" -n 1 r | cmp - "$T/long"
 }
 
-# slow_link SECONDS: what comes to $port goes to the server bit by bit.
-slow_link() {
-	python3 "$root/tests/helpers/link.py" "$PORT" "$1" >"$T/port" 3>&- &
-	eventually 10 [ -s "$T/port" ]
-	port=$(<"$T/port")
-}
-
 # Nodes name each other by address.
 @test "tls: a cluster" {
 	local port nodes cluster
@@ -392,9 +385,8 @@ echo done >&3
 
 # Bit by bit, so that writing has to wait for room.
 @test "tls: a duplicate goes to another server, however long it is" {
-	local port
-
-	slow_link 0.002
+	python3 "$root/tests/helpers/link.py" "$PORT" 0.002 >"$T/port" 3>&- &
+	eventually 10 [ -s "$T/port" ]
 	script s <<'.'
 cat >/dev/null
 echo "dup 0-X-$FAR" >&3
@@ -406,7 +398,7 @@ echo done >&3
 	head -c 20000000 /dev/urandom >"$T/long"
 	run_mq 0 mq-publish q <"$T/long"
 	run_mq 0 mq-publish q small
-	FAR="rediss://localhost:$port?cacert=$D/ca.pem&queue=other" \
+	FAR="rediss://localhost:$(<"$T/port")?cacert=$D/ca.pem&queue=other" \
 		run_mq 0 mq-consume -n 2 q -- "$T/s"
 	run cat "$T/answers"
 	assert_output --regexp $'^ok [^\n]*\nok [^\n]*$'
