@@ -48,8 +48,8 @@ only() {
 	local key='~rmq::queue::{p}::*' clone=(+client'|'kill +client'|'list +client'|'setname +pexpire)
 	only --durable mq-publish +config'|'get +info +wait
 	only --resume mq-pause +del
-	only "--running --id $(printf '%032d' 7)" mq-return '&mq::wake::*' +publish +persist
-	[ "${TOPOLOGY-}" = cluster ] || only "--running --id $(printf '%032d' 7)" mq-return +del
+	only "--running --id $(printf '%032d' 7)" mq-return '&mq::wake::*' +publish
+	[ "${TOPOLOGY-}" = cluster ] || only "--running --id $(printf '%032d' 7)" mq-return +del +persist
 	only --server mq-stats +config'|'get
 	only --create mq-set +sadd
 	if [ "$LAYOUT" = rmq ]; then
