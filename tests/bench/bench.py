@@ -22,7 +22,7 @@ import fleet_crowd
 import fleet_store
 import fleet_work
 from fleetlib import (BUILD, DIR, HERE, QUEUE, READY, REJECTED, Server, Waiting, compiled,
-                      end, hiredis, judged, rounds, start)
+                      end, judged, own_cpu, rounds, start)
 
 os.environ.update(LC_ALL="C", PATH=BUILD + ":" + os.environ["PATH"])
 LONG = bool(os.environ.get("BENCH_LONG"))
@@ -299,21 +299,15 @@ def memory_():
 def idle():
     server.flush()
     consumer = start(server, "mq-consume", "-q", QUEUE, "--", "/bin/true")
-
-    def ticks():
-        """Its own and those of children that have ended."""
-        with open("/proc/%d/stat" % consumer.pid) as f:
-            return sum(int(n) for n in f.read().rsplit(")", 1)[1].split()[11:15])
-
     time.sleep(2)
-    before = ticks()
+    before = own_cpu(consumer.pid)
     time.sleep(10)
-    row("CPU when idle, 10 s", "mq-consume", "-",
-        [(ticks() - before) * 10 / os.sysconf("SC_CLK_TCK")], "<= 0.5", "%.1f %%")
+    row("CPU when idle, 10 s", "mq-consume", "-", [(own_cpu(consumer.pid) - before) * 10],
+        "<= 0.5", "%.1f %%")
     end(consumer)
 
 
-# --- operators, against the way of a Go program (see peer.c) ---------------------
+# --- operators, against the way of a Go program: a round trip for each key -------
 
 PUT = """for i = 1, tonumber(ARGV[1]), 100 do
     local some = {}
@@ -357,18 +351,26 @@ def connect(count, queues, unacked, seconds):
     server.call("EVAL", CONNECT, 0, count, queues, unacked, seconds)
 
 
-def operator(what, case, ours, other, prepare, command, work, check, wanted):
-    """A tool, and the same done by a Go program, each after prepare()."""
+def operator(what, case, ours, other, prepare, command, trips, check, wanted):
+    """A tool, and the commands of a Go program for the same, each after prepare()."""
+    cli = "redis-cli", "-s", server.socket
+
     def one():
-        for name, *args in (case, *command), (case + "-peer", compiled("peer", *hiredis()), server.socket,
-                                              *work):
+        for name, args, given in (case, command, None), (case + "-trips", cli, made(case, trips)):
             prepare()
-            timed(name, *args)
+            timed(name, *args, given=given)
             check()
 
     server.flush()
     rounds(one)
-    compare(what, ours, other, case, case + "-peer", wanted)
+    compare(what, ours, other, case, case + "-trips", wanted)
+
+
+def of_each(count, queues, *commands):
+    """These for each of the connections that connect() makes."""
+    return "".join("\n".join(commands).format(
+        c="rmq::connection::bench-%06d" % i, name="bench-%06d" % i, q="queue-%d" % (i % queues))
+        + "\n" for i in range(1, count + 1))
 
 
 def return_():
@@ -381,13 +383,14 @@ def return_():
         expect(0, REJECTED)
 
     operator("return %d rejected" % SOME, "return", "mq-return Q", "RPOPLPUSH, 1 a round trip",
-             prepare, ("mq-return", "-q", QUEUE), ("return", QUEUE), check, ">= 20")
+             prepare, ("mq-return", "-q", QUEUE),
+             "RPOPLPUSH %s %s\n" % (REJECTED, READY) * (SOME + 1), check, ">= 20")
 
 
 def purge():
     operator("purge %d ready" % MANY, "purge", "mq-purge --ready Q", "LTRIM, 100 a round trip",
              lambda: put(MANY, READY), ("mq-purge", "-q", "--ready", "--force", QUEUE),
-             ("purge", QUEUE), lambda: expect(0), ">= 12")
+             "LTRIM %s 0 -101\n" % READY * (MANY // 100), lambda: expect(0), ">= 12")
 
 
 def clean():
@@ -404,8 +407,13 @@ def clean():
         if server.connections():
             raise RuntimeError("connections are left")
 
+    back = ["RPOPLPUSH {c}::queue::[{q}]::unacked rmq::queue::[{q}]::ready"] * 6
     operator("clean %d connections" % count, "clean", "mq-clean", "a round trip per key",
-             prepare, ("mq-clean", "-q"), ("clean",), check, ">= 15")
+             prepare, ("mq-clean", "-q"), of_each(
+                 count, 20, "TTL {c}::heartbeat", "SMEMBERS {c}::queues", "SADD rmq::queues {q}",
+                 *back, "DEL {c}::queue::[{q}]::unacked", "DEL {c}::queue::[{q}]::consumers",
+                 "SREM {c}::queues {q}", "SREM rmq::connections {name}", "DEL {c}::queues"),
+             check, ">= 15")
 
 
 def stats():
@@ -418,7 +426,11 @@ def stats():
                 raise RuntimeError("mq-stats: too few lines")
 
     operator("stats of %d queues" % count, "stats", "mq-stats", "a round trip per key",
-             prepare, ("mq-stats", "-q"), ("stats",), lambda: None, ">= 12")
+             prepare, ("mq-stats", "-q"), of_each(
+                 count, count, "LLEN rmq::queue::[{q}]::ready", "LLEN rmq::queue::[{q}]::rejected",
+                 "TTL {c}::heartbeat", "SMEMBERS {c}::queues",
+                 "SMEMBERS {c}::queue::[{q}]::consumers", "LLEN {c}::queue::[{q}]::unacked"),
+             lambda: None, ">= 12")
 
 
 LIST = "mq-stats", "-q", "--list", "ready", "-l", QUEUE

@@ -199,12 +199,6 @@ def compiled(name, *flags):
     return path
 
 
-def hiredis():
-    return subprocess.run(["pkg-config", "--cflags", "--libs", "hiredis"],
-                          check=True, capture_output=True,
-                          text=True).stdout.split()
-
-
 class Waiting:
     """Another client of a server at work: its longest wait and the 99.9th percentile, ns."""
 
