@@ -64,7 +64,6 @@ shows() {
 		64 mq-stats --help=some => --help: some: must be all, or left out
 		64 mq-stats -L rabbit => -L: rabbit: must be rmq or rsmq
 		64 mq-return -n x q => -n: x: must be a number, at least 1
-		64 mq-return --limit 0 q => --limit: 0: must be a number, at least 1
 		64 mq-publish -d soon q a => -d: soon: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-return --rate fast q => --rate: fast: not a rate such as 10, 10/s, 90/m or 5/h:20
 	.
@@ -78,25 +77,12 @@ shows() {
 		64 mq-stats -u redis-cluster://h/3 => redis-cluster://h/3: a cluster has no databases; remove the number
 		78 mq-stats -u 'redis-cluster://h?layout=rsmq' => redis-cluster://h?layout=rsmq: on a cluster, the layout rsmq needs a namespace in braces; add ?ns={rsmq}
 		78 mq-stats -u redis://h/x => server URL: database is not a number from 0 to 99999
-		78 mq-stats -u redis:// => server URL: no host
-		78 mq-stats -u redis://a_b%c/ => server URL: host has an invalid character
-		78 mq-stats -u 'redis://[::1' => server URL: host has [ but no ]
-		78 mq-stats -u 'rediss://h?what=1' => server URL: unknown parameter; only layout, ns, cacert, cert, key, sni and insecure are known
 		78 mq-stats -u 'rediss://h?sni=.test' => server URL: sni must be a host name
 		78 env -u MQ_URL -u XDG_STATE_HOME HOME=state mq-stats => no home directory: set HOME or XDG_STATE_HOME to an absolute path
-		78 mq-stats -u 'unix:///s?what=1' => server URL: unknown parameter; only db, layout and ns are known
-		78 mq-stats -u 'redis://h?ns=' => server URL: a parameter without a value
-		78 mq-stats -u 'redis://h?ns=a&ns=b' => server URL: a parameter is given twice
-		78 mq-stats -u 'rediss://h?insecure=2' => server URL: insecure must be insecure=1
-		78 mq-stats -u unix:///TOO_LONG => server URL: path too long for a socket
 		78 mq-stats -u private:/dev/null => /dev/null: not a directory
 		78 MQ_PASSWORD_FILE=/nonexistent mq-stats => MQ_PASSWORD_FILE: /nonexistent: No such file or directory
 		78 MQ_PASSWORD_FILE=/dev/null mq-stats => MQ_PASSWORD_FILE: /dev/null: empty
 		69 mq-stats -u redis://127.0.0.1:1 => redis://127.0.0.1:1: Connection refused
-		78 mq-stats -u 'redis://[::1]x' => server URL: unexpected text between ] and the port
-		78 mq-stats -u redis://a:1:2 => server URL: more than one : in a host; an IPv6 address goes in []
-		78 mq-stats -u 'redis://[x]' => server URL: no IPv6 address in []
-		78 mq-stats -u redis://%zz@h => server URL: % must be followed by two hex digits
 		78 mq-stats -u 'unix:///s?ns=a' => unix:///s?ns=a: the layout rmq has no namespaces; remove ns=
 	.
 }
@@ -130,7 +116,6 @@ shows() {
 		64 mq-consume => no queue given (try --help)
 		64 mq-consume q -- => --: needs a command after it
 		64 mq-consume -j 0 q => -j: 0: must be a number from 1 to 1000
-		64 mq-consume -j many q => -j: many: must be a number from 1 to 1000
 		64 mq-consume --batch 0 q -- cat => --batch: 0: must be a number from 1 to 100000
 		64 mq-consume --batch 2 --stream q -- cat => --batch and --stream cannot be used together
 		64 mq-consume --batch-wait 1s q -- cat => --batch-wait needs --batch
@@ -139,17 +124,13 @@ shows() {
 		64 mq-consume --window 5 q -- cat => --window needs --stream
 		64 mq-consume --window 5 --batch 2 q -- cat => --window needs --stream
 		64 mq-consume --stream --window 0 q -- cat => --window: 0: must be a number from 1 to 100000
-		64 mq-consume --stream --window x q -- cat => --window: x: must be a number from 1 to 100000
 		64 mq-consume --stream --window 100001 q -- cat => --window: 100001: must be a number from 1 to 100000
-		64 mq-consume --batch x q -- cat => --batch: x: must be a number from 1 to 100000
 		64 mq-consume --batch 100001 q -- cat => --batch: 100001: must be a number from 1 to 100000
-		64 mq-consume --timeout 5x q -- cat => --timeout: 5x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-consume --backoff 5s q -- cat => --backoff: 5s: not of the form MIN..MAX
 		64 mq-consume --backoff 5s..1s q -- cat => --backoff: 5s..1s: MIN is above MAX
 		64 mq-consume --rest 1s q -- cat => --rest: 1s: not of the form MIN..MAX
 		64 mq-consume --rest 9s..1s q -- cat => --rest: 9s..1s: MIN is above MAX
 		64 mq-consume --retry-on ok q -- cat => --retry-on: ok: must be err
-		64 mq-consume --rate x q => --rate: x: not a rate such as 10, 10/s, 90/m or 5/h:20
 		64 mq-consume --output odd q -- cat => --output: odd: must be live, lines or runs
 		64 mq-consume --tag TOO_LONG q => --tag: longer than 64 bytes
 		64 mq-consume --rq q -- cat => --rq needs --work-dir
@@ -169,8 +150,6 @@ shows() {
 		64 mq-consume --joblog w q => --joblog needs a COMMAND; add -- COMMAND
 		64 mq-consume --batch 2 q => --batch needs a COMMAND; add -- COMMAND
 		64 mq-consume --stream q => --stream needs a COMMAND; add -- COMMAND
-		64 mq-consume --stream -l q => --stream needs a COMMAND; add -- COMMAND
-		64 mq-consume --stream --jsonl q => --stream needs a COMMAND; add -- COMMAND
 		64 mq-consume --rq q => --rq needs a COMMAND; add -- COMMAND
 		64 mq-consume --work-dir w --batch 2 q -- true => --work-dir cannot be used with --batch or --stream
 		64 mq-consume --work-dir w --stream q -- true => --work-dir cannot be used with --batch or --stream
@@ -181,8 +160,6 @@ shows() {
 		64 mq-consume -L rsmq --notify r q -- true => --notify: the layout rsmq has no results
 		64 mq-consume -L rsmq --keep 1m q -- true => --keep: the layout rsmq has no results
 		64 mq-consume /bin/true => /bin/true: a command, not a queue; write QUEUE -- COMMAND
-		64 mq-consume -n -1 q => -n: -1: must be a number, at least 1
-		64 mq-consume -n 0 q => -n: 0: must be a number, at least 1
 		64 mq-consume q sh -c cat => sh: a command, not a queue; put -- before it: mq-consume q -- sh -c cat
 		64 mq-consume -l q cat -A => cat: a command, not a queue; put -- before it: mq-consume -l q -- cat -A
 		64 mq-consume --tag cat -x q => -x: unknown option (try --help)
@@ -198,14 +175,11 @@ shows() {
 		64 mq-publish => no queue given (try --help)
 		64 mq-publish -l q a b => --lines reads standard input; remove the operand a
 		64 mq-publish --jsonl q a => --jsonl reads standard input; remove the operand a
-		64 mq-publish -l -0 q => --lines and --null cannot be used together
 		64 mq-publish --tick 5 q a => --tick publishes nothing; remove the messages and their options
 		64 mq-publish --tick 5 -p 1 q => --tick publishes nothing; remove the messages and their options
 		64 mq-publish --delay 5m --at 12:00 q a => --delay and --at cannot be used together
-		64 mq-publish --delay x q a => --delay: x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-publish --at never q a => --at: never: not a time (RFC 3339, HH:MM, @SECONDS since 1970, or words of date(1))
 		64 mq-publish -p 101 q a => -p: 101: must be a number from -100 to 100
-		64 mq-publish -p high q a => -p: high: must be a number from -100 to 100
 		64 mq-publish --raw -H 'A: b' q a => --raw cannot be used with options that set headers
 		64 mq-publish -H nonsense q a => -H: nonsense: no colon
 		64 mq-publish -P 5=x q a => -P: 5=x: not of the form N=VALUE, N from 1 to 4
@@ -219,11 +193,6 @@ shows() {
 		64 mq-publish --http q a => --http publishes the request body; remove the payload, the framing, --wait and --tick
 		64 mq-publish --host a q a => --host needs --http
 		64 mq-publish --vt 5m q a => --vt: the layout rmq has no attributes of queues
-		64 mq-publish -L odd q a => -L: odd: must be rmq or rsmq
-		78 mq-publish -u nonsense q a => server URL: unknown scheme; use redis://, rediss://, unix://, redis-cluster://, redis-sentinel:// or private:
-		78 mq-publish -u redis-sentinel://h q a => server URL: no master name
-		78 mq-publish -u redis://h:99999 q a => server URL: port is not a number from 1 to 65535
-		78 mq-publish -u 'redis://h?odd=1' q a => server URL: unknown parameter; only layout and ns are known
 		64 mq-publish -e 0s q a => -e: 0s: must be greater than 0
 		64 mq-publish -k '' q a => -k: must not be empty
 		64 mq-publish -k a --unique 0 q a => --unique: 0: must be greater than 0
@@ -232,7 +201,6 @@ shows() {
 		64 mq-publish -H $'a: \a' q a => -H: a: \a: the value holds a control character
 		64 mq-publish -H $'a: \xff' q a => -H: a: \377: the value is not UTF-8
 		64 mq-publish -H 'mq-id: a' q a => -H: Mq-Id: names that begin with Mq- are reserved
-		64 mq-publish --param 5=a q a => --param: 5=a: not of the form N=VALUE, N from 1 to 4
 		64 mq-publish -P $'1=\xff' q a => -P: 1=\377: not UTF-8
 		64 mq-publish --from-tick 3 --until-tick 2 q a => --from-tick 3 is greater than --until-tick 2
 		64 mq-publish --attach a/=/dev/null q a => --attach: a/: a name must not contain a slash
@@ -256,20 +224,9 @@ shows() {
 		64 mq-publish --maxsize 1024 q a => --maxsize: the layout rmq has no attributes of queues
 		64 mq-publish -L rsmq -p -1 q a => --priority: the layout rsmq has no priorities below 0
 		64 mq-publish --raw --ids q a => --raw --ids: the layout rmq has no ids without headers
-		65 mq-publish --jsonl q <<<x => record 1: invalid JSON
-		65 mq-publish --jsonl q <<<[] => record 1: not a JSON object
 		65 mq-publish --jsonl q <<<'{}' => record 1: neither payload nor payload_base64
-		65 mq-publish --jsonl q <<<'{"payload":1}' => record 1: payload is not a string
-		65 mq-publish --jsonl q <<<'{"payload":"a","payload_base64":""}' => record 1: both payload and payload_base64
-		65 mq-publish --jsonl q <<<'{"payload_base64":"x"}' => record 1: payload_base64 is not base64
-		65 mq-publish --jsonl q <<<'{"payload":"a","headers":1}' => record 1: headers is not an object
-		65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"A":1}}' => record 1: a header is neither a string nor a list of strings
 		65 mq-publish --jsonl q <<<'{"payload":"a","headers":{"Mq-Id":"a"}}' => record 1: Mq-Id: not an id (32 letters and digits)
 		65 mq-publish --jsonl --raw q <<<'{"payload":"a","headers":{"A":"b"}}' => record 1: has headers, which --raw cannot carry
-		65 mq-publish --netstring q <<<x => record 1: netstring: length is not a number
-		65 mq-publish --netstring q <<<01:a => record 1: netstring: length has a leading zero
-		65 mq-publish --netstring q <<<12345678901: => record 1: netstring: length has more than 10 digits
-		65 mq-publish --netstring q <<<1:abc => record 1: netstring: no comma after its payload (length 1)
 		65 mq-publish --netstring q <<<5:a => record 1: netstring: cut off after 2 of 5 bytes
 		64 mq-publish --expries=1s q x => --expries: unknown option; did you mean --expires?
 	.
@@ -323,7 +280,6 @@ shows() {
 	shows <<-'.'
 		64 mq-lease q => no --for, --ack, --reject, --extend or --return given (try --help)
 		64 mq-lease --for 5m q r => r: only one queue at a time
-		64 mq-lease --for 5x q => --for: 5x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-lease --ack x --reject y q => only one of --ack, --reject, --extend and --return is possible
 		1 mq-lease --ack nonsense q => q: nonsense: not a receipt
 		64 mq-lease --extend a.b q => --extend needs --for
@@ -341,14 +297,11 @@ shows() {
 	shows <<-'.'
 		64 mq-clean q => q: unexpected operand; mq-clean takes none
 		64 mq-clean --attempts 0 => --attempts: 0: must be a number from 1 to 1000000
-		64 mq-clean --attempts x => --attempts: x: must be a number from 1 to 1000000
-		64 mq-clean '' => : unexpected operand; mq-clean takes none
 		64 mq-clean --dry-run=1 => --dry-run: takes no argument (try --help)
 		64 mq-clean --interval 0 => --interval: 0: must be greater than 0
 		64 mq-pause => no queue given (try --help)
 		64 mq-pause --for 10m --resume q => --for and --resume cannot be used together
 		64 mq-pause 10m q => 10m: use --for 10m for a duration, or -- 10m for a queue
-		64 mq-pause --for x q => --for: x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-purge q => no state given; use --ready, --rejected, --delayed, --all, --delete-queue or --running
 		64 mq-purge --ready => no queue given (try --help)
 		64 mq-purge --ready q => no terminal to ask for confirmation; use --force or --dry-run
@@ -359,11 +312,8 @@ shows() {
 		64 mq-return --from ready q => --from: ready: needs --clone
 		64 mq-return --clone --from foo q => --from: foo: must be ready, delayed, unacked, unacked:CONNECTION or rejected
 		64 mq-return => no queue given (try --help)
-		64 mq-return --since x q => --since: x: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
-		64 mq-return --rate 0 q => --rate: 0: not a rate such as 10, 10/s, 90/m or 5/h:20
 		64 mq-set => no queue given (try --help)
 		64 mq-set attempts=3 q => attempts=3: name the queue before the settings
-		64 mq-clean --interval soon => --interval: soon: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)
 		64 mq-pause --for 0 q => --for: 0: must be greater than 0
 		1 mq-pause --resume q => q: not paused
 		64 mq-return --from foo q => --from: foo: must be rejected, delayed or unacked:CONNECTION
@@ -382,7 +332,6 @@ shows() {
 		64 mq-set q 'push=a[' => a[: a name must not contain [ ] { } or ::
 		64 mq-set q slot => slot: not of the form NAME=VALUE
 		64 mq-set q timeout=soon => timeout=soon: must be a duration, as 5m
-		64 mq-set slots=1 q => slots=1: name the queue before the settings
 		64 mq-set q push=q => push=q: must be another queue
 		64 mq-set --json q slots=1 => --json cannot be used with slots=1
 		64 mq-set -L rsmq q notify=r => notify: the layout rsmq has no results
@@ -397,11 +346,9 @@ shows() {
 		64 mq-pause --dr q => --dr: unknown option (try --help)
 		64 mq-publish --ve q => --ve: ambiguous: --verbose or --version
 		64 mq-clean --ve=secret => --ve: ambiguous: --verbose or --version
-		64 mq-return --ve q => --ve: ambiguous: --verbose or --version
 		64 mq-stats --j => --j: ambiguous: --json or --jsonl
 		64 mq-stats --json=x => --json: takes no argument (try --help)
 		64 mq-stats --quiet=secret => --quiet: takes no argument (try --help)
-		64 mq-stats -u => -u: needs an argument (try --help)
 		64 mq-stats --url=redis://:secret@h -qZk => -Z: unknown option (try --help)
 		64 mq-stats --nope=secret => --nope: unknown option (try --help)
 	.
