@@ -7,53 +7,39 @@
 #   MQ_BUILD=build    the tools that are measured
 #   ROUNDS=5          how often each
 import os
-import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "faults"))
+from fleetlib import DIR, HERE, ROUNDS, ended, lines, start, tool
+
+sys.path.insert(0, HERE + "/../faults")
 
 import takeover             # noqa: E402
 from takeover import call, free_ports, until    # noqa: E402
 
-BUILD = os.path.abspath(os.environ.get("MQ_BUILD") or "build")
-ROUNDS = int(os.environ.get("ROUNDS") or 5)
 MANY, FEW = 1000000, 4000
 ECHO = "while IFS= read -r line; do echo done; done >&3"
 
 
 class Servers(takeover.Nodes):
-    def __init__(self, directory, cluster):
-        super().__init__(directory)
+    def __init__(self, cluster):
+        super().__init__("%s/%d" % (DIR, cluster))
         for port in free_ports(3 if cluster else 1):
             self.run(port, "--port", str(port), "--cluster-enabled", "yes" if cluster else "no")
         if cluster:
-            self.url = self.cluster()
+            url = self.cluster()
             until(lambda: all(b"cluster_state:ok" in call(p, "CLUSTER", "INFO")
                               for p in self.nodes), "a cluster")
         else:
             until(lambda: call(port, "PING"), "a server")
-            self.url = "redis://127.0.0.1:%d" % port
-
-    def tool(self, tool, *args, given=None, wait=True):
-        p = subprocess.Popen([BUILD + "/" + tool, *args], text=True,
-            env=dict(os.environ, MQ_URL=self.url), stdout=subprocess.DEVNULL,
-            stdin=subprocess.PIPE if given else subprocess.DEVNULL)
-        if given:
-            p.stdin.write(given)
-            p.stdin.close()
-        if wait and p.wait() != 0:
-            raise RuntimeError("%s ends with %d" % (tool, p.returncode))
-        return p
+            url = "redis://127.0.0.1:%d" % port
+        self.environment = dict(os.environ, MQ_URL=url)
 
     def facts(self, section, *names):
         sums = []
         for port in self.nodes:
-            lines = call(port, "INFO", section).decode().split("\r\n")
-            facts = dict(line.split(":", 1) for line in lines if ":" in line)
+            info = call(port, "INFO", section).decode().split("\r\n")
+            facts = dict(line.split(":", 1) for line in info if ":" in line)
             sums.append([facts.get(n, "") for n in names])
         return sums
 
@@ -66,43 +52,39 @@ class Servers(takeover.Nodes):
                    for e, in self.facts("errorstats", "errorstat_MOVED") if e)
 
 
-def lines(n):
-    return "".join("message number %d\n" % i for i in range(n))
-
-
-def timed(f):
-    began = time.monotonic()
-    f()
-    return time.monotonic() - began
-
-
 def one_queue(s):
-    times = {"publish": timed(lambda: s.tool("mq-publish", "-l", "q", given=lines(MANY))),
-             "print": timed(lambda: s.tool("mq-consume", "--drain", "-l", "q"))}
-    s.tool("mq-publish", "-l", "q", given=lines(MANY // 4))
-    times["stream"] = timed(lambda: s.tool(
-        "mq-consume", "--drain", "-l", "--stream", "q", "--", "sh", "-c", ECHO))
-    s.tool("mq-publish", "-l", "q", given=lines(FEW))
-    times["fork -j2"] = timed(lambda: s.tool(
-        "mq-consume", "--drain", "-j2", "q", "--", "/bin/true"))
+    def publish(n):
+        return tool(s, "mq-publish", "-l", "q", stdin=lines(n)).wall
+
+    def drain(*args):
+        return tool(s, "mq-consume", "--drain", *args).wall
+
+    times = {"publish": publish(MANY), "print": drain("-l", "q")}
+    publish(MANY // 4)
+    times["stream"] = drain("-l", "--stream", "q", "--", "sh", "-c", ECHO)
+    publish(FEW)
+    times["fork -j2"] = drain("-j2", "q", "--", "/bin/true")
     return times
 
 
 def six_queues(s):
     queues, before = ["q%d" % i for i in range(6)], s.cpu()
-    for tool, *args in (["mq-publish", "-l"], ["mq-consume", "--drain", "-l"]):
-        given = lines(MANY // 3) if tool == "mq-publish" else None
-        running = [s.tool(tool, *args, q, given=given, wait=False) for q in queues]
+    given = DIR + "/given"
+    with open(given, "wb") as f:
+        f.write(lines(MANY // 3))
+    for command in (["mq-publish", "-l"], ["mq-consume", "--drain", "-l"]):
+        running = [start(s, *command, q, stdin=open(given)) for q in queues]
         for p in running:
-            p.wait()
+            ended(p, 0)
     return [(b - a) * 1e6 / (MANY * 2) for a, b in zip(before, s.cpu())]
 
 
 def main():
-    directory = tempfile.mkdtemp(prefix="mq.")
-    one, cluster, rounds = None, None, []
+    servers, rounds = [], []
     try:
-        one, cluster = Servers(directory, False), Servers(directory, True)
+        for cluster in False, True:
+            servers.append(Servers(cluster))
+        one, cluster = servers
         for i in range(ROUNDS):
             pair = {}
             for s in (one, cluster) if i % 2 else (cluster, one):
@@ -116,10 +98,8 @@ def main():
             sum(six_queues(one)), " + ".join("%.2f" % n for n in six_queues(cluster))))
         print("commands to a node that has not the queue: %d" % cluster.moved())
     finally:
-        for s in (one, cluster):
-            if s:
-                s.close()
-        shutil.rmtree(directory, ignore_errors=True)
+        for s in servers:
+            s.close()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #   rounds(f)            what f returns, a dict, ROUNDS times
 #   ratio, value, row    lines of the table
 import atexit
+import collections
 import contextlib
 import os
 import shutil
@@ -123,11 +124,8 @@ def until(ready, what, every=0.005):
 
 # --- processes ----------------------------------------------------------------
 
-class Run:
-    """What a process has cost: wall and own CPU in seconds."""
-
-    def __init__(self, wall, cpu):
-        self.wall, self.cpu = wall, cpu
+# What a process has cost: wall and own CPU in seconds.
+Run = collections.namedtuple("Run", "wall cpu")
 
 
 def own_cpu(pid):
@@ -260,12 +258,6 @@ def row(name, ours, floor, x, target):
 def ratio(name, samples, ours, floor, target):
     """Ours by the floor's, round by round; a rate has ours as the floor."""
     x = statistics.median(s[ours] / s[floor] for s in samples)
-    row(name, median(samples, ours), median(samples, floor), x, target)
-
-
-def faster(name, samples, ours, floor, target):
-    """The floor's time by ours: how many times as fast we are."""
-    x = statistics.median(s[floor] / s[ours] for s in samples)
     row(name, median(samples, ours), median(samples, floor), x, target)
 
 
