@@ -89,14 +89,6 @@ def script():
     return made("script", "#!/bin/sh\nread -r x\necho \"done $x\" >&3\n")
 
 
-def small(name):
-    """A program of this folder, linked statically where that is possible."""
-    try:
-        return compiled(name, "-static")
-    except subprocess.CalledProcessError:
-        return compiled(name)
-
-
 # --- the table ------------------------------------------------------------------
 
 def line(*words):
@@ -600,7 +592,7 @@ def growth():
             given = made("slots-%d-%d" % (n, held), "".join(
                 ["h%d\n" % i for i in range(held)] + ["%d\n" % i for i in range(999)] + ["r\n"]))
             consume(case, held + 1000, "mq-consume", "-q", "-j%d" % n, "--drain", QUEUE, "--",
-                    small("hold"), fifo, given=given)
+                    compiled("hold", "-static"), fifo, given=given)
         return one
 
     # What, our command, how much more of it is done than the size says, what does it, sizes;

@@ -52,11 +52,7 @@ drained() {
 }
 
 reasons() {
-	redis eval 'local all = {}
-		for i, e in ipairs(redis.call("LRANGE", KEYS[1], 0, -1)) do
-			all[i] = cjson.decode(e:match("^.....(.-)\n"))["Mq-Error"][1]
-		end
-		return table.concat(all, "\n")' 1 "$q::rejected" | sort | uniq -c | xargs
+	"$BUILD/mq-stats" --list rejected --jsonl q | jq -r .reason | sort | uniq -c | xargs
 }
 
 @test "repair: a group whose message a Go program acked, rejected or purged goes on" {

@@ -10,6 +10,7 @@
 #   has QUEUE STATE HEADERS PAYLOAD    one more message there
 #   unchanged STATUS ARG...            mq-stats, which must leave the data as they are
 #   terminal COLUMNS ARG...            what mq-stats writes to one
+#   widths                             how many columns each line on stdin takes
 
 go_open() {
 	redis sadd rmq::queues "$@" >/dev/null
@@ -66,4 +67,11 @@ terminal() {
 	python3 -S -c 'from wire import *
 on_terminal("", sys.argv[2:], int(sys.argv[1]))' "$1" "$BUILD/mq-stats" "${@:2}" |
 		tr -d '\r'
+}
+
+widths() {
+	python3 -IS -c 'import sys, unicodedata
+for line in sys.stdin.read().splitlines():
+	print(sum(0 if unicodedata.category(c) in ("Mn", "Cf") else
+	    1 + (unicodedata.east_asian_width(c) in "WF") for c in line))'
 }

@@ -41,7 +41,7 @@ shows() {
 		assert end() == 0
 		assert sane() and not terminal.alternate
 		assert terminal.cursor and terminal.wrap
-		assert terminal.main() == [""] * 12, terminal.main()
+		assert terminal.text(False) == [""] * 12, terminal.text(False)
 	END
 }
 

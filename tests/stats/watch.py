@@ -12,16 +12,10 @@ class Terminal:
         self.alternate, self.cursor, self.wrap = False, True, True
         self.x = self.y = 0
         self.whole = False  # nothing is missing of what is being drawn
-        self.screens = {False: self.blank(), True: self.blank()}
+        self.screens = {False: {}, True: {}}
 
     def size(self, lines, columns):
         self.lines, self.columns = lines, columns
-
-    def blank(self):
-        return {}
-
-    def main(self):
-        return self.text(False)
 
     def text(self, which=None):
         cells = self.screens[self.alternate if which is None else which]
@@ -57,7 +51,7 @@ class Terminal:
         elif args == "?1049":
             self.alternate = letter == "h"
             if self.alternate:
-                self.screens[True] = self.blank()
+                self.screens[True] = {}
                 self.x = self.y = 0
         elif args == "?25":
             self.cursor = letter == "h"
@@ -111,7 +105,7 @@ def press(keys):
 
 def resize(lines, columns):
     terminal.size(lines, columns)
-    terminal.screens[True] = terminal.blank()
+    terminal.screens[True] = {}
     fcntl.ioctl(fd, termios.TIOCSWINSZ,
                 struct.pack("HHHH", lines, columns, 0, 0))
 
