@@ -221,10 +221,6 @@ has() {
 	done
 }
 
-joined() {
-	[ -n "$(connections)" ]
-}
-
 says() {
 	grep -q -- "$1" "$T/out"
 }

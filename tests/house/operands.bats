@@ -24,11 +24,9 @@ teardown() {
 
 # The names of all queues, in a line.
 queues() {
-	if [ "$LAYOUT" = rmq ]; then
-		redis smembers rmq::queues | sort | xargs
-	else
-		redis smembers rsmq:QUEUES | sort | xargs
-	fi
+	local key=rmq::queues
+	[ "$LAYOUT" = rmq ] || key=rsmq:QUEUES
+	redis smembers $key | sort | xargs
 }
 
 other_layout() {
@@ -376,14 +374,20 @@ rejected_key() {
 	assert_regex "$stderr" "WRONGTYPE the key .*$(rejected_key) holds something else"
 }
 
+# start_worker VERDICT OPTION...: a consumer of q whose script says that it runs, and ends so
+# when it may go.
+start_worker() {
+	start_mq mq-consume "${@:2}" q -- sh -c "echo x >>'$T/runs'
+		until [ -e '$T/go' ]; do sleep 0.05; done; $1"
+	eventually 10 test -e "$T/runs"
+}
+
 # turns KEY VERDICT [OPTION...]: the key turns into something else while the
 # message, published with the options, runs; then it is not.
 turns() {
 	local key=$1 verdict=$2
 	run_mq 0 mq-publish "${@:3}" q x
-	start_mq mq-consume --backoff 1h..1h --push p q -- sh -c "touch '$T/runs'
-		until [ -e '$T/go' ]; do sleep 0.05; done; $verdict"
-	eventually 10 test -e "$T/runs"
+	start_worker "$verdict" --backoff 1h..1h --push p
 	redis set "$key" x >/dev/null
 	touch "$T/go"
 	ends_with 76
@@ -399,9 +403,7 @@ turns() {
 # was.
 waits() {
 	run_mq 0 mq-publish q x
-	start_mq mq-consume --push p q -- sh -c "touch '$T/runs'
-		until [ -e '$T/go' ]; do sleep 0.05; done; echo push >&3"
-	eventually 10 test -e "$T/runs"
+	start_worker 'echo push >&3' --push p
 	redis set "$1" x >/dev/null
 	touch "$T/go"
 	eventually 10 grep -q "^mq-consume: .*WRONGTYPE" "$T/err"
@@ -449,18 +451,12 @@ waits() {
 	prints x mq-consume -n 1 q
 }
 
-six_run() {
-	[ "$(wc -l <"$T/runs")" = 6 ]
-}
-
 @test "operands: what holds keys becomes something else: no ack is half done" {
 	[ "$LAYOUT" = rmq ] || return 0
 	local i locks='rmq::queue::[q]::locks'
 	for i in {1..6}; do run_mq 0 mq-publish -k "k$i" -g "g$i" q x; done
-	start_mq mq-consume -v --no-clean -j 6 q -- sh -c "echo x >>'$T/runs'
-		until [ -e '$T/go' ]; do sleep 0.05; done"
-	touch "$T/runs"
-	eventually 10 six_run
+	start_worker : -v --no-clean -j 6
+	eventually 10 lines_reach "$T/runs" 6
 	redis rename "$locks" "$locks.kept" >/dev/null
 	redis set "$locks" x >/dev/null
 	touch "$T/go"
@@ -477,9 +473,7 @@ six_run() {
 	[ "$LAYOUT" = rmq ] || return 0
 	local ready='rmq::queue::[q]::ready'
 	run_mq 0 mq-publish -g g q one two
-	start_mq mq-consume -v --no-clean q -- sh -c "echo x >>'$T/runs'
-		until [ -e '$T/go' ]; do sleep 0.05; done"
-	eventually 10 test -e "$T/runs"
+	start_worker : -v --no-clean
 	redis set "$ready" x >/dev/null
 	touch "$T/go"
 	eventually 10 grep -q WRONGTYPE "$T/err"
