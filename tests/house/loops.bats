@@ -143,12 +143,6 @@ some_delayed() {
 	[ "$(held "$1" | cut -d ' ' -f 2)" -gt 0 ]
 }
 
-# copy QUEUE KEY: the next message of the queue into a key.
-copy() {
-	redis eval 'return redis.call("SET", KEYS[2], redis.call("LINDEX", KEYS[1], -1))' \
-		2 "rmq::queue::[$1]::ready" "$2"
-}
-
 rows_of() {
 	python3 -c '
 import sqlite3
@@ -160,7 +154,8 @@ for row in sqlite3.connect("mail.db").execute("SELECT * FROM mail ORDER BY id"):
 	local ids
 
 	ids=$(printf '%s\n' "to all" 'a "b" \c' äö | mq-publish -i -l mail)
-	copy mail first
+	redis eval 'return redis.call("SET", KEYS[2], redis.call("LINDEX", KEYS[1], -1))' \
+		2 'rmq::queue::[mail]::ready' first
 	shown_worker load.py
 	start_shown
 	# There is no table: all of them are tried again.

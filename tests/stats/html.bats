@@ -430,25 +430,9 @@ viewed() {
 	assert_output --partial 'id="view" hidden'
 }
 
-# A browser that stays, as one with a debugger does; its pid in $pid.
-start_browser() {
-	HOME=$T timeout -k 5 180 "${chromium[@]}" --remote-debugging-port=0 "$1" \
-		>/dev/null 2>&1 3>&- &
-	pid=$!
-}
-
-# asked_for N PATH: so often, or more often.
-asked_for() {
-	(($(grep -cF "GET /$2" "$T/log") >= $1))
-}
-
 # Whether the page that stays has reported this last.
 reported() {
 	[[ $(grep -oE 'GET /report.[^ ]*' "$T/log" | tail -n 1) == *\?$1 ]]
-}
-
-is_later_than() {
-	(($(redis time | head -n 1) > $1))
 }
 
 # What the page shows now: when it was loaded, what has the focus, the ready messages
@@ -462,10 +446,13 @@ tell='const since = Date.now(); setInterval(() => fetch("/report?" + [since, doc
 	with_script "$button$tell"'button("mails").focus();'
 	now=$(redis time | head -n 1)
 	serve
-	start_browser "$site/scripted.html#queue=mails"
+	# With a debugger it stays.
+	HOME=$T timeout -k 5 180 "${chromium[@]}" --remote-debugging-port=0 \
+		"$site/scripted.html#queue=mails" >/dev/null 2>&1 3>&- &
+	pid=$!
 	eventually 40 reported '*/mails/20/0/0/'
 	first=$(grep -oE 'report.[0-9]*' "$T/log" | tail -n 1)
-	eventually 5 is_later_than "$now"
+	eventually 5 eval '(($(redis time | head -n 1) > now))'
 	redis lpush 'rmq::queue::[mails]::ready' {1..5} >/dev/null
 	"$BUILD/mq-stats" --html --refresh 1 >"$page"
 	with_script "$button$tell"
@@ -477,7 +464,7 @@ tell='const since = Date.now(); setInterval(() => fetch("/report?" + [since, doc
 	# ...and another version does.
 	assert_equal "$(grep -oE 'report.[0-9]*' "$T/log" | tail -n 1)" "$first"
 	sed "s|default-src 'none'|& |" "$page" >"$T/scripted.html"
-	eventually 40 asked_for 2 'scripted.html HTTP'
+	eventually 40 eval '(($(grep -cF "GET /scripted.html HTTP" "$T/log") >= 2))'
 	kill "$pid"
 	wait "$pid" || true
 }

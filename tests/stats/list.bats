@@ -24,12 +24,6 @@ clean_terminal() {
 		perl -CS -Mwarnings=FATAL,utf8 -pe 'die "control" if /[^\n\P{Cc}]/'
 }
 
-# shows TEXT ARG...: mq-stats ends with 0, and has printed that.
-shows() {
-	run_mq 0 mq-stats "${@:2}"
-	assert_output "$1"
-}
-
 # --- the list -------------------------------------------------------------------
 
 @test "list: ready messages of Go and of us, and unacked ones, and whose they are" {
@@ -123,10 +117,10 @@ $b     -         0  a reason that is longer than there is r…  bob
 	local state
 
 	go_publish jobs a{1..9} b{1..9}
-	shows $'a1\na2\na3' --list ready -n 3 -l jobs
-	shows $'a9\nb1' --list ready --offset 8 --limit=2 -l jobs
-	shows $'b8\nb9' --list ready --offset 16 -l jobs
-	shows $'b3\nb4' --list ready --match '^b' --offset 2 -n 2 -l jobs
+	prints $'a1\na2\na3' mq-stats --list ready -n 3 -l jobs
+	prints $'a9\nb1' mq-stats --list ready --offset 8 --limit=2 -l jobs
+	prints $'b8\nb9' mq-stats --list ready --offset 16 -l jobs
+	prints $'b3\nb4' mq-stats --list ready --match '^b' --offset 2 -n 2 -l jobs
 	run_mq 1 mq-stats --list ready --offset 18 -l jobs
 	run_mq 1 mq-stats --list ready --offset 9223372036854775807 -l jobs
 	go_fetch web-aB3dE6 jobs 4
@@ -137,7 +131,7 @@ $b     -         0  a reason that is longer than there is r…  bob
 	done
 	redis zadd 'rmq::queue::[jobs]::delayed' 1 "$(printf '%032d' 1)x" \
 		2 "$(printf '%032d' 2)y" 3 "$(printf '%032d' 3)z" >/dev/null
-	shows $'y\nz' --list delayed --offset 1 -l jobs
+	prints $'y\nz' mq-stats --list delayed --offset 1 -l jobs
 }
 
 @test "list: --match, --reason, --since" {
@@ -149,9 +143,9 @@ $b     -         0  a reason that is longer than there is r…  bob
 	has jobs rejected '{"Mq-Error":["no such user"]}' carol
 	unchanged 0 --list rejected --match 'a.*[el]$' -l jobs
 	assert_output $'alice\ncarol'
-	shows $'bob\ncarol' --list rejected --reason '^no such' -l jobs
-	shows bob --list rejected --since 1h -l jobs
-	shows alice --list rejected --since 2h --reason timeout -l jobs
+	prints $'bob\ncarol' mq-stats --list rejected --reason '^no such' -l jobs
+	prints bob mq-stats --list rejected --since 1h -l jobs
+	prints alice mq-stats --list rejected --since 2h --reason timeout -l jobs
 	run_mq 64 mq-stats --list rejected --match '(' jobs
 	assert_equal "$output" ""
 }
@@ -185,7 +179,7 @@ assert [set(m) - {"queue", "state", "attempts"} for m in json.load(sys.stdin)] =
 	run_mq 0 mq-stats --list rejected --jsonl jobs
 	assert_output '{"id":"'"$id"'","queue":"jobs","state":"rejected","attempts":1,"since_ms":1795207725000,"reason":"gone","history":[{"at_ms":1795207725000,"attempt":1,"host":"web1","status":1,"text":"gone","stderr":"last words"}],"headers":{"Mq-Id":["'"$id"'"],"Mq-Attempt":["1"],"Mq-Error":["gone"],"Mq-History":["{\"at_ms\":1795207725000,\"attempt\":1,\"host\":\"web1\",\"status\":1,\"text\":\"gone\",\"stderr\":\"last words\"}"],"X-User":["7"]},"payload":"alice"}'
 	"$BUILD/mq-publish" --jsonl other <<<"$output"
-	shows alice --list ready -l other
+	prints alice mq-stats --list ready -l other
 }
 
 @test "list: on a terminal nothing can drive it, whatever the framing" {
@@ -271,7 +265,7 @@ print(ascii(json.loads(sys.argv[1])["reason"]))' "${lines[1]}")" \
 	"$BUILD/mq-stats" --list ready -l jobs | cmp - <(seq 100000)
 	"$BUILD/mq-stats" --list ready -l --match '^9999.$' jobs |
 		cmp - <(seq 99990 99999)
-	shows $'99999\n100000' --list ready -l --offset 99998 jobs
+	prints $'99999\n100000' mq-stats --list ready -l --offset 99998 jobs
 	redis config set proto-max-bulk-len 512mb >/dev/null
 	for _ in 1 2 3 4 5 6; do
 		head -c 4000000 /dev/zero | "$BUILD/mq-publish" large
@@ -294,12 +288,12 @@ print(ascii(json.loads(sys.argv[1])["reason"]))' "${lines[1]}")" \
 	run_mq 0 mq-stats --list ready -l --newest jobs
 	assert_equal "$(head -n 2 <<<"$output" | tr '\n' ' ')" "m45 m44 "
 	assert_equal "$(wc -l <<<"$output")" 20
-	shows $'m43\nm42\nm41' --list ready -l --newest -n 3 --offset 2 jobs
-	shows $'m43\nm39' --list ready -l --newest -n 2 --match 3 jobs
+	prints $'m43\nm42\nm41' mq-stats --list ready -l --newest -n 3 --offset 2 jobs
+	prints $'m43\nm39' mq-stats --list ready -l --newest -n 2 --match 3 jobs
 	run_mq 0 mq-stats --list ready -l --newest -n 100 jobs
 	assert_equal "$(wc -l <<<"$output")" 45
 	"$BUILD/mq-consume" --drain jobs -- false 2>/dev/null || true
-	shows $'m45\nm44' --list rejected -l --newest -n 2 jobs
+	prints $'m45\nm44' mq-stats --list rejected -l --newest -n 2 jobs
 }
 
 @test "list: --not, --header, --key, --older-than and --id are filters, too" {
@@ -308,14 +302,14 @@ print(ascii(json.loads(sys.argv[1])["reason"]))' "${lines[1]}")" \
 	"$BUILD/mq-publish" -H "Colour: red" jobs plum
 	local id
 	id=$("$BUILD/mq-publish" -i jobs fig)
-	shows $'apple\nplum' --list ready -l --header 'Colour=^r' jobs
-	shows $'pear\nfig' --list ready -l --not --header Colour=red jobs
-	shows pear --list ready -l --key two jobs
-	shows apple --list ready -l --header Colour=. --not --key two --not --match lum jobs
-	shows fig --list ready -l --id "$id" jobs
-	shows $'pear\nplum' --list ready -l --not --id "$id" --match '^p' jobs
+	prints $'apple\nplum' mq-stats --list ready -l --header 'Colour=^r' jobs
+	prints $'pear\nfig' mq-stats --list ready -l --not --header Colour=red jobs
+	prints pear mq-stats --list ready -l --key two jobs
+	prints apple mq-stats --list ready -l --header Colour=. --not --key two --not --match lum jobs
+	prints fig mq-stats --list ready -l --id "$id" jobs
+	prints $'pear\nplum' mq-stats --list ready -l --not --id "$id" --match '^p' jobs
 	run_mq 1 mq-stats -q --list ready --older-than 1h jobs
-	shows fig --list ready -l --not --older-than 1h --match fig jobs
+	prints fig mq-stats --list ready -l --not --older-than 1h --match fig jobs
 	run_mq 0 mq-purge -f --ready --not --key one jobs
 	assert_output "3 messages purged"
 }
