@@ -619,8 +619,7 @@ try_first(struct transport *t)
 #define BATCH_COUNT 1000
 #define BATCH_BYTES 65536
 
-/* No more can be published: ends when all that is under way is settled.  Of that, plain
- * commands may be accepted again by now. */
+/* No more can be published: ends when all that is under way, and may be accepted, is settled. */
 static void __attribute__((noreturn))
 end_when_answered(struct transport *t, int status)
 {
