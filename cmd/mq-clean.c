@@ -202,7 +202,6 @@ report_lost(struct cleaner *c)
 	return i > 0;
 }
 
-/* One round; returns an exit status. */
 /* Once a minute, however often rounds are. */
 static void
 note_past(struct cleaner *c)
@@ -215,6 +214,7 @@ note_past(struct cleaner *c)
 	mq_past_note(&c->redis, c->shared.layout, NULL, 0);
 }
 
+/* One round; returns an exit status. */
 static int
 clean_round(struct cleaner *c)
 {
@@ -232,10 +232,11 @@ clean_round(struct cleaner *c)
 	report_refused(c, &done);
 	report_unproven(c, &done);
 	report_scattered(c);
-	if (status == MQ_EXIT_OK && !c->how.dry_run)
-		note_past(c);
 	if (report_lost(c))
 		status = MQ_EXIT_UNAVAILABLE;
+	/* No round fails for what it could not note. */
+	if (status == MQ_EXIT_OK && !c->how.dry_run)
+		note_past(c);
 	if (mq_redis_lost(r) || status == MQ_EXIT_UNAVAILABLE)
 		mq_redis_close(r);
 	return status;

@@ -342,10 +342,12 @@ clean_slowly() {
 	local lib
 	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
 	[ -n "$lib" ]
-	# It has seconds to connect, by its own clock.
-	run --separate-stderr env LD_PRELOAD="$lib" FAKETIME="+0 x$1" \
-		FAKETIME_START_AFTER_SECONDS=1 \
-		"$BUILD/mq-clean" --json -u "redis://127.0.0.1:$(cat "$T/port")"
+	# It has a second to connect, by its own clock, and not what is left of a former process
+	# with its number that was killed.
+	# shellcheck disable=SC2016
+	run --separate-stderr env FAKETIME="+0 x$1" FAKETIME_START_AFTER_SECONDS=1 \
+		bash -c 'rm -f /dev/shm/*faketime_*_$$; LD_PRELOAD=$1 exec "$2" --json -u "$3"' \
+		bash "$lib" "$BUILD/mq-clean" "redis://127.0.0.1:$(cat "$T/port")"
 	assert_success
 }
 
