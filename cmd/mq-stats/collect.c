@@ -78,7 +78,7 @@ ask_more(struct collector *c, struct mq_stats *stats)
 {
 	int rv = look_for_pause_of_all(c, stats);
 
-	if (rv == 0 && c->past)
+	if (rv == 0 && stats->count <= c->past)
 		rv = mq_past_ask(&c->redis, c->layout, stats);
 	if (rv == -1)
 		mq_stats_free(stats);

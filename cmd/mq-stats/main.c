@@ -13,6 +13,7 @@
  * text, table, message and grouping say how a text is shown, lines become columns, a
  * message is taken apart, and reasons become groups.
  */
+#include <limits.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,15 +117,18 @@ print_queues(const struct collector *c, const struct stats_options *o,
 	print_policy(&m->info);
 }
 
+/* Without names, the past of more queues is left out. */
+#define PAST_QUEUES 100
+
 static bool
 show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 {
 	static const int wanted[FORMATS] = {[FORMAT_JSON] = MQ_STATS_COUNTS,
 	    [FORMAT_PROMETHEUS] = MQ_STATS_COUNTS | MQ_STATS_CONNECTIONS};
 
-	/* Of all queues at once, that would be more than everything else. */
-	if (o->format == FORMAT_JSON && o->count > 0)
-		c->past = true;
+	/* Of very many queues at once, that would be more than everything else. */
+	if (o->format == FORMAT_JSON)
+		c->past = o->count > 0 ? INT_MAX : PAST_QUEUES;
 	collect_stats(c,
 	    MQ_STATS_UNLISTED | wanted[o->format] |
 		(o->watch.connections ? MQ_STATS_CONNECTIONS : 0),
@@ -143,7 +147,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 static bool
 show_html(struct collector *c, const struct stats_options *o, struct model *m)
 {
-	c->past = !o->again;
+	c->past = o->again ? 0 : INT_MAX;
 	collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, m);
 	collect_runs(c, m);
 	collect_rejected(c, m);

@@ -212,7 +212,7 @@ struct collector {
 	struct mq_server server;
 	const char *const *queues;
 	int count;
-	bool past; /* that of queues is wanted */
+	int past; /* that of queues is wanted, of so many at most */
 	/* Set by the collection. */
 	struct mq_redis redis;
 	bool open;

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -549,7 +550,7 @@ watch(struct collector *c, const struct watch_options *o, struct model *m)
 	int tables = 0;
 
 	set_next(&w);
-	c->past = w.screen;
+	c->past = w.screen ? INT_MAX : 0;
 	collect_stats(c, wanted, m);
 	if (w.screen) {
 		m->order.marked = "";
@@ -565,7 +566,7 @@ watch(struct collector *c, const struct watch_options *o, struct model *m)
 				break;
 		}
 		set_next(&w);
-		c->past = w.screen && ++tables % PAST_TABLES == 0;
+		c->past = w.screen && ++tables % PAST_TABLES == 0 ? INT_MAX : 0;
 		(void)collect_again(c, wanted, m);
 	}
 	screen_leave();

@@ -59,7 +59,7 @@ for e in sys.argv[1:]:
 	assert_equal "$(json 'v["queues"]')" "$(python3 -IS -c '
 import json
 def queue(name, ready, unacked, rejected, consumers):
-	return dict(name=name, known=True, ready=ready, delayed=0, in_line=0,
+	return dict(name=name, known=True, minutes=[], hours=[], ready=ready, delayed=0, in_line=0,
 	    unacked=unacked, rejected=rejected, consumers=consumers, dead_consumers=0,
 	    oldest_age_s=None, next_due_ms=None, tick=None, paused=False,
 	    paused_until_ms=None, all_paused=False, in_per_s=None, out_per_s=None, counters=None)

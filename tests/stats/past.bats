@@ -63,7 +63,9 @@ noted() {
 		((ttl > least && ttl <= most)) || fail "$kind: $ttl"
 	done
 	# All of a server's are too many for one object.
-	assert_equal "$("$BUILD/mq-stats" --json | jq -c '.queues[0].minutes')" null
+	assert_equal "$("$BUILD/mq-stats" --json | jq '.queues[] | select(.name == "q").minutes | length > 0')" true
+	redis sadd rmq::queues many-{1..100} >/dev/null
+	[ "${LAYOUT-}" = rsmq ] || assert_equal "$("$BUILD/mq-stats" --json | jq -c '.queues[0].minutes')" null
 }
 
 @test "past: a consumer's round notes it, and a queue that goes leaves nothing" {
