@@ -155,9 +155,12 @@ on_some(void *arg, const struct mq_answer *answer, long long n)
 	struct engine *e = arg;
 	int i;
 
-	for (i = 0; mq_answer_good(answer) && n > 0 && i < e->opt->queue_count;
-	     i++)
-		count_held(e, i);
+	if (!mq_answer_good(answer) || n == 0)
+		return;
+	/* The others are counted already. */
+	for (i = 0; i < e->opt->queue_count; i++)
+		if (inbox_count(&e->inbox, i) == 0)
+			count_held(e, i);
 }
 
 void
