@@ -53,6 +53,7 @@ exec %s "$@"
 # --- running tests, also for mutants.py ---
 
 started = set()    # the processes of jobs, which whoever has started them waits for
+starting = threading.Lock()
 
 
 def adopt_orphans():
@@ -67,7 +68,7 @@ def reap_orphans():
     while True:
         time.sleep(0.02)
         for pid in children(os.getpid()):
-            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            with starting, contextlib.suppress(ProcessLookupError, ChildProcessError):
                 if pid not in started and os.getpgid(pid) != os.getpgrp():
                     os.waitpid(pid, os.WNOHANG)
 
@@ -121,12 +122,12 @@ def start(job, tree, build, scratch, **more):
     """A job of a tree, with what it prints in scratch/out."""
     name, file, own = job
     command = [os.path.join(build, "tests", name)] if name == os.path.basename(file) else ["bats", "--tap", "-T", file]
-    with open(scratch + "/out", "w") as out:
+    with open(scratch + "/out", "w") as out, starting:
         process = subprocess.Popen(
             ["env", "--default-signal=HUP,INT,QUIT,PIPE", *command], cwd=tree,
             stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True,
             env={**os.environ, "MQ_BUILD": build, "TMPDIR": scratch, **own, **more})
-    started.add(process.pid)
+        started.add(process.pid)
     return process
 
 
