@@ -400,6 +400,17 @@ wiped() {
 	[[ $(command_line) == *'alice:*'* ]]
 }
 
+@test "server: a round of cleaning that cannot get in is told of with -v" {
+	export MQ_URL=unix://$sock
+	redis set rmq::connection::old-aaaaaa::heartbeat 1 px 2500 >/dev/null
+	redis sadd rmq::connections old-aaaaaa >/dev/null
+	start_mq mq-consume -v jobs -- true
+	eventually 10 joined 2
+	redis config set requirepass "$secret" >/dev/null
+	eventually 30 grep -q 'NOAUTH Authentication required' "$T/err"
+	stop_mq
+}
+
 @test "server: a password on the command line is wiped before the server has answered" {
 	local tool option
 
