@@ -19,12 +19,6 @@ rsmq_name(const struct mq_redis *r, const char *bare)
 	return mq_xasprintf("%s:%s", ns, bare);
 }
 
-char *
-rsmq_anywhere(const struct mq_redis *r)
-{
-	return rsmq_name(r, "");
-}
-
 redisReply *
 rsmq_connections(struct mq_redis *r, const char *queue)
 {
@@ -37,37 +31,25 @@ rsmq_connections(struct mq_redis *r, const char *queue)
 	return mq_call_strings(r, &c);
 }
 
-redisReply *
-rsmq_listed(struct mq_redis *r)
+int
+rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
 {
 	const char *ns = r->server->url.ns;
 	char *key = mq_xasprintf("%s:QUEUES", ns != NULL ? ns : RSMQ_NAMESPACE);
 	redisReply *all = mq_call_members(r, key);
-
-	free(key);
-	return all;
-}
-
-bool
-rsmq_is_name(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_STRING &&
-	    strlen(reply->str) == reply->len &&
-	    strchr(reply->str, ':') == NULL &&
-	    rsmq_queue_error(reply->str) == NULL;
-}
-
-int
-rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
-{
-	redisReply *all = rsmq_listed(r);
+	const redisReply *e;
 	size_t i;
 
-	for (i = 0; all != NULL && i < all->elements; i++)
-		if (rsmq_is_name(all->element[i]))
-			mq_names_add(names, all->element[i]->str, NULL);
+	free(key);
 	if (all == NULL)
 		return -1;
+	for (i = 0; i < all->elements; i++) {
+		e = all->element[i];
+		if (e->type == REDIS_REPLY_STRING && strlen(e->str) == e->len &&
+		    strchr(e->str, ':') == NULL &&
+		    rsmq_queue_error(e->str) == NULL)
+			mq_names_add(names, e->str, NULL);
+	}
 	freeReplyObject(all);
 	return 0;
 }
@@ -94,7 +76,7 @@ rsmq_is(const redisReply *reply, const char *form)
 redisReply *
 rsmq_call(struct mq_redis *r, struct mq_command *c, const char *form)
 {
-	redisReply *reply = mq_redis_call(r, c);
+	redisReply *reply = mq_call(r, c, -1);
 
 	if (reply == NULL || rsmq_is(reply, form))
 		return reply;
@@ -115,58 +97,36 @@ rsmq_ms(const redisReply *score)
 				 1;
 }
 
-static void
-count_on(struct rsmq_hidden *h, redisReply *const *e)
-{
-	h->waits += e[0]->integer;
-	h->held += e[1]->integer;
-	if (h->next_ms == 0)
-		h->next_ms = rsmq_ms(e[2]);
-	h->left = e[3]->integer;
-	mq_buf_set(&h->score, e[4]->str, e[4]->len);
-	mq_buf_set(&h->id, e[5]->str, e[5]->len);
-	h->ready = e[6]->integer;
-}
-
-static void
-add_count(struct mq_command *c, const char *queue, const struct rsmq_hidden *h)
-{
-	size_t i, n = h->spared != NULL ? h->spared->elements : 0;
-
-	mq_command_script(c, &rsmq_script_hidden);
-	rsmq_queue_keys(c, queue);
-	for (i = 0; i < n; i++)
-		rsmq_key_held(c, h->spared->element[i]->str, queue);
-	mq_command_arg(c, h->score.data, h->score.len);
-	mq_command_arg(c, h->id.data, h->id.len);
-	mq_command_int(c, RSMQ_LOOKS);
-}
-
 int
 rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 {
+	size_t i, n = h->spared != NULL ? h->spared->elements : 0;
 	struct mq_command c = {0};
-	redisReply *reply = NULL;
+	redisReply *reply, **e;
 
 	do {
-		add_count(&c, queue, h);
+		mq_command_script(&c, &rsmq_script_hidden);
+		rsmq_queue_keys(&c, queue);
+		for (i = 0; i < n; i++)
+			rsmq_key_held(&c, h->spared->element[i]->str, queue);
+		mq_command_arg(&c, h->score.data, h->score.len);
+		mq_command_arg(&c, h->id.data, h->id.len);
+		mq_command_int(&c, RSMQ_LOOKS);
 		reply = rsmq_call(r, &c, "##$#$$#");
 		if (reply == NULL)
-			break;
-		count_on(h, reply->element);
+			return -1;
+		e = reply->element;
+		h->waits += e[0]->integer;
+		h->held += e[1]->integer;
+		if (h->next_ms == 0)
+			h->next_ms = rsmq_ms(e[2]);
+		h->left = e[3]->integer;
+		mq_buf_set(&h->score, e[4]->str, e[4]->len);
+		mq_buf_set(&h->id, e[5]->str, e[5]->len);
+		h->ready = e[6]->integer;
 		freeReplyObject(reply);
 	} while (h->left > 0);
-	mq_command_free(&c);
-	return reply == NULL ? -1 : 0;
-}
-
-void
-rsmq_ask_holding(
-    struct mq_command *c, const char *connection, const char *queue)
-{
-	mq_command_script(c, &rsmq_script_holding);
-	rsmq_queue_keys(c, queue);
-	rsmq_key_held(c, connection, queue);
+	return 0;
 }
 
 void
@@ -178,27 +138,21 @@ rsmq_hidden_free(struct rsmq_hidden *h)
 
 /* --- headers ------------------------------------------------------------------- */
 
-/* The members of an object. */
-static void
-add_members(const json_t *headers, struct mq_buf *out)
-{
-	struct mq_buf text = {0};
-
-	mq_json_dump(headers, &text);
-	/* Without the braces. */
-	mq_buf_add(out, text.data + 1, text.len - 2);
-	mq_buf_free(&text);
-}
-
 void
 rsmq_extra(struct mq_envelope *e, struct mq_buf *extra)
 {
+	struct mq_buf text = {0};
+
 	mq_buf_clear(extra);
 	if (!json_is_object(e->headers))
 		return;
 	mq_envelope_remove(e, MQ_HEADER_ID);
 	mq_envelope_remove(e, MQ_HEADER_NAME);
 	mq_envelope_remove(e, MQ_HEADER_ATTEMPT);
-	if (json_object_size(e->headers) > 0)
-		add_members(e->headers, extra);
+	if (json_object_size(e->headers) == 0)
+		return;
+	mq_json_dump(e->headers, &text);
+	/* Without the braces. */
+	mq_buf_add(extra, text.data + 1, text.len - 2);
+	mq_buf_free(&text);
 }

@@ -31,26 +31,13 @@ struct cleaner {
 	struct mq_round round;
 	const struct mq_clean *how;
 	struct mq_cleaned *out;
-	const char *anywhere; /* see rsmq_anywhere() */
+	const char *anywhere; /* see rsmq_name() */
 	struct mq_names
 	    consumed; /* queues that consumers of ours have; sorted */
 	int64_t now_ms;
 };
 
 /* --- connections -------------------------------------------------------------- */
-
-static void
-add_consumed(struct cleaner *w, const char *text)
-{
-	json_t *list = json_loads(text, 0, NULL);
-	size_t i, n = json_array_size(list);
-
-	for (i = 0; i < n; i++)
-		if (json_is_string(json_array_get(list, i)))
-			mq_names_add(&w->consumed,
-			    json_string_value(json_array_get(list, i)), NULL);
-	json_decref(list);
-}
 
 struct leases {
 	struct cleaner *w;
@@ -72,44 +59,43 @@ static int
 take_lease(void *arg, size_t i, redisReply *reply)
 {
 	struct leases *l = arg;
+	json_t *list = NULL, *name;
+	size_t k;
 
 	if (reply->type == REDIS_REPLY_STRING)
-		add_consumed(l->w, reply->str);
+		list = json_loads(reply->str, 0, NULL);
 	else if (mq_round_good(&l->w->round, reply, REDIS_REPLY_NIL))
 		l->gone[l->n++] = i;
+	json_array_foreach(list, k, name)
+		if (json_is_string(name))
+			mq_names_add(
+			    &l->w->consumed, json_string_value(name), NULL);
+	json_decref(list);
 	return 0;
 }
 
 /* Names are never used again, so one that is dead stays so. */
 static int
-forget_some(struct leases *l, size_t from, size_t n)
+forget_dead(struct leases *l)
 {
 	struct mq_command c = {0};
 	redisReply *name;
-	size_t i;
-
-	mq_command_plain(&c, "ZREM");
-	rsmq_key_common(&c, l->w->anywhere, "::connections");
-	for (i = from; i < from + n; i++) {
-		name = l->names[l->gone[i]];
-		mq_command_arg(&c, name->str, name->len);
-	}
-	return mq_round_add(&l->w->round, &c, &l->w->out->connections);
-}
-
-static int
-forget_dead(struct leases *l)
-{
-	size_t i, n;
+	size_t i = 0, end;
 	int rv = 0;
 
-	if (l->w->how->dry_run)
+	if (l->w->how->dry_run) {
 		l->w->out->connections += (long)l->n;
-	else
-		for (i = 0; i < l->n && rv == 0; i += n) {
-			n = l->n - i < FORGET ? l->n - i : FORGET;
-			rv = forget_some(l, i, n);
+		return 0;
+	}
+	while (i < l->n && rv == 0) {
+		mq_command_plain(&c, "ZREM");
+		rsmq_key_common(&c, l->w->anywhere, "::connections");
+		for (end = i + FORGET; i < end && i < l->n; i++) {
+			name = l->names[l->gone[i]];
+			mq_command_arg(&c, name->str, name->len);
 		}
+		rv = mq_round_add(&l->w->round, &c, &l->w->out->connections);
+	}
 	return rv;
 }
 
@@ -159,66 +145,38 @@ is_of_queue(char *key)
 	return false;
 }
 
-/* NAMESPACE:, and any key that begins so. */
-static void
-add_pattern(struct mq_buf *pattern, const char *prefix)
-{
-	for (; *prefix != '\0'; prefix++) {
-		if (strchr("*?[]\\^", *prefix) != NULL)
-			mq_buf_add(pattern, "\\", 1);
-		mq_buf_add(pattern, prefix, 1);
-	}
-	mq_buf_add(pattern, "*", 1);
-}
-
-static void
-note_queues(const redisReply *keys, const char *prefix, struct mq_names *found)
-{
-	size_t i, n = strlen(prefix);
-
-	for (i = 0; i < keys->elements; i++)
-		if (keys->element[i]->len >= n &&
-		    is_of_queue(keys->element[i]->str + n))
-			mq_names_add(found, keys->element[i]->str + n, NULL);
-}
-
-/* Walks through all keys. */
+/* Walks through all keys, those that begin with a prefix. */
 static int
 scan_keys(struct mq_redis *r, const char *prefix, struct mq_names *found)
 {
-	char cursor[MQ_CURSOR_SIZE] = "0";
+	char cursor[MQ_CURSOR_SIZE] = "0", *key;
 	struct mq_buf pattern = {0};
 	struct mq_command c = {0};
 	redisReply *reply = NULL, *keys;
+	const char *p;
+	size_t i, n = strlen(prefix);
 
-	add_pattern(&pattern, prefix);
+	for (p = prefix; *p != '\0'; p++) {
+		if (strchr("*?[]\\^", *p) != NULL)
+			mq_buf_add(&pattern, "\\", 1);
+		mq_buf_add(&pattern, p, 1);
+	}
+	mq_buf_add(&pattern, "*", 1);
 	while (*cursor != '\0') {
 		mq_keys_ask(&c, cursor, mq_buf_str(&pattern));
-		reply = mq_redis_call(r, &c);
+		reply = mq_call(r, &c, -1);
 		if (reply == NULL)
 			break;
 		keys = mq_cursor_take(cursor, reply);
-		if (keys != NULL)
-			note_queues(keys, prefix, found);
+		for (i = 0; keys != NULL && i < keys->elements; i++) {
+			key = keys->element[i]->str + n;
+			if (keys->element[i]->len >= n && is_of_queue(key))
+				mq_names_add(found, key, NULL);
+		}
 		freeReplyObject(reply);
 	}
-	mq_command_free(&c);
 	mq_buf_free(&pattern);
 	return reply == NULL ? -1 : 0;
-}
-
-static int
-find_queues(struct mq_redis *r, struct mq_names *found)
-{
-	const char *ns = r->server->url.ns;
-	char *prefix = mq_xasprintf("%s:", ns != NULL ? ns : RSMQ_NAMESPACE);
-	int rv = rsmq_add_listed(r, found);
-
-	if (rv == 0)
-		rv = scan_keys(r, prefix, found);
-	mq_names_sort(found);
-	free(prefix);
-	return rv;
 }
 
 struct enlist {
@@ -259,12 +217,18 @@ take_enlisted(void *arg, size_t i, redisReply *reply)
 static int
 list_unlisted(struct cleaner *w)
 {
+	struct mq_redis *r = w->round.r;
+	const char *ns = r->server->url.ns;
+	char *prefix = mq_xasprintf("%s:", ns != NULL ? ns : RSMQ_NAMESPACE);
 	struct enlist l = {.w = w};
-	int rv = find_queues(w->round.r, &l.found);
+	int rv = rsmq_add_listed(r, &l.found);
 
 	if (rv == 0)
-		rv = mq_ask_each(
-		    w->round.r, l.found.n, ask_enlist, take_enlisted, &l);
+		rv = scan_keys(r, prefix, &l.found);
+	free(prefix);
+	mq_names_sort(&l.found);
+	if (rv == 0)
+		rv = mq_ask_each(r, l.found.n, ask_enlist, take_enlisted, &l);
 	mq_names_free(&l.found);
 	return rv;
 }
@@ -298,30 +262,6 @@ reject_header(struct cleaner *w, redisReply *const *message,
 	rsmq_extra(&e, extra);
 	mq_envelope_free(&e);
 	mq_buf_free(&header);
-}
-
-/* Adds up the rejections; in a dry run, those that there would be. */
-static void
-add_counts(struct cleaner *w, bool late, struct mq_counts *n)
-{
-	*(late ? &w->out->expired : &w->out->rejected) += 1;
-	n->failed++;
-	n->expired += late;
-	n->crashed += !late;
-	n->runs += !late;
-}
-
-/* A count that is missing is no reason to fail. */
-static int
-send_counts(struct cleaner *w, const char *queue, const struct mq_counts *n)
-{
-	struct mq_command c = {0};
-
-	if (n->failed == 0 || w->how->dry_run)
-		return 0;
-	mq_side_count(&rsmq_side, &c, queue, n);
-	(void)mq_call_done(w->round.r, &c);
-	return mq_redis_lost(w->round.r) ? -1 : 0;
 }
 
 static void
@@ -365,19 +305,25 @@ reject_some(struct cleaner *w, const char *queue, redisReply *const *messages,
 	if (!w->how->dry_run && (reply == NULL || reply->elements != n))
 		n = 0;
 	for (i = 0; i < n; i++)
-		if (reply == NULL || reply->element[i]->integer == 1)
-			add_counts(w, late[i], sum);
+		if (reply == NULL || reply->element[i]->integer == 1) {
+			*(late[i] ? &w->out->expired : &w->out->rejected) += 1;
+			sum->failed++;
+			sum->expired += late[i];
+			sum->crashed += !late[i];
+			sum->runs += !late[i];
+		}
 	freeReplyObject(reply);
 	return rv;
 }
 
 /* Rejects messages of a queue: of each its id, how often it was received, and its further
- * headers, as lua/sweep.lua has them. */
+ * headers, as lua/sweep.lua has them.  In a dry run, counts them. */
 static int
 reject_messages(struct cleaner *w, const char *queue,
     redisReply *const *messages, size_t total)
 {
 	struct mq_counts sum = {0};
+	struct mq_command c = {0};
 	size_t i, n;
 	int rv = 0;
 
@@ -385,7 +331,12 @@ reject_messages(struct cleaner *w, const char *queue,
 		n = total - i < REJECT ? total - i : REJECT;
 		rv = reject_some(w, queue, messages + 3 * i, n, &sum);
 	}
-	return rv == 0 ? send_counts(w, queue, &sum) : rv;
+	if (rv == -1 || sum.failed == 0 || w->how->dry_run)
+		return rv;
+	/* A count that is missing is no reason to fail. */
+	mq_side_count(&rsmq_side, &c, queue, &sum);
+	(void)mq_call_done(w->round.r, &c);
+	return mq_redis_lost(w->round.r) ? -1 : 0;
 }
 
 /* --- a way through the messages of all queues, and what belongs to them ---------- */
@@ -397,29 +348,6 @@ struct walk {
 	struct mq_buf at, id; /* score and id, or a cursor and nothing */
 	bool over;
 };
-
-static void
-build_step(
-    struct cleaner *w, struct walk *k, const char *bare, struct mq_command *c)
-{
-	if (k->kind != NULL) {
-		mq_command_script(c, &rsmq_script_orphans);
-		rsmq_queue_keys(c, k->queue);
-		mq_command_str(c, k->kind);
-		mq_command_str(c, k->at.len > 0 ? mq_buf_str(&k->at) : "0");
-		mq_command_int(c, w->how->dry_run);
-		return;
-	}
-	mq_command_script(c, &rsmq_script_sweep);
-	rsmq_queue_keys(c, k->queue);
-	rsmq_key(c, k->queue, ":Xcounters :Xlater");
-	mq_command_arg(c, k->at.data, k->at.len);
-	mq_command_arg(c, k->id.data, k->id.len);
-	mq_command_int(c, RSMQ_LOOKS / 2);
-	mq_command_int(c, w->how->limit);
-	mq_command_int(c, mq_names_have(&w->consumed, bare));
-	mq_command_int(c, w->how->dry_run);
-}
 
 static int
 take_messages(struct cleaner *w, struct walk *k, redisReply *reply)
@@ -443,36 +371,29 @@ take_messages(struct cleaner *w, struct walk *k, redisReply *reply)
 	return reject_messages(w, k->queue, e + 4, (reply->elements - 4) / 3);
 }
 
-static void
-take_orphans(struct cleaner *w, struct walk *k, redisReply *reply)
-{
-	redisReply **e = reply->element;
-
-	if (!rsmq_is(reply, "$##"))
-		return;
-	mq_buf_set(&k->at, e[0]->str, e[0]->len);
-	k->over = strcmp(e[0]->str, "0") == 0;
-	w->out->orphans += (long)e[1]->integer;
-	w->out->adopted += (long)e[2]->integer;
-}
-
 /* A reply that makes no sense ends its walk. */
 static int
 take_reply(struct cleaner *w, struct walk *k, redisReply *reply)
 {
+	redisReply **e = reply->element;
+
 	k->over = true;
 	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY))
 		return 0;
 	if (k->kind == NULL)
 		return take_messages(w, k, reply);
-	take_orphans(w, k, reply);
+	if (!rsmq_is(reply, "$##"))
+		return 0;
+	mq_buf_set(&k->at, e[0]->str, e[0]->len);
+	k->over = strcmp(e[0]->str, "0") == 0;
+	w->out->orphans += (long)e[1]->integer;
+	w->out->adopted += (long)e[2]->integer;
 	return 0;
 }
 
 struct step {
 	struct cleaner *w;
 	struct walk *walks[MANY]; /* those that are not over */
-	const char *names[MANY];
 	redisReply *replies[MANY];
 	size_t n;
 };
@@ -481,8 +402,25 @@ static void
 ask_step(void *arg, size_t i, struct mq_command *c)
 {
 	const struct step *s = arg;
+	struct walk *k = s->walks[i];
 
-	build_step(s->w, s->walks[i], s->names[i], c);
+	if (k->kind != NULL) {
+		mq_command_script(c, &rsmq_script_orphans);
+		rsmq_queue_keys(c, k->queue);
+		mq_command_str(c, k->kind);
+		mq_command_str(c, k->at.len > 0 ? mq_buf_str(&k->at) : "0");
+		mq_command_int(c, s->w->how->dry_run);
+		return;
+	}
+	mq_command_script(c, &rsmq_script_sweep);
+	rsmq_queue_keys(c, k->queue);
+	rsmq_key(c, k->queue, ":Xcounters :Xlater");
+	mq_command_arg(c, k->at.data, k->at.len);
+	mq_command_arg(c, k->id.data, k->id.len);
+	mq_command_int(c, RSMQ_LOOKS / 2);
+	mq_command_int(c, s->w->how->limit);
+	mq_command_int(c, mq_names_have(&s->w->consumed, rsmq_bare(k->queue)));
+	mq_command_int(c, s->w->how->dry_run);
 }
 
 /* Replies wait until all are there: some ask for more commands. */
@@ -493,67 +431,37 @@ keep_reply(void *arg, size_t i, redisReply *reply)
 	return MQ_KEEP;
 }
 
-/* One more step for those of n walks that are not over; *more: whether any was
- * not. */
-static int
-step_walks(struct cleaner *w, struct walk *walks, const struct mq_name *names,
-    size_t n, bool *more)
-{
-	struct step s = {.w = w};
-	size_t i;
-	int rv;
-
-	for (i = 0; i < n; i++)
-		if (!walks[i].over) {
-			s.walks[s.n] = &walks[i];
-			s.names[s.n++] = names[i].name;
-		}
-	*more = s.n > 0;
-	rv = mq_ask_each(w->round.r, s.n, ask_step, keep_reply, &s);
-	for (i = 0; i < s.n; i++) {
-		if (rv == 0)
-			rv = take_reply(w, s.walks[i], s.replies[i]);
-		if (s.replies[i] != NULL)
-			freeReplyObject(s.replies[i]);
-	}
-	return rv;
-}
-
+/* Of up to MANY queues. */
 static int
 walk_queues(
     struct cleaner *w, const struct mq_name *names, size_t n, const char *kind)
 {
 	struct walk walks[MANY] = {0};
-	bool more = true;
+	struct step s = {.w = w};
 	size_t i;
-	int rv = 0;
+	int rv;
 
 	for (i = 0; i < n; i++) {
 		walks[i].kind = kind;
 		walks[i].queue = rsmq_name(w->round.r, names[i].name);
 	}
-	while (rv == 0 && more)
-		rv = step_walks(w, walks, names, n, &more);
+	do {
+		s.n = 0;
+		for (i = 0; i < n; i++)
+			if (!walks[i].over)
+				s.walks[s.n++] = &walks[i];
+		rv = mq_ask_each(w->round.r, s.n, ask_step, keep_reply, &s);
+		for (i = 0; i < s.n; i++) {
+			if (rv == 0)
+				rv = take_reply(w, s.walks[i], s.replies[i]);
+			freeReplyObject(s.replies[i]);
+			s.replies[i] = NULL;
+		}
+	} while (rv == 0 && s.n > 0);
 	for (i = 0; i < n; i++) {
 		free(walks[i].queue);
 		mq_buf_free(&walks[i].at);
 		mq_buf_free(&walks[i].id);
-	}
-	return rv;
-}
-
-/* The hash before the others: what becomes a message again keeps its own. */
-static int
-sweep_queues(struct cleaner *w, const struct mq_name *queues, size_t total)
-{
-	static const char *const kinds[] = {"h", "x", "d", NULL};
-	size_t i, k, n;
-	int rv = 0;
-
-	for (i = 0; i < total && rv == 0; i += n) {
-		n = total - i < MANY ? total - i : MANY;
-		for (k = 0; k < 4 && rv == 0; k++)
-			rv = walk_queues(w, queues + i, n, kinds[k]);
 	}
 	return rv;
 }
@@ -564,10 +472,13 @@ int
 rsmq_clean(
     struct mq_redis *r, const struct mq_clean *how, struct mq_cleaned *out)
 {
-	char *anywhere = rsmq_anywhere(r);
+	/* The hash before the others: what becomes a message again keeps its own. */
+	static const char *const kinds[] = {"h", "x", "d", NULL};
+	char *anywhere = rsmq_name(r, "");
 	struct mq_names names = {0};
 	struct cleaner w = {
 	    .round.r = r, .how = how, .out = out, .anywhere = anywhere};
+	size_t i, k, n;
 	int rv;
 
 	*out = (struct mq_cleaned){.next_ms = -1};
@@ -579,8 +490,11 @@ rsmq_clean(
 	if (rv == 0 && how->all)
 		rv = rsmq_add_listed(r, &names);
 	mq_names_sort(&names);
-	if (rv == 0)
-		rv = sweep_queues(&w, names.list, names.n);
+	for (i = 0; i < names.n; i += n) {
+		n = names.n - i < MANY ? names.n - i : MANY;
+		for (k = 0; k < 4 && rv == 0; k++)
+			rv = walk_queues(&w, names.list + i, n, kinds[k]);
+	}
 	mq_names_free(&names);
 	if (rv == 0)
 		rv = mq_round_end(&w.round);

@@ -59,7 +59,6 @@ part_of(const char *s)
 	return (struct mq_part){s, strlen(s)};
 }
 
-/* NAMESPACE, as the queue's name says it, or by default. */
 static struct mq_part
 namespace_of(const char *queue)
 {
@@ -114,6 +113,15 @@ rsmq_key_held(struct mq_command *c, const char *connection, const char *queue)
 	mq_command_key(c, parts, 5);
 }
 
+void
+rsmq_start_held(struct mq_command *c, const struct mq_script *script,
+    const char *connection, const char *queue)
+{
+	mq_command_script(c, script);
+	rsmq_queue_keys(c, queue);
+	rsmq_key_held(c, connection, queue);
+}
+
 static void
 add_named(struct mq_command *c, const char *queue, const char *what,
     const char *connection)
@@ -137,25 +145,20 @@ rsmq_key_running(
 	add_named(c, queue, "::running:", connection);
 }
 
-static bool
-is_rejected(const char *name)
-{
-	size_t n = strlen(name);
-
-	return n > REJECTED && strcmp(name + n - REJECTED, RSMQ_REJECTED) == 0;
-}
-
 /* As RSMQ does; and QUEUES, whose messages would be put into the set of names. */
 const char *
 rsmq_queue_error(const char *queue)
 {
 	const char *name = rsmq_bare(queue);
+	size_t n = strlen(name), max = QUEUE_NAME_MAX;
 	const char *letters = "abcdefghijklmnopqrstuvwxyz"
 			      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
 	if (*name == '\0')
 		return "a name must not be empty";
-	if (strlen(name) > QUEUE_NAME_MAX - (is_rejected(name) ? 0 : REJECTED))
+	if (n <= REJECTED || strcmp(name + n - REJECTED, RSMQ_REJECTED) != 0)
+		max -= REJECTED;
+	if (n > max)
 		return "a name has at most 151 bytes (with -rejected, 160)";
 	if (name[strspn(name, letters)] != '\0')
 		return "a name in RSMQ has only letters, digits, _ and -";

@@ -42,8 +42,8 @@ ask_held(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_scan *s = arg;
 
-	rsmq_ask_holding(
-	    c, s->walk->connections->element[i]->str, s->place.queue);
+	rsmq_start_held(c, &rsmq_script_holding,
+	    s->walk->connections->element[i]->str, s->place.queue);
 }
 
 static int
@@ -100,36 +100,6 @@ is_meant(const struct mq_scan *s, const redisReply *id, const char **whose)
 
 /* --- a slice ------------------------------------------------------------------------ */
 
-static void
-build_walk(struct mq_command *c, const struct mq_scan *s)
-{
-	const struct mq_walk *w = s->walk;
-	char *queue = place_queue(&s->place);
-	const char *id = w->anchor.len > 0 ? w->anchor.data : "";
-	size_t score = strlen(id), skip = score + (w->anchor.len > 0);
-
-	mq_command_script(c, &rsmq_script_walk);
-	rsmq_queue_keys(c, queue);
-	mq_command_str(c, mq_state_name(s->place.state));
-	mq_command_arg(c, id, score);
-	mq_command_arg(c, id + skip, w->anchor.len - skip);
-	mq_command_int(c, s->skip);
-	mq_command_int(c,
-	    w->part_left > 0 && w->part_left < SLICE_COUNT ? w->part_left :
-							     SLICE_COUNT);
-	mq_command_int(c, SLICE_BYTES);
-	mq_command_str(c, s->needle != NULL ? s->needle : "");
-	free(queue);
-}
-
-/* Score and id, with a NUL between them. */
-static void
-set_anchor(struct mq_scan *s, redisReply *const *e)
-{
-	mq_buf_set(&s->walk->anchor, e[SCORE]->str, e[SCORE]->len + 1);
-	mq_buf_add(&s->walk->anchor, e[ID]->str, e[ID]->len);
-}
-
 /* The id and score of each are in front of it in the reply, for taking it. */
 static void
 set_items(struct mq_scan *s)
@@ -150,22 +120,37 @@ set_items(struct mq_scan *s)
 	}
 }
 
+/* The anchor is a score and an id, with a NUL between them. */
 static int
 read_slice(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = s->walk;
+	const char *anchor = mq_buf_str(&w->anchor);
+	size_t score = strlen(anchor), skip = score + (w->anchor.len > 0);
+	char *queue = place_queue(&s->place);
 	struct mq_command c = {0};
 	redisReply **e;
 
-	build_walk(&c, s);
+	mq_command_script(&c, &rsmq_script_walk);
+	rsmq_queue_keys(&c, queue);
+	free(queue);
+	mq_command_str(&c, mq_state_name(s->place.state));
+	mq_command_arg(&c, anchor, score);
+	mq_command_arg(&c, anchor + skip, w->anchor.len - skip);
+	mq_command_int(&c, s->skip);
+	mq_command_int(&c,
+	    w->part_left > 0 && w->part_left < SLICE_COUNT ? w->part_left :
+							     SLICE_COUNT);
+	mq_command_int(&c, SLICE_BYTES);
+	mq_command_str(&c, s->needle != NULL ? s->needle : "");
 	w->reply = rsmq_call(r, &c, FORM);
-	mq_command_free(&c);
 	if (w->reply == NULL)
 		return -1;
 	if ((w->reply->elements - ITEMS) % EACH != 0)
 		return mq_nonsense(r);
 	e = w->reply->element;
-	set_anchor(s, e);
+	mq_buf_set(&w->anchor, e[SCORE]->str, e[SCORE]->len + 1);
+	mq_buf_add(&w->anchor, e[ID]->str, e[ID]->len);
 	s->skip = (long)e[SKIP]->integer;
 	/* A message that comes while others are taken away is not meant. */
 	if (w->part_left == 0)
@@ -213,7 +198,7 @@ rsmq_walked(const struct mq_scan *s, int i)
 #define MOVE_BYTES (1 << 20)
 #define TAKE_COUNT 250
 
-/* Begins a call: where from and where to; more keys follow. */
+/* Begins a call: where from and where to; more keys follow, then add_how(). */
 static void
 start_move(struct mq_command *c, const struct mq_script *script,
     const struct mq_place *place, const char *to)
@@ -241,55 +226,32 @@ add_how(struct mq_command *c, const struct mq_place *place, const char *to)
 	mq_command_str(c, to != NULL ? rsmq_bare(to) : "");
 }
 
-/* --- what a walk has found ------------------------------------------------------- */
-
-static int
-take_some(struct mq_redis *r, struct mq_command *c, long *taken)
-{
-	redisReply *reply = mq_redis_call(r, c);
-	int rv = 0;
-
-	if (reply == NULL)
-		return -1;
-	if (reply->type == REDIS_REPLY_INTEGER)
-		*taken += (long)reply->integer;
-	else
-		rv = mq_nonsense(r);
-	freeReplyObject(reply);
-	return rv;
-}
-
-/* Up to TAKE_COUNT of the chosen ones from item *at on; how many. */
-static int
-add_chosen(
-    struct mq_command *c, const struct mq_scan *s, const bool *chosen, int *at)
-{
-	redisReply **e;
-	int n = 0;
-
-	for (; *at < s->count && n < TAKE_COUNT; (*at)++)
-		if (chosen[*at]) {
-			e = rsmq_walked(s, *at);
-			mq_command_arg(c, e[0]->str, e[0]->len);
-			mq_command_arg(c, e[1]->str, e[1]->len);
-			n++;
-		}
-	return n;
-}
-
+/* What a walk has found, up to TAKE_COUNT of the chosen ones in one step. */
 int
 rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
     const char *to, long *taken)
 {
 	struct mq_command c = {0};
-	int at = 0, rv = 0;
+	redisReply **e;
+	long long some;
+	int at = 0, n, rv = 0;
 
 	*taken = 0;
 	while (rv == 0 && at < s->count) {
 		start_move(&c, &rsmq_script_take, &s->place, to);
 		add_how(&c, &s->place, to);
-		if (add_chosen(&c, s, chosen, &at) > 0)
-			rv = take_some(r, &c, taken);
+		for (n = 0; at < s->count && n < TAKE_COUNT; at++)
+			if (chosen[at]) {
+				e = rsmq_walked(s, at);
+				mq_command_arg(&c, e[0]->str, e[0]->len);
+				mq_command_arg(&c, e[1]->str, e[1]->len);
+				n++;
+			}
+		if (n == 0)
+			break;
+		rv = mq_call_number(r, &c, &some);
+		if (rv == 0)
+			*taken += (long)some;
 	}
 	mq_command_free(&c);
 	return rv;
@@ -297,38 +259,19 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 
 /* --- without a look ---------------------------------------------------------------- */
 
-/* One step; adds to *moved.  *left may be more, behind those that stay. */
-static int
-move_some(struct mq_redis *r, struct mq_command *c, struct mq_buf *score,
-    struct mq_buf *id, long *moved, long long *left)
-{
-	redisReply *reply;
-
-	mq_command_arg(c, score->data, score->len);
-	mq_command_arg(c, id->data, id->len);
-	reply = rsmq_call(r, c, "##$$");
-	if (reply == NULL)
-		return -1;
-	*moved += (long)reply->element[0]->integer;
-	*left = reply->element[1]->integer;
-	mq_buf_set(score, reply->element[2]->str, reply->element[2]->len);
-	mq_buf_set(id, reply->element[3]->str, reply->element[3]->len);
-	freeReplyObject(reply);
-	return 0;
-}
-
-/* An error behind the first step is for the next call to meet.
- * spared: n connections whose messages are not meant. */
+/* An error behind the first step is for the next call to meet.  spared: n connections
+ * whose messages are not meant. */
 static int
 move_next(struct mq_redis *r, const struct mq_place *place,
     redisReply *const *spared, size_t n, long max, const char *to, long *moved)
 {
 	struct mq_command c = {0};
 	struct mq_buf score = {0}, id = {0};
-	long long left;
 	long all = max < MOVE_MAX ? max : MOVE_MAX;
+	redisReply *reply, **e;
+	long long left;
 	size_t i;
-	int rv;
+	int rv = 0;
 
 	do {
 		start_move(&c, &rsmq_script_move, place, to);
@@ -340,9 +283,21 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 		    &c, all - *moved < MOVE_COUNT ? all - *moved : MOVE_COUNT);
 		mq_command_int(&c, MOVE_BYTES);
 		mq_command_int(&c, RSMQ_LOOKS);
-		rv = move_some(r, &c, &score, &id, moved, &left);
-	} while (rv == 0 && *moved < all && left > 0);
-	mq_command_free(&c);
+		mq_command_arg(&c, score.data, score.len);
+		mq_command_arg(&c, id.data, id.len);
+		reply = rsmq_call(r, &c, "##$$");
+		if (reply == NULL) {
+			rv = -1;
+			break;
+		}
+		e = reply->element;
+		*moved += (long)e[0]->integer;
+		/* There may be more, behind those that stay. */
+		left = e[1]->integer;
+		mq_buf_set(&score, e[2]->str, e[2]->len);
+		mq_buf_set(&id, e[3]->str, e[3]->len);
+		freeReplyObject(reply);
+	} while (*moved < all && left > 0);
 	mq_buf_free(&score);
 	mq_buf_free(&id);
 	return *moved > 0 ? 0 : rv;
@@ -358,19 +313,10 @@ count_place(struct mq_redis *r, const struct mq_place *place,
 	char *queue = place_queue(place);
 	int rv = rsmq_count_hidden(r, queue, &h);
 
-	switch (place->state) {
-	case MQ_READY:
-		*n = (long)h.ready;
-		break;
-	case MQ_DELAYED:
-		*n = (long)h.waits;
-		break;
-	case MQ_UNACKED:
-		*n = (long)h.held;
-		break;
-	default:
-		*n = (long)(h.ready + h.waits + h.held);
-	}
+	*n = place->state == MQ_READY  ? (long)h.ready :
+	    place->state == MQ_DELAYED ? (long)h.waits :
+	    place->state == MQ_UNACKED ? (long)h.held :
+					 (long)(h.ready + h.waits + h.held);
 	rsmq_hidden_free(&h);
 	free(queue);
 	return rv;
@@ -378,35 +324,29 @@ count_place(struct mq_redis *r, const struct mq_place *place,
 
 /* --- in somebody's hands -------------------------------------------------------------- */
 
-/* Connections that live are left alone. */
-static int
-check_dead(struct mq_redis *r, const struct mq_place *place)
-{
-	struct mq_command c = {0};
-	long long alive;
-
-	mq_command_plain(&c, "EXISTS");
-	rsmq_key_lease(&c, place->connection, place->queue);
-	if (mq_call_number(r, &c, &alive) == -1)
-		return -1;
-	if (alive == 0)
-		return 0;
-	r->status = MQ_EXIT_AGAIN;
-	snprintf(r->error, sizeof(r->error), "%s: it is alive; stop it first",
-	    place->connection);
-	return -1;
-}
-
-/* Messages of a dead connection of ours are free by now; but others may be held for long. */
+/* What a dead connection of ours had is free by now, and a live one is left alone; but
+ * others may hold messages for long. */
 static int
 move_held(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
 {
+	struct mq_command c = {0};
 	redisReply *connections;
+	long long alive;
 	int rv;
 
-	if (strcmp(place->connection, RSMQ_NOBODY) != 0)
-		return check_dead(r, place);
+	if (strcmp(place->connection, RSMQ_NOBODY) != 0) {
+		mq_command_plain(&c, "EXISTS");
+		rsmq_key_lease(&c, place->connection, place->queue);
+		if (mq_call_number(r, &c, &alive) == -1)
+			return -1;
+		if (alive == 0)
+			return 0;
+		r->status = MQ_EXIT_AGAIN;
+		snprintf(r->error, sizeof(r->error),
+		    "%s: it is alive; stop it first", place->connection);
+		return -1;
+	}
 	connections = rsmq_connections(r, place->queue);
 	if (connections == NULL)
 		return -1;
@@ -467,22 +407,12 @@ add_delete(struct mq_command *c, const char *queue, bool look,
 	free(rejected);
 }
 
-static void
-read_deletion(redisReply *const *e, struct mq_deletion *out)
-{
-	out->consumers = (long)e[0]->integer;
-	out->known = e[1]->integer != 0;
-	out->ready = (long)e[2]->integer;
-	out->delayed = (long)e[3]->integer;
-	out->rejected = (long)e[4]->integer;
-}
-
 /* *done is false when the connections have changed in between. */
 static int
 try_delete(
     struct mq_redis *r, const char *queue, struct mq_deletion *out, bool *done)
 {
-	redisReply *reply, *connections = rsmq_connections(r, queue);
+	redisReply *reply, **e, *connections = rsmq_connections(r, queue);
 	struct mq_command c = {0};
 	int rv = 0;
 
@@ -494,10 +424,16 @@ try_delete(
 	if (reply == NULL)
 		return -1;
 	*done = reply->type != REDIS_REPLY_NIL;
-	if (*done && rsmq_is(reply, "#####"))
-		read_deletion(reply->element, out);
-	else if (*done)
+	if (*done && rsmq_is(reply, "#####")) {
+		e = reply->element;
+		out->consumers = (long)e[0]->integer;
+		out->known = e[1]->integer != 0;
+		out->ready = (long)e[2]->integer;
+		out->delayed = (long)e[3]->integer;
+		out->rejected = (long)e[4]->integer;
+	} else if (*done) {
 		rv = mq_nonsense(r);
+	}
 	freeReplyObject(reply);
 	return rv;
 }

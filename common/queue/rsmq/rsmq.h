@@ -41,19 +41,14 @@ PART(move);
 PART(delete_queue);
 #undef PART
 
-/* Adds the connections, and how many of them consume the queues of the rows.
- * named: only what is in a row is of interest. */
-int rsmq_stats_connections(
-    struct mq_redis *, int wanted, bool named, struct mq_stats *);
-
 /* The id and the score of item i of a slice, as a walk has found it. */
 redisReply **rsmq_walked(const struct mq_scan *, int i);
 
 /* --- keys --------------------------------------------------------------- */
 
 /*
- * The keys of RSMQ and our own beside them; which keys.c lists; for this folder only.  Each
- * function appends one argument to a command.
+ * The keys of RSMQ and our own beside them, which keys.c lists.  Each function appends
+ * arguments to a command.
  *
  * Queues are named QUEUE, in the namespace rsmq, or NAMESPACE:QUEUE; a
  * namespace may have colons itself, a queue's name cannot.
@@ -67,16 +62,17 @@ void rsmq_key(struct mq_command *, const char *queue, const char *what);
 /* The same without the queue: NAMESPACE and then what. */
 void rsmq_key_common(struct mq_command *, const char *queue, const char *what);
 
-/* The keys that have a queue's messages; see
- * lua/lib/layout.lua. */
+/* The keys that have a queue's messages; see lua/lib/layout.lua. */
 void rsmq_queue_keys(struct mq_command *, const char *queue);
 
 /* The messages of a queue that a connection holds; its lease; what runs there. */
 void rsmq_key_held(
     struct mq_command *, const char *connection, const char *queue);
+/* Starts a script about those: its first keys are the queue's, and that one. */
+void rsmq_start_held(struct mq_command *, const struct mq_script *,
+    const char *connection, const char *queue);
 void rsmq_key_lease(
     struct mq_command *, const char *connection, const char *queue);
-
 void rsmq_key_running(
     struct mq_command *, const char *connection, const char *queue);
 
@@ -97,33 +93,24 @@ const char *rsmq_queue_error(const char *queue);
 /* --- ask ---------------------------------------------------------------- */
 
 /*
- * Questions of several places, as of ask.h.  For this folder only.
- */
-
-/*
- * The name that the operations have for a queue of this bare name in the
- * namespace of the server's URL; rsmq_anywhere() is what stands for one where
- * only the namespace matters.  The caller frees.
+ * The name that the operations have for a queue of this bare name in the namespace of
+ * the server's URL; of "", what stands for one where only the namespace matters.  The
+ * caller frees.
  */
 char *rsmq_name(const struct mq_redis *, const char *bare);
-char *rsmq_anywhere(const struct mq_redis *);
 
 /* The names of all connections in the namespace of a queue: an array of
  * strings. */
 redisReply *rsmq_connections(struct mq_redis *, const char *queue);
 
-/* The names of the queues that RSMQ lists in the namespace of the server's URL:
- * an array; and whether one of them is a name that a queue can have. */
-redisReply *rsmq_listed(struct mq_redis *);
-bool rsmq_is_name(const redisReply *);
-
-/* Adds those that are. */
+/* Adds the queues that RSMQ lists in the namespace of the server's URL, if a queue can
+ * have such a name.  Returns 0, or -1 with the error set. */
 int rsmq_add_listed(struct mq_redis *, struct mq_names *);
 
 /*
  * Calls a script whose reply is an array of at least so many: the first ones
  * are as form says, '$' a string, '#' an integer, '*' either or nil, and what
- * is behind them strings.  NULL with the error set.
+ * is behind them strings.  NULL with the error set.  The command is freed.
  */
 redisReply *rsmq_call(struct mq_redis *, struct mq_command *, const char *form);
 /* Whether a reply has that form. */
@@ -142,15 +129,10 @@ struct rsmq_hidden {
 	const redisReply *spared; /* connections: what they hold is not
 				   * counted; NULL: none */
 };
-/* Counts on until none is left. */
+/* Counts on until none is left.  Returns 0, or -1 with the error set. */
 int rsmq_count_hidden(
     struct mq_redis *, const char *queue, struct rsmq_hidden *);
 void rsmq_hidden_free(struct rsmq_hidden *);
-
-/* Asks for the ids of what a connection holds of a queue; the reply is an array of
- * strings. */
-void rsmq_ask_holding(
-    struct mq_command *, const char *connection, const char *queue);
 
 /* How many hidden messages the server looks at in one step. */
 #define RSMQ_LOOKS 1000

@@ -25,14 +25,25 @@
 static const char start[] = "\xff\x00\xbe\xbe\x4a{\"Mq-Id\":[\"";
 #define START (sizeof(start) - 1)
 
-/* An id of whose bytes lua/lib/layout.lua has written some as \u00ff; the caller
- * frees. */
-static char *
-unescape(const char *p, size_t *n)
+/*
+ * Adds the id of an element, by which the layout knows a message, and which no element of
+ * ours lacks, as an argument.  lua/lib/layout.lua has written some bytes as \u00ff.
+ */
+static void
+add_id(struct mq_command *c, const char *element, size_t len)
 {
-	const char *end = p + *n;
-	char *id = mq_xstrndup(p, *n), *to = id, digits[3] = "";
+	const char *p = element, *end = NULL;
+	char *id, *to, digits[3] = "";
 
+	if (len >= START && memcmp(element, start, START) == 0) {
+		p += START;
+		end = memchr(p, '"', len - START);
+	}
+	if (end == NULL || memchr(p, '\\', (size_t)(end - p)) == NULL) {
+		mq_command_arg(c, p, end != NULL ? (size_t)(end - p) : 0);
+		return;
+	}
+	id = to = mq_xmalloc((size_t)(end - p));
 	while (p < end) {
 		if (*p != '\\' || end - p < 6) {
 			*to++ = *p++;
@@ -42,30 +53,17 @@ unescape(const char *p, size_t *n)
 		*to++ = (char)strtol(digits, NULL, 16);
 		p += 6;
 	}
-	*n = (size_t)(to - id);
-	return id;
+	mq_command_arg(c, id, (size_t)(to - id));
+	free(id);
 }
 
-/*
- * The id that an element begins with; *n bytes, maybe in *own, which the caller frees.
- * NULL: it has none, and so is none of ours.
- */
-static const char *
-id_of(const char *element, size_t *n, size_t len, char **own)
+static void
+add_ids(struct mq_command *c, const struct mq_part *elements, int n)
 {
-	const char *end;
+	int i;
 
-	*own = NULL;
-	if (len < START || memcmp(element, start, START) != 0)
-		return NULL;
-	end = memchr(element + START, '"', len - START);
-	if (end == NULL)
-		return NULL;
-	*n = (size_t)(end - element) - START;
-	if (memchr(element + START, '\\', *n) == NULL)
-		return element + START;
-	*own = unescape(element + START, n);
-	return *own;
+	for (i = 0; i < n; i++)
+		add_id(c, elements[i].p, elements[i].n);
 }
 
 static void
@@ -74,6 +72,8 @@ rsmq_publish(
 {
 	static const char *const kinds[] = {
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
+	/* No message is delayed by its queue that has said when. */
+	bool at_once = how->when.kind == MQ_WHEN_NOW && how->when.said;
 	char *channel;
 
 	mq_command_script(c, &rsmq_script_publish);
@@ -83,14 +83,8 @@ rsmq_publish(
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
 	mq_command_str(c, rsmq_bare(queue));
-	/* No message is delayed by its queue that has said when. */
-	if (how->when.kind == MQ_WHEN_NOW && how->when.said) {
-		mq_command_str(c, kinds[MQ_WHEN_IN]);
-		mq_command_int(c, 0);
-	} else {
-		mq_command_str(c, kinds[how->when.kind]);
-		mq_command_int(c, how->when.ms);
-	}
+	mq_command_str(c, kinds[at_once ? MQ_WHEN_IN : how->when.kind]);
+	mq_command_int(c, at_once ? 0 : how->when.ms);
 	mq_layout_add_limits(c, &how->limits);
 	if (how->realtime) {
 		channel = mq_xasprintf(":rt:%s", rsmq_bare(queue));
@@ -168,6 +162,15 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		mq_command_str(c, uses[i]);
 }
 
+static void
+add_lease(struct mq_command *c, const struct mq_session *s)
+{
+	if (s->lease_ms > 0)
+		mq_command_int(c, s->lease_ms);
+	else
+		mq_command_str(c, "");
+}
+
 static bool
 rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
@@ -191,10 +194,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	mq_command_str(c, host);
 	mq_command_int(c, getpid());
 	mq_command_int(c, s->slots);
-	if (s->lease_ms > 0)
-		mq_command_int(c, s->lease_ms);
-	else
-		mq_command_str(c, "");
+	add_lease(c, s);
 	mq_command_int(c, s->queue_count);
 	mq_command_int(c, s->attempts != -1 ? s->attempts : MQ_ATTEMPTS);
 	mq_command_str(c, s->make ? "1" : "");
@@ -205,23 +205,16 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	return true;
 }
 
-static void
-leave_empty(const struct mq_session *s, struct mq_command *c)
-{
-	mq_command_script(c, &rsmq_script_leave);
-	rsmq_queue_keys(c, s->queues[0]);
-	rsmq_key_held(c, s->connection, s->queues[0]);
-	rsmq_key_lease(c, s->connection, s->queues[0]);
-	rsmq_key_common(c, s->queues[0], "::connections");
-	mq_command_str(c, s->connection);
-}
-
 static bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	switch (step) {
 	case MQ_LEAVE_EMPTY:
-		leave_empty(s, c);
+		rsmq_start_held(
+		    c, &rsmq_script_leave, s->connection, s->queues[0]);
+		rsmq_key_lease(c, s->connection, s->queues[0]);
+		rsmq_key_common(c, s->queues[0], "::connections");
+		mq_command_str(c, s->connection);
 		return true;
 	case 0:
 		mq_command_plain(c, "DEL");
@@ -248,29 +241,22 @@ rsmq_renew(
 	int i;
 
 	(void)queue;
-	switch (step) {
-	case 0:
-		mq_command_script(c, &rsmq_script_renew);
-		rsmq_key_lease(c, s->connection, s->queues[0]);
-		for (i = 0; i < s->queue_count; i++) {
-			rsmq_queue_keys(c, s->queues[i]);
-			rsmq_key_held(c, s->connection, s->queues[i]);
-		}
-		if (s->lease_ms > 0)
-			mq_command_int(c, s->lease_ms);
-		else
-			mq_command_str(c, "");
-		return true;
-	case 1:
-		if (!s->runs)
-			return false;
+	if (step == 1 && s->runs) {
 		mq_command_plain(c, "EXPIRE");
 		rsmq_key_running(c, s->connection, s->queues[0]);
 		mq_command_int(c, MQ_SIDE_RUNNING_S);
 		return true;
-	default:
-		return false;
 	}
+	if (step > 0)
+		return false;
+	mq_command_script(c, &rsmq_script_renew);
+	rsmq_key_lease(c, s->connection, s->queues[0]);
+	for (i = 0; i < s->queue_count; i++) {
+		rsmq_queue_keys(c, s->queues[i]);
+		rsmq_key_held(c, s->connection, s->queues[i]);
+	}
+	add_lease(c, s);
+	return true;
 }
 
 static int
@@ -293,9 +279,7 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &rsmq_script_claim);
-	rsmq_queue_keys(c, name);
-	rsmq_key_held(c, s->connection, name);
+	rsmq_start_held(c, &rsmq_script_claim, s->connection, name);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
 	rsmq_key(c, name, ":Xpaused :Xrate :Xlater");
 	rsmq_key_common(c, name, ":QUEUES");
@@ -315,16 +299,17 @@ static void
 rsmq_look(const struct mq_session *s, const int *queues, int n,
     enum mq_look how, struct mq_command *c)
 {
+	bool any = how == MQ_LOOK_ANY;
 	int i;
 
-	if (how != MQ_LOOK_ANY)
-		mq_command_script(c, &rsmq_script_look);
-	else
+	if (any)
 		mq_command_plain(c, "EXISTS");
+	else
+		mq_command_script(c, &rsmq_script_look);
 	for (i = 0; i < n; i++)
 		rsmq_key(c, s->queues[queues[i]],
-		    how != MQ_LOOK_ANY ? " :Xpaused :Xwatch :Xidle" : " ");
-	if (how == MQ_LOOK_ANY)
+		    any ? " " : " :Xpaused :Xwatch :Xidle");
+	if (any)
 		return;
 	mq_command_str(c, s->wake);
 	mq_command_int(c, how == MQ_LOOK_CHECK);
@@ -357,82 +342,56 @@ rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 	return true;
 }
 
-/* Adds the id of an element, by which the layout knows a message, and which no element
- * lacks, as an argument. */
-static void
-rsmq_add_id(struct mq_command *c, const char *element, size_t len)
-{
-	char *own;
-	size_t n = 0;
-	const char *id = id_of(element, &n, len, &own);
-
-	mq_command_arg(c, id, id != NULL ? n : 0);
-	free(own);
-}
-
 static void
 rsmq_exists(const struct mq_session *s, int queue, const char *element,
     size_t len, struct mq_command *c)
 {
 	mq_command_plain(c, "HEXISTS");
 	rsmq_key(c, s->queues[queue], ":Q");
-	rsmq_add_id(c, element, len);
+	add_id(c, element, len);
 }
 
-/* The length of the body as node counts it; the header is one line. */
-static long long
-units_of(const struct mq_settlement *how)
-{
-	const char *end = memchr(how->element, '\n', how->len);
-	size_t skip = end != NULL ? (size_t)(end - how->element) + 1 : 0;
-
-	return mq_utf16_units(how->element + skip, how->len - skip);
-}
-
-/* The further headers in a header; empty if it is bad. */
-static void
-extra_in(const char *header, size_t len, struct mq_buf *extra)
-{
-	struct mq_envelope e;
-	const char *why;
-
-	if (mq_envelope_parse(header, len, &e, &why) == -1)
-		return;
-	rsmq_extra(&e, extra);
-	mq_envelope_free(&e);
-}
-
+/* The length of a body is as node counts it; the header before it is one line. */
 static void
 rsmq_settle(const struct mq_session *s, int queue,
     const struct mq_settlement *how, int n, struct mq_command *c)
 {
 	bool reject = how->outcome == MQ_OUTCOME_REJECT;
-	bool moves = reject || how->outcome == MQ_OUTCOME_PUSH;
-	const char *name = s->queues[queue];
+	bool push = how->outcome == MQ_OUTCOME_PUSH;
+	const char *name = s->queues[queue], *body = how->element, *end, *why;
 	struct mq_buf to = {0}, extra = {0};
+	struct mq_envelope e;
 
 	(void)n;
 	mq_buf_addstr(&to, reject ? name : how->push != NULL ? how->push : "");
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
-	mq_command_script(c, &rsmq_script_settle);
-	rsmq_queue_keys(c, name);
-	rsmq_key_held(c, s->connection, name);
+	rsmq_start_held(c, &rsmq_script_settle, s->connection, name);
 	rsmq_key(c, name, ":Xlater");
-	if (moves) {
+	if (reject || push) {
 		rsmq_queue_keys(c, mq_buf_str(&to));
 		rsmq_key_common(c, name, ":QUEUES");
 	}
 	mq_command_str(c, mq_outcome_name(how->outcome));
-	rsmq_add_id(c, how->element, how->len);
+	add_id(c, how->element, how->len);
 	mq_command_str(c, how->header != NULL ? "1" : "0");
-	if (how->header != NULL)
-		extra_in(how->header, how->header_len, &extra);
+	/* A bad header has no further ones. */
+	if (how->header != NULL &&
+	    mq_envelope_parse(how->header, how->header_len, &e, &why) == 0) {
+		rsmq_extra(&e, &extra);
+		mq_envelope_free(&e);
+	}
 	mq_command_arg(c, extra.data, extra.len);
 	mq_command_int(c, how->delay_ms);
 	mq_command_str(c, rsmq_bare(mq_buf_str(&to)));
-	if (how->outcome == MQ_OUTCOME_PUSH)
-		mq_command_int(c, units_of(how));
+	if (push) {
+		end = memchr(body, '\n', how->len);
+		if (end != NULL)
+			body = end + 1;
+		mq_command_int(c,
+		    mq_utf16_units(
+			body, how->len - (size_t)(body - how->element)));
+	}
 	mq_buf_free(&to);
 	mq_buf_free(&extra);
 }
@@ -441,26 +400,18 @@ static void
 rsmq_ack_oldest(const struct mq_session *s, int queue,
     const struct mq_acks *acks, struct mq_command *c)
 {
-	int i;
-
-	mq_command_script(c, &rsmq_script_ack);
-	rsmq_queue_keys(c, s->queues[queue]);
-	rsmq_key_held(c, s->connection, s->queues[queue]);
-	for (i = 0; i < acks->n; i++)
-		rsmq_add_id(c, acks->elements[i].p, acks->elements[i].n);
+	rsmq_start_held(c, &rsmq_script_ack, s->connection, s->queues[queue]);
+	add_ids(c, acks->elements, acks->n);
 }
 
 static void
 rsmq_give_back(const struct mq_session *s, int queue,
     const struct mq_newest *newest, struct mq_command *c)
 {
-	int i;
-
-	mq_command_script(c, &rsmq_script_give_back);
-	rsmq_queue_keys(c, s->queues[queue]);
-	rsmq_key_held(c, s->connection, s->queues[queue]);
-	for (i = 0; newest != NULL && i < newest->n; i++)
-		rsmq_add_id(c, newest->elements[i].p, newest->elements[i].n);
+	rsmq_start_held(
+	    c, &rsmq_script_give_back, s->connection, s->queues[queue]);
+	if (newest != NULL)
+		add_ids(c, newest->elements, newest->n);
 }
 
 static void
@@ -469,15 +420,15 @@ rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
 {
 	mq_command_script(c, &rsmq_script_lapsed);
 	rsmq_queue_keys(c, s->queues[queue]);
-	rsmq_add_id(c, element, len);
+	add_id(c, element, len);
 	mq_command_int(c, attempts + 1);
 }
 
 /* --- receipt ------------------------------------------------------------- */
 
 /*
- * The rsmq layout: messages that are handed out by receipt, under a lease that
- * nobody renews; and all others that somebody knows the id of.
+ * Messages that are handed out by receipt, under a lease that nobody renews; and all
+ * others that somebody knows the id of.
  */
 
 /* How long it may take to do something with a message that nobody was handed. */
@@ -490,22 +441,17 @@ static void
 rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
     struct mq_command *c)
 {
-	int i;
-
 	mq_command_script(c, &rsmq_script_receipts);
 	rsmq_key_held(c, s->connection, s->queues[0]);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
-	for (i = 0; i < n; i++)
-		rsmq_add_id(c, elements[i].p, elements[i].n);
+	add_ids(c, elements, n);
 }
 
 static void
 look_for_message(struct mq_command *c, const char *connection,
     const char *queue, const char *what, const char *value)
 {
-	mq_command_script(c, &rsmq_script_receipt);
-	rsmq_queue_keys(c, queue);
-	rsmq_key_held(c, connection, queue);
+	rsmq_start_held(c, &rsmq_script_receipt, connection, queue);
 	rsmq_key_lease(c, connection, queue);
 	mq_command_str(c, what);
 	mq_command_str(c, value);
@@ -539,19 +485,17 @@ note_answer(void *arg, size_t i, redisReply *reply)
 {
 	struct search *s = arg;
 
-	if (reply->type == REDIS_REPLY_NIL)
-		return 0;
-	if (reply->type == REDIS_REPLY_INTEGER) {
-		s->handed_out = true;
-		return 0;
+	s->handed_out |= reply->type == REDIS_REPLY_INTEGER;
+	if (reply->type == REDIS_REPLY_STRING && s->out->connection == NULL) {
+		s->out->connection =
+		    mq_xstrdup(s->connections->element[i]->str);
+		mq_buf_add(&s->out->element, reply->str, reply->len);
 	}
-	if (reply->type != REDIS_REPLY_STRING)
-		return -1;
-	if (s->out->connection != NULL)
-		return 0;
-	s->out->connection = mq_xstrdup(s->connections->element[i]->str);
-	mq_buf_add(&s->out->element, reply->str, reply->len);
-	return 0;
+	return reply->type == REDIS_REPLY_STRING ||
+		reply->type == REDIS_REPLY_INTEGER ||
+		reply->type == REDIS_REPLY_NIL ?
+	    0 :
+	    -1;
 }
 
 /* Nobody has been handed it: then it is handed out now. */
@@ -566,9 +510,7 @@ adopt_message(
 
 	mq_id_random(&ids, name + strlen("receipt-"), 6);
 	gethostname(host, sizeof(host) - 1);
-	mq_command_script(&c, &rsmq_script_adopt);
-	rsmq_queue_keys(&c, s->queue);
-	rsmq_key_held(&c, name, s->queue);
+	rsmq_start_held(&c, &rsmq_script_adopt, name, s->queue);
 	rsmq_key_lease(&c, name, s->queue);
 	rsmq_key_common(&c, s->queue, "::connections");
 	mq_command_arg(&c, id, n);
@@ -588,51 +530,46 @@ adopt_message(
 	return 0;
 }
 
-/* Whether one of this slice is shown by that name; then it is handed out. */
-static int
-adopt_walked(struct mq_redis *r, const struct search *s, struct mq_scan *scan)
+static bool
+is_named(const struct mq_item *item, const char *name)
 {
-	const redisReply *id;
 	struct mq_envelope e;
-	const char *why, *name;
+	const char *why, *own;
 	bool same;
-	int i;
 
-	for (i = 0; i < scan->count; i++) {
-		if (mq_envelope_parse(scan->items[i].element,
-			scan->items[i].len, &e, &why) == -1)
-			continue;
-		name = mq_message_name(&e);
-		same = name != NULL && strcmp(name, s->id) == 0;
-		mq_envelope_free(&e);
-		id = rsmq_walked(scan, i)[0];
-		if (same)
-			return adopt_message(r, s, id->str, id->len);
-	}
-	return 0;
+	if (mq_envelope_parse(item->element, item->len, &e, &why) == -1)
+		return false;
+	own = mq_message_name(&e);
+	same = own != NULL && strcmp(own, name) == 0;
+	mq_envelope_free(&e);
+	return same;
 }
 
 /* An id that cannot be shown has a name that only a look at each message finds. */
 static int
 adopt_by_name(struct mq_redis *r, const struct search *s)
 {
-	static const enum mq_state states[] = {
-	    MQ_READY, MQ_DELAYED, MQ_UNACKED};
 	struct mq_scan scan;
-	size_t i;
-	int rv = 0;
+	const redisReply *id;
+	enum mq_state state;
+	int i, rv = 0;
 
 	if (strlen(s->id) != NAME_LEN ||
 	    strspn(s->id, "0123456789abcdef") != NAME_LEN)
 		return 0;
-	for (i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+	for (state = MQ_READY; state <= MQ_UNACKED; state++) {
 		scan = (struct mq_scan){
-		    .place = {.queue = s->queue, .state = states[i]},
+		    .place = {.queue = s->queue, .state = state},
 		    .needle = s->id};
 		while (rv == 0 && !scan.end && s->out->connection == NULL) {
 			rv = rsmq_scan(r, &scan);
-			if (rv == 0)
-				rv = adopt_walked(r, s, &scan);
+			for (i = 0; rv == 0 && i < scan.count; i++) {
+				if (!is_named(&scan.items[i], s->id))
+					continue;
+				id = rsmq_walked(&scan, i)[0];
+				rv = adopt_message(r, s, id->str, id->len);
+				break;
+			}
 		}
 		mq_scan_free(&scan);
 	}
@@ -662,52 +599,34 @@ rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
 
 /* --- layout -------------------------------------------------------------- */
 
-/*
- * The layout of RSMQ (npm rsmq 0.12, and its ports): the table of all that it can
- * do.  keys.c says which keys it has.
- */
-
+/* With name, adds it and the value if that is said; else the value, or another one. */
 static void
-add_attribute(struct mq_command *c, long said, long otherwise)
+add_attribute(struct mq_command *c, const char *name, long said, long otherwise)
 {
-	mq_command_int(c, said != MQ_ATTRIBUTE_NONE ? said : otherwise);
-}
-
-static void
-add_change(struct mq_command *c, const char *name, long said)
-{
-	if (said == MQ_ATTRIBUTE_NONE)
+	if (name != NULL && said == MQ_ATTRIBUTE_NONE)
 		return;
-	mq_command_str(c, name);
-	mq_command_int(c, said);
-}
-
-static void
-set_attributes(
-    struct mq_command *c, const char *queue, const struct mq_attributes *a)
-{
-	mq_command_script(c, &rsmq_script_set);
-	rsmq_key(c, queue, ":Q");
-	add_change(c, "vt", a->vt_s);
-	add_change(c, "maxsize", a->maxsize);
-	add_change(c, "delay", a->delay_s);
+	if (name != NULL)
+		mq_command_str(c, name);
+	mq_command_int(c, said != MQ_ATTRIBUTE_NONE ? said : otherwise);
 }
 
 static void
 rsmq_open(struct mq_command *c, const char *queue,
     const struct mq_attributes *a, bool set)
 {
+	mq_command_script(c, set ? &rsmq_script_set : &rsmq_script_open);
+	rsmq_key(c, queue, ":Q");
 	if (set) {
-		set_attributes(c, queue, a);
+		add_attribute(c, "vt", a->vt_s, 0);
+		add_attribute(c, "maxsize", a->maxsize, 0);
+		add_attribute(c, "delay", a->delay_s, 0);
 		return;
 	}
-	mq_command_script(c, &rsmq_script_open);
-	rsmq_key(c, queue, ":Q");
 	rsmq_key_common(c, queue, ":QUEUES");
 	mq_command_str(c, rsmq_bare(queue));
-	add_attribute(c, a->vt_s, RSMQ_VT);
-	add_attribute(c, a->delay_s, RSMQ_DELAY);
-	add_attribute(c, a->maxsize, RSMQ_MAXSIZE);
+	add_attribute(c, NULL, a->vt_s, RSMQ_VT);
+	add_attribute(c, NULL, a->delay_s, RSMQ_DELAY);
+	add_attribute(c, NULL, a->maxsize, RSMQ_MAXSIZE);
 }
 
 static void

@@ -1,60 +1,53 @@
 /*
- * The rsmq layout: what is in the queues.
+ * The rsmq layout: what is in the queues; the connections of our own consumers, what
+ * they have of the queues, and what runs there.
  */
 #include "rsmq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/xalloc.h"
 #include "queue/layout.h"
 #include "queue/stats.h"
 
-/* The names that RSMQ lists, in a namespace; others, which cannot be queues,
- * are left out. */
-static void
-add_listed(
-    const struct mq_redis *r, struct mq_stats *out, const redisReply *all)
-{
-	const char **name = mq_xcalloc(all->elements + 1, sizeof(*name));
-	char **own = mq_xcalloc(all->elements + 1, sizeof(*own));
-	size_t i, n = 0;
-
-	for (i = 0; i < all->elements; i++)
-		if (rsmq_is_name(all->element[i])) {
-			own[n] = rsmq_name(r, all->element[i]->str);
-			name[n] = own[n];
-			n++;
-		}
-	mq_rows_make(out, name, n, true);
-	for (i = 0; i < n; i++)
-		free(own[i]);
-	free(own);
-	free(name);
-}
+struct gather {
+	struct mq_redis *r;
+	struct mq_stats *out;
+	int wanted;
+	struct rsmq_hidden *hidden; /* of each row */
+	struct mq_links links;
+	const char *anywhere;
+};
 
 static int
 list_all(struct mq_redis *r, int wanted, struct mq_stats *out)
 {
-	redisReply *names = rsmq_listed(r);
+	struct mq_names names = {0};
+	const char **name;
+	char *bare;
+	size_t i;
+	int rv = rsmq_add_listed(r, &names);
 
-	if (names == NULL)
-		return -1;
-	if (!(wanted & MQ_STATS_FEW) || names->elements <= MQ_FEW_QUEUES)
-		add_listed(r, out, names);
-	freeReplyObject(names);
-	return 0;
+	if (rv == 0 && (!(wanted & MQ_STATS_FEW) || names.n <= MQ_FEW_QUEUES)) {
+		name = mq_xcalloc(names.n + 1, sizeof(*name));
+		for (i = 0; i < names.n; i++) {
+			bare = names.list[i].name;
+			name[i] = names.list[i].name = rsmq_name(r, bare);
+			free(bare);
+		}
+		mq_rows_make(out, name, names.n, true);
+		free(name);
+	}
+	mq_names_free(&names);
+	return rv;
 }
 
 /* --- about each queue ---------------------------------------------------------- */
 
-struct gather {
-	struct mq_stats *out;
-	int wanted;
-	struct rsmq_hidden *hidden; /* of each row */
-};
-
-enum { STATE, COUNTS, ABOUT };
+enum { STATE, COUNTS, OF_QUEUE };
 
 /* As lua/stats.lua has them. */
 enum {
@@ -79,26 +72,16 @@ enum {
 #define FORM "*******#####$$#$$"
 
 static void
-ask_state(const char *queue, struct mq_command *c)
-{
-	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
-
-	mq_command_script(c, &rsmq_script_stats);
-	rsmq_queue_keys(c, queue);
-	rsmq_key(c, rejected, "");
-	rsmq_key(c, queue, ":Xpaused");
-	mq_command_int(c, RSMQ_LOOKS);
-	free(rejected);
-}
-
-static void
-ask_about(void *arg, size_t i, struct mq_command *c)
+ask_queue(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
-	const char *queue = g->out->queues[i / ABOUT].name;
+	const char *queue = g->out->queues[i / OF_QUEUE].name;
 
-	if (i % ABOUT == STATE) {
-		ask_state(queue, c);
+	if (i % OF_QUEUE == STATE) {
+		mq_command_script(c, &rsmq_script_stats);
+		rsmq_queue_keys(c, queue);
+		rsmq_key(c, queue, RSMQ_REJECTED " :Xpaused");
+		mq_command_int(c, RSMQ_LOOKS);
 		return;
 	}
 	mq_command_plain(c, "HMGET");
@@ -123,31 +106,28 @@ seconds(const redisReply *reply)
 	return at > 100000000000 ? at / 1000 : at;
 }
 
-static void
-set_attributes(struct mq_queue_stats *q, redisReply *const *e)
-{
-	q->attributed = e[VT]->type == REDIS_REPLY_STRING;
-	if (!q->attributed)
-		return;
-	q->attributes = (struct mq_attributes){.vt_s = (long)number(e[VT]),
-	    .delay_s = (long)number(e[DELAY]),
-	    .maxsize = (long)number(e[MAXSIZE])};
-	q->created_s = seconds(e[CREATED]);
-	q->modified_s = seconds(e[MODIFIED]);
-	q->sent = number(e[SENT]);
-	q->received = number(e[RECEIVED]);
-}
-
 static int
-take_state(struct gather *g, size_t row, const redisReply *reply)
+take_queue(void *arg, size_t i, redisReply *reply)
 {
-	struct mq_queue_stats *q = &g->out->queues[row];
-	struct rsmq_hidden *h = &g->hidden[row];
+	struct gather *g = arg;
+	struct mq_queue_stats *q = &g->out->queues[i / OF_QUEUE];
+	struct rsmq_hidden *h = &g->hidden[i / OF_QUEUE];
 	redisReply *const *e = reply->element;
 
+	if (i % OF_QUEUE == COUNTS)
+		return mq_counts_take(reply, g->out->now_ms, q);
 	if (!rsmq_is(reply, FORM))
 		return -1;
-	set_attributes(q, e);
+	q->attributed = e[VT]->type == REDIS_REPLY_STRING;
+	if (q->attributed) {
+		q->attributes.vt_s = (long)number(e[VT]);
+		q->attributes.delay_s = (long)number(e[DELAY]);
+		q->attributes.maxsize = (long)number(e[MAXSIZE]);
+		q->created_s = seconds(e[CREATED]);
+		q->modified_s = seconds(e[MODIFIED]);
+		q->sent = number(e[SENT]);
+		q->received = number(e[RECEIVED]);
+	}
 	q->ready = e[READY]->integer;
 	q->rejected = e[REJECTED]->integer;
 	if (e[PAUSED]->integer != -2)
@@ -165,45 +145,28 @@ take_state(struct gather *g, size_t row, const redisReply *reply)
 	return 0;
 }
 
+/* Where very many messages are hidden, the rest of them has to be counted, too. */
 static int
-take_about(void *arg, size_t i, redisReply *reply)
+ask_queues(struct gather *g)
 {
-	struct gather *g = arg;
+	size_t n = (size_t)g->out->count;
+	struct mq_queue_stats *q = g->out->queues;
+	struct rsmq_hidden *h = mq_xcalloc(n + 1, sizeof(*h));
+	int rv;
 
-	if (i % ABOUT == STATE)
-		return take_state(g, i / ABOUT, reply);
-	return mq_counts_take(
-	    reply, g->out->now_ms, &g->out->queues[i / ABOUT]);
-}
-
-/* Where there are very many, the rest of them has to be counted, too. */
-static int
-count_rest(struct mq_redis *r, struct mq_queue_stats *q, struct rsmq_hidden *h)
-{
-	int rv = h->left > 0 ? rsmq_count_hidden(r, q->name, h) : 0;
-
-	q->delayed = h->waits;
-	q->unacked = h->held;
-	q->next_due_ms = h->next_ms;
-	q->known |= q->attributed || q->ready + q->delayed + q->unacked > 0;
-	return rv;
-}
-
-static int
-ask_queues(struct mq_redis *r, int wanted, struct mq_stats *out)
-{
-	struct gather g = {out, wanted,
-	    mq_xcalloc((size_t)out->count + 1, sizeof(struct rsmq_hidden))};
-	int rv = mq_ask_all(
-		r, ABOUT * (size_t)out->count, ask_about, take_about, &g),
-	    i;
-
-	for (i = 0; i < out->count; i++) {
-		if (rv == 0)
-			rv = count_rest(r, &out->queues[i], &g.hidden[i]);
-		rsmq_hidden_free(&g.hidden[i]);
+	g->hidden = h;
+	rv = mq_ask_all(g->r, OF_QUEUE * n, ask_queue, take_queue, g);
+	for (; n > 0; n--, q++, h++) {
+		if (rv == 0 && h->left > 0)
+			rv = rsmq_count_hidden(g->r, q->name, h);
+		q->delayed = h->waits;
+		q->unacked = h->held;
+		q->next_due_ms = h->next_ms;
+		q->known |=
+		    q->attributed || q->ready + q->delayed + q->unacked > 0;
+		rsmq_hidden_free(h);
 	}
-	free(g.hidden);
+	free(g->hidden);
 	return rv;
 }
 
@@ -228,10 +191,111 @@ mark_refuse(struct mq_stats *out)
 	}
 }
 
+/* --- about each connection ------------------------------------------------------ */
+
+enum { LEASE, INFO, OF_CONNECTION };
+
+static void
+ask_connection(void *arg, size_t i, struct mq_command *c)
+{
+	struct gather *g = arg;
+	bool lease = i % OF_CONNECTION == LEASE;
+
+	mq_command_plain(c, lease ? "PTTL" : "HMGET");
+	rsmq_key_lease(
+	    c, g->out->connections[i / OF_CONNECTION].name, g->anywhere);
+	if (!lease)
+		mq_command_words(c, "host pid queues");
+}
+
+static int
+take_connection(void *arg, size_t i, redisReply *reply)
+{
+	struct gather *g = arg;
+	struct mq_connection_stats *c = &g->out->connections[i / OF_CONNECTION];
+	redisReply *const *e = reply->element;
+	json_t *list = NULL, *bare;
+	char *queue;
+	size_t k;
+
+	if (i % OF_CONNECTION == LEASE) {
+		c->ttl_ms = reply->integer;
+		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
+	}
+	if (!rsmq_is(reply, "***"))
+		return -1;
+	mq_links_about(c, e[0], e[1]);
+	if (e[2]->type == REDIS_REPLY_STRING)
+		list = json_loads(e[2]->str, 0, NULL);
+	c->consumed =
+	    mq_xcalloc(json_array_size(list) + 1, sizeof(*c->consumed));
+	json_array_foreach(list, k, bare) {
+		if (!json_is_string(bare))
+			continue;
+		queue = rsmq_name(g->r, json_string_value(bare));
+		mq_links_add(&g->links, c, queue, 1);
+		free(queue);
+	}
+	json_decref(list);
+	return 0;
+}
+
+static void
+ask_link(void *arg, size_t i, struct mq_command *c)
+{
+	const struct mq_link *l = &((struct gather *)arg)->links.list[i];
+
+	rsmq_start_held(
+	    c, &rsmq_script_holding, l->connection->name, l->consumed->queue);
+}
+
+/* The messages of a row have been counted already, whoever has them. */
+static int
+take_link(void *arg, size_t i, redisReply *reply)
+{
+	const struct mq_link *l = &((struct gather *)arg)->links.list[i];
+
+	if (!rsmq_is(reply, ""))
+		return -1;
+	l->consumed->unacked = (long)reply->elements;
+	if (l->row != NULL)
+		l->row->consumers++;
+	return 0;
+}
+
+/* And how many of them consume the queues of the rows. */
+static int
+add_connections(struct gather *g)
+{
+	redisReply *all = rsmq_connections(g->r, g->anywhere);
+	int rv;
+
+	if (all == NULL)
+		return -1;
+	mq_rows_connections(g->out, all, NULL);
+	freeReplyObject(all);
+	rv = mq_ask_all(g->r, OF_CONNECTION * (size_t)g->out->connection_count,
+	    ask_connection, take_connection, g);
+	if (rv == 0) {
+		mq_links_list(&g->links);
+		rv = mq_ask_all(g->r, g->links.n, ask_link, take_link, g);
+	}
+	mq_links_end(&g->links);
+	return rv;
+}
+
+/* --- all of it ------------------------------------------------------------------ */
+
 int
 rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
     struct mq_stats *out)
 {
+	char *anywhere = rsmq_name(r, "");
+	struct gather g = {.r = r,
+	    .out = out,
+	    .wanted = wanted,
+	    .links = {out, wanted & MQ_STATS_CONNECTIONS, count > 0, NULL, 0},
+	    .anywhere = anywhere};
 	int rv;
 
 	*out = (struct mq_stats){0};
@@ -241,29 +305,16 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	else if (rv == 0)
 		mq_rows_make(out, queues, (size_t)count, false);
 	if (rv == 0)
-		rv = ask_queues(r, wanted, out);
+		rv = ask_queues(&g);
 	if (rv == 0)
-		rv = rsmq_stats_connections(r, wanted, count > 0, out);
+		rv = add_connections(&g);
 	if (rv == 0)
 		mark_refuse(out);
 	if (rv == 0 && count > 0)
 		mq_rows_order(out, queues, count);
 	if (rv == -1)
 		mq_stats_free(out);
-	return rv;
-}
-
-/* --- whether there is anything left to do ---------------------------------------- */
-
-/* Whether one has nothing that is ready, or in anybody's hands. */
-static int
-is_empty(struct mq_redis *r, const char *queue, bool *empty)
-{
-	struct rsmq_hidden h = {0};
-	int rv = rsmq_count_hidden(r, queue, &h);
-
-	*empty = rv == 0 && h.ready == 0 && h.held == 0;
-	rsmq_hidden_free(&h);
+	free(anywhere);
 	return rv;
 }
 
@@ -272,12 +323,43 @@ int
 rsmq_drained(
     struct mq_redis *r, const char *const *queues, int count, bool *drained)
 {
-	int look, i;
+	struct rsmq_hidden h;
+	int look, i, rv = 0;
 
 	*drained = true;
-	for (look = 0; look < 2 && *drained; look++)
-		for (i = 0; i < count && *drained; i++)
-			if (is_empty(r, queues[i], drained) == -1)
-				return -1;
-	return 0;
+	for (look = 0; look < 2; look++)
+		for (i = 0; i < count && *drained; i++) {
+			h = (struct rsmq_hidden){0};
+			rv = rsmq_count_hidden(r, queues[i], &h);
+			*drained = rv == 0 && h.ready == 0 && h.held == 0;
+			rsmq_hidden_free(&h);
+		}
+	return rv;
+}
+
+static void
+ask_run(struct mq_command *c, enum mq_run_fact fact, const char *connection,
+    const char *anywhere)
+{
+	if (fact == MQ_RUN_HOST) {
+		mq_command_plain(c, "HGET");
+		rsmq_key_lease(c, connection, anywhere);
+		mq_command_str(c, "host");
+	} else {
+		mq_command_plain(c, "GET");
+		rsmq_key_running(c, connection, anywhere);
+	}
+}
+
+int
+rsmq_running(struct mq_redis *r, struct mq_runs *out)
+{
+	static const struct mq_run_source source = {
+	    ask_run, {MQ_RUN_HOST, MQ_RUN_TEXT}, 2};
+	char *anywhere = rsmq_name(r, "");
+	int rv = mq_runs_ask(
+	    r, rsmq_connections(r, anywhere), &source, anywhere, out);
+
+	free(anywhere);
+	return rv;
 }
