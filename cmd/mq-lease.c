@@ -304,7 +304,7 @@ lease_messages(struct options *o)
 	} else if (!print_messages(q, messages, n)) {
 		mq_say("standard output: %s; the messages are returned",
 		    strerror(errno));
-		rv = mq_lease_undo(lease);
+		rv = mq_lease_end(lease);
 		status = MQ_EXIT_IO;
 	}
 	if (rv == -1)

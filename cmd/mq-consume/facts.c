@@ -70,13 +70,14 @@ take_settings(struct engine *e, int queue, struct mq_setting_texts *texts)
 static void
 note_change(struct engine *e, const char *key, size_t n)
 {
+	enum mq_key kind = key == NULL ? MQ_KEY_OTHER : mq_key_of(key, n);
 	int own = key == NULL ? -1 : inbox_queue_of(&e->inbox, key, n), i;
 
 	for (i = 0; i < e->opt->queue_count && key == NULL; i++)
 		session_ask_settings(&e->session, i);
-	if (own != -1 && mq_settings_are_in(key, n))
+	if (own != -1 && kind == MQ_KEY_SETTINGS)
 		session_ask_settings(&e->session, own);
-	if (key == NULL || mq_pause_is_in(key, n))
+	if (key == NULL || kind == MQ_KEY_ALL_PAUSED)
 		session_ask_pause(&e->session);
 	inbox_changed(&e->inbox, key, n);
 }
@@ -86,7 +87,7 @@ note_call(struct engine *e, const char *key, size_t n)
 {
 	int queue = inbox_queue_of(&e->inbox, key, n);
 
-	if (!mq_stop_is_key(key, n))
+	if (mq_key_of(key, n) != MQ_KEY_STOP)
 		inbox_called(&e->inbox, key, n);
 	else if (queue != -1)
 		engine_look_for_stop(e, queue);

@@ -105,19 +105,14 @@ mq_queue_open(struct mq_redis *r, const struct mq_layout *layout,
 	return mq_queue_make(r, layout, queue, attributes, made);
 }
 
-static void
-read_attribute(const redisReply *text, long *to)
-{
-	if (text->type == REDIS_REPLY_STRING)
-		*to = strtol(text->str, NULL, 10);
-}
-
 int
 mq_queue_attributes(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, struct mq_attributes *out)
 {
+	long *const to[] = {&out->vt_s, &out->delay_s, &out->maxsize};
 	struct mq_command c = mq_redis_command(r);
 	redisReply *reply;
+	size_t i;
 
 	*out = (struct mq_attributes)MQ_ATTRIBUTES_NONE;
 	mq_command_plain(&c, "HMGET");
@@ -126,11 +121,9 @@ mq_queue_attributes(struct mq_redis *r, const struct mq_layout *layout,
 	reply = mq_call(r, &c, REDIS_REPLY_ARRAY);
 	if (reply == NULL)
 		return -1;
-	if (reply->elements == 3) {
-		read_attribute(reply->element[0], &out->vt_s);
-		read_attribute(reply->element[1], &out->delay_s);
-		read_attribute(reply->element[2], &out->maxsize);
-	}
+	for (i = 0; i < 3 && i < reply->elements; i++)
+		if (reply->element[i]->type == REDIS_REPLY_STRING)
+			*to[i] = strtol(reply->element[i]->str, NULL, 10);
 	freeReplyObject(reply);
 	return 0;
 }
@@ -221,32 +214,15 @@ ask_result(const struct mq_side *side, struct mq_command *c, const char *queue,
 	mq_command_fmt(c, "%.3f", (double)block_ms / 1000);
 }
 
-/* Replaces what is in *best if the reply says more. */
-static void
-take_ending(const redisReply *reply, const char *name, struct mq_ending *best,
-    const char **queue)
-{
-	struct mq_ending e;
-
-	if (reply->type != REDIS_REPLY_STRING ||
-	    mq_ending_read(reply->str, reply->len, &e) == -1)
-		return;
-	if (*queue != NULL && best->state != MQ_END_PUSHED) {
-		mq_ending_free(&e);
-		return;
-	}
-	mq_ending_free(best);
-	*best = e;
-	*queue = name;
-}
-
 int
 mq_queue_ending(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_stats *stats, const char *id, struct mq_ending *out,
     const char **queue)
 {
 	struct mq_command c = mq_redis_command(r);
+	struct mq_ending e;
 	redisReply *reply;
+	bool better;
 	int i, rv = 0;
 
 	*out = (struct mq_ending){0};
@@ -262,7 +238,15 @@ mq_queue_ending(struct mq_redis *r, const struct mq_layout *layout,
 		reply = mq_redis_reply(r);
 		if (reply == NULL)
 			return -1;
-		take_ending(reply, stats->queues[i].name, out, queue);
+		if (reply->type == REDIS_REPLY_STRING &&
+		    mq_ending_read(reply->str, reply->len, &e) == 0) {
+			better = *queue == NULL || out->state == MQ_END_PUSHED;
+			mq_ending_free(better ? out : &e);
+			if (better) {
+				*out = e;
+				*queue = stats->queues[i].name;
+			}
+		}
 		freeReplyObject(reply);
 	}
 	return 0;

@@ -423,15 +423,6 @@ mq_consumer_ask_pause(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
-bool
-mq_pause_is_in(const char *key, size_t n)
-{
-	static const char end[] = "::paused";
-	const size_t len = sizeof(end) - 1;
-
-	return n > len && memcmp(key + n - len, end, len) == 0;
-}
-
 void
 mq_consumer_count(struct mq_consumer *k, const char *queue,
     const struct mq_counts *counts, mq_answer_fn *fn, void *arg)

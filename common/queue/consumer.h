@@ -147,7 +147,7 @@ void mq_consumer_give_back(struct mq_consumer *, int queue,
 /* --- the settings of its queues ----------------------------------------------- */
 
 /* Asks for those of a queue, and to hear by CLIENT TRACKING when they change:
- * mq_settings_are_in() knows the key then.  A callback that keeps the texts empties the
+ * mq_key_of() knows the key then.  A callback that keeps the texts empties the
  * struct. */
 typedef void mq_settings_fn(
     void *arg, const struct mq_answer *, struct mq_setting_texts *);
@@ -160,10 +160,9 @@ void mq_consumer_settings(
 void mq_consumer_pause(struct mq_consumer *, const char *queue, int64_t ms,
     mq_answer_fn *fn, void *arg);
 /* Asks for the pause of all queues, and to hear by CLIENT TRACKING when it changes:
- * mq_pause_is_in() knows the key then.  n: milliseconds that are left, -1: it has no end;
+ * mq_key_of() knows the key then.  n: milliseconds that are left, -1: it has no end;
  * -2: there is none. */
 void mq_consumer_ask_pause(struct mq_consumer *, mq_number_fn *fn, void *arg);
-bool mq_pause_is_in(const char *key, size_t n);
 void mq_consumer_count(struct mq_consumer *, const char *queue,
     const struct mq_counts *, mq_answer_fn *fn, void *arg);
 /* text as of stats.h; empty: nothing runs. */

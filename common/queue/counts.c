@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "scripts.h"
 
@@ -47,16 +48,6 @@ mq_counts_ask(struct mq_command *c, int wanted)
 		return;
 	for (i = 0; i < MQ_BUCKETS; i++)
 		mq_command_fmt(c, "run_%d", i);
-}
-
-/* Other programs may have written any number; sums of these do not overflow. */
-static long long
-parse_number(const char *text)
-{
-	const long long max = 1LL << 53;
-	long long n = strtoll(text, NULL, 10);
-
-	return n > max ? max : n < -max ? -max : n;
 }
 
 /* A time in which something was counted, evenly as far as anybody knows. */
@@ -131,12 +122,25 @@ set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 		q->in_s = rate_per_s(&then, &this, now);
 }
 
-static void
-set_counts(const long long *v, struct mq_counts *counts)
+int
+mq_counts_take(
+    const redisReply *reply, int64_t now_ms, struct mq_queue_stats *q)
 {
-	int i;
+	/* Other programs may have written any number; sums of these do not overflow. */
+	const long long max = 1LL << 53;
+	struct mq_counts *c = &q->counts;
+	long long v[ALL] = {0};
+	size_t i;
 
-	*counts = (struct mq_counts){.published = v[PUBLISHED],
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements > ALL)
+		return -1;
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type == REDIS_REPLY_STRING) {
+			v[i] = strtoll(reply->element[i]->str, NULL, 10);
+			v[i] = v[i] > max ? max : v[i] < -max ? -max : v[i];
+			q->counted = true;
+		}
+	*c = (struct mq_counts){.published = v[PUBLISHED],
 	    .runs = v[RUNS],
 	    .done = v[DONE],
 	    .failed = v[FAILED],
@@ -145,25 +149,7 @@ set_counts(const long long *v, struct mq_counts *counts)
 	    .crashed = v[CRASHED],
 	    .lease_lost = v[LEASE_LOST],
 	    .run_ms = v[RUN_MS]};
-	for (i = 0; i < MQ_BUCKETS; i++)
-		counts->bucket[i] = v[BUCKETS + i];
-}
-
-int
-mq_counts_take(
-    const redisReply *reply, int64_t now_ms, struct mq_queue_stats *q)
-{
-	long long v[ALL] = {0};
-	size_t i;
-
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements > ALL)
-		return -1;
-	for (i = 0; i < reply->elements; i++)
-		if (reply->element[i]->type == REDIS_REPLY_STRING) {
-			v[i] = parse_number(reply->element[i]->str);
-			q->counted = true;
-		}
-	set_counts(v, &q->counts);
+	memcpy(c->bucket, v + BUCKETS, sizeof(c->bucket));
 	set_rates(v, now_ms, q);
 	return 0;
 }

@@ -78,17 +78,6 @@ parse_remote(const char *dest, struct mq_dup *d)
 	return why;
 }
 
-static const char *
-parse_web(const char *dest, struct mq_dup *d)
-{
-	/* Everybody could read the password in the header. */
-	if (strcmp(dest, d->shown) != 0)
-		return "an http URL with a password cannot be passed on";
-	d->web = mq_xstrdup(dest);
-	d->queue = mq_xstrdup(MQ_DUP_RELAY);
-	return NULL;
-}
-
 const char *
 mq_dup_parse(const char *text, struct mq_dup *d)
 {
@@ -100,11 +89,17 @@ mq_dup_parse(const char *text, struct mq_dup *d)
 	if (dest == NULL)
 		return "dup is followed by DUE-X-DEST";
 	dest++;
-	if (begins_with_any(dest, web))
-		return parse_web(dest, d);
 	if (begins_with_any(dest, remotes))
 		return parse_remote(dest, d);
-	d->queue = mq_xstrdup(dest);
+	if (!begins_with_any(dest, web)) {
+		d->queue = mq_xstrdup(dest);
+		return NULL;
+	}
+	/* Everybody could read the password in the header. */
+	if (strcmp(dest, d->shown) != 0)
+		return "an http URL with a password cannot be passed on";
+	d->web = mq_xstrdup(dest);
+	d->queue = mq_xstrdup(MQ_DUP_RELAY);
 	return NULL;
 }
 

@@ -1,5 +1,6 @@
 #include "calls.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,15 +65,6 @@ take_existence(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* A name that could not be asked for has no error of its own. */
-static bool
-is_answered(struct mq_redis *r, const struct looking *l, size_t i)
-{
-	return l->answered[i] ||
-	    (i < l->queues &&
-		mq_queue_unlisted(r, l->layout, name_of_queue(l, i)) != NULL);
-}
-
 /* An error about the use of one queue is a result, and names it. */
 static int
 judge_use(struct mq_redis *r, const struct looking *l)
@@ -81,7 +73,12 @@ judge_use(struct mq_redis *r, const struct looking *l)
 
 	if (mq_redis_lost(r))
 		return -1;
-	while (first + 1 < 2 * l->queues && is_answered(r, l, first))
+	/* A name that could not be asked for has no error of its own. */
+	while (first + 1 < 2 * l->queues &&
+	    (l->answered[first] ||
+		(first < l->queues &&
+		    mq_queue_unlisted(r, l->layout, name_of_queue(l, first)) !=
+			NULL)))
 		first++;
 	/* The error is about the use of this queue: none behind it counts as missing. */
 	for (i = first; i < l->queues; i++)
@@ -92,16 +89,6 @@ judge_use(struct mq_redis *r, const struct looking *l)
 	return 0;
 }
 
-/* Waits while the server loads its data. */
-static int
-wait_for_server(struct mq_redis *r)
-{
-	struct mq_command ping = mq_redis_command(r);
-
-	mq_command_plain(&ping, "PING");
-	return mq_call_done(r, &ping);
-}
-
 int
 mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_session *s, struct mq_known *out)
@@ -109,10 +96,13 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 	size_t n =
 	    (size_t)s->queue_count + (s->push != NULL) + (s->notify != NULL);
 	struct looking l = {layout, s, out, n, mq_xcalloc(2 * n, sizeof(bool))};
+	struct mq_command ping = mq_redis_command(r);
 	int rv;
 
 	*out = (struct mq_known){.there = mq_xcalloc(n, sizeof(bool))};
-	rv = wait_for_server(r);
+	/* Waits while the server loads its data. */
+	mq_command_plain(&ping, "PING");
+	rv = mq_call_done(r, &ping);
 	if (rv == 0 &&
 	    mq_ask_all(r, 2 * n, ask_queue, take_existence, &l) == -1)
 		rv = judge_use(r, &l);
@@ -120,24 +110,7 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 	return rv;
 }
 
-static bool
-is_known(struct mq_redis *r, const struct mq_layout *layout, const char *queue)
-{
-	bool known;
-
-	/* A namespace would be that of the URL, or none. */
-	return strchr(queue, ':') == NULL &&
-	    layout->queue_error(queue) == NULL &&
-	    mq_queue_known(r, layout, queue, &known) == 0 && known;
-}
-
 /* --- what was meant ------------------------------------------------------------ */
-
-static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
 
 /* Whether the names differ by a letter that is more, less or another, or by two that
  * have changed places.  Digits count things. */
@@ -154,9 +127,11 @@ is_slip(const char *a, const char *b)
 		la--, lb--;
 	if (la == 2 && lb == 2)
 		return a[0] == b[1] && a[1] == b[0] &&
-		    !(is_digit(a[0]) && is_digit(a[1]));
+		    !(isdigit((unsigned char)a[0]) &&
+			isdigit((unsigned char)a[1]));
 	return la <= 1 && lb <= 1 &&
-	    ((la == 1 && !is_digit(*a)) || (lb == 1 && !is_digit(*b)));
+	    ((la == 1 && !isdigit((unsigned char)*a)) ||
+		(lb == 1 && !isdigit((unsigned char)*b)));
 }
 
 /* The first of the names that the queue could have been; allocated, or NULL. */
@@ -188,8 +163,7 @@ find_similar(
 		    is_slip(own, name))
 			found = mq_xstrdup(name);
 	}
-	if (reply != NULL)
-		freeReplyObject(reply);
+	freeReplyObject(reply);
 	return found;
 }
 
@@ -197,17 +171,21 @@ char *
 mq_known_hint(
     struct mq_redis *r, const struct mq_layout *layout, const char *queue)
 {
-	bool rmq = layout == &mq_layout_rmq;
+	const struct mq_layout *other =
+	    layout == &mq_layout_rmq ? &mq_layout_rsmq : &mq_layout_rmq;
+	bool known;
 	char *similar, *hint;
 
 	/* A user of the server has the rights for one layout, and not that for all
 	 * names. */
 	if (r->server->url.user != NULL)
 		return mq_xstrdup("");
-	if (is_known(r, rmq ? &mq_layout_rsmq : &mq_layout_rmq, queue))
+	/* A namespace would be that of the URL, or none. */
+	if (strchr(queue, ':') == NULL && other->queue_error(queue) == NULL &&
+	    mq_queue_known(r, other, queue, &known) == 0 && known)
 		return mq_xasprintf("; the layout %s has a queue of that name "
 				    "(-L %s)",
-		    rmq ? "rsmq" : "rmq", rmq ? "rsmq" : "rmq");
+		    other->name, other->name);
 	similar = find_similar(r, layout, queue);
 	if (similar == NULL)
 		return mq_xstrdup("");

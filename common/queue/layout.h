@@ -100,8 +100,6 @@ void mq_rows_order(struct mq_stats *, const char *const *names, int count);
  * out. */
 void mq_rows_connections(
     struct mq_stats *, const redisReply *names, const struct mq_names *others);
-/* Forgets all connections, or those that have nothing of any row. */
-void mq_rows_forget(struct mq_stats *, bool only_others);
 
 /*
  * The queues that connections consume: a link for each connection and queue.
@@ -131,7 +129,8 @@ void mq_links_about(struct mq_connection_stats *, const redisReply *host,
 /* Makes the list from all that were added, sorted by connection and queue, and counts
  * the connections of each queue; their leases are known. */
 void mq_links_list(struct mq_links *);
-/* Frees the list, and forgets the connections that are not to be listed. */
+/* Frees the list, and forgets the connections that are not to be listed: all, unless they
+ * are wanted; then those that have nothing of any row. */
 void mq_links_end(struct mq_links *);
 
 /* --- walk --------------------------------------------------------------- */

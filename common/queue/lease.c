@@ -20,8 +20,7 @@
 /* So many names are tried. */
 #define NAMES 50
 
-/* The connection that holds messages by receipt.  An int is -1 after an error, which struct
- * mq_redis has. */
+/* The connection that holds messages by receipt. */
 struct receipt_session {
 	struct mq_lease_queue queue;
 	struct mq_session session; /* of one queue, named by queue.name */
@@ -271,29 +270,6 @@ join_queue(struct mq_lease *l)
 	return rv;
 }
 
-/* How many elements the reply has; or MQ_CLAIM_LOST. */
-static int
-claim_messages(struct mq_lease *l, struct mq_claimed *facts)
-{
-	const struct mq_claim how = {.max = l->terms.max, .bytes = CLAIM_BYTES};
-	struct mq_command c = mq_redis_command(l->of.queue.redis);
-	int n;
-
-	l->of.queue.layout->claim(&l->of.session, 0, &how, &c);
-	l->reply = mq_call(l->of.queue.redis, &c, -1);
-	if (l->reply == NULL)
-		return -1;
-	n = mq_layout_claimed(l->reply, facts);
-	if (n == MQ_CLAIM_BAD) {
-		(void)mq_nonsense(l->of.queue.redis);
-		l->of.queue.redis->status = MQ_EXIT_WRONGTYPE;
-		return -1;
-	}
-	l->joined = n != MQ_CLAIM_LOST;
-	l->empty = n == 0;
-	return n;
-}
-
 /* A message that cannot run goes to the rejected ones instead. */
 static int
 refuse_message(struct mq_lease *l, struct mq_leased *m, bool late)
@@ -378,13 +354,15 @@ hand_out_messages(struct mq_lease *l, int n)
 int
 mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 {
+	const struct mq_claim how = {.max = l->terms.max, .bytes = CLAIM_BYTES};
+	const struct mq_lease_queue *q = &l->of.queue;
+	struct mq_command c = mq_redis_command(q->redis);
 	struct mq_claimed facts;
 	int n, good, held = l->joined && !l->empty;
 	long long left;
 
 	forget_messages(l);
-	if (mq_queue_pause_left(l->of.queue.redis, l->of.queue.layout,
-		l->of.queue.name, &left) == -1)
+	if (mq_queue_pause_left(q->redis, q->layout, q->name, &left) == -1)
 		return -1;
 	if (left != -2)
 		return 0;
@@ -395,7 +373,18 @@ mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 		held = join_queue(l);
 	if (held == -1)
 		return -1;
-	n = claim_messages(l, &facts);
+	q->layout->claim(&l->of.session, 0, &how, &c);
+	l->reply = mq_call(q->redis, &c, -1);
+	if (l->reply == NULL)
+		return -1;
+	n = mq_layout_claimed(l->reply, &facts);
+	if (n == MQ_CLAIM_BAD) {
+		(void)mq_nonsense(q->redis);
+		q->redis->status = MQ_EXIT_WRONGTYPE;
+		return -1;
+	}
+	l->joined = n != MQ_CLAIM_LOST;
+	l->empty = n == 0;
 	if (n <= 0)
 		return n;
 	good = sort_messages(l, n, &facts);
@@ -406,7 +395,7 @@ mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 }
 
 int
-mq_lease_undo(struct mq_lease *l)
+mq_lease_end(struct mq_lease *l)
 {
 	int i;
 
@@ -415,12 +404,6 @@ mq_lease_undo(struct mq_lease *l)
 		    settle_message(&l->of, &l->messages[i], MQ_OUTCOME_FRONT,
 			NULL, false, NULL) == -1)
 			return -1;
-	return mq_lease_end(l);
-}
-
-int
-mq_lease_end(struct mq_lease *l)
-{
 	return session_vacate(&l->of);
 }
 
@@ -460,58 +443,15 @@ mq_receipt_valid(const char *word)
 	return good;
 }
 
-/* No connection in *out: nobody holds the message. */
-static int
-find_receipt(
-    struct receipt_session *s, const char *word, struct mq_receipt *out)
-{
-	const struct mq_lease_queue *q = &s->queue;
-	struct mq_command c = mq_redis_command(q->redis);
-	redisReply *reply;
-
-	if (!parse_receipt(word, out))
-		return q->layout->receipt_by_id == NULL ?
-		    0 :
-		    q->layout->receipt_by_id(q->redis, q->name, word, out);
-	q->layout->receipt(&c, out->connection, q->name, out->number);
-	reply = mq_call(s->queue.redis, &c, -1);
-	if (reply == NULL)
-		return -1;
-	if (reply->type == REDIS_REPLY_STRING)
-		mq_buf_add(&out->element, reply->str, reply->len);
-	else
-		free_receipt(out);
-	freeReplyObject(reply);
-	return 0;
-}
-
 /* --- their use ----------------------------------------------------------------- */
-
-/* The attempt, and why it failed. */
-static void
-record_failure(
-    struct receipt_session *s, struct mq_leased *m, const struct mq_ending *end)
-{
-	const struct mq_failure f = {.at_ms = end->finished_ms,
-	    .attempt = end->attempts,
-	    .status = -1,
-	    .host = end->host,
-	    .text = end->text};
-	const char *id = mq_message_id(&m->envelope);
-	char new[MQ_ID_LEN + 1];
-
-	mq_id_make(&s->ids, (uint64_t)mq_clock_unix_us(), new);
-	mq_message_record(
-	    &m->envelope, id != NULL ? id : new, end->attempts, end->text);
-	mq_history_add(&m->envelope, &f);
-}
 
 static int
 end_message(struct receipt_session *s, struct mq_leased *m, bool ack,
     const char *text, const char *number)
 {
 	const struct mq_counts n = {.done = ack, .failed = !ack};
-	char host[256] = "";
+	const char *id = mq_message_id(&m->envelope);
+	char host[256] = "", new[MQ_ID_LEN + 1];
 	struct mq_ending end = {.state = ack ? MQ_END_DONE : MQ_END_REJECTED,
 	    .text = ack || text != NULL ? text : "rejected by receipt",
 	    .status = -1,
@@ -519,11 +459,20 @@ end_message(struct receipt_session *s, struct mq_leased *m, bool ack,
 		1 + mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0),
 	    .host = host,
 	    .finished_ms = mq_clock_unix_us() / 1000};
+	const struct mq_failure failure = {.at_ms = end.finished_ms,
+	    .attempt = end.attempts,
+	    .status = -1,
+	    .host = host,
+	    .text = end.text};
 	int settled;
 
 	gethostname(host, sizeof(host) - 1);
-	if (!ack)
-		record_failure(s, m, &end);
+	if (!ack) {
+		mq_id_make(&s->ids, (uint64_t)mq_clock_unix_us(), new);
+		mq_message_record(&m->envelope, id != NULL ? id : new,
+		    end.attempts, end.text);
+		mq_history_add(&m->envelope, &failure);
+	}
 	settled = settle_message(
 	    s, m, ack ? MQ_OUTCOME_ACK : MQ_OUTCOME_REJECT, number, !ack, &end);
 	if (settled == 1)
@@ -557,12 +506,30 @@ int
 mq_receipt_use(const struct mq_lease_queue *queue, const char *word,
     enum mq_receipt_act act, const char *text, int64_t lease_ms)
 {
+	const struct mq_layout *layout = queue->layout;
+	struct mq_command c = mq_redis_command(queue->redis);
 	struct mq_receipt receipt = {0};
 	struct receipt_session s;
-	int rv;
+	redisReply *reply;
+	int rv = 0;
 
 	session_open(&s, queue);
-	rv = find_receipt(&s, word, &receipt);
+	if (parse_receipt(word, &receipt)) {
+		layout->receipt(
+		    &c, receipt.connection, queue->name, receipt.number);
+		reply = mq_call(queue->redis, &c, -1);
+		if (reply == NULL)
+			rv = -1;
+		else if (reply->type == REDIS_REPLY_STRING)
+			mq_buf_add(&receipt.element, reply->str, reply->len);
+		else
+			free_receipt(&receipt);
+		freeReplyObject(reply);
+	} else if (layout->receipt_by_id != NULL) {
+		rv = layout->receipt_by_id(
+		    queue->redis, queue->name, word, &receipt);
+	}
+	/* No connection: nobody holds the message. */
 	if (rv == 0 && receipt.connection != NULL) {
 		s.session.connection = receipt.connection;
 		rv = act == MQ_RECEIPT_EXTEND ?

@@ -61,8 +61,6 @@ void mq_lease_free(struct mq_lease *);
 int mq_lease_take(struct mq_lease *, const struct mq_leased **messages);
 /* Returns all that have a receipt to the front of the queue, as if they had
  * never been taken, and ends the lease. */
-int mq_lease_undo(struct mq_lease *);
-/* Ends a lease that has no messages. */
 int mq_lease_end(struct mq_lease *);
 
 /* --- settling ------------------------------------------------------------------ */

@@ -49,32 +49,28 @@ ignore_reply(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* Thousands of queues may be but names. */
-static bool
-has_anything(const struct mq_queue_stats *q)
-{
-	return !q->scattered &&
-	    (q->counted || q->ready > 0 || q->delayed > 0 || q->unacked > 0 ||
-		q->rejected > 0);
-}
-
 void
 mq_past_note(struct mq_redis *r, const struct mq_layout *layout,
     const char *const *queues, int count)
 {
 	struct mq_stats stats;
 	struct pass p = {layout->side, &stats};
-	struct mq_queue_stats row;
+	struct mq_queue_stats *q, row;
 	int i, n = 0;
 
 	if (layout->stats(r, queues, count, MQ_STATS_FEW, &stats) == -1)
 		return;
-	for (i = 0; i < stats.count; i++)
-		if (has_anything(&stats.queues[i])) {
-			row = stats.queues[n];
-			stats.queues[n++] = stats.queues[i];
-			stats.queues[i] = row;
-		}
+	for (i = 0; i < stats.count; i++) {
+		q = &stats.queues[i];
+		/* Thousands of queues may be but names. */
+		if (q->scattered ||
+		    (!q->counted && q->ready <= 0 && q->delayed <= 0 &&
+			q->unacked <= 0 && q->rejected <= 0))
+			continue;
+		row = stats.queues[n];
+		stats.queues[n++] = *q;
+		*q = row;
+	}
 	(void)mq_ask_each(r, (size_t)n, ask_to_note, ignore_reply, &p);
 	mq_stats_free(&stats);
 }

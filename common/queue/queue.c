@@ -17,13 +17,6 @@
 const double mq_bucket_s[MQ_BUCKETS - 1] = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800};
 
-static const char *const names[MQ_STATES] = {
-    [MQ_READY] = "ready",
-    [MQ_DELAYED] = "delayed",
-    [MQ_UNACKED] = "unacked",
-    [MQ_REJECTED] = "rejected",
-};
-
 char *
 mq_layout_queue(const struct mq_layout *layout, const char *ns,
     const char *queue, const char **why)
@@ -52,54 +45,29 @@ mq_layout_queue(const struct mq_layout *layout, const char *ns,
 const char *
 mq_state_name(enum mq_state state)
 {
+	static const char *const names[MQ_STATES] = {[MQ_READY] = "ready",
+	    [MQ_DELAYED] = "delayed",
+	    [MQ_UNACKED] = "unacked",
+	    [MQ_REJECTED] = "rejected"};
+
 	return names[state];
 }
 
-int
-mq_state_parse(const char *word, enum mq_state *state)
+enum mq_key
+mq_key_of(const char *key, size_t n)
 {
-	int i;
+	static const char *const ends[] = {[MQ_KEY_SETTINGS] = "settings",
+	    [MQ_KEY_ALL_PAUSED] = "::paused",
+	    [MQ_KEY_STOP] = "stop"};
+	enum mq_key which = MQ_KEY_STOP;
+	size_t len;
 
-	for (i = 0; i < MQ_STATES; i++)
-		if (strcmp(word, names[i]) == 0) {
-			*state = (enum mq_state)i;
-			return 0;
-		}
-	return -1;
-}
-
-void
-mq_connection_stats_free(struct mq_connection_stats *c)
-{
-	int i;
-
-	for (i = 0; i < c->count; i++) {
-		free(c->consumed[i].queue);
-		free(c->consumed[i].node);
+	for (; which != MQ_KEY_OTHER; which--) {
+		len = strlen(ends[which]);
+		if (n > len && memcmp(key + n - len, ends[which], len) == 0)
+			break;
 	}
-	free(c->consumed);
-	free(c->name);
-	free(c->node);
-	free(c->host);
-}
-
-void
-mq_stats_free(struct mq_stats *stats)
-{
-	int i, k;
-
-	for (i = 0; i < stats->count; i++) {
-		free(stats->queues[i].name);
-		free(stats->queues[i].node);
-		for (k = 0; k < MQ_PASTS; k++)
-			free(stats->queues[i].past[k].notes);
-	}
-	free(stats->queues);
-	for (i = 0; i < stats->connection_count; i++)
-		mq_connection_stats_free(&stats->connections[i]);
-	free(stats->connections);
-	mq_names_free(&stats->cluster);
-	*stats = (struct mq_stats){0};
+	return which;
 }
 
 enum mq_published

@@ -233,8 +233,6 @@ enum mq_state { MQ_READY, MQ_DELAYED, MQ_UNACKED, MQ_REJECTED, MQ_STATES };
 
 /* The word of a state, on the command line and in outputs. */
 const char *mq_state_name(enum mq_state);
-/* The other way round: 0, or -1 when the word is none of them. */
-int mq_state_parse(const char *word, enum mq_state *);
 
 /* Messages in one state of one queue. */
 struct mq_place {
@@ -741,5 +739,11 @@ bool mq_layout_reads(const struct mq_layout *, const char *payload, size_t n);
  */
 char *mq_layout_queue(const struct mq_layout *, const char *ns,
     const char *queue, const char **why);
+
+/* A key that has changed, or that a call in a consumer's channel names, by the end of its
+ * name: settings, the pause of all queues, a request to end a run.  Others may be taken
+ * for one of these. */
+enum mq_key { MQ_KEY_OTHER, MQ_KEY_SETTINGS, MQ_KEY_ALL_PAUSED, MQ_KEY_STOP };
+enum mq_key mq_key_of(const char *key, size_t n);
 
 #endif

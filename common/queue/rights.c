@@ -34,36 +34,19 @@ add_pattern(struct mq_buf *out, const char *rule, const char *queue,
 	}
 }
 
-static bool
-is_there(const struct mq_buf *out, const char *rule, size_t n)
+static void
+add_rule(struct mq_buf *out, const char *rule)
 {
 	const char *p = out->data, *end = out->data + out->len, *stop;
+	size_t n = strlen(rule);
 
 	for (; p < end; p = stop + 1) {
 		stop = memchr(p, ' ', (size_t)(end - p));
 		if (stop == NULL)
 			stop = end;
 		if ((size_t)(stop - p) == n && memcmp(p, rule, n) == 0)
-			return true;
+			return;
 	}
-	return false;
-}
-
-static bool
-is_needed(const struct mq_right *right, unsigned tool)
-{
-	unsigned elsewhere =
-	    tool & MQ_ON_CLUSTER ? MQ_OFF_CLUSTER : MQ_ON_CLUSTER;
-
-	return (right->tools & tool & ~MQ_ON_CLUSTER) &&
-	    !(right->tools & elsewhere);
-}
-
-static void
-add_rule(struct mq_buf *out, const char *rule)
-{
-	if (is_there(out, rule, strlen(rule)))
-		return;
 	if (out->len > 0)
 		mq_buf_add(out, " ", 1);
 	mq_buf_addstr(out, rule);
@@ -73,6 +56,8 @@ void
 mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
     const char *queue, const char *ns)
 {
+	unsigned elsewhere =
+	    tool & MQ_ON_CLUSTER ? MQ_OFF_CLUSTER : MQ_ON_CLUSTER;
 	const struct mq_right *right;
 	struct mq_buf rule = {0};
 	const char *colon;
@@ -88,7 +73,8 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 		queue = colon + 1;
 	}
 	for (right = layout->rights; right->rule != NULL; right++) {
-		if (!is_needed(right, tool))
+		if (!(right->tools & tool & ~MQ_ON_CLUSTER) ||
+		    right->tools & elsewhere)
 			continue;
 		rule.len = 0;
 		add_pattern(&rule, right->rule, queue, ns, n);

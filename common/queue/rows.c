@@ -5,20 +5,13 @@
 
 #include "base/xalloc.h"
 
+/* The name is the first member of each. */
 static int
-by_text(const void *a, const void *b)
+by_name(const void *a, const void *b)
 {
 	const char *const *x = a, *const *y = b;
 
 	return strcmp(*x, *y);
-}
-
-static int
-by_name(const void *a, const void *b)
-{
-	const struct mq_queue_stats *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
 }
 
 /* Names are far cheaper to sort than rows. */
@@ -27,7 +20,7 @@ make_rows(struct mq_stats *out, const char **name, size_t n, bool known)
 {
 	size_t i;
 
-	qsort(name, n, sizeof(*name), by_text);
+	qsort(name, n, sizeof(*name), by_name);
 	out->queues = mq_xcalloc(n + 1, sizeof(*out->queues));
 	out->count = (int)n;
 	for (i = 0; i < n; i++)
@@ -123,22 +116,6 @@ mq_rows_connections(struct mq_stats *out, const redisReply *names,
 	free(all.list);
 }
 
-void
-mq_rows_forget(struct mq_stats *out, bool only_others)
-{
-	struct mq_connection_stats *c;
-	int i, kept = 0;
-
-	for (i = 0; i < out->connection_count; i++) {
-		c = &out->connections[i];
-		if (only_others && c->count > 0)
-			out->connections[kept++] = *c;
-		else
-			mq_connection_stats_free(c);
-	}
-	out->connection_count = kept;
-}
-
 /* --- what they consume ------------------------------------------------------- */
 
 void
@@ -164,48 +141,77 @@ mq_links_about(struct mq_connection_stats *c, const redisReply *host,
 		c->pid = 0;
 }
 
-static int
-by_queue(const void *a, const void *b)
-{
-	const struct mq_consumed *x = a, *y = b;
-
-	return strcmp(x->queue, y->queue);
-}
-
-static void
-list_connection(struct mq_links *l, struct mq_connection_stats *c)
-{
-	struct mq_consumed *queue;
-	struct mq_queue_stats *row;
-	int i;
-
-	if (c->count == 0)
-		return;
-	qsort(c->consumed, (size_t)c->count, sizeof(*c->consumed), by_queue);
-	for (i = 0; i < c->count; i++) {
-		queue = &c->consumed[i];
-		row = mq_rows_find(l->out, queue->queue);
-		l->list[l->n++] = (struct mq_link){c, queue, row};
-		if (row != NULL && c->ttl_ms > 0)
-			row->connections++;
-	}
-}
-
 void
 mq_links_list(struct mq_links *l)
 {
-	int i;
+	struct mq_connection_stats *c = l->out->connections;
+	struct mq_consumed *queue;
+	struct mq_queue_stats *row;
+	int i, n = l->out->connection_count;
 
 	l->list = mq_xcalloc(l->n + 1, sizeof(*l->list));
 	l->n = 0;
-	for (i = 0; i < l->out->connection_count; i++)
-		list_connection(l, &l->out->connections[i]);
+	for (; n > 0; n--, c++) {
+		if (c->count > 0)
+			qsort(c->consumed, (size_t)c->count,
+			    sizeof(*c->consumed), by_name);
+		for (i = 0; i < c->count; i++) {
+			queue = &c->consumed[i];
+			row = mq_rows_find(l->out, queue->queue);
+			l->list[l->n++] = (struct mq_link){c, queue, row};
+			if (row != NULL && c->ttl_ms > 0)
+				row->connections++;
+		}
+	}
+}
+
+static void
+free_connection(struct mq_connection_stats *c)
+{
+	int i;
+
+	for (i = 0; i < c->count; i++) {
+		free(c->consumed[i].queue);
+		free(c->consumed[i].node);
+	}
+	free(c->consumed);
+	free(c->name);
+	free(c->node);
+	free(c->host);
 }
 
 void
 mq_links_end(struct mq_links *l)
 {
+	struct mq_connection_stats *c = l->out->connections;
+	int i, n = l->out->connection_count;
+
 	free(l->list);
-	if (l->named || !l->wanted)
-		mq_rows_forget(l->out, l->wanted);
+	if (!l->named && l->wanted)
+		return;
+	l->out->connection_count = 0;
+	for (i = 0; i < n; i++)
+		if (l->wanted && c[i].count > 0)
+			c[l->out->connection_count++] = c[i];
+		else
+			free_connection(&c[i]);
+}
+
+void
+mq_stats_free(struct mq_stats *stats)
+{
+	int i, k;
+
+	for (i = 0; i < stats->count; i++) {
+		free(stats->queues[i].name);
+		free(stats->queues[i].node);
+		for (k = 0; k < MQ_PASTS; k++)
+			free(stats->queues[i].past[k].notes);
+	}
+	free(stats->queues);
+	for (i = 0; i < stats->connection_count; i++)
+		free_connection(&stats->connections[i]);
+	free(stats->connections);
+	mq_names_free(&stats->cluster);
+	*stats = (struct mq_stats){0};
 }

@@ -6,26 +6,21 @@
 #include "message/json.h"
 #include "stats.h"
 
-static json_t *
-to_json(const struct mq_run *run)
-{
-	return mq_json_pack("{so so sI sI so sI sI so}", "queue",
-	    mq_json_name(run->queue), "id", mq_json_text(run->id), "attempt",
-	    (json_int_t)run->attempt, "pid", (json_int_t)run->pid, "script",
-	    mq_json_text(run->script), "started_ms",
-	    (json_int_t)run->started_ms, "grace_ms", (json_int_t)run->grace_ms,
-	    "text", mq_json_text(run->text));
-}
-
 void
 mq_runs_write(const struct mq_run *runs, int n, struct mq_buf *out)
 {
-	json_t *list = json_array();
-	int i;
+	json_t *list = json_array(), *run;
 
-	for (i = 0; i < n; i++)
-		mq_json_must(
-		    json_array_append_new(list, to_json(&runs[i])) == 0);
+	for (; n > 0; n--, runs++) {
+		run = mq_json_pack("{so so sI sI so sI sI so}", "queue",
+		    mq_json_name(runs->queue), "id", mq_json_text(runs->id),
+		    "attempt", (json_int_t)runs->attempt, "pid",
+		    (json_int_t)runs->pid, "script", mq_json_text(runs->script),
+		    "started_ms", (json_int_t)runs->started_ms, "grace_ms",
+		    (json_int_t)runs->grace_ms, "text",
+		    mq_json_text(runs->text));
+		mq_json_must(json_array_append_new(list, run) == 0);
+	}
 	mq_json_dump(list, out);
 	json_decref(list);
 }
@@ -92,6 +87,7 @@ mq_runs_free(struct mq_runs *runs)
 	*runs = (struct mq_runs){0};
 }
 
+/* Then by when they started. */
 static int
 by_queue(const void *a, const void *b)
 {
@@ -102,14 +98,6 @@ by_queue(const void *a, const void *b)
 		d = (x->started_ms > y->started_ms) -
 		    (x->started_ms < y->started_ms);
 	return d != 0 ? d : strcmp(x->id, y->id);
-}
-
-void
-mq_runs_sort(struct mq_runs *runs)
-{
-	if (runs->count > 0)
-		qsort(runs->runs, (size_t)runs->count, sizeof(*runs->runs),
-		    by_queue);
 }
 
 struct asked {
@@ -194,7 +182,8 @@ mq_runs_ask(struct mq_redis *r, redisReply *connections,
 	mq_buf_free(&a.text);
 	if (rv == -1)
 		mq_runs_free(out);
-	else
-		mq_runs_sort(out);
+	else if (out->count > 0)
+		qsort(out->runs, (size_t)out->count, sizeof(*out->runs),
+		    by_queue);
 	return rv;
 }

@@ -228,12 +228,3 @@ mq_settings_put(struct mq_redis *r, const struct mq_layout *layout,
 	}
 	return mq_call_done(r, &c);
 }
-
-bool
-mq_settings_are_in(const char *key, size_t n)
-{
-	static const char end[] = "settings";
-	const size_t len = sizeof(end) - 1;
-
-	return n > len && memcmp(key + n - len, end, len) == 0;
-}

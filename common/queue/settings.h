@@ -63,7 +63,5 @@ int mq_settings_put(struct mq_redis *, const struct mq_layout *,
 void mq_settings_ask(
     const struct mq_layout *, const char *queue, struct mq_command *);
 void mq_settings_read(const redisReply *, struct mq_setting_texts *);
-/* Whether such a key is one of settings; others may be taken for one. */
-bool mq_settings_are_in(const char *key, size_t n);
 
 #endif

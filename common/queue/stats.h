@@ -49,9 +49,6 @@ void mq_runs_write(const struct mq_run *, int n, struct mq_buf *out);
 void mq_runs_read(struct mq_runs *, const char *text, size_t n,
     const char *connection, const char *host);
 
-/* By queue, then by when they started. */
-void mq_runs_sort(struct mq_runs *);
-
 void mq_runs_free(struct mq_runs *);
 
 /* The facts that a layout asks about each connection, in this order.  Nothing runs at
@@ -100,8 +97,6 @@ void mq_stop_write(enum mq_stop, const struct mq_run *, struct mq_buf *out);
  * attempt.  NONE: nothing, or it is no request. */
 enum mq_stop mq_stop_read(
     const char *text, size_t n, const char *connection, struct mq_run *run);
-/* Whether a key, as a channel brings it, is that of a queue's request. */
-bool mq_stop_is_key(const char *key, size_t n);
 
 /*
  * Asks the consumer of a run to end it, and waits for that: up to 5 s, and its grace
@@ -258,7 +253,6 @@ void mq_past_note(struct mq_redis *, const struct mq_layout *,
 int mq_past_ask(struct mq_redis *, const struct mq_layout *, struct mq_stats *);
 
 /* Frees all it has, not itself. */
-void mq_connection_stats_free(struct mq_connection_stats *);
 void mq_stats_free(struct mq_stats *);
 
 #endif

@@ -77,15 +77,6 @@ mq_stop_read(
 	return what;
 }
 
-bool
-mq_stop_is_key(const char *key, size_t n)
-{
-	static const char end[] = "stop";
-	const size_t len = sizeof(end) - 1;
-
-	return n > len && memcmp(key + n - len, end, len) == 0;
-}
-
 /* What runs may have filled the memory. */
 void
 mq_side_stop(const struct mq_side *side, struct mq_command *c,
@@ -106,7 +97,6 @@ struct asking {
 	const struct mq_layout *layout;
 	const struct mq_run *run;
 	struct mq_buf text; /* of the request */
-	double until;	    /* steady seconds */
 };
 
 /* *answer NONE: another request, or none, is there; ours: the text is ours. */
@@ -158,30 +148,21 @@ request(const struct asking *a, int64_t ms)
 	return reply == NULL ? -1 : 0;
 }
 
-static int
-withdraw(const struct asking *a)
-{
-	struct mq_command c = mq_redis_command(a->redis);
-
-	mq_command_plain(&c, "DEL");
-	a->layout->side->key(&c, a->run->queue, a->layout->side->stop);
-	return mq_call_done(a->redis, &c);
-}
-
 int
 mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_run *run, enum mq_stop what, enum mq_stop *answer)
 {
 	struct asking a = {.redis = r, .layout = layout, .run = run};
 	int64_t left = HEAR_MS + run->grace_ms;
+	double until = mq_clock_steady_s() + (double)left / 1000;
+	struct mq_command c = mq_redis_command(r);
 	bool there = false, ours = false;
 	int rv = 0;
 
-	a.until = mq_clock_steady_s() + (double)left / 1000;
 	mq_stop_write(what, run, &a.text);
 	for (*answer = MQ_STOP_NONE;
 	     rv == 0 && *answer == MQ_STOP_NONE && left > 0;
-	     left = (int64_t)((a.until - mq_clock_steady_s()) * 1000)) {
+	     left = (int64_t)((until - mq_clock_steady_s()) * 1000)) {
 		rv = look(&a, &there, &ours, answer);
 		/* Another request is answered first. */
 		if (rv == 0 && !there)
@@ -189,8 +170,11 @@ mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
 		if (*answer == MQ_STOP_NONE)
 			(void)poll(NULL, 0, LOOK_MS);
 	}
-	if (rv == 0 && (ours || *answer != MQ_STOP_NONE))
-		rv = withdraw(&a);
+	if (rv == 0 && (ours || *answer != MQ_STOP_NONE)) {
+		mq_command_plain(&c, "DEL");
+		layout->side->key(&c, run->queue, layout->side->stop);
+		rv = mq_call_done(r, &c);
+	}
 	mq_buf_free(&a.text);
 	return rv;
 }
