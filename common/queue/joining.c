@@ -188,18 +188,6 @@ take_listed(const struct mq_asker *asker, redisReply *reply)
 		(void)send_steps(k, 2, fn, asker->arg);
 }
 
-static int
-count_steps(struct mq_consumer *k)
-{
-	struct mq_command cmd = mq_async_command(k->async);
-	int step = 1;
-
-	while (k->layout->join(&k->session, step, &cmd))
-		step++;
-	mq_command_free(&cmd);
-	return step - 1;
-}
-
 void
 mq_consumer_tell_slots(struct mq_consumer *k)
 {
@@ -210,7 +198,7 @@ int
 mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
-	int i;
+	int i, step;
 
 	if (k->absent == NULL)
 		k->absent = mq_xcalloc(
@@ -224,7 +212,10 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 		return send_steps(k, 1, fn, arg);
 	(void)k->layout->join(&k->session, 1, &cmd);
 	mq_consumer_ask(k, &cmd, take_listed, (mq_callback *)fn, arg);
-	return count_steps(k);
+	for (step = 1; k->layout->join(&k->session, step, &cmd); step++)
+		;
+	mq_command_free(&cmd);
+	return step - 1;
 }
 
 static void
@@ -348,43 +339,36 @@ leave_step(void *arg, redisReply *reply)
 	mq_command_free(&cmd);
 }
 
-static void
-send_leave(struct mq_consumer *k)
-{
-	const redisReply go = {.type = REDIS_REPLY_NIL};
-	struct mq_command cmd = mq_async_command(k->async);
-	int step;
-
-	if (cmd.cluster) {
-		k->leave_step = 0;
-		leave_step(k, (redisReply *)(uintptr_t)&go);
-		return;
-	}
-	for (step = 0; k->layout->leave(&k->session, step, &cmd); step++)
-		k->leaving++;
-	for (step = 0; k->layout->leave(&k->session, step, &cmd); step++)
-		mq_async_send(k->async, &cmd, on_left, k);
-	mq_command_free(&cmd);
-}
-
 /* The rest of one queue, while the session leaves. */
 struct rest {
 	struct mq_consumer *consumer;
 	int queue;
 };
 
-/* A queue that is away may have messages for this connection. */
 static void
 end_giving(struct mq_consumer *k)
 {
-	int queue = 0;
+	const redisReply go = {.type = REDIS_REPLY_NIL};
+	struct mq_command cmd = mq_async_command(k->async);
+	int queue = 0, step;
 
+	/* A queue that is away may have messages for this connection. */
 	while (queue < k->session.queue_count && !mq_consumer_lacks(k, queue))
 		queue++;
-	if (queue < k->session.queue_count)
+	if (queue < k->session.queue_count) {
 		k->left(k->left_arg);
-	else
-		send_leave(k);
+	} else if (cmd.cluster) {
+		k->leave_step = 0;
+		leave_step(k, (redisReply *)(uintptr_t)&go);
+	} else {
+		for (step = 0; k->layout->leave(&k->session, step, &cmd);
+		     step++)
+			k->leaving++;
+		for (step = 0; k->layout->leave(&k->session, step, &cmd);
+		     step++)
+			mq_async_send(k->async, &cmd, on_left, k);
+	}
+	mq_command_free(&cmd);
 }
 
 /* If not everything is back, the connection stays listed, and a cleaner does

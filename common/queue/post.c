@@ -144,30 +144,28 @@ use_script(struct mq_publisher *p, struct mq_post *b)
 	b->way = MQ_WAY_SCRIPT;
 }
 
-static int
-append_end(struct mq_publisher *p, const char *name)
-{
-	struct mq_command c = mq_redis_command(p->redis);
-	int rv;
-
-	mq_command_plain(&c, name);
-	c.transaction = true;
-	rv = mq_redis_append(p->redis, &c);
-	mq_command_free(&c);
-	return rv;
-}
-
+/* MULTI, the batch, the command behind it, EXEC. */
 static int
 send_marked(struct mq_publisher *p, struct mq_post *b)
 {
+	struct mq_command end = mq_redis_command(p->redis);
+	int rv;
+
 	(void)p->layout->publish_mark(&p->behind, p->queue, &b->how, b->count);
 	b->command.transaction = p->behind.transaction = true;
-	if (append_end(p, "MULTI") == -1 ||
-	    mq_redis_append(p->redis, &b->command) == -1 ||
-	    mq_redis_append(p->redis, &p->behind) == -1 ||
-	    append_end(p, "EXEC") == -1)
-		return -1;
-	return mq_redis_flush(p->redis);
+	mq_command_plain(&end, "MULTI");
+	end.transaction = true;
+	rv = mq_redis_append(p->redis, &end);
+	if (rv == 0)
+		rv = mq_redis_append(p->redis, &b->command);
+	if (rv == 0)
+		rv = mq_redis_append(p->redis, &p->behind);
+	mq_command_plain(&end, "EXEC");
+	end.transaction = true;
+	if (rv == 0)
+		rv = mq_redis_append(p->redis, &end);
+	mq_command_free(&end);
+	return rv == 0 ? mq_redis_flush(p->redis) : -1;
 }
 
 int
@@ -304,20 +302,6 @@ confirm(struct mq_publisher *p, const struct mq_post *b)
 	p->marked |= p->marks;
 }
 
-/* Whether a trial was; if not, with the error. */
-static bool
-is_accepted(struct mq_publisher *p, const redisReply *reply)
-{
-	if (mq_redis_refused(p->redis, reply))
-		return false;
-	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == 0) {
-		mq_redis_fail(
-		    p->redis, MQ_EXIT_AGAIN, "the queue was deleted meanwhile");
-		return false;
-	}
-	return true;
-}
-
 enum mq_call
 mq_post_answer(
     struct mq_publisher *p, struct mq_post *b, mq_verdict_fn *take, void *arg)
@@ -328,22 +312,21 @@ mq_post_answer(
 
 	if (reply == NULL)
 		return MQ_CALL_LOST;
-	if (way == MQ_WAY_TRIAL && !is_accepted(p, reply)) {
-		freeReplyObject(reply);
-		return MQ_CALL_AGAIN;
-	}
-	/* What was sent behind it may be done, or not. */
-	if (mq_reply_busy(reply)) {
+	if (way == MQ_WAY_TRIAL && mq_redis_refused(p->redis, reply)) {
+		result = MQ_CALL_AGAIN;
+	} else if (way == MQ_WAY_TRIAL && reply->type == REDIS_REPLY_INTEGER &&
+	    reply->integer == 0) {
+		mq_redis_fail(
+		    p->redis, MQ_EXIT_AGAIN, "the queue was deleted meanwhile");
+		result = MQ_CALL_AGAIN;
+	} else if (mq_reply_busy(reply)) {
+		/* What was sent behind it may be done, or not. */
 		(void)mq_redis_refused(p->redis, reply);
-		freeReplyObject(reply);
-		return MQ_CALL_LOST;
-	}
-	if (mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL ||
+		result = MQ_CALL_LOST;
+	} else if (mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL ||
 	    way != b->way) {
-		freeReplyObject(reply);
-		return MQ_CALL_AGAIN;
-	}
-	if (mq_redis_refused(p->redis, reply)) {
+		result = MQ_CALL_AGAIN;
+	} else if (mq_redis_refused(p->redis, reply)) {
 		result = MQ_CALL_REFUSED;
 	} else if (!take_verdicts(b, reply, take, arg)) {
 		mq_redis_fail(p->redis, MQ_EXIT_WRONGTYPE, "unexpected reply");

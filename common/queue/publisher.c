@@ -71,26 +71,6 @@ build_name(const struct mq_publisher *p, struct mq_command *c)
 
 /* --- opening -------------------------------------------------------------------- */
 
-/* Unchanged if that is an error. */
-static void
-read_clock(const redisReply *reply, int64_t *clock_us)
-{
-	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
-		*clock_us =
-		    strtoll(reply->element[0]->str, NULL, 10) * 1000000 +
-		    strtoll(reply->element[1]->str, NULL, 10) -
-		    mq_clock_steady_us();
-}
-
-/* Scripts are not permitted; plain messages need none. */
-static bool
-without_scripts(const struct mq_redis *r)
-{
-	return !mq_redis_lost(r) &&
-	    (strcasestr(r->error, "'eval") != NULL ||
-		strcasestr(r->error, "`eval") != NULL);
-}
-
 /*
  * The questions of one round: the connection's name, the time, whether the queue is known,
  * whether it has a limit, and whether it can be used.  First, the rights to publish special
@@ -153,21 +133,6 @@ ask_questions(const struct mq_publisher *p, int first, bool special,
 	return true;
 }
 
-/* An error may go away when the question is repeated. */
-static enum mq_call
-check_use(struct mq_publisher *p, bool special, const redisReply *reply)
-{
-	struct mq_command c = mq_redis_command(p->redis);
-
-	if (reply->type != REDIS_REPLY_ERROR)
-		return MQ_CALL_DONE;
-	build_question(p, USE, special, &c);
-	return mq_call_done(p->redis, &c) == 0 ||
-		(!special && without_scripts(p->redis)) ?
-	    MQ_CALL_DONE :
-	    MQ_CALL_REFUSED;
-}
-
 /* AGAIN: some answers were only that the server is busy. */
 static enum mq_call
 probe_queue(
@@ -175,24 +140,41 @@ probe_queue(
 {
 	/* Only where a command behind the batch marks it. */
 	int first = special && p->layout->publish_known != NULL ? 0 : NAME, i;
-	redisReply *reply[QUESTIONS] = {NULL};
+	redisReply *reply[QUESTIONS] = {NULL}, **time;
 	struct mq_command c = mq_redis_command(p->redis);
+	const char *error = p->redis->error;
 	enum mq_call result = MQ_CALL_LOST;
 	bool busy = false;
 
 	if (ask_questions(p, first, special, reply)) {
+		result = MQ_CALL_DONE;
 		p->direct = first == 0;
 		for (i = first; i < NAME; i++)
 			p->direct &= reply[i]->type != REDIS_REPLY_ERROR;
 		p->named = reply[NAME]->type != REDIS_REPLY_ERROR;
-		read_clock(reply[TIME], &p->clock_us);
+		time = reply[TIME]->element;
+		if (reply[TIME]->type == REDIS_REPLY_ARRAY &&
+		    reply[TIME]->elements == 2)
+			p->clock_us =
+			    strtoll(time[0]->str, NULL, 10) * 1000000 +
+			    strtoll(time[1]->str, NULL, 10) -
+			    mq_clock_steady_us();
 		if (p->clock_us != 0)
 			*clock_us = p->clock_us;
 		*known = reply[KNOWN]->type == REDIS_REPLY_INTEGER &&
 		    reply[KNOWN]->integer != 0;
 		p->limited = reply[LIMIT]->type == REDIS_REPLY_INTEGER &&
 		    reply[LIMIT]->integer == 1;
-		result = check_use(p, special, reply[USE]);
+		/* An error may go away when the question is repeated.  If
+		 * scripts are not permitted, plain messages need none. */
+		if (reply[USE]->type == REDIS_REPLY_ERROR) {
+			build_question(p, USE, special, &c);
+			if (mq_call_done(p->redis, &c) == -1 &&
+			    (special || mq_redis_lost(p->redis) ||
+				(strcasestr(error, "'eval") == NULL &&
+				    strcasestr(error, "`eval") == NULL)))
+				result = MQ_CALL_REFUSED;
+		}
 		for (i = NAME; i < USE; i++)
 			busy |= mq_reply_busy(reply[i]);
 		/* This waits until it is not. */
@@ -329,13 +311,6 @@ tell_server(struct mq_publisher *p, struct mq_command *c)
 	return result;
 }
 
-/* The number of a client in a line of CLIENT LIST, if it has this name. */
-static bool
-is_ours(const char *line, const char *name, unsigned long long *id)
-{
-	return strstr(line, name) != NULL && sscanf(line, "id=%llu ", id) == 1;
-}
-
 /* The new connection has no name yet. */
 static enum mq_call
 kill_former(struct mq_publisher *p)
@@ -354,7 +329,8 @@ kill_former(struct mq_publisher *p)
 		return result;
 	rest = reply->type == REDIS_REPLY_STRING ? reply->str : NULL;
 	while (result == MQ_CALL_DONE && (line = strsep(&rest, "\n")) != NULL) {
-		if (!is_ours(line, name, &id))
+		if (strstr(line, name) == NULL ||
+		    sscanf(line, "id=%llu ", &id) != 1)
 			continue;
 		mq_command_plain(&c, "CLIENT KILL ID");
 		mq_command_fmt(&c, "%llu", id);
@@ -399,26 +375,14 @@ ask_marks(struct mq_publisher *p)
 	return ask_reply(p, &c, &p->last_marks);
 }
 
-/* Messages that the server had confirmed, and does not know of any more. */
-static long long
-count_missing(const struct mq_publisher *p)
-{
-	long long last = mq_marks_last(p->last_marks);
-	int64_t age_ms = mq_clock_steady_ms() - p->confirmed_ms;
-
-	if (last >= p->confirmed_last ||
-	    (last == -1 && age_ms > MQ_MARKS_SURE_MS))
-		return 0;
-	/* The one that is last had a message at least. */
-	return p->confirmed - (last + 1);
-}
-
 enum mq_call
 mq_publisher_resume(
     struct mq_publisher *p, bool whole, long long *missing, bool *proven)
 {
 	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result;
+	long long last;
+	int64_t age_ms;
 
 	settle_down(p);
 	/* From then on nothing arrives any more that was sent before. */
@@ -433,9 +397,14 @@ mq_publisher_resume(
 	}
 	if (result == MQ_CALL_DONE)
 		result = ask_marks(p);
-	if (result == MQ_CALL_DONE) {
-		*missing = count_missing(p);
-		*proven = mq_marks_last(p->last_marks) >= p->confirmed_last;
-	}
+	if (result != MQ_CALL_DONE)
+		return result;
+	last = mq_marks_last(p->last_marks);
+	age_ms = mq_clock_steady_ms() - p->confirmed_ms;
+	*proven = last >= p->confirmed_last;
+	/* The one that is last had a message at least. */
+	*missing = *proven || (last == -1 && age_ms > MQ_MARKS_SURE_MS) ?
+	    0 :
+	    p->confirmed - (last + 1);
 	return result;
 }
