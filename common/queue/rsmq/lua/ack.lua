@@ -10,17 +10,14 @@
 -- include layout
 
 local q, held = queue_keys(1)
-local CHUNK = 500
 
-for i = 1, #ARGV, CHUNK do
-  if not holds(q, held, { unpack(ARGV, i, math.min(i + CHUNK - 1, #ARGV)) })
-  then
+for ids in parts(ARGV, 500) do
+  if not holds(q, held, ids) then
     return 0
   end
 end
 need(q.z, 'ZREM')
-for i = 1, #ARGV, CHUNK do
-  local ids = { unpack(ARGV, i, math.min(i + CHUNK - 1, #ARGV)) }
+for ids in parts(ARGV, 500) do
   call('HDEL', held, unpack(ids))
   forget(q, ids)
 end

@@ -58,16 +58,6 @@ if has_again then
   need(q.d, 'HDEL')
 end
 
--- Of each of the ids, its body, and how often it was received.
-local function read_all(ids, rc)
-  local fields = {}
-  for i = 1, #ids do
-    rc[i] = ids[i] .. ':rc'
-    fields[2 * i - 1], fields[2 * i] = ids[i], rc[i]
-  end
-  return call('HMGET', q.h, unpack(fields))
-end
-
 -- Keeps a message without a body; false: the message is gone.
 local function keep_torn(id)
   if is_torn(q, id) then
@@ -82,8 +72,12 @@ end
 -- Receives those that there is room for; what has no body is hidden only.  This
 -- is where the time goes: so it makes no table for a message, and no text twice.
 local function receive(ids)
-  local rc = {}
-  local got = read_all(ids, rc)
+  local rc, fields = {}, {}
+  for i = 1, #ids do
+    rc[i] = ids[i] .. ':rc'
+    fields[2 * i - 1], fields[2 * i] = ids[i], rc[i]
+  end
+  local got = call('HMGET', q.h, unpack(fields))
   local extra = has_extra and call('HMGET', q.x, unpack(ids)) or {}
   local plain = not table.concat(ids):find('[^%w:]')
   local scores, runs, ours, chosen, s, r, n = {}, {}, {}, {}, 0, 0, 0

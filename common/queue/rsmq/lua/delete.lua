@@ -19,11 +19,6 @@
 local names, connections = unpack(KEYS, 1, 2)
 local q, rejected, consumers = queue_keys(3), queue_keys(16), 0
 
--- Of the nth connection.
-local function lease_of(n)
-  return unpack(KEYS, 28 + n, 28 + n)
-end
-
 if call('ZCARD', connections) ~= #ARGV - 3 then
   return false
 end
@@ -31,7 +26,8 @@ for i = 4, #ARGV do
   if not call('ZSCORE', connections, ARGV[i]) then
     return false
   end
-  local queues = call('HGET', lease_of(i - 3), 'queues')
+  local lease = unpack(KEYS, 25 + i, 25 + i)
+  local queues = call('HGET', lease, 'queues')
   for _, name in pairs(queues and cjson.decode(queues) or {}) do
     if name == ARGV[1] or name == ARGV[2] then
       consumers = consumers + 1

@@ -15,26 +15,19 @@
 local q, held = queue_keys(1)
 local MAX = 100
 
-local function some_held()
-  local all, ids = call('HSCAN', held, 0, 'COUNT', MAX)[2], {}
-  for i = 1, math.min(#all, 2 * MAX), 2 do
-    ids[#ids + 1] = all[i]
-  end
-  return ids
-end
-
-local function is_ours(id)
-  return holds(q, held, { id }) and call('ZSCORE', q.z, id)
-end
-
 if call('EXISTS', held) == 0 then
   return 0
 end
-local ids = #ARGV > 0 and { unpack(ARGV, 1, math.min(#ARGV, MAX)) }
-  or some_held()
+local ids = { unpack(ARGV, 1, math.min(#ARGV, MAX)) }
+if #ARGV == 0 then
+  local some = call('HSCAN', held, 0, 'COUNT', MAX)[2]
+  for i = 1, math.min(#some, 2 * MAX), 2 do
+    ids[#ids + 1] = some[i]
+  end
+end
 local all, n, back = holds(q, held, ids), 0, {}
 for i = 1, #ids do
-  if all or is_ours(ids[i]) then
+  if all or holds(q, held, { ids[i] }) and call('ZSCORE', q.z, ids[i]) then
     back[#back + 1] = ids[i]
   elseif #ARGV > 0 then
     break

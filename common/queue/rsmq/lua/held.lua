@@ -15,10 +15,8 @@ table.sort(ids, function(a, b)
 end)
 
 local reply = { 0 }
-for i = 1, #ids, 100 do
-  local list = read(q, { unpack(ids, i, math.min(i + 99, #ids)) })
-  for j = 1, #list do
-    local m = list[j]
+for part in parts(ids, 100) do
+  for _, m in ipairs(read(q, part)) do
     if m.body then
       reply[#reply + 1] = element(m.id, m.body, m.runs - 1, m.extra)
     end

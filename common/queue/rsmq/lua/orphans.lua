@@ -24,11 +24,6 @@ local function is_there(id)
   return call('ZSCORE', q.z, id) or call('HEXISTS', q.h, id) == 1
 end
 
-local function is_body(field)
-  local ms = told_by(field)
-  return ms and ms < now - A_MINUTE
-end
-
 local function remove(key, field)
   if not dry then
     call('HDEL', key, field)
@@ -38,9 +33,10 @@ end
 
 local function look_at_field(field)
   local id = field:match('^(.*):rc$') or field:match('^(.*):fr$')
+  local sent_ms = told_by(field)
   if call('ZSCORE', q.z, field) then
     return
-  elseif is_body(field) then
+  elseif sent_ms and sent_ms < now - A_MINUTE then
     if not dry then
       call('ZADD', q.z, int(sent(field)), field)
     end

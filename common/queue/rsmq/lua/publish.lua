@@ -70,53 +70,26 @@ if limited then
   end
 end
 
-local function is_full(priority)
-  local at = (due > now and 3 or 1) + (priority ~= '0' and 1 or 0)
-  local max = tonumber(limits[at])
-  return max and there >= max
-end
-
 local function verdict_of(i, id)
+  local high = ARGV[i + 2] ~= '0' and 1 or 0
+  local max = limited and tonumber(limits[(due > now and 3 or 1) + high])
   if tonumber(ARGV[i + 1]) > maxsize then
     return 't'
   elseif not is_new and (seen[id] or call('HEXISTS', q.h, id) == 1) then
     return 'd'
-  elseif limited and is_full(ARGV[i + 2]) then
+  elseif max and there >= max then
     full = true
     return 'f'
   end
   return 'a'
 end
 
-local function score_of(priority)
-  if priority == '0' or due > now then
-    return due_text
-  end
-  return int(due - tonumber(priority) * PRIORITY)
-end
-
 local reply, count, accepted = {}, 0, 0
 
--- Keys of the wrong type are refused before any write: the body's key has been
--- read, and the set is written first.
-local function write(scores, bodies, extras, waiting)
-  if extras[1] then
-    call('HLEN', q.x)
-  end
-  call('ZADD', q.z, unpack(scores))
-  call('HSET', q.h, unpack(bodies))
-  if extras[1] then
-    call('HSET', q.x, unpack(extras))
-  end
-  if waiting[1] then
-    call('ZADD', later, unpack(waiting))
-  end
-end
-
-local function publish(first, last)
+for first = FIRST, #ARGV, ARGS * CHUNK do
   local scores, bodies, extras, waiting, n = {}, {}, {}, {}, 0
-  for i = first, last, ARGS do
-    local id = ARGV[i]
+  for i = first, math.min(first + ARGS * CHUNK - 1, #ARGV), ARGS do
+    local id, priority = ARGV[i], ARGV[i + 2]
     local verdict = full and 'f' or verdict_of(i, id)
     count = count + 1
     reply[count] = verdict
@@ -125,27 +98,36 @@ local function publish(first, last)
         seen[id] = true
       end
       there = there + 1
-      scores[n + 1], scores[n + 2] = score_of(ARGV[i + 2]), id
+      scores[n + 1], scores[n + 2] = (priority == '0' or due > now) and due_text
+        or int(due - tonumber(priority) * PRIORITY), id
       bodies[n + 1], bodies[n + 2] = id, ARGV[i + 4]
       n = n + 2
       if ARGV[i + 3] ~= '' then
         extras[#extras + 1] = id
         extras[#extras + 1] = ARGV[i + 3]
       end
-      if due > now and ARGV[i + 2] ~= '0' then
+      if due > now and priority ~= '0' then
         waiting[#waiting + 1] = due_text
         waiting[#waiting + 1] = id
       end
     end
   end
   if n > 0 then
-    write(scores, bodies, extras, waiting)
+    -- Keys of the wrong type are refused before any write: the body's key has been
+    -- read, and the set is written first.
+    if extras[1] then
+      call('HLEN', q.x)
+    end
+    call('ZADD', q.z, unpack(scores))
+    call('HSET', q.h, unpack(bodies))
+    if extras[1] then
+      call('HSET', q.x, unpack(extras))
+    end
+    if waiting[1] then
+      call('ZADD', later, unpack(waiting))
+    end
     accepted = accepted + n / 2
   end
-end
-
-for first = FIRST, #ARGV, ARGS * CHUNK do
-  publish(first, math.min(first + ARGS * CHUNK - 1, #ARGV))
 end
 if accepted > 0 then
   add_up(q.h, 'totalsent', accepted)

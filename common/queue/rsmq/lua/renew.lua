@@ -26,21 +26,6 @@ end
 call('PEXPIRE', own, int(lease))
 local visible = int(now + lease)
 
-local function renew(q, held, ids)
-  local scores = {}
-  for i = 1, #ids do
-    if call('ZSCORE', q.z, ids[i]) and holds(q, held, { ids[i] }) then
-      scores[#scores + 1] = visible
-      scores[#scores + 1] = ids[i]
-    else
-      call('HDEL', held, ids[i])
-    end
-  end
-  if #scores > 0 then
-    call('ZADD', q.z, 'XX', unpack(scores))
-  end
-end
-
 -- Of many queues, an idle consumer mostly holds nothing in any.
 local all = {}
 for k = 2, #KEYS, 5 do
@@ -50,9 +35,19 @@ local none = #all > 0 and #all < 8000 and call('EXISTS', unpack(all)) == 0
 
 for k = 2, none and 0 or #KEYS, 5 do
   local q, held = queue_keys(k)
-  local ids = call('HKEYS', held)
-  for i = 1, #ids, 500 do
-    renew(q, held, { unpack(ids, i, math.min(i + 499, #ids)) })
+  for ids in parts(call('HKEYS', held), 500) do
+    local scores = {}
+    for _, id in ipairs(ids) do
+      if call('ZSCORE', q.z, id) and holds(q, held, { id }) then
+        scores[#scores + 1] = visible
+        scores[#scores + 1] = id
+      else
+        call('HDEL', held, id)
+      end
+    end
+    if #scores > 0 then
+      call('ZADD', q.z, 'XX', unpack(scores))
+    end
   end
   call('PEXPIRE', held, int(lease))
 end

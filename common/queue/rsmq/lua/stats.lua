@@ -36,17 +36,10 @@ local ready = visible(q)
 local waits, held, first, left, last = count_hidden(q, ready, tonumber(ARGV[1]), {})
 local reply = call('HMGET', q.h, 'vt', 'delay', 'maxsize', 'totalsent',
   'totalrecv', 'created', 'modified')
-local function add(value)
+for _, value in ipairs({ ready, waits, held, call('ZCARD', rejected),
+  call('PTTL', paused), ready > 0 and oldest() or '',
+  first and call('ZSCORE', q.z, first) or '', left,
+  last and call('ZSCORE', q.z, last) or '', last or '' }) do
   reply[#reply + 1] = value
 end
-add(ready)
-add(waits)
-add(held)
-add(call('ZCARD', rejected))
-add(call('PTTL', paused))
-add(ready > 0 and oldest() or '')
-add(first and call('ZSCORE', q.z, first) or '')
-add(left)
-add(last and call('ZSCORE', q.z, last) or '')
-add(last or '')
 return reply

@@ -29,33 +29,25 @@ local limit = (ARGV[5] == '1' or call('EXISTS', counters) == 1)
 local extras = call('EXISTS', q.x) == 1
 local orphans, found = {}, {}
 
-local function is_late(extra)
-  local at = extra and tonumber(extra:match('"Mq%-Expires":%["(%d+)"%]'))
-  return at and now > at
-end
-
--- In nobody's hands, and due.
-local function is_through(at, runs, waits)
-  return limit and tonumber(at) <= now and runs >= limit and not waits
-end
-
 local function look(part)
-  local ids, fields = {}, {}
+  local ids = {}
   for i = 1, #part, 2 do
     ids[#ids + 1] = part[i]
-    fields[#fields + 1] = part[i] .. ':rc'
   end
-  local runs = call('HMGET', q.h, unpack(fields))
+  local runs = received(q, ids)
   local extra = extras and call('HMGET', q.x, unpack(ids)) or {}
   local waits = await_run(q, ids)
   for i = 1, #ids do
-    local at, n = part[2 * i], whole(runs[i]) or 0
-    local idle = tonumber(at) <= now or n == 0 or waits[i]
+    local n, is_due = whole(runs[i]) or 0, tonumber(part[2 * i]) <= now
+    local idle = is_due or n == 0 or waits[i]
+    local expires = extra[i]
+      and tonumber(extra[i]:match('"Mq%-Expires":%["(%d+)"%]'))
     if call('HEXISTS', q.h, ids[i]) == 0 then
       if is_torn(q, ids[i]) then
         orphans[#orphans + 1] = ids[i]
       end
-    elseif is_through(at, n, waits[i]) or idle and is_late(extra[i]) then
+    elseif limit and is_due and n >= limit and not waits[i]
+        or idle and expires and now > expires then
       found[#found + 1] = ids[i]
       found[#found + 1] = n
       found[#found + 1] = extra[i] or ''

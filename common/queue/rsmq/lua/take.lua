@@ -27,7 +27,7 @@ be_sure(q, to, ARGV[1] ~= 'drop')
 if ARGV[1] ~= 'drop' and #ids > 0 then
   create_as(q, to, names, ARGV[2])
 end
-for i = 1, #ids, 32 do
-  n = n + take(q, to, { unpack(ids, i, math.min(i + 31, #ids)) }, ARGV[1])
+for part in parts(ids, 32) do
+  n = n + take(q, to, part, ARGV[1])
 end
 return n

@@ -28,6 +28,15 @@ local function queue_keys(first)
   return { z = z, h = h, x = x, d = d }, unpack(KEYS, first + 4, first + 16)
 end
 
+-- A list, n of it at a time.
+local function parts(list, n)
+  local first = 1 - n
+  return function()
+    first = first + n
+    return list[first] and { unpack(list, first, math.min(first + n - 1, #list)) }
+  end
+end
+
 -- How a number goes into a command: not as 1.79e+12.
 local function int(n)
   return string.format('%.0f', n)
@@ -183,13 +192,18 @@ local function forget(q, ids)
   end
 end
 
--- Those of them that a connection still has: nobody else has received them since.
-local function still_held(q, held, ids)
-  local fields, list = {}, {}
+-- Of each id, how often it was received, as text or false.
+local function received(q, ids)
+  local fields = {}
   for i = 1, #ids do
     fields[i] = ids[i] .. ':rc'
   end
-  local rc = call('HMGET', q.h, unpack(fields))
+  return call('HMGET', q.h, unpack(fields))
+end
+
+-- Those of them that a connection still has: nobody else has received them since.
+local function still_held(q, held, ids)
+  local list, rc = {}, received(q, ids)
   local ours = call('HMGET', held, unpack(ids))
   for i = 1, #ids do
     if ours[i] and ours[i] == rc[i] then
@@ -205,11 +219,10 @@ end
 
 -- All that a connection still has.
 local function held_by(q, held)
-  local all, ids = call('HKEYS', held), {}
-  for i = 1, #all, 500 do
-    local part = still_held(q, held, { unpack(all, i, math.min(i + 499, #all)) })
-    for k = 1, #part do
-      ids[#ids + 1] = part[k]
+  local ids = {}
+  for part in parts(call('HKEYS', held), 500) do
+    for _, id in ipairs(still_held(q, held, part)) do
+      ids[#ids + 1] = id
     end
   end
   return ids

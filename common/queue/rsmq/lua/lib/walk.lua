@@ -40,11 +40,7 @@ end
 
 -- Which of these hidden ones are in somebody's hands; the others wait.
 local function taken(q, ids)
-  local fields, list, waits = {}, {}, await_run(q, ids)
-  for i = 1, #ids do
-    fields[i] = ids[i] .. ':rc'
-  end
-  local runs = call('HMGET', q.h, unpack(fields))
+  local list, waits, runs = {}, await_run(q, ids), received(q, ids)
   for i = 1, #ids do
     list[i] = not waits[i] and (whole(runs[i]) or 0) > 0
   end
@@ -55,9 +51,8 @@ end
 local function held_from(q, first)
   local next_key, set = ipairs(KEYS), {}
   for _, held in next_key, KEYS, first - 1 do
-    local ids = held_by(q, held)
-    for i = 1, #ids do
-      set[ids[i]] = true
+    for _, id in ipairs(held_by(q, held)) do
+      set[id] = true
     end
   end
   return set
