@@ -1,9 +1,18 @@
 /*
- * The rmq layout: taking dead connections apart, many at a time.
+ * The rmq layout: taking dead connections apart, many at a time, and forgetting those
+ * whose messages are gone.
  *
  * A crash, or an error, anywhere in here leaves a connection listed as long as
  * it has a queue, and a queue as long as it has a message there.
+ *
+ * On a cluster the sets of names are in other slots than the queues.  There the steps
+ * are: the messages of a queue, as anywhere; then the queue is made known; then it is
+ * taken from the connection; and when that has none, the connection's own keys and
+ * its name go.  Each step can be repeated, and the next cleaner goes on with those that
+ * a crash has left.
  */
+#include <sys/param.h>
+
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +22,14 @@
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/result.h"
+#include "queue/scripts.h"
 #include "rmq.h"
 
-/* --- dead_queue ---------------------------------------------------------- */
+/* --- a queue ------------------------------------------------------------- */
 
-/* Bytes of headers in one reply; it has one in any case. */
+/* Most headers in one reply, as in reclaim_dead.lua; and their bytes: it has one in any
+ * case. */
+#define HEADERS	   64
 #define SHOW_BYTES 16384
 /* The most that one step returns, as in reclaim_dead.lua.  That many go back in one step
  * with those that may have been running: a consumer that waits finds the
@@ -28,18 +40,44 @@ enum { MOVED, BACK, OUT, LEFT, UNLISTED, FIRST };
 /* How many are left when the queue has keys in the form for a cluster. */
 #define CLUSTER (-2)
 
-static long
-at_most(long n, long max)
-{
-	return n < max ? n : max;
-}
+struct dead {
+	const char *connection, *host; /* host: NULL: not known */
+	redisReply *info, *queues; /* what the server knows of it, or NULL */
+	long slots; /* how many messages could run at once; 0: not known */
+	const char *notify; /* the queue that hears of each end; NULL: what the
+			     * settings of a queue say */
+	int attempts; /* how many runs a message may have had there; 0: the
+		       * same */
+	bool ours;    /* it is of these tools */
+	bool failed;  /* it is to stay listed */
+	bool closed;  /* it is not listed any more */
+};
+
+/* The fate of a message that may have been running; one that is not counted goes back as
+ * it is, as there is nowhere to write. */
+enum crash { UNCOUNTED, GOES_BACK, REJECTED };
+
+/* One queue of a dead connection, whose messages go back to where they belong, or
+ * to the rejected ones; see lua/reclaim_dead.lua. */
+struct dead_queue {
+	struct dead *owner;
+	const char *queue;
+	redisReply *settings; /* attempts and notify, or NULL */
+	const char *notify;   /* the queue that hears of each end; NULL: none */
+	int attempts;	      /* how many runs a message may have had */
+	long left;	      /* messages to be dealt with; at first LONG_MAX */
+	long at;	      /* dry run: headers that were asked for before */
+	bool alone;	      /* a step with others was refused */
+	redisReply *shown;    /* the last reply; NULL: none yet */
+	enum crash crashes[HEADERS]; /* the messages shown in it */
+};
 
 static long
-shown(const struct rmq_dead_queue *q)
+shown(const struct dead_queue *q)
 {
-	if (q->shown == NULL)
-		return 0;
-	return at_most((long)q->shown->elements - FIRST, RMQ_HEADERS);
+	return q->shown == NULL ?
+	    0 :
+	    MIN((long)q->shown->elements - FIRST, HEADERS);
 }
 
 /* What the queue hears that its consumer notified. */
@@ -49,7 +87,7 @@ struct notice {
 };
 
 static void
-write_notice(const struct rmq_dead_queue *q, const struct mq_envelope *e,
+write_notice(const struct dead_queue *q, const struct mq_envelope *e,
     long attempt, struct notice *out)
 {
 	const char *id = mq_message_id(e);
@@ -71,29 +109,15 @@ write_notice(const struct rmq_dead_queue *q, const struct mq_envelope *e,
 	mq_buf_free(&text);
 }
 
-static void
-add_notice(struct mq_command *c, const struct rmq_dead_queue *q,
-    const struct notice *notice)
-{
-	const char *to = q->notify;
-
-	if (rmq_transfer_needed(c, q->queue, to))
-		rmq_transfer_field(c, notice->id, "push", to);
-	else
-		mq_command_str(c, "");
-	mq_command_arg(c, notice->element.data, notice->element.len);
-}
-
 /*
  * A message that may have been running when its consumer died has had one run more:
  * appends its new header.  One with a bad header goes back as it is, and the consumer
  * that claims it next rejects it.
  */
-static enum rmq_crash
-count_crash(const redisReply *header, const struct rmq_dead_queue *q,
+static enum crash
+count_crash(const redisReply *header, const struct dead_queue *q,
     struct mq_buf *out, struct notice *notice)
 {
-	const struct rmq_dead *d = q->owner;
 	struct mq_envelope e;
 	const char *why;
 	long attempt;
@@ -102,21 +126,21 @@ count_crash(const redisReply *header, const struct rmq_dead_queue *q,
 	if (header->len == 1 ||
 	    mq_envelope_parse(header->str, header->len, &e, &why) == -1) {
 		mq_buf_add(out, header->str, header->len);
-		return RMQ_CRASH_NONE;
+		return UNCOUNTED;
 	}
 	attempt = mq_envelope_get_long(&e, MQ_HEADER_ATTEMPT, 0) + 1;
 	last = attempt >= q->attempts;
-	mq_history_crash(&e, attempt, last, d->host);
+	mq_history_crash(&e, attempt, last, q->owner->host);
 	mq_envelope_write_header(&e, out);
 	if (last && q->notify != NULL)
 		write_notice(q, &e, attempt, notice);
 	mq_envelope_free(&e);
-	return last ? RMQ_CRASH_REJECT : RMQ_CRASH_BACK;
+	return last ? REJECTED : GOES_BACK;
 }
 
 /* Adds the fate of the messages that were shown. */
 static void
-add_crashes(struct rmq_dead_queue *q, struct mq_command *c)
+add_crashes(struct dead_queue *q, struct mq_command *c)
 {
 	struct mq_buf header = {0};
 	struct notice notice = {.id = ""};
@@ -132,28 +156,23 @@ add_crashes(struct rmq_dead_queue *q, struct mq_command *c)
 		q->crashes[i] = count_crash(old, q, &header, &notice);
 		mq_command_arg(c, old->str, old->len);
 		mq_command_arg(c, header.data, header.len);
-		mq_command_str(c,
-		    q->crashes[i] == RMQ_CRASH_REJECT ? "rejected" : "ready");
-		if (q->notify != NULL)
-			add_notice(c, q, &notice);
+		mq_command_str(
+		    c, q->crashes[i] == REJECTED ? "rejected" : "ready");
+		if (q->notify == NULL)
+			continue;
+		if (rmq_transfer_needed(c, q->queue, q->notify))
+			rmq_transfer_field(c, notice.id, "push", q->notify);
+		else
+			mq_command_str(c, "");
+		mq_command_arg(c, notice.element.data, notice.element.len);
 	}
 	mq_buf_free(&header);
 	mq_buf_free(&notice.element);
 }
 
-/* How many messages are kept: until headers are shown, more than may have been running. */
-static long
-kept(const struct rmq_dead_queue *q)
-{
-	long slots = q->owner->slots;
-
-	return slots > 0 && shown(q) == 0 ? slots + STEP : slots;
-}
-
-/* On a cluster, which has no keys of the other form, the connection stays listed; see
- * reclaim.c. */
+/* On a cluster, which has no keys of the other form, the connection stays listed. */
 static void
-add_connection_keys(struct mq_command *c, const struct rmq_dead_queue *q)
+add_connection_keys(struct mq_command *c, const struct dead_queue *q)
 {
 	const char *connection = q->owner->connection;
 
@@ -162,8 +181,7 @@ add_connection_keys(struct mq_command *c, const struct rmq_dead_queue *q)
 	rmq_key_both(c, connection, q->queue, "consumers");
 	rmq_key_own(c, connection, q->queue, "queues");
 	if (c->cluster) {
-		rmq_key_queue(c, q->queue, "none");
-		rmq_key_queue(c, q->queue, "none");
+		rmq_keys(c, q->queue, "none none");
 	} else {
 		rmq_key_both_other(c, connection, q->queue, "consumers");
 		rmq_key_both_other(c, connection, q->queue, "unacked");
@@ -188,76 +206,61 @@ is_sound(struct rmq_cleaner *w, const redisReply *reply)
 	return i >= FIRST || mq_round_nonsense(&w->round);
 }
 
-/* Counts the first n of the messages that were shown. */
-static void
-count_crashes(struct rmq_cleaner *w, const struct rmq_dead_queue *q, long n)
-{
-	long i, crashed = 0, rejected = 0;
-
-	for (i = 0; i < n; i++) {
-		crashed += q->crashes[i] != RMQ_CRASH_NONE;
-		rejected += q->crashes[i] == RMQ_CRASH_REJECT;
-	}
-	w->out->rejected += rejected;
-	w->out->returned += n - rejected;
-	rmq_cleaner_count(w, q->queue, crashed, rejected, 0);
-}
-
 static void
 count_reply(
-    struct rmq_cleaner *w, struct rmq_dead_queue *q, const redisReply *reply)
+    struct rmq_cleaner *w, struct dead_queue *q, const redisReply *reply)
 {
-	long moved = (long)reply->element[MOVED]->integer;
-	long settled = (long)(reply->element[BACK]->integer +
-	    reply->element[OUT]->integer);
-	long left = (long)reply->element[LEFT]->integer;
+	redisReply **e = reply->element;
+	long moved = (long)e[MOVED]->integer, left = (long)e[LEFT]->integer;
+	long settled = (long)(e[BACK]->integer + e[OUT]->integer);
+	long i, crashed = 0, rejected = 0;
 
 	if (w->how->dry_run) {
 		if (q->shown == NULL && left > q->owner->slots)
 			moved = left - q->owner->slots;
 		settled = shown(q);
-		left = at_most(left, q->owner->slots) - q->at;
+		left = MIN(left, q->owner->slots) - q->at;
 	}
-	if (reply->element[UNLISTED]->integer > 0) {
+	if (e[UNLISTED]->integer > 0) {
 		w->out->connections++;
 		q->owner->closed = true;
 	}
-	w->out->returned += moved;
-	count_crashes(w, q, at_most(settled, shown(q)));
+	settled = MIN(settled, shown(q));
+	for (i = 0; i < settled; i++) {
+		crashed += q->crashes[i] != UNCOUNTED;
+		rejected += q->crashes[i] == REJECTED;
+	}
+	w->out->rejected += rejected;
+	w->out->returned += moved + settled - rejected;
+	rmq_cleaner_count(w, q->queue, crashed, rejected, 0);
 	q->left = left;
 }
 
-/* Its messages are not ours to return: leaves it to Go programs. */
+/* Leaves it to Go programs, as it has keys in the other form, or on a cluster messages
+ * that lie in several slots. */
 static void
-leave_alone(struct rmq_cleaner *w, struct rmq_dead_queue *q)
+leave_alone(struct rmq_cleaner *w, struct dead_queue *q)
 {
-	struct rmq_dead *d = q->owner;
-
-	if (!d->cluster && w->how->cluster != NULL)
-		mq_names_add(w->how->cluster, d->connection, NULL);
-	d->cluster = d->failed = true;
+	if (w->how->cluster != NULL)
+		mq_names_add(w->how->cluster, q->owner->connection, NULL);
+	q->owner->failed = true;
 	q->left = 0;
 }
 
-/* Takes its reply, and keeps it.  The fate of the messages is known only if the reply is
- * sound. */
+/* Takes its reply, and keeps it. */
 static void
-take_reply(struct rmq_cleaner *w, struct rmq_dead_queue *q, redisReply *reply)
+take_reply(struct rmq_cleaner *w, struct dead_queue *q, redisReply *reply)
 {
-	if (!is_sound(w, reply)) {
-		q->owner->failed = true;
-		q->left = 0;
-		freeReplyObject(reply);
-		return;
-	}
-	if (reply->element[LEFT]->integer == CLUSTER) {
+	bool sound = is_sound(w, reply);
+
+	if (sound && reply->element[LEFT]->integer == CLUSTER) {
 		leave_alone(w, q);
-	} else if (reply->element[LEFT]->integer < 0) {
-		/* The connection lives again. */
+	} else if (sound && reply->element[LEFT]->integer >= 0) {
+		count_reply(w, q, reply);
+	} else {
+		/* The connection lives again, or nobody knows. */
 		q->owner->failed = true;
 		q->left = 0;
-	} else {
-		count_reply(w, q, reply);
 	}
 	freeReplyObject(q->shown);
 	q->shown = reply;
@@ -272,97 +275,89 @@ take_reply(struct rmq_cleaner *w, struct rmq_dead_queue *q, redisReply *reply)
 #define FEW	 2
 
 struct step {
-	struct rmq_dead_queue *list[TOGETHER];
+	struct dead_queue *list[TOGETHER];
 	size_t n;
 };
+
+/* What is done on a cluster behind the messages, one after the other, as nodes do not keep
+ * their order. */
+enum forget { KNOW, TAKE, COUNT, INFO, RUNNING, NAME, FORGOTTEN };
 
 /* Dead connections and their queues. */
 struct reclaim {
 	struct rmq_cleaner *w;
-	struct rmq_dead *dead;
-	struct rmq_dead_queue *queues; /* sorted, once all are there */
+	struct dead *dead;
+	struct dead_queue *queues; /* sorted, once all are there */
 	size_t dead_n, queue_n, queue_cap;
-	struct rmq_dead_queue **running; /* see list_running() */
+	/* Of each queue with what may have been running, the first one. */
+	struct dead_queue **running;
 	size_t running_n;
 	struct step steps[FEW];
 	size_t n;
+	struct dead **empty; /* those that can be forgotten */
+	size_t empty_n;
+	enum forget forget;
 };
 
 static void
-add_queue(struct reclaim *all, struct rmq_dead *d, const char *queue)
+add_queue(struct reclaim *all, struct dead *d, const char *queue)
 {
-	struct rmq_cleaner *w = all->w;
-
 	if (all->queue_n == all->queue_cap) {
-		all->queue_cap =
-		    all->queue_cap == 0 ? MANY : all->queue_cap * 2;
+		all->queue_cap = all->queue_cap * 2 + MANY;
 		all->queues = mq_xreallocarray(
 		    all->queues, all->queue_cap, sizeof(*all->queues));
 	}
-	all->queues[all->queue_n++] = (struct rmq_dead_queue){
-	    .owner = d, .queue = queue, .left = LONG_MAX};
-	if (w->how->all && w->how->dry_run)
-		mq_names_add(&w->known, queue, NULL);
+	all->queues[all->queue_n++] =
+	    (struct dead_queue){.owner = d, .queue = queue, .left = LONG_MAX};
+	if (all->w->how->all && all->w->how->dry_run)
+		mq_names_add(&all->w->known, queue, NULL);
 }
 
-static void
-add_queues(struct reclaim *all, struct rmq_dead *d)
+/* No key can be made of a name with a NUL in it here. */
+static bool
+is_name(const redisReply *text)
 {
-	const redisReply *queue;
-	size_t i;
-
-	for (i = 0; i < d->queues->elements; i++) {
-		queue = d->queues->element[i];
-		/* No key can be made of a name with a NUL in it here. */
-		if (queue->type == REDIS_REPLY_STRING &&
-		    strlen(queue->str) == queue->len)
-			add_queue(all, d, queue->str);
-		else
-			d->failed = true;
-	}
+	return text->type == REDIS_REPLY_STRING &&
+	    strlen(text->str) == text->len;
 }
 
+/* A number from 1 to max; 0: it is none. */
 static long
-number_of(const redisReply *text)
+number_in(const redisReply *text, long max)
 {
-	return text->type == REDIS_REPLY_STRING ? strtol(text->str, NULL, 10) :
-						  0;
+	long n =
+	    text->type == REDIS_REPLY_STRING ? strtol(text->str, NULL, 10) : 0;
+
+	return n > 0 && n <= max ? n : 0;
 }
 
 /* A queue that others can be told to notify; NULL: none. */
 static const char *
 queue_in(const redisReply *text)
 {
-	return text->type == REDIS_REPLY_STRING &&
-		strlen(text->str) == text->len &&
-		rmq_queue_error(text->str) == NULL ?
-	    text->str :
-	    NULL;
+	return is_name(text) && rmq_queue_error(text->str) == NULL ? text->str :
+								     NULL;
 }
 
 static bool
-read_info(struct rmq_cleaner *w, struct rmq_dead *d)
+read_info(struct rmq_cleaner *w, struct dead *d)
 {
-	const redisReply *slots, *host;
-	long limit;
+	redisReply *const *e = d->info->element;
 
+	if (!mq_round_good(&w->round, d->info, REDIS_REPLY_ARRAY) ||
+	    !mq_round_good(&w->round, d->queues, REDIS_REPLY_ARRAY))
+		return false;
 	if (d->info->elements != 4)
 		return mq_round_nonsense(&w->round);
-	slots = d->info->element[0];
-	host = d->info->element[1];
-	limit = number_of(d->info->element[2]);
-	d->notify = queue_in(d->info->element[3]);
-	d->slots = number_of(slots);
-	/* The second half of LONG_MAX is for sums. */
-	if (d->slots < 0 || d->slots > INT_MAX)
-		d->slots = 0;
-	if (host->type == REDIS_REPLY_STRING)
-		d->host = host->str;
-	d->attempts = limit > 0 && limit <= MQ_ATTEMPTS_MAX ? (int)limit : 0;
-	/* Messages of a lapsed connection may have run, but none crashed. */
-	if (mq_names_have(&w->lapsed, d->connection))
-		d->slots = 0;
-	d->ours = slots->type == REDIS_REPLY_STRING || d->host != NULL;
+	/* The second half of LONG_MAX is for sums.  Messages of a lapsed connection may
+	 * have run, but none crashed. */
+	if (!mq_names_have(&w->lapsed, d->connection))
+		d->slots = number_in(e[0], INT_MAX);
+	if (e[1]->type == REDIS_REPLY_STRING)
+		d->host = e[1]->str;
+	d->attempts = (int)number_in(e[2], MQ_ATTEMPTS_MAX);
+	d->notify = queue_in(e[3]);
+	d->ours = e[0]->type == REDIS_REPLY_STRING || d->host != NULL;
 	return true;
 }
 
@@ -386,7 +381,7 @@ static int
 take_about(void *arg, size_t i, redisReply *reply)
 {
 	struct reclaim *all = arg;
-	struct rmq_dead *d = &all->dead[i / 2];
+	struct dead *d = &all->dead[i / 2];
 
 	*(i % 2 == 1 ? &d->queues : &d->info) = reply;
 	return MQ_KEEP;
@@ -399,72 +394,49 @@ is_another(const struct mq_name *dead, size_t i)
 	return i == 0 || strcmp(dead[i].name, dead[i - 1].name) != 0;
 }
 
-static int
-ask_dead(struct reclaim *all, const struct mq_name *dead, size_t n)
-{
-	size_t i;
-
-	all->dead = mq_xcalloc(n, sizeof(*all->dead));
-	for (i = 0; i < n; i++)
-		if (is_another(dead, i))
-			all->dead[all->dead_n++].connection = dead[i].name;
-	return mq_ask_each(
-	    all->w->round.r, 2 * all->dead_n, ask_about, take_about, all);
-}
-
-static bool
-is_readable(struct rmq_cleaner *w, struct rmq_dead *d)
-{
-	return mq_round_good(&w->round, d->info, REDIS_REPLY_ARRAY) &&
-	    mq_round_good(&w->round, d->queues, REDIS_REPLY_ARRAY) &&
-	    read_info(w, d);
-}
-
 /* By name, and those of a queue in the order of their connections. */
 static int
 by_queue(const void *a, const void *b)
 {
-	const struct rmq_dead_queue *x = a, *y = b;
+	const struct dead_queue *x = a, *y = b;
 	int rv = strcmp(x->queue, y->queue);
 
 	return rv != 0 ? rv : (x->owner > y->owner) - (x->owner < y->owner);
 }
 
-static void
-find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
-{
-	struct rmq_dead *d = all->dead;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (is_another(dead, i)) {
-			d += i > 0;
-			d->failed = !is_readable(all->w, d);
-		}
-		if (d->failed)
-			continue;
-		if (dead[i].queue != NULL && all->w->how->dry_run)
-			add_queue(all, d, dead[i].queue);
-		else if (is_another(dead, i))
-			add_queues(all, d);
-	}
-	if (all->queue_n > 0)
-		qsort(
-		    all->queues, all->queue_n, sizeof(*all->queues), by_queue);
-}
-
 static bool
-is_same_queue(const struct rmq_dead_queue *a, const struct rmq_dead_queue *b)
+is_same_queue(const struct dead_queue *a, const struct dead_queue *b)
 {
 	return strcmp(a->queue, b->queue) == 0;
 }
 
-/* The settings are for what may have been running: once for each queue. */
 static void
-list_running(struct reclaim *all)
+find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
 {
-	struct rmq_dead_queue *q;
+	struct dead *d = all->dead;
+	struct dead_queue *q;
+	size_t i, j;
 
+	for (i = 0; i < n; i++) {
+		if (is_another(dead, i)) {
+			d += i > 0;
+			d->failed = !read_info(all->w, d);
+		}
+		if (d->failed)
+			continue;
+		if (dead[i].queue != NULL && all->w->how->dry_run) {
+			add_queue(all, d, dead[i].queue);
+			continue;
+		}
+		for (j = 0; is_another(dead, i) && j < d->queues->elements; j++)
+			if (is_name(d->queues->element[j]))
+				add_queue(all, d, d->queues->element[j]->str);
+			else
+				d->failed = true;
+	}
+	if (all->queue_n > 0)
+		qsort(
+		    all->queues, all->queue_n, sizeof(*all->queues), by_queue);
 	all->running = mq_xcalloc(all->queue_n + 1, sizeof(*all->running));
 	for (q = all->queues; q < all->queues + all->queue_n; q++)
 		if (q->owner->slots > 0 &&
@@ -488,14 +460,14 @@ static int
 take_settings(void *arg, size_t i, redisReply *reply)
 {
 	const struct reclaim *all = arg;
-	struct rmq_dead_queue *first = all->running[i], *q = first;
+	struct dead_queue *first = all->running[i], *q = first;
 	redisReply *const *e = reply->element;
 	bool good = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2;
 	const char *notify = good ? queue_in(e[1]) : NULL;
-	long limit = good ? number_of(e[0]) : 0;
+	long limit = good ? number_in(e[0], MQ_ATTEMPTS_MAX) : 0;
 
 	first->settings = reply;
-	if (limit <= 0 || limit > MQ_ATTEMPTS_MAX)
+	if (limit == 0)
 		limit = all->w->how->limit;
 	for (; q < all->queues + all->queue_n && is_same_queue(first, q); q++) {
 		if (q->owner->slots == 0)
@@ -516,7 +488,7 @@ static void
 ask_others(void *arg, size_t i, struct mq_command *c)
 {
 	const struct reclaim *all = arg;
-	const struct rmq_dead_queue *q = &all->queues[i / 2];
+	const struct dead_queue *q = &all->queues[i / 2];
 	const char *connection = q->owner->connection;
 
 	mq_command_plain(c, "EXISTS");
@@ -534,7 +506,7 @@ take_others(void *arg, size_t i, redisReply *reply)
 	const struct reclaim *all = arg;
 	struct rmq_cleaner *w = all->w;
 	const struct mq_command c = mq_redis_command(w->round.r);
-	struct rmq_dead_queue *q = &all->queues[i / 2];
+	struct dead_queue *q = &all->queues[i / 2];
 
 	/* What is in our form goes back, although the connection may have more. */
 	if (!mq_round_good(&w->round, reply, REDIS_REPLY_INTEGER))
@@ -554,7 +526,8 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 {
 	const struct reclaim *all = arg;
 	const struct step *s = &all->steps[i];
-	struct rmq_dead_queue *q = s->list[0];
+	struct dead_queue *q = s->list[0];
+	long slots;
 	size_t j;
 
 	mq_command_script(c, &rmq_script_reclaim_dead);
@@ -577,9 +550,12 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 		mq_command_str(c, "");
 	mq_command_int(c, (long long)s->n);
 	for (j = 0; j < s->n; j++) {
+		slots = s->list[j]->owner->slots;
 		mq_command_str(c, s->list[j]->owner->connection);
-		mq_command_int(c, s->list[j]->owner->slots);
-		mq_command_int(c, kept(s->list[j]));
+		mq_command_int(c, slots);
+		/* Until headers are shown, more stay than may have been running. */
+		mq_command_int(
+		    c, slots > 0 && shown(q) == 0 ? slots + STEP : slots);
 	}
 	add_crashes(q, c);
 }
@@ -608,22 +584,27 @@ take_step(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* With headers, each has its own step. */
+/* Whether it has a step of its own. */
 static bool
-is_same_step(const struct rmq_dead_queue *a, const struct rmq_dead_queue *b)
+is_single(const struct dead_queue *q)
 {
-	return shown(a) == 0 && shown(b) == 0 && !a->alone && !b->alone &&
-	    a->owner->ours == b->owner->ours && is_same_queue(a, b);
+	return shown(q) > 0 || q->alone;
 }
 
 /* Fills a step with those that need one; returns where the next one begins to look. */
-static struct rmq_dead_queue *
-fill_step(struct reclaim *all, struct step *s, struct rmq_dead_queue *q)
+static struct dead_queue *
+fill_step(struct reclaim *all, struct step *s, struct dead_queue *q)
 {
+	const struct dead_queue *first;
+
 	for (s->n = 0; q < all->queues + all->queue_n && s->n < TOGETHER; q++) {
 		if (q->left <= 0)
 			continue;
-		if (s->n > 0 && !is_same_step(s->list[0], q))
+		first = s->list[0];
+		if (s->n > 0 &&
+		    (is_single(first) || is_single(q) ||
+			first->owner->ours != q->owner->ours ||
+			!is_same_queue(first, q)))
 			break;
 		q->at += shown(q);
 		s->list[s->n++] = q;
@@ -634,7 +615,7 @@ fill_step(struct reclaim *all, struct step *s, struct rmq_dead_queue *q)
 static int
 walk_queues(struct reclaim *all)
 {
-	struct rmq_dead_queue *first = all->queues, *q;
+	struct dead_queue *first = all->queues, *q;
 	int rv = 0;
 
 	while (rv == 0) {
@@ -653,8 +634,107 @@ walk_queues(struct reclaim *all)
 	return rv;
 }
 
+/* --- forgetting ---------------------------------------------------------- */
+
 static void
-free_dead(struct reclaim *all)
+ask_to_unlist(void *arg, size_t i, struct mq_command *c)
+{
+	const struct reclaim *all = arg;
+	const char *connection = all->empty[i]->connection;
+
+	mq_command_script(c, &rmq_script_unlist);
+	rmq_key_all(c, RMQ_CONNECTIONS);
+	rmq_key_connection(c, connection, "queues");
+	rmq_key_connection(c, connection, "heartbeat");
+	rmq_key_connection(c, connection, "info");
+	rmq_key_connection(c, connection, "running");
+	mq_command_str(c, connection);
+}
+
+/* One that is to stay asks for nothing. */
+static void
+ask_to_forget(void *arg, size_t i, struct mq_command *c)
+{
+	static const char *const asked[][2] = {[TAKE] = {"SREM", "queues"},
+	    [COUNT] = {"SCARD", "queues"},
+	    [INFO] = {"DEL", "info"},
+	    [RUNNING] = {"DEL", "running"},
+	    [NAME] = {"SREM", NULL}};
+	const struct reclaim *all = arg;
+	const struct dead_queue *q =
+	    all->forget <= TAKE ? &all->queues[i] : NULL;
+	const struct dead *d = q != NULL ? q->owner : all->empty[i];
+
+	if (d->failed || (q != NULL && q->left != 0)) {
+		mq_command_plain(c, "PING");
+		return;
+	}
+	if (all->forget == KNOW) {
+		mq_command_script(c, &mq_script_write_when_full);
+		rmq_key_all(c, RMQ_QUEUES);
+		mq_command_str(c, "SADD");
+	} else {
+		mq_command_plain(c, asked[all->forget][0]);
+		if (all->forget == NAME)
+			rmq_key_all(c, RMQ_CONNECTIONS);
+		else
+			rmq_key_connection(
+			    c, d->connection, asked[all->forget][1]);
+	}
+	if (q != NULL || all->forget == NAME)
+		mq_command_str(c, q != NULL ? q->queue : d->connection);
+}
+
+/* Of a step with a queue, any reply will do but an error. */
+static int
+take_forgotten(void *arg, size_t i, redisReply *reply)
+{
+	struct reclaim *all = arg;
+	bool with_queue = all->forget <= TAKE;
+	struct dead *d = with_queue ? all->queues[i].owner : all->empty[i];
+
+	if (with_queue ? reply->type != REDIS_REPLY_ERROR : d->failed)
+		return 0;
+	if (!mq_round_good(&all->w->round, reply, REDIS_REPLY_INTEGER))
+		d->failed = true;
+	else if (all->forget == COUNT)
+		d->failed = reply->integer > 0;
+	else if (all->forget == NAME)
+		all->w->out->connections += reply->integer;
+	return 0;
+}
+
+/* Forgets those that have not failed, and have no queue any more: they had none, or
+ * another cleaner took their last one. */
+static int
+forget(struct reclaim *all)
+{
+	struct rmq_cleaner *w = all->w;
+	struct dead *d;
+	int rv = 0;
+
+	all->empty = mq_xcalloc(all->dead_n + 1, sizeof(*all->empty));
+	for (d = all->dead; d < all->dead + all->dead_n; d++)
+		if (!d->failed && !d->closed)
+			all->empty[all->empty_n++] = d;
+	if (w->how->dry_run) {
+		w->out->connections += (long)all->empty_n;
+		return 0;
+	}
+	all->forget = NAME;
+	if (!mq_redis_command(w->round.r).cluster)
+		return mq_ask_each(w->round.r, all->empty_n, ask_to_unlist,
+		    take_forgotten, all);
+	for (all->forget = KNOW; rv == 0 && all->forget < FORGOTTEN;
+	     all->forget++)
+		rv = mq_ask_each(w->round.r,
+		    all->forget <= TAKE ? all->queue_n : all->empty_n,
+		    ask_to_forget, take_forgotten, all);
+	return rv;
+}
+
+static void
+free_reclaim(struct reclaim *all)
 {
 	size_t i;
 
@@ -666,6 +746,7 @@ free_dead(struct reclaim *all)
 		freeReplyObject(all->dead[i].info);
 		freeReplyObject(all->dead[i].queues);
 	}
+	free(all->empty);
 	free(all->running);
 	free(all->queues);
 	free(all->dead);
@@ -674,24 +755,28 @@ free_dead(struct reclaim *all)
 static int
 reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 {
-	struct reclaim all = {.w = w};
-	int rv = ask_dead(&all, dead, n);
+	struct reclaim all = {.w = w, .dead = mq_xcalloc(n, sizeof(*all.dead))};
+	struct mq_redis *r = w->round.r;
+	size_t i;
+	int rv;
 
+	for (i = 0; i < n; i++)
+		if (is_another(dead, i))
+			all.dead[all.dead_n++].connection = dead[i].name;
+	rv = mq_ask_each(r, 2 * all.dead_n, ask_about, take_about, &all);
 	if (rv == 0) {
 		find_queues(&all, dead, n);
-		list_running(&all);
-		rv = mq_ask_each(w->round.r, all.running_n, ask_settings,
-		    take_settings, &all);
-	}
-	if (rv == 0 && mq_redis_command(w->round.r).cluster)
 		rv = mq_ask_each(
-		    w->round.r, 2 * all.queue_n, ask_others, take_others, &all);
+		    r, all.running_n, ask_settings, take_settings, &all);
+	}
+	if (rv == 0 && mq_redis_command(r).cluster)
+		rv = mq_ask_each(
+		    r, 2 * all.queue_n, ask_others, take_others, &all);
 	if (rv == 0)
 		rv = walk_queues(&all);
 	if (rv == 0)
-		rv = rmq_unlist(
-		    w, all.dead, all.dead_n, all.queues, all.queue_n);
-	free_dead(&all);
+		rv = forget(&all);
+	free_reclaim(&all);
 	return rv;
 }
 
