@@ -25,124 +25,118 @@
 /* Younger references are left alone. */
 #define YOUNG_MS 3600000
 
+/* A message that a set says is one of its own. */
+struct reference {
+	char *name;    /* "SET ID" */
+	bool young;    /* some reference of the set is */
+	bool expiring; /* the set is */
+	bool seen;     /* the message is somewhere */
+};
+
 struct sweep {
+	struct rmq_cleaner *w;
 	struct mq_redis *redis;
 	int64_t now_ms;
-	struct mq_names wanted;	  /* references, "SET ID", by their sets */
-	struct mq_names seen;	  /* of these */
-	struct mq_names young;	  /* sets with a reference that is young */
-	struct mq_names expiring; /* sets that expire */
-	bool whole;		  /* the walks have seen everything */
+	struct reference *list; /* sorted by name, once all are there */
+	size_t n;
+	bool whole; /* the walks have seen everything */
 };
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct reference *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
 
 /* --- the walks ---------------------------------------------------------------- */
 
-/* Adds the reference of a message, if it is one of these. */
 static void
-note_message(const struct mq_item *item, const struct mq_names *wanted,
-    struct mq_names *names)
+note_message(struct sweep *s, const struct mq_item *item)
 {
+	struct reference key = {0}, *found;
 	struct mq_envelope e;
 	const char *bad, *set, *id;
-	char *name;
 
 	if (mq_envelope_parse(item->element, item->len, &e, &bad) == -1)
 		return;
 	set = mq_envelope_get(&e, MQ_HEADER_ATTACH);
 	id = mq_message_id(&e);
 	if (set != NULL && id != NULL && mq_id_valid(set, strlen(set))) {
-		name = mq_xasprintf("%s %.*s", set, MQ_ID_LEN, id);
-		if (mq_names_have(wanted, name))
-			mq_names_add(names, name, NULL);
-		free(name);
+		key.name = mq_xasprintf("%s %.*s", set, MQ_ID_LEN, id);
+		found = bsearch(&key, s->list, s->n, sizeof(key), by_name);
+		if (found != NULL)
+			found->seen = true;
+		free(key.name);
 	}
 	mq_envelope_free(&e);
 }
 
 static int
-walk_place(struct mq_redis *r, const char *queue, enum mq_state state,
-    const struct mq_names *wanted, struct mq_names *names)
+walk_place(struct sweep *s, const char *queue, enum mq_state state)
 {
-	struct mq_scan s = {.place = {.queue = queue, .state = state},
+	struct mq_scan scan = {.place = {.queue = queue, .state = state},
 	    .needle = "\"" MQ_HEADER_ATTACH "\""};
 	int i, rv = 0;
 
-	while (rv == 0 && !s.end) {
-		rv = rmq_scan(r, &s);
-		for (i = 0; rv == 0 && i < s.count; i++)
-			note_message(&s.items[i], wanted, names);
+	while (rv == 0 && !scan.end) {
+		rv = rmq_scan(s->redis, &scan);
+		for (i = 0; rv == 0 && i < scan.count; i++)
+			note_message(s, &scan.items[i]);
 	}
-	mq_scan_free(&s);
+	mq_scan_free(&scan);
 	return rv;
 }
 
+/* Returns 1 where something is on its way from queue to queue of a cluster. */
 static int
-walk_queue(struct mq_redis *r, const char *queue, const struct mq_names *wanted,
-    struct mq_names *names)
+walk_queue(struct sweep *s, const char *queue)
 {
 	static const enum mq_state states[] = {
 	    MQ_DELAYED, MQ_READY, MQ_UNACKED, MQ_REJECTED};
-	struct mq_command c = mq_redis_command(r);
+	struct mq_command c = mq_redis_command(s->redis);
 	long long underway = 0;
 	size_t i;
 	int rv = 0;
 
 	for (i = 0; i < MQ_STATES && rv == 0; i++)
-		rv = walk_place(r, queue, states[i], wanted, names);
+		rv = walk_place(s, queue, states[i]);
 	if (rv == -1 || !c.cluster)
 		return rv;
 	mq_command_plain(&c, "HLEN");
 	rmq_key_queue(&c, queue, "outgoing");
-	rv = mq_call_number(r, &c, &underway);
+	rv = mq_call_number(s->redis, &c, &underway);
 	return rv == 0 && underway > 0 ? 1 : rv;
 }
 
-/* Sees nothing for sure where it is refused, or something is on its way from queue to
- * queue of a cluster. */
+/* Sees nothing for sure where it is refused, or something is on its way. */
 static int
 walk_all(struct sweep *s)
 {
 	const struct mq_command c = mq_redis_command(s->redis);
-	redisReply *queues = mq_call_members(s->redis, RMQ_QUEUES);
 	struct mq_names names = {0};
 	size_t i;
 
-	s->whole &= queues != NULL;
-	if (queues != NULL)
-		rmq_add_names(&names, queues);
-	freeReplyObject(queues);
+	s->whole = rmq_call_names(s->redis, RMQ_QUEUES, &names) == 0;
 	for (i = 0; i < names.n && s->whole; i++)
 		s->whole = rmq_is_scattered(&c, names.list[i].name) ||
-		    walk_queue(s->redis, names.list[i].name, &s->wanted,
-			&s->seen) == 0;
+		    walk_queue(s, names.list[i].name) == 0;
 	mq_names_free(&names);
-	mq_names_sort(&s->seen);
 	return mq_redis_lost(s->redis) ? -1 : 0;
 }
 
 /* --- references ----------------------------------------------------------------- */
 
-static void
-note_reference(struct sweep *s, const char *set, const redisReply *id,
-    const redisReply *at)
-{
-	char *name = mq_xasprintf("%s %s", set, id->str);
-	long long noted = strtoll(at->str, NULL, 10);
-
-	mq_names_add(&s->wanted, name, NULL);
-	if (s->now_ms - noted < YOUNG_MS)
-		mq_names_add(&s->young, set, NULL);
-	free(name);
-}
-
 /* What is left of a set without references is removed. */
 static int
-load_set(struct sweep *s, const char *set, bool dry_run)
+load_set(struct sweep *s, const char *set)
 {
 	struct mq_command c = mq_redis_command(s->redis);
 	redisReply *refs;
 	long long ttl;
-	size_t i;
+	bool young = false;
+	size_t i, first = s->n;
 
 	mq_command_plain(&c, "HGETALL");
 	rmq_attach_key(&c, set, "refs");
@@ -152,17 +146,26 @@ load_set(struct sweep *s, const char *set, bool dry_run)
 		freeReplyObject(refs);
 		return -1;
 	}
-	for (i = 0; i + 1 < refs->elements; i += 2)
-		note_reference(s, set, refs->element[i], refs->element[i + 1]);
-	i = refs->elements;
+	s->list = mq_xreallocarray(
+	    s->list, first + refs->elements / 2 + 1, sizeof(*s->list));
+	for (i = 0; i + 1 < refs->elements; i += 2) {
+		young |=
+		    s->now_ms - strtoll(refs->element[i + 1]->str, NULL, 10) <
+		    YOUNG_MS;
+		s->list[s->n++] = (struct reference){
+		    .name = mq_xasprintf("%s %s", set, refs->element[i]->str),
+		    .expiring = ttl >= 0};
+	}
 	freeReplyObject(refs);
-	if (ttl >= 0)
-		mq_names_add(&s->expiring, set, NULL);
-	return i > 0 || dry_run ? 0 : rmq_attach_remove(s->redis, set);
+	for (i = first; i < s->n; i++)
+		s->list[i].young = young;
+	return s->n > first || s->w->how->dry_run ?
+	    0 :
+	    rmq_attach_remove(s->redis, set);
 }
 
 static int
-load_sets(struct sweep *s, bool dry_run)
+load_sets(struct sweep *s)
 {
 	redisReply *sets = mq_call_members(s->redis, RMQ_ATTACH_SETS);
 	const char *set;
@@ -172,12 +175,11 @@ load_sets(struct sweep *s, bool dry_run)
 	for (i = 0; rv == 0 && i < sets->elements; i++) {
 		set = sets->element[i]->str;
 		if (mq_id_valid(set, sets->element[i]->len))
-			rv = load_set(s, set, dry_run);
+			rv = load_set(s, set);
 	}
 	freeReplyObject(sets);
-	mq_names_sort(&s->wanted);
-	mq_names_sort(&s->young);
-	mq_names_sort(&s->expiring);
+	if (s->n > 0)
+		qsort(s->list, s->n, sizeof(*s->list), by_name);
 	return rv;
 }
 
@@ -211,37 +213,27 @@ expire_set(struct mq_redis *r, const char *set)
 }
 
 static int
-judge_set(struct sweep *s, const char *set, bool seen, bool dry_run, long *n)
+judge_all(struct sweep *s)
 {
-	bool expiring = mq_names_have(&s->expiring, set);
-
-	if (seen)
-		return expiring && !dry_run ?
-		    set_all(s->redis, set, "PERSIST") :
-		    0;
-	if (expiring || mq_names_have(&s->young, set))
-		return 0;
-	++*n;
-	return dry_run ? 0 : expire_set(s->redis, set);
-}
-
-static int
-judge_all(struct sweep *s, bool dry_run, long *n)
-{
-	const struct mq_name *list = s->wanted.list;
+	bool seen, dry_run = s->w->how->dry_run;
+	const struct reference *ref, *all_end = s->list + s->n, *end;
 	char set[MQ_ID_LEN + 1];
-	size_t i, end;
-	bool seen;
 	int rv = 0;
 
-	for (i = 0; i < s->wanted.n && rv == 0; i = end) {
-		strlcpy(set, list[i].name, sizeof(set));
+	for (ref = s->list; ref < all_end && rv == 0; ref = end) {
+		strlcpy(set, ref->name, sizeof(set));
 		seen = false;
-		for (end = i; end < s->wanted.n &&
-		     strncmp(list[end].name, set, MQ_ID_LEN) == 0;
+		for (end = ref;
+		     end < all_end && strncmp(end->name, set, MQ_ID_LEN) == 0;
 		     end++)
-			seen |= mq_names_have(&s->seen, list[end].name);
-		rv = judge_set(s, set, seen, dry_run, n);
+			seen |= end->seen;
+		if (seen && ref->expiring && !dry_run)
+			rv = set_all(s->redis, set, "PERSIST");
+		if (seen || ref->expiring || ref->young)
+			continue;
+		s->w->out->orphans++;
+		if (!dry_run)
+			rv = expire_set(s->redis, set);
 	}
 	return rv;
 }
@@ -250,36 +242,32 @@ judge_all(struct sweep *s, bool dry_run, long *n)
 static bool
 has_doubt(const struct sweep *s)
 {
-	size_t i;
-	char set[MQ_ID_LEN + 1];
+	const struct reference *ref = s->list;
 
-	for (i = 0; i < s->wanted.n; i++) {
-		strlcpy(set, s->wanted.list[i].name, sizeof(set));
-		if (!mq_names_have(&s->seen, s->wanted.list[i].name) &&
-		    (!mq_names_have(&s->young, set) ||
-			mq_names_have(&s->expiring, set)))
+	for (; ref < s->list + s->n; ref++)
+		if (!ref->seen && (!ref->young || ref->expiring))
 			return true;
-	}
 	return false;
 }
 
 int
-rmq_attach_sweep(struct mq_redis *r, bool dry_run, long *n)
+rmq_attach_sweep(struct rmq_cleaner *w)
 {
-	struct sweep s = {.redis = r, .whole = true};
+	struct mq_redis *r = w->round.r;
+	struct sweep s = {.w = w, .redis = r, .whole = true};
 	int pass, rv = mq_server_time(r, &s.now_ms);
+	size_t i;
 
-	*n = 0;
 	if (rv == 0)
-		rv = load_sets(&s, dry_run);
+		rv = load_sets(&s);
 	for (pass = 0; pass < 2 && rv == 0 && s.whole && has_doubt(&s); pass++)
 		rv = walk_all(&s);
 	/* A lost node may have messages with attachments. */
 	if (rv == 0 && s.whole && mq_partial_lost(r, 0) == NULL)
-		rv = judge_all(&s, dry_run, n);
-	mq_names_free(&s.wanted);
-	mq_names_free(&s.seen);
-	mq_names_free(&s.young);
-	mq_names_free(&s.expiring);
-	return rv;
+		rv = judge_all(&s);
+	for (i = 0; i < s.n; i++)
+		free(s.list[i].name);
+	free(s.list);
+	/* A user without the right to look at attachments has none to clean. */
+	return rv == -1 && mq_redis_lost(r) ? -1 : 0;
 }

@@ -16,33 +16,27 @@
 /* Of a step, which copies about 1 MiB, and the log of that. */
 #define STEP_BYTES ((size_t)2 << 20)
 
-static void
-note_heartbeat(struct rmq_cleaner *w, const char *connection, long long ttl)
-{
-	if (*connection == '\0' || ttl == RMQ_NO_ANSWER)
-		return;
-	mq_names_add(ttl > 0 ? &w->live : &w->dead, connection, NULL);
-	if (ttl > 0 && ttl < RENEWED_MS &&
-	    (w->out->next_ms == -1 || ttl < w->out->next_ms))
-		w->out->next_ms = ttl;
-}
-
 static int
 find_dead(struct rmq_cleaner *w)
 {
-	redisReply *all = mq_call_members(w->round.r, RMQ_CONNECTIONS);
 	struct mq_names names = {0};
+	const char *name;
 	long long *ttl;
 	size_t i;
-	int rv;
+	int rv = rmq_call_names(w->round.r, RMQ_CONNECTIONS, &names);
 
-	if (all == NULL)
+	if (rv == -1)
 		return -1;
-	rmq_add_names(&names, all);
-	freeReplyObject(all);
 	rv = rmq_cleaner_ask(w, &names, &rmq_heartbeat, 1, &ttl);
-	for (i = 0; i < names.n; i++)
-		note_heartbeat(w, names.list[i].name, ttl[i]);
+	for (i = 0; i < names.n; i++) {
+		name = names.list[i].name;
+		if (*name == '\0' || ttl[i] == RMQ_NO_ANSWER)
+			continue;
+		mq_names_add(ttl[i] > 0 ? &w->live : &w->dead, name, NULL);
+		if (ttl[i] > 0 && ttl[i] < RENEWED_MS &&
+		    (w->out->next_ms == -1 || ttl[i] < w->out->next_ms))
+			w->out->next_ms = ttl[i];
+	}
 	mq_names_sort(&w->live);
 	mq_names_sort(&w->dead);
 	mq_names_free(&names);
@@ -66,17 +60,6 @@ find_dead(struct rmq_cleaner *w)
 /* A heartbeat comes every 15 seconds, or a bit later on a busy machine. */
 #define TOGETHER_MS 19000
 
-/* Adds the dead whose info ends (ends[], unix ms, from now on) when this heartbeat did. */
-static void
-add_lapsed(struct rmq_cleaner *w, const long long *ends, long long at_ms)
-{
-	size_t i;
-
-	for (i = 0; i < w->dead.n; i++)
-		if (ends[i] > 0 && llabs(ends[i] - at_ms) <= TOGETHER_MS)
-			mq_names_add(&w->lapsed, w->dead.list[i].name, NULL);
-}
-
 static int
 find_lapsed(struct rmq_cleaner *w)
 {
@@ -87,7 +70,7 @@ find_lapsed(struct rmq_cleaner *w)
 	long long *ends = NULL, *reports = NULL;
 	int64_t now;
 	bool any = false;
-	size_t i;
+	size_t i, j;
 	int rv;
 
 	/* One that lives has to say so. */
@@ -103,8 +86,11 @@ find_lapsed(struct rmq_cleaner *w)
 	if (rv == 0 && any)
 		rv = rmq_cleaner_ask(w, &w->live, &report, 1, &reports);
 	for (i = 0; reports != NULL && i < w->live.n; i++)
-		if (reports[i] != RMQ_NO_ANSWER)
-			add_lapsed(w, ends, reports[i]);
+		for (j = 0; j < w->dead.n; j++)
+			if (reports[i] != RMQ_NO_ANSWER && ends[j] > 0 &&
+			    llabs(ends[j] - reports[i]) <= TOGETHER_MS)
+				mq_names_add(
+				    &w->lapsed, w->dead.list[j].name, NULL);
 	mq_names_sort(&w->lapsed);
 	free(ends);
 	free(reports);
@@ -118,27 +104,6 @@ static bool
 is_partial(const struct mq_redis *r)
 {
 	return mq_partial_lost(r, 0) != NULL;
-}
-
-/* What goes back is copied, and a full disk ends a private server. */
-static int
-check_room(const struct rmq_cleaner *w)
-{
-	return w->how->dry_run || (w->dead.n == 0 && !w->how->all) ?
-	    0 :
-	    mq_redis_room(w->round.r, STEP_BYTES);
-}
-
-/* A user without the right to look at attachments has none to clean. */
-static int
-clean_attachments(struct rmq_cleaner *w)
-{
-	struct mq_redis *r = w->round.r;
-	long n;
-	int rv = rmq_attach_sweep(r, w->how->dry_run, &n);
-
-	w->out->orphans += n;
-	return rv == -1 && mq_redis_lost(r) ? -1 : 0;
 }
 
 static int
@@ -211,17 +176,17 @@ static int
 take_steps(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
-	int rv = find_lapsed(w);
+	int rv = 0;
 
+	/* What goes back is copied, and a full disk ends a private server. */
+	if (!w->how->dry_run && (w->dead.n > 0 || w->how->all))
+		rv = mq_redis_room(r, STEP_BYTES);
+	if (rv == 0)
+		rv = find_lapsed(w);
 	if (rv == 0)
 		rv = rmq_reclaim(w, w->dead.list, w->dead.n);
-	/* On a cluster only mq-clean looks through all keys, and removes none. */
-	if (!mq_redis_command(r).cluster)
-		rv = rv == 0 ? rmq_orphans(w) : rv;
-	else if (!w->how->all || is_partial(r))
-		w->blind = true;
-	else if (rv == 0)
-		rv = rmq_adopt_nodes(w);
+	if (rv == 0)
+		rv = rmq_orphans(w);
 	if (rv == 0 && mq_redis_command(r).cluster && !is_partial(r))
 		rv = rmq_underway(w);
 	if (rv == 0 && w->how->all)
@@ -229,25 +194,10 @@ take_steps(struct rmq_cleaner *w)
 	if (rv == 0 && !is_partial(r))
 		rv = rmq_repair(w);
 	if (rv == 0 && w->how->all && !is_partial(r))
-		rv = clean_attachments(w);
+		rv = rmq_attach_sweep(w);
 	if (rv == 0 && !w->how->dry_run)
 		rv = send_counts(w);
 	return rv == 0 ? mq_round_end(&w->round) : rv;
-}
-
-static void
-free_cleaner(struct rmq_cleaner *w)
-{
-	size_t i;
-
-	mq_names_free(&w->live);
-	mq_names_free(&w->dead);
-	mq_names_free(&w->lapsed);
-	mq_names_free(&w->known);
-	mq_names_free(&w->busy);
-	for (i = 0; i < w->count_n; i++)
-		free(w->counts[i].queue);
-	free(w->counts);
 }
 
 int
@@ -255,6 +205,7 @@ rmq_clean(
     struct mq_redis *r, const struct mq_clean *how, struct mq_cleaned *out)
 {
 	struct rmq_cleaner w = {.round.r = r, .how = how, .out = out};
+	size_t i;
 	int rv;
 
 	*out = (struct mq_cleaned){.next_ms = -1};
@@ -262,11 +213,18 @@ rmq_clean(
 	rv = find_dead(&w);
 	if (rv == 0 && how->self != NULL && mq_names_have(&w.dead, how->self))
 		out->next_ms = LAPSED_MS;
-	else if (rv == 0 && (rv = check_room(&w)) == 0)
+	else if (rv == 0)
 		rv = take_steps(&w);
 	if (how->cluster != NULL)
 		mq_names_sort(how->cluster);
 	out->refused = w.round.refused;
-	free_cleaner(&w);
+	mq_names_free(&w.live);
+	mq_names_free(&w.dead);
+	mq_names_free(&w.lapsed);
+	mq_names_free(&w.known);
+	mq_names_free(&w.busy);
+	for (i = 0; i < w.count_n; i++)
+		free(w.counts[i].queue);
+	free(w.counts);
 	return rv;
 }

@@ -8,6 +8,28 @@
 
 #include "base/xalloc.h"
 
+static void
+add_names(struct mq_names *names, const redisReply *all)
+{
+	size_t i;
+
+	for (i = 0; i < all->elements; i++)
+		if (strlen(all->element[i]->str) == all->element[i]->len)
+			mq_names_add(names, all->element[i]->str, NULL);
+}
+
+int
+rmq_call_names(struct mq_redis *r, const char *set, struct mq_names *names)
+{
+	redisReply *all = mq_call_members(r, set);
+
+	if (all == NULL)
+		return -1;
+	add_names(names, all);
+	freeReplyObject(all);
+	return 0;
+}
+
 int
 rmq_cleaner_listed(
     struct rmq_cleaner *w, const char *set, struct mq_names *names, bool *whole)
@@ -16,8 +38,7 @@ rmq_cleaner_listed(
 	int rv = mq_round_members(&w->round, set, &all);
 
 	if (all != NULL)
-		rmq_add_names(names, all);
-	/* No key can be made of a name with a NUL in it here. */
+		add_names(names, all);
 	if (whole != NULL)
 		*whole &= all != NULL && names->n == all->elements;
 	freeReplyObject(all);
@@ -81,6 +102,8 @@ ask_question(void *arg, size_t i, struct mq_command *c)
 		rmq_key_both(c, name->name, name->queue, q->what);
 	if (q->rest != NULL)
 		mq_command_words(c, q->rest);
+	if (q->queue)
+		mq_command_str(c, name->queue);
 }
 
 static int
@@ -135,46 +158,6 @@ rmq_cleaner_fields(struct rmq_cleaner *w, const char *queue, const char *what,
 			rv = take(arg, some);
 		freeReplyObject(reply);
 	}
-	return rv;
-}
-
-struct selection {
-	struct rmq_cleaner *w;
-	const struct mq_name *list;
-	void (*build)(const struct rmq_cleaner *, const struct mq_name *,
-	    struct mq_command *);
-	struct mq_names *yes;
-};
-
-static void
-ask_name(void *arg, size_t i, struct mq_command *c)
-{
-	const struct selection *s = arg;
-
-	s->build(s->w, &s->list[i], c);
-}
-
-static int
-take_answer(void *arg, size_t i, redisReply *reply)
-{
-	struct selection *s = arg;
-
-	if (mq_round_good(&s->w->round, reply, REDIS_REPLY_INTEGER) &&
-	    reply->integer > 0)
-		mq_names_add(s->yes, s->list[i].name, s->list[i].queue);
-	return 0;
-}
-
-int
-rmq_cleaner_select(struct rmq_cleaner *w, const struct mq_names *names,
-    void (*build)(const struct rmq_cleaner *, const struct mq_name *,
-	struct mq_command *),
-    struct mq_names *yes)
-{
-	struct selection s = {w, names->list, build, yes};
-	int rv = mq_ask_each(w->round.r, names->n, ask_name, take_answer, &s);
-
-	mq_names_sort(yes);
 	return rv;
 }
 

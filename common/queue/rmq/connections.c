@@ -1,5 +1,9 @@
 /*
  * The rmq layout: the connections, what they have of the queues, and what runs there.
+ *
+ * On a cluster, a queue's messages are on one node.  What connections hold is on those of
+ * the queues, but which queues a connection has, and its heartbeat, can be on any; what is
+ * not known, as a node is lost, is told.
  */
 #include "rmq.h"
 
@@ -7,6 +11,7 @@
 
 #include "base/xalloc.h"
 #include "queue/layout.h"
+#include "redis/ask.h"
 #include "redis/connection.h"
 
 /* To scan this many keys takes 3 ms of the server's time.  With more keys, only
@@ -23,6 +28,7 @@ struct gather {
 	struct mq_links links;
 	bool unlisted;
 	struct mq_names lists; /* unacked lists, as far as they were found */
+	bool other;	       /* the keys in the other form are asked about */
 };
 
 /* Unless connections are to be shown, those that have nothing of some named queues
@@ -40,6 +46,23 @@ keep_needed(struct mq_redis *r, const struct gather *g, redisReply *all)
 		names[i] = out->queues[i].name;
 	return rmq_keep_holders(
 	    r, names, out->count, !mq_redis_command(r).cluster, all);
+}
+
+redisReply *
+rmq_stats_members(struct mq_redis *r, const char *set, bool *missed)
+{
+	struct mq_command c = mq_redis_command(r);
+	redisReply *all = mq_call_members(r, set);
+
+	mq_command_plain(&c, "SSCAN");
+	rmq_key_all(&c, set);
+	*missed = all == NULL && mq_partial_missed(r, &c);
+	if (*missed) {
+		all = mq_xcalloc(1, sizeof(*all));
+		all->type = REDIS_REPLY_ARRAY;
+	}
+	mq_command_free(&c);
+	return all;
 }
 
 static int
@@ -64,7 +87,7 @@ list_connections(struct mq_redis *r, struct gather *g)
 enum { QUEUES, LEASE, INFO, ABOUT };
 
 /* Without rows for connections, their queues and leases are enough. */
-static int
+static size_t
 questions(const struct gather *g)
 {
 	return g->links.wanted ? ABOUT : INFO;
@@ -73,25 +96,18 @@ questions(const struct gather *g)
 static void
 ask_about(void *arg, size_t i, struct mq_command *c)
 {
+	static const char *const asked[ABOUT][2] = {
+	    [QUEUES] = {"SMEMBERS", "queues"},
+	    [LEASE] = {"PTTL", "heartbeat"},
+	    [INFO] = {"HMGET", "info"}};
 	struct gather *g = arg;
-	size_t n = (size_t)questions(g);
-	const char *name = g->links.out->connections[i / n].name;
+	size_t n = questions(g);
 
-	switch (i % n) {
-	case QUEUES:
-		mq_command_plain(c, "SMEMBERS");
-		rmq_key_connection(c, name, "queues");
-		break;
-	case LEASE:
-		mq_command_plain(c, "PTTL");
-		rmq_key_connection(c, name, "heartbeat");
-		break;
-	case INFO:
-		mq_command_plain(c, "HMGET");
-		rmq_key_connection(c, name, "info");
+	mq_command_plain(c, asked[i % n][0]);
+	rmq_key_connection(
+	    c, g->links.out->connections[i / n].name, asked[i % n][1]);
+	if (i % n == INFO)
 		mq_command_words(c, "host pid");
-		break;
-	}
 }
 
 static bool
@@ -129,134 +145,161 @@ take_queues(
 }
 
 static int
-take_info(struct mq_connection_stats *c, const redisReply *reply)
+take_about(void *arg, size_t i, redisReply *reply)
 {
+	struct gather *g = arg;
+	size_t n = questions(g);
+	struct mq_connection_stats *c = &g->links.out->connections[i / n];
+
+	if (i % n == QUEUES)
+		return take_queues(g, c, reply);
+	if (i % n == LEASE) {
+		c->ttl_ms = reply->integer;
+		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
+	}
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
 		return -1;
 	mq_links_about(c, reply->element[0], reply->element[1]);
 	return 0;
 }
 
-static int
-take_about(void *arg, size_t i, redisReply *reply)
-{
-	struct gather *g = arg;
-	size_t n = (size_t)questions(g);
-	struct mq_connection_stats *c = &g->links.out->connections[i / n];
-
-	switch (i % n) {
-	case QUEUES:
-		return take_queues(g, c, reply);
-	case LEASE:
-		c->ttl_ms = reply->integer;
-		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
-	default:
-		return take_info(c, reply);
-	}
-}
-
 /* --- about each queue that one consumes ---------------------------------------- */
+
+/* By turns about its unacked messages and its consumers there; those of the other form the
+ * other way round. */
+static bool
+is_unacked(const struct gather *g, size_t i)
+{
+	return (i % 2 == 0) != g->other;
+}
 
 static void
 ask_link(void *arg, size_t i, struct mq_command *c)
 {
-	const struct mq_links *l = arg;
-	const struct mq_link *link = &l->list[i / 2];
-	bool unacked = i % 2 == 0;
+	const struct gather *g = arg;
+	const struct mq_link *link = &g->links.list[i / 2];
+	const char *connection = link->connection->name;
+	const char *queue = link->consumed->queue;
+	bool unacked = is_unacked(g, i);
+	const char *what = unacked ? "unacked" : "consumers";
 
-	mq_command_plain(c, unacked ? "LLEN" : "SCARD");
-	rmq_key_both(c, link->connection->name, link->consumed->queue,
-	    unacked ? "unacked" : "consumers");
+	if (g->other) {
+		mq_command_plain(c, "EXISTS");
+		rmq_key_both_other(c, connection, queue, what);
+	} else {
+		mq_command_plain(c, unacked ? "LLEN" : "SCARD");
+		rmq_key_both(c, connection, queue, what);
+	}
 }
 
 static int
 take_link(void *arg, size_t i, redisReply *reply)
 {
-	const struct mq_links *l = arg;
-	const struct mq_link *link = &l->list[i / 2];
+	const struct gather *g = arg;
+	const struct mq_link *link = &g->links.list[i / 2];
 	struct mq_queue_stats *row = link->row;
+	long long n = reply->integer;
+	bool unacked = is_unacked(g, i);
 
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
-	if (i % 2 == 0)
-		link->consumed->unacked = reply->integer;
-	else
-		link->consumed->consumers = reply->integer;
-	if (row == NULL)
+	if (g->other) {
+		if (n > 0)
+			mq_names_add(&g->links.out->cluster,
+			    link->connection->name, NULL);
 		return 0;
-	*(i % 2 == 0			     ? &row->unacked :
-		link->connection->ttl_ms > 0 ? &row->consumers :
-					       &row->dead_consumers) +=
-	    reply->integer;
+	}
+	*(unacked ? &link->consumed->unacked : &link->consumed->consumers) = n;
+	if (row != NULL)
+		*(unacked			     ? &row->unacked :
+			link->connection->ttl_ms > 0 ? &row->consumers :
+						       &row->dead_consumers) +=
+		    n;
 	return 0;
 }
 
-/* --- about connections that seem to hold nothing ------------------------------ */
-
-/* Keeps the links without consumers and messages: a program that uses the other form of
- * the keys has them there. */
-static void
-keep_bare(struct mq_links *l)
+/* Whether there was an answer about a key of a connection. */
+static bool
+is_answered(const struct mq_redis *r, struct mq_command *c,
+    const struct mq_connection_stats *of, const char *what)
 {
+	mq_command_plain(c, "GET");
+	rmq_key_connection(c, of->name, what);
+	return !mq_partial_missed(r, c);
+}
+
+/* Returns whether the queues of all connections are known. */
+static bool
+look_at_connections(
+    const struct mq_redis *r, struct mq_command *c, struct mq_stats *out)
+{
+	struct mq_connection_stats *of;
+	bool whole;
+	int i;
+
+	mq_command_plain(c, "SSCAN");
+	rmq_key_all(c, RMQ_CONNECTIONS);
+	whole = !mq_partial_missed(r, c);
+	for (i = 0; i < out->connection_count; i++) {
+		of = &out->connections[i];
+		whole &= is_answered(r, c, of, "queues");
+		of->unsure = !is_answered(r, c, of, "heartbeat");
+		of->node = mq_partial_node(r, c);
+	}
+	return whole;
+}
+
+/* On a cluster: sets the nodes of connections and what they consume; and what is not
+ * known, as a node is lost. */
+static void
+find_nodes(const struct mq_redis *r, struct mq_links *l)
+{
+	struct mq_command c = mq_redis_command(r);
+	struct mq_queue_stats *q = l->out->queues, *end = q + l->out->count;
+	struct mq_link *link;
+	bool whole;
+
+	if (!c.cluster)
+		return;
+	whole = look_at_connections(r, &c, l->out);
+	for (link = l->list; link < l->list + l->n; link++) {
+		mq_command_plain(&c, "LLEN");
+		rmq_key_queue(&c, link->consumed->queue, "ready");
+		link->consumed->node = mq_partial_node(r, &c);
+		if (mq_partial_missed(r, &c))
+			link->consumed->unacked = link->consumed->consumers =
+			    -1;
+		if (link->row != NULL && link->connection->unsure)
+			link->row->consumers = link->row->dead_consumers =
+			    link->row->connections = -1;
+	}
+	for (; !whole && q < end; q++)
+		q->unacked = q->consumers = q->dead_consumers = q->connections =
+		    -1;
+	mq_command_free(&c);
+}
+
+/* A program that uses the other form of the keys seems to have no consumers and messages:
+ * asks about those links again. */
+static int
+ask_links(struct mq_redis *r, struct gather *g)
+{
+	struct mq_links *l = &g->links;
 	const struct mq_consumed *consumed;
 	size_t i, n = 0;
+	int rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
 
+	if (rv == -1)
+		return -1;
+	find_nodes(r, l);
 	for (i = 0; i < l->n; i++) {
 		consumed = l->list[i].consumed;
 		if (consumed->unacked == 0 && consumed->consumers == 0)
 			l->list[n++] = l->list[i];
 	}
 	l->n = n;
-}
-
-static void
-ask_other(void *arg, size_t i, struct mq_command *c)
-{
-	const struct mq_links *l = arg;
-	const struct mq_link *link = &l->list[i / 2];
-
-	mq_command_plain(c, "EXISTS");
-	rmq_key_both_other(c, link->connection->name, link->consumed->queue,
-	    i % 2 == 0 ? "consumers" : "unacked");
-}
-
-static int
-take_other(void *arg, size_t i, redisReply *reply)
-{
-	const struct mq_links *l = arg;
-
-	if (reply->type != REDIS_REPLY_INTEGER)
-		return -1;
-	if (reply->integer > 0)
-		mq_names_add(
-		    &l->out->cluster, l->list[i / 2].connection->name, NULL);
-	return 0;
-}
-
-static int
-leave_unknown(struct mq_stats *out)
-{
-	int i;
-
-	for (i = 0; i < out->count; i++)
-		out->queues[i].unacked = out->queues[i].consumers = -1;
-	return 0;
-}
-
-static int
-ask_links(struct mq_redis *r, struct mq_links *l, bool few)
-{
-	int rv;
-
-	mq_links_list(l);
-	if (few && l->n > FEW_LINKS)
-		return leave_unknown(l->out);
-	rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, l);
-	if (rv == 0)
-		rmq_stats_missed(r, l);
-	keep_bare(l);
-	if (rv == 0)
-		rv = mq_ask_all(r, 2 * l->n, ask_other, take_other, l);
+	g->other = true;
+	rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
 	mq_names_sort(&l->out->cluster);
 	return rv;
 }
@@ -268,19 +311,21 @@ rmq_stats_connections(
 	struct gather g = {
 	    .links = {out, wanted & MQ_STATS_CONNECTIONS, named, NULL, 0},
 	    .unlisted = wanted & MQ_STATS_UNLISTED};
-	bool few = wanted & MQ_STATS_FEW;
-	int rv = list_connections(r, &g);
+	bool few = wanted & MQ_STATS_FEW, many;
+	int i, rv = list_connections(r, &g);
 
-	if (rv == 0 && few && out->connection_count > FEW_CONNECTIONS) {
-		mq_names_free(&g.lists);
-		return leave_unknown(out);
+	many = few && out->connection_count > FEW_CONNECTIONS;
+	if (rv == 0 && !many) {
+		rv =
+		    mq_ask_all(r, questions(&g) * (size_t)out->connection_count,
+			ask_about, take_about, &g);
+		mq_links_list(&g.links);
+		many = few && g.links.n > FEW_LINKS;
 	}
-	if (rv == 0)
-		rv = mq_ask_all(r,
-		    (size_t)questions(&g) * (size_t)out->connection_count,
-		    ask_about, take_about, &g);
-	if (rv == 0)
-		rv = ask_links(r, &g.links, few);
+	if (rv == 0 && !many)
+		rv = ask_links(r, &g);
+	for (i = 0; many && i < out->count; i++)
+		out->queues[i].unacked = out->queues[i].consumers = -1;
 	mq_links_end(&g.links);
 	mq_names_free(&g.lists);
 	return rv;

@@ -18,42 +18,21 @@
 /* How often to try again when connections come and go. */
 #define DELETE_TRIES 100
 
-/* The names of connections and their keys, those in other slots than the queue's only
- * on one server. */
+/* Keys in other slots than the queue's are named on one server only. */
 static void
-add_connection(struct mq_command *c, const char *name, const char *queue)
+add_delete(struct mq_command *c, const char *queue, bool dry_run,
+    const struct mq_names *connections)
 {
-	rmq_key_lease(c, name, queue);
-	rmq_key_own(c, name, queue, "queues");
-	rmq_key_both(c, name, queue, "consumers");
-	rmq_key_both(c, name, queue, "unacked");
-	if (c->cluster) {
-		rmq_keys(c, queue, "none none");
-	} else {
-		rmq_key_both_other(c, name, queue, "consumers");
-		rmq_key_both_other(c, name, queue, "unacked");
-	}
-}
+	const char *name;
+	size_t i, n = connections->n;
 
-static void
-add_sets(struct mq_command *c, const char *queue)
-{
+	mq_command_script(c, &rmq_script_delete);
 	if (c->cluster) {
 		rmq_keys(c, queue, "none none");
 	} else {
 		rmq_key_all(c, RMQ_QUEUES);
 		rmq_key_all(c, RMQ_CONNECTIONS);
 	}
-}
-
-static void
-add_delete(struct mq_command *c, const char *queue, bool dry_run,
-    const struct mq_names *connections)
-{
-	size_t i, n = connections->n;
-
-	mq_command_script(c, &rmq_script_delete);
-	add_sets(c, queue);
 	rmq_queue_keys(c, queue);
 	rmq_keys(c, queue,
 	    "rejected rate counters paused settings watch idle minutes hours");
@@ -64,8 +43,19 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 		rmq_key_queue_other(c, queue, "rejected");
 	}
 	rmq_keys(c, queue, "outgoing incoming");
-	for (i = 0; i < n; i++)
-		add_connection(c, connections->list[i].name, queue);
+	for (i = 0; i < n; i++) {
+		name = connections->list[i].name;
+		rmq_key_lease(c, name, queue);
+		rmq_key_own(c, name, queue, "queues");
+		rmq_key_both(c, name, queue, "consumers");
+		rmq_key_both(c, name, queue, "unacked");
+		if (c->cluster) {
+			rmq_keys(c, queue, "none none");
+		} else {
+			rmq_key_both_other(c, name, queue, "consumers");
+			rmq_key_both_other(c, name, queue, "unacked");
+		}
+	}
 	mq_command_str(c, queue);
 	mq_command_int(c, dry_run);
 	for (i = 0; i < n; i++)
@@ -98,18 +88,6 @@ read_deletion(
 	return 0;
 }
 
-static int
-list_connections(struct mq_redis *r, struct mq_names *names)
-{
-	redisReply *all = mq_call_members(r, RMQ_CONNECTIONS);
-
-	if (all == NULL)
-		return -1;
-	rmq_add_names(names, all);
-	freeReplyObject(all);
-	return 0;
-}
-
 /* *done is false when the connections have changed in between. */
 static int
 call_delete(struct mq_redis *r, const char *queue,
@@ -130,29 +108,6 @@ call_delete(struct mq_redis *r, const char *queue,
 	return rv;
 }
 
-static int
-delete_at_once(struct mq_redis *r, const char *queue, struct mq_deletion *out)
-{
-	struct mq_names connections;
-	bool done = false;
-	int tries, rv = 0;
-
-	for (tries = 0; tries < DELETE_TRIES && rv == 0 && !done; tries++) {
-		connections = (struct mq_names){0};
-		rv = list_connections(r, &connections);
-		if (rv == 0)
-			rv = call_delete(r, queue, &connections, out, &done);
-		mq_names_free(&connections);
-	}
-	if (rv == 0 && !done) {
-		r->status = MQ_EXIT_AGAIN;
-		snprintf(r->error, sizeof(r->error),
-		    "%s: its connections keep changing; try again", queue);
-		rv = -1;
-	}
-	return rv;
-}
-
 /* --- on a cluster --------------------------------------------------------------- */
 
 /* The connections that have the queue, alive or not. */
@@ -169,28 +124,25 @@ enum { CONSUMES, ALIVE, CONSUMERS, OTHER_CONSUMERS, OTHER_UNACKED, QUESTIONS };
 static void
 ask_user(void *arg, size_t i, struct mq_command *c)
 {
+	static const char *const asked[QUESTIONS][2] = {
+	    [CONSUMES] = {"SISMEMBER", "queues"},
+	    [ALIVE] = {"PTTL", "heartbeat"},
+	    [CONSUMERS] = {"SCARD", "consumers"},
+	    [OTHER_CONSUMERS] = {"EXISTS", "consumers"},
+	    [OTHER_UNACKED] = {"EXISTS", "unacked"}};
 	const struct users *u = arg;
 	const char *name = u->all.list[i / QUESTIONS].name;
+	size_t question = i % QUESTIONS;
 
-	switch (i % QUESTIONS) {
-	case CONSUMES:
-		mq_command_plain(c, "SISMEMBER");
-		rmq_key_connection(c, name, "queues");
+	mq_command_plain(c, asked[question][0]);
+	if (question < CONSUMERS)
+		rmq_key_connection(c, name, asked[question][1]);
+	else if (question == CONSUMERS)
+		rmq_key_both(c, name, u->queue, asked[question][1]);
+	else
+		rmq_key_both_other(c, name, u->queue, asked[question][1]);
+	if (question == CONSUMES)
 		mq_command_str(c, u->queue);
-		break;
-	case ALIVE:
-		mq_command_plain(c, "PTTL");
-		rmq_key_connection(c, name, "heartbeat");
-		break;
-	case CONSUMERS:
-		mq_command_plain(c, "SCARD");
-		rmq_key_both(c, name, u->queue, "consumers");
-		break;
-	default:
-		mq_command_plain(c, "EXISTS");
-		rmq_key_both_other(c, name, u->queue,
-		    i % QUESTIONS == OTHER_UNACKED ? "unacked" : "consumers");
-	}
 }
 
 static int
@@ -216,16 +168,20 @@ take_user(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* *yes becomes true if the queue has this key in the other form. */
+/* *yes becomes true if the queue has some of these keys, or this one in the other form. */
 static int
-has_other(struct mq_redis *r, const char *queue, const char *what, bool *yes)
+has_keys(struct mq_redis *r, const char *queue, const char *words, bool other,
+    bool *yes)
 {
 	struct mq_command c = mq_redis_command(r);
 	long long n = 0;
 	int rv;
 
 	mq_command_plain(&c, "EXISTS");
-	rmq_key_queue_other(&c, queue, what);
+	if (other)
+		rmq_key_queue_other(&c, queue, words);
+	else
+		rmq_keys(&c, queue, words);
 	rv = mq_call_number(r, &c, &n);
 	*yes |= n > 0;
 	return rv;
@@ -237,15 +193,15 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	int rv;
 
 	*u = (struct users){.queue = queue};
-	rv = list_connections(r, &u->all);
+	rv = rmq_call_names(r, RMQ_CONNECTIONS, &u->all);
 	u->consumes = mq_xcalloc(u->all.n + 1, sizeof(*u->consumes));
 	if (rv == 0)
 		rv =
 		    mq_ask_all(r, QUESTIONS * u->all.n, ask_user, take_user, u);
 	if (rv == 0)
-		rv = has_other(r, queue, "ready", &u->other);
+		rv = has_keys(r, queue, "ready", true, &u->other);
 	if (rv == 0)
-		rv = has_other(r, queue, "rejected", &u->other);
+		rv = has_keys(r, queue, "rejected", true, &u->other);
 	return rv;
 }
 
@@ -273,20 +229,6 @@ change_set(struct mq_redis *r, const char *verb, const char *connection,
 	return mq_call_number(r, &c, n);
 }
 
-static int
-has_messages(struct mq_redis *r, const char *queue, bool *yes)
-{
-	struct mq_command c = mq_redis_command(r);
-	long long n = 0;
-	int rv;
-
-	mq_command_plain(&c, "EXISTS");
-	rmq_keys(&c, queue, "ready priority delayed rejected outgoing");
-	rv = mq_call_number(r, &c, &n);
-	*yes = n > 0;
-	return rv;
-}
-
 /* The name goes, unless the queue is in use again. */
 static int
 forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
@@ -303,7 +245,8 @@ forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
 	if (rv == 0)
 		rv = change_set(r, "SREM", NULL, queue, &n);
 	if (rv == 0)
-		rv = has_messages(r, queue, &used);
+		rv = has_keys(r, queue,
+		    "ready priority delayed rejected outgoing", false, &used);
 	if (rv == 0)
 		rv = find_users(r, queue, &now);
 	if (rv == 0 && (used || now.consumers > 0))
@@ -344,6 +287,24 @@ delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 int
 rmq_delete_queue(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 {
-	return mq_redis_command(r).cluster ? delete_by_steps(r, queue, out) :
-					     delete_at_once(r, queue, out);
+	struct mq_names connections;
+	bool done = false;
+	int tries, rv = 0;
+
+	if (mq_redis_command(r).cluster)
+		return delete_by_steps(r, queue, out);
+	for (tries = 0; tries < DELETE_TRIES && rv == 0 && !done; tries++) {
+		connections = (struct mq_names){0};
+		rv = rmq_call_names(r, RMQ_CONNECTIONS, &connections);
+		if (rv == 0)
+			rv = call_delete(r, queue, &connections, out, &done);
+		mq_names_free(&connections);
+	}
+	if (rv == 0 && !done) {
+		r->status = MQ_EXIT_AGAIN;
+		snprintf(r->error, sizeof(r->error),
+		    "%s: its connections keep changing; try again", queue);
+		rv = -1;
+	}
+	return rv;
 }

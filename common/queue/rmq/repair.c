@@ -614,6 +614,7 @@ static int
 repair_queue(
     struct rmq_cleaner *w, const char *queue, long long *has, int64_t now)
 {
+	struct mq_names lists = {0};
 	bool all = w->how->all, unseen;
 	int i, rv = 0;
 
@@ -633,7 +634,8 @@ repair_queue(
 	if (rv == 0)
 		rv = repair_once(w, queue, has, now, all && !w->blind, &unseen);
 	if (rv == 0 && unseen && !w->adopted_all) {
-		rv = rmq_adopt_all(w);
+		rv = rmq_adopt_all(w, &lists);
+		mq_names_free(&lists);
 		w->adopted_all = true;
 	}
 	if (rv == 0 && unseen)

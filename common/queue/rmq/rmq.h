@@ -51,23 +51,8 @@ PART(delete_queue);
 #undef PART
 bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
-/* When messages are due, and since when they have been claimable, in the rows
- * whose numbers of messages are known.  sorted: of each row, whether some of
- * the ready ones are in the priority set. */
-int rmq_stats_ages(struct mq_redis *, struct mq_stats *, const bool *sorted);
-
 /* The members of a set of names; *missed: its node is lost, and they are none. */
 redisReply *rmq_stats_members(struct mq_redis *, const char *set, bool *missed);
-/* Adds the queues with keys, on the nodes that are left; sorted. */
-int rmq_find_queues(struct mq_redis *, struct mq_names *);
-/* Makes a row for each of them. */
-int rmq_stats_list_found(struct mq_redis *, struct mq_stats *);
-
-/* Sets the nodes of the rows, and of connections and what they consume; and what is not
- * known, as a node is lost. */
-struct mq_links;
-void rmq_stats_nodes(const struct mq_redis *, struct mq_stats *);
-void rmq_stats_missed(const struct mq_redis *, struct mq_links *);
 
 /*
  * Adds what all connections have to the rows.  named: only what is in a row is
@@ -175,11 +160,6 @@ redisReply *rmq_attach_files(
 extern const struct mq_attachments rmq_attachments;
 /* Removes the files of a set to which no message refers. */
 int rmq_attach_remove(struct mq_redis *, const char *set);
-/*
- * Lets sets expire in an hour to which no message refers any more, whoever has ended
- * the last one; *n is how many.
- */
-int rmq_attach_sweep(struct mq_redis *, bool dry_run, long *n);
 
 /* --- cleaner ------------------------------------------------------------ */
 
@@ -214,8 +194,11 @@ struct rmq_cleaner {
 	bool blind;	  /* a look through all keys is refused */
 };
 
-/* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS.  *whole (unless
- * NULL) becomes false if these are not all. */
+/* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS, but for those with a
+ * NUL: no key can be made of them here.  Errors are as in mq_call_members(). */
+int rmq_call_names(struct mq_redis *, const char *set, struct mq_names *);
+/* The same, where errors are noted; *whole (unless NULL) becomes false if these are not
+ * all. */
 int rmq_cleaner_listed(
     struct rmq_cleaner *, const char *set, struct mq_names *, bool *whole);
 /* The server's clock in unix milliseconds, on a cluster that of the node that has the
@@ -228,6 +211,7 @@ struct rmq_question {
 	const char *verb, *what;
 	enum { RMQ_OF_QUEUE, RMQ_OF_CONNECTION, RMQ_OF_BOTH } of;
 	const char *rest; /* NULL: none */
+	bool queue;	  /* the name's queue is behind that */
 	bool optional;	  /* errors are not noted */
 };
 #define RMQ_NO_ANSWER LLONG_MIN
@@ -240,12 +224,6 @@ int rmq_cleaner_ask(struct rmq_cleaner *, const struct mq_names *,
  * and returns 0, or -1 when the connection is lost. */
 int rmq_cleaner_fields(struct rmq_cleaner *, const char *queue,
     const char *what, int (*take)(void *arg, redisReply *some), void *arg);
-/* Calls a script for each name, and adds those that it was true of to *yes. */
-int rmq_cleaner_select(struct rmq_cleaner *, const struct mq_names *,
-    void (*build)(const struct rmq_cleaner *, const struct mq_name *,
-	struct mq_command *),
-    struct mq_names *yes);
-
 /* Notes a queue whose keys lie in several slots. */
 void rmq_cleaner_scattered(struct rmq_cleaner *, const char *queue);
 
@@ -295,7 +273,7 @@ int rmq_reclaim(struct rmq_cleaner *, const struct mq_name *dead, size_t n);
 /* Ends transfers to other queues of a cluster that somebody has begun. */
 int rmq_underway(struct rmq_cleaner *);
 /* Finds what no set lists, and takes care of it.  Unless how->all, that is
- * messages only, and only among some of the keys. */
+ * messages only, and only among some of the keys; on a cluster, nothing. */
 int rmq_orphans(struct rmq_cleaner *);
 /* Adds the known queues that have locks or delayed messages, sorted; behind orphans. */
 int rmq_busy_queues(struct rmq_cleaner *, struct mq_names *);
@@ -303,15 +281,13 @@ int rmq_busy_queues(struct rmq_cleaner *, struct mq_names *);
 int rmq_due(struct rmq_cleaner *);
 /* Puts locks right, and rejects what has expired. */
 int rmq_repair(struct rmq_cleaner *);
+/* Lets sets of attachments expire in an hour to which no message refers any more, whoever
+ * has ended the last one. */
+int rmq_attach_sweep(struct rmq_cleaner *);
 
-/* Of these unacked lists (connection and queue), adopts and reclaims those without
- * a listed connection, and adds them to *adopted. */
-int rmq_adopt_some(struct rmq_cleaner *, const struct mq_names *lists,
-    struct mq_names *adopted);
-/* The same of all that a cluster has; and makes known what has messages. */
-int rmq_adopt_nodes(struct rmq_cleaner *);
-/* The same of all unacked lists that there are. */
-int rmq_adopt_all(struct rmq_cleaner *);
+/* Adds connection and queue of all unacked lists; adopts and reclaims those without a listed
+ * connection. */
+int rmq_adopt_all(struct rmq_cleaner *, struct mq_names *lists);
 
 /* --- transfer ----------------------------------------------------------- */
 
@@ -364,18 +340,12 @@ int rmq_transfer_finish(
 int rmq_transfer_complete(
     struct mq_redis *, const char *source, const char *to);
 
-/* --- unlisted ----------------------------------------------------------- */
+/* --- orphans ------------------------------------------------------------ */
 
-/*
- * Unacked messages of connections that nobody lists; see unlisted.c.  redis/ask.h tells of errors.  For this folder only.
- */
+/* What nobody lists; see orphans.c.  redis/ask.h tells of errors.  For this folder only. */
 
-/* Adds the members of a set of names, but for those with a NUL: no key can be made of them here. */
-void rmq_add_names(struct mq_names *, const redisReply *all);
-
-/* Cuts the names out of a key of n bytes, in place; false: it is none of an
- * unacked list, or not for sure. */
-bool rmq_unacked_key(char *key, size_t n, char **connection, char **queue);
+/* On a cluster, adds the queues with keys, on the nodes that are left; sorted. */
+int rmq_find_queues(struct mq_redis *, struct mq_names *);
 
 /*
  * Adds connection and queue of all unacked lists that there are, and sorts

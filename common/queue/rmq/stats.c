@@ -1,5 +1,5 @@
 /*
- * The rmq layout: what is in the queues.
+ * The rmq layout: what is in the queues, and how long it has been waiting.
  *
  * There may be thousands of them, so only what the answers so far leave open
  * is asked: first how many keys they have, then what these are, and the ages of the
@@ -7,18 +7,24 @@
  */
 #include "rmq.h"
 
+#include <sys/param.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "message/envelope.h"
+#include "message/headers.h"
 #include "queue/layout.h"
 #include "queue/stats.h"
 #include "redis/connection.h"
 #include "redis/ask.h"
 
-/* Queues in one command, and for their keys in the other form. */
+/* Queues in one command, and for their keys in the other form; and how many keys one call
+ * of a script looks at: on a cluster one, as they may be anywhere. */
 #define TOGETHER	25
 #define OTHERS_TOGETHER 100
+#define AGES_TOGETHER	50
 
 /* The questions about a queue that may have any. */
 enum {
@@ -30,9 +36,22 @@ enum {
 	DELAYED,
 	CLOCK,
 	PAUSED,
-	OUTGOING,
-	QUESTIONS
+	OUTGOING, /* of clusters only, and so is the right to it */
+	NOW	  /* the time of its node, for ages */
 };
+
+static const struct {
+	const char *verb, *key;
+} asked[] = {[READY] = {"LLEN", "ready"},
+    [REJECTED] = {"LLEN", "rejected"},
+    [OURS] = {"EXISTS", NULL},
+    [COUNTS] = {"HMGET", "counters"},
+    [PRIORITY] = {"ZCARD", "priority"},
+    [DELAYED] = {"ZCARD", "delayed"},
+    [CLOCK] = {"GET", "clock"},
+    [PAUSED] = {"PTTL", "paused"},
+    [OUTGOING] = {"HLEN", "outgoing"},
+    [NOW] = {"TIME", NULL}};
 
 struct gather {
 	struct mq_stats *out;
@@ -40,10 +59,14 @@ struct gather {
 	unsigned char *keys; /* of each queue, an enum rmq_keys */
 	int *left;    /* how many of these are ours, and not asked about */
 	bool *sorted; /* queues with messages of a priority */
-	int *row;     /* the queues that are asked about */
+	/* How far the clock of its node is before out->now_ms: what is found is told by
+	 * the latter. */
+	int64_t *ahead;
+	int *row; /* the queues that are asked about */
 	size_t rows;
 	int first; /* of the questions about each */
 	size_t questions;
+	size_t batch; /* for ages, queues in one command */
 };
 
 static void
@@ -65,26 +88,44 @@ take_known(void *arg, size_t i, redisReply *reply)
 	return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
 }
 
+/* Makes a row for each queue with keys, on the nodes that are left. */
 static int
-list_named(
-    struct mq_redis *r, const char *const *queues, int count, struct gather *g)
+list_found(struct mq_redis *r, struct mq_stats *out)
 {
-	/* Where there is no answer, a queue counts as known. */
-	mq_rows_make(g->out, queues, (size_t)count, true);
-	return mq_ask_all(r, (size_t)count, ask_known, take_known, g);
+	struct mq_names found = {0};
+	const char **names;
+	size_t i;
+	int rv = rmq_find_queues(r, &found);
+
+	names = mq_xcalloc(found.n + 1, sizeof(*names));
+	for (i = 0; i < found.n; i++)
+		names[i] = found.list[i].name;
+	mq_rows_make(out, names, found.n, true);
+	free(names);
+	mq_names_free(&found);
+	return rv;
 }
 
 static int
-list_all(struct mq_redis *r, int wanted, struct mq_stats *out)
+list_rows(
+    struct mq_redis *r, const char *const *queues, int count, struct gather *g)
 {
-	redisReply *names = rmq_stats_members(r, RMQ_QUEUES, &out->part);
+	struct mq_stats *out = g->out;
+	redisReply *names;
 	int rv = 0;
 
+	if (count > 0) {
+		/* Where there is no answer, a queue counts as known. */
+		mq_rows_make(out, queues, (size_t)count, true);
+		return mq_ask_all(r, (size_t)count, ask_known, take_known, g);
+	}
+	names = rmq_stats_members(r, RMQ_QUEUES, &out->part);
 	if (names == NULL)
 		return -1;
 	if (out->part)
-		rv = rmq_stats_list_found(r, out);
-	else if (!(wanted & MQ_STATS_FEW) || names->elements <= MQ_FEW_QUEUES)
+		rv = list_found(r, out);
+	else if (!(g->wanted & MQ_STATS_FEW) ||
+	    names->elements <= MQ_FEW_QUEUES)
 		mq_rows_list(out, names);
 	freeReplyObject(names);
 	return rv;
@@ -94,15 +135,13 @@ list_all(struct mq_redis *r, int wanted, struct mq_stats *out)
 static void
 add_ours(struct mq_command *c, const char *queue)
 {
-	static const char *const keys[] = {
-	    "priority", "delayed", "clock", "paused", "counters", "outgoing"};
-	int i, n = c->cluster ? 6 : 5;
-
 	if (rmq_is_scattered(c, queue))
 		rmq_key_queue(c, queue, "counters");
 	else
-		for (i = 0; i < n; i++)
-			rmq_key_queue(c, queue, keys[i]);
+		rmq_keys(c, queue,
+		    c->cluster ?
+			"priority delayed clock paused counters outgoing" :
+			"priority delayed clock paused counters");
 }
 
 /* --- which have anything ------------------------------------------------------- */
@@ -112,8 +151,7 @@ add_keys(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_stats *out = arg;
 
-	rmq_key_queue(c, out->queues[i].name, "ready");
-	rmq_key_queue(c, out->queues[i].name, "rejected");
+	rmq_keys(c, out->queues[i].name, "ready rejected");
 	add_ours(c, out->queues[i].name);
 }
 
@@ -139,13 +177,13 @@ find_empty(struct mq_redis *r, struct gather *g)
 static void
 add_others(void *arg, size_t i, struct mq_command *c)
 {
-	const struct mq_queue_stats *q = ((const struct mq_stats *)arg)->queues;
+	const struct mq_stats *out = arg;
+	const char *queue = out->queues[c->cluster ? i / 2 : i].name;
 
 	if (!c->cluster || i % 2 == 0)
-		rmq_key_queue_other(c, q[c->cluster ? i / 2 : i].name, "ready");
+		rmq_key_queue_other(c, queue, "ready");
 	if (!c->cluster || i % 2 == 1)
-		rmq_key_queue_other(
-		    c, q[c->cluster ? i / 2 : i].name, "rejected");
+		rmq_key_queue_other(c, queue, "rejected");
 }
 
 /* Nearly no queue has any keys in the other form; on a cluster, only those are asked about
@@ -176,19 +214,6 @@ find_others(struct mq_redis *r, struct mq_stats *out)
 
 /* --- what each has ------------------------------------------------------------- */
 
-/* The last is of clusters only, and so is the right to it. */
-static const struct {
-	const char *verb, *key;
-} asked[] = {[READY] = {"LLEN", "ready"},
-    [REJECTED] = {"LLEN", "rejected"},
-    [OURS] = {"EXISTS", NULL},
-    [COUNTS] = {"HMGET", "counters"},
-    [PRIORITY] = {"ZCARD", "priority"},
-    [DELAYED] = {"ZCARD", "delayed"},
-    [CLOCK] = {"GET", "clock"},
-    [PAUSED] = {"PTTL", "paused"},
-    [OUTGOING] = {"HLEN", "outgoing"}};
-
 static void
 ask_row(void *arg, size_t i, struct mq_command *c)
 {
@@ -206,22 +231,26 @@ ask_row(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_clock(struct mq_queue_stats *q, const redisReply *reply)
+take_row(void *arg, size_t i, redisReply *reply)
 {
-	if (reply->type == REDIS_REPLY_STRING)
-		q->tick = strtoll(reply->str, NULL, 10);
-	return reply->type == REDIS_REPLY_STRING ||
-		reply->type == REDIS_REPLY_NIL ?
-	    0 :
-	    -1;
-}
-
-static void
-take_number(struct gather *g, int row, int question, long long n)
-{
+	struct gather *g = arg;
+	int question = g->first + (int)(i % g->questions);
+	int row = g->row[i / g->questions], rv;
 	struct mq_queue_stats *q = &g->out->queues[row];
+	long long n = reply->integer;
 
-	if (question == READY)
+	if (question == COUNTS) {
+		rv = mq_counts_take(reply, g->out->now_ms, q);
+		g->left[row] -= q->counted;
+		return rv;
+	}
+	if (question == CLOCK && reply->type == REDIS_REPLY_STRING)
+		q->tick = strtoll(reply->str, NULL, 10);
+	else if (question == CLOCK)
+		return reply->type == REDIS_REPLY_NIL ? 0 : -1;
+	else if (reply->type != REDIS_REPLY_INTEGER)
+		return -1;
+	else if (question == READY)
 		q->ready = n;
 	else if (question == REJECTED)
 		q->rejected = n;
@@ -236,26 +265,6 @@ take_number(struct gather *g, int row, int question, long long n)
 	else if (n >= -1)
 		q->paused_ms = n >= 0 ? g->out->now_ms + n : -1;
 	g->sorted[row] |= question == PRIORITY && n > 0;
-}
-
-static int
-take_row(void *arg, size_t i, redisReply *reply)
-{
-	struct gather *g = arg;
-	int question = g->first + (int)(i % g->questions);
-	int row = g->row[i / g->questions], rv;
-	struct mq_queue_stats *q = &g->out->queues[row];
-
-	if (question == COUNTS) {
-		rv = mq_counts_take(reply, g->out->now_ms, q);
-		g->left[row] -= q->counted;
-		return rv;
-	}
-	if (question == CLOCK)
-		return take_clock(q, reply);
-	if (reply->type != REDIS_REPLY_INTEGER)
-		return -1;
-	take_number(g, row, question, reply->integer);
 	return 0;
 }
 
@@ -274,17 +283,152 @@ ask_rows(struct mq_redis *r, struct gather *g, int first, int end)
 	return mq_ask_all(r, g->rows * g->questions, ask_row, take_row, g);
 }
 
+/* --- ages ---------------------------------------------------------------------- */
+
+/* A batch of keys as the arguments of a script. */
+static void
+ask_ages(void *arg, size_t i, struct mq_command *c)
+{
+	const struct gather *g = arg;
+	size_t at = i * g->batch, end = MIN(at + g->batch, g->rows);
+	const char *key = asked[g->first].key;
+
+	if (g->first == NOW) {
+		mq_command_plain(c, "TIME");
+		rmq_beside_queue(c, g->out->queues[g->row[at]].name);
+		return;
+	}
+	mq_command_script(
+	    c, g->first == DELAYED ? &rmq_script_due : &rmq_script_oldest);
+	for (; at < end; at++)
+		rmq_key_queue(c, g->out->queues[g->row[at]].name, key);
+	if (g->first != DELAYED)
+		mq_command_str(c, key);
+}
+
+static int64_t
+since_ms(const redisReply *header)
+{
+	struct mq_envelope e;
+	const char *why;
+	int64_t ms;
+
+	if (mq_envelope_parse(header->str, header->len, &e, &why) == -1)
+		return -1;
+	ms = mq_message_since_ms(&e);
+	mq_envelope_free(&e);
+	return ms > 0 ? ms : -1;
+}
+
+/* Any number can be a score; ours are unix milliseconds.  What is known is at least 1,
+ * however far ahead the clock is that it is of. */
+static int64_t
+score_ms(const char *score, int64_t ahead)
+{
+	double ms = strtod(score, NULL) - (double)ahead;
+
+	return ms >= 9e15 ? INT64_C(9000000000000000) :
+	    ms >= 1	  ? (int64_t)ms :
+			    1;
+}
+
+/* The elements of the reply that one row has. */
+static int
+take_age(const struct gather *g, int row, redisReply *const *e)
+{
+	struct mq_queue_stats *q = &g->out->queues[row];
+	int64_t ahead = g->ahead[row], ms;
+	bool there = e[0]->type == REDIS_REPLY_STRING;
+
+	if (!there && e[0]->type != REDIS_REPLY_NIL)
+		return -1;
+	if (g->first == READY) {
+		q->oldest_ms = there ? since_ms(e[0]) : -1;
+		if (q->oldest_ms > ahead)
+			q->oldest_ms -= ahead;
+		return 0;
+	}
+	ms = there ? score_ms(e[0]->str, ahead) : 0;
+	if (g->first == DELAYED) {
+		if (e[1]->type != REDIS_REPLY_INTEGER)
+			return -1;
+		q->in_line = e[1]->integer;
+		if (there)
+			q->next_due_ms = ms;
+		there &= q->next_due_ms <= g->out->now_ms;
+	}
+	/* Of two that are known, the older one counts. */
+	if (there && (q->oldest_ms <= 0 || ms < q->oldest_ms))
+		q->oldest_ms = ms;
+	return 0;
+}
+
+static int
+take_ages(void *arg, size_t i, redisReply *reply)
+{
+	const struct gather *g = arg;
+	size_t each = g->first == DELAYED ? 2 : 1, at = i * g->batch, k;
+	size_t n = MIN(g->batch, g->rows - at);
+	int64_t now;
+
+	if (g->first == NOW) {
+		if (mq_reply_time(reply, &now) == -1)
+			return -1;
+		g->ahead[g->row[i]] = now - g->out->now_ms;
+		return 0;
+	}
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != each * n)
+		return -1;
+	for (k = 0; k < n; k++)
+		if (take_age(g, g->row[at + k], reply->element + k * each) ==
+		    -1)
+			return -1;
+	return 0;
+}
+
+/* When messages are due, and since when they have been claimable, in the rows
+ * whose numbers of messages are known. */
+static int
+find_ages(struct mq_redis *r, struct gather *g)
+{
+	static const int questions[] = {NOW, READY, PRIORITY, DELAYED};
+	bool cluster = mq_redis_command(r).cluster, has;
+	const struct mq_queue_stats *q;
+	size_t k;
+	int i, rv = 0;
+
+	g->batch = cluster ? 1 : AGES_TOGETHER;
+	for (k = cluster ? 0 : 1; k < 4 && rv == 0; k++) {
+		g->first = questions[k];
+		g->rows = 0;
+		for (i = 0; i < g->out->count; i++) {
+			q = &g->out->queues[i];
+			has = g->first == PRIORITY ? g->sorted[i] :
+			    g->first == READY	   ? q->ready > 0 :
+			    g->first == DELAYED ?
+						q->delayed > 0 :
+						q->ready > 0 || q->delayed > 0;
+			if (has)
+				g->row[g->rows++] = i;
+		}
+		rv = mq_ask_all(r, (g->rows + g->batch - 1) / g->batch,
+		    ask_ages, take_ages, g);
+	}
+	return rv;
+}
+
 static int
 ask_queues(struct mq_redis *r, struct gather *g)
 {
-	struct mq_stats *out = g->out;
 	bool cluster = mq_redis_command(r).cluster;
+	size_t n = (size_t)g->out->count + 1;
 	int rv;
 
-	g->keys = mq_xcalloc((size_t)out->count + 1, sizeof(*g->keys));
-	g->row = mq_xcalloc((size_t)out->count + 1, sizeof(*g->row));
-	g->left = mq_xcalloc((size_t)out->count + 1, sizeof(*g->left));
-	g->sorted = mq_xcalloc((size_t)out->count + 1, sizeof(*g->sorted));
+	g->keys = mq_xcalloc(n, sizeof(*g->keys));
+	g->row = mq_xcalloc(n, sizeof(*g->row));
+	g->left = mq_xcalloc(n, sizeof(*g->left));
+	g->sorted = mq_xcalloc(n, sizeof(*g->sorted));
+	g->ahead = mq_xcalloc(n, sizeof(*g->ahead));
 	rv = find_empty(r, g);
 	if (rv == 0)
 		rv = ask_rows(r, g, READY, COUNTS);
@@ -292,16 +436,41 @@ ask_queues(struct mq_redis *r, struct gather *g)
 		rv = ask_rows(r, g, COUNTS, PRIORITY);
 	/* Most queues of ours have counts and nothing else. */
 	if (rv == 0)
-		rv = ask_rows(r, g, PRIORITY, cluster ? QUESTIONS : OUTGOING);
+		rv = ask_rows(r, g, PRIORITY, cluster ? NOW : OUTGOING);
 	if (rv == 0)
-		rv = rmq_stats_ages(r, out, g->sorted);
+		rv = find_ages(r, g);
 	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
-		rv = find_others(r, out);
+		rv = find_others(r, g->out);
 	free(g->keys);
 	free(g->row);
 	free(g->left);
 	free(g->sorted);
+	free(g->ahead);
 	return rv;
+}
+
+/* On a cluster: sets the nodes of the rows; and what is not known, as a node is lost. */
+static void
+find_nodes(const struct mq_redis *r, struct mq_stats *out)
+{
+	struct mq_command c = mq_redis_command(r);
+	struct mq_queue_stats *q;
+	int i;
+
+	for (i = 0; i < out->count && c.cluster; i++) {
+		q = &out->queues[i];
+		mq_command_plain(&c, "LLEN");
+		rmq_key_queue(&c, q->name, "ready");
+		q->node = mq_partial_node(r, &c);
+		q->scattered = rmq_is_scattered(&c, q->name);
+		if (!mq_partial_missed(r, &c))
+			continue;
+		q->ready = q->delayed = q->unacked = q->rejected = -1;
+		q->consumers = q->dead_consumers = q->connections = -1;
+		q->in_line = q->oldest_ms = -1;
+		q->counted = false;
+	}
+	mq_command_free(&c);
 }
 
 int
@@ -315,8 +484,7 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	mq_partial_begin(r);
 	rv = mq_server_time(r, &out->now_ms);
 	if (rv == 0)
-		rv = count == 0 ? list_all(r, wanted, out) :
-				  list_named(r, queues, count, &g);
+		rv = list_rows(r, queues, count, &g);
 	if (rv == 0)
 		rv = ask_queues(r, &g);
 	if (rv == 0)
@@ -324,7 +492,7 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	if (rv == 0 && count > 0)
 		mq_rows_order(out, queues, count);
 	if (rv == 0)
-		rmq_stats_nodes(r, out);
+		find_nodes(r, out);
 	if (rv == -1)
 		mq_stats_free(out);
 	return rv;
