@@ -645,8 +645,8 @@ struct mq_layout {
 
 	/* On a cluster, ends what settle() has begun with what was pushed.  NULL:
 	 * nothing. */
-	int (*finish_pushes)(struct mq_redis *, const char *const *queues,
-	    int count, const char *to);
+	int (*finish_pushes)(
+	    struct mq_redis *, const char *queue, const char *to);
 
 	/* Whether none of the queues has a message that is ready, due, or
 	 * unacked at any connection. */

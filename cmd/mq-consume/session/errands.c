@@ -400,8 +400,7 @@ run_transfers(
 		rules = rules_of(opt, i / 2);
 		to = i % 2 == 0 ? rules->push : rules->notify;
 		if (to != NULL &&
-		    opt->layout->finish_pushes(r, &opt->queues[i / 2], 1, to) ==
-			-1)
+		    opt->layout->finish_pushes(r, opt->queues[i / 2], to) == -1)
 			return -1;
 	}
 	return 0;

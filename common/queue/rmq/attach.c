@@ -1,10 +1,19 @@
 /*
- * The rmq layout: publishing attachments.
+ * The rmq layout: attachments, published, fetched and removed.  Their keys, where {SET}
+ * keeps them in one slot:
+ *
+ *	mq::attach::{SET}::refs		hash: the ids of the messages that refer to the
+ *					set, and when each was noted, unix ms
+ *	mq::attach::{SET}::files	hash: by name "FIRST SIZE SHA256": the number of
+ *					its first chunk, bytes, and the hexadecimal sum
+ *	mq::attach::{SET}::N		a chunk, from 0 on
+ *	mq::attach::sets		set: all sets that may be there
  */
 #include "queue/attach.h"
 
 #include <sys/param.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,19 +29,6 @@
 #include "base/xalloc.h"
 #include "rmq.h"
 
-/* --- attach_keys --------------------------------------------------------- */
-
-/*
- * The rmq layout: the keys of attachments, where {SET} keeps them in one slot:
- *
- *	mq::attach::{SET}::refs		hash: the ids of the messages that refer to the
- *					set, and when each was noted, unix ms
- *	mq::attach::{SET}::files	hash: by name "FIRST SIZE SHA256": the number of
- *					its first chunk, bytes, and the hexadecimal sum
- *	mq::attach::{SET}::N		a chunk, from 0 on
- *	mq::attach::sets		set: all sets that may be there
- */
-
 void
 rmq_attach_key(struct mq_command *c, const char *set, const char *what)
 {
@@ -42,29 +38,24 @@ rmq_attach_key(struct mq_command *c, const char *set, const char *what)
 	mq_command_key(c, parts, 4);
 }
 
+static void
+add_chunk_key(struct mq_command *c, const char *set, long long i)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%lld", i);
+	rmq_attach_key(c, set, number);
+}
+
 void
 rmq_attach_keys(struct mq_command *c, const struct mq_attach *a)
 {
-	char number[24];
 	long long i;
 
 	rmq_attach_key(c, a->set, "refs");
 	rmq_attach_key(c, a->set, "files");
-	for (i = 0; i < a->chunks; i++) {
-		snprintf(number, sizeof(number), "%lld", i);
-		rmq_attach_key(c, a->set, number);
-	}
-}
-
-/* SADD or SREM; or, with NULL, SCARD. */
-static void
-rmq_attach_sets(struct mq_command *c, const char *verb, const char *set)
-{
-	mq_command_plain(c, verb);
-	mq_command_key(
-	    c, &(struct mq_part){RMQ_ATTACH_SETS, strlen(RMQ_ATTACH_SETS)}, 1);
-	if (set != NULL)
-		mq_command_str(c, set);
+	for (i = 0; i < a->chunks; i++)
+		add_chunk_key(c, a->set, i);
 }
 
 static void
@@ -77,22 +68,17 @@ rmq_attach_refer(
 	mq_command_str(c, made ? "new" : "");
 }
 
-/* --- commands ----------------------------------------------------------------- */
-
 struct chunks {
 	const char *set, *verb;
-	long long done;
 };
 
 static void
 ask_chunk(void *arg, size_t i, struct mq_command *c)
 {
 	const struct chunks *all = arg;
-	char number[24];
 
-	snprintf(number, sizeof(number), "%zu", i);
 	mq_command_plain(c, all->verb);
-	rmq_attach_key(c, all->set, number);
+	add_chunk_key(c, all->set, (long long)i);
 	if (strcmp(all->verb, "EXPIRE") == 0)
 		mq_command_str(c, RMQ_ATTACH_S);
 }
@@ -100,25 +86,18 @@ ask_chunk(void *arg, size_t i, struct mq_command *c)
 static int
 take_chunk(void *arg, size_t i, redisReply *reply)
 {
-	struct chunks *all = arg;
-
+	(void)arg;
 	(void)i;
-	if (reply->type != REDIS_REPLY_INTEGER)
-		return -1;
-	all->done += reply->integer;
-	return 0;
+	return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
 }
 
 int
-rmq_attach_each(struct mq_redis *r, const char *set, const char *verb,
-    long long n, long long *done)
+rmq_attach_each(
+    struct mq_redis *r, const char *set, const char *verb, long long n)
 {
-	struct chunks all = {set, verb, 0};
-	int rv = mq_ask_all(r, (size_t)n, ask_chunk, take_chunk, &all);
+	struct chunks all = {set, verb};
 
-	if (done != NULL)
-		*done = all.done;
-	return rv;
+	return mq_ask_all(r, (size_t)n, ask_chunk, take_chunk, &all);
 }
 
 int
@@ -134,16 +113,24 @@ rmq_attach_one(struct mq_redis *r, const char *set, const char *verb,
 	return mq_call_number(r, &c, done);
 }
 
-/* --- attach_fetch -------------------------------------------------------- */
+/* Of the list of files, which says how many chunks there are, and of these. */
+static int
+change_files(struct mq_redis *r, const char *set, const char *verb, long long n)
+{
+	bool last = strcmp(verb, "UNLINK") == 0;
+	long long done;
 
-/*
- * The rmq layout: fetching attachments, and removing them.
- */
+	if (!last && rmq_attach_one(r, set, verb, "files", &done) == -1)
+		return -1;
+	if (rmq_attach_each(r, set, verb, n) == -1)
+		return -1;
+	return last ? rmq_attach_one(r, set, verb, "files", &done) : 0;
+}
+
+/* --- the list of files ------------------------------------------------------ */
 
 /* Chunks of a set: 16 TiB.  More are nonsense. */
 #define CHUNKS_MAX (1LL << 24)
-
-/* --- the list of files ------------------------------------------------------ */
 
 struct file {
 	const char *name;
@@ -222,13 +209,11 @@ fetch_chunk(struct mq_redis *r, const char *set, const struct file *f,
 	struct mq_command c = mq_redis_command(r);
 	size_t want =
 	    (size_t)MIN(RMQ_ATTACH_CHUNK, f->bytes - i * RMQ_ATTACH_CHUNK);
-	char number[24];
 	redisReply *reply;
 	int rv = 1;
 
-	snprintf(number, sizeof(number), "%lld", f->first + i);
 	mq_command_plain(&c, "GET");
-	rmq_attach_key(&c, set, number);
+	add_chunk_key(&c, set, f->first + i);
 	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
@@ -265,34 +250,14 @@ fetch_file(struct mq_redis *r, const char *set, const struct file *f, int dir)
 }
 
 static int
-fetch_all(struct mq_redis *r, const char *set, const redisReply *files, int dir,
-    struct mq_buf *why)
-{
-	struct file f;
-	size_t i;
-	int rv = 0;
-
-	for (i = 0; i + 1 < files->elements && rv == 0; i += 2) {
-		if (!parse_file(files->element[i], files->element[i + 1], &f)) {
-			mq_buf_addstr(why, "their list is damaged");
-			return 1;
-		}
-		rv = fetch_file(r, set, &f, dir);
-		if (rv == 1)
-			mq_buf_printf(
-			    why, "%s is incomplete or damaged", f.name);
-	}
-	return rv;
-}
-
-/* The parts of the table, and that; see queue/attach.h. */
-static int
 rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
     struct mq_buf *why)
 {
 	struct mq_command c = mq_redis_command(r);
-	long long there, chunks, done;
+	long long there, chunks;
 	redisReply *files;
+	struct file f;
+	size_t i;
 	int rv;
 
 	if (!mq_id_valid(set, strlen(set))) {
@@ -311,11 +276,18 @@ rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
 		return 1;
 	}
 	/* A cleaner that missed the message may have begun to let them expire. */
-	rv = rmq_attach_one(r, set, "PERSIST", "files", &done);
-	if (rv == 0)
-		rv = rmq_attach_each(r, set, "PERSIST", chunks, NULL);
-	if (rv == 0)
-		rv = fetch_all(r, set, files, dir, why);
+	rv = change_files(r, set, "PERSIST", chunks);
+	for (i = 0; i + 1 < files->elements && rv == 0; i += 2) {
+		if (!parse_file(files->element[i], files->element[i + 1], &f)) {
+			mq_buf_addstr(why, "their list is damaged");
+			rv = 1;
+		} else {
+			rv = fetch_file(r, set, &f, dir);
+			if (rv == 1)
+				mq_buf_printf(why,
+				    "%s is incomplete or damaged", f.name);
+		}
+	}
 	freeReplyObject(files);
 	return rv;
 }
@@ -326,16 +298,17 @@ int
 rmq_attach_remove(struct mq_redis *r, const char *set)
 {
 	struct mq_command c = mq_redis_command(r);
-	long long chunks, done;
+	long long chunks;
 	redisReply *files = rmq_attach_files(r, set, &chunks);
 
 	if (files == NULL)
 		return -1;
 	freeReplyObject(files);
-	if (rmq_attach_each(r, set, "UNLINK", chunks, NULL) == -1 ||
-	    rmq_attach_one(r, set, "UNLINK", "files", &done) == -1)
+	if (change_files(r, set, "UNLINK", chunks) == -1)
 		return -1;
-	rmq_attach_sets(&c, "SREM", set);
+	mq_command_plain(&c, "SREM");
+	rmq_key_all(&c, RMQ_ATTACH_SETS);
+	mq_command_str(&c, set);
 	return mq_call_done(r, &c);
 }
 
@@ -354,7 +327,7 @@ rmq_attach_release(struct mq_redis *r, const char *set, const char *id)
 	return was == 1 && there == 0 ? rmq_attach_remove(r, set) : 0;
 }
 
-/* --- attach -------------------------------------------------------------- */
+/* --- publishing ---------------------------------------------------------- */
 
 /* When a long upload begins the hour of its chunks anew. */
 #define RENEW_S 1200.0
@@ -385,32 +358,23 @@ put_chunk(struct mq_attach *a, const char *p, size_t n)
 {
 	struct mq_redis *r = a->redis;
 	struct mq_command c = mq_redis_command(r);
-	char number[24];
+	double now;
 
 	if (mq_redis_room(r, n) == -1)
 		return -1;
-	snprintf(number, sizeof(number), "%lld", a->chunks);
 	mq_command_plain(&c, "SET");
-	rmq_attach_key(&c, a->set, number);
+	add_chunk_key(&c, a->set, a->chunks);
 	mq_command_arg(&c, p, n);
 	mq_command_words(&c, "EX " RMQ_ATTACH_S);
 	a->chunks++;
-	return mq_call_done(r, &c);
-}
-
-/* A server that is slower than an hour must not lose the first chunks. */
-static int
-renew_chunks(struct mq_attach *a)
-{
-	double now = mq_clock_s(CLOCK_MONOTONIC);
-	long long files;
-
+	if (mq_call_done(r, &c) == -1)
+		return -1;
+	/* A server that is slower than an hour must not lose the first chunks. */
+	now = mq_clock_s(CLOCK_MONOTONIC);
 	if (now - a->renewed_s < RENEW_S)
 		return 0;
 	a->renewed_s = now;
-	if (rmq_attach_one(a->redis, a->set, "EXPIRE", "files", &files) == -1)
-		return -1;
-	return rmq_attach_each(a->redis, a->set, "EXPIRE", a->chunks, NULL);
+	return change_files(r, a->set, "EXPIRE", a->chunks);
 }
 
 /* Fills the buffer, but for the end of the file; -1 with errno. */
@@ -430,36 +394,6 @@ read_chunk(int fd, char *buf)
 	return (ssize_t)n;
 }
 
-static int
-put_file(struct mq_attach *a, const char *name, long long first,
-    long long bytes, SHA2_CTX *sum)
-{
-	struct mq_command c = mq_redis_command(a->redis);
-	char hex[SHA256_DIGEST_STRING_LENGTH];
-	long long done;
-
-	mq_command_script(&c, &rmq_script_attach);
-	rmq_attach_key(&c, a->set, "files");
-	mq_command_str(&c, name);
-	mq_command_str(&c, "new");
-	mq_command_fmt(&c, "%lld %lld %s", first, bytes, SHA256End(sum, hex));
-	return mq_call_number(a->redis, &c, &done);
-}
-
-/* The bytes to read: files of /proc and what is no file say nothing of that. */
-static long long
-size_of(const struct stat *st)
-{
-	return S_ISREG(st->st_mode) && st->st_size > 0 ? st->st_size :
-							 LLONG_MAX;
-}
-
-static bool
-same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 static bool
 is_unchanged(const struct stat *was, int fd, long long bytes)
 {
@@ -467,8 +401,8 @@ is_unchanged(const struct stat *was, int fd, long long bytes)
 
 	return !S_ISREG(was->st_mode) ||
 	    (fstat(fd, &is) == 0 && is.st_size == was->st_size &&
-		same_time(&is.st_mtim, &was->st_mtim) &&
-		same_time(&is.st_ctim, &was->st_ctim) &&
+		timespeccmp(&is.st_mtim, &was->st_mtim, ==) &&
+		timespeccmp(&is.st_ctim, &was->st_ctim, ==) &&
 		(was->st_size == 0 || bytes == was->st_size));
 }
 
@@ -503,8 +437,6 @@ put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
 		SHA256Update(sum, (uint8_t *)buf, (size_t)n);
 		bytes += n;
 		rv = put_chunk(a, buf, (size_t)n);
-		if (rv == 0)
-			rv = renew_chunks(a);
 	}
 	if (n == -1)
 		rv = fail_to_read(a, name);
@@ -512,36 +444,38 @@ put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
 	return rv == 0 ? bytes : -1;
 }
 
-/* Removes at once what nobody will publish: a retry a minute must not fill the server. */
-static int
-fail_changed(struct mq_attach *a, const char *name)
-{
-	struct mq_redis *r = a->redis;
-	long long done;
-
-	if (rmq_attach_each(r, a->set, "UNLINK", a->chunks, NULL) == -1 ||
-	    rmq_attach_one(r, a->set, "UNLINK", "files", &done) == -1)
-		return -1;
-	return fail_file(a, MQ_EXIT_AGAIN, name,
-	    "the file changed while it was read; publish it again");
-}
-
 static int
 add_file(struct mq_attach *a, const char *name, int fd)
 {
-	long long first = a->chunks, bytes;
+	struct mq_command c = mq_redis_command(a->redis);
+	char hex[SHA256_DIGEST_STRING_LENGTH];
+	long long first = a->chunks, size = LLONG_MAX, bytes, done;
 	struct stat st;
 	SHA2_CTX sum;
 
 	SHA256Init(&sum);
 	if (fstat(fd, &st) == -1)
 		return fail_to_read(a, name);
-	bytes = put_chunks(a, name, fd, size_of(&st), &sum);
+	/* Files of /proc and what is no file do not say how many bytes they have. */
+	if (S_ISREG(st.st_mode) && st.st_size > 0)
+		size = st.st_size;
+	bytes = put_chunks(a, name, fd, size, &sum);
 	if (bytes == -1)
 		return -1;
-	return is_unchanged(&st, fd, bytes) ?
-	    put_file(a, name, first, bytes, &sum) :
-	    fail_changed(a, name);
+	if (!is_unchanged(&st, fd, bytes)) {
+		/* At once what nobody will publish goes: a retry a minute must not
+		 * fill the server. */
+		if (change_files(a->redis, a->set, "UNLINK", a->chunks) == -1)
+			return -1;
+		return fail_file(a, MQ_EXIT_AGAIN, name,
+		    "the file changed while it was read; publish it again");
+	}
+	mq_command_script(&c, &rmq_script_attach);
+	rmq_attach_key(&c, a->set, "files");
+	mq_command_str(&c, name);
+	mq_command_str(&c, "new");
+	mq_command_fmt(&c, "%lld %lld %s", first, bytes, SHA256End(&sum, hex));
+	return mq_call_number(a->redis, &c, &done);
 }
 
 /* Once it is listed, a cleaner finds what an end of the message leaves. */
@@ -554,7 +488,9 @@ close_set(struct mq_attach *a, const char *id)
 	rmq_attach_refer(&c, a->set, id, true);
 	if (mq_call_number(a->redis, &c, &done) == -1)
 		return -1;
-	rmq_attach_sets(&c, "SADD", a->set);
+	mq_command_plain(&c, "SADD");
+	rmq_key_all(&c, RMQ_ATTACH_SETS);
+	mq_command_str(&c, a->set);
 	return mq_call_done(a->redis, &c);
 }
 
@@ -563,8 +499,9 @@ count_sets(struct mq_redis *r, long long *n)
 {
 	struct mq_command c = mq_redis_command(r);
 
-	rmq_attach_sets(&c, "SCARD", NULL);
+	mq_command_plain(&c, "SCARD");
 	c.optional = true;
+	rmq_key_all(&c, RMQ_ATTACH_SETS);
 	return mq_call_number(r, &c, n);
 }
 

@@ -195,7 +195,7 @@ set_all(struct mq_redis *r, const char *set, const char *verb)
 		return -1;
 	freeReplyObject(files);
 	if (rmq_attach_one(r, set, verb, "refs", &done) == -1 ||
-	    rmq_attach_each(r, set, verb, chunks, NULL) == -1)
+	    rmq_attach_each(r, set, verb, chunks) == -1)
 		return -1;
 	return rmq_attach_one(r, set, verb, "files", &done);
 }

@@ -28,32 +28,29 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 
 	mq_command_script(c, &rmq_script_delete);
 	if (c->cluster) {
-		rmq_keys(c, queue, "none none");
+		rmq_key_queue(c, queue, "none none");
 	} else {
 		rmq_key_all(c, RMQ_QUEUES);
 		rmq_key_all(c, RMQ_CONNECTIONS);
 	}
 	rmq_queue_keys(c, queue);
-	rmq_keys(c, queue,
+	rmq_key_queue(c, queue,
 	    "rejected rate counters paused settings watch idle minutes hours");
 	if (c->cluster) {
-		rmq_keys(c, queue, "none none");
+		rmq_key_queue(c, queue, "none none");
 	} else {
-		rmq_key_queue_other(c, queue, "ready");
-		rmq_key_queue_other(c, queue, "rejected");
+		rmq_key_queue_other(c, queue, "ready rejected");
 	}
-	rmq_keys(c, queue, "outgoing incoming");
+	rmq_key_queue(c, queue, "outgoing incoming");
 	for (i = 0; i < n; i++) {
 		name = connections->list[i].name;
-		rmq_key_lease(c, name, queue);
+		rmq_key_both(c, name, queue, "lease");
 		rmq_key_own(c, name, queue, "queues");
-		rmq_key_both(c, name, queue, "consumers");
-		rmq_key_both(c, name, queue, "unacked");
+		rmq_key_both(c, name, queue, "consumers unacked");
 		if (c->cluster) {
-			rmq_keys(c, queue, "none none");
+			rmq_key_queue(c, queue, "none none");
 		} else {
-			rmq_key_both_other(c, name, queue, "consumers");
-			rmq_key_both_other(c, name, queue, "unacked");
+			rmq_key_both_other(c, name, queue, "consumers unacked");
 		}
 	}
 	mq_command_str(c, queue);
@@ -181,7 +178,7 @@ has_keys(struct mq_redis *r, const char *queue, const char *words, bool other,
 	if (other)
 		rmq_key_queue_other(&c, queue, words);
 	else
-		rmq_keys(&c, queue, words);
+		rmq_key_queue(&c, queue, words);
 	rv = mq_call_number(r, &c, &n);
 	*yes |= n > 0;
 	return rv;

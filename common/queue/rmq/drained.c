@@ -7,36 +7,28 @@
 
 #include "redis/connection.h"
 
-/* Adds what could be claimed of one queue, and what these connections hold. */
-static int
-count_waiting_of(struct mq_redis *r, const char *queue, const redisReply *all,
-    long long *sum)
-{
-	struct mq_command c = mq_redis_command(r);
-	long long n;
-	size_t i;
-
-	mq_command_script(&c, &rmq_script_count_claimable);
-	rmq_queue_keys(&c, queue);
-	for (i = 0; i < all->elements; i++)
-		rmq_key_both(&c, all->element[i]->str, queue, "unacked");
-	if (mq_call_number(r, &c, &n) == -1)
-		return -1;
-	*sum += n;
-	return 0;
-}
-
+/* Adds what could be claimed of the queues, and what connections hold of them. */
 static int
 count_waiting(
     struct mq_redis *r, const char *const *queues, int count, long long *sum)
 {
 	redisReply *all = mq_call_members(r, RMQ_CONNECTIONS);
+	struct mq_command c = mq_redis_command(r);
+	long long n = 0;
+	size_t k;
 	int i, rv = 0;
 
 	if (all == NULL)
 		return -1;
-	for (i = 0; i < count && rv == 0; i++)
-		rv = count_waiting_of(r, queues[i], all, sum);
+	for (i = 0; i < count && rv == 0; i++) {
+		mq_command_script(&c, &rmq_script_count_claimable);
+		rmq_queue_keys(&c, queues[i]);
+		for (k = 0; k < all->elements; k++)
+			rmq_key_both(
+			    &c, all->element[k]->str, queues[i], "unacked");
+		rv = mq_call_number(r, &c, &n);
+		*sum += n;
+	}
 	freeReplyObject(all);
 	return rv;
 }
@@ -52,42 +44,30 @@ is_one_of(const char *const *queues, int count, const char *name)
 	return false;
 }
 
-/* On a cluster each set is on a node of its own. */
-static int
-list_step_by_step(struct mq_redis *r, const struct mq_name *name, bool *found)
-{
-	struct mq_command c = mq_redis_command(r);
-	long long of_connection = 0, of_all = 0;
-
-	mq_command_plain(&c, "SADD");
-	rmq_key_connection(&c, name->name, "queues");
-	mq_command_str(&c, name->queue);
-	if (mq_call_number(r, &c, &of_connection) == -1)
-		return mq_redis_lost(r) ? -1 : 0;
-	mq_command_plain(&c, "SADD");
-	rmq_key_all(&c, RMQ_CONNECTIONS);
-	mq_command_str(&c, name->name);
-	(void)mq_call_number(r, &c, &of_all);
-	*found |= of_connection + of_all > 0;
-	return mq_redis_lost(r) ? -1 : 0;
-}
-
 /* Lists a connection that holds some messages, if nobody does. */
 static int
 list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
 {
 	struct mq_command c = mq_redis_command(r);
-	redisReply *reply;
+	long long of_connection = 0, of_all = 0;
 
-	if (c.cluster)
-		return list_step_by_step(r, name, found);
-	rmq_adopt(&c, name->name, name->queue, false);
-	reply = mq_call(r, &c, -1);
-	if (reply == NULL)
-		return mq_redis_lost(r) ? -1 : 0;
-	*found |= reply->type == REDIS_REPLY_INTEGER && reply->integer > 0;
-	freeReplyObject(reply);
-	return 0;
+	if (!c.cluster) {
+		rmq_adopt(&c, name->name, name->queue, false);
+		(void)mq_call_number(r, &c, &of_all);
+	} else {
+		/* Each set is on a node of its own. */
+		mq_command_plain(&c, "SADD");
+		rmq_key_connection(&c, name->name, "queues");
+		mq_command_str(&c, name->queue);
+		if (mq_call_number(r, &c, &of_connection) == 0) {
+			mq_command_plain(&c, "SADD");
+			rmq_key_all(&c, RMQ_CONNECTIONS);
+			mq_command_str(&c, name->name);
+			(void)mq_call_number(r, &c, &of_all);
+		}
+	}
+	*found |= of_connection + of_all > 0;
+	return mq_redis_lost(r) ? -1 : 0;
 }
 
 /* Only when it seems that nothing is left: it looks through all keys. */

@@ -1,10 +1,102 @@
 /*
- * The rmq layout: making ready what is due.
+ * The rmq layout: the queues that cleaning has something to do in, and making ready what
+ * is due there.
+ *
+ * A million queues may be known, and nearly all of them have no keys.  mq-clean looks
+ * through all keys, and comes by those queues.  Consumers ask the known queues, some at
+ * a time.
  */
 #include <stdlib.h>
 
 #include "base/xalloc.h"
 #include "rmq.h"
+
+struct look {
+	struct rmq_cleaner *w;
+	const redisReply *some; /* names, of a step; NULL: those of w->busy */
+	struct mq_names *queues;
+};
+
+static const char *
+name_of(const struct look *l, size_t i)
+{
+	return l->some != NULL ? l->some->element[i]->str :
+				 l->w->busy.list[i].name;
+}
+
+/* Of a queue whose keys were seen, whether it is known; else whether it has keys. */
+static void
+ask_look(void *arg, size_t i, struct mq_command *c)
+{
+	const struct look *l = arg;
+
+	if (l->some == NULL) {
+		mq_command_plain(c, "SISMEMBER");
+		rmq_key_all(c, RMQ_QUEUES);
+		mq_command_str(c, name_of(l, i));
+		return;
+	}
+	mq_command_plain(c, "EXISTS");
+	rmq_key_queue(c, name_of(l, i), "locks");
+	if (!rmq_is_scattered(c, name_of(l, i)))
+		rmq_key_queue(c, name_of(l, i), "delayed");
+}
+
+static int
+take_look(void *arg, size_t i, redisReply *reply)
+{
+	struct look *l = arg;
+
+	if (mq_round_good(&l->w->round, reply, REDIS_REPLY_INTEGER) &&
+	    reply->integer > 0)
+		mq_names_add(l->queues, name_of(l, i), NULL);
+	return 0;
+}
+
+static int
+ask_known(struct rmq_cleaner *w, struct mq_names *queues)
+{
+	char cursor[MQ_CURSOR_SIZE] = "0";
+	struct look l = {.w = w, .queues = queues};
+	redisReply *some;
+	int rv = 0;
+
+	while (rv == 0 && *cursor != '\0') {
+		rv =
+		    mq_round_some_members(&w->round, RMQ_QUEUES, cursor, &some);
+		l.some = some;
+		if (rv == 0 && some != NULL)
+			rv = mq_ask_each(w->round.r, some->elements, ask_look,
+			    take_look, &l);
+		freeReplyObject(some);
+	}
+	return rv;
+}
+
+int
+rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
+{
+	struct look l = {.w = w, .queues = queues};
+	struct mq_command names = mq_redis_command(w->round.r);
+	int rv;
+
+	if (w->how->all && !w->blind) {
+		mq_names_sort(&w->busy);
+		rv =
+		    mq_ask_each(w->round.r, w->busy.n, ask_look, take_look, &l);
+	} else {
+		rv = ask_known(w, queues);
+		/* The node of the names may be lost, and not have said them. */
+		mq_command_plain(&names, "SSCAN");
+		rmq_key_all(&names, RMQ_QUEUES);
+		if (rv == 0 && w->how->all &&
+		    mq_partial_missed(w->round.r, &names) != NULL)
+			rv = rmq_find_queues(w->round.r, queues);
+		mq_command_free(&names);
+	}
+	mq_names_sort(queues);
+	return rv;
+}
 
 /* Each queue has a tick, and a number of messages that are due. */
 struct due {
@@ -60,18 +152,6 @@ take_time(void *arg, size_t i, redisReply *reply)
 }
 
 static int
-find_times(struct due *d, int64_t now)
-{
-	size_t i;
-
-	for (i = 0; i < d->queues.n; i++)
-		d->now[i] = now;
-	if (!mq_redis_command(d->w->round.r).cluster)
-		return 0;
-	return mq_ask_each(d->w->round.r, d->queues.n, ask_time, take_time, d);
-}
-
-static int
 count_due(struct due *d)
 {
 	static const struct rmq_question clock = {
@@ -111,26 +191,11 @@ promote(struct rmq_cleaner *w, const char *queue)
 	return rv;
 }
 
-static int
-make_ready(struct due *d)
-{
-	struct rmq_cleaner *w = d->w;
-	size_t i;
-	int rv = 0;
-
-	for (i = 0; i < d->queues.n && rv == 0; i++)
-		if (w->how->dry_run)
-			w->out->due += (long)d->count[i];
-		else if (d->count[i] > 0)
-			rv = promote(w, d->queues.list[i].name);
-	return rv;
-}
-
 int
 rmq_due(struct rmq_cleaner *w)
 {
 	struct due d = {.w = w};
-	int64_t now;
+	int64_t now = 0;
 	size_t i;
 	int rv = rmq_cleaner_now(w, NULL, &now);
 
@@ -142,12 +207,18 @@ rmq_due(struct rmq_cleaner *w)
 	mq_names_sort(&d.queues);
 	d.now = mq_xcalloc(d.queues.n + 1, sizeof(*d.now));
 	d.count = mq_xcalloc(d.queues.n + 1, sizeof(*d.count));
-	if (rv == 0)
-		rv = find_times(&d, now);
+	for (i = 0; i < d.queues.n; i++)
+		d.now[i] = now;
+	if (rv == 0 && mq_redis_command(w->round.r).cluster)
+		rv = mq_ask_each(
+		    w->round.r, d.queues.n, ask_time, take_time, &d);
 	if (rv == 0)
 		rv = count_due(&d);
-	if (rv == 0)
-		rv = make_ready(&d);
+	for (i = 0; i < d.queues.n && rv == 0; i++)
+		if (w->how->dry_run)
+			w->out->due += (long)d.count[i];
+		else if (d.count[i] > 0)
+			rv = promote(w, d.queues.list[i].name);
 	free(d.now);
 	free(d.tick);
 	free(d.count);

@@ -79,24 +79,11 @@ add_held(void *arg, size_t i, struct mq_command *c)
 	int k;
 
 	for (k = 0; k < h->count; k++) {
-		rmq_key_both(c, connection, h->queues[k], "unacked");
-		rmq_key_both(c, connection, h->queues[k], "consumers");
-		if (!h->cluster)
-			continue;
-		rmq_key_both_other(c, connection, h->queues[k], "consumers");
-		rmq_key_both_other(c, connection, h->queues[k], "unacked");
+		rmq_key_both(c, connection, h->queues[k], "unacked consumers");
+		if (h->cluster)
+			rmq_key_both_other(
+			    c, connection, h->queues[k], "consumers unacked");
 	}
-}
-
-/* Returns how many may have something. */
-static size_t
-count_kept(const unsigned char *keys, size_t n)
-{
-	size_t kept = 0;
-
-	for (; n > 0; n--)
-		kept += *keys++ != RMQ_NONE;
-	return kept;
 }
 
 int
@@ -104,12 +91,13 @@ rmq_keep_holders(struct mq_redis *r, const char *const *queues, int count,
     bool cluster, redisReply *connections)
 {
 	struct held h = {queues, count, cluster, connections->element};
-	size_t n = connections->elements, kept, i;
+	size_t n = connections->elements, kept = 0, i;
 	struct rmq_exists look = {r, add_held, &h, mq_xcalloc(n + 1, 1)};
 	int rv = rmq_exists(&look, RMQ_ANY, n,
 	    (size_t)(KEYS_MAX / (count * (cluster ? 4 : 2))));
 
-	kept = count_kept(look.keys, n);
+	for (i = 0; i < n; i++)
+		kept += look.keys[i] != RMQ_NONE;
 	/* Few have something, and others stood beside them. */
 	if (rv == 0 && kept < n / 2)
 		rv = rmq_exists(&look, RMQ_SOME, n, 1);

@@ -55,42 +55,41 @@
 		(s), strlen(s)                                                 \
 	}
 
+/* Of a connection, of a queue, or of both; NULL: not of one.  words: the ends of the keys,
+ * with blanks between them. */
 static void
-add_queue_key(
-    struct mq_command *c, bool braces, const char *queue, const char *what)
+add_keys(struct mq_command *c, const char *connection, const char *queue,
+    bool braces, const char *words)
 {
-	const struct mq_part parts[] = {
-	    PART(braces ? "rmq::queue::{" : "rmq::queue::["), PART(queue),
-	    PART(braces ? "}::" : "]::"), PART(what)};
-
-	mq_command_key(c, parts, 4);
-}
-
-void
-rmq_key_queue(struct mq_command *c, const char *queue, const char *what)
-{
-	add_queue_key(c, c->cluster, queue, what);
-}
-
-void
-rmq_key_queue_other(struct mq_command *c, const char *queue, const char *what)
-{
-	add_queue_key(c, !c->cluster, queue, what);
-}
-
-void
-rmq_keys(struct mq_command *c, const char *queue, const char *words)
-{
-	const char *ends[2] = {c->cluster ? "rmq::queue::{" : "rmq::queue::[",
-	    c->cluster ? "}::" : "]::"};
-	struct mq_part parts[] = {{ends[0], strlen(ends[0])},
-	    {queue, strlen(queue)}, {ends[1], strlen(ends[1])}, {0}};
+	struct mq_part parts[] = {
+	    PART(connection != NULL ? "rmq::connection::" : "rmq"),
+	    PART(connection != NULL ? connection : ""),
+	    PART(queue == NULL ? "" :
+		    braces     ? "::queue::{" :
+				 "::queue::["),
+	    PART(queue != NULL ? queue : ""),
+	    PART(queue == NULL ? "::" :
+		    braces     ? "}::" :
+				 "]::"),
+	    {NULL, 0}};
 
 	for (; *words != '\0'; words += strspn(words, " ")) {
-		parts[3] = (struct mq_part){words, strcspn(words, " ")};
-		mq_command_key(c, parts, 4);
-		words += parts[3].n;
+		parts[5] = (struct mq_part){words, strcspn(words, " ")};
+		words += parts[5].n;
+		mq_command_key(c, parts, 6);
 	}
+}
+
+void
+rmq_key_queue(struct mq_command *c, const char *queue, const char *words)
+{
+	add_keys(c, NULL, queue, c->cluster, words);
+}
+
+void
+rmq_key_queue_other(struct mq_command *c, const char *queue, const char *words)
+{
+	add_keys(c, NULL, queue, !c->cluster, words);
 }
 
 /* An empty tag is none. */
@@ -125,42 +124,33 @@ rmq_key_queues(struct mq_command *c, const char *queue)
 void
 rmq_queue_keys(struct mq_command *c, const char *queue)
 {
-	rmq_keys(c, queue, "ready priority delayed locks clock result::");
+	rmq_key_queue(c, queue, "ready priority delayed locks clock result::");
 }
 
 void
 rmq_key_connection(
-    struct mq_command *c, const char *connection, const char *what)
+    struct mq_command *c, const char *connection, const char *words)
 {
-	const struct mq_part parts[] = {PART("rmq::connection::"),
-	    PART(connection), PART("::"), PART(what)};
-
-	mq_command_key(c, parts, 4);
-}
-
-static void
-add_both_key(struct mq_command *c, bool braces, const char *connection,
-    const char *queue, const char *what)
-{
-	const struct mq_part parts[] = {PART("rmq::connection::"),
-	    PART(connection), PART(braces ? "::queue::{" : "::queue::["),
-	    PART(queue), PART(braces ? "}::" : "]::"), PART(what)};
-
-	mq_command_key(c, parts, 6);
+	add_keys(c, connection, NULL, false, words);
 }
 
 void
 rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
-    const char *what)
+    const char *words)
 {
-	add_both_key(c, c->cluster, connection, queue, what);
+	if (!c->cluster && strcmp(words, "lease") == 0)
+		rmq_key_connection(c, connection, "heartbeat");
+	else if (!c->cluster && strcmp(words, "info") == 0)
+		rmq_key_connection(c, connection, "info");
+	else
+		add_keys(c, connection, queue, c->cluster, words);
 }
 
 void
 rmq_key_both_other(struct mq_command *c, const char *connection,
-    const char *queue, const char *what)
+    const char *queue, const char *words)
 {
-	add_both_key(c, !c->cluster, connection, queue, what);
+	add_keys(c, connection, queue, !c->cluster, words);
 }
 
 void
@@ -171,24 +161,6 @@ rmq_key_own(struct mq_command *c, const char *connection, const char *queue,
 		rmq_key_queue(c, queue, "none");
 	else
 		rmq_key_connection(c, connection, what);
-}
-
-void
-rmq_key_lease(struct mq_command *c, const char *connection, const char *queue)
-{
-	if (c->cluster)
-		rmq_key_both(c, connection, queue, "lease");
-	else
-		rmq_key_connection(c, connection, "heartbeat");
-}
-
-void
-rmq_key_info(struct mq_command *c, const char *connection, const char *queue)
-{
-	if (c->cluster)
-		rmq_key_both(c, connection, queue, "info");
-	else
-		rmq_key_connection(c, connection, "info");
 }
 
 const char *
@@ -229,7 +201,7 @@ add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 	rmq_key_connection(c, connection, "heartbeat");
 }
 
-const struct mq_side rmq_side = {.key = rmq_keys,
+const struct mq_side rmq_side = {.key = rmq_key_queue,
     .cleaning = "cleaning",
     .paused = "paused",
     .counters = "counters",
@@ -251,13 +223,13 @@ const struct mq_side rmq_side = {.key = rmq_keys,
 bool
 rmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 {
-	const char *end = memrchr(key, ']', len), *start;
+	const char *end = memrchr(key, ']', len), *start = NULL;
 
 	if (end == NULL)
 		end = memrchr(key, '}', len);
-	start = end == NULL ?
-	    NULL :
-	    memrchr(key, *end == ']' ? '[' : '{', (size_t)(end - key));
+	if (end != NULL)
+		start =
+		    memrchr(key, *end == ']' ? '[' : '{', (size_t)(end - key));
 	if (start == NULL)
 		return false;
 	*queue = start + 1;

@@ -612,7 +612,7 @@ heal(struct rmq_cleaner *w, const struct mq_names *moving)
 		do {
 			n = 0;
 			mq_command_script(&c, &rmq_script_heal);
-			rmq_keys(&c, name->name, "ready delayed priority");
+			rmq_key_queue(&c, name->name, "ready delayed priority");
 			rmq_key_queue(&c, name->name, name->queue);
 			rmq_key_queues(&c, name->name);
 			mq_command_str(&c, w->how->dry_run ? "1" : "0");

@@ -177,17 +177,17 @@ add_connection_keys(struct mq_command *c, const struct dead_queue *q)
 	const char *connection = q->owner->connection;
 
 	rmq_key_both(c, connection, q->queue, "unacked");
-	rmq_key_lease(c, connection, q->queue);
+	rmq_key_both(c, connection, q->queue, "lease");
 	rmq_key_both(c, connection, q->queue, "consumers");
 	rmq_key_own(c, connection, q->queue, "queues");
 	if (c->cluster) {
-		rmq_keys(c, q->queue, "none none");
+		rmq_key_queue(c, q->queue, "none none");
 	} else {
-		rmq_key_both_other(c, connection, q->queue, "consumers");
-		rmq_key_both_other(c, connection, q->queue, "unacked");
+		rmq_key_both_other(
+		    c, connection, q->queue, "consumers unacked");
 	}
 	if (q->owner->ours) {
-		rmq_key_info(c, connection, q->queue);
+		rmq_key_both(c, connection, q->queue, "info");
 		rmq_key_own(c, connection, q->queue, "running");
 	}
 }

@@ -27,22 +27,10 @@ extern const struct mq_right rmq_rights[];
 
 /* The parts of the table, each of the type of its member. */
 #define PART(member) __typeof__(*((struct mq_layout *)0)->member) rmq_##member
-PART(publish);
-PART(publish_add);
-PART(publish_mark);
-PART(publish_known);
-
 PART(clean);
-PART(finish_pushes);
 PART(drained);
 PART(stats);
 PART(running);
-
-/* The list of a place, as one argument; connection is for UNACKED. */
-void rmq_key_place(
-    struct mq_command *, const struct mq_place *, const char *connection);
-/* In front of each element in a sorted set; see lua/lib/place.lua. */
-#define RMQ_UNIQUE_LEN 32
 
 PART(scan);
 PART(take);
@@ -71,10 +59,9 @@ int rmq_stats_connections(
 #define RMQ_QUEUES	"rmq::queues"
 #define RMQ_CONNECTIONS "rmq::connections"
 
-/* Per queue: ready, rejected, and ours. */
-void rmq_key_queue(struct mq_command *, const char *queue, const char *what);
-/* Several of them, of which words has the names, with blanks between them. */
-void rmq_keys(struct mq_command *, const char *queue, const char *words);
+/* Keys of a queue: ready, rejected, and ours; words has their names, with blanks between
+ * them, as in those below. */
+void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 
 /* RMQ_QUEUES or RMQ_CONNECTIONS; */
 void rmq_key_all(struct mq_command *, const char *key);
@@ -82,44 +69,38 @@ void rmq_key_all(struct mq_command *, const char *key);
  * cannot do so, and gets a key that never exists. */
 void rmq_key_queues(struct mq_command *, const char *queue);
 
-/* Adds the keys among which a queue's messages move; see
- * lua/lib/place.lua. */
 /* The tick that a message waits for is added to this. */
 #define RMQ_AT_TICK (INT64_C(1) << 50)
 /* The score of claimable messages of tick 0. */
 #define RMQ_TICKS (-(INT64_C(1) << 52))
 /* The lowest score of a message that waits for its turn. */
 #define RMQ_IN_LINE "4503599627370496"
+/* The keys among which a queue's messages move; see lua/lib/place.lua. */
 void rmq_queue_keys(struct mq_command *, const char *queue);
 
-/* Per connection: heartbeat, queues, and ours. */
+/* Of a connection: heartbeat, queues, and ours. */
 void rmq_key_connection(
-    struct mq_command *, const char *connection, const char *what);
+    struct mq_command *, const char *connection, const char *words);
 
-/* Per connection and queue: consumers, unacked. */
+/* Of a connection and a queue: consumers, unacked; or one alone of "lease", which says that
+ * the connection is alive to a script that works on the queue, and "info", with what it
+ * has claimed: those are the connection's heartbeat and info unless on a cluster. */
 void rmq_key_both(struct mq_command *, const char *connection,
-    const char *queue, const char *what);
+    const char *queue, const char *words);
 /* The same of a Go program that uses the other form: the one for a cluster on one server,
  * and the other way round.  On a cluster each of these keys has a slot of its own. */
 void rmq_key_queue_other(
-    struct mq_command *, const char *queue, const char *what);
+    struct mq_command *, const char *queue, const char *words);
 void rmq_key_both_other(struct mq_command *, const char *connection,
-    const char *queue, const char *what);
+    const char *queue, const char *words);
 /* Whether a name that Go programs can use leaves the keys of a queue in several slots of
  * a cluster, where no step could work on it. */
 bool rmq_is_scattered(const struct mq_command *, const char *queue);
 
-/* The same of a key that is the connection's, for a script that works on a queue: on a
- * cluster it gets one that never exists. */
+/* A key that is the connection's, for a script that works on a queue: on a cluster it
+ * gets one that never exists. */
 void rmq_key_own(struct mq_command *, const char *connection, const char *queue,
     const char *what);
-
-/* What says that a connection is alive to a script that works on one of its queues;
- * and what it has claimed. */
-void rmq_key_lease(
-    struct mq_command *, const char *connection, const char *queue);
-void rmq_key_info(
-    struct mq_command *, const char *connection, const char *queue);
 
 extern const struct mq_side rmq_side;
 
@@ -131,10 +112,9 @@ const char *rmq_queue_error(const char *queue);
  * that of the queue's messages. */
 void rmq_beside_queue(struct mq_command *, const char *queue);
 
-/* --- attach_keys -------------------------------------------------------- */
+/* --- attachments -------------------------------------------------------- */
 
-/* The keys of attachments, and commands on all of a set; see attach_keys.c.  For this
- * folder only.  Errors are as in redis/ask.h. */
+/* Their keys, and commands on all of a set; see attach.c.  Errors are as in redis/ask.h. */
 
 #define RMQ_ATTACH_SETS "mq::attach::sets"
 /* How long keys of attachments live without a message, in seconds. */
@@ -147,12 +127,12 @@ void rmq_attach_key(struct mq_command *, const char *set, const char *what);
 /* Appends all keys of a set that is complete: two more than it has chunks. */
 void rmq_attach_keys(struct mq_command *, const struct mq_attach *);
 
-/* EXISTS, PTTL, PERSIST, EXPIRE (RMQ_ATTACH_S) or UNLINK: of one key, or of n chunks; *done
- * (there may be NULL) is how many were there, and had it done to them. */
+/* EXISTS, PTTL, PERSIST, EXPIRE (RMQ_ATTACH_S) or UNLINK of one key; *done is its reply;
+ * and of the first n chunks. */
 int rmq_attach_one(struct mq_redis *, const char *set, const char *verb,
     const char *what, long long *done);
-int rmq_attach_each(struct mq_redis *, const char *set, const char *verb,
-    long long n, long long *done);
+int rmq_attach_each(
+    struct mq_redis *, const char *set, const char *verb, long long n);
 
 /* The files, as HGETALL has them, and how many chunks they have together. */
 redisReply *rmq_attach_files(

@@ -1,5 +1,6 @@
 /*
- * The rmq layout: a connection's own keys, from joining to leaving.
+ * The layout of adjust/rmq v5 (Go): the table of all that it can do, and the commands of
+ * publishers and consumers.  keys.c says which keys it has.
  *
  * A heartbeat that has expired stays so: it is renewed with EXPIRE, which does
  * nothing when it is gone, and a consumer that finds it gone takes a new name.
@@ -8,6 +9,8 @@
  */
 #include "rmq.h"
 
+#include <sys/param.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,16 +18,158 @@
 #include "base/clock.h"
 #include "queue/scripts.h"
 
-/* --- claim --------------------------------------------------------------- */
+/* --- publishing ---------------------------------------------------------- */
 
 /*
- * The rmq layout: messages in the hands of a consumer, from the claim to the end.
+ * The key of messages that one plain command puts in: a script would copy each of
+ * them twice, which costs as much as the command.  NULL: the script has to find out
+ * more.
  */
+static const char *
+direct_key(const struct mq_publishing *how)
+{
+	if (how->special && !how->ordered)
+		return NULL;
+	if (how->when.kind == MQ_WHEN_NOW && !how->in_tick &&
+	    how->priority == 0)
+		return "ready";
+	if (how->now_us == 0 || !how->direct)
+		return NULL;
+	return how->when.kind == MQ_WHEN_NOW ? "priority" : "delayed";
+}
+
+static bool
+is_listed(const char *key)
+{
+	return key != NULL && strcmp(key, "ready") == 0;
+}
+
+static void
+rmq_publish(
+    struct mq_command *c, const char *queue, const struct mq_publishing *how)
+{
+	static const char *const kinds[] = {
+	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
+	const char *key = direct_key(how);
+
+	if (key != NULL) {
+		mq_command_plain(c, is_listed(key) ? "LPUSH" : "ZADD");
+		rmq_key_queue(c, queue, key);
+		return;
+	}
+	mq_command_script(c, &rmq_script_publish);
+	rmq_queue_keys(c, queue);
+	rmq_key_queue(c, queue, "counters");
+	rmq_key_queues(c, queue);
+	rmq_key_queue(c, queue, "settings");
+	if (how->mark.publisher != NULL)
+		mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
+	else if (how->files != NULL)
+		rmq_key_queue(c, queue, "none");
+	if (how->files != NULL)
+		rmq_attach_keys(c, how->files);
+	mq_command_str(c, kinds[how->when.kind]);
+	mq_command_int(c, how->when.ms);
+	mq_layout_add_limits(c, &how->limits);
+	mq_command_str(c, how->alike ? "alike" : "");
+	mq_command_str(c, how->join ? "join" : "");
+	mq_mark_add_behind(c, &how->mark);
+}
+
+static bool
+rmq_publish_mark(struct mq_command *c, const char *queue,
+    const struct mq_publishing *how, int n)
+{
+	const char *key = direct_key(how);
+
+	if (key == NULL || c == NULL)
+		return key != NULL;
+	mq_command_plain(c, "EVAL");
+	mq_command_str(c, rmq_script_mark.text);
+	mq_command_int(c, 5);
+	rmq_key_queue(c, queue, key);
+	rmq_key_queue(c, queue, "counters");
+	mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
+	rmq_key_queues(c, queue);
+	rmq_key_queue(c, queue, "settings");
+	mq_mark_add(c, &how->mark);
+	mq_command_int(c, n);
+	mq_command_str(c, c->cluster ? "" : queue);
+	mq_command_str(c, is_listed(key) ? "LLEN" : "ZCARD");
+	return true;
+}
+
+/* The score in a set, and what stands ahead of the id in the order of equal ones: n
+ * bytes, as lib/place.lua has them. */
+static int64_t
+sort_message(const struct mq_publishing *how, char front[24], size_t *n)
+{
+	if (how->when.kind != MQ_WHEN_NOW) {
+		*n = 0;
+		return how->when.ms +
+		    (how->when.kind == MQ_WHEN_IN ? how->now_us / 1000 : 0);
+	}
+	if (how->in_tick) {
+		*n = (size_t)snprintf(
+		    front, 24, "%03d0000", 100 - how->priority);
+		return RMQ_TICKS;
+	}
+	*n = (size_t)snprintf(front, 24, "n%016jd", (intmax_t)how->now_us);
+	return -how->priority;
+}
+
+static void
+rmq_publish_known(struct mq_command *c, const char *queue,
+    const struct mq_mark *mark, const struct mq_command *batch, size_t from,
+    int n)
+{
+	mq_command_script(c, &rmq_script_publish_known);
+	rmq_key_queue(c, queue, "ready counters");
+	mq_side_marks(&rmq_side, c, queue, mark->publisher);
+	rmq_key_all(c, RMQ_QUEUES);
+	rmq_key_queue(c, queue, "settings");
+	mq_mark_add(c, mark);
+	mq_command_str(c, queue);
+	mq_command_tail(c, batch, from, n);
+}
+
+static void
+rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
+    const char id[MQ_ID_LEN + 1], const struct mq_buf *header,
+    const char *payload, size_t len)
+{
+	const char *key = direct_key(how);
+	char front[24];
+	struct mq_part parts[] = {{front, 0}, {id, MQ_ID_LEN},
+	    {header->data, header->len}, {payload, len}};
+
+	if (key != NULL && !is_listed(key)) {
+		mq_command_int(c, sort_message(how, front, &parts[0].n));
+		parts[1].n -= parts[0].n;
+		mq_command_parts(c, parts, 4);
+	} else if (how->when.kind == MQ_WHEN_NOW &&
+	    (how->alike || !how->special)) {
+		mq_command_parts(c, parts + 2, 2);
+	} else {
+		/* What makes them unique says when delayed ones are claimed. */
+		mq_command_parts(c, parts + 1, 3);
+	}
+}
+
+/* --- from the claim to the end -------------------------------------------- */
 
 /* Bytes of an element that goes by its place; see lua/lib/remove.lua. */
 #define LONG 4096
 /* The most that a script moves within the list. */
 #define KEEP_BYTES ((size_t)1 << 16)
+
+/* Adds keys of the connection and one of its queues, as rmq_key_both(). */
+static void
+add_own(struct mq_command *c, const struct mq_session *s, int queue,
+    const char *words)
+{
+	rmq_key_both(c, s->connection, s->queues[queue], words);
+}
 
 static void
 rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
@@ -34,11 +179,11 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 
 	mq_command_script(c, &rmq_script_claim);
 	rmq_queue_keys(c, name);
-	rmq_key_both(c, s->connection, name, "unacked");
-	rmq_key_lease(c, s->connection, name);
-	rmq_keys(c, name, "paused rate");
-	rmq_key_info(c, s->connection, name);
-	rmq_keys(c, name, "watch idle");
+	add_own(c, s, queue, "unacked");
+	add_own(c, s, queue, "lease");
+	rmq_key_queue(c, name, "paused rate");
+	add_own(c, s, queue, "info");
+	rmq_key_queue(c, name, "watch idle");
 	mq_layout_add_claim(c, s, name, claim);
 	if (claim->copied > 0)
 		mq_command_int(c, (long long)claim->copied);
@@ -52,59 +197,79 @@ rmq_track(
     const struct mq_session *s, int queue, bool pause, struct mq_command *c)
 {
 	mq_command_plain(c, "EXISTS");
-	rmq_keys(c, s->queues[queue], pause ? "paused" : WATCHED);
+	rmq_key_queue(c, s->queues[queue], pause ? "paused" : WATCHED);
 	/* When the slot moves, a key that is there moves, too. */
 	if (c->cluster)
-		rmq_key_lease(c, s->connection, s->queues[queue]);
+		add_own(c, s, queue, "lease");
 }
 
 static void
 rmq_look(const struct mq_session *s, const int *queues, int n, enum mq_look how,
     struct mq_command *c)
 {
+	const char *keys = WATCHED " watch idle";
 	int i;
 
-	if (how != MQ_LOOK_ANY)
-		mq_command_script(c, &rmq_script_look);
-	else
+	if (how == MQ_LOOK_ANY) {
 		mq_command_plain(c, "EXISTS");
+		keys = "ready priority delayed";
+	} else {
+		mq_command_script(c, &rmq_script_look);
+	}
 	for (i = 0; i < n; i++)
-		rmq_keys(c, s->queues[queues[i]],
-		    how != MQ_LOOK_ANY ? WATCHED " watch idle" :
-					 "ready priority delayed");
+		rmq_key_queue(c, s->queues[queues[i]], keys);
 	if (how == MQ_LOOK_ANY)
 		return;
 	mq_command_str(c, s->wake);
 	mq_command_int(c, how == MQ_LOOK_CHECK);
 }
 
-/* The ack of a short element is one plain LREM, searched from the tail, where the oldest is. */
+/* What replaces the front of an element, and when that is due. */
 static void
-ack(const struct mq_session *s, const char *queue,
-    const struct mq_settlement *how, struct mq_command *c)
+add_moved(struct mq_command *c, const struct mq_settlement *how)
 {
-	mq_command_plain(c, "LREM");
-	rmq_key_both(c, s->connection, queue, "unacked");
-	mq_command_int(c, -1);
-	mq_command_arg(c, how->element, how->len);
+	mq_command_arg(c, how->header, how->header_len);
+	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);
+	mq_command_int(c, how->delay_ms);
 }
 
 static void
-add_result(struct mq_command *c, const struct mq_result *result)
+settle_equal(const struct mq_session *s, int queue,
+    const struct mq_settlement *how, int n, struct mq_command *c)
 {
-	static const struct mq_result none = {.id = ""};
+	const struct mq_settlement *end = how + n;
 
-	if (result == NULL)
-		result = &none;
+	mq_command_script(c, &rmq_script_settle_equal);
+	add_own(c, s, queue, "unacked");
+	rmq_key_queue(c, s->queues[queue], "ready delayed rejected");
+	rmq_key_queues(c, s->queues[queue]);
+	for (; how < end; how++) {
+		mq_command_str(c, mq_outcome_name(how->outcome));
+		mq_command_arg(c, how->element, how->len);
+		if (how->outcome == MQ_OUTCOME_ACK)
+			continue;
+		add_moved(c, how);
+		mq_command_str(c, how->unique);
+	}
+}
+
+/* Its result and its notice, if it has any. */
+static void
+add_told(
+    struct mq_command *c, const char *queue, const struct mq_settlement *how)
+{
+	const struct mq_result none = {.id = ""};
+	const struct mq_result *result =
+	    how->result != NULL ? how->result : &none;
+	const struct mq_notice *notice = how->notice;
+
+	if (how->result == NULL && notice == NULL)
+		return;
 	mq_command_str(c, result->id);
 	mq_command_arg(c, result->text, result->len);
 	mq_command_int(c, result->keep_ms);
-}
-
-static void
-add_notice(
-    struct mq_command *c, const char *queue, const struct mq_notice *notice)
-{
+	if (notice == NULL)
+		return;
 	if (rmq_transfer_needed(c, queue, notice->queue))
 		rmq_transfer_field(c, notice->unique, "push", notice->queue);
 	else
@@ -113,79 +278,57 @@ add_notice(
 }
 
 static void
-settle_equal(const struct mq_session *s, int queue,
-    const struct mq_settlement *how, int n, struct mq_command *c)
-{
-	const char *name = s->queues[queue];
-	const struct mq_settlement *end = how + n;
-
-	mq_command_script(c, &rmq_script_settle_equal);
-	rmq_key_both(c, s->connection, name, "unacked");
-	rmq_keys(c, name, "ready delayed rejected");
-	rmq_key_queues(c, name);
-	for (; how < end; how++) {
-		mq_command_str(c, mq_outcome_name(how->outcome));
-		mq_command_arg(c, how->element, how->len);
-		if (how->outcome == MQ_OUTCOME_ACK)
-			continue;
-		mq_command_arg(c, how->header, how->header_len);
-		mq_command_int(
-		    c, how->header == NULL ? 0 : (long long)how->payload_at);
-		mq_command_int(c, how->delay_ms);
-		mq_command_str(c, how->unique);
-	}
-}
-
-static void
-rmq_settle(const struct mq_session *s, int queue,
-    const struct mq_settlement *how, int n, struct mq_command *c)
+settle_one(const struct mq_session *s, int queue,
+    const struct mq_settlement *how, struct mq_command *c)
 {
 	const char *name = s->queues[queue];
 	bool reject = how->outcome == MQ_OUTCOME_REJECT;
-	bool push = how->outcome == MQ_OUTCOME_PUSH, away;
+	bool push = how->outcome == MQ_OUTCOME_PUSH;
+	bool away = push && rmq_transfer_needed(c, name, how->push);
 
-	if (n > 1) {
-		settle_equal(s, queue, how, n, c);
-		return;
-	}
-	if (how->outcome == MQ_OUTCOME_ACK && how->len < LONG && !how->holds &&
-	    how->receipt == NULL && how->result == NULL &&
-	    how->notice == NULL) {
-		ack(s, name, how, c);
-		return;
-	}
-	away = push && rmq_transfer_needed(c, name, how->push);
 	mq_command_script(c, &rmq_script_settle);
 	rmq_queue_keys(c, name);
-	rmq_key_both(c, s->connection, name, "unacked");
+	add_own(c, s, queue, "unacked");
 	rmq_key_queues(c, name);
-	if (reject)
-		rmq_key_queue(c, name, "rejected");
-	else if (away)
-		rmq_key_queue(c, name, "outgoing");
-	else if (push)
+	if (push && !away)
 		rmq_queue_keys(c, how->push);
+	else if (push || reject)
+		rmq_key_queue(c, name, push ? "outgoing" : "rejected");
 	if (how->receipt != NULL) {
-		rmq_key_lease(c, s->connection, name);
-		rmq_key_info(c, s->connection, name);
+		add_own(c, s, queue, "lease");
+		add_own(c, s, queue, "info");
 	}
 	if (how->notice != NULL)
 		rmq_key_notice(c, name, how->notice->queue);
 	mq_command_str(
 	    c, reject && how->unrun ? "expire" : mq_outcome_name(how->outcome));
 	mq_command_arg(c, how->element, how->len);
-	mq_command_arg(c, how->header, how->header_len);
-	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);
-	mq_command_int(c, how->delay_ms);
+	add_moved(c, how);
 	if (away)
 		rmq_transfer_field(c, how->unique, "push", how->push);
 	else
 		mq_command_str(c, how->unique);
 	mq_command_str(c, how->receipt != NULL ? how->receipt : "");
-	if (how->result != NULL || how->notice != NULL)
-		add_result(c, how->result);
-	if (how->notice != NULL)
-		add_notice(c, name, how->notice);
+	add_told(c, name, how);
+}
+
+static void
+rmq_settle(const struct mq_session *s, int queue,
+    const struct mq_settlement *how, int n, struct mq_command *c)
+{
+	if (n > 1) {
+		settle_equal(s, queue, how, n, c);
+	} else if (how->outcome == MQ_OUTCOME_ACK && how->len < LONG &&
+	    !how->holds && how->receipt == NULL && how->result == NULL &&
+	    how->notice == NULL) {
+		/* Searched from the tail, where the oldest is. */
+		mq_command_plain(c, "LREM");
+		add_own(c, s, queue, "unacked");
+		mq_command_int(c, -1);
+		mq_command_arg(c, how->element, how->len);
+	} else {
+		settle_one(s, queue, how, c);
+	}
 }
 
 /*
@@ -194,11 +337,19 @@ rmq_settle(const struct mq_session *s, int queue,
  * long for each.
  */
 static void
-add_window(struct mq_command *c, const struct mq_acks *acks)
+rmq_ack_oldest(const struct mq_session *s, int queue,
+    const struct mq_acks *acks, struct mq_command *c)
 {
 	const int *places = acks->places;
 	int n = acks->n, window = places[n - 1], others = window - n, place;
 
+	if (acks->holds) {
+		mq_command_script(c, &rmq_script_finish);
+		rmq_queue_keys(c, s->queues[queue]);
+	} else {
+		mq_command_script(c, &rmq_script_ack);
+	}
+	add_own(c, s, queue, "unacked");
 	mq_command_int(c, window);
 	mq_command_arg(c, acks->oldest.p, acks->oldest.n);
 	mq_command_arg(c, acks->elements[n - 1].p, acks->elements[n - 1].n);
@@ -218,20 +369,6 @@ add_window(struct mq_command *c, const struct mq_acks *acks)
 			mq_command_int(c, place);
 }
 
-static void
-rmq_ack_oldest(const struct mq_session *s, int queue,
-    const struct mq_acks *acks, struct mq_command *c)
-{
-	if (acks->holds) {
-		mq_command_script(c, &rmq_script_finish);
-		rmq_queue_keys(c, s->queues[queue]);
-	} else {
-		mq_command_script(c, &rmq_script_ack);
-	}
-	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
-	add_window(c, acks);
-}
-
 /* The most of one step, which has its own bounds. */
 #define ANY 500
 
@@ -245,7 +382,7 @@ rmq_give_back(const struct mq_session *s, int queue,
 
 	mq_command_script(c, &rmq_script_give_back);
 	rmq_queue_keys(c, s->queues[queue]);
-	rmq_key_both(c, s->connection, s->queues[queue], "unacked");
+	add_own(c, s, queue, "unacked");
 	rmq_key_queues(c, s->queues[queue]);
 	mq_command_int(c, n);
 	for (i = 0; e != NULL && i < n; i += step)
@@ -258,29 +395,25 @@ rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 {
 	const char *name = s->queues[queue];
 
-	switch (how) {
-	case MQ_HELD_COUNT:
-	case MQ_HELD_KEY:
-		if (how == MQ_HELD_COUNT)
-			mq_command_plain(&c[0], "LLEN");
-		rmq_key_both(&c[0], s->connection, name, "unacked");
-		return 1;
-	case MQ_HELD_AT_ONCE:
-		mq_command_script(&c[0], &rmq_script_held);
-		rmq_key_both(&c[0], s->connection, name, "unacked");
-		rmq_key_info(&c[0], s->connection, name);
-		mq_command_str(&c[0], name);
-		return 1;
-	case MQ_HELD:
-		break;
+	if (how == MQ_HELD) {
+		mq_command_plain(&c[0], "HGET");
+		add_own(&c[0], s, queue, "info");
+		mq_command_fmt(&c[0], "claimed:%s", name);
+		mq_command_plain(&c[1], "LRANGE");
+		add_own(&c[1], s, queue, "unacked");
+		mq_command_words(&c[1], "0 -1");
+		return 2;
 	}
-	mq_command_plain(&c[0], "HGET");
-	rmq_key_info(&c[0], s->connection, name);
-	mq_command_fmt(&c[0], "claimed:%s", name);
-	mq_command_plain(&c[1], "LRANGE");
-	rmq_key_both(&c[1], s->connection, name, "unacked");
-	mq_command_words(&c[1], "0 -1");
-	return 2;
+	if (how == MQ_HELD_AT_ONCE)
+		mq_command_script(&c[0], &rmq_script_held);
+	else if (how == MQ_HELD_COUNT)
+		mq_command_plain(&c[0], "LLEN");
+	add_own(&c[0], s, queue, "unacked");
+	if (how == MQ_HELD_AT_ONCE) {
+		add_own(&c[0], s, queue, "info");
+		mq_command_str(&c[0], name);
+	}
+	return 1;
 }
 
 /* --- handed out by receipt, under a lease that nobody renews -------------------- */
@@ -292,8 +425,8 @@ rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 	/* The list has them in the same order. */
 	(void)elements;
 	mq_command_script(c, &rmq_script_receipts);
-	rmq_key_both(c, s->connection, s->queues[0], "unacked");
-	rmq_key_info(c, s->connection, s->queues[0]);
+	add_own(c, s, 0, "unacked");
+	add_own(c, s, 0, "info");
 	mq_command_int(c, n);
 }
 
@@ -303,28 +436,9 @@ rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
 {
 	mq_command_script(c, &rmq_script_receipt);
 	rmq_key_both(c, connection, queue, "unacked");
-	rmq_key_info(c, connection, queue);
-	rmq_key_lease(c, connection, queue);
+	rmq_key_both(c, connection, queue, "info");
+	rmq_key_both(c, connection, queue, "lease");
 	mq_command_str(c, number);
-}
-
-static void
-leave_empty(const struct mq_session *s, struct mq_command *c)
-{
-	const char *queue = s->queues[0];
-
-	mq_command_script(c, &rmq_script_leave);
-	rmq_key_both(c, s->connection, queue, "unacked");
-	rmq_key_both(c, s->connection, queue, "consumers");
-	rmq_key_own(c, s->connection, queue, "queues");
-	if (c->cluster)
-		rmq_key_queue(c, queue, "none");
-	else
-		rmq_key_all(c, RMQ_CONNECTIONS);
-	rmq_key_lease(c, s->connection, queue);
-	rmq_key_info(c, s->connection, queue);
-	mq_command_str(c, queue);
-	mq_command_str(c, s->connection);
 }
 
 /* --- session ------------------------------------------------------------- */
@@ -338,33 +452,46 @@ leave_empty(const struct mq_session *s, struct mq_command *c)
 /* What was claimed, when nobody renews it any more. */
 #define QUEUE_INFO_S 86400
 
-/* A command on one key that goes through even when memory is full; the caller adds
- * the arguments behind the key. */
 static void
-force_set(struct mq_command *c, const char *verb, const char *key)
+rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
+    bool special)
 {
-	mq_command_script(c, &mq_script_write_when_full);
-	rmq_key_all(c, key);
-	mq_command_str(c, verb);
+	static const char *const uses[] = {"LLEN LPUSH", "ZCARD ZADD",
+	    "ZCARD ZADD", "HLEN HSET", "GET", "GET", "LLEN LPUSH",
+	    "LLEN LPUSH LREM", "SCARD SADD"};
+	int i;
+
+	mq_command_script(c, &mq_script_probe);
+	if (s == NULL && !special)
+		rmq_key_queue(c, queue, "ready");
+	else
+		rmq_queue_keys(c, queue);
+	if (s != NULL) {
+		rmq_key_queue(c, queue, "rejected");
+		rmq_key_both(c, s->connection, queue, "unacked consumers");
+	}
+	for (i = 0; i < c->keys; i++)
+		mq_command_str(c, uses[i]);
+	if (s == NULL)
+		return;
+	/* The others are not in the slot of the queue. */
+	mq_command_words(c, RMQ_QUEUES " SADD " RMQ_CONNECTIONS " SADD");
+	rmq_key_connection(c, s->connection, "heartbeat");
+	mq_command_str(c, "SET");
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_str(c, "HSET EXPIRE");
+	rmq_key_connection(c, s->connection, "queues");
+	mq_command_str(c, "SADD");
 }
 
 static void
-force_connection(const struct mq_session *s, struct mq_command *c,
-    const char *verb, const char *what)
-{
-	mq_command_script(c, &mq_script_write_when_full);
-	rmq_key_connection(c, s->connection, what);
-	mq_command_str(c, verb);
-}
-
-static void
-set_info(const struct mq_session *s, struct mq_command *c)
+add_info(const struct mq_session *s, struct mq_command *c)
 {
 	char host[256] = "";
 
 	gethostname(host, sizeof(host) - 1);
-	force_connection(s, c, "HSET", "info");
-	mq_command_str(c, "host");
+	rmq_key_connection(c, s->connection, "info");
+	mq_command_words(c, "HSET host");
 	mq_command_str(c, host);
 	mq_command_str(c, "pid");
 	mq_command_int(c, getpid());
@@ -393,155 +520,84 @@ keep_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, INFO_S + s->lease_ms / 1000);
 }
 
-/* What a former connection tells of itself is on other nodes of a cluster. */
-static void
-tell_lapsed(const struct mq_session *s, struct mq_command *c)
-{
-	double age_s = mq_clock_steady_s() - s->former_s;
-
-	mq_command_script(c, &rmq_script_lapsed);
-	rmq_key_connection(c, s->connection, "info");
-	if (c->cluster)
-		mq_command_int(c,
-		    INFO_S * INT64_C(1000) + s->lease_ms -
-			(int64_t)(age_s * 1000));
-	else
-		rmq_key_connection(c, s->former, "info");
-}
-
-/* The uses of the first n keys of rmq_probe(). */
-static void
-add_uses(struct mq_command *c, int n)
-{
-	static const char *const uses[] = {"LLEN LPUSH", "ZCARD ZADD",
-	    "ZCARD ZADD", "HLEN HSET", "GET", "GET", "LLEN LPUSH",
-	    "LLEN LPUSH LREM", "SCARD SADD"};
-	int i;
-
-	for (i = 0; i < n; i++)
-		mq_command_str(c, uses[i]);
-}
-
-/* The same of a connection's keys, which are not in the slot of its queue. */
-static void
-add_own_uses(struct mq_command *c, const char *connection)
-{
-	mq_command_words(c, RMQ_QUEUES " SADD " RMQ_CONNECTIONS " SADD");
-	rmq_key_connection(c, connection, "heartbeat");
-	mq_command_str(c, "SET");
-	rmq_key_connection(c, connection, "info");
-	mq_command_str(c, "HSET EXPIRE");
-	rmq_key_connection(c, connection, "queues");
-	mq_command_str(c, "SADD");
-}
-
-static void
-rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
-    bool special)
-{
-	mq_command_script(c, &mq_script_probe);
-	if (s == NULL && !special)
-		rmq_key_queue(c, queue, "ready");
-	else
-		rmq_queue_keys(c, queue);
-	if (s != NULL) {
-		rmq_key_queue(c, queue, "rejected");
-		rmq_key_both(c, s->connection, queue, "unacked");
-		rmq_key_both(c, s->connection, queue, "consumers");
-	}
-	add_uses(c, c->keys);
-	if (s != NULL)
-		add_own_uses(c, s->connection);
-}
-
-/* The names of queues come last: a consumer that is refused makes no queue. */
+/* The steps about queues, of which a cluster has one more. */
 static bool
-make_queue(const struct mq_session *s, int step, struct mq_command *c)
+join_queues(const struct mq_session *s, int step, struct mq_command *c)
 {
-	const char *queue = step < s->queue_count ? s->queues[step] : s->push;
+	int each = c->cluster ? 3 : 2, made = step - each * s->queue_count;
+	const char *name;
 
-	if (!s->make || step > s->queue_count || queue == NULL)
-		return false;
-	force_set(c, "SADD", RMQ_QUEUES);
-	c->optional = true;
-	mq_command_str(c, queue);
-	return true;
-}
-
-/* The steps of one queue; on a cluster the last one is its lease. */
-static void
-join_queue(const struct mq_session *s, const char *queue, int step,
-    struct mq_command *c)
-{
-	if (step == 0) {
-		force_connection(s, c, "SADD", "queues");
-		mq_command_str(c, queue);
-		return;
+	if (made >= 0) {
+		/* The names of queues come last: a consumer that is refused makes no
+		 * queue. */
+		name = made < s->queue_count ? s->queues[made] : s->push;
+		if (!s->make || made > s->queue_count || name == NULL)
+			return false;
+		rmq_key_all(c, RMQ_QUEUES);
+		mq_command_str(c, "SADD");
+		mq_command_str(c, name);
+		c->optional = true;
+		return true;
 	}
-	mq_command_script(c, &mq_script_write_when_full);
-	rmq_key_both(
-	    c, s->connection, queue, step == 1 ? "consumers" : "lease");
-	if (step == 1) {
+	switch (step % each) {
+	case 0:
+		rmq_key_connection(c, s->connection, "queues");
+		mq_command_str(c, "SADD");
+		mq_command_str(c, s->queues[step / each]);
+		break;
+	case 1:
+		add_own(c, s, step / each, "consumers");
 		mq_command_str(c, "SADD");
 		mq_command_str(c, s->consumer);
-	} else {
+		break;
+	default:
+		add_own(c, s, step / each, "lease");
 		mq_command_words(c, "SET 1 PX");
 		mq_command_int(c, QUEUE_LEASE_MS);
 	}
+	return true;
 }
 
 static bool
 rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
-	bool tells = s->former != NULL;
-	int each = c->cluster ? 3 : 2;
+	double age_s;
 
-	switch (step) {
+	/* Most are one write to a key, which goes through even when memory is full. */
+	mq_command_script(c, &mq_script_write_when_full);
+	/* There may be nothing to tell of a former connection. */
+	switch (step > 2 && s->former == NULL ? step + 1 : step) {
 	case 0:
-		force_connection(s, c, "SET", "heartbeat");
-		mq_command_words(c, "1 EX");
+		rmq_key_connection(c, s->connection, "heartbeat");
+		mq_command_words(c, "SET 1 EX");
 		mq_command_int(c, RMQ_LEASE_S);
 		return true;
 	case 1:
-		force_set(c, "SADD", RMQ_CONNECTIONS);
+		rmq_key_all(c, RMQ_CONNECTIONS);
+		mq_command_str(c, "SADD");
 		mq_command_str(c, s->connection);
 		return true;
 	case 2:
-		set_info(s, c);
+		add_info(s, c);
 		return true;
 	case 3:
-		if (!tells)
-			break;
-		tell_lapsed(s, c);
+		mq_command_script(c, &rmq_script_lapsed);
+		rmq_key_connection(c, s->connection, "info");
+		/* On a cluster what that one tells of itself is on other nodes. */
+		age_s = mq_clock_steady_s() - s->former_s;
+		if (c->cluster)
+			mq_command_int(c,
+			    INFO_S * INT64_C(1000) + s->lease_ms -
+				(int64_t)(age_s * 1000));
+		else
+			rmq_key_connection(c, s->former, "info");
 		return true;
-	}
-	step -= tells ? 4 : 3;
-	if (step-- == 0) {
+	case 4:
 		keep_info(s, c);
 		return true;
+	default:
+		return join_queues(s, step - (s->former != NULL ? 5 : 4), c);
 	}
-	if (step >= each * s->queue_count)
-		return make_queue(s, step - each * s->queue_count, c);
-	join_queue(s, s->queues[step / each], step % each, c);
-	return true;
-}
-
-static bool
-renew_queue(
-    const struct mq_session *s, int queue, int step, struct mq_command *c)
-{
-	const char *name = s->queues[queue];
-
-	if (step > 0 && s->renewals % MQ_RENEW_INFO != 0)
-		return false;
-	mq_command_plain(c, step == 0 ? "PEXPIRE" : "EXPIRE");
-	rmq_key_both(c, s->connection, name, step == 0 ? "lease" : "info");
-	if (step == 0)
-		mq_command_int(
-		    c, s->lease_ms > 0 ? s->lease_ms : QUEUE_LEASE_MS);
-	else
-		mq_command_int(c, QUEUE_INFO_S + s->lease_ms / 1000);
-	return step < 2;
 }
 
 static void
@@ -551,13 +607,27 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 	const char *name = s->queues[queue];
 
 	mq_command_script(c, &rmq_script_take_over);
-	rmq_key_both(c, from, name, "unacked");
-	rmq_key_both(c, from, name, "consumers");
-	rmq_key_both(c, from, name, "lease");
-	rmq_key_both(c, from, name, "info");
-	rmq_key_both(c, s->connection, name, "unacked");
-	rmq_key_both(c, s->connection, name, "info");
+	rmq_key_both(c, from, name, "unacked consumers lease info");
+	rmq_key_both(c, s->connection, name, "unacked info");
 	mq_command_str(c, from);
+}
+
+static void
+leave_empty(const struct mq_session *s, struct mq_command *c)
+{
+	const char *queue = s->queues[0];
+
+	mq_command_script(c, &rmq_script_leave);
+	rmq_key_both(c, s->connection, queue, "unacked consumers");
+	rmq_key_own(c, s->connection, queue, "queues");
+	if (c->cluster)
+		rmq_key_queue(c, queue, "none");
+	else
+		rmq_key_all(c, RMQ_CONNECTIONS);
+	add_own(c, s, 0, "lease");
+	add_own(c, s, 0, "info");
+	mq_command_str(c, queue);
+	mq_command_str(c, s->connection);
 }
 
 /*
@@ -569,80 +639,65 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	static const char *const keys[] = {
 	    "queues", NULL, "heartbeat", "info", "running"};
-	int last = s->runs ? 5 : 4;
+	int last = s->queue_count + (s->runs ? 5 : 4);
 
 	if (step == MQ_LEAVE_EMPTY) {
 		leave_empty(s, c);
-		return true;
-	}
-	if (step < s->queue_count) {
+	} else if (step < s->queue_count) {
 		mq_command_plain(c, "DEL");
-		rmq_key_both(c, s->connection, s->queues[step], "consumers");
-		if (c->cluster) {
-			rmq_key_lease(c, s->connection, s->queues[step]);
-			rmq_key_info(c, s->connection, s->queues[step]);
-		}
-		return true;
-	}
-	step -= s->queue_count;
-	if (step == 1) {
+		add_own(c, s, step,
+		    c->cluster ? "consumers lease info" : "consumers");
+	} else if (step == s->queue_count + 1) {
 		mq_command_plain(c, "SREM");
 		rmq_key_all(c, RMQ_CONNECTIONS);
 		mq_command_str(c, s->connection);
 	} else if (step < last) {
 		mq_command_plain(c, "DEL");
-		rmq_key_connection(c, s->connection, keys[step]);
+		rmq_key_connection(
+		    c, s->connection, keys[step - s->queue_count]);
 	}
 	return step < last;
-}
-
-/* A heartbeat outlasts the lease, which is renewed behind it. */
-static int64_t
-longer_than(int64_t lease_ms)
-{
-	int64_t more = lease_ms / 3 + 1000;
-
-	return lease_ms + (more < 20000 ? more : 20000);
 }
 
 static bool
 rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
 {
-	if (queue != -1)
-		return renew_queue(s, queue, step, c);
+	int64_t ms = s->lease_ms;
+
 	if (step > 0 && s->renewals % MQ_RENEW_INFO != 0)
 		step++;
-	switch (step) {
-	case 0:
+	if (step == 0) {
 		mq_command_plain(c, "PEXPIRE");
+		if (queue != -1) {
+			add_own(c, s, queue, "lease");
+			mq_command_int(c, ms > 0 ? ms : QUEUE_LEASE_MS);
+			return true;
+		}
 		rmq_key_connection(c, s->connection, "heartbeat");
-		mq_command_int(c,
-		    s->lease_ms == 0 ? RMQ_LEASE_S * 1000LL :
-			c->cluster   ? longer_than(s->lease_ms) :
-				       s->lease_ms);
-		return true;
-	case 1:
+		if (ms == 0)
+			ms = RMQ_LEASE_S * INT64_C(1000);
+		else if (c->cluster)
+			/* It outlasts the lease, which is renewed behind it. */
+			ms += MIN(ms / 3 + 1000, 20000);
+		mq_command_int(c, ms);
+	} else if (step == 1 && queue == -1) {
 		keep_info(s, c);
-		return true;
-	case 2:
-		if (!s->runs)
-			return false;
+	} else if (step == 1) {
+		mq_command_plain(c, "EXPIRE");
+		add_own(c, s, queue, "info");
+		mq_command_int(c, QUEUE_INFO_S + ms / 1000);
+	} else if (step == 2 && queue == -1 && s->runs) {
 		mq_command_plain(c, "EXPIRE");
 		c->optional = true;
 		rmq_key_connection(c, s->connection, "running");
 		mq_command_int(c, RMQ_LEASE_S);
-		return true;
-	default:
+	} else {
 		return false;
 	}
+	return true;
 }
 
 /* --- layout -------------------------------------------------------------- */
-
-/*
- * The layout of adjust/rmq v5 (Go), outside a cluster: the table of all that it
- * can do.  keys.c says which keys it has.
- */
 
 static void
 rmq_open(struct mq_command *c, const char *queue,
@@ -662,7 +717,7 @@ rmq_known(struct mq_command *c, const char *queue, bool by_keys)
 	if (by_keys) {
 		mq_command_plain(c, "EXISTS");
 		rmq_queue_keys(c, queue);
-		rmq_keys(
+		rmq_key_queue(
 		    c, queue, "rejected counters paused settings outgoing");
 		return;
 	}
@@ -704,7 +759,7 @@ const struct mq_layout mq_layout_rmq = {
     .receipts = rmq_receipts,
     .receipt = rmq_receipt,
     .clean = rmq_clean,
-    .finish_pushes = rmq_finish_pushes,
+    .finish_pushes = rmq_transfer_complete,
     .drained = rmq_drained,
     .stats = rmq_stats,
     .running = rmq_running,

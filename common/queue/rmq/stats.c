@@ -138,7 +138,7 @@ add_ours(struct mq_command *c, const char *queue)
 	if (rmq_is_scattered(c, queue))
 		rmq_key_queue(c, queue, "counters");
 	else
-		rmq_keys(c, queue,
+		rmq_key_queue(c, queue,
 		    c->cluster ?
 			"priority delayed clock paused counters outgoing" :
 			"priority delayed clock paused counters");
@@ -151,7 +151,7 @@ add_keys(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_stats *out = arg;
 
-	rmq_keys(c, out->queues[i].name, "ready rejected");
+	rmq_key_queue(c, out->queues[i].name, "ready rejected");
 	add_ours(c, out->queues[i].name);
 }
 

@@ -1,75 +1,62 @@
 /*
- * The rmq layout: taking chosen messages away from where a walk has found them.
+ * The rmq layout: walks through the messages at a place, taking chosen ones away from
+ * there, and moving and removing many without looking at them.
  */
 #include "rmq.h"
 
+#include <sys/param.h>
+
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
-#include "queue/layout.h"
-#include "redis/ask.h"
+#include "base/exit.h"
 
 /* --- scan ---------------------------------------------------------------- */
-
-/*
- * The rmq layout: walks through the messages at a place.
- */
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 1000
 #define SLICE_BYTES (1 << 20)
 
-void
-rmq_key_place(
-    struct mq_command *c, const struct mq_place *place, const char *connection)
-{
-	if (place->state == MQ_UNACKED)
-		rmq_key_both(c, connection, place->queue, "unacked");
-	else
-		rmq_key_queue(c, place->queue, mq_state_name(place->state));
-}
+/* In front of each element in a sorted set; see lua/lib/place.lua. */
+#define UNIQUE_LEN 32
+#define LINE_1	   (INT64_C(1) << 52)
 
 /*
  * The keys of a place, in the order in which they are gone through; see
  * lua/lib/place.lua.
  */
 struct part {
-	const char *what;	/* NULL: the one list of the place */
+	const char *what;	/* NULL: no more */
 	const char *low, *high; /* of a sorted set; NULL: a list */
 };
-#define PARTS  3
-#define LINE_1 (INT64_C(1) << 52)
 
-static const struct part listed[PARTS] = {{NULL, NULL, NULL}};
-static const struct part ready[PARTS] = {
-    {"priority", "-inf", "(0"}, {NULL, NULL, NULL}, {"priority", "(0", "+inf"}};
-static const struct part delayed[PARTS] = {{"delayed", "-inf", "+inf"}};
-static const struct part line_first[PARTS] = {
-    {"delayed", RMQ_IN_LINE, "+inf"}, {"delayed", "-inf", "(" RMQ_IN_LINE}};
+static const struct part unacked[] = {{.what = "unacked"}, {.what = NULL}};
+static const struct part rejected[] = {{.what = "rejected"}, {.what = NULL}};
+static const struct part ready[] = {{"priority", "-inf", "(0"},
+    {.what = "ready"}, {"priority", "(0", "+inf"}, {.what = NULL}};
+static const struct part delayed[] = {
+    {"delayed", "-inf", "+inf"}, {.what = NULL}};
+static const struct part line_first[] = {{"delayed", RMQ_IN_LINE, "+inf"},
+    {"delayed", "-inf", "(" RMQ_IN_LINE}, {.what = NULL}};
 
-static const struct part *
-parts_of(const struct mq_place *place, int *count)
-{
-	switch (place->state) {
-	case MQ_READY:
-		*count = 3;
-		return ready;
-	case MQ_DELAYED:
-		*count = place->line_first ? 2 : 1;
-		return place->line_first ? line_first : delayed;
-	default:
-		*count = 1;
-		return listed;
-	}
-}
-
+/* The one at work. */
 static const struct part *
 part_of(const struct mq_scan *s)
 {
-	int count;
-
-	return &parts_of(&s->place, &count)[s->walk->part];
+	switch (s->place.state) {
+	case MQ_READY:
+		return ready + s->walk->part;
+	case MQ_DELAYED:
+		return (s->place.line_first ? line_first : delayed) +
+		    s->walk->part;
+	case MQ_UNACKED:
+		return unacked;
+	default:
+		return rejected;
+	}
 }
 
 /* Whether the key at work is a sorted set, and no list. */
@@ -90,31 +77,23 @@ connection_of(const struct mq_scan *s)
 	    w->connections->element[w->connection]->str;
 }
 
-/* Begins a call; for "take" with its queue's home, and the target's, which is
- * the same when to is NULL. */
+/* Begins a call: the key at work. */
 static void
-start_walk(struct mq_command *c, const struct mq_scan *s, const char *verb,
-    const char *to)
+start_walk(struct mq_command *c, const struct mq_scan *s)
+{
+	mq_command_script(c, &rmq_script_walk);
+	if (s->place.state == MQ_UNACKED)
+		rmq_key_both(c, connection_of(s), s->place.queue, "unacked");
+	else
+		rmq_key_queue(c, s->place.queue, part_of(s)->what);
+}
+
+/* Behind all keys. */
+static void
+add_verb(struct mq_command *c, const struct mq_scan *s, const char *verb)
 {
 	const struct part *part = part_of(s);
-	bool take = strcmp(verb, "take") == 0;
-	bool away = take && rmq_transfer_needed(c, s->place.queue, to);
 
-	mq_command_script(c, &rmq_script_walk);
-	if (part->what != NULL)
-		rmq_key_queue(c, s->place.queue, part->what);
-	else
-		rmq_key_place(c, &s->place, connection_of(s));
-	if (take) {
-		rmq_queue_keys(c, s->place.queue);
-		rmq_queue_keys(c, to != NULL && !away ? to : s->place.queue);
-	}
-	if (away) {
-		rmq_key_queue(c, s->place.queue, "outgoing");
-		rmq_key_queue(c, s->place.queue, "none");
-	} else if (take) {
-		rmq_key_queues(c, to != NULL ? to : s->place.queue);
-	}
 	if (part->low != NULL)
 		mq_command_fmt(c, "%s %s %s", verb, part->low, part->high);
 	else
@@ -123,26 +102,17 @@ start_walk(struct mq_command *c, const struct mq_scan *s, const char *verb,
 	mq_command_arg(c, s->walk->anchor.data, s->walk->anchor.len);
 }
 
-/* A score of ours, which all are integers.  Others may have put anything there. */
-static int64_t
-to_score(const redisReply *reply)
-{
-	double score = strtod(reply->str, NULL);
-
-	return score > 9e15 ? INT64_C(9000000000000000) :
-	    score < -9e15   ? INT64_C(-9000000000000000) :
-			      (int64_t)score;
-}
-
+/* Our scores are integers.  Others may have put anything there. */
 static void
-set_wait(struct mq_item *item, int64_t score)
+set_wait(struct mq_item *item, double score)
 {
 	if (score >= LINE_1)
 		item->in_line = true;
 	else if (score >= RMQ_AT_TICK)
-		item->tick = score - RMQ_AT_TICK;
+		item->tick = (int64_t)score - RMQ_AT_TICK;
 	else
-		item->due_ms = score;
+		item->due_ms =
+		    score < -9e15 ? -INT64_C(9000000000000000) : (int64_t)score;
 }
 
 /* What a reply says of the anchor: nothing, if it is the same. */
@@ -164,14 +134,13 @@ set_items(struct mq_scan *s)
 	mq_walk_reserve(s, (size_t)s->count);
 	for (i = 0; i < (size_t)s->count; i++, e += each) {
 		if (each == 2)
-			skip = e[0]->len < RMQ_UNIQUE_LEN ? e[0]->len :
-							    RMQ_UNIQUE_LEN;
+			skip = MIN(e[0]->len, UNIQUE_LEN);
 		s->items[i] = (struct mq_item){.element = e[0]->str + skip,
 		    .len = e[0]->len - skip,
 		    .prefix = skip,
 		    .connection = connection_of(s)};
 		if (s->place.state == MQ_DELAYED)
-			set_wait(&s->items[i], to_score(e[1]));
+			set_wait(&s->items[i], strtod(e[1]->str, NULL));
 	}
 	/* Of a list, the last one. */
 	if (i > 0)
@@ -179,21 +148,28 @@ set_items(struct mq_scan *s)
 	set_anchor(s, reply->element[3]);
 }
 
-/* Whether a reply has count integers, then anything (an anchor that is the same is an
+/* Calls it.  A good reply has count integers, then anything (an anchor that is the same is an
  * integer), and then strings only: each by itself, or by two. */
-static bool
-is_walk_reply(const redisReply *reply, size_t count, bool by_two)
+static redisReply *
+call_walk(struct mq_redis *r, struct mq_command *c, size_t count, bool by_two)
 {
+	redisReply *reply = mq_redis_call(r, c);
 	size_t i;
+	bool good;
 
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements <= count)
-		return false;
-	for (i = 0; i < reply->elements; i++)
-		if (i != count &&
-		    reply->element[i]->type !=
-			(i < count ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
-			return false;
-	return !by_two || (reply->elements - count) % 2 == 1;
+	if (reply == NULL)
+		return NULL;
+	good = reply->type == REDIS_REPLY_ARRAY && reply->elements > count &&
+	    (!by_two || (reply->elements - count) % 2 == 1);
+	for (i = 0; good && i < reply->elements; i++)
+		good = i == count ||
+		    reply->element[i]->type ==
+			(i < count ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING);
+	if (good)
+		return reply;
+	freeReplyObject(reply);
+	(void)mq_nonsense(r);
+	return NULL;
 }
 
 /* Reads the next slice of one list or set; *ended when it is the last. */
@@ -201,23 +177,22 @@ static int
 read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 {
 	struct mq_walk *w = s->walk;
-	bool in_set = is_in_set(s), skip = s->skip > 0;
+	bool skip = s->skip > 0;
 	struct mq_command c = mq_redis_command(r);
 	long long behind;
 
 	if (skip)
 		w->from = s->skip;
-	start_walk(&c, s, skip ? "skip" : "read", NULL);
+	start_walk(&c, s);
+	add_verb(&c, s, skip ? "skip" : "read");
 	mq_command_int(&c,
-	    w->part_left > 0 && w->part_left < SLICE_COUNT ? w->part_left :
-							     SLICE_COUNT);
+	    w->part_left > 0 ? MIN(w->part_left, SLICE_COUNT) : SLICE_COUNT);
 	mq_command_int(&c, SLICE_BYTES);
 	mq_command_str(&c, s->needle != NULL ? s->needle : "");
-	w->reply = mq_call(r, &c, -1);
+	w->reply = call_walk(r, &c, 3, is_in_set(s));
+	mq_command_free(&c);
 	if (w->reply == NULL)
 		return -1;
-	if (!is_walk_reply(w->reply, 3, in_set))
-		return mq_nonsense(r);
 	behind = w->reply->element[0]->integer;
 	/* Nothing of what we know is left: those behind us come again. */
 	if (skip) {
@@ -250,10 +225,9 @@ list_connections(struct mq_redis *r, struct mq_scan *s)
 	    w->connections != NULL)
 		return 0;
 	w->connections = mq_call_members(r, RMQ_CONNECTIONS);
-	if (w->connections == NULL)
-		return -1;
-	if (rmq_keep_holders(r, &s->place.queue, 1, false, w->connections) ==
-	    -1)
+	if (w->connections == NULL ||
+	    rmq_keep_holders(r, &s->place.queue, 1, false, w->connections) ==
+		-1)
 		return -1;
 	s->end = w->connections->elements == 0;
 	return 0;
@@ -264,10 +238,8 @@ static bool
 next_key(struct mq_scan *s, bool go)
 {
 	struct mq_walk *w = s->walk;
-	int parts;
 
-	parts_of(&s->place, &parts);
-	if (w->part + 1 < parts)
+	if (part_of(s)[1].what != NULL)
 		w->part += go;
 	else if (w->connections != NULL &&
 	    w->connection + 1 < w->connections->elements)
@@ -304,82 +276,36 @@ next_key(struct mq_scan *s, bool go)
 /* How much at once. */
 #define TURN_BYTES (1 << 20)
 
-/* The arguments of one call that takes up to max of the chosen ones from item
- * *at on; their number. */
-static long
-add_chosen(struct mq_command *c, const struct mq_scan *s, const bool *chosen,
-    long max, int *at)
-{
-	const struct mq_item *item;
-	long n = 0;
-
-	for (; *at < s->count && n < max; (*at)++)
-		if (chosen[*at]) {
-			item = &s->items[*at];
-			mq_command_arg(c, item->element - item->prefix,
-			    item->len + item->prefix);
-			n++;
-		}
-	return n;
-}
-
-/* Brings the walk to where the server found it. */
+/* One step of bringing messages from the right end to the left; home: back to where they
+ * were.  *moved: how many; *n: how many are behind the walk, or in the list. */
 static int
-take_some(
-    struct mq_redis *r, struct mq_scan *s, struct mq_command *c, long *taken)
+bring(struct mq_redis *r, struct mq_scan *s, bool home, long long *moved,
+    long long *n)
 {
 	struct mq_walk *w = s->walk;
-	redisReply *reply = mq_redis_call(r, c);
-	long long n, us;
+	struct mq_command c = mq_redis_command(r);
+	redisReply *reply, *first;
 
+	mq_command_script(&c, &rmq_script_rotate);
+	rmq_key_queue(&c, s->place.queue, mq_state_name(s->place.state));
+	mq_command_str(&c, home ? "home" : "turn");
+	mq_command_int(&c, TURN_BYTES);
+	if (home) {
+		mq_command_arg(&c, w->turned.data, w->turned.len);
+	} else {
+		mq_command_int(&c, w->from);
+		mq_command_arg(&c, w->anchor.data, w->anchor.len);
+		mq_command_int(&c, w->span);
+	}
+	reply = call_walk(r, &c, 2, false);
+	mq_command_free(&c);
 	if (reply == NULL)
 		return -1;
-	if (!is_walk_reply(reply, 3, is_in_set(s))) {
-		freeReplyObject(reply);
-		return mq_nonsense(r);
-	}
-	n = reply->element[0]->integer;
-	w->from = reply->element[1]->integer;
-	us = reply->element[2]->integer;
-	set_anchor(s, reply->element[3]);
-	freeReplyObject(reply);
-	w->span -= n;
-	*taken += (long)n;
-	if (us > TAKE_US && w->batch > 1)
-		w->batch /= 2;
-	else if (us < TAKE_US / 3 && w->batch < TAKE_MAX)
-		w->batch *= 2;
-	return 0;
-}
-
-static void
-start_turn(struct mq_command *c, const struct mq_scan *s, const char *verb)
-{
-	mq_command_script(c, &rmq_script_rotate);
-	rmq_key_place(c, &s->place, NULL);
-	mq_command_str(c, verb);
-	mq_command_int(c, TURN_BYTES);
-}
-
-/* One step of bringing messages from the right end to the left.  *moved: how many; *n:
- * how many are behind the walk, or in the list. */
-static int
-bring(struct mq_redis *r, struct mq_scan *s, struct mq_command *c,
-    long long *moved, long long *n)
-{
-	redisReply *reply = mq_redis_call(r, c), *first;
-
-	if (reply == NULL)
-		return -1;
-	if (!is_walk_reply(reply, 2, false)) {
-		freeReplyObject(reply);
-		return mq_nonsense(r);
-	}
 	*moved = reply->element[0]->integer;
 	*n = reply->element[1]->integer;
 	first = reply->element[2];
-	if (*moved > 0 && s->walk->turned.len == 0)
-		mq_buf_add(&s->walk->turned, first->str, first->len);
+	if (*moved > 0 && w->turned.len == 0)
+		mq_buf_add(&w->turned, first->str, first->len);
 	freeReplyObject(reply);
 	return 0;
 }
@@ -389,23 +315,16 @@ static int
 turn(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = s->walk;
-	struct mq_command c = mq_redis_command(r);
 	long long moved = 1;
-	int rv = 0;
 
 	if (is_in_set(s) || s->place.state == MQ_UNACKED ||
 	    w->from - w->span <
 		(s->place.state == MQ_READY ? BEHIND_MAX_READY : BEHIND_MAX))
 		return 0;
-	while (rv == 0 && moved > 0 && w->from > w->span) {
-		start_turn(&c, s, "turn");
-		mq_command_int(&c, w->from);
-		mq_command_arg(&c, w->anchor.data, w->anchor.len);
-		mq_command_int(&c, w->span);
-		rv = bring(r, s, &c, &moved, &w->from);
-	}
-	mq_command_free(&c);
-	return rv;
+	while (moved > 0 && w->from > w->span)
+		if (bring(r, s, false, &moved, &w->from) == -1)
+			return -1;
+	return 0;
 }
 
 /* Goes on until the first that was brought is in front again.  If somebody has taken that
@@ -414,17 +333,12 @@ static int
 bring_home(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = mq_walk_of(s);
-	struct mq_command c = mq_redis_command(r);
 	long long moved = 1, sum = 0, there = 1;
 	int rv = 0;
 
-	while (rv == 0 && w->turned.len > 0 && moved > 0 && sum < there) {
-		start_turn(&c, s, "home");
-		mq_command_arg(&c, w->turned.data, w->turned.len);
-		rv = bring(r, s, &c, &moved, &there);
-		sum += moved;
-	}
-	mq_command_free(&c);
+	for (; rv == 0 && w->turned.len > 0 && moved > 0 && sum < there;
+	     sum += moved)
+		rv = bring(r, s, true, &moved, &there);
 	mq_buf_clear(&w->turned);
 	return rv;
 }
@@ -455,24 +369,74 @@ rmq_scan(struct mq_redis *r, struct mq_scan *s)
 	return 0;
 }
 
+/* The keys of a queue, and those of where its messages go: its own if to is NULL, or away,
+ * by way of outgoing. */
+static void
+add_ways(struct mq_command *c, const char *queue, const char *to, bool away)
+{
+	rmq_queue_keys(c, queue);
+	rmq_queue_keys(c, to != NULL && !away ? to : queue);
+	if (away)
+		rmq_key_queue(c, queue, "outgoing");
+	else
+		rmq_key_queues(c, to != NULL ? to : queue);
+}
+
+static void
+add_how(struct mq_command *c, const char *how, const struct mq_place *place,
+    const char *to, bool away)
+{
+	if (away)
+		rmq_transfer_how(c, how, mq_state_name(place->state), to);
+	else
+		mq_command_str(c, how);
+}
+
 /* Begins a call, with everything but the messages. */
 static void
 start_take(struct mq_command *c, const struct mq_scan *s, const char *to,
-    const char *tombstone)
+    bool away, const char *tombstone)
 {
-	bool rejected = s->place.state == MQ_REJECTED;
-	const char *how = to != NULL ? (rejected ? "fresh" : "move") :
-				       (rejected ? "done" : "vanish");
+	bool fresh = s->place.state == MQ_REJECTED;
 
-	start_walk(c, s, "take", to);
-	if (rmq_transfer_needed(c, s->place.queue, to))
-		rmq_transfer_how(c, how, mq_state_name(s->place.state), to);
-	else
-		mq_command_str(c, how);
+	start_walk(c, s);
+	add_ways(c, s->place.queue, to, away);
+	if (away)
+		rmq_key_queue(c, s->place.queue, "none");
+	add_verb(c, s, "take");
+	add_how(c,
+	    to != NULL ? (fresh ? "fresh" : "move") :
+			 (fresh ? "done" : "vanish"),
+	    &s->place, to, away);
 	if (!is_in_set(s)) {
 		mq_command_int(c, s->walk->span);
 		mq_command_str(c, tombstone);
 	}
+}
+
+/* Brings the walk to where the server found it. */
+static int
+take_some(
+    struct mq_redis *r, struct mq_scan *s, struct mq_command *c, long *taken)
+{
+	struct mq_walk *w = s->walk;
+	redisReply *reply = call_walk(r, c, 3, is_in_set(s));
+	long long n, us;
+
+	if (reply == NULL)
+		return -1;
+	n = reply->element[0]->integer;
+	w->from = reply->element[1]->integer;
+	us = reply->element[2]->integer;
+	set_anchor(s, reply->element[3]);
+	freeReplyObject(reply);
+	w->span -= n;
+	*taken += (long)n;
+	if (us > TAKE_US && w->batch > 1)
+		w->batch /= 2;
+	else if (us < TAKE_US / 3 && w->batch < TAKE_MAX)
+		w->batch *= 2;
+	return 0;
 }
 
 int
@@ -481,8 +445,10 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 {
 	struct mq_command c = mq_redis_command(r);
 	struct mq_idgen ids = {0};
+	const struct mq_item *item;
 	char tombstone[MQ_ID_LEN + 1];
 	bool away = rmq_transfer_needed(&c, s->place.queue, to);
+	long n;
 	int at = 0, rv = 0;
 
 	*taken = 0;
@@ -494,12 +460,107 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 		return -1;
 	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), tombstone);
 	while (rv == 0 && at < s->count) {
-		start_take(&c, s, to, tombstone);
-		if (add_chosen(&c, s, chosen, s->walk->batch, &at) > 0)
+		start_take(&c, s, to, away, tombstone);
+		for (n = 0; at < s->count && n < s->walk->batch; at++) {
+			if (!chosen[at])
+				continue;
+			item = &s->items[at];
+			mq_command_arg(&c, item->element - item->prefix,
+			    item->len + item->prefix);
+			n++;
+		}
+		if (n > 0)
 			rv = take_some(r, s, &c, taken);
 		if (rv == 0 && away)
 			rv = rmq_transfer_complete(r, s->place.queue, to);
 	}
 	mq_command_free(&c);
 	return rv;
+}
+
+/* --- move ---------------------------------------------------------------- */
+
+/* How much one call moves; the server is kept for a millisecond or two. */
+#define MOVE_COUNT 1000
+#define MOVE_BYTES (1 << 20)
+
+static int
+fail_alive(struct mq_redis *r, const struct mq_place *place)
+{
+	r->status = MQ_EXIT_AGAIN;
+	snprintf(r->error, sizeof(r->error), "%s: it is alive; stop it first",
+	    place->connection);
+	return -1;
+}
+
+/* On a cluster the script sees the lease of one of ours only, as the heartbeat lies in
+ * another slot. */
+static int
+check_dead(struct mq_redis *r, const struct mq_place *place)
+{
+	struct mq_command c = mq_redis_command(r);
+	long long ttl;
+
+	if (!c.cluster)
+		return 0;
+	mq_command_plain(&c, "PTTL");
+	rmq_key_connection(&c, place->connection, "heartbeat");
+	if (mq_call_number(r, &c, &ttl) == -1)
+		return -1;
+	return ttl > 0 ? fail_alive(r, place) : 0;
+}
+
+static void
+build_move(struct mq_command *c, const struct mq_place *place, long max,
+    const char *to)
+{
+	bool away = rmq_transfer_needed(c, place->queue, to);
+	const char *how = to != NULL ? "move" :
+	    place->line_first	     ? "last" :
+				       "drop";
+
+	mq_command_script(c, &rmq_script_move);
+	add_ways(c, place->queue, to, away);
+	if (place->state == MQ_REJECTED)
+		rmq_key_queue(c, place->queue, "rejected");
+	if (place->state == MQ_UNACKED) {
+		rmq_key_both(c, place->connection, place->queue, "unacked");
+		rmq_key_both(c, place->connection, place->queue, "lease");
+	}
+	if (away)
+		rmq_key_queue(c, place->queue, "none");
+	mq_command_str(c, mq_state_name(place->state));
+	add_how(c, how, place, to, away);
+	mq_command_int(c, MIN(max, away ? RMQ_TRANSFER_COUNT : MOVE_COUNT));
+	mq_command_int(c, MOVE_BYTES);
+}
+
+int
+rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
+    const char *to, long *moved)
+{
+	struct mq_command c = mq_redis_command(r);
+	bool away = max > 0 && rmq_transfer_needed(&c, place->queue, to);
+	long long n;
+
+	*moved = 0;
+	if (max == LONG_MAX && to == NULL && place->state != MQ_UNACKED) {
+		/* In one step, unless others depend on the messages. */
+		mq_command_script(&c, &rmq_script_purge);
+		rmq_queue_keys(&c, place->queue);
+		rmq_key_queue(&c, place->queue, "rejected");
+		mq_command_str(&c, mq_state_name(place->state));
+	} else {
+		if (place->state == MQ_UNACKED && check_dead(r, place) == -1)
+			return -1;
+		if (away && rmq_transfer_check(r, place->queue, to) == -1)
+			return -1;
+		build_move(&c, place, max, to);
+	}
+	if (mq_call_number(r, &c, &n) == -1)
+		return -1;
+	if (n < 0 && place->state == MQ_UNACKED)
+		return fail_alive(r, place);
+	*moved = (long)n;
+	return away ? rmq_transfer_complete(r, place->queue, to) : 0;
 }

@@ -1,3 +1,7 @@
+/*
+ * The rmq layout: messages that go from one queue of a cluster to another; and ending the
+ * transfers that somebody has begun, and forgetting their marks; see rmq.h.
+ */
 #include "rmq.h"
 
 #include <stdio.h>
@@ -8,12 +12,16 @@
 #include "base/exit.h"
 #include "base/id.h"
 #include "base/xalloc.h"
-#include "redis/ask.h"
 
 /* How long a replica may take. */
 #define CONFIRM_MS 5000
 /* Others may begin transfers all the time. */
 #define READS_MAX 1000
+/* A mark stays for so long, as a program that was stopped may repeat a step late; when
+ * a queue has very many marks, for a shorter time. */
+#define MARK_MS	     (24 * INT64_C(3600000))
+#define MARK_MANY_MS INT64_C(600000)
+#define MARK_MANY    10000
 
 bool
 rmq_transfer_needed(
@@ -45,21 +53,8 @@ rmq_key_notice(struct mq_command *c, const char *queue, const char *to)
 {
 	bool away = rmq_transfer_needed(c, queue, to);
 
-	rmq_key_queue(c, away ? queue : to, away ? "outgoing" : "ready");
-	rmq_key_queue(c, away ? queue : to, away ? "none" : "counters");
-}
-
-static void
-add_read(struct mq_command *c, const char *source, const char *to,
-    const struct mq_buf *after)
-{
-	mq_command_script(c, &rmq_script_outgoing);
-	rmq_key_queue(c, source, "outgoing");
-	rmq_key_queue(c, source, "none");
-	mq_command_arg(c, after->data, after->len);
-	mq_command_str(c, to != NULL ? to : "");
-	mq_command_int(c, RMQ_TRANSFER_COUNT);
-	mq_command_int(c, RMQ_TRANSFER_BYTES);
+	rmq_key_queue(
+	    c, away ? queue : to, away ? "outgoing none" : "ready counters");
 }
 
 /* Step 2.  parts: a field and an element by turns, n of them together. */
@@ -71,26 +66,10 @@ add_arrive(struct mq_command *c, const char *source, const char *to,
 
 	mq_command_script(c, &rmq_script_arrive);
 	rmq_queue_keys(c, to);
-	rmq_key_queue(c, to, "incoming");
-	rmq_key_queue(c, to, "none");
+	rmq_key_queue(c, to, "incoming none");
 	mq_command_str(c, source);
 	for (i = 0; i < n; i++)
 		mq_command_arg(c, parts[i].p, parts[i].n);
-}
-
-/* Step 3.  WAIT has no key, and goes where one of the queue would. */
-static void
-add_confirm(struct mq_command *c, const char *to)
-{
-	int slot;
-
-	mq_command_plain(c, "EXISTS");
-	rmq_key_queue(c, to, "none");
-	slot = c->slot;
-	mq_command_plain(c, "WAIT");
-	mq_command_int(c, 1);
-	mq_command_int(c, CONFIRM_MS);
-	c->slot = slot;
 }
 
 static void
@@ -101,20 +80,6 @@ add_know(struct mq_command *c, const char *to)
 	rmq_key_all(c, RMQ_QUEUES);
 	mq_command_str(c, to);
 }
-
-static void
-add_end(struct mq_command *c, const char *source, const struct mq_part *parts,
-    int n)
-{
-	int i;
-
-	mq_command_plain(c, "HDEL");
-	rmq_key_queue(c, source, "outgoing");
-	for (i = 0; i < n; i += 2)
-		mq_command_arg(c, parts[i].p, parts[i].n);
-}
-
-/* --- waiting -------------------------------------------------------------------- */
 
 int
 rmq_transfer_check(struct mq_redis *r, const char *source, const char *to)
@@ -150,19 +115,6 @@ target_of(const redisReply *field)
 	return to + 1;
 }
 
-static void
-note_unconfirmed(const struct batch *b)
-{
-	struct mq_redis *r = b->round->r;
-
-	(void)mq_redis_fail(r, MQ_EXIT_AGAIN,
-	    "%s: no replica of its node has confirmed its messages", b->to);
-	if (b->round->status != 0)
-		return;
-	b->round->status = r->status;
-	snprintf(b->round->error, sizeof(b->round->error), "%s", r->error);
-}
-
 /* One step: its integer, or *n is -1 if it was refused. */
 static int
 call_step(const struct batch *b, struct mq_command *c, long long *n)
@@ -179,39 +131,27 @@ call_step(const struct batch *b, struct mq_command *c, long long *n)
 static int
 confirm(const struct batch *b, long long *n)
 {
-	struct mq_command c = mq_redis_command(b->round->r);
+	struct mq_round *round = b->round;
+	struct mq_command c = mq_redis_command(round->r);
 
 	*n = 1;
-	add_confirm(&c, b->to);
-	if (!mq_nodes_replicated(b->round->r, &c)) {
+	mq_command_plain(&c, "WAIT 1");
+	mq_command_int(&c, CONFIRM_MS);
+	rmq_beside_queue(&c, b->to);
+	if (!mq_nodes_replicated(round->r, &c)) {
 		mq_command_free(&c);
 		return 0;
 	}
 	if (call_step(b, &c, n) == -1)
 		return -1;
-	if (*n == 0)
-		note_unconfirmed(b);
-	return 0;
-}
-
-/* Step 4.  A name that cannot be listed now is so when somebody finds the messages; *n is
- * -1 if it was refused. */
-static int
-make_known(const struct batch *b, long long *n)
-{
-	struct mq_command c = mq_redis_command(b->round->r);
-	redisReply *reply;
-
-	add_know(&c, b->to);
-	reply = mq_redis_answer(b->round->r, &c);
-	mq_command_free(&c);
-	if (reply == NULL)
-		return -1;
-	*n = mq_reply_missing(reply) ||
-		mq_round_good(b->round, reply, REDIS_REPLY_INTEGER) ?
-	    0 :
-	    -1;
-	freeReplyObject(reply);
+	if (*n != 0)
+		return 0;
+	(void)mq_redis_fail(round->r, MQ_EXIT_AGAIN,
+	    "%s: no replica of its node has confirmed its messages", b->to);
+	if (round->status == 0) {
+		round->status = round->r->status;
+		strlcpy(round->error, round->r->error, sizeof(round->error));
+	}
 	return 0;
 }
 
@@ -220,7 +160,9 @@ static int
 finish_batch(const struct batch *b, bool *ended)
 {
 	struct mq_command empty = mq_redis_command(b->round->r), c = empty;
+	redisReply *reply;
 	long long n;
+	int i;
 
 	add_arrive(&c, b->source, b->to, b->parts, b->n);
 	if (call_step(b, &c, &n) == -1)
@@ -230,11 +172,24 @@ finish_batch(const struct batch *b, bool *ended)
 	*ended = n > 0;
 	if (!*ended)
 		return 0;
-	if (make_known(b, &n) == -1)
-		return -1;
 	c = empty;
-	add_end(&c, b->source, b->parts, b->n);
-	if (n >= 0 && call_step(b, &c, &n) == -1)
+	add_know(&c, b->to);
+	reply = mq_redis_answer(b->round->r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	/* A name that cannot be listed now is so when somebody finds the messages. */
+	*ended = mq_reply_missing(reply) ||
+	    mq_round_good(b->round, reply, REDIS_REPLY_INTEGER);
+	freeReplyObject(reply);
+	if (!*ended)
+		return 0;
+	c = empty;
+	mq_command_plain(&c, "HDEL");
+	rmq_key_queue(&c, b->source, "outgoing");
+	for (i = 0; i < b->n; i += 2)
+		mq_command_arg(&c, b->parts[i].p, b->parts[i].n);
+	if (call_step(b, &c, &n) == -1)
 		return -1;
 	*ended = n >= 0;
 	return 0;
@@ -299,7 +254,12 @@ rmq_transfer_finish(
 	*ended = 0;
 	for (reads = 0; rv == 0 && reads < READS_MAX; reads++) {
 		c = mq_redis_command(round->r);
-		add_read(&c, source, to, &after);
+		mq_command_script(&c, &rmq_script_outgoing);
+		rmq_key_queue(&c, source, "outgoing none");
+		mq_command_arg(&c, after.data, after.len);
+		mq_command_str(&c, to != NULL ? to : "");
+		mq_command_int(&c, RMQ_TRANSFER_COUNT);
+		mq_command_int(&c, RMQ_TRANSFER_BYTES);
 		rv = mq_round_call_strings(round, &c, &reply);
 		if (reply == NULL || reply->elements < 2) {
 			freeReplyObject(reply);
@@ -336,13 +296,128 @@ rmq_transfer_complete(struct mq_redis *r, const char *source, const char *to)
 	return -1;
 }
 
-int
-rmq_finish_pushes(
-    struct mq_redis *r, const char *const *queues, int count, const char *to)
-{
-	int i, rv = 0;
+/* --- cleaning -------------------------------------------------------------------- */
 
-	for (i = 0; i < count && rv == 0; i++)
-		rv = rmq_transfer_complete(r, queues[i], to);
+/* Some marks of a queue: fields and values by turns. */
+struct marks {
+	struct rmq_cleaner *w;
+	const char *queue;
+	int64_t before_ms;
+	redisReply *list;
+	struct mq_command drop;
+};
+
+/* A mark is of the form "MS SOURCE".  NULL: it is new, or none of ours. */
+static const char *
+source_of(const struct marks *m, size_t i)
+{
+	const redisReply *value = m->list->element[2 * i + 1];
+	char *source;
+
+	if (strtoll(value->str, &source, 10) >= m->before_ms ||
+	    *source != ' ' || rmq_queue_error(source + 1) != NULL)
+		return NULL;
+	return source + 1;
+}
+
+static void
+ask_outgoing(void *arg, size_t i, struct mq_command *c)
+{
+	const struct marks *m = arg;
+	const char *source = source_of(m, i);
+
+	if (source == NULL) {
+		mq_command_plain(c, "PING");
+		return;
+	}
+	mq_command_plain(c, "HEXISTS");
+	rmq_key_queue(c, source, "outgoing");
+	mq_command_arg(
+	    c, m->list->element[2 * i]->str, m->list->element[2 * i]->len);
+}
+
+static int
+take_outgoing(void *arg, size_t i, redisReply *reply)
+{
+	struct marks *m = arg;
+	const redisReply *field = m->list->element[2 * i];
+
+	if (source_of(m, i) != NULL &&
+	    mq_round_good(&m->w->round, reply, REDIS_REPLY_INTEGER) &&
+	    reply->integer == 0)
+		mq_command_arg(&m->drop, field->str, field->len);
+	return 0;
+}
+
+/* Those that the source's outgoing has no more. */
+static int
+drop_marks(void *marks, redisReply *some)
+{
+	struct marks *m = marks;
+	struct mq_redis *r = m->w->round.r;
+	redisReply *reply;
+	int none, rv;
+
+	m->list = some;
+	m->drop = mq_redis_command(r);
+	mq_command_plain(&m->drop, "HDEL");
+	rmq_key_queue(&m->drop, m->queue, "incoming");
+	none = m->drop.args;
+	rv = mq_ask_each(
+	    r, m->list->elements / 2, ask_outgoing, take_outgoing, m);
+	if (rv == -1 || m->drop.args == none) {
+		mq_command_free(&m->drop);
+		return rv;
+	}
+	rv = mq_round_call(&m->w->round, &m->drop, REDIS_REPLY_INTEGER, &reply);
+	freeReplyObject(reply);
+	return rv;
+}
+
+/* n: how many are outgoing, and the marks of those incoming. */
+static int
+clean_queue(struct rmq_cleaner *w, const char *queue, const long long *n,
+    int64_t now_ms)
+{
+	int64_t age = n[1] > MARK_MANY ? MARK_MANY_MS : MARK_MS;
+	struct marks m = {.w = w, .queue = queue, .before_ms = now_ms - age};
+	long ended = 0;
+	int rv = 0;
+
+	if (w->how->dry_run) {
+		w->out->transferred += n[0] > 0 ? (long)n[0] : 0;
+		return 0;
+	}
+	if (n[0] > 0)
+		rv = rmq_transfer_finish(&w->round, queue, NULL, &ended);
+	w->out->transferred += ended;
+	if (rv == 0 && n[1] > 0 && now_ms > 0)
+		rv = rmq_cleaner_fields(w, queue, "incoming", drop_marks, &m);
+	return rv;
+}
+
+int
+rmq_underway(struct rmq_cleaner *w)
+{
+	static const struct rmq_question lengths[] = {
+	    {"HLEN", .what = "outgoing"}, {"HLEN", .what = "incoming"}};
+	const struct mq_command c = mq_redis_command(w->round.r);
+	struct mq_names queues = {0};
+	long long *n = NULL;
+	int64_t now_ms = 0;
+	size_t i;
+	int rv = rmq_cleaner_listed(w, RMQ_QUEUES, &queues, NULL);
+
+	for (i = 0; i < queues.n; i++)
+		if (rmq_is_scattered(&c, queues.list[i].name))
+			rmq_cleaner_scattered(w, queues.list[i].name);
+	if (rv == 0)
+		rv = rmq_cleaner_now(w, NULL, &now_ms);
+	if (rv == 0)
+		rv = rmq_cleaner_ask(w, &queues, lengths, 2, &n);
+	for (i = 0; i < queues.n && rv == 0; i++)
+		rv = clean_queue(w, queues.list[i].name, n + 2 * i, now_ms);
+	free(n);
+	mq_names_free(&queues);
 	return rv;
 }
