@@ -166,20 +166,8 @@ mq_request_send(struct mq_async *a, struct mq_request *q)
 	}
 }
 
-/* The whole call again with the text of the script. */
-static void
-send_text(struct mq_request *q)
-{
-	struct mq_command eval = mq_command_eval(&q->command);
-
-	mq_command_free(&q->command);
-	q->command = eval;
-	mq_request_send(q->async, q);
-}
-
-/* For link.c only: no answer counts any more, and down() gets the reason; and what
- * is not handed over yet.  A command whose asker is of the connection itself is its
- * greeting. */
+/* No answer counts any more, and down() gets the reason.  A command whose asker is of the
+ * connection itself is its greeting. */
 static void
 mq_async_give_up(struct mq_async *a, const char *why)
 {
@@ -194,6 +182,7 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 {
 	struct mq_request *q = arg;
 	struct mq_async *a = q->async;
+	struct mq_command eval;
 
 	(void)context;
 	/* The connection ended in the middle of sending it. */
@@ -205,7 +194,10 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 		mq_reply_strip_script(reply);
 	if (reply != NULL && q->command.script != NULL &&
 	    mq_reply_noscript(reply) && a->context != NULL) {
-		send_text(q);
+		eval = mq_command_eval(&q->command);
+		mq_command_free(&q->command);
+		q->command = eval;
+		mq_request_send(a, q);
 		return;
 	}
 	if (reply != NULL && goes_again(q, reply))
@@ -276,28 +268,6 @@ mq_async_flush(struct mq_async *a)
 		context->ev.delWrite(context->ev.data);
 }
 
-static void
-mq_async_init_backlog(struct mq_async *a)
-{
-	TAILQ_INIT(&a->backlog);
-	ev_io_init(&a->room, on_room, a->context->c.fd, EV_WRITE);
-	a->room.data = a;
-}
-
-/* A request that was not handed over at all has no callback in the library. */
-static void
-mq_async_drop_backlog(struct mq_async *a)
-{
-	struct mq_request *q;
-
-	ev_io_stop(a->loop, &a->room);
-	while ((q = TAILQ_FIRST(&a->backlog)) != NULL) {
-		TAILQ_REMOVE(&a->backlog, q, link);
-		if (q->sent == 0)
-			mq_request_lose(q);
-	}
-}
-
 struct mq_command
 mq_async_command(const struct mq_async *a)
 {
@@ -358,34 +328,20 @@ mq_async_subscribe(
 
 /* --- link ---------------------------------------------------------------- */
 
-/*
- * Opening and closing an asynchronous connection.
- */
-
 static void
 drop_connection(struct mq_async *a)
 {
-	mq_tls_free(a->tls);
+	struct mq_request *q;
+
 	a->tls = NULL;
 	a->context = NULL;
-	mq_async_drop_backlog(a);
-}
-
-static void
-report_down(struct mq_async *a, const redisAsyncContext *context)
-{
-	if (context->c.err == REDIS_ERR_OOM)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	if (a->refusal[0] == '\0' &&
-	    mq_tls_failure(a->tls, false, a->refusal, sizeof(a->refusal)) == 0)
-		strlcpy(a->refusal,
-		    context->c.err != 0 ? context->c.errstr :
-					  "connection closed",
-		    sizeof(a->refusal));
-	/* The library frees the context after this. */
-	drop_connection(a);
-	if (a->down != NULL)
-		a->down(a->arg, a->refusal);
+	ev_io_stop(a->loop, &a->room);
+	while ((q = TAILQ_FIRST(&a->backlog)) != NULL) {
+		TAILQ_REMOVE(&a->backlog, q, link);
+		/* Not handed over at all: it has no callback in the library. */
+		if (q->sent == 0)
+			mq_request_lose(q);
+	}
 }
 
 /*
@@ -402,18 +358,32 @@ stop_writing(void *events)
 }
 
 static void
-on_connect(const redisAsyncContext *context, int status)
+on_disconnect(const redisAsyncContext *context, int status)
 {
-	if (status != REDIS_OK && context->data != NULL)
-		report_down(context->data, context);
+	struct mq_async *a = context->data;
+
+	(void)status;
+	if (a == NULL)
+		return;
+	if (context->c.err == REDIS_ERR_OOM)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	if (a->refusal[0] == '\0' &&
+	    mq_tls_failure(a->tls, false, a->refusal, sizeof(a->refusal)) == 0)
+		strlcpy(a->refusal,
+		    context->c.err != 0 ? context->c.errstr :
+					  "connection closed",
+		    sizeof(a->refusal));
+	/* The library frees the context after this. */
+	drop_connection(a);
+	if (a->down != NULL)
+		a->down(a->arg, a->refusal);
 }
 
 static void
-on_disconnect(const redisAsyncContext *context, int status)
+on_connect(const redisAsyncContext *context, int status)
 {
-	(void)status;
-	if (context->data != NULL)
-		report_down(context->data, context);
+	if (status != REDIS_OK)
+		on_disconnect(context, status);
 }
 
 static void
@@ -483,7 +453,9 @@ mq_async_open(
 	a->context = context;
 	a->server = server;
 	a->refusal[0] = '\0';
-	mq_async_init_backlog(a);
+	TAILQ_INIT(&a->backlog);
+	ev_io_init(&a->room, on_room, context->c.fd, EV_WRITE);
+	a->room.data = a;
 	redisLibevAttach(a->loop, context);
 	if (a->tls != NULL)
 		context->ev.delWrite = stop_writing;
@@ -492,9 +464,8 @@ mq_async_open(
 	for (step = 0; mq_redis_greeting(server, step, &c); step++)
 		mq_async_ask(
 		    a, &c, on_greeting, &(struct mq_asker){NULL, a, a});
-	mq_redis_hello(&c);
+	mq_command_plain(&c, "HELLO");
 	mq_async_send(a, &c, on_hello, a);
-	mq_command_free(&c);
 	return 0;
 }
 

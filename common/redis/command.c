@@ -1,6 +1,7 @@
 #include "command.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,13 +30,14 @@ mq_command_script(struct mq_command *c, const struct mq_script *script)
 	c->wire.len = HEAD;
 }
 
-/* "$n\r\n"; returns what is behind it. */
+/* "$n\r\n", or with a '*'; returns what is behind it.  By hand: this is where publishing
+ * spends its time. */
 static char *
-put_length(char *to, size_t n)
+put_number(char *to, char kind, size_t n)
 {
 	char digits[24], *p = digits + sizeof(digits);
 
-	*to++ = '$';
+	*to++ = kind;
 	do
 		*--p = (char)('0' + n % 10);
 	while ((n /= 10) > 0);
@@ -52,8 +54,7 @@ mq_command_parts(struct mq_command *c, const struct mq_part *part, int n)
 
 	for (i = 0; i < n; i++)
 		total += part[i].n;
-	/* By hand: this is where publishing spends its time. */
-	to = put_length(mq_buf_reserve(&c->wire, total + 32), total);
+	to = put_number(mq_buf_reserve(&c->wire, total + 32), '$', total);
 	for (i = 0; i < n; i++)
 		if (part[i].n > 0)
 			to = mempcpy(to, part[i].p, part[i].n);
@@ -123,30 +124,6 @@ mq_command_int(struct mq_command *c, long long v)
 	mq_command_arg(c, s, (size_t)snprintf(s, sizeof(s), "%lld", v));
 }
 
-/* "*n\r\n", by hand like put_length(). */
-static int
-put_count(char *to, int n)
-{
-	char digits[16], *p = digits + sizeof(digits);
-	int len;
-
-	*--p = '\n';
-	*--p = '\r';
-	do
-		*--p = (char)('0' + n % 10);
-	while ((n /= 10) > 0);
-	*--p = '*';
-	len = (int)(digits + sizeof(digits) - p);
-	memcpy(to, p, (size_t)len);
-	return len;
-}
-
-static int
-count_digits(int v)
-{
-	return snprintf(NULL, 0, "%d", v);
-}
-
 /* The head grows backwards from the arguments into the gap. */
 const char *
 mq_command_wire(struct mq_command *c, size_t *n)
@@ -155,12 +132,12 @@ mq_command_wire(struct mq_command *c, size_t *n)
 	int len;
 
 	if (c->script == NULL)
-		len = put_count(head, c->args);
+		len = (int)(put_number(head, '*', (size_t)c->args) - head);
 	else
 		len = snprintf(head, sizeof(head),
 		    "*%d\r\n$7\r\nEVALSHA\r\n$40\r\n%s\r\n$%d\r\n%d\r\n",
-		    c->args + 3, c->script->sha, count_digits(c->keys),
-		    c->keys);
+		    c->args + 3, c->script->sha,
+		    snprintf(NULL, 0, "%d", c->keys), c->keys);
 	memcpy(c->wire.data + HEAD - len, head, (size_t)len);
 	*n = c->wire.len - HEAD + (size_t)len;
 	return c->wire.data + HEAD - len;
@@ -195,4 +172,36 @@ mq_command_free(struct mq_command *c)
 {
 	mq_buf_free(&c->wire);
 	c->args = 0;
+}
+
+/* --- slot ---------------------------------------------------------------- */
+
+int
+mq_slot_of(const char *key, size_t n)
+{
+	const char *open = memchr(key, '{', n), *close = NULL;
+	uint16_t crc = 0;
+	int bit;
+
+	if (open != NULL)
+		close = memchr(open, '}', n - (size_t)(open - key));
+	if (close != NULL && close > open + 1) {
+		key = open + 1;
+		n = (size_t)(close - key);
+	}
+	for (; n > 0; key++, n--) {
+		crc ^= (uint16_t)((unsigned char)*key << 8);
+		for (bit = 0; bit < 8; bit++)
+			crc =
+			    (uint16_t)(crc << 1 ^ (crc & 0x8000 ? 0x1021 : 0));
+	}
+	return crc % MQ_SLOTS;
+}
+
+int
+mq_slot_home(const char *ns)
+{
+	return ns != NULL && strchr(ns, '{') != NULL ?
+	    mq_slot_of(ns, strlen(ns)) :
+	    -1;
 }

@@ -1,37 +1,16 @@
 /*
  * Opening a connection to one server that waits.
  */
+#include <sys/param.h>
+
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "parts.h"
-
-static int
-greet_server(struct mq_redis *r)
-{
-	struct mq_command c = {0};
-	redisReply *reply;
-	int step, rv = 0;
-
-	for (step = 0; rv == 0 && mq_redis_greeting(r->server, step, &c);
-	     step++) {
-		reply = mq_redis_call(r, &c);
-		if (reply == NULL)
-			rv = -1;
-		else
-			freeReplyObject(reply);
-	}
-	if (rv == 0) {
-		mq_redis_hello(&c);
-		rv = mq_redis_append(r, &c);
-		r->asked = true;
-	}
-	mq_command_free(&c);
-	return rv;
-}
 
 /* Host NULL: its socket. */
 static int
@@ -107,15 +86,6 @@ make_dials(struct mq_redis *r, struct mq_server **sentinels)
 	return dials;
 }
 
-static void
-fail_sentinels(struct mq_redis *r, const struct mq_redis *worst)
-{
-	mq_redis_fail(r, worst->status, "%s%s",
-	    worst->status == MQ_EXIT_UNAVAILABLE ? "no sentinel answers: " :
-						   "sentinel ",
-	    worst->error);
-}
-
 int
 mq_redis_ask_sentinels(struct mq_redis *r, double until,
     const struct mq_sentinel_question *of, void *answer)
@@ -124,10 +94,16 @@ mq_redis_ask_sentinels(struct mq_redis *r, double until,
 	size_t n = r->server->url.hosts_n;
 	struct mq_server *sentinels;
 	struct mq_dial *dials = make_dials(r, &sentinels);
+	const struct mq_redis *worst;
 	int i = ask_some(dials, n, &q, until);
 
 	if (i == -1) {
-		fail_sentinels(r, mq_dial_error(dials, n));
+		worst = mq_dial_error(dials, n);
+		mq_redis_fail(r, worst->status, "%s%s",
+		    worst->status == MQ_EXIT_UNAVAILABLE ?
+			"no sentinel answers: " :
+			"sentinel ",
+		    worst->error);
 	} else {
 		r->server->sentinel = (size_t)i;
 		strlcpy(r->server->sentinel_address, sentinels[i].address,
@@ -153,21 +129,41 @@ mq_redis_ask_each_sentinel(
 	free(dials);
 }
 
-static int
-connect_master(struct mq_redis *r, double until)
-{
-	struct mq_master master = {.port = 0};
-	char why[sizeof(r->error)];
+/* --- failover ---------------------------------------------------------------- */
 
-	r->server->sentinel_address[0] = '\0';
-	if (mq_redis_ask_sentinels(r, until, &mq_sentinel_master, &master) ==
-	    -1)
-		return -1;
-	if (connect_host(r, master.host, master.port, until) == 0)
-		return 0;
-	strlcpy(why, r->error, sizeof(why));
-	return mq_redis_fail(r, r->status, "master %s:%d%s", master.host,
-	    master.port, why + strlen(r->server->name));
+#define FAILOVER_S 30
+#define PAUSE_MS   100
+
+void
+mq_failover_begin(struct mq_failover *f, const struct mq_server *server)
+{
+	int s = server->failover_s;
+
+	if (f->until == 0)
+		f->until = mq_clock_steady_s() + (s != 0 ? s : FAILOVER_S);
+}
+
+void
+mq_failover_pause(const struct mq_redis *r)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+
+	if (r->wait != NULL)
+		(void)r->wait(r->wait_arg, -1, PAUSE_MS);
+	else
+		nanosleep(&pause, NULL);
+}
+
+bool
+mq_failover_again(struct mq_failover *f, struct mq_redis *r)
+{
+	f->failed = true;
+	if (mq_clock_steady_s() < f->until) {
+		mq_failover_pause(r);
+		return true;
+	}
+	r->status = f->due ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
+	return false;
 }
 
 /* --- any server -------------------------------------------------------------- */
@@ -176,31 +172,55 @@ int
 mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 {
 	const struct mq_url_host *host = server->url.hosts;
+	struct mq_master master = {.port = 0};
+	char why[sizeof(r->error)];
 
 	*r = (struct mq_redis){.server = server, .home = -1};
 	if (server->url.kind == MQ_URL_PRIVATE)
-		r->status = mq_private_ensure(server->url.path, server->waits,
-		    server->socket, sizeof(server->socket), r->error,
-		    sizeof(r->error));
+		r->status =
+		    mq_private_ensure(server, r->error, sizeof(r->error));
 	if (r->status != 0)
 		return -1;
-	if (server->url.kind == MQ_URL_SENTINEL)
-		return connect_master(r, until);
 	if (server->socket[0] != '\0')
 		return connect_host(r, NULL, 0, until);
-	return connect_host(r, host->name, host->port, until);
+	if (server->url.kind != MQ_URL_SENTINEL)
+		return connect_host(r, host->name, host->port, until);
+	server->sentinel_address[0] = '\0';
+	if (mq_redis_ask_sentinels(r, until, &mq_sentinel_master, &master) ==
+	    -1)
+		return -1;
+	if (connect_host(r, master.host, master.port, until) == 0)
+		return 0;
+	strlcpy(why, r->error, sizeof(why));
+	return mq_redis_fail(r, r->status, "master %s:%d%s", master.host,
+	    master.port, why + strlen(server->name));
 }
 
 static int
 open_once(struct mq_redis *r, struct mq_server *server, double until)
 {
-	if (mq_redis_begin(r, server, until) == -1)
+	struct mq_command c = {0};
+	redisReply *reply;
+	int step, rv = mq_redis_begin(r, server, until);
+
+	if (rv == -1)
 		return -1;
-	if (greet_server(r) == 0 &&
-	    (server->url.kind != MQ_URL_SENTINEL || mq_redis_check(r) == 0))
-		return 0;
-	mq_redis_close(r);
-	return -1;
+	for (step = 0; rv == 0 && mq_redis_greeting(server, step, &c); step++) {
+		reply = mq_redis_call(r, &c);
+		rv = reply == NULL ? -1 : 0;
+		freeReplyObject(reply);
+	}
+	if (rv == 0) {
+		mq_command_plain(&c, "HELLO");
+		rv = mq_redis_append(r, &c);
+		r->asked = true;
+	}
+	mq_command_free(&c);
+	if (rv == 0 && server->url.kind == MQ_URL_SENTINEL)
+		rv = mq_redis_check(r);
+	if (rv == -1)
+		mq_redis_close(r);
+	return rv;
 }
 
 /* Whether the master that sentinels named, which did not answer, or is a replica, may
@@ -228,17 +248,19 @@ awaits_master(struct mq_redis *r, struct mq_failover *f)
 	return mq_failover_again(f, r);
 }
 
-/* The last try may have had no time to fail by itself: the one before tells why. */
-static int
-open_master(struct mq_redis *r, struct mq_server *server, double until)
+int
+mq_redis_connect(struct mq_redis *r, struct mq_server *server, double until)
 {
 	struct mq_failover f = {.until = 0};
 	char why[sizeof(r->error)];
 
+	if (server->url.kind != MQ_URL_SENTINEL)
+		return open_once(r, server, until);
 	mq_failover_begin(&f, server);
-	if (f.until > until)
-		f.until = until;
+	f.until = MIN(f.until, until);
 	while (open_once(r, server, f.until) == -1) {
+		/* The last try may have had no time to fail by itself: the one
+		 * before tells why. */
 		if (f.failed && mq_clock_steady_s() >= f.until) {
 			strlcpy(r->error, why, sizeof(r->error));
 			r->status = f.due ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
@@ -249,12 +271,4 @@ open_master(struct mq_redis *r, struct mq_server *server, double until)
 			return -1;
 	}
 	return 0;
-}
-
-int
-mq_redis_connect(struct mq_redis *r, struct mq_server *server, double until)
-{
-	return server->url.kind == MQ_URL_SENTINEL ?
-	    open_master(r, server, until) :
-	    open_once(r, server, until);
 }

@@ -11,6 +11,10 @@
 #include <string.h>
 #include <time.h>
 
+#ifdef MQ_TLS
+#include <openssl/crypto.h>
+#endif
+
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
@@ -31,6 +35,35 @@ reallocate(void *p, size_t n)
 }
 #endif
 
+#ifdef MQ_TLS
+static void *
+tls_allocate(size_t n, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return n == 0 ? NULL : mq_xmalloc(n);
+}
+
+static void *
+tls_reallocate(void *p, size_t n, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	if (n > 0)
+		return mq_xreallocarray(p, n, 1);
+	free(p);
+	return NULL;
+}
+
+static void
+tls_free(void *p, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	free(p);
+}
+#endif
+
 void
 mq_redis_memory(void)
 {
@@ -40,7 +73,9 @@ mq_redis_memory(void)
 
 	hiredisSetAllocators(&all);
 #endif
-	mq_tls_memory();
+#ifdef MQ_TLS
+	CRYPTO_set_mem_functions(tls_allocate, tls_reallocate, tls_free);
+#endif
 }
 
 int
@@ -65,22 +100,6 @@ mq_redis_room(struct mq_redis *r, size_t bytes)
 	return r->status == 0 ? 0 : -1;
 }
 
-static bool
-is_timeout(const redisContext *c)
-{
-	return c->err == REDIS_ERR_IO && errno == EAGAIN;
-}
-
-/* Whether the server has ended the connection before it has said anything. */
-static bool
-ended_early(const struct mq_redis *r)
-{
-	return !r->heard &&
-	    (r->context->err == REDIS_ERR_EOF ||
-		(r->context->err == REDIS_ERR_IO &&
-		    (errno == ECONNRESET || errno == EPIPE)));
-}
-
 /* Others end connections early, too.  What begins as TLS does, and then makes no sense, is
  * answered by whoever speaks it. */
 static bool
@@ -102,43 +121,41 @@ speaks_tls(const struct mq_server *s)
 	return first == 22 || first == 21;
 }
 
-/* TLS that has not begun, or has ended, may have more to say. */
-static int
-fail_cause(struct mq_redis *r, int status)
-{
-	const redisContext *c = r->context;
-	bool early = ended_early(r);
-	char why[256];
-	int of_tls =
-	    is_timeout(c) ? 0 : mq_tls_failure(r->tls, early, why, sizeof(why));
-
-	if (of_tls != 0)
-		return mq_redis_fail(r, of_tls, "%s", why);
-	return mq_redis_fail(r, status, "%s%s",
-	    is_timeout(c) ? "no answer for too long" : c->errstr,
-	    early && r->tls == NULL && speaks_tls(r->server) ?
-		"; a server with TLS takes rediss://" :
-		"");
-}
-
-void
+int
 mq_redis_set_lost(struct mq_redis *r)
 {
 	const redisContext *c = r->context;
+	bool broken = c != NULL && c->err == REDIS_ERR_IO;
+	bool late = broken && errno == EAGAIN;
 	/* Of memory, or of descriptors, of which hiredis says "other" for TCP: so it does of
 	 * getaddrinfo(3), which cannot fail otherwise for an address. */
 	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
-	    ((c->err == REDIS_ERR_IO || c->err == REDIS_ERR_OTHER) &&
+	    ((broken || c->err == REDIS_ERR_OTHER) &&
 		(errno == EMFILE || errno == ENFILE || errno == ENOMEM));
+	/* The server has ended the connection before it has said anything. */
+	bool early = !r->heard && c != NULL &&
+	    (c->err == REDIS_ERR_EOF ||
+		(broken && (errno == ECONNRESET || errno == EPIPE)));
+	char why[256];
+	int status;
 
 	if (r->unfit != NULL)
-		mq_redis_fail(r, mq_error_status(r->unfit), "%s", r->unfit);
-	else if (c != NULL && c->err == REDIS_ERR_OOM && errno == EMSGSIZE)
-		mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
-	else if (c == NULL)
-		mq_redis_fail(r, MQ_EXIT_AGAIN, "out of memory");
-	else
-		fail_cause(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE);
+		return mq_redis_fail(
+		    r, mq_error_status(r->unfit), "%s", r->unfit);
+	if (c == NULL)
+		return mq_redis_fail(r, MQ_EXIT_AGAIN, "out of memory");
+	if (c->err == REDIS_ERR_OOM && errno == EMSGSIZE)
+		return mq_redis_fail(
+		    r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
+	/* TLS that has not begun, or has ended, may have more to say. */
+	status = late ? 0 : mq_tls_failure(r->tls, early, why, sizeof(why));
+	if (status != 0)
+		return mq_redis_fail(r, status, "%s", why);
+	return mq_redis_fail(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
+	    "%s%s", late ? "no answer for too long" : c->errstr,
+	    early && r->tls == NULL && speaks_tls(r->server) ?
+		"; a server with TLS takes rediss://" :
+		"");
 }
 
 bool
@@ -182,26 +199,6 @@ await_socket(const struct mq_redis *r, short events, int64_t ms)
 	return poll(&pfd, 1, (int)ms) != 0;
 }
 
-/* With the caller's function, if there is one. */
-static bool
-await_input(struct mq_redis *r)
-{
-	int64_t ms = r->greet_until != 0 ? greeting_left_ms(r) : r->patience_ms;
-
-	return r->wait != NULL ? r->wait(r->wait_arg, r->context->fd, ms) :
-				 await_socket(r, POLLIN, ms);
-}
-
-/* hiredis_ssl takes a signal for the end of the connection. */
-static bool
-was_interrupted(struct mq_redis *r)
-{
-	if (r->tls == NULL || errno != EINTR)
-		return false;
-	r->context->err = 0;
-	return true;
-}
-
 int
 mq_redis_flush(struct mq_redis *r)
 {
@@ -211,16 +208,16 @@ mq_redis_flush(struct mq_redis *r)
 		return r->route->flush(r);
 	r->unsent = 0;
 	do {
-		if (redisBufferWrite(r->context, &done) != REDIS_OK &&
-		    !was_interrupted(r)) {
-			mq_redis_set_lost(r);
-			return -1;
+		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
+			/* hiredis_ssl takes a signal for the end of the connection. */
+			if (r->tls == NULL || errno != EINTR)
+				return mq_redis_set_lost(r);
+			r->context->err = 0;
 		}
 		if (!done && r->greet_until != 0 &&
 		    !await_socket(r, POLLOUT, greeting_left_ms(r))) {
 			time_out(r->context);
-			mq_redis_set_lost(r);
-			return -1;
+			return mq_redis_set_lost(r);
 		}
 	} while (!done);
 	return 0;
@@ -239,10 +236,8 @@ mq_redis_append_bytes(struct mq_redis *r, const char *p, size_t n)
 			return -1;
 		piece = n < PIECE ? n : PIECE;
 		if (redisAppendFormattedCommand(r->context, p, piece) !=
-		    REDIS_OK) {
-			mq_redis_set_lost(r);
-			return -1;
-		}
+		    REDIS_OK)
+			return mq_redis_set_lost(r);
 		r->unsent += piece;
 	}
 	return 0;
@@ -266,17 +261,6 @@ mq_redis_send(struct mq_redis *r, struct mq_command *c)
 	return mq_redis_append(r, c) == -1 ? -1 : mq_redis_flush(r);
 }
 
-/* Without a password the server ends the connection at a longer command, and says
- * nothing more. */
-static const char *
-find_unfit(const struct mq_redis *r, const redisReply *reply)
-{
-	if (reply->type == REDIS_REPLY_ERROR &&
-	    strncmp(reply->str, "NOAUTH", 6) == 0)
-		return "NOAUTH Authentication required.";
-	return mq_reply_unfit(reply, r->server, r->wanted_node);
-}
-
 void
 mq_redis_greeted(struct mq_redis *r)
 {
@@ -292,18 +276,21 @@ mq_redis_greeted(struct mq_redis *r)
 	r->greet_until = 0;
 }
 
-/* Reads until there is a whole reply. */
+/* Reads until there is a whole reply, with the caller's function if there is one. */
 static int
 read_reply(struct mq_redis *r, void **reply)
 {
 	redisContext *c = r->context;
+	int64_t ms;
 	int rv;
 
 	if (r->unsent > 0 && mq_redis_flush(r) == -1)
 		return REDIS_ERR;
 	while ((rv = redisGetReplyFromReader(c, reply)) == REDIS_OK &&
 	    *reply == NULL) {
-		if (!await_input(r))
+		ms = r->greet_until != 0 ? greeting_left_ms(r) : r->patience_ms;
+		if (!(r->wait != NULL ? r->wait(r->wait_arg, c->fd, ms) :
+					await_socket(r, POLLIN, ms)))
 			time_out(c);
 		if (c->err != 0 || redisBufferRead(c) != REDIS_OK)
 			return REDIS_ERR;
@@ -314,24 +301,28 @@ read_reply(struct mq_redis *r, void **reply)
 int
 mq_redis_check(struct mq_redis *r)
 {
+	const redisReply *hello;
 	void *reply = NULL;
 
 	if (!r->asked)
 		return 0;
 	if (read_reply(r, &reply) == REDIS_OK) {
+		hello = reply;
 		r->asked = false;
 		r->heard = true;
-		r->unfit = find_unfit(r, reply);
+		/* Without a password the server ends the connection at a longer
+		 * command, and says nothing more. */
+		r->unfit = hello->type == REDIS_REPLY_ERROR &&
+			strncmp(hello->str, "NOAUTH", 6) == 0 ?
+		    "NOAUTH Authentication required." :
+		    mq_reply_unfit(hello, r->server, r->wanted_node);
 		freeReplyObject(reply);
 		mq_redis_greeted(r);
 		/* No command that is under way gets an answer. */
 		if (r->unfit != NULL)
 			r->context->err = REDIS_ERR_OTHER;
 	}
-	if (!mq_redis_lost(r))
-		return 0;
-	mq_redis_set_lost(r);
-	return -1;
+	return mq_redis_lost(r) ? mq_redis_set_lost(r) : 0;
 }
 
 void
@@ -424,7 +415,6 @@ mq_redis_close(struct mq_redis *r)
 {
 	if (r->route != NULL)
 		r->route->close(r);
-	mq_tls_free(r->tls);
 	redisFree(r->context);
 	r->tls = NULL;
 	r->context = NULL;

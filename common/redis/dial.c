@@ -122,19 +122,24 @@ run_child(const char *host, int fd, pid_t parent)
 	_exit(0);
 }
 
+/* Begins to look for the addresses of a host. */
 static void
-start_child(struct mq_addresses *a)
+begin_search(struct mq_addresses *a, const char *host)
 {
 	pid_t parent = getpid();
 	int fds[2];
 
+	*a = (struct mq_addresses){
+	    .host = host, .why = "the search for its address ended early"};
+	if (mq_address_is(host) || is_local(a))
+		return;
 	if (pipe2(fds, O_CLOEXEC) == -1) {
 		strlcpy(a->why, strerror(errno), sizeof(a->why));
 		return;
 	}
 	a->pid = fork();
 	if (a->pid == 0)
-		run_child(a->host, fds[1], parent);
+		run_child(host, fds[1], parent);
 	if (a->pid == -1) {
 		strlcpy(a->why, strerror(errno), sizeof(a->why));
 		a->pid = 0;
@@ -144,86 +149,39 @@ start_child(struct mq_addresses *a)
 	a->fd = fds[0];
 }
 
-/* Begins to look for the addresses of a host, at most until then. */
-static void
-begin_search(struct mq_addresses *a, const char *host, double until)
-{
-	*a = (struct mq_addresses){.host = host,
-	    .until = until,
-	    .why = "the search for its address ended early"};
-	if (!mq_address_is(host) && !is_local(a))
-		start_child(a);
-}
-
-static bool
-next_known(struct mq_addresses *a, char *address)
-{
-	static const char *const local[] = {"127.0.0.1", "::1"};
-	const char *next = NULL;
-
-	if (mq_address_is(a->host))
-		next = a->found == 0 ? a->host : NULL;
-	else if (is_local(a) && a->found < 2)
-		next = local[a->found];
-	if (next == NULL)
-		return false;
-	a->found++;
-	return strlcpy(address, next, MQ_ADDRESS_SIZE) < MQ_ADDRESS_SIZE;
-}
-
-/* False: nothing came, or nothing more will. */
-static bool
-receive_piece(struct mq_addresses *a, struct piece *piece)
-{
-	struct pollfd pfd = {.fd = a->fd, .events = POLLIN};
-	double left = a->until - mq_clock_steady_s();
-	int n = poll(&pfd, 1, left > 0 ? (int)(left * 1000) : 0);
-
-	if (n == 1)
-		return read(a->fd, piece, sizeof(*piece)) ==
-		    (ssize_t)sizeof(*piece);
-	strlcpy(a->why,
-	    n == -1 ? strerror(errno) :
-		      "its name could not be resolved in time",
-	    sizeof(a->why));
-	return false;
-}
-
 /*
- * Waits for the next address, of at most MQ_ADDRESS_SIZE bytes with its NUL; those
- * of IPv4 come first.  False: there are no more, or a signal came.
+ * The next address, which a child has sent already, of at most MQ_ADDRESS_SIZE bytes with
+ * its NUL; those of IPv4 come first.  False: there are no more.
  */
 static bool
 next_address(struct mq_addresses *a, char *address)
 {
+	static const char *const local[] = {"127.0.0.1", "::1"};
+	const char *next = NULL;
 	struct piece piece;
 
-	if (a->pid == 0)
-		return next_known(a, address);
-	if (!receive_piece(a, &piece))
-		return false;
-	if (piece.address[0] == '\0') {
-		strlcpy(a->why,
-		    piece.error == EAI_SYSTEM ? strerror(piece.number) :
-						gai_strerror(piece.error),
-		    sizeof(a->why));
-		return false;
+	if (a->pid != 0) {
+		if (read(a->fd, &piece, sizeof(piece)) !=
+		    (ssize_t)sizeof(piece))
+			return false;
+		next = piece.address;
+		if (*next == '\0') {
+			strlcpy(a->why,
+			    piece.error == EAI_SYSTEM ?
+				strerror(piece.number) :
+				gai_strerror(piece.error),
+			    sizeof(a->why));
+			return false;
+		}
+	} else if (mq_address_is(a->host)) {
+		next = a->found == 0 ? a->host : NULL;
+	} else if (is_local(a) && a->found < 2) {
+		next = local[a->found];
 	}
+	if (next == NULL)
+		return false;
 	a->found++;
-	strlcpy(address, piece.address, MQ_ADDRESS_SIZE);
-	return true;
-}
-
-static void
-close_search(struct mq_addresses *a)
-{
-	if (a->pid == 0)
-		return;
-	close(a->fd);
-	kill(a->pid, SIGKILL);
-	while (waitpid(a->pid, NULL, 0) == -1 && errno == EINTR)
-		;
-	a->pid = 0;
+	return strlcpy(address, next, MQ_ADDRESS_SIZE) < MQ_ADDRESS_SIZE;
 }
 
 /* --- one attempt ----------------------------------------------------------------- */
@@ -247,18 +205,6 @@ create_array(const redisReadTask *task, array_size n)
 	return NULL;
 }
 
-/* Until mq_redis_greeted(). */
-static void
-bound_replies(redisReader *reader)
-{
-	static redisReplyObjectFunctions bounded;
-
-	bounded = *reader->fn;
-	bounded.createArray = create_array;
-	reader->privdata = reader->fn;
-	reader->fn = &bounded;
-}
-
 /* Of its addresses, the greatest error counts, or that of who came farthest. */
 static void
 note_error(struct mq_dial *d, const struct mq_redis *r, int step)
@@ -271,6 +217,16 @@ note_error(struct mq_dial *d, const struct mq_redis *r, int step)
 	strlcpy(d->redis.error, r->error, sizeof(d->redis.error));
 }
 
+/* The same before it was tried. */
+static void
+note_untried(struct mq_dial *d, int status, const char *why)
+{
+	struct mq_redis r = {.server = d->server};
+
+	mq_redis_fail(&r, status, "%s", why);
+	note_error(d, &r, NOTHING);
+}
+
 static void
 end_attempt(struct attempt *a)
 {
@@ -278,39 +234,26 @@ end_attempt(struct attempt *a)
 	a->step = NOTHING;
 }
 
+/* Its connection has the error. */
 static void
-fail_attempt(struct attempt *a)
+drop_attempt(struct attempt *a)
 {
 	note_error(a->of, &a->redis, a->step);
 	end_attempt(a);
 }
 
 static void
-lose_attempt(struct attempt *a)
+fail_attempt(struct attempt *a, int status, const char *why)
 {
-	mq_redis_set_lost(&a->redis);
-	fail_attempt(a);
-}
-
-/* What did not come in time. */
-static void
-expire_attempt(struct attempt *a)
-{
-	static const char *const why[] = {[TCP] = "Connection timed out",
-	    [TLS] = "TLS: no answer to the handshake; a server without TLS "
-		    "takes redis://",
-	    [ANSWER] = "no answer for too long"};
-
-	if (a->step == NOTHING)
-		return;
-	mq_redis_fail(&a->redis, MQ_EXIT_UNAVAILABLE, "%s", why[a->step]);
-	fail_attempt(a);
+	mq_redis_fail(&a->redis, status, "%s", why);
+	drop_attempt(a);
 }
 
 /* Address NULL: the socket. */
 static void
 begin_attempt(struct race *race, struct mq_dial *d, const char *address)
 {
+	static redisReplyObjectFunctions bounded;
 	struct attempt *a = race->all;
 	redisContext *c;
 
@@ -327,11 +270,16 @@ begin_attempt(struct race *race, struct mq_dial *d, const char *address)
 			      redisConnectNonBlock(address, d->port);
 	a->redis.context = c;
 	if (mq_redis_lost(&a->redis)) {
-		lose_attempt(a);
+		mq_redis_set_lost(&a->redis);
+		drop_attempt(a);
 		return;
 	}
 	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
-	bound_replies(c->reader);
+	/* Until mq_redis_greeted(). */
+	bounded = *c->reader->fn;
+	bounded.createArray = create_array;
+	c->reader->privdata = c->reader->fn;
+	c->reader->fn = &bounded;
 }
 
 static void
@@ -357,51 +305,41 @@ shake_hands(struct race *race, struct attempt *a)
 	char why[256];
 	int status = mq_tls_shake(a->redis.tls, why, sizeof(why));
 
-	if (status == 0) {
+	if (status == 0)
 		begin_question(race, a);
-	} else if (status != -1) {
-		mq_redis_fail(&a->redis, status, "%s", why);
-		fail_attempt(a);
-	}
-}
-
-static void
-begin_tls(struct race *race, struct attempt *a)
-{
-	char why[256];
-	int status = mq_tls_start(&a->redis.tls, a->redis.context,
-	    &a->redis.server->url, a->of->host, why, sizeof(why));
-
-	if (status != 0) {
-		mq_redis_fail(&a->redis, status, "%s", why);
-		fail_attempt(a);
-		return;
-	}
-	a->step = TLS;
-	shake_hands(race, a);
+	else if (status != -1)
+		fail_attempt(a, status, why);
 }
 
 static void
 finish_tcp(struct race *race, struct attempt *a)
 {
 	redisContext *c = a->redis.context;
-	int error = 0;
+	const struct mq_url *u = &a->redis.server->url;
+	int error = 0, status;
 	socklen_t n = sizeof(error);
+	char why[256];
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == -1)
 		error = errno;
 	if (error != 0) {
-		mq_redis_fail(
-		    &a->redis, MQ_EXIT_UNAVAILABLE, "%s", strerror(error));
-		fail_attempt(a);
+		fail_attempt(a, MQ_EXIT_UNAVAILABLE, strerror(error));
 		return;
 	}
 	if (a->of->host != NULL)
 		redisEnableKeepAlive(c);
-	if (a->redis.server->url.tls)
-		begin_tls(race, a);
-	else
+	if (!u->tls) {
 		begin_question(race, a);
+		return;
+	}
+	status =
+	    mq_tls_start(&a->redis.tls, c, u, a->of->host, why, sizeof(why));
+	if (status != 0) {
+		fail_attempt(a, status, why);
+		return;
+	}
+	a->step = TLS;
+	shake_hands(race, a);
 }
 
 static void
@@ -430,42 +368,36 @@ take_answer(struct race *race, struct attempt *a, redisReply *reply)
 		mq_redis_close(&a->of->redis);
 }
 
-/* The replies that are there. */
-static void
-take_replies(struct race *race, struct attempt *a)
-{
-	void *reply = NULL;
-
-	while (a->step == ANSWER && race->winner == NULL) {
-		if (redisGetReplyFromReader(a->redis.context, &reply) !=
-		    REDIS_OK) {
-			lose_attempt(a);
-		} else if (reply == NULL) {
-			return;
-		} else if (a->greetings == 0) {
-			take_answer(race, a, reply);
-		} else {
-			a->greetings--;
-			if (mq_redis_refused(&a->redis, reply))
-				fail_attempt(a);
-			freeReplyObject(reply);
-		}
-	}
-}
-
+/* Writes what is left of the question, and takes the replies that are there. */
 static void
 exchange(struct race *race, struct attempt *a, short events)
 {
 	redisContext *c = a->redis.context;
 	int done = a->written;
+	void *reply = NULL;
+	bool lost = (!done && redisBufferWrite(c, &done) != REDIS_OK) ||
+	    (events & ~POLLOUT && redisBufferRead(c) != REDIS_OK);
 
-	if ((!done && redisBufferWrite(c, &done) != REDIS_OK) ||
-	    (events & ~POLLOUT && redisBufferRead(c) != REDIS_OK)) {
-		lose_attempt(a);
-		return;
-	}
 	a->written = done;
-	take_replies(race, a);
+	while (!lost && a->step == ANSWER && race->winner == NULL) {
+		lost = redisGetReplyFromReader(c, &reply) != REDIS_OK;
+		if (lost)
+			break;
+		if (reply == NULL)
+			return;
+		if (a->greetings == 0) {
+			take_answer(race, a, reply);
+			return;
+		}
+		a->greetings--;
+		if (mq_redis_refused(&a->redis, reply))
+			drop_attempt(a);
+		freeReplyObject(reply);
+	}
+	if (lost) {
+		mq_redis_set_lost(&a->redis);
+		drop_attempt(a);
+	}
 }
 
 static void
@@ -488,19 +420,6 @@ go_on(struct race *race, struct attempt *a, short events)
 	}
 }
 
-static struct pollfd
-poll_of(const struct attempt *a)
-{
-	struct pollfd pfd = {.fd = a->redis.context->fd, .events = POLLIN};
-
-	if (a->step == TCP ||
-	    (a->step == TLS && mq_tls_wants_room(a->redis.tls)))
-		pfd.events = POLLOUT;
-	else if (a->step == ANSWER && !a->written)
-		pfd.events |= POLLOUT;
-	return pfd;
-}
-
 /* --- all of them ------------------------------------------------------------------ */
 
 static bool
@@ -520,27 +439,21 @@ is_searching(const struct mq_dial *d)
 	return d->begun && !d->over && d->search.pid != 0;
 }
 
-/* Whether an address is known, or that there is none. */
-static bool
-has_found(const struct mq_dial *d)
-{
-	struct pollfd pfd = {.fd = d->search.fd, .events = POLLIN};
-
-	return d->search.pid == 0 || poll(&pfd, 1, 0) == 1;
-}
-
 static void
 end_search(struct mq_dial *d)
 {
-	struct mq_redis r = {.server = d->server};
+	struct mq_addresses *a = &d->search;
 
-	if (d->search.found == 0) {
-		mq_redis_fail(&r,
-		    d->search.pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
-		    "%s", d->search.why);
-		note_error(d, &r, NOTHING);
+	if (a->found == 0)
+		note_untried(d,
+		    a->pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE, a->why);
+	if (a->pid != 0) {
+		close(a->fd);
+		kill(a->pid, SIGKILL);
+		while (waitpid(a->pid, NULL, 0) == -1 && errno == EINTR)
+			;
+		a->pid = 0;
 	}
-	close_search(&d->search);
 	d->over = true;
 }
 
@@ -549,6 +462,7 @@ end_search(struct mq_dial *d)
 static bool
 try_server(struct race *race, struct mq_dial *d)
 {
+	struct pollfd pfd = {.events = POLLIN};
 	char address[MQ_ADDRESS_SIZE];
 	bool begins = !d->begun;
 
@@ -559,8 +473,9 @@ try_server(struct race *race, struct mq_dial *d)
 		return true;
 	}
 	if (begins)
-		begin_search(&d->search, d->host, race->connected_by);
-	if (!has_found(d))
+		begin_search(&d->search, d->host);
+	pfd.fd = d->search.fd;
+	if (d->search.pid != 0 && poll(&pfd, 1, 0) != 1)
 		return begins;
 	if (next_address(&d->search, address)) {
 		begin_attempt(race, d, address);
@@ -570,36 +485,27 @@ try_server(struct race *race, struct mq_dial *d)
 	return false;
 }
 
-/* Each server has its turn.  Known: only those whose search has begun. */
-static bool
-try_next(struct race *race, bool known)
-{
-	struct mq_dial *d;
-	size_t i;
-
-	for (i = 0; i < race->n; i++) {
-		d = &race->dials[(race->turn + i) % race->n];
-		if (!d->over && (d->begun || !known) && try_server(race, d)) {
-			race->turn += i + 1;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* While nothing is tried, nothing is waited for but a search. */
+/* Each server has its turn.  While nothing is tried, nothing is waited for but a search. */
 static void
 try_in_time(struct race *race, double now)
 {
 	bool soon = now < race->next, searches = false;
+	struct mq_dial *d;
 	size_t i;
 
 	if (now >= race->connected_by || (soon && !is_idle(race)))
 		return;
 	for (i = 0; i < race->n; i++)
 		searches |= is_searching(&race->dials[i]);
-	if (try_next(race, soon && searches))
-		race->next = now + SOON_S;
+	for (i = 0; i < race->n; i++) {
+		d = &race->dials[(race->turn + i) % race->n];
+		if (!d->over && (d->begun || !soon || !searches) &&
+		    try_server(race, d)) {
+			race->turn += i + 1;
+			race->next = now + SOON_S;
+			return;
+		}
+	}
 }
 
 /* Whoever has not got through by then is late, and later those without an answer. */
@@ -618,72 +524,74 @@ is_over(const struct race *race, double now)
 	    (!comes && is_idle(race));
 }
 
-static double
-next_moment(const struct race *race, double now)
-{
-	if (now < race->next)
-		return MIN(race->next, race->answered_by);
-	return now < race->connected_by ? race->connected_by :
-					  race->answered_by;
-}
-
 /* poll(2) takes no more elements than there may be descriptors. */
 static void
 wait_and_go_on(struct race *race, double now)
 {
-	double left = next_moment(race, now) - now;
+	double until =
+	    now < race->connected_by ? race->connected_by : race->answered_by;
 	bool looks = now >= race->next || is_idle(race);
 	struct attempt *a, *waiting[MOST];
+	struct pollfd pfd = {0};
 	size_t i, n = 0, all;
 
+	if (now < race->next)
+		until = MIN(race->next, race->answered_by);
 	for (a = race->all; a < race->all + MOST; a++) {
 		if (a->step == NOTHING)
 			continue;
+		pfd.fd = a->redis.context->fd;
+		pfd.events = POLLIN;
+		if (a->step == TCP ||
+		    (a->step == TLS && mq_tls_wants_room(a->redis.tls)))
+			pfd.events = POLLOUT;
+		else if (a->step == ANSWER && !a->written)
+			pfd.events |= POLLOUT;
 		waiting[n] = a;
-		race->pfds[n++] = poll_of(a);
+		race->pfds[n++] = pfd;
 	}
 	all = n;
 	for (i = 0; i < race->n; i++)
 		if (looks && is_searching(&race->dials[i]))
 			race->pfds[all++] = (struct pollfd){
 			    .fd = race->dials[i].search.fd, .events = POLLIN};
-	if (poll(race->pfds, all, (int)(left * 1000) + 1) <= 0)
+	if (poll(race->pfds, all, (int)((until - now) * 1000) + 1) <= 0)
 		return;
 	for (i = 0; i < n && race->winner == NULL; i++)
 		go_on(race, waiting[i], race->pfds[i].revents);
 }
 
-/* There was no time to try it. */
-static void
-note_untried(struct mq_dial *d)
-{
-	struct mq_redis r = {.server = d->server};
-
-	mq_redis_fail(&r, MQ_EXIT_UNAVAILABLE, "Connection timed out");
-	note_error(d, &r, NOTHING);
-}
-
-/* All but the winner. */
+/* All but the winner: what did not come in time, and what there was no time to try. */
 static void
 end_race(struct race *race)
 {
-	static const char late[] = "its name could not be resolved in time";
+	static const char *const late[] = {[TCP] = "Connection timed out",
+	    [TLS] = "TLS: no answer to the handshake; a server without TLS "
+		    "takes redis://",
+	    [ANSWER] = "no answer for too long"};
+	struct attempt *a;
 	struct mq_dial *d;
 	size_t i;
 
-	for (i = 0; i < MOST; i++)
-		if (race->winner == NULL)
-			expire_attempt(&race->all[i]);
-		else if (&race->all[i] != race->winner)
-			end_attempt(&race->all[i]);
+	for (a = race->all; a < race->all + MOST; a++) {
+		if (a->step == NOTHING || a == race->winner)
+			continue;
+		if (race->winner != NULL)
+			end_attempt(a);
+		else
+			fail_attempt(a, MQ_EXIT_UNAVAILABLE, late[a->step]);
+	}
 	for (i = 0; i < race->n; i++) {
 		d = &race->dials[i];
 		if (is_searching(d)) {
-			strlcpy(d->search.why, late, sizeof(d->search.why));
+			strlcpy(d->search.why,
+			    "its name could not be resolved in time",
+			    sizeof(d->search.why));
 			end_search(d);
 		}
 		if (race->winner == NULL && d->redis.status == 0)
-			note_untried(d);
+			note_untried(
+			    d, MQ_EXIT_UNAVAILABLE, "Connection timed out");
 	}
 	free(race->pfds);
 }

@@ -50,27 +50,13 @@ append_questions(struct mq_redis *r)
 	    append_line(r, "CONFIG GET *appendfsync*");
 }
 
-/* The value that follows a name; or "". */
-static const char *
-find_setting(const redisReply *reply, const char *name)
-{
-	size_t i;
-
-	if (!mq_reply_strings(reply))
-		return "";
-	for (i = 0; i + 1 < reply->elements; i += 2)
-		if (strcmp(reply->element[i]->str, name) == 0)
-			return reply->element[i + 1]->str;
-	return "";
-}
-
 /* Takes the reply to CONFIG GET *appendfsync*, which may be an error. */
 static void
 take_config(struct mq_info *i, const redisReply *reply)
 {
 	snprintf(i->fsync, sizeof(i->fsync), "%s",
-	    find_setting(reply, "appendfsync"));
-	i->lax = strcmp(find_setting(reply, "no-appendfsync-on-rewrite"),
+	    mq_reply_value(reply, "appendfsync"));
+	i->lax = strcmp(mq_reply_value(reply, "no-appendfsync-on-rewrite"),
 		     "yes") == 0;
 }
 

@@ -1,5 +1,7 @@
 #include "ask.h"
 
+#include <sys/statvfs.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,6 +244,7 @@ int
 mq_report_ask(struct mq_redis *redis, struct mq_report *r)
 {
 	const struct mq_server *server = redis->server;
+	struct statvfs fs;
 
 	*r = (struct mq_report){.pid = -1,
 	    .uptime_s = -1,
@@ -251,8 +254,11 @@ mq_report_ask(struct mq_redis *redis, struct mq_report *r)
 	    .disk_free = -1,
 	    .aof = -1,
 	    .snapshots = -1};
-	if (server->url.kind == MQ_URL_PRIVATE)
-		mq_private_disk(server->socket, &r->disk_free, &r->disk_bytes);
+	if (server->url.kind == MQ_URL_PRIVATE &&
+	    statvfs(server->socket, &fs) == 0) {
+		r->disk_free = (long long)fs.f_bavail * (long long)fs.f_frsize;
+		r->disk_bytes = (long long)fs.f_blocks * (long long)fs.f_frsize;
+	}
 	return mq_ask_each(redis, sizeof(questions) / sizeof(questions[0]),
 	    ask_question, take_answer, r);
 }

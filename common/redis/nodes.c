@@ -76,40 +76,33 @@ use_node(struct mq_redis *r, int i)
 /*
  * By the name that the cluster gives the node; or, as nobody here may know that, by the
  * address that comes with it.  Then the certificate is for the name all the same.
+ * What a node that hangs was sent could be carried out when others have replaced it.
  */
-static int
-dial_node(struct node *node, char *address, double until)
-{
-	struct mq_url *u = &node->server.url;
-	char *name = u->hosts[0].name;
-	bool is_sni = u->tls && u->sni == NULL;
-	int rv = mq_redis_connect(&node->redis, &node->server, until);
-
-	if (rv == 0 || *address == '\0' || mq_address_is(name) ||
-	    node->redis.status != MQ_EXIT_UNAVAILABLE)
-		return rv;
-	u->hosts[0].name = address;
-	if (is_sni)
-		u->sni = name;
-	rv = mq_redis_connect(&node->redis, &node->server, until);
-	u->hosts[0].name = name;
-	if (is_sni)
-		u->sni = NULL;
-	return rv;
-}
-
-/* What a node that hangs was sent could be carried out when others have replaced it. */
 static int
 connect_node(struct mq_redis *r, struct node *node, char *address)
 {
 	struct mq_nodes *all = r->nodes;
 	struct mq_redis *to = &node->redis;
-	double until = all->until;
+	struct mq_url *u = &node->server.url;
+	char *name = u->hosts[0].name;
+	bool is_sni = u->tls && u->sni == NULL;
+	double until;
+	int rv;
 
 	mq_failover_begin(&all->failover, r->server);
-	if (all->failover.until < until)
-		until = all->failover.until;
-	if (dial_node(node, address, until) == -1)
+	until = MIN(all->until, all->failover.until);
+	rv = mq_redis_connect(to, &node->server, until);
+	if (rv == -1 && *address != '\0' && !mq_address_is(name) &&
+	    to->status == MQ_EXIT_UNAVAILABLE) {
+		u->hosts[0].name = address;
+		if (is_sni)
+			u->sni = name;
+		rv = mq_redis_connect(to, &node->server, until);
+		u->hosts[0].name = name;
+		if (is_sni)
+			u->sni = NULL;
+	}
+	if (rv == -1)
 		return -1;
 	to->wanted_node = true;
 	if (mq_redis_check(to) == 0)
@@ -146,21 +139,6 @@ awaited_free(struct awaited *a)
 	free(a);
 }
 
-/* "node HOST:PORT: why", where error begins with another name. */
-static char *
-tell_missing(const struct mq_redis *r, int i, const char *error)
-{
-	const struct mq_place_of_node *at = &r->nodes->map.nodes[i];
-	const char *name = node_used(r->nodes, i)->server.name;
-	struct mq_buf text = {0};
-
-	if (strncmp(error, name, strlen(name)) == 0)
-		error += strlen(name) + strlen(": ");
-	mq_buf_printf(&text, MQ_MISSING "%s:%d: %s", at->host, at->port, error);
-	(void)mq_buf_str(&text);
-	return text.data;
-}
-
 /* Answers a command of a node that is lost. */
 static void
 awaited_miss(struct mq_redis *r, struct awaited *a)
@@ -175,15 +153,22 @@ awaited_miss(struct mq_redis *r, struct awaited *a)
 		r->nodes->missing[a->slot] = (int16_t)(a->node + 1);
 }
 
-/* Closes a node for good, and answers what was sent to it. */
+/* Closes a node for good, and answers what was sent to it.  The error begins with a name
+ * of ours. */
 static void
 lose_node(struct mq_redis *r, int i, const char *why)
 {
+	const struct mq_place_of_node *at = &r->nodes->map.nodes[i];
 	struct node *node = node_used(r->nodes, i);
+	const char *name = node->server.name;
 	struct awaited *a;
 
-	if (node->missing == NULL)
-		node->missing = tell_missing(r, i, why);
+	if (node->missing == NULL) {
+		if (strncmp(why, name, strlen(name)) == 0)
+			why += strlen(name) + strlen(": ");
+		node->missing = mq_xasprintf(
+		    MQ_MISSING "%s:%d: %s", at->host, at->port, why);
+	}
 	mq_redis_close(&node->redis);
 	node->redis.unsent = 0;
 	while ((a = STAILQ_FIRST(&node->sent)) != NULL) {
@@ -213,7 +198,7 @@ close_nodes(struct mq_redis *r)
 		free(node->missing);
 		free(node);
 	}
-	mq_topology_free(&all->map);
+	free(all->map.nodes);
 	free(all);
 	r->nodes = NULL;
 	r->route = NULL;
@@ -225,18 +210,6 @@ struct asking {
 	struct mq_redis *r;
 	int but; /* the node that does not answer; -1: none */
 };
-
-static redisReply *
-call_cluster(struct mq_redis *r, const char *line)
-{
-	struct mq_command c = {0};
-	redisReply *reply;
-
-	mq_command_plain(&c, line);
-	reply = mq_redis_call(r, &c);
-	mq_command_free(&c);
-	return reply;
-}
 
 /* Of the reply, which is not freed.  -1 with the error of the one that was asked. */
 static int
@@ -255,34 +228,27 @@ take_slots(
 	return 0;
 }
 
-/* A line of CLUSTER NODES: "ID ADDRESS:PORT@BUS[,NAME] FLAGS ...". */
-static bool
-says_down(const char *line, const struct mq_place_of_node *node)
-{
-	char at[MQ_NODE_HOST_SIZE + 16], flags[128];
-	const char *flag;
-
-	snprintf(at, sizeof(at), " %s:%d@",
-	    node->address[0] != '\0' ? node->address : node->host, node->port);
-	if (strncmp(line + strcspn(line, " "), at, strlen(at)) != 0 ||
-	    sscanf(line, "%*s %*s %127s", flags) != 1)
-		return false;
-	flag = strstr(flags, "fail");
-	return flag != NULL && flag[strlen("fail")] != '?';
-}
-
-/* Whether the others have agreed that a node is down.  Who may not ask does not know. */
+/* Whether the others have agreed that a node is down.  Who may not ask does not know.
+ * A line is "ID ADDRESS:PORT@BUS[,NAME] FLAGS ...". */
 static bool
 is_down(struct mq_redis *r, const struct mq_place_of_node *node)
 {
-	redisReply *reply = call_cluster(r, "CLUSTER NODES");
-	const char *line;
+	struct mq_command c = {0};
+	char at[MQ_NODE_HOST_SIZE + 16], flags[128];
+	const char *line, *flag;
+	redisReply *reply;
 	bool down = false;
 
-	line = reply != NULL && reply->type == REDIS_REPLY_STRING ? reply->str :
-								    NULL;
+	snprintf(at, sizeof(at), " %s:%d@",
+	    node->address[0] != '\0' ? node->address : node->host, node->port);
+	mq_command_plain(&c, "CLUSTER NODES");
+	reply = mq_call(r, &c, REDIS_REPLY_STRING);
+	line = reply != NULL ? reply->str : NULL;
 	while (line != NULL && !down) {
-		down = says_down(line, node);
+		if (strncmp(line + strcspn(line, " "), at, strlen(at)) == 0 &&
+		    sscanf(line, "%*s %*s %127s", flags) == 1 &&
+		    (flag = strstr(flags, "fail")) != NULL)
+			down = flag[strlen("fail")] != '?';
 		line = strchr(line, '\n');
 		line = line == NULL ? NULL : line + 1;
 	}
@@ -290,33 +256,20 @@ is_down(struct mq_redis *r, const struct mq_place_of_node *node)
 	return down;
 }
 
-/* One that is in use keeps its connection. */
-static void
-keep_connection(struct mq_redis *r, int i, struct mq_dial *d)
-{
-	struct node *node = use_node(r, i);
-
-	if (node->redis.context != NULL || node->missing != NULL)
-		mq_redis_close(&d->redis);
-	else
-		node->redis = d->redis;
-	/* For connections that do not wait. */
-	strlcpy(r->server->host, d->server->host, sizeof(r->server->host));
-	strlcpy(
-	    r->server->address, d->server->address, sizeof(r->server->address));
-	r->server->port = d->server->port;
-}
-
 static int
 take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 {
 	const struct asking *q = arg;
 	struct mq_nodes *all = q->r->nodes;
+	struct mq_server *server = q->r->server;
 	int i = mq_topology_node(&all->map, d->host, d->port), rv = -1;
+	struct mq_command c = {0};
+	struct node *node;
 
 	if (mq_reply_busy(reply)) {
 		freeReplyObject(reply);
-		reply = call_cluster(&d->redis, "CLUSTER SLOTS");
+		mq_command_plain(&c, "CLUSTER SLOTS");
+		reply = mq_call(&d->redis, &c, -1);
 	}
 	if (reply != NULL)
 		rv = take_slots(all, &d->redis, i, reply);
@@ -325,7 +278,16 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 		return -1;
 	if (q->but != -1 && !all->failover.due)
 		all->failover.due = is_down(&d->redis, &all->map.nodes[q->but]);
-	keep_connection(q->r, i, d);
+	node = use_node(q->r, i);
+	/* One that is in use keeps its connection. */
+	if (node->redis.context != NULL || node->missing != NULL)
+		mq_redis_close(&d->redis);
+	else
+		node->redis = d->redis;
+	/* For connections that do not wait. */
+	strlcpy(server->host, d->server->host, sizeof(server->host));
+	strlcpy(server->address, d->server->address, sizeof(server->address));
+	server->port = d->server->port;
 	return 0;
 }
 
@@ -630,44 +592,39 @@ outlast_down(struct mq_redis *r, struct awaited *a)
 	return 0;
 }
 
-static enum mq_redirect
-judge_reply(struct mq_redis *r, struct awaited *a, int *to)
-{
-	enum mq_redirect how = mq_topology_redirect(
-	    &r->nodes->map, a->reply, a->node, &a->slot, to);
-
-	/* In a transaction, what is refused by a busy node fails as a whole. */
-	return how == MQ_STAYS && !a->in_transaction &&
-		mq_reply_busy(a->reply) ?
-	    MQ_LATER :
-	    how;
-}
-
 /* The reply of a node that takes the command. */
 static int
 settle_reply(struct mq_redis *r, struct awaited *a)
 {
 	int64_t until = mq_clock_steady_ms() + PATIENCE_MS;
+	struct mq_nodes *all = r->nodes;
 	enum mq_redirect how;
 	int to, rv;
 
-	if (read_reply(r, a) == -1)
-		return -1;
-	while ((how = judge_reply(r, a, &to)) != MQ_STAYS &&
-	    mq_clock_steady_ms() < until) {
+	while (read_reply(r, a) == 0) {
+		how = mq_topology_redirect(
+		    &all->map, a->reply, a->node, &a->slot, &to);
+		/* In a transaction, what is refused by a busy node fails as a whole. */
+		if (how == MQ_STAYS && !a->in_transaction &&
+		    mq_reply_busy(a->reply))
+			how = MQ_LATER;
+		if (how == MQ_STAYS || mq_clock_steady_ms() >= until) {
+			/* All that a reader waits for adds up. */
+			if (!all->partial || !all->failover.failed)
+				all->failover =
+				    (struct mq_failover){.until = 0};
+			return 0;
+		}
 		if (a->in_transaction)
 			return mq_redis_fail(r, MQ_EXIT_AGAIN,
 			    "the queue is moving to another node");
 		if (strncmp(a->reply->str, "CLUSTERDOWN ", 12) == 0 &&
 		    (rv = outlast_down(r, a)) != 1)
 			return rv;
-		if (send_again(r, a, how, to) == -1 || read_reply(r, a) == -1)
+		if (send_again(r, a, how, to) == -1)
 			return -1;
 	}
-	/* All that a reader waits for adds up. */
-	if (!r->nodes->partial || !r->nodes->failover.failed)
-		r->nodes->failover = (struct mq_failover){.until = 0};
-	return 0;
+	return -1;
 }
 
 static redisReply *
@@ -769,8 +726,10 @@ mq_nodes_replicated(const struct mq_redis *r, const struct mq_command *c)
 	return node != -1 && r->nodes->map.nodes[node].replicated;
 }
 
-int
-mq_nodes_open(struct mq_redis *r, struct mq_server *server, double until)
+/* As mq_redis_open_until(): asks the hosts of the URL, side by side, for the nodes, which
+ * are connected to as they are needed. */
+static int
+open_nodes(struct mq_redis *r, struct mq_server *server, double until)
 {
 	struct mq_nodes *all = mq_xcalloc(1, sizeof(*all));
 	const struct mq_url *u = &server->url;
@@ -792,5 +751,33 @@ mq_nodes_open(struct mq_redis *r, struct mq_server *server, double until)
 	all->until = INFINITY;
 	if (rv == -1)
 		close_nodes(r);
+	return rv;
+}
+
+int
+mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
+{
+	if (server->url.kind == MQ_URL_CLUSTER)
+		return open_nodes(r, server, until);
+	return mq_redis_connect(r, server, until);
+}
+
+int
+mq_redis_open(struct mq_redis *r, struct mq_server *server)
+{
+	return mq_redis_open_until(r, server, INFINITY);
+}
+
+int
+mq_redis_reach(struct mq_redis *r, struct mq_server *server)
+{
+	int rv;
+
+	if (server->url.kind == MQ_URL_CLUSTER)
+		rv = open_nodes(r, server, INFINITY);
+	else
+		rv = mq_redis_begin(r, server, INFINITY);
+	if (rv == 0)
+		mq_redis_close(r);
 	return rv;
 }

@@ -69,23 +69,6 @@ on_published(void *arg, redisReply *reply)
 		mq_async_subscribe(&p->wake, p->channel, on_called, p);
 }
 
-static void
-ask_to_track(struct mq_pair *p, long long listener)
-{
-	struct mq_command cmd = {0};
-
-	mq_command_plain(&cmd, "CLIENT TRACKING ON OPTIN REDIRECT");
-	mq_command_int(&cmd, listener);
-	mq_async_send(&p->main, &cmd, on_tracking, p);
-	/* Nobody listens yet.  The command only shows what others may send. */
-	mq_command_plain(&cmd, "PUBLISH");
-	mq_command_str(&cmd, p->channel);
-	mq_command_str(&cmd, "");
-	cmd.tracked = true;
-	mq_async_send(&p->main, &cmd, on_published, p);
-	mq_command_free(&cmd);
-}
-
 /* --- the end of the former connection --------------------------------------------- */
 
 /*
@@ -115,7 +98,6 @@ mark_connection(struct mq_pair *p)
 	mq_async_send(&p->main, &cmd, NULL, NULL);
 	mq_command_plain(&cmd, "CLIENT ID");
 	mq_async_send(&p->main, &cmd, on_id, p);
-	mq_command_free(&cmd);
 	p->events->ready(p->arg);
 }
 
@@ -135,7 +117,6 @@ on_listed(void *arg, redisReply *reply)
 		mq_command_plain(&cmd, "CLIENT KILL ID");
 		mq_command_int(&cmd, p->former);
 		mq_async_send(&p->main, &cmd, NULL, NULL);
-		mq_command_free(&cmd);
 	}
 	mark_connection(p);
 }
@@ -152,7 +133,16 @@ on_listener_id(void *arg, redisReply *reply)
 	if (reply->type == REDIS_REPLY_INTEGER) {
 		mq_async_subscribe(
 		    &p->wake, "__redis__:invalidate", on_changed, p);
-		ask_to_track(p, reply->integer);
+		mq_command_plain(&cmd, "CLIENT TRACKING ON OPTIN REDIRECT");
+		mq_command_int(&cmd, reply->integer);
+		mq_async_send(&p->main, &cmd, on_tracking, p);
+		/* Nobody listens yet.  The command only shows what others may
+		 * send. */
+		mq_command_plain(&cmd, "PUBLISH");
+		mq_command_str(&cmd, p->channel);
+		mq_command_str(&cmd, "");
+		cmd.tracked = true;
+		mq_async_send(&p->main, &cmd, on_published, p);
 	} else {
 		on_tracking(p, reply);
 	}
@@ -163,7 +153,6 @@ on_listener_id(void *arg, redisReply *reply)
 	mq_command_plain(&cmd, "CLIENT LIST ID");
 	mq_command_int(&cmd, p->former);
 	mq_async_send(&p->main, &cmd, on_listed, p);
-	mq_command_free(&cmd);
 }
 
 /* --- both ------------------------------------------------------------------------- */
@@ -223,7 +212,6 @@ mq_pair_open(struct mq_pair *p, const char **why)
 		return -1;
 	mq_command_plain(&cmd, "CLIENT ID");
 	mq_async_send(&p->wake, &cmd, on_listener_id, p);
-	mq_command_free(&cmd);
 	return 0;
 }
 

@@ -81,64 +81,53 @@ mq_link_failed(struct ev_loop *loop, ev_timer *w, int events)
 	all->events->down(all->arg, all->why);
 }
 
-/* Closes it, and loses what waits for it. */
+/* Askers hear that the connection is lost. */
 static void
-mq_link_close(struct link *link)
+lose_all(struct mq_requests *list)
 {
 	struct mq_request *q;
 
-	link->open = link->ready = false;
-	link->optional = 0;
-	ev_timer_stop(link->cluster->front.loop, &link->patience);
-	mq_pair_close(&link->pair);
-	while ((q = TAILQ_FIRST(&link->waiting)) != NULL) {
-		TAILQ_REMOVE(&link->waiting, q, link);
+	while ((q = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, q, link);
 		mq_request_lose(q);
 	}
 }
 
-/* The others go on. */
+/* Closes it, and loses what waits for it. */
 static void
-miss(struct link *link, const char *why)
+mq_link_close(struct link *link)
 {
-	snprintf(link->missing, sizeof(link->missing), MQ_MISSING "%s:%d: %s",
-	    link->server.host, link->server.port, why);
-	link->missing_s = mq_clock_steady_s();
-	mq_link_close(link);
-	if (link->needed)
-		ev_timer_again(
-		    link->cluster->front.loop, &link->cluster->absence);
+	link->open = link->ready = false;
+	link->optional = 0;
+	ev_timer_stop(link->cluster->front.loop, &link->patience);
+	mq_pair_close(&link->pair);
+	lose_all(&link->waiting);
 }
 
-/* A node of which nothing is known yet is needed to know the others. */
-static bool
-can_go_on(const struct link *link)
-{
-	return link->cluster->known &&
-	    (!link->needed ||
-		(!link->ready &&
-		    mq_clock_steady_s() - link->tried_s >= ANEW_S));
-}
-
-static void
-lose(struct link *link, const char *why)
-{
-	bool goes_on = can_go_on(link);
-
-	if (link->ready)
-		link->tried_s = mq_clock_steady_s();
-	link->ready = false;
-	if (goes_on)
-		miss(link, why);
-	else
-		fail(link->cluster, link, why);
-}
-
-/* Other links may be in the middle of something. */
+/* Other links may be in the middle of something, and go on without this one if they can.
+ * A node of which nothing is known yet is needed to know the others. */
 static void
 on_down(void *arg, const char *why)
 {
-	lose(arg, why);
+	struct link *link = arg;
+	struct mq_cluster *all = link->cluster;
+	double now = mq_clock_steady_s();
+	bool goes_on = all->known &&
+	    (!link->needed || (!link->ready && now - link->tried_s >= ANEW_S));
+
+	if (link->ready)
+		link->tried_s = now;
+	link->ready = false;
+	if (!goes_on) {
+		fail(all, link, why);
+		return;
+	}
+	snprintf(link->missing, sizeof(link->missing), MQ_MISSING "%s:%d: %s",
+	    link->server.host, link->server.port, why);
+	link->missing_s = now;
+	mq_link_close(link);
+	if (link->needed)
+		ev_timer_again(all->front.loop, &all->absence);
 }
 
 static void
@@ -149,7 +138,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	ev_timer_stop(loop, w);
 	if (link->open && !(link->ready && link->needed))
-		lose(link, "no answer for too long");
+		on_down(link, "no answer for too long");
 }
 
 static void
@@ -161,15 +150,6 @@ be_patient(struct link *link)
 	ev_timer_set(&link->patience, PATIENCE_S, 0);
 	if (link->optional > 0 || !link->ready)
 		ev_timer_start(loop, &link->patience);
-}
-
-/* A reply to an optional command has come from it. */
-static void
-mq_link_heard(struct link *link)
-{
-	if (link->optional > 0)
-		link->optional--;
-	be_patient(link);
 }
 
 static void
@@ -251,7 +231,6 @@ ask_slots(struct link *link)
 
 	mq_command_plain(&c, "CLUSTER SLOTS");
 	mq_async_send(&link->pair.main, &c, on_slots, link);
-	mq_command_free(&c);
 }
 
 static void
@@ -281,27 +260,6 @@ static const struct mq_pair_events link_events = {.ready = on_ready,
     .changed = on_changed,
     .called = on_called};
 
-static struct link *
-link_at(struct mq_cluster *all, int i)
-{
-	struct mq_place_of_node *place = &all->map.nodes[i];
-	struct link *link = place->own;
-
-	if (link == NULL) {
-		place->own = link = mq_xcalloc(1, sizeof(*link));
-		link->cluster = all;
-		link->number = i;
-		TAILQ_INIT(&link->waiting);
-		ev_timer_init(&link->patience, on_patience, 0, 0);
-		link->patience.data = link;
-		mq_server_of_node(
-		    &link->server, &all->server->url, place->host, place->port);
-		mq_pair_init(&link->pair, all->front.loop, &link->server,
-		    all->channel, all->name, &all->front, &link_events, link);
-	}
-	return link;
-}
-
 static void
 connect_link(struct link *link)
 {
@@ -318,20 +276,34 @@ connect_link(struct link *link)
 	strlcpy(server->address, node->address, sizeof(server->address));
 	server->port = node->port;
 	if (*node->address == '\0' || mq_pair_open(&link->pair, &why) == -1)
-		lose(link, why);
+		on_down(link, why);
 }
 
 /*
- * The same, for a command (NULL: none yet); it begins to connect if it did not.  If that
- * fails, down() follows; but while all commands for it are optional, or if it was not
- * ready for some seconds, it is away: it is not open then, and they are lost.
+ * The link to node i of the map, for a command (NULL: none yet); it begins to connect if
+ * it did not.  If that fails, down() follows; but while all commands for it are optional,
+ * or if it was not ready for some seconds, it is away: it is not open then, and they are
+ * lost.
  */
 static struct link *
 mq_link_open(struct mq_cluster *all, int i, const struct mq_request *q)
 {
-	struct link *link = link_at(all, i);
+	struct mq_place_of_node *place = &all->map.nodes[i];
+	struct link *link = place->own;
 	bool optional = q != NULL && q->command.optional;
 
+	if (link == NULL) {
+		place->own = link = mq_xcalloc(1, sizeof(*link));
+		link->cluster = all;
+		link->number = i;
+		TAILQ_INIT(&link->waiting);
+		ev_timer_init(&link->patience, on_patience, 0, 0);
+		link->patience.data = link;
+		mq_server_of_node(
+		    &link->server, &all->server->url, place->host, place->port);
+		mq_pair_init(&link->pair, all->front.loop, &link->server,
+		    all->channel, all->name, &all->front, &link_events, link);
+	}
 	link->needed |= q != NULL && !optional;
 	if (!link->open &&
 	    (link->missing[0] == '\0' ||
@@ -402,12 +374,6 @@ owner_of(const struct mq_cluster *all, const struct mq_request *q)
 	return owner == -1 ? all->seed : owner;
 }
 
-static void
-send_to_owner(struct mq_cluster *all, struct mq_request *q)
-{
-	send_to(all, owner_of(all, q), q);
-}
-
 /* Whether another command of its slot waits. */
 static bool
 is_behind(const struct mq_cluster *all, const struct mq_request *q)
@@ -440,7 +406,7 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 	TAILQ_CONCAT(&list, &all->later, link);
 	while ((q = TAILQ_FIRST(&list)) != NULL) {
 		TAILQ_REMOVE(&list, q, link);
-		send_to_owner(all, q);
+		send_to(all, owner_of(all, q), q);
 	}
 }
 
@@ -465,7 +431,7 @@ ask(struct mq_async *front, struct mq_request *q)
 	else if (is_behind(all, q))
 		send_later(all, q);
 	else
-		send_to_owner(all, q);
+		send_to(all, owner_of(all, q), q);
 }
 
 /* To the node that gets the slot, and has not told anybody.  What is read there is not
@@ -508,19 +474,6 @@ away(const struct mq_async *front, int slot)
 	return link != NULL && link->missing[0] != '\0' ? link->missing : NULL;
 }
 
-/* Its asker hears of it, but not before it has asked. */
-static bool
-miss_request(struct mq_cluster *all, struct mq_request *q)
-{
-	if (!all->known ||
-	    (!q->command.optional &&
-		away(&all->front, q->command.slot) == NULL))
-		return false;
-	TAILQ_INSERT_TAIL(&all->missed, q, link);
-	ev_timer_start(all->front.loop, &all->missing);
-	return true;
-}
-
 static void
 on_missing(struct ev_loop *loop, ev_timer *w, int events)
 {
@@ -554,11 +507,21 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 	enum mq_redirect how;
 	int slot, to;
 
-	if (reply == NULL)
-		return miss_request(all, q);
+	if (reply == NULL) {
+		if (!all->known ||
+		    (!q->command.optional &&
+			away(front, q->command.slot) == NULL))
+			return false;
+		/* Its asker hears of it, but not before it has asked. */
+		TAILQ_INSERT_TAIL(&all->missed, q, link);
+		ev_timer_start(front->loop, &all->missing);
+		return true;
+	}
 	from = pair->arg;
-	if (q->command.optional)
-		mq_link_heard(from);
+	if (q->command.optional) {
+		from->optional -= from->optional > 0;
+		be_patient(from);
+	}
 	how = mq_topology_redirect(&all->map, reply, from->number, &slot, &to);
 	if (how == MQ_STAYS && !mq_reply_busy(reply))
 		return false;
@@ -620,21 +583,28 @@ static const struct mq_async_route cluster_route = {.ask = ask,
 
 /* --- beginning and end ----------------------------------------------------------- */
 
-static struct mq_cluster *
-mq_cluster_new(struct ev_loop *loop, const struct mq_server *server,
-    const char *channel, const char *name, const struct mq_pair_events *events,
-    void *arg)
+void
+mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
+    const struct mq_server *server, const char *channel, const char *name,
+    const struct mq_pair_events *events, void *arg)
 {
-	struct mq_cluster *all = mq_xcalloc(1, sizeof(*all));
+	struct mq_cluster *all;
 
+	*p = (struct mq_pairs){.async = &p->only.main};
+	if (server->url.kind != MQ_URL_CLUSTER) {
+		mq_pair_init(
+		    &p->only, loop, server, channel, name, NULL, events, arg);
+		return;
+	}
+	p->cluster = all = mq_xcalloc(1, sizeof(*all));
 	*all = (struct mq_cluster){.server = server,
 	    .channel = channel,
 	    .name = name,
 	    .events = events,
 	    .arg = arg,
-	    .home = mq_slot_home(server->url.ns)};
-	all->front = (struct mq_async){
-	    .loop = loop, .route = &cluster_route, .arg = all};
+	    .home = mq_slot_home(server->url.ns),
+	    .front = {.loop = loop, .route = &cluster_route, .arg = all}};
+	p->async = &all->front;
 	TAILQ_INIT(&all->later);
 	TAILQ_INIT(&all->missed);
 	mq_topology_init(&all->map);
@@ -645,41 +615,38 @@ mq_cluster_new(struct ev_loop *loop, const struct mq_server *server,
 	ev_timer_init(&all->absence, mq_link_look, 0, LOOK_S);
 	all->retry.data = all->news.data = all->failing.data = all;
 	all->missing.data = all->absence.data = all;
-	return all;
 }
 
-/* If that fails, down() follows. */
-static void
-mq_cluster_open(struct mq_cluster *all)
+int
+mq_pairs_open(struct mq_pairs *p, const char **why)
 {
-	const struct mq_server *server = all->server;
+	struct mq_cluster *all = p->cluster;
+	const struct mq_server *server;
 	struct mq_place_of_node *node;
 
+	if (all == NULL)
+		return mq_pair_open(&p->only, why);
+	server = all->server;
 	all->seed = mq_topology_node(&all->map, server->host, server->port);
 	node = &all->map.nodes[all->seed];
 	strlcpy(node->address, server->address, sizeof(node->address));
 	(void)mq_link_open(all, all->seed, NULL);
+	return 0;
 }
 
-static void
-lose_all(struct mq_requests *list)
+void
+mq_pairs_close(struct mq_pairs *p)
 {
-	struct mq_request *q;
-
-	while ((q = TAILQ_FIRST(list)) != NULL) {
-		TAILQ_REMOVE(list, q, link);
-		mq_request_lose(q);
-	}
-}
-
-/* Askers hear that the connection is lost; down() is not called. */
-static void
-mq_cluster_close(struct mq_cluster *all)
-{
-	struct ev_loop *loop = all->front.loop;
+	struct mq_cluster *all = p->cluster;
+	struct ev_loop *loop;
 	struct link *link;
 	int i;
 
+	if (all == NULL) {
+		mq_pair_close(&p->only);
+		return;
+	}
+	loop = all->front.loop;
 	all->known = false;
 	ev_timer_stop(loop, &all->retry);
 	ev_timer_stop(loop, &all->news);
@@ -698,63 +665,21 @@ mq_cluster_close(struct mq_cluster *all)
 	lose_all(&all->missed);
 }
 
-static void
-mq_cluster_free(struct mq_cluster *all)
-{
-	struct link *link;
-	int i;
-
-	for (i = 0; i < all->map.count; i++) {
-		link = mq_link_used(all, i);
-		if (link == NULL)
-			continue;
-		mq_server_free(&link->server);
-		free(link);
-	}
-	mq_topology_free(&all->map);
-	free(all);
-}
-
-/* --- pairs --------------------------------------------------------------- */
-
-void
-mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
-    const struct mq_server *server, const char *channel, const char *name,
-    const struct mq_pair_events *events, void *arg)
-{
-	*p = (struct mq_pairs){.async = &p->only.main};
-	if (server->url.kind == MQ_URL_CLUSTER) {
-		p->cluster =
-		    mq_cluster_new(loop, server, channel, name, events, arg);
-		p->async = &p->cluster->front;
-	} else {
-		mq_pair_init(
-		    &p->only, loop, server, channel, name, NULL, events, arg);
-	}
-}
-
-int
-mq_pairs_open(struct mq_pairs *p, const char **why)
-{
-	if (p->cluster == NULL)
-		return mq_pair_open(&p->only, why);
-	mq_cluster_open(p->cluster);
-	return 0;
-}
-
-void
-mq_pairs_close(struct mq_pairs *p)
-{
-	if (p->cluster != NULL)
-		mq_cluster_close(p->cluster);
-	else
-		mq_pair_close(&p->only);
-}
-
 void
 mq_pairs_free(struct mq_pairs *p)
 {
+	struct mq_cluster *all = p->cluster;
+	struct link *link;
+	int i;
+
 	mq_pairs_close(p);
-	if (p->cluster != NULL)
-		mq_cluster_free(p->cluster);
+	for (i = 0; all != NULL && i < all->map.count; i++) {
+		link = mq_link_used(all, i);
+		if (link != NULL)
+			mq_server_free(&link->server);
+		free(link);
+	}
+	if (all != NULL)
+		free(all->map.nodes);
+	free(all);
 }

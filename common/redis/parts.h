@@ -25,50 +25,32 @@
  */
 
 /*
- * Makes sure that the private server in dir answers, starting it when needed, and
- * writes the path of its socket.  dir NULL means $XDG_STATE_HOME/mq, else
+ * Makes sure that the private server of the URL answers, starting it when needed, and
+ * writes the path of its socket.  A URL without DIR means $XDG_STATE_HOME/mq, else
  * ~/.local/state/mq.  Waits while the server loads its data, for as long as it is
- * alive.  With after_crash, a server that was shut down on purpose stays so, and the
+ * alive.  With server->waits, a server that was shut down on purpose stays so, and the
  * status is MQ_EXIT_UNAVAILABLE.  Returns 0, or an mq_exit status with one line of
  * reason in error (which may hold control characters of the server's log).
  *
- * Several callers at once get one server: the lock file in dir is held,
+ * Several callers at once get one server: the lock file in DIR is held,
  * through an inherited descriptor, by the server itself for as long as any of
  * its processes lives, so "the lock is free" means that no server can be
  * writing to these files.
  */
-int mq_private_ensure(const char *dir, bool after_crash, char *socket_path,
-    size_t path_size, char *error, size_t error_size);
-
-/*
- * Whether the disk of the private server with this socket has room for a write
- * of this many bytes, and for some small ones after it: 0, or MQ_EXIT_IO with one
- * line in error.
- */
-int mq_private_room(
-    const char *socket_path, size_t bytes, char *error, size_t error_size);
-
-/* Bytes of the file system with this socket; unchanged if nobody knows. */
-void mq_private_disk(
-    const char *socket_path, long long *free_bytes, long long *all_bytes);
+int mq_private_ensure(struct mq_server *, char *error, size_t error_size);
 
 /* --- tls ----------------------------------------------------------------- */
 
 /*
- * TLS on a connection of hiredis, for builds with hiredis_ssl.  A build without has these
- * functions, too: mq_tls_start() fails.
+ * TLS on a connection of hiredis, for builds with hiredis_ssl.  A build without refuses
+ * URLs with TLS, and its functions do nothing.
  */
-
-/* From now on OpenSSL allocates as xalloc.h says. */
-void mq_tls_memory(void);
-
-/* Why a build without TLS cannot use such a URL; NULL: a build with TLS. */
-const char *mq_tls_missing(void);
 
 /*
  * Begins TLS, on a connection that does not block, with the files of the URL, which are
  * read each time.  The server's certificate must be for the URL's sni, or else for host, a name
- * or an address.  Returns 0 and *tls, for mq_tls_free(), or an mq_exit status with why.
+ * or an address.  Returns 0 and *tls, which goes with the connection, or an mq_exit status
+ * with why.
  */
 int mq_tls_start(mq_tls **tls, redisContext *, const struct mq_url *,
     const char *host, char *why, size_t size);
@@ -90,24 +72,17 @@ bool mq_tls_ready(const mq_tls *);
 /* Whether the last operation stopped only because the socket takes no more. */
 bool mq_tls_wants_room(const mq_tls *);
 
-/* Lets go of it; the connection is closed by its owner. */
-void mq_tls_free(mq_tls *);
-
 /* --- greeting ------------------------------------------------------------ */
 
-/* The greeting of a connection, before any other command. */
-
 /*
- * Builds number step of AUTH and SELECT, as far as the URL of the server needs them.
- * False: there is no such step.
+ * Builds number step of AUTH and SELECT, as far as the URL of the server needs them,
+ * before any other command.  False: there is no such step.  HELLO then goes out with the
+ * first command; from Redis 7 on it needs no right.
  */
 bool mq_redis_greeting(const struct mq_server *, int step, struct mq_command *);
 
-/*
- * Builds HELLO, which goes out with the first command; from Redis 7 on it needs no
- * right.
- */
-void mq_redis_hello(struct mq_command *);
+/* In an array of names and values, the value, a string; "": there is none. */
+const char *mq_reply_value(const redisReply *pairs, const char *name);
 
 /*
  * Whether the server at the other end cannot be used, as the reply to HELLO says, which
@@ -134,8 +109,8 @@ int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
 int mq_redis_append_bytes(struct mq_redis *, const char *p, size_t n);
 /* The greeting is over; from now on, reads and writes block. */
 void mq_redis_greeted(struct mq_redis *);
-/* Sets status and error, since the connection is lost, to the cause. */
-void mq_redis_set_lost(struct mq_redis *);
+/* Sets status and error, since the connection is lost, to the cause.  Returns -1. */
+int mq_redis_set_lost(struct mq_redis *);
 
 /* --- dial ---------------------------------------------------------------- */
 
@@ -150,7 +125,6 @@ struct mq_addresses {
 	int found;	  /* addresses so far */
 	pid_t pid;	  /* the child that asks for them; 0: none */
 	int fd;		  /* the child writes what it finds */
-	double until;	  /* the end of the search, steady seconds */
 	char why[128];	  /* what went wrong, if none was found */
 };
 
@@ -293,9 +267,8 @@ struct mq_topology {
 	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */
 };
 
-/* Empty, with no owner of any slot; mq_topology_free() frees. */
+/* Empty, with no owner of any slot; the array of nodes is to be freed. */
 void mq_topology_init(struct mq_topology *);
-void mq_topology_free(struct mq_topology *);
 
 /*
  * Takes a reply to CLUSTER SLOTS, of node number `asked`, which is meant where the
@@ -335,9 +308,5 @@ enum mq_redirect mq_topology_redirect(
 /* The server of one node: as the cluster's, but with this host only; zeroed before. */
 void mq_server_of_node(
     struct mq_server *, const struct mq_url *of, const char *host, int port);
-
-/* As mq_redis_open_until(), for the server of a cluster: asks the hosts of its URL, side
- * by side, for the nodes.  Nodes are connected to as they are needed. */
-int mq_nodes_open(struct mq_redis *, struct mq_server *, double until);
 
 #endif

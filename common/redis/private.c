@@ -36,13 +36,13 @@
  * started.
  */
 
-/* The directory of the private server, and the socket and the log in it. */
+/* The directory of the private server, and the log in it. */
 struct place {
-	char *dir;	    /* absolute */
-	char *log, *pid;    /* files in it */
-	const char *socket; /* the caller's buffer */
-	off_t log_start;    /* where the log of our own start begins */
-	bool crashed;	    /* the server that we start was killed before */
+	struct mq_server *server; /* with the path of its socket */
+	char *dir;		  /* absolute */
+	char *log, *pid;	  /* files in it */
+	off_t log_start;	  /* where the log of our own start begins */
+	bool crashed; /* the server that we start was killed before */
 	char *error;
 	size_t error_size;
 };
@@ -61,38 +61,30 @@ fail(struct place *p, int status, const char *fmt, ...)
 	return status;
 }
 
-/* The XDG rules say that a relative value is to be ignored. */
-static char *
-default_dir(void)
-{
-	const char *s;
-	struct passwd *pw;
-
-	s = getenv("XDG_STATE_HOME");
-	if (s != NULL && *s == '/')
-		return mq_xasprintf("%s/mq", s);
-	s = getenv("HOME");
-	if (s == NULL || *s == '\0') {
-		pw = getpwuid(geteuid());
-		s = pw != NULL ? pw->pw_dir : NULL;
-	}
-	if (s == NULL || *s != '/')
-		return NULL;
-	return mq_xasprintf("%s/.local/state/mq", s);
-}
-
+/* The XDG rules say that a relative value is to be ignored.  NULL: no home is known. */
 static char *
 wanted_dir(const char *dir)
 {
+	const char *home = getenv("HOME"), *state = getenv("XDG_STATE_HOME");
+	struct passwd *pw;
 	char *d;
 	size_t n;
 
-	if (dir == NULL || *dir == '\0')
-		return default_dir();
-	d = mq_xstrdup(dir);
-	for (n = strlen(d); n > 1 && d[n - 1] == '/'; n--)
-		d[n - 1] = '\0';
-	return d;
+	if (dir != NULL && *dir != '\0') {
+		d = mq_xstrdup(dir);
+		for (n = strlen(d); n > 1 && d[n - 1] == '/'; n--)
+			d[n - 1] = '\0';
+		return d;
+	}
+	if (state != NULL && *state == '/')
+		return mq_xasprintf("%s/mq", state);
+	if (home == NULL || *home == '\0') {
+		pw = getpwuid(geteuid());
+		home = pw != NULL ? pw->pw_dir : NULL;
+	}
+	return home != NULL && *home == '/' ?
+	    mq_xasprintf("%s/.local/state/mq", home) :
+	    NULL;
 }
 
 static int
@@ -141,36 +133,35 @@ check_dir(struct place *p)
 }
 
 static int
-name_socket(struct place *p, char *path, size_t size)
+name_socket(struct place *p)
 {
 	const size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
-	int n;
+	int n = snprintf(p->server->socket, sizeof(p->server->socket),
+	    "%s/redis.sock", p->dir);
 
-	n = snprintf(path, size, "%s/redis.sock", p->dir);
-	if (n < 0 || (size_t)n >= size || (size_t)n > most)
-		return fail(p, MQ_EXIT_CONFIG,
-		    "%s: too long for a unix socket (at most %zu bytes); "
-		    "choose a shorter directory",
-		    p->dir, most - strlen("/redis.sock"));
-	p->socket = path;
-	return 0;
+	if (n >= 0 && (size_t)n <= most)
+		return 0;
+	return fail(p, MQ_EXIT_CONFIG,
+	    "%s: too long for a unix socket (at most %zu bytes); "
+	    "choose a shorter directory",
+	    p->dir, most - strlen("/redis.sock"));
 }
 
-/* Finds or makes the directory, which must be this user's alone, and writes the path of
- * the socket.  p has the buffer for errors. */
+/* Finds or makes the directory, which must be this user's alone.  p has the server, and
+ * the buffer for errors. */
 static int
-find_place(struct place *p, const char *dir, char *path, size_t size)
+find_place(struct place *p)
 {
 	char *absolute;
 	int status;
 
-	p->dir = wanted_dir(dir);
+	p->dir = wanted_dir(p->server->url.path);
 	if (p->dir == NULL)
 		return fail(p, MQ_EXIT_CONFIG,
 		    "no home directory: set HOME or XDG_STATE_HOME to an "
 		    "absolute path");
 	/* A path that is too long fails before anything is made. */
-	status = name_socket(p, path, size);
+	status = name_socket(p);
 	if (status == 0)
 		status = check_dir(p);
 	if (status == 0 && *p->dir != '/') {
@@ -180,7 +171,7 @@ find_place(struct place *p, const char *dir, char *path, size_t size)
 			    p, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
 		free(p->dir);
 		p->dir = absolute;
-		status = name_socket(p, path, size);
+		status = name_socket(p);
 	}
 	p->log = mq_xasprintf("%s/redis.log", p->dir);
 	p->pid = mq_xasprintf("%s/redis.pid", p->dir);
@@ -189,81 +180,52 @@ find_place(struct place *p, const char *dir, char *path, size_t size)
 
 /* --- the log -------------------------------------------------------------------- */
 
-static size_t
-read_tail(struct place *p, char *text, size_t size)
-{
-	int fd = open(p->log, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	ssize_t n = -1;
-	off_t from;
-
-	if (fd == -1)
-		return 0;
-	if (fstat(fd, &st) == 0) {
-		from = st.st_size - (off_t)size;
-		if (from < p->log_start)
-			from = p->log_start;
-		n = pread(fd, text, size, from);
-	}
-	close(fd);
-	return n > 0 ? (size_t)n : 0;
-}
-
-/* "123:M 01 Jan 2024 10:00:00.000 # Reason" becomes "Reason". */
-static char *
-without_stamp(char *line)
-{
-	int n = 0;
-
-	(void)sscanf(
-	    line, "%*d:%*c %*d %*s %*d %*d:%*d:%*d.%*d %*1[-.*#] %n", &n);
-	return line + n;
-}
-
-/* The last line of the log since log_start, without its stamp; "" if none. */
+/* The last line of the log since log_start, "" if none, without its stamp:
+ * "123:M 01 Jan 2024 10:00:00.000 # Reason" becomes "Reason". */
 static char *
 last_words(struct place *p, char *text, size_t size)
 {
-	size_t n = read_tail(p, text, size - 1);
+	int fd = open(p->log, O_RDONLY | O_CLOEXEC), stamp = 0;
+	struct stat st;
+	ssize_t n = 0;
+	off_t from;
 	char *line;
 
+	if (fd != -1 && fstat(fd, &st) == 0) {
+		from = st.st_size - (off_t)(size - 1);
+		n = pread(fd, text, size - 1, MAX(from, p->log_start));
+	}
+	if (fd != -1)
+		close(fd);
 	while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
 		n--;
-	text[n] = '\0';
+	text[MAX(n, 0)] = '\0';
 	line = strrchr(text, '\n');
-	return without_stamp(line != NULL ? line + 1 : text);
+	line = line != NULL ? line + 1 : text;
+	(void)sscanf(
+	    line, "%*d:%*c %*d %*s %*d %*d:%*d:%*d.%*d %*1[-.*#] %n", &stamp);
+	return line + stamp;
 }
 
-/* The server speaks English whatever our locale is. */
-static bool
-is_about_the_disk(const char *reason)
-{
-	static const char *const texts[] = {"No space left on device",
-	    "Disk quota exceeded", "Read-only file system",
-	    "Input/output error", "File too large"};
-	size_t i;
-
-	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		if (strstr(reason, texts[i]) != NULL)
-			return true;
-	return false;
-}
-
-/* The server ended before it answered: a status, with the reason from its log. */
+/* The server ended before it answered: a status, with the reason from its log.  The server
+ * speaks English whatever our locale is. */
 static int
 did_not_start(struct place *p)
 {
+	static const char *const of_disk[] = {"No space left on device",
+	    "Disk quota exceeded", "Read-only file system",
+	    "Input/output error", "File too large"};
 	char text[4096];
 	const char *reason = last_words(p, text, sizeof(text));
 	int status = MQ_EXIT_CONFIG;
+	size_t i;
 
-	if (is_about_the_disk(reason))
-		status = MQ_EXIT_IO;
-	else if (*reason == '\0')
-		reason = "it ended without a message";
+	for (i = 0; i < sizeof(of_disk) / sizeof(of_disk[0]); i++)
+		if (strstr(reason, of_disk[i]) != NULL)
+			status = MQ_EXIT_IO;
 	return fail(p, status,
-	    "private server in %s: did not start: %s; see %s", p->dir, reason,
-	    p->log);
+	    "private server in %s: did not start: %s; see %s", p->dir,
+	    *reason != '\0' ? reason : "it ended without a message", p->log);
 }
 
 /* --- its disk ------------------------------------------------------------ */
@@ -275,11 +237,16 @@ did_not_start(struct place *p)
 /* Seconds before a server that could not write is started again. */
 #define REST_S 10
 
-/* Allocates, so that a quota counts, too.  The file is empty before and after. */
+/* Whether the disk allows a start.  lock is the open lock file, which is empty before and
+ * after. */
 static int
-check_room(struct place *p, int lock)
+may_start(struct place *p, int lock)
 {
+	/* Allocated, so that a quota counts, too. */
 	int e = posix_fallocate(lock, 0, ROOM);
+	time_t now = time(NULL);
+	struct stat st;
+	char text[4096];
 
 	if (ftruncate(lock, 0) == -1)
 		e = errno;
@@ -287,79 +254,41 @@ check_room(struct place *p, int lock)
 		return fail(p, MQ_EXIT_IO,
 		    "private server in %s: not started: %s: it needs %d KiB",
 		    p->dir, strerror(e), ROOM / 1024);
+	/* A server that is started at once could end at once, by the same write. */
+	if (strstr(last_words(p, text, sizeof(text)), "AOF write error") !=
+		NULL &&
+	    stat(p->log, &st) == 0 && st.st_mtime <= now &&
+	    now - st.st_mtime < REST_S)
+		return fail(p, MQ_EXIT_AGAIN,
+		    "private server in %s: ended: it could not write "
+		    "to its disk; it is started again in %d seconds; see %s",
+		    p->dir, REST_S, p->log);
 	return 0;
 }
 
-static bool
-is_young(const char *path)
-{
-	time_t now = time(NULL);
-	struct stat st;
-
-	return stat(path, &st) == 0 && st.st_mtime <= now &&
-	    now - st.st_mtime < REST_S;
-}
-
-/* A server that is started at once could end at once, by the same write. */
-static int
-check_rest(struct place *p)
-{
-	char text[4096];
-
-	if (strstr(last_words(p, text, sizeof(text)), "AOF write error") ==
-		NULL ||
-	    !is_young(p->log))
-		return 0;
-	return fail(p, MQ_EXIT_AGAIN,
-	    "private server in %s: ended: it could not write "
-	    "to its disk; it is started again in %d seconds; see %s",
-	    p->dir, REST_S, p->log);
-}
-
-/* Whether the disk allows a start.  lock is the open lock file, which is empty. */
-static int
-may_start(struct place *p, int lock)
-{
-	int status = check_room(p, lock);
-
-	return status == 0 ? check_rest(p) : status;
-}
-
 int
-mq_private_room(
-    const char *socket_path, size_t bytes, char *error, size_t error_size)
+mq_server_room(const struct mq_server *server, size_t bytes, char *error,
+    size_t error_size)
 {
-	const char *end = strrchr(socket_path, '/');
-	char *dir = mq_xstrndup(socket_path, (size_t)(end - socket_path));
-	unsigned long long free_bytes;
+	const char *path = server->socket;
+	unsigned long long free_bytes, needed = bytes + ROOM;
 	struct statvfs fs;
-	int status = 0;
+	char *dir;
 
-	if (statvfs(dir, &fs) == 0) {
-		free_bytes = (unsigned long long)fs.f_bavail * fs.f_frsize;
-		if (free_bytes < (unsigned long long)bytes + ROOM) {
-			snprintf(error, error_size,
-			    "private server in %s: %s: %llu KiB are free, and "
-			    "%zu KiB are needed",
-			    dir, strerror(ENOSPC), free_bytes / 1024,
-			    (bytes + ROOM + 1023) / 1024);
-			status = MQ_EXIT_IO;
-		}
-	}
+	if (server->url.kind != MQ_URL_PRIVATE)
+		return 0;
+	dir = mq_xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	free_bytes = statvfs(dir, &fs) == 0 ?
+	    (unsigned long long)fs.f_bavail * fs.f_frsize :
+	    needed;
+	if (free_bytes < needed)
+		snprintf(error, error_size,
+		    "private server in %s: %s: %llu KiB are free, and "
+		    "%llu KiB are needed",
+		    dir, strerror(ENOSPC), free_bytes / 1024,
+		    (needed + 1023) / 1024);
 	free(dir);
-	return status;
-}
-
-void
-mq_private_disk(
-    const char *socket_path, long long *free_bytes, long long *all_bytes)
-{
-	struct statvfs fs;
-
-	if (statvfs(socket_path, &fs) == -1)
-		return;
-	*free_bytes = (long long)fs.f_bavail * (long long)fs.f_frsize;
-	*all_bytes = (long long)fs.f_blocks * (long long)fs.f_frsize;
+	return free_bytes < needed ? MQ_EXIT_IO : 0;
 }
 
 /* --- its process --------------------------------------------------------- */
@@ -382,32 +311,29 @@ mq_private_disk(
  */
 
 static void
-set_limit(int resource, rlim_t wanted)
-{
-	struct rlimit now, new;
-
-	if (getrlimit(resource, &now) == -1)
-		return;
-	new.rlim_cur = wanted;
-	new.rlim_max = now.rlim_max > wanted ? now.rlim_max : wanted;
-	if (setrlimit(resource, &new) == 0)
-		return;
-	new.rlim_cur = new.rlim_max = now.rlim_max;
-	(void)setrlimit(resource, &new);
-}
-
-static void
 set_limits(void)
 {
-	set_limit(RLIMIT_NOFILE, FILES);
-	set_limit(RLIMIT_STACK, STACK);
-	/* A core file would show the messages. */
-	set_limit(RLIMIT_CORE, 0);
-	set_limit(RLIMIT_CPU, RLIM_INFINITY);
-	set_limit(RLIMIT_FSIZE, RLIM_INFINITY);
-	set_limit(RLIMIT_DATA, RLIM_INFINITY);
-	set_limit(RLIMIT_AS, RLIM_INFINITY);
-	set_limit(RLIMIT_NPROC, RLIM_INFINITY);
+	static const struct {
+		int resource;
+		rlim_t wanted;
+	} limits[] = {{RLIMIT_NOFILE, FILES}, {RLIMIT_STACK, STACK},
+	    /* A core file would show the messages. */
+	    {RLIMIT_CORE, 0}, {RLIMIT_CPU, RLIM_INFINITY},
+	    {RLIMIT_FSIZE, RLIM_INFINITY}, {RLIMIT_DATA, RLIM_INFINITY},
+	    {RLIMIT_AS, RLIM_INFINITY}, {RLIMIT_NPROC, RLIM_INFINITY}};
+	struct rlimit now, new;
+	size_t i;
+
+	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (getrlimit(limits[i].resource, &now) == -1)
+			continue;
+		new.rlim_cur = limits[i].wanted;
+		new.rlim_max = MAX(now.rlim_max, new.rlim_cur);
+		if (setrlimit(limits[i].resource, &new) == 0)
+			continue;
+		new.rlim_cur = new.rlim_max = now.rlim_max;
+		(void)setrlimit(limits[i].resource, &new);
+	}
 }
 
 static void
@@ -428,19 +354,6 @@ set_priorities(void)
 	n = write(fd, "0", 1);
 	(void)n;
 	close(fd);
-}
-
-static void
-set_signals(void)
-{
-	const struct sigaction dfl = {.sa_handler = SIG_DFL};
-	sigset_t none;
-	int sig;
-
-	for (sig = 1; sig < NSIG; sig++)
-		sigaction(sig, &dfl, NULL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /*
@@ -471,13 +384,19 @@ static int
 become_server(const char **argv, char *const *env, int lock, const char *log)
 {
 	static const char *const names[] = {"redis-server", "valkey-server"};
+	const struct sigaction dfl = {.sa_handler = SIG_DFL};
 	struct rlimit files;
+	sigset_t none;
 	size_t i;
+	int sig;
 
 	/* A session of its own at once: ^C at the starter is not for it. */
 	(void)setsid();
 	(void)umask(077);
-	set_signals();
+	for (sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &dfl, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	set_limits();
 	set_priorities();
 	if (set_files(lock, log) == -1)
@@ -493,36 +412,26 @@ become_server(const char **argv, char *const *env, int lock, const char *log)
 	return errno;
 }
 
-/* In another locale, scripts would compare strings in another order. */
-static char **
-own_environment(void)
-{
-	static const char *const kept[] = {"PATH", "HOME", "TZ"};
-	const size_t n = sizeof(kept) / sizeof(kept[0]);
-	char **env = mq_xcalloc(n + 1, sizeof(*env)), **to = env;
-	const char *value;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if ((value = getenv(kept[i])) != NULL)
-			*to++ = mq_xasprintf("%s=%s", kept[i], value);
-	return env;
-}
-
 /*
  * Executes redis-server, or valkey-server if there is none, with these arguments, of
  * which the first one is set here.  Of this process it gets the lock only: no limit
  * that can be lifted, no priority, no descriptor, no signal, no environment but
- * PATH, HOME and TZ.  Returns 0, or an errno value: EMFILE if the limit of open
- * files stays below FILES_MIN.
+ * PATH, HOME and TZ: in another locale, scripts would compare strings in another order.
+ * Returns 0, or an errno value: EMFILE if the limit of open files stays below FILES_MIN.
  */
 static int
 exec_server(const char **argv, int lock, const char *log, pid_t *pid)
 {
-	char **env = own_environment(), **e;
+	static const char *const kept[] = {"PATH", "HOME", "TZ"};
+	char *env[sizeof(kept) / sizeof(kept[0]) + 1] = {NULL}, **e = env;
 	volatile int failure = 0;
 	sigset_t all, old;
+	const char *value;
+	size_t i;
 
+	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if ((value = getenv(kept[i])) != NULL)
+			*e++ = mq_xasprintf("%s=%s", kept[i], value);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	*pid = vfork();
@@ -533,14 +442,15 @@ exec_server(const char **argv, int lock, const char *log, pid_t *pid)
 	if (*pid == -1)
 		failure = errno;
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	for (e = env; *e != NULL; e++)
-		free(*e);
-	free(env);
+	while (e > env)
+		free(*--e);
 	if (failure != 0 && *pid != -1)
 		while (waitpid(*pid, NULL, 0) == -1 && errno == EINTR)
 			;
 	return failure;
 }
+
+/* --- is it there? -------------------------------------------------------- */
 
 #define PATIENCE_S   30.0 /* for a server that says nothing at all */
 #define PAUSE_MIN_MS 10
@@ -553,27 +463,10 @@ enum answer {
 	UP
 };
 
-/* --- is it there? -------------------------------------------------------- */
-
 /*
- * Any answer but -LOADING means that the server is up.  The real connection will
- * report a refusal (a password, too many clients).
+ * Any answer but -LOADING means that the server is up; reply is a string then.  The real
+ * connection will report a refusal (a password, too many clients).
  */
-static enum answer
-converse(int fd, const char *question, char *reply, size_t size)
-{
-	ssize_t n;
-
-	/* A failure to send does not matter: a refusal may have come. */
-	(void)send(fd, question, strlen(question), MSG_NOSIGNAL);
-	n = recv(fd, reply, size - 1, 0);
-	if (n <= 0)
-		return SILENT;
-	reply[n] = '\0';
-	return strncmp(reply, "-LOADING", 8) == 0 ? LOADING : UP;
-}
-
-/* reply is a string if the server is up. */
 static enum answer
 ask(const char *path, const char *question, char *reply, size_t size)
 {
@@ -581,6 +474,7 @@ ask(const char *path, const char *question, char *reply, size_t size)
 	const struct timeval limit = {.tv_sec = 1};
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	enum answer answer = GONE;
+	ssize_t n;
 	int fd;
 
 	strlcpy(to.sun_path, path, sizeof(to.sun_path));
@@ -589,10 +483,17 @@ ask(const char *path, const char *question, char *reply, size_t size)
 		return GONE;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
-		answer = converse(fd, question, reply, size);
-	else if (errno == EAGAIN || errno == EINTR)
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0) {
+		/* A failure to send does not matter: a refusal may have come. */
+		(void)send(fd, question, strlen(question), MSG_NOSIGNAL);
+		n = recv(fd, reply, size - 1, 0);
+		reply[MAX(n, 0)] = '\0';
+		answer = n <= 0			       ? SILENT :
+		    strncmp(reply, "-LOADING", 8) == 0 ? LOADING :
+							 UP;
+	} else if (errno == EAGAIN || errno == EINTR) {
 		answer = SILENT;
+	}
 	close(fd);
 	return answer;
 }
@@ -628,29 +529,16 @@ take_lock(struct place *p, int *fd)
 
 /* --- starting it --------------------------------------------------------- */
 
-/* Creates the log, which fails early, with errno, if nothing can be written. */
-static int
-open_log(struct place *p)
-{
-	int fd = open(p->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	struct stat st;
-
-	if (fd == -1)
-		return fail(p, MQ_EXIT_IO, "%s: %s", p->log, strerror(errno));
-	p->log_start = fstat(fd, &st) == 0 ? st.st_size : 0;
-	close(fd);
-	return 0;
-}
-
 /* redis-server quotes its arguments itself: blanks in a path are safe. */
 static int
 spawn_server(struct place *p, pid_t *pid, int lock)
 {
-	const char *argv[] = {NULL, "--port", "0", "--unixsocket", p->socket,
-	    "--unixsocketperm", "600", "--dir", p->dir, "--appendonly", "yes",
-	    "--appendfsync", "always", "--maxmemory-policy", "noeviction",
-	    "--save", "", "--daemonize", "yes", "--logfile", p->log,
-	    "--pidfile", p->pid, "--always-show-logo", "no", NULL};
+	const char *argv[] = {NULL, "--port", "0", "--unixsocket",
+	    p->server->socket, "--unixsocketperm", "600", "--dir", p->dir,
+	    "--appendonly", "yes", "--appendfsync", "always",
+	    "--maxmemory-policy", "noeviction", "--save", "", "--daemonize",
+	    "yes", "--logfile", p->log, "--pidfile", p->pid,
+	    "--always-show-logo", "no", NULL};
 	int e = exec_server(argv, lock, p->log, pid);
 
 	if (e == ENOENT)
@@ -676,11 +564,17 @@ spawn_server(struct place *p, pid_t *pid, int lock)
 static int
 start_private(struct place *p, int lock)
 {
-	int status = open_log(p), how = 0;
+	/* Creates the log, which fails early if nothing can be written. */
+	int fd = open(p->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	struct stat st;
+	int status, how = 0;
 	pid_t pid = -1, r;
 
-	if (status == 0)
-		status = spawn_server(p, &pid, lock);
+	if (fd == -1)
+		return fail(p, MQ_EXIT_IO, "%s: %s", p->log, strerror(errno));
+	p->log_start = fstat(fd, &st) == 0 ? st.st_size : 0;
+	close(fd);
+	status = spawn_server(p, &pid, lock);
 	if (status != 0)
 		return status;
 	do
@@ -702,11 +596,11 @@ was_shut_down(const struct place *p)
  * that the server has ended.
  */
 static int
-start_if_free(struct place *p, bool after_crash, bool *started)
+start_if_free(struct place *p, bool *started)
 {
 	int lock, status;
 
-	if (after_crash && !*started && was_shut_down(p))
+	if (p->server->waits && !*started && was_shut_down(p))
 		return fail(p, MQ_EXIT_UNAVAILABLE,
 		    "private server in %s: it was shut down; the next tool "
 		    "starts it",
@@ -738,18 +632,20 @@ write_anew(const struct place *p)
 	char reply[4096], why[256];
 	const char *size;
 
-	if (ask(p->socket, "INFO persistence\r\n", reply, sizeof(reply)) != UP)
+	if (ask(p->server->socket, "INFO persistence\r\n", reply,
+		sizeof(reply)) != UP)
 		return;
 	size = strstr(reply, field);
 	if (size != NULL &&
-	    mq_private_room(p->socket,
+	    mq_server_room(p->server,
 		strtoull(size + sizeof(field) - 1, NULL, 10), why,
 		sizeof(why)) == 0)
-		ask(p->socket, "BGREWRITEAOF\r\n", reply, sizeof(reply));
+		ask(p->server->socket, "BGREWRITEAOF\r\n", reply,
+		    sizeof(reply));
 }
 
 static int
-bring_up(struct place *p, bool after_crash)
+bring_up(struct place *p)
 {
 	double deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
 	struct timespec pause = {0};
@@ -757,7 +653,7 @@ bring_up(struct place *p, bool after_crash)
 	int status = 0, ms;
 
 	for (ms = PAUSE_MIN_MS;; ms = MIN(ms * 2, PAUSE_MAX_MS)) {
-		switch (ping(p->socket)) {
+		switch (ping(p->server->socket)) {
 		case UP:
 			if (p->crashed)
 				write_anew(p);
@@ -768,7 +664,7 @@ bring_up(struct place *p, bool after_crash)
 		case SILENT:
 			break;
 		case GONE:
-			status = start_if_free(p, after_crash, &started);
+			status = start_if_free(p, &started);
 			break;
 		}
 		if (status != 0)
@@ -784,15 +680,14 @@ bring_up(struct place *p, bool after_crash)
 }
 
 int
-mq_private_ensure(const char *dir, bool after_crash, char *socket_path,
-    size_t path_size, char *error, size_t error_size)
+mq_private_ensure(struct mq_server *server, char *error, size_t error_size)
 {
-	struct place p = {.error = error, .error_size = error_size};
-	int status;
+	struct place p = {
+	    .server = server, .error = error, .error_size = error_size};
+	int status = find_place(&p);
 
-	status = find_place(&p, dir, socket_path, path_size);
-	if (status == 0 && ping(p.socket) != UP)
-		status = bring_up(&p, after_crash);
+	if (status == 0 && ping(server->socket) != UP)
+		status = bring_up(&p);
 	free(p.dir);
 	free(p.log);
 	free(p.pid);

@@ -4,53 +4,41 @@
 
 #include "base/exit.h"
 #include "connection.h"
+#include "parts.h"
 
-/* Where the command's own words begin: servers before Redis 7 write "ERR Error running
- * script (call to f_SHA): @user_script:1: @user_script: 1: -OOM ...". */
-static const char *
-own_words(const char *error)
-{
-	static const char call[] = "ERR Error running script (call to f_";
-	static const char line[] = "@user_script:";
-	const char *colon;
-
-	if (strncmp(error, call, sizeof(call) - 1) == 0 &&
-	    (colon = strstr(error, "): ")) != NULL)
-		error = colon + 3;
-	while (strncmp(error, line, sizeof(line) - 1) == 0 &&
-	    (colon = strstr(error + sizeof(line) - 1, ": ")) != NULL)
-		error = colon + 2;
-	return *error == '-' ? error + 1 : error;
-}
-
-/* Where they end: later ones write "OOM ... script: SHA, on @user_script:1.". */
-static size_t
-own_length(const char *words)
-{
-	static const char script[] = " script: ";
-	const size_t before = sizeof(script) - 1 + 40;
-	const char *on = strstr(words, ", on @user_script:");
-	size_t n = on != NULL && (size_t)(on - words) > before &&
-		strncmp(on - before, script, sizeof(script) - 1) == 0 ?
-	    (size_t)(on - words) - before :
-	    strlen(words);
-
-	while (n > 0 && strchr("\r\n ", words[n - 1]) != NULL)
-		n--;
-	return n;
-}
-
+/*
+ * Before Redis 7 servers write "ERR Error running script (call to f_SHA): @user_script:1:
+ * @user_script: 1: -OOM ...", later ones "OOM ... script: SHA, on @user_script:1.".
+ */
 static void
 strip_error(redisReply *reply)
 {
-	const char *words = own_words(reply->str);
+	static const char call[] = "ERR Error running script (call to f_";
+	static const char line[] = "@user_script:", script[] = " script: ";
+	const size_t before = sizeof(script) - 1 + 40;
+	const char *words = reply->str, *colon, *on;
+	size_t n;
 
+	if (strncmp(words, call, sizeof(call) - 1) == 0 &&
+	    (colon = strstr(words, "): ")) != NULL)
+		words = colon + 3;
+	while (strncmp(words, line, sizeof(line) - 1) == 0 &&
+	    (colon = strstr(words + sizeof(line) - 1, ": ")) != NULL)
+		words = colon + 2;
+	words += *words == '-';
 	if (strncmp(words, "user_script:", 12) == 0 ||
 	    strncmp(words, "ERR user_script:", 16) == 0)
 		return;
-	reply->len = own_length(words);
-	memmove(reply->str, words, reply->len);
-	reply->str[reply->len] = '\0';
+	n = strlen(words);
+	on = strstr(words, ", on @user_script:");
+	if (on != NULL && (size_t)(on - words) > before &&
+	    strncmp(on - before, script, sizeof(script) - 1) == 0)
+		n = (size_t)(on - words) - before;
+	while (n > 0 && strchr("\r\n ", words[n - 1]) != NULL)
+		n--;
+	memmove(reply->str, words, n);
+	reply->str[n] = '\0';
+	reply->len = n;
 }
 
 void
@@ -101,4 +89,175 @@ mq_answer_to(const redisReply *reply, int type, struct mq_answer *a)
 		a->status = MQ_EXIT_UNAVAILABLE;
 	}
 	return a;
+}
+
+/* --- error --------------------------------------------------------------- */
+
+/* An error raised inside a script has the command's own somewhere in it. */
+static int
+status_in_script(const char *error)
+{
+	if (strstr(error, "WRONGTYPE") != NULL)
+		return MQ_EXIT_WRONGTYPE;
+	if (strstr(error, "OOM command not allowed") != NULL)
+		return MQ_EXIT_AGAIN;
+	if (strstr(error, "ACL failure in script") != NULL ||
+	    strstr(error, "can't run this command") != NULL ||
+	    strstr(error, "can't access at least one of the keys") != NULL)
+		return MQ_EXIT_NOPERM;
+	return MQ_EXIT_UNAVAILABLE;
+}
+
+int
+mq_error_status(const char *error)
+{
+	static const struct {
+		const char *prefix;
+		int status;
+	} table[] = {
+	    {"ERR DB index is out of range", MQ_EXIT_CONFIG},
+	    {"ERR SELECT is not allowed in cluster mode", MQ_EXIT_CONFIG},
+	    {"ERR This instance has cluster support disabled", MQ_EXIT_CONFIG},
+	    {"NOAUTH", MQ_EXIT_NOPERM},
+	    {"NOPERM", MQ_EXIT_NOPERM},
+	    {"WRONGPASS", MQ_EXIT_NOPERM},
+	    {"ERR AUTH", MQ_EXIT_NOPERM},
+	    {"ERR invalid password", MQ_EXIT_NOPERM},
+	    {"WRONGTYPE", MQ_EXIT_WRONGTYPE},
+	    {"OOM", MQ_EXIT_AGAIN},
+	    {"BUSY", MQ_EXIT_AGAIN},
+	    {"LOADING", MQ_EXIT_AGAIN},
+	    {"MISCONF", MQ_EXIT_AGAIN},
+	    {"READONLY", MQ_EXIT_AGAIN},
+	    {"TRYAGAIN", MQ_EXIT_AGAIN},
+	    {"MASTERDOWN", MQ_EXIT_AGAIN},
+	    {"NOREPLICAS", MQ_EXIT_AGAIN},
+	    {"attachments are gone", MQ_EXIT_AGAIN}, /* ours */
+	    {"CLUSTERDOWN", MQ_EXIT_AGAIN},
+	    {"CROSSSLOT", MQ_EXIT_CONFIG},
+	    {"MOVED", MQ_EXIT_CONFIG},
+	    {MQ_REDIS_CLUSTER, MQ_EXIT_CONFIG},
+	    {MQ_REDIS_REPLICA, MQ_EXIT_AGAIN},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strncmp(error, table[i].prefix, strlen(table[i].prefix)) ==
+		    0)
+			return table[i].status;
+	return status_in_script(error);
+}
+
+const char *
+mq_error_cause(const char *error)
+{
+	static const char aborted[] =
+	    "EXECABORT Transaction discarded because of: ";
+
+	/* The server's words name commands, and its history. */
+	if (strncmp(error, "UNBLOCKED ", 10) == 0 ||
+	    (strncmp(error, "ERR WAIT", 8) == 0 &&
+		strstr(error, "replica instances") != NULL))
+		return MQ_REDIS_REPLICA;
+	return strncmp(error, aborted, sizeof(aborted) - 1) == 0 ?
+	    error + sizeof(aborted) - 1 :
+	    error;
+}
+
+bool
+mq_error_busy(const char *error)
+{
+	const char *why = mq_error_cause(error);
+
+	return strncmp(why, "BUSY ", 5) == 0 ||
+	    strncmp(why, "LOADING ", 8) == 0;
+}
+
+bool
+mq_error_noperm(const char *error)
+{
+	return mq_error_status(error) == MQ_EXIT_NOPERM &&
+	    (strncmp(error, "NOPERM", 6) == 0 ||
+		status_in_script(error) == MQ_EXIT_NOPERM);
+}
+
+const char *
+mq_error_hint(const char *error)
+{
+	return mq_error_noperm(error) ?
+	    "; --print-acl prints the rights needed" :
+	    "";
+}
+
+/* --- greeting ------------------------------------------------------------ */
+
+bool
+mq_redis_greeting(
+    const struct mq_server *server, int step, struct mq_command *c)
+{
+	const struct mq_url *u = &server->url;
+
+	if (u->password != NULL && step-- == 0) {
+		mq_command_plain(c, "AUTH");
+		if (u->user != NULL)
+			mq_command_str(c, u->user);
+		mq_command_str(c, u->password);
+		return true;
+	}
+	if (u->db != 0 && step-- == 0) {
+		mq_command_plain(c, "SELECT");
+		mq_command_int(c, u->db);
+		return true;
+	}
+	return false;
+}
+
+const char *
+mq_reply_value(const redisReply *pairs, const char *name)
+{
+	size_t i;
+
+	for (i = 0; pairs->type == REDIS_REPLY_ARRAY && i + 1 < pairs->elements;
+	     i += 2)
+		if (pairs->element[i]->type == REDIS_REPLY_STRING &&
+		    pairs->element[i + 1]->type == REDIS_REPLY_STRING &&
+		    strcmp(pairs->element[i]->str, name) == 0)
+			return pairs->element[i + 1]->str;
+	return "";
+}
+
+const char *
+mq_reply_unfit(
+    const redisReply *reply, const struct mq_server *server, bool node)
+{
+	if (!node && strcmp(mq_reply_value(reply, "mode"), "cluster") == 0)
+		return server->url.tls ?
+		    MQ_REDIS_CLUSTER "s-cluster://HOST:PORT" :
+		    MQ_REDIS_CLUSTER "-cluster://HOST:PORT";
+	if (server->url.kind == MQ_URL_SENTINEL &&
+	    strcmp(mq_reply_value(reply, "role"), "replica") == 0)
+		return MQ_REDIS_REPLICA;
+	return NULL;
+}
+
+static bool
+is_readonly(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR &&
+	    strstr(reply->str, "READONLY") != NULL;
+}
+
+bool
+mq_reply_demoted(const redisReply *reply, const struct mq_server *server)
+{
+	size_t i;
+
+	if (server->url.kind != MQ_URL_SENTINEL)
+		return false;
+	/* A transaction has its errors inside. */
+	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
+	     i++)
+		if (is_readonly(reply->element[i]))
+			return true;
+	return is_readonly(reply);
 }

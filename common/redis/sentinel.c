@@ -57,24 +57,13 @@ take_master(
 const struct mq_sentinel_question mq_sentinel_master = {
     "get-master-addr-by-name", take_master};
 
-static const char *
-find_value(const redisReply *pairs, const char *name)
-{
-	size_t i;
-
-	for (i = 0; mq_reply_strings(pairs) && i + 1 < pairs->elements; i += 2)
-		if (strcmp(pairs->element[i]->str, name) == 0)
-			return pairs->element[i + 1]->str;
-	return "";
-}
-
 static int
 take_state(
     struct mq_redis *r, const char *name, const redisReply *reply, void *out)
 {
 	struct mq_sentinel_state *state = out;
-	const char *flags = find_value(reply, "flags");
-	const char *replicas = find_value(reply, "num-slaves");
+	const char *flags = mq_reply_value(reply, "flags");
+	const char *replicas = mq_reply_value(reply, "num-slaves");
 
 	(void)r;
 	(void)name;
@@ -126,12 +115,12 @@ is_online(const struct mq_info *i, const char *address, const char *port)
 static void
 count_replica(struct mq_heirs *h, const redisReply *replica)
 {
-	const char *flags = find_value(replica, "flags");
+	const char *flags = mq_reply_value(replica, "flags");
 	bool silent = strstr(flags, "s_down") != NULL &&
 	    strstr(flags, "promoted") == NULL;
 
-	if (!is_online(h->info, find_value(replica, "ip"),
-		find_value(replica, "port"))) {
+	if (!is_online(h->info, mq_reply_value(replica, "ip"),
+		mq_reply_value(replica, "port"))) {
 		h->missing += !silent;
 		h->silent += silent;
 	} else if (!silent) {

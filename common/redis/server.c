@@ -420,7 +420,7 @@ parse_server(
 	/* There is a colon behind it in front of a cause. */
 	if (strcmp(server->name, "private:") == 0)
 		server->name[strlen("private")] = '\0';
-	why = server->url.tls ? mq_tls_missing() : NULL;
+	why = server->url.tls ? MQ_TLS_MISSING : NULL;
 	if (why != NULL) {
 		snprintf(error, error_size, "%s: %s", server->name, why);
 		return MQ_EXIT_CONFIG;
@@ -529,15 +529,6 @@ mq_server_of_node(struct mq_server *server, const struct mq_url *of,
 	    .hosts_n = 1};
 	u->hosts[0] = (struct mq_url_host){mq_xstrdup(host), port};
 	mq_url_show(u, server->name, sizeof(server->name));
-}
-
-int
-mq_server_room(const struct mq_server *server, size_t bytes, char *error,
-    size_t error_size)
-{
-	if (server->url.kind != MQ_URL_PRIVATE)
-		return 0;
-	return mq_private_room(server->socket, bytes, error, error_size);
 }
 
 void

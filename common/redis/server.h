@@ -143,8 +143,13 @@ void mq_server_free(struct mq_server *);
 
 #ifdef MQ_TLS
 #define MQ_TLS_FEATURES "tls"
+#define MQ_TLS_MISSING	NULL
 #else
 #define MQ_TLS_FEATURES "none"
+/* Why this build cannot use a URL with TLS. */
+#define MQ_TLS_MISSING                                                         \
+	"this build does not support TLS, which needs hiredis_ssl "            \
+	"(hiredis 1.0 or newer) and OpenSSL 3"
 #endif
 
 /* OpenSSL's side of a connection; NULL: the connection is plain. */

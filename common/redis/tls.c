@@ -30,45 +30,6 @@ mq_tls_says(const char *why)
 #include "base/xalloc.h"
 #include "server.h"
 
-const char *
-mq_tls_missing(void)
-{
-	return NULL;
-}
-
-static void *
-allocate(size_t n, const char *file, int line)
-{
-	(void)file;
-	(void)line;
-	return n == 0 ? NULL : mq_xmalloc(n);
-}
-
-static void *
-reallocate(void *p, size_t n, const char *file, int line)
-{
-	(void)file;
-	(void)line;
-	if (n > 0)
-		return mq_xreallocarray(p, n, 1);
-	free(p);
-	return NULL;
-}
-
-static void
-release(void *p, const char *file, int line)
-{
-	(void)file;
-	(void)line;
-	free(p);
-}
-
-void
-mq_tls_memory(void)
-{
-	CRYPTO_set_mem_functions(allocate, reallocate, release);
-}
-
 /* --- what went wrong -------------------------------------------------------- */
 
 /* Where the text goes. */
@@ -130,24 +91,12 @@ blame_lack(const struct cause *why)
 	    "key=");
 }
 
-/* The alert may be lost behind the end of the connection. */
+/* An error of the library, or an alert from the server. */
 static int
-blame_end(const SSL *ssl, const struct cause *why)
-{
-	if (SSL_get_app_data(ssl) == NULL)
-		return 0;
-	if (SSL_get_certificate(ssl) == NULL)
-		return blame_lack(why);
-	return blame(why, MQ_EXIT_UNAVAILABLE,
-	    "the server ended the connection; it may not accept the "
-	    "certificate of cert=");
-}
-
-/* An alert from the server.  Returns 0 for one that is not about our certificate. */
-static int
-blame_own(const SSL *ssl, int reason, const struct cause *why)
+blame_error(const SSL *ssl, unsigned long error, const struct cause *why)
 {
 	bool given = SSL_get_certificate(ssl) != NULL;
+	int reason = ERR_GET_REASON(error);
 
 	if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
 		return blame_lack(why);
@@ -161,31 +110,6 @@ blame_own(const SSL *ssl, int reason, const struct cause *why)
 		return blame(why, MQ_EXIT_CONFIG,
 		    "the server refuses the certificate of cert=: %s",
 		    ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, reason)));
-	return 0;
-}
-
-/* The first error is the cause of the others.  What the server has said before it went
- * may still be unread. */
-static unsigned long
-find_error(SSL *ssl)
-{
-	char byte;
-
-	if (ERR_peek_error() == 0 && SSL_is_init_finished(ssl)) {
-		fcntl(SSL_get_fd(ssl), F_SETFL, O_NONBLOCK);
-		(void)SSL_peek(ssl, &byte, 1);
-	}
-	return ERR_peek_error();
-}
-
-static int
-blame_error(const SSL *ssl, unsigned long error, const struct cause *why)
-{
-	int reason = ERR_GET_REASON(error);
-	int status = blame_own(ssl, reason, why);
-
-	if (status != 0)
-		return status;
 	if (reason == SSL_R_WRONG_VERSION_NUMBER ||
 	    reason == SSL_R_PACKET_LENGTH_TOO_LONG)
 		return blame(why, MQ_EXIT_CONFIG,
@@ -203,18 +127,30 @@ mq_tls_failure(mq_tls *tls, bool early, char *text, size_t size)
 	unsigned long error;
 	long result;
 	int status = 0;
+	char byte;
 
 	if (tls == NULL)
 		return 0;
-	error = find_error(tls);
+	/* What the server has said before it went may still be unread. */
+	if (ERR_peek_error() == 0 && SSL_is_init_finished(tls)) {
+		fcntl(SSL_get_fd(tls), F_SETFL, O_NONBLOCK);
+		(void)SSL_peek(tls, &byte, 1);
+	}
+	/* The first error is the cause of the others. */
+	error = ERR_peek_error();
 	result = SSL_get_verify_result(tls);
 	if (!SSL_is_init_finished(tls) && result != X509_V_OK &&
 	    SSL_get_verify_mode(tls) != SSL_VERIFY_NONE)
 		status = blame_server(result, &why);
 	else if (error != 0 && ERR_GET_LIB(error) == ERR_LIB_SSL)
 		status = blame_error(tls, error, &why);
-	else if (early)
-		status = blame_end(tls, &why);
+	/* The alert may be lost behind the end of the connection. */
+	else if (early && SSL_get_app_data(tls) != NULL)
+		status = SSL_get_certificate(tls) == NULL ?
+		    blame_lack(&why) :
+		    blame(&why, MQ_EXIT_UNAVAILABLE,
+			"the server ended the connection; it may not accept the "
+			"certificate of cert=");
 	ERR_clear_error();
 	return status;
 }
@@ -248,26 +184,16 @@ blame_file(const struct cause *why, const char *parameter, const char *path,
 	    "%s=%s: %s", parameter, path, problem);
 }
 
-static int
-load_authorities(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
-{
-	if (u->insecure)
-		return 0;
-	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-	if (u->cacert == NULL)
-		(void)SSL_CTX_set_default_verify_paths(ctx);
-	else if (SSL_CTX_load_verify_file(ctx, u->cacert) != 1)
-		return blame_file(
-		    why, "cacert", u->cacert, "holds no certificate");
-	return 0;
-}
-
 /* The key first: the library drops a key that does not fit the certificate. */
 static int
-load_own(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
+load_files(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
 {
 	bool asked = false;
 
+	if (!u->insecure && u->cacert != NULL &&
+	    SSL_CTX_load_verify_file(ctx, u->cacert) != 1)
+		return blame_file(
+		    why, "cacert", u->cacert, "holds no certificate");
 	if (u->cert == NULL && u->key == NULL)
 		return 0;
 	if (u->cert == NULL || u->key == NULL)
@@ -297,24 +223,6 @@ on_asked(SSL *ssl, void *arg)
 	return 1;
 }
 
-static int
-configure(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
-{
-	int status = load_authorities(ctx, u, why);
-
-	if (status == 0)
-		status = load_own(ctx, u, why);
-	SSL_CTX_set_cert_cb(ctx, on_asked, NULL);
-	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-	/* (The library reads no more than a record, and hiredis takes a whole one at a time,
-	 * so nothing waits here that a watch on the descriptor would not see.) */
-	/* A write then waits for nothing but room; and the end of a connection, which RESP
-	 * cannot take for the end of a reply, is no error of TLS. */
-	SSL_CTX_set_options(
-	    ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-	return status;
-}
-
 /* What went wrong with it, of which TLS may know nothing. */
 static int
 blame_handshake(SSL *ssl, int cause, const struct cause *why)
@@ -332,41 +240,43 @@ blame_handshake(SSL *ssl, int cause, const struct cause *why)
 
 /* --- beginning -------------------------------------------------------------- */
 
-/* Whom the certificate must be for. */
-static bool
-set_name(SSL *ssl, const char *name)
-{
-	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-	if (mq_address_is(name))
-		return X509_VERIFY_PARAM_set1_ip_asc(
-			   SSL_get0_param(ssl), name) == 1;
-	return SSL_set1_host(ssl, name) == 1 &&
-	    SSL_set_tlsext_host_name(ssl, name) == 1;
-}
-
-static SSL *
-make_ssl(const struct mq_url *u, const char *host, int *status,
+/* Returns 0, or the status; *ssl is not to be freed if it is NULL. */
+static int
+make_ssl(SSL_CTX *ctx, const struct mq_url *u, const char *name, SSL **ssl,
     const struct cause *why)
 {
-	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
-	const char *name = u->sni != NULL ? u->sni : host;
-	SSL *ssl = NULL;
+	int status = load_files(ctx, u, why);
+	bool named;
 
-	*status = ctx != NULL ? configure(ctx, u, why) : 0;
-	if (ctx != NULL && *status == 0)
-		ssl = SSL_new(ctx);
-	if (ssl == NULL && *status == 0)
-		*status = blame(why, MQ_EXIT_CONFIG, "%s",
+	if (status != 0)
+		return status;
+	if (!u->insecure)
+		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+	if (!u->insecure && u->cacert == NULL)
+		(void)SSL_CTX_set_default_verify_paths(ctx);
+	SSL_CTX_set_cert_cb(ctx, on_asked, NULL);
+	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+	/* (The library reads no more than a record, and hiredis takes a whole one at a time,
+	 * so nothing waits here that a watch on the descriptor would not see.) */
+	/* A write then waits for nothing but room; and the end of a connection, which RESP
+	 * cannot take for the end of a reply, is no error of TLS. */
+	SSL_CTX_set_options(
+	    ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+	*ssl = SSL_new(ctx);
+	if (*ssl == NULL)
+		return blame(why, MQ_EXIT_CONFIG, "%s",
 		    ERR_reason_error_string(ERR_peek_error()));
-	if (ssl != NULL && !set_name(ssl, name)) {
-		*status = blame(why, MQ_EXIT_CONFIG,
+	/* Whom the certificate must be for. */
+	SSL_set_hostflags(*ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	named = mq_address_is(name) ?
+	    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(*ssl), name) == 1 :
+	    SSL_set1_host(*ssl, name) == 1 &&
+		SSL_set_tlsext_host_name(*ssl, name) == 1;
+	if (!named)
+		return blame(why, MQ_EXIT_CONFIG,
 		    "%s: no name or address that a certificate can be for",
 		    name);
-		SSL_free(ssl);
-		ssl = NULL;
-	}
-	SSL_CTX_free(ctx);
-	return ssl;
+	return 0;
 }
 
 int
@@ -374,22 +284,26 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
     const char *host, char *text, size_t size)
 {
 	const struct cause why = {text, size};
+	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+	SSL *ssl = NULL;
 	int status;
-	SSL *ssl = make_ssl(u, host, &status, &why);
 
 	*tls = NULL;
+	status = ctx == NULL ?
+	    blame(&why, MQ_EXIT_CONFIG, "%s",
+		ERR_reason_error_string(ERR_peek_error())) :
+	    make_ssl(ctx, u, u->sni != NULL ? u->sni : host, &ssl, &why);
+	SSL_CTX_free(ctx);
 	/* What is left of errors would be taken for the connection's. */
 	ERR_clear_error();
-	if (ssl == NULL)
-		return status;
-	errno = 0;
-	if (redisInitiateSSL(c, ssl) == REDIS_OK) {
-		/* The connection has a reference of its own now. */
-		SSL_up_ref(ssl);
-		*tls = ssl;
-		return 0;
+	if (status == 0) {
+		errno = 0;
+		if (redisInitiateSSL(c, ssl) == REDIS_OK) {
+			*tls = ssl;
+			return 0;
+		}
+		status = blame_handshake(ssl, errno, &why);
 	}
-	status = blame_handshake(ssl, errno, &why);
 	SSL_free(ssl);
 	return status;
 }
@@ -423,25 +337,7 @@ mq_tls_wants_room(const mq_tls *tls)
 	return SSL_want_write(tls);
 }
 
-void
-mq_tls_free(mq_tls *tls)
-{
-	SSL_free(tls);
-}
-
 #else
-
-void
-mq_tls_memory(void)
-{
-}
-
-const char *
-mq_tls_missing(void)
-{
-	return "this build does not support TLS, which needs hiredis_ssl "
-	       "(hiredis 1.0 or newer) and OpenSSL 3";
-}
 
 int
 mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
@@ -450,8 +346,9 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 	(void)c;
 	(void)u;
 	(void)host;
+	(void)why;
+	(void)size;
 	*tls = NULL;
-	strlcpy(why, mq_tls_missing(), size);
 	return MQ_EXIT_CONFIG;
 }
 
@@ -476,12 +373,6 @@ mq_tls_wants_room(const mq_tls *tls)
 {
 	(void)tls;
 	return false;
-}
-
-void
-mq_tls_free(mq_tls *tls)
-{
-	(void)tls;
 }
 
 int

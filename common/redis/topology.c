@@ -16,13 +16,6 @@ mq_topology_init(struct mq_topology *t)
 		t->owner[slot] = -1;
 }
 
-void
-mq_topology_free(struct mq_topology *t)
-{
-	free(t->nodes);
-	mq_topology_init(t);
-}
-
 int
 mq_topology_node(struct mq_topology *t, const char *host, int port)
 {
@@ -67,27 +60,15 @@ is_range(const redisReply *r)
 	    node->element[1]->integer > 0 && node->element[1]->integer < 65536;
 }
 
-/* Redis 7 names the address of a node that has a name: "ip", address. */
-static const char *
-find_ip(const redisReply *node)
-{
-	const redisReply *more = node->elements > 3 ? node->element[3] : NULL;
-	size_t i;
-
-	for (i = 0; more != NULL && i + 1 < more->elements; i += 2)
-		if (more->element[i]->type == REDIS_REPLY_STRING &&
-		    more->element[i + 1]->type == REDIS_REPLY_STRING &&
-		    strcmp(more->element[i]->str, "ip") == 0)
-			return more->element[i + 1]->str;
-	return NULL;
-}
-
 static void
 take_range(struct mq_topology *t, const redisReply *r, int asked)
 {
-	const redisReply *name = r->element[2]->element[0];
-	const char *ip = find_ip(r->element[2]);
+	const redisReply *at = r->element[2];
+	/* Redis 7 names the address of a node that has a name. */
+	const char *ip =
+	    at->elements > 3 ? mq_reply_value(at->element[3], "ip") : "";
 	char host[MQ_NODE_HOST_SIZE], address[MQ_ADDRESS_SIZE];
+	const redisReply *name = at->element[0];
 	long long slot;
 	int node;
 
@@ -98,10 +79,9 @@ take_range(struct mq_topology *t, const redisReply *r, int asked)
 		strlcpy(host, name->str, sizeof(host));
 		address[0] = '\0';
 	}
-	if (ip != NULL && mq_address_is(ip))
+	if (mq_address_is(ip))
 		strlcpy(address, ip, sizeof(address));
-	node =
-	    mq_topology_node(t, host, (int)r->element[2]->element[1]->integer);
+	node = mq_topology_node(t, host, (int)at->element[1]->integer);
 	if (address[0] != '\0')
 		strlcpy(t->nodes[node].address, address,
 		    sizeof(t->nodes[0].address));
