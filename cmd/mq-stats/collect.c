@@ -10,12 +10,6 @@
 #include "queue/stats.h"
 #include "redis/connection.h"
 
-/* The newest rejected messages are at the far end of a walk, which is reached in
- * strides from there: the newest are seen even when they are too large for more. */
-#define STRIDE 100
-/* The bytes of rejected messages that one page may cost. */
-#define PAGE_BYTES ((size_t)64 * 1024 * 1024)
-
 void
 collect_lost(struct collector *c, struct model *m)
 {
@@ -206,9 +200,7 @@ collect_elsewhere(struct collector *c, struct model *m)
 	const struct mq_stats *s = &m->stats;
 	int i;
 
-	model_free_elsewhere(m);
 	m->elsewhere = mq_xcalloc((size_t)s->count + 1, sizeof(*m->elsewhere));
-	m->elsewhere_count = s->count;
 	for (i = 0; i < s->count; i++)
 		if (!s->queues[i].known)
 			m->elsewhere[i] = mq_known_hint(
@@ -277,115 +269,4 @@ collect_messages(struct collector *c, const struct mq_place *place, long skip,
 	seen = scan.seen;
 	mq_scan_free(&scan);
 	return seen;
-}
-
-struct reasons_walk {
-	const struct mq_filter *filter;
-	struct reasons *reasons;
-};
-
-static bool
-add_reasons(void *arg, const struct mq_item *item, int count)
-{
-	struct reasons_walk *w = arg;
-	struct message m;
-
-	for (; count > 0; count--, item++) {
-		if (!mq_filter_match(w->filter, item->element, item->len))
-			continue;
-		message_unpack(&m, item, MQ_REJECTED);
-		reasons_add(w->reasons, m.reason, m.since_ms, m.id);
-		message_free(&m);
-	}
-	return true;
-}
-
-long
-collect_reasons(struct collector *c, const char *queue,
-    const struct mq_filter *filter, struct reasons *reasons)
-{
-	const struct mq_place place = {.queue = queue, .state = MQ_REJECTED};
-	struct reasons_walk w = {filter, reasons};
-
-	return collect_messages(c, &place, 0, NULL, add_reasons, &w);
-}
-
-/* One stride through messages of a queue. */
-struct stride {
-	struct rejections *out;
-	enum mq_state state;
-	long place,
-	    end;       /* the next message, and the first that is not wanted */
-	size_t *bytes; /* that may still be read */
-};
-
-static bool
-add_stride(void *arg, const struct mq_item *item, int count)
-{
-	struct stride *s = arg;
-
-	for (; count > 0 && s->place < s->end; count--, item++) {
-		rejections_add(s->out, item, s->state, s->place++);
-		*s->bytes -= item->len < *s->bytes ? item->len : *s->bytes;
-	}
-	return s->place<s->end && * s->bytes> 0;
-}
-
-static void
-collect_rejections(struct collector *c, const struct mq_queue_stats *q,
-    size_t *bytes, struct rejections *out)
-{
-	const struct mq_place place = {.queue = q->name, .state = MQ_REJECTED};
-	struct stride s = {.out = out, .state = MQ_REJECTED, .bytes = bytes};
-	long from = (long)q->rejected;
-
-	while (from > 0 && out->count + STRIDE <= REJECTED_MAX && *bytes > 0) {
-		s.end = from;
-		from -= from < STRIDE ? from : STRIDE;
-		s.place = from;
-		collect_messages(c, &place, from, NULL, add_stride, &s);
-	}
-	rejections_group(out, q->rejected);
-}
-
-void
-collect_rejected(struct collector *c, struct model *m)
-{
-	size_t bytes = PAGE_BYTES;
-	int i;
-
-	m->rejected =
-	    mq_xcalloc((size_t)m->stats.count + 1, sizeof(*m->rejected));
-	for (i = 0; i < m->stats.count; i++)
-		if (m->stats.queues[i].rejected != 0)
-			collect_rejections(
-			    c, &m->stats.queues[i], &bytes, &m->rejected[i]);
-}
-
-int
-collect_one(struct collector *c, const char *queue, struct model *m)
-{
-	struct collector all = {.queues = c->queues, .count = c->count};
-	struct mq_place place = {.queue = queue};
-	struct stride s;
-	size_t bytes = PAGE_BYTES;
-	int rv;
-
-	c->queues = &queue;
-	c->count = 1;
-	rv = collect_try(c, 0, m);
-	c->queues = all.queues;
-	c->count = all.count;
-	if (rv == -1)
-		return -1;
-	collect_rejected(c, m);
-	for (place.state = 0; place.state < MQ_STATES; place.state++) {
-		s = (struct stride){.out = m->rejected,
-		    .state = place.state,
-		    .end = OTHERS_PER_STATE,
-		    .bytes = &bytes};
-		if (place.state != MQ_REJECTED)
-			collect_messages(c, &place, 0, NULL, add_stride, &s);
-	}
-	return 0;
 }

@@ -5,29 +5,194 @@
  */
 #include "stats.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
+#include <vis.h>
 
+#include "base/xalloc.h"
 #include "page/page.h"
 
-static void
-print_page_time(int64_t ms)
-{
-	char machine[32], person[32];
-	time_t t = (time_t)(ms / 1000);
-	struct tm tm;
+/* --- text ---------------------------------------------------------------- */
 
-	if (gmtime_r(&t, &tm) == NULL)
-		return;
-	strftime(machine, sizeof(machine), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	strftime(person, sizeof(person), "%Y-%m-%d %H:%M:%S UTC", &tm);
-	printf("<time datetime=\"%s\">%s</time>", machine, person);
+/* Text that is visible on a terminal, for content and for values in double quotes: what
+ * means something to HTML, and what nobody sees on a page, is escaped. */
+static void
+print_visible(const char *s)
+{
+	size_t n = strlen(s), len;
+	uint32_t odd;
+
+	for (; n > 0; s += len, n -= len) {
+		len = text_char(s, n, &odd);
+		if (odd != 0)
+			printf("\\u%04x", (unsigned)odd);
+		else if (*s == '&')
+			fputs("&amp;", stdout);
+		else if (*s == '<')
+			fputs("&lt;", stdout);
+		else if (*s == '>')
+			fputs("&gt;", stdout);
+		else if (*s == '"')
+			fputs("&quot;", stdout);
+		else
+			fwrite(s, 1, len, stdout);
+	}
 }
+
+/* The same for text from anywhere. */
+static void
+print_text(const char *s)
+{
+	char *text = text_visible(s, strlen(s));
+
+	print_visible(text);
+	free(text);
+}
+
+/* "12,345" */
+static void
+print_digits(const char *s)
+{
+	for (; *s != '\0'; s++) {
+		putchar(*s);
+		if (s[1] != '\0' && strlen(s + 1) % 3 == 0)
+			putchar(',');
+	}
+}
+
+static void
+print_number(long long n)
+{
+	char digits[24];
+
+	snprintf(digits, sizeof(digits), "%lld", n);
+	print_digits(digits);
+}
+
+/* --- tables -------------------------------------------------------------- */
+
+static void
+print_title(const char *title)
+{
+	for (; *title != '\0'; title++)
+		putchar(tolower((unsigned char)*title));
+}
+
+/* The text as a part of a URL, if the page may show it in another way. */
+static void
+print_address(const char *text)
+{
+	char *name = mq_xcalloc(strlen(text) + 1, 1);
+	const char *p = text;
+
+	while (*p >= ' ' && *p <= '~' && *p != '\\')
+		p++;
+	if (*p != '\0' && strunvis(name, text) != -1) {
+		fputs("\" data-name=\"", stdout);
+		for (p = name; *p != '\0'; p++)
+			printf(isalnum((unsigned char)*p) ? "%c" : "%%%02X",
+			    (unsigned char)*p);
+	}
+	free(name);
+}
+
+/* The row's name is its head.  Each cell repeats the title of its column, which it
+ * stands under where there is no room for columns. */
+static void
+print_cell(const struct field *column, const struct cell *cell,
+    const char *text, bool head)
+{
+	static const char *const styles[] = {
+	    [STYLE_RED] = " bad", [STYLE_YELLOW] = " warn", [STYLE_GROWS] = ""};
+	bool number = column->kind > KIND_TEXTS,
+	     zero = number && cell->age_s < 0 &&
+	    strpbrk(text, "123456789?") == NULL;
+
+	fputs(head ? "<th scope=\"row\"" : "<td", stdout);
+	printf(" class=\"%s%s\" data-l=\"", number ? "n" : "t",
+	    zero			   ? " zero" :
+		cell->style == STYLE_PLAIN ? "" :
+					     styles[cell->style]);
+	print_title(column->title);
+	if (cell->age_s >= 0)
+		printf("\" data-v=\"%.0f", cell->age_s);
+	if (!number)
+		print_address(text);
+	fputs("\">", stdout);
+	if (number && !column->id && text[strspn(text, "0123456789")] == '\0')
+		print_digits(text);
+	else
+		print_visible(text);
+	fputs(head ? "</th>" : "</td>", stdout);
+}
+
+static void
+print_rows(const struct table *t, const bool *has, size_t from, size_t to)
+{
+	const struct cell *cell = t->cells + from * (size_t)t->count;
+	int j;
+
+	for (; from < to; from++) {
+		fputs("<tr>", stdout);
+		for (j = 0; j < t->count; j++, cell++)
+			if (has[j])
+				print_cell(t->columns[j], cell,
+				    t->text.data + cell->at, j == 0);
+		fputs("</tr>\n", stdout);
+	}
+}
+
+/* Opens a section, which the caller closes, with a table; where that has no rows, with
+ * a note, or (NULL) with nothing.  Frees the table. */
+static void
+print_section(
+    const char *title, const char *id, const char *note, struct table *t)
+{
+	size_t rows = table_rows(t);
+	bool *has = mq_xcalloc((size_t)t->count, sizeof(*has));
+	int j;
+
+	printf("<section id=\"%s\">\n", id);
+	if (rows == 0 && note != NULL)
+		printf("<p class=\"note\">%s</p>\n", note);
+	if (rows > 0) {
+		printf("<h2>%s <small>", title);
+		print_number((long long)rows);
+		fputs("</small></h2>\n<div class=\"card\"><table>\n"
+		      "<thead><tr>",
+		    stdout);
+		for (j = 0; j < t->count; j++) {
+			has[j] = t->columns[j]->kind != KIND_SPARK &&
+			    table_has(t, j);
+			if (!has[j])
+				continue;
+			printf("<th scope=\"col\" class=\"%c\">",
+			    t->columns[j]->kind <= KIND_TEXTS ? 't' : 'n');
+			print_title(t->columns[j]->title);
+			fputs("</th>", stdout);
+		}
+		fputs("</tr></thead>\n<tbody>\n", stdout);
+		print_rows(t, has, 0, rows);
+		fputs("</tbody>\n<tfoot>\n", stdout);
+		print_rows(t, has, rows, rows + t->rest + t->total);
+		fputs("</tfoot>\n</table></div>\n", stdout);
+	}
+	free(has);
+	table_free(t);
+}
+
+/* --- page ---------------------------------------------------------------- */
 
 static void
 print_head(const struct model *m, long refresh, bool served)
 {
+	char machine[32], person[32];
+	time_t t = (time_t)(m->stats.now_ms / 1000);
+	struct tm tm;
+
 	printf("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n"
 	       "<meta charset=\"utf-8\">\n"
 	       "<meta http-equiv=\"Content-Security-Policy\" content=\"%s\">\n"
@@ -42,19 +207,17 @@ print_head(const struct model *m, long refresh, bool served)
 		       "content=\"%ld\"></noscript>\n",
 		    refresh);
 	fputs("<title>Queues of ", stdout);
-	html_text(m->server);
+	print_text(m->server);
 	printf("</title>\n<style>%s</style>\n</head>\n"
-	       "<body data-refresh=\"%ld\"%s>\n",
+	       "<body data-refresh=\"%ld\"%s>\n<header>\n<h1>Queues</h1>\n<p>",
 	    page_css, refresh, served ? " data-served" : "");
-}
-
-static void
-print_title(const struct model *m)
-{
-	fputs("<header>\n<h1>Queues</h1>\n<p>", stdout);
-	html_text(m->server);
+	print_text(m->server);
 	fputs("</p>\n", stdout);
-	print_page_time(m->stats.now_ms);
+	if (gmtime_r(&t, &tm) != NULL) {
+		strftime(machine, sizeof(machine), "%Y-%m-%dT%H:%M:%SZ", &tm);
+		strftime(person, sizeof(person), "%Y-%m-%d %H:%M:%S UTC", &tm);
+		printf("<time datetime=\"%s\">%s</time>", machine, person);
+	}
 	fputs("\n</header>\n<main>\n", stdout);
 }
 
@@ -63,43 +226,10 @@ static void
 print_note(const char *name, const char *text, const char *more)
 {
 	fputs("<p class=\"note\">", stdout);
-	html_text(name);
+	print_text(name);
 	fputs(text, stdout);
-	html_text(more);
+	print_text(more);
 	fputs("</p>\n", stdout);
-}
-
-/* What the numbers lack. */
-static void
-print_missing(const struct model *m)
-{
-	size_t k;
-	int i;
-
-	fputs("<section id=\"missing\">\n", stdout);
-	for (k = 0; k < m->lost.n; k++)
-		print_note(m->lost.list[k].name, "", "");
-	for (i = 0; i < m->stats.count; i++)
-		if (m->elsewhere[i] != NULL)
-			print_note(m->stats.queues[i].name, ": no such queue",
-			    m->elsewhere[i]);
-	fputs("</section>\n", stdout);
-}
-
-static void
-print_tables(const struct model *m)
-{
-	struct table t;
-
-	tables_fill(m, false, 0, &t);
-	html_section("Queues", "queues",
-	    m->stats.count > 0 ? "No queue has a message." :
-				 "There is no queue yet.",
-	    &t);
-	fputs("</section>\n", stdout);
-	running_fill(&m->runs, m->stats.now_ms, &t);
-	html_section("Running", "running", NULL, &t);
-	fputs("</section>\n", stdout);
 }
 
 static void
@@ -145,39 +275,57 @@ print_rejected(const struct model *m)
 	int i;
 
 	reasons_fill(m, &t);
-	html_section("Reasons of rejected messages", "reasons", NULL, &t);
+	print_section("Reasons of rejected messages", "reasons", NULL, &t);
 	for (i = 0; i < m->stats.count; i++) {
 		r = &m->rejected[i];
 		if (!r->cut)
 			continue;
 		fputs("<p class=\"note\">", stdout);
-		html_text(m->stats.queues[i].name);
+		print_text(m->stats.queues[i].name);
 		fputs(": only the newest ", stdout);
-		html_grouped(r->count);
+		print_number(r->count);
 		fputs(" of ", stdout);
-		html_grouped(m->stats.queues[i].rejected);
+		print_number(m->stats.queues[i].rejected);
 		fputs(" rejected messages were looked at.</p>\n", stdout);
 	}
 	fputs("</section>\n", stdout);
 	rejected_fill(m, &t);
-	html_section("Newest rejected messages", "newest", NULL, &t);
+	print_section("Newest rejected messages", "newest", NULL, &t);
 	fputs("</section>\n", stdout);
 }
 
 void
 html_print(const struct model *m, long refresh, bool served)
 {
+	const struct mq_queue_stats *q = m->stats.queues;
 	struct table t;
+	size_t k;
+	int i;
 
 	/* The page is UTF-8, whatever the terminal is. */
 	setenv("LC_ALL", "C.UTF-8", 1);
 	print_head(m, refresh, served);
-	print_title(m);
-	print_missing(m);
-	print_tables(m);
+	/* What the numbers lack. */
+	fputs("<section id=\"missing\">\n", stdout);
+	for (k = 0; k < m->lost.n; k++)
+		print_note(m->lost.list[k].name, "", "");
+	for (i = 0; i < m->stats.count; i++)
+		if (!q[i].known)
+			print_note(
+			    q[i].name, ": no such queue", m->elsewhere[i]);
+	fputs("</section>\n", stdout);
+	tables_fill(m, false, 0, &t);
+	print_section("Queues", "queues",
+	    m->stats.count > 0 ? "No queue has a message." :
+				 "There is no queue yet.",
+	    &t);
+	fputs("</section>\n", stdout);
+	running_fill(&m->runs, m->stats.now_ms, &t);
+	print_section("Running", "running", NULL, &t);
+	fputs("</section>\n", stdout);
 	print_rejected(m);
 	tables_fill(m, true, 0, &t);
-	html_section("Connections and their queues", "connections", NULL, &t);
+	print_section("Connections and their queues", "connections", NULL, &t);
 	fputs("</section>\n", stdout);
 	print_pasts(m);
 	printf("</main>\n<footer>mq-tools " MQ_VERSION "</footer>\n"

@@ -1,6 +1,7 @@
 /*
- * mq-stats --json: everything as one JSON object on one line.  Its form is
- * documented in mq-metrics(7) and stays; members may be added.
+ * What mq-stats prints as JSON on one line: --json, everything, and what is in a queue,
+ * for --http.  The forms are documented in mq-metrics(7) and stay; members may be
+ * added.
  */
 #include "stats.h"
 
@@ -13,6 +14,10 @@
 /* More digits than this are only what a binary fraction leaves behind. */
 #define DIGITS 12
 
+/* Messages of each state of a queue that are shown, and the largest payload. */
+#define CONTENTS_MESSAGES 100
+#define CONTENTS_PAYLOAD  65536
+
 static void
 append_value(json_t *list, json_t *value)
 {
@@ -20,26 +25,18 @@ append_value(json_t *list, json_t *value)
 }
 
 static json_t *
-buckets_json(const struct mq_counts *counts)
+counters_json(const struct mq_queue_stats *q)
 {
-	json_t *list = json_array();
+	json_t *v = fields_json(count_fields, q, 0), *buckets = json_array();
 	int i;
 
+	mq_json_set(v, "run_buckets", buckets);
 	for (i = 0; i < MQ_BUCKETS; i++)
-		append_value(list,
+		append_value(buckets,
 		    mq_json_pack("{so sI}", "up_to_s",
 			i < MQ_BUCKETS - 1 ? json_real(mq_bucket_s[i]) :
 					     json_null(),
-			"runs", (json_int_t)counts->bucket[i]));
-	return list;
-}
-
-static json_t *
-counters_json(const struct mq_queue_stats *q)
-{
-	json_t *v = fields_json(count_fields, q, 0);
-
-	mq_json_set(v, "run_buckets", buckets_json(&q->counts));
+			"runs", (json_int_t)q->counts.bucket[i]));
 	return v;
 }
 
@@ -65,8 +62,8 @@ past_json(const struct mq_past *p)
 	return list;
 }
 
-json_t *
-json_queue(const struct model *m, const struct mq_queue_stats *q)
+static json_t *
+queue_json(const struct model *m, const struct mq_queue_stats *q)
 {
 	json_t *v = fields_json(queue_fields, q, m->stats.now_ms);
 
@@ -82,34 +79,25 @@ json_queue(const struct model *m, const struct mq_queue_stats *q)
 }
 
 static json_t *
-connection_json(const struct mq_connection_stats *c)
+connections_json(const struct mq_stats *stats)
 {
-	json_t *v = fields_json(connection_fields, c, 0);
+	const struct mq_connection_stats *c = stats->connections;
+	json_t *list = json_array(), *v;
 
-	mq_json_set(v, "queues",
-	    fields_list(consumed_fields, c->consumed, sizeof(*c->consumed),
-		c->count, 0));
-	/* Only on a cluster. */
-	if (c->node != NULL)
-		mq_json_set(v, "node", mq_json_text(c->node));
-	return v;
+	for (; c < stats->connections + stats->connection_count; c++) {
+		append_value(list, v = fields_json(connection_fields, c, 0));
+		mq_json_set(v, "queues",
+		    fields_list(consumed_fields, c->consumed,
+			sizeof(*c->consumed), c->count, 0));
+		/* Only on a cluster. */
+		if (c->node != NULL)
+			mq_json_set(v, "node", mq_json_text(c->node));
+	}
+	return list;
 }
 
-static json_t *
-totals_json(const struct model *m)
-{
-	struct mq_queue_stats total = model_total(m);
-	const struct field *f;
-	json_t *v = json_object();
-
-	for (f = queue_fields; f->kind != KIND_END; f++)
-		if (f->sum != SUM_NONE)
-			field_set(v, f, &total, m->stats.now_ms);
-	return v;
-}
-
-void
-json_print_line(json_t *v)
+static void
+print_line(json_t *v)
 {
 	/* A failed write is noticed when stdout is closed. */
 	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ==
@@ -118,47 +106,95 @@ json_print_line(json_t *v)
 	json_decref(v);
 }
 
-/* Queues with messages that only Go programs find here; only if there are any. */
-static void
-set_left_alone(json_t *v, const struct mq_stats *stats)
-{
-	json_t *list = json_array();
-	int i;
-
-	for (i = 0; i < stats->count; i++)
-		if (stats->queues[i].scattered || stats->queues[i].other)
-			append_value(list, mq_json_text(stats->queues[i].name));
-	if (json_array_size(list) > 0)
-		mq_json_set(v, "queues_left_alone", list);
-	else
-		json_decref(list);
-}
-
 void
 json_print(const struct model *m, bool connections)
 {
 	const struct mq_stats *stats = &m->stats;
-	const char *policy = m->info.policy;
-	json_t *v = json_object(), *list = json_array();
-	int i;
+	const struct mq_queue_stats *q;
+	struct mq_queue_stats total = model_total(m);
+	const struct field *f;
+	json_t *v = json_object(), *list = json_array(), *left = json_array();
 
 	mq_json_set(v, "time_ms", json_integer(stats->now_ms));
 	mq_json_set(v, "queues", list);
-	for (i = 0; i < stats->count; i++)
-		append_value(list, json_queue(m, &stats->queues[i]));
-	if (connections) {
-		list = json_array();
-		mq_json_set(v, "connections", list);
-		for (i = 0; i < stats->connection_count; i++)
-			append_value(
-			    list, connection_json(&stats->connections[i]));
+	for (q = stats->queues; q < stats->queues + stats->count; q++) {
+		append_value(list, queue_json(m, q));
+		if (q->scattered || q->other)
+			append_value(left, mq_json_text(q->name));
 	}
+	if (connections)
+		mq_json_set(v, "connections", connections_json(stats));
 	mq_json_set(v, "left_alone", mq_json_names(&stats->cluster));
-	set_left_alone(v, stats);
+	/* Those with messages that only Go programs find here. */
+	if (json_array_size(left) > 0)
+		mq_json_set(v, "queues_left_alone", json_incref(left));
+	json_decref(left);
 	mq_json_set(v, "maxmemory_policy",
-	    *policy != '\0' ? mq_json_text(policy) : json_null());
+	    *m->info.policy != '\0' ? mq_json_text(m->info.policy) :
+				      json_null());
 	if (m->lost.n > 0)
 		mq_json_set(v, "lost_nodes", mq_json_names(&m->lost));
-	mq_json_set(v, "totals", totals_json(m));
-	json_print_line(v);
+	mq_json_set(v, "totals", list = json_object());
+	for (f = queue_fields; f->kind != KIND_END; f++)
+		if (f->sum != SUM_NONE)
+			field_set(list, f, &total, stats->now_ms);
+	print_line(v);
+}
+
+/* --- contents ------------------------------------------------------------ */
+
+struct contents {
+	enum mq_state state;
+	bool payloads;
+	json_t *list;
+};
+
+static bool
+add_messages(void *arg, const struct mq_item *item, int count)
+{
+	struct contents *c = arg;
+	char group[REASON_BYTES + 1];
+	struct message s;
+	json_t *v;
+
+	for (; count > 0 && json_array_size(c->list) < CONTENTS_MESSAGES;
+	     count--, item++) {
+		message_unpack(&s, item, c->state);
+		append_value(c->list, v = message_facts(&s, item, c->state));
+		if (c->state == MQ_REJECTED) {
+			reason_fold(s.reason, group);
+			mq_json_set(v, "reason_group", mq_json_text(group));
+		}
+		mq_json_set(
+		    v, "id", s.id != NULL ? mq_json_text(s.id) : json_null());
+		message_set_content(v, &s,
+		    c->payloads && s.envelope.payload_len <= CONTENTS_PAYLOAD);
+		message_free(&s);
+	}
+	return json_array_size(c->list) < CONTENTS_MESSAGES;
+}
+
+void
+contents_print(struct collector *c, const struct model *m, bool payloads)
+{
+	const struct mq_queue_stats *q = &m->stats.queues[0];
+	const struct reasons *r = &m->rejected[0].reasons;
+	struct contents contents = {.payloads = payloads};
+	struct mq_place place = {.queue = q->name};
+	json_t *v = reasons_json(r, q->name, r->count);
+	long newest = (long)q->rejected - CONTENTS_MESSAGES;
+
+	mq_json_set(v, "time_ms", json_integer(m->stats.now_ms));
+	mq_json_set(v, "queue", queue_json(m, q));
+	/* The next messages come first; of those that were rejected, the newest are
+	 * shown. */
+	for (; place.state < MQ_STATES; place.state++) {
+		contents.state = place.state;
+		mq_json_set(v, mq_state_name(place.state),
+		    contents.list = json_array());
+		collect_messages(c, &place,
+		    place.state == MQ_REJECTED && newest > 0 ? newest : 0, NULL,
+		    add_messages, &contents);
+	}
+	print_line(v);
 }

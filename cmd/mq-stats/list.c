@@ -10,7 +10,30 @@
 #include "base/xalloc.h"
 #include "message/headers.h"
 
-/* --- newest -------------------------------------------------------------- */
+#define SCREENFUL	    20
+#define COLUMNS		    80 /* at least, and where there is no terminal */
+#define FIXED_COLUMNS	    (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2)
+#define PAYLOAD_COLUMNS_MIN 10
+#define EXTRA_COLUMNS_MAX   40
+
+struct list {
+	const struct list_options *options;
+	const struct model *model;
+	const char *queue;
+	bool json, terminal;
+	bool people; /* a table for them */
+	long limit;  /* -1: none */
+	long skipped, shown;
+	bool more;     /* than the limit */
+	int columns;   /* of a line */
+	int extra_max; /* of the column that the state adds */
+	int extra;     /* as wide as it is */
+	struct mq_buf out;
+	/* Of --newest: copies of the last messages of the walk. */
+	struct mq_item *items;
+	long wanted; /* at most; some more may be kept */
+	long kept, cap;
+};
 
 static void
 free_items(struct mq_item *items, long n)
@@ -21,76 +44,29 @@ free_items(struct mq_item *items, long n)
 	}
 }
 
-/* The older half goes when there are twice as many as wanted. */
+/* Keeps a copy.  The older half goes when there are twice as many as wanted. */
 static void
-make_room(struct newest *k)
-{
-	if (k->count / 2 >= k->wanted) {
-		free_items(k->items, k->count - k->wanted);
-		memmove(k->items, k->items + k->count - k->wanted,
-		    (size_t)k->wanted * sizeof(*k->items));
-		k->count = k->wanted;
-	}
-	if (k->count == k->cap) {
-		k->cap = k->cap * 2 + 64;
-		k->items = mq_xreallocarray(
-		    k->items, (size_t)k->cap, sizeof(*k->items));
-	}
-}
-
-/* Keeps a copy. */
-static void
-newest_keep(struct newest *k, const struct mq_item *item)
+keep_item(struct list *l, const struct mq_item *item)
 {
 	struct mq_item *copy;
 
-	make_room(k);
-	copy = &k->items[k->count++];
+	if (l->kept / 2 >= l->wanted) {
+		free_items(l->items, l->kept - l->wanted);
+		memmove(l->items, l->items + l->kept - l->wanted,
+		    (size_t)l->wanted * sizeof(*l->items));
+		l->kept = l->wanted;
+	}
+	if (l->kept == l->cap) {
+		l->cap = l->cap * 2 + 64;
+		l->items = mq_xreallocarray(
+		    l->items, (size_t)l->cap, sizeof(*l->items));
+	}
+	copy = &l->items[l->kept++];
 	*copy = *item;
 	copy->element =
 	    memcpy(mq_xcalloc(item->len + 1, 1), item->element, item->len);
 	if (item->connection != NULL)
 		copy->connection = mq_xstrdup(item->connection);
-}
-
-/* Turns them round: the newest one comes first. */
-static void
-newest_reverse(struct newest *k)
-{
-	struct mq_item item;
-	long i, j;
-
-	for (i = 0, j = k->count - 1; i < j; i++, j--) {
-		item = k->items[i];
-		k->items[i] = k->items[j];
-		k->items[j] = item;
-	}
-}
-
-static void
-newest_free(struct newest *k)
-{
-	free_items(k->items, k->count);
-	free(k->items);
-	*k = (struct newest){0};
-}
-
-/* --- list ---------------------------------------------------------------- */
-
-#define SCREENFUL	    20
-#define COLUMNS		    80 /* at least, and where there is no terminal */
-#define FIXED_COLUMNS	    (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2)
-#define PAYLOAD_COLUMNS_MIN 10
-#define EXTRA_COLUMNS_MAX   40
-
-static char *
-connection_text(const struct list *l, const char *name)
-{
-	char *text = text_visible(name, strlen(name)), *end;
-
-	end = text_cut_front(text, l->extra_max);
-	free(text);
-	return end;
 }
 
 /* The column that only this state has; NULL: none.  The caller frees. */
@@ -113,7 +89,7 @@ extra_text(
 	case MQ_UNACKED:
 		return item->connection == NULL ?
 		    mq_xstrdup("-") :
-		    connection_text(l, item->connection);
+		    text_clipped_front(item->connection, l->extra_max);
 	case MQ_REJECTED:
 		return s->reason == NULL ?
 		    mq_xstrdup("-") :
@@ -121,16 +97,6 @@ extra_text(
 	default:
 		return NULL;
 	}
-}
-
-static const char *
-extra_title(enum mq_state state)
-{
-	static const char *const titles[MQ_STATES] = {[MQ_DELAYED] = "DUE",
-	    [MQ_UNACKED] = "CONNECTION",
-	    [MQ_REJECTED] = "REASON"};
-
-	return titles[state];
 }
 
 static void
@@ -177,7 +143,10 @@ print_row(
 static void
 print_list_head(struct list *l, const struct mq_item *item, int count)
 {
-	const char *title = extra_title(l->options->state);
+	static const char *const titles[MQ_STATES] = {[MQ_DELAYED] = "DUE",
+	    [MQ_UNACKED] = "CONNECTION",
+	    [MQ_REJECTED] = "REASON"};
+	const char *title = titles[l->options->state];
 	struct message s;
 	char *extra;
 	int n;
@@ -195,24 +164,6 @@ print_list_head(struct list *l, const struct mq_item *item, int count)
 	print_line(l, "ID", "AGE", "ATTEMPTS", title, "PAYLOAD");
 }
 
-/* A frame on a terminal: nothing that could drive it, on a line of its own. */
-static void
-print_safe(const struct mq_buf *frame, enum mq_framing framing)
-{
-	size_t n = frame->len;
-	char *text;
-
-	if (framing == MQ_FRAME_JSONL) {
-		text_json(frame->data, frame->len);
-		return;
-	}
-	if (framing == MQ_FRAME_LINES || framing == MQ_FRAME_NULL)
-		n--;
-	text = text_visible(n > 0 ? frame->data : "", n);
-	puts(text);
-	free(text);
-}
-
 static void
 print_framed(
     struct list *l, const struct mq_item *item, const struct message *s)
@@ -220,46 +171,37 @@ print_framed(
 	enum mq_framing framing =
 	    l->json ? MQ_FRAME_JSONL : l->options->framing;
 	struct mq_frame_meta meta = {.id = s->id, .queue = l->queue};
+	size_t n;
+	char *text;
 
 	if (framing == MQ_FRAME_JSONL)
 		meta.more = message_facts(s, item, l->options->state);
 	mq_buf_clear(&l->out);
 	mq_frame_write(&l->out, framing, &s->envelope, &meta);
 	json_decref(meta.more);
+	n = l->out.len;
 	if (l->json) {
 		fputs(l->shown == 0 ? "[" : ",\n", stdout);
-		text_json(l->out.data, l->out.len - 1);
-	} else if (l->terminal || framing == MQ_FRAME_JSONL) {
-		print_safe(&l->out, framing);
+		text_json(l->out.data, n - 1);
+	} else if (framing == MQ_FRAME_JSONL) {
+		text_json(l->out.data, n);
+	} else if (!l->terminal) {
+		fwrite(l->out.data, 1, n, stdout);
 	} else {
-		fwrite(l->out.data, 1, l->out.len, stdout);
+		/* Nothing that could drive it, on a line of its own. */
+		n -= framing == MQ_FRAME_LINES || framing == MQ_FRAME_NULL;
+		text = text_visible(n > 0 ? l->out.data : "", n);
+		puts(text);
+		free(text);
 	}
-}
-
-static bool
-is_for_people(const struct list *l)
-{
-	return !l->json && l->options->framing == MQ_FRAME_WHOLE;
-}
-
-static void
-print_item(struct list *l, const struct mq_item *item, enum mq_state state)
-{
-	struct message s;
-
-	message_unpack(&s, item, state);
-	if (is_for_people(l))
-		print_row(l, item, &s);
-	else
-		print_framed(l, item, &s);
-	message_free(&s);
-	l->shown++;
 }
 
 static bool
 print_slice(struct list *l, const struct mq_item *items, int count)
 {
+	enum mq_state state = l->options->state;
 	const struct mq_item *item = items;
+	struct message s;
 
 	for (; item < items + count; item++) {
 		if (!mq_filter_match(
@@ -273,118 +215,130 @@ print_slice(struct list *l, const struct mq_item *items, int count)
 			l->more = true;
 			return false;
 		}
-		if (l->shown == 0 && is_for_people(l))
+		if (l->shown == 0 && l->people)
 			print_list_head(l, items, count);
-		print_item(l, item, l->options->state);
+		message_unpack(&s, item, state);
+		if (l->people)
+			print_row(l, item, &s);
+		else
+			print_framed(l, item, &s);
+		message_free(&s);
+		l->shown++;
 	}
 	return !ferror(stdout);
 }
 
-static void
-keep_slice(struct list *l, const struct mq_item *item, int count)
-{
-	for (; count > 0; count--, item++)
-		if (mq_filter_match(
-			&l->options->filter, item->element, item->len))
-			newest_keep(&l->newest, item);
-}
-
-bool
-list_slice(void *arg, const struct mq_item *items, int count)
+static bool
+take_slice(void *arg, const struct mq_item *item, int count)
 {
 	struct list *l = arg;
 
 	if (!l->options->newest)
-		return print_slice(l, items, count);
-	keep_slice(l, items, count);
+		return print_slice(l, item, count);
+	for (; count > 0; count--, item++)
+		if (mq_filter_match(
+			&l->options->filter, item->element, item->len))
+			keep_item(l, item);
 	return true;
 }
 
-/* How wide the names of connections are, which come one after the other. */
+/* A line is as wide as the terminal, but never narrower than COLUMNS; the names of
+ * connections come one after the other. */
 static void
-measure_connections(struct list *l)
+measure_list(struct list *l)
 {
-	const struct mq_stats *stats = &l->model->stats;
+	const struct mq_connection_stats *c = l->model->stats.connections;
+	const struct mq_connection_stats *end =
+	    c + l->model->stats.connection_count;
 	char *name;
-	int i, n;
+	int n;
 
-	for (i = 0; i < stats->connection_count; i++) {
-		if (stats->connections[i].count == 0 ||
-		    stats->connections[i].consumed[0].unacked == 0)
-			continue;
-		name = connection_text(l, stats->connections[i].name);
-		n = text_width(name);
-		l->extra = n > l->extra ? n : l->extra;
-		free(name);
-	}
-}
-
-/* A line is as wide as the terminal, but never narrower than COLUMNS. */
-static void
-measure_line(struct list *l)
-{
 	l->columns = text_view().width;
 	if (l->columns < COLUMNS)
 		l->columns = COLUMNS;
 	l->extra_max = l->columns - FIXED_COLUMNS - 2 - PAYLOAD_COLUMNS_MIN;
 	if (l->extra_max > EXTRA_COLUMNS_MAX)
 		l->extra_max = EXTRA_COLUMNS_MAX;
+	for (; c < end; c++) {
+		if (c->count == 0 || c->consumed[0].unacked == 0)
+			continue;
+		name = text_clipped_front(c->name, l->extra_max);
+		n = text_width(name);
+		l->extra = n > l->extra ? n : l->extra;
+		free(name);
+	}
 }
 
-/* Those that are wanted are the last ones: how many come before, as far as that
- * is certain. */
+/* How many messages the walk skips.  The server can count by itself as long as any
+ * message will do.  Of the newest, that are the last ones, it does as far as it is
+ * certain how many come before. */
 static long
-begin_newest(struct list *l)
+begin_list(struct list *l)
 {
 	const struct list_options *o = l->options;
 	long long n = l->model->stats.queues[0].rejected;
+	bool any = !mq_filter_given(&o->filter);
 
-	if (l->limit == -1)
+	if (l->limit == -1 && (o->newest || (l->terminal && l->people)))
 		l->limit = SCREENFUL;
-	l->newest.wanted = l->limit < LONG_MAX / 4 && o->offset < LONG_MAX / 4 ?
+	if (!o->newest) {
+		l->skipped = any && o->state != MQ_UNACKED ? o->offset : 0;
+		return l->skipped;
+	}
+	l->wanted = l->limit < LONG_MAX / 4 && o->offset < LONG_MAX / 4 ?
 	    l->limit + o->offset :
 	    LONG_MAX / 2;
-	if (o->state != MQ_REJECTED || mq_filter_given(&o->filter) ||
-	    n <= l->newest.wanted)
-		return 0;
-	l->more = true;
-	return (long)(n - l->newest.wanted);
+	l->more = o->state == MQ_REJECTED && any && n > l->wanted;
+	return l->more ? (long)(n - l->wanted) : 0;
 }
 
-long
-list_begin(struct list *l)
+/* Those that were kept, the newest first. */
+static void
+print_newest(struct list *l)
 {
-	const struct list_options *o = l->options;
+	struct mq_item item;
+	long i, j;
 
-	l->limit = o->limit;
-	l->terminal = isatty(STDOUT_FILENO);
-	measure_line(l);
-	measure_connections(l);
-	if (l->limit == -1 && l->terminal && is_for_people(l))
-		l->limit = SCREENFUL;
-	if (o->newest)
-		return begin_newest(l);
-	/* The server can count by itself as long as any message will do. */
-	if (!mq_filter_given(&o->filter) && o->state != MQ_UNACKED)
-		l->skipped = o->offset;
-	return l->skipped;
+	for (i = 0, j = l->kept - 1; i < j; i++, j--) {
+		item = l->items[i];
+		l->items[i] = l->items[j];
+		l->items[j] = item;
+	}
+	(void)print_slice(l, l->items, (int)l->kept);
+	free_items(l->items, l->kept);
+	free(l->items);
 }
 
 bool
-list_end(struct list *l)
+list_print(struct collector *c, const struct stats_options *o,
+    const struct model *m, long *seen)
 {
-	newest_reverse(&l->newest);
-	if (l->newest.count > 0)
-		(void)print_slice(l, l->newest.items, (int)l->newest.count);
-	newest_free(&l->newest);
-	mq_buf_free(&l->out);
-	if (l->more && is_for_people(l) && l->options->limit == -1 &&
-	    !l->quiet && !ferror(stdout))
+	const struct mq_place place = {
+	    .queue = o->queues[0], .state = o->list.state};
+	struct list l = {.options = &o->list,
+	    .model = m,
+	    .queue = place.queue,
+	    .json = o->format == FORMAT_JSON,
+	    .people =
+		o->format != FORMAT_JSON && o->list.framing == MQ_FRAME_WHOLE,
+	    .terminal = isatty(STDOUT_FILENO),
+	    .limit = o->list.limit};
+	long skip;
+
+	measure_list(&l);
+	skip = begin_list(&l);
+	if (m->stats.queues[0].known)
+		*seen = collect_messages(
+		    c, &place, skip, o->list.filter.id, take_slice, &l);
+	print_newest(&l);
+	mq_buf_free(&l.out);
+	if (l.more && l.people && o->list.limit == -1 && !o->shared.quiet &&
+	    !ferror(stdout))
 		mq_say(
 		    "%s: only %ld %s messages shown; use --limit or --offset "
 		    "for more",
-		    l->queue, l->shown, mq_state_name(l->options->state));
-	if (l->json)
-		fputs(l->shown == 0 ? "[]\n" : "]\n", stdout);
-	return l->shown > 0;
+		    l.queue, l.shown, mq_state_name(o->list.state));
+	if (l.json)
+		fputs(l.shown == 0 ? "[]\n" : "]\n", stdout);
+	return l.shown > 0;
 }

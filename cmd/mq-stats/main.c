@@ -1,17 +1,17 @@
 /*
  * mq-stats: what is in the queues.
  *
- * collect.c asks the server and fills a model, which the outputs read; they
- * ask nothing, and do not know each other:
+ * collect.c asks the server and fills a model, which the outputs read; these do not know
+ * each other, and ask only for messages, to walk through them:
  *
  *	tables, watch (through screen)	json	prometheus	check
- *	list	reasons	running	one	html (with markup)	contents
+ *	list	reasons	one	html	server
  *
  * With --http, endpoint.c makes options of a request first.
  *
  * fields has the facts of queues, connections and runs, as all outputs show them.
- * text, table, message and grouping say how a text is shown, lines become columns, a
- * message is taken apart, and reasons become groups.
+ * text, table and message say how a text is shown, lines become columns, and a message is
+ * taken apart.
  */
 #include <limits.h>
 #include <locale.h>
@@ -23,43 +23,13 @@
 #include "base/say.h"
 #include "stats.h"
 
-/* Reports the named queues that do not exist; returns whether all do. */
-static bool
-report_missing(const struct model *m)
-{
-	bool known = true;
-	int i;
-
-	for (i = 0; i < m->stats.count; i++)
-		if (m->elsewhere[i] != NULL) {
-			mq_say("%s: no such queue%s", m->stats.queues[i].name,
-			    m->elsewhere[i]);
-			known = false;
-		}
-	return known;
-}
-
 /* Asks for the named queues; returns whether all exist. */
 static bool
 find_queues(struct collector *c, int wanted, struct model *m)
 {
 	collect_stats(c, wanted, m);
 	collect_elsewhere(c, m);
-	return report_missing(m);
-}
-
-/* Below the table of one queue. */
-static void
-print_attributes(const struct mq_queue_stats *q)
-{
-	const struct mq_attributes *a = &q->attributes;
-
-	printf("vt %ld s, delay %ld s, ", a->vt_s, a->delay_s);
-	if (a->maxsize == -1)
-		printf("any size");
-	else
-		printf("maxsize %ld", a->maxsize);
-	printf("; %lld sent, %lld received\n", q->sent, q->received);
+	return model_report_missing(m);
 }
 
 /* Queues of that layout only have the same names. */
@@ -90,31 +60,32 @@ report_left_alone(const struct collector *c, const struct stats_options *o,
 }
 
 static void
-print_policy(const struct mq_info *info)
-{
-	char *policy;
-
-	if (!mq_info_evicts(info))
-		return;
-	policy = text_visible(info->policy, strlen(info->policy));
-	printf("maxmemory-policy is %s: the server may drop queues or leases\n",
-	    policy);
-	free(policy);
-}
-
-static void
 print_queues(const struct collector *c, const struct stats_options *o,
     const struct model *m)
 {
-	bool connections = o->watch.connections;
+	const struct mq_queue_stats *q = m->stats.queues;
+	const struct mq_attributes *a = &q->attributes;
 	struct table table;
+	char *policy;
 
-	tables_fill(m, connections, 0, &table);
+	tables_fill(m, o->watch.connections, 0, &table);
 	table_print(&table);
-	if (!connections && o->count == 1 && m->stats.queues[0].attributed)
-		print_attributes(&m->stats.queues[0]);
+	if (!o->watch.connections && o->count == 1 && q->attributed) {
+		printf("vt %ld s, delay %ld s, ", a->vt_s, a->delay_s);
+		if (a->maxsize == -1)
+			printf("any size");
+		else
+			printf("maxsize %ld", a->maxsize);
+		printf("; %lld sent, %lld received\n", q->sent, q->received);
+	}
 	report_left_alone(c, o, m);
-	print_policy(&m->info);
+	if (mq_info_evicts(&m->info)) {
+		policy = text_visible(m->info.policy, strlen(m->info.policy));
+		printf("maxmemory-policy is %s: the server may drop queues or "
+		       "leases\n",
+		    policy);
+		free(policy);
+	}
 }
 
 /* Without names, the past of more queues is left out. */
@@ -141,7 +112,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 		prometheus_print(m);
 	else
 		print_queues(c, o, m);
-	return report_missing(m);
+	return model_report_missing(m);
 }
 
 static bool
@@ -150,13 +121,13 @@ show_html(struct collector *c, const struct stats_options *o, struct model *m)
 	c->past = o->again ? 0 : INT_MAX;
 	collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, m);
 	collect_runs(c, m);
-	collect_rejected(c, m);
+	rejected_collect(c, m);
 	collect_elsewhere(c, m);
 	html_print(m, o->refresh, o->requested);
-	return report_missing(m);
+	return model_report_missing(m);
 }
 
-/* seen: messages that were looked at. */
+/* seen: messages of the state that were looked at. */
 static void
 report_none(const struct stats_options *o, enum mq_state state, long seen)
 {
@@ -174,25 +145,15 @@ report_none(const struct stats_options *o, enum mq_state state, long seen)
 static bool
 show_list(struct collector *c, const struct stats_options *o, struct model *m)
 {
-	const struct mq_place place = {
-	    .queue = o->queues[0], .state = o->list.state};
-	struct list list = {.options = &o->list,
-	    .model = m,
-	    .queue = place.queue,
-	    .json = o->format == FORMAT_JSON,
-	    .quiet = o->shared.quiet};
-	long skip, seen = 0;
-	bool any, known;
+	enum mq_state state = o->list.state;
+	bool known, any;
+	long seen = 0;
 
-	known = find_queues(
-	    c, place.state == MQ_UNACKED ? MQ_STATS_CONNECTIONS : 0, m);
-	skip = list_begin(&list);
-	if (known)
-		seen = collect_messages(
-		    c, &place, skip, o->list.filter.id, list_slice, &list);
-	any = list_end(&list);
+	known =
+	    find_queues(c, state == MQ_UNACKED ? MQ_STATS_CONNECTIONS : 0, m);
+	any = list_print(c, o, m, &seen);
 	if (known && !any)
-		report_none(o, place.state, seen);
+		report_none(o, state, seen);
 	return any;
 }
 
@@ -200,21 +161,14 @@ static bool
 show_reasons(
     struct collector *c, const struct stats_options *o, struct model *m)
 {
-	const char *queue = o->queues[0];
-	struct reasons reasons = {0};
 	bool any;
 	long seen;
 
 	if (!find_queues(c, 0, m))
 		return false;
-	seen = collect_reasons(c, queue, &o->list.filter, &reasons);
-	reasons_sort(&reasons);
-	reasons_print(&reasons, queue, o->list.limit, m->stats.now_ms,
-	    o->format == FORMAT_JSON);
-	any = reasons.count > 0;
+	any = reasons_print(c, o, m, &seen);
 	if (!any)
 		report_none(o, MQ_REJECTED, seen);
-	reasons_free(&reasons);
 	return any;
 }
 
@@ -222,10 +176,8 @@ static bool
 show_running(
     struct collector *c, const struct stats_options *o, struct model *m)
 {
-	bool known = true;
+	bool known = o->count == 0 || find_queues(c, 0, m);
 
-	if (o->count > 0)
-		known = find_queues(c, 0, m);
 	collect_runs(c, m);
 	running_print(&m->runs, o->format == FORMAT_JSON);
 	if (m->runs.count == 0 && known && !o->shared.quiet)
@@ -233,61 +185,41 @@ show_running(
 	return m->runs.count > 0 && known;
 }
 
+/* Returns whether what was asked for is there. */
 static bool
-show_one(struct collector *c, const struct stats_options *o, struct model *m)
-{
-	const char *id = o->list.filter.id;
-	struct found f;
-	bool known = find_message(c, id, m, &f);
-	bool found = f.exists || f.ended_in != NULL;
-
-	if (!known)
-		(void)report_missing(m);
-	if (found)
-		one_print(
-		    &f, o->format == FORMAT_JSON, o->payloads || !o->requested);
-	else if (known && !o->shared.quiet)
-		mq_say("%s: no such message", id);
-	found_free(&f);
-	return found;
-}
-
-static bool
-show_server(struct collector *c, const struct stats_options *o, struct model *m)
+show_subject(
+    struct collector *c, const struct stats_options *o, struct model *m)
 {
 	struct mq_report report;
 
-	collect_report(c, &report);
-	server_print(m->server, &report, o->format == FORMAT_JSON);
-	return true;
-}
-
-/* Everything about one queue. */
-static bool
-show_contents(
-    struct collector *c, const struct stats_options *o, struct model *m)
-{
-	struct contents contents = {.model = m, .payloads = o->payloads};
-
-	if (!find_queues(c, MQ_STATS_COUNTS, m))
-		return false;
-	collect_rejected(c, m);
-	contents_begin(&contents);
-	while (contents_next(&contents))
-		collect_messages(c, &contents.place, contents.skip, NULL,
-		    contents_slice, &contents);
-	contents_print(&contents);
-	return true;
-}
-
-/* Whether the server answers. */
-static bool
-show_health(struct collector *c, const struct stats_options *o, struct model *m)
-{
-	(void)o;
-	collect_stats(c, 0, m);
-	puts("MQ OK - the server answers");
-	return true;
+	switch (o->subject) {
+	case SUBJECT_LIST:
+		return show_list(c, o, m);
+	case SUBJECT_REASONS:
+		return show_reasons(c, o, m);
+	case SUBJECT_RUNNING:
+		return show_running(c, o, m);
+	case SUBJECT_ONE:
+		return one_print(c, o, m);
+	case SUBJECT_HTML:
+		return show_html(c, o, m);
+	case SUBJECT_SERVER:
+		collect_report(c, &report);
+		server_print(m->server, &report, o->format == FORMAT_JSON);
+		return true;
+	case SUBJECT_CONTENTS:
+		if (!find_queues(c, MQ_STATS_COUNTS, m))
+			return false;
+		rejected_collect(c, m);
+		contents_print(c, m, o->payloads);
+		return true;
+	case SUBJECT_HEALTH:
+		collect_stats(c, 0, m);
+		puts("MQ OK - the server answers");
+		return true;
+	default:
+		return show_queues(c, o, m);
+	}
 }
 
 static void
@@ -315,20 +247,8 @@ show_check(struct collector *c, struct stats_options *o, struct model *m)
 }
 
 static int
-show_subject(struct collector *c, struct stats_options *o, struct model *m)
+show(struct collector *c, struct stats_options *o, struct model *m)
 {
-	static bool (*const shows[SUBJECTS])(struct collector *,
-	    const struct stats_options *, struct model *) = {
-	    [SUBJECT_QUEUES] = show_queues,
-	    [SUBJECT_LIST] = show_list,
-	    [SUBJECT_REASONS] = show_reasons,
-	    [SUBJECT_RUNNING] = show_running,
-	    [SUBJECT_ONE] = show_one,
-	    [SUBJECT_HTML] = show_html,
-	    [SUBJECT_SERVER] = show_server,
-	    [SUBJECT_CONTENTS] = show_contents,
-	    [SUBJECT_HEALTH] = show_health,
-	};
 	int status;
 
 	(void)mq_option_server(&o->shared, &c->server);
@@ -342,7 +262,7 @@ show_subject(struct collector *c, struct stats_options *o, struct model *m)
 	/* For the ellipsis of what is cut; regular expressions are compiled. */
 	if (o->subject != SUBJECT_QUEUES)
 		setlocale(LC_CTYPE, "");
-	status = shows[o->subject](c, o, m) ? MQ_EXIT_OK : MQ_EXIT_NO;
+	status = show_subject(c, o, m) ? MQ_EXIT_OK : MQ_EXIT_NO;
 	collect_lost(c, m);
 	model_report_lost(m);
 	return m->lost.n > 0 ? MQ_EXIT_UNAVAILABLE : status;
@@ -362,10 +282,9 @@ main(int argc, char *argv[])
 		endpoint_serve(&options);
 	model.order = options.order;
 	mq_option_prints(true);
-	if (options.format == FORMAT_CHECK)
-		status = show_check(&collector, &options, &model);
-	else
-		status = show_subject(&collector, &options, &model);
+	status = options.format == FORMAT_CHECK ?
+	    show_check(&collector, &options, &model) :
+	    show(&collector, &options, &model);
 	model_free(&model);
 	collect_close(&collector);
 	mq_server_free(&collector.server);

@@ -4,87 +4,130 @@
 #include <string.h>
 
 #include "base/say.h"
+#include "base/xalloc.h"
 
-/* Whether row i is of a queue that an earlier row is of, too. */
-static bool
-is_repeated(const struct mq_stats *stats, int i)
+/* --- order --------------------------------------------------------------- */
+
+struct row {
+	const struct mq_queue_stats *q;
+	bool by_name;
+	double
+	    value; /* what is not there is below 0, what is not known, below that */
+};
+
+static int
+compare_rows(const void *a, const void *b)
 {
-	int k;
+	const struct row *x = a, *y = b;
+	int by_name = x->by_name ? strcmp(x->q->name, y->q->name) : 0;
 
-	for (k = 0; k < i; k++)
-		if (strcmp(stats->queues[k].name, stats->queues[i].name) == 0)
-			return true;
-	return false;
+	if (by_name != 0)
+		return by_name;
+	if (x->value != y->value)
+		return x->value > y->value ? -1 : 1;
+	return x->q < y->q ? -1 : 1;
 }
 
-/* -1 (not known) as soon as one number is. */
-static void
-add_count(long long *sum, long long n)
+const struct mq_queue_stats **
+order_rows(const struct model *m, int *count)
 {
-	*sum = *sum < 0 || n < 0 ? -1 : *sum + n;
+	const struct order *o = &m->order;
+	size_t n = (size_t)m->stats.count, kept = 0, i;
+	struct row *rows = mq_xcalloc(n + 1, sizeof(*rows)), *row;
+	const struct mq_queue_stats **sorted =
+	    mq_xcalloc(n + 1, sizeof(*sorted));
+	const struct mq_queue_stats *q = m->stats.queues;
+	struct value v;
+
+	for (i = 0; i < n; i++, q++) {
+		if (o->nonempty && q->ready == 0 && q->delayed == 0 &&
+		    q->unacked == 0 && q->rejected == 0)
+			continue;
+		row = &rows[kept++];
+		row->q = q;
+		if (o->key == NULL)
+			continue;
+		v = field_get(o->key, q, m->stats.now_ms);
+		row->by_name = o->key->kind == KIND_QUEUE;
+		row->value = v.type == VALUE_NONE ? -1 :
+		    v.type == VALUE_UNKNOWN	  ? -2 :
+						    v.real;
+	}
+	if (o->key != NULL)
+		qsort(rows, kept, sizeof(*rows), compare_rows);
+	for (i = 0; i < kept; i++)
+		sorted[o->reverse ? kept - 1 - i : i] = rows[i].q;
+	free(rows);
+	*count = (int)kept;
+	return sorted;
 }
 
-static void
-add_rate(double *sum, double rate)
+int
+order_marked(const struct model *m, const struct mq_queue_stats **rows, int n)
 {
-	if (rate >= 0)
-		*sum = *sum < 0 ? rate : *sum + rate;
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(rows[i]->name, m->order.marked) == 0)
+			return i;
+	return 0;
 }
 
-static void
-add_age(int64_t *sum, int64_t since_ms)
-{
-	if (since_ms > 0 ? *sum <= 0 || since_ms < *sum :
-			   since_ms != 0 && *sum == 0)
-		*sum = since_ms;
-}
+/* --- sums ---------------------------------------------------------------- */
 
-static void
-sum_queue(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
+void
+model_add(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 {
 	const struct field *f;
 	const void *from;
 	void *to;
+	long long *count, n;
+	double *rate, r;
+	int64_t *since, ms;
 
 	for (f = queue_fields; f->kind != KIND_END; f++) {
 		to = (char *)sum + f->at;
 		from = (const char *)q + f->at;
 		if (f->sum == SUM_NONE || (q->refuse && f->sum == SUM_OWN))
 			continue;
-		if (f->kind == KIND_COUNT)
-			add_count(to, *(const long long *)from);
-		else if (f->kind == KIND_RATE)
-			add_rate(to, *(const double *)from);
-		else
-			add_age(to, *(const int64_t *)from);
+		if (f->kind == KIND_COUNT) {
+			/* Not known as soon as one number is not. */
+			count = to;
+			n = *(const long long *)from;
+			*count = *count < 0 || n < 0 ? -1 : *count + n;
+		} else if (f->kind == KIND_RATE) {
+			rate = to;
+			r = *(const double *)from;
+			if (r >= 0)
+				*rate = *rate < 0 ? r : *rate + r;
+		} else {
+			since = to;
+			ms = *(const int64_t *)from;
+			if (ms > 0 ? *since <= 0 || ms < *since :
+				     ms != 0 && *since == 0)
+				*since = ms;
+		}
 	}
-}
-
-/* Queues that were not named are: then no name can be there twice. */
-static bool
-is_ascending(const struct mq_stats *stats)
-{
-	int i;
-
-	for (i = 1; i < stats->count; i++)
-		if (strcmp(stats->queues[i - 1].name, stats->queues[i].name) >=
-		    0)
-			return false;
-	return true;
 }
 
 struct mq_queue_stats
 model_total(const struct model *m)
 {
-	const struct mq_stats *stats = &m->stats;
+	const struct mq_queue_stats *all = m->stats.queues;
 	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
-	bool unique = is_ascending(stats);
-	int i;
+	bool ascending = true; /* so far, as queues that were not named are */
+	int i, k;
 
-	for (i = 0; i < stats->count; i++)
-		if (unique || !is_repeated(stats, i))
-			sum_queue(&sum, &stats->queues[i]);
-	if (stats->part)
+	for (i = 0; i < m->stats.count; i++) {
+		ascending = ascending &&
+		    (i == 0 || strcmp(all[i - 1].name, all[i].name) < 0);
+		k = ascending ? i : 0;
+		while (k < i && strcmp(all[k].name, all[i].name) != 0)
+			k++;
+		if (k == i)
+			model_add(&sum, &all[i]);
+	}
+	if (m->stats.part)
 		sum.ready = sum.delayed = sum.unacked = sum.rejected =
 		    sum.consumers = sum.dead_consumers = -1;
 	if (sum.ready < 0) {
@@ -94,15 +137,21 @@ model_total(const struct model *m)
 	return sum;
 }
 
-struct mq_queue_stats
-model_sum(const struct mq_queue_stats **rows, int n)
+/* --- reports ------------------------------------------------------------- */
+
+bool
+model_report_missing(const struct model *m)
 {
-	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
+	const struct mq_queue_stats *q = m->stats.queues;
+	bool known = true;
 	int i;
 
-	for (i = 0; i < n; i++)
-		sum_queue(&sum, rows[i]);
-	return sum;
+	for (i = 0; i < m->stats.count; i++, q++)
+		if (!q->known) {
+			mq_say("%s: no such queue%s", q->name, m->elsewhere[i]);
+			known = false;
+		}
+	return known;
 }
 
 void
@@ -115,26 +164,16 @@ model_report_lost(const struct model *m)
 }
 
 void
-model_free_elsewhere(struct model *m)
-{
-	int i;
-
-	for (i = 0; i < m->elsewhere_count; i++)
-		free(m->elsewhere[i]);
-	free(m->elsewhere);
-	m->elsewhere = NULL;
-	m->elsewhere_count = 0;
-}
-
-void
 model_free(struct model *m)
 {
 	int i;
 
 	for (i = 0; m->rejected != NULL && i < m->stats.count; i++)
-		rejections_free(&m->rejected[i]);
+		rejected_free(&m->rejected[i]);
+	for (i = 0; m->elsewhere != NULL && i < m->stats.count; i++)
+		free(m->elsewhere[i]);
 	free(m->rejected);
-	model_free_elsewhere(m);
+	free(m->elsewhere);
 	mq_names_free(&m->lost);
 	mq_runs_free(&m->runs);
 	mq_stats_free(&m->stats);

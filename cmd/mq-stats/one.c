@@ -1,15 +1,201 @@
+/*
+ * mq-stats --id: one message, wherever it is, and its history.  The state of a message
+ * can change while the search goes from place to place, so nothing is said to be nowhere
+ * before a second look.
+ */
 #include "stats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/say.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/json.h"
 
+#define LOOKS		2
 #define PAYLOAD_COLUMNS 1000
+
+/* --- find ---------------------------------------------------------------- */
+
+struct found {
+	const char *id;
+	bool exists;
+	char *queue;
+	enum mq_state state;
+	char *connection;    /* NULL: nobody's */
+	struct mq_item item; /* element NULL: only known to run */
+	struct mq_buf element;
+	const struct mq_run *run; /* NULL: not known to run */
+	struct mq_place place;	  /* its own: where it looks */
+	/* Of a message that does not exist any more. */
+	const char *ended_in; /* the queue; NULL: nothing is kept of its end */
+	struct mq_ending ending;
+	struct model *model; /* of the last look */
+};
+
+/* Keeps a message beyond its slice. */
+static void
+keep_message(struct found *f, const struct mq_item *item)
+{
+	mq_buf_set(&f->element, item->element, item->len);
+	f->queue = mq_xstrdup(f->place.queue);
+	f->state = f->place.state;
+	f->connection =
+	    item->connection != NULL ? mq_xstrdup(item->connection) : NULL;
+	f->item = (struct mq_item){.element = f->element.data,
+	    .len = f->element.len,
+	    .in_line = item->in_line,
+	    .tick = item->tick,
+	    .due_ms = item->due_ms,
+	    .connection = f->connection};
+	f->exists = true;
+}
+
+static bool
+look_at_slice(void *arg, const struct mq_item *item, int count)
+{
+	struct found *f = arg;
+	struct mq_envelope e;
+	const char *why, *name;
+
+	for (; count > 0 && !f->exists; count--, item++) {
+		if (mq_envelope_parse(item->element, item->len, &e, &why) == -1)
+			continue;
+		/* The needle may stand in the payload of another message, or in its
+		 * headers as something else. */
+		name = mq_message_name(&e);
+		if (name != NULL && strcmp(name, f->id) == 0)
+			keep_message(f, item);
+		mq_envelope_free(&e);
+	}
+	return !f->exists;
+}
+
+/* Once the message is found, there is nothing to do. */
+static void
+look_at_place(struct collector *c, struct found *f, const char *queue,
+    enum mq_state state, const char *connection)
+{
+	f->place = (struct mq_place){queue, state, connection, false};
+	if (!f->exists)
+		collect_messages(c, &f->place, 0, f->id, look_at_slice, f);
+}
+
+/* The way that most messages go. */
+static void
+look_at_queue(
+    struct collector *c, const struct mq_queue_stats *q, struct found *f)
+{
+	const struct mq_connection_stats *con = f->model->stats.connections;
+	const struct mq_connection_stats *end =
+	    con + f->model->stats.connection_count;
+	long long rest = q->unacked;
+	int i;
+
+	if (q->delayed > 0)
+		look_at_place(c, f, q->name, MQ_DELAYED, NULL);
+	if (q->ready > 0)
+		look_at_place(c, f, q->name, MQ_READY, NULL);
+	/* Only the connections that hold anything of the queue: to ask each of a
+	 * thousand about each of a thousand queues would take long.  The rest of
+	 * its messages is held by nobody that is known. */
+	for (; con < end; con++)
+		for (i = 0; i < con->count; i++)
+			if (con->consumed[i].unacked > 0 &&
+			    strcmp(con->consumed[i].queue, q->name) == 0) {
+				look_at_place(
+				    c, f, q->name, MQ_UNACKED, con->name);
+				rest -= con->consumed[i].unacked;
+			}
+	if (rest > 0)
+		look_at_place(c, f, q->name, MQ_UNACKED, NULL);
+	if (q->rejected > 0)
+		look_at_place(c, f, q->name, MQ_REJECTED, NULL);
+}
+
+static bool
+look_everywhere(struct collector *c, struct found *f)
+{
+	const struct mq_queue_stats *q, *end;
+	bool known = true;
+
+	collect_stats(c, MQ_STATS_CONNECTIONS, f->model);
+	q = f->model->stats.queues;
+	end = q + f->model->stats.count;
+	for (; q < end && !f->exists; q++) {
+		known &= q->known;
+		if (q->known)
+			look_at_queue(c, q, f);
+	}
+	return f->exists || known;
+}
+
+/* A message that came without an id runs under one that only its consumer
+ * knows. */
+static void
+find_run(struct found *f)
+{
+	const struct mq_runs *runs = &f->model->runs;
+	/* The news of a run may be a second old. */
+	bool may_run = !f->exists || f->state == MQ_UNACKED;
+	int i;
+
+	for (i = 0; may_run && i < runs->count && f->run == NULL; i++)
+		if (strcmp(runs->runs[i].id, f->id) == 0)
+			f->run = &runs->runs[i];
+	if (f->exists || f->run == NULL)
+		return;
+	f->exists = true;
+	f->state = MQ_UNACKED;
+	f->queue = mq_xstrdup(f->run->queue);
+	f->connection = mq_xstrdup(f->run->connection);
+}
+
+/* Looks wherever the message can be.  Returns false when a queue that was named does
+ * not exist, and the message is in none of the others. */
+static bool
+find_message(struct collector *c, struct found *f)
+{
+	bool known = true;
+	int i;
+
+	for (i = 0; i < LOOKS && known && !f->exists; i++)
+		known = look_everywhere(c, f);
+	if (!known)
+		collect_elsewhere(c, f->model);
+	collect_runs(c, f->model);
+	find_run(f);
+	if (!f->exists && known)
+		f->ended_in = collect_ending(c, f->model, f->id, &f->ending);
+	return known;
+}
+
+/* --- text ---------------------------------------------------------------- */
+
+#define TEXT_TIME 40
+
+/* As RFC 3339 has it, in local time. */
+static void
+time_text(char out[TEXT_TIME], int64_t unix_ms)
+{
+	time_t t = (time_t)(unix_ms / 1000);
+	struct tm tm;
+	size_t n;
+
+	out[0] = '\0';
+	if (localtime_r(&t, &tm) == NULL)
+		return;
+	n = strftime(out, TEXT_TIME - 1, "%Y-%m-%dT%H:%M:%S%z", &tm);
+	/* +0100 becomes +01:00. */
+	if (n >= 5) {
+		memmove(out + n - 1, out + n - 2, 3);
+		out[n - 2] = ':';
+	}
+}
 
 static void
 print_time(const char *name, int64_t ms, int64_t now_ms)
@@ -18,7 +204,7 @@ print_time(const char *name, int64_t ms, int64_t now_ms)
 
 	if (ms <= 0)
 		return;
-	text_time(at, ms);
+	time_text(at, ms);
 	if (ms > now_ms)
 		text_age_since(age, ms, now_ms);
 	else
@@ -60,20 +246,6 @@ print_headers(const struct message *s)
 }
 
 static void
-print_wait(const struct mq_item *item, int64_t now_ms)
-{
-	char tick[32];
-
-	snprintf(tick, sizeof(tick), "tick %lld", (long long)item->tick);
-	if (item->in_line)
-		text_line("waits for", "its group's turn");
-	else if (item->tick > 0)
-		text_line("waits for", tick);
-	else
-		print_time("due", item->due_ms, now_ms);
-}
-
-static void
 print_options(const struct mq_envelope *e, int64_t now_ms)
 {
 	const char *key = mq_envelope_get(e, MQ_HEADER_KEY);
@@ -94,18 +266,6 @@ print_options(const struct mq_envelope *e, int64_t now_ms)
 	text_line("until tick", mq_envelope_get(e, MQ_HEADER_UNTIL_TICK));
 	print_time(
 	    "expires", mq_envelope_get_long(e, MQ_HEADER_EXPIRES, 0), now_ms);
-}
-
-static void
-print_payload(const struct message *s)
-{
-	int columns = text_view().width;
-	char *text = text_clipped(s->envelope.payload, s->envelope.payload_len,
-	    columns > 40 ? columns - 12 : PAYLOAD_COLUMNS);
-
-	printf("%-12s%zu\n", "size", s->envelope.payload_len);
-	printf("%-12s%s\n", "payload", text);
-	free(text);
 }
 
 /* The end of stderr, line by line. */
@@ -132,73 +292,68 @@ get_member(const json_t *v, const char *name)
 	return json_string_value(json_object_get(v, name));
 }
 
-/* "exit 1", "signal SEGV" or "consumer died". */
-static char *
-ending_text(const json_t *v)
-{
-	const json_t *status = json_object_get(v, "status");
-	const char *signal = get_member(v, "signal");
-
-	if (signal != NULL)
-		return mq_xasprintf("signal %s", signal);
-	if (status != NULL)
-		return mq_xasprintf(
-		    "exit %lld", (long long)json_integer_value(status));
-	return mq_xstrdup("no exit status");
-}
-
 static void
 print_failure(const json_t *v)
 {
 	const char *host = get_member(v, "host"), *said = get_member(v, "text");
+	const char *signal = get_member(v, "signal");
+	const json_t *status = json_object_get(v, "status");
+	const json_t *errors = json_object_get(v, "stderr");
 	int64_t ms = json_integer_value(json_object_get(v, "at_ms"));
 	long long attempt = json_integer_value(json_object_get(v, "attempt"));
-	const json_t *errors = json_object_get(v, "stderr");
-	char at[TEXT_TIME] = "-", *how = ending_text(v), *text, name[32];
+	char at[TEXT_TIME] = "-", how[32] = "no exit status", name[32], *text;
 
 	if (ms > 0)
-		text_time(at, ms);
+		time_text(at, ms);
+	if (signal == NULL && status != NULL)
+		snprintf(how, sizeof(how), "exit %lld",
+		    (long long)json_integer_value(status));
 	snprintf(name, sizeof(name), "attempt %lld ", attempt);
-	text = mq_xasprintf("%s  %s  %s%s%s", at, host != NULL ? host : "-",
-	    how, said != NULL ? ": " : "", said != NULL ? said : "");
+	text = mq_xasprintf("%s  %s  %s%s%s%s", at, host != NULL ? host : "-",
+	    signal != NULL ? "signal " : "", signal != NULL ? signal : how,
+	    said != NULL ? ": " : "", said != NULL ? said : "");
 	text_line(name, text);
 	print_errors(json_string_value(errors), json_string_length(errors));
 	free(text);
-	free(how);
-}
-
-static void
-print_history(const struct message *s)
-{
-	json_t *list = mq_history_list(&s->envelope), *v;
-	size_t i;
-
-	json_array_foreach(list, i, v)
-		print_failure(v);
-	json_decref(list);
 }
 
 static void
 print_message(const struct found *f)
 {
+	int64_t now_ms = f->model->stats.now_ms;
+	int columns = text_view().width;
 	struct message s;
+	json_t *history, *v;
+	char *text;
+	size_t i;
 
 	message_unpack(&s, &f->item, f->state);
-	print_time("published", (int64_t)mq_id_time(f->id) / 1000,
-	    f->model->stats.now_ms);
+	print_time("published", (int64_t)mq_id_time(f->id) / 1000, now_ms);
 	if (f->state == MQ_READY || f->state == MQ_REJECTED)
-		print_time("since", s.since_ms, f->model->stats.now_ms);
-	if (f->state == MQ_DELAYED)
-		print_wait(&f->item, f->model->stats.now_ms);
+		print_time("since", s.since_ms, now_ms);
+	if (f->state == MQ_DELAYED && f->item.in_line)
+		text_line("waits for", "its group's turn");
+	else if (f->state == MQ_DELAYED && f->item.tick > 0)
+		printf(
+		    "%-12stick %lld\n", "waits for", (long long)f->item.tick);
+	else if (f->state == MQ_DELAYED)
+		print_time("due", f->item.due_ms, now_ms);
 	text_line("connection", f->connection);
 	if (f->run != NULL)
-		print_found_run(f->run, f->model->stats.now_ms);
+		print_found_run(f->run, now_ms);
 	printf("%-12s%ld\n", "attempts", s.attempts);
 	text_line("reason", s.reason);
-	print_options(&s.envelope, f->model->stats.now_ms);
+	print_options(&s.envelope, now_ms);
 	print_headers(&s);
-	print_payload(&s);
-	print_history(&s);
+	text = text_clipped(s.envelope.payload, s.envelope.payload_len,
+	    columns > 40 ? columns - 12 : PAYLOAD_COLUMNS);
+	printf("%-12s%zu\n", "size", s.envelope.payload_len);
+	printf("%-12s%s\n", "payload", text);
+	free(text);
+	history = mq_history_list(&s.envelope);
+	json_array_foreach(history, i, v)
+		print_failure(v);
+	json_decref(history);
 	message_free(&s);
 }
 
@@ -214,7 +369,7 @@ print_ending(const struct found *f)
 	text_line("state", mq_end_name(e->state));
 	text_line("to", e->to);
 	if (e->finished_ms > 0) {
-		text_time(at, e->finished_ms);
+		time_text(at, e->finished_ms);
 		text_line("finished", at);
 	}
 	printf("%-12s%ld\n", "attempts", e->attempts);
@@ -226,7 +381,7 @@ print_ending(const struct found *f)
 }
 
 static void
-print_found(const struct found *f)
+print_text(const struct found *f)
 {
 	if (!f->exists) {
 		print_ending(f);
@@ -242,6 +397,8 @@ print_found(const struct found *f)
 	text_line("connection", f->connection);
 	print_found_run(f->run, f->model->stats.now_ms);
 }
+
+/* --- JSON ---------------------------------------------------------------- */
 
 static void
 set_message(json_t *v, const struct found *f, bool payload)
@@ -261,21 +418,17 @@ set_message(json_t *v, const struct found *f, bool payload)
 }
 
 static json_t *
-ending_json(const struct found *f)
-{
-	json_t *v = mq_json_pack("{so so}", "id", mq_json_text(f->ending.id),
-	    "queue", mq_json_name(f->ended_in));
-
-	mq_json_must(json_object_update(v, f->ending.json) == 0);
-	return v;
-}
-
-static json_t *
 found_json(const struct found *f, bool payload)
 {
-	json_t *v = mq_json_pack("{ss so ss}", "id", f->id, "queue",
-	    mq_json_name(f->queue), "state", mq_state_name(f->state));
+	json_t *v = mq_json_pack("{so so}", "id",
+	    mq_json_text(f->exists ? f->id : f->ending.id), "queue",
+	    mq_json_name(f->exists ? f->queue : f->ended_in));
 
+	if (!f->exists) {
+		mq_json_must(json_object_update(v, f->ending.json) == 0);
+		return v;
+	}
+	mq_json_set(v, "state", json_string(mq_state_name(f->state)));
 	if (f->item.element != NULL)
 		set_message(v, f, payload);
 	else
@@ -286,12 +439,24 @@ found_json(const struct found *f, bool payload)
 	return v;
 }
 
-void
-one_print(const struct found *f, bool json, bool payload)
+bool
+one_print(struct collector *c, const struct stats_options *o, struct model *m)
 {
-	if (!json)
-		print_found(f);
-	else
-		text_json_line(
-		    f->exists ? found_json(f, payload) : ending_json(f));
+	struct found f = {.id = o->list.filter.id, .model = m};
+	bool known = find_message(c, &f);
+	bool found = f.exists || f.ended_in != NULL;
+
+	if (!known)
+		(void)model_report_missing(m);
+	if (found && o->format == FORMAT_JSON)
+		text_json_line(found_json(&f, o->payloads || !o->requested));
+	else if (found)
+		print_text(&f);
+	else if (known && !o->shared.quiet)
+		mq_say("%s: no such message", f.id);
+	free(f.queue);
+	free(f.connection);
+	mq_buf_free(&f.element);
+	mq_ending_free(&f.ending);
+	return found;
 }

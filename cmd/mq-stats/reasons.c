@@ -1,9 +1,328 @@
+/*
+ * Reasons of rejected messages, in groups: those that differ only in numbers and ids are
+ * one.
+ */
 #include "stats.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/say.h"
+#include "base/xalloc.h"
 #include "message/json.h"
 
+/* Groups at most; the messages of all others are only counted. */
+#define REASONS_MAX 1000
+/* Characters that make a word with a number an id: hexadecimal digits, or any letters
+ * and digits. */
+#define HEX_MIN	   8
+#define ID_MIN	   20
+#define UUID_BYTES 36
+/* Messages of a queue that are looked at, and of other states, each. */
+#define REJECTED_MAX	 1000
+#define OTHERS_PER_STATE 5
+/* In tables. */
 #define REASONS_PER_QUEUE 10
 #define NEWEST_PER_QUEUE  5
+/* The newest rejected messages are at the far end of a walk, which is reached in
+ * strides from there: the newest are seen even when they are too large for more. */
+#define STRIDE 100
+/* The bytes of rejected messages that one page may cost. */
+#define PAGE_BYTES ((size_t)64 * 1024 * 1024)
+
+/* --- text ---------------------------------------------------------------- */
+
+static const char digits[] = "0123456789";
+static const char hex[] = "0123456789abcdefABCDEF";
+static const char letters[] =
+    "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+static bool
+is_uuid(const char *p)
+{
+	static const size_t parts[] = {8, 4, 4, 4, 12};
+	size_t i;
+
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (strspn(p, hex) != parts[i])
+			return false;
+		p += parts[i];
+		if (i < 4 && *p++ != '-')
+			return false;
+	}
+	return true;
+}
+
+/* How many bytes at p, where a word begins, are an id; 0: none. */
+static size_t
+id_length(const char *p)
+{
+	size_t n = strspn(p, letters);
+	bool numbered = strcspn(p, digits) < n;
+
+	if (is_uuid(p))
+		return UUID_BYTES;
+	if (!numbered || strspn(p, digits) == n)
+		return 0;
+	if (n > 2 && p[0] == '0' && p[1] == 'x' && strspn(p + 2, hex) == n - 2)
+		return n;
+	return (n >= HEX_MIN && strspn(p, hex) == n) || n >= ID_MIN ? n : 0;
+}
+
+void
+reason_fold(const char *reason, char out[REASON_BYTES + 1])
+{
+	const char *p = reason != NULL ? reason : "", *with;
+	size_t len = 0, n, size;
+	bool begins = true, stays;
+
+	for (; *p != '\0' && len < REASON_BYTES; p += n) {
+		with = p;
+		/* An exit status, or the number of a signal. */
+		stays = p - reason >= 7 &&
+		    (strncmp(p - 7, "status ", 7) == 0 ||
+			strncmp(p - 7, "signal ", 7) == 0);
+		if (begins && (n = id_length(p)) > 0) {
+			with = "ID";
+			size = 2;
+		} else if ((n = strspn(p, digits)) > 0 && !stays) {
+			with = "N";
+			size = 1;
+		} else {
+			size = n = n > 0 ? n : 1;
+		}
+		if (len + size <= REASON_BYTES) {
+			memcpy(out + len, with, size);
+			len += size;
+		}
+		begins = strchr(letters, p[n - 1]) == NULL;
+	}
+	out[len] = '\0';
+}
+
+/* --- groups -------------------------------------------------------------- */
+
+/* Where the text is in the list, or belongs. */
+static int
+place_of(const struct reasons *r, const char *text, bool *there)
+{
+	int low = 0, high = r->count, middle, order;
+
+	*there = false;
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		order = strcmp(text, r->list[middle].text);
+		if (order == 0) {
+			*there = true;
+			return middle;
+		}
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+/* Counts a message; reason and id may be NULL, at_ms 0.  One that is not older than
+ * those before it is the newest. */
+static void
+add_reason(struct reasons *r, const char *reason, int64_t at_ms, const char *id)
+{
+	char text[REASON_BYTES + 1];
+	struct reason *one;
+	bool there;
+	int at;
+
+	if (r->list == NULL)
+		r->list = mq_xcalloc(REASONS_MAX, sizeof(*r->list));
+	reason_fold(reason, text);
+	at = place_of(r, text, &there);
+	one = &r->list[at];
+	if (!there && r->count == REASONS_MAX) {
+		r->others++;
+		return;
+	}
+	if (!there) {
+		memmove(one + 1, one, (size_t)(r->count - at) * sizeof(*one));
+		*one = (struct reason){.text = mq_xstrdup(text)};
+		r->count++;
+	}
+	one->count++;
+	if (at_ms > 0 && (one->oldest_ms == 0 || at_ms < one->oldest_ms))
+		one->oldest_ms = at_ms;
+	if (one->newest != NULL && at_ms < one->newest_ms)
+		return;
+	one->newest_ms = at_ms;
+	free(one->newest);
+	free(one->id);
+	one->newest = mq_xstrndup(reason != NULL ? reason : "", REASON_BYTES);
+	one->id = id != NULL ? mq_xstrdup(id) : NULL;
+}
+
+static int
+by_count(const void *a, const void *b)
+{
+	const struct reason *x = a, *y = b;
+
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	if (x->newest_ms != y->newest_ms)
+		return x->newest_ms < y->newest_ms ? 1 : -1;
+	return strcmp(x->text, y->text);
+}
+
+/* The most frequent first; nothing can be added then. */
+static void
+sort_reasons(struct reasons *r)
+{
+	if (r->count > 0)
+		qsort(r->list, (size_t)r->count, sizeof(*r->list), by_count);
+}
+
+static void
+free_reasons(struct reasons *r)
+{
+	int i;
+
+	for (i = 0; i < r->count; i++) {
+		free(r->list[i].text);
+		free(r->list[i].newest);
+		free(r->list[i].id);
+	}
+	free(r->list);
+}
+
+/* --- rejected messages ----------------------------------------------------- */
+
+/* One stride through messages of a queue. */
+struct stride {
+	struct rejections *out;
+	enum mq_state state;
+	long place,
+	    end;       /* the next message, and the first that is not wanted */
+	size_t *bytes; /* that may still be read */
+};
+
+static bool
+add_stride(void *arg, const struct mq_item *item, int count)
+{
+	struct stride *s = arg;
+	struct rejections *r = s->out;
+	struct message m;
+
+	if (r->all == NULL)
+		r->all = mq_xcalloc(REJECTED_MAX + MQ_STATES * OTHERS_PER_STATE,
+		    sizeof(*r->all));
+	for (; count > 0 && s->place < s->end; count--, item++) {
+		message_unpack(&m, item, s->state);
+		r->all[r->count++] = (struct rejected){
+		    .id = m.id != NULL ? mq_xstrdup(m.id) : NULL,
+		    .reason = m.reason != NULL ?
+			mq_xstrndup(m.reason, REASON_BYTES) :
+			NULL,
+		    .state = s->state == MQ_REJECTED ? NULL :
+						       mq_state_name(s->state),
+		    .at_ms = m.since_ms,
+		    .attempts = m.attempts,
+		    .place = s->place++,
+		};
+		message_free(&m);
+		*s->bytes -= item->len < *s->bytes ? item->len : *s->bytes;
+	}
+	return s->place<s->end && * s->bytes> 0;
+}
+
+static int
+by_place(const void *a, const void *b)
+{
+	const struct rejected *x = a, *y = b;
+
+	return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
+}
+
+/* The newest of a queue, sorted and grouped. */
+static void
+collect_queue(struct collector *c, const struct mq_queue_stats *q,
+    size_t *bytes, struct rejections *r)
+{
+	const struct mq_place place = {.queue = q->name, .state = MQ_REJECTED};
+	struct stride s = {.out = r, .state = MQ_REJECTED, .bytes = bytes};
+	long from = (long)q->rejected;
+	int i;
+
+	while (from > 0 && r->count + STRIDE <= REJECTED_MAX && *bytes > 0) {
+		s.end = from;
+		from -= from < STRIDE ? from : STRIDE;
+		s.place = from;
+		collect_messages(c, &place, from, NULL, add_stride, &s);
+	}
+	r->cut = r->count < q->rejected;
+	if (r->count > 0)
+		qsort(r->all, (size_t)r->count, sizeof(*r->all), by_place);
+	/* The newest goes last: among messages without a time, that one counts. */
+	for (i = r->count - 1; i >= 0; i--)
+		add_reason(&r->reasons, r->all[i].reason, r->all[i].at_ms,
+		    r->all[i].id);
+	sort_reasons(&r->reasons);
+}
+
+void
+rejected_collect(struct collector *c, struct model *m)
+{
+	size_t bytes = PAGE_BYTES;
+	int i;
+
+	m->rejected =
+	    mq_xcalloc((size_t)m->stats.count + 1, sizeof(*m->rejected));
+	for (i = 0; i < m->stats.count; i++)
+		if (m->stats.queues[i].rejected != 0)
+			collect_queue(
+			    c, &m->stats.queues[i], &bytes, &m->rejected[i]);
+}
+
+int
+rejected_one(struct collector *c, const char *queue, struct model *m)
+{
+	struct collector all = {.queues = c->queues, .count = c->count};
+	struct mq_place place = {.queue = queue};
+	struct stride s;
+	size_t bytes = PAGE_BYTES;
+	int rv;
+
+	c->queues = &queue;
+	c->count = 1;
+	rv = collect_try(c, 0, m);
+	c->queues = all.queues;
+	c->count = all.count;
+	if (rv == -1)
+		return -1;
+	rejected_collect(c, m);
+	for (; place.state < MQ_STATES; place.state++) {
+		s = (struct stride){.out = m->rejected,
+		    .state = place.state,
+		    .end = OTHERS_PER_STATE,
+		    .bytes = &bytes};
+		if (place.state != MQ_REJECTED)
+			collect_messages(c, &place, 0, NULL, add_stride, &s);
+	}
+	return 0;
+}
+
+void
+rejected_free(struct rejections *r)
+{
+	int i;
+
+	for (i = 0; i < r->count; i++) {
+		free(r->all[i].id);
+		free(r->all[i].reason);
+	}
+	free(r->all);
+	free_reasons(&r->reasons);
+}
+
+/* --- tables -------------------------------------------------------------- */
 
 static const struct field queue_name[] = {
     {NULL, KIND_NAME, FIELD_OF(mq_queue_stats, name), .title = "QUEUE"},
@@ -49,17 +368,6 @@ add_reasons(struct table *t, const struct mq_queue_stats *q, int64_t now_ms,
 		table_add(
 		    t, reason_fields, i < shown ? &r->list[i] : &rest, now_ms);
 	}
-}
-
-static void
-print_reason_table(const struct reasons *r, int shown, int64_t now_ms)
-{
-	struct table t = {0};
-
-	table_columns(&t, reason_fields);
-	add_reasons(
-	    &t, NULL, now_ms, r, shown, shown == r->count ? r->others : 0);
-	table_print(&t);
 }
 
 void
@@ -111,14 +419,55 @@ reasons_json(const struct reasons *r, const char *queue, int shown)
 	    "others", (json_int_t)r->others);
 }
 
-void
-reasons_print(const struct reasons *r, const char *queue, long limit,
-    int64_t now_ms, bool json)
-{
-	int shown = limit != -1 && limit < r->count ? (int)limit : r->count;
+/* --- of one queue -------------------------------------------------------- */
 
-	if (json)
-		text_json_line(reasons_json(r, queue, shown));
-	else if (r->count > 0)
-		print_reason_table(r, shown, now_ms);
+struct walk {
+	const struct mq_filter *filter;
+	struct reasons reasons;
+};
+
+static bool
+add_slice(void *arg, const struct mq_item *item, int count)
+{
+	struct walk *w = arg;
+	struct message m;
+
+	for (; count > 0; count--, item++) {
+		if (!mq_filter_match(w->filter, item->element, item->len))
+			continue;
+		message_unpack(&m, item, MQ_REJECTED);
+		add_reason(&w->reasons, m.reason, m.since_ms, m.id);
+		message_free(&m);
+	}
+	return true;
+}
+
+bool
+reasons_print(struct collector *c, const struct stats_options *o,
+    const struct model *m, long *seen)
+{
+	const struct mq_place place = {
+	    .queue = o->queues[0], .state = MQ_REJECTED};
+	struct walk w = {.filter = &o->list.filter};
+	struct reasons *r = &w.reasons;
+	struct table t = {0};
+	bool any;
+	int shown;
+
+	*seen = collect_messages(c, &place, 0, NULL, add_slice, &w);
+	sort_reasons(r);
+	any = r->count > 0;
+	shown = o->list.limit != -1 && o->list.limit < r->count ?
+	    (int)o->list.limit :
+	    r->count;
+	if (o->format == FORMAT_JSON) {
+		text_json_line(reasons_json(r, place.queue, shown));
+	} else if (any) {
+		table_columns(&t, reason_fields);
+		add_reasons(&t, NULL, m->stats.now_ms, r, shown,
+		    shown == r->count ? r->others : 0);
+		table_print(&t);
+	}
+	free_reasons(r);
+	return any;
 }

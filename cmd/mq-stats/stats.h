@@ -22,7 +22,7 @@
 #include "shared/options.h"
 #include "shared/selection.h"
 
-/* --- grouping ----------------------------------------------------------- */
+/* --- reasons ------------------------------------------------------------ */
 
 /*
  * Reasons of rejected messages in groups: those that differ only in numbers
@@ -41,9 +41,8 @@ struct reason {
 	int64_t oldest_ms, newest_ms; /* unix ms; 0: not known */
 };
 
-/* Starts zeroed; reasons_free() frees. */
 struct reasons {
-	struct reason *list; /* by their texts, until they are sorted */
+	struct reason *list; /* the most frequent first */
 	int count;
 	long others; /* messages that are in no group */
 };
@@ -51,17 +50,6 @@ struct reasons {
 /* Writes a reason (NULL: none) with N and ID for its numbers and ids, as the text of a
  * group is. */
 void reason_fold(const char *reason, char out[REASON_BYTES + 1]);
-/* Counts a message; reason and id may be NULL, at_ms 0.  One that is not
- * older than those before it is the newest. */
-void reasons_add(
-    struct reasons *, const char *reason, int64_t at_ms, const char *id);
-/* The most frequent first; nothing can be added then. */
-void reasons_sort(struct reasons *);
-void reasons_free(struct reasons *);
-
-/* Messages of a queue that are looked at, and of other states, each. */
-#define REJECTED_MAX	 1000
-#define OTHERS_PER_STATE 5
 
 struct rejected {
 	char *id;	   /* NULL: none */
@@ -72,21 +60,15 @@ struct rejected {
 	long place; /* 0: the oldest there */
 };
 
-/* The newest rejected messages of a queue.  Starts zeroed. */
+/* The newest rejected messages of a queue. */
 struct rejections {
 	struct rejected *all; /* the newest first */
 	int count;
-	struct reasons reasons; /* the most frequent first */
-	bool cut;		/* there are more than were looked at */
+	struct reasons reasons;
+	bool cut; /* there are more than were looked at */
 };
 
-/* Adds a message, of up to REJECTED_MAX, in any order; those of other states when the
- * rejected ones are grouped. */
-void rejections_add(
-    struct rejections *, const struct mq_item *, enum mq_state, long place);
-/* When all are added: sorts and groups them.  total: of the queue. */
-void rejections_group(struct rejections *, long long total);
-void rejections_free(struct rejections *);
+void rejected_free(struct rejections *);
 
 /* --- order -------------------------------------------------------------- */
 
@@ -103,14 +85,6 @@ struct order {
 			     * first; NULL: none */
 	long limit;  /* queues at most; 0: all */
 };
-
-struct model;
-
-/* The queues of m->stats, without regard to the limit; the caller frees. */
-const struct mq_queue_stats **order_rows(const struct model *, int *count);
-/* Which of these is marked. */
-int order_marked(
-    const struct model *, const struct mq_queue_stats **, int count);
 
 /* --- model -------------------------------------------------------------- */
 
@@ -131,79 +105,33 @@ struct model {
 	/* Of each queue that does not exist, what may have been meant; of each that
 	 * does, NULL. */
 	char **elsewhere;
-	int elsewhere_count;
 	struct rejections *rejected; /* of each queue */
 };
 
+/* The queues of m->stats in their order, without regard to its limit; the caller
+ * frees. */
+const struct mq_queue_stats **order_rows(const struct model *, int *count);
+/* Which of these is marked. */
+int order_marked(
+    const struct model *, const struct mq_queue_stats **, int count);
+
+/* Adds a queue to a sum, whose rates begin below 0. */
+void model_add(struct mq_queue_stats *sum, const struct mq_queue_stats *);
 /* All queues together, each once; oldest_ms and rates where any is known. */
 struct mq_queue_stats model_total(const struct model *);
 
-/* Some queues together. */
-struct mq_queue_stats model_sum(const struct mq_queue_stats **, int n);
-
+/* Reports the queues that do not exist; returns whether all do. */
+bool model_report_missing(const struct model *);
 /* Reports the nodes that are lost. */
 void model_report_lost(const struct model *);
 
-void model_free_elsewhere(struct model *);
 void model_free(struct model *);
-
-/* --- newest ------------------------------------------------------------- */
-
-/* The last messages of a walk, for --list --newest. */
-
-/* Starts zeroed but for wanted. */
-struct newest {
-	long wanted; /* at most; some more may be kept */
-	struct mq_item *items;
-	long count, cap;
-};
-
-/* --- list --------------------------------------------------------------- */
-
-/*
- * --list: the messages in one state of one queue, slice by slice, so that a
- * queue of any length passes through little memory.
- */
-
-struct list_options {
-	enum mq_state state;
-	struct mq_filter filter;
-	bool newest;		 /* the newest first */
-	long offset;		 /* messages that are left out first */
-	long limit;		 /* -1: all, or a screenful */
-	enum mq_framing framing; /* WHOLE: a table for people */
-};
-
-struct list {
-	const struct list_options *options;
-	const struct model
-	    *model; /* with the queue, and with connections, of UNACKED */
-	const char *queue;
-	bool json, quiet;
-	/* Set by the list. */
-	long limit; /* -1: none */
-	long skipped, shown;
-	bool more; /* than the limit */
-	bool terminal;
-	int columns;   /* of a line */
-	int extra_max; /* of the column that the state adds */
-	int extra;     /* as wide as it is */
-	struct mq_buf out;
-	struct newest newest;
-};
-
-/* Returns how many messages the walk is to skip. */
-long list_begin(struct list *);
-/* Prints a slice; false: no more are wanted.  arg is the list. */
-bool list_slice(void *arg, const struct mq_item *, int count);
-/* Returns whether any message was shown. */
-bool list_end(struct list *);
 
 /* --- collect ------------------------------------------------------------ */
 
 /*
- * Asks the server for what outputs show; nothing else here does.  What cannot go on
- * ends the program, but for collect_try() and collect_again().
+ * Asks the server for what outputs show.  What cannot go on ends the program, but for
+ * collect_try() and collect_again().
  */
 
 /* The server, and the queues that are named.  It connects when it must. */
@@ -233,13 +161,8 @@ void collect_stats(struct collector *, int wanted, struct model *);
 void collect_policy(struct collector *, struct model *);
 void collect_report(struct collector *, struct mq_report *);
 void collect_runs(struct collector *, struct model *);
-void collect_rejected(struct collector *, struct model *);
 /* For queues that do not exist. */
 void collect_elsewhere(struct collector *, struct model *);
-
-/* One queue alone, what was rejected, and the next OTHERS_PER_STATE messages of each
- * other state.  Returns as collect_try(). */
-int collect_one(struct collector *, const char *queue, struct model *);
 
 /* Gets a slice of messages; returns whether it wants another one. */
 typedef bool slice_fn(void *arg, const struct mq_item *, int count);
@@ -247,11 +170,6 @@ typedef bool slice_fn(void *arg, const struct mq_item *, int count);
  * and needle as of struct mq_scan.  Returns how many were looked at. */
 long collect_messages(struct collector *, const struct mq_place *, long skip,
     const char *needle, slice_fn *, void *arg);
-
-/* The reasons of the rejected messages of a queue that match, not sorted.  Returns
- * how many were looked at. */
-long collect_reasons(struct collector *, const char *queue,
-    const struct mq_filter *, struct reasons *);
 
 /* The end of a message, if that is kept: its queue, one of the model; else
  * NULL.  mq_ending_free() frees. */
@@ -273,6 +191,15 @@ struct watch_options {
 void watch(struct collector *, const struct watch_options *, struct model *);
 
 /* --- options ------------------------------------------------------------ */
+
+struct list_options {
+	enum mq_state state;
+	struct mq_filter filter;
+	bool newest;		 /* the newest first */
+	long offset;		 /* messages that are left out first */
+	long limit;		 /* -1: all, or a screenful */
+	enum mq_framing framing; /* WHOLE: a table for people */
+};
 
 /* The command line of mq-stats. */
 
@@ -341,11 +268,10 @@ struct view {
 /* Standard output; on a terminal, the user's locale is set for characters. */
 struct view text_view(void);
 
-/* The character that starts at p and its bytes; 0 when none does. */
-size_t text_char(const char *p, size_t n, uint32_t *c);
-/* Whether it is a control character, is not seen, or turns the direction of
- * what stands around it. */
-bool text_odd(uint32_t c);
+/* The bytes of the character at p, 1 if there is none; *odd: its number, if it is a
+ * control character beyond ASCII's first 32, is not seen, or turns the direction of what
+ * stands around it; else 0. */
+size_t text_char(const char *p, size_t n, uint32_t *odd);
 
 /* Whether characters of the user's locale are UTF-8. */
 bool text_is_utf8(void);
@@ -354,15 +280,14 @@ int text_width(const char *visible);
 /* Appends a visible text, cut to a number of columns with an ellipsis; returns how
  * many it takes. */
 int text_cut(struct mq_buf *out, const char *visible, int columns);
-/* The end of a visible text instead, for names whose ends differ.  The caller
- * frees. */
-char *text_cut_front(const char *visible, int columns);
 
 /* n bytes made visible; the caller frees. */
 char *text_visible(const char *p, size_t n);
 /* The beginning of n bytes, visible, at most so many columns wide; what is cut
  * ends with an ellipsis.  The caller frees. */
 char *text_clipped(const char *p, size_t n, int columns);
+/* The end of a name instead, as ends of names differ. */
+char *text_clipped_front(const char *name, int columns);
 /* Prints "name        text", made visible; nothing when text is NULL. */
 void text_line(const char *name, const char *text);
 
@@ -371,10 +296,6 @@ void text_line(const char *name, const char *text);
 void text_age(char out[TEXT_AGE], double seconds);
 /* The time from since_ms to now_ms, at least 0; "-" when since_ms is 0. */
 void text_age_since(char out[TEXT_AGE], int64_t now_ms, int64_t since_ms);
-/* As RFC 3339 has it, in local time. */
-#define TEXT_TIME 40
-void text_time(char out[TEXT_TIME], int64_t unix_ms);
-
 /* Prints JSON text with characters that could drive or mislead a terminal as
  * \uXXXX, which says the same. */
 void text_json(const char *p, size_t n);
@@ -534,22 +455,6 @@ void table_write(const struct table *, const struct view *, struct mq_buf *out);
 void table_print(struct table *);
 void table_free(struct table *);
 
-/* --- markup ------------------------------------------------------------- */
-
-/* Writing HTML to stdout. */
-
-/* Text from anywhere, for content and for values in double quotes: what means
- * something to HTML, and what could drive or mislead a terminal, is escaped. */
-void html_text(const char *);
-
-/* "12,345" */
-void html_grouped(long long n);
-
-/* Opens a section, which the caller closes, with a table; where that has no rows,
- * with a note, or (NULL) with nothing.  Frees the table. */
-void html_section(
-    const char *title, const char *id, const char *note, struct table *);
-
 /* --- message ------------------------------------------------------------ */
 
 /* One message, and one that runs, as outputs show them. */
@@ -586,66 +491,12 @@ json_t *message_headers(const struct message *);
 /* Adds these, the size of the payload, and the payload itself if it is wanted. */
 void message_set_content(json_t *, const struct message *, bool payload);
 
-/* --- find --------------------------------------------------------------- */
-
-/* The search for the message of --id. */
-
-struct found {
-	const char *id;
-	bool exists;
-	char *queue;
-	enum mq_state state;
-	char *connection;    /* NULL: nobody's */
-	struct mq_item item; /* element NULL: only known to run */
-	struct mq_buf element;
-	const struct mq_run *run; /* NULL: not known to run */
-	struct mq_place place;	  /* its own: where it looks */
-	/* Of a message that does not exist any more. */
-	const char *ended_in; /* the queue; NULL: nothing is kept of its end */
-	struct mq_ending ending;
-	struct model *model; /* of the last look; the caller's */
-};
-
-/* Looks wherever the message can be.  Returns false when a queue that was named does
- * not exist, and the message is in none of the others.  found_free() frees. */
-bool find_message(
-    struct collector *, const char *id, struct model *, struct found *);
-void found_free(struct found *);
-
-/* --- contents ----------------------------------------------------------- */
-
-/* What is in one queue, as --http shows it: its numbers, its messages, and why those
- * that were rejected were so. */
-
-/* Messages of each state that are shown, and the largest payload. */
-#define CONTENTS_MESSAGES 100
-#define CONTENTS_PAYLOAD  65536
-
-/* Starts zeroed but for the first two.  The model has the queue, alone, with all
- * counts and what was rejected. */
-struct contents {
-	const struct model *model;
-	bool payloads;
-	/* What is to be walked through next. */
-	struct mq_place place;
-	long skip;
-	int done; /* states that were */
-	json_t *all, *list;
-};
-
-void contents_begin(struct contents *);
-/* The next place; false: there is none. */
-bool contents_next(struct contents *);
-/* A slice of its messages. */
-bool contents_slice(void *contents, const struct mq_item *, int count);
-/* Prints all, and frees it. */
-void contents_print(struct contents *);
-
 /* --- outputs ------------------------------------------------------------ */
 
 /*
  * The outputs.  Each prints a model that collect.c has filled, and knows no other
- * output.
+ * output.  Those that get the collector walk through messages; the model has the queue
+ * then.
  */
 
 /* The table of queues, where those that do not fit into so many lines (0: any) are
@@ -656,27 +507,40 @@ void tables_fill(
 /* --json: everything as one object.  The model has the policy. */
 void json_print(const struct model *, bool connections);
 
-/* One queue of the model, as --json has it; a new object. */
-json_t *json_queue(const struct model *, const struct mq_queue_stats *);
-/* Prints a value as a line, and frees it; on a terminal, text_json_line() must. */
-void json_print_line(json_t *);
+/* --http: what is in the only queue of the model, which has all counts, and what was
+ * rejected: its numbers, its messages, and why those that were rejected were so. */
+void contents_print(struct collector *, const struct model *, bool payloads);
 
 /* --prometheus: metrics.  The model has connections, all counts, and the policy. */
 void prometheus_print(const struct model *);
 
-/* --reasons: why the rejected messages of a queue were rejected, in groups.  The
- * reasons are sorted; limit: how many are shown, -1: all. */
-void reasons_print(const struct reasons *, const char *queue, long limit,
-    int64_t now_ms, bool json);
+/* --list: the messages in one state of one queue, slice by slice, so that a queue of any
+ * length passes through little memory.  The model has connections, of UNACKED.  Returns
+ * whether any was shown; sets *seen, of a queue that exists, to how many were looked at. */
+bool list_print(struct collector *, const struct stats_options *,
+    const struct model *, long *seen);
+
+/* --reasons: why the rejected messages of a queue that match were rejected, in groups.
+ * Returns and sets the same. */
+bool reasons_print(struct collector *, const struct stats_options *,
+    const struct model *, long *seen);
 
 /* The same as JSON, up to a number of reasons: a new object. */
 json_t *reasons_json(const struct reasons *, const char *queue, int shown);
 
+/* For the model: the newest rejected messages of its queues, and their reasons. */
+void rejected_collect(struct collector *, struct model *);
+/* One queue alone, the same of it, and the next messages of each other state.  Returns as
+ * collect_try(). */
+int rejected_one(struct collector *, const char *queue, struct model *);
+
 /* --running: the scripts that run now. */
 void running_print(const struct mq_runs *, bool json);
 
-/* --id: prints the message, or what is kept of its end; payload: in JSON, too. */
-void one_print(const struct found *, bool json, bool payload);
+/* --id: prints the message, wherever it is, or what is kept of its end; returns whether
+ * there is any.  Looks by itself, and reports queues that do not exist. */
+bool one_print(
+    struct collector *, const struct stats_options *, struct model *);
 
 /* Tables of the page.  The model has runs, and what was rejected: why the rejected
  * messages of each queue were, in groups, and the newest of them. */

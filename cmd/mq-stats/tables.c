@@ -7,64 +7,37 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 
-/* How many of n queues have a line of their own; height as of struct view. */
-static int
-count_lines(const struct model *m, int n, int height, bool total)
-{
-	int room = height - 1 - total, lines = n;
-
-	if (m->order.limit > 0 && m->order.limit < lines)
-		lines = (int)m->order.limit;
-	/* The rest has one line, too. */
-	if (height > 0 && lines + (lines < n) > room)
-		lines = room > 1 ? room - 1 : 0;
-	return lines;
-}
-
-/* The first rows go behind the others. */
-static void
-scroll_rows(const struct mq_queue_stats **rows, int n, int by)
-{
-	size_t size = (size_t)by * sizeof(*rows);
-	void *first = memcpy(mq_xcalloc(size, 1), rows, size);
-
-	memmove(rows, rows + by, (size_t)(n - by) * sizeof(*rows));
-	memcpy(rows + n - by, first, size);
-	free(first);
-}
-
-/* The marked row is among those that have a line. */
-static void
-mark_row(const struct model *m, const struct mq_queue_stats **rows, int n,
-    int lines, struct table *t)
-{
-	if (m->order.marked == NULL || lines == 0)
-		return;
-	t->marked = order_marked(m, rows, n) + 1;
-	if (t->marked > lines) {
-		scroll_rows(rows, n, t->marked - lines);
-		t->marked = lines;
-	}
-}
-
+/* height: as of struct view. */
 static void
 fill_queues(const struct model *m, int height, struct table *t)
 {
 	int64_t now_ms = m->stats.now_ms;
-	struct mq_queue_stats sum;
+	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
 	char rest[32], total[] = "TOTAL";
-	int i, n, lines;
+	int i, n, room, lines, first = 0;
 	const struct mq_queue_stats **rows = order_rows(m, &n);
 
 	table_columns(t, queue_fields);
 	t->total = m->stats.count > 1;
-	lines = count_lines(m, n, height, t->total);
+	room = height - 1 - t->total;
+	lines =
+	    m->order.limit > 0 && m->order.limit < n ? (int)m->order.limit : n;
+	/* The rest has one line, too. */
+	if (height > 0 && lines + (lines < n) > room)
+		lines = room > 1 ? room - 1 : 0;
 	t->rest = lines < n;
-	mark_row(m, rows, n, lines, t);
+	if (m->order.marked != NULL && lines > 0)
+		t->marked = order_marked(m, rows, n) + 1;
+	/* The marked row is among those that have a line. */
+	if (t->marked > lines) {
+		first = t->marked - lines;
+		t->marked = lines;
+	}
 	for (i = 0; i < lines; i++)
-		table_add(t, queue_fields, rows[i], now_ms);
+		table_add(t, queue_fields, rows[first + i], now_ms);
 	if (t->rest) {
-		sum = model_sum(rows + lines, n - lines);
+		for (i = lines; i < n; i++)
+			model_add(&sum, rows[(first + i) % n]);
 		snprintf(rest, sizeof(rest), "%d more", n - lines);
 		sum.name = rest;
 		table_add(t, queue_fields, &sum, now_ms);
@@ -77,15 +50,21 @@ fill_queues(const struct model *m, int height, struct table *t)
 	}
 }
 
-/* A line for each queue that one consumes, or one, if there is none. */
-static void
-fill_connections(const struct model *m, struct table *t)
+void
+tables_fill(
+    const struct model *m, bool connections, int height, struct table *t)
 {
 	const struct mq_connection_stats *c = m->stats.connections;
 	int i;
 
+	*t = (struct table){0};
+	if (!connections) {
+		fill_queues(m, height, t);
+		return;
+	}
 	table_columns(t, connection_fields);
 	table_columns(t, consumed_fields);
+	/* A line for each queue that one consumes, or one, if there is none. */
 	for (; c < m->stats.connections + m->stats.connection_count; c++)
 		for (i = 0; i == 0 || i < c->count; i++) {
 			table_add(t, connection_fields, c, 0);
@@ -118,15 +97,4 @@ running_print(const struct mq_runs *runs, bool json)
 		running_fill(runs, now_ms, &table);
 		table_print(&table);
 	}
-}
-
-void
-tables_fill(
-    const struct model *m, bool connections, int height, struct table *t)
-{
-	*t = (struct table){0};
-	if (connections)
-		fill_connections(m, t);
-	else
-		fill_queues(m, height, t);
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -37,36 +36,32 @@ text_view(void)
 /* --- characters --------------------------------------------------------------- */
 
 size_t
-text_char(const char *p, size_t n, uint32_t *c)
-{
-	size_t len = mq_utf8_len(p, n), i;
-
-	if (len == 0)
-		return 0;
-	*c = (unsigned char)p[0];
-	if (len > 1)
-		*c &= 0xffu >> (len + 1);
-	for (i = 1; i < len; i++)
-		*c = *c << 6 | ((unsigned char)p[i] & 0x3f);
-	return len;
-}
-
-bool
-text_odd(uint32_t c)
+text_char(const char *p, size_t n, uint32_t *odd)
 {
 	static const struct {
 		uint32_t first, last;
-	} odd[] = {{0, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c},
-	    {0x115f, 0x1160}, {0x180e, 0x180e}, {0x200b, 0x200f},
-	    {0x2028, 0x202e}, {0x2060, 0x206f}, {0x3164, 0x3164},
-	    {0xe000, 0xf8ff}, {0xfeff, 0xfeff}, {0xffa0, 0xffa0},
-	    {0xfff0, 0xfffb}, {0xe0000, 0x10ffff}};
-	size_t i;
+	} all[] = {{0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x115f, 0x1160},
+	    {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},
+	    {0x2060, 0x206f}, {0x3164, 0x3164}, {0xe000, 0xf8ff},
+	    {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb},
+	    {0xe0000, 0x10ffff}};
+	size_t len = mq_utf8_len(p, n), i;
+	uint32_t c;
 
-	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
-		if (c >= odd[i].first && c <= odd[i].last)
-			return true;
-	return (c & 0xfffe) == 0xfffe;
+	*odd = 0;
+	if (len == 0)
+		return 1;
+	c = (unsigned char)p[0];
+	if (len > 1)
+		c &= 0xffu >> (len + 1);
+	for (i = 1; i < len; i++)
+		c = c << 6 | ((unsigned char)p[i] & 0x3f);
+	if ((c & 0xfffe) == 0xfffe)
+		*odd = c;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (c >= all[i].first && c <= all[i].last)
+			*odd = c;
+	return len;
 }
 
 /* --- columns ------------------------------------------------------------------ */
@@ -141,19 +136,6 @@ text_cut(struct mq_buf *out, const char *s, int room)
 }
 
 char *
-text_cut_front(const char *s, int room)
-{
-	mbstate_t state = {0};
-	int width = text_width(s), columns;
-
-	if (width <= room)
-		return mq_xstrdup(s);
-	for (; width > room - 1; width -= columns)
-		s += read_character(s, &state, &columns);
-	return mq_xasprintf("%s%s", ellipsis_text(), s);
-}
-
-char *
 text_visible(const char *p, size_t n)
 {
 	char *text = mq_visible(p, n);
@@ -161,6 +143,22 @@ text_visible(const char *p, size_t n)
 	if (text == NULL)
 		mq_die(MQ_EXIT_AGAIN, "out of memory");
 	return text;
+}
+
+char *
+text_clipped_front(const char *name, int room)
+{
+	char *visible = text_visible(name, strlen(name)), *end = visible, *cut;
+	mbstate_t state = {0};
+	int width = text_width(visible), columns;
+
+	if (width <= room)
+		return visible;
+	for (; width > room - 1; width -= columns)
+		end += read_character(end, &state, &columns);
+	cut = mq_xasprintf("%s%s", ellipsis_text(), end);
+	free(visible);
+	return cut;
 }
 
 void
@@ -217,24 +215,6 @@ text_age_since(char out[TEXT_AGE], int64_t now_ms, int64_t since_ms)
 		    now_ms > since_ms ? (double)(now_ms - since_ms) / 1000 : 0);
 }
 
-void
-text_time(char out[TEXT_TIME], int64_t unix_ms)
-{
-	time_t t = (time_t)(unix_ms / 1000);
-	struct tm tm;
-	size_t n;
-
-	out[0] = '\0';
-	if (localtime_r(&t, &tm) == NULL)
-		return;
-	n = strftime(out, TEXT_TIME - 1, "%Y-%m-%dT%H:%M:%S%z", &tm);
-	/* +0100 becomes +01:00. */
-	if (n >= 5) {
-		memmove(out + n - 1, out + n - 2, 3);
-		out[n - 2] = ':';
-	}
-}
-
 /* --- JSON --------------------------------------------------------------------- */
 
 void
@@ -245,8 +225,7 @@ text_json(const char *p, size_t n)
 
 	for (i = 0; i < n; i += len) {
 		len = text_char(p + i, n - i, &c);
-		if (len == 0 || c < 0x7f || !text_odd(c)) {
-			len = len == 0 ? 1 : len;
+		if (c == 0) {
 			fwrite(p + i, 1, len, stdout);
 		} else if (c < 0x10000) {
 			printf("\\u%04x", (unsigned)c);

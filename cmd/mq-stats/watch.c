@@ -471,7 +471,7 @@ open_queue(struct watch *w)
 	model_free(&w->one);
 	w->one = (struct model){0};
 	w->opened = !w->opened && w->marked != NULL &&
-	    collect_one(w->collector, w->marked, &w->one) == 0;
+	    rejected_one(w->collector, w->marked, &w->one) == 0;
 	if (w->one.error[0] != '\0')
 		strlcpy(w->model->error, w->one.error, sizeof(w->model->error));
 }
