@@ -39,30 +39,13 @@ parse_number(const struct field *f, const char *text)
 	return (double)mq_option_number(name, text, 0, INT32_MAX);
 }
 
-/* "CRITICAL" or "WARNING:CRITICAL". */
-static void
-parse_limit(struct limit *limit, const struct field *f, char *value)
-{
-	char *critical = strchr(value, ':');
-
-	*limit = (struct limit){f, -1, -1};
-	if (critical != NULL) {
-		*critical++ = '\0';
-		limit->warning = parse_number(f, value);
-		value = critical;
-	}
-	limit->critical = parse_number(f, value);
-	if (f->least && (limit->warning == 0 || limit->critical == 0))
-		mq_die(MQ_EXIT_USAGE,
-		    "--check: consumers=0: never fails; use consumers=1 to "
-		    "require a consumer");
-}
-
+/* KEY=CRITICAL or KEY=WARNING:CRITICAL */
 static void
 parse_check(struct checks *checks, char *text)
 {
-	char *value = strchr(text, '=');
+	char *value = strchr(text, '='), *critical;
 	const struct field *f;
+	struct limit *limit;
 
 	if (value != NULL)
 		*value++ = '\0';
@@ -75,9 +58,21 @@ parse_check(struct checks *checks, char *text)
 	if (value == NULL)
 		mq_die(MQ_EXIT_USAGE, "--check: %s: needs a limit: %s=N", text,
 		    text);
-	if (checks->limit[f->check].field != NULL)
+	limit = &checks->limit[f->check];
+	if (limit->field != NULL)
 		mq_die(MQ_EXIT_USAGE, "--check: %s: given twice", text);
-	parse_limit(&checks->limit[f->check], f, value);
+	*limit = (struct limit){f, -1, -1};
+	critical = strchr(value, ':');
+	if (critical != NULL) {
+		*critical++ = '\0';
+		limit->warning = parse_number(f, value);
+		value = critical;
+	}
+	limit->critical = parse_number(f, value);
+	if (f->least && (limit->warning == 0 || limit->critical == 0))
+		mq_die(MQ_EXIT_USAGE,
+		    "--check: consumers=0: never fails; use consumers=1 to "
+		    "require a consumer");
 }
 
 struct checks *
@@ -104,26 +99,11 @@ worse_status(int a, int b)
 }
 
 static bool
-is_beyond(const struct limit *limit, double value, double most)
+is_beyond(const struct field *f, double value, double most)
 {
 	if (most < 0)
 		return false;
-	return limit->field->least ? value < most : value > most;
-}
-
-/* Returns how a queue is, and the number that says so. */
-static int
-judge_value(const struct limit *limit, const struct model *m,
-    const struct mq_queue_stats *q, double *value)
-{
-	struct value v = field_get(limit->field, q, m->stats.now_ms);
-
-	*value = v.real;
-	if (v.type == VALUE_UNKNOWN)
-		return UNKNOWN;
-	if (is_beyond(limit, *value, limit->critical))
-		return CRITICAL;
-	return is_beyond(limit, *value, limit->warning) ? WARNING : OK;
+	return f->least ? value < most : value > most;
 }
 
 static void
@@ -134,13 +114,11 @@ add_number(struct mq_buf *out, const struct field *f, double value)
 
 /* "ready 300 (more than 100)" */
 static void
-add_value(struct mq_buf *out, const struct limit *limit, const struct model *m,
-    const struct mq_queue_stats *q)
+add_value(
+    struct mq_buf *out, const struct limit *limit, int status, double value)
 {
 	const struct field *f = limit->field;
 	const char *unit = f->kind == KIND_AGE ? "s" : "";
-	double value;
-	int status = judge_value(limit, m, q, &value);
 
 	mq_buf_printf(out, "%s ", f->key);
 	if (status == UNKNOWN) {
@@ -169,12 +147,16 @@ add_name(struct mq_buf *out, const char *name)
 	free(visible);
 }
 
-/* A label may hold neither '=' nor '|', and has each quote twice. */
+/* 'label'=value[unit];warning;critical;least.  A label may hold neither '=' nor '|', and
+ * has each quote twice.  A range "N" is up to N, "N:" is from N on. */
 static void
-add_label(struct mq_buf *out, const char *name, const char *key)
+add_perfdata(struct mq_buf *out, const struct limit *limit, const char *name,
+    int status, double value)
 {
+	const struct field *f = limit->field;
+	const char *range = f->least ? ":" : "", *p;
 	struct mq_buf label = {0};
-	const char *p;
+	bool known = status != UNKNOWN;
 
 	add_name(&label, name);
 	mq_buf_addstr(out, " '");
@@ -183,22 +165,8 @@ add_label(struct mq_buf *out, const char *name, const char *key)
 			mq_buf_addstr(out, "''");
 		else
 			mq_buf_add(out, *p == '=' ? "_" : p, 1);
-	mq_buf_printf(out, "_%s'=", key);
 	mq_buf_free(&label);
-}
-
-/* 'label'=value[unit];warning;critical;least.  A range "N" is up to N, "N:" is
- * from N on. */
-static void
-add_perfdata(struct mq_buf *out, const struct limit *limit,
-    const struct model *m, const struct mq_queue_stats *q)
-{
-	const struct field *f = limit->field;
-	const char *range = f->least ? ":" : "";
-	double value;
-	bool known = judge_value(limit, m, q, &value) != UNKNOWN;
-
-	add_label(out, q->name, f->key);
+	mq_buf_printf(out, "_%s'=", f->key);
 	if (known)
 		add_number(out, f, value);
 	else
@@ -220,111 +188,79 @@ struct report {
 	struct mq_buf text, perfdata;
 };
 
-static int
-judge_queue(const struct checks *checks, const struct model *m,
-    const struct mq_queue_stats *q)
-{
-	int place, status = OK;
-	double value;
-
-	for (place = 0; place < FIELD_CHECKS; place++)
-		if (checks->limit[place].field != NULL)
-			status = worse_status(status,
-			    judge_value(&checks->limit[place], m, q, &value));
-	return q->known ? status : UNKNOWN;
-}
-
+/* Of several queues, the text has only those where something is wrong. */
 static void
 report_queue(
     struct report *r, const struct checks *checks, const struct model *m, int i)
 {
 	const struct mq_queue_stats *q = &m->stats.queues[i];
+	int status = q->known ? OK : UNKNOWN, one, place;
 	const char *separator = ": ";
-	int place;
+	const struct limit *limit;
+	struct mq_buf text = {0};
+	struct value v;
 
-	if (r->text.len > 0)
-		mq_buf_addstr(&r->text, "; ");
-	add_name(&r->text, q->name);
+	add_name(&text, q->name);
 	if (!q->known) {
-		mq_buf_addstr(&r->text, ": no such queue");
-		add_name(&r->text, m->elsewhere[i]);
-		return;
+		mq_buf_addstr(&text, ": no such queue");
+		add_name(&text, m->elsewhere[i]);
 	}
-	for (place = 0; place < FIELD_CHECKS; place++) {
-		if (checks->limit[place].field == NULL)
+	for (place = 0; place < FIELD_CHECKS && q->known; place++) {
+		limit = &checks->limit[place];
+		if (limit->field == NULL)
 			continue;
-		mq_buf_addstr(&r->text, separator);
-		add_value(&r->text, &checks->limit[place], m, q);
+		v = field_get(limit->field, q, m->stats.now_ms);
+		one = OK;
+		if (v.type == VALUE_UNKNOWN)
+			one = UNKNOWN;
+		else if (is_beyond(limit->field, v.real, limit->critical))
+			one = CRITICAL;
+		else if (is_beyond(limit->field, v.real, limit->warning))
+			one = WARNING;
+		status = worse_status(status, one);
+		mq_buf_addstr(&text, separator);
+		add_value(&text, limit, one, v.real);
+		add_perfdata(&r->perfdata, limit, q->name, one, v.real);
 		separator = ", ";
 	}
-}
-
-/* Of several queues, the text has only those where something is wrong. */
-static void
-report_queues(
-    struct report *r, const struct checks *checks, const struct model *m)
-{
-	const struct mq_stats *stats = &m->stats;
-	const struct mq_queue_stats *q;
-	int i, place, status;
-
-	for (i = 0; i < stats->count; i++) {
-		q = &stats->queues[i];
-		status = judge_queue(checks, m, q);
-		r->status = worse_status(r->status, status);
-		if (status != OK || stats->count == 1)
-			report_queue(r, checks, m, i);
-		for (place = 0; place < FIELD_CHECKS && q->known; place++)
-			if (checks->limit[place].field != NULL)
-				add_perfdata(
-				    &r->perfdata, &checks->limit[place], m, q);
-	}
-	if (stats->count == 0) {
-		r->status = UNKNOWN;
-		mq_buf_addstr(&r->text, "no queues");
-	} else if (r->text.len == 0) {
-		mq_buf_printf(&r->text, "%d queues", stats->count);
-	}
-}
-
-static int
-print_report(struct report *r)
-{
-	printf("MQ %s - %s", words[r->status], mq_buf_str(&r->text));
-	if (r->perfdata.len > 0)
-		printf(" |%s", mq_buf_str(&r->perfdata));
-	putchar('\n');
-	mq_buf_free(&r->text);
-	mq_buf_free(&r->perfdata);
-	return r->status;
-}
-
-/* Some queues of a lost node may not even have a name here. */
-static void
-report_lost(struct report *r, const struct model *m, bool all)
-{
-	size_t i;
-
-	for (i = 0; i < m->lost.n; i++) {
-		mq_buf_addstr(&r->text, "; ");
-		add_name(&r->text, m->lost.list[i].name);
-	}
-	if (all && m->lost.n > 0)
-		r->status = worse_status(r->status, UNKNOWN);
+	r->status = worse_status(r->status, status);
+	if (status != OK || m->stats.count == 1)
+		mq_buf_printf(&r->text, "%s%s", r->text.len > 0 ? "; " : "",
+		    mq_buf_str(&text));
+	mq_buf_free(&text);
 }
 
 int
 checks_print(struct checks *checks, const struct model *m, bool all)
 {
 	struct report r = {.status = OK};
+	size_t k;
+	int i;
 
+	for (i = 0; i < m->stats.count; i++)
+		report_queue(&r, checks, m, i);
 	if (m->error[0] != '\0') {
 		r.status = UNKNOWN;
 		add_name(&r.text, m->error);
-	} else {
-		report_queues(&r, checks, m);
-		report_lost(&r, m, all);
+	} else if (i == 0) {
+		r.status = UNKNOWN;
+		mq_buf_addstr(&r.text, "no queues");
+	} else if (r.text.len == 0) {
+		mq_buf_printf(&r.text, "%d queues", i);
 	}
+	/* Some queues of a lost node may not even have a name here. */
+	if (all && m->lost.n > 0)
+		r.status = worse_status(r.status, UNKNOWN);
+	for (k = 0; k < m->lost.n; k++) {
+		mq_buf_addstr(&r.text, "; ");
+		add_name(&r.text, m->lost.list[k].name);
+	}
+	printf("MQ %s - %s", words[r.status], mq_buf_str(&r.text));
+	if (r.perfdata.len > 0)
+		printf(" |%s", mq_buf_str(&r.perfdata));
+	putchar('\n');
+	mq_buf_free(&r.text);
+	mq_buf_free(&r.perfdata);
 	free(checks);
-	return print_report(&r);
+	return r.status;
 }

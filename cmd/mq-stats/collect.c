@@ -48,30 +48,21 @@ ensure_open(struct collector *c)
 	return c->open ? 0 : -1;
 }
 
-/* Who may not see it is told nothing. */
+/* What layouts do not tell.  Whoever may not see the pause of all is told nothing. */
 static int
-look_for_pause_of_all(struct collector *c, struct mq_stats *stats)
+ask_more(struct collector *c, struct mq_stats *stats)
 {
 	const char *why;
 	char *any = mq_layout_queue(c->layout, c->server.url.ns, "any", &why);
 	long long left = -2;
 	int i, rv = mq_queue_pause_left(&c->redis, c->layout, any, &left);
 
+	free(any);
 	for (i = 0; i < stats->count && left != -2; i++) {
 		stats->queues[i].all_paused = true;
 		if (left > 0)
 			stats->queues[i].all_paused_ms = stats->now_ms + left;
 	}
-	free(any);
-	return rv;
-}
-
-/* What layouts do not tell. */
-static int
-ask_more(struct collector *c, struct mq_stats *stats)
-{
-	int rv = look_for_pause_of_all(c, stats);
-
 	if (rv == 0 && stats->count <= c->past)
 		rv = mq_past_ask(&c->redis, c->layout, stats);
 	if (rv == -1)
@@ -108,19 +99,6 @@ collect_stats(struct collector *c, int wanted, struct model *m)
 
 /* --- rates ---------------------------------------------------------------------- */
 
-static struct mq_queue_stats *
-find_queue(struct mq_stats *stats, const char *name, int hint)
-{
-	int i;
-
-	if (hint < stats->count && strcmp(stats->queues[hint].name, name) == 0)
-		return &stats->queues[hint];
-	for (i = 0; i < stats->count; i++)
-		if (strcmp(stats->queues[i].name, name) == 0)
-			return &stats->queues[i];
-	return NULL;
-}
-
 static double
 rate_of(long long from, long long to, double seconds)
 {
@@ -132,13 +110,18 @@ static void
 take_over(struct mq_stats *old, struct mq_stats *new)
 {
 	double seconds = (double)(new->now_ms - old->now_ms) / 1000;
-	struct mq_queue_stats *o, *q;
-	int i;
+	struct mq_queue_stats *o = NULL, *q;
+	int i, k;
 
 	for (i = 0; i < new->count; i++) {
 		q = &new->queues[i];
-		o = find_queue(old, q->name, i);
-		if (o == NULL)
+		/* Most are where they were. */
+		for (k = 0; k < old->count; k++) {
+			o = &old->queues[(i + k) % old->count];
+			if (strcmp(o->name, q->name) == 0)
+				break;
+		}
+		if (k == old->count)
 			continue;
 		if (!new->past) {
 			memcpy(q->past, o->past, sizeof(q->past));
@@ -207,32 +190,24 @@ collect_elsewhere(struct collector *c, struct model *m)
 			    &c->redis, c->layout, s->queues[i].name);
 }
 
-static bool
-is_named(const struct collector *c, const char *queue)
-{
-	int i;
-
-	for (i = 0; i < c->count; i++)
-		if (strcmp(c->queues[i], queue) == 0)
-			return true;
-	return c->count == 0;
-}
-
 void
 collect_runs(struct collector *c, struct model *m)
 {
-	struct mq_runs all, *named = &m->runs, others = {0};
-	int i;
+	struct mq_runs all, others = {0}, *runs;
+	int i, k;
 
 	check_call(c, ensure_open(c));
 	check_call(c, c->layout->running(&c->redis, &all));
-	named->runs = mq_xcalloc((size_t)all.count + 1, sizeof(*named->runs));
-	others.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*others.runs));
-	for (i = 0; i < all.count; i++)
-		if (is_named(c, all.runs[i].queue))
-			named->runs[named->count++] = all.runs[i];
-		else
-			others.runs[others.count++] = all.runs[i];
+	m->runs.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));
+	others.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));
+	for (i = 0; i < all.count; i++) {
+		k = 0;
+		while (k < c->count &&
+		    strcmp(c->queues[k], all.runs[i].queue) != 0)
+			k++;
+		runs = k < c->count || c->count == 0 ? &m->runs : &others;
+		runs->runs[runs->count++] = all.runs[i];
+	}
 	mq_runs_free(&others);
 	free(all.runs);
 }

@@ -39,16 +39,14 @@ static const struct resource {
     {"/", SUBJECT_HTML, FORMAT_TABLE, "text/html; charset=utf-8", page_policy},
 };
 
-#define VIEWS (sizeof(views) / sizeof(views[0]))
-
 /* The view at a path, and what is behind that; NULL: none. */
 static const struct resource *
 find_view(const char *path, const char **name)
 {
-	const struct resource *v;
+	const struct resource *v = views;
 	size_t len;
 
-	for (v = views; v < views + VIEWS; v++) {
+	for (; v < views + sizeof(views) / sizeof(views[0]); v++) {
 		len = strlen(v->path);
 		if (strncmp(path, v->path, len) != 0)
 			continue;
@@ -57,39 +55,6 @@ find_view(const char *path, const char **name)
 			return v;
 	}
 	return NULL;
-}
-
-static bool
-is_served(const struct stats_options *o, const char *queue)
-{
-	int i;
-
-	for (i = 0; i < o->count; i++)
-		if (strcmp(o->queues[i], queue) == 0)
-			return true;
-	return o->count == 0;
-}
-
-static void
-use_view(struct stats_options *o, const struct resource *v, const char *name)
-{
-	o->subject = v->subject;
-	o->format = v->format;
-	o->requested = true;
-	o->again = strcmp(v->path, "/again") == 0;
-	/* The page can ask for itself here. */
-	if (o->refresh == 0)
-		o->refresh = REFRESH_S;
-	if (v->subject == SUBJECT_HEALTH && o->checks != NULL)
-		o->format = FORMAT_CHECK;
-	o->name = mq_xstrdup(name);
-	if (v->subject == SUBJECT_ONE)
-		o->list.filter.id = o->name;
-	if (v->subject != SUBJECT_CONTENTS)
-		return;
-	o->only = o->name;
-	o->queues = &o->only;
-	o->count = 1;
 }
 
 /* Exit status 1 of what is about several things says that one is not there; 1 of a
@@ -162,6 +127,7 @@ endpoint_serve(struct stats_options *o)
 	const struct resource *v;
 	struct http h;
 	const char *name;
+	int i = 0;
 
 	if (o->port != -1)
 		serve_port(o);
@@ -169,10 +135,30 @@ endpoint_serve(struct stats_options *o)
 	if (h.request.method != METHOD_GET && h.request.method != METHOD_HEAD)
 		http_refuse(&h, 405, "Allow: GET, HEAD\r\n", NULL);
 	v = find_view(h.request.path, &name);
-	if (v == NULL ||
-	    (v->subject == SUBJECT_CONTENTS && !is_served(o, name)))
+	if (v == NULL)
 		http_refuse(&h, 404, NULL, NULL);
-	use_view(o, v, name);
+	o->subject = v->subject;
+	o->format = v->format;
+	o->requested = true;
+	o->again = strcmp(v->path, "/again") == 0;
+	/* The page can ask for itself here. */
+	if (o->refresh == 0)
+		o->refresh = REFRESH_S;
+	if (v->subject == SUBJECT_HEALTH && o->checks != NULL)
+		o->format = FORMAT_CHECK;
+	o->name = mq_xstrdup(name);
+	if (v->subject == SUBJECT_ONE)
+		o->list.filter.id = o->name;
+	if (v->subject == SUBJECT_CONTENTS) {
+		/* If queues were named, others are not served. */
+		while (i < o->count && strcmp(o->queues[i], name) != 0)
+			i++;
+		if (o->count > 0 && i == o->count)
+			http_refuse(&h, 404, NULL, NULL);
+		o->only = o->name;
+		o->queues = &o->only;
+		o->count = 1;
+	}
 	http_work(&h, judge, (void *)v);
 	http_free(&h);
 }

@@ -176,30 +176,21 @@ integer_of(const struct field *f, const void *record, int64_t now_ms)
 	}
 }
 
-static enum value_type
-type_of(enum kind kind, long long n)
-{
-	switch (kind) {
-	case KIND_FLAG:
-	case KIND_PAUSED:
-	case KIND_LIVE:
-		return n < 0 ? VALUE_UNKNOWN : VALUE_FLAG;
-	case KIND_COUNT:
-		return n < 0 ? VALUE_UNKNOWN : VALUE_INTEGER;
-	case KIND_SOME:
-		return n <= 0 ? VALUE_NONE : VALUE_INTEGER;
-	case KIND_AGE:
-		return n < 0 ? VALUE_UNKNOWN : n == 0 ? VALUE_NONE : VALUE_REAL;
-	case KIND_SECONDS:
-		return VALUE_REAL;
-	default:
-		return VALUE_INTEGER;
-	}
-}
-
 struct value
 field_get(const struct field *f, const void *record, int64_t now_ms)
 {
+	/* Of numbers: below 0, 0, and above. */
+	static const enum value_type types[][3] = {
+	    [KIND_LIVE] = {VALUE_UNKNOWN, VALUE_FLAG, VALUE_FLAG},
+	    [KIND_FLAG] = {VALUE_UNKNOWN, VALUE_FLAG, VALUE_FLAG},
+	    [KIND_PAUSED] = {VALUE_UNKNOWN, VALUE_FLAG, VALUE_FLAG},
+	    [KIND_NUMBER] = {VALUE_INTEGER, VALUE_INTEGER, VALUE_INTEGER},
+	    [KIND_PASSED] = {VALUE_INTEGER, VALUE_INTEGER, VALUE_INTEGER},
+	    [KIND_COUNT] = {VALUE_UNKNOWN, VALUE_INTEGER, VALUE_INTEGER},
+	    [KIND_SOME] = {VALUE_NONE, VALUE_NONE, VALUE_INTEGER},
+	    [KIND_SECONDS] = {VALUE_REAL, VALUE_REAL, VALUE_REAL},
+	    [KIND_AGE] = {VALUE_UNKNOWN, VALUE_NONE, VALUE_REAL},
+	};
 	const void *at = (const char *)record + f->at;
 	struct value v = {.type = VALUE_NONE};
 
@@ -212,13 +203,13 @@ field_get(const struct field *f, const void *record, int64_t now_ms)
 			v.type = VALUE_TEXT;
 	} else {
 		v.n = integer_of(f, record, now_ms);
-		v.type = type_of(f->kind, v.n);
+		v.type = types[f->kind][v.n < 0 ? 0 : v.n == 0 ? 1 : 2];
 		v.real = (double)v.n;
-		if (v.type == VALUE_REAL)
-			v.real /= 1000;
 		if (f->kind == KIND_AGE && v.type == VALUE_REAL)
 			v.real =
 			    v.n < now_ms ? (double)(now_ms - v.n) / 1000 : 0;
+		else if (v.type == VALUE_REAL)
+			v.real /= 1000;
 	}
 	return v;
 }

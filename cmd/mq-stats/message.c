@@ -9,27 +9,6 @@
 #include "message/history.h"
 #include "message/json.h"
 
-static int64_t
-published_ms(const struct message *m)
-{
-	return m->id != NULL && mq_id_valid(m->id, strlen(m->id)) ?
-	    (int64_t)mq_id_time(m->id) / 1000 :
-	    0;
-}
-
-static int64_t
-since_when(const struct message *m, enum mq_state state)
-{
-	switch (state) {
-	case MQ_DELAYED:
-		return published_ms(m);
-	case MQ_REJECTED:
-		return mq_history_last_ms(&m->envelope);
-	default:
-		return mq_message_since_ms(&m->envelope);
-	}
-}
-
 void
 message_unpack(
     struct message *m, const struct mq_item *item, enum mq_state state)
@@ -52,45 +31,18 @@ message_unpack(
 	if (state == MQ_REJECTED &&
 	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) == NULL)
 		m->attempts = mq_history_last_attempt(&m->envelope);
-	m->since_ms = since_when(m, state);
+	if (state == MQ_REJECTED)
+		m->since_ms = mq_history_last_ms(&m->envelope);
+	else if (state != MQ_DELAYED)
+		m->since_ms = mq_message_since_ms(&m->envelope);
+	else if (m->id != NULL && mq_id_valid(m->id, strlen(m->id)))
+		m->since_ms = (int64_t)mq_id_time(m->id) / 1000;
 }
 
 void
 message_free(struct message *m)
 {
 	mq_envelope_free(&m->envelope);
-}
-
-static void
-set_text(json_t *v, const char *name, const char *text)
-{
-	if (text != NULL)
-		mq_json_set(v, name, mq_json_text(text));
-}
-
-static void
-set_number(json_t *v, const char *name, const struct mq_envelope *e,
-    const char *header)
-{
-	const char *text = mq_envelope_get(e, header);
-
-	if (text != NULL)
-		mq_json_set(v, name, json_integer(strtoll(text, NULL, 10)));
-}
-
-static void
-set_options(json_t *v, const struct mq_envelope *e)
-{
-	const char *key = mq_envelope_get(e, MQ_HEADER_KEY);
-
-	set_number(v, "priority", e, MQ_HEADER_PRIORITY);
-	set_text(v, "group", mq_envelope_get(e, MQ_HEADER_GROUP));
-	set_text(v, "key", key);
-	if (key != NULL)
-		set_text(v, "unique", message_unique(e));
-	set_number(v, "from_tick", e, MQ_HEADER_FROM_TICK);
-	set_number(v, "until_tick", e, MQ_HEADER_UNTIL_TICK);
-	set_number(v, "expires_ms", e, MQ_HEADER_EXPIRES);
 }
 
 const char *
@@ -101,17 +53,36 @@ message_unique(const struct mq_envelope *e)
 	return unique != NULL && mq_message_unique_good(e) ? unique : "done";
 }
 
+/* What a message asks for. */
 static void
-set_wait(json_t *v, const struct mq_item *item)
+set_options(json_t *v, const struct mq_envelope *e)
 {
-	mq_json_set(v, "waits_for",
-	    json_string(item->in_line ? "turn" :
-		    item->tick > 0    ? "tick" :
-					"time"));
-	if (item->tick > 0)
-		mq_json_set(v, "tick", json_integer(item->tick));
-	else if (!item->in_line)
-		mq_json_set(v, "due_ms", json_integer(item->due_ms));
+	static const struct {
+		const char *name, *header;
+		bool number;
+	} all[] = {
+	    {"priority", MQ_HEADER_PRIORITY, true},
+	    {"group", MQ_HEADER_GROUP, false},
+	    {"key", MQ_HEADER_KEY, false},
+	    {"unique", MQ_HEADER_UNIQUE, false},
+	    {"from_tick", MQ_HEADER_FROM_TICK, true},
+	    {"until_tick", MQ_HEADER_UNTIL_TICK, true},
+	    {"expires_ms", MQ_HEADER_EXPIRES, true},
+	};
+	bool has_key = mq_envelope_get(e, MQ_HEADER_KEY) != NULL;
+	const char *text;
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		text = mq_envelope_get(e, all[i].header);
+		if (strcmp(all[i].name, "unique") == 0)
+			text = has_key ? message_unique(e) : NULL;
+		if (text != NULL)
+			mq_json_set(v, all[i].name,
+			    all[i].number ?
+				json_integer(strtoll(text, NULL, 10)) :
+				mq_json_text(text));
+	}
 }
 
 json_t *
@@ -124,8 +95,16 @@ message_facts(
 
 	if (m->since_ms > 0)
 		mq_json_set(v, "since_ms", json_integer(m->since_ms));
-	if (state == MQ_DELAYED)
-		set_wait(v, item);
+	if (state == MQ_DELAYED) {
+		mq_json_set(v, "waits_for",
+		    json_string(item->in_line ? "turn" :
+			    item->tick > 0    ? "tick" :
+						"time"));
+		if (item->tick > 0)
+			mq_json_set(v, "tick", json_integer(item->tick));
+		else if (!item->in_line)
+			mq_json_set(v, "due_ms", json_integer(item->due_ms));
+	}
 	if (state == MQ_UNACKED && item->connection != NULL)
 		mq_json_set(v, "connection", mq_json_name(item->connection));
 	if (m->reason != NULL)

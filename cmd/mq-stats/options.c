@@ -87,15 +87,6 @@ take_list(void *into, const struct mq_given *given)
 }
 
 static void
-take_offset(void *into, const struct mq_given *given)
-{
-	struct stats_options *o = into;
-
-	o->list.offset = mq_option_number(given->name, given->arg, 0, LONG_MAX);
-	o->offset = true;
-}
-
-static void
 take_watch(void *into, const struct mq_given *given)
 {
 	struct stats_options *o = into;
@@ -204,7 +195,8 @@ static const struct mq_option lists[] = {
     {.help = "                         with --list:"},
     {0, "--newest", NULL, "the newest first; 20, or N",
 	MQ_FLAG(struct stats_options, list.newest)},
-    {0, "--offset", "N", "skip the first N", .take = take_offset},
+    {0, "--offset", "N", "skip the first N",
+	MQ_LONG(struct stats_options, list.offset, 0, LONG_MAX)},
     {0},
 };
 static const struct mq_option framings[] = {
@@ -221,30 +213,6 @@ static const struct mq_option framings[] = {
     {0},
 };
 
-/* An option that belongs to --list only; NULL: none. */
-static const char *
-list_option(const struct stats_options *o)
-{
-	if (o->offset)
-		return "--offset";
-	if (o->list.newest)
-		return "--newest";
-	return o->list.framing != MQ_FRAME_WHOLE ?
-	    mq_option_framing_name(o->list.framing) :
-	    NULL;
-}
-
-/* An option of the table of queues only; NULL: none. */
-static const char *
-order_option(const struct stats_options *o)
-{
-	if (o->order.key != NULL)
-		return "--sort";
-	if (o->order.reverse)
-		return "--reverse";
-	return o->order.nonempty ? "--nonempty" : NULL;
-}
-
 /* Whether queues have a line each, in a table or on the page. */
 static bool
 has_rows(const struct stats_options *o)
@@ -255,19 +223,12 @@ has_rows(const struct stats_options *o)
 	    !o->watch.connections;
 }
 
+/* option: one that was given; NULL: none was. */
 static void
-check_order(const struct stats_options *o, bool of_one)
+refuse_alone(const char *option, const char *needs)
 {
-	if (has_rows(o))
-		return;
-	if (order_option(o) != NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s needs the table of queues, --watch, --html or --http",
-		    order_option(o));
-	if (o->list.limit != -1 && !of_one)
-		mq_die(MQ_EXIT_USAGE,
-		    "--limit needs the table of queues, --watch, --html, "
-		    "--http, --list or --reasons");
+	if (option != NULL)
+		mq_die(MQ_EXIT_USAGE, "%s needs %s", option, needs);
 }
 
 static void
@@ -275,29 +236,46 @@ check_messages(const struct stats_options *o, bool json)
 {
 	bool of_one =
 	    o->subject == SUBJECT_LIST || o->subject == SUBJECT_REASONS;
+	const char *framing = o->list.framing != MQ_FRAME_WHOLE ?
+	    mq_option_framing_name(o->list.framing) :
+	    NULL;
 
-	if (o->subject != SUBJECT_LIST && list_option(o) != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s needs --list", list_option(o));
-	if (!of_one && mq_filter_option_given(&o->list.filter) != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s needs --list or --reasons",
-		    mq_filter_option_given(&o->list.filter));
-	check_order(o, of_one);
+	if (o->subject != SUBJECT_LIST)
+		refuse_alone(o->list.offset != -1 ? "--offset" :
+			o->list.newest		  ? "--newest" :
+						    framing,
+		    "--list");
+	if (!of_one)
+		refuse_alone(mq_filter_option_given(&o->list.filter),
+		    "--list or --reasons");
+	if (!has_rows(o))
+		refuse_alone(o->order.key != NULL ? "--sort" :
+			o->order.reverse	  ? "--reverse" :
+			o->order.nonempty	  ? "--nonempty" :
+						    NULL,
+		    "the table of queues, --watch, --html or --http");
+	if (!has_rows(o) && o->list.limit != -1 && !of_one)
+		refuse_alone("--limit",
+		    "the table of queues, --watch, --html, --http, --list or "
+		    "--reasons");
 	if (o->refresh > 0 && o->subject != SUBJECT_HTML &&
 	    o->subject != SUBJECT_HTTP)
-		mq_die(MQ_EXIT_USAGE, "--refresh needs --html or --http");
-	if ((o->payloads || o->hosts.count > 0) && o->subject != SUBJECT_HTTP)
-		mq_die(MQ_EXIT_USAGE, "%s needs --http",
-		    o->payloads ? "--payloads" : "--host");
+		refuse_alone("--refresh", "--html or --http");
+	if (o->subject != SUBJECT_HTTP)
+		refuse_alone(o->payloads   ? "--payloads" :
+			o->hosts.count > 0 ? "--host" :
+					     NULL,
+		    "--http");
 	if (o->subject == SUBJECT_HTML && json)
 		refuse_both("--html", "--json");
 	if (o->subject == SUBJECT_SERVER && o->count > 0)
 		mq_die(MQ_EXIT_USAGE, "--server: takes no queue; remove %s",
 		    o->queues[0]);
 	if (of_one && o->count != 1)
-		mq_die(MQ_EXIT_USAGE, "%s needs one queue (try --help)",
-		    subject_names[o->subject]);
-	if (json && o->list.framing != MQ_FRAME_WHOLE)
-		refuse_both("--json", mq_option_framing_name(o->list.framing));
+		refuse_alone(
+		    subject_names[o->subject], "one queue (try --help)");
+	if (json && framing != NULL)
+		refuse_both("--json", framing);
 }
 
 static void
@@ -325,23 +303,18 @@ check_options(const struct stats_options *o)
 		refuse_both(subject, "--connections");
 }
 
-static void
-read_options(struct stats_options *o, int argc, char *argv[])
+void
+options_parse(struct stats_options *o, int argc, char *argv[])
 {
 	const struct mq_options tables[] = {{forms, o},
 	    {http_options, &o->hosts}, {others, o}, {id, &o->list.filter},
 	    {messages, o}, {mq_filter_options + 1, &o->list.filter}, {lists, o},
 	    {framings, &o->list.framing}, {mq_shared_options, &o->shared}, {0}};
 
-	mq_option_read(&o->shared, tables, argc, argv);
-}
-
-void
-options_parse(struct stats_options *o, int argc, char *argv[])
-{
 	*o = (struct stats_options){
-	    .shared = {.usage = usage, .names_server = true}, .list.limit = -1};
-	read_options(o, argc, argv);
+	    .shared = {.usage = usage, .names_server = true},
+	    .list = {.limit = -1, .offset = -1}};
+	mq_option_read(&o->shared, tables, argc, argv);
 	mq_option_rights(&o->shared,
 	    MQ_LOOKS | (o->subject == SUBJECT_SERVER ? MQ_DESCRIBES : 0),
 	    argv + optind, argc - optind);
@@ -354,6 +327,8 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 	check_options(o);
 	if (has_rows(o) && o->list.limit != -1)
 		o->order.limit = o->list.limit;
+	if (o->list.offset == -1)
+		o->list.offset = 0;
 }
 
 void

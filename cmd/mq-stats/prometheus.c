@@ -51,42 +51,33 @@ make_label(const char *name)
 	return out.data;
 }
 
-static void
-print_metric(const struct field *f, const struct series *series, int count,
-    int64_t now_ms)
-{
-	bool counter = f->kind == KIND_NUMBER;
-	struct value v;
-	int i;
-
-	print_family(
-	    f->metric.name, counter ? "counter" : "gauge", f->metric.help);
-	for (i = 0; i < count; i++) {
-		v = field_get(f, series[i].q, now_ms);
-		/* Only what somebody has counted, and only what is known. */
-		if (counter ? series[i].q->counted : v.type != VALUE_UNKNOWN)
-			printf("%s%s} %.15g\n", f->metric.name, series[i].label,
-			    v.real);
-	}
-}
-
-static const struct field *
-find_metric(const struct field *f, int place)
-{
-	while (f->kind != KIND_END && f->metric.place != place)
-		f++;
-	return f->kind != KIND_END ? f : NULL;
-}
-
+/* The fields that are metrics, in the order of their places. */
 static void
 print_metrics(const struct field *fields, const struct series *series,
     int count, int64_t now_ms)
 {
 	const struct field *f;
-	int place;
+	struct value v;
+	bool counter;
+	int place, i;
 
-	for (place = 1; (f = find_metric(fields, place)) != NULL; place++)
-		print_metric(f, series, count, now_ms);
+	for (place = 1;; place++) {
+		for (f = fields; f->metric.place != place; f++)
+			if (f->kind == KIND_END)
+				return;
+		counter = f->kind == KIND_NUMBER;
+		print_family(f->metric.name, counter ? "counter" : "gauge",
+		    f->metric.help);
+		for (i = 0; i < count; i++) {
+			v = field_get(f, series[i].q, now_ms);
+			/* Only what somebody has counted, and only what is
+			 * known. */
+			if (counter ? series[i].q->counted :
+				      v.type != VALUE_UNKNOWN)
+				printf("%s%s} %.15g\n", f->metric.name,
+				    series[i].label, v.real);
+		}
+	}
 }
 
 static void
@@ -143,26 +134,6 @@ print_nodes(const struct series *series, int count, size_t lost)
 	printf("mq_lost_nodes %zu\n", lost);
 }
 
-static void
-print_evicts(const struct mq_info *info)
-{
-	if (*info->policy == '\0')
-		return;
-	print_family(
-	    "mq_evicts", "gauge", "1 while the server may drop queues.");
-	printf("mq_evicts %d\n", mq_info_evicts(info));
-}
-
-/* Of a server without queues nobody needs it. */
-static void
-print_all_paused(const struct mq_stats *stats)
-{
-	print_family(
-	    "mq_all_paused", "gauge", "1 while all queues are paused.");
-	printf("mq_all_paused %d\n",
-	    stats->count > 0 && stats->queues->all_paused);
-}
-
 void
 prometheus_print(const struct model *m)
 {
@@ -184,8 +155,16 @@ prometheus_print(const struct model *m)
 	print_metrics(count_fields, series, count, stats->now_ms);
 	print_histogram(series, count);
 	print_nodes(series, count, m->lost.n);
-	print_all_paused(stats);
-	print_evicts(&m->info);
+	/* Of a server without queues nobody needs it. */
+	print_family(
+	    "mq_all_paused", "gauge", "1 while all queues are paused.");
+	printf("mq_all_paused %d\n",
+	    stats->count > 0 && stats->queues->all_paused);
+	if (*m->info.policy != '\0') {
+		print_family("mq_evicts", "gauge",
+		    "1 while the server may drop queues.");
+		printf("mq_evicts %d\n", mq_info_evicts(&m->info));
+	}
 	for (i = 0; i < count; i++)
 		free(series[i].label);
 	free(series);

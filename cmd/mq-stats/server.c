@@ -28,104 +28,44 @@ bytes_text(char out[BYTES], long long n)
 	    value, units[i]);
 }
 
-static void
-warn(json_t *warnings, const char *text)
-{
-	mq_json_must(json_array_append_new(warnings, mq_json_text(text)) == 0);
-}
-
-static void
-warn_of_memory(const struct mq_report *r, json_t *warnings)
-{
-	char text[128];
-
-	if (r->maxmemory > 0 && r->memory >= r->maxmemory / 10 * 9)
-		warn(warnings,
-		    "memory is nearly full: at maxmemory, messages are "
-		    "refused or dropped");
-	if (r->policy[0] == '\0' || strcmp(r->policy, "noeviction") == 0)
-		return;
-	snprintf(text, sizeof(text),
-	    "maxmemory-policy is %s: the server may drop queues or leases; "
-	    "set it to noeviction",
-	    r->policy);
-	warn(warnings, text);
-}
-
+/* A list of texts. */
 static json_t *
 find_warnings(const struct mq_report *r)
 {
-	json_t *warnings = json_array();
+	char evicts[128];
+	const struct {
+		bool is;
+		const char *text;
+	} all[] = {
+	    {r->maxmemory > 0 && r->memory >= r->maxmemory / 10 * 9,
+		"memory is nearly full: at maxmemory, messages are "
+		"refused or dropped"},
+	    {r->policy[0] != '\0' && strcmp(r->policy, "noeviction") != 0,
+		evicts},
+	    {r->aof == 0 && r->snapshots == 0,
+		"nothing is kept on disk: a restart loses all messages"},
+	    {r->aof == 0 && r->snapshots != 0,
+		"snapshots alone are kept: if the server is killed, it "
+		"loses all messages since the last one"},
+	    {r->save_failed, "the last snapshot could not be saved"},
+	    {r->aof_failed,
+		"the append-only file could not be written or rewritten"},
+	    {r->disk_free >= 0 && r->disk_free < r->disk_bytes / 20,
+		"the disk is nearly full: a private server ends when it "
+		"cannot write"},
+	};
+	json_t *list = json_array();
+	size_t i;
 
-	warn_of_memory(r, warnings);
-	if (r->aof == 0)
-		warn(warnings,
-		    r->snapshots == 0 ?
-			"nothing is kept on disk: a restart loses all "
-			"messages" :
-			"snapshots alone are kept: if the server is killed, it "
-			"loses all messages since the last one");
-	if (r->save_failed)
-		warn(warnings, "the last snapshot could not be saved");
-	if (r->aof_failed)
-		warn(warnings,
-		    "the append-only file could not be written or rewritten");
-	if (r->disk_free >= 0 && r->disk_free < r->disk_bytes / 20)
-		warn(warnings,
-		    "the disk is nearly full: a private server ends when it "
-		    "cannot write");
-	return warnings;
-}
-
-static void
-print_memory(const struct mq_report *r)
-{
-	char used[BYTES], most[BYTES], text[3 * BYTES];
-
-	if (r->memory < 0)
-		return;
-	bytes_text(used, r->memory);
-	bytes_text(most, r->maxmemory);
-	snprintf(text, sizeof(text), "%s of %s", used,
-	    r->maxmemory > 0 ? most : "any size");
-	text_line("memory", text);
-}
-
-static void
-print_disk(const struct mq_report *r)
-{
-	char used[BYTES], left[BYTES], text[3 * BYTES] = "";
-
-	if (r->aof_bytes >= 0) {
-		bytes_text(used, r->aof_bytes);
-		snprintf(text, sizeof(text), "%s used%s", used,
-		    r->disk_free >= 0 ? ", " : "");
-	}
-	if (r->disk_free >= 0) {
-		bytes_text(left, r->disk_free);
-		snprintf(text + strlen(text), sizeof(text) - strlen(text),
-		    "%s free", left);
-	}
-	if (text[0] != '\0')
-		text_line("disk", text);
-}
-
-static void
-print_kept(const struct mq_report *r)
-{
-	char text[64];
-
-	if (r->aof < 0)
-		return;
-	snprintf(text, sizeof(text), "%s%s%s%s",
-	    r->aof == 1 ? "each write" : "",
-	    r->aof == 1 && r->fsync[0] != '\0' ? ", synced " : "",
-	    r->aof == 1 ? r->fsync : "",
-	    r->aof == 1		  ? "" :
-		r->snapshots == 0 ? "nothing" :
-		r->snapshots == 1 ? "snapshots" :
-				    "snapshots, if any");
-	text_line("kept", text);
+	snprintf(evicts, sizeof(evicts),
+	    "maxmemory-policy is %s: the server may drop queues or leases; "
+	    "set it to noeviction",
+	    r->policy);
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].is)
+			mq_json_must(json_array_append_new(
+					 list, mq_json_text(all[i].text)) == 0);
+	return list;
 }
 
 static void
@@ -138,23 +78,42 @@ print_text(const char *name, const char *text)
 static void
 print_report(const char *name, const struct mq_report *r)
 {
-	char text[TEXT_AGE];
+	char text[TEXT_AGE], used[BYTES], most[BYTES], kept[64] = "";
+	bool aof = r->aof_bytes >= 0, disk = r->disk_free >= 0;
 
 	print_text("server", name);
 	print_text("version", r->version);
 	print_text("directory", r->dir);
-	if (r->pid >= 0) {
-		snprintf(text, sizeof(text), "%lld", r->pid);
-		text_line("pid", text);
-	}
+	if (r->pid >= 0)
+		printf("%-12s%lld\n", "pid", r->pid);
 	if (r->uptime_s >= 0) {
 		text_age(text, (double)r->uptime_s);
 		text_line("uptime", text);
 	}
-	print_memory(r);
+	if (r->memory >= 0) {
+		bytes_text(used, r->memory);
+		bytes_text(most, r->maxmemory);
+		printf("%-12s%s of %s\n", "memory", used,
+		    r->maxmemory > 0 ? most : "any size");
+	}
 	print_text("policy", r->policy);
-	print_kept(r);
-	print_disk(r);
+	if (r->aof == 1)
+		snprintf(kept, sizeof(kept), "each write%s%s",
+		    r->fsync[0] != '\0' ? ", synced " : "", r->fsync);
+	else if (r->aof == 0)
+		strlcpy(kept,
+		    r->snapshots == 0	  ? "nothing" :
+			r->snapshots == 1 ? "snapshots" :
+					    "snapshots, if any",
+		    sizeof(kept));
+	print_text("kept", kept);
+	if (aof || disk) {
+		bytes_text(used, r->aof_bytes);
+		bytes_text(most, r->disk_free);
+		printf("%-12s%s%s%s%s%s\n", "disk", aof ? used : "",
+		    aof ? " used" : "", aof && disk ? ", " : "",
+		    disk ? most : "", disk ? " free" : "");
+	}
 }
 
 static const struct field report_fields[] = {
@@ -173,32 +132,25 @@ static const struct field report_fields[] = {
     {0},
 };
 
-static void
-print_json(const char *name, const struct mq_report *r, json_t *warnings)
-{
-	json_t *v = mq_json_pack("{so}", "server", mq_json_text(name));
-	const struct field *f;
-
-	for (f = report_fields; f->kind != KIND_END; f++)
-		field_set(v, f, r, 0);
-	mq_json_set(v, "warnings", json_incref(warnings));
-	text_json_line(v);
-}
-
 void
 server_print(const char *name, const struct mq_report *r, bool json)
 {
-	json_t *warnings = find_warnings(r);
+	json_t *warnings = find_warnings(r), *v;
+	const struct field *f;
 	size_t i;
 
-	if (json)
-		print_json(name, r, warnings);
-	else
-		print_report(name, r);
-	for (i = 0; !json && i < json_array_size(warnings); i++)
-		print_text(
-		    "WARNING", json_string_value(json_array_get(warnings, i)));
-	if (!json && r->aof == 0)
+	if (json) {
+		v = mq_json_pack("{so}", "server", mq_json_text(name));
+		for (f = report_fields; f->kind != KIND_END; f++)
+			field_set(v, f, r, 0);
+		mq_json_set(v, "warnings", warnings);
+		text_json_line(v);
+		return;
+	}
+	print_report(name, r);
+	json_array_foreach(warnings, i, v)
+		print_text("WARNING", json_string_value(v));
+	if (r->aof == 0)
 		puts("To mend that, type:\n"
 		     "  redis-cli CONFIG SET appendonly yes\n"
 		     "  redis-cli CONFIG REWRITE");

@@ -236,7 +236,6 @@ struct stats_options {
 	struct order order;	    /* of the queues in a table */
 	const char *checks;	    /* of --check */
 	long refresh;		    /* of --html; 0: none */
-	bool offset;		    /* was given */
 	bool payloads;		    /* are shown */
 	bool requested;		    /* by --http */
 	bool again;		    /* by a page, which knows what was */
@@ -334,6 +333,8 @@ enum kind {
 	KIND_RATE     /* a double; below 0: not known */
 };
 
+#define SPARE_MAX 4
+
 /* Whether several queues have the sum of it: SUM_OWN leaves out what another queue
  * counts already (refuse of mq_queue_stats). */
 enum sum { SUM_NONE, SUM_OWN, SUM_ALL };
@@ -349,7 +350,8 @@ struct field {
 	bool optional;	   /* left out of JSON where there is none */
 	const char *title; /* of its column; NULL: it has none */
 	bool sparse;	   /* no column where all cells are empty */
-	int spare;  /* on a narrow terminal, those of 1 go first; 0: it stays */
+	int spare;  /* on a narrow terminal, those of 1 go first, and those of
+		     * SPARE_MAX last; 0: it stays */
 	bool id;    /* a number that counts nothing: a pid; or a text that is of
 		    * use only as a whole */
 	bool red;   /* above 0 */

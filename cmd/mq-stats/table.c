@@ -1,5 +1,6 @@
 #include "stats.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,15 +37,6 @@ add_cell(struct table *t, const char *text, int width, enum style s)
 	}
 	t->cells[t->used++] = (struct cell){t->text.len, width, s, -1};
 	mq_buf_add(&t->text, text, strlen(text) + 1);
-}
-
-static void
-add_name(struct table *t, const char *name, enum style style)
-{
-	char *visible = text_visible(name, strlen(name));
-
-	add_cell(t, visible, text_width(visible), style);
-	free(visible);
 }
 
 static void
@@ -140,75 +132,43 @@ add_spark(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 	add_text(t, text, STYLE_SPARK);
 }
 
-/* One digit behind the point, but for 10 and more. */
-static void
-add_rate(struct table *t, double rate)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), rate < 9.95 ? "%.1f" : "%.0f",
-	    rate < 0.05 ? 0 : rate);
-	add_text(t, text, STYLE_PLAIN);
-}
-
-static void
-add_age(struct table *t, double age_s)
-{
-	char text[TEXT_AGE];
-
-	text_age(text, age_s);
-	add_text(t, text, STYLE_PLAIN);
-	t->cells[t->used - 1].age_s = age_s;
-}
-
 /* "-": there is none, as when nothing waits; "?": not known. */
-static void
-add_value(
-    struct table *t, const struct field *f, const struct value *v, bool paused)
-{
-	bool red = f->red && v->n > 0;
-
-	if (v->type == VALUE_NONE)
-		add_text(t, f->sparse ? "" : "-", STYLE_PLAIN);
-	else if (v->type == VALUE_UNKNOWN)
-		add_text(
-		    t, "?", f->kind == KIND_AGE ? STYLE_PLAIN : STYLE_YELLOW);
-	else if (v->type == VALUE_TEXT)
-		add_name(t, v->text, paused ? STYLE_YELLOW : STYLE_PLAIN);
-	else if (v->type == VALUE_FLAG)
-		add_text(t, v->n > 0 ? "live" : "dead",
-		    v->n > 0 ? STYLE_PLAIN : STYLE_RED);
-	else if (f->kind == KIND_AGE)
-		add_age(t, v->real);
-	else if (v->type == VALUE_REAL)
-		add_rate(t, v->real);
-	else
-		add_number(t, v->n, red ? STYLE_RED : STYLE_PLAIN);
-}
-
 static void
 add_field(
     struct table *t, const struct field *f, const void *record, int64_t now_ms)
 {
 	const struct mq_queue_stats *q = record;
-	struct value v = {.type = VALUE_NONE};
-	bool paused = false;
+	struct value v = field_get(f, record, now_ms);
+	enum style style = STYLE_PLAIN;
+	char text[32], *visible;
 
-	if (record != NULL && f->kind == KIND_NOTE) {
-		add_note(t, q, now_ms);
-		return;
+	if (v.type == VALUE_NONE) {
+		add_text(t, f->sparse ? "" : "-", style);
+	} else if (v.type == VALUE_UNKNOWN) {
+		add_text(t, "?", f->kind == KIND_AGE ? style : STYLE_YELLOW);
+	} else if (v.type == VALUE_TEXT) {
+		if (f->kind == KIND_QUEUE &&
+		    (q->paused_ms != 0 || q->all_paused))
+			style = STYLE_YELLOW;
+		visible = text_visible(v.text, strlen(v.text));
+		add_cell(t, visible, text_width(visible), style);
+		free(visible);
+	} else if (v.type == VALUE_FLAG) {
+		add_text(
+		    t, v.n > 0 ? "live" : "dead", v.n > 0 ? style : STYLE_RED);
+	} else if (f->kind == KIND_AGE) {
+		text_age(text, v.real);
+		add_text(t, text, style);
+		t->cells[t->used - 1].age_s = v.real;
+	} else if (v.type == VALUE_REAL) {
+		/* One digit behind the point, but for 10 and more. */
+		snprintf(text, sizeof(text), v.real < 9.95 ? "%.1f" : "%.0f",
+		    v.real < 0.05 ? 0 : v.real);
+		add_text(t, text, style);
+	} else {
+		add_number(t, v.n, f->red && v.n > 0 ? STYLE_RED : style);
 	}
-	if (record != NULL && f->kind == KIND_SPARK) {
-		add_spark(t, q, now_ms);
-		return;
-	}
-	if (record != NULL) {
-		v = field_get(f, record, now_ms);
-		paused = f->kind == KIND_QUEUE &&
-		    (q->paused_ms != 0 || q->all_paused);
-	}
-	add_value(t, f, &v, paused);
-	if (f->grows && record != NULL && q->grows)
+	if (f->grows && q->grows)
 		t->cells[t->used - 1].style = STYLE_GROWS;
 }
 
@@ -217,7 +177,15 @@ table_add(
     struct table *t, const struct field *f, const void *record, int64_t now_ms)
 {
 	for (; f->kind != KIND_END; f++)
-		if (f->title != NULL)
+		if (f->title == NULL)
+			continue;
+		else if (record == NULL)
+			add_text(t, f->sparse ? "" : "-", STYLE_PLAIN);
+		else if (f->kind == KIND_NOTE)
+			add_note(t, record, now_ms);
+		else if (f->kind == KIND_SPARK)
+			add_spark(t, record, now_ms);
+		else
 			add_field(t, f, record, now_ms);
 }
 
@@ -247,111 +215,93 @@ table_free(struct table *t)
 	t->used = t->cap = 0;
 }
 
+/* --- widths -------------------------------------------------------------- */
+
+static bool
+is_text(const struct table *t, int column)
+{
+	return t->columns[column]->kind <= KIND_TEXTS;
+}
+
+static int
+title_width(const struct table *t, int column)
+{
+	return (int)strlen(t->columns[column]->title);
+}
+
 /* How wide each column is; 0: it is left out. */
 static void
 measure_columns(const struct table *t, int *width)
 {
 	size_t i;
-	int j;
+	int j, n;
 
 	for (j = 0; j < t->count; j++)
-		width[j] = t->columns[j]->sparse ?
-		    0 :
-		    (int)strlen(t->columns[j]->title);
+		width[j] = t->columns[j]->sparse ? 0 : title_width(t, j);
 	for (i = 0; i < t->used; i++) {
 		j = (int)(i % (size_t)t->count);
-		if (t->cells[i].width > width[j])
-			width[j] = t->cells[i].width;
+		n = t->cells[i].width;
+		if (n > 0 && n < title_width(t, j))
+			n = title_width(t, j);
+		width[j] = n > width[j] ? n : width[j];
 	}
-	for (j = 0; j < t->count; j++)
-		if (width[j] > 0 &&
-		    width[j] < (int)strlen(t->columns[j]->title))
-			width[j] = (int)strlen(t->columns[j]->title);
 }
 
-/* A sparkline has the room that the others leave. */
-static void
-fit_spark(const struct table *t, int room, int *width)
+/* Of all columns together, with so many of a text at most. */
+static int
+total_width(const struct table *t, const int *width, int most)
 {
-	int j, spark = -1;
+	int total = -GAP, n, j;
 
 	for (j = 0; j < t->count; j++) {
-		if (t->columns[j]->kind == KIND_SPARK && width[j] > 0)
-			spark = j;
-		else if (width[j] > 0)
-			room -= width[j] + GAP;
+		n = is_text(t, j) && width[j] > most ? most : width[j];
+		total += n > 0 ? n + GAP : 0;
 	}
-	if (spark >= 0)
-		width[spark] = room < SPARK_MIN ? 0 :
-		    room < SPARK_MAX		? room :
-						  SPARK_MAX;
+	return total;
 }
 
-/* Leaves out what can be spared, until the others fit with texts of a length that tells
- * them apart. */
 static void
-spare_columns(const struct table *t, int room, int *width)
+fit_columns(const struct table *t, int room, int *width)
 {
-	int total, first, j;
+	const struct field *const *columns = t->columns;
+	int j, least, spare, widest, left;
 
-	for (;;) {
-		total = -GAP;
-		first = -1;
-		for (j = 0; j < t->count; j++) {
-			if (width[j] == 0)
-				continue;
-			total += GAP +
-			    (t->columns[j]->kind <= KIND_TEXTS &&
-					width[j] > TELLING ?
-				    TELLING :
-				    width[j]);
-			if (t->columns[j]->spare > 0 &&
-			    (first == -1 ||
-				t->columns[j]->spare <
-				    t->columns[first]->spare))
-				first = j;
-		}
-		if (total <= room || first == -1)
-			return;
+	/* A sparkline has the room that the others leave. */
+	for (j = 0; j < t->count; j++) {
+		if (columns[j]->kind != KIND_SPARK || width[j] == 0)
+			continue;
+		width[j] = 0;
+		left = room - GAP - total_width(t, width, INT_MAX);
+		if (left >= SPARK_MIN)
+			width[j] = left < SPARK_MAX ? left : SPARK_MAX;
+	}
+	/* What can be spared is left out, until the others fit with texts of a
+	 * length that tells them apart. */
+	for (spare = 1;
+	     spare <= SPARE_MAX && total_width(t, width, TELLING) > room;
+	     spare++)
 		for (j = 0; j < t->count; j++)
-			if (t->columns[j]->spare == t->columns[first]->spare)
+			if (columns[j]->spare == spare)
 				width[j] = 0;
-	}
-}
-
-/* Takes from the widest texts until everything fits. */
-static void
-narrow_columns(const struct table *t, int room, int *width)
-{
-	int total, widest, least, j;
-
-	for (;;) {
-		total = -GAP;
+	/* The widest texts are cut until everything fits. */
+	while (total_width(t, width, INT_MAX) > room) {
 		widest = -1;
 		for (j = 0; j < t->count; j++) {
-			total += width[j] > 0 ? width[j] + GAP : 0;
-			least = (int)strlen(t->columns[j]->title);
+			least = title_width(t, j);
 			if (least < NARROWEST)
 				least = NARROWEST;
-			if ((t->columns[j]->kind <= KIND_TEXTS) &&
-			    !t->columns[j]->id && width[j] > least &&
+			if (is_text(t, j) && !columns[j]->id &&
+			    width[j] > least &&
 			    (widest == -1 || width[j] > width[widest]))
 				widest = j;
 		}
-		if (total <= room || widest == -1)
+		if (widest == -1)
 			return;
 		width[widest]--;
 	}
 }
 
-static void
-pad_cell(struct mq_buf *out, int n)
-{
-	if (n <= 0)
-		return;
-	memset(mq_buf_reserve(out, (size_t)n), ' ', (size_t)n);
-	out->len += (size_t)n;
-}
+/* --- lines --------------------------------------------------------------- */
 
 /* Each column has the highest of its levels. */
 static int
@@ -398,110 +348,69 @@ write_cell(const struct table *t, const struct view *view,
 	return used;
 }
 
-/* One line.  Blanks are only written when something follows them. */
+/* One line, the titles without a row, in a style of its own ("": none).  Blanks are only
+ * written when something follows them. */
 static void
 write_row(const struct table *t, const struct view *view, const int *width,
-    const struct cell *row, struct mq_buf *out)
+    const struct cell *row, const char *style, struct mq_buf *out)
 {
-	int j, used, owed = 0;
+	int j, n, blanks, owed = 0;
 
+	mq_buf_addstr(out, style);
 	for (j = 0; j < t->count; j++) {
 		if (width[j] == 0)
 			continue;
-		if (row[j].width == 0) {
+		n = row != NULL ? row[j].width : title_width(t, j);
+		if (n == 0) {
 			owed += width[j] + GAP;
 			continue;
 		}
-		pad_cell(out,
-		    owed +
-			((t->columns[j]->kind <= KIND_TEXTS) ?
-				0 :
-				width[j] - row[j].width));
-		used = write_cell(t, view, &row[j], width[j], out);
-		owed = GAP +
-		    ((t->columns[j]->kind <= KIND_TEXTS) ? width[j] - used : 0);
-		if (row[j].style == STYLE_GROWS) {
+		blanks =
+		    owed + (is_text(t, j) || n > width[j] ? 0 : width[j] - n);
+		if (blanks > 0)
+			memset(mq_buf_reserve(out, (size_t)blanks), ' ',
+			    (size_t)blanks);
+		out->len += (size_t)blanks;
+		if (row != NULL)
+			n = write_cell(t, view, &row[j], width[j], out);
+		else
+			mq_buf_addstr(out, t->columns[j]->title);
+		owed = GAP + (is_text(t, j) ? width[j] - n : 0);
+		if (row != NULL && row[j].style == STYLE_GROWS) {
 			mq_buf_add(out, "+", 1);
 			owed--;
 		}
 	}
-	mq_buf_add(out, "\n", 1);
-}
-
-static void
-write_head(const struct table *t, const struct view *view, const int *width,
-    struct mq_buf *out)
-{
-	int j, len, owed = 0;
-
-	if (view->colour)
-		mq_buf_addstr(out, "\033[1m");
-	for (j = 0; j < t->count; j++) {
-		if (width[j] == 0)
-			continue;
-		len = (int)strlen(t->columns[j]->title);
-		pad_cell(out,
-		    owed +
-			((t->columns[j]->kind <= KIND_TEXTS) ? 0 :
-							       width[j] - len));
-		mq_buf_addstr(out, t->columns[j]->title);
-		owed = GAP +
-		    ((t->columns[j]->kind <= KIND_TEXTS) ? width[j] - len : 0);
-	}
-	mq_buf_addstr(out, view->colour ? "\033[0m\n" : "\n");
-}
-
-/* Reversed, without colours, which would end that. */
-static void
-write_marked(const struct table *t, const int *width, const struct cell *row,
-    struct mq_buf *out)
-{
-	mq_buf_addstr(out, "\033[7m");
-	write_row(t, &(const struct view){0}, width, row, out);
-	out->len--;
-	mq_buf_addstr(out, "\033[0m\n");
-}
-
-/* How many rows before the total there is room for. */
-static size_t
-room_for_rows(const struct table *t, const struct view *view)
-{
-	size_t rows = t->used / (size_t)t->count - t->total;
-	int room = view->height - 1 - t->total;
-
-	if (view->height == 0 || room >= (int)rows)
-		return rows;
-	return room > 1 ? (size_t)room - 1 : 0;
+	mq_buf_addstr(out, *style != '\0' ? "\033[0m\n" : "\n");
 }
 
 void
 table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 {
-	size_t rows = t->used / (size_t)t->count - t->total;
-	size_t shown = room_for_rows(t, view), i;
+	static const struct view plain;
+	size_t rows = t->used / (size_t)t->count - t->total, shown = rows, i;
 	int *width = mq_xcalloc((size_t)t->count, sizeof(*width));
-	const struct cell *row;
+	int room = view->height - 1 - t->total;
+	const struct cell *row = t->cells;
+	bool marked;
 
 	measure_columns(t, width);
 	if (view->width > 0)
-		fit_spark(t, view->width, width);
-	if (view->width > 0)
-		spare_columns(t, view->width, width);
-	if (view->width > 0)
-		narrow_columns(t, view->width, width);
-	write_head(t, view, width, out);
-	for (i = 0; i < shown; i++) {
-		row = t->cells + i * (size_t)t->count;
-		if ((int)i == t->marked - 1)
-			write_marked(t, width, row, out);
-		else
-			write_row(t, view, width, row, out);
+		fit_columns(t, view->width, width);
+	write_row(t, view, width, NULL, view->colour ? "\033[1m" : "", out);
+	if (view->height > 0 && room < (int)rows)
+		shown = room > 1 ? (size_t)room - 1 : 0;
+	for (i = 0; i < shown; i++, row += t->count) {
+		/* Reversed, without colours, which would end that. */
+		marked = (int)i == t->marked - 1;
+		write_row(t, marked ? &plain : view, width, row,
+		    marked ? "\033[7m" : "", out);
 	}
 	if (shown < rows)
 		mq_buf_printf(out, "(%zu more)\n", rows - shown);
 	if (t->total)
-		write_row(
-		    t, view, width, t->cells + rows * (size_t)t->count, out);
+		write_row(t, view, width, t->cells + rows * (size_t)t->count,
+		    "", out);
 	free(width);
 }
 

@@ -82,19 +82,6 @@ set_handler(int signo, void (*handler)(int))
 	sigaction(signo, &action, NULL);
 }
 
-/* Carries out the default action of a signal at once. */
-static void
-raise_default(int signo)
-{
-	sigset_t set;
-
-	set_handler(signo, SIG_DFL);
-	raise(signo);
-	sigemptyset(&set);
-	sigaddset(&set, signo);
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
-}
-
 static void
 on_end(int signo)
 {
@@ -109,10 +96,13 @@ on_stop(int signo)
 	sigset_t set;
 
 	give_terminal_back();
-	raise_default(signo);
-	/* Here we go on; at once, if there is no shell that could wake us. */
+	/* The default action, at once. */
+	set_handler(signo, SIG_DFL);
+	raise(signo);
 	sigemptyset(&set);
 	sigaddset(&set, signo);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	/* Here we go on; at once, if there is no shell that could wake us. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	set_handler(signo, on_stop);
 	take_terminal();
@@ -169,24 +159,8 @@ screen_enter(void)
 #define ESCAPE	  033
 #define ESCAPE_MS 50 /* for the rest of what an arrow sends */
 
-/* A key, or -1 when none will ever come; arrows are those of vi(1). */
-static int
-read_key(void)
-{
-	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-	unsigned char key, rest[2];
-
-	if (read(STDIN_FILENO, &key, 1) != 1)
-		return -1;
-	if (key != ESCAPE || poll(&input, 1, ESCAPE_MS) != 1)
-		return key;
-	if (read(STDIN_FILENO, rest, sizeof(rest)) != sizeof(rest))
-		return 0;
-	return rest[1] == 'A' ? 'k' : rest[1] == 'B' ? 'j' : 0;
-}
-
-/* Waits for a key (returned), a signal that wants the screen drawn anew (0), or
- * the time to be over (-1). */
+/* Waits for a key (returned; arrows are those of vi(1)), a signal that wants the screen
+ * drawn anew (0), or the time to be over (-1). */
 static int
 screen_wait(int64_t ms)
 {
@@ -194,8 +168,9 @@ screen_wait(int64_t ms)
 	    .fd = keys ? STDIN_FILENO : -1, .events = POLLIN};
 	const struct timespec time = {
 	    .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+	unsigned char key, rest[2];
 	sigset_t set, old;
-	int n = 0, key;
+	int n = 0;
 
 	/* Neither may come between the look at redraw and the waiting. */
 	sigemptyset(&set);
@@ -211,10 +186,15 @@ screen_wait(int64_t ms)
 	}
 	if (n <= 0)
 		return -1;
-	key = read_key();
-	if (key == -1)
+	if (read(STDIN_FILENO, &key, 1) != 1) {
 		keys = false;
-	return key == -1 ? 0 : key;
+		return 0;
+	}
+	if (key != ESCAPE || poll(&input, 1, ESCAPE_MS) != 1)
+		return key;
+	if (read(STDIN_FILENO, rest, sizeof(rest)) != sizeof(rest))
+		return 0;
+	return rest[1] == 'A' ? 'k' : rest[1] == 'B' ? 'j' : 0;
 }
 
 /* --- watch --------------------------------------------------------------- */
@@ -374,25 +354,10 @@ write_table(struct table *t, const struct view *view, struct mq_buf *lines)
 	table_free(t);
 }
 
-/* A queue, the reasons of what was rejected there, and some messages. */
-static void
-write_one(const struct model *m, const struct view *view, struct mq_buf *lines)
-{
-	const struct view any = {.width = view->width, .colour = view->colour};
-	struct table t;
-
-	tables_fill(m, false, 0, &t);
-	write_table(&t, &any, lines);
-	reasons_fill(m, &t);
-	write_table(&t, &any, lines);
-	rejected_fill(m, &t);
-	write_table(&t, &any, lines);
-}
-
 static void
 draw_screen(const struct watch *w)
 {
-	struct view view = text_view();
+	struct view view = text_view(), any = view;
 	struct winsize size = {0};
 	struct mq_buf lines = {0};
 	struct table table;
@@ -403,7 +368,12 @@ draw_screen(const struct watch *w)
 	/* Two lines are the heading. */
 	view.height = size.ws_row > 4 ? size.ws_row - 2 : 2;
 	if (w->opened) {
-		write_one(&w->one, &view, &lines);
+		tables_fill(&w->one, false, 0, &table);
+		write_table(&table, &any, &lines);
+		reasons_fill(&w->one, &table);
+		write_table(&table, &any, &lines);
+		rejected_fill(&w->one, &table);
+		write_table(&table, &any, &lines);
 	} else {
 		tables_fill(
 		    w->model, w->options->connections, view.height, &table);
@@ -414,25 +384,34 @@ draw_screen(const struct watch *w)
 	mq_buf_free(&lines);
 }
 
-/* Where nothing can be drawn: one table after the other. */
+/* Where nothing can be drawn: one table after the other.  Returns when it is time to ask
+ * again. */
 static void
 print_next_table(const struct watch *w, bool first)
 {
 	struct table table;
+	struct timespec time;
+	double left;
 
 	if (w->model->error[0] != '\0') {
 		mq_say("%s", w->model->error);
+	} else {
+		if (!first)
+			putchar('\n');
+		model_report_lost(w->model);
+		tables_fill(w->model, w->options->connections, 0, &table);
+		table_print(&table);
+		if (fflush(stdout) == EOF) {
+			mq_close_stdout();
+			exit(MQ_EXIT_IO);
+		}
+	}
+	left = w->next - mq_clock_s(CLOCK_MONOTONIC);
+	if (left <= 0)
 		return;
-	}
-	if (!first)
-		putchar('\n');
-	model_report_lost(w->model);
-	tables_fill(w->model, w->options->connections, 0, &table);
-	table_print(&table);
-	if (fflush(stdout) == EOF) {
-		mq_close_stdout();
-		exit(MQ_EXIT_IO);
-	}
+	time.tv_sec = (time_t)left;
+	time.tv_nsec = (long)((left - (double)time.tv_sec) * 1e9);
+	nanosleep(&time, NULL);
 }
 
 /* The next column that can be sorted by, or (step -1) the one before; NULL: none. */
@@ -518,19 +497,6 @@ wait_for_next(struct watch *w)
 }
 
 static void
-sleep_until(double next)
-{
-	double left = next - mq_clock_s(CLOCK_MONOTONIC);
-	struct timespec time;
-
-	if (left <= 0)
-		return;
-	time.tv_sec = (time_t)left;
-	time.tv_nsec = (long)((left - (double)time.tv_sec) * 1e9);
-	nanosleep(&time, NULL);
-}
-
-static void
 set_next(struct watch *w)
 {
 	w->next = mq_clock_s(CLOCK_MONOTONIC) +
@@ -559,7 +525,6 @@ watch(struct collector *c, const struct watch_options *o, struct model *m)
 	for (;; first = false) {
 		if (!w.screen) {
 			print_next_table(&w, first);
-			sleep_until(w.next);
 		} else {
 			draw_screen(&w);
 			if (!wait_for_next(&w))
