@@ -2,7 +2,7 @@
  * The bar of --drain: done, rejected, rate and time left, in one line on a terminal
  * that goes away before anything else is written, and at the end.
  */
-#include "engine-parts.h"
+#include "engine.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,22 +39,12 @@ add_rate(char text[static PROGRESS_LINE], double per_s)
 }
 
 static void
-add_time(char text[static PROGRESS_LINE], double seconds)
-{
-	char piece[PIECE], time[PROGRESS_TIME];
-
-	/* Not "0s left" before the end. */
-	progress_time(time, seconds + 0.9);
-	snprintf(piece, sizeof(piece), ", %s left", time);
-	add_piece(text, piece);
-}
-
-static void
 draw_bar(struct engine *e)
 {
 	const struct bar *b = &e->bar;
 	const struct mq_counts n = counters_totals(&e->counters);
 	char text[PROGRESS_LINE] = "", line[PROGRESS_LINE], piece[PIECE];
+	char time[PROGRESS_TIME];
 	long long ended = n.done + n.failed;
 	double part = -1,
 	       rate = (double)ended / (mq_clock_s(CLOCK_MONOTONIC) - b->began);
@@ -69,8 +59,12 @@ draw_bar(struct engine *e)
 	snprintf(piece, sizeof(piece), ", %lld rejected", n.failed);
 	add_piece(text, piece);
 	add_rate(text, rate);
-	if (rate > 0 && ended < b->total)
-		add_time(text, (double)(b->total - ended) / rate);
+	if (rate > 0 && ended < b->total) {
+		/* Not "0s left" before the end. */
+		progress_time(time, (double)(b->total - ended) / rate + 0.9);
+		snprintf(piece, sizeof(piece), ", %s left", time);
+		add_piece(text, piece);
+	}
 	add_piece(text, " ");
 	progress_line(line, text, part);
 	process_show(&e->process, line);
@@ -88,32 +82,21 @@ on_time(struct ev_loop *loop, ev_timer *w, int events)
 		draw_bar(w->data);
 }
 
-/* Messages that are printed on a terminal show the progress themselves. */
-static bool
-is_wanted(const struct options *opt)
-{
-	return opt->drain && !opt->quiet && progress_can_draw(STDERR_FILENO) &&
-	    (opt->command != NULL || !isatty(STDOUT_FILENO));
-}
-
 void
 bar_init(struct engine *e)
 {
-	e->bar = (struct bar){.wanted = is_wanted(e->opt),
-	    .began = mq_clock_s(CLOCK_MONOTONIC),
-	    .total = -1};
+	const struct options *opt = e->opt;
+
+	e->bar =
+	    (struct bar){.began = mq_clock_s(CLOCK_MONOTONIC), .total = -1};
+	/* Messages that are printed on a terminal show the progress themselves. */
+	e->bar.wanted = opt->drain && !opt->quiet &&
+	    progress_can_draw(STDERR_FILENO) &&
+	    (opt->command != NULL || !isatty(STDOUT_FILENO));
 	ev_timer_init(&e->bar.timer, on_time, FIRST_S, AGAIN_S);
 	e->bar.timer.data = e;
 	if (e->bar.wanted)
 		ev_timer_start(e->loop, &e->bar.timer);
-}
-
-void
-bar_expect(struct engine *e, long long left)
-{
-	const struct mq_counts n = counters_totals(&e->counters);
-
-	e->bar.total = n.done + n.failed + left;
 }
 
 void

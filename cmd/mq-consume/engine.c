@@ -1,3 +1,7 @@
+/*
+ * The engine's modules, and its turns: in each the engine sends acks, gives messages
+ * back, claims, starts, and ends.
+ */
 #include "engine.h"
 
 #include <errno.h>
@@ -7,7 +11,129 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "engine-parts.h"
+
+/* --- a turn ----------------------------------------------------------------- */
+
+/*
+ * Acks wait for others while there is more to do.  If a message may crash this
+ * consumer, no ack waits, so that no finished message is counted as crashed.
+ */
+static void
+flush_acks(struct engine *e)
+{
+	enum executor_acks acks = e->executor.table->acks;
+	bool runs_none = executor_running(&e->executor) == 0;
+	bool careful = policy_is_careful(&e->policy);
+	bool at_rest = inbox_held(&e->inbox) == 0 &&
+	    (acks == ACKS_AT_ONCE || runs_none) &&
+	    (acks != ACKS_FOR_OTHERS || outbox_holds(&e->outbox));
+
+	if (outbox_waits(&e->outbox) && (careful || at_rest))
+		outbox_flush(&e->outbox);
+	else
+		outbox_flush_enough(&e->outbox);
+	/* The same is true of other settlements. */
+	if (careful)
+		session_flush(&e->session);
+}
+
+static void
+give_back_unstarted(struct engine *e)
+{
+	bool now = policy_level(&e->policy) == STOP_NOW;
+	int i;
+
+	/* A claim under way brings newer messages, which must go back first.
+	 * The messages of killed commands go back together, in order, but do
+	 * not wait for a command that does not end. */
+	if (inbox_is_claiming(&e->inbox) ||
+	    (now && executor_busy(&e->executor) > 0 &&
+		policy_just_signalled(&e->policy)) ||
+	    !session_is_up(&e->session) || !session_holds_lease(&e->session))
+		return;
+	executor_take_back_all(&e->executor, now);
+	for (i = 0; i < e->opt->queue_count; i++)
+		engine_give_back(e, i);
+}
+
+/* A killed consumer repeats what the server has not heard of.  So with a run for each
+ * message, acks leave before the next ones start, and none starts while nothing can be
+ * settled. */
+static void
+start_messages(struct engine *e)
+{
+	if (e->executor.table->acks == ACKS_AT_ONCE) {
+		session_flush(&e->session);
+		if (session_is_up(&e->session) ?
+			outbox_refused(&e->outbox) :
+			outbox_settling(&e->outbox) > 0)
+			return;
+	}
+	e->executor.table->start(&e->executor);
+}
+
+/* Stream workers end before the connection leaves. */
+static void
+leave_server(struct engine *e)
+{
+	if (executor_busy(&e->executor) > 0) {
+		policy_stop(&e->policy, STOP_SOON, 0, 0);
+		return;
+	}
+	e->ending = true;
+	service_stop(e->service);
+	if (session_is_up(&e->session)) {
+		inbox_pass(&e->inbox);
+		counters_send(&e->counters);
+		errands_resign(&e->errands);
+	}
+	session_leave(&e->session);
+}
+
+static void
+check_end(struct engine *e)
+{
+	if (!engine_has_nothing(e))
+		return;
+	/* A join under way may still register our name, which only we remove. */
+	if (session_is_joining(&e->session) && !policy_killed(&e->policy))
+		return;
+	if (policy_level(&e->policy) >= STOP_SOON ||
+	    policy_limit_reached(&e->policy, 0))
+		leave_server(e);
+	else if (e->opt->drain && session_is_up(&e->session) &&
+	    (inbox_drained(&e->inbox) || !policy_may_start(&e->policy) ||
+		executor_rests(&e->executor)))
+		errands_drain(&e->errands);
+}
+
+static void
+take_turn(struct engine *e)
+{
+	bool claiming;
+
+	flush_acks(e);
+	if (policy_level(&e->policy) != STOP_NOT && session_is_up(&e->session))
+		inbox_pass(&e->inbox);
+	if (policy_level(&e->policy) >= STOP_SOON)
+		give_back_unstarted(e);
+	outbox_send_back(&e->outbox);
+	/* The server works on the claim while we start messages. */
+	if (e->executor.table->flows) {
+		inbox_claim(&e->inbox);
+		session_flush(&e->session);
+	}
+	start_messages(e);
+	claiming = inbox_is_claiming(&e->inbox);
+	inbox_claim(&e->inbox);
+	/* Acks that wait go with a claim: the server wakes up once for both. */
+	if (!claiming && inbox_is_claiming(&e->inbox) &&
+	    outbox_waits(&e->outbox))
+		outbox_flush(&e->outbox);
+	check_end(e);
+	/* In this turn of the loop: the next one begins with a wait. */
+	session_flush(&e->session);
+}
 
 static void
 on_turn(struct ev_loop *loop, ev_prepare *w, int events)
@@ -18,9 +144,11 @@ on_turn(struct ev_loop *loop, ev_prepare *w, int events)
 	(void)events;
 	while (e->marked && !e->ending) {
 		e->marked = false;
-		engine_take_turn(e);
+		take_turn(e);
 	}
 }
+
+/* --- beginning and end ------------------------------------------------------ */
 
 /* Without this, libev aborts if there is no memory. */
 static void *
@@ -39,19 +167,29 @@ no_event_loop(const char *what)
 	mq_die(MQ_EXIT_AGAIN, "%s: %s", what, strerror(errno));
 }
 
-static struct ev_loop *
-make_loop(void)
+static void
+init_executor(struct engine *e)
 {
-	struct ev_loop *loop;
-
-	ev_set_allocator(reallocate);
-	ev_set_syserr_cb(no_event_loop);
-	/* The default loop would reap our children.  A signalfd costs less than
-	 * a handler for each SIGCHLD. */
-	loop = ev_loop_new(EVFLAG_SIGNALFD);
-	if (loop == NULL)
-		mq_die(MQ_EXIT_AGAIN, "no event loop: %s", strerror(errno));
-	return loop;
+	e->duplicates = (struct duplicates){.loop = e->loop,
+	    .opt = e->opt,
+	    .server = e->server,
+	    .session = &e->session,
+	    .children = &e->children,
+	    .ids = &e->ids,
+	    .host = process_host(&e->process)};
+	duplicates_init(&e->duplicates);
+	e->executor = (struct executor){.loop = e->loop,
+	    .opt = e->opt,
+	    .inbox = &e->inbox,
+	    .policy = &e->policy,
+	    .outbox = &e->outbox,
+	    .children = &e->children,
+	    .process = &e->process,
+	    .duplicates = &e->duplicates,
+	    .attachments = &e->attachments,
+	    .session = &e->session,
+	    .results = &e->results};
+	executor_init(&e->executor);
 }
 
 static void
@@ -80,57 +218,23 @@ init_outbox(struct engine *e)
 }
 
 static void
-init_duplicates(struct engine *e)
-{
-	e->duplicates = (struct duplicates){.loop = e->loop,
-	    .opt = e->opt,
-	    .server = e->server,
-	    .session = &e->session,
-	    .children = &e->children,
-	    .ids = &e->ids,
-	    .host = process_host(&e->process)};
-	duplicates_init(&e->duplicates);
-}
-
-static void
-init_executor(struct engine *e)
-{
-	e->executor = (struct executor){.loop = e->loop,
-	    .opt = e->opt,
-	    .inbox = &e->inbox,
-	    .policy = &e->policy,
-	    .outbox = &e->outbox,
-	    .children = &e->children,
-	    .process = &e->process,
-	    .duplicates = &e->duplicates,
-	    .attachments = &e->attachments,
-	    .session = &e->session,
-	    .results = &e->results};
-	executor_init(&e->executor);
-}
-
-static void
-init_helpers(struct engine *e)
-{
-	e->errands = (struct errands){.children = &e->children,
-	    .server = e->server,
-	    .opt = e->opt,
-	    .consumer = session_server(&e->session)};
-	bar_init(e);
-}
-
-static void
 init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 {
 	const struct options *opt = e->opt;
 
-	e->loop = make_loop();
+	ev_set_allocator(reallocate);
+	ev_set_syserr_cb(no_event_loop);
+	/* The default loop would reap our children.  A signalfd costs less than
+	 * a handler for each SIGCHLD. */
+	e->loop = ev_loop_new(EVFLAG_SIGNALFD);
+	if (e->loop == NULL)
+		no_event_loop("no event loop");
 	mq_children_init(&e->children, e->loop);
 	process_init(&e->process, setup, e->loop, opt);
 	joblog_init(
 	    &e->joblog, opt->joblog, process_host(&e->process), opt->command);
-	policy_init(
-	    &e->policy, e->loop, opt, &setup->reset, &engine_policy_events, e);
+	e->policy = (struct policy){.loop = e->loop, .opt = opt};
+	policy_init(&e->policy, &setup->reset);
 	e->session = (struct session){.loop = e->loop,
 	    .opt = opt,
 	    .server = e->server,
@@ -144,27 +248,17 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	    .session = &e->session,
 	    .policy = &e->policy};
 	inbox_init(&e->inbox);
-	init_duplicates(e);
 	init_executor(e);
 	init_outbox(e);
-	init_helpers(e);
+	e->errands = (struct errands){.children = &e->children,
+	    .server = e->server,
+	    .opt = opt,
+	    .consumer = session_server(&e->session)};
+	bar_init(e);
 	engine_listen(e);
 	ev_prepare_init(&e->turn, on_turn);
 	e->turn.data = e;
 	ev_prepare_start(e->loop, &e->turn);
-}
-
-static void
-free_engine(struct engine *e)
-{
-	duplicates_free(&e->duplicates);
-	session_free(&e->session);
-	inbox_free(&e->inbox);
-	outbox_free(&e->outbox);
-	counters_free(&e->counters);
-	executor_free(&e->executor);
-	joblog_end(&e->joblog);
-	process_end(&e->process);
 }
 
 int
@@ -183,6 +277,13 @@ engine_run(const struct options *opt, struct mq_server *server,
 	bar_end(&e);
 	errands_end(&e.errands);
 	counters_say(&e.counters);
-	free_engine(&e);
+	duplicates_free(&e.duplicates);
+	session_free(&e.session);
+	inbox_free(&e.inbox);
+	outbox_free(&e.outbox);
+	counters_free(&e.counters);
+	executor_free(&e.executor);
+	joblog_end(&e.joblog);
+	process_end(&e.process);
 	return policy_exit(&e.policy);
 }

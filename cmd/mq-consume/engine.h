@@ -6,20 +6,85 @@
  *	executor	running messages			process/
  *	outbox		settlements, results, counters
  *
- * The engine calls modules.  Events come back as functions that note what
- * happened and mark the engine; once per turn of the loop the engine decides.
+ * The engine calls modules.  Events come back as facts, which facts.c answers and
+ * some of which mark the engine; once per turn of the loop the engine decides.
  */
 #ifndef MQ_CONSUME_ENGINE_H
 #define MQ_CONSUME_ENGINE_H
 
+#include "mq-consume/executor/executor.h"
+#include "mq-consume/outbox/outbox.h"
+#include "mq-consume/process/process.h"
+#include "mq-consume/session/session.h"
 #include "options.h"
-#include "process/process.h"
+#include "policy.h"
 #include "redis/server.h"
+#include "rules.h"
 #include "service.h"
+#include "verdict.h"
 
 /* Consumes until it is over; make: queues that do not exist.  Returns the exit
  * status, or ends the program by a signal. */
 int engine_run(const struct options *, struct mq_server *,
     struct mq_worker_setup *, struct service *, bool make);
+
+/* --- for engine.c, facts.c, questions.c and bar.c only ------------------------ */
+
+struct bar {
+	bool wanted;  /* there is or will be one */
+	double began; /* monotonic time */
+	/* Messages, those that have ended included; -1: unknown. */
+	long long total;
+	ev_timer timer;
+};
+
+struct engine {
+	struct ev_loop *loop;
+	const struct options *opt;
+	struct mq_server *server;
+	struct service *service;
+	struct mq_idgen ids;
+	struct mq_children children;
+	struct process process;
+	struct joblog joblog;
+	struct policy policy;
+	struct session session;
+	struct inbox inbox;
+	struct counters counters;
+	struct result_rules results;
+	struct outbox outbox;
+	struct verdict_rules verdicts;
+	struct duplicates duplicates;
+	struct attachments attachments;
+	struct executor executor;
+	struct errands errands;
+	struct bar bar;
+	ev_prepare turn;
+	bool marked;	    /* to decide before the loop sleeps again */
+	bool lacks_room;    /* since the last tick, the server had no room */
+	double lacks_since; /* nor before; steady time; 0: it had */
+	bool ending;	    /* nothing more is decided */
+};
+
+/* From now on the engine hears what the other modules tell, and answers them. */
+void engine_listen(struct engine *);
+/* Gives back the messages held of a queue. */
+void engine_give_back(struct engine *, int queue);
+/* Whether no module has a message, and no claim is under way. */
+bool engine_has_nothing(const struct engine *);
+
+/* The server has answered which messages of a queue it holds for us. */
+void engine_compare(struct engine *, int queue, struct mq_held *);
+/* Once a second; all: also of the queues of which we have no message. */
+void engine_count_held(struct engine *, bool all);
+/* Looks whether an operator wants a run of a queue stopped; or of all queues with runs. */
+void engine_look_for_stop(struct engine *, int queue);
+void engine_look_for_stops(struct engine *);
+/* Its settlement is confirmed: tells the operator. */
+void engine_tell_stopped(struct engine *, const struct message *);
+
+/* The bar of --drain. */
+void bar_init(struct engine *);
+void bar_end(struct engine *);
 
 #endif

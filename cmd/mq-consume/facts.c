@@ -1,17 +1,68 @@
 /*
  * What follows from the facts that modules tell, and what they ask.
  */
+#include "engine.h"
+
 #include <signal.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "engine-parts.h"
 #include "redis/connection.h"
 
 /* How long --drain and --limit wait for room on a disk. */
 #define ROOM_S 60.0
+
+/* Notes that a message came or went. */
+static void
+note_activity(struct engine *e)
+{
+	errands_drain_soon(&e->errands);
+	policy_active(&e->policy);
+}
+
+/* Settles a message that neither inbox nor executor has any more. */
+static void
+settle_message(struct engine *e, struct message *m, enum mq_outcome outcome)
+{
+	outbox_settle(&e->outbox, m, outcome);
+	note_activity(e);
+}
+
+void
+engine_give_back(struct engine *e, int queue)
+{
+	struct message *m;
+
+	while ((m = inbox_take_newest(&e->inbox, queue)) != NULL) {
+		outbox_give_back(&e->outbox, m);
+		note_activity(e);
+	}
+}
+
+/* Ends the loop; nothing more is decided. */
+static void
+end_engine(struct engine *e)
+{
+	e->ending = true;
+	ev_break(e->loop, EVBREAK_ALL);
+}
+
+/* How many messages are in our hands. */
+static int
+count_in_hand(const struct engine *e)
+{
+	return inbox_held(&e->inbox) + executor_running(&e->executor) +
+	    outbox_settling(&e->outbox);
+}
+
+bool
+engine_has_nothing(const struct engine *e)
+{
+	return inbox_empty(&e->inbox) && !inbox_is_claiming(&e->inbox) &&
+	    !executor_owes(&e->executor);
+}
 
 /* --- session ---------------------------------------------------------------- */
 
@@ -58,16 +109,6 @@ lose_all(struct engine *e)
 }
 
 static void
-take_settings(struct engine *e, int queue, struct mq_setting_texts *texts)
-{
-	if (!rules_take(e->opt, queue, texts))
-		return;
-	executor_resize(&e->executor);
-	session_tell_slots(&e->session, rules_messages(e->opt));
-	inbox_look(&e->inbox, true);
-}
-
-static void
 note_change(struct engine *e, const char *key, size_t n)
 {
 	enum mq_key kind = key == NULL ? MQ_KEY_OTHER : mq_key_of(key, n);
@@ -80,17 +121,6 @@ note_change(struct engine *e, const char *key, size_t n)
 	if (key == NULL || kind == MQ_KEY_ALL_PAUSED)
 		session_ask_pause(&e->session);
 	inbox_changed(&e->inbox, key, n);
-}
-
-static void
-note_call(struct engine *e, const char *key, size_t n)
-{
-	int queue = inbox_queue_of(&e->inbox, key, n);
-
-	if (mq_key_of(key, n) != MQ_KEY_STOP)
-		inbox_called(&e->inbox, key, n);
-	else if (queue != -1)
-		engine_look_for_stop(e, queue);
 }
 
 /* A consumer that is to end waits a minute for room on the server's disk.  What finds
@@ -108,7 +138,7 @@ check_room(struct engine *e)
 	if (policy_level(&e->policy) < STOP_SOON)
 		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_AGAIN, 0);
 	else if (executor_running(&e->executor) == 0)
-		engine_end(e);
+		end_engine(e);
 }
 
 static void
@@ -141,6 +171,7 @@ static void
 hear_session(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
+	int queue;
 
 	switch (f->kind) {
 	case FACT_UP:
@@ -158,7 +189,11 @@ hear_session(void *arg, const struct fact *f)
 		lose_all(e);
 		break;
 	case FACT_SETTINGS:
-		take_settings(e, f->queue, f->settings);
+		if (!rules_take(e->opt, f->queue, f->settings))
+			break;
+		executor_resize(&e->executor);
+		session_tell_slots(&e->session, rules_messages(e->opt));
+		inbox_look(&e->inbox, true);
 		break;
 	case FACT_ALL_PAUSED:
 		inbox_pause_all(&e->inbox, f->yes);
@@ -170,19 +205,23 @@ hear_session(void *arg, const struct fact *f)
 		note_change(e, f->text, f->n);
 		break;
 	case FACT_CALLED:
-		note_call(e, f->text, f->n);
+		queue = inbox_queue_of(&e->inbox, f->text, f->n);
+		if (!mq_key_of(f->text, f->n) == MQ_KEY_STOP)
+			inbox_called(&e->inbox, f->text, f->n);
+		else if (queue != -1)
+			engine_look_for_stop(e, queue);
 		break;
 	case FACT_TICK:
 		tick(e, f->yes);
 		break;
 	case FACT_LEFT:
-		engine_end(e);
+		end_engine(e);
 		break;
 	case FACT_FAILED:
 		service_stop(e->service);
 		policy_fail(&e->policy, f->status);
 		executor_kill(&e->executor, SIGKILL);
-		engine_end(e);
+		end_engine(e);
 		break;
 	default:
 		break;
@@ -237,14 +276,13 @@ static size_t
 may_copy(void *arg)
 {
 	struct engine *e = arg;
-	size_t bytes = (size_t)1 << 30;
+	const size_t most = (size_t)1 << 30;
+	size_t bytes = most;
 	char why[512];
 
-	if (fits_disk(e, bytes, why, sizeof(why)))
-		return 0;
 	while (bytes > 1 && !fits_disk(e, bytes, why, sizeof(why)))
 		bytes /= 2;
-	return bytes;
+	return bytes == most ? 0 : bytes;
 }
 
 /* How much is free changes all the time, so this is said once. */
@@ -293,7 +331,7 @@ hear_inbox(void *arg, const struct fact *f)
 			session_works(&e->session);
 		break;
 	case FACT_ARRIVED:
-		engine_note_activity(e);
+		note_activity(e);
 		break;
 	case FACT_CLAIM_REFUSED:
 		claim_refused(e, f->text, f->status, f->yes);
@@ -321,7 +359,7 @@ hear_inbox(void *arg, const struct fact *f)
 	case FACT_UNFIT:
 		if (f->unfit->kind == UNFIT_CRASHED)
 			counters_crashed(&e->counters, f->message->queue);
-		engine_settle(e, f->message,
+		settle_message(e, f->message,
 		    verdict_unfit(&e->verdicts, f->message, f->unfit));
 		break;
 	default:
@@ -332,21 +370,18 @@ hear_inbox(void *arg, const struct fact *f)
 /* --- outbox ----------------------------------------------------------------- */
 
 static void
-note_settled(struct engine *e, struct message *m, bool confirmed)
+note_confirmed(struct engine *e, struct message *m)
 {
-	if (confirmed)
-		policy_settled(&e->policy, m->id, m->outcome);
-	if (confirmed && m->stop != MQ_STOP_NONE)
+	policy_settled(&e->policy, m->id, m->outcome);
+	if (m->stop != MQ_STOP_NONE)
 		engine_tell_stopped(e, m);
-	if (confirmed && m->outcome == MQ_OUTCOME_ACK) {
+	if (m->outcome == MQ_OUTCOME_ACK) {
 		message_let_go(m, true);
 		executor_acked(&e->executor, m);
 	}
-	if (confirmed &&
-	    (m->outcome == MQ_OUTCOME_PUSH ||
-		rules_of(e->opt, m->queue)->notify != NULL))
+	if (m->outcome == MQ_OUTCOME_PUSH ||
+	    rules_of(e->opt, m->queue)->notify != NULL)
 		errands_transfer(&e->errands);
-	inbox_forget(&e->inbox, m);
 }
 
 static bool
@@ -371,10 +406,12 @@ hear_outbox(void *arg, const struct fact *f)
 		e->marked = true;
 		break;
 	case FACT_SETTLED:
-		note_settled(e, f->message, f->yes);
+		if (f->yes)
+			note_confirmed(e, f->message);
+		inbox_forget(&e->inbox, f->message);
 		break;
 	case FACT_TOO_LONG:
-		engine_settle(
+		settle_message(
 		    e, f->message, verdict_too_long(&e->verdicts, f->message));
 		break;
 	case FACT_WRONG_KEY:
@@ -397,23 +434,11 @@ hear_outbox(void *arg, const struct fact *f)
 
 /* --- executor --------------------------------------------------------------- */
 
-static const char *
-outcome_word(enum mq_outcome outcome)
-{
-	switch (outcome) {
-	case MQ_OUTCOME_ACK:
-		return "done";
-	case MQ_OUTCOME_PUSH:
-		return "pushed";
-	case MQ_OUTCOME_AGAIN:
-		return "retried";
-	case MQ_OUTCOME_REJECT:
-		return "rejected";
-	case MQ_OUTCOME_FRONT:
-		break;
-	}
-	return "returned";
-}
+static const char *const outcome_words[] = {[MQ_OUTCOME_ACK] = "done",
+    [MQ_OUTCOME_PUSH] = "pushed",
+    [MQ_OUTCOME_AGAIN] = "retried",
+    [MQ_OUTCOME_REJECT] = "rejected",
+    [MQ_OUTCOME_FRONT] = "returned"};
 
 static void
 log_run(struct engine *e, const struct message *m, const struct mq_verdict *v,
@@ -454,10 +479,10 @@ judge(struct engine *e, struct message *m, const struct mq_verdict *v,
 	    &e->verdicts, m, v, errors, inbox_tick(&e->inbox, m->queue));
 	log_run(e, m, v, errors,
 	    m->stopped && outcome == MQ_OUTCOME_ACK ? "purged" :
-						      outcome_word(outcome));
+						      outcome_words[outcome]);
 	if (outcome == MQ_OUTCOME_ACK || outcome == MQ_OUTCOME_PUSH)
 		process_remove_dir(&e->process, m->id);
-	engine_settle(e, m, outcome);
+	settle_message(e, m, outcome);
 }
 
 static void
@@ -468,7 +493,7 @@ give_back_all(struct engine *e, bool at_once)
 
 	for (i = 0; i < e->opt->queue_count; i++) {
 		while (at_once && (m = inbox_take_newest(&e->inbox, i)) != NULL)
-			engine_settle(e, m, MQ_OUTCOME_FRONT);
+			settle_message(e, m, MQ_OUTCOME_FRONT);
 		engine_give_back(e, i);
 	}
 	session_flush(&e->session);
@@ -489,10 +514,10 @@ hear_run(void *arg, const struct fact *f)
 		break;
 	case FACT_BROKEN_OFF:
 		log_run(
-		    e, m, f->verdict, f->text, outcome_word(MQ_OUTCOME_FRONT));
+		    e, m, f->verdict, f->text, outcome_words[MQ_OUTCOME_FRONT]);
 		break;
 	case FACT_DONE:
-		engine_settle(e, m, MQ_OUTCOME_ACK);
+		settle_message(e, m, MQ_OUTCOME_ACK);
 		break;
 	case FACT_RETURNED:
 		if (m->lost || m->gone)
@@ -501,7 +526,7 @@ hear_run(void *arg, const struct fact *f)
 			inbox_return(&e->inbox, m);
 		break;
 	case FACT_REJECTED:
-		engine_settle(e, m, verdict_reject(&e->verdicts, m, f->text));
+		settle_message(e, m, verdict_reject(&e->verdicts, m, f->text));
 		break;
 	case FACT_JUDGING:
 		(void)session_holds_lease(&e->session);
@@ -520,19 +545,9 @@ hear_run(void *arg, const struct fact *f)
 /* --- policy ----------------------------------------------------------------- */
 
 static void
-say_stopping(const struct engine *e)
-{
-	int running = executor_running(&e->executor);
-
-	if (running > 0 && executor_busy(&e->executor) > 0 && !e->opt->quiet)
-		mq_say("stopping; waiting for %d running %s", running,
-		    running == 1 ? "message" : "messages");
-}
-
-static void
 give_up(struct engine *e)
 {
-	int left = engine_in_hand(e);
+	int left = count_in_hand(e);
 
 	if (e->ending)
 		return;
@@ -546,20 +561,24 @@ give_up(struct engine *e)
 		    left, left == 1 ? "" : "s",
 		    left == 1 ? "it stays" : "they stay",
 		    session_name(&e->session));
-	engine_end(e);
+	end_engine(e);
 }
 
 static void
 hear_policy(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
+	int running = executor_running(&e->executor);
 
 	switch (f->kind) {
 	case FACT_WAKE:
 		e->marked = true;
 		break;
 	case FACT_ASKED:
-		say_stopping(e);
+		if (running > 0 && executor_busy(&e->executor) > 0 &&
+		    !e->opt->quiet)
+			mq_say("stopping; waiting for %d running %s", running,
+			    running == 1 ? "message" : "messages");
 		break;
 	case FACT_STOP:
 		if (policy_level(&e->policy) >= STOP_SOON)
@@ -608,27 +627,19 @@ is_idle(void *arg)
 	    session_is_up(&e->session) && errands_cleaned(&e->errands);
 }
 
-const struct policy_events engine_policy_events = {
-    .hear = hear_policy, .kill = on_kill, .idle = is_idle};
-
 /* --- errands ---------------------------------------------------------------- */
 
 static void
 hear_errands(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
+	const struct mq_counts n = counters_totals(&e->counters);
 
-	switch (f->kind) {
-	case FACT_COUNTED:
-		bar_expect(e, (long long)f->n + engine_in_hand(e));
-		break;
-	case FACT_DRAINED:
-		if (inbox_empty(&e->inbox))
-			policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
-		break;
-	default:
-		break;
-	}
+	if (f->kind == FACT_COUNTED)
+		e->bar.total =
+		    n.done + n.failed + (long long)f->n + count_in_hand(e);
+	else if (f->kind == FACT_DRAINED && inbox_empty(&e->inbox))
+		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
 }
 
 void
@@ -642,7 +653,10 @@ engine_listen(struct engine *e)
 	e->outbox.hear = hear_outbox;
 	e->outbox.has_room = has_room;
 	e->executor.hear = hear_run;
+	e->policy.hear = hear_policy;
+	e->policy.kill = on_kill;
+	e->policy.idle = is_idle;
 	e->errands.hear = hear_errands;
-	e->session.arg = e->inbox.arg = e->outbox.arg = e;
+	e->policy.arg = e->session.arg = e->inbox.arg = e->outbox.arg = e;
 	e->executor.arg = e->errands.arg = e;
 }

@@ -64,7 +64,7 @@ on_token(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	await_token(p);
 	if (!ev_is_active(w))
-		p->events->hear(p->arg, &(struct fact){.kind = FACT_WAKE});
+		tell(p, FACT_WAKE);
 }
 
 bool
@@ -96,17 +96,6 @@ policy_limit_reached(const struct policy *p, long held)
 	return p->opt->limit > 0 && p->started + held >= p->opt->limit;
 }
 
-/* How many messages the rate allows to claim. */
-static long
-allowed_by_rate(const struct policy *p, long held, int gathered, int batch)
-{
-	/* A batch starts whole; the next one waits for all its tokens. */
-	if (batch > 0)
-		return policy_may_start(p) ? batch - gathered : 0;
-	return (long)mq_bucket_tokens(&p->bucket, &p->opt->rate, now_s()) -
-	    held;
-}
-
 long
 policy_room(
     const struct policy *p, long room, long held, int gathered, int batch)
@@ -116,7 +105,12 @@ policy_room(
 
 	if (opt->rate.per_s > 0 &&
 	    (opt->command == NULL || opt->prefetch <= 0)) {
-		allowed = allowed_by_rate(p, held, gathered, batch);
+		allowed =
+		    (long)mq_bucket_tokens(&p->bucket, &opt->rate, now_s());
+		allowed -= held;
+		/* A batch starts whole; the next one waits for all its tokens. */
+		if (batch > 0)
+			allowed = policy_may_start(p) ? batch - gathered : 0;
 		room = room < allowed ? room : allowed;
 	}
 	if (opt->limit > 0 && room > opt->limit - p->started - held)
@@ -223,7 +217,7 @@ signal_all(struct policy *p, int sig)
 {
 	p->signalled = mq_clock_steady_s();
 	set_grace_timer(p, KILL_AFTER);
-	return p->events->kill(p->arg, sig);
+	return p->kill(p->arg, sig);
 }
 
 void
@@ -241,7 +235,7 @@ policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 	p->killed = level == STOP_NOW;
 	if (p->killed)
 		(void)signal_all(p, SIGKILL);
-	p->events->hear(p->arg, &(struct fact){.kind = FACT_STOP});
+	tell(p, FACT_STOP);
 }
 
 void
@@ -303,9 +297,9 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 	if (p->stop == STOP_SOON) {
 		p->stop = STOP_NOW;
 		(void)signal_all(p, SIGTERM);
-		p->events->hear(p->arg, &(struct fact){.kind = FACT_STOP});
+		tell(p, FACT_STOP);
 	} else if (p->killed || !signal_all(p, SIGKILL)) {
-		p->events->hear(p->arg, &(struct fact){.kind = FACT_GIVE_UP});
+		tell(p, FACT_GIVE_UP);
 	} else {
 		p->killed = true;
 	}
@@ -321,7 +315,7 @@ on_end_signal(struct ev_loop *loop, ev_signal *w, int events)
 	if (p->stop >= STOP_SOON && w->signum == SIGINT) {
 		policy_stop(p, STOP_NOW, 0, w->signum);
 	} else if (p->stop < STOP_SOON) {
-		p->events->hear(p->arg, &(struct fact){.kind = FACT_ASKED});
+		tell(p, FACT_ASKED);
 		policy_stop(p, STOP_SOON, 0, w->signum);
 	}
 }
@@ -355,14 +349,13 @@ on_suspend(struct ev_loop *loop, ev_signal *w, int events)
 
 	(void)loop;
 	(void)events;
-	p->events->hear(
-	    p->arg, &(struct fact){.kind = FACT_SUSPEND, .yes = true});
+	tell(p, FACT_SUSPEND, .yes = true);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
 	sigprocmask(SIG_UNBLOCK, &set, &old);
 	raise(SIGTSTP);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	p->events->hear(p->arg, &(struct fact){.kind = FACT_SUSPEND});
+	tell(p, FACT_SUSPEND);
 }
 
 static void
@@ -375,8 +368,7 @@ on_hangup(struct ev_loop *loop, ev_signal *w, int events)
 		(p->had_terminal && !has_terminal())))
 		on_end_signal(loop, w, events);
 	else
-		p->events->hear(
-		    p->arg, &(struct fact){.kind = FACT_REOPEN_LOGS});
+		tell(p, FACT_REOPEN_LOGS);
 }
 
 static void
@@ -385,7 +377,7 @@ on_idle(struct ev_loop *loop, ev_timer *w, int events)
 	struct policy *p = w->data;
 
 	(void)events;
-	if (!p->events->idle(p->arg)) {
+	if (!p->idle(p->arg)) {
 		ev_timer_again(loop, w);
 		return;
 	}
@@ -400,8 +392,8 @@ policy_active(struct policy *p)
 		ev_timer_again(p->loop, &p->idle_timer);
 }
 
-static void
-watch_signals(struct policy *p)
+void
+policy_init(struct policy *p, const sigset_t *ignored)
 {
 	static const struct {
 		int sig;
@@ -413,29 +405,21 @@ watch_signals(struct policy *p)
 	    {SIGHUP, on_hangup},
 	    {SIGTSTP, on_suspend},
 	};
+	int64_t idle_ms = p->opt->idle_ms;
 	size_t i;
 
+	/* nohup(1) ignores HUP: then HUP is no reason to end. */
+	p->hup_ends = sigismember(ignored, SIGHUP) == 0;
+	p->had_terminal = has_terminal();
 	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		ev_signal_init(&p->signals[i], table[i].fn, table[i].sig);
 		p->signals[i].data = p;
 		ev_signal_start(p->loop, &p->signals[i]);
 	}
-}
-
-void
-policy_init(struct policy *p, struct ev_loop *loop, const struct options *opt,
-    const sigset_t *ignored, const struct policy_events *events, void *arg)
-{
-	*p = (struct policy){
-	    .loop = loop, .opt = opt, .events = events, .arg = arg};
-	/* nohup(1) ignores HUP: then HUP is no reason to end. */
-	p->hup_ends = sigismember(ignored, SIGHUP) == 0;
-	p->had_terminal = has_terminal();
-	watch_signals(p);
 	ev_timer_init(&p->rate_timer, on_token, 0, 0);
 	ev_timer_init(&p->grace_timer, on_grace, 0, 0);
 	ev_timer_init(&p->idle_timer, on_idle, 0,
-	    opt->idle_ms > 0 ? (double)opt->idle_ms / 1000 : 0.001);
+	    idle_ms > 0 ? (double)idle_ms / 1000 : 0.001);
 	p->rate_timer.data = p->grace_timer.data = p->idle_timer.data = p;
 	policy_active(p);
 }

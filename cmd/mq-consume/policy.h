@@ -28,19 +28,17 @@ enum stop_level {
 	STOP_NOW       /* also kill the scripts */
 };
 
-struct policy_events {
+struct policy {
+	/* Set by the caller, but for these zeroed. */
+	struct ev_loop *loop;
+	const struct options *opt;
 	fact_fn *hear;
 	/* Sends sig to all commands; returns whether any runs. */
 	bool (*kill)(void *arg, int sig);
 	/* Nothing has happened for --idle: returns whether there is no work. */
 	bool (*idle)(void *arg);
-};
-
-struct policy {
-	struct ev_loop *loop;
-	const struct options *opt;
-	const struct policy_events *events;
 	void *arg;
+
 	struct mq_bucket bucket;
 	long started;	      /* count of runs */
 	double careful_until; /* steady time */
@@ -61,8 +59,7 @@ struct policy {
 };
 
 /* ignored: the signals that this program was started to ignore. */
-void policy_init(struct policy *, struct ev_loop *, const struct options *,
-    const sigset_t *ignored, const struct policy_events *, void *arg);
+void policy_init(struct policy *, const sigset_t *ignored);
 
 /* --- starting --- */
 

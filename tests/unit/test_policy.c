@@ -45,8 +45,6 @@ on_kill(void *arg, int sig)
 	return ((struct house *)arg)->runs;
 }
 
-static const struct policy_events events = {.hear = on_fact, .kill = on_kill};
-
 static void
 free_policy(struct house *h)
 {
@@ -57,12 +55,23 @@ free_policy(struct house *h)
 		ev_signal_stop(h->loop, &h->policy.signals[i]);
 }
 
+static void
+make_policy(struct house *h)
+{
+	h->policy = (struct policy){.loop = h->loop,
+	    .opt = &h->opt,
+	    .hear = on_fact,
+	    .kill = on_kill,
+	    .arg = h};
+	policy_init(&h->policy, &h->ignored);
+}
+
 /* Begins anew, with the options as they are now. */
 static void
 begin(struct house *h)
 {
 	free_policy(h);
-	policy_init(&h->policy, h->loop, &h->opt, &h->ignored, &events, h);
+	make_policy(h);
 }
 
 static void
@@ -89,7 +98,7 @@ setup(void)
 	h->loop = ev_loop_new(EVFLAG_AUTO);
 	h->opt = (struct options){.grace_ms = 30000, .idle_ms = -1};
 	sigemptyset(&h->ignored);
-	policy_init(&h->policy, h->loop, &h->opt, &h->ignored, &events, h);
+	make_policy(h);
 	return h;
 }
 

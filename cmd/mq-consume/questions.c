@@ -1,31 +1,27 @@
 /*
- * The messages that the server holds for us, against ours.  After each join the messages
- * are compared.  A stalled server may carry out a command of an old connection later.
- * So once a second, while no message moves, their number is.
+ * What the server is asked about our messages: which of them it holds for us, and which
+ * runs an operator wants stopped.
  */
-#include "engine-parts.h"
+#include "engine.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/say.h"
 #include "base/xalloc.h"
 
-/* --- messages that the server does not hold for us -------------------------- */
+/* --- the messages that the server holds for us ------------------------------- */
+
+/*
+ * After each join the messages are compared with ours.  A stalled server may carry out
+ * a command of an old connection later.  So once a second, while no message moves, their
+ * number is.
+ */
 
 struct exists_request {
 	struct engine *engine;
 	unsigned long number; /* of a message, which may be gone meanwhile */
 };
-
-static struct message *
-find_message(const struct inbox *in, unsigned long number)
-{
-	struct message *m = inbox_first(in);
-
-	while (m != NULL && m->number != number)
-		m = TAILQ_NEXT(m, link);
-	return m;
-}
 
 /* Another consumer has the message now. */
 static void
@@ -43,8 +39,10 @@ on_exists(void *arg, const struct mq_answer *answer, long long n)
 {
 	struct exists_request *q = arg;
 	struct engine *e = q->engine;
-	struct message *m = find_message(&e->inbox, q->number);
+	struct message *m = inbox_first(&e->inbox);
 
+	while (m != NULL && m->number != q->number)
+		m = TAILQ_NEXT(m, link);
 	free(q);
 	/* A settling message has an answer of its own. */
 	if (answer == NULL || m == NULL || m->lost ||
@@ -58,12 +56,20 @@ on_exists(void *arg, const struct mq_answer *answer, long long n)
 		m->gone = true;
 }
 
-/* Another consumer runs the message now, or somebody deleted it. */
 static void
-ask_exists(struct engine *e, struct message *m)
+on_missing(void *arg, struct message *m)
 {
-	struct exists_request *q = mq_xcalloc(1, sizeof(*q));
+	struct engine *e = arg;
+	struct exists_request *q;
 
+	if (m->state == MESSAGE_SETTLING) {
+		/* The settlement arrived; only its answer was lost. */
+		if (m->sent)
+			outbox_confirm(&e->outbox, m);
+		return;
+	}
+	/* Another consumer runs the message now, or somebody deleted it. */
+	q = mq_xcalloc(1, sizeof(*q));
 	*q = (struct exists_request){e, m->number};
 	if (mq_consumer_exists(session_server(&e->session), m->queue,
 		m->element, m->len, on_exists, q))
@@ -72,25 +78,11 @@ ask_exists(struct engine *e, struct message *m)
 	take_over(e, m);
 }
 
-static void
-on_missing(void *arg, struct message *m)
-{
-	struct engine *e = arg;
-
-	if (m->state != MESSAGE_SETTLING)
-		ask_exists(e, m);
-	else if (m->sent)
-		/* The settlement arrived; only its answer was lost. */
-		outbox_confirm(&e->outbox, m);
-}
-
 void
 engine_compare(struct engine *e, int queue, struct mq_held *held)
 {
 	inbox_reconcile(&e->inbox, queue, held, on_missing, e);
 }
-
-/* --- counting --------------------------------------------------------------- */
 
 struct count_request {
 	struct engine *engine;
@@ -182,4 +174,74 @@ engine_count_held(struct engine *e, bool all)
 		mq_consumer_holds(
 		    session_server(&e->session), empty, n, on_some, e);
 	free(empty);
+}
+
+/* --- runs that an operator wants stopped; see queue/stats.h ------------------- */
+
+struct stop_request {
+	struct engine *engine;
+	int queue;
+};
+
+static void
+on_request(void *arg, enum mq_stop what, const struct mq_run *run)
+{
+	struct stop_request *q = arg;
+	struct engine *e = q->engine;
+	int queue = q->queue;
+	struct message *m = inbox_first_of(&e->inbox, queue);
+
+	free(q);
+	if (what == MQ_STOP_NONE)
+		return;
+	while (m != NULL &&
+	    (m->attempts + 1 != run->attempt || strcmp(m->id, run->id) != 0))
+		m = TAILQ_NEXT(m, own);
+	/* What is lost, or stops already, has an end of its own. */
+	if (m != NULL && (m->lost || m->stop != MQ_STOP_NONE))
+		return;
+	if (m == NULL || m->state != MESSAGE_RUNNING ||
+	    !executor_stop_run(&e->executor, m, what))
+		mq_consumer_tell_stop(
+		    session_server(&e->session), queue, MQ_STOP_OVER, run);
+}
+
+void
+engine_look_for_stop(struct engine *e, int queue)
+{
+	struct stop_request *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct stop_request){e, queue};
+	mq_consumer_look_for_stop(
+	    session_server(&e->session), queue, on_request, q);
+}
+
+void
+engine_look_for_stops(struct engine *e)
+{
+	const struct message *m;
+	int i;
+
+	for (i = 0; i < e->opt->queue_count; i++) {
+		m = inbox_first_of(&e->inbox, i);
+		while (m != NULL && m->state != MESSAGE_RUNNING)
+			m = TAILQ_NEXT(m, own);
+		if (m != NULL)
+			engine_look_for_stop(e, i);
+	}
+}
+
+void
+engine_tell_stopped(struct engine *e, const struct message *m)
+{
+	const struct mq_run run = {
+	    .id = (char *)(uintptr_t)m->id, .attempt = m->attempts + 1};
+	enum mq_stop answer = MQ_STOP_OVER;
+
+	if (m->stopped)
+		answer = m->outcome == MQ_OUTCOME_ACK ? MQ_STOP_PURGED :
+		    m->outcome == MQ_OUTCOME_AGAIN    ? MQ_STOP_RETURNED :
+							MQ_STOP_REJECTED;
+	mq_consumer_tell_stop(
+	    session_server(&e->session), m->queue, answer, &run);
 }
