@@ -102,7 +102,7 @@ static const struct row equal_rows[] = {
     {"equal ones that were not started go back together",
 	{"add a1 a1 a1 a1", "keep a1#4 a1#3 a1#2 a1#1",
 	    "send-back -> back:a:each( a1 a1 a1 a1 )", "went 0",
-	    "send-equal -> equal:a( front:a1 front:a1 front:a1 front:a1 )"}},
+	    "flush -> equal:a( front:a1 front:a1 front:a1 front:a1 )"}},
 };
 
 static const struct row once_more_rows[] = {
@@ -552,7 +552,6 @@ engine(struct house *h, const char *word, const char *about)
 	WORD("flush-enough", outbox_flush_enough(o));
 	WORD("send-again", outbox_send_again(o));
 	WORD("send-back", outbox_send_back(o));
-	WORD("send-equal", outbox_send_equal(o));
 	WORD("loop", ev_run(h->f.loop, EVRUN_ONCE));
 	WORD("counters", counters_send(&h->counters));
 	return false;

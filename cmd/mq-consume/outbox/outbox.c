@@ -1,18 +1,431 @@
 /*
- * Ack batches.  Acks wait for others, so that one command acks the oldest messages
- * of a queue, without their bytes.
+ * Settlements: one message's, and those of many that go together; acks that wait for
+ * others; and messages that go back.
  */
 #include "outbox.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
+#include "base/exit.h"
 #include "base/xalloc.h"
 #include "mq-consume/rules.h"
 
-/* Waiting acks, and their longest wait.  After a crash, at most that many messages
- * are run again: if each has a run of its own, at most as many as there are slots.
- * If messages end many at a time, more acks may wait until the end of a turn.
- * If one holds a key or a group, others may wait for it. */
+/* Bytes of messages that one command settles together. */
+#define BATCH_BYTES ((size_t)1 << 20)
+
+/* Messages that are settled by one command. */
+struct batch {
+	struct outbox *outbox;
+	size_t bytes;
+	int n;
+	struct message *m[];
+};
+
+static struct batch *
+make_batch(struct outbox *o, int most)
+{
+	struct batch *b =
+	    mq_xcalloc(1, sizeof(*b) + (size_t)most * sizeof(b->m[0]));
+
+	b->outbox = o;
+	return b;
+}
+
+/* False: there are as many already. */
+static bool
+add_to_batch(struct batch *b, struct message *m, int most)
+{
+	b->bytes += m->len;
+	if (b->n == most || (b->n > 0 && b->bytes > BATCH_BYTES))
+		return false;
+	b->m[b->n++] = m;
+	return true;
+}
+
+/* --- answers ---------------------------------------------------------------- */
+
+/* Says why the outcome, in parentheses, does not count. */
+static void
+say_overtaken(const struct message *m, const char *by)
+{
+	if (m->news.len > 0)
+		message_say(m, "%s (%.*s)", by, (int)m->news.len, m->news.data);
+	else
+		message_say(m, "%s", by);
+}
+
+void
+outbox_lose(struct outbox *o, struct message *m, const char *why)
+{
+	counters_lost(o->counters, m);
+	say_overtaken(m, why);
+}
+
+static void
+stop_waiting(struct outbox *o, struct message *m)
+{
+	struct outbox_queue *q = &o->queues[m->queue];
+
+	if (m->lined_up) {
+		TAILQ_REMOVE(&q->equal, m, waiting);
+		o->equal_count--;
+		m->lined_up = false;
+	}
+	if (!m->waits)
+		return;
+	TAILQ_REMOVE(&o->waiting, m, waiting);
+	o->waiting_count--;
+	q->waiting--;
+	m->waits = false;
+}
+
+/* The message does not go back any more, or not with others. */
+static void
+leave_line(struct outbox *o, struct message *m)
+{
+	if (!m->goes_back)
+		return;
+	TAILQ_REMOVE(&o->queues[m->queue].back, m, line);
+	m->goes_back = false;
+	o->back_count--;
+}
+
+void
+outbox_forget(struct outbox *o, struct message *m)
+{
+	stop_waiting(o, m);
+	leave_line(o, m);
+	o->settling--;
+}
+
+static void
+end_settlement(struct outbox *o, struct message *m, bool confirmed)
+{
+	outbox_forget(o, m);
+	tell(o, FACT_SETTLED, .message = m, .yes = confirmed);
+}
+
+void
+outbox_confirm(struct outbox *o, struct message *m)
+{
+	bool silent = o->opt->quiet && m->outcome == MQ_OUTCOME_REJECT;
+
+	counters_settled(o->counters, m);
+	if (m->news.len > 0 && !silent)
+		message_say(m, "%.*s", (int)m->news.len, m->news.data);
+	end_settlement(o, m, true);
+}
+
+static void send_settlement(struct outbox *, struct message *);
+
+static void
+take_refusal(
+    struct outbox *o, struct message *m, const struct mq_answer *answer)
+{
+	inbox_disorder(o->inbox, m->queue);
+	m->sent = false;
+	if (m->outcome == MQ_OUTCOME_ACK || m->outcome == MQ_OUTCOME_FRONT ||
+	    answer->status != MQ_EXIT_WRONGTYPE) {
+		tell(o, FACT_REFUSED, .text = answer->error);
+		return;
+	}
+	/* A key of the destination holds something else.  The message goes back instead,
+	 * and the consumer ends.  The next start finds the key, and names it. */
+	message_note(m, "returned: a key of %s has the wrong type",
+	    m->outcome == MQ_OUTCOME_PUSH ? m->to : "the queue");
+	m->outcome = MQ_OUTCOME_FRONT;
+	send_settlement(o, m);
+	tell(o, FACT_WRONG_KEY);
+}
+
+static void
+take_settled(struct outbox *o, struct message *m, enum mq_settled how)
+{
+	switch (how) {
+	case MQ_SETTLED:
+		outbox_confirm(o, m);
+		break;
+	case MQ_SETTLED_LOST:
+		outbox_lose(
+		    o, m, "lease lost: another consumer has the message now");
+		end_settlement(o, m, false);
+		break;
+	case MQ_SETTLED_GONE:
+		/* Nobody misses a message that was not started. */
+		if (m->outcome != MQ_OUTCOME_FRONT || o->opt->verbose)
+			say_overtaken(m, "gone: the message was deleted");
+		end_settlement(o, m, false);
+		break;
+	case MQ_SETTLED_TOO_LONG:
+		outbox_forget(o, m);
+		tell(o, FACT_TOO_LONG, .message = m);
+		break;
+	}
+}
+
+/* The message is not in flight any more.  alone: the batch did not settle the message,
+ * which is sent by itself now. */
+static void
+take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
+    enum mq_settled how, bool alone)
+{
+	m->in_flight = false;
+	o->in_flight--;
+	o->copying -= m->copied;
+	m->copied = 0;
+	o->moves++;
+	if (alone)
+		m->sent = false;
+	if (m->lost)
+		end_settlement(o, m, false);
+	else if (alone)
+		send_settlement(o, m);
+	else if (answer != NULL && answer->error != NULL)
+		take_refusal(o, m, answer);
+	else if (answer != NULL)
+		take_settled(o, m, how);
+}
+
+static void
+on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
+{
+	struct message *m = arg;
+	struct outbox *o = m->outbox;
+	bool ended = answer != NULL || m->lost;
+
+	take_answer(o, m, answer, how, false);
+	if (ended)
+		tell(o, FACT_WAKE);
+}
+
+/* If somebody has taken some of them, each finds out for itself. */
+static void
+on_settled_together(
+    void *arg, const struct mq_answer *answer, enum mq_settled how)
+{
+	struct batch *b = arg;
+	struct outbox *o = b->outbox;
+	bool one_by_one = mq_answer_good(answer) && how != MQ_SETTLED;
+	int i;
+
+	for (i = 0; i < b->n; i++) {
+		b->m[i]->alone |= one_by_one;
+		take_answer(o, b->m[i], answer, how, one_by_one);
+	}
+	free(b);
+	tell(o, FACT_WAKE);
+}
+
+static void
+on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
+{
+	struct batch *b = arg;
+	struct outbox *o = b->outbox;
+	bool good = mq_answer_good(answer);
+	int i;
+
+	if (!good || how != MQ_SETTLED)
+		inbox_disorder(o->inbox, b->m[0]->queue);
+	for (i = 0; i < b->n; i++)
+		take_answer(o, b->m[i], answer, how, good && how != MQ_SETTLED);
+	free(b);
+	tell(o, FACT_WAKE);
+}
+
+/* The message is settled in any case. */
+static void
+on_paused(void *arg, const struct mq_answer *answer)
+{
+	struct outbox_queue *q = arg;
+	struct outbox *o = q->outbox;
+	int queue = (int)(q - o->queues);
+
+	tell(o, FACT_PAUSING, .queue = queue);
+	if (answer == NULL)
+		return;
+	if (answer->error != NULL)
+		tell(o, FACT_REFUSED, .text = answer->error);
+	else
+		tell(o, FACT_PAUSED, .queue = queue);
+}
+
+/* --- sending one ------------------------------------------------------------- */
+
+/* How many bytes the server copies for it, about.  The next of a group, which an end makes
+ * ready, may be as long. */
+static size_t
+settlement_copies(const struct message *m)
+{
+	if (m->outcome != MQ_OUTCOME_ACK)
+		return m->len + m->header.len;
+	return mq_message_holds(&m->envelope) ? 2 * m->len : 0;
+}
+
+static void
+note_sent(struct outbox *o, struct message *m)
+{
+	m->copied = settlement_copies(m);
+	o->copying += m->copied;
+	stop_waiting(o, m);
+	m->sent = true;
+	m->in_flight = true;
+	o->in_flight++;
+	inbox_settling(o->inbox, m);
+}
+
+/* Says how, but for a result and a notice; for as long as the message stays. */
+static void
+describe_settlement(
+    struct outbox *o, const struct message *m, struct mq_settlement *how)
+{
+	*how = (struct mq_settlement){.outcome = m->outcome,
+	    .element = m->element,
+	    .len = m->len,
+	    .delay_ms = m->delay_ms,
+	    .push = m->to,
+	    .unrun = m->expired,
+	    .holds = mq_message_holds(&m->envelope),
+	    .header = m->header.len > 0 ? m->header.data : NULL,
+	    .header_len = m->header.len};
+	if (m->envelope.payload != NULL)
+		how->payload_at = (size_t)(m->envelope.payload - m->element);
+	/* What is pushed to another node arrives in the order of these. */
+	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how->unique);
+}
+
+/* Although the message may have equal ones. */
+static void
+send_alone(struct outbox *o, struct message *m)
+{
+	size_t bytes = settlement_copies(m);
+	struct mq_result result;
+	struct mq_notice notice = {.queue = NULL};
+	struct mq_settlement how;
+
+	/* Without room at the server, the next tick tries again. */
+	if (bytes > 0 && !o->has_room(o->arg, bytes)) {
+		stop_waiting(o, m);
+		return;
+	}
+	describe_settlement(o, m, &how);
+	result_add(o->results, m, o->ids, &how, &result, &notice);
+	/* Until the answer, no message of the queue is started. */
+	if (m->pause_ms > 0) {
+		tell(o, FACT_PAUSING, .queue = m->queue, .yes = true);
+		mq_consumer_pause(o->server, m->queue_name, m->pause_ms,
+		    on_paused, &o->queues[m->queue]);
+	}
+	note_sent(o, m);
+	m->outbox = o;
+	mq_consumer_settle(o->server, m->queue, &how, 1, on_settled, m);
+	mq_buf_free(&notice.element);
+}
+
+/* One that has equal ones waits until no settlement of these is under way; see below. */
+static void
+send_settlement(struct outbox *o, struct message *m)
+{
+	if (!m->equal) {
+		send_alone(o, m);
+		return;
+	}
+	stop_waiting(o, m);
+	TAILQ_INSERT_TAIL(&o->queues[m->queue].equal, m, waiting);
+	m->lined_up = true;
+	o->equal_count++;
+	tell(o, FACT_WAKE);
+}
+
+/* --- equal ones --------------------------------------------------------------- */
+
+/*
+ * Settlements of messages that have the same bytes.  The server cannot tell these apart:
+ * it removes the oldest, whichever has ended.  So that nothing has to be guessed after a
+ * lost connection, at most one settlement of such messages is under way in a queue.  The
+ * others wait for its answer, and go together.
+ */
+
+/* The most that are settled together. */
+#define EQUAL_MAX 250
+
+/* Whether a settlement of a message that has equal ones is under way in a queue. */
+static bool
+equal_under_way(const struct outbox *o, int queue)
+{
+	const struct message *m;
+
+	for (m = inbox_first_of(o->inbox, queue); m != NULL;
+	     m = TAILQ_NEXT(m, own))
+		if (m->equal && m->in_flight)
+			return true;
+	return false;
+}
+
+/* Whether nothing but a place in line is asked for, of others either: the header may ask
+ * for more.  A message that was not started has no envelope yet. */
+static bool
+goes_together(const struct outbox *o, const struct message *m)
+{
+	bool special = mq_envelope_signed(m->element, m->len) &&
+	    (m->envelope.payload == NULL || mq_message_special(&m->envelope));
+
+	return !m->alone && m->outcome != MQ_OUTCOME_PUSH && m->pause_ms == 0 &&
+	    !special && !result_wanted(o->results, m);
+}
+
+static void
+send_equal_of(struct outbox *o, int queue)
+{
+	struct mq_settlement how[EQUAL_MAX];
+	struct batch *b = make_batch(o, EQUAL_MAX);
+	struct messages *line = &o->queues[queue].equal;
+	struct message *m;
+	size_t bytes = 0;
+	int i;
+
+	/* The server removes another place of the list than ours. */
+	inbox_disorder(o->inbox, queue);
+	TAILQ_FOREACH(m, line, waiting) {
+		if (!goes_together(o, m) || !add_to_batch(b, m, EQUAL_MAX))
+			break;
+		bytes += settlement_copies(m);
+	}
+	if (b->n <= 1 || (bytes > 0 && !o->has_room(o->arg, bytes))) {
+		free(b);
+		send_alone(o, TAILQ_FIRST(line));
+		return;
+	}
+	for (i = 0; i < b->n; i++) {
+		describe_settlement(o, b->m[i], &how[i]);
+		note_sent(o, b->m[i]);
+	}
+	mq_consumer_settle(o->server, queue, how, b->n, on_settled_together, b);
+}
+
+/* Sends what waits for equal messages, where none of them is under way. */
+static void
+send_equal(struct outbox *o)
+{
+	int queue;
+
+	for (queue = 0; queue < o->opt->queue_count && o->equal_count > 0;
+	     queue++)
+		if (!TAILQ_EMPTY(&o->queues[queue].equal) &&
+		    !equal_under_way(o, queue) && session_is_up(o->session))
+			send_equal_of(o, queue);
+}
+
+/* --- acks ---------------------------------------------------------------------- */
+
+/*
+ * Acks wait for others, so that one command acks the oldest messages of a queue, without
+ * their bytes.  Waiting acks, and their longest wait: after a crash, at most that many
+ * messages are run again: if each has a run of its own, at most as many as there are
+ * slots.  If messages end many at a time, more acks may wait until the end of a turn.
+ * If one holds a key or a group, others may wait for it.
+ */
 #define ENOUGH	    64
 #define ENOUGH_S    0.05
 #define HOLDING_S   0.02
@@ -27,131 +440,79 @@
 /* Fewer acks are sent one by one. */
 #define TOGETHER_MIN 4
 
-/* Messages that are acked by one command. */
-struct ack_batch {
-	struct outbox *outbox;
-	struct message **m;
-	int *places;	     /* of each */
-	struct mq_acks acks; /* but for their elements */
-};
-
-static void
-free_batch(struct ack_batch *b)
-{
-	free(b->m);
-	free(b->places);
-	free(b);
-}
-
-static void
-on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
-{
-	struct ack_batch *b = arg;
-	struct outbox *o = b->outbox;
-	bool answered = mq_answer_good(answer);
-	bool done = answered && how == MQ_SETTLED;
-	int i;
-
-	if (!done)
-		inbox_disorder(o->inbox, b->m[0]->queue);
-	for (i = 0; i < b->acks.n; i++)
-		if (done || !answered)
-			settlement_answered(o, b->m[i], answer, how);
-		else
-			settlement_again(o, b->m[i]);
-	free_batch(b);
-	tell(o, FACT_WAKE);
-}
-
-/* False: the message cannot be acked together with the others. */
-static bool
-add_to_batch(struct ack_batch *b, struct message *m, int place, size_t bytes)
-{
-	bool holds = b->acks.holds || mq_message_holds(&m->envelope);
-
-	if (holds && bytes > BYTES_MAX)
-		return false;
-	b->acks.holds = holds;
-	b->places[b->acks.n] = place;
-	b->m[b->acks.n++] = m;
-	return true;
-}
-
 /* Adds the acks that wait, as far as they can go together; unless all, as far as
  * few others are between them. */
 static void
-collect_acks(struct ack_batch *b, int queue, int most, bool all)
+collect_acks(struct batch *b, int queue, bool all, struct mq_acks *acks,
+    int *places, int most)
 {
 	struct outbox *o = b->outbox;
 	struct message *m;
 	size_t bytes = 0, others_len = 0;
-	int place = 0, n = 0;
+	int place = 0;
+	bool holds;
 
-	for (m = inbox_first_of(o->inbox, queue); m != NULL && b->acks.n < most;
+	for (m = inbox_first_of(o->inbox, queue); m != NULL && b->n < most;
 	     m = TAILQ_NEXT(m, own)) {
 		/* The server does not have the message any more, or once all
 		 * commands in flight are carried out. */
 		if (m->in_flight || m->lost || m->gone)
 			continue;
 		if (place++ == 0)
-			b->acks.oldest = (struct mq_part){m->element, m->len};
+			acks->oldest = (struct mq_part){m->element, m->len};
 		bytes += m->len;
 		if (!m->waits || m->equal || result_wanted(o->results, m)) {
 			others_len += m->len;
-		} else if (!add_to_batch(b, m, place, bytes)) {
+			continue;
+		}
+		holds = acks->holds || mq_message_holds(&m->envelope);
+		if (holds && bytes > BYTES_MAX)
 			break;
-		} else if (all || (place - b->acks.n) * DENSE <= b->acks.n) {
-			n = b->acks.n;
-			b->acks.others_len = others_len;
+		acks->holds = holds;
+		places[b->n] = place;
+		b->m[b->n++] = m;
+		if (all || (place - b->n) * DENSE <= b->n) {
+			acks->n = b->n;
+			acks->others_len = others_len;
 		}
 	}
-	b->acks.n = n;
-}
-
-static struct ack_batch *
-make_batch(struct outbox *o, int queue, bool all)
-{
-	struct ack_batch *b = mq_xcalloc(1, sizeof(*b));
-	int most = o->waiting_of[queue];
-
-	b->outbox = o;
-	b->m = mq_xcalloc((size_t)most, sizeof(b->m[0]));
-	b->places = mq_xcalloc((size_t)most, sizeof(b->places[0]));
-	b->acks.places = b->places;
-	collect_acks(b, queue, most, all);
-	return b;
+	b->n = acks->n;
 }
 
 static void
-send_batch(struct outbox *o, int queue, bool all)
+send_acks_of(struct outbox *o, int queue, bool all)
 {
-	struct ack_batch *b = make_batch(o, queue, all);
-	int i, n = b->acks.n;
-	struct mq_part *elements;
+	int i, most = o->queues[queue].waiting;
+	struct batch *b = make_batch(o, most);
+	int *places = mq_xcalloc((size_t)most, sizeof(*places));
+	struct mq_part *elements = mq_xcalloc((size_t)most, sizeof(*elements));
+	struct mq_acks acks = {.elements = elements, .places = places};
 
-	if (n < TOGETHER_MIN) {
-		free_batch(b);
-		return;
+	collect_acks(b, queue, all, &acks, places, most);
+	if (acks.n < TOGETHER_MIN) {
+		free(b);
+	} else {
+		for (i = 0; i < acks.n; i++) {
+			elements[i] =
+			    (struct mq_part){b->m[i]->element, b->m[i]->len};
+			note_sent(o, b->m[i]);
+		}
+		mq_id_make(o->ids, 0, acks.unique);
+		mq_consumer_ack_oldest(o->server, queue, &acks, on_acked, b);
 	}
-	b->acks.elements = elements = mq_xcalloc((size_t)n, sizeof(*elements));
-	for (i = 0; i < n; i++) {
-		elements[i] = (struct mq_part){b->m[i]->element, b->m[i]->len};
-		settlement_sent(o, b->m[i]);
-	}
-	mq_id_make(o->ids, 0, b->acks.unique);
-	mq_consumer_ack_oldest(o->server, queue, &b->acks, on_acked, b);
+	free(places);
 	free(elements);
 }
 
 static void
-send_batches(struct outbox *o, bool all)
+send_acks(struct outbox *o, bool all)
 {
 	int queue;
 
 	for (queue = 0; queue < o->opt->queue_count; queue++)
-		if (o->waiting_of[queue] >= TOGETHER_MIN &&
+		if (o->queues[queue].waiting >= TOGETHER_MIN &&
 		    inbox_in_order(o->inbox, queue))
-			send_batch(o, queue, all);
+			send_acks_of(o, queue, all);
 }
 
 void
@@ -162,10 +523,10 @@ outbox_flush(struct outbox *o)
 		return;
 	o->holding = false;
 	if (o->waiting_count >= TOGETHER_MIN)
-		send_batches(o, true);
+		send_acks(o, true);
 	while (session_is_up(o->session) && !TAILQ_EMPTY(&o->waiting))
-		settlement_send(o, TAILQ_FIRST(&o->waiting));
-	outbox_send_equal(o);
+		send_settlement(o, TAILQ_FIRST(&o->waiting));
+	send_equal(o);
 }
 
 /* The others wait until the acks between them have come. */
@@ -175,43 +536,32 @@ outbox_flush_enough(struct outbox *o)
 	if (!session_is_up(o->session))
 		return;
 	if (o->waiting_count >= o->enough && !o->holding)
-		send_batches(o, false);
+		send_acks(o, false);
 	if (o->waiting_count >= o->enough)
 		outbox_flush(o);
 	else
-		outbox_send_equal(o);
-}
-
-static void
-start_timer(struct outbox *o)
-{
-	o->timer.repeat = o->wait_s;
-	if (o->holding && o->timer.repeat > HOLDING_S)
-		o->timer.repeat = HOLDING_S;
-	ev_timer_again(o->loop, &o->timer);
-}
-
-static int
-most_waiting(const struct outbox *o)
-{
-	int slots = o->many ? o->most : rules_slots(o->opt);
-
-	return slots < o->most ? slots : o->most;
+		send_equal(o);
 }
 
 static void
 wait_for_others(struct outbox *o, struct message *m)
 {
+	int slots = o->many ? o->most : rules_slots(o->opt);
+	int most = slots < o->most ? slots : o->most;
 	bool held = o->holding;
 
 	m->waits = true;
 	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
-	o->waiting_of[m->queue]++;
+	o->queues[m->queue].waiting++;
 	o->holding = o->holding || mq_message_holds(&m->envelope);
-	if (++o->waiting_count > most_waiting(o) || m->awaited)
+	if (++o->waiting_count > most || m->awaited) {
 		outbox_flush(o);
-	else if (!ev_is_active(&o->timer) || o->holding != held)
-		start_timer(o);
+	} else if (!ev_is_active(&o->timer) || o->holding != held) {
+		o->timer.repeat = o->wait_s;
+		if (o->holding && o->timer.repeat > HOLDING_S)
+			o->timer.repeat = HOLDING_S;
+		ev_timer_again(o->loop, &o->timer);
+	}
 }
 
 void
@@ -229,8 +579,123 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 	if (outcome == MQ_OUTCOME_ACK)
 		wait_for_others(o, m);
 	else
-		settlement_send(o, m);
+		send_settlement(o, m);
 }
+
+/* --- back ------------------------------------------------------------------- */
+
+/*
+ * Messages that go back unstarted, to the front of their queue.  The newest go
+ * first, so the oldest ends up in front.  One command gives back the newest
+ * messages of a queue that the server holds for us.  The next command waits for
+ * its answer: other clients of the server have their turn meanwhile.
+ *
+ * If these are not the newest, as another message has not ended yet, they go one
+ * by one.
+ */
+
+/* The most that go back, which takes the server a few milliseconds. */
+#define BACK_MAX 500
+/* Fewer messages are sent one by one, unless the first is long: alone it is copied. */
+#define BACK_MIN  4
+#define BACK_LONG 4096
+
+void
+outbox_give_back(struct outbox *o, struct message *m)
+{
+	struct messages *line = &o->queues[m->queue].back;
+	struct message *other = TAILQ_LAST(line, messages);
+
+	m->outcome = MQ_OUTCOME_FRONT;
+	m->state = MESSAGE_SETTLING;
+	m->goes_back = true;
+	o->settling++;
+	o->back_count++;
+	while (other != NULL && other->number < m->number)
+		other = TAILQ_PREV(other, messages, line);
+	if (other == NULL)
+		TAILQ_INSERT_HEAD(line, m, line);
+	else
+		TAILQ_INSERT_AFTER(line, other, m, line);
+	tell(o, FACT_WAKE);
+}
+
+bool
+outbox_gives_back(const struct outbox *o, int queue)
+{
+	return !TAILQ_EMPTY(&o->queues[queue].back);
+}
+
+/* Without an answer, or beyond the bounds of the command, a message stays in
+ * line. */
+static void
+on_given_back(void *arg, const struct mq_answer *answer, long long done)
+{
+	struct batch *b = arg;
+	struct outbox *o = b->outbox;
+	struct message *m;
+	int i;
+
+	o->back_sent = 0;
+	for (i = 0; i < b->n; i++) {
+		m = b->m[i];
+		if (i < done) {
+			take_answer(o, m, answer, MQ_SETTLED, false);
+		} else if (answer == NULL || done > 0) {
+			m->sent &= answer == NULL;
+			take_answer(o, m, NULL, MQ_SETTLED_LOST, false);
+		} else {
+			leave_line(o, m);
+			take_answer(o, m, answer, MQ_SETTLED_LOST, true);
+		}
+	}
+	free(b);
+	tell(o, FACT_WAKE);
+}
+
+static void
+send_newest(struct outbox *o, int queue)
+{
+	struct batch *b = make_batch(o, BACK_MAX);
+	struct mq_part elements[BACK_MAX];
+	struct mq_newest newest = {
+	    .elements = elements, .each = !inbox_in_order(o->inbox, queue)};
+	struct message *m;
+	int i;
+
+	TAILQ_FOREACH(m, &o->queues[queue].back, line)
+		if (!add_to_batch(b, m, BACK_MAX))
+			break;
+	if (b->n < BACK_MIN && b->m[0]->len < BACK_LONG) {
+		for (i = 0; i < b->n; i++) {
+			leave_line(o, b->m[i]);
+			send_settlement(o, b->m[i]);
+		}
+		free(b);
+		return;
+	}
+	for (i = 0; i < b->n; i++) {
+		elements[i] = (struct mq_part){b->m[i]->element, b->m[i]->len};
+		newest.each |= b->m[i]->equal;
+		note_sent(o, b->m[i]);
+	}
+	newest.n = o->back_sent = b->n;
+	mq_consumer_give_back(o->server, queue, &newest, on_given_back, b);
+}
+
+void
+outbox_send_back(struct outbox *o)
+{
+	int queue;
+
+	for (queue = 0; queue < o->opt->queue_count && o->back_count > 0;
+	     queue++)
+		while (outbox_gives_back(o, queue) && o->back_sent == 0 &&
+		    !equal_under_way(o, queue) && session_is_up(o->session))
+			send_newest(o, queue);
+}
+
+/* --- once more --------------------------------------------------------------- */
 
 static bool
 is_unsent(const struct message *m)
@@ -250,17 +715,19 @@ outbox_send_again(struct outbox *o)
 	for (m = inbox_first(o->inbox); m != NULL; m = next) {
 		next = TAILQ_NEXT(m, link);
 		if (is_unsent(m) && m->outcome != MQ_OUTCOME_FRONT)
-			settlement_send(o, m);
+			send_settlement(o, m);
 	}
 	/* The oldest goes back last: then it is in front. */
 	for (m = inbox_last(o->inbox); m != NULL; m = next) {
 		next = TAILQ_PREV(m, messages, link);
 		if (is_unsent(m))
-			settlement_send(o, m);
+			send_settlement(o, m);
 	}
-	outbox_send_equal(o);
+	send_equal(o);
 	outbox_send_back(o);
 }
+
+/* --- questions -------------------------------------------------------------- */
 
 bool
 outbox_waits(const struct outbox *o)
@@ -274,6 +741,28 @@ outbox_holds(const struct outbox *o)
 	return o->holding;
 }
 
+int
+outbox_settling(const struct outbox *o)
+{
+	return o->settling;
+}
+
+bool
+outbox_refused(const struct outbox *o)
+{
+	return o->settling !=
+	    o->in_flight + o->waiting_count + o->equal_count + o->back_count -
+	    o->back_sent;
+}
+
+unsigned long
+outbox_moves(const struct outbox *o)
+{
+	return o->moves;
+}
+
+/* --- beginning and end ------------------------------------------------------ */
+
 static void
 on_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
@@ -285,18 +774,17 @@ on_timer(struct ev_loop *loop, ev_timer *w, int events)
 void
 outbox_init(struct outbox *o)
 {
-	size_t i, n = (size_t)o->opt->queue_count;
+	int i, n = o->opt->queue_count;
 
 	o->enough = o->many ? ENOUGH_MANY : ENOUGH;
 	o->most = o->many ? MANY_MAX : ENOUGH;
 	o->wait_s = o->many ? MANY_S : ENOUGH_S;
 	TAILQ_INIT(&o->waiting);
-	o->waiting_of = mq_xcalloc(n, sizeof(*o->waiting_of));
-	o->back_of = mq_xcalloc(n, sizeof(*o->back_of));
-	o->equal_of = mq_xcalloc(n, sizeof(*o->equal_of));
+	o->queues = mq_xcalloc((size_t)n, sizeof(*o->queues));
 	for (i = 0; i < n; i++) {
-		TAILQ_INIT(&o->back_of[i]);
-		TAILQ_INIT(&o->equal_of[i]);
+		o->queues[i].outbox = o;
+		TAILQ_INIT(&o->queues[i].back);
+		TAILQ_INIT(&o->queues[i].equal);
 	}
 	ev_timer_init(&o->timer, on_timer, 0, 0);
 	o->timer.data = o;
@@ -305,7 +793,5 @@ outbox_init(struct outbox *o)
 void
 outbox_free(struct outbox *o)
 {
-	free(o->waiting_of);
-	free(o->back_of);
-	free(o->equal_of);
+	free(o->queues);
 }

@@ -70,9 +70,15 @@ struct result_rules {
 
 /* Whether anybody hears how a message has ended. */
 bool result_wanted(const struct result_rules *, const struct message *);
-/* Writes the result of the last run into the message. */
+/* Writes the result of the last run, if it is wanted, into the message. */
 void result_note(const struct result_rules *, struct message *, enum mq_end,
     const struct mq_failure *f);
+/* Adds to a settlement what others hear of it, if anything: the result, whose text is
+ * the message's, and the notice, which the caller has zeroed and whose element the
+ * caller frees. */
+void result_add(const struct result_rules *, struct message *,
+    struct mq_idgen *, struct mq_settlement *, struct mq_result *,
+    struct mq_notice *);
 
 /* --- outbox --------------------------------------------------------------- */
 
@@ -86,6 +92,13 @@ void result_note(const struct result_rules *, struct message *, enum mq_end,
  * and tells the engine.  The outbox never decides an outcome, but for a
  * wrong key, and never frees a message.
  */
+
+struct outbox_queue {
+	struct outbox *outbox;
+	int waiting;	       /* count of acks that wait for others */
+	struct messages back;  /* the newest first: go back */
+	struct messages equal; /* wait for equal ones; see outbox.c */
+};
 
 struct outbox {
 	/* Set by the caller, but for these zeroed. */
@@ -112,16 +125,12 @@ struct outbox {
 	int enough;	     /* waiting_count to be sent at the end of a turn */
 	int most;	     /* waiting_count at which all are sent */
 	double wait_s;	     /* until then; less if one holds something */
-	int *waiting_of;     /* counts by queue */
 	bool holding;	     /* one may hold a key or a group */
 	unsigned long moves; /* answers so far */
 	ev_timer timer;	     /* for the waiting acks */
-	struct messages *back_of; /* by queue, the newest first: go back */
-	int back_count;		  /* of all queues */
-	int back_sent;		  /* of these: in flight */
-	struct messages
-	    *equal_of;	 /* by queue: wait for equal ones, see settlement.c */
-	int equal_count; /* of all queues */
+	struct outbox_queue *queues;
+	int back_count, equal_count; /* of all queues */
+	int back_sent;		     /* of those that go back: in flight */
 };
 
 void outbox_init(struct outbox *);
@@ -140,15 +149,11 @@ void outbox_send_back(struct outbox *);
 void outbox_flush(struct outbox *);
 /* At the end of a turn: sends them if they are enough. */
 void outbox_flush_enough(struct outbox *);
-/* Sends what waits for equal messages, where none of them is under way. */
-void outbox_send_equal(struct outbox *);
 /* Whether acks wait; whether one of them may hold a key or a group. */
 bool outbox_waits(const struct outbox *);
 bool outbox_holds(const struct outbox *);
 /* Sends all settlements that are not in flight. */
 void outbox_send_again(struct outbox *);
-
-/* --- settlement.c --- */
 
 /* Confirms a message whose answer was lost: the server has settled it. */
 void outbox_confirm(struct outbox *, struct message *);
@@ -163,13 +168,5 @@ int outbox_settling(const struct outbox *);
 bool outbox_refused(const struct outbox *);
 /* Answers so far. */
 unsigned long outbox_moves(const struct outbox *);
-
-/* For outbox.c only. */
-void settlement_send(struct outbox *, struct message *);
-void settlement_sent(struct outbox *, struct message *);
-void settlement_answered(struct outbox *, struct message *,
-    const struct mq_answer *, enum mq_settled);
-/* The batch did not settle the message: sends it alone. */
-void settlement_again(struct outbox *, struct message *);
 
 #endif

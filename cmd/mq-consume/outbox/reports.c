@@ -1,10 +1,17 @@
+/*
+ * What others hear of messages that have ended: counters, and results.
+ */
 #include "outbox.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "mq-consume/rules.h"
+
+/* --- counters --------------------------------------------------------------- */
 
 struct queue_counters {
 	struct mq_counts counts; /* not sent yet */
@@ -78,28 +85,21 @@ send_pushed(struct counters *c, struct queue_counters *q)
 	q->pushed = 0;
 }
 
-/* The setting that says where to may change between two. */
-static void
-count_pushed(struct counters *c, const struct message *m)
-{
-	struct queue_counters *q = &c->queues[m->queue];
-
-	if (q->to == NULL || strcmp(q->to, m->to) != 0) {
-		send_pushed(c, q);
-		free(q->to);
-		q->to = mq_xstrdup(m->to);
-	}
-	q->pushed++;
-}
-
 void
 counters_settled(struct counters *c, const struct message *m)
 {
-	struct mq_counts *n = &c->queues[m->queue].counts;
+	struct queue_counters *q = &c->queues[m->queue];
+	struct mq_counts *n = &q->counts;
 
 	switch (m->outcome) {
 	case MQ_OUTCOME_PUSH:
-		count_pushed(c, m);
+		/* The setting that says where to may change between two. */
+		if (q->to == NULL || strcmp(q->to, m->to) != 0) {
+			send_pushed(c, q);
+			free(q->to);
+			q->to = mq_xstrdup(m->to);
+		}
+		q->pushed++;
 		n->done++;
 		break;
 	case MQ_OUTCOME_ACK:
@@ -189,21 +189,100 @@ on_reported(void *arg, const struct mq_answer *answer)
 void
 counters_tell_runs(struct counters *c, struct mq_buf *text)
 {
-	if (c->reported && text->len == c->runs.len &&
+	bool same = text->len == c->runs.len &&
 	    (text->len == 0 ||
-		memcmp(text->data, c->runs.data, text->len) == 0)) {
-		mq_buf_free(text);
-		return;
+		memcmp(text->data, c->runs.data, text->len) == 0);
+
+	if (!c->reported || !same) {
+		mq_consumer_tell_running(c->server, text, on_reported, c);
+		mq_buf_free(&c->runs);
+		c->runs = *text;
+		*text = (struct mq_buf){0};
+		c->reported = true;
 	}
-	mq_consumer_tell_running(c->server, text, on_reported, c);
-	mq_buf_free(&c->runs);
-	c->runs = *text;
-	*text = (struct mq_buf){0};
-	c->reported = true;
+	mq_buf_free(text);
 }
 
 void
 counters_runs_lost(struct counters *c)
 {
 	c->reported = false;
+}
+
+/* --- results ---------------------------------------------------------------- */
+
+/* The queue that hears of the end; NULL: none.  A notice has no other. */
+static const char *
+notified(const struct result_rules *r, const struct message *m)
+{
+	return mq_envelope_get(&m->envelope, MQ_HEADER_NOTICE) != NULL ?
+	    NULL :
+	    rules_of(r->opt, m->queue)->notify;
+}
+
+static bool
+is_kept(const struct result_rules *r, const struct message *m)
+{
+	return m->id[0] != '\0' &&
+	    (rules_of(r->opt, m->queue)->keep_ms > 0 || m->awaited);
+}
+
+bool
+result_wanted(const struct result_rules *r, const struct message *m)
+{
+	return is_kept(r, m) || notified(r, m) != NULL;
+}
+
+void
+result_note(const struct result_rules *r, struct message *m, enum mq_end state,
+    const struct mq_failure *f)
+{
+	struct mq_ending e = {.state = state,
+	    .queue = notified(r, m) != NULL ? m->queue_name : NULL,
+	    .text = f != NULL && f->text[0] != '\0' ? f->text : NULL,
+	    .status = f != NULL ? f->status : -1,
+	    .signal = f != NULL ? f->signal : NULL,
+	    .attempts = m->attempts + !m->expired,
+	    .host = r->host,
+	    .to = state == MQ_END_PUSHED ? m->to : NULL,
+	    .finished_ms = mq_clock_unix_us() / 1000};
+
+	if (!result_wanted(r, m))
+		return;
+	strlcpy(e.id, m->id, sizeof(e.id));
+	mq_buf_clear(&m->result);
+	mq_ending_write(&e, &m->result);
+}
+
+void
+result_add(const struct result_rules *r, struct message *m,
+    struct mq_idgen *ids, struct mq_settlement *how, struct mq_result *result,
+    struct mq_notice *notice)
+{
+	int64_t asked = m->awaited ? MQ_RESULT_KEEP_MS : 0;
+	int64_t keep_ms = rules_of(r->opt, m->queue)->keep_ms;
+
+	if (m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN)
+		return;
+	if (m->outcome == MQ_OUTCOME_PUSH)
+		result_note(r, m, MQ_END_PUSHED, NULL);
+	else if (m->result.len == 0)
+		result_note(r, m,
+		    m->outcome == MQ_OUTCOME_ACK ? MQ_END_DONE :
+						   MQ_END_REJECTED,
+		    NULL);
+	if (is_kept(r, m)) {
+		*result = (struct mq_result){.id = m->id,
+		    .text = m->result.data,
+		    .len = m->result.len,
+		    .keep_ms = keep_ms > asked ? keep_ms : asked};
+		how->result = result;
+	}
+	notice->queue = notified(r, m);
+	if (notice->queue == NULL)
+		return;
+	mq_id_make(ids, (uint64_t)mq_clock_unix_us(), notice->unique);
+	mq_notice_write(
+	    notice->unique, m->queue_name, &m->result, &notice->element);
+	how->notice = notice;
 }
