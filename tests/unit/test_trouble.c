@@ -1,5 +1,5 @@
 /*
- * cmd/mq-consume/session/trouble.c, with the lease.
+ * What keeps a session from joining: cmd/mq-consume/session/join.c, with the lease.
  */
 #include "base/clock.h"
 #include "base/say.h"
@@ -29,7 +29,7 @@ static const struct row trouble_rows[] = {
 	    "quiet", "complain OOM no room"}},
     {"an error that stays ends the consumer",
 	{"quiet", "complain CROSSSLOT no -> failed:78 'server: CROSSSLOT no'",
-	    "leaving -> yes", "give-up NOPERM no"}},
+	    "leaving -> yes", "complain CROSSSLOT no"}},
     {"each try waits twice as long up to five seconds",
 	{"quiet", "reset gone -> closed down", "retry -> 50", "opening",
 	    "reset gone -> closed down", "retry -> 100", "opening",
@@ -101,6 +101,7 @@ setup(void)
 	s->ever_joined = true;
 	s->retry_s = SESSION_RETRY_MIN;
 	s->lease.server = &s->self;
+	s->self.session.wake = "me";
 	h->opt.tag = "tag";
 	strlcpy(h->server.name, "server", sizeof(h->server.name));
 	ev_timer_init(&s->retry, NULL, 0, 0);
@@ -132,7 +133,6 @@ act(struct session *s, const char *word, const char *about)
 
 	WORD("complain", session_complain(s, about));
 	WORD("works", session_works(s));
-	WORD("give-up", session_give_up(s, about));
 	WORD("reset", session_reset(s, about));
 	WORD("wait", session_wait(s, about));
 	WORD("complains", answers(session_complains(s)));
@@ -161,9 +161,9 @@ arrange(struct house *h, const char *word, const char *about)
 	WORD("finding", s->state = SESSION_FINDING);
 	WORD("up", s->state = SESSION_UP);
 	WORD("down", s->state = SESSION_DOWN);
-	WORD("no-wait", s->waits_since = 0, session_check_wait(s));
+	WORD("no-wait", s->waits_since = 0, session_check(s));
 	WORD("waited", s->waits_since = mq_clock_steady_s() - atof(about),
-	    session_check_wait(s));
+	    session_check(s));
 	return false;
 }
 

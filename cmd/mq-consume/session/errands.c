@@ -75,7 +75,6 @@ run_cleaning(
 	const struct mq_clean how = {.limit = MQ_ATTEMPTS,
 	    .scan_from = all->cleaning.scan_from,
 	    .self = all->consumer->session.connection};
-
 	const struct options *opt = all->opt;
 	int rv = opt->layout->clean(r, &how, &out->cleaned);
 
@@ -86,32 +85,18 @@ run_cleaning(
 	return rv;
 }
 
-static void
-say_cleaned(const struct options *opt, const struct mq_cleaned *n)
-{
-	if (n->connections == 0 || opt->quiet)
-		return;
-	if (opt->verbose || n->returned > 0 || n->rejected > 0)
-		mq_say("%ld dead %s cleaned up: %ld message%s returned, %ld "
-		       "rejected",
-		    n->connections,
-		    n->connections == 1 ? "connection" : "connections",
-		    n->returned, n->returned == 1 ? "" : "s", n->rejected);
-}
-
 /* The keys are ours for so long, in seconds, and a bit longer. */
 static void
 compete(struct errands *all, double seconds, mq_number_fn *fn)
 {
 	struct cleaning *cl = &all->cleaning;
 	int64_t ms = (int64_t)((seconds + GRACE_S) * 1000);
-	int i, n = all->opt->queue_count;
+	int queue = cl->by_queue ? 0 : -1;
+	int end = cl->by_queue ? all->opt->queue_count : 0;
 
-	cl->answers = cl->by_queue ? n : 1;
-	if (!cl->by_queue)
-		mq_consumer_compete(all->consumer, -1, ms, fn, all);
-	for (i = 0; cl->by_queue && i < n; i++)
-		mq_consumer_compete(all->consumer, i, ms, fn, all);
+	cl->answers = end - queue;
+	for (; queue < end; queue++)
+		mq_consumer_compete(all->consumer, queue, ms, fn, all);
 }
 
 static void
@@ -128,6 +113,7 @@ static void
 on_cleaned(struct errands *all, const struct errand_result *round)
 {
 	const struct mq_cleaned *n = &round->cleaned;
+	const struct options *opt = all->opt;
 	double wait = CLEAN_S;
 
 	if (!round->failed && n->next_ms >= 0 &&
@@ -136,13 +122,19 @@ on_cleaned(struct errands *all, const struct errand_result *round)
 	compete(all, wait, on_kept);
 	all->cleaning.next = mq_clock_steady_s() + wait;
 	all->cleaning.scan_from = n->scan_at;
-	if (!round->failed)
-		say_cleaned(all->opt, n);
+	if (opt->quiet)
+		return;
 	/* The session reports a lost link itself, and the next round tries
 	 * again. */
-	else if (all->opt->verbose && !all->opt->quiet &&
-	    round->error[0] != '\0')
+	if (round->failed && opt->verbose && round->error[0] != '\0')
 		mq_say("%s", round->error);
+	else if (!round->failed && n->connections > 0 &&
+	    (opt->verbose || n->returned > 0 || n->rejected > 0))
+		mq_say("%ld dead %s cleaned up: %ld message%s returned, %ld "
+		       "rejected",
+		    n->connections,
+		    n->connections == 1 ? "connection" : "connections",
+		    n->returned, n->returned == 1 ? "" : "s", n->rejected);
 }
 
 static void
@@ -258,29 +250,20 @@ errands_drain_soon(struct errands *all)
 #define AGAIN_S	 4.6
 #define STALE_MS 4500
 
-static long long
-count_unacked(const struct mq_connection_stats *c)
-{
-	long long n = 0;
-	int i;
-
-	for (i = 0; i < c->count; i++)
-		if (c->consumed[i].unacked > 0)
-			n += c->consumed[i].unacked;
-	return n;
-}
-
 /* The one whose lease ends first: a dead one, if there is any. */
 static void
 find_holder(const char *self, const struct mq_stats *stats, struct holder *out)
 {
 	const struct mq_connection_stats *c;
 	long long unacked;
-	int i;
+	int i, j;
 
 	for (i = 0; i < stats->connection_count; i++) {
 		c = &stats->connections[i];
-		unacked = count_unacked(c);
+		unacked = 0;
+		for (j = 0; j < c->count; j++)
+			if (c->consumed[j].unacked > 0)
+				unacked += c->consumed[j].unacked;
 		if (unacked == 0 || c->unsure || strcmp(c->name, self) == 0 ||
 		    (out->name[0] != '\0' && c->ttl_ms >= out->ttl_ms))
 			continue;
@@ -335,53 +318,26 @@ say_holder(const struct options *opt, const struct holder *h)
 }
 
 /* A consumer that goes on renews its lease between two surveys, and is not named. */
-static bool
-is_dead(const struct holder *now, const struct holder *last)
-{
-	return now->name[0] != '\0' &&
-	    (now->ttl_ms <= 0 ||
-		(strcmp(now->name, last->name) == 0 &&
-		    last->ttl_ms - now->ttl_ms >= STALE_MS));
-}
-
 static void
-name_holder(struct errands *all, const struct holder *h)
+on_surveyed(struct errands *all, const struct errand_result *found)
 {
 	struct survey *s = &all->survey;
+	const struct holder *h = &found->holder;
+	bool stale = strcmp(h->name, s->last.name) == 0 &&
+	    s->last.ttl_ms - h->ttl_ms >= STALE_MS;
 	bool known = strcmp(h->name, s->said.name) == 0 &&
 	    (h->ttl_ms <= 0) == (s->said.ttl_ms <= 0);
 
-	if (is_dead(h, &s->last) && !known) {
+	if (found->failed)
+		return;
+	tell(all, FACT_COUNTED, .n = (size_t)found->ready);
+	if (!s->waits || all->opt->quiet)
+		return;
+	if (h->name[0] != '\0' && (h->ttl_ms <= 0 || stale) && !known) {
 		say_holder(all->opt, h);
 		s->said = *h;
 	}
 	s->last = *h;
-}
-
-static void
-on_surveyed(struct errands *all, const struct errand_result *found)
-{
-	if (found->failed)
-		return;
-	tell(all, FACT_COUNTED, .n = (size_t)found->ready);
-	if (all->survey.waits && !all->opt->quiet)
-		name_holder(all, &found->holder);
-}
-
-static void
-tick_survey(struct errands *all, bool counts, bool waits)
-{
-	struct survey *s = &all->survey;
-	double now = mq_clock_steady_s();
-
-	s->waited = waits ? s->waited + 1 : 0;
-	/* Most waits are over with the next tick. */
-	if (now < s->next || !(counts || s->waited > 1) ||
-	    mq_helper_runs(&s->errand.helper))
-		return;
-	s->waits = s->waited > 1;
-	s->next = now + AGAIN_S;
-	(void)begin_errand(all, &s->errand, run_survey, on_surveyed);
 }
 
 /* --- transfers ----------------------------------------------------------- */
@@ -450,36 +406,39 @@ errands_transfer(struct errands *all)
 	begin_transfers(all);
 }
 
-/* Ends those that are left; waits for that. */
-static void
-end_transfers(struct errands *all)
-{
-	struct errand *e = &all->transfers.errand;
-	struct errand_result round = {.failed = false};
-
-	if (!all->transfers.wanted && !mq_helper_runs(&e->helper))
-		return;
-	mq_helper_kill(&e->helper);
-	run_errand(&(struct errand){.all = all, .work = run_transfers}, &round);
-	take_transferred(all, &round);
-}
-
 /* --- all of them --------------------------------------------------------- */
 
 void
 errands_tick(struct errands *all, bool counts, bool waits)
 {
-	if (!all->opt->no_clean && mq_clock_steady_s() >= all->cleaning.next)
+	struct survey *s = &all->survey;
+	double now = mq_clock_steady_s();
+
+	if (!all->opt->no_clean && now >= all->cleaning.next)
 		begin_competition(all);
 	begin_transfers(all);
-	tick_survey(all, counts, waits);
+	s->waited = waits ? s->waited + 1 : 0;
+	/* Most waits are over with the next tick. */
+	if (now < s->next || !(counts || s->waited > 1) ||
+	    mq_helper_runs(&s->errand.helper))
+		return;
+	s->waits = s->waited > 1;
+	s->next = now + AGAIN_S;
+	(void)begin_errand(all, &s->errand, run_survey, on_surveyed);
 }
 
 void
 errands_end(struct errands *all)
 {
+	struct errand *e = &all->transfers.errand;
+	struct errand_result round = {.failed = false};
+
 	mq_helper_kill(&all->cleaning.errand.helper);
 	mq_helper_kill(&all->drain.errand.helper);
 	mq_helper_kill(&all->survey.errand.helper);
-	end_transfers(all);
+	if (!all->transfers.wanted && !mq_helper_runs(&e->helper))
+		return;
+	mq_helper_kill(&e->helper);
+	run_errand(&(struct errand){.all = all, .work = run_transfers}, &round);
+	take_transferred(all, &round);
 }

@@ -1,16 +1,134 @@
 /*
- * Joining: first the lease, then the connection and the held messages.
+ * Joining: first the lease, then the connection and the held messages.  And what is in
+ * the way of it: errors, lost connections, a lost lease.
  */
-#include <stdlib.h>
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/exit.h"
 #include "base/say.h"
-#include "base/xalloc.h"
-#include "session.h"
 #include "redis/connection.h"
+#include "redis/server.h"
 
+/* The longest time until a lost connection is tried again. */
+#define RETRY_MAX 5.0
+/* Who is to end by itself waits no longer than this for a node. */
+#define WAIT_S 30.0
 /* Between two looks at the settings where the server does not tell of changes. */
 #define SETTINGS_S 10.0
+
+/* --- trouble ---------------------------------------------------------------- */
+
+/* Says a final error, and ends: the runs must not outlive the lease. */
+static void
+give_up(struct session *s, const char *error)
+{
+	if (s->leaving)
+		return;
+	mq_say("%s: %s%s", s->server->name, error, mq_error_hint(error));
+	s->leaving = true;
+	tell(s, FACT_FAILED, .status = mq_error_status(error));
+}
+
+void
+session_complain(struct session *s, const char *error)
+{
+	if (mq_error_status(error) == MQ_EXIT_CONFIG) {
+		give_up(s, error);
+		return;
+	}
+	if (s->opt->quiet ||
+	    strncmp(s->complaint, error, sizeof(s->complaint) - 1) == 0)
+		return;
+	mq_say("%s: %s%s; trying again", s->server->name, error,
+	    mq_error_hint(error));
+	strlcpy(s->complaint, error, sizeof(s->complaint));
+}
+
+void
+session_works(struct session *s)
+{
+	s->complaint[0] = '\0';
+}
+
+bool
+session_complains(const struct session *s)
+{
+	return s->complaint[0] != '\0';
+}
+
+void
+session_reset(struct session *s, const char *why)
+{
+	double wait = s->retry_s;
+
+	if (s->state <= SESSION_FINDING)
+		return;
+	if (mq_error_status(why) == MQ_EXIT_CONFIG) {
+		give_up(s, why);
+		return;
+	}
+	if (s->state == SESSION_UP && !s->opt->quiet && !s->leaving)
+		mq_say("%s: %s; reconnecting", s->server->name, why);
+	else if (s->opt->verbose)
+		mq_say("%s: %s", s->server->name, why);
+	else if (!s->ever_joined || mq_tls_says(why))
+		session_complain(s, why);
+	s->state = SESSION_DOWN;
+	mq_pairs_close(&s->pairs);
+	mq_switch_close(&s->news);
+	if (s->leaving) {
+		tell(s, FACT_LEFT);
+		return;
+	}
+	s->retry_s = wait * 2 < RETRY_MAX ? wait * 2 : RETRY_MAX;
+	ev_timer_stop(s->loop, &s->retry);
+	ev_timer_set(&s->retry, wait, 0);
+	ev_timer_start(s->loop, &s->retry);
+	tell(s, FACT_DOWN);
+}
+
+void
+session_wait(struct session *s, const char *why)
+{
+	char text[sizeof(s->complaint)];
+
+	if (s->waits_since == 0)
+		s->waits_since = mq_clock_steady_s();
+	snprintf(text, sizeof(text), "no consumer can join: %s", why);
+	session_complain(s, text);
+	session_reset(s, text);
+}
+
+/* Says and reports that the lease is lost, and takes a new name. */
+static void
+lose_lease(struct session *s, const char *why)
+{
+	mq_say("%s: lease lost: %s", s->lease.connection, why);
+	tell(s, FACT_LEASE_LOST);
+	lease_new_name(&s->lease, s->opt->tag, s->ids);
+}
+
+bool
+session_holds_lease(struct session *s)
+{
+	double lapsed = lease_lapsed_s(&s->lease);
+	char why[64];
+
+	if (lapsed == 0)
+		return true;
+	snprintf(why, sizeof(why), "no heartbeat got through for %.3g seconds",
+	    lapsed);
+	lose_lease(s, why);
+	/* Up or not, the session has to join under its new name. */
+	session_reset(s, "rejoining");
+	return false;
+}
+
+/* --- joining ---------------------------------------------------------------- */
 
 static void
 finish_join(struct session *s)
@@ -44,7 +162,7 @@ take_answer(struct session *s, const struct mq_answer *answer)
 	if (s->ever_joined || mq_error_busy(answer->error))
 		session_reset(s, answer->error);
 	else
-		session_give_up(s, answer->error);
+		give_up(s, answer->error);
 	return false;
 }
 
@@ -59,69 +177,52 @@ on_entered(void *arg, const struct mq_answer *answer)
 		count_answer(s);
 }
 
-/* About a queue. */
-struct queue_request {
-	struct session *session;
-	int queue;
-	bool joining; /* joining waits for the answer */
-};
-
 static void
 on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 {
-	struct queue_request *q = arg;
+	struct session_queue *q = arg;
 	struct session *s = q->session;
-	int queue = q->queue;
 
-	free(q);
 	if (!take_answer(s, answer))
 		return;
-	tell(s, FACT_HELD, .queue = queue, .held = held);
+	tell(s, FACT_HELD, .queue = q->number, .held = held);
 	count_answer(s);
 }
 
 static void
 on_taken_over(void *arg, const struct mq_answer *answer, long long n)
 {
-	struct queue_request *q = arg;
+	struct session_queue *q = arg;
 	struct session *s = q->session;
-	int queue = q->queue;
 
-	if (!take_answer(s, answer)) {
-		free(q);
-	} else if (n == 0) {
-		free(q);
-		session_lose_lease(s, "it had expired");
-		session_reset(s, "rejoining");
-	} else {
-		mq_consumer_held(&s->self, queue, on_held, q);
+	if (!take_answer(s, answer))
+		return;
+	if (n > 0) {
+		mq_consumer_held(&s->self, q->number, on_held, q);
+		return;
 	}
-}
-
-static void
-ask_held(struct session *s, int queue)
-{
-	struct queue_request *q = mq_xcalloc(1, sizeof(*q));
-	const char *from = lease_moved(&s->lease);
-
-	*q = (struct queue_request){s, queue, true};
-	if (from != NULL)
-		mq_consumer_take_over(&s->self, queue, from, on_taken_over, q);
-	else
-		mq_consumer_held(&s->self, queue, on_held, q);
+	lose_lease(s, "it had expired");
+	session_reset(s, "rejoining");
 }
 
 static void
 ask_all_held(struct session *s)
 {
+	const char *from = lease_moved(&s->lease);
 	int i;
 
 	s->asked_held = true;
 	for (i = 0; i < s->opt->queue_count; i++)
 		s->answers_wanted += !mq_consumer_lacks(&s->self, i);
-	for (i = 0; i < s->opt->queue_count; i++)
-		if (!mq_consumer_lacks(&s->self, i))
-			ask_held(s, i);
+	for (i = 0; i < s->opt->queue_count; i++) {
+		if (mq_consumer_lacks(&s->self, i))
+			continue;
+		if (from != NULL)
+			mq_consumer_take_over(
+			    &s->self, i, from, on_taken_over, &s->queues[i]);
+		else
+			mq_consumer_held(&s->self, i, on_held, &s->queues[i]);
+	}
 }
 
 /* What another name held is taken over by one that a cleaner would find. */
@@ -130,8 +231,7 @@ count_answer(struct session *s)
 {
 	if (--s->answers_wanted > 0)
 		return;
-	if (!lease_is_joined(&s->lease) &&
-	    mq_consumer_away(&s->self, true) != NULL)
+	if (!s->lease.joined && mq_consumer_away(&s->self, true) != NULL)
 		session_renew_or_join(s);
 	else if (!s->asked_held)
 		ask_all_held(s);
@@ -139,26 +239,18 @@ count_answer(struct session *s)
 		finish_join(s);
 }
 
-/* Why the session must not enter: a queue is away of which it has messages. */
-static const char *
-find_missed(struct session *s)
-{
-	const char *why = NULL;
-	int i;
-
-	for (i = 0; i < s->opt->queue_count && why == NULL; i++)
-		if (s->has(s->arg, i))
-			why = mq_consumer_queue_away(&s->self, i);
-	return why;
-}
-
 /* With a lease, and all settings: from them the server learns how many messages may
  * run here. */
 static void
 enter(struct session *s)
 {
-	const char *why = find_missed(s);
+	const char *why = NULL;
+	int i;
 
+	/* Not if a queue is away of which the session has messages. */
+	for (i = 0; i < s->opt->queue_count && why == NULL; i++)
+		if (s->has(s->arg, i))
+			why = mq_consumer_queue_away(&s->self, i);
 	if (why != NULL) {
 		session_reset(s, why);
 		return;
@@ -198,40 +290,32 @@ on_lease(void *arg, const struct mq_answer *answer, long long ms)
 
 /* Who may not read them has none. */
 static void
-take_settings(struct session *s, int queue, const struct mq_answer *answer,
-    struct mq_setting_texts *texts)
-{
-	if (answer->error == NULL)
-		tell(s, FACT_SETTINGS, .queue = queue, .settings = texts);
-	else if (s->opt->verbose)
-		mq_say(
-		    "%s: settings: %s", s->opt->queues[queue], answer->error);
-}
-
-static void
 on_settings(
     void *arg, const struct mq_answer *answer, struct mq_setting_texts *texts)
 {
-	struct queue_request *q = arg;
+	const struct session_queue *q = arg;
 	struct session *s = q->session;
-	bool joining = q->joining;
 
-	if (answer != NULL)
-		take_settings(s, q->queue, answer, texts);
-	free(q);
-	if (answer == NULL || !joining || s->state != SESSION_OPENING)
+	if (answer != NULL && answer->error == NULL)
+		tell(s, FACT_SETTINGS, .queue = q->number, .settings = texts);
+	else if (answer != NULL && s->opt->verbose)
+		mq_say("%s: settings: %s", s->opt->queues[q->number],
+		    answer->error);
+}
+
+/* Joining waits for the answer. */
+static void
+on_first_settings(
+    void *arg, const struct mq_answer *answer, struct mq_setting_texts *texts)
+{
+	const struct session_queue *q = arg;
+	struct session *s = q->session;
+
+	on_settings(arg, answer, texts);
+	if (answer == NULL || s->state != SESSION_OPENING)
 		return;
 	if (--s->settings_wanted == 0 && s->lease_ms > 0 && !s->leaving)
 		enter(s);
-}
-
-static void
-ask_settings(struct session *s, int queue, bool joining)
-{
-	struct queue_request *q = mq_xcalloc(1, sizeof(*q));
-
-	*q = (struct queue_request){s, queue, joining};
-	mq_consumer_settings(&s->self, queue, on_settings, q);
 }
 
 /* Who cannot know goes on. */
@@ -247,9 +331,7 @@ on_pause(void *arg, const struct mq_answer *answer, long long left)
 		       "goes on: %s",
 		    s->server->name, answer->error);
 	s->pause_unknown |= answer->error != NULL;
-	s->hear(s->arg,
-	    &(struct fact){.kind = FACT_ALL_PAUSED,
-		.yes = answer->error == NULL && left != -2});
+	tell(s, FACT_ALL_PAUSED, .yes = answer->error == NULL && left != -2);
 }
 
 void
@@ -259,31 +341,40 @@ session_ask_pause(struct session *s)
 }
 
 static void
-ask_all_settings(struct session *s, bool joining)
+ask_all_settings(struct session *s, mq_settings_fn *fn)
 {
 	int i;
 
 	s->settings_at = mq_clock_steady_s();
 	session_ask_pause(s);
 	for (i = 0; i < s->opt->queue_count; i++)
-		ask_settings(s, i, joining);
+		mq_consumer_settings(&s->self, i, fn, &s->queues[i]);
 }
 
 void
 session_ask_settings(struct session *s, int queue)
 {
 	if (s->state == SESSION_UP)
-		ask_settings(s, queue, false);
+		mq_consumer_settings(
+		    &s->self, queue, on_settings, &s->queues[queue]);
 }
 
 void
-session_check_settings(struct session *s)
+session_check(struct session *s)
 {
-	if (s->state == SESSION_UP && s->self.session.wake == NULL)
+	double now = mq_clock_steady_s();
+
+	if (s->state == SESSION_UP && s->self.session.wake == NULL) {
 		session_ask_pause(s);
-	if (s->state == SESSION_UP && s->self.session.wake == NULL &&
-	    mq_clock_steady_s() - s->settings_at >= SETTINGS_S)
-		ask_all_settings(s, false);
+		if (now - s->settings_at >= SETTINGS_S)
+			ask_all_settings(s, on_settings);
+	}
+	if (s->waits_since == 0 || s->state == SESSION_UP ||
+	    !(s->opt->drain || s->opt->limit > 0) ||
+	    now - s->waits_since < WAIT_S)
+		return;
+	s->leaving = true;
+	tell(s, FACT_FAILED, .status = MQ_EXIT_AGAIN);
 }
 
 /* Warns if the server evicts keys. */
@@ -313,7 +404,7 @@ send_join(struct session *s)
 		mq_consumer_ask_policy(&s->self, on_memory, s);
 	s->lease_ms = 0;
 	s->settings_wanted = s->opt->queue_count;
-	ask_all_settings(s, true);
+	ask_all_settings(s, on_first_settings);
 	lease_begin_join(&s->lease);
 	mq_consumer_join(&s->self, on_lease, s);
 }
@@ -325,7 +416,7 @@ session_rejoin(void *session)
 
 	if (s->state != SESSION_UP)
 		return;
-	session_lose_lease(s, "the heartbeat had expired");
+	lose_lease(s, "the heartbeat had expired");
 	s->state = SESSION_OPENING;
 	s->heard_at = mq_clock_steady_s();
 	send_join(s);
@@ -339,36 +430,25 @@ on_rejoin(void *arg, const struct mq_answer *answer, long long ms)
 	if (!take_lease_answer(s, answer))
 		return;
 	if (ms == 0)
-		session_lose_lease(s, "the heartbeat had expired");
+		lose_lease(s, "the heartbeat had expired");
 	send_join(s);
-}
-
-/* NULL, or why there is no name under which a cluster's nodes would hold messages. */
-static const char *
-choose_name(struct session *s)
-{
-	const char *why =
-	    mq_consumer_away(&s->self, !lease_is_joined(&s->lease));
-
-	if (why == NULL)
-		return NULL;
-	if (!lease_move(&s->lease, s->opt->tag, s->ids))
-		return why;
-	if (s->opt->verbose)
-		mq_say("%s: %s; joining as %s", s->server->name, why,
-		    s->lease.connection);
-	return NULL;
 }
 
 void
 session_renew_or_join(void *arg)
 {
 	struct session *s = arg;
-	const char *why = choose_name(s);
+	const char *why = mq_consumer_away(&s->self, !s->lease.joined);
 
-	if (why != NULL)
+	/* There may be no name under which a cluster's nodes would hold messages. */
+	if (why != NULL && !lease_move(&s->lease, s->opt->tag, s->ids)) {
 		session_wait(s, why);
-	else if (lease_is_joined(&s->lease))
+		return;
+	}
+	if (why != NULL && s->opt->verbose)
+		mq_say("%s: %s; joining as %s", s->server->name, why,
+		    s->lease.connection);
+	if (s->lease.joined)
 		mq_consumer_renew(&s->self, on_rejoin, s);
 	else
 		send_join(s);

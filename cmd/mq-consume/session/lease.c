@@ -75,12 +75,6 @@ lease_moved(const struct lease *l)
 }
 
 void
-lease_begin_connection(struct lease *l)
-{
-	l->renewal_sent = 0;
-}
-
-void
 lease_begin_join(struct lease *l)
 {
 	l->asked = mq_clock_steady_s();
@@ -100,52 +94,21 @@ random_part(void)
 	return (double)arc4random() / UINT32_MAX;
 }
 
-/* At one of two ticks, by chance, lest many consumers renew together. */
-static void
-set_renewal(struct lease *l)
-{
-	l->early = 0.5 + random_part();
-}
-
-static bool
-is_due(const struct lease *l, bool idle, double now)
-{
-	double part = (double)l->ms / 1000 / (idle ? RENEWALS_IDLE : RENEWALS);
-	double most = idle ? RENEW_IDLE_S : RENEW_S;
-
-	double early = l->early + (idle ? l->spread : 0);
-
-	return now >= l->sent + (part < most ? part : most) - early;
-}
-
 void
 lease_joined(struct lease *l)
 {
 	l->joined = true;
 	l->moved[0] = '\0';
 	l->sent = l->asked;
-	set_renewal(l);
+	l->early = 0.5 + random_part();
 	/* Idle consumers that are started together renew at different times. */
 	l->spread = RENEW_IDLE_S * random_part();
-}
-
-bool
-lease_was_asked(const struct lease *l)
-{
-	return l->sent > 0;
-}
-
-bool
-lease_is_joined(const struct lease *l)
-{
-	return l->joined;
 }
 
 double
 lease_lapsed_s(const struct lease *l)
 {
 	double use = LEASE_USE * (double)l->ms / 1000;
-
 	bool holds = l->joined || l->moved[0] != '\0';
 
 	return holds && mq_clock_steady_s() - l->sent >= use ? use : 0;
@@ -162,21 +125,15 @@ on_renewed(void *arg, const struct mq_answer *answer, long long ms)
 	if (answer == NULL || !l->joined)
 		return;
 	if (answer->error != NULL) {
-		l->events->refused(l->arg, answer->error);
+		l->refused(l->arg, answer->error);
 	} else if (ms == 0) {
-		l->events->lost(l->arg);
+		l->lost(l->arg);
 	} else {
 		l->ms = ms;
 		l->sent = sent;
 		l->spread = 0;
-		set_renewal(l);
+		l->early = 0.5 + random_part();
 	}
-}
-
-bool
-lease_is_renewing(const struct lease *l)
-{
-	return l->renewal_sent > 0;
 }
 
 bool
@@ -185,6 +142,9 @@ lease_keep(struct lease *l, bool idle)
 	double now = mq_clock_steady_s();
 	bool cluster = mq_async_command(l->server->async).cluster;
 	double most = cluster ? NODE_TIMEOUT : REPLY_TIMEOUT;
+	double part = (double)l->ms / 1000 / (idle ? RENEWALS_IDLE : RENEWALS);
+	double every = idle ? RENEW_IDLE_S : RENEW_S;
+	double early = l->early + (idle ? l->spread : 0);
 
 	/* The answer may be behind a large message: bytes are a sign of life. */
 	if (mq_consumer_is_heard(l->server))
@@ -192,7 +152,7 @@ lease_keep(struct lease *l, bool idle)
 	if (l->renewal_sent > 0)
 		return now - l->renewal_sent <= most ||
 		    now - l->moved_at <= most;
-	if (!is_due(l, idle, now))
+	if (now < l->sent + (part < every ? part : every) - early)
 		return true;
 	l->renewal_sent = now;
 	mq_consumer_renew(l->server, on_renewed, l);

@@ -7,16 +7,106 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/say.h"
+#include "base/xalloc.h"
 #include "mq-consume/rules.h"
+#include "redis/connection.h"
 
 #define TICK	     1.0
 #define OPEN_TIMEOUT 5.0
 /* In front of a consumer's name in its channel; see queue/lua/lib/wake.lua. */
 #define CHANNELS "mq::wake::"
+
+/* --- where the server is ------------------------------------------------------- */
+
+/* The result of the helper. */
+struct place {
+	char error[512];	 /* empty: none */
+	struct mq_server server; /* only where it is */
+};
+
+static void
+copy_place(struct mq_server *to, const struct mq_server *from)
+{
+	strlcpy(to->socket, from->socket, sizeof(to->socket));
+	strlcpy(to->host, from->host, sizeof(to->host));
+	strlcpy(to->address, from->address, sizeof(to->address));
+	to->port = from->port;
+	to->sentinel = from->sentinel;
+	strlcpy(to->sentinel_address, from->sentinel_address,
+	    sizeof(to->sentinel_address));
+}
+
+/* Whether the server can be connected to without a look-up. */
+static bool
+is_found(struct mq_server *server)
+{
+	if (server->url.kind == MQ_URL_UNIX)
+		return true;
+	if (server->url.kind != MQ_URL_REDIS ||
+	    !mq_address_is(server->url.hosts[0].name))
+		return false;
+	strlcpy(server->address, server->url.hosts[0].name,
+	    sizeof(server->address));
+	strlcpy(server->host, server->address, sizeof(server->host));
+	server->port = server->url.hosts[0].port;
+	return true;
+}
+
+static void
+find_server(void *arg, void *result)
+{
+	const struct finder *f = arg;
+	struct place *place = result;
+	size_t n = strlen(f->server->name);
+	struct mq_redis r;
+	const char *why;
+
+	if (mq_redis_reach(&r, f->server) == -1) {
+		/* Without the name of the server in front. */
+		why = r.error;
+		if (strncmp(why, f->server->name, n) == 0 &&
+		    strncmp(why + n, ": ", 2) == 0)
+			why += n + 2;
+		strlcpy(place->error, why, sizeof(place->error));
+	}
+	copy_place(&place->server, f->server);
+}
+
+static void
+on_place(void *arg, const void *result)
+{
+	struct finder *f = arg;
+	const struct place *place = result;
+	const char *why = NULL;
+
+	if (place == NULL)
+		why = "the search for its address ended early";
+	else if (place->error[0] != '\0')
+		why = place->error;
+	else
+		copy_place(f->server, &place->server);
+	f->found(f->arg, why);
+}
+
+int
+find_start(struct finder *f, struct mq_children *children,
+    struct mq_server *server, find_found *found, void *arg)
+{
+	if (is_found(server))
+		return 1;
+	f->server = server;
+	f->found = found;
+	f->arg = arg;
+	return mq_helper_start(&f->helper, children, sizeof(struct place),
+	    find_server, on_place, f);
+}
+
+/* --- connections --------------------------------------------------------------- */
 
 static void
 on_untracked(void *arg, const char *what, const char *error)
@@ -59,7 +149,6 @@ open_connections(struct session *s)
 
 	s->state = SESSION_OPENING;
 	s->heard_at = mq_clock_steady_s();
-	lease_begin_connection(&s->lease);
 	s->self.session.wake = s->channel + strlen(CHANNELS);
 	if (mq_pairs_open(&s->pairs, &why) == -1) {
 		session_reset(s, why);
@@ -125,26 +214,17 @@ on_lease_refused(void *arg, const char *error)
 	session_complain(arg, error);
 }
 
-static const struct lease_events lease_events = {
-    .lost = session_rejoin, .refused = on_lease_refused};
-
-/* Far away, each of the steps takes its time: bytes are a sign of life. */
-static bool
-hears_of_server(struct session *s)
-{
-	double now = mq_clock_steady_s();
-
-	if (mq_async_moves(s->pairs.async, NULL))
-		s->heard_at = now;
-	return now - s->heard_at <= OPEN_TIMEOUT;
-}
-
 static void
 keep_session(struct session *s)
 {
+	double now = mq_clock_steady_s();
+
 	if (!session_holds_lease(s))
 		return;
-	if (s->state == SESSION_OPENING && !hears_of_server(s))
+	/* Far away, each of the steps takes its time: bytes are a sign of life. */
+	if (s->state == SESSION_OPENING && mq_async_moves(s->pairs.async, NULL))
+		s->heard_at = now;
+	if (s->state == SESSION_OPENING && now - s->heard_at > OPEN_TIMEOUT)
 		session_reset(s, "no answer while connecting");
 	if (s->state == SESSION_UP &&
 	    !lease_keep(&s->lease, !s->has(s->arg, -1)))
@@ -160,8 +240,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	if (!s->leaving) {
 		keep_session(s);
-		session_check_settings(s);
-		session_check_wait(s);
+		session_check(s);
 	}
 	tell(s, FACT_TICK, .yes = s->state == SESSION_UP && !s->leaving);
 }
@@ -210,7 +289,7 @@ session_is_up(const struct session *s)
 bool
 session_is_joining(const struct session *s)
 {
-	return s->state == SESSION_OPENING && lease_was_asked(&s->lease);
+	return s->state == SESSION_OPENING && s->lease.sent > 0;
 }
 
 bool
@@ -222,7 +301,7 @@ session_is_opening(const struct session *s)
 bool
 session_is_renewing(const struct session *s)
 {
-	return lease_is_renewing(&s->lease);
+	return s->lease.renewal_sent > 0;
 }
 
 const char *
@@ -263,11 +342,19 @@ static const struct mq_pair_events connection_events = {
     .changed = on_changed,
     .called = on_called};
 
-static void
-init_connections(struct session *s)
+void
+session_init(struct session *s, bool make)
 {
+	const struct options *opt = s->opt;
 	char random[17];
+	int i;
 
+	s->retry_s = SESSION_RETRY_MIN;
+	s->lease = (struct lease){.server = &s->self,
+	    .lost = session_rejoin,
+	    .refused = on_lease_refused,
+	    .arg = s};
+	lease_new_name(&s->lease, opt->tag, s->ids);
 	/* The lease may get another name later; these stay. */
 	snprintf(
 	    s->channel, sizeof(s->channel), CHANNELS "%s", s->lease.connection);
@@ -278,18 +365,9 @@ init_connections(struct session *s)
 	    &connection_events, s);
 	s->news = (struct mq_switch){
 	    .loop = s->loop, .changed = on_master_changed, .arg = s};
-}
-
-void
-session_init(struct session *s, bool make)
-{
-	const struct options *opt = s->opt;
-
-	s->retry_s = SESSION_RETRY_MIN;
-	s->lease = (struct lease){
-	    .server = &s->self, .events = &lease_events, .arg = s};
-	lease_new_name(&s->lease, opt->tag, s->ids);
-	init_connections(s);
+	s->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*s->queues));
+	for (i = 0; i < opt->queue_count; i++)
+		s->queues[i] = (struct session_queue){s, i};
 	s->self = (struct mq_consumer){.async = s->pairs.async,
 	    .layout = opt->layout,
 	    .session = {.connection = s->lease.connection,
@@ -321,4 +399,5 @@ session_free(struct session *s)
 	mq_pairs_free(&s->pairs);
 	mq_switch_close(&s->news);
 	mq_consumer_free(&s->self);
+	free(s->queues);
 }

@@ -49,17 +49,15 @@ int find_start(struct finder *, struct mq_children *, struct mq_server *,
  * process is stopped or the machine sleeps.
  */
 
-struct lease_events {
+struct lease {
+	/* Set by the caller, but for these zeroed. */
+	struct mq_consumer *server;
 	/* The server has lost the lease. */
 	void (*lost)(void *arg);
 	/* The server refused a renewal. */
 	void (*refused)(void *arg, const char *error);
-};
-
-struct lease {
-	struct mq_consumer *server;
-	const struct lease_events *events;
 	void *arg;
+
 	char connection[NAME_SIZE], name[NAME_SIZE];
 	char former[NAME_SIZE]; /* the connection that lost its lease */
 	/* A former name, under which the server holds our messages until they are
@@ -67,13 +65,15 @@ struct lease {
 	char moved[NAME_SIZE];
 	bool joined;  /* under this connection name */
 	int64_t ms;   /* the server's last word */
-	double asked; /* boot time of the last join */
+	double asked; /* boot time of the last join; 0: none */
 	/* And of the last good renewal, or join, of the name under which the server
 	 * holds our messages. */
 	double sent;
 	double moved_at;     /* boot time of the last bytes received */
 	double renewal_sent; /* boot time of an unanswered one; 0: none */
-	double early;  /* seconds that the next one comes before its time */
+	/* Seconds that the next one comes before its time: at one of two ticks, by chance,
+	 * lest many consumers renew together. */
+	double early;
 	double spread; /* and of the first one, without messages, moreover */
 };
 
@@ -88,20 +88,14 @@ bool lease_move(struct lease *, const char *tag, struct mq_idgen *);
 const char *lease_moved(const struct lease *);
 /* The server has answered how long the lease holds. */
 void lease_confirm(struct lease *, int64_t ms);
-/* A join, or a connection, begins. */
+/* A join begins, or is done. */
 void lease_begin_join(struct lease *);
-void lease_begin_connection(struct lease *);
 void lease_joined(struct lease *);
-/* Whether a lease was asked for; whether the name has one. */
-bool lease_was_asked(const struct lease *);
-bool lease_is_joined(const struct lease *);
 /* Seconds since the last renewal, if the lease may have lapsed; else 0. */
 double lease_lapsed_s(const struct lease *);
 /* Renews if it is time, which is later for one without messages (idle); to be
  * called once a second.  False: no answer for 20 s. */
 bool lease_keep(struct lease *, bool idle);
-/* Whether a renewal has no answer yet. */
-bool lease_is_renewing(const struct lease *);
 
 /* --- session -------------------------------------------------------------- */
 
@@ -121,6 +115,12 @@ enum session_state {
 	SESSION_FINDING, /* where the server is */
 	SESSION_OPENING, /* connecting and joining */
 	SESSION_UP
+};
+
+/* With a command about a queue: whose, and which. */
+struct session_queue {
+	struct session *session;
+	int number;
 };
 
 struct session {
@@ -143,6 +143,7 @@ struct session {
 	char client_name[32]; /* of its connections for commands */
 	struct finder finder;
 	struct lease lease;
+	struct session_queue *queues;
 	bool ever_joined;
 	bool leaving;
 	int settings_wanted; /* joining: settings of queues that are missing, */
@@ -204,17 +205,11 @@ void session_flush(struct session *);
 
 /* Nodes that are away keep it from joining: says so, and tries again later. */
 void session_wait(struct session *, const char *why);
-/* Ends a consumer that is not to wait, when it has waited long. */
-void session_check_wait(struct session *);
-/* Says a final error, and ends: the runs must not outlive the lease. */
-void session_give_up(struct session *, const char *error);
-/* Says and reports that the lease is lost, and takes a new name. */
-void session_lose_lease(struct session *, const char *why);
 /* The connections are open: renews the lease, or joins. */
 void session_renew_or_join(void *session);
-
-/* Asks for all settings from time to time, where nothing tells of changes. */
-void session_check_settings(struct session *);
+/* Once a second: asks for all settings from time to time, where nothing tells of changes;
+ * ends a consumer that is not to wait, when it has waited long. */
+void session_check(struct session *);
 
 /* --- errands ------------------------------------------------------------ */
 
