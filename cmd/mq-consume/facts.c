@@ -120,7 +120,8 @@ note_change(struct engine *e, const char *key, size_t n)
 		session_ask_settings(&e->session, own);
 	if (key == NULL || kind == MQ_KEY_ALL_PAUSED)
 		session_ask_pause(&e->session);
-	inbox_changed(&e->inbox, key, n);
+	if (key == NULL || own != -1)
+		inbox_changed(&e->inbox, own);
 }
 
 /* A consumer that is to end waits a minute for room on the server's disk.  What finds
@@ -206,10 +207,10 @@ hear_session(void *arg, const struct fact *f)
 		break;
 	case FACT_CALLED:
 		queue = inbox_queue_of(&e->inbox, f->text, f->n);
-		if (!mq_key_of(f->text, f->n) == MQ_KEY_STOP)
-			inbox_called(&e->inbox, f->text, f->n);
-		else if (queue != -1)
+		if (queue != -1 && mq_key_of(f->text, f->n) == MQ_KEY_STOP)
 			engine_look_for_stop(e, queue);
+		else if (queue != -1)
+			inbox_called(&e->inbox, queue);
 		break;
 	case FACT_TICK:
 		tick(e, f->yes);

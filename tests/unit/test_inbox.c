@@ -252,9 +252,14 @@ take_all_newest(struct fixture *f, int queue)
 }
 
 static void
-change(struct fixture *f, const char *key)
+change(struct fixture *f, const char *key, bool called)
 {
-	inbox_changed(&f->inbox, *key != '\0' ? key : NULL, strlen(key));
+	int queue = inbox_queue_of(&f->inbox, key, strlen(key));
+
+	if (called && queue != -1)
+		inbox_called(&f->inbox, queue);
+	else if (*key == '\0' || queue != -1)
+		inbox_changed(&f->inbox, queue);
 }
 
 /* The first message that falls due: in so many seconds, in this one of the queues. */
@@ -263,7 +268,7 @@ fall_due(struct fixture *f, const char *about)
 {
 	int s = atoi(about);
 
-	change(f, strchr(about, ' ') + 1);
+	change(f, strchr(about, ' ') + 1, false);
 	inbox_claim(&f->inbox);
 	answer_with(f,
 	    (struct mq_claimed){
@@ -322,7 +327,7 @@ ask(struct fixture *f, const char *word, const char *about)
 	WORD("count", record("%d", (int)inbox_count(b, q)));
 	WORD("oldest", m = inbox_oldest_of(b, q),
 	    record("%s", m != NULL ? name_of(m) : "none"));
-	WORD("has-next", answers(inbox_has_next(b)));
+	WORD("has-next", answers(inbox_oldest_of(b, -1) != NULL));
 	WORD("more", answers(b->queues[q].more));
 	WORD("expects", answers(inbox_expects(b, q)));
 	WORD("drained", answers(inbox_drained(b)));
@@ -357,8 +362,8 @@ hear(struct fixture *f, const char *word, const char *about)
 	WORD("is-bad", answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_BAD}));
 	WORD("refuse", claimed_fn(&f->inbox, &no, &(struct mq_claimed){0}));
 	WORD("no-answer", claimed_fn(&f->inbox, NULL, NULL));
-	WORD("changed", change(f, about));
-	WORD("called", inbox_called(&f->inbox, about, strlen(about)));
+	WORD("changed", change(f, about, false));
+	WORD("called", change(f, about, true));
 	WORD("looked", look_over(about));
 	WORD("due", fall_due(f, about));
 	WORD("server", reconcile(f, atoi(about), strchr(about, ' ') + 1));

@@ -80,7 +80,7 @@ write_message(struct executor *x)
 	struct slot *s;
 	const char *why;
 
-	if (!slots_may_start(x) || !inbox_has_next(x->inbox) ||
+	if (!slots_may_start(x) || inbox_oldest_of(x->inbox, -1) == NULL ||
 	    (s = idlest_slot(x)) == NULL)
 		return false;
 	if (s->run.pid == 0 && !worker_start(s))

@@ -54,34 +54,16 @@ is_equal(const struct message *m, uint64_t hash, int queue, const char *element,
 	    memcmp(m->element, element, len) == 0;
 }
 
-static void
-equals_add(struct equals *e, struct message *m)
-{
-	struct equals_bucket *bucket;
-	struct message *other;
-
-	m->hash = hash_of(m->queue, m->element, m->len);
-	bucket = &e->buckets[m->hash % EQUALS_BUCKETS];
-	LIST_FOREACH(other, bucket, equals)
-		if (is_equal(other, m->hash, m->queue, m->element, m->len)) {
-			/* Older equal messages are marked already. */
-			other->equal = m->equal = true;
-			break;
-		}
-	LIST_INSERT_HEAD(bucket, m, equals);
-}
-
 /* While reconciling: an unseen message with this element, rather one whose settlement
  * was not sent, and of these the oldest; NULL: none.  At most one settlement of equal
  * messages is under way, so those that are left were settled by it. */
 static struct message *
-equals_unseen(
-    const struct equals *e, int queue, const char *element, size_t len)
+find_unseen(const struct inbox *in, int queue, const char *element, size_t len)
 {
 	uint64_t hash = hash_of(queue, element, len);
 	struct message *m, *found = NULL;
 
-	LIST_FOREACH(m, &e->buckets[hash % EQUALS_BUCKETS], equals)
+	LIST_FOREACH(m, &in->equals[hash % EQUALS_BUCKETS], equals)
 		if (!m->seen && !m->lost &&
 		    (found == NULL || found->sent || !m->sent) &&
 		    is_equal(m, hash, queue, element, len))
@@ -91,31 +73,25 @@ equals_unseen(
 
 /* --- held ---------------------------------------------------------------- */
 
-/* Inserts by number: a returned message may be older than the others. */
 static void
-insert_waiting(struct inbox *in, struct message *m)
+hold_message(struct inbox *in, struct message *m)
 {
 	struct messages *waiting = &in->queues[m->queue].waiting;
 	struct message *last = TAILQ_LAST(waiting, messages), *other;
 
-	if (last == NULL || last->number < m->number) {
-		TAILQ_INSERT_TAIL(waiting, m, line);
-		return;
-	}
-	TAILQ_FOREACH(other, waiting, line)
-		if (other->number > m->number)
-			break;
-	TAILQ_INSERT_BEFORE(other, m, line);
-}
-
-static void
-hold_message(struct inbox *in, struct message *m)
-{
 	m->state = MESSAGE_HELD;
 	in->held++;
 	in->held_bytes += m->len;
 	in->queues[m->queue].held++;
-	insert_waiting(in, m);
+	if (last == NULL || last->number < m->number) {
+		TAILQ_INSERT_TAIL(waiting, m, line);
+		return;
+	}
+	/* A returned message may be older than the others. */
+	TAILQ_FOREACH(other, waiting, line)
+		if (other->number > m->number)
+			break;
+	TAILQ_INSERT_BEFORE(other, m, line);
 }
 
 static void
@@ -131,7 +107,8 @@ release_message(struct inbox *in, struct message *m)
 struct message *
 inbox_add(struct inbox *in, int queue, char *element, size_t len)
 {
-	struct message *m = mq_xcalloc(1, sizeof(*m));
+	struct message *m = mq_xcalloc(1, sizeof(*m)), *other;
+	struct equals_bucket *bucket;
 
 	m->number = ++in->claimed;
 	m->queue = queue;
@@ -141,7 +118,15 @@ inbox_add(struct inbox *in, int queue, char *element, size_t len)
 	m->since = mq_clock_steady_s();
 	TAILQ_INSERT_TAIL(&in->all, m, link);
 	TAILQ_INSERT_TAIL(&in->queues[queue].all, m, own);
-	equals_add(&in->equals, m);
+	m->hash = hash_of(queue, element, len);
+	bucket = &in->equals[m->hash % EQUALS_BUCKETS];
+	LIST_FOREACH(other, bucket, equals)
+		if (is_equal(other, m->hash, queue, element, len)) {
+			/* Older equal messages are marked already. */
+			other->equal = m->equal = true;
+			break;
+		}
+	LIST_INSERT_HEAD(bucket, m, equals);
 	hold_message(in, m);
 	return m;
 }
@@ -174,41 +159,6 @@ inbox_forget(struct inbox *in, struct message *m)
 
 /* --- starts ----------------------------------------------------------------- */
 
-static void
-note_attempts(struct inbox *in, const struct message *m, bool counts_crash)
-{
-	/* If the message crashes its consumers, the messages claimed with it
-	 * must not use up their attempts, too. */
-	bool alone = counts_crash &&
-	    (m->attempts + 1) * 2 > rules_of(in->opt, m->queue)->attempts;
-
-	if (m->attempts > 0)
-		tell(in, FACT_CAREFUL);
-	if (alone)
-		tell(in, FACT_CAREFUL, .yes = true);
-}
-
-static void
-take_id(struct inbox *in, struct message *m)
-{
-	const char *id = in->server->layout->has & MQ_HAS_IDS ?
-	    mq_message_name(&m->envelope) :
-	    mq_message_id(&m->envelope);
-
-	if (id != NULL)
-		strlcpy(m->id, id, sizeof(m->id));
-	else
-		mq_id_make(in->ids, (uint64_t)mq_clock_unix_us(), m->id);
-}
-
-/* Whether a run can have attachments. */
-static bool
-takes_files(const struct inbox *in)
-{
-	return in->server->layout->attachments != NULL &&
-	    in->opt->command != NULL && in->opt->batch == 0 && !in->opt->stream;
-}
-
 /* Sets envelope, id, attempts and awaited.  If the header holds only the id, the
  * envelope has no headers.  False: the message may not start.  counts_crash: its
  * attempts may be used up. */
@@ -216,12 +166,15 @@ static bool
 unpack_message(
     struct inbox *in, struct message *m, bool counts_crash, struct unfit *unfit)
 {
-	bool named =
-	    in->opt->command != NULL || in->opt->framing == MQ_FRAME_JSONL;
+	const struct options *opt = in->opt;
+	const struct mq_layout *layout = in->server->layout;
+	bool named = opt->command != NULL || opt->framing == MQ_FRAME_JSONL;
+	bool takes_files = layout->attachments != NULL &&
+	    opt->command != NULL && opt->batch == 0 && !opt->stream;
 	/* The boot time clock, like the server's, goes on while the machine sleeps. */
 	int64_t now_ms =
 	    (int64_t)(mq_clock_steady_s() * 1000) + in->server_ahead_ms;
-	const char *bad;
+	const char *bad, *id;
 
 	/* Most messages have only an id: they need no parser. */
 	if (mq_message_plain(m->element, m->len, m->id, &m->envelope)) {
@@ -238,8 +191,13 @@ unpack_message(
 	}
 	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
 	m->awaited = mq_result_wanted(&m->envelope);
-	take_id(in, m);
-	if (!takes_files(in) &&
+	id = layout->has & MQ_HAS_IDS ? mq_message_name(&m->envelope) :
+					mq_message_id(&m->envelope);
+	if (id != NULL)
+		strlcpy(m->id, id, sizeof(m->id));
+	else
+		mq_id_make(in->ids, (uint64_t)mq_clock_unix_us(), m->id);
+	if (!takes_files &&
 	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH) != NULL) {
 		unfit->kind = UNFIT_FILES;
 		strlcpy(unfit->why,
@@ -252,8 +210,7 @@ unpack_message(
 		unfit->why, sizeof(unfit->why)))
 		return false;
 	unfit->kind = UNFIT_CRASHED;
-	return !counts_crash ||
-	    m->attempts < rules_of(in->opt, m->queue)->attempts;
+	return !counts_crash || m->attempts < rules_of(opt, m->queue)->attempts;
 }
 
 static bool
@@ -265,9 +222,15 @@ may_start(struct inbox *in, struct message *m)
 	    in->server->layout->has & MQ_HAS_CLAIMS && in->opt->command != NULL;
 	struct unfit unfit;
 	bool fit = unpack_message(in, m, counts_crash, &unfit);
+	bool readable = fit || unfit.kind != UNFIT_HEADER;
 
-	if (fit || unfit.kind != UNFIT_HEADER)
-		note_attempts(in, m, counts_crash);
+	if (readable && m->attempts > 0)
+		tell(in, FACT_CAREFUL);
+	/* If the message crashes its consumers, the messages claimed with it
+	 * must not use up their attempts, too. */
+	if (readable && counts_crash &&
+	    (m->attempts + 1) * 2 > rules_of(in->opt, m->queue)->attempts)
+		tell(in, FACT_CAREFUL, .yes = true);
 	if (!fit)
 		tell(in, FACT_UNFIT, .message = m, .unfit = &unfit);
 	return fit;
@@ -279,32 +242,19 @@ inbox_fill(struct inbox *in, int queue, bool full)
 	in->queues[queue].full = full;
 }
 
-const struct message *
+struct message *
 inbox_oldest_of(const struct inbox *in, int queue)
 {
-	const struct inbox_queue *q = &in->queues[queue];
-
-	return in->all_paused || q->paused || q->pausing > 0 || q->full ?
-	    NULL :
-	    TAILQ_FIRST(&q->waiting);
-}
-
-static struct message *
-find_oldest(const struct inbox *in, int queue)
-{
+	const struct inbox_queue *q;
 	int i;
 
-	for (i = 0; i < in->opt->queue_count; i++)
-		if ((queue == -1 || i == queue) &&
-		    inbox_oldest_of(in, i) != NULL)
-			return TAILQ_FIRST(&in->queues[i].waiting);
+	for (i = 0; i < in->opt->queue_count && !in->all_paused; i++) {
+		q = &in->queues[i];
+		if ((queue == -1 || i == queue) && !q->paused &&
+		    q->pausing == 0 && !q->full && !TAILQ_EMPTY(&q->waiting))
+			return TAILQ_FIRST(&q->waiting);
+	}
 	return NULL;
-}
-
-bool
-inbox_has_next(const struct inbox *in)
-{
-	return find_oldest(in, -1) != NULL;
 }
 
 struct message *
@@ -312,7 +262,7 @@ inbox_next(struct inbox *in, int queue)
 {
 	struct message *m;
 
-	while ((m = find_oldest(in, queue)) != NULL) {
+	while ((m = inbox_oldest_of(in, queue)) != NULL) {
 		release_message(in, m);
 		if (may_start(in, m))
 			break;
@@ -397,31 +347,20 @@ inbox_tick(const struct inbox *in, int queue)
 
 /* --- comparing with the server ------------------------------------------------ */
 
-/* Counts messages of claims whose answers were lost: the newest in the reply. */
-static int
-count_unanswered(struct inbox *in, int queue, const struct mq_held *held)
-{
-	long long n = held->received - in->queues[queue].received;
-
-	in->queues[queue].received += n;
-	if (n < 0)
-		return 0;
-	return n < held->n ? (int)n : held->n;
-}
-
 /* Marks our messages that the server holds, and adds the others, the oldest first. */
 static void
-mark_held(struct inbox *in, int queue, struct mq_held *held, int newer)
+mark_held(struct inbox *in, int queue, struct mq_held *held)
 {
+	/* Messages of claims whose answers were lost: the newest in the reply. */
+	long long newer = held->received - in->queues[queue].received;
 	struct mq_element *e;
 	struct message *m;
 	int i;
 
+	in->queues[queue].received = held->received;
 	for (i = held->n; i-- > 0;) {
 		e = &held->elements[i];
-		m = i < newer ?
-		    NULL :
-		    equals_unseen(&in->equals, queue, e->data, e->len);
+		m = i < newer ? NULL : find_unseen(in, queue, e->data, e->len);
 		if (m == NULL) {
 			m = inbox_add(in, queue, e->data, e->len);
 			e->data = NULL;
@@ -432,29 +371,23 @@ mark_held(struct inbox *in, int queue, struct mq_held *held, int newer)
 	}
 }
 
-/* A settlement in flight has an answer of its own. */
-static bool
-is_missing(const struct message *m, int queue)
-{
-	return m->queue == queue && !m->seen && !m->lost && !m->gone &&
-	    !m->in_flight;
-}
-
 void
 inbox_reconcile(struct inbox *in, int queue, struct mq_held *held,
     void (*missing)(void *arg, struct message *), void *arg)
 {
+	struct messages *ours = &in->queues[queue].all;
 	struct message *m, *next;
 
-	TAILQ_FOREACH(m, &in->all, link)
+	TAILQ_FOREACH(m, ours, own)
 		m->seen = false;
-	mark_held(in, queue, held, count_unanswered(in, queue, held));
-	/* The settlement of a message that the server holds had no effect. */
-	TAILQ_FOREACH(m, &in->all, link)
+	mark_held(in, queue, held);
+	/* A settlement in flight has an answer of its own.  That of a message that the
+	 * server holds had no effect. */
+	TAILQ_FOREACH(m, ours, own)
 		if (m->seen && !m->in_flight)
 			m->sent = false;
-	TAILQ_FOREACH_SAFE(m, &in->all, link, next)
-		if (is_missing(m, queue))
+	TAILQ_FOREACH_SAFE(m, ours, own, next)
+		if (!m->seen && !m->lost && !m->gone && !m->in_flight)
 			missing(arg, m);
 }
 

@@ -89,15 +89,6 @@ wakeup_forget(struct inbox *in)
 	}
 }
 
-static void
-any_may_have_more(struct inbox *in)
-{
-	int i;
-
-	for (i = 0; i < in->opt->queue_count; i++)
-		in->queues[i].more = true;
-}
-
 /* A change may also be a pause of held messages. */
 static void
 await_look(struct inbox *in)
@@ -117,8 +108,10 @@ wakeup_call(struct inbox *in, struct inbox_queue *q)
 void
 inbox_look(struct inbox *in, bool all)
 {
-	if (all)
-		any_may_have_more(in);
+	int i;
+
+	for (i = 0; all && i < in->opt->queue_count; i++)
+		in->queues[i].more = true;
 	in->look_wanted = true;
 	tell(in, FACT_WAKE);
 }
@@ -134,55 +127,42 @@ find_queue(const struct inbox *in, const char *name, size_t len)
 	return found != NULL ? found->q : NULL;
 }
 
-/* The same of a key. */
-static struct inbox_queue *
-queue_of(const struct inbox *in, const char *key, size_t len)
-{
-	const char *name;
-	size_t n;
-
-	if (!in->server->layout->key_queue(key, len, &name, &n))
-		return NULL;
-	return find_queue(in, name, n);
-}
-
 int
 inbox_queue_of(const struct inbox *in, const char *key, size_t len)
 {
-	const struct inbox_queue *q = queue_of(in, key, len);
+	const struct inbox_queue *q = NULL;
+	const char *name;
+	size_t n;
 
+	if (in->server->layout->key_queue(key, len, &name, &n))
+		q = find_queue(in, name, n);
 	return q == NULL ? -1 : (int)(q - in->queues);
 }
 
 void
-inbox_changed(struct inbox *in, const char *key, size_t len)
+inbox_changed(struct inbox *in, int queue)
 {
 	struct inbox_queue *q;
 
-	if (key == NULL) {
+	if (queue == -1) {
 		wakeup_forget(in);
 		inbox_look(in, true);
 		return;
 	}
-	q = queue_of(in, key, len);
-	if (q == NULL)
-		return;
+	q = &in->queues[queue];
 	await_look(in);
 	/* Of the claims that have read the key, this one may be the last. */
-	if (in->claiming && in->claim_max > 0 &&
-	    q == &in->queues[in->claim_queue])
+	if (in->claiming && in->claim_max > 0 && queue == in->claim_queue)
 		q->changed = true;
 	else if (q->role == MQ_ROLE_WATCH)
 		wakeup_call(in, q);
 }
 
 void
-inbox_called(struct inbox *in, const char *key, size_t len)
+inbox_called(struct inbox *in, int queue)
 {
-	struct inbox_queue *q = queue_of(in, key, len);
+	struct inbox_queue *q = &in->queues[queue];
 
-	if (q == NULL)
-		return;
 	if (q->role == MQ_ROLE_IDLE)
 		q->role = MQ_ROLE_NONE;
 	q->track = true;
@@ -319,20 +299,6 @@ static double
 random_near(double s)
 {
 	return s * (0.5 + (double)arc4random() / UINT32_MAX);
-}
-
-/* What a claim says of itself. */
-static void
-roles_claiming(struct inbox_queue *q, struct mq_claim *claim)
-{
-	claim->tracked = claim->max == 0 || q->track;
-	if (claim->max == 0)
-		return;
-	claim->why = q->look		      ? MQ_CLAIM_LOOK :
-	    mq_clock_steady_s() >= q->look_at ? MQ_CLAIM_OWN :
-						MQ_CLAIM_CALLED;
-	/* News of later changes may come before the answer. */
-	q->more = q->called = q->changed = q->look = q->track = false;
 }
 
 /* What the answer says.  A call that came before it may be of later than the claim, unless that
@@ -530,30 +496,6 @@ take_elements(struct inbox *in, struct mq_claimed *claimed)
 		tell(in, FACT_ARRIVED);
 }
 
-static bool
-had_no_more(const struct inbox *in, const struct mq_claimed *claimed)
-{
-	size_t bytes = 0;
-	int i;
-
-	for (i = 0; i < claimed->n; i++)
-		bytes += claimed->elements[i].len;
-	return claimed->n < in->claim_max && bytes < CLAIM_BYTES;
-}
-
-/* A consumer that waits does not make a deleted queue again. */
-static void
-note_missing(struct inbox *in, bool missing)
-{
-	struct inbox_queue *q = &in->queues[in->claim_queue];
-
-	if (missing && q->exists && !in->opt->quiet)
-		mq_say(
-		    "%s: the queue was deleted; waiting until it exists again",
-		    q->name);
-	q->exists = !missing;
-}
-
 static void
 take_claimed(struct inbox *in, struct mq_claimed *claimed)
 {
@@ -561,17 +503,28 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 	double now = mq_clock_steady_s();
 	/* A claim of none only looks for pauses. */
 	bool claimed_some = in->claim_max > 0;
+	size_t bytes = 0;
+	int i;
 
 	in->seen = true;
 	q->tick = claimed->missing ? 0 : claimed->tick;
 	in->server_ahead_ms = claimed->now_ms - (int64_t)(now * 1000);
-	if (claimed_some && !claimed->paused)
-		note_missing(in, claimed->missing);
+	if (claimed_some && !claimed->paused) {
+		/* A consumer that waits does not make a deleted queue again. */
+		if (claimed->missing && q->exists && !in->opt->quiet)
+			mq_say("%s: the queue was deleted; waiting until it "
+			       "exists again",
+			    q->name);
+		q->exists = !claimed->missing;
+	}
 	if (claimed_some || claimed->paused)
 		q->due = claimed->due_ms < 0 || claimed->role == MQ_ROLE_IDLE ?
 		    0 :
 		    now + (double)claimed->due_ms / 1000;
-	if (!claimed->paused && !had_no_more(in, claimed)) {
+	for (i = 0; i < claimed->n; i++)
+		bytes += claimed->elements[i].len;
+	if (!claimed->paused &&
+	    (claimed->n >= in->claim_max || bytes >= CLAIM_BYTES)) {
 		q->more = true;
 		in->none_left = false;
 	}
@@ -581,9 +534,7 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 	inbox_pause_seen(in, in->claim_queue, claimed->paused);
 	/* The claim was on its way. */
 	if (in->all_paused)
-		in->hear(in->arg,
-		    &(struct fact){
-			.kind = FACT_QUEUE_PAUSED, .queue = in->claim_queue});
+		tell(in, FACT_QUEUE_PAUSED, .queue = in->claim_queue);
 }
 
 static void
@@ -619,14 +570,22 @@ on_claimed(
 static void
 send_claim(struct inbox *in)
 {
+	struct inbox_queue *q = &in->queues[in->claim_queue];
 	struct mq_claim claim = {.max = in->claim_max,
 	    .bytes = CLAIM_BYTES,
 	    .copied = in->copied(in->arg),
 	    .rate = rules_of(in->opt, in->claim_queue)->rate};
 
 	in->claiming = true;
-	roles_claiming(&in->queues[in->claim_queue], &claim);
-	claim.tracked &= in->server->session.wake != NULL;
+	claim.tracked =
+	    (claim.max == 0 || q->track) && in->server->session.wake != NULL;
+	if (claim.max > 0) {
+		claim.why = q->look		      ? MQ_CLAIM_LOOK :
+		    mq_clock_steady_s() >= q->look_at ? MQ_CLAIM_OWN :
+							MQ_CLAIM_CALLED;
+		/* News of later changes may come before the answer. */
+		q->more = q->called = q->changed = q->look = q->track = false;
+	}
 	mq_consumer_claim(in->server, in->claim_queue, &claim, on_claimed, in);
 }
 
@@ -755,39 +714,30 @@ inbox_moves(const struct inbox *in)
 
 /* --- beginning and end ------------------------------------------------------ */
 
-static void
-wakeup_init(struct inbox *in)
+void
+inbox_init(struct inbox *in)
 {
 	size_t i, n = (size_t)in->opt->queue_count;
+	struct inbox_queue *q;
 
+	TAILQ_INIT(&in->all);
+	in->queues = mq_xcalloc(n, sizeof(*in->queues));
 	in->wakeup = mq_xcalloc(n, sizeof(*in->wakeup));
-	for (i = 0; i < n; i++)
-		in->wakeup[i] = (struct wakeup){.name = in->queues[i].name,
-		    .len = strlen(in->queues[i].name),
-		    .q = &in->queues[i]};
+	for (i = 0; i < n; i++) {
+		q = &in->queues[i];
+		q->name = in->opt->queues[i];
+		q->more = true;
+		TAILQ_INIT(&q->all);
+		TAILQ_INIT(&q->waiting);
+		in->wakeup[i] = (struct wakeup){
+		    .name = q->name, .len = strlen(q->name), .q = q};
+	}
 	qsort(in->wakeup, n, sizeof(*in->wakeup), compare_names);
-	any_may_have_more(in);
 	ev_timer_init(&in->due_timer, on_due, 0, 0);
 	ev_timer_init(&in->look_timer, on_look, 0, LOOK_S);
 	ev_timer_init(&in->settle_first, on_not_settled, 0, 0);
 	in->due_timer.data = in->look_timer.data = in;
 	in->settle_first.data = in;
-}
-
-void
-inbox_init(struct inbox *in)
-{
-	const struct options *opt = in->opt;
-	int i;
-
-	TAILQ_INIT(&in->all);
-	in->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*in->queues));
-	for (i = 0; i < opt->queue_count; i++) {
-		in->queues[i].name = opt->queues[i];
-		TAILQ_INIT(&in->queues[i].all);
-		TAILQ_INIT(&in->queues[i].waiting);
-	}
-	wakeup_init(in);
 }
 
 void

@@ -25,21 +25,9 @@ struct unfit {
 	char why[256]; /* empty for CRASHED */
 };
 
-/*
- * Messages that have the same bytes.  The server cannot tell equal elements of
- * a list apart: it removes the oldest one, whichever message has ended.
- */
-
 #define EQUALS_BUCKETS 1024
 
 LIST_HEAD(equals_bucket, message);
-
-/* Zeroed: empty. */
-struct equals {
-	struct equals_bucket buckets[EQUALS_BUCKETS];
-};
-
-/* --- inbox ---------------------------------------------------------------- */
 
 /*
  * The inbox gets messages.  It owns
@@ -100,7 +88,9 @@ struct inbox {
 	struct inbox_queue *queues;
 	struct wakeup *wakeup; /* the queues by name */
 	struct messages all;   /* in the order of their claims */
-	struct equals equals;
+	/* By their bytes.  The server cannot tell equal elements of a list apart: it
+	 * removes the oldest one, whichever message has ended. */
+	struct equals_bucket equals[EQUALS_BUCKETS];
 	unsigned long claimed;
 	int held;
 	size_t held_bytes;
@@ -131,8 +121,6 @@ struct message *inbox_add(struct inbox *, int queue, char *element, size_t len);
 /* Takes the next message that may start, of a queue or of the first that has one
  * (-1).  The message is in state RUNNING.  NULL: none. */
 struct message *inbox_next(struct inbox *, int queue);
-/* Whether inbox_next() has a candidate. */
-bool inbox_has_next(const struct inbox *);
 /* Holds a message again, in its place, as if it had not been started. */
 void inbox_return(struct inbox *, struct message *);
 /* Takes the newest held message of a queue, to be given back; so the oldest ends
@@ -156,9 +144,9 @@ struct message *inbox_first_of(const struct inbox *, int queue);
 bool inbox_in_order(const struct inbox *, int queue);
 /* The server may have another order now. */
 void inbox_disorder(struct inbox *, int queue);
-/* The oldest held message of a queue; NULL: none is held, or none may
- * start. */
-const struct message *inbox_oldest_of(const struct inbox *, int queue);
+/* The oldest held message of a queue, or of the first that has one (-1); NULL: none is
+ * held, or none may start. */
+struct message *inbox_oldest_of(const struct inbox *, int queue);
 /* The tick of a queue, at the last look. */
 int64_t inbox_tick(const struct inbox *, int queue);
 
@@ -185,13 +173,13 @@ unsigned long inbox_moves(const struct inbox *);
 void inbox_look(struct inbox *, bool all);
 /* The queue of a key; -1: none of ours. */
 int inbox_queue_of(const struct inbox *, const char *key, size_t len);
-/* A key that a claim has read has changed; NULL: any key may have. */
-void inbox_changed(struct inbox *, const char *key, size_t len);
+/* A key of a queue that a claim has read has changed; -1: any key may have. */
+void inbox_changed(struct inbox *, int queue);
 /* A settlement is on its way.  The message, or the next of its group, may be there
  * to claim: the claim goes in the same round. */
 void inbox_settling(struct inbox *, const struct message *);
-/* Another consumer leaves the messages of this key's queue to us. */
-void inbox_called(struct inbox *, const char *key, size_t len);
+/* Another consumer leaves the messages of a queue to us. */
+void inbox_called(struct inbox *, int queue);
 /* A pause of our own begins (is sent) or ends (is answered): meanwhile no message
  * of the queue starts. */
 void inbox_pausing(struct inbox *, int queue, bool begins);
