@@ -14,56 +14,6 @@
 #include "rules.h"
 #include "shared/options.h"
 
-/* Checks names, which needs the layout. */
-static void
-take_queues(struct options *o, struct mq_shared *shared,
-    const struct mq_server *server, char *operands[])
-{
-	const char *why = shared->layout->queue_error(o->tag);
-
-	/* A connection's name stands in keys, like a queue's name. */
-	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
-	operands_check(o, server->url.ns);
-	mq_option_queues(shared, server, operands, o->queue_count);
-	o->queues = (const char *const *)operands;
-	if (o->given.push != NULL)
-		o->given.push = mq_option_queue(shared, server, o->given.push);
-	if (o->given.notify != NULL) {
-		mq_option_needs(shared, "--notify", MQ_HAS_RESULTS);
-		o->given.notify =
-		    mq_option_queue(shared, server, o->given.notify);
-	}
-	if (o->given.keep_ms > 0)
-		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
-	operands_differ(o);
-}
-
-/* The first connection blocks, and its errors are final.  Returns whether missing
- * queues are to be made. */
-static bool
-try_server(const struct options *o, struct mq_server *server)
-{
-	struct mq_redis r;
-	bool make;
-
-	if (mq_redis_open(&r, server) == -1)
-		mq_die(r.status, "%s", r.error);
-	make = operands_look(o, &r);
-	mq_redis_close(&r);
-	return make;
-}
-
-static void
-free_options(struct options *o)
-{
-	rules_free(o);
-	free(o->words);
-	free(o->typed);
-	free((void *)(uintptr_t)o->log_dir);
-	free((void *)(uintptr_t)o->work_dir);
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -77,6 +27,7 @@ main(int argc, char *argv[])
 	struct mq_shared shared = {0};
 	struct mq_worker_setup setup = {0};
 	struct mq_server server = {0};
+	struct mq_redis r;
 	struct service service;
 	char **queues;
 	int status;
@@ -89,14 +40,21 @@ main(int argc, char *argv[])
 	queues = options_parse(&options, &shared, argc, argv);
 	mq_option_prints(options.command == NULL);
 	options.layout = mq_option_server(&shared, &server);
-	take_queues(&options, &shared, &server, queues);
+	options_take_queues(&options, &shared, &server, queues);
 	rules_init(&options);
-	make = try_server(&options, &server);
+	/* The first connection blocks, and its errors are final. */
+	if (mq_redis_open(&r, &server) == -1)
+		mq_die(r.status, "%s", r.error);
+	make = options_look(&options, &r);
+	mq_redis_close(&r);
 	server.waits = true;
 	status = engine_run(&options, &server, &setup, &service, make);
-	service_end(&service);
 	mq_server_free(&server);
-	free_options(&options);
+	rules_free(&options);
+	free(options.words);
+	free(options.typed);
+	free((void *)(uintptr_t)options.log_dir);
+	free((void *)(uintptr_t)options.work_dir);
 	mq_option_free(&shared);
 	return status;
 }

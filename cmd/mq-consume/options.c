@@ -1,7 +1,12 @@
+/*
+ * The command line, and the checks of its queues.  A name can be new, or mistyped; or the
+ * name is the command, and the "--" before it was forgotten.
+ */
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +16,7 @@
 #include "base/xalloc.h"
 #include "mq-consume/process/process.h"
 #include "options.h"
+#include "queue/calls.h"
 #include "shared/options.h"
 
 #define PREFETCH_MAX 100000
@@ -29,9 +35,17 @@ static const char usage[] =
     "  mq-consume --drain -l urls | sort -u\n"
     "\n";
 
+/* --- options ------------------------------------------------------------------- */
+
+enum { RANGE_BACKOFF, RANGE_REST };
+
 static void
-read_range(const struct mq_given *given, int64_t *min, int64_t *max)
+take_range(void *into, const struct mq_given *given)
 {
+	struct options *o = into;
+	bool rest = given->option->which == RANGE_REST;
+	int64_t *min = rest ? &o->rest_min_ms : &o->given.backoff_min_ms;
+	int64_t *max = rest ? &o->rest_max_ms : &o->given.backoff_max_ms;
 	const char *name = given->name, *arg = given->arg;
 	const char *dots = strstr(arg, "..");
 	char *first;
@@ -48,22 +62,6 @@ read_range(const struct mq_given *given, int64_t *min, int64_t *max)
 }
 
 static void
-take_backoff(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	read_range(given, &o->given.backoff_min_ms, &o->given.backoff_max_ms);
-}
-
-static void
-take_rest(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	read_range(given, &o->rest_min_ms, &o->rest_max_ms);
-}
-
-static void
 take_retry_on(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
@@ -75,23 +73,12 @@ take_retry_on(void *into, const struct mq_given *given)
 }
 
 static void
-take_rq(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	(void)given;
-	o->rq = true;
-	o->strict = MQ_STRICT_RQ;
-}
-
-static void
 take_strict(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	(void)given;
-	if (!o->rq)
-		o->strict = MQ_STRICT;
+	o->rq |= given->option->which == MQ_STRICT_RQ;
+	o->strict = o->rq ? MQ_STRICT_RQ : MQ_STRICT;
 }
 
 static void
@@ -140,7 +127,7 @@ static const struct mq_option runs[] = {
     {0, "--attempts", "N", "+reject a message after N runs (15)",
 	MQ_INT(struct options, given.attempts, 1, MQ_ATTEMPTS_MAX)},
     {0, "--backoff", "MIN..MAX", "+delay of a retry, doubling (1s..10m)",
-	.take = take_backoff},
+	.take = take_range, .which = RANGE_BACKOFF},
     {0, "--retry-on", "err", "what failed runs again like 75, up to --attempts",
 	.take = take_retry_on},
     {0, "--push", "QUEUE", "where the verb push moves messages to",
@@ -153,7 +140,7 @@ static const struct mq_option runs[] = {
 	"the same for all consumers of a queue together",
 	MQ_RATE(struct options, given.rate)},
     {0, "--rest", "MIN..MAX", "how long a slot rests after failures in a row",
-	.take = take_rest},
+	.take = take_range, .which = RANGE_REST},
     {0, "--batch", "N", "+run COMMAND for up to N messages at once",
 	MQ_INT(struct options, batch, 1, BATCH_MAX)},
     {0, "--batch-wait", "DUR", "wait so long for a batch to become full (0)",
@@ -163,9 +150,9 @@ static const struct mq_option runs[] = {
     {0, "--window", "N", "up to N before the first is judged (by pace)",
 	MQ_INT(struct options, window, 1, WINDOW_MAX)},
     {0, "--strict", NULL, "exit 0 without a final verb has failed, as in RQ",
-	.take = take_strict},
+	.take = take_strict, .which = MQ_STRICT},
     {0, "--rq", NULL, "for scripts of RQ: --strict, and what mq-rq(7) says",
-	.take = take_rq},
+	.take = take_strict, .which = MQ_STRICT_RQ},
     {0, "--grace", "DUR", "on TERM, wait so long for running scripts (25s)",
 	MQ_DURATION(struct options, grace_ms, 0)},
     {0, "--tag", "NAME", "name of the connection (mq-consume)",
@@ -207,6 +194,90 @@ static const struct mq_option framings[] = {
     {0},
 };
 
+/* --- a forgotten "--" --------------------------------------------------------- */
+
+/*
+ * The path of the program that an operand names, or NULL.  Only the first word
+ * counts: 'gzip -9' was meant for a shell.  A program of this directory counts
+ * even without "./".
+ */
+static char *
+program_of(const char *operand)
+{
+	char *word = mq_xstrndup(operand, strcspn(operand, " \t"));
+	char *path = *word != '\0' ? command_find(word) : NULL;
+	struct stat st;
+
+	if (path == NULL && access(word, X_OK) == 0)
+		path = mq_xasprintf("./%s", word);
+	free(word);
+	if (path != NULL && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		return path;
+	free(path);
+	return NULL;
+}
+
+static bool
+is_program(const char *operand)
+{
+	char *path = program_of(operand);
+
+	free(path);
+	return path != NULL;
+}
+
+static bool
+is_path(const char *operand)
+{
+	return *operand == '/' || strncmp(operand, "./", 2) == 0 ||
+	    strncmp(operand, "../", 3) == 0;
+}
+
+static void __attribute__((noreturn))
+refuse_operand(const struct options *o, const char *operand)
+{
+	/* A program of this directory needs "./" after the "--". */
+	char *path = program_of(operand), *command, **word;
+	bool here = path != NULL && strncmp(path, "./", 2) == 0 &&
+	    strncmp(operand, "./", 2) != 0;
+	struct mq_buf line = {0};
+
+	if (o->typed != NULL && operand == o->typed[0])
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: a command, not a queue; write QUEUE -- COMMAND",
+		    operand);
+
+	command = mq_xasprintf("%s%s", here ? "./" : "", operand);
+	for (word = o->words; *word != NULL; word++) {
+		if (*word == operand)
+			mq_buf_add_word(&line, "--");
+		mq_buf_add_word(&line, *word == operand ? command : *word);
+	}
+	mq_die(MQ_EXIT_USAGE,
+	    "%s: a command, not a queue; put -- before it: %s", operand,
+	    mq_buf_str(&line));
+}
+
+/* Of an option that is unknown: ends the program if it may be that of a command without
+ * "--" before it. */
+static void
+check_forgotten(const struct options *o)
+{
+	char **word = o->words;
+	const char *found = NULL;
+
+	/* The first operand is a queue; what follows an option may be its value. */
+	for (word += *word != NULL; *word != NULL && found == NULL; word++)
+		if (**word != '-' && word - o->words > 1 && *word[-1] != '-' &&
+		    is_program(*word))
+			found = *word;
+	for (; found != NULL && *word != NULL; word++)
+		if (**word == '-')
+			refuse_operand(o, found);
+}
+
+/* --- the command line --------------------------------------------------------- */
+
 /* The first message needs the directories: check them before. */
 static const char *
 directory(const char *dir)
@@ -221,19 +292,6 @@ directory(const char *dir)
 	if (real == NULL || access(real, W_OK | X_OK) == -1)
 		mq_die(MQ_EXIT_CONFIG, "%s: %s", dir, strerror(errno));
 	return real;
-}
-
-static void
-check_replace(const struct options *o)
-{
-	if (o->batch > 0 || o->stream)
-		mq_die(MQ_EXIT_USAGE,
-		    "-I cannot be used with --batch or --stream");
-	if (*o->replace == '\0')
-		mq_die(MQ_EXIT_USAGE, "-I: must not be empty");
-	if (!arguments_have(o->command, o->replace))
-		mq_die(MQ_EXIT_USAGE,
-		    "-I: %s: not in any argument of the COMMAND", o->replace);
 }
 
 /* The first option given that is about a command; NULL: none. */
@@ -267,75 +325,52 @@ command_option(const struct options *o)
 }
 
 static void
-check_command(const struct options *o)
+forbid(bool wrong, const char *why)
 {
-	if (o->command == NULL && command_option(o) != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s needs a COMMAND; add -- COMMAND",
-		    command_option(o));
-	if (o->replace != NULL)
-		check_replace(o);
-	if (o->rq && (o->batch > 0 || o->stream))
-		mq_die(MQ_EXIT_USAGE,
-		    "--rq cannot be used with --batch or --stream");
-	if (o->rq && o->work_dir == NULL)
-		mq_die(MQ_EXIT_USAGE, "--rq needs --work-dir");
+	if (wrong)
+		mq_die(MQ_EXIT_USAGE, "%s", why);
 }
 
+/* Options that do not go together; and the framing that they mean. */
 static void
-check_print(struct options *o)
-{
-	if (o->at_most_once && o->command != NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "--at-most-once cannot be used with a COMMAND");
-	/* On a terminal, unframed messages would run into each other. */
-	if (o->command == NULL && o->framing == MQ_FRAME_WHOLE &&
-	    isatty(STDOUT_FILENO))
-		o->framing = MQ_FRAME_LINES;
-}
-
-static void
-check_many(struct options *o)
+check_options(struct options *o)
 {
 	bool many = o->batch > 0 || o->stream;
 
-	if (o->batch_wait_ms >= 0 && o->batch == 0)
-		mq_die(MQ_EXIT_USAGE, "--batch-wait needs --batch");
-	if (o->window > 0 && !o->stream)
-		mq_die(MQ_EXIT_USAGE, "--window needs --stream");
-	if (o->batch > 0 && o->stream)
-		mq_die(MQ_EXIT_USAGE,
-		    "--batch and --stream cannot be used together");
-	if (o->stream && o->output == OUTPUT_RUNS)
-		mq_die(MQ_EXIT_USAGE,
-		    "--output=runs cannot be used with --stream; use "
-		    "--output=lines");
-	if (many && o->work_dir != NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "--work-dir cannot be used with --batch or --stream");
+	if (o->command == NULL && command_option(o) != NULL)
+		mq_die(MQ_EXIT_USAGE, "%s needs a COMMAND; add -- COMMAND",
+		    command_option(o));
+	if (o->replace != NULL) {
+		forbid(many, "-I cannot be used with --batch or --stream");
+		forbid(*o->replace == '\0', "-I: must not be empty");
+		if (!arguments_have(o->command, o->replace))
+			mq_die(MQ_EXIT_USAGE,
+			    "-I: %s: not in any argument of the COMMAND",
+			    o->replace);
+	}
+	forbid(o->rq && many, "--rq cannot be used with --batch or --stream");
+	forbid(o->rq && o->work_dir == NULL, "--rq needs --work-dir");
+	forbid(o->batch_wait_ms >= 0 && o->batch == 0,
+	    "--batch-wait needs --batch");
+	forbid(o->window > 0 && !o->stream, "--window needs --stream");
+	forbid(o->batch > 0 && o->stream,
+	    "--batch and --stream cannot be used together");
+	forbid(o->stream && o->output == OUTPUT_RUNS,
+	    "--output=runs cannot be used with --stream; use "
+	    "--output=lines");
+	forbid(many && o->work_dir != NULL,
+	    "--work-dir cannot be used with --batch or --stream");
 	if (o->command != NULL && !many && o->framing != MQ_FRAME_WHOLE)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s cannot be used with a COMMAND, except with --batch or "
 		    "--stream",
 		    mq_option_framing_name(o->framing));
-	if (many && o->framing == MQ_FRAME_WHOLE)
+	forbid(o->at_most_once && o->command != NULL,
+	    "--at-most-once cannot be used with a COMMAND");
+	/* On a terminal, unframed messages would run into each other. */
+	if (o->framing == MQ_FRAME_WHOLE &&
+	    (many || (o->command == NULL && isatty(STDOUT_FILENO))))
 		o->framing = MQ_FRAME_LINES;
-}
-
-/* Sets the command behind the first "--"; returns how many words are before. */
-static int
-split_command(struct options *o, int argc, char *argv[])
-{
-	int i;
-
-	for (i = 1; i < argc; i++) {
-		if (strcmp(argv[i], "--") != 0)
-			continue;
-		if (argv[i + 1] == NULL)
-			mq_die(MQ_EXIT_USAGE, "--: needs a command after it");
-		o->command = argv + i + 1;
-		return i;
-	}
-	return argc;
 }
 
 /* getopt_long(3) sorts the words, and queue names get a namespace. */
@@ -355,26 +390,31 @@ options_parse(
 	const struct mq_options tables[] = {{runs, o},
 	    {mq_makes_options, shared}, {printing, o}, {framings, &o->framing},
 	    {mq_shared_options, shared}, {0}};
-	int count = split_command(o, argc, argv);
-	char *behind = argv[count];
+	int count = 1;
+	char *behind;
 
+	/* The command is behind the first "--". */
+	while (count < argc && strcmp(argv[count], "--") != 0)
+		count++;
+	behind = argv[count];
+	if (behind != NULL)
+		o->command = argv + count + 1;
+	forbid(behind != NULL && *o->command == NULL,
+	    "--: needs a command after it");
 	shared->usage = usage;
 	o->words = copy_words(argv, argc);
 	/* getopt_long(3) would mix the command's arguments with ours. */
 	argv[count] = NULL;
 	if (!mq_option_try(shared, tables, count, argv)) {
 		if (o->command == NULL)
-			operands_forgotten(o);
+			check_forgotten(o);
 		mq_option_refuse(tables, argv);
 	}
 	mq_option_target(shared, o->given.push);
 	mq_option_target(shared, o->given.notify);
 	mq_option_rights(shared, MQ_CONSUMES, argv + optind, count - optind);
-	check_command(o);
-	check_many(o);
-	check_print(o);
-	if (optind == count)
-		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	check_options(o);
+	forbid(optind == count, "no queue given (try --help)");
 	o->queue_count = count - optind;
 	o->typed = copy_words(argv + optind, o->queue_count);
 	argv[count] = behind;
@@ -385,4 +425,176 @@ options_parse(
 	o->log_dir = directory(o->log_dir);
 	o->work_dir = directory(o->work_dir);
 	return argv + optind;
+}
+
+/* --- the queues ---------------------------------------------------------------- */
+
+/* Needs no server: finds operands that cannot be a queue in the layout. */
+static void
+check_operands(const struct options *o, const char *ns)
+{
+	const char *why;
+	bool good = true;
+	char *name;
+	int i;
+
+	for (i = 1; i < o->queue_count && o->command == NULL; i++) {
+		name = mq_layout_queue(o->layout, ns, o->typed[i], &why);
+		good &= name != NULL;
+		free(name);
+	}
+	/* A later operand that is no queue name may be an argument. */
+	for (i = 1; i < o->queue_count && !good; i++)
+		if (is_path(o->typed[i]) || is_program(o->typed[i]))
+			refuse_operand(o, o->typed[i]);
+}
+
+/*
+ * A queue may have the name of a program in PATH; the first queue even before it
+ * exists.  A queue named like the path of a program was made by an earlier slip.
+ */
+static void
+check_commands(const struct options *o, const bool *exists)
+{
+	const char *operand;
+	bool path, program;
+	int i;
+
+	for (i = 0; i < o->queue_count && o->command == NULL; i++) {
+		operand = o->typed[i];
+		path = is_path(operand);
+		program = is_program(operand);
+		if (i == 0 || exists[i] ? path && program : path || program)
+			refuse_operand(o, operand);
+	}
+}
+
+static void
+check_target(const char *option, const char *queue, const char *target)
+{
+	if (target != NULL && strcmp(queue, target) == 0)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: this queue is being consumed; name another",
+		    option, target);
+}
+
+void
+options_take_queues(struct options *o, struct mq_shared *shared,
+    const struct mq_server *server, char *operands[])
+{
+	const char *why = o->layout->queue_error(o->tag);
+	int i, j;
+
+	/* A connection's name stands in keys, like a queue's name. */
+	if (why != NULL)
+		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
+	check_operands(o, server->url.ns);
+	mq_option_queues(shared, server, operands, o->queue_count);
+	o->queues = (const char *const *)operands;
+	if (o->given.push != NULL)
+		o->given.push = mq_option_queue(shared, server, o->given.push);
+	if (o->given.notify != NULL) {
+		mq_option_needs(shared, "--notify", MQ_HAS_RESULTS);
+		o->given.notify =
+		    mq_option_queue(shared, server, o->given.notify);
+	}
+	if (o->given.keep_ms > 0)
+		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
+	for (i = 0; i < o->queue_count; i++) {
+		for (j = 0; j < i; j++)
+			if (strcmp(o->queues[i], o->queues[j]) == 0)
+				mq_die(MQ_EXIT_USAGE, "%s: given twice",
+				    o->queues[i]);
+		/* A pushed message would come back, and never run out of
+		 * attempts. */
+		check_target("--push", o->queues[i], o->given.push);
+		check_target("--notify", o->queues[i], o->given.notify);
+	}
+	/* One queue would have two kinds of messages. */
+	if (o->given.push != NULL && o->given.notify != NULL &&
+	    strcmp(o->given.push, o->given.notify) == 0)
+		mq_die(MQ_EXIT_USAGE,
+		    "--push and --notify: both are %s; name two queues",
+		    o->given.notify);
+}
+
+/* --- no such queue ------------------------------------------------------------- */
+
+/* As mq_option_made(), of a queue that is about to be made: what is not, is an answer. */
+static void
+say_missing(const struct options *o, struct mq_redis *r, int i)
+{
+	bool push = i == o->queue_count && o->given.push != NULL;
+	const char *name = i < o->queue_count ? o->queues[i] :
+	    push			      ? o->given.push :
+						o->given.notify;
+	const char *what = push ? "--push creates it" :
+	    i >= o->queue_count ? "--notify creates it" :
+				  "waiting for it";
+	char *hint;
+
+	if (o->existing || (o->drain && i < o->queue_count) ||
+	    mq_queue_unlisted(r, o->layout, name) != NULL) {
+		mq_option_unknown(r, o->layout, name);
+		return;
+	}
+	if (o->fresh)
+		return;
+	if (i < o->queue_count && strcmp(o->typed[i], "help") == 0)
+		mq_die(MQ_EXIT_USAGE,
+		    "help: no such queue; try --help, or --new for a queue of "
+		    "that name");
+	hint = mq_known_hint(r, o->layout, name);
+	if (o->verbose || *hint != '\0' || isatty(STDERR_FILENO))
+		mq_say("%s: no such queue yet; %s%s", name, what, hint);
+	free(hint);
+}
+
+/* Whether all queues exist. */
+static bool
+check_exist(const struct options *o, struct mq_redis *r, const bool *exists)
+{
+	int i,
+	    n = o->queue_count + (o->given.push != NULL) +
+	    (o->given.notify != NULL);
+	bool all = true;
+
+	for (i = 0; i < n; i++) {
+		if (exists[i])
+			continue;
+		all = false;
+		if (!o->quiet)
+			say_missing(o, r, i);
+	}
+	if (o->existing && !all)
+		exit(mq_queue_unlisted(r, o->layout, o->queues[0]) != NULL ?
+			MQ_EXIT_UNAVAILABLE :
+			MQ_EXIT_NO);
+	return all;
+}
+
+bool
+options_look(const struct options *o, struct mq_redis *r)
+{
+	struct mq_idgen ids = {0};
+	char connection[NAME_SIZE], random[7];
+	const struct mq_session session = {.connection = connection,
+	    .queues = o->queues,
+	    .queue_count = o->queue_count,
+	    .push = o->given.push,
+	    .notify = o->given.notify};
+	struct mq_known known = {0};
+	bool all = false;
+
+	mq_id_random(&ids, random, 6);
+	snprintf(connection, sizeof(connection), "%s-%s", o->tag, random);
+	if (mq_known_ask(r, o->layout, &session, &known) == -1)
+		mq_die(r->status, "%s", r->error);
+	check_commands(o, known.there);
+	if (known.status == 0 || o->existing)
+		all = check_exist(o, r, known.there);
+	if (known.status != 0)
+		mq_die(known.status, "%s", known.error);
+	free(known.there);
+	return all || !o->drain;
 }

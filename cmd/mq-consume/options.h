@@ -62,24 +62,17 @@ struct options {
 char **options_parse(
     struct options *, struct mq_shared *, int argc, char *argv[]);
 
-/*
- * Both functions end the program with 64 if a queue looks like a command without
- * "--" before it.  operands_check() needs no server: it finds operands that
- * cannot be a queue in the layout.  ns: the namespace of the URL.
- */
-void operands_check(const struct options *, const char *ns);
-/* Of an option that is unknown: ends the program with 64 if it may be that of a command
- * without "--" before it. */
-void operands_forgotten(const struct options *);
-/* Ends the program with 64 if a queue is named twice, or is also one that gets messages
- * from here. */
-void operands_differ(const struct options *);
+/* Checks names, which needs the layout; operands: as of options_parse().  Ends the program
+ * with 64 if a queue is named twice, is also one that gets messages from here, or looks
+ * like a command without "--" before it. */
+void options_take_queues(struct options *, struct mq_shared *,
+    const struct mq_server *, char *operands[]);
 /*
  * To be called before any change on the server.  Says which queues do not exist.
- * Ends the program with 1 if --existing forbids that, or with the status of the
- * refusal if a queue cannot be used.  Returns whether missing queues are to be
- * made: --drain makes none.
+ * Ends the program with 1 if --existing forbids that, with 64 if a queue looks like a
+ * command without "--" before it, or with the status of the refusal if a queue cannot be
+ * used.  Returns whether missing queues are to be made: --drain makes none.
  */
-bool operands_look(const struct options *, struct mq_redis *);
+bool options_look(const struct options *, struct mq_redis *);
 
 #endif

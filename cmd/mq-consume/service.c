@@ -14,32 +14,25 @@
 /* A shorter one would keep the loop busy. */
 #define WATCHDOG_MIN_US 10000
 
-/* False: the socket's name is none that sd_notify(3) knows. */
-static bool
-take_address(struct service *s, const char *name)
-{
-	size_t n = strlen(name);
-
-	if ((name[0] != '/' && name[0] != '@') || n < 2 ||
-	    n >= sizeof(s->address.sun_path))
-		return false;
-	s->address.sun_family = AF_UNIX;
-	memcpy(s->address.sun_path, name, n);
-	/* An abstract name begins with a NUL, and ends without one. */
-	if (name[0] == '@')
-		s->address.sun_path[0] = '\0';
-	s->address_len =
-	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
-	return true;
-}
-
 static void
 take_socket(struct service *s, const char *name)
 {
+	size_t n = strlen(name);
+
 	errno = EINVAL;
-	if (take_address(s, name))
+	/* The names that sd_notify(3) knows. */
+	if ((name[0] == '/' || name[0] == '@') && n >= 2 &&
+	    n < sizeof(s->address.sun_path)) {
+		s->address.sun_family = AF_UNIX;
+		memcpy(s->address.sun_path, name, n);
+		/* An abstract name begins with a NUL, and ends without one. */
+		if (name[0] == '@')
+			s->address.sun_path[0] = '\0';
+		s->address_len =
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
 		s->fd = socket(
 		    AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	}
 	if (s->fd == -1)
 		mq_say("NOTIFY_SOCKET: %s: %s; the service manager is not "
 		       "notified",
@@ -139,11 +132,4 @@ service_stop(struct service *s)
 {
 	if (s->fd != -1 && !s->stopping)
 		s->stopping = send_text(s, "STOPPING=1");
-}
-
-void
-service_end(struct service *s)
-{
-	if (s->fd != -1)
-		close(s->fd);
 }

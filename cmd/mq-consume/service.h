@@ -42,6 +42,5 @@ void service_start(struct service *, struct ev_loop *);
 void service_report(
     struct service *, bool up, int running, const struct mq_counts *);
 void service_stop(struct service *);
-void service_end(struct service *);
 
 #endif

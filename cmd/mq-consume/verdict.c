@@ -21,10 +21,12 @@
  * never outside MIN..MAX.
  */
 static int64_t
-backoff_ms(const struct mq_settings *s, long attempts)
+backoff_of(const struct verdict_rules *r, const struct message *m)
 {
+	const struct mq_settings *s = rules_of(r->opt, m->queue);
 	int64_t min = s->backoff_min_ms, max = s->backoff_max_ms;
 	int64_t top = min > 0 ? min * 2 : 1, low;
+	long attempts = m->attempts;
 
 	for (; attempts > 0 && top < max; attempts--)
 		top *= 2;
@@ -34,18 +36,6 @@ backoff_ms(const struct mq_settings *s, long attempts)
 	return low +
 	    (int64_t)((double)(top - low + 1) *
 		((double)arc4random() / ((double)UINT32_MAX + 1)));
-}
-
-/* The signal's name without SIG, or its number. */
-static const char *
-signal_name(int sig, char number[static 16])
-{
-	const char *name = mq_signal_name(sig);
-
-	if (name != NULL)
-		return name;
-	snprintf(number, 16, "%d", sig);
-	return number;
 }
 
 /* Records the failure and the delay in the header, and whether the attempt counts. */
@@ -67,22 +57,6 @@ record_failure(const struct verdict_rules *r, struct message *m,
 		mq_envelope_set(&m->envelope, MQ_HEADER_DUE, due);
 	}
 	mq_envelope_write_header(&m->envelope, &m->header);
-}
-
-/* A failure whose text is still to be set. */
-static struct mq_failure
-failure_of(int status, const char *errors, char number[static 16])
-{
-	struct mq_failure f = {.status = -1, .errors = errors};
-
-	/* A worker that goes on has no status. */
-	if (status == -1)
-		return f;
-	if (WIFSIGNALED(status))
-		f.signal = signal_name(WTERMSIG(status), number);
-	else
-		f.status = WEXITSTATUS(status);
-	return f;
 }
 
 static enum mq_outcome
@@ -145,12 +119,6 @@ try_after(const struct verdict_rules *r, struct message *m,
 				   send_back(r, m, f, ms, true);
 }
 
-static int64_t
-backoff_of(const struct verdict_rules *r, const struct message *m)
-{
-	return backoff_ms(rules_of(r->opt, m->queue), m->attempts);
-}
-
 /* tick: the one after the last that was seen.  If it has come by now, the message
  * is ready. */
 static enum mq_outcome
@@ -204,52 +172,33 @@ push_message(const struct verdict_rules *r, struct message *m,
 	return MQ_OUTCOME_PUSH;
 }
 
-static enum mq_outcome
-finish_message(const struct verdict_rules *r, struct message *m,
-    const struct mq_verdict *v, const struct mq_failure *f)
-{
-	if (r->opt->verbose)
-		message_note(
-		    m, "done%s%s", v->text[0] != '\0' ? ": " : "", v->text);
-	result_note(r->results, m, MQ_END_DONE, f);
-	return MQ_OUTCOME_ACK;
-}
-
 enum mq_outcome
 verdict_too_long(const struct verdict_rules *r, struct message *m)
 {
-	struct mq_buf why = {0};
+	char *why = mq_xasprintf("push: too long for the queue %s", m->to);
 	enum mq_outcome outcome;
 
-	mq_buf_printf(&why, "push: too long for the queue %s", m->to);
 	mq_buf_clear(&m->header);
-	outcome = verdict_reject(r, m, mq_buf_str(&why));
-	mq_buf_free(&why);
+	outcome = verdict_reject(r, m, why);
+	free(why);
 	return outcome;
-}
-
-/* A message that did not run has no attempt more than before. */
-static enum mq_outcome
-expire_message(
-    const struct verdict_rules *r, struct message *m, const char *why)
-{
-	const struct mq_failure f = {.status = -1, .text = why};
-
-	message_note(m, "rejected: %s", why);
-	mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, why);
-	mq_envelope_write_header(&m->envelope, &m->header);
-	m->expired = true;
-	result_note(r->results, m, MQ_END_EXPIRED, &f);
-	return MQ_OUTCOME_REJECT;
 }
 
 enum mq_outcome
 verdict_unfit(
     const struct verdict_rules *r, struct message *m, const struct unfit *unfit)
 {
+	const struct mq_failure f = {.status = -1, .text = unfit->why};
+
 	switch (unfit->kind) {
 	case UNFIT_EXPIRED:
-		return expire_message(r, m, unfit->why);
+		/* A message that did not run has no attempt more than before. */
+		message_note(m, "rejected: %s", unfit->why);
+		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, unfit->why);
+		mq_envelope_write_header(&m->envelope, &m->header);
+		m->expired = true;
+		result_note(r->results, m, MQ_END_EXPIRED, &f);
+		break;
 	case UNFIT_FILES:
 		return verdict_reject(r, m, unfit->why);
 	case UNFIT_HEADER:
@@ -266,26 +215,17 @@ verdict_unfit(
 	return MQ_OUTCOME_REJECT;
 }
 
-/* The operator who asked for it has decided. */
-static enum mq_outcome
-stop_message(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f)
-{
-	m->stopped = true;
-	if (m->stop == MQ_STOP_RETURN)
-		return try_after(r, m, f, 0);
-	message_note(m, "purged: %s", f->text);
-	result_note(r->results, m, MQ_END_PURGED, f);
-	return MQ_OUTCOME_ACK;
-}
-
 static enum mq_outcome
 outcome_of(const struct verdict_rules *r, struct message *m,
     const struct mq_verdict *v, const struct mq_failure *f, int64_t tick)
 {
 	switch (v->kind) {
 	case MQ_VERDICT_DONE:
-		return finish_message(r, m, v, f);
+		if (r->opt->verbose)
+			message_note(m, "done%s%s",
+			    v->text[0] != '\0' ? ": " : "", v->text);
+		result_note(r->results, m, MQ_END_DONE, f);
+		return MQ_OUTCOME_ACK;
 	case MQ_VERDICT_ERR:
 		return rules_of(r->opt, m->queue)->retry_err ?
 		    try_after(r, m, f, backoff_of(r, m)) :
@@ -301,7 +241,13 @@ outcome_of(const struct verdict_rules *r, struct message *m,
 	case MQ_VERDICT_PUSH:
 		return push_message(r, m, v, f);
 	case MQ_VERDICT_STOPPED:
-		return stop_message(r, m, f);
+		/* The operator who asked for it has decided. */
+		m->stopped = true;
+		if (m->stop == MQ_STOP_RETURN)
+			return try_after(r, m, f, 0);
+		message_note(m, "purged: %s", f->text);
+		result_note(r->results, m, MQ_END_PURGED, f);
+		return MQ_OUTCOME_ACK;
 	case MQ_VERDICT_BROKEN:
 		if (r->broken)
 			return send_back(r, m, f, backoff_of(r, m), false);
@@ -316,12 +262,20 @@ enum mq_outcome
 verdict_outcome(const struct verdict_rules *r, struct message *m,
     const struct mq_verdict *v, const char *errors, int64_t tick)
 {
-	struct mq_failure f;
+	struct mq_failure f = {.status = -1, .errors = errors, .text = v->text};
 	char number[16], reason[MQ_ERROR_MAX + 1];
 	size_t size = sizeof(reason);
 
-	f = failure_of(v->status, errors, number);
-	f.text = v->text;
+	/* A worker that goes on has no status.  A signal has its name without SIG, or a
+	 * number. */
+	if (v->status != -1 && WIFSIGNALED(v->status)) {
+		snprintf(number, sizeof(number), "%d", WTERMSIG(v->status));
+		f.signal = mq_signal_name(WTERMSIG(v->status));
+		if (f.signal == NULL)
+			f.signal = number;
+	} else if (v->status != -1) {
+		f.status = WEXITSTATUS(v->status);
+	}
 	if (v->kind != MQ_VERDICT_DONE) {
 		/* The end of the reason must not be cut off by EXHAUSTED. */
 		if (is_last_run(r, m))
