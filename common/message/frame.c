@@ -6,10 +6,12 @@
  */
 #include "frame.h"
 
+#include <sys/param.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,27 +19,10 @@
 
 #include "base/xalloc.h"
 
-enum {
-	BUFFER_SIZE = 256 * 1024,
-	READ_SIZE = 64 * 1024, /* room for less than this is not worth a read */
-	LENGTH_DIGITS = 10
-};
-
-/* The size of the first buffer; for a file that is one record, all of it. */
-static size_t
-first_size(int fd, enum mq_framing framing, size_t max)
-{
-	struct stat st;
-	uintmax_t size;
-
-	if (framing != MQ_FRAME_WHOLE || fstat(fd, &st) == -1 ||
-	    !S_ISREG(st.st_mode))
-		return BUFFER_SIZE;
-	size = (uintmax_t)st.st_size < max ? (uintmax_t)st.st_size : max;
-	if (size <= BUFFER_SIZE - READ_SIZE || size > SIZE_MAX / 2)
-		return BUFFER_SIZE;
-	return (size_t)size + READ_SIZE;
-}
+#define BUFFER_SIZE ((size_t)256 * 1024)
+/* Room for less than this is not worth a read. */
+#define READ_SIZE     ((size_t)64 * 1024)
+#define LENGTH_DIGITS 10
 
 static void
 set_capacity(struct mq_buf *b, size_t cap)
@@ -50,8 +35,15 @@ void
 mq_frame_reader_init(
     struct mq_frame_reader *r, int fd, enum mq_framing framing, size_t max)
 {
+	uintmax_t size = 0;
+	struct stat st;
+
 	*r = (struct mq_frame_reader){.fd = fd, .framing = framing, .max = max};
-	set_capacity(&r->buf, first_size(fd, framing, max));
+	/* A file that is one record fits into the first buffer. */
+	if (framing == MQ_FRAME_WHOLE && fstat(fd, &st) == 0 &&
+	    S_ISREG(st.st_mode))
+		size = MIN((uintmax_t)st.st_size, max) + READ_SIZE;
+	set_capacity(&r->buf, MAX((size_t)size, BUFFER_SIZE));
 }
 
 void
@@ -99,11 +91,22 @@ fill_buffer(struct mq_frame_reader *r)
 	return MQ_FRAME_RECORD;
 }
 
+/* Returns MQ_FRAME_BAD. */
+static enum mq_frame_result __attribute__((format(printf, 2, 3)))
+fail_record(struct mq_frame_reader *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->error, sizeof(r->error), fmt, ap);
+	va_end(ap);
+	return MQ_FRAME_BAD;
+}
+
 static enum mq_frame_result
 fail_too_long(struct mq_frame_reader *r)
 {
-	snprintf(r->error, sizeof(r->error), "longer than %zu bytes", r->max);
-	return MQ_FRAME_BAD;
+	return fail_record(r, "longer than %zu bytes", r->max);
 }
 
 /* The functions below return MQ_FRAME_WAIT when they need more input. */
@@ -152,13 +155,6 @@ take_until(struct mq_frame_reader *r, int separator, const char **p, size_t *n)
 	return have == 0 ? MQ_FRAME_END : deliver_record(r, 0, have, 0, p);
 }
 
-static enum mq_frame_result
-fail_length(struct mq_frame_reader *r, const char *what)
-{
-	snprintf(r->error, sizeof(r->error), "netstring: length %s", what);
-	return MQ_FRAME_BAD;
-}
-
 /* Reads "LEN:"; its own length goes into *digits and LEN into *n. */
 static enum mq_frame_result
 take_length(struct mq_frame_reader *r, size_t *digits, size_t *n)
@@ -166,86 +162,71 @@ take_length(struct mq_frame_reader *r, size_t *digits, size_t *n)
 	const char *p = r->buf.data + r->start;
 	size_t have = r->buf.len - r->start, i;
 	uint64_t length = 0;
+	const char *why = NULL;
 
 	for (i = 0; i < have && p[i] >= '0' && p[i] <= '9'; i++) {
 		if (i == LENGTH_DIGITS)
-			return fail_length(r, "has more than 10 digits");
+			return fail_record(
+			    r, "netstring: length has more than 10 digits");
 		length = length * 10 + (uint64_t)(p[i] - '0');
 	}
 	if (i > 1 && p[0] == '0')
-		return fail_length(r, "has a leading zero");
-	if (i == have)
-		return r->eof ? fail_length(r, "is cut off") : MQ_FRAME_WAIT;
-	if (i == 0 || p[i] != ':')
-		return fail_length(r, "is not a number");
-	if (length > r->max)
+		why = "has a leading zero";
+	else if (i == have && !r->eof)
+		return MQ_FRAME_WAIT;
+	else if (i == have)
+		why = "is cut off";
+	else if (i == 0 || p[i] != ':')
+		why = "is not a number";
+	else if (length > r->max)
 		return fail_too_long(r);
+	if (why != NULL)
+		return fail_record(r, "netstring: length %s", why);
 	*digits = i;
 	*n = (size_t)length;
 	return MQ_FRAME_RECORD;
 }
 
 static enum mq_frame_result
-take_content(struct mq_frame_reader *r, size_t digits, size_t n, const char **p)
-{
-	size_t have = r->buf.len - r->start - digits - 1;
-
-	if (have > n) {
-		if (r->buf.data[r->start + digits + 1 + n] == ',')
-			return deliver_record(r, digits + 1, n, 1, p);
-		snprintf(r->error, sizeof(r->error),
-		    "netstring: no comma after its payload (length %zu)", n);
-		return MQ_FRAME_BAD;
-	}
-	if (r->eof) {
-		snprintf(r->error, sizeof(r->error),
-		    "netstring: cut off after %zu of %zu bytes%s", have, n,
-		    have == n ? ", no comma" : "");
-		return MQ_FRAME_BAD;
-	}
-	r->want = digits + 1 + n + 1;
-	return MQ_FRAME_WAIT;
-}
-
-static enum mq_frame_result
 take_netstring(struct mq_frame_reader *r, const char **p, size_t *n)
 {
-	size_t have = r->buf.len - r->start, digits;
+	const char *from = r->buf.data + r->start;
+	size_t have = r->buf.len - r->start, digits = 0;
 	enum mq_frame_result result;
 
 	/* Editors and echo(1) leave one newline at the very end. */
-	if (have == 0 || (have == 1 && r->buf.data[r->start] == '\n'))
+	if (have == 0 || (have == 1 && *from == '\n'))
 		return r->eof ? MQ_FRAME_END : MQ_FRAME_WAIT;
 	result = take_length(r, &digits, n);
 	if (result != MQ_FRAME_RECORD)
 		return result;
-	return take_content(r, digits, *n, p);
-}
-
-static enum mq_frame_result
-take_record(struct mq_frame_reader *r, const char **p, size_t *n)
-{
-	switch (r->framing) {
-	case MQ_FRAME_WHOLE:
-		return take_whole(r, p, n);
-	case MQ_FRAME_NULL:
-		return take_until(r, '\0', p, n);
-	case MQ_FRAME_NETSTRING:
-		return take_netstring(r, p, n);
-	case MQ_FRAME_LINES:
-	case MQ_FRAME_JSONL:
-		break;
-	}
-	return take_until(r, '\n', p, n);
+	from += digits + 1;
+	have -= digits + 1;
+	if (have > *n && from[*n] == ',')
+		return deliver_record(r, digits + 1, *n, 1, p);
+	if (have > *n)
+		return fail_record(r,
+		    "netstring: no comma after its payload (length %zu)", *n);
+	if (r->eof)
+		return fail_record(r,
+		    "netstring: cut off after %zu of %zu bytes%s", have, *n,
+		    have == *n ? ", no comma" : "");
+	r->want = digits + 1 + *n + 1;
+	return MQ_FRAME_WAIT;
 }
 
 enum mq_frame_result
 mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 {
+	int separator = r->framing == MQ_FRAME_NULL ? '\0' : '\n';
 	enum mq_frame_result result;
 
 	do {
-		result = take_record(r, p, n);
+		result = r->framing == MQ_FRAME_WHOLE ?
+		    take_whole(r, p, n) :
+		    r->framing == MQ_FRAME_NETSTRING ?
+		    take_netstring(r, p, n) :
+		    take_until(r, separator, p, n);
 		if (result != MQ_FRAME_WAIT)
 			return result;
 		result = fill_buffer(r);
