@@ -15,7 +15,6 @@
 #include "message/json.h"
 #include "queue/attach.h"
 #include "queue/queue.h"
-#include "shared/interrupt.h"
 #include "shared/options.h"
 #include "shared/selection.h"
 

@@ -12,7 +12,6 @@
 #include "message/json.h"
 #include "queue/calls.h"
 #include "queue/queue.h"
-#include "shared/interrupt.h"
 #include "shared/options.h"
 #include "shared/selection.h"
 

@@ -105,10 +105,7 @@ set_attribute(struct setter *s, long *to, const char *arg, const char *value)
 	mq_option_needs(&s->shared, name, MQ_HAS_ATTRIBUTES);
 	if (*to != MQ_ATTRIBUTE_NONE)
 		mq_die(MQ_EXIT_USAGE, "%s: given twice", name);
-	if (to == &s->attributes.maxsize)
-		*to = mq_attribute_maxsize(name, value);
-	else
-		*to = mq_attribute_seconds(name, value);
+	*to = mq_option_attribute(name, value, to == &s->attributes.maxsize);
 	s->attributed = true;
 	free(name);
 }

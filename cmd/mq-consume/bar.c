@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "queue/stats.h"
-#include "shared/progress.h"
+#include "shared/options.h"
 
 #define FIRST_S 0.5
 #define AGAIN_S 0.25

@@ -7,6 +7,7 @@
  * are the business of queue/publisher.h, and of redis/connection.h.  With --http, options.c
  * makes options and a stdin of a request first.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,6 @@
 #include "base/say.h"
 #include "publish.h"
 #include "redis/connection.h"
-#include "shared/interrupt.h"
 
 struct modules {
 	struct options opt;
@@ -28,13 +28,8 @@ struct modules {
 	struct outcome outcome;
 	struct transport transport;
 	struct messages messages;
+	int64_t clock_us; /* the server's clock minus the steady one */
 };
-
-static void __attribute__((noreturn)) end_without_queue(struct modules *m)
-{
-	mq_option_unknown(&m->redis, m->layout, m->opt.queue);
-	exit(MQ_EXIT_NO); /* which is 404, too */
-}
 
 static void
 set_tick(struct modules *m)
@@ -57,14 +52,15 @@ is_special(const struct options *o)
 	    o->message.when.kind != MQ_WHEN_NOW;
 }
 
-/* *clock_us becomes the server's clock, minus the steady one, if it says that. */
+/* Finds out the server's clock, too, if it says that. */
 static void
-open_queue(struct modules *m, int64_t *clock_us)
+open_queue(void *arg)
 {
+	struct modules *m = arg;
 	const struct options *o = &m->opt;
 	bool yes;
-	enum mq_call result = mq_publisher_open(
-	    &m->publisher, is_special(o), !o->shared.existing, clock_us, &yes);
+	enum mq_call result = mq_publisher_open(&m->publisher, is_special(o),
+	    !o->shared.existing, &m->clock_us, &yes);
 
 	if (result == MQ_CALL_LOST && !o->durable &&
 	    o->message.attachments == NULL)
@@ -75,18 +71,12 @@ open_queue(struct modules *m, int64_t *clock_us)
 		mq_say("%s: %s", o->queue, m->redis.error);
 	if (result != MQ_CALL_DONE)
 		outcome_end(&m->outcome, 0, m->redis.status);
-	if (o->shared.existing && !yes)
-		end_without_queue(m);
+	if (o->shared.existing && !yes) {
+		mq_option_unknown(&m->redis, m->layout, o->queue);
+		exit(MQ_EXIT_NO); /* which is 404, too */
+	}
 	if (!o->shared.existing && yes)
 		mq_option_made(&o->shared, &m->redis, o->queue);
-}
-
-static void
-open_late(void *arg)
-{
-	int64_t clock_us = 0;
-
-	open_queue(arg, &clock_us);
 }
 
 /*
@@ -101,14 +91,13 @@ opens_late(const struct modules *m, int payloads)
 
 	return m->server.socket[0] != '\0' &&
 	    m->layout->publish_known != NULL && !is_special(o) && !o->durable &&
-	    o->message.attachments == NULL &&
 	    (payloads == 1 ||
 		(payloads == 0 && o->framing == MQ_FRAME_WHOLE &&
 		    !isatty(STDIN_FILENO)));
 }
 
 static void
-connect_modules(struct modules *m)
+connect_modules(struct modules *m, int payloads)
 {
 	const struct options *o = &m->opt;
 
@@ -127,51 +116,38 @@ connect_modules(struct modules *m)
 	    .publisher = &m->publisher,
 	    .outcome = &m->outcome,
 	    .quiet = o->shared.quiet,
-	    .ids = o->message.ids || o->message.wait};
-	transport_begin(&m->transport);
+	    .ids = o->message.ids || o->message.wait,
+	    .open = opens_late(m, payloads) ? open_queue : NULL,
+	    .arg = m};
+	transport_begin(&m->transport, o->durable);
+	m->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+	if (m->transport.open == NULL)
+		open_queue(m);
 }
 
 /* When it is known who we are, how to publish, and what time it is. */
 static void
-prepare_messages(struct modules *m, int64_t clock_us)
+publish(struct modules *m, char *payloads[], int count)
 {
 	struct options *o = &m->opt;
+	int i;
 
+	if (o->message.attachments != NULL)
+		attachments_send(o->message.attachments, &m->outcome,
+		    m->layout->attachments, &m->redis, &o->message.headers);
 	o->message.when =
-	    options_when(o, (mq_clock_steady_us() + clock_us) / 1000);
+	    options_when(o, (mq_clock_steady_us() + m->clock_us) / 1000);
 	o->how.when = o->message.when;
 	m->transport.how = o->how;
 	message_init(
-	    &m->messages, &o->message, m->layout, &m->transport, clock_us);
-}
-
-static void
-send_attachments(struct modules *m)
-{
-	struct options *o = &m->opt;
-
-	if (o->message.attachments == NULL)
-		return;
-	o->attachments.how = m->layout->attachments;
-	o->attachments.outcome = &m->outcome;
-	attachments_send(
-	    &o->attachments, &m->redis, o->queue, &o->message.headers);
-	o->how.files = &o->attachments.set;
-	m->outcome.refused = attachments_drop;
-	m->outcome.refused_arg = &o->attachments;
-}
-
-/* To a person; who may not ask does not learn it. */
-static void
-note_unkept(struct modules *m)
-{
-	struct mq_report r;
-
-	if (m->opt.message.notes && m->server.url.kind != MQ_URL_CLUSTER &&
-	    mq_report_ask(&m->redis, &r) == 0 && r.aof == 0)
-		mq_say("%s: what this server loses is lost; mq-stats --server "
-		       "says how to keep it",
-		    m->server.name);
+	    &m->messages, &o->message, m->layout, &m->transport, m->clock_us);
+	for (i = 0; i < count; i++)
+		message_add(&m->messages, payloads[i], strlen(payloads[i]));
+	if (count == 0 && isatty(STDIN_FILENO) && !o->shared.quiet)
+		mq_say("reading from the terminal; end with ^D");
+	if (count == 0)
+		read_messages(&m->messages, o);
+	batch_settle(&m->transport);
 }
 
 static void
@@ -180,7 +156,6 @@ clean_up(struct modules *m)
 	mq_publisher_forget(&m->publisher);
 	mq_redis_close(&m->redis);
 	message_free(&m->messages);
-	outcome_free(&m->outcome);
 	transport_free(&m->transport);
 	mq_publisher_free(&m->publisher);
 	mq_server_free(&m->server);
@@ -192,51 +167,39 @@ main(int argc, char *argv[])
 {
 	struct modules m = {.layout = NULL};
 	const struct options *o = &m.opt;
-	int i, count, status, waited;
-	int64_t clock_us;
+	int count, status, waited;
+	struct mq_report r;
 	char **payloads;
-	bool late;
 
 	mq_option_begin();
 	options_parse(&m.opt, argc, argv, &payloads, &count);
 	if (o->http)
 		options_serve(&m.opt);
 	mq_option_prints(o->message.ids || o->message.wait);
-	if (count == 0 && o->tick < 0)
-		mq_option_reads();
+	if (count == 0 && o->tick < 0 &&
+	    (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY)
+		mq_die(MQ_EXIT_IO,
+		    "standard input: not open for reading; nothing was done");
 	m.layout = mq_option_server(&m.opt.shared, &m.server);
 	options_use_layout(&m.opt, &m.server);
-	connect_modules(&m);
-	if (o->durable)
-		outcome_be_durable(&m.outcome, &m.publisher);
-	clock_us = mq_clock_unix_us() - mq_clock_steady_us();
-	late = opens_late(&m, count);
-	if (!late)
-		open_queue(&m, &clock_us);
+	connect_modules(&m, count);
 	if (o->tick >= 0) {
 		set_tick(&m);
 		clean_up(&m);
 		return MQ_EXIT_OK;
 	}
-	send_attachments(&m);
-	prepare_messages(&m, clock_us);
-	if (late) {
-		m.transport.open = open_late;
-		m.transport.arg = &m;
-	}
-	for (i = 0; i < count; i++)
-		message_add(&m.messages, payloads[i], strlen(payloads[i]));
-	if (count == 0 && isatty(STDIN_FILENO) && !o->shared.quiet)
-		mq_say("reading from the terminal; end with ^D");
-	if (count == 0)
-		read_messages(&m.messages, &m.transport, o);
-	batch_settle(&m.transport);
+	publish(&m, payloads, count);
 	status = outcome_finish(&m.outcome, o->shared.quiet, o->shared.verbose);
 	if (o->message.wait) {
 		waited = wait_for_endings(&m.transport, m.layout, o);
 		status = waited > status ? waited : status;
 	}
-	note_unkept(&m);
+	/* To a person; who may not ask does not learn it. */
+	if (o->message.notes && m.server.url.kind != MQ_URL_CLUSTER &&
+	    mq_report_ask(&m.redis, &r) == 0 && r.aof == 0)
+		mq_say("%s: what this server loses is lost; mq-stats --server "
+		       "says how to keep it",
+		    m.server.name);
 	clean_up(&m);
 	mq_close_stdout();
 	return status;

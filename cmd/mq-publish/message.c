@@ -15,7 +15,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "shared/interrupt.h"
 
 /* Unix milliseconds have 13 digits until the year 2286, and those of an --at,
  * which may have more, stay the same. */
@@ -32,29 +31,6 @@
 #define LARGE ((size_t)16 << 20)
 
 /* --- attachments --------------------------------------------------------------- */
-
-void
-attachments_note(struct attachments *a, const char *arg)
-{
-	const char *path = strchr(arg, '='), *why;
-	struct attachment *new;
-	size_t i;
-
-	if (path == NULL)
-		mq_die(MQ_EXIT_USAGE, "--attach: %s: not of the form NAME=FILE",
-		    arg);
-	a->list = mq_xreallocarray(a->list, a->n + 1, sizeof(*a->list));
-	new = &a->list[a->n];
-	*new = (struct attachment){
-	    mq_xstrndup(arg, (size_t)(path - arg)), path + 1};
-	why = mq_attach_name_error(new->name);
-	for (i = 0; i < a->n && why == NULL; i++)
-		if (strcmp(a->list[i].name, new->name) == 0)
-			why = "given twice";
-	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "--attach: %s: %s", new->name, why);
-	a->n++;
-}
 
 /* A directory can be opened, but not read. */
 static int
@@ -78,40 +54,9 @@ static void __attribute__((noreturn)) end_failed(const struct attachments *a)
 	outcome_end(a->outcome, 0, r->status);
 }
 
-void
-attachments_send(struct attachments *a, struct mq_redis *r, const char *queue,
-    struct mq_envelope *headers)
-{
-	size_t i;
-	int fd;
-
-	a->set.redis = r;
-	a->how->begin(&a->set, queue);
-	/* What cannot be opened is said before anything is sent. */
-	for (i = 0; i < a->n; i++)
-		if (access(a->list[i].path, R_OK) == -1)
-			(void)open_file(a->list[i].path);
-	for (i = 0; i < a->n; i++) {
-		fd = open_file(a->list[i].path);
-		if (a->how->add(&a->set, a->list[i].name, fd) == -1)
-			end_failed(a);
-		close(fd);
-	}
-	mq_envelope_set(headers, MQ_HEADER_ATTACH, a->set.set);
-}
-
-/* This message is about to be published with them; ends the program if that fails. */
-static void
-attachments_close(struct attachments *a, const char *id)
-{
-	strlcpy(a->id, id, sizeof(a->id));
-	if (a->how->close(&a->set, id) == -1)
-		end_failed(a);
-}
-
 /* What is left when that fails is found by mq-clean. */
-void
-attachments_drop(void *attachments)
+static void
+drop_attachments(void *attachments)
 {
 	const struct attachments *a = attachments;
 
@@ -120,13 +65,30 @@ attachments_drop(void *attachments)
 }
 
 void
-attachments_free(struct attachments *a)
+attachments_send(struct attachments *a, struct outcome *o,
+    const struct mq_attachments *how, struct mq_redis *r,
+    struct mq_envelope *headers)
 {
 	size_t i;
+	int fd;
 
+	a->how = how;
+	a->outcome = o;
+	a->set.redis = r;
+	how->begin(&a->set, o->queue);
+	/* What cannot be opened is said before anything is sent. */
 	for (i = 0; i < a->n; i++)
-		free(a->list[i].name);
-	free(a->list);
+		if (access(a->list[i].path, R_OK) == -1)
+			(void)open_file(a->list[i].path);
+	for (i = 0; i < a->n; i++) {
+		fd = open_file(a->list[i].path);
+		if (how->add(&a->set, a->list[i].name, fd) == -1)
+			end_failed(a);
+		close(fd);
+	}
+	mq_envelope_set(headers, MQ_HEADER_ATTACH, a->set.set);
+	o->refused = drop_attachments;
+	o->refused_arg = a;
 }
 
 /* --- messages ------------------------------------------------------------------ */
@@ -187,45 +149,22 @@ fill_time(struct messages *m, size_t at, int64_t after_ms)
 	memcpy(m->header.data + at, due, strlen(due));
 }
 
-/* Scripts of the server copy a payload several times, but attachments never. */
-static void
-note_large(struct messages *m, size_t n)
-{
-	if (n < LARGE || m->noted_large || !m->opt->notes ||
-	    m->layout->attachments == NULL)
-		return;
-	m->noted_large = true;
-	mq_say(
-	    "record %lu: a payload of %zu MiB keeps the server busy; --attach "
-	    "sends it as a file",
-	    m->seen, n >> 20);
-}
-
 /* Other programs would take other bytes out than were put in. */
 static void
 check_text(struct messages *m, const char *payload, size_t n)
 {
 	m->seen++;
-	note_large(m, n);
+	/* Scripts of the server copy a payload several times, but attachments
+	 * never. */
+	if (n >= LARGE && !m->noted_large && m->opt->notes &&
+	    m->layout->attachments != NULL) {
+		m->noted_large = true;
+		mq_say("record %lu: a payload of %zu MiB keeps the server "
+		       "busy; --attach sends it as a file",
+		    m->seen, n >> 20);
+	}
 	if (!m->opt->raw && !mq_layout_reads(m->layout, payload, n))
 		end_bad(m, "not UTF-8; --raw publishes it");
-}
-
-/* A message must not lose silently what it asks for. */
-static void
-check_headers(struct messages *m, const struct mq_envelope *e, bool copied)
-{
-	struct mq_buf why = {0};
-
-	if (!mq_layout_obeys(m->layout, e, &why))
-		end_bad(m, mq_buf_str(&why));
-	/* A copy of what another program has sent gets an id of ours. */
-	if (!copied && mq_envelope_get(e, MQ_HEADER_ID) != NULL &&
-	    mq_message_id(e) == NULL)
-		end_bad(m, "Mq-Id: not an id (32 letters and digits)");
-	if (!mq_message_unique_good(e))
-		end_bad(m, "Mq-Unique: not queued, done, or milliseconds");
-	mq_buf_free(&why);
 }
 
 /* Without a header.  A delayed one needs an id to be different from its equals. */
@@ -242,7 +181,9 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	    mq_envelope_signed(payload, n))
 		end_bad(
 		    m, "begins like a header of rmq; publish it without --raw");
-	if (!batch_is_plain(m->transport) || m->layout->has & MQ_HAS_IDS)
+	if (m->transport->how.special ||
+	    m->transport->how.when.kind != MQ_WHEN_NOW ||
+	    m->layout->has & MQ_HAS_IDS)
 		make_id(m, id);
 	batch_add(m->transport, id, id, &none, payload, n);
 }
@@ -250,6 +191,7 @@ add_bare(struct messages *m, const char *payload, size_t n)
 void
 message_add(struct messages *m, const char *payload, size_t n)
 {
+	struct attachments *a = m->opt->attachments;
 	char id[MQ_ID_LEN + 1] = "";
 
 	if (m->opt->raw) {
@@ -263,8 +205,11 @@ message_add(struct messages *m, const char *payload, size_t n)
 		memcpy(m->header.data + m->reply_at, id, MQ_ID_LEN);
 	fill_time(m, m->due_at, 0);
 	fill_time(m, m->expires_at, m->opt->expires_ms);
-	if (m->opt->attachments != NULL)
-		attachments_close(m->opt->attachments, id);
+	if (a != NULL) {
+		strlcpy(a->id, id, sizeof(a->id));
+		if (a->how->close(&a->set, id) == -1)
+			end_failed(a);
+	}
 	batch_add(m->transport, id, id, &m->header, payload, n);
 }
 
@@ -304,24 +249,13 @@ add_headers(struct mq_envelope *e, const json_t *headers)
 				    e, name, json_string_value(value));
 }
 
-/* Not of a copy whose header still has the time of an earlier delay. */
-static void
-note_past(struct messages *m, int64_t due)
-{
-	if (due == 0 || due >= (int64_t)m->stamp.last_us / 1000 ||
-	    m->noted_past || m->opt->quiet)
-		return;
-	m->noted_past = true;
-	mq_say("record %lu: its time is over; published at once", m->seen + 1);
-}
-
 /* When a message of another queue was due there, it is due here, unless the
  * options know better. */
 static void
 set_due(struct messages *m, const struct mq_frame_line *line)
 {
 	const struct mq_envelope e = {.headers = line->headers};
-	int64_t due = mq_envelope_get_long(&e, MQ_HEADER_DUE, 0);
+	int64_t due = mq_envelope_get_long(&e, MQ_HEADER_DUE, 0), said, now;
 
 	if (m->opt->when.kind != MQ_WHEN_NOW)
 		return;
@@ -331,24 +265,36 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 		due = MQ_TIME_MAX;
 	if (due > 0)
 		(void)next_us(&m->stamp);
-	note_past(m, line->copied ? line->due_ms : due);
-	if (due > (int64_t)m->stamp.last_us / 1000)
-		batch_set_when(
-		    m->transport, (struct mq_when){MQ_WHEN_AT, due, true});
-	else
-		batch_set_when(m->transport, m->opt->when);
+	now = (int64_t)m->stamp.last_us / 1000;
+	/* Not of a copy whose header still has the time of an earlier delay. */
+	said = line->copied ? line->due_ms : due;
+	if (said != 0 && said < now && !m->noted_past && !m->opt->quiet) {
+		m->noted_past = true;
+		mq_say("record %lu: its time is over; published at once",
+		    m->seen + 1);
+	}
+	batch_set_when(m->transport,
+	    due > now ? (struct mq_when){MQ_WHEN_AT, due, true} : m->opt->when);
 }
 
+/* A message must not lose silently what it asks for. */
 static void
 add_with_headers(struct messages *m, const struct mq_frame_line *line,
     const char *payload, size_t n)
 {
 	struct mq_envelope e = {.headers = line->headers};
-	struct mq_buf header = {0};
+	struct mq_buf header = {0}, why = {0};
 	char unique[MQ_ID_LEN + 1];
 
 	check_text(m, payload, n);
-	check_headers(m, &e, line->copied);
+	if (!mq_layout_obeys(m->layout, &e, &why))
+		end_bad(m, mq_buf_str(&why));
+	/* A copy of what another program has sent gets an id of ours. */
+	if (!line->copied && mq_envelope_get(&e, MQ_HEADER_ID) != NULL &&
+	    mq_message_id(&e) == NULL)
+		end_bad(m, "Mq-Id: not an id (32 letters and digits)");
+	if (!mq_message_unique_good(&e))
+		end_bad(m, "Mq-Unique: not queued, done, or milliseconds");
 	make_id(m, unique);
 	if (mq_message_id(&e) == NULL)
 		mq_envelope_set(&e, MQ_HEADER_ID, unique);
@@ -361,25 +307,7 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 	mq_envelope_write_header(&e, &header);
 	batch_add(m->transport, unique, mq_message_id(&e), &header, payload, n);
 	mq_buf_free(&header);
-}
-
-/* A line of JSON, whose headers are changed. */
-static void
-add_line(struct messages *m, const struct mq_frame_line *line,
-    const char *payload, size_t n)
-{
-	const struct message_options *o = m->opt;
-	/* The options ask for something that only a header can say. */
-	bool headed = o->ids || o->awaited || o->headers.headers != NULL ||
-	    o->expires_ms > 0;
-
-	set_due(m, line);
-	if (line->headers != NULL)
-		add_with_headers(m, line, payload, n);
-	else if (line->raw && !headed)
-		add_bare(m, payload, n);
-	else
-		message_add(m, payload, n);
+	mq_buf_free(&why);
 }
 
 /* Where the value of a header of ours, which is there, stands in the text. */
@@ -393,43 +321,37 @@ place_of(const struct messages *m, const char *name)
 	return (size_t)(at - m->header.data) + strlen(name) + strlen("\":[\"");
 }
 
-/* Makes the header of messages that have none of their own, with gaps. */
-static void
-prepare_header(struct messages *m)
-{
-	static const char gap[] = "--------------------------------";
-	struct mq_envelope e = {0};
-
-	(void)next_us(&m->stamp);
-	mq_envelope_set(&e, MQ_HEADER_ID, gap);
-	if (m->opt->awaited)
-		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, gap);
-	set_times(m, &e);
-	if (m->opt->headers.headers != NULL)
-		add_headers(&e, m->opt->headers.headers);
-	mq_envelope_write_header(&e, &m->header);
-	mq_envelope_free(&e);
-	/* Ours come first, so this finds no others. */
-	m->id_at = place_of(m, MQ_HEADER_ID);
-	if (m->opt->awaited)
-		m->reply_at = place_of(m, MQ_HEADER_REPLY_TO);
-	if (m->opt->when.kind != MQ_WHEN_NOW)
-		m->due_at = place_of(m, MQ_HEADER_DUE);
-	if (m->opt->expires_ms > 0)
-		m->expires_at = place_of(m, MQ_HEADER_EXPIRES);
-}
-
+/* The header of messages that have none of their own is made here, with gaps. */
 void
 message_init(struct messages *m, const struct message_options *opt,
     const struct mq_layout *layout, struct transport *transport,
     int64_t clock_us)
 {
+	static const char gap[] = "--------------------------------";
+	struct mq_envelope e = {0};
+
 	*m = (struct messages){.opt = opt,
 	    .layout = layout,
 	    .transport = transport,
 	    .stamp = {.clock_us = clock_us}};
-	if (!opt->raw)
-		prepare_header(m);
+	if (opt->raw)
+		return;
+	(void)next_us(&m->stamp);
+	mq_envelope_set(&e, MQ_HEADER_ID, gap);
+	if (opt->awaited)
+		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, gap);
+	set_times(m, &e);
+	add_headers(&e, opt->headers.headers);
+	mq_envelope_write_header(&e, &m->header);
+	mq_envelope_free(&e);
+	/* Ours come first, so this finds no others. */
+	m->id_at = place_of(m, MQ_HEADER_ID);
+	if (opt->awaited)
+		m->reply_at = place_of(m, MQ_HEADER_REPLY_TO);
+	if (opt->when.kind != MQ_WHEN_NOW)
+		m->due_at = place_of(m, MQ_HEADER_DUE);
+	if (opt->expires_ms > 0)
+		m->expires_at = place_of(m, MQ_HEADER_EXPIRES);
 }
 
 void
@@ -440,96 +362,96 @@ message_free(struct messages *m)
 
 /* --- what is read ------------------------------------------------------------- */
 
-struct reader {
-	struct messages *messages;
-	struct transport *transport;
-	const struct options *opt;
-};
-
-/* Returns 0, or -1 with *why. */
-static int
-add_json(struct reader *r, const char *line, size_t n, struct mq_buf *payload,
-    const char **why)
+/* Returns NULL, or what is wrong with the line. */
+static const char *
+add_json(struct messages *m, const char *line, size_t n, struct mq_buf *payload)
 {
+	const struct message_options *o = m->opt;
+	/* The options ask for something that only a header can say. */
+	bool headed = o->ids || o->awaited || o->headers.headers != NULL ||
+	    o->expires_ms > 0;
 	struct mq_frame_line fields;
+	const char *why;
 
 	mq_buf_clear(payload);
-	if (mq_frame_decode_json(line, n, payload, &fields, why) == -1)
-		return -1;
-	*why = NULL;
+	if (mq_frame_decode_json(line, n, payload, &fields, &why) == -1)
+		return why;
 	if (payload->len > MESSAGE_MAX)
-		*why = "payload longer than 511 MiB";
-	else if (r->opt->message.raw && fields.headers != NULL)
-		*why = "has headers, which --raw cannot carry";
+		why = "payload longer than 511 MiB";
+	else if (o->raw && fields.headers != NULL)
+		why = "has headers, which --raw cannot carry";
+	if (why != NULL) {
+		json_decref(fields.headers);
+		return why;
+	}
+	set_due(m, &fields);
+	if (fields.headers != NULL)
+		add_with_headers(m, &fields, payload->data, payload->len);
+	else if (fields.raw && !headed)
+		add_bare(m, payload->data, payload->len);
 	else
-		add_line(r->messages, &fields, payload->data, payload->len);
+		message_add(m, payload->data, payload->len);
 	json_decref(fields.headers);
-	return *why == NULL ? 0 : -1;
+	return NULL;
 }
 
 /* Waits for input; a signal that comes before it ends the program. */
 static bool
-wait_for_input(struct reader *r, int fd, int64_t ms)
+wait_for_input(struct messages *m, int fd, int64_t ms)
 {
 	int n = interrupt_wait(fd, ms);
 
 	if (n == -1)
-		outcome_interrupt(r->transport->outcome, 0);
+		outcome_interrupt(m->transport->outcome, 0);
 	return n != 0;
 }
 
-/* The next record, after sending what is there if it has to be waited for. */
-static enum mq_frame_result
-next_record(struct reader *r, struct mq_frame_reader *frames,
-    const char **record, size_t *n)
-{
-	enum mq_frame_result result;
-
-	for (;;) {
-		result = mq_frame_read(frames, record, n);
-		if (result != MQ_FRAME_WAIT)
-			return result;
-		batch_flush(r->transport);
-		/* Making them safe at once would make long waits of short ones. */
-		if (r->opt->durable &&
-		    !wait_for_input(r, frames->fd, MOMENT_MS))
-			batch_settle(r->transport);
-		(void)wait_for_input(r, frames->fd, -1);
-		/* Time has passed without a message. */
-		r->messages->stamp.made = 0;
-	}
-}
-
-/* A signal ends the program when all that was read is published. */
+/* Sends what is there, and waits for the next record. */
 static void
-end_if_interrupted(struct reader *r)
+await_record(struct messages *m, int fd, bool durable)
 {
-	if (interrupt_signal() == 0)
-		return;
-	batch_flush(r->transport);
-	outcome_interrupt(r->transport->outcome, 0);
+	batch_flush(m->transport);
+	/* Making them safe at once would make long waits of short ones. */
+	if (durable && !wait_for_input(m, fd, MOMENT_MS))
+		batch_settle(m->transport);
+	(void)wait_for_input(m, fd, -1);
+	/* Time has passed without a message. */
+	m->stamp.made = 0;
 }
 
 void
-read_messages(struct messages *m, struct transport *t, const struct options *o)
+read_messages(struct messages *m, const struct options *o)
 {
-	struct reader r = {m, t, o};
+	struct transport *t = m->transport;
 	bool json = o->framing == MQ_FRAME_JSONL;
-	struct mq_frame_reader frames;
+	/* A line of JSON may be longer than what it stands for. */
+	struct mq_frame_reader frames = {.fd = STDIN_FILENO,
+	    .framing = o->framing,
+	    .max = json ? 2 * MESSAGE_MAX : MESSAGE_MAX};
 	struct mq_buf payload = {0};
 	enum mq_frame_result result;
-	const char *record, *why;
+	const char *record, *why = NULL;
 	size_t n;
 
-	/* A line of JSON may be longer than what it stands for. */
-	mq_frame_reader_init(&frames, STDIN_FILENO, o->framing,
-	    json ? 2 * MESSAGE_MAX : MESSAGE_MAX);
-	while ((result = next_record(&r, &frames, &record, &n)) ==
-	    MQ_FRAME_RECORD) {
-		end_if_interrupted(&r);
-		if (!json)
+	for (;;) {
+		result = mq_frame_read(&frames, &record, &n);
+		if (result == MQ_FRAME_WAIT) {
+			await_record(m, frames.fd, o->durable);
+			continue;
+		}
+		if (result != MQ_FRAME_RECORD)
+			break;
+		/* A signal ends the program when all that was read is
+		 * published. */
+		if (interrupt_signal() != 0) {
+			batch_flush(t);
+			outcome_interrupt(t->outcome, 0);
+		}
+		if (json)
+			why = add_json(m, record, n, &payload);
+		else
 			message_add(m, record, n);
-		else if (add_json(&r, record, n, &payload, &why) == -1)
+		if (why != NULL)
 			batch_end(t, MQ_EXIT_DATA, "record %lu: %s",
 			    frames.records, why);
 	}

@@ -70,12 +70,6 @@ run_touch(const char *words, int fd)
 	return status;
 }
 
-static bool
-is_letter(char c)
-{
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 /*
  * touch(1) takes for times what are rather slips: an empty text, digits alone (a date
  * or an hour), and a single letter (a military time zone: "2h" is in the zone H).
@@ -83,14 +77,15 @@ is_letter(char c)
 static bool
 has_words(const char *s)
 {
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "abcdefghijklmnopqrstuvwxyz.";
 	size_t n, found = 0;
 
 	if (s[strspn(s, " " DIGITS)] == '\0')
 		return false;
 	for (; *s != '\0'; s += n) {
 		/* "a.m." is a word. */
-		for (n = 0; is_letter(s[n]) || (n > 0 && s[n] == '.'); n++)
-			;
+		n = *s == '.' ? 0 : strspn(s, letters);
 		if (n == 1 && strchr("Tt", *s) == NULL)
 			return false;
 		found += n > 0 ? n : (*s >= '0' && *s <= '9');
@@ -128,20 +123,6 @@ time_in_words(const char *words, int64_t now_ms, int64_t *ms)
 	return ok ? 0 : -1;
 }
 
-/* Words mean a time to come; other times may be those of a program. */
-static void
-check_past(const char *at, int64_t ms, int64_t now_ms, bool quiet)
-{
-	int64_t exact;
-
-	if (ms >= now_ms - PAST_MS)
-		return;
-	if (mq_time_parse(at, now_ms, &exact) == -1)
-		mq_die(MQ_EXIT_USAGE, "--at: %s: that time is over", at);
-	if (!quiet)
-		mq_say("--at: %s: that time is over; published at once", at);
-}
-
 /* Unix ms of the argument of --at, when it is now_ms; ends with exit 64 if it is no time. */
 static int64_t
 parse_time(const char *at, int64_t now_ms)
@@ -165,11 +146,20 @@ struct mq_when
 options_when(const struct options *o, int64_t now_ms)
 {
 	struct mq_when when = o->message.when;
+	int64_t exact;
 
 	when.said = when.kind != MQ_WHEN_NOW;
-	if (o->at != NULL) {
+	if (o->at != NULL)
 		when.ms = parse_time(o->at, now_ms);
-		check_past(o->at, when.ms, now_ms, o->shared.quiet);
+	if (o->at != NULL && when.ms < now_ms - PAST_MS) {
+		/* Words mean a time to come; other times may be those of a
+		 * program. */
+		if (mq_time_parse(o->at, now_ms, &exact) == -1)
+			mq_die(MQ_EXIT_USAGE, "--at: %s: that time is over",
+			    o->at);
+		if (!o->shared.quiet)
+			mq_say("--at: %s: that time is over; published at once",
+			    o->at);
 	}
 	if ((when.kind == MQ_WHEN_IN && when.ms == 0) ||
 	    (when.kind == MQ_WHEN_AT && when.ms <= now_ms))
@@ -180,7 +170,7 @@ options_when(const struct options *o, int64_t now_ms)
 /* --- the rows ------------------------------------------------------------------ */
 
 /* Which of those that one function takes. */
-enum { KEY, GROUP, FROM, UNTIL, READY, DELAYED };
+enum { KEY, GROUP, FROM, UNTIL, READY, DELAYED, VT, MAXSIZE };
 
 static void
 set_number(struct options *o, const char *header, int64_t n)
@@ -313,29 +303,42 @@ take_param(void *into, const struct mq_given *given)
 	mq_envelope_set(&o->message.headers, name, arg + 2);
 }
 
+/* NAME=FILE */
 static void
 take_attach(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
+	struct attachments *a = &o->attachments;
+	const char *path = strchr(given->arg, '='), *why;
+	struct attachment *new;
+	size_t i;
 
-	attachments_note(&o->attachments, given->arg);
-	o->message.attachments = &o->attachments;
+	if (path == NULL)
+		mq_die(MQ_EXIT_USAGE, "--attach: %s: not of the form NAME=FILE",
+		    given->arg);
+	a->list = mq_xreallocarray(a->list, a->n + 1, sizeof(*a->list));
+	new = &a->list[a->n];
+	*new = (struct attachment){
+	    mq_xstrndup(given->arg, (size_t)(path - given->arg)), path + 1};
+	why = mq_attach_name_error(new->name);
+	for (i = 0; i < a->n && why == NULL; i++)
+		if (strcmp(a->list[i].name, new->name) == 0)
+			why = "given twice";
+	if (why != NULL)
+		mq_die(MQ_EXIT_USAGE, "--attach: %s: %s", new->name, why);
+	a->n++;
+	o->message.attachments = a;
+	o->how.files = &a->set;
 }
 
 static void
-take_vt(void *into, const struct mq_given *given)
+take_attribute(void *into, const struct mq_given *given)
 {
-	struct options *o = into;
+	struct mq_attributes *a = &((struct options *)into)->attributes;
+	bool maxsize = given->option->which == MAXSIZE;
 
-	o->attributes.vt_s = mq_attribute_seconds(given->name, given->arg);
-}
-
-static void
-take_maxsize(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	o->attributes.maxsize = mq_attribute_maxsize(given->name, given->arg);
+	*(maxsize ? &a->maxsize : &a->vt_s) =
+	    mq_option_attribute(given->name, given->arg, maxsize);
 }
 
 static const struct mq_option framings[] = {
@@ -415,27 +418,34 @@ static const struct mq_option queue[] = {
     {0, "--vt", "DUR",
 	"of a new queue: how long a received message is\n"
 	"hidden (30s; rsmq)",
-	.take = take_vt, .needs = MQ_HAS_ATTRIBUTES},
+	.take = take_attribute, .which = VT, .needs = MQ_HAS_ATTRIBUTES},
     {0, "--maxsize", "N",
 	"of a new queue: longest message, in UTF-16 units\n"
 	"(65536; -1: any; rsmq)",
-	.take = take_maxsize, .needs = MQ_HAS_ATTRIBUTES},
+	.take = take_attribute, .which = MAXSIZE, .needs = MQ_HAS_ATTRIBUTES},
     {0},
 };
 
-/* Whether messages need more than a place in line now; tick 0 is as good as none. */
+/* Messages are special that need more than a place in line now; tick 0 is as good as
+ * none. */
 static void
-find_special(struct options *o)
+read_options(struct options *o, int argc, char *argv[])
 {
+	const struct mq_options tables[] = {{framings, &o->framing},
+	    {messages, o}, {mq_makes_options, &o->shared}, {request, o},
+	    {http_options, &o->hosts}, {queue, o},
+	    {mq_shared_options, &o->shared}, {0}};
 	const struct mq_envelope *e = &o->message.headers;
-	const char *unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
 	struct given *given = &o->given;
+	const char *unique;
 
+	mq_option_read(&o->shared, tables, argc, argv);
 	if (o->at != NULL)
 		o->message.when.kind = MQ_WHEN_AT;
 	else if (given->delay_ms >= 0)
 		o->message.when =
 		    (struct mq_when){.kind = MQ_WHEN_IN, .ms = given->delay_ms};
+	unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
 	given->key = mq_envelope_get(e, MQ_HEADER_KEY) != NULL;
 	given->unique = unique != NULL;
 	given->queued = unique != NULL && strcmp(unique, "queued") == 0;
@@ -447,18 +457,6 @@ find_special(struct options *o)
 	o->how.special = given->more || given->from_tick == 0 ||
 	    mq_envelope_get(e, MQ_HEADER_PRIORITY) != NULL;
 	o->message.awaited = o->message.wait || o->how.join;
-}
-
-static void
-read_options(struct options *o, int argc, char *argv[])
-{
-	const struct mq_options tables[] = {{framings, &o->framing},
-	    {messages, o}, {mq_makes_options, &o->shared}, {request, o},
-	    {http_options, &o->hosts}, {queue, o},
-	    {mq_shared_options, &o->shared}, {0}};
-
-	mq_option_read(&o->shared, tables, argc, argv);
-	find_special(o);
 }
 
 /* --tick publishes nothing. */
@@ -478,7 +476,7 @@ check_alone(const struct options *o, int payloads)
 }
 
 static void
-check_together(const struct options *o, char *const payloads[], int count)
+check_options(struct options *o, char *const payloads[], int count)
 {
 	const struct given *given = &o->given;
 	const struct message_options *m = &o->message;
@@ -519,12 +517,6 @@ check_together(const struct options *o, char *const payloads[], int count)
 		    mq_option_framing_name(o->framing), payloads[0]);
 	if (o->at != NULL)
 		(void)parse_time(o->at, mq_clock_unix_us() / 1000);
-}
-
-static void
-check_options(struct options *o, char *const payloads[], int count)
-{
-	check_together(o, payloads, count);
 	o->how.alike = !o->message.awaited && o->framing != MQ_FRAME_JSONL;
 	o->how.ordered = o->how.alike && o->how.special && !o->given.more;
 	o->how.in_tick = o->given.from_tick == 0;
@@ -532,27 +524,20 @@ check_options(struct options *o, char *const payloads[], int count)
 	o->message.notes = !o->shared.quiet && isatty(STDERR_FILENO);
 }
 
-/* Whether messages can hold something that others wait for, or ask about. */
-static bool
-can_hold(const struct options *o)
-{
-	const struct mq_envelope *headers = &o->message.headers;
-
-	/* Each message says for itself what it wants. */
-	if (o->framing == MQ_FRAME_JSONL || o->http)
-		return true;
-	return o->message.awaited || o->given.key ||
-	    mq_envelope_get(headers, MQ_HEADER_GROUP) != NULL;
-}
-
 /* The rights that they need, as of queue/rights.h. */
 static unsigned
 rights(const struct options *o)
 {
+	/* Something that others wait for, or ask about; a line of JSON and a
+	 * request say for themselves what they want. */
+	bool holds = o->framing == MQ_FRAME_JSONL || o->http ||
+	    o->message.awaited || o->given.key ||
+	    mq_envelope_get(&o->message.headers, MQ_HEADER_GROUP) != NULL;
+
 	return MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
 	    (o->how.realtime ? MQ_TELLS : 0) |
 	    (o->message.attachments != NULL ? MQ_ATTACHES : 0) |
-	    (o->message.wait ? MQ_AWAITS : 0) | (can_hold(o) ? MQ_HOLDS : 0) |
+	    (o->message.wait ? MQ_AWAITS : 0) | (holds ? MQ_HOLDS : 0) |
 	    (o->tick >= 0 ? MQ_TICKS : 0);
 }
 
@@ -576,35 +561,28 @@ options_parse(
 	check_options(o, *payloads, *count);
 }
 
-/* RSMQ's own programs delay no message for longer. */
-static void
-check_delay(const struct options *o)
+void
+options_use_layout(struct options *o, const struct mq_server *server)
 {
+	const struct mq_layout *layout = o->shared.layout;
 	const struct mq_when *when = &o->message.when;
 	int64_t ms = when->kind == MQ_WHEN_IN ? when->ms : 0;
 	int64_t now_ms = mq_clock_unix_us() / 1000;
 
+	o->queue = mq_option_queue(&o->shared, server, o->queue);
+	mq_option_check(&o->shared);
+	if (o->message.attachments != NULL && layout->attachments == NULL)
+		mq_die(MQ_EXIT_USAGE,
+		    "--attach: the layout %s has no attachments", layout->name);
 	if (o->at != NULL)
 		ms = parse_time(o->at, now_ms) - now_ms;
-	if (o->shared.layout->has & MQ_HAS_ATTRIBUTES &&
+	/* RSMQ's own programs delay no message for longer. */
+	if (layout->has & MQ_HAS_ATTRIBUTES &&
 	    ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: at most %d seconds (115 days) with the layout %s",
 		    o->at != NULL ? "--at" : "--delay",
-		    MQ_ATTRIBUTE_SECONDS_MAX, o->shared.layout->name);
-}
-
-void
-options_use_layout(struct options *o, const struct mq_server *server)
-{
-	o->queue = mq_option_queue(&o->shared, server, o->queue);
-	mq_option_check(&o->shared);
-	if (o->message.attachments != NULL &&
-	    o->shared.layout->attachments == NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "--attach: the layout %s has no attachments",
-		    o->shared.layout->name);
-	check_delay(o);
+		    MQ_ATTRIBUTE_SECONDS_MAX, layout->name);
 	if (o->low)
 		mq_option_needs(&o->shared, "--priority", MQ_HAS_LOW_PRIORITY);
 	if (o->message.raw && o->message.ids)
@@ -614,8 +592,12 @@ options_use_layout(struct options *o, const struct mq_server *server)
 void
 options_free(struct options *o)
 {
+	size_t i;
+
 	free(o->hosts.names);
-	attachments_free(&o->attachments);
+	for (i = 0; i < o->attachments.n; i++)
+		free(o->attachments.list[i].name);
+	free(o->attachments.list);
 	mq_envelope_free(&o->message.headers);
 	mq_option_free(&o->shared);
 }
@@ -679,26 +661,6 @@ check_names(const struct http *h)
 	}
 }
 
-/* What a client says comes behind the command line, and wins. */
-static void
-add_options(struct options *o, const struct http_request *r)
-{
-	char **argv = mq_xcalloc(r->header_count + 2, sizeof(*argv));
-	int argc = 1;
-	size_t i;
-
-	argv[0] = mq_xstrdup("mq-publish");
-	for (i = 0; i < r->header_count; i++)
-		if ((argv[argc] = option_of(&r->headers[i])) != NULL)
-			argc++;
-	o->message.ids = !o->message.raw;
-	read_options(o, argc, argv);
-	check_options(o, NULL, 0);
-	while (argc > 0)
-		free(argv[--argc]);
-	free(argv);
-}
-
 static struct http_answer
 judge(void *arg, int status)
 {
@@ -712,16 +674,31 @@ void
 options_serve(struct options *o)
 {
 	struct http h;
+	const struct http_request *r = &h.request;
+	char **argv;
+	int argc = 1;
+	size_t i;
 
 	http_receive(&h, &o->hosts);
-	if (h.request.method != METHOD_POST)
+	if (r->method != METHOD_POST)
 		http_refuse(&h, 405, "Allow: POST\r\n", NULL);
 	/* A page of some other site, in a browser that can reach us. */
-	if (http_request_get(&h.request, "Origin") != NULL)
+	if (http_request_get(r, "Origin") != NULL)
 		http_refuse(&h, 403, NULL, "not from a browser");
 	check_names(&h);
 	http_receive_body(&h);
 	http_work(&h, judge, NULL);
-	add_options(o, &h.request);
-	http_free(&h);
+	/* What a client says comes behind the command line, and wins. */
+	argv = mq_xcalloc(r->header_count + 2, sizeof(*argv));
+	argv[0] = mq_xstrdup("mq-publish");
+	for (i = 0; i < r->header_count; i++)
+		if ((argv[argc] = option_of(&r->headers[i])) != NULL)
+			argc++;
+	o->message.ids = !o->message.raw;
+	read_options(o, argc, argv);
+	check_options(o, NULL, 0);
+	while (argc > 0)
+		free(argv[--argc]);
+	free(argv);
+	http_request_free(&h.request);
 }

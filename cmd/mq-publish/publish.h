@@ -47,15 +47,6 @@ struct outcome {
 	bool moved; /* the promise is that of another server */
 	struct mq_buf held; /* ids that are printed when their messages are */
 };
-void outcome_free(struct outcome *);
-
-/*
- * --durable: finds out when messages will be safe; ends the program if they never
- * would be, or nobody knows.  To be called before anything is written.
- */
-void outcome_be_durable(struct outcome *, const struct mq_publisher *);
-/* The ids that were collected, MQ_ID_LEN each. */
-const char *outcome_ids(const struct outcome *, size_t *count);
 
 /* Says how many messages were accepted, and of how many nobody knows. */
 void outcome_end(const struct outcome *, unsigned long unknown, int status)
@@ -81,21 +72,18 @@ struct attachment {
 struct attachments {
 	struct attachment *list;
 	size_t n;
-	const struct mq_attachments *how; /* of the layout */
-	const struct outcome *outcome;	  /* of the message */
+	/* Of the module that sends them. */
+	const struct mq_attachments *how;
+	const struct outcome *outcome;
 	struct mq_attach set;
 	char id[MQ_ID_LEN + 1]; /* of the message; empty: not known yet */
 };
-void attachments_free(struct attachments *);
 
-/* Takes NAME=FILE; ends with exit 64 if it is wrong. */
-void attachments_note(struct attachments *, const char *arg);
-/* Brings all to the server, for a message of this queue, and sets the header; ends the
- * program if that fails. */
-void attachments_send(struct attachments *, struct mq_redis *,
-    const char *queue, struct mq_envelope *headers);
-/* There is no such message after all: removes them. */
-void attachments_drop(void *attachments);
+/* Brings all to the server, for a message of the outcome's queue, and sets the header;
+ * ends the program if that fails.  They are removed if that message is refused. */
+void attachments_send(struct attachments *, struct outcome *,
+    const struct mq_attachments *, struct mq_redis *,
+    struct mq_envelope *headers);
 
 /* --- transport ---------------------------------------------------------- */
 
@@ -137,8 +125,11 @@ struct transport {
 	int64_t pause_ms; /* the next one */
 };
 
-/* The connection is open, and waits in interrupt_wait() from now on. */
-void transport_begin(struct transport *);
+/* The connection is open, and waits in interrupt_wait() from now on.  durable: finds out
+ * when messages will be safe, before anything is written; ends the program if they never
+ * would be, or nobody knows. */
+void transport_begin(struct transport *, bool durable);
+/* With its outcome. */
 void transport_free(struct transport *);
 
 /*
@@ -153,8 +144,6 @@ bool transport_reconnect(
  * of the server ends the program, once all that is under way is answered.
  */
 
-/* Whether a message needs no more than a place in line now. */
-bool batch_is_plain(const struct transport *);
 /* How the messages that follow are published; sends those before them. */
 void batch_set_when(struct transport *, struct mq_when);
 void batch_set_special(struct transport *);
@@ -278,8 +267,7 @@ void options_free(struct options *);
 
 /* Publishes the messages on standard input, as the framing says, to its end.  Ends the
  * program, with what came before published, if that makes no sense or cannot be read. */
-void read_messages(
-    struct messages *, struct transport *, const struct options *);
+void read_messages(struct messages *, const struct options *);
 
 /* --- wait --------------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "shared/http.h"
-#include "shared/interrupt.h"
 
 /* --- outcome ------------------------------------------------------------- */
 
@@ -39,18 +38,6 @@ find_promise(struct outcome *o)
 	    o->promise.disk && n > 0 ? " and " : "", replicas);
 	o->moved = false;
 	return 0;
-}
-
-void
-outcome_be_durable(struct outcome *o, const struct mq_publisher *publisher)
-{
-	const struct mq_redis *r = publisher->redis;
-
-	o->publisher = publisher;
-	if (find_promise(o) == -1) {
-		mq_say("%s", r->error);
-		outcome_end(o, 0, r->status);
-	}
 }
 
 /* Waits until all messages are safe, a minute at most.  False, with the error: they are
@@ -85,30 +72,6 @@ take_id(struct outcome *o, const char *id)
 		mq_buf_add(&o->ids, id, MQ_ID_LEN);
 }
 
-const char *
-outcome_ids(const struct outcome *o, size_t *count)
-{
-	*count = o->ids.len / MQ_ID_LEN;
-	return o->ids.data;
-}
-
-/* How many of the accepted ones are safe. */
-static void
-add_safe(const struct outcome *o, char *line, size_t size)
-{
-	unsigned long accepted = o->count[MQ_PUBLISHED];
-	unsigned long unsure = accepted - o->safe;
-	size_t len = strlen(line);
-
-	if (unsure > 0)
-		snprintf(line + len, size - len,
-		    ", %lu of them in the queue but not known to be%s; "
-		    "published again without -k they come twice",
-		    unsure, o->where);
-	else if (accepted > 0)
-		snprintf(line + len, size - len, ",%s", o->where);
-}
-
 static void
 report(const struct outcome *o, unsigned long unknown)
 {
@@ -119,24 +82,30 @@ report(const struct outcome *o, unsigned long unknown)
 	    {MQ_PUBLISHED_DUPLICATE, "duplicate", "duplicates"},
 	    {MQ_PUBLISHED_STALE, "too late", "too late"},
 	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"}};
-	unsigned long n = o->count[MQ_PUBLISHED] - o->behind, other;
-	char more[256] = "";
-	size_t i, len = 0;
+	unsigned long accepted = o->count[MQ_PUBLISHED], other;
+	unsigned long n = accepted - o->behind, unsure = accepted - o->safe;
+	struct mq_buf more = {0};
+	size_t i;
 
 	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if ((other = o->count[others[i].verdict]) > 0)
-			len += (size_t)snprintf(more + len, sizeof(more) - len,
-			    ", %lu %s", other,
+			mq_buf_printf(&more, ", %lu %s", other,
 			    other == 1 ? others[i].one : others[i].many);
 	if (o->behind > 0)
-		len += (size_t)snprintf(more + len, sizeof(more) - len,
-		    ", and %lu behind those that were refused", o->behind);
+		mq_buf_printf(&more, ", and %lu behind those that were refused",
+		    o->behind);
 	if (unknown > 0)
-		snprintf(more + len, sizeof(more) - len, ", and up to %lu more",
-		    unknown);
-	if (o->publisher != NULL)
-		add_safe(o, more, sizeof(more));
-	mq_say("%lu message%s accepted%s", n, n == 1 ? "" : "s", more);
+		mq_buf_printf(&more, ", and up to %lu more", unknown);
+	if (o->publisher != NULL && unsure > 0)
+		mq_buf_printf(&more,
+		    ", %lu of them in the queue but not known to be%s; "
+		    "published again without -k they come twice",
+		    unsure, o->where);
+	else if (o->publisher != NULL && accepted > 0)
+		mq_buf_printf(&more, ",%s", o->where);
+	mq_say("%lu message%s accepted%s", n, n == 1 ? "" : "s",
+	    mq_buf_str(&more));
+	mq_buf_free(&more);
 }
 
 /* Messages that are not there because of others, or of themselves. */
@@ -174,20 +143,6 @@ outcome_interrupt(const struct outcome *o, unsigned long unknown)
 	mq_end_by(interrupt_signal());
 }
 
-/* The server has come back without up to so many that it had confirmed. */
-static void __attribute__((noreturn))
-lose(struct outcome *o, long long messages)
-{
-	unsigned long n = (unsigned long)messages;
-
-	mq_say("%s: the server has come back without what it had accepted: "
-	       "up to %lu message%s lost",
-	    o->queue, n, n == 1 ? " is" : "s are");
-	o->count[MQ_PUBLISHED] -=
-	    n < o->count[MQ_PUBLISHED] ? n : o->count[MQ_PUBLISHED];
-	outcome_end(o, 0, MQ_EXIT_AGAIN);
-}
-
 int
 outcome_finish(const struct outcome *o, bool quiet, bool verbose)
 {
@@ -213,13 +168,6 @@ outcome_finish(const struct outcome *o, bool quiet, bool verbose)
 	return MQ_EXIT_OK;
 }
 
-void
-outcome_free(struct outcome *o)
-{
-	mq_buf_free(&o->ids);
-	mq_buf_free(&o->held);
-}
-
 /* --- transport ----------------------------------------------------------- */
 
 /* About so many bytes are under way at most. */
@@ -230,6 +178,8 @@ outcome_free(struct outcome *o)
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 1000
 
+/* Of those under way; number t->used is the one to fill, which is empty after one is
+ * sent. */
 static struct batch *
 batch_at(struct transport *t, unsigned i)
 {
@@ -269,9 +219,18 @@ static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 }
 
 void
-transport_begin(struct transport *t)
+transport_begin(struct transport *t, bool durable)
 {
+	struct outcome *o = t->outcome;
+
 	mq_redis_wait_with(t->redis, wait_for_server, t);
+	if (!durable)
+		return;
+	o->publisher = t->publisher;
+	if (find_promise(o) == -1) {
+		mq_say("%s", t->redis->error);
+		outcome_end(o, 0, t->redis->status);
+	}
 }
 
 void
@@ -283,13 +242,8 @@ transport_free(struct transport *t)
 		mq_post_free(&t->ring[i].post);
 		mq_buf_free(&t->ring[i].ids);
 	}
-}
-
-/* The batch to fill, which is empty after one is sent. */
-static struct batch *
-next_batch(struct transport *t)
-{
-	return batch_at(t, t->used);
+	mq_buf_free(&t->outcome->ids);
+	mq_buf_free(&t->outcome->held);
 }
 
 /* Whether so many batches are under way that the next one has to wait. */
@@ -443,23 +397,12 @@ all_whole(struct transport *t)
 	return true;
 }
 
-/* Whether the marks will say all that there is to know about them. */
-static bool
-can_resume(struct transport *t)
-{
-	unsigned i;
-
-	for (i = 0; i < t->used; i++)
-		if (batch_at(t, i)->post.how.mark.publisher == NULL)
-			return false;
-	return !t->ending &&
-	    mq_publisher_can_resume(t->publisher, all_whole(t));
-}
-
 /* On a new connection: finds out what was done meanwhile. */
 static enum mq_call
 try_resume(struct transport *t)
 {
+	struct outcome *o = t->outcome;
+	unsigned long lost, accepted = o->count[MQ_PUBLISHED];
 	long long missing;
 	bool proven;
 	enum mq_call result =
@@ -467,15 +410,21 @@ try_resume(struct transport *t)
 
 	if (result != MQ_CALL_DONE)
 		return result;
-	if (missing > 0)
-		lose(t->outcome, missing);
+	if (missing > 0) {
+		lost = (unsigned long)missing;
+		mq_say("%s: the server has come back without what it had "
+		       "accepted: up to %lu message%s lost",
+		    o->queue, lost, lost == 1 ? " is" : "s are");
+		o->count[MQ_PUBLISHED] -= MIN(lost, accepted);
+		outcome_end(o, 0, MQ_EXIT_AGAIN);
+	}
 	if (!settle_ring(t, 0, mq_post_settle))
 		give_up(t, MQ_EXIT_UNAVAILABLE);
 	t->overtaken = t->used > 0;
 	/* Nothing was written on this connection yet.  Without a mark, only the
 	 * former server could make good its promise. */
-	t->outcome->ours = false;
-	t->outcome->moved = t->outcome->publisher != NULL && proven;
+	o->ours = false;
+	o->moved = o->publisher != NULL && proven;
 	return send_rest(t);
 }
 
@@ -488,8 +437,14 @@ static void
 resume(struct transport *t)
 {
 	enum mq_call result = MQ_CALL_LOST;
+	bool marked = true;
+	unsigned i;
 
-	if (!can_resume(t))
+	/* Whether the marks will say all that there is to know about them. */
+	for (i = 0; i < t->used; i++)
+		marked &= batch_at(t, i)->post.how.mark.publisher != NULL;
+	if (!marked || t->ending ||
+	    !mq_publisher_can_resume(t->publisher, all_whole(t)))
 		give_up(t, t->redis->status);
 	if (!t->quiet && t->lost_ms == 0)
 		mq_say("%s; reconnecting", t->redis->error);
@@ -506,38 +461,25 @@ resume(struct transport *t)
 		give_up(t, MQ_EXIT_UNAVAILABLE);
 }
 
-/* The oldest one under way was not done, and so none that has to come behind it: all go
- * out again, in their order.  What was refused is refused again when its turn comes. */
-static void
-send_again(struct transport *t)
-{
-	(void)settle_ring(t, 1, mq_post_answer);
-	if (mq_redis_lost(t->redis) || send_rest(t) == MQ_CALL_LOST)
-		resume(t);
-}
-
-/* Waits for the answer to the oldest batch. */
-static enum mq_call
-wait_for_answer(struct transport *t)
-{
-	return judge(t, batch_at(t, 0), mq_post_answer);
-}
-
 /* Waits for an answer to the oldest one.  False: the server refused it, with the
  * error. */
 static bool
 collect(struct transport *t)
 {
 	struct batch *b = batch_at(t, 0);
-	enum mq_call result = wait_for_answer(t);
+	enum mq_call result = judge(t, b, mq_post_answer);
 
+	/* The oldest one was not done, and so none that has to come behind it: all go
+	 * out again, in their order.  What was refused is refused again when its turn
+	 * comes.  At the end, the one that it has to come behind was refused. */
+	if (result == MQ_CALL_AGAIN && !t->ending) {
+		(void)settle_ring(t, 1, mq_post_answer);
+		if (!mq_redis_lost(t->redis) && send_rest(t) == MQ_CALL_DONE)
+			return true;
+		result = MQ_CALL_LOST;
+	}
 	if (result == MQ_CALL_LOST) {
 		resume(t);
-		return true;
-	}
-	/* At the end, the one that it has to come behind was refused. */
-	if (result == MQ_CALL_AGAIN && !t->ending) {
-		send_again(t);
 		return true;
 	}
 	t->first = (t->first + 1) % MQ_MARKS;
@@ -583,7 +525,7 @@ check_server(struct transport *t)
 static bool
 try_first(struct transport *t)
 {
-	struct batch *b = next_batch(t);
+	struct batch *b = batch_at(t, t->used);
 	const struct mq_redis *r = t->redis;
 	enum mq_call result = MQ_CALL_LOST;
 
@@ -592,14 +534,16 @@ try_first(struct transport *t)
 	t->bytes = mq_post_bytes(&b->post);
 	t->used++;
 	if (send_one(t, 0, true) == 0)
-		result = wait_for_answer(t);
+		result = judge(t, b, mq_post_answer);
 	if (result == MQ_CALL_LOST && !r->heard)
 		check_server(t);
 	/* Lost with an answer, it does nothing for us. */
 	while (result == MQ_CALL_LOST && r->status != MQ_EXIT_CONFIG &&
 	    r->status != MQ_EXIT_NOPERM) {
 		resume(t);
-		result = t->used > 0 ? wait_for_answer(t) : MQ_CALL_DONE;
+		result = t->used > 0 ?
+		    judge(t, batch_at(t, 0), mq_post_answer) :
+		    MQ_CALL_DONE;
 	}
 	/* A resumption has settled what it found to be done. */
 	if (result == MQ_CALL_DONE && t->used > 0)
@@ -656,34 +600,31 @@ collect_or_end(struct transport *t)
 	end_if_full(t);
 }
 
-/* Publishes the first batch without a question, if that is possible. */
-static bool
-publish_first(struct transport *t)
-{
-	bool done = try_first(t);
-
-	if (!done)
-		t->open(t->arg);
-	t->open = NULL;
-	/* Nothing but a second trial is safe: that looks for the mark of the first
-	 * one, which may still arrive on a connection that was lost. */
-	if (!done && mq_publisher_loose(t->publisher) && !(done = try_first(t)))
-		end_refused(t);
-	return done;
-}
-
-/* Sends the batch, if there is anything in it.  A private server ends when its disk is
- * full. */
+/* Sends the batch, if there is anything in it; the first one without a question, if that
+ * is possible.  A private server ends when its disk is full. */
 static void
 send_batch(struct transport *t)
 {
-	const struct mq_post *post = &next_batch(t)->post;
+	const struct mq_post *post = &batch_at(t, t->used)->post;
+	bool done = false;
 
 	if (post->count == 0)
 		return;
 	if (mq_redis_room(t->redis, t->bytes + mq_post_bytes(post)) == -1)
 		end_refused(t);
-	if (t->open != NULL && publish_first(t))
+	if (t->open != NULL) {
+		done = try_first(t);
+		if (!done)
+			t->open(t->arg);
+		t->open = NULL;
+		/* Nothing but a second trial is safe: that looks for the mark of
+		 * the first one, which may still arrive on a connection that was
+		 * lost. */
+		if (!done && mq_publisher_loose(t->publisher) &&
+		    !(done = try_first(t)))
+			end_refused(t);
+	}
+	if (done)
 		return;
 	t->bytes += mq_post_bytes(post);
 	if (send_one(t, t->used++, false) == -1)
@@ -739,12 +680,6 @@ send_or_settle(struct transport *t)
 		batch_settle(t);
 }
 
-bool
-batch_is_plain(const struct transport *t)
-{
-	return !t->how.special && t->how.when.kind == MQ_WHEN_NOW;
-}
-
 void
 batch_set_when(struct transport *t, struct mq_when when)
 {
@@ -768,12 +703,12 @@ void
 batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
     const struct mq_buf *header, const char *payload, size_t n)
 {
-	struct batch *next = next_batch(t);
+	struct batch *next = batch_at(t, t->used);
 
 	if (next->post.count > 0 &&
 	    mq_post_bytes(&next->post) + n > BATCH_BYTES) {
 		send_or_settle(t);
-		next = next_batch(t);
+		next = batch_at(t, t->used);
 	}
 	if (next->post.count == 0)
 		mq_post_begin(t->publisher, &next->post, &t->how);

@@ -10,7 +10,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "queue/calls.h"
-#include "shared/interrupt.h"
 
 /* The server waits for so long at a time, and then answers. */
 #define BLOCK_MS 5000
@@ -52,15 +51,6 @@ queue_of(const struct waiting *w, const struct awaited *a)
 	return a->queue != NULL ? a->queue : w->transport->queue;
 }
 
-/* For so long, or until it is over. */
-static void
-rest_for(struct waiting *w, int64_t ms)
-{
-	ms = left_ms(w, ms);
-	if (ms > 0 && interrupt_wait(-1, ms) == -1)
-		outcome_interrupt(w->transport->outcome, 0);
-}
-
 /* False: the time is over. */
 static bool
 reconnect(struct waiting *w)
@@ -73,20 +63,6 @@ reconnect(struct waiting *w)
 	return transport_reconnect(w->transport, w->until_ms, &pause);
 }
 
-/* The message goes on in another queue, if there can be one of that name. */
-static void
-follow_push(struct waiting *w, struct awaited *a)
-{
-	const char *to = a->ending.to;
-
-	if (to == NULL || w->layout->queue_error(to) != NULL)
-		return;
-	a->ended = false;
-	free(a->queue);
-	a->queue = mq_xstrdup(to);
-	mq_ending_free(&a->ending);
-}
-
 /*
  * Asks about one, for up to so long.  False: the server cannot say now, or
  * not in this way.
@@ -95,6 +71,7 @@ static bool
 ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 {
 	struct mq_redis *r = w->transport->redis;
+	const char *to;
 
 	if (mq_redis_lost(r) && !reconnect(w))
 		return true;
@@ -111,8 +88,16 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 		mq_die(MQ_EXIT_DATA, "%s: %s: invalid result", queue_of(w, a),
 		    a->id);
 	case MQ_CALL_DONE:
-		if (a->ended && a->ending.state == MQ_END_PUSHED)
-			follow_push(w, a);
+		break;
+	}
+	to = a->ended && a->ending.state == MQ_END_PUSHED ? a->ending.to : NULL;
+	/* The message goes on in another queue, if there can be one of that
+	 * name. */
+	if (to != NULL && w->layout->queue_error(to) == NULL) {
+		a->ended = false;
+		free(a->queue);
+		a->queue = mq_xstrdup(to);
+		mq_ending_free(&a->ending);
 	}
 	return true;
 }
@@ -133,11 +118,13 @@ ask_others(struct waiting *w)
 static void
 await_ending(struct waiting *w, struct awaited *a)
 {
-	int64_t block = left_ms(w, BLOCK_MS);
+	int64_t block = left_ms(w, BLOCK_MS), rest;
 
 	while (!a->ended) {
 		if (!ask_ending(w, a, block > 0 ? block : 0) && block > 0) {
-			rest_for(w, PAUSE_MS);
+			rest = left_ms(w, PAUSE_MS);
+			if (rest > 0 && interrupt_wait(-1, rest) == -1)
+				outcome_interrupt(w->transport->outcome, 0);
 			(void)ask_ending(w, a, 0);
 		}
 		if (block <= 0)
@@ -147,36 +134,29 @@ await_ending(struct waiting *w, struct awaited *a)
 	}
 }
 
-static void
-print_ending(const struct waiting *w, const struct awaited *a)
-{
-	const char *text = a->ending.text;
-	char *shown = NULL;
-
-	if (w->opt->message.ids)
-		printf("%s %s", a->id, mq_end_name(a->ending.state));
-	if (text != NULL && w->terminal)
-		text = shown = mq_visible(text, strlen(text));
-	if (text != NULL)
-		printf("%s%s", w->opt->message.ids ? " " : "", text);
-	if (text != NULL || w->opt->message.ids)
-		putchar('\n');
-	fflush(stdout);
-	free(shown);
-}
-
 static int
 report_ending(const struct waiting *w, const struct awaited *a)
 {
-	const struct mq_ending *e = &a->ending;
+	const char *state = mq_end_name(a->ending.state);
+	const char *text = a->ending.text;
+	bool ids = w->opt->message.ids;
+	char *shown = NULL;
 
-	print_ending(w, a);
-	if (e->state == MQ_END_DONE)
+	if (text != NULL && w->terminal)
+		shown = mq_visible(text, strlen(text));
+	if (ids)
+		printf("%s %s%s", a->id, state, text != NULL ? " " : "");
+	if (text != NULL)
+		fputs(shown != NULL ? shown : text, stdout);
+	if (text != NULL || ids)
+		putchar('\n');
+	fflush(stdout);
+	free(shown);
+	if (a->ending.state == MQ_END_DONE)
 		return MQ_EXIT_OK;
 	if (!w->opt->shared.quiet)
-		mq_say("%s: %s: %s%s%s", queue_of(w, a), a->id,
-		    mq_end_name(e->state), e->text != NULL ? ": " : "",
-		    e->text != NULL ? e->text : "");
+		mq_say("%s: %s: %s%s%s", queue_of(w, a), a->id, state,
+		    text != NULL ? ": " : "", text != NULL ? text : "");
 	return MQ_EXIT_NO;
 }
 
@@ -185,14 +165,15 @@ wait_for_endings(struct transport *t, const struct mq_layout *layout,
     const struct options *opt)
 {
 	struct waiting w = {t, layout, opt, .until_ms = -1};
-	const char *ids = outcome_ids(t->outcome, &w.count);
+	const struct mq_buf *ids = &t->outcome->ids;
 	size_t late = 0, i;
 	int status = MQ_EXIT_OK, one;
 	struct awaited *a;
 
+	w.count = ids->len / MQ_ID_LEN;
 	w.all = mq_xcalloc(w.count + 1, sizeof(*w.all));
 	for (i = 0; i < w.count; i++)
-		memcpy(w.all[i].id, ids + i * MQ_ID_LEN, MQ_ID_LEN);
+		memcpy(w.all[i].id, ids->data + i * MQ_ID_LEN, MQ_ID_LEN);
 	w.terminal = isatty(STDOUT_FILENO);
 	w.sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
 	if (opt->wait_ms >= 0)

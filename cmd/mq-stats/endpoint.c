@@ -160,5 +160,5 @@ endpoint_serve(struct stats_options *o)
 		o->count = 1;
 	}
 	http_work(&h, judge, (void *)v);
-	http_free(&h);
+	http_request_free(&h.request);
 }

@@ -177,7 +177,7 @@ static const struct mq_option others[] = {
 };
 static const struct mq_option id[] = {
     {0, "--id", "ID", "+one message, wherever it is, and its history",
-	.take = mq_filter_take_id},
+	.take = mq_filter_take},
     {0},
 };
 static const struct mq_option messages[] = {

@@ -19,7 +19,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "shared/progress.h"
+#include "shared/options.h"
 
 /* --- screen -------------------------------------------------------------- */
 

@@ -12,7 +12,7 @@
 #include "message/history.h"
 
 /* What decides. */
-enum subject { MATCH, REASON, STDERR, HEADER, KEY, ID, SINCE, OLDER };
+enum subject { ID, MATCH, REASON, STDERR, HEADER, KEY, SINCE, OLDER };
 
 /* What a message must be, or must not be. */
 struct mq_condition {
@@ -41,22 +41,24 @@ compile_regex(struct mq_condition *c, int flags, const char *arg)
 	    "%s: %s: %s", c->option, arg, why);
 }
 
-/* "NAME=RE" */
-static void
-set_header(struct mq_condition *c, const char *arg)
+void
+mq_filter_take(void *into, const struct mq_given *given)
 {
-	const char *eq = strchr(arg, '=');
+	struct mq_filter *f = into;
+	struct mq_condition *c, **end = &f->conditions;
+	const char *arg = given->arg, *eq = strchr(arg, '=');
 
-	if (eq == NULL || eq == arg)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not of the form NAME=RE",
-		    c->option, arg);
-	c->header = mq_xstrndup(arg, (size_t)(eq - arg));
-	compile_regex(c, 0, eq + 1);
-}
-
-static void
-set_condition(struct mq_condition *c, const char *arg)
-{
+	if (given->option->which == ID && !f->negated) {
+		f->id = arg;
+		return;
+	}
+	c = mq_xcalloc(1, sizeof(*c));
+	*c =
+	    (struct mq_condition){.subject = (enum subject)given->option->which,
+		.negated = f->negated,
+		.option = given->option->name,
+		.text = arg};
+	f->negated = false;
 	switch (c->subject) {
 	case MATCH:
 	case REASON:
@@ -66,7 +68,11 @@ set_condition(struct mq_condition *c, const char *arg)
 		compile_regex(c, REG_NEWLINE, arg);
 		break;
 	case HEADER:
-		set_header(c, arg);
+		if (eq == NULL || eq == arg)
+			mq_die(MQ_EXIT_USAGE, "%s: %s: not of the form NAME=RE",
+			    c->option, arg);
+		c->header = mq_xstrndup(arg, (size_t)(eq - arg));
+		compile_regex(c, 0, eq + 1);
 		break;
 	case SINCE:
 	case OLDER:
@@ -77,40 +83,9 @@ set_condition(struct mq_condition *c, const char *arg)
 	case ID:
 		break;
 	}
-}
-
-static void
-add_condition(
-    struct mq_filter *f, enum subject subject, const struct mq_given *given)
-{
-	struct mq_condition *c = mq_xcalloc(1, sizeof(*c)), **end;
-
-	*c = (struct mq_condition){.subject = subject,
-	    .negated = f->negated,
-	    .option = given->option->name,
-	    .text = given->arg};
-	f->negated = false;
-	set_condition(c, given->arg);
-	for (end = &f->conditions; *end != NULL; end = &(*end)->next)
-		;
+	while (*end != NULL)
+		end = &(*end)->next;
 	*end = c;
-}
-
-static void
-take_condition(void *into, const struct mq_given *given)
-{
-	add_condition(into, (enum subject)given->option->which, given);
-}
-
-void
-mq_filter_take_id(void *into, const struct mq_given *given)
-{
-	struct mq_filter *f = into;
-
-	if (f->negated)
-		add_condition(f, ID, given);
-	else
-		f->id = given->arg;
 }
 
 static void
@@ -125,21 +100,21 @@ take_not(void *into, const struct mq_given *given)
 }
 
 const struct mq_option mq_filter_options[] = {
-    {0, "--id", "ID", "+the message with this id", .take = mq_filter_take_id},
+    {0, "--id", "ID", "+the message with this id", .take = mq_filter_take},
     {0, "--match", "RE", "the payload matches the regular expression",
-	.take = take_condition, .which = MATCH},
+	.take = mq_filter_take, .which = MATCH},
     {0, "--reason", "RE", "+the last reason (Mq-Error) matches",
-	.take = take_condition, .which = REASON},
+	.take = mq_filter_take, .which = REASON},
     {0, "--stderr", "RE", "the last run wrote a line that matches",
-	.take = take_condition, .which = STDERR},
+	.take = mq_filter_take, .which = STDERR},
     {0, "--header", "NAME=RE", "the header NAME matches",
-	.take = take_condition, .which = HEADER},
+	.take = mq_filter_take, .which = HEADER},
     {0, "--key", "KEY", "the key is KEY (mq-publish -k)",
-	.take = take_condition, .which = KEY},
+	.take = mq_filter_take, .which = KEY},
     {0, "--since", "DUR", "+failed, or became ready, in the last DUR",
-	.take = take_condition, .which = SINCE},
+	.take = mq_filter_take, .which = SINCE},
     {0, "--older-than", "DUR", "failed, or became ready, longer ago",
-	.take = take_condition, .which = OLDER},
+	.take = mq_filter_take, .which = OLDER},
     {0, "--not", NULL, "before one of these: reverses it", .take = take_not},
     {0},
 };
@@ -222,23 +197,12 @@ last_ms(const struct mq_envelope *e)
 	return ms != 0 ? ms : mq_message_since_ms(e);
 }
 
-/* Whether the stderr of its last run, of which the end is kept, matches. */
-static bool
-has_errors(const struct mq_condition *c, const struct mq_envelope *e)
-{
-	json_t *last = mq_history_last(e);
-	json_t *v = json_object_get(last, "stderr");
-	bool rv = v != NULL &&
-	    matches_regex(&c->re, json_string_value(v), json_string_length(v));
-
-	json_decref(last);
-	return rv;
-}
-
 static bool
 meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 {
+	json_t *last, *v;
 	int64_t ms;
+	bool rv;
 
 	switch (c->subject) {
 	case MATCH:
@@ -246,7 +210,13 @@ meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 	case REASON:
 		return matches_text(c, mq_envelope_get(e, MQ_HEADER_ERROR));
 	case STDERR:
-		return has_errors(c, e);
+		last = mq_history_last(e);
+		v = json_object_get(last, "stderr");
+		rv = v != NULL &&
+		    matches_regex(
+			&c->re, json_string_value(v), json_string_length(v));
+		json_decref(last);
+		return rv;
 	case HEADER:
 		return matches_text(c, mq_envelope_get(e, c->header));
 	case KEY:
@@ -262,29 +232,19 @@ meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 	}
 }
 
-static bool
-meets_all(const struct mq_filter *f, const struct mq_envelope *e)
-{
-	const struct mq_condition *c;
-
-	if (f->id != NULL && !equals(mq_message_name(e), f->id))
-		return false;
-	for (c = f->conditions; c != NULL; c = c->next)
-		if (meets_condition(c, e) == c->negated)
-			return false;
-	return true;
-}
-
 bool
 mq_filter_match(const struct mq_filter *f, const char *element, size_t len)
 {
+	const struct mq_condition *c;
 	struct mq_envelope e;
 	const char *why;
 	bool rv;
 
 	if (mq_envelope_parse(element, len, &e, &why) == -1)
 		e = (struct mq_envelope){NULL, element, len};
-	rv = meets_all(f, &e);
+	rv = f->id == NULL || equals(mq_message_name(&e), f->id);
+	for (c = f->conditions; c != NULL && rv; c = c->next)
+		rv = meets_condition(c, &e) != c->negated;
 	mq_envelope_free(&e);
 	return rv;
 }

@@ -1,5 +1,12 @@
 #include "http.h"
 
+#include <arpa/inet.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -7,19 +14,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/exit.h"
+#include "base/percent.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+
+/* Bytes of the first line, and of the whole head, at most. */
+#define REQUEST_LINE_MAX 4096
+#define REQUEST_HEAD_MAX 16384
+/* Bytes of a body, and seconds for a request to come, for the work, and for the answer
+ * to go, at most. */
+#define BODY_MAX  ((int64_t)8 * 1024 * 1024)
+#define REQUEST_S 3
+#define BODY_S	  30
+#define WORK_S	  30
+#define ANSWER_S  60
 
 /* After the answer, input is read for so long: a connection that is closed with something
  * unread loses the answer. */
@@ -27,6 +41,369 @@
 
 /* Bytes of what a child said that are told. */
 #define ERRORS_MAX 4096
+
+/* --- the head ----------------------------------------------------------------------- */
+
+enum {
+	BAD_REQUEST = 400,
+	URI_TOO_LONG = 414,
+	EXPECTATION_FAILED = 417,
+	HEAD_TOO_LARGE = 431,
+	NOT_IMPLEMENTED = 501,
+	BAD_VERSION = 505
+};
+
+size_t
+http_request_end(const char *p, size_t n)
+{
+	const char *at = p, *end = p + n;
+
+	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+		at++;
+		if (at < end && *at == '\n')
+			return (size_t)(at + 1 - p);
+		if (end - at > 1 && at[0] == '\r' && at[1] == '\n')
+			return (size_t)(at + 2 - p);
+	}
+	return 0;
+}
+
+/* Whether the text is a token: a method, or the name of a header. */
+static bool
+is_token(const char *s)
+{
+	static const char letters[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	    "!#$%&'*+-.^_`|~";
+
+	return *s != '\0' && s[strspn(s, letters)] == '\0';
+}
+
+/* Takes the next line, whose end becomes a NUL; NULL: it has no end, or a control
+ * character is in it. */
+static char *
+take_line(char **rest)
+{
+	char *line = *rest, *end = strchr(line, '\n'), *p;
+
+	if (end == NULL)
+		return NULL;
+	*rest = end + 1;
+	if (end > line && end[-1] == '\r')
+		end--;
+	*end = '\0';
+	for (p = line; *p != '\0'; p++)
+		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 127)
+			return NULL;
+	return line;
+}
+
+/* Takes HOST or HOST:PORT. */
+static void
+set_host(struct http_request *r, const char *p, size_t n)
+{
+	char *port;
+
+	r->host = mq_xstrndup(p, n);
+	port = strrchr(r->host, ':');
+	if (port != NULL && port[1 + strspn(port + 1, "0123456789")] == '\0')
+		*port = '\0';
+}
+
+/* The target is a path, or what a proxy is asked for, http://HOST/PATH. */
+static int
+take_target(struct http_request *r, const char *target)
+{
+	const char *path = target;
+
+	if (strncasecmp(target, "http://", 7) == 0) {
+		path = target + 7 + strcspn(target + 7, "/?");
+		set_host(r, target + 7, (size_t)(path - target - 7));
+	} else if (*target != '/')
+		return BAD_REQUEST;
+	if (*path != '/') {
+		r->path = mq_xstrdup("/");
+		return 0;
+	}
+	return mq_percent_decode(path, strcspn(path, "?#"), &r->path) == NULL ?
+	    0 :
+	    BAD_REQUEST;
+}
+
+/* METHOD SP TARGET SP HTTP/1.x; *newer: x is not 0. */
+static int
+take_request_line(struct http_request *r, char *line, bool *newer)
+{
+	static const char *const names[METHOD_OTHER] = {[METHOD_GET] = "GET",
+	    [METHOD_HEAD] = "HEAD",
+	    [METHOD_POST] = "POST"};
+	char *method = strsep(&line, " "), *target = strsep(&line, " ");
+
+	if (line == NULL || !is_token(method) || strchr(target, '\t') != NULL)
+		return BAD_REQUEST;
+	if (strncmp(line, "HTTP/", 5) != 0 || strlen(line) != 8 ||
+	    line[6] != '.' || line[5] < '0' || line[5] > '9' || line[7] < '0' ||
+	    line[7] > '9')
+		return BAD_REQUEST;
+	if (line[5] != '1')
+		return BAD_VERSION;
+	*newer = line[7] != '0';
+	while (
+	    r->method < METHOD_OTHER && strcmp(names[r->method], method) != 0)
+		r->method++;
+	return take_target(r, target);
+}
+
+static int
+take_header(struct http_request *r, char *line)
+{
+	struct http_header *h = &r->headers[r->header_count];
+	char *end;
+
+	h->value = line;
+	h->name = strsep(&h->value, ":");
+	/* A blank before the colon, or a folded line, hides a header from proxies. */
+	if (h->value == NULL || !is_token(h->name))
+		return BAD_REQUEST;
+	h->value += strspn(h->value, " \t");
+	for (end = strchr(h->value, '\0');
+	     end > h->value && (end[-1] == ' ' || end[-1] == '\t');)
+		*--end = '\0';
+	r->header_count++;
+	return 0;
+}
+
+/* How often a header is there. */
+static size_t
+count_headers(const struct http_request *r, const char *name)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < r->header_count; i++)
+		n += strcasecmp(r->headers[i].name, name) == 0;
+	return n;
+}
+
+const char *
+http_request_get(const struct http_request *r, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < r->header_count; i++)
+		if (strcasecmp(r->headers[i].name, name) == 0)
+			return r->headers[i].value;
+	return NULL;
+}
+
+/* The length of the body: digits, and one number only. */
+static int
+take_length(struct http_request *r)
+{
+	const char *digits = http_request_get(r, "Content-Length"), *p;
+
+	r->length = -1;
+	if (digits == NULL)
+		return 0;
+	if (*digits == '\0' || strlen(digits) > 18)
+		return BAD_REQUEST;
+	r->length = 0;
+	for (p = digits; *p != '\0'; p++) {
+		if (*p < '0' || *p > '9')
+			return BAD_REQUEST;
+		r->length = r->length * 10 + (*p - '0');
+	}
+	return 0;
+}
+
+/* What the headers say of the request itself. */
+static int
+check_headers(struct http_request *r, bool newer)
+{
+	const char *expect = http_request_get(r, "Expect");
+	const char *host = http_request_get(r, "Host");
+
+	if (count_headers(r, "Host") != 1 &&
+	    (newer || count_headers(r, "Host") > 1))
+		return BAD_REQUEST;
+	/* That of the target comes first. */
+	if (host != NULL && r->host == NULL)
+		set_host(r, host, strlen(host));
+	if (count_headers(r, "Content-Length") > 1 ||
+	    (count_headers(r, "Content-Length") == 1 &&
+		count_headers(r, "Transfer-Encoding") > 0))
+		return BAD_REQUEST;
+	if (count_headers(r, "Transfer-Encoding") > 0)
+		return NOT_IMPLEMENTED;
+	if (expect != NULL && strcasecmp(expect, "100-continue") != 0)
+		return EXPECTATION_FAILED;
+	r->continues = expect != NULL && newer;
+	return take_length(r);
+}
+
+int
+http_request_parse(struct http_request *r, const char *head, size_t n)
+{
+	const char *end = memchr(head, '\n', n);
+	char *rest, *line, *p;
+	bool newer = false;
+	size_t lines = 1;
+	int status;
+
+	*r = (struct http_request){.length = -1};
+	if ((end != NULL ? (size_t)(end - head) : n) > REQUEST_LINE_MAX)
+		return URI_TOO_LONG;
+	if (n > REQUEST_HEAD_MAX)
+		return HEAD_TOO_LARGE;
+	if (memchr(head, '\0', n) != NULL)
+		return BAD_REQUEST;
+	r->text = rest = memcpy(mq_xcalloc(n + 1, 1), head, n);
+	for (p = rest; (p = strchr(p, '\n')) != NULL; p++)
+		lines++;
+	r->headers = mq_xcalloc(lines, sizeof(*r->headers));
+	line = take_line(&rest);
+	status =
+	    line != NULL ? take_request_line(r, line, &newer) : BAD_REQUEST;
+	while (
+	    status == 0 && (line = take_line(&rest)) != NULL && *line != '\0')
+		status = take_header(r, line);
+	if (line == NULL)
+		return BAD_REQUEST;
+	return status == 0 ? check_headers(r, newer) : status;
+}
+
+void
+http_request_free(struct http_request *r)
+{
+	free(r->headers);
+	free(r->path);
+	free(r->host);
+	free(r->text);
+}
+
+/* --- hosts -------------------------------------------------------------------------- */
+
+static void
+take_host(void *into, const struct mq_given *given)
+{
+	struct http_hosts *hosts = into;
+	const char *name = given->arg;
+	static const char letters[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	    "-._";
+
+	if (*name == '\0' || name[strspn(name, letters)] != '\0')
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: %s: must be a host name, without a port", given->name,
+		    name);
+	hosts->names = mq_xreallocarray(
+	    hosts->names, hosts->count + 1, sizeof(*hosts->names));
+	hosts->names[hosts->count++] = name;
+}
+
+const struct mq_option http_options[] = {
+    {0, "--host", "NAME", "with --http: answer requests for NAME, too",
+	.take = take_host},
+    {0},
+};
+
+static bool
+is_address(const char *host)
+{
+	char inner[INET6_ADDRSTRLEN];
+	struct in6_addr any;
+	size_t n = strlen(host);
+
+	if (*host != '[')
+		return inet_pton(AF_INET, host, &any) == 1;
+	if (host[n - 1] != ']' || n - 2 >= sizeof(inner))
+		return false;
+	strlcpy(inner, host + 1, n - 1);
+	return inet_pton(AF_INET6, inner, &any) == 1;
+}
+
+/* Whether a host is that name, with or without the dot of the root. */
+static bool
+is_name(const char *host, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncasecmp(host, name, n) == 0 &&
+	    (host[n] == '\0' || strcmp(host + n, ".") == 0);
+}
+
+static bool
+is_for_us(const char *host, const struct http_hosts *hosts)
+{
+	char name[256] = "";
+	size_t i;
+
+	if (host == NULL || is_address(host) || is_name(host, "localhost"))
+		return true;
+	for (i = 0; i < hosts->count; i++)
+		if (is_name(host, hosts->names[i]))
+			return true;
+	if (gethostname(name, sizeof(name) - 1) == -1 || name[0] == '\0')
+		return false;
+	if (is_name(host, name))
+		return true;
+	name[strcspn(name, ".")] = '\0';
+	return is_name(host, name);
+}
+
+/* --- the connection ----------------------------------------------------------------- */
+
+static int64_t
+deadline(int seconds)
+{
+	return mq_clock_steady_us() + (int64_t)seconds * 1000000;
+}
+
+/* Reads what is there, up to n bytes; 0: nothing will come; -1: it is too late. */
+static ssize_t
+read_input(char *p, size_t n, int64_t until_us)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	ssize_t got;
+	int64_t ms;
+
+	while ((ms = (until_us - mq_clock_steady_us()) / 1000) > 0) {
+		if (poll(&input, 1, (int)ms) <= 0)
+			continue;
+		got = read(STDIN_FILENO, p, n);
+		if (got != -1 || (errno != EINTR && errno != EAGAIN))
+			return got > 0 ? got : 0;
+	}
+	return -1;
+}
+
+/* Returns false when the client has gone. */
+static bool
+write_output(const char *p, size_t n)
+{
+	struct pollfd room = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	ssize_t done;
+
+	for (; n > 0; p += done, n -= (size_t)done) {
+		done = write(STDOUT_FILENO, p, n);
+		if (done == -1 && errno == EAGAIN)
+			(void)poll(&room, 1, -1);
+		else if (done == -1 && errno != EINTR)
+			return false;
+		if (done == -1)
+			done = 0;
+	}
+	return true;
+}
+
+/* The client takes too long: nobody is left to tell. */
+static void
+end_unread(int sig)
+{
+	(void)sig;
+	_exit(MQ_EXIT_OK);
+}
+
+/* --- answers ------------------------------------------------------------------------ */
 
 static const char *
 reason_phrase(int status)
@@ -73,95 +450,6 @@ http_status(int exit_status)
 	}
 }
 
-/* --- the connection ----------------------------------------------------------------- */
-
-/* Waits until something can be read.  Returns false when it is too late. */
-static bool
-wait_input(int64_t until_us)
-{
-	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-	int64_t ms;
-
-	do {
-		ms = (until_us - mq_clock_steady_us()) / 1000;
-		if (ms <= 0)
-			return false;
-	} while (poll(&p, 1, (int)ms) <= 0);
-	return true;
-}
-
-/* Reads what is there, up to n bytes; 0: nothing will come; -1: it is too late. */
-static ssize_t
-read_input(char *p, size_t n, int64_t until_us)
-{
-	ssize_t got;
-
-	do {
-		if (!wait_input(until_us))
-			return -1;
-		got = read(STDIN_FILENO, p, n);
-	} while (got == -1 && (errno == EINTR || errno == EAGAIN));
-	return got > 0 ? got : 0;
-}
-
-static int64_t
-deadline(int seconds)
-{
-	return mq_clock_steady_us() + (int64_t)seconds * 1000000;
-}
-
-/* Returns false when the client has gone. */
-static bool
-write_output(const char *p, size_t n)
-{
-	struct pollfd room = {.fd = STDOUT_FILENO, .events = POLLOUT};
-	ssize_t done;
-
-	for (; n > 0; p += done, n -= (size_t)done) {
-		done = write(STDOUT_FILENO, p, n);
-		if (done == -1 && errno == EAGAIN)
-			(void)poll(&room, 1, -1);
-		else if (done == -1 && errno != EINTR)
-			return false;
-		if (done == -1)
-			done = 0;
-	}
-	return true;
-}
-
-static void
-copy_file(int fd)
-{
-	char block[65536];
-	off_t at = 0;
-	ssize_t n;
-
-	while ((n = pread(fd, block, sizeof(block), at)) > 0 &&
-	    write_output(block, (size_t)n))
-		at += n;
-}
-
-static void
-linger(void)
-{
-	int64_t until_us = deadline(LINGER_S);
-	char block[65536];
-
-	if (shutdown(STDOUT_FILENO, SHUT_WR) == 0)
-		while (read_input(block, sizeof(block), until_us) > 0)
-			;
-}
-
-/* The client takes too long: nobody is left to tell. */
-static void
-end_unread(int sig)
-{
-	(void)sig;
-	_exit(MQ_EXIT_OK);
-}
-
-/* --- answers ------------------------------------------------------------------------ */
-
 static void
 add_head(struct mq_buf *out, const struct http_answer *a, const char *extra,
     size_t length)
@@ -183,7 +471,6 @@ add_head(struct mq_buf *out, const struct http_answer *a, const char *extra,
 	    "Content-Security-Policy: %s; frame-ancestors 'none'\r\n"
 	    "%s\r\n",
 	    a->status, reason_phrase(a->status), date, a->type, length,
-
 	    a->policy != NULL ? a->policy : "default-src 'none'",
 	    extra != NULL ? extra : "");
 }
@@ -192,20 +479,31 @@ add_head(struct mq_buf *out, const struct http_answer *a, const char *extra,
 static void __attribute__((noreturn)) answer(const struct http *h,
     const struct http_answer *a, const char *extra, int fd, const char *text)
 {
+	bool whole = h->request.method != METHOD_HEAD, there;
 	struct mq_buf head = {0};
 	struct stat st = {0};
+	int64_t until_us;
+	char block[65536];
+	off_t at = 0;
+	ssize_t n;
 
 	signal(SIGALRM, end_unread);
-	alarm(HTTP_ANSWER_S);
+	alarm(ANSWER_S);
 	if (fd != -1)
 		(void)fstat(fd, &st);
 	add_head(&head, a, extra, fd != -1 ? (size_t)st.st_size : strlen(text));
-	if (fd == -1 && h->request.method != METHOD_HEAD)
+	if (fd == -1 && whole)
 		mq_buf_addstr(&head, text);
-	if (write_output(head.data, head.len) && fd != -1 &&
-	    h->request.method != METHOD_HEAD)
-		copy_file(fd);
-	linger();
+	there = write_output(head.data, head.len);
+	while (there && fd != -1 && whole &&
+	    (n = pread(fd, block, sizeof(block), at)) > 0) {
+		there = write_output(block, (size_t)n);
+		at += n;
+	}
+	until_us = deadline(LINGER_S);
+	if (shutdown(STDOUT_FILENO, SHUT_WR) == 0)
+		while (read_input(block, sizeof(block), until_us) > 0)
+			;
 	exit(MQ_EXIT_OK);
 }
 
@@ -224,34 +522,10 @@ http_refuse(
 
 /* --- the request -------------------------------------------------------------------- */
 
-static void
-take_host(void *into, const struct mq_given *given)
-{
-	struct http_hosts *hosts = into;
-	const char *name = given->arg;
-	static const char letters[] =
-	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	    "-._";
-
-	if (*name == '\0' || name[strspn(name, letters)] != '\0')
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: must be a host name, without a port", given->name,
-		    name);
-	hosts->names = mq_xreallocarray(
-	    hosts->names, hosts->count + 1, sizeof(*hosts->names));
-	hosts->names[hosts->count++] = name;
-}
-
-const struct mq_option http_options[] = {
-    {0, "--host", "NAME", "with --http: answer requests for NAME, too",
-	.take = take_host},
-    {0},
-};
-
 void
 http_receive(struct http *h, const struct http_hosts *hosts)
 {
-	int64_t until_us = deadline(HTTP_REQUEST_S);
+	int64_t until_us = deadline(REQUEST_S);
 	char head[REQUEST_HEAD_MAX + 1];
 	size_t n = 0, end = 0;
 	ssize_t got;
@@ -271,7 +545,7 @@ http_receive(struct http *h, const struct http_hosts *hosts)
 	status = http_request_parse(&h->request, head, end != 0 ? end : n);
 	if (status != 0)
 		http_refuse(h, status, NULL, NULL);
-	if (!http_request_is_for(&h->request, hosts))
+	if (!is_for_us(h->request.host, hosts))
 		http_refuse(h, 421, NULL,
 		    "the host is not this machine; --host adds its other names");
 	/* What is behind the head is the beginning of the body. */
@@ -285,14 +559,14 @@ void
 http_receive_body(struct http *h)
 {
 	static const char proceed[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	int64_t until_us = deadline(HTTP_BODY_S);
+	int64_t until_us = deadline(BODY_S);
 	off_t n = lseek(h->body, 0, SEEK_CUR);
 	char block[65536];
 	ssize_t got;
 
 	if (h->request.length == -1)
 		http_refuse(h, 411, NULL, NULL);
-	if (h->request.length > HTTP_BODY_MAX)
+	if (h->request.length > BODY_MAX)
 		http_refuse(h, 413, NULL, NULL);
 	if (h->request.continues && n == 0)
 		(void)write_output(proceed, sizeof(proceed) - 1);
@@ -329,20 +603,7 @@ become_worker(const struct http *h, int out, int err)
 	if (dup2(h->body, STDIN_FILENO) == -1 ||
 	    dup2(out, STDOUT_FILENO) == -1 || dup2(err, STDERR_FILENO) == -1)
 		_exit(MQ_EXIT_AGAIN);
-	alarm(HTTP_WORK_S);
-}
-
-/* The exit status of the child; -1: it took too long. */
-static int
-await_worker(pid_t pid)
-{
-	int status;
-
-	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
-		;
-	if (WIFSIGNALED(status))
-		return WTERMSIG(status) == SIGALRM ? -1 : MQ_EXIT_BUG;
-	return WEXITSTATUS(status);
+	alarm(WORK_S);
 }
 
 /* What the child said, cut to the size, is for the log, unless that is the connection,
@@ -369,6 +630,7 @@ http_work(struct http *h, http_judge_fn *judge, void *arg)
 	struct http_answer a;
 	char text[ERRORS_MAX];
 	bool told;
+	int status;
 	pid_t pid = fork();
 
 	if (pid == -1)
@@ -377,16 +639,15 @@ http_work(struct http *h, http_judge_fn *judge, void *arg)
 		become_worker(h, out, err);
 		return;
 	}
-	a = judge(arg, await_worker(pid));
+	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
+		;
+	if (WIFEXITED(status))
+		a = judge(arg, WEXITSTATUS(status));
+	else
+		a = judge(arg, WTERMSIG(status) == SIGALRM ? -1 : MQ_EXIT_BUG);
 	/* What went wrong with the server is not the client's business. */
 	told = log_errors(err, text, sizeof(text)) && a.status < 500;
 	if (lseek(out, 0, SEEK_END) == 0 && a.status >= 400)
 		http_refuse(h, a.status, NULL, told ? text : NULL);
 	answer(h, &a, NULL, out, "");
-}
-
-void
-http_free(struct http *h)
-{
-	http_request_free(&h->request);
 }

@@ -40,18 +40,6 @@ find_layout(struct mq_shared *o, const struct mq_server *server, char *error,
 	return MQ_EXIT_CONFIG;
 }
 
-/* A core dump would have the password in it. */
-static void
-no_core(void)
-{
-	struct rlimit core;
-
-	if (getrlimit(RLIMIT_CORE, &core) == -1)
-		return;
-	core.rlim_cur = 0;
-	setrlimit(RLIMIT_CORE, &core);
-}
-
 /* All keys of the layout rsmq must lie together, as its namespace makes them. */
 static int
 check_cluster(const struct mq_shared *o, const struct mq_server *server,
@@ -83,13 +71,19 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
     size_t error_size)
 {
 	int status = mq_server_find(server, o->url, error, error_size);
+	struct rlimit core;
 
-	if (status == 0 && server->url.password != NULL)
-		no_core();
-	if (status == 0 && server->note[0] != '\0' && !o->quiet)
+	if (status != 0)
+		return status;
+	/* A core dump would have the password in it. */
+	if (server->url.password != NULL &&
+	    getrlimit(RLIMIT_CORE, &core) == 0) {
+		core.rlim_cur = 0;
+		setrlimit(RLIMIT_CORE, &core);
+	}
+	if (server->note[0] != '\0' && !o->quiet)
 		mq_say("%s", server->note);
-	if (status == 0)
-		status = find_layout(o, server, error, error_size);
+	status = find_layout(o, server, error, error_size);
 	if (status == 0 && server->url.ns != NULL && o->layout->ns == NULL) {
 		snprintf(error, error_size,
 		    "%s: the layout %s has no namespaces; remove ns=",

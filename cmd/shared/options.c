@@ -89,20 +89,6 @@ long_options(const struct mq_options *tables)
 	return all;
 }
 
-static void
-add_letters(const struct mq_options *tables, struct mq_buf *letters)
-{
-	const struct mq_option *row;
-
-	mq_buf_addstr(letters, ":");
-	for (; tables->rows != NULL; tables++)
-		for (row = tables->rows; (row = next_row(row)) != NULL; row++)
-			if (row->letter != 0)
-				mq_buf_printf(letters, "%c%s", row->letter,
-				    row->arg != NULL && !may_lack(row) ? ":" :
-									 "");
-}
-
 /* --- what is wrong ------------------------------------------------------------ */
 
 /* The first option from o on whose name begins like this; NULL: none. */
@@ -140,29 +126,20 @@ count_edits(const char *a, size_t la, const char *b, size_t lb)
 	return row[lb];
 }
 
-/* The option whose name is a letter or two away from this one; NULL: none. */
-static const char *
-nearest_option(const struct option *o, const char *name, size_t len)
+/* Suggests the option whose name is a letter or two away from this one, if there is one. */
+static void __attribute__((noreturn))
+unknown_option(const struct option *o, const char *arg, size_t len)
 {
 	const char *nearest = NULL;
-	size_t least = len < 6 ? 2 : 3, n, edits;
+	size_t least = len < 8 ? 2 : 3, edits;
 
 	for (; o->name != NULL; o++) {
-		n = strlen(o->name);
-		edits = count_edits(name, len, o->name, n);
+		edits = count_edits(arg + 2, len - 2, o->name, strlen(o->name));
 		if (edits < least) {
 			least = edits;
 			nearest = o->name;
 		}
 	}
-	return nearest;
-}
-
-static void __attribute__((noreturn))
-unknown_option(const struct option *o, const char *arg, size_t len)
-{
-	const char *nearest = nearest_option(o, arg + 2, len - 2);
-
 	if (nearest != NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "%.*s: unknown option; did you mean --%s?", (int)len, arg,
@@ -215,35 +192,31 @@ mq_option_refuse(const struct mq_options *tables, char *argv[])
 /* --- the help ----------------------------------------------------------------- */
 
 static void
-add_form(struct mq_buf *out, const struct mq_option *row)
-{
-	size_t begin = out->len;
-
-	if (row->letter != 0)
-		mq_buf_printf(out, "  -%c, %s", row->letter, row->name);
-	else
-		mq_buf_printf(out, "      %s", row->name);
-	if (row->arg != NULL)
-		mq_buf_printf(out, "%s%s", may_lack(row) ? "" : " ", row->arg);
-	if (out->len - begin >= HELP_COLUMN) {
-		mq_buf_addstr(out, "\n");
-		begin = out->len;
-	}
-	mq_buf_printf(out, "%*s", (int)(HELP_COLUMN - (out->len - begin)), "");
-}
-
-static void
 add_help(struct mq_buf *out, const struct mq_option *row, bool all)
 {
 	const char *line = row->help, *next;
 	bool often = line != NULL && *line == '+';
+	size_t begin = out->len;
 
 	if (line == NULL || (!all && !often))
 		return;
-	line += often;
-	if (row->name != NULL)
-		add_form(out, row);
-	for (; (next = strchr(line, '\n')) != NULL; line = next + 1) {
+	if (row->name != NULL) {
+		if (row->letter != 0)
+			mq_buf_printf(out, "  -%c, %s", row->letter, row->name);
+		else
+			mq_buf_printf(out, "      %s", row->name);
+		if (row->arg != NULL)
+			mq_buf_printf(
+			    out, "%s%s", may_lack(row) ? "" : " ", row->arg);
+		if (out->len - begin >= HELP_COLUMN) {
+			mq_buf_addstr(out, "\n");
+			begin = out->len;
+		}
+		mq_buf_printf(
+		    out, "%*s", (int)(HELP_COLUMN - (out->len - begin)), "");
+	}
+	for (line += often; (next = strchr(line, '\n')) != NULL;
+	     line = next + 1) {
 		mq_buf_add(out, line, (size_t)(next - line));
 		mq_buf_printf(out, "\n%*s", HELP_COLUMN, "");
 	}
@@ -275,18 +248,6 @@ take_help(void *into, const struct mq_given *given)
 }
 
 /* --- reading ------------------------------------------------------------------ */
-
-/* The argument of an option that can be left out. */
-static char *
-next_duration(char *const argv[])
-{
-	int64_t ms;
-
-	if (optarg != NULL || argv[optind] == NULL ||
-	    mq_duration_parse(argv[optind], &ms) == -1)
-		return optarg;
-	return argv[optind++];
-}
 
 static void
 take_argument(void *into, const struct mq_given *given)
@@ -336,10 +297,14 @@ take_option(struct mq_shared *o, int ch, char *const argv[])
 	const char letter[] = {'-', row->letter, '\0'};
 	struct mq_given given = {
 	    row, ch < FIRST_ROW ? letter : row->name, optarg};
+	int64_t ms;
 	size_t i;
 
-	if (row->arg != NULL && strcmp(row->arg, OPTIONAL_DURATION) == 0)
-		given.arg = next_duration(argv);
+	/* The argument of an option that can be left out. */
+	if (row->arg != NULL && strcmp(row->arg, OPTIONAL_DURATION) == 0 &&
+	    optarg == NULL && argv[optind] != NULL &&
+	    mq_duration_parse(argv[optind], &ms) == 0)
+		given.arg = argv[optind++];
 	for (i = 0; i < sizeof(o->needing) / sizeof(o->needing[0]); i++)
 		if (row->needs & 1U << i && o->needing[i] == NULL)
 			o->needing[i] = row->name;
@@ -352,9 +317,17 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 {
 	struct option *longs = long_options(tables);
 	struct mq_buf letters = {0};
+	const struct mq_options *t;
+	const struct mq_option *row;
 	int ch;
 
-	add_letters(tables, &letters);
+	mq_buf_addstr(&letters, ":");
+	for (t = tables; t->rows != NULL; t++)
+		for (row = t->rows; (row = next_row(row)) != NULL; row++)
+			if (row->letter != 0)
+				mq_buf_printf(&letters, "%c%s", row->letter,
+				    row->arg != NULL && !may_lack(row) ? ":" :
+									 "");
 	o->options = tables;
 	opterr = 0;
 	optind = 0;
@@ -492,23 +465,20 @@ mq_option_duration(const char *name, const char *arg)
 }
 
 long
-mq_attribute_seconds(const char *name, const char *arg)
+mq_option_attribute(const char *name, const char *arg, bool maxsize)
 {
-	int64_t ms = mq_option_duration(name, arg);
+	int64_t ms;
 
+	if (maxsize && strcmp(arg, "-1") == 0)
+		return -1;
+	if (maxsize)
+		return mq_option_number(name, arg, MAXSIZE_MIN, MAXSIZE_MAX);
+	ms = mq_option_duration(name, arg);
 	if (ms % 1000 != 0 || ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: %s: not whole seconds, %d of them at most", name, arg,
 		    MQ_ATTRIBUTE_SECONDS_MAX);
 	return (long)(ms / 1000);
-}
-
-long
-mq_attribute_maxsize(const char *name, const char *arg)
-{
-	return strcmp(arg, "-1") == 0 ?
-	    -1 :
-	    mq_option_number(name, arg, MAXSIZE_MIN, MAXSIZE_MAX);
 }
 
 void

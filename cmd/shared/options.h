@@ -37,9 +37,6 @@
  */
 void mq_option_begin(void);
 
-/* Payloads come from standard input: ends with exit 74 if it cannot be read. */
-void mq_option_reads(void);
-
 /*
  * Whether the tool prints results on standard output.  If it does, and cannot write
  * there, it ends with exit 74: to be called before anything is changed.  If it does
@@ -109,21 +106,6 @@ void mq_option_target(struct mq_shared *, const char *queue);
  */
 void mq_option_rights(
     struct mq_shared *, unsigned tool, char *operands[], int count);
-
-/* --- attributes --------------------------------------------------------- */
-
-/*
- * The attributes of a queue of RSMQ, as users write them.  Each function ends with exit 64
- * when the value is wrong; name is what the error calls it.
- */
-
-/* The longest time that node takes, for a delay of one message, too. */
-#define MQ_ATTRIBUTE_SECONDS_MAX 9999999
-
-/* Whole seconds, from a duration. */
-long mq_attribute_seconds(const char *name, const char *arg);
-/* A number of units of UTF-16, or -1: any. */
-long mq_attribute_maxsize(const char *name, const char *arg);
 
 /* --- options --------------------------------------------------------------- */
 
@@ -241,5 +223,50 @@ long mq_option_number(const char *name, const char *arg, long min, long max);
 
 /* A duration in milliseconds. */
 int64_t mq_option_duration(const char *name, const char *arg);
+
+/* An attribute of a queue of RSMQ: a number of units of UTF-16, or -1: any (maxsize), or
+ * whole seconds, from a duration; the longest is that of the delay of one message, too. */
+#define MQ_ATTRIBUTE_SECONDS_MAX 9999999
+long mq_option_attribute(const char *name, const char *arg, bool maxsize);
+
+/* --- interrupt ---------------------------------------------------------- */
+
+/*
+ * INT and TERM for work that goes step by step: they do not end the program at once,
+ * so that it can say how far it has come.
+ */
+
+/* From now on, the first INT or TERM is only noted; the second ends the program.
+ * flags: as of sigaction(2), SA_RESTART or 0. */
+void interrupt_catch(int flags);
+
+/* The signal that has come, or 0. */
+int interrupt_signal(void);
+
+/*
+ * Waits for input on a descriptor (-1: none), for so long at most (-1: for ever).
+ * Returns 1, 0 when the time is over, or -1 when a signal has come first.
+ */
+int interrupt_wait(int fd, int64_t ms);
+
+/* --- progress ----------------------------------------------------------- */
+
+/* Bars on stderr that show the progress of long work. */
+
+/* The longest line, with its NUL. */
+#define PROGRESS_LINE 256
+
+/* Whether fd is a terminal on which a line can be drawn anew. */
+bool progress_can_draw(int fd);
+/* How many columns of stderr a line may have. */
+int progress_columns(void);
+/* Makes a line for stderr: the text, cut to the columns, and a bar if there is room for
+ * one.  part: of the work, 0 to 1; below 0: not known. */
+void progress_line(
+    char line[static PROGRESS_LINE], const char *text, double part);
+
+#define PROGRESS_TIME 24
+/* A duration such as "2m05s", for people. */
+void progress_time(char out[static PROGRESS_TIME], double seconds);
 
 #endif

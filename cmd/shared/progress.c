@@ -1,4 +1,4 @@
-#include "progress.h"
+#include "options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,11 +11,9 @@
 #include "base/say.h"
 #include "base/utf8.h"
 #include "base/xalloc.h"
-#include "interrupt.h"
 #include "message/headers.h"
 #include "message/json.h"
 #include "options.h"
-#include "progress.h"
 #include "queue/attach.h"
 #include "queue/calls.h"
 #include "queue/publisher.h"
@@ -30,25 +28,6 @@
 #define AGAIN_S 0.1
 
 /* --- copies ------------------------------------------------------------------- */
-
-static int
-open_publisher(struct clones *c)
-{
-	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
-	bool missing;
-
-	if (c->open)
-		return 0;
-	c->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
-	mq_publisher_init(&c->publisher, c->redis, c->layout, c->to, &usual);
-	c->open = true;
-	if (mq_publisher_open(&c->publisher, true, true, &c->clock_us,
-		&missing) != MQ_CALL_DONE)
-		return -1;
-	c->start_us = c->last_us =
-	    (uint64_t)(mq_clock_steady_us() + c->clock_us);
-	return 0;
-}
 
 static void
 take_verdict(void *arg, int i, enum mq_published how, const char *joined)
@@ -86,33 +65,14 @@ publish_copy(struct clones *c, const struct mq_envelope *e, const char *id,
 
 /* A message without a header gets one for its id, unless the layout has ids. */
 static int
-publish_as(struct clones *c, const struct mq_envelope *e, const char *id,
-    enum mq_published *how)
-{
-	const struct mq_duplicate as = {.stamped = true, .id = id};
-	const char *set = mq_envelope_get(e, MQ_HEADER_ATTACH);
-	struct mq_envelope copy;
-	int rv = 0;
-
-	mq_message_duplicate(e, &as, &copy);
-	/* The files of the message are those of the copy, too, before that is
-	 * visible. */
-	if (set != NULL && c->layout->attachments != NULL)
-		rv = mq_attach_refer(c->redis, c->layout->attachments, set, id);
-	if (rv == 0)
-		rv = publish_copy(c, &copy, id, how);
-	mq_envelope_free(&copy);
-	return rv;
-}
-
-static int
 make_copy(struct clones *c, const struct mq_item *item, long *made)
 {
 	uint64_t now = (uint64_t)(mq_clock_steady_us() + c->clock_us);
 	enum mq_published how = MQ_PUBLISHED;
-	struct mq_envelope e;
+	struct mq_envelope e, copy;
 	char id[MQ_ID_LEN + 1];
-	const char *why, *old;
+	const struct mq_duplicate as = {.stamped = true, .id = id};
+	const char *why, *old, *set;
 	int rv = 0;
 
 	if (mq_envelope_parse(item->element, item->len, &e, &why) == -1)
@@ -121,7 +81,16 @@ make_copy(struct clones *c, const struct mq_item *item, long *made)
 	if (old == NULL || mq_id_time(old) < c->start_us) {
 		c->last_us = now > c->last_us ? now : c->last_us + 1;
 		mq_id_make(&c->random, c->last_us, id);
-		rv = publish_as(c, &e, id, &how);
+		set = mq_envelope_get(&e, MQ_HEADER_ATTACH);
+		mq_message_duplicate(&e, &as, &copy);
+		/* The files of the message are those of the copy, too, before
+		 * that is visible. */
+		if (set != NULL && c->layout->attachments != NULL)
+			rv = mq_attach_refer(
+			    c->redis, c->layout->attachments, set, id);
+		if (rv == 0)
+			rv = publish_copy(c, &copy, id, &how);
+		mq_envelope_free(&copy);
 		if (rv == 0 && how == MQ_PUBLISHED) {
 			(*made)++;
 			if (c->ids == NULL)
@@ -144,9 +113,22 @@ static int
 clones_make(struct clones *c, const struct mq_scan *scan, const bool *chosen,
     long *made)
 {
-	int i, rv = open_publisher(c);
+	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
+	bool missing;
+	int i, rv = 0;
 
 	*made = 0;
+	if (!c->open) {
+		c->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+		mq_publisher_init(
+		    &c->publisher, c->redis, c->layout, c->to, &usual);
+		c->open = true;
+		if (mq_publisher_open(&c->publisher, true, true, &c->clock_us,
+			&missing) != MQ_CALL_DONE)
+			return -1;
+		c->start_us = c->last_us =
+		    (uint64_t)(mq_clock_steady_us() + c->clock_us);
+	}
 	for (i = 0; i < scan->count && rv == 0; i++)
 		if (chosen[i])
 			rv = make_copy(c, &scan->items[i], made);
@@ -167,12 +149,18 @@ clones_end(struct clones *c)
 
 /* --- the bar ------------------------------------------------------------------ */
 
+/* at of total are behind us, and count messages have been done. */
 static void
-draw_bar(const struct progress *p, long at, long count)
+show_progress(struct progress *p, long at, long count)
 {
 	char text[64], line[PROGRESS_LINE];
-	double part = p->total > 0 ? (double)at / (double)p->total : -1;
+	double now, part = p->total > 0 ? (double)at / (double)p->total : -1;
 
+	if (!p->on)
+		return;
+	now = mq_clock_s(CLOCK_MONOTONIC);
+	if (now - p->start < FIRST_S || now - p->last < AGAIN_S)
+		return;
 	if (part > 1)
 		part = 1;
 	if (part >= 0)
@@ -182,20 +170,6 @@ draw_bar(const struct progress *p, long at, long count)
 		snprintf(text, sizeof(text), "%ld ", count);
 	progress_line(line, text, part);
 	fprintf(stderr, "\r%s", line);
-}
-
-/* at of total are behind us, and count messages have been done. */
-static void
-show_progress(struct progress *p, long at, long count)
-{
-	double now;
-
-	if (!p->on)
-		return;
-	now = mq_clock_s(CLOCK_MONOTONIC);
-	if (now - p->start < FIRST_S || now - p->last < AGAIN_S)
-		return;
-	draw_bar(p, at, count);
 	p->last = now;
 	p->shown = true;
 }
@@ -342,39 +316,26 @@ open_target(struct selection *s)
 }
 
 static bool
-stays_in_line(const struct selection *s, const struct mq_item *item)
-{
-	return item->in_line && s->to != NULL && !goes_elsewhere(s) &&
-	    s->clones == NULL;
-}
-
-/* A message stays where it is if the target does not take its length. */
-static bool
-is_too_long(const struct selection *s, const struct mq_item *item)
-{
-	struct mq_envelope e;
-	const char *why;
-	bool rv;
-
-	if (s->maxsize == -1 || item->len <= (size_t)s->maxsize ||
-	    mq_envelope_parse(item->element, item->len, &e, &why) == -1)
-		return false;
-	rv = mq_utf16_units(e.payload, e.payload_len) > s->maxsize;
-	mq_envelope_free(&e);
-	return rv;
-}
-
-static bool
 is_meant(struct selection *s, const struct mq_item *item)
 {
+	bool in_line = item->in_line && s->to != NULL && !goes_elsewhere(s) &&
+	    s->clones == NULL;
+	bool too_long = false;
+	struct mq_envelope e;
+	const char *why;
+
 	if (!mq_filter_match(s->filter, item->element, item->len))
 		return false;
-	if (is_too_long(s, item)) {
-		s->too_long++;
-		return false;
+	/* A message stays where it is if the target does not take its length. */
+	if (s->maxsize != -1 && item->len > (size_t)s->maxsize &&
+	    mq_envelope_parse(item->element, item->len, &e, &why) == 0) {
+		too_long =
+		    mq_utf16_units(e.payload, e.payload_len) > s->maxsize;
+		mq_envelope_free(&e);
 	}
-	s->in_line += stays_in_line(s, item);
-	return !stays_in_line(s, item);
+	s->too_long += too_long;
+	s->in_line += !too_long && in_line;
+	return !too_long && !in_line;
 }
 
 /* Chooses those of a slice that are meant; how many. */
@@ -382,16 +343,12 @@ static long
 choose_items(struct selection *s)
 {
 	const struct mq_scan *scan = &s->scan;
+	size_t count = (size_t)scan->count;
 	long n = 0, max = s->limit - s->done;
 	int i;
 
-	if (scan->count > s->cap) {
-		s->cap = scan->count;
-		s->chosen = mq_xreallocarray(
-		    s->chosen, (size_t)s->cap, sizeof(*s->chosen));
-		s->some =
-		    mq_xreallocarray(s->some, (size_t)s->cap, sizeof(*s->some));
-	}
+	s->chosen = mq_xreallocarray(s->chosen, count + 1, sizeof(*s->chosen));
+	s->some = mq_xreallocarray(s->some, count + 1, sizeof(*s->some));
 	for (i = 0; i < scan->count; i++) {
 		s->chosen[i] = n < max && is_meant(s, &scan->items[i]);
 		n += s->chosen[i];
@@ -436,29 +393,22 @@ count_together(struct selection *s, long n, int at)
 	return n;
 }
 
-/* The first n of the chosen ones from *at on, alone. */
-static void
-pick_items(struct selection *s, long n, int *at)
-{
-	memset(s->some, 0, (size_t)s->scan.count * sizeof(*s->some));
-	for (; *at < s->scan.count && n > 0; (*at)++)
-		if (s->chosen[*at]) {
-			s->some[*at] = true;
-			n--;
-		}
-}
-
 static void
 take_chosen(struct selection *s, long n)
 {
-	long piece, taken;
+	long piece, left, taken;
 	int at = 0, rv;
 
 	if (n > 0)
 		open_target(s);
 	for (; n > 0; n -= piece) {
 		piece = next_piece(s, count_together(s, n, at));
-		pick_items(s, piece, &at);
+		/* The next ones of the chosen, alone. */
+		memset(s->some, 0, (size_t)s->scan.count * sizeof(*s->some));
+		for (left = piece; left > 0; at++) {
+			s->some[at] = s->chosen[at];
+			left -= s->chosen[at];
+		}
 		rv = s->clones != NULL ?
 		    clones_make(s->clones, &s->scan, s->some, &taken) :
 		    s->layout->take(s->redis, &s->scan, s->some, s->to, &taken);
@@ -500,7 +450,6 @@ walk_place(struct selection *s, long total, const char *needle)
 	free(s->chosen);
 	free(s->some);
 	s->chosen = s->some = NULL;
-	s->cap = 0;
 }
 
 /* Without a look at them; no more than max, for the same reason. */
@@ -540,19 +489,6 @@ purge_place(struct selection *s, long total)
 	}
 	s->done += removed;
 	s->seen += removed;
-}
-
-/* How many there are; a connection that is alive is refused. */
-static long
-count_place(struct selection *s)
-{
-	long n;
-
-	if (s->layout->move(s->redis, &s->place, 0, s->to, &n) == 0)
-		return n;
-	if (s->done == 0)
-		mq_die(s->redis->status, "%s", s->redis->error);
-	fail_selection(s, 0);
 }
 
 /* How many there are to look at: of copies, all; else those that can move (movable), with
@@ -611,10 +547,16 @@ selection_place(struct selection *s, const struct mq_place *where)
 {
 	long before = s->done, left = s->limit - before;
 	bool all = s->to == NULL && s->limit == LONG_MAX;
-	long total, most, seen;
+	long total = 0, most, seen;
 
 	s->place = *where;
-	total = s->clones != NULL ? 0 : count_place(s);
+	/* How many there are; a connection that is alive is refused. */
+	if (s->clones == NULL &&
+	    s->layout->move(s->redis, &s->place, 0, s->to, &total) == -1) {
+		if (s->done > 0)
+			fail_selection(s, 0);
+		mq_die(s->redis->status, "%s", s->redis->error);
+	}
 	seen = count_seen(s, total);
 	if (s->clones != NULL)
 		total = seen;

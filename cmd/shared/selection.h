@@ -35,8 +35,8 @@ struct mq_filter {
 	bool negated;			 /* of the next condition */
 };
 
-/* take() of --id. */
-void mq_filter_take_id(void *filter, const struct mq_given *);
+/* take() of all but --not; which 0 is --id. */
+void mq_filter_take(void *filter, const struct mq_given *);
 
 /* Ends with exit 64 if an id cannot be one of this layout, or if nothing follows
  * --not. */
@@ -122,7 +122,6 @@ struct selection {
 	struct mq_attributes like; /* of the target, if it has to be made */
 	bool opened;		   /* the target exists */
 	bool *chosen, *some;	   /* of one slice */
-	int cap;		   /* of both */
 };
 
 /* --limit and --dry-run; into a struct selection. */
@@ -133,7 +132,7 @@ void selection_begin(struct selection *, bool quiet);
 
 /*
  * Does one place; returns how many messages.  If the server refuses something or is
- * lost, or after INT or TERM (see interrupt.h), the program ends, after printing how
+ * lost, or after INT or TERM (see options.h), the program ends, after printing how
  * many messages were done in all.
  */
 long selection_place(struct selection *, const struct mq_place *);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,25 +22,13 @@ end_by_signal(int sig)
 	_exit(128 + sig);
 }
 
-/* The kernel gives the first process of a container only those signals that it
- * catches. */
-static void
-catch_as_first(void)
-{
-	static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-	struct sigaction old;
-	size_t i;
-
-	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (sigaction(ends[i], NULL, &old) == 0 &&
-		    old.sa_handler == SIG_DFL)
-			signal(ends[i], end_by_signal);
-}
-
 void
 mq_option_begin(void)
 {
 	static const int stand_ins[] = {O_WRONLY, O_RDONLY, O_RDWR};
+	static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+	struct sigaction old;
+	size_t i;
 	int fd;
 
 	mq_redis_memory();
@@ -51,32 +40,20 @@ mq_option_begin(void)
 	json_object_seed(arc4random());
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	if (getpid() == 1)
-		catch_as_first();
-}
-
-static bool
-is_open(int fd, int mode)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	return (flags & O_ACCMODE) == mode || (flags & O_ACCMODE) == O_RDWR;
-}
-
-void
-mq_option_reads(void)
-{
-	if (!is_open(STDIN_FILENO, O_RDONLY))
-		mq_die(MQ_EXIT_IO,
-		    "standard input: not open for reading; nothing was done");
+	/* The kernel gives the first process of a container only those signals
+	 * that it catches. */
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]) && getpid() == 1; i++)
+		if (sigaction(ends[i], NULL, &old) == 0 &&
+		    old.sa_handler == SIG_DFL)
+			signal(ends[i], end_by_signal);
 }
 
 void
 mq_option_prints(bool results)
 {
-	int fd;
+	int fd, mode = fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE;
 
-	if (is_open(STDOUT_FILENO, O_WRONLY))
+	if (mode == O_WRONLY || mode == O_RDWR)
 		return;
 	if (results)
 		mq_die(MQ_EXIT_IO,
@@ -94,4 +71,53 @@ mq_option_print(const char *text)
 	fputs(text, stdout);
 	mq_close_stdout();
 	exit(MQ_EXIT_OK);
+}
+
+/* --- interrupt --------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupted;
+
+static void
+on_signal(int sig)
+{
+	/* The second one ends us in any case. */
+	if (interrupted)
+		mq_end_by(sig);
+	interrupted = sig;
+}
+
+void
+interrupt_catch(int flags)
+{
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = flags};
+
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+int
+interrupt_signal(void)
+{
+	return interrupted;
+}
+
+int
+interrupt_wait(int fd, int64_t ms)
+{
+	const struct timespec timeout = {ms / 1000, ms % 1000 * 1000000};
+	struct pollfd pfd = {.fd = fd, .events = POLLIN};
+	sigset_t ours, before;
+	int n;
+
+	/* Blocked, so that none can come between the look and the wait. */
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	n = interrupted ? -1 :
+			  ppoll(&pfd, 1, ms == -1 ? NULL : &timeout, &before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (n == -1 && interrupted)
+		return -1;
+	return n != 0;
 }

@@ -61,46 +61,43 @@ find_holder(const struct selection *s, const char *queue)
 	return holder;
 }
 
-static void __attribute__((noreturn))
-refuse_unknown(const struct selection *s, const char *queue, const char *holder)
-{
-	bool known;
-
-	check(s, mq_queue_known(s->redis, s->layout, queue, &known));
-	if (!known)
-		mq_option_unknown(s->redis, s->layout, queue);
-	else if (holder == NULL)
-		mq_say("%s: %s: not running; it may have ended already", queue,
-		    s->filter->id);
-	else
-		mq_say("%s: %s: cannot be stopped; %s%s has it, and runs no "
-		       "script of mq-consume with it",
-		    queue, s->filter->id, *holder != '\0' ? "" : "a client",
-		    holder);
-	exit(MQ_EXIT_NO);
-}
-
 /* A run that is young is not told yet. */
 static const struct mq_run *
 await_run(const struct selection *s, const char *queue, struct mq_runs *runs)
 {
 	double until = mq_clock_steady_s() + TOLD_S;
+	const char *id = s->filter->id;
 	const struct mq_run *run;
 	char *holder = NULL;
+	bool known;
 
 	while ((run = find_run(s, queue, runs)) == NULL) {
 		free(holder);
 		holder = find_holder(s, queue);
 		if (holder == NULL || mq_clock_steady_s() > until)
-			refuse_unknown(s, queue, holder);
+			break;
 		(void)poll(NULL, 0, LOOK_MS);
+	}
+	if (run == NULL) {
+		check(s, mq_queue_known(s->redis, s->layout, queue, &known));
+		if (!known)
+			mq_option_unknown(s->redis, s->layout, queue);
+		else if (holder == NULL)
+			mq_say("%s: %s: not running; it may have ended already",
+			    queue, id);
+		else
+			mq_say("%s: %s: cannot be stopped; %s%s has it, and "
+			       "runs no script of mq-consume with it",
+			    queue, id, *holder != '\0' ? "" : "a client",
+			    holder);
+		exit(MQ_EXIT_NO);
 	}
 	free(holder);
 	if (run->grace_ms < 0)
 		mq_die(MQ_EXIT_NO,
 		    "%s: %s: cannot be stopped; the mq-consume of %s is too "
 		    "old: stop process %ld on %s",
-		    queue, s->filter->id, run->connection, run->pid,
+		    queue, id, run->connection, run->pid,
 		    run->host != NULL ? run->host : "its host");
 	return run;
 }

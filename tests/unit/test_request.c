@@ -1,4 +1,4 @@
-#include "shared/request.h"
+#include "shared/http.h"
 
 #include "record.h"
 

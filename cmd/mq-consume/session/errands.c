@@ -10,7 +10,7 @@
 #include "mq-consume/rules.h"
 #include "queue/stats.h"
 #include "redis/connection.h"
-#include "shared/progress.h"
+#include "shared/options.h"
 
 /* What comes back from an errand. */
 struct errand_result {
