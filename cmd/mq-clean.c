@@ -149,22 +149,16 @@ print_round(const struct cleaner *c, const struct mq_cleaned *n)
 	}
 }
 
-/* Keys that are not permitted belong to others, as a rule; reported once. */
+/* Each of these once. */
 static void
-report_refused(struct cleaner *c, const struct mq_cleaned *done)
+report_left(struct cleaner *c, const struct mq_cleaned *done)
 {
+	/* Keys that are not permitted belong to others, as a rule. */
 	if (done->refused > 0 && c->refused == 0 && !c->shared.quiet)
 		mq_say("%s: %ld %s refused: no permission for the keys; "
 		       "--print-acl prints the rights needed",
 		    c->server.name, done->refused,
 		    plural(done->refused, "step", "steps"));
-	c->refused = done->refused;
-}
-
-/* Reported once as well: the next round tries again. */
-static void
-report_unproven(struct cleaner *c, const struct mq_cleaned *done)
-{
 	if (done->unproven > 0 && c->unproven == 0 && !c->shared.quiet)
 		mq_say(
 		    "%s: keys and groups of %ld %s not repaired: a consumer "
@@ -172,13 +166,8 @@ report_unproven(struct cleaner *c, const struct mq_cleaned *done)
 		    "round tries again",
 		    c->server.name, done->unproven,
 		    plural(done->unproven, "queue", "queues"));
+	c->refused = done->refused;
 	c->unproven = done->unproven;
-}
-
-/* By name; once, too. */
-static void
-report_scattered(struct cleaner *c)
-{
 	for (; c->noted < c->scattered.n && !c->shared.quiet; c->noted++)
 		mq_say("'%s': a name for which only Go programs find messages "
 		       "on a cluster",
@@ -202,18 +191,6 @@ report_lost(struct cleaner *c)
 	return i > 0;
 }
 
-/* Once a minute, however often rounds are. */
-static void
-note_past(struct cleaner *c)
-{
-	int64_t now = mq_clock_steady_ms();
-
-	if (c->past_ms != 0 && now < c->past_ms + 60000)
-		return;
-	c->past_ms = now;
-	mq_past_note(&c->redis, c->shared.layout, NULL, 0);
-}
-
 /* One round; returns an exit status. */
 static int
 clean_round(struct cleaner *c)
@@ -221,6 +198,7 @@ clean_round(struct cleaner *c)
 	struct mq_redis *r = &c->redis;
 	struct mq_cleaned done = {0};
 	int status = MQ_EXIT_OK;
+	int64_t now;
 
 	if (mq_redis_lost(r) && mq_redis_open(r, &c->server) == -1)
 		return r->status;
@@ -229,14 +207,17 @@ clean_round(struct cleaner *c)
 		status = r->status;
 	if (status != MQ_EXIT_CONFIG)
 		print_round(c, &done);
-	report_refused(c, &done);
-	report_unproven(c, &done);
-	report_scattered(c);
+	report_left(c, &done);
 	if (report_lost(c))
 		status = MQ_EXIT_UNAVAILABLE;
-	/* No round fails for what it could not note. */
-	if (status == MQ_EXIT_OK && !c->how.dry_run)
-		note_past(c);
+	now = mq_clock_steady_ms();
+	/* Once a minute, however often rounds are.  No round fails for what it
+	 * could not note. */
+	if (status == MQ_EXIT_OK && !c->how.dry_run &&
+	    (c->past_ms == 0 || now >= c->past_ms + 60000)) {
+		c->past_ms = now;
+		mq_past_note(r, c->shared.layout, NULL, 0);
+	}
 	if (mq_redis_lost(r) || status == MQ_EXIT_UNAVAILABLE)
 		mq_redis_close(r);
 	return status;
@@ -265,21 +246,6 @@ report_status(struct cleaner *c, int status)
 	c->failing = true;
 }
 
-/* Waits until then.  When that has passed already, rounds take longer than the
- * interval: then it begins anew. */
-static void
-wait_until(struct timespec *next)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (now.tv_sec > next->tv_sec)
-		*next = now;
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) ==
-	    EINTR)
-		;
-}
-
 /*
  * A signal just ends us, in a pause or in a round: whatever had been sent by
  * then is whole steps, and the next cleaner goes on from there.
@@ -287,7 +253,7 @@ wait_until(struct timespec *next)
 static void
 clean_forever(struct cleaner *c)
 {
-	struct timespec next;
+	struct timespec next, now;
 	int status;
 
 	clock_gettime(CLOCK_MONOTONIC, &next);
@@ -302,7 +268,13 @@ clean_forever(struct cleaner *c)
 			next.tv_nsec -= 1000000000;
 			next.tv_sec++;
 		}
-		wait_until(&next);
+		/* Rounds that take longer than the interval begin it anew. */
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec > next.tv_sec)
+			next = now;
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next,
+			   NULL) == EINTR)
+			;
 	}
 }
 

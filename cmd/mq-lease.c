@@ -156,21 +156,6 @@ parse(struct options *o, int argc, char *argv[])
 	o->quiet = o->shared.quiet || o->shared.fresh;
 }
 
-/* Now that the layout is known. */
-static void
-use_layout(struct options *o, const struct mq_server *server)
-{
-	const char *why = o->shared.layout->queue_error(o->terms.tag);
-
-	/* A connection's name stands in keys as that of a queue does. */
-	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->terms.tag, why);
-	o->queue.layout = o->shared.layout;
-	o->queue.name = mq_option_queue(&o->shared, server, o->queue.name);
-	if (o->queue.keep_ms > 0)
-		mq_option_needs(&o->shared, "--keep", MQ_HAS_RESULTS);
-}
-
 /* --- taking ----------------------------------------------------------------- */
 
 /* An empty queue is looked at again after this time. */
@@ -252,30 +237,24 @@ take_messages(const struct options *o, struct mq_lease *lease,
 	}
 }
 
-static void
-frame_message(const struct mq_lease_queue *q, const struct mq_leased *m,
-    struct mq_buf *out)
-{
-	struct mq_frame_meta meta = {.id = m->id[0] != '\0' ? m->id : NULL,
-	    .queue = q->name,
-	    .attempt =
-		1 + mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0)};
-
-	meta.more = json_pack("{s:o}", "receipt", mq_json_text(m->receipt));
-	mq_json_must(meta.more != NULL);
-	mq_frame_write(out, MQ_FRAME_JSONL, &m->envelope, &meta);
-	json_decref(meta.more);
-}
-
 static bool
 print_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
 {
 	struct mq_buf out = {0};
+	struct mq_frame_meta meta = {.queue = q->name};
 	bool good;
 
-	for (; n > 0; n--, m++)
-		if (m->receipt != NULL)
-			frame_message(q, m, &out);
+	for (; n > 0; n--, m++) {
+		if (m->receipt == NULL)
+			continue;
+		meta.id = m->id[0] != '\0' ? m->id : NULL;
+		meta.attempt = 1 +
+		    mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
+		meta.more =
+		    mq_json_pack("{s:o}", "receipt", mq_json_text(m->receipt));
+		mq_frame_write(&out, MQ_FRAME_JSONL, &m->envelope, &meta);
+		json_decref(meta.more);
+	}
 	good = fwrite(out.data, 1, out.len, stdout) == out.len &&
 	    fflush(stdout) == 0;
 	mq_buf_free(&out);
@@ -315,28 +294,22 @@ lease_messages(struct options *o)
 
 /* --- settling --------------------------------------------------------------- */
 
-static const char *
-why_not(const struct options *o, const struct mq_layout *layout)
-{
-	if (strchr(o->receipt, '.') != NULL)
-		return "its lease is over, or it is settled already";
-	if (layout->has & MQ_HAS_IDS)
-		return "no such message, or it is handed out by receipt";
-	return "not a receipt";
-}
-
 /* Settles a message by its receipt, or extends its lease; the exit status. */
 static int
 use_receipt(const struct options *o)
 {
 	const struct mq_lease_queue *q = &o->queue;
 	int rv = mq_receipt_use(q, o->receipt, o->act, o->text, o->terms.ms);
+	const char *why = "not a receipt";
 
+	if (strchr(o->receipt, '.') != NULL)
+		why = "its lease is over, or it is settled already";
+	else if (q->layout->has & MQ_HAS_IDS)
+		why = "no such message, or it is handed out by receipt";
 	if (rv == -1)
 		mq_die(q->redis->status, "%s", q->redis->error);
 	if (rv == 0 && !o->quiet)
-		mq_say(
-		    "%s: %s: %s", q->name, o->receipt, why_not(o, q->layout));
+		mq_say("%s: %s: %s", q->name, o->receipt, why);
 	return rv == 1 ? MQ_EXIT_OK : MQ_EXIT_NO;
 }
 
@@ -347,13 +320,20 @@ main(int argc, char *argv[])
 	    .terms = {.tag = "mq-lease", .attempts = -1, .max = 1, .ms = -1}};
 	struct mq_server server;
 	struct mq_redis redis;
+	const char *why;
 	int status;
 
 	mq_option_begin();
 	parse(&o, argc, argv);
 	mq_option_prints(o.receipt == NULL);
-	mq_option_server(&o.shared, &server);
-	use_layout(&o, &server);
+	o.queue.layout = mq_option_server(&o.shared, &server);
+	/* A connection's name stands in keys as that of a queue does. */
+	why = o.queue.layout->queue_error(o.terms.tag);
+	if (why != NULL)
+		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o.terms.tag, why);
+	o.queue.name = mq_option_queue(&o.shared, &server, o.queue.name);
+	if (o.queue.keep_ms > 0)
+		mq_option_needs(&o.shared, "--keep", MQ_HAS_RESULTS);
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
 	o.queue.redis = &redis;

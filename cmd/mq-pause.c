@@ -22,12 +22,9 @@ static const char usage[] =
     "\n";
 
 struct options {
-	const char *const *queues;
-	int count;
 	int64_t ms;	   /* -1: until resumed */
 	const char *until; /* --for as it was given */
 	bool resume, all;
-	bool verbose;
 };
 
 static void
@@ -52,25 +49,14 @@ static const struct mq_option rows[] = {
     {0},
 };
 
-/* Without --for, "jobs 10m" would pause jobs for ever. */
-static void
-refuse_duration(const char *queue)
-{
-	int64_t ms;
-
-	if (mq_duration_parse(queue, &ms) == 0 &&
-	    strspn(queue, "0123456789") < strlen(queue))
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: use --for %s for a duration, or -- %s for a queue",
-		    queue, queue, queue);
-}
-
 static void
 parse_options(
     struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
 	const struct mq_options tables[] = {
 	    {rows, o}, {mq_shared_options, shared}, {0}};
+	const char *queue;
+	int64_t ms;
 	int i;
 
 	mq_option_read(shared, tables, argc, argv);
@@ -85,97 +71,73 @@ parse_options(
 		    argv[optind]);
 	if (!o->all && optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
-	o->queues = (const char *const *)argv + optind;
-	o->count = argc - optind;
-	for (i = 0; i < o->count && strcmp(argv[optind - 1], "--") != 0; i++)
-		refuse_duration(o->queues[i]);
-	o->verbose = shared->verbose;
+	/* Without --for, "jobs 10m" would pause jobs for ever. */
+	for (i = optind; i < argc && strcmp(argv[optind - 1], "--") != 0; i++) {
+		queue = argv[i];
+		if (mq_duration_parse(queue, &ms) == 0 &&
+		    strspn(queue, "0123456789") < strlen(queue))
+			mq_die(MQ_EXIT_USAGE,
+			    "%s: use --for %s for a duration, or -- %s for a "
+			    "queue",
+			    queue, queue, queue);
+	}
 }
 
-static void
-say_changed(const struct options *o, const char *what)
-{
-	mq_say("%s: %s%s%s", what, o->resume ? "resumed" : "paused",
-	    o->until != NULL ? " for " : "", o->until != NULL ? o->until : "");
-}
-
-/* Whether there was anything to change; says why not. */
+/*
+ * Whether there was anything to change; says why not.  queue: with --all, any name in
+ * the namespace; what: that which is changed, for people.
+ */
 static bool
-change_queue(const struct options *o, const struct mq_layout *layout,
-    struct mq_redis *redis, const char *queue)
+change_queue(const struct options *o, const struct mq_shared *shared,
+    struct mq_redis *redis, const char *queue, const char *what)
 {
-	bool known, paused = true;
-	int rv = mq_queue_known(redis, layout, queue, &known);
+	bool known = true, paused = true;
+	int rv =
+	    o->all ? 0 : mq_queue_known(redis, shared->layout, queue, &known);
 
 	if (rv == 0 && known && o->resume)
-		rv = mq_queue_resume(redis, layout, queue, false, &paused);
+		rv = mq_queue_resume(
+		    redis, shared->layout, queue, o->all, &paused);
 	else if (rv == 0 && known)
-		rv = mq_queue_pause(redis, layout, queue, false, o->ms);
+		rv =
+		    mq_queue_pause(redis, shared->layout, queue, o->all, o->ms);
 	if (rv == -1)
 		mq_die(redis->status, "%s", redis->error);
 	if (!known)
-		mq_option_unknown(redis, layout, queue);
+		mq_option_unknown(redis, shared->layout, queue);
 	else if (!paused)
-		mq_say("%s: not paused", queue);
+		mq_say("%s: not paused", what);
+	else if (shared->verbose)
+		mq_say("%s: %s%s%s", what, o->resume ? "resumed" : "paused",
+		    o->until != NULL ? " for " : "",
+		    o->until != NULL ? o->until : "");
 	return known && paused;
-}
-
-/* queue: a name in the namespace. */
-static int
-change_everything(const struct options *o, const struct mq_layout *layout,
-    struct mq_redis *redis, const char *queue)
-{
-	bool paused = true;
-	int rv = o->resume ?
-	    mq_queue_resume(redis, layout, queue, true, &paused) :
-	    mq_queue_pause(redis, layout, queue, true, o->ms);
-
-	if (rv == -1)
-		mq_die(redis->status, "%s", redis->error);
-	if (!paused)
-		mq_say("all queues: not paused");
-	else if (o->verbose)
-		say_changed(o, "all queues");
-	return paused ? MQ_EXIT_OK : MQ_EXIT_NO;
-}
-
-static int
-change_named(const struct options *o, const struct mq_layout *layout,
-    struct mq_redis *redis)
-{
-	int i, status = MQ_EXIT_OK;
-
-	for (i = 0; i < o->count; i++)
-		if (!change_queue(o, layout, redis, o->queues[i]))
-			status = MQ_EXIT_NO;
-		else if (o->verbose)
-			say_changed(o, o->queues[i]);
-	return status;
 }
 
 int
 main(int argc, char *argv[])
 {
-	const struct mq_layout *layout;
-	struct options options = {.ms = -1};
+	struct options o = {.ms = -1};
 	struct mq_shared shared = {.usage = usage};
 	struct mq_server server;
 	struct mq_redis redis;
 	const char *any;
-	int status;
+	bool changed = true;
+	int i;
 
 	mq_option_begin();
-	parse_options(&options, &shared, argc, argv);
-	layout = mq_option_server(&shared, &server);
-	mq_option_queues(&shared, &server, argv + optind, options.count);
+	parse_options(&o, &shared, argc, argv);
+	(void)mq_option_server(&shared, &server);
+	mq_option_queues(&shared, &server, argv + optind, argc - optind);
 	any = mq_option_queue(&shared, &server, "any");
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
-	status = options.all ?
-	    change_everything(&options, layout, &redis, any) :
-	    change_named(&options, layout, &redis);
+	if (o.all)
+		changed = change_queue(&o, &shared, &redis, any, "all queues");
+	for (i = optind; i < argc; i++)
+		changed &= change_queue(&o, &shared, &redis, argv[i], argv[i]);
 	mq_redis_close(&redis);
 	mq_server_free(&server);
 	mq_option_free(&shared);
-	return status;
+	return changed ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

@@ -42,21 +42,14 @@ static const enum mq_state states[] = {MQ_READY, MQ_DELAYED, MQ_REJECTED};
 #define STATES (sizeof(states) / sizeof(states[0]))
 
 static void
-choose_all(struct options *o)
-{
-	size_t i;
-
-	for (i = 0; i < STATES; i++)
-		o->state[states[i]] = true;
-}
-
-static void
 take_all(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
+	size_t i;
 
 	o->queue_too |= given->option->which;
-	choose_all(o);
+	for (i = 0; i < STATES; i++)
+		o->state[states[i]] = true;
 }
 
 static const struct mq_option places[] = {
@@ -214,38 +207,30 @@ call_delete(const struct options *o, struct selection *s, struct mq_deletion *d)
 								   "cluster");
 }
 
-/* How many of each state would go. */
-static void
-count_states(const struct options *o, struct selection *s, long *n)
-{
-	struct mq_deletion d = {.dry_run = true};
-
-	if (!o->queue_too) {
-		s->dry_run = true;
-		purge_states(o, s, n);
-		s->dry_run = false;
-		return;
-	}
-	call_delete(o, s, &d);
-	n[MQ_READY] = d.ready;
-	n[MQ_DELAYED] = d.delayed;
-	n[MQ_REJECTED] = d.rejected;
-}
-
 /* Ends the program unless the user agrees.  If nothing was counted there is no
  * question, and nothing is removed, even if messages have come since.  Returns how many
  * may be removed. */
 static long
 ask_user(const struct options *o, struct selection *s)
 {
+	struct mq_deletion d = {.dry_run = true};
 	long n[MQ_STATES] = {0};
 
 	/* One message was named. */
 	if (o->force || s->dry_run || o->running)
 		return s->limit;
-	count_states(o, s, n);
-	if (!o->queue_too && n[MQ_READY] + n[MQ_DELAYED] + n[MQ_REJECTED] == 0)
-		return 0;
+	if (o->queue_too) {
+		call_delete(o, s, &d);
+		n[MQ_READY] = d.ready;
+		n[MQ_DELAYED] = d.delayed;
+		n[MQ_REJECTED] = d.rejected;
+	} else {
+		s->dry_run = true;
+		purge_states(o, s, n);
+		s->dry_run = false;
+		if (n[MQ_READY] + n[MQ_DELAYED] + n[MQ_REJECTED] == 0)
+			return 0;
+	}
 	print_question(o, n);
 	if (answer_is_yes())
 		return s->limit;
@@ -273,31 +258,6 @@ delete_queue(struct options *o, struct selection *s, long *count)
 	o->found = d.known || s->done > 0;
 }
 
-/* If something is refused, mq-clean finds the files. */
-static bool
-may_have_files(const struct selection *s)
-{
-	long long n = 0;
-
-	if (s->layout->attachments == NULL || s->dry_run ||
-	    s->layout->attachments->count(s->redis, &n) == 0)
-		return n > 0;
-	if (mq_redis_lost(s->redis))
-		mq_die(s->redis->status, "%s", s->redis->error);
-	/* The node that would know may be away. */
-	return s->redis->status == MQ_EXIT_UNAVAILABLE;
-}
-
-static void
-remove_all(struct options *o, struct selection *s, long *count)
-{
-	s->files = may_have_files(s);
-	if (o->queue_too)
-		delete_queue(o, s, count);
-	else
-		purge_states(o, s, count);
-}
-
 static void
 print_json(
     const struct options *o, const struct selection *s, const long *count)
@@ -318,33 +278,40 @@ print_json(
 	mq_buf_free(&text);
 }
 
-static void
-print_text(const struct options *o, struct selection *s)
-{
-	if (o->queue_too && o->found)
-		s->word = "purged, and the queue deleted";
-	selection_print(s);
-}
-
 /* Whether there was anything to remove. */
 static bool
 purge_queue(struct options *o, struct selection *s, bool quiet)
 {
+	const struct mq_attachments *files = s->layout->attachments;
 	long count[MQ_STATES] = {0};
+	long long n = 0;
 
 	o->found = false;
 	s->word = "purged";
 	selection_begin(s, quiet);
+	/* The node that would know may be away.  If something is refused, mq-clean
+	 * finds the files. */
+	if (files != NULL && !s->dry_run && !o->running &&
+	    files->count(s->redis, &n) == -1) {
+		if (mq_redis_lost(s->redis))
+			mq_die(s->redis->status, "%s", s->redis->error);
+		n = s->redis->status == MQ_EXIT_UNAVAILABLE;
+	}
+	s->files = n > 0;
 	if (o->running)
 		selection_stop(s, o->queue, MQ_STOP_PURGE);
+	else if (o->queue_too)
+		delete_queue(o, s, count);
 	else
-		remove_all(o, s, count);
+		purge_states(o, s, count);
 	if (!o->found)
 		selection_unknown(s, o->queue);
+	if (o->queue_too && o->found)
+		s->word = "purged, and the queue deleted";
 	if (o->json)
 		print_json(o, s, count);
 	else
-		print_text(o, s);
+		selection_print(s);
 	return s->done > 0 || o->found;
 }
 

@@ -34,30 +34,6 @@ struct options {
 	bool json, clone, running;
 };
 
-static bool
-parse_from(struct mq_place *from, const char *arg)
-{
-	static const char unacked[] = "unacked:";
-
-	from->connection = NULL;
-	if (strcmp(arg, "rejected") == 0) {
-		from->state = MQ_REJECTED;
-	} else if (strcmp(arg, "ready") == 0) {
-		from->state = MQ_READY;
-	} else if (strcmp(arg, "unacked") == 0) {
-		from->state = MQ_UNACKED;
-	} else if (strcmp(arg, "delayed") == 0) {
-		from->state = MQ_DELAYED;
-	} else if (strncmp(arg, unacked, sizeof(unacked) - 1) == 0 &&
-	    arg[sizeof(unacked) - 1] != '\0') {
-		from->state = MQ_UNACKED;
-		from->connection = arg + sizeof(unacked) - 1;
-	} else {
-		return false;
-	}
-	return true;
-}
-
 static const struct mq_option places[] = {
     {0, "--clone", NULL,
 	"make copies ready instead, and print their new ids;\n"
@@ -88,9 +64,17 @@ static const struct mq_option form[] = {
 static void
 take_from(struct options *o)
 {
+	static const char unacked[] = "unacked:";
+	const char *arg = o->from_arg;
 	struct mq_place *from = &o->from;
-	bool valid = o->from_arg == NULL || parse_from(from, o->from_arg);
+	bool valid = arg == NULL || mq_state_parse(arg, &from->state) == 0;
 
+	if (!valid && strncmp(arg, unacked, sizeof(unacked) - 1) == 0 &&
+	    arg[sizeof(unacked) - 1] != '\0') {
+		from->state = MQ_UNACKED;
+		from->connection = arg + sizeof(unacked) - 1;
+		valid = true;
+	}
 	if (valid &&
 	    (o->clone ||
 		(from->state != MQ_READY &&
@@ -102,7 +86,7 @@ take_from(struct options *o)
 		valid ? "--from: %s: needs --clone" :
 			"--from: %s: must be rejected, delayed or "
 			"unacked:CONNECTION",
-	    o->from_arg);
+	    arg);
 }
 
 static void
@@ -154,19 +138,13 @@ name_queues(struct options *o, struct mq_shared *shared,
 }
 
 static void
-print_result(const struct options *o, struct selection *s, bool quiet)
+print_json(const struct options *o, const struct selection *s)
 {
 	struct mq_buf text = {0};
-	json_t *v;
-
-	if (!o->json) {
-		if (!quiet || s->clones == NULL || s->dry_run)
-			selection_print(s);
-		return;
-	}
-	v = mq_json_pack("{s:o, s:I, s:b}", "queue",
+	json_t *v = mq_json_pack("{s:o, s:I, s:b}", "queue",
 	    mq_json_name(o->from.queue), s->word, (json_int_t)s->done,
 	    "dry_run", s->dry_run);
+
 	if (s->clones != NULL)
 		mq_json_set(v, "ids", json_incref(s->clones->ids));
 	if (o->from.state == MQ_DELAYED)
@@ -181,26 +159,17 @@ print_result(const struct options *o, struct selection *s, bool quiet)
 }
 
 static void
-check_target(const struct selection *s, const char *to)
+print_result(const struct options *o, const struct selection *s, bool quiet)
 {
-	bool known;
-
-	if (mq_queue_known(s->redis, s->layout, to, &known) == -1)
-		mq_die(s->redis->status, "%s", s->redis->error);
-	if (known)
-		return;
-	mq_option_unknown(s->redis, s->layout, to);
-	exit(MQ_EXIT_NO);
-}
-
-static void
-report_left(const struct options *o, const struct selection *s)
-{
-	if (s->in_line > 0)
+	if (o->json)
+		print_json(o, s);
+	else if (!quiet || s->clones == NULL || s->dry_run)
+		selection_print(s);
+	if (s->in_line > 0 && !quiet)
 		mq_say("%s: %ld stay%s in line for %s group", o->from.queue,
 		    s->in_line, s->in_line == 1 ? "s" : "",
 		    s->in_line == 1 ? "its" : "their");
-	if (s->too_long > 0)
+	if (s->too_long > 0 && !quiet)
 		mq_say("%s: %ld message%s: longer than its maxsize of %ld",
 		    s->to, s->too_long, s->too_long == 1 ? " stays" : "s stay",
 		    s->maxsize);
@@ -229,35 +198,29 @@ return_queue(
 	if (s->clones != NULL)
 		clones_end(s->clones);
 	print_result(o, s, shared->quiet);
-	if (!shared->quiet)
-		report_left(o, s);
 	if (s->clones != NULL)
 		json_decref(s->clones->ids);
-}
-
-/* The last command of the publisher of copies has no answer that anybody reads. */
-static void
-connect_anew(struct mq_redis *r)
-{
-	struct mq_server *server = r->server;
-
-	mq_redis_close(r);
-	if (mq_redis_open(r, server) == -1)
-		mq_die(r->status, "%s", r->error);
 }
 
 /* Whether there was anything to return. */
 static bool
 return_all(struct options *o, struct selection *s,
-    const struct mq_shared *shared, char *const queues[], int n)
+    const struct mq_shared *shared, struct mq_server *server,
+    char *const queues[], int n)
 {
+	struct mq_redis *r = s->redis;
 	long left = s->limit;
 	bool any = false;
 	int i;
 
 	for (i = 0; i < n && left > 0; i++) {
-		if (i > 0 && o->clone)
-			connect_anew(s->redis);
+		/* The last command of the publisher of copies has no answer that
+		 * anybody reads. */
+		if (i > 0 && o->clone) {
+			mq_redis_close(r);
+			if (mq_redis_open(r, server) == -1)
+				mq_die(r->status, "%s", r->error);
+		}
 		o->from.queue = queues[i];
 		s->queue = n > 1 ? queues[i] : NULL;
 		s->limit = left;
@@ -279,7 +242,7 @@ main(int argc, char *argv[])
 	struct clones clones = {0};
 	struct selection selection = {
 	    .redis = &redis, .filter = &options.filter, .limit = LONG_MAX};
-	bool any;
+	bool any, known = true;
 
 	mq_option_begin();
 	parse_options(&options, &selection, &shared, argc, argv);
@@ -291,10 +254,15 @@ main(int argc, char *argv[])
 	if (mq_redis_open(&redis, &server) == -1)
 		mq_die(redis.status, "%s", redis.error);
 	interrupt_catch(SA_RESTART);
-	if (shared.existing && options.to != NULL)
-		check_target(&selection, options.to);
-	any = return_all(
-	    &options, &selection, &shared, argv + optind, argc - optind);
+	if (shared.existing && options.to != NULL &&
+	    mq_queue_known(&redis, selection.layout, options.to, &known) == -1)
+		mq_die(redis.status, "%s", redis.error);
+	if (!known) {
+		mq_option_unknown(&redis, selection.layout, options.to);
+		exit(MQ_EXIT_NO);
+	}
+	any = return_all(&options, &selection, &shared, &server, argv + optind,
+	    argc - optind);
 	mq_redis_close(&redis);
 	mq_filter_free(&options.filter);
 	mq_server_free(&server);

@@ -97,19 +97,6 @@ find_attribute(struct mq_attributes *a, const char *arg, size_t n)
 					 NULL;
 }
 
-static void
-set_attribute(struct setter *s, long *to, const char *arg, const char *value)
-{
-	char *name = mq_xstrndup(arg, (size_t)(value - 1 - arg));
-
-	mq_option_needs(&s->shared, name, MQ_HAS_ATTRIBUTES);
-	if (*to != MQ_ATTRIBUTE_NONE)
-		mq_die(MQ_EXIT_USAGE, "%s: given twice", name);
-	*to = mq_option_attribute(name, value, to == &s->attributes.maxsize);
-	s->attributed = true;
-	free(name);
-}
-
 /* The name of a queue is kept as the layout knows it. */
 static char *
 check_target(struct setter *s, const char *arg, const char *name)
@@ -156,6 +143,7 @@ take_change(struct setter *s, const char *arg)
 	const char *equals = strchr(arg, '=');
 	size_t n = equals != NULL ? (size_t)(equals - arg) : 0;
 	long *attribute;
+	char *name;
 	int which;
 
 	if (equals == NULL)
@@ -166,7 +154,14 @@ take_change(struct setter *s, const char *arg)
 		    arg);
 	attribute = find_attribute(&s->attributes, arg, n);
 	if (attribute != NULL) {
-		set_attribute(s, attribute, arg, equals + 1);
+		name = mq_xstrndup(arg, n);
+		mq_option_needs(&s->shared, name, MQ_HAS_ATTRIBUTES);
+		if (*attribute != MQ_ATTRIBUTE_NONE)
+			mq_die(MQ_EXIT_USAGE, "%s: given twice", name);
+		*attribute = mq_option_attribute(
+		    name, equals + 1, attribute == &s->attributes.maxsize);
+		s->attributed = true;
+		free(name);
 		return;
 	}
 	which = find_setting(arg, n);
@@ -256,73 +251,37 @@ is_known(struct setter *s, const char *queue)
 	return known;
 }
 
-static void
-make_target(struct setter *s, const char *queue)
-{
-	static const struct mq_attributes none = MQ_ATTRIBUTES_NONE;
-
-	if (s->shared.existing && !is_known(s, queue))
-		end_unknown(s, queue);
-	make_queue(s, queue, &none);
-}
-
 /* What is pushed, or told, goes there from now on. */
 static void
 make_targets(struct setter *s)
 {
+	static const struct mq_attributes none = MQ_ATTRIBUTES_NONE;
 	struct mq_settings set = MQ_SETTINGS_NONE;
+	const char *targets[2];
 	int i;
 
 	for (i = 0; i < MQ_SETTINGS; i++)
 		if (s->texts.text[i] != NULL)
 			(void)mq_setting_take(&set, i, s->texts.text[i]);
-	if (set.push != NULL)
-		make_target(s, set.push);
-	if (set.notify != NULL)
-		make_target(s, set.notify);
-}
-
-static void
-change_settings(struct setter *s)
-{
-	make_targets(s);
-	if (s->attributed &&
-	    mq_queue_set_attributes(
-		&s->redis, s->layout, s->queue, &s->attributes) == -1)
-		end_refused(s);
-	if (s->settings &&
-	    mq_settings_put(&s->redis, s->layout, s->queue, &s->texts) == -1)
-		end_refused(s);
+	targets[0] = set.push;
+	targets[1] = set.notify;
+	for (i = 0; i < 2; i++) {
+		if (targets[i] == NULL)
+			continue;
+		if (s->shared.existing && !is_known(s, targets[i]))
+			end_unknown(s, targets[i]);
+		make_queue(s, targets[i], &none);
+	}
 }
 
 /* --- showing ---------------------------------------------------------------- */
-
-static void
-add_text(json_t *shown, const char *name, const char *fmt, long value)
-{
-	char *text = mq_xasprintf(fmt, value);
-
-	mq_json_set(shown, name, mq_json_text(text));
-	free(text);
-}
-
-static void
-add_attributes(struct setter *s, json_t *shown)
-{
-	struct mq_attributes a;
-
-	if (mq_queue_attributes(&s->redis, s->layout, s->queue, &a) == -1)
-		end_refused(s);
-	add_text(shown, "vt", "%lds", a.vt_s);
-	add_text(shown, "delay", "%lds", a.delay_s);
-	add_text(shown, "maxsize", "%ld", a.maxsize);
-}
 
 static json_t *
 read_settings(struct setter *s)
 {
 	json_t *shown = json_object();
 	struct mq_setting_texts t;
+	struct mq_attributes a;
 	int i;
 
 	if (mq_settings_get(&s->redis, s->layout, s->queue, &t) == -1)
@@ -332,33 +291,23 @@ read_settings(struct setter *s)
 			mq_json_set(shown, mq_setting_list[i].name,
 			    mq_json_text(t.text[i]));
 	mq_setting_texts_free(&t);
-	if (s->layout->has & MQ_HAS_ATTRIBUTES)
-		add_attributes(s, shown);
+	if (!(s->layout->has & MQ_HAS_ATTRIBUTES))
+		return shown;
+	if (mq_queue_attributes(&s->redis, s->layout, s->queue, &a) == -1)
+		end_refused(s);
+	mq_json_set(shown, "vt", json_sprintf("%lds", a.vt_s));
+	mq_json_set(shown, "delay", json_sprintf("%lds", a.delay_s));
+	mq_json_set(shown, "maxsize", json_sprintf("%ld", a.maxsize));
 	return shown;
 }
 
-/* Returns the exit status. */
+/* As mq-set takes them; others can have written anything.  Returns the exit status. */
 static int
-show_value(struct setter *s)
-{
-	json_t *shown = read_settings(s);
-	const char *value = json_string_value(json_object_get(shown, s->asked));
-	struct mq_buf out = {0};
-
-	if (value != NULL) {
-		mq_buf_visible(&out, value, strlen(value));
-		puts(mq_buf_str(&out));
-	}
-	mq_buf_free(&out);
-	json_decref(shown);
-	return value != NULL ? MQ_EXIT_OK : MQ_EXIT_NO;
-}
-
-/* As mq-set takes them; others can have written anything. */
-static void
 show_settings(struct setter *s)
 {
 	json_t *shown = read_settings(s), *value;
+	bool missing =
+	    s->asked != NULL && json_object_get(shown, s->asked) == NULL;
 	struct mq_buf out = {0};
 	const char *name;
 
@@ -367,7 +316,10 @@ show_settings(struct setter *s)
 		mq_buf_add(&out, "\n", 1);
 	} else {
 		json_object_foreach(shown, name, value) {
-			mq_buf_printf(&out, "%s=", name);
+			if (s->asked != NULL && strcmp(name, s->asked) != 0)
+				continue;
+			if (s->asked == NULL)
+				mq_buf_printf(&out, "%s=", name);
 			mq_buf_visible(&out, json_string_value(value),
 			    json_string_length(value));
 			mq_buf_add(&out, "\n", 1);
@@ -376,6 +328,7 @@ show_settings(struct setter *s)
 	fwrite(out.data, 1, out.len, stdout);
 	mq_buf_free(&out);
 	json_decref(shown);
+	return missing ? MQ_EXIT_NO : MQ_EXIT_OK;
 }
 
 int
@@ -401,12 +354,16 @@ main(int argc, char *argv[])
 			end_unknown(&s, s.queue);
 		make_queue(&s, s.queue, &s.attributes);
 	}
-	if (s.settings || s.attributed)
-		change_settings(&s);
-	else if (s.asked != NULL)
-		status = show_value(&s);
-	else
-		show_settings(&s);
+	make_targets(&s);
+	if (s.attributed &&
+	    mq_queue_set_attributes(
+		&s.redis, s.layout, s.queue, &s.attributes) == -1)
+		end_refused(&s);
+	if (s.settings &&
+	    mq_settings_put(&s.redis, s.layout, s.queue, &s.texts) == -1)
+		end_refused(&s);
+	if (!s.settings && !s.attributed)
+		status = show_settings(&s);
 	mq_redis_close(&s.redis);
 	mq_setting_texts_free(&s.texts);
 	mq_server_free(&s.server);
