@@ -1,7 +1,6 @@
 #include "stats.h"
 
 #include <limits.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -73,14 +72,9 @@ static void
 take_list(void *into, const struct mq_given *given)
 {
 	struct stats_options *o = into;
-	enum mq_state state = MQ_READY;
 
 	set_subject(o, SUBJECT_LIST);
-	while (
-	    state < MQ_STATES && strcmp(given->arg, mq_state_name(state)) != 0)
-		state++;
-	o->list.state = state;
-	if (state == MQ_STATES)
+	if (mq_state_parse(given->arg, &o->list.state) == -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: %s: must be ready, delayed, unacked or rejected",
 		    given->name, given->arg);

@@ -53,6 +53,19 @@ mq_state_name(enum mq_state state)
 	return names[state];
 }
 
+int
+mq_state_parse(const char *word, enum mq_state *state)
+{
+	int i;
+
+	for (i = 0; i < MQ_STATES; i++)
+		if (strcmp(word, mq_state_name((enum mq_state)i)) == 0) {
+			*state = (enum mq_state)i;
+			return 0;
+		}
+	return -1;
+}
+
 enum mq_key
 mq_key_of(const char *key, size_t n)
 {

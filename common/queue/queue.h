@@ -233,6 +233,8 @@ enum mq_state { MQ_READY, MQ_DELAYED, MQ_UNACKED, MQ_REJECTED, MQ_STATES };
 
 /* The word of a state, on the command line and in outputs. */
 const char *mq_state_name(enum mq_state);
+/* The other way round: 0, or -1 when the word is none of them. */
+int mq_state_parse(const char *word, enum mq_state *);
 
 /* Messages in one state of one queue. */
 struct mq_place {
