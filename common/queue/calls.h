@@ -1,6 +1,5 @@
-/*
- * Calls about a queue for tools that wait for the answer.
- */
+/* Calls about a queue for tools that wait for the answer.  Unless they say otherwise they
+ * return 0, or -1 with the error in struct mq_redis. */
 #ifndef MQ_CALLS_H
 #define MQ_CALLS_H
 
@@ -8,13 +7,8 @@
 #include "publisher.h"
 #include "queue.h"
 
-/* --- known -------------------------------------------------------------- */
+/* --- known: a look at queues before anything is done with them ------------- */
 
-/*
- * A look at queues before anything is done with them.
- */
-
-/* The answers. */
 struct mq_known {
 	/* Whether there is such a queue: those of the session, then the one that
 	 * it may push to, if it may, and the one that it notifies; allocated. */
@@ -23,33 +17,22 @@ struct mq_known {
 	char error[1024]; /* ...and why */
 };
 
-/*
- * Looks at all queues of a session, once the server has loaded its data, and
- * changes nothing.  The connection of the session stands for any other one with its
- * tag.  Returns 0, or -1 with the error in struct mq_redis; free(there) after both.
- */
+/* Looks at all queues of a session, once the server has loaded its data, and changes
+ * nothing.  The connection of the session stands for any other one with its tag.
+ * free(there) even after an error. */
 int mq_known_ask(struct mq_redis *, const struct mq_layout *,
     const struct mq_session *, struct mq_known *);
 
-/*
- * Text to add when a queue does not exist: the other layout, if that has a queue of
+/* Text to add when a queue does not exist: the other layout, if that has a queue of
  * this name on the same server; or a queue whose name is one slip away, if all names
- * may be read; or "".  free() it.  Waits.
- */
+ * may be read; or "".  free() it. */
 char *mq_known_hint(
     struct mq_redis *, const struct mq_layout *, const char *queue);
 
 /* --- calls -------------------------------------------------------------- */
 
-/*
- * Steps of a queue for tools that wait.  All return 0, or -1 with the error in
- * struct mq_redis.
- */
-
-/*
- * Whether anybody ever opened a queue of this name.  If the node of a cluster that has
- * the names is away, a queue with keys is known; of another one that is not known.
- */
+/* Whether anybody ever opened a queue of this name.  If the node of a cluster that has
+ * the names is away, a queue with keys is known; of another one that is not known. */
 int mq_queue_known(struct mq_redis *, const struct mq_layout *,
     const char *queue, bool *known);
 
@@ -85,20 +68,16 @@ int mq_queue_pause_left(struct mq_redis *, const struct mq_layout *,
 int mq_queue_resume(struct mq_redis *, const struct mq_layout *,
     const char *queue, bool all, bool *was);
 
-/*
- * Looks for the end of a message in these queues, which all are asked at once: it
+/* Looks for the end of a message in these queues, which all are asked at once: it
  * ended in *queue, NULL: nothing is kept of it.  An end counts more than a push,
- * after which the message goes on.  mq_ending_free() frees.
- */
+ * after which the message goes on.  mq_ending_free() frees. */
 int mq_queue_ending(struct mq_redis *, const struct mq_layout *,
     const struct mq_stats *, const char *id, struct mq_ending *,
     const char **queue);
 
-/*
- * Asks what became of a message, and waits for its end up to block_ms (0: not at
+/* Asks what became of a message, and waits for its end up to block_ms (0: not at
  * all).  *ended says whether *ending was filled in, for mq_ending_free().  AGAIN: the
- * server cannot say now, or not in this way, as a full one lets nobody wait.
- */
+ * server cannot say now, or not in this way, as a full one lets nobody wait. */
 enum mq_call mq_ending_ask(struct mq_redis *, const struct mq_layout *,
     const char *queue, const char *id, int64_t block_ms, bool *ended,
     struct mq_ending *ending);

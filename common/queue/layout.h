@@ -11,10 +11,8 @@
 
 /* --- counts ------------------------------------------------------------- */
 
-/*
- * The counts of a queue: a hash that lua/count.lua writes.  For
- * layouts, which know its key.
- */
+/* The counts of a queue: a hash that lua/count.lua writes.  For layouts, which know its
+ * key. */
 
 /* Appends the arguments of an HMGET behind the key, and takes its reply.
  * wanted as in mq_layout.stats().  -1: it makes no sense. */
@@ -23,13 +21,8 @@ int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
 
 /* --- side --------------------------------------------------------------- */
 
-/*
- * The data that all layouts keep beside a queue in the same way: its pause, its
- * settings, its counters, its past, the marks of its publishers, and the runs of its
- * consumers.  A layout
- * only names these keys.
- */
-
+/* The data that all layouts keep beside a queue in the same way.  A layout only names
+ * these keys. */
 struct mq_side {
 	/* Appends keys of a queue to a command; what: as one of these says. */
 	void (*key)(struct mq_command *, const char *queue, const char *what);
@@ -72,11 +65,7 @@ void mq_side_stop(const struct mq_side *, struct mq_command *,
 void mq_side_marks(const struct mq_side *, struct mq_command *,
     const char *queue, const char *publisher);
 
-/* --- rows --------------------------------------------------------------- */
-
-/*
- * The rows of struct mq_stats, one for each queue.  For layouts.
- */
+/* --- rows of struct mq_stats, one for each queue ------------------------- */
 
 /* More are not listed for MQ_STATS_FEW. */
 #define MQ_FEW_QUEUES 10000
@@ -95,15 +84,12 @@ struct mq_queue_stats *mq_rows_find(const struct mq_stats *, const char *name);
 /* Brings the rows into the order, and as often, as their names were given. */
 void mq_rows_order(struct mq_stats *, const char *const *names, int count);
 
-/* Makes the connections, of which nothing is known, from an array of strings
- * and (unless NULL) other names, sorted by name; one with a NUL in it is left
- * out. */
+/* Makes the connections, of which nothing is known, from an array of strings and
+ * (unless NULL) other names, sorted by name; one with a NUL in it is left out. */
 void mq_rows_connections(
     struct mq_stats *, const redisReply *names, const struct mq_names *others);
 
-/*
- * The queues that connections consume: a link for each connection and queue.
- */
+/* The queues that connections consume: a link for each connection and queue. */
 struct mq_link {
 	struct mq_connection_stats *connection;
 	struct mq_consumed *consumed;
@@ -135,10 +121,7 @@ void mq_links_end(struct mq_links *);
 
 /* --- walk --------------------------------------------------------------- */
 
-/*
- * The memory of a walk (struct mq_scan) from slice to slice, for the layouts only.
- */
-
+/* The memory of a walk (struct mq_scan) from slice to slice, for the layouts only. */
 struct mq_walk {
 	redisReply *connections; /* those to walk through; NULL: one only */
 	redisReply *reply;	 /* this slice: the items point into it */
@@ -168,17 +151,8 @@ void mq_walk_drop_slice(struct mq_scan *);
 
 /* --- mark --------------------------------------------------------------- */
 
-/*
- * Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been
- * done.  Else *n bytes, maybe none: the answer to it, unless that says how many
- * messages there are now.
- */
-const char *mq_mark_find(const redisReply *, const struct mq_mark *, size_t *n);
-
-/*
- * Marks tell what has become of a publisher's batches: see lua/lib/marks.lua.  Each
- * batch is marked in the step that publishes it.
- */
+/* Marks tell what has become of a publisher's batches: see lua/lib/marks.lua.  Each
+ * batch is marked in the step that publishes it. */
 
 /* The server keeps the marks of the last 16 batches; as many may be under way. */
 #define MQ_MARKS 16
@@ -189,13 +163,15 @@ const char *mq_mark_find(const redisReply *, const struct mq_mark *, size_t *n);
 
 /* Adds place and before to a command ('' without a mark). */
 void mq_mark_add(struct mq_command *, const struct mq_mark *);
-/*
- * Adds those, and behind, which is -1: no other batch has to be done first.  Where that
- * ends with the first n bytes of the command's wire, another number can be put there.
- */
+/* Adds those, and behind, which is -1: no other batch has to be done first.  Where that
+ * ends with the first n bytes of the command's wire, another number can be put there. */
 void mq_mark_add_behind(struct mq_command *, const struct mq_mark *);
 void mq_mark_put_behind(struct mq_command *, size_t n, long long behind);
 
+/* Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been done.
+ * Else *n bytes, maybe none: the answer to it, unless that says how many messages there
+ * are now. */
+const char *mq_mark_find(const redisReply *, const struct mq_mark *, size_t *n);
 /* Of the last batch that was done, how many messages were before it; -1: none
  * is known. */
 long long mq_marks_last(const redisReply *);

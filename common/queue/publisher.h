@@ -1,6 +1,4 @@
-/*
- * How messages are published.
- */
+/* How messages are published. */
 #ifndef MQ_PUBLISHER_H
 #define MQ_PUBLISHER_H
 
@@ -12,11 +10,7 @@
 #include "queue.h"
 #include "redis/connection.h"
 
-/* --- post --------------------------------------------------------------- */
-
-/*
- * A batch of messages that one command publishes.
- */
+/* --- post: a batch of messages that one command publishes ----------------- */
 
 /* How it goes out. */
 enum mq_way {
@@ -67,18 +61,14 @@ mq_post_bytes(const struct mq_post *b)
 	return b->command.wire.len;
 }
 
-/*
- * Sends it, with the text of its script if so wanted.  A script does nothing unless the
+/* Sends it, with the text of its script if so wanted.  A script does nothing unless the
  * batch that it is sent behind is done; NULL: that has been answered.  -1: the connection
- * is lost, with the error.
- */
+ * is lost, with the error. */
 int mq_post_send(struct mq_publisher *, struct mq_post *,
     const struct mq_post *behind, bool eval);
-/*
- * A publisher that has asked nothing can try its first batch: mq_post_trial() changes
+/* A publisher that has asked nothing can try its first batch: mq_post_trial() changes
  * it so that it is published only if the queue is known and can be used; it is sent
- * with eval.  False: it cannot be tried.  mq_post_no_trial() changes it back.
- */
+ * with eval.  False: it cannot be tried.  mq_post_no_trial() changes it back. */
 bool mq_post_trial(const struct mq_publisher *, struct mq_post *);
 void mq_post_no_trial(struct mq_post *);
 /* Whether it does nothing if it arrives again, as its script finds its mark. */
@@ -88,17 +78,14 @@ mq_post_whole(const struct mq_post *b)
 	return b->way == MQ_WAY_SCRIPT || b->way == MQ_WAY_TRIAL;
 }
 
-/*
- * Waits for what the server says of the oldest batch that was sent.  AGAIN: nothing
+/* Waits for what the server says of the oldest batch that was sent.  AGAIN: nothing
  * was done, as the server does not know the script, must not mark the batch, or has not
- * done the one before; it is to be sent again, with eval.  Of a trial: for another reason, with the error.
- */
+ * done the one before; it is to be sent again, with eval.  Of a trial: for another reason,
+ * with the error. */
 enum mq_call mq_post_answer(
     struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
-/*
- * After mq_publisher_resume(), looks in the marks instead.  AGAIN: it was not done.
- * REFUSED: nobody knows any more, with the error.
- */
+/* After mq_publisher_resume(), looks in the marks instead.  AGAIN: it was not done.
+ * REFUSED: nobody knows any more, with the error. */
 enum mq_call mq_post_settle(
     struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
 
@@ -119,8 +106,8 @@ struct mq_publisher {
 	struct mq_redis *redis;
 	const struct mq_layout *layout;
 	const char *queue;
-	const struct mq_attributes
-	    *attributes;	/* of the queue, if it is made */
+	/* Of the queue, if it is made. */
+	const struct mq_attributes *attributes;
 	char id[MQ_ID_LEN + 1]; /* of the marks */
 	bool named;		/* the connection has a name to find it by */
 	bool direct;		/* special messages may go without a script */

@@ -18,11 +18,7 @@
 
 struct mq_stats;
 
-/* --- publishing --------------------------------------------------------- */
-
-/*
- * How messages are published, and what a queue accepts.
- */
+/* --- publishing: how, and what a queue accepts ----------------------------- */
 
 /* No clock of a queue goes further: the scores of ticks have to be exact. */
 #define MQ_TICK_MAX (1LL << 48)
@@ -63,7 +59,6 @@ struct mq_mark {
 	long long before; /* messages in the batches before it; none is empty */
 };
 
-/* How messages are published. */
 struct mq_publishing {
 	struct mq_mark mark;
 	struct mq_when when;
@@ -87,10 +82,7 @@ struct mq_publishing {
 	const struct mq_attach *files; /* of the only message; NULL: none */
 };
 
-/*
- * The attributes of a queue, in layouts that have them.
- * MQ_ATTRIBUTE_NONE: not said.
- */
+/* The attributes of a queue, with MQ_HAS_ATTRIBUTES; NONE: not said. */
 enum { MQ_ATTRIBUTE_NONE = -2 };
 #define MQ_ATTRIBUTES_NONE                                                     \
 	{                                                                      \
@@ -102,7 +94,7 @@ struct mq_attributes {
 	long maxsize; /* of a body, in units of UTF-16; -1: any */
 };
 
-/* The result of publishing a message. */
+/* What became of a message. */
 enum mq_published {
 	MQ_PUBLISHED_NONSENSE = -1, /* a reply of the wrong form */
 	MQ_PUBLISHED,		    /* it is there */
@@ -113,11 +105,7 @@ enum mq_published {
 	MQ_PUBLISHED_TOO_LONG	    /* for the queue's maxsize */
 };
 
-/* --- claiming ----------------------------------------------------------- */
-
-/*
- * Claims: what a consumer asks for, and what it gets.
- */
+/* --- claiming: what a consumer asks for, and what it gets ------------------ */
 
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
 
@@ -170,11 +158,7 @@ struct mq_claimed {
 			 * when it has nothing to claim */
 };
 
-/* --- cleaning ----------------------------------------------------------- */
-
-/*
- * One round of cleaning up.
- */
+/* --- cleaning: one round --------------------------------------------------- */
 
 /* Runs that a message may have: the default, and the highest limit. */
 #define MQ_ATTEMPTS	15
@@ -222,13 +206,8 @@ struct mq_cleaned {
 			   * none is on its way there */
 };
 
-/* --- places ------------------------------------------------------------- */
+/* --- places: where messages are, walks, and the deletion of a queue -------- */
 
-/*
- * Where messages are, walks through them, and the deletion of a queue.
- */
-
-/* Where a message is. */
 enum mq_state { MQ_READY, MQ_DELAYED, MQ_UNACKED, MQ_REJECTED, MQ_STATES };
 
 /* The word of a state, on the command line and in outputs. */
@@ -298,14 +277,12 @@ struct mq_deletion {
 
 /* --- session ------------------------------------------------------------ */
 
-/* A consumer's part of a queue, as its layout has to know it. */
-
 /* One consumer as the server knows it. */
 struct mq_session {
 	const char *connection; /* unique for ever; never reused */
 	const char *consumer;
-	bool
-	    listed; /* a consumer's, on a cluster: the set of connections has it */
+	/* A consumer's, on a cluster: the set of connections has it. */
+	bool listed;
 	const char *former; /* the connection whose lease its maker lost, though
 			     * it is alive; NULL: none */
 	double former_s; /* when that was renewed last, by the steady clock */
@@ -314,14 +291,14 @@ struct mq_session {
 	const char *push;   /* where messages may be pushed to; NULL: nowhere */
 	const char *notify; /* what hears of each end; NULL: what the settings
 			     * of a queue say */
-	const char
-	    *wake;    /* its name in the channel that wakes it; NULL: it does
-			   * not wait, or cannot be woken */
-	bool make;    /* make the queues that do not exist */
-	int slots;    /* how many messages can run at once */
-	int attempts; /* how many runs a message may have here; -1: what the
+	/* Its name in the channel that wakes it; NULL: it does not wait, or cannot
+	 * be woken. */
+	const char *wake;
+	bool make;	  /* make the queues that do not exist */
+	int slots;	  /* how many messages can run at once */
+	int attempts;	  /* how many runs a message may have here; -1: what the
 		       * settings of a queue say */
-	int64_t lease_ms;  /* handed out by receipt: how long a renewal holds;
+	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
 			   * 0: as the layout thinks */
 	unsigned renewals; /* of the lease so far */
 	bool runs;	   /* others are told what runs here */
@@ -330,11 +307,7 @@ struct mq_session {
 /* What outlasts many renewals is renewed with every so many of them. */
 #define MQ_RENEW_INFO 16
 
-/* --- settling ----------------------------------------------------------- */
-
-/*
- * How the stay of a message in our hands ends.
- */
+/* --- settling: how the stay of a message in our hands ends ----------------- */
 
 /* The result of a message, for those who wait for its end. */
 struct mq_result {
@@ -351,7 +324,6 @@ struct mq_notice {
 	struct mq_buf element;
 };
 
-/* The outcome of a claimed message. */
 enum mq_outcome {
 	MQ_OUTCOME_ACK,	   /* done: it is gone */
 	MQ_OUTCOME_REJECT, /* to the rejected ones */
@@ -360,7 +332,6 @@ enum mq_outcome {
 	MQ_OUTCOME_PUSH	   /* to the queue `push` */
 };
 
-/* How to settle one message. */
 struct mq_settlement {
 	enum mq_outcome outcome;
 	const char *element; /* as it was claimed, byte for byte */
@@ -379,11 +350,10 @@ struct mq_settlement {
 	const char *receipt; /* its number, of a session that handed out by
 			      * receipt: LOST when its lease is over; or NULL */
 	const struct mq_result *result; /* NULL: none */
-	const struct mq_notice
-	    *notice; /* NULL: none; never with FRONT or AGAIN */
+	/* NULL: none; never with FRONT or AGAIN. */
+	const struct mq_notice *notice;
 };
 
-/* The result of a settlement. */
 enum mq_settled {
 	MQ_SETTLED,
 	MQ_SETTLED_LOST,    /* nothing: somebody else has the message by now */
@@ -433,10 +403,7 @@ struct mq_newest {
 
 struct mq_attachments;
 struct mq_right;
-/* Scripts that run, as their consumers tell once a second; see stats.h. */
 struct mq_runs;
-
-/* A message that was handed out; see lease.h. */
 struct mq_receipt;
 
 /* Features that not every layout has. */
@@ -483,53 +450,43 @@ struct mq_layout {
 	 * (MQ_HAS_NODES).  By keys, if that node is away: how many the queue has,
 	 * as one that has some exists. */
 	void (*known)(struct mq_command *, const char *queue, bool by_keys);
-	/*
-	 * Changes nothing, and is refused where using the queue would be: its
+	/* Changes nothing, and is refused where using the queue would be: its
 	 * keys hold something else (the error names one), or are not permitted.
 	 * To be asked before the first write, so that a refusal leaves nothing
 	 * behind.  For a consumer of it, or (NULL) for whoever puts messages in:
 	 * special ones, or such as want no more than a place in line.  The
-	 * reply is an integer: how many of the keys there are.
-	 */
+	 * reply is an integer: how many of the keys there are. */
 	void (*probe)(struct mq_command *, const struct mq_session *,
 	    const char *queue, bool special);
 
-	/*
-	 * Starts one command that publishes any number of messages to a
+	/* Starts one command that publishes any number of messages to a
 	 * queue, all in the same way; publish_add() adds each.  If it counts them,
 	 * its last argument so far is mq_mark_add_behind()'s.
 	 * mq_layout_published() says by the reply, which is no error, what became
 	 * of message i; an error published none of them.  header may be empty: the message is
-	 * then the bare payload.  unique is used by no other message.
-	 */
+	 * then the bare payload.  unique is used by no other message. */
 	void (*publish)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *);
 	void (*publish_add)(struct mq_command *, const struct mq_publishing *,
 	    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
 	    const char *payload, size_t len);
-	/*
-	 * Marks and counts the n messages of such a batch: a plain command to go
+	/* Marks and counts the n messages of such a batch: a plain command to go
 	 * behind it, in one transaction; refused, it has no part in what became of
 	 * them.  False, and nothing else: publish() does so itself.  Without a
-	 * command it only tells which.  NULL: publish() always does.
-	 */
+	 * command it only tells which.  NULL: publish() always does. */
 	bool (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *, int n);
-	/*
-	 * The same batch, n messages behind the first `from` bytes of its plain
+	/* The same batch, n messages behind the first `from` bytes of its plain
 	 * command, for a publisher that has asked nothing: marked and counted by
 	 * one script, which does nothing if the mark is there, or if the queue is
 	 * not known; then the reply is the integer 0.  NULL: there is no such
-	 * script.
-	 */
+	 * script. */
 	void (*publish_known)(struct mq_command *, const char *queue,
 	    const struct mq_mark *, const struct mq_command *batch, size_t from,
 	    int n);
 
-	/*
-	 * The lease of a connection, which mq_layout_lease() reads in the reply to
-	 * the first step of join() or renew().
-	 */
+	/* The lease of a connection, which mq_layout_lease() reads in the reply to
+	 * the first step of join() or renew(). */
 	/* The lease holds from the first step of join() on; the others must not be
 	 * sent before it is confirmed: no cleaner may see a connection without. */
 	bool (*join)(const struct mq_session *, int step, struct mq_command *);
@@ -568,44 +525,36 @@ struct mq_layout {
 	bool (*key_queue)(
 	    const char *key, size_t len, const char **queue, size_t *n);
 
-	/*
-	 * Ends a message's stay in our hands, in one atomic step.
+	/* Ends a message's stay in our hands, in one atomic step.
 	 * mq_layout_settled() takes its reply, unless that is an error.  Of n
 	 * messages, unless MQ_HAS_IDS, all, or none: not MQ_SETTLED, not all are
 	 * there.  Some of them are equal, and each is acked, rejected, or goes
-	 * back, and asks for nothing else.
-	 */
+	 * back, and asks for nothing else. */
 	void (*settle)(const struct mq_session *, int queue,
 	    const struct mq_settlement *, int n, struct mq_command *);
 
-	/*
-	 * Acks messages in one step, which have no result.  If they are not
+	/* Acks messages in one step, which have no result.  If they are not
 	 * at their places, mq_layout_settled() is not MQ_SETTLED, and nothing has
-	 * changed.
-	 */
+	 * changed. */
 	void (*ack_oldest)(const struct mq_session *, int queue,
 	    const struct mq_acks *, struct mq_command *);
 
-	/*
-	 * Gives back to the front, unstarted, the newest messages that the
+	/* Gives back to the front, unstarted, the newest messages that the
 	 * server holds for us, in one bounded step.  The reply is an integer:
 	 * how many of the first were given back; 0: they are not the newest,
 	 * and nothing has changed.  NULL: whatever it holds; 0: nothing is
-	 * left.
-	 */
+	 * left. */
 	void (*give_back)(const struct mq_session *, int queue,
 	    const struct mq_newest *, struct mq_command *);
 
-	/*
-	 * How many elements of this queue the server has ever claimed for us (0:
+	/* How many elements of this queue the server has ever claimed for us (0:
 	 * unknown), and those that it holds for us, the newest first.  Two
 	 * commands of one transaction, since a script copies many or large elements
 	 * several times; their replies are that number, as text or nil, and an array.
 	 * MQ_HELD_AT_ONCE, or if only a script can tell: one command, whose reply is an
 	 * array of both.  MQ_HELD_COUNT: one command, and the reply only says how many
 	 * it holds.  MQ_HELD_KEY adds only the key that is there if it holds any.  Returns
-	 * how many commands they are.
-	 */
+	 * how many commands they are. */
 	int (*held)(const struct mq_session *, int queue, enum mq_held_how,
 	    struct mq_command[2]);
 	/* Whether a message that the server does not hold for us any more is
@@ -614,13 +563,11 @@ struct mq_layout {
 	void (*exists)(const struct mq_session *, int queue,
 	    const char *element, size_t len, struct mq_command *);
 
-	/*
-	 * Messages handed out by receipt are in the hands of a connection
+	/* Messages handed out by receipt are in the hands of a connection
 	 * with one queue, which joined with a lease_ms, and that its maker
 	 * leaves alone.  receipts() numbers all those that it holds, which are
 	 * these in the order of their claim, from 1; the reply is the integer n,
-	 * or else the lease is over.
-	 */
+	 * or else the lease is over. */
 	void (*receipts)(const struct mq_session *,
 	    const struct mq_part *elements, int n, struct mq_command *);
 	/* The message of a receipt: its element, or nil when it is settled or
@@ -633,11 +580,9 @@ struct mq_layout {
 	int (*receipt_by_id)(struct mq_redis *, const char *queue,
 	    const char *id, struct mq_receipt *);
 
-	/*
-	 * These wait.  They return 0, or -1 with the error in struct mq_redis.
+	/* These wait.  They return 0, or -1 with the error in struct mq_redis.
 	 * What is about all queues is so in the namespace that the URL of that
-	 * server names.
-	 */
+	 * server names. */
 
 	/* One round of cleaning up.  What the server refuses about one
 	 * connection or queue leaves that as it is and the others are cleaned;
@@ -663,16 +608,13 @@ struct mq_layout {
 	/* The current runs, by queue and start; mq_runs_free() frees. */
 	int (*running)(struct mq_redis *, struct mq_runs *);
 
-	/*
-	 * The next slice of a walk.  Or its end (s->over), to be told when messages
+	/* The next slice of a walk.  Or its end (s->over), to be told when messages
 	 * were taken from it, whether it has come to its end or not.  When some
 	 * thousand stay, those behind the walk wait at the newest end meanwhile;
 	 * this brings all back into their order.  A crash before it leaves them
-	 * there.
-	 */
+	 * there. */
 	int (*scan)(struct mq_redis *, struct mq_scan *);
-	/*
-	 * Takes the chosen ones of the current slice, chosen[i] for items[i],
+	/* Takes the chosen ones of the current slice, chosen[i] for items[i],
 	 * away from where they are: to the newest end of the ready messages of
 	 * a queue, or nowhere (NULL).  Each moves in one atomic step, and only
 	 * if it is still there; taken counts those.  From rejected, the count
@@ -682,12 +624,10 @@ struct mq_layout {
 	 * its priority, or in line for its group, and its key, if that is
 	 * free.  From delayed, its first tick becomes 0; one in line stays
 	 * there, unless it goes to another queue.  A dropped message releases
-	 * its group and key, and its result is sent to those who wait for it.
-	 */
+	 * its group and key, and its result is sent to those who wait for it. */
 	int (*take)(struct mq_redis *, struct mq_scan *, const bool *chosen,
 	    const char *to, long *taken);
-	/*
-	 * As take() for the next max messages at a place, without looking: but
+	/* As take() for the next max messages at a place, without looking: but
 	 * at most 1000 or about 1 MiB in one call.  0: there are none.
 	 * Unacked ones go to the front, the newest first, so that their order
 	 * stays, and an error with MQ_EXIT_AGAIN says that their connection is
@@ -695,8 +635,7 @@ struct mq_layout {
 	 *
 	 * With max LONG_MAX and without `to`, but for UNACKED: drops all in one step
 	 * that takes no time.  moved -1: there is something to let go of, or
-	 * somebody to tell; none was dropped, and that is for steps to do.
-	 */
+	 * somebody to tell; none was dropped, and that is for steps to do. */
 	int (*move)(struct mq_redis *, const struct mq_place *, long max,
 	    const char *to, long *moved);
 	/* Removes a queue and all that is kept about it, in one step. */

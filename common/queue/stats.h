@@ -31,9 +31,8 @@ struct mq_run {
 	char *queue, *id, *script, *text;
 	long attempt, pid;
 	int64_t started_ms; /* unix ms, by the clock of its host */
-	int64_t
-	    grace_ms; /* from TERM to KILL, if it is stopped; -1: its consumer
-			     * cannot do that */
+	/* From TERM to KILL, if it is stopped; -1: its consumer cannot do that. */
+	int64_t grace_ms;
 };
 
 struct mq_runs {
@@ -107,11 +106,7 @@ struct mq_layout;
 int mq_stop_run(struct mq_redis *, const struct mq_layout *,
     const struct mq_run *, enum mq_stop what, enum mq_stop *answer);
 
-/* --- stats -------------------------------------------------------------- */
-
-/*
- * The numbers of queues and of connections.
- */
+/* --- stats: the numbers of queues and of connections ---------------------- */
 
 /* Upper bounds of the run time histogram, in seconds; what is longer than the
  * last one has a bucket of its own behind. */
