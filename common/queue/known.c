@@ -16,40 +16,23 @@ struct looking {
 	const struct mq_layout *layout;
 	const struct mq_session *session;
 	struct mq_known *out;
-	size_t queues; /* those to push to and to notify are the last */
+	const char **names; /* those to push to and to notify are the last */
+	size_t queues;
 	bool *answered;
 };
-
-/* The queue that question i is about. */
-static size_t
-queue_of(const struct looking *l, size_t i)
-{
-	return i < l->queues ? i : i - l->queues;
-}
-
-static const char *
-name_of_queue(const struct looking *l, size_t i)
-{
-	i = queue_of(l, i);
-	if (i < (size_t)l->session->queue_count)
-		return l->session->queues[i];
-	return i == (size_t)l->session->queue_count &&
-		l->session->push != NULL ?
-	    l->session->push :
-	    l->session->notify;
-}
 
 static void
 ask_queue(void *arg, size_t i, struct mq_command *c)
 {
 	const struct looking *l = arg;
-	bool consumed = queue_of(l, i) < (size_t)l->session->queue_count;
+	size_t queue = i % l->queues;
 
 	if (i < l->queues)
-		l->layout->known(c, name_of_queue(l, i), false);
+		l->layout->known(c, l->names[queue], false);
 	else
-		l->layout->probe(
-		    c, consumed ? l->session : NULL, name_of_queue(l, i), true);
+		l->layout->probe(c,
+		    queue < (size_t)l->session->queue_count ? l->session : NULL,
+		    l->names[queue], true);
 }
 
 static int
@@ -60,7 +43,7 @@ take_existence(void *arg, size_t i, redisReply *reply)
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
 	/* A queue that has keys exists, although the list lacks it. */
-	l->out->there[queue_of(l, i)] |= reply->integer != 0;
+	l->out->there[i % l->queues] |= reply->integer != 0;
 	l->answered[i] = true;
 	return 0;
 }
@@ -77,15 +60,14 @@ judge_use(struct mq_redis *r, const struct looking *l)
 	while (first + 1 < 2 * l->queues &&
 	    (l->answered[first] ||
 		(first < l->queues &&
-		    mq_queue_unlisted(r, l->layout, name_of_queue(l, first)) !=
-			NULL)))
+		    mq_queue_unlisted(r, l->layout, l->names[first]) != NULL)))
 		first++;
 	/* The error is about the use of this queue: none behind it counts as missing. */
 	for (i = first; i < l->queues; i++)
 		l->out->there[i] = true;
 	l->out->status = r->status;
 	snprintf(l->out->error, sizeof(l->out->error), "%s: %s",
-	    name_of_queue(l, first), r->error);
+	    l->names[first % l->queues], r->error);
 	return 0;
 }
 
@@ -93,12 +75,19 @@ int
 mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_session *s, struct mq_known *out)
 {
-	size_t n =
-	    (size_t)s->queue_count + (s->push != NULL) + (s->notify != NULL);
-	struct looking l = {layout, s, out, n, mq_xcalloc(2 * n, sizeof(bool))};
+	size_t n = (size_t)s->queue_count;
+	const char **names = mq_xcalloc(n + 2, sizeof(*names));
+	struct looking l = {layout, s, out, names, 0, NULL};
 	struct mq_command ping = mq_redis_command(r);
 	int rv;
 
+	memcpy(names, s->queues, n * sizeof(*names));
+	if (s->push != NULL)
+		names[n++] = s->push;
+	if (s->notify != NULL)
+		names[n++] = s->notify;
+	l.queues = n;
+	l.answered = mq_xcalloc(2 * n, sizeof(bool));
 	*out = (struct mq_known){.there = mq_xcalloc(n, sizeof(bool))};
 	/* Waits while the server loads its data. */
 	mq_command_plain(&ping, "PING");
@@ -107,6 +96,7 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 	    mq_ask_all(r, 2 * n, ask_queue, take_existence, &l) == -1)
 		rv = judge_use(r, &l);
 	free(l.answered);
+	free(names);
 	return rv;
 }
 

@@ -270,31 +270,13 @@ join_queue(struct mq_lease *l)
 	return rv;
 }
 
-/* A message that cannot run goes to the rejected ones instead. */
-static int
-refuse_message(struct mq_lease *l, struct mq_leased *m, bool late)
-{
-	const struct mq_counts n = {.failed = !late, .expired = late};
-	struct mq_ending end = {
-	    .state = late ? MQ_END_EXPIRED : MQ_END_REJECTED,
-	    .text = m->why,
-	    .status = -1,
-	    .finished_ms = mq_clock_unix_us() / 1000};
-
-	if (late)
-		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, m->why);
-	if (settle_message(&l->of, m, MQ_OUTCOME_REJECT, NULL, late, &end) ==
-	    -1)
-		return -1;
-	session_count(&l->of, &n);
-	return 0;
-}
-
 /* Rejects those that cannot run, and gives the others their receipts, in their
  * order.  Returns how many those are. */
 static int
 sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 {
+	struct mq_counts counts = {0};
+	struct mq_ending end;
 	const redisReply *e;
 	struct mq_leased *m;
 	const char *bad;
@@ -309,13 +291,26 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 		late = bad == NULL &&
 		    mq_message_over(&m->envelope, facts->now_ms, facts->tick,
 			m->why, sizeof(m->why));
-		if (bad != NULL)
-			snprintf(m->why, sizeof(m->why), "bad header: %s", bad);
-		if (bad == NULL && !late)
+		if (bad == NULL && !late) {
 			m->receipt =
 			    mq_xasprintf("%s.%d", l->connection, ++good);
-		else if (refuse_message(l, m, late) == -1)
+			continue;
+		}
+		if (late)
+			mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, m->why);
+		else
+			snprintf(m->why, sizeof(m->why), "bad header: %s", bad);
+		end = (struct mq_ending){
+		    .state = late ? MQ_END_EXPIRED : MQ_END_REJECTED,
+		    .text = m->why,
+		    .status = -1,
+		    .finished_ms = mq_clock_unix_us() / 1000};
+		if (settle_message(
+			&l->of, m, MQ_OUTCOME_REJECT, NULL, late, &end) == -1)
 			return -1;
+		counts.failed = !late;
+		counts.expired = late;
+		session_count(&l->of, &counts);
 	}
 	return good;
 }

@@ -87,23 +87,6 @@ ask_past(void *arg, size_t i, struct mq_command *c)
 	    p->side->past[i % MQ_PASTS]);
 }
 
-/* One of another turn of the hash is none, nor one that is ahead of the clock. */
-static bool
-parse_note(const char *text, long long now_s, size_t kind, struct mq_note *out)
-{
-	long long unit_s = spans[kind].unit_s;
-	char *end;
-	int i;
-
-	for (i = 0; i < MQ_NOTED; i++, text = end) {
-		out->n[i] = strtoll(text, &end, 10);
-		if (end == text)
-			out->n[i] = -1;
-	}
-	return out->n[MQ_NOTED_AT_S] <= now_s + unit_s &&
-	    out->n[MQ_NOTED_AT_S] > now_s - spans[kind].count * unit_s;
-}
-
 static int
 by_time(const void *a, const void *b)
 {
@@ -118,15 +101,29 @@ take_past(void *arg, size_t i, redisReply *reply)
 {
 	struct mq_stats *stats = ((const struct pass *)arg)->stats;
 	struct mq_past *out = &stats->queues[i / MQ_PASTS].past[i % MQ_PASTS];
-	size_t k;
+	long long unit_s = spans[i % MQ_PASTS].unit_s, *n;
+	long long begun_s =
+	    stats->now_ms / 1000 - spans[i % MQ_PASTS].count * unit_s;
+	const char *text;
+	char *end;
+	size_t k, m;
 
 	if (!mq_reply_strings(reply))
 		return 0;
 	out->notes = mq_xcalloc(reply->elements + 1, sizeof(*out->notes));
-	for (k = 0; k < reply->elements; k++)
-		out->count +=
-		    parse_note(reply->element[k]->str, stats->now_ms / 1000,
-			i % MQ_PASTS, &out->notes[out->count]);
+	for (k = 0; k < reply->elements; k++) {
+		text = reply->element[k]->str;
+		n = out->notes[out->count].n;
+		for (m = 0; m < MQ_NOTED; m++, text = end) {
+			n[m] = strtoll(text, &end, 10);
+			if (end == text)
+				n[m] = -1;
+		}
+		/* One of another turn of the hash is none, nor one that is ahead
+		 * of the clock. */
+		out->count += n[MQ_NOTED_AT_S] > begun_s &&
+		    n[MQ_NOTED_AT_S] <= stats->now_ms / 1000 + unit_s;
+	}
 	qsort(out->notes, (size_t)out->count, sizeof(*out->notes), by_time);
 	return 0;
 }

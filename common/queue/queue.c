@@ -86,27 +86,18 @@ mq_key_of(const char *key, size_t n)
 enum mq_published
 mq_layout_published(const redisReply *reply, int i)
 {
+	/* In the order of the enum. */
+	static const char letters[] = "adjfst";
+	const char *letter;
+
 	/* Of a plain LPUSH. */
 	if (reply->type == REDIS_REPLY_INTEGER)
 		return MQ_PUBLISHED;
 	if (reply->type != REDIS_REPLY_STRING || (size_t)i >= reply->len)
 		return MQ_PUBLISHED_NONSENSE;
-	switch (reply->str[i]) {
-	case 'a':
-		return MQ_PUBLISHED;
-	case 'd':
-		return MQ_PUBLISHED_DUPLICATE;
-	case 'j':
-		return MQ_PUBLISHED_JOINED;
-	case 'f':
-		return MQ_PUBLISHED_FULL;
-	case 's':
-		return MQ_PUBLISHED_STALE;
-	case 't':
-		return MQ_PUBLISHED_TOO_LONG;
-	default:
-		return MQ_PUBLISHED_NONSENSE;
-	}
+	letter = memchr(letters, reply->str[i], sizeof(letters) - 1);
+	return letter != NULL ? (enum mq_published)(letter - letters) :
+				MQ_PUBLISHED_NONSENSE;
 }
 
 static void
@@ -192,16 +183,10 @@ mq_layout_settled(const redisReply *reply)
 {
 	if (reply->type != REDIS_REPLY_INTEGER)
 		return MQ_SETTLED_LOST;
-	switch (reply->integer) {
-	case 0:
-		return MQ_SETTLED_LOST;
-	case -1:
-		return MQ_SETTLED_GONE;
-	case -2:
-		return MQ_SETTLED_TOO_LONG;
-	default:
-		return MQ_SETTLED;
-	}
+	return reply->integer == 0 ? MQ_SETTLED_LOST :
+	    reply->integer == -1   ? MQ_SETTLED_GONE :
+	    reply->integer == -2   ? MQ_SETTLED_TOO_LONG :
+				     MQ_SETTLED;
 }
 
 bool

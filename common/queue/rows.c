@@ -90,7 +90,7 @@ void
 mq_rows_connections(struct mq_stats *out, const redisReply *names,
     const struct mq_names *others)
 {
-	struct mq_names all = {0}, more = {0};
+	struct mq_names all = {0};
 	const redisReply *name;
 	size_t i;
 
@@ -99,16 +99,9 @@ mq_rows_connections(struct mq_stats *out, const redisReply *names,
 		if (strlen(name->str) == (size_t)name->len)
 			mq_names_add(&all, name->str, NULL);
 	}
-	mq_names_sort(&all);
-	/* Nearly always, they are there already. */
 	for (i = 0; others != NULL && i < others->n; i++)
-		if (!mq_names_have(&all, others->list[i].name))
-			mq_names_add(&more, others->list[i].name, NULL);
-	for (i = 0; i < more.n; i++)
-		mq_names_add(&all, more.list[i].name, NULL);
-	if (more.n > 0)
-		mq_names_sort(&all);
-	mq_names_free(&more);
+		mq_names_add(&all, others->list[i].name, NULL);
+	mq_names_sort(&all);
 	out->connections = mq_xcalloc(all.n + 1, sizeof(*out->connections));
 	for (i = 0; i < all.n; i++)
 		out->connections[out->connection_count++].name =

@@ -33,89 +33,70 @@ struct cleaner {
 	struct mq_cleaned *out;
 	const char *anywhere; /* see rsmq_name() */
 	struct mq_names
-	    consumed; /* queues that consumers of ours have; sorted */
+	    consumed;	       /* queues that consumers of ours have; sorted */
+	struct mq_names found; /* names of queues; sorted */
+	redisReply **connections, **gone; /* all, and those without a lease */
+	size_t gone_count;
 	int64_t now_ms;
 };
 
 /* --- connections -------------------------------------------------------------- */
 
-struct leases {
-	struct cleaner *w;
-	redisReply **names;
-	size_t *gone, n; /* the indices of those that have none */
-};
-
 static void
 ask_lease(void *arg, size_t i, struct mq_command *c)
 {
-	const struct leases *l = arg;
+	const struct cleaner *w = arg;
 
 	mq_command_plain(c, "HGET");
-	rsmq_key_lease(c, l->names[i]->str, l->w->anywhere);
+	rsmq_key_lease(c, w->connections[i]->str, w->anywhere);
 	mq_command_str(c, "queues");
 }
 
 static int
 take_lease(void *arg, size_t i, redisReply *reply)
 {
-	struct leases *l = arg;
+	struct cleaner *w = arg;
 	json_t *list = NULL, *name;
 	size_t k;
 
 	if (reply->type == REDIS_REPLY_STRING)
 		list = json_loads(reply->str, 0, NULL);
-	else if (mq_round_good(&l->w->round, reply, REDIS_REPLY_NIL))
-		l->gone[l->n++] = i;
+	else if (mq_round_good(&w->round, reply, REDIS_REPLY_NIL))
+		w->gone[w->gone_count++] = w->connections[i];
 	json_array_foreach(list, k, name)
 		if (json_is_string(name))
 			mq_names_add(
-			    &l->w->consumed, json_string_value(name), NULL);
+			    &w->consumed, json_string_value(name), NULL);
 	json_decref(list);
 	return 0;
-}
-
-/* Names are never used again, so one that is dead stays so. */
-static int
-forget_dead(struct leases *l)
-{
-	struct mq_command c = {0};
-	redisReply *name;
-	size_t i = 0, end;
-	int rv = 0;
-
-	if (l->w->how->dry_run) {
-		l->w->out->connections += (long)l->n;
-		return 0;
-	}
-	while (i < l->n && rv == 0) {
-		mq_command_plain(&c, "ZREM");
-		rsmq_key_common(&c, l->w->anywhere, "::connections");
-		for (end = i + FORGET; i < end && i < l->n; i++) {
-			name = l->names[l->gone[i]];
-			mq_command_arg(&c, name->str, name->len);
-		}
-		rv = mq_round_add(&l->w->round, &c, &l->w->out->connections);
-	}
-	return rv;
 }
 
 static int
 clean_connections(struct cleaner *w)
 {
 	redisReply *all = rsmq_connections(w->round.r, w->anywhere);
-	struct leases l = {.w = w};
+	struct mq_command c = {0};
+	size_t i = 0, end;
 	int rv;
 
 	if (all == NULL)
 		return -1;
-	l.names = all->element;
-	l.gone = mq_xcalloc(all->elements + 1, sizeof(*l.gone));
-	rv = mq_ask_each(w->round.r, all->elements, ask_lease, take_lease, &l);
-	if (rv == 0)
-		rv = forget_dead(&l);
-	free(l.gone);
-	freeReplyObject(all);
+	w->connections = all->element;
+	w->gone = mq_xcalloc(all->elements + 1, sizeof(*w->gone));
+	rv = mq_ask_each(w->round.r, all->elements, ask_lease, take_lease, w);
 	mq_names_sort(&w->consumed);
+	if (rv == 0 && w->how->dry_run)
+		w->out->connections += (long)w->gone_count;
+	/* Names are never used again, so one that is dead stays so. */
+	while (rv == 0 && !w->how->dry_run && i < w->gone_count) {
+		mq_command_plain(&c, "ZREM");
+		rsmq_key_common(&c, w->anywhere, "::connections");
+		for (end = i + FORGET; i < end && i < w->gone_count; i++)
+			mq_command_arg(&c, w->gone[i]->str, w->gone[i]->len);
+		rv = mq_round_add(&w->round, &c, &w->out->connections);
+	}
+	free(w->gone);
+	freeReplyObject(all);
 	return rv;
 }
 
@@ -179,31 +160,26 @@ scan_keys(struct mq_redis *r, const char *prefix, struct mq_names *found)
 	return reply == NULL ? -1 : 0;
 }
 
-struct enlist {
-	struct cleaner *w;
-	struct mq_names found;
-};
-
 static void
 ask_enlist(void *arg, size_t i, struct mq_command *c)
 {
-	const struct enlist *l = arg;
-	const char *name = l->found.list[i].name;
-	char *queue = rsmq_name(l->w->round.r, name);
+	const struct cleaner *w = arg;
+	const char *name = w->found.list[i].name;
+	char *queue = rsmq_name(w->round.r, name);
 
 	mq_command_script(c, &rsmq_script_enlist);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_queue_keys(c, queue);
 	rsmq_key(c, queue, ":Xpaused :Xcounters :Xrate :Xlater");
 	mq_command_str(c, name);
-	mq_command_int(c, l->w->how->dry_run);
+	mq_command_int(c, w->how->dry_run);
 	free(queue);
 }
 
 static int
 take_enlisted(void *arg, size_t i, redisReply *reply)
 {
-	struct cleaner *w = ((struct enlist *)arg)->w;
+	struct cleaner *w = arg;
 
 	(void)i;
 	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) ||
@@ -220,16 +196,15 @@ list_unlisted(struct cleaner *w)
 	struct mq_redis *r = w->round.r;
 	const char *ns = r->server->url.ns;
 	char *prefix = mq_xasprintf("%s:", ns != NULL ? ns : RSMQ_NAMESPACE);
-	struct enlist l = {.w = w};
-	int rv = rsmq_add_listed(r, &l.found);
+	int rv = rsmq_add_listed(r, &w->found);
 
 	if (rv == 0)
-		rv = scan_keys(r, prefix, &l.found);
+		rv = scan_keys(r, prefix, &w->found);
 	free(prefix);
-	mq_names_sort(&l.found);
+	mq_names_sort(&w->found);
 	if (rv == 0)
-		rv = mq_ask_each(r, l.found.n, ask_enlist, take_enlisted, &l);
-	mq_names_free(&l.found);
+		rv = mq_ask_each(r, w->found.n, ask_enlist, take_enlisted, w);
+	mq_names_free(&w->found);
 	return rv;
 }
 
