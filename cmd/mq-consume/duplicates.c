@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/say.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
 #include "queue/consumer.h"
 #include "queue/dup.h"
@@ -308,7 +309,8 @@ is_carried(const struct mq_envelope *copy, const struct mq_layout *from,
 		return true;
 	if (!mq_layout_obeys(to, copy, why))
 		return false;
-	if (mq_layout_reads(to, copy->payload, copy->payload_len))
+	if (!(to->has & MQ_HAS_TEXT) ||
+	    mq_utf8(copy->payload, copy->payload_len))
 		return true;
 	mq_buf_addstr(why, "not UTF-8, as node takes it");
 	return false;

@@ -13,6 +13,7 @@
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/utf8.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
 
@@ -163,7 +164,8 @@ check_text(struct messages *m, const char *payload, size_t n)
 		       "busy; --attach sends it as a file",
 		    m->seen, n >> 20);
 	}
-	if (!m->opt->raw && !mq_layout_reads(m->layout, payload, n))
+	if (!m->opt->raw && m->layout->has & MQ_HAS_TEXT &&
+	    !mq_utf8(payload, n))
 		end_bad(m, "not UTF-8; --raw publishes it");
 }
 

@@ -7,7 +7,6 @@
 
 #include "attach.h"
 #include "base/names.h"
-#include "base/utf8.h"
 #include "base/xalloc.h"
 #include "layout.h"
 #include "message/headers.h"
@@ -217,12 +216,6 @@ mq_layout_obeys(
 		return false;
 	}
 	return true;
-}
-
-bool
-mq_layout_reads(const struct mq_layout *l, const char *payload, size_t n)
-{
-	return !(l->has & MQ_HAS_TEXT) || mq_utf8(payload, n);
 }
 
 /* Where it is always the same, joining answers OK, renewing 1 or 0. */

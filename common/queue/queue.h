@@ -670,8 +670,6 @@ int64_t mq_layout_lease(
  * they ask for that the layout does not know. */
 bool mq_layout_obeys(
     const struct mq_layout *, const struct mq_envelope *, struct mq_buf *why);
-/* Whether other programs read such a payload as what it is. */
-bool mq_layout_reads(const struct mq_layout *, const char *payload, size_t n);
 /*
  * The name of a queue for the operations, which the caller frees, when a user
  * calls it so and the namespace of the URL is ns (NULL: it names none): with

@@ -83,14 +83,19 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 	mq_buf_free(&rule);
 }
 
-/* Brackets and braces change places: no name of a queue has any. */
-static void
-turn_brackets(struct mq_buf *out)
+void
+mq_rights_end(struct mq_buf *out, bool cluster, int db)
 {
 	struct mq_buf rules = {0};
-	const char *p, *end = out->data + out->len;
+	const char *p, *end;
 	bool braces = false;
 
+	if (db != 0)
+		add_rule(out, "+select");
+	if (!cluster)
+		return;
+	/* Brackets and braces change places: no name of a queue has any. */
+	end = out->data + out->len;
 	for (p = out->data; p < end; p++) {
 		if (strncmp(p, "::\\[", 4) == 0) {
 			mq_buf_addstr(&rules, "::{");
@@ -108,16 +113,6 @@ turn_brackets(struct mq_buf *out)
 	}
 	mq_buf_free(out);
 	*out = rules;
-}
-
-void
-mq_rights_end(struct mq_buf *out, bool cluster, int db)
-{
-	if (db != 0)
-		add_rule(out, "+select");
-	if (!cluster)
-		return;
-	turn_brackets(out);
 	add_rule(out, "+asking");
 	add_rule(out, "+cluster|slots");
 	add_rule(out, "+cluster|nodes");

@@ -25,45 +25,37 @@ mq_runs_write(const struct mq_run *runs, int n, struct mq_buf *out)
 	json_decref(list);
 }
 
-/* Copies of what an object says; false when it says too little. */
-static bool
-from_json(json_t *v, struct mq_run *run)
-{
-	const char *queue, *id, *script = "", *text = "";
-	json_int_t attempt = 0, pid = 0, started = 0, grace = -1;
-
-	if (json_unpack(v, "{ss ss s?I s?I s?s s?I s?I s?s}", "queue", &queue,
-		"id", &id, "attempt", &attempt, "pid", &pid, "script", &script,
-		"started_ms", &started, "grace_ms", &grace, "text",
-		&text) == -1)
-		return false;
-	*run = (struct mq_run){.queue = mq_xstrdup(queue),
-	    .id = mq_xstrdup(id),
-	    .script = mq_xstrdup(script),
-	    .text = mq_xstrdup(text),
-	    .attempt = (long)attempt,
-	    .pid = (long)pid,
-	    .started_ms = started,
-	    .grace_ms = grace};
-	return true;
-}
-
 void
 mq_runs_read(struct mq_runs *runs, const char *text, size_t n,
     const char *connection, const char *host)
 {
 	json_t *list = mq_json_load(text, n), *v;
-	struct mq_run run;
+	json_int_t attempt, pid, started, grace;
+	const char *queue, *id, *script, *said;
 	size_t i;
 
 	json_array_foreach(list, i, v) {
-		if (!from_json(v, &run))
+		script = said = "";
+		attempt = pid = started = 0;
+		grace = -1;
+		if (json_unpack(v, "{ss ss s?I s?I s?s s?I s?I s?s}", "queue",
+			&queue, "id", &id, "attempt", &attempt, "pid", &pid,
+			"script", &script, "started_ms", &started, "grace_ms",
+			&grace, "text", &said) == -1)
 			continue;
-		run.connection = mq_xstrdup(connection);
-		run.host = host != NULL ? mq_xstrdup(host) : NULL;
 		runs->runs = mq_xreallocarray(
 		    runs->runs, (size_t)runs->count + 1, sizeof(*runs->runs));
-		runs->runs[runs->count++] = run;
+		runs->runs[runs->count++] =
+		    (struct mq_run){.connection = mq_xstrdup(connection),
+			.host = host != NULL ? mq_xstrdup(host) : NULL,
+			.queue = mq_xstrdup(queue),
+			.id = mq_xstrdup(id),
+			.script = mq_xstrdup(script),
+			.text = mq_xstrdup(said),
+			.attempt = (long)attempt,
+			.pid = (long)pid,
+			.started_ms = started,
+			.grace_ms = grace};
 	}
 	json_decref(list);
 }

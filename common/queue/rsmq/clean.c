@@ -239,40 +239,31 @@ reject_header(struct cleaner *w, redisReply *const *message,
 	mq_buf_free(&header);
 }
 
-static void
-build_reject(struct cleaner *w, const char *queue, redisReply *const *messages,
-    size_t n, bool *late, struct mq_command *c)
-{
-	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
-	struct mq_buf extra = {0};
-	size_t i;
-
-	mq_command_script(c, &rsmq_script_reject);
-	rsmq_queue_keys(c, queue);
-	rsmq_queue_keys(c, rejected);
-	rsmq_key_common(c, queue, ":QUEUES");
-	mq_command_str(c, rsmq_bare(rejected));
-	for (i = 0; i < n; i++) {
-		reject_header(w, messages + 3 * i, &extra, &late[i]);
-		mq_command_arg(c, messages[3 * i]->str, messages[3 * i]->len);
-		mq_command_int(c, messages[3 * i + 1]->integer);
-		mq_command_arg(c, extra.data, extra.len);
-	}
-	mq_buf_free(&extra);
-	free(rejected);
-}
-
 static int
 reject_some(struct cleaner *w, const char *queue, redisReply *const *messages,
     size_t n, struct mq_counts *sum)
 {
+	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	struct mq_command c = {0};
-	redisReply *reply = NULL;
+	struct mq_buf extra = {0};
+	redisReply *reply = NULL, *const *m = messages;
 	bool late[REJECT];
 	size_t i;
 	int rv = 0;
 
-	build_reject(w, queue, messages, n, late, &c);
+	mq_command_script(&c, &rsmq_script_reject);
+	rsmq_queue_keys(&c, queue);
+	rsmq_queue_keys(&c, rejected);
+	rsmq_key_common(&c, queue, ":QUEUES");
+	mq_command_str(&c, rsmq_bare(rejected));
+	for (i = 0; i < n; i++, m += 3) {
+		reject_header(w, m, &extra, &late[i]);
+		mq_command_arg(&c, m[0]->str, m[0]->len);
+		mq_command_int(&c, m[1]->integer);
+		mq_command_arg(&c, extra.data, extra.len);
+	}
+	mq_buf_free(&extra);
+	free(rejected);
 	if (w->how->dry_run)
 		mq_command_free(&c);
 	else

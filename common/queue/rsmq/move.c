@@ -60,24 +60,6 @@ take_held(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* Messages that our own connections hold; programs of RSMQ leave no name. */
-static int
-list_held(struct mq_redis *r, struct mq_scan *s)
-{
-	struct mq_walk *w = s->walk;
-
-	if (s->place.state != MQ_UNACKED || w->held != NULL)
-		return 0;
-	w->held = mq_xcalloc(1, sizeof(*w->held));
-	w->connections = rsmq_connections(r, s->place.queue);
-	if (w->connections == NULL ||
-	    mq_ask_all(r, w->connections->elements, ask_held, take_held, s) ==
-		-1)
-		return -1;
-	mq_names_sort(w->held);
-	return 0;
-}
-
 /* Whether a message is of the connection that is meant; *whose it is. */
 static bool
 is_meant(const struct mq_scan *s, const redisReply *id, const char **whose)
@@ -173,8 +155,16 @@ rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 		return 0;
 	s->count = 0;
 	w->span = 0;
-	if (list_held(r, s) == -1)
-		return -1;
+	/* Messages that our own connections hold; programs of RSMQ leave no name. */
+	if (s->place.state == MQ_UNACKED && w->held == NULL) {
+		w->held = mq_xcalloc(1, sizeof(*w->held));
+		w->connections = rsmq_connections(r, s->place.queue);
+		if (w->connections == NULL ||
+		    mq_ask_all(r, w->connections->elements, ask_held, take_held,
+			s) == -1)
+			return -1;
+		mq_names_sort(w->held);
+	}
 	while (!s->end && w->span == 0) {
 		mq_walk_drop_slice(s);
 		if (read_slice(r, s) == -1)
@@ -407,56 +397,50 @@ add_delete(struct mq_command *c, const char *queue, bool look,
 	free(rejected);
 }
 
-/* *done is false when the connections have changed in between. */
-static int
-try_delete(
-    struct mq_redis *r, const char *queue, struct mq_deletion *out, bool *done)
-{
-	redisReply *reply, **e, *connections = rsmq_connections(r, queue);
-	struct mq_command c = {0};
-	int rv = 0;
-
-	if (connections == NULL)
-		return -1;
-	add_delete(&c, queue, out->dry_run || out->unacked > 0, connections);
-	freeReplyObject(connections);
-	reply = mq_call(r, &c, -1);
-	if (reply == NULL)
-		return -1;
-	*done = reply->type != REDIS_REPLY_NIL;
-	if (*done && rsmq_is(reply, "#####")) {
-		e = reply->element;
-		out->consumers = (long)e[0]->integer;
-		out->known = e[1]->integer != 0;
-		out->ready = (long)e[2]->integer;
-		out->delayed = (long)e[3]->integer;
-		out->rejected = (long)e[4]->integer;
-	} else if (*done) {
-		rv = mq_nonsense(r);
-	}
-	freeReplyObject(reply);
-	return rv;
-}
-
 /* The step that deletes cannot know what programs of RSMQ have in hand. */
 int
 rsmq_delete_queue(
     struct mq_redis *r, const char *queue, struct mq_deletion *out)
 {
 	const struct mq_place place = {.queue = queue, .state = MQ_UNACKED};
-	bool done = false;
-	int tries;
+	redisReply *reply = NULL, **e, *connections;
+	struct mq_command c = {0};
+	int tries, rv = 0;
 
 	if (count_place(r, &place, NULL, &out->unacked) == -1)
 		return -1;
-	for (tries = 0; tries < DELETE_TRIES; tries++) {
-		if (try_delete(r, queue, out, &done) == -1)
+	/* There is no answer when the connections have changed in between. */
+	for (tries = 0; tries < DELETE_TRIES && reply == NULL; tries++) {
+		connections = rsmq_connections(r, queue);
+		if (connections == NULL)
 			return -1;
-		if (done)
-			return 0;
+		add_delete(
+		    &c, queue, out->dry_run || out->unacked > 0, connections);
+		freeReplyObject(connections);
+		reply = mq_call(r, &c, -1);
+		if (reply == NULL)
+			return -1;
+		if (reply->type == REDIS_REPLY_NIL) {
+			freeReplyObject(reply);
+			reply = NULL;
+		}
 	}
-	r->status = MQ_EXIT_AGAIN;
-	snprintf(r->error, sizeof(r->error),
-	    "%s: its connections keep changing; try again", queue);
-	return -1;
+	if (reply == NULL) {
+		r->status = MQ_EXIT_AGAIN;
+		snprintf(r->error, sizeof(r->error),
+		    "%s: its connections keep changing; try again", queue);
+		return -1;
+	}
+	if (rsmq_is(reply, "#####")) {
+		e = reply->element;
+		out->consumers = (long)e[0]->integer;
+		out->known = e[1]->integer != 0;
+		out->ready = (long)e[2]->integer;
+		out->delayed = (long)e[3]->integer;
+		out->rejected = (long)e[4]->integer;
+	} else {
+		rv = mq_nonsense(r);
+	}
+	freeReplyObject(reply);
+	return rv;
 }
