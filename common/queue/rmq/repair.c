@@ -41,95 +41,86 @@
 
 /* Those of a queue as they were when a repair began. */
 struct lock {
-	char id[MQ_ID_LEN + 1]; /* of its holder */
-	char *field, *value;
-	size_t field_len, value_len;
-	bool seen; /* the holder is somewhere */
-	bool over; /* it was kept until a time that has come */
+	redisReply *field, *value; /* the value begins with its holder's id */
+	bool seen;		   /* the holder is somewhere */
+	bool over;		   /* it was kept until a time that has come */
 };
 
-struct locks {
+struct check {
+	struct rmq_cleaner *w;
+	const char *queue;
 	long long now, tick; /* unix ms, and the queue's, at the beginning */
-	struct lock *list;   /* sorted by id once all are there */
+	struct lock *locks;  /* sorted by id once all are there */
 	size_t n, cap;
-	size_t held; /* those that are not over */
-	bool late;   /* some message may be too late by now */
+	size_t held;		      /* those that are not over */
+	bool has_late;		      /* some message may be too late by now */
+	long long expires, last_tick; /* the lowest that were seen; -1: none */
+	long late, missing;
+	bool whole;	      /* nothing could be missed so far */
+	bool proven;	      /* a holder that was not seen is nowhere */
+	struct mq_names live; /* connections that were seen alive */
+	/* When they were looked at last, CLOCK_MONOTONIC; 0: they are not. */
+	double seen_s;
+	struct mq_idgen ids;
 };
 
 /* How many are let go of in one step. */
 #define FREE_COUNT 100
 
-static char *
-copy_text(const redisReply *s)
-{
-	char *p = mq_xcalloc(1, s->len + 1);
-
-	memcpy(p, s->str, s->len);
-	return p;
-}
-
-static bool
-is_number(const char *p)
-{
-	return *p != '\0' && strspn(p, "0123456789") == strcspn(p, " ");
-}
-
 /*
  * A group's is "ID STAMP", a key's "ID MODE STAMP"; a mode that is a time means
- * that it is kept until then, whoever holds it.
+ * that it is kept until then, whoever holds it.  Takes those that it keeps.
  */
 static void
-add_lock(struct locks *l, const redisReply *field, const redisReply *value)
+take_lock(struct check *p, redisReply **field, redisReply **value)
 {
-	bool key = field->len > 0 && field->str[0] == 'k', timed = false;
-	struct lock *lock;
+	const char *mode;
+	bool timed;
 
-	if (value->len < MQ_ID_LEN)
+	if ((*value)->len < MQ_ID_LEN)
 		return;
-	if (key && value->len > MQ_ID_LEN)
-		timed = is_number(value->str + MQ_ID_LEN + 1);
-	if (timed && strtoll(value->str + MQ_ID_LEN + 1, NULL, 10) > l->now)
+	mode = (*value)->str + MQ_ID_LEN + 1;
+	timed = (*field)->str[0] == 'k' && (*value)->len > MQ_ID_LEN &&
+	    *mode != '\0' && strspn(mode, "0123456789") == strcspn(mode, " ");
+	if (timed && strtoll(mode, NULL, 10) > p->now)
 		return;
-	if (l->n == l->cap) {
-		l->cap = l->cap == 0 ? 64 : l->cap * 2;
-		l->list = mq_xreallocarray(l->list, l->cap, sizeof(*l->list));
+	if (p->n == p->cap) {
+		p->cap = p->cap * 2 + 64;
+		p->locks =
+		    mq_xreallocarray(p->locks, p->cap, sizeof(*p->locks));
 	}
-	lock = &l->list[l->n++];
-	*lock = (struct lock){.field = copy_text(field),
-	    .value = copy_text(value),
-	    .field_len = field->len,
-	    .value_len = value->len,
-	    .over = timed};
-	memcpy(lock->id, value->str, MQ_ID_LEN);
-	l->held += !timed;
+	p->locks[p->n++] =
+	    (struct lock){.field = *field, .value = *value, .over = timed};
+	*field = *value = NULL;
+	p->held += !timed;
 }
 
 /* A field that is no lock tells when the first message is too late. */
-static void
-take_field(struct locks *l, const redisReply *field, const redisReply *value)
-{
-	long long bound;
-
-	if (field->len == 0)
-		return;
-	if (field->str[0] == 'g' || field->str[0] == 'k') {
-		add_lock(l, field, value);
-		return;
-	}
-	bound = strtoll(value->str, NULL, 10);
-	if (strchr("eE", field->str[0]) != NULL)
-		l->late |= bound < l->now;
-	else if (strchr("tT", field->str[0]) != NULL)
-		l->late |= bound < l->tick;
-}
-
 static int
-take_fields(void *locks, redisReply *some)
+take_fields(void *arg, redisReply *some)
 {
+	struct check *p = arg;
+	redisReply **e = some->element;
+	long long bound;
 	size_t i;
 
-	for (i = 0; i + 1 < some->elements; i += 2)
-		take_field(locks, some->element[i], some->element[i + 1]);
+	for (i = 0; i + 1 < some->elements; i += 2) {
+		bound = strtoll(e[i + 1]->str, NULL, 10);
+		switch (e[i]->str[0]) {
+		case 'g':
+		case 'k':
+			take_lock(p, &e[i], &e[i + 1]);
+			break;
+		case 'e':
+		case 'E':
+			p->has_late |= bound < p->now;
+			break;
+		case 't':
+		case 'T':
+			p->has_late |= bound < p->tick;
+			break;
+		}
+	}
 	return 0;
 }
 
@@ -138,139 +129,70 @@ by_id(const void *a, const void *b)
 {
 	const struct lock *x = a, *y = b;
 
-	return memcmp(x->id, y->id, MQ_ID_LEN);
-}
-
-/* Reads all; now and tick are set. */
-static int
-load_locks(struct rmq_cleaner *w, const char *queue, struct locks *l)
-{
-	int rv = rmq_cleaner_fields(w, queue, "locks", take_fields, l);
-
-	if (l->n > 0)
-		qsort(l->list, l->n, sizeof(*l->list), by_id);
-	return rv;
+	return memcmp(x->value->str, y->value->str, MQ_ID_LEN);
 }
 
 /* The holder with this id is somewhere. */
 static void
-note_seen(struct locks *l, const char *id)
+note_seen(struct check *p, const char *id)
 {
-	size_t low = 0, high = l->n, middle;
+	size_t low = 0, high = p->n, middle;
 
 	while (low < high) {
 		middle = low + (high - low) / 2;
-		if (memcmp(l->list[middle].id, id, MQ_ID_LEN) < 0)
+		if (memcmp(p->locks[middle].value->str, id, MQ_ID_LEN) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; low < l->n && memcmp(l->list[low].id, id, MQ_ID_LEN) == 0; low++)
-		l->list[low].seen = true;
+	for (;
+	     low < p->n && memcmp(p->locks[low].value->str, id, MQ_ID_LEN) == 0;
+	     low++)
+		p->locks[low].seen = true;
 }
 
-/* Whether some holder was not seen. */
-static bool
-is_unseen(const struct locks *l)
+static void
+build_repair(const struct check *p, const char *verb, struct mq_command *c)
 {
-	size_t i;
-
-	for (i = 0; i < l->n; i++)
-		if (!l->list[i].seen && !l->list[i].over)
-			return true;
-	return false;
+	mq_command_script(c, &rmq_script_repair);
+	rmq_queue_keys(c, p->queue);
+	mq_command_str(c, verb);
 }
 
 /* Lets go of those that are over, or of the others whose holders were not seen;
  * *n: how many. */
 static int
-free_locks(struct rmq_cleaner *w, const char *queue, const struct locks *l,
-    bool over, long *n)
+free_locks(const struct check *p, bool over, long *n)
 {
-	const struct lock *lock;
-	struct mq_command c = mq_redis_command(w->round.r);
+	const struct lock *lock = p->locks;
+	struct mq_command c = mq_redis_command(p->w->round.r);
 	int many = 0, rv = 0;
-	size_t i;
 
 	*n = 0;
-	for (i = 0; i < l->n && rv == 0; i++) {
-		lock = &l->list[i];
+	for (; lock < p->locks + p->n && rv == 0; lock++) {
 		if (lock->seen || lock->over != over)
 			continue;
 		if (many++ == 0) {
-			mq_command_script(&c, &rmq_script_repair);
-			rmq_queue_keys(&c, queue);
-			mq_command_str(&c, "free");
-			mq_command_str(&c, w->how->dry_run ? "1" : "0");
+			build_repair(p, "free", &c);
+			mq_command_str(&c, p->w->how->dry_run ? "1" : "0");
 		}
-		mq_command_arg(&c, lock->field, lock->field_len);
-		mq_command_arg(&c, lock->value, lock->value_len);
+		mq_command_arg(&c, lock->field->str, lock->field->len);
+		mq_command_arg(&c, lock->value->str, lock->value->len);
 		if (many == FREE_COUNT) {
-			rv = mq_round_add(&w->round, &c, n);
+			rv = mq_round_add(&p->w->round, &c, n);
 			many = 0;
 		}
 	}
-	return rv == 0 && many > 0 ? mq_round_add(&w->round, &c, n) : rv;
-}
-
-static void
-clear_locks(struct locks *l)
-{
-	size_t i;
-
-	for (i = 0; i < l->n; i++) {
-		free(l->list[i].field);
-		free(l->list[i].value);
-	}
-	free(l->list);
-	*l = (struct locks){0};
+	return rv == 0 && many > 0 ? mq_round_add(&p->w->round, &c, n) : rv;
 }
 
 /* --- the walk ----------------------------------------------------------------- */
-
-struct check {
-	struct rmq_cleaner *w;
-	const char *queue;
-	struct locks locks;
-	long long expires, last_tick; /* the lowest that were seen; -1: none */
-	long late, missing;
-	bool proven;	      /* a holder that was not seen is nowhere */
-	struct mq_names live; /* connections that were seen alive */
-	/* When they were looked at last, CLOCK_MONOTONIC; 0: they are not. */
-	double seen_s;
-	struct mq_idgen ids;
-};
 
 /* The walk proves nothing if the connections were not looked at for so many
  * seconds: less than a lease, in which one could come and go. */
 #define UNSEEN_S 45.0
 /* How often connections are looked at meanwhile, in seconds. */
 #define WATCH_S 15.0
-
-/* Where a walk is. */
-struct walk {
-	const char *place, *connection; /* connection: of unacked */
-	struct mq_buf at, sign;
-	bool more;
-};
-
-static void
-build_step(struct check *p, const struct walk *at, struct mq_command *c)
-{
-	char tombstone[MQ_ID_LEN + 1];
-
-	mq_id_make(&p->ids, (uint64_t)mq_clock_unix_us(), tombstone);
-	mq_command_script(c, &rmq_script_check_locks);
-	rmq_queue_keys(c, p->queue);
-	rmq_key_queue(c, p->queue, "rejected");
-	if (at->connection != NULL)
-		rmq_key_both(c, at->connection, p->queue, "unacked");
-	mq_command_str(c, at->place);
-	mq_command_arg(c, at->at.data, at->at.len);
-	mq_command_arg(c, at->sign.data, at->sign.len);
-	mq_command_str(c, p->w->how->dry_run ? "1" : "0");
-	mq_command_str(c, tombstone);
-}
 
 /* The lowest number that a reply has. */
 static void
@@ -299,40 +221,40 @@ is_sound(const redisReply *reply)
 	return i >= IDS;
 }
 
-static void
-take_step(struct check *p, struct walk *at, const redisReply *reply)
+/* Returns whether there is more. */
+static bool
+take_step(struct check *p, const redisReply *reply, struct mq_buf *at,
+    struct mq_buf *sign)
 {
 	redisReply **e = reply->element;
 	size_t i;
 
-	at->more = is_sound(reply) && e[MORE]->integer != 0;
-	if (!is_sound(reply))
-		return;
 	p->late += (long)e[LATE]->integer;
 	p->missing += (long)e[MISSING]->integer;
 	lower(&p->expires, e[EXPIRES]);
 	lower(&p->last_tick, e[LAST_TICK]);
-	mq_buf_set(&at->at, e[AT]->str, e[AT]->len);
-	mq_buf_set(&at->sign, e[SIGN]->str, e[SIGN]->len);
+	mq_buf_set(at, e[AT]->str, e[AT]->len);
+	mq_buf_set(sign, e[SIGN]->str, e[SIGN]->len);
 	for (i = IDS; i < reply->elements; i++)
 		if (e[i]->len == MQ_ID_LEN)
-			note_seen(&p->locks, e[i]->str);
+			note_seen(p, e[i]->str);
+	return e[MORE]->integer != 0;
 }
 
-/* Adds the connection if it lives; *whole becomes false if nobody knows. */
+/* Adds the connection if it lives. */
 static void
-note_live(
-    struct mq_names *live, const char *connection, long long ttl, bool *whole)
+note_live(struct check *p, struct mq_names *live, const char *connection,
+    long long ttl)
 {
 	if (ttl == RMQ_NO_ANSWER)
-		*whole = false;
+		p->whole = false;
 	else if (ttl > 0)
 		mq_names_add(live, connection, NULL);
 }
 
 /* Between two steps: none may come and go unseen, however long they take. */
 static int
-watch_connections(struct check *p, bool *whole)
+watch_connections(struct check *p)
 {
 	double now = mq_clock_s(CLOCK_MONOTONIC), unseen = now - p->seen_s;
 	struct mq_names all = {0};
@@ -343,12 +265,12 @@ watch_connections(struct check *p, bool *whole)
 	if (p->seen_s == 0 || unseen < WATCH_S)
 		return 0;
 	if (unseen > UNSEEN_S)
-		*whole = false;
-	rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &all, whole);
+		p->whole = false;
+	rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &all, &p->whole);
 	if (rv == 0)
 		rv = rmq_cleaner_ask(p->w, &all, &rmq_heartbeat, 1, &ttl);
 	for (i = 0; rv == 0 && i < all.n; i++)
-		note_live(&p->live, all.list[i].name, ttl[i], whole);
+		note_live(p, &p->live, all.list[i].name, ttl[i]);
 	mq_names_sort(&p->live);
 	mq_names_free(&all);
 	free(ttl);
@@ -356,64 +278,67 @@ watch_connections(struct check *p, bool *whole)
 	return rv;
 }
 
-/*
- * Goes through one place; connection is for unacked.  *whole becomes false if
- * that did not work.
- */
+/* Goes through one place; connection is for unacked. */
 static int
-check_place(
-    struct check *p, const char *place, const char *connection, bool *whole)
+check_place(struct check *p, const char *place, const char *connection)
 {
-	struct walk at = {
-	    .place = place, .connection = connection, .more = true};
 	struct mq_command c = mq_redis_command(p->w->round.r);
+	struct mq_buf at = {0}, sign = {0};
+	char tombstone[MQ_ID_LEN + 1];
 	redisReply *reply;
+	bool more = true;
 	int rv = 0;
 
-	mq_buf_addstr(&at.at, "0");
-	while (rv == 0 && at.more) {
-		build_step(p, &at, &c);
+	mq_buf_addstr(&at, "0");
+	while (rv == 0 && more) {
+		mq_id_make(&p->ids, (uint64_t)mq_clock_unix_us(), tombstone);
+		mq_command_script(&c, &rmq_script_check_locks);
+		rmq_queue_keys(&c, p->queue);
+		rmq_key_queue(&c, p->queue, "rejected");
+		if (connection != NULL)
+			rmq_key_both(&c, connection, p->queue, "unacked");
+		mq_command_str(&c, place);
+		mq_command_arg(&c, at.data, at.len);
+		mq_command_arg(&c, sign.data, sign.len);
+		mq_command_str(&c, p->w->how->dry_run ? "1" : "0");
+		mq_command_str(&c, tombstone);
 		rv = mq_round_call(&p->w->round, &c, REDIS_REPLY_ARRAY, &reply);
-		at.more = false;
-		if (reply == NULL) {
-			*whole = false;
-			break;
+		more = reply != NULL && is_sound(reply);
+		p->whole &= more;
+		if (more) {
+			more = take_step(p, reply, &at, &sign);
+			rv = watch_connections(p);
 		}
-		if (!is_sound(reply))
-			*whole = false;
-		take_step(p, &at, reply);
 		freeReplyObject(reply);
-		rv = watch_connections(p, whole);
 	}
-	mq_buf_free(&at.at);
-	mq_buf_free(&at.sign);
+	mq_buf_free(&at);
+	mq_buf_free(&sign);
 	return rv;
 }
 
 /* Goes through the unacked lists of all connections, of which no name may be left out;
  * adds those that live. */
 static int
-check_unacked(struct check *p, struct mq_names *live, bool *whole)
+check_unacked(struct check *p, struct mq_names *live)
 {
 	const struct rmq_question questions[] = {
 	    {"LLEN", "unacked", .of = RMQ_OF_BOTH}, rmq_heartbeat};
 	struct mq_names all = {0}, lists = {0};
 	long long *has = NULL;
 	size_t i;
-	int rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &all, whole);
+	int rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &all, &p->whole);
 
-	for (i = 0; i < all.n && *whole; i++)
+	for (i = 0; i < all.n && p->whole; i++)
 		mq_names_add(&lists, all.list[i].name, p->queue);
 	if (rv == 0)
 		rv = rmq_cleaner_ask(p->w, &lists, questions, 2, &has);
 	for (i = 0; rv == 0 && i < lists.n; i++) {
-		note_live(live, lists.list[i].name, has[2 * i + 1], whole);
-		*whole &= has[2 * i] != RMQ_NO_ANSWER;
+		note_live(p, live, lists.list[i].name, has[2 * i + 1]);
+		p->whole &= has[2 * i] != RMQ_NO_ANSWER;
 	}
 	for (i = 0; rv == 0 && i < lists.n; i++)
 		if (has[2 * i] > 0)
-			rv = check_place(
-			    p, "unacked", lists.list[i].name, whole);
+			rv = check_place(p, "unacked", lists.list[i].name);
 	mq_names_free(&lists);
 	mq_names_free(&all);
 	free(has);
@@ -427,30 +352,6 @@ check_unacked(struct check *p, struct mq_names *live, bool *whole)
 #define CHECK_MS 30000
 /* With more messages than that, a queue is only looked through by mq-clean. */
 #define CHEAP 1000
-
-/* Whether all connections that lived still do. */
-static int
-live_on(struct check *p, bool *whole)
-{
-	struct mq_names now = {0};
-	size_t i;
-	int rv = check_unacked(p, &now, whole);
-
-	mq_names_sort(&now);
-	for (i = 0; i < p->live.n; i++)
-		if (!mq_names_have(&now, p->live.list[i].name))
-			*whole = false;
-	mq_names_free(&now);
-	return rv;
-}
-
-static void
-build_repair(const struct check *p, const char *verb, struct mq_command *c)
-{
-	mq_command_script(c, &rmq_script_repair);
-	rmq_queue_keys(c, p->queue);
-	mq_command_str(c, verb);
-}
 
 static void
 add_bound(struct mq_command *c, long long bound)
@@ -468,7 +369,7 @@ mark_bounds(struct check *p, const char *verb)
 	struct mq_command c = mq_redis_command(p->w->round.r);
 	long marked = 0;
 
-	if (p->w->how->dry_run || !p->locks.late)
+	if (p->w->how->dry_run || !p->has_late)
 		return 0;
 	build_repair(p, verb, &c);
 	add_bound(&c, p->expires);
@@ -477,19 +378,25 @@ mark_bounds(struct check *p, const char *verb)
 }
 
 static int
-walk_all(struct check *p, bool proof, bool *whole)
+walk_all(struct check *p, bool proof)
 {
 	static const char *const places[] = {"delayed", "priority", "ready"};
+	struct mq_names now = {0};
 	size_t i;
 	int rv = mark_bounds(p, "begin");
 
 	if (rv == 0 && proof)
-		rv = check_unacked(p, &p->live, whole);
+		rv = check_unacked(p, &p->live);
 	for (i = 0; i < sizeof(places) / sizeof(places[0]) && rv == 0; i++)
-		rv = check_place(p, places[i], NULL, whole);
+		rv = check_place(p, places[i], NULL);
+	/* All connections that lived still have to. */
 	if (rv == 0 && proof)
-		rv = live_on(p, whole);
-	if (rv == 0 && *whole)
+		rv = check_unacked(p, &now);
+	mq_names_sort(&now);
+	for (i = 0; rv == 0 && i < p->live.n; i++)
+		p->whole &= mq_names_have(&now, p->live.list[i].name);
+	mq_names_free(&now);
+	if (rv == 0 && p->whole)
 		rv = mark_bounds(p, "end");
 	return rv;
 }
@@ -531,26 +438,26 @@ give_turns(struct check *p)
 static int
 repair_all(struct check *p, bool proof, bool frees)
 {
-	bool whole = true;
-	long n = 0;
-	int rv = free_locks(p->w, p->queue, &p->locks, true, &n);
+	struct mq_cleaned *out = p->w->out;
+	long n;
+	int rv = free_locks(p, true, &n);
 
 	if (proof)
 		p->seen_s = mq_clock_s(CLOCK_MONOTONIC);
 	if (rv == 0)
-		rv = walk_all(p, proof, &whole);
-	p->proven = rv == 0 && proof && whole &&
+		rv = walk_all(p, proof);
+	p->proven = rv == 0 && proof && p->whole &&
 	    mq_clock_s(CLOCK_MONOTONIC) - p->seen_s < UNSEEN_S;
 	if (rv == 0 && proof && !p->proven)
-		p->w->out->unproven++;
+		out->unproven++;
 	if (p->proven && frees) {
-		rv = free_locks(p->w, p->queue, &p->locks, false, &n);
-		p->w->out->locks += n;
+		rv = free_locks(p, false, &n);
+		out->locks += n;
 		if (rv == 0)
 			rv = give_turns(p);
 	}
-	p->w->out->locks += p->missing;
-	p->w->out->expired += p->late;
+	out->locks += p->missing;
+	out->expired += p->late;
 	if (!p->w->how->dry_run)
 		rmq_cleaner_count(p->w, p->queue, 0, 0, p->late);
 	return rv;
@@ -589,19 +496,29 @@ repair_once(struct rmq_cleaner *w, const char *queue, const long long *has,
 {
 	struct check p = {.w = w,
 	    .queue = queue,
+	    .now = now,
+	    .tick = has[TICK],
 	    .expires = -1,
 	    .last_tick = -1,
-	    .locks = {.now = now, .tick = has[TICK]}};
+	    .whole = true};
 	bool proof = frees;
-	int rv = load_locks(w, queue, &p.locks);
+	size_t i;
+	int rv = rmq_cleaner_fields(w, queue, "locks", take_fields, &p);
 
-	if (rv == 0 && !proof && !w->blind && p.locks.held > 0)
+	if (p.n > 0)
+		qsort(p.locks, p.n, sizeof(*p.locks), by_id);
+	if (rv == 0 && !proof && !w->blind && p.held > 0)
 		rv = take_check(w, queue, &proof);
-	if (rv == 0 &&
-	    (p.locks.late || (proof && (p.locks.n > 0 || has[IN_LINE] > 0))))
+	if (rv == 0 && (p.has_late || (proof && (p.n > 0 || has[IN_LINE] > 0))))
 		rv = repair_all(&p, proof, frees);
-	*unseen = p.proven && !frees && is_unseen(&p.locks);
-	clear_locks(&p.locks);
+	*unseen = false;
+	for (i = 0; i < p.n; i++) {
+		*unseen |=
+		    p.proven && !frees && !p.locks[i].seen && !p.locks[i].over;
+		freeReplyObject(p.locks[i].field);
+		freeReplyObject(p.locks[i].value);
+	}
+	free(p.locks);
 	mq_names_free(&p.live);
 	return rv;
 }
