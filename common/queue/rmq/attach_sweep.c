@@ -73,22 +73,6 @@ note_message(struct sweep *s, const struct mq_item *item)
 	mq_envelope_free(&e);
 }
 
-static int
-walk_place(struct sweep *s, const char *queue, enum mq_state state)
-{
-	struct mq_scan scan = {.place = {.queue = queue, .state = state},
-	    .needle = "\"" MQ_HEADER_ATTACH "\""};
-	int i, rv = 0;
-
-	while (rv == 0 && !scan.end) {
-		rv = rmq_scan(s->redis, &scan);
-		for (i = 0; rv == 0 && i < scan.count; i++)
-			note_message(s, &scan.items[i]);
-	}
-	mq_scan_free(&scan);
-	return rv;
-}
-
 /* Returns 1 where something is on its way from queue to queue of a cluster. */
 static int
 walk_queue(struct sweep *s, const char *queue)
@@ -96,12 +80,22 @@ walk_queue(struct sweep *s, const char *queue)
 	static const enum mq_state states[] = {
 	    MQ_DELAYED, MQ_READY, MQ_UNACKED, MQ_REJECTED};
 	struct mq_command c = mq_redis_command(s->redis);
+	struct mq_scan scan;
 	long long underway = 0;
-	size_t i;
-	int rv = 0;
+	size_t k;
+	int i, rv = 0;
 
-	for (i = 0; i < MQ_STATES && rv == 0; i++)
-		rv = walk_place(s, queue, states[i]);
+	for (k = 0; k < MQ_STATES && rv == 0; k++) {
+		scan = (struct mq_scan){
+		    .place = {.queue = queue, .state = states[k]},
+		    .needle = "\"" MQ_HEADER_ATTACH "\""};
+		while (rv == 0 && !scan.end) {
+			rv = rmq_scan(s->redis, &scan);
+			for (i = 0; rv == 0 && i < scan.count; i++)
+				note_message(s, &scan.items[i]);
+		}
+		mq_scan_free(&scan);
+	}
 	if (rv == -1 || !c.cluster)
 		return rv;
 	mq_command_plain(&c, "HLEN");

@@ -106,38 +106,6 @@ is_partial(const struct mq_redis *r)
 	return mq_partial_lost(r, 0) != NULL;
 }
 
-static int
-by_queue(const void *a, const void *b)
-{
-	const struct rmq_count *x = a, *y = b;
-
-	return strcmp(x->queue, y->queue);
-}
-
-/* One of each queue. */
-static void
-sum_counts(struct rmq_cleaner *w)
-{
-	struct rmq_count *sum = w->counts, *c;
-	size_t i, n = w->count_n;
-
-	if (n == 0)
-		return;
-	qsort(w->counts, n, sizeof(*w->counts), by_queue);
-	for (i = 1; i < n; i++) {
-		c = &w->counts[i];
-		if (by_queue(sum, c) != 0) {
-			*++sum = *c;
-			continue;
-		}
-		sum->crashed += c->crashed;
-		sum->rejected += c->rejected;
-		sum->expired += c->expired;
-		free(c->queue);
-	}
-	w->count_n = (size_t)(sum - w->counts) + 1;
-}
-
 static void
 ask_to_count(void *arg, size_t i, struct mq_command *c)
 {
@@ -157,15 +125,6 @@ ignore_reply(void *arg, size_t i, redisReply *reply)
 {
 	(void)arg, (void)i, (void)reply;
 	return 0;
-}
-
-/* Adds what was counted to the counters of the queues. */
-static int
-send_counts(struct rmq_cleaner *w)
-{
-	sum_counts(w);
-	return mq_ask_each(
-	    w->round.r, w->count_n, ask_to_count, ignore_reply, w);
 }
 
 /*
@@ -196,7 +155,7 @@ take_steps(struct rmq_cleaner *w)
 	if (rv == 0 && w->how->all && !is_partial(r))
 		rv = rmq_attach_sweep(w);
 	if (rv == 0 && !w->how->dry_run)
-		rv = send_counts(w);
+		rv = mq_ask_each(r, w->count_n, ask_to_count, ignore_reply, w);
 	return rv == 0 ? mq_round_end(&w->round) : rv;
 }
 

@@ -57,10 +57,8 @@ rmq_cleaner_now(struct rmq_cleaner *w, const char *queue, int64_t *ms)
 	if (queue != NULL)
 		rmq_beside_queue(&c, queue);
 	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &time);
-	if (time == NULL)
-		return rv;
-	if (mq_reply_time(time, ms) == -1)
-		*ms = 0;
+	if (time != NULL)
+		(void)mq_reply_time(time, ms);
 	freeReplyObject(time);
 	return rv;
 }
@@ -68,8 +66,7 @@ rmq_cleaner_now(struct rmq_cleaner *w, const char *queue, int64_t *ms)
 void
 rmq_cleaner_scattered(struct rmq_cleaner *w, const char *queue)
 {
-	if (w->how->scattered == NULL ||
-	    mq_names_have(w->how->scattered, queue))
+	if (w->how->scattered == NULL)
 		return;
 	mq_names_add(w->how->scattered, queue, NULL);
 	mq_names_sort(w->how->scattered);
@@ -161,19 +158,30 @@ rmq_cleaner_fields(struct rmq_cleaner *w, const char *queue, const char *what,
 	return rv;
 }
 
-/* --- counts ------------------------------------------------------------------- */
-
 void
 rmq_cleaner_count(struct rmq_cleaner *w, const char *queue, long crashed,
     long rejected, long expired)
 {
+	size_t low = 0, high = w->count_n, middle;
+	struct rmq_count *at;
+
 	if (crashed == 0 && expired == 0)
 		return;
-	if (w->count_n == w->count_cap) {
-		w->count_cap = w->count_cap * 2 + 16;
-		w->counts = mq_xreallocarray(
-		    w->counts, w->count_cap, sizeof(*w->counts));
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		if (strcmp(w->counts[middle].queue, queue) < 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	w->counts[w->count_n++] =
-	    (struct rmq_count){mq_xstrdup(queue), crashed, rejected, expired};
+	if (low == w->count_n || strcmp(w->counts[low].queue, queue) != 0) {
+		w->counts = mq_xreallocarray(
+		    w->counts, w->count_n + 1, sizeof(*w->counts));
+		at = &w->counts[low];
+		memmove(at + 1, at, (w->count_n++ - low) * sizeof(*at));
+		*at = (struct rmq_count){.queue = mq_xstrdup(queue)};
+	}
+	w->counts[low].crashed += crashed;
+	w->counts[low].rejected += rejected;
+	w->counts[low].expired += expired;
 }

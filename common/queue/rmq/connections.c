@@ -31,23 +31,6 @@ struct gather {
 	bool other;	       /* the keys in the other form are asked about */
 };
 
-/* Unless connections are to be shown, those that have nothing of some named queues
- * change nothing. */
-static int
-keep_needed(struct mq_redis *r, const struct gather *g, redisReply *all)
-{
-	const struct mq_stats *out = g->links.out;
-	int i, most = mq_redis_command(r).cluster ? 1 : NAMED;
-	const char *names[NAMED];
-
-	if (!g->links.named || g->links.wanted || out->count > most)
-		return 0;
-	for (i = 0; i < out->count; i++)
-		names[i] = out->queues[i].name;
-	return rmq_keep_holders(
-	    r, names, out->count, !mq_redis_command(r).cluster, all);
-}
-
 redisReply *
 rmq_stats_members(struct mq_redis *r, const char *set, bool *missed)
 {
@@ -68,16 +51,25 @@ rmq_stats_members(struct mq_redis *r, const char *set, bool *missed)
 static int
 list_connections(struct mq_redis *r, struct gather *g)
 {
-	bool missed;
+	struct mq_stats *out = g->links.out;
+	bool cluster = mq_redis_command(r).cluster, missed;
 	redisReply *all = rmq_stats_members(r, RMQ_CONNECTIONS, &missed);
-	int rv;
+	const char *names[NAMED];
+	int i, rv = 0;
 
 	if (all == NULL)
 		return -1;
-	rv = keep_needed(r, g, all);
+	/* Unless connections are to be shown, those that have nothing of some named
+	 * queues change nothing. */
+	if (g->links.named && !g->links.wanted &&
+	    out->count <= (cluster ? 1 : NAMED)) {
+		for (i = 0; i < out->count; i++)
+			names[i] = out->queues[i].name;
+		rv = rmq_keep_holders(r, names, out->count, !cluster, all);
+	}
 	if (rv == 0 && g->unlisted)
 		rv = rmq_unacked_lists(r, MANY_KEYS, &g->lists);
-	mq_rows_connections(g->links.out, all, &g->lists);
+	mq_rows_connections(out, all, &g->lists);
 	freeReplyObject(all);
 	return rv;
 }
@@ -228,40 +220,27 @@ is_answered(const struct mq_redis *r, struct mq_command *c,
 	return !mq_partial_missed(r, c);
 }
 
-/* Returns whether the queues of all connections are known. */
-static bool
-look_at_connections(
-    const struct mq_redis *r, struct mq_command *c, struct mq_stats *out)
-{
-	struct mq_connection_stats *of;
-	bool whole;
-	int i;
-
-	mq_command_plain(c, "SSCAN");
-	rmq_key_all(c, RMQ_CONNECTIONS);
-	whole = !mq_partial_missed(r, c);
-	for (i = 0; i < out->connection_count; i++) {
-		of = &out->connections[i];
-		whole &= is_answered(r, c, of, "queues");
-		of->unsure = !is_answered(r, c, of, "heartbeat");
-		of->node = mq_partial_node(r, c);
-	}
-	return whole;
-}
-
 /* On a cluster: sets the nodes of connections and what they consume; and what is not
  * known, as a node is lost. */
 static void
 find_nodes(const struct mq_redis *r, struct mq_links *l)
 {
 	struct mq_command c = mq_redis_command(r);
-	struct mq_queue_stats *q = l->out->queues, *end = q + l->out->count;
+	struct mq_queue_stats *q = l->out->queues;
+	struct mq_connection_stats *of = l->out->connections;
 	struct mq_link *link;
-	bool whole;
+	bool whole; /* the queues of all connections are known */
 
 	if (!c.cluster)
 		return;
-	whole = look_at_connections(r, &c, l->out);
+	mq_command_plain(&c, "SSCAN");
+	rmq_key_all(&c, RMQ_CONNECTIONS);
+	whole = !mq_partial_missed(r, &c);
+	for (; of < l->out->connections + l->out->connection_count; of++) {
+		whole &= is_answered(r, &c, of, "queues");
+		of->unsure = !is_answered(r, &c, of, "heartbeat");
+		of->node = mq_partial_node(r, &c);
+	}
 	for (link = l->list; link < l->list + l->n; link++) {
 		mq_command_plain(&c, "LLEN");
 		rmq_key_queue(&c, link->consumed->queue, "ready");
@@ -273,7 +252,7 @@ find_nodes(const struct mq_redis *r, struct mq_links *l)
 			link->row->consumers = link->row->dead_consumers =
 			    link->row->connections = -1;
 	}
-	for (; !whole && q < end; q++)
+	for (; !whole && q < l->out->queues + l->out->count; q++)
 		q->unacked = q->consumers = q->dead_consumers = q->connections =
 		    -1;
 	mq_command_free(&c);

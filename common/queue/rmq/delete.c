@@ -59,21 +59,32 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 		mq_command_str(c, connections->list[i].name);
 }
 
+/* *done is false when the connections have changed in between. */
 static int
-read_deletion(
-    struct mq_redis *r, const redisReply *reply, struct mq_deletion *out)
+call_delete(struct mq_redis *r, const char *queue,
+    const struct mq_names *connections, struct mq_deletion *out, bool *done)
 {
-	long n[8];
+	struct mq_command c = mq_redis_command(r);
+	redisReply *reply;
+	bool sound;
+	long n[8] = {0};
 	size_t i;
 
-	if (reply->type != REDIS_REPLY_ARRAY ||
-	    reply->elements != sizeof(n) / sizeof(n[0]))
-		return mq_nonsense(r);
-	for (i = 0; i < reply->elements; i++) {
-		if (reply->element[i]->type != REDIS_REPLY_INTEGER)
-			return mq_nonsense(r);
+	add_delete(&c, queue, out->dry_run, connections);
+	reply = mq_call(r, &c, -1);
+	if (reply == NULL)
+		return -1;
+	*done = reply->type != REDIS_REPLY_NIL;
+	sound = reply->type == REDIS_REPLY_ARRAY && reply->elements == 8;
+	for (i = 0; sound && i < 8; i++) {
+		sound = reply->element[i]->type == REDIS_REPLY_INTEGER;
 		n[i] = (long)reply->element[i]->integer;
 	}
+	freeReplyObject(reply);
+	if (!*done)
+		return 0;
+	if (!sound)
+		return mq_nonsense(r);
 	out->consumers = n[0];
 	out->unacked = n[1];
 	out->known = n[2] != 0;
@@ -83,26 +94,6 @@ read_deletion(
 	out->awaited = n[6] != 0;
 	out->cluster = n[7] != 0;
 	return 0;
-}
-
-/* *done is false when the connections have changed in between. */
-static int
-call_delete(struct mq_redis *r, const char *queue,
-    const struct mq_names *connections, struct mq_deletion *out, bool *done)
-{
-	struct mq_command c = mq_redis_command(r);
-	redisReply *reply;
-	int rv = 0;
-
-	add_delete(&c, queue, out->dry_run, connections);
-	reply = mq_call(r, &c, -1);
-	if (reply == NULL)
-		return -1;
-	*done = reply->type != REDIS_REPLY_NIL;
-	if (*done)
-		rv = read_deletion(r, reply, out);
-	freeReplyObject(reply);
-	return rv;
 }
 
 /* --- on a cluster --------------------------------------------------------------- */

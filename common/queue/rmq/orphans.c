@@ -463,23 +463,6 @@ adopt_nodes(struct rmq_cleaner *w)
 
 /* --- on one server -------------------------------------------------------------- */
 
-static void
-note_of_queue(
-    struct rmq_cleaner *w, struct found *f, const char *queue, const char *what)
-{
-	const struct place *place = place_of(what);
-
-	if (place == NULL || place->kind == KINDS)
-		return;
-	if (place->kind == MOVING) {
-		mq_names_add(&f->list[MOVING], queue, what);
-		return;
-	}
-	mq_names_add(&f->some[place->kind], queue, what);
-	if (w->how->all)
-		note_busy(w, queue, what);
-}
-
 /* Keys of ours that belong to a connection, whose names we make ourselves. */
 static void
 note_of_connection(const struct rmq_cleaner *w, struct found *f, char *key)
@@ -502,6 +485,7 @@ note_of_connection(const struct rmq_cleaner *w, struct found *f, char *key)
 static void
 note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 {
+	const struct place *place;
 	char *connection, *queue;
 	const char *what;
 
@@ -514,10 +498,16 @@ note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 		return;
 	}
 	queue = queue_of(key, false, &what);
-	if (queue != NULL)
-		note_of_queue(w, f, queue, what);
-	else
+	place = queue != NULL ? place_of(what) : NULL;
+	if (queue == NULL) {
 		note_of_connection(w, f, key->str);
+	} else if (place != NULL && place->kind == MOVING) {
+		mq_names_add(&f->list[MOVING], queue, what);
+	} else if (place != NULL && place->kind != KINDS) {
+		mq_names_add(&f->some[place->kind], queue, what);
+		if (w->how->all)
+			note_busy(w, queue, what);
+	}
 }
 
 /* There may be a million known queues, so only those whose keys were found are asked

@@ -288,7 +288,7 @@ struct reclaim {
 	struct rmq_cleaner *w;
 	struct dead *dead;
 	struct dead_queue *queues; /* sorted, once all are there */
-	size_t dead_n, queue_n, queue_cap;
+	size_t dead_n, queue_n;
 	/* Of each queue with what may have been running, the first one. */
 	struct dead_queue **running;
 	size_t running_n;
@@ -302,11 +302,6 @@ struct reclaim {
 static void
 add_queue(struct reclaim *all, struct dead *d, const char *queue)
 {
-	if (all->queue_n == all->queue_cap) {
-		all->queue_cap = all->queue_cap * 2 + MANY;
-		all->queues = mq_xreallocarray(
-		    all->queues, all->queue_cap, sizeof(*all->queues));
-	}
 	all->queues[all->queue_n++] =
 	    (struct dead_queue){.owner = d, .queue = queue, .left = LONG_MAX};
 	if (all->w->how->all && all->w->how->dry_run)
@@ -415,8 +410,11 @@ find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
 {
 	struct dead *d = all->dead;
 	struct dead_queue *q;
-	size_t i, j;
+	size_t i, j, most = n + 1;
 
+	for (i = 0; i < all->dead_n; i++)
+		most += d[i].queues->elements;
+	all->queues = mq_xcalloc(most, sizeof(*all->queues));
 	for (i = 0; i < n; i++) {
 		if (is_another(dead, i)) {
 			d += i > 0;
@@ -434,9 +432,7 @@ find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
 			else
 				d->failed = true;
 	}
-	if (all->queue_n > 0)
-		qsort(
-		    all->queues, all->queue_n, sizeof(*all->queues), by_queue);
+	qsort(all->queues, all->queue_n, sizeof(*all->queues), by_queue);
 	all->running = mq_xcalloc(all->queue_n + 1, sizeof(*all->running));
 	for (q = all->queues; q < all->queues + all->queue_n; q++)
 		if (q->owner->slots > 0 &&
@@ -733,25 +729,6 @@ forget(struct reclaim *all)
 	return rv;
 }
 
-static void
-free_reclaim(struct reclaim *all)
-{
-	size_t i;
-
-	for (i = 0; i < all->queue_n; i++) {
-		freeReplyObject(all->queues[i].shown);
-		freeReplyObject(all->queues[i].settings);
-	}
-	for (i = 0; i < all->dead_n; i++) {
-		freeReplyObject(all->dead[i].info);
-		freeReplyObject(all->dead[i].queues);
-	}
-	free(all->empty);
-	free(all->running);
-	free(all->queues);
-	free(all->dead);
-}
-
 static int
 reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 {
@@ -776,7 +753,18 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 		rv = walk_queues(&all);
 	if (rv == 0)
 		rv = forget(&all);
-	free_reclaim(&all);
+	for (i = 0; i < all.queue_n; i++) {
+		freeReplyObject(all.queues[i].shown);
+		freeReplyObject(all.queues[i].settings);
+	}
+	for (i = 0; i < all.dead_n; i++) {
+		freeReplyObject(all.dead[i].info);
+		freeReplyObject(all.dead[i].queues);
+	}
+	free(all.empty);
+	free(all.running);
+	free(all.queues);
+	free(all.dead);
 	return rv;
 }
 

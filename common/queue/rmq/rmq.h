@@ -144,12 +144,8 @@ int rmq_attach_remove(struct mq_redis *, const char *set);
 /* --- cleaner ------------------------------------------------------------ */
 
 /*
- * One round of cleaning in the rmq layout: what its steps share, which is the
- * bottom of it.  The steps are above, and clean.c calls them.  For this
- * folder only.
- *
- * All functions that return an int return -1 only when the connection is lost;
- * redis/ask.h says what becomes of other errors.
+ * What the steps of a round of cleaning share.  All functions that return an int return
+ * -1 only when the connection is lost; redis/ask.h says what becomes of other errors.
  */
 
 /* Messages of one queue that had crashed or had expired. */
@@ -168,8 +164,8 @@ struct rmq_cleaner {
 	struct mq_names known;	/* dry run: queues that would be known by now */
 	/* Queues with locks or delayed messages, if all keys are looked through. */
 	struct mq_names busy;
-	struct rmq_count *counts;
-	size_t count_n, count_cap;
+	struct rmq_count *counts; /* sorted by queue, one of each */
+	size_t count_n;
 	bool adopted_all; /* rmq_adopt_all() was called */
 	bool blind;	  /* a look through all keys is refused */
 };
@@ -206,7 +202,7 @@ int rmq_cleaner_fields(struct rmq_cleaner *, const char *queue,
     const char *what, int (*take)(void *arg, redisReply *some), void *arg);
 /* Notes a queue whose keys lie in several slots. */
 void rmq_cleaner_scattered(struct rmq_cleaner *, const char *queue);
-
+/* Adds to the counts of a queue. */
 void rmq_cleaner_count(struct rmq_cleaner *, const char *queue, long crashed,
     long rejected, long expired);
 
@@ -322,7 +318,7 @@ int rmq_transfer_complete(
 
 /* --- orphans ------------------------------------------------------------ */
 
-/* What nobody lists; see orphans.c.  redis/ask.h tells of errors.  For this folder only. */
+/* What nobody lists; see orphans.c.  redis/ask.h tells of errors. */
 
 /* On a cluster, adds the queues with keys, on the nodes that are left; sorted. */
 int rmq_find_queues(struct mq_redis *, struct mq_names *);

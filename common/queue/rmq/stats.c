@@ -53,16 +53,20 @@ static const struct {
     [OUTGOING] = {"HLEN", "outgoing"},
     [NOW] = {"TIME", NULL}};
 
+struct known {
+	int left;    /* keys that are ours, and not asked about */
+	bool sorted; /* it has messages of a priority */
+	/* How far the clock of its node is before out->now_ms: what is found is told by
+	 * the latter. */
+	int64_t ahead;
+};
+
 struct gather {
 	struct mq_stats *out;
 	int wanted;
-	unsigned char *keys; /* of each queue, an enum rmq_keys */
-	int *left;    /* how many of these are ours, and not asked about */
-	bool *sorted; /* queues with messages of a priority */
-	/* How far the clock of its node is before out->now_ms: what is found is told by
-	 * the latter. */
-	int64_t *ahead;
-	int *row; /* the queues that are asked about */
+	unsigned char *keys; /* of each queue, an enum rmq_keys, ... */
+	struct known *known; /* ... and what else is known */
+	int *row;	     /* the queues that are asked about */
 	size_t rows;
 	int first; /* of the questions about each */
 	size_t questions;
@@ -88,30 +92,15 @@ take_known(void *arg, size_t i, redisReply *reply)
 	return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
 }
 
-/* Makes a row for each queue with keys, on the nodes that are left. */
-static int
-list_found(struct mq_redis *r, struct mq_stats *out)
-{
-	struct mq_names found = {0};
-	const char **names;
-	size_t i;
-	int rv = rmq_find_queues(r, &found);
-
-	names = mq_xcalloc(found.n + 1, sizeof(*names));
-	for (i = 0; i < found.n; i++)
-		names[i] = found.list[i].name;
-	mq_rows_make(out, names, found.n, true);
-	free(names);
-	mq_names_free(&found);
-	return rv;
-}
-
 static int
 list_rows(
     struct mq_redis *r, const char *const *queues, int count, struct gather *g)
 {
 	struct mq_stats *out = g->out;
-	redisReply *names;
+	struct mq_names found = {0};
+	const char **names;
+	redisReply *all;
+	size_t i;
 	int rv = 0;
 
 	if (count > 0) {
@@ -119,15 +108,22 @@ list_rows(
 		mq_rows_make(out, queues, (size_t)count, true);
 		return mq_ask_all(r, (size_t)count, ask_known, take_known, g);
 	}
-	names = rmq_stats_members(r, RMQ_QUEUES, &out->part);
-	if (names == NULL)
+	all = rmq_stats_members(r, RMQ_QUEUES, &out->part);
+	if (all == NULL)
 		return -1;
-	if (out->part)
-		rv = list_found(r, out);
-	else if (!(g->wanted & MQ_STATS_FEW) ||
-	    names->elements <= MQ_FEW_QUEUES)
-		mq_rows_list(out, names);
-	freeReplyObject(names);
+	if (out->part) {
+		rv = rmq_find_queues(r, &found);
+		names = mq_xcalloc(found.n + 1, sizeof(*names));
+		for (i = 0; i < found.n; i++)
+			names[i] = found.list[i].name;
+		mq_rows_make(out, names, found.n, true);
+		free(names);
+		mq_names_free(&found);
+	} else if (!(g->wanted & MQ_STATS_FEW) ||
+	    all->elements <= MQ_FEW_QUEUES) {
+		mq_rows_list(out, all);
+	}
+	freeReplyObject(all);
 	return rv;
 }
 
@@ -241,7 +237,7 @@ take_row(void *arg, size_t i, redisReply *reply)
 
 	if (question == COUNTS) {
 		rv = mq_counts_take(reply, g->out->now_ms, q);
-		g->left[row] -= q->counted;
+		g->known[row].left -= q->counted;
 		return rv;
 	}
 	if (question == CLOCK && reply->type == REDIS_REPLY_STRING)
@@ -255,7 +251,7 @@ take_row(void *arg, size_t i, redisReply *reply)
 	else if (question == REJECTED)
 		q->rejected = n;
 	else if (question == OURS)
-		g->left[row] = (int)n;
+		g->known[row].left = (int)n;
 	else if (question == PRIORITY)
 		q->ready += n;
 	else if (question == DELAYED)
@@ -264,7 +260,7 @@ take_row(void *arg, size_t i, redisReply *reply)
 		q->leaving = n;
 	else if (n >= -1)
 		q->paused_ms = n >= 0 ? g->out->now_ms + n : -1;
-	g->sorted[row] |= question == PRIORITY && n > 0;
+	g->known[row].sorted |= question == PRIORITY && n > 0;
 	return 0;
 }
 
@@ -278,7 +274,8 @@ ask_rows(struct mq_redis *r, struct gather *g, int first, int end)
 	g->first = first;
 	g->questions = (size_t)(end - first);
 	for (i = 0; i < g->out->count; i++)
-		if (first == READY ? g->keys[i] != RMQ_NONE : g->left[i] > 0)
+		if (first == READY ? g->keys[i] != RMQ_NONE :
+				     g->known[i].left > 0)
 			g->row[g->rows++] = i;
 	return mq_ask_all(r, g->rows * g->questions, ask_row, take_row, g);
 }
@@ -337,7 +334,7 @@ static int
 take_age(const struct gather *g, int row, redisReply *const *e)
 {
 	struct mq_queue_stats *q = &g->out->queues[row];
-	int64_t ahead = g->ahead[row], ms;
+	int64_t ahead = g->known[row].ahead, ms;
 	bool there = e[0]->type == REDIS_REPLY_STRING;
 
 	if (!there && e[0]->type != REDIS_REPLY_NIL)
@@ -374,7 +371,7 @@ take_ages(void *arg, size_t i, redisReply *reply)
 	if (g->first == NOW) {
 		if (mq_reply_time(reply, &now) == -1)
 			return -1;
-		g->ahead[g->row[i]] = now - g->out->now_ms;
+		g->known[g->row[i]].ahead = now - g->out->now_ms;
 		return 0;
 	}
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != each * n)
@@ -403,7 +400,7 @@ find_ages(struct mq_redis *r, struct gather *g)
 		g->rows = 0;
 		for (i = 0; i < g->out->count; i++) {
 			q = &g->out->queues[i];
-			has = g->first == PRIORITY ? g->sorted[i] :
+			has = g->first == PRIORITY ? g->known[i].sorted :
 			    g->first == READY	   ? q->ready > 0 :
 			    g->first == DELAYED ?
 						q->delayed > 0 :
@@ -426,9 +423,7 @@ ask_queues(struct mq_redis *r, struct gather *g)
 
 	g->keys = mq_xcalloc(n, sizeof(*g->keys));
 	g->row = mq_xcalloc(n, sizeof(*g->row));
-	g->left = mq_xcalloc(n, sizeof(*g->left));
-	g->sorted = mq_xcalloc(n, sizeof(*g->sorted));
-	g->ahead = mq_xcalloc(n, sizeof(*g->ahead));
+	g->known = mq_xcalloc(n, sizeof(*g->known));
 	rv = find_empty(r, g);
 	if (rv == 0)
 		rv = ask_rows(r, g, READY, COUNTS);
@@ -443,9 +438,7 @@ ask_queues(struct mq_redis *r, struct gather *g)
 		rv = find_others(r, g->out);
 	free(g->keys);
 	free(g->row);
-	free(g->left);
-	free(g->sorted);
-	free(g->ahead);
+	free(g->known);
 	return rv;
 }
 
