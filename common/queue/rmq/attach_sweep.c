@@ -194,24 +194,13 @@ set_all(struct mq_redis *r, const char *set, const char *verb)
 	return rmq_attach_one(r, set, verb, "files", &done);
 }
 
-/* A run that has begun meanwhile has made them stay, or some of them. */
-static int
-expire_set(struct mq_redis *r, const char *set)
-{
-	long long ttl;
-
-	if (set_all(r, set, "EXPIRE") == -1 ||
-	    rmq_attach_one(r, set, "PTTL", "refs", &ttl) == -1)
-		return -1;
-	return ttl == -1 ? set_all(r, set, "PERSIST") : 0;
-}
-
 static int
 judge_all(struct sweep *s)
 {
 	bool seen, dry_run = s->w->how->dry_run;
 	const struct reference *ref, *all_end = s->list + s->n, *end;
 	char set[MQ_ID_LEN + 1];
+	long long ttl = 0;
 	int rv = 0;
 
 	for (ref = s->list; ref < all_end && rv == 0; ref = end) {
@@ -226,8 +215,15 @@ judge_all(struct sweep *s)
 		if (seen || ref->expiring || ref->young)
 			continue;
 		s->w->out->orphans++;
-		if (!dry_run)
-			rv = expire_set(s->redis, set);
+		if (dry_run)
+			continue;
+		rv = set_all(s->redis, set, "EXPIRE");
+		if (rv == 0)
+			rv =
+			    rmq_attach_one(s->redis, set, "PTTL", "refs", &ttl);
+		/* A run that has begun meanwhile made them stay, or some. */
+		if (rv == 0 && ttl == -1)
+			rv = set_all(s->redis, set, "PERSIST");
 	}
 	return rv;
 }

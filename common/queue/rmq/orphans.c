@@ -415,29 +415,12 @@ note_places(void *arg, const redisReply *keys)
 	return 0;
 }
 
-/* All that there are, whoever has them. */
-static int
-make_known(struct rmq_cleaner *w, struct places *p)
-{
-	struct mq_names added = {0};
-	size_t i;
-	int rv;
-
-	mq_names_sort(&p->unknown);
-	rv = select_names(w, &p->unknown, ask_to_list, KNOW, &added);
-	for (i = 0; i < p->unknown.n; i++)
-		mq_names_add(&w->known, p->unknown.list[i].name, NULL);
-	mq_names_sort(&w->known);
-	mq_names_free(&added);
-	return rv;
-}
-
 /* Adopts all that there is, and makes known what has messages. */
 static int
 adopt_nodes(struct rmq_cleaner *w)
 {
 	struct places p = {.w = w};
-	struct mq_names lists = {0};
+	struct mq_names lists = {0}, added = {0};
 	struct mq_sweep sweep = {.round = &w->round,
 	    .pattern = ALL_QUEUES,
 	    .take = note_places,
@@ -452,9 +435,14 @@ adopt_nodes(struct rmq_cleaner *w)
 	if (rv == 0)
 		rv =
 		    mq_ask_each(w->round.r, p.found.n, ask_type, take_type, &p);
+	mq_names_sort(&p.unknown);
 	if (rv == 0)
-		rv = make_known(w, &p);
+		rv = select_names(w, &p.unknown, ask_to_list, KNOW, &added);
+	for (i = 0; rv == 0 && i < p.unknown.n; i++)
+		mq_names_add(&w->known, p.unknown.list[i].name, NULL);
+	mq_names_sort(&w->known);
 	w->blind = sweep.part;
+	mq_names_free(&added);
 	mq_names_free(&p.found);
 	mq_names_free(&p.unknown);
 	mq_names_free(&lists);
@@ -569,24 +557,6 @@ scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
 	return rv;
 }
 
-static int
-find_orphans(struct rmq_cleaner *w, struct found *f)
-{
-	char cursor[MQ_CURSOR_SIZE];
-	bool all = w->how->all;
-	int i, steps, rv = 0;
-
-	snprintf(cursor, sizeof(cursor), "%llu", all ? 0 : w->how->scan_from);
-	for (steps = 0;
-	     rv == 0 && *cursor != '\0' && (all || steps < SCAN_STEPS); steps++)
-		rv = scan_keys(w, f, cursor);
-	w->out->scan_at = strtoull(cursor, NULL, 10);
-	/* A walk may come by a key twice. */
-	for (i = 0; i < KINDS; i++)
-		mq_names_sort(&f->list[i]);
-	return rv;
-}
-
 /* Returns to their queues what claims of an older version left in these keys. */
 static int
 heal(struct rmq_cleaner *w, const struct mq_names *moving)
@@ -683,14 +653,22 @@ rmq_orphans(struct rmq_cleaner *w)
 {
 	struct mq_names adopted = {0}, removed = {0};
 	struct found f = {0};
-	int rv;
+	char cursor[MQ_CURSOR_SIZE];
+	bool all = w->how->all;
+	int i, steps, rv = 0;
 
 	if (mq_redis_command(w->round.r).cluster) {
-		w->blind =
-		    !w->how->all || mq_partial_lost(w->round.r, 0) != NULL;
+		w->blind = !all || mq_partial_lost(w->round.r, 0) != NULL;
 		return w->blind ? 0 : adopt_nodes(w);
 	}
-	rv = find_orphans(w, &f);
+	snprintf(cursor, sizeof(cursor), "%llu", all ? 0 : w->how->scan_from);
+	for (steps = 0;
+	     rv == 0 && *cursor != '\0' && (all || steps < SCAN_STEPS); steps++)
+		rv = scan_keys(w, &f, cursor);
+	w->out->scan_at = strtoull(cursor, NULL, 10);
+	/* A walk may come by a key twice. */
+	for (i = 0; i < KINDS; i++)
+		mq_names_sort(&f.list[i]);
 	if (rv == 0)
 		rv = heal(w, &f.list[MOVING]);
 	if (rv == 0)
@@ -698,10 +676,10 @@ rmq_orphans(struct rmq_cleaner *w)
 	leave_out(&f.list[CONNECTION], &adopted);
 	if (rv == 0)
 		rv = recover_messages(w, &f);
-	if (rv == 0 && w->how->all)
+	if (rv == 0 && all)
 		rv = select_names(
 		    w, &f.list[OF_QUEUE], ask_orphan, OF_QUEUE, &removed);
-	if (rv == 0 && w->how->all)
+	if (rv == 0 && all)
 		rv = select_names(
 		    w, &f.list[CONNECTION], ask_orphan, CONNECTION, &removed);
 	w->out->orphans += (long)removed.n;
