@@ -93,22 +93,6 @@ struct questions {
 	bool errors; /* take() gets error replies, too */
 };
 
-/* Questions that the server did not know the script of, or was too busy for: rare,
- * but many at once. */
-struct unknown {
-	size_t *i, n, cap;
-};
-
-static void
-remember_unknown(struct unknown *u, size_t i)
-{
-	if (u->n == u->cap) {
-		u->cap = u->cap * 2 + 16;
-		u->i = mq_xreallocarray(u->i, u->cap, sizeof(*u->i));
-	}
-	u->i[u->n++] = i;
-}
-
 /* Takes one reply, and frees it unless it is kept. */
 static int
 take_reply(
@@ -130,43 +114,15 @@ take_reply(
 	return rv == -1 ? -1 : 0;
 }
 
-/* The same the first time, when it may have to be asked again. */
-static int
-take_first(
-    struct mq_redis *r, const struct questions *q, size_t i, struct unknown *u)
-{
-	redisReply *reply = mq_redis_reply(r);
-
-	if (reply == NULL ||
-	    (!mq_reply_noscript(reply) && !mq_reply_busy(reply)))
-		return take_reply(r, q, i, reply);
-	freeReplyObject(reply);
-	remember_unknown(u, i);
-	return 0;
-}
-
-static int
-ask_again(struct mq_redis *r, const struct questions *q,
-    const struct unknown *u, struct mq_command *c)
-{
-	redisReply *reply;
-	size_t i;
-
-	for (i = 0; i < u->n; i++) {
-		q->ask(q->arg, u->i[i], c);
-		reply = mq_redis_answer(r, c);
-		if (take_reply(r, q, u->i[i], reply) == -1)
-			return -1;
-	}
-	return 0;
-}
-
 static int
 ask_questions(struct mq_redis *r, const struct questions *q)
 {
 	struct mq_command c = mq_redis_command(r);
-	struct unknown u = {0};
-	size_t sent = 0, taken = 0, stop;
+	size_t sent = 0, taken = 0, i, stop;
+	/* Those that the server did not know the script of, or was too busy for: rare,
+	 * but many at once. */
+	size_t *again = NULL, again_n = 0, cap = 0;
+	redisReply *reply;
 	int rv = 0;
 
 	while (rv == 0 && taken < q->n) {
@@ -180,13 +136,29 @@ ask_questions(struct mq_redis *r, const struct questions *q)
 		if (rv == 0)
 			rv = mq_redis_flush(r);
 		stop = sent == q->n ? q->n : taken + TOGETHER;
-		for (; rv == 0 && taken < stop; taken++)
-			rv = take_first(r, q, taken, &u);
+		for (; rv == 0 && taken < stop; taken++) {
+			reply = mq_redis_reply(r);
+			if (reply == NULL ||
+			    (!mq_reply_noscript(reply) &&
+				!mq_reply_busy(reply))) {
+				rv = take_reply(r, q, taken, reply);
+				continue;
+			}
+			freeReplyObject(reply);
+			if (again_n == cap) {
+				cap = cap * 2 + 16;
+				again = mq_xreallocarray(
+				    again, cap, sizeof(*again));
+			}
+			again[again_n++] = taken;
+		}
 	}
-	if (rv == 0)
-		rv = ask_again(r, q, &u, &c);
+	for (i = 0; rv == 0 && i < again_n; i++) {
+		q->ask(q->arg, again[i], &c);
+		rv = take_reply(r, q, again[i], mq_redis_answer(r, &c));
+	}
 	mq_command_free(&c);
-	free(u.i);
+	free(again);
 	return rv;
 }
 
@@ -224,16 +196,15 @@ mq_server_time(struct mq_redis *r, int64_t *ms)
 {
 	struct mq_command c = mq_redis_command(r);
 	redisReply *time;
-	int rv = 0;
+	int rv;
 
 	mq_command_plain(&c, "TIME");
 	time = mq_call(r, &c, -1);
 	if (time == NULL)
 		return -1;
-	if (mq_reply_time(time, ms) == -1)
-		rv = mq_nonsense(r);
+	rv = mq_reply_time(time, ms);
 	freeReplyObject(time);
-	return rv;
+	return rv == 0 ? 0 : mq_nonsense(r);
 }
 
 void

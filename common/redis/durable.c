@@ -13,8 +13,17 @@
 #define SAFE_S 30
 /* While the server writes its first append-only file, we look this often. */
 #define LOOK_MS 100
+#define LOOKS	(SAFE_S * 1000 / LOOK_MS)
 /* A replica may come while others are waited for. */
 #define TRIES 3
+
+/* What the server says of itself. */
+struct known {
+	struct mq_info info;
+	/* Why its appendfsync cannot be read, as rented servers often refuse CONFIG; or
+	 * empty. */
+	char unread[512];
+};
 
 /* The command goes with the next flush. */
 static int
@@ -50,39 +59,29 @@ append_questions(struct mq_redis *r)
 	    append_line(r, "CONFIG GET *appendfsync*");
 }
 
-/* Takes the reply to CONFIG GET *appendfsync*, which may be an error. */
-static void
-take_config(struct mq_info *i, const redisReply *reply)
-{
-	snprintf(i->fsync, sizeof(i->fsync), "%s",
-	    mq_reply_value(reply, "appendfsync"));
-	i->lax = strcmp(mq_reply_value(reply, "no-appendfsync-on-rewrite"),
-		     "yes") == 0;
-}
-
-/*
- * Returns 0, or -1 when INFO is refused or the connection lost.  Rented servers
- * often refuse CONFIG; *why is the error then, for the caller to free.
- */
+/* Returns 0, or -1 when INFO is refused or the connection lost. */
 static int
-take_info(struct mq_redis *r, struct mq_info *info, char **why)
+take_info(struct mq_redis *r, struct known *k)
 {
-	redisReply *text = good_reply(r), *config;
+	struct mq_info *info = &k->info;
+	redisReply *reply = good_reply(r);
 
-	*info = (struct mq_info){.replicas = 0};
-	*why = NULL;
-	if (text == NULL)
+	*k = (struct known){.unread = ""};
+	if (reply == NULL)
 		return -1;
-	if (text->type == REDIS_REPLY_STRING)
-		mq_info_take(info, text->str);
-	freeReplyObject(text);
-	config = mq_redis_reply(r);
-	if (config == NULL)
+	if (reply->type == REDIS_REPLY_STRING)
+		mq_info_take(info, reply->str);
+	freeReplyObject(reply);
+	reply = mq_redis_reply(r);
+	if (reply == NULL)
 		return -1;
-	take_config(info, config);
-	if (config->type == REDIS_REPLY_ERROR)
-		*why = mq_xstrdup(config->str);
-	freeReplyObject(config);
+	strlcpy(info->fsync, mq_reply_value(reply, "appendfsync"),
+	    sizeof(info->fsync));
+	info->lax = strcmp(mq_reply_value(reply, "no-appendfsync-on-rewrite"),
+			"yes") == 0;
+	if (reply->type == REDIS_REPLY_ERROR)
+		strlcpy(k->unread, reply->str, sizeof(k->unread));
+	freeReplyObject(reply);
 	return 0;
 }
 
@@ -98,8 +97,10 @@ knows(struct mq_redis *r, const char *line)
 
 /* The server can promise nothing; the error says what to change. */
 static int
-refuse(struct mq_redis *r, const struct mq_info *info, const char *why)
+refuse(struct mq_redis *r, const struct known *k)
 {
+	const struct mq_info *info = &k->info;
+
 	if (mq_info_evicts(info))
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: maxmemory-policy is %s, so the "
@@ -110,11 +111,11 @@ refuse(struct mq_redis *r, const struct mq_info *info, const char *why)
 		    "cannot be durable: it has no append-only file and no "
 		    "replica: set appendonly to yes and appendfsync to always, "
 		    "or connect a replica");
-	if (why != NULL)
+	if (k->unread[0] != '\0')
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: it has no replica, and its "
 		    "appendfsync cannot be read: %s",
-		    why);
+		    k->unread);
 	if (info->lax && strcmp(info->fsync, "always") == 0)
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: no-appendfsync-on-rewrite is yes: "
@@ -126,17 +127,6 @@ refuse(struct mq_redis *r, const struct mq_info *info, const char *why)
 	    strcmp(info->fsync, "everysec") == 0 ?
 		", or allow WAITAOF (Redis 7.2)" :
 		"");
-}
-
-static int
-fail_without_info(struct mq_redis *r)
-{
-	if (mq_redis_lost(r))
-		return -1;
-	if (r->status != MQ_EXIT_NOPERM)
-		r->status = MQ_EXIT_CONFIG;
-	strlcat(r->error, "; --durable needs +info", sizeof(r->error));
-	return -1;
 }
 
 /* Only a new connection can find the server that sentinels name; and that asks for the
@@ -153,24 +143,36 @@ fail_demoted(struct mq_redis *r, const char *why)
  * done.  WAITAOF waits for it by itself.
  */
 static int
-ask_info(struct mq_redis *r, bool waitaof, struct mq_info *info, char **why)
+ask_info(struct mq_redis *r, bool waitaof, struct known *k)
 {
 	int i;
 
-	for (i = 0; i <= SAFE_S * 1000 / LOOK_MS; i++) {
+	for (i = 0; i <= LOOKS; i++) {
 		if (append_questions(r) == -1 || mq_redis_flush(r) == -1 ||
-		    take_info(r, info, why) == -1)
-			return fail_without_info(r);
-		if (!info->is_replica && (!info->aof_later || waitaof))
-			return 0;
-		free(*why);
-		*why = NULL;
-		if (info->is_replica)
+		    take_info(r, k) == -1) {
+			if (mq_redis_lost(r))
+				return -1;
+			if (r->status != MQ_EXIT_NOPERM)
+				r->status = MQ_EXIT_CONFIG;
+			strlcat(r->error, "; --durable needs +info",
+			    sizeof(r->error));
+			return -1;
+		}
+		if (k->info.is_replica)
 			return fail_demoted(r, "it is a replica");
+		if (!k->info.aof_later || waitaof)
+			return 0;
 		(void)r->wait(r->wait_arg, -1, LOOK_MS);
 	}
 	return mq_redis_fail(r, MQ_EXIT_AGAIN,
 	    "not durable yet: it still writes its first append-only file");
+}
+
+static int
+look_again(struct mq_redis *r, bool waitaof, struct known *k)
+{
+	(void)r->wait(r->wait_arg, -1, LOOK_MS);
+	return ask_info(r, waitaof, k);
 }
 
 static bool
@@ -189,45 +191,34 @@ fail_yet(struct mq_redis *r, const char *why)
 	return mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: %s", why);
 }
 
-/* A replica that does not answer one sentinel may answer another, which makes it the
- * master. */
-static int
-ask_heirs(
-    struct mq_redis *r, const struct mq_info *info, struct mq_heirs *heirs)
-{
-	*heirs = (struct mq_heirs){.server = r->server, .info = info};
-	if (mq_redis_ask_sentinels(r, INFINITY, &mq_sentinel_heirs, heirs) ==
-	    -1)
-		return -1;
-	if (heirs->silent > 0 && heirs->missing == 0 && !heirs->moved)
-		mq_redis_ask_each_sentinel(r, &mq_sentinel_heirs, heirs);
-	return 0;
-}
-
 /*
  * Any replica that has answered a sentinel lately may become the master.  A replica that
  * is not connected connects soon, or has died and will be known to have, or is the next
  * master already; until then, the server's word is not enough.
  */
 static int
-await_replicas(
-    struct mq_redis *r, bool waitaof, struct mq_info *info, char **why)
+await_replicas(struct mq_redis *r, bool waitaof, struct known *k)
 {
 	struct mq_heirs heirs;
 	int i;
 
-	for (i = 0; i <= SAFE_S * 1000 / LOOK_MS; i++) {
-		if (ask_heirs(r, info, &heirs) == -1)
+	for (i = 0; i <= LOOKS; i++) {
+		heirs =
+		    (struct mq_heirs){.server = r->server, .info = &k->info};
+		if (mq_redis_ask_sentinels(
+			r, INFINITY, &mq_sentinel_heirs, &heirs) == -1)
 			return -1;
+		/* A replica that does not answer one sentinel may answer another,
+		 * which makes it the master. */
+		if (heirs.silent > 0 && heirs.missing == 0 && !heirs.moved)
+			mq_redis_ask_each_sentinel(
+			    r, &mq_sentinel_heirs, &heirs);
 		if (heirs.moved)
 			return fail_demoted(
 			    r, "not durable yet: there is another master");
 		if (heirs.connected > 0 && heirs.missing == 0)
 			return 0;
-		(void)r->wait(r->wait_arg, -1, LOOK_MS);
-		free(*why);
-		*why = NULL;
-		if (ask_info(r, waitaof, info, why) == -1)
+		if (look_again(r, waitaof, k) == -1)
 			return -1;
 	}
 	return fail_yet(r,
@@ -236,45 +227,18 @@ await_replicas(
 		"no replica that answers the sentinels is connected");
 }
 
-/* Which replicas must have everything, as sentinels see it now. */
+/* If nothing but a replica can make it safe, and it had one lately: after a failover, the
+ * old master may be back soon. */
 static int
-find_heirs(struct mq_redis *r, struct mq_durable *d)
-{
-	struct mq_info info;
-	char *why;
-	int rv;
-
-	if (ask_info(r, d->waitaof, &info, &why) == -1)
-		return -1;
-	rv = await_replicas(r, d->waitaof, &info, &why);
-	free(why);
-	d->replicas = info.replicas;
-	strlcpy(d->online, info.online, sizeof(d->online));
-	return rv;
-}
-
-/* Whether nothing but a replica can make it safe, and it had one lately: after a failover,
- * the old master may be back soon. */
-static bool
-lacks_replica(const struct mq_durable *d, const struct mq_info *info)
-{
-	return !is_on_disk(d, info) && info->replicas == 0 &&
-	    info->had_replica && !mq_info_evicts(info);
-}
-
-static int
-await_replica(struct mq_redis *r, const struct mq_durable *d,
-    struct mq_info *info, char **why)
+await_replica(struct mq_redis *r, const struct mq_durable *d, struct known *k)
 {
 	int i;
 
-	for (i = 0; i <= SAFE_S * 1000 / LOOK_MS; i++) {
-		if (!lacks_replica(d, info))
+	for (i = 0; i <= LOOKS; i++) {
+		if (is_on_disk(d, &k->info) || k->info.replicas > 0 ||
+		    !k->info.had_replica || mq_info_evicts(&k->info))
 			return 0;
-		(void)r->wait(r->wait_arg, -1, LOOK_MS);
-		free(*why);
-		*why = NULL;
-		if (ask_info(r, d->waitaof, info, why) == -1)
+		if (look_again(r, d->waitaof, k) == -1)
 			return -1;
 	}
 	return fail_yet(r, "its replica is not connected");
@@ -283,34 +247,32 @@ await_replica(struct mq_redis *r, const struct mq_durable *d,
 int
 mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 {
-	struct mq_info info;
+	const struct mq_info *info;
+	struct known k;
 	bool wait = knows(r, "WAIT 0 1");
-	char *why = NULL;
-	int rv = 0;
 
 	if (mq_redis_lost(r))
 		return -1;
 	*d = (struct mq_durable){.waitaof = knows(r, "WAITAOF 1 0 1")};
-	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &info, &why) == -1)
+	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &k) == -1)
 		return -1;
-	if ((r->server->url.kind == MQ_URL_SENTINEL && !mq_info_evicts(&info) &&
-		await_replicas(r, d->waitaof, &info, &why) == -1) ||
-	    await_replica(r, d, &info, &why) == -1) {
-		free(why);
+	if ((r->server->url.kind == MQ_URL_SENTINEL &&
+		!mq_info_evicts(&k.info) &&
+		await_replicas(r, d->waitaof, &k) == -1) ||
+	    await_replica(r, d, &k) == -1)
 		return -1;
-	}
-	d->disk = is_on_disk(d, &info);
+	info = &k.info;
+	d->disk = is_on_disk(d, info);
 	d->waitaof &= d->disk;
-	d->replicas = info.replicas;
-	strlcpy(d->run_id, info.run_id, sizeof(d->run_id));
-	if ((!d->disk && d->replicas == 0) || mq_info_evicts(&info))
-		rv = refuse(r, &info, why);
-	else if (d->replicas > 0 && !wait)
-		rv = mq_redis_fail(r, MQ_EXIT_CONFIG,
+	d->replicas = info->replicas;
+	strlcpy(d->run_id, info->run_id, sizeof(d->run_id));
+	if ((!d->disk && d->replicas == 0) || mq_info_evicts(info))
+		return refuse(r, &k);
+	if (d->replicas > 0 && !wait)
+		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: it has replicas, but does not allow "
 		    "WAIT");
-	free(why);
-	return rv;
+	return 0;
 }
 
 /* An integer, or the first one of several; -1: there is none. */
@@ -330,11 +292,36 @@ take_number(struct mq_redis *r)
 	return n;
 }
 
+/* A server that is another one now, or is set up in another way, may have
+ * forgotten what it did not have on its disk.  1: it has other replicas. */
 static int
-send_waits(
+check_same(struct mq_redis *r, const struct mq_durable *d)
+{
+	struct known k;
+
+	if (take_info(r, &k) == -1)
+		return -1;
+	if (k.info.is_replica)
+		return fail_demoted(
+		    r, "not durable yet: it has become a replica");
+	if (d->disk && !is_on_disk(d, &k.info))
+		return fail_yet(r, "its appendfsync was changed");
+	/* Without these, each write was safe when it was accepted. */
+	if ((d->waitaof || d->replicas > 0) &&
+	    strcmp(k.info.run_id, d->run_id) != 0)
+		return r->route != NULL ?
+		    fail_demoted(r, "not durable yet: its slot has moved") :
+		    fail_yet(r, "it is not the same as before");
+	return d->online[0] != '\0' && strcmp(k.info.online, d->online) != 0;
+}
+
+/* 0, -1, or 1: it has other replicas. */
+static int
+wait_once(
     struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
 {
 	char line[64];
+	long long n;
 
 	/* It may find that the slot has moved. */
 	if (write != NULL &&
@@ -346,53 +333,17 @@ send_waits(
 	snprintf(line, sizeof(line), "WAIT %d %d000", d->replicas, SAFE_S);
 	if (d->replicas > 0 && append_line(r, line) == -1)
 		return -1;
-	return append_questions(r) == -1 ? -1 : mq_redis_flush(r);
-}
-
-/* A server that is another one now, or is set up in another way, may have
- * forgotten what it did not have on its disk.  1: it has other replicas. */
-static int
-check_same(struct mq_redis *r, const struct mq_durable *d)
-{
-	struct mq_info info;
-	char *why;
-
-	if (take_info(r, &info, &why) == -1)
-		return -1;
-	free(why);
-	if (info.is_replica)
-		return fail_demoted(
-		    r, "not durable yet: it has become a replica");
-	if (d->disk && !is_on_disk(d, &info))
-		return fail_yet(r, "its appendfsync was changed");
-	/* Without these, each write was safe when it was accepted. */
-	if ((d->waitaof || d->replicas > 0) &&
-	    strcmp(info.run_id, d->run_id) != 0)
-		return r->route != NULL ?
-		    fail_demoted(r, "not durable yet: its slot has moved") :
-		    fail_yet(r, "it is not the same as before");
-	return d->online[0] != '\0' && strcmp(info.online, d->online) != 0;
-}
-
-/* 0, -1, or 1: it has other replicas. */
-static int
-wait_once(
-    struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
-{
-	char why[64];
-	long long n;
-
-	if (send_waits(r, d, write) == -1)
+	if (append_questions(r) == -1 || mq_redis_flush(r) == -1)
 		return -1;
 	if (d->waitaof && (n = take_number(r)) <= 0) {
 		snprintf(
-		    why, sizeof(why), "not on disk after %d seconds", SAFE_S);
-		return n == 0 ? fail_yet(r, why) : -1;
+		    line, sizeof(line), "not on disk after %d seconds", SAFE_S);
+		return n == 0 ? fail_yet(r, line) : -1;
 	}
 	if (d->replicas > 0 && (n = take_number(r)) < d->replicas) {
-		snprintf(why, sizeof(why), "only on %lld of %d replica%s", n,
+		snprintf(line, sizeof(line), "only on %lld of %d replica%s", n,
 		    d->replicas, d->replicas == 1 ? "" : "s");
-		return n >= 0 ? fail_yet(r, why) : -1;
+		return n >= 0 ? fail_yet(r, line) : -1;
 	}
 	return check_same(r, d);
 }
@@ -402,14 +353,19 @@ mq_durable_wait(
     struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
 {
 	struct mq_durable now = *d;
+	struct known k;
 	int i, rv = 1;
 
 	if (r->server->url.kind != MQ_URL_SENTINEL)
 		return wait_once(r, d, write);
 	for (i = 0; i < TRIES && rv == 1; i++) {
-		rv = find_heirs(r, &now);
-		if (rv == 0)
-			rv = wait_once(r, &now, write);
+		/* Which replicas must have everything, as sentinels see it now. */
+		if (ask_info(r, d->waitaof, &k) == -1 ||
+		    await_replicas(r, d->waitaof, &k) == -1)
+			return -1;
+		now.replicas = k.info.replicas;
+		strlcpy(now.online, k.info.online, sizeof(now.online));
+		rv = wait_once(r, &now, write);
 	}
 	return rv == 1 ? fail_yet(r, "its replicas keep changing") : rv;
 }

@@ -23,15 +23,6 @@ find_field(const char *text, const char *name)
 	return NULL;
 }
 
-static bool
-field_is(const char *text, const char *name, const char *value)
-{
-	const char *is = find_field(text, name);
-
-	return is != NULL && strcspn(is, "\r\n") == strlen(value) &&
-	    strncmp(is, value, strlen(value)) == 0;
-}
-
 /* Copies one of several values in a line: "NAME=VALUE,..."; "" when there is none. */
 static void
 copy_part(char *to, size_t size, const char *line, const char *name)
@@ -46,26 +37,11 @@ copy_part(char *to, size_t size, const char *line, const char *name)
 }
 
 static void
-add_replica(struct mq_info *i, const char *line)
-{
-	char address[256], port[16], state[16];
-	size_t len = strlen(i->online);
-
-	copy_part(state, sizeof(state), line, "state=");
-	if (strcmp(state, "online") != 0)
-		return;
-	copy_part(address, sizeof(address), line, "ip=");
-	copy_part(port, sizeof(port), line, "port=");
-	snprintf(
-	    i->online + len, sizeof(i->online) - len, "%s %s\n", address, port);
-	i->replicas++;
-}
-
-static void
 take_replicas(struct mq_info *info, const char *text)
 {
+	char name[32], address[256], port[16], state[16];
 	const char *line;
-	char name[32];
+	size_t len;
 	int i;
 
 	info->replicas = 0;
@@ -75,16 +51,16 @@ take_replicas(struct mq_info *info, const char *text)
 		line = find_field(text, name);
 		if (line == NULL)
 			return;
-		add_replica(info, line);
+		copy_part(state, sizeof(state), line, "state=");
+		if (strcmp(state, "online") != 0)
+			continue;
+		copy_part(address, sizeof(address), line, "ip=");
+		copy_part(port, sizeof(port), line, "port=");
+		len = strlen(info->online);
+		snprintf(info->online + len, sizeof(info->online) - len,
+		    "%s %s\n", address, port);
+		info->replicas++;
 	}
-}
-
-/* Copies a value to the end of its line; NULL: nothing. */
-static void
-copy_line(char *to, size_t size, const char *value)
-{
-	if (value != NULL)
-		snprintf(to, size, "%.*s", (int)strcspn(value, "\r\n"), value);
 }
 
 /* Copies the value of a field of such a text; false: there is none. */
@@ -93,16 +69,25 @@ info_field(const char *text, const char *name, char *value, size_t size)
 {
 	const char *at = find_field(text, name);
 
-	copy_line(value, size, at);
+	if (at != NULL)
+		snprintf(value, size, "%.*s", (int)strcspn(at, "\r\n"), at);
 	return at != NULL;
+}
+
+static bool
+field_is(const char *text, const char *name, const char *value)
+{
+	char is[16];
+
+	return info_field(text, name, is, sizeof(is)) && strcmp(is, value) == 0;
 }
 
 void
 mq_info_take(struct mq_info *i, const char *text)
 {
-	copy_line(i->run_id, sizeof(i->run_id), find_field(text, "run_id"));
-	copy_line(
-	    i->policy, sizeof(i->policy), find_field(text, "maxmemory_policy"));
+	(void)info_field(text, "run_id", i->run_id, sizeof(i->run_id));
+	(void)info_field(
+	    text, "maxmemory_policy", i->policy, sizeof(i->policy));
 	i->is_replica = field_is(text, "role", "slave");
 	take_replicas(i, text);
 	i->had_replica = field_is(text, "repl_backlog_active", "1");
@@ -180,10 +165,7 @@ number(const char *text, const char *name)
 static bool
 has_failed(const char *text, const char *name)
 {
-	char value[16];
-
-	return info_field(text, name, value, sizeof(value)) &&
-	    strcmp(value, "ok") != 0;
+	return find_field(text, name) != NULL && !field_is(text, name, "ok");
 }
 
 static void

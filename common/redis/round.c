@@ -7,16 +7,6 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 
-/* Whether a key is not permitted to the user.  The servers word it in several ways; a command is "the 'NAME' command". */
-static bool
-is_barred(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ERROR &&
-	    mq_error_noperm(reply->str) &&
-	    (strstr(reply->str, " key") != NULL ||
-		strstr(reply->str, "' key") != NULL);
-}
-
 bool
 mq_round_good(struct mq_round *round, const redisReply *reply, int type)
 {
@@ -26,13 +16,14 @@ mq_round_good(struct mq_round *round, const redisReply *reply, int type)
 		return true;
 	if (!mq_redis_refused(r, reply))
 		(void)mq_nonsense(r);
-	if (is_barred(reply)) {
+	/* A key is not permitted to the user.  The servers word it in several ways; a
+	 * command is "the 'NAME' command". */
+	if (reply->type == REDIS_REPLY_ERROR && mq_error_noperm(reply->str) &&
+	    strstr(reply->str, " key") != NULL) {
 		round->refused++;
-		return false;
-	}
-	if (round->status == 0) {
+	} else if (round->status == 0) {
 		round->status = r->status;
-		snprintf(round->error, sizeof(round->error), "%s", r->error);
+		strlcpy(round->error, r->error, sizeof(round->error));
 	}
 	return false;
 }
@@ -144,24 +135,6 @@ by_bytes(const void *a, const void *b)
 	return memcmp(x->str, y->str, x->len);
 }
 
-/* A walk may come by a member twice. */
-static void
-drop_doubles(redisReply *all)
-{
-	redisReply **e = all->element;
-	size_t i, n = 0;
-
-	if (all->elements <= 1)
-		return;
-	qsort(e, all->elements, sizeof(*e), by_bytes);
-	for (i = 0; i < all->elements; i++)
-		if (n > 0 && by_bytes(&e[n - 1], &e[i]) == 0)
-			freeReplyObject(e[i]);
-		else
-			e[n++] = e[i];
-	all->elements = n;
-}
-
 int
 mq_round_some_members(struct mq_round *round, const char *key,
     char cursor[MQ_CURSOR_SIZE], redisReply **some)
@@ -198,7 +171,8 @@ int
 mq_round_members(struct mq_round *round, const char *key, redisReply **out)
 {
 	char cursor[MQ_CURSOR_SIZE] = "0";
-	redisReply *some;
+	redisReply *some, **e;
+	size_t i, n = 0;
 	int rv = 0;
 
 	*out = NULL;
@@ -211,7 +185,16 @@ mq_round_members(struct mq_round *round, const char *key, redisReply **out)
 		}
 		add_members(out, some);
 	}
-	drop_doubles(*out);
+	/* A walk may come by a member twice. */
+	e = (*out)->element;
+	if ((*out)->elements > 1)
+		qsort(e, (*out)->elements, sizeof(*e), by_bytes);
+	for (i = 0; i < (*out)->elements; i++)
+		if (n > 0 && by_bytes(&e[n - 1], &e[i]) == 0)
+			freeReplyObject(e[i]);
+		else
+			e[n++] = e[i];
+	(*out)->elements = n;
 	return rv;
 }
 
@@ -294,24 +277,6 @@ take_step(void *arg, size_t i, redisReply *reply)
 	return MQ_KEEP;
 }
 
-/* What is done with the keys may need commands of its own. */
-static int
-use_step(struct mq_sweep *s, struct walk *walk)
-{
-	const redisReply *keys = NULL;
-	int rv = 0;
-
-	walk->cursor[0] = '\0';
-	if (walk->reply != NULL && is_good(s, walk->reply, REDIS_REPLY_ARRAY)) {
-		keys = mq_cursor_take(walk->cursor, walk->reply);
-		if (keys != NULL)
-			rv = s->take(s->arg, keys);
-	}
-	freeReplyObject(walk->reply);
-	walk->reply = NULL;
-	return rv;
-}
-
 static void
 drop_ended(struct walks *all)
 {
@@ -323,18 +288,26 @@ drop_ended(struct walks *all)
 	all->n = n;
 }
 
+/* Takes a step of all walks.  What is done with the keys may need commands of its own. */
 static int
 step_walks(struct walks *all)
 {
-	size_t i;
-	int rv =
-	    mq_ask_each(all->sweep->round->r, all->n, ask_step, take_step, all);
+	struct mq_sweep *s = all->sweep;
+	const redisReply *keys;
+	struct walk *walk;
+	int rv = mq_ask_each(s->round->r, all->n, ask_step, take_step, all);
 
-	for (i = 0; i < all->n; i++)
-		if (rv == 0)
-			rv = use_step(all->sweep, &all->list[i]);
-		else
-			freeReplyObject(all->list[i].reply);
+	for (walk = all->list; walk < all->list + all->n; walk++) {
+		walk->cursor[0] = '\0';
+		keys = rv == 0 && walk->reply != NULL &&
+			is_good(s, walk->reply, REDIS_REPLY_ARRAY) ?
+		    mq_cursor_take(walk->cursor, walk->reply) :
+		    NULL;
+		if (keys != NULL)
+			rv = s->take(s->arg, keys);
+		freeReplyObject(walk->reply);
+		walk->reply = NULL;
+	}
 	drop_ended(all);
 	return rv;
 }

@@ -32,26 +32,21 @@ mq_sentinel_command(struct mq_command *c, const char *what, const char *name)
 }
 
 static int
-take_place(const redisReply *reply, struct mq_master *master)
+take_master(
+    struct mq_redis *r, const char *name, const redisReply *reply, void *out)
 {
+	struct mq_master *master = out;
 	const char *why;
 
-	if (!mq_reply_strings(reply) || reply->elements != 2 ||
-	    strlcpy(master->host, reply->element[0]->str,
-		sizeof(master->host)) >= sizeof(master->host))
-		return -1;
-	master->port = (int)strtonum(reply->element[1]->str, 1, 65535, &why);
-	return why == NULL ? 0 : -1;
-}
-
-static int
-take_master(
-    struct mq_redis *r, const char *name, const redisReply *reply, void *master)
-{
 	if (reply->type == REDIS_REPLY_NIL)
 		return mq_redis_fail(
 		    r, MQ_EXIT_CONFIG, "no master has the name %s", name);
-	return take_place(reply, master) == 0 ? 0 : mq_nonsense(r);
+	if (!mq_reply_strings(reply) || reply->elements != 2 ||
+	    strlcpy(master->host, reply->element[0]->str,
+		sizeof(master->host)) >= sizeof(master->host))
+		return mq_nonsense(r);
+	master->port = (int)strtonum(reply->element[1]->str, 1, 65535, &why);
+	return why == NULL ? 0 : mq_nonsense(r);
 }
 
 const struct mq_sentinel_question mq_sentinel_master = {
@@ -76,56 +71,31 @@ take_state(
 
 const struct mq_sentinel_question mq_sentinel_state = {"master", take_state};
 
-/* Where a replica announces a name, sentinels may still know the address. */
-static bool
-may_be_address(const char *of, size_t len, const char *address)
-{
-	bool is_name =
-	    memchr(of, ':', len) == NULL && strspn(of, "0123456789.") < len;
-
-	return is_name ||
-	    (strlen(address) == len && strncmp(of, address, len) == 0);
-}
-
-/* Whether a replica that sentinels know by this address is online. */
+/* Whether a replica that sentinels know by this address is online.  Where a replica
+ * announces a name, sentinels may still know the address. */
 static bool
 is_online(const struct mq_info *i, const char *address, const char *port)
 {
-	const char *line, *space;
-	size_t len = strlen(port);
+	const char *line, *end, *space;
+	size_t len;
+	bool named;
 
-	for (line = i->online; *line != '\0'; line = space + 1) {
-		space = line + strcspn(line, " \n");
-		if (*space == ' ' && strncmp(space + 1, port, len) == 0 &&
-		    space[1 + len] == '\n' &&
-		    may_be_address(line, (size_t)(space - line), address))
+	for (line = i->online; (end = strchr(line, '\n')) != NULL;
+	     line = end + 1) {
+		space = memchr(line, ' ', (size_t)(end - line));
+		if (space == NULL ||
+		    strlen(port) != (size_t)(end - space - 1) ||
+		    strncmp(space + 1, port, strlen(port)) != 0)
+			continue;
+		len = (size_t)(space - line);
+		named = memchr(line, ':', len) == NULL &&
+		    strspn(line, "0123456789.") < len;
+		if (named ||
+		    (strlen(address) == len &&
+			strncmp(line, address, len) == 0))
 			return true;
-		space += strcspn(space, "\n");
-		if (*space == '\0')
-			break;
 	}
 	return false;
-}
-
-/*
- * A replica that does not answer for long is not made the master, but may be busy as it
- * has just been chosen.  One whose connection has just ended may be the master already:
- * it drops its clients then.
- */
-static void
-count_replica(struct mq_heirs *h, const redisReply *replica)
-{
-	const char *flags = mq_reply_value(replica, "flags");
-	bool silent = strstr(flags, "s_down") != NULL &&
-	    strstr(flags, "promoted") == NULL;
-
-	if (!is_online(h->info, mq_reply_value(replica, "ip"),
-		mq_reply_value(replica, "port"))) {
-		h->missing += !silent;
-		h->silent += silent;
-	} else if (!silent) {
-		h->connected++;
-	}
 }
 
 /* The master comes last: if it has changed meanwhile, that shows. */
@@ -136,13 +106,30 @@ take_heirs(
 	struct mq_heirs *h = heirs;
 	struct mq_master master = {.port = 0};
 	struct mq_command c = {0};
+	const redisReply *one;
 	redisReply *place;
+	const char *flags;
+	bool silent;
 	size_t i;
 	int rv;
 
 	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
-	     i++)
-		count_replica(h, reply->element[i]);
+	     i++) {
+		one = reply->element[i];
+		flags = mq_reply_value(one, "flags");
+		/* A replica that does not answer for long is not made the master, but
+		 * may be busy as it has just been chosen.  One whose connection has just
+		 * ended may be the master already: it drops its clients then. */
+		silent = strstr(flags, "s_down") != NULL &&
+		    strstr(flags, "promoted") == NULL;
+		if (!is_online(h->info, mq_reply_value(one, "ip"),
+			mq_reply_value(one, "port"))) {
+			h->missing += !silent;
+			h->silent += silent;
+		} else if (!silent) {
+			h->connected++;
+		}
+	}
 	mq_sentinel_command(&c, mq_sentinel_master.what, name);
 	place = mq_call(r, &c, -1);
 	if (place == NULL)

@@ -85,12 +85,27 @@ unquote(char *s)
 	    "unexpected text after the closing quote";
 }
 
-/* A value without quotes loses its comment and the blanks around it. */
+/* The value of a line "NAME=VALUE", in place, and where its name ends.  A value without
+ * quotes loses its comment and the blanks around it. */
 static const char *
-cut_comment(char *s)
+split_line(char *line, size_t *name_len, char **value)
 {
+	char *s;
 	size_t n;
 
+	*name_len = strcspn(line, "=" BLANK);
+	s = line + *name_len;
+	s += strspn(s, BLANK);
+	if (*s != '=')
+		return "not NAME=VALUE";
+	*value = s + 1;
+	s = *value + strspn(*value, BLANK);
+	/* A comment needs a blank before it. */
+	if (*s == '#' && s > *value)
+		s += strlen(s);
+	*value = s;
+	if (*s == '"' || *s == '\'')
+		return unquote(s);
 	for (n = 0; s[n] != '\0'; n++)
 		if (s[n] == '#' && n > 0 && strchr(BLANK, s[n - 1]) != NULL)
 			break;
@@ -100,44 +115,16 @@ cut_comment(char *s)
 	return n > 0 && s[n - 1] == '\\' ? "a value must be on one line" : NULL;
 }
 
-/* The value of a line "NAME=VALUE", in place, and where its name ends. */
-static const char *
-split_line(char *line, size_t *name_len, char **value)
-{
-	char *end;
-
-	*name_len = strcspn(line, "=" BLANK);
-	end = line + *name_len;
-	end += strspn(end, BLANK);
-	if (*end != '=')
-		return "not NAME=VALUE";
-	*value = end + 1;
-	end = *value + strspn(*value, BLANK);
-	/* A comment needs a blank before it. */
-	*value = *end == '#' && end > *value ? end + strlen(end) : end;
-	return **value == '"' || **value == '\'' ? unquote(*value) :
-						   cut_comment(*value);
-}
-
-/* Whether a line with none of our names was to have one. */
-static bool
-is_ours(const char *line, size_t name_len, bool assigned)
-{
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-				      "abcdefghijklmnopqrstuvwxyz0123456789";
-
-	if (assigned && strspn(line, letters) == name_len)
-		return strncasecmp(line, "MQ_", 3) == 0;
-	return strcasestr(line, "MQ_") != NULL;
-}
-
 /* Takes a line without its end; returns what is wrong with it, or NULL. */
 static const char *
 take_line(struct mq_envfile *f, char *line)
 {
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+				      "abcdefghijklmnopqrstuvwxyz0123456789";
 	const char *why;
 	size_t i, n;
 	char *value = NULL;
+	bool ours;
 
 	line += strspn(line, BLANK);
 	if (*line == '#' || *line == ';')
@@ -149,12 +136,17 @@ take_line(struct mq_envfile *f, char *line)
 		if (strlen(names[i].name) == n &&
 		    strncmp(line, names[i].name, n) == 0)
 			break;
-	if (i == NAMES)
-		return is_ours(line, n, why == NULL) ?
+	if (i == NAMES) {
+		/* Whether it was to be one of ours. */
+		ours = why == NULL && strspn(line, letters) == n ?
+		    strncasecmp(line, "MQ_", 3) == 0 :
+		    strcasestr(line, "MQ_") != NULL;
+		return ours ?
 		    "only MQ_URL=, MQ_LAYOUT=, MQ_PASSWORD_FILE=, "
 		    "MQ_SENTINEL_PASSWORD_FILE= and REDISCLI_AUTH= can "
 		    "stand here" :
 		    NULL;
+	}
 	if (why != NULL)
 		return why;
 	free_secret(value_of(f, &names[i]));
@@ -185,25 +177,6 @@ read_lines(struct mq_envfile *f, FILE *in, unsigned long *number)
 	return why;
 }
 
-/* Checks all that has been read. */
-static const char *
-check_values(struct mq_envfile *f, int fd)
-{
-	size_t start, password = 0;
-	struct stat st;
-
-	if (f->url == NULL &&
-	    (f->layout != NULL || f->password_file != NULL ||
-		f->password != NULL || f->sentinel_password_file != NULL))
-		return "no MQ_URL= for its other lines (MQ_URL=private: is "
-		       "the private server)";
-	if (f->url != NULL)
-		mq_password_find(f->url, &start, &password);
-	f->exposed = (password > 0 || f->password != NULL) &&
-	    fstat(fd, &st) == 0 && st.st_mode & S_IROTH;
-	return NULL;
-}
-
 static void
 mq_envfile_free(struct mq_envfile *f)
 {
@@ -226,6 +199,8 @@ mq_envfile_read(
 {
 	FILE *in = fopen(path, "re");
 	unsigned long number = 0;
+	size_t start, password = 0;
+	struct stat st;
 	const char *why;
 
 	if (in == NULL && (errno == ENOENT || errno == ENOTDIR))
@@ -235,13 +210,27 @@ mq_envfile_read(
 		return MQ_EXIT_CONFIG;
 	}
 	why = read_lines(f, in, &number);
-	if (why != NULL)
+	if (why != NULL) {
 		snprintf(
 		    error, error_size, "%s: line %lu: %s", path, number, why);
-	/* A directory opens like a file. */
-	else if ((why = ferror(in) ? strerror(errno) :
-				     check_values(f, fileno(in))) != NULL)
-		snprintf(error, error_size, "%s: %s", path, why);
+	} else {
+		/* A directory opens like a file. */
+		if (ferror(in))
+			why = strerror(errno);
+		else if (f->url == NULL &&
+		    (f->layout != NULL || f->password_file != NULL ||
+			f->password != NULL ||
+			f->sentinel_password_file != NULL))
+			why = "no MQ_URL= for its other lines (MQ_URL=private: "
+			      "is the private server)";
+		if (why != NULL)
+			snprintf(error, error_size, "%s: %s", path, why);
+	}
+	if (why == NULL && f->url != NULL) {
+		mq_password_find(f->url, &start, &password);
+		f->exposed = (password > 0 || f->password != NULL) &&
+		    fstat(fileno(in), &st) == 0 && st.st_mode & S_IROTH;
+	}
 	fclose(in);
 	if (why == NULL)
 		return 0;
@@ -250,18 +239,6 @@ mq_envfile_read(
 }
 
 /* --- server -------------------------------------------------------------- */
-
-static char *
-user_env_file(void)
-{
-	const char *dir = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-
-	if (dir != NULL && dir[0] == '/')
-		return mq_xasprintf("%s/mq/env", dir);
-	if (home != NULL && home[0] == '/')
-		return mq_xasprintf("%s/.config/mq/env", home);
-	return NULL;
-}
 
 /* Only the first file that everybody can read is noted. */
 static void
@@ -279,9 +256,14 @@ static int
 read_files(struct mq_server *server, struct mq_envfile *f, char *error,
     size_t error_size)
 {
-	char *paths[] = {user_env_file(), mq_xstrdup("/etc/mq/env")};
+	const char *dir = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	char *paths[] = {NULL, mq_xstrdup("/etc/mq/env")};
 	int i, status = 0;
 
+	if (dir != NULL && dir[0] == '/')
+		paths[0] = mq_xasprintf("%s/mq/env", dir);
+	else if (home != NULL && home[0] == '/')
+		paths[0] = mq_xasprintf("%s/.config/mq/env", home);
 	for (i = 0; i < 2 && status == 0 && f->url == NULL; i++) {
 		/* A directory that is closed to us is for services. */
 		if (paths[i] == NULL ||
@@ -310,24 +292,6 @@ note_insecure(struct mq_server *server)
 		snprintf(server->note + n, sizeof(server->note) - n,
 		    "%s%s: insecure=1: its certificate is not verified",
 		    n > 0 ? "; " : "", server->name);
-}
-
-/* f->url is set; the rest of it only if it comes from a file. */
-static int
-find_url(struct mq_server *server, const char *given, struct mq_envfile *f,
-    char *error, size_t error_size)
-{
-	int status = 0;
-
-	if (given == NULL || *given == '\0')
-		given = getenv("MQ_URL");
-	if (given == NULL || *given == '\0')
-		status = read_files(server, f, error, error_size);
-	else
-		f->url = mq_xstrdup(given);
-	if (status == 0 && f->url == NULL)
-		f->url = mq_xstrdup("private:");
-	return status;
 }
 
 /* The file that this variable names. */
@@ -369,41 +333,33 @@ variable_or(const char *name, const char *otherwise)
 }
 
 static int
-add_password(struct mq_server *server, const struct mq_envfile *f, char *error,
+add_passwords(struct mq_server *server, const struct mq_envfile *f, char *error,
     size_t error_size)
 {
+	static const char of_sentinels[] = "MQ_SENTINEL_PASSWORD_FILE";
 	const char *file = variable_or("MQ_PASSWORD_FILE", f->password_file);
 	const char *auth = variable_or("REDISCLI_AUTH", f->password);
+	int status = 0;
 
-	if (server->url.kind == MQ_URL_PRIVATE &&
-	    (f->password_file != NULL || f->password != NULL)) {
+	if (server->url.kind == MQ_URL_PRIVATE) {
+		if (f->password_file == NULL && f->password == NULL)
+			return 0;
 		snprintf(error, error_size,
 		    "%s: the env file has a password, but a private server "
 		    "needs none",
 		    server->name);
 		return MQ_EXIT_CONFIG;
 	}
-	if (server->url.password != NULL || server->url.kind == MQ_URL_PRIVATE)
-		return 0;
-	if (file != NULL)
-		return password_from_file(server, "MQ_PASSWORD_FILE", file,
+	if (server->url.password == NULL && file != NULL)
+		status = password_from_file(server, "MQ_PASSWORD_FILE", file,
 		    &server->url.password, error, error_size);
-	if (auth != NULL)
+	else if (server->url.password == NULL && auth != NULL)
 		server->url.password = mq_xstrdup(auth);
-	return 0;
-}
-
-static int
-add_sentinel_password(struct mq_server *server, const struct mq_envfile *f,
-    char *error, size_t error_size)
-{
-	static const char name[] = "MQ_SENTINEL_PASSWORD_FILE";
-	const char *file = variable_or(name, f->sentinel_password_file);
-
-	if (file == NULL || server->url.kind != MQ_URL_SENTINEL)
-		return 0;
-	return password_from_file(
-	    server, name, file, &server->sentinel_password, error, error_size);
+	file = variable_or(of_sentinels, f->sentinel_password_file);
+	if (status == 0 && file != NULL && server->url.kind == MQ_URL_SENTINEL)
+		status = password_from_file(server, of_sentinels, file,
+		    &server->sentinel_password, error, error_size);
+	return status;
 }
 
 static int
@@ -425,14 +381,10 @@ parse_server(
 		snprintf(error, error_size, "%s: %s", server->name, why);
 		return MQ_EXIT_CONFIG;
 	}
-	if (server->url.kind != MQ_URL_UNIX)
-		return 0;
-	if (strlcpy(server->socket, server->url.path, sizeof(server->socket)) <
-	    sizeof(server->socket))
-		return 0;
-	snprintf(
-	    error, error_size, "%s: path too long for a socket", server->name);
-	return MQ_EXIT_CONFIG;
+	if (server->url.kind == MQ_URL_UNIX)
+		strlcpy(
+		    server->socket, server->url.path, sizeof(server->socket));
+	return 0;
 }
 
 int
@@ -440,16 +392,20 @@ mq_server_find(
     struct mq_server *server, const char *given, char *error, size_t error_size)
 {
 	struct mq_envfile f = {0};
-	int status;
+	int status = 0;
 
 	*server = (struct mq_server){0};
-	status = find_url(server, given, &f, error, error_size);
+	if (given == NULL || *given == '\0')
+		given = variable_or("MQ_URL", NULL);
+	if (given != NULL)
+		f.url = mq_xstrdup(given);
+	else
+		status = read_files(server, &f, error, error_size);
 	if (status == 0)
-		status = parse_server(server, f.url, error, error_size);
+		status = parse_server(server,
+		    f.url != NULL ? f.url : "private:", error, error_size);
 	if (status == 0)
-		status = add_password(server, &f, error, error_size);
-	if (status == 0)
-		status = add_sentinel_password(server, &f, error, error_size);
+		status = add_passwords(server, &f, error, error_size);
 	mq_envfile_free(&f);
 	if (status != 0)
 		mq_server_free(server);
@@ -537,9 +493,6 @@ mq_server_free(struct mq_server *server)
 	mq_url_free(&server->url);
 	free(server->layout);
 	free(server->layout_from);
-	if (server->sentinel_password != NULL)
-		explicit_bzero(server->sentinel_password,
-		    strlen(server->sentinel_password));
-	free(server->sentinel_password);
-	server->layout = server->layout_from = server->sentinel_password = NULL;
+	free_secret(&server->sentinel_password);
+	server->layout = server->layout_from = NULL;
 }

@@ -85,167 +85,69 @@ parse_db(const char *s, size_t n, int *db)
 static const char host_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				 "abcdefghijklmnopqrstuvwxyz0123456789._-";
 
+/* One host, the n bytes at s, behind which no digit follows: "name", "name:port",
+ * "[IPv6]:port". */
 static const char *
-parse_port(const char *s, size_t n, int *port)
+parse_host(const char *s, size_t n, struct mq_url *u)
 {
-	if (n > 0 && n <= 5 && strspn(s, "0123456789") == n) {
-		*port = atoi(s);
-		if (*port >= 1 && *port <= 65535)
-			return NULL;
-	}
-	return "port is not a number from 1 to 65535";
-}
-
-/* [IPv6], without the brackets */
-static const char *
-check_ipv6(const char *s, size_t n)
-{
+	const char *end = s + n, *rest;
+	int port = mq_url_scheme(u)->port;
 	char text[INET6_ADDRSTRLEN];
 	struct in6_addr addr;
+	size_t len;
 
-	if (n >= sizeof(text))
-		return "no IPv6 address in []";
-	memcpy(text, s, n);
-	text[n] = '\0';
-	if (inet_pton(AF_INET6, text, &addr) != 1)
-		return "no IPv6 address in []";
-	return NULL;
-}
-
-static const char *
-check_name(const char *s, size_t n)
-{
-	size_t i;
-
-	if (n == 0)
-		return "no host";
-	if (n > 255)
-		return "host name too long";
-	for (i = 0; i < n; i++)
-		if (strchr(host_chars, s[i]) == NULL)
-			return "host has an invalid character";
-	return NULL;
-}
-
-/*
- * Splits the n bytes at s, behind which no digit follows: "name", "name:port",
- * "[IPv6]:port".  The host, without [], is the *len bytes at *host; *port stays
- * unchanged if none is given.  Returns NULL, or a constant text that says what is wrong.
- */
-static const char *
-split_host(const char *s, size_t n, const char **host, size_t *len, int *port)
-{
-	const char *end = s + n, *rest, *why;
-
-	*host = s;
 	if (n > 0 && *s == '[') {
-		rest = memchr(s, ']', n);
+		rest = memchr(s++, ']', n);
 		if (rest == NULL)
 			return "host has [ but no ]";
-		*host = s + 1;
-		*len = (size_t)(rest++ - *host);
-		why = check_ipv6(*host, *len);
+		len = (size_t)(rest++ - s);
+		snprintf(text, sizeof(text), "%.*s", (int)len, s);
+		if (len >= sizeof(text) ||
+		    inet_pton(AF_INET6, text, &addr) != 1)
+			return "no IPv6 address in []";
 	} else {
 		rest = memchr(s, ':', n);
 		if (rest == NULL)
 			rest = end;
-		if (memchr(rest, ':', (size_t)(end - rest)) !=
-		    memrchr(rest, ':', (size_t)(end - rest)))
+		if (memrchr(rest, ':', (size_t)(end - rest)) > (void *)rest)
 			return "more than one : in a host; an IPv6 address "
 			       "goes in []";
-		*len = (size_t)(rest - s);
-		why = check_name(s, *len);
+		len = (size_t)(rest - s);
+		if (len == 0)
+			return "no host";
+		if (len > 255)
+			return "host name too long";
+		if (strspn(s, host_chars) < len)
+			return "host has an invalid character";
 	}
-	if (why != NULL || rest == end)
-		return why;
-	if (*rest != ':')
-		return "unexpected text between ] and the port";
-	return parse_port(rest + 1, (size_t)(end - rest - 1), port);
-}
-
-/* One host, n bytes at s. */
-static const char *
-parse_host(const char *s, size_t n, struct mq_url *u)
-{
-	int port = mq_url_scheme(u)->port;
-	const char *host, *why;
-	size_t len;
-
-	why = split_host(s, n, &host, &len, &port);
-	if (why != NULL)
-		return why;
+	if (rest < end) {
+		if (*rest++ != ':')
+			return "unexpected text between ] and the port";
+		n = (size_t)(end - rest);
+		port = n > 0 && n <= 5 && strspn(rest, "0123456789") == n ?
+		    atoi(rest) :
+		    0;
+		if (port < 1 || port > 65535)
+			return "port is not a number from 1 to 65535";
+	}
 	u->hosts =
 	    mq_xreallocarray(u->hosts, u->hosts_n + 1, sizeof(u->hosts[0]));
 	u->hosts[u->hosts_n++] =
-	    (struct mq_url_host){mq_xstrndup(host, len), port};
+	    (struct mq_url_host){mq_xstrndup(s, len), port};
 	return NULL;
 }
 
 static const char *
 parse_hosts(const char *s, size_t n, struct mq_url *u)
 {
-	const char *end = s + n, *comma, *why;
+	const char *end = s + n, *comma, *why = NULL;
 
-	if (u->kind == MQ_URL_REDIS)
-		return parse_host(s, n, u);
-	for (;;) {
-		comma = memchr(s, ',', (size_t)(end - s));
-		if (comma == NULL)
-			return parse_host(s, (size_t)(end - s), u);
+	while (why == NULL && u->kind != MQ_URL_REDIS &&
+	    (comma = memchr(s, ',', (size_t)(end - s))) != NULL) {
 		why = parse_host(s, (size_t)(comma - s), u);
-		if (why != NULL)
-			return why;
 		s = comma + 1;
 	}
-}
-
-/* Takes user and password before the @ of the n bytes at *s; steps behind it. */
-static const char *
-parse_user(const char **s, size_t *n, struct mq_url *u)
-{
-	const char *at = memrchr(*s, '@', *n), *end, *colon, *why;
-
-	if (at == NULL)
-		return NULL;
-	colon = memchr(*s, ':', (size_t)(at - *s));
-	end = colon != NULL ? colon : at;
-	why = mq_percent_decode(*s, (size_t)(end - *s), &u->user);
-	if (why == NULL && colon != NULL)
-		why = mq_percent_decode(
-		    colon + 1, (size_t)(at - colon - 1), &u->password);
-	*n -= (size_t)(at + 1 - *s);
-	*s = at + 1;
-	return why;
-}
-
-/* The value behind NAME=; there is one. */
-static const char *
-parse_text(const char *s, size_t n, char **value)
-{
-	if (*value != NULL)
-		return TWICE;
-	if (n == 0)
-		return "a parameter without a value";
-	return mq_percent_decode(s, n, value);
-}
-
-/* To OpenSSL, a name that begins with a dot is any name that ends so. */
-static const char *
-check_names(const struct mq_url *u)
-{
-	return u->sni != NULL && *u->sni == '.' ? "sni must be a host name" :
-						  NULL;
-}
-
-static const char *
-parse_insecure(const char *s, size_t n, struct mq_url *u)
-{
-	if (u->insecure)
-		return TWICE;
-	if (n != 1 || *s != '1')
-		return "insecure must be insecure=1";
-	u->insecure = true;
-	return NULL;
+	return why != NULL ? why : parse_host(s, (size_t)(end - s), u);
 }
 
 /* Steps behind name, if the n bytes at *s begin with it. */
@@ -261,32 +163,38 @@ skip_name(const char **s, size_t *n, const char *name)
 	return true;
 }
 
+/* Takes NAME=VALUE, n bytes at s. */
 static const char *
-unknown_parameter(const struct mq_url *u)
+parse_parameter(const char *s, size_t n, struct mq_url *u)
 {
+	const struct mq_url_text *text;
+	char **value;
+
+	if ((u->kind == MQ_URL_UNIX || u->kind == MQ_URL_CLUSTER) &&
+	    skip_name(&s, &n, "db="))
+		return u->db != 0 ? TWICE : parse_db(s, n, &u->db);
+	if (u->tls && skip_name(&s, &n, "insecure=")) {
+		if (u->insecure)
+			return TWICE;
+		u->insecure = true;
+		return n == 1 && *s == '1' ? NULL :
+					     "insecure must be insecure=1";
+	}
+	for (text = mq_url_texts; text->name != NULL; text++) {
+		if ((text->tls && !u->tls) || !skip_name(&s, &n, text->name))
+			continue;
+		value = mq_url_text(u, text);
+		if (*value != NULL)
+			return TWICE;
+		return n > 0 ? mq_percent_decode(s, n, value) :
+			       "a parameter without a value";
+	}
 	if (u->tls)
 		return "unknown parameter; only layout, ns, cacert, cert, key, "
 		       "sni and insecure are known";
 	return u->kind == MQ_URL_UNIX ?
 	    "unknown parameter; only db, layout and ns are known" :
 	    "unknown parameter; only layout and ns are known";
-}
-
-/* Takes NAME=VALUE, n bytes at s. */
-static const char *
-parse_parameter(const char *s, size_t n, struct mq_url *u)
-{
-	const struct mq_url_text *text;
-
-	if ((u->kind == MQ_URL_UNIX || u->kind == MQ_URL_CLUSTER) &&
-	    skip_name(&s, &n, "db="))
-		return u->db != 0 ? TWICE : parse_db(s, n, &u->db);
-	if (u->tls && skip_name(&s, &n, "insecure="))
-		return parse_insecure(s, n, u);
-	for (text = mq_url_texts; text->name != NULL; text++)
-		if ((u->tls || !text->tls) && skip_name(&s, &n, text->name))
-			return parse_text(s, n, mq_url_text(u, text));
-	return unknown_parameter(u);
 }
 
 /* Behind everything else: nothing, or ?NAME=VALUE[&NAME=VALUE...] */
@@ -301,56 +209,41 @@ parse_parameters(const char *s, struct mq_url *u)
 		why = parse_parameter(s, n, u);
 		s += n;
 	}
-	return why != NULL ? why : check_names(u);
+	/* To OpenSSL, a name that begins with a dot is any name that ends so. */
+	if (why == NULL && u->sni != NULL && *u->sni == '.')
+		why = "sni must be a host name";
+	return why;
 }
 
-/* Behind the authority of unix://: /path */
+/* The n bytes at s, from the slash behind the authority on: the path of a socket, or
+ * "/master-name[/db]" behind sentinels, else "/db". */
 static const char *
-parse_socket(const char *s, size_t n, struct mq_url *u)
-{
-	const char *why;
-
-	if (n < 2)
-		return "no path of a socket";
-	why = mq_percent_decode(s, n, &u->path);
-	if (why != NULL)
-		return why;
-	if (strlen(u->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
-		return "path too long for a socket";
-	return NULL;
-}
-
-/* Behind the authority of redis-sentinel://: /master-name[/db] */
-static const char *
-parse_master(const char *s, size_t n, struct mq_url *u)
+parse_path(const char *s, size_t n, struct mq_url *u)
 {
 	const char *why;
 	size_t name;
 
-	if (n > 0) {
-		s++;
-		n--;
+	if (u->kind == MQ_URL_UNIX) {
+		if (n < 2)
+			return "no path of a socket";
+		why = mq_percent_decode(s, n, &u->path);
+		return why == NULL &&
+			strlen(u->path) >=
+			    sizeof(((struct sockaddr_un *)0)->sun_path) ?
+		    "path too long for a socket" :
+		    why;
 	}
-	name = strcspn(s, "/?");
-	if (name == 0)
-		return "no master name";
-	why = mq_percent_decode(s, name, &u->path);
-	if (why != NULL || n - name <= 1)
-		return why;
-	return parse_db(s + name + 1, n - name - 1, &u->db);
-}
-
-/* The n bytes at s, from the slash behind the authority on. */
-static const char *
-parse_path(const char *s, size_t n, struct mq_url *u)
-{
-	if (u->kind == MQ_URL_UNIX)
-		return parse_socket(s, n, u);
-	if (u->kind == MQ_URL_SENTINEL)
-		return parse_master(s, n, u);
-	if (n <= 1)
-		return NULL;
-	return parse_db(s + 1, n - 1, &u->db);
+	if (u->kind == MQ_URL_SENTINEL) {
+		name = n > 0 ? strcspn(s + 1, "/?") : 0;
+		if (name == 0)
+			return "no master name";
+		why = mq_percent_decode(s + 1, name, &u->path);
+		if (why != NULL)
+			return why;
+		s += 1 + name;
+		n -= 1 + name;
+	}
+	return n <= 1 ? NULL : parse_db(s + 1, n - 1, &u->db);
 }
 
 /*
@@ -360,12 +253,21 @@ parse_path(const char *s, size_t n, struct mq_url *u)
 static const char *
 parse_network(const char *s, struct mq_url *u)
 {
-	size_t n = strcspn(s, "/"), path;
-	const char *why;
+	const char *at = memrchr(s, '@', strcspn(s, "/"));
+	const char *end, *colon, *why = NULL;
+	size_t n, path;
 
-	why = parse_user(&s, &n, u);
-	if (why != NULL)
-		return why;
+	if (at != NULL) {
+		colon = memchr(s, ':', (size_t)(at - s));
+		end = colon != NULL ? colon : at;
+		why = mq_percent_decode(s, (size_t)(end - s), &u->user);
+		if (why == NULL && colon != NULL)
+			why = mq_percent_decode(
+			    colon + 1, (size_t)(at - colon - 1), &u->password);
+		if (why != NULL)
+			return why;
+		s = at + 1;
+	}
 	n = strcspn(s, "/?");
 	path = strcspn(s + n, "?");
 	if (u->kind == MQ_URL_UNIX && n > 0)
@@ -377,22 +279,12 @@ parse_network(const char *s, struct mq_url *u)
 	return why != NULL ? why : parse_parameters(s + n + path, u);
 }
 
-/* Behind "private:": a path, maybe empty. */
-static const char *
-parse_private(const char *s, struct mq_url *u)
-{
-	size_t n = strcspn(s, "?");
-	const char *why = mq_percent_decode(s, n, &u->path);
-
-	return why != NULL ? why : parse_parameters(s + n, u);
-}
-
 static const char *
 parse_url(const char *s, struct mq_url *u)
 {
 	const struct mq_url_scheme *scheme;
 	size_t n = strlen(s);
-	const char *p;
+	const char *p, *why;
 
 	for (p = s; *p != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == '\177')
@@ -402,9 +294,11 @@ parse_url(const char *s, struct mq_url *u)
 			continue;
 		u->kind = scheme->kind;
 		u->tls = scheme->tls;
-		if (u->kind == MQ_URL_PRIVATE)
-			return parse_private(s, u);
-		return parse_network(s, u);
+		if (u->kind != MQ_URL_PRIVATE)
+			return parse_network(s, u);
+		n = strcspn(s, "?");
+		why = mq_percent_decode(s, n, &u->path);
+		return why != NULL ? why : parse_parameters(s + n, u);
 	}
 	return "unknown scheme; use redis://, rediss://, unix://, "
 	       "redis-cluster://, redis-sentinel:// or private:";
@@ -452,41 +346,6 @@ mq_url_free(struct mq_url *u)
 
 /* --- url-show ------------------------------------------------------------ */
 
-static bool
-is_ipv6(const char *host)
-{
-	return strchr(host, ':') != NULL;
-}
-
-static void
-show_hosts(struct mq_buf *out, const struct mq_url *u)
-{
-	int port = mq_url_scheme(u)->port;
-	size_t i;
-
-	for (i = 0; i < u->hosts_n; i++) {
-		mq_buf_printf(out, "%s%s%s%s", i > 0 ? "," : "",
-		    is_ipv6(u->hosts[i].name) ? "[" : "", u->hosts[i].name,
-		    is_ipv6(u->hosts[i].name) ? "]" : "");
-		if (u->hosts[i].port != port)
-			mq_buf_printf(out, ":%d", u->hosts[i].port);
-	}
-}
-
-/* Behind the hosts of a sentinel stands a slash. */
-static void
-show_path(struct mq_buf *out, const struct mq_url *u)
-{
-	bool sentinel = u->kind == MQ_URL_SENTINEL;
-	char *path;
-
-	if (u->path == NULL)
-		return;
-	path = mq_percent_encode(u->path, sentinel ? "%/?" : "%?");
-	mq_buf_printf(out, "%s%s", sentinel ? "/" : "", path);
-	free(path);
-}
-
 /* Appends a parameter, if it has a value: behind a '?', or one more. */
 static void
 show_parameter(struct mq_buf *out, const char *name, const char *value)
@@ -505,14 +364,27 @@ show_parameter(struct mq_buf *out, const char *name, const char *value)
 void
 mq_url_show(const struct mq_url *u, char *out, size_t size)
 {
+	const struct mq_url_scheme *scheme = mq_url_scheme(u);
 	const struct mq_url_text *p;
+	const struct mq_url_host *host;
+	bool ipv6, sentinel = u->kind == MQ_URL_SENTINEL;
 	struct mq_buf text = {0};
-	char db[16];
+	char db[16], *path;
 
 	snprintf(db, sizeof(db), "%d", u->db);
-	mq_buf_printf(&text, "%s", mq_url_scheme(u)->prefix);
-	show_hosts(&text, u);
-	show_path(&text, u);
+	mq_buf_printf(&text, "%s", scheme->prefix);
+	for (host = u->hosts; host < u->hosts + u->hosts_n; host++) {
+		ipv6 = strchr(host->name, ':') != NULL;
+		mq_buf_printf(&text, "%s%s%s%s", host > u->hosts ? "," : "",
+		    ipv6 ? "[" : "", host->name, ipv6 ? "]" : "");
+		if (host->port != scheme->port)
+			mq_buf_printf(&text, ":%d", host->port);
+	}
+	if (u->path != NULL) {
+		path = mq_percent_encode(u->path, sentinel ? "%/?" : "%?");
+		mq_buf_printf(&text, "%s%s", sentinel ? "/" : "", path);
+		free(path);
+	}
 	if (u->kind == MQ_URL_UNIX && u->db != 0)
 		show_parameter(&text, "db=", db);
 	else if (u->db != 0)
