@@ -64,12 +64,12 @@ on_refused(void *arg, const char *error)
 static void
 connect_remote(struct remote *r)
 {
+	static const struct mq_async_events events = {
+	    .down = on_down, .refused = on_refused};
 	const char *why;
 
-	r->async = (struct mq_async){.loop = r->of->loop,
-	    .down = on_down,
-	    .refused = on_refused,
-	    .arg = r};
+	r->async =
+	    (struct mq_async){.loop = r->of->loop, .events = &events, .arg = r};
 	if (mq_async_open(&r->async, &r->server, &why) == -1)
 		set_down(r, why);
 	else

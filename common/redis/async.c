@@ -134,7 +134,7 @@ on_caching(void *arg, redisReply *reply)
 	struct mq_async *a = arg;
 
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-		a->untracked(a->arg, reply->str);
+		a->events->untracked(a->arg, "CLIENT CACHING", reply->str);
 }
 
 void
@@ -375,8 +375,8 @@ on_disconnect(const redisAsyncContext *context, int status)
 		    sizeof(a->refusal));
 	/* The library frees the context after this. */
 	drop_connection(a);
-	if (a->down != NULL)
-		a->down(a->arg, a->refusal);
+	if (a->events->down != NULL)
+		a->events->down(a->arg, a->refusal);
 }
 
 static void
@@ -394,7 +394,8 @@ on_greeting(const struct mq_asker *asker, redisReply *reply)
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return;
 	/* The owner tries again. */
-	a->refused(a->arg, reply->str);
+	if (a->events->refused != NULL)
+		a->events->refused(a->arg, reply->str);
 	mq_async_give_up(a, reply->str);
 }
 

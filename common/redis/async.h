@@ -43,6 +43,28 @@ struct mq_async_route {
 	struct mq_async *(*node)(const struct mq_async *, int slot);
 };
 
+/* What happens to a connection, or to a pair of them. */
+struct mq_async_events {
+	/* The connection is gone; why is a text for people.  Called once, after the
+	 * callbacks of all commands; of a pair, they may come later: those that
+	 * mq_pair_close() gives NULL.  Before them when there was no connection at all.
+	 * NULL: nobody hears. */
+	void (*down)(void *arg, const char *why);
+	/* The server has refused our greeting; down() follows.  NULL: nobody hears. */
+	void (*refused)(void *arg, const char *error);
+	/* The server refused what, and does not report changes of what a tracked command
+	 * reads.  Only where there are such commands.  Answers to commands that were sent
+	 * from ready() on come later. */
+	void (*untracked)(void *arg, const char *what, const char *error);
+	/* The others are of a pair.  Commands can be sent, and those of the former
+	 * connection are over. */
+	void (*ready)(void *arg);
+	/* A key that was read and has changed; NULL: any key may have. */
+	void (*changed)(void *arg, const char *key, size_t n);
+	/* Somebody has called. */
+	void (*called)(void *arg, const char *text, size_t n);
+};
+
 struct mq_async {
 	struct ev_loop *loop;
 	redisAsyncContext *context;	/* NULL: there is no connection */
@@ -53,15 +75,7 @@ struct mq_async {
 	size_t moved;	     /* goes up with every reply and piece */
 	size_t moved_before; /* see mq_async_moves() */
 	char refusal[256];   /* why the server is given up */
-	/* The connection is gone; why is a text for people.  Called once,
-	 * after the callbacks of all commands; before them when there was
-	 * no connection at all. */
-	void (*down)(void *arg, const char *why);
-	/* The server has refused our greeting; down() follows. */
-	void (*refused)(void *arg, const char *error);
-	/* The server does not report changes of what a tracked command reads.
-	 * Only where there are such commands. */
-	void (*untracked)(void *arg, const char *error);
+	const struct mq_async_events *events;
 	void *arg;
 	const struct mq_async_route *route; /* NULL: it is one server's */
 	struct mq_async *front; /* which has this one behind it; NULL: none */
@@ -76,7 +90,7 @@ typedef void mq_async_fn(void *arg, redisReply *reply);
 /*
  * Starts to connect to the socket or address of the server, and to greet it;
  * commands can be sent at once.  The server must outlive the connection.
- * The caller sets loop, down, refused and arg before.  Failure is reported by down(), never
+ * The caller sets loop, events and arg before.  Failure is reported by down(), never
  * from within this call, or by returning -1 with why; then down() is not called.
  */
 int mq_async_open(
@@ -184,27 +198,10 @@ void mq_switch_close(struct mq_switch *);
  * this program alone.  Only what tracked commands read counts (CLIENT TRACKING).
  */
 
-struct mq_pair_events {
-	/* Commands can be sent, and those of the former connection are over. */
-	void (*ready)(void *arg);
-	/* A connection is lost.  The answers to all commands have come, or NULL in
-	 * their place, or mq_pair_close() brings that. */
-	void (*down)(void *arg, const char *why);
-	/* The server has refused our greeting; down() follows. */
-	void (*refused)(void *arg, const char *error);
-	/* The server refused what, and reports nothing.  Answers to commands that were
-	 * sent from ready() on come later. */
-	void (*untracked)(void *arg, const char *what, const char *error);
-	/* A key that was read and has changed; NULL: any key may have. */
-	void (*changed)(void *arg, const char *key, size_t n);
-	/* Somebody has called. */
-	void (*called)(void *arg, const char *text, size_t n);
-};
-
 struct mq_pair {
 	const struct mq_server *server;
 	const char *channel, *name;
-	const struct mq_pair_events *events;
+	const struct mq_async_events *events;
 	void *arg;
 	struct mq_async main, wake;
 	long long
@@ -218,7 +215,7 @@ struct mq_pair {
  */
 void mq_pair_init(struct mq_pair *, struct ev_loop *, const struct mq_server *,
     const char *channel, const char *name, struct mq_async *front,
-    const struct mq_pair_events *, void *arg);
+    const struct mq_async_events *, void *arg);
 /* As mq_async_open(). */
 int mq_pair_open(struct mq_pair *, const char **why);
 void mq_pair_close(struct mq_pair *);
@@ -252,7 +249,7 @@ struct mq_pairs {
 /* As mq_pair_init(); the server, which the URL of decides what this is, outlives it. */
 void mq_pairs_init(struct mq_pairs *, struct ev_loop *,
     const struct mq_server *, const char *channel, const char *name,
-    const struct mq_pair_events *, void *arg);
+    const struct mq_async_events *, void *arg);
 
 /* As mq_async_open(); of a cluster, the address and port of the server are those of any
  * node. */

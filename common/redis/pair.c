@@ -157,41 +157,13 @@ on_listener_id(void *arg, redisReply *reply)
 
 /* --- both ------------------------------------------------------------------------- */
 
-static void
-on_down(void *arg, const char *why)
-{
-	struct mq_pair *p = arg;
-
-	p->events->down(p->arg, why);
-}
-
-static void
-on_refused(void *arg, const char *error)
-{
-	struct mq_pair *p = arg;
-
-	p->events->refused(p->arg, error);
-}
-
-static void
-on_untracked(void *arg, const char *error)
-{
-	struct mq_pair *p = arg;
-
-	p->events->untracked(p->arg, "CLIENT CACHING", error);
-}
-
 void
 mq_pair_init(struct mq_pair *p, struct ev_loop *loop,
     const struct mq_server *server, const char *channel, const char *name,
-    struct mq_async *front, const struct mq_pair_events *events, void *arg)
+    struct mq_async *front, const struct mq_async_events *events, void *arg)
 {
-	const struct mq_async init = {.loop = loop,
-	    .down = on_down,
-	    .refused = on_refused,
-	    .untracked = on_untracked,
-	    .arg = p,
-	    .front = front};
+	const struct mq_async init = {
+	    .loop = loop, .events = events, .arg = arg, .front = front};
 
 	*p = (struct mq_pair){.server = server,
 	    .channel = channel,

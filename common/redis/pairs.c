@@ -32,7 +32,7 @@ struct mq_cluster {
 	struct mq_async front;
 	const struct mq_server *server;
 	const char *channel, *name;
-	const struct mq_pair_events *events;
+	const struct mq_async_events *events;
 	void *arg;
 	struct mq_topology map;
 	bool known; /* the map is the cluster's */
@@ -253,7 +253,7 @@ on_ready(void *arg)
 	}
 }
 
-static const struct mq_pair_events link_events = {.ready = on_ready,
+static const struct mq_async_events link_events = {.ready = on_ready,
     .down = on_down,
     .refused = on_refused,
     .untracked = on_untracked,
@@ -502,7 +502,6 @@ static bool
 again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 {
 	struct mq_cluster *all = front->arg;
-	const struct mq_pair *pair = q->async->arg;
 	struct link *from;
 	enum mq_redirect how;
 	int slot, to;
@@ -517,7 +516,7 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 		ev_timer_start(front->loop, &all->missing);
 		return true;
 	}
-	from = pair->arg;
+	from = q->async->arg;
 	if (q->command.optional) {
 		from->optional -= from->optional > 0;
 		be_patient(from);
@@ -586,7 +585,7 @@ static const struct mq_async_route cluster_route = {.ask = ask,
 void
 mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
     const struct mq_server *server, const char *channel, const char *name,
-    const struct mq_pair_events *events, void *arg)
+    const struct mq_async_events *events, void *arg)
 {
 	struct mq_cluster *all;
 

@@ -20,16 +20,10 @@ on_message(void *arg, redisReply *reply)
 		s->changed(s->arg);
 }
 
-static void
-ignore_refusal(void *arg, const char *error)
-{
-	(void)arg;
-	(void)error;
-}
-
 void
 mq_switch_listen(struct mq_switch *s, const struct mq_server *server)
 {
+	static const struct mq_async_events none;
 	const char *why;
 
 	mq_switch_close(s);
@@ -42,8 +36,7 @@ mq_switch_listen(struct mq_switch *s, const struct mq_server *server)
 	strlcpy(s->sentinel.address, server->sentinel_address,
 	    sizeof(s->sentinel.address));
 	s->name = server->url.path;
-	s->async =
-	    (struct mq_async){.loop = s->loop, .refused = ignore_refusal};
+	s->async = (struct mq_async){.loop = s->loop, .events = &none};
 	if (mq_async_open(&s->async, &s->sentinel, &why) == 0)
 		mq_async_subscribe(&s->async, "+switch-master", on_message, s);
 }

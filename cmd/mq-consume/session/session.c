@@ -334,7 +334,7 @@ session_flush(struct session *s)
 
 /* --- beginning and end ------------------------------------------------------ */
 
-static const struct mq_pair_events connection_events = {
+static const struct mq_async_events connection_events = {
     .ready = session_renew_or_join,
     .down = on_down,
     .refused = on_refused,
