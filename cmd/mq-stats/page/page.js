@@ -30,6 +30,8 @@
 		e.append(...children);
 		return e;
 	};
+	const press = (textContent, onclick) =>
+		make("button", {type: "button", textContent, onclick});
 	// To the view of a message, or of the messages of a queue.
 	const link = (path, address, text, why) => make("a", {href:
 		"#show=" + encodeURIComponent(path + address) +
@@ -61,20 +63,15 @@
 	};
 
 	const writeAddress = () => {
-		const parts = [];
 		if (shown)
 			return;
-		if (sorts.size > 0)
-			parts.push("sort=" + [...sorts].map((s) => s.join(":")));
-		if (filter !== "")
-			parts.push("filter=" + encodeURIComponent(filter));
-		if (queue !== null)
-			parts.push("queue=" + encodeURIComponent(queue));
-		if (span !== HOUR)
-			parts.push("since=2d");
-		home = "#" + parts.join("&");
-		attempt(() => history.replaceState(null, "",
-			parts.length > 0 ? home : " "));
+		home = "#" + [
+			sorts.size > 0 && "sort=" + [...sorts].map((s) => s.join(":")),
+			filter !== "" && "filter=" + encodeURIComponent(filter),
+			queue !== null && "queue=" + encodeURIComponent(queue),
+			span !== HOUR && "since=2d",
+		].filter(Boolean).join("&");
+		attempt(() => history.replaceState(null, "", home === "#" ? " " : home));
 	};
 
 	/* --- commands, to copy ------------------------------------------------------- */
@@ -145,11 +142,10 @@
 	};
 
 	const commandLine = (command) => make("p", {className: "command"},
-		make("code", {}, command), navigator.clipboard ? make("button", {
-			type: "button", textContent: "Copy", onclick: async (e) => {
-				await navigator.clipboard.writeText(command);
-				e.target.textContent = "Copied";
-			}}) : "");
+		make("code", {}, command), navigator.clipboard ? press("Copy", async (e) => {
+			await navigator.clipboard.writeText(command);
+			e.target.textContent = "Copied";
+		}) : "");
 
 	const box = make("div", {id: "commands", popover: "auto"});
 
@@ -157,11 +153,12 @@
 
 	const view = make("section", {id: "view"});
 
+	const dated = (t) => new Date(t).toISOString().slice(0, 19).replace("T", " ");
+	const time = (t) => dated(t).slice(11);
 	const ago = (ms) => ageOf(Math.abs(Date.now() - ms) / 1000);
 	const valueOf = (name, v) =>
 		!name.endsWith("_ms") || !(Math.abs(v) < 1e15) ? visible(v) :
-			new Date(v).toISOString().slice(0, 19).replace("T", " ") + " UTC, " +
-			(v > Date.now() ? "in " + ago(v) : ago(v) + " ago");
+			dated(v) + " UTC, " + (v > Date.now() ? "in " + ago(v) : ago(v) + " ago");
 
 	const tableOf = (titles, rows) => {
 		const cell = (tag, content, title) => make(tag, {className:
@@ -232,6 +229,14 @@
 		}
 	};
 
+	const read = async (url, missing) => {
+		const answer = await fetch(url, {cache: "no-store"});
+		if (!answer.ok)
+			throw new Error(answer.status === 404 && missing ||
+				answer.status + " " + answer.statusText);
+		return answer;
+	};
+
 	const openView = async () => {
 		const wanted = shown + reason;
 		view.hidden = !shown;
@@ -240,11 +245,7 @@
 			return;
 		view.replaceChildren(make("p", {}, make("a", {href: home}, "\u2190 all queues")));
 		try {
-			const answer = await fetch(shown, {cache: "no-store"});
-			if (!answer.ok)
-				throw new Error(answer.status === 404 ? "It is not there any more." :
-					answer.status + " " + answer.statusText);
-			const found = await answer.json();
+			const found = await (await read(shown, "It is not there any more.")).json();
 			if (wanted !== shown + reason)
 				return;
 			(found.reasons ? showQueue : showMessage)(found);
@@ -279,7 +280,7 @@
 			isAlone(b) - isAlone(a) || a.place - b.place);
 		for (const th of table.tHead.rows[0].cells) {
 			const order = sorts.get(nameOf(th));
-			th.removeAttribute("aria-sort");
+			th.ariaSort = {asc: "ascending", desc: "descending"}[order];
 			if (order === undefined)
 				continue;
 			const sign = order === "asc" ? 1 : -1;
@@ -288,8 +289,6 @@
 				(a, b) => (numberOf(a) || 0) - (numberOf(b) || 0) :
 				(a, b) => collator.compare(a.textContent, b.textContent);
 			rows.sort((a, b) => sign * compare(a.cells[at], b.cells[at]));
-			th.setAttribute("aria-sort",
-				order === "asc" ? "ascending" : "descending");
 		}
 		// Only what has another place is moved: the rest keeps focus and selection.
 		rows.forEach((row, i) => {
@@ -334,7 +333,7 @@
 	};
 
 	const button = (cell, click) => {
-		const b = make("button", {type: "button", onclick: click});
+		const b = press("", click);
 		b.append(...cell.childNodes);
 		cell.append(b);
 	};
@@ -354,13 +353,13 @@
 		if (why && why.textContent !== OTHERS)
 			why.replaceChildren(link("queue/", addressOf(row.cells[0]),
 				why.textContent, why.textContent === "-" ? "" : decode(addressOf(why))));
+		const more = press("\u22ef", () => {
+			box.replaceChildren(...commandsOf(row).map(commandLine));
+			box.showPopover();
+		});
+		more.title = "commands";
 		if (!row.querySelector(".do") && commandsOf(row).length > 0)
-			row.append(make("td", {className: "do"}, make("button", {
-				type: "button", title: "commands", textContent: "\u22ef",
-				onclick: () => {
-					box.replaceChildren(...commandsOf(row).map(commandLine));
-					box.showPopover();
-				}})));
+			row.append(make("td", {className: "do"}, more));
 	};
 
 	const prepareTable = (table) => {
@@ -512,10 +511,6 @@
 		return f;
 	};
 
-	const time = (t) => new Date(t).toISOString().slice(11, 19);
-	const dated = (t) => (span === HOUR ? "" : new Date(t).toISOString().slice(0, 10) + " ") +
-		time(t);
-
 	const panel = make("section", {id: "plots"});
 
 	const showPanel = (table) => {
@@ -527,22 +522,19 @@
 		panel.className = name && "chosen";
 		const head = make("h2", {}, name || "All queues");
 		if (name !== "")
-			head.append(make("button", {type: "button", textContent: "show all",
-				onclick: () => chooseQueue(name)}));
+			head.append(press("show all", () => chooseQueue(name)));
 		if (name !== "" && served)
 			head.append(link("queue/", addressOf([...table.tBodies[0].rows].find(
 				(row) => textOf(row) === name)?.cells[0] ??
 				make("th", {}, name)), "messages"));
 		if (past.some((s) => s.t < now.t - HOUR))
-			head.append(make("button", {type: "button",
-				textContent: span === HOUR ? "two days" : "one hour",
-				onclick: () => {
-					span = span === HOUR ? TWO_DAYS : HOUR;
-					show();
-				}}));
+			head.append(press(span === HOUR ? "two days" : "one hour", () => {
+				span = span === HOUR ? TWO_DAYS : HOUR;
+				show();
+			}));
 		if (drawn.length > 1)
-			head.append(make("small", {},
-				`${dated(drawn[0].t)} to ${dated(now.t)} UTC`));
+			head.append(make("small", {}, [drawn[0].t, now.t]
+				.map(span === HOUR ? time : dated).join(" to ") + " UTC"));
 		panel.replaceChildren(head, make("div", {className: "figures"},
 			...FIGURES.map(([caption, titles]) =>
 				figure(table, name, caption, titles))));
@@ -597,8 +589,7 @@
 		show();
 	};
 
-	const state = make("span", {className: "state"});
-	state.setAttribute("role", "status");
+	const state = make("span", {className: "state", role: "status"});
 
 	const readAgain = async () => {
 		// Nobody can be asked for a file; the samples are kept meanwhile.
@@ -606,10 +597,8 @@
 			return location.reload();
 		try {
 			if (!paused) {
-				const answer = await fetch(location.origin + location.pathname +
-					(served ? "again" : "") + location.search, {cache: "no-store"});
-				if (!answer.ok)
-					throw new Error(answer.status + " " + answer.statusText);
+				const answer = await read(location.origin + location.pathname +
+					(served ? "again" : "") + location.search);
 				renew(new DOMParser().parseFromString(
 					await answer.text(), "text/html"));
 				state.textContent = "";
@@ -632,8 +621,7 @@
 		if (table && drawn.length > 1)
 			showSparks(table);
 		for (const row of table?.tBodies[0].rows || [])
-			row.querySelector("button").setAttribute("aria-pressed",
-				textOf(row) === queue);
+			row.querySelector("button").ariaPressed = textOf(row) === queue;
 		showPanel(table);
 		(focused.isConnected ? focused : panel.querySelector("button"))?.focus(
 			{preventScroll: true});
@@ -643,18 +631,16 @@
 	document.documentElement.classList.add("js");
 	readAddress();
 	const search = make("input", {type: "search", placeholder: "Filter",
-		value: filter, oninput: () => {
+		ariaLabel: "Filter the rows of all tables", value: filter, oninput: () => {
 			filter = search.value;
 			show();
 		}});
-	search.setAttribute("aria-label", "Filter the rows of all tables");
 	const tools = make("div", {className: "tools"}, search);
 	if (refresh > 0) {
-		const pause = make("button", {type: "button", textContent: "Stop refreshing",
-			onclick: () => {
-				paused = !paused;
-				pause.textContent = paused ? "Refresh again" : "Stop refreshing";
-			}});
+		const pause = press("Stop refreshing", () => {
+			paused = !paused;
+			pause.textContent = paused ? "Refresh again" : "Stop refreshing";
+		});
 		tools.append(pause, state);
 		restoreSamples();
 		addEventListener("pagehide", keepSamples);
