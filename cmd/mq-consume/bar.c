@@ -4,6 +4,7 @@
  */
 #include "engine.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,25 +18,17 @@
 #define PIECE	48
 
 /* Adds a piece of the text, unless the line would be too long. */
-static void
-add_piece(char text[static PROGRESS_LINE], const char *piece)
-{
-	if (strlen(text) + strlen(piece) < (size_t)progress_columns())
-		strlcat(text, piece, PROGRESS_LINE);
-}
-
-static void
-add_rate(char text[static PROGRESS_LINE], double per_s)
+static void __attribute__((format(printf, 2, 3)))
+add_piece(char text[static PROGRESS_LINE], const char *fmt, ...)
 {
 	char piece[PIECE];
+	va_list ap;
 
-	if (per_s >= 10)
-		snprintf(piece, sizeof(piece), ", %.0f/s", per_s);
-	else if (per_s >= 1)
-		snprintf(piece, sizeof(piece), ", %.1f/s", per_s);
-	else
-		snprintf(piece, sizeof(piece), ", %.1f/min", per_s * 60);
-	add_piece(text, piece);
+	va_start(ap, fmt);
+	vsnprintf(piece, sizeof(piece), fmt, ap);
+	va_end(ap);
+	if (strlen(text) + strlen(piece) < (size_t)progress_columns())
+		strlcat(text, piece, PROGRESS_LINE);
 }
 
 static void
@@ -43,27 +36,25 @@ draw_bar(struct engine *e)
 {
 	const struct bar *b = &e->bar;
 	const struct mq_counts n = counters_totals(&e->counters);
-	char text[PROGRESS_LINE] = "", line[PROGRESS_LINE], piece[PIECE];
-	char time[PROGRESS_TIME];
+	char text[PROGRESS_LINE] = "", line[PROGRESS_LINE], time[PROGRESS_TIME];
 	long long ended = n.done + n.failed;
 	double part = -1,
 	       rate = (double)ended / (mq_clock_s(CLOCK_MONOTONIC) - b->began);
 
 	if (b->total > 0) {
 		part = ended < b->total ? (double)ended / (double)b->total : 1;
-		snprintf(piece, sizeof(piece), "%.0f%% ", part * 100);
-		add_piece(text, piece);
+		add_piece(text, "%.0f%% ", part * 100);
 	}
-	snprintf(piece, sizeof(piece), "%lld done", n.done);
-	add_piece(text, piece);
-	snprintf(piece, sizeof(piece), ", %lld rejected", n.failed);
-	add_piece(text, piece);
-	add_rate(text, rate);
+	add_piece(text, "%lld done", n.done);
+	add_piece(text, ", %lld rejected", n.failed);
+	if (rate >= 1)
+		add_piece(text, ", %.*f/s", rate >= 10 ? 0 : 1, rate);
+	else
+		add_piece(text, ", %.1f/min", rate * 60);
 	if (rate > 0 && ended < b->total) {
 		/* Not "0s left" before the end. */
 		progress_time(time, (double)(b->total - ended) / rate + 0.9);
-		snprintf(piece, sizeof(piece), ", %s left", time);
-		add_piece(text, piece);
+		add_piece(text, ", %s left", time);
 	}
 	add_piece(text, " ");
 	progress_line(line, text, part);

@@ -150,21 +150,6 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 	}
 }
 
-static struct remote *
-remote_new(struct duplicates *d, const char *url)
-{
-	struct remote *r = mq_xcalloc(1, sizeof(*r));
-
-	r->of = d;
-	r->url = mq_xstrdup(url);
-	ev_timer_init(&r->tick, on_tick, SILENCE, SILENCE);
-	r->tick.data = r;
-	ev_timer_start(d->loop, &r->tick);
-	TAILQ_INSERT_HEAD(&d->remotes, r, link);
-	start_remote(r);
-	return r;
-}
-
 /* The server of this URL, as of redis/url.h, with one user more.  NULL: 16 others are
  * in use. */
 static struct remote *
@@ -180,17 +165,25 @@ remote_get(struct duplicates *d, const char *url)
 		if (spare == NULL && r->users == 0)
 			spare = r;
 	}
-	if (r == NULL && n >= REMOTES_MAX) {
-		if (spare == NULL)
-			return NULL;
-		remote_free(spare);
-	}
-	if (r == NULL)
-		r = remote_new(d, url);
-	else if (r->state != REMOTE_DOWN)
+	if (r != NULL && r->state != REMOTE_DOWN) {
 		r->since = mq_clock_steady_s();
-	else if (mq_clock_steady_s() - r->since >= RETRY)
+	} else if (r != NULL) {
+		if (mq_clock_steady_s() - r->since >= RETRY)
+			start_remote(r);
+	} else {
+		if (n >= REMOTES_MAX && spare == NULL)
+			return NULL;
+		if (n >= REMOTES_MAX)
+			remote_free(spare);
+		r = mq_xcalloc(1, sizeof(*r));
+		r->of = d;
+		r->url = mq_xstrdup(url);
+		ev_timer_init(&r->tick, on_tick, SILENCE, SILENCE);
+		r->tick.data = r;
+		ev_timer_start(d->loop, &r->tick);
+		TAILQ_INSERT_HEAD(&d->remotes, r, link);
 		start_remote(r);
+	}
 	r->users++;
 	return r;
 }
@@ -273,6 +266,12 @@ dup_failed(const char *why)
 	return mq_xasprintf("fail dup failed - %s", why);
 }
 
+static void
+answer_failed(struct request *q, const char *why)
+{
+	answer_request(q, dup_failed(why));
+}
+
 /* why: NULL: nothing is known. */
 static char *
 not_connected(const struct request *q, const char *why)
@@ -300,22 +299,6 @@ request_async(const struct request *q)
 	    session_server(q->of->shared->session)->async;
 }
 
-/* Whether the layout can carry the copy; its own layout always can. */
-static bool
-is_carried(const struct mq_envelope *copy, const struct mq_layout *from,
-    const struct mq_layout *to, struct mq_buf *why)
-{
-	if (to == from)
-		return true;
-	if (!mq_layout_obeys(to, copy, why))
-		return false;
-	if (!(to->has & MQ_HAS_TEXT) ||
-	    mq_utf8(copy->payload, copy->payload_len))
-		return true;
-	mq_buf_addstr(why, "not UTF-8, as node takes it");
-	return false;
-}
-
 static void
 publish_copy(struct request *q)
 {
@@ -332,6 +315,7 @@ publish_copy(struct request *q)
 	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
 	struct mq_envelope copy;
 	struct mq_buf why = {0};
+	bool ours = q->layout == d->opt->layout;
 
 	if (q->what.due_s > 0) {
 		how.when.kind = MQ_WHEN_IN;
@@ -339,12 +323,17 @@ publish_copy(struct request *q)
 		as.due_ms = mq_clock_unix_us() / 1000 + how.when.ms;
 	}
 	mq_message_duplicate(&m->envelope, &as, &copy);
-	if (is_carried(&copy, d->opt->layout, q->layout, &why)) {
+	/* Its own layout can always carry the copy. */
+	if (!ours && mq_layout_obeys(q->layout, &copy, &why) &&
+	    q->layout->has & MQ_HAS_TEXT &&
+	    !mq_utf8(copy.payload, copy.payload_len))
+		mq_buf_addstr(&why, "not UTF-8, as node takes it");
+	if (why.len == 0) {
 		q->step = STEP_PUBLISH;
 		mq_ask_publish(request_async(q), q->layout, q->what.queue, &how,
 		    q->id, &copy, on_answer, q);
 	} else {
-		answer_request(q, dup_failed(mq_buf_str(&why)));
+		answer_failed(q, mq_buf_str(&why));
 	}
 	mq_envelope_free(&copy);
 	mq_buf_free(&why);
@@ -357,18 +346,14 @@ static void
 begin_copy(struct request *q)
 {
 	const struct duplicates *d = q->of->shared;
-	const char *set = NULL;
+	const char *set = mq_envelope_get(&q->m->envelope, MQ_HEADER_ATTACH);
 
-	if (q->m->envelope.headers != NULL)
-		set = mq_envelope_get(&q->m->envelope, MQ_HEADER_ATTACH);
 	mq_id_make(d->ids, (uint64_t)mq_clock_unix_us(), q->id);
 	if (set == NULL) {
 		publish_copy(q);
 	} else if (q->remote != NULL || q->layout != d->opt->layout) {
-		answer_request(q,
-		    dup_failed(
-			"attachments are copied only within one server and "
-			"layout"));
+		answer_failed(q,
+		    "attachments are copied only within one server and layout");
 	} else {
 		q->step = STEP_ATTACH;
 		mq_ask_attach(
@@ -382,12 +367,10 @@ end_copy(struct request *q, enum mq_published how)
 	const struct duplicates *d = q->of->shared;
 
 	if (how == MQ_PUBLISHED_TOO_LONG)
-		answer_request(q,
-		    dup_failed("the message is longer than the maxsize of that "
-			       "queue"));
+		answer_failed(
+		    q, "the message is longer than the maxsize of that queue");
 	else if (how != MQ_PUBLISHED)
-		answer_request(
-		    q, dup_failed("the last tick of the message is over"));
+		answer_failed(q, "the last tick of the message is over");
 	else if (d->opt->rq)
 		answer_request(q,
 		    mq_xasprintf(
@@ -404,21 +387,20 @@ take_answer(
 	bool missing = step == STEP_KNOWN && a != NULL && a->missing;
 
 	if (a == NULL)
-		answer_request(q,
-		    dup_failed(step == STEP_PUBLISH ?
-			    "the connection was lost; the duplicate may exist" :
-			    "the connection was lost"));
+		answer_failed(q,
+		    step == STEP_PUBLISH ?
+			"the connection was lost; the duplicate may exist" :
+			"the connection was lost");
 	else if (a->error != NULL && !missing)
-		answer_request(q, dup_failed(a->error));
+		answer_failed(q, a->error);
 	else if (step == STEP_PUBLISH)
 		end_copy(q, (enum mq_published)n);
 	else if (n == 0 && step == STEP_ATTACH)
-		answer_request(q, dup_failed("its attachments are gone"));
+		answer_failed(q, "its attachments are gone");
 	else if (n == 0 && !missing)
 		answer_request(q, not_connected(q, NULL));
 	else if (q->m->lost)
-		answer_request(
-		    q, dup_failed("the lease of the message was lost"));
+		answer_failed(q, "the lease of the message was lost");
 	else if (step == STEP_KNOWN)
 		begin_copy(q);
 	else
@@ -503,8 +485,7 @@ give_up(struct request *q)
 	if (q->wrong != NULL)
 		answer_request(q, mq_xstrdup(q->wrong));
 	else if (q->step == STEP_PUBLISH)
-		answer_request(
-		    q, dup_failed("no answer; the duplicate may exist"));
+		answer_failed(q, "no answer; the duplicate may exist");
 	else
 		answer_request(q,
 		    not_connected(
@@ -647,13 +628,6 @@ duplicates_resume(struct duplicates *d)
 	TAILQ_FOREACH(r, &d->runs, link)
 		if (r->count > 0)
 			advance_requests(r);
-}
-
-void
-duplicates_init(struct duplicates *d)
-{
-	TAILQ_INIT(&d->runs);
-	TAILQ_INIT(&d->remotes);
 }
 
 void

@@ -32,13 +32,12 @@ struct duplicates {
 	struct mq_children *children;
 	struct mq_idgen *ids;
 	const char *host; /* the name of this machine */
-	/* Set by duplicates_init(). */
 	TAILQ_HEAD(requests_list, requests) runs;
 	TAILQ_HEAD(remote_list, remote) remotes;
+	/* Not by the caller. */
 	bool noted; /* what there is to know of a server has been said */
 };
 
-void duplicates_init(struct duplicates *);
 /* A server can be reached, or cannot any more. */
 void duplicates_resume(struct duplicates *);
 /* Drops all requests, and closes the connections to other servers.  Replies of our own

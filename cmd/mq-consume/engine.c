@@ -56,30 +56,9 @@ give_back_unstarted(struct engine *e)
 		engine_give_back(e, i);
 }
 
-/* A killed consumer repeats what the server has not heard of.  So with a run for each
- * message, acks leave before the next ones start, and none starts while nothing can be
- * settled. */
-static void
-start_messages(struct engine *e)
-{
-	if (e->executor.table->acks == ACKS_AT_ONCE) {
-		session_flush(&e->session);
-		if (session_is_up(&e->session) ?
-			outbox_refused(&e->outbox) :
-			outbox_settling(&e->outbox) > 0)
-			return;
-	}
-	e->executor.table->start(&e->executor);
-}
-
-/* Stream workers end before the connection leaves. */
 static void
 leave_server(struct engine *e)
 {
-	if (executor_busy(&e->executor) > 0) {
-		policy_stop(&e->policy, STOP_SOON, 0, 0);
-		return;
-	}
 	e->ending = true;
 	service_stop(e->service);
 	if (session_is_up(&e->session)) {
@@ -99,18 +78,24 @@ check_end(struct engine *e)
 	if (session_is_joining(&e->session) && !policy_killed(&e->policy))
 		return;
 	if (policy_level(&e->policy) >= STOP_SOON ||
-	    policy_limit_reached(&e->policy, 0))
-		leave_server(e);
-	else if (e->opt->drain && session_is_up(&e->session) &&
+	    policy_limit_reached(&e->policy, 0)) {
+		/* Stream workers end before the connection leaves. */
+		if (executor_busy(&e->executor) > 0)
+			policy_stop(&e->policy, STOP_SOON, 0, 0);
+		else
+			leave_server(e);
+	} else if (e->opt->drain && session_is_up(&e->session) &&
 	    (inbox_drained(&e->inbox) || !policy_may_start(&e->policy) ||
-		executor_rests(&e->executor)))
+		executor_rests(&e->executor))) {
 		errands_drain(&e->errands);
+	}
 }
 
 static void
 take_turn(struct engine *e)
 {
-	bool claiming;
+	bool at_once = e->executor.table->acks == ACKS_AT_ONCE;
+	bool stuck, claiming;
 
 	flush_acks(e);
 	if (policy_level(&e->policy) != STOP_NOT && session_is_up(&e->session))
@@ -123,7 +108,15 @@ take_turn(struct engine *e)
 		inbox_claim(&e->inbox);
 		session_flush(&e->session);
 	}
-	start_messages(e);
+	/* A killed consumer repeats what the server has not heard of.  So with a run for
+	 * each message, acks leave before the next ones start, and none starts while
+	 * nothing can be settled. */
+	if (at_once)
+		session_flush(&e->session);
+	stuck = session_is_up(&e->session) ? outbox_refused(&e->outbox) :
+					     outbox_settling(&e->outbox) > 0;
+	if (!at_once || !stuck)
+		e->executor.table->start(&e->executor);
 	claiming = inbox_is_claiming(&e->inbox);
 	inbox_claim(&e->inbox);
 	/* Acks that wait go with a claim: the server wakes up once for both. */
@@ -176,8 +169,9 @@ init_executor(struct engine *e)
 	    .session = &e->session,
 	    .children = &e->children,
 	    .ids = &e->ids,
-	    .host = process_host(&e->process)};
-	duplicates_init(&e->duplicates);
+	    .host = process_host(&e->process),
+	    .runs = TAILQ_HEAD_INITIALIZER(e->duplicates.runs),
+	    .remotes = TAILQ_HEAD_INITIALIZER(e->duplicates.remotes)};
 	e->executor = (struct executor){.loop = e->loop,
 	    .opt = e->opt,
 	    .inbox = &e->inbox,

@@ -49,8 +49,6 @@ enum fact_kind {
 	FACT_TOO_LONG,	/* the message, for the queue of --push */
 	FACT_WRONG_KEY, /* a key holds something else than messages */
 	FACT_REFUSED,	/* a settlement, which is sent again: text */
-	FACT_PAUSING,	/* a pause of the queue begins (yes), or is answered */
-	FACT_PAUSED,	/* and is done */
 
 	/* Of slots and printer. */
 	FACT_ENDED, /* the message has a verdict; text: the end of its stderr */

@@ -421,13 +421,6 @@ hear_outbox(void *arg, const struct fact *f)
 	case FACT_REFUSED:
 		session_complain(&e->session, f->text);
 		break;
-	case FACT_PAUSING:
-		inbox_pausing(&e->inbox, f->queue, f->yes);
-		break;
-	case FACT_PAUSED:
-		inbox_pause_seen(&e->inbox, f->queue, true);
-		inbox_look(&e->inbox, false);
-		break;
 	default:
 		break;
 	}

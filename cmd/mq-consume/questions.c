@@ -10,6 +10,22 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 
+struct question {
+	struct engine *engine;
+	int queue;
+	/* Of a message, which may be gone meanwhile; or the moves so far. */
+	unsigned long number;
+};
+
+static struct question *
+make_question(struct engine *e, int queue, unsigned long number)
+{
+	struct question *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct question){e, queue, number};
+	return q;
+}
+
 /* --- the messages that the server holds for us ------------------------------- */
 
 /*
@@ -17,11 +33,6 @@
  * a command of an old connection later.  So once a second, while no message moves, their
  * number is.
  */
-
-struct exists_request {
-	struct engine *engine;
-	unsigned long number; /* of a message, which may be gone meanwhile */
-};
 
 /* Another consumer has the message now. */
 static void
@@ -37,7 +48,7 @@ take_over(struct engine *e, struct message *m)
 static void
 on_exists(void *arg, const struct mq_answer *answer, long long n)
 {
-	struct exists_request *q = arg;
+	struct question *q = arg;
 	struct engine *e = q->engine;
 	struct message *m = inbox_first(&e->inbox);
 
@@ -60,7 +71,7 @@ static void
 on_missing(void *arg, struct message *m)
 {
 	struct engine *e = arg;
-	struct exists_request *q;
+	struct question *q;
 
 	if (m->state == MESSAGE_SETTLING) {
 		/* The settlement arrived; only its answer was lost. */
@@ -69,8 +80,7 @@ on_missing(void *arg, struct message *m)
 		return;
 	}
 	/* Another consumer runs the message now, or somebody deleted it. */
-	q = mq_xcalloc(1, sizeof(*q));
-	*q = (struct exists_request){e, m->number};
+	q = make_question(e, m->queue, m->number);
 	if (mq_consumer_exists(session_server(&e->session), m->queue,
 		m->element, m->len, on_exists, q))
 		return;
@@ -84,12 +94,6 @@ engine_compare(struct engine *e, int queue, struct mq_held *held)
 	inbox_reconcile(&e->inbox, queue, held, on_missing, e);
 }
 
-struct count_request {
-	struct engine *engine;
-	int queue;
-	unsigned long moves;
-};
-
 static unsigned long
 moves_of(const struct engine *e)
 {
@@ -99,7 +103,7 @@ moves_of(const struct engine *e)
 static void
 on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 {
-	struct count_request *q = arg;
+	struct question *q = arg;
 	struct engine *e = q->engine;
 	int queue = q->queue;
 
@@ -115,11 +119,11 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 static void
 on_count(void *arg, const struct mq_answer *answer, long long count)
 {
-	struct count_request *q = arg;
+	struct question *q = arg;
 	struct engine *e = q->engine;
 	long long ours = inbox_count(&e->inbox, q->queue);
 
-	if (q->moves != moves_of(e) || answer == NULL ||
+	if (q->number != moves_of(e) || answer == NULL ||
 	    answer->error != NULL || ours == count ||
 	    !session_is_up(&e->session)) {
 		free(q);
@@ -135,10 +139,8 @@ on_count(void *arg, const struct mq_answer *answer, long long count)
 static void
 count_held(struct engine *e, int queue)
 {
-	struct count_request *q = mq_xcalloc(1, sizeof(*q));
-
-	*q = (struct count_request){e, queue, moves_of(e)};
-	mq_consumer_held_count(session_server(&e->session), queue, on_count, q);
+	mq_consumer_held_count(session_server(&e->session), queue, on_count,
+	    make_question(e, queue, moves_of(e)));
 }
 
 static void
@@ -178,15 +180,10 @@ engine_count_held(struct engine *e, bool all)
 
 /* --- runs that an operator wants stopped; see queue/stats.h ------------------- */
 
-struct stop_request {
-	struct engine *engine;
-	int queue;
-};
-
 static void
 on_request(void *arg, enum mq_stop what, const struct mq_run *run)
 {
-	struct stop_request *q = arg;
+	struct question *q = arg;
 	struct engine *e = q->engine;
 	int queue = q->queue;
 	struct message *m = inbox_first_of(&e->inbox, queue);
@@ -209,11 +206,8 @@ on_request(void *arg, enum mq_stop what, const struct mq_run *run)
 void
 engine_look_for_stop(struct engine *e, int queue)
 {
-	struct stop_request *q = mq_xcalloc(1, sizeof(*q));
-
-	*q = (struct stop_request){e, queue};
-	mq_consumer_look_for_stop(
-	    session_server(&e->session), queue, on_request, q);
+	mq_consumer_look_for_stop(session_server(&e->session), queue,
+	    on_request, make_question(e, queue, 0));
 }
 
 void

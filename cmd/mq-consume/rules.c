@@ -96,13 +96,15 @@ rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
 }
 
 int
-rules_slots(const struct options *opt)
+rules_slots(const struct options *opt, bool *differ)
 {
 	int i, most = 1;
 
 	for (i = 0; i < opt->queue_count; i++)
 		if (rules_of(opt, i)->slots > most)
 			most = rules_of(opt, i)->slots;
+	for (i = 0; i < opt->queue_count && differ != NULL; i++)
+		*differ |= rules_of(opt, i)->slots != most;
 	return most;
 }
 
@@ -111,7 +113,7 @@ rules_messages(const struct options *opt)
 {
 	int batch = opt->batch > 0 ? opt->batch : 1;
 
-	return opt->command != NULL ? rules_slots(opt) * batch : 0;
+	return opt->command != NULL ? rules_slots(opt, NULL) * batch : 0;
 }
 
 bool
@@ -121,17 +123,6 @@ rules_share_rate(const struct options *opt)
 
 	for (i = 0; i < opt->queue_count; i++)
 		if (rules_of(opt, i)->rate.per_s > 0)
-			return true;
-	return false;
-}
-
-bool
-rules_differ(const struct options *opt)
-{
-	int i, most = rules_slots(opt);
-
-	for (i = 0; i < opt->queue_count; i++)
-		if (rules_of(opt, i)->slots != most)
 			return true;
 	return false;
 }

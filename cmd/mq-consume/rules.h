@@ -26,13 +26,12 @@ rules_of(const struct options *opt, int queue)
 /* Takes the settings of a queue, and keeps the texts; says which ones are of no use.
  * False: there are none, and were none. */
 bool rules_take(const struct options *, int queue, struct mq_setting_texts *);
-/* How many commands may run at once: as many as that queue allows that allows most; and
- * how many messages: 0 while they are printed. */
-int rules_slots(const struct options *);
+/* How many commands may run at once: as many as that queue allows that allows most.  If
+ * another one allows fewer, *differ becomes true; differ may be NULL. */
+int rules_slots(const struct options *, bool *differ);
+/* How many messages may: 0 while they are printed. */
 int rules_messages(const struct options *);
 /* Whether consumers of a queue share a rate. */
 bool rules_share_rate(const struct options *);
-/* Whether one queue may have fewer. */
-bool rules_differ(const struct options *);
 
 #endif

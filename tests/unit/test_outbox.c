@@ -90,9 +90,8 @@ static const struct row equal_rows[] = {
     {"what asks for more goes alone",
 	{"run a1 a1 a1", "pause a1#2", "to-b a1#3", "reject a1", "again a1#2",
 	    "push a1#3", "flush-enough -> reject:a1", "settled -> done:a1",
-	    "flush-enough -> pausing:a pause:a:5000 again:a1",
-	    "paused lost -> answered:a", "settled -> done:a1",
-	    "flush-enough -> push:a1"}},
+	    "flush-enough -> pause:a:5000 again:a1", "paused lost",
+	    "settled -> done:a1", "flush-enough -> push:a1"}},
     {"equal ones wait for what goes back",
 	{"run a1 a1 a1 a1 a1 a1", "reject a1", "keep a1#6 a1#5 a1#4 a1#3",
 	    "flush-enough -> reject:a1", "send-back", "settled -> done:a1",
@@ -125,10 +124,10 @@ static const struct row once_more_rows[] = {
 	    "refuse wrong-type -> front:a1 wrong-key",
 	    "refuse wrong-type -> refused:no"}},
     {"a pause is sent first",
-	{"run a1", "pause a1", "again a1 -> pausing:a pause:a:5000 again:a1",
-	    "paused -> answered:a paused:a", "lose",
-	    "send-again -> pausing:a pause:a:5000 again:a1",
-	    "paused lost -> answered:a"}},
+	{"run a1", "pause a1", "again a1 -> pause:a:5000 again:a1",
+	    "pausing a -> 1", "paused -> paused:a", "pausing a -> 0", "lose",
+	    "send-again -> pause:a:5000 again:a1", "pausing a -> 1",
+	    "paused lost", "pausing a -> 0"}},
     {"a lost answer is made up",
 	{"run a1", "again a1 -> again:a1", "lose", "confirm a1 -> done:a1",
 	    "counters -> a:done=0,failed=0,retried=1,lost=0"}},
@@ -374,11 +373,6 @@ on_outbox_fact(void *arg, const struct fact *f)
 		record("wrong-key");
 	else if (f->kind == FACT_REFUSED)
 		record("refused:%s", f->text);
-	else if (f->kind == FACT_PAUSING)
-		record("%s:%s", f->yes ? "pausing" : "answered",
-		    queue_names[f->queue]);
-	else if (f->kind == FACT_PAUSED)
-		record("paused:%s", queue_names[f->queue]);
 }
 
 /* All of them are started. */
@@ -478,6 +472,8 @@ ask(struct house *h, const char *word, const char *about)
 	WORD("refused", answers(outbox_refused(o)));
 	WORD("gives-back", answers(outbox_gives_back(o, queue_of(about))));
 	WORD("in-order", answers(inbox_in_order(&h->f.inbox, queue_of(about))));
+	WORD("pausing",
+	    record("%d", h->f.inbox.queues[queue_of(about)].pausing));
 	WORD("settling", record("%d", outbox_settling(o)));
 	WORD("moves", record("%d", (int)outbox_moves(o)));
 	WORD("copying", record("%d", (int)o->copying));

@@ -244,8 +244,9 @@ executor_resize(struct executor *x)
 	/* Messages are printed. */
 	if (x->all == NULL)
 		return;
-	x->limit = rules_slots(x->opt);
-	x->uneven = !x->opt->stream && rules_differ(x->opt);
+	x->uneven = false;
+	x->limit = rules_slots(x->opt, &x->uneven);
+	x->uneven &= !x->opt->stream;
 	process_allow(x->process, x->limit);
 	make_slots(x, x->limit);
 	for (i = 0; i < x->opt->queue_count; i++)

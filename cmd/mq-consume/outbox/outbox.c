@@ -242,13 +242,13 @@ on_paused(void *arg, const struct mq_answer *answer)
 	struct outbox *o = q->outbox;
 	int queue = (int)(q - o->queues);
 
-	tell(o, FACT_PAUSING, .queue = queue);
-	if (answer == NULL)
-		return;
-	if (answer->error != NULL)
+	inbox_pausing(o->inbox, queue, false);
+	if (answer != NULL && answer->error != NULL) {
 		tell(o, FACT_REFUSED, .text = answer->error);
-	else
-		tell(o, FACT_PAUSED, .queue = queue);
+	} else if (answer != NULL) {
+		inbox_pause_seen(o->inbox, queue, true);
+		inbox_look(o->inbox, false);
+	}
 }
 
 /* --- sending one ------------------------------------------------------------- */
@@ -313,7 +313,7 @@ send_alone(struct outbox *o, struct message *m)
 	result_add(o->results, m, o->ids, &how, &result, &notice);
 	/* Until the answer, no message of the queue is started. */
 	if (m->pause_ms > 0) {
-		tell(o, FACT_PAUSING, .queue = m->queue, .yes = true);
+		inbox_pausing(o->inbox, m->queue, true);
 		mq_consumer_pause(o->server, m->queue_name, m->pause_ms,
 		    on_paused, &o->queues[m->queue]);
 	}
@@ -546,7 +546,7 @@ outbox_flush_enough(struct outbox *o)
 static void
 wait_for_others(struct outbox *o, struct message *m)
 {
-	int slots = o->many ? o->most : rules_slots(o->opt);
+	int slots = o->many ? o->most : rules_slots(o->opt, NULL);
 	int most = slots < o->most ? slots : o->most;
 	bool held = o->holding;
 
