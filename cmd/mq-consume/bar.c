@@ -32,15 +32,22 @@ add_piece(char text[static PROGRESS_LINE], const char *fmt, ...)
 }
 
 static void
-draw_bar(struct engine *e)
+on_time(struct ev_loop *loop, ev_timer *w, int events)
 {
+	struct engine *e = w->data;
 	const struct bar *b = &e->bar;
+	pid_t front = tcgetpgrp(STDERR_FILENO);
 	const struct mq_counts n = counters_totals(&e->counters);
 	char text[PROGRESS_LINE] = "", line[PROGRESS_LINE], time[PROGRESS_TIME];
 	long long ended = n.done + n.failed;
 	double part = -1,
 	       rate = (double)ended / (mq_clock_s(CLOCK_MONOTONIC) - b->began);
 
+	(void)loop;
+	(void)events;
+	/* Not over the prompt of a shell that runs us in the background. */
+	if (front != -1 && front != getpgrp())
+		return;
 	if (b->total > 0) {
 		part = ended < b->total ? (double)ended / (double)b->total : 1;
 		add_piece(text, "%.0f%% ", part * 100);
@@ -59,18 +66,6 @@ draw_bar(struct engine *e)
 	add_piece(text, " ");
 	progress_line(line, text, part);
 	process_show(&e->process, line);
-}
-
-static void
-on_time(struct ev_loop *loop, ev_timer *w, int events)
-{
-	pid_t front = tcgetpgrp(STDERR_FILENO);
-
-	(void)loop;
-	(void)events;
-	/* Not over the prompt of a shell that runs us in the background. */
-	if (front == -1 || front == getpgrp())
-		draw_bar(w->data);
 }
 
 void

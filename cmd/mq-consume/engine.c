@@ -194,10 +194,8 @@ init_outbox(struct engine *e)
 
 	e->results = (struct result_rules){
 	    .opt = e->opt, .host = host[0] != '\0' ? host : NULL};
-	e->verdicts = (struct verdict_rules){.opt = e->opt,
-	    .results = &e->results,
-	    .host = host,
-	    .ticks = e->opt->layout->has & MQ_HAS_TICKS};
+	e->verdicts = (struct verdict_rules){
+	    .opt = e->opt, .results = &e->results, .host = host};
 	counters_init(&e->counters, e->opt, server, e->server->name);
 	e->outbox = (struct outbox){.loop = e->loop,
 	    .opt = e->opt,

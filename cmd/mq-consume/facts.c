@@ -60,8 +60,8 @@ count_in_hand(const struct engine *e)
 bool
 engine_has_nothing(const struct engine *e)
 {
-	return inbox_empty(&e->inbox) && !inbox_is_claiming(&e->inbox) &&
-	    !executor_owes(&e->executor);
+	return inbox_first(&e->inbox) == NULL &&
+	    !inbox_is_claiming(&e->inbox) && !executor_owes(&e->executor);
 }
 
 /* --- session ---------------------------------------------------------------- */
@@ -234,8 +234,8 @@ has_message(void *arg, int queue)
 {
 	struct engine *e = arg;
 
-	return queue == -1 ? !inbox_empty(&e->inbox) :
-			     inbox_first_of(&e->inbox, queue) != NULL;
+	return (queue == -1 ? inbox_first(&e->inbox) :
+			      inbox_first_of(&e->inbox, queue)) != NULL;
 }
 
 /* --- inbox ------------------------------------------------------------------ */
@@ -632,7 +632,7 @@ hear_errands(void *arg, const struct fact *f)
 	if (f->kind == FACT_COUNTED)
 		e->bar.total =
 		    n.done + n.failed + (long long)f->n + count_in_hand(e);
-	else if (f->kind == FACT_DRAINED && inbox_empty(&e->inbox))
+	else if (f->kind == FACT_DRAINED && inbox_first(&e->inbox) == NULL)
 		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
 }
 

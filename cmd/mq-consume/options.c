@@ -550,29 +550,6 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 	free(hint);
 }
 
-/* Whether all queues exist. */
-static bool
-check_exist(const struct options *o, struct mq_redis *r, const bool *exists)
-{
-	int i,
-	    n = o->queue_count + (o->given.push != NULL) +
-	    (o->given.notify != NULL);
-	bool all = true;
-
-	for (i = 0; i < n; i++) {
-		if (exists[i])
-			continue;
-		all = false;
-		if (!o->quiet)
-			say_missing(o, r, i);
-	}
-	if (o->existing && !all)
-		exit(mq_queue_unlisted(r, o->layout, o->queues[0]) != NULL ?
-			MQ_EXIT_UNAVAILABLE :
-			MQ_EXIT_NO);
-	return all;
-}
-
 bool
 options_look(const struct options *o, struct mq_redis *r)
 {
@@ -584,15 +561,25 @@ options_look(const struct options *o, struct mq_redis *r)
 	    .push = o->given.push,
 	    .notify = o->given.notify};
 	struct mq_known known = {0};
-	bool all = false;
+	int i,
+	    n = o->queue_count + (o->given.push != NULL) +
+	    (o->given.notify != NULL);
+	bool all = true;
 
 	mq_id_random(&ids, random, 6);
 	snprintf(connection, sizeof(connection), "%s-%s", o->tag, random);
 	if (mq_known_ask(r, o->layout, &session, &known) == -1)
 		mq_die(r->status, "%s", r->error);
 	check_commands(o, known.there);
-	if (known.status == 0 || o->existing)
-		all = check_exist(o, r, known.there);
+	for (i = 0; i < n && (known.status == 0 || o->existing); i++) {
+		if (!known.there[i] && !o->quiet)
+			say_missing(o, r, i);
+		all &= known.there[i];
+	}
+	if (o->existing && !all)
+		exit(mq_queue_unlisted(r, o->layout, o->queues[0]) != NULL ?
+			MQ_EXIT_UNAVAILABLE :
+			MQ_EXIT_NO);
 	if (known.status != 0)
 		mq_die(known.status, "%s", known.error);
 	free(known.there);

@@ -14,31 +14,6 @@
 /* A shorter one would keep the loop busy. */
 #define WATCHDOG_MIN_US 10000
 
-static void
-take_socket(struct service *s, const char *name)
-{
-	size_t n = strlen(name);
-
-	errno = EINVAL;
-	/* The names that sd_notify(3) knows. */
-	if ((name[0] == '/' || name[0] == '@') && n >= 2 &&
-	    n < sizeof(s->address.sun_path)) {
-		s->address.sun_family = AF_UNIX;
-		memcpy(s->address.sun_path, name, n);
-		/* An abstract name begins with a NUL, and ends without one. */
-		if (name[0] == '@')
-			s->address.sun_path[0] = '\0';
-		s->address_len =
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
-		s->fd = socket(
-		    AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	}
-	if (s->fd == -1)
-		mq_say("NOTIFY_SOCKET: %s: %s; the service manager is not "
-		       "notified",
-		    name, strerror(errno));
-}
-
 /* The watchdog may be meant for another process. */
 static double
 watchdog_time(void)
@@ -62,11 +37,29 @@ service_take(struct service *s)
 {
 	const char *name = getenv("NOTIFY_SOCKET");
 
+	size_t n = name != NULL ? strlen(name) : 0;
+
 	*s = (struct service){.fd = -1};
-	if (name != NULL)
-		take_socket(s, name);
+	errno = EINVAL;
+	/* The names that sd_notify(3) knows. */
+	if (n >= 2 && (name[0] == '/' || name[0] == '@') &&
+	    n < sizeof(s->address.sun_path)) {
+		s->address.sun_family = AF_UNIX;
+		memcpy(s->address.sun_path, name, n);
+		/* An abstract name begins with a NUL, and ends without one. */
+		if (name[0] == '@')
+			s->address.sun_path[0] = '\0';
+		s->address_len =
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
+		s->fd = socket(
+		    AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	}
 	if (s->fd != -1)
 		s->watchdog_s = watchdog_time();
+	else if (name != NULL)
+		mq_say("NOTIFY_SOCKET: %s: %s; the service manager is not "
+		       "notified",
+		    name, strerror(errno));
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");

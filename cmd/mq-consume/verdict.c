@@ -236,8 +236,9 @@ outcome_of(const struct verdict_rules *r, struct message *m,
 	case MQ_VERDICT_RESEND:
 		return try_after(r, m, f, v->resend_s * 1000);
 	case MQ_VERDICT_TICK:
-		return r->ticks ? try_at_next_tick(r, m, f, tick + 1) :
-				  try_after(r, m, f, backoff_of(r, m));
+		return r->opt->layout->has & MQ_HAS_TICKS ?
+		    try_at_next_tick(r, m, f, tick + 1) :
+		    try_after(r, m, f, backoff_of(r, m));
 	case MQ_VERDICT_PUSH:
 		return push_message(r, m, v, f);
 	case MQ_VERDICT_STOPPED:

@@ -14,7 +14,6 @@ struct verdict_rules {
 	const struct options *opt;
 	const struct result_rules *results;
 	const char *host;
-	bool ticks;  /* the layout has ticks */
 	bool broken; /* the command cannot run: its tries count no attempt */
 };
 

@@ -300,12 +300,6 @@ inbox_held_of(const struct inbox *in, int queue)
 	return in->queues[queue].held;
 }
 
-bool
-inbox_empty(const struct inbox *in)
-{
-	return TAILQ_EMPTY(&in->all);
-}
-
 struct message *
 inbox_first(const struct inbox *in)
 {

@@ -481,28 +481,13 @@ inbox_look_around(struct inbox *in, bool sending)
 /* --- claims ----------------------------------------------------------------- */
 
 static void
-take_elements(struct inbox *in, struct mq_claimed *claimed)
-{
-	struct mq_element *element;
-	int i;
-
-	in->queues[in->claim_queue].received += claimed->n;
-	for (i = 0; i < claimed->n; i++) {
-		element = &claimed->elements[i];
-		inbox_add(in, in->claim_queue, element->data, element->len);
-		element->data = NULL;
-	}
-	if (claimed->n > 0)
-		tell(in, FACT_ARRIVED);
-}
-
-static void
 take_claimed(struct inbox *in, struct mq_claimed *claimed)
 {
 	struct inbox_queue *q = &in->queues[in->claim_queue];
 	double now = mq_clock_steady_s();
 	/* A claim of none only looks for pauses. */
 	bool claimed_some = in->claim_max > 0;
+	struct mq_element *element;
 	size_t bytes = 0;
 	int i;
 
@@ -521,8 +506,13 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 		q->due = claimed->due_ms < 0 || claimed->role == MQ_ROLE_IDLE ?
 		    0 :
 		    now + (double)claimed->due_ms / 1000;
-	for (i = 0; i < claimed->n; i++)
-		bytes += claimed->elements[i].len;
+	q->received += claimed->n;
+	for (i = 0; i < claimed->n; i++) {
+		element = &claimed->elements[i];
+		bytes += element->len;
+		inbox_add(in, in->claim_queue, element->data, element->len);
+		element->data = NULL;
+	}
 	if (!claimed->paused &&
 	    (claimed->n >= in->claim_max || bytes >= CLAIM_BYTES)) {
 		q->more = true;
@@ -530,7 +520,8 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 	}
 	if (claimed_some)
 		roles_claimed(in, claimed);
-	take_elements(in, claimed);
+	if (claimed->n > 0)
+		tell(in, FACT_ARRIVED);
 	inbox_pause_seen(in, in->claim_queue, claimed->paused);
 	/* The claim was on its way. */
 	if (in->all_paused)

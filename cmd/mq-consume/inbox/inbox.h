@@ -133,8 +133,7 @@ void inbox_forget(struct inbox *, struct message *);
 int inbox_held(const struct inbox *);
 size_t inbox_held_bytes(const struct inbox *);
 int inbox_held_of(const struct inbox *, int queue);
-bool inbox_empty(const struct inbox *);
-/* The oldest and the newest of all messages; TAILQ_NEXT() and TAILQ_PREV() of
+/* The oldest and the newest of all messages; NULL: there is none; TAILQ_NEXT() and TAILQ_PREV() of
  * their links lead to the others. */
 struct message *inbox_first(const struct inbox *);
 struct message *inbox_last(const struct inbox *);
