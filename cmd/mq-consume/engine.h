@@ -77,9 +77,8 @@ bool engine_has_nothing(const struct engine *);
 void engine_compare(struct engine *, int queue, struct mq_held *);
 /* Once a second; all: also of the queues of which we have no message. */
 void engine_count_held(struct engine *, bool all);
-/* Looks whether an operator wants a run of a queue stopped; or of all queues with runs. */
-void engine_look_for_stop(struct engine *, int queue);
-void engine_look_for_stops(struct engine *);
+/* Looks whether an operator wants a run of a queue stopped; -1: of all with runs. */
+void engine_look_for_stops(struct engine *, int queue);
 /* Its settlement is confirmed: tells the operator. */
 void engine_tell_stopped(struct engine *, const struct message *);
 

@@ -159,7 +159,7 @@ tick(struct engine *e, bool up)
 	inbox_look_around(&e->inbox, session_is_renewing(&e->session));
 	executor_describe(&e->executor, &runs);
 	if (runs.len > 0 && session_is_renewing(&e->session))
-		engine_look_for_stops(e);
+		engine_look_for_stops(e, -1);
 	counters_tell_runs(&e->counters, &runs);
 	counters_send(&e->counters);
 	/* --drain is not over although there is nothing to do. */
@@ -208,7 +208,7 @@ hear_session(void *arg, const struct fact *f)
 	case FACT_CALLED:
 		queue = inbox_queue_of(&e->inbox, f->text, f->n);
 		if (queue != -1 && mq_key_of(f->text, f->n) == MQ_KEY_STOP)
-			engine_look_for_stop(e, queue);
+			engine_look_for_stops(e, queue);
 		else if (queue != -1)
 			inbox_called(&e->inbox, queue);
 		break;

@@ -204,14 +204,7 @@ on_request(void *arg, enum mq_stop what, const struct mq_run *run)
 }
 
 void
-engine_look_for_stop(struct engine *e, int queue)
-{
-	mq_consumer_look_for_stop(session_server(&e->session), queue,
-	    on_request, make_question(e, queue, 0));
-}
-
-void
-engine_look_for_stops(struct engine *e)
+engine_look_for_stops(struct engine *e, int queue)
 {
 	const struct message *m;
 	int i;
@@ -220,8 +213,9 @@ engine_look_for_stops(struct engine *e)
 		m = inbox_first_of(&e->inbox, i);
 		while (m != NULL && m->state != MESSAGE_RUNNING)
 			m = TAILQ_NEXT(m, own);
-		if (m != NULL)
-			engine_look_for_stop(e, i);
+		if (queue == -1 ? m != NULL : i == queue)
+			mq_consumer_look_for_stop(session_server(&e->session),
+			    i, on_request, make_question(e, i, 0));
 	}
 }
 

@@ -235,28 +235,6 @@ on_due(struct ev_loop *loop, ev_timer *w, int events)
 	await_look(in);
 }
 
-/* Sets the timer for delayed messages. */
-static void
-wakeup_await_due(struct inbox *in)
-{
-	double first = 0, due;
-	int i;
-
-	for (i = 0; i < in->opt->queue_count; i++) {
-		due = in->queues[i].due;
-		if (due != 0 && (first == 0 || due < first))
-			first = due;
-	}
-	ev_timer_stop(in->loop, &in->due_timer);
-	if (first == 0)
-		return;
-	/* Else the timer counts from the beginning of this turn. */
-	ev_now_update(in->loop);
-	first -= mq_clock_steady_s();
-	ev_timer_set(&in->due_timer, first > 0 ? first : 0, 0);
-	ev_timer_start(in->loop, &in->due_timer);
-}
-
 /* --- pauses ----------------------------------------------------------------- */
 
 void
@@ -636,6 +614,9 @@ claim_next(struct inbox *in, int from)
 void
 inbox_claim(struct inbox *in)
 {
+	double first = 0, due;
+	int i;
+
 	if (in->claiming || ev_is_active(&in->settle_first) ||
 	    !session_is_up(in->session) ||
 	    policy_level(in->policy) >= STOP_SOON)
@@ -643,8 +624,21 @@ inbox_claim(struct inbox *in)
 	if (in->in_pass && claim_next(in, in->claim_queue + 1))
 		return;
 	/* The pass is over: all queues are done, or there is no more room. */
-	if (in->in_pass)
-		wakeup_await_due(in);
+	if (in->in_pass) {
+		for (i = 0; i < in->opt->queue_count; i++) {
+			due = in->queues[i].due;
+			if (due != 0 && (first == 0 || due < first))
+				first = due;
+		}
+		ev_timer_stop(in->loop, &in->due_timer);
+	}
+	if (first != 0) {
+		/* Else the timer counts from the beginning of this turn. */
+		ev_now_update(in->loop);
+		first -= mq_clock_steady_s();
+		ev_timer_set(&in->due_timer, first > 0 ? first : 0, 0);
+		ev_timer_start(in->loop, &in->due_timer);
+	}
 	in->looking = in->look_wanted;
 	in->look_wanted = false;
 	in->none_left = true;

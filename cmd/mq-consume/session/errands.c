@@ -22,41 +22,13 @@ struct errand_result {
 	struct holder holder;
 };
 
-/* In the helper process. */
-static void
-run_errand(void *arg, void *result)
-{
-	const struct errand *e = arg;
-	struct errand_result *out = result;
-	struct mq_redis r;
-
-	if (mq_redis_open(&r, e->all->server) == -1 ||
-	    e->work(e->all, &r, out) == -1) {
-		out->failed = true;
-		snprintf(out->error, sizeof(out->error), "%s", r.error);
-	}
-	mq_redis_close(&r);
-}
-
-static void
-on_errand(void *arg, const void *result)
-{
-	static const struct errand_result died = {.failed = true};
-	const struct errand *e = arg;
-
-	e->done(e->all, result != NULL ? result : &died);
-}
-
 /* Unless it is under way.  0, or -1 with errno. */
-static int
-begin_errand(
-    struct errands *all, struct errand *e, errand_work *work, errand_done *done)
+static int begin_errand(struct errands *, enum errand_kind);
+
+static bool
+is_under_way(const struct errands *all, enum errand_kind kind)
 {
-	e->all = all;
-	e->work = work;
-	e->done = done;
-	return mq_helper_start(&e->helper, all->children,
-	    sizeof(struct errand_result), run_errand, on_errand, e);
+	return mq_helper_runs(&all->errands[kind].helper);
 }
 
 /* --- cleaning ------------------------------------------------------------ */
@@ -162,7 +134,7 @@ on_competed(void *arg, const struct mq_answer *answer, long long n)
 		return;
 	wait_ms = (double)cl->wait_ms + arc4random_uniform(JITTER_MS);
 	if (cl->ours)
-		(void)begin_errand(all, &cl->errand, run_cleaning, on_cleaned);
+		(void)begin_errand(all, ERRAND_CLEAN);
 	else
 		cl->next = mq_clock_steady_s() + wait_ms / 1000;
 }
@@ -172,7 +144,7 @@ begin_competition(struct errands *all)
 {
 	struct cleaning *cl = &all->cleaning;
 
-	if (cl->answers > 0 || mq_helper_runs(&cl->errand.helper))
+	if (cl->answers > 0 || is_under_way(all, ERRAND_CLEAN))
 		return;
 	cl->ours = false;
 	if (cl->away)
@@ -190,7 +162,7 @@ errands_cleaned(struct errands *all)
 		begin_competition(all);
 	return all->opt->no_clean ||
 	    (cl->next > 0 && cl->answers == 0 &&
-		!mq_helper_runs(&cl->errand.helper));
+		!is_under_way(all, ERRAND_CLEAN));
 }
 
 void
@@ -222,7 +194,7 @@ run_look(
 static void
 on_looked(struct errands *all, const struct errand_result *look)
 {
-	all->drain.next = mq_clock_steady_s() + DRAIN_S;
+	all->drain_next = mq_clock_steady_s() + DRAIN_S;
 	if (look->error[0] != '\0' && !all->opt->quiet)
 		mq_say("%s", look->error);
 	if (!look->failed && look->drained)
@@ -232,15 +204,14 @@ on_looked(struct errands *all, const struct errand_result *look)
 void
 errands_drain(struct errands *all)
 {
-	if (mq_clock_steady_s() >= all->drain.next)
-		(void)begin_errand(
-		    all, &all->drain.errand, run_look, on_looked);
+	if (mq_clock_steady_s() >= all->drain_next)
+		(void)begin_errand(all, ERRAND_DRAIN);
 }
 
 void
 errands_drain_soon(struct errands *all)
 {
-	all->drain.next = 0;
+	all->drain_next = 0;
 }
 
 /* --- survey -------------------------------------------------------------- */
@@ -362,16 +333,13 @@ run_transfers(
 	return 0;
 }
 
-static void on_transferred(struct errands *, const struct errand_result *);
-
 static void
 begin_transfers(struct errands *all)
 {
 	struct transfers *t = &all->transfers;
 
-	if (t->wanted && !mq_helper_runs(&t->errand.helper))
-		t->wanted = begin_errand(all, &t->errand, run_transfers,
-				on_transferred) == -1;
+	if (t->wanted && !is_under_way(all, ERRAND_TRANSFER))
+		t->wanted = begin_errand(all, ERRAND_TRANSFER) == -1;
 }
 
 static void
@@ -408,6 +376,52 @@ errands_transfer(struct errands *all)
 
 /* --- all of them --------------------------------------------------------- */
 
+static const struct {
+	/* In the helper process.  Returns 0, or -1 with the error of the connection. */
+	int (*work)(
+	    const struct errands *, struct mq_redis *, struct errand_result *);
+	void (*done)(struct errands *, const struct errand_result *);
+} kinds[ERRANDS] = {[ERRAND_CLEAN] = {run_cleaning, on_cleaned},
+    [ERRAND_DRAIN] = {run_look, on_looked},
+    [ERRAND_SURVEY] = {run_survey, on_surveyed},
+    [ERRAND_TRANSFER] = {run_transfers, on_transferred}};
+
+/* In the helper process. */
+static void
+run_errand(void *arg, void *result)
+{
+	const struct errand *e = arg;
+	struct errand_result *out = result;
+	struct mq_redis r;
+
+	if (mq_redis_open(&r, e->all->server) == -1 ||
+	    kinds[e->kind].work(e->all, &r, out) == -1) {
+		out->failed = true;
+		snprintf(out->error, sizeof(out->error), "%s", r.error);
+	}
+	mq_redis_close(&r);
+}
+
+static void
+on_errand(void *arg, const void *result)
+{
+	static const struct errand_result died = {.failed = true};
+	const struct errand *e = arg;
+
+	kinds[e->kind].done(e->all, result != NULL ? result : &died);
+}
+
+static int
+begin_errand(struct errands *all, enum errand_kind kind)
+{
+	struct errand *e = &all->errands[kind];
+
+	e->all = all;
+	e->kind = kind;
+	return mq_helper_start(&e->helper, all->children,
+	    sizeof(struct errand_result), run_errand, on_errand, e);
+}
+
 void
 errands_tick(struct errands *all, bool counts, bool waits)
 {
@@ -420,25 +434,25 @@ errands_tick(struct errands *all, bool counts, bool waits)
 	s->waited = waits ? s->waited + 1 : 0;
 	/* Most waits are over with the next tick. */
 	if (now < s->next || !(counts || s->waited > 1) ||
-	    mq_helper_runs(&s->errand.helper))
+	    is_under_way(all, ERRAND_SURVEY))
 		return;
 	s->waits = s->waited > 1;
 	s->next = now + AGAIN_S;
-	(void)begin_errand(all, &s->errand, run_survey, on_surveyed);
+	(void)begin_errand(all, ERRAND_SURVEY);
 }
 
 void
 errands_end(struct errands *all)
 {
-	struct errand *e = &all->transfers.errand;
+	struct errand last = {.all = all, .kind = ERRAND_TRANSFER};
 	struct errand_result round = {.failed = false};
+	bool more = all->transfers.wanted || is_under_way(all, ERRAND_TRANSFER);
+	int i;
 
-	mq_helper_kill(&all->cleaning.errand.helper);
-	mq_helper_kill(&all->drain.errand.helper);
-	mq_helper_kill(&all->survey.errand.helper);
-	if (!all->transfers.wanted && !mq_helper_runs(&e->helper))
+	for (i = 0; i < ERRANDS; i++)
+		mq_helper_kill(&all->errands[i].helper);
+	if (!more)
 		return;
-	mq_helper_kill(&e->helper);
-	run_errand(&(struct errand){.all = all, .work = run_transfers}, &round);
+	run_errand(&last, &round);
 	take_transferred(all, &round);
 }

@@ -34,8 +34,10 @@ give_up(struct session *s, const char *error)
 }
 
 void
-session_complain(struct session *s, const char *error)
+session_complain(void *session, const char *error)
 {
+	struct session *s = session;
+
 	if (mq_error_status(error) == MQ_EXIT_CONFIG) {
 		give_up(s, error);
 		return;
@@ -61,8 +63,9 @@ session_complains(const struct session *s)
 }
 
 void
-session_reset(struct session *s, const char *why)
+session_reset(void *session, const char *why)
 {
+	struct session *s = session;
 	double wait = s->retry_s;
 
 	if (s->state <= SESSION_FINDING)

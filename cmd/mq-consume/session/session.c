@@ -188,12 +188,6 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 }
 
 static void
-on_down(void *arg, const char *why)
-{
-	session_reset(arg, why);
-}
-
-static void
 on_master_changed(void *arg)
 {
 	session_reset(arg, "the master has changed");
@@ -207,12 +201,6 @@ on_refused(void *arg, const char *error)
 }
 
 /* --- once a second ----------------------------------------------------------- */
-
-static void
-on_lease_refused(void *arg, const char *error)
-{
-	session_complain(arg, error);
-}
 
 static void
 keep_session(struct session *s)
@@ -336,7 +324,7 @@ session_flush(struct session *s)
 
 static const struct mq_async_events connection_events = {
     .ready = session_renew_or_join,
-    .down = on_down,
+    .down = session_reset,
     .refused = on_refused,
     .untracked = on_untracked,
     .changed = on_changed,
@@ -352,7 +340,7 @@ session_init(struct session *s, bool make)
 	s->retry_s = SESSION_RETRY_MIN;
 	s->lease = (struct lease){.server = &s->self,
 	    .lost = session_rejoin,
-	    .refused = on_lease_refused,
+	    .refused = session_complain,
 	    .arg = s};
 	lease_new_name(&s->lease, opt->tag, s->ids);
 	/* The lease may get another name later; these stay. */

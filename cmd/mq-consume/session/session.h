@@ -185,14 +185,14 @@ bool session_holds_lease(struct session *);
 /* The server has lost the lease: joins under a new name. */
 void session_rejoin(void *session);
 /* Drops the connections, says why, and connects again later. */
-void session_reset(struct session *, const char *why);
+void session_reset(void *session, const char *why);
 /* The settings of a queue may have changed; or the pause of all. */
 void session_ask_settings(struct session *, int queue);
 void session_ask_pause(struct session *);
 /* So many messages can run at once now. */
 void session_tell_slots(struct session *, int messages);
 /* Says an error of the server, once until session_works(). */
-void session_complain(struct session *, const char *error);
+void session_complain(void *session, const char *error);
 void session_works(struct session *);
 bool session_complains(const struct session *);
 /* Sends buffered commands now. */
@@ -227,18 +227,18 @@ void session_check(struct session *);
  *			leaves is brought by any cleaner.
  */
 
-struct errands;
-struct errand_result;
-/* In the helper process.  Returns 0, or -1 with the error of the connection. */
-typedef int errand_work(
-    const struct errands *, struct mq_redis *, struct errand_result *);
-typedef void errand_done(struct errands *, const struct errand_result *);
+enum errand_kind {
+	ERRAND_CLEAN,
+	ERRAND_DRAIN,
+	ERRAND_SURVEY,
+	ERRAND_TRANSFER,
+	ERRANDS
+};
 
 struct errand {
 	struct mq_helper helper;
 	struct errands *all;
-	errand_work *work;
-	errand_done *done;
+	enum errand_kind kind;
 };
 
 /*
@@ -248,7 +248,6 @@ struct errand {
  * that has the other key is away.
  */
 struct cleaning {
-	struct errand errand;
 	bool by_queue;		      /* the key of the server is refused, */
 	bool away;		      /* or its node is away, this time */
 	bool ours;		      /* some key is */
@@ -256,11 +255,6 @@ struct cleaning {
 	long long wait_ms;	      /* until the first key may be free */
 	double next;		      /* steady time of the next competition */
 	unsigned long long scan_from; /* of the next round */
-};
-
-struct drain {
-	struct errand errand;
-	double next; /* steady time before which no look begins */
 };
 
 #define HOLDER_NAME 128
@@ -277,7 +271,6 @@ struct holder {
 /* A consumer that no longer renews its lease is named, since --drain waits until its
  * messages are back. */
 struct survey {
-	struct errand errand;
 	int waited;	    /* ticks in a row */
 	bool waits;	    /* the one under way is about what is waited for */
 	double next;	    /* steady time before which no survey begins */
@@ -286,7 +279,6 @@ struct survey {
 };
 
 struct transfers {
-	struct errand errand;
 	bool wanted;  /* some wait */
 	bool failing; /* the last round has said why */
 };
@@ -300,8 +292,9 @@ struct errands {
 	fact_fn *hear;
 	void *arg;
 
+	struct errand errands[ERRANDS];
 	struct cleaning cleaning;
-	struct drain drain;
+	double drain_next; /* steady time before which no look begins */
 	struct survey survey;
 	struct transfers transfers;
 };
