@@ -362,29 +362,12 @@ begin_copy(struct request *q)
 }
 
 static void
-end_copy(struct request *q, enum mq_published how)
-{
-	const struct duplicates *d = q->of->shared;
-
-	if (how == MQ_PUBLISHED_TOO_LONG)
-		answer_failed(
-		    q, "the message is longer than the maxsize of that queue");
-	else if (how != MQ_PUBLISHED)
-		answer_failed(q, "the last tick of the message is over");
-	else if (d->opt->rq)
-		answer_request(q,
-		    mq_xasprintf(
-			"ok http://%s/q/%s/%s", d->host, q->what.queue, q->id));
-	else
-		answer_request(q, mq_xasprintf("ok %s", q->id));
-}
-
-static void
 take_answer(
     struct request *q, enum step step, const struct mq_answer *a, long long n)
 {
 	/* A name that nobody can be asked for counts as known. */
 	bool missing = step == STEP_KNOWN && a != NULL && a->missing;
+	const struct duplicates *d = q->of->shared;
 
 	if (a == NULL)
 		answer_failed(q,
@@ -393,8 +376,17 @@ take_answer(
 			"the connection was lost");
 	else if (a->error != NULL && !missing)
 		answer_failed(q, a->error);
+	else if (step == STEP_PUBLISH && n == MQ_PUBLISHED_TOO_LONG)
+		answer_failed(
+		    q, "the message is longer than the maxsize of that queue");
+	else if (step == STEP_PUBLISH && n != MQ_PUBLISHED)
+		answer_failed(q, "the last tick of the message is over");
+	else if (step == STEP_PUBLISH && d->opt->rq)
+		answer_request(q,
+		    mq_xasprintf(
+			"ok http://%s/q/%s/%s", d->host, q->what.queue, q->id));
 	else if (step == STEP_PUBLISH)
-		end_copy(q, (enum mq_published)n);
+		answer_request(q, mq_xasprintf("ok %s", q->id));
 	else if (n == 0 && step == STEP_ATTACH)
 		answer_failed(q, "its attachments are gone");
 	else if (n == 0 && !missing)

@@ -160,16 +160,20 @@ no_event_loop(const char *what)
 	mq_die(MQ_EXIT_AGAIN, "%s: %s", what, strerror(errno));
 }
 
+/* What runs messages, and what settles them. */
 static void
-init_executor(struct engine *e)
+init_runs(struct engine *e)
 {
+	struct mq_consumer *server = session_server(&e->session);
+	const char *host = process_host(&e->process);
+
 	e->duplicates = (struct duplicates){.loop = e->loop,
 	    .opt = e->opt,
 	    .server = e->server,
 	    .session = &e->session,
 	    .children = &e->children,
 	    .ids = &e->ids,
-	    .host = process_host(&e->process),
+	    .host = host,
 	    .runs = TAILQ_HEAD_INITIALIZER(e->duplicates.runs),
 	    .remotes = TAILQ_HEAD_INITIALIZER(e->duplicates.remotes)};
 	e->executor = (struct executor){.loop = e->loop,
@@ -184,14 +188,6 @@ init_executor(struct engine *e)
 	    .session = &e->session,
 	    .results = &e->results};
 	executor_init(&e->executor);
-}
-
-static void
-init_outbox(struct engine *e)
-{
-	struct mq_consumer *server = session_server(&e->session);
-	const char *host = process_host(&e->process);
-
 	e->results = (struct result_rules){
 	    .opt = e->opt, .host = host[0] != '\0' ? host : NULL};
 	e->verdicts = (struct verdict_rules){
@@ -240,8 +236,7 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	    .session = &e->session,
 	    .policy = &e->policy};
 	inbox_init(&e->inbox);
-	init_executor(e);
-	init_outbox(e);
+	init_runs(e);
 	e->errands = (struct errands){.children = &e->children,
 	    .server = e->server,
 	    .opt = opt,

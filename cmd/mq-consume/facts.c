@@ -74,25 +74,7 @@ report_service(struct engine *e, bool up)
 	service_report(e->service, up, executor_running(&e->executor), &sum);
 }
 
-/* The outcome of the message does not count any more. */
-static void
-lose_message(struct engine *e, struct message *m)
-{
-	mq_consumer_lapsed(session_server(&e->session), m->queue, m->element,
-	    m->len, m->attempts);
-	if (m->state != MESSAGE_HELD)
-		outbox_lose(
-		    &e->outbox, m, "lease lost: others may get the message");
-	m->lost = true;
-	if (m->state == MESSAGE_RUNNING && executor_take_away(&e->executor, m))
-		return;
-	if (m->state == MESSAGE_SETTLING && m->in_flight)
-		return;
-	if (m->state == MESSAGE_SETTLING)
-		outbox_forget(&e->outbox, m);
-	inbox_forget(&e->inbox, m);
-}
-
+/* The outcome of all messages does not count any more. */
 static void
 lose_all(struct engine *e)
 {
@@ -100,8 +82,23 @@ lose_all(struct engine *e)
 
 	for (m = inbox_first(&e->inbox); m != NULL; m = next) {
 		next = TAILQ_NEXT(m, link);
-		if (!m->lost)
-			lose_message(e, m);
+		if (m->lost)
+			continue;
+		mq_consumer_lapsed(session_server(&e->session), m->queue,
+		    m->element, m->len, m->attempts);
+		if (m->state != MESSAGE_HELD)
+			outbox_lose(&e->outbox, m,
+			    "lease lost: others may get the message");
+		m->lost = true;
+		/* One that runs or is in flight has an end of its own. */
+		if (m->state == MESSAGE_RUNNING &&
+		    executor_take_away(&e->executor, m))
+			continue;
+		if (m->state == MESSAGE_SETTLING && m->in_flight)
+			continue;
+		if (m->state == MESSAGE_SETTLING)
+			outbox_forget(&e->outbox, m);
+		inbox_forget(&e->inbox, m);
 	}
 	executor_kill(&e->executor, SIGKILL);
 	inbox_renamed(&e->inbox);

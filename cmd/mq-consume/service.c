@@ -14,30 +14,14 @@
 /* A shorter one would keep the loop busy. */
 #define WATCHDOG_MIN_US 10000
 
-/* The watchdog may be meant for another process. */
-static double
-watchdog_time(void)
-{
-	const char *usec = getenv("WATCHDOG_USEC");
-	const char *pid = getenv("WATCHDOG_PID");
-	const char *error;
-	long long us;
-
-	if (usec == NULL ||
-	    (pid != NULL && strtonum(pid, 1, INT_MAX, &error) != getpid()))
-		return 0;
-	us = strtonum(usec, 1, LLONG_MAX, &error);
-	if (us == 0)
-		return 0;
-	return us > WATCHDOG_MIN_US ? (double)us / 1e6 : WATCHDOG_MIN_US / 1e6;
-}
-
 void
 service_take(struct service *s)
 {
 	const char *name = getenv("NOTIFY_SOCKET");
-
+	const char *usec = getenv("WATCHDOG_USEC");
+	const char *pid = getenv("WATCHDOG_PID"), *error;
 	size_t n = name != NULL ? strlen(name) : 0;
+	long long us = 0;
 
 	*s = (struct service){.fd = -1};
 	errno = EINVAL;
@@ -54,9 +38,14 @@ service_take(struct service *s)
 		s->fd = socket(
 		    AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	}
-	if (s->fd != -1)
-		s->watchdog_s = watchdog_time();
-	else if (name != NULL)
+	/* The watchdog may be meant for another process. */
+	if (usec != NULL &&
+	    (pid == NULL || strtonum(pid, 1, INT_MAX, &error) == getpid()))
+		us = strtonum(usec, 1, LLONG_MAX, &error);
+	if (s->fd != -1 && us > 0)
+		s->watchdog_s =
+		    (double)(us > WATCHDOG_MIN_US ? us : WATCHDOG_MIN_US) / 1e6;
+	if (s->fd == -1 && name != NULL)
 		mq_say("NOTIFY_SOCKET: %s: %s; the service manager is not "
 		       "notified",
 		    name, strerror(errno));

@@ -341,17 +341,22 @@ inbox_tick(const struct inbox *in, int queue)
 
 /* --- comparing with the server ------------------------------------------------ */
 
-/* Marks our messages that the server holds, and adds the others, the oldest first. */
-static void
-mark_held(struct inbox *in, int queue, struct mq_held *held)
+void
+inbox_reconcile(struct inbox *in, int queue, struct mq_held *held,
+    void (*missing)(void *arg, struct message *), void *arg)
 {
+	struct messages *ours = &in->queues[queue].all;
 	/* Messages of claims whose answers were lost: the newest in the reply. */
 	long long newer = held->received - in->queues[queue].received;
 	struct mq_element *e;
-	struct message *m;
+	struct message *m, *next;
 	int i;
 
 	in->queues[queue].received = held->received;
+	TAILQ_FOREACH(m, ours, own)
+		m->seen = false;
+	/* Marks our messages that the server holds, and adds the others, the oldest
+	 * first. */
 	for (i = held->n; i-- > 0;) {
 		e = &held->elements[i];
 		m = i < newer ? NULL : find_unseen(in, queue, e->data, e->len);
@@ -363,18 +368,6 @@ mark_held(struct inbox *in, int queue, struct mq_held *held)
 		}
 		m->seen = true;
 	}
-}
-
-void
-inbox_reconcile(struct inbox *in, int queue, struct mq_held *held,
-    void (*missing)(void *arg, struct message *), void *arg)
-{
-	struct messages *ours = &in->queues[queue].all;
-	struct message *m, *next;
-
-	TAILQ_FOREACH(m, ours, own)
-		m->seen = false;
-	mark_held(in, queue, held);
 	/* A settlement in flight has an answer of its own.  That of a message that the
 	 * server holds had no effect. */
 	TAILQ_FOREACH(m, ours, own)

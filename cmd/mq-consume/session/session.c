@@ -203,33 +203,29 @@ on_refused(void *arg, const char *error)
 /* --- once a second ----------------------------------------------------------- */
 
 static void
-keep_session(struct session *s)
-{
-	double now = mq_clock_steady_s();
-
-	if (!session_holds_lease(s))
-		return;
-	/* Far away, each of the steps takes its time: bytes are a sign of life. */
-	if (s->state == SESSION_OPENING && mq_async_moves(s->pairs.async, NULL))
-		s->heard_at = now;
-	if (s->state == SESSION_OPENING && now - s->heard_at > OPEN_TIMEOUT)
-		session_reset(s, "no answer while connecting");
-	if (s->state == SESSION_UP &&
-	    !lease_keep(&s->lease, !s->has(s->arg, -1)))
-		session_reset(s, "no answer to a heartbeat");
-}
-
-static void
 on_tick(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct session *s = w->data;
+	double now = mq_clock_steady_s();
+	bool leaving = s->leaving;
 
 	(void)loop;
 	(void)events;
-	if (!s->leaving) {
-		keep_session(s);
-		session_check(s);
+	if (!leaving && session_holds_lease(s)) {
+		/* Far away, each of the steps takes its time: bytes are a sign of
+		 * life. */
+		if (s->state == SESSION_OPENING &&
+		    mq_async_moves(s->pairs.async, NULL))
+			s->heard_at = now;
+		if (s->state == SESSION_OPENING &&
+		    now - s->heard_at > OPEN_TIMEOUT)
+			session_reset(s, "no answer while connecting");
+		if (s->state == SESSION_UP &&
+		    !lease_keep(&s->lease, !s->has(s->arg, -1)))
+			session_reset(s, "no answer to a heartbeat");
 	}
+	if (!leaving)
+		session_check(s);
 	tell(s, FACT_TICK, .yes = s->state == SESSION_UP && !s->leaving);
 }
 
