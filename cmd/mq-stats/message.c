@@ -30,9 +30,10 @@ message_unpack(
 	/* If the rejected ones are in a queue of their own, the history says it. */
 	if (state == MQ_REJECTED &&
 	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) == NULL)
-		m->attempts = mq_history_last_attempt(&m->envelope);
+		m->attempts =
+		    (long)mq_history_last_number(&m->envelope, "attempt");
 	if (state == MQ_REJECTED)
-		m->since_ms = mq_history_last_ms(&m->envelope);
+		m->since_ms = mq_history_last_number(&m->envelope, "at_ms");
 	else if (state != MQ_DELAYED)
 		m->since_ms = mq_message_since_ms(&m->envelope);
 	else if (m->id != NULL && mq_id_valid(m->id, strlen(m->id)))

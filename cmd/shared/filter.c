@@ -192,7 +192,7 @@ equals(const char *text, const char *wanted)
 static int64_t
 last_ms(const struct mq_envelope *e)
 {
-	int64_t ms = mq_history_last_ms(e);
+	int64_t ms = mq_history_last_number(e, "at_ms");
 
 	return ms != 0 ? ms : mq_message_since_ms(e);
 }

@@ -33,22 +33,6 @@ list_is_good(json_t *list)
 	return true;
 }
 
-static const char *
-headers_fault(json_t *headers)
-{
-	const char *name;
-	json_t *list;
-
-	if (headers == NULL)
-		return "header is not JSON";
-	if (!json_is_object(headers) && !json_is_null(headers))
-		return "header is not a JSON object";
-	json_object_foreach(headers, name, list)
-		if (!list_is_good(list))
-			return "header has a value that is not a list of strings";
-	return NULL;
-}
-
 bool
 mq_envelope_signed(const char *p, size_t n)
 {
@@ -60,7 +44,8 @@ int
 mq_envelope_parse(
     const char *element, size_t len, struct mq_envelope *e, const char **why)
 {
-	const char *json, *end;
+	const char *json, *end, *name;
+	json_t *list;
 
 	*e = (struct mq_envelope){NULL, element, len};
 	if (!mq_envelope_signed(element, len))
@@ -71,8 +56,16 @@ mq_envelope_parse(
 		*why = "header without end";
 		return -1;
 	}
-	e->headers = mq_json_load_lenient(json, (size_t)(end - json));
-	*why = headers_fault(e->headers);
+	e->headers = mq_json_load(json, (size_t)(end - json), true);
+	*why = NULL;
+	if (e->headers == NULL)
+		*why = "header is not JSON";
+	else if (!json_is_object(e->headers) && !json_is_null(e->headers))
+		*why = "header is not a JSON object";
+	json_object_foreach(e->headers, name, list)
+		if (!list_is_good(list))
+			*why = "header has a value that is not a list of "
+			       "strings";
 	if (*why != NULL) {
 		mq_envelope_free(e);
 		return -1;
@@ -116,23 +109,16 @@ mq_envelope_get_long(
 	return fault == NULL ? n : fallback;
 }
 
-static void
-need_object(struct mq_envelope *e)
-{
-	if (json_is_object(e->headers))
-		return;
-	json_decref(e->headers);
-	e->headers = json_object();
-	mq_json_must(e->headers != NULL);
-}
-
 void
 mq_envelope_set(struct mq_envelope *e, const char *name, const char *value)
 {
 	json_t *list = json_array();
 
-	need_object(e);
-	mq_json_must(list != NULL &&
+	if (!json_is_object(e->headers)) {
+		json_decref(e->headers);
+		e->headers = json_object();
+	}
+	mq_json_must(e->headers != NULL && list != NULL &&
 	    json_array_append_new(list, mq_json_text(value)) == 0 &&
 	    json_object_set_new(e->headers, name, list) == 0);
 }
@@ -199,41 +185,25 @@ value_fault(const char *s, size_t n)
 	return NULL;
 }
 
-static char *
-canonical_name(const char *s, size_t n)
-{
-	char *name = mq_xstrndup(s, n);
-	bool first = true;
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		if (first && name[i] >= 'a' && name[i] <= 'z')
-			name[i] -= 'a' - 'A';
-		else if (!first && name[i] >= 'A' && name[i] <= 'Z')
-			name[i] += 'a' - 'A';
-		first = name[i] == '-';
-	}
-	return name;
-}
-
 int
 mq_header_split(const char *s, char **name, char **value, const char **why)
 {
-	size_t name_len = 0, n;
-	const char *v;
+	const char *colon = strchr(s, ':'), *v;
+	size_t len = 0, i, n;
+	bool first = true;
 
-	while (is_token(s[name_len]))
-		name_len++;
-	if (s[name_len] != ':') {
-		*why = strchr(s, ':') == NULL ? "no colon" :
-						"invalid character in the name";
-		return -1;
-	}
-	if (name_len == 0) {
+	while (is_token(s[len]))
+		len++;
+	*why = NULL;
+	if (colon == NULL)
+		*why = "no colon";
+	else if (colon != s + len)
+		*why = "invalid character in the name";
+	else if (len == 0)
 		*why = "the name is empty";
+	if (*why != NULL)
 		return -1;
-	}
-	v = s + name_len + 1;
+	v = colon + 1;
 	v += strspn(v, " \t");
 	n = strlen(v);
 	while (n > 0 && (v[n - 1] == ' ' || v[n - 1] == '\t'))
@@ -241,7 +211,14 @@ mq_header_split(const char *s, char **name, char **value, const char **why)
 	*why = value_fault(v, n);
 	if (*why != NULL)
 		return -1;
-	*name = canonical_name(s, name_len);
+	*name = mq_xstrndup(s, len);
+	for (i = 0; i < len; i++) {
+		if (first && (*name)[i] >= 'a' && (*name)[i] <= 'z')
+			(*name)[i] -= 'a' - 'A';
+		else if (!first && (*name)[i] >= 'A' && (*name)[i] <= 'Z')
+			(*name)[i] += 'a' - 'A';
+		first = (*name)[i] == '-';
+	}
 	*value = mq_xstrndup(v, n);
 	return 0;
 }

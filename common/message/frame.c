@@ -1,5 +1,5 @@
 /*
- * The reader.  Everything goes through one buffer: read(2) appends to it,
+ * In the reader, everything goes through one buffer: read(2) appends to it,
  * records are handed out from its front, and the part of a record that is
  * left over moves to the front before the next read.  A byte moves at most
  * once this way, and is searched for a separator once.
@@ -17,7 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/base64.h"
 #include "base/xalloc.h"
+#include "headers.h"
+#include "json.h"
 
 #define BUFFER_SIZE ((size_t)256 * 1024)
 /* Room for less than this is not worth a read. */
@@ -232,4 +235,171 @@ mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 		result = fill_buffer(r);
 	} while (result == MQ_FRAME_RECORD);
 	return result;
+}
+
+/* --- jsonl --------------------------------------------------------------------- */
+
+static const char *
+decode_payload(const json_t *object, struct mq_buf *payload)
+{
+	const json_t *text = json_object_get(object, "payload");
+	const json_t *base64 = json_object_get(object, "payload_base64");
+
+	if (text != NULL && base64 != NULL)
+		return "both payload and payload_base64";
+	if (text == NULL && base64 == NULL)
+		return "neither payload nor payload_base64";
+	if (text != NULL && !json_is_string(text))
+		return "payload is not a string";
+	if (text != NULL)
+		mq_buf_add(
+		    payload, json_string_value(text), json_string_length(text));
+	else if (!json_is_string(base64) ||
+	    mq_base64_decode(payload, json_string_value(base64),
+		json_string_length(base64)) == -1)
+		return "payload_base64 is not base64";
+	return NULL;
+}
+
+static bool
+is_list_of_strings(const json_t *list)
+{
+	const json_t *item;
+	size_t i;
+
+	if (!json_is_array(list))
+		return false;
+	json_array_foreach(list, i, item)
+		if (!json_is_string(item))
+			return false;
+	return true;
+}
+
+/* Makes every lone string a list of one. */
+static const char *
+normalize_headers(json_t *headers)
+{
+	const char *name;
+	json_t *v;
+
+	if (headers == NULL || json_is_null(headers))
+		return NULL;
+	if (!json_is_object(headers))
+		return "headers is not an object";
+	json_object_foreach(headers, name, v) {
+		if (json_is_string(v))
+			mq_json_must(json_object_iter_set_new(headers,
+					 json_object_key_to_iter(name),
+					 json_pack("[O]", v)) == 0);
+		else if (!json_is_null(v) && !is_list_of_strings(v))
+			return "a header is neither a string nor a list "
+			       "of strings";
+	}
+	return NULL;
+}
+
+int
+mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
+    struct mq_frame_line *out, const char **why)
+{
+	json_t *object = mq_json_load(line, n, false);
+	json_t *found = json_object_get(object, "headers");
+	json_int_t due = json_integer_value(json_object_get(object, "due_ms"));
+
+	*out = (struct mq_frame_line){0};
+	if (!json_is_object(object))
+		*why = object == NULL ? "invalid JSON" : "not a JSON object";
+	else
+		*why = normalize_headers(found);
+	/* Last, so that a bad line adds nothing to the payload. */
+	if (*why == NULL)
+		*why = decode_payload(object, payload);
+	if (*why == NULL && json_is_object(found))
+		out->headers = json_incref(found);
+	/* Members that mq-consume writes and nobody else. */
+	if (*why == NULL && json_object_get(object, "queue") != NULL) {
+		out->copied = true;
+		out->raw = found == NULL;
+		out->due_ms = due > 0 ? due : 0;
+	}
+	json_decref(object);
+	return *why == NULL ? 0 : -1;
+}
+
+/* Each member begins with its comma; the first one's becomes the brace. */
+static void
+add_string(struct mq_buf *out, const char *name, const char *s)
+{
+	json_t *text;
+
+	mq_buf_addstr(out, name);
+	if (mq_json_add_text(out, s, strlen(s)))
+		return;
+	text = mq_json_name(s);
+	mq_json_dump(text, out);
+	json_decref(text);
+}
+
+/* Not by way of a json_t: a message has a dozen strings to copy and to check. */
+static void
+write_json(struct mq_buf *out, const struct mq_envelope *e,
+    const struct mq_frame_meta *meta)
+{
+	size_t from = out->len, behind;
+	const char *name;
+	char attempt[40];
+	json_t *v;
+
+	if (meta->id != NULL)
+		add_string(out, ",\"id\":", meta->id);
+	if (meta->queue != NULL)
+		add_string(out, ",\"queue\":", meta->queue);
+	if (meta->attempt > 0)
+		mq_buf_add(out, attempt,
+		    (size_t)snprintf(attempt, sizeof(attempt),
+			",\"attempt\":%ld", meta->attempt));
+	json_object_foreach(meta->more, name, v) {
+		mq_buf_addstr(out, ",\"");
+		mq_buf_addstr(out, name);
+		mq_buf_addstr(out, "\":");
+		mq_json_dump(v, out);
+	}
+	/* A stamp is as parsing and writing the only header would have it. */
+	if (e->headers != NULL) {
+		mq_buf_addstr(out, ",\"headers\":");
+		mq_json_dump(e->headers, out);
+	} else if (meta->stamp != NULL) {
+		mq_buf_addstr(out, ",\"headers\":{\"" MQ_HEADER_ID "\":[\"");
+		mq_buf_addstr(out, meta->stamp);
+		mq_buf_addstr(out, "\"]}");
+	}
+	behind = out->len;
+	mq_buf_addstr(out, ",\"payload\":");
+	if (!mq_json_add_text(out, e->payload, e->payload_len)) {
+		out->len = behind;
+		mq_buf_addstr(out, ",\"payload_base64\":\"");
+		mq_base64_encode(out, e->payload, e->payload_len);
+		mq_buf_addstr(out, "\"");
+	}
+	out->data[from] = '{';
+	mq_buf_addstr(out, "}\n");
+}
+
+void
+mq_frame_write(struct mq_buf *out, enum mq_framing framing,
+    const struct mq_envelope *e, const struct mq_frame_meta *meta)
+{
+	if (framing == MQ_FRAME_JSONL) {
+		write_json(out, e, meta);
+		return;
+	}
+	if (framing == MQ_FRAME_NETSTRING)
+		mq_buf_printf(out, "%zu:", e->payload_len);
+	mq_buf_add(out, e->payload, e->payload_len);
+	if (framing == MQ_FRAME_LINES)
+		mq_buf_add(out, "\n", 1);
+	else if (framing == MQ_FRAME_NULL)
+		mq_buf_add(out, "", 1);
+	else if (framing == MQ_FRAME_NETSTRING)
+		mq_buf_add(out, ",", 1);
 }

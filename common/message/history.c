@@ -39,12 +39,12 @@ cut_text(const char *text, size_t max, bool from_end)
 	return v;
 }
 
-static json_t *
-failure_to_json(const struct mq_failure *f)
+void
+mq_history_add(struct mq_envelope *e, const struct mq_failure *f)
 {
-	json_t *v = json_object();
+	json_t *v = json_object(), *list;
+	struct mq_buf text = {0};
 
-	mq_json_must(v != NULL);
 	if (f->at_ms > 0)
 		mq_json_set(v, "at_ms", json_integer(f->at_ms));
 	if (f->attempt > 0)
@@ -62,15 +62,6 @@ failure_to_json(const struct mq_failure *f)
 	if (f->errors != NULL && *f->errors != '\0')
 		mq_json_set(
 		    v, "stderr", cut_text(f->errors, MQ_HISTORY_STDERR, true));
-	return v;
-}
-
-void
-mq_history_add(struct mq_envelope *e, const struct mq_failure *f)
-{
-	json_t *v = failure_to_json(f), *list;
-	struct mq_buf text = {0};
-
 	mq_json_dump(v, &text);
 	json_decref(v);
 	mq_envelope_add(e, MQ_HEADER_HISTORY, mq_buf_str(&text));
@@ -114,7 +105,7 @@ mq_history_list(const struct mq_envelope *e)
 	json_array_foreach(
 	    json_object_get(e->headers, MQ_HEADER_HISTORY), i, value) {
 		v = mq_json_load(
-		    json_string_value(value), json_string_length(value));
+		    json_string_value(value), json_string_length(value), false);
 		if (json_is_object(v))
 			mq_json_must(json_array_append_new(
 					 out, checked_failure(v)) == 0);
@@ -128,44 +119,28 @@ mq_history_last(const struct mq_envelope *e)
 {
 	const json_t *list = json_object_get(e->headers, MQ_HEADER_HISTORY);
 	const json_t *value;
-	json_t *v = NULL, *out;
+	json_t *v, *out = NULL;
 	size_t i = json_array_size(list);
 
-	while (i > 0 && v == NULL) {
+	while (i > 0 && out == NULL) {
 		value = json_array_get(list, --i);
 		v = mq_json_load(
-		    json_string_value(value), json_string_length(value));
+		    json_string_value(value), json_string_length(value), false);
 		if (json_is_object(v))
-			break;
+			out = checked_failure(v);
 		json_decref(v);
-		v = NULL;
 	}
-	out = v != NULL ? checked_failure(v) : NULL;
-	json_decref(v);
 	return out;
 }
 
-/* A number of the last failure. */
-static json_int_t
-last_number(const struct mq_envelope *e, const char *name)
+json_int_t
+mq_history_last_number(const struct mq_envelope *e, const char *name)
 {
 	json_t *last = mq_history_last(e);
 	json_int_t n = json_integer_value(json_object_get(last, name));
 
 	json_decref(last);
 	return n;
-}
-
-int64_t
-mq_history_last_ms(const struct mq_envelope *e)
-{
-	return last_number(e, "at_ms");
-}
-
-long
-mq_history_last_attempt(const struct mq_envelope *e)
-{
-	return (long)last_number(e, "attempt");
 }
 
 #define CRASHED "its consumer died while it ran"

@@ -54,8 +54,7 @@ json_t *mq_history_list(const struct mq_envelope *);
 /* The last one of them; a new reference, NULL when there is none. */
 json_t *mq_history_last(const struct mq_envelope *);
 
-/* When the last failure was, unix ms, and which attempt; 0: there is none. */
-int64_t mq_history_last_ms(const struct mq_envelope *);
-long mq_history_last_attempt(const struct mq_envelope *);
+/* "at_ms" or "attempt" of the last one; 0: there is none. */
+json_int_t mq_history_last_number(const struct mq_envelope *, const char *name);
 
 #endif

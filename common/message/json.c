@@ -63,22 +63,6 @@ escaped_code(const char *p, const char *end)
 	return code;
 }
 
-/* Takes a character that is not written as \uXXXX; returns its length in bytes. */
-static size_t
-take_plain_char(
-    struct mq_buf *out, const char *p, const char *end, bool name, bool lenient)
-{
-	size_t n = mq_utf8_len(p, (size_t)(end - p));
-
-	if (n == 0 && lenient)
-		mq_buf_addstr(out, REPLACED);
-	else
-		mq_buf_add(out, p, n > 0 ? n : 1);
-	if (name && n == 3 && memcmp(p, MARK, n) == 0)
-		mq_buf_addstr(out, MARK);
-	return n > 0 ? n : 1;
-}
-
 /* Takes a character of a string; returns its length in bytes. */
 static size_t
 take_char(
@@ -87,8 +71,16 @@ take_char(
 	int code = escaped_code(p, end), low;
 	size_t n = code == -1 ? 2 : 6;
 
-	if (*p != '\\')
-		return take_plain_char(out, p, end, name, lenient);
+	if (*p != '\\') {
+		n = mq_utf8_len(p, (size_t)(end - p));
+		if (n == 0 && lenient)
+			mq_buf_addstr(out, REPLACED);
+		else
+			mq_buf_add(out, p, n > 0 ? n : 1);
+		if (name && n == 3 && memcmp(p, MARK, n) == 0)
+			mq_buf_addstr(out, MARK);
+		return n > 0 ? n : 1;
+	}
 	if (name && (code == 0 || code == 0xfdd0)) {
 		mq_buf_addstr(out, code == 0 ? MARK "0" : MARK MARK);
 		return n;
@@ -191,31 +183,19 @@ is_marked(const char *p, const char *end)
 	return false;
 }
 
-/* Nearly all texts are taken as they are. */
-static json_t *
-load_prepared(const char *p, size_t n, bool lenient)
+json_t *
+mq_json_load(const char *p, size_t n, bool lenient)
 {
 	struct mq_buf text = {0};
 	json_t *v = is_marked(p, p + n) ? NULL : load_text(p, n);
 
+	/* Nearly all texts are taken as they are. */
 	if (v != NULL)
 		return v;
 	prepare_text(p, n, lenient, &text);
 	v = load_text(mq_buf_str(&text), text.len);
 	mq_buf_free(&text);
 	return v;
-}
-
-json_t *
-mq_json_load(const char *p, size_t n)
-{
-	return load_prepared(p, n, false);
-}
-
-json_t *
-mq_json_load_lenient(const char *p, size_t n)
-{
-	return load_prepared(p, n, true);
 }
 
 static int
@@ -342,46 +322,37 @@ mq_json_names(const struct mq_names *names)
 	return list;
 }
 
-json_t *
-mq_json_text(const char *s)
-{
-	size_t i, len, n = strlen(s);
-	json_t *v = json_string(s);
-	char *copy;
-
-	if (v != NULL)
-		return v;
-	copy = mq_xstrdup(s);
-	for (i = 0; i < n; i += len) {
-		len = mq_utf8_len(copy + i, n - i);
-		if (len == 0) {
-			copy[i] = '?';
-			len = 1;
-		}
-	}
-	v = json_string(copy);
-	free(copy);
-	mq_json_must(v != NULL);
-	return v;
-}
-
-json_t *
-mq_json_name(const char *s)
+/* A string in which each byte that is not UTF-8 is printed as fmt has it. */
+static json_t *
+clean_string(const char *s, const char *fmt)
 {
 	size_t i, len, n = strlen(s);
 	struct mq_buf text = {0};
-	json_t *v;
+	json_t *v = json_string(s);
 
-	for (i = 0; i < n; i += len) {
+	if (v != NULL)
+		return v;
+	for (i = 0; i<n; i += len> 0 ? len : 1) {
 		len = mq_utf8_len(s + i, n - i);
 		if (len > 0)
 			mq_buf_add(&text, s + i, len);
 		else
-			mq_buf_printf(&text, "\\x%02x", (unsigned char)s[i]);
-		len += len == 0;
+			mq_buf_printf(&text, fmt, (unsigned char)s[i]);
 	}
 	v = json_string(mq_buf_str(&text));
 	mq_json_must(v != NULL);
 	mq_buf_free(&text);
 	return v;
+}
+
+json_t *
+mq_json_text(const char *s)
+{
+	return clean_string(s, "?");
+}
+
+json_t *
+mq_json_name(const char *s)
+{
+	return clean_string(s, "\\x%02x");
 }

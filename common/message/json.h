@@ -16,13 +16,10 @@
 /*
  * Any JSON value, its strings with NULs if they have any; NULL when the text
  * is no JSON.  jansson has no names with NUL: there, NUL is U+FDD0 and a 0, and
- * a U+FDD0 is two of them.
+ * a U+FDD0 is two of them.  lenient: as Go reads JSON, in strings each byte that is not
+ * UTF-8 and each half of a surrogate pair becomes U+FFFD.
  */
-json_t *mq_json_load(const char *, size_t n);
-
-/* The same, as Go reads JSON: in strings, each byte that is not UTF-8 and each half
- * of a surrogate pair becomes U+FFFD. */
-json_t *mq_json_load_lenient(const char *, size_t n);
+json_t *mq_json_load(const char *, size_t n, bool lenient);
 
 /* Appends the value on one line, compact, members in their order; names as they
  * were in the text. */

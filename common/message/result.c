@@ -85,33 +85,23 @@ number_of(const json_t *v, const char *name, json_int_t max, json_int_t none)
 	return (json_int_t)json_number_value(n);
 }
 
-static int
-read_state(const json_t *v, struct mq_ending *e)
-{
-	const char *id = text_of(v, "id"), *state = text_of(v, "state");
-	size_t i;
-
-	if (id == NULL || state == NULL || !mq_id_valid(id, strlen(id)))
-		return -1;
-	memcpy(e->id, id, sizeof(e->id));
-	for (i = 0; i < ENDS; i++)
-		if (strcmp(state, names[i]) == 0) {
-			e->state = (enum mq_end)i;
-			return 0;
-		}
-	return -1;
-}
-
 int
 mq_ending_read(const char *p, size_t n, struct mq_ending *e)
 {
-	json_t *v = mq_json_load(p, n);
+	json_t *v = mq_json_load(p, n, false);
+	const char *id = text_of(v, "id"), *state = text_of(v, "state");
+	size_t i = 0;
 
 	*e = (struct mq_ending){.json = v};
-	if (read_state(v, e) == -1) {
+	while (state != NULL && i < ENDS && strcmp(state, names[i]) != 0)
+		i++;
+	if (id == NULL || state == NULL || i == ENDS ||
+	    !mq_id_valid(id, strlen(id))) {
 		mq_ending_free(e);
 		return -1;
 	}
+	memcpy(e->id, id, sizeof(e->id));
+	e->state = (enum mq_end)i;
 	e->text = text_of(v, "text");
 	e->status = (int)number_of(v, "status", INT_MAX, -1);
 	e->signal = text_of(v, "signal");

@@ -29,17 +29,6 @@ is_word(const char *verb, size_t n, const char *word)
 	return strlen(word) == n && memcmp(word, verb, n) == 0;
 }
 
-static enum mq_verb_final
-final_of(const char *verb, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(finals) / sizeof(finals[0]); i++)
-		if (is_word(verb, n, finals[i].verb))
-			return finals[i].final;
-	return MQ_FINAL_NONE;
-}
-
 static bool
 is_digit(char c)
 {
@@ -71,17 +60,6 @@ static bool
 is_tick(const char *s)
 {
 	return strcspn(s, "-" BLANKS) == 4 && strncmp(s, "tick", 4) == 0;
-}
-
-/* Whether the text is a DUE and nothing else. */
-static bool
-is_bare_due(const char *s)
-{
-	if (!is_digit(s[*s == '+']) && !is_tick(s))
-		return false;
-	s += strcspn(s, "-" BLANKS);
-	s += strspn(s, BLANKS);
-	return *s == '\0' || strcmp(s, "-") == 0;
 }
 
 /* How many bytes at p, of n, are blanks (or, without blanks, are none). */
@@ -130,37 +108,18 @@ take_number(struct mq_verbs *v, char *text)
 	return (int)(n - 1);
 }
 
-/* The text of a dup is shown like any other, but a URL in it may have a password. */
-static void
-take_dup(const struct mq_verbs *v, int which, char *text, bool whole)
-{
-	size_t n = strlen(text);
-
-	if (n > 0 && text[n - 1] == '\r')
-		text[n - 1] = '\0';
-	if (v->on_dup != NULL)
-		v->on_dup(v->arg, which, whole ? text : NULL);
-	mq_password_hide(text);
-	if (!whole)
-		text[0] = '\0';
-}
-
-static void
-take_final(const char *text, enum mq_verb_final *final, int64_t *resend_s)
-{
-	if (*final == MQ_FINAL_RESEND && is_tick(text))
-		*final = MQ_FINAL_TICK;
-	else if (*final == MQ_FINAL_RESEND || *final == MQ_FINAL_PAUSE)
-		*resend_s = mq_verb_due(text);
-}
-
-/* The text of a verb, as people see it. */
+/* The text of a verb, as people see it: a DUE alone is not shown. */
 static const char *
 text_to_show(enum mq_verb_final final, const char *text)
 {
-	bool due = final == MQ_FINAL_RESEND || final == MQ_FINAL_PAUSE;
+	const char *s = text;
 
-	return due && is_bare_due(text) ? "" : text;
+	if ((final != MQ_FINAL_RESEND && final != MQ_FINAL_PAUSE) ||
+	    (!is_digit(s[*s == '+']) && !is_tick(s)))
+		return text;
+	s += strcspn(s, "-" BLANKS);
+	s += strspn(s, BLANKS);
+	return *s == '\0' || strcmp(s, "-") == 0 ? "" : text;
 }
 
 /* Remembers a verb that is not known. */
@@ -169,36 +128,34 @@ note_unknown(char unknown[static MQ_VERB_WORD + 1], const char *verb, size_t n)
 {
 	size_t i;
 
-	if (is_word(verb, n, "run") || is_word(verb, n, "dup"))
-		return;
 	for (i = 0; i < n && i < MQ_VERB_WORD; i++)
 		unknown[i] = verb[i] > ' ' && verb[i] < 0x7f ? verb[i] : '?';
 	unknown[i] = '\0';
 }
 
-/* A verb about one of several. */
+/* A verb about one of several, or about all, or all that are left. */
 static void
-take_about_one(
-    struct mq_verb_one *one, enum mq_verb_final final, const char *text)
+take_verb(struct mq_verbs *v, enum mq_verb_final final, const char *text)
 {
-	free(one->text);
-	one->text = mq_xstrdup(text_to_show(final, text));
-	if (one->final != MQ_FINAL_NONE)
-		return;
-	one->final = final;
-	take_final(text, &one->final, &one->resend_s);
-}
+	struct mq_verb_one *one = v->about > 0 ? &v->ones[v->about - 1] : NULL;
+	enum mq_verb_final *first = one != NULL ? &one->final : &v->final;
+	const char *shown = text_to_show(final, text);
 
-/* A verb about all, or all that are left. */
-static void
-take_about_all(struct mq_verbs *v, enum mq_verb_final final, const char *text)
-{
-	strlcpy(v->text, text_to_show(final, text), sizeof(v->text));
-	v->spoke = true;
-	if (v->final != MQ_FINAL_NONE)
+	if (one != NULL) {
+		free(one->text);
+		one->text = mq_xstrdup(shown);
+	} else {
+		strlcpy(v->text, shown, sizeof(v->text));
+		v->spoke = true;
+	}
+	if (*first != MQ_FINAL_NONE)
 		return;
-	v->final = final;
-	take_final(text, &v->final, &v->resend_s);
+	*first = final;
+	if (final == MQ_FINAL_RESEND && is_tick(text))
+		*first = MQ_FINAL_TICK;
+	else if (final == MQ_FINAL_RESEND || final == MQ_FINAL_PAUSE)
+		*(one != NULL ? &one->resend_s : &v->resend_s) =
+		    mq_verb_due(text);
 }
 
 static void
@@ -208,27 +165,39 @@ take_line(struct mq_verbs *v)
 	const char *verb = v->line + start;
 	size_t left = v->line_len - start;
 	size_t n = span_blanks(verb, left, false);
-	size_t gap = span_blanks(verb + n, left - n, true);
+	size_t gap = span_blanks(verb + n, left - n, true), len, i;
 	bool whole = v->line_len < sizeof(v->line);
-	enum mq_verb_final final = final_of(verb, n);
+	enum mq_verb_final final = MQ_FINAL_NONE;
 	char text[MQ_VERB_LINE + 1];
 	int which;
 
 	v->line_len = 0;
 	if (n == 0)
 		return;
+	for (i = 0; i < sizeof(finals) / sizeof(finals[0]); i++)
+		if (is_word(verb, n, finals[i].verb))
+			final = finals[i].final;
 	copy_text(text, verb + n + gap, left - n - gap);
 	which = take_number(v, text);
-	if (is_word(verb, n, "dup"))
-		take_dup(v, which, text, whole);
-	v->about = which < v->count ? which + 1 : 0;
-	if (final == MQ_FINAL_NONE)
-		note_unknown(v->about > 0 ? v->ones[which].unknown : v->unknown,
+	if (is_word(verb, n, "dup")) {
+		/* Shown like any other text, but a URL in it may have a
+		 * password. */
+		len = strlen(text);
+		if (len > 0 && text[len - 1] == '\r')
+			text[len - 1] = '\0';
+		if (v->on_dup != NULL)
+			v->on_dup(v->arg, which, whole ? text : NULL);
+		mq_password_hide(text);
+		if (!whole)
+			text[0] = '\0';
+	} else if (final == MQ_FINAL_NONE && !is_word(verb, n, "run")) {
+		note_unknown(which >= 0 && which < v->count ?
+			v->ones[which].unknown :
+			v->unknown,
 		    verb, n);
-	if (v->about > 0)
-		take_about_one(&v->ones[which], final, text);
-	else
-		take_about_all(v, final, text);
+	}
+	v->about = which < v->count ? which + 1 : 0;
+	take_verb(v, final, text);
 }
 
 const char *

@@ -57,48 +57,15 @@ set_verdict(struct mq_verdict *out, enum mq_verdict_kind kind, const char *text,
 	strlcpy(out->how, how, sizeof(out->how));
 }
 
-/* A text is the whole reason, however the run ended. */
+/* A slip for a verb that means failure must not end well.  end: of the run, unless it
+ * was good. */
 static void
-judge_err(const char *text, int status, struct mq_verdict *out)
+set_unknown(
+    struct mq_verdict *out, const char *verb, const char *text, const char *end)
 {
-	char how[32] = "";
-
-	if (*text == '\0' && status != 0)
-		mq_verdict_end(status, how, sizeof(how));
-	set_verdict(out, MQ_VERDICT_ERR, text, how);
-}
-
-/* A final verb but err stands only with an exit status of 0. */
-static void
-judge_final(const struct mq_verbs *v, int status, struct mq_verdict *out)
-{
-	char how[32];
-
-	if (status != 0) {
-		mq_verdict_end(status, how, sizeof(how));
-		set_verdict(out, MQ_VERDICT_ERR, v->text, how);
-		strlcat(out->how, " after ", sizeof(out->how));
-		strlcat(out->how, effects[v->final].name, sizeof(out->how));
-		return;
-	}
-	set_verdict(out, effects[v->final].kind, v->text, "");
-	out->resend_s = v->resend_s;
-}
-
-/* A slip for a verb that means failure must not end well. */
-static void
-judge_unknown(
-    const char *verb, const char *text, int status, struct mq_verdict *out)
-{
-	char how[32] = "";
-
-	if (status != 0)
-		mq_verdict_end(status, how, sizeof(how));
-	set_verdict(out, MQ_VERDICT_ERR, text, how);
-	if (status != 0)
-		strlcat(out->how, " after ", sizeof(out->how));
-	strlcat(out->how, "unknown verb ", sizeof(out->how));
-	strlcat(out->how, verb, sizeof(out->how));
+	set_verdict(out, MQ_VERDICT_ERR, text, "");
+	snprintf(out->how, sizeof(out->how), "%s%sunknown verb %s", end,
+	    *end != '\0' ? " after " : "", verb);
 }
 
 static enum mq_verdict_kind
@@ -119,38 +86,37 @@ kind_of_status(int status, bool spoke, enum mq_strict strict)
 	}
 }
 
-/* Without a final verb. */
-static void
-judge_status(const struct mq_verbs *v, int status, enum mq_strict strict,
-    struct mq_verdict *out)
-{
-	enum mq_verdict_kind kind = kind_of_status(status, v->spoke, strict);
-	char how[32] = "";
-
-	if (status != 0)
-		mq_verdict_end(status, how, sizeof(how));
-	else if (kind == MQ_VERDICT_ERR)
-		strlcpy(how, "no final verb", sizeof(how));
-	set_verdict(out, kind, v->text, how);
-}
-
 void
 mq_verdict(const struct mq_verbs *v, int status, bool timed_out,
     enum mq_strict strict, struct mq_verdict *out)
 {
-	bool confirmed = v->final != MQ_FINAL_NONE && status == 0;
+	enum mq_verdict_kind kind = effects[v->final].kind;
+	char end[32] = "";
 
 	out->status = status;
-	if (v->final == MQ_FINAL_ERR)
-		judge_err(v->text, status, out);
-	else if (timed_out && !confirmed)
+	if (status != 0)
+		mq_verdict_end(status, end, sizeof(end));
+	if (v->final == MQ_FINAL_ERR) {
+		/* A text is the whole reason, however the run ended. */
+		set_verdict(out, MQ_VERDICT_ERR, v->text,
+		    v->text[0] == '\0' ? end : "");
+	} else if (timed_out && (v->final == MQ_FINAL_NONE || status != 0)) {
 		set_verdict(out, MQ_VERDICT_ERR, v->text, "timed out");
-	else if (v->final != MQ_FINAL_NONE)
-		judge_final(v, status, out);
-	else if (v->unknown[0] != '\0')
-		judge_unknown(v->unknown, v->text, status, out);
-	else
-		judge_status(v, status, strict, out);
+	} else if (v->final != MQ_FINAL_NONE && status != 0) {
+		set_verdict(out, MQ_VERDICT_ERR, v->text, "");
+		snprintf(out->how, sizeof(out->how), "%s after %s", end,
+		    effects[v->final].name);
+	} else if (v->final != MQ_FINAL_NONE) {
+		set_verdict(out, kind, v->text, "");
+		out->resend_s = v->resend_s;
+	} else if (v->unknown[0] != '\0') {
+		set_unknown(out, v->unknown, v->text, end);
+	} else {
+		kind = kind_of_status(status, v->spoke, strict);
+		if (status == 0 && kind == MQ_VERDICT_ERR)
+			strlcpy(end, "no final verb", sizeof(end));
+		set_verdict(out, kind, v->text, end);
+	}
 }
 
 void
@@ -159,20 +125,22 @@ mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
 {
 	const struct mq_verb_one *one = &v->ones[which];
 	const char *text = one->text != NULL ? one->text : "";
-	char how[32];
+	char end[32] = "";
 
 	out->status = status;
+	if (status != 0)
+		mq_verdict_end(status, end, sizeof(end));
 	if (one->final == MQ_FINAL_ERR) {
-		judge_err(text, status, out);
+		set_verdict(
+		    out, MQ_VERDICT_ERR, text, *text == '\0' ? end : "");
 	} else if (WIFSIGNALED(status) && !timed_out &&
 	    v->final != MQ_FINAL_ERR) {
-		mq_verdict_end(status, how, sizeof(how));
-		set_verdict(out, MQ_VERDICT_RETRY, text, how);
+		set_verdict(out, MQ_VERDICT_RETRY, text, end);
 	} else if (one->final != MQ_FINAL_NONE) {
 		set_verdict(out, effects[one->final].kind, text, "");
 		out->resend_s = one->resend_s;
 	} else if (one->unknown[0] != '\0' && v->final == MQ_FINAL_NONE) {
-		judge_unknown(one->unknown, text, status, out);
+		set_unknown(out, one->unknown, text, end);
 	} else {
 		mq_verdict(v, status, timed_out, strict, out);
 		if (out->kind != MQ_VERDICT_DONE && out->text[0] == '\0')

@@ -29,7 +29,7 @@ void
 mq_runs_read(struct mq_runs *runs, const char *text, size_t n,
     const char *connection, const char *host)
 {
-	json_t *list = mq_json_load(text, n), *v;
+	json_t *list = mq_json_load(text, n, false), *v;
 	json_int_t attempt, pid, started, grace;
 	const char *queue, *id, *script, *said;
 	size_t i;

@@ -67,7 +67,7 @@ record(struct mq_envelope *e)
 	(void)mq_message_over(e, 1, 1, why, sizeof(why));
 	(void)mq_message_since_ms(e);
 	(void)mq_result_wanted(e);
-	(void)mq_history_last_ms(e);
+	(void)mq_history_last_number(e, "at_ms");
 	mq_message_duplicate(e, &how, &copy);
 	again(&copy);
 	mq_envelope_free(&copy);

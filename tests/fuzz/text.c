@@ -92,7 +92,7 @@ history(const char *s)
 	list = mq_history_list(&e);
 	assert(json_array_size(list) <= 1);
 	json_decref(list);
-	(void)mq_history_last_ms(&e);
+	(void)mq_history_last_number(&e, "at_ms");
 	mq_envelope_free(&e);
 }
 
