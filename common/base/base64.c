@@ -1,12 +1,14 @@
 #include "base64.h"
 
 #include <stdint.h>
+#include <string.h>
+
+static const char digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 void
 mq_base64_encode(struct mq_buf *out, const char *s, size_t n)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				     "abcdefghijklmnopqrstuvwxyz0123456789+/";
 	const unsigned char *p = (const unsigned char *)s;
 	char *o = mq_buf_reserve(out, n / 3 * 4 + 4);
 	uint32_t bits;
@@ -26,31 +28,19 @@ mq_base64_encode(struct mq_buf *out, const char *s, size_t n)
 	out->len = (size_t)(o - out->data);
 }
 
-static int
-digit_value(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 /* Four digits, the last pad of them '=', to three bytes. */
 static int
 decode_group(const char *s, size_t pad, char *o)
 {
+	const char *digit;
 	uint32_t bits = 0;
 	size_t i;
-	int v;
 
 	for (i = 0; i < 4; i++) {
-		v = i < 4 - pad ? digit_value(s[i]) : 0;
-		if (v == -1)
+		digit = i < 4 - pad ? memchr(digits, s[i], 64) : digits;
+		if (digit == NULL)
 			return -1;
-		bits = bits << 6 | (uint32_t)v;
+		bits = bits << 6 | (uint32_t)(digit - digits);
 	}
 	o[0] = (char)(bits >> 16);
 	o[1] = (char)(bits >> 8);

@@ -89,29 +89,20 @@ parse_decimal(const char *s, size_t n, int64_t unit, int64_t max)
 	return v > max ? -1 : v;
 }
 
-/* The unit whose name is the n letters at s; 0: none has it. */
-static int64_t
-find_unit(const char *s, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strlen(units[i].name) == n &&
-		    memcmp(s, units[i].name, n) == 0)
-			return units[i].ms;
-	return 0;
-}
-
 int
 mq_duration_parse(const char *s, int64_t *ms)
 {
 	int64_t sum = 0, last = INT64_MAX, unit, v;
-	size_t n, letters;
+	size_t n, letters, i;
 
 	do {
 		n = decimal_length(s);
 		letters = strcspn(s + n, "0123456789.");
-		unit = find_unit(s + n, letters);
+		unit = 0;
+		for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+			if (strlen(units[i].name) == letters &&
+			    memcmp(s + n, units[i].name, letters) == 0)
+				unit = units[i].ms;
 		/* Each unit is smaller than the one before; none is alone. */
 		if (n == 0 || unit == 0 || unit >= last ||
 		    (letters == 0 && last != INT64_MAX))
@@ -151,44 +142,6 @@ take_char(const char **s, const char *set)
 		return false;
 	++*s;
 	return true;
-}
-
-static bool
-take_date(const char **s, struct tm *tm)
-{
-	if (!take_number(s, 4, &tm->tm_year) || !take_char(s, "-") ||
-	    !take_number(s, 2, &tm->tm_mon) || !take_char(s, "-") ||
-	    !take_number(s, 2, &tm->tm_mday))
-		return false;
-	tm->tm_year -= 1900;
-	tm->tm_mon -= 1;
-	return true;
-}
-
-/* HH:MM[:SS]; resolve_time() checks that the time exists. */
-static bool
-take_clock(const char **s, struct tm *tm)
-{
-	if (!take_number(s, 2, &tm->tm_hour) || !take_char(s, ":") ||
-	    !take_number(s, 2, &tm->tm_min))
-		return false;
-	tm->tm_sec = 0;
-	return !take_char(s, ":") || take_number(s, 2, &tm->tm_sec);
-}
-
-/* .DIGITS, if it is there */
-static bool
-take_fraction(const char **s, int64_t *ms)
-{
-	size_t n;
-
-	*ms = 0;
-	if (!take_char(s, "."))
-		return true;
-	n = count_digits(*s);
-	*ms = parse_fraction(*s, n, SECOND);
-	*s += n;
-	return n > 0;
 }
 
 /* Z or +HH:MM: the milliseconds that the clock is ahead of UTC. */
@@ -231,13 +184,26 @@ parse_calendar(const char *s, int64_t *ms)
 	struct tm tm = {0};
 	int64_t v, frac = 0, ahead = 0;
 	bool utc = false;
+	size_t n;
 
-	if (!take_date(&s, &tm))
+	if (!take_number(&s, 4, &tm.tm_year) || !take_char(&s, "-") ||
+	    !take_number(&s, 2, &tm.tm_mon) || !take_char(&s, "-") ||
+	    !take_number(&s, 2, &tm.tm_mday))
 		return -1;
+	tm.tm_year -= 1900;
+	tm.tm_mon -= 1;
 	if (*s != '\0') {
-		if (!take_char(&s, "Tt ") || !take_clock(&s, &tm) ||
-		    !take_fraction(&s, &frac))
+		if (!take_char(&s, "Tt ") || !take_number(&s, 2, &tm.tm_hour) ||
+		    !take_char(&s, ":") || !take_number(&s, 2, &tm.tm_min) ||
+		    (take_char(&s, ":") && !take_number(&s, 2, &tm.tm_sec)))
 			return -1;
+		if (take_char(&s, ".")) {
+			n = count_digits(s);
+			frac = parse_fraction(s, n, SECOND);
+			s += n;
+			if (n == 0)
+				return -1;
+		}
 		utc = *s != '\0';
 		if (utc && !take_zone(&s, &ahead))
 			return -1;
@@ -278,33 +244,28 @@ static bool
 take_day_time(const char **s, struct tm *tm)
 {
 	size_t digits = count_digits(*s);
-	int half = 0;
+	bool afternoon, minutes = false;
 
-	tm->tm_sec = 0;
+	tm->tm_min = tm->tm_sec = 0;
 	if (digits == 4)
 		return take_number(s, 2, &tm->tm_hour) &&
 		    take_number(s, 2, &tm->tm_min);
 	if (digits < 1 || digits > 2 || !take_number(s, digits, &tm->tm_hour))
 		return false;
-	tm->tm_min = 0;
-	digits = 0;
 	if (take_char(s, ":")) {
-		digits = 2;
+		minutes = true;
 		if (!take_number(s, 2, &tm->tm_min) ||
 		    (take_char(s, ":") && !take_number(s, 2, &tm->tm_sec)))
 			return false;
 	}
 	if (**s == '\0')
-		return digits > 0;
+		return minutes;
 	(void)take_char(s, " ");
-	if (take_char(s, "aA"))
-		half = 1;
-	else if (take_char(s, "pP"))
-		half = 2;
-	if (half == 0 || !take_char(s, "mM") || tm->tm_hour < 1 ||
-	    tm->tm_hour > 12)
+	afternoon = take_char(s, "pP");
+	if ((!afternoon && !take_char(s, "aA")) || !take_char(s, "mM") ||
+	    tm->tm_hour < 1 || tm->tm_hour > 12)
 		return false;
-	tm->tm_hour = tm->tm_hour % 12 + (half == 2 ? 12 : 0);
+	tm->tm_hour = tm->tm_hour % 12 + (afternoon ? 12 : 0);
 	return true;
 }
 
@@ -337,11 +298,10 @@ static int
 parse_epoch(const char *s, int64_t *ms)
 {
 	size_t n = decimal_length(s);
-	int64_t v;
+	int64_t v = n == 0 || s[n] != '\0' ?
+	    -1 :
+	    parse_decimal(s, n, SECOND, MQ_TIME_MAX);
 
-	if (n == 0 || s[n] != '\0')
-		return -1;
-	v = parse_decimal(s, n, SECOND, MQ_TIME_MAX);
 	if (v == -1)
 		return -1;
 	*ms = v;

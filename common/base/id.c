@@ -10,28 +10,21 @@ static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
 /* Six bits at a time, without the two values that would come too often. */
-static char
-random_char(struct mq_idgen *g)
+void
+mq_id_random(struct mq_idgen *g, char *out, size_t n)
 {
 	unsigned char c;
+	size_t i = 0;
 
-	do {
+	while (i < n) {
 		if (g->left == 0) {
 			arc4random_buf(g->pool, sizeof(g->pool));
 			g->left = sizeof(g->pool);
 		}
 		c = g->pool[sizeof(g->pool) - g->left--] & 63;
-	} while (c >= 62);
-	return alphabet[c];
-}
-
-void
-mq_id_random(struct mq_idgen *g, char *out, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		out[i] = random_char(g);
+		if (c < 62)
+			out[i++] = alphabet[c];
+	}
 	out[n] = '\0';
 }
 
@@ -91,9 +84,7 @@ mq_id_time(const char *id)
 	int i;
 
 	for (i = 0; i < PREFIX; i++) {
-		if (id[i] == '\0')
-			return 0;
-		digit = strchr(digits36, id[i]);
+		digit = memchr(digits36, id[i], 36);
 		if (digit == NULL)
 			return 0;
 		us = us * 36 + (uint64_t)(digit - digits36);

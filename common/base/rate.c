@@ -26,20 +26,10 @@ unit_s(char unit)
 	}
 }
 
-static int
-parse_burst(const char *s, long *burst)
-{
-	const char *fault;
-
-	if (*s < '0' || *s > '9')
-		return -1;
-	*burst = (long)strtonum(s, 1, BURST_MAX, &fault);
-	return fault == NULL ? 0 : -1;
-}
-
 int
 mq_rate_parse(const char *s, struct mq_rate *rate)
 {
+	const char *fault = NULL;
 	struct mq_rate r;
 	char *end;
 
@@ -58,7 +48,11 @@ mq_rate_parse(const char *s, struct mq_rate *rate)
 	r.burst = (long)(r.per_s * BURST_S);
 	if (r.burst < 1)
 		r.burst = 1;
-	if (*end == ':' ? parse_burst(end + 1, &r.burst) == -1 : *end != '\0')
+	if (*end == ':' && end[1] >= '0' && end[1] <= '9')
+		r.burst = (long)strtonum(end + 1, 1, BURST_MAX, &fault);
+	else if (*end != '\0')
+		return -1;
+	if (fault != NULL)
 		return -1;
 	*rate = r;
 	return 0;

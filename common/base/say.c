@@ -27,32 +27,28 @@ is_plain(const char *p, size_t n)
 }
 
 /*
- * Whether the n bytes at p turn the direction of what follows on the line, columns
- * and text of ours included: U+202A to U+202E, and U+2066 to U+2069.
+ * How many of the n bytes from p on are characters of the locale, fit to be shown: none
+ * of those that turn the direction of what follows on the line, columns and text of ours
+ * included, U+202A to U+202E, and U+2066 to U+2069.
  */
-static bool
-turns_direction(const char *p, size_t n)
-{
-	return n == 3 &&
-	    ((memcmp(p, "\xe2\x80\xaa", 3) >= 0 &&
-		 memcmp(p, "\xe2\x80\xae", 3) <= 0) ||
-		(memcmp(p, "\xe2\x81\xa6", 3) >= 0 &&
-		    memcmp(p, "\xe2\x81\xa9", 3) <= 0));
-}
-
-/* How many of the n bytes from p on are characters of the locale, fit to be shown. */
 static size_t
 valid_run(const char *p, size_t n)
 {
 	mbstate_t state = {0};
 	size_t at = 0, len;
+	const char *c;
 
-	while (at < n) {
-		len = mbrlen(p + at, n - at, &state);
-		if (len == (size_t)-1 || len == (size_t)-2 ||
-		    turns_direction(p + at, len))
+	for (; at<n; at += len> 0 ? len : 1) {
+		c = p + at;
+		len = mbrlen(c, n - at, &state);
+		if (len == (size_t)-1 || len == (size_t)-2)
 			break;
-		at += len > 0 ? len : 1;
+		if (len == 3 &&
+		    ((memcmp(c, "\xe2\x80\xaa", 3) >= 0 &&
+			 memcmp(c, "\xe2\x80\xae", 3) <= 0) ||
+			(memcmp(c, "\xe2\x81\xa6", 3) >= 0 &&
+			    memcmp(c, "\xe2\x81\xa9", 3) <= 0)))
+			break;
 	}
 	return at;
 }

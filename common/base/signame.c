@@ -3,44 +3,28 @@
 #include <signal.h>
 #include <stddef.h>
 
-static const char *const names[] = {[SIGHUP] = "HUP",
-    [SIGINT] = "INT",
-    [SIGQUIT] = "QUIT",
-    [SIGILL] = "ILL",
-    [SIGTRAP] = "TRAP",
-    [SIGABRT] = "ABRT",
-    [SIGBUS] = "BUS",
-    [SIGFPE] = "FPE",
-    [SIGKILL] = "KILL",
-    [SIGUSR1] = "USR1",
-    [SIGSEGV] = "SEGV",
-    [SIGUSR2] = "USR2",
-    [SIGPIPE] = "PIPE",
-    [SIGALRM] = "ALRM",
-    [SIGTERM] = "TERM",
+static const struct {
+	int sig;
+	const char *name;
+} names[] = {{SIGHUP, "HUP"}, {SIGINT, "INT"}, {SIGQUIT, "QUIT"},
+    {SIGILL, "ILL"}, {SIGTRAP, "TRAP"}, {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},
+    {SIGFPE, "FPE"}, {SIGKILL, "KILL"}, {SIGUSR1, "USR1"}, {SIGSEGV, "SEGV"},
+    {SIGUSR2, "USR2"}, {SIGPIPE, "PIPE"}, {SIGALRM, "ALRM"}, {SIGTERM, "TERM"},
 #ifdef SIGSTKFLT
-    [SIGSTKFLT] = "STKFLT",
+    {SIGSTKFLT, "STKFLT"},
 #endif
-    [SIGCHLD] = "CHLD",
-    [SIGCONT] = "CONT",
-    [SIGSTOP] = "STOP",
-    [SIGTSTP] = "TSTP",
-    [SIGTTIN] = "TTIN",
-    [SIGTTOU] = "TTOU",
-    [SIGURG] = "URG",
-    [SIGXCPU] = "XCPU",
-    [SIGXFSZ] = "XFSZ",
-    [SIGVTALRM] = "VTALRM",
-    [SIGPROF] = "PROF",
-    [SIGWINCH] = "WINCH",
-    [SIGPOLL] = "POLL",
-    [SIGPWR] = "PWR",
-    [SIGSYS] = "SYS"};
+    {SIGCHLD, "CHLD"}, {SIGCONT, "CONT"}, {SIGSTOP, "STOP"}, {SIGTSTP, "TSTP"},
+    {SIGTTIN, "TTIN"}, {SIGTTOU, "TTOU"}, {SIGURG, "URG"}, {SIGXCPU, "XCPU"},
+    {SIGXFSZ, "XFSZ"}, {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"},
+    {SIGWINCH, "WINCH"}, {SIGPOLL, "POLL"}, {SIGPWR, "PWR"}, {SIGSYS, "SYS"}};
 
 const char *
 mq_signal_name(int sig)
 {
-	return sig > 0 && (size_t)sig < sizeof(names) / sizeof(names[0]) ?
-	    names[sig] :
-	    NULL;
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].sig == sig)
+			return names[i].name;
+	return NULL;
 }
