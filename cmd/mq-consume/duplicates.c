@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/say.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "queue/consumer.h"
 #include "queue/dup.h"

@@ -17,7 +17,7 @@
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "shared/http.h"

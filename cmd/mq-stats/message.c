@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/text.h"
 #include "message/headers.h"
 #include "message/history.h"
 #include "message/json.h"

@@ -12,7 +12,7 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "message/json.h"
 

@@ -20,8 +20,8 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/exit.h"
-#include "base/percent.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 
 /* Bytes of the first line, and of the whole head, at most. */

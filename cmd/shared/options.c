@@ -8,8 +8,8 @@
 
 #include "base/duration.h"
 #include "base/exit.h"
-#include "base/password.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "redis/server.h"
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "message/json.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "json.h"
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base64.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "headers.h"
 #include "json.h"

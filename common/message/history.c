@@ -4,16 +4,10 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "headers.h"
 #include "json.h"
-
-/* Whether a byte of UTF-8 begins no character. */
-static bool
-is_inside(char byte)
-{
-	return (byte & 0xc0) == 0x80;
-}
 
 /* A text of at most max bytes, from its beginning or its end, in whole
  * characters; what is no UTF-8 becomes '?'. */
@@ -26,11 +20,12 @@ cut_text(const char *text, size_t max, bool from_end)
 
 	/* A character is cut in at most three of its bytes. */
 	if (from_end && n > max) {
-		for (text += n - max; is_inside(*text) && cut_off < 3; text++)
+		for (text += n - max; mq_utf8_inside(*text) && cut_off < 3;
+		     text++)
 			cut_off++;
 		n = max - cut_off;
 	} else if (n > max) {
-		for (n = max; is_inside(text[n]) && cut_off < 3; n--)
+		for (n = max; mq_utf8_inside(text[n]) && cut_off < 3; n--)
 			cut_off++;
 	}
 	copy = mq_xstrndup(text, n);

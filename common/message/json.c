@@ -7,7 +7,7 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 
 void

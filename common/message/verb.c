@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/password.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 
 #define RESEND_MAX (3650LL * 24 * 60 * 60)

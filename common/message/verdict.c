@@ -7,6 +7,7 @@
 
 #include "base/exit.h"
 #include "base/signame.h"
+#include "base/text.h"
 
 /* Bytes of a line of stderr in a reason. */
 #define ERRORS_LINE 200
@@ -164,13 +165,6 @@ behind_escape(const char *p, const char *end)
 	return p < end ? p + 1 : p;
 }
 
-/* Whether a byte of UTF-8 begins no character. */
-static bool
-is_inside(char c)
-{
-	return (c & 0xc0) == 0x80;
-}
-
 /* The text of a line from p to end, in whole characters, without what drives a
  * terminal or is blank around it; returns its length. */
 static size_t
@@ -179,7 +173,7 @@ plain_line(const char *p, const char *end, char *out, size_t size)
 	size_t n = 0;
 	char c;
 
-	while (p < end && is_inside(*p))
+	while (p < end && mq_utf8_inside(*p))
 		p++;
 	while (p < end && n < size - 1) {
 		if (*p == '\033') {
@@ -192,8 +186,8 @@ plain_line(const char *p, const char *end, char *out, size_t size)
 		if (c != ' ' || n > 0)
 			out[n++] = (c >= 0 && c < ' ') || c == 127 ? '?' : c;
 	}
-	if (p < end && is_inside(*p)) {
-		while (n > 0 && is_inside(out[n - 1]))
+	if (p < end && mq_utf8_inside(*p)) {
+		while (n > 0 && mq_utf8_inside(out[n - 1]))
 			n--;
 		n -= n > 0;
 	}

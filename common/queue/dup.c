@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/password.h"
-#include "base/percent.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "message/verb.h"
 

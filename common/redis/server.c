@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/exit.h"
-#include "base/password.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "parts.h"
 

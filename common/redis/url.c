@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/percent.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 
 struct mq_url_scheme {

@@ -3,8 +3,8 @@
  * what went wrong before; and base64.  What is read is written and read again
  * as the same.
  */
-#include "base/base64.h"
 #include "base/id.h"
+#include "base/text.h"
 #include "fuzz.h"
 #include "message/history.h"
 #include "message/json.h"

@@ -5,7 +5,7 @@
  */
 #include "redis/server.h"
 
-#include "base/password.h"
+#include "base/text.h"
 #include "fuzz.h"
 #include "queue/dup.h"
 

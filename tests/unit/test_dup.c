@@ -1,5 +1,5 @@
 /* What a dup asks for: common/queue/dup.c, and base/password.c below it. */
-#include "base/password.h"
+#include "base/text.h"
 #include "queue/dup.h"
 #include "record.h"
 

@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "message/frame.h"
 #include "message/json.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "message/envelope.h"
 #include "message/headers.h"

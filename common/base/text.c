@@ -1,0 +1,219 @@
+#include "text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "xalloc.h"
+
+/* --- UTF-8 -------------------------------------------------------------------- */
+
+size_t
+mq_utf8_len(const char *s, size_t n)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *p = (const unsigned char *)s;
+	size_t len, i;
+	uint32_t c;
+
+	if (n == 0)
+		return 0;
+	if (p[0] < 0x80)
+		return 1;
+	len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+	if (p[0] < 0xc0 || p[0] >= 0xf8 || len > n)
+		return 0;
+	c = p[0] & (0xffu >> (len + 1));
+	for (i = 1; i < len; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3f);
+	}
+	if (c < least[len] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	return len;
+}
+
+bool
+mq_utf8(const char *s, size_t n)
+{
+	size_t i, len = 1;
+
+	for (i = 0; i < n && len > 0; i += len)
+		len =
+		    (unsigned char)s[i] < 0x80 ? 1 : mq_utf8_len(s + i, n - i);
+	return len > 0;
+}
+
+long long
+mq_utf16_units(const char *p, size_t n)
+{
+	long long units = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		units += ((unsigned char)p[i] & 0xc0) != 0x80;
+		units += ((unsigned char)p[i] & 0xf8) == 0xf0;
+	}
+	return units;
+}
+
+/* --- base64 ------------------------------------------------------------------- */
+
+static const char digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void
+mq_base64_encode(struct mq_buf *out, const char *s, size_t n)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	char *o = mq_buf_reserve(out, n / 3 * 4 + 4);
+	uint32_t bits;
+	size_t i;
+
+	for (i = 0; i < n; i += 3) {
+		bits = (uint32_t)p[i] << 16;
+		if (i + 1 < n)
+			bits |= (uint32_t)p[i + 1] << 8;
+		if (i + 2 < n)
+			bits |= p[i + 2];
+		*o++ = digits[bits >> 18];
+		*o++ = digits[bits >> 12 & 63];
+		*o++ = i + 1 < n ? digits[bits >> 6 & 63] : '=';
+		*o++ = i + 2 < n ? digits[bits & 63] : '=';
+	}
+	out->len = (size_t)(o - out->data);
+}
+
+/* Four digits, the last pad of them '=', to three bytes. */
+static int
+decode_group(const char *s, size_t pad, char *o)
+{
+	const char *digit;
+	uint32_t bits = 0;
+	size_t i;
+
+	for (i = 0; i < 4; i++) {
+		digit = i < 4 - pad ? memchr(digits, s[i], 64) : digits;
+		if (digit == NULL)
+			return -1;
+		bits = bits << 6 | (uint32_t)(digit - digits);
+	}
+	o[0] = (char)(bits >> 16);
+	o[1] = (char)(bits >> 8);
+	o[2] = (char)bits;
+	/* An encoder leaves the bits behind the last byte zero. */
+	return (bits & ((1u << 8 * pad) - 1)) == 0 ? 0 : -1;
+}
+
+int
+mq_base64_decode(struct mq_buf *out, const char *s, size_t n)
+{
+	size_t i, pad = 0;
+	char *o;
+
+	if (n % 4 != 0)
+		return -1;
+	if (n > 0 && s[n - 1] == '=')
+		pad = s[n - 2] == '=' ? 2 : 1;
+	o = mq_buf_reserve(out, n / 4 * 3 + 1);
+	for (i = 0; i < n; i += 4, o += 3)
+		if (decode_group(s + i, i + 4 == n ? pad : 0, o) == -1)
+			return -1;
+	out->len += n / 4 * 3 - pad;
+	return 0;
+}
+
+/* --- URLs --------------------------------------------------------------------- */
+
+static int
+hex_value(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	if (c >= 'A' && c <= 'F')
+		return c - 'A' + 10;
+	return -1;
+}
+
+const char *
+mq_percent_decode(const char *s, size_t n, char **out)
+{
+	size_t i, len = 0;
+	int hi, lo;
+
+	if (n == 0)
+		return NULL;
+	*out = mq_xcalloc(n + 1, 1);
+	for (i = 0; i < n; i++) {
+		if (s[i] != '%') {
+			(*out)[len++] = s[i];
+			continue;
+		}
+		hi = n - i > 2 ? hex_value(s[i + 1]) : -1;
+		lo = hi != -1 ? hex_value(s[i + 2]) : -1;
+		if (lo == -1)
+			return "% must be followed by two hex digits";
+		if (hi == 0 && lo == 0)
+			return "%00 is not allowed";
+		(*out)[len++] = (char)(hi * 16 + lo);
+		i += 2;
+	}
+	return NULL;
+}
+
+char *
+mq_percent_encode(const char *s, const char *special)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	char *out = mq_xcalloc(strlen(s) + 1, 3);
+	size_t n = 0;
+	unsigned char c;
+
+	for (; *s != '\0'; s++) {
+		c = (unsigned char)*s;
+		if (c > ' ' && c != 127 && strchr(special, c) == NULL) {
+			out[n++] = *s;
+			continue;
+		}
+		out[n++] = '%';
+		out[n++] = hex[c / 16];
+		out[n++] = hex[c % 16];
+	}
+	return out;
+}
+
+void
+mq_password_find(const char *s, size_t *start, size_t *len)
+{
+	const char *p = s, *at, *colon;
+	size_t n;
+
+	*start = *len = 0;
+	while ((p = strstr(p, "://")) != NULL) {
+		p += 3;
+		n = strcspn(p, "/");
+		at = memrchr(p, '@', n);
+		if (at == NULL)
+			continue;
+		colon = memchr(p, ':', (size_t)(at - p));
+		if (colon == NULL)
+			continue;
+		*start = (size_t)(colon + 1 - s);
+		*len = (size_t)(at - colon - 1);
+		return;
+	}
+}
+
+void
+mq_password_hide(char *s)
+{
+	size_t start, len, shown;
+
+	mq_password_find(s, &start, &len);
+	shown = len < 3 ? len : 3;
+	memset(s + start, '*', shown);
+	memmove(
+	    s + start + shown, s + start + len, strlen(s + start + len) + 1);
+}

@@ -1,0 +1,60 @@
+/* What is written inside of texts: UTF-8, base64, URLs and their passwords. */
+#ifndef MQ_TEXT_H
+#define MQ_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "buf.h"
+
+/* --- UTF-8 -------------------------------------------------------------- */
+
+/* Bytes of the UTF-8 character that starts here; 0 when none does. */
+size_t mq_utf8_len(const char *, size_t n);
+/* Whether all n bytes are UTF-8. */
+bool mq_utf8(const char *, size_t n);
+/* Whether a byte is inside of a character, and begins none. */
+static inline bool
+mq_utf8_inside(char c)
+{
+	return (c & 0xc0) == 0x80;
+}
+/* The length in units of UTF-16, as node counts it. */
+long long mq_utf16_units(const char *, size_t n);
+
+/* --- base64 ------------------------------------------------------------- */
+
+/*
+ * Base64 of RFC 4648, section 4: the standard alphabet, padded, without white
+ * space.  b64_pton(3) of libresolv skips white space and is no function of
+ * libc, hence our own.
+ */
+void mq_base64_encode(struct mq_buf *out, const char *, size_t n);
+
+/* Appends the bytes.  Returns 0, or -1 and adds nothing when the text is not
+ * exactly what an encoder writes. */
+int mq_base64_decode(struct mq_buf *out, const char *, size_t n);
+
+/* --- URLs --------------------------------------------------------------- */
+
+/*
+ * Decodes the n bytes at s, which hold no NUL: %XX is the byte with that hexadecimal
+ * number.  *out is a text that the caller frees; for n 0 it stays unchanged.  Returns
+ * NULL, or a constant text that says what is wrong (free *out anyway).
+ */
+const char *mq_percent_decode(const char *s, size_t n, char **out);
+
+/*
+ * Encodes blanks, control characters and the special ones.  Other bytes, those over
+ * 127 too, stay as they are.  The caller frees.
+ */
+char *mq_percent_encode(const char *s, const char *special);
+
+/* Sets *start and *len, in bytes, to where the password of a URL is, which may be invalid
+ * or any other text; both 0: there is none. */
+void mq_password_find(const char *s, size_t *start, size_t *len);
+
+/* Replaces the password, if there is one, by at most "***". */
+void mq_password_hide(char *s);
+
+#endif
