@@ -20,10 +20,8 @@
 /*
  * The fate of the messages: counts them, prints the ids of the accepted ones (with
  * --durable once their messages are safe), and says how many there are when the
- * program ends.
+ * program ends.  The caller sets the first five; the others are the module's own.
  */
-
-/* The caller sets the first seven; the others are the module's own. */
 struct outcome {
 	const char *queue;
 	const char *what; /* a duplicate shares with another message: "key" */
@@ -32,10 +30,10 @@ struct outcome {
 	/* Called at the end if the server has taken none; NULL: not. */
 	void (*refused)(void *arg);
 	void *refused_arg;
-	unsigned long
-	    count[MQ_PUBLISHED_TOO_LONG + 1]; /* by what they became */
-	bool gap;	      /* some were refused; what is accepted now is */
-	unsigned long behind; /* behind them */
+	unsigned long count[MQ_PUBLISHED_TOO_LONG + 1]; /* by their verdict */
+	/* Some were refused; what is accepted now is behind them. */
+	bool gap;
+	unsigned long behind;
 	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, if collected */
 	/* With --durable only: */
 	const struct mq_publisher *publisher; /* NULL without */
@@ -59,16 +57,13 @@ int outcome_finish(const struct outcome *, bool quiet, bool verbose);
 
 /* --- attachments -------------------------------------------------------- */
 
-/*
- * The files of --attach, which go to the server before their message does.
- */
-
 struct attachment {
 	char *name;
 	const char *path;
 };
 
-/* Starts zeroed. */
+/* The files of --attach, which go to the server before their message does.  Starts
+ * zeroed. */
 struct attachments {
 	struct attachment *list;
 	size_t n;
@@ -143,7 +138,6 @@ bool transport_reconnect(
  * Messages become batches, which are sent when they are full, or on demand.  A refusal
  * of the server ends the program, once all that is under way is answered.
  */
-
 /* How the messages that follow are published; sends those before them. */
 void batch_set_when(struct transport *, struct mq_when);
 void batch_set_special(struct transport *);
@@ -166,11 +160,7 @@ void batch_end(struct transport *, int status, const char *fmt, ...)
 
 /* --- message ------------------------------------------------------------ */
 
-/*
- * Makes messages: ids, headers, and when they are due.
- */
-
-/* All messages are made like this. */
+/* How all messages are made. */
 struct message_options {
 	bool raw;	/* no header */
 	bool ids, wait; /* somebody asks for their ids, or for their ends */
@@ -211,16 +201,11 @@ void message_init(struct messages *, const struct message_options *,
     const struct mq_layout *, struct transport *, int64_t clock_us);
 void message_free(struct messages *);
 
-/* Adds a message to the batch: a payload with the headers of all.  Ends with exit 65 if
- * it cannot be published. */
+/* Adds a payload with the headers of all to the batch.  Ends with exit 65 if it cannot be
+ * published. */
 void message_add(struct messages *, const char *payload, size_t n);
 
 /* --- options ------------------------------------------------------------ */
-
-/*
- * The command line of mq-publish.  Only main() knows all options; each module has those
- * that concern it.
- */
 
 /* Needed only while the options are read. */
 struct given {
@@ -265,19 +250,18 @@ void options_free(struct options *);
 
 /* --- read --------------------------------------------------------------- */
 
-/* Publishes the messages on standard input, as the framing says, to its end.  Ends the
- * program, with what came before published, if that makes no sense or cannot be read. */
+/* Publishes the messages on standard input to its end.  Ends the program, with what came
+ * before published, if that makes no sense or cannot be read. */
 void read_messages(struct messages *, const struct options *);
 
 /* --- wait --------------------------------------------------------------- */
 
 /*
- * --wait: until the messages that were accepted have come to their end.  The server
- * keeps what became of them for a while, so that none is missed that ended before we
- * asked, or while the connection was lost.
+ * --wait: until the messages that were accepted have come to their end.  Prints how each
+ * has ended, and returns the exit status.  The server keeps what became of them for a
+ * while, so that none is missed that ended before we asked, or while the connection was
+ * lost.
  */
-
-/* Prints how each message has ended, and returns the exit status. */
 int wait_for_endings(
     struct transport *, const struct mq_layout *, const struct options *);
 

@@ -70,7 +70,7 @@ struct http_answer {
 	int status;
 	const char *type; /* of what the child printed */
 	const char
-	    *policy; /* Content-Security-Policy; NULL: nothing is allowed */
+	    *policy; /* Content-Security-Policy; NULL: all is forbidden */
 };
 
 /* The answer when the work has ended with that exit status; -1: it took too long. */

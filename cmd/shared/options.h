@@ -24,10 +24,6 @@
 /* --- startup ------------------------------------------------------------ */
 
 /*
- * Standard descriptors and signals: what every tool sees to before anything else.
- */
-
-/*
  * To be called first.  Memory that the libraries lack ends the program, as xalloc.h
  * says.  If one of the descriptors 0 to 2 is closed, /dev/null takes its place, so
  * that no connection ever gets its number; standard input cannot be read then, nor
@@ -49,11 +45,6 @@ void mq_option_print(const char *text);
 
 /* --- operands ----------------------------------------------------------- */
 
-/*
- * The server and the queues that a command line means, and what their layout has.
- * If the user got it wrong, the functions end the program with exit 64 and one line.
- */
-
 struct mq_shared;
 
 /*
@@ -74,7 +65,6 @@ const struct mq_layout *mq_option_server(
  */
 const char *mq_option_queue(
     struct mq_shared *, const struct mq_server *, const char *queue);
-
 /* The same for operands, in place. */
 void mq_option_queues(
     struct mq_shared *, const struct mq_server *, char *operands[], int count);
@@ -135,9 +125,8 @@ enum mq_option_kind {
  * of the help between the options.
  */
 struct mq_option {
-	char letter; /* 0: none */
-	const char
-	    *name; /* with its dashes; NULL ends a table, but for a help */
+	char letter;	  /* 0: none */
+	const char *name; /* with dashes; NULL ends a table, but for a help */
 	/* As the help calls the argument; NULL: none.  "[=DUR]" can be left out, and be
 	 * the next word if that is a duration. */
 	const char *arg;
@@ -181,9 +170,9 @@ struct mq_shared {
 	bool fresh;    /* or one is, and that needs no note */
 	const struct mq_options *options; /* while they are read */
 	const struct mq_layout *layout; /* NULL: not given, and not found yet */
-	const char
-	    *needing[16]; /* by the bit of MQ_HAS_*; see mq_option_check() */
-	const char *targets[2]; /* see mq_option_target() */
+	const char *needing[16];	/* by the bit of MQ_HAS_*, for
+				  * mq_option_check() */
+	const char *targets[2];		/* see mq_option_target() */
 	int target_count;
 	char **names; /* see mq_option_queue() */
 	size_t name_count;
@@ -200,8 +189,7 @@ extern const struct mq_option mq_makes_options[];
  */
 void mq_option_read(
     struct mq_shared *, const struct mq_options *, int argc, char *argv[]);
-/* The same; returns false when it has met an option that is wrong, which
- * mq_option_refuse() tells. */
+/* The same; false: an option is wrong, as mq_option_refuse() says. */
 bool mq_option_try(
     struct mq_shared *, const struct mq_options *, int argc, char *argv[]);
 void mq_option_refuse(const struct mq_options *, char *argv[])

@@ -19,18 +19,15 @@
 /* --- filter ------------------------------------------------------------- */
 
 /*
- * Which messages are meant: the filters that tools have in common.  All that
- * are given must match.  The filter starts zeroed, and the options are read before any
- * setlocale(3), so that expressions are about bytes.
+ * The filters that tools have in common.  All that are given must match.  The filter
+ * starts zeroed, and the options are read before any setlocale(3), so that expressions
+ * are about bytes.  The first option is --id, which a tool for which it means more has
+ * with a help of its own.
  */
-
-/* The options; into a struct mq_filter.  The first is --id, which a tool for which it
- * means more has with a help of its own. */
-extern const struct mq_option mq_filter_options[];
+extern const struct mq_option mq_filter_options[]; /* into a struct mq_filter */
 
 struct mq_filter {
-	const char
-	    *id; /* without --not; NULL: any; also the needle for a scan */
+	const char *id; /* without --not; NULL: any; also for a scan */
 	struct mq_condition *conditions; /* all others */
 	bool negated;			 /* of the next condition */
 };
@@ -48,19 +45,15 @@ bool mq_filter_given(const struct mq_filter *);
 /* The option that was given first, but for an id without --not; NULL: none. */
 const char *mq_filter_option_given(const struct mq_filter *);
 
-/*
- * Whether a message matches.  One with a bad header counts as a payload
- * without headers.
- */
+/* Whether a message matches.  One with a bad header counts as a payload without. */
 bool mq_filter_match(const struct mq_filter *, const char *element, size_t len);
 
 void mq_filter_free(struct mq_filter *);
 
 /* --- clone -------------------------------------------------------------- */
 
-/* Copies of messages, with ids of their own; those that are copied stay as they are. */
-
-/* Starts zeroed but for redis, layout, to and ids. */
+/* Copies of messages, with ids of their own; those that are copied stay as they are.
+ * Starts zeroed but for redis, layout, to and ids. */
 struct clones {
 	struct mq_redis *redis;
 	const struct mq_layout *layout;

@@ -18,27 +18,23 @@
 #define MQ_HEADER_NOTICE  "Mq-Notice"  /* of a notice: the queue it is about */
 #define MQ_HEADER_DUE	  "Mq-Due"     /* unix ms when it was delayed until */
 #define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
-#define MQ_HEADER_ORIGIN                                                       \
-	"Mq-Orig-Id"		    /* of a duplicate: RQ's full id of the
-					* first of its ancestors */
-#define MQ_HEADER_COPY "Mq-Copy-Of" /* of a copy: the id that it came with */
-#define MQ_HEADER_DEST "Mq-Dest"    /* of one for the queue relay: its URL */
-#define MQ_HEADER_ATTACH                                                       \
-	"Mq-Attach" /* the set of its files; see queue/attach.h */
+/* Of a duplicate: RQ's full id of the first of its ancestors. */
+#define MQ_HEADER_ORIGIN "Mq-Orig-Id"
+#define MQ_HEADER_COPY	 "Mq-Copy-Of" /* of a copy: the id that it came with */
+#define MQ_HEADER_DEST	 "Mq-Dest"    /* of one for the queue relay: its URL */
+#define MQ_HEADER_ATTACH "Mq-Attach"  /* its files; see queue/attach.h */
 
 /* The options of a message; the scripts of the queues obey those with a star. */
 #define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
 #define MQ_HEADER_GROUP	   "Mq-Group"	 /* * its group */
-#define MQ_HEADER_KEY	   "Mq-Key"	 /* * its key ... */
-#define MQ_HEADER_UNIQUE                                                       \
-	"Mq-Unique"			     /* * ... and how long it is kept:
-					      * queued, done, or in ms */
+#define MQ_HEADER_KEY	   "Mq-Key"	 /* * its key */
+/* * How long the key is kept: queued, done, or in ms. */
+#define MQ_HEADER_UNIQUE     "Mq-Unique"
 #define MQ_HEADER_FROM_TICK  "Mq-From-Tick"  /* * the first and the last tick */
 #define MQ_HEADER_UNTIL_TICK "Mq-Until-Tick" /* * at which it may run */
 #define MQ_HEADER_EXPIRES    "Mq-Expires"    /* unix ms: not to be run after */
-#define MQ_HEADER_REPLY_TO                                                     \
-	"Mq-Reply-To" /* * the id under which its
-					      * result is kept: its own */
+/* * The id under which its result is kept: its own. */
+#define MQ_HEADER_REPLY_TO "Mq-Reply-To"
 
 /* Whether a message may not run any more at unix time now_ms and this tick; the
  * reason goes into why. */
@@ -83,12 +79,12 @@ bool mq_message_special(const struct mq_envelope *);
 struct mq_duplicate {
 	const char *id;
 	int64_t due_ms; /* unix ms; 0: at once */
-	const char
-	    *origin; /* for MQ_HEADER_ORIGIN, unless it has one; NULL: none */
-	const char *web; /* for MQ_HEADER_DEST; NULL: none */
-	bool
-	    stamped; /* the message has a header, even if its envelope has none:
-		       * see mq_message_plain() */
+	/* For MQ_HEADER_ORIGIN, unless it has one, and for MQ_HEADER_DEST; NULL:
+	 * none. */
+	const char *origin, *web;
+	/* The message has a header, even if its envelope has none: see
+	 * mq_message_plain(). */
+	bool stamped;
 };
 
 /*

@@ -1,5 +1,7 @@
 /*
- * Processes of ours: workers, which are children with descriptors of their own, and helpers.
+ * The floor common/process: child processes, and their descriptors.  Files here may
+ * call common/base and nothing else of ours: no queue, no server, no message.
+ * Nothing here prints or decides what becomes of a message.
  */
 #ifndef MQ_PROCESS_H
 #define MQ_PROCESS_H
@@ -17,10 +19,6 @@
 #include "base/buf.h"
 
 /* --- children ----------------------------------------------------------- */
-
-/*
- * Child processes of an event loop, and when they have ended.
- */
 
 TAILQ_HEAD(mq_child_list, mq_child);
 
@@ -60,14 +58,6 @@ void mq_child_poll(struct mq_child *);
 void mq_child_forget(struct mq_child *);
 
 /* --- worker ------------------------------------------------------------- */
-
-/*
- * The floor common/process: child processes, and their descriptors.  Files here may
- * call common/base and nothing else of ours: no queue, no server, no message.
- * Nothing here prints or decides what becomes of a message.
- *
- * Starting a worker.
- */
 
 /* The descriptors of the worker contract. */
 #define MQ_WORKER_WRITE 3 /* the script writes its verbs here */
@@ -134,9 +124,8 @@ int mq_worker_payload(const void *, size_t n);
 /* --- helper ------------------------------------------------------------- */
 
 /*
- * A helper process: work that must wait is done the plain way in a forked
- * child, so that an event loop is never blocked and the code is the same as in
- * programs that wait.
+ * Work that must wait is done the plain way in a forked child, so that an event loop is
+ * never blocked and the code is the same as in programs that wait.
  */
 
 /* In the child: fills in the result, which is zeroed before. */
