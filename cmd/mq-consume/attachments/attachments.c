@@ -18,38 +18,25 @@
 #include "process/process.h"
 #include "queue/attach.h"
 
-bool
-attachments_wanted(const struct message *m)
-{
-	return m->envelope.headers != NULL &&
-	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH) != NULL;
-}
-
-static char *
-make_dir(void)
-{
-	const char *tmp = getenv("TMPDIR");
-	char *dir = mq_xasprintf(
-	    "%s/mq-attach.XXXXXX", tmp != NULL && *tmp == '/' ? tmp : "/tmp");
-
-	if (mkdtemp(dir) != NULL)
-		return dir;
-	free(dir);
-	return NULL;
-}
-
 int
 attachments_begin(
     struct attachments *room, struct message *m, struct attached *a)
 {
+	const char *tmp = getenv("TMPDIR");
 	int fds[2], error;
 
 	*a = (struct attached){.room = room,
 	    .set = mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH),
-	    .id = m->id,
-	    .dir = make_dir()};
-	if (a->dir == NULL)
-		return errno;
+	    .id = m->id};
+	if (a->set == NULL)
+		return 0;
+	a->dir = mq_xasprintf(
+	    "%s/mq-attach.XXXXXX", tmp != NULL && *tmp == '/' ? tmp : "/tmp");
+	if (mkdtemp(a->dir) == NULL) {
+		error = errno;
+		free(a->dir);
+		return error;
+	}
 	if (pipe2(fds, O_CLOEXEC) == -1) {
 		error = errno;
 		(void)rmdir(a->dir);
@@ -65,6 +52,8 @@ attachments_begin(
 void
 attachments_begun(struct attached *a, bool started)
 {
+	if (a->dir == NULL)
+		return;
 	if (!started)
 		(void)rmdir(a->dir);
 	close(a->keeper);
@@ -81,38 +70,16 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
 	return 0;
 }
 
-/* Until the consumer has forgotten the message, or has died; whether the message is
- * done. */
-static bool
-wait_for_end(int fd)
-{
-	bool done = false;
-	char word;
-	ssize_t n;
-
-	while ((n = read(fd, &word, 1)) != 0)
-		done |= n == 1;
-	return done;
-}
-
-static void
-release_set(const struct attached *a)
-{
-	struct mq_redis r;
-
-	/* What fails here is left to mq-clean. */
-	if (mq_redis_open(&r, a->room->server) == 0)
-		(void)a->room->layout->attachments->release(&r, a->set, a->id);
-	mq_redis_close(&r);
-}
-
 /* Has no descriptor of the consumer, whose other pipes would not end else. */
 static _Noreturn void
 run_keeper(const struct attached *a)
 {
 	const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 	int null = open("/dev/null", O_RDWR);
-	bool done;
+	struct mq_redis r;
+	bool done = false;
+	char word;
+	ssize_t n;
 	size_t i;
 
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
@@ -126,10 +93,16 @@ run_keeper(const struct attached *a)
 		close((int)i);
 	if (chdir("/") == -1)
 		_exit(1);
-	done = wait_for_end(0);
+	/* Until the consumer has forgotten the message, or has died. */
+	while ((n = read(0, &word, 1)) != 0)
+		done |= n == 1;
 	(void)nftw(a->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-	if (done)
-		release_set(a);
+	if (!done)
+		_exit(0);
+	/* What fails here is left to mq-clean. */
+	if (mq_redis_open(&r, a->room->server) == 0)
+		(void)a->room->layout->attachments->release(&r, a->set, a->id);
+	mq_redis_close(&r);
 	_exit(0);
 }
 
@@ -169,39 +142,30 @@ write_line(int fd, const char *verb, const char *text)
 	free(line);
 }
 
-/* Missing files will be missing in the next run, too; all else may pass. */
-static int
-fetch_files(const struct attached *a, struct mq_buf *why)
-{
-	int dir = open(a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rv;
-	struct mq_redis r;
-
-	if (dir == -1) {
-		mq_buf_printf(why, "%s: %s", a->dir, strerror(errno));
-		return -1;
-	}
-	rv = mq_redis_open(&r, a->room->server);
-	if (rv == 0)
-		rv = a->room->layout->attachments->fetch(
-		    &r, a->set, a->id, dir, why);
-	if (rv == -1)
-		mq_buf_addstr(why, r.error);
-	mq_redis_close(&r);
-	close(dir);
-	return rv;
-}
-
 int
 attachments_fetch(void *attached)
 {
 	const struct attached *a = attached;
 	struct mq_buf why = {0};
-	int rv = -1;
+	struct mq_redis r;
+	int dir, rv = -1;
 
-	if (start_keeper(a))
-		rv = fetch_files(a, &why);
-	else
+	if (!start_keeper(a)) {
 		mq_buf_addstr(&why, "no process to keep them");
+	} else if ((dir = open(a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) ==
+	    -1) {
+		mq_buf_printf(&why, "%s: %s", a->dir, strerror(errno));
+	} else {
+		rv = mq_redis_open(&r, a->room->server);
+		if (rv == 0)
+			rv = a->room->layout->attachments->fetch(
+			    &r, a->set, a->id, dir, &why);
+		if (rv == -1)
+			mq_buf_addstr(&why, r.error);
+		mq_redis_close(&r);
+		close(dir);
+	}
+	/* Missing files will be missing in the next run, too; all else may pass. */
 	if (rv == 1)
 		write_line(MQ_WORKER_WRITE, "err ", mq_buf_str(&why));
 	else if (rv == -1)

@@ -24,14 +24,12 @@ struct attachments {
 struct attached {
 	struct attachments *room;
 	const char *set, *id;
-	char *dir;  /* free() */
+	char *dir;  /* free(); NULL: there are none */
 	int keeper; /* read end of the pipe of the keeper; close(2) */
 };
 
-/* Whether a message has any. */
-bool attachments_wanted(const struct message *);
-/* Makes the directory, and the pipe, whose other end the message has.  0, or an
- * errno. */
+/* Makes the directory of a message that has any, and the pipe, whose other end the message
+ * has; else only sets dir to NULL.  0, or an errno, and there is nothing to free. */
 int attachments_begin(
     struct attachments *, struct message *, struct attached *);
 /* In the process of the run: see before() in process/process.h. */

@@ -15,21 +15,16 @@
 /* Bytes of the last text of a command. */
 #define TEXT_MAX 1024
 
-static const struct executor_table *
-find_table(const struct options *opt)
-{
-	if (opt->command == NULL)
-		return &executor_print;
-	if (opt->stream)
-		return &executor_stream;
-	return opt->batch > 0 ? &executor_batch : &executor_fork;
-}
-
 void
 executor_init(struct executor *x)
 {
-	x->table = find_table(x->opt);
-	x->batch = x->opt->batch > 0 ? x->opt->batch : 1;
+	const struct options *opt = x->opt;
+
+	x->table = opt->command == NULL ? &executor_print :
+	    opt->stream			? &executor_stream :
+	    opt->batch > 0		? &executor_batch :
+					  &executor_fork;
+	x->batch = opt->batch > 0 ? opt->batch : 1;
 	TAILQ_INIT(&x->free);
 	TAILQ_INIT(&x->printer.printed);
 	x->table->init(x);
@@ -62,14 +57,27 @@ executor_take_away(struct executor *x, struct message *m)
 bool
 executor_stop_run(struct executor *x, struct message *m, enum mq_stop how)
 {
-	if (m->slot == NULL || m->slot->run.pid == 0 ||
-	    (x->opt->stream && m != TAILQ_FIRST(&m->slot->hand)))
+	struct slot *s = m->slot;
+	bool *ending;
+
+	if (s == NULL || s->run.pid == 0 ||
+	    (x->opt->stream && m != TAILQ_FIRST(&s->hand)))
 		return false;
 	m->stop = how;
+	s->killed = true;
+	requests_hurry(&s->requests);
+	ending = x->opt->stream ? &s->worker.terminated : &s->timed_out;
+	/* Else KILL is near anyway. */
+	if (*ending)
+		return true;
+	*ending = true;
+	/* The message stays in hand even if the worker has not read it. */
 	if (x->opt->stream)
-		worker_stop(m->slot);
-	else
-		run_stop(m->slot);
+		worker_flush(s, true);
+	ev_timer_stop(x->loop, &s->timer);
+	ev_timer_set(&s->timer, (double)x->opt->grace_ms / 1000, 0);
+	ev_timer_start(x->loop, &s->timer);
+	kill(-s->run.pid, SIGTERM);
 	return true;
 }
 
@@ -93,14 +101,6 @@ executor_rests(const struct executor *x)
 
 /* --- long runs --------------------------------------------------------------- */
 
-static bool
-runs_long(const struct slot *s, double now)
-{
-	const struct message *m = TAILQ_FIRST(&s->hand);
-
-	return m != NULL && !m->lost && now - s->started >= LONG_S;
-}
-
 /* The beginning of a text, cut between two characters. */
 static char *
 copy_text(const char *text)
@@ -115,10 +115,8 @@ copy_text(const char *text)
 
 /* The strings but text are borrowed. */
 static struct mq_run
-describe_run(struct slot *s, double now)
+describe_run(struct slot *s, struct message *m, double now)
 {
-	struct message *m = TAILQ_FIRST(&s->hand);
-
 	/* Other machines know unix time. */
 	if (s->started_ms == 0)
 		s->started_ms = mq_clock_unix_us() / 1000 -
@@ -138,14 +136,18 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 {
 	double now = mq_clock_s(CLOCK_MONOTONIC);
 	struct mq_run *runs = NULL;
+	struct message *m;
+	struct slot *s;
 	int i, n = 0;
 
 	for (i = 0; i < x->made; i++) {
-		if (!runs_long(&x->all[i], now))
+		s = &x->all[i];
+		m = TAILQ_FIRST(&s->hand);
+		if (m == NULL || m->lost || now - s->started < LONG_S)
 			continue;
 		if (runs == NULL)
 			runs = mq_xcalloc((size_t)x->made, sizeof(*runs));
-		runs[n++] = describe_run(&x->all[i], now);
+		runs[n++] = describe_run(s, m, now);
 	}
 	if (n > 0)
 		mq_runs_write(runs, n, out);

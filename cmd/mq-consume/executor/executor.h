@@ -21,8 +21,6 @@
 #include "mq-consume/session/session.h"
 #include "process/process.h"
 
-/* --- executor -------------------------------------------------------------- */
-
 /*
  * The executor runs messages, in one of four ways, each with a table:
  *
@@ -44,13 +42,12 @@ enum executor_acks {
 	ACKS_FOR_OTHERS /* the same, if one holds a key or a group */
 };
 
-/* What each way does in its own. */
 struct executor_table {
 	bool flows; /* claims before it starts what it has */
 	enum executor_acks acks;
 	void (*init)(struct executor *);
-	/* Completes a new slot, where there are slots. */
-	void (*make)(struct slot *);
+	/* As of struct requests, with a slot: where there are slots. */
+	void (*answered)(void *slot, bool all);
 	/* How many more messages of a queue are worth claiming; may be below 0. */
 	long (*room)(const struct executor *, int queue);
 	/* Starts as many messages of the inbox as it can. */
@@ -97,40 +94,18 @@ void executor_kill(struct executor *, int sig);
 /* Ends workers that stay. */
 void executor_stop(struct executor *);
 
-/* --- out-pipe ----------------------------------------------------------- */
+/* --- what is shared by files of this folder ------------------------------- */
 
 /*
- * Standard output, and how much of it the reader has taken.  Bytes in a pipe are
- * lost with the reader.  So a message is done only when the reader has taken its
- * last byte: FIONREAD says how many bytes are still in the pipe.  No event tells
- * when bytes are taken, unless the pipe was full.  So a timer looks: less often
- * while nothing moves, not at all while the pipe is empty.  A full pipe becomes
- * ready only for whole pages; each tick looks for the rest.
+ * Slots: the places where commands run, for run.c and stream.c.  A slot
+ * has messages in its hand from the start of their run until their verdict.
  */
-
-struct out_pipe {
-	int fd;
-	bool whole;	/* long writes do not block */
-	bool piped;	/* FIONREAD tells what the reader has taken */
-	size_t written; /* bytes */
-	size_t read;	/* bytes of these that have arrived */
-	double look_s;	/* until the next look */
-	ev_io reader;	/* tells when the reader is gone */
-	ev_timer timer; /* until the next look */
-};
-
-/* --- worker-input ------------------------------------------------------- */
 
 /*
  * The standard input of a worker that stays: a pipe.  Messages are written as the
  * worker reads, and FIONREAD tells how much has been read.
  */
-
 struct worker_input {
-	struct ev_loop *loop;
-	/* Nobody reads the pipe any more. */
-	void (*closed)(void *arg);
-	void *arg;
 	int fd;	   /* our end of the pipe; -1: closed */
 	int other; /* a read end, once ours is closed; -1: closed */
 	bool last; /* no more messages come */
@@ -138,45 +113,10 @@ struct worker_input {
 	struct mq_buf out;
 	size_t start;	/* bytes of out that have been written */
 	size_t written; /* bytes in all */
-	size_t read;	/* bytes of these that were read, at the last poll */
+	size_t read;	/* bytes of these that were read, at the last look */
 	ev_io room;	/* active while out waits for the pipe */
 };
 
-/* Opens the pipe, and returns the worker's end; -1 with errno. */
-int worker_input_open(struct worker_input *, struct ev_loop *,
-    void (*closed)(void *arg), void *arg);
-void worker_input_free(struct worker_input *);
-
-/* Whether the input takes more messages. */
-bool worker_input_wants(const struct worker_input *);
-/* Appends a message; worker_input_flush() writes it, at once or later. */
-void worker_input_write(
-    struct worker_input *, struct message *, enum mq_framing);
-void worker_input_flush(struct worker_input *);
-/* No more messages come: the worker finds the end of its input after these. */
-void worker_input_last(struct worker_input *);
-/* Nobody reads any more: closes the pipe. */
-void worker_input_cut(struct worker_input *);
-/* Finds out whether anybody reads; if not, calls closed(). */
-void worker_input_check(struct worker_input *);
-
-/* Finds out how much has been read. */
-void worker_input_poll(struct worker_input *);
-/* Whether some of a message, or all of it, was read at the last poll. */
-bool worker_input_partly_read(
-    const struct worker_input *, const struct message *);
-bool worker_input_read(const struct worker_input *, const struct message *);
-/* Takes the last message out again.  False: the worker may read it. */
-bool worker_input_take_back(struct worker_input *, const struct message *);
-
-/* --- slots -------------------------------------------------------------- */
-
-/*
- * Slots: the places where commands run, for run.c and stream.c.  A slot
- * has messages in its hand from the start of their run until their verdict.
- */
-
-/* A worker that stays. */
 struct stream_worker {
 	struct worker_input input;
 	struct mq_buf said;		 /* unparsed verbs */
@@ -223,19 +163,30 @@ struct slot {
 
 TAILQ_HEAD(slot_list, slot);
 
-/* --- printer ------------------------------------------------------------ */
-
 /*
  * Printing, in place of a command.  Payloads are written to stdout.  A message is
  * acked when its last byte is written or, if stdout is a pipe, when the reader
- * has taken that byte.  With --at-most-once, a message is acked first, and its
- * payload is written when the ack is confirmed.
+ * has taken that byte: bytes in a pipe are lost with the reader.  With
+ * --at-most-once, a message is acked first, and its payload is written when the ack
+ * is confirmed.
+ *
+ * FIONREAD says how many bytes are still in the pipe.  No event tells when bytes are
+ * taken, unless the pipe was full.  So a timer looks: less often while nothing moves,
+ * not at all while the pipe is empty.  A full pipe becomes ready only for whole pages;
+ * each tick looks for the rest.
  */
 
 struct printer {
-	struct out_pipe pipe;
+	int fd;
+	bool whole;		 /* long writes do not block */
+	bool piped;		 /* FIONREAD tells what the reader has taken */
 	bool terminal;		 /* stdout is one: control bytes are escaped */
 	bool lost;		 /* stdout cannot be written any more */
+	size_t written;		 /* bytes */
+	size_t read;		 /* bytes of these that have arrived */
+	double look_s;		 /* until the next look */
+	ev_io reader;		 /* tells when the reader is gone */
+	ev_timer timer;		 /* until the next look */
 	struct messages printed; /* not done, in order */
 	long arrived;		 /* count of messages */
 	struct mq_buf out;
@@ -287,8 +238,9 @@ void slots_init(struct executor *);
 
 /* --- hands ------------------------------------------------------------------ */
 
-/* Appends a message to the hand. */
-void slot_take(struct slot *, struct message *);
+/* Starts with a message of the inbox: appends it to the hand; or rejects it.  why: it
+ * cannot be run; NULL: it can.  Whether it is in hand. */
+bool slot_take(struct slot *, struct message *, const char *why);
 /* Takes a message out of the hand. */
 void slot_release(struct slot *, struct message *);
 /* Returns the last message in hand, as if it had not been started. */
@@ -300,9 +252,14 @@ void slot_return_all(struct slot *);
 
 /* Whether a message could be started now. */
 bool slots_may_start(const struct executor *);
+/* Whether no more messages come, but for those that are held. */
+bool slots_have_last(const struct executor *);
 /* Gives held messages back if no slot became free for 1 s: another consumer may
  * have time for them.  True: done. */
 bool slots_return_stale(struct executor *, bool idle);
+
+/* Of a timer whose data is the executor: there may be something to start. */
+void executor_on_time(struct ev_loop *, ev_timer *, int events);
 
 /* --- runs ------------------------------------------------------------------- */
 
@@ -326,51 +283,31 @@ void slot_ran(struct slot *, const struct message *, const struct mq_verdict *);
 /* A run has ended: after failures the slot may rest. */
 void slot_judged(struct slot *, enum slot_success);
 
-/* --- run ---------------------------------------------------------------- */
-
-/* Ends a run for an operator; message->stop is set. */
-void run_stop(struct slot *);
-
-/* --- stream-verbs ------------------------------------------------------- */
-
-/*
- * The verbs of a worker that stays.  They are parsed as they come, and each final
- * verb is about the first message in hand.  A verb about a message that the
- * worker cannot have read breaks the protocol.
- */
-
-/* Once a second: says once that a worker is silent for long. */
-void stream_verbs_tick(struct slot *);
-
 /* --- worker ------------------------------------------------------------- */
 
 /*
- * The life of a worker that stays.  When a worker ends, its verdicts stand.  Its
- * exit status decides the message that it was on; the messages behind go back,
- * as if they had not been started.  Another worker takes its place; after a bad
- * end, after a while.
+ * Workers that stay.  Their verbs are parsed as they come, and each final verb is about
+ * the first message in hand; one about a message that the worker cannot have read
+ * breaks the protocol.  When a worker ends, its verdicts stand.  Its exit status decides
+ * the message that it was on; the messages behind go back, as if they had not been
+ * started.  Another worker takes its place; after a bad end, after a while.
  */
 
-void worker_make(struct slot *);
 /* False: the worker could not be started. */
 bool worker_start(struct slot *);
-/* Ends the worker for an operator, who wants the message stopped that it is on;
- * message->stop is set. */
-void worker_stop(struct slot *);
-
-/* --- worker-time -------------------------------------------------------- */
-
-/*
- * The time limits of a worker that stays, and the ways to its end.
- */
-
-/* Whether the worker gets no more messages, and is to end soon. */
-bool worker_is_leaving(const struct slot *);
-/* Begins the time for the next message. */
-void worker_next(struct slot *);
-/* Closes the input: the worker is to end after its messages. */
-void worker_last(struct slot *);
+/* Whether the slot can have more messages: for its worker or, after that, the next. */
+bool worker_wants(const struct slot *);
+/* Appends the message, the last in hand, to the input; worker_flush() writes it. */
+void worker_add(struct slot *, struct message *);
+/* Writes what waits, at once or later.  last: no more messages come; the worker finds
+ * the end of its input, and is to end after its messages. */
+void worker_flush(struct slot *, bool last);
 /* Returns messages that the worker cannot have read. */
 void worker_return_unread(struct slot *);
+/* Once a second: notices that nobody reads, and says once that a worker is silent for
+ * long. */
+void worker_tick(struct slot *);
+/* See struct executor_table. */
+void worker_answered(void *slot, bool all);
 
 #endif

@@ -1,3 +1,5 @@
+#include "executor.h"
+
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -5,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,101 +14,57 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "executor.h"
-
-/* --- out-pipe ------------------------------------------------------------ */
 
 /* Bytes that a ready pipe or terminal takes without blocking: PIPE_BUF. */
-#define SURE	 ((size_t)4096)
+#define SURE ((size_t)4096)
+/* Seconds from one look at the pipe to the next. */
 #define LOOK_MIN 0.001
 #define LOOK_MAX 0.05
-
-/* Finds out how much of what was written has arrived. */
-static void
-out_pipe_look(struct out_pipe *p)
-{
-	size_t behind = p->written - p->read;
-	int unread;
-
-	if (!p->piped) {
-		p->read = p->written;
-		return;
-	}
-	if (ioctl(p->fd, FIONREAD, &unread) == -1 || unread < 0 ||
-	    (size_t)unread > behind) {
-		/* Another process writes to the pipe as well: its bytes cannot
-		 * be told from ours. */
-		p->piped = false;
-		p->read = p->written;
-		return;
-	}
-	if ((size_t)unread < behind)
-		p->look_s = LOOK_MIN;
-	p->read = p->written - (size_t)unread;
-}
-
-/* Writes some of n bytes; as write(2). */
-static ssize_t
-out_pipe_write(struct out_pipe *p, const void *data, size_t n)
-{
-	ssize_t wrote;
-
-	if (!p->whole && n > SURE)
-		n = SURE;
-	wrote = write(p->fd, data, n);
-	if (wrote > 0)
-		p->written += (size_t)wrote;
-	return wrote;
-}
-
+/* Unwritten output, in bytes; at least one message. */
+#define OUT_BYTES ((size_t)256 * 1024)
+/* Messages on their way to the reader. */
+#define UNDER_WAY 4096
+/* Messages claimed ahead of those. */
+#define AHEAD	    2000
+#define AHEAD_BYTES ((size_t)1024 * 1024)
 /*
- * The write end of a pipe becomes readable when the reader is gone.
+ * The reader of a pipe may end after a few messages, and loses what it has read.
+ * So the first messages are written one by one, each when the reader has taken
+ * the one before; then more and more at once.
  */
-static void
-open_pipe(struct out_pipe *p, struct ev_loop *loop)
-{
-	int fd, before = 0, mode = fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE;
+#define ONE_BY_ONE 32
+/* With --at-most-once, a crash loses at most that many messages. */
+#define ONCE 250
 
-	if (mode == O_RDONLY || ioctl(STDOUT_FILENO, FIONREAD, &before) == -1)
-		return;
-	/* Opened anew: other writers that share stdout may want to block. */
-	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd != -1) {
-		p->fd = fd;
-		p->whole = true;
-	}
-	/* Bytes of earlier writers count as ours. */
-	p->written = (size_t)before;
-	p->piped = true;
-	if (fd != -1 || mode == O_WRONLY) {
-		ev_io_set(&p->reader, p->fd, EV_READ);
-		ev_io_start(loop, &p->reader);
-	}
-}
-
-static void
-out_pipe_init(struct out_pipe *p, struct ev_loop *loop)
-{
-	struct stat st;
-
-	p->fd = STDOUT_FILENO;
-	p->look_s = LOOK_MIN;
-	if (fstat(STDOUT_FILENO, &st) == -1)
-		return;
-	if (S_ISFIFO(st.st_mode))
-		open_pipe(p, loop);
-	else
-		p->whole = S_ISREG(st.st_mode) ||
-		    (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEM_MAJOR);
-}
-
-/* --- printer ------------------------------------------------------------- */
+/* --- what has arrived -------------------------------------------------------- */
 
 /* Bytes of output that are not written yet. */
 static size_t
 count_unwritten(const struct printer *p)
 {
 	return p->out.len - p->start;
+}
+
+/* Finds out how much of what was written has arrived. */
+static void
+look_at_pipe(struct printer *p)
+{
+	size_t behind = p->written - p->read;
+	int unread;
+
+	if (p->piped &&
+	    (ioctl(p->fd, FIONREAD, &unread) == -1 || unread < 0 ||
+		(size_t)unread > behind))
+		/* Another process writes to the pipe as well: its bytes cannot
+		 * be told from ours. */
+		p->piped = false;
+	if (!p->piped) {
+		p->read = p->written;
+		return;
+	}
+	if ((size_t)unread < behind)
+		p->look_s = LOOK_MIN;
+	p->read = p->written - (size_t)unread;
 }
 
 /* Gives a message back. */
@@ -126,15 +83,14 @@ static void
 await_arrival(struct executor *x)
 {
 	struct printer *p = &x->printer;
-	struct out_pipe *pipe = &p->pipe;
 
-	if (!pipe->piped || p->lost || TAILQ_EMPTY(&p->printed) ||
+	if (!p->piped || p->lost || TAILQ_EMPTY(&p->printed) ||
 	    ev_is_active(&p->room)) {
-		pipe->look_s = LOOK_MIN;
-		ev_timer_stop(x->loop, &pipe->timer);
-	} else if (!ev_is_active(&pipe->timer)) {
-		ev_timer_set(&pipe->timer, pipe->look_s, 0);
-		ev_timer_start(x->loop, &pipe->timer);
+		p->look_s = LOOK_MIN;
+		ev_timer_stop(x->loop, &p->timer);
+	} else if (!ev_is_active(&p->timer)) {
+		ev_timer_set(&p->timer, p->look_s, 0);
+		ev_timer_start(x->loop, &p->timer);
 	}
 }
 
@@ -146,8 +102,7 @@ ack_arrived(struct executor *x)
 	struct message *m;
 
 	tell(x, FACT_JUDGING);
-	while (
-	    (m = TAILQ_FIRST(&p->printed)) != NULL && m->end <= p->pipe.read) {
+	while ((m = TAILQ_FIRST(&p->printed)) != NULL && m->end <= p->read) {
 		p->arrived++;
 		TAILQ_REMOVE(&p->printed, m, line);
 		x->running--;
@@ -171,34 +126,6 @@ add_frame(struct executor *x, const struct message *m)
 	mq_buf_free(&one);
 }
 
-/* --- print --------------------------------------------------------------- */
-
-/* Unwritten output, in bytes; at least one message. */
-#define OUT_BYTES ((size_t)256 * 1024)
-/* Messages on their way to the reader. */
-#define UNDER_WAY 4096
-/* Messages claimed ahead of those. */
-#define AHEAD	    2000
-#define AHEAD_BYTES ((size_t)1024 * 1024)
-/*
- * The reader of a pipe may end after a few messages, and loses what it has read.
- * So the first messages are written one by one, each when the reader has taken
- * the one before; then more and more at once.
- */
-#define ONE_BY_ONE 32
-/* With --at-most-once, a crash loses at most that many messages. */
-#define ONCE 250
-
-static int
-under_way_max(const struct printer *p)
-{
-	long more = (p->arrived - ONE_BY_ONE) / 4;
-
-	if (!p->pipe.piped || more >= UNDER_WAY)
-		return UNDER_WAY;
-	return more > 0 ? 1 + (int)more : 1;
-}
-
 static long
 print_room(const struct executor *x, int queue)
 {
@@ -208,7 +135,7 @@ print_room(const struct executor *x, int queue)
 	(void)queue;
 	if (inbox_held_bytes(x->inbox) + count_unwritten(p) > AHEAD_BYTES)
 		return 0;
-	if (p->pipe.piped && ahead > p->arrived + ONE_BY_ONE)
+	if (p->piped && ahead > p->arrived + ONE_BY_ONE)
 		ahead = p->arrived + ONE_BY_ONE;
 	/* Half of the messages come while the other half is printed. */
 	ahead -= inbox_held(x->inbox);
@@ -222,7 +149,7 @@ static void
 cut_output(struct executor *x, bool all)
 {
 	struct printer *p = &x->printer;
-	size_t written = p->pipe.written, rest = 0;
+	size_t written = p->written, rest = 0;
 	const struct message *m;
 
 	TAILQ_FOREACH(m, &p->printed, line)
@@ -247,41 +174,35 @@ executor_take_back_all(struct executor *x, bool now)
 	}
 	cut_output(x, all);
 	while ((m = TAILQ_LAST(&p->printed, messages)) != NULL &&
-	    (all || m->start >= p->pipe.written))
+	    (all || m->start >= p->written))
 		return_message(x, m);
 	await_arrival(x);
-}
-
-/* Moves the unwritten rest of a message to another buffer. */
-static void
-move_rest(const struct printer *p, struct message *m, struct mq_buf *to)
-{
-	const char *out = p->out.data + p->start;
-	size_t written = p->pipe.written;
-	size_t from = m->start > written ? m->start : written;
-	size_t shift = from - written - to->len;
-
-	mq_buf_add(to, out + (from - written), m->end - from);
-	m->start -= shift;
-	m->end -= shift;
 }
 
 void
 executor_take_back(struct executor *x, int queue)
 {
 	struct printer *p = &x->printer;
+	const char *out = p->out.data + p->start;
+	size_t written = p->written, from, shift;
 	struct message *m, *next;
 	struct mq_buf kept = {0};
 
 	if (x->opt->at_most_once)
 		return;
 	TAILQ_FOREACH_SAFE(m, &p->printed, line, next) {
-		if (m->end <= p->pipe.written)
+		if (m->end <= written)
 			continue;
-		if (m->queue == queue && m->start >= p->pipe.written)
+		if (m->queue == queue && m->start >= written) {
 			return_message(x, m);
-		else
-			move_rest(p, m, &kept);
+			continue;
+		}
+		/* The unwritten rest of the message. */
+		from = m->start > written ? m->start : written;
+		shift = from - written - kept.len;
+		mq_buf_add(&kept, out + (from - written), m->end - from);
+		m->start -= shift;
+		m->end -= shift;
 	}
 	mq_buf_free(&p->out);
 	p->out = kept;
@@ -301,28 +222,20 @@ fail_output(struct executor *x, int status)
 
 	p->lost = true;
 	ev_io_stop(x->loop, &p->room);
-	ev_io_stop(x->loop, &p->pipe.reader);
-	ev_timer_stop(x->loop, &p->pipe.timer);
-	out_pipe_look(&p->pipe);
+	ev_io_stop(x->loop, &p->reader);
+	ev_timer_stop(x->loop, &p->timer);
+	look_at_pipe(p);
 	ack_arrived(x);
 	policy_stop(x->policy, STOP_SOON, status, 0);
 	/* Even if it has been stopping before. */
 	tell(x, FACT_WAKE);
 }
 
-static void
-on_reader_gone(struct ev_loop *loop, ev_io *w, int events)
-{
-	(void)loop;
-	(void)events;
-	fail_output(w->data, MQ_EXIT_OK);
-}
-
 /* Reports arrived messages as done. */
 static void
 print_progress(struct executor *x)
 {
-	out_pipe_look(&x->printer.pipe);
+	look_at_pipe(&x->printer);
 	ack_arrived(x);
 	await_arrival(x);
 	tell(x, FACT_WAKE);
@@ -332,7 +245,7 @@ static void
 on_look(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct executor *x = w->data;
-	double *look_s = &x->printer.pipe.look_s;
+	double *look_s = &x->printer.look_s;
 
 	(void)loop;
 	(void)events;
@@ -340,15 +253,23 @@ on_look(struct ev_loop *loop, ev_timer *w, int events)
 	print_progress(x);
 }
 
+/* The pipe has lost its reader, or output can be written. */
 static void
-on_writable(struct ev_loop *loop, ev_io *w, int events)
+on_output(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct executor *x = w->data;
 	struct printer *p = &x->printer;
-	ssize_t wrote = out_pipe_write(
-	    &p->pipe, p->out.data + p->start, count_unwritten(p));
+	size_t n = count_unwritten(p);
+	ssize_t wrote;
 
 	(void)events;
+	if (w == &p->reader) {
+		fail_output(x, MQ_EXIT_OK);
+		return;
+	}
+	if (!p->whole && n > SURE)
+		n = SURE;
+	wrote = write(p->fd, p->out.data + p->start, n);
 	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (wrote == -1 && errno == EPIPE) {
@@ -360,6 +281,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 		fail_output(x, MQ_EXIT_IO);
 		return;
 	}
+	p->written += (size_t)wrote;
 	p->start += (size_t)wrote;
 	if (count_unwritten(p) == 0) {
 		mq_buf_clear(&p->out);
@@ -369,42 +291,54 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	print_progress(x);
 }
 
-static void
-print_message(struct executor *x, struct message *m)
-{
-	struct printer *p = &x->printer;
-
-	policy_started(x->policy);
-	m->start = p->pipe.written + count_unwritten(p);
-	add_frame(x, m);
-	m->end = p->pipe.written + count_unwritten(p);
-	TAILQ_INSERT_TAIL(&p->printed, m, line);
-	x->running++;
-}
-
 /* Prints as many messages as may be under way; false: none. */
 static bool
 fill_output(struct executor *x)
 {
-	const struct printer *p = &x->printer;
+	struct printer *p = &x->printer;
+	long most = UNDER_WAY, more = (p->arrived - ONE_BY_ONE) / 4;
 	struct message *m;
 	bool any = false;
 
-	while (x->running < under_way_max(p) &&
-	    count_unwritten(p) <= OUT_BYTES && policy_may_start(x->policy) &&
+	if (p->piped && more < UNDER_WAY)
+		most = more > 0 ? 1 + more : 1;
+	while (x->running < most && count_unwritten(p) <= OUT_BYTES &&
+	    policy_may_start(x->policy) &&
 	    (m = inbox_next(x->inbox, -1)) != NULL) {
-		print_message(x, m);
+		policy_started(x->policy);
+		m->start = p->written + count_unwritten(p);
+		add_frame(x, m);
+		m->end = p->written + count_unwritten(p);
+		TAILQ_INSERT_TAIL(&p->printed, m, line);
+		x->running++;
 		any = true;
 	}
 	return any;
 }
 
-/* As much as may be under way. */
 static void
-print_next(struct executor *x)
+print_start(struct executor *x)
 {
 	struct printer *p = &x->printer;
+	/* If stdout cannot be written, few acked messages are lost. */
+	long n = p->arrived < 4 * ONCE ? 1 + p->arrived / 4 : ONCE;
+	struct message *m;
 
+	if (inbox_held(x->inbox) == 0 || policy_level(x->policy) >= STOP_SOON)
+		return;
+	if (x->opt->at_most_once) {
+		/* The next ones are acked once the last ones are written. */
+		if (count_unwritten(p) > 0 || outbox_settling(x->outbox) > 0)
+			return;
+		for (; n > 0 && policy_may_start(x->policy) &&
+		     (m = inbox_next(x->inbox, -1)) != NULL;
+		     n--) {
+			policy_started(x->policy);
+			tell(x, FACT_DONE, .message = m);
+		}
+		outbox_flush(x->outbox);
+		return;
+	}
 	if (p->start > 0 && count_unwritten(p) <= OUT_BYTES) {
 		memmove(
 		    p->out.data, p->out.data + p->start, count_unwritten(p));
@@ -416,38 +350,6 @@ print_next(struct executor *x)
 		ack_arrived(x);
 	if (count_unwritten(p) > 0)
 		ev_io_start(x->loop, &p->room);
-}
-
-/* Acks the next messages once the last ones are written. */
-static void
-ack_next(struct executor *x)
-{
-	/* If stdout cannot be written, few messages are lost. */
-	long n = 1 + x->printer.arrived / 4;
-	struct message *m;
-
-	if (count_unwritten(&x->printer) > 0 || outbox_settling(x->outbox) > 0)
-		return;
-	if (n > ONCE)
-		n = ONCE;
-	for (; n > 0 && policy_may_start(x->policy) &&
-	     (m = inbox_next(x->inbox, -1)) != NULL;
-	     n--) {
-		policy_started(x->policy);
-		tell(x, FACT_DONE, .message = m);
-	}
-	outbox_flush(x->outbox);
-}
-
-static void
-print_start(struct executor *x)
-{
-	if (inbox_held(x->inbox) == 0 || policy_level(x->policy) >= STOP_SOON)
-		return;
-	if (x->opt->at_most_once)
-		ack_next(x);
-	else
-		print_next(x);
 }
 
 void
@@ -472,21 +374,51 @@ executor_owes(const struct executor *x)
 
 /* --- the table -------------------------------------------------------------- */
 
+/* The write end of a pipe becomes readable when the reader is gone. */
+static void
+open_pipe(struct printer *p, struct ev_loop *loop)
+{
+	int fd, before = 0, mode = fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE;
+
+	if (mode == O_RDONLY || ioctl(STDOUT_FILENO, FIONREAD, &before) == -1)
+		return;
+	/* Opened anew: other writers that share stdout may want to block. */
+	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd != -1) {
+		p->fd = fd;
+		p->whole = true;
+	}
+	/* Bytes of earlier writers count as ours. */
+	p->written = (size_t)before;
+	p->piped = true;
+	if (fd != -1 || mode == O_WRONLY) {
+		ev_io_set(&p->reader, p->fd, EV_READ);
+		ev_io_start(loop, &p->reader);
+	}
+}
+
 static void
 print_init(struct executor *x)
 {
 	struct printer *p = &x->printer;
+	struct stat st = {.st_mode = 0};
 
-	ev_init(&p->pipe.reader, on_reader_gone);
-	ev_init(&p->pipe.timer, on_look);
-	out_pipe_init(&p->pipe, x->loop);
-	p->terminal = isatty(p->pipe.fd);
+	p->fd = STDOUT_FILENO;
+	p->look_s = LOOK_MIN;
+	ev_init(&p->reader, on_output);
+	ev_init(&p->timer, on_look);
+	if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
+		open_pipe(p, x->loop);
+	else
+		p->whole = S_ISREG(st.st_mode) ||
+		    (S_ISCHR(st.st_mode) && major(st.st_rdev) == MEM_MAJOR);
+	p->terminal = isatty(p->fd);
 	if (p->terminal && !x->opt->quiet)
 		mq_say("messages printed here are removed from the queue; to "
 		       "keep them, use mq-stats --list ready %s",
 		    x->opt->queues[0]);
-	ev_io_init(&p->room, on_writable, p->pipe.fd, EV_WRITE);
-	p->pipe.reader.data = p->pipe.timer.data = p->room.data = x;
+	ev_io_init(&p->room, on_output, p->fd, EV_WRITE);
+	p->reader.data = p->timer.data = p->room.data = x;
 }
 
 const struct executor_table executor_print = {

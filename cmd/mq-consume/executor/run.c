@@ -96,88 +96,40 @@ describe_run(const struct slot *s)
 	return info;
 }
 
-/* Starts the process of a run.  Returns 0, or an errno. */
-static int
-start_process(
-    struct slot *s, const struct run_info *info, int input, char **dir)
-{
-	int answers = input != -1 ? mq_answers_open(&s->answers) : -1;
-
-	return process_start(
-	    s->executor->process, info, input, answers, &s->run, dir);
-}
-
-/* The same with the message's files. */
-static int
-start_with_files(
-    struct slot *s, const struct run_info *info, int input, char **dir)
-{
-	struct run_info with = *info;
-	struct attached a;
-	int error = attachments_begin(
-	    s->executor->attachments, TAILQ_FIRST(&s->hand), &a);
-
-	if (error != 0) {
-		if (input != -1)
-			close(input);
-		return error;
-	}
-	with.files = a.dir;
-	with.before = attachments_fetch;
-	with.before_arg = &a;
-	error = start_process(s, &with, input, dir);
-	attachments_begun(&a, error == 0);
-	return error;
-}
-
-/* Returns 0, or an errno. */
-static int
-start_command(struct slot *s, int input)
-{
-	const struct run_info info = describe_run(s);
-	bool files =
-	    info.id != NULL && attachments_wanted(TAILQ_FIRST(&s->hand));
-	char *dir = NULL;
-	int error = files ? start_with_files(s, &info, input, &dir) :
-			    start_process(s, &info, input, &dir);
-
-	if (dir == NULL)
-		return error;
-	if (!s->executor->starving)
-		mq_say("%s: %s", dir, strerror(error));
-	free(dir);
-	return is_temporary(error) ? error : ENOTDIR;
-}
-
 bool
 slot_start(struct slot *s, int input)
 {
-	int error;
+	struct executor *x = s->executor;
+	struct run_info info = describe_run(s);
+	struct attached files = {.dir = NULL};
+	char *dir = NULL;
+	int error = 0, answers;
 
 	s->started = s->born = mq_clock_s(CLOCK_MONOTONIC);
-	error = start_command(s, input);
+	if (info.id != NULL)
+		error = attachments_begin(
+		    x->attachments, TAILQ_FIRST(&s->hand), &files);
+	if (error == 0) {
+		info.files = files.dir;
+		info.before = files.dir != NULL ? attachments_fetch : NULL;
+		info.before_arg = &files;
+		answers = input != -1 ? mq_answers_open(&s->answers) : -1;
+		error = process_start(
+		    x->process, &info, input, answers, &s->run, &dir);
+		attachments_begun(&files, error == 0);
+	} else if (input != -1) {
+		close(input);
+	}
+	if (dir != NULL) {
+		if (!x->starving)
+			mq_say("%s: %s", dir, strerror(error));
+		free(dir);
+		error = is_temporary(error) ? error : ENOTDIR;
+	}
 	if (error != 0)
 		report_failed_start(s, error);
 	else
-		s->executor->starving = false;
-	return error == 0;
-}
-
-/* The same of a command that was to start when its attachments were fetched; after
- * its end. */
-static bool
-slot_was_started(struct slot *s)
-{
-	int error = 0;
-
-	if (s->run.failure == -1)
-		return true;
-	if (read(s->run.failure, &error, sizeof(error)) != sizeof(error))
-		error = 0;
-	close(s->run.failure);
-	s->run.failure = -1;
-	if (error != 0)
-		report_failed_start(s, error);
+		x->starving = false;
 	return error == 0;
 }
 
@@ -319,41 +271,19 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 	ev_timer_start(loop, w);
 }
 
-void
-run_stop(struct slot *s)
-{
-	s->killed = true;
-	requests_hurry(&s->requests);
-	/* Else KILL is near anyway. */
-	if (s->timed_out)
-		return;
-	s->timed_out = true;
-	ev_timer_stop(s->executor->loop, &s->timer);
-	ev_timer_set(&s->timer, (double)s->executor->opt->grace_ms / 1000, 0);
-	ev_timer_start(s->executor->loop, &s->timer);
-	kill(-s->run.pid, SIGTERM);
-}
-
 /* --- judging ---------------------------------------------------------------- */
-
-/* Whether its run has not ended in its own way before an operator ended it. */
-static bool
-was_stopped(const struct slot *s, const struct message *m, int which)
-{
-	if (m->stop == MQ_STOP_NONE)
-		return false;
-	return s->ones != NULL ?
-	    s->ones[which].final == MQ_FINAL_NONE :
-	    s->verbs.final == MQ_FINAL_NONE || s->status != 0;
-}
 
 static void
 judge_message(const struct slot *s, const struct message *m, int which,
     struct mq_verdict *v)
 {
 	enum mq_strict strict = s->executor->opt->strict;
+	bool ended = s->ones != NULL ?
+	    s->ones[which].final != MQ_FINAL_NONE :
+	    s->verbs.final != MQ_FINAL_NONE && s->status == 0;
 
-	if (was_stopped(s, m, which))
+	/* An operator ended its run before that ended in its own way. */
+	if (m->stop != MQ_STOP_NONE && !ended)
 		mq_verdict_stopped(s->status, v);
 	else if (s->ones != NULL)
 		mq_verdict_one(&s->verbs, which, s->status,
@@ -362,32 +292,31 @@ judge_message(const struct slot *s, const struct message *m, int which,
 		mq_verdict(&s->verbs, s->status, s->timed_out, strict, v);
 }
 
-/* Whether a message goes back, as if it had not run. */
-static bool
-must_return(const struct slot *s, const struct message *m, int which,
-    const struct mq_verdict *v)
-{
-	if (!s->killed || m->stop != MQ_STOP_NONE)
-		return false;
-	/* A final verb about this message stands. */
-	if (s->ones != NULL && s->ones[which].final != MQ_FINAL_NONE)
-		return false;
-	return v->kind != MQ_VERDICT_DONE && v->kind != MQ_VERDICT_PUSH;
-}
-
 /* Reports the end of the messages that do not go back. */
 static void
-judge_hand(struct slot *s, const char *errors)
+judge_run(struct slot *s)
 {
 	struct executor *x = s->executor;
-	struct message *m, *next;
+	const char *errors = slot_close_output(s);
+	struct message *m = TAILQ_FIRST(&s->hand), *next;
 	struct mq_verdict v;
 	enum slot_success success = SLOT_NEITHER;
+	bool back; /* as if it had not run */
 	int which = -1;
 
+	if (m == NULL)
+		return;
+	mq_verdict(&s->verbs, s->status, s->timed_out, x->opt->strict, &v);
+	if (!s->killed)
+		slot_ran(s, m, &v);
 	TAILQ_FOREACH_SAFE(m, &s->hand, line, next) {
 		judge_message(s, m, ++which, &v);
-		if (!m->lost && must_return(s, m, which, &v)) {
+		/* A final verb about a message of a batch stands. */
+		back = s->killed && !m->lost && m->stop == MQ_STOP_NONE &&
+		    (s->ones == NULL ||
+			s->ones[which].final == MQ_FINAL_NONE) &&
+		    v.kind != MQ_VERDICT_DONE && v.kind != MQ_VERDICT_PUSH;
+		if (back) {
 			tell(x, FACT_BROKEN_OFF, .message = m, .verdict = &v,
 			    .text = errors);
 			continue;
@@ -399,22 +328,6 @@ judge_hand(struct slot *s, const char *errors)
 		    x, FACT_ENDED, .message = m, .verdict = &v, .text = errors);
 	}
 	slot_judged(s, success);
-}
-
-static void
-judge_run(struct slot *s)
-{
-	struct message *first = TAILQ_FIRST(&s->hand);
-	const char *errors = slot_close_output(s);
-	struct mq_verdict v;
-
-	if (first == NULL)
-		return;
-	mq_verdict(
-	    &s->verbs, s->status, s->timed_out, s->executor->opt->strict, &v);
-	if (!s->killed)
-		slot_ran(s, first, &v);
-	judge_hand(s, errors);
 }
 
 static void
@@ -433,13 +346,21 @@ static void
 end_run(struct slot *s)
 {
 	struct executor *x = s->executor;
+	ssize_t n;
+	int error;
 
 	x->busy--;
 	slots_count(x, s->queue, -1);
 	x->last_end = mq_clock_steady_s();
 	/* The check of the lease may mark messages as lost. */
 	tell(x, FACT_JUDGING);
-	(void)slot_was_started(s);
+	/* A command that was to start when its attachments were fetched. */
+	if (s->run.failure != -1) {
+		n = read(s->run.failure, &error, sizeof(error));
+		close(s->run.failure);
+		if (n == (ssize_t)sizeof(error) && error != 0)
+			report_failed_start(s, error);
+	}
 	judge_run(s);
 	slot_return_all(s);
 	forget_ones(s);
@@ -457,26 +378,20 @@ on_answered(void *arg, bool all)
 		ev_io_start(s->executor->loop, &s->verbs_io);
 }
 
-/* Reads what the pipes hold; whether no process can write more.  A grandchild may
- * keep them open for ever: no end is waited for. */
-static bool
-read_rest(struct slot *s)
-{
-	/* Most short runs write nothing. */
-	if (run_output_silent(s->run.output, s->run.verbs))
-		return true;
-	fcntl(s->run.verbs, F_SETFL, O_NONBLOCK);
-	return !read_verbs(s, true) && run_output_ended(s->run.output);
-}
-
 static void
 on_ended(void *arg, int status)
 {
 	struct slot *s = arg;
 	struct executor *x = s->executor;
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
-	bool alone = read_rest(s);
+	/* Whether no process can write more.  Most short runs write nothing. */
+	bool alone = run_output_silent(s->run.output, s->run.verbs);
 
+	/* A grandchild may keep the pipes open for ever: no end is waited for. */
+	if (!alone) {
+		fcntl(s->run.verbs, F_SETFL, O_NONBLOCK);
+		alone = !read_verbs(s, true) && run_output_ended(s->run.output);
+	}
 	s->ran_s = took;
 	mq_verbs_end(&s->verbs);
 	ev_io_stop(x->loop, &s->verbs_io);
@@ -498,27 +413,12 @@ on_ended(void *arg, int status)
 
 /* --- starting a run --------------------------------------------------------- */
 
-static void
-watch_run(struct slot *s)
-{
-	struct executor *x = s->executor;
-	int64_t timeout_ms = rules_of(x->opt, s->queue)->timeout_ms;
-
-	ev_io_init(&s->verbs_io, on_verbs, s->run.verbs, EV_READ);
-	ev_timer_init(&s->timer, on_timeout, (double)timeout_ms / 1000, 0);
-	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
-	s->verbs_io.data = s->timer.data = s->patience.data = s;
-	mq_child_watch(x->children, &s->child, s->run.pid, on_ended, s);
-	ev_timer_start(x->loop, &s->patience);
-	if (timeout_ms > 0)
-		ev_timer_start(x->loop, &s->timer);
-}
-
 /* Starts a run of the messages in hand with n bytes as its input. */
 static void
 run_begin(struct slot *s, const char *input, size_t n)
 {
 	struct executor *x = s->executor;
+	int64_t timeout_ms;
 
 	/* It may crash this consumer: held messages go back that no other slot can take
 	 * at once. */
@@ -540,14 +440,15 @@ run_begin(struct slot *s, const char *input, size_t n)
 	x->busy++;
 	s->queue = TAILQ_FIRST(&s->hand)->queue;
 	slots_count(x, s->queue, 1);
-	watch_run(s);
-}
-
-static void
-run_make(struct slot *s)
-{
-	requests_init(
-	    &s->requests, s->executor->duplicates, &s->answers, on_answered, s);
+	timeout_ms = rules_of(x->opt, s->queue)->timeout_ms;
+	ev_io_init(&s->verbs_io, on_verbs, s->run.verbs, EV_READ);
+	ev_timer_init(&s->timer, on_timeout, (double)timeout_ms / 1000, 0);
+	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
+	s->verbs_io.data = s->timer.data = s->patience.data = s;
+	mq_child_watch(x->children, &s->child, s->run.pid, on_ended, s);
+	ev_timer_start(x->loop, &s->patience);
+	if (timeout_ms > 0)
+		ev_timer_start(x->loop, &s->timer);
 }
 
 /* --- a message for each ------------------------------------------------------- */
@@ -561,45 +462,31 @@ fork_room(const struct executor *x, int queue)
 	return x->uneven && own < all ? own : all;
 }
 
-/* Starts the run of a message, or rejects the message. */
-static void
-start_message(struct executor *x, struct slot *s, struct message *m)
-{
-	const char *payload = m->envelope.payload, *why;
-	size_t n = m->envelope.payload_len;
-
-	if (x->opt->replace == NULL) {
-		slot_take(s, m);
-		run_begin(s, payload, n);
-		return;
-	}
-	why = arguments_refuse(payload, n);
-	if (why != NULL) {
-		tell(x, FACT_REJECTED, .message = m, .text = why);
-		return;
-	}
-	slot_take(s, m);
-	/* The payload is an argument in place of the input. */
-	run_begin(s, "", 0);
-}
-
 static void
 fork_start(struct executor *x)
 {
+	const char *payload, *why;
 	struct message *m;
 	struct slot *s;
+	size_t n;
 
 	while (slots_may_start(x) && (s = slots_free_one(x)) != NULL &&
 	    (m = inbox_next(x->inbox, -1)) != NULL) {
-		policy_started(x->policy);
-		start_message(x, s, m);
+		payload = m->envelope.payload;
+		n = m->envelope.payload_len;
+		why = NULL;
+		if (x->opt->replace != NULL)
+			why = arguments_refuse(payload, n);
+		/* With -I, the payload is an argument, and the input empty. */
+		if (slot_take(s, m, why))
+			run_begin(s, payload, x->opt->replace == NULL ? n : 0);
 	}
 }
 
 const struct executor_table executor_fork = {
     .acks = ACKS_AT_ONCE,
     .init = slots_init,
-    .make = run_make,
+    .answered = on_answered,
     .room = fork_room,
     .start = fork_start,
     .tick = run_tick,
@@ -629,122 +516,70 @@ executor_wants_few(const struct executor *x, int queue)
 		slots_idle_for(x, queue) > 0);
 }
 
-/* Whether no messages come that could fill a batch. */
-static bool
-is_last_batch(const struct executor *x)
-{
-	return policy_level(x->policy) != STOP_NOT ||
-	    policy_limit_reached(x->policy, inbox_held(x->inbox)) ||
-	    (x->opt->drain && inbox_drained(x->inbox));
-}
-
-/* Seconds until the batch of a queue can start; below 0: no messages, or others
- * come at once. */
-static double
-batch_wait_s(const struct executor *x, int queue)
-{
-	const struct message *first = inbox_oldest_of(x->inbox, queue);
-	double wait;
-
-	if (first == NULL)
-		return -1;
-	if (inbox_held_of(x->inbox, queue) >= x->batch || is_last_batch(x))
-		return 0;
-	if (session_is_up(x->session) && !session_complains(x->session) &&
-	    inbox_expects(x->inbox, queue))
-		return -1;
-	wait = first->since + (double)x->opt->batch_wait_ms / 1000 -
-	    mq_clock_steady_s();
-	return wait > 0 ? wait : 0;
-}
-
 /* The first queue whose batch can start; -1: none, and the timer is set. */
 static int
 next_batch_queue(struct executor *x)
 {
+	const struct message *m;
 	double first = -1, wait;
 	int i;
 
 	for (i = 0; i < x->opt->queue_count; i++) {
-		wait = batch_wait_s(x, i);
-		if (wait == 0)
+		if ((m = inbox_oldest_of(x->inbox, i)) == NULL)
+			continue;
+		if (inbox_held_of(x->inbox, i) >= x->batch ||
+		    slots_have_last(x))
 			return i;
-		if (wait > 0 && (first < 0 || wait < first))
+		/* Others come at once. */
+		if (session_is_up(x->session) &&
+		    !session_complains(x->session) &&
+		    inbox_expects(x->inbox, i))
+			continue;
+		wait = m->since + (double)x->opt->batch_wait_ms / 1000 -
+		    mq_clock_steady_s();
+		if (wait <= 0)
+			return i;
+		if (first < 0 || wait < first)
 			first = wait;
 	}
 	ev_timer_stop(x->loop, &x->batch_timer);
 	if (first > 0) {
-		ev_timer_set(&x->batch_timer, first, 0);
+		ev_timer_init(&x->batch_timer, executor_on_time, first, 0);
+		x->batch_timer.data = x;
 		ev_timer_start(x->loop, &x->batch_timer);
 	}
 	return -1;
 }
 
-/* Adds a message to the run, or rejects it. */
-static void
-add_to_run(struct slot *s, struct message *m, struct mq_buf *input)
-{
-	struct executor *x = s->executor;
-	const char *why = message_unframable(m, x->opt->framing);
-
-	policy_started(x->policy);
-	if (why != NULL) {
-		tell(x, FACT_REJECTED, .message = m, .text = why);
-		return;
-	}
-	slot_take(s, m);
-	message_frame(m, x->opt->framing, input);
-}
-
-static void
-start_batch(struct slot *s, int queue)
-{
-	struct executor *x = s->executor;
-	struct mq_buf input = {0};
-	struct message *m;
-
-	while (s->count < x->batch && (m = inbox_next(x->inbox, queue)) != NULL)
-		add_to_run(s, m, &input);
-	if (s->count > 0) {
-		s->ones = mq_xcalloc((size_t)s->count, sizeof(*s->ones));
-		run_begin(s, input.data, input.len);
-	}
-	mq_buf_free(&input);
-}
-
 static void
 batch_start(struct executor *x)
 {
+	struct mq_buf input;
+	struct message *m;
 	struct slot *s;
 	int queue;
 
 	while (slots_may_start(x) && (s = slots_free_one(x)) != NULL &&
-	    (queue = next_batch_queue(x)) != -1)
-		start_batch(s, queue);
-}
-
-static void
-on_batch_time(struct ev_loop *loop, ev_timer *w, int events)
-{
-	struct executor *x = w->data;
-
-	(void)loop;
-	(void)events;
-	tell(x, FACT_WAKE);
-}
-
-static void
-batch_init(struct executor *x)
-{
-	slots_init(x);
-	ev_timer_init(&x->batch_timer, on_batch_time, 0, 0);
-	x->batch_timer.data = x;
+	    (queue = next_batch_queue(x)) != -1) {
+		input = (struct mq_buf){0};
+		while (s->count < x->batch &&
+		    (m = inbox_next(x->inbox, queue)) != NULL)
+			if (slot_take(
+				s, m, message_unframable(m, x->opt->framing)))
+				message_frame(m, x->opt->framing, &input);
+		if (s->count > 0) {
+			s->ones =
+			    mq_xcalloc((size_t)s->count, sizeof(*s->ones));
+			run_begin(s, input.data, input.len);
+		}
+		mq_buf_free(&input);
+	}
 }
 
 const struct executor_table executor_batch = {
     .acks = ACKS_AT_REST,
-    .init = batch_init,
-    .make = run_make,
+    .init = slots_init,
+    .answered = on_answered,
     .room = batch_room,
     .start = batch_start,
     .tick = run_tick,

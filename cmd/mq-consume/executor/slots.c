@@ -29,9 +29,14 @@ list_if_free(struct slot *s)
 		TAILQ_REMOVE(&s->executor->free, s, free);
 }
 
-void
-slot_take(struct slot *s, struct message *m)
+bool
+slot_take(struct slot *s, struct message *m, const char *why)
 {
+	policy_started(s->executor->policy);
+	if (why != NULL) {
+		tell(s->executor, FACT_REJECTED, .message = m, .text = why);
+		return false;
+	}
 	m->slot = s;
 	m->stop = MQ_STOP_NONE;
 	TAILQ_INSERT_TAIL(&s->hand, m, line);
@@ -39,6 +44,7 @@ slot_take(struct slot *s, struct message *m)
 	s->bytes += m->len;
 	s->executor->running++;
 	list_if_free(s);
+	return true;
 }
 
 void
@@ -71,29 +77,28 @@ slot_return_all(struct slot *s)
 		slot_return_last(s);
 }
 
-static const struct message *
-message_at(const struct slot *s, int which)
-{
-	const struct message *m = TAILQ_FIRST(&s->hand);
-
-	for (; which > 0 && m != NULL; which--)
-		m = TAILQ_NEXT(m, line);
-	return m;
-}
-
 void
 slot_ask_duplicate(void *arg, int which, const char *text)
 {
 	struct slot *s = arg;
-	const struct message *m = message_at(s, which);
+	const struct message *first = TAILQ_FIRST(&s->hand), *m = first;
 	const char *wrong = NULL;
+	int i;
 
+	for (i = 0; i < which && m != NULL; i++)
+		m = TAILQ_NEXT(m, line);
 	if (which == -1 && s->ones != NULL && s->count > 1)
 		wrong = "message number missing: dup #N ...";
 	else if (m == NULL)
 		wrong = "no message has that number";
 	if (m == NULL)
-		m = TAILQ_FIRST(&s->hand);
+		m = first;
+	/* May go back, and end elsewhere, before the request is answered. */
+	if (s->executor->opt->stream && first != NULL &&
+	    first->start >= s->worker.input.read) {
+		wrong = "the worker has not read the message";
+		m = NULL;
+	}
 	requests_ask(&s->requests, m, wrong, text);
 }
 
@@ -109,6 +114,14 @@ slots_may_start(const struct executor *x)
 }
 
 bool
+slots_have_last(const struct executor *x)
+{
+	return policy_level(x->policy) != STOP_NOT ||
+	    policy_limit_reached(x->policy, inbox_held(x->inbox)) ||
+	    (x->opt->drain && inbox_drained(x->inbox));
+}
+
+bool
 slots_return_stale(struct executor *x, bool idle)
 {
 	if (x->opt->prefetch >= 0 || inbox_held(x->inbox) == 0 || idle ||
@@ -117,6 +130,16 @@ slots_return_stale(struct executor *x, bool idle)
 	x->run_s = STALE_S;
 	tell(x, FACT_GIVE_BACK);
 	return true;
+}
+
+void
+executor_on_time(struct ev_loop *loop, ev_timer *w, int events)
+{
+	const struct executor *x = w->data;
+
+	(void)loop;
+	(void)events;
+	tell(x, FACT_WAKE);
 }
 
 /* --- runs ------------------------------------------------------------------- */
@@ -200,28 +223,6 @@ on_flow(void *arg)
 	tell(x, FACT_WAKE);
 }
 
-/* The first ones are listed last, to be taken first. */
-static void
-make_slots(struct executor *x, int n)
-{
-	struct slot *s;
-	int i;
-
-	for (i = n - 1; i >= x->made; i--) {
-		s = &x->all[i];
-		s->executor = x;
-		TAILQ_INIT(&s->hand);
-		s->worker.input.fd = s->worker.input.other = -1;
-		s->answers = (struct mq_answers){.loop = x->loop, .fd = -1};
-		ev_timer_init(&s->rest, on_rested, 0, 0);
-		s->rest.data = s;
-		x->table->make(s);
-		list_if_free(s);
-	}
-	if (n > x->made)
-		x->made = n;
-}
-
 static void
 count_full(struct executor *x, int queue)
 {
@@ -239,6 +240,7 @@ slots_count(struct executor *x, int queue, int n)
 void
 executor_resize(struct executor *x)
 {
+	struct slot *s;
 	int i;
 
 	/* Messages are printed. */
@@ -248,7 +250,20 @@ executor_resize(struct executor *x)
 	x->limit = rules_slots(x->opt, &x->uneven);
 	x->uneven &= !x->opt->stream;
 	process_allow(x->process, x->limit);
-	make_slots(x, x->limit);
+	/* The first ones are listed last, to be taken first. */
+	for (i = x->limit - 1; i >= x->made; i--) {
+		s = &x->all[i];
+		s->executor = x;
+		TAILQ_INIT(&s->hand);
+		s->answers = (struct mq_answers){.loop = x->loop, .fd = -1};
+		ev_timer_init(&s->rest, on_rested, 0, 0);
+		s->rest.data = s;
+		requests_init(&s->requests, x->duplicates, &s->answers,
+		    x->table->answered, s);
+		list_if_free(s);
+	}
+	if (x->limit > x->made)
+		x->made = x->limit;
 	for (i = 0; i < x->opt->queue_count; i++)
 		count_full(x, i);
 }

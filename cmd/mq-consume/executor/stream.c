@@ -40,19 +40,7 @@ slot_room(const struct slot *s)
 		return 0;
 	if (ev_is_active(&s->rest) || ev_is_active(&s->worker.restart))
 		return 0;
-	/* A dead worker may wait for the answers to its dups. */
-	if (s->run.pid == 0 ?
-		requests_awaited(&s->requests) :
-		worker_is_leaving(s) || !worker_input_wants(&s->worker.input))
-		return 0;
-	return window_of(s) - s->count;
-}
-
-static bool
-is_idler(const struct slot *s, const struct slot *than)
-{
-	return than == NULL || s->count < than->count ||
-	    (s->count == than->count && than->run.pid == 0 && s->run.pid != 0);
+	return worker_wants(s) ? window_of(s) - s->count : 0;
 }
 
 /* The slot with the fewest messages, preferably with a worker. */
@@ -64,71 +52,43 @@ idlest_slot(const struct executor *x)
 
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
-		if (!is_idler(s, best) || slot_room(s) <= 0)
-			continue;
-		best = s;
-		if (best->count == 0 && best->run.pid != 0)
+		if ((best == NULL || s->count < best->count ||
+			(s->count == best->count && best->run.pid == 0 &&
+			    s->run.pid != 0)) &&
+		    slot_room(s) > 0)
+			best = s;
+		if (best != NULL && best->count == 0 && best->run.pid != 0)
 			break;
 	}
 	return best;
 }
 
-static bool
-write_message(struct executor *x)
-{
-	struct message *m;
-	struct slot *s;
-	const char *why;
-
-	if (!slots_may_start(x) || inbox_oldest_of(x->inbox, -1) == NULL ||
-	    (s = idlest_slot(x)) == NULL)
-		return false;
-	if (s->run.pid == 0 && !worker_start(s))
-		return false;
-	if ((m = inbox_next(x->inbox, -1)) == NULL)
-		return false;
-	policy_started(x->policy);
-	why = message_unframable(m, x->opt->framing);
-	if (why != NULL) {
-		tell(x, FACT_REJECTED, .message = m, .text = why);
-		return true;
-	}
-	slot_take(s, m);
-	worker_input_write(&s->worker.input, m, x->opt->framing);
-	if (s->count == 1)
-		worker_next(s);
-	return true;
-}
-
-/* Whether no more messages come.  Then workers find the end of their input, and
- * can write verbs that they have kept until then. */
-static bool
-is_input_over(const struct executor *x)
-{
-	if (inbox_held(x->inbox) > 0 || inbox_is_claiming(x->inbox))
-		return false;
-	return policy_level(x->policy) != STOP_NOT ||
-	    policy_limit_reached(x->policy, 0) ||
-	    (x->opt->drain && inbox_drained(x->inbox));
-}
-
 static void
 stream_start(struct executor *x)
 {
+	struct message *m;
 	struct slot *s;
 	bool last;
 	int i;
 
-	while (write_message(x))
-		;
-	last = is_input_over(x);
+	while (slots_may_start(x) && inbox_oldest_of(x->inbox, -1) != NULL &&
+	    (s = idlest_slot(x)) != NULL) {
+		if (s->run.pid == 0 && !worker_start(s))
+			break;
+		if ((m = inbox_next(x->inbox, -1)) == NULL)
+			break;
+		if (slot_take(s, m, message_unframable(m, x->opt->framing)))
+			worker_add(s, m);
+	}
+	/* At the end of their input, workers can write verbs that they have kept until
+	 * then. */
+	last = inbox_held(x->inbox) == 0 && !inbox_is_claiming(x->inbox) &&
+	    slots_have_last(x);
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
-		if (s->run.pid == 0)
-			continue;
-		worker_input_flush(&s->worker.input);
-		if (last || (i >= x->limit && s->count == 0))
-			worker_last(s);
+		if (s->run.pid != 0)
+			worker_flush(
+			    s, last || (i >= x->limit && s->count == 0));
 	}
 }
 
@@ -170,24 +130,19 @@ executor_stop(struct executor *x)
 		if (s->run.pid == 0)
 			continue;
 		worker_return_unread(s);
-		worker_last(s);
+		worker_flush(s, true);
 	}
 }
 
 static void
 stream_tick(struct executor *x)
 {
-	struct slot *s;
 	int i;
 
 	x->starved = false;
-	for (i = 0; i < x->made; i++) {
-		s = &x->all[i];
-		if (s->run.pid == 0)
-			continue;
-		worker_input_check(&s->worker.input);
-		stream_verbs_tick(s);
-	}
+	for (i = 0; i < x->made; i++)
+		if (x->all[i].run.pid != 0)
+			worker_tick(&x->all[i]);
 	if (!slots_return_stale(x, idlest_slot(x) != NULL))
 		return;
 	/* Measure anew, with one message at a time. */
@@ -199,7 +154,7 @@ const struct executor_table executor_stream = {
     .flows = true,
     .acks = ACKS_AT_REST,
     .init = slots_init,
-    .make = worker_make,
+    .answered = worker_answered,
     .room = stream_room,
     .start = stream_start,
     .tick = stream_tick,

@@ -4,23 +4,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
 #include "base/say.h"
 #include "mq-consume/rules.h"
 
-/* --- worker-time --------------------------------------------------------- */
+/* --- time -------------------------------------------------------------------- */
 
 /* Seconds from TERM to KILL; and from the end of a descriptor to that of the
  * worker. */
 #define KILL_AFTER 5.0
 
-bool
-worker_is_leaving(const struct slot *s)
+/* Whether the worker gets no more messages, and is to end soon. */
+static bool
+is_leaving(const struct slot *s)
 {
 	const struct stream_worker *w = &s->worker;
 
@@ -36,26 +38,7 @@ has_finished(const struct slot *s)
 	const struct message *m = TAILQ_FIRST(&s->hand);
 
 	return input->fd == -1 &&
-	    (m == NULL || (input->cut && !worker_input_read(input, m)));
-}
-
-/* In seconds; 0: no limit. */
-static double
-time_limit(const struct slot *s)
-{
-	const struct executor *x = s->executor;
-	const struct message *m = TAILQ_FIRST(&s->hand);
-	double grace = (double)x->opt->grace_ms / 1000;
-
-	/* The grace time of the consumer is for all workers. */
-	if (has_finished(s) && policy_level(x->policy) >= STOP_SOON)
-		return 0;
-	if (has_finished(s))
-		return s->worker.input.cut || grace < KILL_AFTER ? KILL_AFTER :
-								   grace;
-	return m == NULL ?
-	    0 :
-	    (double)rules_of(x->opt, m->queue)->timeout_ms / 1000;
+	    (m == NULL || (input->cut && m->end > input->read));
 }
 
 static void
@@ -67,47 +50,221 @@ set_timer(struct slot *s, double after)
 		ev_timer_start(s->executor->loop, &s->timer);
 }
 
-void
-worker_next(struct slot *s)
+/* Begins the time for the next message, or for the end. */
+static void
+begin_time(struct slot *s)
 {
+	const struct executor *x = s->executor;
+	const struct message *m = TAILQ_FIRST(&s->hand);
+	double limit = 0;
+
 	s->started = mq_clock_s(CLOCK_MONOTONIC);
 	s->started_ms = 0;
-	if (s->run.pid != 0 && !worker_is_leaving(s))
-		set_timer(s, time_limit(s));
-}
-
-void
-worker_last(struct slot *s)
-{
-	if (s->worker.input.last)
+	if (s->run.pid == 0 || is_leaving(s))
 		return;
-	worker_input_last(&s->worker.input);
-	if (has_finished(s))
-		worker_next(s);
+	if (!has_finished(s) && m != NULL) {
+		limit = (double)rules_of(x->opt, m->queue)->timeout_ms / 1000;
+	} else if (has_finished(s) && policy_level(x->policy) < STOP_SOON) {
+		/* Later, the grace time of the consumer is for all workers. */
+		limit = (double)x->opt->grace_ms / 1000;
+		if (s->worker.input.cut || limit < KILL_AFTER)
+			limit = KILL_AFTER;
+	}
+	set_timer(s, limit);
 }
 
-void
-worker_return_unread(struct slot *s)
+/* --- input ------------------------------------------------------------------- */
+
+/* Bytes that wait for a worker that does not read; or one message. */
+#define INPUT_BYTES ((size_t)1 << 18)
+
+static size_t
+unwritten_bytes(const struct worker_input *f)
 {
-	const struct message *m;
-
-	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL &&
-	    worker_input_take_back(&s->worker.input, m))
-		slot_return_last(s);
+	return f->out.len - f->start;
 }
 
-/* Returns unread messages, and writes no more. */
+/* Finds out how much has been read: bytes that are left in the pipe are unread. */
+static void
+look_at_input(struct worker_input *f)
+{
+	int left, fd = f->fd != -1 ? f->fd : f->other;
+
+	if (fd != -1 && ioctl(fd, FIONREAD, &left) == 0)
+		f->read = f->written - (size_t)left;
+}
+
+static void
+close_input(struct slot *s)
+{
+	struct worker_input *f = &s->worker.input;
+
+	if (f->other != -1)
+		close(f->other);
+	f->other = -1;
+	if (f->fd == -1)
+		return;
+	ev_io_stop(s->executor->loop, &f->room);
+	close(f->fd);
+	f->fd = -1;
+}
+
+/* Nobody reads it any more. */
 static void
 cut_input(struct slot *s)
 {
+	look_at_input(&s->worker.input);
+	close_input(s);
+	s->worker.input.cut = true;
+}
+
+/* Bytes in the pipe can still be read, unless it is cut. */
+void
+worker_return_unread(struct slot *s)
+{
+	struct worker_input *f = &s->worker.input;
+	const struct message *m;
+
+	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL &&
+	    m->start >= (f->cut ? f->read : f->written)) {
+		if (!f->cut)
+			f->out.len -= m->end - m->start;
+		slot_return_last(s);
+	}
+}
+
+/* The worker itself has closed it, and may still be busy with what it has read. */
+static void
+lose_input(struct slot *s)
+{
+	cut_input(s);
 	worker_return_unread(s);
-	worker_input_last(&s->worker.input);
+	s->worker.input.last = true;
+	tell(s->executor, FACT_WAKE);
+	if (has_finished(s))
+		begin_time(s);
+}
+
+static void
+write_input(struct slot *s)
+{
+	struct worker_input *f = &s->worker.input;
+	struct ev_loop *loop = s->executor->loop;
+	char path[32];
+	ssize_t n;
+	int fd;
+
+	while (unwritten_bytes(f) > 0) {
+		n = write(f->fd, f->out.data + f->start, unwritten_bytes(f));
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1 && errno == EAGAIN) {
+			ev_io_start(loop, &f->room);
+			return;
+		}
+		if (n == -1) {
+			lose_input(s);
+			return;
+		}
+		f->start += (size_t)n;
+		f->written += (size_t)n;
+	}
+	/* After a large message, the buffer is freed. */
+	if (f->out.cap > 2 * INPUT_BYTES)
+		mq_buf_free(&f->out);
+	mq_buf_clear(&f->out);
+	f->start = 0;
+	ev_io_stop(loop, &f->room);
+	if (!f->last)
+		return;
+	/* The worker finds the end when no write end is open.  A read end of our own
+	 * still tells what is unread. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd == -1)
+		f->read = f->written;
+	close_input(s);
+	f->other = fd;
+}
+
+static void
+on_room(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop;
+	(void)events;
+	write_input(w->data);
+}
+
+static void
+flush_input(struct slot *s)
+{
+	if (s->worker.input.fd != -1 && !ev_is_active(&s->worker.input.room))
+		write_input(s);
+}
+
+static void
+free_input(struct slot *s)
+{
+	close_input(s);
+	mq_buf_free(&s->worker.input.out);
+}
+
+bool
+worker_wants(const struct slot *s)
+{
+	const struct worker_input *f = &s->worker.input;
+
+	/* A dead worker may wait for the answers to its dups. */
+	if (s->run.pid == 0)
+		return !requests_awaited(&s->requests);
+	return !is_leaving(s) && f->fd != -1 && !f->last &&
+	    unwritten_bytes(f) < INPUT_BYTES;
+}
+
+void
+worker_add(struct slot *s, struct message *m)
+{
+	struct worker_input *f = &s->worker.input;
+
+	if (f->start > INPUT_BYTES) {
+		f->out.len -= f->start;
+		memmove(f->out.data, f->out.data + f->start, f->out.len);
+		f->start = 0;
+	}
+	m->start = f->written + unwritten_bytes(f);
+	message_frame(m, s->executor->opt->framing, &f->out);
+	m->end = f->written + unwritten_bytes(f);
+	if (s->count == 1)
+		begin_time(s);
+}
+
+void
+worker_flush(struct slot *s, bool last)
+{
+	struct worker_input *f = &s->worker.input;
+	bool was_last = f->last;
+
+	f->last = was_last || last;
+	flush_input(s);
+	if (last && !was_last && has_finished(s))
+		begin_time(s);
+}
+
+/* --- the ways to the end ------------------------------------------------------ */
+
+/* Returns unread messages, and writes no more. */
+static void
+end_input(struct slot *s)
+{
+	worker_return_unread(s);
+	s->worker.input.last = true;
+	flush_input(s);
 	tell(s->executor, FACT_WAKE);
 }
 
 /* Kills a worker that broke the protocol. */
 static void
-worker_fail_protocol(struct slot *s, const char *protocol_error)
+fail_protocol(struct slot *s, const char *protocol_error)
 {
 	if (s->worker.protocol_error != NULL)
 		return;
@@ -115,67 +272,36 @@ worker_fail_protocol(struct slot *s, const char *protocol_error)
 	/* A dead worker is about to be ended. */
 	if (s->run.pid == 0)
 		return;
-	cut_input(s);
+	end_input(s);
 	set_timer(s, 0);
 	kill(-s->run.pid, SIGKILL);
 }
 
-/* Nobody reads the standard input any more.  The worker may still be busy with what it
- * has read. */
 static void
-worker_input_closed(void *slot)
+on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 {
-	struct slot *s = slot;
-
-	cut_input(s);
-	if (has_finished(s))
-		worker_next(s);
-}
-
-/* The worker has taken too long: for a message, or to end after the last. */
-static void
-terminate_worker(struct slot *s)
-{
-	s->worker.terminated = true;
-	s->worker.timed_out = TAILQ_FIRST(&s->hand);
-	cut_input(s);
-	set_timer(s, KILL_AFTER);
-	kill(-s->run.pid, SIGTERM);
-}
-
-/* The message stays in hand even if the worker has not read it. */
-void
-worker_stop(struct slot *s)
-{
-	s->killed = true;
-	requests_hurry(&s->requests);
-	/* Else KILL is near anyway. */
-	if (s->worker.terminated)
-		return;
-	s->worker.terminated = true;
-	worker_input_last(&s->worker.input);
-	set_timer(s, (double)s->executor->opt->grace_ms / 1000);
-	kill(-s->run.pid, SIGTERM);
-}
-
-static void
-on_timeout(struct ev_loop *loop, ev_timer *w, int events)
-{
-	struct slot *s = w->data;
+	struct slot *s = timer->data;
+	struct stream_worker *w = &s->worker;
 
 	(void)loop;
 	(void)events;
-	if (s->worker.verbs_closed)
-		worker_fail_protocol(s, "worker closed its descriptor 3");
-	else if (s->worker.terminated)
+	if (w->verbs_closed) {
+		fail_protocol(s, "worker closed its descriptor 3");
+	} else if (w->terminated) {
 		kill(-s->run.pid, SIGKILL);
-	else if (s->worker.input.cut && has_finished(s))
-		worker_fail_protocol(s, "worker closed its standard input");
-	else
-		terminate_worker(s);
+	} else if (w->input.cut && has_finished(s)) {
+		fail_protocol(s, "worker closed its standard input");
+	} else {
+		/* Too long: for a message, or to end after the last. */
+		w->terminated = true;
+		w->timed_out = TAILQ_FIRST(&s->hand);
+		end_input(s);
+		set_timer(s, KILL_AFTER);
+		kill(-s->run.pid, SIGTERM);
+	}
 }
 
-/* --- stream-verbs -------------------------------------------------------- */
+/* --- verbs ------------------------------------------------------------------- */
 
 /* Bytes read in one turn, and by one read. */
 #define READ_MAX  ((size_t)1 << 16)
@@ -190,8 +316,7 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 /* Reports the verdict on a message that has left the hand.  Only histories and results
  * have the errors. */
 static void
-stream_verbs_judged(
-    struct slot *s, struct message *m, const struct mq_verdict *v)
+tell_verdict(struct slot *s, struct message *m, const struct mq_verdict *v)
 {
 	struct executor *x = s->executor;
 	const char *errors = "";
@@ -205,17 +330,6 @@ stream_verbs_judged(
 	tell(x, FACT_ENDED, .message = m, .verdict = v, .text = errors);
 }
 
-/* The time since the verb before; verbs that come together took none. */
-static void
-count_run(struct slot *s, const struct message *m)
-{
-	struct executor *x = s->executor;
-
-	s->ran_s = s->worker.heard - s->started;
-	tell(x, FACT_RAN, .queue = m->queue, .seconds = s->ran_s);
-	s->started = s->worker.heard;
-}
-
 /* Judges the first message in hand by the final verb. */
 static void
 judge_message(struct slot *s)
@@ -223,9 +337,9 @@ judge_message(struct slot *s)
 	struct message *m = TAILQ_FIRST(&s->hand);
 	struct mq_verdict v;
 
-	if (m == NULL || !worker_input_read(&s->worker.input, m)) {
+	if (m == NULL || m->end > s->worker.input.read) {
 		mq_verbs_next(&s->verbs);
-		worker_fail_protocol(s,
+		fail_protocol(s,
 		    m == NULL ?
 			"worker wrote more verdicts than it has messages" :
 			"worker wrote a verdict before reading the "
@@ -235,70 +349,55 @@ judge_message(struct slot *s)
 	mq_verdict(&s->verbs, 0, false, MQ_NOT_STRICT, &v);
 	v.status = -1;
 	mq_verbs_next(&s->verbs);
-	count_run(s, m);
+	/* The time since the verb before; verbs that come together took none. */
+	s->ran_s = s->worker.heard - s->started;
+	tell(s->executor, FACT_RAN, .queue = m->queue, .seconds = s->ran_s);
+	s->started = s->worker.heard;
 	slot_release(s, m);
 	s->worker.judged++;
-	stream_verbs_judged(s, m, &v);
+	tell_verdict(s, m, &v);
 }
 
-/* Parses verbs up to a final one whose message has pending requests. */
+/* Parses what was read, up to a final verb whose message has pending requests. */
 static void
-parse_verbs(struct slot *s)
-{
-	struct stream_worker *w = &s->worker;
-	size_t at = 0;
-
-	while (at < w->said.len && !requests_awaited(&s->requests) &&
-	    !requests_full(&s->requests) && w->protocol_error == NULL) {
-		at += mq_verbs_feed_line(
-		    &s->verbs, w->said.data + at, w->said.len - at);
-		if (s->verbs.final == MQ_FINAL_NONE)
-			continue;
-		if (!requests_await(&s->requests))
-			judge_message(s);
-	}
-	if (at == 0)
-		return;
-	w->said.len -= at;
-	memmove(w->said.data, w->said.data + at, w->said.len);
-}
-
-/* Notes that the worker has judged n messages in this time. */
-static void
-note_duration(struct slot *s, long n, double took)
-{
-	double each = took / (double)n;
-	double *mean = &s->worker.message_s;
-
-	*mean = *mean == 0 ? each : *mean * 0.8 + each * 0.2;
-	s->executor->last_end = mq_clock_steady_s();
-	tell(s->executor, FACT_WAKE);
-	run_output_forget(s->run.output);
-	worker_next(s);
-}
-
-/* Parses what was read, up to a verb that has to wait. */
-static void
-stream_verbs_hear(struct slot *s)
+hear_verbs(struct slot *s)
 {
 	struct stream_worker *w = &s->worker;
 	long before = w->judged;
-	double began = s->started;
+	double began = s->started, each;
+	size_t at = 0;
 
 	w->heard = mq_clock_s(CLOCK_MONOTONIC);
 	/* The check of the lease may mark messages as lost. */
 	tell(s->executor, FACT_JUDGING);
-	worker_input_poll(&w->input);
+	look_at_input(&w->input);
 	/* A final verb may have waited for requests. */
 	if (s->verbs.final != MQ_FINAL_NONE && !requests_awaited(&s->requests))
 		judge_message(s);
-	parse_verbs(s);
+	while (at < w->said.len && !requests_awaited(&s->requests) &&
+	    !requests_full(&s->requests) && w->protocol_error == NULL) {
+		at += mq_verbs_feed_line(
+		    &s->verbs, w->said.data + at, w->said.len - at);
+		if (s->verbs.final != MQ_FINAL_NONE &&
+		    !requests_await(&s->requests))
+			judge_message(s);
+	}
+	if (at > 0) {
+		w->said.len -= at;
+		memmove(w->said.data, w->said.data + at, w->said.len);
+	}
 	/* That time stops while requests are answered. */
-	if (requests_awaited(&s->requests) && s->run.pid != 0 &&
-	    !worker_is_leaving(s))
+	if (requests_awaited(&s->requests) && s->run.pid != 0 && !is_leaving(s))
 		set_timer(s, 0);
-	if (w->judged > before)
-		note_duration(s, w->judged - before, w->heard - began);
+	if (w->judged == before)
+		return;
+	each = (w->heard - began) / (double)(w->judged - before);
+	w->message_s =
+	    w->message_s == 0 ? each : w->message_s * 0.8 + each * 0.2;
+	s->executor->last_end = mq_clock_steady_s();
+	tell(s->executor, FACT_WAKE);
+	run_output_forget(s->run.output);
+	begin_time(s);
 }
 
 /* Reads verbs without waiting, until max bytes are unparsed.  False: the pipe has
@@ -329,63 +428,26 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 
 	(void)events;
 	s->worker.silence_said = false;
-	stream_verbs_hear(s);
+	hear_verbs(s);
 	if (!more || s->worker.said.len > 0)
 		ev_io_stop(loop, w);
 	/* Descriptor 3 has ended. */
-	if (more || worker_is_leaving(s))
+	if (more || is_leaving(s))
 		return;
 	s->worker.verbs_closed = true;
-	cut_input(s);
+	end_input(s);
 	set_timer(s, KILL_AFTER);
-}
-
-/* Goes on reading, after requests were answered. */
-static void
-stream_verbs_resume(struct slot *s)
-{
-	if (s->run.pid == 0)
-		return;
-	if (!s->worker.verbs_closed)
-		ev_io_start(s->executor->loop, &s->verbs_io);
-	if (s->worker.said.len > 0)
-		ev_feed_event(s->executor->loop, &s->verbs_io, EV_READ);
-}
-
-/* For the first message, a silence is said before --timeout ends it. */
-static double
-silence_allowed(const struct slot *s)
-{
-	const struct message *m = TAILQ_FIRST(&s->hand);
-	double timeout = m == NULL ?
-	    0 :
-	    (double)rules_of(s->executor->opt, m->queue)->timeout_ms / 1000;
-
-	if (s->worker.message_s * SILENT_MESSAGES > SILENT_S)
-		return s->worker.message_s * SILENT_MESSAGES;
-	if (s->worker.message_s == 0 && timeout > 0 && timeout / 2 < SILENT_S)
-		return timeout / 2;
-	return SILENT_S;
-}
-
-static int
-count_read(const struct slot *s)
-{
-	const struct message *m;
-	int n = 0;
-
-	TAILQ_FOREACH(m, &s->hand, line)
-		n += worker_input_partly_read(&s->worker.input, m);
-	return n;
 }
 
 static void
 say_silence(struct slot *s, double lasts)
 {
-	int n;
+	const struct message *m;
+	int n = 0;
 
-	worker_input_poll(&s->worker.input);
-	n = count_read(s);
+	look_at_input(&s->worker.input);
+	TAILQ_FOREACH(m, &s->hand, line)
+		n += m->start < s->worker.input.read;
 	if (n > 0)
 		mq_say("%s: worker %ld has read %d message%s and written no "
 		       "verb for %.0f s; each message needs a verb on "
@@ -400,33 +462,46 @@ say_silence(struct slot *s, double lasts)
 }
 
 void
-stream_verbs_tick(struct slot *s)
+worker_tick(struct slot *s)
 {
-	double lasts,
-	    last = s->worker.heard > s->started ? s->worker.heard : s->started;
+	const struct options *opt = s->executor->opt;
+	struct stream_worker *w = &s->worker;
+	struct pollfd pipe = {.fd = w->input.fd};
+	const struct message *m;
+	double allowed = w->message_s * SILENT_MESSAGES, lasts, timeout;
 	int unread;
 
-	if (s->worker.silence_said || TAILQ_FIRST(&s->hand) == NULL ||
-	    requests_pending(&s->requests) || worker_is_leaving(s))
+	/* Without output, no event tells that nobody reads. */
+	if (w->input.fd != -1 && poll(&pipe, 1, 0) == 1 &&
+	    (pipe.revents & POLLERR) != 0)
+		lose_input(s);
+	m = TAILQ_FIRST(&s->hand);
+	if (w->silence_said || m == NULL || requests_pending(&s->requests) ||
+	    is_leaving(s))
 		return;
-	lasts = mq_clock_s(CLOCK_MONOTONIC) - last;
-	if (lasts < silence_allowed(s))
+	if (allowed < SILENT_S)
+		allowed = SILENT_S;
+	/* For the first message, a silence is said before --timeout ends it. */
+	timeout = (double)rules_of(opt, m->queue)->timeout_ms / 1000;
+	if (w->message_s == 0 && timeout > 0 && timeout / 2 < allowed)
+		allowed = timeout / 2;
+	lasts = mq_clock_s(CLOCK_MONOTONIC) -
+	    (w->heard > s->started ? w->heard : s->started);
+	if (lasts < allowed)
 		return;
 	/* Unread verbs are no silence. */
 	if (ioctl(s->run.verbs, FIONREAD, &unread) == 0 && unread > 0)
 		return;
-	s->worker.silence_said = true;
-	if (!s->executor->opt->quiet)
+	w->silence_said = true;
+	if (!opt->quiet)
 		say_silence(s, lasts);
 }
 
-/* --- worker -------------------------------------------------------------- */
+/* --- end -------------------------------------------------------------------- */
 
 /* Seconds from a bad end to the next worker. */
 #define WAIT_MIN 0.1
 #define WAIT_MAX 30.0
-
-/* --- end -------------------------------------------------------------------- */
 
 /* The verdict on the message that a dead worker was on; false: it goes back. */
 static bool
@@ -441,8 +516,7 @@ last_verdict(
 	    (s->worker.timed_out != NULL && s->worker.timed_out != m))
 		return false;
 	/* A worker that wrote no verb has no endless retries. */
-	if (s->worker.judged > 0 &&
-	    !worker_input_partly_read(&s->worker.input, m))
+	if (s->worker.judged > 0 && m->start >= s->worker.input.read)
 		return false;
 	mq_verdict(&s->verbs, s->status, s->worker.timed_out != NULL,
 	    s->worker.judged == 0 ? s->executor->opt->strict : MQ_NOT_STRICT,
@@ -461,100 +535,69 @@ last_verdict(
 	return true;
 }
 
-/* Sets v->how to how a worker ended, for people; false: it ended well. */
-static bool
-ended_badly(const struct slot *s, struct mq_verdict *v)
-{
-	const struct mq_verbs silence = {0};
-	const char *how = s->worker.protocol_error;
-
-	mq_verdict(&silence, s->status, false, MQ_NOT_STRICT, v);
-	if (how == NULL && s->worker.timed_out != NULL)
-		how = "timed out";
-	if (how == NULL && s->worker.terminated)
-		how = "worker did not end in time";
-	if (how == NULL && s->status == 0 && s->worker.judged == 0)
-		how = "worker ended without a verb";
-	if (how != NULL)
-		strlcpy(v->how, how, sizeof(v->how));
-	return !s->killed && (how != NULL || s->status != 0);
-}
-
-static void
-on_restart(struct ev_loop *loop, ev_timer *w, int events)
-{
-	struct slot *s = w->data;
-
-	(void)loop;
-	(void)events;
-	tell(s->executor, FACT_WAKE);
-}
-
 /* A worker that judged messages is replaced soon. */
 static void
 replace_worker(struct slot *s)
 {
+	const struct mq_verbs silence = {0};
 	struct executor *x = s->executor;
+	struct stream_worker *w = &s->worker;
+	const char *how = w->protocol_error;
 	struct mq_verdict v;
 
-	if (!ended_badly(s, &v)) {
-		s->worker.wait_s = 0;
+	mq_verdict(&silence, s->status, false, MQ_NOT_STRICT, &v);
+	if (how == NULL && w->timed_out != NULL)
+		how = "timed out";
+	if (how == NULL && w->terminated)
+		how = "worker did not end in time";
+	if (how == NULL && s->status == 0 && w->judged == 0)
+		how = "worker ended without a verb";
+	if (how == NULL && s->status != 0)
+		how = v.how;
+	if (s->killed || how == NULL) {
+		w->wait_s = 0;
 		return;
 	}
-	if (s->worker.judged > 0 || s->worker.wait_s == 0)
-		s->worker.wait_s = WAIT_MIN;
-	else
-		s->worker.wait_s = s->worker.wait_s * 2 < WAIT_MAX ?
-		    s->worker.wait_s * 2 :
-		    WAIT_MAX;
+	w->wait_s = w->judged > 0 || w->wait_s == 0 ? WAIT_MIN : w->wait_s * 2;
+	if (w->wait_s > WAIT_MAX)
+		w->wait_s = WAIT_MAX;
 	if (policy_level(x->policy) >= STOP_SOON)
 		return;
 	if (!x->opt->quiet)
 		mq_say("%s: %s%s; restarting in %.1f s",
 		    process_script(x->process),
-		    strncmp(v.how, "worker ", 7) != 0 ? "worker: " : "", v.how,
-		    s->worker.wait_s);
-	ev_timer_set(&s->worker.restart, s->worker.wait_s, 0);
-	ev_timer_start(x->loop, &s->worker.restart);
+		    strncmp(how, "worker ", 7) != 0 ? "worker: " : "", how,
+		    w->wait_s);
+	ev_timer_init(&w->restart, executor_on_time, w->wait_s, 0);
+	w->restart.data = x;
+	ev_timer_start(x->loop, &w->restart);
 }
 
-/* Judges the message that a dead worker was on, if it has a verdict. */
-static void
-judge_last(struct slot *s)
-{
-	struct message *m = TAILQ_FIRST(&s->hand);
-	struct mq_verdict v;
-
-	if (!last_verdict(s, m, &v))
-		return;
-	s->ran_s = mq_clock_s(CLOCK_MONOTONIC) - s->started;
-	slot_release(s, m);
-	stream_verbs_judged(s, m, &v);
-}
-
-/* Ends the slot of a dead worker, after its last verb. */
+/* Ends the slot of a dead worker, after its last verb, when all is answered. */
 static void
 end_worker(struct slot *s)
 {
 	struct executor *x = s->executor;
+	struct message *m;
+	struct mq_verdict v;
 
+	if (requests_awaited(&s->requests) || requests_finish(&s->requests))
+		return;
 	x->busy--;
 	x->last_end = mq_clock_steady_s();
 	tell(x, FACT_JUDGING);
-	judge_last(s);
+	m = TAILQ_FIRST(&s->hand);
+	if (last_verdict(s, m, &v)) {
+		s->ran_s = mq_clock_s(CLOCK_MONOTONIC) - s->started;
+		slot_release(s, m);
+		tell_verdict(s, m, &v);
+	}
 	slot_return_all(s);
 	(void)slot_close_output(s);
-	worker_input_free(&s->worker.input);
+	free_input(s);
 	mq_buf_free(&s->worker.said);
 	replace_worker(s);
 	tell(x, FACT_WAKE);
-}
-
-static void
-end_if_answered(struct slot *s)
-{
-	if (!requests_awaited(&s->requests) && !requests_finish(&s->requests))
-		end_worker(s);
 }
 
 static void
@@ -568,73 +611,62 @@ on_ended(void *arg, int status)
 	(void)read_verbs(s, s->worker.said.len + READ_LAST);
 	close(s->run.verbs);
 	mq_buf_add(&s->worker.said, "\n", 1);
-	worker_input_cut(&s->worker.input);
+	cut_input(s);
 	s->run.pid = 0;
 	s->status = status;
 	mq_answers_close(&s->answers);
 	if (requests_awaited(&s->requests))
 		return;
-	stream_verbs_hear(s);
-	end_if_answered(s);
+	hear_verbs(s);
+	end_worker(s);
 }
 
-/* all: those of the message that the worker is on. */
-static void
-on_answered(void *arg, bool all)
+void
+worker_answered(void *slot, bool all)
 {
-	struct slot *s = arg;
+	struct slot *s = slot;
 
+	/* all: those of the message that the worker is on. */
 	if (all)
-		stream_verbs_hear(s);
-	stream_verbs_resume(s);
-	if (all && s->run.pid == 0)
-		end_if_answered(s);
+		hear_verbs(s);
+	if (s->run.pid == 0) {
+		if (all)
+			end_worker(s);
+		return;
+	}
+	/* Goes on reading. */
+	if (!s->worker.verbs_closed)
+		ev_io_start(s->executor->loop, &s->verbs_io);
+	if (s->worker.said.len > 0)
+		ev_feed_event(s->executor->loop, &s->verbs_io, EV_READ);
 }
 
 /* --- beginning -------------------------------------------------------------- */
-
-/* A message that it cannot have read may go back, and end elsewhere, before a
- * request for a duplicate of it is answered. */
-static void
-on_duplicate(void *arg, int which, const char *text)
-{
-	struct slot *s = arg;
-	const struct message *m = TAILQ_FIRST(&s->hand);
-
-	if (m == NULL || worker_input_partly_read(&s->worker.input, m))
-		slot_ask_duplicate(s, which, text);
-	else
-		requests_ask(&s->requests, NULL,
-		    "the worker has not read the message", text);
-}
-
-static void
-reset_worker(struct slot *s)
-{
-	struct stream_worker *w = &s->worker;
-
-	s->killed = false;
-	w->verbs_closed = false;
-	w->terminated = false;
-	w->timed_out = NULL;
-	w->protocol_error = NULL;
-	w->silence_said = false;
-	w->judged = 0;
-	mq_verbs_begin(&s->verbs);
-	s->verbs.on_dup = on_duplicate;
-	s->verbs.arg = s;
-}
 
 bool
 worker_start(struct slot *s)
 {
 	struct executor *x = s->executor;
-	struct worker_input *input = &s->worker.input;
+	struct stream_worker *w = &s->worker;
+	int fds[2] = {-1, -1};
 
-	reset_worker(s);
-	if (!slot_start(
-		s, worker_input_open(input, x->loop, worker_input_closed, s))) {
-		worker_input_free(input);
+	*w = (struct stream_worker){.input = {.fd = -1, .other = -1},
+	    .message_s = w->message_s,
+	    .wait_s = w->wait_s,
+	    .restart = w->restart};
+	s->killed = false;
+	mq_verbs_begin(&s->verbs);
+	s->verbs.on_dup = slot_ask_duplicate;
+	s->verbs.arg = s;
+	if (pipe2(fds, O_CLOEXEC) == 0) {
+		/* Only our end: the worker's must block. */
+		fcntl(fds[1], F_SETFL, O_NONBLOCK);
+		w->input.fd = fds[1];
+		ev_io_init(&w->input.room, on_room, fds[1], EV_WRITE);
+		w->input.room.data = s;
+	}
+	if (!slot_start(s, fds[0])) {
+		free_input(s);
 		return false;
 	}
 	x->busy++;
@@ -648,13 +680,4 @@ worker_start(struct slot *s)
 	ev_io_start(x->loop, &s->verbs_io);
 	run_output_listen(s->run.output);
 	return true;
-}
-
-void
-worker_make(struct slot *s)
-{
-	requests_init(
-	    &s->requests, s->executor->duplicates, &s->answers, on_answered, s);
-	ev_timer_init(&s->worker.restart, on_restart, 0, 0);
-	s->worker.restart.data = s;
 }
