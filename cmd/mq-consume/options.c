@@ -336,6 +336,7 @@ static void
 check_options(struct options *o)
 {
 	bool many = o->batch > 0 || o->stream;
+	char *const *word = o->command;
 
 	if (o->command == NULL && command_option(o) != NULL)
 		mq_die(MQ_EXIT_USAGE, "%s needs a COMMAND; add -- COMMAND",
@@ -343,7 +344,9 @@ check_options(struct options *o)
 	if (o->replace != NULL) {
 		forbid(many, "-I cannot be used with --batch or --stream");
 		forbid(*o->replace == '\0', "-I: must not be empty");
-		if (!arguments_have(o->command, o->replace))
+		while (*++word != NULL && strstr(*word, o->replace) == NULL)
+			;
+		if (*word == NULL)
 			mq_die(MQ_EXIT_USAGE,
 			    "-I: %s: not in any argument of the COMMAND",
 			    o->replace);

@@ -65,116 +65,42 @@ put_long(struct mq_buf *text, const char *name, long value)
 	put_bytes(text, name, p, (size_t)(digits + sizeof(digits) - p));
 }
 
-/* Every value of a header, joined as HTTP does; none when one has a NUL. */
-static bool
-join_values(struct mq_buf *text, json_t *values)
+/* Every value, joined as HTTP does; nothing when one has a NUL. */
+static void
+put_header(struct mq_buf *text, const char *name, json_t *values)
 {
+	bool fits = json_is_array(values) && json_array_size(values) > 0;
+	size_t start = text->len, i;
 	json_t *value;
-	size_t i;
+	char *to;
 
+	/* A history can be too long for a variable. */
+	if (strcmp(name, MQ_HEADER_HISTORY) == 0)
+		return;
+	if (strcasecmp(name, "traceparent") == 0) {
+		mq_buf_addstr(text, "TRACEPARENT");
+	} else {
+		mq_buf_addstr(text, "MQ_HEADER_");
+		to = mq_buf_reserve(text, strlen(name));
+		for (; *name != '\0'; name++, text->len++)
+			*to++ = isascii((unsigned char)*name) &&
+				isalnum((unsigned char)*name) ?
+			    (char)toupper((unsigned char)*name) :
+			    '_';
+	}
+	mq_buf_add(text, "=", 1);
 	json_array_foreach(values, i, value) {
-		if (strlen(json_string_value(value)) !=
-		    json_string_length(value))
-			return false;
+		fits = fits &&
+		    strlen(json_string_value(value)) ==
+			json_string_length(value);
 		if (i > 0)
 			mq_buf_addstr(text, ", ");
 		mq_buf_add(
 		    text, json_string_value(value), json_string_length(value));
 	}
 	mq_buf_add(text, "", 1);
-	return true;
-}
-
-static void
-put_header_name(struct mq_buf *text, const char *name)
-{
-	char *to = mq_buf_reserve(text, strlen(name));
-
-	for (; *name != '\0'; name++, text->len++) {
-		*to = '_';
-		if (isascii((unsigned char)*name) &&
-		    isalnum((unsigned char)*name))
-			*to = (char)toupper((unsigned char)*name);
-		to++;
-	}
-}
-
-static void
-put_header(struct mq_buf *text, const char *name, json_t *values)
-{
-	size_t start = text->len;
-
-	if (strcasecmp(name, "traceparent") == 0) {
-		mq_buf_addstr(text, "TRACEPARENT");
-	} else {
-		mq_buf_addstr(text, "MQ_HEADER_");
-		put_header_name(text, name);
-	}
-	mq_buf_add(text, "=", 1);
-	if (!json_is_array(values) || json_array_size(values) == 0 ||
-	    !join_values(text, values))
+	if (!fits)
 		text->len = start;
-}
-
-static void
-put_headers(struct mq_buf *text, const struct mq_envelope *e)
-{
-	const char *name;
-	json_t *values;
-
-	if (!json_is_object(e->headers))
-		return;
-	/* A history can be too long for a variable. */
-	json_object_foreach(e->headers, name, values)
-		if (strcmp(name, MQ_HEADER_HISTORY) != 0)
-			put_header(text, name, values);
-}
-
-static void
-put_params(struct mq_buf *text, const struct mq_envelope *e)
-{
-	static const char none[] =
-	    "MQ_PARAM1=\0RQ_PARAM1=\0MQ_PARAM2=\0RQ_PARAM2=\0"
-	    "MQ_PARAM3=\0RQ_PARAM3=\0MQ_PARAM4=\0RQ_PARAM4=";
-	static const char *const names[4][3] = {
-	    {MQ_HEADER_PARAM "1", "MQ_PARAM1", "RQ_PARAM1"},
-	    {MQ_HEADER_PARAM "2", "MQ_PARAM2", "RQ_PARAM2"},
-	    {MQ_HEADER_PARAM "3", "MQ_PARAM3", "RQ_PARAM3"},
-	    {MQ_HEADER_PARAM "4", "MQ_PARAM4", "RQ_PARAM4"}};
-	const char *value;
-	int i;
-
-	if (e->headers == NULL) {
-		mq_buf_add(text, none, sizeof(none));
-		return;
-	}
-	for (i = 0; i < 4; i++) {
-		value = mq_envelope_get(e, names[i][0]);
-		if (value == NULL)
-			value = "";
-		put_string(text, names[i][1], value);
-		put_string(text, names[i][2], value);
-	}
-}
-
-/* A message to be relayed has a header with the URL, which names the queue.
- * base: the URL of our own queue, of len bytes. */
-static void
-put_dest(struct mq_buf *text, const struct run_info *run, const char *base,
-    size_t len)
-{
-	const char *web = mq_envelope_get(run->envelope, MQ_HEADER_DEST);
-	const char *there = web != NULL ? strstr(web, "/q/") : NULL;
-
-	if (web != NULL)
-		put_string(text, "RQ_DEST", web);
-	else
-		put_bytes(text, "RQ_DEST", base, len);
-	if (there != NULL)
-		put_bytes(
-		    text, "RQ_DEST_QUEUE", there + 3, strcspn(there + 3, "/"));
-	else
-		put_string(text, "RQ_DEST_QUEUE", run->queue);
 }
 
 /* http://host/q/queue/id, of the message, of its first ancestor, and without the
@@ -183,6 +109,9 @@ static void
 put_urls(struct mq_buf *text, struct environment *e, const struct run_info *run)
 {
 	const char *origin = mq_envelope_get(run->envelope, MQ_HEADER_ORIGIN);
+	/* A message to be relayed has a header with the URL, which names the queue. */
+	const char *dest = mq_envelope_get(run->envelope, MQ_HEADER_DEST);
+	const char *there = dest != NULL ? strstr(dest, "/q/") : NULL;
 	struct mq_buf *url = &e->url;
 	size_t base;
 
@@ -197,28 +126,30 @@ put_urls(struct mq_buf *text, struct environment *e, const struct run_info *run)
 		put_string(text, "RQ_ORIG_MSG_ID", origin);
 	else
 		put_bytes(text, "RQ_ORIG_MSG_ID", url->data, url->len);
-	put_dest(text, run, url->data, base);
-}
-
-/* Variables that are the same for every run. */
-static void
-put_fixed(struct mq_buf *text, const struct mq_buf *host, const char *script)
-{
-	put_string(text, "MQ_WRITE", "3");
-	put_string(text, "MQ_READ", "4");
-	put_string(text, "RQ_VER", RQ_VERSION);
-	put_string(text, "RQ_SCRIPT", script);
-	put_bytes(text, "RQ_HOST", host->data, host->len);
-	put_string(text, "RQ_PORT", "80");
-	put_string(text, "RQ_WRITE", "3");
-	put_string(text, "RQ_PIPE", "3");
-	put_string(text, "RQ_READ", "4");
+	if (dest != NULL)
+		put_string(text, "RQ_DEST", dest);
+	else
+		put_bytes(text, "RQ_DEST", url->data, base);
+	if (there != NULL)
+		put_bytes(
+		    text, "RQ_DEST_QUEUE", there + 3, strcspn(there + 3, "/"));
+	else
+		put_string(text, "RQ_DEST_QUEUE", run->queue);
 }
 
 static void
 put_message(
     struct mq_buf *text, struct environment *e, const struct run_info *run)
 {
+	static const char *const params[][3] = {
+	    {MQ_HEADER_PARAM "1", "MQ_PARAM1", "RQ_PARAM1"},
+	    {MQ_HEADER_PARAM "2", "MQ_PARAM2", "RQ_PARAM2"},
+	    {MQ_HEADER_PARAM "3", "MQ_PARAM3", "RQ_PARAM3"},
+	    {MQ_HEADER_PARAM "4", "MQ_PARAM4", "RQ_PARAM4"}};
+	const char *name, *value;
+	json_t *values;
+	size_t i;
+
 	put_string(text, "MQ_ID", run->id);
 	put_long(text, "MQ_ATTEMPT", run->attempts + 1);
 	put_string(text, "RQ_MSG_ID", run->id);
@@ -226,8 +157,13 @@ put_message(
 		put_string(text, "MQ_ATTACH_DIR", run->files);
 	put_urls(text, e, run);
 	put_long(text, "RQ_COUNT", run->attempts);
-	put_params(text, run->envelope);
-	put_headers(text, run->envelope);
+	for (i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
+		value = mq_envelope_get(run->envelope, params[i][0]);
+		put_string(text, params[i][1], value != NULL ? value : "");
+		put_string(text, params[i][2], value != NULL ? value : "");
+	}
+	json_object_foreach(run->envelope->headers, name, values)
+		put_header(text, name, values);
 	if (run->stamped)
 		put_string(text, "MQ_HEADER_MQ_ID", run->id);
 }
@@ -293,7 +229,15 @@ environment_init(struct environment *e, const char *script)
 	mq_buf_addstr(&e->url, e->host);
 	mq_buf_add(&e->url, "/", 1);
 	e->host_len = e->url.len;
-	put_fixed(&e->fixed, &e->url, script);
+	put_string(&e->fixed, "MQ_WRITE", "3");
+	put_string(&e->fixed, "MQ_READ", "4");
+	put_string(&e->fixed, "RQ_VER", RQ_VERSION);
+	put_string(&e->fixed, "RQ_SCRIPT", script);
+	put_bytes(&e->fixed, "RQ_HOST", e->url.data, e->url.len);
+	put_string(&e->fixed, "RQ_PORT", "80");
+	put_string(&e->fixed, "RQ_WRITE", "3");
+	put_string(&e->fixed, "RQ_PIPE", "3");
+	put_string(&e->fixed, "RQ_READ", "4");
 	e->fixed_count = append_strings(e, e->fixed_count, &e->fixed);
 }
 

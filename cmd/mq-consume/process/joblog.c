@@ -28,25 +28,17 @@ static const char titles[] =
 
 /* --- writing ---------------------------------------------------------------- */
 
-static void
-note_failure(struct joblog *j, int error)
-{
-	if (j->error != error)
-		mq_say("%s: %s; lines of the job log are lost", j->path,
-		    strerror(error));
-	j->error = error;
-}
-
 /* One line.  The rest of a line that was cut, as on a full disk, is lost. */
 static void
 write_line(struct joblog *j, const char *line, size_t n)
 {
 	ssize_t wrote = write(j->fd, line, n);
+	int error = wrote == (ssize_t)n ? 0 : wrote == -1 ? errno : ENOSPC;
 
-	if (wrote == (ssize_t)n)
-		j->error = 0;
-	else
-		note_failure(j, wrote == -1 ? errno : ENOSPC);
+	if (error != 0 && error != j->error)
+		mq_say("%s: %s; lines of the job log are lost", j->path,
+		    strerror(error));
+	j->error = error;
 	if (wrote > 0)
 		j->torn = wrote < (ssize_t)n;
 }
@@ -60,65 +52,31 @@ add_text(struct mq_buf *line, const char *text)
 	free(shown);
 }
 
-/* 0 and 0 is a run that parallel need not repeat, whatever the process says itself. */
-static void
-add_status(struct mq_buf *line, const struct job *job)
-{
-	int value = 0, signal = 0;
-	bool good = strcmp(job->verdict, "done") == 0 ||
-	    strcmp(job->verdict, "pushed") == 0;
-
-	if (!good && job->status != -1) {
-		value = WIFEXITED(job->status) ? WEXITSTATUS(job->status) : 0;
-		signal = WIFSIGNALED(job->status) ? WTERMSIG(job->status) : 0;
-	}
-	if (!good && value == 0 && signal == 0)
-		value =
-		    strcmp(job->verdict, "rejected") == 0 ? 1 : MQ_EXIT_AGAIN;
-	mq_buf_printf(line, "%d\t%d\t", value, signal);
-}
-
-static void
-lock_file(const struct joblog *j)
-{
-	const struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
-	int tries = LOCK_TRIES;
-
-	while (flock(j->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK &&
-	    --tries > 0)
-		nanosleep(&nap, NULL);
-}
-
-/* Others may have added some; at the first time, all are counted. */
-static void
-count_lines(struct joblog *j)
-{
-	char block[65536], *p;
-	ssize_t n;
-
-	while (j->in != -1 &&
-	    (n = pread(j->in, block, sizeof(block), j->counted)) > 0) {
-		for (p = block; p < block + n; p++)
-			j->lines += *p == '\n';
-		j->counted += n;
-	}
-}
-
 static void
 add_columns(struct mq_buf *line, const struct joblog *j, const struct job *job)
 {
 	double now = (double)mq_clock_unix_us() / 1e6;
+	bool good = strcmp(job->verdict, "done") == 0 ||
+	    strcmp(job->verdict, "pushed") == 0;
+	int value = 0, signal = 0;
 
+	/* 0 and 0 is a run that parallel need not repeat, whatever the process says
+	 * itself. */
+	if (!good && job->status != -1 && WIFEXITED(job->status))
+		value = WEXITSTATUS(job->status);
+	if (!good && job->status != -1 && WIFSIGNALED(job->status))
+		signal = WTERMSIG(job->status);
+	if (!good && value == 0 && signal == 0)
+		value =
+		    strcmp(job->verdict, "rejected") == 0 ? 1 : MQ_EXIT_AGAIN;
 	/* Otherwise this line would end the one that was cut. */
 	if (j->torn)
 		mq_buf_addstr(line, "\n");
 	/* The first line is that of the titles. */
 	mq_buf_printf(line, "%ld\t", j->lines + j->torn);
 	add_text(line, j->host);
-	mq_buf_printf(
-	    line, "\t%.3f\t%.3f\t0\t0\t", now - job->seconds, job->seconds);
-	add_status(line, job);
-	mq_buf_printf(line, "%s\t#\t", j->command);
+	mq_buf_printf(line, "\t%.3f\t%.3f\t0\t0\t%d\t%d\t%s\t#\t",
+	    now - job->seconds, job->seconds, value, signal, j->command);
 	add_text(line, job->queue);
 	mq_buf_addstr(line, "\t");
 	add_text(line, job->id);
@@ -131,12 +89,24 @@ add_columns(struct mq_buf *line, const struct joblog *j, const struct job *job)
 void
 joblog_write(struct joblog *j, const struct job *job)
 {
+	const struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
 	struct mq_buf line = {0};
+	char block[65536], *p;
+	int tries = LOCK_TRIES;
+	ssize_t n;
 
 	if (j->path == NULL)
 		return;
-	lock_file(j);
-	count_lines(j);
+	while (flock(j->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK &&
+	    --tries > 0)
+		nanosleep(&nap, NULL);
+	/* Others may have added some; at the first time, all are counted. */
+	while (j->in != -1 &&
+	    (n = pread(j->in, block, sizeof(block), j->counted)) > 0) {
+		for (p = block; p < block + n; p++)
+			j->lines += *p == '\n';
+		j->counted += n;
+	}
 	add_columns(&line, j, job);
 	write_line(j, line.data, line.len);
 	if (j->in == -1)

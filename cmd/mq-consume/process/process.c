@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "base/id.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "message/json.h"
 
 /* --- command ------------------------------------------------------------- */
 
@@ -77,107 +79,228 @@ absolute_path(const char *path)
 	return mq_xasprintf("%s/%s", here, path);
 }
 
-/* For RQ the script is what stands last, if that is a path of one.  The command gets
- * its whole path, as it runs elsewhere. */
-static char *
-find_script(char **argv, char *path)
-{
-	size_t n;
+/* --- arguments ----------------------------------------------------------- */
 
-	for (n = 0; argv[n + 1] != NULL; n++)
-		;
-	if (n == 0 || strchr(argv[n], '/') == NULL ||
-	    access(argv[n], X_OK) == -1)
-		return path;
-	return argv[n] = absolute_path(argv[n]);
+/* The kernel's limit of one argument, MAX_ARG_STRLEN, in pages. */
+#define ARGUMENT_PAGES 32
+
+/* Bytes of the longest argument, with its NUL. */
+static size_t
+argument_max(void)
+{
+	return ARGUMENT_PAGES * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Ends the program if there is no such command. */
+static size_t
+without_newline(const char *payload, size_t n)
+{
+	return n > 0 && payload[n - 1] == '\n' ? n - 1 : n;
+}
+
+const char *
+arguments_refuse(const char *payload, size_t n)
+{
+	if (memchr(payload, '\0', n) != NULL)
+		return "its payload has a NUL byte, which no argument can have";
+	if (without_newline(payload, n) >= argument_max())
+		return "its payload is too long for an argument";
+	return NULL;
+}
+
+/* Copies an argument of the template.  to: NULL to count only.  Returns the length
+ * with the NUL. */
+static size_t
+fill_argument(char *to, const char *from, const char *token,
+    const char *payload, size_t n)
+{
+	const char *at;
+	size_t len = 0, plain;
+
+	for (;; from = at + strlen(token)) {
+		at = strstr(from, token);
+		plain = at != NULL ? (size_t)(at - from) : strlen(from) + 1;
+		if (to != NULL)
+			memcpy(to + len, from, plain);
+		len += plain;
+		if (at == NULL)
+			return len;
+		if (to != NULL)
+			memcpy(to + len, payload, n);
+		len += n;
+	}
+}
+
+/*
+ * The command with the payload in place of each token, but for the command's name
+ * and without one newline at the payload's end; allocated in one piece.  NULL with
+ * errno E2BIG: the kernel takes no argument or no command line of that length.
+ */
+static char **
+fill_arguments(
+    char *const *argv, const char *token, const char *payload, size_t n)
+{
+	size_t total = 1, max = argument_max(), count, len, i;
+	long most = sysconf(_SC_ARG_MAX);
+	char **filled, *to;
+
+	n = without_newline(payload, n);
+	for (count = 1; argv[count] != NULL; count++) {
+		len = fill_argument(NULL, argv[count], token, payload, n);
+		total += len;
+		if (len > max || (most > 0 && total > (size_t)most)) {
+			errno = E2BIG;
+			return NULL;
+		}
+	}
+	filled = mq_xmalloc((count + 1) * sizeof(*filled) + total);
+	to = (char *)(filled + count + 1);
+	filled[0] = argv[0];
+	for (i = 1; i < count; i++) {
+		filled[i] = to;
+		to += fill_argument(to, argv[i], token, payload, n);
+	}
+	filled[count] = NULL;
+	return filled;
+}
+
+/* --- --rq ----------------------------------------------------------------- */
+
+/* NULL: there is no such variable. */
+static const char *
+variable(char *const *environment, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *environment != NULL; environment++)
+		if (strncmp(*environment, name, n) == 0 &&
+		    (*environment)[n] == '=')
+			return *environment + n + 1;
+	return NULL;
+}
+
+/* The message, as RQ writes it, from the environment of its run. */
 static void
-command_init(struct command *c, const struct options *opt)
+format_message(char *const *environment, struct mq_buf *text)
 {
-	char **argv = opt->command, *path = command_find(argv[0]);
+	/* Text, but for the numbers. */
+	static const char *const members[][2] = {{"msg_id", "RQ_MSG_ID"},
+	    {"dest", "RQ_DEST_QUEUE"}, {"orig_msg_id", "RQ_ORIG_MSG_ID"},
+	    {"count", "RQ_COUNT"}, {"max_count", "MQ_ATTEMPTS"},
+	    {"param1", "RQ_PARAM1"}, {"param2", "RQ_PARAM2"},
+	    {"param3", "RQ_PARAM3"}, {"param4", "RQ_PARAM4"}};
+	const char *due = variable(environment, "MQ_HEADER_MQ_DUE");
+	const char *value = variable(environment, "RQ_MSG_ID");
+	json_int_t at = 0;
+	json_t *v;
+	size_t i;
 
-	if (path == NULL)
-		mq_die(MQ_EXIT_CONFIG, "%s: %s", argv[0],
-		    strchr(argv[0], '/') != NULL ? strerror(errno) :
-						   "command not found");
-	c->path = absolute_path(path);
-	c->line = command_line(argv, COMMAND_LINE_MAX);
-	c->script = opt->rq ? find_script(argv, c->path) : c->path;
-	free(path);
-	c->here = getcwd(NULL, 0);
-	if (c->here == NULL)
-		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
-		    "current directory: %s", strerror(errno));
+	/* When the message was to run first, unix seconds. */
+	if (due != NULL)
+		at = strtoll(due, NULL, 10) / 1000;
+	else if (value != NULL && mq_id_valid(value, strlen(value)))
+		at = (json_int_t)(mq_id_time(value) / 1000000);
+	v = mq_json_pack("{s:s, s:s, s:s, s:I}", "src", "mq-tools", "status",
+	    "run", "state", "run", "due", at > 0 ? at : (json_int_t)time(NULL));
+	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+		value = variable(environment, members[i][1]);
+		/* RQ leaves out what was not given. */
+		if (value != NULL && *value != '\0')
+			json_object_set_new(v, members[i][0],
+			    i == 3 || i == 4 ?
+				json_integer(strtoll(value, NULL, 10)) :
+				mq_json_text(value));
+	}
+	/* The queue that is meant, but of what is to be relayed its URL. */
+	value = variable(environment, "MQ_HEADER_MQ_DEST");
+	if (value != NULL)
+		json_object_set_new(v, "dest", mq_json_text(value));
+	mq_json_dump(v, text);
+	json_decref(v);
 }
 
-/* --- process ------------------------------------------------------------- */
+static void
+remove_name(const char *path)
+{
+	if (unlink(path) == -1)
+		(void)rmdir(path);
+}
 
-/* Descriptors that do not depend on the options. */
-#define OTHERS 128
+/* Writes what is beside DIR/ID/job: "msg", and "attach", where the attachments are, if
+ * there are any.  0, or -1 with errno. */
+static int
+fill_rq_dir(const char *job, char *const *environment)
+{
+	const char *files = variable(environment, "MQ_ATTACH_DIR");
+	int n = (int)(strlen(job) - strlen("job")), rv = -1, fd;
+	char *msg = mq_xasprintf("%.*smsg", n, job);
+	char *attach = mq_xasprintf("%.*sattach", n, job);
+	struct mq_buf text = {0};
+
+	format_message(environment, &text);
+	(void)unlink(msg);
+	fd = open(msg, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd != -1 && write(fd, text.data, text.len) == (ssize_t)text.len)
+		rv = 0;
+	if (fd != -1 && close(fd) == -1)
+		rv = -1;
+	if (rv == 0) {
+		remove_name(attach);
+		if (files != NULL)
+			rv = symlink(files, attach);
+	}
+	mq_buf_free(&text);
+	free(msg);
+	free(attach);
+	return rv;
+}
 
 /* --- logs ------------------------------------------------------------------- */
-
-/* The log's path: the queue's name without '/' and leading dot. */
-static char *
-log_name(const char *dir, const char *queue)
-{
-	struct mq_buf name = {0};
-	char *path;
-
-	for (; *queue != '\0'; queue++)
-		if (*queue == '/' || *queue == '%' ||
-		    (*queue == '.' && name.len == 0))
-			mq_buf_printf(&name, "%%%02X", (unsigned char)*queue);
-		else
-			mq_buf_add(&name, queue, 1);
-	path = mq_xasprintf("%s/%s.log", dir, mq_buf_str(&name));
-	mq_buf_free(&name);
-	return path;
-}
-
-/* A pipe is refused: without a reader, it would block us. */
-static int
-open_log_file(const char *path)
-{
-	int fd = open(path,
-	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-	    0640);
-	struct stat st;
-
-	if (fd == -1)
-		return -1;
-	if (fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode) &&
-	    fcntl(fd, F_SETFL, O_APPEND) == 0)
-		return fd;
-	close(fd);
-	errno = ENOTSUP;
-	return -1;
-}
 
 void
 process_open_logs(struct process *p)
 {
 	const struct options *opt = p->opt;
 	bool first = p->outputs.logs == NULL;
-	char *path;
+	struct mq_buf path = {0};
+	struct stat st;
+	const char *c;
 	int i, fd;
 
-	if (opt->log_dir == NULL)
-		return;
-	for (i = 0; i < opt->queue_count; i++) {
-		path = log_name(opt->log_dir, opt->queues[i]);
-		fd = open_log_file(path);
+	for (i = 0; opt->log_dir != NULL && i < opt->queue_count; i++) {
+		/* The queue's name without '/' and leading dot. */
+		mq_buf_clear(&path);
+		mq_buf_printf(&path, "%s/", opt->log_dir);
+		for (c = opt->queues[i]; *c != '\0'; c++)
+			if (*c == '/' || *c == '%' ||
+			    (*c == '.' && c == opt->queues[i]))
+				mq_buf_printf(
+				    &path, "%%%02X", (unsigned char)*c);
+			else
+				mq_buf_add(&path, c, 1);
+		mq_buf_addstr(&path, ".log");
+		fd = open(mq_buf_str(&path),
+		    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK |
+			O_CLOEXEC,
+		    0640);
+		/* A pipe is refused: without a reader, it would block us. */
+		if (fd != -1 &&
+		    (fstat(fd, &st) == -1 || S_ISFIFO(st.st_mode) ||
+			fcntl(fd, F_SETFL, O_APPEND) == -1)) {
+			close(fd);
+			fd = -1;
+			errno = ENOTSUP;
+		}
 		if (fd == -1 && first)
-			mq_die(MQ_EXIT_IO, "%s: %s", path, strerror(errno));
+			mq_die(
+			    MQ_EXIT_IO, "%s: %s", path.data, strerror(errno));
 		if (fd == -1)
-			mq_say("%s: %s; going on with the old file", path,
+			mq_say("%s: %s; going on with the old file", path.data,
 			    strerror(errno));
-		if (fd != -1)
-			outputs_log(&p->outputs, i, opt->queue_count, fd, path);
-		free(path);
+		else
+			outputs_log(
+			    &p->outputs, i, opt->queue_count, fd, path.data);
 	}
+	mq_buf_free(&path);
 }
 
 /* Writes a line about a run into its log, if there are logs. */
@@ -251,33 +374,12 @@ open_pipe(int flags, int *ours, int *theirs)
 	return 0;
 }
 
-/* As mq_worker_start(), for -I with the payload among the arguments. */
-static pid_t
-start_filled(
-    struct process *p, const struct mq_envelope *e, struct mq_worker *w)
-{
-	char **filled;
-	pid_t pid;
-
-	if (p->opt->replace == NULL)
-		return mq_worker_start(p->setup, w);
-	filled = arguments_fill(
-	    w->argv, p->opt->replace, e->payload, e->payload_len);
-	if (filled == NULL)
-		return -1;
-	w->argv = filled;
-	pid = mq_worker_start(p->setup, w);
-	w->argv = p->opt->command;
-	free(filled);
-	return pid;
-}
-
 /* 0, or -1 with errno. */
 static int
 start_worker(struct process *p, const struct run_info *info, struct run *run,
     struct mq_worker *w)
 {
-	char real[PATH_MAX], other[PATH_MAX], *script = real;
+	char real[PATH_MAX], other[PATH_MAX], *script = real, **filled = NULL;
 	int ends[2];
 
 	run->output = run_output_open(&p->outputs, info->log, ends);
@@ -297,24 +399,23 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 		return -1;
 	w->envp = environment_of(&p->environment, info, script,
 	    w->dir != NULL ? w->dir : p->command.here);
-	if (p->opt->rq && rq_fill_dir(w->dir, w->envp) == -1)
+	if (p->opt->rq && fill_rq_dir(w->dir, w->envp) == -1)
 		return -1;
 	w->path = real;
-	run->pid = start_filled(p, info->envelope, w);
+	if (p->opt->replace != NULL) {
+		filled = fill_arguments(w->argv, p->opt->replace,
+		    info->envelope->payload, info->envelope->payload_len);
+		if (filled == NULL)
+			return -1;
+		w->argv = filled;
+	}
+	run->pid = mq_worker_start(p->setup, w);
 	w->path = NULL; /* real ends with this function */
+	free(filled);
 	if (run->pid == -1)
 		return -1;
 	label_run(p, info, run);
 	return 0;
-}
-
-static void
-close_run(struct run *run)
-{
-	close_if_open(run->verbs);
-	close_if_open(run->failure);
-	if (run->output != NULL)
-		(void)run_output_close(run->output);
 }
 
 /*
@@ -371,7 +472,10 @@ process_start(struct process *p, const struct run_info *info, int input,
 	if (w.output != w.errors)
 		close_if_open(w.output);
 	if (error != 0) {
-		close_run(run);
+		close_if_open(run->verbs);
+		close_if_open(run->failure);
+		if (run->output != NULL)
+			(void)run_output_close(run->output);
 		run->pid = 0;
 	}
 	free(*dir);
@@ -382,7 +486,14 @@ process_start(struct process *p, const struct run_info *info, int input,
 bool
 process_may_run(const struct process *p)
 {
-	return p->opt->output == OUTPUT_LIVE || !outputs_clogged(&p->outputs);
+	const struct outputs *o = &p->outputs;
+	int i;
+
+	for (i = 0; i < o->log_count; i++)
+		if (target_clogged(&o->logs[i]))
+			return false;
+	return !target_clogged(&o->errors) &&
+	    (!o->apart || !target_clogged(&o->standard));
 }
 
 void
@@ -395,13 +506,18 @@ process_on_flow(struct process *p, void (*flows)(void *arg), void *arg)
 void
 process_remove_dir(const struct process *p, const char *id)
 {
-	char *dir;
+	static const char *const names[] = {"job", "msg", "attach"};
+	char *dir, *path;
+	size_t i;
 
 	if (p->opt->work_dir == NULL)
 		return;
 	dir = mq_xasprintf("%s/%s", p->opt->work_dir, id);
-	if (p->opt->rq)
-		rq_empty_dir(dir);
+	for (i = 0; p->opt->rq && i < sizeof(names) / sizeof(names[0]); i++) {
+		path = mq_xasprintf("%s/%s", dir, names[i]);
+		remove_name(path);
+		free(path);
+	}
 	(void)rmdir(dir);
 	free(dir);
 }
@@ -433,24 +549,47 @@ process_host(const struct process *p)
 void
 process_allow(struct process *p, int slots)
 {
-	/* Each slot has its process, and pipes for input, verbs, answers with
-	 * both ends, and output, with temporary files. */
+	/* Each slot has its process, and pipes for input, verbs, answers with both
+	 * ends, and output, with temporary files.  Others do not depend on the
+	 * options. */
 	mq_worker_limits(p->setup,
-	    9 * slots + p->opt->queue_count + OUTPUTS_LINGERING_MAX + OTHERS);
+	    9 * slots + p->opt->queue_count + OUTPUTS_LINGERING_MAX + 128);
 }
 
 void
 process_init(struct process *p, struct mq_worker_setup *setup,
     struct ev_loop *loop, const struct options *opt)
 {
+	struct command *c = &p->command;
+	char **argv = opt->command, *path;
+	size_t last;
+
 	p->opt = opt;
 	p->setup = setup;
 	process_allow(p, 1);
 	outputs_init(&p->outputs, loop, opt->output);
-	if (opt->command == NULL)
+	if (argv == NULL)
 		return;
-	command_init(&p->command, opt);
-	environment_init(&p->environment, p->command.script);
+	path = command_find(argv[0]);
+	if (path == NULL)
+		mq_die(MQ_EXIT_CONFIG, "%s: %s", argv[0],
+		    strchr(argv[0], '/') != NULL ? strerror(errno) :
+						   "command not found");
+	c->script = c->path = absolute_path(path);
+	free(path);
+	c->line = command_line(argv, COMMAND_LINE_MAX);
+	/* For RQ the script is what stands last, if that is a path of one.  The command
+	 * gets its whole path, as it runs elsewhere. */
+	for (last = 0; argv[last + 1] != NULL; last++)
+		;
+	if (opt->rq && last > 0 && strchr(argv[last], '/') != NULL &&
+	    access(argv[last], X_OK) == 0)
+		c->script = argv[last] = absolute_path(argv[last]);
+	c->here = getcwd(NULL, 0);
+	if (c->here == NULL)
+		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
+		    "current directory: %s", strerror(errno));
+	environment_init(&p->environment, c->script);
 	process_open_logs(p);
 }
 

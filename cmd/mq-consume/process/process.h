@@ -100,7 +100,6 @@ struct target {
 	struct mq_buf kept;    /* bytes not written yet */
 	size_t lost;	       /* bytes too many to keep */
 	struct spills backlog; /* of a patient one, behind those */
-	struct spill *last;    /* of the backlog, unless that is empty */
 	bool open_line;	       /* the last byte was no newline */
 	bool shown;	       /* a line of target_show() is there */
 	ev_io io;
@@ -140,21 +139,6 @@ void target_end(struct target *);
 struct spill *spill_new(void);
 /* Appends n bytes; or adds none, and returns false with errno. */
 bool spill_add(struct spill *, const void *, size_t n);
-
-/* --- rq ----------------------------------------------------------------- */
-
-/*
- * --rq: the directory that RQ gives a script.  DIR/ID has
- *
- *	job	where the script runs, kept over its attempts
- *	msg	the message, as RQ writes it
- *	attach	its attachments
- */
-
-/* Writes what is beside DIR/ID/job, from the environment of the run.  0, or -1 with errno. */
-int rq_fill_dir(const char *job, char *const *environment);
-/* Removes what is in DIR/ID, but for what a script has left. */
-void rq_empty_dir(const char *dir);
 
 /* --- run-output --------------------------------------------------------- */
 
@@ -207,8 +191,6 @@ struct outputs {
 void outputs_init(struct outputs *, struct ev_loop *, enum output_form);
 /* Log i of n goes to this descriptor, which is taken. */
 void outputs_log(struct outputs *, int i, int n, int fd, const char *path);
-/* Whether so much output waits that no run should start. */
-bool outputs_clogged(const struct outputs *);
 /*
  * To be called last.  Copies the output of processes that scripts have left
  * behind; later output is lost.
@@ -241,10 +223,6 @@ void run_output_forget(struct run_output *);
 const char *run_output_close(struct run_output *);
 
 /* --- command ------------------------------------------------------------ */
-
-/*
- * A command: where it is, and where it runs.
- */
 
 struct command {
 	char *path;   /* absolute, but links are not resolved */
@@ -337,25 +315,9 @@ const char *process_host(const struct process *);
 
 /* --- arguments ---------------------------------------------------------- */
 
-/*
- * -I: the payload as an argument.  No shell sees it: a payload is part of one
- * argument, whatever its bytes are.
- */
-
-/* Whether the token is in an argument behind the command's name. */
-bool arguments_have(char *const *argv, const char *token);
-
-/* Why no argument can hold these n bytes; NULL: one may. */
+/* -I: why no argument can hold a payload of n bytes; NULL: one may.  No shell sees the
+ * payload: it is part of one argument, whatever its bytes are. */
 const char *arguments_refuse(const char *payload, size_t n);
-
-/*
- * The command with the payload in place of each token, but for the command's name
- * and without one newline at the payload's end; allocated in one piece.  The payload
- * must be one that arguments_refuse() lets pass.  NULL with errno E2BIG: the
- * kernel takes no argument or no command line of that length.
- */
-char **arguments_fill(
-    char *const *argv, const char *token, const char *payload, size_t n);
 
 /* --- joblog ------------------------------------------------------------- */
 

@@ -87,13 +87,17 @@ add_label(const struct run_output *r, struct mq_buf *out)
 	mq_buf_add(out, "\t", 1);
 }
 
-/* Whole lines go on, and the begun one is kept. */
+/* By lines: whole ones go on, and the begun one is kept. */
 static void
-put_lines(struct run_output *r, const char *p, size_t n)
+put_bytes(struct run_output *r, const char *p, size_t n)
 {
 	struct mq_buf out = {0};
 	const char *end = p + n, *newline;
 
+	if (r->form != OUTPUT_LINES) {
+		keep(r, p, n);
+		return;
+	}
 	for (; (newline = memchr(p, '\n', (size_t)(end - p))) != NULL;
 	     p = newline + 1) {
 		if (r->kept != NULL) {
@@ -111,15 +115,6 @@ put_lines(struct run_output *r, const char *p, size_t n)
 	mq_buf_add(&out, p, (size_t)(end - p));
 	keep(r, out.data, out.len);
 	mq_buf_free(&out);
-}
-
-static void
-put_bytes(struct run_output *r, const char *p, size_t n)
-{
-	if (r->form == OUTPUT_LINES)
-		put_lines(r, p, n);
-	else
-		keep(r, p, n);
 }
 
 /* How many of n bytes do not belong to a character that goes on behind them. */
@@ -159,17 +154,6 @@ put_visible(struct run_output *r, const char *p, size_t n, bool last)
 	put_bytes(r, shown.data, shown.len);
 	mq_buf_free(&raw);
 	mq_buf_free(&shown);
-}
-
-static void
-put_output(struct run_output *r, const char *p, size_t n)
-{
-	if (r->form == OUTPUT_LIVE)
-		target_put(r->target, p, n);
-	else if (r->target->terminal)
-		put_visible(r, p, n, false);
-	else
-		put_bytes(r, p, n);
 }
 
 static void
@@ -278,7 +262,12 @@ take_output(struct run_output *r)
 	if (n <= 0)
 		return TOOK_THE_END;
 	keep_tail(r, buf, (size_t)n);
-	put_output(r, buf, (size_t)n);
+	if (r->form == OUTPUT_LIVE)
+		target_put(r->target, buf, (size_t)n);
+	else if (r->target->terminal)
+		put_visible(r, buf, (size_t)n, false);
+	else
+		put_bytes(r, buf, (size_t)n);
 	return TOOK_SOME;
 }
 
@@ -464,11 +453,17 @@ run_output_forget(struct run_output *r)
 	r->len = 0;
 }
 
+/* A piece is written when its run is over, whoever has the pipe. */
 static void
-let_linger(struct run_output *r)
+close_output(struct run_output *r)
 {
 	struct outputs *o = r->outputs;
 
+	end_form(r);
+	if (r->fd == -1) {
+		free_output(r);
+		return;
+	}
 	r->lingers = true;
 	TAILQ_REMOVE(&o->running, r, link);
 	TAILQ_INSERT_TAIL(&o->lingering, r, link);
@@ -476,17 +471,6 @@ let_linger(struct run_output *r)
 		free_output(TAILQ_FIRST(&o->lingering));
 	if (!r->waits)
 		ev_io_start(o->loop, &r->io);
-}
-
-/* A piece is written when its run is over, whoever has the pipe. */
-static void
-close_output(struct run_output *r)
-{
-	end_form(r);
-	if (r->fd == -1)
-		free_output(r);
-	else
-		let_linger(r);
 }
 
 const char *
@@ -503,35 +487,11 @@ run_output_close(struct run_output *r)
 
 /* --- all of them --------------------------------------------------------- */
 
-/* Whether our standard output and error are the same file, pipe or terminal. */
-static bool
-are_same(void)
-{
-	struct stat out, err;
-
-	return fstat(STDOUT_FILENO, &out) == 0 &&
-	    fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
-	    out.st_ino == err.st_ino;
-}
-
 static ssize_t
 put_line(void *target, const char *p, size_t n)
 {
 	target_put(target, p, n);
 	return (ssize_t)n;
-}
-
-/* A stream into the target, for whole lines. */
-static FILE *
-open_stream(struct target *t)
-{
-	const cookie_io_functions_t functions = {.write = put_line};
-	FILE *f = fopencookie(t, "w", functions);
-
-	if (f == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	setvbuf(f, NULL, _IOLBF, 0);
-	return f;
 }
 
 static void
@@ -546,16 +506,26 @@ init_target(struct outputs *o, struct target *t, int fd, const char *path)
 void
 outputs_init(struct outputs *o, struct ev_loop *loop, enum output_form form)
 {
+	const cookie_io_functions_t functions = {.write = put_line};
+	struct stat out, err;
+
 	o->loop = loop;
 	o->form = form;
 	TAILQ_INIT(&o->running);
 	TAILQ_INIT(&o->lingering);
 	init_target(o, &o->errors, STDERR_FILENO, NULL);
-	o->apart = form != OUTPUT_LIVE && !are_same();
+	/* Unless both are the same file, pipe or terminal. */
+	o->apart = form != OUTPUT_LIVE &&
+	    (fstat(STDOUT_FILENO, &out) == -1 ||
+		fstat(STDERR_FILENO, &err) == -1 || out.st_dev != err.st_dev ||
+		out.st_ino != err.st_ino);
 	if (o->apart)
 		init_target(o, &o->standard, STDOUT_FILENO, NULL);
-	o->stream = open_stream(&o->errors);
 	/* Our own lines must not block the loop either. */
+	o->stream = fopencookie(&o->errors, "w", functions);
+	if (o->stream == NULL)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	setvbuf(o->stream, NULL, _IOLBF, 0);
 	mq_say_to(o->stream);
 }
 
@@ -586,18 +556,6 @@ outputs_log(struct outputs *o, int i, int n, int fd, const char *path)
 	copy_list(&o->running, t);
 	copy_list(&o->lingering, t);
 	target_reopen(t, fd);
-}
-
-bool
-outputs_clogged(const struct outputs *o)
-{
-	int i;
-
-	for (i = 0; i < o->log_count; i++)
-		if (target_clogged(&o->logs[i]))
-			return true;
-	return target_clogged(&o->errors) ||
-	    (o->apart && target_clogged(&o->standard));
 }
 
 void

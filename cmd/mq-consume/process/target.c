@@ -50,28 +50,6 @@ spill_fits(const struct spill *s, size_t n)
 	return s->fd == -1 && s->memory.len + n <= SPILL_MEMORY;
 }
 
-/* Nobody else can open the file, and nothing is left of it after a crash. */
-static int
-open_file(void)
-{
-	const char *dir = getenv("TMPDIR");
-	char *name;
-	int fd;
-
-	if (dir == NULL || *dir == '\0')
-		dir = "/tmp";
-	fd = open(dir, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
-	if (fd != -1 || (errno != EOPNOTSUPP && errno != EISDIR))
-		return fd;
-	/* This file system has no files without a name. */
-	name = mq_xasprintf("%s/mq-consume.XXXXXX", dir);
-	fd = mkostemp(name, O_CLOEXEC);
-	if (fd != -1)
-		unlink(name);
-	free(name);
-	return fd;
-}
-
 static bool
 write_all(int fd, const char *p, size_t n, off_t at)
 {
@@ -90,12 +68,26 @@ write_all(int fd, const char *p, size_t n, off_t at)
 	return true;
 }
 
-/* Moves all bytes from memory into a file. */
+/* Moves all bytes from memory into a file.  Nobody else can open the file, and nothing is
+ * left of it after a crash. */
 static bool
 move_to_file(struct spill *s)
 {
-	int fd = open_file(), error;
+	const char *dir = getenv("TMPDIR");
+	char *name;
+	int fd, error;
 
+	if (dir == NULL || *dir == '\0')
+		dir = "/tmp";
+	fd = open(dir, O_TMPFILE | O_RDWR | O_EXCL | O_CLOEXEC, 0600);
+	if (fd == -1 && (errno == EOPNOTSUPP || errno == EISDIR)) {
+		/* This file system has no files without a name. */
+		name = mq_xasprintf("%s/mq-consume.XXXXXX", dir);
+		fd = mkostemp(name, O_CLOEXEC);
+		if (fd != -1)
+			unlink(name);
+		free(name);
+	}
 	if (fd == -1)
 		return false;
 	if (!write_all(fd, s->memory.data, s->memory.len, 0)) {
@@ -121,31 +113,6 @@ spill_add(struct spill *s, const void *p, size_t n)
 	return true;
 }
 
-/* Takes at most n bytes out, and returns how many.  If the file cannot be read, its
- * bytes are lost. */
-static size_t
-spill_take(struct spill *s, void *to, size_t n)
-{
-	ssize_t got;
-
-	if (n > spill_size(s))
-		n = spill_size(s);
-	if (s->fd == -1) {
-		memcpy(to, s->memory.data + s->start, n);
-		s->start += (off_t)n;
-		return n;
-	}
-	do
-		got = pread(s->fd, to, n, s->start);
-	while (got == -1 && errno == EINTR);
-	if (got <= 0) {
-		s->start = s->end;
-		return 0;
-	}
-	s->start += got;
-	return (size_t)got;
-}
-
 /* --- writing ------------------------------------------------------------- */
 
 #define KEPT_MAX  ((size_t)1 << 20)
@@ -158,17 +125,6 @@ spill_take(struct spill *s, void *to, size_t n)
 /* Erases from the cursor to the end of the line. */
 #define ERASE "\033[K"
 
-static void
-note_failure(struct target *t, int error)
-{
-	bool new = error != t->error;
-
-	t->error = error;
-	if (t->path != NULL && new)
-		mq_say("%s: %s; the output of workers is lost", t->path,
-		    strerror(error));
-}
-
 /*
  * One write that does not block: a ready pipe or terminal takes PIPE_BUF bytes.
  * Returns how many bytes were taken; 0: the target has to wait.  Bytes that fail
@@ -179,6 +135,7 @@ write_some(struct target *t, const char *p, size_t n)
 {
 	struct pollfd pfd = {.fd = t->fd, .events = POLLOUT};
 	ssize_t wrote;
+	int error;
 
 	if (!t->whole) {
 		if (poll(&pfd, 1, 0) == 0)
@@ -187,10 +144,14 @@ write_some(struct target *t, const char *p, size_t n)
 			n = PIPE_BUF;
 	}
 	wrote = write(t->fd, p, n);
-	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
+	error = errno;
+	if (wrote == -1 && (error == EAGAIN || error == EINTR))
 		return 0;
 	if (wrote == -1) {
-		note_failure(t, errno);
+		if (t->path != NULL && t->error != error)
+			mq_say("%s: %s; the output of workers is lost", t->path,
+			    strerror(error));
+		t->error = error;
 		return n;
 	}
 	t->error = 0;
@@ -218,20 +179,11 @@ say_lost(struct target *t)
 		    lost == 1 ? " is" : "s are");
 }
 
-/* The text after lost bytes begins a line. */
-static void
-end_line(struct target *t)
-{
-	char *last = &t->kept.data[t->kept.len - 1];
-
-	t->lost += *last != '\n';
-	*last = '\n';
-}
-
 static void
 put_bytes(struct target *t, const char *p, size_t n)
 {
 	size_t taken, room;
+	char *last;
 
 	while (n > 0 && t->kept.len == 0 && (taken = write_some(t, p, n)) > 0) {
 		p += taken;
@@ -243,7 +195,10 @@ put_bytes(struct target *t, const char *p, size_t n)
 	mq_buf_add(&t->kept, p, n < room ? n : room);
 	if (n > room) {
 		t->lost += n - room;
-		end_line(t);
+		/* The text after lost bytes begins a line. */
+		last = &t->kept.data[t->kept.len - 1];
+		t->lost += *last != '\n';
+		*last = '\n';
 	}
 	ev_io_start(t->loop, &t->io);
 }
@@ -298,19 +253,31 @@ target_clogged(const struct target *t)
 	const struct spill *s;
 	size_t n = 0;
 
-	for (s = STAILQ_FIRST(&t->backlog); s != NULL; s = STAILQ_NEXT(s, link))
+	STAILQ_FOREACH(s, &t->backlog, link)
 		n += spill_size(s);
 	return n >= CLOGGED;
 }
 
-/* Writes the next bytes of the backlog. */
+/* Writes the next bytes of the backlog.  If its file cannot be read, the rest is lost. */
 static void
 write_chunk(struct target *t)
 {
 	struct spill *s = STAILQ_FIRST(&t->backlog);
+	size_t n = spill_size(s) < CHUNK ? spill_size(s) : CHUNK;
 	char buf[CHUNK];
+	ssize_t got;
 
-	write_or_keep(t, buf, spill_take(s, buf, sizeof(buf)));
+	if (s->fd == -1) {
+		write_or_keep(t, s->memory.data + s->start, n);
+		s->start += (off_t)n;
+	} else {
+		do
+			got = pread(s->fd, buf, n, s->start);
+		while (got == -1 && errno == EINTR);
+		if (got > 0)
+			write_or_keep(t, buf, (size_t)got);
+		s->start = got > 0 ? s->start + got : s->end;
+	}
 	if (spill_size(s) > 0)
 		return;
 	STAILQ_REMOVE_HEAD(&t->backlog, link);
@@ -360,39 +327,33 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	go_on(t);
 }
 
-static void
-add_spill(struct target *t, struct spill *s)
-{
-	STAILQ_INSERT_TAIL(&t->backlog, s, link);
-	t->last = s;
-}
-
-/* Appends to the last one of the backlog if that stays in memory. */
-static void
-put_behind(struct target *t, const void *p, size_t n)
-{
-	if (STAILQ_EMPTY(&t->backlog) || !spill_fits(t->last, n))
-		add_spill(t, spill_new());
-	if (!spill_add(t->last, p, n)) {
-		/* Longer than what stays in memory, and no file to be had. */
-		mq_buf_add(&t->last->memory, p, n);
-		t->last->end += (off_t)n;
-	}
-}
-
 void
 target_put(struct target *t, const char *p, size_t n)
 {
-	if (!t->patient || target_ready(t))
+	struct spill *s = STAILQ_LAST(&t->backlog, spill, link);
+
+	if (!t->patient || target_ready(t)) {
 		write_or_keep(t, p, n);
-	else if (n > 0)
-		put_behind(t, p, n);
+		return;
+	}
+	if (n == 0)
+		return;
+	/* Behind the last one of the backlog if that stays in memory. */
+	if (s == NULL || !spill_fits(s, n)) {
+		s = spill_new();
+		STAILQ_INSERT_TAIL(&t->backlog, s, link);
+	}
+	if (!spill_add(s, p, n)) {
+		/* Longer than what stays in memory, and no file to be had. */
+		mq_buf_add(&s->memory, p, n);
+		s->end += (off_t)n;
+	}
 }
 
 void
 target_move(struct target *t, struct spill *s)
 {
-	add_spill(t, s);
+	STAILQ_INSERT_TAIL(&t->backlog, s, link);
 	write_backlog(t);
 }
 
@@ -409,40 +370,35 @@ take_descriptor(struct target *t, int fd)
 	t->io.data = t;
 }
 
-/* Other writers may fill the same pipe or terminal just before we write.  Opened anew,
- * it is non-blocking for us only. */
-static void
-open_anew(struct target *t)
-{
-	bool output = t->fd == STDOUT_FILENO;
-	int fd = -1;
-
-	t->terminal = isatty(t->fd);
-	t->own = false;
-	if (output)
-		t->path = mq_xstrdup("standard output");
-	if (!t->whole)
-		fd = open(output ? "/proc/self/fd/1" : "/proc/self/fd/2",
-		    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd == -1)
-		return;
-	take_descriptor(t, fd);
-	t->own = true;
-}
-
 void
 target_init(struct target *t, struct ev_loop *loop, int fd, const char *path,
     bool patient)
 {
-	*t = (struct target){.loop = loop, .own = true, .patient = patient};
+	bool output = path == NULL && fd == STDOUT_FILENO;
+
+	*t = (struct target){.loop = loop, .patient = patient};
 	STAILQ_INIT(&t->backlog);
 	ev_timer_init(&t->more, on_more, 0, 0);
 	t->more.data = t;
 	take_descriptor(t, fd);
+	t->own = path != NULL;
+	if (output)
+		path = "standard output";
 	if (path != NULL)
 		t->path = mq_xstrdup(path);
-	else
-		open_anew(t);
+	if (t->own)
+		return;
+	t->terminal = isatty(fd);
+	if (t->whole)
+		return;
+	/* Other writers may fill the same pipe or terminal just before we write.
+	 * Opened anew, it is non-blocking for us only. */
+	fd = open(output ? "/proc/self/fd/1" : "/proc/self/fd/2",
+	    O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd == -1)
+		return;
+	take_descriptor(t, fd);
+	t->own = true;
 }
 
 void
