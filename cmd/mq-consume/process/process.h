@@ -102,8 +102,7 @@ struct target {
 	struct spills backlog; /* of a patient one, behind those */
 	bool open_line;	       /* the last byte was no newline */
 	bool shown;	       /* a line of target_show() is there */
-	ev_io io;
-	ev_timer more; /* goes on with a long backlog */
+	ev_io io;	       /* active while bytes wait */
 
 	/* The owner's, who sets them after target_init(). */
 	void (*ready)(struct target *); /* some of what waited is written */

@@ -228,46 +228,37 @@ free_output(struct run_output *r)
 	free(r);
 }
 
-static void
-keep_tail(struct run_output *r, const char *p, size_t n)
-{
-	size_t drop;
-
-	if (n > sizeof(r->tail)) {
-		p += n - sizeof(r->tail);
-		n = sizeof(r->tail);
-	}
-	if (r->len + n > sizeof(r->tail)) {
-		drop = r->len + n - sizeof(r->tail);
-		r->len -= drop;
-		memmove(r->tail, r->tail + drop, r->len);
-	}
-	memcpy(r->tail + r->len, p, n);
-	r->len += n;
-}
-
 static enum took
 take_output(struct run_output *r)
 {
 	char buf[PIPE_BUF];
-	ssize_t n;
+	size_t n, tail, drop;
+	ssize_t got;
 
 	/* Only our end: the script's must block. */
 	if (!r->polled)
 		fcntl(r->fd, F_SETFL, O_NONBLOCK);
 	r->polled = true;
-	n = read(r->fd, buf, sizeof(buf));
-	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+	got = read(r->fd, buf, sizeof(buf));
+	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return TOOK_NOTHING;
-	if (n <= 0)
+	if (got <= 0)
 		return TOOK_THE_END;
-	keep_tail(r, buf, (size_t)n);
+	n = (size_t)got;
+	tail = n < sizeof(r->tail) ? n : sizeof(r->tail);
+	drop = r->len + tail > sizeof(r->tail) ?
+	    r->len + tail - sizeof(r->tail) :
+	    0;
+	r->len -= drop;
+	memmove(r->tail, r->tail + drop, r->len);
+	memcpy(r->tail + r->len, buf + n - tail, tail);
+	r->len += tail;
 	if (r->form == OUTPUT_LIVE)
-		target_put(r->target, buf, (size_t)n);
+		target_put(r->target, buf, n);
 	else if (r->target->terminal)
-		put_visible(r, buf, (size_t)n, false);
+		put_visible(r, buf, n, false);
 	else
-		put_bytes(r, buf, (size_t)n);
+		put_bytes(r, buf, n);
 	return TOOK_SOME;
 }
 

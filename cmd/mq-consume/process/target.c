@@ -294,22 +294,7 @@ write_backlog(struct target *t)
 	     i++)
 		write_chunk(t);
 	if (t->kept.len == 0 && !STAILQ_EMPTY(&t->backlog))
-		ev_timer_start(t->loop, &t->more);
-}
-
-static void
-go_on(struct target *t)
-{
-	write_backlog(t);
-	t->ready(t);
-}
-
-static void
-on_more(struct ev_loop *loop, ev_timer *w, int events)
-{
-	(void)loop;
-	(void)events;
-	go_on(w->data);
+		ev_io_start(t->loop, &t->io);
 }
 
 static void
@@ -318,13 +303,14 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	struct target *t = w->data;
 
 	(void)events;
-	write_kept(t);
-	if (t->kept.len == 0)
-		say_lost(t);
+	if (t->kept.len > 0)
+		write_kept(t);
 	if (t->kept.len > 0)
 		return;
+	say_lost(t);
 	ev_io_stop(loop, w);
-	go_on(t);
+	write_backlog(t);
+	t->ready(t);
 }
 
 void
@@ -378,8 +364,6 @@ target_init(struct target *t, struct ev_loop *loop, int fd, const char *path,
 
 	*t = (struct target){.loop = loop, .patient = patient};
 	STAILQ_INIT(&t->backlog);
-	ev_timer_init(&t->more, on_more, 0, 0);
-	t->more.data = t;
 	take_descriptor(t, fd);
 	t->own = path != NULL;
 	if (output)
@@ -431,7 +415,6 @@ target_end(struct target *t)
 {
 	struct spill *s;
 
-	ev_timer_stop(t->loop, &t->more);
 	while (!STAILQ_EMPTY(&t->backlog) && write_last(t))
 		write_chunk(t);
 	while ((s = STAILQ_FIRST(&t->backlog)) != NULL) {
