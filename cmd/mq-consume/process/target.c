@@ -244,7 +244,7 @@ write_or_keep(struct target *t, const void *bytes, size_t n)
 bool
 target_ready(const struct target *t)
 {
-	return STAILQ_EMPTY(&t->backlog) && t->kept.len == 0;
+	return TAILQ_EMPTY(&t->backlog) && t->kept.len == 0;
 }
 
 bool
@@ -253,7 +253,7 @@ target_clogged(const struct target *t)
 	const struct spill *s;
 	size_t n = 0;
 
-	STAILQ_FOREACH(s, &t->backlog, link)
+	TAILQ_FOREACH(s, &t->backlog, link)
 		n += spill_size(s);
 	return n >= CLOGGED;
 }
@@ -262,7 +262,7 @@ target_clogged(const struct target *t)
 static void
 write_chunk(struct target *t)
 {
-	struct spill *s = STAILQ_FIRST(&t->backlog);
+	struct spill *s = TAILQ_FIRST(&t->backlog);
 	size_t n = spill_size(s) < CHUNK ? spill_size(s) : CHUNK;
 	char buf[CHUNK];
 	ssize_t got;
@@ -280,7 +280,7 @@ write_chunk(struct target *t)
 	}
 	if (spill_size(s) > 0)
 		return;
-	STAILQ_REMOVE_HEAD(&t->backlog, link);
+	TAILQ_REMOVE(&t->backlog, s, link);
 	spill_free(s);
 }
 
@@ -290,10 +290,10 @@ write_backlog(struct target *t)
 	int i;
 
 	for (i = 0; i < CHUNKS_AT_ONCE && t->kept.len == 0 &&
-	     !STAILQ_EMPTY(&t->backlog);
+	     !TAILQ_EMPTY(&t->backlog);
 	     i++)
 		write_chunk(t);
-	if (t->kept.len == 0 && !STAILQ_EMPTY(&t->backlog))
+	if (t->kept.len == 0 && !TAILQ_EMPTY(&t->backlog))
 		ev_io_start(t->loop, &t->io);
 }
 
@@ -316,7 +316,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 void
 target_put(struct target *t, const char *p, size_t n)
 {
-	struct spill *s = STAILQ_LAST(&t->backlog, spill, link);
+	struct spill *s = TAILQ_LAST(&t->backlog, spills);
 
 	if (!t->patient || target_ready(t)) {
 		write_or_keep(t, p, n);
@@ -327,7 +327,7 @@ target_put(struct target *t, const char *p, size_t n)
 	/* Behind the last one of the backlog if that stays in memory. */
 	if (s == NULL || !spill_fits(s, n)) {
 		s = spill_new();
-		STAILQ_INSERT_TAIL(&t->backlog, s, link);
+		TAILQ_INSERT_TAIL(&t->backlog, s, link);
 	}
 	if (!spill_add(s, p, n)) {
 		/* Longer than what stays in memory, and no file to be had. */
@@ -339,7 +339,7 @@ target_put(struct target *t, const char *p, size_t n)
 void
 target_move(struct target *t, struct spill *s)
 {
-	STAILQ_INSERT_TAIL(&t->backlog, s, link);
+	TAILQ_INSERT_TAIL(&t->backlog, s, link);
 	write_backlog(t);
 }
 
@@ -363,7 +363,7 @@ target_init(struct target *t, struct ev_loop *loop, int fd, const char *path,
 	bool output = path == NULL && fd == STDOUT_FILENO;
 
 	*t = (struct target){.loop = loop, .patient = patient};
-	STAILQ_INIT(&t->backlog);
+	TAILQ_INIT(&t->backlog);
 	take_descriptor(t, fd);
 	t->own = path != NULL;
 	if (output)
@@ -415,10 +415,10 @@ target_end(struct target *t)
 {
 	struct spill *s;
 
-	while (!STAILQ_EMPTY(&t->backlog) && write_last(t))
+	while (!TAILQ_EMPTY(&t->backlog) && write_last(t))
 		write_chunk(t);
-	while ((s = STAILQ_FIRST(&t->backlog)) != NULL) {
-		STAILQ_REMOVE_HEAD(&t->backlog, link);
+	while ((s = TAILQ_FIRST(&t->backlog)) != NULL) {
+		TAILQ_REMOVE(&t->backlog, s, link);
 		spill_free(s);
 	}
 	if (write_last(t))
