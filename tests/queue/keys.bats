@@ -126,6 +126,16 @@ accepted() {
 	run drained
 	assert_output "second first" || assert_output "first second"
 	assert_equal "$(locks)" 2
+	# Given back when that one has let go of it, it has it again.
+	script race <<-S
+		"$BUILD/mq-publish" -k d --unique queued q second
+		echo resend 1000 >&3
+	S
+	run_mq 0 mq-publish -k d --unique queued q first
+	run_mq 75 mq-consume -n 1 q -- "$T/race"
+	run drained
+	run_mq 0 mq-return --from delayed q
+	duplicate -k d q third
 }
 
 @test "keys: any text, and never two for one" {
