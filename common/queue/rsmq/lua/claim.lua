@@ -71,7 +71,12 @@ end
 
 -- Receives those that there is room for; what has no body is hidden only.  This
 -- is where the time goes: so it makes no table for a message, and no text twice.
-local function receive(ids)
+while count < max + 4 and room > 0 do
+  local ids = call('ZRANGEBYSCORE', q.z, '-inf', now_text, 'LIMIT', 0,
+    math.min(CHUNK, max + 4 - count))
+  if #ids == 0 then
+    break
+  end
   local rc, fields = {}, {}
   for i = 1, #ids do
     rc[i] = ids[i] .. ':rc'
@@ -114,22 +119,12 @@ local function receive(ids)
   if s > 0 then
     call('ZADD', q.z, unpack(scores))
   end
-  if n == 0 then
-    return
+  if n > 0 then
+    call('HSET', q.h, unpack(runs))
+    if has_again then
+      call('HDEL', q.d, unpack(chosen))
+    end
   end
-  call('HSET', q.h, unpack(runs))
-  if has_again then
-    call('HDEL', q.d, unpack(chosen))
-  end
-end
-
-while count < max + 4 and room > 0 do
-  local ids = call('ZRANGEBYSCORE', q.z, '-inf', now_text, 'LIMIT', 0,
-    math.min(CHUNK, max + 4 - count))
-  if #ids == 0 then
-    break
-  end
-  receive(ids)
 end
 if bucket then
   wait = bucket_take(bucket, count - 4)

@@ -46,16 +46,6 @@ local function look_at_field(field)
   end
 end
 
-local function look(names)
-  for i = 1, #names, 2 do
-    if which == 'h' then
-      look_at_field(names[i])
-    elseif not is_there(names[i]) then
-      remove(q[which], names[i])
-    end
-  end
-end
-
 local room, left = 1048576, 1000
 if not dry then
   probe(q)
@@ -67,6 +57,12 @@ repeat
     room = room - #part[i]
   end
   left = left - #part
-  look(part)
+  for i = 1, #part, 2 do
+    if which == 'h' then
+      look_at_field(part[i])
+    elseif not is_there(part[i]) then
+      remove(q[which], part[i])
+    end
+  end
 until cursor == '0' or left <= 0 or room <= 0
 return { cursor, removed, adopted }

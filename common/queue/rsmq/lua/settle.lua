@@ -55,9 +55,26 @@ local function copied(extra)
     extra == '' and old:sub(2) or extra .. old
 end
 
-local function move()
+local new_extra = ARGV[3] == '1' and ARGV[4]
+
+if verb == 'ack' then
+  forget(q, { id })
+elseif verb == 'front' then
+  put_back(q, id)
+elseif verb == 'again' then
+  local delay, extra = tonumber(ARGV[5]), new_extra or call('HGET', q.x, id)
+  if delay == 0 then
+    call('ZADD', q.z, score_since(now, extra), id)
+  else
+    call('ZADD', q.z, int(now + delay), id)
+    call('HSET', q.d, id, last_receive(q, id))
+    if priority_of(extra) > 0 then
+      call('ZADD', later, int(now + delay), id)
+    end
+  end
+else
   local attributes = call('HMGET', q.h, 'vt', 'maxsize')
-  local extra, new = ARGV[3] == '1' and ARGV[4] or call('HGET', q.x, id) or '', id
+  local extra, new = new_extra or call('HGET', q.x, id) or '', id
   if call('HEXISTS', to.h, id) == 1 or call('ZSCORE', to.z, id) then
     new, extra = copied(extra)
   end
@@ -71,35 +88,12 @@ local function move()
   end
   forget(q, { id })
 end
-
-local function again(delay)
-  local extra = ARGV[3] == '1' and ARGV[4] or call('HGET', q.x, id)
-  if delay == 0 then
-    call('ZADD', q.z, score_since(now, extra), id)
-    return
-  end
-  call('ZADD', q.z, int(now + delay), id)
-  call('HSET', q.d, id, last_receive(q, id))
-  if priority_of(extra) > 0 then
-    call('ZADD', later, int(now + delay), id)
-  end
-end
-
-if verb == 'ack' then
-  forget(q, { id })
-elseif verb == 'front' then
-  put_back(q, id)
-elseif verb == 'again' then
-  again(tonumber(ARGV[5]))
-else
-  move()
-end
 -- A message goes to the front even if nothing can be noted of it.
-if ARGV[3] == '1' and (verb == 'front' or verb == 'again') then
-  if ARGV[4] == '' then
+if new_extra and (verb == 'front' or verb == 'again') then
+  if new_extra == '' then
     redis.pcall('HDEL', q.x, id)
   else
-    redis.pcall('HSET', q.x, id, ARGV[4])
+    redis.pcall('HSET', q.x, id, new_extra)
   end
 end
 return 1

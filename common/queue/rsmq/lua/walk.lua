@@ -61,17 +61,6 @@ local function choose(part)
   return chosen, scores
 end
 
-local function show(m, at_score)
-  room = room - #m.body - #(m.extra or '')
-  local text = element(m.id, m.body, place == 'rejected' and 0 or m.runs - held,
-    m.extra)
-  if needle == '' or text:find(needle, 1, true) then
-    reply[#reply + 1] = m.id
-    reply[#reply + 1] = at_score
-    reply[#reply + 1] = text
-  end
-end
-
 -- Bodies are read a few at a time: nobody knows how long the next ones are.
 local size = 1
 
@@ -79,10 +68,15 @@ local function show_all(ids, scores)
   local i = 1
   while i <= #ids and room > 0 do
     local list = read(q, { unpack(ids, i, math.min(i + size - 1, #ids)) })
-    for k = 1, #list do
+    for _, m in ipairs(list) do
       -- An id without a body is no message.
-      if list[k].body then
-        show(list[k], scores[list[k].id])
+      local text = m.body and element(m.id, m.body,
+        place == 'rejected' and 0 or m.runs - held, m.extra)
+      room = room - (text and #m.body + #(m.extra or '') or 0)
+      if text and (needle == '' or text:find(needle, 1, true)) then
+        reply[#reply + 1] = m.id
+        reply[#reply + 1] = scores[m.id]
+        reply[#reply + 1] = text
       end
     end
     i, size = i + size, math.min(2 * size, 32)

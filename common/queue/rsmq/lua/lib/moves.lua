@@ -49,19 +49,6 @@ local function hand_over(q, to, m, runs, is_back)
   return true
 end
 
--- A message becomes receivable where it is.
-local function release(q, id, how)
-  call('HDEL', q.d, id)
-  if how == 'back' then
-    put_back(q, id)
-    return
-  end
-  if how == 'fresh' then
-    call('HDEL', q.h, id .. ':rc', id .. ':fr')
-  end
-  call('ZADD', q.z, 'XX', score_since(now, call('HGET', q.x, id)), id)
-end
-
 -- Takes messages away: 'move', to be received at once; 'fresh', the same, as
 -- if nobody had received them; 'home', the same, to where they were sent to;
 -- 'back', as if nobody had received them the last time; 'drop', nowhere.  How
@@ -72,8 +59,16 @@ local function take(q, to, ids, how)
     return #ids
   end
   if q.z == to.z then
-    for i = 1, #ids do
-      release(q, ids[i], how)
+    for _, id in ipairs(ids) do
+      call('HDEL', q.d, id)
+      if how == 'fresh' then
+        call('HDEL', q.h, id .. ':rc', id .. ':fr')
+      end
+      if how == 'back' then
+        put_back(q, id)
+      else
+        call('ZADD', q.z, 'XX', score_since(now, call('HGET', q.x, id)), id)
+      end
     end
     return #ids
   end
