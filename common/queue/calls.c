@@ -12,14 +12,9 @@
 const struct mq_layout *
 mq_layout_find(const char *name)
 {
-	static const struct mq_layout *const layouts[] = {
-	    &mq_layout_rmq, &mq_layout_rsmq};
-	size_t i;
-
-	for (i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
-		if (strcmp(layouts[i]->name, name) == 0)
-			return layouts[i];
-	return NULL;
+	if (strcmp(mq_layout_rmq.name, name) == 0)
+		return &mq_layout_rmq;
+	return strcmp(mq_layout_rsmq.name, name) == 0 ? &mq_layout_rsmq : NULL;
 }
 
 /* Sends a command, and frees it; whether its reply is an integer, and not 0. */

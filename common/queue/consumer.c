@@ -85,6 +85,7 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 struct held_request {
 	struct mq_consumer *consumer;
 	int queue;
+	bool transaction; /* of two commands */
 	mq_held_fn *fn;
 	void *arg;
 };
@@ -93,70 +94,39 @@ static void ask_held(struct held_request *, enum mq_held_how);
 
 /* Frees the request. */
 static void
-report_held(struct held_request *q, const struct mq_answer *a,
-    long long received, redisReply *const *elements, size_t n)
-{
-	struct mq_held held = {received, NULL, (int)n};
-
-	if (n > 0)
-		held.elements = elements_new(elements, held.n);
-	q->fn(q->arg, a, &held);
-	elements_free(held.elements, held.n);
-	free(q);
-}
-
-static void
 take_held(const struct mq_asker *asker, redisReply *reply)
 {
+	struct held_request *q = asker->arg;
+	struct mq_held held = {0};
 	struct mq_answer buf;
 	const struct mq_answer *a =
 	    mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf);
+	const redisReply *list = reply, *received;
+	int first = 1;
 
-	if (mq_answer_good(a))
-		report_held(asker->arg, a, reply->element[0]->integer,
-		    reply->element + 1, reply->elements - 1);
-	else
-		report_held(asker->arg, a, 0, NULL, 0);
-}
-
-/* After an error, the script tells: transactions may not be permitted, or the queue
- * be on its way to another node. */
-static void
-take_transaction(const struct mq_asker *asker, redisReply *reply)
-{
-	struct held_request *q = asker->arg;
-	const redisReply *count, *list;
-	struct mq_answer answer = {0};
-
-	if (reply == NULL) {
-		report_held(q, NULL, 0, NULL, 0);
-		return;
-	}
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-	    reply->element[1]->type != REDIS_REPLY_ARRAY) {
+	/* After an error, the script tells: transactions may not be permitted, or the
+	 * queue be on its way to another node. */
+	if (q->transaction && reply != NULL &&
+	    (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+		reply->element[1]->type != REDIS_REPLY_ARRAY)) {
 		ask_held(q, MQ_HELD_AT_ONCE);
 		return;
 	}
-	count = reply->element[0];
-	list = reply->element[1];
-	report_held(q, &answer,
-	    count->type == REDIS_REPLY_STRING ? strtoll(count->str, NULL, 10) :
-						0,
-	    list->element, list->elements);
-}
-
-static void
-send_end(struct mq_consumer *k, const char *name, int slot, mq_async_take *take,
-    struct held_request *q)
-{
-	struct mq_command c = mq_async_command(k->async);
-
-	mq_command_plain(&c, name);
-	c.slot = slot;
-	if (take == NULL)
-		mq_async_send(k->async, &c, NULL, NULL);
-	else
-		mq_consumer_ask(k, &c, take, NULL, q);
+	if (mq_answer_good(a)) {
+		received = reply->element[0];
+		held.received = received->type == REDIS_REPLY_STRING ?
+		    strtoll(received->str, NULL, 10) :
+		    received->integer;
+		if (q->transaction) {
+			list = reply->element[1];
+			first = 0;
+		}
+		held.n = (int)list->elements - first;
+		held.elements = elements_new(list->element + first, held.n);
+	}
+	q->fn(q->arg, a, &held);
+	elements_free(held.elements, held.n);
+	free(q);
 }
 
 /* One command, or two as a transaction, which on a cluster is at their node. */
@@ -164,19 +134,24 @@ static void
 ask_held(struct held_request *q, enum mq_held_how how)
 {
 	struct mq_consumer *k = q->consumer;
-	struct mq_command c[2] = {
-	    mq_async_command(k->async), mq_async_command(k->async)};
+	struct mq_command end = mq_async_command(k->async);
+	struct mq_command c[2] = {end, end};
 	int slot;
 
-	if (k->layout->held(&k->session, q->queue, how, c) == 1) {
+	q->transaction = k->layout->held(&k->session, q->queue, how, c) == 2;
+	if (!q->transaction) {
 		mq_consumer_ask(k, &c[0], take_held, NULL, q);
 		return;
 	}
 	slot = c[0].slot;
-	send_end(k, "MULTI", slot, NULL, q);
+	mq_command_plain(&end, "MULTI");
+	end.slot = slot;
+	mq_async_send(k->async, &end, NULL, NULL);
 	mq_async_send(k->async, &c[0], NULL, NULL);
 	mq_async_send(k->async, &c[1], NULL, NULL);
-	send_end(k, "EXEC", slot, take_transaction, q);
+	mq_command_plain(&end, "EXEC");
+	end.slot = slot;
+	mq_consumer_ask(k, &end, take_held, NULL, q);
 }
 
 void
@@ -184,7 +159,8 @@ mq_consumer_held(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
 {
 	struct held_request *q = mq_xcalloc(1, sizeof(*q));
 
-	*q = (struct held_request){k, queue, fn, arg};
+	*q = (struct held_request){
+	    .consumer = k, .queue = queue, .fn = fn, .arg = arg};
 	ask_held(q, MQ_HELD);
 }
 

@@ -67,8 +67,7 @@ void mq_consumer_join(struct mq_consumer *, mq_number_fn *fn, void *arg);
 /* The rest of joining, when the lease is confirmed.  fn is called as often as the
  * returned number says; that may be 0. */
 int mq_consumer_enter(struct mq_consumer *, mq_answer_fn *fn, void *arg);
-/* On a cluster: what the server holds of a queue for `from`, a former name of the
- * session, is held for this one.  n 0: that name has lost its lease. */
+/* As layout->take_over(), on a cluster. */
 void mq_consumer_take_over(struct mq_consumer *, int queue, const char *from,
     mq_number_fn *fn, void *arg);
 /* Tells others anew how many messages can run, when the session's slots change. */
@@ -78,9 +77,8 @@ void mq_consumer_tell_slots(struct mq_consumer *);
 bool mq_consumer_is_heard(const struct mq_consumer *);
 /* The lease holds for n ms; 0: it was gone before, and is so for good. */
 void mq_consumer_renew(struct mq_consumer *, mq_number_fn *fn, void *arg);
-/* Gives back what is left in its hands, and ends its lease when that is
- * confirmed.  left() is called when all is answered, or giving back has
- * failed. */
+/* Gives back what is left in its hands, and ends its lease when that is confirmed.
+ * left() is called when all is answered, or giving back has failed. */
 void mq_consumer_leave(
     struct mq_consumer *, void (*left)(void *arg), void *arg);
 /* Of a message that was ours when the lease of this session ended, the last of
@@ -105,8 +103,7 @@ void mq_consumer_look(struct mq_consumer *, const int *queues, int n,
 /* Waits for the messages of a queue no more; others do. */
 void mq_consumer_pass(struct mq_consumer *, int queue);
 
-/* The messages of a queue that the server holds for us; data can be kept as
- * above. */
+/* The messages of a queue that the server holds for us; data can be kept as above. */
 struct mq_held {
 	long long received; /* elements ever claimed for us; 0: unknown */
 	struct mq_element *elements; /* those that it holds, the newest first */
@@ -123,9 +120,8 @@ void mq_consumer_held_count(
 void mq_consumer_holds(struct mq_consumer *, const int *queues, int n,
     mq_number_fn *fn, void *arg);
 
-/* Whether a message that it does not hold for us any more is there still,
- * whoever has it: n is not 0.  False: it is, as nobody can delete it; fn is not
- * called then. */
+/* Whether a message that it does not hold for us any more is there still, whoever has it:
+ * n is not 0.  False: it is, as nobody can delete it; fn is not called then. */
 bool mq_consumer_exists(struct mq_consumer *, int queue, const char *element,
     size_t len, mq_number_fn *fn, void *arg);
 
@@ -134,17 +130,13 @@ typedef void mq_settled_fn(
 /* One, or n of which some are equal: see layout->settle(). */
 void mq_consumer_settle(struct mq_consumer *, int queue,
     const struct mq_settlement *, int n, mq_settled_fn *fn, void *arg);
-/* Not MQ_SETTLED: they are not at their places, and nothing has changed. */
+/* As layout->ack_oldest(). */
 void mq_consumer_ack_oldest(struct mq_consumer *, int queue,
     const struct mq_acks *, mq_settled_fn *fn, void *arg);
 
-/* Gives back the newest messages to the front: n of the first.  0: they are not
- * the newest, and nothing has changed.  NULL: whatever the server holds for us;
- * n is 0 when nothing is left. */
+/* As layout->give_back(). */
 void mq_consumer_give_back(struct mq_consumer *, int queue,
     const struct mq_newest *, mq_number_fn *fn, void *arg);
-
-/* --- the settings of its queues ----------------------------------------------- */
 
 /* Asks for those of a queue, and to hear by CLIENT TRACKING when they change:
  * mq_key_of() knows the key then.  A callback that keeps the texts empties the
@@ -154,7 +146,7 @@ typedef void mq_settings_fn(
 void mq_consumer_settings(
     struct mq_consumer *, int queue, mq_settings_fn *fn, void *arg);
 
-/* --- what else it says -------------------------------------------------------- */
+/* --- settings, pauses, and what else it says ----------------------------------- */
 
 /* Never ends a pause earlier. */
 void mq_consumer_pause(struct mq_consumer *, const char *queue, int64_t ms,

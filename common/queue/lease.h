@@ -27,8 +27,6 @@ struct mq_lease_queue {
 			  * somebody waits for */
 };
 
-/* --- taking ------------------------------------------------------------------- */
-
 struct mq_lease_terms {
 	const char *tag; /* first part of the connection's name */
 	int attempts;	 /* runs that a message may have; -1: as the settings of
@@ -62,8 +60,6 @@ int mq_lease_take(struct mq_lease *, const struct mq_leased **messages);
 /* Returns all that have a receipt to the front of the queue, as if they had
  * never been taken, and ends the lease. */
 int mq_lease_end(struct mq_lease *);
-
-/* --- settling ------------------------------------------------------------------ */
 
 /* The uses of a receipt. */
 enum mq_receipt_act {

@@ -14,12 +14,15 @@ by_name(const void *a, const void *b)
 	return strcmp(*x, *y);
 }
 
-/* Names are far cheaper to sort than rows. */
-static void
-make_rows(struct mq_stats *out, const char **name, size_t n, bool known)
+void
+mq_rows_make(
+    struct mq_stats *out, const char *const *names, size_t n, bool known)
 {
+	const char **name = mq_xcalloc(n + 1, sizeof(*name));
 	size_t i;
 
+	/* Names are far cheaper to sort than rows. */
+	memcpy(name, names, n * sizeof(*name));
 	qsort(name, n, sizeof(*name), by_name);
 	out->queues = mq_xcalloc(n + 1, sizeof(*out->queues));
 	out->count = (int)n;
@@ -29,17 +32,7 @@ make_rows(struct mq_stats *out, const char **name, size_t n, bool known)
 			.known = known,
 			.in_s = -1,
 			.out_s = -1};
-}
-
-void
-mq_rows_make(
-    struct mq_stats *out, const char *const *names, size_t n, bool known)
-{
-	const char **copy = mq_xcalloc(n + 1, sizeof(*copy));
-
-	memcpy(copy, names, n * sizeof(*copy));
-	make_rows(out, copy, n, known);
-	free(copy);
+	free(name);
 }
 
 void
@@ -52,7 +45,7 @@ mq_rows_list(struct mq_stats *out, const redisReply *names)
 		if (strlen(names->element[i]->str) ==
 		    (size_t)names->element[i]->len)
 			name[n++] = names->element[i]->str;
-	make_rows(out, name, n, true);
+	mq_rows_make(out, name, n, true);
 	free(name);
 }
 

@@ -131,19 +131,16 @@ static int
 request(const struct asking *a, int64_t ms)
 {
 	struct mq_command c = mq_redis_command(a->redis);
-	struct mq_buf channel = {0};
 	redisReply *reply;
 
 	mq_side_stop(a->layout->side, &c, a->run->queue, &a->text, ms);
 	if (mq_call_done(a->redis, &c) == -1)
 		return -1;
-	mq_buf_printf(&channel, "mq::wake::%s", a->run->connection);
 	mq_command_plain(&c, "PUBLISH");
-	mq_command_arg(&c, channel.data, channel.len);
+	mq_command_fmt(&c, "mq::wake::%s", a->run->connection);
 	a->layout->side->key(&c, a->run->queue, a->layout->side->stop);
 	reply = mq_redis_answer(a->redis, &c);
 	mq_command_free(&c);
-	mq_buf_free(&channel);
 	freeReplyObject(reply);
 	return reply == NULL ? -1 : 0;
 }

@@ -188,25 +188,25 @@ rsmq_walked(const struct mq_scan *s, int i)
 #define MOVE_BYTES (1 << 20)
 #define TAKE_COUNT 250
 
-/* Begins a call: where from and where to; more keys follow, then add_how(). */
+/* Begins a call: where from and where to, and how.  spared: n connections whose messages
+ * are not meant. */
 static void
 start_move(struct mq_command *c, const struct mq_script *script,
-    const struct mq_place *place, const char *to)
+    const struct mq_place *place, const char *to, redisReply *const *spared,
+    size_t n)
 {
 	char *from = place_queue(place);
+	bool home = to != NULL && strcmp(to, place->queue) == 0;
 
 	mq_command_script(c, script);
 	rsmq_queue_keys(c, from);
 	rsmq_queue_keys(c, to != NULL ? to : from);
 	rsmq_key_common(c, to != NULL ? to : from, ":QUEUES");
 	free(from);
-}
-
-static void
-add_how(struct mq_command *c, const struct mq_place *place, const char *to)
-{
-	bool home = to != NULL && strcmp(to, place->queue) == 0;
-
+	for (; n > 0; n--, spared++)
+		rsmq_key_held(c, (*spared)->str, place->queue);
+	if (script == &rsmq_script_move)
+		mq_command_str(c, mq_state_name(place->state));
 	mq_command_str(c,
 	    to == NULL				    ? "drop" :
 		place->state == MQ_REJECTED && home ? "home" :
@@ -228,8 +228,7 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 
 	*taken = 0;
 	while (rv == 0 && at < s->count) {
-		start_move(&c, &rsmq_script_take, &s->place, to);
-		add_how(&c, &s->place, to);
+		start_move(&c, &rsmq_script_take, &s->place, to, NULL, 0);
 		for (n = 0; at < s->count && n < TAKE_COUNT; at++)
 			if (chosen[at]) {
 				e = rsmq_walked(s, at);
@@ -249,8 +248,7 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 
 /* --- without a look ---------------------------------------------------------------- */
 
-/* An error behind the first step is for the next call to meet.  spared: n connections
- * whose messages are not meant. */
+/* An error behind the first step is for the next call to meet. */
 static int
 move_next(struct mq_redis *r, const struct mq_place *place,
     redisReply *const *spared, size_t n, long max, const char *to, long *moved)
@@ -260,15 +258,10 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	long all = max < MOVE_MAX ? max : MOVE_MAX;
 	redisReply *reply, **e;
 	long long left;
-	size_t i;
 	int rv = 0;
 
 	do {
-		start_move(&c, &rsmq_script_move, place, to);
-		for (i = 0; i < n; i++)
-			rsmq_key_held(&c, spared[i]->str, place->queue);
-		mq_command_str(&c, mq_state_name(place->state));
-		add_how(&c, place, to);
+		start_move(&c, &rsmq_script_move, place, to, spared, n);
 		mq_command_int(
 		    &c, all - *moved < MOVE_COUNT ? all - *moved : MOVE_COUNT);
 		mq_command_int(&c, MOVE_BYTES);
