@@ -174,10 +174,6 @@ struct looks {
 	bool bad;
 	long long *waiting;
 };
-struct look {
-	struct looks *all;
-	int from; /* the first queue that it is about */
-};
 
 static void
 end_look(struct looks *all)
@@ -190,25 +186,21 @@ end_look(struct looks *all)
 	free(all);
 }
 
+/* The asker is of the first number that the reply is about. */
 static void
 take_looked(const struct mq_asker *asker, redisReply *reply)
 {
-	struct look *look = asker->arg;
-	struct looks *all = look->all;
+	struct looks *all = asker->arg;
+	long i, from = (const long long *)asker->of - all->waiting;
 	struct mq_answer buf;
-	int i, n;
 
-	if (!mq_answer_good(mq_answer_to(reply, -1, &buf))) {
+	if (!mq_answer_good(mq_answer_to(reply, -1, &buf)))
 		all->bad = true;
-	} else if (reply->type == REDIS_REPLY_INTEGER) {
+	else if (reply->type == REDIS_REPLY_INTEGER)
 		all->waiting[0] += reply->integer;
-	} else {
-		n = (int)reply->elements;
-		for (i = 0; i < n && look->from + i < all->n; i++)
-			all->waiting[look->from + i] =
-			    reply->element[i]->integer;
-	}
-	free(look);
+	else
+		for (i = 0; i < (long)reply->elements && from + i < all->n; i++)
+			all->waiting[from + i] = reply->element[i]->integer;
 	end_look(all);
 }
 
@@ -219,7 +211,6 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
 	struct mq_command cmd = mq_async_command(k->async);
 	int from, step = cmd.cluster ? 1 : n;
 	struct looks *all = mq_xcalloc(1, sizeof(*all));
-	struct look *look;
 
 	*all = (struct looks){.fn = fn,
 	    .arg = arg,
@@ -231,10 +222,9 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
 			all->missing--;
 			continue;
 		}
-		look = mq_xcalloc(1, sizeof(*look));
-		*look = (struct look){all, from};
 		k->layout->look(&k->session, queues + from, step, how, &cmd);
-		mq_consumer_ask(k, &cmd, take_looked, NULL, look);
+		mq_async_ask(k->async, &cmd, take_looked,
+		    &(struct mq_asker){NULL, all, all->waiting + from});
 	}
 	end_look(all);
 }

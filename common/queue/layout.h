@@ -163,17 +163,9 @@ void mq_walk_drop_slice(struct mq_scan *);
 
 /* Adds place and before to a command ('' without a mark). */
 void mq_mark_add(struct mq_command *, const struct mq_mark *);
-/* Adds those, and behind, which is -1: no other batch has to be done first.  Where that
- * ends with the first n bytes of the command's wire, another number can be put there. */
+/* Adds those, and behind, which is -1: no other batch has to be done first.  As wide as any
+ * number, so that another one can be put in its place. */
+#define MQ_MARK_BEHIND 20
 void mq_mark_add_behind(struct mq_command *, const struct mq_mark *);
-void mq_mark_put_behind(struct mq_command *, size_t n, long long behind);
-
-/* Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been done.
- * Else *n bytes, maybe none: the answer to it, unless that says how many messages there
- * are now. */
-const char *mq_mark_find(const redisReply *, const struct mq_mark *, size_t *n);
-/* Of the last batch that was done, how many messages were before it; -1: none
- * is known. */
-long long mq_marks_last(const redisReply *);
 
 #endif

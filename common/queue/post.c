@@ -1,6 +1,8 @@
 #include "publisher.h"
 
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -18,6 +20,61 @@
 
 /* The replies to a transaction of two commands. */
 enum { MULTI, PUBLISH, MARK, EXEC, REPLIES };
+
+/* "BEFORE REPLY"; NULL when it is not. */
+static const char *
+take_apart(const redisReply *value, long long *before)
+{
+	char *end;
+
+	if (value->type != REDIS_REPLY_STRING || value->str[0] < '0' ||
+	    value->str[0] > '9')
+		return NULL;
+	*before = strtoll(value->str, &end, 10);
+	return *end == ' ' ? end + 1 : NULL;
+}
+
+static size_t
+pairs(const redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ARRAY ? reply->elements / 2 : 0;
+}
+
+/* Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been done.
+ * Else *n bytes, maybe none: the answer to it, unless that says how many messages there
+ * are now. */
+static const char *
+find_mark(const redisReply *reply, const struct mq_mark *m, size_t *n)
+{
+	const redisReply *value;
+	const char *text;
+	long long before;
+	size_t i;
+
+	/* No known mark can be that of another batch under way. */
+	for (i = 0; i < pairs(reply); i++) {
+		value = reply->element[2 * i + 1];
+		text = take_apart(value, &before);
+		if (text != NULL && before == m->before) {
+			*n = value->len - (size_t)(text - value->str);
+			return text;
+		}
+	}
+	return NULL;
+}
+
+long long
+mq_marks_last(const redisReply *reply)
+{
+	long long last = -1, before;
+	size_t i;
+
+	for (i = 0; i < pairs(reply); i++)
+		if (take_apart(reply->element[2 * i + 1], &before) != NULL &&
+		    before > last)
+			last = before;
+	return last;
+}
 
 /* Adds what the publisher knows of the server to how the next message goes out. */
 static void
@@ -172,6 +229,7 @@ int
 mq_post_send(struct mq_publisher *p, struct mq_post *b,
     const struct mq_post *behind, bool eval)
 {
+	char number[MQ_MARK_BEHIND + 1];
 	struct mq_command text;
 	int rv;
 
@@ -190,9 +248,13 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b,
 		    -1 :
 		    mq_redis_send(p->redis, &p->behind);
 	case MQ_WAY_SCRIPT:
-		if (b->how.mark.publisher != NULL)
-			mq_mark_put_behind(&b->command, b->start,
-			    behind != NULL ? behind->how.mark.before : -1);
+		if (b->how.mark.publisher == NULL)
+			break;
+		snprintf(number, sizeof(number), "%*lld", MQ_MARK_BEHIND,
+		    behind != NULL ? behind->how.mark.before : -1);
+		memcpy(b->command.wire.data + b->start - strlen("\r\n") -
+			MQ_MARK_BEHIND,
+		    number, MQ_MARK_BEHIND);
 		break;
 	case MQ_WAY_TRIAL:
 		break;
@@ -346,7 +408,7 @@ mq_post_settle(
 {
 	redisReply reply = {.type = REDIS_REPLY_INTEGER};
 	const char *letters =
-	    mq_mark_find(p->last_marks, &b->how.mark, &reply.len);
+	    find_mark(p->last_marks, &b->how.mark, &reply.len);
 
 	/* A mark that is missing may have been there, too long ago. */
 	if (letters == NULL &&

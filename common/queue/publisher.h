@@ -89,6 +89,10 @@ enum mq_call mq_post_answer(
 enum mq_call mq_post_settle(
     struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
 
+/* Of the last batch that was done, by the reply to HGETALL on the marks, how many messages
+ * were before it; -1: none is known. */
+long long mq_marks_last(const redisReply *);
+
 /* Empties it; one huge message does not keep its memory. */
 void mq_post_clear(struct mq_post *);
 void mq_post_free(struct mq_post *);

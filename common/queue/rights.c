@@ -19,22 +19,6 @@ add_quoted(struct mq_buf *out, const char *p, size_t n)
 }
 
 static void
-add_pattern(struct mq_buf *out, const char *rule, const char *queue,
-    const char *ns, size_t ns_len)
-{
-	for (; *rule != '\0'; rule++) {
-		if (*rule != '%')
-			mq_buf_add(out, rule, 1);
-		else if (*++rule == 'n')
-			add_quoted(out, ns, ns_len);
-		else if (queue == NULL)
-			mq_buf_add(out, "*", 1);
-		else
-			add_quoted(out, queue, strlen(queue));
-	}
-}
-
-static void
 add_rule(struct mq_buf *out, const char *rule)
 {
 	const char *p = out->data, *end = out->data + out->len, *stop;
@@ -60,7 +44,7 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 	    tool & MQ_ON_CLUSTER ? MQ_OFF_CLUSTER : MQ_ON_CLUSTER;
 	const struct mq_right *right;
 	struct mq_buf rule = {0};
-	const char *colon;
+	const char *colon, *p;
 	size_t n;
 
 	if (ns == NULL)
@@ -77,7 +61,16 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 		    right->tools & elsewhere)
 			continue;
 		rule.len = 0;
-		add_pattern(&rule, right->rule, queue, ns, n);
+		for (p = right->rule; *p != '\0'; p++) {
+			if (*p != '%')
+				mq_buf_add(&rule, p, 1);
+			else if (*++p == 'n')
+				add_quoted(&rule, ns, n);
+			else if (queue == NULL)
+				mq_buf_add(&rule, "*", 1);
+			else
+				add_quoted(&rule, queue, strlen(queue));
+		}
 		add_rule(out, mq_buf_str(&rule));
 	}
 	mq_buf_free(&rule);

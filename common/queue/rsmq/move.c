@@ -60,26 +60,6 @@ take_held(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* Whether a message is of the connection that is meant; *whose it is. */
-static bool
-is_meant(const struct mq_scan *s, const redisReply *id, const char **whose)
-{
-	const char *meant = s->place.connection;
-	const struct mq_name *holder;
-	size_t n;
-
-	*whose = NULL;
-	if (s->place.state != MQ_UNACKED)
-		return true;
-	holder = mq_names_find(s->walk->held, id->str, &n);
-	if (holder != NULL)
-		*whose = holder->queue;
-	if (meant == NULL)
-		return true;
-	return *whose != NULL ? strcmp(*whose, meant) == 0 :
-				strcmp(meant, RSMQ_NOBODY) == 0;
-}
-
 /* --- a slice ------------------------------------------------------------------------ */
 
 /* The id and score of each are in front of it in the reply, for taking it. */
@@ -87,13 +67,20 @@ static void
 set_items(struct mq_scan *s)
 {
 	redisReply **e = s->walk->reply->element + ITEMS;
-	size_t i, n = (s->walk->reply->elements - ITEMS) / EACH;
-	const char *whose;
+	size_t i, k, n = (s->walk->reply->elements - ITEMS) / EACH;
+	const char *meant = s->place.connection, *whose = NULL;
+	const struct mq_name *holder;
 
 	mq_walk_reserve(s, n);
 	for (i = 0; i < n; i++, e += EACH) {
-		if (!is_meant(s, e[0], &whose))
-			continue;
+		if (s->place.state == MQ_UNACKED) {
+			holder = mq_names_find(s->walk->held, e[0]->str, &k);
+			whose = holder != NULL ? holder->queue : NULL;
+			if (meant != NULL &&
+			    strcmp(whose != NULL ? whose : RSMQ_NOBODY,
+				meant) != 0)
+				continue;
+		}
 		s->items[s->count++] = (struct mq_item){.element = e[2]->str,
 		    .len = e[2]->len,
 		    .due_ms = s->place.state == MQ_DELAYED ? rsmq_ms(e[1]) : 0,
