@@ -223,46 +223,39 @@ mq_lease_free(struct mq_lease *l)
 	free(l);
 }
 
-/* The first step begins the lease, and is confirmed before the others.  A queue that
- * cannot be listed is one nevertheless. */
-static int
-send_steps(struct mq_lease *l)
-{
-	struct mq_redis *redis = l->of.queue.redis;
-	struct mq_command c = mq_redis_command(redis), asked;
-	const char *why;
-	bool spare;
-	int step;
-
-	for (step = 0; l->of.queue.layout->join(&l->of.session, step, &c);
-	     step++) {
-		spare = c.optional;
-		c.optional = true;
-		asked = c;
-		if (mq_call_done(redis, &c) == -1)
-			return -1;
-		why = spare ? NULL : mq_partial_missed(redis, &asked);
-		if (why != NULL)
-			return mq_redis_fail(
-			    redis, MQ_EXIT_UNAVAILABLE, "%s", why);
-	}
-	mq_command_free(&c);
-	return 0;
-}
-
-/* Under a new name, of which the keys are not on a node of a cluster that is away. */
+/* Under a new name, of which the keys are not on a node of a cluster that is away.  The
+ * first step begins the lease, and is confirmed before the others.  A queue that cannot
+ * be listed is one nevertheless. */
 static int
 join_queue(struct mq_lease *l)
 {
 	struct mq_redis *redis = l->of.queue.redis;
-	int rv, left = NAMES;
+	struct mq_command c = mq_redis_command(redis), asked;
+	int rv, step, left = NAMES;
+	const char *why;
 	char random[7];
+	bool spare;
 
 	do {
 		mq_id_random(&l->of.ids, random, 6);
 		snprintf(l->connection, sizeof(l->connection), "%s-%s",
 		    l->terms.tag, random);
-		rv = send_steps(l);
+		rv = 0;
+		for (step = 0; rv == 0 &&
+		     l->of.queue.layout->join(&l->of.session, step, &c);
+		     step++) {
+			spare = c.optional;
+			c.optional = true;
+			asked = c;
+			rv = mq_call_done(redis, &c);
+			why = rv == -1 || spare ?
+			    NULL :
+			    mq_partial_missed(redis, &asked);
+			if (why != NULL)
+				rv = mq_redis_fail(
+				    redis, MQ_EXIT_UNAVAILABLE, "%s", why);
+		}
+		mq_command_free(&c);
 	} while (rv == -1 && !mq_redis_lost(redis) &&
 	    redis->status == MQ_EXIT_UNAVAILABLE && --left > 0);
 	l->of.session.make &= rv == -1;

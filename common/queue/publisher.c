@@ -282,32 +282,26 @@ mq_publisher_forget(struct mq_publisher *p)
  * anew with the server.
  */
 
-/* One command and its reply, which the caller frees if the answer is DONE. */
+/* One command, and its reply, which the caller frees if the answer is DONE; reply NULL: it
+ * does not want any. */
 static enum mq_call
 ask_reply(struct mq_publisher *p, struct mq_command *c, redisReply **reply)
 {
-	*reply = NULL;
+	redisReply *r = NULL;
+	enum mq_call result = MQ_CALL_DONE;
+
 	if (mq_redis_send(p->redis, c) == 0)
-		*reply = mq_redis_reply(p->redis);
+		r = mq_redis_reply(p->redis);
 	mq_command_free(c);
-	if (*reply == NULL)
+	if (r == NULL)
 		return MQ_CALL_LOST;
-	if (!mq_redis_refused(p->redis, *reply))
-		return MQ_CALL_DONE;
-	freeReplyObject(*reply);
-	*reply = NULL;
-	return p->redis->status == MQ_EXIT_AGAIN ? MQ_CALL_AGAIN :
-						   MQ_CALL_REFUSED;
-}
-
-static enum mq_call
-tell_server(struct mq_publisher *p, struct mq_command *c)
-{
-	redisReply *reply;
-	enum mq_call result = ask_reply(p, c, &reply);
-
-	if (result == MQ_CALL_DONE)
-		freeReplyObject(reply);
+	if (mq_redis_refused(p->redis, r))
+		result = p->redis->status == MQ_EXIT_AGAIN ? MQ_CALL_AGAIN :
+							     MQ_CALL_REFUSED;
+	if (reply != NULL && result == MQ_CALL_DONE)
+		*reply = r;
+	else
+		freeReplyObject(r);
 	return result;
 }
 
@@ -334,7 +328,7 @@ kill_former(struct mq_publisher *p)
 			continue;
 		mq_command_plain(&c, "CLIENT KILL ID");
 		mq_command_fmt(&c, "%llu", id);
-		result = tell_server(p, &c);
+		result = ask_reply(p, &c, NULL);
 	}
 	freeReplyObject(reply);
 	return result;
@@ -360,11 +354,11 @@ ask_marks(struct mq_publisher *p)
 
 	mq_command_str(&c, "resumed");
 	mq_command_int(&c, p->sent);
-	result = tell_server(p, &c);
+	result = ask_reply(p, &c, NULL);
 	if (result == MQ_CALL_DONE || result == MQ_CALL_AGAIN) {
 		c = about_marks(p, "PEXPIRE");
 		mq_command_int(&c, MQ_MARKS_KEEP_MS);
-		result = tell_server(p, &c);
+		result = ask_reply(p, &c, NULL);
 	}
 	/* In a full memory the marks can be read, and that they could be written
 	 * to has been seen before. */
@@ -372,6 +366,7 @@ ask_marks(struct mq_publisher *p)
 		return result;
 	c = about_marks(p, "HGETALL");
 	freeReplyObject(p->last_marks);
+	p->last_marks = NULL;
 	return ask_reply(p, &c, &p->last_marks);
 }
 
@@ -389,7 +384,7 @@ mq_publisher_resume(
 	result = kill_former(p);
 	if (result == MQ_CALL_DONE) {
 		build_name(p, &c);
-		result = tell_server(p, &c);
+		result = ask_reply(p, &c, NULL);
 	}
 	if (result == MQ_CALL_REFUSED && whole) {
 		p->loose = true;

@@ -99,22 +99,18 @@ mq_layout_published(const redisReply *reply, int i)
 				MQ_PUBLISHED_NONSENSE;
 }
 
-static void
-add_max(struct mq_command *c, long max)
-{
-	if (max < 0)
-		mq_command_str(c, "");
-	else
-		mq_command_int(c, max);
-}
-
 void
 mq_layout_add_limits(struct mq_command *c, const struct mq_limits *limits)
 {
-	add_max(c, limits->ready);
-	add_max(c, limits->ready_high);
-	add_max(c, limits->delayed);
-	add_max(c, limits->delayed_high);
+	const long max[] = {limits->ready, limits->ready_high, limits->delayed,
+	    limits->delayed_high};
+	int i;
+
+	for (i = 0; i < 4; i++)
+		if (max[i] < 0)
+			mq_command_str(c, "");
+		else
+			mq_command_int(c, max[i]);
 }
 
 void
