@@ -35,7 +35,7 @@ struct mq_side {
 	const char *exists;
 	const char
 	    *waits; /* who is on watch, and who idle; see lua/lib/role.lua */
-	const char *past[MQ_PASTS]; /* hashes; see past.c */
+	const char *past[MQ_PASTS]; /* hashes; see stats.c */
 	const char *stop;	    /* a request to end a run; see stats.h */
 	const char *publisher;	    /* its marks; with its id behind this */
 	/* Appends a key of all queues in its namespace: the set of their names, and who

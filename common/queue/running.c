@@ -1,10 +1,15 @@
-
+/* What runs, and ending it from afar. */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/id.h"
 #include "base/xalloc.h"
+#include "layout.h"
 #include "message/json.h"
-#include "stats.h"
+#include "redis/ask.h"
+#include "scripts.h"
 
 void
 mq_runs_write(const struct mq_run *runs, int n, struct mq_buf *out)
@@ -177,5 +182,171 @@ mq_runs_ask(struct mq_redis *r, redisReply *connections,
 	else if (out->count > 0)
 		qsort(out->runs, (size_t)out->count, sizeof(*out->runs),
 		    by_queue);
+	return rv;
+}
+
+/* --- stopping ------------------------------------------------------------ */
+
+/* How long its consumer may take to hear of it: a renewal comes within 4 s. */
+#define HEAR_MS 5000
+/* Between two looks for the answer. */
+#define LOOK_MS 50
+
+static const char *const words[] = {[MQ_STOP_NONE] = "",
+    [MQ_STOP_PURGE] = "purge",
+    [MQ_STOP_RETURN] = "return",
+    [MQ_STOP_PURGED] = "purged",
+    [MQ_STOP_RETURNED] = "returned",
+    [MQ_STOP_REJECTED] = "rejected",
+    [MQ_STOP_OVER] = "over"};
+
+void
+mq_stop_write(enum mq_stop what, const struct mq_run *run, struct mq_buf *out)
+{
+	mq_buf_printf(out, "%s %ld %s %s", words[what], run->attempt, run->id,
+	    run->connection);
+}
+
+/* One word of a text, which the others follow; NULL: there is none. */
+static char *
+next_word(char **text)
+{
+	char *word = strsep(text, " ");
+
+	return *text != NULL ? word : NULL;
+}
+
+/* The text is changed.  NONE: it has not the form of one. */
+static enum mq_stop
+parse_stop(char *text, struct mq_run *run)
+{
+	const char *word = next_word(&text);
+	const char *attempt = text != NULL ? next_word(&text) : NULL;
+	enum mq_stop what = MQ_STOP_OVER;
+
+	run->id = text != NULL ? next_word(&text) : NULL;
+	if (run->id == NULL || !mq_id_safe(run->id, strlen(run->id)))
+		return MQ_STOP_NONE;
+	run->attempt = strtol(attempt, NULL, 10);
+	run->connection = text;
+	while (what != MQ_STOP_NONE && strcmp(words[what], word) != 0)
+		what--;
+	return what;
+}
+
+enum mq_stop
+mq_stop_read(
+    const char *text, size_t n, const char *connection, struct mq_run *run)
+{
+	char *copy = mq_xstrndup(text, n);
+	struct mq_run parsed = {0};
+	enum mq_stop what = parse_stop(copy, &parsed);
+
+	if ((what != MQ_STOP_PURGE && what != MQ_STOP_RETURN) ||
+	    strcmp(parsed.connection, connection) != 0)
+		what = MQ_STOP_NONE;
+	if (what != MQ_STOP_NONE)
+		*run = (struct mq_run){
+		    .id = mq_xstrdup(parsed.id), .attempt = parsed.attempt};
+	free(copy);
+	return what;
+}
+
+/* What runs may have filled the memory. */
+void
+mq_side_stop(const struct mq_side *side, struct mq_command *c,
+    const char *queue, const struct mq_buf *text, int64_t ms)
+{
+	mq_command_script(c, &mq_script_write_when_full);
+	side->key(c, queue, side->stop);
+	mq_command_str(c, "SET");
+	mq_command_arg(c, text->data, text->len);
+	mq_command_str(c, "PX");
+	mq_command_int(c, ms);
+}
+
+/* --- asking -------------------------------------------------------------- */
+
+struct asking {
+	struct mq_redis *redis;
+	const struct mq_layout *layout;
+	const struct mq_run *run;
+	struct mq_buf text; /* of the request */
+};
+
+/* *answer NONE: another request, or none, is there; ours: the text is ours. */
+static int
+look(const struct asking *a, bool *there, bool *ours, enum mq_stop *answer)
+{
+	struct mq_command c = mq_redis_command(a->redis);
+	struct mq_run found = {0};
+	redisReply *reply;
+
+	*answer = MQ_STOP_NONE;
+	mq_command_plain(&c, "GET");
+	a->layout->side->key(&c, a->run->queue, a->layout->side->stop);
+	reply = mq_call(a->redis, &c, -1);
+	if (reply == NULL)
+		return -1;
+	*there = reply->type == REDIS_REPLY_STRING;
+	*ours = *there && reply->len == a->text.len &&
+	    memcmp(reply->str, a->text.data, reply->len) == 0;
+	if (*there && !*ours)
+		*answer = parse_stop(reply->str, &found);
+	if (*answer < MQ_STOP_PURGED || found.attempt != a->run->attempt ||
+	    strcmp(found.id, a->run->id) != 0 ||
+	    strcmp(found.connection, a->run->connection) != 0)
+		*answer = MQ_STOP_NONE;
+	freeReplyObject(reply);
+	return 0;
+}
+
+/* A user without the right to wake it is answered later. */
+static int
+request(const struct asking *a, int64_t ms)
+{
+	struct mq_command c = mq_redis_command(a->redis);
+	redisReply *reply;
+
+	mq_side_stop(a->layout->side, &c, a->run->queue, &a->text, ms);
+	if (mq_call_done(a->redis, &c) == -1)
+		return -1;
+	mq_command_plain(&c, "PUBLISH");
+	mq_command_fmt(&c, "mq::wake::%s", a->run->connection);
+	a->layout->side->key(&c, a->run->queue, a->layout->side->stop);
+	reply = mq_redis_answer(a->redis, &c);
+	mq_command_free(&c);
+	freeReplyObject(reply);
+	return reply == NULL ? -1 : 0;
+}
+
+int
+mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
+    const struct mq_run *run, enum mq_stop what, enum mq_stop *answer)
+{
+	struct asking a = {.redis = r, .layout = layout, .run = run};
+	int64_t left = HEAR_MS + run->grace_ms;
+	double until = mq_clock_steady_s() + (double)left / 1000;
+	struct mq_command c = mq_redis_command(r);
+	bool there = false, ours = false;
+	int rv = 0;
+
+	mq_stop_write(what, run, &a.text);
+	for (*answer = MQ_STOP_NONE;
+	     rv == 0 && *answer == MQ_STOP_NONE && left > 0;
+	     left = (int64_t)((until - mq_clock_steady_s()) * 1000)) {
+		rv = look(&a, &there, &ours, answer);
+		/* Another request is answered first. */
+		if (rv == 0 && !there)
+			rv = request(&a, left);
+		if (*answer == MQ_STOP_NONE)
+			(void)poll(NULL, 0, LOOK_MS);
+	}
+	if (rv == 0 && (ours || *answer != MQ_STOP_NONE)) {
+		mq_command_plain(&c, "DEL");
+		layout->side->key(&c, run->queue, layout->side->stop);
+		rv = mq_call_done(r, &c);
+	}
+	mq_buf_free(&a.text);
 	return rv;
 }

@@ -25,7 +25,7 @@
  *	rmq::queue::[Q]::idle		sorted set: those that it wakes; both lapse
  *					after 60 s; see lua/lib/role.lua
  *	rmq::queue::[Q]::counters	hash: what has been counted
- *	rmq::queue::[Q]::minutes, ::hours	hashes: its past; see past.c; both
+ *	rmq::queue::[Q]::minutes, ::hours	hashes: its past; see stats.c; both
  *					lapse
  *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
  *					see layout.h

@@ -1,0 +1,529 @@
+/* What layouts say of queues and connections: see stats.h and layout.h. */
+#include "layout.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "scripts.h"
+
+/* --- counts -------------------------------------------------------------- */
+
+/* Nothing that is counted in less time makes a rate, unless it is known that
+ * there was nothing before. */
+#define WINDOW_S 10.0
+#define MINUTE_S 60.0
+
+/* The fields that are asked for, in this order; the buckets follow. */
+enum {
+	PUBLISHED,
+	DONE,
+	FAILED,
+	NOW_S,
+	NOW_IN,
+	NOW_OUT,
+	THEN_S,
+	THEN_IN,
+	THEN_OUT,
+	SOME,
+	RUNS = SOME,
+	EXPIRED,
+	RETRIED,
+	CRASHED,
+	LEASE_LOST,
+	RUN_MS,
+	BUCKETS,
+	ALL = BUCKETS + MQ_BUCKETS
+};
+
+static const char *const fields[BUCKETS] = {"published", "done", "failed",
+    "now_s", "now_in", "now_out", "then_s", "then_in", "then_out", "runs",
+    "expired", "retried", "crashed", "lease_lost", "run_ms"};
+
+void
+mq_counts_ask(struct mq_command *c, int wanted)
+{
+	int i;
+
+	for (i = 0; i < (wanted & MQ_STATS_COUNTS ? BUCKETS : SOME); i++)
+		mq_command_str(c, fields[i]);
+	if (!(wanted & MQ_STATS_COUNTS))
+		return;
+	for (i = 0; i < MQ_BUCKETS; i++)
+		mq_command_fmt(c, "run_%d", i);
+}
+
+/* A time in which something was counted, evenly as far as anybody knows. */
+struct span {
+	double from, to;
+	long long n;
+};
+
+/* How much of it was in the last minute. */
+static double
+recent_count(const struct span *s, double now)
+{
+	double from = s->from > now - MINUTE_S ? s->from : now - MINUTE_S;
+
+	if (s->to <= s->from)
+		return s->to >= from ? (double)s->n : 0;
+	return s->to > from ?
+	    (double)s->n * (s->to - from) / (s->to - s->from) :
+	    0;
+}
+
+/* Over the last minute.  When nothing was counted in the minute before this one,
+ * over the time since, but at least WINDOW_S. */
+static double
+rate_per_s(const struct span *then, const struct span *this, double now)
+{
+	double s = now - this->from;
+
+	if (then->n < 0 || this->n < 0)
+		return -1;
+	if (s > MINUTE_S || then->to > now - MINUTE_S)
+		s = MINUTE_S;
+	else if (s < WINDOW_S)
+		s = WINDOW_S;
+	return (recent_count(then, now) + recent_count(this, now)) / s;
+}
+
+/*
+ * A minute that counted something began at now_s, the one before it at then_s.
+ * Publishers count without beginning one.
+ */
+static void
+set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
+{
+	double now = (double)now_ms / 1000, then_s = (double)v[THEN_S];
+	double now_s = (double)v[NOW_S];
+	struct span then = {
+	    then_s, then_s + MINUTE_S, v[NOW_OUT] - v[THEN_OUT]};
+	struct span this = {
+	    now_s, now_s + MINUTE_S, v[DONE] + v[FAILED] - v[NOW_OUT]};
+	bool first = v[THEN_S] >= v[NOW_S];
+	bool gap = first || now_s - then_s > 2 * MINUTE_S;
+	/* The counts came before now_s: by a second, or by a day. */
+	bool undated = gap && v[NOW_IN] > (first ? 0 : v[THEN_IN]);
+
+	if (v[NOW_S] <= 0 || now_s > now + 1 ||
+	    (first && now - now_s < WINDOW_S))
+		return;
+	if (first)
+		then = (struct span){0};
+	if (this.to > now)
+		this.to = now;
+	q->out_s = rate_per_s(&then, &this, now);
+	then.n = first ? 0 : v[NOW_IN] - v[THEN_IN];
+	then.to = gap ? 0 : now_s;
+	this.n = v[PUBLISHED] - v[NOW_IN];
+	this.to = now;
+	/* Nobody has counted any, or nobody knows when they came. */
+	if (v[PUBLISHED] > 0 &&
+	    (this.n == 0 ? !undated || now - now_s >= MINUTE_S :
+			   now - now_s < 2 * MINUTE_S))
+		q->in_s = rate_per_s(&then, &this, now);
+}
+
+int
+mq_counts_take(
+    const redisReply *reply, int64_t now_ms, struct mq_queue_stats *q)
+{
+	/* Other programs may have written any number; sums of these do not overflow. */
+	const long long max = 1LL << 53;
+	struct mq_counts *c = &q->counts;
+	long long v[ALL] = {0};
+	size_t i;
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements > ALL)
+		return -1;
+	for (i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type == REDIS_REPLY_STRING) {
+			v[i] = strtoll(reply->element[i]->str, NULL, 10);
+			v[i] = v[i] > max ? max : v[i] < -max ? -max : v[i];
+			q->counted = true;
+		}
+	*c = (struct mq_counts){.published = v[PUBLISHED],
+	    .runs = v[RUNS],
+	    .done = v[DONE],
+	    .failed = v[FAILED],
+	    .expired = v[EXPIRED],
+	    .retried = v[RETRIED],
+	    .crashed = v[CRASHED],
+	    .lease_lost = v[LEASE_LOST],
+	    .run_ms = v[RUN_MS]};
+	memcpy(c->bucket, v + BUCKETS, sizeof(c->bucket));
+	set_rates(v, now_ms, q);
+	return 0;
+}
+
+static void
+add_count(struct mq_command *c, const char *field, long long n)
+{
+	if (n == 0)
+		return;
+	mq_command_str(c, field);
+	mq_command_int(c, n);
+}
+
+void
+mq_side_count(const struct mq_side *side, struct mq_command *c,
+    const char *queue, const struct mq_counts *n)
+{
+	char bucket[16];
+	int i;
+
+	mq_command_script(c, &mq_script_count);
+	side->key(c, queue, side->counters);
+	if (side->exists != NULL)
+		side->key(c, queue, side->exists);
+	add_count(c, "published", n->published);
+	add_count(c, "runs", n->runs);
+	add_count(c, "done", n->done);
+	add_count(c, "failed", n->failed);
+	add_count(c, "expired", n->expired);
+	add_count(c, "retried", n->retried);
+	add_count(c, "crashed", n->crashed);
+	add_count(c, "lease_lost", n->lease_lost);
+	add_count(c, "run_ms", n->run_ms);
+	for (i = 0; i < MQ_BUCKETS; i++) {
+		snprintf(bucket, sizeof(bucket), "run_%d", i);
+		add_count(c, bucket, n->bucket[i]);
+	}
+}
+
+/* --- rows ---------------------------------------------------------------- */
+
+/* The name is the first member of each. */
+static int
+by_name(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return strcmp(*x, *y);
+}
+
+void
+mq_rows_make(
+    struct mq_stats *out, const char *const *names, size_t n, bool known)
+{
+	const char **name = mq_xcalloc(n + 1, sizeof(*name));
+	size_t i;
+
+	/* Names are far cheaper to sort than rows. */
+	memcpy(name, names, n * sizeof(*name));
+	qsort(name, n, sizeof(*name), by_name);
+	out->queues = mq_xcalloc(n + 1, sizeof(*out->queues));
+	out->count = (int)n;
+	for (i = 0; i < n; i++)
+		out->queues[i] =
+		    (struct mq_queue_stats){.name = mq_xstrdup(name[i]),
+			.known = known,
+			.in_s = -1,
+			.out_s = -1};
+	free(name);
+}
+
+void
+mq_rows_list(struct mq_stats *out, const redisReply *names)
+{
+	const char **name = mq_xcalloc(names->elements + 1, sizeof(*name));
+	size_t i, n = 0;
+
+	for (i = 0; i < names->elements; i++)
+		if (strlen(names->element[i]->str) ==
+		    (size_t)names->element[i]->len)
+			name[n++] = names->element[i]->str;
+	mq_rows_make(out, name, n, true);
+	free(name);
+}
+
+struct mq_queue_stats *
+mq_rows_find(const struct mq_stats *stats, const char *name)
+{
+	struct mq_queue_stats key = {.name = (char *)(uintptr_t)name};
+
+	return bsearch(
+	    &key, stats->queues, (size_t)stats->count, sizeof(key), by_name);
+}
+
+void
+mq_rows_order(struct mq_stats *out, const char *const *names, int count)
+{
+	struct mq_queue_stats *rows = mq_xcalloc((size_t)count, sizeof(*rows));
+	const struct mq_queue_stats *row;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		row = mq_rows_find(out, names[i]);
+		if (row != NULL)
+			rows[i] = *row;
+		rows[i].name = mq_xstrdup(names[i]);
+	}
+	for (i = 0; i < count; i++)
+		free(out->queues[i].name);
+	free(out->queues);
+	out->queues = rows;
+}
+
+/* --- connections --------------------------------------------------------- */
+
+void
+mq_rows_connections(struct mq_stats *out, const redisReply *names,
+    const struct mq_names *others)
+{
+	struct mq_names all = {0};
+	const redisReply *name;
+	size_t i;
+
+	for (i = 0; i < names->elements; i++) {
+		name = names->element[i];
+		if (strlen(name->str) == (size_t)name->len)
+			mq_names_add(&all, name->str, NULL);
+	}
+	for (i = 0; others != NULL && i < others->n; i++)
+		mq_names_add(&all, others->list[i].name, NULL);
+	mq_names_sort(&all);
+	out->connections = mq_xcalloc(all.n + 1, sizeof(*out->connections));
+	for (i = 0; i < all.n; i++)
+		out->connections[out->connection_count++].name =
+		    all.list[i].name;
+	free(all.list);
+}
+
+/* --- what they consume --------------------------------------------------- */
+
+void
+mq_links_add(struct mq_links *l, struct mq_connection_stats *c,
+    const char *queue, long long consumers)
+{
+	if (mq_rows_find(l->out, queue) == NULL && (l->named || !l->wanted))
+		return;
+	c->consumed[c->count++] = (struct mq_consumed){
+	    .queue = mq_xstrdup(queue), .consumers = consumers};
+	l->n++;
+}
+
+void
+mq_links_about(struct mq_connection_stats *c, const redisReply *host,
+    const redisReply *pid)
+{
+	if (host->type == REDIS_REPLY_STRING && host->str[0] != '\0')
+		c->host = mq_xstrdup(host->str);
+	if (pid->type == REDIS_REPLY_STRING)
+		c->pid = strtol(pid->str, NULL, 10);
+	if (c->pid < 0)
+		c->pid = 0;
+}
+
+void
+mq_links_list(struct mq_links *l)
+{
+	struct mq_connection_stats *c = l->out->connections;
+	struct mq_consumed *queue;
+	struct mq_queue_stats *row;
+	int i, n = l->out->connection_count;
+
+	l->list = mq_xcalloc(l->n + 1, sizeof(*l->list));
+	l->n = 0;
+	for (; n > 0; n--, c++) {
+		if (c->count > 0)
+			qsort(c->consumed, (size_t)c->count,
+			    sizeof(*c->consumed), by_name);
+		for (i = 0; i < c->count; i++) {
+			queue = &c->consumed[i];
+			row = mq_rows_find(l->out, queue->queue);
+			l->list[l->n++] = (struct mq_link){c, queue, row};
+			if (row != NULL && c->ttl_ms > 0)
+				row->connections++;
+		}
+	}
+}
+
+static void
+free_connection(struct mq_connection_stats *c)
+{
+	int i;
+
+	for (i = 0; i < c->count; i++) {
+		free(c->consumed[i].queue);
+		free(c->consumed[i].node);
+	}
+	free(c->consumed);
+	free(c->name);
+	free(c->node);
+	free(c->host);
+}
+
+void
+mq_links_end(struct mq_links *l)
+{
+	struct mq_connection_stats *c = l->out->connections;
+	int i, n = l->out->connection_count;
+
+	free(l->list);
+	if (!l->named && l->wanted)
+		return;
+	l->out->connection_count = 0;
+	for (i = 0; i < n; i++)
+		if (l->wanted && c[i].count > 0)
+			c[l->out->connection_count++] = c[i];
+		else
+			free_connection(&c[i]);
+}
+
+void
+mq_stats_free(struct mq_stats *stats)
+{
+	int i, k;
+
+	for (i = 0; i < stats->count; i++) {
+		free(stats->queues[i].name);
+		free(stats->queues[i].node);
+		for (k = 0; k < MQ_PASTS; k++)
+			free(stats->queues[i].past[k].notes);
+	}
+	free(stats->queues);
+	for (i = 0; i < stats->connection_count; i++)
+		free_connection(&stats->connections[i]);
+	free(stats->connections);
+	mq_names_free(&stats->cluster);
+	*stats = (struct mq_stats){0};
+}
+
+/* --- past ---------------------------------------------------------------- */
+
+/* The hashes: of how many seconds a note is, and how many notes there are. */
+static const struct {
+	long long unit_s, count;
+} spans[MQ_PASTS] = {[MQ_MINUTES] = {60, 60}, [MQ_HOURS] = {3600, 48}};
+
+struct pass {
+	const struct mq_side *side;
+	struct mq_stats *stats;
+};
+
+/* --- the past: writing --------------------------------------------------- */
+
+/* A note is its numbers as text; later versions may add some behind. */
+static void
+ask_to_note(void *arg, size_t i, struct mq_command *c)
+{
+	const struct pass *p = arg;
+	const struct mq_queue_stats *q = &p->stats->queues[i];
+	long long now_s = p->stats->now_ms / 1000, age_s = q->oldest_ms;
+	int k;
+
+	if (age_s > 0)
+		age_s = age_s / 1000 < now_s ? now_s - age_s / 1000 : 0;
+	mq_command_script(c, &mq_script_note);
+	for (k = 0; k < MQ_PASTS; k++)
+		p->side->key(c, q->name, p->side->past[k]);
+	mq_command_fmt(c, "%lld %lld %lld %lld %lld %lld %lld %lld %lld", now_s,
+	    q->ready, q->delayed, q->unacked, q->rejected, q->consumers, age_s,
+	    q->counted ? q->counts.published : -1,
+	    q->counted ? q->counts.done + q->counts.failed : -1);
+	for (k = 0; k < MQ_PASTS; k++) {
+		mq_command_int(c, now_s / spans[k].unit_s % spans[k].count);
+		mq_command_int(c, (spans[k].count + 2) * spans[k].unit_s);
+	}
+}
+
+/* A minute that is missing is no reason to fail. */
+static int
+ignore_reply(void *arg, size_t i, redisReply *reply)
+{
+	(void)arg, (void)i, (void)reply;
+	return 0;
+}
+
+void
+mq_past_note(struct mq_redis *r, const struct mq_layout *layout,
+    const char *const *queues, int count)
+{
+	struct mq_stats stats;
+	struct pass p = {layout->side, &stats};
+	struct mq_queue_stats *q, row;
+	int i, n = 0;
+
+	if (layout->stats(r, queues, count, MQ_STATS_FEW, &stats) == -1)
+		return;
+	for (i = 0; i < stats.count; i++) {
+		q = &stats.queues[i];
+		/* Thousands of queues may be but names. */
+		if (q->scattered ||
+		    (!q->counted && q->ready <= 0 && q->delayed <= 0 &&
+			q->unacked <= 0 && q->rejected <= 0))
+			continue;
+		row = stats.queues[n];
+		stats.queues[n++] = *q;
+		*q = row;
+	}
+	(void)mq_ask_each(r, (size_t)n, ask_to_note, ignore_reply, &p);
+	mq_stats_free(&stats);
+}
+
+/* --- the past: reading --------------------------------------------------- */
+
+static void
+ask_past(void *arg, size_t i, struct mq_command *c)
+{
+	const struct pass *p = arg;
+
+	mq_command_plain(c, "HVALS");
+	p->side->key(c, p->stats->queues[i / MQ_PASTS].name,
+	    p->side->past[i % MQ_PASTS]);
+}
+
+static int
+by_time(const void *a, const void *b)
+{
+	const struct mq_note *x = a, *y = b;
+
+	return x->n[MQ_NOTED_AT_S] < y->n[MQ_NOTED_AT_S] ? -1 : 1;
+}
+
+/* Who may not see it is told nothing. */
+static int
+take_past(void *arg, size_t i, redisReply *reply)
+{
+	struct mq_stats *stats = ((const struct pass *)arg)->stats;
+	struct mq_past *out = &stats->queues[i / MQ_PASTS].past[i % MQ_PASTS];
+	long long unit_s = spans[i % MQ_PASTS].unit_s, *n;
+	long long begun_s =
+	    stats->now_ms / 1000 - spans[i % MQ_PASTS].count * unit_s;
+	const char *text;
+	char *end;
+	size_t k, m;
+
+	if (!mq_reply_strings(reply))
+		return 0;
+	out->notes = mq_xcalloc(reply->elements + 1, sizeof(*out->notes));
+	for (k = 0; k < reply->elements; k++) {
+		text = reply->element[k]->str;
+		n = out->notes[out->count].n;
+		for (m = 0; m < MQ_NOTED; m++, text = end) {
+			n[m] = strtoll(text, &end, 10);
+			if (end == text)
+				n[m] = -1;
+		}
+		/* One of another turn of the hash is none, nor one that is ahead
+		 * of the clock. */
+		out->count += n[MQ_NOTED_AT_S] > begun_s &&
+		    n[MQ_NOTED_AT_S] <= stats->now_ms / 1000 + unit_s;
+	}
+	qsort(out->notes, (size_t)out->count, sizeof(*out->notes), by_time);
+	return 0;
+}
+
+int
+mq_past_ask(
+    struct mq_redis *r, const struct mq_layout *layout, struct mq_stats *stats)
+{
+	struct pass p = {layout->side, stats};
+
+	stats->past = true;
+	return mq_ask_each(
+	    r, (size_t)stats->count * MQ_PASTS, ask_past, take_past, &p);
+}
