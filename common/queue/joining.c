@@ -361,12 +361,13 @@ end_giving(struct mq_consumer *k)
 		k->leave_step = 0;
 		leave_step(k, (redisReply *)(uintptr_t)&go);
 	} else {
+		k->leaving = 1;
 		for (step = 0; k->layout->leave(&k->session, step, &cmd);
-		     step++)
+		     step++) {
 			k->leaving++;
-		for (step = 0; k->layout->leave(&k->session, step, &cmd);
-		     step++)
 			mq_async_send(k->async, &cmd, on_left, k);
+		}
+		on_left(k, NULL);
 	}
 	mq_command_free(&cmd);
 }

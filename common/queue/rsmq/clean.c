@@ -315,28 +315,6 @@ struct walk {
 	bool over;
 };
 
-static int
-take_messages(struct cleaner *w, struct walk *k, redisReply *reply)
-{
-	redisReply **e = reply->element;
-	size_t i;
-
-	/* The numbers in it are integers. */
-	if (reply->elements < 4 || (reply->elements - 4) % 3 != 0)
-		return 0;
-	for (i = 0; i < reply->elements; i++)
-		if (e[i]->type !=
-		    (i == 2 || i == 3 || (i > 4 && (i - 4) % 3 == 1) ?
-			    REDIS_REPLY_INTEGER :
-			    REDIS_REPLY_STRING))
-			return 0;
-	mq_buf_set(&k->at, e[0]->str, e[0]->len);
-	mq_buf_set(&k->id, e[1]->str, e[1]->len);
-	k->over = e[2]->integer == 0;
-	w->out->orphans += (long)e[3]->integer;
-	return reject_messages(w, k->queue, e + 4, (reply->elements - 4) / 3);
-}
-
 /* A reply that makes no sense ends its walk. */
 static int
 take_reply(struct cleaner *w, struct walk *k, redisReply *reply)
@@ -344,17 +322,20 @@ take_reply(struct cleaner *w, struct walk *k, redisReply *reply)
 	redisReply **e = reply->element;
 
 	k->over = true;
-	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY))
-		return 0;
-	if (k->kind == NULL)
-		return take_messages(w, k, reply);
-	if (!rsmq_is(reply, "$##"))
+	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) ||
+	    !rsmq_is(reply, k->kind == NULL ? "$$## $#$" : "$##"))
 		return 0;
 	mq_buf_set(&k->at, e[0]->str, e[0]->len);
-	k->over = strcmp(e[0]->str, "0") == 0;
-	w->out->orphans += (long)e[1]->integer;
-	w->out->adopted += (long)e[2]->integer;
-	return 0;
+	if (k->kind != NULL) {
+		k->over = strcmp(e[0]->str, "0") == 0;
+		w->out->orphans += (long)e[1]->integer;
+		w->out->adopted += (long)e[2]->integer;
+		return 0;
+	}
+	mq_buf_set(&k->id, e[1]->str, e[1]->len);
+	k->over = e[2]->integer == 0;
+	w->out->orphans += (long)e[3]->integer;
+	return reject_messages(w, k->queue, e + 4, (reply->elements - 4) / 3);
 }
 
 struct step {

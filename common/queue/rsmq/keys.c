@@ -239,13 +239,16 @@ rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
 bool
 rsmq_is(const redisReply *reply, const char *form)
 {
-	size_t i, n = strlen(form);
+	size_t i, n = strcspn(form, " ");
+	const char *rest = form[n] == ' ' ? form + n + 1 : "$";
+	size_t each = strlen(rest);
 	char kind;
 
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < n)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < n ||
+	    (reply->elements - n) % each != 0)
 		return false;
 	for (i = 0; i < reply->elements; i++) {
-		kind = i < n ? form[i] : '$';
+		kind = i < n ? form[i] : rest[(i - n) % each];
 		if (kind != '*' &&
 		    reply->element[i]->type !=
 			(kind == '#' ? REDIS_REPLY_INTEGER :

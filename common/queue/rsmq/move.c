@@ -24,7 +24,7 @@
 
 /* As lua/walk.lua has them; then three of each message. */
 enum { SCORE, ID, LOOKED, FOUND, SKIP, LEFT, ITEMS };
-#define FORM "$$####"
+#define FORM "$$#### $$$"
 #define EACH 3
 
 /* The queue whose messages a place has; the caller frees. */
@@ -115,8 +115,6 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 	w->reply = rsmq_call(r, &c, FORM);
 	if (w->reply == NULL)
 		return -1;
-	if ((w->reply->elements - ITEMS) % EACH != 0)
-		return mq_nonsense(r);
 	e = w->reply->element;
 	mq_buf_set(&w->anchor, e[SCORE]->str, e[SCORE]->len + 1);
 	mq_buf_add(&w->anchor, e[ID]->str, e[ID]->len);

@@ -107,11 +107,9 @@ redisReply *rsmq_connections(struct mq_redis *, const char *queue);
  * have such a name.  Returns 0, or -1 with the error set. */
 int rsmq_add_listed(struct mq_redis *, struct mq_names *);
 
-/*
- * Calls a script whose reply is an array of at least so many: the first ones
- * are as form says, '$' a string, '#' an integer, '*' either or nil, and what
- * is behind them strings.  NULL with the error set.  The command is freed.
- */
+/* Calls a script whose reply is an array: the first ones are as form says, '$' a string,
+ * '#' an integer, '*' either or nil; any number follow, as often as form says behind a
+ * blank, or strings.  NULL with the error set.  The command is freed. */
 redisReply *rsmq_call(struct mq_redis *, struct mq_command *, const char *form);
 /* Whether a reply has that form. */
 bool rsmq_is(const redisReply *, const char *form);
