@@ -454,14 +454,11 @@ mq_consumer_tell_stop(struct mq_consumer *k, int queue, enum mq_stop answer,
 {
 	struct mq_command cmd = mq_async_command(k->async);
 	struct mq_run own = *run;
-	struct mq_buf text = {0};
 
 	own.connection = (char *)(uintptr_t)k->session.connection;
-	mq_stop_write(answer, &own, &text);
-	mq_side_stop(
-	    k->layout->side, &cmd, k->session.queues[queue], &text, ANSWER_MS);
+	own.queue = (char *)(uintptr_t)k->session.queues[queue];
+	mq_side_stop(k->layout->side, &cmd, &own, answer, ANSWER_MS);
 	mq_async_send(k->async, &cmd, NULL, NULL);
-	mq_buf_free(&text);
 }
 
 void

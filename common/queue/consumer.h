@@ -42,14 +42,11 @@ void mq_consumer_free(struct mq_consumer *);
 
 /* --- its lease ---------------------------------------------------------------- */
 
-/*
- * On a cluster, nodes may be away (see mq_async_away()).  Each of these tells why, as
- * far as nodes were asked, or NULL: they answer.  Of the connection, that is the node
- * of its lease; for a new name (anew), those of all keys that a connection has, and of
- * the set that lists it.
- */
-const char *mq_consumer_away(const struct mq_consumer *, bool anew);
-const char *mq_consumer_queue_away(const struct mq_consumer *, int queue);
+/* On a cluster, nodes may be away (see mq_async_away()): why, as far as nodes were asked, or
+ * NULL: they answer.  The node of a queue; that of the session's own lease; or, for a new
+ * name, those of all keys that a connection has, and of the set that lists it. */
+enum { MQ_OWN_LEASE = -1, MQ_NEW_NAME = -2 };
+const char *mq_consumer_away(const struct mq_consumer *, int queue);
 /* Whether a queue was away when the session entered: until it enters again, it has no
  * lease of that queue and no message of it, and must not claim there. */
 static inline bool

@@ -29,31 +29,23 @@ mq_consumer_free(struct mq_consumer *k)
 	k->absent = NULL;
 }
 
-const char *
-mq_consumer_queue_away(const struct mq_consumer *k, int queue)
-{
-	struct mq_command cmd = mq_async_command(k->async);
-	const char *why = NULL;
-
-	if ((queue == -1 || k->layout->has & MQ_HAS_NODES) &&
-	    k->layout->renew(&k->session, queue, 0, &cmd))
-		why = mq_async_away(k->async, &cmd);
-	mq_command_free(&cmd);
-	return why;
-}
-
 /* The last steps of leaving are about all that is not beside a queue. */
 const char *
-mq_consumer_away(const struct mq_consumer *k, bool anew)
+mq_consumer_away(const struct mq_consumer *k, int queue)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 	const char *why = NULL;
 	int step = k->session.queue_count;
 
-	if (!anew)
-		return mq_consumer_queue_away(k, -1);
-	for (; why == NULL && k->layout->leave(&k->session, step, &cmd); step++)
-		why = mq_async_away(k->async, &cmd);
+	if (queue != MQ_NEW_NAME) {
+		if ((queue == MQ_OWN_LEASE || k->layout->has & MQ_HAS_NODES) &&
+		    k->layout->renew(&k->session, queue, 0, &cmd))
+			why = mq_async_away(k->async, &cmd);
+	} else {
+		for (; why == NULL && k->layout->leave(&k->session, step, &cmd);
+		     step++)
+			why = mq_async_away(k->async, &cmd);
+	}
 	mq_command_free(&cmd);
 	return why;
 }
@@ -204,7 +196,7 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 		k->absent = mq_xcalloc(
 		    (size_t)k->session.queue_count, sizeof(*k->absent));
 	for (i = 0; i < k->session.queue_count; i++)
-		k->absent[i] = mq_consumer_queue_away(k, i) != NULL;
+		k->absent[i] = mq_consumer_away(k, i) != NULL;
 	for (i = 0; i < k->lapsed_count; i++)
 		mq_async_send(k->async, &k->lapsed[i], NULL, NULL);
 	k->lapsed_count = 0;

@@ -58,9 +58,10 @@ struct mq_side {
 /* Adds to the counts of a queue. */
 void mq_side_count(const struct mq_side *, struct mq_command *,
     const char *queue, const struct mq_counts *);
-/* Puts a request to end a run, or the answer to it, in its place for ms milliseconds. */
+/* Puts a request to end a run, or the answer to it, in its place for ms milliseconds.  Queue,
+ * id, attempt and connection of the run are read. */
 void mq_side_stop(const struct mq_side *, struct mq_command *,
-    const char *queue, const struct mq_buf *text, int64_t ms);
+    const struct mq_run *, enum mq_stop, int64_t ms);
 /* Adds the key with a publisher's marks. */
 void mq_side_marks(const struct mq_side *, struct mq_command *,
     const char *queue, const char *publisher);

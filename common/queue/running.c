@@ -200,8 +200,8 @@ static const char *const words[] = {[MQ_STOP_NONE] = "",
     [MQ_STOP_REJECTED] = "rejected",
     [MQ_STOP_OVER] = "over"};
 
-void
-mq_stop_write(enum mq_stop what, const struct mq_run *run, struct mq_buf *out)
+static void
+write_stop(enum mq_stop what, const struct mq_run *run, struct mq_buf *out)
 {
 	mq_buf_printf(out, "%s %ld %s %s", words[what], run->attempt, run->id,
 	    run->connection);
@@ -255,14 +255,18 @@ mq_stop_read(
 /* What runs may have filled the memory. */
 void
 mq_side_stop(const struct mq_side *side, struct mq_command *c,
-    const char *queue, const struct mq_buf *text, int64_t ms)
+    const struct mq_run *run, enum mq_stop what, int64_t ms)
 {
+	struct mq_buf text = {0};
+
+	write_stop(what, run, &text);
 	mq_command_script(c, &mq_script_write_when_full);
-	side->key(c, queue, side->stop);
+	side->key(c, run->queue, side->stop);
 	mq_command_str(c, "SET");
-	mq_command_arg(c, text->data, text->len);
+	mq_command_arg(c, text.data, text.len);
 	mq_command_str(c, "PX");
 	mq_command_int(c, ms);
+	mq_buf_free(&text);
 }
 
 /* --- asking -------------------------------------------------------------- */
@@ -271,6 +275,7 @@ struct asking {
 	struct mq_redis *redis;
 	const struct mq_layout *layout;
 	const struct mq_run *run;
+	enum mq_stop what;
 	struct mq_buf text; /* of the request */
 };
 
@@ -308,7 +313,7 @@ request(const struct asking *a, int64_t ms)
 	struct mq_command c = mq_redis_command(a->redis);
 	redisReply *reply;
 
-	mq_side_stop(a->layout->side, &c, a->run->queue, &a->text, ms);
+	mq_side_stop(a->layout->side, &c, a->run, a->what, ms);
 	if (mq_call_done(a->redis, &c) == -1)
 		return -1;
 	mq_command_plain(&c, "PUBLISH");
@@ -324,14 +329,15 @@ int
 mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_run *run, enum mq_stop what, enum mq_stop *answer)
 {
-	struct asking a = {.redis = r, .layout = layout, .run = run};
+	struct asking a = {
+	    .redis = r, .layout = layout, .run = run, .what = what};
 	int64_t left = HEAR_MS + run->grace_ms;
 	double until = mq_clock_steady_s() + (double)left / 1000;
 	struct mq_command c = mq_redis_command(r);
 	bool there = false, ours = false;
 	int rv = 0;
 
-	mq_stop_write(what, run, &a.text);
+	write_stop(what, run, &a.text);
 	for (*answer = MQ_STOP_NONE;
 	     rv == 0 && *answer == MQ_STOP_NONE && left > 0;
 	     left = (int64_t)((until - mq_clock_steady_s()) * 1000)) {

@@ -90,8 +90,6 @@ enum mq_stop {
 	MQ_STOP_OVER	  /* the run had ended already */
 };
 
-/* The text for a run, of which queue, id, attempt and connection are read. */
-void mq_stop_write(enum mq_stop, const struct mq_run *, struct mq_buf *out);
 /* What a text asks of the connection: then *run has copies of the id and the
  * attempt.  NONE: nothing, or it is no request. */
 enum mq_stop mq_stop_read(

@@ -234,7 +234,7 @@ count_answer(struct session *s)
 {
 	if (--s->answers_wanted > 0)
 		return;
-	if (!s->lease.joined && mq_consumer_away(&s->self, true) != NULL)
+	if (!s->lease.joined && mq_consumer_away(&s->self, MQ_NEW_NAME) != NULL)
 		session_renew_or_join(s);
 	else if (!s->asked_held)
 		ask_all_held(s);
@@ -253,7 +253,7 @@ enter(struct session *s)
 	/* Not if a queue is away of which the session has messages. */
 	for (i = 0; i < s->opt->queue_count && why == NULL; i++)
 		if (s->has(s->arg, i))
-			why = mq_consumer_queue_away(&s->self, i);
+			why = mq_consumer_away(&s->self, i);
 	if (why != NULL) {
 		session_reset(s, why);
 		return;
@@ -441,7 +441,8 @@ void
 session_renew_or_join(void *arg)
 {
 	struct session *s = arg;
-	const char *why = mq_consumer_away(&s->self, !s->lease.joined);
+	const char *why = mq_consumer_away(
+	    &s->self, s->lease.joined ? MQ_OWN_LEASE : MQ_NEW_NAME);
 
 	/* There may be no name under which a cluster's nodes would hold messages. */
 	if (why != NULL && !lease_move(&s->lease, s->opt->tag, s->ids)) {

@@ -57,7 +57,7 @@ lease_move(struct lease *l, const char *tag, struct mq_idgen *ids)
 	strlcpy(from, l->connection, sizeof(from));
 	do
 		make_name(l->connection, tag, ids);
-	while (mq_consumer_away(l->server, true) != NULL && --left > 0);
+	while (mq_consumer_away(l->server, MQ_NEW_NAME) != NULL && --left > 0);
 	if (left == 0) {
 		strlcpy(l->connection, from, sizeof(l->connection));
 		return false;
