@@ -30,10 +30,8 @@ struct mq_dup {
 	char *shown;	   /* DEST for people: without passwords */
 };
 
-/*
- * Fills *d, which mq_dup_free() frees.  Returns NULL, or why there can be no duplicate,
- * constant text; due_s and shown ("" if there is none) are set nevertheless.
- */
+/* Fills *d, which mq_dup_free() frees.  Returns NULL, or why there can be no duplicate,
+ * constant text; due_s and shown ("" if there is none) are set nevertheless. */
 const char *mq_dup_parse(const char *text, struct mq_dup *);
 void mq_dup_free(struct mq_dup *);
 

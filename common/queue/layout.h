@@ -1,6 +1,4 @@
-/*
- * What both layouts share.
- */
+/* What both layouts share. */
 #ifndef MQ_LAYOUT_H
 #define MQ_LAYOUT_H
 
@@ -58,8 +56,8 @@ struct mq_side {
 /* Adds to the counts of a queue. */
 void mq_side_count(const struct mq_side *, struct mq_command *,
     const char *queue, const struct mq_counts *);
-/* Puts a request to end a run, or the answer to it, in its place for ms milliseconds.  Queue,
- * id, attempt and connection of the run are read. */
+/* Puts a request to end a run, or the answer to it, in its place for ms milliseconds.
+ * Queue, id, attempt and connection of the run are read. */
 void mq_side_stop(const struct mq_side *, struct mq_command *,
     const struct mq_run *, enum mq_stop, int64_t ms);
 /* Adds the key with a publisher's marks. */

@@ -107,11 +107,9 @@ is_plain(const struct mq_publisher *p, const struct mq_publishing *how)
 	    p->layout->publish_mark(NULL, p->queue, how, 0);
 }
 
-/*
- * With limits, so that the accepted messages are the first ones.  A batch without a mark
+/* With limits, so that the accepted messages are the first ones.  A batch without a mark
  * must not be overtaken by those behind it, if the server does not know the script or, on
- * a cluster, the queue is moving; nor must the first one, which may have to do without.
- */
+ * a cluster, the queue is moving; nor must the first one, which may have to do without. */
 bool
 mq_publisher_alone(
     const struct mq_publisher *p, const struct mq_publishing *how)
@@ -276,10 +274,8 @@ take_out(redisReply **reply)
 	return taken;
 }
 
-/*
- * All or nothing was done, unless MULTI itself was refused: then each for
- * itself.  An error of the mark is none of the batch.
- */
+/* All or nothing was done, unless MULTI itself was refused: then each for
+ * itself.  An error of the mark is none of the batch. */
 static redisReply *
 judge_transaction(
     struct mq_publisher *p, struct mq_post *b, redisReply *r[REPLIES])

@@ -342,10 +342,8 @@ mq_publisher_can_resume(struct mq_publisher *p, bool whole)
 	return p->marks && (p->named || whole);
 }
 
-/*
- * The marks are written to before they are read: a user who must not do that has
- * left none, whatever was done.
- */
+/* The marks are written to before they are read: a user who must not do that has
+ * left none, whatever was done. */
 static enum mq_call
 ask_marks(struct mq_publisher *p)
 {

@@ -99,11 +99,9 @@ void mq_post_free(struct mq_post *);
 
 /* --- publisher --------------------------------------------------------------- */
 
-/*
- * A publisher's side of a queue.  Batches go out as posts and are marked
+/* A publisher's side of a queue.  Batches go out as posts and are marked
  * in the step that publishes them, where the server lets it.  After a lost connection
- * the marks tell which batches were done, and the publisher sends the others again.
- */
+ * the marks tell which batches were done, and the publisher sends the others again. */
 
 /* To be filled by mq_publisher_init(); all fields are the module's own. */
 struct mq_publisher {
@@ -154,10 +152,8 @@ int mq_publisher_tick(struct mq_publisher *, int64_t tick, long long *now);
 bool mq_publisher_alone(
     const struct mq_publisher *, const struct mq_publishing *);
 
-/*
- * Counts what was accepted without being counted in the same step.  If that fails
- * the connection is lost, and whoever uses it next finds out.
- */
+/* Counts what was accepted without being counted in the same step.  If that fails
+ * the connection is lost, and whoever uses it next finds out. */
 void mq_publisher_count(struct mq_publisher *);
 /* As mq_durable_wait().  ours: all that has to be safe was written by this connection,
  * or before its last write. */
@@ -167,11 +163,9 @@ int mq_publisher_wait_durable(
 /* Whether batches that are under way, and marked, could be asked for on another
  * connection.  whole: all of them are so, see above. */
 bool mq_publisher_can_resume(struct mq_publisher *, bool whole);
-/*
- * On a new connection: ends the former ones, so that nothing arrives any more that
+/* On a new connection: ends the former ones, so that nothing arrives any more that
  * was sent before, and reads the marks.  At most *missing messages are gone although
- * the server had confirmed them; *proven: the marks prove that none is.
- */
+ * the server had confirmed them; *proven: the marks prove that none is. */
 enum mq_call mq_publisher_resume(
     struct mq_publisher *, bool whole, long long *missing, bool *proven);
 

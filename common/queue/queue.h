@@ -1,6 +1,4 @@
-/*
- * What can be done with queues, whatever their layout.
- */
+/* What can be done with queues, whatever their layout. */
 #ifndef MQ_QUEUE_H
 #define MQ_QUEUE_H
 

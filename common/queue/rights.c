@@ -2,10 +2,8 @@
 
 #include <string.h>
 
-/*
- * A name as a part of a pattern.  No rule can have a blank in it, so there any
- * one byte has to do.
- */
+/* A name as a part of a pattern.  No rule can have a blank in it, so there any
+ * one byte has to do. */
 static void
 add_quoted(struct mq_buf *out, const char *p, size_t n)
 {

@@ -1,7 +1,5 @@
-/*
- * The rights that a user of the server needs for a tool, as rules
- * of ACL SETUSER.
- */
+/* The rights that a user of the server needs for a tool, as rules
+ * of ACL SETUSER. */
 #ifndef MQ_RIGHTS_H
 #define MQ_RIGHTS_H
 
@@ -53,11 +51,9 @@ struct mq_right {
 	unsigned tools;	  /* any of them, and where */
 };
 
-/*
- * Appends those rules of a layout that a tool, or one of several, needs for a queue, with
+/* Appends those rules of a layout that a tool, or one of several, needs for a queue, with
  * blanks between them, and each once however often this is called.  NULL: for
- * any queue of this namespace (NULL: the usual one).
- */
+ * any queue of this namespace (NULL: the usual one). */
 void mq_rights_add(struct mq_buf *, const struct mq_layout *, unsigned tool,
     const char *queue, const char *ns);
 /* Adds what that database needs, and makes the rules those for a cluster, where the keys

@@ -1,8 +1,6 @@
-/*
- * The settings of a queue: what each consumer and publisher of these tools takes
+/* The settings of a queue: what each consumer and publisher of these tools takes
  * unless an option of its own says otherwise.  They are kept beside the queue in a hash,
- * as the texts in which users gave them; mq-layout(7) describes it.
- */
+ * as the texts in which users gave them; mq-layout(7) describes it. */
 #ifndef MQ_SETTINGS_H
 #define MQ_SETTINGS_H
 
@@ -41,19 +39,15 @@ struct mq_setting_texts {
 };
 void mq_setting_texts_free(struct mq_setting_texts *);
 
-/*
- * Takes one value.  False: it is not of the form of that setting, and nothing has
+/* Takes one value.  False: it is not of the form of that setting, and nothing has
  * changed.  A queue's name is only borrowed, and not checked; a max-length is only
- * checked, as the server is what holds it.
- */
+ * checked, as the server is what holds it. */
 bool mq_setting_take(struct mq_settings *, int which, const char *value);
 /* Replaces those that `over` sets; names are borrowed. */
 void mq_settings_overlay(struct mq_settings *, const struct mq_settings *over);
 
-/*
- * Both wait: 0, or -1 with the error in struct mq_redis.  mq_settings_put() sets those
- * whose text is not NULL, all in one step; an empty text ends a setting.
- */
+/* Both wait: 0, or -1 with the error in struct mq_redis.  mq_settings_put() sets those
+ * whose text is not NULL, all in one step; an empty text ends a setting. */
 int mq_settings_get(struct mq_redis *, const struct mq_layout *,
     const char *queue, struct mq_setting_texts *);
 int mq_settings_put(struct mq_redis *, const struct mq_layout *,

@@ -89,10 +89,8 @@ rate_per_s(const struct span *then, const struct span *this, double now)
 	return (recent_count(then, now) + recent_count(this, now)) / s;
 }
 
-/*
- * A minute that counted something began at now_s, the one before it at then_s.
- * Publishers count without beginning one.
- */
+/* A minute that counted something began at now_s, the one before it at then_s.
+ * Publishers count without beginning one. */
 static void
 set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 {
@@ -292,8 +290,6 @@ mq_rows_connections(struct mq_stats *out, const redisReply *names,
 	free(all.list);
 }
 
-/* --- what they consume --------------------------------------------------- */
-
 void
 mq_links_add(struct mq_links *l, struct mq_connection_stats *c,
     const char *queue, long long consumers)
@@ -404,8 +400,6 @@ struct pass {
 	struct mq_stats *stats;
 };
 
-/* --- the past: writing --------------------------------------------------- */
-
 /* A note is its numbers as text; later versions may add some behind. */
 static void
 ask_to_note(void *arg, size_t i, struct mq_command *c)
@@ -463,8 +457,6 @@ mq_past_note(struct mq_redis *r, const struct mq_layout *layout,
 	(void)mq_ask_each(r, (size_t)n, ask_to_note, ignore_reply, &p);
 	mq_stats_free(&stats);
 }
-
-/* --- the past: reading --------------------------------------------------- */
 
 static void
 ask_past(void *arg, size_t i, struct mq_command *c)

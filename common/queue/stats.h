@@ -1,6 +1,4 @@
-/*
- * What operators see of a queue, of connections, and of what runs.
- */
+/* What operators see of a queue, of connections, and of what runs. */
 #ifndef MQ_STATS_H
 #define MQ_STATS_H
 
@@ -95,11 +93,9 @@ enum mq_stop {
 enum mq_stop mq_stop_read(
     const char *text, size_t n, const char *connection, struct mq_run *run);
 
-/*
- * Asks the consumer of a run to end it, and waits for that: up to 5 s, and its grace
+/* Asks the consumer of a run to end it, and waits for that: up to 5 s, and its grace
  * time.  *answer NONE: there is none, and the request is withdrawn.  Returns 0, or -1
- * with the error in struct mq_redis.
- */
+ * with the error in struct mq_redis. */
 struct mq_layout;
 int mq_stop_run(struct mq_redis *, const struct mq_layout *,
     const struct mq_run *, enum mq_stop what, enum mq_stop *answer);
@@ -125,11 +121,9 @@ struct mq_counts {
 	long long bucket[MQ_BUCKETS]; /* runs by time; not cumulative */
 };
 
-/*
- * The past of a queue: what rounds of cleaning have noted, the last of each minute of an
+/* The past of a queue: what rounds of cleaning have noted, the last of each minute of an
  * hour, and of each hour of two days.  Minutes and hours without a round are missing.
- * Of a note, numbers that were not known are -1.
- */
+ * Of a note, numbers that were not known are -1. */
 enum {
 	MQ_NOTED_AT_S, /* unix time, by the server's clock */
 	MQ_NOTED_READY,

@@ -102,10 +102,8 @@ clean_connections(struct cleaner *w)
 
 /* --- queues that nobody lists ---------------------------------------------------- */
 
-/*
- * And names of queues that are not there.  All keys are looked through; a key is judged
- * here only by its name, and again, by what the server knows at that moment, in the script.
- */
+/* And names of queues that are not there.  All keys are looked through; a key is judged
+ * here only by its name, and again, by what the server knows at that moment, in the script. */
 
 /* Whether a key behind the namespace and a colon is of a queue; cuts off what
  * is behind its name. */

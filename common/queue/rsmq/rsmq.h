@@ -1,6 +1,4 @@
-/*
- * The inside of the layout of RSMQ, for the files of this folder.
- */
+/* The inside of the layout of RSMQ, for the files of this folder. */
 #ifndef MQ_RSMQ_H
 #define MQ_RSMQ_H
 
@@ -92,11 +90,9 @@ const char *rsmq_queue_error(const char *queue);
 
 /* --- ask ---------------------------------------------------------------- */
 
-/*
- * The name that the operations have for a queue of this bare name in the namespace of
+/* The name that the operations have for a queue of this bare name in the namespace of
  * the server's URL; of "", what stands for one where only the namespace matters.  The
- * caller frees.
- */
+ * caller frees. */
 char *rsmq_name(const struct mq_redis *, const char *bare);
 
 /* The names of all connections in the namespace of a queue: an array of

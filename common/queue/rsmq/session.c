@@ -25,10 +25,8 @@
 static const char start[] = "\xff\x00\xbe\xbe\x4a{\"Mq-Id\":[\"";
 #define START (sizeof(start) - 1)
 
-/*
- * Adds the id of an element, by which the layout knows a message, and which no element of
- * ours lacks, as an argument.  lua/lib/layout.lua has written some bytes as \u00ff.
- */
+/* Adds the id of an element, by which the layout knows a message, and which no element of
+ * ours lacks, as an argument.  lua/lib/layout.lua has written some bytes as \u00ff. */
 static void
 add_id(struct mq_command *c, const char *element, size_t len)
 {
@@ -426,10 +424,8 @@ rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
 
 /* --- receipt ------------------------------------------------------------- */
 
-/*
- * Messages that are handed out by receipt, under a lease that nobody renews; and all
- * others that somebody knows the id of.
- */
+/* Messages that are handed out by receipt, under a lease that nobody renews; and all
+ * others that somebody knows the id of. */
 
 /* How long it may take to do something with a message that nobody was handed. */
 #define ADOPTED_MS 60000

@@ -1,7 +1,5 @@
-/*
- * The rsmq layout: what is in the queues; the connections of our own consumers, what
- * they have of the queues, and what runs there.
- */
+/* The rsmq layout: what is in the queues; the connections of our own consumers, what
+ * they have of the queues, and what runs there. */
 #include "rsmq.h"
 
 #include <stdlib.h>
