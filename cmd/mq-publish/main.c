@@ -153,11 +153,10 @@ publish(struct modules *m, char *payloads[], int count)
 static void
 clean_up(struct modules *m)
 {
-	mq_publisher_forget(&m->publisher);
+	mq_publisher_free(&m->publisher);
 	mq_redis_close(&m->redis);
 	message_free(&m->messages);
 	transport_free(&m->transport);
-	mq_publisher_free(&m->publisher);
 	mq_server_free(&m->server);
 	options_free(&m->opt);
 }

@@ -142,7 +142,6 @@ clones_end(struct clones *c)
 {
 	if (!c->open)
 		return;
-	mq_publisher_forget(&c->publisher);
 	mq_publisher_free(&c->publisher);
 	c->open = false;
 }

@@ -54,13 +54,6 @@ mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
 	settle_down(p);
 }
 
-void
-mq_publisher_free(struct mq_publisher *p)
-{
-	mq_command_free(&p->behind);
-	freeReplyObject(p->last_marks);
-}
-
 /* Gives the connection a name to find it by. */
 static void
 build_name(const struct mq_publisher *p, struct mq_command *c)
@@ -262,15 +255,17 @@ mq_publisher_wait_durable(
 }
 
 void
-mq_publisher_forget(struct mq_publisher *p)
+mq_publisher_free(struct mq_publisher *p)
 {
 	struct mq_command c;
 
-	if (!p->marked || p->loose || mq_redis_lost(p->redis))
-		return;
-	c = about_marks(p, "UNLINK");
-	(void)mq_redis_send(p->redis, &c);
-	mq_command_free(&c);
+	if (p->marked && !p->loose && !mq_redis_lost(p->redis)) {
+		c = about_marks(p, "UNLINK");
+		(void)mq_redis_send(p->redis, &c);
+		mq_command_free(&c);
+	}
+	mq_command_free(&p->behind);
+	freeReplyObject(p->last_marks);
 }
 
 /* --- a new connection ----------------------------------------------------------- */

@@ -132,6 +132,7 @@ struct mq_publisher {
 /* The arguments stay the caller's.  The connection has been opened. */
 void mq_publisher_init(struct mq_publisher *, struct mq_redis *,
     const struct mq_layout *, const char *queue, const struct mq_attributes *);
+/* Removes the marks, as nobody will ask any more; the connection is still open. */
 void mq_publisher_free(struct mq_publisher *);
 
 /*
@@ -175,8 +176,5 @@ mq_publisher_loose(const struct mq_publisher *p)
 {
 	return p->loose;
 }
-
-/* Nobody will ask any more: removes the marks. */
-void mq_publisher_forget(struct mq_publisher *);
 
 #endif
