@@ -268,7 +268,7 @@ lease_messages(struct options *o)
 	const struct mq_lease_queue *q = &o->queue;
 	const struct mq_leased *messages;
 	struct mq_lease *lease;
-	int n, rv = 0, status = MQ_EXIT_OK;
+	int n, status = MQ_EXIT_OK;
 
 	o->terms.make = look_at_queue(o);
 	lease = mq_lease_new(q, &o->terms);
@@ -278,17 +278,14 @@ lease_messages(struct options *o)
 			mq_say("%s: the lease was over before a message could "
 			       "be taken; use a longer --for",
 			    q->name);
-		rv = mq_lease_end(lease);
 		status = n == 0 ? MQ_EXIT_NO : MQ_EXIT_AGAIN;
 	} else if (!print_messages(q, messages, n)) {
 		mq_say("standard output: %s; the messages are returned",
 		    strerror(errno));
-		rv = mq_lease_end(lease);
 		status = MQ_EXIT_IO;
 	}
-	if (rv == -1)
+	if (mq_lease_free(lease, status != MQ_EXIT_OK) == -1)
 		mq_die(q->redis->status, "%s", q->redis->error);
-	mq_lease_free(lease);
 	return status;
 }
 

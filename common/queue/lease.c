@@ -216,13 +216,6 @@ forget_messages(struct mq_lease *l)
 	l->count = 0;
 }
 
-void
-mq_lease_free(struct mq_lease *l)
-{
-	forget_messages(l);
-	free(l);
-}
-
 /* Under a new name, of which the keys are not on a node of a cluster that is away.  The
  * first step begins the lease, and is confirmed before the others.  A queue that cannot
  * be listed is one nevertheless. */
@@ -383,16 +376,20 @@ mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 }
 
 int
-mq_lease_end(struct mq_lease *l)
+mq_lease_free(struct mq_lease *l, bool undo)
 {
-	int i;
+	int i, rv = 0;
 
-	for (i = l->count; i-- > 0;)
+	for (i = l->count; undo && rv == 0 && i-- > 0;)
 		if (l->messages[i].receipt != NULL &&
 		    settle_message(&l->of, &l->messages[i], MQ_OUTCOME_FRONT,
 			NULL, false, NULL) == -1)
-			return -1;
-	return session_vacate(&l->of);
+			rv = -1;
+	if (undo && rv == 0)
+		rv = session_vacate(&l->of);
+	forget_messages(l);
+	free(l);
+	return rv;
 }
 
 /* --- receipts ------------------------------------------------------------------ */

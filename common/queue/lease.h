@@ -49,7 +49,6 @@ struct mq_leased {
 /* The queue and the terms are copied, not their strings. */
 struct mq_lease *mq_lease_new(
     const struct mq_lease_queue *, const struct mq_lease_terms *);
-void mq_lease_free(struct mq_lease *);
 /*
  * Takes the messages that are there, up to max, without waiting for any.  Returns
  * their number; *messages has them in their order, which is the lease's and valid
@@ -57,9 +56,9 @@ void mq_lease_free(struct mq_lease *);
  * MQ_CLAIM_LOST: the lease was over before any could be taken.
  */
 int mq_lease_take(struct mq_lease *, const struct mq_leased **messages);
-/* Returns all that have a receipt to the front of the queue, as if they had
- * never been taken, and ends the lease. */
-int mq_lease_end(struct mq_lease *);
+/* Undo: returns all that have a receipt to the front of the queue, as if they had never
+ * been taken, and ends the lease. */
+int mq_lease_free(struct mq_lease *, bool undo);
 
 /* The uses of a receipt. */
 enum mq_receipt_act {
