@@ -34,12 +34,6 @@ take_apart(const redisReply *value, long long *before)
 	return *end == ' ' ? end + 1 : NULL;
 }
 
-static size_t
-pairs(const redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ARRAY ? reply->elements / 2 : 0;
-}
-
 /* Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been done.
  * Else *n bytes, maybe none: the answer to it, unless that says how many messages there
  * are now. */
@@ -52,8 +46,8 @@ find_mark(const redisReply *reply, const struct mq_mark *m, size_t *n)
 	size_t i;
 
 	/* No known mark can be that of another batch under way. */
-	for (i = 0; i < pairs(reply); i++) {
-		value = reply->element[2 * i + 1];
+	for (i = 1; i < reply->elements; i += 2) {
+		value = reply->element[i];
 		text = take_apart(value, &before);
 		if (text != NULL && before == m->before) {
 			*n = value->len - (size_t)(text - value->str);
@@ -69,8 +63,8 @@ mq_marks_last(const redisReply *reply)
 	long long last = -1, before;
 	size_t i;
 
-	for (i = 0; i < pairs(reply); i++)
-		if (take_apart(reply->element[2 * i + 1], &before) != NULL &&
+	for (i = 1; i < reply->elements; i += 2)
+		if (take_apart(reply->element[i], &before) != NULL &&
 		    before > last)
 			last = before;
 	return last;
@@ -265,18 +259,9 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b,
 	return rv;
 }
 
-static redisReply *
-take_out(redisReply **reply)
-{
-	redisReply *taken = *reply;
-
-	*reply = NULL;
-	return taken;
-}
-
 /* All or nothing was done, unless MULTI itself was refused: then each for
  * itself.  An error of the mark is none of the batch. */
-static redisReply *
+static redisReply **
 judge_transaction(
     struct mq_publisher *p, struct mq_post *b, redisReply *r[REPLIES])
 {
@@ -287,14 +272,14 @@ judge_transaction(
 		    exec->element[0]->type == REDIS_REPLY_ERROR;
 		p->limited |= exec->element[1]->type == REDIS_REPLY_INTEGER &&
 		    exec->element[1]->integer == 1;
-		return take_out(&exec->element[0]);
+		return &exec->element[0];
 	}
 	if (r[PUBLISH]->type == REDIS_REPLY_INTEGER) {
 		p->marks = false;
-		return take_out(&r[PUBLISH]);
+		return &r[PUBLISH];
 	}
 	if (r[PUBLISH]->type == REDIS_REPLY_ERROR)
-		return take_out(&r[PUBLISH]);
+		return &r[PUBLISH];
 	/* The server does not let this user do it, or does not know how. */
 	if (r[MARK]->type == REDIS_REPLY_ERROR &&
 	    (mq_error_status(r[MARK]->str) == MQ_EXIT_NOPERM ||
@@ -303,8 +288,7 @@ judge_transaction(
 		b->how.mark.publisher = NULL;
 		b->way = MQ_WAY_BARE;
 	}
-	return take_out(
-	    r[MARK]->type == REDIS_REPLY_ERROR ? &r[MARK] : &r[EXEC]);
+	return r[MARK]->type == REDIS_REPLY_ERROR ? &r[MARK] : &r[EXEC];
 }
 
 /* As a reply to the batch's own command; NULL: the connection is lost. */
@@ -315,14 +299,16 @@ take_reply(struct mq_publisher *p, struct mq_post *b)
 	    [MQ_WAY_TRIAL] = 1,
 	    [MQ_WAY_BARE] = 2,
 	    [MQ_WAY_MARKED] = REPLIES};
-	redisReply *r[REPLIES] = {NULL}, *reply = NULL;
+	redisReply *r[REPLIES] = {NULL}, **chosen, *reply = NULL;
 	int i, n = replies[b->way];
 
 	for (i = 0; i < n && (r[i] = mq_redis_reply(p->redis)) != NULL; i++)
 		;
-	if (i == n)
-		reply =
-		    n == REPLIES ? judge_transaction(p, b, r) : take_out(&r[0]);
+	if (i == n) {
+		chosen = n == REPLIES ? judge_transaction(p, b, r) : &r[0];
+		reply = *chosen;
+		*chosen = NULL;
+	}
 	for (i = 0; i < n; i++)
 		freeReplyObject(r[i]);
 	return reply;
