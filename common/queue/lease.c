@@ -33,9 +33,8 @@ struct receipt_session {
 static void
 session_open(struct receipt_session *s, const struct mq_lease_queue *queue)
 {
-	*s = (struct receipt_session){
-	    .queue = *queue, .session = {.queue_count = 1}};
-	s->session.queues = &s->queue.name;
+	*s = (struct receipt_session){.queue = *queue,
+	    .session = {.queue_count = 1, .queues = &s->queue.name}};
 }
 
 /* The first `steps` steps of renewing, and on a cluster those of the queue.  1: the lease

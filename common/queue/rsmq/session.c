@@ -203,33 +203,26 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	return true;
 }
 
+/* To leave empty is one script, of what the first two steps do. */
 static bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
-	switch (step) {
-	case MQ_LEAVE_EMPTY:
+	bool empty = step == MQ_LEAVE_EMPTY;
+
+	if (empty)
 		rsmq_start_held(
 		    c, &rsmq_script_leave, s->connection, s->queues[0]);
+	else
+		mq_command_plain(c, step == 1 ? "ZREM" : "DEL");
+	if (empty || step == 0)
 		rsmq_key_lease(c, s->connection, s->queues[0]);
+	if (empty || step == 1) {
 		rsmq_key_common(c, s->queues[0], "::connections");
 		mq_command_str(c, s->connection);
-		return true;
-	case 0:
-		mq_command_plain(c, "DEL");
-		rsmq_key_lease(c, s->connection, s->queues[0]);
-		return true;
-	case 1:
-		mq_command_plain(c, "ZREM");
-		rsmq_key_common(c, s->queues[0], "::connections");
-		mq_command_str(c, s->connection);
-		return true;
-	case 2:
-		mq_command_plain(c, "DEL");
-		rsmq_key_running(c, s->connection, s->queues[0]);
-		return true;
-	default:
-		return false;
 	}
+	if (step == 2)
+		rsmq_key_running(c, s->connection, s->queues[0]);
+	return step <= 2;
 }
 
 static bool

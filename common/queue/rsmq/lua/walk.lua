@@ -39,7 +39,7 @@ end
 
 -- The messages of the place.
 local function choose(part)
-  local ids, scores, list = {}, {}, nil
+  local ids, scores, chosen = {}, {}, {}
   for i = 1, #part, 2 do
     ids[#ids + 1] = part[i]
     scores[part[i]] = part[i + 1]
@@ -47,8 +47,7 @@ local function choose(part)
   if not filtered then
     return ids, scores
   end
-  list = taken(q, ids)
-  local chosen = {}
+  local list = taken(q, ids)
   for i = 1, #ids do
     if list[i] == (place == 'unacked') then
       if skip > 0 then
@@ -67,8 +66,8 @@ local size = 1
 local function show_all(ids, scores)
   local i = 1
   while i <= #ids and room > 0 do
-    local list = read(q, { unpack(ids, i, math.min(i + size - 1, #ids)) })
-    for _, m in ipairs(list) do
+    local some = { unpack(ids, i, math.min(i + size - 1, #ids)) }
+    for _, m in ipairs(read(q, some)) do
       -- An id without a body is no message.
       local text = m.body and element(m.id, m.body,
         place == 'rejected' and 0 or m.runs - held, m.extra)

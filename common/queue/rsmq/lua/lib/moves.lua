@@ -72,9 +72,8 @@ local function take(q, to, ids, how)
     end
     return #ids
   end
-  local list, n = read(q, ids), 0
-  for i = 1, #list do
-    local m = list[i]
+  local n = 0
+  for _, m in ipairs(read(q, ids)) do
     local runs = (how == 'fresh' or how == 'home') and 0
       or m.runs - (how == 'back' and 1 or 0)
     if m.body and hand_over(q, to, m, runs, how == 'home') then
