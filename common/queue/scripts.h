@@ -4,14 +4,8 @@
 
 #include "redis/command.h"
 
-extern const struct mq_script mq_script_compete;
-extern const struct mq_script mq_script_count;
-extern const struct mq_script mq_script_note;
-extern const struct mq_script mq_script_pass;
-extern const struct mq_script mq_script_pause;
-extern const struct mq_script mq_script_probe;
-extern const struct mq_script mq_script_set;
-extern const struct mq_script mq_script_tick;
-extern const struct mq_script mq_script_write_when_full;
+extern const struct mq_script mq_script_compete, mq_script_count,
+    mq_script_note, mq_script_pass, mq_script_pause, mq_script_probe,
+    mq_script_set, mq_script_tick, mq_script_write_when_full;
 
 #endif

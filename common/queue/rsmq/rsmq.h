@@ -66,13 +66,13 @@ void rsmq_queue_keys(struct mq_command *, const char *queue);
 /* The messages of a queue that a connection holds; its lease; what runs there. */
 void rsmq_key_held(
     struct mq_command *, const char *connection, const char *queue);
-/* Starts a script about those: its first keys are the queue's, and that one. */
-void rsmq_start_held(struct mq_command *, const struct mq_script *,
-    const char *connection, const char *queue);
 void rsmq_key_lease(
     struct mq_command *, const char *connection, const char *queue);
 void rsmq_key_running(
     struct mq_command *, const char *connection, const char *queue);
+/* Starts a script whose first keys are the queue's, and what a connection holds of it. */
+void rsmq_start_held(struct mq_command *, const struct mq_script *,
+    const char *connection, const char *queue);
 
 /* Behind a queue's name: the queue of those that it has rejected. */
 #define RSMQ_REJECTED "-rejected"
@@ -88,7 +88,7 @@ extern const struct mq_side rsmq_side;
 /* Why this cannot be the name of a queue, constant text; NULL: it can. */
 const char *rsmq_queue_error(const char *queue);
 
-/* --- ask ---------------------------------------------------------------- */
+/* --- questions of several places ----------------------------------------- */
 
 /* The name that the operations have for a queue of this bare name in the namespace of
  * the server's URL; of "", what stands for one where only the namespace matters.  The
