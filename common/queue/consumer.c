@@ -6,7 +6,6 @@
 
 #include "base/xalloc.h"
 #include "layout.h"
-#include "redis/command.h"
 #include "scripts.h"
 #include "settings.h"
 

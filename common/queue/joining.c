@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "consumer-parts.h"
-#include "redis/command.h"
 
 /* A heartbeat whose renewal was answered so soon, in seconds, outlasts the leases of
  * queues that are renewed then. */

@@ -10,8 +10,6 @@
 #include "base/xalloc.h"
 #include "layout.h"
 #include "message/headers.h"
-#include "redis/ask.h"
-#include "stats.h"
 
 const double mq_bucket_s[MQ_BUCKETS - 1] = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800};

@@ -14,9 +14,7 @@
 #include <string.h>
 
 #include "base/exit.h"
-#include "base/names.h"
 #include "base/xalloc.h"
-#include "queue/layout.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 500

@@ -13,8 +13,6 @@
 #include "base/xalloc.h"
 #include "message/envelope.h"
 #include "message/headers.h"
-#include "message/json.h"
-#include "queue/layout.h"
 #include "queue/lease.h"
 #include "queue/scripts.h"
 #include "rsmq.h"

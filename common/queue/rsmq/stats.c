@@ -8,8 +8,6 @@
 #include <jansson.h>
 
 #include "base/xalloc.h"
-#include "queue/layout.h"
-#include "queue/stats.h"
 
 struct gather {
 	struct mq_redis *r;
