@@ -39,16 +39,6 @@ PART(delete_queue);
 #undef PART
 bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
-/* The members of a set of names; *missed: its node is lost, and they are none. */
-redisReply *rmq_stats_members(struct mq_redis *, const char *set, bool *missed);
-
-/*
- * Adds what all connections have to the rows.  named: only what is in a row is
- * of interest.
- */
-int rmq_stats_connections(
-    struct mq_redis *, int wanted, bool named, struct mq_stats *);
-
 /* --- keys --------------------------------------------------------------- */
 
 /*

@@ -1,9 +1,14 @@
 /*
- * The rmq layout: what is in the queues, and how long it has been waiting.
+ * The rmq layout: what is in the queues, how long it has been waiting, which connections
+ * have it, and what runs there.
  *
  * There may be thousands of them, so only what the answers so far leave open
  * is asked: first how many keys they have, then what these are, and the ages of the
  * messages there are.
+ *
+ * On a cluster, a queue's messages are on one node.  What connections hold is on those of
+ * the queues, but which queues a connection has, and its heartbeat, can be on any; what is
+ * not known, as a node is lost, is told.
  */
 #include "rmq.h"
 
@@ -15,10 +20,7 @@
 #include "base/xalloc.h"
 #include "message/envelope.h"
 #include "message/headers.h"
-#include "queue/layout.h"
-#include "queue/stats.h"
 #include "redis/connection.h"
-#include "redis/ask.h"
 
 /* Queues in one command, and for their keys in the other form; and how many keys one call
  * of a script looks at: on a cluster one, as they may be anywhere. */
@@ -26,7 +28,17 @@
 #define OTHERS_TOGETHER 100
 #define AGES_TOGETHER	50
 
-/* The questions about a queue that may have any. */
+/* To scan this many keys takes 3 ms of the server's time.  With more keys, only
+ * the cleaners scan, and list again what is not listed. */
+#define MANY_KEYS 20000
+/* For MQ_STATS_FEW: with more connections, or queues that they consume, what they have is
+ * not known. */
+#define FEW_CONNECTIONS 100
+#define FEW_LINKS	500
+/* With more names of queues, each connection is asked which queues it has. */
+#define NAMED 4
+
+/* The questions about a queue, and then those about a connection. */
 enum {
 	READY,
 	REJECTED,
@@ -37,7 +49,14 @@ enum {
 	CLOCK,
 	PAUSED,
 	OUTGOING, /* of clusters only, and so is the right to it */
-	NOW	  /* the time of its node, for ages */
+	KNOWN,
+	NOW, /* the time of its node */
+	READY_AGE,
+	PRIORITY_AGE,
+	DELAYED_AGE,
+	QUEUES,
+	LEASE,
+	INFO
 };
 
 static const struct {
@@ -51,7 +70,14 @@ static const struct {
     [CLOCK] = {"GET", "clock"},
     [PAUSED] = {"PTTL", "paused"},
     [OUTGOING] = {"HLEN", "outgoing"},
-    [NOW] = {"TIME", NULL}};
+    [KNOWN] = {"SISMEMBER", NULL},
+    [NOW] = {"TIME", NULL},
+    [READY_AGE] = {NULL, "ready"},
+    [PRIORITY_AGE] = {NULL, "priority"},
+    [DELAYED_AGE] = {NULL, "delayed"},
+    [QUEUES] = {"SMEMBERS", "queues"},
+    [LEASE] = {"PTTL", "heartbeat"},
+    [INFO] = {"HMGET", "info"}};
 
 struct known {
 	int left;    /* keys that are ours, and not asked about */
@@ -71,25 +97,27 @@ struct gather {
 	int first; /* of the questions about each */
 	size_t questions;
 	size_t batch; /* for ages, queues in one command */
+	struct mq_links links;
+	struct mq_names lists; /* unacked lists, as far as they were found */
+	bool other; /* of links, the keys in the other form are asked about */
 };
 
-static void
-ask_known(void *arg, size_t i, struct mq_command *c)
+/* The members of a set of names; *missed: its node is lost, and they are none. */
+static redisReply *
+call_members(struct mq_redis *r, const char *set, bool *missed)
 {
-	struct gather *g = arg;
+	struct mq_command c = mq_redis_command(r);
+	redisReply *all = mq_call_members(r, set);
 
-	mq_command_plain(c, "SISMEMBER");
-	rmq_key_all(c, RMQ_QUEUES);
-	mq_command_str(c, g->out->queues[i].name);
-}
-
-static int
-take_known(void *arg, size_t i, redisReply *reply)
-{
-	struct gather *g = arg;
-
-	g->out->queues[i].known = reply->integer != 0;
-	return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
+	mq_command_plain(&c, "SSCAN");
+	rmq_key_all(&c, set);
+	*missed = all == NULL && mq_partial_missed(r, &c);
+	if (*missed) {
+		all = mq_xcalloc(1, sizeof(*all));
+		all->type = REDIS_REPLY_ARRAY;
+	}
+	mq_command_free(&c);
+	return all;
 }
 
 static int
@@ -106,9 +134,9 @@ list_rows(
 	if (count > 0) {
 		/* Where there is no answer, a queue counts as known. */
 		mq_rows_make(out, queues, (size_t)count, true);
-		return mq_ask_all(r, (size_t)count, ask_known, take_known, g);
+		return 0;
 	}
-	all = rmq_stats_members(r, RMQ_QUEUES, &out->part);
+	all = call_members(r, RMQ_QUEUES, &out->part);
 	if (all == NULL)
 		return -1;
 	if (out->part) {
@@ -220,9 +248,15 @@ ask_row(void *arg, size_t i, struct mq_command *c)
 	mq_command_plain(c, asked[question].verb);
 	if (question == OURS)
 		add_ours(c, queue);
+	else if (question == KNOWN)
+		rmq_key_all(c, RMQ_QUEUES);
+	else if (question == NOW)
+		rmq_beside_queue(c, queue);
 	else
 		rmq_key_queue(c, queue, asked[question].key);
-	if (question == COUNTS)
+	if (question == KNOWN)
+		mq_command_str(c, queue);
+	else if (question == COUNTS)
 		mq_counts_ask(c, g->wanted);
 }
 
@@ -238,6 +272,11 @@ take_row(void *arg, size_t i, redisReply *reply)
 	if (question == COUNTS) {
 		rv = mq_counts_take(reply, g->out->now_ms, q);
 		g->known[row].left -= q->counted;
+		return rv;
+	}
+	if (question == NOW) {
+		rv = mq_reply_time(reply, &g->known[row].ahead);
+		g->known[row].ahead -= g->out->now_ms;
 		return rv;
 	}
 	if (question == CLOCK && reply->type == REDIS_REPLY_STRING)
@@ -258,25 +297,43 @@ take_row(void *arg, size_t i, redisReply *reply)
 		q->delayed = n;
 	else if (question == OUTGOING)
 		q->leaving = n;
+	else if (question == KNOWN)
+		q->known = n != 0;
 	else if (n >= -1)
 		q->paused_ms = n >= 0 ? g->out->now_ms + n : -1;
 	g->known[row].sorted |= question == PRIORITY && n > 0;
 	return 0;
 }
 
-/* First those about every queue that may have anything, then those about keys of ours. */
+/* Chooses the queues that a question is asked about. */
+static void
+choose_rows(struct gather *g, int question)
+{
+	const struct mq_queue_stats *q;
+	bool asks;
+	int i;
+
+	g->first = question;
+	g->rows = 0;
+	for (i = 0; i < g->out->count; i++) {
+		q = &g->out->queues[i];
+		asks = question == KNOWN     ? true :
+		    question == READY	     ? g->keys[i] != RMQ_NONE :
+		    question == NOW	     ? q->ready > 0 || q->delayed > 0 :
+		    question == READY_AGE    ? q->ready > 0 :
+		    question == PRIORITY_AGE ? g->known[i].sorted :
+		    question == DELAYED_AGE  ? q->delayed > 0 :
+					       g->known[i].left > 0;
+		if (asks)
+			g->row[g->rows++] = i;
+	}
+}
+
 static int
 ask_rows(struct mq_redis *r, struct gather *g, int first, int end)
 {
-	int i;
-
-	g->rows = 0;
-	g->first = first;
+	choose_rows(g, first);
 	g->questions = (size_t)(end - first);
-	for (i = 0; i < g->out->count; i++)
-		if (first == READY ? g->keys[i] != RMQ_NONE :
-				     g->known[i].left > 0)
-			g->row[g->rows++] = i;
 	return mq_ask_all(r, g->rows * g->questions, ask_row, take_row, g);
 }
 
@@ -290,16 +347,11 @@ ask_ages(void *arg, size_t i, struct mq_command *c)
 	size_t at = i * g->batch, end = MIN(at + g->batch, g->rows);
 	const char *key = asked[g->first].key;
 
-	if (g->first == NOW) {
-		mq_command_plain(c, "TIME");
-		rmq_beside_queue(c, g->out->queues[g->row[at]].name);
-		return;
-	}
 	mq_command_script(
-	    c, g->first == DELAYED ? &rmq_script_due : &rmq_script_oldest);
+	    c, g->first == DELAYED_AGE ? &rmq_script_due : &rmq_script_oldest);
 	for (; at < end; at++)
 		rmq_key_queue(c, g->out->queues[g->row[at]].name, key);
-	if (g->first != DELAYED)
+	if (g->first != DELAYED_AGE)
 		mq_command_str(c, key);
 }
 
@@ -317,36 +369,32 @@ since_ms(const redisReply *header)
 	return ms > 0 ? ms : -1;
 }
 
-/* Any number can be a score; ours are unix milliseconds.  What is known is at least 1,
- * however far ahead the clock is that it is of. */
-static int64_t
-score_ms(const char *score, int64_t ahead)
-{
-	double ms = strtod(score, NULL) - (double)ahead;
-
-	return ms >= 9e15 ? INT64_C(9000000000000000) :
-	    ms >= 1	  ? (int64_t)ms :
-			    1;
-}
-
 /* The elements of the reply that one row has. */
 static int
 take_age(const struct gather *g, int row, redisReply *const *e)
 {
 	struct mq_queue_stats *q = &g->out->queues[row];
-	int64_t ahead = g->known[row].ahead, ms;
+	int64_t ahead = g->known[row].ahead, ms = 0;
+	double score;
 	bool there = e[0]->type == REDIS_REPLY_STRING;
 
 	if (!there && e[0]->type != REDIS_REPLY_NIL)
 		return -1;
-	if (g->first == READY) {
+	if (g->first == READY_AGE) {
 		q->oldest_ms = there ? since_ms(e[0]) : -1;
 		if (q->oldest_ms > ahead)
 			q->oldest_ms -= ahead;
 		return 0;
 	}
-	ms = there ? score_ms(e[0]->str, ahead) : 0;
-	if (g->first == DELAYED) {
+	/* Any number can be a score; ours are unix milliseconds.  What is known is at least
+	 * 1, however far ahead the clock is that it is of. */
+	if (there) {
+		score = strtod(e[0]->str, NULL) - (double)ahead;
+		ms = score >= 9e15 ? INT64_C(9000000000000000) :
+		    score >= 1	   ? (int64_t)score :
+				     1;
+	}
+	if (g->first == DELAYED_AGE) {
 		if (e[1]->type != REDIS_REPLY_INTEGER)
 			return -1;
 		q->in_line = e[1]->integer;
@@ -364,16 +412,9 @@ static int
 take_ages(void *arg, size_t i, redisReply *reply)
 {
 	const struct gather *g = arg;
-	size_t each = g->first == DELAYED ? 2 : 1, at = i * g->batch, k;
+	size_t each = g->first == DELAYED_AGE ? 2 : 1, at = i * g->batch, k;
 	size_t n = MIN(g->batch, g->rows - at);
-	int64_t now;
 
-	if (g->first == NOW) {
-		if (mq_reply_time(reply, &now) == -1)
-			return -1;
-		g->known[g->row[i]].ahead = now - g->out->now_ms;
-		return 0;
-	}
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != each * n)
 		return -1;
 	for (k = 0; k < n; k++)
@@ -388,26 +429,13 @@ take_ages(void *arg, size_t i, redisReply *reply)
 static int
 find_ages(struct mq_redis *r, struct gather *g)
 {
-	static const int questions[] = {NOW, READY, PRIORITY, DELAYED};
-	bool cluster = mq_redis_command(r).cluster, has;
-	const struct mq_queue_stats *q;
-	size_t k;
-	int i, rv = 0;
+	bool cluster = mq_redis_command(r).cluster;
+	int question, rv = cluster ? ask_rows(r, g, NOW, READY_AGE) : 0;
 
 	g->batch = cluster ? 1 : AGES_TOGETHER;
-	for (k = cluster ? 0 : 1; k < 4 && rv == 0; k++) {
-		g->first = questions[k];
-		g->rows = 0;
-		for (i = 0; i < g->out->count; i++) {
-			q = &g->out->queues[i];
-			has = g->first == PRIORITY ? g->known[i].sorted :
-			    g->first == READY	   ? q->ready > 0 :
-			    g->first == DELAYED ?
-						q->delayed > 0 :
-						q->ready > 0 || q->delayed > 0;
-			if (has)
-				g->row[g->rows++] = i;
-		}
+	for (question = READY_AGE; question <= DELAYED_AGE && rv == 0;
+	     question++) {
+		choose_rows(g, question);
 		rv = mq_ask_all(r, (g->rows + g->batch - 1) / g->batch,
 		    ask_ages, take_ages, g);
 	}
@@ -419,19 +447,24 @@ ask_queues(struct mq_redis *r, struct gather *g)
 {
 	bool cluster = mq_redis_command(r).cluster;
 	size_t n = (size_t)g->out->count + 1;
-	int rv;
+	int rv = 0;
 
 	g->keys = mq_xcalloc(n, sizeof(*g->keys));
 	g->row = mq_xcalloc(n, sizeof(*g->row));
 	g->known = mq_xcalloc(n, sizeof(*g->known));
-	rv = find_empty(r, g);
+	if (g->links.named)
+		rv = ask_rows(r, g, KNOWN, NOW);
+	if (rv == 0)
+		rv = find_empty(r, g);
+	/* First what is asked about every queue that may have anything, then what is asked
+	 * about keys of ours. */
 	if (rv == 0)
 		rv = ask_rows(r, g, READY, COUNTS);
 	if (rv == 0)
 		rv = ask_rows(r, g, COUNTS, PRIORITY);
 	/* Most queues of ours have counts and nothing else. */
 	if (rv == 0)
-		rv = ask_rows(r, g, PRIORITY, cluster ? NOW : OUTGOING);
+		rv = ask_rows(r, g, PRIORITY, cluster ? KNOWN : OUTGOING);
 	if (rv == 0)
 		rv = find_ages(r, g);
 	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
@@ -439,6 +472,246 @@ ask_queues(struct mq_redis *r, struct gather *g)
 	free(g->keys);
 	free(g->row);
 	free(g->known);
+	return rv;
+}
+
+/* --- connections --------------------------------------------------------------- */
+
+static int
+list_connections(struct mq_redis *r, struct gather *g)
+{
+	struct mq_stats *out = g->out;
+	bool cluster = mq_redis_command(r).cluster, missed;
+	redisReply *all = call_members(r, RMQ_CONNECTIONS, &missed);
+	const char *names[NAMED];
+	int i, rv = 0;
+
+	if (all == NULL)
+		return -1;
+	/* Unless connections are to be shown, those that have nothing of some named
+	 * queues change nothing. */
+	if (g->links.named && !g->links.wanted &&
+	    out->count <= (cluster ? 1 : NAMED)) {
+		for (i = 0; i < out->count; i++)
+			names[i] = out->queues[i].name;
+		rv = rmq_keep_holders(r, names, out->count, !cluster, all);
+	}
+	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
+		rv = rmq_unacked_lists(r, MANY_KEYS, &g->lists);
+	mq_rows_connections(out, all, &g->lists);
+	freeReplyObject(all);
+	return rv;
+}
+
+static void
+ask_about(void *arg, size_t i, struct mq_command *c)
+{
+	struct gather *g = arg;
+	const char *name = g->out->connections[i / g->questions].name;
+	int question = QUEUES + (int)(i % g->questions);
+
+	mq_command_plain(c, asked[question].verb);
+	rmq_key_connection(c, name, asked[question].key);
+	if (question == INFO)
+		mq_command_words(c, "host pid");
+}
+
+static bool
+has_string(const redisReply *all, const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < all->elements; i++)
+		if (strcmp(all->element[i]->str, text) == 0)
+			return true;
+	return false;
+}
+
+/* With the queues of which the connection holds messages without being listed as their
+ * consumer. */
+static int
+take_queues(
+    struct gather *g, struct mq_connection_stats *c, const redisReply *reply)
+{
+	const struct mq_name *list;
+	size_t i, n;
+
+	if (!mq_reply_strings(reply))
+		return -1;
+	list = mq_names_find(&g->lists, c->name, &n);
+	c->consumed = mq_xcalloc(reply->elements + n + 1, sizeof(*c->consumed));
+	for (i = 0; i < reply->elements; i++)
+		if (strlen(reply->element[i]->str) ==
+		    (size_t)reply->element[i]->len)
+			mq_links_add(&g->links, c, reply->element[i]->str, 0);
+	for (i = 0; i < n; i++)
+		if (!has_string(reply, list[i].queue))
+			mq_links_add(&g->links, c, list[i].queue, 0);
+	return 0;
+}
+
+static int
+take_about(void *arg, size_t i, redisReply *reply)
+{
+	struct gather *g = arg;
+	struct mq_connection_stats *c = &g->out->connections[i / g->questions];
+	int question = QUEUES + (int)(i % g->questions);
+
+	if (question == QUEUES)
+		return take_queues(g, c, reply);
+	if (question == LEASE) {
+		c->ttl_ms = reply->integer;
+		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
+	}
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+		return -1;
+	mq_links_about(c, reply->element[0], reply->element[1]);
+	return 0;
+}
+
+/* By turns about its unacked messages and its consumers there; those of the other form the
+ * other way round. */
+static void
+ask_link(void *arg, size_t i, struct mq_command *c)
+{
+	const struct gather *g = arg;
+	const struct mq_link *link = &g->links.list[i / 2];
+	const char *connection = link->connection->name;
+	const char *queue = link->consumed->queue;
+	bool unacked = (i % 2 == 0) != g->other;
+	const char *what = unacked ? "unacked" : "consumers";
+
+	if (g->other) {
+		mq_command_plain(c, "EXISTS");
+		rmq_key_both_other(c, connection, queue, what);
+	} else {
+		mq_command_plain(c, unacked ? "LLEN" : "SCARD");
+		rmq_key_both(c, connection, queue, what);
+	}
+}
+
+static int
+take_link(void *arg, size_t i, redisReply *reply)
+{
+	const struct gather *g = arg;
+	const struct mq_link *link = &g->links.list[i / 2];
+	struct mq_queue_stats *row = link->row;
+	long long n = reply->integer;
+	bool unacked = (i % 2 == 0) != g->other;
+
+	if (reply->type != REDIS_REPLY_INTEGER)
+		return -1;
+	if (g->other) {
+		if (n > 0)
+			mq_names_add(
+			    &g->out->cluster, link->connection->name, NULL);
+		return 0;
+	}
+	*(unacked ? &link->consumed->unacked : &link->consumed->consumers) = n;
+	if (row != NULL)
+		*(unacked			     ? &row->unacked :
+			link->connection->ttl_ms > 0 ? &row->consumers :
+						       &row->dead_consumers) +=
+		    n;
+	return 0;
+}
+
+/* Whether there was an answer about a key of a connection. */
+static bool
+is_answered(const struct mq_redis *r, struct mq_command *c,
+    const struct mq_connection_stats *of, const char *what)
+{
+	mq_command_plain(c, "GET");
+	rmq_key_connection(c, of->name, what);
+	return !mq_partial_missed(r, c);
+}
+
+/* On a cluster: sets the nodes of connections and what they consume; and what is not
+ * known, as a node is lost. */
+static void
+find_link_nodes(const struct mq_redis *r, struct mq_links *l)
+{
+	struct mq_command c = mq_redis_command(r);
+	struct mq_queue_stats *q = l->out->queues;
+	struct mq_connection_stats *of = l->out->connections;
+	struct mq_link *link;
+	bool whole; /* the queues of all connections are known */
+
+	if (!c.cluster)
+		return;
+	mq_command_plain(&c, "SSCAN");
+	rmq_key_all(&c, RMQ_CONNECTIONS);
+	whole = !mq_partial_missed(r, &c);
+	for (; of < l->out->connections + l->out->connection_count; of++) {
+		whole &= is_answered(r, &c, of, "queues");
+		of->unsure = !is_answered(r, &c, of, "heartbeat");
+		of->node = mq_partial_node(r, &c);
+	}
+	for (link = l->list; link < l->list + l->n; link++) {
+		mq_command_plain(&c, "LLEN");
+		rmq_key_queue(&c, link->consumed->queue, "ready");
+		link->consumed->node = mq_partial_node(r, &c);
+		if (mq_partial_missed(r, &c))
+			link->consumed->unacked = link->consumed->consumers =
+			    -1;
+		if (link->row != NULL && link->connection->unsure)
+			link->row->consumers = link->row->dead_consumers =
+			    link->row->connections = -1;
+	}
+	for (; !whole && q < l->out->queues + l->out->count; q++)
+		q->unacked = q->consumers = q->dead_consumers = q->connections =
+		    -1;
+	mq_command_free(&c);
+}
+
+/* A program that uses the other form of the keys seems to have no consumers and messages:
+ * asks about those links again. */
+static int
+ask_links(struct mq_redis *r, struct gather *g)
+{
+	struct mq_links *l = &g->links;
+	const struct mq_consumed *consumed;
+	size_t i, n = 0;
+	int rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
+
+	if (rv == -1)
+		return -1;
+	find_link_nodes(r, l);
+	for (i = 0; i < l->n; i++) {
+		consumed = l->list[i].consumed;
+		if (consumed->unacked == 0 && consumed->consumers == 0)
+			l->list[n++] = l->list[i];
+	}
+	l->n = n;
+	g->other = true;
+	rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
+	mq_names_sort(&l->out->cluster);
+	return rv;
+}
+
+/* Adds what all connections have to the rows. */
+static int
+ask_connections(struct mq_redis *r, struct gather *g)
+{
+	struct mq_stats *out = g->out;
+	bool few = g->wanted & MQ_STATS_FEW, many;
+	int i, rv = list_connections(r, g);
+
+	many = few && out->connection_count > FEW_CONNECTIONS;
+	/* Without rows for connections, their queues and leases are enough. */
+	g->questions = g->links.wanted ? 3 : 2;
+	if (rv == 0 && !many) {
+		rv = mq_ask_all(r, g->questions * (size_t)out->connection_count,
+		    ask_about, take_about, g);
+		mq_links_list(&g->links);
+		many = few && g->links.n > FEW_LINKS;
+	}
+	if (rv == 0 && !many)
+		rv = ask_links(r, g);
+	for (i = 0; many && i < out->count; i++)
+		out->queues[i].unacked = out->queues[i].consumers = -1;
+	mq_links_end(&g->links);
+	mq_names_free(&g->lists);
 	return rv;
 }
 
@@ -470,7 +743,11 @@ int
 rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
     struct mq_stats *out)
 {
-	struct gather g = {.out = out, .wanted = wanted};
+	struct gather g = {.out = out,
+	    .wanted = wanted,
+	    .links = {.out = out,
+		.wanted = wanted & MQ_STATS_CONNECTIONS,
+		.named = count > 0}};
 	int rv;
 
 	*out = (struct mq_stats){0};
@@ -481,7 +758,7 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	if (rv == 0)
 		rv = ask_queues(r, &g);
 	if (rv == 0)
-		rv = rmq_stats_connections(r, wanted, count > 0, out);
+		rv = ask_connections(r, &g);
 	if (rv == 0 && count > 0)
 		mq_rows_order(out, queues, count);
 	if (rv == 0)
@@ -489,4 +766,33 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	if (rv == -1)
 		mq_stats_free(out);
 	return rv;
+}
+
+/* --- what runs there ---------------------------------------------------------- */
+
+static void
+ask_run(struct mq_command *c, enum mq_run_fact fact, const char *connection,
+    const char *anywhere)
+{
+	static const char *const facts[MQ_RUN_FACTS][2] = {
+	    [MQ_RUN_LEASE] = {"PTTL", "heartbeat"},
+	    [MQ_RUN_TEXT] = {"GET", "running"},
+	    [MQ_RUN_HOST] = {"HGET", "info"}};
+
+	(void)anywhere;
+	mq_command_plain(c, facts[fact][0]);
+	rmq_key_connection(c, connection, facts[fact][1]);
+	if (fact == MQ_RUN_HOST)
+		mq_command_str(c, "host");
+}
+
+int
+rmq_running(struct mq_redis *r, struct mq_runs *out)
+{
+	static const struct mq_run_source source = {
+	    ask_run, {MQ_RUN_LEASE, MQ_RUN_TEXT, MQ_RUN_HOST}, 3};
+
+	mq_partial_begin(r);
+	return mq_runs_ask(
+	    r, mq_call_members(r, RMQ_CONNECTIONS), &source, NULL, out);
 }
