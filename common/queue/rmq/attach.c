@@ -284,8 +284,8 @@ rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
 		} else {
 			rv = fetch_file(r, set, &f, dir);
 			if (rv == 1)
-				mq_buf_printf(why,
-				    "%s is incomplete or damaged", f.name);
+				mq_buf_printf(
+				    why, "%s is incomplete or damaged", f.name);
 		}
 	}
 	freeReplyObject(files);
@@ -337,19 +337,13 @@ rmq_attach_release(struct mq_redis *r, const char *set, const char *id)
 static void
 begin_set(struct mq_attach *a, const char *queue)
 {
-	struct mq_command c = mq_redis_command(a->redis);
+	bool cluster = mq_redis_command(a->redis).cluster;
 	struct mq_idgen ids = {0};
-	int slot;
 
-	mq_command_plain(&c, "EXISTS");
-	rmq_key_queue(&c, queue, "ready");
-	slot = c.slot;
-	do {
+	do
 		mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), a->set);
-		mq_command_plain(&c, "EXISTS");
-		rmq_attach_key(&c, a->set, "refs");
-	} while (c.slot != slot);
-	mq_command_free(&c);
+	while (cluster &&
+	    mq_slot_of(a->set, MQ_ID_LEN) != mq_slot_of(queue, strlen(queue)));
 	a->renewed_s = mq_clock_s(CLOCK_MONOTONIC);
 }
 
@@ -417,12 +411,6 @@ fail_file(struct mq_attach *a, int status, const char *name, const char *why)
 	return -1;
 }
 
-static int
-fail_to_read(struct mq_attach *a, const char *name)
-{
-	return fail_file(a, MQ_EXIT_IO, name, strerror(errno));
-}
-
 /* How many bytes there were, unless more than size; -1: it failed. */
 static long long
 put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
@@ -439,7 +427,7 @@ put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
 		rv = put_chunk(a, buf, (size_t)n);
 	}
 	if (n == -1)
-		rv = fail_to_read(a, name);
+		rv = fail_file(a, MQ_EXIT_IO, name, strerror(errno));
 	free(buf);
 	return rv == 0 ? bytes : -1;
 }
@@ -455,7 +443,7 @@ add_file(struct mq_attach *a, const char *name, int fd)
 
 	SHA256Init(&sum);
 	if (fstat(fd, &st) == -1)
-		return fail_to_read(a, name);
+		return fail_file(a, MQ_EXIT_IO, name, strerror(errno));
 	/* Files of /proc and what is no file do not say how many bytes they have. */
 	if (S_ISREG(st.st_mode) && st.st_size > 0)
 		size = st.st_size;

@@ -70,22 +70,6 @@ list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
 	return mq_redis_lost(r) ? -1 : 0;
 }
 
-/* Only when it seems that nothing is left: it looks through all keys. */
-static int
-find_unlisted(
-    struct mq_redis *r, const char *const *queues, int count, bool *found)
-{
-	struct mq_names lists = {0};
-	int rv = rmq_unacked_lists(r, 0, &lists);
-	size_t i;
-
-	for (i = 0; i < lists.n && rv == 0; i++)
-		if (is_one_of(queues, count, lists.list[i].queue))
-			rv = list_again(r, &lists.list[i], found);
-	mq_names_free(&lists);
-	return rv;
-}
-
 /*
  * All of a queue is counted in one step: when one message ends, the next one of
  * its group, which nobody could claim until then, takes its place.  Who joins
@@ -95,17 +79,24 @@ int
 rmq_drained(
     struct mq_redis *r, const char *const *queues, int count, bool *drained)
 {
+	struct mq_names lists = {0};
 	long long left = 0;
 	bool found = false;
-	int look;
+	size_t i;
+	int look, rv = 0;
 
 	/* What others hold of a queue is on its own node, which has to answer. */
 	mq_partial_begin(r);
 	for (look = 0; look < 2 && left == 0; look++)
 		if (count_waiting(r, queues, count, &left) == -1)
 			return -1;
-	if (left == 0 && find_unlisted(r, queues, count, &found) == -1)
-		return -1;
+	/* Only when it seems that nothing is left: it looks through all keys. */
+	if (left == 0)
+		rv = rmq_unacked_lists(r, 0, &lists);
+	for (i = 0; i < lists.n && rv == 0; i++)
+		if (is_one_of(queues, count, lists.list[i].queue))
+			rv = list_again(r, &lists.list[i], &found);
+	mq_names_free(&lists);
 	*drained = left == 0 && !found;
-	return 0;
+	return rv;
 }

@@ -151,21 +151,6 @@ take_time(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-static int
-count_due(struct due *d)
-{
-	static const struct rmq_question clock = {
-	    "GET", "clock", .optional = true};
-	struct mq_redis *r = d->w->round.r;
-	size_t n = d->queues.n;
-
-	if (rmq_cleaner_ask(d->w, &d->queues, &clock, 1, &d->tick) == -1 ||
-	    mq_ask_each(r, n, ask_count, take_count, d) == -1)
-		return -1;
-	d->by_tick = true;
-	return mq_ask_each(r, n, ask_count, take_count, d);
-}
-
 /* Moves one queue's due messages, slice by slice. */
 static int
 promote(struct rmq_cleaner *w, const char *queue)
@@ -194,7 +179,10 @@ promote(struct rmq_cleaner *w, const char *queue)
 int
 rmq_due(struct rmq_cleaner *w)
 {
+	static const struct rmq_question clock = {
+	    "GET", "clock", .optional = true};
 	struct due d = {.w = w};
+	struct mq_redis *r = w->round.r;
 	int64_t now = 0;
 	size_t i;
 	int rv = rmq_cleaner_now(w, NULL, &now);
@@ -209,11 +197,15 @@ rmq_due(struct rmq_cleaner *w)
 	d.count = mq_xcalloc(d.queues.n + 1, sizeof(*d.count));
 	for (i = 0; i < d.queues.n; i++)
 		d.now[i] = now;
-	if (rv == 0 && mq_redis_command(w->round.r).cluster)
-		rv = mq_ask_each(
-		    w->round.r, d.queues.n, ask_time, take_time, &d);
+	if (rv == 0 && mq_redis_command(r).cluster)
+		rv = mq_ask_each(r, d.queues.n, ask_time, take_time, &d);
 	if (rv == 0)
-		rv = count_due(&d);
+		rv = rmq_cleaner_ask(w, &d.queues, &clock, 1, &d.tick);
+	if (rv == 0)
+		rv = mq_ask_each(r, d.queues.n, ask_count, take_count, &d);
+	d.by_tick = true;
+	if (rv == 0)
+		rv = mq_ask_each(r, d.queues.n, ask_count, take_count, &d);
 	for (i = 0; i < d.queues.n && rv == 0; i++)
 		if (w->how->dry_run)
 			w->out->due += (long)d.count[i];

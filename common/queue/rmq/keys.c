@@ -55,8 +55,8 @@
 		(s), strlen(s)                                                 \
 	}
 
-/* Of a connection, of a queue, or of both; NULL: not of one.  words: the ends of the keys,
- * with blanks between them. */
+/* Of a connection, a queue, or both (NULL: not of one); words: the ends of the keys, with
+ * blanks between them. */
 static void
 add_keys(struct mq_command *c, const char *connection, const char *queue,
     bool braces, const char *words)

@@ -160,10 +160,7 @@ add_crashes(struct dead_queue *q, struct mq_command *c)
 		    c, q->crashes[i] == REJECTED ? "rejected" : "ready");
 		if (q->notify == NULL)
 			continue;
-		if (rmq_transfer_needed(c, q->queue, q->notify))
-			rmq_transfer_field(c, notice.id, "push", q->notify);
-		else
-			mq_command_str(c, "");
+		rmq_transfer_field(c, notice.id, q->queue, q->notify);
 		mq_command_arg(c, notice.element.data, notice.element.len);
 	}
 	mq_buf_free(&header);

@@ -41,10 +41,8 @@ bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
 /* --- keys --------------------------------------------------------------- */
 
-/*
- * The keys of adjust/rmq v5 and our own beside them, which keys.c lists; for this
- * folder only.  Each function appends one argument to a command.
- */
+/* The keys of adjust/rmq v5 and our own beside them, which keys.c lists.  Each function
+ * appends one argument to a command, or as many as there are words. */
 
 #define RMQ_QUEUES	"rmq::queues"
 #define RMQ_CONNECTIONS "rmq::connections"
@@ -53,7 +51,7 @@ bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
  * them, as in those below. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 
-/* RMQ_QUEUES or RMQ_CONNECTIONS; */
+/* One of those, or RMQ_ATTACH_SETS. */
 void rmq_key_all(struct mq_command *, const char *key);
 /* RMQ_QUEUES for a script that works on a queue, to make that known: on a cluster it
  * cannot do so, and gets a key that never exists. */
@@ -72,9 +70,9 @@ void rmq_queue_keys(struct mq_command *, const char *queue);
 void rmq_key_connection(
     struct mq_command *, const char *connection, const char *words);
 
-/* Of a connection and a queue: consumers, unacked; or one alone of "lease", which says that
- * the connection is alive to a script that works on the queue, and "info", with what it
- * has claimed: those are the connection's heartbeat and info unless on a cluster. */
+/* Of a connection and a queue: consumers, unacked; or, alone, lease, which says that the
+ * connection is alive to a script that works on the queue, or info, with what it has
+ * claimed: unless on a cluster, those are the connection's heartbeat and info. */
 void rmq_key_both(struct mq_command *, const char *connection,
     const char *queue, const char *words);
 /* The same of a Go program that uses the other form: the one for a cluster on one server,
@@ -104,7 +102,7 @@ void rmq_beside_queue(struct mq_command *, const char *queue);
 
 /* --- attachments -------------------------------------------------------- */
 
-/* Their keys, and commands on all of a set; see attach.c.  Errors are as in redis/ask.h. */
+/* Their keys, and commands on all of a set; see attach.c.  Errors: as in redis/ask.h. */
 
 #define RMQ_ATTACH_SETS "mq::attach::sets"
 /* How long keys of attachments live without a message, in seconds. */
@@ -198,9 +196,7 @@ void rmq_cleaner_count(struct rmq_cleaner *, const char *queue, long crashed,
 
 /* --- holders ------------------------------------------------------------ */
 
-/*
- * Which of many have any keys; see holders.c.  For this folder only.
- */
+/* Which of many have any keys; see holders.c. */
 
 enum rmq_keys {
 	RMQ_ANY, /* not known, as when the server refuses to tell */
@@ -269,26 +265,20 @@ int rmq_adopt_all(struct rmq_cleaner *, struct mq_names *lists);
  *	5. end: it leaves outgoing.
  *
  * Whoever begins a transfer goes through them, and a cleaner ends what a crash has left.
- * For this folder only.
  */
 
-/* A step's messages: at most this many, or about this many bytes. */
+/* A step's messages: at most this many. */
 #define RMQ_TRANSFER_COUNT 500
-#define RMQ_TRANSFER_BYTES (1 << 20)
 
 /* Whether messages from one queue to the other (NULL: nowhere) need this. */
 bool rmq_transfer_needed(
     const struct mq_command *, const char *from, const char *to);
 
-/* Step 1 is in the scripts that take messages from their places.  For those that take
- * many, this adds one argument, "HOW ID FROM TO", with an id of its own for each call.
- * from: see lua/outgoing.lua. */
-void rmq_transfer_how(
-    struct mq_command *, const char *how, const char *from, const char *to);
-
-/* The same for one: the argument is its field.  id: MQ_ID_LEN characters. */
+/* Step 1 is in the scripts that take messages from their places.  This adds one argument
+ * for a message that a worker pushes from a queue: its field, or '' if it needs none.
+ * id: MQ_ID_LEN characters. */
 void rmq_transfer_field(
-    struct mq_command *, const char *id, const char *from, const char *to);
+    struct mq_command *, const char *id, const char *queue, const char *to);
 
 /* Adds the keys of a notice about a message of the queue, for a queue that may be on
  * another node; see lua/lib/notices.lua. */

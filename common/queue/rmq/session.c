@@ -99,25 +99,6 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	return true;
 }
 
-/* The score in a set, and what stands ahead of the id in the order of equal ones: n
- * bytes, as lib/place.lua has them. */
-static int64_t
-sort_message(const struct mq_publishing *how, char front[24], size_t *n)
-{
-	if (how->when.kind != MQ_WHEN_NOW) {
-		*n = 0;
-		return how->when.ms +
-		    (how->when.kind == MQ_WHEN_IN ? how->now_us / 1000 : 0);
-	}
-	if (how->in_tick) {
-		*n = (size_t)snprintf(
-		    front, 24, "%03d0000", 100 - how->priority);
-		return RMQ_TICKS;
-	}
-	*n = (size_t)snprintf(front, 24, "n%016jd", (intmax_t)how->now_us);
-	return -how->priority;
-}
-
 static void
 rmq_publish_known(struct mq_command *c, const char *queue,
     const struct mq_mark *mark, const struct mq_command *batch, size_t from,
@@ -139,13 +120,30 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
     const char *payload, size_t len)
 {
 	const char *key = direct_key(how);
-	char front[24];
+	char front[24] = "";
 	struct mq_part parts[] = {{front, 0}, {id, MQ_ID_LEN},
 	    {header->data, header->len}, {payload, len}};
+	int64_t score = 0;
 
 	if (key != NULL && !is_listed(key)) {
-		mq_command_int(c, sort_message(how, front, &parts[0].n));
+		/* In the order of equal scores, front stands ahead of the id, as
+		 * lib/place.lua has them. */
+		if (how->when.kind == MQ_WHEN_AT) {
+			score = how->when.ms;
+		} else if (how->when.kind == MQ_WHEN_IN) {
+			score = how->when.ms + how->now_us / 1000;
+		} else if (how->in_tick) {
+			score = RMQ_TICKS;
+			snprintf(front, sizeof(front), "%03d0000",
+			    100 - how->priority);
+		} else {
+			score = -how->priority;
+			snprintf(front, sizeof(front), "n%016jd",
+			    (intmax_t)how->now_us);
+		}
+		parts[0].n = strlen(front);
 		parts[1].n -= parts[0].n;
+		mq_command_int(c, score);
 		mq_command_parts(c, parts, 4);
 	} else if (how->when.kind == MQ_WHEN_NOW &&
 	    (how->alike || !how->special)) {
@@ -234,54 +232,14 @@ add_moved(struct mq_command *c, const struct mq_settlement *how)
 }
 
 static void
-settle_equal(const struct mq_session *s, int queue,
-    const struct mq_settlement *how, int n, struct mq_command *c)
-{
-	const struct mq_settlement *end = how + n;
-
-	mq_command_script(c, &rmq_script_settle_equal);
-	add_own(c, s, queue, "unacked");
-	rmq_key_queue(c, s->queues[queue], "ready delayed rejected");
-	rmq_key_queues(c, s->queues[queue]);
-	for (; how < end; how++) {
-		mq_command_str(c, mq_outcome_name(how->outcome));
-		mq_command_arg(c, how->element, how->len);
-		if (how->outcome == MQ_OUTCOME_ACK)
-			continue;
-		add_moved(c, how);
-		mq_command_str(c, how->unique);
-	}
-}
-
-/* Its result and its notice, if it has any. */
-static void
-add_told(
-    struct mq_command *c, const char *queue, const struct mq_settlement *how)
-{
-	const struct mq_result none = {.id = ""};
-	const struct mq_result *result =
-	    how->result != NULL ? how->result : &none;
-	const struct mq_notice *notice = how->notice;
-
-	if (how->result == NULL && notice == NULL)
-		return;
-	mq_command_str(c, result->id);
-	mq_command_arg(c, result->text, result->len);
-	mq_command_int(c, result->keep_ms);
-	if (notice == NULL)
-		return;
-	if (rmq_transfer_needed(c, queue, notice->queue))
-		rmq_transfer_field(c, notice->unique, "push", notice->queue);
-	else
-		mq_command_str(c, "");
-	mq_command_arg(c, notice->element.data, notice->element.len);
-}
-
-static void
 settle_one(const struct mq_session *s, int queue,
     const struct mq_settlement *how, struct mq_command *c)
 {
 	const char *name = s->queues[queue];
+	const struct mq_notice *notice = how->notice;
+	const struct mq_result none = {.id = ""};
+	const struct mq_result *result =
+	    how->result != NULL ? how->result : &none;
 	bool reject = how->outcome == MQ_OUTCOME_REJECT;
 	bool push = how->outcome == MQ_OUTCOME_PUSH;
 	bool away = push && rmq_transfer_needed(c, name, how->push);
@@ -298,26 +256,47 @@ settle_one(const struct mq_session *s, int queue,
 		add_own(c, s, queue, "lease");
 		add_own(c, s, queue, "info");
 	}
-	if (how->notice != NULL)
-		rmq_key_notice(c, name, how->notice->queue);
+	if (notice != NULL)
+		rmq_key_notice(c, name, notice->queue);
 	mq_command_str(
 	    c, reject && how->unrun ? "expire" : mq_outcome_name(how->outcome));
 	mq_command_arg(c, how->element, how->len);
 	add_moved(c, how);
 	if (away)
-		rmq_transfer_field(c, how->unique, "push", how->push);
+		rmq_transfer_field(c, how->unique, name, how->push);
 	else
 		mq_command_str(c, how->unique);
 	mq_command_str(c, how->receipt != NULL ? how->receipt : "");
-	add_told(c, name, how);
+	if (how->result != NULL || notice != NULL) {
+		mq_command_str(c, result->id);
+		mq_command_arg(c, result->text, result->len);
+		mq_command_int(c, result->keep_ms);
+	}
+	if (notice != NULL) {
+		rmq_transfer_field(c, notice->unique, name, notice->queue);
+		mq_command_arg(c, notice->element.data, notice->element.len);
+	}
 }
 
 static void
 rmq_settle(const struct mq_session *s, int queue,
     const struct mq_settlement *how, int n, struct mq_command *c)
 {
+	const struct mq_settlement *end = how + n;
+
 	if (n > 1) {
-		settle_equal(s, queue, how, n, c);
+		mq_command_script(c, &rmq_script_settle_equal);
+		add_own(c, s, queue, "unacked");
+		rmq_key_queue(c, s->queues[queue], "ready delayed rejected");
+		rmq_key_queues(c, s->queues[queue]);
+		for (; how < end; how++) {
+			mq_command_str(c, mq_outcome_name(how->outcome));
+			mq_command_arg(c, how->element, how->len);
+			if (how->outcome == MQ_OUTCOME_ACK)
+				continue;
+			add_moved(c, how);
+			mq_command_str(c, how->unique);
+		}
 	} else if (how->outcome == MQ_OUTCOME_ACK && how->len < LONG &&
 	    !how->holds && how->receipt == NULL && how->result == NULL &&
 	    how->notice == NULL) {
@@ -612,24 +591,6 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 	mq_command_str(c, from);
 }
 
-static void
-leave_empty(const struct mq_session *s, struct mq_command *c)
-{
-	const char *queue = s->queues[0];
-
-	mq_command_script(c, &rmq_script_leave);
-	rmq_key_both(c, s->connection, queue, "unacked consumers");
-	rmq_key_own(c, s->connection, queue, "queues");
-	if (c->cluster)
-		rmq_key_queue(c, queue, "none");
-	else
-		rmq_key_all(c, RMQ_CONNECTIONS);
-	add_own(c, s, 0, "lease");
-	add_own(c, s, 0, "info");
-	mq_command_str(c, queue);
-	mq_command_str(c, s->connection);
-}
-
 /*
  * A crash in the middle leaves a listed connection, which a cleaner takes
  * apart from there, or, behind the SREM, keys that expire by themselves.
@@ -642,7 +603,17 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	int last = s->queue_count + (s->runs ? 5 : 4);
 
 	if (step == MQ_LEAVE_EMPTY) {
-		leave_empty(s, c);
+		mq_command_script(c, &rmq_script_leave);
+		add_own(c, s, 0, "unacked consumers");
+		rmq_key_own(c, s->connection, s->queues[0], "queues");
+		if (c->cluster)
+			rmq_key_queue(c, s->queues[0], "none");
+		else
+			rmq_key_all(c, RMQ_CONNECTIONS);
+		add_own(c, s, 0, "lease");
+		add_own(c, s, 0, "info");
+		mq_command_str(c, s->queues[0]);
+		mq_command_str(c, s->connection);
 	} else if (step < s->queue_count) {
 		mq_command_plain(c, "DEL");
 		add_own(c, s, step,

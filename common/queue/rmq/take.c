@@ -102,19 +102,6 @@ add_verb(struct mq_command *c, const struct mq_scan *s, const char *verb)
 	mq_command_arg(c, s->walk->anchor.data, s->walk->anchor.len);
 }
 
-/* Our scores are integers.  Others may have put anything there. */
-static void
-set_wait(struct mq_item *item, double score)
-{
-	if (score >= LINE_1)
-		item->in_line = true;
-	else if (score >= RMQ_AT_TICK)
-		item->tick = (int64_t)score - RMQ_AT_TICK;
-	else
-		item->due_ms =
-		    score < -9e15 ? -INT64_C(9000000000000000) : (int64_t)score;
-}
-
 /* What a reply says of the anchor: nothing, if it is the same. */
 static void
 set_anchor(struct mq_scan *s, const redisReply *anchor)
@@ -129,6 +116,7 @@ set_items(struct mq_scan *s)
 	const redisReply *reply = s->walk->reply;
 	redisReply **e = reply->element + 4;
 	size_t i, skip = 0, each = is_in_set(s) ? 2 : 1;
+	double score;
 
 	s->count = (int)((reply->elements - 4) / each);
 	mq_walk_reserve(s, (size_t)s->count);
@@ -139,8 +127,16 @@ set_items(struct mq_scan *s)
 		    .len = e[0]->len - skip,
 		    .prefix = skip,
 		    .connection = connection_of(s)};
-		if (s->place.state == MQ_DELAYED)
-			set_wait(&s->items[i], strtod(e[1]->str, NULL));
+		if (s->place.state != MQ_DELAYED)
+			continue;
+		/* Our scores are integers.  Others may have put anything there. */
+		score = strtod(e[1]->str, NULL);
+		if (score >= LINE_1)
+			s->items[i].in_line = true;
+		else if (score >= RMQ_AT_TICK)
+			s->items[i].tick = (int64_t)score - RMQ_AT_TICK;
+		else
+			s->items[i].due_ms = (int64_t)MAX(score, -9e15);
 	}
 	/* Of a list, the last one. */
 	if (i > 0)
@@ -148,8 +144,8 @@ set_items(struct mq_scan *s)
 	set_anchor(s, reply->element[3]);
 }
 
-/* Calls it.  A good reply has count integers, then anything (an anchor that is the same is an
- * integer), and then strings only: each by itself, or by two. */
+/* Calls it.  A good reply has count integers, then anything (an anchor that is the same is
+ * an integer), and then strings only: each by itself, or by two. */
 static redisReply *
 call_walk(struct mq_redis *r, struct mq_command *c, size_t count, bool by_two)
 {
@@ -310,47 +306,23 @@ bring(struct mq_redis *r, struct mq_scan *s, bool home, long long *moved,
 	return 0;
 }
 
-/* When many are behind the walk, gets those out of the way. */
-static int
-turn(struct mq_redis *r, struct mq_scan *s)
-{
-	struct mq_walk *w = s->walk;
-	long long moved = 1;
-
-	if (is_in_set(s) || s->place.state == MQ_UNACKED ||
-	    w->from - w->span <
-		(s->place.state == MQ_READY ? BEHIND_MAX_READY : BEHIND_MAX))
-		return 0;
-	while (moved > 0 && w->from > w->span)
-		if (bring(r, s, false, &moved, &w->from) == -1)
-			return -1;
-	return 0;
-}
-
-/* Goes on until the first that was brought is in front again.  If somebody has taken that
- * one meanwhile, once around is enough. */
-static int
-bring_home(struct mq_redis *r, struct mq_scan *s)
-{
-	struct mq_walk *w = mq_walk_of(s);
-	long long moved = 1, sum = 0, there = 1;
-	int rv = 0;
-
-	for (; rv == 0 && w->turned.len > 0 && moved > 0 && sum < there;
-	     sum += moved)
-		rv = bring(r, s, true, &moved, &there);
-	mq_buf_clear(&w->turned);
-	return rv;
-}
-
 int
 rmq_scan(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = mq_walk_of(s);
+	long long moved = 1, sum = 0, there = 1;
 	bool ended = false;
+	int rv = 0;
 
-	if (s->over)
-		return bring_home(r, s);
+	if (s->over) {
+		/* Until the first that was brought is in front again.  If somebody
+		 * has taken that one meanwhile, once around is enough. */
+		for (; rv == 0 && w->turned.len > 0 && moved > 0 && sum < there;
+		     sum += moved)
+			rv = bring(r, s, true, &moved, &there);
+		mq_buf_clear(&w->turned);
+		return rv;
+	}
 	s->count = 0;
 	w->span = 0;
 	if (list_connections(r, s) == -1)
@@ -369,8 +341,8 @@ rmq_scan(struct mq_redis *r, struct mq_scan *s)
 	return 0;
 }
 
-/* The keys of a queue, and those of where its messages go: its own if to is NULL, or away,
- * by way of outgoing. */
+/* The keys of a queue, and those of where its messages go: its own if to is NULL, or away
+ * (then by way of outgoing). */
 static void
 add_ways(struct mq_command *c, const char *queue, const char *to, bool away)
 {
@@ -382,14 +354,22 @@ add_ways(struct mq_command *c, const char *queue, const char *to, bool away)
 		rmq_key_queues(c, to != NULL ? to : queue);
 }
 
+/* What becomes of them; for those that go away, with an id of its own for each call: see
+ * lua/outgoing.lua. */
 static void
 add_how(struct mq_command *c, const char *how, const struct mq_place *place,
     const char *to, bool away)
 {
-	if (away)
-		rmq_transfer_how(c, how, mq_state_name(place->state), to);
-	else
+	struct mq_idgen ids = {0};
+	char id[MQ_ID_LEN + 1];
+
+	if (!away) {
 		mq_command_str(c, how);
+		return;
+	}
+	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
+	mq_command_fmt(
+	    c, "%s %s %s %s", how, id, mq_state_name(place->state), to);
 }
 
 /* Begins a call, with everything but the messages. */
@@ -443,25 +423,32 @@ int
 rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
     const char *to, long *taken)
 {
+	struct mq_walk *w = s->walk;
 	struct mq_command c = mq_redis_command(r);
 	struct mq_idgen ids = {0};
 	const struct mq_item *item;
 	char tombstone[MQ_ID_LEN + 1];
 	bool away = rmq_transfer_needed(&c, s->place.queue, to);
+	bool movable = !is_in_set(s) && s->place.state != MQ_UNACKED;
+	int most = s->place.state == MQ_READY ? BEHIND_MAX_READY : BEHIND_MAX;
+	long long moved = 1;
 	long n;
 	int at = 0, rv = 0;
 
 	*taken = 0;
 	if (away && rmq_transfer_check(r, s->place.queue, to) == -1)
 		return -1;
-	if (s->walk->batch == 0)
-		s->walk->batch = TAKE_FIRST;
-	if (turn(r, s) == -1)
-		return -1;
+	if (w->batch == 0)
+		w->batch = TAKE_FIRST;
+	/* When many are behind the walk, gets those out of the way. */
+	if (movable && w->from - w->span >= most)
+		while (moved > 0 && w->from > w->span)
+			if (bring(r, s, false, &moved, &w->from) == -1)
+				return -1;
 	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), tombstone);
 	while (rv == 0 && at < s->count) {
 		start_take(&c, s, to, away, tombstone);
-		for (n = 0; at < s->count && n < s->walk->batch; at++) {
+		for (n = 0; at < s->count && n < w->batch; at++) {
 			if (!chosen[at])
 				continue;
 			item = &s->items[at];
@@ -491,23 +478,6 @@ fail_alive(struct mq_redis *r, const struct mq_place *place)
 	snprintf(r->error, sizeof(r->error), "%s: it is alive; stop it first",
 	    place->connection);
 	return -1;
-}
-
-/* On a cluster the script sees the lease of one of ours only, as the heartbeat lies in
- * another slot. */
-static int
-check_dead(struct mq_redis *r, const struct mq_place *place)
-{
-	struct mq_command c = mq_redis_command(r);
-	long long ttl;
-
-	if (!c.cluster)
-		return 0;
-	mq_command_plain(&c, "PTTL");
-	rmq_key_connection(&c, place->connection, "heartbeat");
-	if (mq_call_number(r, &c, &ttl) == -1)
-		return -1;
-	return ttl > 0 ? fail_alive(r, place) : 0;
 }
 
 static void
@@ -551,8 +521,16 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		rmq_key_queue(&c, place->queue, "rejected");
 		mq_command_str(&c, mq_state_name(place->state));
 	} else {
-		if (place->state == MQ_UNACKED && check_dead(r, place) == -1)
-			return -1;
+		if (place->state == MQ_UNACKED && c.cluster) {
+			/* The script sees the lease of one of ours only, as the
+			 * heartbeat lies in another slot. */
+			mq_command_plain(&c, "PTTL");
+			rmq_key_connection(&c, place->connection, "heartbeat");
+			if (mq_call_number(r, &c, &n) == -1)
+				return -1;
+			if (n > 0)
+				return fail_alive(r, place);
+		}
 		if (away && rmq_transfer_check(r, place->queue, to) == -1)
 			return -1;
 		build_move(&c, place, max, to);

@@ -8,15 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/exit.h"
-#include "base/id.h"
 #include "base/xalloc.h"
 
 /* How long a replica may take. */
 #define CONFIRM_MS 5000
 /* Others may begin transfers all the time. */
-#define READS_MAX 1000
+#define READS_MAX  1000
+#define READ_BYTES (1 << 20)
 /* A mark stays for so long, as a program that was stopped may repeat a step late; when
  * a queue has very many marks, for a shorter time. */
 #define MARK_MS	     (24 * INT64_C(3600000))
@@ -31,21 +30,13 @@ rmq_transfer_needed(
 }
 
 void
-rmq_transfer_how(
-    struct mq_command *c, const char *how, const char *from, const char *to)
-{
-	struct mq_idgen ids = {0};
-	char id[MQ_ID_LEN + 1];
-
-	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
-	mq_command_fmt(c, "%s %s %s %s", how, id, from, to);
-}
-
-void
 rmq_transfer_field(
-    struct mq_command *c, const char *id, const char *from, const char *to)
+    struct mq_command *c, const char *id, const char *queue, const char *to)
 {
-	mq_command_fmt(c, "%s000001 %s %s", id, from, to);
+	if (rmq_transfer_needed(c, queue, to))
+		mq_command_fmt(c, "%s000001 push %s", id, to);
+	else
+		mq_command_str(c, "");
 }
 
 void
@@ -195,42 +186,34 @@ finish_batch(const struct batch *b, bool *ended)
 	return 0;
 }
 
-/* Takes all those from the first one on that go where that one goes; to: the queues of
- * those that were read, NULL: it is done, or its field is none of ours. */
-static void
-gather(struct batch *b, redisReply *const *e, const char **to, size_t n)
-{
-	size_t i;
-
-	b->n = 0;
-	b->to = to[0];
-	for (i = 0; i < n; i++) {
-		if (to[i] == NULL || strcmp(to[i], b->to) != 0)
-			continue;
-		to[i] = NULL;
-		b->parts[b->n++] =
-		    (struct mq_part){e[2 * i]->str, e[2 * i]->len};
-		b->parts[b->n++] =
-		    (struct mq_part){e[2 * i + 1]->str, e[2 * i + 1]->len};
-	}
-}
-
-/* *all becomes false if one has not ended. */
+/* All that go to one queue go together.  *all becomes false if one has not ended. */
 static int
 finish_slice(struct batch *b, const redisReply *read, long *ended, bool *all)
 {
-	size_t i, n = read->elements / 2;
+	redisReply *const *e = read->element;
+	size_t i, k, n = read->elements / 2;
+	/* NULL: it is done, or its field is none of ours. */
 	const char **to = mq_xcalloc(n + 1, sizeof(*to));
 	bool good = false;
 	int rv = 0;
 
 	b->parts = mq_xcalloc(2 * n + 1, sizeof(*b->parts));
 	for (i = 0; i < n; i++)
-		to[i] = target_of(read->element[2 * i]);
+		to[i] = target_of(e[2 * i]);
 	for (i = 0; i < n && rv == 0; i++) {
 		if (to[i] == NULL)
 			continue;
-		gather(b, read->element + 2 * i, to + i, n - i);
+		b->n = 0;
+		b->to = to[i];
+		for (k = 2 * i; k < 2 * n; k += 2) {
+			if (to[k / 2] == NULL || strcmp(to[k / 2], b->to) != 0)
+				continue;
+			to[k / 2] = NULL;
+			b->parts[b->n++] =
+			    (struct mq_part){e[k]->str, e[k]->len};
+			b->parts[b->n++] =
+			    (struct mq_part){e[k + 1]->str, e[k + 1]->len};
+		}
 		rv = finish_batch(b, &good);
 		*ended += good ? b->n / 2 : 0;
 		*all &= good;
@@ -259,7 +242,7 @@ rmq_transfer_finish(
 		mq_command_arg(&c, after.data, after.len);
 		mq_command_str(&c, to != NULL ? to : "");
 		mq_command_int(&c, RMQ_TRANSFER_COUNT);
-		mq_command_int(&c, RMQ_TRANSFER_BYTES);
+		mq_command_int(&c, READ_BYTES);
 		rv = mq_round_call_strings(round, &c, &reply);
 		if (reply == NULL || reply->elements < 2) {
 			freeReplyObject(reply);
@@ -355,7 +338,7 @@ drop_marks(void *marks, redisReply *some)
 {
 	struct marks *m = marks;
 	struct mq_redis *r = m->w->round.r;
-	redisReply *reply;
+	long dropped = 0;
 	int none, rv;
 
 	m->list = some;
@@ -369,31 +352,7 @@ drop_marks(void *marks, redisReply *some)
 		mq_command_free(&m->drop);
 		return rv;
 	}
-	rv = mq_round_call(&m->w->round, &m->drop, REDIS_REPLY_INTEGER, &reply);
-	freeReplyObject(reply);
-	return rv;
-}
-
-/* n: how many are outgoing, and the marks of those incoming. */
-static int
-clean_queue(struct rmq_cleaner *w, const char *queue, const long long *n,
-    int64_t now_ms)
-{
-	int64_t age = n[1] > MARK_MANY ? MARK_MANY_MS : MARK_MS;
-	struct marks m = {.w = w, .queue = queue, .before_ms = now_ms - age};
-	long ended = 0;
-	int rv = 0;
-
-	if (w->how->dry_run) {
-		w->out->transferred += n[0] > 0 ? (long)n[0] : 0;
-		return 0;
-	}
-	if (n[0] > 0)
-		rv = rmq_transfer_finish(&w->round, queue, NULL, &ended);
-	w->out->transferred += ended;
-	if (rv == 0 && n[1] > 0 && now_ms > 0)
-		rv = rmq_cleaner_fields(w, queue, "incoming", drop_marks, &m);
-	return rv;
+	return mq_round_add(&m->w->round, &m->drop, &dropped);
 }
 
 int
@@ -403,8 +362,10 @@ rmq_underway(struct rmq_cleaner *w)
 	    {"HLEN", .what = "outgoing"}, {"HLEN", .what = "incoming"}};
 	const struct mq_command c = mq_redis_command(w->round.r);
 	struct mq_names queues = {0};
-	long long *n = NULL;
+	struct marks m = {.w = w};
+	long long *n = NULL, *of;
 	int64_t now_ms = 0;
+	long ended;
 	size_t i;
 	int rv = rmq_cleaner_listed(w, RMQ_QUEUES, &queues, NULL);
 
@@ -415,8 +376,20 @@ rmq_underway(struct rmq_cleaner *w)
 		rv = rmq_cleaner_now(w, NULL, &now_ms);
 	if (rv == 0)
 		rv = rmq_cleaner_ask(w, &queues, lengths, 2, &n);
-	for (i = 0; i < queues.n && rv == 0; i++)
-		rv = clean_queue(w, queues.list[i].name, n + 2 * i, now_ms);
+	for (i = 0; i < queues.n && rv == 0; i++) {
+		of = n + 2 * i;
+		ended = of[0] > 0 ? (long)of[0] : 0;
+		m.queue = queues.list[i].name;
+		m.before_ms =
+		    now_ms - (of[1] > MARK_MANY ? MARK_MANY_MS : MARK_MS);
+		if (of[0] > 0 && !w->how->dry_run)
+			rv = rmq_transfer_finish(
+			    &w->round, m.queue, NULL, &ended);
+		w->out->transferred += ended;
+		if (rv == 0 && of[1] > 0 && now_ms > 0 && !w->how->dry_run)
+			rv = rmq_cleaner_fields(
+			    w, m.queue, "incoming", drop_marks, &m);
+	}
 	free(n);
 	mq_names_free(&queues);
 	return rv;
