@@ -9,20 +9,19 @@ load ../helpers/server
 load ../helpers/steps
 
 @test "steps: a window that has other ends is not acked" {
-	local script keys_of
-	for script in ack finish; do
-		keys_of=$([ $script = ack ] || echo "$keys ")$u
+	local keys_of
+	for keys_of in "$u" "$keys $u"; do
 		redis del "$u" >/dev/null
 		redis lpush "$u" a b c d >/dev/null
-		assert_equal "$(step $script "$keys_of" "3 a b")" 0
-		assert_equal "$(step $script "$keys_of" "3 b c")" 0
-		assert_equal "$(step $script "$keys_of" "5 a d")" 0
+		assert_equal "$(step ack "$keys_of" "3 a b")" 0
+		assert_equal "$(step ack "$keys_of" "3 b c")" 0
+		assert_equal "$(step ack "$keys_of" "5 a d")" 0
 		has "$u" d c b a
-		assert_equal "$(step $script "$keys_of" "3 a c mark 1 3")" 1
+		assert_equal "$(step ack "$keys_of" "3 a c mark 1 3")" 1
 		has "$u" d b
-		assert_equal "$(step $script "$keys_of" "2 b d keep 1")" 1
+		assert_equal "$(step ack "$keys_of" "2 b d keep 1")" 1
 		has "$u" b
-		assert_equal "$(step $script "$keys_of" "1 b b")" 1
+		assert_equal "$(step ack "$keys_of" "1 b b")" 1
 		has "$u"
 	done
 }
@@ -71,10 +70,10 @@ holding() {
 			"kk$i" "$(printf '%032d' "$i") done 1" >/dev/null
 	done
 	echo "lpush $u $(holding 1) $(holding 2) $(holding 3)" | redis >/dev/null
-	assert_equal "$(step finish "$keys $u" "3 $(holding 1) $(holding 3) mark 1 3")" 1
+	assert_equal "$(step ack "$keys $u" "3 $(holding 1) $(holding 3) mark 1 3")" 1
 	assert_equal "$(redis hkeys "${q}locks" | sort | xargs)" "${groups[1]} kk2"
 	assert_equal "$(redis llen "$u")" 1
-	assert_equal "$(step finish "$keys $u" "1 $(holding 2) $(holding 2)")" 1
+	assert_equal "$(step ack "$keys $u" "1 $(holding 2) $(holding 2)")" 1
 	assert_equal "$(redis exists "${q}locks" "$u")" 0
 }
 

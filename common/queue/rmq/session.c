@@ -322,12 +322,9 @@ rmq_ack_oldest(const struct mq_session *s, int queue,
 	const int *places = acks->places;
 	int n = acks->n, window = places[n - 1], others = window - n, place;
 
-	if (acks->holds) {
-		mq_command_script(c, &rmq_script_finish);
+	mq_command_script(c, &rmq_script_ack);
+	if (acks->holds)
 		rmq_queue_keys(c, s->queues[queue]);
-	} else {
-		mq_command_script(c, &rmq_script_ack);
-	}
 	add_own(c, s, queue, "unacked");
 	mq_command_int(c, window);
 	mq_command_arg(c, acks->oldest.p, acks->oldest.n);

@@ -10,26 +10,17 @@
 local may = redis.acl_check_cmd
 local words
 
-local function permits(command, key)
-  words = words or {
-    GET = 2, HKEYS = 2, HLEN = 2, LLEN = 2, PERSIST = 2, SCARD = 2, ZCARD = 2,
-    EXPIRE = 3, HEXISTS = 3, HGET = 3, LINDEX = 3, PEXPIRE = 3, PUBLISH = 3,
-    SISMEMBER = 3, ZRANK = 3, ZSCORE = 3, LMOVE = 5,
-  }
-  local n = words[command] or 4
-  local told, permitted
-  if n == 4 then
-    told, permitted = pcall(may, command, key, key, key)
-  else
-    told, permitted = pcall(may, unpack({ command, key, key, key, key }, 1, n))
-  end
-  return permitted or not told
-end
-
 local function need(key, ...)
   for i = 1, may and select('#', ...) or 0 do
     local command = select(i, ...)
-    if not permits(command, key) then
+    words = words or {
+      GET = 2, HKEYS = 2, HLEN = 2, LLEN = 2, PERSIST = 2, SCARD = 2, ZCARD = 2,
+      EXPIRE = 3, HEXISTS = 3, HGET = 3, LINDEX = 3, PEXPIRE = 3, PUBLISH = 3,
+      SISMEMBER = 3, ZRANK = 3, ZSCORE = 3, LMOVE = 5,
+    }
+    local told, permitted =
+      pcall(may, unpack({ command, key, key, key, key }, 1, words[command] or 4))
+    if told and not permitted then
       error(redis.error_reply('NOPERM this user has no permissions to run the \''
         .. command:lower() .. '\' command'))
     end

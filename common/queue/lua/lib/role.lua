@@ -22,27 +22,6 @@
 local NO_ROLE, WATCH, IDLE, ASK_AGAIN = 0, 4, 8, 12
 local LAPSES_MS, GONE_MS, MANY, LISTED = 300000, 1800000, 4, 1000
 
-local function enroll(w)
-  if type(redis.pcall('ZADD', w.idle, w.now, w.name)) ~= 'number' then
-    return NO_ROLE
-  end
-  redis.pcall('ZREMRANGEBYSCORE', w.idle, '-inf', w.now - GONE_MS)
-  redis.pcall('PEXPIRE', w.idle, LAPSES_MS)
-  return IDLE
-end
-
--- The one on watch is dead, and others may have died with it.  How many are idle
--- says how often each of them looks.
-local function remove_dead(idle)
-  local names = redis.pcall('ZRANGEBYSCORE', idle, '-inf', '+inf', 'LIMIT', 0,
-    LISTED)
-  for _, name in ipairs(names) do
-    if not is_alive(name) then
-      redis.pcall('ZREM', idle, name)
-    end
-  end
-end
-
 -- w has watch, idle, name ('': it never waits), why ('called': a key has
 -- changed; 'look': the one on watch may be dead; 'own'), tracked ('1': the
 -- consumer has read the keys, and nobody has changed them but itself), now.
@@ -62,8 +41,16 @@ local function role(w, took, full, left)
   if holder and holder ~= w.name and w.why == 'look'
       and not is_alive(holder) then
     redis.pcall('UNLINK', w.watch)
-    remove_dead(w.idle)
     holder = false
+    -- Others may have died with it.  How many are idle says how often each of them
+    -- looks.
+    local names = redis.pcall('ZRANGEBYSCORE', w.idle, '-inf', '+inf', 'LIMIT', 0,
+      LISTED)
+    for _, name in ipairs(names) do
+      if not is_alive(name) then
+        redis.pcall('ZREM', w.idle, name)
+      end
+    end
   end
   local mine = not holder or holder == w.name or w.why == 'look' and took > 0
   if full then
@@ -84,7 +71,12 @@ local function role(w, took, full, left)
     mine = false
   end
   if not mine then
-    return enroll(w)
+    if type(redis.pcall('ZADD', w.idle, w.now, w.name)) ~= 'number' then
+      return NO_ROLE
+    end
+    redis.pcall('ZREMRANGEBYSCORE', w.idle, '-inf', w.now - GONE_MS)
+    redis.pcall('PEXPIRE', w.idle, LAPSES_MS)
+    return IDLE
   elseif w.tracked ~= '1' or took > 0 then
     return ASK_AGAIN
   end

@@ -36,26 +36,23 @@ local marks, mark = call('HMGET', incoming, unpack(fields)), {}
 local stamped = string.format('%.0f %s', now, source)
 local front = false
 
-local function enter(field, element)
-  local from, w = field:match('^%S+ (%a+)'), options(element)
-  if front ~= (from == 'unacked') then
-    arrive_plain(to, front)
-    front = not front
-  end
-  if from == 'delayed' then
-    element = at_once(to, element, w)
-  elseif from == 'push' and w and w.reply_to then
-    -- If the message comes back, no earlier result must be left.
-    call('DEL', to.results .. w.reply_to)
-  end
-  arrive(to, element, w, false, front)
-  mark[#mark + 1] = field
-  mark[#mark + 1] = stamped
-end
-
 for i = 1, #fields do
   if not marks[i] then
-    enter(fields[i], ARGV[2 * i + 1])
+    local field, element = fields[i], ARGV[2 * i + 1]
+    local from, w = field:match('^%S+ (%a+)'), options(element)
+    if front ~= (from == 'unacked') then
+      arrive_plain(to, front)
+      front = not front
+    end
+    if from == 'delayed' then
+      element = at_once(to, element, w)
+    elseif from == 'push' and w and w.reply_to then
+      -- If the message comes back, no earlier result must be left.
+      call('DEL', to.results .. w.reply_to)
+    end
+    arrive(to, element, w, false, front)
+    mark[#mark + 1] = field
+    mark[#mark + 1] = stamped
   end
 end
 arrive_plain(to, front)

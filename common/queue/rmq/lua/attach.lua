@@ -2,7 +2,7 @@
 --
 --   KEYS  the ids of the messages that refer to the set, a hash; or its files
 --   ARGV  the id of the message, or the name of the file; 'new', or ''; for a file
---         what is known of it, as attach_keys.c says
+--         what is known of it, as attach.c says
 --   reply 1, or 0 and nothing done when the set is gone
 --
 -- 'new' makes the key, for an hour: publish takes that limit away.  Without it, a set

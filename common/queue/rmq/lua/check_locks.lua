@@ -62,12 +62,15 @@ local function with_error(element, why)
   return head:sub(1, start - 1) .. why .. element:sub(at + 1)
 end
 
--- Why a message is too late; false if it may stay.
-local function look_at(element, in_line)
+-- Those that are too late; of a set their members, of a list their places.
+local found, places = {}, {}
+
+-- Whether the next one is enough for this step.
+local function see(element, place, in_line)
   local w = options(element)
   work = work - (w and 6 or 1) - #element / 512
   if not w then
-    return false
+    return work <= 0
   end
   local why = w.expires and now > w.expires and 'expired'
     or w.last_tick and w.last_tick < tick
@@ -76,10 +79,11 @@ local function look_at(element, in_line)
   if (w.line or w.key) and (dry or not why or where == 'unacked') then
     ids[#ids + 1] = w.id
   end
-  if where ~= 'unacked' then
-    if why then
-      return why, w
-    end
+  if where ~= 'unacked' and why then
+    found[#found + 1] = { element = element, w = w, why = why }
+    places[#places + 1] = place
+    return work <= 0
+  elseif where ~= 'unacked' then
     expires = lower(expires, w.expires)
     last_tick = lower(last_tick, w.last_tick)
   end
@@ -89,19 +93,6 @@ local function look_at(element, in_line)
     if not dry then
       take_group(q, w.line, w.id)
     end
-  end
-  return false
-end
-
--- Those that are too late; of a set their members, of a list their places.
-local found, places = {}, {}
-
--- Whether the next one is enough for this step.
-local function see(element, place, in_line)
-  local why, w = look_at(element, in_line)
-  if why then
-    found[#found + 1] = { element = element, w = w, why = why }
-    places[#places + 1] = place
   end
   return work <= 0
 end

@@ -126,8 +126,8 @@ local function claim_ready()
   end
 end
 
--- Claims from all that the queue has.  Most claims need neither this function nor the
--- next, and take less time than it takes to define what is in them.
+-- Claims from all that the queue has.  Most claims do not need it, and take less time than
+-- it takes to define what is in it.
 local function claim_any()
 -- include place
 
@@ -181,19 +181,6 @@ local function claim_any()
   claim_sorted(q.priority, '(0', '+inf')
 end
 
--- Frees the keys that end with the claim.
-local function free_keys()
--- include leaving
-
-  for i = 5, #reply do
-    local w = may_name(reply[i], 'Mq-Key') and options(reply[i])
-    if w and w.key then
-      -- Claimed is claimed, whatever becomes of the key.
-      pcall(unlock, q, w, 'start')
-    end
-  end
-end
-
 -- A write that is refused comes before the first move.
 if max > 0 and (due or sorted or call('EXISTS', q.ready) == 1) then
   count_claimed(0)
@@ -211,11 +198,21 @@ if took > 0 then
   count_claimed(took)
 end
 
+-- Those that have a key, which may end with the claim.
+local keyed = {}
 if took > 0 and call('EXISTS', q.locks) == 1 then
   for i = 5, #reply do
-    if may_name(reply[i], 'Mq-Key') then
-      free_keys()
-      break
+    keyed[#keyed + 1] = may_name(reply[i], 'Mq-Key') and reply[i] or nil
+  end
+end
+if keyed[1] then
+-- include leaving
+
+  for i = 1, #keyed do
+    local w = options(keyed[i])
+    if w and w.key then
+      -- Claimed is claimed, whatever becomes of the key.
+      pcall(unlock, q, w, 'start')
     end
   end
 end

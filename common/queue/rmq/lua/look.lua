@@ -6,8 +6,6 @@
 --   reply of each queue: 0, a claim is needed: the one on watch is gone, or
 --         leaves messages where they are, or (checked) is dead, or nobody would
 --         wake this consumer; else how many are idle there, or -1 unless checked
---
--- A crash before or after changes nothing.
 
 -- include looking
 

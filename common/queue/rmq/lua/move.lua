@@ -24,81 +24,65 @@
 
 -- include place
 -- include moves
+-- include cursor
 
 local q = queue_keys(1)
 local to, queues, held, heartbeat = queue_keys(7)
 local from, how = ARGV[1], prepare_departure(ARGV[2], queues)
 local max, room, work = tonumber(ARGV[3]), tonumber(ARGV[4]), 1000
-local same, first = not leaves(q, to), from == 'unacked'
+local moves, same, first = how == 'move', not leaves(q, to), from == 'unacked'
 -- A message that asks for something takes the time of this many others.
 local WEIGHT = 12
 
-local function list(key)
-  return {
-    count = function()
-      return call('LLEN', key)
-    end,
-    next = function(n)
-      if first then
-        return call('LRANGE', key, 0, n - 1)
-      end
-      local part, turned = call('LRANGE', key, -n, -1), {}
-      for i = 1, #part do
-        turned[i] = part[#part - i + 1]
-      end
-      return turned
-    end,
-    cut = function(n)
-      call('LTRIM', key, first and n or 0, first and -1 or -n - 1)
-    end
-  }
-end
-
-local function set(key, low, high)
-  local members
-  return {
-    count = function()
-      return call('ZCOUNT', key, low, high)
-    end,
-    next = function(n)
-      if how == 'last' then
-        members = call('ZREVRANGEBYSCORE', key, high, low, 'LIMIT', 0, n)
-      else
-        members = call('ZRANGEBYSCORE', key, low, high, 'LIMIT', 0, n)
-      end
-      local part = {}
-      for i = 1, #members do
-        part[i] = members[i]:sub(33)
-      end
-      return part
-    end,
-    cut = function(n)
-      if members then
-        call('ZREM', key, unpack(members))
-      else
-        call('ZREMRANGEBYRANK', key, 0, n - 1)
-      end
-    end
-  }
-end
-
+-- What the place has: lists, and of sorted sets what is between two scores.
 local source
 if from == 'ready' then
-  source = { set(q.priority, '-inf', '(0'), list(q.ready),
-    set(q.priority, '(0', '+inf') }
+  source = { { key = q.priority, low = '-inf', high = '(0' }, { key = q.ready },
+    { key = q.priority, low = '(0', high = '+inf' } }
 elseif from == 'delayed' then
-  source = { set(q.delayed, '-inf',
-    how == 'move' and same and string.format('(%.0f', IN_LINE) or '+inf') }
+  source = { { key = q.delayed, low = '-inf',
+    high = moves and same and string.format('(%.0f', IN_LINE) or '+inf' } }
 else
-  source = { list(held) }
+  source = { { key = held } }
 end
 
-if from == 'unacked' and call('PTTL', heartbeat) > 0 then
+local function count(s)
+  return s.low and call('ZCOUNT', s.key, s.low, s.high) or call('LLEN', s.key)
+end
+
+-- The next n.
+local function fetch(s, n)
+  if not s.low then
+    return first and call('LRANGE', s.key, 0, n - 1) or list_slice(s.key, 0, n)
+  elseif how == 'last' then
+    s.members = call('ZREVRANGEBYSCORE', s.key, s.high, s.low, 'LIMIT', 0, n)
+  else
+    s.members = call('ZRANGEBYSCORE', s.key, s.low, s.high, 'LIMIT', 0, n)
+  end
+  local part = {}
+  for i = 1, #s.members do
+    part[i] = s.members[i]:sub(33)
+  end
+  return part
+end
+
+-- Removes those that were fetched, or as many from the beginning.
+local function cut(s, n)
+  if not s.low then
+    call('LTRIM', s.key, first and n or 0, first and -1 or -n - 1)
+  elseif s.members then
+    call('ZREM', s.key, unpack(s.members))
+  else
+    call('ZREMRANGEBYRANK', s.key, 0, n - 1)
+  end
+end
+
+if first and call('PTTL', heartbeat) > 0 then
   return -1
 elseif max == 0 then
   local n = 0
   for i = 1, #source do
-    n = n + source[i].count()
+    n = n + count(source[i])
   end
   return n
 end
@@ -107,47 +91,18 @@ local moved, ready = 0, false
 -- The messages that have left.  No other message has a turn before all have left.
 local gone = {}
 
-local function prepare()
-  if not ready then
-    be_sure(q, to, how == 'move')
+-- Returns how many ask for something.
+local function move(s, part)
+  local new, w, asking = all_options(part, from == 'rejected')
+  if asking > 0 and not ready then
+    be_sure(q, to, moves)
     ready = true
   end
-end
-
-local function move(s, part)
-  local new = part
-  if from == 'rejected' then
-    new = {}
-    for i = 1, #part do
-      new[i] = anew(part[i], 'Mq-Attempt')
-    end
+  if moves then
+    arrive_all(to, new, w, same and from ~= 'rejected', first, from == 'delayed')
   end
-  local w, asking = all_options(new)
-  if asking > 0 then
-    prepare()
-  end
-  for i = 1, #new do
-    local element = new[i]
-    if from == 'delayed' and not departure then
-      element = at_once(to, element, w[i])
-    end
-    arrive(to, element, w[i], same and from ~= 'rejected', first)
-  end
-  arrive_plain(to, first)
-  s.cut(#part)
-  for i = 1, same and 0 or #w do
-    gone[#gone + 1] = w[i]
-  end
-  return asking
-end
-
-local function remove(s, part)
-  local w, asking = all_options(part)
-  if asking > 0 then
-    prepare()
-  end
-  s.cut(#part)
-  for i = 1, #w do
+  cut(s, #part)
+  for i = 1, moves and same and 0 or #w do
     gone[#gone + 1] = w[i]
   end
   return asking
@@ -155,37 +110,27 @@ end
 
 -- Most have no header, and so ask for nothing.
 local function move_plain(s, part)
-  if how == 'move' then
+  if moves then
     call(first and 'RPUSH' or 'LPUSH', to.ready, unpack(part))
   end
-  s.cut(#part)
+  cut(s, #part)
   return 0
 end
 
--- How many bytes they are, and whether any has a header.
-local function measure(part)
-  local bytes, byte, headed = 0, string.byte, false
-  for i = 1, #part do
-    local element = part[i]
-    bytes = bytes + #element
-    headed = headed or byte(element) == 255
-  end
-  return bytes, headed
-end
-
 local function take(s)
-  local size = 1
+  local size, byte = 1, string.byte
   while moved < max and work > 0 and room > 0 do
-    local part = s.next(math.min(size, max - moved))
+    local part = fetch(s, math.min(size, max - moved))
     if #part == 0 then
       return
     end
-    local bytes, headed = measure(part)
-    local go = not headed and not departure and move_plain
-      or how == 'move' and move or remove
-    local asking = go(s, part)
+    local headed = departure
+    for i = 1, #part do
+      room = room - #part[i]
+      headed = headed or byte(part[i]) == 255
+    end
+    local asking = headed and move(s, part) or move_plain(s, part)
     moved, work = moved + #part, work - #part - asking * WEIGHT
-    room = room - bytes
     -- Not more: nobody knows how long the next ones are.
     size = math.min(2 * size, asking > 0 and 8 or 64)
   end
@@ -202,22 +147,22 @@ end
 
 -- A rejected message holds nothing, though another one with its id may.
 local holds = from ~= 'rejected'
-local free = how ~= 'move' and not (holds and depends(q))
+-- Nothing may depend on messages that nobody has run.
+local free = not moves
+  and not (holds and call('EXISTS', q.locks, q.results) > 0)
 for i = 1, #source do
-  if free then
-    local n = math.min(max - moved, source[i].count())
-    if n > 0 then
-      source[i].cut(n)
-      moved = moved + n
-    end
-  else
+  local n = free and math.min(max - moved, count(source[i]))
+  if not free then
     take(source[i])
+  elseif n > 0 then
+    cut(source[i], n)
+    moved = moved + n
   end
 end
-if moved > 0 and how == 'move' then
+if moved > 0 and moves then
   make_known(to, queues)
 end
-if holds and how == 'move' then
+if holds and moves then
   for i = 1, #gone do
     leave(q, gone[i], from == 'delayed' and 'vanish' or 'done')
   end

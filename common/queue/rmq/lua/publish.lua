@@ -165,13 +165,6 @@ local function publish_together()
   return last - FIRST + 1, 'f'
 end
 
-local function options_of(arg)
-  if not alike then
-    return options(arg:sub(33))
-  end
-  return setmetatable({ id = arg:sub(id_at, id_at + 31) }, { __index = shared })
-end
-
 -- The ids of the messages that others have joined.
 local joined = {}
 
@@ -190,8 +183,12 @@ local function delayed_until(at, id)
   until #some < 16
 end
 
--- A message that is joined is due no later than the one that joins it.
-local function hasten(w, held)
+-- Whether it joins another message, which is due no later than itself then.
+local function join_other(w)
+  local held = w.unique == 'queued' and call('HGET', q.locks, 'k' .. w.key)
+  if not held or mode(held) ~= 'queued' then
+    return false
+  end
   local at = tonumber(held:match('^%S* %d+ (%d+)$', 34))
   local soon = math.max(due, now)
   local member = at and at > soon and delayed_until(at, holder(held))
@@ -199,19 +196,17 @@ local function hasten(w, held)
     call('ZADD', q.delayed, 'XX', string.format('%.0f', soon), member)
     take_key(q, w.key, holder(held), 'queued', soon > now and soon)
   end
-end
-
-local function join_other(w)
-  local held = w.unique == 'queued' and call('HGET', q.locks, 'k' .. w.key)
-  if held and mode(held) == 'queued' then
-    hasten(w, held)
-    joined[#joined + 1] = holder(held)
-    return true
-  end
+  joined[#joined + 1] = holder(held)
+  return true
 end
 
 local function publish(arg)
-  local w, element = options_of(arg), arg:sub(ahead + 1)
+  local element, w = arg:sub(ahead + 1), nil
+  if alike then
+    w = setmetatable({ id = arg:sub(id_at, id_at + 31) }, { __index = shared })
+  else
+    w = options(element)
+  end
   if w and w.last_tick and w.last_tick < tick then
     return 's'
   end
@@ -239,22 +234,17 @@ local function publish(arg)
   return 'a'
 end
 
-local function publish_each()
-  local reply, accepted = {}, 0
+local accepted, reply = 0, {}
+if alike and not holds then
+  accepted, reply = publish_together()
+  reply = ('a'):rep(accepted) .. reply:rep(#ARGV - FIRST + 1 - accepted)
+else
   for i = FIRST, #ARGV do
     reply[#reply + 1] = reply[#reply] == 'f' and 'f' or publish(ARGV[i])
     accepted = accepted + (reply[#reply] == 'a' and 1 or 0)
   end
   flush()
-  return accepted, table.concat(reply) .. table.concat(joined)
-end
-
-local accepted, reply
-if alike and not holds then
-  accepted, reply = publish_together()
-  reply = ('a'):rep(accepted) .. reply:rep(#ARGV - FIRST + 1 - accepted)
-else
-  accepted, reply = publish_each()
+  reply = table.concat(reply) .. table.concat(joined)
 end
 if accepted > 0 then
   make_known(q, queues)

@@ -79,22 +79,6 @@ local function begin(unacked, notify)
   begun = true
 end
 
-local function settle(unacked, element, old, new, where)
-  if old == '\n' then
-    call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
-    return
-  end
-  local moved = new .. element:sub(#old + 1)
-  if where == 'rejected' then
-    call('LPUSH', rejected, moved)
-    leave(q, options(element), 'done')
-    tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
-  else
-    give_back(q, moved, options(moved))
-  end
-  call('LTRIM', unacked, 1, -1)
-end
-
 -- How many went back, and how many to rejected.
 local function settle_shown(unacked, left, notify, notified)
   local back, out = 0, 0
@@ -105,7 +89,18 @@ local function settle_shown(unacked, left, notify, notified)
     if not element or header(element) ~= old then
       break
     end
-    settle(unacked, element, old, new, where)
+    local moved = new .. element:sub(#old + 1)
+    if old == '\n' then
+      call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
+    elseif where == 'rejected' then
+      call('LPUSH', rejected, moved)
+      leave(q, options(element), 'done')
+      tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
+      call('LTRIM', unacked, 1, -1)
+    else
+      give_back(q, moved, options(moved))
+      call('LTRIM', unacked, 1, -1)
+    end
     if where == 'rejected' then
       out = out + 1
     else
@@ -116,18 +111,6 @@ local function settle_shown(unacked, left, notify, notified)
     end
   end
   return back, out
-end
-
-local function close(name, consumers, listed, info, running)
-  call('DEL', consumers)
-  call('SREM', listed, ARGV[1])
-  if call('SCARD', listed) > 0 then
-    return 0
-  end
-  if info then
-    call('DEL', info, running)
-  end
-  return call('SREM', connections, name)
 end
 
 -- Of the oldest, from one of them on.
@@ -179,7 +162,14 @@ local function reclaim(i)
     left = left - back - out
   end
   if left == 0 then
-    unlisted = close(name, consumers, listed, info, running)
+    call('DEL', consumers)
+    call('SREM', listed, ARGV[1])
+  end
+  if left == 0 and call('SCARD', listed) == 0 then
+    if info then
+      call('DEL', info, running)
+    end
+    unlisted = call('SREM', connections, name)
   end
   local told = { moved, back, out, left, unlisted }
   return left > slots + MOST and told

@@ -20,21 +20,6 @@
 
 local q, dry = queue_keys(1), ARGV[2] == '1'
 
-local function free()
-  local n = 0
-  for i = 3, #ARGV, 2 do
-    if call('HGET', q.locks, ARGV[i]) == ARGV[i + 1] then
-      n = n + 1
-      if not dry and ARGV[i]:sub(1, 1) == 'g' then
-        next_turn(q, ARGV[i]:sub(2))
-      elseif not dry then
-        call('HDEL', q.locks, ARGV[i])
-      end
-    end
-  end
-  return n
-end
-
 local function lines()
   local n, low = 0, ARGV[3] == '' and IN_LINE or '(' .. ARGV[3]
   for _ = 1, 200 do
@@ -49,7 +34,7 @@ local function lines()
     if call('HEXISTS', q.locks, 'g' .. line) == 0 then
       n = n + 1
       if not dry then
-        next_turn(q, line)
+        begin_turn(q, turn_of(q, line))
       end
     end
     low = '(' .. score
@@ -57,21 +42,16 @@ local function lines()
   return { n, low:sub(2) }
 end
 
--- A walk does not see members that are added meanwhile.
-local function set_bound(field, ...)
-  local least = nil
-  for _, v in ipairs({ ... }) do
-    least = math.min(least or math.huge, tonumber(v) or math.huge)
-  end
-  if least and least < math.huge then
+-- The lower one of what a field says, and another number.  A walk does not see members
+-- that are added meanwhile.
+local function set_bound(field, from, other)
+  local least = math.min(tonumber(call('HGET', q.locks, from) or nil) or math.huge,
+    tonumber(other or nil) or math.huge)
+  if least < math.huge then
     call('HSET', q.locks, field, string.format('%.0f', least))
   else
     call('HDEL', q.locks, field)
   end
-end
-
-local function bound(field)
-  return call('HGET', q.locks, field) or ''
 end
 
 if not dry then
@@ -80,16 +60,27 @@ if not dry then
   call('ZREM', q.delayed, '')
 end
 if ARGV[1] == 'free' then
-  return free()
+  local n = 0
+  for i = 3, #ARGV, 2 do
+    if call('HGET', q.locks, ARGV[i]) == ARGV[i + 1] then
+      n = n + 1
+      if not dry and ARGV[i]:sub(1, 1) == 'g' then
+        begin_turn(q, turn_of(q, ARGV[i]:sub(2)))
+      elseif not dry then
+        call('HDEL', q.locks, ARGV[i])
+      end
+    end
+  end
+  return n
 elseif ARGV[1] == 'lines' then
   return lines()
 elseif ARGV[1] == 'begin' then
-  set_bound('E', bound('e'), bound('E'))
-  set_bound('T', bound('t'), bound('T'))
+  set_bound('E', 'e', call('HGET', q.locks, 'E'))
+  set_bound('T', 't', call('HGET', q.locks, 'T'))
   call('HDEL', q.locks, 'e', 't')
 else
-  set_bound('e', bound('e'), ARGV[2])
-  set_bound('t', bound('t'), ARGV[3])
+  set_bound('e', 'e', ARGV[2])
+  set_bound('t', 't', ARGV[3])
   call('HDEL', q.locks, 'E', 'T')
 end
 return 1

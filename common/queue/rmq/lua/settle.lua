@@ -94,15 +94,20 @@ if receipt then
   need(info, 'HDEL')
 end
 if result then
-  need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
+  need_tell(q)
 end
 if notice then
   check_notice(notify, ARGV[11])
 end
 
--- Does what is not 'ack': acks are many, and take less time than it takes to define
--- what is in here.
-local function move_on()
+if how == 'ack' and remove(unacked, element, 1) == 0 then
+  return 0
+elseif how == 'ack' then
+  leave(q, w, 'done', turn)
+else
+  -- First a write that needs no memory; see claim.lua.
+  call('LTRIM', unacked, 0, -1)
+  -- Acks are many, and take less time than it takes to define what is in here.
 -- include place
 
   if outgoing then
@@ -135,16 +140,6 @@ local function move_on()
   elseif v and v.key and v.unique == 'queued' then
     lock(q, v, false, how == 'again' and ms > 0 and now + ms)
   end
-end
-
--- First a write that needs no memory; see claim.lua.
-if how ~= 'ack' then
-  call('LTRIM', unacked, 0, -1)
-  move_on()
-elseif remove(unacked, element, 1) == 0 then
-  return 0
-else
-  leave(q, w, 'done', turn)
 end
 if receipt then
   call('HDEL', info, receipt)

@@ -60,7 +60,7 @@ end
 -- Where the anchor is in a list, counted from the right; 0 when it has gone.  The
 -- nearest one to the right comes first: in a list with many equal elements, the
 -- outermost would set the walk back again and again.
-local function locate_in_list()
+local function locate()
   if from == 0 or call('LINDEX', key, -from) == anchor then
     return from
   end
@@ -79,17 +79,6 @@ local function locate_in_list()
   -- Bounded, as it keeps the server for some 25 ns each.
   local found = call('LPOS', key, anchor, 'RANK', -1, 'MAXLEN', 200000)
   return found and call('LLEN', key) - found or 0
-end
-
-local function locate()
-  if not in_set then
-    return locate_in_list()
-  elseif from == 0 then
-    return 0
-  elseif tonumber(call('ZSCORE', key, anchor)) ~= tonumber(score) then
-    return call('ZCOUNT', key, low, '(' .. score)
-  end
-  return call('ZRANK', key, anchor) + 1 - base()
 end
 
 local function read(max, room, needle)
@@ -156,16 +145,9 @@ local function find(how)
   return found, members
 end
 
--- Changes nothing and needs no memory, see claim.lua; what is refused later is so now.
-local function check(found, places)
-  if in_set then
-    need(key, 'ZRANGE')
-    call('ZREM', key, '')
-  else
-    need(key, 'LLEN', 'LREM')
-    call('LTRIM', key, 0, -1)
-    call('LSET', key, places[1], found[1])
-  end
+local function stopwatch()
+  local time = call('TIME')
+  return time[1] * 1000000 + time[2]
 end
 
 -- How long it took, and in a list maybe an error: then nothing has changed.
@@ -187,25 +169,11 @@ local function remove(found, places)
   return took, done
 end
 
-local function arrive_all(elements, w, own)
-  for i = 1, #elements do
-    local element = elements[i]
-    if in_set and not departure then
-      element = at_once(to, element, w[i])
-    end
-    arrive(to, element, w[i], own)
-  end
-  arrive_plain(to)
-end
-
 -- Those in a list of which none has options come before the removal, which may be
 -- refused; else all come after it, in order, and cannot be refused any more.
 local function take_found(how, found, places)
-  local moves, new = how == 'move' or how == 'fresh', {}
-  for i = 1, #found do
-    new[i] = how == 'fresh' and anew(found[i], 'Mq-Attempt') or found[i]
-  end
-  local w, asking = all_options(new)
+  local moves = how == 'move' or how == 'fresh'
+  local new, w, asking = all_options(found, how == 'fresh')
   local plain = asking == 0 and not departure
   local own = how == 'move' and not leaves(q, to)
   if not plain then
@@ -216,7 +184,7 @@ local function take_found(how, found, places)
     call('LPUSH', to.ready, unpack(new))
   end
   if in_set and moves and not plain then
-    arrive_all(new, w, own)
+    arrive_all(to, new, w, own, false, true)
   end
   local took, refused = remove(found, places)
   if refused and plain and moves then
@@ -230,7 +198,7 @@ local function take_found(how, found, places)
   end
   local start = in_set and now_us or not plain and stopwatch()
   if not in_set and moves and not plain then
-    arrive_all(new, w, own)
+    arrive_all(to, new, w, own)
   end
   -- A rejected message holds nothing, though another one with its id may.
   if how == 'vanish' then
@@ -262,7 +230,15 @@ local function take(how)
   if #found == 0 then
     return { 0, from, 0, 0 }
   end
-  check(found, places)
+  -- Changes nothing and needs no memory, see claim.lua; what is refused later is so now.
+  if in_set then
+    need(key, 'ZRANGE')
+    call('ZREM', key, '')
+  else
+    need(key, 'LLEN', 'LREM')
+    call('LTRIM', key, 0, -1)
+    call('LSET', key, places[1], found[1])
+  end
   local took, refused = take_found(how, found, places)
   if refused then
     return refused
@@ -273,7 +249,15 @@ local function take(how)
   return { #found, from, took, last }
 end
 
-from = verb == 'skip' and math.min(from, count()) or locate()
+if verb == 'skip' then
+  from = math.min(from, count())
+elseif not in_set then
+  from = locate()
+elseif from > 0 and tonumber(call('ZSCORE', key, anchor)) ~= tonumber(score) then
+  from = call('ZCOUNT', key, low, '(' .. score)
+elseif from > 0 then
+  from = call('ZRANK', key, anchor) + 1 - base()
+end
 if verb == 'take' then
   return take(ARGV[4])
 end

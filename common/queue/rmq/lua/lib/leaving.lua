@@ -41,6 +41,12 @@ local function mode(held)
   return held:match('^%S*', 34)
 end
 
+-- What a lock says, group or key, if the message has it.
+local function own(q, kind, name, w)
+  local held = name and call('HGET', q.locks, kind .. name)
+  return held and holder(held) == w.id and held
+end
+
 local function held_by(id)
   return string.format('%s %.0f', id, now_us)
 end
@@ -104,14 +110,43 @@ end
 -- Frees the key of a message: for 'queued' when the message starts, for 'done' when
 -- it ends, and always when it vanishes.
 local function unlock(q, w, when)
-  local held = call('HGET', q.locks, 'k' .. w.key)
-  if held and holder(held) == w.id and (when == 'vanish'
-      or mode(held) == 'queued' or mode(held) == when) then
+  local held = own(q, 'k', w.key, w)
+  if held and (when == 'vanish' or mode(held) == 'queued' or mode(held) == when) then
     call('HDEL', q.locks, 'k' .. w.key)
   end
 end
 
--- include turns
+-- What begins when nobody holds the group any more: the turn of the next in line,
+-- if there is one.
+local function turn_of(q, line)
+  local score = string.format('%.0f', IN_LINE + tonumber(line, 16))
+  local member =
+    call('ZRANGEBYSCORE', q.delayed, score, score, 'LIMIT', 0, 1)[1]
+  local element = member and member:sub(33)
+  local v = member and options(element) or { priority = 0, due = 0 }
+  return { line = line, member = member, element = element, v = v }
+end
+
+local function begin_turn(q, turn)
+  local v, member = turn.v, turn.member
+  if not member then
+    call('HDEL', q.locks, 'g' .. turn.line)
+    return
+  end
+  need(q.delayed, 'ZREM')
+  take_group(q, turn.line, v.id or '')
+  if v.due > now then
+    call('ZADD', q.delayed, v.due, member)
+  else
+    place(q, turn.element, v)
+    call('ZREM', q.delayed, member)
+  end
+end
+
+-- The turn that begins when a message leaves, if it holds its group.
+local function turn_after(q, w)
+  return own(q, 'g', w.line, w) and turn_of(q, w.line)
+end
 
 -- A message has left its queue: 'done' (or rejected), or 'vanish' when nobody
 -- has run it.  turn: as of turn_after(), if that is known.

@@ -3,38 +3,17 @@
 -- A number in the header line begins anew; a quote inside of a value has a
 -- backslash before it, so the name is found nowhere else.
 local function anew(element, name)
-  if element:sub(1, 5) ~= '\255\0\190\190J' then
-    return element
-  end
-  local head = element:sub(1, element:find('\n', 6, true) or 0)
-  if not head:find(name, 6, true) then
-    return element
-  end
+  local head = element:sub(1, 5) == '\255\0\190\190J'
+    and element:sub(1, element:find('\n', 6, true) or 0) or ''
   local first, last = head:find('"' .. name:gsub('-', '%%-')
     .. '" *: *%[ *"%d+"')
-  if not first then
-    return element
-  end
-  return head:sub(1, first - 1) .. '"' .. name .. '":["0"'
-    .. element:sub(last + 1)
+  return first and head:sub(1, first - 1) .. '"' .. name .. '":["0"'
+    .. element:sub(last + 1) or element
 end
 
--- Does to a queue what may be refused, without changing anything, so that no
--- refusal can come in the middle.
-local function probe(q)
-  clock(q)
-  call('LTRIM', q.ready, 0, -1)
-  call('LPUSH', q.ready, '')
-  call('LTRIM', q.ready, 1, -1)
-  call('ZADD', q.priority, 'XX', 0, '')
-  call('ZADD', q.delayed, 'XX', 0, '')
-  call('ZREM', q.delayed, '')
-  call('HDEL', q.locks, '')
-  call('HSET', q.locks, '', '')
-  call('HDEL', q.locks, '')
-end
-
--- The same for what its messages hold, which arrive there, or are dropped.
+-- Does to both queues what may be refused, without changing anything, so that no
+-- refusal can come in the middle; and the same for what the messages hold, which arrive
+-- there, or are dropped.
 local function be_sure(q, to, arrive)
   need_leave(q)
   if arrive then
@@ -43,23 +22,30 @@ local function be_sure(q, to, arrive)
   else
     need_tell(q)
   end
-  probe(q)
-  probe(to)
+  for _, of in ipairs({ q, to }) do
+    clock(of)
+    call('LTRIM', of.ready, 0, -1)
+    call('LPUSH', of.ready, '')
+    call('LTRIM', of.ready, 1, -1)
+    call('ZADD', of.priority, 'XX', 0, '')
+    call('ZADD', of.delayed, 'XX', 0, '')
+    call('ZREM', of.delayed, '')
+    call('HDEL', of.locks, '')
+    call('HSET', of.locks, '', '')
+    call('HDEL', of.locks, '')
+  end
 end
 
-local function stopwatch()
-  local time = call('TIME')
-  return time[1] * 1000000 + time[2]
-end
-
--- The options of each message, and how many messages have some.
-local function all_options(elements)
-  local w, asking = {}, 0
+-- The messages, with attempts that begin anew if they are fresh; the options of each; and
+-- how many have some.
+local function all_options(elements, fresh)
+  local new, w, asking = {}, {}, 0
   for i = 1, #elements do
-    w[i] = options(elements[i]) or false
+    new[i] = fresh and anew(elements[i], 'Mq-Attempt') or elements[i]
+    w[i] = options(new[i]) or false
     asking = asking + (w[i] and 1 or 0)
   end
-  return w, asking
+  return new, w, asking
 end
 
 -- Whoever waits until its time or tick has come waits no more; nor when it will
@@ -74,12 +60,10 @@ local function at_once(q, element, w)
   return element
 end
 
-local plain = {}
-
 -- On a cluster another queue may be on another node.  Messages to it wait in a hash
 -- of their own queue, and arrive by arrive.lua; see outgoing.lua.  The caller says
 -- so by 'HOW ID FROM QUEUE' in place of a mere 'HOW', which is returned.
-local departure
+local departure, plain = nil, {}
 local function prepare_departure(how, outgoing)
   local word, id, rest = how:match('^(%a+) (%w+)( .*)$')
   if word then
@@ -88,13 +72,6 @@ local function prepare_departure(how, outgoing)
     departure = { key = outgoing, id = id, rest = rest, n = 0 }
   end
   return word or how
-end
-
-local function depart(element)
-  departure.n = departure.n + 1
-  plain[#plain + 1] = string.format('%s%06d%s', departure.id, departure.n,
-    departure.rest)
-  plain[#plain + 1] = element
 end
 
 -- Whether messages leave the queue q.
@@ -115,9 +92,11 @@ end
 -- this queue.  Messages that ask for nothing wait for arrive_plain().
 local function arrive(q, element, w, own, first)
   if departure then
-    depart(element)
-    return
-  elseif not w then
+    departure.n = departure.n + 1
+    plain[#plain + 1] = string.format('%s%06d%s', departure.id, departure.n,
+      departure.rest)
+  end
+  if departure or not w then
     plain[#plain + 1] = element
     return
   end
@@ -131,6 +110,15 @@ local function arrive(q, element, w, own, first)
   refresh_locks(q, w)
 end
 
+-- All of them; waits: until now they waited for a time, or a tick.
+local function arrive_all(q, elements, w, own, first, waits)
+  for i = 1, #elements do
+    arrive(q, waits and not departure and at_once(q, elements[i], w[i])
+      or elements[i], w[i], own, first)
+  end
+  arrive_plain(q, first)
+end
+
 -- Messages were dropped: nobody has run them, or ('done') somebody has.
 local function drop(q, w, when)
   for i = 1, #w do
@@ -141,9 +129,4 @@ local function drop(q, w, when)
       end
     end
   end
-end
-
--- Whether anything may depend on messages of a queue that nobody has run.
-local function depends(q)
-  return call('EXISTS', q.locks, q.results) > 0
 end

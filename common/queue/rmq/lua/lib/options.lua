@@ -63,12 +63,6 @@ local function number(text, min, max)
   return v and v >= min and v <= max and v or nil
 end
 
--- How long a key is kept: 'queued', 'done', or milliseconds.  Any other text is
--- as good as none.
-local function keeps(text)
-  return (text == 'queued' or number(text, 1, 2 ^ 48)) and text or 'done'
-end
-
 -- The options of a message, or nil if there are none.
 local function options(element)
   if element:sub(1, 5) ~= '\255\0\190\190J' then
@@ -91,7 +85,11 @@ local function options(element)
     attempts = number(has.Attempt, 0, 9999) or has.Attempt and 9999 or 0,
     due = number(has.Due, 0, 2 ^ 48) or 0,
     line = id and group and redis.sha1hex(group):sub(1, 13),
-    key = id and as_text(has.Key), unique = keeps(has.Unique),
+    key = id and as_text(has.Key),
+    -- How long it is kept: 'queued', 'done', or milliseconds.  Any other text is as
+    -- good as none.
+    unique = (has.Unique == 'queued' or number(has.Unique, 1, 2 ^ 48))
+      and has.Unique or 'done',
     -- A copy of the message has another id, and so no reply.
     reply_to = id and has['Reply-To'] == id and id:find('^[%w:]+$') and id
       or nil }

@@ -37,13 +37,9 @@ local function make_known(q, queues)
   end
 end
 
--- Checks the rights for put_back() and lock(), and keep_result().
+-- Checks the rights for put_back() and lock().
 local function need_admit(q)
   need(q.locks, 'GET', 'HGET', 'HSET', 'HDEL', 'ZADD', 'LPUSH', 'RPUSH')
-end
-
-local function need_tell(q)
-  need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
 end
 
 -- due: when the message is, unless it can be claimed at once.
@@ -69,25 +65,24 @@ end
 -- that that it must not let go of them; see check_locks.lua.
 local function refresh_locks(q, w)
   note_late(q, w)
-  local held = w.line and call('HGET', q.locks, 'g' .. w.line)
-  if held and holder(held) == w.id then
+  if own(q, 'g', w.line, w) then
     take_group(q, w.line, w.id)
   end
-  held = w.key and call('HGET', q.locks, 'k' .. w.key)
-  if held and holder(held) == w.id then
+  local held = own(q, 'k', w.key, w)
+  if held then
     take_key(q, w.key, w.id, mode(held))
   end
 end
 
 -- Whether a message with its id holds its group, or its key, here.
 local function is_copy(q, w)
-  local held = w.line and call('HGET', q.locks, 'g' .. w.line)
-  if held and holder(held) == w.id then
-    return true
+  local held = own(q, 'g', w.line, w)
+  if not held then
+    held = own(q, 'k', w.key, w)
+    -- The holder of a key that is kept for a time may be gone.
+    held = held and not tonumber(mode(held))
   end
-  held = w.key and call('HGET', q.locks, 'k' .. w.key)
-  -- The holder of a key that is kept for a time may be gone.
-  return held and holder(held) == w.id and not tonumber(mode(held))
+  return held
 end
 
 -- Places what comes back from a consumer.  That comes last: what is refused before
@@ -162,18 +157,6 @@ local function promote(q, max, room, spare)
   return moved, room, not lacks and spare or nil
 end
 
--- Keys that are kept for some time have nobody to let go of them.  Whoever adds
--- one looks at some others, so that not many more are there than are kept.
-local function forget_some(q)
-  local some = call('HRANDFIELD', q.locks, 4, 'WITHVALUES')
-  for i = 1, #some, 2 do
-    local till = some[i]:sub(1, 1) == 'k' and tonumber(mode(some[i + 1]))
-    if till and till <= now then
-      call('HDEL', q.locks, some[i])
-    end
-  end
-end
-
 -- Whether its key is free, or, unless it is new here, its own; then it has it
 -- from now on.  due: as for take_key().
 local function lock(q, w, new, due)
@@ -185,24 +168,17 @@ local function lock(q, w, new, due)
     end
   end
   local ms = tonumber(w.unique)
-  if ms then
-    forget_some(q)
+  -- Keys that are kept for some time have nobody to let go of them.  Whoever adds
+  -- one looks at some others, so that not many more are there than are kept.
+  local some = ms and call('HRANDFIELD', q.locks, 4, 'WITHVALUES') or {}
+  for i = 1, #some, 2 do
+    local till = some[i]:sub(1, 1) == 'k' and tonumber(mode(some[i + 1]))
+    if till and till <= now then
+      call('HDEL', q.locks, some[i])
+    end
   end
   take_key(q, w.key, w.id, ms and string.format('%.0f', now + ms) or w.unique,
     due)
-  return true
-end
-
--- Whether its group is its own, or free, and then its own from now on.  Else
--- it stands in line.
-local function join(q, element, w)
-  local held = call('HGET', q.locks, 'g' .. w.line)
-  if held and holder(held) ~= w.id then
-    call('ZADD', q.delayed, IN_LINE + tonumber(w.line, 16),
-      in_order() .. element)
-    return false
-  end
-  take_group(q, w.line, w.id)
   return true
 end
 
@@ -230,8 +206,15 @@ local function admit(q, element, w, due, unique, first)
   if w then
     note_late(q, w)
   end
-  if w and w.line and not join(q, element, w) then
-    return
+  if w and w.line then
+    -- It takes its group if that is free, or stands in line.
+    local held = call('HGET', q.locks, 'g' .. w.line)
+    if held and holder(held) ~= w.id then
+      call('ZADD', q.delayed, IN_LINE + tonumber(w.line, 16),
+        in_order() .. element)
+      return
+    end
+    take_group(q, w.line, w.id)
   end
   if due > now then
     call('ZADD', q.delayed, due, unique .. element)

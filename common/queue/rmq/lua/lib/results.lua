@@ -1,5 +1,10 @@
 -- Results of messages, and those who wait for them.  Needs place.
 
+-- Checks the rights for both.
+local function need_tell(q)
+  need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
+end
+
 -- Keeps the result of a message, as of result.h, under its id, and drops that of an
 -- earlier run.
 local function keep_result(q, id, text, ms)
