@@ -1,5 +1,6 @@
 #include "ask.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,25 +19,6 @@ mq_nonsense(struct mq_redis *r)
 	return mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
 }
 
-static redisReply *
-refuse_nonsense(struct mq_redis *r, redisReply *reply)
-{
-	(void)mq_nonsense(r);
-	freeReplyObject(reply);
-	return NULL;
-}
-
-redisReply *
-mq_call(struct mq_redis *r, struct mq_command *c, int type)
-{
-	redisReply *reply = mq_redis_call(r, c);
-
-	mq_command_free(c);
-	return reply == NULL || type == -1 || reply->type == type ?
-	    reply :
-	    refuse_nonsense(r, reply);
-}
-
 bool
 mq_reply_strings(const redisReply *reply)
 {
@@ -50,14 +32,25 @@ mq_reply_strings(const redisReply *reply)
 	return true;
 }
 
-redisReply *
-mq_call_strings(struct mq_redis *r, struct mq_command *c)
+static bool
+is_of_type(const redisReply *reply, int type)
 {
-	redisReply *reply = mq_call(r, c, -1);
+	return type == -1 ||
+	    (type == MQ_STRINGS ? mq_reply_strings(reply) :
+				  reply->type == type);
+}
 
-	return reply == NULL || mq_reply_strings(reply) ?
-	    reply :
-	    refuse_nonsense(r, reply);
+redisReply *
+mq_call(struct mq_redis *r, struct mq_command *c, int type)
+{
+	redisReply *reply = mq_redis_call(r, c);
+
+	mq_command_free(c);
+	if (reply == NULL || is_of_type(reply, type))
+		return reply;
+	(void)mq_nonsense(r);
+	freeReplyObject(reply);
+	return NULL;
 }
 
 int
@@ -229,4 +222,320 @@ mq_cursor_take(char cursor[MQ_CURSOR_SIZE], const redisReply *reply)
 	if (strcmp(reply->element[0]->str, "0") != 0)
 		strlcpy(cursor, reply->element[0]->str, MQ_CURSOR_SIZE);
 	return reply->element[1];
+}
+
+/* --- round ----------------------------------------------------------------- */
+
+bool
+mq_round_good(struct mq_round *round, const redisReply *reply, int type)
+{
+	struct mq_redis *r = round->r;
+
+	if (is_of_type(reply, type))
+		return true;
+	if (!mq_redis_refused(r, reply))
+		(void)mq_nonsense(r);
+	/* A key is not permitted to the user.  The servers word it in several ways; a
+	 * command is "the 'NAME' command". */
+	if (reply->type == REDIS_REPLY_ERROR &&
+	    mq_error_status(reply->str) == MQ_EXIT_NOPERM &&
+	    strstr(reply->str, " key") != NULL) {
+		round->refused++;
+	} else if (round->status == 0) {
+		round->status = r->status;
+		strlcpy(round->error, r->error, sizeof(round->error));
+	}
+	return false;
+}
+
+bool
+mq_round_nonsense(struct mq_round *round)
+{
+	static const redisReply nonsense = {.type = REDIS_REPLY_NIL};
+
+	return mq_round_good(round, &nonsense, REDIS_REPLY_ARRAY);
+}
+
+int
+mq_round_call(
+    struct mq_round *round, struct mq_command *c, int type, redisReply **out)
+{
+	redisReply *reply = mq_redis_answer(round->r, c);
+
+	mq_command_free(c);
+	*out = NULL;
+	if (reply == NULL)
+		return -1;
+	if (mq_round_good(round, reply, type))
+		*out = reply;
+	else
+		freeReplyObject(reply);
+	return 0;
+}
+
+int
+mq_round_add(struct mq_round *round, struct mq_command *c, long *sum)
+{
+	redisReply *reply;
+	int rv = mq_round_call(round, c, REDIS_REPLY_INTEGER, &reply);
+
+	if (reply != NULL)
+		*sum += (long)reply->integer;
+	freeReplyObject(reply);
+	return rv;
+}
+
+int
+mq_round_end(struct mq_round *round)
+{
+	if (round->status == 0)
+		return 0;
+	round->r->status = round->status;
+	snprintf(round->r->error, sizeof(round->r->error), "%s", round->error);
+	return -1;
+}
+
+/* --- members --------------------------------------------------------------- */
+
+/* Cursor NULL: all at once. */
+static void
+ask_members(struct mq_command *c, const char *key, const char *cursor)
+{
+	mq_command_plain(c, cursor != NULL ? "SSCAN" : "SMEMBERS");
+	mq_command_key(c, &(struct mq_part){key, strlen(key)}, 1);
+	if (cursor == NULL)
+		return;
+	mq_command_str(c, cursor);
+	mq_command_str(c, "COUNT");
+	mq_command_int(c, MQ_CURSOR_STEP);
+}
+
+/* Moves members to those of the steps before. */
+static void
+add_members(redisReply **all, redisReply *some)
+{
+	redisReply *to = *all;
+
+	if (to == NULL) {
+		*all = some;
+		return;
+	}
+	to->element = mq_xreallocarray(to->element,
+	    to->elements + some->elements + 1, sizeof(*to->element));
+	if (some->elements > 0)
+		memcpy(to->element + to->elements, some->element,
+		    some->elements * sizeof(*to->element));
+	to->elements += some->elements;
+	some->elements = 0;
+	freeReplyObject(some);
+}
+
+static int
+by_bytes(const void *a, const void *b)
+{
+	const redisReply *x = *(redisReply *const *)a;
+	const redisReply *y = *(redisReply *const *)b;
+
+	if (x->len != y->len)
+		return x->len < y->len ? -1 : 1;
+	return memcmp(x->str, y->str, x->len);
+}
+
+int
+mq_round_some_members(struct mq_round *round, const char *key,
+    char cursor[MQ_CURSOR_SIZE], redisReply **some)
+{
+	const struct mq_round before = *round;
+	struct mq_command c = mq_redis_command(round->r);
+	redisReply *step;
+	int rv;
+
+	*some = NULL;
+	ask_members(&c, key, cursor);
+	rv = mq_round_call(round, &c, REDIS_REPLY_ARRAY, &step);
+	if (step != NULL) {
+		*some = mq_cursor_take(cursor, step);
+		if (*some != NULL)
+			step->element[1] = NULL;
+		else
+			(void)mq_round_nonsense(round);
+		freeReplyObject(step);
+		return rv;
+	}
+	/* The right to SSCAN is missing. */
+	if (rv == 0 && round->refused == before.refused &&
+	    round->r->status == MQ_EXIT_NOPERM && strcmp(cursor, "0") == 0) {
+		*round = before;
+		ask_members(&c, key, NULL);
+		rv = mq_round_call(round, &c, MQ_STRINGS, some);
+	}
+	*cursor = '\0';
+	return rv;
+}
+
+int
+mq_round_members(struct mq_round *round, const char *key, redisReply **out)
+{
+	char cursor[MQ_CURSOR_SIZE] = "0";
+	redisReply *some, **e;
+	size_t i, n = 0;
+	int rv = 0;
+
+	*out = NULL;
+	while (rv == 0 && *cursor != '\0') {
+		rv = mq_round_some_members(round, key, cursor, &some);
+		if (some == NULL) {
+			freeReplyObject(*out);
+			*out = NULL;
+			return rv;
+		}
+		add_members(out, some);
+	}
+	/* A walk may come by a member twice. */
+	e = (*out)->element;
+	if ((*out)->elements > 1)
+		qsort(e, (*out)->elements, sizeof(*e), by_bytes);
+	for (i = 0; i < (*out)->elements; i++)
+		if (n > 0 && by_bytes(&e[n - 1], &e[i]) == 0)
+			freeReplyObject(e[i]);
+		else
+			e[n++] = e[i];
+	(*out)->elements = n;
+	return rv;
+}
+
+redisReply *
+mq_call_members(struct mq_redis *r, const char *key)
+{
+	struct mq_round round = {.r = r};
+	redisReply *all;
+
+	return mq_round_members(&round, key, &all) == -1 ||
+		mq_round_end(&round) == -1 ?
+	    NULL :
+	    all;
+}
+
+/* --- sweep ----------------------------------------------------------------- */
+
+struct walk {
+	int node;
+	char cursor[MQ_CURSOR_SIZE]; /* empty: at its end */
+	redisReply *reply;
+};
+
+struct walks {
+	struct mq_sweep *sweep;
+	struct walk *list; /* those that are not at their end */
+	size_t n;
+};
+
+static bool
+is_good(struct mq_sweep *s, const redisReply *reply, int type)
+{
+	bool good = mq_round_good(s->round, reply, type);
+
+	s->part |= !good;
+	return good;
+}
+
+static void
+ask_size(void *arg, size_t i, struct mq_command *c)
+{
+	const struct walks *all = arg;
+
+	(void)mq_redis_visit(all->sweep->round->r, all->list[i].node);
+	mq_command_plain(c, "DBSIZE");
+}
+
+static int
+take_size(void *arg, size_t i, redisReply *reply)
+{
+	struct walks *all = arg;
+
+	if (!is_good(all->sweep, reply, REDIS_REPLY_INTEGER) ||
+	    reply->integer > all->sweep->most) {
+		all->sweep->part = true;
+		all->list[i].cursor[0] = '\0';
+	}
+	return 0;
+}
+
+static void
+ask_step(void *arg, size_t i, struct mq_command *c)
+{
+	const struct walks *all = arg;
+
+	(void)mq_redis_visit(all->sweep->round->r, all->list[i].node);
+	mq_keys_ask(c, all->list[i].cursor, all->sweep->pattern);
+	if (all->sweep->type != NULL) {
+		mq_command_str(c, "TYPE");
+		mq_command_str(c, all->sweep->type);
+	}
+}
+
+static int
+take_step(void *arg, size_t i, redisReply *reply)
+{
+	struct walks *all = arg;
+
+	all->list[i].reply = reply;
+	return MQ_KEEP;
+}
+
+static void
+drop_ended(struct walks *all)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < all->n; i++)
+		if (all->list[i].cursor[0] != '\0')
+			all->list[n++] = all->list[i];
+	all->n = n;
+}
+
+/* Takes a step of all walks.  What is done with the keys may need commands of its own. */
+static int
+step_walks(struct walks *all)
+{
+	struct mq_sweep *s = all->sweep;
+	const redisReply *keys;
+	struct walk *walk;
+	int rv = mq_ask_each(s->round->r, all->n, ask_step, take_step, all);
+
+	for (walk = all->list; walk < all->list + all->n; walk++) {
+		walk->cursor[0] = '\0';
+		keys = rv == 0 && walk->reply != NULL &&
+			is_good(s, walk->reply, REDIS_REPLY_ARRAY) ?
+		    mq_cursor_take(walk->cursor, walk->reply) :
+		    NULL;
+		if (keys != NULL)
+			rv = s->take(s->arg, keys);
+		freeReplyObject(walk->reply);
+		walk->reply = NULL;
+	}
+	drop_ended(all);
+	return rv;
+}
+
+int
+mq_sweep_keys(struct mq_sweep *s)
+{
+	struct mq_redis *r = s->round->r;
+	struct walks all = {.sweep = s};
+	int node, rv = 0;
+
+	for (node = 0; mq_redis_visit(r, node); node++) {
+		all.list =
+		    mq_xreallocarray(all.list, all.n + 1, sizeof(*all.list));
+		all.list[all.n++] = (struct walk){.node = node, .cursor = "0"};
+	}
+	if (s->most > 0)
+		rv = mq_ask_each(r, all.n, ask_size, take_size, &all);
+	drop_ended(&all);
+	while (rv == 0 && all.n > 0)
+		rv = step_walks(&all);
+	(void)mq_redis_visit(r, node);
+	free(all.list);
+	return rv;
 }

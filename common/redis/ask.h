@@ -1,6 +1,6 @@
 /*
  * Commands whose replies have a type: one at a time, and many in one pipeline.
- * Knows no queues.  All return -1 or NULL with the error in struct mq_redis.
+ * All return -1 or NULL with the error in struct mq_redis.
  */
 #ifndef MQ_ASK_H
 #define MQ_ASK_H
@@ -9,10 +9,12 @@
 
 #include "connection.h"
 
-/* As mq_redis_call(); the reply must be of this type (-1: any), or an array of
- * strings, or an integer.  The command is freed. */
+/* The type of a reply is one of hiredis, or this; -1: any but an error. */
+#define MQ_STRINGS (-2) /* an array of strings */
+
+/* As mq_redis_call(); the reply must be of this type, or an integer.  The command is
+ * freed. */
 redisReply *mq_call(struct mq_redis *, struct mq_command *, int type);
-redisReply *mq_call_strings(struct mq_redis *, struct mq_command *);
 int mq_call_number(struct mq_redis *, struct mq_command *, long long *n);
 /* The same when any reply but an error will do, or none to an optional command. */
 int mq_call_done(struct mq_redis *, struct mq_command *);
@@ -60,11 +62,9 @@ redisReply *mq_cursor_take(char cursor[MQ_CURSOR_SIZE], const redisReply *);
 
 /*
  * Commands about many keys, where an error reply about one must not keep a caller
- * from the others: the first error is noted, and returned at the end.  Knows no queues.
- * All functions return -1 only when the connection is lost.
+ * from the others: the first error is noted, and returned at the end.  All functions
+ * return -1 only when the connection is lost.  Starts zeroed but for r.
  */
-
-/* Starts zeroed but for r. */
 struct mq_round {
 	struct mq_redis *r;
 	/* Replies that said that a key is not permitted: no error, as the key is
@@ -82,21 +82,13 @@ bool mq_round_nonsense(struct mq_round *);
 /* Calls and frees a command.  *reply is the caller's; NULL when it is not good. */
 int mq_round_call(
     struct mq_round *, struct mq_command *, int type, redisReply **reply);
-/* The same for an array of strings. */
-int mq_round_call_strings(
-    struct mq_round *, struct mq_command *, redisReply **reply);
 /* The same for a number, which is added to *sum. */
 int mq_round_add(struct mq_round *, struct mq_command *, long *sum);
 
 /* 0, or -1 with the first error in struct mq_redis. */
 int mq_round_end(struct mq_round *);
 
-/* --- sweep -------------------------------------------------------------- */
-
-/*
- * A walk through all keys that match, of all nodes side by side.
- */
-
+/* A walk through all keys that match, of all nodes side by side. */
 struct mq_sweep {
 	struct mq_round *round;
 	const char *pattern;
@@ -113,17 +105,11 @@ struct mq_sweep {
 /* Returns 0, or -1 when the connection is lost. */
 int mq_sweep_keys(struct mq_sweep *);
 
-/* --- members ------------------------------------------------------------ */
-
 /*
- * The members of a set, read in steps: for a set of a million names, SMEMBERS would
- * keep all other clients waiting for a quarter of a second.
- */
-
-/*
- * All members that stay in the set meanwhile, each once, as an array of strings, which
- * the caller frees.  Errors are as in mq_call(), or as in mq_round_call().  A user
- * without the right to SSCAN reads them with SMEMBERS.
+ * All members that stay in a set meanwhile, each once, as an array of strings, which
+ * the caller frees.  Errors are as in mq_call(), or as in mq_round_call().  They are read
+ * in steps: for a set of a million names, SMEMBERS would keep all other clients waiting
+ * for a quarter of a second.  A user without the right to SSCAN reads them with SMEMBERS.
  */
 redisReply *mq_call_members(struct mq_redis *, const char *key);
 int mq_round_members(struct mq_round *, const char *key, redisReply **);

@@ -168,12 +168,8 @@ bool mq_nodes_replicated(const struct mq_redis *, const struct mq_command *);
 
 /* --- error --------------------------------------------------------------- */
 
-/*
- * The meaning of an error reply, whose text differs between servers and their
- * versions.
- */
-
-/* The mq_exit status that fits it. */
+/* The mq_exit status that fits an error reply, whose text differs between servers and
+ * their versions. */
 int mq_error_status(const char *error);
 
 /* Without the words before the cause of a transaction that failed as a whole; what a
@@ -183,20 +179,13 @@ const char *mq_error_cause(const char *error);
 /* Whether the server runs a long script, or loads its data. */
 bool mq_error_busy(const char *error);
 
-/* Whether the user may come in, but may not do this. */
-bool mq_error_noperm(const char *error);
-
-/* The words to add for people if something is not permitted; else "".  Constant
- * text. */
+/* The words to add for people if the user may come in, but may not do this; else "".
+ * Constant text. */
 const char *mq_error_hint(const char *error);
 
 /* --- info ---------------------------------------------------------------- */
 
-/*
- * The reports of INFO and CONFIG: where a server keeps data, whether it may drop some,
- * and what it tells of itself to its operator.
- */
-
+/* What INFO and CONFIG say: where a server keeps data, and whether it may drop some. */
 struct mq_info {
 	char run_id[48]; /* changes with each start of the server */
 	bool is_replica;
@@ -251,7 +240,6 @@ int mq_report_ask(struct mq_redis *, struct mq_report *);
  * had when we connected; with sentinels, on all that one of these could make the master
  * when we wait.
  */
-
 struct mq_durable {
 	bool disk;    /* on the disk of the server... */
 	bool waitaof; /* ...which it is when WAITAOF says so; else at once */

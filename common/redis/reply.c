@@ -173,18 +173,12 @@ mq_error_busy(const char *error)
 	    strncmp(why, "LOADING ", 8) == 0;
 }
 
-bool
-mq_error_noperm(const char *error)
-{
-	return mq_error_status(error) == MQ_EXIT_NOPERM &&
-	    (strncmp(error, "NOPERM", 6) == 0 ||
-		status_in_script(error) == MQ_EXIT_NOPERM);
-}
-
 const char *
 mq_error_hint(const char *error)
 {
-	return mq_error_noperm(error) ?
+	return mq_error_status(error) == MQ_EXIT_NOPERM &&
+		(strncmp(error, "NOPERM", 6) == 0 ||
+		    status_in_script(error) == MQ_EXIT_NOPERM) ?
 	    "; --print-acl prints the rights needed" :
 	    "";
 }

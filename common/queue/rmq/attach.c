@@ -169,7 +169,7 @@ rmq_attach_files(struct mq_redis *r, const char *set, long long *chunks)
 
 	mq_command_plain(&c, "HGETALL");
 	rmq_attach_key(&c, set, "files");
-	reply = mq_call_strings(r, &c);
+	reply = mq_call(r, &c, MQ_STRINGS);
 	*chunks = 0;
 	for (i = 0; reply != NULL && i + 1 < reply->elements; i += 2)
 		if (parse_file(reply->element[i], reply->element[i + 1], &f))

@@ -134,7 +134,7 @@ load_set(struct sweep *s, const char *set)
 
 	mq_command_plain(&c, "HGETALL");
 	rmq_attach_key(&c, set, "refs");
-	refs = mq_call_strings(s->redis, &c);
+	refs = mq_call(s->redis, &c, MQ_STRINGS);
 	if (refs == NULL ||
 	    rmq_attach_one(s->redis, set, "PTTL", "refs", &ttl) == -1) {
 		freeReplyObject(refs);

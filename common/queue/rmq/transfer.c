@@ -243,7 +243,7 @@ rmq_transfer_finish(
 		mq_command_str(&c, to != NULL ? to : "");
 		mq_command_int(&c, RMQ_TRANSFER_COUNT);
 		mq_command_int(&c, READ_BYTES);
-		rv = mq_round_call_strings(round, &c, &reply);
+		rv = mq_round_call(round, &c, MQ_STRINGS, &reply);
 		if (reply == NULL || reply->elements < 2) {
 			freeReplyObject(reply);
 			break;

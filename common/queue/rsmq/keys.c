@@ -210,7 +210,7 @@ rsmq_connections(struct mq_redis *r, const char *queue)
 	rsmq_key_common(&c, queue, "::connections");
 	mq_command_int(&c, 0);
 	mq_command_int(&c, -1);
-	return mq_call_strings(r, &c);
+	return mq_call(r, &c, MQ_STRINGS);
 }
 
 int
