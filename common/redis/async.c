@@ -411,39 +411,28 @@ on_hello(void *arg, redisReply *reply)
 		mq_async_give_up(a, why);
 }
 
-/* Begins to connect, and TLS where the URL has it. */
-static redisAsyncContext *
-connect_to(struct mq_async *a, const struct mq_server *server)
-{
-	redisAsyncContext *context;
-
-	if (server->socket[0] != '\0')
-		context = redisAsyncConnectUnix(server->socket);
-	else
-		context = redisAsyncConnect(server->address, server->port);
-	if (context == NULL || context->err != 0)
-		strlcpy(a->refusal,
-		    context != NULL ? context->errstr : "out of memory",
-		    sizeof(a->refusal));
-	else if (!server->url.tls ||
-	    mq_tls_start(&a->tls, &context->c, &server->url, server->host,
-		a->refusal, sizeof(a->refusal)) == 0)
-		return context;
-	if (context != NULL)
-		redisAsyncFree(context);
-	return NULL;
-}
-
 int
 mq_async_open(
     struct mq_async *a, const struct mq_server *server, const char **why)
 {
-	redisAsyncContext *context = connect_to(a, server);
+	redisAsyncContext *context = server->socket[0] != '\0' ?
+	    redisAsyncConnectUnix(server->socket) :
+	    redisAsyncConnect(server->address, server->port);
+	bool fails = context == NULL || context->err != 0;
 	struct mq_command c = {0};
 	int step;
 
-	if (context == NULL) {
-		*why = a->refusal;
+	*why = a->refusal;
+	if (fails)
+		strlcpy(a->refusal,
+		    context != NULL ? context->errstr : "out of memory",
+		    sizeof(a->refusal));
+	else if (server->url.tls)
+		fails = mq_tls_start(&a->tls, &context->c, &server->url,
+			    server->host, a->refusal, sizeof(a->refusal)) != 0;
+	if (fails) {
+		if (context != NULL)
+			redisAsyncFree(context);
 		return -1;
 	}
 	/* The library sets no close-on-exec flag. */

@@ -1,5 +1,6 @@
 /*
- * Connections that do not wait.
+ * Connections to the server for mq-consume, which never wait: hiredis on a libev loop.
+ * Queues and layouts are not their business.
  */
 #ifndef MQ_ASYNC_H
 #define MQ_ASYNC_H
@@ -17,11 +18,6 @@
 #include "server.h"
 
 /* --- async ------------------------------------------------------------- */
-
-/*
- * A connection to the server for mq-consume, which never waits: hiredis on a
- * libev loop.  Queues and layouts are not its business.
- */
 
 struct mq_request;
 struct mq_async;
@@ -144,7 +140,6 @@ const char *mq_async_away(const struct mq_async *, const struct mq_command *);
 /* --- request ------------------------------------------------------------ */
 
 /* For async.c and pairs.c: a command under way. */
-
 struct mq_request {
 	/* In a backlog, or in a list of pairs.c. */
 	TAILQ_ENTRY(mq_request) link;
@@ -169,12 +164,10 @@ void mq_request_lose(struct mq_request *);
 /* --- switch ------------------------------------------------------------- */
 
 /*
- * News of another master, for mq-consume: a sentinel tells at once, while the old master
- * may go on for seconds.  Nobody waits for a sentinel that has died; a lost connection to
- * the master tells the same.
+ * News of another master: a sentinel tells at once, while the old master may go on for
+ * seconds.  Nobody waits for a sentinel that has died; a lost connection to the master
+ * tells the same.  The caller sets the first three.
  */
-
-/* The caller sets the first three. */
 struct mq_switch {
 	struct ev_loop *loop;
 	/* There is another master.  May close this. */
@@ -197,7 +190,6 @@ void mq_switch_close(struct mq_switch *);
  * listens for news of changed keys, and for calls by other clients over a channel of
  * this program alone.  Only what tracked commands read counts (CLIENT TRACKING).
  */
-
 struct mq_pair {
 	const struct mq_server *server;
 	const char *channel, *name;
@@ -237,9 +229,6 @@ void mq_pair_close(struct mq_pair *);
  * node answers again, or another one has its slots.
  */
 
-struct mq_cluster;
-
-/* To be made by mq_pairs_init(). */
 struct mq_pairs {
 	struct mq_async *async;	    /* where commands go */
 	struct mq_pair only;	    /* of one server */

@@ -84,15 +84,13 @@ void mq_command_free(struct mq_command *);
 
 /* --- slot ---------------------------------------------------------------- */
 
-/*
- * The slot of a key, by which the nodes of a Redis Cluster share all keys: CRC16
- * (XMODEM) of the key, or of what is between its first { and the next }, if that is
- * not empty.
- */
-
 #define MQ_SLOTS 16384
 
-/* The n bytes of the key may be anything. */
+/*
+ * The slot of a key, by which the nodes of a Redis Cluster share all keys: CRC16
+ * (XMODEM) of its n bytes, or of what is between its first { and the next }, if that is
+ * not empty.
+ */
 int mq_slot_of(const char *key, size_t n);
 /* That of a namespace (NULL: none) in braces, which keeps all its keys there; else -1. */
 int mq_slot_home(const char *ns);
@@ -100,12 +98,9 @@ int mq_slot_home(const char *ns);
 /* --- answer -------------------------------------------------------------- */
 
 /*
- * The answer to a command, for callers that do not take replies apart.
- */
-
-/*
- * A callback gets NULL instead when the connection was lost before the answer
- * came: nothing is known of the command then.
+ * The answer to a command, for callers that do not take replies apart.  A callback gets
+ * NULL instead when the connection was lost before the answer came: nothing is known of
+ * the command then.
  */
 struct mq_answer {
 	const char *error; /* why the server refused; NULL: it did not.  Valid
@@ -127,10 +122,6 @@ typedef void mq_answer_fn(void *arg, const struct mq_answer *);
 typedef void mq_number_fn(void *arg, const struct mq_answer *, long long n);
 
 /* --- reply --------------------------------------------------------------- */
-
-/*
- * The meaning of replies; the texts of errors are in connection.h.
- */
 
 /* Whether the server does not know a script. */
 bool mq_reply_noscript(const redisReply *);

@@ -60,7 +60,8 @@ ask_some(
 	struct mq_command c = {0};
 	int i;
 
-	mq_sentinel_command(&c, q->of->what, q->name);
+	mq_command_plain(&c, q->of->words);
+	mq_command_str(&c, q->name);
 	i = mq_dial(dials, n, &c, take_answer, (void *)(uintptr_t)q, until);
 	mq_command_free(&c);
 	if (i != -1)

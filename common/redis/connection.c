@@ -54,14 +54,6 @@ tls_reallocate(void *p, size_t n, const char *file, int line)
 	free(p);
 	return NULL;
 }
-
-static void
-tls_free(void *p, const char *file, int line)
-{
-	(void)file;
-	(void)line;
-	free(p);
-}
 #endif
 
 void
@@ -74,7 +66,8 @@ mq_redis_memory(void)
 	hiredisSetAllocators(&all);
 #endif
 #ifdef MQ_TLS
-	CRYPTO_set_mem_functions(tls_allocate, tls_reallocate, tls_free);
+	/* free(3) is what it frees with, unless told otherwise. */
+	CRYPTO_set_mem_functions(tls_allocate, tls_reallocate, NULL);
 #endif
 }
 

@@ -67,9 +67,9 @@ struct piece {
 
 /* "localhost" means this machine everywhere, and needs no child (RFC 6761). */
 static bool
-is_local(const struct mq_addresses *a)
+is_local(const struct mq_dial *d)
 {
-	return strcasecmp(a->host, "localhost") == 0;
+	return strcasecmp(d->host, "localhost") == 0;
 }
 
 static void
@@ -124,29 +124,29 @@ run_child(const char *host, int fd, pid_t parent)
 
 /* Begins to look for the addresses of a host. */
 static void
-begin_search(struct mq_addresses *a, const char *host)
+begin_search(struct mq_dial *d)
 {
 	pid_t parent = getpid();
 	int fds[2];
 
-	*a = (struct mq_addresses){
-	    .host = host, .why = "the search for its address ended early"};
-	if (mq_address_is(host) || is_local(a))
+	strlcpy(
+	    d->why, "the search for its address ended early", sizeof(d->why));
+	if (mq_address_is(d->host) || is_local(d))
 		return;
 	if (pipe2(fds, O_CLOEXEC) == -1) {
-		strlcpy(a->why, strerror(errno), sizeof(a->why));
+		strlcpy(d->why, strerror(errno), sizeof(d->why));
 		return;
 	}
-	a->pid = fork();
-	if (a->pid == 0)
-		run_child(host, fds[1], parent);
-	if (a->pid == -1) {
-		strlcpy(a->why, strerror(errno), sizeof(a->why));
-		a->pid = 0;
+	d->pid = fork();
+	if (d->pid == 0)
+		run_child(d->host, fds[1], parent);
+	if (d->pid == -1) {
+		strlcpy(d->why, strerror(errno), sizeof(d->why));
+		d->pid = 0;
 		close(fds[0]);
 	}
 	close(fds[1]);
-	a->fd = fds[0];
+	d->fd = fds[0];
 }
 
 /*
@@ -154,33 +154,33 @@ begin_search(struct mq_addresses *a, const char *host)
  * its NUL; those of IPv4 come first.  False: there are no more.
  */
 static bool
-next_address(struct mq_addresses *a, char *address)
+next_address(struct mq_dial *d, char *address)
 {
 	static const char *const local[] = {"127.0.0.1", "::1"};
 	const char *next = NULL;
 	struct piece piece;
 
-	if (a->pid != 0) {
-		if (read(a->fd, &piece, sizeof(piece)) !=
+	if (d->pid != 0) {
+		if (read(d->fd, &piece, sizeof(piece)) !=
 		    (ssize_t)sizeof(piece))
 			return false;
 		next = piece.address;
 		if (*next == '\0') {
-			strlcpy(a->why,
+			strlcpy(d->why,
 			    piece.error == EAI_SYSTEM ?
 				strerror(piece.number) :
 				gai_strerror(piece.error),
-			    sizeof(a->why));
+			    sizeof(d->why));
 			return false;
 		}
-	} else if (mq_address_is(a->host)) {
-		next = a->found == 0 ? a->host : NULL;
-	} else if (is_local(a) && a->found < 2) {
-		next = local[a->found];
+	} else if (mq_address_is(d->host)) {
+		next = d->found == 0 ? d->host : NULL;
+	} else if (is_local(d) && d->found < 2) {
+		next = local[d->found];
 	}
 	if (next == NULL)
 		return false;
-	a->found++;
+	d->found++;
 	return strlcpy(address, next, MQ_ADDRESS_SIZE) < MQ_ADDRESS_SIZE;
 }
 
@@ -436,23 +436,21 @@ is_idle(const struct race *race)
 static bool
 is_searching(const struct mq_dial *d)
 {
-	return d->begun && !d->over && d->search.pid != 0;
+	return d->begun && !d->over && d->pid != 0;
 }
 
 static void
 end_search(struct mq_dial *d)
 {
-	struct mq_addresses *a = &d->search;
-
-	if (a->found == 0)
+	if (d->found == 0)
 		note_untried(d,
-		    a->pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE, a->why);
-	if (a->pid != 0) {
-		close(a->fd);
-		kill(a->pid, SIGKILL);
-		while (waitpid(a->pid, NULL, 0) == -1 && errno == EINTR)
+		    d->pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE, d->why);
+	if (d->pid != 0) {
+		close(d->fd);
+		kill(d->pid, SIGKILL);
+		while (waitpid(d->pid, NULL, 0) == -1 && errno == EINTR)
 			;
-		a->pid = 0;
+		d->pid = 0;
 	}
 	d->over = true;
 }
@@ -473,11 +471,11 @@ try_server(struct race *race, struct mq_dial *d)
 		return true;
 	}
 	if (begins)
-		begin_search(&d->search, d->host);
-	pfd.fd = d->search.fd;
-	if (d->search.pid != 0 && poll(&pfd, 1, 0) != 1)
+		begin_search(d);
+	pfd.fd = d->fd;
+	if (d->pid != 0 && poll(&pfd, 1, 0) != 1)
 		return begins;
-	if (next_address(&d->search, address)) {
+	if (next_address(d, address)) {
 		begin_attempt(race, d, address);
 		return true;
 	}
@@ -554,7 +552,7 @@ wait_and_go_on(struct race *race, double now)
 	for (i = 0; i < race->n; i++)
 		if (looks && is_searching(&race->dials[i]))
 			race->pfds[all++] = (struct pollfd){
-			    .fd = race->dials[i].search.fd, .events = POLLIN};
+			    .fd = race->dials[i].fd, .events = POLLIN};
 	if (poll(race->pfds, all, (int)((until - now) * 1000) + 1) <= 0)
 		return;
 	for (i = 0; i < n && race->winner == NULL; i++)
@@ -584,9 +582,9 @@ end_race(struct race *race)
 	for (i = 0; i < race->n; i++) {
 		d = &race->dials[i];
 		if (is_searching(d)) {
-			strlcpy(d->search.why,
+			strlcpy(d->why,
 			    "its name could not be resolved in time",
-			    sizeof(d->search.why));
+			    sizeof(d->why));
 			end_search(d);
 		}
 		if (race->winner == NULL && d->redis.status == 0)

@@ -211,23 +211,6 @@ struct asking {
 	int but; /* the node that does not answer; -1: none */
 };
 
-/* Of the reply, which is not freed.  -1 with the error of the one that was asked. */
-static int
-take_slots(
-    struct mq_nodes *all, struct mq_redis *r, int i, const redisReply *reply)
-{
-	if (mq_redis_refused(r, reply)) {
-		if (strstr(reply->str, "cluster support disabled") != NULL)
-			mq_redis_fail(r, MQ_EXIT_CONFIG,
-			    "not a node of a cluster; use redis://");
-		return -1;
-	}
-	if (mq_topology_take(&all->map, reply, i) == -1)
-		return mq_nonsense(r);
-	all->last = i;
-	return 0;
-}
-
 /* Whether the others have agreed that a node is down.  Who may not ask does not know.
  * A line is "ID ADDRESS:PORT@BUS[,NAME] FLAGS ...". */
 static bool
@@ -271,11 +254,18 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 		mq_command_plain(&c, "CLUSTER SLOTS");
 		reply = mq_call(&d->redis, &c, -1);
 	}
-	if (reply != NULL)
-		rv = take_slots(all, &d->redis, i, reply);
+	if (reply != NULL && !mq_redis_refused(&d->redis, reply))
+		rv = mq_topology_take(&all->map, reply, i) == 0 ?
+		    0 :
+		    mq_nonsense(&d->redis);
+	else if (reply != NULL &&
+	    strstr(reply->str, "cluster support disabled") != NULL)
+		mq_redis_fail(&d->redis, MQ_EXIT_CONFIG,
+		    "not a node of a cluster; use redis://");
 	freeReplyObject(reply);
 	if (rv == -1)
 		return -1;
+	all->last = i;
 	if (q->but != -1 && !all->failover.due)
 		all->failover.due = is_down(&d->redis, &all->map.nodes[q->but]);
 	node = use_node(q->r, i);

@@ -20,13 +20,8 @@
 /* --- private ------------------------------------------------------------- */
 
 /*
- * The private server: a redis-server of this user's own on a unix socket, which
- * whichever tool comes first starts on demand.
- */
-
-/*
- * Makes sure that the private server of the URL answers, starting it when needed, and
- * writes the path of its socket.  A URL without DIR means $XDG_STATE_HOME/mq, else
+ * Makes sure that the private server of the URL, a redis-server of this user's own on a
+ * unix socket, answers, starting it when needed, and writes the path of its socket.  A URL without DIR means $XDG_STATE_HOME/mq, else
  * ~/.local/state/mq.  Waits while the server loads its data, for as long as it is
  * alive.  With server->waits, a server that was shut down on purpose stays so, and the
  * status is MQ_EXIT_UNAVAILABLE.  Returns 0, or an mq_exit status with one line of
@@ -44,9 +39,7 @@ int mq_private_ensure(struct mq_server *, char *error, size_t error_size);
 /*
  * TLS on a connection of hiredis, for builds with hiredis_ssl.  A build without refuses
  * URLs with TLS, and its functions do nothing.
- */
-
-/*
+ *
  * Begins TLS, on a connection that does not block, with the files of the URL, which are
  * read each time.  The server's certificate must be for the URL's sni, or else for host, a name
  * or an address.  Returns 0 and *tls, which goes with the connection, or an mq_exit status
@@ -114,29 +107,18 @@ int mq_redis_set_lost(struct mq_redis *);
 
 /* --- dial ---------------------------------------------------------------- */
 
-/*
- * Connecting to one of several servers, side by side: while those before do not answer,
- * the next server, or the next address of a name, is tried every half second.
- */
-
-/* The search for the addresses of a host. */
-struct mq_addresses {
-	const char *host; /* the caller's */
-	int found;	  /* addresses so far */
-	pid_t pid;	  /* the child that asks for them; 0: none */
-	int fd;		  /* the child writes what it finds */
-	char why[128];	  /* what went wrong, if none was found */
-};
-
-/* One of the servers.  The caller sets the first three. */
+/* One of the servers to connect to.  The caller sets the first three. */
 struct mq_dial {
 	struct mq_server *server; /* may be that of others, too */
 	const char *host;	  /* NULL: its socket */
 	int port;
 	struct mq_redis redis; /* the connection; or why there is none */
-	/* Of dial.c. */
-	struct mq_addresses search;
+	/* Of dial.c: the search for the addresses of the host. */
 	bool begun, over;
+	int found;     /* so far */
+	pid_t pid;     /* of the child that asks for them; 0: none */
+	int fd;	       /* the child writes what it finds */
+	char why[128]; /* what went wrong, if none was found */
 	int failed_at;
 };
 
@@ -144,8 +126,10 @@ struct mq_dial {
 typedef int mq_dial_fn(void *arg, struct mq_dial *, redisReply *);
 
 /*
- * Connects to one of n servers, at most until then (steady seconds).  With a question,
- * it is the one that answers first, and whose answer is taken; without, greet_server()
+ * Connects to one of n servers, at most until then (steady seconds): while those before do
+ * not answer, the next server, or the next address of a name, is tried every half second.
+ * With a question,
+ * it is the one that answers first, and whose answer is taken; without, the greeting
  * is still to come.  Returns its number; its server has host, address and port then.
  * -1: each of them has its error.
  */
@@ -156,11 +140,6 @@ int mq_dial(struct mq_dial *, size_t n, struct mq_command *question,
 const struct mq_redis *mq_dial_error(const struct mq_dial *, size_t n);
 
 /* --- sentinel ------------------------------------------------------------ */
-
-/*
- * Questions to a sentinel, which knows where the master of a name is now.  connect.c
- * opens the connections to sentinels.
- */
 
 struct mq_master {
 	/* An address, or a name if the sentinels announce names. */
@@ -175,16 +154,13 @@ struct mq_master {
 void mq_sentinel_server(
     struct mq_server *sentinel, const struct mq_server *, size_t i);
 
-/* A question to a sentinel about the master of a name. */
+/* A question to a sentinel, which knows where the master of a name is now. */
 struct mq_sentinel_question {
-	const char *what; /* SENTINEL's first word */
+	const char *words; /* before the name */
 	/* Takes a reply that is no error: 0, or -1 with the error. */
 	int (*take)(struct mq_redis *, const char *name, const redisReply *,
 	    void *answer);
 };
-
-void mq_sentinel_command(
-    struct mq_command *, const char *what, const char *name);
 
 /* Where the master is: struct mq_master. */
 extern const struct mq_sentinel_question mq_sentinel_master;
@@ -225,10 +201,8 @@ void mq_redis_ask_each_sentinel(
 /*
  * One policy for all who meet a master that is about to be replaced: they try again for
  * 30 seconds, since a cluster takes 17 by default, or as long as their server says.  Then
- * the status is 75 if a failover was due or under way, else 69.
+ * the status is 75 if a failover was due or under way, else 69.  Zeroed: nothing has failed.
  */
-
-/* Zeroed: nothing has failed. */
 struct mq_failover {
 	double until; /* steady seconds; 0: not begun */
 	bool failed;  /* something has, since then */
@@ -247,13 +221,10 @@ void mq_failover_pause(const struct mq_redis *);
 
 /* --- topology ------------------------------------------------------------ */
 
-/*
- * Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it.
- */
-
 /* Of a node: its address, or the name that the cluster gives it. */
 #define MQ_NODE_HOST_SIZE 256
 
+/* Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it. */
 struct mq_topology {
 	struct mq_place_of_node {
 		char host[MQ_NODE_HOST_SIZE];

@@ -529,9 +529,13 @@ take_lock(struct place *p, int *fd)
 
 /* --- starting it --------------------------------------------------------- */
 
-/* redis-server quotes its arguments itself: blanks in a path are safe. */
+/*
+ * redis-server quotes its arguments itself: blanks in a path are safe.  The process we
+ * spawned ends as soon as it has forked the real server.  Where SIGCHLD is ignored its
+ * status is lost; then the lock will tell.
+ */
 static int
-spawn_server(struct place *p, pid_t *pid, int lock)
+start_private(struct place *p, int lock)
 {
 	const char *argv[] = {NULL, "--port", "0", "--unixsocket",
 	    p->server->socket, "--unixsocketperm", "600", "--dir", p->dir,
@@ -539,8 +543,17 @@ spawn_server(struct place *p, pid_t *pid, int lock)
 	    "--maxmemory-policy", "noeviction", "--save", "", "--daemonize",
 	    "yes", "--logfile", p->log, "--pidfile", p->pid,
 	    "--always-show-logo", "no", NULL};
-	int e = exec_server(argv, lock, p->log, pid);
+	/* Creates the log, which fails early if nothing can be written. */
+	int fd = open(p->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	struct stat st;
+	int e, how = 0;
+	pid_t pid = -1, r;
 
+	if (fd == -1)
+		return fail(p, MQ_EXIT_IO, "%s: %s", p->log, strerror(errno));
+	p->log_start = fstat(fd, &st) == 0 ? st.st_size : 0;
+	close(fd);
+	e = exec_server(argv, lock, p->log, &pid);
 	if (e == ENOENT)
 		return fail(p, MQ_EXIT_CONFIG,
 		    "redis-server: not found; install it (apt-get install "
@@ -554,29 +567,6 @@ spawn_server(struct place *p, pid_t *pid, int lock)
 		return fail(p,
 		    e == EAGAIN || e == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
 		    "redis-server: %s", strerror(e));
-	return 0;
-}
-
-/*
- * The process we spawned ends as soon as it has forked the real server.  Where
- * SIGCHLD is ignored its status is lost; then the lock will tell.
- */
-static int
-start_private(struct place *p, int lock)
-{
-	/* Creates the log, which fails early if nothing can be written. */
-	int fd = open(p->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	struct stat st;
-	int status, how = 0;
-	pid_t pid = -1, r;
-
-	if (fd == -1)
-		return fail(p, MQ_EXIT_IO, "%s: %s", p->log, strerror(errno));
-	p->log_start = fstat(fd, &st) == 0 ? st.st_size : 0;
-	close(fd);
-	status = spawn_server(p, &pid, lock);
-	if (status != 0)
-		return status;
 	do
 		r = waitpid(pid, &how, 0);
 	while (r == -1 && errno == EINTR);

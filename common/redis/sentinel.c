@@ -23,14 +23,6 @@ mq_sentinel_server(
 	mq_url_show(u, sentinel->name, sizeof(sentinel->name));
 }
 
-void
-mq_sentinel_command(struct mq_command *c, const char *what, const char *name)
-{
-	mq_command_plain(c, "SENTINEL");
-	mq_command_str(c, what);
-	mq_command_str(c, name);
-}
-
 static int
 take_master(
     struct mq_redis *r, const char *name, const redisReply *reply, void *out)
@@ -50,7 +42,7 @@ take_master(
 }
 
 const struct mq_sentinel_question mq_sentinel_master = {
-    "get-master-addr-by-name", take_master};
+    "SENTINEL get-master-addr-by-name", take_master};
 
 static int
 take_state(
@@ -69,7 +61,8 @@ take_state(
 	return 0;
 }
 
-const struct mq_sentinel_question mq_sentinel_state = {"master", take_state};
+const struct mq_sentinel_question mq_sentinel_state = {
+    "SENTINEL master", take_state};
 
 /* Whether a replica that sentinels know by this address is online.  Where a replica
  * announces a name, sentinels may still know the address. */
@@ -130,7 +123,8 @@ take_heirs(
 			h->connected++;
 		}
 	}
-	mq_sentinel_command(&c, mq_sentinel_master.what, name);
+	mq_command_plain(&c, mq_sentinel_master.words);
+	mq_command_str(&c, name);
 	place = mq_call(r, &c, -1);
 	if (place == NULL)
 		return -1;
@@ -142,4 +136,5 @@ take_heirs(
 	return rv;
 }
 
-const struct mq_sentinel_question mq_sentinel_heirs = {"replicas", take_heirs};
+const struct mq_sentinel_question mq_sentinel_heirs = {
+    "SENTINEL replicas", take_heirs};

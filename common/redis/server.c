@@ -283,17 +283,6 @@ read_files(struct mq_server *server, struct mq_envfile *f, char *error,
 	return status;
 }
 
-static void
-note_insecure(struct mq_server *server)
-{
-	size_t n = strlen(server->note);
-
-	if (server->url.insecure)
-		snprintf(server->note + n, sizeof(server->note) - n,
-		    "%s%s: insecure=1: its certificate is not verified",
-		    n > 0 ? "; " : "", server->name);
-}
-
 /* The file that this variable names. */
 static int
 password_from_file(struct mq_server *server, const char *name, const char *path,
@@ -387,6 +376,21 @@ parse_server(
 	return 0;
 }
 
+/* Notes a certificate that is not verified; after an error, frees the server. */
+static int
+finish_server(struct mq_server *server, int status)
+{
+	size_t n = strlen(server->note);
+
+	if (status != 0)
+		mq_server_free(server);
+	else if (server->url.insecure)
+		snprintf(server->note + n, sizeof(server->note) - n,
+		    "%s%s: insecure=1: its certificate is not verified",
+		    n > 0 ? "; " : "", server->name);
+	return status;
+}
+
 int
 mq_server_find(
     struct mq_server *server, const char *given, char *error, size_t error_size)
@@ -407,38 +411,26 @@ mq_server_find(
 	if (status == 0)
 		status = add_passwords(server, &f, error, error_size);
 	mq_envfile_free(&f);
-	if (status != 0)
-		mq_server_free(server);
-	else
-		note_insecure(server);
-	return status;
-}
-
-static bool
-has_host(const struct mq_url *u, const struct mq_url_host *host)
-{
-	size_t i;
-
-	for (i = 0; i < u->hosts_n; i++)
-		if (u->hosts[i].port == host->port &&
-		    strcmp(u->hosts[i].name, host->name) == 0)
-			return true;
-	return false;
+	return finish_server(server, status);
 }
 
 /* Nobody else is told a password. */
 static bool
 has_same_sentinels(const struct mq_url *u, const struct mq_url *known)
 {
-	size_t i;
+	const struct mq_url_host *host, *one;
+	bool same = u->kind == MQ_URL_SENTINEL &&
+	    known->kind == MQ_URL_SENTINEL &&
+	    (!known->tls || (u->tls && (!u->insecure || known->insecure)));
 
-	if (u->kind != MQ_URL_SENTINEL || known->kind != MQ_URL_SENTINEL ||
-	    (known->tls && (!u->tls || (u->insecure && !known->insecure))))
-		return false;
-	for (i = 0; i < u->hosts_n; i++)
-		if (!has_host(known, &u->hosts[i]))
-			return false;
-	return true;
+	for (host = u->hosts; same && host < u->hosts + u->hosts_n; host++) {
+		same = false;
+		for (one = known->hosts; one < known->hosts + known->hosts_n;
+		     one++)
+			same |= one->port == host->port &&
+			    strcmp(one->name, host->name) == 0;
+	}
+	return same;
 }
 
 int
@@ -453,11 +445,7 @@ mq_server_at(struct mq_server *server, const char *url,
 	    has_same_sentinels(&server->url, &known->url))
 		server->sentinel_password =
 		    mq_xstrdup(known->sentinel_password);
-	if (status != 0)
-		mq_server_free(server);
-	else
-		note_insecure(server);
-	return status;
+	return finish_server(server, status);
 }
 
 static char *

@@ -155,7 +155,7 @@ void mq_server_free(struct mq_server *);
 /* OpenSSL's side of a connection; NULL: the connection is plain. */
 typedef struct ssl_st mq_tls;
 
-/* Whether an error is one of TLS: it waits for somebody to mend it. */
-bool mq_tls_says(const char *why);
+/* Each error of TLS begins so: it waits for somebody to mend it. */
+#define MQ_TLS_ERROR "TLS: "
 
 #endif

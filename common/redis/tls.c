@@ -4,15 +4,6 @@
 
 #include "base/exit.h"
 
-/* What each text about a failure begins with. */
-#define PREFIX "TLS: "
-
-bool
-mq_tls_says(const char *why)
-{
-	return strncmp(why, PREFIX, sizeof(PREFIX) - 1) == 0;
-}
-
 #ifdef MQ_TLS
 
 #include <errno.h>
@@ -45,7 +36,7 @@ struct cause {
 static int __attribute__((format(printf, 3, 4)))
 blame(const struct cause *why, int status, const char *fmt, ...)
 {
-	size_t n = strlcpy(why->text, PREFIX, why->size);
+	size_t n = strlcpy(why->text, MQ_TLS_ERROR, why->size);
 	va_list ap;
 
 	va_start(ap, fmt);

@@ -78,7 +78,8 @@ session_reset(void *session, const char *why)
 		mq_say("%s: %s; reconnecting", s->server->name, why);
 	else if (s->opt->verbose)
 		mq_say("%s: %s", s->server->name, why);
-	else if (!s->ever_joined || mq_tls_says(why))
+	else if (!s->ever_joined ||
+	    strncmp(why, MQ_TLS_ERROR, strlen(MQ_TLS_ERROR)) == 0)
 		session_complain(s, why);
 	s->state = SESSION_DOWN;
 	mq_pairs_close(&s->pairs);
