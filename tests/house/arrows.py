@@ -13,7 +13,7 @@ BELOW["cmd/shared"] = {f"common/{f}" for f in COMMON}
 TOOL = BELOW["cmd/shared"] | {"cmd/shared"}
 GENERATED = {"common/lua.c": "common/queue/lua.c", "cmd/page.c": "cmd/mq-stats/page.c"}
 # What of the floor below the queues is none of a tool's business.
-REPLIES = re.compile(r"common/redis/(ask|command|greeting|reply|round|script)\.")
+REPLIES = re.compile(r"common/redis/(ask|command|reply)\.")
 
 
 def folder(path):

@@ -1,0 +1,96 @@
+#include "connection.h"
+
+#include <string.h>
+
+#include "base/exit.h"
+#include "parts.h"
+
+/* An error raised inside a script has the command's own somewhere in it. */
+static int
+status_in_script(const char *error)
+{
+	if (strstr(error, "WRONGTYPE") != NULL)
+		return MQ_EXIT_WRONGTYPE;
+	if (strstr(error, "OOM command not allowed") != NULL)
+		return MQ_EXIT_AGAIN;
+	if (strstr(error, "ACL failure in script") != NULL ||
+	    strstr(error, "can't run this command") != NULL ||
+	    strstr(error, "can't access at least one of the keys") != NULL)
+		return MQ_EXIT_NOPERM;
+	return MQ_EXIT_UNAVAILABLE;
+}
+
+int
+mq_error_status(const char *error)
+{
+	static const struct {
+		const char *prefix;
+		int status;
+	} table[] = {
+	    {"ERR DB index is out of range", MQ_EXIT_CONFIG},
+	    {"ERR SELECT is not allowed in cluster mode", MQ_EXIT_CONFIG},
+	    {"ERR This instance has cluster support disabled", MQ_EXIT_CONFIG},
+	    {"NOAUTH", MQ_EXIT_NOPERM},
+	    {"NOPERM", MQ_EXIT_NOPERM},
+	    {"WRONGPASS", MQ_EXIT_NOPERM},
+	    {"ERR AUTH", MQ_EXIT_NOPERM},
+	    {"ERR invalid password", MQ_EXIT_NOPERM},
+	    {"WRONGTYPE", MQ_EXIT_WRONGTYPE},
+	    {"OOM", MQ_EXIT_AGAIN},
+	    {"BUSY", MQ_EXIT_AGAIN},
+	    {"LOADING", MQ_EXIT_AGAIN},
+	    {"MISCONF", MQ_EXIT_AGAIN},
+	    {"READONLY", MQ_EXIT_AGAIN},
+	    {"TRYAGAIN", MQ_EXIT_AGAIN},
+	    {"MASTERDOWN", MQ_EXIT_AGAIN},
+	    {"NOREPLICAS", MQ_EXIT_AGAIN},
+	    {"attachments are gone", MQ_EXIT_AGAIN}, /* ours */
+	    {"CLUSTERDOWN", MQ_EXIT_AGAIN},
+	    {"CROSSSLOT", MQ_EXIT_CONFIG},
+	    {"MOVED", MQ_EXIT_CONFIG},
+	    {MQ_REDIS_CLUSTER, MQ_EXIT_CONFIG},
+	    {MQ_REDIS_REPLICA, MQ_EXIT_AGAIN},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (strncmp(error, table[i].prefix, strlen(table[i].prefix)) ==
+		    0)
+			return table[i].status;
+	return status_in_script(error);
+}
+
+const char *
+mq_error_cause(const char *error)
+{
+	static const char aborted[] =
+	    "EXECABORT Transaction discarded because of: ";
+
+	/* The server's words name commands, and its history. */
+	if (strncmp(error, "UNBLOCKED ", 10) == 0 ||
+	    (strncmp(error, "ERR WAIT", 8) == 0 &&
+		strstr(error, "replica instances") != NULL))
+		return MQ_REDIS_REPLICA;
+	return strncmp(error, aborted, sizeof(aborted) - 1) == 0 ?
+	    error + sizeof(aborted) - 1 :
+	    error;
+}
+
+bool
+mq_error_busy(const char *error)
+{
+	const char *why = mq_error_cause(error);
+
+	return strncmp(why, "BUSY ", 5) == 0 ||
+	    strncmp(why, "LOADING ", 8) == 0;
+}
+
+const char *
+mq_error_hint(const char *error)
+{
+	return mq_error_status(error) == MQ_EXIT_NOPERM &&
+		(strncmp(error, "NOPERM", 6) == 0 ||
+		    status_in_script(error) == MQ_EXIT_NOPERM) ?
+	    "; --print-acl prints the rights needed" :
+	    "";
+}
