@@ -39,50 +39,44 @@ parse_number(const struct field *f, const char *text)
 	return (double)mq_option_number(name, text, 0, INT32_MAX);
 }
 
-/* KEY=CRITICAL or KEY=WARNING:CRITICAL */
-static void
-parse_check(struct checks *checks, char *text)
+struct checks *
+checks_parse(const char *list)
 {
-	char *value = strchr(text, '='), *critical;
+	struct checks *checks = mq_xcalloc(1, sizeof(*checks));
+	char *copy = mq_xstrdup(list), *rest = copy, *text, *value, *critical;
 	const struct field *f;
 	struct limit *limit;
 
-	if (value != NULL)
-		*value++ = '\0';
-	f = field_by_key(text);
-	if (f == NULL || f->check == 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "--check: %s: must be one of ready, delayed, unacked, "
-		    "rejected, age, consumers",
-		    text);
-	if (value == NULL)
-		mq_die(MQ_EXIT_USAGE, "--check: %s: needs a limit: %s=N", text,
-		    text);
-	limit = &checks->limit[f->check];
-	if (limit->field != NULL)
-		mq_die(MQ_EXIT_USAGE, "--check: %s: given twice", text);
-	*limit = (struct limit){f, -1, -1};
-	critical = strchr(value, ':');
-	if (critical != NULL) {
-		*critical++ = '\0';
-		limit->warning = parse_number(f, value);
-		value = critical;
+	/* KEY=CRITICAL or KEY=WARNING:CRITICAL */
+	while ((text = strsep(&rest, ",")) != NULL) {
+		value = strchr(text, '=');
+		if (value != NULL)
+			*value++ = '\0';
+		f = field_by_key(text);
+		if (f == NULL || f->check == 0)
+			mq_die(MQ_EXIT_USAGE,
+			    "--check: %s: must be one of ready, delayed, "
+			    "unacked, rejected, age, consumers",
+			    text);
+		if (value == NULL)
+			mq_die(MQ_EXIT_USAGE,
+			    "--check: %s: needs a limit: %s=N", text, text);
+		limit = &checks->limit[f->check];
+		if (limit->field != NULL)
+			mq_die(MQ_EXIT_USAGE, "--check: %s: given twice", text);
+		*limit = (struct limit){f, -1, -1};
+		critical = strchr(value, ':');
+		if (critical != NULL) {
+			*critical++ = '\0';
+			limit->warning = parse_number(f, value);
+			value = critical;
+		}
+		limit->critical = parse_number(f, value);
+		if (f->least && (limit->warning == 0 || limit->critical == 0))
+			mq_die(MQ_EXIT_USAGE,
+			    "--check: consumers=0: never fails; use "
+			    "consumers=1 to require a consumer");
 	}
-	limit->critical = parse_number(f, value);
-	if (f->least && (limit->warning == 0 || limit->critical == 0))
-		mq_die(MQ_EXIT_USAGE,
-		    "--check: consumers=0: never fails; use consumers=1 to "
-		    "require a consumer");
-}
-
-struct checks *
-checks_parse(const char *text)
-{
-	struct checks *checks = mq_xcalloc(1, sizeof(*checks));
-	char *copy = mq_xstrdup(text), *rest = copy, *one;
-
-	while ((one = strsep(&rest, ",")) != NULL)
-		parse_check(checks, one);
 	free(copy);
 	return checks;
 }

@@ -48,39 +48,34 @@ ensure_open(struct collector *c)
 	return c->open ? 0 : -1;
 }
 
-/* What layouts do not tell.  Whoever may not see the pause of all is told nothing. */
-static int
-ask_more(struct collector *c, struct mq_stats *stats)
-{
-	const char *why;
-	char *any = mq_layout_queue(c->layout, c->server.url.ns, "any", &why);
-	long long left = -2;
-	int i, rv = mq_queue_pause_left(&c->redis, c->layout, any, &left);
-
-	free(any);
-	for (i = 0; i < stats->count && left != -2; i++) {
-		stats->queues[i].all_paused = true;
-		if (left > 0)
-			stats->queues[i].all_paused_ms = stats->now_ms + left;
-	}
-	if (rv == 0 && stats->count <= c->past)
-		rv = mq_past_ask(&c->redis, c->layout, stats);
-	if (rv == -1)
-		mq_stats_free(stats);
-	return rv;
-}
-
 int
 collect_try(struct collector *c, int wanted, struct model *m)
 {
-	struct mq_stats stats;
+	struct mq_stats stats = {0};
+	const char *why;
+	long long left = -2; /* of a pause of all; -2: it may not be seen */
+	char *any;
+	int i, rv = ensure_open(c);
 
 	m->server = c->server.name;
 	m->error[0] = '\0';
-	if (ensure_open(c) == -1 ||
-	    c->layout->stats(&c->redis, c->queues, c->count, wanted, &stats) ==
-		-1 ||
-	    ask_more(c, &stats) == -1) {
+	if (rv == 0)
+		rv = c->layout->stats(
+		    &c->redis, c->queues, c->count, wanted, &stats);
+	if (rv == 0) {
+		any = mq_layout_queue(c->layout, c->server.url.ns, "any", &why);
+		rv = mq_queue_pause_left(&c->redis, c->layout, any, &left);
+		free(any);
+	}
+	for (i = 0; i < stats.count && left != -2; i++) {
+		stats.queues[i].all_paused = true;
+		if (left > 0)
+			stats.queues[i].all_paused_ms = stats.now_ms + left;
+	}
+	if (rv == 0 && stats.count <= c->past)
+		rv = mq_past_ask(&c->redis, c->layout, &stats);
+	if (rv == -1) {
+		mq_stats_free(&stats);
 		strlcpy(m->error, c->redis.error, sizeof(m->error));
 		collect_close(c);
 		return -1;

@@ -74,14 +74,17 @@ judge(void *arg, int status)
 	return a;
 }
 
-static int
-listen_at(const struct stats_options *o)
+/* Returns in the process of a connection, which is its stdin and stdout. */
+static void
+serve_port(const struct stats_options *o)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
 	    .sin_port = htons((in_port_t)o->port),
 	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(at);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	int listener = fd, children = 0;
+	pid_t pid = -1;
 
 	if (fd == -1 ||
 	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == -1 ||
@@ -92,16 +95,6 @@ listen_at(const struct stats_options *o)
 		    "--http=%d: %s", o->port, strerror(errno));
 	if (!o->shared.quiet)
 		mq_say("serving http://127.0.0.1:%d/", ntohs(at.sin_port));
-	return fd;
-}
-
-/* Returns in the process of a connection, which is its stdin and stdout. */
-static void
-serve_port(const struct stats_options *o)
-{
-	int listener = listen_at(o), fd, children = 0;
-	pid_t pid = -1;
-
 	while (pid != 0) {
 		while (children > 0 &&
 		    waitpid(-1, NULL, children < CHILDREN ? WNOHANG : 0) > 0)

@@ -145,11 +145,31 @@ print_rows(const struct table *t, const bool *has, size_t from, size_t to)
 	}
 }
 
-/* Opens a section, which the caller closes, with a table; where that has no rows, with
- * a note, or (NULL) with nothing.  Frees the table. */
+/* Of queues of which more was rejected than was looked at. */
 static void
-print_section(
-    const char *title, const char *id, const char *note, struct table *t)
+print_cuts(const struct model *m)
+{
+	const struct mq_queue_stats *q = m->stats.queues;
+	int i;
+
+	for (i = 0; i < m->stats.count; i++) {
+		if (!m->rejected[i].cut)
+			continue;
+		fputs("<p class=\"note\">", stdout);
+		print_text(q[i].name);
+		fputs(": only the newest ", stdout);
+		print_number(m->rejected[i].count);
+		fputs(" of ", stdout);
+		print_number(q[i].rejected);
+		fputs(" rejected messages were looked at.</p>\n", stdout);
+	}
+}
+
+/* A table, which is freed; where it has no rows, a note, or (NULL) nothing.  cuts: with
+ * print_cuts() of it; NULL: none. */
+static void
+print_section(const char *title, const char *id, const char *note,
+    struct table *t, const struct model *cuts)
 {
 	size_t rows = table_rows(t);
 	bool *has = mq_xcalloc((size_t)t->count, sizeof(*has));
@@ -182,6 +202,9 @@ print_section(
 	}
 	free(has);
 	table_free(t);
+	if (cuts != NULL)
+		print_cuts(cuts);
+	fputs("</section>\n", stdout);
 }
 
 /* --- page ---------------------------------------------------------------- */
@@ -213,11 +236,10 @@ print_head(const struct model *m, long refresh, bool served)
 	    page_css, refresh, served ? " data-served" : "");
 	print_text(m->server);
 	fputs("</p>\n", stdout);
-	if (gmtime_r(&t, &tm) != NULL) {
-		strftime(machine, sizeof(machine), "%Y-%m-%dT%H:%M:%SZ", &tm);
-		strftime(person, sizeof(person), "%Y-%m-%d %H:%M:%S UTC", &tm);
-		printf("<time datetime=\"%s\">%s</time>", machine, person);
-	}
+	gmtime_r(&t, &tm);
+	strftime(machine, sizeof(machine), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	strftime(person, sizeof(person), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	printf("<time datetime=\"%s\">%s</time>", machine, person);
 	fputs("\n</header>\n<main>\n", stdout);
 }
 
@@ -248,14 +270,43 @@ print_past(const struct mq_past *p)
 	fputs("]", stdout);
 }
 
-/* What was, for the script: of each queue as in the table, whether another one counts
- * what is in it, minutes, and hours. */
-static void
-print_pasts(const struct model *m)
+void
+html_print(const struct model *m, long refresh, bool served)
 {
-	int i, n;
-	const struct mq_queue_stats **rows = order_rows(m, &n);
+	const struct mq_queue_stats *q = m->stats.queues;
+	const struct mq_queue_stats **rows;
+	struct table t;
+	size_t k;
+	int i, n = m->stats.count;
 
+	/* The page is UTF-8, whatever the terminal is. */
+	setenv("LC_ALL", "C.UTF-8", 1);
+	print_head(m, refresh, served);
+	/* What the numbers lack. */
+	fputs("<section id=\"missing\">\n", stdout);
+	for (k = 0; k < m->lost.n; k++)
+		print_note(m->lost.list[k].name, "", "");
+	for (i = 0; i < n; i++)
+		if (!q[i].known)
+			print_note(
+			    q[i].name, ": no such queue", m->elsewhere[i]);
+	fputs("</section>\n", stdout);
+	tables_fill(m, false, 0, &t);
+	print_section("Queues", "queues",
+	    n > 0 ? "No queue has a message." : "There is no queue yet.", &t,
+	    NULL);
+	running_fill(&m->runs, m->stats.now_ms, &t);
+	print_section("Running", "running", NULL, &t, NULL);
+	reasons_fill(m, &t);
+	print_section("Reasons of rejected messages", "reasons", NULL, &t, m);
+	rejected_fill(m, &t);
+	print_section("Newest rejected messages", "newest", NULL, &t, NULL);
+	tables_fill(m, true, 0, &t);
+	print_section(
+	    "Connections and their queues", "connections", NULL, &t, NULL);
+	/* What was, for the script: of each queue as in the table, whether another
+	 * one counts what is in it, minutes, and hours. */
+	rows = order_rows(m, &n, &i);
 	fputs("<p id=\"past\" hidden>[", stdout);
 	for (i = 0; i < n && m->stats.past; i++) {
 		printf("%s[%d", i > 0 ? ",\n" : "", rows[i]->refuse);
@@ -265,69 +316,6 @@ print_pasts(const struct model *m)
 	}
 	fputs("]</p>\n", stdout);
 	free(rows);
-}
-
-static void
-print_rejected(const struct model *m)
-{
-	const struct rejections *r;
-	struct table t;
-	int i;
-
-	reasons_fill(m, &t);
-	print_section("Reasons of rejected messages", "reasons", NULL, &t);
-	for (i = 0; i < m->stats.count; i++) {
-		r = &m->rejected[i];
-		if (!r->cut)
-			continue;
-		fputs("<p class=\"note\">", stdout);
-		print_text(m->stats.queues[i].name);
-		fputs(": only the newest ", stdout);
-		print_number(r->count);
-		fputs(" of ", stdout);
-		print_number(m->stats.queues[i].rejected);
-		fputs(" rejected messages were looked at.</p>\n", stdout);
-	}
-	fputs("</section>\n", stdout);
-	rejected_fill(m, &t);
-	print_section("Newest rejected messages", "newest", NULL, &t);
-	fputs("</section>\n", stdout);
-}
-
-void
-html_print(const struct model *m, long refresh, bool served)
-{
-	const struct mq_queue_stats *q = m->stats.queues;
-	struct table t;
-	size_t k;
-	int i;
-
-	/* The page is UTF-8, whatever the terminal is. */
-	setenv("LC_ALL", "C.UTF-8", 1);
-	print_head(m, refresh, served);
-	/* What the numbers lack. */
-	fputs("<section id=\"missing\">\n", stdout);
-	for (k = 0; k < m->lost.n; k++)
-		print_note(m->lost.list[k].name, "", "");
-	for (i = 0; i < m->stats.count; i++)
-		if (!q[i].known)
-			print_note(
-			    q[i].name, ": no such queue", m->elsewhere[i]);
-	fputs("</section>\n", stdout);
-	tables_fill(m, false, 0, &t);
-	print_section("Queues", "queues",
-	    m->stats.count > 0 ? "No queue has a message." :
-				 "There is no queue yet.",
-	    &t);
-	fputs("</section>\n", stdout);
-	running_fill(&m->runs, m->stats.now_ms, &t);
-	print_section("Running", "running", NULL, &t);
-	fputs("</section>\n", stdout);
-	print_rejected(m);
-	tables_fill(m, true, 0, &t);
-	print_section("Connections and their queues", "connections", NULL, &t);
-	fputs("</section>\n", stdout);
-	print_pasts(m);
 	printf("</main>\n<footer>mq-tools " MQ_VERSION "</footer>\n"
 	       "<script>%s</script>\n</body>\n</html>\n",
 	    page_js);

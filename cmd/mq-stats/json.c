@@ -25,22 +25,6 @@ append_value(json_t *list, json_t *value)
 }
 
 static json_t *
-counters_json(const struct mq_queue_stats *q)
-{
-	json_t *v = fields_json(count_fields, q, 0), *buckets = json_array();
-	int i;
-
-	mq_json_set(v, "run_buckets", buckets);
-	for (i = 0; i < MQ_BUCKETS; i++)
-		append_value(buckets,
-		    mq_json_pack("{so sI}", "up_to_s",
-			i < MQ_BUCKETS - 1 ? json_real(mq_bucket_s[i]) :
-					     json_null(),
-			"runs", (json_int_t)q->counts.bucket[i]));
-	return v;
-}
-
-static json_t *
 past_json(const struct mq_past *p)
 {
 	static const char *const names[] = {"time_ms", "ready", "delayed",
@@ -66,8 +50,20 @@ static json_t *
 queue_json(const struct model *m, const struct mq_queue_stats *q)
 {
 	json_t *v = fields_json(queue_fields, q, m->stats.now_ms);
+	json_t *counters = json_null(), *buckets;
+	int i;
 
-	mq_json_set(v, "counters", q->counted ? counters_json(q) : json_null());
+	if (q->counted) {
+		counters = fields_json(count_fields, q, 0);
+		mq_json_set(counters, "run_buckets", buckets = json_array());
+		for (i = 0; i < MQ_BUCKETS; i++)
+			append_value(buckets,
+			    mq_json_pack("{so sI}", "up_to_s",
+				i < MQ_BUCKETS - 1 ? json_real(mq_bucket_s[i]) :
+						     json_null(),
+				"runs", (json_int_t)q->counts.bucket[i]));
+	}
+	mq_json_set(v, "counters", counters);
 	if (q->attributed)
 		mq_json_set(
 		    v, "attributes", fields_json(attribute_fields, q, 0));
@@ -76,24 +72,6 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 		mq_json_set(v, "hours", past_json(&q->past[MQ_HOURS]));
 	}
 	return v;
-}
-
-static json_t *
-connections_json(const struct mq_stats *stats)
-{
-	const struct mq_connection_stats *c = stats->connections;
-	json_t *list = json_array(), *v;
-
-	for (; c < stats->connections + stats->connection_count; c++) {
-		append_value(list, v = fields_json(connection_fields, c, 0));
-		mq_json_set(v, "queues",
-		    fields_list(consumed_fields, c->consumed,
-			sizeof(*c->consumed), c->count, 0));
-		/* Only on a cluster. */
-		if (c->node != NULL)
-			mq_json_set(v, "node", mq_json_text(c->node));
-	}
-	return list;
 }
 
 static void
@@ -111,9 +89,11 @@ json_print(const struct model *m, bool connections)
 {
 	const struct mq_stats *stats = &m->stats;
 	const struct mq_queue_stats *q;
+	const struct mq_connection_stats *c = stats->connections;
 	struct mq_queue_stats total = model_total(m);
 	const struct field *f;
 	json_t *v = json_object(), *list = json_array(), *left = json_array();
+	json_t *one;
 
 	mq_json_set(v, "time_ms", json_integer(stats->now_ms));
 	mq_json_set(v, "queues", list);
@@ -123,7 +103,17 @@ json_print(const struct model *m, bool connections)
 			append_value(left, mq_json_text(q->name));
 	}
 	if (connections)
-		mq_json_set(v, "connections", connections_json(stats));
+		mq_json_set(v, "connections", list = json_array());
+	for (; connections && c < stats->connections + stats->connection_count;
+	     c++) {
+		append_value(list, one = fields_json(connection_fields, c, 0));
+		mq_json_set(one, "queues",
+		    fields_list(consumed_fields, c->consumed,
+			sizeof(*c->consumed), c->count, 0));
+		/* Only on a cluster. */
+		if (c->node != NULL)
+			mq_json_set(one, "node", mq_json_text(c->node));
+	}
 	mq_json_set(v, "left_alone", mq_json_names(&stats->cluster));
 	/* Those with messages that only Go programs find here. */
 	if (json_array_size(left) > 0)

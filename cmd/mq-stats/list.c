@@ -44,31 +44,6 @@ free_items(struct mq_item *items, long n)
 	}
 }
 
-/* Keeps a copy.  The older half goes when there are twice as many as wanted. */
-static void
-keep_item(struct list *l, const struct mq_item *item)
-{
-	struct mq_item *copy;
-
-	if (l->kept / 2 >= l->wanted) {
-		free_items(l->items, l->kept - l->wanted);
-		memmove(l->items, l->items + l->kept - l->wanted,
-		    (size_t)l->wanted * sizeof(*l->items));
-		l->kept = l->wanted;
-	}
-	if (l->kept == l->cap) {
-		l->cap = l->cap * 2 + 64;
-		l->items = mq_xreallocarray(
-		    l->items, (size_t)l->cap, sizeof(*l->items));
-	}
-	copy = &l->items[l->kept++];
-	*copy = *item;
-	copy->element =
-	    memcpy(mq_xcalloc(item->len + 1, 1), item->element, item->len);
-	if (item->connection != NULL)
-		copy->connection = mq_xstrdup(item->connection);
-}
-
 /* The column that only this state has; NULL: none.  The caller frees. */
 static char *
 extra_text(
@@ -84,7 +59,8 @@ extra_text(
 			return mq_xasprintf("tick %lld", (long long)item->tick);
 		if (item->due_ms <= l->model->stats.now_ms)
 			return mq_xstrdup("now");
-		text_age_since(due, item->due_ms, l->model->stats.now_ms);
+		text_age(due,
+		    (double)(item->due_ms - l->model->stats.now_ms) / 1000);
 		return mq_xstrdup(due);
 	case MQ_UNACKED:
 		return item->connection == NULL ?
@@ -119,8 +95,9 @@ print_row(
 {
 	int room = l->columns - FIXED_COLUMNS, width;
 	const char *id = s->id != NULL ? s->id : "-";
-	char age[TEXT_AGE], attempts[24], *extra = extra_text(l, item, s),
-					  *payload;
+	int64_t passed_ms = l->model->stats.now_ms - s->since_ms;
+	char age[TEXT_AGE] = "-", attempts[24];
+	char *extra = extra_text(l, item, s), *payload;
 
 	/* All of an id is needed to do something with its message. */
 	if (strlen(id) > MQ_ID_LEN)
@@ -132,7 +109,8 @@ print_row(
 	}
 	payload = text_clipped(s->envelope.payload, s->envelope.payload_len,
 	    room > PAYLOAD_COLUMNS_MIN ? room : PAYLOAD_COLUMNS_MIN);
-	text_age_since(age, l->model->stats.now_ms, s->since_ms);
+	if (s->since_ms != 0)
+		text_age(age, passed_ms > 0 ? (double)passed_ms / 1000 : 0);
 	snprintf(attempts, sizeof(attempts), "%ld", s->attempts);
 	print_line(l, id, age, attempts, extra, payload);
 	free(extra);
@@ -232,33 +210,57 @@ static bool
 take_slice(void *arg, const struct mq_item *item, int count)
 {
 	struct list *l = arg;
+	struct mq_item *copy;
 
 	if (!l->options->newest)
 		return print_slice(l, item, count);
-	for (; count > 0; count--, item++)
-		if (mq_filter_match(
+	for (; count > 0; count--, item++) {
+		if (!mq_filter_match(
 			&l->options->filter, item->element, item->len))
-			keep_item(l, item);
+			continue;
+		/* The older half goes when there are twice as many as wanted. */
+		if (l->kept / 2 >= l->wanted) {
+			free_items(l->items, l->kept - l->wanted);
+			memmove(l->items, l->items + l->kept - l->wanted,
+			    (size_t)l->wanted * sizeof(*l->items));
+			l->kept = l->wanted;
+		}
+		if (l->kept == l->cap) {
+			l->cap = l->cap * 2 + 64;
+			l->items = mq_xreallocarray(
+			    l->items, (size_t)l->cap, sizeof(*l->items));
+		}
+		copy = &l->items[l->kept++];
+		*copy = *item;
+		copy->element = memcpy(
+		    mq_xcalloc(item->len + 1, 1), item->element, item->len);
+		if (item->connection != NULL)
+			copy->connection = mq_xstrdup(item->connection);
+	}
 	return true;
 }
 
-/* A line is as wide as the terminal, but never narrower than COLUMNS; the names of
- * connections come one after the other. */
-static void
-measure_list(struct list *l)
+/* Measures columns, and returns how many messages the walk skips. */
+static long
+begin_list(struct list *l)
 {
+	const struct list_options *o = l->options;
 	const struct mq_connection_stats *c = l->model->stats.connections;
 	const struct mq_connection_stats *end =
 	    c + l->model->stats.connection_count;
+	long long rejected = l->model->stats.queues[0].rejected;
+	bool any = !mq_filter_given(&o->filter);
 	char *name;
 	int n;
 
+	/* A line is as wide as the terminal, but never narrower than COLUMNS. */
 	l->columns = text_view().width;
 	if (l->columns < COLUMNS)
 		l->columns = COLUMNS;
 	l->extra_max = l->columns - FIXED_COLUMNS - 2 - PAYLOAD_COLUMNS_MIN;
 	if (l->extra_max > EXTRA_COLUMNS_MAX)
 		l->extra_max = EXTRA_COLUMNS_MAX;
+	/* Names of connections come one after the other. */
 	for (; c < end; c++) {
 		if (c->count == 0 || c->consumed[0].unacked == 0)
 			continue;
@@ -267,46 +269,20 @@ measure_list(struct list *l)
 		l->extra = n > l->extra ? n : l->extra;
 		free(name);
 	}
-}
-
-/* How many messages the walk skips.  The server can count by itself as long as any
- * message will do.  Of the newest, that are the last ones, it does as far as it is
- * certain how many come before. */
-static long
-begin_list(struct list *l)
-{
-	const struct list_options *o = l->options;
-	long long n = l->model->stats.queues[0].rejected;
-	bool any = !mq_filter_given(&o->filter);
-
 	if (l->limit == -1 && (o->newest || (l->terminal && l->people)))
 		l->limit = SCREENFUL;
 	if (!o->newest) {
+		/* The server can count by itself as long as any will do. */
 		l->skipped = any && o->state != MQ_UNACKED ? o->offset : 0;
 		return l->skipped;
 	}
+	/* Those that are wanted are the last ones: how many come before, as far as
+	 * that is certain. */
 	l->wanted = l->limit < LONG_MAX / 4 && o->offset < LONG_MAX / 4 ?
 	    l->limit + o->offset :
 	    LONG_MAX / 2;
-	l->more = o->state == MQ_REJECTED && any && n > l->wanted;
-	return l->more ? (long)(n - l->wanted) : 0;
-}
-
-/* Those that were kept, the newest first. */
-static void
-print_newest(struct list *l)
-{
-	struct mq_item item;
-	long i, j;
-
-	for (i = 0, j = l->kept - 1; i < j; i++, j--) {
-		item = l->items[i];
-		l->items[i] = l->items[j];
-		l->items[j] = item;
-	}
-	(void)print_slice(l, l->items, (int)l->kept);
-	free_items(l->items, l->kept);
-	free(l->items);
+	l->more = o->state == MQ_REJECTED && any && rejected > l->wanted;
+	return l->more ? (long)(rejected - l->wanted) : 0;
 }
 
 bool
@@ -323,14 +299,21 @@ list_print(struct collector *c, const struct stats_options *o,
 		o->format != FORMAT_JSON && o->list.framing == MQ_FRAME_WHOLE,
 	    .terminal = isatty(STDOUT_FILENO),
 	    .limit = o->list.limit};
-	long skip;
+	struct mq_item item;
+	long i, j, skip = begin_list(&l);
 
-	measure_list(&l);
-	skip = begin_list(&l);
 	if (m->stats.queues[0].known)
 		*seen = collect_messages(
 		    c, &place, skip, o->list.filter.id, take_slice, &l);
-	print_newest(&l);
+	/* Those that were kept, the newest first. */
+	for (i = 0, j = l.kept - 1; i < j; i++, j--) {
+		item = l.items[i];
+		l.items[i] = l.items[j];
+		l.items[j] = item;
+	}
+	(void)print_slice(&l, l.items, (int)l.kept);
+	free_items(l.items, l.kept);
+	free(l.items);
 	mq_buf_free(&l.out);
 	if (l.more && l.people && o->list.limit == -1 && !o->shared.quiet &&
 	    !ferror(stdout))

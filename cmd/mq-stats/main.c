@@ -32,23 +32,35 @@ find_queues(struct collector *c, int wanted, struct model *m)
 	return model_report_missing(m);
 }
 
-/* Queues of that layout only have the same names. */
+/* The table, and what it does not say. */
 static void
-report_left_alone(const struct collector *c, const struct stats_options *o,
+print_queues(const struct collector *c, const struct stats_options *o,
     const struct model *m)
 {
+	bool quiet = o->shared.quiet;
 	const char *form =
 	    c->server.url.kind == MQ_URL_CLUSTER ? "plain" : "cluster";
 	const struct mq_queue_stats *q = m->stats.queues;
 	size_t n = m->stats.cluster.n;
+	struct table table;
+	char *policy;
 
-	if (o->shared.quiet)
-		return;
-	if (n > 0)
+	tables_fill(m, o->connections, 0, &table);
+	table_print(&table);
+	if (!o->connections && o->count == 1 && q->attributed) {
+		printf("vt %ld s, delay %ld s, ", q->attributes.vt_s,
+		    q->attributes.delay_s);
+		if (q->attributes.maxsize == -1)
+			printf("any size");
+		else
+			printf("maxsize %ld", q->attributes.maxsize);
+		printf("; %lld sent, %lld received\n", q->sent, q->received);
+	}
+	if (n > 0 && !quiet)
 		mq_say("%zu %s rmq's %s layout; %s messages are not counted", n,
 		    n == 1 ? "connection uses" : "connections use", form,
 		    n == 1 ? "its" : "their");
-	for (; q < m->stats.queues + m->stats.count; q++)
+	for (; q < m->stats.queues + m->stats.count && !quiet; q++)
 		if (q->scattered)
 			mq_say("'%s': a name for which only Go programs find "
 			       "messages on a cluster",
@@ -57,28 +69,6 @@ report_left_alone(const struct collector *c, const struct stats_options *o,
 			mq_say("%s: its messages in rmq's %s layout are not "
 			       "counted",
 			    q->name, form);
-}
-
-static void
-print_queues(const struct collector *c, const struct stats_options *o,
-    const struct model *m)
-{
-	const struct mq_queue_stats *q = m->stats.queues;
-	const struct mq_attributes *a = &q->attributes;
-	struct table table;
-	char *policy;
-
-	tables_fill(m, o->watch.connections, 0, &table);
-	table_print(&table);
-	if (!o->watch.connections && o->count == 1 && q->attributed) {
-		printf("vt %ld s, delay %ld s, ", a->vt_s, a->delay_s);
-		if (a->maxsize == -1)
-			printf("any size");
-		else
-			printf("maxsize %ld", a->maxsize);
-		printf("; %lld sent, %lld received\n", q->sent, q->received);
-	}
-	report_left_alone(c, o, m);
 	if (mq_info_evicts(&m->info)) {
 		policy = text_visible(m->info.policy, strlen(m->info.policy));
 		printf("maxmemory-policy is %s: the server may drop queues or "
@@ -102,12 +92,12 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 		c->past = o->count > 0 ? INT_MAX : PAST_QUEUES;
 	collect_stats(c,
 	    MQ_STATS_UNLISTED | wanted[o->format] |
-		(o->watch.connections ? MQ_STATS_CONNECTIONS : 0),
+		(o->connections ? MQ_STATS_CONNECTIONS : 0),
 	    m);
 	collect_policy(c, m);
 	collect_elsewhere(c, m);
 	if (o->format == FORMAT_JSON)
-		json_print(m, o->watch.connections);
+		json_print(m, o->connections);
 	else if (o->format == FORMAT_PROMETHEUS)
 		prometheus_print(m);
 	else
@@ -115,74 +105,30 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 	return model_report_missing(m);
 }
 
+/* --list and --reasons. */
 static bool
-show_html(struct collector *c, const struct stats_options *o, struct model *m)
+show_messages(
+    struct collector *c, const struct stats_options *o, struct model *m)
 {
-	c->past = o->again ? 0 : INT_MAX;
-	collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, m);
-	collect_runs(c, m);
-	rejected_collect(c, m);
-	collect_elsewhere(c, m);
-	html_print(m, o->refresh, o->requested);
-	return model_report_missing(m);
-}
-
-/* seen: messages of the state that were looked at. */
-static void
-report_none(const struct stats_options *o, enum mq_state state, long seen)
-{
-	const char *queue = o->queues[0], *name = mq_state_name(state);
-
-	if (o->shared.quiet)
-		return;
-	if (seen == 0)
-		mq_say("%s: no message is %s", queue, name);
-	else
-		mq_say("%s: none of %ld %s message%s matched", queue, seen,
-		    name, seen == 1 ? "" : "s");
-}
-
-static bool
-show_list(struct collector *c, const struct stats_options *o, struct model *m)
-{
-	enum mq_state state = o->list.state;
-	bool known, any;
+	bool list = o->subject == SUBJECT_LIST, known, any = false;
+	enum mq_state state = list ? o->list.state : MQ_REJECTED;
 	long seen = 0;
 
 	known =
 	    find_queues(c, state == MQ_UNACKED ? MQ_STATS_CONNECTIONS : 0, m);
-	any = list_print(c, o, m, &seen);
-	if (known && !any)
-		report_none(o, state, seen);
-	return any;
-}
-
-static bool
-show_reasons(
-    struct collector *c, const struct stats_options *o, struct model *m)
-{
-	bool any;
-	long seen;
-
-	if (!find_queues(c, 0, m))
-		return false;
-	any = reasons_print(c, o, m, &seen);
-	if (!any)
-		report_none(o, MQ_REJECTED, seen);
-	return any;
-}
-
-static bool
-show_running(
-    struct collector *c, const struct stats_options *o, struct model *m)
-{
-	bool known = o->count == 0 || find_queues(c, 0, m);
-
-	collect_runs(c, m);
-	running_print(&m->runs, o->format == FORMAT_JSON);
-	if (m->runs.count == 0 && known && !o->shared.quiet)
-		mq_say("no script is running");
-	return m->runs.count > 0 && known;
+	if (list)
+		any = list_print(c, o, m, &seen);
+	else if (known)
+		any = reasons_print(c, o, m, &seen);
+	if (!known || any || o->shared.quiet)
+		return any;
+	if (seen == 0)
+		mq_say(
+		    "%s: no message is %s", o->queues[0], mq_state_name(state));
+	else
+		mq_say("%s: none of %ld %s message%s matched", o->queues[0],
+		    seen, mq_state_name(state), seen == 1 ? "" : "s");
+	return false;
 }
 
 /* Returns whether what was asked for is there. */
@@ -191,18 +137,29 @@ show_subject(
     struct collector *c, const struct stats_options *o, struct model *m)
 {
 	struct mq_report report;
+	bool known;
 
 	switch (o->subject) {
 	case SUBJECT_LIST:
-		return show_list(c, o, m);
 	case SUBJECT_REASONS:
-		return show_reasons(c, o, m);
+		return show_messages(c, o, m);
 	case SUBJECT_RUNNING:
-		return show_running(c, o, m);
+		known = o->count == 0 || find_queues(c, 0, m);
+		collect_runs(c, m);
+		running_print(&m->runs, o->format == FORMAT_JSON);
+		if (m->runs.count == 0 && known && !o->shared.quiet)
+			mq_say("no script is running");
+		return m->runs.count > 0 && known;
 	case SUBJECT_ONE:
 		return one_print(c, o, m);
 	case SUBJECT_HTML:
-		return show_html(c, o, m);
+		c->past = o->again ? 0 : INT_MAX;
+		collect_stats(c, MQ_STATS_CONNECTIONS | MQ_STATS_UNLISTED, m);
+		collect_runs(c, m);
+		rejected_collect(c, m);
+		collect_elsewhere(c, m);
+		html_print(m, o->refresh, o->requested);
+		return model_report_missing(m);
 	case SUBJECT_SERVER:
 		collect_report(c, &report);
 		server_print(m->server, &report, o->format == FORMAT_JSON);
@@ -231,32 +188,29 @@ name_queues(struct collector *c, struct stats_options *o)
 	c->count = o->count;
 }
 
-/* For a plugin, everything that goes wrong is a line on stdout. */
-static int
-show_check(struct collector *c, struct stats_options *o, struct model *m)
-{
-	struct checks *checks = checks_parse(o->checks);
-
-	if (mq_option_find(
-		&o->shared, &c->server, m->error, sizeof(m->error)) == 0) {
-		name_queues(c, o);
-		if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
-			collect_elsewhere(c, m);
-	}
-	return checks_print(checks, m, c->count == 0);
-}
-
 static int
 show(struct collector *c, struct stats_options *o, struct model *m)
 {
+	struct checks *checks;
 	int status;
 
+	if (o->format == FORMAT_CHECK) {
+		/* For a plugin, everything that goes wrong is a line on stdout. */
+		checks = checks_parse(o->checks);
+		if (mq_option_find(&o->shared, &c->server, m->error,
+			sizeof(m->error)) == 0) {
+			name_queues(c, o);
+			if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
+				collect_elsewhere(c, m);
+		}
+		return checks_print(checks, m, c->count == 0);
+	}
 	(void)mq_option_server(&o->shared, &c->server);
 	m->server = c->server.name;
 	name_queues(c, o);
 	mq_filter_check(&o->list.filter, c->layout);
-	if (o->watch.interval_ms > 0) {
-		watch(c, &o->watch, m);
+	if (o->interval_ms > 0) {
+		watch(c, o, m);
 		return MQ_EXIT_OK;
 	}
 	/* For the ellipsis of what is cut; regular expressions are compiled. */
@@ -282,9 +236,7 @@ main(int argc, char *argv[])
 		endpoint_serve(&options);
 	model.order = options.order;
 	mq_option_prints(true);
-	status = options.format == FORMAT_CHECK ?
-	    show_check(&collector, &options, &model) :
-	    show(&collector, &options, &model);
+	status = show(&collector, &options, &model);
 	model_free(&model);
 	collect_close(&collector);
 	mq_server_free(&collector.server);

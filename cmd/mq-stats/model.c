@@ -29,7 +29,7 @@ compare_rows(const void *a, const void *b)
 }
 
 const struct mq_queue_stats **
-order_rows(const struct model *m, int *count)
+order_rows(const struct model *m, int *count, int *marked)
 {
 	const struct order *o = &m->order;
 	size_t n = (size_t)m->stats.count, kept = 0, i;
@@ -59,18 +59,11 @@ order_rows(const struct model *m, int *count)
 		sorted[o->reverse ? kept - 1 - i : i] = rows[i].q;
 	free(rows);
 	*count = (int)kept;
+	*marked = 0;
+	for (i = kept; o->marked != NULL && i-- > 0;)
+		if (strcmp(sorted[i]->name, o->marked) == 0)
+			*marked = (int)i;
 	return sorted;
-}
-
-int
-order_marked(const struct model *m, const struct mq_queue_stats **rows, int n)
-{
-	int i;
-
-	for (i = 0; i < n; i++)
-		if (strcmp(rows[i]->name, m->order.marked) == 0)
-			return i;
-	return 0;
 }
 
 /* --- sums ---------------------------------------------------------------- */

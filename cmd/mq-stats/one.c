@@ -37,24 +37,6 @@ struct found {
 	struct model *model; /* of the last look */
 };
 
-/* Keeps a message beyond its slice. */
-static void
-keep_message(struct found *f, const struct mq_item *item)
-{
-	mq_buf_set(&f->element, item->element, item->len);
-	f->queue = mq_xstrdup(f->place.queue);
-	f->state = f->place.state;
-	f->connection =
-	    item->connection != NULL ? mq_xstrdup(item->connection) : NULL;
-	f->item = (struct mq_item){.element = f->element.data,
-	    .len = f->element.len,
-	    .in_line = item->in_line,
-	    .tick = item->tick,
-	    .due_ms = item->due_ms,
-	    .connection = f->connection};
-	f->exists = true;
-}
-
 static bool
 look_at_slice(void *arg, const struct mq_item *item, int count)
 {
@@ -68,9 +50,20 @@ look_at_slice(void *arg, const struct mq_item *item, int count)
 		/* The needle may stand in the payload of another message, or in its
 		 * headers as something else. */
 		name = mq_message_name(&e);
-		if (name != NULL && strcmp(name, f->id) == 0)
-			keep_message(f, item);
+		f->exists = name != NULL && strcmp(name, f->id) == 0;
 		mq_envelope_free(&e);
+		if (!f->exists)
+			continue;
+		/* Beyond its slice. */
+		mq_buf_set(&f->element, item->element, item->len);
+		f->queue = mq_xstrdup(f->place.queue);
+		f->state = f->place.state;
+		f->connection = item->connection != NULL ?
+		    mq_xstrdup(item->connection) :
+		    NULL;
+		f->item = *item;
+		f->item.element = f->element.data;
+		f->item.connection = f->connection;
 	}
 	return !f->exists;
 }
@@ -117,60 +110,42 @@ look_at_queue(
 		look_at_place(c, f, q->name, MQ_REJECTED, NULL);
 }
 
-static bool
-look_everywhere(struct collector *c, struct found *f)
-{
-	const struct mq_queue_stats *q, *end;
-	bool known = true;
-
-	collect_stats(c, MQ_STATS_CONNECTIONS, f->model);
-	q = f->model->stats.queues;
-	end = q + f->model->stats.count;
-	for (; q < end && !f->exists; q++) {
-		known &= q->known;
-		if (q->known)
-			look_at_queue(c, q, f);
-	}
-	return f->exists || known;
-}
-
-/* A message that came without an id runs under one that only its consumer
- * knows. */
-static void
-find_run(struct found *f)
-{
-	const struct mq_runs *runs = &f->model->runs;
-	/* The news of a run may be a second old. */
-	bool may_run = !f->exists || f->state == MQ_UNACKED;
-	int i;
-
-	for (i = 0; may_run && i < runs->count && f->run == NULL; i++)
-		if (strcmp(runs->runs[i].id, f->id) == 0)
-			f->run = &runs->runs[i];
-	if (f->exists || f->run == NULL)
-		return;
-	f->exists = true;
-	f->state = MQ_UNACKED;
-	f->queue = mq_xstrdup(f->run->queue);
-	f->connection = mq_xstrdup(f->run->connection);
-}
-
 /* Looks wherever the message can be.  Returns false when a queue that was named does
  * not exist, and the message is in none of the others. */
 static bool
 find_message(struct collector *c, struct found *f)
 {
+	struct model *m = f->model;
 	bool known = true;
-	int i;
+	int looks, i;
 
-	for (i = 0; i < LOOKS && known && !f->exists; i++)
-		known = look_everywhere(c, f);
+	for (looks = 0; looks < LOOKS && known && !f->exists; looks++) {
+		collect_stats(c, MQ_STATS_CONNECTIONS, m);
+		for (i = 0; i < m->stats.count && !f->exists; i++) {
+			known &= m->stats.queues[i].known;
+			if (m->stats.queues[i].known)
+				look_at_queue(c, &m->stats.queues[i], f);
+		}
+		known |= f->exists;
+	}
 	if (!known)
-		collect_elsewhere(c, f->model);
-	collect_runs(c, f->model);
-	find_run(f);
+		collect_elsewhere(c, m);
+	collect_runs(c, m);
+	/* The news of a run may be a second old. */
+	for (i = 0; i < m->runs.count && f->run == NULL; i++)
+		if ((!f->exists || f->state == MQ_UNACKED) &&
+		    strcmp(m->runs.runs[i].id, f->id) == 0)
+			f->run = &m->runs.runs[i];
+	/* A message that came without an id runs under one that only its consumer
+	 * knows. */
+	if (!f->exists && f->run != NULL) {
+		f->exists = true;
+		f->state = MQ_UNACKED;
+		f->queue = mq_xstrdup(f->run->queue);
+		f->connection = mq_xstrdup(f->run->connection);
+	}
 	if (!f->exists && known)
-		f->ended_in = collect_ending(c, f->model, f->id, &f->ending);
+		f->ended_in = collect_ending(c, m, f->id, &f->ending);
 	return known;
 }
 
@@ -186,31 +161,25 @@ time_text(char out[TEXT_TIME], int64_t unix_ms)
 	struct tm tm;
 	size_t n;
 
-	out[0] = '\0';
-	if (localtime_r(&t, &tm) == NULL)
-		return;
+	localtime_r(&t, &tm);
 	n = strftime(out, TEXT_TIME - 1, "%Y-%m-%dT%H:%M:%S%z", &tm);
 	/* +0100 becomes +01:00. */
-	if (n >= 5) {
-		memmove(out + n - 1, out + n - 2, 3);
-		out[n - 2] = ':';
-	}
+	memmove(out + n - 1, out + n - 2, 3);
+	out[n - 2] = ':';
 }
 
 static void
 print_time(const char *name, int64_t ms, int64_t now_ms)
 {
+	bool later = ms > now_ms;
 	char at[TEXT_TIME], age[TEXT_AGE];
 
 	if (ms <= 0)
 		return;
 	time_text(at, ms);
-	if (ms > now_ms)
-		text_age_since(age, ms, now_ms);
-	else
-		text_age_since(age, now_ms, ms);
-	printf("%-12s%s (%s%s%s)\n", name, at, ms > now_ms ? "in " : "", age,
-	    ms > now_ms ? "" : " ago");
+	text_age(age, (double)(later ? ms - now_ms : now_ms - ms) / 1000);
+	printf("%-12s%s (%s%s%s)\n", name, at, later ? "in " : "", age,
+	    later ? "" : " ago");
 }
 
 static void
@@ -225,14 +194,29 @@ print_found_run(const struct mq_run *run, int64_t now_ms)
 	free(text);
 }
 
+/* What a message asks for, and the headers that are not ours. */
 static void
-print_headers(const struct message *s)
+print_headers(const struct message *s, int64_t now_ms)
 {
+	const struct mq_envelope *e = &s->envelope;
+	const char *key = mq_envelope_get(e, MQ_HEADER_KEY), *name;
+	const char *unique = message_unique(e);
 	json_t *own = message_headers(s), *values, *value;
-	const char *name;
 	size_t i;
 	char *text, *shown;
 
+	text_line("priority", mq_envelope_get(e, MQ_HEADER_PRIORITY));
+	text_line("group", mq_envelope_get(e, MQ_HEADER_GROUP));
+	if (key != NULL) {
+		text = mq_xasprintf("%s (%s%s)", key, unique,
+		    unique[strspn(unique, "0123456789")] == '\0' ? " ms" : "");
+		text_line("key", text);
+		free(text);
+	}
+	text_line("from tick", mq_envelope_get(e, MQ_HEADER_FROM_TICK));
+	text_line("until tick", mq_envelope_get(e, MQ_HEADER_UNTIL_TICK));
+	print_time(
+	    "expires", mq_envelope_get_long(e, MQ_HEADER_EXPIRES, 0), now_ms);
 	json_object_foreach(own, name, values)
 		json_array_foreach(values, i, value) {
 			text = text_visible(json_string_value(value),
@@ -243,47 +227,6 @@ print_headers(const struct message *s)
 			free(text);
 		}
 	json_decref(own);
-}
-
-static void
-print_options(const struct mq_envelope *e, int64_t now_ms)
-{
-	const char *key = mq_envelope_get(e, MQ_HEADER_KEY);
-	char *text;
-
-	text_line("priority", mq_envelope_get(e, MQ_HEADER_PRIORITY));
-	text_line("group", mq_envelope_get(e, MQ_HEADER_GROUP));
-	if (key != NULL) {
-		text = mq_xasprintf("%s (%s%s)", key, message_unique(e),
-		    message_unique(
-			e)[strspn(message_unique(e), "0123456789")] == '\0' ?
-			" ms" :
-			"");
-		text_line("key", text);
-		free(text);
-	}
-	text_line("from tick", mq_envelope_get(e, MQ_HEADER_FROM_TICK));
-	text_line("until tick", mq_envelope_get(e, MQ_HEADER_UNTIL_TICK));
-	print_time(
-	    "expires", mq_envelope_get_long(e, MQ_HEADER_EXPIRES, 0), now_ms);
-}
-
-/* The end of stderr, line by line. */
-static void
-print_errors(const char *p, size_t n)
-{
-	const char *end;
-	size_t len;
-	char *shown;
-
-	for (; n > 0; p += len, n -= len) {
-		end = memchr(p, '\n', n);
-		len = end != NULL ? (size_t)(end - p) : n;
-		shown = text_visible(p, len);
-		printf("%-12s%s\n", "  stderr", shown);
-		free(shown);
-		len += end != NULL;
-	}
 }
 
 static const char *
@@ -301,6 +244,8 @@ print_failure(const json_t *v)
 	const json_t *errors = json_object_get(v, "stderr");
 	int64_t ms = json_integer_value(json_object_get(v, "at_ms"));
 	long long attempt = json_integer_value(json_object_get(v, "attempt"));
+	const char *p = json_string_value(errors), *end;
+	size_t n = json_string_length(errors), len;
 	char at[TEXT_TIME] = "-", how[32] = "no exit status", name[32], *text;
 
 	if (ms > 0)
@@ -313,8 +258,16 @@ print_failure(const json_t *v)
 	    signal != NULL ? "signal " : "", signal != NULL ? signal : how,
 	    said != NULL ? ": " : "", said != NULL ? said : "");
 	text_line(name, text);
-	print_errors(json_string_value(errors), json_string_length(errors));
 	free(text);
+	/* The end of stderr, line by line. */
+	for (; n > 0; p += len, n -= len) {
+		end = memchr(p, '\n', n);
+		len = end != NULL ? (size_t)(end - p) : n;
+		text = text_visible(p, len);
+		printf("%-12s%s\n", "  stderr", text);
+		free(text);
+		len += end != NULL;
+	}
 }
 
 static void
@@ -343,8 +296,7 @@ print_message(const struct found *f)
 		print_found_run(f->run, now_ms);
 	printf("%-12s%ld\n", "attempts", s.attempts);
 	text_line("reason", s.reason);
-	print_options(&s.envelope, now_ms);
-	print_headers(&s);
+	print_headers(&s, now_ms);
 	text = text_clipped(s.envelope.payload, s.envelope.payload_len,
 	    columns > 40 ? columns - 12 : PAYLOAD_COLUMNS);
 	printf("%-12s%zu\n", "size", s.envelope.payload_len);
@@ -400,39 +352,35 @@ print_text(const struct found *f)
 
 /* --- JSON ---------------------------------------------------------------- */
 
-static void
-set_message(json_t *v, const struct found *f, bool payload)
-{
-	int64_t published_ms = (int64_t)mq_id_time(f->id) / 1000;
-	struct message s;
-	json_t *more;
-
-	message_unpack(&s, &f->item, f->state);
-	more = message_facts(&s, &f->item, f->state);
-	mq_json_must(json_object_update(v, more) == 0);
-	json_decref(more);
-	if (published_ms > 0)
-		mq_json_set(v, "published_ms", json_integer(published_ms));
-	message_set_content(v, &s, payload);
-	message_free(&s);
-}
-
 static json_t *
 found_json(const struct found *f, bool payload)
 {
 	json_t *v = mq_json_pack("{so so}", "id",
-	    mq_json_text(f->exists ? f->id : f->ending.id), "queue",
-	    mq_json_name(f->exists ? f->queue : f->ended_in));
+		   mq_json_text(f->exists ? f->id : f->ending.id), "queue",
+		   mq_json_name(f->exists ? f->queue : f->ended_in)),
+	       *facts;
+	int64_t published_ms;
+	struct message s;
 
 	if (!f->exists) {
 		mq_json_must(json_object_update(v, f->ending.json) == 0);
 		return v;
 	}
 	mq_json_set(v, "state", json_string(mq_state_name(f->state)));
-	if (f->item.element != NULL)
-		set_message(v, f, payload);
-	else
+	if (f->item.element != NULL) {
+		message_unpack(&s, &f->item, f->state);
+		facts = message_facts(&s, &f->item, f->state);
+		mq_json_must(json_object_update(v, facts) == 0);
+		json_decref(facts);
+		published_ms = (int64_t)mq_id_time(f->id) / 1000;
+		if (published_ms > 0)
+			mq_json_set(
+			    v, "published_ms", json_integer(published_ms));
+		message_set_content(v, &s, payload);
+		message_free(&s);
+	} else {
 		mq_json_set(v, "connection", mq_json_name(f->connection));
+	}
 	if (f->run != NULL)
 		mq_json_set(v, "running",
 		    fields_json(run_fields, f->run, f->model->stats.now_ms));

@@ -85,11 +85,11 @@ take_watch(void *into, const struct mq_given *given)
 {
 	struct stats_options *o = into;
 
-	o->watch.interval_ms = WATCH_MS;
+	o->interval_ms = WATCH_MS;
 	if (given->arg == NULL)
 		return;
-	o->watch.interval_ms = mq_option_duration(given->name, given->arg);
-	if (o->watch.interval_ms < WATCH_MIN_MS)
+	o->interval_ms = mq_option_duration(given->name, given->arg);
+	if (o->interval_ms < WATCH_MIN_MS)
 		mq_die(MQ_EXIT_USAGE, "%s: %s: must be at least %d ms",
 		    given->name, given->arg, WATCH_MIN_MS);
 }
@@ -124,7 +124,7 @@ take_sort(void *into, const struct mq_given *given)
 
 static const struct mq_option forms[] = {
     {0, "--connections", NULL, "+a table of connections, and their queues",
-	MQ_FLAG(struct stats_options, watch.connections)},
+	MQ_FLAG(struct stats_options, connections)},
     {0, "--json", NULL, "+everything, as one JSON object", .take = take_format,
 	.which = FORMAT_JSON},
     {0, "--prometheus", NULL, "metrics, as text for Prometheus",
@@ -214,7 +214,7 @@ has_rows(const struct stats_options *o)
 	if (o->subject == SUBJECT_HTML || o->subject == SUBJECT_HTTP)
 		return true;
 	return o->subject == SUBJECT_QUEUES && o->format == FORMAT_TABLE &&
-	    !o->watch.connections;
+	    !o->connections;
 }
 
 /* option: one that was given; NULL: none was. */
@@ -260,8 +260,6 @@ check_messages(const struct stats_options *o, bool json)
 			o->hosts.count > 0 ? "--host" :
 					     NULL,
 		    "--http");
-	if (o->subject == SUBJECT_HTML && json)
-		refuse_both("--html", "--json");
 	if (o->subject == SUBJECT_SERVER && o->count > 0)
 		mq_die(MQ_EXIT_USAGE, "--server: takes no queue; remove %s",
 		    o->queues[0]);
@@ -280,20 +278,20 @@ check_options(const struct stats_options *o)
 	bool json = o->format == FORMAT_JSON;
 	bool of_machine = o->format != FORMAT_TABLE;
 
-	if (o->watch.interval_ms > 0 && of_machine)
+	if (o->interval_ms > 0 && of_machine)
 		refuse_both("--watch", format);
-	if (o->watch.connections && of_machine && !json)
+	if (o->connections && of_machine && !json)
 		refuse_both("--connections", format);
 	check_messages(o, json);
 	if (subject == NULL)
 		return;
 	if (o->subject == SUBJECT_HTTP ?
 		of_machine && o->format != FORMAT_CHECK :
-		of_machine && !json)
+		of_machine && (!json || o->subject == SUBJECT_HTML))
 		refuse_both(subject, format);
-	if (o->watch.interval_ms > 0)
+	if (o->interval_ms > 0)
 		refuse_both(subject, "--watch");
-	if (o->watch.connections)
+	if (o->connections)
 		refuse_both(subject, "--connections");
 }
 

@@ -115,25 +115,6 @@ by_name(const void *a, const void *b)
 	return strcmp(x->q->name, y->q->name);
 }
 
-/* Labels of the other metrics stay when a queue moves to another node. */
-static void
-print_nodes(const struct series *series, int count, size_t lost)
-{
-	int i;
-
-	if (count == 0 || series[0].q->node == NULL)
-		return;
-	print_family("mq_queue_node", "gauge",
-	    "1, with the node of the cluster that has the queue.");
-	for (i = 0; i < count; i++)
-		if (series[i].q->node != NULL)
-			printf("mq_queue_node%s,node=\"%s\"} 1\n",
-			    series[i].label, series[i].q->node);
-	print_family("mq_lost_nodes", "gauge",
-	    "Nodes of the cluster whose queues are missing here.");
-	printf("mq_lost_nodes %zu\n", lost);
-}
-
 void
 prometheus_print(const struct model *m)
 {
@@ -154,7 +135,19 @@ prometheus_print(const struct model *m)
 	print_metrics(queue_fields, series, count, stats->now_ms);
 	print_metrics(count_fields, series, count, stats->now_ms);
 	print_histogram(series, count);
-	print_nodes(series, count, m->lost.n);
+	if (count > 0 && series[0].q->node != NULL) {
+		/* Labels of the other metrics stay when a queue moves to another
+		 * node. */
+		print_family("mq_queue_node", "gauge",
+		    "1, with the node of the cluster that has the queue.");
+		for (i = 0; i < count; i++)
+			if (series[i].q->node != NULL)
+				printf("mq_queue_node%s,node=\"%s\"} 1\n",
+				    series[i].label, series[i].q->node);
+		print_family("mq_lost_nodes", "gauge",
+		    "Nodes of the cluster whose queues are missing here.");
+		printf("mq_lost_nodes %zu\n", m->lost.n);
+	}
 	/* Of a server without queues nobody needs it. */
 	print_family(
 	    "mq_all_paused", "gauge", "1 while all queues are paused.");

@@ -4,6 +4,7 @@
  */
 #include "stats.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,30 +38,19 @@ static const char hex[] = "0123456789abcdefABCDEF";
 static const char letters[] =
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-static bool
-is_uuid(const char *p)
-{
-	static const size_t parts[] = {8, 4, 4, 4, 12};
-	size_t i;
-
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (strspn(p, hex) != parts[i])
-			return false;
-		p += parts[i];
-		if (i < 4 && *p++ != '-')
-			return false;
-	}
-	return true;
-}
-
 /* How many bytes at p, where a word begins, are an id; 0: none. */
 static size_t
 id_length(const char *p)
 {
-	size_t n = strspn(p, letters);
+	size_t n = strspn(p, letters), i = 0;
 	bool numbered = strcspn(p, digits) < n;
 
-	if (is_uuid(p))
+	while (i < UUID_BYTES &&
+	    (i == 8 || i == 13 || i == 18 || i == 23 ?
+		    p[i] == '-' :
+		    isxdigit((unsigned char)p[i])))
+		i++;
+	if (i == UUID_BYTES && !isxdigit((unsigned char)p[i]))
 		return UUID_BYTES;
 	if (!numbered || strspn(p, digits) == n)
 		return 0;
@@ -230,7 +220,7 @@ add_stride(void *arg, const struct mq_item *item, int count)
 		message_free(&m);
 		*s->bytes -= item->len < *s->bytes ? item->len : *s->bytes;
 	}
-	return s->place<s->end && * s->bytes> 0;
+	return *s->bytes > 0 && s->place < s->end;
 }
 
 static int
@@ -241,44 +231,42 @@ by_place(const void *a, const void *b)
 	return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
 }
 
-/* The newest of a queue, sorted and grouped. */
-static void
-collect_queue(struct collector *c, const struct mq_queue_stats *q,
-    size_t *bytes, struct rejections *r)
-{
-	const struct mq_place place = {.queue = q->name, .state = MQ_REJECTED};
-	struct stride s = {.out = r, .state = MQ_REJECTED, .bytes = bytes};
-	long from = (long)q->rejected;
-	int i;
-
-	while (from > 0 && r->count + STRIDE <= REJECTED_MAX && *bytes > 0) {
-		s.end = from;
-		from -= from < STRIDE ? from : STRIDE;
-		s.place = from;
-		collect_messages(c, &place, from, NULL, add_stride, &s);
-	}
-	r->cut = r->count < q->rejected;
-	if (r->count > 0)
-		qsort(r->all, (size_t)r->count, sizeof(*r->all), by_place);
-	/* The newest goes last: among messages without a time, that one counts. */
-	for (i = r->count - 1; i >= 0; i--)
-		add_reason(&r->reasons, r->all[i].reason, r->all[i].at_ms,
-		    r->all[i].id);
-	sort_reasons(&r->reasons);
-}
-
 void
 rejected_collect(struct collector *c, struct model *m)
 {
+	struct mq_place place = {.state = MQ_REJECTED};
 	size_t bytes = PAGE_BYTES;
-	int i;
+	struct stride s = {.state = MQ_REJECTED, .bytes = &bytes};
+	const struct mq_queue_stats *q;
+	struct rejections *r;
+	long from;
+	int i, k;
 
 	m->rejected =
 	    mq_xcalloc((size_t)m->stats.count + 1, sizeof(*m->rejected));
-	for (i = 0; i < m->stats.count; i++)
-		if (m->stats.queues[i].rejected != 0)
-			collect_queue(
-			    c, &m->stats.queues[i], &bytes, &m->rejected[i]);
+	for (i = 0; i < m->stats.count; i++) {
+		q = &m->stats.queues[i];
+		r = s.out = &m->rejected[i];
+		place.queue = q->name;
+		from = (long)q->rejected;
+		while (from > 0 && r->count + STRIDE <= REJECTED_MAX &&
+		    bytes > 0) {
+			s.end = from;
+			from -= from < STRIDE ? from : STRIDE;
+			s.place = from;
+			collect_messages(c, &place, from, NULL, add_stride, &s);
+		}
+		r->cut = r->count < q->rejected;
+		if (r->count > 0)
+			qsort(r->all, (size_t)r->count, sizeof(*r->all),
+			    by_place);
+		/* The newest goes last: among messages without a time, that one
+		 * counts. */
+		for (k = r->count - 1; k >= 0; k--)
+			add_reason(&r->reasons, r->all[k].reason,
+			    r->all[k].at_ms, r->all[k].id);
+		sort_reasons(&r->reasons);
+	}
 }
 
 int

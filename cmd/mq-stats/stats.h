@@ -70,11 +70,14 @@ struct rejections {
 
 void rejected_free(struct rejections *);
 
-/* --- order -------------------------------------------------------------- */
+/* --- model -------------------------------------------------------------- */
 
-/* Which queues a table shows, and in which order. */
+/*
+ * The server and its queues as outputs show them.  collect.c fills a model, outputs
+ * only read it.
+ */
 
-/* Starts zeroed: all queues, as they come. */
+/* Which queues a table shows, and in which order.  Zeroed: all, as they come. */
 struct order {
 	const struct field *key; /* names ascend, numbers descend; NULL: as they
 				  * come */
@@ -86,18 +89,10 @@ struct order {
 	long limit;  /* queues at most; 0: all */
 };
 
-/* --- model -------------------------------------------------------------- */
-
-/*
- * The server and its queues as outputs show them.  collect.c fills a model, outputs
- * only read it.
- */
-
 struct model {
-	const char *server; /* its name */
-	struct order order; /* of the queues in tables */
-	int spark;	    /* columns of a sparkline there; 0: there is none */
-	char error[512];    /* why nothing is known; empty: it is */
+	const char *server;   /* its name */
+	struct order order;   /* of the queues in tables */
+	char error[512];      /* why nothing is known; empty: it is */
 	struct mq_names lost; /* the nodes of a cluster that are, and why */
 	struct mq_stats stats;
 	struct mq_info info; /* the policy */
@@ -108,12 +103,10 @@ struct model {
 	struct rejections *rejected; /* of each queue */
 };
 
-/* The queues of m->stats in their order, without regard to its limit; the caller
- * frees. */
-const struct mq_queue_stats **order_rows(const struct model *, int *count);
-/* Which of these is marked. */
-int order_marked(
-    const struct model *, const struct mq_queue_stats **, int count);
+/* The queues of m->stats in their order, without regard to its limit, and which of these
+ * is marked; the caller frees. */
+const struct mq_queue_stats **order_rows(
+    const struct model *, int *count, int *marked);
 
 /* Adds a queue to a sum, whose rates begin below 0. */
 void model_add(struct mq_queue_stats *sum, const struct mq_queue_stats *);
@@ -178,19 +171,9 @@ const char *collect_ending(
 
 void collect_close(struct collector *);
 
-/* --- watch -------------------------------------------------------------- */
-
-/* --watch: the table again and again. */
-
-struct watch_options {
-	bool connections;
-	int64_t interval_ms;
-};
-
-/* Returns when the user has had enough. */
-void watch(struct collector *, const struct watch_options *, struct model *);
-
 /* --- options ------------------------------------------------------------ */
+
+/* The command line of mq-stats. */
 
 struct list_options {
 	enum mq_state state;
@@ -200,8 +183,6 @@ struct list_options {
 	long limit;		 /* -1: all, or a screenful */
 	enum mq_framing framing; /* WHOLE: a table for people */
 };
-
-/* The command line of mq-stats. */
 
 /* The subject of the output... */
 enum subject {
@@ -231,19 +212,20 @@ struct stats_options {
 	struct mq_shared shared;
 	enum subject subject;
 	enum format format;
-	struct list_options list;   /* also what --reasons and --id take */
-	struct watch_options watch; /* interval_ms 0: once */
-	struct order order;	    /* of the queues in a table */
-	const char *checks;	    /* of --check */
-	long refresh;		    /* of --html; 0: none */
-	bool payloads;		    /* are shown */
-	bool requested;		    /* by --http */
-	bool again;		    /* by a page, which knows what was */
-	int port;		    /* of --http; 0: any; -1: stdin */
-	struct http_hosts hosts;    /* of its requests */
-	char *name;		    /* what its path ends with, own */
-	char *only;		    /* name, as the queue that it is about */
-	char **queues;		    /* NS:QUEUE once the layout is known */
+	struct list_options list; /* also what --reasons and --id take */
+	bool connections;	  /* instead of queues, or with them */
+	int64_t interval_ms;	  /* of --watch; 0: once */
+	struct order order;	  /* of the queues in a table */
+	const char *checks;	  /* of --check */
+	long refresh;		  /* of --html; 0: none */
+	bool payloads;		  /* are shown */
+	bool requested;		  /* by --http */
+	bool again;		  /* by a page, which knows what was */
+	int port;		  /* of --http; 0: any; -1: stdin */
+	struct http_hosts hosts;  /* of its requests */
+	char *name;		  /* what its path ends with, own */
+	char *only;		  /* name, as the queue that it is about */
+	char **queues;		  /* NS:QUEUE once the layout is known */
 	int count;
 };
 
@@ -293,8 +275,6 @@ void text_line(const char *name, const char *text);
 /* "12s", "3m", "2h", "1d": whole units, rounded down. */
 #define TEXT_AGE 24
 void text_age(char out[TEXT_AGE], double seconds);
-/* The time from since_ms to now_ms, at least 0; "-" when since_ms is 0. */
-void text_age_since(char out[TEXT_AGE], int64_t now_ms, int64_t since_ms);
 /* Prints JSON text with characters that could drive or mislead a terminal as
  * \uXXXX, which says the same. */
 void text_json(const char *p, size_t n);
@@ -459,9 +439,7 @@ void table_free(struct table *);
 
 /* --- message ------------------------------------------------------------ */
 
-/* One message, and one that runs, as outputs show them. */
-
-/* The strings are in the envelope. */
+/* One message, as outputs show it.  The strings are in the envelope. */
 struct message {
 	struct mq_envelope envelope; /* with a bad header: all is payload */
 	const char *id;		     /* NULL: none */
@@ -505,6 +483,9 @@ void message_set_content(json_t *, const struct message *, bool payload);
  * summed up in one, or that of connections.  table_free() frees. */
 void tables_fill(
     const struct model *, bool connections, int height, struct table *);
+
+/* --watch: the table again and again.  Returns when the user has had enough. */
+void watch(struct collector *, const struct stats_options *, struct model *);
 
 /* --json: everything as one object.  The model has the policy. */
 void json_print(const struct model *, bool connections);
@@ -558,28 +539,20 @@ void html_print(const struct model *, long refresh, bool served);
 /* --server: the server itself, and what is wrong with it. */
 void server_print(const char *name, const struct mq_report *, bool json);
 
-/* --- check -------------------------------------------------------------- */
-
-/* --check: a monitoring plugin. */
-
-/* Parses the limits, or ends with exit 64. */
+/* --check, a monitoring plugin: parses the limits, or ends with exit 64. */
 struct checks;
 struct checks *checks_parse(const char *);
-
-/* Prints how things are, or why nothing is known, and frees the limits; returns the exit status of a
- * plugin.  all: the queues were not named. */
+/* Prints how things are, or why nothing is known, and frees the limits; returns the exit
+ * status of a plugin.  all: the queues were not named. */
 int checks_print(struct checks *, const struct model *, bool all);
 
 /* --- endpoint ----------------------------------------------------------- */
 
 /*
- * --http: a request becomes options, and an answer.  With a port, for each connection in
- * a process of its own; the first process ends only by a signal, or if it cannot listen.
- */
-
-/*
- * Receives a request.  Returns in a child process, with the options that print what is
- * asked for; the program itself answers and ends.  The paths:
+ * --http: a request becomes options, and an answer.  Receives it, and returns in a child
+ * process, with the options that print what is asked for; the program itself answers and
+ * ends.  With a port, for each connection in a process of its own; the first process ends
+ * only by a signal, or if it cannot listen.  The paths:
  *
  *	/	/metrics	/queues.json	/healthz	/queue/NAME	/message/ID
  */

@@ -229,24 +229,6 @@ title_width(const struct table *t, int column)
 	return (int)strlen(t->columns[column]->title);
 }
 
-/* How wide each column is; 0: it is left out. */
-static void
-measure_columns(const struct table *t, int *width)
-{
-	size_t i;
-	int j, n;
-
-	for (j = 0; j < t->count; j++)
-		width[j] = t->columns[j]->sparse ? 0 : title_width(t, j);
-	for (i = 0; i < t->used; i++) {
-		j = (int)(i % (size_t)t->count);
-		n = t->cells[i].width;
-		if (n > 0 && n < title_width(t, j))
-			n = title_width(t, j);
-		width[j] = n > width[j] ? n : width[j];
-	}
-}
-
 /* Of all columns together, with so many of a text at most. */
 static int
 total_width(const struct table *t, const int *width, int most)
@@ -260,12 +242,25 @@ total_width(const struct table *t, const int *width, int most)
 	return total;
 }
 
+/* How wide each column is; 0: it is left out.  room 0: any. */
 static void
 fit_columns(const struct table *t, int room, int *width)
 {
 	const struct field *const *columns = t->columns;
-	int j, least, spare, widest, left;
+	int j, n, least, spare, widest, left;
+	size_t i;
 
+	for (j = 0; j < t->count; j++)
+		width[j] = columns[j]->sparse ? 0 : title_width(t, j);
+	for (i = 0; i < t->used; i++) {
+		j = (int)(i % (size_t)t->count);
+		n = t->cells[i].width;
+		if (n > 0 && n < title_width(t, j))
+			n = title_width(t, j);
+		width[j] = n > width[j] ? n : width[j];
+	}
+	if (room == 0)
+		return;
 	/* A sparkline has the room that the others leave. */
 	for (j = 0; j < t->count; j++) {
 		if (columns[j]->kind != KIND_SPARK || width[j] == 0)
@@ -303,19 +298,23 @@ fit_columns(const struct table *t, int room, int *width)
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Each column has the highest of its levels. */
+/* Returns how many columns it takes. */
 static int
-write_spark(const char *levels, int width, struct mq_buf *out)
+write_cell(const struct table *t, const struct view *view,
+    const struct cell *cell, int width, struct mq_buf *out)
 {
 	static const char plain[] = "_.:-=+*#";
-	int i, k;
+	const char *text = t->text.data + cell->at;
+	bool coloured = view->colour && cell->style != STYLE_PLAIN;
+	int used = cell->width, i, k;
 	char most;
 
-	for (i = 0; i < width; i++) {
+	/* Each column has the highest of its levels. */
+	for (i = 0; cell->style == STYLE_SPARK && i < width; i++) {
 		most = ' ';
 		for (k = i * SPARK_MAX / width; k < (i + 1) * SPARK_MAX / width;
 		     k++)
-			most = levels[k] > most ? levels[k] : most;
+			most = text[k] > most ? text[k] : most;
 		if (most == ' ')
 			mq_buf_add(out, " ", 1);
 		else if (text_is_utf8()) /* U+2581 and so on */
@@ -323,20 +322,8 @@ write_spark(const char *levels, int width, struct mq_buf *out)
 		else
 			mq_buf_add(out, &plain[most - '0'], 1);
 	}
-	return width;
-}
-
-/* Returns how many columns it takes. */
-static int
-write_cell(const struct table *t, const struct view *view,
-    const struct cell *cell, int width, struct mq_buf *out)
-{
-	const char *text = t->text.data + cell->at;
-	bool coloured = view->colour && cell->style != STYLE_PLAIN;
-	int used = cell->width;
-
 	if (cell->style == STYLE_SPARK)
-		return write_spark(text, width, out);
+		return width;
 	if (coloured)
 		mq_buf_addstr(out, codes[cell->style]);
 	if (used > width)
@@ -394,9 +381,7 @@ table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 	const struct cell *row = t->cells;
 	bool marked;
 
-	measure_columns(t, width);
-	if (view->width > 0)
-		fit_columns(t, view->width, width);
+	fit_columns(t, view->width, width);
 	write_row(t, view, width, NULL, view->colour ? "\033[1m" : "", out);
 	if (view->height > 0 && room < (int)rows)
 		shown = room > 1 ? (size_t)room - 1 : 0;

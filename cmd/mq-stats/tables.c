@@ -14,8 +14,8 @@ fill_queues(const struct model *m, int height, struct table *t)
 	int64_t now_ms = m->stats.now_ms;
 	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
 	char rest[32], total[] = "TOTAL";
-	int i, n, room, lines, first = 0;
-	const struct mq_queue_stats **rows = order_rows(m, &n);
+	int i, n, room, lines, first = 0, marked;
+	const struct mq_queue_stats **rows = order_rows(m, &n, &marked);
 
 	table_columns(t, queue_fields);
 	t->total = m->stats.count > 1;
@@ -27,7 +27,7 @@ fill_queues(const struct model *m, int height, struct table *t)
 		lines = room > 1 ? room - 1 : 0;
 	t->rest = lines < n;
 	if (m->order.marked != NULL && lines > 0)
-		t->marked = order_marked(m, rows, n) + 1;
+		t->marked = marked + 1;
 	/* The marked row is among those that have a line. */
 	if (t->marked > lines) {
 		first = t->marked - lines;

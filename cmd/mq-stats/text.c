@@ -205,16 +205,6 @@ text_age(char out[TEXT_AGE], double seconds)
 		snprintf(out, TEXT_AGE, "%lldd", s / 86400);
 }
 
-void
-text_age_since(char out[TEXT_AGE], int64_t now_ms, int64_t since_ms)
-{
-	if (since_ms == 0)
-		strlcpy(out, "-", TEXT_AGE);
-	else
-		text_age(out,
-		    now_ms > since_ms ? (double)(now_ms - since_ms) / 1000 : 0);
-}
-
 /* --- JSON --------------------------------------------------------------------- */
 
 void

@@ -204,7 +204,7 @@ screen_wait(int64_t ms)
 
 struct watch {
 	struct collector *collector;
-	const struct watch_options *options;
+	const struct stats_options *options;
 	struct model *model;
 	bool screen;
 	bool help;   /* the keys are shown */
@@ -239,8 +239,8 @@ marked_queue(const struct watch *w, int steps)
 
 	if (w->options->connections)
 		return NULL;
-	rows = order_rows(w->model, &n);
-	i = order_marked(w->model, rows, n) + steps;
+	rows = order_rows(w->model, &n, &i);
+	i += steps;
 	if (n > 0)
 		q = rows[i < 0 ? 0 : i < n ? i : n - 1];
 	free(rows);
@@ -280,36 +280,36 @@ static void
 write_heading(
     const struct watch *w, const struct view *view, struct mq_buf *out)
 {
-	const struct field *key = w->model->order.key;
+	const struct model *m = w->model;
+	const struct field *key = m->order.key;
+	bool bad = m->error[0] != '\0' || m->lost.n > 0;
+	const struct mq_queue_stats *q = NULL;
 	char text[640], now[64];
 	time_t t = time(NULL);
 
 	strftime(now, sizeof(now), "%Y-%m-%d %H:%M:%S", localtime(&t));
 	snprintf(text, sizeof(text), "%s  every %gs  %s  (?: keys)", now,
-	    (double)w->options->interval_ms / 1000, w->model->server);
+	    (double)w->options->interval_ms / 1000, m->server);
 	write_line(text, view, out);
-	if (w->model->error[0] == '\0' && w->model->lost.n == 0) {
-		if (w->pause && marked_queue(w, 0) != NULL) {
-			write_pause(marked_queue(w, 0), view, out);
-			return;
-		}
+	if (!bad && w->pause)
+		q = marked_queue(w, 0);
+	if (q != NULL) {
+		write_pause(q, view, out);
+	} else if (!bad) {
 		snprintf(text, sizeof(text), "%s%s%s", key != NULL ? "by " : "",
 		    key != NULL ? key->key : "",
-		    w->model->order.reverse ? ", reversed" : "");
+		    m->order.reverse ? ", reversed" : "");
 		write_line(w->opened ? "Enter, q: back  p: pause" :
 			w->help	     ? KEYS :
 				       text,
 		    view, out);
-		return;
+	} else {
+		snprintf(text, sizeof(text), "%s (trying again)",
+		    m->error[0] != '\0' ? m->error : m->lost.list->name);
+		mq_buf_addstr(out, view->colour ? "\033[31m" : "");
+		write_line(text, view, out);
+		mq_buf_addstr(out, view->colour ? "\033[0m" : "");
 	}
-	snprintf(text, sizeof(text), "%s (trying again)",
-	    w->model->error[0] != '\0' ? w->model->error :
-					 w->model->lost.list->name);
-	if (view->colour)
-		mq_buf_addstr(out, "\033[31m");
-	write_line(text, view, out);
-	if (view->colour)
-		mq_buf_addstr(out, "\033[0m");
 }
 
 /* Over what was there, line by line, so that nothing flickers. */
@@ -414,21 +414,20 @@ print_next_table(const struct watch *w, bool first)
 	nanosleep(&time, NULL);
 }
 
-/* The next column that can be sorted by, or (step -1) the one before; NULL: none. */
+/* The next column that can be sorted by, or (step -1) the one before; NULL, which is
+ * behind the last one and before the first: none. */
 static const struct field *
 next_key(const struct field *key, int step)
 {
-	int i = step == 1 ? -1 : 0;
+	int n = 0, i;
 
-	/* From behind the last one, or before the first. */
-	while (key == NULL && step == -1 && queue_fields[i].kind != KIND_END)
-		i++;
-	if (key != NULL)
-		i = (int)(key - queue_fields);
-	for (i += step; i >= 0 && queue_fields[i].kind != KIND_END; i += step)
-		if (queue_fields[i].key != NULL)
-			return &queue_fields[i];
-	return NULL;
+	while (queue_fields[n].kind != KIND_END)
+		n++;
+	i = key != NULL ? (int)(key - queue_fields) : n;
+	do
+		i = (i + step + n + 1) % (n + 1);
+	while (i < n && queue_fields[i].key == NULL);
+	return i < n ? &queue_fields[i] : NULL;
 }
 
 static void
@@ -504,7 +503,7 @@ set_next(struct watch *w)
 }
 
 void
-watch(struct collector *c, const struct watch_options *o, struct model *m)
+watch(struct collector *c, const struct stats_options *o, struct model *m)
 {
 	struct watch w = {.collector = c,
 	    .options = o,
