@@ -45,14 +45,8 @@ set_down(struct remote *r, const char *why)
 	mq_helper_kill(&r->finder.helper);
 }
 
-static void
-on_down(void *arg, const char *why)
-{
-	struct remote *r = arg;
-
-	set_down(r, why);
-	duplicates_resume(r->of);
-}
+/* Where it is has been found, or why it is down. */
+static find_found on_found;
 
 static void
 on_refused(void *arg, const char *error)
@@ -65,7 +59,7 @@ static void
 connect_remote(struct remote *r)
 {
 	static const struct mq_async_events events = {
-	    .down = on_down, .refused = on_refused};
+	    .down = on_found, .refused = on_refused};
 	const char *why;
 
 	r->async =
@@ -472,19 +466,6 @@ on_answer(void *arg, const struct mq_answer *a, long long n)
 }
 
 static void
-give_up(struct request *q)
-{
-	if (q->wrong != NULL)
-		answer_request(q, mq_xstrdup(q->wrong));
-	else if (q->step == STEP_PUBLISH)
-		answer_failed(q, "no answer; the duplicate may exist");
-	else
-		answer_request(q,
-		    not_connected(
-			q, q->what.remote != NULL ? "no answer" : NULL));
-}
-
-static void
 on_patience(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct requests *r = w->data;
@@ -495,9 +476,16 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 	/* A connection without an answer is given up anyway. */
 	if (!r->awaited && q->step == STEP_PUBLISH)
 		return;
-	do
-		give_up(q);
-	while (r->awaited && (q = TAILQ_FIRST(&r->list)) != NULL);
+	do {
+		if (q->wrong != NULL)
+			answer_request(q, mq_xstrdup(q->wrong));
+		else if (q->step == STEP_PUBLISH)
+			answer_failed(q, "no answer; the duplicate may exist");
+		else
+			answer_request(q,
+			    not_connected(q,
+				q->what.remote != NULL ? "no answer" : NULL));
+	} while (r->awaited && (q = TAILQ_FIRST(&r->list)) != NULL);
 	advance_requests(r);
 }
 
@@ -566,20 +554,14 @@ requests_pending(const struct requests *r)
 }
 
 bool
-requests_await(struct requests *r)
+requests_await(struct requests *r, bool ended)
 {
 	r->awaited = r->count > 0;
+	if (ended)
+		ev_timer_stop(r->shared->loop, &r->timer);
+	if (ended && r->awaited)
+		start_timer(r, PATIENCE);
 	return r->awaited;
-}
-
-bool
-requests_finish(struct requests *r)
-{
-	ev_timer_stop(r->shared->loop, &r->timer);
-	if (!requests_await(r))
-		return false;
-	start_timer(r, PATIENCE);
-	return true;
 }
 
 bool

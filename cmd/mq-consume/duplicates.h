@@ -72,10 +72,8 @@ bool requests_full(const struct requests *);
 bool requests_pending(const struct requests *);
 
 /* A message has its final verb: answered() is called when no request is pending.
- * False: none is. */
-bool requests_await(struct requests *);
-/* The same at the end of a run; requests are given up after 10 s. */
-bool requests_finish(struct requests *);
+ * False: none is.  If its run has ended, requests are given up after 10 s. */
+bool requests_await(struct requests *, bool ended);
 /* Whether answered() is to be called for that. */
 bool requests_awaited(const struct requests *);
 /* Gives up the awaited requests now. */

@@ -57,19 +57,6 @@ give_back_unstarted(struct engine *e)
 }
 
 static void
-leave_server(struct engine *e)
-{
-	e->ending = true;
-	service_stop(e->service);
-	if (session_is_up(&e->session)) {
-		inbox_pass(&e->inbox);
-		counters_send(&e->counters);
-		errands_resign(&e->errands);
-	}
-	session_leave(&e->session);
-}
-
-static void
 check_end(struct engine *e)
 {
 	if (!engine_has_nothing(e))
@@ -80,10 +67,18 @@ check_end(struct engine *e)
 	if (policy_level(&e->policy) >= STOP_SOON ||
 	    policy_limit_reached(&e->policy, 0)) {
 		/* Stream workers end before the connection leaves. */
-		if (executor_busy(&e->executor) > 0)
+		if (executor_busy(&e->executor) > 0) {
 			policy_stop(&e->policy, STOP_SOON, 0, 0);
-		else
-			leave_server(e);
+			return;
+		}
+		e->ending = true;
+		service_stop(e->service);
+		if (session_is_up(&e->session)) {
+			inbox_pass(&e->inbox);
+			counters_send(&e->counters);
+			errands_resign(&e->errands);
+		}
+		session_leave(&e->session);
 	} else if (e->opt->drain && session_is_up(&e->session) &&
 	    (inbox_drained(&e->inbox) || !policy_may_start(&e->policy) ||
 		executor_rests(&e->executor))) {

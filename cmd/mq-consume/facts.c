@@ -538,6 +538,7 @@ hear_run(void *arg, const struct fact *f)
 static void
 give_up(struct engine *e)
 {
+	const char *name = session_server(&e->session)->session.connection;
 	int left = count_in_hand(e);
 
 	if (e->ending)
@@ -545,13 +546,12 @@ give_up(struct engine *e)
 	if (left == 0)
 		mq_say("%s: connection not removed from the server; mq-clean "
 		       "removes it",
-		    session_name(&e->session));
+		    name);
 	else
 		mq_say("%d message%s could not be settled; %s unacked at %s "
 		       "until it is cleaned up",
 		    left, left == 1 ? "" : "s",
-		    left == 1 ? "it stays" : "they stay",
-		    session_name(&e->session));
+		    left == 1 ? "it stays" : "they stay", name);
 	end_engine(e);
 }
 

@@ -305,29 +305,6 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 	}
 }
 
-static void
-on_end_signal(struct ev_loop *loop, ev_signal *w, int events)
-{
-	struct policy *p = w->data;
-
-	(void)loop;
-	(void)events;
-	if (p->stop >= STOP_SOON && w->signum == SIGINT) {
-		policy_stop(p, STOP_NOW, 0, w->signum);
-	} else if (p->stop < STOP_SOON) {
-		tell(p, FACT_ASKED);
-		policy_stop(p, STOP_SOON, 0, w->signum);
-	}
-}
-
-static void
-on_quiet_signal(struct ev_loop *loop, ev_signal *w, int events)
-{
-	(void)loop;
-	(void)events;
-	policy_stop(w->data, STOP_FETCHING, 0, 0);
-}
-
 /* Whether there is a controlling terminal. */
 static bool
 has_terminal(void)
@@ -342,13 +319,10 @@ has_terminal(void)
 
 /* As if it had not been handled: the shell sees a stopped job, and goes on with it. */
 static void
-on_suspend(struct ev_loop *loop, ev_signal *w, int events)
+suspend(struct policy *p)
 {
-	struct policy *p = w->data;
 	sigset_t set, old;
 
-	(void)loop;
-	(void)events;
 	tell(p, FACT_SUSPEND, .yes = true);
 	sigemptyset(&set);
 	sigaddset(&set, SIGTSTP);
@@ -359,16 +333,27 @@ on_suspend(struct ev_loop *loop, ev_signal *w, int events)
 }
 
 static void
-on_hangup(struct ev_loop *loop, ev_signal *w, int events)
+on_signal(struct ev_loop *loop, ev_signal *w, int events)
 {
 	struct policy *p = w->data;
+	bool logs = p->opt->log_dir != NULL || p->opt->joblog != NULL;
+	int sig = w->signum;
 
-	if (p->hup_ends &&
-	    ((p->opt->log_dir == NULL && p->opt->joblog == NULL) ||
-		(p->had_terminal && !has_terminal())))
-		on_end_signal(loop, w, events);
-	else
+	(void)loop;
+	(void)events;
+	if (sig == SIGUSR1) {
+		policy_stop(p, STOP_FETCHING, 0, 0);
+	} else if (sig == SIGTSTP) {
+		suspend(p);
+	} else if (sig == SIGHUP &&
+	    (!p->hup_ends || (logs && !(p->had_terminal && !has_terminal())))) {
 		tell(p, FACT_REOPEN_LOGS);
+	} else if (p->stop < STOP_SOON) {
+		tell(p, FACT_ASKED);
+		policy_stop(p, STOP_SOON, 0, sig);
+	} else if (sig == SIGINT) {
+		policy_stop(p, STOP_NOW, 0, sig);
+	}
 }
 
 static void
@@ -395,24 +380,15 @@ policy_active(struct policy *p)
 void
 policy_init(struct policy *p, const sigset_t *ignored)
 {
-	static const struct {
-		int sig;
-		void (*fn)(struct ev_loop *, ev_signal *, int);
-	} table[] = {
-	    {SIGTERM, on_end_signal},
-	    {SIGINT, on_end_signal},
-	    {SIGUSR1, on_quiet_signal},
-	    {SIGHUP, on_hangup},
-	    {SIGTSTP, on_suspend},
-	};
+	static const int list[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGTSTP};
 	int64_t idle_ms = p->opt->idle_ms;
 	size_t i;
 
 	/* nohup(1) ignores HUP: then HUP is no reason to end. */
 	p->hup_ends = sigismember(ignored, SIGHUP) == 0;
 	p->had_terminal = has_terminal();
-	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		ev_signal_init(&p->signals[i], table[i].fn, table[i].sig);
+	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		ev_signal_init(&p->signals[i], on_signal, list[i]);
 		p->signals[i].data = p;
 		ev_signal_start(p->loop, &p->signals[i]);
 	}

@@ -56,26 +56,18 @@ take_setting(const struct options *opt, int queue, struct mq_settings *set,
 	return true;
 }
 
-static bool
-is_any(const struct mq_setting_texts *t)
-{
-	int i;
-
-	for (i = 0; i < MQ_SETTINGS; i++)
-		if (t->text[i] != NULL)
-			return true;
-	return false;
-}
-
 bool
 rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
 {
 	struct rules *r = &opt->rules[queue];
 	struct mq_settings set = MQ_SETTINGS_NONE;
+	bool any = false;
 	int i;
 
+	for (i = 0; i < MQ_SETTINGS; i++)
+		any |= texts->text[i] != NULL || r->texts.text[i] != NULL;
 	/* Most queues have none. */
-	if (!is_any(texts) && !is_any(&r->texts))
+	if (!any)
 		return false;
 	r->now = defaults;
 	mq_setting_texts_free(&r->texts);

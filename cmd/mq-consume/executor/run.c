@@ -407,7 +407,7 @@ on_ended(void *arg, int status)
 	tell(x, FACT_RAN, .queue = TAILQ_FIRST(&s->hand)->queue,
 	    .seconds = took);
 	x->run_s = x->run_s == 0 ? took : x->run_s * 0.8 + took * 0.2;
-	if (!requests_finish(&s->requests))
+	if (!requests_await(&s->requests, true))
 		end_run(s);
 }
 

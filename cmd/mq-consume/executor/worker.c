@@ -379,7 +379,7 @@ hear_verbs(struct slot *s)
 		at += mq_verbs_feed_line(
 		    &s->verbs, w->said.data + at, w->said.len - at);
 		if (s->verbs.final != MQ_FINAL_NONE &&
-		    !requests_await(&s->requests))
+		    !requests_await(&s->requests, false))
 			judge_message(s);
 	}
 	if (at > 0) {
@@ -581,7 +581,8 @@ end_worker(struct slot *s)
 	struct message *m;
 	struct mq_verdict v;
 
-	if (requests_awaited(&s->requests) || requests_finish(&s->requests))
+	if (requests_awaited(&s->requests) ||
+	    requests_await(&s->requests, true))
 		return;
 	x->busy--;
 	x->last_end = mq_clock_steady_s();

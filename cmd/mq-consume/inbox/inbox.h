@@ -1,5 +1,11 @@
 /*
- * What comes in: claims, and the messages that are held.
+ * What comes in.  The inbox owns
+ *
+ *	the queues, and the claims from them
+ *	the list of all messages that the server holds for us
+ *	the messages that are not started, by queue, in order of their claims
+ *
+ * The inbox never starts, settles or rejects a message.
  */
 #ifndef INBOX_H
 #define INBOX_H
@@ -28,17 +34,6 @@ struct unfit {
 #define EQUALS_BUCKETS 1024
 
 LIST_HEAD(equals_bucket, message);
-
-/*
- * The inbox gets messages.  It owns
- *
- *	the queues, and the claims from them
- *	the list of all messages that the server holds for us
- *	the messages that are not started, by queue, in order of their claims
- *
- * The inbox calls claims of queue/consumer.h, and tells the engine.  The
- * inbox never starts, settles or rejects a message.
- */
 
 struct inbox_queue {
 	const char *name;
@@ -133,8 +128,8 @@ void inbox_forget(struct inbox *, struct message *);
 int inbox_held(const struct inbox *);
 size_t inbox_held_bytes(const struct inbox *);
 int inbox_held_of(const struct inbox *, int queue);
-/* The oldest and the newest of all messages; NULL: there is none; TAILQ_NEXT() and TAILQ_PREV() of
- * their links lead to the others. */
+/* The oldest and the newest of all messages; TAILQ_NEXT() and TAILQ_PREV() of
+ * their links lead to the others.  NULL: there is none. */
 struct message *inbox_first(const struct inbox *);
 struct message *inbox_last(const struct inbox *);
 /* The oldest message of a queue; TAILQ_NEXT() of `own` leads to the others. */
@@ -157,7 +152,6 @@ void inbox_claim(struct inbox *);
 void inbox_down(struct inbox *);
 /* The connection has a new name: nothing was claimed under it. */
 void inbox_renamed(struct inbox *);
-/* Whether a claim is under way. */
 bool inbox_is_claiming(const struct inbox *);
 /* Whether the last claims found nothing, and no claim is under way. */
 bool inbox_drained(const struct inbox *);
@@ -194,8 +188,6 @@ void inbox_pause_all(struct inbox *, bool paused);
 void inbox_look_around(struct inbox *, bool sending);
 /* No more claims come: others get to hear of messages in our place. */
 void inbox_pass(struct inbox *);
-
-/* --- comparing: held.c --- */
 
 /*
  * Compares our messages of a queue with those that the server holds for us.

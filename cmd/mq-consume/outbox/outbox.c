@@ -543,30 +543,12 @@ outbox_flush_enough(struct outbox *o)
 		send_equal(o);
 }
 
-static void
-wait_for_others(struct outbox *o, struct message *m)
-{
-	int slots = o->many ? o->most : rules_slots(o->opt, NULL);
-	int most = slots < o->most ? slots : o->most;
-	bool held = o->holding;
-
-	m->waits = true;
-	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
-	o->queues[m->queue].waiting++;
-	o->holding = o->holding || mq_message_holds(&m->envelope);
-	if (++o->waiting_count > most || m->awaited) {
-		outbox_flush(o);
-	} else if (!ev_is_active(&o->timer) || o->holding != held) {
-		o->timer.repeat = o->wait_s;
-		if (o->holding && o->timer.repeat > HOLDING_S)
-			o->timer.repeat = HOLDING_S;
-		ev_timer_again(o->loop, &o->timer);
-	}
-}
-
 void
 outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 {
+	bool held = o->holding;
+	int slots;
+
 	if (outcome == MQ_OUTCOME_FRONT && outbox_gives_back(o, m->queue)) {
 		outbox_give_back(o, m);
 		return;
@@ -576,10 +558,24 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 	o->settling++;
 	if (!session_is_up(o->session))
 		return;
-	if (outcome == MQ_OUTCOME_ACK)
-		wait_for_others(o, m);
-	else
+	if (outcome != MQ_OUTCOME_ACK) {
 		send_settlement(o, m);
+		return;
+	}
+	slots = o->many ? o->most : rules_slots(o->opt, NULL);
+	m->waits = true;
+	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
+	o->queues[m->queue].waiting++;
+	o->holding = o->holding || mq_message_holds(&m->envelope);
+	if (++o->waiting_count > (slots < o->most ? slots : o->most) ||
+	    m->awaited) {
+		outbox_flush(o);
+	} else if (!ev_is_active(&o->timer) || o->holding != held) {
+		o->timer.repeat = o->wait_s;
+		if (o->holding && o->timer.repeat > HOLDING_S)
+			o->timer.repeat = HOLDING_S;
+		ev_timer_again(o->loop, &o->timer);
+	}
 }
 
 /* --- back ------------------------------------------------------------------- */

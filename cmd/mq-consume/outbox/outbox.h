@@ -1,5 +1,5 @@
 /*
- * What goes out when runs have ended.
+ * What goes out when runs have ended: settlements, counters, results.
  */
 #ifndef OUTBOX_H
 #define OUTBOX_H
@@ -83,14 +83,10 @@ void result_add(const struct result_rules *, struct message *,
 /* --- outbox --------------------------------------------------------------- */
 
 /*
- * The outbox settles messages at the server.  It owns the settlements, and the
- * acks that wait for others.  After an error, a settlement is sent again on the
- * next tick; after a lost connection, once the next join has compared all
- * messages.
- *
- * The outbox calls settlements of queue/consumer.h, the counters and the inbox,
- * and tells the engine.  The outbox never decides an outcome, but for a
- * wrong key, and never frees a message.
+ * The outbox settles messages at the server.  After an error, a settlement is sent again
+ * on the next tick; after a lost connection, once the next join has compared all
+ * messages.  The outbox never decides an outcome, but for a wrong key, and never frees a
+ * message.
  */
 
 struct outbox_queue {
@@ -117,7 +113,7 @@ struct outbox {
 	void *arg;
 	bool many; /* messages end many at a time */
 
-	int settling;		 /* count of messages */
+	int settling;		 /* count of messages that are */
 	int in_flight;		 /* of these: sent, and not answered */
 	size_t copying;		 /* bytes that these copy, about */
 	struct messages waiting; /* acks that wait for others */
@@ -162,7 +158,6 @@ void outbox_lose(struct outbox *, struct message *, const char *why);
 /* Drops a message that is settling. */
 void outbox_forget(struct outbox *, struct message *);
 
-/* How many messages are settling. */
 int outbox_settling(const struct outbox *);
 /* Whether a refused settlement waits for the next tick. */
 bool outbox_refused(const struct outbox *);

@@ -134,22 +134,6 @@ session_holds_lease(struct session *s)
 
 /* --- joining ---------------------------------------------------------------- */
 
-static void
-finish_join(struct session *s)
-{
-	s->state = SESSION_UP;
-	s->retry_s = SESSION_RETRY_MIN;
-	if (s->ever_joined && s->opt->verbose)
-		mq_say("%s: connected as %s", s->server->name,
-		    s->lease.connection);
-	lease_joined(&s->lease);
-	s->ever_joined = true;
-	s->waits_since = 0;
-	/* A queue that somebody deletes from now on is not made again. */
-	s->self.session.make = false;
-	tell(s, FACT_UP);
-}
-
 /* Checks an answer that joining waits for.  False: this join is over. */
 static bool
 take_answer(struct session *s, const struct mq_answer *answer)
@@ -235,12 +219,26 @@ count_answer(struct session *s)
 {
 	if (--s->answers_wanted > 0)
 		return;
-	if (!s->lease.joined && mq_consumer_away(&s->self, MQ_NEW_NAME) != NULL)
+	if (!s->lease.joined &&
+	    mq_consumer_away(&s->self, MQ_NEW_NAME) != NULL) {
 		session_renew_or_join(s);
-	else if (!s->asked_held)
+		return;
+	}
+	if (!s->asked_held) {
 		ask_all_held(s);
-	else
-		finish_join(s);
+		return;
+	}
+	s->state = SESSION_UP;
+	s->retry_s = SESSION_RETRY_MIN;
+	if (s->ever_joined && s->opt->verbose)
+		mq_say("%s: connected as %s", s->server->name,
+		    s->lease.connection);
+	lease_joined(&s->lease);
+	s->ever_joined = true;
+	s->waits_since = 0;
+	/* A queue that somebody deletes from now on is not made again. */
+	s->self.session.make = false;
+	tell(s, FACT_UP);
 }
 
 /* With a lease, and all settings: from them the server learns how many messages may
@@ -387,14 +385,10 @@ on_memory(void *arg, const struct mq_answer *answer, const struct mq_info *info)
 {
 	const struct session *s = arg;
 
-	if (answer == NULL)
-		return;
-	if (answer->error != NULL) {
-		if (s->opt->verbose)
-			mq_say("%s: INFO: %s", s->server->name, answer->error);
-		return;
-	}
-	if (mq_info_evicts(info) && !s->opt->quiet)
+	if (answer != NULL && answer->error != NULL && s->opt->verbose)
+		mq_say("%s: INFO: %s", s->server->name, answer->error);
+	else if (mq_answer_good(answer) && mq_info_evicts(info) &&
+	    !s->opt->quiet)
 		mq_say("%s: maxmemory-policy is %s: when its memory is full, "
 		       "the server drops queues or leases; set it to "
 		       "noeviction",

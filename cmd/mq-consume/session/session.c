@@ -288,12 +288,6 @@ session_is_renewing(const struct session *s)
 	return s->lease.renewal_sent > 0;
 }
 
-const char *
-session_name(const struct session *s)
-{
-	return s->lease.connection;
-}
-
 struct mq_consumer *
 session_server(struct session *s)
 {

@@ -16,17 +16,11 @@
 #include "redis/async.h"
 #include "redis/server.h"
 
-/* --- find --------------------------------------------------------------- */
-
-/*
- * Finds the address of a server in a helper process, since the look-up of a host
- * or the start of a private server takes time.
- */
-
 /* why: the error; NULL: the server's address or socket is set. */
 typedef void find_found(void *arg, const char *why);
 
-/* Zeroed: idle. */
+/* Finds the address of a server in a helper process, since the look-up of a host or the
+ * start of a private server takes time.  Zeroed: idle. */
 struct finder {
 	struct mq_helper helper;
 	struct mq_server *server;
@@ -106,8 +100,7 @@ bool lease_keep(struct lease *, bool idle);
  *	the lease, with its heartbeat
  *	joining: under a new name or, after a lost connection, under the old one
  *
- * The session calls only common code, and tells the engine.  The
- * session never claims, runs or settles a message.
+ * The session never claims, runs or settles a message.
  */
 
 enum session_state {
@@ -161,7 +154,7 @@ struct session {
 /* make: make missing queues. */
 void session_init(struct session *, bool make);
 void session_start(struct session *);
-/* Leaves; left() is called at the end, or if that fails. */
+/* Leaves, and tells the end of that, also if it fails. */
 void session_leave(struct session *);
 void session_free(struct session *);
 
@@ -172,9 +165,7 @@ bool session_is_joining(const struct session *);
 bool session_is_opening(const struct session *);
 /* Whether a heartbeat is on its way: commands now cost the server no round more. */
 bool session_is_renewing(const struct session *);
-/* The name of the connection, for people. */
-const char *session_name(const struct session *);
-/* Commands under that name. */
+/* Commands; with the name of the connection. */
 struct mq_consumer *session_server(struct session *);
 
 /*
@@ -257,14 +248,11 @@ struct cleaning {
 	unsigned long long scan_from; /* of the next round */
 };
 
-#define HOLDER_NAME 128
-#define HOLDER_HOST 80
-
 /* Another consumer that has messages. */
 struct holder {
-	char name[HOLDER_NAME]; /* empty: there is none */
-	char host[HOLDER_HOST]; /* empty: not known */
-	int64_t ttl_ms;		/* of its lease; not above 0: it is over */
+	char name[128]; /* empty: there is none */
+	char host[80];	/* empty: not known */
+	int64_t ttl_ms; /* of its lease; not above 0: it is over */
 	long long unacked;
 };
 
