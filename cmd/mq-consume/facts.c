@@ -477,24 +477,11 @@ judge(struct engine *e, struct message *m, const struct mq_verdict *v,
 }
 
 static void
-give_back_all(struct engine *e, bool at_once)
-{
-	struct message *m;
-	int i;
-
-	for (i = 0; i < e->opt->queue_count; i++) {
-		while (at_once && (m = inbox_take_newest(&e->inbox, i)) != NULL)
-			settle_message(e, m, MQ_OUTCOME_FRONT);
-		engine_give_back(e, i);
-	}
-	session_flush(&e->session);
-}
-
-static void
 hear_run(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
 	struct message *m = f->message;
+	int i;
 
 	switch (f->kind) {
 	case FACT_WAKE:
@@ -526,7 +513,13 @@ hear_run(void *arg, const struct fact *f)
 		counters_ran(&e->counters, f->queue, f->seconds);
 		break;
 	case FACT_GIVE_BACK:
-		give_back_all(e, f->yes);
+		for (i = 0; i < e->opt->queue_count; i++) {
+			while (f->yes &&
+			    (m = inbox_take_newest(&e->inbox, i)) != NULL)
+				settle_message(e, m, MQ_OUTCOME_FRONT);
+			engine_give_back(e, i);
+		}
+		session_flush(&e->session);
 		break;
 	default:
 		break;

@@ -432,43 +432,24 @@ options_parse(
 
 /* --- the queues ---------------------------------------------------------------- */
 
-/* Needs no server: finds operands that cannot be a queue in the layout. */
-static void
-check_operands(const struct options *o, const char *ns)
-{
-	const char *why;
-	bool good = true;
-	char *name;
-	int i;
-
-	for (i = 1; i < o->queue_count && o->command == NULL; i++) {
-		name = mq_layout_queue(o->layout, ns, o->typed[i], &why);
-		good &= name != NULL;
-		free(name);
-	}
-	/* A later operand that is no queue name may be an argument. */
-	for (i = 1; i < o->queue_count && !good; i++)
-		if (is_path(o->typed[i]) || is_program(o->typed[i]))
-			refuse_operand(o, o->typed[i]);
-}
-
 /*
  * A queue may have the name of a program in PATH; the first queue even before it
  * exists.  A queue named like the path of a program was made by an earlier slip.
+ * exists: of each; NULL: a later operand is no queue name, and may be an argument.
  */
 static void
-check_commands(const struct options *o, const bool *exists)
+refuse_commands(const struct options *o, const bool *exists)
 {
-	const char *operand;
 	bool path, program;
 	int i;
 
-	for (i = 0; i < o->queue_count && o->command == NULL; i++) {
-		operand = o->typed[i];
-		path = is_path(operand);
-		program = is_program(operand);
-		if (i == 0 || exists[i] ? path && program : path || program)
-			refuse_operand(o, operand);
+	for (i = exists == NULL; i < o->queue_count && o->command == NULL;
+	     i++) {
+		path = is_path(o->typed[i]);
+		program = is_program(o->typed[i]);
+		if (exists != NULL && (i == 0 || exists[i]) ? path && program :
+							      path || program)
+			refuse_operand(o, o->typed[i]);
 	}
 }
 
@@ -486,12 +467,21 @@ options_take_queues(struct options *o, struct mq_shared *shared,
     const struct mq_server *server, char *operands[])
 {
 	const char *why = o->layout->queue_error(o->tag);
+	bool good = true;
+	char *name;
 	int i, j;
 
 	/* A connection's name stands in keys, like a queue's name. */
 	if (why != NULL)
 		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
-	check_operands(o, server->url.ns);
+	for (i = 1; i < o->queue_count && o->command == NULL; i++) {
+		name = mq_layout_queue(
+		    o->layout, server->url.ns, o->typed[i], &why);
+		good &= name != NULL;
+		free(name);
+	}
+	if (!good)
+		refuse_commands(o, NULL);
 	mq_option_queues(shared, server, operands, o->queue_count);
 	o->queues = (const char *const *)operands;
 	if (o->given.push != NULL)
@@ -573,7 +563,7 @@ options_look(const struct options *o, struct mq_redis *r)
 	snprintf(connection, sizeof(connection), "%s-%s", o->tag, random);
 	if (mq_known_ask(r, o->layout, &session, &known) == -1)
 		mq_die(r->status, "%s", r->error);
-	check_commands(o, known.there);
+	refuse_commands(o, known.there);
 	for (i = 0; i < n && (known.status == 0 || o->existing); i++) {
 		if (!known.there[i] && !o->quiet)
 			say_missing(o, r, i);

@@ -317,34 +317,28 @@ has_terminal(void)
 	return true;
 }
 
-/* As if it had not been handled: the shell sees a stopped job, and goes on with it. */
-static void
-suspend(struct policy *p)
-{
-	sigset_t set, old;
-
-	tell(p, FACT_SUSPEND, .yes = true);
-	sigemptyset(&set);
-	sigaddset(&set, SIGTSTP);
-	sigprocmask(SIG_UNBLOCK, &set, &old);
-	raise(SIGTSTP);
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	tell(p, FACT_SUSPEND);
-}
-
 static void
 on_signal(struct ev_loop *loop, ev_signal *w, int events)
 {
 	struct policy *p = w->data;
 	bool logs = p->opt->log_dir != NULL || p->opt->joblog != NULL;
 	int sig = w->signum;
+	sigset_t set, old;
 
 	(void)loop;
 	(void)events;
 	if (sig == SIGUSR1) {
 		policy_stop(p, STOP_FETCHING, 0, 0);
 	} else if (sig == SIGTSTP) {
-		suspend(p);
+		/* As if it had not been handled: the shell sees a stopped job, and
+		 * goes on with it. */
+		tell(p, FACT_SUSPEND, .yes = true);
+		sigemptyset(&set);
+		sigaddset(&set, SIGTSTP);
+		sigprocmask(SIG_UNBLOCK, &set, &old);
+		raise(SIGTSTP);
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		tell(p, FACT_SUSPEND);
 	} else if (sig == SIGHUP &&
 	    (!p->hup_ends || (logs && !(p->had_terminal && !has_terminal())))) {
 		tell(p, FACT_REOPEN_LOGS);

@@ -269,23 +269,20 @@ static void
 say_holder(const struct options *opt, const struct holder *h)
 {
 	char time[PROGRESS_TIME];
-	const char *on = h->host[0] != '\0' ? " on " : "";
-	const char *many = h->unacked == 1 ? "" : "s";
+	const char *why = "that consumer does not renew its lease, which ends "
+			  "in ";
 
 	progress_time(time, (double)h->ttl_ms / 1000);
-	if (h->ttl_ms > 0)
-		mq_say(
-		    "waiting for %lld message%s at %s%s%s: that consumer does "
-		    "not renew its lease, which ends in %s",
-		    h->unacked, many, h->name, on, h->host, time);
-	else
-		mq_say(
-		    "waiting for %lld message%s at %s%s%s: the lease of that "
-		    "consumer is over; %s",
-		    h->unacked, many, h->name, on, h->host,
-		    !opt->no_clean ? "the next round of cleaning is within a "
-				     "minute" :
-				     "run mq-clean");
+	if (h->ttl_ms <= 0)
+		why = opt->no_clean ? "the lease of that consumer is over; run "
+				      "mq-clean" :
+				      "the lease of that consumer is over; the "
+				      "next round of cleaning is within a "
+				      "minute";
+	mq_say("waiting for %lld message%s at %s%s%s: %s%s", h->unacked,
+	    h->unacked == 1 ? "" : "s", h->name,
+	    h->host[0] != '\0' ? " on " : "", h->host, why,
+	    h->ttl_ms > 0 ? time : "");
 }
 
 /* A consumer that goes on renews its lease between two surveys, and is not named. */
@@ -376,11 +373,14 @@ errands_transfer(struct errands *all)
 
 /* --- all of them --------------------------------------------------------- */
 
+/* In the helper process.  Returns 0, or -1 with the error of the connection. */
+typedef int errand_work(
+    const struct errands *, struct mq_redis *, struct errand_result *);
+typedef void errand_done(struct errands *, const struct errand_result *);
+
 static const struct {
-	/* In the helper process.  Returns 0, or -1 with the error of the connection. */
-	int (*work)(
-	    const struct errands *, struct mq_redis *, struct errand_result *);
-	void (*done)(struct errands *, const struct errand_result *);
+	errand_work *work;
+	errand_done *done;
 } kinds[ERRANDS] = {[ERRAND_CLEAN] = {run_cleaning, on_cleaned},
     [ERRAND_DRAIN] = {run_look, on_looked},
     [ERRAND_SURVEY] = {run_survey, on_surveyed},

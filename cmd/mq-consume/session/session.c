@@ -41,22 +41,6 @@ copy_place(struct mq_server *to, const struct mq_server *from)
 	    sizeof(to->sentinel_address));
 }
 
-/* Whether the server can be connected to without a look-up. */
-static bool
-is_found(struct mq_server *server)
-{
-	if (server->url.kind == MQ_URL_UNIX)
-		return true;
-	if (server->url.kind != MQ_URL_REDIS ||
-	    !mq_address_is(server->url.hosts[0].name))
-		return false;
-	strlcpy(server->address, server->url.hosts[0].name,
-	    sizeof(server->address));
-	strlcpy(server->host, server->address, sizeof(server->host));
-	server->port = server->url.hosts[0].port;
-	return true;
-}
-
 static void
 find_server(void *arg, void *result)
 {
@@ -97,8 +81,17 @@ int
 find_start(struct finder *f, struct mq_children *children,
     struct mq_server *server, find_found *found, void *arg)
 {
-	if (is_found(server))
+	/* Some servers can be connected to without a look-up. */
+	if (server->url.kind == MQ_URL_UNIX)
 		return 1;
+	if (server->url.kind == MQ_URL_REDIS &&
+	    mq_address_is(server->url.hosts[0].name)) {
+		strlcpy(server->address, server->url.hosts[0].name,
+		    sizeof(server->address));
+		strlcpy(server->host, server->address, sizeof(server->host));
+		server->port = server->url.hosts[0].port;
+		return 1;
+	}
 	f->server = server;
 	f->found = found;
 	f->arg = arg;
