@@ -578,6 +578,14 @@ hear_policy(void *arg, const struct fact *f)
 		process_open_logs(&e->process);
 		joblog_reopen(&e->joblog);
 		break;
+	case FACT_IDLE:
+		/* A cron job may end before the first tick.  So idle also means that
+		 * the last claims found nothing and that dead connections have been
+		 * cleaned up. */
+		if (engine_has_nothing(e) && inbox_drained(&e->inbox) &&
+		    session_is_up(&e->session) && errands_cleaned(&e->errands))
+			policy_stop(&e->policy, STOP_SOON, 0, 0);
+		break;
 	case FACT_SUSPEND:
 		/* The commands go on only under the lease, which may have
 		 * lapsed. */
@@ -598,17 +606,6 @@ on_kill(void *arg, int sig)
 
 	executor_kill(&e->executor, sig);
 	return executor_busy(&e->executor) > 0;
-}
-
-/* A cron job may end before the first tick.  So idle also means that the last
- * claims found nothing and that dead connections have been cleaned up. */
-static bool
-is_idle(void *arg)
-{
-	struct engine *e = arg;
-
-	return engine_has_nothing(e) && inbox_drained(&e->inbox) &&
-	    session_is_up(&e->session) && errands_cleaned(&e->errands);
 }
 
 /* --- errands ---------------------------------------------------------------- */
@@ -639,7 +636,6 @@ engine_listen(struct engine *e)
 	e->executor.hear = hear_run;
 	e->policy.hear = hear_policy;
 	e->policy.kill = on_kill;
-	e->policy.idle = is_idle;
 	e->errands.hear = hear_errands;
 	e->policy.arg = e->session.arg = e->inbox.arg = e->outbox.arg = e;
 	e->executor.arg = e->errands.arg = e;

@@ -356,12 +356,11 @@ on_idle(struct ev_loop *loop, ev_timer *w, int events)
 	struct policy *p = w->data;
 
 	(void)events;
-	if (!p->idle(p->arg)) {
+	tell(p, FACT_IDLE);
+	if (p->stop < STOP_SOON)
 		ev_timer_again(loop, w);
-		return;
-	}
-	ev_timer_stop(loop, w);
-	policy_stop(p, STOP_SOON, 0, 0);
+	else
+		ev_timer_stop(loop, w);
 }
 
 void

@@ -35,8 +35,6 @@ struct policy {
 	fact_fn *hear;
 	/* Sends sig to all commands; returns whether any runs. */
 	bool (*kill)(void *arg, int sig);
-	/* Nothing has happened for --idle: returns whether there is no work. */
-	bool (*idle)(void *arg);
 	void *arg;
 
 	struct mq_bucket bucket;
