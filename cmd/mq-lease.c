@@ -190,12 +190,6 @@ look_at_queue(const struct options *o)
 	return there;
 }
 
-static int64_t
-now_ms(void)
-{
-	return (int64_t)(mq_clock_steady_s() * 1000);
-}
-
 /* Reports those that were rejected.  Returns how many there are to be printed. */
 static int
 sort_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
@@ -219,7 +213,7 @@ take_messages(const struct options *o, struct mq_lease *lease,
 {
 	const struct mq_lease_queue *q = &o->queue;
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
-	int64_t until = now_ms() + o->idle_ms;
+	int64_t until = mq_clock_steady_ms() + o->idle_ms;
 	int n;
 
 	for (;;) {
@@ -231,7 +225,7 @@ take_messages(const struct options *o, struct mq_lease *lease,
 		/* The rejected ones were in the way of others. */
 		if (n > 0)
 			continue;
-		if (now_ms() >= until)
+		if (mq_clock_steady_ms() >= until)
 			return n;
 		nanosleep(&pause, NULL);
 	}

@@ -122,13 +122,15 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 		s->limit = 1;
 }
 
-static void
-print_question(const struct options *o, const long *n)
+static bool
+user_agrees(const struct options *o, const long *n)
 {
 	char *name = mq_visible(o->queue, strlen(o->queue));
 	const char *between =
 	    o->queue_too ? "delete the queue, with " : "remove ";
+	char line[16] = "";
 	size_t i;
+	int c;
 
 	fprintf(stderr, "%s: ", name != NULL ? name : "");
 	for (i = 0; i < STATES; i++)
@@ -139,18 +141,9 @@ print_question(const struct options *o, const long *n)
 		}
 	fputs("? [y/N] ", stderr);
 	free(name);
-}
-
-static bool
-answer_is_yes(void)
-{
-	char line[16] = "";
-	size_t n = 0;
-	int c;
-
-	while ((c = getchar()) != EOF && c != '\n')
-		if (n < sizeof(line) - 1)
-			line[n++] = (char)tolower(c);
+	for (i = 0; (c = getchar()) != EOF && c != '\n';)
+		if (i < sizeof(line) - 1)
+			line[i++] = (char)tolower(c);
 	return strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
 }
 
@@ -231,8 +224,7 @@ ask_user(const struct options *o, struct selection *s)
 		if (n[MQ_READY] + n[MQ_DELAYED] + n[MQ_REJECTED] == 0)
 			return 0;
 	}
-	print_question(o, n);
-	if (answer_is_yes())
+	if (user_agrees(o, n))
 		return s->limit;
 	mq_say("nothing was removed");
 	exit(MQ_EXIT_NO);

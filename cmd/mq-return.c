@@ -145,8 +145,8 @@ print_json(const struct options *o, const struct selection *s)
 	    mq_json_name(o->from.queue), s->word, (json_int_t)s->done,
 	    "dry_run", s->dry_run);
 
-	if (s->clones != NULL)
-		mq_json_set(v, "ids", json_incref(s->clones->ids));
+	if (s->clone)
+		mq_json_set(v, "ids", json_incref(s->clones.ids));
 	if (o->from.state == MQ_DELAYED)
 		mq_json_set(v, "in_line", json_integer((json_int_t)s->in_line));
 	if (s->too_long > 0)
@@ -163,7 +163,7 @@ print_result(const struct options *o, const struct selection *s, bool quiet)
 {
 	if (o->json)
 		print_json(o, s);
-	else if (!quiet || s->clones == NULL || s->dry_run)
+	else if (!quiet || !s->clone || s->dry_run)
 		selection_print(s);
 	if (s->in_line > 0 && !quiet)
 		mq_say("%s: %ld stay%s in line for %s group", o->from.queue,
@@ -180,12 +180,8 @@ return_queue(
     struct options *o, struct selection *s, const struct mq_shared *shared)
 {
 	s->to = o->to != NULL ? o->to : o->from.queue;
-	if (s->clones != NULL)
-		*s->clones = (struct clones){.redis = s->redis,
-		    .layout = s->layout,
-		    .to = s->to,
-		    .ids = o->json ? json_array() : NULL};
-	s->word = s->clones != NULL ? "cloned" : "returned";
+	s->clones = (struct clones){.ids = o->json ? json_array() : NULL};
+	s->word = s->clone ? "cloned" : "returned";
 	selection_begin(s, shared->quiet);
 	if (o->running) {
 		selection_stop(s, o->from.queue, MQ_STOP_RETURN);
@@ -195,11 +191,9 @@ return_queue(
 	}
 	if (s->made)
 		mq_option_made(shared, s->redis, s->to);
-	if (s->clones != NULL)
-		clones_end(s->clones);
+	clones_end(s);
 	print_result(o, s, shared->quiet);
-	if (s->clones != NULL)
-		json_decref(s->clones->ids);
+	json_decref(s->clones.ids);
 }
 
 /* Whether there was anything to return. */
@@ -239,7 +233,6 @@ main(int argc, char *argv[])
 	struct options options = {.from = {.state = MQ_REJECTED}};
 	struct mq_server server;
 	struct mq_redis redis;
-	struct clones clones = {0};
 	struct selection selection = {
 	    .redis = &redis, .filter = &options.filter, .limit = LONG_MAX};
 	bool any, known = true;
@@ -248,7 +241,7 @@ main(int argc, char *argv[])
 	parse_options(&options, &selection, &shared, argc, argv);
 	mq_option_prints(true);
 	selection.layout = mq_option_server(&shared, &server);
-	selection.clones = options.clone ? &clones : NULL;
+	selection.clone = options.clone;
 	mq_filter_check(&options.filter, selection.layout);
 	name_queues(&options, &shared, &server, argv + optind, argc - optind);
 	if (mq_redis_open(&redis, &server) == -1)

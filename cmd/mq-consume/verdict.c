@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/signame.h"
+#include "base/say.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "rules.h"

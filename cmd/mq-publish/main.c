@@ -79,27 +79,20 @@ open_queue(void *arg)
 		mq_option_made(&o->shared, &m->redis, o->queue);
 }
 
-/*
- * Whether nothing has to be asked before there is a message, which is the only one: not
- * the time, as the server is on this machine, and what is wrong with the queue can be
- * said later.
- */
-static bool
-opens_late(const struct modules *m, int payloads)
-{
-	const struct options *o = &m->opt;
-
-	return m->server.socket[0] != '\0' &&
-	    m->layout->publish_known != NULL && !is_special(o) && !o->durable &&
-	    (payloads == 1 ||
-		(payloads == 0 && o->framing == MQ_FRAME_WHOLE &&
-		    !isatty(STDIN_FILENO)));
-}
-
 static void
 connect_modules(struct modules *m, int payloads)
 {
 	const struct options *o = &m->opt;
+	/*
+	 * Nothing has to be asked before there is a message, which is the only one:
+	 * not the time, as the server is on this machine, and what is wrong with the
+	 * queue can be said later.
+	 */
+	bool late = m->server.socket[0] != '\0' &&
+	    m->layout->publish_known != NULL && !is_special(o) && !o->durable &&
+	    (payloads == 1 ||
+		(payloads == 0 && o->framing == MQ_FRAME_WHOLE &&
+		    !isatty(STDIN_FILENO)));
 
 	if (mq_redis_open(&m->redis, &m->server) == -1)
 		mq_die(m->redis.status, "%s", m->redis.error);
@@ -111,17 +104,15 @@ connect_modules(struct modules *m, int payloads)
 	    .print_ids = o->message.ids,
 	    .http = o->http,
 	    .collect_ids = o->message.wait};
-	m->transport = (struct transport){.queue = o->queue,
-	    .redis = &m->redis,
+	m->transport = (struct transport){.redis = &m->redis,
 	    .publisher = &m->publisher,
 	    .outcome = &m->outcome,
 	    .quiet = o->shared.quiet,
-	    .ids = o->message.ids || o->message.wait,
-	    .open = opens_late(m, payloads) ? open_queue : NULL,
+	    .open = late ? open_queue : NULL,
 	    .arg = m};
 	transport_begin(&m->transport, o->durable);
 	m->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
-	if (m->transport.open == NULL)
+	if (!late)
 		open_queue(m);
 }
 

@@ -97,12 +97,10 @@ struct batch {
 
 struct transport {
 	/* The caller's, set before the first message. */
-	const char *queue;
 	struct mq_redis *redis;
 	struct mq_publisher *publisher;
 	struct outcome *outcome;
 	bool quiet;
-	bool ids;		  /* somebody wants the ids of the accepted */
 	struct mq_publishing how; /* the next batch goes out */
 	/* Asks whether the queue can be used, unless the first batch gets there
 	 * without that; ends the program if not.  NULL: that is done. */

@@ -588,7 +588,7 @@ end_if_full(struct transport *t)
 {
 	if (t->outcome->count[MQ_PUBLISHED_FULL] == 0)
 		return;
-	mq_say("%s: the queue is full", t->queue);
+	mq_say("%s: the queue is full", t->outcome->queue);
 	end_when_answered(t, MQ_EXIT_AGAIN);
 }
 
@@ -713,7 +713,7 @@ batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
 	if (next->post.count == 0)
 		mq_post_begin(t->publisher, &next->post, &t->how);
 	mq_post_add(t->publisher, &next->post, unique, header, payload, n);
-	if (t->ids)
+	if (t->outcome->print_ids || t->outcome->collect_ids)
 		mq_buf_add(&next->ids, id, MQ_ID_LEN);
 	if (next->post.count == BATCH_COUNT ||
 	    mq_post_bytes(&next->post) > BATCH_BYTES)

@@ -48,7 +48,7 @@ left_ms(const struct waiting *w, int64_t most)
 static const char *
 queue_of(const struct waiting *w, const struct awaited *a)
 {
-	return a->queue != NULL ? a->queue : w->transport->queue;
+	return a->queue != NULL ? a->queue : w->transport->outcome->queue;
 }
 
 /* False: the time is over. */
@@ -188,8 +188,8 @@ wait_for_endings(struct transport *t, const struct mq_layout *layout,
 		free(a->queue);
 	}
 	if (late > 0 && !opt->shared.quiet)
-		mq_say("%s: %zu of %zu message%s not ended in time", t->queue,
-		    late, w.count, w.count == 1 ? "" : "s");
+		mq_say("%s: %zu of %zu message%s not ended in time",
+		    t->outcome->queue, late, w.count, w.count == 1 ? "" : "s");
 	free(w.all);
 	return status;
 }

@@ -68,17 +68,6 @@ http_request_end(const char *p, size_t n)
 	return 0;
 }
 
-/* Whether the text is a token: a method, or the name of a header. */
-static bool
-is_token(const char *s)
-{
-	static const char letters[] =
-	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-	    "!#$%&'*+-.^_`|~";
-
-	return *s != '\0' && s[strspn(s, letters)] == '\0';
-}
-
 /* Takes the next line, whose end becomes a NUL; NULL: it has no end, or a control
  * character is in it. */
 static char *
@@ -139,7 +128,9 @@ take_request_line(struct http_request *r, char *line, bool *newer)
 	    [METHOD_POST] = "POST"};
 	char *method = strsep(&line, " "), *target = strsep(&line, " ");
 
-	if (line == NULL || !is_token(method) || strchr(target, '\t') != NULL)
+	if (line == NULL || *method == '\0' ||
+	    method[strspn(method, MQ_TOKEN)] != '\0' ||
+	    strchr(target, '\t') != NULL)
 		return BAD_REQUEST;
 	if (strncmp(line, "HTTP/", 5) != 0 || strlen(line) != 8 ||
 	    line[6] != '.' || line[5] < '0' || line[5] > '9' || line[7] < '0' ||
@@ -163,7 +154,8 @@ take_header(struct http_request *r, char *line)
 	h->value = line;
 	h->name = strsep(&h->value, ":");
 	/* A blank before the colon, or a folded line, hides a header from proxies. */
-	if (h->value == NULL || !is_token(h->name))
+	if (h->value == NULL || *h->name == '\0' ||
+	    h->name[strspn(h->name, MQ_TOKEN)] != '\0')
 		return BAD_REQUEST;
 	h->value += strspn(h->value, " \t");
 	for (end = strchr(h->value, '\0');

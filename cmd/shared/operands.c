@@ -40,61 +40,52 @@ find_layout(struct mq_shared *o, const struct mq_server *server, char *error,
 	return MQ_EXIT_CONFIG;
 }
 
-/* All keys of the layout rsmq must lie together, as its namespace makes them. */
-static int
-check_cluster(const struct mq_shared *o, const struct mq_server *server,
-    char *error, size_t error_size)
-{
-	const struct mq_url *u = &server->url;
-
-	if (u->kind != MQ_URL_CLUSTER)
-		return 0;
-	if (u->db != 0) {
-		snprintf(error, error_size,
-		    "%s: a cluster has no databases; remove the number",
-		    server->name);
-		return MQ_EXIT_USAGE;
-	}
-	if (o->layout->ns == NULL ||
-	    (u->ns != NULL && u->ns[0] == '{' && u->ns[1] != '}' &&
-		strchr(u->ns, '}') != NULL))
-		return 0;
-	snprintf(error, error_size,
-	    "%s: on a cluster, the layout %s needs a namespace in braces; add "
-	    "?ns={%s}",
-	    server->name, o->layout->name, o->layout->ns);
-	return MQ_EXIT_CONFIG;
-}
-
 int
 mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
     size_t error_size)
 {
 	int status = mq_server_find(server, o->url, error, error_size);
+	const struct mq_url *u = &server->url;
 	struct rlimit core;
 
 	if (status != 0)
 		return status;
 	/* A core dump would have the password in it. */
-	if (server->url.password != NULL &&
-	    getrlimit(RLIMIT_CORE, &core) == 0) {
+	if (u->password != NULL && getrlimit(RLIMIT_CORE, &core) == 0) {
 		core.rlim_cur = 0;
 		setrlimit(RLIMIT_CORE, &core);
 	}
 	if (server->note[0] != '\0' && !o->quiet)
 		mq_say("%s", server->note);
 	status = find_layout(o, server, error, error_size);
-	if (status == 0 && server->url.ns != NULL && o->layout->ns == NULL) {
+	if (status != 0)
+		return status;
+	if (u->ns != NULL && o->layout->ns == NULL) {
 		snprintf(error, error_size,
 		    "%s: the layout %s has no namespaces; remove ns=",
 		    server->name, o->layout->name);
-		status = MQ_EXIT_CONFIG;
+		return MQ_EXIT_CONFIG;
 	}
-	if (status == 0)
-		status = check_cluster(o, server, error, error_size);
-	if (status == 0 && o->verbose && o->names_server)
+	if (u->kind == MQ_URL_CLUSTER && u->db != 0) {
+		snprintf(error, error_size,
+		    "%s: a cluster has no databases; remove the number",
+		    server->name);
+		return MQ_EXIT_USAGE;
+	}
+	/* All keys of the layout rsmq must lie together, as its namespace makes
+	 * them. */
+	if (u->kind == MQ_URL_CLUSTER && o->layout->ns != NULL &&
+	    (u->ns == NULL || u->ns[0] != '{' || u->ns[1] == '}' ||
+		strchr(u->ns, '}') == NULL)) {
+		snprintf(error, error_size,
+		    "%s: on a cluster, the layout %s needs a namespace in "
+		    "braces; add ?ns={%s}",
+		    server->name, o->layout->name, o->layout->ns);
+		return MQ_EXIT_CONFIG;
+	}
+	if (o->verbose && o->names_server)
 		mq_say("%s, layout %s", server->name, o->layout->name);
-	return status;
+	return 0;
 }
 
 const struct mq_layout *

@@ -126,55 +126,47 @@ count_edits(const char *a, size_t la, const char *b, size_t lb)
 	return row[lb];
 }
 
-/* Suggests the option whose name is a letter or two away from this one, if there is one. */
 static void __attribute__((noreturn))
-unknown_option(const struct option *o, const char *arg, size_t len)
+refuse_long(const struct option *all, const char *arg)
 {
+	/* A password may follow a '='. */
+	const int len = (int)strcspn(arg, "=");
+	const size_t n = (size_t)len - 2;
+	const struct option *first = next_candidate(all, arg + 2, n), *next;
 	const char *nearest = NULL;
-	size_t least = len < 8 ? 2 : 3, edits;
+	size_t least = n < 6 ? 2 : 3, edits;
+	struct mq_buf text = {0};
 
-	for (; o->name != NULL; o++) {
-		edits = count_edits(arg + 2, len - 2, o->name, strlen(o->name));
+	/* The one whose name is a letter or two away, if there is one. */
+	for (; first == NULL && all->name != NULL; all++) {
+		edits = count_edits(arg + 2, n, all->name, strlen(all->name));
 		if (edits < least) {
 			least = edits;
-			nearest = o->name;
+			nearest = all->name;
 		}
 	}
 	if (nearest != NULL)
 		mq_die(MQ_EXIT_USAGE,
-		    "%.*s: unknown option; did you mean --%s?", (int)len, arg,
+		    "%.*s: unknown option; did you mean --%s?", len, arg,
 		    nearest);
-	mq_die(
-	    MQ_EXIT_USAGE, "%.*s: unknown option (try --help)", (int)len, arg);
-}
-
-static void __attribute__((noreturn))
-refuse_long(const struct option *o, const char *arg)
-{
-	/* A password may follow a '='. */
-	const size_t len = strcspn(arg, "=");
-	const char *name = arg + 2;
-	const struct option *first = next_candidate(o, name, len - 2);
-	const struct option *next;
-	struct mq_buf text = {0};
-
 	if (first == NULL)
-		unknown_option(o, arg, len);
+		mq_die(MQ_EXIT_USAGE, "%.*s: unknown option (try --help)", len,
+		    arg);
 	if (optopt != 0)
 		mq_die(MQ_EXIT_USAGE,
 		    arg[len] == '=' ? "%.*s: takes no argument (try --help)" :
 				      "%.*s: needs an argument (try --help)",
-		    (int)len, arg);
+		    len, arg);
 	mq_buf_printf(&text, "--%s", first->name);
-	while ((next = next_candidate(first + 1, name, len - 2)) != NULL) {
+	while ((next = next_candidate(first + 1, arg + 2, n)) != NULL) {
 		mq_buf_printf(&text, "%s--%s",
-		    next_candidate(next + 1, name, len - 2) != NULL ? ", " :
-								      " or ",
+		    next_candidate(next + 1, arg + 2, n) != NULL ? ", " :
+								   " or ",
 		    next->name);
 		first = next;
 	}
-	mq_die(MQ_EXIT_USAGE, "%.*s: ambiguous: %s", (int)len, arg,
-	    mq_buf_str(&text));
+	mq_die(
+	    MQ_EXIT_USAGE, "%.*s: ambiguous: %s", len, arg, mq_buf_str(&text));
 }
 
 void

@@ -1,6 +1,7 @@
 #include "selection.h"
 
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +66,10 @@ publish_copy(struct clones *c, const struct mq_envelope *e, const char *id,
 
 /* A message without a header gets one for its id, unless the layout has ids. */
 static int
-make_copy(struct clones *c, const struct mq_item *item, long *made)
+make_copy(struct selection *s, const struct mq_item *item, long *made)
 {
+	const struct mq_attachments *files = s->layout->attachments;
+	struct clones *c = &s->clones;
 	uint64_t now = (uint64_t)(mq_clock_steady_us() + c->clock_us);
 	enum mq_published how = MQ_PUBLISHED;
 	struct mq_envelope e, copy;
@@ -85,9 +88,8 @@ make_copy(struct clones *c, const struct mq_item *item, long *made)
 		mq_message_duplicate(&e, &as, &copy);
 		/* The files of the message are those of the copy, too, before
 		 * that is visible. */
-		if (set != NULL && c->layout->attachments != NULL)
-			rv = mq_attach_refer(
-			    c->redis, c->layout->attachments, set, id);
+		if (set != NULL && files != NULL)
+			rv = mq_attach_refer(s->redis, files, set, id);
 		if (rv == 0)
 			rv = publish_copy(c, &copy, id, &how);
 		mq_envelope_free(&copy);
@@ -105,15 +107,15 @@ make_copy(struct clones *c, const struct mq_item *item, long *made)
 }
 
 /*
- * Makes the chosen ones of the current slice ready once more; each copy is published
+ * Makes some of the current slice ready once more; each copy is published
  * and counted in one step.  Messages that were published since the first call are
  * left out, as the copies are among them.  As layout->take() otherwise.
  */
 static int
-clones_make(struct clones *c, const struct mq_scan *scan, const bool *chosen,
-    long *made)
+make_copies(struct selection *s, long *made)
 {
 	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
+	struct clones *c = &s->clones;
 	bool missing;
 	int i, rv = 0;
 
@@ -121,7 +123,7 @@ clones_make(struct clones *c, const struct mq_scan *scan, const bool *chosen,
 	if (!c->open) {
 		c->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
 		mq_publisher_init(
-		    &c->publisher, c->redis, c->layout, c->to, &usual);
+		    &c->publisher, s->redis, s->layout, s->to, &usual);
 		c->open = true;
 		if (mq_publisher_open(&c->publisher, true, true, &c->clock_us,
 			&missing) != MQ_CALL_DONE)
@@ -129,21 +131,21 @@ clones_make(struct clones *c, const struct mq_scan *scan, const bool *chosen,
 		c->start_us = c->last_us =
 		    (uint64_t)(mq_clock_steady_us() + c->clock_us);
 	}
-	for (i = 0; i < scan->count && rv == 0; i++)
-		if (chosen[i])
-			rv = make_copy(c, &scan->items[i], made);
+	for (i = 0; i < s->scan.count && rv == 0; i++)
+		if (s->some[i])
+			rv = make_copy(s, &s->scan.items[i], made);
 	/* A signal may end the program. */
 	(void)fflush(stdout);
 	return rv;
 }
 
 void
-clones_end(struct clones *c)
+clones_end(struct selection *s)
 {
-	if (!c->open)
+	if (!s->clones.open)
 		return;
-	mq_publisher_free(&c->publisher);
-	c->open = false;
+	mq_publisher_free(&s->clones.publisher);
+	s->clones.open = false;
 }
 
 /* --- the bar ------------------------------------------------------------------ */
@@ -317,8 +319,8 @@ open_target(struct selection *s)
 static bool
 is_meant(struct selection *s, const struct mq_item *item)
 {
-	bool in_line = item->in_line && s->to != NULL && !goes_elsewhere(s) &&
-	    s->clones == NULL;
+	bool in_line =
+	    item->in_line && s->to != NULL && !goes_elsewhere(s) && !s->clone;
 	bool too_long = false;
 	struct mq_envelope e;
 	const char *why;
@@ -335,24 +337,6 @@ is_meant(struct selection *s, const struct mq_item *item)
 	s->too_long += too_long;
 	s->in_line += !too_long && in_line;
 	return !too_long && !in_line;
-}
-
-/* Chooses those of a slice that are meant; how many. */
-static long
-choose_items(struct selection *s)
-{
-	const struct mq_scan *scan = &s->scan;
-	size_t count = (size_t)scan->count;
-	long n = 0, max = s->limit - s->done;
-	int i;
-
-	s->chosen = mq_xreallocarray(s->chosen, count + 1, sizeof(*s->chosen));
-	s->some = mq_xreallocarray(s->some, count + 1, sizeof(*s->some));
-	for (i = 0; i < scan->count; i++) {
-		s->chosen[i] = n < max && is_meant(s, &scan->items[i]);
-		n += s->chosen[i];
-	}
-	return n;
 }
 
 /* Removes the attachments of a message that has gone, or only tells whether it has any. */
@@ -408,14 +392,13 @@ take_chosen(struct selection *s, long n)
 			s->some[at] = s->chosen[at];
 			left -= s->chosen[at];
 		}
-		rv = s->clones != NULL ?
-		    clones_make(s->clones, &s->scan, s->some, &taken) :
+		rv = s->clone ?
+		    make_copies(s, &taken) :
 		    s->layout->take(s->redis, &s->scan, s->some, s->to, &taken);
 		s->done += taken;
 		if (rv == -1)
-			fail_selection(s,
-			    s->clones != NULL ? s->clones->unsure :
-						piece - taken);
+			fail_selection(
+			    s, s->clone ? s->clones.unsure : piece - taken);
 		if (s->files && piece == 1 && taken == 1)
 			(void)release_files(s, &s->scan.items[at - 1], true);
 	}
@@ -429,14 +412,24 @@ static void
 walk_place(struct selection *s, long total, const char *needle)
 {
 	struct mq_scan *scan = &s->scan;
-	long n, before = s->seen;
+	long n, before = s->seen, max;
+	size_t count;
+	int i;
 
 	*scan = (struct mq_scan){.place = s->place, .needle = needle};
 	while (!scan->end && scan->seen < total && s->done < s->limit) {
 		check_signal(s);
 		if (s->layout->scan(s->redis, scan) == -1)
 			fail_selection(s, 0);
-		n = choose_items(s);
+		count = (size_t)scan->count + 1;
+		s->chosen =
+		    mq_xreallocarray(s->chosen, count, sizeof(*s->chosen));
+		s->some = mq_xreallocarray(s->some, count, sizeof(*s->some));
+		max = s->limit - s->done;
+		for (i = 0, n = 0; i < scan->count; i++) {
+			s->chosen[i] = n < max && is_meant(s, &scan->items[i]);
+			n += s->chosen[i];
+		}
 		if (s->dry_run)
 			s->done += n;
 		else
@@ -499,13 +492,12 @@ count_seen(struct selection *s, long movable)
 	const struct mq_queue_stats *q;
 	long n = movable;
 
-	if (s->clones == NULL &&
-	    (s->place.state != MQ_DELAYED || s->to == NULL))
+	if (!s->clone && (s->place.state != MQ_DELAYED || s->to == NULL))
 		return n;
 	if (s->layout->stats(s->redis, &s->place.queue, 1, 0, &stats) == -1)
 		fail_selection(s, 0);
 	q = &stats.queues[0];
-	if (s->clones != NULL) {
+	if (s->clone) {
 		n = (long)(s->place.state == MQ_READY ? q->ready :
 			s->place.state == MQ_DELAYED  ? q->delayed :
 			s->place.state == MQ_UNACKED  ? q->unacked :
@@ -550,21 +542,21 @@ selection_place(struct selection *s, const struct mq_place *where)
 
 	s->place = *where;
 	/* How many there are; a connection that is alive is refused. */
-	if (s->clones == NULL &&
+	if (!s->clone &&
 	    s->layout->move(s->redis, &s->place, 0, s->to, &total) == -1) {
 		if (s->done > 0)
 			fail_selection(s, 0);
 		mq_die(s->redis->status, "%s", s->redis->error);
 	}
 	seen = count_seen(s, total);
-	if (s->clones != NULL)
+	if (s->clone)
 		total = seen;
 	most = total < left ? total : left;
 	s->place.line_first = all;
 	s->progress.total += total;
 	ask_attributes(s);
-	if (mq_filter_given(s->filter) || s->maxsize != -1 ||
-	    s->clones != NULL || (s->files && !all))
+	if (mq_filter_given(s->filter) || s->maxsize != -1 || s->clone ||
+	    (s->files && !all))
 		walk_place(s, seen, s->filter->id);
 	else if (s->dry_run)
 		s->done += most;
@@ -582,7 +574,7 @@ selection_print(const struct selection *s)
 	char *result = result_text(s);
 	struct mq_buf line = {0};
 
-	if (s->clones != NULL && !s->dry_run) {
+	if (s->clone && !s->dry_run) {
 		mq_say("%s", result);
 	} else {
 		mq_buf_visible(&line, result, strlen(result));
@@ -590,4 +582,142 @@ selection_print(const struct selection *s)
 	}
 	mq_buf_free(&line);
 	free(result);
+}
+
+/* --- messages that run --------------------------------------------------------- */
+
+/* A consumer tells of a run after a second, or with the tick behind that. */
+#define TOLD_S 2.5
+/* Between two looks, in milliseconds. */
+#define LOOK_MS 100
+
+static void
+check(const struct selection *s, int rv)
+{
+	if (rv == -1)
+		mq_die(s->redis->status, "%s", s->redis->error);
+}
+
+static const struct mq_run *
+find_run(const struct selection *s, const char *queue, struct mq_runs *runs)
+{
+	int i;
+
+	mq_runs_free(runs);
+	check(s, s->layout->running(s->redis, runs));
+	for (i = 0; i < runs->count; i++)
+		if (strcmp(runs->runs[i].queue, queue) == 0 &&
+		    strcmp(runs->runs[i].id, s->filter->id) == 0)
+			return &runs->runs[i];
+	return NULL;
+}
+
+/* The connection that holds the message, or "" if nobody knows; NULL: it is not
+ * unacked.  free() it. */
+static char *
+find_holder(const struct selection *s, const char *queue)
+{
+	struct mq_scan scan = {.place = {.queue = queue, .state = MQ_UNACKED},
+	    .needle = s->filter->id};
+	const char *connection;
+	char *holder = NULL;
+	int i;
+
+	while (holder == NULL && !scan.end) {
+		check(s, s->layout->scan(s->redis, &scan));
+		for (i = 0; i < scan.count && holder == NULL; i++) {
+			connection = scan.items[i].connection;
+			if (mq_filter_match(s->filter, scan.items[i].element,
+				scan.items[i].len))
+				holder = mq_xstrdup(
+				    connection != NULL ? connection : "");
+		}
+	}
+	mq_scan_free(&scan);
+	return holder;
+}
+
+/* A run that is young is not told yet. */
+static const struct mq_run *
+await_run(const struct selection *s, const char *queue, struct mq_runs *runs)
+{
+	double until = mq_clock_steady_s() + TOLD_S;
+	const char *id = s->filter->id;
+	const struct mq_run *run;
+	char *holder = NULL;
+	bool known;
+
+	while ((run = find_run(s, queue, runs)) == NULL) {
+		free(holder);
+		holder = find_holder(s, queue);
+		if (holder == NULL || mq_clock_steady_s() > until)
+			break;
+		(void)poll(NULL, 0, LOOK_MS);
+	}
+	if (run == NULL) {
+		check(s, mq_queue_known(s->redis, s->layout, queue, &known));
+		if (!known)
+			mq_option_unknown(s->redis, s->layout, queue);
+		else if (holder == NULL)
+			mq_say("%s: %s: not running; it may have ended already",
+			    queue, id);
+		else
+			mq_say("%s: %s: cannot be stopped; %s%s has it, and "
+			       "runs no script of mq-consume with it",
+			    queue, id, *holder != '\0' ? "" : "a client",
+			    holder);
+		exit(MQ_EXIT_NO);
+	}
+	free(holder);
+	if (run->grace_ms < 0)
+		mq_die(MQ_EXIT_NO,
+		    "%s: %s: cannot be stopped; the mq-consume of %s is too "
+		    "old: stop process %ld on %s",
+		    queue, id, run->connection, run->pid,
+		    run->host != NULL ? run->host : "its host");
+	return run;
+}
+
+void
+selection_stop(struct selection *s, const char *queue, enum mq_stop what)
+{
+	struct mq_runs runs = {0};
+	const struct mq_run *run = await_run(s, queue, &runs);
+	enum mq_stop answer = MQ_STOP_NONE;
+
+	/* A request that was made lapses only with its time. */
+	if (!s->dry_run &&
+	    mq_stop_run(s->redis, s->layout, run, what, &answer) == -1)
+		mq_die(s->redis->status, "%s%s", s->redis->error,
+		    mq_redis_lost(s->redis) ? "; the run may still be stopped" :
+					      "");
+	if (answer == MQ_STOP_OVER)
+		mq_die(MQ_EXIT_NO, "%s: %s: it had ended already", queue,
+		    s->filter->id);
+	if (answer == MQ_STOP_NONE && !s->dry_run)
+		mq_die(MQ_EXIT_AGAIN,
+		    "%s: %s: no answer from %s; the request is withdrawn",
+		    queue, s->filter->id, run->connection);
+	if (answer == MQ_STOP_REJECTED)
+		mq_say("%s: %s: rejected, as that was its last attempt", queue,
+		    s->filter->id);
+	s->done = answer != MQ_STOP_REJECTED;
+	mq_runs_free(&runs);
+}
+
+void
+selection_check_running(
+    const struct selection *s, int queues, const char *other)
+{
+	const char *filter = mq_filter_option_given(s->filter);
+
+	if (filter != NULL)
+		other = filter;
+	if (other != NULL)
+		mq_die(MQ_EXIT_USAGE,
+		    "--running and %s cannot be used together", other);
+	if (s->filter->id == NULL)
+		mq_die(MQ_EXIT_USAGE, "--running: needs --id");
+	if (queues != 1)
+		mq_die(MQ_EXIT_USAGE, "--running: needs exactly one queue");
 }

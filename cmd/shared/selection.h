@@ -50,26 +50,6 @@ bool mq_filter_match(const struct mq_filter *, const char *element, size_t len);
 
 void mq_filter_free(struct mq_filter *);
 
-/* --- clone -------------------------------------------------------------- */
-
-/* Copies of messages, with ids of their own; those that are copied stay as they are.
- * Starts zeroed but for redis, layout, to and ids. */
-struct clones {
-	struct mq_redis *redis;
-	const struct mq_layout *layout;
-	const char *to; /* the queue of the copies */
-	json_t *ids;	/* of the copies, a list; NULL: they are printed */
-	/* Set by the module. */
-	struct mq_publisher publisher;
-	struct mq_idgen random;
-	int64_t clock_us; /* the server's clock minus the steady one */
-	uint64_t start_us, last_us;
-	bool open;
-	bool unsure; /* after an error: whether there is one copy more */
-};
-
-void clones_end(struct clones *);
-
 /* --- selection ---------------------------------------------------------- */
 
 /*
@@ -88,6 +68,18 @@ struct progress {
 	long total;   /* what all of the work is; 0: not known */
 };
 
+/* Copies of messages, with ids of their own; those that are copied stay as they are. */
+struct clones {
+	json_t *ids; /* of the copies, a list; NULL: they are printed */
+	/* Set by the module. */
+	struct mq_publisher publisher;
+	struct mq_idgen random;
+	int64_t clock_us; /* the server's clock minus the steady one */
+	uint64_t start_us, last_us;
+	bool open;
+	bool unsure; /* after an error: whether there is one copy more */
+};
+
 struct selection {
 	const struct mq_layout *layout;
 	struct mq_redis *redis;
@@ -96,7 +88,8 @@ struct selection {
 	const char *to;	  /* to the ready ones of this queue; NULL: nowhere */
 	long limit;	  /* messages at most, over all places */
 	struct mq_rate rate;   /* per_s 0: as fast as it goes */
-	struct clones *clones; /* copies go there instead; NULL: none */
+	bool clone;	       /* copies go there instead */
+	struct clones clones;
 	bool dry_run;	       /* only count them */
 	bool files;	       /* those that go nowhere may have attachments */
 	const char *queue;     /* results name it; NULL: there is only one */
@@ -129,6 +122,9 @@ void selection_begin(struct selection *, bool quiet);
  * many messages were done in all.
  */
 long selection_place(struct selection *, const struct mq_place *);
+
+/* No more copies are made.  The last command has no answer that anybody reads. */
+void clones_end(struct selection *);
 
 /*
  * For --running: the run of the message with the filter's id is ended, as queue/stats.h

@@ -17,18 +17,10 @@ mq_names_add(struct mq_names *l, const char *name, const char *queue)
 }
 
 static int
-by_name(const void *a, const void *b)
-{
-	const struct mq_name *x = a, *y = b;
-
-	return strcmp(x->name, y->name);
-}
-
-static int
 by_both(const void *a, const void *b)
 {
 	const struct mq_name *x = a, *y = b;
-	int order = by_name(a, b);
+	int order = strcmp(x->name, y->name);
 
 	if (order != 0 || x->queue == NULL || y->queue == NULL)
 		return order;

@@ -27,6 +27,10 @@ void mq_die(int status, const char *fmt, ...)
  */
 void mq_end_by(int sig) __attribute__((noreturn));
 
+/* The name of a signal without SIG, constant text; NULL: the number has none.
+ * (sigabbrev_np(3) is in glibc 2.32 and later only.) */
+const char *mq_signal_name(int sig);
+
 /*
  * n bytes at p made fit for a terminal; the caller frees.  With the user's
  * LC_CTYPE set, printable text of that locale stays as it is, but for characters

@@ -1,4 +1,4 @@
-/* What is written inside of texts: UTF-8, base64, URLs and their passwords. */
+/* What is written inside of texts: UTF-8, tokens, base64, URLs and their passwords. */
 #ifndef MQ_TEXT_H
 #define MQ_TEXT_H
 
@@ -21,6 +21,12 @@ mq_utf8_inside(char c)
 }
 /* The length in units of UTF-16, as node counts it. */
 long long mq_utf16_units(const char *, size_t n);
+
+/* The characters of names of headers and methods, as RFC 9110 has them.  No <ctype.h>: its
+ * answers depend on the locale. */
+#define MQ_TOKEN                                                               \
+	"!#$%&'*+-.^_`|~0123456789"                                            \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 /* --- base64 ------------------------------------------------------------- */
 

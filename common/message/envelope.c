@@ -11,28 +11,6 @@
 /* No string: a NUL is among it. */
 static const char signature[] = {'\xff', '\0', '\xbe', '\xbe', '\x4a'};
 
-/*
- * Go decodes a null inside a list as "", without complaint.  It becomes one
- * here, so that every reader of the headers can rely on strings.
- */
-static bool
-list_is_good(json_t *list)
-{
-	json_t *item;
-	size_t i;
-
-	if (!json_is_array(list))
-		return json_is_null(list);
-	json_array_foreach(list, i, item) {
-		if (json_is_null(item))
-			mq_json_must(
-			    json_array_set_new(list, i, json_string("")) == 0);
-		else if (!json_is_string(item))
-			return false;
-	}
-	return true;
-}
-
 bool
 mq_envelope_signed(const char *p, size_t n)
 {
@@ -45,7 +23,9 @@ mq_envelope_parse(
     const char *element, size_t len, struct mq_envelope *e, const char **why)
 {
 	const char *json, *end, *name;
-	json_t *list;
+	json_t *list, *item;
+	bool good = true;
+	size_t i;
 
 	*e = (struct mq_envelope){NULL, element, len};
 	if (!mq_envelope_signed(element, len))
@@ -57,15 +37,25 @@ mq_envelope_parse(
 		return -1;
 	}
 	e->headers = mq_json_load(json, (size_t)(end - json), true);
+	json_object_foreach(e->headers, name, list) {
+		good &= json_is_array(list) || json_is_null(list);
+		/* Go decodes a null inside a list as "", without complaint.  It
+		 * becomes one here, so that every reader of the headers can rely
+		 * on strings. */
+		json_array_foreach(list, i, item)
+			if (json_is_null(item))
+				mq_json_must(json_array_set_new(list, i,
+						 json_string("")) == 0);
+			else
+				good &= json_is_string(item);
+	}
 	*why = NULL;
 	if (e->headers == NULL)
 		*why = "header is not JSON";
 	else if (!json_is_object(e->headers) && !json_is_null(e->headers))
 		*why = "header is not a JSON object";
-	json_object_foreach(e->headers, name, list)
-		if (!list_is_good(list))
-			*why = "header has a value that is not a list of "
-			       "strings";
+	else if (!good)
+		*why = "header has a value that is not a list of strings";
 	if (*why != NULL) {
 		mq_envelope_free(e);
 		return -1;
@@ -158,16 +148,6 @@ mq_envelope_write(const struct mq_envelope *e, struct mq_buf *out)
 	mq_buf_add(out, e->payload, e->payload_len);
 }
 
-/* No <ctype.h> here: its answers depend on the locale. */
-static bool
-is_token(char c)
-{
-	return c != '\0' &&
-	    strchr("!#$%&'*+-.^_`|~0123456789"
-		   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
-		c) != NULL;
-}
-
 static const char *
 value_fault(const char *s, size_t n)
 {
@@ -189,11 +169,9 @@ int
 mq_header_split(const char *s, char **name, char **value, const char **why)
 {
 	const char *colon = strchr(s, ':'), *v;
-	size_t len = 0, i, n;
+	size_t len = strspn(s, MQ_TOKEN), i, n;
 	bool first = true;
 
-	while (is_token(s[len]))
-		len++;
 	*why = NULL;
 	if (colon == NULL)
 		*why = "no colon";

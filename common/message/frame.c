@@ -261,39 +261,30 @@ decode_payload(const json_t *object, struct mq_buf *payload)
 	return NULL;
 }
 
-static bool
-is_list_of_strings(const json_t *list)
-{
-	const json_t *item;
-	size_t i;
-
-	if (!json_is_array(list))
-		return false;
-	json_array_foreach(list, i, item)
-		if (!json_is_string(item))
-			return false;
-	return true;
-}
-
 /* Makes every lone string a list of one. */
 static const char *
 normalize_headers(json_t *headers)
 {
 	const char *name;
-	json_t *v;
+	json_t *v, *item;
+	bool good;
+	size_t i;
 
 	if (headers == NULL || json_is_null(headers))
 		return NULL;
 	if (!json_is_object(headers))
 		return "headers is not an object";
 	json_object_foreach(headers, name, v) {
+		good = json_is_array(v) || json_is_string(v) || json_is_null(v);
+		json_array_foreach(v, i, item)
+			good &= json_is_string(item);
+		if (!good)
+			return "a header is neither a string nor a list "
+			       "of strings";
 		if (json_is_string(v))
 			mq_json_must(json_object_iter_set_new(headers,
 					 json_object_key_to_iter(name),
 					 json_pack("[O]", v)) == 0);
-		else if (!json_is_null(v) && !is_list_of_strings(v))
-			return "a header is neither a string nor a list "
-			       "of strings";
 	}
 	return NULL;
 }

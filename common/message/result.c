@@ -32,7 +32,6 @@ mq_ending_write(const struct mq_ending *e, struct mq_buf *out)
 {
 	json_t *v = json_object();
 
-	mq_json_must(v != NULL);
 	set_text(v, "id", e->id[0] != '\0' ? e->id : NULL);
 	set_text(v, "queue", e->queue);
 	set_text(v, "state", names[e->state]);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/exit.h"
-#include "base/signame.h"
+#include "base/say.h"
 #include "base/text.h"
 
 /* Bytes of a line of stderr in a reason. */
