@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "message/headers.h"
-#include "message/history.h"
 #include "message/json.h"
 
 void

@@ -13,7 +13,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "message/history.h"
 #include "message/json.h"
 
 #define LOOKS		2

@@ -9,7 +9,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "message/history.h"
 
 /* What decides. */
 enum subject { ID, MATCH, REASON, STDERR, HEADER, KEY, SINCE, OLDER };

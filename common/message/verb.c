@@ -1,4 +1,4 @@
-#include "verb.h"
+#include "verdict.h"
 
 #include <stdlib.h>
 #include <string.h>

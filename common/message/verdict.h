@@ -1,10 +1,101 @@
 /*
- * Judges a run by its verbs and its end.
+ * What a script writes, and how its run is judged by that and by its end.
  */
 #ifndef MQ_VERDICT_H
 #define MQ_VERDICT_H
 
-#include "verb.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- verbs -------------------------------------------------------------- */
+
+/*
+ * The verbs that a script writes to its pipe.
+ *
+ * A line is VERB[ TEXT]: leading blanks are skipped, blanks separate the verb
+ * from the text, the text keeps its own blanks.  Blanks are spaces, tabs and
+ * carriage returns (of "done\r\n"); a line of nothing else is no line.  Verbs
+ * are case-sensitive.  Known: run, done, relayed (= done), err, fail, fails
+ * (= err), resend [DUE[-TEXT]], push [TEXT], pause [SECS[-TEXT]]; any other
+ * verb is progress, like run, but may be a slip for a final one, and is remembered.
+ * dup is progress, too, and on_dup() is called at once; see queue/dup.h.  Lines come in any number of reads; the last one needs no newline; a
+ * line longer than MQ_VERB_LINE is cut.  The first final verb decides, the last
+ * text is the one shown.  DUE and SECS are read as RQ does: "5-b" and "5" are
+ * 5, "1_0" is 10, "1.9" is 1, and a word that does not start with a digit is 0; but
+ * the word "tick" as DUE is the next tick.  A DUE without a TEXT is not shown.
+ *
+ * For a script that has several messages at once, a verb is about all of them, or
+ * about one if the first word of the text is its number: "done #3",
+ * "resend #12 60-later".  A text that begins with '#' but with no such number is an
+ * error of the script.
+ */
+#define MQ_VERB_LINE 4096
+#define MQ_VERB_WORD 24 /* bytes that are remembered of an unknown verb */
+
+enum mq_verb_final {
+	MQ_FINAL_NONE, /* no final verb came */
+	MQ_FINAL_DONE,
+	MQ_FINAL_ERR,
+	MQ_FINAL_RESEND,
+	MQ_FINAL_TICK, /* resend at the next tick */
+	MQ_FINAL_PAUSE,
+	MQ_FINAL_PUSH
+};
+
+/* The verbs about one message of several; starts zeroed. */
+struct mq_verb_one {
+	enum mq_verb_final final;
+	int64_t resend_s;
+	char *text; /* the last; free(); NULL: none */
+	char unknown[MQ_VERB_WORD + 1];
+};
+
+/* The verbs of one run; starts zeroed, owns no memory. */
+struct mq_verbs {
+	enum mq_verb_final final;
+	bool spoke; /* any line came that was not about one of several */
+	bool stray; /* one was about a message that does not exist */
+	/* The last unknown verb about all, in printable ASCII; empty: none. */
+	char unknown[MQ_VERB_WORD + 1];
+	struct mq_verb_one *ones; /* the caller's; NULL: the script has one
+				   * message */
+	int count;		  /* of them */
+	int about; /* which of them the last line was about, from 1; 0: all */
+	int64_t resend_s; /* RESEND, PAUSE: whole seconds, 0 to 10 years */
+	char text[MQ_VERB_LINE + 1]; /* last text about all, NUL-terminated; a
+				      * NUL byte from the script became '?' */
+	char line[MQ_VERB_LINE];
+	size_t line_len;
+	/* Called for each dup, as its line comes.  which: of several messages, from
+	 * 0; -1: none was named; count: one that does not exist.  text: NULL if the
+	 * line was too long.  on_dup may be NULL. */
+	void (*on_dup)(void *arg, int which, const char *text);
+	void *arg;
+};
+
+/* Begins another run, as if zeroed, without touching all the memory. */
+void mq_verbs_begin(struct mq_verbs *);
+
+/* The DUE that begins at s, in seconds. */
+int64_t mq_verb_due(const char *s);
+
+/* Takes n more bytes from the pipe. */
+void mq_verbs_feed(struct mq_verbs *, const char *p, size_t n);
+
+/* Takes the next of n bytes, not beyond the end of a line; returns how many. */
+size_t mq_verbs_feed_line(struct mq_verbs *, const char *p, size_t n);
+
+/* The last text, be it about all or about one; valid until the next line. */
+const char *mq_verbs_text(const struct mq_verbs *);
+
+/* Begins the next message of the same run. */
+void mq_verbs_next(struct mq_verbs *);
+
+/* The pipe has ended (or is given up): takes a last line without newline. */
+void mq_verbs_end(struct mq_verbs *);
+
+/* --- verdict ------------------------------------------------------------ */
 
 enum mq_verdict_kind {
 	MQ_VERDICT_DONE,

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "message/verb.h"
+#include "message/verdict.h"
 
 /* Beginnings of a DEST that is no name of a queue. */
 static const char *const web[] = {"http://", "https://", NULL};

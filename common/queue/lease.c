@@ -12,7 +12,6 @@
 #include "calls.h"
 #include "layout.h"
 #include "message/headers.h"
-#include "message/history.h"
 #include "message/result.h"
 #include "redis/connection.h"
 

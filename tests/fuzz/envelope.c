@@ -6,7 +6,6 @@
 
 #include "fuzz.h"
 #include "message/headers.h"
-#include "message/history.h"
 #include "message/result.h"
 
 static void

@@ -6,7 +6,7 @@
 #include "base/id.h"
 #include "base/text.h"
 #include "fuzz.h"
-#include "message/history.h"
+#include "message/headers.h"
 #include "message/json.h"
 #include "message/result.h"
 #include "queue/stats.h"

@@ -1,10 +1,9 @@
 /*
- * Texts that others leave in the server, or may have changed there: common/message/history.c
+ * Texts that others leave in the server, or may have changed there: common/message/headers.c
  * and result.c, common/queue/running.c.
  */
 #include "message/headers.h"
 
-#include "message/history.h"
 #include "message/json.h"
 #include "message/result.h"
 #include "queue/stats.h"

@@ -272,7 +272,7 @@ bool slot_start(struct slot *, int input);
 /* Closes the output of a command that has ended, whose log says how; as
  * run_output_close(). */
 const char *slot_close_output(struct slot *);
-/* Asks for a duplicate of message `which` of the run; as of message/verb.h. */
+/* Asks for a duplicate of message `which` of the run; as of message/verdict.h. */
 void slot_ask_duplicate(void *slot, int which, const char *text);
 /* Whether a verdict is a success or a failure; of several, the greater counts. */
 enum slot_success { SLOT_NEITHER, SLOT_FAILURE, SLOT_SUCCESS };

@@ -7,7 +7,7 @@
 #include <ev.h>
 
 #include "base/id.h"
-#include "message/history.h"
+#include "message/headers.h"
 #include "message/result.h"
 #include "mq-consume/inbox/inbox.h"
 #include "mq-consume/message.h"

@@ -9,7 +9,6 @@
 
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "message/history.h"
 
 extern char **environ;
 

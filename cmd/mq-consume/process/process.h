@@ -17,7 +17,7 @@
 #include "base/buf.h"
 #include "base/id.h"
 #include "message/envelope.h"
-#include "message/history.h"
+#include "message/headers.h"
 #include "mq-consume/options.h"
 #include "process/process.h"
 

@@ -15,7 +15,6 @@
 
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "message/history.h"
 
 /* How many connections are forgotten in one step. */
 #define FORGET 1000
