@@ -126,22 +126,12 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 	return mq_xstrdup(value);
 }
 
-static void __attribute__((noreturn)) refuse_name(const char *arg)
-{
-	struct mq_buf names = {0};
-	int i;
-
-	for (i = 0; i < MQ_SETTINGS; i++)
-		mq_buf_printf(&names, " %s", mq_setting_list[i].name);
-	mq_die(MQ_EXIT_USAGE, "%s: no such setting; the settings are%s", arg,
-	    mq_buf_str(&names));
-}
-
 static void
 take_change(struct setter *s, const char *arg)
 {
 	const char *equals = strchr(arg, '=');
 	size_t n = equals != NULL ? (size_t)(equals - arg) : 0;
+	struct mq_buf names = {0};
 	long *attribute;
 	char *name;
 	int which;
@@ -165,8 +155,13 @@ take_change(struct setter *s, const char *arg)
 		return;
 	}
 	which = find_setting(arg, n);
-	if (which == -1)
-		refuse_name(arg);
+	if (which == -1) {
+		for (which = 0; which < MQ_SETTINGS; which++)
+			mq_buf_printf(
+			    &names, " %s", mq_setting_list[which].name);
+		mq_die(MQ_EXIT_USAGE, "%s: no such setting; the settings are%s",
+		    arg, mq_buf_str(&names));
+	}
 	if (s->texts.text[which] != NULL)
 		mq_die(MQ_EXIT_USAGE, "%s: given twice",
 		    mq_setting_list[which].name);

@@ -99,27 +99,8 @@ set_host(struct http_request *r, const char *p, size_t n)
 		*port = '\0';
 }
 
-/* The target is a path, or what a proxy is asked for, http://HOST/PATH. */
-static int
-take_target(struct http_request *r, const char *target)
-{
-	const char *path = target;
-
-	if (strncasecmp(target, "http://", 7) == 0) {
-		path = target + 7 + strcspn(target + 7, "/?");
-		set_host(r, target + 7, (size_t)(path - target - 7));
-	} else if (*target != '/')
-		return BAD_REQUEST;
-	if (*path != '/') {
-		r->path = mq_xstrdup("/");
-		return 0;
-	}
-	return mq_percent_decode(path, strcspn(path, "?#"), &r->path) == NULL ?
-	    0 :
-	    BAD_REQUEST;
-}
-
-/* METHOD SP TARGET SP HTTP/1.x; *newer: x is not 0. */
+/* METHOD SP TARGET SP HTTP/1.x; *newer: x is not 0.  The target is a path, or what a proxy
+ * is asked for, http://HOST/PATH. */
 static int
 take_request_line(struct http_request *r, char *line, bool *newer)
 {
@@ -127,6 +108,7 @@ take_request_line(struct http_request *r, char *line, bool *newer)
 	    [METHOD_HEAD] = "HEAD",
 	    [METHOD_POST] = "POST"};
 	char *method = strsep(&line, " "), *target = strsep(&line, " ");
+	const char *path = target;
 
 	if (line == NULL || *method == '\0' ||
 	    method[strspn(method, MQ_TOKEN)] != '\0' ||
@@ -142,7 +124,17 @@ take_request_line(struct http_request *r, char *line, bool *newer)
 	while (
 	    r->method < METHOD_OTHER && strcmp(names[r->method], method) != 0)
 		r->method++;
-	return take_target(r, target);
+	if (strncasecmp(target, "http://", 7) == 0) {
+		path = target + 7 + strcspn(target + 7, "/?");
+		set_host(r, target + 7, (size_t)(path - target - 7));
+	} else if (*target != '/') {
+		return BAD_REQUEST;
+	}
+	if (*path != '/')
+		r->path = mq_xstrdup("/");
+	else if (mq_percent_decode(path, strcspn(path, "?#"), &r->path) != NULL)
+		return BAD_REQUEST;
+	return 0;
 }
 
 static int
@@ -187,32 +179,13 @@ http_request_get(const struct http_request *r, const char *name)
 	return NULL;
 }
 
-/* The length of the body: digits, and one number only. */
-static int
-take_length(struct http_request *r)
-{
-	const char *digits = http_request_get(r, "Content-Length"), *p;
-
-	r->length = -1;
-	if (digits == NULL)
-		return 0;
-	if (*digits == '\0' || strlen(digits) > 18)
-		return BAD_REQUEST;
-	r->length = 0;
-	for (p = digits; *p != '\0'; p++) {
-		if (*p < '0' || *p > '9')
-			return BAD_REQUEST;
-		r->length = r->length * 10 + (*p - '0');
-	}
-	return 0;
-}
-
 /* What the headers say of the request itself. */
 static int
 check_headers(struct http_request *r, bool newer)
 {
 	const char *expect = http_request_get(r, "Expect");
 	const char *host = http_request_get(r, "Host");
+	const char *digits = http_request_get(r, "Content-Length");
 
 	if (count_headers(r, "Host") != 1 &&
 	    (newer || count_headers(r, "Host") > 1))
@@ -221,15 +194,21 @@ check_headers(struct http_request *r, bool newer)
 	if (host != NULL && r->host == NULL)
 		set_host(r, host, strlen(host));
 	if (count_headers(r, "Content-Length") > 1 ||
-	    (count_headers(r, "Content-Length") == 1 &&
-		count_headers(r, "Transfer-Encoding") > 0))
+	    (digits != NULL && count_headers(r, "Transfer-Encoding") > 0))
 		return BAD_REQUEST;
 	if (count_headers(r, "Transfer-Encoding") > 0)
 		return NOT_IMPLEMENTED;
 	if (expect != NULL && strcasecmp(expect, "100-continue") != 0)
 		return EXPECTATION_FAILED;
 	r->continues = expect != NULL && newer;
-	return take_length(r);
+	if (digits == NULL)
+		return 0;
+	/* Digits, and one number only. */
+	if (*digits == '\0' || strlen(digits) > 18 ||
+	    digits[strspn(digits, "0123456789")] != '\0')
+		return BAD_REQUEST;
+	r->length = strtoll(digits, NULL, 10);
+	return 0;
 }
 
 int
@@ -587,48 +566,27 @@ create_file(const struct http *h, const char *name)
 	return fd;
 }
 
-/* In the child: the connection is not known any more. */
-static void
-become_worker(const struct http *h, int out, int err)
-{
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (dup2(h->body, STDIN_FILENO) == -1 ||
-	    dup2(out, STDOUT_FILENO) == -1 || dup2(err, STDERR_FILENO) == -1)
-		_exit(MQ_EXIT_AGAIN);
-	alarm(WORK_S);
-}
-
-/* What the child said, cut to the size, is for the log, unless that is the connection,
- * as inetd has it.  Returns whether it said anything. */
-static bool
-log_errors(int fd, char *text, size_t size)
-{
-	struct stat err, in;
-	ssize_t n = pread(fd, text, size - 1, 0);
-
-	if (n <= 0)
-		return false;
-	text[text[n - 1] == '\n' ? n - 1 : n] = '\0';
-	if (fstat(STDERR_FILENO, &err) == 0 && fstat(STDIN_FILENO, &in) == 0 &&
-	    (err.st_dev != in.st_dev || err.st_ino != in.st_ino))
-		fprintf(stderr, "%s\n", text);
-	return true;
-}
-
 void
 http_work(struct http *h, http_judge_fn *judge, void *arg)
 {
 	int out = create_file(h, "answer"), err = create_file(h, "errors");
 	struct http_answer a;
+	struct stat log, in;
 	char text[ERRORS_MAX];
-	bool told;
+	ssize_t n;
 	int status;
 	pid_t pid = fork();
 
 	if (pid == -1)
 		http_refuse(h, 503, NULL, NULL);
+	/* The child does not know the connection any more. */
 	if (pid == 0) {
-		become_worker(h, out, err);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (dup2(h->body, STDIN_FILENO) == -1 ||
+		    dup2(out, STDOUT_FILENO) == -1 ||
+		    dup2(err, STDERR_FILENO) == -1)
+			_exit(MQ_EXIT_AGAIN);
+		alarm(WORK_S);
 		return;
 	}
 	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
@@ -637,9 +595,18 @@ http_work(struct http *h, http_judge_fn *judge, void *arg)
 		a = judge(arg, WEXITSTATUS(status));
 	else
 		a = judge(arg, WTERMSIG(status) == SIGALRM ? -1 : MQ_EXIT_BUG);
+	/* What the child said, cut to the size, is for the log, unless that is the
+	 * connection, as inetd has it. */
+	n = pread(err, text, sizeof(text) - 1, 0);
+	if (n > 0)
+		text[text[n - 1] == '\n' ? n - 1 : n] = '\0';
+	if (n > 0 && fstat(STDERR_FILENO, &log) == 0 &&
+	    fstat(STDIN_FILENO, &in) == 0 &&
+	    (log.st_dev != in.st_dev || log.st_ino != in.st_ino))
+		fprintf(stderr, "%s\n", text);
 	/* What went wrong with the server is not the client's business. */
-	told = log_errors(err, text, sizeof(text)) && a.status < 500;
 	if (lseek(out, 0, SEEK_END) == 0 && a.status >= 400)
-		http_refuse(h, a.status, NULL, told ? text : NULL);
+		http_refuse(
+		    h, a.status, NULL, n > 0 && a.status < 500 ? text : NULL);
 	answer(h, &a, NULL, out, "");
 }
