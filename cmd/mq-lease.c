@@ -190,23 +190,8 @@ look_at_queue(const struct options *o)
 	return there;
 }
 
-/* Reports those that were rejected.  Returns how many there are to be printed. */
-static int
-sort_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
-{
-	int good = 0;
-
-	for (; n > 0; n--, m++) {
-		if (m->receipt != NULL)
-			good++;
-		else
-			mq_say("%s: %s%srejected: %s", q->name, m->id,
-			    m->id[0] != '\0' ? ": " : "", m->why);
-	}
-	return good;
-}
-
-/* Until there is a message, or the time is over: as mq_lease_take(). */
+/* Until there is a message, or the time is over: as mq_lease_take().  Reports those that
+ * were rejected. */
 static int
 take_messages(const struct options *o, struct mq_lease *lease,
     const struct mq_leased **messages)
@@ -214,13 +199,21 @@ take_messages(const struct options *o, struct mq_lease *lease,
 	const struct mq_lease_queue *q = &o->queue;
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
 	int64_t until = mq_clock_steady_ms() + o->idle_ms;
-	int n;
+	const struct mq_leased *m;
+	int i, n, good;
 
 	for (;;) {
 		n = mq_lease_take(lease, messages);
 		if (n == -1)
 			mq_die(q->redis->status, "%s", q->redis->error);
-		if (n > 0 && sort_messages(q, *messages, n) > 0)
+		for (i = 0, good = 0; i < n; i++) {
+			m = *messages + i;
+			good += m->receipt != NULL;
+			if (m->receipt == NULL)
+				mq_say("%s: %s%srejected: %s", q->name, m->id,
+				    m->id[0] != '\0' ? ": " : "", m->why);
+		}
+		if (good > 0)
 			return n;
 		/* The rejected ones were in the way of others. */
 		if (n > 0)

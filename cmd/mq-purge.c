@@ -147,29 +147,21 @@ user_agrees(const struct options *o, const long *n)
 	return strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
 }
 
-static void
-purge_state(const struct options *o, struct selection *s, enum mq_state state,
-    long *count)
-{
-	struct mq_place place = {.queue = o->queue, .state = state};
-
-	if (o->state[state] && s->done < s->limit)
-		count[state] = selection_place(s, &place);
-}
-
 /* Without a limit, none is to become ready because another one goes, and be
  * overlooked then. */
 static void
 purge_states(const struct options *o, struct selection *s, long *count)
 {
-	bool all = s->limit == LONG_MAX;
+	static const enum mq_state all[] = {MQ_DELAYED, MQ_READY, MQ_REJECTED};
+	const enum mq_state *order = s->limit == LONG_MAX ? all : states;
+	struct mq_place place = {.queue = o->queue};
 	size_t i;
 
-	if (all)
-		purge_state(o, s, MQ_DELAYED, count);
-	for (i = 0; i < STATES; i++)
-		if (!all || states[i] != MQ_DELAYED)
-			purge_state(o, s, states[i], count);
+	for (i = 0; i < STATES; i++) {
+		place.state = order[i];
+		if (o->state[place.state] && s->done < s->limit)
+			count[place.state] = selection_place(s, &place);
+	}
 }
 
 static void

@@ -55,16 +55,6 @@ static void __attribute__((noreturn)) end_failed(const struct attachments *a)
 	outcome_end(a->outcome, 0, r->status);
 }
 
-/* What is left when that fails is found by mq-clean. */
-static void
-drop_attachments(void *attachments)
-{
-	const struct attachments *a = attachments;
-
-	if (a->id[0] != '\0')
-		(void)a->how->release(a->set.redis, a->set.set, a->id);
-}
-
 void
 attachments_send(struct attachments *a, struct outcome *o,
     const struct mq_attachments *how, struct mq_redis *r,
@@ -88,8 +78,7 @@ attachments_send(struct attachments *a, struct outcome *o,
 		close(fd);
 	}
 	mq_envelope_set(headers, MQ_HEADER_ATTACH, a->set.set);
-	o->refused = drop_attachments;
-	o->refused_arg = a;
+	o->attachments = a;
 }
 
 /* --- messages ------------------------------------------------------------------ */

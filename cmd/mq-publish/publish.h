@@ -27,9 +27,8 @@ struct outcome {
 	const char *what; /* a duplicate shares with another message: "key" */
 	bool print_ids, collect_ids;
 	bool http; /* the exit status is for an answer, see shared/http.h */
-	/* Called at the end if the server has taken none; NULL: not. */
-	void (*refused)(void *arg);
-	void *refused_arg;
+	/* Of a message that may be refused: removed then; NULL: none. */
+	const struct attachments *attachments;
 	unsigned long count[MQ_PUBLISHED_TOO_LONG + 1]; /* by their verdict */
 	/* Some were refused; what is accepted now is behind them. */
 	bool gap;
@@ -67,8 +66,8 @@ struct attachment {
 struct attachments {
 	struct attachment *list;
 	size_t n;
-	/* Of the module that sends them. */
-	const struct mq_attachments *how;
+	/* Set when they are sent. */
+	const struct mq_attachments *how; /* of the layout */
 	const struct outcome *outcome;
 	struct mq_attach set;
 	char id[MQ_ID_LEN + 1]; /* of the message; empty: not known yet */
@@ -125,10 +124,8 @@ void transport_begin(struct transport *, bool durable);
 /* With its outcome. */
 void transport_free(struct transport *);
 
-/*
- * Connects again, as often as it takes; *pause_ms is the next pause.  False when that
- * was not possible until then, CLOCK_BOOTTIME; -1 is never.
- */
+/* Connects again, as often as it takes; *pause_ms is the next pause.  False when that was
+ * not possible until then, CLOCK_BOOTTIME; -1 is never. */
 bool transport_reconnect(
     struct transport *, int64_t until_ms, int64_t *pause_ms);
 
@@ -140,10 +137,8 @@ bool transport_reconnect(
 void batch_set_when(struct transport *, struct mq_when);
 void batch_set_special(struct transport *);
 
-/*
- * Adds a message.  unique makes it one of its own among the delayed, even when its
- * id, which -i prints, came with it and may come again.
- */
+/* Adds a message.  unique makes it one of its own among the delayed, even when its id,
+ * which -i prints, came with it and may come again. */
 void batch_add(struct transport *, const char unique[MQ_ID_LEN + 1],
     const char *id, const struct mq_buf *header, const char *payload, size_t n);
 

@@ -116,19 +116,24 @@ count_refused(const struct outcome *o)
 	    o->count[MQ_PUBLISHED_TOO_LONG];
 }
 
+/* The server has taken none: removes their files.  What is left when that fails is found
+ * by mq-clean. */
 static void
-tell_refused(const struct outcome *o, unsigned long unknown)
+drop_attachments(const struct outcome *o, unsigned long unknown)
 {
-	if (o->refused != NULL && o->count[MQ_PUBLISHED] == 0 && unknown == 0 &&
+	const struct attachments *a = o->attachments;
+
+	if (a != NULL && a->id[0] != '\0' && o->count[MQ_PUBLISHED] == 0 &&
+	    unknown == 0 &&
 	    (o->count[MQ_PUBLISHED_FULL] > 0 ||
 		o->count[MQ_PUBLISHED_JOINED] + count_refused(o) > 0))
-		o->refused(o->refused_arg);
+		(void)a->how->release(a->set.redis, a->set.set, a->id);
 }
 
 void
 outcome_end(const struct outcome *o, unsigned long unknown, int status)
 {
-	tell_refused(o, unknown);
+	drop_attachments(o, unknown);
 	report(o, unknown);
 	exit(o->http && o->count[MQ_PUBLISHED_FULL] > 0 ? HTTP_EXIT(429) :
 							  status);
@@ -151,7 +156,7 @@ outcome_finish(const struct outcome *o, bool quiet, bool verbose)
 	char why[64];
 
 	snprintf(why, sizeof(why), "another message has its %s", o->what);
-	tell_refused(o, 0);
+	drop_attachments(o, 0);
 	if (too_long)
 		strlcpy(
 		    why, "it is longer than the queue's maxsize", sizeof(why));

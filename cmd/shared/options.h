@@ -33,11 +33,9 @@
  */
 void mq_option_begin(void);
 
-/*
- * Whether the tool prints results on standard output.  If it does, and cannot write
- * there, it ends with exit 74: to be called before anything is changed.  If it does
- * not, what its children write there goes to /dev/null.
- */
+/* Whether the tool prints results on standard output.  If it does, and cannot write there,
+ * it ends with exit 74: to be called before anything is changed.  If it does not, what
+ * its children write there goes to /dev/null. */
 void mq_option_prints(bool results);
 
 /* Prints a text, and ends the program with status 0. */
@@ -47,22 +45,18 @@ void mq_option_print(const char *text);
 
 struct mq_shared;
 
-/*
- * Finds the server that the options name, and the layout of its queues: that
- * of -L, of the URL, of MQ_LAYOUT, or rmq.  Returns 0, or an mq_exit status
- * with one line in error.
- */
+/* Finds the server that the options name, and the layout of its queues: that of -L, of
+ * the URL, of MQ_LAYOUT, or rmq.  Returns 0, or an mq_exit status with one line in
+ * error. */
 int mq_option_find(
     struct mq_shared *, struct mq_server *, char *error, size_t error_size);
 /* The same; ends the program if it cannot.  Returns the layout. */
 const struct mq_layout *mq_option_server(
     struct mq_shared *, struct mq_server *);
 
-/*
- * The name by which the layout, which has been found, knows the queue that the
- * user calls so: with its namespace in front, if the URL has one.  Ends with
- * exit 64 unless it can be the name of a queue.
- */
+/* The name by which the layout, which has been found, knows the queue that the user calls
+ * so: with its namespace in front, if the URL has one.  Ends with exit 64 unless it can be
+ * the name of a queue. */
 const char *mq_option_queue(
     struct mq_shared *, const struct mq_server *, const char *queue);
 /* The same for operands, in place. */
@@ -90,10 +84,8 @@ void mq_option_needs(
  * none. */
 void mq_option_target(struct mq_shared *, const char *queue);
 
-/*
- * With --print-acl, prints what a tool with its options (as of rights.h) needs for the
- * queues that are named, or for any queue, and exits.  For when all options are known.
- */
+/* With --print-acl, prints what a tool with its options (as of rights.h) needs for the
+ * queues that are named, or for any queue, and exits.  For when all options are known. */
 void mq_option_rights(
     struct mq_shared *, unsigned tool, char *operands[], int count);
 
@@ -183,10 +175,8 @@ extern const struct mq_option mq_shared_options[];
 /* Of a tool that makes the queues that it is given; into a struct mq_shared. */
 extern const struct mq_option mq_makes_options[];
 
-/*
- * Reads the options: those of the tables, the last of which is that of mq_shared_options.
- * Afterwards optind is that of the first operand.
- */
+/* Reads the options: those of the tables, the last of which is that of mq_shared_options.
+ * Afterwards optind is that of the first operand. */
 void mq_option_read(
     struct mq_shared *, const struct mq_options *, int argc, char *argv[]);
 /* The same; false: an option is wrong, as mq_option_refuse() says. */
@@ -219,27 +209,19 @@ long mq_option_attribute(const char *name, const char *arg, bool maxsize);
 
 /* --- interrupt ---------------------------------------------------------- */
 
-/*
- * INT and TERM for work that goes step by step: they do not end the program at once,
- * so that it can say how far it has come.
- */
-
-/* From now on, the first INT or TERM is only noted; the second ends the program.
- * flags: as of sigaction(2), SA_RESTART or 0. */
+/* From now on, the first INT or TERM is only noted, so that work which goes step by step
+ * can say how far it has come; the second ends the program.  flags: as of sigaction(2),
+ * SA_RESTART or 0. */
 void interrupt_catch(int flags);
 
 /* The signal that has come, or 0. */
 int interrupt_signal(void);
 
-/*
- * Waits for input on a descriptor (-1: none), for so long at most (-1: for ever).
- * Returns 1, 0 when the time is over, or -1 when a signal has come first.
- */
+/* Waits for input on a descriptor (-1: none), for so long at most (-1: for ever).
+ * Returns 1, 0 when the time is over, or -1 when a signal has come first. */
 int interrupt_wait(int fd, int64_t ms);
 
 /* --- progress ----------------------------------------------------------- */
-
-/* Bars on stderr that show the progress of long work. */
 
 /* The longest line, with its NUL. */
 #define PROGRESS_LINE 256

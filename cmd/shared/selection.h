@@ -87,12 +87,12 @@ struct selection {
 	const char *word; /* what becomes of the messages: "returned" */
 	const char *to;	  /* to the ready ones of this queue; NULL: nowhere */
 	long limit;	  /* messages at most, over all places */
-	struct mq_rate rate;   /* per_s 0: as fast as it goes */
-	bool clone;	       /* copies go there instead */
+	struct mq_rate rate; /* per_s 0: as fast as it goes */
+	bool clone;	     /* copies go there instead */
 	struct clones clones;
-	bool dry_run;	       /* only count them */
-	bool files;	       /* those that go nowhere may have attachments */
-	const char *queue;     /* results name it; NULL: there is only one */
+	bool dry_run;	   /* only count them */
+	bool files;	   /* those that go nowhere may have attachments */
+	const char *queue; /* results name it; NULL: there is only one */
 	/* The result, over all places. */
 	long done;
 	long in_line;  /* meant, but they stay in line for their group */
@@ -116,21 +116,17 @@ extern const struct mq_option selection_options[];
 /* Begins, or begins anew: nothing has been done.  quiet: no progress is shown. */
 void selection_begin(struct selection *, bool quiet);
 
-/*
- * Does one place; returns how many messages.  If the server refuses something or is
- * lost, or after INT or TERM (see options.h), the program ends, after printing how
- * many messages were done in all.
- */
+/* Does one place; returns how many messages.  If the server refuses something or is lost,
+ * or after INT or TERM (see options.h), the program ends, after printing how many messages
+ * were done in all. */
 long selection_place(struct selection *, const struct mq_place *);
 
 /* No more copies are made.  The last command has no answer that anybody reads. */
 void clones_end(struct selection *);
 
-/*
- * For --running: the run of the message with the filter's id is ended, as queue/stats.h
+/* For --running: the run of the message with the filter's id is ended, as queue/stats.h
  * says, and the message is purged or returned.  Ends the program if there is no such run,
- * it cannot be ended, or nobody answers.
- */
+ * it cannot be ended, or nobody answers. */
 void selection_stop(struct selection *, const char *queue, enum mq_stop what);
 /* Ends with exit 64 unless there is an id, one queue, and none of the other options;
  * other: one that was given, or NULL. */

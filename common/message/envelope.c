@@ -148,28 +148,11 @@ mq_envelope_write(const struct mq_envelope *e, struct mq_buf *out)
 	mq_buf_add(out, e->payload, e->payload_len);
 }
 
-static const char *
-value_fault(const char *s, size_t n)
-{
-	size_t i, len;
-
-	for (i = 0; i < n; i += len) {
-		len = mq_utf8_len(s + i, n - i);
-		if (len == 0)
-			return "the value is not UTF-8";
-		/* C1 controls are as good at driving a terminal as ESC. */
-		if ((unsigned char)s[i] < ' ' || s[i] == '\x7f' ||
-		    (s[i] == '\xc2' && (unsigned char)s[i + 1] < 0xa0))
-			return "the value holds a control character";
-	}
-	return NULL;
-}
-
 int
 mq_header_split(const char *s, char **name, char **value, const char **why)
 {
 	const char *colon = strchr(s, ':'), *v;
-	size_t len = strspn(s, MQ_TOKEN), i, n;
+	size_t len = strspn(s, MQ_TOKEN), i, n, size;
 	bool first = true;
 
 	*why = NULL;
@@ -186,7 +169,15 @@ mq_header_split(const char *s, char **name, char **value, const char **why)
 	n = strlen(v);
 	while (n > 0 && (v[n - 1] == ' ' || v[n - 1] == '\t'))
 		n--;
-	*why = value_fault(v, n);
+	for (i = 0; i < n && *why == NULL; i += size) {
+		size = mq_utf8_len(v + i, n - i);
+		/* C1 controls are as good at driving a terminal as ESC. */
+		if (size == 0)
+			*why = "the value is not UTF-8";
+		else if ((unsigned char)v[i] < ' ' || v[i] == '\x7f' ||
+		    (v[i] == '\xc2' && (unsigned char)v[i + 1] < 0xa0))
+			*why = "the value holds a control character";
+	}
 	if (*why != NULL)
 		return -1;
 	*name = mq_xstrndup(s, len);

@@ -55,10 +55,14 @@ mq_frame_reader_free(struct mq_frame_reader *r)
 	mq_buf_free(&r->buf);
 }
 
-static void
-make_room(struct mq_frame_reader *r)
+/* MQ_FRAME_RECORD stands for "there is more to look at" here. */
+static enum mq_frame_result
+fill_buffer(struct mq_frame_reader *r)
 {
+	struct pollfd input = {.fd = r->fd, .events = POLLIN};
 	struct mq_buf *b = &r->buf;
+	ssize_t n;
+	int ready;
 
 	if (r->start > 0) {
 		b->len -= r->start;
@@ -69,18 +73,6 @@ make_room(struct mq_frame_reader *r)
 		set_capacity(b, r->want);
 	else if (r->want <= b->len && b->cap - b->len < READ_SIZE)
 		mq_buf_reserve(b, READ_SIZE);
-}
-
-/* MQ_FRAME_RECORD stands for "there is more to look at" here. */
-static enum mq_frame_result
-fill_buffer(struct mq_frame_reader *r)
-{
-	struct pollfd input = {.fd = r->fd, .events = POLLIN};
-	struct mq_buf *b = &r->buf;
-	ssize_t n;
-	int ready;
-
-	make_room(r);
 	ready = poll(&input, 1, 0);
 	if (ready == 0)
 		return MQ_FRAME_WAIT;
