@@ -116,16 +116,18 @@ connect_modules(struct modules *m, int payloads)
 		open_queue(m);
 }
 
-/* When it is known who we are, how to publish, and what time it is. */
-static void
+/* Returns the exit status. */
+static int
 publish(struct modules *m, char *payloads[], int count)
 {
 	struct options *o = &m->opt;
-	int i;
+	int i, status, waited;
+	struct mq_report r;
 
 	if (o->message.attachments != NULL)
 		attachments_send(o->message.attachments, &m->outcome,
 		    m->layout->attachments, &m->redis, &o->message.headers);
+	/* It is known now who we are, how to publish, and what time it is. */
 	o->message.when =
 	    options_when(o, (mq_clock_steady_us() + m->clock_us) / 1000);
 	o->how.when = o->message.when;
@@ -139,17 +141,19 @@ publish(struct modules *m, char *payloads[], int count)
 	if (count == 0)
 		read_messages(&m->messages, o);
 	batch_settle(&m->transport);
-}
-
-static void
-clean_up(struct modules *m)
-{
-	mq_publisher_free(&m->publisher);
-	mq_redis_close(&m->redis);
-	message_free(&m->messages);
-	transport_free(&m->transport);
-	mq_server_free(&m->server);
-	options_free(&m->opt);
+	status =
+	    outcome_finish(&m->outcome, o->shared.quiet, o->shared.verbose);
+	if (o->message.wait) {
+		waited = wait_for_endings(&m->transport, m->layout, o);
+		status = waited > status ? waited : status;
+	}
+	/* To a person; who may not ask does not learn it. */
+	if (o->message.notes && m->server.url.kind != MQ_URL_CLUSTER &&
+	    mq_report_ask(&m->redis, &r) == 0 && r.aof == 0)
+		mq_say("%s: what this server loses is lost; mq-stats --server "
+		       "says how to keep it",
+		    m->server.name);
+	return status;
 }
 
 int
@@ -157,8 +161,7 @@ main(int argc, char *argv[])
 {
 	struct modules m = {.layout = NULL};
 	const struct options *o = &m.opt;
-	int count, status, waited;
-	struct mq_report r;
+	int count, status = MQ_EXIT_OK;
 	char **payloads;
 
 	mq_option_begin();
@@ -173,24 +176,16 @@ main(int argc, char *argv[])
 	m.layout = mq_option_server(&m.opt.shared, &m.server);
 	options_use_layout(&m.opt, &m.server);
 	connect_modules(&m, count);
-	if (o->tick >= 0) {
+	if (o->tick >= 0)
 		set_tick(&m);
-		clean_up(&m);
-		return MQ_EXIT_OK;
-	}
-	publish(&m, payloads, count);
-	status = outcome_finish(&m.outcome, o->shared.quiet, o->shared.verbose);
-	if (o->message.wait) {
-		waited = wait_for_endings(&m.transport, m.layout, o);
-		status = waited > status ? waited : status;
-	}
-	/* To a person; who may not ask does not learn it. */
-	if (o->message.notes && m.server.url.kind != MQ_URL_CLUSTER &&
-	    mq_report_ask(&m.redis, &r) == 0 && r.aof == 0)
-		mq_say("%s: what this server loses is lost; mq-stats --server "
-		       "says how to keep it",
-		    m.server.name);
-	clean_up(&m);
+	else
+		status = publish(&m, payloads, count);
+	mq_publisher_free(&m.publisher);
+	mq_redis_close(&m.redis);
+	mq_buf_free(&m.messages.header);
+	transport_free(&m.transport);
+	mq_server_free(&m.server);
+	options_free(&m.opt);
 	mq_close_stdout();
 	return status;
 }

@@ -345,12 +345,6 @@ message_init(struct messages *m, const struct message_options *opt,
 		m->expires_at = place_of(m, MQ_HEADER_EXPIRES);
 }
 
-void
-message_free(struct messages *m)
-{
-	mq_buf_free(&m->header);
-}
-
 /* --- what is read ------------------------------------------------------------- */
 
 /* Returns NULL, or what is wrong with the line. */

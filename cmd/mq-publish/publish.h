@@ -180,10 +180,11 @@ struct messages {
 	const struct mq_layout *layout;
 	struct transport *transport;
 	struct stamp stamp;
-	unsigned long seen;   /* messages that were to be published */
-	bool noted_large;     /* a large payload was noted */
-	bool noted_past;      /* and a time that is over */
-	struct mq_buf header; /* of a message without headers of its own */
+	unsigned long seen; /* messages that were to be published */
+	bool noted_large;   /* a large payload was noted */
+	bool noted_past;    /* and a time that is over */
+	/* Of a message without headers of its own; main() frees it. */
+	struct mq_buf header;
 	/* Where there are gaps in it, for the id (twice), and for the time that
 	 * it is due, or expires; 0: nowhere. */
 	size_t id_at, reply_at, due_at, expires_at;
@@ -192,7 +193,6 @@ struct messages {
 /* opt->when is what the options say, by the clock of the server. */
 void message_init(struct messages *, const struct message_options *,
     const struct mq_layout *, struct transport *, int64_t clock_us);
-void message_free(struct messages *);
 
 /* Adds a payload with the headers of all to the batch.  Ends with exit 65 if it cannot be
  * published. */

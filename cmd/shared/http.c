@@ -44,15 +44,6 @@
 
 /* --- the head ----------------------------------------------------------------------- */
 
-enum {
-	BAD_REQUEST = 400,
-	URI_TOO_LONG = 414,
-	EXPECTATION_FAILED = 417,
-	HEAD_TOO_LARGE = 431,
-	NOT_IMPLEMENTED = 501,
-	BAD_VERSION = 505
-};
-
 size_t
 http_request_end(const char *p, size_t n)
 {
@@ -113,13 +104,13 @@ take_request_line(struct http_request *r, char *line, bool *newer)
 	if (line == NULL || *method == '\0' ||
 	    method[strspn(method, MQ_TOKEN)] != '\0' ||
 	    strchr(target, '\t') != NULL)
-		return BAD_REQUEST;
+		return 400;
 	if (strncmp(line, "HTTP/", 5) != 0 || strlen(line) != 8 ||
 	    line[6] != '.' || line[5] < '0' || line[5] > '9' || line[7] < '0' ||
 	    line[7] > '9')
-		return BAD_REQUEST;
+		return 400;
 	if (line[5] != '1')
-		return BAD_VERSION;
+		return 505;
 	*newer = line[7] != '0';
 	while (
 	    r->method < METHOD_OTHER && strcmp(names[r->method], method) != 0)
@@ -128,12 +119,12 @@ take_request_line(struct http_request *r, char *line, bool *newer)
 		path = target + 7 + strcspn(target + 7, "/?");
 		set_host(r, target + 7, (size_t)(path - target - 7));
 	} else if (*target != '/') {
-		return BAD_REQUEST;
+		return 400;
 	}
 	if (*path != '/')
 		r->path = mq_xstrdup("/");
 	else if (mq_percent_decode(path, strcspn(path, "?#"), &r->path) != NULL)
-		return BAD_REQUEST;
+		return 400;
 	return 0;
 }
 
@@ -148,7 +139,7 @@ take_header(struct http_request *r, char *line)
 	/* A blank before the colon, or a folded line, hides a header from proxies. */
 	if (h->value == NULL || *h->name == '\0' ||
 	    h->name[strspn(h->name, MQ_TOKEN)] != '\0')
-		return BAD_REQUEST;
+		return 400;
 	h->value += strspn(h->value, " \t");
 	for (end = strchr(h->value, '\0');
 	     end > h->value && (end[-1] == ' ' || end[-1] == '\t');)
@@ -189,24 +180,24 @@ check_headers(struct http_request *r, bool newer)
 
 	if (count_headers(r, "Host") != 1 &&
 	    (newer || count_headers(r, "Host") > 1))
-		return BAD_REQUEST;
+		return 400;
 	/* That of the target comes first. */
 	if (host != NULL && r->host == NULL)
 		set_host(r, host, strlen(host));
 	if (count_headers(r, "Content-Length") > 1 ||
 	    (digits != NULL && count_headers(r, "Transfer-Encoding") > 0))
-		return BAD_REQUEST;
+		return 400;
 	if (count_headers(r, "Transfer-Encoding") > 0)
-		return NOT_IMPLEMENTED;
+		return 501;
 	if (expect != NULL && strcasecmp(expect, "100-continue") != 0)
-		return EXPECTATION_FAILED;
+		return 417;
 	r->continues = expect != NULL && newer;
 	if (digits == NULL)
 		return 0;
 	/* Digits, and one number only. */
 	if (*digits == '\0' || strlen(digits) > 18 ||
 	    digits[strspn(digits, "0123456789")] != '\0')
-		return BAD_REQUEST;
+		return 400;
 	r->length = strtoll(digits, NULL, 10);
 	return 0;
 }
@@ -222,23 +213,22 @@ http_request_parse(struct http_request *r, const char *head, size_t n)
 
 	*r = (struct http_request){.length = -1};
 	if ((end != NULL ? (size_t)(end - head) : n) > REQUEST_LINE_MAX)
-		return URI_TOO_LONG;
+		return 414;
 	if (n > REQUEST_HEAD_MAX)
-		return HEAD_TOO_LARGE;
+		return 431;
 	if (memchr(head, '\0', n) != NULL)
-		return BAD_REQUEST;
+		return 400;
 	r->text = rest = memcpy(mq_xcalloc(n + 1, 1), head, n);
 	for (p = rest; (p = strchr(p, '\n')) != NULL; p++)
 		lines++;
 	r->headers = mq_xcalloc(lines, sizeof(*r->headers));
 	line = take_line(&rest);
-	status =
-	    line != NULL ? take_request_line(r, line, &newer) : BAD_REQUEST;
+	status = line != NULL ? take_request_line(r, line, &newer) : 400;
 	while (
 	    status == 0 && (line = take_line(&rest)) != NULL && *line != '\0')
 		status = take_header(r, line);
 	if (line == NULL)
-		return BAD_REQUEST;
+		return 400;
 	return status == 0 ? check_headers(r, newer) : status;
 }
 

@@ -10,6 +10,8 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
+#define DIGITS "0123456789"
+
 /* With fewer digits, seconds since 1970 are rather something else. */
 #define EPOCH_DIGITS 9
 
@@ -27,23 +29,6 @@ static const struct {
     {"d", DAY},
     {"w", 7 * DAY},
 };
-
-/* Not isdigit(3), so that a signed char does no harm. */
-static bool
-is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static size_t
-count_digits(const char *s)
-{
-	size_t n = 0;
-
-	while (is_digit(s[n]))
-		n++;
-	return n;
-}
 
 /*
  * The n digits behind a decimal point, times unit, rounded down.  From the
@@ -63,11 +48,11 @@ parse_fraction(const char *s, size_t n, int64_t unit)
 static size_t
 decimal_length(const char *s)
 {
-	size_t n = count_digits(s), m;
+	size_t n = strspn(s, DIGITS), m;
 
 	if (n == 0 || s[n] != '.')
 		return n;
-	m = count_digits(s + n + 1);
+	m = strspn(s + n + 1, DIGITS);
 	return m == 0 ? 0 : n + 1 + m;
 }
 
@@ -97,7 +82,7 @@ mq_duration_parse(const char *s, int64_t *ms)
 
 	do {
 		n = decimal_length(s);
-		letters = strcspn(s + n, "0123456789.");
+		letters = strcspn(s + n, DIGITS ".");
 		unit = 0;
 		for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 			if (strlen(units[i].name) == letters &&
@@ -124,12 +109,11 @@ take_number(const char **s, size_t n, int *v)
 {
 	size_t i;
 
+	if (strspn(*s, DIGITS) < n)
+		return false;
 	*v = 0;
-	for (i = 0; i < n; i++) {
-		if (!is_digit((*s)[i]))
-			return false;
+	for (i = 0; i < n; i++)
 		*v = *v * 10 + ((*s)[i] - '0');
-	}
 	*s += n;
 	return true;
 }
@@ -198,7 +182,7 @@ parse_calendar(const char *s, int64_t *ms)
 		    (take_char(&s, ":") && !take_number(&s, 2, &tm.tm_sec)))
 			return -1;
 		if (take_char(&s, ".")) {
-			n = count_digits(s);
+			n = strspn(s, DIGITS);
 			frac = parse_fraction(s, n, SECOND);
 			s += n;
 			if (n == 0)
@@ -243,7 +227,7 @@ clock_on(const struct tm *want, int days, int dst, int64_t now)
 static bool
 take_day_time(const char **s, struct tm *tm)
 {
-	size_t digits = count_digits(*s);
+	size_t digits = strspn(*s, DIGITS);
 	bool afternoon, minutes = false;
 
 	tm->tm_min = tm->tm_sec = 0;
@@ -313,7 +297,7 @@ mq_time_parse(const char *s, int64_t now_ms, int64_t *ms)
 {
 	if (*s == '@')
 		return parse_epoch(s + 1, ms);
-	if (count_digits(s) >= EPOCH_DIGITS)
+	if (strspn(s, DIGITS) >= EPOCH_DIGITS)
 		return parse_epoch(s, ms);
 	if (parse_calendar(s, ms) == 0)
 		return 0;

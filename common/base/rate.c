@@ -10,27 +10,12 @@
 /* The rounding error of a sum of many small numbers. */
 #define ROUNDING 1e-9
 
-/* Seconds in the unit behind the slash; 0: no such unit. */
-static double
-unit_s(char unit)
-{
-	switch (unit) {
-	case 's':
-		return 1;
-	case 'm':
-		return 60;
-	case 'h':
-		return 3600;
-	default:
-		return 0;
-	}
-}
-
 int
 mq_rate_parse(const char *s, struct mq_rate *rate)
 {
 	const char *fault = NULL;
 	struct mq_rate r;
+	double unit_s;
 	char *end;
 
 	/* strtod(3) alone takes blanks, signs, "inf" and hexadecimal. */
@@ -38,9 +23,13 @@ mq_rate_parse(const char *s, struct mq_rate *rate)
 	if (end == s || end != s + strspn(s, "0123456789."))
 		return -1;
 	if (*end == '/') {
-		if (unit_s(end[1]) == 0)
+		unit_s = end[1] == 's' ? 1 :
+		    end[1] == 'm'      ? 60 :
+		    end[1] == 'h'      ? 3600 :
+					 0;
+		if (unit_s == 0)
 			return -1;
-		r.per_s /= unit_s(end[1]);
+		r.per_s /= unit_s;
 		end += 2;
 	}
 	if (r.per_s < PER_S_MIN || r.per_s > PER_S_MAX)
