@@ -367,15 +367,17 @@ mq_url_show(const struct mq_url *u, char *out, size_t size)
 	const struct mq_url_scheme *scheme = mq_url_scheme(u);
 	const struct mq_url_text *p;
 	const struct mq_url_host *host;
+	size_t i;
 	bool ipv6, sentinel = u->kind == MQ_URL_SENTINEL;
 	struct mq_buf text = {0};
 	char db[16], *path;
 
 	snprintf(db, sizeof(db), "%d", u->db);
 	mq_buf_printf(&text, "%s", scheme->prefix);
-	for (host = u->hosts; host < u->hosts + u->hosts_n; host++) {
+	for (i = 0; i < u->hosts_n; i++) {
+		host = &u->hosts[i];
 		ipv6 = strchr(host->name, ':') != NULL;
-		mq_buf_printf(&text, "%s%s%s%s", host > u->hosts ? "," : "",
+		mq_buf_printf(&text, "%s%s%s%s", i > 0 ? "," : "",
 		    ipv6 ? "[" : "", host->name, ipv6 ? "]" : "");
 		if (host->port != scheme->port)
 			mq_buf_printf(&text, ":%d", host->port);
