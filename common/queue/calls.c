@@ -347,7 +347,7 @@ judge_use(struct mq_redis *r, const struct looking *l)
 		l->out->there[i] = true;
 	l->out->status = r->status;
 	snprintf(l->out->error, sizeof(l->out->error), "%s: %s",
-	    l->names[first % l->queues], r->error);
+	    l->names[first < l->queues ? first : first - l->queues], r->error);
 	return 0;
 }
 

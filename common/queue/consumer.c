@@ -105,7 +105,7 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 
 	/* After an error, the script tells: transactions may not be permitted, or the
 	 * queue be on its way to another node. */
-	if (q->transaction && reply != NULL &&
+	if (q->transaction && a != NULL &&
 	    (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
 		reply->element[1]->type != REDIS_REPLY_ARRAY)) {
 		ask_held(q, MQ_HELD_AT_ONCE);

@@ -356,7 +356,9 @@ mq_post_answer(
 
 	if (reply == NULL)
 		return MQ_CALL_LOST;
-	if (way == MQ_WAY_TRIAL && mq_redis_refused(p->redis, reply)) {
+	if ((way == MQ_WAY_TRIAL && mq_redis_refused(p->redis, reply)) ||
+	    mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL ||
+	    way != b->way) {
 		result = MQ_CALL_AGAIN;
 	} else if (way == MQ_WAY_TRIAL && reply->type == REDIS_REPLY_INTEGER &&
 	    reply->integer == 0) {
@@ -367,9 +369,6 @@ mq_post_answer(
 		/* What was sent behind it may be done, or not. */
 		(void)mq_redis_refused(p->redis, reply);
 		result = MQ_CALL_LOST;
-	} else if (mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL ||
-	    way != b->way) {
-		result = MQ_CALL_AGAIN;
 	} else if (mq_redis_refused(p->redis, reply)) {
 		result = MQ_CALL_REFUSED;
 	} else if (!take_verdicts(b, reply, take, arg)) {
