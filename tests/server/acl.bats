@@ -78,7 +78,7 @@ with_rights() {
 		local redis = { acl_check_cmd = function(...) asked = { ... } end }' '
 		local wrong = {}
 		for i = 1, #ARGV do
-			permits(ARGV[i], "key")
+			pcall(need, "key", ARGV[i])
 			local info = server.call("COMMAND", "INFO", ARGV[i])[1] or { 0, 0 }
 			local arity, last = info[2], info[5]
 			if #asked ~= arity and (arity >= 0 or #asked < -arity) or #asked <= last then
