@@ -193,8 +193,6 @@ void mq_switch_close(struct mq_switch *);
 struct mq_pair {
 	const struct mq_server *server;
 	const char *channel, *name;
-	const struct mq_async_events *events;
-	void *arg;
 	struct mq_async main, wake;
 	long long
 	    former; /* the number of the last one with the name; 0: none */

@@ -730,7 +730,7 @@ open_nodes(struct mq_redis *r, struct mq_server *server, double until)
 	    .route = &nodes_route,
 	    .nodes = all,
 	    .home = mq_slot_home(u->ns)};
-	mq_topology_init(&all->map);
+	memset(all->map.owner, MQ_NO_OWNER, sizeof(all->map.owner));
 	STAILQ_INIT(&all->order);
 	for (i = 0; i < u->hosts_n; i++)
 		(void)mq_topology_node(

@@ -28,11 +28,11 @@ on_changed(void *arg, redisReply *reply)
 	if (keys == NULL)
 		return;
 	for (i = 0; i < keys->elements; i++)
-		p->events->changed(
-		    p->arg, keys->element[i]->str, keys->element[i]->len);
+		p->main.events->changed(
+		    p->main.arg, keys->element[i]->str, keys->element[i]->len);
 	/* FLUSHALL names none. */
 	if (keys->type != REDIS_REPLY_ARRAY)
-		p->events->changed(p->arg, NULL, 0);
+		p->main.events->changed(p->main.arg, NULL, 0);
 }
 
 static void
@@ -42,7 +42,7 @@ on_called(void *arg, redisReply *reply)
 	const redisReply *text = message_in(reply);
 
 	if (text != NULL && text->type == REDIS_REPLY_STRING)
-		p->events->called(p->arg, text->str, text->len);
+		p->main.events->called(p->main.arg, text->str, text->len);
 }
 
 static bool
@@ -50,7 +50,7 @@ is_refused(struct mq_pair *p, const char *what, const redisReply *reply)
 {
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return false;
-	p->events->untracked(p->arg, what, reply->str);
+	p->main.events->untracked(p->main.arg, what, reply->str);
 	return true;
 }
 
@@ -100,7 +100,7 @@ mark_connection(struct mq_pair *p)
 	mq_async_send(&p->main, &cmd, NULL, NULL);
 	mq_command_plain(&cmd, "CLIENT ID");
 	mq_async_send(&p->main, &cmd, on_id, p);
-	p->events->ready(p->arg);
+	p->main.events->ready(p->main.arg);
 }
 
 /* After a restart of the server, another client may have the old number, but
@@ -170,8 +170,6 @@ mq_pair_init(struct mq_pair *p, struct ev_loop *loop,
 	*p = (struct mq_pair){.server = server,
 	    .channel = channel,
 	    .name = name,
-	    .events = events,
-	    .arg = arg,
 	    .main = init,
 	    .wake = init};
 }

@@ -606,7 +606,7 @@ mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
 	p->async = &all->front;
 	TAILQ_INIT(&all->later);
 	TAILQ_INIT(&all->missed);
-	mq_topology_init(&all->map);
+	memset(all->map.owner, MQ_NO_OWNER, sizeof(all->map.owner));
 	ev_timer_init(&all->retry, on_retry, RETRY_S, 0);
 	ev_timer_init(&all->news, on_news, NEWS_S, 0);
 	ev_timer_init(&all->failing, mq_link_failed, 0, 0);

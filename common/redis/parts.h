@@ -224,7 +224,9 @@ void mq_failover_pause(const struct mq_redis *);
 /* Of a node: its address, or the name that the cluster gives it. */
 #define MQ_NODE_HOST_SIZE 256
 
-/* Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it. */
+/* Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it.  Starts zeroed,
+ * but for the owners; the array of nodes is to be freed. */
+#define MQ_NO_OWNER 0xff /* all bytes of -1 */
 struct mq_topology {
 	struct mq_place_of_node {
 		char host[MQ_NODE_HOST_SIZE];
@@ -237,9 +239,6 @@ struct mq_topology {
 	int count;
 	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */
 };
-
-/* Empty, with no owner of any slot; the array of nodes is to be freed. */
-void mq_topology_init(struct mq_topology *);
 
 /*
  * Takes a reply to CLUSTER SLOTS, of node number `asked`, which is meant where the

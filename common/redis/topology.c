@@ -6,16 +6,6 @@
 
 #include "base/xalloc.h"
 
-void
-mq_topology_init(struct mq_topology *t)
-{
-	int slot;
-
-	*t = (struct mq_topology){.nodes = NULL};
-	for (slot = 0; slot < MQ_SLOTS; slot++)
-		t->owner[slot] = -1;
-}
-
 int
 mq_topology_node(struct mq_topology *t, const char *host, int port)
 {
@@ -101,8 +91,7 @@ mq_topology_take(struct mq_topology *t, const redisReply *reply, int asked)
 	for (i = 0; i < reply->elements; i++)
 		if (!is_range(reply->element[i]))
 			return -1;
-	for (i = 0; i < MQ_SLOTS; i++)
-		t->owner[i] = -1;
+	memset(t->owner, MQ_NO_OWNER, sizeof(t->owner));
 	for (i = 0; i < reply->elements; i++)
 		take_range(t, reply->element[i], asked);
 	return 0;
