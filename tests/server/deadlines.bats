@@ -15,15 +15,20 @@ setup_file() {
 	export SENTINEL
 	sentinel_run "$D/sentinel" "$SENTINEL" "$(redis config get port | tail -n 1)" 1
 	# shellcheck disable=SC2016 # it is Python's
-	python3 - "$D" 3>&- <<-'.' &
+	python3 - "$D" "$(redis config get port | tail -n 1)" 3>&- <<-'.' &
 		import os, socketserver, sys, threading, time
+
+		port = sys.argv[2].encode()
+		answers = {"billion": (0, b"*1000000000\r\n"), "refuses": (1, b"-ERR no\r\n"),
+		           "late": (1.5, b"*2\r\n$9\r\n127.0.0.1\r\n$%d\r\n%s\r\n" % (len(port), port))}
 
 		class Client(socketserver.BaseRequestHandler):
 		    def handle(self):
 		        what = self.server.what
 		        while what == "drop" or self.request.recv(65536):
-		            if what == "billion":
-		                self.request.sendall(b"*1000000000\r\n")
+		            if what in answers:
+		                time.sleep(answers[what][0])
+		                self.request.sendall(answers[what][1])
 		            while what == "drop":
 		                self.request.sendall(b"-")
 		                time.sleep(0.5)
@@ -38,7 +43,7 @@ setup_file() {
 		d = sys.argv[1]
 		tcp = socketserver.ThreadingTCPServer
 		ports = [serve(tcp, ("127.0.0.1", 0), what)[1]
-		         for what in ("silent", "drop", "billion")]
+		         for what in ("silent", "drop", "billion", "refuses", "late")]
 		serve(socketserver.ThreadingUnixStreamServer, d + "/silent", "silent")
 		with open(d + "/new", "w") as f:
 		    print(*ports, file=f)
@@ -59,7 +64,7 @@ setup() {
 	Q=q$BATS_TEST_NUMBER
 	export T Q
 	at=127.0.0.1
-	read -r silent drop billion <"$D/ports"
+	read -r silent drop billion refuses late <"$D/ports"
 	node=$at:$CLUSTER_PORT
 	sentinel=$at:$SENTINEL
 }
@@ -112,6 +117,10 @@ in_time() {
 		in_time 0 mq-publish -u "$url" "$Q" x
 		in_time 0 mq-consume -u "$url" --drain "$Q" -- true
 	done
+}
+
+@test "deadlines: one that refuses while another is being asked" {
+	in_time 0 mq-publish -u "redis-sentinel://$at:$refuses,$at:$late/m" "$Q" x
 }
 
 @test "deadlines: a consumer that connects again finds the host that answers" {
