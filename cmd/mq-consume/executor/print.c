@@ -321,7 +321,7 @@ print_start(struct executor *x)
 {
 	struct printer *p = &x->printer;
 	/* If stdout cannot be written, few acked messages are lost. */
-	long n = p->arrived < 4 * ONCE ? 1 + p->arrived / 4 : ONCE;
+	long n = 1 + p->arrived / 4;
 	struct message *m;
 
 	if (inbox_held(x->inbox) == 0 || policy_level(x->policy) >= STOP_SOON)
@@ -330,6 +330,8 @@ print_start(struct executor *x)
 		/* The next ones are acked once the last ones are written. */
 		if (count_unwritten(p) > 0 || outbox_settling(x->outbox) > 0)
 			return;
+		if (n > ONCE)
+			n = ONCE;
 		for (; n > 0 && policy_may_start(x->policy) &&
 		     (m = inbox_next(x->inbox, -1)) != NULL;
 		     n--) {

@@ -399,9 +399,8 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 		return -1;
 	w->envp = environment_of(&p->environment, info, script,
 	    w->dir != NULL ? w->dir : p->command.here);
-	if (p->opt->rq && fill_rq_dir(w->dir, w->envp) == -1)
+	if (p->opt->rq && w->dir != NULL && fill_rq_dir(w->dir, w->envp) == -1)
 		return -1;
-	w->path = real;
 	if (p->opt->replace != NULL) {
 		filled = fill_arguments(w->argv, p->opt->replace,
 		    info->envelope->payload, info->envelope->payload_len);
@@ -409,6 +408,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 			return -1;
 		w->argv = filled;
 	}
+	w->path = real;
 	run->pid = mq_worker_start(p->setup, w);
 	w->path = NULL; /* real ends with this function */
 	free(filled);
