@@ -144,7 +144,7 @@ publish(struct modules *m, char *payloads[], int count)
 	status =
 	    outcome_finish(&m->outcome, o->shared.quiet, o->shared.verbose);
 	if (o->message.wait) {
-		waited = wait_for_endings(&m->transport, m->layout, o);
+		waited = wait_for_endings(&m->transport, o);
 		status = waited > status ? waited : status;
 	}
 	/* To a person; who may not ask does not learn it. */

@@ -255,7 +255,6 @@ void read_messages(struct messages *, const struct options *);
  * while, so that none is missed that ended before we asked, or while the connection was
  * lost.
  */
-int wait_for_endings(
-    struct transport *, const struct mq_layout *, const struct options *);
+int wait_for_endings(struct transport *, const struct options *);
 
 #endif

@@ -26,7 +26,6 @@ struct awaited {
 
 struct waiting {
 	struct transport *transport; /* which connects again */
-	const struct mq_layout *layout;
 	const struct options *opt;
 	struct awaited *all;
 	size_t count, next; /* those before next are done with */
@@ -75,8 +74,8 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 
 	if (mq_redis_lost(r) && !reconnect(w))
 		return true;
-	switch (mq_ending_ask(r, w->layout, queue_of(w, a), a->id, block_ms,
-	    &a->ended, &a->ending)) {
+	switch (mq_ending_ask(r, w->opt->shared.layout, queue_of(w, a), a->id,
+	    block_ms, &a->ended, &a->ending)) {
 	case MQ_CALL_LOST:
 		(void)reconnect(w);
 		return true;
@@ -93,7 +92,7 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 	to = a->ended && a->ending.state == MQ_END_PUSHED ? a->ending.to : NULL;
 	/* The message goes on in another queue, if there can be one of that
 	 * name. */
-	if (to != NULL && w->layout->queue_error(to) == NULL) {
+	if (to != NULL && w->opt->shared.layout->queue_error(to) == NULL) {
 		a->ended = false;
 		free(a->queue);
 		a->queue = mq_xstrdup(to);
@@ -161,10 +160,9 @@ report_ending(const struct waiting *w, const struct awaited *a)
 }
 
 int
-wait_for_endings(struct transport *t, const struct mq_layout *layout,
-    const struct options *opt)
+wait_for_endings(struct transport *t, const struct options *opt)
 {
-	struct waiting w = {t, layout, opt, .until_ms = -1};
+	struct waiting w = {t, opt, .until_ms = -1};
 	const struct mq_buf *ids = &t->outcome->ids;
 	size_t late = 0, i;
 	int status = MQ_EXIT_OK, one;
