@@ -84,8 +84,8 @@ mq_id_time(const char *id)
 	int i;
 
 	for (i = 0; i < PREFIX; i++) {
-		digit = memchr(digits36, id[i], 36);
-		if (digit == NULL)
+		digit = strchr(digits36, id[i]);
+		if (digit == NULL || *digit == '\0')
 			return 0;
 		us = us * 36 + (uint64_t)(digit - digits36);
 	}

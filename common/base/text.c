@@ -93,8 +93,8 @@ decode_group(const char *s, size_t pad, char *o)
 	size_t i;
 
 	for (i = 0; i < 4; i++) {
-		digit = i < 4 - pad ? memchr(digits, s[i], 64) : digits;
-		if (digit == NULL)
+		digit = i < 4 - pad ? strchr(digits, s[i]) : digits;
+		if (digit == NULL || *digit == '\0')
 			return -1;
 		bits = bits << 6 | (uint32_t)(digit - digits);
 	}
