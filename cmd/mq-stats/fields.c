@@ -63,6 +63,9 @@ const struct field queue_fields[] = {
     {0},
 };
 
+_Static_assert(sizeof(queue_fields) / sizeof(queue_fields[0]) <= COLUMNS_MAX,
+    "a table has room for all");
+
 const struct field count_fields[] = {
     {"published", KIND_NUMBER, QUEUE(counts.published),
 	.metric = {1, "mq_published_total", "Messages published."}},

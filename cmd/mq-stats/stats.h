@@ -406,7 +406,8 @@ struct cell {
 	double age_s; /* negative: it is no age */
 };
 
-#define COLUMNS_MAX 12
+/* No list of fields has more. */
+#define COLUMNS_MAX 32
 
 /* Cells are added row by row.  Starts zeroed; columns come before cells. */
 struct table {
