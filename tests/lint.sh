@@ -130,7 +130,8 @@ check cppcheck nice cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	'-DTAILQ_FOREACH_SAFE(v,h,f,n)=while((v=tailq_next(h)))' \
 	'-DTAILQ_FOREACH_REVERSE_SAFE(v,h,t,f,n)=while((v=tailq_next(h)))' \
 	'-Djson_object_foreach(o,k,v)=while(json_next(o,&k,&v))' \
-	'-Djson_array_foreach(a,i,v)=while(json_next(a,&i,&v))' cmd common tests/fuzz
+	'-Djson_array_foreach(a,i,v)=while(json_next(a,&i,&v))' \
+	'-Dtimespeccmp(a,b,op)=time_compare(a,b)' cmd common tests/fuzz
 check shellcheck scripts
 check mandoc mandoc -Tlint -Wwarning man/*.1 man/*.7
 check clang-tidy tidy

@@ -116,7 +116,7 @@ take_over(struct mq_stats *old, struct mq_stats *new)
 			if (strcmp(o->name, q->name) == 0)
 				break;
 		}
-		if (k == old->count)
+		if (k >= old->count)
 			continue;
 		if (!new->past) {
 			memcpy(q->past, o->past, sizeof(q->past));

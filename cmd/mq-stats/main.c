@@ -225,7 +225,7 @@ show(struct collector *c, struct stats_options *o, struct model *m)
 int
 main(int argc, char *argv[])
 {
-	struct stats_options options;
+	struct stats_options options = {0};
 	struct collector collector = {0};
 	struct model model = {0};
 	int status;

@@ -487,7 +487,7 @@ void
 http_receive(struct http *h, const struct http_hosts *hosts)
 {
 	int64_t until_us = deadline(REQUEST_S);
-	char head[REQUEST_HEAD_MAX + 1];
+	char head[REQUEST_HEAD_MAX + 1] = "";
 	size_t n = 0, end = 0;
 	ssize_t got;
 	int status;
