@@ -246,12 +246,14 @@ struct message *
 inbox_oldest_of(const struct inbox *in, int queue)
 {
 	const struct inbox_queue *q;
-	int i;
+	int i = queue == -1 ? 0 : queue;
+	int end = queue == -1 ? in->opt->queue_count : queue + 1;
 
-	for (i = 0; i < in->opt->queue_count && !in->all_paused; i++) {
+	/* Who asks for each queue in turn must not look at all of them each time. */
+	for (; i < end && !in->all_paused; i++) {
 		q = &in->queues[i];
-		if ((queue == -1 || i == queue) && !q->paused &&
-		    q->pausing == 0 && !q->full && !TAILQ_EMPTY(&q->waiting))
+		if (!q->paused && q->pausing == 0 && !q->full &&
+		    !TAILQ_EMPTY(&q->waiting))
 			return TAILQ_FIRST(&q->waiting);
 	}
 	return NULL;
