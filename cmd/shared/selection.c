@@ -127,7 +127,7 @@ make_copies(struct selection *s, long *made)
 		c->open = true;
 		if (mq_publisher_open(&c->publisher, true, true, &c->clock_us,
 			&missing) != MQ_CALL_DONE)
-			return -1;
+			rv = -1;
 		c->start_us = c->last_us =
 		    (uint64_t)(mq_clock_steady_us() + c->clock_us);
 	}
