@@ -245,13 +245,12 @@ static long
 begin_list(struct list *l)
 {
 	const struct list_options *o = l->options;
-	const struct mq_connection_stats *c = l->model->stats.connections;
-	const struct mq_connection_stats *end =
-	    c + l->model->stats.connection_count;
-	long long rejected = l->model->stats.queues[0].rejected;
+	const struct mq_stats *stats = &l->model->stats;
+	const struct mq_connection_stats *c;
+	long long rejected = stats->queues[0].rejected;
 	bool any = !mq_filter_given(&o->filter);
 	char *name;
-	int n;
+	int i, n;
 
 	/* A line is as wide as the terminal, but never narrower than COLUMNS. */
 	l->columns = text_view().width;
@@ -261,7 +260,8 @@ begin_list(struct list *l)
 	if (l->extra_max > EXTRA_COLUMNS_MAX)
 		l->extra_max = EXTRA_COLUMNS_MAX;
 	/* Names of connections come one after the other. */
-	for (; c < end; c++) {
+	for (i = 0; i < stats->connection_count; i++) {
+		c = &stats->connections[i];
 		if (c->count == 0 || c->consumed[0].unacked == 0)
 			continue;
 		name = text_clipped_front(c->name, l->extra_max);
@@ -311,7 +311,8 @@ list_print(struct collector *c, const struct stats_options *o,
 		l.items[i] = l.items[j];
 		l.items[j] = item;
 	}
-	(void)print_slice(&l, l.items, (int)l.kept);
+	if (l.kept > 0)
+		(void)print_slice(&l, l.items, (int)l.kept);
 	free_items(l.items, l.kept);
 	free(l.items);
 	mq_buf_free(&l.out);
