@@ -271,7 +271,7 @@ mq_server_room(const struct mq_server *server, size_t bytes, char *error,
     size_t error_size)
 {
 	const char *path = server->socket;
-	unsigned long long free_bytes, needed = bytes + ROOM;
+	unsigned long long free_bytes, needed = bytes + 1ULL * ROOM;
 	struct statvfs fs;
 	char *dir;
 
