@@ -83,19 +83,20 @@ static void
 connect_modules(struct modules *m, int payloads)
 {
 	const struct options *o = &m->opt;
+	bool late;
+
+	if (mq_redis_open(&m->redis, &m->server) == -1)
+		mq_die(m->redis.status, "%s", m->redis.error);
 	/*
 	 * Nothing has to be asked before there is a message, which is the only one:
 	 * not the time, as the server is on this machine, and what is wrong with the
-	 * queue can be said later.
+	 * queue can be said later.  A private server has its socket only now.
 	 */
-	bool late = m->server.socket[0] != '\0' &&
+	late = m->server.socket[0] != '\0' &&
 	    m->layout->publish_known != NULL && !is_special(o) && !o->durable &&
 	    (payloads == 1 ||
 		(payloads == 0 && o->framing == MQ_FRAME_WHOLE &&
 		    !isatty(STDIN_FILENO)));
-
-	if (mq_redis_open(&m->redis, &m->server) == -1)
-		mq_die(m->redis.status, "%s", m->redis.error);
 	interrupt_catch(0);
 	mq_publisher_init(
 	    &m->publisher, &m->redis, m->layout, o->queue, &o->attributes);
