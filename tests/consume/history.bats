@@ -298,6 +298,22 @@ read_all() {
 	assert_equal "$(grep -c 'rejected: exit status 1$' "$T/all")" 100
 }
 
+@test "history: a slow reader, and bytes are lost: the next run can write" {
+	run_mq 0 mq-publish q $(seq 100) flood
+	unread -n 101 q -- perl -e '
+		exit 1 if print STDERR "0123456789abcde\n" x 2048 and <STDIN> ne "flood";
+		print STDERR "0123456789abcde\n" x 65536; exit 1'
+	eventually 30 held_is q "0 0 1 100"
+	exec 7<"$T/pipe"
+	timeout 60 perl -e 'select undef, undef, undef, 5e-4
+		while sysread STDIN, $_, 4096 and print' <&7 3>&- 8>&- >"$T/all" &
+	exec 7<&- 8>&-
+	eventually 20 held_is q "0 0 0 101"
+	wait "$pid" || [ $? = 1 ]
+	wait
+	grep -q 'took nothing for too long: [0-9]* bytes are lost$' "$T/all"
+}
+
 @test "history: nobody reads, and it is told to end" {
 	run_mq 0 mq-publish q x
 	unread q -- perl -e 'print STDERR "x" x 65536 for 1..100'

@@ -308,6 +308,9 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	if (t->kept.len > 0)
 		return;
 	say_lost(t);
+	/* That line may have to wait, too. */
+	if (t->kept.len > 0)
+		return;
 	ev_io_stop(loop, w);
 	write_backlog(t);
 	t->ready(t);
