@@ -23,7 +23,9 @@ struct mq_settings {
 };
 #define MQ_SETTINGS_NONE                                                       \
 	{                                                                      \
-		-1, -1, -1, -1, -1, -1, -1, {-1, 0}, NULL, NULL                \
+		.attempts = -1, .backoff_min_ms = -1, .backoff_max_ms = -1,    \
+		.timeout_ms = -1, .keep_ms = -1, .retry_err = -1, .slots = -1, \
+		.rate.per_s = -1                                               \
 	}
 
 /* In the order in which they are shown; constant texts. */
