@@ -249,7 +249,12 @@ living_at_rest() {
 	eventually 20 no_claims
 	redis config resetstat >/dev/null
 	sleep 5
-	calls_below 200
+	# On a cluster no command looks at many queues: the look at all may come just now.
+	if [ "${TOPOLOGY-}" = cluster ]; then
+		assert [ "$(calls evalsha)" -le 400 ]
+	else
+		calls_below 200
+	fi
 }
 
 @test "wake: a user who may not call others looks once a second" {
