@@ -411,6 +411,19 @@ wiped() {
 	stop_mq
 }
 
+@test "server: a consumer whose password is not taken any more says so, and goes on with it" {
+	redis config set requirepass "$secret" >/dev/null
+	export REDISCLI_AUTH=$secret
+	MQ_URL=unix://:$secret@$sock start_mq mq-consume -v jobs -- true
+	eventually 10 joined
+	redis config set requirepass other >/dev/null
+	REDISCLI_AUTH=other redis client kill type normal >/dev/null
+	eventually 30 grep -q '^mq-consume: WRONGPASS' "$T/err"
+	REDISCLI_AUTH=other redis config set requirepass "$secret" >/dev/null
+	eventually 30 grep -q 'connected as' "$T/err"
+	stop_mq
+}
+
 @test "server: a password on the command line is wiped before the server has answered" {
 	local tool option
 
