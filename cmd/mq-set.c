@@ -320,7 +320,7 @@ show_settings(struct setter *s)
 			mq_buf_add(&out, "\n", 1);
 		}
 	}
-	fwrite(out.data, 1, out.len, stdout);
+	fputs(mq_buf_str(&out), stdout);
 	mq_buf_free(&out);
 	json_decref(shown);
 	return missing ? MQ_EXIT_NO : MQ_EXIT_OK;
