@@ -38,6 +38,10 @@ service_take(struct service *s)
 		s->fd = socket(
 		    AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	}
+	if (s->fd == -1 && name != NULL)
+		mq_say("NOTIFY_SOCKET: %s: %s; the service manager is not "
+		       "notified",
+		    name, strerror(errno));
 	/* The watchdog may be meant for another process. */
 	if (usec != NULL &&
 	    (pid == NULL || strtonum(pid, 1, INT_MAX, &error) == getpid()))
@@ -45,10 +49,6 @@ service_take(struct service *s)
 	if (s->fd != -1 && us > 0)
 		s->watchdog_s =
 		    (double)(us > WATCHDOG_MIN_US ? us : WATCHDOG_MIN_US) / 1e6;
-	if (s->fd == -1 && name != NULL)
-		mq_say("NOTIFY_SOCKET: %s: %s; the service manager is not "
-		       "notified",
-		    name, strerror(errno));
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");

@@ -183,7 +183,6 @@ void
 executor_take_back(struct executor *x, int queue)
 {
 	struct printer *p = &x->printer;
-	const char *out = p->out.data + p->start;
 	size_t written = p->written, from, shift;
 	struct message *m, *next;
 	struct mq_buf kept = {0};
@@ -200,7 +199,8 @@ executor_take_back(struct executor *x, int queue)
 		/* The unwritten rest of the message. */
 		from = m->start > written ? m->start : written;
 		shift = from - written - kept.len;
-		mq_buf_add(&kept, out + (from - written), m->end - from);
+		mq_buf_add(&kept, p->out.data + p->start + (from - written),
+		    m->end - from);
 		m->start -= shift;
 		m->end -= shift;
 	}
