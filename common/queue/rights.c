@@ -34,6 +34,19 @@ add_rule(struct mq_buf *out, const char *rule)
 	mq_buf_addstr(out, rule);
 }
 
+/* What a row of a table is for, by its letters. */
+static unsigned
+tools_of(const struct mq_right *right)
+{
+	static const char letters[] = "PCLKRDZWEJMSATHONVFBYQUIGX";
+	const char *p;
+	unsigned tools = 0;
+
+	for (p = right->tools; *p != '\0'; p++)
+		tools |= 1U << (strchr(letters, *p) - letters);
+	return tools;
+}
+
 void
 mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
     const char *queue, const char *ns)
@@ -55,8 +68,8 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 		queue = colon + 1;
 	}
 	for (right = layout->rights; right->rule != NULL; right++) {
-		if (!(right->tools & tool & ~MQ_ON_CLUSTER) ||
-		    right->tools & elsewhere)
+		if (!(tools_of(right) & tool & ~MQ_ON_CLUSTER) ||
+		    tools_of(right) & elsewhere)
 			continue;
 		rule.len = 0;
 		for (p = right->rule; *p != '\0'; p++) {

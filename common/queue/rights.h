@@ -6,49 +6,47 @@
 #include "base/buf.h"
 #include "queue.h"
 
-/* The tools and their options, as a layout's table of rights names them. */
+/* The tools and their options, each with its letter in a layout's table of rights. */
 enum {
-	MQ_PUBLISHES = 1 << 0,
-	MQ_CONSUMES = 1 << 1,
-	MQ_LOOKS = 1 << 2,
-	MQ_CLEANS = 1 << 3,
-	MQ_RETURNS = 1 << 4,
-	MQ_PURGES = 1 << 5,
-	MQ_PAUSES = 1 << 6,
-	MQ_WAITS = 1 << 7, /* until what it publishes is safe */
-	MQ_TELLS = 1 << 8, /* those who listen of what it publishes */
-	MQ_LEASES = 1 << 9,
+	MQ_PUBLISHES = 1 << 0, /* P */
+	MQ_CONSUMES = 1 << 1,  /* C */
+	MQ_LOOKS = 1 << 2,     /* L */
+	MQ_CLEANS = 1 << 3,    /* K */
+	MQ_RETURNS = 1 << 4,   /* R */
+	MQ_PURGES = 1 << 5,    /* D */
+	MQ_PAUSES = 1 << 6,    /* Z */
+	MQ_WAITS = 1 << 7,     /* W: until what it publishes is safe */
+	MQ_TELLS = 1 << 8,     /* E: those who listen of what it publishes */
+	MQ_LEASES = 1 << 9,    /* J */
 	/* Besides the tools: only there, or only elsewhere. */
-	MQ_ON_CLUSTER = 1 << 10,
-	MQ_OFF_CLUSTER = 1 << 11,
-	MQ_ATTACHES = 1 << 12, /* files to what it publishes */
-	MQ_SETS = 1 << 13,
+	MQ_ON_CLUSTER = 1 << 10,  /* M */
+	MQ_OFF_CLUSTER = 1 << 11, /* S */
+	MQ_ATTACHES = 1 << 12,	  /* A: files to what it publishes */
+	MQ_SETS = 1 << 13,	  /* T */
 	/* Options; without them, the tool does not need what is theirs alone. */
-	MQ_HOLDS = 1 << 14,	 /* publishes with keys or groups */
-	MQ_AWAITS = 1 << 15,	 /* the end of what it publishes */
-	MQ_TICKS = 1 << 16,	 /* sets a queue's clock */
-	MQ_SETTLES = 1 << 17,	 /* by receipt */
-	MQ_PAUSES_ALL = 1 << 18, /* without naming a queue */
-	MQ_CLONES = 1 << 19,	 /* returns copies */
-	MQ_DESCRIBES = 1 << 20,	 /* the server */
-	MQ_DELETES = 1 << 21,	 /* purges queues, too */
-	MQ_RESUMES = 1 << 22,	 /* ends pauses */
-	MQ_CREATES = 1 << 23,	 /* a queue that it sets */
-	/* Nothing of a queue but to put messages there. */
-	MQ_TARGETS = 1 << 24,
-	MQ_STOPS = 1 << 25 /* ends runs */
+	MQ_HOLDS = 1 << 14,	 /* H: publishes with keys or groups */
+	MQ_AWAITS = 1 << 15,	 /* O: the end of what it publishes */
+	MQ_TICKS = 1 << 16,	 /* N: sets a queue's clock */
+	MQ_SETTLES = 1 << 17,	 /* V: by receipt */
+	MQ_PAUSES_ALL = 1 << 18, /* F: without naming a queue */
+	MQ_CLONES = 1 << 19,	 /* B: returns copies */
+	MQ_DESCRIBES = 1 << 20,	 /* Y: the server */
+	MQ_DELETES = 1 << 21,	 /* Q: purges queues, too */
+	MQ_RESUMES = 1 << 22,	 /* U: ends pauses */
+	MQ_CREATES = 1 << 23,	 /* I: a queue that it sets */
+	MQ_TARGETS =
+	    1 << 24,	   /* G: nothing of a queue but to put messages there */
+	MQ_STOPS = 1 << 25 /* X: ends runs */
 };
 
 /*
  * A pattern of keys or of channels, or a command.  Before a channel stands
  * "resetchannels": users of Redis 6.2 begin with all of them, and then cannot be
- * given one.  In a pattern %q stands for
- * the name of a queue, %n for its namespace.  What follows a %q needs no
- * quoting, and no blank.
+ * given one.  In a pattern %q stands for the name of a queue, %n for its namespace.
  */
 struct mq_right {
-	const char *rule; /* NULL: the table ends */
-	unsigned tools;	  /* any of them, and where */
+	const char *rule;  /* NULL: the table ends */
+	const char *tools; /* letters: any of them, and where */
 };
 
 /* Appends those rules of a layout that a tool, or one of several, needs for a queue, with
