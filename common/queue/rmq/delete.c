@@ -44,14 +44,11 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	rmq_key_queue(c, queue, "outgoing incoming");
 	for (i = 0; i < n; i++) {
 		name = connections->list[i].name;
-		rmq_key_both(c, name, queue, "lease");
-		rmq_key_own(c, name, queue, "queues");
-		rmq_key_both(c, name, queue, "consumers unacked");
-		if (c->cluster) {
+		rmq_key_both(c, name, queue, "lease queues consumers unacked");
+		if (c->cluster)
 			rmq_key_queue(c, queue, "none none");
-		} else {
+		else
 			rmq_key_both_other(c, name, queue, "consumers unacked");
-		}
 	}
 	mq_command_str(c, queue);
 	mq_command_int(c, dry_run);

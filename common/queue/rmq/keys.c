@@ -43,6 +43,8 @@
  */
 #include "rmq.h"
 
+#include <sys/param.h>
+
 #include <string.h>
 
 #include "redis/command.h"
@@ -138,12 +140,24 @@ void
 rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
     const char *words)
 {
-	if (!c->cluster && strcmp(words, "lease") == 0)
-		rmq_key_connection(c, connection, "heartbeat");
-	else if (!c->cluster && strcmp(words, "info") == 0)
-		rmq_key_connection(c, connection, "info");
-	else
-		add_keys(c, connection, queue, c->cluster, words);
+	char word[16];
+	bool own;
+	size_t n;
+
+	for (; *words != '\0'; words += n + strspn(words + n, " ")) {
+		n = strcspn(words, " ");
+		strlcpy(word, words, MIN(n + 1, sizeof(word)));
+		own =
+		    strcmp(word, "queues") == 0 || strcmp(word, "running") == 0;
+		if (own && c->cluster)
+			rmq_key_queue(c, queue, "none");
+		else if (!c->cluster && strcmp(word, "lease") == 0)
+			rmq_key_connection(c, connection, "heartbeat");
+		else if (own || (!c->cluster && strcmp(word, "info") == 0))
+			rmq_key_connection(c, connection, word);
+		else
+			add_keys(c, connection, queue, c->cluster, word);
+	}
 }
 
 void
@@ -151,16 +165,6 @@ rmq_key_both_other(struct mq_command *c, const char *connection,
     const char *queue, const char *words)
 {
 	add_keys(c, connection, queue, !c->cluster, words);
-}
-
-void
-rmq_key_own(struct mq_command *c, const char *connection, const char *queue,
-    const char *what)
-{
-	if (c->cluster)
-		rmq_key_queue(c, queue, "none");
-	else
-		rmq_key_connection(c, connection, what);
 }
 
 const char *

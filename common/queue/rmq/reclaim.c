@@ -79,46 +79,20 @@ shown(const struct dead_queue *q)
 	    MIN((long)q->shown->elements - FIRST, HEADERS);
 }
 
-/* What the queue hears that its consumer notified. */
-struct notice {
-	char id[MQ_ID_LEN + 1];
-	struct mq_buf element; /* empty: nothing */
-};
-
-static void
-write_notice(const struct dead_queue *q, const struct mq_envelope *e,
-    long attempt, struct notice *out)
-{
-	const char *id = mq_message_id(e);
-	struct mq_ending end = {.queue = q->queue,
-	    .state = MQ_END_REJECTED,
-	    .text = mq_envelope_get(e, MQ_HEADER_ERROR),
-	    .status = -1,
-	    .attempts = attempt,
-	    .host = q->owner->host,
-	    .finished_ms = mq_clock_unix_us() / 1000};
-	struct mq_buf text = {0};
-
-	if (mq_envelope_get(e, MQ_HEADER_NOTICE) != NULL)
-		return;
-	if (id != NULL)
-		strlcpy(end.id, id, sizeof(end.id));
-	mq_ending_write(&end, &text);
-	mq_notice_write(out->id, q->queue, &text, &out->element);
-	mq_buf_free(&text);
-}
-
 /*
  * A message that may have been running when its consumer died has had one run more:
- * appends its new header.  One with a bad header goes back as it is, and the consumer
- * that claims it next rejects it.
+ * appends its new header, and what the queue hears that its consumer notified, in a
+ * message with this id.  One with a bad header goes back as it is, and the consumer that
+ * claims it next rejects it.
  */
 static enum crash
 count_crash(const redisReply *header, const struct dead_queue *q,
-    struct mq_buf *out, struct notice *notice)
+    struct mq_buf *out, const char *notice_id, struct mq_buf *notice)
 {
 	struct mq_envelope e;
-	const char *why;
+	struct mq_ending end;
+	struct mq_buf text = {0};
+	const char *why, *id;
 	long attempt;
 	bool last;
 
@@ -131,8 +105,22 @@ count_crash(const redisReply *header, const struct dead_queue *q,
 	last = attempt >= q->attempts;
 	mq_history_crash(&e, attempt, last, q->owner->host);
 	mq_envelope_write_header(&e, out);
-	if (last && q->notify != NULL)
-		write_notice(q, &e, attempt, notice);
+	if (last && q->notify != NULL &&
+	    mq_envelope_get(&e, MQ_HEADER_NOTICE) == NULL) {
+		end = (struct mq_ending){.queue = q->queue,
+		    .state = MQ_END_REJECTED,
+		    .text = mq_envelope_get(&e, MQ_HEADER_ERROR),
+		    .status = -1,
+		    .attempts = attempt,
+		    .host = q->owner->host,
+		    .finished_ms = mq_clock_unix_us() / 1000};
+		id = mq_message_id(&e);
+		if (id != NULL)
+			strlcpy(end.id, id, sizeof(end.id));
+		mq_ending_write(&end, &text);
+		mq_notice_write(notice_id, q->queue, &text, notice);
+		mq_buf_free(&text);
+	}
 	mq_envelope_free(&e);
 	return last ? REJECTED : GOES_BACK;
 }
@@ -141,51 +129,29 @@ count_crash(const redisReply *header, const struct dead_queue *q,
 static void
 add_crashes(struct dead_queue *q, struct mq_command *c)
 {
-	struct mq_buf header = {0};
-	struct notice notice = {.id = ""};
+	struct mq_buf header = {0}, notice = {0};
 	struct mq_idgen ids = {0};
+	char id[MQ_ID_LEN + 1];
 	const redisReply *old;
 	long i, n = shown(q);
 
 	for (i = 0; i < n; i++) {
 		old = q->shown->element[FIRST + i];
 		mq_buf_clear(&header);
-		mq_buf_clear(&notice.element);
-		mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), notice.id);
-		q->crashes[i] = count_crash(old, q, &header, &notice);
+		mq_buf_clear(&notice);
+		mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
+		q->crashes[i] = count_crash(old, q, &header, id, &notice);
 		mq_command_arg(c, old->str, old->len);
 		mq_command_arg(c, header.data, header.len);
 		mq_command_str(
 		    c, q->crashes[i] == REJECTED ? "rejected" : "ready");
 		if (q->notify == NULL)
 			continue;
-		rmq_transfer_field(c, notice.id, q->queue, q->notify);
-		mq_command_arg(c, notice.element.data, notice.element.len);
+		rmq_transfer_field(c, id, q->queue, q->notify);
+		mq_command_arg(c, notice.data, notice.len);
 	}
 	mq_buf_free(&header);
-	mq_buf_free(&notice.element);
-}
-
-/* On a cluster, which has no keys of the other form, the connection stays listed. */
-static void
-add_connection_keys(struct mq_command *c, const struct dead_queue *q)
-{
-	const char *connection = q->owner->connection;
-
-	rmq_key_both(c, connection, q->queue, "unacked");
-	rmq_key_both(c, connection, q->queue, "lease");
-	rmq_key_both(c, connection, q->queue, "consumers");
-	rmq_key_own(c, connection, q->queue, "queues");
-	if (c->cluster) {
-		rmq_key_queue(c, q->queue, "none none");
-	} else {
-		rmq_key_both_other(
-		    c, connection, q->queue, "consumers unacked");
-	}
-	if (q->owner->ours) {
-		rmq_key_both(c, connection, q->queue, "info");
-		rmq_key_own(c, connection, q->queue, "running");
-	}
+	mq_buf_free(&notice);
 }
 
 static bool
@@ -275,9 +241,9 @@ struct step {
 	size_t n;
 };
 
-/* What is done on a cluster behind the messages, one after the other, as nodes do not keep
- * their order. */
-enum forget { KNOW, TAKE, COUNT, INFO, RUNNING, NAME, FORGOTTEN };
+/* What is done behind the messages: the last, or on a cluster all the others, one after
+ * the other, as nodes do not keep their order. */
+enum forget { KNOW, TAKE, COUNT, INFO, RUNNING, NAME, UNLIST };
 
 /* Dead connections and their queues. */
 struct reclaim {
@@ -519,7 +485,7 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	const struct reclaim *all = arg;
 	const struct step *s = &all->steps[i];
 	struct dead_queue *q = s->list[0];
-	long slots;
+	const struct dead *d;
 	size_t j;
 
 	mq_command_script(c, &rmq_script_reclaim_dead);
@@ -530,8 +496,21 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 		rmq_key_queue(c, q->queue, "none");
 	else
 		rmq_key_all(c, RMQ_CONNECTIONS);
-	for (j = 0; j < s->n; j++)
-		add_connection_keys(c, s->list[j]);
+	/* On a cluster, which has no keys of the other form, the connection stays
+	 * listed. */
+	for (j = 0; j < s->n; j++) {
+		d = s->list[j]->owner;
+		rmq_key_both(c, d->connection, q->queue,
+		    "unacked lease consumers queues");
+		if (c->cluster)
+			rmq_key_queue(c, q->queue, "none none");
+		else
+			rmq_key_both_other(
+			    c, d->connection, q->queue, "consumers unacked");
+		if (d->ours)
+			rmq_key_both(
+			    c, d->connection, q->queue, "info running");
+	}
 	if (shown(q) > 0 && q->notify != NULL)
 		rmq_key_notice(c, q->queue, q->notify);
 	mq_command_str(c, q->queue);
@@ -542,12 +521,12 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 		mq_command_str(c, "");
 	mq_command_int(c, (long long)s->n);
 	for (j = 0; j < s->n; j++) {
-		slots = s->list[j]->owner->slots;
-		mq_command_str(c, s->list[j]->owner->connection);
-		mq_command_int(c, slots);
+		d = s->list[j]->owner;
+		mq_command_str(c, d->connection);
+		mq_command_int(c, d->slots);
 		/* Until headers are shown, more stay than may have been running. */
 		mq_command_int(
-		    c, slots > 0 && shown(q) == 0 ? slots + STEP : slots);
+		    c, d->slots + (d->slots > 0 && shown(q) == 0 ? STEP : 0));
 	}
 	add_crashes(q, c);
 }
@@ -628,21 +607,6 @@ walk_queues(struct reclaim *all)
 
 /* --- forgetting ---------------------------------------------------------- */
 
-static void
-ask_to_unlist(void *arg, size_t i, struct mq_command *c)
-{
-	const struct reclaim *all = arg;
-	const char *connection = all->empty[i]->connection;
-
-	mq_command_script(c, &rmq_script_unlist);
-	rmq_key_all(c, RMQ_CONNECTIONS);
-	rmq_key_connection(c, connection, "queues");
-	rmq_key_connection(c, connection, "heartbeat");
-	rmq_key_connection(c, connection, "info");
-	rmq_key_connection(c, connection, "running");
-	mq_command_str(c, connection);
-}
-
 /* One that is to stay asks for nothing. */
 static void
 ask_to_forget(void *arg, size_t i, struct mq_command *c)
@@ -661,7 +625,12 @@ ask_to_forget(void *arg, size_t i, struct mq_command *c)
 		mq_command_plain(c, "PING");
 		return;
 	}
-	if (all->forget == KNOW) {
+	if (all->forget == UNLIST) {
+		mq_command_script(c, &rmq_script_unlist);
+		rmq_key_all(c, RMQ_CONNECTIONS);
+		rmq_key_connection(
+		    c, d->connection, "queues heartbeat info running");
+	} else if (all->forget == KNOW) {
 		mq_command_script(c, &mq_script_write_when_full);
 		rmq_key_all(c, RMQ_QUEUES);
 		mq_command_str(c, "SADD");
@@ -673,7 +642,7 @@ ask_to_forget(void *arg, size_t i, struct mq_command *c)
 			rmq_key_connection(
 			    c, d->connection, asked[all->forget][1]);
 	}
-	if (q != NULL || all->forget == NAME)
+	if (q != NULL || all->forget >= NAME)
 		mq_command_str(c, q != NULL ? q->queue : d->connection);
 }
 
@@ -691,7 +660,7 @@ take_forgotten(void *arg, size_t i, redisReply *reply)
 		d->failed = true;
 	else if (all->forget == COUNT)
 		d->failed = reply->integer > 0;
-	else if (all->forget == NAME)
+	else if (all->forget >= NAME)
 		all->w->out->connections += reply->integer;
 	return 0;
 }
@@ -702,6 +671,7 @@ static int
 forget(struct reclaim *all)
 {
 	struct rmq_cleaner *w = all->w;
+	bool cluster = mq_redis_command(w->round.r).cluster;
 	struct dead *d;
 	int rv = 0;
 
@@ -713,12 +683,8 @@ forget(struct reclaim *all)
 		w->out->connections += (long)all->empty_n;
 		return 0;
 	}
-	all->forget = NAME;
-	if (!mq_redis_command(w->round.r).cluster)
-		return mq_ask_each(w->round.r, all->empty_n, ask_to_unlist,
-		    take_forgotten, all);
-	for (all->forget = KNOW; rv == 0 && all->forget < FORGOTTEN;
-	     all->forget++)
+	for (all->forget = cluster ? KNOW : UNLIST;
+	     rv == 0 && all->forget <= (cluster ? NAME : UNLIST); all->forget++)
 		rv = mq_ask_each(w->round.r,
 		    all->forget <= TAKE ? all->queue_n : all->empty_n,
 		    ask_to_forget, take_forgotten, all);

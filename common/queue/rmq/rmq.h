@@ -70,9 +70,10 @@ void rmq_queue_keys(struct mq_command *, const char *queue);
 void rmq_key_connection(
     struct mq_command *, const char *connection, const char *words);
 
-/* Of a connection and a queue: consumers, unacked; or, alone, lease, which says that the
- * connection is alive to a script that works on the queue, or info, with what it has
- * claimed: unless on a cluster, those are the connection's heartbeat and info. */
+/* Of a connection and a queue: consumers, unacked; lease, which says that the connection
+ * is alive to a script that works on the queue, and info, with what it has claimed: unless
+ * on a cluster, those are the connection's heartbeat and info.  And queues and running,
+ * the connection's own: on a cluster such a script gets a key that never exists. */
 void rmq_key_both(struct mq_command *, const char *connection,
     const char *queue, const char *words);
 /* The same of a Go program that uses the other form: the one for a cluster on one server,
@@ -84,11 +85,6 @@ void rmq_key_both_other(struct mq_command *, const char *connection,
 /* Whether a name that Go programs can use leaves the keys of a queue in several slots of
  * a cluster, where no step could work on it. */
 bool rmq_is_scattered(const struct mq_command *, const char *queue);
-
-/* A key that is the connection's, for a script that works on a queue: on a cluster it
- * gets one that never exists. */
-void rmq_key_own(struct mq_command *, const char *connection, const char *queue,
-    const char *what);
 
 extern const struct mq_side rmq_side;
 

@@ -177,8 +177,7 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 
 	mq_command_script(c, &rmq_script_claim);
 	rmq_queue_keys(c, name);
-	add_own(c, s, queue, "unacked");
-	add_own(c, s, queue, "lease");
+	add_own(c, s, queue, "unacked lease");
 	rmq_key_queue(c, name, "paused rate");
 	add_own(c, s, queue, "info");
 	rmq_key_queue(c, name, "watch idle");
@@ -252,10 +251,8 @@ settle_one(const struct mq_session *s, int queue,
 		rmq_queue_keys(c, how->push);
 	else if (push || reject)
 		rmq_key_queue(c, name, push ? "outgoing" : "rejected");
-	if (how->receipt != NULL) {
-		add_own(c, s, queue, "lease");
-		add_own(c, s, queue, "info");
-	}
+	if (how->receipt != NULL)
+		add_own(c, s, queue, "lease info");
 	if (notice != NULL)
 		rmq_key_notice(c, name, notice->queue);
 	mq_command_str(
@@ -401,8 +398,7 @@ rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 	/* The list has them in the same order. */
 	(void)elements;
 	mq_command_script(c, &rmq_script_receipts);
-	add_own(c, s, 0, "unacked");
-	add_own(c, s, 0, "info");
+	add_own(c, s, 0, "unacked info");
 	mq_command_int(c, n);
 }
 
@@ -411,9 +407,7 @@ rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
     const char *number)
 {
 	mq_command_script(c, &rmq_script_receipt);
-	rmq_key_both(c, connection, queue, "unacked");
-	rmq_key_both(c, connection, queue, "info");
-	rmq_key_both(c, connection, queue, "lease");
+	rmq_key_both(c, connection, queue, "unacked info lease");
 	mq_command_str(c, number);
 }
 
@@ -601,14 +595,12 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 
 	if (step == MQ_LEAVE_EMPTY) {
 		mq_command_script(c, &rmq_script_leave);
-		add_own(c, s, 0, "unacked consumers");
-		rmq_key_own(c, s->connection, s->queues[0], "queues");
+		add_own(c, s, 0, "unacked consumers queues");
 		if (c->cluster)
 			rmq_key_queue(c, s->queues[0], "none");
 		else
 			rmq_key_all(c, RMQ_CONNECTIONS);
-		add_own(c, s, 0, "lease");
-		add_own(c, s, 0, "info");
+		add_own(c, s, 0, "lease info");
 		mq_command_str(c, s->queues[0]);
 		mq_command_str(c, s->connection);
 	} else if (step < s->queue_count) {

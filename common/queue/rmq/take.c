@@ -493,10 +493,9 @@ build_move(struct mq_command *c, const struct mq_place *place, long max,
 	add_ways(c, place->queue, to, away);
 	if (place->state == MQ_REJECTED)
 		rmq_key_queue(c, place->queue, "rejected");
-	if (place->state == MQ_UNACKED) {
-		rmq_key_both(c, place->connection, place->queue, "unacked");
-		rmq_key_both(c, place->connection, place->queue, "lease");
-	}
+	if (place->state == MQ_UNACKED)
+		rmq_key_both(
+		    c, place->connection, place->queue, "unacked lease");
 	if (away)
 		rmq_key_queue(c, place->queue, "none");
 	mq_command_str(c, mq_state_name(place->state));
