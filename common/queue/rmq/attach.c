@@ -1,6 +1,6 @@
 /*
- * The rmq layout: attachments, published, fetched and removed.  Their keys, where {SET}
- * keeps them in one slot:
+ * The rmq layout: attachments, published, fetched and removed; and those whose messages
+ * are gone.  Their keys, where {SET} keeps them in one slot:
  *
  *	mq::attach::{SET}::refs		hash: the ids of the messages that refer to the
  *					set, and when each was noted, unix ms
@@ -26,11 +26,19 @@
 
 #include "base/clock.h"
 #include "base/exit.h"
+#include "base/names.h"
 #include "base/xalloc.h"
+#include "message/headers.h"
 #include "rmq.h"
 
-void
-rmq_attach_key(struct mq_command *c, const char *set, const char *what)
+#define SETS "mq::attach::sets"
+/* How long keys live without a message, in seconds. */
+#define HOUR_S "3600"
+/* Bytes of all chunks of a file but the last. */
+#define CHUNK (1LL << 20)
+
+static void
+attach_key(struct mq_command *c, const char *set, const char *what)
 {
 	const struct mq_part parts[] = {{"mq::attach::{", 13},
 	    {set, strlen(set)}, {"}::", 3}, {what, strlen(what)}};
@@ -44,7 +52,7 @@ add_chunk_key(struct mq_command *c, const char *set, long long i)
 	char number[24];
 
 	snprintf(number, sizeof(number), "%lld", i);
-	rmq_attach_key(c, set, number);
+	attach_key(c, set, number);
 }
 
 void
@@ -52,8 +60,8 @@ rmq_attach_keys(struct mq_command *c, const struct mq_attach *a)
 {
 	long long i;
 
-	rmq_attach_key(c, a->set, "refs");
-	rmq_attach_key(c, a->set, "files");
+	attach_key(c, a->set, "refs");
+	attach_key(c, a->set, "files");
 	for (i = 0; i < a->chunks; i++)
 		add_chunk_key(c, a->set, i);
 }
@@ -63,24 +71,24 @@ rmq_attach_refer(
     struct mq_command *c, const char *set, const char *id, bool made)
 {
 	mq_command_script(c, &rmq_script_attach);
-	rmq_attach_key(c, set, "refs");
+	attach_key(c, set, "refs");
 	mq_command_str(c, id);
 	mq_command_str(c, made ? "new" : "");
 }
 
-struct chunks {
+struct change {
 	const char *set, *verb;
 };
 
 static void
 ask_chunk(void *arg, size_t i, struct mq_command *c)
 {
-	const struct chunks *all = arg;
+	const struct change *all = arg;
 
 	mq_command_plain(c, all->verb);
 	add_chunk_key(c, all->set, (long long)i);
 	if (strcmp(all->verb, "EXPIRE") == 0)
-		mq_command_str(c, RMQ_ATTACH_S);
+		mq_command_str(c, HOUR_S);
 }
 
 static int
@@ -91,25 +99,27 @@ take_chunk(void *arg, size_t i, redisReply *reply)
 	return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
 }
 
-int
-rmq_attach_each(
+/* PERSIST, EXPIRE or UNLINK of the first n chunks. */
+static int
+change_chunks(
     struct mq_redis *r, const char *set, const char *verb, long long n)
 {
-	struct chunks all = {set, verb};
+	struct change all = {set, verb};
 
 	return mq_ask_all(r, (size_t)n, ask_chunk, take_chunk, &all);
 }
 
-int
-rmq_attach_one(struct mq_redis *r, const char *set, const char *verb,
+/* The same of one key, or EXISTS or PTTL; *done is the reply. */
+static int
+change_one(struct mq_redis *r, const char *set, const char *verb,
     const char *what, long long *done)
 {
 	struct mq_command c = mq_redis_command(r);
 
 	mq_command_plain(&c, verb);
-	rmq_attach_key(&c, set, what);
+	attach_key(&c, set, what);
 	if (strcmp(verb, "EXPIRE") == 0)
-		mq_command_str(&c, RMQ_ATTACH_S);
+		mq_command_str(&c, HOUR_S);
 	return mq_call_number(r, &c, done);
 }
 
@@ -120,11 +130,11 @@ change_files(struct mq_redis *r, const char *set, const char *verb, long long n)
 	bool last = strcmp(verb, "UNLINK") == 0;
 	long long done;
 
-	if (!last && rmq_attach_one(r, set, verb, "files", &done) == -1)
+	if (!last && change_one(r, set, verb, "files", &done) == -1)
 		return -1;
-	if (rmq_attach_each(r, set, verb, n) == -1)
+	if (change_chunks(r, set, verb, n) == -1)
 		return -1;
-	return last ? rmq_attach_one(r, set, verb, "files", &done) : 0;
+	return last ? change_one(r, set, verb, "files", &done) : 0;
 }
 
 /* --- the list of files ------------------------------------------------------ */
@@ -141,7 +151,7 @@ struct file {
 static long long
 chunks_of(long long bytes)
 {
-	return (bytes + RMQ_ATTACH_CHUNK - 1) / RMQ_ATTACH_CHUNK;
+	return (bytes + CHUNK - 1) / CHUNK;
 }
 
 /* What a field says; false: nothing that makes sense. */
@@ -159,8 +169,9 @@ parse_file(const redisReply *name, const redisReply *text, struct file *f)
 	    f->first <= CHUNKS_MAX && chunks_of(f->bytes) <= CHUNKS_MAX;
 }
 
-redisReply *
-rmq_attach_files(struct mq_redis *r, const char *set, long long *chunks)
+/* The files, as HGETALL has them, and how many chunks they have together. */
+static redisReply *
+read_files(struct mq_redis *r, const char *set, long long *chunks)
 {
 	struct mq_command c = mq_redis_command(r);
 	redisReply *reply;
@@ -168,7 +179,7 @@ rmq_attach_files(struct mq_redis *r, const char *set, long long *chunks)
 	size_t i;
 
 	mq_command_plain(&c, "HGETALL");
-	rmq_attach_key(&c, set, "files");
+	attach_key(&c, set, "files");
 	reply = mq_call(r, &c, MQ_STRINGS);
 	*chunks = 0;
 	for (i = 0; reply != NULL && i + 1 < reply->elements; i += 2)
@@ -207,8 +218,7 @@ fetch_chunk(struct mq_redis *r, const char *set, const struct file *f,
     long long i, int fd, SHA2_CTX *sum)
 {
 	struct mq_command c = mq_redis_command(r);
-	size_t want =
-	    (size_t)MIN(RMQ_ATTACH_CHUNK, f->bytes - i * RMQ_ATTACH_CHUNK);
+	size_t want = (size_t)MIN(CHUNK, f->bytes - i * CHUNK);
 	redisReply *reply;
 	int rv = 1;
 
@@ -267,7 +277,7 @@ rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
 	rmq_attach_refer(&c, set, id, false);
 	if (mq_call_number(r, &c, &there) == -1)
 		return -1;
-	files = rmq_attach_files(r, set, &chunks);
+	files = read_files(r, set, &chunks);
 	if (files == NULL)
 		return -1;
 	if (there == 0 || files->elements == 0) {
@@ -294,20 +304,34 @@ rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
 
 /* --- the end ---------------------------------------------------------------- */
 
-int
-rmq_attach_remove(struct mq_redis *r, const char *set)
+/* All keys of a set; UNLINK is for one without references. */
+static int
+change_set(struct mq_redis *r, const char *set, const char *verb)
 {
-	struct mq_command c = mq_redis_command(r);
-	long long chunks;
-	redisReply *files = rmq_attach_files(r, set, &chunks);
+	long long chunks, done;
+	redisReply *files = read_files(r, set, &chunks);
 
 	if (files == NULL)
 		return -1;
 	freeReplyObject(files);
-	if (change_files(r, set, "UNLINK", chunks) == -1)
+	if (strcmp(verb, "UNLINK") != 0 &&
+	    change_one(r, set, verb, "refs", &done) == -1)
+		return -1;
+	if (change_chunks(r, set, verb, chunks) == -1)
+		return -1;
+	return change_one(r, set, verb, "files", &done);
+}
+
+/* The files of a set to which no message refers. */
+static int
+remove_set(struct mq_redis *r, const char *set)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	if (change_set(r, set, "UNLINK") == -1)
 		return -1;
 	mq_command_plain(&c, "SREM");
-	rmq_key_all(&c, RMQ_ATTACH_SETS);
+	rmq_key_all(&c, SETS);
 	mq_command_str(&c, set);
 	return mq_call_done(r, &c);
 }
@@ -319,12 +343,12 @@ rmq_attach_release(struct mq_redis *r, const char *set, const char *id)
 	long long was, there;
 
 	mq_command_plain(&c, "HDEL");
-	rmq_attach_key(&c, set, "refs");
+	attach_key(&c, set, "refs");
 	mq_command_str(&c, id);
 	if (mq_call_number(r, &c, &was) == -1 ||
-	    rmq_attach_one(r, set, "EXISTS", "refs", &there) == -1)
+	    change_one(r, set, "EXISTS", "refs", &there) == -1)
 		return -1;
-	return was == 1 && there == 0 ? rmq_attach_remove(r, set) : 0;
+	return was == 1 && there == 0 ? remove_set(r, set) : 0;
 }
 
 /* --- publishing ---------------------------------------------------------- */
@@ -359,7 +383,7 @@ put_chunk(struct mq_attach *a, const char *p, size_t n)
 	mq_command_plain(&c, "SET");
 	add_chunk_key(&c, a->set, a->chunks);
 	mq_command_arg(&c, p, n);
-	mq_command_words(&c, "EX " RMQ_ATTACH_S);
+	mq_command_words(&c, "EX " HOUR_S);
 	a->chunks++;
 	if (mq_call_done(r, &c) == -1)
 		return -1;
@@ -378,26 +402,14 @@ read_chunk(int fd, char *buf)
 	size_t n = 0;
 	ssize_t got = 1;
 
-	while (n < RMQ_ATTACH_CHUNK && got != 0) {
-		got = read(fd, buf + n, RMQ_ATTACH_CHUNK - n);
+	while (n < CHUNK && got != 0) {
+		got = read(fd, buf + n, CHUNK - n);
 		if (got == -1 && errno != EINTR)
 			return -1;
 		if (got > 0)
 			n += (size_t)got;
 	}
 	return (ssize_t)n;
-}
-
-static bool
-is_unchanged(const struct stat *was, int fd, long long bytes)
-{
-	struct stat is;
-
-	return !S_ISREG(was->st_mode) ||
-	    (fstat(fd, &is) == 0 && is.st_size == was->st_size &&
-		timespeccmp(&is.st_mtim, &was->st_mtim, ==) &&
-		timespeccmp(&is.st_ctim, &was->st_ctim, ==) &&
-		(was->st_size == 0 || bytes == was->st_size));
 }
 
 /* The server has no part in it. */
@@ -416,7 +428,7 @@ static long long
 put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
     SHA2_CTX *sum)
 {
-	char *buf = mq_xcalloc(1, RMQ_ATTACH_CHUNK);
+	char *buf = mq_xcalloc(1, CHUNK);
 	long long bytes = 0;
 	ssize_t n = 1;
 	int rv = 0;
@@ -438,7 +450,7 @@ add_file(struct mq_attach *a, const char *name, int fd)
 	struct mq_command c = mq_redis_command(a->redis);
 	char hex[SHA256_DIGEST_STRING_LENGTH];
 	long long first = a->chunks, size = LLONG_MAX, bytes, done;
-	struct stat st;
+	struct stat st, now;
 	SHA2_CTX sum;
 
 	SHA256Init(&sum);
@@ -450,7 +462,11 @@ add_file(struct mq_attach *a, const char *name, int fd)
 	bytes = put_chunks(a, name, fd, size, &sum);
 	if (bytes == -1)
 		return -1;
-	if (!is_unchanged(&st, fd, bytes)) {
+	if (S_ISREG(st.st_mode) &&
+	    (fstat(fd, &now) == -1 || now.st_size != st.st_size ||
+		timespeccmp(&now.st_mtim, &st.st_mtim, !=) ||
+		timespeccmp(&now.st_ctim, &st.st_ctim, !=) ||
+		(st.st_size != 0 && bytes != st.st_size))) {
 		/* At once what nobody will publish goes: a retry a minute must not
 		 * fill the server. */
 		if (change_files(a->redis, a->set, "UNLINK", a->chunks) == -1)
@@ -459,7 +475,7 @@ add_file(struct mq_attach *a, const char *name, int fd)
 		    "the file changed while it was read; publish it again");
 	}
 	mq_command_script(&c, &rmq_script_attach);
-	rmq_attach_key(&c, a->set, "files");
+	attach_key(&c, a->set, "files");
 	mq_command_str(&c, name);
 	mq_command_str(&c, "new");
 	mq_command_fmt(&c, "%lld %lld %s", first, bytes, SHA256End(&sum, hex));
@@ -477,7 +493,7 @@ close_set(struct mq_attach *a, const char *id)
 	if (mq_call_number(a->redis, &c, &done) == -1)
 		return -1;
 	mq_command_plain(&c, "SADD");
-	rmq_key_all(&c, RMQ_ATTACH_SETS);
+	rmq_key_all(&c, SETS);
 	mq_command_str(&c, a->set);
 	return mq_call_done(a->redis, &c);
 }
@@ -489,8 +505,240 @@ count_sets(struct mq_redis *r, long long *n)
 
 	mq_command_plain(&c, "SCARD");
 	c.optional = true;
-	rmq_key_all(&c, RMQ_ATTACH_SETS);
+	rmq_key_all(&c, SETS);
 	return mq_call_number(r, &c, n);
+}
+
+/* --- those whose messages are gone ------------------------------------------- */
+
+/*
+ * A Go program that acks or purges a message knows of no attachments, and a crash may
+ * come between the end of a message and that of its files.  So all messages are walked
+ * through, and a set whose messages were seen nowhere expires in an hour.  It must not
+ * be that of a message that was only missed, and this is why it is not:
+ *
+ * - There are two walks, from where messages wait to where they end.  What moves on,
+ *   or back once, is seen by one of them.
+ * - A reference that is younger than an hour does not count as missing: its message
+ *   may be about to be published.  Each run begins that hour anew.
+ * - A run, or the next walk that sees a message, makes its files stay again.
+ */
+
+/* Younger references are left alone. */
+#define YOUNG_MS 3600000
+
+/* A message that a set says is one of its own. */
+struct reference {
+	char *name;    /* "SET ID" */
+	bool young;    /* some reference of the set is */
+	bool expiring; /* the set is */
+	bool seen;     /* the message is somewhere */
+};
+
+struct sweep {
+	struct rmq_cleaner *w;
+	struct mq_redis *redis;
+	int64_t now_ms;
+	struct reference *list; /* sorted by name, once all are there */
+	size_t n;
+	bool whole; /* the walks have seen everything */
+};
+
+static int
+by_name(const void *a, const void *b)
+{
+	const struct reference *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static void
+note_message(struct sweep *s, const struct mq_item *item)
+{
+	struct reference key = {0}, *found;
+	struct mq_envelope e;
+	const char *bad, *set, *id;
+
+	if (mq_envelope_parse(item->element, item->len, &e, &bad) == -1)
+		return;
+	set = mq_envelope_get(&e, MQ_HEADER_ATTACH);
+	id = mq_message_id(&e);
+	if (set != NULL && id != NULL && mq_id_valid(set, strlen(set))) {
+		key.name = mq_xasprintf("%s %.*s", set, MQ_ID_LEN, id);
+		found = bsearch(&key, s->list, s->n, sizeof(key), by_name);
+		if (found != NULL)
+			found->seen = true;
+		free(key.name);
+	}
+	mq_envelope_free(&e);
+}
+
+/* Returns 1 where something is on its way from queue to queue of a cluster. */
+static int
+walk_queue(struct sweep *s, const char *queue)
+{
+	static const enum mq_state states[] = {
+	    MQ_DELAYED, MQ_READY, MQ_UNACKED, MQ_REJECTED};
+	struct mq_command c = mq_redis_command(s->redis);
+	struct mq_scan scan;
+	long long underway = 0;
+	size_t k;
+	int i, rv = 0;
+
+	for (k = 0; k < MQ_STATES && rv == 0; k++) {
+		scan = (struct mq_scan){
+		    .place = {.queue = queue, .state = states[k]},
+		    .needle = "\"" MQ_HEADER_ATTACH "\""};
+		while (rv == 0 && !scan.end) {
+			rv = rmq_scan(s->redis, &scan);
+			for (i = 0; rv == 0 && i < scan.count; i++)
+				note_message(s, &scan.items[i]);
+		}
+		mq_scan_free(&scan);
+	}
+	if (rv == -1 || !c.cluster)
+		return rv;
+	mq_command_plain(&c, "HLEN");
+	rmq_key_queue(&c, queue, "outgoing");
+	rv = mq_call_number(s->redis, &c, &underway);
+	return rv == 0 && underway > 0 ? 1 : rv;
+}
+
+/* Sees nothing for sure where it is refused, or something is on its way. */
+static int
+walk_all(struct sweep *s)
+{
+	const struct mq_command c = mq_redis_command(s->redis);
+	struct mq_names names = {0};
+	size_t i;
+
+	s->whole = rmq_call_names(s->redis, RMQ_QUEUES, &names) == 0;
+	for (i = 0; i < names.n && s->whole; i++)
+		s->whole = rmq_is_scattered(&c, names.list[i].name) ||
+		    walk_queue(s, names.list[i].name) == 0;
+	mq_names_free(&names);
+	return mq_redis_lost(s->redis) ? -1 : 0;
+}
+
+/* What is left of a set without references is removed. */
+static int
+load_set(struct sweep *s, const char *set)
+{
+	struct mq_command c = mq_redis_command(s->redis);
+	redisReply *refs;
+	long long ttl;
+	bool young = false;
+	size_t i, first = s->n;
+
+	mq_command_plain(&c, "HGETALL");
+	attach_key(&c, set, "refs");
+	refs = mq_call(s->redis, &c, MQ_STRINGS);
+	if (refs == NULL ||
+	    change_one(s->redis, set, "PTTL", "refs", &ttl) == -1) {
+		freeReplyObject(refs);
+		return -1;
+	}
+	s->list = mq_xreallocarray(
+	    s->list, first + refs->elements / 2 + 1, sizeof(*s->list));
+	for (i = 0; i + 1 < refs->elements; i += 2) {
+		young |=
+		    s->now_ms - strtoll(refs->element[i + 1]->str, NULL, 10) <
+		    YOUNG_MS;
+		s->list[s->n++] = (struct reference){
+		    .name = mq_xasprintf("%s %s", set, refs->element[i]->str),
+		    .expiring = ttl >= 0};
+	}
+	freeReplyObject(refs);
+	for (i = first; i < s->n; i++)
+		s->list[i].young = young;
+	return s->n > first || s->w->how->dry_run ? 0 :
+						    remove_set(s->redis, set);
+}
+
+static int
+load_sets(struct sweep *s)
+{
+	redisReply *sets = mq_call_members(s->redis, SETS);
+	const char *set;
+	size_t i;
+	int rv = sets != NULL ? 0 : -1;
+
+	for (i = 0; rv == 0 && i < sets->elements; i++) {
+		set = sets->element[i]->str;
+		if (mq_id_valid(set, sets->element[i]->len))
+			rv = load_set(s, set);
+	}
+	freeReplyObject(sets);
+	if (s->n > 0)
+		qsort(s->list, s->n, sizeof(*s->list), by_name);
+	return rv;
+}
+
+static int
+judge_all(struct sweep *s)
+{
+	bool seen, dry_run = s->w->how->dry_run;
+	const struct reference *ref, *all_end = s->list + s->n, *end;
+	char set[MQ_ID_LEN + 1];
+	long long ttl = 0;
+	int rv = 0;
+
+	for (ref = s->list; ref < all_end && rv == 0; ref = end) {
+		strlcpy(set, ref->name, sizeof(set));
+		seen = false;
+		for (end = ref;
+		     end < all_end && strncmp(end->name, set, MQ_ID_LEN) == 0;
+		     end++)
+			seen |= end->seen;
+		if (seen && ref->expiring && !dry_run)
+			rv = change_set(s->redis, set, "PERSIST");
+		if (seen || ref->expiring || ref->young)
+			continue;
+		s->w->out->orphans++;
+		if (dry_run)
+			continue;
+		rv = change_set(s->redis, set, "EXPIRE");
+		if (rv == 0)
+			rv = change_one(s->redis, set, "PTTL", "refs", &ttl);
+		/* A run that has begun meanwhile made them stay, or some. */
+		if (rv == 0 && ttl == -1)
+			rv = change_set(s->redis, set, "PERSIST");
+	}
+	return rv;
+}
+
+/* Whether a walk could change anything. */
+static bool
+has_doubt(const struct sweep *s)
+{
+	const struct reference *ref = s->list;
+
+	for (; ref < s->list + s->n; ref++)
+		if (!ref->seen && (!ref->young || ref->expiring))
+			return true;
+	return false;
+}
+
+int
+rmq_attach_sweep(struct rmq_cleaner *w)
+{
+	struct mq_redis *r = w->round.r;
+	struct sweep s = {.w = w, .redis = r, .whole = true};
+	int pass, rv = mq_server_time(r, &s.now_ms);
+	size_t i;
+
+	if (rv == 0)
+		rv = load_sets(&s);
+	for (pass = 0; pass < 2 && rv == 0 && s.whole && has_doubt(&s); pass++)
+		rv = walk_all(&s);
+	/* A lost node may have messages with attachments. */
+	if (rv == 0 && s.whole && mq_partial_lost(r, 0) == NULL)
+		rv = judge_all(&s);
+	for (i = 0; i < s.n; i++)
+		free(s.list[i].name);
+	free(s.list);
+	/* A user without the right to look at attachments has none to clean. */
+	return rv == -1 && mq_redis_lost(r) ? -1 : 0;
 }
 
 const struct mq_attachments rmq_attachments = {.begin = begin_set,

@@ -51,7 +51,7 @@ bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
  * them, as in those below. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 
-/* One of those, or RMQ_ATTACH_SETS. */
+/* One of those, or another key that is no queue's. */
 void rmq_key_all(struct mq_command *, const char *key);
 /* RMQ_QUEUES for a script that works on a queue, to make that known: on a cluster it
  * cannot do so, and gets a key that never exists. */
@@ -98,32 +98,9 @@ void rmq_beside_queue(struct mq_command *, const char *queue);
 
 /* --- attachments -------------------------------------------------------- */
 
-/* Their keys, and commands on all of a set; see attach.c.  Errors: as in redis/ask.h. */
-
-#define RMQ_ATTACH_SETS "mq::attach::sets"
-/* How long keys of attachments live without a message, in seconds. */
-#define RMQ_ATTACH_S "3600"
-/* Bytes of all chunks of a file but the last. */
-#define RMQ_ATTACH_CHUNK (1LL << 20)
-
-/* Appends a key of a set. */
-void rmq_attach_key(struct mq_command *, const char *set, const char *what);
+extern const struct mq_attachments rmq_attachments;
 /* Appends all keys of a set that is complete: two more than it has chunks. */
 void rmq_attach_keys(struct mq_command *, const struct mq_attach *);
-
-/* EXISTS, PTTL, PERSIST, EXPIRE (RMQ_ATTACH_S) or UNLINK of one key; *done is its reply;
- * and of the first n chunks. */
-int rmq_attach_one(struct mq_redis *, const char *set, const char *verb,
-    const char *what, long long *done);
-int rmq_attach_each(
-    struct mq_redis *, const char *set, const char *verb, long long n);
-
-/* The files, as HGETALL has them, and how many chunks they have together. */
-redisReply *rmq_attach_files(
-    struct mq_redis *, const char *set, long long *chunks);
-extern const struct mq_attachments rmq_attachments;
-/* Removes the files of a set to which no message refers. */
-int rmq_attach_remove(struct mq_redis *, const char *set);
 
 /* --- cleaner ------------------------------------------------------------ */
 
