@@ -250,16 +250,15 @@ print_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
 
 /* Returns the exit status. */
 static int
-lease_messages(struct options *o)
+lease_messages(const struct options *o)
 {
 	const struct mq_lease_queue *q = &o->queue;
 	const struct mq_leased *messages;
-	struct mq_lease *lease;
+	struct mq_lease lease = {.queue = *q, .terms = o->terms};
 	int n, status = MQ_EXIT_OK;
 
-	o->terms.make = look_at_queue(o);
-	lease = mq_lease_new(q, &o->terms);
-	n = take_messages(o, lease, &messages);
+	lease.terms.make = look_at_queue(o);
+	n = take_messages(o, &lease, &messages);
 	if (n <= 0) {
 		if (n == MQ_CLAIM_LOST)
 			mq_say("%s: the lease was over before a message could "
@@ -271,7 +270,7 @@ lease_messages(struct options *o)
 		    strerror(errno));
 		status = MQ_EXIT_IO;
 	}
-	if (mq_lease_free(lease, status != MQ_EXIT_OK) == -1)
+	if (mq_lease_free(&lease, status != MQ_EXIT_OK) == -1)
 		mq_die(q->redis->status, "%s", q->redis->error);
 	return status;
 }

@@ -19,27 +19,12 @@
 /* So many names are tried. */
 #define NAMES 50
 
-/* The connection that holds messages by receipt. */
-struct receipt_session {
-	struct mq_lease_queue queue;
-	struct mq_session session; /* of one queue, named by queue.name */
-	struct mq_idgen ids;
-};
-
 /* --- the connection ------------------------------------------------------------- */
-
-/* The struct may not be moved from then on. */
-static void
-session_open(struct receipt_session *s, const struct mq_lease_queue *queue)
-{
-	*s = (struct receipt_session){.queue = *queue,
-	    .session = {.queue_count = 1, .queues = &s->queue.name}};
-}
 
 /* The first `steps` steps of renewing, and on a cluster those of the queue.  1: the lease
  * holds for ms from now on (0: for the layout's usual time); 0: it was over. */
 static int
-session_renew(const struct receipt_session *s, int64_t ms, int steps)
+session_renew(const struct mq_lease *s, int64_t ms, int steps)
 {
 	const struct mq_layout *layout = s->queue.layout;
 	struct mq_session session = s->session;
@@ -68,7 +53,7 @@ session_renew(const struct receipt_session *s, int64_t ms, int steps)
 /* Removes the connection if it holds no messages; on a cluster by steps, as some keys lie
  * on other nodes than the queue. */
 static int
-session_vacate(const struct receipt_session *s)
+session_vacate(const struct mq_lease *s)
 {
 	const struct mq_layout *layout = s->queue.layout;
 	struct mq_redis *r = s->queue.redis;
@@ -94,7 +79,7 @@ session_vacate(const struct receipt_session *s)
 
 /* A user without the right to count can settle nevertheless. */
 static void
-session_count(const struct receipt_session *s, const struct mq_counts *n)
+session_count(const struct mq_lease *s, const struct mq_counts *n)
 {
 	struct mq_command c = mq_redis_command(s->queue.redis);
 
@@ -105,7 +90,7 @@ session_count(const struct receipt_session *s, const struct mq_counts *n)
 /* Takes an element, which has to stay, apart.  Returns why its header is bad
  * (constant text), or NULL. */
 static const char *
-session_unpack(const struct receipt_session *s, struct mq_leased *m,
+session_unpack(const struct mq_lease *s, struct mq_leased *m,
     const char *element, size_t len)
 {
 	const char *id, *why = NULL;
@@ -123,19 +108,20 @@ session_unpack(const struct receipt_session *s, struct mq_leased *m,
 /*
  * Ends its stay with us in one step: 1; 0: the session does not hold the message any more.
  * number is that of its receipt; NULL: it has none yet, or was found by its id.  changed:
- * its headers are not those of the element.  end: the result for those who wait for it,
- * which gets its id; NULL: the message has not ended.
+ * its headers are not those of the element.  end: how it ends, for those who wait for the
+ * result, which gets its id; NULL: it goes back to the front.
  */
 static int
-settle_message(struct receipt_session *s, const struct mq_leased *m,
-    enum mq_outcome outcome, const char *number, bool changed,
-    struct mq_ending *end)
+settle_message(struct mq_lease *s, const struct mq_leased *m,
+    const char *number, bool changed, struct mq_ending *end)
 {
 	int64_t asked = mq_result_wanted(&m->envelope) ? MQ_RESULT_KEEP_MS : 0;
 	int64_t own = s->queue.keep_ms;
 	struct mq_result result = {
 	    .id = m->id, .keep_ms = own > asked ? own : asked};
-	struct mq_settlement how = {.outcome = outcome,
+	struct mq_settlement how = {.outcome = end == NULL ? MQ_OUTCOME_FRONT :
+		end->state == MQ_END_DONE		   ? MQ_OUTCOME_ACK :
+							     MQ_OUTCOME_REJECT,
 	    .element = m->element,
 	    .len = m->len,
 	    .holds = mq_message_holds(&m->envelope),
@@ -171,33 +157,6 @@ settle_message(struct receipt_session *s, const struct mq_leased *m,
 
 /* --- taking ---------------------------------------------------------------------- */
 
-struct mq_lease {
-	struct receipt_session of;
-	struct mq_lease_terms terms;
-	char connection[MQ_LEASE_NAME];
-	bool joined; /* under this name, and its lease was not found over */
-	bool empty;  /* there was nothing the last time */
-	redisReply *reply; /* has the elements of the messages */
-	struct mq_leased *messages;
-	int count;
-};
-
-struct mq_lease *
-mq_lease_new(
-    const struct mq_lease_queue *queue, const struct mq_lease_terms *terms)
-{
-	struct mq_lease *l = mq_xcalloc(1, sizeof(*l));
-
-	session_open(&l->of, queue);
-	l->terms = *terms;
-	l->of.session.connection = l->of.session.consumer = l->connection;
-	l->of.session.make = terms->make;
-	l->of.session.slots = terms->max;
-	l->of.session.attempts = terms->attempts;
-	l->of.session.lease_ms = terms->ms;
-	return l;
-}
-
 static void
 forget_messages(struct mq_lease *l)
 {
@@ -220,7 +179,7 @@ forget_messages(struct mq_lease *l)
 static int
 join_queue(struct mq_lease *l)
 {
-	struct mq_redis *redis = l->of.queue.redis;
+	struct mq_redis *redis = l->queue.redis;
 	struct mq_command c = mq_redis_command(redis), asked;
 	int rv, step, left = NAMES;
 	const char *why;
@@ -228,12 +187,12 @@ join_queue(struct mq_lease *l)
 	bool spare;
 
 	do {
-		mq_id_random(&l->of.ids, random, 6);
+		mq_id_random(&l->ids, random, 6);
 		snprintf(l->connection, sizeof(l->connection), "%s-%s",
 		    l->terms.tag, random);
 		rv = 0;
-		for (step = 0; rv == 0 &&
-		     l->of.queue.layout->join(&l->of.session, step, &c);
+		for (step = 0;
+		     rv == 0 && l->queue.layout->join(&l->session, step, &c);
 		     step++) {
 			spare = c.optional;
 			c.optional = true;
@@ -249,7 +208,7 @@ join_queue(struct mq_lease *l)
 		mq_command_free(&c);
 	} while (rv == -1 && !mq_redis_lost(redis) &&
 	    redis->status == MQ_EXIT_UNAVAILABLE && --left > 0);
-	l->of.session.make &= rv == -1;
+	l->terms.make &= rv == -1;
 	l->joined = rv == 0;
 	return rv;
 }
@@ -271,7 +230,7 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 	for (; l->count < n; l->count++) {
 		m = &l->messages[l->count];
 		e = l->reply->element[facts->first + (size_t)l->count];
-		bad = session_unpack(&l->of, m, e->str, e->len);
+		bad = session_unpack(l, m, e->str, e->len);
 		late = bad == NULL &&
 		    mq_message_over(&m->envelope, facts->now_ms, facts->tick,
 			m->why, sizeof(m->why));
@@ -289,12 +248,11 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 		    .text = m->why,
 		    .status = -1,
 		    .finished_ms = mq_clock_unix_us() / 1000};
-		if (settle_message(
-			&l->of, m, MQ_OUTCOME_REJECT, NULL, late, &end) == -1)
+		if (settle_message(l, m, NULL, late, &end) == -1)
 			return -1;
 		counts.failed = !late;
 		counts.expired = late;
-		session_count(&l->of, &counts);
+		session_count(l, &counts);
 	}
 	return good;
 }
@@ -304,7 +262,7 @@ static int
 hand_out_messages(struct mq_lease *l, int n)
 {
 	struct mq_part *elements = mq_xcalloc((size_t)n, sizeof(*elements));
-	struct mq_redis *redis = l->of.queue.redis;
+	struct mq_redis *redis = l->queue.redis;
 	const struct mq_leased *m = l->messages;
 	struct mq_command c = mq_redis_command(redis);
 	redisReply *reply;
@@ -313,15 +271,15 @@ hand_out_messages(struct mq_lease *l, int n)
 	for (i = 0; i < n; m++)
 		if (m->receipt != NULL)
 			elements[i++] = (struct mq_part){m->element, m->len};
-	l->of.queue.layout->receipts(&l->of.session, elements, n, &c);
+	l->queue.layout->receipts(&l->session, elements, n, &c);
 	free(elements);
-	reply = mq_call(l->of.queue.redis, &c, -1);
+	reply = mq_call(l->queue.redis, &c, -1);
 	if (reply == NULL)
 		return -1;
 	held = reply->type == REDIS_REPLY_INTEGER && reply->integer == n;
 	freeReplyObject(reply);
 	if (held)
-		held = session_renew(&l->of, l->terms.ms, 1);
+		held = session_renew(l, l->terms.ms, 1);
 	if (held != 0)
 		return held;
 	redis->status = MQ_EXIT_AGAIN;
@@ -334,12 +292,20 @@ int
 mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 {
 	const struct mq_claim how = {.max = l->terms.max, .bytes = CLAIM_BYTES};
-	const struct mq_lease_queue *q = &l->of.queue;
+	const struct mq_lease_queue *q = &l->queue;
 	struct mq_command c = mq_redis_command(q->redis);
 	struct mq_claimed facts;
 	int n, good, held = l->joined && !l->empty;
 	long long left;
 
+	l->session = (struct mq_session){.connection = l->connection,
+	    .consumer = l->connection,
+	    .queues = &l->queue.name,
+	    .queue_count = 1,
+	    .make = l->terms.make,
+	    .slots = l->terms.max,
+	    .attempts = l->terms.attempts,
+	    .lease_ms = l->terms.ms};
 	forget_messages(l);
 	if (mq_queue_pause_left(q->redis, q->layout, q->name, &left) == -1)
 		return -1;
@@ -347,12 +313,12 @@ mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 		return 0;
 	/* The lease of a connection that found nothing has been running out. */
 	if (l->joined && l->empty)
-		held = session_renew(&l->of, 0, 1);
+		held = session_renew(l, 0, 1);
 	if (held == 0)
 		held = join_queue(l);
 	if (held == -1)
 		return -1;
-	q->layout->claim(&l->of.session, 0, &how, &c);
+	q->layout->claim(&l->session, 0, &how, &c);
 	l->reply = mq_call(q->redis, &c, -1);
 	if (l->reply == NULL)
 		return -1;
@@ -380,57 +346,38 @@ mq_lease_free(struct mq_lease *l, bool undo)
 
 	for (i = l->count; undo && rv == 0 && i-- > 0;)
 		if (l->messages[i].receipt != NULL &&
-		    settle_message(&l->of, &l->messages[i], MQ_OUTCOME_FRONT,
-			NULL, false, NULL) == -1)
+		    settle_message(l, &l->messages[i], NULL, false, NULL) == -1)
 			rv = -1;
 	if (undo && rv == 0)
-		rv = session_vacate(&l->of);
+		rv = session_vacate(l);
 	forget_messages(l);
-	free(l);
 	return rv;
 }
 
 /* --- receipts ------------------------------------------------------------------ */
 
-static void
-free_receipt(struct mq_receipt *receipt)
-{
-	free(receipt->connection);
-	free(receipt->number);
-	mq_buf_free(&receipt->element);
-	*receipt = (struct mq_receipt){0};
-}
-
-/* Takes a receipt apart; false: it has not the form of one. */
-static bool
-parse_receipt(const char *word, struct mq_receipt *out)
+/* The number in a receipt, which is behind its last dot; NULL: the word has not the form
+ * of one. */
+static const char *
+number_in(const char *word)
 {
 	const char *dot = strrchr(word, '.');
 
-	if (dot == NULL || dot == word || dot[1] == '\0' ||
-	    dot[1 + strspn(dot + 1, "0123456789")] != '\0')
-		return false;
-	out->connection = mq_xstrndup(word, (size_t)(dot - word));
-	out->number = mq_xstrdup(dot + 1);
-	return true;
+	return dot == NULL || dot == word || dot[1] == '\0' ||
+		dot[1 + strspn(dot + 1, "0123456789")] != '\0' ?
+	    NULL :
+	    dot + 1;
 }
 
 bool
 mq_receipt_valid(const char *word)
 {
-	struct mq_receipt receipt = {0};
-	bool good =
-	    parse_receipt(word, &receipt) || mq_id_safe(word, strlen(word));
-
-	free_receipt(&receipt);
-	return good;
+	return number_in(word) != NULL || mq_id_safe(word, strlen(word));
 }
 
-/* --- their use ----------------------------------------------------------------- */
-
 static int
-end_message(struct receipt_session *s, struct mq_leased *m, bool ack,
-    const char *text, const char *number)
+end_message(struct mq_lease *s, struct mq_leased *m, bool ack, const char *text,
+    const char *number)
 {
 	const struct mq_counts n = {.done = ack, .failed = !ack};
 	const char *id = mq_message_id(&m->envelope);
@@ -456,29 +403,26 @@ end_message(struct receipt_session *s, struct mq_leased *m, bool ack,
 		    end.attempts, end.text);
 		mq_history_add(&m->envelope, &failure);
 	}
-	settled = settle_message(
-	    s, m, ack ? MQ_OUTCOME_ACK : MQ_OUTCOME_REJECT, number, !ack, &end);
+	settled = settle_message(s, m, number, !ack, &end);
 	if (settled == 1)
 		session_count(s, &n);
 	return settled;
 }
 
 static int
-settle_receipt(struct receipt_session *s, const struct mq_receipt *receipt,
-    enum mq_receipt_act act, const char *text)
+settle_receipt(struct mq_lease *s, const struct mq_buf *element,
+    const char *number, enum mq_receipt_act act, const char *text)
 {
-	const struct mq_buf *element = &receipt->element;
 	struct mq_leased m;
 	bool good = session_unpack(s, &m, element->data, element->len) == NULL;
 	int settled = 0;
 
 	if (act == MQ_RECEIPT_RETURN)
-		settled = settle_message(
-		    s, &m, MQ_OUTCOME_FRONT, receipt->number, false, NULL);
+		settled = settle_message(s, &m, number, false, NULL);
 	else if (good)
 		/* A message is not handed out unless it is good. */
-		settled = end_message(
-		    s, &m, act == MQ_RECEIPT_ACK, text, receipt->number);
+		settled =
+		    end_message(s, &m, act == MQ_RECEIPT_ACK, text, number);
 	mq_envelope_free(&m.envelope);
 	if (settled == 1 && session_vacate(s) == -1)
 		return -1;
@@ -489,36 +433,41 @@ int
 mq_receipt_use(const struct mq_lease_queue *queue, const char *word,
     enum mq_receipt_act act, const char *text, int64_t lease_ms)
 {
-	const struct mq_layout *layout = queue->layout;
+	const char *number = number_in(word);
 	struct mq_command c = mq_redis_command(queue->redis);
-	struct mq_receipt receipt = {0};
-	struct receipt_session s;
+	struct mq_receipt found = {0};
+	struct mq_lease s = {.queue = *queue,
+	    .session = {.queue_count = 1, .queues = &s.queue.name}};
 	redisReply *reply;
 	int rv = 0;
 
-	session_open(&s, queue);
-	if (parse_receipt(word, &receipt)) {
-		layout->receipt(
-		    &c, receipt.connection, queue->name, receipt.number);
+	if (number != NULL) {
+		found.connection =
+		    mq_xstrndup(word, (size_t)(number - 1 - word));
+		queue->layout->receipt(
+		    &c, found.connection, queue->name, number);
 		reply = mq_call(queue->redis, &c, -1);
-		if (reply == NULL)
+		if (reply == NULL) {
 			rv = -1;
-		else if (reply->type == REDIS_REPLY_STRING)
-			mq_buf_add(&receipt.element, reply->str, reply->len);
-		else
-			free_receipt(&receipt);
+		} else if (reply->type == REDIS_REPLY_STRING) {
+			mq_buf_add(&found.element, reply->str, reply->len);
+		} else {
+			free(found.connection);
+			found.connection = NULL;
+		}
 		freeReplyObject(reply);
-	} else if (layout->receipt_by_id != NULL) {
-		rv = layout->receipt_by_id(
-		    queue->redis, queue->name, word, &receipt);
+	} else if (queue->layout->receipt_by_id != NULL) {
+		rv = queue->layout->receipt_by_id(
+		    queue->redis, queue->name, word, &found);
 	}
 	/* No connection: nobody holds the message. */
-	if (rv == 0 && receipt.connection != NULL) {
-		s.session.connection = receipt.connection;
+	if (rv == 0 && found.connection != NULL) {
+		s.session.connection = found.connection;
 		rv = act == MQ_RECEIPT_EXTEND ?
 		    session_renew(&s, lease_ms, INT_MAX) :
-		    settle_receipt(&s, &receipt, act, text);
+		    settle_receipt(&s, &found.element, number, act, text);
 	}
-	free_receipt(&receipt);
+	free(found.connection);
+	mq_buf_free(&found.element);
 	return rv;
 }

@@ -46,9 +46,21 @@ struct mq_leased {
 	size_t len;
 };
 
-/* The queue and the terms are copied, not their strings. */
-struct mq_lease *mq_lease_new(
-    const struct mq_lease_queue *, const struct mq_lease_terms *);
+/* Starts zeroed but for the first two, and may not be moved once messages were taken. */
+struct mq_lease {
+	struct mq_lease_queue queue;
+	struct mq_lease_terms terms;
+	/* The module's. */
+	struct mq_session session; /* of one queue, named by queue.name */
+	struct mq_idgen ids;
+	char connection[MQ_LEASE_NAME];
+	bool joined; /* under this name, and its lease was not found over */
+	bool empty;  /* there was nothing the last time */
+	redisReply *reply; /* has the elements of the messages */
+	struct mq_leased *messages;
+	int count;
+};
+
 /*
  * Takes the messages that are there, up to max, without waiting for any.  Returns
  * their number; *messages has them in their order, which is the lease's and valid
@@ -71,7 +83,6 @@ enum mq_receipt_act {
 /* A message that was handed out, and to whom.  Starts zeroed. */
 struct mq_receipt {
 	char *connection; /* NULL: nobody holds it */
-	char *number;	  /* of its receipt; NULL: found by its id */
 	struct mq_buf element;
 };
 
