@@ -95,12 +95,9 @@ change_queue(const struct options *o, const struct mq_shared *shared,
 	int rv =
 	    o->all ? 0 : mq_queue_known(redis, shared->layout, queue, &known);
 
-	if (rv == 0 && known && o->resume)
-		rv = mq_queue_resume(
-		    redis, shared->layout, queue, o->all, &paused);
-	else if (rv == 0 && known)
-		rv =
-		    mq_queue_pause(redis, shared->layout, queue, o->all, o->ms);
+	if (rv == 0 && known)
+		rv = mq_queue_pause(redis, shared->layout, queue, o->all,
+		    o->resume ? 0 : o->ms, &paused);
 	if (rv == -1)
 		mq_die(redis->status, "%s", redis->error);
 	if (!known)

@@ -221,7 +221,8 @@ make_queue(
 {
 	bool made;
 
-	if (mq_queue_make(&s->redis, s->layout, queue, attributes, &made) == -1)
+	if (mq_queue_make(
+		&s->redis, s->layout, queue, attributes, false, &made) == -1)
 		end_refused(s);
 	if (made)
 		mq_option_made(&s->shared, &s->redis, queue);
@@ -332,6 +333,7 @@ main(int argc, char *argv[])
 	struct setter s = {
 	    .shared = {.usage = usage}, .attributes = MQ_ATTRIBUTES_NONE};
 	int i, status = MQ_EXIT_OK;
+	bool there;
 
 	mq_option_begin();
 	parse_options(&s, argc, argv);
@@ -351,8 +353,8 @@ main(int argc, char *argv[])
 	}
 	make_targets(&s);
 	if (s.attributed &&
-	    mq_queue_set_attributes(
-		&s.redis, s.layout, s.queue, &s.attributes) == -1)
+	    mq_queue_make(
+		&s.redis, s.layout, s.queue, &s.attributes, true, &there) == -1)
 		end_refused(&s);
 	if (s.settings &&
 	    mq_settings_put(&s.redis, s.layout, s.queue, &s.texts) == -1)

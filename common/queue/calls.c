@@ -77,11 +77,12 @@ mq_queue_known(struct mq_redis *r, const struct mq_layout *layout,
 
 int
 mq_queue_make(struct mq_redis *r, const struct mq_layout *layout,
-    const char *queue, const struct mq_attributes *attributes, bool *made)
+    const char *queue, const struct mq_attributes *attributes, bool set,
+    bool *made)
 {
 	struct mq_command c = mq_redis_command(r);
 
-	layout->open(&c, queue, attributes, false);
+	layout->open(&c, queue, attributes, set);
 	if (call_for_answer(r, &c, made) == 0)
 		return 0;
 	if (look_for_traces(r, layout, queue, made) == -1)
@@ -99,7 +100,7 @@ mq_queue_open(struct mq_redis *r, const struct mq_layout *layout,
 	layout->probe(&c, NULL, queue, true);
 	if (call_for_answer(r, &c, made) == -1)
 		return -1;
-	return mq_queue_make(r, layout, queue, attributes, made);
+	return mq_queue_make(r, layout, queue, attributes, false, made);
 }
 
 int
@@ -126,36 +127,25 @@ mq_queue_attributes(struct mq_redis *r, const struct mq_layout *layout,
 }
 
 int
-mq_queue_set_attributes(struct mq_redis *r, const struct mq_layout *layout,
-    const char *queue, const struct mq_attributes *attributes)
-{
-	struct mq_command c = mq_redis_command(r);
-
-	layout->open(&c, queue, attributes, true);
-	return mq_call_done(r, &c);
-}
-
-static void
-add_paused(const struct mq_side *side, struct mq_command *c, const char *queue,
-    bool all)
-{
-	if (all)
-		side->all(c, queue, side->all_paused);
-	else
-		side->key(c, queue, side->paused);
-}
-
-/* A queue may be paused because it has filled the memory. */
-int
 mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
-    const char *queue, bool all, int64_t ms)
+    const char *queue, bool all, int64_t ms, bool *was)
 {
+	const struct mq_side *side = layout->side;
 	struct mq_command c = mq_redis_command(r);
 
-	mq_command_script(&c, &mq_script_write_when_full);
-	add_paused(layout->side, &c, queue, all);
+	/* A queue may be paused because it has filled the memory. */
+	if (ms == 0)
+		mq_command_plain(&c, "DEL");
+	else
+		mq_command_script(&c, &mq_script_write_when_full);
+	if (all)
+		side->all(&c, queue, side->all_paused);
+	else
+		side->key(&c, queue, side->paused);
+	if (ms == 0)
+		return call_for_answer(r, &c, was);
 	mq_command_words(&c, "SET 1");
-	if (ms >= 0) {
+	if (ms > 0) {
 		mq_command_str(&c, "PX");
 		mq_command_int(&c, ms);
 	}
@@ -174,17 +164,6 @@ mq_queue_pause_left(struct mq_redis *r, const struct mq_layout *layout,
 		return 0;
 	*left = -2;
 	return mq_redis_lost(r) ? -1 : 0;
-}
-
-int
-mq_queue_resume(struct mq_redis *r, const struct mq_layout *layout,
-    const char *queue, bool all, bool *was)
-{
-	struct mq_command c = mq_redis_command(r);
-
-	mq_command_plain(&c, "DEL");
-	add_paused(layout->side, &c, queue, all);
-	return call_for_answer(r, &c, was);
 }
 
 /*
@@ -416,10 +395,8 @@ find_similar(
 	char *found = NULL;
 	size_t i;
 
-	if (strlen(own) < SLIP_LETTERS) {
-		mq_command_free(&c);
+	if (strlen(own) < SLIP_LETTERS)
 		return NULL;
-	}
 	mq_command_plain(&c, "SSCAN");
 	layout->side->all(&c, queue, layout->side->names);
 	mq_command_words(&c, "0 COUNT 1000");

@@ -37,9 +37,10 @@ int mq_queue_known(struct mq_redis *, const struct mq_layout *,
     const char *queue, bool *known);
 
 /* Makes a queue known, with these attributes if it was not (*made).  If that node is
- * away, mq_queue_unlisted() says why, and whoever finds messages in it lists it. */
+ * away, mq_queue_unlisted() says why, and whoever finds messages in it lists it.
+ * Or (set), only with MQ_HAS_ATTRIBUTES, changes those of a queue that are said. */
 int mq_queue_make(struct mq_redis *, const struct mq_layout *,
-    const char *queue, const struct mq_attributes *, bool *made);
+    const char *queue, const struct mq_attributes *, bool set, bool *made);
 /* The same for whoever is to put messages in: a refusal of that comes before the queue
  * is made. */
 int mq_queue_open(struct mq_redis *, const struct mq_layout *,
@@ -52,21 +53,15 @@ const char *mq_queue_unlisted(
  * MQ_HAS_ATTRIBUTES. */
 int mq_queue_attributes(struct mq_redis *, const struct mq_layout *,
     const char *queue, struct mq_attributes *);
-/* Changes those attributes that are said; only with MQ_HAS_ATTRIBUTES. */
-int mq_queue_set_attributes(struct mq_redis *, const struct mq_layout *,
-    const char *queue, const struct mq_attributes *);
 
 /* Pauses a queue, or all in its namespace, for ms milliseconds, or until it is resumed
- * (-1). */
+ * (-1); or resumes it (0): *was says whether it was paused. */
 int mq_queue_pause(struct mq_redis *, const struct mq_layout *,
-    const char *queue, bool all, int64_t ms);
+    const char *queue, bool all, int64_t ms, bool *was);
 /* How many milliseconds of the pause of all are left: -1: it has no end; -2: there is
  * none, or the server does not tell.  Fails only when the connection is lost. */
 int mq_queue_pause_left(struct mq_redis *, const struct mq_layout *,
     const char *queue, long long *left);
-/* *was: whether it was paused. */
-int mq_queue_resume(struct mq_redis *, const struct mq_layout *,
-    const char *queue, bool all, bool *was);
 
 /* Looks for the end of a message in these queues, which all are asked at once: it
  * ended in *queue, NULL: nothing is kept of it.  An end counts more than a push,

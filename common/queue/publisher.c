@@ -198,9 +198,9 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 	if (result != MQ_CALL_DONE || known)
 		return result;
 	/* Another answer is none, or an error, which comes again. */
-	rv = make ?
-	    mq_queue_make(p->redis, p->layout, p->queue, p->attributes, yes) :
-	    mq_queue_known(p->redis, p->layout, p->queue, yes);
+	rv = make ? mq_queue_make(p->redis, p->layout, p->queue, p->attributes,
+			false, yes) :
+		    mq_queue_known(p->redis, p->layout, p->queue, yes);
 	return rv == 0 ? MQ_CALL_DONE : MQ_CALL_REFUSED;
 }
 
