@@ -1,5 +1,5 @@
 #include "attach.h"
-#include "consumer-parts.h"
+#include "consumer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +18,16 @@ take_number(const struct mq_asker *asker, redisReply *reply)
 	    mq_answer_to(reply, REDIS_REPLY_INTEGER, &buf);
 
 	fn(asker->arg, a, mq_answer_good(a) ? reply->integer : 0);
+}
+
+/* For a caller whose fn is a mq_answer_fn. */
+static void
+take_answer(const struct mq_asker *asker, redisReply *reply)
+{
+	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
+	struct mq_answer buf;
+
+	fn(asker->arg, mq_answer_to(reply, -1, &buf));
 }
 
 /* --- what it gets --------------------------------------------------------------- */
@@ -81,21 +91,10 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 
 /* --- messages that the server holds ------------------------------------------- */
 
-struct held_request {
-	struct mq_consumer *consumer;
-	int queue;
-	bool transaction; /* of two commands */
-	mq_held_fn *fn;
-	void *arg;
-};
-
-static void ask_held(struct held_request *, enum mq_held_how);
-
-/* Frees the request. */
 static void
 take_held(const struct mq_asker *asker, redisReply *reply)
 {
-	struct held_request *q = asker->arg;
+	mq_held_fn *fn = (mq_held_fn *)asker->fn;
 	struct mq_held held = {0};
 	struct mq_answer buf;
 	const struct mq_answer *a =
@@ -103,43 +102,53 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 	const redisReply *list = reply, *received;
 	int first = 1;
 
-	/* After an error, the script tells: transactions may not be permitted, or the
-	 * queue be on its way to another node. */
-	if (q->transaction && a != NULL &&
-	    (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
-		reply->element[1]->type != REDIS_REPLY_ARRAY)) {
-		ask_held(q, MQ_HELD_AT_ONCE);
-		return;
-	}
 	if (mq_answer_good(a)) {
 		received = reply->element[0];
 		held.received = received->type == REDIS_REPLY_STRING ?
 		    strtoll(received->str, NULL, 10) :
 		    received->integer;
-		if (q->transaction) {
+		/* Of a transaction. */
+		if (reply->elements == 2 &&
+		    reply->element[1]->type == REDIS_REPLY_ARRAY) {
 			list = reply->element[1];
 			first = 0;
 		}
 		held.n = (int)list->elements - first;
 		held.elements = elements_new(list->element + first, held.n);
 	}
-	q->fn(q->arg, a, &held);
+	fn(asker->arg, a, &held);
 	elements_free(held.elements, held.n);
-	free(q);
+}
+
+/* The asker is of the queue.  After an error, the script tells: transactions may not be
+ * permitted, or the queue be on its way to another node. */
+static void
+take_transaction(const struct mq_asker *asker, redisReply *reply)
+{
+	const struct mq_consumer_queue *q = asker->of;
+	struct mq_command cmd = mq_async_command(q->of->async);
+
+	if (reply == NULL ||
+	    (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
+		reply->element[1]->type == REDIS_REPLY_ARRAY)) {
+		take_held(asker, reply);
+		return;
+	}
+	q->of->layout->held(
+	    &q->of->session, (int)(q - q->of->queues), MQ_HELD_AT_ONCE, &cmd);
+	mq_async_ask(q->of->async, &cmd, take_held, asker);
 }
 
 /* One command, or two as a transaction, which on a cluster is at their node. */
-static void
-ask_held(struct held_request *q, enum mq_held_how how)
+void
+mq_consumer_held(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
 {
-	struct mq_consumer *k = q->consumer;
 	struct mq_command end = mq_async_command(k->async);
 	struct mq_command c[2] = {end, end};
 	int slot;
 
-	q->transaction = k->layout->held(&k->session, q->queue, how, c) == 2;
-	if (!q->transaction) {
-		mq_consumer_ask(k, &c[0], take_held, NULL, q);
+	if (k->layout->held(&k->session, queue, MQ_HELD, c) == 1) {
+		mq_consumer_ask(k, &c[0], take_held, (mq_callback *)fn, arg);
 		return;
 	}
 	slot = c[0].slot;
@@ -150,17 +159,8 @@ ask_held(struct held_request *q, enum mq_held_how how)
 	mq_async_send(k->async, &c[1], NULL, NULL);
 	mq_command_plain(&end, "EXEC");
 	end.slot = slot;
-	mq_consumer_ask(k, &end, take_held, NULL, q);
-}
-
-void
-mq_consumer_held(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
-{
-	struct held_request *q = mq_xcalloc(1, sizeof(*q));
-
-	*q = (struct held_request){
-	    .consumer = k, .queue = queue, .fn = fn, .arg = arg};
-	ask_held(q, MQ_HELD);
+	mq_async_ask(k->async, &end, take_transaction,
+	    &(struct mq_asker){(mq_callback *)fn, arg, &k->queues[queue]});
 }
 
 /* --- its messages ------------------------------------------------------------- */
@@ -372,8 +372,7 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 	mq_command_script(&cmd, &mq_script_pause);
 	k->layout->side->key(&cmd, queue, k->layout->side->paused);
 	mq_command_int(&cmd, ms);
-	mq_consumer_ask(
-	    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_answer, (mq_callback *)fn, arg);
 }
 
 void
@@ -395,8 +394,7 @@ mq_consumer_count(struct mq_consumer *k, const char *queue,
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_count(k->layout->side, &cmd, queue, counts);
-	mq_consumer_ask(
-	    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_answer, (mq_callback *)fn, arg);
 }
 
 void
@@ -414,8 +412,7 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 		mq_command_str(&cmd, "EX");
 		mq_command_int(&cmd, MQ_SIDE_RUNNING_S);
 	}
-	mq_consumer_ask(
-	    k, &cmd, mq_consumer_take_answer, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_answer, (mq_callback *)fn, arg);
 }
 
 static void

@@ -26,7 +26,10 @@ struct mq_consumer {
 	/* The module's. */
 	struct mq_command *lapsed; /* to be sent when entering */
 	int lapsed_count;
-	bool *absent; /* of each queue; see mq_consumer_lacks() */
+	struct mq_consumer_queue {
+		struct mq_consumer *of;
+		bool absent; /* see mq_consumer_lacks() */
+	} * queues;	     /* once the session has entered */
 	struct {
 		mq_number_fn *fn; /* NULL: it has been called */
 		void *arg;
@@ -40,6 +43,15 @@ struct mq_consumer {
 };
 void mq_consumer_free(struct mq_consumer *);
 
+/* For the module's files: sends a command, whose memory it takes; the asker's `of` is the
+ * consumer. */
+static inline void
+mq_consumer_ask(struct mq_consumer *k, struct mq_command *cmd,
+    mq_async_take *take, mq_callback *fn, void *arg)
+{
+	mq_async_ask(k->async, cmd, take, &(struct mq_asker){fn, arg, k});
+}
+
 /* --- its lease ---------------------------------------------------------------- */
 
 /* On a cluster, nodes may be away (see mq_async_away()): why, as far as nodes were asked, or
@@ -52,7 +64,7 @@ const char *mq_consumer_away(const struct mq_consumer *, int queue);
 static inline bool
 mq_consumer_lacks(const struct mq_consumer *k, int queue)
 {
-	return k->absent != NULL && k->absent[queue];
+	return k->queues != NULL && k->queues[queue].absent;
 }
 
 /* The server's policy for full memory: only what INFO memory says is set. */

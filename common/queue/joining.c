@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "consumer-parts.h"
+#include "consumer.h"
 
 /* A heartbeat whose renewal was answered so soon, in seconds, outlasts the leases of
  * queues that are renewed then. */
@@ -24,8 +24,8 @@ mq_consumer_free(struct mq_consumer *k)
 		mq_command_free(&k->lapsed[--k->lapsed_count]);
 	free(k->lapsed);
 	k->lapsed = NULL;
-	free(k->absent);
-	k->absent = NULL;
+	free(k->queues);
+	k->queues = NULL;
 }
 
 /* The last steps of leaving are about all that is not beside a queue. */
@@ -140,8 +140,10 @@ mq_consumer_join(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 static void
 take_step(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_consumer_take_answer(
-	    asker, (redisReply *)(uintptr_t)unless_away(reply));
+	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
+	struct mq_answer buf;
+
+	fn(asker->arg, mq_answer_to(unless_away(reply), -1, &buf));
 }
 
 /* The steps of joining from one on; returns how many they are.  fn NULL: nobody hears of
@@ -191,11 +193,12 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	struct mq_command cmd = mq_async_command(k->async);
 	int i, step;
 
-	if (k->absent == NULL)
-		k->absent = mq_xcalloc(
-		    (size_t)k->session.queue_count, sizeof(*k->absent));
+	if (k->queues == NULL)
+		k->queues = mq_xcalloc(
+		    (size_t)k->session.queue_count, sizeof(*k->queues));
 	for (i = 0; i < k->session.queue_count; i++)
-		k->absent[i] = mq_consumer_away(k, i) != NULL;
+		k->queues[i] = (struct mq_consumer_queue){
+		    k, mq_consumer_away(k, i) != NULL};
 	for (i = 0; i < k->lapsed_count; i++)
 		mq_async_send(k->async, &k->lapsed[i], NULL, NULL);
 	k->lapsed_count = 0;
@@ -330,12 +333,6 @@ leave_step(void *arg, redisReply *reply)
 	mq_command_free(&cmd);
 }
 
-/* The rest of one queue, while the session leaves. */
-struct rest {
-	struct mq_consumer *consumer;
-	int queue;
-};
-
 static void
 end_giving(struct mq_consumer *k)
 {
@@ -363,22 +360,30 @@ end_giving(struct mq_consumer *k)
 	mq_command_free(&cmd);
 }
 
+static mq_async_take take_rest;
+
+static void
+give_rest(struct mq_consumer *k, const struct mq_consumer_queue *q)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+
+	k->layout->give_back(&k->session, (int)(q - k->queues), NULL, &cmd);
+	mq_async_ask(k->async, &cmd, take_rest, &(struct mq_asker){.of = q});
+}
+
 /* If not everything is back, the connection stays listed, and a cleaner does
  * the rest. */
 static void
-on_rest(void *arg, const struct mq_answer *answer, long long n)
+take_rest(const struct mq_asker *asker, redisReply *reply)
 {
-	struct rest *rest = arg;
-	struct mq_consumer *k = rest->consumer;
-	bool good = mq_answer_good(answer);
+	const struct mq_consumer_queue *q = asker->of;
+	struct mq_consumer *k = q->of;
+	struct mq_answer buf;
 
-	if (good && n > 0) {
-		mq_consumer_give_back(k, rest->queue, NULL, on_rest, rest);
-		return;
-	}
-	free(rest);
-	if (!good)
+	if (!mq_answer_good(mq_answer_to(reply, REDIS_REPLY_INTEGER, &buf)))
 		k->left(k->left_arg);
+	else if (reply->integer > 0)
+		give_rest(k, q);
 	else if (--k->leaving == 0)
 		end_giving(k);
 }
@@ -386,7 +391,6 @@ on_rest(void *arg, const struct mq_answer *answer, long long n)
 void
 mq_consumer_leave(struct mq_consumer *k, void (*left)(void *arg), void *arg)
 {
-	struct rest *rest;
 	int queue;
 
 	k->left = left;
@@ -396,9 +400,7 @@ mq_consumer_leave(struct mq_consumer *k, void (*left)(void *arg), void *arg)
 		if (mq_consumer_lacks(k, queue))
 			continue;
 		k->leaving++;
-		rest = mq_xcalloc(1, sizeof(*rest));
-		*rest = (struct rest){k, queue};
-		mq_consumer_give_back(k, queue, NULL, on_rest, rest);
+		give_rest(k, &k->queues[queue]);
 	}
 	if (--k->leaving == 0)
 		end_giving(k);
