@@ -244,7 +244,7 @@ transport_free(struct transport *t)
 	size_t i;
 
 	for (i = 0; i < MQ_MARKS; i++) {
-		mq_post_free(&t->ring[i].post);
+		mq_post_clear(&t->ring[i].post, true);
 		mq_buf_free(&t->ring[i].ids);
 	}
 	mq_buf_free(&t->outcome->ids);
@@ -322,7 +322,7 @@ note_answered(struct transport *t, struct batch *b)
 {
 	t->bytes -= mq_post_bytes(&b->post);
 	t->lost_ms = t->pause_ms = 0;
-	mq_post_clear(&b->post);
+	mq_post_clear(&b->post, false);
 	mq_buf_clear(&b->ids);
 }
 
@@ -534,7 +534,7 @@ try_first(struct transport *t)
 	const struct mq_redis *r = t->redis;
 	enum mq_call result = MQ_CALL_LOST;
 
-	if (!mq_post_trial(t->publisher, &b->post))
+	if (!mq_post_trial(t->publisher, &b->post, true))
 		return false;
 	t->bytes = mq_post_bytes(&b->post);
 	t->used++;
@@ -556,7 +556,7 @@ try_first(struct transport *t)
 	t->used = 0;
 	if (result == MQ_CALL_DONE)
 		return true;
-	mq_post_no_trial(&b->post);
+	(void)mq_post_trial(t->publisher, &b->post, false);
 	t->bytes = 0;
 	t->lost_ms = t->pause_ms = 0;
 	return false;

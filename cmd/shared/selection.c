@@ -58,7 +58,7 @@ publish_copy(struct clones *c, const struct mq_envelope *e, const char *id,
 		    MQ_CALL_LOST :
 		    mq_post_answer(&c->publisher, &post, take_verdict, how);
 	while (result == MQ_CALL_AGAIN);
-	mq_post_free(&post);
+	mq_post_clear(&post, true);
 	mq_buf_free(&header);
 	c->unsure = result == MQ_CALL_LOST;
 	return result == MQ_CALL_DONE ? 0 : -1;

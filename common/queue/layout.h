@@ -160,11 +160,9 @@ void mq_walk_drop_slice(struct mq_scan *);
 /* A mark that is not there was never made, as long as it could not be over. */
 #define MQ_MARKS_SURE_MS (MQ_MARKS_KEEP_MS / 2)
 
-/* Adds place and before to a command ('' without a mark). */
-void mq_mark_add(struct mq_command *, const struct mq_mark *);
-/* Adds those, and behind, which is -1: no other batch has to be done first.  As wide as any
- * number, so that another one can be put in its place. */
+/* Adds place and before to a command ('' without a mark); and (behind) -1, as no other
+ * batch has to be done first, as wide as any number that is put in its place. */
 #define MQ_MARK_BEHIND 20
-void mq_mark_add_behind(struct mq_command *, const struct mq_mark *);
+void mq_mark_add(struct mq_command *, const struct mq_mark *, bool behind);
 
 #endif

@@ -34,29 +34,6 @@ take_apart(const redisReply *value, long long *before)
 	return *end == ' ' ? end + 1 : NULL;
 }
 
-/* Looks a batch up in the reply to HGETALL on the marks.  NULL: it has not been done.
- * Else *n bytes, maybe none: the answer to it, unless that says how many messages there
- * are now. */
-static const char *
-find_mark(const redisReply *reply, const struct mq_mark *m, size_t *n)
-{
-	const redisReply *value;
-	const char *text;
-	long long before;
-	size_t i;
-
-	/* No known mark can be that of another batch under way. */
-	for (i = 1; i < reply->elements; i += 2) {
-		value = reply->element[i];
-		text = take_apart(value, &before);
-		if (text != NULL && before == m->before) {
-			*n = value->len - (size_t)(text - value->str);
-			return text;
-		}
-	}
-	return NULL;
-}
-
 long long
 mq_marks_last(const redisReply *reply)
 {
@@ -149,71 +126,53 @@ mq_post_add(struct mq_publisher *p, struct mq_post *b,
 		p->last_us = b->how.now_us++;
 }
 
-bool
-mq_post_trial(const struct mq_publisher *p, struct mq_post *b)
-{
-	if (p->layout->publish_known == NULL || b->way != MQ_WAY_MARKED ||
-	    mq_post_bytes(b) > TRIAL_BYTES)
-		return false;
-	b->plain = b->command;
-	b->command = (struct mq_command){0};
-	p->layout->publish_known(
-	    &b->command, p->queue, &b->how.mark, &b->plain, b->start, b->count);
-	b->way = MQ_WAY_TRIAL;
-	return true;
-}
-
-void
-mq_post_no_trial(struct mq_post *b)
-{
-	mq_command_free(&b->command);
-	b->command = b->plain;
-	b->plain = (struct mq_command){0};
-	b->way = MQ_WAY_MARKED;
-}
-
-/* The queue has had a limit only since the batch was begun, or since that is known: a
- * plain one goes out by the script, which looks at it. */
+/* The same messages, behind the beginning of another command. */
 static void
-use_script(struct mq_publisher *p, struct mq_post *b)
+change_way(const struct mq_publisher *p, struct mq_post *b, enum mq_way way)
 {
-	struct mq_command plain = b->command;
-	size_t start;
+	struct mq_command old = b->command;
+	size_t from = b->start;
 
-	if ((b->way != MQ_WAY_MARKED && b->way != MQ_WAY_BARE) ||
-	    b->how.special || b->how.when.kind != MQ_WHEN_NOW)
-		return;
-	b->command = (struct mq_command){.cluster = plain.cluster};
-	complete(p, &b->how);
-	p->layout->publish(&b->command, p->queue, &b->how);
-	start = b->command.wire.len;
-	mq_command_tail(&b->command, &plain, b->start, b->count);
-	b->start = start;
-	mq_command_free(&plain);
-	b->way = MQ_WAY_SCRIPT;
+	b->command = (struct mq_command){.cluster = old.cluster};
+	if (way == MQ_WAY_TRIAL)
+		p->layout->publish_known(&b->command, p->queue, &b->how.mark);
+	else
+		p->layout->publish(&b->command, p->queue, &b->how);
+	b->start = b->command.wire.len;
+	mq_command_tail(&b->command, &old, from, b->count);
+	mq_command_free(&old);
+	b->way = way;
+}
+
+bool
+mq_post_trial(const struct mq_publisher *p, struct mq_post *b, bool yes)
+{
+	if (yes &&
+	    (p->layout->publish_known == NULL || b->way != MQ_WAY_MARKED ||
+		mq_post_bytes(b) > TRIAL_BYTES))
+		return false;
+	change_way(p, b, yes ? MQ_WAY_TRIAL : MQ_WAY_MARKED);
+	return true;
 }
 
 /* MULTI, the batch, the command behind it, EXEC. */
 static int
 send_marked(struct mq_publisher *p, struct mq_post *b)
 {
-	struct mq_command end = mq_redis_command(p->redis);
-	int rv;
+	struct mq_command multi = mq_redis_command(p->redis), exec = multi;
+	struct mq_command *const all[REPLIES] = {
+	    &multi, &b->command, &p->behind, &exec};
+	int i, rv = 0;
 
+	mq_command_plain(&multi, "MULTI");
 	(void)p->layout->publish_mark(&p->behind, p->queue, &b->how, b->count);
-	b->command.transaction = p->behind.transaction = true;
-	mq_command_plain(&end, "MULTI");
-	end.transaction = true;
-	rv = mq_redis_append(p->redis, &end);
-	if (rv == 0)
-		rv = mq_redis_append(p->redis, &b->command);
-	if (rv == 0)
-		rv = mq_redis_append(p->redis, &p->behind);
-	mq_command_plain(&end, "EXEC");
-	end.transaction = true;
-	if (rv == 0)
-		rv = mq_redis_append(p->redis, &end);
-	mq_command_free(&end);
+	mq_command_plain(&exec, "EXEC");
+	for (i = 0; i < REPLIES && rv == 0; i++) {
+		all[i]->transaction = true;
+		rv = mq_redis_append(p->redis, all[i]);
+	}
+	mq_command_free(&multi);
+	mq_command_free(&exec);
 	return rv == 0 ? mq_redis_flush(p->redis) : -1;
 }
 
@@ -225,8 +184,13 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b,
 	struct mq_command text;
 	int rv;
 
-	if (p->limited)
-		use_script(p, b);
+	/* The queue has had a limit only since the batch was begun, or since that
+	 * is known: the script looks at it. */
+	if (p->limited && (b->way == MQ_WAY_MARKED || b->way == MQ_WAY_BARE) &&
+	    !b->how.special && b->how.when.kind == MQ_WHEN_NOW) {
+		complete(p, &b->how);
+		change_way(p, b, MQ_WAY_SCRIPT);
+	}
 	if (b->sent_ms == 0)
 		p->sent += b->count;
 	b->sent_ms = mq_clock_steady_ms();
@@ -387,19 +351,31 @@ enum mq_call
 mq_post_settle(
     struct mq_publisher *p, struct mq_post *b, mq_verdict_fn *take, void *arg)
 {
+	/* Of one that has no text: all are there. */
 	redisReply reply = {.type = REDIS_REPLY_INTEGER};
-	const char *letters =
-	    find_mark(p->last_marks, &b->how.mark, &reply.len);
+	const redisReply *marks = p->last_marks, *value;
+	const char *text = NULL;
+	long long before;
+	size_t i;
 
+	/* No known mark can be that of another batch under way. */
+	for (i = 1; i < marks->elements && text == NULL; i += 2) {
+		value = marks->element[i];
+		text = take_apart(value, &before);
+		if (text != NULL && before != b->how.mark.before)
+			text = NULL;
+		else if (text != NULL)
+			reply.len = value->len - (size_t)(text - value->str);
+	}
 	/* A mark that is missing may have been there, too long ago. */
-	if (letters == NULL &&
+	if (text == NULL &&
 	    mq_clock_steady_ms() - b->sent_ms <= MQ_MARKS_SURE_MS)
 		return MQ_CALL_AGAIN;
-	if (letters != NULL && reply.len > 0) {
+	if (text != NULL && reply.len > 0) {
 		reply.type = REDIS_REPLY_STRING;
-		reply.str = (char *)(uintptr_t)letters;
+		reply.str = (char *)(uintptr_t)text;
 	}
-	if (letters == NULL || !take_verdicts(b, &reply, take, arg)) {
+	if (text == NULL || !take_verdicts(b, &reply, take, arg)) {
 		mq_redis_fail(
 		    p->redis, MQ_EXIT_UNAVAILABLE, "no answer for too long");
 		return MQ_CALL_REFUSED;
@@ -409,17 +385,9 @@ mq_post_settle(
 }
 
 void
-mq_post_clear(struct mq_post *b)
+mq_post_clear(struct mq_post *b, bool all)
 {
 	b->count = 0;
-	mq_command_free(&b->plain);
-	if (b->command.wire.cap > KEEP_BYTES)
+	if (all || b->command.wire.cap > KEEP_BYTES)
 		mq_command_free(&b->command);
-}
-
-void
-mq_post_free(struct mq_post *b)
-{
-	mq_post_clear(b);
-	mq_command_free(&b->command);
 }

@@ -33,11 +33,10 @@ enum mq_call {
 
 struct mq_publisher;
 
-/* Starts zeroed; mq_post_free() frees. */
+/* Starts zeroed; mq_post_clear() frees. */
 struct mq_post {
 	struct mq_command command;
-	struct mq_command plain; /* the batch, while the command is a trial */
-	size_t start;		 /* of the messages in the command's wire */
+	size_t start; /* of the messages in the command's wire */
 	struct mq_publishing how;
 	enum mq_way way;
 	int count;	 /* messages */
@@ -66,11 +65,10 @@ mq_post_bytes(const struct mq_post *b)
  * is lost, with the error. */
 int mq_post_send(struct mq_publisher *, struct mq_post *,
     const struct mq_post *behind, bool eval);
-/* A publisher that has asked nothing can try its first batch: mq_post_trial() changes
- * it so that it is published only if the queue is known and can be used; it is sent
- * with eval.  False: it cannot be tried.  mq_post_no_trial() changes it back. */
-bool mq_post_trial(const struct mq_publisher *, struct mq_post *);
-void mq_post_no_trial(struct mq_post *);
+/* A publisher that has asked nothing can try its first batch (yes): it is published only
+ * if the queue is known and can be used, and is sent with eval.  False: it cannot be
+ * tried.  Without yes, it goes out as any other one again. */
+bool mq_post_trial(const struct mq_publisher *, struct mq_post *, bool yes);
 /* Whether it does nothing if it arrives again, as its script finds its mark. */
 static inline bool
 mq_post_whole(const struct mq_post *b)
@@ -93,9 +91,8 @@ enum mq_call mq_post_settle(
  * were before it; -1: none is known. */
 long long mq_marks_last(const redisReply *);
 
-/* Empties it; one huge message does not keep its memory. */
-void mq_post_clear(struct mq_post *);
-void mq_post_free(struct mq_post *);
+/* Empties it, and frees its memory if it is large, or (all) anyhow. */
+void mq_post_clear(struct mq_post *, bool all);
 
 /* --- publisher --------------------------------------------------------------- */
 

@@ -284,22 +284,16 @@ mq_side_marks(const struct mq_side *side, struct mq_command *c,
 }
 
 void
-mq_mark_add(struct mq_command *c, const struct mq_mark *m)
+mq_mark_add(struct mq_command *c, const struct mq_mark *m, bool behind)
 {
 	if (m->publisher == NULL) {
-		mq_command_str(c, "");
-		mq_command_str(c, "");
-		return;
+		mq_command_words(c, " "); /* two empty ones */
+	} else {
+		mq_command_int(c, m->place);
+		mq_command_int(c, m->before);
 	}
-	mq_command_int(c, m->place);
-	mq_command_int(c, m->before);
-}
-
-void
-mq_mark_add_behind(struct mq_command *c, const struct mq_mark *m)
-{
-	mq_mark_add(c, m);
-	mq_command_fmt(c, "%*d", MQ_MARK_BEHIND, -1);
+	if (behind)
+		mq_command_fmt(c, "%*d", MQ_MARK_BEHIND, -1);
 }
 
 /* --- attachments --------------------------------------------------------------- */

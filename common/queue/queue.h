@@ -459,7 +459,7 @@ struct mq_layout {
 
 	/* Starts one command that publishes any number of messages to a
 	 * queue, all in the same way; publish_add() adds each.  If it counts them,
-	 * its last argument so far is mq_mark_add_behind()'s.
+	 * its last argument so far is that of mq_mark_add() with behind.
 	 * mq_layout_published() says by the reply, which is no error, what became
 	 * of message i; an error published none of them.  header may be empty: the message is
 	 * then the bare payload.  unique is used by no other message. */
@@ -474,14 +474,12 @@ struct mq_layout {
 	 * command it only tells which.  NULL: publish() always does. */
 	bool (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *, int n);
-	/* The same batch, n messages behind the first `from` bytes of its plain
-	 * command, for a publisher that has asked nothing: marked and counted by
+	/* As publish(), for a publisher that has asked nothing: marked and counted by
 	 * one script, which does nothing if the mark is there, or if the queue is
 	 * not known; then the reply is the integer 0.  NULL: there is no such
 	 * script. */
-	void (*publish_known)(struct mq_command *, const char *queue,
-	    const struct mq_mark *, const struct mq_command *batch, size_t from,
-	    int n);
+	void (*publish_known)(
+	    struct mq_command *, const char *queue, const struct mq_mark *);
 
 	/* The lease of a connection, which mq_layout_lease() reads in the reply to
 	 * the first step of join() or renew(). */

@@ -73,7 +73,7 @@ rmq_publish(
 	mq_layout_add_limits(c, &how->limits);
 	mq_command_str(c, how->alike ? "alike" : "");
 	mq_command_str(c, how->join ? "join" : "");
-	mq_mark_add_behind(c, &how->mark);
+	mq_mark_add(c, &how->mark, true);
 }
 
 static bool
@@ -92,7 +92,7 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
 	rmq_key_queues(c, queue);
 	rmq_key_queue(c, queue, "settings");
-	mq_mark_add(c, &how->mark);
+	mq_mark_add(c, &how->mark, false);
 	mq_command_int(c, n);
 	mq_command_str(c, c->cluster ? "" : queue);
 	mq_command_str(c, is_listed(key) ? "LLEN" : "ZCARD");
@@ -100,18 +100,16 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 }
 
 static void
-rmq_publish_known(struct mq_command *c, const char *queue,
-    const struct mq_mark *mark, const struct mq_command *batch, size_t from,
-    int n)
+rmq_publish_known(
+    struct mq_command *c, const char *queue, const struct mq_mark *mark)
 {
 	mq_command_script(c, &rmq_script_publish_known);
 	rmq_key_queue(c, queue, "ready counters");
 	mq_side_marks(&rmq_side, c, queue, mark->publisher);
 	rmq_key_all(c, RMQ_QUEUES);
 	rmq_key_queue(c, queue, "settings");
-	mq_mark_add(c, mark);
+	mq_mark_add(c, mark, false);
 	mq_command_str(c, queue);
-	mq_command_tail(c, batch, from, n);
 }
 
 static void

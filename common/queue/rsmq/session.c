@@ -90,7 +90,7 @@ rsmq_publish(
 		mq_command_str(c, "");
 	}
 	mq_command_str(c, how->alike ? "1" : "");
-	mq_mark_add_behind(c, &how->mark);
+	mq_mark_add(c, &how->mark, true);
 }
 
 /* Nearly all messages have nothing but their id: then nothing is to be parsed. */
