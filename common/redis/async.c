@@ -10,7 +10,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "parts.h"
-#include "command.h"
 
 /* --- async --------------------------------------------------------------- */
 
@@ -33,11 +32,9 @@ static void on_reply(redisAsyncContext *, void *, void *);
 static bool
 goes_again(struct mq_request *q, const redisReply *reply)
 {
-	struct mq_async *a = q->async, *front = a->front;
+	struct mq_async *front = q->async->front;
 
-	if (front == NULL && a->route != NULL)
-		front = a;
-	return front != NULL && front->route->again(front, q, reply);
+	return front->route != NULL && front->route->again(front, q, reply);
 }
 
 void
@@ -90,7 +87,7 @@ send_piece(struct mq_request *q)
 static void
 sent_whole(struct mq_request *q)
 {
-	if (q->async->front == NULL && q->command.script == NULL)
+	if (q->async->front == q->async && q->command.script == NULL)
 		mq_command_free(&q->command);
 }
 
@@ -131,10 +128,11 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 static void
 on_caching(void *arg, redisReply *reply)
 {
-	struct mq_async *a = arg;
+	const struct mq_async *front = arg;
 
 	if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-		a->events->untracked(a->arg, "CLIENT CACHING", reply->str);
+		front->events->untracked(
+		    front->arg, "CLIENT CACHING", reply->str);
 }
 
 void
@@ -152,7 +150,7 @@ mq_request_send(struct mq_async *a, struct mq_request *q)
 	/* For the next command only, and so each time that this one is sent. */
 	if (q->tracked) {
 		mq_command_plain(&caching, "CLIENT CACHING YES");
-		mq_async_send(a, &caching, on_caching, a);
+		mq_async_send(a, &caching, on_caching, a->front);
 	}
 	if (TAILQ_EMPTY(&a->backlog))
 		rv = send_piece(q);
@@ -203,8 +201,7 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 	if (reply != NULL && goes_again(q, reply))
 		return;
 	a->moved++;
-	if (a->front != NULL)
-		a->front->moved++;
+	a->front->moved++;
 	if (reply != NULL && mq_reply_demoted(reply, a->server))
 		mq_async_give_up(a, MQ_REDIS_REPLICA);
 	/* Given up, its answers say only that. */
@@ -254,12 +251,11 @@ void
 mq_async_flush(struct mq_async *a)
 {
 	redisAsyncContext *context = a->context;
+	struct mq_async *node;
 	int done = 0;
 
-	if (a->route != NULL) {
-		a->route->flush(a);
-		return;
-	}
+	LIST_FOREACH(node, &a->nodes, in_nodes)
+		mq_async_flush(node);
 	/* On an error the library's own next write fails in the same way; after
 	 * success it need not wait for room. */
 	if (context != NULL && (context->c.flags & REDIS_CONNECTED) != 0 &&
@@ -277,22 +273,28 @@ mq_async_command(const struct mq_async *a)
 const char *
 mq_async_away(const struct mq_async *a, const struct mq_command *c)
 {
-	return a->route != NULL ? a->route->away(a, c->slot) : NULL;
+	const struct mq_async *node =
+	    a->route != NULL ? a->route->node(a, c->slot) : NULL;
+
+	return node != NULL && node->missing[0] != '\0' ? node->missing : NULL;
 }
 
 bool
 mq_async_moves(struct mq_async *a, const struct mq_command *c)
 {
-	size_t moved = a->moved;
+	const struct mq_async *node;
+	size_t moved;
 
-	if (a->route != NULL && c != NULL) {
+	if (a->route != NULL && c != NULL)
 		a = a->route->node(a, c->slot);
-		return a != NULL && mq_async_moves(a, NULL);
-	}
-	if (a->route != NULL)
-		moved += a->route->pending(a);
-	else if (a->context != NULL)
+	if (a == NULL)
+		return false;
+	moved = a->moved;
+	if (a->context != NULL)
 		moved += a->context->c.reader->len;
+	LIST_FOREACH(node, &a->nodes, in_nodes)
+		if (node->context != NULL)
+			moved += node->context->c.reader->len;
 	if (moved == a->moved_before)
 		return false;
 	a->moved_before = moved;
@@ -394,8 +396,8 @@ on_greeting(const struct mq_asker *asker, redisReply *reply)
 	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
 		return;
 	/* The owner tries again. */
-	if (a->events->refused != NULL)
-		a->events->refused(a->arg, reply->str);
+	if (a->front->events->refused != NULL)
+		a->front->events->refused(a->front->arg, reply->str);
 	mq_async_give_up(a, reply->str);
 }
 
@@ -403,9 +405,8 @@ static void
 on_hello(void *arg, redisReply *reply)
 {
 	struct mq_async *a = arg;
-	const char *why = reply != NULL ?
-	    mq_reply_unfit(reply, a->server, a->front != NULL) :
-	    NULL;
+	const char *why =
+	    reply != NULL ? mq_reply_unfit(reply, a->server) : NULL;
 
 	if (why != NULL)
 		mq_async_give_up(a, why);
@@ -422,6 +423,8 @@ mq_async_open(
 	struct mq_command c = {0};
 	int step;
 
+	if (a->front == NULL)
+		a->front = a;
 	*why = a->refusal;
 	if (fails)
 		strlcpy(a->refusal,

@@ -30,20 +30,16 @@ struct mq_async_route {
 	 * that has none; false: the reply is for the asker. */
 	bool (*again)(
 	    struct mq_async *, struct mq_request *, const redisReply *);
-	void (*flush)(struct mq_async *);
-	/* How many bytes of replies have come that are not whole. */
-	size_t (*pending)(const struct mq_async *);
-	/* As mq_async_away(). */
-	const char *(*away)(const struct mq_async *, int slot);
 	/* The connection to the node of a slot; NULL: none was asked for. */
 	struct mq_async *(*node)(const struct mq_async *, int slot);
 };
 
-/* What happens to a connection, or to a pair of them. */
+/* What happens to a connection, or to a pair of them.  Behind a front, refused(),
+ * untracked() and changed() are those of the front. */
 struct mq_async_events {
 	/* The connection is gone; why is a text for people.  Called once, after the
 	 * callbacks of all commands; of a pair, they may come later: those that
-	 * mq_pair_close() gives NULL.  Before them when there was no connection at all.
+	 * mq_pairs_close() gives NULL.  Before them when there was no connection at all.
 	 * NULL: nobody hears. */
 	void (*down)(void *arg, const char *why);
 	/* The server has refused our greeting; down() follows.  NULL: nobody hears. */
@@ -74,7 +70,11 @@ struct mq_async {
 	const struct mq_async_events *events;
 	void *arg;
 	const struct mq_async_route *route; /* NULL: it is one server's */
-	struct mq_async *front; /* which has this one behind it; NULL: none */
+	/* Which has this one behind it; or itself, from mq_async_open() on. */
+	struct mq_async *front;
+	LIST_HEAD(, mq_async) nodes; /* of a front: what is behind it */
+	LIST_ENTRY(mq_async) in_nodes;
+	char missing[512]; /* behind a front: see mq_async_away(); or empty */
 };
 
 /*
@@ -183,39 +183,14 @@ struct mq_switch {
 void mq_switch_listen(struct mq_switch *, const struct mq_server *);
 void mq_switch_close(struct mq_switch *);
 
-/* --- pair ---------------------------------------------------------------- */
-
-/*
- * The two connections of a consumer to one server: one for commands, and one that
- * listens for news of changed keys, and for calls by other clients over a channel of
- * this program alone.  Only what tracked commands read counts (CLIENT TRACKING).
- */
-struct mq_pair {
-	const struct mq_server *server;
-	const char *channel, *name;
-	struct mq_async main, wake;
-	long long
-	    former; /* the number of the last one with the name; 0: none */
-};
-
-/*
- * channel: where others call this consumer.  name: of its connections for commands,
- * and of nobody else's, at most 31 bytes.  front: as of struct mq_async, or NULL.  All
- * but the events are the caller's, and outlive the pair.
- */
-void mq_pair_init(struct mq_pair *, struct ev_loop *, const struct mq_server *,
-    const char *channel, const char *name, struct mq_async *front,
-    const struct mq_async_events *, void *arg);
-/* As mq_async_open(). */
-int mq_pair_open(struct mq_pair *, const char **why);
-void mq_pair_close(struct mq_pair *);
-
 /* --- pairs --------------------------------------------------------------- */
 
 /*
- * The connections of a consumer: to one server, or to those nodes of a Redis Cluster
- * that it needs, behind one struct mq_async, as nodes.c has them behind one struct
- * mq_redis.
+ * The connections of a consumer: two to its server, or to each of those nodes of a Redis
+ * Cluster that it needs, behind one struct mq_async, as nodes.c has them behind one
+ * struct mq_redis.  One is for commands; the other one listens for news of changed keys,
+ * and for calls by other clients over a channel of this program alone.  Only what tracked
+ * commands read counts (CLIENT TRACKING).
  *
  * On a cluster each command goes to the node that has the slot of its first key, one
  * without a key to any.  Where a slot has moved, or is moving, the command goes to the
@@ -227,13 +202,25 @@ void mq_pair_close(struct mq_pair *);
  * node answers again, or another one has its slots.
  */
 
+struct mq_pair {
+	const struct mq_server *server;
+	const char *channel, *name;
+	struct mq_async main, wake;
+	long long
+	    former; /* the number of the last one with the name; 0: none */
+};
+
 struct mq_pairs {
 	struct mq_async *async;	    /* where commands go */
 	struct mq_pair only;	    /* of one server */
 	struct mq_cluster *cluster; /* or NULL */
 };
 
-/* As mq_pair_init(); the server, which the URL of decides what this is, outlives it. */
+/*
+ * What this is the URL of the server decides.  channel: where others call this consumer.
+ * name: of its connections for commands, and of nobody else's, at most 31 bytes.  All
+ * but the events are the caller's, and outlive the pairs.
+ */
 void mq_pairs_init(struct mq_pairs *, struct ev_loop *,
     const struct mq_server *, const char *channel, const char *name,
     const struct mq_async_events *, void *arg);

@@ -3,10 +3,12 @@
  */
 #include <sys/param.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "ask.h"
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
@@ -30,10 +32,26 @@ connect_host(struct mq_redis *r, const char *host, int port, double until)
 /* How long each of all sentinels is asked. */
 #define SOON_S 0.5
 
+/* Where the master is. */
+struct master {
+	/* An address, or a name if the sentinels announce names. */
+	char host[sizeof(((struct mq_server *)NULL)->host)];
+	int port;
+};
+
+/* How the master is. */
+struct state {
+	bool down;    /* or about to be replaced */
+	int replicas; /* -1: not known */
+};
+
 struct question {
-	const struct mq_sentinel_question *of;
-	const char *name;
+	const char *words; /* before the name of the master */
+	/* Takes a reply that is no error: 0, or -1 with the error. */
+	int (*take)(struct mq_redis *, const char *name, const redisReply *,
+	    void *answer);
 	void *answer;
+	const char *name;
 };
 
 static int
@@ -44,7 +62,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 	int rv = -1;
 
 	if (!mq_redis_refused(r, reply))
-		rv = q->of->take(r, q->name, reply, q->answer);
+		rv = q->take(r, q->name, reply, q->answer);
 	else if (r->status == MQ_EXIT_UNAVAILABLE)
 		/* A server that answers, but not to this, is none. */
 		r->status = MQ_EXIT_CONFIG;
@@ -54,80 +72,181 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 
 /* Returns the number of the one that has answered, which is closed; or -1. */
 static int
-ask_some(
-    struct mq_dial *dials, size_t n, const struct question *q, double until)
+ask_some(struct mq_dial *dials, size_t n, struct question *q, double until)
 {
 	struct mq_command c = {0};
 	int i;
 
-	mq_command_plain(&c, q->of->words);
+	mq_command_plain(&c, q->words);
 	mq_command_str(&c, q->name);
-	i = mq_dial(dials, n, &c, take_answer, (void *)(uintptr_t)q, until);
+	i = mq_dial(dials, n, &c, take_answer, q, until);
 	mq_command_free(&c);
 	if (i != -1)
 		mq_redis_close(&dials[i].redis);
 	return i;
 }
 
-/* Each with its server, in an array to be freed. */
-static struct mq_dial *
-make_dials(struct mq_redis *r, struct mq_server **sentinels)
+/*
+ * Asks the sentinels in the URL of r's server, side by side, until one answers, or until
+ * then; or each, for half a second, and those that do not answer are left out.  r need not
+ * be connected.  Returns 0, or -1 with the error.
+ */
+static int
+ask_sentinels(struct mq_redis *r, struct question *q, bool each, double until)
 {
-	const struct mq_url *u = &r->server->url;
-	struct mq_dial *dials = mq_xcalloc(u->hosts_n, sizeof(*dials));
-	size_t i;
+	struct mq_server *server = r->server;
+	const struct mq_url *u = &server->url;
+	size_t i, n = u->hosts_n;
+	struct mq_server *sentinels = mq_xcalloc(n, sizeof(*sentinels));
+	struct mq_dial *dials = mq_xcalloc(n, sizeof(*dials));
+	const struct mq_redis *worst;
+	int who = 0;
 
-	*sentinels = mq_xcalloc(u->hosts_n, sizeof(**sentinels));
-	for (i = 0; i < u->hosts_n; i++) {
-		mq_sentinel_server(&(*sentinels)[i], r->server, i);
-		dials[i] = (struct mq_dial){.server = &(*sentinels)[i],
+	q->name = u->path;
+	for (i = 0; i < n; i++) {
+		mq_server_of_sentinel(&sentinels[i], server, i);
+		dials[i] = (struct mq_dial){.server = &sentinels[i],
 		    .host = u->hosts[i].name,
 		    .port = u->hosts[i].port};
+		if (each)
+			(void)ask_some(
+			    &dials[i], 1, q, mq_clock_steady_s() + SOON_S);
 	}
-	return dials;
-}
-
-int
-mq_redis_ask_sentinels(struct mq_redis *r, double until,
-    const struct mq_sentinel_question *of, void *answer)
-{
-	const struct question q = {of, r->server->url.path, answer};
-	size_t n = r->server->url.hosts_n;
-	struct mq_server *sentinels;
-	struct mq_dial *dials = make_dials(r, &sentinels);
-	const struct mq_redis *worst;
-	int i = ask_some(dials, n, &q, until);
-
-	if (i == -1) {
+	if (!each)
+		who = ask_some(dials, n, q, until);
+	if (who == -1) {
 		worst = mq_dial_error(dials, n);
 		mq_redis_fail(r, worst->status, "%s%s",
 		    worst->status == MQ_EXIT_UNAVAILABLE ?
 			"no sentinel answers: " :
 			"sentinel ",
 		    worst->error);
-	} else {
-		r->server->sentinel = (size_t)i;
-		strlcpy(r->server->sentinel_address, sentinels[i].address,
-		    sizeof(r->server->sentinel_address));
+	} else if (!each) {
+		server->sentinel = (size_t)who;
+		strlcpy(server->sentinel_address, sentinels[who].address,
+		    sizeof(server->sentinel_address));
 	}
 	free(sentinels);
 	free(dials);
-	return i == -1 ? -1 : 0;
+	return who == -1 ? -1 : 0;
 }
 
-void
-mq_redis_ask_each_sentinel(
-    struct mq_redis *r, const struct mq_sentinel_question *of, void *answer)
+static int
+take_master(
+    struct mq_redis *r, const char *name, const redisReply *reply, void *out)
 {
-	const struct question q = {of, r->server->url.path, answer};
-	struct mq_server *sentinels;
-	struct mq_dial *dials = make_dials(r, &sentinels);
-	size_t i;
+	struct master *master = out;
+	const char *why;
 
-	for (i = 0; i < r->server->url.hosts_n; i++)
-		(void)ask_some(&dials[i], 1, &q, mq_clock_steady_s() + SOON_S);
-	free(sentinels);
-	free(dials);
+	if (reply->type == REDIS_REPLY_NIL)
+		return mq_redis_fail(
+		    r, MQ_EXIT_CONFIG, "no master has the name %s", name);
+	if (!mq_reply_strings(reply) || reply->elements != 2 ||
+	    strlcpy(master->host, reply->element[0]->str,
+		sizeof(master->host)) >= sizeof(master->host))
+		return mq_nonsense(r);
+	master->port = (int)strtonum(reply->element[1]->str, 1, 65535, &why);
+	return why == NULL ? 0 : mq_nonsense(r);
+}
+
+static const char where[] = "SENTINEL get-master-addr-by-name";
+
+/* Needs +sentinel|master. */
+static int
+take_state(
+    struct mq_redis *r, const char *name, const redisReply *reply, void *out)
+{
+	struct state *state = out;
+	const char *flags = mq_reply_value(reply, "flags");
+	const char *replicas = mq_reply_value(reply, "num-slaves");
+
+	(void)r;
+	(void)name;
+	state->down =
+	    strstr(flags, "_down") != NULL || strstr(flags, "failover") != NULL;
+	if (*replicas != '\0')
+		state->replicas = atoi(replicas);
+	return 0;
+}
+
+/* Whether a replica that sentinels know by this address is online.  Where a replica
+ * announces a name, sentinels may still know the address. */
+static bool
+is_online(const struct mq_info *i, const char *address, const char *port)
+{
+	const char *line, *end, *space;
+	size_t len;
+	bool named;
+
+	for (line = i->online; (end = strchr(line, '\n')) != NULL;
+	     line = end + 1) {
+		space = memchr(line, ' ', (size_t)(end - line));
+		if (space == NULL ||
+		    strlen(port) != (size_t)(end - space - 1) ||
+		    strncmp(space + 1, port, strlen(port)) != 0)
+			continue;
+		len = (size_t)(space - line);
+		named = memchr(line, ':', len) == NULL &&
+		    strspn(line, "0123456789.") < len;
+		if (named ||
+		    (strlen(address) == len &&
+			strncmp(line, address, len) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* The master comes last: if it has changed meanwhile, that shows. */
+static int
+take_heirs(
+    struct mq_redis *r, const char *name, const redisReply *reply, void *out)
+{
+	struct mq_heirs *h = out;
+	struct master master = {.port = 0};
+	struct mq_command c = {0};
+	const redisReply *one;
+	redisReply *place;
+	const char *flags;
+	bool silent;
+	size_t i;
+	int rv;
+
+	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
+	     i++) {
+		one = reply->element[i];
+		flags = mq_reply_value(one, "flags");
+		/* A replica that does not answer for long is not made the master, but
+		 * may be busy as it has just been chosen.  One whose connection has just
+		 * ended may be the master already: it drops its clients then. */
+		silent = strstr(flags, "s_down") != NULL &&
+		    strstr(flags, "promoted") == NULL;
+		if (!is_online(h->info, mq_reply_value(one, "ip"),
+			mq_reply_value(one, "port"))) {
+			h->missing += !silent;
+			h->silent += silent;
+		} else if (!silent) {
+			h->connected++;
+		}
+	}
+	mq_command_plain(&c, where);
+	mq_command_str(&c, name);
+	place = mq_call(r, &c, -1);
+	if (place == NULL)
+		return -1;
+	rv = take_master(r, name, place, &master);
+	freeReplyObject(place);
+	h->moved |= rv == 0 &&
+	    (master.port != h->server->port ||
+		strcmp(master.host, h->server->host) != 0);
+	return rv;
+}
+
+int
+mq_redis_ask_heirs(struct mq_redis *r, struct mq_heirs *heirs, bool each)
+{
+	struct question q = {"SENTINEL replicas", take_heirs, heirs, NULL};
+
+	return ask_sentinels(r, &q, each, INFINITY);
 }
 
 /* --- failover ---------------------------------------------------------------- */
@@ -173,7 +292,8 @@ int
 mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 {
 	const struct mq_url_host *host = server->url.hosts;
-	struct mq_master master = {.port = 0};
+	struct master master = {.port = 0};
+	struct question q = {where, take_master, &master, NULL};
 	char why[sizeof(r->error)];
 
 	*r = (struct mq_redis){.server = server, .home = -1};
@@ -187,8 +307,7 @@ mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 	if (server->url.kind != MQ_URL_SENTINEL)
 		return connect_host(r, host->name, host->port, until);
 	server->sentinel_address[0] = '\0';
-	if (mq_redis_ask_sentinels(r, until, &mq_sentinel_master, &master) ==
-	    -1)
+	if (ask_sentinels(r, &q, false, until) == -1)
 		return -1;
 	if (connect_host(r, master.host, master.port, until) == 0)
 		return 0;
@@ -230,7 +349,8 @@ static bool
 awaits_master(struct mq_redis *r, struct mq_failover *f)
 {
 	struct mq_redis other = {.server = r->server};
-	struct mq_sentinel_state state = {.replicas = -1};
+	struct state state = {.replicas = -1};
+	struct question q = {"SENTINEL master", take_state, &state, NULL};
 
 	if (r->unfit != NULL && strcmp(r->unfit, MQ_REDIS_REPLICA) == 0)
 		f->due = true;
@@ -238,8 +358,7 @@ awaits_master(struct mq_redis *r, struct mq_failover *f)
 	    r->server->sentinel_address[0] == '\0')
 		return false;
 	if (!f->due) {
-		if (mq_redis_ask_sentinels(
-			&other, f->until, &mq_sentinel_state, &state) == -1 &&
+		if (ask_sentinels(&other, &q, false, f->until) == -1 &&
 		    other.status == MQ_EXIT_UNAVAILABLE)
 			return false;
 		f->due = state.down;

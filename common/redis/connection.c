@@ -308,7 +308,7 @@ mq_redis_check(struct mq_redis *r)
 		r->unfit = hello->type == REDIS_REPLY_ERROR &&
 			strncmp(hello->str, "NOAUTH", 6) == 0 ?
 		    "NOAUTH Authentication required." :
-		    mq_reply_unfit(hello, r->server, r->wanted_node);
+		    mq_reply_unfit(hello, r->server);
 		freeReplyObject(reply);
 		mq_redis_greeted(r);
 		/* No command that is under way gets an answer. */

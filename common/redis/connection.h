@@ -52,7 +52,6 @@ struct mq_redis {
 	const char *unfit;	  /* why the server cannot be used; or NULL */
 	/* Until its greeting is over, which must be by then, it never blocks; then 0. */
 	double greet_until;
-	bool wanted_node; /* it may be a node of a cluster */
 	/* See mq_redis_wait_with(). */
 	bool (*wait)(void *arg, int fd, int64_t ms);
 	void *wait_arg;

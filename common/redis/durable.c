@@ -1,6 +1,5 @@
 #include "ask.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,13 +167,6 @@ ask_info(struct mq_redis *r, bool waitaof, struct known *k)
 	    "not durable yet: it still writes its first append-only file");
 }
 
-static int
-look_again(struct mq_redis *r, bool waitaof, struct known *k)
-{
-	(void)r->wait(r->wait_arg, -1, LOOK_MS);
-	return ask_info(r, waitaof, k);
-}
-
 static bool
 is_on_disk(const struct mq_durable *d, const struct mq_info *info)
 {
@@ -192,56 +184,59 @@ fail_yet(struct mq_redis *r, const char *why)
 }
 
 /*
- * Any replica that has answered a sentinel lately may become the master.  A replica that
- * is not connected connects soon, or has died and will be known to have, or is the next
- * master already; until then, the server's word is not enough.
+ * Why what a server with replicas promises is not enough yet; NULL: it is.  Any replica
+ * that has answered a sentinel lately may become the master.  A replica that is not
+ * connected connects soon, or has died and will be known to have, or is the next master
+ * already; until then, the server's word is not enough.
  */
 static int
-await_replicas(struct mq_redis *r, bool waitaof, struct known *k)
+find_lack(struct mq_redis *r, const struct mq_durable *d, const struct known *k,
+    const char **why)
 {
-	struct mq_heirs heirs;
-	int i;
+	struct mq_heirs heirs = {.server = r->server, .info = &k->info};
 
-	for (i = 0; i <= LOOKS; i++) {
-		heirs =
-		    (struct mq_heirs){.server = r->server, .info = &k->info};
-		if (mq_redis_ask_sentinels(
-			r, INFINITY, &mq_sentinel_heirs, &heirs) == -1)
-			return -1;
-		/* A replica that does not answer one sentinel may answer another,
-		 * which makes it the master. */
-		if (heirs.silent > 0 && heirs.missing == 0 && !heirs.moved)
-			mq_redis_ask_each_sentinel(
-			    r, &mq_sentinel_heirs, &heirs);
-		if (heirs.moved)
-			return fail_demoted(
-			    r, "not durable yet: there is another master");
-		if (heirs.connected > 0 && heirs.missing == 0)
-			return 0;
-		if (look_again(r, waitaof, k) == -1)
-			return -1;
+	*why = NULL;
+	if (r->server->url.kind != MQ_URL_SENTINEL) {
+		/* Nothing but a replica can make it safe, and it had one lately: after
+		 * a failover, the old master may be back soon. */
+		if (!is_on_disk(d, &k->info) && k->info.replicas == 0 &&
+		    k->info.had_replica && !mq_info_evicts(&k->info))
+			*why = "its replica is not connected";
+		return 0;
 	}
-	return fail_yet(r,
-	    heirs.missing > 0 ?
-		"a replica that could become the master is not connected" :
-		"no replica that answers the sentinels is connected");
+	if (mq_redis_ask_heirs(r, &heirs, false) == -1)
+		return -1;
+	/* A replica that does not answer one sentinel may answer another, which makes
+	 * it the master. */
+	if (heirs.silent > 0 && heirs.missing == 0 && !heirs.moved)
+		(void)mq_redis_ask_heirs(r, &heirs, true);
+	if (heirs.moved)
+		return fail_demoted(
+		    r, "not durable yet: there is another master");
+	if (heirs.missing > 0)
+		*why =
+		    "a replica that could become the master is not connected";
+	else if (heirs.connected == 0)
+		*why = "no replica that answers the sentinels is connected";
+	return 0;
 }
 
-/* If nothing but a replica can make it safe, and it had one lately: after a failover, the
- * old master may be back soon. */
 static int
-await_replica(struct mq_redis *r, const struct mq_durable *d, struct known *k)
+await_replicas(struct mq_redis *r, const struct mq_durable *d, struct known *k)
 {
+	const char *why;
 	int i;
 
 	for (i = 0; i <= LOOKS; i++) {
-		if (is_on_disk(d, &k->info) || k->info.replicas > 0 ||
-		    !k->info.had_replica || mq_info_evicts(&k->info))
+		if (find_lack(r, d, k, &why) == -1)
+			return -1;
+		if (why == NULL)
 			return 0;
-		if (look_again(r, d->waitaof, k) == -1)
+		(void)r->wait(r->wait_arg, -1, LOOK_MS);
+		if (ask_info(r, d->waitaof, k) == -1)
 			return -1;
 	}
-	return fail_yet(r, "its replica is not connected");
+	return fail_yet(r, why);
 }
 
 int
@@ -256,10 +251,7 @@ mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 	*d = (struct mq_durable){.waitaof = knows(r, "WAITAOF 1 0 1")};
 	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &k) == -1)
 		return -1;
-	if ((r->server->url.kind == MQ_URL_SENTINEL &&
-		!mq_info_evicts(&k.info) &&
-		await_replicas(r, d->waitaof, &k) == -1) ||
-	    await_replica(r, d, &k) == -1)
+	if (!mq_info_evicts(&k.info) && await_replicas(r, d, &k) == -1)
 		return -1;
 	info = &k.info;
 	d->disk = is_on_disk(d, info);
@@ -335,16 +327,18 @@ wait_once(
 		return -1;
 	if (append_questions(r) == -1 || mq_redis_flush(r) == -1)
 		return -1;
-	if (d->waitaof && (n = take_number(r)) <= 0) {
-		snprintf(
-		    line, sizeof(line), "not on disk after %d seconds", SAFE_S);
-		return n == 0 ? fail_yet(r, line) : -1;
-	}
-	if (d->replicas > 0 && (n = take_number(r)) < d->replicas) {
-		snprintf(line, sizeof(line), "only on %lld of %d replica%s", n,
-		    d->replicas, d->replicas == 1 ? "" : "s");
-		return n >= 0 ? fail_yet(r, line) : -1;
-	}
+	if (d->waitaof && (n = take_number(r)) <= 0)
+		return n != 0 ? -1 :
+				mq_redis_fail(r, MQ_EXIT_AGAIN,
+				    "not durable yet: not on disk after %d "
+				    "seconds",
+				    SAFE_S);
+	if (d->replicas > 0 && (n = take_number(r)) < d->replicas)
+		return n < 0 ? -1 :
+			       mq_redis_fail(r, MQ_EXIT_AGAIN,
+				   "not durable yet: only on %lld of %d "
+				   "replica%s",
+				   n, d->replicas, d->replicas == 1 ? "" : "s");
 	return check_same(r, d);
 }
 
@@ -361,7 +355,7 @@ mq_durable_wait(
 	for (i = 0; i < TRIES && rv == 1; i++) {
 		/* Which replicas must have everything, as sentinels see it now. */
 		if (ask_info(r, d->waitaof, &k) == -1 ||
-		    await_replicas(r, d->waitaof, &k) == -1)
+		    await_replicas(r, d, &k) == -1)
 			return -1;
 		now.replicas = k.info.replicas;
 		strlcpy(now.online, k.info.online, sizeof(now.online));

@@ -104,7 +104,6 @@ connect_node(struct mq_redis *r, struct node *node, char *address)
 	}
 	if (rv == -1)
 		return -1;
-	to->wanted_node = true;
 	if (mq_redis_check(to) == 0)
 		return 0;
 	mq_redis_close(to);
@@ -124,7 +123,6 @@ open_node(struct mq_redis *r, int i)
 		copy_error(r, &node->redis);
 		return NULL;
 	}
-	node->redis.wanted_node = true;
 	if (r->wait != NULL && node->redis.wait == NULL)
 		mq_redis_wait_with(&node->redis, r->wait, r->wait_arg);
 	node->redis.patience_ms = r->patience_ms;

@@ -7,9 +7,201 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "parts.h"
-#include "command.h"
 
-/* --- cluster-link -------------------------------------------------------- */
+/* --- tracking ------------------------------------------------------------------- */
+
+/* Of a message, what it says; NULL: the reply is none. */
+static const redisReply *
+message_in(const redisReply *reply)
+{
+	if (reply == NULL || reply->elements != 3 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
+	    strcmp(reply->element[0]->str, "message") != 0)
+		return NULL;
+	return reply->element[2];
+}
+
+static void
+on_changed(void *arg, redisReply *reply)
+{
+	const struct mq_async *front = ((struct mq_pair *)arg)->main.front;
+	const redisReply *keys = message_in(reply);
+	size_t i;
+
+	if (keys == NULL)
+		return;
+	for (i = 0; i < keys->elements; i++)
+		front->events->changed(
+		    front->arg, keys->element[i]->str, keys->element[i]->len);
+	/* FLUSHALL names none. */
+	if (keys->type != REDIS_REPLY_ARRAY)
+		front->events->changed(front->arg, NULL, 0);
+}
+
+static void
+on_called(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	const redisReply *text = message_in(reply);
+
+	if (text != NULL && text->type == REDIS_REPLY_STRING)
+		p->main.events->called(p->main.arg, text->str, text->len);
+}
+
+static bool
+is_refused(const struct mq_pair *p, const char *what, const redisReply *reply)
+{
+	const struct mq_async *front = p->main.front;
+
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return false;
+	front->events->untracked(front->arg, what, reply->str);
+	return true;
+}
+
+static void
+on_tracking(void *arg, redisReply *reply)
+{
+	(void)is_refused(arg, "CLIENT TRACKING", reply);
+}
+
+/* Who may not send to a channel may not listen there: then the connection would
+ * break. */
+static void
+on_published(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+
+	if (reply != NULL && !is_refused(p, "PUBLISH", reply))
+		mq_async_subscribe(&p->wake, p->channel, on_called, p);
+}
+
+/* --- the end of the former connection --------------------------------------------- */
+
+/*
+ * Commands of a connection that was given up may still be unread at the server, and
+ * would be carried out behind what the next one has found there.  Therefore the next one
+ * kills it first: also when the server refuses CLIENT LIST or CLIENT KILL, what it sends
+ * from ready() on is carried out after the last command of the one before.
+ */
+
+static void
+on_id(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+
+	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER)
+		p->former = reply->integer;
+}
+
+/* Names this connection and asks for its number, for the next one to kill. */
+static void
+mark_connection(struct mq_pair *p)
+{
+	struct mq_command cmd = {0};
+
+	mq_command_plain(&cmd, "CLIENT SETNAME");
+	mq_command_str(&cmd, p->name);
+	mq_async_send(&p->main, &cmd, NULL, NULL);
+	mq_command_plain(&cmd, "CLIENT ID");
+	mq_async_send(&p->main, &cmd, on_id, p);
+	p->main.events->ready(p->main.arg);
+}
+
+/* After a restart of the server, another client may have the old number, but
+ * never the old name as well. */
+static void
+on_listed(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	struct mq_command cmd = {0};
+	char name[64];
+
+	if (reply == NULL)
+		return;
+	snprintf(name, sizeof(name), " name=%s ", p->name);
+	if (reply->str != NULL && strstr(reply->str, name) != NULL) {
+		mq_command_plain(&cmd, "CLIENT KILL ID");
+		mq_command_int(&cmd, p->former);
+		mq_async_send(&p->main, &cmd, NULL, NULL);
+	}
+	mark_connection(p);
+}
+
+/* The listener is there: the reader can ask for its news to be sent to it. */
+static void
+on_listener_id(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	struct mq_command cmd = {0};
+
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_INTEGER) {
+		mq_async_subscribe(
+		    &p->wake, "__redis__:invalidate", on_changed, p);
+		mq_command_plain(&cmd, "CLIENT TRACKING ON OPTIN REDIRECT");
+		mq_command_int(&cmd, reply->integer);
+		mq_async_send(&p->main, &cmd, on_tracking, p);
+		/* Nobody listens yet.  The command only shows what others may
+		 * send. */
+		mq_command_plain(&cmd, "PUBLISH");
+		mq_command_str(&cmd, p->channel);
+		mq_command_str(&cmd, "");
+		cmd.tracked = true;
+		mq_async_send(&p->main, &cmd, on_published, p);
+	} else {
+		on_tracking(p, reply);
+	}
+	if (p->former == 0) {
+		mark_connection(p);
+		return;
+	}
+	mq_command_plain(&cmd, "CLIENT LIST ID");
+	mq_command_int(&cmd, p->former);
+	mq_async_send(&p->main, &cmd, on_listed, p);
+}
+
+/* As mq_pairs_init(), behind a front or (NULL) none. */
+static void
+pair_init(struct mq_pair *p, struct ev_loop *loop,
+    const struct mq_server *server, const char *channel, const char *name,
+    struct mq_async *front, const struct mq_async_events *events, void *arg)
+{
+	const struct mq_async init = {
+	    .loop = loop, .events = events, .arg = arg, .front = front};
+
+	*p = (struct mq_pair){.server = server,
+	    .channel = channel,
+	    .name = name,
+	    .main = init,
+	    .wake = init};
+	/* Commands may come before it is open. */
+	if (front == NULL)
+		p->main.front = &p->main;
+}
+
+static int
+pair_open(struct mq_pair *p, const char **why)
+{
+	struct mq_command cmd = {0};
+
+	if (mq_async_open(&p->main, p->server, why) == -1 ||
+	    mq_async_open(&p->wake, p->server, why) == -1)
+		return -1;
+	mq_command_plain(&cmd, "CLIENT ID");
+	mq_async_send(&p->wake, &cmd, on_listener_id, p);
+	return 0;
+}
+
+static void
+pair_close(struct mq_pair *p)
+{
+	mq_async_close(&p->main);
+	mq_async_close(&p->wake);
+}
+
+/* --- nodes of a cluster ----------------------------------------------------------- */
 
 /* A node of a cluster that a consumer is connected to. */
 struct link {
@@ -18,22 +210,19 @@ struct link {
 	struct mq_server server;
 	struct mq_pair pair;
 	bool open, ready;
-	bool needed;	/* it was asked for more than optional commands */
-	double tried_s; /* since this steady time it is not ready; 0: it is */
-	char missing[512]; /* "node HOST:PORT: why", of one away */
-	double missing_s;  /* since this steady time */
-	int optional;	   /* such commands that are to be answered... */
+	bool needed;	  /* it was asked for more than optional commands */
+	double tried_s;	  /* since this steady time it is not ready; 0: it is */
+	double missing_s; /* since this steady time it is away */
+	int optional;	  /* such commands that are to be answered... */
 	ev_timer patience; /* ...before this ends, if no others are; and of
 			    * connecting */
 	struct mq_requests waiting; /* until it is ready */
 };
 
 struct mq_cluster {
-	struct mq_async front;
+	struct mq_async front; /* comes first: the route gets this */
 	const struct mq_server *server;
 	const char *channel, *name;
-	const struct mq_async_events *events;
-	void *arg;
 	struct mq_topology map;
 	bool known; /* the map is the cluster's */
 	int seed;
@@ -47,9 +236,15 @@ struct mq_cluster {
 
 /* The link to node i of the map; NULL: never used. */
 static struct link *
-mq_link_used(const struct mq_cluster *all, int i)
+link_used(const struct mq_cluster *all, int i)
 {
 	return all->map.nodes[i].own;
+}
+
+static bool
+is_away(const struct link *link)
+{
+	return link != NULL && link->pair.main.missing[0] != '\0';
 }
 
 /* An optional command is answered so soon, and a node is ready: before whoever connects
@@ -66,19 +261,18 @@ fail(struct mq_cluster *all, const struct link *link, const char *why)
 {
 	snprintf(all->why, sizeof(all->why), "%s: %s", link->server.name, why);
 	ev_timer_stop(all->front.loop, &all->failing);
-	ev_timer_set(&all->failing, 0, 0);
 	ev_timer_start(all->front.loop, &all->failing);
 }
 
 /* When failing ends. */
 static void
-mq_link_failed(struct ev_loop *loop, ev_timer *w, int events)
+on_failed(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct mq_cluster *all = w->data;
 
 	(void)loop;
 	(void)events;
-	all->events->down(all->arg, all->why);
+	all->front.events->down(all->front.arg, all->why);
 }
 
 /* Askers hear that the connection is lost. */
@@ -95,12 +289,12 @@ lose_all(struct mq_requests *list)
 
 /* Closes it, and loses what waits for it. */
 static void
-mq_link_close(struct link *link)
+close_link(struct link *link)
 {
 	link->open = link->ready = false;
 	link->optional = 0;
 	ev_timer_stop(link->cluster->front.loop, &link->patience);
-	mq_pair_close(&link->pair);
+	pair_close(&link->pair);
 	lose_all(&link->waiting);
 }
 
@@ -122,10 +316,10 @@ on_down(void *arg, const char *why)
 		fail(all, link, why);
 		return;
 	}
-	snprintf(link->missing, sizeof(link->missing), MQ_MISSING "%s:%d: %s",
-	    link->server.host, link->server.port, why);
+	snprintf(link->pair.main.missing, sizeof(link->pair.main.missing),
+	    MQ_MISSING "%s:%d: %s", link->server.host, link->server.port, why);
 	link->missing_s = now;
-	mq_link_close(link);
+	close_link(link);
 	if (link->needed)
 		ev_timer_again(all->front.loop, &all->absence);
 }
@@ -135,8 +329,8 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct link *link = w->data;
 
+	(void)loop;
 	(void)events;
-	ev_timer_stop(loop, w);
 	if (link->open && !(link->ready && link->needed))
 		on_down(link, "no answer for too long");
 }
@@ -152,54 +346,26 @@ be_patient(struct link *link)
 		ev_timer_start(loop, &link->patience);
 }
 
-static void
-on_refused(void *arg, const char *error)
-{
-	struct mq_cluster *all = ((struct link *)arg)->cluster;
-
-	all->events->refused(all->arg, error);
-}
-
-static void
-on_untracked(void *arg, const char *what, const char *error)
-{
-	struct mq_cluster *all = ((struct link *)arg)->cluster;
-
-	all->events->untracked(all->arg, what, error);
-}
-
-static void
-on_changed(void *arg, const char *key, size_t n)
-{
-	struct mq_cluster *all = ((struct link *)arg)->cluster;
-
-	all->events->changed(all->arg, key, n);
-}
-
 /* All nodes pass it on.  One of them counts. */
 static void
-on_called(void *arg, const char *text, size_t n)
+on_node_called(void *arg, const char *text, size_t n)
 {
 	const struct link *link = arg;
-	struct mq_cluster *all = link->cluster;
+	const struct mq_cluster *all = link->cluster;
 
 	if (all->map.owner[mq_slot_of(text, n)] == link->number)
-		all->events->called(all->arg, text, n);
+		all->front.events->called(all->front.arg, text, n);
 }
 
 /* How many slots nodes have that are away. */
 static int
 slots_away(const struct mq_cluster *all)
 {
-	const struct link *link;
 	int slot, n = 0;
 
-	for (slot = 0; slot < MQ_SLOTS; slot++) {
-		link = all->map.owner[slot] == -1 ?
-		    NULL :
-		    mq_link_used(all, all->map.owner[slot]);
-		n += link != NULL && link->missing[0] != '\0';
-	}
+	for (slot = 0; slot < MQ_SLOTS; slot++)
+		n += all->map.owner[slot] != -1 &&
+		    is_away(link_used(all, all->map.owner[slot]));
 	return n;
 }
 
@@ -218,7 +384,7 @@ on_slots(void *arg, redisReply *reply)
 		fail(all, link, "unexpected reply");
 	} else if (!all->known) {
 		all->known = true;
-		all->events->ready(all->arg);
+		all->front.events->ready(all->front.arg);
 	} else if (slots_away(all) < away) {
 		fail(all, link, "the cluster has changed");
 	}
@@ -242,9 +408,9 @@ on_ready(void *arg)
 	link->ready = true;
 	link->tried_s = 0;
 	be_patient(link);
-	if (link->missing[0] != '\0' && link->needed)
+	if (is_away(link) && link->needed)
 		fail(link->cluster, link, "the node answers again");
-	link->missing[0] = '\0';
+	link->pair.main.missing[0] = '\0';
 	if (!link->cluster->known)
 		ask_slots(link);
 	while ((q = TAILQ_FIRST(&link->waiting)) != NULL) {
@@ -253,12 +419,8 @@ on_ready(void *arg)
 	}
 }
 
-static const struct mq_async_events link_events = {.ready = on_ready,
-    .down = on_down,
-    .refused = on_refused,
-    .untracked = on_untracked,
-    .changed = on_changed,
-    .called = on_called};
+static const struct mq_async_events link_events = {
+    .ready = on_ready, .down = on_down, .called = on_node_called};
 
 static void
 connect_link(struct link *link)
@@ -275,7 +437,7 @@ connect_link(struct link *link)
 	strlcpy(server->host, node->host, sizeof(server->host));
 	strlcpy(server->address, node->address, sizeof(server->address));
 	server->port = node->port;
-	if (*node->address == '\0' || mq_pair_open(&link->pair, &why) == -1)
+	if (*node->address == '\0' || pair_open(&link->pair, &why) == -1)
 		on_down(link, why);
 }
 
@@ -286,7 +448,7 @@ connect_link(struct link *link)
  * lost.
  */
 static struct link *
-mq_link_open(struct mq_cluster *all, int i, const struct mq_request *q)
+open_link(struct mq_cluster *all, int i, const struct mq_request *q)
 {
 	struct mq_place_of_node *place = &all->map.nodes[i];
 	struct link *link = place->own;
@@ -301,13 +463,13 @@ mq_link_open(struct mq_cluster *all, int i, const struct mq_request *q)
 		link->patience.data = link;
 		mq_server_of_node(
 		    &link->server, &all->server->url, place->host, place->port);
-		mq_pair_init(&link->pair, all->front.loop, &link->server,
+		pair_init(&link->pair, all->front.loop, &link->server,
 		    all->channel, all->name, &all->front, &link_events, link);
+		LIST_INSERT_HEAD(&all->front.nodes, &link->pair.main, in_nodes);
 	}
 	link->needed |= q != NULL && !optional;
 	if (!link->open &&
-	    (link->missing[0] == '\0' ||
-		mq_clock_steady_s() - link->missing_s >= AWAY_S))
+	    (!is_away(link) || mq_clock_steady_s() - link->missing_s >= AWAY_S))
 		connect_link(link);
 	if (link->open && optional && link->optional++ == 0)
 		be_patient(link);
@@ -316,7 +478,7 @@ mq_link_open(struct mq_cluster *all, int i, const struct mq_request *q)
 
 /* Looks whether nodes are back that are away, or others have their slots. */
 static void
-mq_link_look(struct ev_loop *loop, ev_timer *w, int events)
+on_look(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct mq_cluster *all = w->data;
 	struct link *link, *ready = NULL;
@@ -325,8 +487,8 @@ mq_link_look(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)events;
 	for (i = 0; i < all->map.count; i++) {
-		link = mq_link_used(all, i);
-		if (link != NULL && link->missing[0] != '\0' && link->needed) {
+		link = link_used(all, i);
+		if (is_away(link) && link->needed) {
 			away = true;
 			if (!link->open)
 				connect_link(link);
@@ -340,8 +502,6 @@ mq_link_look(struct ev_loop *loop, ev_timer *w, int events)
 		ask_slots(ready);
 }
 
-/* --- cluster ------------------------------------------------------------- */
-
 /* Between two tries of a command that no node takes now. */
 #define RETRY_S 0.05
 /* After a slot has moved, whoever waits for messages looks again; its node may have
@@ -350,12 +510,10 @@ mq_link_look(struct ev_loop *loop, ev_timer *w, int events)
 /* Between two looks for nodes that are away. */
 #define LOOK_S 1.0
 
-/* --- commands ------------------------------------------------------------------- */
-
 static void
 send_to(struct mq_cluster *all, int i, struct mq_request *q)
 {
-	struct link *link = mq_link_open(all, i, q);
+	struct link *link = open_link(all, i, q);
 
 	if (!link->open)
 		mq_request_lose(q);
@@ -400,8 +558,8 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 	struct mq_requests list = TAILQ_HEAD_INITIALIZER(list);
 	struct mq_request *q;
 
+	(void)loop;
 	(void)events;
-	ev_timer_stop(loop, w);
 	ev_timer_set(w, RETRY_S, 0);
 	TAILQ_CONCAT(&list, &all->later, link);
 	while ((q = TAILQ_FIRST(&list)) != NULL) {
@@ -415,16 +573,16 @@ on_news(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct mq_cluster *all = w->data;
 
+	(void)loop;
 	(void)events;
-	ev_timer_stop(loop, w);
 	ev_timer_set(w, NEWS_S, 0);
-	all->events->changed(all->arg, NULL, 0);
+	all->front.events->changed(all->front.arg, NULL, 0);
 }
 
 static void
 ask(struct mq_async *front, struct mq_request *q)
 {
-	struct mq_cluster *all = front->arg;
+	struct mq_cluster *all = (struct mq_cluster *)front;
 
 	if (!all->known)
 		mq_request_lose(q);
@@ -439,7 +597,7 @@ ask(struct mq_async *front, struct mq_request *q)
 static void
 send_asking(struct mq_cluster *all, int i, struct mq_request *q)
 {
-	struct link *link = mq_link_open(all, i, q);
+	struct link *link = open_link(all, i, q);
 	struct mq_command c = {0};
 
 	if (!link->open) {
@@ -456,22 +614,14 @@ send_asking(struct mq_cluster *all, int i, struct mq_request *q)
 	mq_request_send(&link->pair.main, q);
 }
 
-/* NULL: none was asked for. */
-static struct link *
-link_of(const struct mq_async *front, int slot)
+static struct mq_async *
+node(const struct mq_async *front, int slot)
 {
-	const struct mq_cluster *all = front->arg;
+	const struct mq_cluster *all = (const struct mq_cluster *)front;
 	int owner = slot == -1 ? -1 : all->map.owner[slot];
+	struct link *link = owner == -1 ? NULL : link_used(all, owner);
 
-	return owner == -1 ? NULL : mq_link_used(all, owner);
-}
-
-static const char *
-away(const struct mq_async *front, int slot)
-{
-	const struct link *link = link_of(front, slot);
-
-	return link != NULL && link->missing[0] != '\0' ? link->missing : NULL;
+	return link != NULL ? &link->pair.main : NULL;
 }
 
 static void
@@ -481,18 +631,16 @@ on_missing(struct ev_loop *loop, ev_timer *w, int events)
 	struct mq_requests list = TAILQ_HEAD_INITIALIZER(list);
 	static char moved[] = MQ_MISSING "of the slot: lost";
 	redisReply reply = {.type = REDIS_REPLY_ERROR};
-	const struct link *of;
+	struct link *of;
 	struct mq_request *q;
 
+	(void)loop;
 	(void)events;
-	ev_timer_stop(loop, w);
 	TAILQ_CONCAT(&list, &all->missed, link);
 	while ((q = TAILQ_FIRST(&list)) != NULL) {
 		TAILQ_REMOVE(&list, q, link);
-		of = mq_link_used(all, owner_of(all, q));
-		reply.str = of != NULL && of->missing[0] != '\0' ?
-		    (char *)(uintptr_t)of->missing :
-		    moved;
+		of = link_used(all, owner_of(all, q));
+		reply.str = is_away(of) ? of->pair.main.missing : moved;
 		reply.len = strlen(reply.str);
 		mq_request_answer(q, all->known ? &reply : NULL);
 	}
@@ -501,7 +649,7 @@ on_missing(struct ev_loop *loop, ev_timer *w, int events)
 static bool
 again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 {
-	struct mq_cluster *all = front->arg;
+	struct mq_cluster *all = (struct mq_cluster *)front;
 	struct link *from;
 	enum mq_redirect how;
 	int slot, to;
@@ -509,7 +657,7 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 	if (reply == NULL) {
 		if (!all->known ||
 		    (!q->command.optional &&
-			away(front, q->command.slot) == NULL))
+			mq_async_away(front, &q->command) == NULL))
 			return false;
 		/* Its asker hears of it, but not before it has asked. */
 		TAILQ_INSERT_TAIL(&all->missed, q, link);
@@ -534,51 +682,8 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 	return true;
 }
 
-static void
-flush(struct mq_async *front)
-{
-	struct mq_cluster *all = front->arg;
-	struct link *link;
-	int i;
-
-	for (i = 0; i < all->map.count; i++) {
-		link = mq_link_used(all, i);
-		if (link != NULL)
-			mq_async_flush(&link->pair.main);
-	}
-}
-
-static size_t
-pending(const struct mq_async *front)
-{
-	const struct mq_cluster *all = front->arg;
-	const redisAsyncContext *c;
-	const struct link *link;
-	size_t n = 0;
-	int i;
-
-	for (i = 0; i < all->map.count; i++) {
-		link = mq_link_used(all, i);
-		c = link != NULL ? link->pair.main.context : NULL;
-		n += c != NULL ? c->c.reader->len : 0;
-	}
-	return n;
-}
-
-static struct mq_async *
-node(const struct mq_async *front, int slot)
-{
-	struct link *link = link_of(front, slot);
-
-	return link != NULL ? &link->pair.main : NULL;
-}
-
-static const struct mq_async_route cluster_route = {.ask = ask,
-    .again = again,
-    .flush = flush,
-    .pending = pending,
-    .away = away,
-    .node = node};
+static const struct mq_async_route cluster_route = {
+    .ask = ask, .again = again, .node = node};
 
 /* --- beginning and end ----------------------------------------------------------- */
 
@@ -591,7 +696,7 @@ mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
 
 	*p = (struct mq_pairs){.async = &p->only.main};
 	if (server->url.kind != MQ_URL_CLUSTER) {
-		mq_pair_init(
+		pair_init(
 		    &p->only, loop, server, channel, name, NULL, events, arg);
 		return;
 	}
@@ -599,19 +704,21 @@ mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
 	*all = (struct mq_cluster){.server = server,
 	    .channel = channel,
 	    .name = name,
-	    .events = events,
-	    .arg = arg,
 	    .home = mq_slot_home(server->url.ns),
-	    .front = {.loop = loop, .route = &cluster_route, .arg = all}};
+	    .front = {.loop = loop,
+		.events = events,
+		.arg = arg,
+		.route = &cluster_route,
+		.front = &all->front}};
 	p->async = &all->front;
 	TAILQ_INIT(&all->later);
 	TAILQ_INIT(&all->missed);
 	memset(all->map.owner, MQ_NO_OWNER, sizeof(all->map.owner));
 	ev_timer_init(&all->retry, on_retry, RETRY_S, 0);
 	ev_timer_init(&all->news, on_news, NEWS_S, 0);
-	ev_timer_init(&all->failing, mq_link_failed, 0, 0);
+	ev_timer_init(&all->failing, on_failed, 0, 0);
 	ev_timer_init(&all->missing, on_missing, 0, 0);
-	ev_timer_init(&all->absence, mq_link_look, 0, LOOK_S);
+	ev_timer_init(&all->absence, on_look, 0, LOOK_S);
 	all->retry.data = all->news.data = all->failing.data = all;
 	all->missing.data = all->absence.data = all;
 }
@@ -624,12 +731,12 @@ mq_pairs_open(struct mq_pairs *p, const char **why)
 	struct mq_place_of_node *node;
 
 	if (all == NULL)
-		return mq_pair_open(&p->only, why);
+		return pair_open(&p->only, why);
 	server = all->server;
 	all->seed = mq_topology_node(&all->map, server->host, server->port);
 	node = &all->map.nodes[all->seed];
 	strlcpy(node->address, server->address, sizeof(node->address));
-	(void)mq_link_open(all, all->seed, NULL);
+	(void)open_link(all, all->seed, NULL);
 	return 0;
 }
 
@@ -642,7 +749,7 @@ mq_pairs_close(struct mq_pairs *p)
 	int i;
 
 	if (all == NULL) {
-		mq_pair_close(&p->only);
+		pair_close(&p->only);
 		return;
 	}
 	loop = all->front.loop;
@@ -653,12 +760,12 @@ mq_pairs_close(struct mq_pairs *p)
 	ev_timer_stop(loop, &all->missing);
 	ev_timer_stop(loop, &all->absence);
 	for (i = 0; i < all->map.count; i++) {
-		link = mq_link_used(all, i);
+		link = link_used(all, i);
 		if (link == NULL)
 			continue;
-		link->missing[0] = '\0';
+		link->pair.main.missing[0] = '\0';
 		link->needed = false;
-		mq_link_close(link);
+		close_link(link);
 	}
 	lose_all(&all->later);
 	lose_all(&all->missed);
@@ -673,7 +780,7 @@ mq_pairs_free(struct mq_pairs *p)
 
 	mq_pairs_close(p);
 	for (i = 0; all != NULL && i < all->map.count; i++) {
-		link = mq_link_used(all, i);
+		link = link_used(all, i);
 		if (link != NULL)
 			mq_server_free(&link->server);
 		free(link);

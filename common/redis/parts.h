@@ -83,8 +83,7 @@ const char *mq_reply_value(const redisReply *pairs, const char *name);
  * the nodes of a cluster, unless a node is wanted, queues lie on several nodes.  Where
  * sentinels say which server is the master, what they said may be old.
  */
-const char *mq_reply_unfit(
-    const redisReply *, const struct mq_server *, bool node);
+const char *mq_reply_unfit(const redisReply *, const struct mq_server *);
 #define MQ_REDIS_CLUSTER "this server is a node of a cluster; use redis"
 #define MQ_REDIS_REPLICA "this server is a replica"
 
@@ -141,38 +140,9 @@ const struct mq_redis *mq_dial_error(const struct mq_dial *, size_t n);
 
 /* --- sentinel ------------------------------------------------------------ */
 
-struct mq_master {
-	/* An address, or a name if the sentinels announce names. */
-	char host[sizeof(((struct mq_server *)NULL)->host)];
-	int port;
-};
-
-/*
- * Makes the server of sentinel i in the URL of another one, with the sentinels' own
- * password.  It is not to be freed, and lives no longer than the other one.
- */
-void mq_sentinel_server(
-    struct mq_server *sentinel, const struct mq_server *, size_t i);
-
-/* A question to a sentinel, which knows where the master of a name is now. */
-struct mq_sentinel_question {
-	const char *words; /* before the name */
-	/* Takes a reply that is no error: 0, or -1 with the error. */
-	int (*take)(struct mq_redis *, const char *name, const redisReply *,
-	    void *answer);
-};
-
-/* Where the master is: struct mq_master. */
-extern const struct mq_sentinel_question mq_sentinel_master;
-/* How the master is: struct mq_sentinel_state.  Needs +sentinel|master. */
-struct mq_sentinel_state {
-	bool down;    /* or about to be replaced */
-	int replicas; /* -1: not known */
-};
-extern const struct mq_sentinel_question mq_sentinel_state;
 /*
  * Which replicas could be made the master of a server, which says of itself what is in
- * info: struct mq_heirs.  Answers of several sentinels add up.
+ * info.  Answers of several sentinels add up.
  */
 struct mq_heirs {
 	const struct mq_server *server;
@@ -182,19 +152,12 @@ struct mq_heirs {
 	int missing; /* ...and are not */
 	int silent;  /* neither the one nor the other */
 };
-extern const struct mq_sentinel_question mq_sentinel_heirs;
 
 /*
- * Asks the sentinels in the URL of r's server, side by side, until one answers.  At most
- * until then (steady seconds).  r need not be connected.  Returns 0, or -1 with the error.
+ * Asks the sentinels in the URL of r's server, side by side, until one answers: 0, or -1
+ * with the error.  Or asks each, for half a second; those that do not answer are left out.
  */
-int mq_redis_ask_sentinels(struct mq_redis *, double until,
-    const struct mq_sentinel_question *, void *answer);
-
-/* Asks each sentinel in the URL, for half a second; those that do not answer are left
- * out. */
-void mq_redis_ask_each_sentinel(
-    struct mq_redis *, const struct mq_sentinel_question *, void *answer);
+int mq_redis_ask_heirs(struct mq_redis *, struct mq_heirs *, bool each);
 
 /* --- failover ------------------------------------------------------------ */
 
@@ -278,5 +241,10 @@ enum mq_redirect mq_topology_redirect(
 /* The server of one node: as the cluster's, but with this host only; zeroed before. */
 void mq_server_of_node(
     struct mq_server *, const struct mq_url *of, const char *host, int port);
+
+/* The server of sentinel i in the URL of another one, with the sentinels' own password.
+ * It is not to be freed, and lives no longer than the other one. */
+void mq_server_of_sentinel(
+    struct mq_server *sentinel, const struct mq_server *, size_t i);
 
 #endif

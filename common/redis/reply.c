@@ -129,10 +129,10 @@ mq_reply_value(const redisReply *pairs, const char *name)
 }
 
 const char *
-mq_reply_unfit(
-    const redisReply *reply, const struct mq_server *server, bool node)
+mq_reply_unfit(const redisReply *reply, const struct mq_server *server)
 {
-	if (!node && strcmp(mq_reply_value(reply, "mode"), "cluster") == 0)
+	if (!server->node &&
+	    strcmp(mq_reply_value(reply, "mode"), "cluster") == 0)
 		return server->url.tls ?
 		    MQ_REDIS_CLUSTER "s-cluster://HOST:PORT" :
 		    MQ_REDIS_CLUSTER "-cluster://HOST:PORT";

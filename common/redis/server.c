@@ -460,6 +460,7 @@ mq_server_of_node(struct mq_server *server, const struct mq_url *of,
 {
 	struct mq_url *u = &server->url;
 
+	server->node = true;
 	*u = (struct mq_url){.kind = MQ_URL_REDIS,
 	    .tls = of->tls,
 	    .insecure = of->insecure,
@@ -473,6 +474,23 @@ mq_server_of_node(struct mq_server *server, const struct mq_url *of,
 	    .hosts_n = 1};
 	u->hosts[0] = (struct mq_url_host){mq_xstrdup(host), port};
 	mq_url_show(u, server->name, sizeof(server->name));
+}
+
+void
+mq_server_of_sentinel(
+    struct mq_server *sentinel, const struct mq_server *server, size_t i)
+{
+	struct mq_url *u = &sentinel->url;
+
+	*sentinel = (struct mq_server){.url = server->url};
+	u->kind = MQ_URL_REDIS;
+	u->user = NULL;
+	u->password = server->sentinel_password;
+	u->hosts = &server->url.hosts[i];
+	u->hosts_n = 1;
+	u->path = u->layout = u->ns = NULL;
+	u->db = 0;
+	mq_url_show(u, sentinel->name, sizeof(sentinel->name));
 }
 
 void

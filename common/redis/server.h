@@ -92,6 +92,7 @@ bool mq_address_is(const char *host);
 
 struct mq_server {
 	struct mq_url url; /* with the password from wherever it was given */
+	bool node;	   /* of a cluster: it is wanted as such */
 	char name[256];	   /* for people; never has a password */
 	char socket[108];  /* unix and private: the path; else empty */
 	bool waits;	   /* private: if it was shut down, it is not started */

@@ -240,25 +240,17 @@ redisBufferWrite(redisContext *c, int *done)
 }
 
 int
-mq_redis_ask_sentinels(struct mq_redis *r, double until,
-    const struct mq_sentinel_question *q, void *answer)
+mq_redis_ask_heirs(struct mq_redis *r, struct mq_heirs *heirs, bool each)
 {
-	struct mq_heirs *heirs = answer;
-
-	assert_ptr_equal(q, &mq_sentinel_heirs);
+	if (each) {
+		heirs->missing++;
+		house->heirs.missing++;
+		return 0;
+	}
 	heirs->moved = house->heirs.moved;
 	heirs->connected = house->heirs.connected;
 	heirs->silent = house->heirs.silent;
 	return 0;
-}
-
-void
-mq_redis_ask_each_sentinel(
-    struct mq_redis *r, const struct mq_sentinel_question *q, void *answer)
-{
-	assert_ptr_equal(q, &mq_sentinel_heirs);
-	((struct mq_heirs *)answer)->missing++;
-	house->heirs.missing++;
 }
 
 static bool
