@@ -48,51 +48,7 @@ ensure_open(struct collector *c)
 	return c->open ? 0 : -1;
 }
 
-int
-collect_try(struct collector *c, int wanted, struct model *m)
-{
-	struct mq_stats stats = {0};
-	const char *why;
-	long long left = -2; /* of a pause of all; -2: it may not be seen */
-	char *any;
-	int i, rv = ensure_open(c);
-
-	m->server = c->server.name;
-	m->error[0] = '\0';
-	if (rv == 0)
-		rv = c->layout->stats(
-		    &c->redis, c->queues, c->count, wanted, &stats);
-	if (rv == 0) {
-		any = mq_layout_queue(c->layout, c->server.url.ns, "any", &why);
-		rv = mq_queue_pause_left(&c->redis, c->layout, any, &left);
-		free(any);
-	}
-	for (i = 0; i < stats.count && left != -2; i++) {
-		stats.queues[i].all_paused = true;
-		if (left > 0)
-			stats.queues[i].all_paused_ms = stats.now_ms + left;
-	}
-	if (rv == 0 && stats.count <= c->past)
-		rv = mq_past_ask(&c->redis, c->layout, &stats);
-	if (rv == -1) {
-		mq_stats_free(&stats);
-		strlcpy(m->error, c->redis.error, sizeof(m->error));
-		collect_close(c);
-		return -1;
-	}
-	mq_stats_free(&m->stats);
-	m->stats = stats;
-	collect_lost(c, m);
-	return 0;
-}
-
-void
-collect_stats(struct collector *c, int wanted, struct model *m)
-{
-	check_call(c, collect_try(c, wanted, m));
-}
-
-/* --- rates ---------------------------------------------------------------------- */
+/* --- numbers ------------------------------------------------------------------ */
 
 static double
 rate_of(long long from, long long to, double seconds)
@@ -100,7 +56,8 @@ rate_of(long long from, long long to, double seconds)
 	return to < from ? -1 : (double)(to - from) / seconds;
 }
 
-/* Rates of just this interval; and the past, unless it was asked for anew. */
+/* Rates of just the time since the last look; and the past, unless it was asked for
+ * anew. */
 static void
 take_over(struct mq_stats *old, struct mq_stats *new)
 {
@@ -134,23 +91,48 @@ take_over(struct mq_stats *old, struct mq_stats *new)
 }
 
 int
-collect_again(struct collector *c, int wanted, struct model *m)
+collect_try(struct collector *c, int wanted, struct model *m)
 {
-	struct mq_stats old = m->stats;
-	int rv;
+	struct mq_stats stats = {0};
+	const char *why;
+	long long left = -2; /* of a pause of all; -2: it may not be seen */
+	char *any;
+	int i, rv = ensure_open(c);
 
-	m->stats = (struct mq_stats){0};
-	/* A node that was lost may be back. */
-	if (m->lost.n > 0)
-		collect_close(c);
-	rv = collect_try(c, wanted, m);
+	m->server = c->server.name;
+	m->error[0] = '\0';
+	if (rv == 0)
+		rv = c->layout->stats(
+		    &c->redis, c->queues, c->count, wanted, &stats);
+	if (rv == 0) {
+		any = mq_layout_queue(c->layout, c->server.url.ns, "any", &why);
+		rv = mq_queue_pause_left(&c->redis, c->layout, any, &left);
+		free(any);
+	}
+	for (i = 0; i < stats.count && left != -2; i++) {
+		stats.queues[i].all_paused = true;
+		if (left > 0)
+			stats.queues[i].all_paused_ms = stats.now_ms + left;
+	}
+	if (rv == 0 && stats.count <= c->past)
+		rv = mq_past_ask(&c->redis, c->layout, &stats);
 	if (rv == -1) {
-		m->stats = old;
+		mq_stats_free(&stats);
+		strlcpy(m->error, c->redis.error, sizeof(m->error));
+		collect_close(c);
 		return -1;
 	}
-	take_over(&old, &m->stats);
-	mq_stats_free(&old);
+	take_over(&m->stats, &stats);
+	mq_stats_free(&m->stats);
+	m->stats = stats;
+	collect_lost(c, m);
 	return 0;
+}
+
+void
+collect_stats(struct collector *c, int wanted, struct model *m)
+{
+	check_call(c, collect_try(c, wanted, m));
 }
 
 /* --- what else there is ----------------------------------------------------------- */
@@ -226,15 +208,22 @@ collect_ending(struct collector *c, struct model *m, const char *id,
 
 long
 collect_messages(struct collector *c, const struct mq_place *place, long skip,
-    const char *needle, slice_fn *slice, void *arg)
+    const struct mq_filter *filter, message_fn *each, void *arg)
 {
-	struct mq_scan scan = {.place = *place, .needle = needle, .skip = skip};
+	struct mq_scan scan = {.place = *place,
+	    .needle = filter != NULL ? filter->id : NULL,
+	    .skip = skip};
+	const struct mq_item *item;
 	bool more = true;
 	long seen;
 
 	while (more && !scan.end) {
 		check_call(c, c->layout->scan(&c->redis, &scan));
-		more = slice(arg, scan.items, scan.count);
+		for (item = scan.items; more && item < scan.items + scan.count;
+		     item++)
+			if (filter == NULL ||
+			    mq_filter_match(filter, item->element, item->len))
+				more = each(arg, &scan, item);
 	}
 	seen = scan.seen;
 	mq_scan_free(&scan);

@@ -134,33 +134,29 @@ json_print(const struct model *m, bool connections)
 /* --- contents ------------------------------------------------------------ */
 
 struct contents {
-	enum mq_state state;
 	bool payloads;
 	json_t *list;
 };
 
 static bool
-add_messages(void *arg, const struct mq_item *item, int count)
+add_message(void *arg, const struct mq_scan *slice, const struct mq_item *item)
 {
 	struct contents *c = arg;
+	enum mq_state state = slice->place.state;
 	char group[REASON_BYTES + 1];
 	struct message s;
 	json_t *v;
 
-	for (; count > 0 && json_array_size(c->list) < CONTENTS_MESSAGES;
-	     count--, item++) {
-		message_unpack(&s, item, c->state);
-		append_value(c->list, v = message_facts(&s, item, c->state));
-		if (c->state == MQ_REJECTED) {
-			reason_fold(s.reason, group);
-			mq_json_set(v, "reason_group", mq_json_text(group));
-		}
-		mq_json_set(
-		    v, "id", s.id != NULL ? mq_json_text(s.id) : json_null());
-		message_set_content(v, &s,
-		    c->payloads && s.envelope.payload_len <= CONTENTS_PAYLOAD);
-		message_free(&s);
+	message_unpack(&s, item, state);
+	append_value(c->list, v = message_facts(&s, item, state));
+	if (state == MQ_REJECTED) {
+		reason_fold(s.reason, group);
+		mq_json_set(v, "reason_group", mq_json_text(group));
 	}
+	mq_json_set(v, "id", s.id != NULL ? mq_json_text(s.id) : json_null());
+	message_set_content(
+	    v, &s, c->payloads && s.envelope.payload_len <= CONTENTS_PAYLOAD);
+	mq_envelope_free(&s.envelope);
 	return json_array_size(c->list) < CONTENTS_MESSAGES;
 }
 
@@ -179,12 +175,11 @@ contents_print(struct collector *c, const struct model *m, bool payloads)
 	/* The next messages come first; of those that were rejected, the newest are
 	 * shown. */
 	for (; place.state < MQ_STATES; place.state++) {
-		contents.state = place.state;
 		mq_json_set(v, mq_state_name(place.state),
 		    contents.list = json_array());
 		collect_messages(c, &place,
 		    place.state == MQ_REJECTED && newest > 0 ? newest : 0, NULL,
-		    add_messages, &contents);
+		    add_message, &contents);
 	}
 	print_line(v);
 }

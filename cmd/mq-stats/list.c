@@ -18,8 +18,8 @@
 
 struct list {
 	const struct list_options *options;
-	const struct model *model;
-	const char *queue;
+	struct mq_place place;
+	int64_t now_ms; /* the server's */
 	bool json, terminal;
 	bool people; /* a table for them */
 	long limit;  /* -1: none */
@@ -28,20 +28,26 @@ struct list {
 	int columns;   /* of a line */
 	int extra_max; /* of the column that the state adds */
 	int extra;     /* as wide as it is */
-	struct mq_buf out;
 	/* Of --newest: copies of the last messages of the walk. */
-	struct mq_item *items;
+	struct mq_scan last;
 	long wanted; /* at most; some more may be kept */
-	long kept, cap;
+	int cap;
 };
 
+/* The oldest n of them are not kept any more. */
 static void
-free_items(struct mq_item *items, long n)
+drop_items(struct mq_scan *kept, int n)
 {
-	for (; n > 0; n--, items++) {
-		free((char *)items->element);
-		free((char *)items->connection);
+	int i;
+
+	for (i = 0; i < n; i++) {
+		free((char *)kept->items[i].element);
+		free((char *)kept->items[i].connection);
 	}
+	kept->count -= n;
+	if (kept->count > 0)
+		memmove(kept->items, kept->items + n,
+		    (size_t)kept->count * sizeof(*kept->items));
 }
 
 /* The column that only this state has; NULL: none.  The caller frees. */
@@ -57,10 +63,9 @@ extra_text(
 			return mq_xstrdup("turn");
 		if (item->tick > 0)
 			return mq_xasprintf("tick %lld", (long long)item->tick);
-		if (item->due_ms <= l->model->stats.now_ms)
+		if (item->due_ms <= l->now_ms)
 			return mq_xstrdup("now");
-		text_age(due,
-		    (double)(item->due_ms - l->model->stats.now_ms) / 1000);
+		text_age(due, (double)(item->due_ms - l->now_ms) / 1000);
 		return mq_xstrdup(due);
 	case MQ_UNACKED:
 		return item->connection == NULL ?
@@ -95,7 +100,7 @@ print_row(
 {
 	int room = l->columns - FIXED_COLUMNS, width;
 	const char *id = s->id != NULL ? s->id : "-";
-	int64_t passed_ms = l->model->stats.now_ms - s->since_ms;
+	int64_t passed_ms = l->now_ms - s->since_ms;
 	char age[TEXT_AGE] = "-", attempts[24];
 	char *extra = extra_text(l, item, s), *payload;
 
@@ -119,7 +124,7 @@ print_row(
 
 /* The head, and how wide the extra column is to be, by the first slice. */
 static void
-print_list_head(struct list *l, const struct mq_item *item, int count)
+print_list_head(struct list *l, const struct mq_scan *slice)
 {
 	static const char *const titles[MQ_STATES] = {[MQ_DELAYED] = "DUE",
 	    [MQ_UNACKED] = "CONNECTION",
@@ -127,130 +132,116 @@ print_list_head(struct list *l, const struct mq_item *item, int count)
 	const char *title = titles[l->options->state];
 	struct message s;
 	char *extra;
-	int n;
+	int n, i;
 
 	if (title != NULL && l->extra < (int)strlen(title))
 		l->extra = (int)strlen(title);
-	for (; title != NULL && count > 0; count--, item++) {
-		message_unpack(&s, item, l->options->state);
-		extra = extra_text(l, item, &s);
+	for (i = 0; title != NULL && i < slice->count; i++) {
+		message_unpack(&s, &slice->items[i], l->options->state);
+		extra = extra_text(l, &slice->items[i], &s);
 		n = text_width(extra);
 		l->extra = n > l->extra ? n : l->extra;
 		free(extra);
-		message_free(&s);
+		mq_envelope_free(&s.envelope);
 	}
 	print_line(l, "ID", "AGE", "ATTEMPTS", title, "PAYLOAD");
 }
 
 static void
 print_framed(
-    struct list *l, const struct mq_item *item, const struct message *s)
+    const struct list *l, const struct mq_item *item, const struct message *s)
 {
 	enum mq_framing framing =
 	    l->json ? MQ_FRAME_JSONL : l->options->framing;
-	struct mq_frame_meta meta = {.id = s->id, .queue = l->queue};
+	struct mq_frame_meta meta = {.id = s->id, .queue = l->place.queue};
+	struct mq_buf out = {0};
 	size_t n;
 	char *text;
 
 	if (framing == MQ_FRAME_JSONL)
 		meta.more = message_facts(s, item, l->options->state);
-	mq_buf_clear(&l->out);
-	mq_frame_write(&l->out, framing, &s->envelope, &meta);
+	mq_frame_write(&out, framing, &s->envelope, &meta);
 	json_decref(meta.more);
-	n = l->out.len;
+	n = out.len;
 	if (l->json) {
 		fputs(l->shown == 0 ? "[" : ",\n", stdout);
-		text_json(l->out.data, n - 1);
+		text_json(out.data, n - 1);
 	} else if (framing == MQ_FRAME_JSONL) {
-		text_json(l->out.data, n);
+		text_json(out.data, n);
 	} else if (!l->terminal) {
-		fwrite(l->out.data, 1, n, stdout);
+		fwrite(out.data, 1, n, stdout);
 	} else {
 		/* Nothing that could drive it, on a line of its own. */
 		n -= framing == MQ_FRAME_LINES || framing == MQ_FRAME_NULL;
-		text = text_visible(n > 0 ? l->out.data : "", n);
+		text = text_visible(n > 0 ? out.data : "", n);
 		puts(text);
 		free(text);
 	}
+	mq_buf_free(&out);
 }
 
 static bool
-print_slice(struct list *l, const struct mq_item *items, int count)
+print_item(
+    struct list *l, const struct mq_scan *slice, const struct mq_item *item)
 {
-	enum mq_state state = l->options->state;
-	const struct mq_item *item = items;
 	struct message s;
 
-	for (; item < items + count; item++) {
-		if (!mq_filter_match(
-			&l->options->filter, item->element, item->len))
-			continue;
-		if (l->skipped < l->options->offset) {
-			l->skipped++;
-			continue;
-		}
-		if (l->shown == l->limit) {
-			l->more = true;
-			return false;
-		}
-		if (l->shown == 0 && l->people)
-			print_list_head(l, items, count);
-		message_unpack(&s, item, state);
-		if (l->people)
-			print_row(l, item, &s);
-		else
-			print_framed(l, item, &s);
-		message_free(&s);
-		l->shown++;
+	if (l->skipped < l->options->offset) {
+		l->skipped++;
+		return true;
 	}
+	l->more |= l->shown == l->limit;
+	if (l->shown == l->limit)
+		return false;
+	if (l->shown == 0 && l->people)
+		print_list_head(l, slice);
+	message_unpack(&s, item, l->options->state);
+	if (l->people)
+		print_row(l, item, &s);
+	else
+		print_framed(l, item, &s);
+	mq_envelope_free(&s.envelope);
+	l->shown++;
 	return !ferror(stdout);
 }
 
 static bool
-take_slice(void *arg, const struct mq_item *item, int count)
+take_item(void *arg, const struct mq_scan *slice, const struct mq_item *item)
 {
 	struct list *l = arg;
+	struct mq_scan *last = &l->last;
 	struct mq_item *copy;
 
 	if (!l->options->newest)
-		return print_slice(l, item, count);
-	for (; count > 0; count--, item++) {
-		if (!mq_filter_match(
-			&l->options->filter, item->element, item->len))
-			continue;
-		/* The older half goes when there are twice as many as wanted. */
-		if (l->kept / 2 >= l->wanted) {
-			free_items(l->items, l->kept - l->wanted);
-			memmove(l->items, l->items + l->kept - l->wanted,
-			    (size_t)l->wanted * sizeof(*l->items));
-			l->kept = l->wanted;
-		}
-		if (l->kept == l->cap) {
-			l->cap = l->cap * 2 + 64;
-			l->items = mq_xreallocarray(
-			    l->items, (size_t)l->cap, sizeof(*l->items));
-		}
-		copy = &l->items[l->kept++];
-		*copy = *item;
-		copy->element = memcpy(
-		    mq_xcalloc(item->len + 1, 1), item->element, item->len);
-		if (item->connection != NULL)
-			copy->connection = mq_xstrdup(item->connection);
+		return print_item(l, slice, item);
+	/* The older half goes when there are twice as many as wanted. */
+	if (last->count / 2 >= l->wanted)
+		drop_items(last, last->count - (int)l->wanted);
+	if (last->count == l->cap) {
+		l->cap = l->cap * 2 + 64;
+		last->items = mq_xreallocarray(
+		    last->items, (size_t)l->cap, sizeof(*last->items));
 	}
+	copy = &last->items[last->count++];
+	*copy = *item;
+	copy->element =
+	    memcpy(mq_xcalloc(item->len + 1, 1), item->element, item->len);
+	if (item->connection != NULL)
+		copy->connection = mq_xstrdup(item->connection);
 	return true;
 }
 
 /* Measures columns, and returns how many messages the walk skips. */
 static long
-begin_list(struct list *l)
+begin_list(struct list *l, const struct mq_stats *stats)
 {
 	const struct list_options *o = l->options;
-	const struct mq_stats *stats = &l->model->stats;
-	const struct mq_connection_stats *c;
+	const struct mq_connection_stats *c = stats->connections;
+	const struct mq_connection_stats *end = c + stats->connection_count;
 	long long rejected = stats->queues[0].rejected;
 	bool any = !mq_filter_given(&o->filter);
 	char *name;
-	int i, n;
+	int n;
 
 	/* A line is as wide as the terminal, but never narrower than COLUMNS. */
 	l->columns = text_view().width;
@@ -260,8 +251,7 @@ begin_list(struct list *l)
 	if (l->extra_max > EXTRA_COLUMNS_MAX)
 		l->extra_max = EXTRA_COLUMNS_MAX;
 	/* Names of connections come one after the other. */
-	for (i = 0; i < stats->connection_count; i++) {
-		c = &stats->connections[i];
+	for (; c < end; c++) {
 		if (c->count == 0 || c->consumed[0].unacked == 0)
 			continue;
 		name = text_clipped_front(c->name, l->extra_max);
@@ -289,39 +279,31 @@ bool
 list_print(struct collector *c, const struct stats_options *o,
     const struct model *m, long *seen)
 {
-	const struct mq_place place = {
-	    .queue = o->queues[0], .state = o->list.state};
 	struct list l = {.options = &o->list,
-	    .model = m,
-	    .queue = place.queue,
+	    .place = {.queue = o->queues[0], .state = o->list.state},
+	    .now_ms = m->stats.now_ms,
 	    .json = o->format == FORMAT_JSON,
 	    .people =
 		o->format != FORMAT_JSON && o->list.framing == MQ_FRAME_WHOLE,
 	    .terminal = isatty(STDOUT_FILENO),
 	    .limit = o->list.limit};
-	struct mq_item item;
-	long i, j, skip = begin_list(&l);
+	long skip = begin_list(&l, &m->stats);
+	bool more = true;
+	int i;
 
 	if (m->stats.queues[0].known)
 		*seen = collect_messages(
-		    c, &place, skip, o->list.filter.id, take_slice, &l);
-	/* Those that were kept, the newest first. */
-	for (i = 0, j = l.kept - 1; i < j; i++, j--) {
-		item = l.items[i];
-		l.items[i] = l.items[j];
-		l.items[j] = item;
-	}
-	if (l.kept > 0)
-		(void)print_slice(&l, l.items, (int)l.kept);
-	free_items(l.items, l.kept);
-	free(l.items);
-	mq_buf_free(&l.out);
+		    c, &l.place, skip, &o->list.filter, take_item, &l);
+	for (i = l.last.count - 1; i >= 0 && more; i--)
+		more = print_item(&l, &l.last, &l.last.items[i]);
+	drop_items(&l.last, l.last.count);
+	free(l.last.items);
 	if (l.more && l.people && o->list.limit == -1 && !o->shared.quiet &&
 	    !ferror(stdout))
 		mq_say(
 		    "%s: only %ld %s messages shown; use --limit or --offset "
 		    "for more",
-		    l.queue, l.shown, mq_state_name(o->list.state));
+		    o->queues[0], l.shown, mq_state_name(o->list.state));
 	if (l.json)
 		fputs(l.shown == 0 ? "[]\n" : "]\n", stdout);
 	return l.shown > 0;

@@ -39,12 +39,6 @@ message_unpack(
 		m->since_ms = (int64_t)mq_id_time(m->id) / 1000;
 }
 
-void
-message_free(struct message *m)
-{
-	mq_envelope_free(&m->envelope);
-}
-
 const char *
 message_unique(const struct mq_envelope *e)
 {

@@ -21,50 +21,34 @@
 /* --- find ---------------------------------------------------------------- */
 
 struct found {
-	const char *id;
+	const struct mq_filter *filter; /* its id */
 	bool exists;
-	char *queue;
-	enum mq_state state;
-	char *connection;    /* NULL: nobody's */
-	struct mq_item item; /* element NULL: only known to run */
+	struct mq_place place; /* where it is, or where we look */
+	char *connection;      /* NULL: nobody's */
+	struct mq_item item;   /* element NULL: only known to run */
 	struct mq_buf element;
 	const struct mq_run *run; /* NULL: not known to run */
-	struct mq_place place;	  /* its own: where it looks */
 	/* Of a message that does not exist any more. */
 	const char *ended_in; /* the queue; NULL: nothing is kept of its end */
 	struct mq_ending ending;
 	struct model *model; /* of the last look */
 };
 
+/* A copy, as the slice goes. */
 static bool
-look_at_slice(void *arg, const struct mq_item *item, int count)
+take_found(void *arg, const struct mq_scan *slice, const struct mq_item *item)
 {
 	struct found *f = arg;
-	struct mq_envelope e;
-	const char *why, *name;
 
-	for (; count > 0 && !f->exists; count--, item++) {
-		if (mq_envelope_parse(item->element, item->len, &e, &why) == -1)
-			continue;
-		/* The needle may stand in the payload of another message, or in its
-		 * headers as something else. */
-		name = mq_message_name(&e);
-		f->exists = name != NULL && strcmp(name, f->id) == 0;
-		mq_envelope_free(&e);
-		if (!f->exists)
-			continue;
-		/* Beyond its slice. */
-		mq_buf_set(&f->element, item->element, item->len);
-		f->queue = mq_xstrdup(f->place.queue);
-		f->state = f->place.state;
-		f->connection = item->connection != NULL ?
-		    mq_xstrdup(item->connection) :
-		    NULL;
-		f->item = *item;
-		f->item.element = f->element.data;
-		f->item.connection = f->connection;
-	}
-	return !f->exists;
+	(void)slice;
+	f->exists = true;
+	mq_buf_set(&f->element, item->element, item->len);
+	if (item->connection != NULL)
+		f->connection = mq_xstrdup(item->connection);
+	f->item = *item;
+	f->item.element = f->element.data;
+	f->item.connection = f->connection;
+	return false;
 }
 
 /* Once the message is found, there is nothing to do. */
@@ -72,9 +56,10 @@ static void
 look_at_place(struct collector *c, struct found *f, const char *queue,
     enum mq_state state, const char *connection)
 {
+	if (f->exists)
+		return;
 	f->place = (struct mq_place){queue, state, connection, false};
-	if (!f->exists)
-		collect_messages(c, &f->place, 0, f->id, look_at_slice, f);
+	collect_messages(c, &f->place, 0, f->filter, take_found, f);
 }
 
 /* The way that most messages go. */
@@ -132,19 +117,19 @@ find_message(struct collector *c, struct found *f)
 	collect_runs(c, m);
 	/* The news of a run may be a second old. */
 	for (i = 0; i < m->runs.count && f->run == NULL; i++)
-		if ((!f->exists || f->state == MQ_UNACKED) &&
-		    strcmp(m->runs.runs[i].id, f->id) == 0)
+		if ((!f->exists || f->place.state == MQ_UNACKED) &&
+		    strcmp(m->runs.runs[i].id, f->filter->id) == 0)
 			f->run = &m->runs.runs[i];
 	/* A message that came without an id runs under one that only its consumer
 	 * knows. */
 	if (!f->exists && f->run != NULL) {
 		f->exists = true;
-		f->state = MQ_UNACKED;
-		f->queue = mq_xstrdup(f->run->queue);
+		f->place.state = MQ_UNACKED;
+		f->place.queue = f->run->queue;
 		f->connection = mq_xstrdup(f->run->connection);
 	}
 	if (!f->exists && known)
-		f->ended_in = collect_ending(c, m, f->id, &f->ending);
+		f->ended_in = collect_ending(c, m, f->filter->id, &f->ending);
 	return known;
 }
 
@@ -273,22 +258,24 @@ static void
 print_message(const struct found *f)
 {
 	int64_t now_ms = f->model->stats.now_ms;
+	enum mq_state state = f->place.state;
 	int columns = text_view().width;
 	struct message s;
 	json_t *history, *v;
 	char *text;
 	size_t i;
 
-	message_unpack(&s, &f->item, f->state);
-	print_time("published", (int64_t)mq_id_time(f->id) / 1000, now_ms);
-	if (f->state == MQ_READY || f->state == MQ_REJECTED)
+	message_unpack(&s, &f->item, state);
+	print_time(
+	    "published", (int64_t)mq_id_time(f->filter->id) / 1000, now_ms);
+	if (state == MQ_READY || state == MQ_REJECTED)
 		print_time("since", s.since_ms, now_ms);
-	if (f->state == MQ_DELAYED && f->item.in_line)
+	if (state == MQ_DELAYED && f->item.in_line)
 		text_line("waits for", "its group's turn");
-	else if (f->state == MQ_DELAYED && f->item.tick > 0)
+	else if (state == MQ_DELAYED && f->item.tick > 0)
 		printf(
 		    "%-12stick %lld\n", "waits for", (long long)f->item.tick);
-	else if (f->state == MQ_DELAYED)
+	else if (state == MQ_DELAYED)
 		print_time("due", f->item.due_ms, now_ms);
 	text_line("connection", f->connection);
 	if (f->run != NULL)
@@ -305,7 +292,7 @@ print_message(const struct found *f)
 	json_array_foreach(history, i, v)
 		print_failure(v);
 	json_decref(history);
-	message_free(&s);
+	mq_envelope_free(&s.envelope);
 }
 
 /* Of a message that does not exist any more. */
@@ -338,9 +325,9 @@ print_text(const struct found *f)
 		print_ending(f);
 		return;
 	}
-	text_line("id", f->id);
-	text_line("queue", f->queue);
-	text_line("state", mq_state_name(f->state));
+	text_line("id", f->filter->id);
+	text_line("queue", f->place.queue);
+	text_line("state", mq_state_name(f->place.state));
 	if (f->item.element != NULL) {
 		print_message(f);
 		return;
@@ -355,8 +342,9 @@ static json_t *
 found_json(const struct found *f, bool payload)
 {
 	json_t *v = mq_json_pack("{so so}", "id",
-		   mq_json_text(f->exists ? f->id : f->ending.id), "queue",
-		   mq_json_name(f->exists ? f->queue : f->ended_in)),
+		   mq_json_text(f->exists ? f->filter->id : f->ending.id),
+		   "queue",
+		   mq_json_name(f->exists ? f->place.queue : f->ended_in)),
 	       *facts;
 	int64_t published_ms;
 	struct message s;
@@ -365,18 +353,18 @@ found_json(const struct found *f, bool payload)
 		mq_json_must(json_object_update(v, f->ending.json) == 0);
 		return v;
 	}
-	mq_json_set(v, "state", json_string(mq_state_name(f->state)));
+	mq_json_set(v, "state", json_string(mq_state_name(f->place.state)));
 	if (f->item.element != NULL) {
-		message_unpack(&s, &f->item, f->state);
-		facts = message_facts(&s, &f->item, f->state);
+		message_unpack(&s, &f->item, f->place.state);
+		facts = message_facts(&s, &f->item, f->place.state);
 		mq_json_must(json_object_update(v, facts) == 0);
 		json_decref(facts);
-		published_ms = (int64_t)mq_id_time(f->id) / 1000;
+		published_ms = (int64_t)mq_id_time(f->filter->id) / 1000;
 		if (published_ms > 0)
 			mq_json_set(
 			    v, "published_ms", json_integer(published_ms));
 		message_set_content(v, &s, payload);
-		message_free(&s);
+		mq_envelope_free(&s.envelope);
 	} else {
 		mq_json_set(v, "connection", mq_json_name(f->connection));
 	}
@@ -389,7 +377,7 @@ found_json(const struct found *f, bool payload)
 bool
 one_print(struct collector *c, const struct stats_options *o, struct model *m)
 {
-	struct found f = {.id = o->list.filter.id, .model = m};
+	struct found f = {.filter = &o->list.filter, .model = m};
 	bool known = find_message(c, &f);
 	bool found = f.exists || f.ended_in != NULL;
 
@@ -400,8 +388,7 @@ one_print(struct collector *c, const struct stats_options *o, struct model *m)
 	else if (found)
 		print_text(&f);
 	else if (known && !o->shared.quiet)
-		mq_say("%s: no such message", f.id);
-	free(f.queue);
+		mq_say("%s: no such message", f.filter->id);
 	free(f.connection);
 	mq_buf_free(&f.element);
 	mq_ending_free(&f.ending);

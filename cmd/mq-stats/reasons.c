@@ -188,39 +188,37 @@ free_reasons(struct reasons *r)
 /* One stride through messages of a queue. */
 struct stride {
 	struct rejections *out;
-	enum mq_state state;
 	long place,
 	    end;       /* the next message, and the first that is not wanted */
 	size_t *bytes; /* that may still be read */
 };
 
 static bool
-add_stride(void *arg, const struct mq_item *item, int count)
+add_message(void *arg, const struct mq_scan *slice, const struct mq_item *item)
 {
 	struct stride *s = arg;
 	struct rejections *r = s->out;
+	enum mq_state state = slice->place.state;
 	struct message m;
 
 	if (r->all == NULL)
 		r->all = mq_xcalloc(REJECTED_MAX + MQ_STATES * OTHERS_PER_STATE,
 		    sizeof(*r->all));
-	for (; count > 0 && s->place < s->end; count--, item++) {
-		message_unpack(&m, item, s->state);
-		r->all[r->count++] = (struct rejected){
-		    .id = m.id != NULL ? mq_xstrdup(m.id) : NULL,
-		    .reason = m.reason != NULL ?
-			mq_xstrndup(m.reason, REASON_BYTES) :
-			NULL,
-		    .state = s->state == MQ_REJECTED ? NULL :
-						       mq_state_name(s->state),
-		    .at_ms = m.since_ms,
-		    .attempts = m.attempts,
-		    .place = s->place++,
-		};
-		message_free(&m);
-		*s->bytes -= item->len < *s->bytes ? item->len : *s->bytes;
-	}
-	return *s->bytes > 0 && s->place < s->end;
+	message_unpack(&m, item, state);
+	r->all[r->count++] = (struct rejected){
+	    .id = m.id != NULL ? mq_xstrdup(m.id) : NULL,
+	    .reason =
+		m.reason != NULL ? mq_xstrndup(m.reason, REASON_BYTES) : NULL,
+	    .state = state == MQ_REJECTED ? NULL : mq_state_name(state),
+	    .at_ms = m.since_ms,
+	    .attempts = m.attempts,
+	    .place = s->place++,
+	};
+	mq_envelope_free(&m.envelope);
+	*s->bytes -= item->len < *s->bytes ? item->len : *s->bytes;
+	/* What came with the slice costs nothing more. */
+	return s->place < s->end &&
+	    (*s->bytes > 0 || item + 1 < slice->items + slice->count);
 }
 
 static int
@@ -236,7 +234,7 @@ rejected_collect(struct collector *c, struct model *m)
 {
 	struct mq_place place = {.state = MQ_REJECTED};
 	size_t bytes = PAGE_BYTES;
-	struct stride s = {.state = MQ_REJECTED, .bytes = &bytes};
+	struct stride s = {.bytes = &bytes};
 	const struct mq_queue_stats *q;
 	struct rejections *r;
 	long from;
@@ -254,7 +252,8 @@ rejected_collect(struct collector *c, struct model *m)
 			s.end = from;
 			from -= from < STRIDE ? from : STRIDE;
 			s.place = from;
-			collect_messages(c, &place, from, NULL, add_stride, &s);
+			collect_messages(
+			    c, &place, from, NULL, add_message, &s);
 		}
 		r->cut = r->count < q->rejected;
 		if (r->count > 0)
@@ -288,11 +287,10 @@ rejected_one(struct collector *c, const char *queue, struct model *m)
 	rejected_collect(c, m);
 	for (; place.state < MQ_STATES; place.state++) {
 		s = (struct stride){.out = m->rejected,
-		    .state = place.state,
 		    .end = OTHERS_PER_STATE,
 		    .bytes = &bytes};
 		if (place.state != MQ_REJECTED)
-			collect_messages(c, &place, 0, NULL, add_stride, &s);
+			collect_messages(c, &place, 0, NULL, add_message, &s);
 	}
 	return 0;
 }
@@ -415,18 +413,17 @@ struct walk {
 };
 
 static bool
-add_slice(void *arg, const struct mq_item *item, int count)
+add_matching(void *arg, const struct mq_scan *slice, const struct mq_item *item)
 {
 	struct walk *w = arg;
 	struct message m;
 
-	for (; count > 0; count--, item++) {
-		if (!mq_filter_match(w->filter, item->element, item->len))
-			continue;
-		message_unpack(&m, item, MQ_REJECTED);
-		add_reason(&w->reasons, m.reason, m.since_ms, m.id);
-		message_free(&m);
-	}
+	(void)slice;
+	if (!mq_filter_match(w->filter, item->element, item->len))
+		return true;
+	message_unpack(&m, item, MQ_REJECTED);
+	add_reason(&w->reasons, m.reason, m.since_ms, m.id);
+	mq_envelope_free(&m.envelope);
 	return true;
 }
 
@@ -442,7 +439,7 @@ reasons_print(struct collector *c, const struct stats_options *o,
 	bool any;
 	int shown;
 
-	*seen = collect_messages(c, &place, 0, NULL, add_slice, &w);
+	*seen = collect_messages(c, &place, 0, NULL, add_matching, &w);
 	sort_reasons(r);
 	any = r->count > 0;
 	shown = o->list.limit != -1 && o->list.limit < r->count ?

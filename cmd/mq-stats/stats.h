@@ -124,7 +124,7 @@ void model_free(struct model *);
 
 /*
  * Asks the server for what outputs show.  What cannot go on ends the program, but for
- * collect_try() and collect_again().
+ * collect_try().
  */
 
 /* The server, and the queues that are named.  It connects when it must. */
@@ -139,13 +139,10 @@ struct collector {
 	bool open;
 };
 
-/* The queues, and what else is wanted (MQ_STATS_*).  Returns 0, or -1 with the error
- * in the model; the next call connects anew. */
+/* The queues, and what else is wanted (MQ_STATS_*).  Of queues that the model has, the
+ * rates are those since then, and the past is kept unless it is wanted anew.  Returns 0, or
+ * -1 with the error in the model, which keeps its queues; the next call connects anew. */
 int collect_try(struct collector *, int wanted, struct model *);
-/* The same once more: the rates are those since the last time, and the past is kept unless
- * it is wanted anew.  After an error the model keeps its queues. */
-int collect_again(struct collector *, int wanted, struct model *);
-
 /* The nodes of a cluster that are lost; collect_try() does so, too. */
 void collect_lost(struct collector *, struct model *);
 
@@ -157,12 +154,13 @@ void collect_runs(struct collector *, struct model *);
 /* For queues that do not exist. */
 void collect_elsewhere(struct collector *, struct model *);
 
-/* Gets a slice of messages; returns whether it wants another one. */
-typedef bool slice_fn(void *arg, const struct mq_item *, int count);
-/* Walks through a place until there are no more messages, or none are wanted; skip
- * and needle as of struct mq_scan.  Returns how many were looked at. */
+/* Gets a message, and the slice that it is in; returns whether it wants another one. */
+typedef bool message_fn(
+    void *arg, const struct mq_scan *slice, const struct mq_item *);
+/* Walks through a place until there are no more messages that match (filter NULL: all do),
+ * or none are wanted; skip as of struct mq_scan.  Returns how many were looked at. */
 long collect_messages(struct collector *, const struct mq_place *, long skip,
-    const char *needle, slice_fn *, void *arg);
+    const struct mq_filter *filter, message_fn *, void *arg);
 
 /* The end of a message, if that is kept: its queue, one of the model; else
  * NULL.  mq_ending_free() frees. */
@@ -453,9 +451,9 @@ struct message {
 	char bad[80]; /* the reason of a bad header; else empty */
 };
 
-/* Takes a message apart, whose item must stay until message_free(). */
+/* Takes a message apart, whose item must stay as long as the message; the caller frees the
+ * envelope. */
 void message_unpack(struct message *, const struct mq_item *, enum mq_state);
-void message_free(struct message *);
 
 /* The facts of a message: a new object with state, attempts and, where they are known,
  * since_ms, what it waits for, connection, reason, what it asks for, and

@@ -531,7 +531,10 @@ watch(struct collector *c, const struct stats_options *o, struct model *m)
 		}
 		set_next(&w);
 		c->past = w.screen && ++tables % PAST_TABLES == 0 ? INT_MAX : 0;
-		(void)collect_again(c, wanted, m);
+		/* A node that was lost may be back. */
+		if (m->lost.n > 0)
+			collect_close(c);
+		(void)collect_try(c, wanted, m);
 	}
 	screen_leave();
 	model_free(&w.one);
