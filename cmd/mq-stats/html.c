@@ -171,7 +171,7 @@ static void
 print_section(const char *title, const char *id, const char *note,
     struct table *t, const struct model *cuts)
 {
-	size_t rows = table_rows(t);
+	size_t rows = table_rows(t), i;
 	bool *has = mq_xcalloc((size_t)t->count, sizeof(*has));
 	int j;
 
@@ -185,8 +185,11 @@ print_section(const char *title, const char *id, const char *note,
 		      "<thead><tr>",
 		    stdout);
 		for (j = 0; j < t->count; j++) {
-			has[j] = t->columns[j]->kind != KIND_SPARK &&
-			    table_has(t, j);
+			has[j] = !t->columns[j]->sparse;
+			for (i = (size_t)j; i < t->used && !has[j] &&
+			     t->columns[j]->kind != KIND_SPARK;
+			     i += (size_t)t->count)
+				has[j] = t->cells[i].width > 0;
 			if (!has[j])
 				continue;
 			printf("<th scope=\"col\" class=\"%c\">",
@@ -295,7 +298,7 @@ html_print(const struct model *m, long refresh, bool served)
 	print_section("Queues", "queues",
 	    n > 0 ? "No queue has a message." : "There is no queue yet.", &t,
 	    NULL);
-	running_fill(&m->runs, m->stats.now_ms, &t);
+	running_fill(m, m->stats.now_ms, &t);
 	print_section("Running", "running", NULL, &t, NULL);
 	reasons_fill(m, &t);
 	print_section("Reasons of rejected messages", "reasons", NULL, &t, m);

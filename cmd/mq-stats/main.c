@@ -4,8 +4,7 @@
  * collect.c asks the server and fills a model, which the outputs read; these do not know
  * each other, and ask only for messages, to walk through them:
  *
- *	tables, watch (through screen)	json	prometheus	check
- *	list	reasons	one	html	server
+ *	watch	json	prometheus	check	list	reasons	one	html	server
  *
  * With --http, endpoint.c makes options of a request first.
  *
@@ -19,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "stats.h"
@@ -131,6 +131,21 @@ show_messages(
 	return false;
 }
 
+static void
+print_runs(const struct model *m, bool json)
+{
+	int64_t now_ms = mq_clock_unix_us() / 1000;
+	struct table table;
+
+	if (json) {
+		text_json_line(fields_list(run_fields, m->runs.runs,
+		    sizeof(*m->runs.runs), m->runs.count, now_ms));
+	} else if (m->runs.count > 0) {
+		running_fill(m, now_ms, &table);
+		table_print(&table);
+	}
+}
+
 /* Returns whether what was asked for is there. */
 static bool
 show_subject(
@@ -146,7 +161,7 @@ show_subject(
 	case SUBJECT_RUNNING:
 		known = o->count == 0 || find_queues(c, 0, m);
 		collect_runs(c, m);
-		running_print(&m->runs, o->format == FORMAT_JSON);
+		print_runs(m, o->format == FORMAT_JSON);
 		if (m->runs.count == 0 && known && !o->shared.quiet)
 			mq_say("no script is running");
 		return m->runs.count > 0 && known;

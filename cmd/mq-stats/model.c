@@ -1,5 +1,6 @@
 #include "stats.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,8 +69,9 @@ order_rows(const struct model *m, int *count, int *marked)
 
 /* --- sums ---------------------------------------------------------------- */
 
-void
-model_add(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
+/* Adds a queue to a sum, whose rates begin below 0. */
+static void
+add_queue(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 {
 	const struct field *f;
 	const void *from;
@@ -118,7 +120,7 @@ model_total(const struct model *m)
 		while (k < i && strcmp(all[k].name, all[i].name) != 0)
 			k++;
 		if (k == i)
-			model_add(&sum, &all[i]);
+			add_queue(&sum, &all[i]);
 	}
 	if (m->stats.part)
 		sum.ready = sum.delayed = sum.unacked = sum.rejected =
@@ -128,6 +130,80 @@ model_total(const struct model *m)
 		sum.in_s = sum.out_s = -1;
 	}
 	return sum;
+}
+
+/* --- tables -------------------------------------------------------------- */
+
+/* height: as of struct view. */
+static void
+fill_queues(const struct model *m, int height, struct table *t)
+{
+	int64_t now_ms = m->stats.now_ms;
+	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
+	char rest[32], total[] = "TOTAL";
+	int i, n, room, lines, first = 0, marked;
+	const struct mq_queue_stats **rows = order_rows(m, &n, &marked);
+
+	table_begin(t, queue_fields, NULL);
+	t->total = m->stats.count > 1;
+	room = height - 1 - t->total;
+	lines =
+	    m->order.limit > 0 && m->order.limit < n ? (int)m->order.limit : n;
+	/* The rest has one line, too. */
+	if (height > 0 && lines + (lines < n) > room)
+		lines = room > 1 ? room - 1 : 0;
+	t->rest = lines < n;
+	if (m->order.marked != NULL && lines > 0)
+		t->marked = marked + 1;
+	/* The marked row is among those that have a line. */
+	if (t->marked > lines) {
+		first = t->marked - lines;
+		t->marked = lines;
+	}
+	for (i = 0; i < lines; i++)
+		table_add(t, rows[first + i], NULL, now_ms);
+	if (t->rest) {
+		for (i = lines; i < n; i++)
+			add_queue(&sum, rows[(first + i) % n]);
+		snprintf(rest, sizeof(rest), "%d more", n - lines);
+		sum.name = rest;
+		table_add(t, &sum, NULL, now_ms);
+	}
+	free(rows);
+	if (t->total) {
+		sum = model_total(m);
+		sum.name = total;
+		table_add(t, &sum, NULL, now_ms);
+	}
+}
+
+void
+tables_fill(
+    const struct model *m, bool connections, int height, struct table *t)
+{
+	const struct mq_connection_stats *c = m->stats.connections;
+	int i;
+
+	if (!connections) {
+		fill_queues(m, height, t);
+		return;
+	}
+	table_begin(t, connection_fields, consumed_fields);
+	/* A line for each queue that one consumes, or one, if there is none. */
+	for (; c < m->stats.connections + m->stats.connection_count; c++)
+		for (i = 0; i == 0 || i < c->count; i++)
+			table_add(
+			    t, c, c->count > 0 ? &c->consumed[i] : NULL, 0);
+}
+
+void
+running_fill(const struct model *m, int64_t now_ms, struct table *t)
+{
+	int i;
+
+	table_begin(t, run_fields, NULL);
+	for (i = 0; i < m->runs.count; i++)
+		table_add(t, &m->runs.runs[i], NULL, now_ms);
 }
 
 /* --- reports ------------------------------------------------------------- */

@@ -346,13 +346,15 @@ add_reasons(struct table *t, const struct mq_queue_stats *q, int64_t now_ms,
 {
 	char name[] = "(other reasons)";
 	struct reason rest = {.text = name, .count = others};
+	const struct reason *one;
 	int i;
 
 	for (i = 0; i < shown + (others > 0); i++) {
+		one = i < shown ? &r->list[i] : &rest;
 		if (q != NULL)
-			table_add(t, queue_name, q, now_ms);
-		table_add(
-		    t, reason_fields, i < shown ? &r->list[i] : &rest, now_ms);
+			table_add(t, q, one, now_ms);
+		else
+			table_add(t, one, NULL, now_ms);
 	}
 }
 
@@ -363,9 +365,7 @@ reasons_fill(const struct model *m, struct table *t)
 	long others;
 	int i, k;
 
-	*t = (struct table){0};
-	table_columns(t, queue_name);
-	table_columns(t, reason_fields);
+	table_begin(t, queue_name, reason_fields);
 	for (i = 0; i < m->stats.count; i++) {
 		r = &m->rejected[i].reasons;
 		others = r->others;
@@ -382,17 +382,14 @@ rejected_fill(const struct model *m, struct table *t)
 {
 	int i, k;
 
-	*t = (struct table){0};
-	table_columns(t, queue_name);
-	table_columns(t, rejected_fields);
+	table_begin(t, queue_name, rejected_fields);
 	for (i = 0; i < m->stats.count; i++)
 		for (k = 0; k < m->rejected[i].count; k++) {
 			if (k >= NEWEST_PER_QUEUE &&
 			    m->rejected[i].all[k].state == NULL)
 				continue;
-			table_add(t, queue_name, &m->stats.queues[i], 0);
-			table_add(t, rejected_fields, &m->rejected[i].all[k],
-			    m->stats.now_ms);
+			table_add(t, &m->stats.queues[i],
+			    &m->rejected[i].all[k], m->stats.now_ms);
 		}
 }
 
@@ -435,7 +432,7 @@ reasons_print(struct collector *c, const struct stats_options *o,
 	    .queue = o->queues[0], .state = MQ_REJECTED};
 	struct walk w = {.filter = &o->list.filter};
 	struct reasons *r = &w.reasons;
-	struct table t = {0};
+	struct table t;
 	bool any;
 	int shown;
 
@@ -448,7 +445,7 @@ reasons_print(struct collector *c, const struct stats_options *o,
 	if (o->format == FORMAT_JSON) {
 		text_json_line(reasons_json(r, place.queue, shown));
 	} else if (any) {
-		table_columns(&t, reason_fields);
+		table_begin(&t, reason_fields, NULL);
 		add_reasons(&t, NULL, m->stats.now_ms, r, shown,
 		    shown == r->count ? r->others : 0);
 		table_print(&t);

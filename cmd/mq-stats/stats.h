@@ -89,6 +89,8 @@ struct order {
 	long limit;  /* queues at most; 0: all */
 };
 
+struct table;
+
 struct model {
 	const char *server;   /* its name */
 	struct order order;   /* of the queues in tables */
@@ -108,10 +110,15 @@ struct model {
 const struct mq_queue_stats **order_rows(
     const struct model *, int *count, int *marked);
 
-/* Adds a queue to a sum, whose rates begin below 0. */
-void model_add(struct mq_queue_stats *sum, const struct mq_queue_stats *);
 /* All queues together, each once; oldest_ms and rates where any is known. */
 struct mq_queue_stats model_total(const struct model *);
+
+/* The table of queues, where those that do not fit into so many lines (0: any) are
+ * summed up in one, or that of connections.  table_free() frees. */
+void tables_fill(
+    const struct model *, bool connections, int height, struct table *);
+/* The table of runs; now_ms by the clock of their hosts. */
+void running_fill(const struct model *, int64_t now_ms, struct table *);
 
 /* Reports the queues that do not exist; returns whether all do. */
 bool model_report_missing(const struct model *);
@@ -407,10 +414,11 @@ struct cell {
 /* No list of fields has more. */
 #define COLUMNS_MAX 32
 
-/* Cells are added row by row.  Starts zeroed; columns come before cells. */
+/* Cells are added row by row. */
 struct table {
 	const struct field *columns[COLUMNS_MAX];
 	int count;
+	int first;  /* columns of the first record of a row */
 	bool total; /* the last row is one */
 	bool rest;  /* so is the one before: of rows that are not there */
 	int marked; /* this row, from 1 on; 0: none */
@@ -419,16 +427,15 @@ struct table {
 	size_t used, cap;
 };
 
-/* Adds columns to a table, and the cells of a row to these; record NULL: there is
- * nothing to show. */
-void table_columns(struct table *, const struct field *);
+/* Begins a table of records, or of two records a row (second NULL: of one). */
+void table_begin(
+    struct table *, const struct field *first, const struct field *second);
+/* Adds a row; a record that is NULL has nothing to show. */
 void table_add(
-    struct table *, const struct field *, const void *record, int64_t now_ms);
+    struct table *, const void *first, const void *second, int64_t now_ms);
 
 /* The rows that are no sums. */
 size_t table_rows(const struct table *);
-/* Whether a column is there: an optional one is when one of its cells has a text. */
-bool table_has(const struct table *, int column);
 
 /* Appends the lines of the table; rows that have no room are counted. */
 void table_write(const struct table *, const struct view *, struct mq_buf *out);
@@ -478,11 +485,6 @@ void message_set_content(json_t *, const struct message *, bool payload);
  * then.
  */
 
-/* The table of queues, where those that do not fit into so many lines (0: any) are
- * summed up in one, or that of connections.  table_free() frees. */
-void tables_fill(
-    const struct model *, bool connections, int height, struct table *);
-
 /* --watch: the table again and again.  Returns when the user has had enough. */
 void watch(struct collector *, const struct stats_options *, struct model *);
 
@@ -516,17 +518,13 @@ void rejected_collect(struct collector *, struct model *);
  * collect_try(). */
 int rejected_one(struct collector *, const char *queue, struct model *);
 
-/* --running: the scripts that run now. */
-void running_print(const struct mq_runs *, bool json);
-
 /* --id: prints the message, wherever it is, or what is kept of its end; returns whether
  * there is any.  Looks by itself, and reports queues that do not exist. */
 bool one_print(
     struct collector *, const struct stats_options *, struct model *);
 
-/* Tables of the page.  The model has runs, and what was rejected: why the rejected
- * messages of each queue were, in groups, and the newest of them. */
-void running_fill(const struct mq_runs *, int64_t now_ms, struct table *);
+/* Tables of the model, which has what was rejected: why the rejected messages of each queue
+ * were, in groups, and the newest of them. */
 void reasons_fill(const struct model *, struct table *);
 void rejected_fill(const struct model *, struct table *);
 

@@ -20,9 +20,17 @@ static const char *const codes[] = {[STYLE_RED] = "\033[31m",
     [STYLE_GROWS] = "\033[33m"};
 
 void
-table_columns(struct table *t, const struct field *f)
+table_begin(
+    struct table *t, const struct field *first, const struct field *second)
 {
-	for (; f->kind != KIND_END; f++)
+	const struct field *f;
+
+	*t = (struct table){0};
+	for (f = first; f->kind != KIND_END; f++)
+		if (f->title != NULL)
+			t->columns[t->count++] = f;
+	t->first = t->count;
+	for (f = second; f != NULL && f->kind != KIND_END; f++)
 		if (f->title != NULL)
 			t->columns[t->count++] = f;
 }
@@ -43,23 +51,6 @@ static void
 add_text(struct table *t, const char *text, enum style style)
 {
 	add_cell(t, text, (int)strlen(text), style);
-}
-
-/* By hand: most of what there is to print are numbers. */
-static void
-add_number(struct table *t, long long n, enum style style)
-{
-	char text[24], *p = text + sizeof(text) - 1;
-	unsigned long long rest =
-	    n < 0 ? 0 - (unsigned long long)n : (unsigned long long)n;
-
-	*p = '\0';
-	do
-		*--p = (char)('0' + rest % 10);
-	while ((rest /= 10) > 0);
-	if (n < 0)
-		*--p = '-';
-	add_cell(t, p, (int)(text + sizeof(text) - 1 - p), style);
 }
 
 static void
@@ -166,7 +157,8 @@ add_field(
 		    v.real < 0.05 ? 0 : v.real);
 		add_text(t, text, style);
 	} else {
-		add_number(t, v.n, f->red && v.n > 0 ? STYLE_RED : style);
+		snprintf(text, sizeof(text), "%lld", v.n);
+		add_text(t, text, f->red && v.n > 0 ? STYLE_RED : style);
 	}
 	if (f->grows && q->grows)
 		t->cells[t->used - 1].style = STYLE_GROWS;
@@ -174,12 +166,16 @@ add_field(
 
 void
 table_add(
-    struct table *t, const struct field *f, const void *record, int64_t now_ms)
+    struct table *t, const void *first, const void *second, int64_t now_ms)
 {
-	for (; f->kind != KIND_END; f++)
-		if (f->title == NULL)
-			continue;
-		else if (record == NULL)
+	const struct field *f;
+	const void *record;
+	int j;
+
+	for (j = 0; j < t->count; j++) {
+		f = t->columns[j];
+		record = j < t->first ? first : second;
+		if (record == NULL)
 			add_text(t, f->sparse ? "" : "-", STYLE_PLAIN);
 		else if (f->kind == KIND_NOTE)
 			add_note(t, record, now_ms);
@@ -187,23 +183,13 @@ table_add(
 			add_spark(t, record, now_ms);
 		else
 			add_field(t, f, record, now_ms);
+	}
 }
 
 size_t
 table_rows(const struct table *t)
 {
 	return t->used / (size_t)t->count - t->total - t->rest;
-}
-
-bool
-table_has(const struct table *t, int column)
-{
-	bool has = !t->columns[column]->sparse;
-	size_t i;
-
-	for (i = (size_t)column; i < t->used && !has; i += (size_t)t->count)
-		has = t->cells[i].width > 0;
-	return has;
 }
 
 void
