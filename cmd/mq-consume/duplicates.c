@@ -288,9 +288,8 @@ static mq_number_fn on_answer;
 static struct mq_async *
 request_async(const struct request *q)
 {
-	return q->remote != NULL ?
-	    &q->remote->async :
-	    session_server(q->of->shared->session)->async;
+	return q->remote != NULL ? &q->remote->async :
+				   q->of->shared->session->self.async;
 }
 
 static void
@@ -548,12 +547,6 @@ requests_full(const struct requests *r)
 }
 
 bool
-requests_pending(const struct requests *r)
-{
-	return r->count > 0;
-}
-
-bool
 requests_await(struct requests *r, bool ended)
 {
 	r->awaited = r->count > 0;
@@ -561,12 +554,6 @@ requests_await(struct requests *r, bool ended)
 		ev_timer_stop(r->shared->loop, &r->timer);
 	if (ended && r->awaited)
 		start_timer(r, PATIENCE);
-	return r->awaited;
-}
-
-bool
-requests_awaited(const struct requests *r)
-{
 	return r->awaited;
 }
 

@@ -54,8 +54,9 @@ struct requests {
 	void *arg;
 	struct mq_answers *answers;		/* the slot's */
 	TAILQ_HEAD(request_list, request) list; /* unanswered, in order */
-	int count;
-	bool awaited;
+	/* Others read these two. */
+	int count;    /* of list */
+	bool awaited; /* answered() is to be called for the last one */
 	ev_timer timer;
 };
 
@@ -68,14 +69,10 @@ void requests_ask(struct requests *, const struct message *, const char *wrong,
     const char *text);
 /* Whether no more requests are to be read now. */
 bool requests_full(const struct requests *);
-/* Whether a request has no answer yet. */
-bool requests_pending(const struct requests *);
 
 /* A message has its final verb: answered() is called when no request is pending.
  * False: none is.  If its run has ended, requests are given up after 10 s. */
 bool requests_await(struct requests *, bool ended);
-/* Whether answered() is to be called for that. */
-bool requests_awaited(const struct requests *);
 /* Gives up the awaited requests now. */
 void requests_hurry(struct requests *);
 

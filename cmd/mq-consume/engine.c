@@ -24,11 +24,11 @@ flush_acks(struct engine *e)
 	enum executor_acks acks = e->executor.table->acks;
 	bool runs_none = executor_running(&e->executor) == 0;
 	bool careful = policy_is_careful(&e->policy);
-	bool at_rest = inbox_held(&e->inbox) == 0 &&
+	bool at_rest = e->inbox.held == 0 &&
 	    (acks == ACKS_AT_ONCE || runs_none) &&
-	    (acks != ACKS_FOR_OTHERS || outbox_holds(&e->outbox));
+	    (acks != ACKS_FOR_OTHERS || e->outbox.holding);
 
-	if (outbox_waits(&e->outbox) && (careful || at_rest))
+	if (e->outbox.waiting_count > 0 && (careful || at_rest))
 		outbox_flush(&e->outbox);
 	else
 		outbox_flush_enough(&e->outbox);
@@ -46,7 +46,7 @@ give_back_unstarted(struct engine *e)
 	/* A claim under way brings newer messages, which must go back first.
 	 * The messages of killed commands go back together, in order, but do
 	 * not wait for a command that does not end. */
-	if (inbox_is_claiming(&e->inbox) ||
+	if (e->inbox.claiming ||
 	    (now && executor_busy(&e->executor) > 0 &&
 		policy_just_signalled(&e->policy)) ||
 	    !session_is_up(&e->session) || !session_holds_lease(&e->session))
@@ -62,7 +62,8 @@ check_end(struct engine *e)
 	if (!engine_has_nothing(e))
 		return;
 	/* A join under way may still register our name, which only we remove. */
-	if (session_is_joining(&e->session) && !policy_killed(&e->policy))
+	if (e->session.state == SESSION_OPENING && e->session.lease.sent > 0 &&
+	    !policy_killed(&e->policy))
 		return;
 	if (policy_level(&e->policy) >= STOP_SOON ||
 	    policy_limit_reached(&e->policy, 0)) {
@@ -109,14 +110,13 @@ take_turn(struct engine *e)
 	if (at_once)
 		session_flush(&e->session);
 	stuck = session_is_up(&e->session) ? outbox_refused(&e->outbox) :
-					     outbox_settling(&e->outbox) > 0;
+					     e->outbox.settling > 0;
 	if (!at_once || !stuck)
 		e->executor.table->start(&e->executor);
-	claiming = inbox_is_claiming(&e->inbox);
+	claiming = e->inbox.claiming;
 	inbox_claim(&e->inbox);
 	/* Acks that wait go with a claim: the server wakes up once for both. */
-	if (!claiming && inbox_is_claiming(&e->inbox) &&
-	    outbox_waits(&e->outbox))
+	if (!claiming && e->inbox.claiming && e->outbox.waiting_count > 0)
 		outbox_flush(&e->outbox);
 	check_end(e);
 	/* In this turn of the loop: the next one begins with a wait. */
@@ -159,7 +159,7 @@ no_event_loop(const char *what)
 static void
 init_runs(struct engine *e)
 {
-	struct mq_consumer *server = session_server(&e->session);
+	struct mq_consumer *server = &e->session.self;
 	const char *host = process_host(&e->process);
 
 	e->duplicates = (struct duplicates){.loop = e->loop,
@@ -226,7 +226,7 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	session_init(&e->session, make);
 	e->inbox = (struct inbox){.loop = e->loop,
 	    .opt = opt,
-	    .server = session_server(&e->session),
+	    .server = &e->session.self,
 	    .ids = &e->ids,
 	    .session = &e->session,
 	    .policy = &e->policy};
@@ -235,7 +235,7 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	e->errands = (struct errands){.children = &e->children,
 	    .server = e->server,
 	    .opt = opt,
-	    .consumer = session_server(&e->session)};
+	    .consumer = &e->session.self};
 	bar_init(e);
 	engine_listen(e);
 	ev_prepare_init(&e->turn, on_turn);

@@ -18,7 +18,7 @@
 static void
 note_activity(struct engine *e)
 {
-	errands_drain_soon(&e->errands);
+	e->errands.drain_next = 0;
 	policy_active(&e->policy);
 }
 
@@ -53,15 +53,15 @@ end_engine(struct engine *e)
 static int
 count_in_hand(const struct engine *e)
 {
-	return inbox_held(&e->inbox) + executor_running(&e->executor) +
-	    outbox_settling(&e->outbox);
+	return e->inbox.held + executor_running(&e->executor) +
+	    e->outbox.settling;
 }
 
 bool
 engine_has_nothing(const struct engine *e)
 {
-	return inbox_first(&e->inbox) == NULL &&
-	    !inbox_is_claiming(&e->inbox) && !executor_owes(&e->executor);
+	return TAILQ_EMPTY(&e->inbox.all) && !e->inbox.claiming &&
+	    !executor_owes(&e->executor);
 }
 
 /* --- session ---------------------------------------------------------------- */
@@ -80,12 +80,11 @@ lose_all(struct engine *e)
 {
 	struct message *m, *next;
 
-	for (m = inbox_first(&e->inbox); m != NULL; m = next) {
-		next = TAILQ_NEXT(m, link);
+	TAILQ_FOREACH_SAFE(m, &e->inbox.all, link, next) {
 		if (m->lost)
 			continue;
-		mq_consumer_lapsed(session_server(&e->session), m->queue,
-		    m->element, m->len, m->attempts);
+		mq_consumer_lapsed(&e->session.self, m->queue, m->element,
+		    m->len, m->attempts);
 		if (m->state != MESSAGE_HELD)
 			outbox_lose(&e->outbox, m,
 			    "lease lost: others may get the message");
@@ -102,7 +101,7 @@ lose_all(struct engine *e)
 	}
 	executor_kill(&e->executor, SIGKILL);
 	inbox_renamed(&e->inbox);
-	errands_clean_soon(&e->errands);
+	e->errands.cleaning.next = 0;
 }
 
 static void
@@ -174,7 +173,8 @@ hear_session(void *arg, const struct fact *f)
 	switch (f->kind) {
 	case FACT_UP:
 		outbox_send_again(&e->outbox);
-		counters_runs_lost(&e->counters);
+		/* The server may have lost the report. */
+		e->counters.reported = false;
 		duplicates_resume(&e->duplicates);
 		inbox_look(&e->inbox, true);
 		report_service(e, true);
@@ -231,8 +231,8 @@ has_message(void *arg, int queue)
 {
 	struct engine *e = arg;
 
-	return (queue == -1 ? inbox_first(&e->inbox) :
-			      inbox_first_of(&e->inbox, queue)) != NULL;
+	return !TAILQ_EMPTY(
+	    queue == -1 ? &e->inbox.all : &e->inbox.queues[queue].all);
 }
 
 /* --- inbox ------------------------------------------------------------------ */
@@ -241,7 +241,7 @@ static int
 claim_room(void *arg, int queue)
 {
 	struct engine *e = arg;
-	int held = inbox_held(&e->inbox);
+	int held = e->inbox.held;
 	long room;
 
 	/* What is claimed while older messages go back would go back behind
@@ -251,7 +251,7 @@ claim_room(void *arg, int queue)
 		return 0;
 	room = policy_room(&e->policy,
 	    e->executor.table->room(&e->executor, queue), held,
-	    inbox_held_of(&e->inbox, queue), e->opt->batch);
+	    e->inbox.queues[queue].held, e->opt->batch);
 	/* While messages are held, a claim of a few is not worth a round, unless
 	 * they are the last. */
 	if (held > 0 && room < held &&
@@ -287,7 +287,7 @@ may_copy(void *arg)
 static void
 note_lack(struct engine *e, const char *why)
 {
-	if (!session_complains(&e->session))
+	if (e->session.complaint[0] == '\0')
 		session_complain(&e->session, why);
 	e->lacks_room = true;
 	if (e->lacks_since == 0)
@@ -467,7 +467,7 @@ judge(struct engine *e, struct message *m, const struct mq_verdict *v,
 	}
 	e->verdicts.broken = policy_is_broken(&e->policy);
 	outcome = verdict_outcome(
-	    &e->verdicts, m, v, errors, inbox_tick(&e->inbox, m->queue));
+	    &e->verdicts, m, v, errors, e->inbox.queues[m->queue].tick);
 	log_run(e, m, v, errors,
 	    m->stopped && outcome == MQ_OUTCOME_ACK ? "purged" :
 						      outcome_words[outcome]);
@@ -531,7 +531,7 @@ hear_run(void *arg, const struct fact *f)
 static void
 give_up(struct engine *e)
 {
-	const char *name = session_server(&e->session)->session.connection;
+	const char *name = e->session.self.session.connection;
 	int left = count_in_hand(e);
 
 	if (e->ending)
@@ -619,7 +619,7 @@ hear_errands(void *arg, const struct fact *f)
 	if (f->kind == FACT_COUNTED)
 		e->bar.total =
 		    n.done + n.failed + (long long)f->n + count_in_hand(e);
-	else if (f->kind == FACT_DRAINED && inbox_first(&e->inbox) == NULL)
+	else if (f->kind == FACT_DRAINED && TAILQ_EMPTY(&e->inbox.all))
 		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
 }
 

@@ -50,10 +50,11 @@ on_exists(void *arg, const struct mq_answer *answer, long long n)
 {
 	struct question *q = arg;
 	struct engine *e = q->engine;
-	struct message *m = inbox_first(&e->inbox);
+	struct message *m;
 
-	while (m != NULL && m->number != q->number)
-		m = TAILQ_NEXT(m, link);
+	TAILQ_FOREACH(m, &e->inbox.all, link)
+		if (m->number == q->number)
+			break;
 	free(q);
 	/* A settling message has an answer of its own. */
 	if (answer == NULL || m == NULL || m->lost ||
@@ -81,8 +82,8 @@ on_missing(void *arg, struct message *m)
 	}
 	/* Another consumer runs the message now, or somebody deleted it. */
 	q = make_question(e, m->queue, m->number);
-	if (mq_consumer_exists(session_server(&e->session), m->queue,
-		m->element, m->len, on_exists, q))
+	if (mq_consumer_exists(
+		&e->session.self, m->queue, m->element, m->len, on_exists, q))
 		return;
 	free(q);
 	take_over(e, m);
@@ -92,12 +93,6 @@ void
 engine_compare(struct engine *e, int queue, struct mq_held *held)
 {
 	inbox_reconcile(&e->inbox, queue, held, on_missing, e);
-}
-
-static unsigned long
-moves_of(const struct engine *e)
-{
-	return inbox_moves(&e->inbox) + outbox_moves(&e->outbox);
 }
 
 static void
@@ -123,7 +118,7 @@ on_count(void *arg, const struct mq_answer *answer, long long count)
 	struct engine *e = q->engine;
 	long long ours = inbox_count(&e->inbox, q->queue);
 
-	if (q->number != moves_of(e) || answer == NULL ||
+	if (q->number != e->inbox.moves + e->outbox.moves || answer == NULL ||
 	    answer->error != NULL || ours == count ||
 	    !session_is_up(&e->session)) {
 		free(q);
@@ -133,14 +128,14 @@ on_count(void *arg, const struct mq_answer *answer, long long count)
 		mq_say("%s: the server has unacked messages that this consumer "
 		       "does not have",
 		    e->server->name);
-	mq_consumer_held(session_server(&e->session), q->queue, on_held, q);
+	mq_consumer_held(&e->session.self, q->queue, on_held, q);
 }
 
 static void
 count_held(struct engine *e, int queue)
 {
-	mq_consumer_held_count(session_server(&e->session), queue, on_count,
-	    make_question(e, queue, moves_of(e)));
+	mq_consumer_held_count(&e->session.self, queue, on_count,
+	    make_question(e, queue, e->inbox.moves + e->outbox.moves));
 }
 
 static void
@@ -164,7 +159,7 @@ engine_count_held(struct engine *e, bool all)
 
 	/* An answer that comes before those to these questions spoils the
 	 * comparison, and changes the moves. */
-	if (inbox_is_claiming(&e->inbox) || outbox_settling(&e->outbox) > 0)
+	if (e->inbox.claiming || e->outbox.settling > 0)
 		return;
 	empty = mq_xcalloc((size_t)e->opt->queue_count, sizeof(*empty));
 	for (i = 0; i < e->opt->queue_count; i++)
@@ -173,8 +168,7 @@ engine_count_held(struct engine *e, bool all)
 		else
 			count_held(e, i);
 	if (all)
-		mq_consumer_holds(
-		    session_server(&e->session), empty, n, on_some, e);
+		mq_consumer_holds(&e->session.self, empty, n, on_some, e);
 	free(empty);
 }
 
@@ -186,21 +180,22 @@ on_request(void *arg, enum mq_stop what, const struct mq_run *run)
 	struct question *q = arg;
 	struct engine *e = q->engine;
 	int queue = q->queue;
-	struct message *m = inbox_first_of(&e->inbox, queue);
+	struct message *m;
 
 	free(q);
 	if (what == MQ_STOP_NONE)
 		return;
-	while (m != NULL &&
-	    (m->attempts + 1 != run->attempt || strcmp(m->id, run->id) != 0))
-		m = TAILQ_NEXT(m, own);
+	TAILQ_FOREACH(m, &e->inbox.queues[queue].all, own)
+		if (m->attempts + 1 == run->attempt &&
+		    strcmp(m->id, run->id) == 0)
+			break;
 	/* What is lost, or stops already, has an end of its own. */
 	if (m != NULL && (m->lost || m->stop != MQ_STOP_NONE))
 		return;
 	if (m == NULL || m->state != MESSAGE_RUNNING ||
 	    !executor_stop_run(&e->executor, m, what))
 		mq_consumer_tell_stop(
-		    session_server(&e->session), queue, MQ_STOP_OVER, run);
+		    &e->session.self, queue, MQ_STOP_OVER, run);
 }
 
 void
@@ -210,12 +205,12 @@ engine_look_for_stops(struct engine *e, int queue)
 	int i;
 
 	for (i = 0; i < e->opt->queue_count; i++) {
-		m = inbox_first_of(&e->inbox, i);
-		while (m != NULL && m->state != MESSAGE_RUNNING)
-			m = TAILQ_NEXT(m, own);
+		TAILQ_FOREACH(m, &e->inbox.queues[i].all, own)
+			if (m->state == MESSAGE_RUNNING)
+				break;
 		if (queue == -1 ? m != NULL : i == queue)
-			mq_consumer_look_for_stop(session_server(&e->session),
-			    i, on_request, make_question(e, i, 0));
+			mq_consumer_look_for_stop(&e->session.self, i,
+			    on_request, make_question(e, i, 0));
 	}
 }
 
@@ -230,6 +225,5 @@ engine_tell_stopped(struct engine *e, const struct message *m)
 		answer = m->outcome == MQ_OUTCOME_ACK ? MQ_STOP_PURGED :
 		    m->outcome == MQ_OUTCOME_AGAIN    ? MQ_STOP_RETURNED :
 							MQ_STOP_REJECTED;
-	mq_consumer_tell_stop(
-	    session_server(&e->session), m->queue, answer, &run);
+	mq_consumer_tell_stop(&e->session.self, m->queue, answer, &run);
 }

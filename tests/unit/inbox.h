@@ -71,7 +71,7 @@ static inline int
 on_room(void *arg, int queue)
 {
 	struct fixture *f = arg;
-	int room = f->room - inbox_held(&f->inbox);
+	int room = f->room - f->inbox.held;
 
 	return room > 0 ? room : 0;
 }
@@ -257,7 +257,7 @@ find(struct fixture *f, const char *name)
 {
 	struct message *m;
 
-	for (m = inbox_first(&f->inbox); m != NULL; m = TAILQ_NEXT(m, link))
+	for (m = TAILQ_FIRST(&f->inbox.all); m != NULL; m = TAILQ_NEXT(m, link))
 		if (strcmp(name_of(m), name) == 0)
 			return m;
 	fail_msg("there is no %s", name);

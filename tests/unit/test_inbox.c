@@ -321,9 +321,9 @@ ask(struct fixture *f, const char *word, const char *about)
 	int q = which(about);
 	double due_s = ev_timer_remaining(f->loop, &b->due_timer);
 
-	WORD("held", record("%d", q < 0 ? inbox_held(b) : inbox_held_of(b, q)));
-	WORD("bytes", record("%d", (int)inbox_held_bytes(b)));
-	WORD("tick-of", record("%d", (int)inbox_tick(b, q)));
+	WORD("held", record("%d", q < 0 ? b->held : b->queues[q].held));
+	WORD("bytes", record("%d", (int)b->held_bytes));
+	WORD("tick-of", record("%d", (int)b->queues[q].tick));
 	WORD("count", record("%d", (int)inbox_count(b, q)));
 	WORD("oldest", m = inbox_oldest_of(b, q),
 	    record("%s", m != NULL ? name_of(m) : "none"));
@@ -331,7 +331,7 @@ ask(struct fixture *f, const char *word, const char *about)
 	WORD("more", answers(b->queues[q].more));
 	WORD("expects", answers(inbox_expects(b, q)));
 	WORD("drained", answers(inbox_drained(b)));
-	WORD("claiming", answers(inbox_is_claiming(b)));
+	WORD("claiming", answers(b->claiming));
 	WORD("in-order", answers(inbox_in_order(b, 0)));
 	WORD("looks-for-pauses", answers(ev_is_active(&b->look_timer)));
 	WORD("due-in",
@@ -373,8 +373,8 @@ hear(struct fixture *f, const char *word, const char *about)
 static void
 send_ends(struct inbox *b)
 {
-	inbox_first(b)->sent = true;
-	inbox_last(b)->sent = true;
+	TAILQ_FIRST(&b->all)->sent = true;
+	TAILQ_LAST(&b->all, messages)->sent = true;
 }
 
 /* How things are. */

@@ -77,7 +77,7 @@ static void
 join(struct lease *l, int64_t ms, bool without_chance)
 {
 	lease_begin_join(l);
-	lease_confirm(l, ms);
+	l->ms = ms;
 	lease_joined(l);
 	if (without_chance) {
 		l->early = 0.5;
@@ -194,7 +194,7 @@ take(void *arg, const char *word, const char *about)
 	struct lease *l = arg;
 
 	WORD("begin", lease_begin_join(l));
-	WORD("confirm", lease_confirm(l, atoi(about)));
+	WORD("confirm", l->ms = atoi(about));
 	WORD("is-joined", lease_joined(l));
 	WORD("join", join(l, atoi(about), true));
 	WORD("after", go_by(l, atof(about)));
@@ -215,7 +215,7 @@ take(void *arg, const char *word, const char *about)
 	WORD("joined", answers(l->joined));
 	WORD("renewing", answers(l->renewal_sent > 0));
 	WORD("given-up", answers(!lease_keep(l, false)));
-	WORD("moved", record_name(lease_moved(l)));
+	WORD("moved", record_name(l->moved[0] != '\0' ? l->moved : NULL));
 	WORD("name", record_name(l->connection));
 	WORD("former", record_name(house->server.session.former));
 	WORD(

@@ -467,15 +467,15 @@ ask(struct house *h, const char *word, const char *about)
 	struct outbox *o = &h->outbox;
 	double waits_s = ev_timer_remaining(h->f.loop, &o->timer);
 
-	WORD("waits", answers(outbox_waits(o)));
-	WORD("holds", answers(outbox_holds(o)));
+	WORD("waits", answers(o->waiting_count > 0));
+	WORD("holds", answers(o->holding));
 	WORD("refused", answers(outbox_refused(o)));
 	WORD("gives-back", answers(outbox_gives_back(o, queue_of(about))));
 	WORD("in-order", answers(inbox_in_order(&h->f.inbox, queue_of(about))));
 	WORD("pausing",
 	    record("%d", h->f.inbox.queues[queue_of(about)].pausing));
-	WORD("settling", record("%d", outbox_settling(o)));
-	WORD("moves", record("%d", (int)outbox_moves(o)));
+	WORD("settling", record("%d", o->settling));
+	WORD("moves", record("%d", (int)o->moves));
 	WORD("copying", record("%d", (int)o->copying));
 	WORD("timer", record("%d", (int)(waits_s * 1000 + 0.5)));
 	WORD("unanswered", record("%d", h->sent_count));
@@ -585,14 +585,14 @@ TEST_OF(enough_go_at_once, struct house *h)
 	int i;
 
 	for (i = 0; i < 65; i++) {
-		assert_int_equal(outbox_waits(&h->outbox), i > 0);
+		assert_int_equal(h->outbox.waiting_count > 0, i > 0);
 		snprintf(name, sizeof(name), "%c%d", i < 60 ? 'a' : 'b', i);
 		take(h, "run", name);
 		take(h, "ack", name);
 	}
 	assert_non_null(
 	    strstr(recorded(), " a59 ) oldest:b( b60 b61 b62 b63 b64 )"));
-	assert_false(outbox_waits(&h->outbox));
+	assert_false(h->outbox.waiting_count > 0);
 }
 
 TEST_OF(runs_are_counted_by_their_time, struct house *h)
@@ -657,9 +657,8 @@ check_lost_answer(
 	(void)recorded();
 	lose_connection(h);
 	reconcile(h, 4 + claimed, 4 + claimed - (took_effect ? settled : 0));
-	assert_int_equal(
-	    outbox_settling(&h->outbox), took_effect ? 0 : settled);
-	assert_int_equal(inbox_held(&h->f.inbox), claimed);
+	assert_int_equal(h->outbox.settling, took_effect ? 0 : settled);
+	assert_int_equal(h->f.inbox.held, claimed);
 	assert_string_equal(recorded(),
 	    !took_effect     ? "" :
 		settled == 3 ? "done:a1 done:a1 done:a1" :

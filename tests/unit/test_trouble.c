@@ -135,7 +135,7 @@ act(struct session *s, const char *word, const char *about)
 	WORD("works", session_works(s));
 	WORD("reset", session_reset(s, about));
 	WORD("wait", session_wait(s, about));
-	WORD("complains", answers(session_complains(s)));
+	WORD("complains", answers(s->complaint[0] != '\0'));
 	WORD("leaving", answers(s->leaving));
 	WORD("is-up", answers(s->state == SESSION_UP));
 	WORD("waits", answers(s->waits_since > 0));

@@ -133,12 +133,12 @@ print_room(const struct executor *x, int queue)
 	long ahead = AHEAD;
 
 	(void)queue;
-	if (inbox_held_bytes(x->inbox) + count_unwritten(p) > AHEAD_BYTES)
+	if (x->inbox->held_bytes + count_unwritten(p) > AHEAD_BYTES)
 		return 0;
 	if (p->piped && ahead > p->arrived + ONE_BY_ONE)
 		ahead = p->arrived + ONE_BY_ONE;
 	/* Half of the messages come while the other half is printed. */
-	ahead -= inbox_held(x->inbox);
+	ahead -= x->inbox->held;
 	return ahead < AHEAD / 2 ? ahead : AHEAD / 2;
 }
 
@@ -324,11 +324,11 @@ print_start(struct executor *x)
 	long n = 1 + p->arrived / 4;
 	struct message *m;
 
-	if (inbox_held(x->inbox) == 0 || policy_level(x->policy) >= STOP_SOON)
+	if (x->inbox->held == 0 || policy_level(x->policy) >= STOP_SOON)
 		return;
 	if (x->opt->at_most_once) {
 		/* The next ones are acked once the last ones are written. */
-		if (count_unwritten(p) > 0 || outbox_settling(x->outbox) > 0)
+		if (count_unwritten(p) > 0 || x->outbox->settling > 0)
 			return;
 		if (n > ONCE)
 			n = ONCE;

@@ -397,7 +397,7 @@ on_ended(void *arg, int status)
 	ev_io_stop(x->loop, &s->verbs_io);
 	ev_timer_stop(x->loop, &s->timer);
 	ev_timer_stop(x->loop, &s->patience);
-	if (alone && !requests_pending(&s->requests))
+	if (alone && s->requests.count == 0)
 		mq_answers_keep(&s->answers);
 	else
 		mq_answers_close(&s->answers);
@@ -423,7 +423,7 @@ run_begin(struct slot *s, const char *input, size_t n)
 	/* It may crash this consumer: held messages go back that no other slot can take
 	 * at once. */
 	if (policy_is_alone(x->policy) &&
-	    inbox_held(x->inbox) > (slots_idle(x) - 1) * x->batch)
+	    x->inbox->held > (slots_idle(x) - 1) * x->batch)
 		tell(x, FACT_GIVE_BACK, .yes = true);
 	s->started_ms = 0;
 	s->timed_out = false;
@@ -456,8 +456,8 @@ run_begin(struct slot *s, const char *input, size_t n)
 static long
 fork_room(const struct executor *x, int queue)
 {
-	long all = slots_idle(x) - inbox_held(x->inbox) + slots_ahead(x);
-	long own = slots_idle_for(x, queue) - inbox_held_of(x->inbox, queue);
+	long all = slots_idle(x) - x->inbox->held + slots_ahead(x);
+	long own = slots_idle_for(x, queue) - x->inbox->queues[queue].held;
 
 	return x->uneven && own < all ? own : all;
 }
@@ -499,8 +499,7 @@ static long
 batch_room(const struct executor *x, int queue)
 {
 	long free = slots_idle_for(x, queue);
-	int held =
-	    free > 0 ? inbox_held_of(x->inbox, queue) : inbox_held(x->inbox);
+	int held = free > 0 ? x->inbox->queues[queue].held : x->inbox->held;
 	/* Messages that gather are held for long anyway. */
 	bool gathers = x->opt->batch_wait_ms > 0 && x->opt->prefetch < 0;
 
@@ -512,7 +511,7 @@ executor_wants_few(const struct executor *x, int queue)
 {
 	/* The batch of a queue is not full, and a slot is free for it. */
 	return x->opt->stream ||
-	    (x->opt->batch > inbox_held_of(x->inbox, queue) &&
+	    (x->opt->batch > x->inbox->queues[queue].held &&
 		slots_idle_for(x, queue) > 0);
 }
 
@@ -527,12 +526,11 @@ next_batch_queue(struct executor *x)
 	for (i = 0; i < x->opt->queue_count; i++) {
 		if ((m = inbox_oldest_of(x->inbox, i)) == NULL)
 			continue;
-		if (inbox_held_of(x->inbox, i) >= x->batch ||
-		    slots_have_last(x))
+		if (x->inbox->queues[i].held >= x->batch || slots_have_last(x))
 			return i;
 		/* Others come at once. */
 		if (session_is_up(x->session) &&
-		    !session_complains(x->session) &&
+		    x->session->complaint[0] == '\0' &&
 		    inbox_expects(x->inbox, i))
 			continue;
 		wait = m->since + (double)x->opt->batch_wait_ms / 1000 -

@@ -107,24 +107,24 @@ slot_ask_duplicate(void *arg, int which, const char *text)
 bool
 slots_may_start(const struct executor *x)
 {
-	return inbox_held(x->inbox) > 0 && !x->starved &&
+	return x->inbox->held > 0 && !x->starved &&
 	    policy_level(x->policy) < STOP_SOON &&
-	    process_may_run(x->process) && !session_is_opening(x->session) &&
-	    policy_may_start(x->policy);
+	    process_may_run(x->process) &&
+	    x->session->state != SESSION_OPENING && policy_may_start(x->policy);
 }
 
 bool
 slots_have_last(const struct executor *x)
 {
 	return policy_level(x->policy) != STOP_NOT ||
-	    policy_limit_reached(x->policy, inbox_held(x->inbox)) ||
+	    policy_limit_reached(x->policy, x->inbox->held) ||
 	    (x->opt->drain && inbox_drained(x->inbox));
 }
 
 bool
 slots_return_stale(struct executor *x, bool idle)
 {
-	if (x->opt->prefetch >= 0 || inbox_held(x->inbox) == 0 || idle ||
+	if (x->opt->prefetch >= 0 || x->inbox->held == 0 || idle ||
 	    mq_clock_steady_s() - x->last_end <= STALE_S)
 		return false;
 	x->run_s = STALE_S;

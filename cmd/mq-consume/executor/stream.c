@@ -82,8 +82,7 @@ stream_start(struct executor *x)
 	}
 	/* At the end of their input, workers can write verbs that they have kept until
 	 * then. */
-	last = inbox_held(x->inbox) == 0 && !inbox_is_claiming(x->inbox) &&
-	    slots_have_last(x);
+	last = x->inbox->held == 0 && !x->inbox->claiming && slots_have_last(x);
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
 		if (s->run.pid != 0)
@@ -115,7 +114,7 @@ stream_room(const struct executor *x, int queue)
 			free += window_of(s) - 1;
 		waits = waits || (n > 0 && s->count == 0);
 	}
-	free -= inbox_held(x->inbox);
+	free -= x->inbox->held;
 	return waits || free >= all / 2 ? free : 0;
 }
 

@@ -216,7 +216,7 @@ worker_wants(const struct slot *s)
 
 	/* A dead worker may wait for the answers to its dups. */
 	if (s->run.pid == 0)
-		return !requests_awaited(&s->requests);
+		return !s->requests.awaited;
 	return !is_leaving(s) && f->fd != -1 && !f->last &&
 	    unwritten_bytes(f) < INPUT_BYTES;
 }
@@ -372,9 +372,9 @@ hear_verbs(struct slot *s)
 	tell(s->executor, FACT_JUDGING);
 	look_at_input(&w->input);
 	/* A final verb may have waited for requests. */
-	if (s->verbs.final != MQ_FINAL_NONE && !requests_awaited(&s->requests))
+	if (s->verbs.final != MQ_FINAL_NONE && !s->requests.awaited)
 		judge_message(s);
-	while (at < w->said.len && !requests_awaited(&s->requests) &&
+	while (at < w->said.len && !s->requests.awaited &&
 	    !requests_full(&s->requests) && w->protocol_error == NULL) {
 		at += mq_verbs_feed_line(
 		    &s->verbs, w->said.data + at, w->said.len - at);
@@ -387,7 +387,7 @@ hear_verbs(struct slot *s)
 		memmove(w->said.data, w->said.data + at, w->said.len);
 	}
 	/* That time stops while requests are answered. */
-	if (requests_awaited(&s->requests) && s->run.pid != 0 && !is_leaving(s))
+	if (s->requests.awaited && s->run.pid != 0 && !is_leaving(s))
 		set_timer(s, 0);
 	if (w->judged == before)
 		return;
@@ -476,7 +476,7 @@ worker_tick(struct slot *s)
 	    (pipe.revents & POLLERR) != 0)
 		lose_input(s);
 	m = TAILQ_FIRST(&s->hand);
-	if (w->silence_said || m == NULL || requests_pending(&s->requests) ||
+	if (w->silence_said || m == NULL || s->requests.count > 0 ||
 	    is_leaving(s))
 		return;
 	if (allowed < SILENT_S)
@@ -581,8 +581,7 @@ end_worker(struct slot *s)
 	struct message *m;
 	struct mq_verdict v;
 
-	if (requests_awaited(&s->requests) ||
-	    requests_await(&s->requests, true))
+	if (s->requests.awaited || requests_await(&s->requests, true))
 		return;
 	x->busy--;
 	x->last_end = mq_clock_steady_s();
@@ -616,7 +615,7 @@ on_ended(void *arg, int status)
 	s->run.pid = 0;
 	s->status = status;
 	mq_answers_close(&s->answers);
-	if (requests_awaited(&s->requests))
+	if (s->requests.awaited)
 		return;
 	hear_verbs(s);
 	end_worker(s);

@@ -284,42 +284,6 @@ inbox_take_newest(struct inbox *in, int queue)
 
 /* --- questions -------------------------------------------------------------- */
 
-int
-inbox_held(const struct inbox *in)
-{
-	return in->held;
-}
-
-size_t
-inbox_held_bytes(const struct inbox *in)
-{
-	return in->held_bytes;
-}
-
-int
-inbox_held_of(const struct inbox *in, int queue)
-{
-	return in->queues[queue].held;
-}
-
-struct message *
-inbox_first(const struct inbox *in)
-{
-	return TAILQ_FIRST(&in->all);
-}
-
-struct message *
-inbox_last(const struct inbox *in)
-{
-	return TAILQ_LAST(&in->all, messages);
-}
-
-struct message *
-inbox_first_of(const struct inbox *in, int queue)
-{
-	return TAILQ_FIRST(&in->queues[queue].all);
-}
-
 bool
 inbox_in_order(const struct inbox *in, int queue)
 {
@@ -333,12 +297,6 @@ void
 inbox_disorder(struct inbox *in, int queue)
 {
 	in->queues[queue].disordered = in->claimed;
-}
-
-int64_t
-inbox_tick(const struct inbox *in, int queue)
-{
-	return in->queues[queue].tick;
 }
 
 /* --- comparing with the server ------------------------------------------------ */

@@ -662,12 +662,6 @@ inbox_renamed(struct inbox *in)
 }
 
 bool
-inbox_is_claiming(const struct inbox *in)
-{
-	return in->claiming;
-}
-
-bool
 inbox_drained(const struct inbox *in)
 {
 	int i;
@@ -689,12 +683,6 @@ inbox_expects(const struct inbox *in, int queue)
 		if (in->queues[i].more)
 			return false;
 	return in->queues[queue].more && in->room(in->arg, queue) > 0;
-}
-
-unsigned long
-inbox_moves(const struct inbox *in)
-{
-	return in->moves;
 }
 
 /* --- beginning and end ------------------------------------------------------ */

@@ -55,12 +55,13 @@ struct inbox_queue {
 	bool full;	   /* as many run as the queue allows */
 	int pausing;	   /* our own pauses that are not confirmed */
 	long long received;	 /* claimed under this name of the connection */
-	struct messages all;	 /* in the order of their claims */
 	struct messages waiting; /* not started, in order */
-	int held;		 /* count of waiting */
 	unsigned long disordered; /* up to this number the server may have
 				   * another order */
-	int64_t tick;		  /* of its clock, at the last look */
+	/* Others read these. */
+	struct messages all; /* by `own`, in the order of their claims */
+	int held;	     /* count of waiting */
+	int64_t tick;	     /* of its clock, at the last look */
 };
 
 struct inbox {
@@ -78,20 +79,22 @@ struct inbox {
 	size_t (*copied)(void *arg);
 	void *arg;
 
-	bool seen; /* a claim of some queue has been answered */
-
+	/* Others read these. */
 	struct inbox_queue *queues;
+	struct messages all; /* by `link`, in the order of their claims */
+	int held;	     /* count of those that are not started */
+	size_t held_bytes;
+	bool claiming;	     /* a claim is under way */
+	unsigned long moves; /* claims answered so far */
+
+	bool seen;	       /* a claim of some queue has been answered */
 	struct wakeup *wakeup; /* the queues by name */
-	struct messages all;   /* in the order of their claims */
 	/* By their bytes.  The server cannot tell equal elements of a list apart: it
 	 * removes the oldest one, whichever message has ended. */
 	struct equals_bucket equals[EQUALS_BUCKETS];
 	unsigned long claimed;
-	int held;
-	size_t held_bytes;
 	int64_t server_ahead_ms; /* its unix time less our boot time */
 
-	bool claiming; /* a claim is under way */
 	int claim_queue, claim_max;
 	bool in_pass;	  /* from the first queue to the last */
 	bool none_left;	  /* the queues of the pass so far had no more */
@@ -100,9 +103,8 @@ struct inbox {
 	ev_timer due_timer, look_timer;
 	ev_timer
 	    settle_first; /* before a claim that a settlement makes useless */
-	unsigned long moves; /* claims answered so far */
-	bool all_paused;     /* whatever the queues say */
-	bool any_called;     /* since the last pass, some queue was */
+	bool all_paused;  /* whatever the queues say */
+	bool any_called;  /* since the last pass, some queue was */
 };
 
 void inbox_init(struct inbox *);
@@ -124,16 +126,6 @@ struct message *inbox_take_newest(struct inbox *, int queue);
 /* Removes a message from the inbox, and frees it. */
 void inbox_forget(struct inbox *, struct message *);
 
-/* Held messages: how many; how many bytes; how many of a queue. */
-int inbox_held(const struct inbox *);
-size_t inbox_held_bytes(const struct inbox *);
-int inbox_held_of(const struct inbox *, int queue);
-/* The oldest and the newest of all messages; TAILQ_NEXT() and TAILQ_PREV() of
- * their links lead to the others.  NULL: there is none. */
-struct message *inbox_first(const struct inbox *);
-struct message *inbox_last(const struct inbox *);
-/* The oldest message of a queue; TAILQ_NEXT() of `own` leads to the others. */
-struct message *inbox_first_of(const struct inbox *, int queue);
 /* Whether the server has all messages of a queue in that order. */
 bool inbox_in_order(const struct inbox *, int queue);
 /* The server may have another order now. */
@@ -141,8 +133,6 @@ void inbox_disorder(struct inbox *, int queue);
 /* The oldest held message of a queue, or of the first that has one (-1); NULL: none is
  * held, or none may start. */
 struct message *inbox_oldest_of(const struct inbox *, int queue);
-/* The tick of a queue, at the last look. */
-int64_t inbox_tick(const struct inbox *, int queue);
 
 /* --- claims --- */
 
@@ -152,13 +142,10 @@ void inbox_claim(struct inbox *);
 void inbox_down(struct inbox *);
 /* The connection has a new name: nothing was claimed under it. */
 void inbox_renamed(struct inbox *);
-bool inbox_is_claiming(const struct inbox *);
 /* Whether the last claims found nothing, and no claim is under way. */
 bool inbox_drained(const struct inbox *);
 /* Whether a claim of a queue is under way, or comes at once. */
 bool inbox_expects(const struct inbox *, int queue);
-/* Claims answered so far. */
-unsigned long inbox_moves(const struct inbox *);
 
 /* --- news --- */
 

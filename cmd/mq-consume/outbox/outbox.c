@@ -356,8 +356,7 @@ equal_under_way(const struct outbox *o, int queue)
 {
 	const struct message *m;
 
-	for (m = inbox_first_of(o->inbox, queue); m != NULL;
-	     m = TAILQ_NEXT(m, own))
+	TAILQ_FOREACH(m, &o->inbox->queues[queue].all, own)
 		if (m->equal && m->in_flight)
 			return true;
 	return false;
@@ -452,8 +451,9 @@ collect_acks(struct batch *b, int queue, bool all, struct mq_acks *acks,
 	int place = 0;
 	bool holds;
 
-	for (m = inbox_first_of(o->inbox, queue); m != NULL && b->n < most;
-	     m = TAILQ_NEXT(m, own)) {
+	TAILQ_FOREACH(m, &o->inbox->queues[queue].all, own) {
+		if (b->n == most)
+			break;
 		/* The server does not have the message any more, or once all
 		 * commands in flight are carried out. */
 		if (m->in_flight || m->lost || m->gone)
@@ -708,17 +708,13 @@ outbox_send_again(struct outbox *o)
 	ev_timer_stop(o->loop, &o->timer);
 	if (!session_is_up(o->session) || o->settling == o->in_flight)
 		return;
-	for (m = inbox_first(o->inbox); m != NULL; m = next) {
-		next = TAILQ_NEXT(m, link);
+	TAILQ_FOREACH_SAFE(m, &o->inbox->all, link, next)
 		if (is_unsent(m) && m->outcome != MQ_OUTCOME_FRONT)
 			send_settlement(o, m);
-	}
 	/* The oldest goes back last: then it is in front. */
-	for (m = inbox_last(o->inbox); m != NULL; m = next) {
-		next = TAILQ_PREV(m, messages, link);
+	TAILQ_FOREACH_REVERSE_SAFE(m, &o->inbox->all, messages, link, next)
 		if (is_unsent(m))
 			send_settlement(o, m);
-	}
 	send_equal(o);
 	outbox_send_back(o);
 }
@@ -726,35 +722,11 @@ outbox_send_again(struct outbox *o)
 /* --- questions -------------------------------------------------------------- */
 
 bool
-outbox_waits(const struct outbox *o)
-{
-	return o->waiting_count > 0;
-}
-
-bool
-outbox_holds(const struct outbox *o)
-{
-	return o->holding;
-}
-
-int
-outbox_settling(const struct outbox *o)
-{
-	return o->settling;
-}
-
-bool
 outbox_refused(const struct outbox *o)
 {
 	return o->settling !=
 	    o->in_flight + o->waiting_count + o->equal_count + o->back_count -
 	    o->back_sent;
-}
-
-unsigned long
-outbox_moves(const struct outbox *o)
-{
-	return o->moves;
 }
 
 /* --- beginning and end ------------------------------------------------------ */

@@ -32,7 +32,8 @@ struct counters {
 	long returned;
 	bool refused;
 	struct mq_buf runs; /* the last report of long ones */
-	bool reported;	    /* the server has confirmed it, or will */
+	bool reported;	    /* the server has confirmed it, or will; the engine
+			* takes that back */
 };
 
 void counters_init(struct counters *, const struct options *,
@@ -49,8 +50,6 @@ void counters_lost(struct counters *, const struct message *);
 void counters_send(struct counters *);
 /* Tells the long runs: text as of queue/stats.h, taken; empty: nothing runs. */
 void counters_tell_runs(struct counters *, struct mq_buf *text);
-/* The server may have lost that report. */
-void counters_runs_lost(struct counters *);
 /* Since the start: done, failed, retried and lease_lost; the others are 0. */
 struct mq_counts counters_totals(const struct counters *);
 /* Says the totals, with --verbose or if leases were lost. */
@@ -113,17 +112,19 @@ struct outbox {
 	void *arg;
 	bool many; /* messages end many at a time */
 
-	int settling;		 /* count of messages that are */
-	int in_flight;		 /* of these: sent, and not answered */
-	size_t copying;		 /* bytes that these copy, about */
-	struct messages waiting; /* acks that wait for others */
-	int waiting_count;
-	int enough;	     /* waiting_count to be sent at the end of a turn */
-	int most;	     /* waiting_count at which all are sent */
-	double wait_s;	     /* until then; less if one holds something */
-	bool holding;	     /* one may hold a key or a group */
+	/* Others read these. */
+	int settling;	     /* count of messages that are */
+	size_t copying;	     /* bytes that those in flight copy, about */
+	int waiting_count;   /* acks that wait for others */
+	bool holding;	     /* one of them may hold a key or a group */
 	unsigned long moves; /* answers so far */
-	ev_timer timer;	     /* for the waiting acks */
+
+	int in_flight; /* of those that are settling: sent, and not answered */
+	struct messages waiting; /* the acks */
+	int enough;	/* waiting_count to be sent at the end of a turn */
+	int most;	/* waiting_count at which all are sent */
+	double wait_s;	/* until then; less if one holds something */
+	ev_timer timer; /* for the waiting acks */
 	struct outbox_queue *queues;
 	int back_count, equal_count; /* of all queues */
 	int back_sent;		     /* of those that go back: in flight */
@@ -145,9 +146,6 @@ void outbox_send_back(struct outbox *);
 void outbox_flush(struct outbox *);
 /* At the end of a turn: sends them if they are enough. */
 void outbox_flush_enough(struct outbox *);
-/* Whether acks wait; whether one of them may hold a key or a group. */
-bool outbox_waits(const struct outbox *);
-bool outbox_holds(const struct outbox *);
 /* Sends all settlements that are not in flight. */
 void outbox_send_again(struct outbox *);
 
@@ -158,10 +156,7 @@ void outbox_lose(struct outbox *, struct message *, const char *why);
 /* Drops a message that is settling. */
 void outbox_forget(struct outbox *, struct message *);
 
-int outbox_settling(const struct outbox *);
 /* Whether a refused settlement waits for the next tick. */
 bool outbox_refused(const struct outbox *);
-/* Answers so far. */
-unsigned long outbox_moves(const struct outbox *);
 
 #endif

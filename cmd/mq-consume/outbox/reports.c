@@ -203,12 +203,6 @@ counters_tell_runs(struct counters *c, struct mq_buf *text)
 	mq_buf_free(text);
 }
 
-void
-counters_runs_lost(struct counters *c)
-{
-	c->reported = false;
-}
-
 /* --- results ---------------------------------------------------------------- */
 
 /* The queue that hears of the end; NULL: none.  A notice has no other. */

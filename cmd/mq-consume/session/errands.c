@@ -166,12 +166,6 @@ errands_cleaned(struct errands *all)
 }
 
 void
-errands_clean_soon(struct errands *all)
-{
-	all->cleaning.next = 0;
-}
-
-void
 errands_resign(struct errands *all)
 {
 	if (all->cleaning.ours && !all->cleaning.by_queue)
@@ -206,12 +200,6 @@ errands_drain(struct errands *all)
 {
 	if (mq_clock_steady_s() >= all->drain_next)
 		(void)begin_errand(all, ERRAND_DRAIN);
-}
-
-void
-errands_drain_soon(struct errands *all)
-{
-	all->drain_next = 0;
 }
 
 /* --- survey -------------------------------------------------------------- */

@@ -56,12 +56,6 @@ session_works(struct session *s)
 	s->complaint[0] = '\0';
 }
 
-bool
-session_complains(const struct session *s)
-{
-	return s->complaint[0] != '\0';
-}
-
 void
 session_reset(void *session, const char *why)
 {
@@ -196,7 +190,7 @@ on_taken_over(void *arg, const struct mq_answer *answer, long long n)
 static void
 ask_all_held(struct session *s)
 {
-	const char *from = lease_moved(&s->lease);
+	const char *from = s->lease.moved;
 	int i;
 
 	s->asked_held = true;
@@ -205,7 +199,7 @@ ask_all_held(struct session *s)
 	for (i = 0; i < s->opt->queue_count; i++) {
 		if (mq_consumer_lacks(&s->self, i))
 			continue;
-		if (from != NULL)
+		if (from[0] != '\0')
 			mq_consumer_take_over(
 			    &s->self, i, from, on_taken_over, &s->queues[i]);
 		else
@@ -257,10 +251,10 @@ enter(struct session *s)
 		session_reset(s, why);
 		return;
 	}
-	lease_confirm(&s->lease, s->lease_ms);
+	s->lease.ms = s->lease_ms;
 	s->asked_held = false;
 	s->answers_wanted = 1 + mq_consumer_enter(&s->self, on_entered, s);
-	if (lease_moved(&s->lease) == NULL)
+	if (s->lease.moved[0] == '\0')
 		ask_all_held(s);
 	count_answer(s);
 }

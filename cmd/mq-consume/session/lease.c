@@ -68,24 +68,12 @@ lease_move(struct lease *l, const char *tag, struct mq_idgen *ids)
 	return true;
 }
 
-const char *
-lease_moved(const struct lease *l)
-{
-	return l->moved[0] != '\0' ? l->moved : NULL;
-}
-
 void
 lease_begin_join(struct lease *l)
 {
 	l->asked = mq_clock_steady_s();
 	if (l->moved[0] == '\0')
 		l->sent = l->asked;
-}
-
-void
-lease_confirm(struct lease *l, int64_t ms)
-{
-	l->ms = ms;
 }
 
 static double

@@ -264,27 +264,9 @@ session_is_up(const struct session *s)
 }
 
 bool
-session_is_joining(const struct session *s)
-{
-	return s->state == SESSION_OPENING && s->lease.sent > 0;
-}
-
-bool
-session_is_opening(const struct session *s)
-{
-	return s->state == SESSION_OPENING;
-}
-
-bool
 session_is_renewing(const struct session *s)
 {
 	return s->lease.renewal_sent > 0;
-}
-
-struct mq_consumer *
-session_server(struct session *s)
-{
-	return &s->self;
 }
 
 void

@@ -54,14 +54,14 @@ struct lease {
 
 	char connection[NAME_SIZE], name[NAME_SIZE];
 	char former[NAME_SIZE]; /* the connection that lost its lease */
-	/* A former name, under which the server holds our messages until they are
-	 * taken over; empty: none. */
+	/* A former name, under which the server still holds our messages, until they
+	 * are taken over; empty: none. */
 	char moved[NAME_SIZE];
 	bool joined;  /* under this connection name */
 	int64_t ms;   /* the server's last word */
 	double asked; /* boot time of the last join; 0: none */
 	/* And of the last good renewal, or join, of the name under which the server
-	 * holds our messages. */
+	 * holds our messages; not 0: the server may know the name. */
 	double sent;
 	double moved_at;     /* boot time of the last bytes received */
 	double renewal_sent; /* boot time of an unanswered one; 0: none */
@@ -78,10 +78,6 @@ void lease_new_name(struct lease *, const char *tag, struct mq_idgen *);
  * keeps its lease for as long as it holds.  False: there is none, and nothing has
  * changed. */
 bool lease_move(struct lease *, const char *tag, struct mq_idgen *);
-/* The name under which the server still holds our messages; NULL: this one. */
-const char *lease_moved(const struct lease *);
-/* The server has answered how long the lease holds. */
-void lease_confirm(struct lease *, int64_t ms);
 /* A join begins, or is done. */
 void lease_begin_join(struct lease *);
 void lease_joined(struct lease *);
@@ -128,14 +124,18 @@ struct session {
 	bool (*has)(void *arg, int queue);
 	void *arg;
 
+	/* Others read these. */
 	enum session_state state;
+	struct mq_consumer
+	    self; /* sends commands; with the connection's name */
+	struct lease lease;
+	char complaint[256]; /* last error said; empty: none */
+
 	struct mq_pairs pairs;
 	struct mq_switch news; /* of another master */
-	struct mq_consumer self;
 	char channel[sizeof("mq::wake::") + NAME_SIZE];
 	char client_name[32]; /* of its connections for commands */
 	struct finder finder;
-	struct lease lease;
 	struct session_queue *queues;
 	bool ever_joined;
 	bool leaving;
@@ -147,7 +147,6 @@ struct session {
 	bool asked_held;     /* which is to be up; else to ask what is held */
 	double waits_since;  /* steady time since it cannot join; 0: it can */
 	double heard_at, retry_s; /* heard_at: opened, or bytes since */
-	char complaint[256];	  /* last error said; empty: none */
 	ev_timer tick, retry;
 };
 
@@ -159,14 +158,8 @@ void session_leave(struct session *);
 void session_free(struct session *);
 
 bool session_is_up(const struct session *);
-/* Whether a join is under way, so that the server may know the name. */
-bool session_is_joining(const struct session *);
-/* Whether the session is connecting or joining. */
-bool session_is_opening(const struct session *);
 /* Whether a heartbeat is on its way: commands now cost the server no round more. */
 bool session_is_renewing(const struct session *);
-/* Commands; with the name of the connection. */
-struct mq_consumer *session_server(struct session *);
 
 /*
  * False: the lease may have lapsed, and the session rejoins.  To be asked before
@@ -185,7 +178,6 @@ void session_tell_slots(struct session *, int messages);
 /* Says an error of the server, once until session_works(). */
 void session_complain(void *session, const char *error);
 void session_works(struct session *);
-bool session_complains(const struct session *);
 /* Sends buffered commands now. */
 void session_flush(struct session *);
 
@@ -239,12 +231,13 @@ struct errand {
  * that has the other key is away.
  */
 struct cleaning {
-	bool by_queue;		      /* the key of the server is refused, */
-	bool away;		      /* or its node is away, this time */
-	bool ours;		      /* some key is */
-	int answers;		      /* missing: whose the keys are */
-	long long wait_ms;	      /* until the first key may be free */
-	double next;		      /* steady time of the next competition */
+	bool by_queue;	   /* the key of the server is refused, */
+	bool away;	   /* or its node is away, this time */
+	bool ours;	   /* some key is */
+	int answers;	   /* missing: whose the keys are */
+	long long wait_ms; /* until the first key may be free */
+	/* Steady time of the next competition; 0, which the engine may set: at once. */
+	double next;
 	unsigned long long scan_from; /* of the next round */
 };
 
@@ -282,7 +275,8 @@ struct errands {
 
 	struct errand errands[ERRANDS];
 	struct cleaning cleaning;
-	double drain_next; /* steady time before which no look begins */
+	/* Steady time before which no look begins; 0, which the engine may set: none. */
+	double drain_next;
 	struct survey survey;
 	struct transfers transfers;
 };
@@ -290,17 +284,13 @@ struct errands {
 /* Once a second: begins what is due.  counts: the number of messages is wanted; waits:
  * nothing is left but what other consumers have. */
 void errands_tick(struct errands *, bool counts, bool waits);
-/* Makes the next round of cleaning due at once. */
-void errands_clean_soon(struct errands *);
 /* Whether the first round is over, or another consumer's, and no other is under way.
  * Begins the first. */
 bool errands_cleaned(struct errands *);
 /* The consumer leaves: another one may clean. */
 void errands_resign(struct errands *);
-/* Looks whether the queues are empty, unless it did less than 0.9 s ago; or allows the
- * next look at once. */
+/* Looks whether the queues are empty, unless it did less than 0.9 s ago. */
 void errands_drain(struct errands *);
-void errands_drain_soon(struct errands *);
 /* A message was pushed. */
 void errands_transfer(struct errands *);
 /* Breaks off the errands under way; but transfers are brought to an end, which is waited
