@@ -47,26 +47,22 @@ open_file(const char *path)
 	return fd;
 }
 
-static void __attribute__((noreturn)) end_failed(const struct attachments *a)
+static void __attribute__((noreturn)) end_failed(struct transport *t)
 {
-	const struct mq_redis *r = a->set.redis;
-
-	mq_say("--attach: %s", r->error);
-	outcome_end(a->outcome, 0, r->status);
+	mq_say("--attach: %s", t->redis->error);
+	outcome_end(t, t->redis->status);
 }
 
 void
-attachments_send(struct attachments *a, struct outcome *o,
-    const struct mq_attachments *how, struct mq_redis *r,
-    struct mq_envelope *headers)
+attachments_send(
+    struct attachments *a, struct transport *t, struct mq_envelope *headers)
 {
+	const struct mq_attachments *how = t->opt->shared.layout->attachments;
 	size_t i;
 	int fd;
 
-	a->how = how;
-	a->outcome = o;
-	a->set.redis = r;
-	how->begin(&a->set, o->queue);
+	a->set.redis = t->redis;
+	how->begin(&a->set, t->opt->queue);
 	/* What cannot be opened is said before anything is sent. */
 	for (i = 0; i < a->n; i++)
 		if (access(a->list[i].path, R_OK) == -1)
@@ -74,11 +70,10 @@ attachments_send(struct attachments *a, struct outcome *o,
 	for (i = 0; i < a->n; i++) {
 		fd = open_file(a->list[i].path);
 		if (how->add(&a->set, a->list[i].name, fd) == -1)
-			end_failed(a);
+			end_failed(t);
 		close(fd);
 	}
 	mq_envelope_set(headers, MQ_HEADER_ATTACH, a->set.set);
-	o->attachments = a;
 }
 
 /* --- messages ------------------------------------------------------------------ */
@@ -198,8 +193,8 @@ message_add(struct messages *m, const char *payload, size_t n)
 	fill_time(m, m->expires_at, m->opt->expires_ms);
 	if (a != NULL) {
 		strlcpy(a->id, id, sizeof(a->id));
-		if (a->how->close(&a->set, id) == -1)
-			end_failed(a);
+		if (m->layout->attachments->close(&a->set, id) == -1)
+			end_failed(m->transport);
 	}
 	batch_add(m->transport, id, id, &m->header, payload, n);
 }
@@ -259,7 +254,8 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 	now = (int64_t)m->stamp.last_us / 1000;
 	/* Not of a copy whose header still has the time of an earlier delay. */
 	said = line->copied ? line->due_ms : due;
-	if (said != 0 && said < now && !m->noted_past && !m->opt->quiet) {
+	if (said != 0 && said < now && !m->noted_past &&
+	    !m->transport->opt->shared.quiet) {
 		m->noted_past = true;
 		mq_say("record %lu: its time is over; published at once",
 		    m->seen + 1);
@@ -314,17 +310,16 @@ place_of(const struct messages *m, const char *name)
 
 /* The header of messages that have none of their own is made here, with gaps. */
 void
-message_init(struct messages *m, const struct message_options *opt,
-    const struct mq_layout *layout, struct transport *transport,
-    int64_t clock_us)
+message_init(struct messages *m, struct transport *transport)
 {
 	static const char gap[] = "--------------------------------";
+	const struct message_options *opt = &transport->opt->message;
 	struct mq_envelope e = {0};
 
 	*m = (struct messages){.opt = opt,
-	    .layout = layout,
+	    .layout = transport->opt->shared.layout,
 	    .transport = transport,
-	    .stamp = {.clock_us = clock_us}};
+	    .stamp = {.clock_us = transport->clock_us}};
 	if (opt->raw)
 		return;
 	(void)next_us(&m->stamp);
@@ -387,7 +382,7 @@ wait_for_input(struct messages *m, int fd, int64_t ms)
 	int n = interrupt_wait(fd, ms);
 
 	if (n == -1)
-		outcome_interrupt(m->transport->outcome, 0);
+		outcome_interrupt(m->transport);
 	return n != 0;
 }
 
@@ -405,9 +400,10 @@ await_record(struct messages *m, int fd, bool durable)
 }
 
 void
-read_messages(struct messages *m, const struct options *o)
+read_messages(struct messages *m)
 {
 	struct transport *t = m->transport;
+	const struct options *o = t->opt;
 	bool json = o->framing == MQ_FRAME_JSONL;
 	struct mq_frame_reader frames;
 	struct mq_buf payload = {0};
@@ -430,7 +426,7 @@ read_messages(struct messages *m, const struct options *o)
 		 * published. */
 		if (interrupt_signal() != 0) {
 			batch_flush(t);
-			outcome_interrupt(t->outcome, 0);
+			outcome_interrupt(t);
 		}
 		if (json)
 			why = add_json(m, record, n, &payload);

@@ -426,6 +426,12 @@ static const struct mq_option queue[] = {
     {0},
 };
 
+static bool
+has_header(const struct options *o, const char *name)
+{
+	return mq_envelope_get(&o->message.headers, name) != NULL;
+}
+
 /* Messages are special that need more than a place in line now; tick 0 is as good as
  * none. */
 static void
@@ -435,28 +441,28 @@ read_options(struct options *o, int argc, char *argv[])
 	    {messages, o}, {mq_makes_options, &o->shared}, {request, o},
 	    {http_options, &o->hosts}, {queue, o},
 	    {mq_shared_options, &o->shared}, {0}};
-	const struct mq_envelope *e = &o->message.headers;
-	struct given *given = &o->given;
-	const char *unique;
+	struct message_options *m = &o->message;
+	struct mq_publishing *how = &o->how;
+	const struct given *given = &o->given;
+	bool more; /* they are special, and not just ordered */
 
 	mq_option_read(&o->shared, tables, argc, argv);
 	if (o->at != NULL)
-		o->message.when.kind = MQ_WHEN_AT;
+		m->when.kind = MQ_WHEN_AT;
 	else if (given->delay_ms >= 0)
-		o->message.when =
+		m->when =
 		    (struct mq_when){.kind = MQ_WHEN_IN, .ms = given->delay_ms};
-	unique = mq_envelope_get(e, MQ_HEADER_UNIQUE);
-	given->key = mq_envelope_get(e, MQ_HEADER_KEY) != NULL;
-	given->unique = unique != NULL;
-	given->queued = unique != NULL && strcmp(unique, "queued") == 0;
-	given->more = given->key || unique != NULL ||
-	    mq_envelope_get(e, MQ_HEADER_GROUP) != NULL ||
-	    o->message.expires_ms > 0 || o->message.wait || o->how.join ||
-	    given->from_tick > 0 || given->until_tick >= 0 ||
-	    o->how.limits.ready >= 0 || o->how.limits.delayed >= 0;
-	o->how.special = given->more || given->from_tick == 0 ||
-	    mq_envelope_get(e, MQ_HEADER_PRIORITY) != NULL;
-	o->message.awaited = o->message.wait || o->how.join;
+	m->awaited = m->wait || how->join;
+	m->notes = !o->shared.quiet && isatty(STDERR_FILENO);
+	more = has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP) ||
+	    m->expires_ms > 0 || m->awaited || given->from_tick > 0 ||
+	    given->until_tick >= 0 || how->limits.ready >= 0 ||
+	    how->limits.delayed >= 0;
+	how->in_tick = given->from_tick == 0;
+	how->special =
+	    more || how->in_tick || has_header(o, MQ_HEADER_PRIORITY);
+	how->alike = !m->awaited && o->framing != MQ_FRAME_JSONL;
+	how->ordered = how->alike && how->special && !more;
 }
 
 /* --tick publishes nothing. */
@@ -476,10 +482,11 @@ check_alone(const struct options *o, int payloads)
 }
 
 static void
-check_options(struct options *o, char *const payloads[], int count)
+check_options(const struct options *o, char *const payloads[], int count)
 {
 	const struct given *given = &o->given;
 	const struct message_options *m = &o->message;
+	const char *unique = mq_envelope_get(&m->headers, MQ_HEADER_UNIQUE);
 
 	if (given->delay_ms >= 0 && o->at != NULL)
 		mq_die(
@@ -492,9 +499,10 @@ check_options(struct options *o, char *const payloads[], int count)
 	if (m->attachments != NULL &&
 	    (count > 1 || o->framing != MQ_FRAME_WHOLE))
 		mq_die(MQ_EXIT_USAGE, "--attach needs exactly one message");
-	if (given->unique && !given->key)
+	if (unique != NULL && !has_header(o, MQ_HEADER_KEY))
 		mq_die(MQ_EXIT_USAGE, "--unique needs --key");
-	if (o->how.join && !given->queued && o->framing != MQ_FRAME_JSONL)
+	if (o->how.join && o->framing != MQ_FRAME_JSONL &&
+	    (unique == NULL || strcmp(unique, "queued") != 0))
 		mq_die(MQ_EXIT_USAGE, "--coalesce needs --unique queued");
 	if (given->from_tick >= 0 && given->until_tick >= 0 &&
 	    given->from_tick > given->until_tick)
@@ -517,11 +525,6 @@ check_options(struct options *o, char *const payloads[], int count)
 		    mq_option_framing_name(o->framing), payloads[0]);
 	if (o->at != NULL)
 		(void)parse_time(o->at, mq_clock_unix_us() / 1000);
-	o->how.alike = !o->message.awaited && o->framing != MQ_FRAME_JSONL;
-	o->how.ordered = o->how.alike && o->how.special && !o->given.more;
-	o->how.in_tick = o->given.from_tick == 0;
-	o->message.quiet = o->shared.quiet;
-	o->message.notes = !o->shared.quiet && isatty(STDERR_FILENO);
 }
 
 /* The rights that they need, as of queue/rights.h. */
@@ -531,8 +534,8 @@ rights(const struct options *o)
 	/* Something that others wait for, or ask about; a line of JSON and a
 	 * request say for themselves what they want. */
 	bool holds = o->framing == MQ_FRAME_JSONL || o->http ||
-	    o->message.awaited || o->given.key ||
-	    mq_envelope_get(&o->message.headers, MQ_HEADER_GROUP) != NULL;
+	    o->message.awaited || has_header(o, MQ_HEADER_KEY) ||
+	    has_header(o, MQ_HEADER_GROUP);
 
 	return MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
 	    (o->how.realtime ? MQ_TELLS : 0) |
@@ -641,26 +644,6 @@ option_of(const struct http_header *h)
 	return NULL;
 }
 
-/* A mistyped name is no other program's header. */
-static void
-check_names(const struct http *h)
-{
-	const struct http_header *one = h->request.headers;
-	const struct http_header *end = one + h->request.header_count;
-	char *option, *text;
-
-	for (; one < end; one++) {
-		option = option_of(one);
-		if (option == NULL &&
-		    strncasecmp(one->name, OURS, strlen(OURS)) == 0) {
-			text = mq_xasprintf(
-			    "%s: not a header of these tools", one->name);
-			http_refuse(h, 400, NULL, text);
-		}
-		free(option);
-	}
-}
-
 static struct http_answer
 judge(void *arg, int status)
 {
@@ -675,6 +658,7 @@ options_serve(struct options *o)
 {
 	struct http h;
 	const struct http_request *r = &h.request;
+	const char *name;
 	char **argv;
 	int argc = 1;
 	size_t i;
@@ -685,15 +669,21 @@ options_serve(struct options *o)
 	/* A page of some other site, in a browser that can reach us. */
 	if (http_request_get(r, "Origin") != NULL)
 		http_refuse(&h, 403, NULL, "not from a browser");
-	check_names(&h);
+	argv = mq_xcalloc(r->header_count + 2, sizeof(*argv));
+	argv[0] = mq_xstrdup("mq-publish");
+	for (i = 0; i < r->header_count; i++) {
+		name = r->headers[i].name;
+		/* A mistyped name is no other program's header. */
+		if ((argv[argc] = option_of(&r->headers[i])) != NULL)
+			argc++;
+		else if (strncasecmp(name, OURS, strlen(OURS)) == 0)
+			http_refuse(&h, 400, NULL,
+			    mq_xasprintf(
+				"%s: not a header of these tools", name));
+	}
 	http_receive_body(&h);
 	http_work(&h, judge, NULL);
 	/* What a client says comes behind the command line, and wins. */
-	argv = mq_xcalloc(r->header_count + 2, sizeof(*argv));
-	argv[0] = mq_xstrdup("mq-publish");
-	for (i = 0; i < r->header_count; i++)
-		if ((argv[argc] = option_of(&r->headers[i])) != NULL)
-			argc++;
 	o->message.ids = !o->message.raw;
 	read_options(o, argc, argv);
 	check_options(o, NULL, 0);

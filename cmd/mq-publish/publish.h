@@ -1,6 +1,6 @@
 /*
- * The modules of mq-publish: the command line, messages and what belongs to them, the way
- * to the server, and what became of them.
+ * The modules of mq-publish: the command line, the way to the server and what became of
+ * the messages, and messages themselves.
  */
 #ifndef PUBLISH_H
 #define PUBLISH_H
@@ -15,46 +15,7 @@
 #include "shared/http.h"
 #include "shared/options.h"
 
-/* --- outcome ------------------------------------------------------------ */
-
-/*
- * The fate of the messages: counts them, prints the ids of the accepted ones (with
- * --durable once their messages are safe), and says how many there are when the
- * program ends.  The caller sets the first five; the others are the module's own.
- */
-struct outcome {
-	const char *queue;
-	const char *what; /* a duplicate shares with another message: "key" */
-	bool print_ids, collect_ids;
-	bool http; /* the exit status is for an answer, see shared/http.h */
-	/* Of a message that may be refused: removed then; NULL: none. */
-	const struct attachments *attachments;
-	unsigned long count[MQ_PUBLISHED_TOO_LONG + 1]; /* by their verdict */
-	/* Some were refused; what is accepted now is behind them. */
-	bool gap;
-	unsigned long behind;
-	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, if collected */
-	/* With --durable only: */
-	const struct mq_publisher *publisher; /* NULL without */
-	struct mq_durable promise;
-	char where[48];	    /* in words: " on disk and 2 replicas" */
-	unsigned long safe; /* of those accepted */
-	bool unsure;	    /* there are others, or duplicates of others */
-	bool ours;  /* no write of this connection came before any of them */
-	bool moved; /* the promise is that of another server */
-	struct mq_buf held; /* ids that are printed when their messages are */
-};
-
-/* Says how many messages were accepted, and of how many nobody knows. */
-void outcome_end(const struct outcome *, unsigned long unknown, int status)
-    __attribute__((noreturn));
-/* Ends likewise, by the signal that has come. */
-void outcome_interrupt(const struct outcome *, unsigned long unknown)
-    __attribute__((noreturn));
-/* All is done: says what is needed, and returns the exit status. */
-int outcome_finish(const struct outcome *, bool quiet, bool verbose);
-
-/* --- attachments -------------------------------------------------------- */
+/* --- options ------------------------------------------------------------ */
 
 struct attachment {
 	char *name;
@@ -67,91 +28,9 @@ struct attachments {
 	struct attachment *list;
 	size_t n;
 	/* Set when they are sent. */
-	const struct mq_attachments *how; /* of the layout */
-	const struct outcome *outcome;
 	struct mq_attach set;
 	char id[MQ_ID_LEN + 1]; /* of the message; empty: not known yet */
 };
-
-/* Brings all to the server, for a message of the outcome's queue, and sets the header;
- * ends the program if that fails.  They are removed if that message is refused. */
-void attachments_send(struct attachments *, struct outcome *,
-    const struct mq_attachments *, struct mq_redis *,
-    struct mq_envelope *headers);
-
-/* --- transport ---------------------------------------------------------- */
-
-/*
- * Batches on their way to the server.  Each is kept until the server has answered for
- * it: so memory is bounded, the count of what was accepted is exact whatever goes
- * wrong, and what got lost with a connection is sent again on the next one.
- *
- * The program ends here, with a report, when the server is lost for good.
- */
-
-struct batch {
-	struct mq_post post;
-	struct mq_buf ids; /* MQ_ID_LEN each, if anybody wants them */
-};
-
-struct transport {
-	/* The caller's, set before the first message. */
-	struct mq_redis *redis;
-	struct mq_publisher *publisher;
-	struct outcome *outcome;
-	bool quiet;
-	struct mq_publishing how; /* the next batch goes out */
-	/* Asks whether the queue can be used, unless the first batch gets there
-	 * without that; ends the program if not.  NULL: that is done. */
-	void (*open)(void *arg);
-	void *arg;
-	/* The module's; they start zeroed. */
-	struct batch ring[MQ_MARKS]; /* as many as can be asked for */
-	unsigned first, used;	     /* batches under way; the next is filled */
-	size_t bytes;		     /* in those under way */
-	bool ending;		     /* nothing is sent again */
-	bool overtaken;		     /* others may be done that were sent behind
-				      * them: a new one would take a mark of theirs */
-	int64_t lost_ms;  /* when the connection was lost first since the last
-			  * answer or rest, CLOCK_BOOTTIME; 0: it was not */
-	int64_t pause_ms; /* the next one */
-};
-
-/* The connection is open, and waits in interrupt_wait() from now on.  durable: finds out
- * when messages will be safe, before anything is written; ends the program if they never
- * would be, or nobody knows. */
-void transport_begin(struct transport *, bool durable);
-/* With its outcome. */
-void transport_free(struct transport *);
-
-/* Connects again, as often as it takes; *pause_ms is the next pause.  False when that was
- * not possible until then, CLOCK_BOOTTIME; -1 is never. */
-bool transport_reconnect(
-    struct transport *, int64_t until_ms, int64_t *pause_ms);
-
-/*
- * Messages become batches, which are sent when they are full, or on demand.  A refusal
- * of the server ends the program, once all that is under way is answered.
- */
-/* How the messages that follow are published; sends those before them. */
-void batch_set_when(struct transport *, struct mq_when);
-void batch_set_special(struct transport *);
-
-/* Adds a message.  unique makes it one of its own among the delayed, even when its id,
- * which -i prints, came with it and may come again. */
-void batch_add(struct transport *, const char unique[MQ_ID_LEN + 1],
-    const char *id, const struct mq_buf *header, const char *payload, size_t n);
-
-/* Sends what is there, and waits until the server has confirmed everything; and
- * until all of it is safe, if it needs to be. */
-void batch_flush(struct transport *);
-void batch_settle(struct transport *);
-
-/* Settles, says why no more is published, and ends the program with a report. */
-void batch_end(struct transport *, int status, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4), noreturn));
-
-/* --- message ------------------------------------------------------------ */
 
 /* How all messages are made. */
 struct message_options {
@@ -159,52 +38,15 @@ struct message_options {
 	bool ids, wait; /* somebody asks for their ids, or for their ends */
 	bool awaited;	/* or may ask for their ends later */
 	bool notes;	/* somebody reads notes */
-	bool quiet;	/* nobody does */
 	struct mq_envelope headers;
 	int64_t expires_ms;		 /* after it is ready; 0: never */
 	struct mq_when when;		 /* they are ready */
 	struct attachments *attachments; /* NULL: none */
 };
 
-/* Ids that sort in the order of publishing, by the clock of the server. */
-struct stamp {
-	struct mq_idgen random;
-	int64_t clock_us;   /* the server's clock minus the steady one */
-	uint64_t last_us;   /* the time in the last id */
-	unsigned long made; /* since the clock was looked at in any case */
-};
-
-/* To be made by message_init(). */
-struct messages {
-	const struct message_options *opt;
-	const struct mq_layout *layout;
-	struct transport *transport;
-	struct stamp stamp;
-	unsigned long seen; /* messages that were to be published */
-	bool noted_large;   /* a large payload was noted */
-	bool noted_past;    /* and a time that is over */
-	/* Of a message without headers of its own; main() frees it. */
-	struct mq_buf header;
-	/* Where there are gaps in it, for the id (twice), and for the time that
-	 * it is due, or expires; 0: nowhere. */
-	size_t id_at, reply_at, due_at, expires_at;
-};
-
-/* opt->when is what the options say, by the clock of the server. */
-void message_init(struct messages *, const struct message_options *,
-    const struct mq_layout *, struct transport *, int64_t clock_us);
-
-/* Adds a payload with the headers of all to the batch.  Ends with exit 65 if it cannot be
- * published. */
-void message_add(struct messages *, const char *payload, size_t n);
-
-/* --- options ------------------------------------------------------------ */
-
 /* Needed only while the options are read. */
 struct given {
-	bool key, unique, queued;
-	int64_t delay_ms; /* -1: not given */
-	bool more;	  /* messages are special, and not just ordered */
+	int64_t delay_ms;	    /* -1: not given */
 	long from_tick, until_tick; /* -1: not given */
 };
 
@@ -241,11 +83,140 @@ void options_use_layout(struct options *, const struct mq_server *);
 struct mq_when options_when(const struct options *, int64_t now_ms);
 void options_free(struct options *);
 
-/* --- read --------------------------------------------------------------- */
+/* --- transport ---------------------------------------------------------- */
+
+/*
+ * Batches on their way to the server.  Each is kept until the server has answered for
+ * it: so memory is bounded, the count of what was accepted is exact whatever goes
+ * wrong, and what got lost with a connection is sent again on the next one.
+ *
+ * And their outcome: counts the messages, prints the ids of the accepted ones (with
+ * --durable once their messages are safe), and says how many there are when the
+ * program ends, here with a report if the server is lost for good.
+ */
+
+struct batch {
+	struct mq_post post;
+	struct mq_buf ids; /* MQ_ID_LEN each, if anybody wants them */
+};
+
+struct transport {
+	/* The caller's, set before transport_begin(). */
+	const struct options *opt;
+	struct mq_redis *redis;
+	struct mq_publisher *publisher;
+	/* And before the first message. */
+	struct mq_publishing how; /* the next batch goes out */
+	/* The module's; they start zeroed. */
+	int64_t clock_us; /* the server's clock minus the steady one */
+	bool unasked;	  /* nobody knows yet whether the queue can be used */
+	struct batch ring[MQ_MARKS]; /* as many as can be asked for */
+	unsigned first, used;	     /* batches under way; the next is filled */
+	size_t bytes;		     /* in those under way */
+	bool ending;		     /* nothing is sent again */
+	bool overtaken;		     /* others may be done that were sent behind
+				      * them: a new one would take a mark of theirs */
+	int64_t lost_ms;  /* when the connection was lost first since the last
+			  * answer or rest, CLOCK_BOOTTIME; 0: it was not */
+	int64_t pause_ms; /* the next one */
+	/* The outcome. */
+	unsigned long count[MQ_PUBLISHED_TOO_LONG + 1]; /* by their verdict */
+	/* Some were refused; what is accepted now is behind them. */
+	bool gap;
+	unsigned long behind;
+	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, with --wait */
+	/* With --durable only: */
+	struct mq_durable promise;
+	char where[48];	    /* in words: " on disk and 2 replicas" */
+	unsigned long safe; /* of those accepted */
+	bool unsure;	    /* there are others, or duplicates of others */
+	bool ours;  /* no write of this connection came before any of them */
+	bool moved; /* the promise is that of another server */
+	struct mq_buf held; /* ids that are printed when their messages are */
+};
+
+/* The connection is open, and waits in interrupt_wait() from now on.  With --durable,
+ * finds out when messages will be safe, before anything is written.  Finds out whether the
+ * queue can be used, unless there is a single message, which may get there without that.
+ * Ends the program if all this is not so, or nobody knows. */
+void transport_begin(struct transport *, bool single);
+void transport_free(struct transport *);
+
+/* Connects again, as often as it takes; *pause_ms is the next pause.  False when that was
+ * not possible until then, CLOCK_BOOTTIME; -1 is never. */
+bool transport_reconnect(
+    struct transport *, int64_t until_ms, int64_t *pause_ms);
+
+/* Says how many messages were accepted, and of how many under way nobody knows. */
+void outcome_end(struct transport *, int status) __attribute__((noreturn));
+/* Ends likewise, by the signal that has come. */
+void outcome_interrupt(struct transport *) __attribute__((noreturn));
+/* All is done: says what is needed, and returns the exit status. */
+int outcome_finish(struct transport *);
+
+/*
+ * Messages become batches, which are sent when they are full, or on demand.  A refusal
+ * of the server ends the program, once all that is under way is answered.
+ */
+/* How the messages that follow are published; sends those before them. */
+void batch_set_when(struct transport *, struct mq_when);
+void batch_set_special(struct transport *);
+
+/* Adds a message.  unique makes it one of its own among the delayed, even when its id,
+ * which -i prints, came with it and may come again. */
+void batch_add(struct transport *, const char unique[MQ_ID_LEN + 1],
+    const char *id, const struct mq_buf *header, const char *payload, size_t n);
+
+/* Sends what is there, and waits until the server has confirmed everything; and
+ * until all of it is safe, if it needs to be. */
+void batch_flush(struct transport *);
+void batch_settle(struct transport *);
+
+/* Settles, says why no more is published, and ends the program with a report. */
+void batch_end(struct transport *, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4), noreturn));
+
+/* --- messages ------------------------------------------------------------- */
+
+/* Brings the attachments to the server, and sets the header; ends the program if that
+ * fails.  They are removed if their message is refused. */
+void attachments_send(
+    struct attachments *, struct transport *, struct mq_envelope *headers);
+
+/* Ids that sort in the order of publishing, by the clock of the server. */
+struct stamp {
+	struct mq_idgen random;
+	int64_t clock_us;   /* the server's clock minus the steady one */
+	uint64_t last_us;   /* the time in the last id */
+	unsigned long made; /* since the clock was looked at in any case */
+};
+
+/* To be made by message_init(). */
+struct messages {
+	const struct message_options *opt;
+	const struct mq_layout *layout;
+	struct transport *transport;
+	struct stamp stamp;
+	unsigned long seen; /* messages that were to be published */
+	bool noted_large;   /* a large payload was noted */
+	bool noted_past;    /* and a time that is over */
+	/* Of a message without headers of its own; main() frees it. */
+	struct mq_buf header;
+	/* Where there are gaps in it, for the id (twice), and for the time that
+	 * it is due, or expires; 0: nowhere. */
+	size_t id_at, reply_at, due_at, expires_at;
+};
+
+/* The options' time when messages are ready is by the clock of the server. */
+void message_init(struct messages *, struct transport *);
+
+/* Adds a payload with the headers of all to the batch.  Ends with exit 65 if it cannot be
+ * published. */
+void message_add(struct messages *, const char *payload, size_t n);
 
 /* Publishes the messages on standard input to its end.  Ends the program, with what came
  * before published, if that makes no sense or cannot be read. */
-void read_messages(struct messages *, const struct options *);
+void read_messages(struct messages *);
 
 /* --- wait --------------------------------------------------------------- */
 
@@ -255,6 +226,6 @@ void read_messages(struct messages *, const struct options *);
  * while, so that none is missed that ended before we asked, or while the connection was
  * lost.
  */
-int wait_for_endings(struct transport *, const struct options *);
+int wait_for_endings(struct transport *);
 
 #endif

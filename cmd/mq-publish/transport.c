@@ -20,169 +20,6 @@
 /* At most 1 MiB of ids waits until their messages are safe. */
 #define HELD_BYTES ((size_t)1024 * 1024)
 
-/* -1: there is none, with the error. */
-static int
-find_promise(struct outcome *o)
-{
-	char replicas[24] = "";
-	int n;
-
-	if (mq_durable_find(o->publisher->redis, &o->promise) == -1)
-		return -1;
-	n = o->promise.replicas;
-	if (n > 0)
-		snprintf(replicas, sizeof(replicas), "%d replica%s", n,
-		    n == 1 ? "" : "s");
-	snprintf(o->where, sizeof(o->where), " on %s%s%s",
-	    o->promise.disk ? "disk" : "",
-	    o->promise.disk && n > 0 ? " and " : "", replicas);
-	o->moved = false;
-	return 0;
-}
-
-/* Waits until all messages are safe, a minute at most.  False, with the error: they are
- * not, or nobody knows.  Without --durable they are. */
-static bool
-make_safe(struct outcome *o)
-{
-	if (o->publisher == NULL || !o->unsure)
-		return true;
-	if (o->moved && find_promise(o) == -1)
-		return false;
-	if (mq_publisher_wait_durable(o->publisher, &o->promise, o->ours) == -1)
-		return false;
-	o->safe = o->count[MQ_PUBLISHED];
-	o->unsure = false;
-	if (o->held.len > 0)
-		(void)fwrite(o->held.data, 1, o->held.len, stdout);
-	mq_buf_clear(&o->held);
-	return true;
-}
-
-static void
-take_id(struct outcome *o, const char *id)
-{
-	if (o->print_ids && o->publisher == NULL) {
-		printf("%.*s\n", MQ_ID_LEN, id);
-	} else if (o->print_ids) {
-		mq_buf_add(&o->held, id, MQ_ID_LEN);
-		mq_buf_add(&o->held, "\n", 1);
-	}
-	if (o->collect_ids)
-		mq_buf_add(&o->ids, id, MQ_ID_LEN);
-}
-
-static void
-report(const struct outcome *o, unsigned long unknown)
-{
-	static const struct {
-		enum mq_published verdict;
-		const char *one, *many;
-	} others[] = {{MQ_PUBLISHED_JOINED, "joined", "joined"},
-	    {MQ_PUBLISHED_DUPLICATE, "duplicate", "duplicates"},
-	    {MQ_PUBLISHED_STALE, "too late", "too late"},
-	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"}};
-	unsigned long accepted = o->count[MQ_PUBLISHED], other;
-	unsigned long n = accepted - o->behind, unsure = accepted - o->safe;
-	struct mq_buf more = {0};
-	size_t i;
-
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if ((other = o->count[others[i].verdict]) > 0)
-			mq_buf_printf(&more, ", %lu %s", other,
-			    other == 1 ? others[i].one : others[i].many);
-	if (o->behind > 0)
-		mq_buf_printf(&more, ", and %lu behind those that were refused",
-		    o->behind);
-	if (unknown > 0)
-		mq_buf_printf(&more, ", and up to %lu more", unknown);
-	if (o->publisher != NULL && unsure > 0)
-		mq_buf_printf(&more,
-		    ", %lu of them in the queue but not known to be%s; "
-		    "published again without -k they come twice",
-		    unsure, o->where);
-	else if (o->publisher != NULL && accepted > 0)
-		mq_buf_printf(&more, ",%s", o->where);
-	mq_say("%lu message%s accepted%s", n, n == 1 ? "" : "s",
-	    mq_buf_str(&more));
-	mq_buf_free(&more);
-}
-
-/* Messages that are not there because of others, or of themselves. */
-static unsigned long
-count_refused(const struct outcome *o)
-{
-	return o->count[MQ_PUBLISHED_DUPLICATE] + o->count[MQ_PUBLISHED_STALE] +
-	    o->count[MQ_PUBLISHED_TOO_LONG];
-}
-
-/* The server has taken none: removes their files.  What is left when that fails is found
- * by mq-clean. */
-static void
-drop_attachments(const struct outcome *o, unsigned long unknown)
-{
-	const struct attachments *a = o->attachments;
-
-	if (a != NULL && a->id[0] != '\0' && o->count[MQ_PUBLISHED] == 0 &&
-	    unknown == 0 &&
-	    (o->count[MQ_PUBLISHED_FULL] > 0 ||
-		o->count[MQ_PUBLISHED_JOINED] + count_refused(o) > 0))
-		(void)a->how->release(a->set.redis, a->set.set, a->id);
-}
-
-void
-outcome_end(const struct outcome *o, unsigned long unknown, int status)
-{
-	drop_attachments(o, unknown);
-	report(o, unknown);
-	exit(o->http && o->count[MQ_PUBLISHED_FULL] > 0 ? HTTP_EXIT(429) :
-							  status);
-}
-
-void
-outcome_interrupt(const struct outcome *o, unsigned long unknown)
-{
-	fflush(stdout);
-	mq_say("interrupted");
-	report(o, unknown);
-	mq_end_by(interrupt_signal());
-}
-
-int
-outcome_finish(const struct outcome *o, bool quiet, bool verbose)
-{
-	unsigned long refused = count_refused(o);
-	bool too_long = o->count[MQ_PUBLISHED_TOO_LONG] > 0;
-	char why[64];
-
-	snprintf(why, sizeof(why), "another message has its %s", o->what);
-	drop_attachments(o, 0);
-	if (too_long)
-		strlcpy(
-		    why, "it is longer than the queue's maxsize", sizeof(why));
-	else if (o->count[MQ_PUBLISHED_STALE] > 0)
-		strlcpy(why, "its last tick is over", sizeof(why));
-	if (refused == 1 && o->count[MQ_PUBLISHED] == 0 && !quiet)
-		mq_say("%s: not published: %s", o->queue, why);
-	else if (verbose || (refused > 0 && !quiet))
-		report(o, 0);
-	if (too_long)
-		return o->http ? HTTP_EXIT(413) : MQ_EXIT_DATA;
-	if (refused > 0)
-		return o->http ? HTTP_EXIT(409) : MQ_EXIT_NO;
-	return MQ_EXIT_OK;
-}
-
-/* --- transport ----------------------------------------------------------- */
-
-/* About so many bytes are under way at most. */
-#define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024)
-/* How long a server may be away. */
-#define PATIENCE_MS 60000
-/* Between two connections. */
-#define PAUSE_MIN_MS 50
-#define PAUSE_MAX_MS 1000
-
 /* Of those under way; number t->used is the one to fill, which is empty after one is
  * sent. */
 static struct batch *
@@ -203,6 +40,172 @@ count_unknown(struct transport *t)
 	return n;
 }
 
+/* -1: there is none, with the error. */
+static int
+find_promise(struct transport *t)
+{
+	char replicas[24] = "";
+	int n;
+
+	if (mq_durable_find(t->publisher->redis, &t->promise) == -1)
+		return -1;
+	n = t->promise.replicas;
+	if (n > 0)
+		snprintf(replicas, sizeof(replicas), "%d replica%s", n,
+		    n == 1 ? "" : "s");
+	snprintf(t->where, sizeof(t->where), " on %s%s%s",
+	    t->promise.disk ? "disk" : "",
+	    t->promise.disk && n > 0 ? " and " : "", replicas);
+	t->moved = false;
+	return 0;
+}
+
+/* Waits until all messages are safe, a minute at most.  False, with the error: they are
+ * not, or nobody knows.  Without --durable they are. */
+static bool
+make_safe(struct transport *t)
+{
+	if (!t->opt->durable || !t->unsure)
+		return true;
+	if (t->moved && find_promise(t) == -1)
+		return false;
+	if (mq_publisher_wait_durable(t->publisher, &t->promise, t->ours) == -1)
+		return false;
+	t->safe = t->count[MQ_PUBLISHED];
+	t->unsure = false;
+	if (t->held.len > 0)
+		(void)fwrite(t->held.data, 1, t->held.len, stdout);
+	mq_buf_clear(&t->held);
+	return true;
+}
+
+static void
+take_id(struct transport *t, const char *id)
+{
+	if (t->opt->message.ids && !t->opt->durable) {
+		printf("%.*s\n", MQ_ID_LEN, id);
+	} else if (t->opt->message.ids) {
+		mq_buf_add(&t->held, id, MQ_ID_LEN);
+		mq_buf_add(&t->held, "\n", 1);
+	}
+	if (t->opt->message.wait)
+		mq_buf_add(&t->ids, id, MQ_ID_LEN);
+}
+
+static void
+report(struct transport *t)
+{
+	static const struct {
+		enum mq_published verdict;
+		const char *one, *many;
+	} others[] = {{MQ_PUBLISHED_JOINED, "joined", "joined"},
+	    {MQ_PUBLISHED_DUPLICATE, "duplicate", "duplicates"},
+	    {MQ_PUBLISHED_STALE, "too late", "too late"},
+	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"}};
+	unsigned long accepted = t->count[MQ_PUBLISHED], other;
+	unsigned long n = accepted - t->behind, unsure = accepted - t->safe;
+	unsigned long unknown = count_unknown(t);
+	struct mq_buf more = {0};
+	size_t i;
+
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if ((other = t->count[others[i].verdict]) > 0)
+			mq_buf_printf(&more, ", %lu %s", other,
+			    other == 1 ? others[i].one : others[i].many);
+	if (t->behind > 0)
+		mq_buf_printf(&more, ", and %lu behind those that were refused",
+		    t->behind);
+	if (unknown > 0)
+		mq_buf_printf(&more, ", and up to %lu more", unknown);
+	if (t->opt->durable && unsure > 0)
+		mq_buf_printf(&more,
+		    ", %lu of them in the queue but not known to be%s; "
+		    "published again without -k they come twice",
+		    unsure, t->where);
+	else if (t->opt->durable && accepted > 0)
+		mq_buf_printf(&more, ",%s", t->where);
+	mq_say("%lu message%s accepted%s", n, n == 1 ? "" : "s",
+	    mq_buf_str(&more));
+	mq_buf_free(&more);
+}
+
+/* Messages that are not there because of others, or of themselves. */
+static unsigned long
+count_refused(const struct transport *t)
+{
+	return t->count[MQ_PUBLISHED_DUPLICATE] + t->count[MQ_PUBLISHED_STALE] +
+	    t->count[MQ_PUBLISHED_TOO_LONG];
+}
+
+/* The server has taken none: removes their files.  What is left when that fails is found
+ * by mq-clean. */
+static void
+drop_attachments(struct transport *t)
+{
+	const struct attachments *a = t->opt->message.attachments;
+
+	if (a != NULL && a->id[0] != '\0' && t->count[MQ_PUBLISHED] == 0 &&
+	    count_unknown(t) == 0 &&
+	    (t->count[MQ_PUBLISHED_FULL] > 0 ||
+		t->count[MQ_PUBLISHED_JOINED] + count_refused(t) > 0))
+		(void)t->opt->shared.layout->attachments->release(
+		    t->redis, a->set.set, a->id);
+}
+
+void
+outcome_end(struct transport *t, int status)
+{
+	drop_attachments(t);
+	report(t);
+	exit(t->opt->http && t->count[MQ_PUBLISHED_FULL] > 0 ? HTTP_EXIT(429) :
+							       status);
+}
+
+void
+outcome_interrupt(struct transport *t)
+{
+	fflush(stdout);
+	mq_say("interrupted");
+	report(t);
+	mq_end_by(interrupt_signal());
+}
+
+int
+outcome_finish(struct transport *t)
+{
+	unsigned long refused = count_refused(t);
+	bool too_long = t->count[MQ_PUBLISHED_TOO_LONG] > 0;
+	const struct mq_shared *shared = &t->opt->shared;
+	const char *why = shared->layout->has & MQ_HAS_IDS ?
+	    "another message has its id" :
+	    "another message has its key";
+
+	drop_attachments(t);
+	if (too_long)
+		why = "it is longer than the queue's maxsize";
+	else if (t->count[MQ_PUBLISHED_STALE] > 0)
+		why = "its last tick is over";
+	if (refused == 1 && t->count[MQ_PUBLISHED] == 0 && !shared->quiet)
+		mq_say("%s: not published: %s", t->opt->queue, why);
+	else if (shared->verbose || (refused > 0 && !shared->quiet))
+		report(t);
+	if (too_long)
+		return t->opt->http ? HTTP_EXIT(413) : MQ_EXIT_DATA;
+	if (refused > 0)
+		return t->opt->http ? HTTP_EXIT(409) : MQ_EXIT_NO;
+	return MQ_EXIT_OK;
+}
+
+/* --- transport ----------------------------------------------------------- */
+
+/* About so many bytes are under way at most. */
+#define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024)
+/* How long a server may be away. */
+#define PATIENCE_MS 60000
+/* Between two connections. */
+#define PAUSE_MIN_MS 50
+#define PAUSE_MAX_MS 1000
+
 static bool
 wait_for_server(void *arg, int fd, int64_t ms)
 {
@@ -210,32 +213,73 @@ wait_for_server(void *arg, int fd, int64_t ms)
 	int n = interrupt_wait(fd, ms);
 
 	if (n == -1)
-		outcome_interrupt(t->outcome, count_unknown(t));
+		outcome_interrupt(t);
 	return n != 0;
 }
 
 static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 {
 	/* All are accepted; only whether they are safe is not known. */
-	if (t->used == 0 && t->outcome->publisher != NULL && t->outcome->unsure)
+	if (t->used == 0 && t->opt->durable && t->unsure)
 		status = MQ_EXIT_AGAIN;
 	mq_say("%s", t->redis->error);
-	outcome_end(t->outcome, count_unknown(t), status);
+	outcome_end(t, status);
+}
+
+static bool
+is_special(const struct options *o)
+{
+	return o->how.special || o->tick >= 0 ||
+	    o->message.attachments != NULL ||
+	    o->message.when.kind != MQ_WHEN_NOW;
+}
+
+/* Finds out the server's clock, too, if it says that. */
+static void
+open_queue(struct transport *t)
+{
+	const struct options *o = t->opt;
+	struct mq_redis *r = t->redis;
+	bool yes;
+	enum mq_call result = mq_publisher_open(t->publisher, is_special(o),
+	    !o->shared.existing, &t->clock_us, &yes);
+
+	if (result == MQ_CALL_LOST && !o->durable &&
+	    o->message.attachments == NULL)
+		mq_die(r->status, "%s", r->error);
+	if (result == MQ_CALL_LOST)
+		mq_say("%s", r->error);
+	else if (result != MQ_CALL_DONE)
+		mq_say("%s: %s", o->queue, r->error);
+	if (result != MQ_CALL_DONE)
+		outcome_end(t, r->status);
+	if (o->shared.existing && !yes) {
+		mq_option_unknown(r, o->shared.layout, o->queue);
+		exit(MQ_EXIT_NO); /* which is 404, too */
+	}
+	if (!o->shared.existing && yes)
+		mq_option_made(&o->shared, r, o->queue);
 }
 
 void
-transport_begin(struct transport *t, bool durable)
+transport_begin(struct transport *t, bool single)
 {
-	struct outcome *o = t->outcome;
+	const struct options *o = t->opt;
 
+	/*
+	 * Nothing has to be asked before the only message: not the time, as the
+	 * server is on this machine, and what is wrong with the queue can be said
+	 * later.  A private server has its socket only now.
+	 */
+	t->unasked = single && t->redis->server->socket[0] != '\0' &&
+	    o->shared.layout->publish_known != NULL && !is_special(o) &&
+	    !o->durable;
 	mq_redis_wait_with(t->redis, wait_for_server, t);
-	if (!durable)
-		return;
-	o->publisher = t->publisher;
-	if (find_promise(o) == -1) {
-		mq_say("%s", t->redis->error);
-		outcome_end(o, 0, t->redis->status);
-	}
+	if (o->durable && find_promise(t) == -1)
+		give_up(t, t->redis->status);
+	t->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
+	if (!t->unasked)
+		open_queue(t);
 }
 
 void
@@ -247,8 +291,8 @@ transport_free(struct transport *t)
 		mq_post_clear(&t->ring[i].post, true);
 		mq_buf_free(&t->ring[i].ids);
 	}
-	mq_buf_free(&t->outcome->ids);
-	mq_buf_free(&t->outcome->held);
+	mq_buf_free(&t->ids);
+	mq_buf_free(&t->held);
 }
 
 /* Whether so many batches are under way that the next one has to wait. */
@@ -290,7 +334,7 @@ transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 }
 
 struct verdicts {
-	struct outcome *outcome;
+	struct transport *transport;
 	const struct mq_buf *ids;
 };
 
@@ -299,20 +343,20 @@ static void
 take_verdict(void *arg, int i, enum mq_published verdict, const char *joined)
 {
 	const struct mq_buf *ids = ((const struct verdicts *)arg)->ids;
-	struct outcome *o = ((const struct verdicts *)arg)->outcome;
+	struct transport *t = ((const struct verdicts *)arg)->transport;
 	bool ours = verdict == MQ_PUBLISHED;
 
-	o->count[verdict]++;
-	o->behind += o->gap && ours;
+	t->count[verdict]++;
+	t->behind += t->gap && ours;
 	/* Another message may not be safe yet, and somebody else's. */
 	if (ours || joined != NULL || verdict == MQ_PUBLISHED_DUPLICATE) {
-		o->unsure = true;
-		o->ours = ours;
+		t->unsure = true;
+		t->ours = ours;
 	}
 	if (joined != NULL)
-		take_id(o, joined);
+		take_id(t, joined);
 	else if (ours)
-		take_id(o,
+		take_id(t,
 		    ids->len == 0 ? NULL : ids->data + (size_t)i * MQ_ID_LEN);
 }
 
@@ -334,7 +378,7 @@ static enum mq_call
 judge(struct transport *t, struct batch *b, judge_fn *fn)
 {
 	return fn(t->publisher, &b->post, take_verdict,
-	    &(struct verdicts){t->outcome, &b->ids});
+	    &(struct verdicts){t, &b->ids});
 }
 
 /* Of the batches from number `from` on, those that are done are under way no more; the
@@ -380,7 +424,8 @@ send_rest(struct transport *t)
 	if (mq_redis_room(t->redis, t->bytes) == -1) {
 		mq_say("%s", t->redis->error);
 		/* The server has nothing of the rest. */
-		outcome_end(t->outcome, 0, t->redis->status);
+		t->used = 0;
+		outcome_end(t, t->redis->status);
 	}
 	for (i = 0; i < t->used; i++) {
 		if (send_one(t, i, eval) == -1)
@@ -406,8 +451,7 @@ all_whole(struct transport *t)
 static enum mq_call
 try_resume(struct transport *t)
 {
-	struct outcome *o = t->outcome;
-	unsigned long lost, accepted = o->count[MQ_PUBLISHED];
+	unsigned long lost, accepted = t->count[MQ_PUBLISHED];
 	long long missing;
 	bool proven;
 	enum mq_call result =
@@ -419,17 +463,18 @@ try_resume(struct transport *t)
 		lost = (unsigned long)missing;
 		mq_say("%s: the server has come back without what it had "
 		       "accepted: up to %lu message%s lost",
-		    o->queue, lost, lost == 1 ? " is" : "s are");
-		o->count[MQ_PUBLISHED] -= MIN(lost, accepted);
-		outcome_end(o, 0, MQ_EXIT_AGAIN);
+		    t->opt->queue, lost, lost == 1 ? " is" : "s are");
+		t->count[MQ_PUBLISHED] -= MIN(lost, accepted);
+		t->used = 0;
+		outcome_end(t, MQ_EXIT_AGAIN);
 	}
 	if (!settle_ring(t, 0, mq_post_settle))
 		give_up(t, MQ_EXIT_UNAVAILABLE);
 	t->overtaken = t->used > 0;
 	/* Nothing was written on this connection yet.  Without a mark, only the
 	 * former server could make good its promise. */
-	o->ours = false;
-	o->moved = o->publisher != NULL && proven;
+	t->ours = false;
+	t->moved = t->opt->durable && proven;
 	return send_rest(t);
 }
 
@@ -451,7 +496,7 @@ resume(struct transport *t)
 	if (!marked || t->ending ||
 	    !mq_publisher_can_resume(t->publisher, all_whole(t)))
 		give_up(t, t->redis->status);
-	if (!t->quiet && t->lost_ms == 0)
+	if (!t->opt->shared.quiet && t->lost_ms == 0)
 		mq_say("%s; reconnecting", t->redis->error);
 	while (result == MQ_CALL_LOST || result == MQ_CALL_AGAIN) {
 		/* Again, when something was found to be done. */
@@ -519,7 +564,7 @@ check_server(struct transport *t)
 		r = &other;
 	}
 	mq_say("%s", r->error);
-	outcome_end(t->outcome, count_unknown(t), r->status);
+	outcome_end(t, r->status);
 }
 
 /*
@@ -572,12 +617,12 @@ try_first(struct transport *t)
 static void __attribute__((noreturn))
 end_when_answered(struct transport *t, int status)
 {
-	t->ending = t->outcome->gap = true;
+	t->ending = t->gap = true;
 	while (t->used > 0)
 		(void)collect(t);
-	(void)make_safe(t->outcome);
+	(void)make_safe(t);
 	mq_publisher_count(t->publisher);
-	outcome_end(t->outcome, 0, status);
+	outcome_end(t, status);
 }
 
 static void __attribute__((noreturn)) end_refused(struct transport *t)
@@ -591,9 +636,9 @@ static void __attribute__((noreturn)) end_refused(struct transport *t)
 static void
 end_if_full(struct transport *t)
 {
-	if (t->outcome->count[MQ_PUBLISHED_FULL] == 0)
+	if (t->count[MQ_PUBLISHED_FULL] == 0)
 		return;
-	mq_say("%s: the queue is full", t->outcome->queue);
+	mq_say("%s: the queue is full", t->opt->queue);
 	end_when_answered(t, MQ_EXIT_AGAIN);
 }
 
@@ -617,11 +662,11 @@ send_batch(struct transport *t)
 		return;
 	if (mq_redis_room(t->redis, t->bytes + mq_post_bytes(post)) == -1)
 		end_refused(t);
-	if (t->open != NULL) {
+	if (t->unasked) {
 		done = try_first(t);
 		if (!done)
-			t->open(t->arg);
-		t->open = NULL;
+			open_queue(t);
+		t->unasked = false;
 		/* Nothing but a second trial is safe: that looks for the mark of
 		 * the first one, which may still arrive on a connection that was
 		 * lost. */
@@ -644,7 +689,7 @@ flush_output(struct transport *t)
 {
 	if (fflush(stdout) == EOF) {
 		mq_say("standard output: %s", strerror(errno));
-		outcome_end(t->outcome, 0, MQ_EXIT_IO);
+		outcome_end(t, MQ_EXIT_IO);
 	}
 }
 
@@ -662,13 +707,11 @@ void
 batch_settle(struct transport *t)
 {
 	batch_flush(t);
-	while (!make_safe(t->outcome)) {
+	while (!make_safe(t)) {
 		/* Sentinels soon name another server, which may have all. */
 		if (!mq_redis_lost(t->redis) ||
-		    t->redis->server->url.kind != MQ_URL_SENTINEL) {
-			mq_say("%s", t->redis->error);
-			outcome_end(t->outcome, 0, MQ_EXIT_AGAIN);
-		}
+		    t->redis->server->url.kind != MQ_URL_SENTINEL)
+			give_up(t, MQ_EXIT_AGAIN);
 		resume(t);
 	}
 	/* A connection that is lost now is lost for the first time. */
@@ -681,7 +724,7 @@ static void
 send_or_settle(struct transport *t)
 {
 	send_batch(t);
-	if (t->outcome->held.len > HELD_BYTES)
+	if (t->held.len > HELD_BYTES)
 		batch_settle(t);
 }
 
@@ -718,7 +761,7 @@ batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
 	if (next->post.count == 0)
 		mq_post_begin(t->publisher, &next->post, &t->how);
 	mq_post_add(t->publisher, &next->post, unique, header, payload, n);
-	if (t->outcome->print_ids || t->outcome->collect_ids)
+	if (t->opt->message.ids || t->opt->message.wait)
 		mq_buf_add(&next->ids, id, MQ_ID_LEN);
 	if (next->post.count == BATCH_COUNT ||
 	    mq_post_bytes(&next->post) > BATCH_BYTES)
@@ -736,5 +779,5 @@ batch_end(struct transport *t, int status, const char *fmt, ...)
 	va_end(ap);
 	batch_settle(t);
 	mq_say("%s", why);
-	outcome_end(t->outcome, 0, status);
+	outcome_end(t, status);
 }

@@ -47,7 +47,7 @@ left_ms(const struct waiting *w, int64_t most)
 static const char *
 queue_of(const struct waiting *w, const struct awaited *a)
 {
-	return a->queue != NULL ? a->queue : w->transport->outcome->queue;
+	return a->queue != NULL ? a->queue : w->opt->queue;
 }
 
 /* False: the time is over. */
@@ -123,7 +123,7 @@ await_ending(struct waiting *w, struct awaited *a)
 		if (!ask_ending(w, a, block > 0 ? block : 0) && block > 0) {
 			rest = left_ms(w, PAUSE_MS);
 			if (rest > 0 && interrupt_wait(-1, rest) == -1)
-				outcome_interrupt(w->transport->outcome, 0);
+				outcome_interrupt(w->transport);
 			(void)ask_ending(w, a, 0);
 		}
 		if (block <= 0)
@@ -160,10 +160,11 @@ report_ending(const struct waiting *w, const struct awaited *a)
 }
 
 int
-wait_for_endings(struct transport *t, const struct options *opt)
+wait_for_endings(struct transport *t)
 {
+	const struct options *opt = t->opt;
 	struct waiting w = {t, opt, .until_ms = -1};
-	const struct mq_buf *ids = &t->outcome->ids;
+	const struct mq_buf *ids = &t->ids;
 	size_t late = 0, i;
 	int status = MQ_EXIT_OK, one;
 	struct awaited *a;
@@ -186,8 +187,8 @@ wait_for_endings(struct transport *t, const struct options *opt)
 		free(a->queue);
 	}
 	if (late > 0 && !opt->shared.quiet)
-		mq_say("%s: %zu of %zu message%s not ended in time",
-		    t->outcome->queue, late, w.count, w.count == 1 ? "" : "s");
+		mq_say("%s: %zu of %zu message%s not ended in time", opt->queue,
+		    late, w.count, w.count == 1 ? "" : "s");
 	free(w.all);
 	return status;
 }
