@@ -222,7 +222,7 @@ make_queue(
 	bool made;
 
 	if (mq_queue_make(
-		&s->redis, s->layout, queue, attributes, false, &made) == -1)
+		&s->redis, s->layout, queue, attributes, MQ_MAKE, &made) == -1)
 		end_refused(s);
 	if (made)
 		mq_option_made(&s->shared, &s->redis, queue);
@@ -353,8 +353,8 @@ main(int argc, char *argv[])
 	}
 	make_targets(&s);
 	if (s.attributed &&
-	    mq_queue_make(
-		&s.redis, s.layout, s.queue, &s.attributes, true, &there) == -1)
+	    mq_queue_make(&s.redis, s.layout, s.queue, &s.attributes,
+		MQ_MAKE_SET, &there) == -1)
 		end_refused(&s);
 	if (s.settings &&
 	    mq_settings_put(&s.redis, s.layout, s.queue, &s.texts) == -1)

@@ -311,7 +311,8 @@ open_target(struct selection *s)
 {
 	if (s->opened || !goes_elsewhere(s))
 		return;
-	if (mq_queue_open(s->redis, s->layout, s->to, &s->like, &s->made) == -1)
+	if (mq_queue_make(s->redis, s->layout, s->to, &s->like, MQ_MAKE_TO_PUT,
+		&s->made) == -1)
 		fail_selection(s, 0);
 	s->opened = true;
 }

@@ -77,30 +77,23 @@ mq_queue_known(struct mq_redis *r, const struct mq_layout *layout,
 
 int
 mq_queue_make(struct mq_redis *r, const struct mq_layout *layout,
-    const char *queue, const struct mq_attributes *attributes, bool set,
-    bool *made)
+    const char *queue, const struct mq_attributes *attributes,
+    enum mq_making how, bool *made)
 {
 	struct mq_command c = mq_redis_command(r);
 
-	layout->open(&c, queue, attributes, set);
+	if (how == MQ_MAKE_TO_PUT) {
+		layout->probe(&c, NULL, queue, true);
+		if (call_for_answer(r, &c, made) == -1)
+			return -1;
+	}
+	layout->open(&c, queue, attributes, how == MQ_MAKE_SET);
 	if (call_for_answer(r, &c, made) == 0)
 		return 0;
 	if (look_for_traces(r, layout, queue, made) == -1)
 		return -1;
 	*made = !*made;
 	return 0;
-}
-
-int
-mq_queue_open(struct mq_redis *r, const struct mq_layout *layout,
-    const char *queue, const struct mq_attributes *attributes, bool *made)
-{
-	struct mq_command c = mq_redis_command(r);
-
-	layout->probe(&c, NULL, queue, true);
-	if (call_for_answer(r, &c, made) == -1)
-		return -1;
-	return mq_queue_make(r, layout, queue, attributes, false, made);
 }
 
 int

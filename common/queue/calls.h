@@ -37,14 +37,16 @@ int mq_queue_known(struct mq_redis *, const struct mq_layout *,
     const char *queue, bool *known);
 
 /* Makes a queue known, with these attributes if it was not (*made).  If that node is
- * away, mq_queue_unlisted() says why, and whoever finds messages in it lists it.
- * Or (set), only with MQ_HAS_ATTRIBUTES, changes those of a queue that are said. */
+ * away, mq_queue_unlisted() says why, and whoever finds messages in it lists it. */
+enum mq_making {
+	MQ_MAKE,
+	MQ_MAKE_TO_PUT, /* a refusal of putting messages in comes before */
+	MQ_MAKE_SET /* only changes those attributes that are said; only with
+		     * MQ_HAS_ATTRIBUTES */
+};
 int mq_queue_make(struct mq_redis *, const struct mq_layout *,
-    const char *queue, const struct mq_attributes *, bool set, bool *made);
-/* The same for whoever is to put messages in: a refusal of that comes before the queue
- * is made. */
-int mq_queue_open(struct mq_redis *, const struct mq_layout *,
-    const char *queue, const struct mq_attributes *, bool *made);
+    const char *queue, const struct mq_attributes *, enum mq_making,
+    bool *made);
 /* "node HOST:PORT: why" if a call could not ask that node for a name; else NULL. */
 const char *mq_queue_unlisted(
     struct mq_redis *, const struct mq_layout *, const char *queue);

@@ -199,7 +199,7 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 		return result;
 	/* Another answer is none, or an error, which comes again. */
 	rv = make ? mq_queue_make(p->redis, p->layout, p->queue, p->attributes,
-			false, yes) :
+			MQ_MAKE, yes) :
 		    mq_queue_known(p->redis, p->layout, p->queue, yes);
 	return rv == 0 ? MQ_CALL_DONE : MQ_CALL_REFUSED;
 }
