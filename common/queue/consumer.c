@@ -423,10 +423,11 @@ take_stop(const struct mq_asker *asker, redisReply *reply)
 	enum mq_stop what = MQ_STOP_NONE;
 
 	if (reply != NULL && reply->type == REDIS_REPLY_STRING)
-		what = mq_stop_read(
-		    reply->str, reply->len, k->session.connection, &run);
+		what = mq_stop_read(reply->str, &run);
+	if ((what != MQ_STOP_PURGE && what != MQ_STOP_RETURN) ||
+	    strcmp(run.connection, k->session.connection) != 0)
+		what = MQ_STOP_NONE;
 	((mq_stop_fn *)asker->fn)(asker->arg, what, &run);
-	free(run.id);
 }
 
 void

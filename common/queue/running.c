@@ -207,48 +207,19 @@ write_stop(enum mq_stop what, const struct mq_run *run, struct mq_buf *out)
 	    run->connection);
 }
 
-/* One word of a text, which the others follow; NULL: there is none. */
-static char *
-next_word(char **text)
+enum mq_stop
+mq_stop_read(char *text, struct mq_run *run)
 {
-	char *word = strsep(text, " ");
-
-	return *text != NULL ? word : NULL;
-}
-
-/* The text is changed.  NONE: it has not the form of one. */
-static enum mq_stop
-parse_stop(char *text, struct mq_run *run)
-{
-	const char *word = next_word(&text);
-	const char *attempt = text != NULL ? next_word(&text) : NULL;
+	const char *word = strsep(&text, " "), *attempt = strsep(&text, " ");
 	enum mq_stop what = MQ_STOP_OVER;
 
-	run->id = text != NULL ? next_word(&text) : NULL;
-	if (run->id == NULL || !mq_id_safe(run->id, strlen(run->id)))
+	run->id = strsep(&text, " ");
+	if (text == NULL || !mq_id_safe(run->id, strlen(run->id)))
 		return MQ_STOP_NONE;
 	run->attempt = strtol(attempt, NULL, 10);
 	run->connection = text;
 	while (what != MQ_STOP_NONE && strcmp(words[what], word) != 0)
 		what--;
-	return what;
-}
-
-enum mq_stop
-mq_stop_read(
-    const char *text, size_t n, const char *connection, struct mq_run *run)
-{
-	char *copy = mq_xstrndup(text, n);
-	struct mq_run parsed = {0};
-	enum mq_stop what = parse_stop(copy, &parsed);
-
-	if ((what != MQ_STOP_PURGE && what != MQ_STOP_RETURN) ||
-	    strcmp(parsed.connection, connection) != 0)
-		what = MQ_STOP_NONE;
-	if (what != MQ_STOP_NONE)
-		*run = (struct mq_run){
-		    .id = mq_xstrdup(parsed.id), .attempt = parsed.attempt};
-	free(copy);
 	return what;
 }
 
@@ -297,7 +268,7 @@ look(const struct asking *a, bool *there, bool *ours, enum mq_stop *answer)
 	*ours = *there && reply->len == a->text.len &&
 	    memcmp(reply->str, a->text.data, reply->len) == 0;
 	if (*there && !*ours)
-		*answer = parse_stop(reply->str, &found);
+		*answer = mq_stop_read(reply->str, &found);
 	if (*answer < MQ_STOP_PURGED || found.attempt != a->run->attempt ||
 	    strcmp(found.id, a->run->id) != 0 ||
 	    strcmp(found.connection, a->run->connection) != 0)

@@ -88,15 +88,13 @@ enum mq_stop {
 	MQ_STOP_OVER	  /* the run had ended already */
 };
 
-/* What a text asks of the connection: then *run has copies of the id and the
- * attempt.  NONE: nothing, or it is no request. */
-enum mq_stop mq_stop_read(
-    const char *text, size_t n, const char *connection, struct mq_run *run);
+/* What a text says of which run: its id, attempt and connection, in the text, which is
+ * changed.  NONE: it has not the form above. */
+enum mq_stop mq_stop_read(char *text, struct mq_run *);
 
 /* Asks the consumer of a run to end it, and waits for that: up to 5 s, and its grace
  * time.  *answer NONE: there is none, and the request is withdrawn.  Returns 0, or -1
  * with the error in struct mq_redis. */
-struct mq_layout;
 int mq_stop_run(struct mq_redis *, const struct mq_layout *,
     const struct mq_run *, enum mq_stop what, enum mq_stop *answer);
 
