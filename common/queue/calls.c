@@ -134,7 +134,7 @@ mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
 	if (all)
 		side->all(&c, queue, side->all_paused);
 	else
-		side->key(&c, queue, side->paused);
+		side->key(&c, queue, "paused");
 	if (ms == 0)
 		return call_for_answer(r, &c, was);
 	mq_command_words(&c, "SET 1");
@@ -171,7 +171,7 @@ ask_result(const struct mq_side *side, struct mq_command *c, const char *queue,
 {
 	char key[32 + MQ_ID_LEN];
 
-	snprintf(key, sizeof(key), "%s%s", side->result, id);
+	snprintf(key, sizeof(key), "result::%s", id);
 	mq_command_plain(c, block_ms > 0 ? "BLMOVE" : "LINDEX");
 	side->key(c, queue, key);
 	if (block_ms == 0) {

@@ -235,7 +235,7 @@ mq_consumer_pass(struct mq_consumer *k, int queue)
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_script(&cmd, &mq_script_pass);
-	side->key(&cmd, k->session.queues[queue], side->waits);
+	side->key(&cmd, k->session.queues[queue], "watch idle");
 	mq_command_str(&cmd, k->session.wake);
 	mq_async_send(k->async, &cmd, NULL, NULL);
 }
@@ -370,7 +370,7 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_script(&cmd, &mq_script_pause);
-	k->layout->side->key(&cmd, queue, k->layout->side->paused);
+	k->layout->side->key(&cmd, queue, "paused");
 	mq_command_int(&cmd, ms);
 	mq_consumer_ask(k, &cmd, take_answer, (mq_callback *)fn, arg);
 }
@@ -437,8 +437,7 @@ mq_consumer_look_for_stop(
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_plain(&cmd, "GET");
-	k->layout->side->key(
-	    &cmd, k->session.queues[queue], k->layout->side->stop);
+	k->layout->side->key(&cmd, k->session.queues[queue], "stop");
 	mq_consumer_ask(k, &cmd, take_stop, (mq_callback *)fn, arg);
 }
 
@@ -471,7 +470,7 @@ mq_consumer_compete(
 	if (queue == -1)
 		side->all(&cmd, s->queues[0], side->all_cleaning);
 	else
-		side->key(&cmd, s->queues[queue], side->cleaning);
+		side->key(&cmd, s->queues[queue], "cleaning");
 	if (!cmd.cluster)
 		side->heartbeat(&cmd, s->connection, s->queues[0]);
 	mq_command_int(&cmd, ms);

@@ -19,23 +19,17 @@ int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
 
 /* --- side --------------------------------------------------------------- */
 
-/* The data that all layouts keep beside a queue in the same way.  A layout only names
- * these keys. */
+/* The data that all layouts keep beside a queue in the same way. */
 struct mq_side {
-	/* Appends keys of a queue to a command; what: as one of these says. */
-	void (*key)(struct mq_command *, const char *queue, const char *what);
-	const char *paused, *counters, *settings;
-	const char *cleaning; /* who cleans it */
-	const char *clock;    /* the tick that it is at; NULL: there are none */
-	const char *result; /* of a message; with its id behind this, or NULL */
-	/* A key without which nothing is counted, as the queue does not exist;
-	 * NULL: queues without any key do. */
+	/* Appends keys of a queue to a command, for each word one: paused, counters,
+	 * settings, stop (see stats.h), minutes, hours (see stats.c), watch, idle (see
+	 * lua/lib/role.lua), cleaning: who cleans it; with MQ_HAS_TICKS clock, with
+	 * MQ_HAS_RESULTS result::ID. */
+	void (*key)(struct mq_command *, const char *queue, const char *words);
+	const char *publisher; /* of its marks; with its id behind this */
+	/* Without this key nothing is counted, as the queue does not exist; NULL:
+	 * queues without any key do. */
 	const char *exists;
-	const char
-	    *waits; /* who is on watch, and who idle; see lua/lib/role.lua */
-	const char *past[MQ_PASTS]; /* hashes; see stats.c */
-	const char *stop;	    /* a request to end a run; see stats.h */
-	const char *publisher;	    /* its marks; with its id behind this */
 	/* Appends a key of all queues in its namespace: the set of their names, and who
 	 * cleans them; whether they are paused. */
 	void (*all)(struct mq_command *, const char *queue, const char *what);
@@ -56,8 +50,8 @@ struct mq_side {
 /* Adds to the counts of a queue. */
 void mq_side_count(const struct mq_side *, struct mq_command *,
     const char *queue, const struct mq_counts *);
-/* Puts a request to end a run, or the answer to it, in its place for ms milliseconds.
- * Queue, id, attempt and connection of the run are read. */
+/* Puts a request to end a run, or the answer, in its place for ms milliseconds.  Of the
+ * run, queue, id, attempt and connection are read. */
 void mq_side_stop(const struct mq_side *, struct mq_command *,
     const struct mq_run *, enum mq_stop, int64_t ms);
 /* Adds the key with a publisher's marks. */

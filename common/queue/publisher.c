@@ -92,7 +92,7 @@ build_question(
 		break;
 	case LIMIT:
 		mq_command_plain(c, "HEXISTS");
-		p->layout->side->key(c, p->queue, p->layout->side->settings);
+		p->layout->side->key(c, p->queue, "settings");
 		mq_command_str(c, MQ_MAX_LENGTH);
 		break;
 	case USE:
@@ -210,7 +210,7 @@ mq_publisher_tick(struct mq_publisher *p, int64_t tick, long long *now)
 	struct mq_command c = mq_redis_command(p->redis);
 
 	mq_command_script(&c, &mq_script_tick);
-	p->layout->side->key(&c, p->queue, p->layout->side->clock);
+	p->layout->side->key(&c, p->queue, "clock");
 	mq_command_int(&c, tick);
 	return mq_call_number(p->redis, &c, now);
 }
@@ -221,7 +221,7 @@ static void
 build_count(const struct mq_publisher *p, struct mq_command *c, long long n)
 {
 	mq_command_plain(c, "HINCRBY");
-	p->layout->side->key(c, p->queue, p->layout->side->counters);
+	p->layout->side->key(c, p->queue, "counters");
 	mq_command_str(c, "published");
 	mq_command_int(c, n);
 }

@@ -96,11 +96,9 @@ void mq_post_clear(struct mq_post *, bool all);
 
 /* --- publisher --------------------------------------------------------------- */
 
-/* A publisher's side of a queue.  Batches go out as posts and are marked
- * in the step that publishes them, where the server lets it.  After a lost connection
- * the marks tell which batches were done, and the publisher sends the others again. */
-
-/* To be filled by mq_publisher_init(); all fields are the module's own. */
+/* A publisher's side of a queue.  Batches go out as posts and are marked in the step that
+ * publishes them, where the server lets it.  After a lost connection the marks tell which
+ * were done, and the others are sent again.  All fields are the module's own. */
 struct mq_publisher {
 	struct mq_redis *redis;
 	const struct mq_layout *layout;

@@ -232,7 +232,7 @@ mq_side_stop(const struct mq_side *side, struct mq_command *c,
 
 	write_stop(what, run, &text);
 	mq_command_script(c, &mq_script_write_when_full);
-	side->key(c, run->queue, side->stop);
+	side->key(c, run->queue, "stop");
 	mq_command_str(c, "SET");
 	mq_command_arg(c, text.data, text.len);
 	mq_command_str(c, "PX");
@@ -260,7 +260,7 @@ look(const struct asking *a, bool *there, bool *ours, enum mq_stop *answer)
 
 	*answer = MQ_STOP_NONE;
 	mq_command_plain(&c, "GET");
-	a->layout->side->key(&c, a->run->queue, a->layout->side->stop);
+	a->layout->side->key(&c, a->run->queue, "stop");
 	reply = mq_call(a->redis, &c, -1);
 	if (reply == NULL)
 		return -1;
@@ -289,7 +289,7 @@ request(const struct asking *a, int64_t ms)
 		return -1;
 	mq_command_plain(&c, "PUBLISH");
 	mq_command_fmt(&c, "mq::wake::%s", a->run->connection);
-	a->layout->side->key(&c, a->run->queue, a->layout->side->stop);
+	a->layout->side->key(&c, a->run->queue, "stop");
 	reply = mq_redis_answer(a->redis, &c);
 	mq_command_free(&c);
 	freeReplyObject(reply);
@@ -321,7 +321,7 @@ mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
 	}
 	if (rv == 0 && (ours || *answer != MQ_STOP_NONE)) {
 		mq_command_plain(&c, "DEL");
-		layout->side->key(&c, run->queue, layout->side->stop);
+		layout->side->key(&c, run->queue, "stop");
 		rv = mq_call_done(r, &c);
 	}
 	mq_buf_free(&a.text);

@@ -175,7 +175,7 @@ mq_settings_ask(
 	int i;
 
 	mq_command_plain(c, "HMGET");
-	layout->side->key(c, queue, layout->side->settings);
+	layout->side->key(c, queue, "settings");
 	for (i = 0; i < MQ_SETTINGS; i++)
 		mq_command_str(c, field_of(i));
 }
@@ -219,7 +219,7 @@ mq_settings_put(struct mq_redis *r, const struct mq_layout *layout,
 	int i;
 
 	mq_command_script(&c, &mq_script_set);
-	layout->side->key(&c, queue, layout->side->settings);
+	layout->side->key(&c, queue, "settings");
 	for (i = 0; i < MQ_SETTINGS; i++) {
 		if (t->text[i] == NULL)
 			continue;

@@ -1,6 +1,5 @@
-/* The settings of a queue: what each consumer and publisher of these tools takes
- * unless an option of its own says otherwise.  They are kept beside the queue in a hash,
- * as the texts in which users gave them; mq-layout(7) describes it. */
+/* The settings of a queue: what each consumer and publisher takes unless an option of its
+ * own says otherwise.  A hash has them as users gave them: mq-layout(7). */
 #ifndef MQ_SETTINGS_H
 #define MQ_SETTINGS_H
 

@@ -173,7 +173,7 @@ mq_side_count(const struct mq_side *side, struct mq_command *c,
 	int i;
 
 	mq_command_script(c, &mq_script_count);
-	side->key(c, queue, side->counters);
+	side->key(c, queue, "counters");
 	if (side->exists != NULL)
 		side->key(c, queue, side->exists);
 	add_count(c, "published", n->published);
@@ -385,6 +385,7 @@ mq_stats_free(struct mq_stats *stats)
 		free_connection(&stats->connections[i]);
 	free(stats->connections);
 	mq_names_free(&stats->cluster);
+	const char *key;
 	*stats = (struct mq_stats){0};
 }
 
@@ -393,7 +394,8 @@ mq_stats_free(struct mq_stats *stats)
 /* The hashes: of how many seconds a note is, and how many notes there are. */
 static const struct {
 	long long unit_s, count;
-} spans[MQ_PASTS] = {[MQ_MINUTES] = {60, 60}, [MQ_HOURS] = {3600, 48}};
+} spans[MQ_PASTS] = {
+    [MQ_MINUTES] = {"minutes", 60, 60}, [MQ_HOURS] = {"hours", 3600, 48}};
 
 struct pass {
 	const struct mq_side *side;
@@ -413,7 +415,7 @@ ask_to_note(void *arg, size_t i, struct mq_command *c)
 		age_s = age_s / 1000 < now_s ? now_s - age_s / 1000 : 0;
 	mq_command_script(c, &mq_script_note);
 	for (k = 0; k < MQ_PASTS; k++)
-		p->side->key(c, q->name, p->side->past[k]);
+		p->side->key(c, q->name, spans[k].key);
 	mq_command_fmt(c, "%lld %lld %lld %lld %lld %lld %lld %lld %lld", now_s,
 	    q->ready, q->delayed, q->unacked, q->rejected, q->consumers, age_s,
 	    q->counted ? q->counts.published : -1,
@@ -464,8 +466,8 @@ ask_past(void *arg, size_t i, struct mq_command *c)
 	const struct pass *p = arg;
 
 	mq_command_plain(c, "HVALS");
-	p->side->key(c, p->stats->queues[i / MQ_PASTS].name,
-	    p->side->past[i % MQ_PASTS]);
+	p->side->key(
+	    c, p->stats->queues[i / MQ_PASTS].name, spans[i % MQ_PASTS].key);
 }
 
 static int

@@ -206,15 +206,6 @@ add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 }
 
 const struct mq_side rmq_side = {.key = rmq_key_queue,
-    .cleaning = "cleaning",
-    .paused = "paused",
-    .counters = "counters",
-    .settings = "settings",
-    .clock = "clock",
-    .result = "result::",
-    .waits = "watch idle",
-    .past = {"minutes", "hours"},
-    .stop = "stop",
     .publisher = "publisher::",
     .all = add_all,
     .names = RMQ_QUEUES,

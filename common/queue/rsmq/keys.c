@@ -80,19 +80,33 @@ rsmq_bare(const char *queue)
 	return n > 0 ? queue + n + 1 : queue;
 }
 
-void
-rsmq_key(struct mq_command *c, const char *queue, const char *what)
+static void
+add_keys(struct mq_command *c, const char *queue, const char *before,
+    const char *words)
 {
-	struct mq_part parts[] = {
-	    namespace_of(queue), part_of(":"), part_of(rsmq_bare(queue)), {0}};
+	struct mq_part parts[] = {namespace_of(queue), part_of(":"),
+	    part_of(rsmq_bare(queue)), part_of(before), {0}};
 	bool more;
 
 	do {
-		parts[3] = (struct mq_part){what, strcspn(what, " ")};
-		more = what[parts[3].n] == ' ';
-		mq_command_key(c, parts, 4);
-		what += parts[3].n + 1;
+		parts[4] = (struct mq_part){words, strcspn(words, " ")};
+		more = words[parts[4].n] == ' ';
+		mq_command_key(c, parts, 5);
+		words += parts[4].n + 1;
 	} while (more);
+}
+
+void
+rsmq_key(struct mq_command *c, const char *queue, const char *what)
+{
+	add_keys(c, queue, "", what);
+}
+
+/* Ours begin with X; what begins with a colon is RSMQ's. */
+static void
+key_beside(struct mq_command *c, const char *queue, const char *words)
+{
+	add_keys(c, queue, *words == ':' ? "" : ":X", words);
 }
 
 void
@@ -172,16 +186,9 @@ rsmq_queue_error(const char *queue)
 	return NULL;
 }
 
-const struct mq_side rsmq_side = {.key = rsmq_key,
-    .cleaning = ":Xcleaning",
-    .paused = ":Xpaused",
-    .counters = ":Xcounters",
-    .settings = ":Xsettings",
+const struct mq_side rsmq_side = {.key = key_beside,
+    .publisher = "publisher:",
     .exists = ":Q",
-    .waits = ":Xwatch :Xidle",
-    .past = {":Xminutes", ":Xhours"},
-    .stop = ":Xstop",
-    .publisher = ":Xpublisher:",
     .all = rsmq_key_common,
     .names = ":QUEUES",
     .all_cleaning = "::cleaning",
