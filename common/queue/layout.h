@@ -63,13 +63,12 @@ void mq_side_marks(const struct mq_side *, struct mq_command *,
 /* More are not listed for MQ_STATS_FEW. */
 #define MQ_FEW_QUEUES 10000
 
-/* Makes rows with these names, sorted by them, of which nothing is known but
- * whether they are known queues. */
-void mq_rows_make(
-    struct mq_stats *, const char *const *names, size_t n, bool known);
-/* The same for an array of strings; a name with a NUL in it is nothing that
- * could be asked for, and is left out. */
-void mq_rows_list(struct mq_stats *, const redisReply *names);
+/* Adds the names in an array of strings, but none with a NUL in it, which is nothing that
+ * could be asked for. */
+void mq_rows_list(struct mq_names *, const redisReply *);
+/* Makes rows with these names, which it takes, sorted by them, of which nothing is known
+ * but whether they are known queues. */
+void mq_rows_make(struct mq_stats *, struct mq_names *, bool known);
 
 /* The row of a queue; NULL: there is none.  Rows are sorted by name. */
 struct mq_queue_stats *mq_rows_find(const struct mq_stats *, const char *name);
@@ -77,8 +76,8 @@ struct mq_queue_stats *mq_rows_find(const struct mq_stats *, const char *name);
 /* Brings the rows into the order, and as often, as their names were given. */
 void mq_rows_order(struct mq_stats *, const char *const *names, int count);
 
-/* Makes the connections, of which nothing is known, from an array of strings and
- * (unless NULL) other names, sorted by name; one with a NUL in it is left out. */
+/* Makes the connections, of which nothing is known, from an array as of mq_rows_list() and
+ * (unless NULL) other names, sorted by name. */
 void mq_rows_connections(
     struct mq_stats *, const redisReply *names, const struct mq_names *others);
 
@@ -139,15 +138,11 @@ struct mq_walk {
 struct mq_walk *mq_walk_of(struct mq_scan *);
 /* Makes room for n items. */
 void mq_walk_reserve(struct mq_scan *, size_t n);
-/* Lets go of the slice before. */
-void mq_walk_drop_slice(struct mq_scan *);
 
 /* --- mark --------------------------------------------------------------- */
 
-/* Marks tell what has become of a publisher's batches: see lua/lib/marks.lua.  Each
- * batch is marked in the step that publishes it. */
-
-/* The server keeps the marks of the last 16 batches; as many may be under way. */
+/* Marks tell what has become of a publisher's batches: see lua/lib/marks.lua.  The server
+ * keeps those of the last 16 batches; as many may be under way. */
 #define MQ_MARKS 16
 /* The marks go 10 minutes after the last of them. */
 #define MQ_MARKS_KEEP_MS 600000

@@ -174,12 +174,12 @@ mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
 enum mq_settled
 mq_layout_settled(const redisReply *reply)
 {
-	if (reply->type != REDIS_REPLY_INTEGER)
-		return MQ_SETTLED_LOST;
-	return reply->integer == 0 ? MQ_SETTLED_LOST :
-	    reply->integer == -1   ? MQ_SETTLED_GONE :
-	    reply->integer == -2   ? MQ_SETTLED_TOO_LONG :
-				     MQ_SETTLED;
+	long long n = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
+
+	return n == 0 ? MQ_SETTLED_LOST :
+	    n == -1   ? MQ_SETTLED_GONE :
+	    n == -2   ? MQ_SETTLED_TOO_LONG :
+			MQ_SETTLED;
 }
 
 bool
@@ -246,13 +246,6 @@ mq_walk_reserve(struct mq_scan *scan, size_t n)
 }
 
 void
-mq_walk_drop_slice(struct mq_scan *scan)
-{
-	freeReplyObject(scan->walk->reply);
-	scan->walk->reply = NULL;
-}
-
-void
 mq_scan_free(struct mq_scan *scan)
 {
 	struct mq_walk *w = scan->walk;
@@ -263,7 +256,7 @@ mq_scan_free(struct mq_scan *scan)
 		mq_names_free(w->held);
 	free(w->held);
 	freeReplyObject(w->connections);
-	mq_walk_drop_slice(scan);
+	freeReplyObject(w->reply);
 	mq_buf_free(&w->anchor);
 	mq_buf_free(&w->turned);
 	free(w);

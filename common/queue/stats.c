@@ -203,38 +203,36 @@ by_name(const void *a, const void *b)
 }
 
 void
-mq_rows_make(
-    struct mq_stats *out, const char *const *names, size_t n, bool known)
+mq_rows_list(struct mq_names *names, const redisReply *list)
 {
-	const char **name = mq_xcalloc(n + 1, sizeof(*name));
+	const redisReply *name;
 	size_t i;
 
-	/* Names are far cheaper to sort than rows. */
-	memcpy(name, names, n * sizeof(*name));
-	qsort(name, n, sizeof(*name), by_name);
-	out->queues = mq_xcalloc(n + 1, sizeof(*out->queues));
-	out->count = (int)n;
-	for (i = 0; i < n; i++)
-		out->queues[i] =
-		    (struct mq_queue_stats){.name = mq_xstrdup(name[i]),
-			.known = known,
-			.in_s = -1,
-			.out_s = -1};
-	free(name);
+	for (i = 0; i < list->elements; i++) {
+		name = list->element[i];
+		if (strlen(name->str) == (size_t)name->len)
+			mq_names_add(names, name->str, NULL);
+	}
 }
 
 void
-mq_rows_list(struct mq_stats *out, const redisReply *names)
+mq_rows_make(struct mq_stats *out, struct mq_names *names, bool known)
 {
-	const char **name = mq_xcalloc(names->elements + 1, sizeof(*name));
-	size_t i, n = 0;
+	size_t i;
 
-	for (i = 0; i < names->elements; i++)
-		if (strlen(names->element[i]->str) ==
-		    (size_t)names->element[i]->len)
-			name[n++] = names->element[i]->str;
-	mq_rows_make(out, name, n, true);
-	free(name);
+	/* Names are far cheaper to sort than rows. */
+	if (names->n > 0)
+		qsort(names->list, names->n, sizeof(*names->list), by_name);
+	out->queues = mq_xcalloc(names->n + 1, sizeof(*out->queues));
+	out->count = (int)names->n;
+	for (i = 0; i < names->n; i++)
+		out->queues[i] =
+		    (struct mq_queue_stats){.name = names->list[i].name,
+			.known = known,
+			.in_s = -1,
+			.out_s = -1};
+	free(names->list);
+	*names = (struct mq_names){0};
 }
 
 struct mq_queue_stats *
@@ -272,14 +270,9 @@ mq_rows_connections(struct mq_stats *out, const redisReply *names,
     const struct mq_names *others)
 {
 	struct mq_names all = {0};
-	const redisReply *name;
 	size_t i;
 
-	for (i = 0; i < names->elements; i++) {
-		name = names->element[i];
-		if (strlen(name->str) == (size_t)name->len)
-			mq_names_add(&all, name->str, NULL);
-	}
+	mq_rows_list(&all, names);
 	for (i = 0; others != NULL && i < others->n; i++)
 		mq_names_add(&all, others->list[i].name, NULL);
 	mq_names_sort(&all);
@@ -385,7 +378,6 @@ mq_stats_free(struct mq_stats *stats)
 		free_connection(&stats->connections[i]);
 	free(stats->connections);
 	mq_names_free(&stats->cluster);
-	const char *key;
 	*stats = (struct mq_stats){0};
 }
 
@@ -393,6 +385,7 @@ mq_stats_free(struct mq_stats *stats)
 
 /* The hashes: of how many seconds a note is, and how many notes there are. */
 static const struct {
+	const char *key;
 	long long unit_s, count;
 } spans[MQ_PASTS] = {
     [MQ_MINUTES] = {"minutes", 60, 60}, [MQ_HOURS] = {"hours", 3600, 48}};

@@ -126,32 +126,24 @@ list_rows(
 {
 	struct mq_stats *out = g->out;
 	struct mq_names found = {0};
-	const char **names;
 	redisReply *all;
-	size_t i;
-	int rv = 0;
+	int i, rv = 0;
 
-	if (count > 0) {
-		/* Where there is no answer, a queue counts as known. */
-		mq_rows_make(out, queues, (size_t)count, true);
-		return 0;
+	for (i = 0; i < count; i++)
+		mq_names_add(&found, queues[i], NULL);
+	if (count == 0) {
+		all = call_members(r, RMQ_QUEUES, &out->part);
+		if (all == NULL)
+			return -1;
+		if (out->part)
+			rv = rmq_find_queues(r, &found);
+		else if (!(g->wanted & MQ_STATS_FEW) ||
+		    all->elements <= MQ_FEW_QUEUES)
+			mq_rows_list(&found, all);
+		freeReplyObject(all);
 	}
-	all = call_members(r, RMQ_QUEUES, &out->part);
-	if (all == NULL)
-		return -1;
-	if (out->part) {
-		rv = rmq_find_queues(r, &found);
-		names = mq_xcalloc(found.n + 1, sizeof(*names));
-		for (i = 0; i < found.n; i++)
-			names[i] = found.list[i].name;
-		mq_rows_make(out, names, found.n, true);
-		free(names);
-		mq_names_free(&found);
-	} else if (!(g->wanted & MQ_STATS_FEW) ||
-	    all->elements <= MQ_FEW_QUEUES) {
-		mq_rows_list(out, all);
-	}
-	freeReplyObject(all);
+	/* Where there is no answer, a queue counts as known. */
+	mq_rows_make(out, &found, true);
 	return rv;
 }
 

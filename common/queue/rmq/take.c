@@ -330,7 +330,8 @@ rmq_scan(struct mq_redis *r, struct mq_scan *s)
 	/* The one before has been gone through. */
 	s->end |= w->part_left == -1 && !next_key(s, true);
 	while (!s->end && w->span == 0) {
-		mq_walk_drop_slice(s);
+		freeReplyObject(w->reply);
+		w->reply = NULL;
 		if (read_slice(r, s, &ended) == -1)
 			return -1;
 		s->seen += (long)w->span;

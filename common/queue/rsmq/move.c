@@ -149,7 +149,8 @@ rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 		mq_names_sort(w->held);
 	}
 	while (!s->end && w->span == 0) {
-		mq_walk_drop_slice(s);
+		freeReplyObject(w->reply);
+		w->reply = NULL;
 		if (read_slice(r, s) == -1)
 			return -1;
 	}

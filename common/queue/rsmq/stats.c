@@ -19,24 +19,24 @@ struct gather {
 };
 
 static int
-list_all(struct mq_redis *r, int wanted, struct mq_stats *out)
+list_rows(struct mq_redis *r, const char *const *queues, int count, int wanted,
+    struct mq_stats *out)
 {
 	struct mq_names names = {0};
-	const char **name;
 	char *bare;
-	size_t i;
-	int rv = rsmq_add_listed(r, &names);
+	size_t k;
+	int i, rv = count == 0 ? rsmq_add_listed(r, &names) : 0;
 
-	if (rv == 0 && (!(wanted & MQ_STATS_FEW) || names.n <= MQ_FEW_QUEUES)) {
-		name = mq_xcalloc(names.n + 1, sizeof(*name));
-		for (i = 0; i < names.n; i++) {
-			bare = names.list[i].name;
-			name[i] = names.list[i].name = rsmq_name(r, bare);
-			free(bare);
-		}
-		mq_rows_make(out, name, names.n, true);
-		free(name);
+	for (k = 0; k < names.n; k++) {
+		bare = names.list[k].name;
+		names.list[k].name = rsmq_name(r, bare);
+		free(bare);
 	}
+	for (i = 0; i < count; i++)
+		mq_names_add(&names, queues[i], NULL);
+	if (rv == 0 &&
+	    (count > 0 || !(wanted & MQ_STATS_FEW) || names.n <= MQ_FEW_QUEUES))
+		mq_rows_make(out, &names, count == 0);
 	mq_names_free(&names);
 	return rv;
 }
@@ -296,10 +296,8 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 
 	*out = (struct mq_stats){0};
 	rv = mq_server_time(r, &out->now_ms);
-	if (rv == 0 && count == 0)
-		rv = list_all(r, wanted, out);
-	else if (rv == 0)
-		mq_rows_make(out, queues, (size_t)count, false);
+	if (rv == 0)
+		rv = list_rows(r, queues, count, wanted, out);
 	if (rv == 0)
 		rv = ask_queues(&g);
 	if (rv == 0)
