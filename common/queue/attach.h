@@ -1,6 +1,6 @@
 /*
- * Attachments: files that belong to a message, in the layout rmq.  The messages that
- * refer to a set of files name it in MQ_HEADER_ATTACH, and the set knows their ids.
+ * Attachments: files of messages in the layout rmq.  The messages that refer to a set of
+ * files name it in MQ_HEADER_ATTACH, and the set knows their ids.
  *
  * A file is in the server as chunks of 1 MiB, so no command is longer and neither side
  * has more of it in memory.  All keys of a set expire after an hour until the step that
@@ -38,21 +38,17 @@ struct mq_attachments {
 	int (*add)(struct mq_attach *, const char *name, int fd);
 	/* All have been added; this message is about to be published with them. */
 	int (*close)(struct mq_attach *, const char *id);
-	/*
-	 * Writes the files of a set into a directory, and notes that the message
-	 * refers to it.  Returns 1 with *why if there are none, or some are not
-	 * what was published: no retry helps; -1 also if a file cannot be
-	 * written.
-	 */
+	/* Writes the files of a set into a directory, and notes that the message refers
+	 * to it.  Returns 1 with *why if there are none, or some are not what was
+	 * published: no retry helps; -1 also if a file cannot be written. */
 	int (*fetch)(struct mq_redis *, const char *set, const char *id,
 	    int dir, struct mq_buf *why);
 	/* A message has ended: the last one of a set takes the files with it. */
 	int (*release)(struct mq_redis *, const char *set, const char *id);
 	/* How many sets there may be. */
 	int (*count)(struct mq_redis *, long long *);
-	/* The command by which another message comes to refer to a set, or, with
-	 * made, the first: the reply is the integer 1, or 0 when the set is
-	 * gone. */
+	/* Another message refers to a set, or (made) the first: the reply is the
+	 * integer 1, or 0 when the set is gone. */
 	void (*refer)(
 	    struct mq_command *, const char *set, const char *id, bool made);
 };

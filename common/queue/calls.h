@@ -17,15 +17,13 @@ struct mq_known {
 	char error[1024]; /* ...and why */
 };
 
-/* Looks at all queues of a session, once the server has loaded its data, and changes
- * nothing.  The connection of the session stands for any other one with its tag.
- * free(there) even after an error. */
+/* Looks at all queues of a session, once the server has loaded its data.  The session's
+ * connection stands for any other one with its tag.  free(there) even after an error. */
 int mq_known_ask(struct mq_redis *, const struct mq_layout *,
     const struct mq_session *, struct mq_known *);
 
-/* Text to add when a queue does not exist: the other layout, if that has a queue of
- * this name on the same server; or a queue whose name is one slip away, if all names
- * may be read; or "".  free() it. */
+/* Text to add when a queue does not exist: the other layout, if that has such a queue on
+ * the same server; or a name one slip away, if all may be read; or "".  free() it. */
 char *mq_known_hint(
     struct mq_redis *, const struct mq_layout *, const char *queue);
 
@@ -72,9 +70,9 @@ int mq_queue_ending(struct mq_redis *, const struct mq_layout *,
     const struct mq_stats *, const char *id, struct mq_ending *,
     const char **queue);
 
-/* Asks what became of a message, and waits for its end up to block_ms (0: not at
- * all).  *ended says whether *ending was filled in, for mq_ending_free().  AGAIN: the
- * server cannot say now, or not in this way, as a full one lets nobody wait. */
+/* Asks what became of a message, and waits for its end up to block_ms (0: not at all).
+ * *ended: *ending was filled in, for mq_ending_free().  AGAIN: the server cannot say now,
+ * or not in this way, as a full one lets nobody wait. */
 enum mq_call mq_ending_ask(struct mq_redis *, const struct mq_layout *,
     const char *queue, const char *id, int64_t block_ms, bool *ended,
     struct mq_ending *ending);

@@ -1,6 +1,5 @@
 /*
- * The commands of a consumer over a connection that never waits, and
- * the answers in C.  A tool that waits calls the layout itself.
+ * The commands of a consumer over a connection that never waits, and the answers in C.
  *
  * Each function sends its commands at once, and calls fn(arg, ...) when they
  * are answered: see redis/command.h.  If there is no connection, fn is called
@@ -54,13 +53,13 @@ mq_consumer_ask(struct mq_consumer *k, struct mq_command *cmd,
 
 /* --- its lease ---------------------------------------------------------------- */
 
-/* On a cluster, nodes may be away (see mq_async_away()): why, as far as nodes were asked, or
- * NULL: they answer.  The node of a queue; that of the session's own lease; or, for a new
- * name, those of all keys that a connection has, and of the set that lists it. */
+/* Why a node of a cluster is away, as mq_async_away(): that of a queue, of the session's
+ * own lease; or, for a new name, one of those of all keys that a connection has, and of
+ * the set that lists it. */
 enum { MQ_OWN_LEASE = -1, MQ_NEW_NAME = -2 };
 const char *mq_consumer_away(const struct mq_consumer *, int queue);
 /* Whether a queue was away when the session entered: until it enters again, it has no
- * lease of that queue and no message of it, and must not claim there. */
+ * lease and no message of that queue, and must not claim there. */
 static inline bool
 mq_consumer_lacks(const struct mq_consumer *k, int queue)
 {
@@ -79,10 +78,9 @@ int mq_consumer_enter(struct mq_consumer *, mq_answer_fn *fn, void *arg);
 /* As layout->take_over(), on a cluster. */
 void mq_consumer_take_over(struct mq_consumer *, int queue, const char *from,
     mq_number_fn *fn, void *arg);
-/* Tells others anew how many messages can run, when the session's slots change. */
+/* The session's slots have changed: tells others anew how many messages can run. */
 void mq_consumer_tell_slots(struct mq_consumer *);
-/* Whether anything has come from the server, or the node, of the lease since the last
- * call. */
+/* Whether anything has come from the server, or node, of the lease since the last call. */
 bool mq_consumer_is_heard(const struct mq_consumer *);
 /* The lease holds for n ms; 0: it was gone before, and is so for good. */
 void mq_consumer_renew(struct mq_consumer *, mq_number_fn *fn, void *arg);
@@ -147,9 +145,8 @@ void mq_consumer_ack_oldest(struct mq_consumer *, int queue,
 void mq_consumer_give_back(struct mq_consumer *, int queue,
     const struct mq_newest *, mq_number_fn *fn, void *arg);
 
-/* Asks for those of a queue, and to hear by CLIENT TRACKING when they change:
- * mq_key_of() knows the key then.  A callback that keeps the texts empties the
- * struct. */
+/* Asks for those of a queue, and to hear by CLIENT TRACKING when they change: see
+ * mq_key_of().  A callback that keeps the texts empties the struct. */
 typedef void mq_settings_fn(
     void *arg, const struct mq_answer *, struct mq_setting_texts *);
 void mq_consumer_settings(
@@ -160,9 +157,8 @@ void mq_consumer_settings(
 /* Never ends a pause earlier. */
 void mq_consumer_pause(struct mq_consumer *, const char *queue, int64_t ms,
     mq_answer_fn *fn, void *arg);
-/* Asks for the pause of all queues, and to hear by CLIENT TRACKING when it changes:
- * mq_key_of() knows the key then.  n: milliseconds that are left, -1: it has no end;
- * -2: there is none. */
+/* As mq_consumer_settings(), of the pause of all queues.  n: milliseconds left; -1: no
+ * end; -2: there is none. */
 void mq_consumer_ask_pause(struct mq_consumer *, mq_number_fn *fn, void *arg);
 void mq_consumer_count(struct mq_consumer *, const char *queue,
     const struct mq_counts *, mq_answer_fn *fn, void *arg);
@@ -170,8 +166,8 @@ void mq_consumer_count(struct mq_consumer *, const char *queue,
 void mq_consumer_tell_running(
     struct mq_consumer *, const struct mq_buf *text, mq_answer_fn *, void *arg);
 
-/* Looks for a request to end a run here; see stats.h.  fn gets what it asks, or NONE,
- * and the id and the attempt of the run. */
+/* Looks for a request to end a run here; see stats.h.  fn gets it, or NONE, with id and
+ * attempt of the run. */
 typedef void mq_stop_fn(void *arg, enum mq_stop, const struct mq_run *);
 void mq_consumer_look_for_stop(
     struct mq_consumer *, int queue, mq_stop_fn *fn, void *arg);

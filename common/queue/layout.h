@@ -9,11 +9,8 @@
 
 /* --- counts ------------------------------------------------------------- */
 
-/* The counts of a queue: a hash that lua/count.lua writes.  For layouts, which know its
- * key. */
-
-/* Appends the arguments of an HMGET behind the key, and takes its reply.
- * wanted as in mq_layout.stats().  -1: it makes no sense. */
+/* The counts of a queue: a hash that lua/count.lua writes.  The arguments of an HMGET
+ * behind the key, and its reply.  wanted: as of mq_layout.stats().  -1: makes no sense. */
 void mq_counts_ask(struct mq_command *, int wanted);
 int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
 
@@ -104,11 +101,11 @@ void mq_links_add(struct mq_links *, struct mq_connection_stats *,
 /* Keeps replies about its host and its pid, strings or not. */
 void mq_links_about(struct mq_connection_stats *, const redisReply *host,
     const redisReply *pid);
-/* Makes the list from all that were added, sorted by connection and queue, and counts
- * the connections of each queue; their leases are known. */
+/* Makes the list, sorted by connection and queue, and counts the connections of each
+ * queue; their leases are known. */
 void mq_links_list(struct mq_links *);
-/* Frees the list, and forgets the connections that are not to be listed: all, unless they
- * are wanted; then those that have nothing of any row. */
+/* Frees the list, and the connections that are not to be listed: all, unless wanted; then
+ * those that have nothing of any row. */
 void mq_links_end(struct mq_links *);
 
 /* --- walk --------------------------------------------------------------- */

@@ -61,12 +61,10 @@ struct mq_lease {
 	int count;
 };
 
-/*
- * Takes the messages that are there, up to max, without waiting for any.  Returns
- * their number; *messages has them in their order, which is the lease's and valid
- * until its next call.  May be called again only if no message had a receipt.
- * MQ_CLAIM_LOST: the lease was over before any could be taken.
- */
+/* Takes the messages that are there, up to max.  Returns their number; *messages has them
+ * in their order, which is the lease's and valid until its next call.  May be called again
+ * only if no message had a receipt.  MQ_CLAIM_LOST: the lease was over before any could be
+ * taken. */
 int mq_lease_take(struct mq_lease *, const struct mq_leased **messages);
 /* Undo: returns all that have a receipt to the front of the queue, as if they had never
  * been taken, and ends the lease. */
@@ -88,12 +86,10 @@ struct mq_receipt {
 
 /* Whether a word has the form of a receipt, or of an id. */
 bool mq_receipt_valid(const char *word);
-/*
- * Uses a receipt: 1; or changes nothing: 0, the message is settled or its lease
- * is over.  With MQ_HAS_IDS, the word may be the id of a message that
- * is not handed out by receipt.  text is the result of an ack, the reason of a
- * rejection; NULL: none.  lease_ms, EXTEND only: from now on, above 0.
- */
+/* Uses a receipt: 1; or changes nothing: 0, the message is settled or its lease is over.
+ * With MQ_HAS_IDS, the word may be the id of a message that is not handed out by receipt.
+ * text is the result of an ack, the reason of a rejection; NULL: none.  lease_ms, EXTEND
+ * only: from now on, above 0. */
 int mq_receipt_use(const struct mq_lease_queue *, const char *word,
     enum mq_receipt_act, const char *text, int64_t lease_ms);
 

@@ -14,12 +14,12 @@
 
 /* How it goes out. */
 enum mq_way {
-	MQ_WAY_SCRIPT, /* one that marks and counts them, if anything does */
-	MQ_WAY_MARKED, /* a plain command; a second one marks and counts them, in
-			* one transaction with it */
-	MQ_WAY_BARE, /* a plain command, without a mark; a second one makes the
-			* queue known again, if somebody has deleted it */
-	MQ_WAY_TRIAL /* a script that finds out first what has not been asked */
+	MQ_WAY_SCRIPT, /* which marks and counts, if anything does */
+	MQ_WAY_MARKED, /* a plain command; a second one marks and counts, in one
+			* transaction with it */
+	MQ_WAY_BARE,   /* a plain command; a second one makes the queue known
+			* again, if somebody has deleted it */
+	MQ_WAY_TRIAL   /* a script that finds out first what was not asked */
 };
 
 /* How a command went. */
@@ -60,9 +60,9 @@ mq_post_bytes(const struct mq_post *b)
 	return b->command.wire.len;
 }
 
-/* Sends it, with the text of its script if so wanted.  A script does nothing unless the
- * batch that it is sent behind is done; NULL: that has been answered.  -1: the connection
- * is lost, with the error. */
+/* Sends it, with the text of its script (eval).  A script does nothing unless the batch
+ * that it is sent behind is done; NULL: that has been answered.  -1: the connection is
+ * lost, with the error. */
 int mq_post_send(struct mq_publisher *, struct mq_post *,
     const struct mq_post *behind, bool eval);
 /* A publisher that has asked nothing can try its first batch (yes): it is published only
@@ -76,10 +76,9 @@ mq_post_whole(const struct mq_post *b)
 	return b->way == MQ_WAY_SCRIPT || b->way == MQ_WAY_TRIAL;
 }
 
-/* Waits for what the server says of the oldest batch that was sent.  AGAIN: nothing
- * was done, as the server does not know the script, must not mark the batch, or has not
- * done the one before; it is to be sent again, with eval.  Of a trial: for another reason,
- * with the error. */
+/* Waits for what the server says of the oldest batch that was sent.  AGAIN: nothing was
+ * done, as the server does not know the script, must not mark the batch, or has not done
+ * the one before; it is to be sent again, with eval.  Of a trial, with the error. */
 enum mq_call mq_post_answer(
     struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
 /* After mq_publisher_resume(), looks in the marks instead.  AGAIN: it was not done.
@@ -130,12 +129,10 @@ void mq_publisher_init(struct mq_publisher *, struct mq_redis *,
 /* Removes the marks, as nobody will ask any more; the connection is still open. */
 void mq_publisher_free(struct mq_publisher *);
 
-/*
- * Names the connection, finds out whether the queue can be used (for special messages,
- * or such as want no more than a place in line), and makes it known: *yes says whether
- * it was not.  Unless `make`, *yes says whether it is known.  *clock_us is the server's
- * unix time minus mq_clock_steady_us(), if the server says that.
- */
+/* Names the connection, finds out whether the queue can be used (for special messages, or
+ * such as want no more than a place in line), and makes it known: *yes says whether it was
+ * not.  Unless `make`, *yes says whether it is.  *clock_us is the server's unix time minus
+ * mq_clock_steady_us(), if the server says that. */
 enum mq_call mq_publisher_open(struct mq_publisher *, bool special, bool make,
     int64_t *clock_us, bool *yes);
 

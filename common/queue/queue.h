@@ -34,16 +34,13 @@ struct mq_when {
 	bool said;  /* NOW: even if the queue has a delay of its own */
 };
 
-/*
- * How many messages may be there for another one to be accepted, -1 any number:
- * claimable ones, and those that are delayed for whatever reason; and the same
- * for a message with a priority above 0.  Without the first, as the settings of the
- * queue say.
- */
+/* How many messages may be there for another one to be accepted, -1 any number: claimable
+ * ones, and those that are delayed for whatever reason; and the same for a message with a
+ * priority above 0.  Without the first, as the settings of the queue say. */
 struct mq_limits {
 	long ready, ready_high, delayed, delayed_high;
 };
-/* Not even by the settings of the queue: of messages that are there already. */
+/* Not even by the settings: of messages that are there already. */
 #define MQ_UNLIMITED                                                           \
 	{                                                                      \
 		LONG_MAX, LONG_MAX, -1, -1                                     \
@@ -70,8 +67,8 @@ struct mq_publishing {
 	bool ordered;
 	int priority;
 	bool in_tick; /* from tick 0 on */
-	/* The server's unix time, about, in microseconds, later for each message of
-	 * a publisher than for those before it; 0: unknown. */
+	/* The server's unix time, about, in microseconds, later for each message
+	 * than for the publisher's others before; 0: unknown. */
 	int64_t now_us;
 	bool join; /* a key that a message has until it is claimed is shared */
 	bool direct; /* a plain command may put special ones in */
@@ -169,15 +166,14 @@ struct mq_clean {
 	bool all;     /* also what is due, and orphans: all of the server's keys
 		       * are looked through */
 	/* Where to add the names of dead connections that were left alone, as
-	 * they have keys in rmq's other form, or on a cluster messages of a
-	 * scattered queue; and, on a cluster, of queues that are scattered, as only
-	 * Go programs can use their names.  NULL: nowhere. */
+	 * they have keys in rmq's other form, or messages of a scattered queue; and
+	 * those of scattered queues: see stats.h.  NULL: nowhere. */
 	struct mq_names *cluster, *scattered;
-	/* Unless all: where to go on with the search for messages that are in no
-	 * known queue: 0, then scan_at of the round before. */
+	/* Unless all: where the search for messages in no known queue goes on: 0,
+	 * then scan_at of the round before. */
 	unsigned long long scan_from;
-	/* The connection of a consumer that cleans: when its lease is over, the
-	 * round does nothing.  NULL: it has none. */
+	/* Of the consumer that cleans; NULL: none does.  When its lease is over, the
+	 * round does nothing. */
 	const char *self;
 };
 
@@ -195,8 +191,8 @@ struct mq_cleaned {
 			   * of a cluster, and have arrived */
 	long expired;	  /* messages rejected that were too late */
 	long refused;	  /* steps with a key that is not permitted */
-	/* Queues whose keys and groups were left as they are, as a consumer
-	 * died meanwhile, or the server was too slow to tell. */
+	/* Queues whose keys and groups were left alone, as a consumer died
+	 * meanwhile, or the server was too slow to tell. */
 	long unproven;
 	long locks;	 /* keys and groups that nobody held, or nobody
 			   * could get */
@@ -219,8 +215,8 @@ struct mq_place {
 	enum mq_state state;
 	const char *connection; /* UNACKED: of this one; NULL: of all; "-": of
 				 * those that nobody knows, if there can be */
-	/* DELAYED, when all that is meant is to be dropped: those in line for
-	 * their group come first, so that none has its turn meanwhile. */
+	/* DELAYED, to drop all: those in line for their group come first, so that
+	 * none has its turn meanwhile. */
 	bool line_first;
 };
 
@@ -239,11 +235,10 @@ struct mq_item {
 struct mq_walk;
 
 /*
- * A walk through a place, the next to be claimed first, slice by slice: no
- * slice keeps the server, or our memory, longer or fuller than about 1000
- * messages or 1 MiB do (but a slice has at least one message).  Starts zeroed
- * but for place, needle and skip.  Messages that come or go meanwhile may be seen or
- * not; those that stay are seen once.
+ * A walk through a place, the next to be claimed first, in slices of about 1000 messages
+ * or 1 MiB (but of at least one message), so that the server is not kept.  Starts zeroed
+ * but for place, needle and skip.  Messages that come or go meanwhile may be seen or not;
+ * those that stay are seen once.
  */
 struct mq_scan {
 	struct mq_place place;
@@ -261,15 +256,13 @@ void mq_scan_free(struct mq_scan *);
 
 struct mq_deletion {
 	bool dry_run; /* only tell what would be removed */
-	/* Live consumers, and messages of dead ones: if there are any, nothing
-	 * is done. */
+	/* Live consumers, and messages of dead ones: with any, nothing is done. */
 	long consumers, unacked;
-	bool cluster; /* there are keys of it in rmq's form for a cluster:
-		       * nothing is done, either */
+	bool cluster; /* it has keys in rmq's other form: nothing is done */
 	bool known;   /* whether anybody ever opened it */
 	long ready, delayed, rejected; /* messages removed with it */
-	/* Somebody may wait for what becomes of those.  Who drops them one by
-	 * one before tells them. */
+	/* Somebody may wait for what becomes of those, and is told if they are
+	 * dropped one by one before. */
 	bool awaited;
 };
 
@@ -287,16 +280,13 @@ struct mq_session {
 	const char *const *queues;
 	int queue_count;
 	const char *push;   /* where messages may be pushed to; NULL: nowhere */
-	const char *notify; /* what hears of each end; NULL: what the settings
-			     * of a queue say */
-	/* Its name in the channel that wakes it; NULL: it does not wait, or cannot
-	 * be woken. */
+	const char *notify; /* what hears of each end; NULL: as settings say */
+	/* Its name in the channel that wakes it; NULL: it cannot be woken. */
 	const char *wake;
-	bool make;	  /* make the queues that do not exist */
-	int slots;	  /* how many messages can run at once */
-	int attempts;	  /* how many runs a message may have here; -1: what the
-		       * settings of a queue say */
-	int64_t lease_ms; /* handed out by receipt: how long a renewal holds;
+	bool make;    /* make the queues that do not exist */
+	int slots;    /* how many messages can run at once */
+	int attempts; /* runs that a message may have; -1: as settings say */
+	int64_t lease_ms;  /* handed out by receipt: how long a renewal holds;
 			   * 0: as the layout thinks */
 	unsigned renewals; /* of the lease so far */
 	bool runs;	   /* others are told what runs here */
@@ -334,16 +324,15 @@ struct mq_settlement {
 	enum mq_outcome outcome;
 	const char *element; /* as it was claimed, byte for byte */
 	size_t len;
-	/* The new header, which replaces the element's first payload_at bytes;
-	 * NULL: unchanged. */
+	/* Replaces the element's first payload_at bytes; NULL: unchanged. */
 	const char *header;
 	size_t header_len, payload_at;
 	int64_t delay_ms;	    /* AGAIN only */
 	char unique[MQ_ID_LEN + 1]; /* AGAIN, PUSH: a new id */
 	bool unrun;		    /* REJECT: it was too late to run it */
 	const char *push;	    /* PUSH only */
-	/* ACK: its header asks for more than a place in line, so that there may
-	 * be something to let go of.  (The others find out for themselves.) */
+	/* ACK: its header asks for more than a place in line, so there may be
+	 * something to let go of.  (The others find out for themselves.) */
 	bool holds;
 	const char *receipt; /* its number, of a session that handed out by
 			      * receipt: LOST when its lease is over; or NULL */
@@ -360,8 +349,8 @@ enum mq_settled {
 			     * the other queue; it is still ours */
 };
 
-/* Messages of one queue that have ended, the oldest first.  Places are counted
- * from the oldest that the server holds for us, which has place 1. */
+/* Messages of one queue that have ended, the oldest first.  The oldest that the server
+ * holds for us has place 1. */
 struct mq_acks {
 	const struct mq_part *elements;
 	const int *places;
@@ -385,8 +374,7 @@ struct mq_newest {
 /*
  * The floor common/queue: what can be done with a queue, and the side features that
  * both layouts have.  rmq/ and rsmq/ hold a layout each: its keys, commands, replies
- * and Lua; no other file spells a key, and neither layout calls the other.  Files here
- * may call common/redis, common/message and common/base.  Nothing here prints or exits.
+ * and Lua; no other file spells a key, and neither layout calls the other.
  *
  * A layout: which keys hold a queue, and which commands are the steps of a
  * message's life.  Operations only build commands or take replies apart, so
@@ -443,73 +431,68 @@ struct mq_layout {
 	 * those attributes that are said; 1, or 0 when there is no such queue. */
 	void (*open)(struct mq_command *, const char *queue,
 	    const struct mq_attributes *, bool set);
-	/* Whether anybody ever did: an integer, 0 or not.  Both are optional commands
-	 * where the names of all queues may be on another node than the queue
-	 * (MQ_HAS_NODES).  By keys, if that node is away: how many the queue has,
-	 * as one that has some exists. */
+	/* Whether anybody ever did: an integer, 0 or not.  With MQ_HAS_NODES both are
+	 * optional commands, as all names may be on another node.  By keys, if that is
+	 * away: how many the queue has, as one that has some exists. */
 	void (*known)(struct mq_command *, const char *queue, bool by_keys);
 	/* Changes nothing, and is refused where using the queue would be: its
 	 * keys hold something else (the error names one), or are not permitted.
-	 * To be asked before the first write, so that a refusal leaves nothing
-	 * behind.  For a consumer of it, or (NULL) for whoever puts messages in:
-	 * special ones, or such as want no more than a place in line.  The
-	 * reply is an integer: how many of the keys there are. */
+	 * Before the first write, so that a refusal leaves nothing behind.  For a
+	 * consumer, or (NULL) for whoever puts messages in: special ones, or such as
+	 * want no more than a place in line.  The integer: how many keys there are. */
 	void (*probe)(struct mq_command *, const struct mq_session *,
 	    const char *queue, bool special);
 
-	/* Starts one command that publishes any number of messages to a
-	 * queue, all in the same way; publish_add() adds each.  If it counts them,
-	 * its last argument so far is that of mq_mark_add() with behind.
-	 * mq_layout_published() says by the reply, which is no error, what became
-	 * of message i; an error published none of them.  header may be empty: the message is
-	 * then the bare payload.  unique is used by no other message. */
+	/* Starts one command that publishes any number of messages, all in the same
+	 * way; publish_add() adds each.  If it counts them, its last argument so far
+	 * is that of mq_mark_add() with behind.  mq_layout_published() says by the
+	 * reply what became of message i; an error published none.  header may be
+	 * empty: that is the bare payload.  unique is used by no other message. */
 	void (*publish)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *);
 	void (*publish_add)(struct mq_command *, const struct mq_publishing *,
 	    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
 	    const char *payload, size_t len);
-	/* Marks and counts the n messages of such a batch: a plain command to go
-	 * behind it, in one transaction; refused, it has no part in what became of
-	 * them.  False, and nothing else: publish() does so itself.  Without a
-	 * command it only tells which.  NULL: publish() always does. */
+	/* Marks and counts the n messages of such a batch: a plain command behind
+	 * it, in one transaction; refused, it has no part in what became of them.
+	 * False: publish() does so itself.  Without a command it only tells which.
+	 * NULL: publish() always does. */
 	bool (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *, int n);
-	/* As publish(), for a publisher that has asked nothing: marked and counted by
-	 * one script, which does nothing if the mark is there, or if the queue is
-	 * not known; then the reply is the integer 0.  NULL: there is no such
-	 * script. */
+	/* As publish(), for a publisher that has asked nothing: one script, which
+	 * does nothing if the mark is there, or if the queue is not known; then the
+	 * reply is the integer 0.  NULL: there is none. */
 	void (*publish_known)(
 	    struct mq_command *, const char *queue, const struct mq_mark *);
 
 	/* The lease of a connection, which mq_layout_lease() reads in the reply to
-	 * the first step of join() or renew(). */
-	/* The lease holds from the first step of join() on; the others must not be
-	 * sent before it is confirmed: no cleaner may see a connection without. */
+	 * the first step of join() or renew().  The others of join() must not be sent
+	 * before it is confirmed: no cleaner may see a connection without. */
 	bool (*join)(const struct mq_session *, int step, struct mq_command *);
-	/* To be sent when nothing is left in our hands.  Step MQ_LEAVE_EMPTY, of a
-	 * connection whose messages are handed out by receipt: only if that is so; then
-	 * the reply is the integer 1, and on a cluster (MQ_HAS_NODES) the steps behind
-	 * that of its queue are to follow. */
+	/* When nothing is left in our hands.  Step MQ_LEAVE_EMPTY, of a connection
+	 * whose messages are handed out by receipt: only if that is so; then the reply
+	 * is the integer 1, and with MQ_HAS_NODES on a cluster the steps behind that of
+	 * its queue follow. */
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
-	/* Of the connection (queue -1); or, with MQ_HAS_NODES on a cluster, of a queue,
-	 * on its node, not before the other one is confirmed. */
+	/* Of the connection (queue -1); or then, with MQ_HAS_NODES on a cluster, of a
+	 * queue, when that one is confirmed. */
 	bool (*renew)(const struct mq_session *, int queue, int step,
 	    struct mq_command *);
 	/* There: what the server holds of a queue for `from`, a former name of this
 	 * connection, is ours; an integer, 0 if that name has lost its lease. */
 	void (*take_over)(const struct mq_session *, int queue,
 	    const char *from, struct mq_command *);
-	/* Where claims are counted (else NULL): of a message that was ours when
-	 * the lease ended, after so many attempts, the last one does not count,
-	 * unless somebody has claimed it since. */
+	/* Where claims are counted (else NULL): of a message that was ours when the
+	 * lease ended, the last of so many attempts does not count, unless somebody
+	 * has claimed it since. */
 	void (*lapsed)(const struct mq_session *, int queue,
 	    const char *element, size_t len, long attempts,
 	    struct mq_command *);
 
 	void (*claim)(const struct mq_session *, int queue,
 	    const struct mq_claim *, struct mq_command *);
-	/* Reads the keys whose changes may make messages claimable, or (pause)
-	 * only the one of a pause, for CLIENT TRACKING to report them. */
+	/* Reads, for CLIENT TRACKING, the keys whose changes may make messages
+	 * claimable, or only the one of a pause. */
 	void (*track)(const struct mq_session *, int queue, bool pause,
 	    struct mq_command *);
 	/* Whether queues need a claim by this consumer, which is idle there.  ANY: an
@@ -535,11 +518,10 @@ struct mq_layout {
 	void (*ack_oldest)(const struct mq_session *, int queue,
 	    const struct mq_acks *, struct mq_command *);
 
-	/* Gives back to the front, unstarted, the newest messages that the
-	 * server holds for us, in one bounded step.  The reply is an integer:
-	 * how many of the first were given back; 0: they are not the newest,
-	 * and nothing has changed.  NULL: whatever it holds; 0: nothing is
-	 * left. */
+	/* Gives back to the front, unstarted, the newest messages that the server
+	 * holds for us, in one bounded step.  The integer: how many of the first; 0:
+	 * they are not the newest, and nothing has changed.  NULL: whatever it
+	 * holds; 0: nothing is left. */
 	void (*give_back)(const struct mq_session *, int queue,
 	    const struct mq_newest *, struct mq_command *);
 
@@ -547,32 +529,27 @@ struct mq_layout {
 	 * unknown), and those that it holds for us, the newest first.  Two
 	 * commands of one transaction, since a script copies many or large elements
 	 * several times; their replies are that number, as text or nil, and an array.
-	 * MQ_HELD_AT_ONCE, or if only a script can tell: one command, whose reply is an
-	 * array of both.  MQ_HELD_COUNT: one command, and the reply only says how many
-	 * it holds.  MQ_HELD_KEY adds only the key that is there if it holds any.  Returns
-	 * how many commands they are. */
+	 * MQ_HELD_AT_ONCE, or if only a script can tell: one, whose reply is an array of
+	 * both.  MQ_HELD_COUNT: one, which says how many it holds.  MQ_HELD_KEY adds only
+	 * the key that is there if it holds any.  Returns how many commands they are. */
 	int (*held)(const struct mq_session *, int queue, enum mq_held_how,
 	    struct mq_command[2]);
-	/* Whether a message that the server does not hold for us any more is
-	 * there still, whoever has it: an integer, 0 or not.  NULL: it is, as
-	 * nobody can delete what is ours. */
+	/* Whether a message that the server does not hold for us any more is there
+	 * still: an integer, 0 or not.  NULL: it is, as nobody can delete it. */
 	void (*exists)(const struct mq_session *, int queue,
 	    const char *element, size_t len, struct mq_command *);
 
-	/* Messages handed out by receipt are in the hands of a connection
-	 * with one queue, which joined with a lease_ms, and that its maker
-	 * leaves alone.  receipts() numbers all those that it holds, which are
-	 * these in the order of their claim, from 1; the reply is the integer n,
-	 * or else the lease is over. */
+	/* Messages handed out by receipt are in the hands of a connection with one
+	 * queue, which joined with a lease_ms, and that its maker leaves alone.
+	 * Numbers all that it holds, which are these in the order of their claim,
+	 * from 1; the reply is the integer n, or else the lease is over. */
 	void (*receipts)(const struct mq_session *,
 	    const struct mq_part *elements, int n, struct mq_command *);
-	/* The message of a receipt: its element, or nil when it is settled or
-	 * the lease is over. */
+	/* The element of a receipt, or nil: it is settled, or the lease is over. */
 	void (*receipt)(struct mq_command *, const char *connection,
 	    const char *queue, const char *number);
-	/* Waits.  Any message but those that are handed out by receipt, whoever
-	 * has it; no connection in *out: there is none with this id.  NULL
-	 * unless MQ_HAS_IDS. */
+	/* Waits.  Any message but those handed out by receipt; no connection in
+	 * *out: there is none with this id.  NULL unless MQ_HAS_IDS. */
 	int (*receipt_by_id)(struct mq_redis *, const char *queue,
 	    const char *id, struct mq_receipt *);
 
@@ -580,9 +557,9 @@ struct mq_layout {
 	 * What is about all queues is so in the namespace that the URL of that
 	 * server names. */
 
-	/* One round of cleaning up.  What the server refuses about one
-	 * connection or queue leaves that as it is and the others are cleaned;
-	 * the first such error is returned then.  The counts hold anyhow. */
+	/* One round of cleaning.  What the server refuses about one connection or
+	 * queue leaves that as it is, and the first such error is returned at the
+	 * end.  The counts hold anyhow. */
 	int (*clean)(
 	    struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 
@@ -610,11 +587,11 @@ struct mq_layout {
 	 * this brings all back into their order.  A crash before it leaves them
 	 * there. */
 	int (*scan)(struct mq_redis *, struct mq_scan *);
-	/* Takes the chosen ones of the current slice, chosen[i] for items[i],
-	 * away from where they are: to the newest end of the ready messages of
-	 * a queue, or nowhere (NULL).  Each moves in one atomic step, and only
-	 * if it is still there; taken counts those.  From rejected, the count
-	 * of attempts begins anew.  An error leaves taken at what is certain.
+	/* Takes those of the current slice with chosen[i] to the newest end of the
+	 * ready messages of a queue, or nowhere (NULL).  Each moves in one atomic
+	 * step, and only if it is still there; taken counts those.  From rejected,
+	 * the count of attempts begins anew.  An error leaves taken at what is
+	 * certain.
 	 *
 	 * What becomes ready gets the place that it asks for: behind those of
 	 * its priority, or in line for its group, and its key, if that is
@@ -643,9 +620,8 @@ extern const struct mq_layout mq_layout_rmq, mq_layout_rsmq;
 
 /* The result of message i in a reply to publish(). */
 enum mq_published mq_layout_published(const redisReply *, int i);
-/* How many messages a reply to claim() has, or MQ_CLAIM_BAD if it has the wrong form;
- * the elements are reply->element[first] and those behind it.  MQ_CLAIM_LOST: the
- * lease is gone, and nothing was claimed. */
+/* How many messages a reply to claim() has, from reply->element[first] on; MQ_CLAIM_BAD: it
+ * has the wrong form; MQ_CLAIM_LOST: the lease is gone, and nothing was claimed. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 enum mq_settled mq_layout_settled(const redisReply *);
 
@@ -666,18 +642,14 @@ int64_t mq_layout_lease(
  * they ask for that the layout does not know. */
 bool mq_layout_obeys(
     const struct mq_layout *, const struct mq_envelope *, struct mq_buf *why);
-/*
- * The name of a queue for the operations, which the caller frees, when a user
- * calls it so and the namespace of the URL is ns (NULL: it names none): with
- * that in front, unless it is the usual one.  It may be there already.  NULL:
- * it cannot be one, and *why (constant text) says why not.
- */
+/* The name for the operations, which the caller frees, of a queue that a user calls so
+ * where the URL names the namespace ns (or NULL): with that in front, unless it is usual
+ * or there already.  NULL: it cannot be one, and *why (constant text) says why not. */
 char *mq_layout_queue(const struct mq_layout *, const char *ns,
     const char *queue, const char **why);
 
 /* A key that has changed, or that a call in a consumer's channel names, by the end of its
- * name: settings, the pause of all queues, a request to end a run.  Others may be taken
- * for one of these. */
+ * name.  Others may be taken for one of these. */
 enum mq_key { MQ_KEY_OTHER, MQ_KEY_SETTINGS, MQ_KEY_ALL_PAUSED, MQ_KEY_STOP };
 enum mq_key mq_key_of(const char *key, size_t n);
 

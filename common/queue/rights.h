@@ -1,5 +1,4 @@
-/* The rights that a user of the server needs for a tool, as rules
- * of ACL SETUSER. */
+/* The rights that a user of the server needs for a tool, as rules of ACL SETUSER. */
 #ifndef MQ_RIGHTS_H
 #define MQ_RIGHTS_H
 
@@ -39,19 +38,17 @@ enum {
 	MQ_STOPS = 1 << 25 /* X: ends runs */
 };
 
-/*
- * A pattern of keys or of channels, or a command.  Before a channel stands
- * "resetchannels": users of Redis 6.2 begin with all of them, and then cannot be
- * given one.  In a pattern %q stands for the name of a queue, %n for its namespace.
- */
+/* A pattern of keys or of channels, or a command.  Before a channel stands
+ * "resetchannels": users of Redis 6.2 begin with all of them, and then cannot be given one.
+ * In a pattern %q stands for the name of a queue, %n for its namespace. */
 struct mq_right {
 	const char *rule;  /* NULL: the table ends */
 	const char *tools; /* letters: any of them, and where */
 };
 
-/* Appends those rules of a layout that a tool, or one of several, needs for a queue, with
- * blanks between them, and each once however often this is called.  NULL: for
- * any queue of this namespace (NULL: the usual one). */
+/* Appends the rules of a layout that one of the tools needs for a queue, with blanks
+ * between them, each once however often this is called.  NULL: for any queue of this
+ * namespace (NULL: the usual one). */
 void mq_rights_add(struct mq_buf *, const struct mq_layout *, unsigned tool,
     const char *queue, const char *ns);
 /* Adds what that database needs, and makes the rules those for a cluster, where the keys

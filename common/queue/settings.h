@@ -40,9 +40,8 @@ struct mq_setting_texts {
 };
 void mq_setting_texts_free(struct mq_setting_texts *);
 
-/* Takes one value.  False: it is not of the form of that setting, and nothing has
- * changed.  A queue's name is only borrowed, and not checked; a max-length is only
- * checked, as the server is what holds it. */
+/* Takes one value.  False: it has not the form, and nothing has changed.  The name of a
+ * queue is borrowed, and not checked; a max-length, which the server obeys, only checked. */
 bool mq_setting_take(struct mq_settings *, int which, const char *value);
 /* Replaces those that `over` sets; names are borrowed. */
 void mq_settings_overlay(struct mq_settings *, const struct mq_settings *over);

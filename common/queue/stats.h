@@ -23,7 +23,6 @@
  *
  * Readers ignore members that they do not know.
  */
-
 struct mq_run {
 	char *connection, *host; /* host may be NULL; not in the text */
 	char *queue, *id, *script, *text;
@@ -41,16 +40,15 @@ struct mq_runs {
 /* Appends the text for n runs.  Bytes that are not UTF-8 become '?'. */
 void mq_runs_write(const struct mq_run *, int n, struct mq_buf *out);
 
-/* Appends the runs of a text to *runs, each with copies of connection and
- * host (may be NULL).  What is not in the form above is left out. */
+/* Appends the runs of a text, each with copies of connection and host (may be NULL).  What
+ * is not in the form above is left out. */
 void mq_runs_read(struct mq_runs *, const char *text, size_t n,
     const char *connection, const char *host);
 
 void mq_runs_free(struct mq_runs *);
 
-/* The facts that a layout asks about each connection, in this order.  Nothing runs at
- * a connection whose lease is over; where the lease is not asked, such a
- * connection has no host. */
+/* The facts that a layout asks about each connection, in this order.  Nothing runs where
+ * the lease is over; where that is not asked, such a connection has no host. */
 enum mq_run_fact { MQ_RUN_LEASE, MQ_RUN_HOST, MQ_RUN_TEXT, MQ_RUN_FACTS };
 struct mq_run_source {
 	/* anywhere: the namespace. */
@@ -72,9 +70,9 @@ int mq_runs_ask(struct mq_redis *, redisReply *connections,
  *	WHAT ATTEMPT ID CONNECTION
  *
  * WHAT is "purge" or "return".  Only the consumer of that connection ends the run, and
- * settles; then it puts "purged", "returned", "rejected" or "over" in that place.  The
- * consumer looks when its channel brings the key, and with each renewal of its lease
- * while it has long runs.  Request and answer lapse by themselves.
+ * settles; then it puts "purged", "returned", "rejected" or "over" in that place.  It
+ * looks when its channel brings the key, and with each renewal of its lease while it has
+ * long runs.  Request and answer lapse by themselves.
  */
 enum mq_stop {
 	MQ_STOP_NONE,
@@ -120,8 +118,7 @@ struct mq_counts {
 };
 
 /* The past of a queue: what rounds of cleaning have noted, the last of each minute of an
- * hour, and of each hour of two days.  Minutes and hours without a round are missing.
- * Of a note, numbers that were not known are -1. */
+ * hour, and of each hour of two days, if there was one.  -1: was not known. */
 enum {
 	MQ_NOTED_AT_S, /* unix time, by the server's clock */
 	MQ_NOTED_READY,
@@ -143,8 +140,7 @@ struct mq_past {
 	int count;
 };
 
-/* On a cluster with nodes that are lost, a number of messages or consumers that is not
- * known is -1. */
+/* Numbers of messages and consumers that a lost node of a cluster has are -1. */
 struct mq_queue_stats {
 	char *name;
 	char *node;	/* "HOST:PORT", on a cluster; else NULL */
@@ -222,15 +218,15 @@ struct mq_stats {
 	 * that consume one of them, and only what they have of those. */
 	struct mq_connection_stats *connections;
 	int connection_count;
-	/* Connections with keys of these queues in rmq's other form (on one server
-	 * that for a cluster, on a cluster that for one), whose messages are not counted; always, sorted. */
+	/* Connections with keys of these queues in rmq's other form (on one server that
+	 * for a cluster, and vice versa): their messages are not counted.  Sorted. */
 	struct mq_names cluster;
 	int64_t now_ms; /* the server's clock, unix ms */
 	bool past;	/* mq_past_ask() has set that of queues */
 };
 
-/* Notes how these queues are (count 0: all, unless there are more than 10,000).  Errors
- * are none, but the connection may be lost. */
+/* Notes how these queues are (count 0: all, if at most 10,000).  Errors are none, but the
+ * connection may be lost. */
 void mq_past_note(struct mq_redis *, const struct mq_layout *,
     const char *const *queues, int count);
 /* Sets the past of all queues, as far as the server tells it.  Returns 0, or -1 if the
