@@ -87,15 +87,16 @@ start_remote(struct remote *r)
 {
 	struct duplicates *d = r->of;
 	struct mq_server *server = &r->server;
-	char why[sizeof(r->why)] = "";
+	char *why = server->error;
 	int found;
 
 	r->since = mq_clock_steady_s();
 	r->state = REMOTE_PREPARING;
 	mq_server_free(server);
-	if (mq_server_at(server, r->url, d->server, why, sizeof(why)) == 0 &&
+	if (mq_server_at(server, r->url, d->server) == 0 &&
 	    server->url.kind == MQ_URL_CLUSTER)
-		strlcpy(why, "dup to a cluster is not supported", sizeof(why));
+		strlcpy(why, "dup to a cluster is not supported",
+		    sizeof(server->error));
 	if (why[0] == '\0' && server->note[0] != '\0' && !d->noted) {
 		mq_say("%s", server->note);
 		d->noted = true;

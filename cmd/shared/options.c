@@ -520,10 +520,11 @@ int
 mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
     size_t error_size)
 {
-	int status = mq_server_find(server, o->url, error, error_size);
+	int status = mq_server_find(server, o->url);
 	const struct mq_url *u = &server->url;
 	struct rlimit core;
 
+	strlcpy(error, server->error, error_size);
 	if (status != 0)
 		return status;
 	/* A core dump would have the password in it. */

@@ -50,39 +50,33 @@ mq_names_sort(struct mq_names *l)
 	l->n = kept + 1;
 }
 
-/* The index of the first entry that does not sort before this name. */
-static size_t
-find_name(const struct mq_names *l, const char *name)
+static int
+by_name(const void *name, const void *entry)
 {
-	size_t low = 0, high = l->n, middle;
-
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (strcmp(l->list[middle].name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return strcmp(name, ((const struct mq_name *)entry)->name);
 }
 
 bool
 mq_names_have(const struct mq_names *l, const char *name)
 {
-	size_t i = find_name(l, name);
-
-	return i < l->n && strcmp(l->list[i].name, name) == 0;
+	return l->n > 0 &&
+	    bsearch(name, l->list, l->n, sizeof(*l->list), by_name) != NULL;
 }
 
 const struct mq_name *
 mq_names_find(const struct mq_names *l, const char *name, size_t *count)
 {
-	size_t first = find_name(l, name), n = 0;
+	const struct mq_name *first, *end = l->list + l->n;
 
-	while (first + n < l->n && strcmp(l->list[first + n].name, name) == 0)
-		n++;
-	*count = n;
-	return n > 0 ? &l->list[first] : NULL;
+	*count = 0;
+	if (!mq_names_have(l, name))
+		return NULL;
+	first = bsearch(name, l->list, l->n, sizeof(*l->list), by_name);
+	while (first > l->list && by_name(name, first - 1) == 0)
+		first--;
+	while (first + *count < end && by_name(name, first + *count) == 0)
+		++*count;
+	return first;
 }
 
 void

@@ -19,6 +19,21 @@
 #include "base/syscall.h"
 #include "base/xalloc.h"
 
+/* Ignores the end of a child. */
+static void
+forget_child(struct mq_child *child)
+{
+	struct mq_children *c = child->children;
+
+	if (child->fd == -1) {
+		TAILQ_REMOVE(&c->new, child, link);
+		return;
+	}
+	TAILQ_REMOVE(&c->polled, child, link);
+	ev_io_stop(c->loop, &child->io);
+	close(child->fd);
+}
+
 /* True: the child has ended, and what follows from that has been done. */
 static bool
 reap_child(struct mq_child *child)
@@ -31,7 +46,7 @@ reap_child(struct mq_child *child)
 	while (pid == -1 && errno == EINTR);
 	if (pid == 0)
 		return false;
-	mq_child_forget(child);
+	forget_child(child);
 	child->ended(child->arg, status);
 	return true;
 }
@@ -81,20 +96,6 @@ mq_child_poll(struct mq_child *child)
 	ev_io_init(&child->io, on_end, child->fd, EV_READ);
 	child->io.data = child;
 	ev_io_start(c->loop, &child->io);
-}
-
-void
-mq_child_forget(struct mq_child *child)
-{
-	struct mq_children *c = child->children;
-
-	if (child->fd == -1) {
-		TAILQ_REMOVE(&c->new, child, link);
-		return;
-	}
-	TAILQ_REMOVE(&c->polled, child, link);
-	ev_io_stop(c->loop, &child->io);
-	close(child->fd);
 }
 
 static bool
@@ -207,18 +208,12 @@ mq_helper_start(struct mq_helper *h, struct mq_children *children, size_t size,
 	return 0;
 }
 
-bool
-mq_helper_runs(const struct mq_helper *h)
-{
-	return h->pid != 0;
-}
-
 void
 mq_helper_kill(struct mq_helper *h)
 {
 	if (h->pid == 0)
 		return;
-	mq_child_forget(&h->child);
+	forget_child(&h->child);
 	kill(h->pid, SIGKILL);
 	close(h->fd);
 	h->pid = 0;

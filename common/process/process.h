@@ -54,9 +54,6 @@ void mq_child_watch(struct mq_children *, struct mq_child *, pid_t,
 /* The child did not end soon: from now on it costs nothing to have it. */
 void mq_child_poll(struct mq_child *);
 
-/* Ignores the end of a child. */
-void mq_child_forget(struct mq_child *);
-
 /* --- worker ------------------------------------------------------------- */
 
 /* The descriptors of the worker contract. */
@@ -134,9 +131,9 @@ typedef void mq_helper_work(void *arg, void *result);
 /* Back in the parent; NULL: the child died without a result. */
 typedef void mq_helper_done(void *arg, const void *result);
 
-/* Zeroed, no helper runs. */
+/* Starts zeroed. */
 struct mq_helper {
-	pid_t pid; /* 0: none */
+	pid_t pid; /* 0: none runs */
 	int fd;
 	size_t size;
 	mq_helper_done *done;
@@ -150,8 +147,6 @@ struct mq_helper {
  */
 int mq_helper_start(struct mq_helper *, struct mq_children *, size_t size,
     mq_helper_work *work, mq_helper_done *done, void *arg);
-
-bool mq_helper_runs(const struct mq_helper *);
 
 /* Kills the child, if one runs: done() is not called. */
 void mq_helper_kill(struct mq_helper *);

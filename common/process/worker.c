@@ -85,6 +85,16 @@ mq_worker_payload(const void *p, size_t n)
 	return fd;
 }
 
+/* Runs a script without "#!" by the shell.  Returns the errno. */
+static int
+exec_worker(const struct mq_worker *w, const char **shell)
+{
+	execve(w->path, w->argv, w->envp);
+	if (errno == ENOEXEC)
+		execve(shell[0], (char *const *)shell, w->envp);
+	return errno;
+}
+
 /*
  * In the child of vfork(2), which shares our memory: only system calls.  The
  * signals are blocked nearly to the end, and none is pending then that came
@@ -92,7 +102,7 @@ mq_worker_payload(const void *p, size_t n)
  */
 static int
 become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
-    const sigset_t *mask)
+    const char **shell, const sigset_t *mask)
 {
 	const struct sigaction dfl = {.sa_handler = SIG_DFL};
 	int sig;
@@ -118,36 +128,7 @@ become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	if (setup->no_core)
 		setrlimit(RLIMIT_CORE, &setup->core);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	if (w->before != NULL)
-		return 0;
-	execve(w->path, w->argv, w->envp);
-	return errno;
-}
-
-/* The arguments for /bin/sh, which runs a script without "#!"; allocated, but for those
- * of the worker. */
-static char **
-shell_arguments(const struct mq_worker *w)
-{
-	char **argv;
-	size_t n;
-
-	for (n = 0; w->argv[n] != NULL; n++)
-		;
-	argv = mq_xcalloc(n + 3, sizeof(*argv));
-	argv[0] = mq_xstrdup("/bin/sh");
-	argv[1] = mq_xstrdup(w->path);
-	if (n > 1)
-		memcpy(argv + 2, w->argv + 1, (n - 1) * sizeof(*argv));
-	return argv;
-}
-
-static _Noreturn void
-report_failure(const struct mq_worker *w, int error)
-{
-	/* Nobody reads it if the parent has died. */
-	(void)!write(w->failure, &error, sizeof(error));
-	_exit(126);
+	return w->before != NULL ? 0 : exec_worker(w, shell);
 }
 
 /*
@@ -156,38 +137,44 @@ report_failure(const struct mq_worker *w, int error)
  */
 static _Noreturn void
 prepare_and_become(const struct mq_worker_setup *setup,
-    const struct mq_worker *w, const sigset_t *mask)
+    const struct mq_worker *w, const char **shell, const sigset_t *mask)
 {
 	struct sigaction sa;
-	char **argv;
 	int sig, status, error;
 
 	for (sig = 1; sig < NSIG; sig++)
 		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_IGN)
 			signal(sig, SIG_DFL);
-	error = become_worker(setup, w, mask);
-	if (error != 0)
-		report_failure(w, error);
-	signal(SIGPIPE, SIG_IGN);
-	status = w->before(w->arg);
-	if (status != -1)
-		_exit(status);
-	signal(SIGPIPE, SIG_DFL);
-	execve(w->path, w->argv, w->envp);
-	if (errno == ENOEXEC) {
-		argv = shell_arguments(w);
-		execve(argv[0], argv, w->envp);
+	error = become_worker(setup, w, shell, mask);
+	if (error == 0) {
+		signal(SIGPIPE, SIG_IGN);
+		status = w->before(w->arg);
+		if (status != -1)
+			_exit(status);
+		signal(SIGPIPE, SIG_DFL);
+		error = exec_worker(w, shell);
 	}
-	report_failure(w, errno);
+	/* Nobody reads it if the parent has died. */
+	(void)!write(w->failure, &error, sizeof(error));
+	_exit(126);
 }
 
-static pid_t
-spawn_worker(const struct mq_worker_setup *setup, const struct mq_worker *w)
+pid_t
+mq_worker_start(const struct mq_worker_setup *setup, const struct mq_worker *w)
 {
 	volatile int failure = 0;
 	sigset_t all, none, old;
+	const char **shell;
+	size_t n = 0;
 	pid_t pid;
 
+	while (w->argv[n] != NULL)
+		n++;
+	shell = mq_xcalloc(n + 2, sizeof(*shell));
+	shell[0] = "/bin/sh";
+	shell[1] = w->path;
+	if (n > 1)
+		memcpy(shell + 2, w->argv + 1, (n - 1) * sizeof(*shell));
 	sigfillset(&all);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &all, &old);
@@ -195,45 +182,24 @@ spawn_worker(const struct mq_worker_setup *setup, const struct mq_worker *w)
 		/* Nobody hears later what execve(2) says. */
 		pid = access(w->path, X_OK) == -1 ? -1 : fork();
 		if (pid == 0)
-			prepare_and_become(setup, w, &none);
+			prepare_and_become(setup, w, shell, &none);
 	} else {
 		pid = vfork();
 	}
 	if (pid == 0) {
-		failure = become_worker(setup, w, &none);
+		failure = become_worker(setup, w, shell, &none);
 		_exit(127);
 	}
 	if (pid == -1)
 		failure = errno;
 	sigprocmask(SIG_SETMASK, &old, NULL);
+	free(shell);
 	if (failure == 0)
 		return pid;
 	while (pid != -1 && waitpid(pid, NULL, 0) == -1 && errno == EINTR)
 		;
 	errno = failure;
 	return -1;
-}
-
-pid_t
-mq_worker_start(const struct mq_worker_setup *setup, const struct mq_worker *w)
-{
-	struct mq_worker shell = *w;
-	pid_t pid = spawn_worker(setup, w);
-	char **argv;
-	int failure;
-
-	if (pid != -1 || errno != ENOEXEC)
-		return pid;
-	argv = shell_arguments(w);
-	shell.path = argv[0];
-	shell.argv = argv;
-	pid = spawn_worker(setup, &shell);
-	failure = errno;
-	free(argv[0]);
-	free(argv[1]);
-	free(argv);
-	errno = failure;
-	return pid;
 }
 
 /* --- answers ------------------------------------------------------------------ */

@@ -298,10 +298,11 @@ mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 
 	*r = (struct mq_redis){.server = server, .home = -1};
 	if (server->url.kind == MQ_URL_PRIVATE)
-		r->status =
-		    mq_private_ensure(server, r->error, sizeof(r->error));
-	if (r->status != 0)
+		r->status = mq_private_ensure(server);
+	if (r->status != 0) {
+		strlcpy(r->error, server->error, sizeof(r->error));
 		return -1;
+	}
 	if (server->socket[0] != '\0')
 		return connect_host(r, NULL, 0, until);
 	if (server->url.kind != MQ_URL_SENTINEL)

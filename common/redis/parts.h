@@ -25,14 +25,18 @@
  * ~/.local/state/mq.  Waits while the server loads its data, for as long as it is
  * alive.  With server->waits, a server that was shut down on purpose stays so, and the
  * status is MQ_EXIT_UNAVAILABLE.  Returns 0, or an mq_exit status with one line of
- * reason in error (which may hold control characters of the server's log).
+ * reason in server->error (which may hold control characters of the server's log).
  *
  * Several callers at once get one server: the lock file in DIR is held,
  * through an inherited descriptor, by the server itself for as long as any of
  * its processes lives, so "the lock is free" means that no server can be
  * writing to these files.
  */
-int mq_private_ensure(struct mq_server *, char *error, size_t error_size);
+int mq_private_ensure(struct mq_server *);
+
+/* Writes the error of a server.  Returns the status. */
+int mq_server_fail(struct mq_server *, int status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* --- tls ----------------------------------------------------------------- */
 

@@ -15,7 +15,6 @@
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,23 +42,9 @@ struct place {
 	char *log, *pid;	  /* files in it */
 	off_t log_start;	  /* where the log of our own start begins */
 	bool crashed; /* the server that we start was killed before */
-	char *error;
-	size_t error_size;
 };
 
 /* --- its place ----------------------------------------------------------- */
-
-/* Writes the error and returns status. */
-static int __attribute__((format(printf, 3, 4)))
-fail(struct place *p, int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(p->error, p->error_size, fmt, ap);
-	va_end(ap);
-	return status;
-}
 
 /* The XDG rules say that a relative value is to be ignored.  NULL: no home is known. */
 static char *
@@ -118,15 +103,17 @@ check_dir(struct place *p)
 	if (stat(p->dir, &st) == -1 &&
 	    (errno != ENOENT || make_dir(p->dir, 0700) == -1 ||
 		stat(p->dir, &st) == -1))
-		return fail(p, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
+		return mq_server_fail(
+		    p->server, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return fail(p, MQ_EXIT_CONFIG, "%s: not a directory", p->dir);
+		return mq_server_fail(
+		    p->server, MQ_EXIT_CONFIG, "%s: not a directory", p->dir);
 	if (st.st_uid != geteuid())
-		return fail(p, MQ_EXIT_CONFIG,
+		return mq_server_fail(p->server, MQ_EXIT_CONFIG,
 		    "%s: belongs to user %lu, not to you", p->dir,
 		    (unsigned long)st.st_uid);
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return fail(p, MQ_EXIT_CONFIG,
+		return mq_server_fail(p->server, MQ_EXIT_CONFIG,
 		    "%s: others can write to it (chmod 700 %s)", p->dir,
 		    p->dir);
 	return 0;
@@ -141,14 +128,13 @@ name_socket(struct place *p)
 
 	if (n >= 0 && (size_t)n <= most)
 		return 0;
-	return fail(p, MQ_EXIT_CONFIG,
+	return mq_server_fail(p->server, MQ_EXIT_CONFIG,
 	    "%s: too long for a unix socket (at most %zu bytes); "
 	    "choose a shorter directory",
 	    p->dir, most - strlen("/redis.sock"));
 }
 
-/* Finds or makes the directory, which must be this user's alone.  p has the server, and
- * the buffer for errors. */
+/* Finds or makes the directory, which must be this user's alone. */
 static int
 find_place(struct place *p)
 {
@@ -157,7 +143,7 @@ find_place(struct place *p)
 
 	p->dir = wanted_dir(p->server->url.path);
 	if (p->dir == NULL)
-		return fail(p, MQ_EXIT_CONFIG,
+		return mq_server_fail(p->server, MQ_EXIT_CONFIG,
 		    "no home directory: set HOME or XDG_STATE_HOME to an "
 		    "absolute path");
 	/* A path that is too long fails before anything is made. */
@@ -167,8 +153,8 @@ find_place(struct place *p)
 	if (status == 0 && *p->dir != '/') {
 		absolute = realpath(p->dir, NULL);
 		if (absolute == NULL)
-			return fail(
-			    p, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
+			return mq_server_fail(p->server, MQ_EXIT_IO, "%s: %s",
+			    p->dir, strerror(errno));
 		free(p->dir);
 		p->dir = absolute;
 		status = name_socket(p);
@@ -223,7 +209,7 @@ did_not_start(struct place *p)
 	for (i = 0; i < sizeof(of_disk) / sizeof(of_disk[0]); i++)
 		if (strstr(reason, of_disk[i]) != NULL)
 			status = MQ_EXIT_IO;
-	return fail(p, status,
+	return mq_server_fail(p->server, status,
 	    "private server in %s: did not start: %s; see %s", p->dir,
 	    *reason != '\0' ? reason : "it ended without a message", p->log);
 }
@@ -251,7 +237,7 @@ may_start(struct place *p, int lock)
 	if (ftruncate(lock, 0) == -1)
 		e = errno;
 	if (e == ENOSPC || e == EDQUOT || e == EIO)
-		return fail(p, MQ_EXIT_IO,
+		return mq_server_fail(p->server, MQ_EXIT_IO,
 		    "private server in %s: not started: %s: it needs %d KiB",
 		    p->dir, strerror(e), ROOM / 1024);
 	/* A server that is started at once could end at once, by the same write. */
@@ -259,7 +245,7 @@ may_start(struct place *p, int lock)
 		NULL &&
 	    stat(p->log, &st) == 0 && st.st_mtime <= now &&
 	    now - st.st_mtime < REST_S)
-		return fail(p, MQ_EXIT_AGAIN,
+		return mq_server_fail(p->server, MQ_EXIT_AGAIN,
 		    "private server in %s: ended: it could not write "
 		    "to its disk; it is started again in %d seconds; see %s",
 		    p->dir, REST_S, p->log);
@@ -515,11 +501,12 @@ take_lock(struct place *p, int *fd)
 
 	*fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (*fd == -1) {
-		status = fail(p, MQ_EXIT_IO, "%s: %s", path, strerror(errno));
+		status = mq_server_fail(
+		    p->server, MQ_EXIT_IO, "%s: %s", path, strerror(errno));
 	} else if (flock(*fd, LOCK_EX | LOCK_NB) == -1) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
-			status = fail(
-			    p, MQ_EXIT_IO, "%s: %s", path, strerror(errno));
+			status = mq_server_fail(p->server, MQ_EXIT_IO, "%s: %s",
+			    path, strerror(errno));
 		close(*fd);
 		*fd = -1;
 	}
@@ -550,21 +537,22 @@ start_private(struct place *p, int lock)
 	pid_t pid = -1, r;
 
 	if (fd == -1)
-		return fail(p, MQ_EXIT_IO, "%s: %s", p->log, strerror(errno));
+		return mq_server_fail(
+		    p->server, MQ_EXIT_IO, "%s: %s", p->log, strerror(errno));
 	p->log_start = fstat(fd, &st) == 0 ? st.st_size : 0;
 	close(fd);
 	e = exec_server(argv, lock, p->log, &pid);
 	if (e == ENOENT)
-		return fail(p, MQ_EXIT_CONFIG,
+		return mq_server_fail(p->server, MQ_EXIT_CONFIG,
 		    "redis-server: not found; install it (apt-get install "
 		    "redis-server) or name a server with -u or MQ_URL");
 	if (e == EMFILE)
-		return fail(p, MQ_EXIT_CONFIG,
+		return mq_server_fail(p->server, MQ_EXIT_CONFIG,
 		    "private server in %s: not started: too few open files "
 		    "allowed; set the limit to at least %d (ulimit -n)",
 		    p->dir, FILES_MIN);
 	if (e != 0)
-		return fail(p,
+		return mq_server_fail(p->server,
 		    e == EAGAIN || e == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
 		    "redis-server: %s", strerror(e));
 	do
@@ -591,7 +579,7 @@ start_if_free(struct place *p, bool *started)
 	int lock, status;
 
 	if (p->server->waits && !*started && was_shut_down(p))
-		return fail(p, MQ_EXIT_UNAVAILABLE,
+		return mq_server_fail(p->server, MQ_EXIT_UNAVAILABLE,
 		    "private server in %s: it was shut down; the next tool "
 		    "starts it",
 		    p->dir);
@@ -660,7 +648,7 @@ bring_up(struct place *p)
 		if (status != 0)
 			return status;
 		if (mq_clock_s(CLOCK_MONOTONIC) > deadline)
-			return fail(p, MQ_EXIT_UNAVAILABLE,
+			return mq_server_fail(p->server, MQ_EXIT_UNAVAILABLE,
 			    "the private server in %s does not answer; "
 			    "see %s",
 			    p->dir, p->log);
@@ -670,10 +658,9 @@ bring_up(struct place *p)
 }
 
 int
-mq_private_ensure(struct mq_server *server, char *error, size_t error_size)
+mq_private_ensure(struct mq_server *server)
 {
-	struct place p = {
-	    .server = server, .error = error, .error_size = error_size};
+	struct place p = {.server = server};
 	int status = find_place(&p);
 
 	if (status == 0 && ping(server->socket) != UP)

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,56 +187,60 @@ mq_envfile_free(struct mq_envfile *f)
 		free_secret(value_of(f, &names[i]));
 }
 
+int
+mq_server_fail(struct mq_server *server, int status, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(server->error, sizeof(server->error), fmt, ap);
+	va_end(ap);
+	return status;
+}
+
 /*
  * Reads the file into a zeroed struct, which mq_envfile_free() releases.  A file that
  * does not exist says nothing.  Lines of other programs are ignored.  Errors are: any
  * other name with MQ_ in front, a line with MQ_ that is no assignment, and lines for
- * a server that the file does not name.  Returns 0, or an mq_exit status with one
- * line in error, which never has a value in it.
+ * a server that the file does not name.  The error never has a value in it.
  */
 static int
 mq_envfile_read(
-    struct mq_envfile *f, const char *path, char *error, size_t error_size)
+    struct mq_server *server, struct mq_envfile *f, const char *path)
 {
 	FILE *in = fopen(path, "re");
 	unsigned long number = 0;
 	size_t start, password = 0;
-	struct stat st;
 	const char *why;
+	struct stat st;
+	int status = 0;
 
-	if (in == NULL && (errno == ENOENT || errno == ENOTDIR))
-		return 0;
-	if (in == NULL) {
-		snprintf(error, error_size, "%s: %s", path, strerror(errno));
-		return MQ_EXIT_CONFIG;
-	}
+	if (in == NULL)
+		return errno == ENOENT || errno == ENOTDIR ?
+		    0 :
+		    mq_server_fail(server, MQ_EXIT_CONFIG, "%s: %s", path,
+			strerror(errno));
 	why = read_lines(f, in, &number);
 	if (why != NULL) {
-		snprintf(
-		    error, error_size, "%s: line %lu: %s", path, number, why);
-	} else {
+		status = mq_server_fail(server, MQ_EXIT_CONFIG,
+		    "%s: line %lu: %s", path, number, why);
+	} else if (ferror(in)) {
 		/* A directory opens like a file. */
-		if (ferror(in))
-			why = strerror(errno);
-		else if (f->url == NULL &&
-		    (f->layout != NULL || f->password_file != NULL ||
-			f->password != NULL ||
-			f->sentinel_password_file != NULL))
-			why = "no MQ_URL= for its other lines (MQ_URL=private: "
-			      "is the private server)";
-		if (why != NULL)
-			snprintf(error, error_size, "%s: %s", path, why);
-	}
-	if (why == NULL && f->url != NULL) {
+		status = mq_server_fail(
+		    server, MQ_EXIT_CONFIG, "%s: %s", path, strerror(errno));
+	} else if (f->url != NULL) {
 		mq_password_find(f->url, &start, &password);
 		f->exposed = (password > 0 || f->password != NULL) &&
 		    fstat(fileno(in), &st) == 0 && st.st_mode & S_IROTH;
+	} else if (f->layout != NULL || f->password_file != NULL ||
+	    f->password != NULL || f->sentinel_password_file != NULL) {
+		status = mq_server_fail(server, MQ_EXIT_CONFIG,
+		    "%s: no MQ_URL= for its other lines (MQ_URL=private: is "
+		    "the private server)",
+		    path);
 	}
 	fclose(in);
-	if (why == NULL)
-		return 0;
-	mq_envfile_free(f);
-	return MQ_EXIT_CONFIG;
+	return status;
 }
 
 /* --- server -------------------------------------------------------------- */
@@ -253,8 +258,7 @@ note_exposed(struct mq_server *server, const char *path)
 
 /* Only the first file that names a server counts. */
 static int
-read_files(struct mq_server *server, struct mq_envfile *f, char *error,
-    size_t error_size)
+read_files(struct mq_server *server, struct mq_envfile *f)
 {
 	const char *dir = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	char *paths[] = {NULL, mq_xstrdup("/etc/mq/env")};
@@ -269,7 +273,7 @@ read_files(struct mq_server *server, struct mq_envfile *f, char *error,
 		if (paths[i] == NULL ||
 		    (i == 1 && access("/etc/mq", X_OK) == -1))
 			continue;
-		status = mq_envfile_read(f, paths[i], error, error_size);
+		status = mq_envfile_read(server, f, paths[i]);
 		if (f->exposed)
 			note_exposed(server, paths[i]);
 		if (f->layout != NULL) {
@@ -286,7 +290,7 @@ read_files(struct mq_server *server, struct mq_envfile *f, char *error,
 /* The file that this variable names. */
 static int
 password_from_file(struct mq_server *server, const char *name, const char *path,
-    char **password, char *error, size_t error_size)
+    char **password)
 {
 	char *line = NULL;
 	struct stat st;
@@ -295,9 +299,9 @@ password_from_file(struct mq_server *server, const char *name, const char *path,
 	int status = 0;
 
 	if (f == NULL || getline(&line, &cap, f) == -1) {
-		snprintf(error, error_size, "%s: %s: %s", name, path,
+		status = mq_server_fail(server, MQ_EXIT_CONFIG, "%s: %s: %s",
+		    name, path,
 		    f == NULL || ferror(f) ? strerror(errno) : "empty");
-		status = MQ_EXIT_CONFIG;
 	} else {
 		line[strcspn(line, "\r\n")] = '\0';
 		*password = mq_xstrdup(line);
@@ -322,8 +326,7 @@ variable_or(const char *name, const char *otherwise)
 }
 
 static int
-add_passwords(struct mq_server *server, const struct mq_envfile *f, char *error,
-    size_t error_size)
+add_passwords(struct mq_server *server, const struct mq_envfile *f)
 {
 	static const char of_sentinels[] = "MQ_SENTINEL_PASSWORD_FILE";
 	const char *file = variable_or("MQ_PASSWORD_FILE", f->password_file);
@@ -333,43 +336,39 @@ add_passwords(struct mq_server *server, const struct mq_envfile *f, char *error,
 	if (server->url.kind == MQ_URL_PRIVATE) {
 		if (f->password_file == NULL && f->password == NULL)
 			return 0;
-		snprintf(error, error_size,
+		return mq_server_fail(server, MQ_EXIT_CONFIG,
 		    "%s: the env file has a password, but a private server "
 		    "needs none",
 		    server->name);
-		return MQ_EXIT_CONFIG;
 	}
 	if (server->url.password == NULL && file != NULL)
-		status = password_from_file(server, "MQ_PASSWORD_FILE", file,
-		    &server->url.password, error, error_size);
+		status = password_from_file(
+		    server, "MQ_PASSWORD_FILE", file, &server->url.password);
 	else if (server->url.password == NULL && auth != NULL)
 		server->url.password = mq_xstrdup(auth);
 	file = variable_or(of_sentinels, f->sentinel_password_file);
 	if (status == 0 && file != NULL && server->url.kind == MQ_URL_SENTINEL)
-		status = password_from_file(server, of_sentinels, file,
-		    &server->sentinel_password, error, error_size);
+		status = password_from_file(
+		    server, of_sentinels, file, &server->sentinel_password);
 	return status;
 }
 
 static int
-parse_server(
-    struct mq_server *server, const char *url, char *error, size_t error_size)
+parse_server(struct mq_server *server, const char *url)
 {
 	const char *why;
 
-	if (mq_url_parse(url, &server->url, &why) == -1) {
-		snprintf(error, error_size, "server URL: %s", why);
-		return MQ_EXIT_CONFIG;
-	}
+	if (mq_url_parse(url, &server->url, &why) == -1)
+		return mq_server_fail(
+		    server, MQ_EXIT_CONFIG, "server URL: %s", why);
 	mq_url_show(&server->url, server->name, sizeof(server->name));
 	/* There is a colon behind it in front of a cause. */
 	if (strcmp(server->name, "private:") == 0)
 		server->name[strlen("private")] = '\0';
 	why = server->url.tls ? MQ_TLS_MISSING : NULL;
-	if (why != NULL) {
-		snprintf(error, error_size, "%s: %s", server->name, why);
-		return MQ_EXIT_CONFIG;
-	}
+	if (why != NULL)
+		return mq_server_fail(
+		    server, MQ_EXIT_CONFIG, "%s: %s", server->name, why);
 	if (server->url.kind == MQ_URL_UNIX)
 		strlcpy(
 		    server->socket, server->url.path, sizeof(server->socket));
@@ -392,8 +391,7 @@ finish_server(struct mq_server *server, int status)
 }
 
 int
-mq_server_find(
-    struct mq_server *server, const char *given, char *error, size_t error_size)
+mq_server_find(struct mq_server *server, const char *given)
 {
 	struct mq_envfile f = {0};
 	int status = 0;
@@ -404,12 +402,12 @@ mq_server_find(
 	if (given != NULL)
 		f.url = mq_xstrdup(given);
 	else
-		status = read_files(server, &f, error, error_size);
+		status = read_files(server, &f);
 	if (status == 0)
-		status = parse_server(server,
-		    f.url != NULL ? f.url : "private:", error, error_size);
+		status =
+		    parse_server(server, f.url != NULL ? f.url : "private:");
 	if (status == 0)
-		status = add_passwords(server, &f, error, error_size);
+		status = add_passwords(server, &f);
 	mq_envfile_free(&f);
 	return finish_server(server, status);
 }
@@ -434,13 +432,13 @@ has_same_sentinels(const struct mq_url *u, const struct mq_url *known)
 }
 
 int
-mq_server_at(struct mq_server *server, const char *url,
-    const struct mq_server *known, char *error, size_t error_size)
+mq_server_at(
+    struct mq_server *server, const char *url, const struct mq_server *known)
 {
 	int status;
 
 	*server = (struct mq_server){0};
-	status = parse_server(server, url, error, error_size);
+	status = parse_server(server, url);
 	if (status == 0 && known->sentinel_password != NULL &&
 	    has_same_sentinels(&server->url, &known->url))
 		server->sentinel_password =

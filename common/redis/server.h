@@ -99,6 +99,7 @@ struct mq_server {
 	char *layout;	   /* MQ_LAYOUT of the env file; NULL: none */
 	char *layout_from; /* which file that is; NULL without */
 	char note[512];	   /* what the user should know; empty: nothing */
+	char error[512];   /* why a function below has failed */
 	/* redis, sentinel, cluster: where a connection was made to last, and the name or
 	 * address that stood for it; else empty */
 	char host[256];
@@ -118,17 +119,16 @@ struct mq_server {
  * from the file MQ_PASSWORD_FILE names, else from REDISCLI_AUTH; a file that
  * gives the URL can give these two and the layout as well, for that server.  The
  * sentinels' own password is in the file that MQ_SENTINEL_PASSWORD_FILE names.
- * Contacts nothing.  Returns 0, or an mq_exit status with one line in error.
+ * Contacts nothing.  Returns 0, or an mq_exit status with one line in server->error.
  */
-int mq_server_find(
-    struct mq_server *, const char *url, char *error, size_t error_size);
+int mq_server_find(struct mq_server *, const char *url);
 
 /*
  * The server of this URL, and with no other password than that in it; but sentinels that
  * are those of a server that is known get their password, if no less TLS protects it.
  */
-int mq_server_at(struct mq_server *, const char *url,
-    const struct mq_server *known, char *error, size_t error_size);
+int mq_server_at(
+    struct mq_server *, const char *url, const struct mq_server *known);
 
 /*
  * Whether the disk of a private server, which ends when it is full, has room for a

@@ -28,7 +28,7 @@ static int begin_errand(struct errands *, enum errand_kind);
 static bool
 is_under_way(const struct errands *all, enum errand_kind kind)
 {
-	return mq_helper_runs(&all->errands[kind].helper);
+	return all->errands[kind].helper.pid != 0;
 }
 
 /* --- cleaning ------------------------------------------------------------ */
