@@ -191,7 +191,8 @@ return_queue(
 	}
 	if (s->made)
 		mq_option_made(shared, s->redis, s->to);
-	clones_end(s);
+	if (s->clones.open)
+		mq_publisher_free(&s->clones.publisher);
 	print_result(o, s, shared->quiet);
 	json_decref(s->clones.ids);
 }

@@ -644,18 +644,11 @@ option_of(const struct http_header *h)
 	return NULL;
 }
 
-static struct http_answer
-judge(void *arg, int status)
-{
-	(void)arg;
-	return (struct http_answer){
-	    status == MQ_EXIT_OK ? 201 : http_status(status),
-	    "text/plain; charset=utf-8", NULL};
-}
-
 void
 options_serve(struct options *o)
 {
+	static const struct http_answer created = {
+	    .status = 201, .type = "text/plain; charset=utf-8"};
 	struct http h;
 	const struct http_request *r = &h.request;
 	const char *name;
@@ -682,7 +675,7 @@ options_serve(struct options *o)
 				"%s: not a header of these tools", name));
 	}
 	http_receive_body(&h);
-	http_work(&h, judge, NULL);
+	http_work(&h, &created);
 	/* What a client says comes behind the command line, and wins. */
 	o->message.ids = !o->message.raw;
 	read_options(o, argc, argv);

@@ -18,25 +18,27 @@
 /* Connections that are served at a time; the others wait. */
 #define CHILDREN 64
 
-#define TEXT "text/plain; charset=utf-8"
+#define HTML "text/html; charset=utf-8"
 #define JSON "application/json"
 
+/* Exit status 1 of what is about several things says that one is not there; 1 of a
+ * check is a warning. */
 static const struct resource {
-	const char
-	    *path; /* those that end with a slash have a name behind it */
+	const char *path; /* with a slash at the end, a name is behind it */
 	enum subject subject;
 	enum format format;
-	const char *type, *policy;
+	struct http_answer answer;
 } views[] = {
-    {"/queue/", SUBJECT_CONTENTS, FORMAT_JSON, JSON, NULL},
-    {"/message/", SUBJECT_ONE, FORMAT_JSON, JSON, NULL},
+    {"/queue/", SUBJECT_CONTENTS, FORMAT_JSON, {200, .type = JSON}},
+    {"/message/", SUBJECT_ONE, FORMAT_JSON, {200, .type = JSON}},
     {"/metrics", SUBJECT_QUEUES, FORMAT_PROMETHEUS,
-	"text/plain; version=0.0.4; charset=utf-8", NULL},
-    {"/queues.json", SUBJECT_QUEUES, FORMAT_JSON, JSON, NULL},
-    {"/healthz", SUBJECT_HEALTH, FORMAT_TABLE, TEXT, NULL},
-    {"/again", SUBJECT_HTML, FORMAT_TABLE, "text/html; charset=utf-8",
-	page_policy},
-    {"/", SUBJECT_HTML, FORMAT_TABLE, "text/html; charset=utf-8", page_policy},
+	{200, "text/plain; version=0.0.4; charset=utf-8", .partly = true}},
+    {"/queues.json", SUBJECT_QUEUES, FORMAT_JSON, {200, JSON, .partly = true}},
+    {"/healthz", SUBJECT_HEALTH, FORMAT_TABLE,
+	{200, "text/plain; charset=utf-8", .partly = true, .failed = 503}},
+    {"/again", SUBJECT_HTML, FORMAT_TABLE,
+	{200, HTML, page_policy, .partly = true}},
+    {"/", SUBJECT_HTML, FORMAT_TABLE, {200, HTML, page_policy, .partly = true}},
 };
 
 /* The view at a path, and what is behind that; NULL: none. */
@@ -55,23 +57,6 @@ find_view(const char *path, const char **name)
 			return v;
 	}
 	return NULL;
-}
-
-/* Exit status 1 of what is about several things says that one is not there; 1 of a
- * check is a warning. */
-static struct http_answer
-judge(void *arg, int status)
-{
-	const struct resource *v = arg;
-	bool of_one =
-	    v->subject == SUBJECT_CONTENTS || v->subject == SUBJECT_ONE;
-	struct http_answer a = {200, v->type, v->policy};
-
-	if (status != MQ_EXIT_OK && (status != MQ_EXIT_NO || of_one))
-		a.status = v->subject == SUBJECT_HEALTH && status != -1 ?
-		    503 :
-		    http_status(status);
-	return a;
 }
 
 /* Returns in the process of a connection, which is its stdin and stdout. */
@@ -152,6 +137,6 @@ endpoint_serve(struct stats_options *o)
 		o->queues = &o->only;
 		o->count = 1;
 	}
-	http_work(&h, judge, (void *)v);
+	http_work(&h, &v->answer);
 	http_request_free(&h.request);
 }

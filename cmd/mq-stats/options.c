@@ -217,57 +217,44 @@ has_rows(const struct stats_options *o)
 	    !o->connections;
 }
 
-/* option: one that was given; NULL: none was. */
+/* Options that go with some subjects only. */
 static void
-refuse_alone(const char *option, const char *needs)
+check_needs(const struct stats_options *o, const char *framing)
 {
-	if (option != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s needs %s", option, needs);
-}
+	enum subject s = o->subject;
+	const char *filter = o->list.filter.option;
+	const char *rows = "the table of queues, --watch, --html or --http";
+	bool list = s == SUBJECT_LIST, http = s == SUBJECT_HTTP;
+	bool of_one = list || s == SUBJECT_REASONS;
+	const struct {
+		bool given, fits;
+		const char *option, *needs;
+	} all[] = {
+	    {o->list.offset != -1, list, "--offset", "--list"},
+	    {o->list.newest, list, "--newest", "--list"},
+	    {framing != NULL, list, framing, "--list"},
+	    {filter != NULL, of_one, filter, "--list or --reasons"},
+	    {o->order.key != NULL, has_rows(o), "--sort", rows},
+	    {o->order.reverse, has_rows(o), "--reverse", rows},
+	    {o->order.nonempty, has_rows(o), "--nonempty", rows},
+	    {o->list.limit != -1, has_rows(o) || of_one, "--limit",
+		"the table of queues, --watch, --html, --http, --list or "
+		"--reasons"},
+	    {o->refresh > 0, http || s == SUBJECT_HTML, "--refresh",
+		"--html or --http"},
+	    {o->payloads, http, "--payloads", "--http"},
+	    {o->hosts.count > 0, http, "--host", "--http"},
+	    {of_one, o->count == 1, subject_names[s], "one queue (try --help)"},
+	};
+	size_t i;
 
-static void
-check_messages(const struct stats_options *o, bool json)
-{
-	bool of_one =
-	    o->subject == SUBJECT_LIST || o->subject == SUBJECT_REASONS;
-	const char *framing = o->list.framing != MQ_FRAME_WHOLE ?
-	    mq_option_framing_name(o->list.framing) :
-	    NULL;
-
-	if (o->subject != SUBJECT_LIST)
-		refuse_alone(o->list.offset != -1 ? "--offset" :
-			o->list.newest		  ? "--newest" :
-						    framing,
-		    "--list");
-	if (!of_one)
-		refuse_alone(mq_filter_option_given(&o->list.filter),
-		    "--list or --reasons");
-	if (!has_rows(o))
-		refuse_alone(o->order.key != NULL ? "--sort" :
-			o->order.reverse	  ? "--reverse" :
-			o->order.nonempty	  ? "--nonempty" :
-						    NULL,
-		    "the table of queues, --watch, --html or --http");
-	if (!has_rows(o) && o->list.limit != -1 && !of_one)
-		refuse_alone("--limit",
-		    "the table of queues, --watch, --html, --http, --list or "
-		    "--reasons");
-	if (o->refresh > 0 && o->subject != SUBJECT_HTML &&
-	    o->subject != SUBJECT_HTTP)
-		refuse_alone("--refresh", "--html or --http");
-	if (o->subject != SUBJECT_HTTP)
-		refuse_alone(o->payloads   ? "--payloads" :
-			o->hosts.count > 0 ? "--host" :
-					     NULL,
-		    "--http");
-	if (o->subject == SUBJECT_SERVER && o->count > 0)
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].given && !all[i].fits)
+			mq_die(MQ_EXIT_USAGE, "%s needs %s", all[i].option,
+			    all[i].needs);
+	if (s == SUBJECT_SERVER && o->count > 0)
 		mq_die(MQ_EXIT_USAGE, "--server: takes no queue; remove %s",
 		    o->queues[0]);
-	if (of_one && o->count != 1)
-		refuse_alone(
-		    subject_names[o->subject], "one queue (try --help)");
-	if (json && framing != NULL)
-		refuse_both("--json", framing);
 }
 
 static void
@@ -275,6 +262,7 @@ check_options(const struct stats_options *o)
 {
 	const char *subject = subject_names[o->subject];
 	const char *format = format_names[o->format];
+	const char *framing = mq_option_framing_name(o->list.framing);
 	bool json = o->format == FORMAT_JSON;
 	bool of_machine = o->format != FORMAT_TABLE;
 
@@ -282,7 +270,9 @@ check_options(const struct stats_options *o)
 		refuse_both("--watch", format);
 	if (o->connections && of_machine && !json)
 		refuse_both("--connections", format);
-	check_messages(o, json);
+	check_needs(o, framing);
+	if (json && framing != NULL)
+		refuse_both(format, framing);
 	if (subject == NULL)
 		return;
 	if (o->subject == SUBJECT_HTTP ?

@@ -58,6 +58,8 @@ mq_filter_take(void *into, const struct mq_given *given)
 		.option = given->option->name,
 		.text = arg};
 	f->negated = false;
+	if (f->option == NULL)
+		f->option = c->option;
 	switch (c->subject) {
 	case MATCH:
 	case REASON:
@@ -148,13 +150,7 @@ mq_filter_check(const struct mq_filter *f, const struct mq_layout *l)
 bool
 mq_filter_given(const struct mq_filter *f)
 {
-	return f->id != NULL || f->conditions != NULL;
-}
-
-const char *
-mq_filter_option_given(const struct mq_filter *f)
-{
-	return f->conditions != NULL ? f->conditions->option : NULL;
+	return f->id != NULL || f->option != NULL;
 }
 
 /* n bytes at p, which may be NUL or no text at all. */

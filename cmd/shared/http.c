@@ -148,26 +148,28 @@ take_header(struct http_request *r, char *line)
 	return 0;
 }
 
-/* How often a header is there. */
-static size_t
-count_headers(const struct http_request *r, const char *name)
+/* The first value of a header, or NULL, and how often it is there. */
+static const char *
+find_header(const struct http_request *r, const char *name, size_t *count)
 {
-	size_t i, n = 0;
+	const char *value = NULL;
+	size_t i;
 
-	for (i = 0; i < r->header_count; i++)
-		n += strcasecmp(r->headers[i].name, name) == 0;
-	return n;
+	*count = 0;
+	for (i = r->header_count; i-- > 0;)
+		if (strcasecmp(r->headers[i].name, name) == 0) {
+			value = r->headers[i].value;
+			++*count;
+		}
+	return value;
 }
 
 const char *
 http_request_get(const struct http_request *r, const char *name)
 {
-	size_t i;
+	size_t count;
 
-	for (i = 0; i < r->header_count; i++)
-		if (strcasecmp(r->headers[i].name, name) == 0)
-			return r->headers[i].value;
-	return NULL;
+	return find_header(r, name, &count);
 }
 
 /* What the headers say of the request itself. */
@@ -175,19 +177,19 @@ static int
 check_headers(struct http_request *r, bool newer)
 {
 	const char *expect = http_request_get(r, "Expect");
-	const char *host = http_request_get(r, "Host");
-	const char *digits = http_request_get(r, "Content-Length");
+	const char *coding = http_request_get(r, "Transfer-Encoding");
+	size_t hosts, lengths;
+	const char *host = find_header(r, "Host", &hosts);
+	const char *digits = find_header(r, "Content-Length", &lengths);
 
-	if (count_headers(r, "Host") != 1 &&
-	    (newer || count_headers(r, "Host") > 1))
+	if (hosts > 1 || (hosts == 0 && newer))
 		return 400;
 	/* That of the target comes first. */
 	if (host != NULL && r->host == NULL)
 		set_host(r, host, strlen(host));
-	if (count_headers(r, "Content-Length") > 1 ||
-	    (digits != NULL && count_headers(r, "Transfer-Encoding") > 0))
+	if (lengths > 1 || (digits != NULL && coding != NULL))
 		return 400;
-	if (count_headers(r, "Transfer-Encoding") > 0)
+	if (coding != NULL)
 		return 501;
 	if (expect != NULL && strcasecmp(expect, "100-continue") != 0)
 		return 417;
@@ -389,8 +391,9 @@ reason_phrase(int status)
 	return all[i].phrase;
 }
 
-int
-http_status(int exit_status)
+/* The status for an exit status other than 0; -1: the work took too long. */
+static int
+status_of(int exit_status)
 {
 	switch (exit_status) {
 	case -1:
@@ -436,31 +439,20 @@ add_head(struct mq_buf *out, const struct http_answer *a, const char *extra,
 	    extra != NULL ? extra : "");
 }
 
-/* Sends an answer whose body is a file, or -1 and a text; ends the program. */
+/* Sends an answer with a body of n bytes; ends the program. */
 static void __attribute__((noreturn)) answer(const struct http *h,
-    const struct http_answer *a, const char *extra, int fd, const char *text)
+    const struct http_answer *a, const char *extra, const char *body, size_t n)
 {
-	bool whole = h->request.method != METHOD_HEAD, there;
 	struct mq_buf head = {0};
-	struct stat st = {0};
 	int64_t until_us;
-	char block[65536];
-	off_t at = 0;
-	ssize_t n;
+	char block[4096];
 
 	signal(SIGALRM, end_unread);
 	alarm(ANSWER_S);
-	if (fd != -1)
-		(void)fstat(fd, &st);
-	add_head(&head, a, extra, fd != -1 ? (size_t)st.st_size : strlen(text));
-	if (fd == -1 && whole)
-		mq_buf_addstr(&head, text);
-	there = write_output(head.data, head.len);
-	while (there && fd != -1 && whole &&
-	    (n = pread(fd, block, sizeof(block), at)) > 0) {
-		there = write_output(block, (size_t)n);
-		at += n;
-	}
+	add_head(&head, a, extra, n);
+	if (write_output(head.data, head.len) &&
+	    h->request.method != METHOD_HEAD)
+		(void)write_output(body, n);
 	until_us = deadline(LINGER_S);
 	if (shutdown(STDOUT_FILENO, SHUT_WR) == 0)
 		while (read_input(block, sizeof(block), until_us) > 0)
@@ -473,12 +465,12 @@ http_refuse(
     const struct http *h, int status, const char *extra, const char *text)
 {
 	const struct http_answer a = {
-	    status, "text/plain; charset=utf-8", NULL};
+	    .status = status, .type = "text/plain; charset=utf-8"};
 	struct mq_buf line = {0};
 
 	mq_buf_printf(
 	    &line, "%s\n", text != NULL ? text : reason_phrase(status));
-	answer(h, &a, extra, -1, mq_buf_str(&line));
+	answer(h, &a, extra, line.data, line.len);
 }
 
 /* --- the request -------------------------------------------------------------------- */
@@ -557,13 +549,15 @@ create_file(const struct http *h, const char *name)
 }
 
 void
-http_work(struct http *h, http_judge_fn *judge, void *arg)
+http_work(struct http *h, const struct http_answer *good)
 {
 	int out = create_file(h, "answer"), err = create_file(h, "errors");
-	struct http_answer a;
+	struct http_answer a = *good;
 	struct stat log, in;
 	char text[ERRORS_MAX];
+	const char *body = "";
 	ssize_t n;
+	off_t size;
 	int status;
 	pid_t pid = fork();
 
@@ -581,10 +575,12 @@ http_work(struct http *h, http_judge_fn *judge, void *arg)
 	}
 	while (waitpid(pid, &status, 0) == -1 && errno == EINTR)
 		;
-	if (WIFEXITED(status))
-		a = judge(arg, WEXITSTATUS(status));
-	else
-		a = judge(arg, WTERMSIG(status) == SIGALRM ? -1 : MQ_EXIT_BUG);
+	status = WIFEXITED(status)	? WEXITSTATUS(status) :
+	    WTERMSIG(status) == SIGALRM ? -1 :
+					  MQ_EXIT_BUG;
+	if (status != MQ_EXIT_OK && !(status == MQ_EXIT_NO && a.partly))
+		a.status = a.failed != 0 && status != -1 ? a.failed :
+							   status_of(status);
 	/* What the child said, cut to the size, is for the log, unless that is the
 	 * connection, as inetd has it. */
 	n = pread(err, text, sizeof(text) - 1, 0);
@@ -594,9 +590,14 @@ http_work(struct http *h, http_judge_fn *judge, void *arg)
 	    fstat(STDIN_FILENO, &in) == 0 &&
 	    (log.st_dev != in.st_dev || log.st_ino != in.st_ino))
 		fprintf(stderr, "%s\n", text);
+	size = lseek(out, 0, SEEK_END);
 	/* What went wrong with the server is not the client's business. */
-	if (lseek(out, 0, SEEK_END) == 0 && a.status >= 400)
+	if (size == 0 && a.status >= 400)
 		http_refuse(
 		    h, a.status, NULL, n > 0 && a.status < 500 ? text : NULL);
-	answer(h, &a, NULL, out, "");
+	if (size > 0)
+		body = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, out, 0);
+	if (body == MAP_FAILED)
+		http_refuse(h, 503, NULL, NULL);
+	answer(h, &a, NULL, body, (size_t)size);
 }

@@ -66,18 +66,14 @@ struct http {
 	int body;		     /* what stdin becomes */
 };
 
+/* The answer when the work has succeeded. */
 struct http_answer {
 	int status;
-	const char *type; /* of what the child printed */
-	const char
-	    *policy; /* Content-Security-Policy; NULL: all is forbidden */
+	const char *type;   /* of what the child printed */
+	const char *policy; /* Content-Security-Policy; NULL: forbids all */
+	bool partly;	    /* exit status 1 is success, too */
+	int failed;	    /* status of other exits; 0: as these say */
 };
-
-/* The answer when the work has ended with that exit status; -1: it took too long. */
-typedef struct http_answer http_judge_fn(void *arg, int exit_status);
-
-/* The status for most exit statuses, but not for success. */
-int http_status(int exit_status);
 
 /* Answers with a status, and with a text or NULL; ends the program. */
 void http_refuse(const struct http *, int status, const char *extra,
@@ -95,6 +91,6 @@ void http_receive_body(struct http *);
 
 /* Returns in a child only, whose stdin is the body, or empty; the program itself
  * answers when that has ended, and ends. */
-void http_work(struct http *, http_judge_fn *, void *arg);
+void http_work(struct http *, const struct http_answer *);
 
 #endif

@@ -186,6 +186,16 @@ mq_option_refuse(const struct mq_options *tables, char *argv[])
 
 /* --- the help ----------------------------------------------------------------- */
 
+/* Prints a text, and ends the program with status 0. */
+static void
+print_text(const char *text)
+{
+	mq_option_prints(true);
+	fputs(text, stdout);
+	mq_close_stdout();
+	exit(MQ_EXIT_OK);
+}
+
 static void
 add_help(struct mq_buf *out, const struct mq_option *row, bool all)
 {
@@ -239,7 +249,7 @@ take_help(void *into, const struct mq_given *given)
 		mq_buf_printf(&out,
 		    "      --help=all         all options; man %s has more\n",
 		    getprogname());
-	mq_option_print(mq_buf_str(&out));
+	print_text(mq_buf_str(&out));
 }
 
 /* --- reading ------------------------------------------------------------------ */
@@ -377,8 +387,7 @@ take_version(void *into, const struct mq_given *given)
 {
 	(void)into;
 	(void)given;
-	mq_option_print(
-	    "mq-tools " MQ_VERSION "\nfeatures: " MQ_TLS_FEATURES "\n");
+	print_text("mq-tools " MQ_VERSION "\nfeatures: " MQ_TLS_FEATURES "\n");
 }
 
 const struct mq_option mq_shared_options[] = {
@@ -576,7 +585,7 @@ mq_option_server(struct mq_shared *o, struct mq_server *server)
 	return o->layout;
 }
 
-const char *
+char *
 mq_option_queue(
     struct mq_shared *o, const struct mq_server *server, const char *queue)
 {
@@ -597,10 +606,8 @@ mq_option_queues(struct mq_shared *o, const struct mq_server *server,
 {
 	int i;
 
-	for (i = 0; i < count; i++) {
-		(void)mq_option_queue(o, server, operands[i]);
-		operands[i] = o->names[o->name_count - 1];
-	}
+	for (i = 0; i < count; i++)
+		operands[i] = mq_option_queue(o, server, operands[i]);
 }
 
 void
@@ -633,7 +640,7 @@ mq_option_rights(
 		    mq_option_queue(o, &server, o->targets[i]), NULL);
 	mq_rights_end(&rules, server.url.kind == MQ_URL_CLUSTER, server.url.db);
 	mq_buf_addstr(&rules, "\n");
-	mq_option_print(mq_buf_str(&rules));
+	print_text(mq_buf_str(&rules));
 }
 
 void

@@ -38,9 +38,6 @@ void mq_option_begin(void);
  * its children write there goes to /dev/null. */
 void mq_option_prints(bool results);
 
-/* Prints a text, and ends the program with status 0. */
-void mq_option_print(const char *text);
-
 /* --- operands ----------------------------------------------------------- */
 
 struct mq_shared;
@@ -57,7 +54,7 @@ const struct mq_layout *mq_option_server(
 /* The name by which the layout, which has been found, knows the queue that the user calls
  * so: with its namespace in front, if the URL has one.  Ends with exit 64 unless it can be
  * the name of a queue. */
-const char *mq_option_queue(
+char *mq_option_queue(
     struct mq_shared *, const struct mq_server *, const char *queue);
 /* The same for operands, in place. */
 void mq_option_queues(
@@ -193,7 +190,7 @@ void mq_option_free(struct mq_shared *);
  * the framing. */
 void mq_option_framing(void *framing, const struct mq_given *);
 
-/* The option of a framing other than MQ_FRAME_WHOLE. */
+/* The option of a framing; NULL: of MQ_FRAME_WHOLE. */
 const char *mq_option_framing_name(enum mq_framing);
 
 /* A whole number from min to max; name is what the error calls it. */

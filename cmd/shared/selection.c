@@ -139,36 +139,23 @@ make_copies(struct selection *s, long *made)
 	return rv;
 }
 
-void
-clones_end(struct selection *s)
-{
-	if (!s->clones.open)
-		return;
-	mq_publisher_free(&s->clones.publisher);
-	s->clones.open = false;
-}
-
 /* --- the bar ------------------------------------------------------------------ */
 
-/* at of total are behind us, and count messages have been done. */
 static void
-show_progress(struct progress *p, long at, long count)
+show_progress(struct selection *s)
 {
-	char text[64], line[PROGRESS_LINE];
-	double now, part = p->total > 0 ? (double)at / (double)p->total : -1;
+	struct progress *p = &s->progress;
+	double now = mq_clock_s(CLOCK_MONOTONIC), part = -1;
+	char text[64], percent[16] = "", line[PROGRESS_LINE];
 
-	if (!p->on)
+	if (!p->on || now - p->start < FIRST_S || now - p->last < AGAIN_S)
 		return;
-	now = mq_clock_s(CLOCK_MONOTONIC);
-	if (now - p->start < FIRST_S || now - p->last < AGAIN_S)
-		return;
-	if (part > 1)
-		part = 1;
-	if (part >= 0)
-		snprintf(
-		    text, sizeof(text), "%3.0f%%  %ld ", part * 100, count);
-	else
-		snprintf(text, sizeof(text), "%ld ", count);
+	if (p->total > 0) {
+		part =
+		    s->seen < p->total ? (double)s->seen / (double)p->total : 1;
+		snprintf(percent, sizeof(percent), "%3.0f%%  ", part * 100);
+	}
+	snprintf(text, sizeof(text), "%s%ld ", percent, s->done);
 	progress_line(line, text, part);
 	fprintf(stderr, "\r%s", line);
 	p->last = now;
@@ -177,11 +164,11 @@ show_progress(struct progress *p, long at, long count)
 
 /* Before anything else is printed. */
 static void
-end_progress(struct progress *p)
+end_progress(struct selection *s)
 {
-	if (p->shown)
+	if (s->progress.shown)
 		fprintf(stderr, "\r%*s\r", progress_columns(), "");
-	p->shown = false;
+	s->progress.shown = false;
 }
 
 /* --- the selection ------------------------------------------------------------ */
@@ -203,6 +190,13 @@ selection_begin(struct selection *s, bool quiet)
 	    .start = mq_clock_s(CLOCK_MONOTONIC)};
 }
 
+static void
+check(const struct selection *s, int rv)
+{
+	if (rv == -1)
+		mq_die(s->redis->status, "%s", s->redis->error);
+}
+
 static char *
 result_text(const struct selection *s)
 {
@@ -212,14 +206,17 @@ result_text(const struct selection *s)
 	    s->word);
 }
 
-/* The server has failed or refused; under_way: for that many messages the outcome
- * is unknown, -1: for all that are left. */
-static void __attribute__((noreturn))
-fail_selection(struct selection *s, long under_way)
+/* Ends the program if the server has failed or refused (rv -1); under_way: for that many
+ * messages the outcome is unknown, -1: for all that are left. */
+static void
+check_step(struct selection *s, int rv, long under_way)
 {
-	char *result = result_text(s);
+	char *result;
 
-	end_progress(&s->progress);
+	if (rv != -1)
+		return;
+	result = result_text(s);
+	end_progress(s);
 	mq_say("%s", s->redis->error);
 	/* A refused step has not happened. */
 	if (s->redis->status != MQ_EXIT_UNAVAILABLE || under_way == 0)
@@ -236,8 +233,7 @@ static void
 end_walk(struct selection *s)
 {
 	s->scan.over = true;
-	if (s->layout->scan(s->redis, &s->scan) == -1)
-		fail_selection(s, 0);
+	check_step(s, s->layout->scan(s->redis, &s->scan), 0);
 }
 
 static void
@@ -248,7 +244,7 @@ check_signal(struct selection *s)
 	if (interrupt_signal() == 0)
 		return;
 	end_walk(s);
-	end_progress(&s->progress);
+	end_progress(s);
 	result = result_text(s);
 	mq_say("interrupted");
 	mq_say("%s", result);
@@ -263,8 +259,7 @@ selection_unknown(const struct selection *s, const char *queue)
 
 	if (s->done > 0)
 		return;
-	if (s->layout->stats(s->redis, &queue, 1, 0, &stats) == -1)
-		mq_die(s->redis->status, "%s", s->redis->error);
+	check(s, s->layout->stats(s->redis, &queue, 1, 0, &stats));
 	if (!stats.queues[0].known)
 		mq_option_unknown(s->redis, s->layout, queue);
 	mq_stats_free(&stats);
@@ -278,8 +273,8 @@ next_piece(struct selection *s, long max)
 	double wait;
 
 	check_signal(s);
-	if (s->to != NULL && mq_redis_room(s->redis, PIECE_BYTES) == -1)
-		fail_selection(s, 0);
+	if (s->to != NULL)
+		check_step(s, mq_redis_room(s->redis, PIECE_BYTES), 0);
 	if (s->rate.per_s == 0)
 		return piece;
 	while ((wait = mq_bucket_wait(
@@ -287,7 +282,7 @@ next_piece(struct selection *s, long max)
 		(void)interrupt_wait(
 		    -1, wait < 0.5 ? (int64_t)(wait * 1000) + 1 : 500);
 		check_signal(s);
-		show_progress(&s->progress, s->seen, s->done);
+		show_progress(s);
 	}
 	for (n = 0; n < piece &&
 	     mq_bucket_wait(
@@ -311,9 +306,10 @@ open_target(struct selection *s)
 {
 	if (s->opened || !goes_elsewhere(s))
 		return;
-	if (mq_queue_make(s->redis, s->layout, s->to, &s->like, MQ_MAKE_TO_PUT,
-		&s->made) == -1)
-		fail_selection(s, 0);
+	check_step(s,
+	    mq_queue_make(
+		s->redis, s->layout, s->to, &s->like, MQ_MAKE_TO_PUT, &s->made),
+	    0);
 	s->opened = true;
 }
 
@@ -397,9 +393,7 @@ take_chosen(struct selection *s, long n)
 		    make_copies(s, &taken) :
 		    s->layout->take(s->redis, &s->scan, s->some, s->to, &taken);
 		s->done += taken;
-		if (rv == -1)
-			fail_selection(
-			    s, s->clone ? s->clones.unsure : piece - taken);
+		check_step(s, rv, s->clone ? s->clones.unsure : piece - taken);
 		if (s->files && piece == 1 && taken == 1)
 			(void)release_files(s, &s->scan.items[at - 1], true);
 	}
@@ -420,8 +414,7 @@ walk_place(struct selection *s, long total, const char *needle)
 	*scan = (struct mq_scan){.place = s->place, .needle = needle};
 	while (!scan->end && scan->seen < total && s->done < s->limit) {
 		check_signal(s);
-		if (s->layout->scan(s->redis, scan) == -1)
-			fail_selection(s, 0);
+		check_step(s, s->layout->scan(s->redis, scan), 0);
 		count = (size_t)scan->count + 1;
 		s->chosen =
 		    mq_xreallocarray(s->chosen, count, sizeof(*s->chosen));
@@ -436,7 +429,7 @@ walk_place(struct selection *s, long total, const char *needle)
 		else
 			take_chosen(s, n);
 		s->seen = before + scan->seen;
-		show_progress(&s->progress, s->seen, s->done);
+		show_progress(s);
 	}
 	end_walk(s);
 	mq_scan_free(scan);
@@ -454,12 +447,12 @@ move_place(struct selection *s, long max)
 	open_target(s);
 	for (; moved > 0 && max > 0; max -= moved) {
 		piece = next_piece(s, max);
-		if (s->layout->move(
-			s->redis, &s->place, piece, s->to, &moved) == -1)
-			fail_selection(s, piece);
+		check_step(s,
+		    s->layout->move(s->redis, &s->place, piece, s->to, &moved),
+		    piece);
 		s->done += moved;
 		s->seen += moved;
-		show_progress(&s->progress, s->seen, s->done);
+		show_progress(s);
 	}
 }
 
@@ -473,9 +466,8 @@ purge_place(struct selection *s, long total)
 	if (s->files)
 		walk_place(s, total, "\"" MQ_HEADER_ATTACH "\"");
 	check_signal(s);
-	if (s->layout->move(s->redis, &s->place, LONG_MAX, NULL, &removed) ==
-	    -1)
-		fail_selection(s, -1);
+	check_step(s,
+	    s->layout->move(s->redis, &s->place, LONG_MAX, NULL, &removed), -1);
 	if (removed == -1) {
 		move_place(s, total);
 		return;
@@ -495,8 +487,8 @@ count_seen(struct selection *s, long movable)
 
 	if (!s->clone && (s->place.state != MQ_DELAYED || s->to == NULL))
 		return n;
-	if (s->layout->stats(s->redis, &s->place.queue, 1, 0, &stats) == -1)
-		fail_selection(s, 0);
+	check_step(
+	    s, s->layout->stats(s->redis, &s->place.queue, 1, 0, &stats), 0);
 	q = &stats.queues[0];
 	if (s->clone) {
 		n = (long)(s->place.state == MQ_READY ? q->ready :
@@ -525,8 +517,7 @@ ask_attributes(struct selection *s)
 	s->like = usual;
 	if (!goes_elsewhere(s) || !(s->layout->has & MQ_HAS_ATTRIBUTES))
 		return;
-	if (s->layout->stats(s->redis, names, 2, 0, &stats) == -1)
-		fail_selection(s, 0);
+	check_step(s, s->layout->stats(s->redis, names, 2, 0, &stats), 0);
 	if (stats.queues[0].attributed)
 		s->maxsize = stats.queues[0].attributes.maxsize;
 	if (stats.queues[1].attributed)
@@ -540,14 +531,15 @@ selection_place(struct selection *s, const struct mq_place *where)
 	long before = s->done, left = s->limit - before;
 	bool all = s->to == NULL && s->limit == LONG_MAX;
 	long total = 0, most, seen;
+	int rv;
 
 	s->place = *where;
 	/* How many there are; a connection that is alive is refused. */
-	if (!s->clone &&
-	    s->layout->move(s->redis, &s->place, 0, s->to, &total) == -1) {
+	if (!s->clone) {
+		rv = s->layout->move(s->redis, &s->place, 0, s->to, &total);
 		if (s->done > 0)
-			fail_selection(s, 0);
-		mq_die(s->redis->status, "%s", s->redis->error);
+			check_step(s, rv, 0);
+		check(s, rv);
 	}
 	seen = count_seen(s, total);
 	if (s->clone)
@@ -565,7 +557,7 @@ selection_place(struct selection *s, const struct mq_place *where)
 		purge_place(s, total);
 	else if (most > 0)
 		move_place(s, most);
-	end_progress(&s->progress);
+	end_progress(s);
 	return s->done - before;
 }
 
@@ -591,13 +583,6 @@ selection_print(const struct selection *s)
 #define TOLD_S 2.5
 /* Between two looks, in milliseconds. */
 #define LOOK_MS 100
-
-static void
-check(const struct selection *s, int rv)
-{
-	if (rv == -1)
-		mq_die(s->redis->status, "%s", s->redis->error);
-}
 
 static const struct mq_run *
 find_run(const struct selection *s, const char *queue, struct mq_runs *runs)
@@ -710,10 +695,8 @@ void
 selection_check_running(
     const struct selection *s, int queues, const char *other)
 {
-	const char *filter = mq_filter_option_given(s->filter);
-
-	if (filter != NULL)
-		other = filter;
+	if (s->filter->option != NULL)
+		other = s->filter->option;
 	if (other != NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "--running and %s cannot be used together", other);

@@ -27,9 +27,11 @@
 extern const struct mq_option mq_filter_options[]; /* into a struct mq_filter */
 
 struct mq_filter {
-	const char *id; /* without --not; NULL: any; also for a scan */
-	struct mq_condition *conditions; /* all others */
-	bool negated;			 /* of the next condition */
+	const char *id;	    /* without --not; NULL: any; also for a scan */
+	const char *option; /* the first other one that was given; NULL: none */
+	/* Of the module. */
+	struct mq_condition *conditions;
+	bool negated; /* of the next condition */
 };
 
 /* take() of all but --not; which 0 is --id. */
@@ -41,9 +43,6 @@ void mq_filter_check(const struct mq_filter *, const struct mq_layout *);
 
 /* Whether any filter is given. */
 bool mq_filter_given(const struct mq_filter *);
-
-/* The option that was given first, but for an id without --not; NULL: none. */
-const char *mq_filter_option_given(const struct mq_filter *);
 
 /* Whether a message matches.  One with a bad header counts as a payload without. */
 bool mq_filter_match(const struct mq_filter *, const char *element, size_t len);
@@ -76,7 +75,9 @@ struct clones {
 	struct mq_idgen random;
 	int64_t clock_us; /* the server's clock minus the steady one */
 	uint64_t start_us, last_us;
-	bool open;
+	bool
+	    open; /* whoever ends the work frees the publisher then, which leaves
+		      * an answer that nobody reads */
 	bool unsure; /* after an error: whether there is one copy more */
 };
 
@@ -120,9 +121,6 @@ void selection_begin(struct selection *, bool quiet);
  * or after INT or TERM (see options.h), the program ends, after printing how many messages
  * were done in all. */
 long selection_place(struct selection *, const struct mq_place *);
-
-/* No more copies are made.  The last command has no answer that anybody reads. */
-void clones_end(struct selection *);
 
 /* For --running: the run of the message with the filter's id is ended, as queue/stats.h
  * says, and the message is purged or returned.  Ends the program if there is no such run,

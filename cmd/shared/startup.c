@@ -64,15 +64,6 @@ mq_option_prints(bool results)
 	close(fd);
 }
 
-void
-mq_option_print(const char *text)
-{
-	mq_option_prints(true);
-	fputs(text, stdout);
-	mq_close_stdout();
-	exit(MQ_EXIT_OK);
-}
-
 /* --- interrupt --------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
