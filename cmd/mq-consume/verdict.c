@@ -41,27 +41,26 @@ backoff_of(const struct verdict_rules *r, const struct message *m)
 /* Records the failure and the delay in the header, and whether the attempt counts. */
 static void
 record_failure(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f, int64_t delay_ms, bool counts)
+    struct mq_failure *f, int64_t delay_ms, bool counts)
 {
-	struct mq_failure full = *f;
 	char due[24];
 
-	full.at_ms = mq_clock_unix_us() / 1000;
-	full.attempt = m->attempts + 1;
-	full.host = r->host;
-	mq_message_record(&m->envelope, m->id, m->attempts + counts, full.text);
-	mq_history_add(&m->envelope, &full);
+	f->at_ms = mq_clock_unix_us() / 1000;
+	f->attempt = m->attempts + 1;
+	f->host = r->host;
+	mq_message_record(&m->envelope, m->id, m->attempts + counts, f->text);
+	mq_history_add(&m->envelope, f);
 	if (delay_ms > 0) {
 		snprintf(
-		    due, sizeof(due), "%jd", (intmax_t)(full.at_ms + delay_ms));
+		    due, sizeof(due), "%jd", (intmax_t)(f->at_ms + delay_ms));
 		mq_envelope_set(&m->envelope, MQ_HEADER_DUE, due);
 	}
 	mq_envelope_write_header(&m->envelope, &m->header);
 }
 
 static enum mq_outcome
-reject_message(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f)
+reject_message(
+    const struct verdict_rules *r, struct message *m, struct mq_failure *f)
 {
 	message_note(m, "rejected: %s", f->text);
 	record_failure(r, m, f, 0, true);
@@ -73,7 +72,7 @@ enum mq_outcome
 verdict_reject(
     const struct verdict_rules *r, struct message *m, const char *reason)
 {
-	const struct mq_failure f = {.status = -1, .text = reason};
+	struct mq_failure f = {.status = -1, .text = reason};
 
 	return reject_message(r, m, &f);
 }
@@ -87,8 +86,8 @@ is_last_run(const struct verdict_rules *r, const struct message *m)
 }
 
 static enum mq_outcome
-reject_exhausted(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f)
+reject_exhausted(
+    const struct verdict_rules *r, struct message *m, struct mq_failure *f)
 {
 	char reason[MQ_ERROR_MAX + 1];
 	struct mq_failure last = *f;
@@ -101,7 +100,7 @@ reject_exhausted(const struct verdict_rules *r, struct message *m,
 
 static enum mq_outcome
 send_back(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f, int64_t ms, bool counts)
+    struct mq_failure *f, int64_t ms, bool counts)
 {
 	if (r->opt->verbose)
 		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
@@ -113,7 +112,7 @@ send_back(const struct verdict_rules *r, struct message *m,
 
 static enum mq_outcome
 try_after(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f, int64_t ms)
+    struct mq_failure *f, int64_t ms)
 {
 	return is_last_run(r, m) ? reject_exhausted(r, m, f) :
 				   send_back(r, m, f, ms, true);
@@ -123,16 +122,15 @@ try_after(const struct verdict_rules *r, struct message *m,
  * is ready. */
 static enum mq_outcome
 try_at_next_tick(const struct verdict_rules *r, struct message *m,
-    const struct mq_failure *f, int64_t tick)
+    struct mq_failure *f, int64_t tick)
 {
 	long last =
 	    mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX);
-	struct mq_failure over = *f;
 	char number[24];
 
 	if (last < tick) {
-		over.text = "no next tick";
-		return reject_message(r, m, &over);
+		f->text = "no next tick";
+		return reject_message(r, m, f);
 	}
 	if (is_last_run(r, m))
 		return reject_exhausted(r, m, f);
@@ -152,14 +150,13 @@ try_at_next_tick(const struct verdict_rules *r, struct message *m,
  * as it is, byte for byte. */
 static enum mq_outcome
 push_message(const struct verdict_rules *r, struct message *m,
-    const struct mq_verdict *v, const struct mq_failure *f)
+    const struct mq_verdict *v, struct mq_failure *f)
 {
 	const char *to = rules_of(r->opt, m->queue)->push;
-	struct mq_failure nowhere = *f;
 
 	if (to == NULL) {
-		nowhere.text = v->text[0] != '\0' ? v->text : "push";
-		return reject_message(r, m, &nowhere);
+		f->text = v->text[0] != '\0' ? v->text : "push";
+		return reject_message(r, m, f);
 	}
 	if (r->opt->verbose)
 		message_note(m, "pushed to %s%s%s", to,
@@ -217,7 +214,7 @@ verdict_unfit(
 
 static enum mq_outcome
 outcome_of(const struct verdict_rules *r, struct message *m,
-    const struct mq_verdict *v, const struct mq_failure *f, int64_t tick)
+    const struct mq_verdict *v, struct mq_failure *f, int64_t tick)
 {
 	switch (v->kind) {
 	case MQ_VERDICT_DONE:
