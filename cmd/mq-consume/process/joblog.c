@@ -117,93 +117,73 @@ joblog_write(struct joblog *j, const struct job *job)
 
 /* --- opening ---------------------------------------------------------------- */
 
-static bool
-is_new(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_size == 0;
-}
-
-/* Of several consumers that open a new file, one writes the titles, before any
- * line.  Nobody who opens an older file waits for the lock. */
 static void
-begin_file(struct joblog *j)
+close_files(struct joblog *j)
 {
-	char self[32];
-	struct stat st;
-
-	j->torn = false;
-	j->counted = 0;
-	j->lines = 0;
-	j->in = -1;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", j->fd);
-	if (fstat(j->fd, &st) == 0 && S_ISREG(st.st_mode))
-		j->in = open(self, O_RDONLY | O_CLOEXEC);
-	if (j->in == -1)
-		j->lines = 1;
-	if (!is_new(j->fd))
-		return;
-	(void)flock(j->fd, LOCK_EX);
-	if (is_new(j->fd))
-		write_line(j, titles, sizeof(titles) - 1);
-	(void)flock(j->fd, LOCK_UN);
-}
-
-static void
-close_file(const struct joblog *j)
-{
-	close(j->fd);
+	if (j->fd != -1)
+		close(j->fd);
 	if (j->in != -1)
 		close(j->in);
+	j->fd = j->in = -1;
 }
 
-/* A terminal that is stopped, or a pipe that is full, loses lines: it does not stop
- * the consumer. */
-static int
-open_file(const char *path)
+/*
+ * A terminal that is stopped, or a pipe that is full, loses lines: it does not stop
+ * the consumer.  Of several consumers that open a new file, one writes the titles, before
+ * any line.  Nobody who opens an older file waits for the lock.  False with errno: the
+ * old file, if any, stays.
+ */
+static bool
+open_file(struct joblog *j)
 {
-	return open(path,
+	int fd = open(j->path,
 	    O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
 	    0640);
+	struct stat st = {.st_size = 0};
+	char self[32];
+
+	if (fd == -1)
+		return false;
+	close_files(j);
+	j->fd = fd;
+	j->torn = false;
+	j->counted = 0;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		j->in = open(self, O_RDONLY | O_CLOEXEC);
+	j->lines = j->in == -1;
+	if (st.st_size != 0)
+		return true;
+	(void)flock(fd, LOCK_EX);
+	if (fstat(fd, &st) == 0 && st.st_size == 0)
+		write_line(j, titles, sizeof(titles) - 1);
+	(void)flock(fd, LOCK_UN);
+	return true;
 }
 
 void
 joblog_init(
     struct joblog *j, const char *path, const char *host, char *const *command)
 {
-	*j = (struct joblog){.path = path, .host = host, .fd = -1};
+	*j = (struct joblog){.path = path, .host = host, .fd = -1, .in = -1};
 	if (path == NULL)
 		return;
 	j->command = command_line(command, SIZE_MAX);
-	j->fd = open_file(path);
-	if (j->fd == -1)
+	if (!open_file(j))
 		mq_die(MQ_EXIT_IO, "--joblog: %s: %s", path, strerror(errno));
-	begin_file(j);
 }
 
 void
 joblog_reopen(struct joblog *j)
 {
-	int fd;
-
-	if (j->path == NULL)
-		return;
-	fd = open_file(j->path);
-	if (fd == -1) {
+	if (j->path != NULL && !open_file(j))
 		mq_say("%s: %s; going on with the old file", j->path,
 		    strerror(errno));
-		return;
-	}
-	close_file(j);
-	j->fd = fd;
-	begin_file(j);
 }
 
 void
 joblog_end(struct joblog *j)
 {
-	if (j->fd != -1)
-		close_file(j);
+	close_files(j);
 	free(j->command);
 }
