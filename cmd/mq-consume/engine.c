@@ -51,7 +51,7 @@ give_back_unstarted(struct engine *e)
 		policy_just_signalled(&e->policy)) ||
 	    !session_is_up(&e->session) || !session_holds_lease(&e->session))
 		return;
-	executor_take_back_all(&e->executor, now);
+	executor_take_back(&e->executor, -1, now);
 	for (i = 0; i < e->opt->queue_count; i++)
 		engine_give_back(e, i);
 }

@@ -56,7 +56,6 @@ enum fact_kind {
 	FACT_DONE,	 /* the message was printed */
 	FACT_RETURNED, /* the message goes back to the inbox, as if not started */
 	FACT_REJECTED, /* no run can take the message: text */
-	FACT_JUDGING,  /* verdicts are about to be told */
 	FACT_RAN,      /* a run of the queue has ended: seconds */
 	FACT_GIVE_BACK, /* held messages are better given back; yes: before the next
 			  * one starts, which may crash this consumer */

@@ -344,7 +344,7 @@ hear_inbox(void *arg, const struct fact *f)
 		/* A consumer that stops gives everything back anyway, in order. */
 		if (policy_level(&e->policy) >= STOP_SOON)
 			break;
-		executor_take_back(&e->executor, f->queue);
+		executor_take_back(&e->executor, f->queue, false);
 		engine_give_back(e, f->queue);
 		break;
 	case FACT_CAREFUL:
@@ -505,9 +505,6 @@ hear_run(void *arg, const struct fact *f)
 		break;
 	case FACT_REJECTED:
 		settle_message(e, m, verdict_reject(&e->verdicts, m, f->text));
-		break;
-	case FACT_JUDGING:
-		(void)session_holds_lease(&e->session);
 		break;
 	case FACT_RAN:
 		counters_ran(&e->counters, f->queue, f->seconds);

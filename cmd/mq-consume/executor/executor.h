@@ -67,10 +67,9 @@ void executor_free(struct executor *);
 bool executor_wants_few(const struct executor *, int queue);
 /* The rules of a queue have changed. */
 void executor_resize(struct executor *);
-/* Returns unbegun messages of a paused queue to the inbox, if they are printed; or of all
- * queues, and with `now` also begun ones.  What is acked first does not go back. */
-void executor_take_back(struct executor *, int queue);
-void executor_take_back_all(struct executor *, bool now);
+/* Returns messages that are printed, of a queue or of all (-1), to the inbox; begun: also
+ * those whose output has begun.  What is acked first does not go back. */
+void executor_take_back(struct executor *, int queue, bool begun);
 /* Another consumer has the message now.  True: the executor will report its end;
  * false: the executor has forgotten the message. */
 bool executor_take_away(struct executor *, struct message *);
@@ -207,7 +206,7 @@ struct executor {
 	struct process *process;
 	struct duplicates *duplicates;
 	struct attachments *attachments;
-	const struct session *session;
+	struct session *session;
 	const struct result_rules *results;
 	fact_fn *hear;
 	void *arg;
@@ -265,15 +264,22 @@ void executor_on_time(struct ev_loop *, ev_timer *, int events);
 
 /* A run of the queue begins, or ends (-1). */
 void slots_count(struct executor *, int queue, int n);
+typedef void slot_io(struct ev_loop *, ev_io *, int events);
+typedef void slot_timer(struct ev_loop *, ev_timer *, int events);
 /* Starts the command for the messages in hand.  input: its stdin, which is taken;
- * -1: it could not be opened, with errno.  False: the command could not be
- * started, and the messages went back or were rejected. */
-bool slot_start(struct slot *, int input);
+ * -1: it could not be opened, with errno.  The callbacks have the slot as their data: for
+ * its verbs, of slot_listen(); for the timer of the slot, which is not started yet; and
+ * for the end.  False: the command could not be started, and the messages went back or
+ * were rejected. */
+bool slot_start(struct slot *, int input, slot_io *on_verbs,
+    slot_timer *on_timeout, mq_child_ended *);
+/* From now on the pipes of the command are watched. */
+void slot_listen(struct slot *);
+/* The timer of the slot fires after so many seconds; 0: never. */
+void slot_set_timer(struct slot *, double after);
 /* Closes the output of a command that has ended, whose log says how; as
  * run_output_close(). */
 const char *slot_close_output(struct slot *);
-/* Asks for a duplicate of message `which` of the run; as of message/verdict.h. */
-void slot_ask_duplicate(void *slot, int which, const char *text);
 /* Whether a verdict is a success or a failure; of several, the greater counts. */
 enum slot_success { SLOT_NEITHER, SLOT_FAILURE, SLOT_SUCCESS };
 enum slot_success slot_success_of(enum mq_verdict_kind);
@@ -283,31 +289,10 @@ void slot_ran(struct slot *, const struct message *, const struct mq_verdict *);
 /* A run has ended: after failures the slot may rest. */
 void slot_judged(struct slot *, enum slot_success);
 
-/* --- worker ------------------------------------------------------------- */
+/* --- stream.c --------------------------------------------------------------- */
 
-/*
- * Workers that stay.  Their verbs are parsed as they come, and each final verb is about
- * the first message in hand; one about a message that the worker cannot have read
- * breaks the protocol.  When a worker ends, its verdicts stand.  Its exit status decides
- * the message that it was on; the messages behind go back, as if they had not been
- * started.  Another worker takes its place; after a bad end, after a while.
- */
-
-/* False: the worker could not be started. */
-bool worker_start(struct slot *);
-/* Whether the slot can have more messages: for its worker or, after that, the next. */
-bool worker_wants(const struct slot *);
-/* Appends the message, the last in hand, to the input; worker_flush() writes it. */
-void worker_add(struct slot *, struct message *);
-/* Writes what waits, at once or later.  last: no more messages come; the worker finds
- * the end of its input, and is to end after its messages. */
+/* Writes what waits for the worker, at once or later.  last: no more messages come; the
+ * worker finds the end of its input, and is to end after its messages. */
 void worker_flush(struct slot *, bool last);
-/* Returns messages that the worker cannot have read. */
-void worker_return_unread(struct slot *);
-/* Once a second: notices that nobody reads, and says once that a worker is silent for
- * long. */
-void worker_tick(struct slot *);
-/* See struct executor_table. */
-void worker_answered(void *slot, bool all);
 
 #endif

@@ -67,7 +67,6 @@ look_at_pipe(struct printer *p)
 	p->read = p->written - (size_t)unread;
 }
 
-/* Gives a message back. */
 static void
 return_message(struct executor *x, struct message *m)
 {
@@ -101,7 +100,7 @@ ack_arrived(struct executor *x)
 	struct printer *p = &x->printer;
 	struct message *m;
 
-	tell(x, FACT_JUDGING);
+	(void)session_holds_lease(x->session);
 	while ((m = TAILQ_FIRST(&p->printed)) != NULL && m->end <= p->read) {
 		p->arrived++;
 		TAILQ_REMOVE(&p->printed, m, line);
@@ -144,70 +143,38 @@ print_room(const struct executor *x, int queue)
 
 /* --- taking back ------------------------------------------------------------ */
 
-/* Drops unwritten output, but for the rest of a begun message; all: that, too. */
-static void
-cut_output(struct executor *x, bool all)
-{
-	struct printer *p = &x->printer;
-	size_t written = p->written, rest = 0;
-	const struct message *m;
-
-	TAILQ_FOREACH(m, &p->printed, line)
-		if (!all && m->start < written && m->end > written)
-			rest = m->end - written;
-	p->out.len = p->start + rest;
-	if (rest == 0)
-		ev_io_stop(x->loop, &p->room);
-}
-
 void
-executor_take_back_all(struct executor *x, bool now)
+executor_take_back(struct executor *x, int queue, bool begun)
 {
 	struct printer *p = &x->printer;
-	bool all = p->lost || now;
-	struct message *m;
-
-	if (x->opt->at_most_once) {
-		if (all)
-			cut_output(x, true);
-		return;
-	}
-	cut_output(x, all);
-	while ((m = TAILQ_LAST(&p->printed, messages)) != NULL &&
-	    (all || m->start >= p->written))
-		return_message(x, m);
-	await_arrival(x);
-}
-
-void
-executor_take_back(struct executor *x, int queue)
-{
-	struct printer *p = &x->printer;
-	size_t written = p->written, from, shift;
+	size_t written = p->written, to = written, from;
 	struct message *m, *next;
-	struct mq_buf kept = {0};
 
-	if (x->opt->at_most_once)
+	begun = begun || p->lost;
+	if (x->opt->at_most_once && !begun)
 		return;
 	TAILQ_FOREACH_SAFE(m, &p->printed, line, next) {
-		if (m->end <= written)
-			continue;
-		if (m->queue == queue && m->start >= written) {
+		if (begun ||
+		    (m->start >= written &&
+			(queue == -1 ||
+			    (m->queue == queue && m->end > written)))) {
 			return_message(x, m);
 			continue;
 		}
+		if (m->end <= written)
+			continue;
 		/* The unwritten rest of the message. */
 		from = m->start > written ? m->start : written;
-		shift = from - written - kept.len;
-		mq_buf_add(&kept, p->out.data + p->start + (from - written),
-		    m->end - from);
-		m->start -= shift;
-		m->end -= shift;
+		if (from > to)
+			memmove(p->out.data + p->start + (to - written),
+			    p->out.data + p->start + (from - written),
+			    m->end - from);
+		m->start -= from - to;
+		m->end -= from - to;
+		to = m->end;
 	}
-	mq_buf_free(&p->out);
-	p->out = kept;
-	p->start = 0;
-	if (kept.len == 0)
+	p->out.len = p->start + (to - written);
+	if (to == written)
 		ev_io_stop(x->loop, &p->room);
 	await_arrival(x);
 }

@@ -70,45 +70,56 @@ report_failed_start(struct slot *s, int error)
 		policy_stop(x->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
 }
 
-static struct run_info
-describe_run(const struct slot *s)
+/* Asks for a duplicate of message `which` of the run; as of message/verdict.h. */
+static void
+ask_duplicate(void *arg, int which, const char *text)
 {
-	const struct options *opt = s->executor->opt;
-	const struct message *m = TAILQ_FIRST(&s->hand);
-	struct run_info info = {
-	    .attempts_max = rules_of(opt, m != NULL ? m->queue : 0)->attempts};
+	struct slot *s = arg;
+	const struct message *first = TAILQ_FIRST(&s->hand), *m = first;
+	const char *wrong = NULL;
+	int i;
 
-	if (m != NULL) {
-		info.log = m->queue;
-		info.queue = m->queue_name;
-		info.first = m->id;
-	} else if (opt->queue_count == 1) {
-		info.queue = opt->queues[0];
+	for (i = 0; i < which && m != NULL; i++)
+		m = TAILQ_NEXT(m, line);
+	if (which == -1 && s->ones != NULL && s->count > 1)
+		wrong = "message number missing: dup #N ...";
+	else if (m == NULL)
+		wrong = "no message has that number";
+	if (m == NULL)
+		m = first;
+	/* May go back, and end elsewhere, before the request is answered. */
+	if (s->executor->opt->stream && first != NULL &&
+	    first->start >= s->worker.input.read) {
+		wrong = "the worker has not read the message";
+		m = NULL;
 	}
-	if (s->ones != NULL) {
-		info.batch = s->count;
-	} else if (m != NULL) {
-		info.id = m->id;
-		info.attempts = m->attempts;
-		info.envelope = &m->envelope;
-		info.stamped = message_is_stamped(m);
-	}
-	return info;
+	requests_ask(&s->requests, m, wrong, text);
 }
 
 bool
-slot_start(struct slot *s, int input)
+slot_start(struct slot *s, int input, slot_io *on_verbs, slot_timer *on_timeout,
+    mq_child_ended *ended)
 {
 	struct executor *x = s->executor;
-	struct run_info info = describe_run(s);
+	const struct options *opt = x->opt;
+	struct message *m = TAILQ_FIRST(&s->hand);
+	struct run_info info = {.message = m,
+	    .batch = s->ones != NULL ? s->count : 0,
+	    .queue = m != NULL	      ? m->queue_name :
+		opt->queue_count == 1 ? opt->queues[0] :
+					NULL,
+	    .attempts_max = rules_of(opt, m != NULL ? m->queue : 0)->attempts};
 	struct attached files = {.dir = NULL};
 	char *dir = NULL;
 	int error = 0, answers;
 
+	s->killed = false;
+	mq_verbs_begin(&s->verbs);
+	s->verbs.on_dup = ask_duplicate;
+	s->verbs.arg = s;
 	s->started = s->born = mq_clock_s(CLOCK_MONOTONIC);
-	if (info.id != NULL)
-		error = attachments_begin(
-		    x->attachments, TAILQ_FIRST(&s->hand), &files);
+	if (m != NULL && s->ones == NULL)
+		error = attachments_begin(x->attachments, m, &files);
 	if (error == 0) {
 		info.files = files.dir;
 		info.before = files.dir != NULL ? attachments_fetch : NULL;
@@ -126,11 +137,26 @@ slot_start(struct slot *s, int input)
 		free(dir);
 		error = is_temporary(error) ? error : ENOTDIR;
 	}
-	if (error != 0)
+	if (error != 0) {
 		report_failed_start(s, error);
-	else
-		x->starving = false;
-	return error == 0;
+		return false;
+	}
+	x->starving = false;
+	x->busy++;
+	ev_io_init(&s->verbs_io, on_verbs, s->run.verbs, EV_READ);
+	ev_timer_init(&s->timer, on_timeout, 0, 0);
+	s->verbs_io.data = s->timer.data = s;
+	mq_child_watch(x->children, &s->child, s->run.pid, ended, s);
+	return true;
+}
+
+void
+slot_listen(struct slot *s)
+{
+	fcntl(s->run.verbs, F_SETFL, O_NONBLOCK);
+	ev_io_start(s->executor->loop, &s->verbs_io);
+	run_output_listen(s->run.output);
+	mq_child_poll(&s->child);
 }
 
 const char *
@@ -139,12 +165,13 @@ slot_close_output(struct slot *s)
 	char end[48], how[96];
 	const char *errors;
 
-	if (s->run.label[0] != '\0') {
+	if (s->executor->opt->log_dir != NULL) {
 		mq_verdict_end(s->status, end, sizeof(end));
 		snprintf(how, sizeof(how), "%s%s after %.3f s",
 		    s->timed_out ? "timed out, " : "", end,
 		    mq_clock_s(CLOCK_MONOTONIC) - s->born);
-		process_log_end(s->executor->process, &s->run, how);
+		(void)run_output_ended(s->run.output);
+		run_output_note(s->run.output, how);
 	}
 	errors = run_output_close(s->run.output);
 	s->run.output = NULL;
@@ -248,13 +275,9 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 static void
 on_patience(struct ev_loop *loop, ev_timer *w, int events)
 {
-	struct slot *s = w->data;
-
+	(void)loop;
 	(void)events;
-	fcntl(s->run.verbs, F_SETFL, O_NONBLOCK);
-	ev_io_start(loop, &s->verbs_io);
-	run_output_listen(s->run.output);
-	mq_child_poll(&s->child);
+	slot_listen(w->data);
 }
 
 static void
@@ -263,12 +286,11 @@ on_timeout(struct ev_loop *loop, ev_timer *w, int events)
 	struct slot *s = w->data;
 
 	(void)events;
+	(void)loop;
 	kill(-s->run.pid, s->timed_out ? SIGKILL : SIGTERM);
-	if (s->timed_out)
-		return;
+	if (!s->timed_out)
+		slot_set_timer(s, KILL_AFTER);
 	s->timed_out = true;
-	ev_timer_set(w, KILL_AFTER, 0);
-	ev_timer_start(loop, w);
 }
 
 /* --- judging ---------------------------------------------------------------- */
@@ -353,7 +375,7 @@ end_run(struct slot *s)
 	slots_count(x, s->queue, -1);
 	x->last_end = mq_clock_steady_s();
 	/* The check of the lease may mark messages as lost. */
-	tell(x, FACT_JUDGING);
+	(void)session_holds_lease(x->session);
 	/* A command that was to start when its attachments were fetched. */
 	if (s->run.failure != -1) {
 		n = read(s->run.failure, &error, sizeof(error));
@@ -418,7 +440,6 @@ static void
 run_begin(struct slot *s, const char *input, size_t n)
 {
 	struct executor *x = s->executor;
-	int64_t timeout_ms;
 
 	/* It may crash this consumer: held messages go back that no other slot can take
 	 * at once. */
@@ -427,28 +448,20 @@ run_begin(struct slot *s, const char *input, size_t n)
 		tell(x, FACT_GIVE_BACK, .yes = true);
 	s->started_ms = 0;
 	s->timed_out = false;
-	s->killed = false;
-	mq_verbs_begin(&s->verbs);
-	s->verbs.on_dup = slot_ask_duplicate;
-	s->verbs.arg = s;
-	s->verbs.ones = s->ones;
-	s->verbs.count = s->count;
-	if (!slot_start(s, mq_worker_payload(input, n))) {
+	if (!slot_start(s, mq_worker_payload(input, n), on_verbs, on_timeout,
+		on_ended)) {
 		forget_ones(s);
 		return;
 	}
-	x->busy++;
+	s->verbs.ones = s->ones;
+	s->verbs.count = s->count;
 	s->queue = TAILQ_FIRST(&s->hand)->queue;
 	slots_count(x, s->queue, 1);
-	timeout_ms = rules_of(x->opt, s->queue)->timeout_ms;
-	ev_io_init(&s->verbs_io, on_verbs, s->run.verbs, EV_READ);
-	ev_timer_init(&s->timer, on_timeout, (double)timeout_ms / 1000, 0);
 	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
-	s->verbs_io.data = s->timer.data = s->patience.data = s;
-	mq_child_watch(x->children, &s->child, s->run.pid, on_ended, s);
+	s->patience.data = s;
 	ev_timer_start(x->loop, &s->patience);
-	if (timeout_ms > 0)
-		ev_timer_start(x->loop, &s->timer);
+	slot_set_timer(
+	    s, (double)rules_of(x->opt, s->queue)->timeout_ms / 1000);
 }
 
 /* --- a message for each ------------------------------------------------------- */

@@ -71,35 +71,19 @@ slot_return_last(struct slot *s)
 }
 
 void
+slot_set_timer(struct slot *s, double after)
+{
+	ev_timer_stop(s->executor->loop, &s->timer);
+	ev_timer_set(&s->timer, after, 0);
+	if (after > 0)
+		ev_timer_start(s->executor->loop, &s->timer);
+}
+
+void
 slot_return_all(struct slot *s)
 {
 	while (!TAILQ_EMPTY(&s->hand))
 		slot_return_last(s);
-}
-
-void
-slot_ask_duplicate(void *arg, int which, const char *text)
-{
-	struct slot *s = arg;
-	const struct message *first = TAILQ_FIRST(&s->hand), *m = first;
-	const char *wrong = NULL;
-	int i;
-
-	for (i = 0; i < which && m != NULL; i++)
-		m = TAILQ_NEXT(m, line);
-	if (which == -1 && s->ones != NULL && s->count > 1)
-		wrong = "message number missing: dup #N ...";
-	else if (m == NULL)
-		wrong = "no message has that number";
-	if (m == NULL)
-		m = first;
-	/* May go back, and end elsewhere, before the request is answered. */
-	if (s->executor->opt->stream && first != NULL &&
-	    first->start >= s->worker.input.read) {
-		wrong = "the worker has not read the message";
-		m = NULL;
-	}
-	requests_ask(&s->requests, m, wrong, text);
 }
 
 /* --- room ------------------------------------------------------------------- */

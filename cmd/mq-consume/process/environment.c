@@ -105,21 +105,21 @@ put_header(struct mq_buf *text, const char *name, json_t *values)
 /* http://host/q/queue/id, of the message, of its first ancestor, and without the
  * id. */
 static void
-put_urls(struct mq_buf *text, struct environment *e, const struct run_info *run)
+put_urls(struct mq_buf *text, struct environment *e, const struct message *m)
 {
-	const char *origin = mq_envelope_get(run->envelope, MQ_HEADER_ORIGIN);
+	const char *origin = mq_envelope_get(&m->envelope, MQ_HEADER_ORIGIN);
 	/* A message to be relayed has a header with the URL, which names the queue. */
-	const char *dest = mq_envelope_get(run->envelope, MQ_HEADER_DEST);
+	const char *dest = mq_envelope_get(&m->envelope, MQ_HEADER_DEST);
 	const char *there = dest != NULL ? strstr(dest, "/q/") : NULL;
 	struct mq_buf *url = &e->url;
 	size_t base;
 
 	url->len = e->host_len;
 	mq_buf_addstr(url, "q/");
-	mq_buf_addstr(url, run->queue);
+	mq_buf_addstr(url, m->queue_name);
 	mq_buf_add(url, "/", 1);
 	base = url->len;
-	mq_buf_addstr(url, run->id);
+	mq_buf_addstr(url, m->id);
 	put_bytes(text, "RQ_FULL_MSG_ID", url->data, url->len);
 	if (origin != NULL)
 		put_string(text, "RQ_ORIG_MSG_ID", origin);
@@ -133,12 +133,12 @@ put_urls(struct mq_buf *text, struct environment *e, const struct run_info *run)
 		put_bytes(
 		    text, "RQ_DEST_QUEUE", there + 3, strcspn(there + 3, "/"));
 	else
-		put_string(text, "RQ_DEST_QUEUE", run->queue);
+		put_string(text, "RQ_DEST_QUEUE", m->queue_name);
 }
 
 static void
-put_message(
-    struct mq_buf *text, struct environment *e, const struct run_info *run)
+put_message(struct mq_buf *text, struct environment *e, const struct message *m,
+    const char *files)
 {
 	static const char *const params[][3] = {
 	    {MQ_HEADER_PARAM "1", "MQ_PARAM1", "RQ_PARAM1"},
@@ -149,22 +149,22 @@ put_message(
 	json_t *values;
 	size_t i;
 
-	put_string(text, "MQ_ID", run->id);
-	put_long(text, "MQ_ATTEMPT", run->attempts + 1);
-	put_string(text, "RQ_MSG_ID", run->id);
-	if (run->files != NULL)
-		put_string(text, "MQ_ATTACH_DIR", run->files);
-	put_urls(text, e, run);
-	put_long(text, "RQ_COUNT", run->attempts);
+	put_string(text, "MQ_ID", m->id);
+	put_long(text, "MQ_ATTEMPT", m->attempts + 1);
+	put_string(text, "RQ_MSG_ID", m->id);
+	if (files != NULL)
+		put_string(text, "MQ_ATTACH_DIR", files);
+	put_urls(text, e, m);
+	put_long(text, "RQ_COUNT", m->attempts);
 	for (i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
-		value = mq_envelope_get(run->envelope, params[i][0]);
+		value = mq_envelope_get(&m->envelope, params[i][0]);
 		put_string(text, params[i][1], value != NULL ? value : "");
 		put_string(text, params[i][2], value != NULL ? value : "");
 	}
-	json_object_foreach(run->envelope->headers, name, values)
+	json_object_foreach(m->envelope.headers, name, values)
 		put_header(text, name, values);
-	if (run->stamped)
-		put_string(text, "MQ_HEADER_MQ_ID", run->id);
+	if (message_is_stamped(m))
+		put_string(text, "MQ_HEADER_MQ_ID", m->id);
 }
 
 /* Appends the strings of a text behind n strings of the list; returns their
@@ -198,11 +198,10 @@ environment_of(struct environment *e, const struct run_info *run,
 	put_string(text, "RQ_MSG_DIR", dir);
 	if (run->batch > 0)
 		put_long(text, "MQ_BATCH", run->batch);
-	if (run->queue != NULL) {
+	if (run->queue != NULL)
 		put_string(text, "MQ_QUEUE", run->queue);
-		if (run->id != NULL)
-			put_message(text, e, run);
-	}
+	if (run->message != NULL && run->batch == 0)
+		put_message(text, e, run->message, run->files);
 	append_strings(e, e->fixed_count, text);
 	return (char *const *)(uintptr_t)e->list;
 }

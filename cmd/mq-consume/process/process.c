@@ -70,13 +70,10 @@ command_line(char *const *argv, size_t max)
 
 /* RQ_SCRIPT: absolute, since scripts go to its directory, but not resolved. */
 static char *
-absolute_path(const char *path)
+absolute_path(const char *here, const char *path)
 {
-	char here[PATH_MAX];
-
-	if (*path == '/' || getcwd(here, sizeof(here)) == NULL)
-		return mq_xstrdup(path);
-	return mq_xasprintf("%s/%s", here, path);
+	return *path == '/' ? mq_xstrdup(path) :
+			      mq_xasprintf("%s/%s", here, path);
 }
 
 /* --- arguments ----------------------------------------------------------- */
@@ -303,53 +300,28 @@ process_open_logs(struct process *p)
 	mq_buf_free(&path);
 }
 
-/* Writes a line about a run into its log, if there are logs. */
-static void
-log_line(struct process *p, struct run *run, const char *text)
-{
-	char stamp[32], *line;
-	time_t now = time(NULL);
-	struct tm tm;
-
-	if (p->opt->log_dir == NULL)
-		return;
-	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
-	    localtime_r(&now, &tm));
-	line = mq_xasprintf(
-	    "--- %s %s%s: %s\n", stamp, run->label, run->what, text);
-	run_output_say(run->output, line);
-	free(line);
-}
-
 /* Names a run, before anything of its output is read. */
 static void
-label_run(struct process *p, const struct run_info *info, struct run *run)
+label_run(
+    const struct process *p, const struct run_info *info, const struct run *run)
 {
+	const struct message *m = info->message;
+	char label[OUTPUT_LABEL], what[32] = "";
+
 	if (p->opt->output == OUTPUT_LIVE && p->opt->log_dir == NULL)
 		return;
 	if (info->batch > 1)
-		snprintf(run->label, sizeof(run->label), "%s+%d", info->first,
-		    info->batch - 1);
-	else if (info->first != NULL)
-		strlcpy(run->label, info->first, sizeof(run->label));
+		snprintf(label, sizeof(label), "%s+%d", m->id, info->batch - 1);
+	else if (m != NULL)
+		strlcpy(label, m->id, sizeof(label));
 	else
-		snprintf(run->label, sizeof(run->label), "worker %ld",
-		    (long)run->pid);
+		snprintf(label, sizeof(label), "worker %ld", (long)run->pid);
 	if (info->batch > 0)
-		snprintf(
-		    run->what, sizeof(run->what), " batch of %d", info->batch);
-	else if (info->id != NULL)
-		snprintf(run->what, sizeof(run->what), " attempt %ld",
-		    info->attempts + 1);
-	run_output_label(run->output, run->label);
-	log_line(p, run, p->command.line);
-}
-
-void
-process_log_end(struct process *p, struct run *run, const char *how)
-{
-	(void)run_output_ended(run->output);
-	log_line(p, run, how);
+		snprintf(what, sizeof(what), " batch of %d", info->batch);
+	else if (m != NULL)
+		snprintf(what, sizeof(what), " attempt %ld", m->attempts + 1);
+	run_output_label(run->output, label, what);
+	run_output_note(run->output, p->command.line);
 }
 
 /* --- starting --------------------------------------------------------------- */
@@ -379,10 +351,12 @@ static int
 start_worker(struct process *p, const struct run_info *info, struct run *run,
     struct mq_worker *w)
 {
+	const struct message *m = info->message;
 	char real[PATH_MAX], other[PATH_MAX], *script = real, **filled = NULL;
 	int ends[2];
 
-	run->output = run_output_open(&p->outputs, info->log, ends);
+	run->output =
+	    run_output_open(&p->outputs, m != NULL ? m->queue : 0, ends);
 	w->errors = ends[0];
 	w->output = ends[1];
 	if (run->output == NULL || open_pipe(0, &run->verbs, &w->verbs) == -1)
@@ -403,7 +377,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 		return -1;
 	if (p->opt->replace != NULL) {
 		filled = fill_arguments(w->argv, p->opt->replace,
-		    info->envelope->payload, info->envelope->payload_len);
+		    m->envelope.payload, m->envelope.payload_len);
 		if (filled == NULL)
 			return -1;
 		w->argv = filled;
@@ -424,17 +398,17 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
  * errno.
  */
 static int
-make_dir(const struct options *opt, const char *id, char **dir)
+make_dir(const struct options *opt, const struct message *m, char **dir)
 {
 	if (opt->work_dir == NULL)
 		return 0;
-	*dir = mq_xasprintf("%s/%s", opt->work_dir, id);
+	*dir = mq_xasprintf("%s/%s", opt->work_dir, m->id);
 	if (mkdir(*dir, 0700) == -1 && errno != EEXIST)
 		return -1;
 	if (!opt->rq)
 		return 0;
 	free(*dir);
-	*dir = mq_xasprintf("%s/%s/job", opt->work_dir, id);
+	*dir = mq_xasprintf("%s/%s/job", opt->work_dir, m->id);
 	return mkdir(*dir, 0700) == -1 && errno != EEXIST ? -1 : 0;
 }
 
@@ -457,7 +431,7 @@ process_start(struct process *p, const struct run_info *info, int input,
 	*dir = NULL;
 	if (input == -1)
 		return errno;
-	if (answers == -1 || make_dir(p->opt, info->id, dir) == -1) {
+	if (answers == -1 || make_dir(p->opt, info->message, dir) == -1) {
 		error = errno;
 		close(input);
 		return error;
@@ -575,7 +549,11 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 		mq_die(MQ_EXIT_CONFIG, "%s: %s", argv[0],
 		    strchr(argv[0], '/') != NULL ? strerror(errno) :
 						   "command not found");
-	c->script = c->path = absolute_path(path);
+	c->here = getcwd(NULL, 0);
+	if (c->here == NULL)
+		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
+		    "current directory: %s", strerror(errno));
+	c->script = c->path = absolute_path(c->here, path);
 	free(path);
 	c->line = command_line(argv, COMMAND_LINE_MAX);
 	/* For RQ the script is what stands last, if that is a path of one.  The command
@@ -584,11 +562,7 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 		;
 	if (opt->rq && last > 0 && strchr(argv[last], '/') != NULL &&
 	    access(argv[last], X_OK) == 0)
-		c->script = argv[last] = absolute_path(argv[last]);
-	c->here = getcwd(NULL, 0);
-	if (c->here == NULL)
-		mq_die(errno == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
-		    "current directory: %s", strerror(errno));
+		c->script = argv[last] = absolute_path(c->here, argv[last]);
 	environment_init(&p->environment, c->script);
 	process_open_logs(p);
 }

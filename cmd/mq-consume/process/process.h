@@ -18,6 +18,7 @@
 #include "base/id.h"
 #include "message/envelope.h"
 #include "message/headers.h"
+#include "mq-consume/message.h"
 #include "mq-consume/options.h"
 #include "process/process.h"
 
@@ -31,19 +32,14 @@
 
 /* A run: of a message, of a batch, or of a worker that stays. */
 struct run_info {
-	int log;	   /* index of the queue whose log it writes to */
-	const char *queue; /* NULL: any of several */
-	int batch;	   /* messages; 0: no batch */
-	const char *first; /* id of the first message; NULL: worker */
-	const char *id;	   /* of the message; NULL: batch or worker */
-	long attempts;	   /* runs before this one, */
-	int attempts_max;  /* of so many */
-	const struct mq_envelope *envelope;
+	const struct message *message; /* the first; NULL: worker */
+	int batch;		       /* messages; 0: no batch */
+	const char *queue;	       /* NULL: any of several */
+	int attempts_max;
 	const char *files; /* directory of its attachments; NULL: none */
 	/* As of process/process.h. */
 	int (*before)(void *arg);
 	void *before_arg;
-	bool stamped; /* the header is only the id, and not in the envelope */
 };
 
 struct environment {
@@ -160,6 +156,7 @@ bool spill_add(struct spill *, const void *, size_t n);
  * as well, but belongs to no run.
  */
 
+/* ID, ID+N of a batch, or worker PID. */
 #define OUTPUT_LABEL (MQ_ID_MAX + 16)
 
 /* Bytes of a run's output that are kept; room for a character that is cut, too. */
@@ -200,10 +197,11 @@ void outputs_end(struct outputs *);
  * the caller's: for standard error, and for standard output, which may be the same
  * descriptor, or -1 for ours.  NULL with errno. */
 struct run_output *run_output_open(struct outputs *, int log, int ends[2]);
-/* What stands before lines of the run: see above. */
-void run_output_label(struct run_output *, const char *label);
-/* Writes a line of ours. */
-void run_output_say(struct run_output *, const char *line);
+/* Names the run, before any of its output is read: the label also stands before its lines
+ * (see above), what follows the label in the log. */
+void run_output_label(struct run_output *, const char *label, const char *what);
+/* Writes a line about the run into its log, if there are logs. */
+void run_output_note(struct run_output *, const char *text);
 /* Begins to copy the output as it comes. */
 void run_output_listen(struct run_output *);
 /* The output since it was forgotten last; as run_output_close(). */
@@ -243,8 +241,7 @@ char *command_line(char *const *argv, size_t max);
  * The process module starts the command with its directory, environment and
  * pipes.  The module owns the standard error of the runs, and the logs.
  *
- * The module calls only common/base, common/process and the envelope of
- * common/message.  The module never judges a run, and knows no queue or server.
+ * The module never judges a run, and knows no server.
  */
 
 struct process {
@@ -261,9 +258,6 @@ struct run {
 	int verbs;
 	int failure; /* of one with `before`: as in struct mq_worker; else -1 */
 	struct run_output *output;
-	/* How it is called in logs and before lines; empty: nobody needs that. */
-	char label[OUTPUT_LABEL]; /* id, ID+N of a batch, or worker PID */
-	char what[32];
 };
 
 /* Takes standard error, and finds the command, if any; ends the program if that
@@ -284,9 +278,6 @@ void process_end(struct process *);
  */
 int process_start(struct process *, const struct run_info *, int input,
     int answers, struct run *, char **dir);
-
-/* The run is over: its log says how it ended. */
-void process_log_end(struct process *, struct run *, const char *how);
 
 /* Whether output of earlier runs leaves room for that of another one. */
 bool process_may_run(const struct process *);

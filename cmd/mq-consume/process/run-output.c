@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/exit.h"
@@ -27,7 +28,7 @@ struct run_output {
 	struct target *target;
 	struct run_output *second; /* for standard output; NULL: none */
 	enum output_form form;
-	char label[OUTPUT_LABEL];
+	char label[OUTPUT_LABEL], what[32];
 	struct spill *kept; /* a begun line, or a run; NULL: nothing */
 	bool open_line;	    /* the last byte of kept ended no line */
 	char cut[4];	    /* the beginning of a character, for a terminal */
@@ -175,13 +176,24 @@ end_line(struct run_output *r)
 }
 
 void
-run_output_say(struct run_output *r, const char *line)
+run_output_note(struct run_output *r, const char *text)
 {
+	char stamp[32], *line;
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (r->outputs->logs == NULL)
+		return;
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
+	    localtime_r(&now, &tm));
+	line =
+	    mq_xasprintf("--- %s %s%s: %s\n", stamp, r->label, r->what, text);
 	end_line(r);
 	if (r->form == OUTPUT_RUNS)
 		keep(r, line, strlen(line));
 	else
 		target_put(r->target, line, strlen(line));
+	free(line);
 }
 
 /* The run is over.  Bytes that come later are gathered by lines, if not live. */
@@ -374,8 +386,9 @@ run_output_open(struct outputs *o, int log, int ends[2])
 }
 
 void
-run_output_label(struct run_output *r, const char *label)
+run_output_label(struct run_output *r, const char *label, const char *what)
 {
+	strlcpy(r->what, what, sizeof(r->what));
 	for (; r != NULL; r = r->second)
 		strlcpy(r->label, label, sizeof(r->label));
 }
