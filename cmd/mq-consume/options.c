@@ -226,13 +226,6 @@ is_program(const char *operand)
 	return path != NULL;
 }
 
-static bool
-is_path(const char *operand)
-{
-	return *operand == '/' || strncmp(operand, "./", 2) == 0 ||
-	    strncmp(operand, "../", 3) == 0;
-}
-
 static void __attribute__((noreturn))
 refuse_operand(const struct options *o, const char *operand)
 {
@@ -440,16 +433,19 @@ options_parse(
 static void
 refuse_commands(const struct options *o, const bool *exists)
 {
+	const char *typed;
 	bool path, program;
 	int i;
 
 	for (i = exists == NULL; i < o->queue_count && o->command == NULL;
 	     i++) {
-		path = is_path(o->typed[i]);
-		program = is_program(o->typed[i]);
+		typed = o->typed[i];
+		path = *typed == '/' || strncmp(typed, "./", 2) == 0 ||
+		    strncmp(typed, "../", 3) == 0;
+		program = is_program(typed);
 		if (exists != NULL && (i == 0 || exists[i]) ? path && program :
 							      path || program)
-			refuse_operand(o, o->typed[i]);
+			refuse_operand(o, typed);
 	}
 }
 
