@@ -41,7 +41,6 @@ static void
 give_back_unstarted(struct engine *e)
 {
 	bool now = policy_level(&e->policy) == STOP_NOW;
-	int i;
 
 	/* A claim under way brings newer messages, which must go back first.
 	 * The messages of killed commands go back together, in order, but do
@@ -52,8 +51,7 @@ give_back_unstarted(struct engine *e)
 	    !session_is_up(&e->session) || !session_holds_lease(&e->session))
 		return;
 	executor_take_back(&e->executor, -1, now);
-	for (i = 0; i < e->opt->queue_count; i++)
-		engine_give_back(e, i);
+	engine_give_back(e, -1, false);
 }
 
 static void
@@ -213,9 +211,9 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	if (e->loop == NULL)
 		no_event_loop("no event loop");
 	mq_children_init(&e->children, e->loop);
-	process_init(&e->process, setup, e->loop, opt);
-	joblog_init(
-	    &e->joblog, opt->joblog, process_host(&e->process), opt->command);
+	e->process =
+	    (struct process){.loop = e->loop, .opt = opt, .setup = setup};
+	process_init(&e->process);
 	e->policy = (struct policy){.loop = e->loop, .opt = opt};
 	policy_init(&e->policy, &setup->reset);
 	e->session = (struct session){.loop = e->loop,
@@ -265,7 +263,6 @@ engine_run(const struct options *opt, struct mq_server *server,
 	outbox_free(&e.outbox);
 	counters_free(&e.counters);
 	executor_free(&e.executor);
-	joblog_end(&e.joblog);
 	process_end(&e.process);
 	return policy_exit(&e.policy);
 }

@@ -46,7 +46,6 @@ struct engine {
 	struct mq_idgen ids;
 	struct mq_children children;
 	struct process process;
-	struct joblog joblog;
 	struct policy policy;
 	struct session session;
 	struct inbox inbox;
@@ -68,8 +67,8 @@ struct engine {
 
 /* From now on the engine hears what the other modules tell, and answers them. */
 void engine_listen(struct engine *);
-/* Gives back the messages held of a queue. */
-void engine_give_back(struct engine *, int queue);
+/* Gives back the messages held of a queue, or of all (-1); at_once: each by itself. */
+void engine_give_back(struct engine *, int queue, bool at_once);
 /* Whether no module has a message, and no claim is under way. */
 bool engine_has_nothing(const struct engine *);
 

@@ -31,14 +31,20 @@ settle_message(struct engine *e, struct message *m, enum mq_outcome outcome)
 }
 
 void
-engine_give_back(struct engine *e, int queue)
+engine_give_back(struct engine *e, int queue, bool at_once)
 {
 	struct message *m;
+	int i;
 
-	while ((m = inbox_take_newest(&e->inbox, queue)) != NULL) {
-		outbox_give_back(&e->outbox, m);
-		note_activity(e);
-	}
+	for (i = 0; i < e->opt->queue_count; i++)
+		while ((queue == -1 || i == queue) &&
+		    (m = inbox_take_newest(&e->inbox, i)) != NULL) {
+			if (at_once)
+				outbox_settle(&e->outbox, m, MQ_OUTCOME_FRONT);
+			else
+				outbox_give_back(&e->outbox, m);
+			note_activity(e);
+		}
 }
 
 /* Ends the loop; nothing more is decided. */
@@ -345,7 +351,7 @@ hear_inbox(void *arg, const struct fact *f)
 		if (policy_level(&e->policy) >= STOP_SOON)
 			break;
 		executor_take_back(&e->executor, f->queue, false);
-		engine_give_back(e, f->queue);
+		engine_give_back(e, f->queue, false);
 		break;
 	case FACT_CAREFUL:
 		policy_be_careful(&e->policy, f->yes);
@@ -365,7 +371,7 @@ hear_inbox(void *arg, const struct fact *f)
 	}
 }
 
-/* --- outbox ----------------------------------------------------------------- */
+/* --- executor and outbox ---------------------------------------------------- */
 
 static void
 note_confirmed(struct engine *e, struct message *m)
@@ -394,37 +400,6 @@ has_room(void *arg, size_t bytes)
 	return fits;
 }
 
-static void
-hear_outbox(void *arg, const struct fact *f)
-{
-	struct engine *e = arg;
-
-	switch (f->kind) {
-	case FACT_WAKE:
-		e->marked = true;
-		break;
-	case FACT_SETTLED:
-		if (f->yes)
-			note_confirmed(e, f->message);
-		inbox_forget(&e->inbox, f->message);
-		break;
-	case FACT_TOO_LONG:
-		settle_message(
-		    e, f->message, verdict_too_long(&e->verdicts, f->message));
-		break;
-	case FACT_WRONG_KEY:
-		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
-		break;
-	case FACT_REFUSED:
-		session_complain(&e->session, f->text);
-		break;
-	default:
-		break;
-	}
-}
-
-/* --- executor --------------------------------------------------------------- */
-
 static const char *const outcome_words[] = {[MQ_OUTCOME_ACK] = "done",
     [MQ_OUTCOME_PUSH] = "pushed",
     [MQ_OUTCOME_AGAIN] = "retried",
@@ -436,22 +411,13 @@ log_run(struct engine *e, const struct message *m, const struct mq_verdict *v,
     const char *errors, const char *verdict)
 {
 	char reason[MQ_ERROR_MAX + 1];
-	struct job job = {.queue = m->queue_name,
-	    .id = m->id,
-	    .verdict = verdict,
-	    .text = v->text,
-	    .attempt = m->attempts + 1,
-	    .slot = m->slot_number,
-	    .seconds = m->ran_s,
-	    .status = v->status};
 
 	if (e->opt->joblog == NULL)
 		return;
-	if (v->kind != MQ_VERDICT_DONE) {
+	if (v->kind != MQ_VERDICT_DONE)
 		mq_verdict_reason(v, errors, reason, sizeof(reason));
-		job.text = reason;
-	}
-	joblog_write(&e->joblog, &job);
+	joblog_write(&e->process.joblog, m, v->status, verdict,
+	    v->kind != MQ_VERDICT_DONE ? reason : v->text);
 }
 
 static void
@@ -477,11 +443,10 @@ judge(struct engine *e, struct message *m, const struct mq_verdict *v,
 }
 
 static void
-hear_run(void *arg, const struct fact *f)
+hear_messages(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
 	struct message *m = f->message;
-	int i;
 
 	switch (f->kind) {
 	case FACT_WAKE:
@@ -510,20 +475,29 @@ hear_run(void *arg, const struct fact *f)
 		counters_ran(&e->counters, f->queue, f->seconds);
 		break;
 	case FACT_GIVE_BACK:
-		for (i = 0; i < e->opt->queue_count; i++) {
-			while (f->yes &&
-			    (m = inbox_take_newest(&e->inbox, i)) != NULL)
-				settle_message(e, m, MQ_OUTCOME_FRONT);
-			engine_give_back(e, i);
-		}
+		engine_give_back(e, -1, f->yes);
 		session_flush(&e->session);
+		break;
+	case FACT_SETTLED:
+		if (f->yes)
+			note_confirmed(e, m);
+		inbox_forget(&e->inbox, m);
+		break;
+	case FACT_TOO_LONG:
+		settle_message(e, m, verdict_too_long(&e->verdicts, m));
+		break;
+	case FACT_WRONG_KEY:
+		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
+		break;
+	case FACT_REFUSED:
+		session_complain(&e->session, f->text);
 		break;
 	default:
 		break;
 	}
 }
 
-/* --- policy ----------------------------------------------------------------- */
+/* --- policy and errands ----------------------------------------------------- */
 
 static void
 give_up(struct engine *e)
@@ -546,9 +520,10 @@ give_up(struct engine *e)
 }
 
 static void
-hear_policy(void *arg, const struct fact *f)
+hear_ends(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
+	struct mq_counts n;
 	int running = executor_running(&e->executor);
 
 	switch (f->kind) {
@@ -573,7 +548,6 @@ hear_policy(void *arg, const struct fact *f)
 		break;
 	case FACT_REOPEN_LOGS:
 		process_open_logs(&e->process);
-		joblog_reopen(&e->joblog);
 		break;
 	case FACT_IDLE:
 		/* A cron job may end before the first tick.  So idle also means that
@@ -591,6 +565,15 @@ hear_policy(void *arg, const struct fact *f)
 		else if (session_holds_lease(&e->session))
 			executor_kill(&e->executor, SIGCONT);
 		break;
+	case FACT_COUNTED:
+		n = counters_totals(&e->counters);
+		e->bar.total =
+		    n.done + n.failed + (long long)f->n + count_in_hand(e);
+		break;
+	case FACT_DRAINED:
+		if (TAILQ_EMPTY(&e->inbox.all))
+			policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
+		break;
 	default:
 		break;
 	}
@@ -605,21 +588,6 @@ on_kill(void *arg, int sig)
 	return executor_busy(&e->executor) > 0;
 }
 
-/* --- errands ---------------------------------------------------------------- */
-
-static void
-hear_errands(void *arg, const struct fact *f)
-{
-	struct engine *e = arg;
-	const struct mq_counts n = counters_totals(&e->counters);
-
-	if (f->kind == FACT_COUNTED)
-		e->bar.total =
-		    n.done + n.failed + (long long)f->n + count_in_hand(e);
-	else if (f->kind == FACT_DRAINED && TAILQ_EMPTY(&e->inbox.all))
-		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
-}
-
 void
 engine_listen(struct engine *e)
 {
@@ -628,12 +596,13 @@ engine_listen(struct engine *e)
 	e->inbox.hear = hear_inbox;
 	e->inbox.room = claim_room;
 	e->inbox.copied = may_copy;
-	e->outbox.hear = hear_outbox;
+	e->outbox.hear = hear_messages;
 	e->outbox.has_room = has_room;
-	e->executor.hear = hear_run;
-	e->policy.hear = hear_policy;
+	e->executor.hear = hear_messages;
+	e->policy.hear = hear_ends;
 	e->policy.kill = on_kill;
-	e->errands.hear = hear_errands;
+	e->errands.hear = hear_ends;
+	e->process.hear = hear_messages;
 	e->policy.arg = e->session.arg = e->inbox.arg = e->outbox.arg = e;
-	e->executor.arg = e->errands.arg = e;
+	e->executor.arg = e->errands.arg = e->process.arg = e;
 }

@@ -113,24 +113,6 @@ copy_text(const char *text)
 	return mq_xstrndup(text, n);
 }
 
-/* The strings but text are borrowed. */
-static struct mq_run
-describe_run(struct slot *s, struct message *m, double now)
-{
-	/* Other machines know unix time. */
-	if (s->started_ms == 0)
-		s->started_ms = mq_clock_unix_us() / 1000 -
-		    (int64_t)((now - s->started) * 1000);
-	return (struct mq_run){.queue = (char *)(uintptr_t)m->queue_name,
-	    .id = m->id,
-	    .script = (char *)(uintptr_t)process_command(s->executor->process),
-	    .text = copy_text(mq_verbs_text(&s->verbs)),
-	    .attempt = m->attempts + 1,
-	    .pid = s->run.pid,
-	    .started_ms = s->started_ms,
-	    .grace_ms = s->executor->opt->grace_ms};
-}
-
 void
 executor_describe(const struct executor *x, struct mq_buf *out)
 {
@@ -147,7 +129,20 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 			continue;
 		if (runs == NULL)
 			runs = mq_xcalloc((size_t)x->made, sizeof(*runs));
-		runs[n++] = describe_run(s, m, now);
+		/* Other machines know unix time. */
+		if (s->started_ms == 0)
+			s->started_ms = mq_clock_unix_us() / 1000 -
+			    (int64_t)((now - s->started) * 1000);
+		/* The strings but text are borrowed. */
+		runs[n++] = (struct mq_run){
+		    .queue = (char *)(uintptr_t)m->queue_name,
+		    .id = m->id,
+		    .script = (char *)(uintptr_t)process_command(x->process),
+		    .text = copy_text(mq_verbs_text(&s->verbs)),
+		    .attempt = m->attempts + 1,
+		    .pid = s->run.pid,
+		    .started_ms = s->started_ms,
+		    .grace_ms = x->opt->grace_ms};
 	}
 	if (n > 0)
 		mq_runs_write(runs, n, out);

@@ -139,7 +139,6 @@ struct slot {
 	TAILQ_ENTRY(slot) free;
 	bool is_free; /* listed: nothing in hand, and it does not rest */
 	struct run run;
-	int queue;		   /* of the run */
 	int status;		   /* of the last run, as of waitpid(2) */
 	struct mq_answers answers; /* the worker's descriptor 4 */
 	struct requests requests;
@@ -262,7 +261,7 @@ void executor_on_time(struct ev_loop *, ev_timer *, int events);
 
 /* --- runs ------------------------------------------------------------------- */
 
-/* A run of the queue begins, or ends (-1). */
+/* A run of the queue begins (1), or ends (-1); 0: its rules have changed. */
 void slots_count(struct executor *, int queue, int n);
 typedef void slot_io(struct ev_loop *, ev_io *, int events);
 typedef void slot_timer(struct ev_loop *, ev_timer *, int events);

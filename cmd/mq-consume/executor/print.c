@@ -67,15 +67,6 @@ look_at_pipe(struct printer *p)
 	p->read = p->written - (size_t)unread;
 }
 
-static void
-return_message(struct executor *x, struct message *m)
-{
-	TAILQ_REMOVE(&x->printer.printed, m, line);
-	x->running--;
-	policy_unstarted(x->policy);
-	tell(x, FACT_RETURNED, .message = m);
-}
-
 /* Looks later for arrived messages, if no event will tell: while output waits for the
  * pipe, the next write does. */
 static void
@@ -158,7 +149,10 @@ executor_take_back(struct executor *x, int queue, bool begun)
 		    (m->start >= written &&
 			(queue == -1 ||
 			    (m->queue == queue && m->end > written)))) {
-			return_message(x, m);
+			TAILQ_REMOVE(&p->printed, m, line);
+			x->running--;
+			policy_unstarted(x->policy);
+			tell(x, FACT_RETURNED, .message = m);
 			continue;
 		}
 		if (m->end <= written)

@@ -372,7 +372,7 @@ end_run(struct slot *s)
 	int error;
 
 	x->busy--;
-	slots_count(x, s->queue, -1);
+	slots_count(x, TAILQ_FIRST(&s->hand)->queue, -1);
 	x->last_end = mq_clock_steady_s();
 	/* The check of the lease may mark messages as lost. */
 	(void)session_holds_lease(x->session);
@@ -440,6 +440,7 @@ static void
 run_begin(struct slot *s, const char *input, size_t n)
 {
 	struct executor *x = s->executor;
+	int queue = TAILQ_FIRST(&s->hand)->queue;
 
 	/* It may crash this consumer: held messages go back that no other slot can take
 	 * at once. */
@@ -455,13 +456,11 @@ run_begin(struct slot *s, const char *input, size_t n)
 	}
 	s->verbs.ones = s->ones;
 	s->verbs.count = s->count;
-	s->queue = TAILQ_FIRST(&s->hand)->queue;
-	slots_count(x, s->queue, 1);
+	slots_count(x, queue, 1);
 	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
 	s->patience.data = s;
 	ev_timer_start(x->loop, &s->patience);
-	slot_set_timer(
-	    s, (double)rules_of(x->opt, s->queue)->timeout_ms / 1000);
+	slot_set_timer(s, (double)rules_of(x->opt, queue)->timeout_ms / 1000);
 }
 
 /* --- a message for each ------------------------------------------------------- */

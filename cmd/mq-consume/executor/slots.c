@@ -199,26 +199,12 @@ executor_kill(struct executor *x, int sig)
 
 /* --- beginning and end ------------------------------------------------------ */
 
-static void
-on_flow(void *arg)
-{
-	const struct executor *x = arg;
-
-	tell(x, FACT_WAKE);
-}
-
-static void
-count_full(struct executor *x, int queue)
-{
-	inbox_fill(x->inbox, queue,
-	    x->uneven && x->runs[queue] >= rules_of(x->opt, queue)->slots);
-}
-
 void
 slots_count(struct executor *x, int queue, int n)
 {
 	x->runs[queue] += n;
-	count_full(x, queue);
+	inbox_fill(x->inbox, queue,
+	    x->uneven && x->runs[queue] >= rules_of(x->opt, queue)->slots);
 }
 
 void
@@ -249,7 +235,7 @@ executor_resize(struct executor *x)
 	if (x->limit > x->made)
 		x->made = x->limit;
 	for (i = 0; i < x->opt->queue_count; i++)
-		count_full(x, i);
+		slots_count(x, i, 0);
 }
 
 void
@@ -261,6 +247,5 @@ slots_init(struct executor *x)
 	x->all = mq_xcalloc(
 	    (size_t)(most != -1 ? most : MQ_SLOTS_MAX), sizeof(*x->all));
 	x->runs = mq_xcalloc((size_t)x->opt->queue_count, sizeof(*x->runs));
-	process_on_flow(x->process, on_flow, x);
 	executor_resize(x);
 }

@@ -119,10 +119,10 @@ cut_input(struct slot *s)
 	s->worker.input.cut = true;
 }
 
-/* Returns messages that the worker cannot have read.  Bytes in the pipe can still be
- * read, unless it is cut. */
+/* Returns messages that the worker cannot have read, and writes no more.  Bytes in the
+ * pipe can still be read, unless it is cut. */
 static void
-return_unread(struct slot *s)
+end_input(struct slot *s)
 {
 	struct worker_input *f = &s->worker.input;
 	const struct message *m;
@@ -133,13 +133,6 @@ return_unread(struct slot *s)
 			f->out.len -= m->end - m->start;
 		slot_return_last(s);
 	}
-}
-
-/* Returns unread messages, and writes no more. */
-static void
-end_input(struct slot *s)
-{
-	return_unread(s);
 	worker_flush(s, true);
 	tell(s->executor, FACT_WAKE);
 }

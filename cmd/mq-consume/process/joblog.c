@@ -53,22 +53,22 @@ add_text(struct mq_buf *line, const char *text)
 }
 
 static void
-add_columns(struct mq_buf *line, const struct joblog *j, const struct job *job)
+add_columns(struct mq_buf *line, const struct joblog *j,
+    const struct message *m, int status, const char *verdict, const char *text)
 {
 	double now = (double)mq_clock_unix_us() / 1e6;
-	bool good = strcmp(job->verdict, "done") == 0 ||
-	    strcmp(job->verdict, "pushed") == 0;
+	bool good =
+	    strcmp(verdict, "done") == 0 || strcmp(verdict, "pushed") == 0;
 	int value = 0, signal = 0;
 
 	/* 0 and 0 is a run that parallel need not repeat, whatever the process says
 	 * itself. */
-	if (!good && job->status != -1 && WIFEXITED(job->status))
-		value = WEXITSTATUS(job->status);
-	if (!good && job->status != -1 && WIFSIGNALED(job->status))
-		signal = WTERMSIG(job->status);
+	if (!good && status != -1 && WIFEXITED(status))
+		value = WEXITSTATUS(status);
+	if (!good && status != -1 && WIFSIGNALED(status))
+		signal = WTERMSIG(status);
 	if (!good && value == 0 && signal == 0)
-		value =
-		    strcmp(job->verdict, "rejected") == 0 ? 1 : MQ_EXIT_AGAIN;
+		value = strcmp(verdict, "rejected") == 0 ? 1 : MQ_EXIT_AGAIN;
 	/* Otherwise this line would end the one that was cut. */
 	if (j->torn)
 		mq_buf_addstr(line, "\n");
@@ -76,18 +76,19 @@ add_columns(struct mq_buf *line, const struct joblog *j, const struct job *job)
 	mq_buf_printf(line, "%ld\t", j->lines + j->torn);
 	add_text(line, j->host);
 	mq_buf_printf(line, "\t%.3f\t%.3f\t0\t0\t%d\t%d\t%s\t#\t",
-	    now - job->seconds, job->seconds, value, signal, j->command);
-	add_text(line, job->queue);
+	    now - m->ran_s, m->ran_s, value, signal, j->command);
+	add_text(line, m->queue_name);
 	mq_buf_addstr(line, "\t");
-	add_text(line, job->id);
+	add_text(line, m->id);
 	mq_buf_printf(
-	    line, "\t%ld\t%d\t%s\t", job->attempt, job->slot, job->verdict);
-	add_text(line, job->text);
+	    line, "\t%ld\t%d\t%s\t", m->attempts + 1, m->slot_number, verdict);
+	add_text(line, text);
 	mq_buf_addstr(line, "\n");
 }
 
 void
-joblog_write(struct joblog *j, const struct job *job)
+joblog_write(struct joblog *j, const struct message *m, int status,
+    const char *verdict, const char *text)
 {
 	const struct timespec nap = {.tv_nsec = LOCK_NAP_NS};
 	struct mq_buf line = {0};
@@ -95,8 +96,6 @@ joblog_write(struct joblog *j, const struct job *job)
 	int tries = LOCK_TRIES;
 	ssize_t n;
 
-	if (j->path == NULL)
-		return;
 	while (flock(j->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK &&
 	    --tries > 0)
 		nanosleep(&nap, NULL);
@@ -107,7 +106,7 @@ joblog_write(struct joblog *j, const struct job *job)
 			j->lines += *p == '\n';
 		j->counted += n;
 	}
-	add_columns(&line, j, job);
+	add_columns(&line, j, m, status, verdict, text);
 	write_line(j, line.data, line.len);
 	if (j->in == -1)
 		j->lines++;
@@ -162,23 +161,14 @@ open_file(struct joblog *j)
 }
 
 void
-joblog_init(
-    struct joblog *j, const char *path, const char *host, char *const *command)
+joblog_open(struct joblog *j)
 {
-	*j = (struct joblog){.path = path, .host = host, .fd = -1, .in = -1};
-	if (path == NULL)
+	if (open_file(j))
 		return;
-	j->command = command_line(command, SIZE_MAX);
-	if (!open_file(j))
-		mq_die(MQ_EXIT_IO, "--joblog: %s: %s", path, strerror(errno));
-}
-
-void
-joblog_reopen(struct joblog *j)
-{
-	if (j->path != NULL && !open_file(j))
-		mq_say("%s: %s; going on with the old file", j->path,
-		    strerror(errno));
+	if (j->fd == -1)
+		mq_die(
+		    MQ_EXIT_IO, "--joblog: %s: %s", j->path, strerror(errno));
+	mq_say("%s: %s; going on with the old file", j->path, strerror(errno));
 }
 
 void

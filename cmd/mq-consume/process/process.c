@@ -257,7 +257,7 @@ void
 process_open_logs(struct process *p)
 {
 	const struct options *opt = p->opt;
-	bool first = p->outputs.logs == NULL;
+	bool first = p->logs == NULL;
 	struct mq_buf path = {0};
 	struct stat st;
 	const char *c;
@@ -294,10 +294,11 @@ process_open_logs(struct process *p)
 			mq_say("%s: %s; going on with the old file", path.data,
 			    strerror(errno));
 		else
-			outputs_log(
-			    &p->outputs, i, opt->queue_count, fd, path.data);
+			outputs_log(p, i, fd, path.data);
 	}
 	mq_buf_free(&path);
+	if (opt->joblog != NULL)
+		joblog_open(&p->joblog);
 }
 
 /* Names a run, before anything of its output is read. */
@@ -355,8 +356,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	char real[PATH_MAX], other[PATH_MAX], *script = real, **filled = NULL;
 	int ends[2];
 
-	run->output =
-	    run_output_open(&p->outputs, m != NULL ? m->queue : 0, ends);
+	run->output = run_output_open(p, m != NULL ? m->queue : 0, ends);
 	w->errors = ends[0];
 	w->output = ends[1];
 	if (run->output == NULL || open_pipe(0, &run->verbs, &w->verbs) == -1)
@@ -429,11 +429,10 @@ process_start(struct process *p, const struct run_info *info, int input,
 
 	*run = (struct run){.verbs = -1, .failure = -1};
 	*dir = NULL;
-	if (input == -1)
-		return errno;
-	if (answers == -1 || make_dir(p->opt, info->message, dir) == -1) {
+	if (input == -1 || answers == -1 ||
+	    make_dir(p->opt, info->message, dir) == -1) {
 		error = errno;
-		close(input);
+		close_if_open(input);
 		return error;
 	}
 	w.dir = *dir;
@@ -460,21 +459,13 @@ process_start(struct process *p, const struct run_info *info, int input,
 bool
 process_may_run(const struct process *p)
 {
-	const struct outputs *o = &p->outputs;
 	int i;
 
-	for (i = 0; i < o->log_count; i++)
-		if (target_clogged(&o->logs[i]))
+	for (i = 0; i < p->opt->queue_count && p->logs != NULL; i++)
+		if (target_clogged(&p->logs[i]))
 			return false;
-	return !target_clogged(&o->errors) &&
-	    (!o->apart || !target_clogged(&o->standard));
-}
-
-void
-process_on_flow(struct process *p, void (*flows)(void *arg), void *arg)
-{
-	p->outputs.flows = flows;
-	p->outputs.arg = arg;
+	return !target_clogged(&p->errors) &&
+	    (!p->apart || !target_clogged(&p->standard));
 }
 
 void
@@ -499,7 +490,7 @@ process_remove_dir(const struct process *p, const char *id)
 void
 process_show(struct process *p, const char *line)
 {
-	target_show(&p->outputs.errors, line);
+	target_show(&p->errors, line);
 }
 
 const char *
@@ -531,17 +522,15 @@ process_allow(struct process *p, int slots)
 }
 
 void
-process_init(struct process *p, struct mq_worker_setup *setup,
-    struct ev_loop *loop, const struct options *opt)
+process_init(struct process *p)
 {
 	struct command *c = &p->command;
-	char **argv = opt->command, *path;
+	char **argv = p->opt->command, *path;
 	size_t last;
 
-	p->opt = opt;
-	p->setup = setup;
+	p->joblog = (struct joblog){.path = p->opt->joblog, .fd = -1, .in = -1};
 	process_allow(p, 1);
-	outputs_init(&p->outputs, loop, opt->output);
+	outputs_init(p);
 	if (argv == NULL)
 		return;
 	path = command_find(argv[0]);
@@ -560,21 +549,25 @@ process_init(struct process *p, struct mq_worker_setup *setup,
 	 * gets its whole path, as it runs elsewhere. */
 	for (last = 0; argv[last + 1] != NULL; last++)
 		;
-	if (opt->rq && last > 0 && strchr(argv[last], '/') != NULL &&
+	if (p->opt->rq && last > 0 && strchr(argv[last], '/') != NULL &&
 	    access(argv[last], X_OK) == 0)
 		c->script = argv[last] = absolute_path(c->here, argv[last]);
 	environment_init(&p->environment, c->script);
+	p->joblog.host = p->environment.host;
+	if (p->opt->joblog != NULL)
+		p->joblog.command = command_line(argv, SIZE_MAX);
 	process_open_logs(p);
 }
 
 void
 process_end(struct process *p)
 {
+	joblog_end(&p->joblog);
 	if (p->command.script != p->command.path)
 		free(p->command.script);
 	free(p->command.path);
 	free(p->command.line);
 	free(p->command.here);
 	environment_end(&p->environment);
-	outputs_end(&p->outputs);
+	outputs_end(p);
 }

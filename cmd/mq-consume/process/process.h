@@ -18,17 +18,12 @@
 #include "base/id.h"
 #include "message/envelope.h"
 #include "message/headers.h"
+#include "mq-consume/fact.h"
 #include "mq-consume/message.h"
 #include "mq-consume/options.h"
 #include "process/process.h"
 
 /* --- environment -------------------------------------------------------- */
-
-/*
- * The environment of a script: ours, without the variables of an outer consumer,
- * plus MQ_* and, for old scripts, RQ's RQ_*.  A message cannot choose names of
- * variables: headers become MQ_HEADER_..., and traceparent TRACEPARENT.
- */
 
 /* A run: of a message, of a batch, or of a worker that stays. */
 struct run_info {
@@ -42,6 +37,11 @@ struct run_info {
 	void *before_arg;
 };
 
+/*
+ * The environment of a script: ours, without the variables of an outer consumer,
+ * plus MQ_* and, for old scripts, RQ's RQ_*.  A message cannot choose names of
+ * variables: headers become MQ_HEADER_..., and traceparent TRACEPARENT.
+ */
 struct environment {
 	char host[256];
 	const char **list;
@@ -54,7 +54,6 @@ struct environment {
 /* script: its absolute path. */
 void environment_init(struct environment *, const char *script);
 void environment_end(struct environment *);
-
 /* The environment of one run, valid until the next call; real: the script
  * without links; dir: where it runs. */
 char *const *environment_of(struct environment *, const struct run_info *,
@@ -65,9 +64,9 @@ char *const *environment_of(struct environment *, const struct run_info *,
 /*
  * A target: where the output of scripts goes, that is our standard output, our
  * standard error, or a log.  A target does not block the loop.  Bytes that its file
- * does not take at once are kept, and written later.  A patient target keeps all, at
- * most 32 KiB of each piece in memory and the rest in a file; its owner starts no more
- * runs while the target is clogged.  Another one keeps 1 MiB, and the rest is lost.
+ * does not take at once are kept, and written later.  With --output=lines or runs a
+ * target keeps all, at most 32 KiB of each piece in memory and the rest in a file, and no
+ * more runs start while the target is clogged.  Else it keeps 1 MiB, and the rest is lost.
  */
 
 /* Bytes that wait: a few in memory, more in a file without a name in TMPDIR. */
@@ -83,34 +82,34 @@ TAILQ_HEAD(spills, spill);
 struct run_output; /* the pipe of one run */
 TAILQ_HEAD(run_output_list, run_output);
 
+struct process;
+
 /* Must not be moved in memory. */
 struct target {
-	struct ev_loop *loop;
+	struct process *process;
+	void (*ready)(struct target *); /* some of what waited is written */
 	int fd;
-	bool whole; /* a file: writes do not block */
-	bool own;   /* fd is closed with the target */
-	bool patient;
+	bool whole;	       /* a file: writes do not block */
+	bool own;	       /* fd is closed with the target */
 	bool terminal;	       /* output in lines or runs is escaped */
 	char *path;	       /* or name; free(); NULL: standard error */
 	int error;	       /* errno of the last write; 0: none */
 	struct mq_buf kept;    /* bytes not written yet */
 	size_t lost;	       /* bytes too many to keep */
-	struct spills backlog; /* of a patient one, behind those */
+	struct spills backlog; /* behind those, unless that rest is lost */
 	bool open_line;	       /* the last byte was no newline */
 	bool shown;	       /* a line of target_show() is there */
 	ev_io io;	       /* active while bytes wait */
 
-	/* The owner's, who sets them after target_init(). */
-	void (*ready)(struct target *); /* some of what waited is written */
-	struct outputs *outputs;
+	/* The owner's. */
 	struct run_output_list waiting; /* until the target is ready */
 	bool full;			/* output could not be kept; said */
 };
 
 /* For a log, whose descriptor is taken; or, without a path, for our own descriptor 1
  * or 2. */
-void target_init(
-    struct target *, struct ev_loop *, int fd, const char *path, bool patient);
+void target_init(struct target *, struct process *, int fd, const char *path,
+    void (*ready)(struct target *));
 /* Goes on with a new file of the same path, whose descriptor is taken. */
 void target_reopen(struct target *, int fd);
 /* Nothing waits. */
@@ -165,38 +164,18 @@ bool spill_add(struct spill *, const void *, size_t n);
 /* Pipes that outlive their runs. */
 #define OUTPUTS_LINGERING_MAX 64
 
-/* Where the output of all runs goes, and their pipes. */
-struct outputs {
-	struct ev_loop *loop;
-	enum output_form form;
-	struct target errors;	/* our standard error */
-	struct target standard; /* our standard output, if apart */
-	bool apart;		/* runs have a second pipe */
-	struct target *logs;	/* NULL without --log-dir */
-	int log_count;
-	FILE *stream;			  /* what mq_say() writes to */
-	struct run_output_list running;	  /* whose runs go on */
-	struct run_output_list lingering; /* whose runs are over */
-	int lingering_count;
-	void (*flows)(void *arg); /* less output waits; NULL: nobody asks */
-	void *arg;
-	char text[OUTPUT_TAIL + 1]; /* returned last by run_output_close() */
-};
-
 /* To be called first: our own messages go through the target as well. */
-void outputs_init(struct outputs *, struct ev_loop *, enum output_form);
-/* Log i of n goes to this descriptor, which is taken. */
-void outputs_log(struct outputs *, int i, int n, int fd, const char *path);
-/*
- * To be called last.  Copies the output of processes that scripts have left
- * behind; later output is lost.
- */
-void outputs_end(struct outputs *);
+void outputs_init(struct process *);
+/* The log of a queue goes to this descriptor, which is taken. */
+void outputs_log(struct process *, int queue, int fd, const char *path);
+/* To be called last.  Copies the output of processes that scripts have left behind; later
+ * output is lost. */
+void outputs_end(struct process *);
 
 /* Pipes for one run, which go to that log, if there are logs.  ends: the other ends,
  * the caller's: for standard error, and for standard output, which may be the same
  * descriptor, or -1 for ours.  NULL with errno. */
-struct run_output *run_output_open(struct outputs *, int log, int ends[2]);
+struct run_output *run_output_open(struct process *, int log, int ends[2]);
 /* Names the run, before any of its output is read: the label also stands before its lines
  * (see above), what follows the label in the log. */
 void run_output_label(struct run_output *, const char *label, const char *what);
@@ -218,6 +197,44 @@ void run_output_forget(struct run_output *);
  * output: without its last newlines, with '?' for NUL, valid until the next call.
  */
 const char *run_output_close(struct run_output *);
+
+/* --- joblog ------------------------------------------------------------- */
+
+/*
+ * The job log: a line for each run that has ended, in the columns of GNU parallel's
+ * job log, and behind them:
+ *
+ *	Seq Host Starttime JobRuntime Send Receive Exitval Signal Command
+ *	# Queue Id Attempt Slot Verdict Text
+ *
+ * Tabs separate the columns, and "-" is an empty one.  The "#" makes a comment of our
+ * columns, since parallel --retry-failed gives all that begins with Command to a shell.
+ * Each line is written by one write(2) to the end of the file, so that many consumers
+ * can share it.
+ */
+
+struct joblog {
+	/* Set by the caller, and both descriptors to -1. */
+	const char *path; /* NULL: no log */
+	const char *host;
+	char *command; /* for a shell; freed with the log */
+
+	int fd;
+	int in;	       /* the same file, to count its lines; -1: it has none */
+	off_t counted; /* bytes of it */
+	long lines;    /* in these */
+	int error;     /* errno of the last write; 0: none */
+	bool torn;     /* the last line was cut */
+};
+
+/* Opens the file, or opens it anew.  If that fails, ends the program; or goes on with the
+ * old one. */
+void joblog_open(struct joblog *);
+/* The message has run.  status: as of waitpid(2); -1: the worker goes on.  verdict: in a
+ * word.  A failure is said, once until a line is written. */
+void joblog_write(struct joblog *, const struct message *, int status,
+    const char *verdict, const char *text);
+void joblog_end(struct joblog *);
 
 /* --- command ------------------------------------------------------------ */
 
@@ -245,11 +262,27 @@ char *command_line(char *const *argv, size_t max);
  */
 
 struct process {
+	/* Set by the caller, but for these zeroed. */
+	struct ev_loop *loop;
 	const struct options *opt;
 	struct mq_worker_setup *setup;
-	struct outputs outputs;
+	fact_fn *hear; /* NULL: nobody yet */
+	void *arg;
+
 	struct command command;		/* empty while printing */
 	struct environment environment; /* empty while printing */
+	struct joblog joblog;
+
+	/* Where the output of all runs goes, and their pipes. */
+	struct target errors;		  /* our standard error */
+	struct target standard;		  /* our standard output, if apart */
+	bool apart;			  /* runs have a second pipe */
+	struct target *logs;		  /* by queue; NULL without --log-dir */
+	FILE *stream;			  /* what mq_say() writes to */
+	struct run_output_list running;	  /* whose runs go on */
+	struct run_output_list lingering; /* whose runs are over */
+	int lingering_count;
+	char text[OUTPUT_TAIL + 1]; /* returned last by run_output_close() */
 };
 
 /* A command that runs, with our ends of its pipes; all are the caller's. */
@@ -262,8 +295,7 @@ struct run {
 
 /* Takes standard error, and finds the command, if any; ends the program if that
  * fails. */
-void process_init(struct process *, struct mq_worker_setup *, struct ev_loop *,
-    const struct options *);
+void process_init(struct process *);
 /* So many runs at a time are to have their descriptors. */
 void process_allow(struct process *, int slots);
 
@@ -279,10 +311,9 @@ void process_end(struct process *);
 int process_start(struct process *, const struct run_info *, int input,
     int answers, struct run *, char **dir);
 
-/* Whether output of earlier runs leaves room for that of another one. */
+/* Whether output of earlier runs leaves room for that of another one; FACT_WAKE tells when
+ * some is written. */
 bool process_may_run(const struct process *);
-/* flows(arg) will be called when some of that output is written. */
-void process_on_flow(struct process *, void (*flows)(void *arg), void *arg);
 
 /* A message has ended: removes its directory if it is empty. */
 void process_remove_dir(const struct process *, const char *id);
@@ -308,50 +339,5 @@ const char *process_host(const struct process *);
 /* -I: why no argument can hold a payload of n bytes; NULL: one may.  No shell sees the
  * payload: it is part of one argument, whatever its bytes are. */
 const char *arguments_refuse(const char *payload, size_t n);
-
-/* --- joblog ------------------------------------------------------------- */
-
-/*
- * The job log: a line for each run that has ended, in the columns of GNU parallel's
- * job log, and behind them:
- *
- *	Seq Host Starttime JobRuntime Send Receive Exitval Signal Command
- *	# Queue Id Attempt Slot Verdict Text
- *
- * Tabs separate the columns, and "-" is an empty one.  The "#" makes a comment of our
- * columns, since parallel --retry-failed gives all that begins with Command to a shell.
- * Each line is written by one write(2) to the end of the file, so that many consumers
- * can share it.
- */
-
-struct joblog {
-	const char *path; /* NULL: no log */
-	const char *host;
-	char *command; /* for a shell */
-	int fd;
-	int in;	       /* the same file, to count its lines; -1: it has none */
-	off_t counted; /* bytes of it */
-	long lines;    /* in these */
-	int error;     /* errno of the last write; 0: none */
-	bool torn;     /* the last line was cut */
-};
-
-struct job {
-	const char *queue, *id, *verdict, *text;
-	long attempt;
-	int slot; /* from 1 */
-	double seconds;
-	int status; /* as of waitpid(2); -1: the worker goes on */
-};
-
-/* path: may be NULL.  Ends the program if the file cannot be opened.  host stays the
- * caller's. */
-void joblog_init(
-    struct joblog *, const char *path, const char *host, char *const *command);
-/* Opens the file anew; if that fails, goes on with the old one. */
-void joblog_reopen(struct joblog *);
-/* Does nothing without a log.  A failure is said, once until a line is written. */
-void joblog_write(struct joblog *, const struct job *);
-void joblog_end(struct joblog *);
 
 #endif

@@ -24,7 +24,7 @@
 struct run_output {
 	TAILQ_ENTRY(run_output) link;	 /* running or lingering */
 	TAILQ_ENTRY(run_output) waiting; /* of its target */
-	struct outputs *outputs;
+	struct process *process;
 	struct target *target;
 	struct run_output *second; /* for standard output; NULL: none */
 	enum output_form form;
@@ -182,7 +182,7 @@ run_output_note(struct run_output *r, const char *text)
 	time_t now = time(NULL);
 	struct tm tm;
 
-	if (r->outputs->logs == NULL)
+	if (r->process->logs == NULL)
 		return;
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
 	    localtime_r(&now, &tm));
@@ -217,7 +217,7 @@ enum took { TOOK_SOME, TOOK_NOTHING, TOOK_THE_END };
 static void
 close_pipe(struct run_output *r)
 {
-	ev_io_stop(r->outputs->loop, &r->io);
+	ev_io_stop(r->process->loop, &r->io);
 	if (r->waits)
 		TAILQ_REMOVE(&r->target->waiting, r, waiting);
 	r->waits = false;
@@ -232,10 +232,10 @@ free_output(struct run_output *r)
 	close_pipe(r);
 	end_form(r);
 	if (r->lingers) {
-		TAILQ_REMOVE(&r->outputs->lingering, r, link);
-		r->outputs->lingering_count--;
+		TAILQ_REMOVE(&r->process->lingering, r, link);
+		r->process->lingering_count--;
 	} else {
-		TAILQ_REMOVE(&r->outputs->running, r, link);
+		TAILQ_REMOVE(&r->process->running, r, link);
 	}
 	free(r);
 }
@@ -304,7 +304,7 @@ copy_output(struct run_output *r)
 
 	for (i = 0; i < READS_AT_ONCE && took == TOOK_SOME; i++) {
 		if (waits_for_target(r)) {
-			ev_io_stop(r->outputs->loop, &r->io);
+			ev_io_stop(r->process->loop, &r->io);
 			if (!r->waits)
 				TAILQ_INSERT_TAIL(
 				    &r->target->waiting, r, waiting);
@@ -329,24 +329,24 @@ on_readable(struct ev_loop *loop, ev_io *w, int events)
 static void
 on_target_ready(struct target *t)
 {
-	struct outputs *o = t->outputs;
+	struct process *p = t->process;
 	struct run_output *r;
 
 	while (target_ready(t) && (r = TAILQ_FIRST(&t->waiting)) != NULL) {
 		TAILQ_REMOVE(&t->waiting, r, waiting);
 		r->waits = false;
-		ev_io_start(o->loop, &r->io);
+		ev_io_start(p->loop, &r->io);
 		if (take_output(r) == TOOK_THE_END)
 			on_end(r);
 	}
-	if (o->flows != NULL)
-		o->flows(o->arg);
+	if (p->hear != NULL)
+		tell(p, FACT_WAKE);
 }
 
 /* --- one run ------------------------------------------------------------- */
 
 static struct run_output *
-open_pipe(struct outputs *o, struct target *target, int *end)
+open_pipe(struct process *p, struct target *target, int *end)
 {
 	struct run_output *r;
 	int fds[2];
@@ -354,11 +354,11 @@ open_pipe(struct outputs *o, struct target *target, int *end)
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return NULL;
 	r = mq_xcalloc(1, sizeof(*r));
-	r->outputs = o;
+	r->process = p;
 	r->target = target;
-	r->form = o->form;
+	r->form = p->opt->output;
 	r->fd = fds[0];
-	TAILQ_INSERT_TAIL(&o->running, r, link);
+	TAILQ_INSERT_TAIL(&p->running, r, link);
 	ev_io_init(&r->io, on_readable, r->fd, EV_READ);
 	r->io.data = r;
 	*end = fds[1];
@@ -366,21 +366,21 @@ open_pipe(struct outputs *o, struct target *target, int *end)
 }
 
 struct run_output *
-run_output_open(struct outputs *o, int log, int ends[2])
+run_output_open(struct process *p, int log, int ends[2])
 {
 	struct run_output *r;
 
 	ends[0] = ends[1] = -1;
 	r = open_pipe(
-	    o, o->logs != NULL ? &o->logs[log] : &o->errors, &ends[0]);
-	if (r != NULL && o->logs == NULL && o->apart) {
-		r->second = open_pipe(o, &o->standard, &ends[1]);
+	    p, p->logs != NULL ? &p->logs[log] : &p->errors, &ends[0]);
+	if (r != NULL && p->logs == NULL && p->apart) {
+		r->second = open_pipe(p, &p->standard, &ends[1]);
 		if (r->second != NULL)
 			return r;
 		free_output(r);
 		return NULL;
 	}
-	if (o->logs != NULL || o->form != OUTPUT_LIVE)
+	if (p->logs != NULL || p->opt->output != OUTPUT_LIVE)
 		ends[1] = ends[0];
 	return r;
 }
@@ -398,7 +398,7 @@ run_output_listen(struct run_output *r)
 {
 	for (; r != NULL; r = r->second)
 		if (r->fd != -1)
-			ev_io_start(r->outputs->loop, &r->io);
+			ev_io_start(r->process->loop, &r->io);
 }
 
 bool
@@ -437,7 +437,7 @@ run_output_silent(struct run_output *r, int other)
 const char *
 run_output_so_far(struct run_output *r)
 {
-	char *text = r->outputs->text;
+	char *text = r->process->text;
 	size_t i;
 
 	(void)run_output_ended(r);
@@ -461,7 +461,7 @@ run_output_forget(struct run_output *r)
 static void
 close_output(struct run_output *r)
 {
-	struct outputs *o = r->outputs;
+	struct process *p = r->process;
 
 	end_form(r);
 	if (r->fd == -1) {
@@ -469,12 +469,12 @@ close_output(struct run_output *r)
 		return;
 	}
 	r->lingers = true;
-	TAILQ_REMOVE(&o->running, r, link);
-	TAILQ_INSERT_TAIL(&o->lingering, r, link);
-	if (++o->lingering_count > OUTPUTS_LINGERING_MAX)
-		free_output(TAILQ_FIRST(&o->lingering));
+	TAILQ_REMOVE(&p->running, r, link);
+	TAILQ_INSERT_TAIL(&p->lingering, r, link);
+	if (++p->lingering_count > OUTPUTS_LINGERING_MAX)
+		free_output(TAILQ_FIRST(&p->lingering));
 	if (!r->waits)
-		ev_io_start(o->loop, &r->io);
+		ev_io_start(p->loop, &r->io);
 }
 
 const char *
@@ -498,39 +498,29 @@ put_line(void *target, const char *p, size_t n)
 	return (ssize_t)n;
 }
 
-static void
-init_target(struct outputs *o, struct target *t, int fd, const char *path)
-{
-	target_init(t, o->loop, fd, path, o->form != OUTPUT_LIVE);
-	t->outputs = o;
-	t->ready = on_target_ready;
-	TAILQ_INIT(&t->waiting);
-}
-
 void
-outputs_init(struct outputs *o, struct ev_loop *loop, enum output_form form)
+outputs_init(struct process *p)
 {
 	const cookie_io_functions_t functions = {.write = put_line};
 	struct stat out, err;
 
-	o->loop = loop;
-	o->form = form;
-	TAILQ_INIT(&o->running);
-	TAILQ_INIT(&o->lingering);
-	init_target(o, &o->errors, STDERR_FILENO, NULL);
+	TAILQ_INIT(&p->running);
+	TAILQ_INIT(&p->lingering);
+	target_init(&p->errors, p, STDERR_FILENO, NULL, on_target_ready);
 	/* Unless both are the same file, pipe or terminal. */
-	o->apart = form != OUTPUT_LIVE &&
+	p->apart = p->opt->output != OUTPUT_LIVE &&
 	    (fstat(STDOUT_FILENO, &out) == -1 ||
 		fstat(STDERR_FILENO, &err) == -1 || out.st_dev != err.st_dev ||
 		out.st_ino != err.st_ino);
-	if (o->apart)
-		init_target(o, &o->standard, STDOUT_FILENO, NULL);
+	if (p->apart)
+		target_init(
+		    &p->standard, p, STDOUT_FILENO, NULL, on_target_ready);
 	/* Our own lines must not block the loop either. */
-	o->stream = fopencookie(&o->errors, "w", functions);
-	if (o->stream == NULL)
+	p->stream = fopencookie(&p->errors, "w", functions);
+	if (p->stream == NULL)
 		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	setvbuf(o->stream, NULL, _IOLBF, 0);
-	mq_say_to(o->stream);
+	setvbuf(p->stream, NULL, _IOLBF, 0);
+	mq_say_to(p->stream);
 }
 
 static void
@@ -544,40 +534,40 @@ copy_list(const struct run_output_list *list, const struct target *t)
 }
 
 void
-outputs_log(struct outputs *o, int i, int n, int fd, const char *path)
+outputs_log(struct process *p, int queue, int fd, const char *path)
 {
 	struct target *t;
 
-	if (o->logs == NULL)
-		o->logs = mq_xcalloc((size_t)n, sizeof(*o->logs));
-	o->log_count = n;
-	t = &o->logs[i];
-	if (t->loop == NULL) {
-		init_target(o, t, fd, path);
+	if (p->logs == NULL)
+		p->logs =
+		    mq_xcalloc((size_t)p->opt->queue_count, sizeof(*p->logs));
+	t = &p->logs[queue];
+	if (t->process == NULL) {
+		target_init(t, p, fd, path, on_target_ready);
 		return;
 	}
 	/* Earlier output belongs into the old file. */
-	copy_list(&o->running, t);
-	copy_list(&o->lingering, t);
+	copy_list(&p->running, t);
+	copy_list(&p->lingering, t);
 	target_reopen(t, fd);
 }
 
 void
-outputs_end(struct outputs *o)
+outputs_end(struct process *p)
 {
 	struct run_output *r, *next;
 	int i;
 
-	TAILQ_FOREACH_SAFE(r, &o->lingering, link, next) {
+	TAILQ_FOREACH_SAFE(r, &p->lingering, link, next) {
 		(void)take_most(r, READS_AT_END);
 		free_output(r);
 	}
-	for (i = 0; i < o->log_count; i++)
-		target_end(&o->logs[i]);
-	free(o->logs);
+	for (i = 0; i < p->opt->queue_count && p->logs != NULL; i++)
+		target_end(&p->logs[i]);
+	free(p->logs);
 	mq_say_to(NULL);
-	fclose(o->stream);
-	if (o->apart)
-		target_end(&o->standard);
-	target_end(&o->errors);
+	fclose(p->stream);
+	if (p->apart)
+		target_end(&p->standard);
+	target_end(&p->errors);
 }

@@ -50,22 +50,15 @@ spill_fits(const struct spill *s, size_t n)
 	return s->fd == -1 && s->memory.len + n <= SPILL_MEMORY;
 }
 
+/* False with errno; a file takes less only if the disk is full. */
 static bool
 write_all(int fd, const char *p, size_t n, off_t at)
 {
-	ssize_t wrote;
+	ssize_t wrote = pwrite(fd, p, n, at);
 
-	while (n > 0) {
-		wrote = pwrite(fd, p, n, at);
-		if (wrote == -1 && errno == EINTR)
-			continue;
-		if (wrote == -1)
-			return false;
-		p += wrote;
-		n -= (size_t)wrote;
-		at += wrote;
-	}
-	return true;
+	if (wrote >= 0 && (size_t)wrote < n)
+		errno = ENOSPC;
+	return wrote == (ssize_t)n;
 }
 
 /* Moves all bytes from memory into a file.  Nobody else can open the file, and nothing is
@@ -200,7 +193,7 @@ put_bytes(struct target *t, const char *p, size_t n)
 		t->lost += *last != '\n';
 		*last = '\n';
 	}
-	ev_io_start(t->loop, &t->io);
+	ev_io_start(t->process->loop, &t->io);
 }
 
 /* The cursor is at the beginning of the line. */
@@ -294,7 +287,7 @@ write_backlog(struct target *t)
 	     i++)
 		write_chunk(t);
 	if (t->kept.len == 0 && !TAILQ_EMPTY(&t->backlog))
-		ev_io_start(t->loop, &t->io);
+		ev_io_start(t->process->loop, &t->io);
 }
 
 static void
@@ -321,7 +314,7 @@ target_put(struct target *t, const char *p, size_t n)
 {
 	struct spill *s = TAILQ_LAST(&t->backlog, spills);
 
-	if (!t->patient || target_ready(t)) {
+	if (t->process->opt->output == OUTPUT_LIVE || target_ready(t)) {
 		write_or_keep(t, p, n);
 		return;
 	}
@@ -360,13 +353,14 @@ take_descriptor(struct target *t, int fd)
 }
 
 void
-target_init(struct target *t, struct ev_loop *loop, int fd, const char *path,
-    bool patient)
+target_init(struct target *t, struct process *p, int fd, const char *path,
+    void (*ready)(struct target *))
 {
 	bool output = path == NULL && fd == STDOUT_FILENO;
 
-	*t = (struct target){.loop = loop, .patient = patient};
+	*t = (struct target){.process = p, .ready = ready};
 	TAILQ_INIT(&t->backlog);
+	TAILQ_INIT(&t->waiting);
 	take_descriptor(t, fd);
 	t->own = path != NULL;
 	if (output)
@@ -393,11 +387,11 @@ target_reopen(struct target *t, int fd)
 {
 	bool kept = ev_is_active(&t->io);
 
-	ev_io_stop(t->loop, &t->io);
+	ev_io_stop(t->process->loop, &t->io);
 	close(t->fd);
 	take_descriptor(t, fd);
 	if (kept)
-		ev_io_start(t->loop, &t->io);
+		ev_io_start(t->process->loop, &t->io);
 }
 
 /* Writes the kept bytes, while some are taken within 5 s and no signal comes.
@@ -407,7 +401,7 @@ write_last(struct target *t)
 {
 	struct pollfd pfd = {.fd = t->fd, .events = POLLOUT};
 
-	ev_io_stop(t->loop, &t->io);
+	ev_io_stop(t->process->loop, &t->io);
 	while (t->kept.len > 0 && poll(&pfd, 1, LAST_WAIT) == 1)
 		write_kept(t);
 	return t->kept.len == 0;
