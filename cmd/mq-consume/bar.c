@@ -84,11 +84,3 @@ bar_init(struct engine *e)
 	if (e->bar.wanted)
 		ev_timer_start(e->loop, &e->bar.timer);
 }
-
-void
-bar_end(struct engine *e)
-{
-	ev_timer_stop(e->loop, &e->bar.timer);
-	if (e->bar.wanted)
-		process_show(&e->process, NULL);
-}

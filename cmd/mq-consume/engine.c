@@ -254,13 +254,15 @@ engine_run(const struct options *opt, struct mq_server *server,
 	service_start(service, e.loop);
 	session_start(&e.session);
 	ev_run(e.loop, 0);
-	bar_end(&e);
+	ev_timer_stop(e.loop, &e.bar.timer);
+	if (e.bar.wanted)
+		process_show(&e.process, NULL);
 	errands_end(&e.errands);
 	counters_say(&e.counters);
 	duplicates_free(&e.duplicates);
 	session_free(&e.session);
 	inbox_free(&e.inbox);
-	outbox_free(&e.outbox);
+	free(e.outbox.queues);
 	counters_free(&e.counters);
 	executor_free(&e.executor);
 	process_end(&e.process);

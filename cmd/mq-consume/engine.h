@@ -83,6 +83,5 @@ void engine_tell_stopped(struct engine *, const struct message *);
 
 /* The bar of --drain. */
 void bar_init(struct engine *);
-void bar_end(struct engine *);
 
 #endif

@@ -332,7 +332,7 @@ hear_inbox(void *arg, const struct fact *f)
 		/* The complaint about a refused settlement stands until it is
 		 * sent. */
 		if (!outbox_refused(&e->outbox) && e->lacks_since == 0)
-			session_works(&e->session);
+			e->session.complaint[0] = '\0';
 		break;
 	case FACT_ARRIVED:
 		note_activity(e);

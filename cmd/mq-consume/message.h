@@ -86,7 +86,6 @@ struct message {
 	bool goes_back; /* it is in a line of those that go back */
 	bool in_flight; /* sent, and not answered yet */
 	bool sent;	/* its outcome was sent, and may have taken effect */
-	size_t copied;	/* bytes of it that the outcome under way copies */
 };
 
 TAILQ_HEAD(messages, message);

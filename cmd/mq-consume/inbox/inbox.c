@@ -58,17 +58,11 @@
 /* Queues of one look: the server does nothing else meanwhile. */
 #define LOOK_MANY 100
 
-/* The queues, sorted by their names. */
-struct wakeup {
-	const char *name;
-	size_t len;
-	struct inbox_queue *q;
-};
-
 static int
 compare_names(const void *a, const void *b)
 {
-	const struct wakeup *x = a, *y = b;
+	const struct inbox_queue *x = *(struct inbox_queue *const *)a;
+	const struct inbox_queue *y = *(struct inbox_queue *const *)b;
 	size_t n = x->len < y->len ? x->len : y->len;
 	int order = memcmp(x->name, y->name, n);
 
@@ -120,11 +114,12 @@ inbox_look(struct inbox *in, bool all)
 static struct inbox_queue *
 find_queue(const struct inbox *in, const char *name, size_t len)
 {
-	struct wakeup wanted = {.name = name, .len = len};
-	struct wakeup *found = bsearch(&wanted, in->wakeup,
-	    (size_t)in->opt->queue_count, sizeof(*in->wakeup), compare_names);
+	const struct inbox_queue wanted = {.name = name, .len = len};
+	const struct inbox_queue *key = &wanted;
+	struct inbox_queue **found = bsearch(&key, in->by_name,
+	    (size_t)in->opt->queue_count, sizeof(*found), compare_names);
 
-	return found != NULL ? found->q : NULL;
+	return found != NULL ? *found : NULL;
 }
 
 int
@@ -695,17 +690,17 @@ inbox_init(struct inbox *in)
 
 	TAILQ_INIT(&in->all);
 	in->queues = mq_xcalloc(n, sizeof(*in->queues));
-	in->wakeup = mq_xcalloc(n, sizeof(*in->wakeup));
+	in->by_name = mq_xcalloc(n, sizeof(*in->by_name));
 	for (i = 0; i < n; i++) {
 		q = &in->queues[i];
 		q->name = in->opt->queues[i];
+		q->len = strlen(q->name);
 		q->more = true;
 		TAILQ_INIT(&q->all);
 		TAILQ_INIT(&q->waiting);
-		in->wakeup[i] = (struct wakeup){
-		    .name = q->name, .len = strlen(q->name), .q = q};
+		in->by_name[i] = q;
 	}
-	qsort(in->wakeup, n, sizeof(*in->wakeup), compare_names);
+	qsort(in->by_name, n, sizeof(*in->by_name), compare_names);
 	ev_timer_init(&in->due_timer, on_due, 0, 0);
 	ev_timer_init(&in->look_timer, on_look, 0, LOOK_S);
 	ev_timer_init(&in->settle_first, on_not_settled, 0, 0);
@@ -718,6 +713,6 @@ inbox_free(struct inbox *in)
 {
 	while (!TAILQ_EMPTY(&in->all))
 		inbox_forget(in, TAILQ_FIRST(&in->all));
-	free(in->wakeup);
+	free(in->by_name);
 	free(in->queues);
 }

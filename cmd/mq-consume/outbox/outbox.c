@@ -4,6 +4,8 @@
  */
 #include "outbox.h"
 
+#include <sys/param.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@
 /* Messages that are settled by one command. */
 struct batch {
 	struct outbox *outbox;
+	bool oldest; /* acks of the oldest ones of a queue */
 	size_t bytes;
 	int n;
 	struct message *m[];
@@ -165,6 +168,16 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 	}
 }
 
+/* How many bytes the server copies for it, about.  The next of a group, which an end makes
+ * ready, may be as long. */
+static size_t
+settlement_copies(const struct message *m)
+{
+	if (m->outcome != MQ_OUTCOME_ACK)
+		return m->len + m->header.len;
+	return mq_message_holds(&m->envelope) ? 2 * m->len : 0;
+}
+
 /* The message is not in flight any more.  alone: the batch did not settle the message,
  * which is sent by itself now. */
 static void
@@ -173,8 +186,7 @@ take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
 {
 	m->in_flight = false;
 	o->in_flight--;
-	o->copying -= m->copied;
-	m->copied = 0;
+	o->copying -= settlement_copies(m);
 	o->moves++;
 	if (alone)
 		m->sent = false;
@@ -207,29 +219,16 @@ on_settled_together(
 {
 	struct batch *b = arg;
 	struct outbox *o = b->outbox;
-	bool one_by_one = mq_answer_good(answer) && how != MQ_SETTLED;
+	bool good = mq_answer_good(answer);
+	bool one_by_one = good && how != MQ_SETTLED;
 	int i;
 
+	if (b->oldest && (!good || one_by_one))
+		inbox_disorder(o->inbox, b->m[0]->queue);
 	for (i = 0; i < b->n; i++) {
-		b->m[i]->alone |= one_by_one;
+		b->m[i]->alone |= one_by_one && !b->oldest;
 		take_answer(o, b->m[i], answer, how, one_by_one);
 	}
-	free(b);
-	tell(o, FACT_WAKE);
-}
-
-static void
-on_acked(void *arg, const struct mq_answer *answer, enum mq_settled how)
-{
-	struct batch *b = arg;
-	struct outbox *o = b->outbox;
-	bool good = mq_answer_good(answer);
-	int i;
-
-	if (!good || how != MQ_SETTLED)
-		inbox_disorder(o->inbox, b->m[0]->queue);
-	for (i = 0; i < b->n; i++)
-		take_answer(o, b->m[i], answer, how, good && how != MQ_SETTLED);
 	free(b);
 	tell(o, FACT_WAKE);
 }
@@ -253,21 +252,10 @@ on_paused(void *arg, const struct mq_answer *answer)
 
 /* --- sending one ------------------------------------------------------------- */
 
-/* How many bytes the server copies for it, about.  The next of a group, which an end makes
- * ready, may be as long. */
-static size_t
-settlement_copies(const struct message *m)
-{
-	if (m->outcome != MQ_OUTCOME_ACK)
-		return m->len + m->header.len;
-	return mq_message_holds(&m->envelope) ? 2 * m->len : 0;
-}
-
 static void
 note_sent(struct outbox *o, struct message *m)
 {
-	m->copied = settlement_copies(m);
-	o->copying += m->copied;
+	o->copying += settlement_copies(m);
 	stop_waiting(o, m);
 	m->sent = true;
 	m->in_flight = true;
@@ -498,7 +486,9 @@ send_acks_of(struct outbox *o, int queue, bool all)
 			note_sent(o, b->m[i]);
 		}
 		mq_id_make(o->ids, 0, acks.unique);
-		mq_consumer_ack_oldest(o->server, queue, &acks, on_acked, b);
+		b->oldest = true;
+		mq_consumer_ack_oldest(
+		    o->server, queue, &acks, on_settled_together, b);
 	}
 	free(places);
 	free(elements);
@@ -547,7 +537,8 @@ void
 outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 {
 	bool held = o->holding;
-	int slots;
+	int slots = rules_slots(o->opt, NULL);
+	int most = o->many ? MANY_MAX : MIN(slots, ENOUGH);
 
 	if (outcome == MQ_OUTCOME_FRONT && outbox_gives_back(o, m->queue)) {
 		outbox_give_back(o, m);
@@ -562,18 +553,16 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 		send_settlement(o, m);
 		return;
 	}
-	slots = o->many ? o->most : rules_slots(o->opt, NULL);
 	m->waits = true;
 	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
 	o->queues[m->queue].waiting++;
 	o->holding = o->holding || mq_message_holds(&m->envelope);
-	if (++o->waiting_count > (slots < o->most ? slots : o->most) ||
-	    m->awaited) {
+	if (++o->waiting_count > most || m->awaited) {
 		outbox_flush(o);
 	} else if (!ev_is_active(&o->timer) || o->holding != held) {
-		o->timer.repeat = o->wait_s;
-		if (o->holding && o->timer.repeat > HOLDING_S)
-			o->timer.repeat = HOLDING_S;
+		o->timer.repeat = o->many ? MANY_S :
+		    o->holding		  ? HOLDING_S :
+					    ENOUGH_S;
 		ev_timer_again(o->loop, &o->timer);
 	}
 }
@@ -745,8 +734,6 @@ outbox_init(struct outbox *o)
 	int i, n = o->opt->queue_count;
 
 	o->enough = o->many ? ENOUGH_MANY : ENOUGH;
-	o->most = o->many ? MANY_MAX : ENOUGH;
-	o->wait_s = o->many ? MANY_S : ENOUGH_S;
 	TAILQ_INIT(&o->waiting);
 	o->queues = mq_xcalloc((size_t)n, sizeof(*o->queues));
 	for (i = 0; i < n; i++) {
@@ -756,10 +743,4 @@ outbox_init(struct outbox *o)
 	}
 	ev_timer_init(&o->timer, on_timer, 0, 0);
 	o->timer.data = o;
-}
-
-void
-outbox_free(struct outbox *o)
-{
-	free(o->queues);
 }

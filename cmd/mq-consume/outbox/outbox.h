@@ -122,16 +122,13 @@ struct outbox {
 	int in_flight; /* of those that are settling: sent, and not answered */
 	struct messages waiting; /* the acks */
 	int enough;	/* waiting_count to be sent at the end of a turn */
-	int most;	/* waiting_count at which all are sent */
-	double wait_s;	/* until then; less if one holds something */
 	ev_timer timer; /* for the waiting acks */
-	struct outbox_queue *queues;
+	struct outbox_queue *queues; /* free() */
 	int back_count, equal_count; /* of all queues */
 	int back_sent;		     /* of those that go back: in flight */
 };
 
 void outbox_init(struct outbox *);
-void outbox_free(struct outbox *);
 
 /* Settles a message that neither inbox nor executor has any more. */
 void outbox_settle(struct outbox *, struct message *, enum mq_outcome);

@@ -129,7 +129,8 @@ struct session {
 	struct mq_consumer
 	    self; /* sends commands; with the connection's name */
 	struct lease lease;
-	char complaint[256]; /* last error said; empty: none */
+	char complaint[256]; /* last error said; empty: none, as the engine says
+			      * when something works */
 
 	struct mq_pairs pairs;
 	struct mq_switch news; /* of another master */
@@ -175,9 +176,8 @@ void session_ask_settings(struct session *, int queue);
 void session_ask_pause(struct session *);
 /* So many messages can run at once now. */
 void session_tell_slots(struct session *, int messages);
-/* Says an error of the server, once until session_works(). */
+/* Says an error of the server, if it is another complaint than the last one. */
 void session_complain(void *session, const char *error);
-void session_works(struct session *);
 /* Sends buffered commands now. */
 void session_flush(struct session *);
 
