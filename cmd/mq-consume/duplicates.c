@@ -160,12 +160,7 @@ remote_get(struct duplicates *d, const char *url)
 		if (spare == NULL && r->users == 0)
 			spare = r;
 	}
-	if (r != NULL && r->state != REMOTE_DOWN) {
-		r->since = mq_clock_steady_s();
-	} else if (r != NULL) {
-		if (mq_clock_steady_s() - r->since >= RETRY)
-			start_remote(r);
-	} else {
+	if (r == NULL) {
 		if (n >= REMOTES_MAX && spare == NULL)
 			return NULL;
 		if (n >= REMOTES_MAX)
@@ -177,8 +172,12 @@ remote_get(struct duplicates *d, const char *url)
 		r->tick.data = r;
 		ev_timer_start(d->loop, &r->tick);
 		TAILQ_INSERT_HEAD(&d->remotes, r, link);
-		start_remote(r);
 	}
+	/* A new one has been down for ever. */
+	if (r->state != REMOTE_DOWN)
+		r->since = mq_clock_steady_s();
+	else if (mq_clock_steady_s() - r->since >= RETRY)
+		start_remote(r);
 	r->users++;
 	return r;
 }

@@ -32,10 +32,8 @@ message_say(const struct message *m, const char *fmt, ...)
 	va_start(ap, fmt);
 	text = mq_xvasprintf(fmt, ap);
 	va_end(ap);
-	if (m->id[0] != '\0')
-		mq_say("%s: %s: %s", m->queue_name, m->id, text);
-	else
-		mq_say("%s: %s", m->queue_name, text);
+	mq_say("%s%s%s: %s", m->queue_name, m->id[0] != '\0' ? ": " : "", m->id,
+	    text);
 	free(text);
 }
 
