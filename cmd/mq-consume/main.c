@@ -8,7 +8,6 @@
 
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/xalloc.h"
 #include "engine.h"
 #include "redis/connection.h"
 #include "rules.h"

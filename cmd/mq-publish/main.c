@@ -8,7 +8,6 @@
  * makes options and a stdin of a request first.
  */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

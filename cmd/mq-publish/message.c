@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -386,19 +385,6 @@ wait_for_input(struct messages *m, int fd, int64_t ms)
 	return n != 0;
 }
 
-/* Sends what is there, and waits for the next record. */
-static void
-await_record(struct messages *m, int fd, bool durable)
-{
-	batch_flush(m->transport);
-	/* Making them safe at once would make long waits of short ones. */
-	if (durable && !wait_for_input(m, fd, MOMENT_MS))
-		batch_settle(m->transport);
-	(void)wait_for_input(m, fd, -1);
-	/* Time has passed without a message. */
-	m->stamp.made = 0;
-}
-
 void
 read_messages(struct messages *m)
 {
@@ -417,7 +403,15 @@ read_messages(struct messages *m)
 	for (;;) {
 		result = mq_frame_read(&frames, &record, &n);
 		if (result == MQ_FRAME_WAIT) {
-			await_record(m, frames.fd, o->durable);
+			batch_flush(t);
+			/* Making them safe at once would make long waits of
+			 * short ones. */
+			if (o->durable &&
+			    !wait_for_input(m, frames.fd, MOMENT_MS))
+				batch_settle(t);
+			(void)wait_for_input(m, frames.fd, -1);
+			/* Time has passed without a message. */
+			m->stamp.made = 0;
 			continue;
 		}
 		if (result != MQ_FRAME_RECORD)

@@ -188,7 +188,6 @@ take_priority(void *into, const struct mq_given *given)
 	long n = mq_option_number(given->name, given->arg, -100, 100);
 
 	set_number(o, MQ_HEADER_PRIORITY, n);
-	o->low = n < 0;
 	o->how.priority = (int)n;
 }
 
@@ -232,10 +231,9 @@ take_tick(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 	bool from = given->option->which == FROM;
-	long n = mq_option_number(given->name, given->arg, 0, MQ_TICK_MAX);
 
-	*(from ? &o->given.from_tick : &o->given.until_tick) = n;
-	set_number(o, from ? MQ_HEADER_FROM_TICK : MQ_HEADER_UNTIL_TICK, n);
+	set_number(o, from ? MQ_HEADER_FROM_TICK : MQ_HEADER_UNTIL_TICK,
+	    mq_option_number(given->name, given->arg, 0, MQ_TICK_MAX));
 }
 
 /* N or N:HIGH, which is taken apart. */
@@ -356,7 +354,7 @@ static const struct mq_option messages[] = {
     {'i', "--ids", NULL, "+print the id of each accepted message",
 	MQ_FLAG(struct options, message.ids)},
     {'d', "--delay", "DUR", "+ready after DUR (500ms, 10s, 5m, 2h, 1d)",
-	MQ_DURATION(struct options, given.delay_ms, 0)},
+	MQ_DURATION(struct options, delay_ms, 0)},
     {0, "--at", "TIME",
 	"ready at TIME (RFC 3339, HH:MM, @SECONDS, or\n"
 	"words of date(1): tomorrow 9:00)",
@@ -443,22 +441,23 @@ read_options(struct options *o, int argc, char *argv[])
 	    {mq_shared_options, &o->shared}, {0}};
 	struct message_options *m = &o->message;
 	struct mq_publishing *how = &o->how;
-	const struct given *given = &o->given;
-	bool more; /* they are special, and not just ordered */
+	long from, until; /* ticks; -1: any */
+	bool more;	  /* they are special, and not just ordered */
 
 	mq_option_read(&o->shared, tables, argc, argv);
 	if (o->at != NULL)
 		m->when.kind = MQ_WHEN_AT;
-	else if (given->delay_ms >= 0)
+	else if (o->delay_ms >= 0)
 		m->when =
-		    (struct mq_when){.kind = MQ_WHEN_IN, .ms = given->delay_ms};
+		    (struct mq_when){.kind = MQ_WHEN_IN, .ms = o->delay_ms};
 	m->awaited = m->wait || how->join;
 	m->notes = !o->shared.quiet && isatty(STDERR_FILENO);
+	from = mq_envelope_get_long(&m->headers, MQ_HEADER_FROM_TICK, -1);
+	until = mq_envelope_get_long(&m->headers, MQ_HEADER_UNTIL_TICK, -1);
 	more = has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP) ||
-	    m->expires_ms > 0 || m->awaited || given->from_tick > 0 ||
-	    given->until_tick >= 0 || how->limits.ready >= 0 ||
-	    how->limits.delayed >= 0;
-	how->in_tick = given->from_tick == 0;
+	    m->expires_ms > 0 || m->awaited || from > 0 || until >= 0 ||
+	    how->limits.ready >= 0 || how->limits.delayed >= 0;
+	how->in_tick = from == 0;
 	how->special =
 	    more || how->in_tick || has_header(o, MQ_HEADER_PRIORITY);
 	how->alike = !m->awaited && o->framing != MQ_FRAME_JSONL;
@@ -484,11 +483,13 @@ check_alone(const struct options *o, int payloads)
 static void
 check_options(const struct options *o, char *const payloads[], int count)
 {
-	const struct given *given = &o->given;
 	const struct message_options *m = &o->message;
 	const char *unique = mq_envelope_get(&m->headers, MQ_HEADER_UNIQUE);
+	long from = mq_envelope_get_long(&m->headers, MQ_HEADER_FROM_TICK, -1);
+	long until =
+	    mq_envelope_get_long(&m->headers, MQ_HEADER_UNTIL_TICK, -1);
 
-	if (given->delay_ms >= 0 && o->at != NULL)
+	if (o->delay_ms >= 0 && o->at != NULL)
 		mq_die(
 		    MQ_EXIT_USAGE, "--delay and --at cannot be used together");
 	if (m->raw &&
@@ -504,11 +505,10 @@ check_options(const struct options *o, char *const payloads[], int count)
 	if (o->how.join && o->framing != MQ_FRAME_JSONL &&
 	    (unique == NULL || strcmp(unique, "queued") != 0))
 		mq_die(MQ_EXIT_USAGE, "--coalesce needs --unique queued");
-	if (given->from_tick >= 0 && given->until_tick >= 0 &&
-	    given->from_tick > given->until_tick)
+	if (until >= 0 && from > until)
 		mq_die(MQ_EXIT_USAGE,
-		    "--from-tick %ld is greater than --until-tick %ld",
-		    given->from_tick, given->until_tick);
+		    "--from-tick %ld is greater than --until-tick %ld", from,
+		    until);
 	if (o->tick >= 0)
 		check_alone(o, count);
 	if (o->http &&
@@ -553,7 +553,7 @@ options_parse(
 	    .tick = -1,
 	    .attributes = MQ_ATTRIBUTES_NONE,
 	    .how.limits = {-1, -1, -1, -1},
-	    .given = {.delay_ms = -1, .from_tick = -1, .until_tick = -1}};
+	    .delay_ms = -1};
 	read_options(o, argc, argv);
 	mq_option_rights(&o->shared, rights(o), argv + optind, argc - optind);
 	if (optind == argc)
@@ -586,7 +586,7 @@ options_use_layout(struct options *o, const struct mq_server *server)
 		    "%s: at most %d seconds (115 days) with the layout %s",
 		    o->at != NULL ? "--at" : "--delay",
 		    MQ_ATTRIBUTE_SECONDS_MAX, layout->name);
-	if (o->low)
+	if (o->how.priority < 0)
 		mq_option_needs(&o->shared, "--priority", MQ_HAS_LOW_PRIORITY);
 	if (o->message.raw && o->message.ids)
 		mq_option_needs(&o->shared, "--raw --ids", MQ_HAS_IDS);

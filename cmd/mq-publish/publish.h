@@ -44,20 +44,14 @@ struct message_options {
 	struct attachments *attachments; /* NULL: none */
 };
 
-/* Needed only while the options are read. */
-struct given {
-	int64_t delay_ms;	    /* -1: not given */
-	long from_tick, until_tick; /* -1: not given */
-};
-
 struct options {
 	struct mq_shared shared;
 	const char *queue;
-	bool low; /* messages have a priority below 0 */
 	enum mq_framing framing;
-	const char *at;	 /* --at as it was given */
-	int64_t wait_ms; /* for so long at most; -1: for ever */
-	long tick;	 /* to set the queue's clock to; -1: no */
+	const char *at;	  /* --at as it was given */
+	int64_t delay_ms; /* -1: not given */
+	int64_t wait_ms;  /* for so long at most; -1: for ever */
+	long tick;	  /* to set the queue's clock to; -1: no */
 	struct mq_attributes attributes; /* of the queue, if it is made */
 	bool durable;
 	bool http; /* the message comes as a request */
@@ -65,7 +59,6 @@ struct options {
 	struct attachments attachments;
 	struct message_options message;
 	struct mq_publishing how; /* messages go out, but for when */
-	struct given given;
 };
 
 /* Reads the options; ends with exit 64 when they are wrong.  The operands

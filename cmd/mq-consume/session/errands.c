@@ -209,38 +209,17 @@ errands_drain(struct errands *all)
 #define AGAIN_S	 4.6
 #define STALE_MS 4500
 
-/* The one whose lease ends first: a dead one, if there is any. */
-static void
-find_holder(const char *self, const struct mq_stats *stats, struct holder *out)
-{
-	const struct mq_connection_stats *c;
-	long long unacked;
-	int i, j;
-
-	for (i = 0; i < stats->connection_count; i++) {
-		c = &stats->connections[i];
-		unacked = 0;
-		for (j = 0; j < c->count; j++)
-			if (c->consumed[j].unacked > 0)
-				unacked += c->consumed[j].unacked;
-		if (unacked == 0 || c->unsure || strcmp(c->name, self) == 0 ||
-		    (out->name[0] != '\0' && c->ttl_ms >= out->ttl_ms))
-			continue;
-		strlcpy(out->name, c->name, sizeof(out->name));
-		strlcpy(out->host, c->host != NULL ? c->host : "",
-		    sizeof(out->host));
-		out->ttl_ms = c->ttl_ms;
-		out->unacked = unacked;
-	}
-}
-
-/* A user without the rights for this knows less, and that is all. */
+/* The holder is the one whose lease ends first: a dead one, if there is any.  A user
+ * without the rights for this knows less, and that is all. */
 static int
 run_survey(
     const struct errands *all, struct mq_redis *r, struct errand_result *out)
 {
+	const struct mq_connection_stats *c;
+	struct holder *h = &out->holder;
 	struct mq_stats stats;
-	int i;
+	long long unacked;
+	int i, j;
 
 	if (all->opt->layout->stats(r, all->opt->queues, all->opt->queue_count,
 		all->survey.waits ? MQ_STATS_CONNECTIONS : 0, &stats) == -1)
@@ -248,7 +227,21 @@ run_survey(
 	for (i = 0; i < stats.count; i++)
 		if (stats.queues[i].ready > 0)
 			out->ready += stats.queues[i].ready;
-	find_holder(all->consumer->session.connection, &stats, &out->holder);
+	for (i = 0; i < stats.connection_count; i++) {
+		c = &stats.connections[i];
+		unacked = 0;
+		for (j = 0; j < c->count; j++)
+			if (c->consumed[j].unacked > 0)
+				unacked += c->consumed[j].unacked;
+		if (unacked == 0 || c->unsure ||
+		    strcmp(c->name, all->consumer->session.connection) == 0 ||
+		    (h->name[0] != '\0' && c->ttl_ms >= h->ttl_ms))
+			continue;
+		*h = (struct holder){.ttl_ms = c->ttl_ms, .unacked = unacked};
+		strlcpy(h->name, c->name, sizeof(h->name));
+		if (c->host != NULL)
+			strlcpy(h->host, c->host, sizeof(h->host));
+	}
 	mq_stats_free(&stats);
 	return 0;
 }

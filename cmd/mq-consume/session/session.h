@@ -12,7 +12,6 @@
 #include "mq-consume/options.h"
 #include "process/process.h"
 #include "queue/consumer.h"
-#include "queue/settings.h"
 #include "redis/async.h"
 #include "redis/server.h"
 
