@@ -1,11 +1,8 @@
 /*
  * Duplicates (the verb dup).  A run asks for a duplicate of its message in a queue, and
- * reads the answer on its descriptor 4.  The requests of a run are carried out one
- * after the other, so that answers come in order.
- *
- * The module calls the publishing of common/queue, on the connection of the session and
- * on its own to other servers.  The module never settles a message: the executor waits
- * until all requests of a message are answered.
+ * reads the answer on its descriptor 4.  The requests of a run are carried out one after
+ * the other, so that answers come in order, on the connection of the session or on others
+ * to other servers.  A message is settled when all its requests are answered.
  */
 #ifndef MQ_CONSUME_DUPLICATES_H
 #define MQ_CONSUME_DUPLICATES_H
@@ -40,8 +37,8 @@ struct duplicates {
 
 /* A server can be reached, or cannot any more. */
 void duplicates_resume(struct duplicates *);
-/* Drops all requests, and closes the connections to other servers.  Replies of our own
- * may come until its connections are closed. */
+/* Drops all requests, and closes the connections to other servers.  Our own may still
+ * reply. */
 void duplicates_free(struct duplicates *);
 
 /* The requests of a slot, for one run after the other. */

@@ -1,8 +1,6 @@
 /*
- * A message that this consumer has claimed, as all modules see it.
- *
- * A message has exactly one state from its claim until its settlement is
- * confirmed.  The server keeps it in our unacked list all that time.
+ * A message that this consumer has claimed, as all modules see it.  The server keeps it in
+ * our unacked list until its settlement is confirmed.
  */
 #ifndef MQ_CONSUME_MESSAGE_H
 #define MQ_CONSUME_MESSAGE_H

@@ -30,11 +30,9 @@ struct service {
 	ev_timer watchdog;
 };
 
-/*
- * To be called before any program is started: takes the variables of the manager
- * out of the environment, so that neither workers nor a private server speak for
- * us.  A NOTIFY_SOCKET that cannot be used is said.
- */
+/* To be called before any program is started: takes the variables of the manager out of
+ * the environment, so that neither workers nor a private server speak for us.  A
+ * NOTIFY_SOCKET that cannot be used is said. */
 void service_take(struct service *);
 /* Begins to answer the watchdog. */
 void service_start(struct service *, struct ev_loop *);

@@ -1,11 +1,8 @@
 /*
- * mq-publish: put messages into a queue.
- *
- * message.c takes records from stdin and makes messages of them, and transport.c
- * brings them to the server in batches, whatever happens to the connection, and counts
- * what the server says.  Calls go that way only.  Commands and replies
- * are the business of queue/publisher.h, and of redis/connection.h.  With --http, options.c
- * makes options and a stdin of a request first.
+ * mq-publish: put messages into a queue.  With --http, options.c makes options and a stdin
+ * of a request.  message.c makes messages of the records on stdin, and transport.c brings
+ * them to the server in batches, whatever happens to the connection, and counts what the
+ * server says.  Calls go that way only.
  */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -81,11 +81,9 @@ void options_free(struct options *);
 /*
  * Batches on their way to the server.  Each is kept until the server has answered for
  * it: so memory is bounded, the count of what was accepted is exact whatever goes
- * wrong, and what got lost with a connection is sent again on the next one.
- *
- * And their outcome: counts the messages, prints the ids of the accepted ones (with
- * --durable once their messages are safe), and says how many there are when the
- * program ends, here with a report if the server is lost for good.
+ * wrong, and what got lost with a connection is sent again on the next one.  And their
+ * outcome: counts, and ids of the accepted ones (with --durable once their messages are
+ * safe), with a report when the program ends, here if the server is lost for good.
  */
 
 struct batch {
@@ -147,10 +145,9 @@ void outcome_interrupt(struct transport *) __attribute__((noreturn));
 /* All is done: says what is needed, and returns the exit status. */
 int outcome_finish(struct transport *);
 
-/*
- * Messages become batches, which are sent when they are full, or on demand.  A refusal
- * of the server ends the program, once all that is under way is answered.
- */
+/* Messages become batches, which are sent when they are full, or on demand.  A refusal
+ * of the server ends the program, once all that is under way is answered. */
+
 /* How the messages that follow are published; sends those before them. */
 void batch_set_when(struct transport *, struct mq_when);
 void batch_set_special(struct transport *);
@@ -213,12 +210,9 @@ void read_messages(struct messages *);
 
 /* --- wait --------------------------------------------------------------- */
 
-/*
- * --wait: until the messages that were accepted have come to their end.  Prints how each
+/* --wait: until the messages that were accepted have come to their end.  Prints how each
  * has ended, and returns the exit status.  The server keeps what became of them for a
- * while, so that none is missed that ended before we asked, or while the connection was
- * lost.
- */
+ * while: none is missed that ended before we asked, or while the connection was lost. */
 int wait_for_endings(struct transport *);
 
 #endif

@@ -4,14 +4,11 @@
  * queue that had no more is claimed from again when it may have.  If there is no
  * room then, the consumer leaves the messages to others.
  *
- * How it is found out which queues may have more to claim, depends on the role that
- * the consumer has with each.
- *
  * A claim also shows a pause.  Without room for messages, a claim of none looks
  * for pauses of the held ones: once a second and LOOK_S after a change.
  *
- * Roles.  Each claim tells which role the consumer has then, with its queue: see
- * queue/lua/lib/role.lua.
+ * Each claim tells which role the consumer has then, with its queue (see
+ * queue/lua/lib/role.lua), and thus how it hears of more to claim:
  *
  *	watch	The server reports changes of the queue's keys (CLIENT TRACKING),
  *		and a timer tells when a delayed message falls due.  From time to
@@ -110,7 +107,7 @@ inbox_look(struct inbox *in, bool all)
 	tell(in, FACT_WAKE);
 }
 
-/* The queue of this name; NULL: none of ours. */
+/* NULL: none of ours. */
 static struct inbox_queue *
 find_queue(const struct inbox *in, const char *name, size_t len)
 {

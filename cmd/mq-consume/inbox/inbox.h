@@ -1,11 +1,6 @@
 /*
- * What comes in.  The inbox owns
- *
- *	the queues, and the claims from them
- *	the list of all messages that the server holds for us
- *	the messages that are not started, by queue, in order of their claims
- *
- * The inbox never starts, settles or rejects a message.
+ * What comes in.  The inbox owns the queues and the claims from them, and the messages
+ * that the server holds for us.  The inbox never starts, settles or rejects a message.
  */
 #ifndef INBOX_H
 #define INBOX_H
@@ -117,12 +112,11 @@ void inbox_free(struct inbox *);
 /* Adds a held message.  Takes the element, and frees it with the message. */
 struct message *inbox_add(struct inbox *, int queue, char *element, size_t len);
 /* Takes the next message that may start, of a queue or of the first that has one
- * (-1).  The message is in state RUNNING.  NULL: none. */
+ * (-1), which is RUNNING then.  NULL: none. */
 struct message *inbox_next(struct inbox *, int queue);
 /* Holds a message again, in its place, as if it had not been started. */
 void inbox_return(struct inbox *, struct message *);
-/* Takes the newest held message of a queue, to be given back; so the oldest ends
- * up in front.  NULL: none. */
+/* Takes the newest held message of a queue, which goes back first.  NULL: none. */
 struct message *inbox_take_newest(struct inbox *, int queue);
 /* Removes a message from the inbox, and frees it. */
 void inbox_forget(struct inbox *, struct message *);
@@ -131,8 +125,7 @@ void inbox_forget(struct inbox *, struct message *);
 bool inbox_in_order(const struct inbox *, int queue);
 /* The server may have another order now. */
 void inbox_disorder(struct inbox *, int queue);
-/* The oldest held message of a queue, or of the first that has one (-1); NULL: none is
- * held, or none may start. */
+/* The message that inbox_next() would look at; NULL: none is held, or may start. */
 struct message *inbox_oldest_of(const struct inbox *, int queue);
 
 /* --- claims --- */
@@ -156,8 +149,8 @@ void inbox_look(struct inbox *, bool all);
 int inbox_queue_of(const struct inbox *, const char *key, size_t len);
 /* A key of a queue that a claim has read has changed; -1: any key may have. */
 void inbox_changed(struct inbox *, int queue);
-/* A settlement is on its way.  The message, or the next of its group, may be there
- * to claim: the claim goes in the same round. */
+/* A settlement is on its way.  The message, or the next of its group, may be there to
+ * claim in the same round. */
 void inbox_settling(struct inbox *, const struct message *);
 /* Another consumer leaves the messages of a queue to us. */
 void inbox_called(struct inbox *, int queue);
@@ -177,12 +170,9 @@ void inbox_look_around(struct inbox *, bool sending);
 /* No more claims come: others get to hear of messages in our place. */
 void inbox_pass(struct inbox *);
 
-/*
- * Compares our messages of a queue with those that the server holds for us.
- * Adds the messages of claims without an answer, and takes their elements.
- * Calls missing(arg, m) for each message that the server does not hold any
- * more; missing() may forget it.
- */
+/* Compares our messages of a queue with those that the server holds for us: adds those
+ * of claims without an answer, whose elements it takes, and calls missing(), which may
+ * forget it, for each message that the server does not hold any more. */
 void inbox_reconcile(struct inbox *, int queue, struct mq_held *,
     void (*missing)(void *arg, struct message *), void *arg);
 /* How many messages of a queue the server should hold for us. */

@@ -17,11 +17,9 @@
 
 /* --- counters ----------------------------------------------------------- */
 
-/*
- * What the server is told once a second, for mq-stats: the counts of settlements and runs,
+/* What the server is told once a second, for mq-stats: the counts of settlements and runs,
  * by queue, and the long runs, if these have changed.  If the connection is lost before
- * the answer, counts may be lost: none is counted twice.
- */
+ * the answer, counts may be lost: none is counted twice. */
 
 struct counters {
 	const struct options *opt;
@@ -57,10 +55,8 @@ void counters_say(const struct counters *);
 
 /* --- result ------------------------------------------------------------- */
 
-/*
- * The result of a message: sent with its settlement to the publisher that waits
- * for it (Mq-Reply-To), and kept for others with --keep.
- */
+/* The result of a message: sent with its settlement to the publisher that waits for it
+ * (Mq-Reply-To), and kept for others with --keep. */
 
 struct result_rules {
 	const struct options *opt;
@@ -81,12 +77,10 @@ void result_add(const struct result_rules *, struct message *,
 
 /* --- outbox --------------------------------------------------------------- */
 
-/*
- * The outbox settles messages at the server.  After an error, a settlement is sent again
+/* The outbox settles messages at the server.  After an error, a settlement is sent again
  * on the next tick; after a lost connection, once the next join has compared all
  * messages.  The outbox never decides an outcome, but for a wrong key, and never frees a
- * message.
- */
+ * message. */
 
 struct outbox_queue {
 	struct outbox *outbox;
@@ -132,8 +126,7 @@ void outbox_init(struct outbox *);
 
 /* Settles a message that neither inbox nor executor has any more. */
 void outbox_settle(struct outbox *, struct message *, enum mq_outcome);
-/* Settles a message that goes back unstarted.  It waits for others of its queue,
- * and for outbox_send_back(). */
+/* The same with one that goes back unstarted, with others of its queue. */
 void outbox_give_back(struct outbox *, struct message *);
 /* Whether messages of a queue go back. */
 bool outbox_gives_back(const struct outbox *, int queue);

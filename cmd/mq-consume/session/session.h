@@ -35,11 +35,10 @@ int find_start(struct finder *, struct mq_children *, struct mq_server *,
 /* --- lease -------------------------------------------------------------- */
 
 /*
- * The lease, which a heartbeat renews.  The server keeps it for a time that the
- * server sets.  We use three quarters of that time, from when the last good
- * renewal was sent.  So the scripts are killed before another consumer can get
- * their messages.  Times are of the boot time clock, which goes on while this
- * process is stopped or the machine sleeps.
+ * The lease, which a heartbeat renews.  We use three quarters of the time that the server
+ * keeps it, from when the last good renewal was sent: the scripts are killed before
+ * another consumer can get their messages.  Times are of the boot time clock, which goes
+ * on while this process is stopped or the machine sleeps.
  */
 
 struct lease {
@@ -70,8 +69,7 @@ struct lease {
 	double spread; /* and of the first one, without messages, moreover */
 };
 
-/* Takes a name that no connection has had: one that lost its lease is never used
- * again. */
+/* Takes a new name: one that lost its lease is never used again. */
 void lease_new_name(struct lease *, const char *tag, struct mq_idgen *);
 /* On a cluster: takes such a name, whose keys lie on nodes that answer; the former one
  * keeps its lease for as long as it holds.  False: there is none, and nothing has
@@ -89,13 +87,9 @@ bool lease_keep(struct lease *, bool idle);
 /* --- session -------------------------------------------------------------- */
 
 /*
- * The session is this consumer's membership at its server.  It owns
- *
- *	the connections: for commands, and for news of changed keys
- *	the lease, with its heartbeat
- *	joining: under a new name or, after a lost connection, under the old one
- *
- * The session never claims, runs or settles a message.
+ * The session is this consumer's membership at its server: connections for commands and
+ * for news of changed keys, the lease, and joining, under a new name or, after a lost
+ * connection, under the old one.  The session never claims, runs or settles a message.
  */
 
 enum session_state {
@@ -161,10 +155,8 @@ bool session_is_up(const struct session *);
 /* Whether a heartbeat is on its way: commands now cost the server no round more. */
 bool session_is_renewing(const struct session *);
 
-/*
- * False: the lease may have lapsed, and the session rejoins.  To be asked before
- * the end of a run is settled, which may have taken long.
- */
+/* False: the lease may have lapsed, and the session rejoins.  To be asked before the end
+ * of a run, which may have taken long, is settled. */
 bool session_holds_lease(struct session *);
 /* The server has lost the lease: joins under a new name. */
 void session_rejoin(void *session);
@@ -223,12 +215,9 @@ struct errand {
 	enum errand_kind kind;
 };
 
-/*
- * Of all consumers of a server, one cleans, about once a minute.  They compete for a key
- * of the server.  A consumer that is refused that key, as it has no rights for
- * everything, competes for a key of each of its queues; and so does one while the node
- * that has the other key is away.
- */
+/* Of all consumers of a server, one cleans, about once a minute.  They compete for a key
+ * of the server.  One that has no right to that, or while the node of that key is away,
+ * competes for a key of each of its queues. */
 struct cleaning {
 	bool by_queue;	   /* the key of the server is refused, */
 	bool away;	   /* or its node is away, this time */
