@@ -77,11 +77,9 @@ attachments_send(
 
 /* --- messages ------------------------------------------------------------------ */
 
-/*
- * The server's time for the next id, a microsecond after the last one at the
- * least, so that ids sort in the order of publishing.  The clock is asked for
- * every 64th only, since that is a system call on some machines.
- */
+/* The server's time for the next id, a microsecond after the last one at the least,
+ * so that ids sort in the order of publishing.  The clock is asked for every 64th
+ * only, since that is a system call on some machines. */
 static uint64_t
 next_us(struct stamp *s)
 {
@@ -213,10 +211,8 @@ set_times(const struct messages *m, struct mq_envelope *e)
 	}
 }
 
-/*
- * Headers from the command line join those that the message has; ours, of
- * which there can be only one, take their place.
- */
+/* Headers from the command line join those that the message has; ours, of which
+ * there can be only one, take their place. */
 static void
 add_headers(struct mq_envelope *e, const json_t *headers)
 {

@@ -70,10 +70,9 @@ run_touch(const char *words, int fd)
 	return status;
 }
 
-/*
- * touch(1) takes for times what are rather slips: an empty text, digits alone (a date
- * or an hour), and a single letter (a military time zone: "2h" is in the zone H).
- */
+/* touch(1) takes for times what are rather slips: an empty text, digits alone (a
+ * date or an hour), and a single letter (a military time zone: "2h" is in the zone
+ * H). */
 static bool
 has_words(const char *s)
 {
@@ -94,11 +93,9 @@ has_words(const char *s)
 	return found > 1;
 }
 
-/*
- * Times in the words of date(1), "tomorrow 9:00".  That goes by the clock of
- * its machine; touch(1) knows the same words, and its "now" can be the time of
- * a file: so it is the server's.
- */
+/* Times in the words of date(1), "tomorrow 9:00".  That goes by the clock of its
+ * machine; touch(1) knows the same words, and its "now" can be the time of a file:
+ * so it is the server's. */
 static int
 time_in_words(const char *words, int64_t now_ms, int64_t *ms)
 {

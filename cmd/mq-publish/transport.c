@@ -266,11 +266,9 @@ transport_begin(struct transport *t, bool single)
 {
 	const struct options *o = t->opt;
 
-	/*
-	 * Nothing has to be asked before the only message: not the time, as the
+	/* Nothing has to be asked before the only message: not the time, as the
 	 * server is on this machine, and what is wrong with the queue can be said
-	 * later.  A private server has its socket only now.
-	 */
+	 * later.  A private server has its socket only now. */
 	t->unasked = single && t->redis->server->socket[0] != '\0' &&
 	    o->shared.layout->publish_known != NULL && !is_special(o) &&
 	    !o->durable;
@@ -478,11 +476,9 @@ try_resume(struct transport *t)
 	return send_rest(t);
 }
 
-/*
- * The connection is lost, and the answers for what was under way with it: goes on with
- * another one, or ends the program.  The server has marked what it has done, and only
- * the rest is sent again.
- */
+/* The connection is lost, and the answers for what was under way with it: goes on
+ * with another one, or ends the program.  The server has marked what it has done,
+ * and only the rest is sent again. */
 static void
 resume(struct transport *t)
 {
@@ -540,11 +536,6 @@ collect(struct transport *t)
 
 /* --- trial --------------------------------------------------------------- */
 
-/*
- * The first batch of a publisher, which goes out before anything is known of the server
- * and the queue.
- */
-
 /* What a first command meets that gets no answer at all: if it is a server, its
  * next connection answers, or is refused for as long as the server is away. */
 static void
@@ -567,11 +558,9 @@ check_server(struct transport *t)
 	outcome_end(t, r->status);
 }
 
-/*
- * The first batch, before anything is known of the queue: sends it as a trial, and
- * waits for the answer.  False: nothing was done, with the error, or the batch cannot be
- * tried.  It is the next one again then.
- */
+/* The first batch, before anything is known of the queue: sends it as a trial, and
+ * waits for the answer.  False: nothing was done, with the error, or the batch
+ * cannot be tried.  It is the next one again then. */
 static bool
 try_first(struct transport *t)
 {

@@ -62,10 +62,8 @@ reconnect(struct waiting *w)
 	return transport_reconnect(w->transport, w->until_ms, &pause);
 }
 
-/*
- * Asks about one, for up to so long.  False: the server cannot say now, or
- * not in this way.
- */
+/* Asks about one, for up to so long.  False: the server cannot say now, or not in
+ * this way. */
 static bool
 ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 {

@@ -406,13 +406,11 @@ send_equal(struct outbox *o)
 
 /* --- acks ---------------------------------------------------------------------- */
 
-/*
- * Acks wait for others, so that one command acks the oldest messages of a queue, without
- * their bytes.  Waiting acks, and their longest wait: after a crash, at most that many
- * messages are run again: if each has a run of its own, at most as many as there are
- * slots.  If messages end many at a time, more acks may wait until the end of a turn.
- * If one holds a key or a group, others may wait for it.
- */
+/* Acks wait for others, so that one command acks the oldest messages of a queue,
+ * without their bytes.  Waiting acks, and their longest wait: after a crash, at most
+ * that many messages are run again: if each has a run of its own, at most as many as
+ * there are slots.  If messages end many at a time, more acks may wait until the end
+ * of a turn.  If one holds a key or a group, others may wait for it. */
 #define ENOUGH	    64
 #define ENOUGH_S    0.05
 #define HOLDING_S   0.02
