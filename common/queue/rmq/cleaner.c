@@ -95,8 +95,10 @@ ask_question(void *arg, size_t i, struct mq_command *c)
 		rmq_key_queue(c, name->name, q->what);
 	else if (q->of == RMQ_OF_CONNECTION)
 		rmq_key_connection(c, name->name, q->what);
-	else
+	else if (q->of == RMQ_OF_BOTH)
 		rmq_key_both(c, name->name, name->queue, q->what);
+	else
+		rmq_key_both_other(c, name->name, name->queue, q->what);
 	if (q->rest != NULL)
 		mq_command_words(c, q->rest);
 	if (q->queue)

@@ -8,6 +8,8 @@
  */
 #include "rmq.h"
 
+#include <sys/param.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -97,61 +99,10 @@ call_delete(struct mq_redis *r, const char *queue,
 
 /* The connections that have the queue, alive or not. */
 struct users {
-	const char *queue;
 	struct mq_names all, dead;
-	bool *consumes;
 	long consumers; /* of those alive */
 	bool other;	/* some have keys in the other form */
 };
-
-enum { CONSUMES, ALIVE, CONSUMERS, OTHER_CONSUMERS, OTHER_UNACKED, QUESTIONS };
-
-static void
-ask_user(void *arg, size_t i, struct mq_command *c)
-{
-	static const char *const asked[QUESTIONS][2] = {
-	    [CONSUMES] = {"SISMEMBER", "queues"},
-	    [ALIVE] = {"PTTL", "heartbeat"},
-	    [CONSUMERS] = {"SCARD", "consumers"},
-	    [OTHER_CONSUMERS] = {"EXISTS", "consumers"},
-	    [OTHER_UNACKED] = {"EXISTS", "unacked"}};
-	const struct users *u = arg;
-	const char *name = u->all.list[i / QUESTIONS].name;
-	size_t question = i % QUESTIONS;
-
-	mq_command_plain(c, asked[question][0]);
-	if (question < CONSUMERS)
-		rmq_key_connection(c, name, asked[question][1]);
-	else if (question == CONSUMERS)
-		rmq_key_both(c, name, u->queue, asked[question][1]);
-	else
-		rmq_key_both_other(c, name, u->queue, asked[question][1]);
-	if (question == CONSUMES)
-		mq_command_str(c, u->queue);
-}
-
-static int
-take_user(void *arg, size_t i, redisReply *reply)
-{
-	struct users *u = arg;
-	bool *consumes = &u->consumes[i / QUESTIONS];
-
-	if (reply->type != REDIS_REPLY_INTEGER)
-		return -1;
-	if (i % QUESTIONS >= OTHER_CONSUMERS) {
-		u->other |= reply->integer > 0;
-	} else if (i % QUESTIONS == CONSUMES) {
-		*consumes = reply->integer != 0;
-	} else if (*consumes && i % QUESTIONS == ALIVE) {
-		if (reply->integer > 0)
-			return 0;
-		mq_names_add(&u->dead, u->all.list[i / QUESTIONS].name, NULL);
-		*consumes = false;
-	} else if (*consumes) {
-		u->consumers += reply->integer > 0 ? (long)reply->integer : 1;
-	}
-	return 0;
-}
 
 /* *yes becomes true if the queue has some of these keys, or this one in the other form. */
 static int
@@ -175,14 +126,33 @@ has_keys(struct mq_redis *r, const char *queue, const char *words, bool other,
 static int
 find_users(struct mq_redis *r, const char *queue, struct users *u)
 {
-	int rv;
+	enum { HAS, ALIVE, CONSUMERS, OTHERS, OTHER_UNACKED, QUESTIONS };
+	static const struct rmq_question asked[QUESTIONS] = {
+	    [HAS] = {"SISMEMBER", "queues", RMQ_OF_CONNECTION, .queue = true},
+	    [ALIVE] = {"PTTL", "heartbeat", RMQ_OF_CONNECTION},
+	    [CONSUMERS] = {"SCARD", "consumers", RMQ_OF_BOTH},
+	    [OTHERS] = {"EXISTS", "consumers", RMQ_OF_OTHER},
+	    [OTHER_UNACKED] = {"EXISTS", "unacked", RMQ_OF_OTHER}};
+	struct rmq_cleaner w = {.round.r = r};
+	long long *answers, *n;
+	size_t i;
+	int rv = rmq_call_names(r, RMQ_CONNECTIONS, &u->all);
 
-	*u = (struct users){.queue = queue};
-	rv = rmq_call_names(r, RMQ_CONNECTIONS, &u->all);
-	u->consumes = mq_xcalloc(u->all.n + 1, sizeof(*u->consumes));
-	if (rv == 0)
-		rv =
-		    mq_ask_all(r, QUESTIONS * u->all.n, ask_user, take_user, u);
+	if (rv == -1)
+		return -1;
+	for (i = 0; i < u->all.n; i++)
+		u->all.list[i].queue = mq_xstrdup(queue);
+	rv = rmq_cleaner_ask(&w, &u->all, asked, QUESTIONS, &answers);
+	if (w.round.refused > 0 || mq_round_end(&w.round) == -1)
+		rv = -1;
+	for (i = 0, n = answers; rv == 0 && i < u->all.n; i++, n += QUESTIONS) {
+		u->other |= n[OTHERS] > 0 || n[OTHER_UNACKED] > 0;
+		if (n[HAS] != 0 && n[ALIVE] <= 0)
+			mq_names_add(&u->dead, u->all.list[i].name, NULL);
+		else if (n[HAS] != 0)
+			u->consumers += MAX((long)n[CONSUMERS], 1);
+	}
+	free(answers);
 	if (rv == 0)
 		rv = has_keys(r, queue, "ready", true, &u->other);
 	if (rv == 0)
@@ -195,7 +165,6 @@ free_users(struct users *u)
 {
 	mq_names_free(&u->all);
 	mq_names_free(&u->dead);
-	free(u->consumes);
 }
 
 /* A command on a set of names. */
@@ -218,7 +187,7 @@ change_set(struct mq_redis *r, const char *verb, const char *connection,
 static int
 forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
 {
-	struct users now = {.queue = queue};
+	struct users now = {0};
 	long long n;
 	bool used = false;
 	size_t i;
@@ -244,7 +213,7 @@ static int
 delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 {
 	struct mq_round round = {.r = r};
-	struct users u = {.queue = queue};
+	struct users u = {0};
 	long long known = 0;
 	long ended;
 	bool done;

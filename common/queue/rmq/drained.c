@@ -33,17 +33,6 @@ count_waiting(
 	return rv;
 }
 
-static bool
-is_one_of(const char *const *queues, int count, const char *name)
-{
-	int i;
-
-	for (i = 0; i < count; i++)
-		if (strcmp(queues[i], name) == 0)
-			return true;
-	return false;
-}
-
 /* Lists a connection that holds some messages, if nobody does. */
 static int
 list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
@@ -83,7 +72,7 @@ rmq_drained(
 	long long left = 0;
 	bool found = false;
 	size_t i;
-	int look, rv = 0;
+	int look, k, rv = 0;
 
 	/* What others hold of a queue is on its own node, which has to answer. */
 	mq_partial_begin(r);
@@ -93,9 +82,13 @@ rmq_drained(
 	/* Only when it seems that nothing is left: it looks through all keys. */
 	if (left == 0)
 		rv = rmq_unacked_lists(r, 0, &lists);
-	for (i = 0; i < lists.n && rv == 0; i++)
-		if (is_one_of(queues, count, lists.list[i].queue))
+	for (i = 0; i < lists.n && rv == 0; i++) {
+		for (k = 0; k < count; k++)
+			if (strcmp(queues[k], lists.list[i].queue) == 0)
+				break;
+		if (k < count)
 			rv = list_again(r, &lists.list[i], &found);
+	}
 	mq_names_free(&lists);
 	*drained = left == 0 && !found;
 	return rv;

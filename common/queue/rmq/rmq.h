@@ -146,7 +146,12 @@ int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
  * words behind that. */
 struct rmq_question {
 	const char *verb, *what;
-	enum { RMQ_OF_QUEUE, RMQ_OF_CONNECTION, RMQ_OF_BOTH } of;
+	enum {
+		RMQ_OF_QUEUE,
+		RMQ_OF_CONNECTION,
+		RMQ_OF_BOTH,
+		RMQ_OF_OTHER /* of both, in the other form */
+	} of;
 	const char *rest; /* NULL: none */
 	bool queue;	  /* the name's queue is behind that */
 	bool optional;	  /* errors are not noted */
