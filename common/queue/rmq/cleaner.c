@@ -8,16 +8,6 @@
 
 #include "base/xalloc.h"
 
-static void
-add_names(struct mq_names *names, const redisReply *all)
-{
-	size_t i;
-
-	for (i = 0; i < all->elements; i++)
-		if (strlen(all->element[i]->str) == all->element[i]->len)
-			mq_names_add(names, all->element[i]->str, NULL);
-}
-
 int
 rmq_call_names(struct mq_redis *r, const char *set, struct mq_names *names)
 {
@@ -25,7 +15,7 @@ rmq_call_names(struct mq_redis *r, const char *set, struct mq_names *names)
 
 	if (all == NULL)
 		return -1;
-	add_names(names, all);
+	mq_rows_list(names, all);
 	freeReplyObject(all);
 	return 0;
 }
@@ -38,7 +28,7 @@ rmq_cleaner_listed(
 	int rv = mq_round_members(&w->round, set, &all);
 
 	if (all != NULL)
-		add_names(names, all);
+		mq_rows_list(names, all);
 	if (whole != NULL)
 		*whole &= all != NULL && names->n == all->elements;
 	freeReplyObject(all);
@@ -95,6 +85,8 @@ ask_question(void *arg, size_t i, struct mq_command *c)
 		rmq_key_queue(c, name->name, q->what);
 	else if (q->of == RMQ_OF_CONNECTION)
 		rmq_key_connection(c, name->name, q->what);
+	else if (q->of == RMQ_OF_NODE)
+		rmq_beside_queue(c, name->name);
 	else if (q->of == RMQ_OF_BOTH)
 		rmq_key_both(c, name->name, name->queue, q->what);
 	else
@@ -109,9 +101,12 @@ static int
 take_number(void *arg, size_t i, redisReply *reply)
 {
 	struct questioning *all = arg;
+	int64_t ms;
 
 	if (reply->type == REDIS_REPLY_STRING)
 		all->answers[i] = strtoll(reply->str, NULL, 10);
+	else if (mq_reply_time(reply, &ms) == 0)
+		all->answers[i] = ms;
 	else if (reply->type == REDIS_REPLY_INTEGER)
 		all->answers[i] = reply->integer;
 	else if (!all->list[i % all->n].optional)

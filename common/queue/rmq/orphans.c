@@ -140,6 +140,27 @@ rmq_find_queues(struct mq_redis *r, struct mq_names *found)
 	return rv;
 }
 
+bool
+rmq_missed(const struct mq_redis *r, const char *connection, const char *queue,
+    const char *key, char **node)
+{
+	struct mq_command c = mq_redis_command(r);
+	bool missed;
+
+	mq_command_plain(&c, "GET");
+	if (connection != NULL)
+		rmq_key_connection(&c, connection, key);
+	else if (queue != NULL)
+		rmq_key_queue(&c, queue, key);
+	else
+		rmq_key_all(&c, key);
+	missed = mq_partial_missed(r, &c) != NULL;
+	if (node != NULL)
+		*node = mq_partial_node(r, &c);
+	mq_command_free(&c);
+	return missed;
+}
+
 /* --- what was found ------------------------------------------------------------- */
 
 /* The keys that were found, whose owners are not known; first those of queues. */
@@ -202,8 +223,8 @@ note_busy(struct rmq_cleaner *w, const char *queue, const char *what)
 		mq_names_add(&w->busy, queue, NULL);
 }
 
-/* What the orphan or adopt scripts do for each of some names, or a step that stands for
- * them on a cluster. */
+/* What is asked about each of some names, or a script does for each, or a step that stands
+ * for that on a cluster. */
 struct selection {
 	struct rmq_cleaner *w;
 	const struct mq_name *list;
@@ -228,10 +249,8 @@ select_names(struct rmq_cleaner *w, const struct mq_names *names,
     mq_ask_fn *ask, int kind, struct mq_names *yes)
 {
 	struct selection s = {w, names->list, kind, yes};
-	int rv = mq_ask_each(w->round.r, names->n, ask, take_answer, &s);
 
-	mq_names_sort(yes);
-	return rv;
+	return mq_ask_each(w->round.r, names->n, ask, take_answer, &s);
 }
 
 /* --- adopting ------------------------------------------------------------------- */
@@ -250,34 +269,34 @@ rmq_adopt(struct mq_command *c, const char *connection, const char *queue,
 }
 
 /* The steps of adopting: all at once, or on a cluster, where each set is on a node of its
- * own, one after the other.  And a queue is made known. */
-enum { ADOPT, LIST_QUEUE, LIST_CONNECTION, KNOW };
+ * own, one after the other.  And a queue is made known, or asked for whether it is. */
+enum { ADOPT, LIST_QUEUE, LIST_CONNECTION, KNOW, IS_KNOWN };
 
 static void
 ask_to_list(void *arg, size_t i, struct mq_command *c)
 {
 	const struct selection *s = arg;
 	const struct mq_name *name = &s->list[i];
-	bool dry_run = s->w->how->dry_run;
+	bool asks = s->w->how->dry_run || s->kind == IS_KNOWN;
 
 	if (s->kind == ADOPT) {
-		rmq_adopt(c, name->name, name->queue, dry_run);
+		rmq_adopt(c, name->name, name->queue, asks);
 		return;
 	}
-	if (dry_run && s->kind == LIST_QUEUE) {
+	if (asks && s->kind == LIST_QUEUE) {
 		mq_command_plain(c, "EXISTS");
 		rmq_key_both(c, name->name, name->queue, "unacked");
 		return;
 	}
-	if (dry_run)
+	if (asks)
 		mq_command_plain(c, "SISMEMBER");
 	else
 		mq_command_script(c, &mq_script_write_when_full);
 	if (s->kind == LIST_QUEUE)
 		rmq_key_connection(c, name->name, "queues");
 	else
-		rmq_key_all(c, s->kind == KNOW ? RMQ_QUEUES : RMQ_CONNECTIONS);
-	if (!dry_run)
+		rmq_key_all(c, s->kind >= KNOW ? RMQ_QUEUES : RMQ_CONNECTIONS);
+	if (!asks)
 		mq_command_str(c, "SADD");
 	mq_command_str(c, s->kind == LIST_QUEUE ? name->queue : name->name);
 }
@@ -337,6 +356,7 @@ adopt_some(struct rmq_cleaner *w, const struct mq_names *lists,
 	if (rv == 0 && cluster && !w->how->dry_run)
 		rv = select_names(
 		    w, &others, ask_to_list, LIST_CONNECTION, adopted);
+	mq_names_sort(adopted);
 	w->out->adopted += (long)adopted->n;
 	if (rv == 0)
 		rv = reclaim_adopted(w, adopted);
@@ -686,5 +706,51 @@ rmq_orphans(struct rmq_cleaner *w)
 	mq_names_free(&adopted);
 	mq_names_free(&removed);
 	free_names(f.list, KINDS);
+	return rv;
+}
+
+/* --- queues that are not idle ---------------------------------------------------- */
+
+/* A Go program may have made a queue with any name. */
+static void
+ask_busy(void *arg, size_t i, struct mq_command *c)
+{
+	const char *queue = ((const struct selection *)arg)->list[i].name;
+
+	mq_command_plain(c, "EXISTS");
+	rmq_key_queue(
+	    c, queue, rmq_is_scattered(c, queue) ? "locks" : "locks delayed");
+}
+
+/* A million queues may be known, and nearly all of them have no keys.  mq-clean has come
+ * by the others; consumers ask the known ones, some at a time. */
+int
+rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
+{
+	char cursor[MQ_CURSOR_SIZE] = "0";
+	struct mq_names names;
+	redisReply *some;
+	int rv = 0;
+
+	if (w->how->all && !w->blind) {
+		mq_names_sort(&w->busy);
+		return select_names(w, &w->busy, ask_to_list, IS_KNOWN, queues);
+	}
+	while (rv == 0 && *cursor != '\0') {
+		names = (struct mq_names){0};
+		rv =
+		    mq_round_some_members(&w->round, RMQ_QUEUES, cursor, &some);
+		if (some != NULL)
+			mq_rows_list(&names, some);
+		if (rv == 0)
+			rv = select_names(w, &names, ask_busy, 0, queues);
+		mq_names_free(&names);
+		freeReplyObject(some);
+	}
+	/* The node of the names may be lost, and not have said them. */
+	if (rv == 0 && w->how->all &&
+	    rmq_missed(w->round.r, NULL, NULL, RMQ_QUEUES, NULL))
+		rv = rmq_find_queues(w->round.r, queues);
+	mq_names_sort(queues);
 	return rv;
 }

@@ -131,8 +131,8 @@ struct rmq_cleaner {
 	bool blind;	  /* a look through all keys is refused */
 };
 
-/* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS, but for those with a
- * NUL: no key can be made of them here.  Errors are as in mq_call_members(). */
+/* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS, as mq_rows_list()
+ * does.  Errors are as in mq_call_members(). */
 int rmq_call_names(struct mq_redis *, const char *set, struct mq_names *);
 /* The same, where errors are noted; *whole (unless NULL) becomes false if these are not
  * all. */
@@ -141,16 +141,17 @@ int rmq_cleaner_listed(
 /* The server's clock in unix milliseconds, on a cluster that of the node that has the
  * queue (NULL: any); 0: it makes no sense. */
 int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
-/* A question about a name that a number answers, or a text that is one: a command, with
- * this key of a queue, of a connection, or of a connection and a queue of it, and the
- * words behind that. */
+/* A question about a name that a number answers, a text that is one, or a time: a command,
+ * with this key of a queue, of a connection, or of a connection and a queue of it, or for
+ * the node of a queue; and the words behind that. */
 struct rmq_question {
 	const char *verb, *what;
 	enum {
 		RMQ_OF_QUEUE,
 		RMQ_OF_CONNECTION,
 		RMQ_OF_BOTH,
-		RMQ_OF_OTHER /* of both, in the other form */
+		RMQ_OF_OTHER, /* of both, in the other form */
+		RMQ_OF_NODE
 	} of;
 	const char *rest; /* NULL: none */
 	bool queue;	  /* the name's queue is behind that */
@@ -278,6 +279,11 @@ int rmq_transfer_complete(
 
 /* What nobody lists; see orphans.c.  redis/ask.h tells of errors. */
 
+/* On a cluster: whether there was no answer about a key, of a connection, of a queue, or
+ * (both NULL) with this name; *node (unless NULL) is the one that has it, for the caller to
+ * free.  On one server false, and NULL. */
+bool rmq_missed(const struct mq_redis *, const char *connection,
+    const char *queue, const char *key, char **node);
 /* On a cluster, adds the queues with keys, on the nodes that are left; sorted. */
 int rmq_find_queues(struct mq_redis *, struct mq_names *);
 

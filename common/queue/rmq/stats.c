@@ -102,48 +102,27 @@ struct gather {
 	bool other; /* of links, the keys in the other form are asked about */
 };
 
-/* The members of a set of names; *missed: its node is lost, and they are none. */
-static redisReply *
-call_members(struct mq_redis *r, const char *set, bool *missed)
-{
-	struct mq_command c = mq_redis_command(r);
-	redisReply *all = mq_call_members(r, set);
-
-	mq_command_plain(&c, "SSCAN");
-	rmq_key_all(&c, set);
-	*missed = all == NULL && mq_partial_missed(r, &c);
-	if (*missed) {
-		all = mq_xcalloc(1, sizeof(*all));
-		all->type = REDIS_REPLY_ARRAY;
-	}
-	mq_command_free(&c);
-	return all;
-}
-
 static int
 list_rows(
     struct mq_redis *r, const char *const *queues, int count, struct gather *g)
 {
 	struct mq_stats *out = g->out;
-	struct mq_names found = {0};
-	redisReply *all;
+	struct mq_names names = {0};
 	int i, rv = 0;
 
 	for (i = 0; i < count; i++)
-		mq_names_add(&found, queues[i], NULL);
+		mq_names_add(&names, queues[i], NULL);
 	if (count == 0) {
-		all = call_members(r, RMQ_QUEUES, &out->part);
-		if (all == NULL)
-			return -1;
+		rv = rmq_call_names(r, RMQ_QUEUES, &names);
+		out->part =
+		    rv == -1 && rmq_missed(r, NULL, NULL, RMQ_QUEUES, NULL);
 		if (out->part)
-			rv = rmq_find_queues(r, &found);
-		else if (!(g->wanted & MQ_STATS_FEW) ||
-		    all->elements <= MQ_FEW_QUEUES)
-			mq_rows_list(&found, all);
-		freeReplyObject(all);
+			rv = rmq_find_queues(r, &names);
+		else if (g->wanted & MQ_STATS_FEW && names.n > MQ_FEW_QUEUES)
+			mq_names_free(&names);
 	}
 	/* Where there is no answer, a queue counts as known. */
-	mq_rows_make(out, &found, true);
+	mq_rows_make(out, &names, true);
 	return rv;
 }
 
@@ -473,24 +452,27 @@ static int
 list_connections(struct mq_redis *r, struct gather *g)
 {
 	struct mq_stats *out = g->out;
-	bool cluster = mq_redis_command(r).cluster, missed;
-	redisReply *all = call_members(r, RMQ_CONNECTIONS, &missed);
-	const char *names[NAMED];
+	bool cluster = mq_redis_command(r).cluster;
+	redisReply none = {.type = REDIS_REPLY_ARRAY}, *names = &none;
+	redisReply *all = mq_call_members(r, RMQ_CONNECTIONS);
+	const char *queues[NAMED];
 	int i, rv = 0;
 
-	if (all == NULL)
+	if (all != NULL)
+		names = all;
+	else if (!rmq_missed(r, NULL, NULL, RMQ_CONNECTIONS, NULL))
 		return -1;
 	/* Unless connections are to be shown, those that have nothing of some named
 	 * queues change nothing. */
 	if (g->links.named && !g->links.wanted &&
 	    out->count <= (cluster ? 1 : NAMED)) {
 		for (i = 0; i < out->count; i++)
-			names[i] = out->queues[i].name;
-		rv = rmq_keep_holders(r, names, out->count, !cluster, all);
+			queues[i] = out->queues[i].name;
+		rv = rmq_keep_holders(r, queues, out->count, !cluster, names);
 	}
 	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
 		rv = rmq_unacked_lists(r, MANY_KEYS, &g->lists);
-	mq_rows_connections(out, all, &g->lists);
+	mq_rows_connections(out, names, &g->lists);
 	freeReplyObject(all);
 	return rv;
 }
@@ -508,37 +490,27 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 		mq_command_words(c, "host pid");
 }
 
-static bool
-has_string(const redisReply *all, const char *text)
-{
-	size_t i;
-
-	for (i = 0; i < all->elements; i++)
-		if (strcmp(all->element[i]->str, text) == 0)
-			return true;
-	return false;
-}
-
 /* With the queues of which the connection holds messages without being listed as their
  * consumer. */
 static int
 take_queues(
     struct gather *g, struct mq_connection_stats *c, const redisReply *reply)
 {
+	struct mq_names queues = {0};
 	const struct mq_name *list;
 	size_t i, n;
 
 	if (!mq_reply_strings(reply))
 		return -1;
+	mq_rows_list(&queues, reply);
 	list = mq_names_find(&g->lists, c->name, &n);
-	c->consumed = mq_xcalloc(reply->elements + n + 1, sizeof(*c->consumed));
-	for (i = 0; i < reply->elements; i++)
-		if (strlen(reply->element[i]->str) ==
-		    (size_t)reply->element[i]->len)
-			mq_links_add(&g->links, c, reply->element[i]->str, 0);
 	for (i = 0; i < n; i++)
-		if (!has_string(reply, list[i].queue))
-			mq_links_add(&g->links, c, list[i].queue, 0);
+		mq_names_add(&queues, list[i].queue, NULL);
+	mq_names_sort(&queues);
+	c->consumed = mq_xcalloc(queues.n + 1, sizeof(*c->consumed));
+	for (i = 0; i < queues.n; i++)
+		mq_links_add(&g->links, c, queues.list[i].name, 0);
+	mq_names_free(&queues);
 	return 0;
 }
 
@@ -608,52 +580,36 @@ take_link(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* Whether there was an answer about a key of a connection. */
-static bool
-is_answered(const struct mq_redis *r, struct mq_command *c,
-    const struct mq_connection_stats *of, const char *what)
-{
-	mq_command_plain(c, "GET");
-	rmq_key_connection(c, of->name, what);
-	return !mq_partial_missed(r, c);
-}
-
 /* On a cluster: sets the nodes of connections and what they consume; and what is not
  * known, as a node is lost. */
 static void
 find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 {
-	struct mq_command c = mq_redis_command(r);
 	struct mq_queue_stats *q = l->out->queues;
 	struct mq_connection_stats *of = l->out->connections;
 	struct mq_link *link;
-	bool whole; /* the queues of all connections are known */
+	bool part; /* the queues of some connections are not known */
 
-	if (!c.cluster)
+	if (!mq_redis_command(r).cluster)
 		return;
-	mq_command_plain(&c, "SSCAN");
-	rmq_key_all(&c, RMQ_CONNECTIONS);
-	whole = !mq_partial_missed(r, &c);
+	part = rmq_missed(r, NULL, NULL, RMQ_CONNECTIONS, NULL);
 	for (; of < l->out->connections + l->out->connection_count; of++) {
-		whole &= is_answered(r, &c, of, "queues");
-		of->unsure = !is_answered(r, &c, of, "heartbeat");
-		of->node = mq_partial_node(r, &c);
+		part |= rmq_missed(r, of->name, NULL, "queues", NULL);
+		of->unsure =
+		    rmq_missed(r, of->name, NULL, "heartbeat", &of->node);
 	}
 	for (link = l->list; link < l->list + l->n; link++) {
-		mq_command_plain(&c, "LLEN");
-		rmq_key_queue(&c, link->consumed->queue, "ready");
-		link->consumed->node = mq_partial_node(r, &c);
-		if (mq_partial_missed(r, &c))
+		if (rmq_missed(r, NULL, link->consumed->queue, "ready",
+			&link->consumed->node))
 			link->consumed->unacked = link->consumed->consumers =
 			    -1;
 		if (link->row != NULL && link->connection->unsure)
 			link->row->consumers = link->row->dead_consumers =
 			    link->row->connections = -1;
 	}
-	for (; !whole && q < l->out->queues + l->out->count; q++)
+	for (; part && q < l->out->queues + l->out->count; q++)
 		q->unacked = q->consumers = q->dead_consumers = q->connections =
 		    -1;
-	mq_command_free(&c);
 }
 
 /* A program that uses the other form of the keys seems to have no consumers and messages:
@@ -711,24 +667,18 @@ ask_connections(struct mq_redis *r, struct gather *g)
 static void
 find_nodes(const struct mq_redis *r, struct mq_stats *out)
 {
-	struct mq_command c = mq_redis_command(r);
+	const struct mq_command c = mq_redis_command(r);
 	struct mq_queue_stats *q;
-	int i;
 
-	for (i = 0; i < out->count && c.cluster; i++) {
-		q = &out->queues[i];
-		mq_command_plain(&c, "LLEN");
-		rmq_key_queue(&c, q->name, "ready");
-		q->node = mq_partial_node(r, &c);
+	for (q = out->queues; c.cluster && q < out->queues + out->count; q++) {
 		q->scattered = rmq_is_scattered(&c, q->name);
-		if (!mq_partial_missed(r, &c))
+		if (!rmq_missed(r, NULL, q->name, "ready", &q->node))
 			continue;
 		q->ready = q->delayed = q->unacked = q->rejected = -1;
 		q->consumers = q->dead_consumers = q->connections = -1;
 		q->in_line = q->oldest_ms = -1;
 		q->counted = false;
 	}
-	mq_command_free(&c);
 }
 
 int
