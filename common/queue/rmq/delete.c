@@ -129,10 +129,10 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	enum { HAS, ALIVE, CONSUMERS, OTHERS, OTHER_UNACKED, QUESTIONS };
 	static const struct rmq_question asked[QUESTIONS] = {
 	    [HAS] = {"SISMEMBER", "queues", RMQ_OF_CONNECTION, .queue = true},
-	    [ALIVE] = {"PTTL", "heartbeat", RMQ_OF_CONNECTION},
-	    [CONSUMERS] = {"SCARD", "consumers", RMQ_OF_BOTH},
-	    [OTHERS] = {"EXISTS", "consumers", RMQ_OF_OTHER},
-	    [OTHER_UNACKED] = {"EXISTS", "unacked", RMQ_OF_OTHER}};
+	    [ALIVE] = {"PTTL", "heartbeat", .of = RMQ_OF_CONNECTION},
+	    [CONSUMERS] = {"SCARD", "consumers", .of = RMQ_OF_BOTH},
+	    [OTHERS] = {"EXISTS", "consumers", .of = RMQ_OF_OTHER},
+	    [OTHER_UNACKED] = {"EXISTS", "unacked", .of = RMQ_OF_OTHER}};
 	struct rmq_cleaner w = {.round.r = r};
 	long long *answers, *n;
 	size_t i;
