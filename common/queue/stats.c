@@ -484,7 +484,7 @@ take_past(void *arg, size_t i, redisReply *reply)
 	char *end;
 	size_t k, m;
 
-	if (!mq_reply_strings(reply))
+	if (!mq_reply_is(reply, ""))
 		return 0;
 	out->notes = mq_xcalloc(reply->elements + 1, sizeof(*out->notes));
 	for (k = 0; k < reply->elements; k++) {

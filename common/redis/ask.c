@@ -20,15 +20,24 @@ mq_nonsense(struct mq_redis *r)
 }
 
 bool
-mq_reply_strings(const redisReply *reply)
+mq_reply_is(const redisReply *reply, const char *form)
 {
-	size_t i;
+	size_t i, n = strcspn(form, " ");
+	const char *rest = form[n] == ' ' ? form + n + 1 : "$";
+	size_t each = strlen(rest);
+	char kind;
 
-	if (reply->type != REDIS_REPLY_ARRAY)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < n ||
+	    (reply->elements - n) % each != 0)
 		return false;
-	for (i = 0; i < reply->elements; i++)
-		if (reply->element[i]->type != REDIS_REPLY_STRING)
+	for (i = 0; i < reply->elements; i++) {
+		kind = i < n ? form[i] : rest[(i - n) % each];
+		if (kind != '*' &&
+		    reply->element[i]->type !=
+			(kind == '#' ? REDIS_REPLY_INTEGER :
+				       REDIS_REPLY_STRING))
 			return false;
+	}
 	return true;
 }
 
@@ -36,8 +45,7 @@ static bool
 is_of_type(const redisReply *reply, int type)
 {
 	return type == -1 ||
-	    (type == MQ_STRINGS ? mq_reply_strings(reply) :
-				  reply->type == type);
+	    (type == MQ_STRINGS ? mq_reply_is(reply, "") : reply->type == type);
 }
 
 redisReply *
@@ -174,7 +182,7 @@ mq_reply_time(const redisReply *time, int64_t *ms)
 {
 	long long s, us;
 
-	if (!mq_reply_strings(time) || time->elements != 2)
+	if (!mq_reply_is(time, "") || time->elements != 2)
 		return -1;
 	s = strtoll(time->element[0]->str, NULL, 10);
 	us = strtoll(time->element[1]->str, NULL, 10);
@@ -217,7 +225,7 @@ mq_cursor_take(char cursor[MQ_CURSOR_SIZE], const redisReply *reply)
 	*cursor = '\0';
 	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
 	    reply->element[0]->type != REDIS_REPLY_STRING ||
-	    !mq_reply_strings(reply->element[1]))
+	    !mq_reply_is(reply->element[1], ""))
 		return NULL;
 	if (strcmp(reply->element[0]->str, "0") != 0)
 		strlcpy(cursor, reply->element[0]->str, MQ_CURSOR_SIZE);

@@ -19,7 +19,9 @@ int mq_call_number(struct mq_redis *, struct mq_command *, long long *n);
 /* The same when any reply but an error will do, or none to an optional command. */
 int mq_call_done(struct mq_redis *, struct mq_command *);
 
-bool mq_reply_strings(const redisReply *);
+/* Whether it is an array whose first elements are as form says: '$' a string, '#' an integer,
+ * '*' anything; any number follow, as often as form says behind a blank, or strings. */
+bool mq_reply_is(const redisReply *, const char *form);
 
 /* The reply made no sense: sets the error, and gives -1. */
 int mq_nonsense(struct mq_redis *);

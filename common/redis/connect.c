@@ -141,7 +141,7 @@ take_master(
 	if (reply->type == REDIS_REPLY_NIL)
 		return mq_redis_fail(
 		    r, MQ_EXIT_CONFIG, "no master has the name %s", name);
-	if (!mq_reply_strings(reply) || reply->elements != 2 ||
+	if (!mq_reply_is(reply, "") || reply->elements != 2 ||
 	    strlcpy(master->host, reply->element[0]->str,
 		sizeof(master->host)) >= sizeof(master->host))
 		return mq_nonsense(r);

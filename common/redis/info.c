@@ -210,7 +210,7 @@ take_answer(void *arg, size_t i, redisReply *reply)
 			take_info(r, reply->str);
 		return 0;
 	}
-	if (!mq_reply_strings(reply) || reply->elements != 2)
+	if (!mq_reply_is(reply, "") || reply->elements != 2)
 		return 0;
 	value = reply->element[1]->str;
 	if (i == 1)

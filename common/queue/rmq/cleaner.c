@@ -148,7 +148,7 @@ rmq_cleaner_fields(struct rmq_cleaner *w, const char *queue, const char *what,
 		if (reply == NULL)
 			break;
 		some = mq_cursor_take(cursor, reply);
-		if (some != NULL && mq_reply_strings(some))
+		if (some != NULL && mq_reply_is(some, ""))
 			rv = take(arg, some);
 		freeReplyObject(reply);
 	}

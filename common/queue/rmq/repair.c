@@ -132,23 +132,21 @@ by_id(const void *a, const void *b)
 	return memcmp(x->value->str, y->value->str, MQ_ID_LEN);
 }
 
-/* The holder with this id is somewhere. */
+/* The holder with this id is somewhere; it may have several. */
 static void
-note_seen(struct check *p, const char *id)
+note_seen(struct check *p, redisReply *id)
 {
-	size_t low = 0, high = p->n, middle;
+	const struct lock key = {.value = id}, *end = p->locks + p->n;
+	struct lock *lock = NULL;
 
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (memcmp(p->locks[middle].value->str, id, MQ_ID_LEN) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (;
-	     low < p->n && memcmp(p->locks[low].value->str, id, MQ_ID_LEN) == 0;
-	     low++)
-		p->locks[low].seen = true;
+	if (p->n > 0 && id->len == MQ_ID_LEN)
+		lock = bsearch(&key, p->locks, p->n, sizeof(key), by_id);
+	if (lock == NULL)
+		return;
+	while (lock > p->locks && by_id(lock - 1, &key) == 0)
+		lock--;
+	for (; lock < end && by_id(lock, &key) == 0; lock++)
+		lock->seen = true;
 }
 
 static void
@@ -207,19 +205,9 @@ lower(long long *least, const redisReply *text)
 		*least = n;
 }
 
+/* A reply; ids follow. */
 enum { MORE, LATE, MISSING, EXPIRES, LAST_TICK, AT, SIGN, IDS };
-
-static bool
-is_sound(const redisReply *reply)
-{
-	size_t i;
-
-	for (i = 0; i < reply->elements; i++)
-		if (reply->element[i]->type !=
-		    (i < EXPIRES ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
-			return false;
-	return i >= IDS;
-}
+#define FORM "###$$$$"
 
 /* Returns whether there is more. */
 static bool
@@ -236,8 +224,7 @@ take_step(struct check *p, const redisReply *reply, struct mq_buf *at,
 	mq_buf_set(at, e[AT]->str, e[AT]->len);
 	mq_buf_set(sign, e[SIGN]->str, e[SIGN]->len);
 	for (i = IDS; i < reply->elements; i++)
-		if (e[i]->len == MQ_ID_LEN)
-			note_seen(p, e[i]->str);
+		note_seen(p, e[i]);
 	return e[MORE]->integer != 0;
 }
 
@@ -303,7 +290,7 @@ check_place(struct check *p, const char *place, const char *connection)
 		mq_command_str(&c, p->w->how->dry_run ? "1" : "0");
 		mq_command_str(&c, tombstone);
 		rv = mq_round_call(&p->w->round, &c, REDIS_REPLY_ARRAY, &reply);
-		more = reply != NULL && is_sound(reply);
+		more = reply != NULL && mq_reply_is(reply, FORM);
 		p->whole &= more;
 		if (more) {
 			more = take_step(p, reply, &at, &sign);

@@ -500,7 +500,7 @@ take_queues(
 	const struct mq_name *list;
 	size_t i, n;
 
-	if (!mq_reply_strings(reply))
+	if (!mq_reply_is(reply, ""))
 		return -1;
 	mq_rows_list(&queues, reply);
 	list = mq_names_find(&g->lists, c->name, &n);

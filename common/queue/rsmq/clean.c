@@ -180,7 +180,7 @@ take_enlisted(void *arg, size_t i, redisReply *reply)
 
 	(void)i;
 	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) ||
-	    !rsmq_is(reply, "##"))
+	    !mq_reply_is(reply, "##"))
 		return 0;
 	w->out->adopted += (long)reply->element[0]->integer;
 	w->out->orphans += (long)reply->element[1]->integer;
@@ -320,7 +320,7 @@ take_reply(struct cleaner *w, struct walk *k, redisReply *reply)
 
 	k->over = true;
 	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) ||
-	    !rsmq_is(reply, k->kind == NULL ? "$$## $#$" : "$##"))
+	    !mq_reply_is(reply, k->kind == NULL ? "$$## $#$" : "$##"))
 		return 0;
 	mq_buf_set(&k->at, e[0]->str, e[0]->len);
 	if (k->kind != NULL) {

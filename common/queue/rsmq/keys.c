@@ -243,34 +243,12 @@ rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
 	return 0;
 }
 
-bool
-rsmq_is(const redisReply *reply, const char *form)
-{
-	size_t i, n = strcspn(form, " ");
-	const char *rest = form[n] == ' ' ? form + n + 1 : "$";
-	size_t each = strlen(rest);
-	char kind;
-
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < n ||
-	    (reply->elements - n) % each != 0)
-		return false;
-	for (i = 0; i < reply->elements; i++) {
-		kind = i < n ? form[i] : rest[(i - n) % each];
-		if (kind != '*' &&
-		    reply->element[i]->type !=
-			(kind == '#' ? REDIS_REPLY_INTEGER :
-				       REDIS_REPLY_STRING))
-			return false;
-	}
-	return true;
-}
-
 redisReply *
 rsmq_call(struct mq_redis *r, struct mq_command *c, const char *form)
 {
 	redisReply *reply = mq_call(r, c, -1);
 
-	if (reply == NULL || rsmq_is(reply, form))
+	if (reply == NULL || mq_reply_is(reply, form))
 		return reply;
 	freeReplyObject(reply);
 	(void)mq_nonsense(r);

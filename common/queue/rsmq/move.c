@@ -50,7 +50,7 @@ take_held(void *arg, size_t i, redisReply *reply)
 	struct mq_scan *s = arg;
 	size_t k;
 
-	if (!rsmq_is(reply, ""))
+	if (!mq_reply_is(reply, ""))
 		return -1;
 	for (k = 0; k < reply->elements; k++)
 		mq_names_add(s->walk->held, reply->element[k]->str,
@@ -408,7 +408,7 @@ rsmq_delete_queue(
 		    "%s: its connections keep changing; try again", queue);
 		return -1;
 	}
-	if (rsmq_is(reply, "#####")) {
+	if (mq_reply_is(reply, "#####")) {
 		e = reply->element;
 		out->consumers = (long)e[0]->integer;
 		out->known = e[1]->integer != 0;

@@ -112,7 +112,7 @@ take_queue(void *arg, size_t i, redisReply *reply)
 
 	if (i % OF_QUEUE == COUNTS)
 		return mq_counts_take(reply, g->out->now_ms, q);
-	if (!rsmq_is(reply, FORM))
+	if (!mq_reply_is(reply, FORM))
 		return -1;
 	q->attributed = e[VT]->type == REDIS_REPLY_STRING;
 	if (q->attributed) {
@@ -218,7 +218,7 @@ take_connection(void *arg, size_t i, redisReply *reply)
 		c->ttl_ms = reply->integer;
 		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
 	}
-	if (!rsmq_is(reply, "***"))
+	if (!mq_reply_is(reply, "***"))
 		return -1;
 	mq_links_about(c, e[0], e[1]);
 	if (e[2]->type == REDIS_REPLY_STRING)
@@ -251,7 +251,7 @@ take_link(void *arg, size_t i, redisReply *reply)
 {
 	const struct mq_link *l = &((struct gather *)arg)->links.list[i];
 
-	if (!rsmq_is(reply, ""))
+	if (!mq_reply_is(reply, ""))
 		return -1;
 	l->consumed->unacked = (long)reply->elements;
 	if (l->row != NULL)
