@@ -238,7 +238,7 @@ print_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
 		meta.attempt = 1 +
 		    mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
 		meta.more =
-		    mq_json_pack("{s:o}", "receipt", mq_json_text(m->receipt));
+		    json_pack("{s:o}", "receipt", mq_json_text(m->receipt));
 		mq_frame_write(&out, MQ_FRAME_JSONL, &m->envelope, &meta);
 		json_decref(meta.more);
 	}

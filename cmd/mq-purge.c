@@ -247,7 +247,7 @@ print_json(
     const struct options *o, const struct selection *s, const long *count)
 {
 	struct mq_buf text = {0};
-	json_t *v = mq_json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "queue",
+	json_t *v = json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "queue",
 	    mq_json_name(o->queue), "purged", (json_int_t)s->done, "ready",
 	    (json_int_t)count[MQ_READY], "delayed",
 	    (json_int_t)count[MQ_DELAYED], "rejected",

@@ -141,9 +141,9 @@ static void
 print_json(const struct options *o, const struct selection *s)
 {
 	struct mq_buf text = {0};
-	json_t *v = mq_json_pack("{s:o, s:I, s:b}", "queue",
-	    mq_json_name(o->from.queue), s->word, (json_int_t)s->done,
-	    "dry_run", s->dry_run);
+	json_t *v =
+	    json_pack("{s:o, s:I, s:b}", "queue", mq_json_name(o->from.queue),
+		s->word, (json_int_t)s->done, "dry_run", s->dry_run);
 
 	if (s->clone)
 		mq_json_set(v, "ids", json_incref(s->clones.ids));

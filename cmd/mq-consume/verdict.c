@@ -163,7 +163,7 @@ push_message(const struct verdict_rules *r, struct message *m,
 		    v->text[0] != '\0' ? ": " : "", v->text);
 	m->to = mq_xstrdup(to);
 	if (mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) != NULL) {
-		mq_envelope_remove(&m->envelope, MQ_HEADER_ATTEMPT);
+		json_object_del(m->envelope.headers, MQ_HEADER_ATTEMPT);
 		mq_envelope_write_header(&m->envelope, &m->header);
 	}
 	return MQ_OUTCOME_PUSH;

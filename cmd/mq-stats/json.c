@@ -18,12 +18,6 @@
 #define CONTENTS_MESSAGES 100
 #define CONTENTS_PAYLOAD  65536
 
-static void
-append_value(json_t *list, json_t *value)
-{
-	mq_json_must(json_array_append_new(list, value) == 0);
-}
-
 static json_t *
 past_json(const struct mq_past *p)
 {
@@ -36,7 +30,7 @@ past_json(const struct mq_past *p)
 	int i;
 
 	for (; n < p->notes + p->count; n++) {
-		append_value(list, v = json_object());
+		json_array_append_new(list, v = json_object());
 		for (i = 0; i < MQ_NOTED; i++) {
 			number = n->n[i] * (i == MQ_NOTED_AT_S ? 1000 : 1);
 			mq_json_set(v, names[i],
@@ -57,8 +51,8 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 		counters = fields_json(count_fields, q, 0);
 		mq_json_set(counters, "run_buckets", buckets = json_array());
 		for (i = 0; i < MQ_BUCKETS; i++)
-			append_value(buckets,
-			    mq_json_pack("{so sI}", "up_to_s",
+			json_array_append_new(buckets,
+			    json_pack("{so sI}", "up_to_s",
 				i < MQ_BUCKETS - 1 ? json_real(mq_bucket_s[i]) :
 						     json_null(),
 				"runs", (json_int_t)q->counts.bucket[i]));
@@ -98,15 +92,16 @@ json_print(const struct model *m, bool connections)
 	mq_json_set(v, "time_ms", json_integer(stats->now_ms));
 	mq_json_set(v, "queues", list);
 	for (q = stats->queues; q < stats->queues + stats->count; q++) {
-		append_value(list, queue_json(m, q));
+		json_array_append_new(list, queue_json(m, q));
 		if (q->scattered || q->other)
-			append_value(left, mq_json_text(q->name));
+			json_array_append_new(left, mq_json_text(q->name));
 	}
 	if (connections)
 		mq_json_set(v, "connections", list = json_array());
 	for (; connections && c < stats->connections + stats->connection_count;
 	     c++) {
-		append_value(list, one = fields_json(connection_fields, c, 0));
+		json_array_append_new(
+		    list, one = fields_json(connection_fields, c, 0));
 		mq_json_set(one, "queues",
 		    fields_list(consumed_fields, c->consumed,
 			sizeof(*c->consumed), c->count, 0));
@@ -148,7 +143,7 @@ add_message(void *arg, const struct mq_scan *slice, const struct mq_item *item)
 	json_t *v;
 
 	message_unpack(&s, item, state);
-	append_value(c->list, v = message_facts(&s, item, state));
+	json_array_append_new(c->list, v = message_facts(&s, item, state));
 	if (state == MQ_REJECTED) {
 		reason_fold(s.reason, group);
 		mq_json_set(v, "reason_group", mq_json_text(group));

@@ -288,7 +288,7 @@ print_message(const struct found *f)
 	printf("%-12s%zu\n", "size", s.envelope.payload_len);
 	printf("%-12s%s\n", "payload", text);
 	free(text);
-	history = mq_history_list(&s.envelope);
+	history = mq_history_list(&s.envelope, SIZE_MAX);
 	json_array_foreach(history, i, v)
 		print_failure(v);
 	json_decref(history);
@@ -341,7 +341,7 @@ print_text(const struct found *f)
 static json_t *
 found_json(const struct found *f, bool payload)
 {
-	json_t *v = mq_json_pack("{so so}", "id",
+	json_t *v = json_pack("{so so}", "id",
 		   mq_json_text(f->exists ? f->filter->id : f->ending.id),
 		   "queue",
 		   mq_json_name(f->exists ? f->place.queue : f->ended_in)),
@@ -350,14 +350,14 @@ found_json(const struct found *f, bool payload)
 	struct message s;
 
 	if (!f->exists) {
-		mq_json_must(json_object_update(v, f->ending.json) == 0);
+		json_object_update(v, f->ending.json);
 		return v;
 	}
 	mq_json_set(v, "state", json_string(mq_state_name(f->place.state)));
 	if (f->item.element != NULL) {
 		message_unpack(&s, &f->item, f->place.state);
 		facts = message_facts(&s, &f->item, f->place.state);
-		mq_json_must(json_object_update(v, facts) == 0);
+		json_object_update(v, facts);
 		json_decref(facts);
 		published_ms = (int64_t)mq_id_time(f->filter->id) / 1000;
 		if (published_ms > 0)

@@ -396,8 +396,7 @@ rejected_fill(const struct model *m, struct table *t)
 json_t *
 reasons_json(const struct reasons *r, const char *queue, int shown)
 {
-	return mq_json_pack("{so so sI}", "queue", mq_json_name(queue),
-	    "reasons",
+	return json_pack("{so so sI}", "queue", mq_json_name(queue), "reasons",
 	    fields_list(reason_fields, r->list, sizeof(*r->list), shown, 0),
 	    "others", (json_int_t)r->others);
 }

@@ -63,8 +63,7 @@ find_warnings(const struct mq_report *r)
 	    r->policy);
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].is)
-			mq_json_must(json_array_append_new(
-					 list, mq_json_text(all[i].text)) == 0);
+			json_array_append_new(list, mq_json_text(all[i].text));
 	return list;
 }
 
@@ -140,7 +139,7 @@ server_print(const char *name, const struct mq_report *r, bool json)
 	size_t i;
 
 	if (json) {
-		v = mq_json_pack("{so}", "server", mq_json_text(name));
+		v = json_pack("{so}", "server", mq_json_text(name));
 		for (f = report_fields; f->kind != KIND_END; f++)
 			field_set(v, f, r, 0);
 		mq_json_set(v, "warnings", warnings);

@@ -98,8 +98,7 @@ make_copy(struct selection *s, const struct mq_item *item, long *made)
 			if (c->ids == NULL)
 				puts(id);
 			else
-				mq_json_must(json_array_append_new(
-						 c->ids, json_string(id)) == 0);
+				json_array_append_new(c->ids, json_string(id));
 		}
 	}
 	mq_envelope_free(&e);

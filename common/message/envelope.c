@@ -44,8 +44,7 @@ mq_envelope_parse(
 		 * on strings. */
 		json_array_foreach(list, i, item)
 			if (json_is_null(item))
-				mq_json_must(json_array_set_new(list, i,
-						 json_string("")) == 0);
+				json_array_set_new(list, i, json_string(""));
 			else
 				good &= json_is_string(item);
 	}
@@ -102,22 +101,11 @@ mq_envelope_get_long(
 void
 mq_envelope_set(struct mq_envelope *e, const char *name, const char *value)
 {
-	json_t *list = json_array();
-
 	if (!json_is_object(e->headers)) {
 		json_decref(e->headers);
 		e->headers = json_object();
 	}
-	mq_json_must(e->headers != NULL && list != NULL &&
-	    json_array_append_new(list, mq_json_text(value)) == 0 &&
-	    json_object_set_new(e->headers, name, list) == 0);
-}
-
-void
-mq_envelope_remove(struct mq_envelope *e, const char *name)
-{
-	if (json_is_object(e->headers))
-		(void)json_object_del(e->headers, name);
+	mq_json_set(e->headers, name, json_pack("[o]", mq_json_text(value)));
 }
 
 void
@@ -126,8 +114,7 @@ mq_envelope_add(struct mq_envelope *e, const char *name, const char *value)
 	json_t *list = json_object_get(e->headers, name);
 
 	if (json_is_array(list))
-		mq_json_must(
-		    json_array_append_new(list, mq_json_text(value)) == 0);
+		json_array_append_new(list, mq_json_text(value));
 	else
 		mq_envelope_set(e, name, value);
 }

@@ -59,9 +59,6 @@ long mq_envelope_get_long(
  * be UTF-8; bytes of value that are not become '?'. */
 void mq_envelope_set(struct mq_envelope *, const char *name, const char *value);
 
-/* Takes a header away, if it is there. */
-void mq_envelope_remove(struct mq_envelope *, const char *name);
-
 /* Adds one more value to a header, as mq_envelope_set() does otherwise.  The
  * name must be canonical. */
 void mq_envelope_add(struct mq_envelope *, const char *name, const char *value);

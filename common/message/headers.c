@@ -227,49 +227,28 @@ checked_failure(const json_t *from)
 	json_t *to = json_object(), *v;
 	size_t i;
 
-	mq_json_must(to != NULL);
 	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		v = json_object_get(from, members[i].name);
 		if (v != NULL && json_typeof(v) == members[i].type)
-			mq_json_must(
-			    json_object_set(to, members[i].name, v) == 0);
+			json_object_set(to, members[i].name, v);
 	}
 	return to;
 }
 
 json_t *
-mq_history_list(const struct mq_envelope *e)
-{
-	json_t *out = json_array(), *value, *v;
-	size_t i;
-
-	mq_json_must(out != NULL);
-	json_array_foreach(
-	    json_object_get(e->headers, MQ_HEADER_HISTORY), i, value) {
-		v = mq_json_load(
-		    json_string_value(value), json_string_length(value), false);
-		if (json_is_object(v))
-			mq_json_must(json_array_append_new(
-					 out, checked_failure(v)) == 0);
-		json_decref(v);
-	}
-	return out;
-}
-
-json_t *
-mq_history_last(const struct mq_envelope *e)
+mq_history_list(const struct mq_envelope *e, size_t most)
 {
 	const json_t *list = json_object_get(e->headers, MQ_HEADER_HISTORY);
 	const json_t *value;
-	json_t *v, *out = NULL;
+	json_t *v, *out = json_array();
 	size_t i = json_array_size(list);
 
-	while (i > 0 && out == NULL) {
+	while (i > 0 && json_array_size(out) < most) {
 		value = json_array_get(list, --i);
 		v = mq_json_load(
 		    json_string_value(value), json_string_length(value), false);
 		if (json_is_object(v))
-			out = checked_failure(v);
+			json_array_insert_new(out, 0, checked_failure(v));
 		json_decref(v);
 	}
 	return out;
@@ -278,8 +257,9 @@ mq_history_last(const struct mq_envelope *e)
 json_int_t
 mq_history_last_number(const struct mq_envelope *e, const char *name)
 {
-	json_t *last = mq_history_last(e);
-	json_int_t n = json_integer_value(json_object_get(last, name));
+	json_t *last = mq_history_list(e, 1);
+	json_int_t n =
+	    json_integer_value(json_object_get(json_array_get(last, 0), name));
 
 	json_decref(last);
 	return n;

@@ -140,14 +140,10 @@ void mq_history_crash(
     struct mq_envelope *, long attempt, bool last, const char *host);
 
 /*
- * The failures as a JSON list of such objects, oldest first, members in the
- * form above and of the right types or left out; a new reference, empty when
- * there are none.
+ * The last failures, at most so many, as a JSON list of such objects, oldest first,
+ * members in the form above and of the right types or left out; a new reference.
  */
-json_t *mq_history_list(const struct mq_envelope *);
-
-/* The last one of them; a new reference, NULL when there is none. */
-json_t *mq_history_last(const struct mq_envelope *);
+json_t *mq_history_list(const struct mq_envelope *, size_t most);
 
 /* "at_ms" or "attempt" of the last one; 0: there is none. */
 json_int_t mq_history_last_number(const struct mq_envelope *, const char *name);

@@ -1,21 +1,10 @@
 #include "json.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/exit.h"
-#include "base/say.h"
 #include "base/text.h"
-#include "base/xalloc.h"
-
-void
-mq_json_must(bool ok)
-{
-	if (!ok)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-}
 
 /* --- what jansson does not take ----------------------------------------------- */
 
@@ -157,19 +146,7 @@ restore_names(struct mq_buf *out, size_t from)
 
 /* --- values ---------------------------------------------------------------------- */
 
-static json_t *
-load_text(const char *p, size_t n)
-{
-	json_error_t error;
-	json_t *v;
-
-	v = json_loadb(p, n, JSON_ALLOW_NUL | JSON_DECODE_ANY, &error);
-	/* jansson has a text for each mistake, but not for each malloc. */
-	if (v == NULL)
-		mq_json_must(error.text[0] != '\0' &&
-		    json_error_code(&error) != json_error_out_of_memory);
-	return v;
-}
+#define LOAD (JSON_ALLOW_NUL | JSON_DECODE_ANY)
 
 /* Whether there may be a MARK in a name. */
 static bool
@@ -187,13 +164,13 @@ json_t *
 mq_json_load(const char *p, size_t n, bool lenient)
 {
 	struct mq_buf text = {0};
-	json_t *v = is_marked(p, p + n) ? NULL : load_text(p, n);
+	json_t *v = is_marked(p, p + n) ? NULL : json_loadb(p, n, LOAD, NULL);
 
 	/* Nearly all texts are taken as they are. */
 	if (v != NULL)
 		return v;
 	prepare_text(p, n, lenient, &text);
-	v = load_text(mq_buf_str(&text), text.len);
+	v = json_loadb(mq_buf_str(&text), text.len, LOAD, NULL);
 	mq_buf_free(&text);
 	return v;
 }
@@ -210,8 +187,7 @@ mq_json_dump(const json_t *v, struct mq_buf *out)
 {
 	size_t from = out->len;
 
-	mq_json_must(json_dump_callback(v, dump_value, out,
-			 JSON_COMPACT | JSON_ENCODE_ANY) == 0);
+	json_dump_callback(v, dump_value, out, JSON_COMPACT | JSON_ENCODE_ANY);
 	if (memmem(out->data + from, out->len - from, MARK, 3) != NULL)
 		restore_names(out, from);
 }
@@ -291,23 +267,10 @@ mq_json_add_text(struct mq_buf *out, const char *p, size_t n)
 	return true;
 }
 
-json_t *
-mq_json_pack(const char *format, ...)
-{
-	va_list ap;
-	json_t *v;
-
-	va_start(ap, format);
-	v = json_vpack_ex(NULL, 0, format, ap);
-	va_end(ap);
-	mq_json_must(v != NULL);
-	return v;
-}
-
 void
 mq_json_set(json_t *object, const char *name, json_t *value)
 {
-	mq_json_must(json_object_set_new(object, name, value) == 0);
+	json_object_set_new(object, name, value);
 }
 
 json_t *
@@ -317,8 +280,7 @@ mq_json_names(const struct mq_names *names)
 	size_t i;
 
 	for (i = 0; i < names->n; i++)
-		mq_json_must(json_array_append_new(
-				 list, mq_json_name(names->list[i].name)) == 0);
+		json_array_append_new(list, mq_json_name(names->list[i].name));
 	return list;
 }
 
@@ -340,7 +302,6 @@ clean_string(const char *s, const char *fmt)
 			mq_buf_printf(&text, fmt, (unsigned char)s[i]);
 	}
 	v = json_string(mq_buf_str(&text));
-	mq_json_must(v != NULL);
 	mq_buf_free(&text);
 	return v;
 }

@@ -1,6 +1,6 @@
 /*
- * JSON text to a value and back.  Out of memory ends the program (see
- * xalloc.h), so that it is never taken for bad data.
+ * JSON text to a value and back.  Programs let jansson allocate with mq_xmalloc(), which
+ * never fails, so that a lack of memory is never taken for bad data.
  */
 #ifndef MQ_JSON_H
 #define MQ_JSON_H
@@ -39,13 +39,7 @@ json_t *mq_json_name(const char *);
 /* The names of a list, without their queues. */
 json_t *mq_json_names(const struct mq_names *);
 
-/* As json_pack(3); never NULL. */
-json_t *mq_json_pack(const char *format, ...);
-
 /* Sets a member of an object, which takes the value. */
 void mq_json_set(json_t *object, const char *name, json_t *value);
-
-/* Ends the program unless ok: the jansson call had no memory. */
-void mq_json_must(bool ok);
 
 #endif

@@ -253,9 +253,3 @@ mq_verbs_begin(struct mq_verbs *v)
 	v->on_dup = NULL;
 	v->arg = NULL;
 }
-
-void
-mq_verbs_end(struct mq_verbs *v)
-{
-	take_line(v);
-}

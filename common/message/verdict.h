@@ -80,7 +80,8 @@ void mq_verbs_begin(struct mq_verbs *);
 /* The DUE that begins at s, in seconds. */
 int64_t mq_verb_due(const char *s);
 
-/* Takes n more bytes from the pipe. */
+/* Takes n more bytes from the pipe.  When the pipe has ended (or is given up), a newline
+ * ends a last line without one. */
 void mq_verbs_feed(struct mq_verbs *, const char *p, size_t n);
 
 /* Takes the next of n bytes, not beyond the end of a line; returns how many. */
@@ -91,9 +92,6 @@ const char *mq_verbs_text(const struct mq_verbs *);
 
 /* Begins the next message of the same run. */
 void mq_verbs_next(struct mq_verbs *);
-
-/* The pipe has ended (or is given up): takes a last line without newline. */
-void mq_verbs_end(struct mq_verbs *);
 
 /* --- verdict ------------------------------------------------------------ */
 

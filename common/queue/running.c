@@ -17,14 +17,14 @@ mq_runs_write(const struct mq_run *runs, int n, struct mq_buf *out)
 	json_t *list = json_array(), *run;
 
 	for (; n > 0; n--, runs++) {
-		run = mq_json_pack("{so so sI sI so sI sI so}", "queue",
+		run = json_pack("{so so sI sI so sI sI so}", "queue",
 		    mq_json_name(runs->queue), "id", mq_json_text(runs->id),
 		    "attempt", (json_int_t)runs->attempt, "pid",
 		    (json_int_t)runs->pid, "script", mq_json_text(runs->script),
 		    "started_ms", (json_int_t)runs->started_ms, "grace_ms",
 		    (json_int_t)runs->grace_ms, "text",
 		    mq_json_text(runs->text));
-		mq_json_must(json_array_append_new(list, run) == 0);
+		json_array_append_new(list, run);
 	}
 	mq_json_dump(list, out);
 	json_decref(list);

@@ -455,7 +455,7 @@ TEST(written_json)
 	mq_envelope_add(&e, "A", "2");
 	/* The envelope's own headers come first. */
 	meta = (struct mq_frame_meta){.queue = "q", .stamp = STAMP};
-	meta.more = mq_json_pack("{s:s, s:[n, i]}", "n", "\x1f", "list", 5);
+	meta.more = json_pack("{s:s, s:[n, i]}", "n", "\x1f", "list", 5);
 	expect_jsonl(&e, &meta,
 	    "{\"queue\":\"q\",\"n\":\"\\u001F\",\"list\":[null,5],"
 	    "\"headers\":{\"Z\":[\"1\"],\"A\":[\"2\"]},"

@@ -28,7 +28,7 @@ hear(const char *p, size_t n)
 	struct mq_verbs v = {0};
 
 	feed(&v, p, n);
-	mq_verbs_end(&v);
+	mq_verbs_feed(&v, "\n", 1);
 	return v;
 }
 
@@ -51,7 +51,7 @@ TEST(begin_is_as_zeroed)
 	assert_false(v.spoke);
 	assert_int_equal(v.resend_s, 0);
 	feed(&v, "done", 4);
-	mq_verbs_end(&v);
+	mq_verbs_feed(&v, "\n", 1);
 	assert_int_equal(v.final, MQ_FINAL_DONE);
 	assert_string_equal(v.text, "");
 }
@@ -433,7 +433,7 @@ check_ones(
 	int i;
 
 	feed(&v, said, strlen(said));
-	mq_verbs_end(&v);
+	mq_verbs_feed(&v, "\n", 1);
 	for (i = 0; i < 3; i++) {
 		mq_verdict_one(&v, i, status, late, strict, &got);
 		if (i > 0)
@@ -552,7 +552,7 @@ TEST(numbers)
 		    .ones = ones, .count = 3, .on_dup = on_dup};
 		feed(&v, B("dup "));
 		feed(&v, t[i].text, strlen(t[i].text));
-		mq_verbs_end(&v);
+		mq_verbs_feed(&v, "\n", 1);
 		snprintf(want, sizeof(want), "%d:%s", t[i].which, t[i].rest);
 		expect_recorded(t[i].text, 0, want);
 		assert_int_equal(v.stray, t[i].which == 3);

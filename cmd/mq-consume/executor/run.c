@@ -415,7 +415,7 @@ on_ended(void *arg, int status)
 		alone = !read_verbs(s, true) && run_output_ended(s->run.output);
 	}
 	s->ran_s = took;
-	mq_verbs_end(&s->verbs);
+	mq_verbs_feed(&s->verbs, "\n", 1);
 	ev_io_stop(x->loop, &s->verbs_io);
 	ev_timer_stop(x->loop, &s->timer);
 	ev_timer_stop(x->loop, &s->patience);

@@ -196,7 +196,7 @@ format_message(char *const *environment, struct mq_buf *text)
 		at = strtoll(due, NULL, 10) / 1000;
 	else if (value != NULL && mq_id_valid(value, strlen(value)))
 		at = (json_int_t)(mq_id_time(value) / 1000000);
-	v = mq_json_pack("{s:s, s:s, s:s, s:I}", "src", "mq-tools", "status",
+	v = json_pack("{s:s, s:s, s:s, s:I}", "src", "mq-tools", "status",
 	    "run", "state", "run", "due", at > 0 ? at : (json_int_t)time(NULL));
 	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		value = variable(environment, members[i][1]);

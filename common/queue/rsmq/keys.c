@@ -316,9 +316,9 @@ rsmq_extra(struct mq_envelope *e, struct mq_buf *extra)
 	mq_buf_clear(extra);
 	if (!json_is_object(e->headers))
 		return;
-	mq_envelope_remove(e, MQ_HEADER_ID);
-	mq_envelope_remove(e, MQ_HEADER_NAME);
-	mq_envelope_remove(e, MQ_HEADER_ATTEMPT);
+	json_object_del(e->headers, MQ_HEADER_ID);
+	json_object_del(e->headers, MQ_HEADER_NAME);
+	json_object_del(e->headers, MQ_HEADER_ATTEMPT);
 	if (json_object_size(e->headers) == 0)
 		return;
 	mq_json_dump(e->headers, &text);
