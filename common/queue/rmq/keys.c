@@ -1,45 +1,8 @@
 /*
- * The layout of adjust/rmq v5 (Go).  Its keys, where [Q] is {Q} on a cluster, so that
- * all those of a queue are in one slot:
- *
- *	rmq::queues				set of queue names
- *	rmq::queue::[Q]::ready, ::rejected	lists, pushed left, taken right
- *	rmq::connections			set of connection names
- *	rmq::connection::C::heartbeat		"1", with a TTL of 60 s
- *	rmq::connection::C::queues		set of queues that C consumes
- *	rmq::connection::C::queue::[Q]::consumers	set of consumer names
- *	rmq::connection::C::queue::[Q]::unacked	list, pushed left
- *
- * and ours, which a Go peer does not know and does not need:
- *
- *	rmq::queue::[Q]::priority	sorted set, claimable: as delayed
- *	rmq::queue::[Q]::delayed	sorted set, not yet claimable; see
- *					lua/lib/place.lua
- *	rmq::queue::[Q]::locks		hash: who holds a key, or a group
- *	rmq::queue::[Q]::clock		the tick
- *	rmq::queue::[Q]::rate		hash: a rate that consumers share
- *	rmq::queue::[Q]::result::ID	list of one: what became of a message
- *	rmq::queue::[Q]::paused		"1", maybe with a TTL
- *	rmq::paused			the same of all queues
- *	rmq::queue::[Q]::watch		the consumer that hears of messages, and
- *	rmq::queue::[Q]::idle		sorted set: those that it wakes; both lapse
- *					after 60 s; see lua/lib/role.lua
- *	rmq::queue::[Q]::counters	hash: what has been counted
- *	rmq::queue::[Q]::minutes, ::hours	hashes: its past; see stats.c; both
- *					lapse
- *	rmq::queue::[Q]::publisher::ID	hash: what has become of its batches;
- *					see layout.h
- *	rmq::queue::[Q]::stop		a request to end a run, with a TTL: see
- *					stats.h
- *	rmq::queue::[Q]::cleaning	who cleans: the name of a heartbeat
- *	rmq::cleaning			the same of the server
- *	rmq::connection::C::info	hash: host, pid, slots
- *	rmq::connection::C::running	what runs there: see stats.h
- *	rmq::connection::C::queue::{Q}::lease	on a cluster: what the heartbeat is for
- *					a claim elsewhere, with a TTL of 40 s
- *	rmq::connection::C::queue::{Q}::info	hash, on a cluster: what C has claimed
- *	rmq::queue::{Q}::none		never exists: a script that names it is refused
- *					whole while its slot moves to another node
+ * The keys of the layout of adjust/rmq v5 (Go), and ours, which a Go peer does not know and
+ * does not need; mq-layout(7) says what each of them is.  [Q] is {Q} on a cluster, so that all
+ * those of a queue are in one slot.  rmq::queue::{Q}::none never exists: a script that names
+ * it is refused whole while its slot moves to another node.
  */
 #include "rmq.h"
 

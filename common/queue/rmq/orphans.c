@@ -80,64 +80,55 @@ queue_of(redisReply *text, bool cluster, const char **what)
 	return is_queue_name(key + start) ? key + start : NULL;
 }
 
+/* The names in keys of unacked lists, or of queues of a cluster. */
 static int
-note_lists(void *lists, const redisReply *keys)
+note_names(void *names, const redisReply *keys)
 {
 	char *connection, *queue;
+	const char *what;
 	size_t i;
 
 	for (i = 0; i < keys->elements; i++)
 		if (unacked_names(keys->element[i], &connection, &queue))
-			mq_names_add(lists, connection, queue);
+			mq_names_add(names, connection, queue);
+		else if ((queue = queue_of(keys->element[i], true, &what)) !=
+		    NULL)
+			mq_names_add(names, queue, NULL);
 	return 0;
+}
+
+/* A user who may not look is told nothing. */
+static int
+sweep_names(struct mq_redis *r, const char *pattern, const char *type,
+    long long most, struct mq_names *names)
+{
+	struct mq_round round = {.r = r};
+	struct mq_sweep sweep = {.round = &round,
+	    .pattern = pattern,
+	    .type = type,
+	    .most = most,
+	    .take = note_names,
+	    .arg = names};
+	int rv = mq_sweep_keys(&sweep);
+
+	/* A walk may come by a key twice. */
+	mq_names_sort(names);
+	return rv;
 }
 
 int
 rmq_unacked_lists(struct mq_redis *r, long long most, struct mq_names *lists)
 {
-	/* A user who may not look is told nothing. */
-	struct mq_round round = {.r = r};
-	struct mq_sweep sweep = {.round = &round,
-	    .pattern = mq_redis_command(r).cluster ?
-		"rmq::connection::*}::unacked" :
-		"rmq::connection::*]::unacked",
-	    .type = "list",
-	    .most = most,
-	    .take = note_lists,
-	    .arg = lists};
-	int rv = mq_sweep_keys(&sweep);
-
-	/* A walk may come by a key twice. */
-	mq_names_sort(lists);
-	return rv;
-}
-
-static int
-note_queues(void *queues, const redisReply *keys)
-{
-	const char *queue, *what;
-	size_t i;
-
-	for (i = 0; i < keys->elements; i++) {
-		queue = queue_of(keys->element[i], true, &what);
-		if (queue != NULL)
-			mq_names_add(queues, queue, NULL);
-	}
-	return 0;
+	return sweep_names(r,
+	    mq_redis_command(r).cluster ? "rmq::connection::*}::unacked" :
+					  "rmq::connection::*]::unacked",
+	    "list", most, lists);
 }
 
 int
 rmq_find_queues(struct mq_redis *r, struct mq_names *found)
 {
-	struct mq_round round = {.r = r};
-	struct mq_sweep sweep = {.round = &round,
-	    .pattern = ALL_QUEUES,
-	    .take = note_queues,
-	    .arg = found};
-	int rv = mq_sweep_keys(&sweep);
-
-	mq_names_sort(found);
-	return rv;
+	return sweep_names(r, ALL_QUEUES, NULL, 0, found);
 }
 
 bool

@@ -458,24 +458,6 @@ static const struct rmq_question questions[QUESTIONS] = {
     {"GET", "clock", .optional = true}, {"LLEN", .what = "ready"},
     {"ZCARD", .what = "priority"}, {"ZCARD", .what = "delayed"}};
 
-/* Whether it is for this consumer to look for holders; see CHECK_MS. */
-static int
-take_check(struct rmq_cleaner *w, const char *queue, bool *ours)
-{
-	struct mq_command c = mq_redis_command(w->round.r);
-	redisReply *reply;
-
-	mq_command_plain(&c, "SET");
-	rmq_key_queue(&c, queue, "checked");
-	mq_command_words(&c, "1 NX PX");
-	mq_command_int(&c, CHECK_MS);
-	reply = mq_call(w->round.r, &c, -1);
-	/* A full server refuses it. */
-	*ours = reply != NULL && reply->type == REDIS_REPLY_STATUS;
-	freeReplyObject(reply);
-	return mq_redis_lost(w->round.r) ? -1 : 0;
-}
-
 /* *unseen: some holders were not seen, and nothing was let go of. */
 static int
 repair_once(struct rmq_cleaner *w, const char *queue, const long long *has,
@@ -488,14 +470,26 @@ repair_once(struct rmq_cleaner *w, const char *queue, const long long *has,
 	    .expires = -1,
 	    .last_tick = -1,
 	    .whole = true};
+	struct mq_command c = mq_redis_command(w->round.r);
+	redisReply *reply;
 	bool proof = frees;
 	size_t i;
 	int rv = rmq_cleaner_fields(w, queue, "locks", take_fields, &p);
 
 	if (p.n > 0)
 		qsort(p.locks, p.n, sizeof(*p.locks), by_id);
-	if (rv == 0 && !proof && !w->blind && p.held > 0)
-		rv = take_check(w, queue, &proof);
+	/* Whether it is for this consumer to look for holders; a full server refuses to
+	 * say so. */
+	if (rv == 0 && !proof && !w->blind && p.held > 0) {
+		mq_command_plain(&c, "SET");
+		rmq_key_queue(&c, queue, "checked");
+		mq_command_words(&c, "1 NX PX");
+		mq_command_int(&c, CHECK_MS);
+		reply = mq_call(w->round.r, &c, -1);
+		proof = reply != NULL && reply->type == REDIS_REPLY_STATUS;
+		freeReplyObject(reply);
+		rv = mq_redis_lost(w->round.r) ? -1 : 0;
+	}
 	if (rv == 0 && (p.has_late || (proof && (p.n > 0 || has[IN_LINE] > 0))))
 		rv = repair_all(&p, proof, frees);
 	*unseen = false;

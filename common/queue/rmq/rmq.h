@@ -41,8 +41,7 @@ bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
 /* --- keys --------------------------------------------------------------- */
 
-/* The keys of adjust/rmq v5 and our own beside them, which keys.c lists.  Each function
- * appends one argument to a command, or as many as there are words. */
+/* Each function appends one key to a command, or as many as there are words. */
 
 #define RMQ_QUEUES	"rmq::queues"
 #define RMQ_CONNECTIONS "rmq::connections"

@@ -1,6 +1,6 @@
 /*
  * The layout of adjust/rmq v5 (Go): the table of all that it can do, and the commands of
- * publishers and consumers.  keys.c says which keys it has.
+ * publishers and consumers.
  *
  * A heartbeat that has expired stays so: it is renewed with EXPIRE, which does
  * nothing when it is gone, and a consumer that finds it gone takes a new name.

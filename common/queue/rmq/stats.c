@@ -150,24 +150,6 @@ add_keys(void *arg, size_t i, struct mq_command *c)
 	add_ours(c, out->queues[i].name);
 }
 
-/* Many queues may have nothing at all: if the first ones do not, the others are asked
- * about together, too; and always for whoever asks every minute. */
-static int
-find_empty(struct mq_redis *r, struct gather *g)
-{
-	size_t n = (size_t)g->out->count;
-	struct rmq_exists look = {r, add_keys, g->out, g->keys};
-	int rv;
-
-	if (n <= TOGETHER || mq_redis_command(r).cluster)
-		return 0;
-	rv = rmq_exists(&look, RMQ_ANY, TOGETHER, TOGETHER);
-	return rv == 0 &&
-		(g->keys[0] == RMQ_NONE || (g->wanted & MQ_STATS_FEW)) ?
-	    rmq_exists(&look, RMQ_ANY, n, TOGETHER) :
-	    rv;
-}
-
 /* On a cluster, no command asks about several keys in the other form. */
 static void
 add_others(void *arg, size_t i, struct mq_command *c)
@@ -417,16 +399,24 @@ static int
 ask_queues(struct mq_redis *r, struct gather *g)
 {
 	bool cluster = mq_redis_command(r).cluster;
-	size_t n = (size_t)g->out->count + 1;
+	size_t n = (size_t)g->out->count;
+	bool many = n > TOGETHER && !cluster;
+	struct rmq_exists look = {
+	    r, add_keys, g->out, mq_xcalloc(n + 1, sizeof(*g->keys))};
 	int rv = 0;
 
-	g->keys = mq_xcalloc(n, sizeof(*g->keys));
-	g->row = mq_xcalloc(n, sizeof(*g->row));
-	g->known = mq_xcalloc(n, sizeof(*g->known));
+	g->keys = look.keys;
+	g->row = mq_xcalloc(n + 1, sizeof(*g->row));
+	g->known = mq_xcalloc(n + 1, sizeof(*g->known));
 	if (g->links.named)
 		rv = ask_rows(r, g, KNOWN, NOW);
-	if (rv == 0)
-		rv = find_empty(r, g);
+	/* Many queues may have nothing at all: if the first ones do not, the others are
+	 * asked about together, too; and always for whoever asks every minute. */
+	if (rv == 0 && many)
+		rv = rmq_exists(&look, RMQ_ANY, TOGETHER, TOGETHER);
+	if (rv == 0 && many &&
+	    (g->keys[0] == RMQ_NONE || (g->wanted & MQ_STATS_FEW)))
+		rv = rmq_exists(&look, RMQ_ANY, n, TOGETHER);
 	/* First what is asked about every queue that may have anything, then what is asked
 	 * about keys of ours. */
 	if (rv == 0)
@@ -490,46 +480,39 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 		mq_command_words(c, "host pid");
 }
 
-/* With the queues of which the connection holds messages without being listed as their
- * consumer. */
-static int
-take_queues(
-    struct gather *g, struct mq_connection_stats *c, const redisReply *reply)
-{
-	struct mq_names queues = {0};
-	const struct mq_name *list;
-	size_t i, n;
-
-	if (!mq_reply_is(reply, ""))
-		return -1;
-	mq_rows_list(&queues, reply);
-	list = mq_names_find(&g->lists, c->name, &n);
-	for (i = 0; i < n; i++)
-		mq_names_add(&queues, list[i].queue, NULL);
-	mq_names_sort(&queues);
-	c->consumed = mq_xcalloc(queues.n + 1, sizeof(*c->consumed));
-	for (i = 0; i < queues.n; i++)
-		mq_links_add(&g->links, c, queues.list[i].name, 0);
-	mq_names_free(&queues);
-	return 0;
-}
-
 static int
 take_about(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	struct mq_connection_stats *c = &g->out->connections[i / g->questions];
 	int question = QUEUES + (int)(i % g->questions);
+	struct mq_names queues = {0};
+	const struct mq_name *list;
+	size_t k, n;
 
-	if (question == QUEUES)
-		return take_queues(g, c, reply);
 	if (question == LEASE) {
 		c->ttl_ms = reply->integer;
 		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
 	}
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+	if (question == INFO) {
+		if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+			return -1;
+		mq_links_about(c, reply->element[0], reply->element[1]);
+		return 0;
+	}
+	/* With the queues of which the connection holds messages without being listed
+	 * as their consumer. */
+	if (!mq_reply_is(reply, ""))
 		return -1;
-	mq_links_about(c, reply->element[0], reply->element[1]);
+	mq_rows_list(&queues, reply);
+	list = mq_names_find(&g->lists, c->name, &n);
+	for (k = 0; k < n; k++)
+		mq_names_add(&queues, list[k].queue, NULL);
+	mq_names_sort(&queues);
+	c->consumed = mq_xcalloc(queues.n + 1, sizeof(*c->consumed));
+	for (k = 0; k < queues.n; k++)
+		mq_links_add(&g->links, c, queues.list[k].name, 0);
+	mq_names_free(&queues);
 	return 0;
 }
 
@@ -663,24 +646,6 @@ ask_connections(struct mq_redis *r, struct gather *g)
 	return rv;
 }
 
-/* On a cluster: sets the nodes of the rows; and what is not known, as a node is lost. */
-static void
-find_nodes(const struct mq_redis *r, struct mq_stats *out)
-{
-	const struct mq_command c = mq_redis_command(r);
-	struct mq_queue_stats *q;
-
-	for (q = out->queues; c.cluster && q < out->queues + out->count; q++) {
-		q->scattered = rmq_is_scattered(&c, q->name);
-		if (!rmq_missed(r, NULL, q->name, "ready", &q->node))
-			continue;
-		q->ready = q->delayed = q->unacked = q->rejected = -1;
-		q->consumers = q->dead_consumers = q->connections = -1;
-		q->in_line = q->oldest_ms = -1;
-		q->counted = false;
-	}
-}
-
 int
 rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
     struct mq_stats *out)
@@ -690,6 +655,8 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	    .links = {.out = out,
 		.wanted = wanted & MQ_STATS_CONNECTIONS,
 		.named = count > 0}};
+	const struct mq_command c = mq_redis_command(r);
+	struct mq_queue_stats *q;
 	int rv;
 
 	*out = (struct mq_stats){0};
@@ -703,10 +670,18 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 		rv = ask_connections(r, &g);
 	if (rv == 0 && count > 0)
 		mq_rows_order(out, queues, count);
-	if (rv == 0)
-		find_nodes(r, out);
 	if (rv == -1)
 		mq_stats_free(out);
+	/* On a cluster: the nodes; and what is not known, as a node is lost. */
+	for (q = out->queues; c.cluster && q < out->queues + out->count; q++) {
+		q->scattered = rmq_is_scattered(&c, q->name);
+		if (!rmq_missed(r, NULL, q->name, "ready", &q->node))
+			continue;
+		q->ready = q->delayed = q->unacked = q->rejected = -1;
+		q->consumers = q->dead_consumers = q->connections = -1;
+		q->in_line = q->oldest_ms = -1;
+		q->counted = false;
+	}
 	return rv;
 }
 
