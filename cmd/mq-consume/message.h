@@ -11,9 +11,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "message/envelope.h"
-#include "message/frame.h"
 #include "message/headers.h"
+#include "message/frame.h"
 #include "queue/stats.h"
 
 enum message_state {

@@ -6,7 +6,7 @@
 #define PUBLISH_H
 
 #include "base/id.h"
-#include "message/envelope.h"
+#include "message/headers.h"
 #include "message/frame.h"
 #include "queue/attach.h"
 #include "queue/publisher.h"

@@ -12,9 +12,8 @@
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "message/envelope.h"
+#include "message/headers.h"
 #include "message/frame.h"
-#include "message/result.h"
 #include "queue/queue.h"
 #include "queue/stats.h"
 #include "redis/connection.h"

@@ -1,4 +1,4 @@
-#include "envelope.h"
+#include "headers.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "envelope.h"
+#include "headers.h"
 
 enum mq_framing {
 	MQ_FRAME_WHOLE,

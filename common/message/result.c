@@ -1,9 +1,8 @@
-#include "result.h"
+#include "headers.h"
 
 #include <limits.h>
 #include <string.h>
 
-#include "headers.h"
 #include "json.h"
 
 static const char *const names[] = {[MQ_END_DONE] = "done",

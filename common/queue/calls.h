@@ -3,7 +3,7 @@
 #ifndef MQ_CALLS_H
 #define MQ_CALLS_H
 
-#include "message/result.h"
+#include "message/headers.h"
 #include "publisher.h"
 #include "queue.h"
 

@@ -12,7 +12,6 @@
 #include "calls.h"
 #include "layout.h"
 #include "message/headers.h"
-#include "message/result.h"
 #include "redis/connection.h"
 
 #define CLAIM_BYTES ((size_t)1024 * 1024)

@@ -10,7 +10,7 @@
 #include "base/id.h"
 #include "base/names.h"
 #include "base/rate.h"
-#include "message/envelope.h"
+#include "message/headers.h"
 #include "redis/ask.h"
 #include "redis/command.h"
 

@@ -2,11 +2,9 @@
  * An element of a queue: what parses is written and parsed again as the same,
  * and what the input says as -H does comes back out of an envelope.
  */
-#include "message/envelope.h"
+#include "message/headers.h"
 
 #include "fuzz.h"
-#include "message/headers.h"
-#include "message/result.h"
 
 static void
 same(const struct mq_envelope *a, const struct mq_envelope *b)

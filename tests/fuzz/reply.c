@@ -16,8 +16,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "message/envelope.h"
-#include "message/result.h"
+#include "message/headers.h"
 #include "queue/layout.h"
 #include "queue/lease.h"
 #include "queue/queue.h"

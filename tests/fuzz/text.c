@@ -8,7 +8,6 @@
 #include "fuzz.h"
 #include "message/headers.h"
 #include "message/json.h"
-#include "message/result.h"
 #include "queue/stats.h"
 
 static void

@@ -6,7 +6,6 @@
 
 #include <limits.h>
 
-#include "message/envelope.h"
 #include "message/headers.h"
 #include "message/json.h"
 

@@ -5,7 +5,6 @@
 #include "message/headers.h"
 
 #include "message/json.h"
-#include "message/result.h"
 #include "queue/stats.h"
 #include "unit.h"
 

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "message/result.h"
 #include "inbox.h"
 #include "mq-consume/rules.h"
 

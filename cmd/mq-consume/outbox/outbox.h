@@ -8,7 +8,6 @@
 
 #include "base/id.h"
 #include "message/headers.h"
-#include "message/result.h"
 #include "mq-consume/inbox/inbox.h"
 #include "mq-consume/message.h"
 #include "mq-consume/options.h"

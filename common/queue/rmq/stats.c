@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "message/envelope.h"
 #include "message/headers.h"
 #include "redis/connection.h"
 

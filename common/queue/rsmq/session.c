@@ -11,7 +11,6 @@
 
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "message/envelope.h"
 #include "message/headers.h"
 #include "queue/lease.h"
 #include "queue/scripts.h"
