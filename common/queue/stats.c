@@ -419,14 +419,6 @@ ask_to_note(void *arg, size_t i, struct mq_command *c)
 	}
 }
 
-/* A minute that is missing is no reason to fail. */
-static int
-ignore_reply(void *arg, size_t i, redisReply *reply)
-{
-	(void)arg, (void)i, (void)reply;
-	return 0;
-}
-
 void
 mq_past_note(struct mq_redis *r, const struct mq_layout *layout,
     const char *const *queues, int count)
@@ -449,7 +441,7 @@ mq_past_note(struct mq_redis *r, const struct mq_layout *layout,
 		stats.queues[n++] = *q;
 		*q = row;
 	}
-	(void)mq_ask_each(r, (size_t)n, ask_to_note, ignore_reply, &p);
+	(void)mq_ask_each(r, (size_t)n, ask_to_note, NULL, &p);
 	mq_stats_free(&stats);
 }
 

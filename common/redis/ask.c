@@ -106,7 +106,7 @@ take_reply(
 	if (!q->errors && mq_reply_missing(reply)) {
 		rv = 0;
 	} else if (q->errors || !mq_redis_refused(r, reply)) {
-		rv = q->take(q->arg, i, reply);
+		rv = q->take == NULL ? 0 : q->take(q->arg, i, reply);
 		if (rv == -1)
 			(void)mq_nonsense(r);
 	}

@@ -34,7 +34,7 @@ int mq_nonsense(struct mq_redis *);
  * again when the server does not know the script.  take() takes its reply, in order
  * but for such scripts: 0; MQ_KEEP, and the reply is the caller's; or -1 when it
  * makes no sense.  An error reply ends mq_ask_all(), but for those of lost nodes, which
- * it passes over (mq_reply_missing()); mq_ask_each() gives it to take().
+ * it passes over (mq_reply_missing()); mq_ask_each() gives it to take(), which may be NULL.
  */
 #define MQ_KEEP 1
 typedef void mq_ask_fn(void *arg, size_t i, struct mq_command *);

@@ -119,14 +119,6 @@ ask_to_count(void *arg, size_t i, struct mq_command *c)
 		.expired = n->expired});
 }
 
-/* A count that is missing is no reason to fail. */
-static int
-ignore_reply(void *arg, size_t i, redisReply *reply)
-{
-	(void)arg, (void)i, (void)reply;
-	return 0;
-}
-
 /*
  * The dead first: that leaves fewer keys to look through, and what they had
  * is known again then.
@@ -155,7 +147,8 @@ take_steps(struct rmq_cleaner *w)
 	if (rv == 0 && w->how->all && !is_partial(r))
 		rv = rmq_attach_sweep(w);
 	if (rv == 0 && !w->how->dry_run)
-		rv = mq_ask_each(r, w->count_n, ask_to_count, ignore_reply, w);
+		/* A count that is missing is no reason to fail. */
+		rv = mq_ask_each(r, w->count_n, ask_to_count, NULL, w);
 	return rv == 0 ? mq_round_end(&w->round) : rv;
 }
 
