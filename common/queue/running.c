@@ -200,13 +200,6 @@ static const char *const words[] = {[MQ_STOP_NONE] = "",
     [MQ_STOP_REJECTED] = "rejected",
     [MQ_STOP_OVER] = "over"};
 
-static void
-write_stop(enum mq_stop what, const struct mq_run *run, struct mq_buf *out)
-{
-	mq_buf_printf(out, "%s %ld %s %s", words[what], run->attempt, run->id,
-	    run->connection);
-}
-
 enum mq_stop
 mq_stop_read(char *text, struct mq_run *run)
 {
@@ -228,69 +221,58 @@ void
 mq_side_stop(const struct mq_side *side, struct mq_command *c,
     const struct mq_run *run, enum mq_stop what, int64_t ms)
 {
-	struct mq_buf text = {0};
-
-	write_stop(what, run, &text);
 	mq_command_script(c, &mq_script_write_when_full);
 	side->key(c, run->queue, "stop");
 	mq_command_str(c, "SET");
-	mq_command_arg(c, text.data, text.len);
+	mq_command_fmt(c, "%s %ld %s %s", words[what], run->attempt, run->id,
+	    run->connection);
 	mq_command_str(c, "PX");
 	mq_command_int(c, ms);
-	mq_buf_free(&text);
 }
 
 /* --- asking -------------------------------------------------------------- */
 
-struct asking {
-	struct mq_redis *redis;
-	const struct mq_layout *layout;
-	const struct mq_run *run;
-	enum mq_stop what;
-	struct mq_buf text; /* of the request */
-};
-
-/* *answer NONE: another request, or none, is there; ours: the text is ours. */
+/* *found: what is there about the run; NONE: nothing, or about another one. */
 static int
-look(const struct asking *a, bool *there, bool *ours, enum mq_stop *answer)
+look(struct mq_redis *r, const struct mq_side *side, const struct mq_run *run,
+    bool *there, enum mq_stop *found)
 {
-	struct mq_command c = mq_redis_command(a->redis);
-	struct mq_run found = {0};
+	struct mq_command c = mq_redis_command(r);
+	struct mq_run about = {0};
 	redisReply *reply;
 
-	*answer = MQ_STOP_NONE;
+	*found = MQ_STOP_NONE;
 	mq_command_plain(&c, "GET");
-	a->layout->side->key(&c, a->run->queue, "stop");
-	reply = mq_call(a->redis, &c, -1);
+	side->key(&c, run->queue, "stop");
+	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
 	*there = reply->type == REDIS_REPLY_STRING;
-	*ours = *there && reply->len == a->text.len &&
-	    memcmp(reply->str, a->text.data, reply->len) == 0;
-	if (*there && !*ours)
-		*answer = mq_stop_read(reply->str, &found);
-	if (*answer < MQ_STOP_PURGED || found.attempt != a->run->attempt ||
-	    strcmp(found.id, a->run->id) != 0 ||
-	    strcmp(found.connection, a->run->connection) != 0)
-		*answer = MQ_STOP_NONE;
+	if (*there)
+		*found = mq_stop_read(reply->str, &about);
+	if (*found != MQ_STOP_NONE &&
+	    (about.attempt != run->attempt || strcmp(about.id, run->id) != 0 ||
+		strcmp(about.connection, run->connection) != 0))
+		*found = MQ_STOP_NONE;
 	freeReplyObject(reply);
 	return 0;
 }
 
 /* A user without the right to wake it is answered later. */
 static int
-request(const struct asking *a, int64_t ms)
+request(struct mq_redis *r, const struct mq_side *side,
+    const struct mq_run *run, enum mq_stop what, int64_t ms)
 {
-	struct mq_command c = mq_redis_command(a->redis);
+	struct mq_command c = mq_redis_command(r);
 	redisReply *reply;
 
-	mq_side_stop(a->layout->side, &c, a->run, a->what, ms);
-	if (mq_call_done(a->redis, &c) == -1)
+	mq_side_stop(side, &c, run, what, ms);
+	if (mq_call_done(r, &c) == -1)
 		return -1;
 	mq_command_plain(&c, "PUBLISH");
-	mq_command_fmt(&c, "mq::wake::%s", a->run->connection);
-	a->layout->side->key(&c, a->run->queue, "stop");
-	reply = mq_redis_answer(a->redis, &c);
+	mq_command_fmt(&c, "mq::wake::%s", run->connection);
+	side->key(&c, run->queue, "stop");
+	reply = mq_redis_answer(r, &c);
 	mq_command_free(&c);
 	freeReplyObject(reply);
 	return reply == NULL ? -1 : 0;
@@ -300,30 +282,28 @@ int
 mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_run *run, enum mq_stop what, enum mq_stop *answer)
 {
-	struct asking a = {
-	    .redis = r, .layout = layout, .run = run, .what = what};
 	int64_t left = HEAR_MS + run->grace_ms;
 	double until = mq_clock_steady_s() + (double)left / 1000;
 	struct mq_command c = mq_redis_command(r);
-	bool there = false, ours = false;
+	enum mq_stop found = MQ_STOP_NONE;
+	bool there = false;
 	int rv = 0;
 
-	write_stop(what, run, &a.text);
-	for (*answer = MQ_STOP_NONE;
-	     rv == 0 && *answer == MQ_STOP_NONE && left > 0;
-	     left = (int64_t)((until - mq_clock_steady_s()) * 1000)) {
-		rv = look(&a, &there, &ours, answer);
+	while (rv == 0 && found < MQ_STOP_PURGED && left > 0) {
+		rv = look(r, layout->side, run, &there, &found);
 		/* Another request is answered first. */
 		if (rv == 0 && !there)
-			rv = request(&a, left);
-		if (*answer == MQ_STOP_NONE)
+			rv = request(r, layout->side, run, what, left);
+		if (found < MQ_STOP_PURGED)
 			(void)poll(NULL, 0, LOOK_MS);
+		left = (int64_t)((until - mq_clock_steady_s()) * 1000);
 	}
-	if (rv == 0 && (ours || *answer != MQ_STOP_NONE)) {
+	*answer = found >= MQ_STOP_PURGED ? found : MQ_STOP_NONE;
+	/* An answer, or our request. */
+	if (rv == 0 && (found == what || *answer != MQ_STOP_NONE)) {
 		mq_command_plain(&c, "DEL");
 		layout->side->key(&c, run->queue, "stop");
 		rv = mq_call_done(r, &c);
 	}
-	mq_buf_free(&a.text);
 	return rv;
 }
