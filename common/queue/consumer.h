@@ -36,7 +36,7 @@ struct mq_consumer {
 		int missing; /* answers about the leases of queues */
 	} renewal;
 	int leaving;	/* queues or steps without answer */
-	int leave_step; /* on a cluster, the one under way */
+	int leave_step; /* the next one */
 	void (*left)(void *arg);
 	void *left_arg;
 };

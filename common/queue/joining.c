@@ -23,9 +23,7 @@ mq_consumer_free(struct mq_consumer *k)
 	while (k->lapsed_count > 0)
 		mq_command_free(&k->lapsed[--k->lapsed_count]);
 	free(k->lapsed);
-	k->lapsed = NULL;
 	free(k->queues);
-	k->queues = NULL;
 }
 
 /* The last steps of leaving are about all that is not beside a queue. */
@@ -308,29 +306,22 @@ mq_consumer_lapsed(struct mq_consumer *k, int queue, const char *element,
 /* What the server still holds for the consumer goes back, in bounded steps; then its keys
  * go. */
 
+/* The nodes of a cluster do not keep the order of the steps: each waits for the answer
+ * to the one before. */
 static void
 on_left(void *arg, redisReply *reply)
 {
 	struct mq_consumer *k = arg;
-
-	(void)reply;
-	if (--k->leaving == 0)
-		k->left(k->left_arg);
-}
-
-/* The nodes of a cluster do not keep the order of the steps. */
-static void
-leave_step(void *arg, redisReply *reply)
-{
-	struct mq_consumer *k = arg;
 	struct mq_command cmd = mq_async_command(k->async);
 
-	if (reply != NULL && reply->type != REDIS_REPLY_ERROR &&
-	    k->layout->leave(&k->session, k->leave_step++, &cmd))
-		mq_async_send(k->async, &cmd, leave_step, k);
-	else
-		k->left(k->left_arg);
+	if (cmd.cluster && reply != NULL && reply->type != REDIS_REPLY_ERROR &&
+	    k->layout->leave(&k->session, k->leave_step++, &cmd)) {
+		k->leaving++;
+		mq_async_send(k->async, &cmd, on_left, k);
+	}
 	mq_command_free(&cmd);
+	if (--k->leaving == 0)
+		k->left(k->left_arg);
 }
 
 static void
@@ -338,26 +329,24 @@ end_giving(struct mq_consumer *k)
 {
 	const redisReply go = {.type = REDIS_REPLY_NIL};
 	struct mq_command cmd = mq_async_command(k->async);
-	int queue = 0, step;
+	int queue = 0;
 
 	/* A queue that is away may have messages for this connection. */
 	while (queue < k->session.queue_count && !mq_consumer_lacks(k, queue))
 		queue++;
 	if (queue < k->session.queue_count) {
 		k->left(k->left_arg);
-	} else if (cmd.cluster) {
-		k->leave_step = 0;
-		leave_step(k, (redisReply *)(uintptr_t)&go);
-	} else {
-		k->leaving = 1;
-		for (step = 0; k->layout->leave(&k->session, step, &cmd);
-		     step++) {
-			k->leaving++;
-			mq_async_send(k->async, &cmd, on_left, k);
-		}
-		on_left(k, NULL);
+		return;
+	}
+	k->leaving = 1;
+	k->leave_step = 0;
+	while (!cmd.cluster &&
+	    k->layout->leave(&k->session, k->leave_step++, &cmd)) {
+		k->leaving++;
+		mq_async_send(k->async, &cmd, on_left, k);
 	}
 	mq_command_free(&cmd);
+	on_left(k, (redisReply *)(uintptr_t)&go);
 }
 
 static mq_async_take take_rest;
