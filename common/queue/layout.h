@@ -114,10 +114,9 @@ void mq_links_end(struct mq_links *);
 struct mq_walk {
 	redisReply *connections; /* those to walk through; NULL: one only */
 	redisReply *reply;	 /* this slice: the items point into it */
-	size_t cap;		 /* of the items */
-	long long part_left;  /* messages of the part of the place at work that
-				  * are still to be looked at, of those that were
-				  * there when it began; 0: not begun; -1: none */
+	/* Messages of the part of the place at work that are still to be looked at, of
+	 * those that were there when it began; 0: not begun; -1: none. */
+	long long part_left;
 	struct mq_buf anchor; /* the last message behind the walk */
 	long long span;	      /* messages that this slice had, and has */
 	/* rmq */
@@ -128,13 +127,11 @@ struct mq_walk {
 	struct mq_buf turned; /* the first message that was brought to the other
 			       * end; empty: none was */
 	/* rsmq */
-	struct mq_names *held; /* ids, and whose they are */
+	struct mq_names held; /* ids, and whose they are */
 };
 
 /* Allocates the walk at its first slice.  mq_scan_free() frees. */
 struct mq_walk *mq_walk_of(struct mq_scan *);
-/* Makes room for n items. */
-void mq_walk_reserve(struct mq_scan *, size_t n);
 
 /* --- mark --------------------------------------------------------------- */
 

@@ -237,24 +237,13 @@ mq_walk_of(struct mq_scan *scan)
 }
 
 void
-mq_walk_reserve(struct mq_scan *scan, size_t n)
-{
-	if (n <= scan->walk->cap)
-		return;
-	scan->items = mq_xreallocarray(scan->items, n, sizeof(*scan->items));
-	scan->walk->cap = n;
-}
-
-void
 mq_scan_free(struct mq_scan *scan)
 {
 	struct mq_walk *w = scan->walk;
 
 	if (w == NULL)
 		return;
-	if (w->held != NULL)
-		mq_names_free(w->held);
-	free(w->held);
+	mq_names_free(&w->held);
 	freeReplyObject(w->connections);
 	freeReplyObject(w->reply);
 	mq_buf_free(&w->anchor);

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/exit.h"
+#include "base/xalloc.h"
 
 /* --- scan ---------------------------------------------------------------- */
 
@@ -119,7 +120,8 @@ set_items(struct mq_scan *s)
 	double score;
 
 	s->count = (int)((reply->elements - 4) / each);
-	mq_walk_reserve(s, (size_t)s->count);
+	s->items =
+	    mq_xreallocarray(s->items, (size_t)s->count + 1, sizeof(*s->items));
 	for (i = 0; i < (size_t)s->count; i++, e += each) {
 		if (each == 2)
 			skip = MIN(e[0]->len, UNIQUE_LEN);

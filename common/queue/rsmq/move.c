@@ -53,7 +53,7 @@ take_held(void *arg, size_t i, redisReply *reply)
 	if (!mq_reply_is(reply, ""))
 		return -1;
 	for (k = 0; k < reply->elements; k++)
-		mq_names_add(s->walk->held, reply->element[k]->str,
+		mq_names_add(&s->walk->held, reply->element[k]->str,
 		    s->walk->connections->element[i]->str);
 	return 0;
 }
@@ -69,10 +69,10 @@ set_items(struct mq_scan *s)
 	const char *meant = s->place.connection, *whose = NULL;
 	const struct mq_name *holder;
 
-	mq_walk_reserve(s, n);
+	s->items = mq_xreallocarray(s->items, n + 1, sizeof(*s->items));
 	for (i = 0; i < n; i++, e += EACH) {
 		if (s->place.state == MQ_UNACKED) {
-			holder = mq_names_find(s->walk->held, e[0]->str, &k);
+			holder = mq_names_find(&s->walk->held, e[0]->str, &k);
 			whose = holder != NULL ? holder->queue : NULL;
 			if (meant != NULL &&
 			    strcmp(whose != NULL ? whose : RSMQ_NOBODY,
@@ -139,14 +139,13 @@ rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 	s->count = 0;
 	w->span = 0;
 	/* Messages that our own connections hold; programs of RSMQ leave no name. */
-	if (s->place.state == MQ_UNACKED && w->held == NULL) {
-		w->held = mq_xcalloc(1, sizeof(*w->held));
+	if (s->place.state == MQ_UNACKED && w->connections == NULL) {
 		w->connections = rsmq_connections(r, s->place.queue);
 		if (w->connections == NULL ||
 		    mq_ask_all(r, w->connections->elements, ask_held, take_held,
 			s) == -1)
 			return -1;
-		mq_names_sort(w->held);
+		mq_names_sort(&w->held);
 	}
 	while (!s->end && w->span == 0) {
 		freeReplyObject(w->reply);
