@@ -270,7 +270,7 @@ transport_begin(struct transport *t, bool single)
 	 * server is on this machine, and what is wrong with the queue can be said
 	 * later.  A private server has its socket only now. */
 	t->unasked = single && t->redis->server->socket[0] != '\0' &&
-	    o->shared.layout->publish_known != NULL && !is_special(o) &&
+	    o->shared.layout->has & MQ_HAS_TRIALS && !is_special(o) &&
 	    !o->durable;
 	mq_redis_wait_with(t->redis, wait_for_server, t);
 	if (o->durable && find_promise(t) == -1)

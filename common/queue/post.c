@@ -134,10 +134,8 @@ change_way(const struct mq_publisher *p, struct mq_post *b, enum mq_way way)
 	size_t from = b->start;
 
 	b->command = (struct mq_command){.cluster = old.cluster};
-	if (way == MQ_WAY_TRIAL)
-		p->layout->publish_known(&b->command, p->queue, &b->how.mark);
-	else
-		p->layout->publish(&b->command, p->queue, &b->how);
+	b->how.trial = way == MQ_WAY_TRIAL;
+	p->layout->publish(&b->command, p->queue, &b->how);
 	b->start = b->command.wire.len;
 	mq_command_tail(&b->command, &old, from, b->count);
 	mq_command_free(&old);
@@ -148,7 +146,7 @@ bool
 mq_post_trial(const struct mq_publisher *p, struct mq_post *b, bool yes)
 {
 	if (yes &&
-	    (p->layout->publish_known == NULL || b->way != MQ_WAY_MARKED ||
+	    (!(p->layout->has & MQ_HAS_TRIALS) || b->way != MQ_WAY_MARKED ||
 		mq_post_bytes(b) > TRIAL_BYTES))
 		return false;
 	change_way(p, b, yes ? MQ_WAY_TRIAL : MQ_WAY_MARKED);

@@ -132,7 +132,7 @@ probe_queue(
     struct mq_publisher *p, bool special, int64_t *clock_us, bool *known)
 {
 	/* Only where a command behind the batch marks it. */
-	int first = special && p->layout->publish_known != NULL ? 0 : NAME, i;
+	int first = special && p->layout->publish_mark != NULL ? 0 : NAME, i;
 	redisReply *reply[QUESTIONS] = {NULL}, **time;
 	struct mq_command c = mq_redis_command(p->redis);
 	const char *error = p->redis->error;

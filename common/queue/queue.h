@@ -74,6 +74,9 @@ struct mq_publishing {
 	bool direct; /* a plain command may put special ones in */
 	struct mq_limits limits;
 	bool realtime; /* each message is published to listeners, as by node */
+	/* Nothing was asked: one script, with MQ_HAS_TRIALS, that does nothing if the
+	 * mark is there, or if the queue is not known: then the reply is the integer 0. */
+	bool trial;
 	const struct mq_attach *files; /* of the only message; NULL: none */
 };
 
@@ -404,7 +407,8 @@ enum {
 	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
 	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
 	MQ_HAS_CLAIMS = 1 << 9,	    /* counted: one is a run, however it ends */
-	MQ_HAS_NODES = 1 << 10	    /* of a cluster: see renew() and known() */
+	MQ_HAS_NODES = 1 << 10,	    /* of a cluster: see renew() and known() */
+	MQ_HAS_TRIALS = 1 << 11	    /* mq_publishing.trial */
 };
 
 enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT, MQ_HELD_KEY };
@@ -459,11 +463,6 @@ struct mq_layout {
 	 * NULL: publish() always does. */
 	bool (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *, int n);
-	/* As publish(), for a publisher that has asked nothing: one script, which
-	 * does nothing if the mark is there, or if the queue is not known; then the
-	 * reply is the integer 0.  NULL: there is none. */
-	void (*publish_known)(
-	    struct mq_command *, const char *queue, const struct mq_mark *);
 
 	/* The lease of a connection, which mq_layout_lease() reads in the reply to
 	 * the first step of join() or renew().  The others of join() must not be sent

@@ -52,6 +52,16 @@ rmq_publish(
 	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 	const char *key = direct_key(how);
 
+	if (how->trial) {
+		mq_command_script(c, &rmq_script_publish_known);
+		rmq_key_queue(c, queue, "ready counters");
+		mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
+		rmq_key_all(c, RMQ_QUEUES);
+		rmq_key_queue(c, queue, "settings");
+		mq_mark_add(c, &how->mark, false);
+		mq_command_str(c, queue);
+		return;
+	}
 	if (key != NULL) {
 		mq_command_plain(c, is_listed(key) ? "LPUSH" : "ZADD");
 		rmq_key_queue(c, queue, key);
@@ -97,19 +107,6 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	mq_command_str(c, c->cluster ? "" : queue);
 	mq_command_str(c, is_listed(key) ? "LLEN" : "ZCARD");
 	return true;
-}
-
-static void
-rmq_publish_known(
-    struct mq_command *c, const char *queue, const struct mq_mark *mark)
-{
-	mq_command_script(c, &rmq_script_publish_known);
-	rmq_key_queue(c, queue, "ready counters");
-	mq_side_marks(&rmq_side, c, queue, mark->publisher);
-	rmq_key_all(c, RMQ_QUEUES);
-	rmq_key_queue(c, queue, "settings");
-	mq_mark_add(c, mark, false);
-	mq_command_str(c, queue);
 }
 
 static void
@@ -688,7 +685,7 @@ rmq_known(struct mq_command *c, const char *queue, bool by_keys)
 const struct mq_layout mq_layout_rmq = {
     .name = "rmq",
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
-	MQ_HAS_RESULTS | MQ_HAS_NODES,
+	MQ_HAS_RESULTS | MQ_HAS_NODES | MQ_HAS_TRIALS,
     .lease_ms = RMQ_LEASE_S * INT64_C(1000),
     .queue_lease_ms = QUEUE_LEASE_MS,
     .attachments = &rmq_attachments,
@@ -701,7 +698,6 @@ const struct mq_layout mq_layout_rmq = {
     .publish = rmq_publish,
     .publish_add = rmq_publish_add,
     .publish_mark = rmq_publish_mark,
-    .publish_known = rmq_publish_known,
     .join = rmq_join,
     .leave = rmq_leave,
     .renew = rmq_renew,
