@@ -59,19 +59,16 @@ session_vacate(const struct mq_lease *s)
 	struct mq_command c = mq_redis_command(r);
 	redisReply *reply;
 	int step = s->session.queue_count, rv = 0;
-	bool by_steps;
 
 	(void)layout->leave(&s->session, MQ_LEAVE_EMPTY, &c);
 	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
-	c = mq_redis_command(r);
-	by_steps = c.cluster && (layout->has & MQ_HAS_NODES) &&
-	    reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
+	if (c.cluster && (layout->has & MQ_HAS_NODES) &&
+	    reply->type == REDIS_REPLY_INTEGER && reply->integer == 1)
+		for (; rv == 0 && layout->leave(&s->session, step, &c); step++)
+			rv = mq_call_done(r, &c);
 	freeReplyObject(reply);
-	for (; by_steps && rv == 0 && layout->leave(&s->session, step, &c);
-	     step++)
-		rv = mq_call_done(r, &c);
 	mq_command_free(&c);
 	return rv;
 }
@@ -217,7 +214,6 @@ join_queue(struct mq_lease *l)
 static int
 sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 {
-	struct mq_counts counts = {0};
 	struct mq_ending end;
 	const redisReply *e;
 	struct mq_leased *m;
@@ -249,9 +245,8 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 		    .finished_ms = mq_clock_unix_us() / 1000};
 		if (settle_message(l, m, NULL, late, &end) == -1)
 			return -1;
-		counts.failed = !late;
-		counts.expired = late;
-		session_count(l, &counts);
+		session_count(
+		    l, &(struct mq_counts){.failed = !late, .expired = late});
 	}
 	return good;
 }
