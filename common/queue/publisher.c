@@ -329,40 +329,6 @@ kill_former(struct mq_publisher *p)
 	return result;
 }
 
-bool
-mq_publisher_can_resume(struct mq_publisher *p, bool whole)
-{
-	/* Batches sent before may arrive at any time, and find their marks. */
-	p->loose |= !p->named && whole;
-	return p->marks && (p->named || whole);
-}
-
-/* The marks are written to before they are read: a user who must not do that has
- * left none, whatever was done. */
-static enum mq_call
-ask_marks(struct mq_publisher *p)
-{
-	struct mq_command c = about_marks(p, "HSET");
-	enum mq_call result;
-
-	mq_command_str(&c, "resumed");
-	mq_command_int(&c, p->sent);
-	result = ask_reply(p, &c, NULL);
-	if (result == MQ_CALL_DONE || result == MQ_CALL_AGAIN) {
-		c = about_marks(p, "PEXPIRE");
-		mq_command_int(&c, MQ_MARKS_KEEP_MS);
-		result = ask_reply(p, &c, NULL);
-	}
-	/* In a full memory the marks can be read, and that they could be written
-	 * to has been seen before. */
-	if (result == MQ_CALL_LOST || result == MQ_CALL_REFUSED)
-		return result;
-	c = about_marks(p, "HGETALL");
-	freeReplyObject(p->last_marks);
-	p->last_marks = NULL;
-	return ask_reply(p, &c, &p->last_marks);
-}
-
 enum mq_call
 mq_publisher_resume(
     struct mq_publisher *p, bool whole, long long *missing, bool *proven)
@@ -383,8 +349,27 @@ mq_publisher_resume(
 		p->loose = true;
 		result = MQ_CALL_DONE;
 	}
-	if (result == MQ_CALL_DONE)
-		result = ask_marks(p);
+	if (result != MQ_CALL_DONE)
+		return result;
+	/* The marks are written to before they are read: a user who must not do that
+	 * has left none, whatever was done. */
+	c = about_marks(p, "HSET");
+	mq_command_str(&c, "resumed");
+	mq_command_int(&c, p->sent);
+	result = ask_reply(p, &c, NULL);
+	if (result == MQ_CALL_DONE || result == MQ_CALL_AGAIN) {
+		c = about_marks(p, "PEXPIRE");
+		mq_command_int(&c, MQ_MARKS_KEEP_MS);
+		result = ask_reply(p, &c, NULL);
+	}
+	/* In a full memory the marks can be read, and that they could be written
+	 * to has been seen before. */
+	if (result == MQ_CALL_LOST || result == MQ_CALL_REFUSED)
+		return result;
+	c = about_marks(p, "HGETALL");
+	freeReplyObject(p->last_marks);
+	p->last_marks = NULL;
+	result = ask_reply(p, &c, &p->last_marks);
 	if (result != MQ_CALL_DONE)
 		return result;
 	last = mq_marks_last(p->last_marks);

@@ -155,7 +155,13 @@ int mq_publisher_wait_durable(
 
 /* Whether batches that are under way, and marked, could be asked for on another
  * connection.  whole: all of them are so, see above. */
-bool mq_publisher_can_resume(struct mq_publisher *, bool whole);
+static inline bool
+mq_publisher_can_resume(struct mq_publisher *p, bool whole)
+{
+	/* Batches sent before may arrive at any time, and find their marks. */
+	p->loose |= !p->named && whole;
+	return p->marks && (p->named || whole);
+}
 /* On a new connection: ends the former ones, so that nothing arrives any more that
  * was sent before, and reads the marks.  At most *missing messages are gone although
  * the server had confirmed them; *proven: the marks prove that none is. */
