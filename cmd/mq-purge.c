@@ -13,7 +13,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "message/json.h"
-#include "queue/attach.h"
 #include "queue/queue.h"
 #include "shared/options.h"
 #include "shared/selection.h"

@@ -8,7 +8,6 @@
 #include "base/id.h"
 #include "message/headers.h"
 #include "message/frame.h"
-#include "queue/attach.h"
 #include "queue/publisher.h"
 #include "queue/queue.h"
 #include "redis/connection.h"

@@ -15,7 +15,6 @@
 #include "message/headers.h"
 #include "message/json.h"
 #include "options.h"
-#include "queue/attach.h"
 #include "queue/calls.h"
 #include "queue/publisher.h"
 #include "queue/stats.h"

@@ -100,7 +100,7 @@ int mq_header_split(const char *s, char **name, char **value, const char **why);
 #define MQ_HEADER_ORIGIN "Mq-Orig-Id"
 #define MQ_HEADER_COPY	 "Mq-Copy-Of" /* of a copy: the id that it came with */
 #define MQ_HEADER_DEST	 "Mq-Dest"    /* of one for the queue relay: its URL */
-#define MQ_HEADER_ATTACH "Mq-Attach"  /* its files; see queue/attach.h */
+#define MQ_HEADER_ATTACH "Mq-Attach"  /* its files; see queue/queue.h */
 
 /* The options of a message; the scripts of the queues obey those with a star. */
 #define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */

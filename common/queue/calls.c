@@ -7,9 +7,6 @@
 
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "layout.h"
-#include "redis/connection.h"
-#include "scripts.h"
 
 const struct mq_layout *
 mq_layout_find(const char *name)

@@ -5,7 +5,6 @@
 
 #include "message/headers.h"
 #include "publisher.h"
-#include "queue.h"
 
 /* --- known: a look at queues before anything is done with them ------------- */
 

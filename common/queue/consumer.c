@@ -1,4 +1,3 @@
-#include "attach.h"
 #include "consumer.h"
 
 #include <stdlib.h>
@@ -6,8 +5,6 @@
 
 #include "base/xalloc.h"
 #include "layout.h"
-#include "scripts.h"
-#include "settings.h"
 
 static void
 take_number(const struct mq_asker *asker, redisReply *reply)

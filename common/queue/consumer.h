@@ -10,10 +10,7 @@
 #ifndef MQ_CONSUMER_H
 #define MQ_CONSUMER_H
 
-#include "queue.h"
-#include "redis/command.h"
 #include "redis/async.h"
-#include "redis/connection.h"
 #include "settings.h"
 #include "stats.h"
 

@@ -31,7 +31,7 @@ if [ "$1" = -t ]; then
 	text "$2"
 	exit
 fi
-printf '#include "%s"\n' queue/scripts.h queue/rmq/scripts.h queue/rsmq/scripts.h
+printf '#include "%s"\n' queue/layout.h queue/rmq/scripts.h queue/rsmq/scripts.h
 for f; do
 	own=$(dirname "$f")/lib
 	name=$(basename "$f" .lua)

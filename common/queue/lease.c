@@ -10,7 +10,6 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "calls.h"
-#include "layout.h"
 #include "message/headers.h"
 #include "redis/connection.h"
 

@@ -1,14 +1,11 @@
 #include "publisher.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
-#include "layout.h"
-#include "redis/connection.h"
 
 /* No script copies longer batches for want of a question. */
 #define TRIAL_BYTES 65536

@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "calls.h"
-#include "layout.h"
-#include "scripts.h"
 
 /* The name of its connection, before the id. */
 #define NAME_START "mq-publish:"

@@ -2,13 +2,7 @@
 #ifndef MQ_PUBLISHER_H
 #define MQ_PUBLISHER_H
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "layout.h"
-#include "queue.h"
-#include "redis/connection.h"
 
 /* --- post: a batch of messages that one command publishes ----------------- */
 

@@ -1,12 +1,8 @@
 /* The parts that are the same in every layout. */
-#include "queue.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "attach.h"
-#include "base/names.h"
 #include "base/xalloc.h"
 #include "layout.h"
 #include "message/headers.h"

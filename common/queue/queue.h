@@ -12,7 +12,6 @@
 #include "base/rate.h"
 #include "message/headers.h"
 #include "redis/ask.h"
-#include "redis/command.h"
 
 struct mq_stats;
 
@@ -20,8 +19,6 @@ struct mq_stats;
 
 /* No clock of a queue goes further: the scores of ticks have to be exact. */
 #define MQ_TICK_MAX (1LL << 48)
-
-struct mq_attach;
 
 /* When a published message is to be ready. */
 struct mq_when {
@@ -131,8 +128,7 @@ struct mq_claim {
 		MQ_CLAIM_LOOK	 /* the consumer on watch may be dead */
 	} why;
 	bool tracked;	     /* the server reports changes from now on */
-	struct mq_rate rate; /* of claims, which all consumers of the queue
-			      * share; 0: no limit */
+	struct mq_rate rate; /* of the claims of all consumers; 0: no limit */
 	size_t copied;	     /* bytes that the claim may copy; 0: any number */
 };
 /* The error of a claim begins like this when all it could claim is to be copied, and
@@ -144,11 +140,10 @@ struct mq_claimed {
 	/* Only for callbacks: see consumer.h. */
 	struct mq_element *elements;
 	int n;
-	int64_t due_ms; /* until there may be more to claim without anything
-			 * having changed: the next delayed message is due, or
-			 * the pause is over, or the shared rate allows it;
-			 * -1: never */
-	bool paused;	/* the queue is; nothing is claimed then */
+	/* Until there may be more to claim though nothing has changed: the next delayed
+	 * message is due, the pause is over, or the shared rate allows it; -1: never. */
+	int64_t due_ms;
+	bool paused; /* the queue is; nothing is claimed then */
 	enum mq_role role;
 	int64_t now_ms; /* the server's clock, unix ms */
 	int64_t tick;	/* the queue's; 0: it never had one */
@@ -186,21 +181,17 @@ struct mq_cleaned {
 	long returned;	  /* messages put back to ready */
 	long rejected;	  /* messages that had crashed too often */
 	long due;	  /* delayed messages made ready, as they were due */
-	long adopted;	  /* unacked lists without a listed connection: it is
-			   * listed again, and cleaned */
+	long adopted;	  /* unacked lists: their connection is listed again */
 	unsigned long long scan_at; /* the scan_from of the next round */
 	long orphans;	  /* keys of our own removed that nobody needs */
-	long transferred; /* messages that were on their way to another queue
-			   * of a cluster, and have arrived */
+	long transferred; /* messages arrived in another queue of a cluster */
 	long expired;	  /* messages rejected that were too late */
 	long refused;	  /* steps with a key that is not permitted */
 	/* Queues whose keys and groups were left alone, as a consumer died
 	 * meanwhile, or the server was too slow to tell. */
 	long unproven;
-	long locks;	 /* keys and groups that nobody held, or nobody
-			   * could get */
-	int64_t next_ms; /* a connection will be found dead in so long; -1:
-			   * none is on its way there */
+	long locks;	 /* keys and groups that nobody held, or could get */
+	int64_t next_ms; /* until one will be found dead; -1: none */
 };
 
 /* --- places: where messages are, walks, and the deletion of a queue -------- */
@@ -234,8 +225,6 @@ struct mq_item {
 	const char *connection; /* UNACKED: whose it is; NULL: nobody knows */
 	size_t prefix;		/* the layout's own */
 };
-
-struct mq_walk;
 
 /*
  * A walk through a place, the next to be claimed first, in slices of about 1000 messages
@@ -390,8 +379,6 @@ struct mq_newest {
  * Queue names given here have passed queue_error().
  */
 
-struct mq_attachments;
-struct mq_right;
 struct mq_runs;
 struct mq_receipt;
 
@@ -651,5 +638,61 @@ char *mq_layout_queue(const struct mq_layout *, const char *ns,
  * name.  Others may be taken for one of these. */
 enum mq_key { MQ_KEY_OTHER, MQ_KEY_SETTINGS, MQ_KEY_ALL_PAUSED, MQ_KEY_STOP };
 enum mq_key mq_key_of(const char *key, size_t n);
+
+/* --- attachments ----------------------------------------------------------- */
+
+/*
+ * Files of messages in the layout rmq.  The messages that refer to a set of files name it
+ * in MQ_HEADER_ATTACH, and the set knows their ids.
+ *
+ * A file is in the server as chunks of 1 MiB, so no command is longer and neither side
+ * has more of it in memory.  All keys of a set expire after an hour until the step that
+ * publishes its message (mq_publishing.files); from then on they stay until the last
+ * message that refers to them has ended.  So a crash leaves no message without its files,
+ * and keys without a message expire, or mq-clean lets them expire.
+ *
+ * All functions wait.  Unless they say otherwise they return 0, or -1 with the error
+ * in struct mq_redis.
+ */
+
+/* Why no attachment can have this name, constant text; NULL: it can.  A good one is
+ * the name of a file in any directory. */
+const char *mq_attach_name_error(const char *name);
+
+/* A set that is being made.  Starts zeroed but for redis. */
+struct mq_attach {
+	struct mq_redis *redis;
+	char set[MQ_ID_LEN + 1]; /* for the header */
+	long long chunks;	 /* so far */
+	double renewed_s;	 /* when their hour began, CLOCK_MONOTONIC */
+};
+
+/* What a layout does with them. */
+struct mq_attachments {
+	/* For a message of this queue. */
+	void (*begin)(struct mq_attach *, const char *queue);
+	/* Adds what can be read from a descriptor.  An error of read(2) has the
+	 * status MQ_EXIT_IO, and a file that changes meanwhile MQ_EXIT_AGAIN. */
+	int (*add)(struct mq_attach *, const char *name, int fd);
+	/* All have been added; this message is about to be published with them. */
+	int (*close)(struct mq_attach *, const char *id);
+	/* Writes the files of a set into a directory, and notes that the message refers
+	 * to it.  Returns 1 with *why if there are none, or some are not what was
+	 * published: no retry helps; -1 also if a file cannot be written. */
+	int (*fetch)(struct mq_redis *, const char *set, const char *id,
+	    int dir, struct mq_buf *why);
+	/* A message has ended: the last one of a set takes the files with it. */
+	int (*release)(struct mq_redis *, const char *set, const char *id);
+	/* How many sets there may be. */
+	int (*count)(struct mq_redis *, long long *);
+	/* Another message refers to a set, or (made) the first: the reply is the
+	 * integer 1, or 0 when the set is gone. */
+	void (*refer)(
+	    struct mq_command *, const char *set, const char *id, bool made);
+};
+
+/* As refer(), at once, for one message more; nothing happens if the set is gone. */
+int mq_attach_refer(struct mq_redis *, const struct mq_attachments *,
+    const char *set, const char *id);
 
 #endif

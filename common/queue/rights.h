@@ -2,7 +2,6 @@
 #ifndef MQ_RIGHTS_H
 #define MQ_RIGHTS_H
 
-#include "base/buf.h"
 #include "queue.h"
 
 /* The tools and their options, each with its letter in a layout's table of rights. */

@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/id.h"
 #include "base/xalloc.h"
 #include "layout.h"
 #include "message/json.h"
-#include "redis/ask.h"
-#include "scripts.h"
 
 void
 mq_runs_write(const struct mq_run *runs, int n, struct mq_buf *out)

@@ -7,7 +7,6 @@
 #include "base/duration.h"
 #include "base/xalloc.h"
 #include "layout.h"
-#include "scripts.h"
 
 enum setting {
 	ATTEMPTS,

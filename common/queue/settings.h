@@ -3,7 +3,6 @@
 #ifndef MQ_SETTINGS_H
 #define MQ_SETTINGS_H
 
-#include "base/rate.h"
 #include "queue.h"
 
 /* The most messages that one consumer runs at once. */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "scripts.h"
 
 /* --- counts -------------------------------------------------------------- */
 
@@ -46,12 +45,11 @@ mq_counts_ask(struct mq_command *c, int wanted)
 {
 	int i;
 
-	for (i = 0; i < (wanted & MQ_STATS_COUNTS ? BUCKETS : SOME); i++)
-		mq_command_str(c, fields[i]);
-	if (!(wanted & MQ_STATS_COUNTS))
-		return;
-	for (i = 0; i < MQ_BUCKETS; i++)
-		mq_command_fmt(c, "run_%d", i);
+	for (i = 0; i < (wanted & MQ_STATS_COUNTS ? ALL : SOME); i++)
+		if (i < BUCKETS)
+			mq_command_str(c, fields[i]);
+		else
+			mq_command_fmt(c, "run_%d", i - BUCKETS);
 }
 
 /* A time in which something was counted, evenly as far as anybody knows. */

@@ -2,14 +2,7 @@
 #ifndef MQ_STATS_H
 #define MQ_STATS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/buf.h"
-#include "base/names.h"
 #include "queue.h"
-#include "redis/ask.h"
 
 /* --- running ------------------------------------------------------------ */
 
@@ -147,23 +140,20 @@ struct mq_queue_stats {
 	bool scattered; /* on a cluster: only Go programs find its messages */
 	bool other;	/* it has messages in rmq's other form, not counted */
 	bool known;	/* whether anybody ever opened a queue of this name */
-	bool refuse; /* what is in it was rejected by another of these queues,
-		      * and is counted there already */
+	bool refuse; /* of another of these queues, which counts it already */
 	long long ready, delayed, unacked, rejected;
 	long long consumers;	  /* whose lease holds */
 	long long dead_consumers; /* the others, until they are cleaned up */
 	long long connections;	  /* live ones that consume it; -1: not known */
-	int64_t oldest_ms;	  /* since when its oldest claimable message has
-			      * been claimable, unix ms; 0: there is none; -1:
-			      * there is one, and nobody knows since when.  Of
-			      * two, one may tell: it is at least so old */
-	int64_t next_due_ms; /* when the next delayed message is due, unix ms;
-			      * 0: none waits for a time */
-	long long in_line;   /* delayed ones that wait for their group's turn */
-	long long leaving;   /* on their way to another queue of a cluster */
-	int64_t tick;	     /* of its clock; 0: it never had one */
-	int64_t paused_ms;   /* 0: not paused; -1: until resumed; else the unix
-			      * ms of its end */
+	/* Since when its oldest claimable message has been claimable, unix ms; 0: there is
+	 * none; -1: nobody knows.  Of two, one may tell: it is at least so old. */
+	int64_t oldest_ms;
+	int64_t
+	    next_due_ms; /* of delayed ones, unix ms; 0: none waits for a time */
+	long long in_line; /* delayed ones that wait for their group's turn */
+	long long leaving; /* on their way to another queue of a cluster */
+	int64_t tick;	   /* of its clock; 0: it never had one */
+	int64_t paused_ms; /* 0: no; -1: until resumed; else its end, unix ms */
 	/* All queues are paused; until then, 0: until resumed.  Not set by layouts. */
 	bool all_paused;
 	int64_t all_paused_ms;
@@ -201,8 +191,7 @@ struct mq_connection_stats {
 /* The facts that are wanted besides the numbers of messages. */
 enum {
 	MQ_STATS_CONNECTIONS = 1,
-	MQ_STATS_COUNTS = 2, /* all of mq_counts; else only published, done and
-			      * failed are set */
+	MQ_STATS_COUNTS = 2,   /* all; else only published, done and failed */
 	MQ_STATS_UNLISTED = 4, /* what connections hold that nobody lists,
 				* too, unless there are very many keys; and what
 				* only Go programs find */

@@ -35,7 +35,7 @@ small_tree() {
 	mkdir -p cmd/shared common/{base,redis} common/queue/{rmq/lua,rsmq}
 	cp "$root/common/queue/embed.sh" common/queue
 	echo 'return 1' >common/queue/rmq/lua/ack.lua
-	touch common/queue/scripts.h common/queue/rmq/scripts.h
+	touch common/queue/layout.h common/queue/rmq/scripts.h
 	echo 'struct mq_script { const char *sha, *text; };
 extern const struct mq_script rmq_script_ack;' >common/queue/rsmq/scripts.h
 	echo 'extern int mq_url;' >common/redis/url.h

@@ -16,7 +16,6 @@
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "process/process.h"
-#include "queue/attach.h"
 
 int
 attachments_begin(

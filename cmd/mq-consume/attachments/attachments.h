@@ -7,7 +7,7 @@
  * has died, the keeper removes the directory.  Only if the message is done, the keeper
  * also takes its id from the set, and the last one takes the files from the server.
  *
- * The room calls queue/attach.h and the message, and reports to nobody.
+ * The room calls queue/queue.h and the message, and reports to nobody.
  */
 #ifndef MQ_CONSUME_ATTACHMENTS_H
 #define MQ_CONSUME_ATTACHMENTS_H

@@ -9,8 +9,6 @@
  *	mq::attach::{SET}::N		a chunk, from 0 on
  *	mq::attach::sets		set: all sets that may be there
  */
-#include "queue/attach.h"
-
 #include <sys/param.h>
 #include <sys/stat.h>
 #include <sys/time.h>

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queue/scripts.h"
 #include "redis/ask.h"
 #include "rmq.h"
 

@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "queue/scripts.h"
 #include "rmq.h"
 
 /* --- a queue ------------------------------------------------------------- */

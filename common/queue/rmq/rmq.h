@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "base/names.h"
-#include "queue/attach.h"
 #include "queue/layout.h"
 #include "queue/queue.h"
 #include "queue/rights.h"

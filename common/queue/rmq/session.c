@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "queue/scripts.h"
 
 /* --- publishing ---------------------------------------------------------- */
 

@@ -13,7 +13,6 @@
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "queue/lease.h"
-#include "queue/scripts.h"
 #include "rsmq.h"
 
 /* --- messages, and putting them in ---------------------------------------- */
