@@ -99,29 +99,28 @@ print_json(const struct cleaner *c, const struct mq_cleaned *n)
 	json_decref(v);
 }
 
+/* What a noun ends in. */
 static const char *
-plural(long n, const char *one, const char *many)
+plural(long n)
 {
-	return n == 1 ? one : many;
+	return n == 1 ? "" : "s";
 }
 
 static void
 print_line(const struct cleaner *c, const struct mq_cleaned *n)
 {
-	printf("%s%ld dead %s, %ld %s returned, %ld rejected, %ld due, "
-	       "%ld expired, %ld adopted, %ld orphaned %s removed, "
-	       "%ld %s repaired",
+	printf("%s%ld dead connection%s, %ld message%s returned, %ld rejected, "
+	       "%ld due, %ld expired, %ld adopted, %ld orphaned key%s removed, "
+	       "%ld lock%s repaired",
 	    c->how.dry_run ? "dry run: " : "", n->connections,
-	    plural(n->connections, "connection", "connections"), n->returned,
-	    plural(n->returned, "message", "messages"), n->rejected, n->due,
-	    n->expired, n->adopted, n->orphans,
-	    plural(n->orphans, "key", "keys"), n->locks,
-	    plural(n->locks, "lock", "locks"));
+	    plural(n->connections), n->returned, plural(n->returned),
+	    n->rejected, n->due, n->expired, n->adopted, n->orphans,
+	    plural(n->orphans), n->locks, plural(n->locks));
 	if (n->transferred > 0)
 		printf(", %ld brought to another queue", n->transferred);
 	if (c->cluster.n > 0)
-		printf("; %zu dead %s of %s left alone", c->cluster.n,
-		    plural((long)c->cluster.n, "connection", "connections"),
+		printf("; %zu dead connection%s of %s left alone", c->cluster.n,
+		    plural((long)c->cluster.n),
 		    c->server.url.kind == MQ_URL_CLUSTER ?
 			"Go programs" :
 			"rmq's cluster layout");
@@ -155,17 +154,15 @@ report_left(struct cleaner *c, const struct mq_cleaned *done)
 {
 	/* Keys that are not permitted belong to others, as a rule. */
 	if (done->refused > 0 && c->refused == 0 && !c->shared.quiet)
-		mq_say("%s: %ld %s refused: no permission for the keys; "
+		mq_say("%s: %ld step%s refused: no permission for the keys; "
 		       "--print-acl prints the rights needed",
-		    c->server.name, done->refused,
-		    plural(done->refused, "step", "steps"));
+		    c->server.name, done->refused, plural(done->refused));
 	if (done->unproven > 0 && c->unproven == 0 && !c->shared.quiet)
 		mq_say(
-		    "%s: keys and groups of %ld %s not repaired: a consumer "
-		    "died meanwhile, or the connection was too slow; the next "
-		    "round tries again",
-		    c->server.name, done->unproven,
-		    plural(done->unproven, "queue", "queues"));
+		    "%s: keys and groups of %ld queue%s not repaired: a "
+		    "consumer died meanwhile, or the connection was too slow; "
+		    "the next round tries again",
+		    c->server.name, done->unproven, plural(done->unproven));
 	c->refused = done->refused;
 	c->unproven = done->unproven;
 	for (; c->noted < c->scattered.n && !c->shared.quiet; c->noted++)
@@ -174,30 +171,14 @@ report_left(struct cleaner *c, const struct mq_cleaned *done)
 		    c->scattered.list[c->noted].name);
 }
 
-/* Whether nodes of a cluster are lost.  The first becomes the round's error, others are
- * reported when the trouble begins; they are tried again in the next round. */
-static bool
-report_lost(struct cleaner *c)
-{
-	const char *why;
-	int i;
-
-	for (i = 0; (why = mq_partial_lost(&c->redis, i)) != NULL; i++)
-		if (i == 0)
-			mq_redis_fail(
-			    &c->redis, MQ_EXIT_UNAVAILABLE, "%s", why);
-		else if (!c->failing)
-			mq_say("%s: %s", c->server.name, why);
-	return i > 0;
-}
-
 /* One round; returns an exit status. */
 static int
 clean_round(struct cleaner *c)
 {
 	struct mq_redis *r = &c->redis;
 	struct mq_cleaned done = {0};
-	int status = MQ_EXIT_OK;
+	int status = MQ_EXIT_OK, i;
+	const char *why;
 	int64_t now;
 
 	if (mq_redis_lost(r) && mq_redis_open(r, &c->server) == -1)
@@ -208,7 +189,15 @@ clean_round(struct cleaner *c)
 	if (status != MQ_EXIT_CONFIG)
 		print_round(c, &done);
 	report_left(c, &done);
-	if (report_lost(c))
+	/* Of the nodes of a cluster that are lost, the first becomes the round's error,
+	 * others are reported when the trouble begins; they are tried again in the next
+	 * round. */
+	for (i = 0; (why = mq_partial_lost(r, i)) != NULL; i++)
+		if (i == 0)
+			mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "%s", why);
+		else if (!c->failing)
+			mq_say("%s: %s", c->server.name, why);
+	if (i > 0)
 		status = MQ_EXIT_UNAVAILABLE;
 	now = mq_clock_steady_ms();
 	/* Once a minute, however often rounds are.  No round fails for what it
@@ -296,11 +285,9 @@ main(int argc, char *argv[])
 		clean_forever(&c);
 	status = clean_round(&c);
 	report_status(&c, status);
-	mq_redis_close(&c.redis);
 	mq_names_free(&c.cluster);
 	mq_names_free(&c.scattered);
-	mq_server_free(&c.server);
-	mq_option_free(&c.shared);
+	mq_option_end(&c.shared, &c.server, &c.redis);
 	mq_close_stdout();
 	return status;
 }

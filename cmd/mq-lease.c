@@ -128,15 +128,6 @@ check_options(struct options *o)
 		o->act = MQ_RECEIPT_RETURN;
 }
 
-/* All, if it is not said what is to be done. */
-static unsigned
-rights(const struct options *o)
-{
-	if (o->receipt != NULL)
-		return MQ_SETTLES;
-	return MQ_LEASES | (o->terms.ms == -1 ? MQ_SETTLES : 0);
-}
-
 static void
 parse(struct options *o, int argc, char *argv[])
 {
@@ -145,7 +136,11 @@ parse(struct options *o, int argc, char *argv[])
 	    {mq_shared_options, &o->shared}, {0}};
 
 	mq_option_read(&o->shared, tables, argc, argv);
-	mq_option_rights(&o->shared, rights(o), argv + optind, argc - optind);
+	/* All, if it is not said what is to be done. */
+	mq_option_rights(&o->shared,
+	    (o->receipt == NULL ? MQ_LEASES : 0) |
+		(o->receipt != NULL || o->terms.ms == -1 ? MQ_SETTLES : 0),
+	    argv + optind, argc - optind);
 	check_options(o);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
@@ -175,8 +170,8 @@ look_at_queue(const struct options *o)
 
 	mq_id_random(&ids, random, 6);
 	snprintf(connection, sizeof(connection), "%s-%s", o->terms.tag, random);
-	if (mq_known_ask(q->redis, q->layout, &session, &known) == -1)
-		mq_die(q->redis->status, "%s", q->redis->error);
+	mq_option_must(
+	    q->redis, mq_known_ask(q->redis, q->layout, &session, &known));
 	there = known.there[0];
 	free(known.there);
 	if (!there && !o->quiet && (known.status == 0 || o->shared.existing))
@@ -204,8 +199,7 @@ take_messages(const struct options *o, struct mq_lease *lease,
 
 	for (;;) {
 		n = mq_lease_take(lease, messages);
-		if (n == -1)
-			mq_die(q->redis->status, "%s", q->redis->error);
+		mq_option_must(q->redis, n);
 		for (i = 0, good = 0; i < n; i++) {
 			m = *messages + i;
 			good += m->receipt != NULL;
@@ -224,6 +218,7 @@ take_messages(const struct options *o, struct mq_lease *lease,
 	}
 }
 
+/* False, with errno: they did not get out. */
 static bool
 print_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
 {
@@ -270,8 +265,7 @@ lease_messages(const struct options *o)
 		    strerror(errno));
 		status = MQ_EXIT_IO;
 	}
-	if (mq_lease_free(&lease, status != MQ_EXIT_OK) == -1)
-		mq_die(q->redis->status, "%s", q->redis->error);
+	mq_option_must(q->redis, mq_lease_free(&lease, status != MQ_EXIT_OK));
 	return status;
 }
 
@@ -289,8 +283,7 @@ use_receipt(const struct options *o)
 		why = "its lease is over, or it is settled already";
 	else if (q->layout->has & MQ_HAS_IDS)
 		why = "no such message, or it is handed out by receipt";
-	if (rv == -1)
-		mq_die(q->redis->status, "%s", q->redis->error);
+	mq_option_must(q->redis, rv);
 	if (rv == 0 && !o->quiet)
 		mq_say("%s: %s: %s", q->name, o->receipt, why);
 	return rv == 1 ? MQ_EXIT_OK : MQ_EXIT_NO;
@@ -317,12 +310,9 @@ main(int argc, char *argv[])
 	o.queue.name = mq_option_queue(&o.shared, &server, o.queue.name);
 	if (o.queue.keep_ms > 0)
 		mq_option_needs(&o.shared, "--keep", MQ_HAS_RESULTS);
-	if (mq_redis_open(&redis, &server) == -1)
-		mq_die(redis.status, "%s", redis.error);
+	mq_option_must(&redis, mq_redis_open(&redis, &server));
 	o.queue.redis = &redis;
 	status = o.receipt == NULL ? lease_messages(&o) : use_receipt(&o);
-	mq_redis_close(&redis);
-	mq_server_free(&server);
-	mq_option_free(&o.shared);
+	mq_option_end(&o.shared, &server, &redis);
 	return status;
 }

@@ -98,8 +98,7 @@ change_queue(const struct options *o, const struct mq_shared *shared,
 	if (rv == 0 && known)
 		rv = mq_queue_pause(redis, shared->layout, queue, o->all,
 		    o->resume ? 0 : o->ms, &paused);
-	if (rv == -1)
-		mq_die(redis->status, "%s", redis->error);
+	mq_option_must(redis, rv);
 	if (!known)
 		mq_option_unknown(redis, shared->layout, queue);
 	else if (!paused)
@@ -127,14 +126,11 @@ main(int argc, char *argv[])
 	(void)mq_option_server(&shared, &server);
 	mq_option_queues(&shared, &server, argv + optind, argc - optind);
 	any = mq_option_queue(&shared, &server, "any");
-	if (mq_redis_open(&redis, &server) == -1)
-		mq_die(redis.status, "%s", redis.error);
+	mq_option_must(&redis, mq_redis_open(&redis, &server));
 	if (o.all)
 		changed = change_queue(&o, &shared, &redis, any, "all queues");
 	for (i = optind; i < argc; i++)
 		changed &= change_queue(&o, &shared, &redis, argv[i], argv[i]);
-	mq_redis_close(&redis);
-	mq_server_free(&server);
-	mq_option_free(&shared);
+	mq_option_end(&shared, &server, &redis);
 	return changed ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

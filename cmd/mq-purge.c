@@ -121,31 +121,6 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 		s->limit = 1;
 }
 
-static bool
-user_agrees(const struct options *o, const long *n)
-{
-	char *name = mq_visible(o->queue, strlen(o->queue));
-	const char *between =
-	    o->queue_too ? "delete the queue, with " : "remove ";
-	char line[16] = "";
-	size_t i;
-	int c;
-
-	fprintf(stderr, "%s: ", name != NULL ? name : "");
-	for (i = 0; i < STATES; i++)
-		if (o->state[states[i]]) {
-			fprintf(stderr, "%s%ld %s", between, n[states[i]],
-			    mq_state_name(states[i]));
-			between = ", ";
-		}
-	fputs("? [y/N] ", stderr);
-	free(name);
-	for (i = 0; (c = getchar()) != EOF && c != '\n';)
-		if (i < sizeof(line) - 1)
-			line[i++] = (char)tolower(c);
-	return strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
-}
-
 /* Without a limit, none is to become ready because another one goes, and be
  * overlooked then. */
 static void
@@ -166,8 +141,8 @@ purge_states(const struct options *o, struct selection *s, long *count)
 static void
 call_delete(const struct options *o, struct selection *s, struct mq_deletion *d)
 {
-	if (s->layout->delete_queue(s->redis, o->queue, d) == -1)
-		mq_die(s->redis->status, "%s", s->redis->error);
+	mq_option_must(
+	    s->redis, s->layout->delete_queue(s->redis, o->queue, d));
 	if (d->consumers > 0)
 		mq_die(MQ_EXIT_AGAIN,
 		    "%s: the queue has %ld consumer%s; stop %s first", o->queue,
@@ -199,6 +174,11 @@ ask_user(const struct options *o, struct selection *s)
 {
 	struct mq_deletion d = {.dry_run = true};
 	long n[MQ_STATES] = {0};
+	const char *between =
+	    o->queue_too ? "delete the queue, with " : "remove ";
+	char *name, line[16] = "";
+	size_t i;
+	int c;
 
 	/* One message was named. */
 	if (o->force || s->dry_run || o->running)
@@ -215,7 +195,20 @@ ask_user(const struct options *o, struct selection *s)
 		if (n[MQ_READY] + n[MQ_DELAYED] + n[MQ_REJECTED] == 0)
 			return 0;
 	}
-	if (user_agrees(o, n))
+	name = mq_visible(o->queue, strlen(o->queue));
+	fprintf(stderr, "%s: ", name != NULL ? name : "");
+	for (i = 0; i < STATES; i++)
+		if (o->state[states[i]]) {
+			fprintf(stderr, "%s%ld %s", between, n[states[i]],
+			    mq_state_name(states[i]));
+			between = ", ";
+		}
+	fputs("? [y/N] ", stderr);
+	free(name);
+	for (i = 0; (c = getchar()) != EOF && c != '\n';)
+		if (i < sizeof(line) - 1)
+			line[i++] = (char)tolower(c);
+	if (strcmp(line, "y") == 0 || strcmp(line, "yes") == 0)
 		return s->limit;
 	mq_say("nothing was removed");
 	exit(MQ_EXIT_NO);
@@ -276,8 +269,7 @@ purge_queue(struct options *o, struct selection *s, bool quiet)
 	 * finds the files. */
 	if (files != NULL && !s->dry_run && !o->running &&
 	    files->count(s->redis, &n) == -1) {
-		if (mq_redis_lost(s->redis))
-			mq_die(s->redis->status, "%s", s->redis->error);
+		mq_option_must(s->redis, mq_redis_lost(s->redis) ? -1 : 0);
 		n = s->redis->status == MQ_EXIT_UNAVAILABLE;
 	}
 	s->files = n > 0;
@@ -341,14 +333,11 @@ main(int argc, char *argv[])
 	selection.layout = mq_option_server(&shared, &server);
 	mq_filter_check(&options.filter, selection.layout);
 	mq_option_queues(&shared, &server, argv + optind, argc - optind);
-	if (mq_redis_open(&redis, &server) == -1)
-		mq_die(redis.status, "%s", redis.error);
+	mq_option_must(&redis, mq_redis_open(&redis, &server));
 	any = purge_all(
 	    &options, &selection, argv + optind, argc - optind, shared.quiet);
-	mq_redis_close(&redis);
 	mq_filter_free(&options.filter);
-	mq_server_free(&server);
-	mq_option_free(&shared);
+	mq_option_end(&shared, &server, &redis);
 	mq_close_stdout();
 	return any ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

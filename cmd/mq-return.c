@@ -175,28 +175,6 @@ print_result(const struct options *o, const struct selection *s, bool quiet)
 		    s->maxsize);
 }
 
-static void
-return_queue(
-    struct options *o, struct selection *s, const struct mq_shared *shared)
-{
-	s->to = o->to != NULL ? o->to : o->from.queue;
-	s->clones = (struct clones){.ids = o->json ? json_array() : NULL};
-	s->word = s->clone ? "cloned" : "returned";
-	selection_begin(s, shared->quiet);
-	if (o->running) {
-		selection_stop(s, o->from.queue, MQ_STOP_RETURN);
-	} else {
-		selection_place(s, &o->from);
-		selection_unknown(s, o->from.queue);
-	}
-	if (s->made)
-		mq_option_made(shared, s->redis, s->to);
-	if (s->clones.open)
-		mq_publisher_free(&s->clones.publisher);
-	print_result(o, s, shared->quiet);
-	json_decref(s->clones.ids);
-}
-
 /* Whether there was anything to return. */
 static bool
 return_all(struct options *o, struct selection *s,
@@ -204,22 +182,37 @@ return_all(struct options *o, struct selection *s,
     char *const queues[], int n)
 {
 	struct mq_redis *r = s->redis;
+	bool any = false, quiet = shared->quiet;
 	long left = s->limit;
-	bool any = false;
 	int i;
 
+	s->word = s->clone ? "cloned" : "returned";
 	for (i = 0; i < n && left > 0; i++) {
 		/* The last command of the publisher of copies has no answer that
 		 * anybody reads. */
 		if (i > 0 && o->clone) {
 			mq_redis_close(r);
-			if (mq_redis_open(r, server) == -1)
-				mq_die(r->status, "%s", r->error);
+			mq_option_must(r, mq_redis_open(r, server));
 		}
 		o->from.queue = queues[i];
 		s->queue = n > 1 ? queues[i] : NULL;
+		s->to = o->to != NULL ? o->to : queues[i];
 		s->limit = left;
-		return_queue(o, s, shared);
+		s->clones =
+		    (struct clones){.ids = o->json ? json_array() : NULL};
+		selection_begin(s, quiet);
+		if (o->running) {
+			selection_stop(s, queues[i], MQ_STOP_RETURN);
+		} else {
+			selection_place(s, &o->from);
+			selection_unknown(s, queues[i]);
+		}
+		if (s->made)
+			mq_option_made(shared, r, s->to);
+		if (s->clones.open)
+			mq_publisher_free(&s->clones.publisher);
+		print_result(o, s, quiet);
+		json_decref(s->clones.ids);
 		/* At its last attempt, what ran is rejected. */
 		any |= s->done > 0 || o->running;
 		left -= left != LONG_MAX ? s->done : 0;
@@ -245,22 +238,20 @@ main(int argc, char *argv[])
 	selection.clone = options.clone;
 	mq_filter_check(&options.filter, selection.layout);
 	name_queues(&options, &shared, &server, argv + optind, argc - optind);
-	if (mq_redis_open(&redis, &server) == -1)
-		mq_die(redis.status, "%s", redis.error);
+	mq_option_must(&redis, mq_redis_open(&redis, &server));
 	interrupt_catch(SA_RESTART);
-	if (shared.existing && options.to != NULL &&
-	    mq_queue_known(&redis, selection.layout, options.to, &known) == -1)
-		mq_die(redis.status, "%s", redis.error);
+	if (shared.existing && options.to != NULL)
+		mq_option_must(&redis,
+		    mq_queue_known(
+			&redis, selection.layout, options.to, &known));
 	if (!known) {
 		mq_option_unknown(&redis, selection.layout, options.to);
 		exit(MQ_EXIT_NO);
 	}
 	any = return_all(&options, &selection, &shared, &server, argv + optind,
 	    argc - optind);
-	mq_redis_close(&redis);
 	mq_filter_free(&options.filter);
-	mq_server_free(&server);
-	mq_option_free(&shared);
+	mq_option_end(&shared, &server, &redis);
 	mq_close_stdout();
 	return any ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

@@ -42,6 +42,7 @@ struct setter {
 	bool json;
 	const char *asked; /* the only setting to show; NULL: all */
 	struct mq_setting_texts texts;
+	const char *push, *notify; /* those of them; NULL: not to be set */
 	struct mq_attributes attributes;
 	bool settings;	 /* there are some to change, */
 	bool attributed; /* and some of these */
@@ -97,21 +98,12 @@ find_attribute(struct mq_attributes *a, const char *arg, size_t n)
 					 NULL;
 }
 
-/* The name of a queue is kept as the layout knows it. */
-static char *
-check_target(struct setter *s, const char *arg, const char *name)
-{
-	const char *to = mq_option_queue(&s->shared, &s->server, name);
-
-	if (strcmp(to, s->queue) == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: must be another queue", arg);
-	return mq_xstrdup(to);
-}
-
+/* The value to keep: the name of a queue as the layout knows it. */
 static char *
 check_value(struct setter *s, int which, const char *arg, const char *value)
 {
 	struct mq_settings one = MQ_SETTINGS_NONE;
+	char *kept;
 
 	if (*value == '\0')
 		return mq_xstrdup(value);
@@ -121,9 +113,17 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 	if (one.notify != NULL || one.keep_ms != -1)
 		mq_option_needs(
 		    &s->shared, mq_setting_list[which].name, MQ_HAS_RESULTS);
-	if (one.push != NULL || one.notify != NULL)
-		return check_target(s, arg, value);
-	return mq_xstrdup(value);
+	if (one.push != NULL || one.notify != NULL) {
+		value = mq_option_queue(&s->shared, &s->server, value);
+		if (strcmp(value, s->queue) == 0)
+			mq_die(MQ_EXIT_USAGE, "%s: must be another queue", arg);
+	}
+	kept = mq_xstrdup(value);
+	if (one.push != NULL)
+		s->push = kept;
+	else if (one.notify != NULL)
+		s->notify = kept;
+	return kept;
 }
 
 static void
@@ -210,20 +210,15 @@ parse_options(struct setter *s, int argc, char *argv[])
 
 /* --- the server ------------------------------------------------------------- */
 
-static void __attribute__((noreturn)) end_refused(const struct setter *s)
-{
-	mq_die(s->redis.status, "%s", s->redis.error);
-}
-
 static void
 make_queue(
     struct setter *s, const char *queue, const struct mq_attributes *attributes)
 {
 	bool made;
 
-	if (mq_queue_make(
-		&s->redis, s->layout, queue, attributes, MQ_MAKE, &made) == -1)
-		end_refused(s);
+	mq_option_must(&s->redis,
+	    mq_queue_make(
+		&s->redis, s->layout, queue, attributes, MQ_MAKE, &made));
 	if (made)
 		mq_option_made(&s->shared, &s->redis, queue);
 }
@@ -243,70 +238,52 @@ is_known(struct setter *s, const char *queue)
 	if (mq_queue_known(&s->redis, s->layout, queue, &known) == -1 &&
 	    (!s->shared.fresh ||
 		mq_queue_unlisted(&s->redis, s->layout, queue) == NULL))
-		end_refused(s);
+		mq_option_must(&s->redis, -1);
 	return known;
 }
 
-/* What is pushed, or told, goes there from now on. */
+/* What is pushed, or told, goes there from now on; NULL: nothing does. */
 static void
-make_targets(struct setter *s)
+make_target(struct setter *s, const char *queue)
 {
 	static const struct mq_attributes none = MQ_ATTRIBUTES_NONE;
-	struct mq_settings set = MQ_SETTINGS_NONE;
-	const char *targets[2];
-	int i;
 
-	for (i = 0; i < MQ_SETTINGS; i++)
-		if (s->texts.text[i] != NULL)
-			(void)mq_setting_take(&set, i, s->texts.text[i]);
-	targets[0] = set.push;
-	targets[1] = set.notify;
-	for (i = 0; i < 2; i++) {
-		if (targets[i] == NULL)
-			continue;
-		if (s->shared.existing && !is_known(s, targets[i]))
-			end_unknown(s, targets[i]);
-		make_queue(s, targets[i], &none);
-	}
+	if (queue == NULL)
+		return;
+	if (s->shared.existing && !is_known(s, queue))
+		end_unknown(s, queue);
+	make_queue(s, queue, &none);
 }
 
 /* --- showing ---------------------------------------------------------------- */
-
-static json_t *
-read_settings(struct setter *s)
-{
-	json_t *shown = json_object();
-	struct mq_setting_texts t;
-	struct mq_attributes a;
-	int i;
-
-	if (mq_settings_get(&s->redis, s->layout, s->queue, &t) == -1)
-		end_refused(s);
-	for (i = 0; i < MQ_SETTINGS; i++)
-		if (t.text[i] != NULL)
-			mq_json_set(shown, mq_setting_list[i].name,
-			    mq_json_text(t.text[i]));
-	mq_setting_texts_free(&t);
-	if (!(s->layout->has & MQ_HAS_ATTRIBUTES))
-		return shown;
-	if (mq_queue_attributes(&s->redis, s->layout, s->queue, &a) == -1)
-		end_refused(s);
-	mq_json_set(shown, "vt", json_sprintf("%lds", a.vt_s));
-	mq_json_set(shown, "delay", json_sprintf("%lds", a.delay_s));
-	mq_json_set(shown, "maxsize", json_sprintf("%ld", a.maxsize));
-	return shown;
-}
 
 /* As mq-set takes them; others can have written anything.  Returns the exit status. */
 static int
 show_settings(struct setter *s)
 {
-	json_t *shown = read_settings(s), *value;
-	bool missing =
-	    s->asked != NULL && json_object_get(shown, s->asked) == NULL;
+	json_t *shown = json_object(), *value;
+	struct mq_setting_texts t;
+	struct mq_attributes a;
 	struct mq_buf out = {0};
 	const char *name;
+	bool missing;
+	int i;
 
+	mq_option_must(
+	    &s->redis, mq_settings_get(&s->redis, s->layout, s->queue, &t));
+	for (i = 0; i < MQ_SETTINGS; i++)
+		if (t.text[i] != NULL)
+			mq_json_set(shown, mq_setting_list[i].name,
+			    mq_json_text(t.text[i]));
+	mq_setting_texts_free(&t);
+	if (s->layout->has & MQ_HAS_ATTRIBUTES) {
+		mq_option_must(&s->redis,
+		    mq_queue_attributes(&s->redis, s->layout, s->queue, &a));
+		mq_json_set(shown, "vt", json_sprintf("%lds", a.vt_s));
+		mq_json_set(shown, "delay", json_sprintf("%lds", a.delay_s));
+		mq_json_set(shown, "maxsize", json_sprintf("%ld", a.maxsize));
+	}
+	missing = s->asked != NULL && json_object_get(shown, s->asked) == NULL;
 	if (s->json) {
 		mq_json_dump(shown, &out);
 		mq_buf_add(&out, "\n", 1);
@@ -344,27 +321,25 @@ main(int argc, char *argv[])
 	if (optind + 2 != argc || !take_question(&s, argv[optind + 1]))
 		for (i = optind + 1; i < argc; i++)
 			take_change(&s, argv[i]);
-	if (mq_redis_open(&s.redis, &s.server) == -1)
-		end_refused(&s);
+	mq_option_must(&s.redis, mq_redis_open(&s.redis, &s.server));
 	if (!is_known(&s, s.queue)) {
 		if (!s.shared.fresh)
 			end_unknown(&s, s.queue);
 		make_queue(&s, s.queue, &s.attributes);
 	}
-	make_targets(&s);
-	if (s.attributed &&
-	    mq_queue_make(&s.redis, s.layout, s.queue, &s.attributes,
-		MQ_MAKE_SET, &there) == -1)
-		end_refused(&s);
-	if (s.settings &&
-	    mq_settings_put(&s.redis, s.layout, s.queue, &s.texts) == -1)
-		end_refused(&s);
+	make_target(&s, s.push);
+	make_target(&s, s.notify);
+	if (s.attributed)
+		mq_option_must(&s.redis,
+		    mq_queue_make(&s.redis, s.layout, s.queue, &s.attributes,
+			MQ_MAKE_SET, &there));
+	if (s.settings)
+		mq_option_must(&s.redis,
+		    mq_settings_put(&s.redis, s.layout, s.queue, &s.texts));
 	if (!s.settings && !s.attributed)
 		status = show_settings(&s);
-	mq_redis_close(&s.redis);
 	mq_setting_texts_free(&s.texts);
-	mq_server_free(&s.server);
-	mq_option_free(&s.shared);
+	mq_option_end(&s.shared, &s.server, &s.redis);
 	mq_close_stdout();
 	return status;
 }

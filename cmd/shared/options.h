@@ -38,9 +38,16 @@ void mq_option_begin(void);
  * its children write there goes to /dev/null. */
 void mq_option_prints(bool results);
 
-/* --- operands ----------------------------------------------------------- */
+/* Ends the program with the error of a connection if rv, which something that waits has
+ * returned, is -1. */
+void mq_option_must(const struct mq_redis *, int rv);
 
 struct mq_shared;
+
+/* At the end of a tool with one connection: closes it, and frees the others. */
+void mq_option_end(struct mq_shared *, struct mq_server *, struct mq_redis *);
+
+/* --- operands ----------------------------------------------------------- */
 
 /* Finds the server that the options name, and the layout of its queues: that of -L, of
  * the URL, of MQ_LAYOUT, or rmq.  Returns 0, or an mq_exit status with one line in
