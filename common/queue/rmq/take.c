@@ -25,39 +25,29 @@
 #define UNIQUE_LEN 32
 #define LINE_1	   (INT64_C(1) << 52)
 
-/*
- * The keys of a place, in the order in which they are gone through; see
- * lua/lib/place.lua.
- */
+/* A key of a place. */
 struct part {
 	const char *what;	/* NULL: no more */
 	const char *low, *high; /* of a sorted set; NULL: a list */
 };
 
-static const struct part unacked[] = {{.what = "unacked"}, {.what = NULL}};
-static const struct part rejected[] = {{.what = "rejected"}, {.what = NULL}};
-static const struct part ready[] = {{"priority", "-inf", "(0"},
-    {.what = "ready"}, {"priority", "(0", "+inf"}, {.what = NULL}};
-static const struct part delayed[] = {
-    {"delayed", "-inf", "+inf"}, {.what = NULL}};
-static const struct part line_first[] = {{"delayed", RMQ_IN_LINE, "+inf"},
-    {"delayed", "-inf", "(" RMQ_IN_LINE}, {.what = NULL}};
-
-/* The one at work. */
+/* The one at work: a place has up to three, in the order in which they are gone through;
+ * see lua/lib/place.lua. */
 static const struct part *
 part_of(const struct mq_scan *s)
 {
-	switch (s->place.state) {
-	case MQ_READY:
-		return ready + s->walk->part;
-	case MQ_DELAYED:
-		return (s->place.line_first ? line_first : delayed) +
-		    s->walk->part;
-	case MQ_UNACKED:
-		return unacked;
-	default:
-		return rejected;
-	}
+	static const struct part parts[MQ_STATES + 1][4] = {
+	    [MQ_READY] = {{"priority", "-inf", "(0"}, {.what = "ready"},
+		{"priority", "(0", "+inf"}},
+	    [MQ_DELAYED] = {{"delayed", "-inf", "+inf"}},
+	    [MQ_UNACKED] = {{.what = "unacked"}},
+	    [MQ_REJECTED] = {{.what = "rejected"}},
+	    /* line_first */
+	    [MQ_STATES] = {{"delayed", RMQ_IN_LINE, "+inf"},
+		{"delayed", "-inf", "(" RMQ_IN_LINE}}};
+	bool line_first = s->place.state == MQ_DELAYED && s->place.line_first;
+
+	return parts[line_first ? MQ_STATES : s->place.state] + s->walk->part;
 }
 
 /* Whether the key at work is a sorted set, and no list. */
@@ -214,23 +204,6 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 	return 0;
 }
 
-static int
-list_connections(struct mq_redis *r, struct mq_scan *s)
-{
-	struct mq_walk *w = s->walk;
-
-	if (s->place.state != MQ_UNACKED || s->place.connection != NULL ||
-	    w->connections != NULL)
-		return 0;
-	w->connections = mq_call_members(r, RMQ_CONNECTIONS);
-	if (w->connections == NULL ||
-	    rmq_keep_holders(r, &s->place.queue, 1, false, w->connections) ==
-		-1)
-		return -1;
-	s->end = w->connections->elements == 0;
-	return 0;
-}
-
 /* Goes on to the next list or set; false: this is the last. */
 static bool
 next_key(struct mq_scan *s, bool go)
@@ -327,8 +300,15 @@ rmq_scan(struct mq_redis *r, struct mq_scan *s)
 	}
 	s->count = 0;
 	w->span = 0;
-	if (list_connections(r, s) == -1)
-		return -1;
+	if (s->place.state == MQ_UNACKED && s->place.connection == NULL &&
+	    w->connections == NULL) {
+		w->connections = mq_call_members(r, RMQ_CONNECTIONS);
+		if (w->connections == NULL ||
+		    rmq_keep_holders(
+			r, &s->place.queue, 1, false, w->connections) == -1)
+			return -1;
+		s->end = w->connections->elements == 0;
+	}
 	/* The one before has been gone through. */
 	s->end |= w->part_left == -1 && !next_key(s, true);
 	while (!s->end && w->span == 0) {
@@ -483,47 +463,24 @@ fail_alive(struct mq_redis *r, const struct mq_place *place)
 	return -1;
 }
 
-static void
-build_move(struct mq_command *c, const struct mq_place *place, long max,
-    const char *to)
-{
-	bool away = rmq_transfer_needed(c, place->queue, to);
-	const char *how = to != NULL ? "move" :
-	    place->line_first	     ? "last" :
-				       "drop";
-
-	mq_command_script(c, &rmq_script_move);
-	add_ways(c, place->queue, to, away);
-	if (place->state == MQ_REJECTED)
-		rmq_key_queue(c, place->queue, "rejected");
-	if (place->state == MQ_UNACKED)
-		rmq_key_both(
-		    c, place->connection, place->queue, "unacked lease");
-	if (away)
-		rmq_key_queue(c, place->queue, "none");
-	mq_command_str(c, mq_state_name(place->state));
-	add_how(c, how, place, to, away);
-	mq_command_int(c, MIN(max, away ? RMQ_TRANSFER_COUNT : MOVE_COUNT));
-	mq_command_int(c, MOVE_BYTES);
-}
-
 int
 rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
 {
 	struct mq_command c = mq_redis_command(r);
-	bool away = max > 0 && rmq_transfer_needed(&c, place->queue, to);
+	bool away = rmq_transfer_needed(&c, place->queue, to);
+	bool held = place->state == MQ_UNACKED;
 	long long n;
 
 	*moved = 0;
-	if (max == LONG_MAX && to == NULL && place->state != MQ_UNACKED) {
+	if (max == LONG_MAX && to == NULL && !held) {
 		/* In one step, unless others depend on the messages. */
 		mq_command_script(&c, &rmq_script_purge);
 		rmq_queue_keys(&c, place->queue);
 		rmq_key_queue(&c, place->queue, "rejected");
 		mq_command_str(&c, mq_state_name(place->state));
 	} else {
-		if (place->state == MQ_UNACKED && c.cluster) {
+		if (held && c.cluster) {
 			/* The script sees the lease of one of ours only, as the
 			 * heartbeat lies in another slot. */
 			mq_command_plain(&c, "PTTL");
@@ -533,14 +490,32 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 			if (n > 0)
 				return fail_alive(r, place);
 		}
-		if (away && rmq_transfer_check(r, place->queue, to) == -1)
+		if (away && max > 0 &&
+		    rmq_transfer_check(r, place->queue, to) == -1)
 			return -1;
-		build_move(&c, place, max, to);
+		mq_command_script(&c, &rmq_script_move);
+		add_ways(&c, place->queue, to, away);
+		if (place->state == MQ_REJECTED)
+			rmq_key_queue(&c, place->queue, "rejected");
+		if (held)
+			rmq_key_both(&c, place->connection, place->queue,
+			    "unacked lease");
+		if (away)
+			rmq_key_queue(&c, place->queue, "none");
+		mq_command_str(&c, mq_state_name(place->state));
+		add_how(&c,
+		    to != NULL		  ? "move" :
+			place->line_first ? "last" :
+					    "drop",
+		    place, to, away);
+		mq_command_int(
+		    &c, MIN(max, away ? RMQ_TRANSFER_COUNT : MOVE_COUNT));
+		mq_command_int(&c, MOVE_BYTES);
 	}
 	if (mq_call_number(r, &c, &n) == -1)
 		return -1;
-	if (n < 0 && place->state == MQ_UNACKED)
+	if (n < 0 && held)
 		return fail_alive(r, place);
 	*moved = (long)n;
-	return away ? rmq_transfer_complete(r, place->queue, to) : 0;
+	return away && max > 0 ? rmq_transfer_complete(r, place->queue, to) : 0;
 }
