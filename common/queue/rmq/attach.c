@@ -210,46 +210,39 @@ write_all(int fd, const char *p, size_t n)
 	return 0;
 }
 
-/* Returns 1 if the chunk is not the one that was published. */
-static int
-fetch_chunk(struct mq_redis *r, const char *set, const struct file *f,
-    long long i, int fd, SHA2_CTX *sum)
-{
-	struct mq_command c = mq_redis_command(r);
-	size_t want = (size_t)MIN(CHUNK, f->bytes - i * CHUNK);
-	redisReply *reply;
-	int rv = 1;
-
-	mq_command_plain(&c, "GET");
-	add_chunk_key(&c, set, f->first + i);
-	reply = mq_call(r, &c, -1);
-	if (reply == NULL)
-		return -1;
-	if (reply->type == REDIS_REPLY_STRING && reply->len == want) {
-		SHA256Update(sum, (uint8_t *)reply->str, reply->len);
-		rv = write_all(fd, reply->str, reply->len);
-		if (rv == -1)
-			(void)fail_to_write(r, f->name);
-	}
-	freeReplyObject(reply);
-	return rv;
-}
-
+/* Returns 1 if the file is not the one that was published. */
 static int
 fetch_file(struct mq_redis *r, const char *set, const struct file *f, int dir)
 {
 	int fd = openat(dir, f->name,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct mq_command c = mq_redis_command(r);
 	char hex[SHA256_DIGEST_STRING_LENGTH];
+	redisReply *reply;
 	SHA2_CTX sum;
-	long long i;
+	long long i, left;
 	int rv = 0;
 
 	if (fd == -1)
 		return fail_to_write(r, f->name);
 	SHA256Init(&sum);
-	for (i = 0; i < chunks_of(f->bytes) && rv == 0; i++)
-		rv = fetch_chunk(r, set, f, i, fd, &sum);
+	for (i = 0; i < chunks_of(f->bytes) && rv == 0; i++) {
+		mq_command_plain(&c, "GET");
+		add_chunk_key(&c, set, f->first + i);
+		reply = mq_call(r, &c, -1);
+		left = f->bytes - i * CHUNK;
+		if (reply == NULL) {
+			rv = -1;
+		} else if (reply->type != REDIS_REPLY_STRING ||
+		    reply->len != (size_t)MIN(CHUNK, left)) {
+			rv = 1;
+		} else {
+			SHA256Update(&sum, (uint8_t *)reply->str, reply->len);
+			if (write_all(fd, reply->str, reply->len) == -1)
+				rv = fail_to_write(r, f->name);
+		}
+		freeReplyObject(reply);
+	}
 	if (close(fd) == -1 && rv == 0)
 		rv = fail_to_write(r, f->name);
 	if (rv == 0 && strcmp(SHA256End(&sum, hex), f->sum) != 0)
@@ -320,18 +313,24 @@ change_set(struct mq_redis *r, const char *set, const char *verb)
 	return change_one(r, set, verb, "files", &done);
 }
 
+/* SADD or SREM in the list of all sets. */
+static int
+change_list(struct mq_redis *r, const char *verb, const char *set)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	mq_command_plain(&c, verb);
+	rmq_key_all(&c, SETS);
+	mq_command_str(&c, set);
+	return mq_call_done(r, &c);
+}
+
 /* The files of a set to which no message refers. */
 static int
 remove_set(struct mq_redis *r, const char *set)
 {
-	struct mq_command c = mq_redis_command(r);
-
-	if (change_set(r, set, "UNLINK") == -1)
-		return -1;
-	mq_command_plain(&c, "SREM");
-	rmq_key_all(&c, SETS);
-	mq_command_str(&c, set);
-	return mq_call_done(r, &c);
+	return change_set(r, set, "UNLINK") == -1 ? -1 :
+						    change_list(r, "SREM", set);
 }
 
 static int
@@ -488,12 +487,9 @@ close_set(struct mq_attach *a, const char *id)
 	long long done;
 
 	rmq_attach_refer(&c, a->set, id, true);
-	if (mq_call_number(a->redis, &c, &done) == -1)
-		return -1;
-	mq_command_plain(&c, "SADD");
-	rmq_key_all(&c, SETS);
-	mq_command_str(&c, a->set);
-	return mq_call_done(a->redis, &c);
+	return mq_call_number(a->redis, &c, &done) == -1 ?
+	    -1 :
+	    change_list(a->redis, "SADD", a->set);
 }
 
 static int

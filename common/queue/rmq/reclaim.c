@@ -166,36 +166,6 @@ is_sound(struct rmq_cleaner *w, const redisReply *reply)
 	return i >= FIRST || mq_round_nonsense(&w->round);
 }
 
-static void
-count_reply(
-    struct rmq_cleaner *w, struct dead_queue *q, const redisReply *reply)
-{
-	redisReply **e = reply->element;
-	long moved = (long)e[MOVED]->integer, left = (long)e[LEFT]->integer;
-	long settled = (long)(e[BACK]->integer + e[OUT]->integer);
-	long i, crashed = 0, rejected = 0;
-
-	if (w->how->dry_run) {
-		if (q->shown == NULL && left > q->owner->slots)
-			moved = left - q->owner->slots;
-		settled = shown(q);
-		left = MIN(left, q->owner->slots) - q->at;
-	}
-	if (e[UNLISTED]->integer > 0) {
-		w->out->connections++;
-		q->owner->closed = true;
-	}
-	settled = MIN(settled, shown(q));
-	for (i = 0; i < settled; i++) {
-		crashed += q->crashes[i] != UNCOUNTED;
-		rejected += q->crashes[i] == REJECTED;
-	}
-	w->out->rejected += rejected;
-	w->out->returned += moved + settled - rejected;
-	rmq_cleaner_count(w, q->queue, crashed, rejected, 0);
-	q->left = left;
-}
-
 /* Leaves it to Go programs, as it has keys in the other form, or on a cluster messages
  * that lie in several slots. */
 static void
@@ -212,15 +182,38 @@ static void
 take_reply(struct rmq_cleaner *w, struct dead_queue *q, redisReply *reply)
 {
 	bool sound = is_sound(w, reply);
+	redisReply **e = reply->element;
+	long moved, settled, left = sound ? (long)e[LEFT]->integer : -1;
+	long i, crashed = 0, rejected = 0;
 
-	if (sound && reply->element[LEFT]->integer == CLUSTER) {
+	if (left == CLUSTER) {
 		leave_alone(w, q);
-	} else if (sound && reply->element[LEFT]->integer >= 0) {
-		count_reply(w, q, reply);
-	} else {
+	} else if (left < 0) {
 		/* The connection lives again, or nobody knows. */
 		q->owner->failed = true;
 		q->left = 0;
+	} else {
+		moved = (long)e[MOVED]->integer;
+		settled = (long)(e[BACK]->integer + e[OUT]->integer);
+		if (w->how->dry_run) {
+			if (q->shown == NULL && left > q->owner->slots)
+				moved = left - q->owner->slots;
+			settled = shown(q);
+			left = MIN(left, q->owner->slots) - q->at;
+		}
+		if (e[UNLISTED]->integer > 0) {
+			w->out->connections++;
+			q->owner->closed = true;
+		}
+		settled = MIN(settled, shown(q));
+		for (i = 0; i < settled; i++) {
+			crashed += q->crashes[i] != UNCOUNTED;
+			rejected += q->crashes[i] == REJECTED;
+		}
+		w->out->rejected += rejected;
+		w->out->returned += moved + settled - rejected;
+		rmq_cleaner_count(w, q->queue, crashed, rejected, 0);
+		q->left = left;
 	}
 	freeReplyObject(q->shown);
 	q->shown = reply;
