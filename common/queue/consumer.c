@@ -200,6 +200,32 @@ take_looked(const struct mq_asker *asker, redisReply *reply)
 	end_look(all);
 }
 
+/* ANY: an integer, 0: there is no message in any of the queues.  Else as layout->look. */
+static void
+ask_look(const struct mq_consumer *k, const int *queues, int n,
+    enum mq_look how, struct mq_command *c)
+{
+	const struct mq_side *side = k->layout->side;
+	bool any = how == MQ_LOOK_ANY;
+	const char *name;
+	int i;
+
+	if (any)
+		mq_command_plain(c, "EXISTS");
+	else
+		mq_command_script(c, k->layout->look);
+	for (i = 0; i < n; i++) {
+		name = k->session.queues[queues[i]];
+		side->key(c, name, any ? side->claimable : side->watched);
+		if (!any)
+			side->key(c, name, "watch idle");
+	}
+	if (any)
+		return;
+	mq_command_str(c, k->session.wake);
+	mq_command_int(c, how == MQ_LOOK_CHECK);
+}
+
 void
 mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
     enum mq_look how, mq_looked_fn *fn, void *arg)
@@ -218,7 +244,7 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
 			all->missing--;
 			continue;
 		}
-		k->layout->look(&k->session, queues + from, step, how, &cmd);
+		ask_look(k, queues + from, step, how, &cmd);
 		mq_async_ask(k->async, &cmd, take_looked,
 		    &(struct mq_asker){NULL, all, all->waiting + from});
 	}

@@ -99,7 +99,7 @@ typedef void mq_claimed_fn(
 void mq_consumer_claim(struct mq_consumer *, int queue, const struct mq_claim *,
     mq_claimed_fn *fn, void *arg);
 
-/* Whether queues need a claim: of each 0, or as of layout->look(); of ANY, the first
+/* Whether queues need a claim: of each 0, or as of layout->look; of ANY, the first
  * number is for all.  waiting has n numbers; 0 and NULL: there is no good answer. */
 typedef void mq_looked_fn(void *arg, const long long *waiting, int n);
 void mq_consumer_look(struct mq_consumer *, const int *queues, int n,

@@ -29,6 +29,8 @@ struct mq_side {
 	/* Without this key nothing is counted, as the queue does not exist; NULL:
 	 * queues without any key do. */
 	const char *exists;
+	const char *claimable; /* there, if it has any message to be claimed */
+	const char *watched;   /* those whose changes may make one claimable */
 	/* Appends a key of all queues in its namespace: the set of their names, and who
 	 * cleans them; whether they are paused. */
 	void (*all)(struct mq_command *, const char *queue, const char *what);

@@ -481,11 +481,11 @@ struct mq_layout {
 	 * claimable, or only the one of a pause. */
 	void (*track)(const struct mq_session *, int queue, bool pause,
 	    struct mq_command *);
-	/* Whether queues need a claim by this consumer, which is idle there.  ANY: an
-	 * integer, 0: there is no message in any.  Else an array, of each queue 0, or
-	 * how many are idle; LEFT: -1, and not whether others know that this one is. */
-	void (*look)(const struct mq_session *, const int *queues, int n,
-	    enum mq_look how, struct mq_command *);
+	/* Whether queues need a claim: of each, its keys as watched of the side names
+	 * them, watch and idle; then the session's name in wake, and 1 to see whether
+	 * others know that it is idle.  An array, of each queue 0, or how many are
+	 * idle, or, not to see that, -1. */
+	const struct mq_script *look;
 	/* The queue of such a key, in *queue and *n; false: it is none. */
 	bool (*key_queue)(
 	    const char *key, size_t len, const char **queue, size_t *n);

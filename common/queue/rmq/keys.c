@@ -169,6 +169,8 @@ add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 }
 
 const struct mq_side rmq_side = {.key = rmq_key_queue,
+    .claimable = "ready priority delayed",
+    .watched = "ready priority delayed clock paused",
     .publisher = "publisher::",
     .all = add_all,
     .names = RMQ_QUEUES,

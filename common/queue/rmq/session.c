@@ -180,39 +180,15 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 		mq_command_int(c, (long long)claim->copied);
 }
 
-/* The keys whose changes matter to a consumer that waits. */
-#define WATCHED "ready priority delayed clock paused"
-
 static void
 rmq_track(
     const struct mq_session *s, int queue, bool pause, struct mq_command *c)
 {
 	mq_command_plain(c, "EXISTS");
-	rmq_key_queue(c, s->queues[queue], pause ? "paused" : WATCHED);
+	rmq_key_queue(c, s->queues[queue], pause ? "paused" : rmq_side.watched);
 	/* When the slot moves, a key that is there moves, too. */
 	if (c->cluster)
 		add_own(c, s, queue, "lease");
-}
-
-static void
-rmq_look(const struct mq_session *s, const int *queues, int n, enum mq_look how,
-    struct mq_command *c)
-{
-	const char *keys = WATCHED " watch idle";
-	int i;
-
-	if (how == MQ_LOOK_ANY) {
-		mq_command_plain(c, "EXISTS");
-		keys = "ready priority delayed";
-	} else {
-		mq_command_script(c, &rmq_script_look);
-	}
-	for (i = 0; i < n; i++)
-		rmq_key_queue(c, s->queues[queues[i]], keys);
-	if (how == MQ_LOOK_ANY)
-		return;
-	mq_command_str(c, s->wake);
-	mq_command_int(c, how == MQ_LOOK_CHECK);
 }
 
 /* What replaces the front of an element, and when that is due. */
@@ -703,7 +679,7 @@ const struct mq_layout mq_layout_rmq = {
     .take_over = rmq_take_over,
     .claim = rmq_claim,
     .track = rmq_track,
-    .look = rmq_look,
+    .look = &rmq_script_look,
     .key_queue = rmq_key_of,
     .settle = rmq_settle,
     .ack_oldest = rmq_ack_oldest,

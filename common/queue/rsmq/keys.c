@@ -102,11 +102,11 @@ rsmq_key(struct mq_command *c, const char *queue, const char *what)
 	add_keys(c, queue, "", what);
 }
 
-/* Ours begin with X; what begins with a colon is RSMQ's. */
+/* Ours begin with X; what begins with a colon, or is nothing, is RSMQ's. */
 static void
 key_beside(struct mq_command *c, const char *queue, const char *words)
 {
-	add_keys(c, queue, *words == ':' ? "" : ":X", words);
+	add_keys(c, queue, strchr(": ", *words) != NULL ? "" : ":X", words);
 }
 
 void
@@ -189,6 +189,8 @@ rsmq_queue_error(const char *queue)
 const struct mq_side rsmq_side = {.key = key_beside,
     .publisher = "publisher:",
     .exists = ":Q",
+    .claimable = " ",
+    .watched = " :Xpaused",
     .all = rsmq_key_common,
     .names = ":QUEUES",
     .all_cleaning = "::cleaning",

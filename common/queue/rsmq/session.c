@@ -91,23 +91,13 @@ rsmq_publish(
 	mq_mark_add(c, &how->mark, true);
 }
 
-/* Nearly all messages have nothing but their id: then nothing is to be parsed. */
-static bool
-is_bare_id(const struct mq_buf *header)
-{
-	static const char tail[] = "\"]}\n";
-	size_t n = START + MQ_ID_LEN + sizeof(tail) - 1;
-
-	return header->len == n && memcmp(header->data, start, START) == 0 &&
-	    memcmp(header->data + START + MQ_ID_LEN, tail, sizeof(tail) - 1) ==
-	    0;
-}
-
 static void
 rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len)
 {
+	static const char tail[] = "\"]}\n";
+	size_t rest = START + MQ_ID_LEN;
 	struct mq_envelope e = {0};
 	struct mq_buf extra = {0};
 	char id[MQ_ID_LEN + 1];
@@ -116,7 +106,10 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 
 	(void)how;
 	memcpy(id, unique, sizeof(id));
-	if (is_bare_id(header)) {
+	/* Nearly all have nothing but their id: then nothing is to be parsed. */
+	if (header->len == rest + sizeof(tail) - 1 &&
+	    memcmp(header->data, start, START) == 0 &&
+	    memcmp(header->data + rest, tail, sizeof(tail) - 1) == 0) {
 		memcpy(id, header->data + START, MQ_ID_LEN);
 	} else if (header->len > 0 &&
 	    mq_envelope_parse(header->data, header->len, &e, &why) == 0) {
@@ -279,27 +272,7 @@ rsmq_track(
     const struct mq_session *s, int queue, bool pause, struct mq_command *c)
 {
 	mq_command_plain(c, "EXISTS");
-	rsmq_key(c, s->queues[queue], pause ? ":Xpaused" : " :Xpaused");
-}
-
-static void
-rsmq_look(const struct mq_session *s, const int *queues, int n,
-    enum mq_look how, struct mq_command *c)
-{
-	bool any = how == MQ_LOOK_ANY;
-	int i;
-
-	if (any)
-		mq_command_plain(c, "EXISTS");
-	else
-		mq_command_script(c, &rsmq_script_look);
-	for (i = 0; i < n; i++)
-		rsmq_key(c, s->queues[queues[i]],
-		    any ? " " : " :Xpaused :Xwatch :Xidle");
-	if (any)
-		return;
-	mq_command_str(c, s->wake);
-	mq_command_int(c, how == MQ_LOOK_CHECK);
+	rsmq_key(c, s->queues[queue], pause ? ":Xpaused" : rsmq_side.watched);
 }
 
 /* NAMESPACE:QUEUE, or the same and what the key is. */
@@ -642,7 +615,7 @@ const struct mq_layout mq_layout_rsmq = {
     .lapsed = rsmq_lapsed,
     .claim = rsmq_claim,
     .track = rsmq_track,
-    .look = rsmq_look,
+    .look = &rsmq_script_look,
     .key_queue = rsmq_key_of,
     .settle = rsmq_settle,
     .ack_oldest = rsmq_ack_oldest,
