@@ -62,20 +62,6 @@ static const struct mq_option rows[] = {
 };
 
 static void
-parse_options(struct cleaner *c, int argc, char *argv[])
-{
-	const struct mq_options tables[] = {
-	    {rows, c}, {mq_shared_options, &c->shared}, {0}};
-
-	mq_option_read(&c->shared, tables, argc, argv);
-	mq_option_rights(&c->shared, MQ_CLEANS, argv + optind, argc - optind);
-	if (optind < argc)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: unexpected operand; mq-clean takes none",
-		    argv[optind]);
-}
-
-static void
 print_json(const struct cleaner *c, const struct mq_cleaned *n)
 {
 	struct mq_buf text = {0};
@@ -275,10 +261,17 @@ main(int argc, char *argv[])
 		.all = true,
 		.cluster = &c.cluster,
 		.scattered = &c.scattered}};
+	const struct mq_options tables[] = {
+	    {rows, &c}, {mq_shared_options, &c.shared}, {0}};
 	int status;
 
 	mq_option_begin();
-	parse_options(&c, argc, argv);
+	mq_option_read(&c.shared, tables, argc, argv);
+	mq_option_rights(&c.shared, MQ_CLEANS, argv + optind, argc - optind);
+	if (optind < argc)
+		mq_die(MQ_EXIT_USAGE,
+		    "%s: unexpected operand; mq-clean takes none",
+		    argv[optind]);
 	mq_option_prints(c.json || !c.shared.quiet);
 	(void)mq_option_server(&c.shared, &c.server);
 	if (c.interval_ms > 0)

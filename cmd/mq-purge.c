@@ -74,40 +74,14 @@ static const struct mq_option ways[] = {
 };
 
 static void
-check_options(const struct options *o, const struct selection *s, int queues)
-{
-	size_t i;
-	bool any = false;
-
-	for (i = 0; i < STATES; i++)
-		any |= o->state[states[i]];
-	if (o->running) {
-		selection_check_running(
-		    s, queues, any ? "another state" : NULL);
-		return;
-	}
-	if (!any)
-		mq_die(MQ_EXIT_USAGE,
-		    "no state given; use --ready, --rejected, --delayed, "
-		    "--all, --delete-queue or --running");
-	if (o->queue_too &&
-	    (mq_filter_given(&o->filter) || s->limit != LONG_MAX))
-		mq_die(MQ_EXIT_USAGE,
-		    "--delete-queue: cannot be used with a filter or --limit");
-	if (!o->force && !s->dry_run &&
-	    (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
-		mq_die(MQ_EXIT_USAGE,
-		    "no terminal to ask for confirmation; use --force or "
-		    "--dry-run");
-}
-
-static void
 parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
     int argc, char *argv[])
 {
 	const struct mq_options tables[] = {{places, o},
 	    {mq_filter_options, &o->filter}, {selection_options, s}, {ways, o},
 	    {mq_shared_options, shared}, {0}};
+	bool any = false;
+	size_t i;
 
 	mq_option_read(shared, tables, argc, argv);
 	mq_option_rights(shared,
@@ -116,7 +90,24 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
-	check_options(o, s, argc - optind);
+	for (i = 0; i < STATES; i++)
+		any |= o->state[states[i]];
+	if (o->running)
+		selection_check_running(
+		    s, argc - optind, any ? "another state" : NULL);
+	else if (!any)
+		mq_die(MQ_EXIT_USAGE,
+		    "no state given; use --ready, --rejected, --delayed, "
+		    "--all, --delete-queue or --running");
+	if (o->queue_too &&
+	    (mq_filter_given(&o->filter) || s->limit != LONG_MAX))
+		mq_die(MQ_EXIT_USAGE,
+		    "--delete-queue: cannot be used with a filter or --limit");
+	if (!o->force && !s->dry_run && !o->running &&
+	    (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
+		mq_die(MQ_EXIT_USAGE,
+		    "no terminal to ask for confirmation; use --force or "
+		    "--dry-run");
 	if (o->filter.id != NULL)
 		s->limit = 1;
 }

@@ -20,38 +20,22 @@
 /* How often to try again when connections come and go. */
 #define DELETE_TRIES 100
 
-/* Keys in other slots than the queue's are named on one server only. */
 static void
 add_delete(struct mq_command *c, const char *queue, bool dry_run,
     const struct mq_names *connections)
 {
-	const char *name;
 	size_t i, n = connections->n;
 
 	mq_command_script(c, &rmq_script_delete);
-	if (c->cluster) {
-		rmq_key_queue(c, queue, "none none");
-	} else {
-		rmq_key_all(c, RMQ_QUEUES);
-		rmq_key_all(c, RMQ_CONNECTIONS);
-	}
-	rmq_queue_keys(c, queue);
-	rmq_key_queue(c, queue,
-	    "rejected rate counters paused settings watch idle minutes hours");
-	if (c->cluster) {
-		rmq_key_queue(c, queue, "none none");
-	} else {
-		rmq_key_queue_other(c, queue, "ready rejected");
-	}
-	rmq_key_queue(c, queue, "outgoing incoming");
-	for (i = 0; i < n; i++) {
-		name = connections->list[i].name;
-		rmq_key_both(c, name, queue, "lease queues consumers unacked");
-		if (c->cluster)
-			rmq_key_queue(c, queue, "none none");
-		else
-			rmq_key_both_other(c, name, queue, "consumers unacked");
-	}
+	rmq_key_both(c, NULL, queue,
+	    "known listed " RMQ_PLACES
+	    " rejected rate counters paused settings "
+	    "watch idle minutes hours other-ready other-rejected outgoing "
+	    "incoming");
+	for (i = 0; i < n; i++)
+		rmq_key_both(c, connections->list[i].name, queue,
+		    "lease queues consumers unacked other-consumers "
+		    "other-unacked");
 	mq_command_str(c, queue);
 	mq_command_int(c, dry_run);
 	for (i = 0; i < n; i++)

@@ -78,18 +78,9 @@ rmq_key_all(struct mq_command *c, const char *key)
 }
 
 void
-rmq_key_queues(struct mq_command *c, const char *queue)
-{
-	if (c->cluster)
-		rmq_key_queue(c, queue, "none");
-	else
-		rmq_key_all(c, RMQ_QUEUES);
-}
-
-void
 rmq_queue_keys(struct mq_command *c, const char *queue)
 {
-	rmq_key_queue(c, queue, "ready priority delayed locks clock result::");
+	rmq_key_queue(c, queue, RMQ_PLACES);
 }
 
 void
@@ -103,23 +94,44 @@ void
 rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
     const char *words)
 {
+	enum { SET, OWN, LEASE, BOTH, OTHER, OTHER_BOTH };
+	static const struct {
+		const char *word;
+		int of;
+		const char *key; /* on one server */
+	} rows[] = {{"known", SET, RMQ_QUEUES},
+	    {"listed", SET, RMQ_CONNECTIONS}, {"queues", OWN, "queues"},
+	    {"running", OWN, "running"}, {"lease", LEASE, "heartbeat"},
+	    {"info", LEASE, "info"}, {"unacked", BOTH, "unacked"},
+	    {"consumers", BOTH, "consumers"}, {"other-ready", OTHER, "ready"},
+	    {"other-rejected", OTHER, "rejected"},
+	    {"other-unacked", OTHER_BOTH, "unacked"},
+	    {"other-consumers", OTHER_BOTH, "consumers"}};
+	const size_t count = sizeof(rows) / sizeof(rows[0]);
 	char word[16];
-	bool own;
-	size_t n;
+	size_t n, i;
 
 	for (; *words != '\0'; words += n + strspn(words + n, " ")) {
 		n = strcspn(words, " ");
 		strlcpy(word, words, MIN(n + 1, sizeof(word)));
-		own =
-		    strcmp(word, "queues") == 0 || strcmp(word, "running") == 0;
-		if (own && c->cluster)
-			rmq_key_queue(c, queue, "none");
-		else if (!c->cluster && strcmp(word, "lease") == 0)
-			rmq_key_connection(c, connection, "heartbeat");
-		else if (own || (!c->cluster && strcmp(word, "info") == 0))
-			rmq_key_connection(c, connection, word);
-		else
+		for (i = 0; i < count; i++)
+			if (strcmp(word, rows[i].word) == 0)
+				break;
+		if (i == count)
+			rmq_key_queue(c, queue, word);
+		else if (rows[i].of == BOTH ||
+		    (rows[i].of == LEASE && c->cluster))
 			add_keys(c, connection, queue, c->cluster, word);
+		else if (c->cluster)
+			rmq_key_queue(c, queue, "none");
+		else if (rows[i].of == SET)
+			rmq_key_all(c, rows[i].key);
+		else if (rows[i].of == OWN || rows[i].of == LEASE)
+			rmq_key_connection(c, connection, rows[i].key);
+		else if (rows[i].of == OTHER)
+			rmq_key_queue_other(c, queue, rows[i].key);
+		else
+			rmq_key_both_other(c, connection, queue, rows[i].key);
 	}
 }
 

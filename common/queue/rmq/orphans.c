@@ -584,7 +584,7 @@ heal(struct rmq_cleaner *w, const struct mq_names *moving)
 			mq_command_script(&c, &rmq_script_heal);
 			rmq_key_queue(&c, name->name, "ready delayed priority");
 			rmq_key_queue(&c, name->name, name->queue);
-			rmq_key_queues(&c, name->name);
+			rmq_key_both(&c, NULL, name->name, "known");
 			mq_command_str(&c, w->how->dry_run ? "1" : "0");
 			mq_command_str(&c, name->name);
 			rv = mq_round_add(&w->round, &c, &n);

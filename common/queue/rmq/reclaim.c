@@ -480,24 +480,14 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	size_t j;
 
 	mq_command_script(c, &rmq_script_reclaim_dead);
-	rmq_queue_keys(c, q->queue);
-	rmq_key_queue(c, q->queue, "rejected");
-	rmq_key_queues(c, q->queue);
-	if (c->cluster)
-		rmq_key_queue(c, q->queue, "none");
-	else
-		rmq_key_all(c, RMQ_CONNECTIONS);
+	rmq_key_both(c, NULL, q->queue, RMQ_PLACES " rejected known listed");
 	/* On a cluster, which has no keys of the other form, the connection stays
 	 * listed. */
 	for (j = 0; j < s->n; j++) {
 		d = s->list[j]->owner;
 		rmq_key_both(c, d->connection, q->queue,
-		    "unacked lease consumers queues");
-		if (c->cluster)
-			rmq_key_queue(c, q->queue, "none none");
-		else
-			rmq_key_both_other(
-			    c, d->connection, q->queue, "consumers unacked");
+		    "unacked lease consumers queues other-consumers "
+		    "other-unacked");
 		if (d->ours)
 			rmq_key_both(
 			    c, d->connection, q->queue, "info running");

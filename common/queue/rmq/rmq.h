@@ -51,10 +51,6 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 
 /* One of those, or another key that is no queue's. */
 void rmq_key_all(struct mq_command *, const char *key);
-/* RMQ_QUEUES for a script that works on a queue, to make that known: on a cluster it
- * cannot do so, and gets a key that never exists. */
-void rmq_key_queues(struct mq_command *, const char *queue);
-
 /* The tick that a message waits for is added to this. */
 #define RMQ_AT_TICK (INT64_C(1) << 50)
 /* The score of claimable messages of tick 0. */
@@ -62,16 +58,28 @@ void rmq_key_queues(struct mq_command *, const char *queue);
 /* The lowest score of a message that waits for its turn. */
 #define RMQ_IN_LINE "4503599627370496"
 /* The keys among which a queue's messages move; see lua/lib/place.lua. */
+#define RMQ_PLACES "ready priority delayed locks clock result::"
 void rmq_queue_keys(struct mq_command *, const char *queue);
 
 /* Of a connection: heartbeat, queues, and ours. */
 void rmq_key_connection(
     struct mq_command *, const char *connection, const char *words);
 
-/* Of a connection and a queue: consumers, unacked; lease, which says that the connection
- * is alive to a script that works on the queue, and info, with what it has claimed: unless
- * on a cluster, those are the connection's heartbeat and info.  And queues and running,
- * the connection's own: on a cluster such a script gets a key that never exists. */
+/*
+ * Those that a script needs which works on a queue: keys of the queue; and of a connection
+ * (NULL if no word asks for it)
+ *
+ *	unacked consumers		there
+ *	lease				says that it is alive: unless on a cluster, its heartbeat
+ *	info				what it has claimed: unless on a cluster, its info
+ *
+ * and what lies elsewhere, so that on a cluster it gets a key that never exists:
+ *
+ *	known listed			RMQ_QUEUES, RMQ_CONNECTIONS
+ *	queues running			the connection's own
+ *	other-ready other-rejected other-unacked other-consumers
+ *					of Go programs that use the form for a cluster
+ */
 void rmq_key_both(struct mq_command *, const char *connection,
     const char *queue, const char *words);
 /* The same of a Go program that uses the other form: the one for a cluster on one server,

@@ -67,10 +67,7 @@ rmq_publish(
 		return;
 	}
 	mq_command_script(c, &rmq_script_publish);
-	rmq_queue_keys(c, queue);
-	rmq_key_queue(c, queue, "counters");
-	rmq_key_queues(c, queue);
-	rmq_key_queue(c, queue, "settings");
+	rmq_key_both(c, NULL, queue, RMQ_PLACES " counters known settings");
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
 	else if (how->files != NULL)
@@ -99,8 +96,7 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
 	mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
-	rmq_key_queues(c, queue);
-	rmq_key_queue(c, queue, "settings");
+	rmq_key_both(c, NULL, queue, "known settings");
 	mq_mark_add(c, &how->mark, false);
 	mq_command_int(c, n);
 	mq_command_str(c, c->cluster ? "" : queue);
@@ -167,15 +163,10 @@ static void
 rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
     struct mq_command *c)
 {
-	const char *name = s->queues[queue];
-
 	mq_command_script(c, &rmq_script_claim);
-	rmq_queue_keys(c, name);
-	add_own(c, s, queue, "unacked lease");
-	rmq_key_queue(c, name, "paused rate");
-	add_own(c, s, queue, "info");
-	rmq_key_queue(c, name, "watch idle");
-	mq_layout_add_claim(c, s, name, claim);
+	add_own(c, s, queue,
+	    RMQ_PLACES " unacked lease paused rate info watch idle");
+	mq_layout_add_claim(c, s, s->queues[queue], claim);
 	if (claim->copied > 0)
 		mq_command_int(c, (long long)claim->copied);
 }
@@ -214,9 +205,7 @@ settle_one(const struct mq_session *s, int queue,
 	bool away = push && rmq_transfer_needed(c, name, how->push);
 
 	mq_command_script(c, &rmq_script_settle);
-	rmq_queue_keys(c, name);
-	add_own(c, s, queue, "unacked");
-	rmq_key_queues(c, name);
+	add_own(c, s, queue, RMQ_PLACES " unacked known");
 	if (push && !away)
 		rmq_queue_keys(c, how->push);
 	else if (push || reject)
@@ -253,9 +242,7 @@ rmq_settle(const struct mq_session *s, int queue,
 
 	if (n > 1) {
 		mq_command_script(c, &rmq_script_settle_equal);
-		add_own(c, s, queue, "unacked");
-		rmq_key_queue(c, s->queues[queue], "ready delayed rejected");
-		rmq_key_queues(c, s->queues[queue]);
+		add_own(c, s, queue, "unacked ready delayed rejected known");
 		for (; how < end; how++) {
 			mq_command_str(c, mq_outcome_name(how->outcome));
 			mq_command_arg(c, how->element, how->len);
@@ -290,9 +277,7 @@ rmq_ack_oldest(const struct mq_session *s, int queue,
 	int n = acks->n, window = places[n - 1], others = window - n, place;
 
 	mq_command_script(c, &rmq_script_ack);
-	if (acks->holds)
-		rmq_queue_keys(c, s->queues[queue]);
-	add_own(c, s, queue, "unacked");
+	add_own(c, s, queue, acks->holds ? RMQ_PLACES " unacked" : "unacked");
 	mq_command_int(c, window);
 	mq_command_arg(c, acks->oldest.p, acks->oldest.n);
 	mq_command_arg(c, acks->elements[n - 1].p, acks->elements[n - 1].n);
@@ -324,9 +309,7 @@ rmq_give_back(const struct mq_session *s, int queue,
 	int step = newest == NULL || newest->each || n == 1 ? 1 : n - 1;
 
 	mq_command_script(c, &rmq_script_give_back);
-	rmq_queue_keys(c, s->queues[queue]);
-	add_own(c, s, queue, "unacked");
-	rmq_key_queues(c, s->queues[queue]);
+	add_own(c, s, queue, RMQ_PLACES " unacked known");
 	mq_command_int(c, n);
 	for (i = 0; e != NULL && i < n; i += step)
 		mq_command_arg(c, e[i].p, e[i].n);
@@ -402,14 +385,11 @@ rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 	int i;
 
 	mq_command_script(c, &mq_script_probe);
-	if (s == NULL && !special)
-		rmq_key_queue(c, queue, "ready");
+	if (s != NULL)
+		rmq_key_both(c, s->connection, queue,
+		    RMQ_PLACES " rejected unacked consumers");
 	else
-		rmq_queue_keys(c, queue);
-	if (s != NULL) {
-		rmq_key_queue(c, queue, "rejected");
-		rmq_key_both(c, s->connection, queue, "unacked consumers");
-	}
+		rmq_key_queue(c, queue, special ? RMQ_PLACES : "ready");
 	for (i = 0; i < c->keys; i++)
 		mq_command_str(c, uses[i]);
 	if (s == NULL)
@@ -565,12 +545,7 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 
 	if (step == MQ_LEAVE_EMPTY) {
 		mq_command_script(c, &rmq_script_leave);
-		add_own(c, s, 0, "unacked consumers queues");
-		if (c->cluster)
-			rmq_key_queue(c, s->queues[0], "none");
-		else
-			rmq_key_all(c, RMQ_CONNECTIONS);
-		add_own(c, s, 0, "lease info");
+		add_own(c, s, 0, "unacked consumers queues listed lease info");
 		mq_command_str(c, s->queues[0]);
 		mq_command_str(c, s->connection);
 	} else if (step < s->queue_count) {
@@ -646,9 +621,8 @@ rmq_known(struct mq_command *c, const char *queue, bool by_keys)
 {
 	if (by_keys) {
 		mq_command_plain(c, "EXISTS");
-		rmq_queue_keys(c, queue);
-		rmq_key_queue(
-		    c, queue, "rejected counters paused settings outgoing");
+		rmq_key_queue(c, queue,
+		    RMQ_PLACES " rejected counters paused settings outgoing");
 		return;
 	}
 	mq_command_plain(c, "SISMEMBER");

@@ -334,7 +334,7 @@ add_ways(struct mq_command *c, const char *queue, const char *to, bool away)
 	if (away)
 		rmq_key_queue(c, queue, "outgoing");
 	else
-		rmq_key_queues(c, to != NULL ? to : queue);
+		rmq_key_both(c, NULL, to != NULL ? to : queue, "known");
 }
 
 /* What becomes of them; for those that go away, with an id of its own for each call: see
@@ -476,8 +476,7 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	if (max == LONG_MAX && to == NULL && !held) {
 		/* In one step, unless others depend on the messages. */
 		mq_command_script(&c, &rmq_script_purge);
-		rmq_queue_keys(&c, place->queue);
-		rmq_key_queue(&c, place->queue, "rejected");
+		rmq_key_queue(&c, place->queue, RMQ_PLACES " rejected");
 		mq_command_str(&c, mq_state_name(place->state));
 	} else {
 		if (held && c.cluster) {

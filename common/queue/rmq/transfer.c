@@ -56,8 +56,7 @@ add_arrive(struct mq_command *c, const char *source, const char *to,
 	int i;
 
 	mq_command_script(c, &rmq_script_arrive);
-	rmq_queue_keys(c, to);
-	rmq_key_queue(c, to, "incoming none");
+	rmq_key_queue(c, to, RMQ_PLACES " incoming none");
 	mq_command_str(c, source);
 	for (i = 0; i < n; i++)
 		mq_command_arg(c, parts[i].p, parts[i].n);
