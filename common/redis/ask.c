@@ -51,12 +51,14 @@ is_of_type(const redisReply *reply, int type)
 redisReply *
 mq_call(struct mq_redis *r, struct mq_command *c, int type)
 {
-	redisReply *reply = mq_redis_call(r, c);
+	redisReply *reply = mq_redis_answer(r, c);
 
 	mq_command_free(c);
-	if (reply == NULL || is_of_type(reply, type))
-		return reply;
-	(void)mq_nonsense(r);
+	if (reply != NULL && !mq_redis_refused(r, reply)) {
+		if (is_of_type(reply, type))
+			return reply;
+		(void)mq_nonsense(r);
+	}
 	freeReplyObject(reply);
 	return NULL;
 }

@@ -12,8 +12,8 @@
 /* The type of a reply is one of hiredis, or this; -1: any but an error. */
 #define MQ_STRINGS (-2) /* an array of strings */
 
-/* As mq_redis_call(); the reply must be of this type, or an integer.  The command is
- * freed. */
+/* As mq_redis_answer(); the reply must be of this type, or an integer; an error is none.
+ * The command is freed. */
 redisReply *mq_call(struct mq_redis *, struct mq_command *, int type);
 int mq_call_number(struct mq_redis *, struct mq_command *, long long *n);
 /* The same when any reply but an error will do, or none to an optional command. */

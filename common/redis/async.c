@@ -370,7 +370,7 @@ on_disconnect(const redisAsyncContext *context, int status)
 	if (context->c.err == REDIS_ERR_OOM)
 		mq_die(MQ_EXIT_AGAIN, "out of memory");
 	if (a->refusal[0] == '\0' &&
-	    mq_tls_failure(a->tls, false, a->refusal, sizeof(a->refusal)) == 0)
+	    mq_tls_failure(a->tls, false, a->refusal) == 0)
 		strlcpy(a->refusal,
 		    context->c.err != 0 ? context->c.errstr :
 					  "connection closed",
@@ -432,7 +432,7 @@ mq_async_open(
 		    sizeof(a->refusal));
 	else if (server->url.tls)
 		fails = mq_tls_start(&a->tls, &context->c, &server->url,
-			    server->host, a->refusal, sizeof(a->refusal)) != 0;
+			    server->host, a->refusal) != 0;
 	if (fails) {
 		if (context != NULL)
 			redisAsyncFree(context);

@@ -66,7 +66,7 @@ struct mq_async {
 	ev_io room;	     /* the socket takes more; while there is backlog */
 	size_t moved;	     /* goes up with every reply and piece */
 	size_t moved_before; /* see mq_async_moves() */
-	char refusal[256];   /* why the server is given up */
+	char refusal[MQ_TLS_WHY]; /* why the server is given up */
 	const struct mq_async_events *events;
 	void *arg;
 	const struct mq_async_route *route; /* NULL: it is one server's */

@@ -327,7 +327,7 @@ open_once(struct mq_redis *r, struct mq_server *server, double until)
 	if (rv == -1)
 		return -1;
 	for (step = 0; rv == 0 && mq_redis_greeting(server, step, &c); step++) {
-		reply = mq_redis_call(r, &c);
+		reply = mq_call(r, &c, -1);
 		rv = reply == NULL ? -1 : 0;
 		freeReplyObject(reply);
 	}

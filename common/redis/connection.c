@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -72,20 +70,6 @@ mq_redis_memory(void)
 }
 
 int
-mq_redis_fail(struct mq_redis *r, int status, const char *fmt, ...)
-{
-	size_t n = (size_t)snprintf(
-	    r->error, sizeof(r->error), "%s: ", r->server->name);
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(r->error + n, sizeof(r->error) - n, fmt, ap);
-	va_end(ap);
-	r->status = status;
-	return -1;
-}
-
-int
 mq_redis_room(struct mq_redis *r, size_t bytes)
 {
 	r->status =
@@ -129,7 +113,7 @@ mq_redis_set_lost(struct mq_redis *r)
 	bool early = !r->heard && c != NULL &&
 	    (c->err == REDIS_ERR_EOF ||
 		(broken && (errno == ECONNRESET || errno == EPIPE)));
-	char why[256];
+	char why[MQ_TLS_WHY];
 	int status;
 
 	if (r->unfit != NULL)
@@ -141,7 +125,7 @@ mq_redis_set_lost(struct mq_redis *r)
 		return mq_redis_fail(
 		    r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
 	/* TLS that has not begun, or has ended, may have more to say. */
-	status = late ? 0 : mq_tls_failure(r->tls, early, why, sizeof(why));
+	status = late ? 0 : mq_tls_failure(r->tls, early, why);
 	if (status != 0)
 		return mq_redis_fail(r, status, "%s", why);
 	return mq_redis_fail(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
@@ -149,19 +133,6 @@ mq_redis_set_lost(struct mq_redis *r)
 	    early && r->tls == NULL && speaks_tls(r->server) ?
 		"; a server with TLS takes rediss://" :
 		"");
-}
-
-bool
-mq_redis_refused(struct mq_redis *r, const redisReply *reply)
-{
-	const char *why;
-
-	if (reply->type != REDIS_REPLY_ERROR)
-		return false;
-	why = mq_error_cause(reply->str);
-	mq_redis_fail(r, mq_error_status(why), "%s", why);
-	strlcat(r->error, mq_error_hint(why), sizeof(r->error));
-	return true;
 }
 
 /* --- waiting ------------------------------------------------------------------- */
@@ -387,18 +358,6 @@ mq_redis_answer(struct mq_redis *r, struct mq_command *c)
 			*c = eval;
 			again = true;
 		}
-	}
-	return reply;
-}
-
-redisReply *
-mq_redis_call(struct mq_redis *r, struct mq_command *c)
-{
-	redisReply *reply = mq_redis_answer(r, c);
-
-	if (reply != NULL && mq_redis_refused(r, reply)) {
-		freeReplyObject(reply);
-		reply = NULL;
 	}
 	return reply;
 }

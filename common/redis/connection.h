@@ -121,9 +121,6 @@ void mq_redis_wait_with(
  */
 redisReply *mq_redis_answer(struct mq_redis *, struct mq_command *);
 
-/* The same; NULL also when the reply is an error, with status and error set. */
-redisReply *mq_redis_call(struct mq_redis *, struct mq_command *);
-
 /* Sets status and error, which begins with the server's name.  Returns -1. */
 int mq_redis_fail(struct mq_redis *, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -170,10 +167,6 @@ bool mq_nodes_replicated(const struct mq_redis *, const struct mq_command *);
 /* The mq_exit status that fits an error reply, whose text differs between servers and
  * their versions. */
 int mq_error_status(const char *error);
-
-/* Without the words before the cause of a transaction that failed as a whole; what a
- * server says that has become a replica is MQ_REDIS_REPLICA. */
-const char *mq_error_cause(const char *error);
 
 /* Whether the server runs a long script, or loads its data. */
 bool mq_error_busy(const char *error);

@@ -58,26 +58,11 @@ struct race {
  * and is killed if that takes too long.
  */
 
-/* The child writes these: an address each, or in the end an error. */
+/* The child writes these: an address each, or in the end why there is none. */
 struct piece {
-	char address[MQ_ADDRESS_SIZE]; /* empty: none was found */
-	int error;		       /* as of getaddrinfo(3), */
-	int number;		       /* and of errno */
+	bool found;
+	char text[sizeof(((struct mq_dial *)NULL)->why)];
 };
-
-/* "localhost" means this machine everywhere, and needs no child (RFC 6761). */
-static bool
-is_local(const struct mq_dial *d)
-{
-	return strcasecmp(d->host, "localhost") == 0;
-}
-
-static void
-send_address(int fd, const struct piece *piece)
-{
-	if (write(fd, piece, sizeof(*piece)) != (ssize_t)sizeof(*piece))
-		_exit(1);
-}
 
 /* Returns how many addresses of this family there are. */
 static int
@@ -86,60 +71,63 @@ find_addresses(const char *host, int family, int fd, struct piece *failure)
 	const struct addrinfo hints = {
 	    .ai_family = family, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *list, *one;
-	struct piece piece = {0};
+	struct piece piece = {.found = true};
 	int n = 0, error;
 
 	error = getaddrinfo(host, NULL, &hints, &list);
 	if (error != 0) {
-		failure->error = error;
-		failure->number = errno;
+		strlcpy(failure->text,
+		    error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error),
+		    sizeof(failure->text));
 		return 0;
 	}
-	for (one = list; one != NULL; one = one->ai_next)
-		if (getnameinfo(one->ai_addr, one->ai_addrlen, piece.address,
-			sizeof(piece.address), NULL, 0, NI_NUMERICHOST) == 0) {
-			send_address(fd, &piece);
-			n++;
-		}
+	for (one = list; one != NULL; one = one->ai_next) {
+		if (getnameinfo(one->ai_addr, one->ai_addrlen, piece.text,
+			MQ_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST) != 0)
+			continue;
+		if (write(fd, &piece, sizeof(piece)) != (ssize_t)sizeof(piece))
+			_exit(1);
+		n++;
+	}
 	freeaddrinfo(list);
 	return n;
-}
-
-/* Sends each address as soon as it is known: a second one may not be needed. */
-static void
-run_child(const char *host, int fd, pid_t parent)
-{
-	struct piece failure = {.error = EAI_NONAME};
-	int n;
-
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
-	n = find_addresses(host, AF_INET, fd, &failure);
-	n += find_addresses(host, AF_INET6, fd, &failure);
-	if (n == 0)
-		send_address(fd, &failure);
-	_exit(0);
 }
 
 /* Begins to look for the addresses of a host. */
 static void
 begin_search(struct mq_dial *d)
 {
+	struct piece failure = {.found = false};
 	pid_t parent = getpid();
-	int fds[2];
+	int fds[2], n;
 
+	/* "localhost" means this machine everywhere, and needs no child (RFC 6761). */
+	if (strcasecmp(d->host, "localhost") == 0) {
+		d->known[0] = "127.0.0.1";
+		d->known[1] = "::1";
+	} else if (mq_address_is(d->host)) {
+		d->known[0] = d->host;
+	}
+	if (d->known[0] != NULL)
+		return;
 	strlcpy(
 	    d->why, "the search for its address ended early", sizeof(d->why));
-	if (mq_address_is(d->host) || is_local(d))
-		return;
 	if (pipe2(fds, O_CLOEXEC) == -1) {
 		strlcpy(d->why, strerror(errno), sizeof(d->why));
 		return;
 	}
 	d->pid = fork();
-	if (d->pid == 0)
-		run_child(d->host, fds[1], parent);
+	if (d->pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(1);
+		/* Each as soon as it is known: a second one may not be needed. */
+		strlcpy(failure.text, gai_strerror(EAI_NONAME),
+		    sizeof(failure.text));
+		n = find_addresses(d->host, AF_INET, fds[1], &failure);
+		n += find_addresses(d->host, AF_INET6, fds[1], &failure);
+		_exit(n == 0 && write(fds[1], &failure, sizeof(failure)) == -1);
+	}
 	if (d->pid == -1) {
 		strlcpy(d->why, strerror(errno), sizeof(d->why));
 		d->pid = 0;
@@ -156,27 +144,18 @@ begin_search(struct mq_dial *d)
 static bool
 next_address(struct mq_dial *d, char *address)
 {
-	static const char *const local[] = {"127.0.0.1", "::1"};
-	const char *next = NULL;
+	const char *next;
 	struct piece piece;
 
-	if (d->pid != 0) {
+	if (d->pid == 0) {
+		next = d->known[d->found];
+	} else {
 		if (read(d->fd, &piece, sizeof(piece)) !=
 		    (ssize_t)sizeof(piece))
 			return false;
-		next = piece.address;
-		if (*next == '\0') {
-			strlcpy(d->why,
-			    piece.error == EAI_SYSTEM ?
-				strerror(piece.number) :
-				gai_strerror(piece.error),
-			    sizeof(d->why));
-			return false;
-		}
-	} else if (mq_address_is(d->host)) {
-		next = d->found == 0 ? d->host : NULL;
-	} else if (is_local(d) && d->found < 2) {
-		next = local[d->found];
+		next = piece.found ? piece.text : NULL;
+		if (next == NULL)
+			strlcpy(d->why, piece.text, sizeof(d->why));
 	}
 	if (next == NULL)
 		return false;
@@ -227,26 +206,15 @@ note_untried(struct mq_dial *d, int status, const char *why)
 	note_error(d, &r, NOTHING);
 }
 
-static void
-end_attempt(struct attempt *a)
-{
-	mq_redis_close(&a->redis);
-	a->step = NOTHING;
-}
-
-/* Its connection has the error. */
-static void
-drop_attempt(struct attempt *a)
-{
-	note_error(a->of, &a->redis, a->step);
-	end_attempt(a);
-}
-
+/* Status 0: its connection has the error. */
 static void
 fail_attempt(struct attempt *a, int status, const char *why)
 {
-	mq_redis_fail(&a->redis, status, "%s", why);
-	drop_attempt(a);
+	if (status != 0)
+		mq_redis_fail(&a->redis, status, "%s", why);
+	note_error(a->of, &a->redis, a->step);
+	mq_redis_close(&a->redis);
+	a->step = NOTHING;
 }
 
 /* Address NULL: the socket. */
@@ -271,7 +239,7 @@ begin_attempt(struct race *race, struct mq_dial *d, const char *address)
 	a->redis.context = c;
 	if (mq_redis_lost(&a->redis)) {
 		mq_redis_set_lost(&a->redis);
-		drop_attempt(a);
+		fail_attempt(a, 0, NULL);
 		return;
 	}
 	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
@@ -302,9 +270,16 @@ begin_question(struct race *race, struct attempt *a)
 static void
 shake_hands(struct race *race, struct attempt *a)
 {
-	char why[256];
-	int status = mq_tls_shake(a->redis.tls, why, sizeof(why));
+	char why[MQ_TLS_WHY];
+	int status = 0;
 
+	if (a->step == TCP)
+		status = mq_tls_start(&a->redis.tls, a->redis.context,
+		    &a->redis.server->url, a->of->host, why);
+	if (status == 0) {
+		a->step = TLS;
+		status = mq_tls_shake(a->redis.tls, why);
+	}
 	if (status == 0)
 		begin_question(race, a);
 	else if (status != -1)
@@ -315,10 +290,8 @@ static void
 finish_tcp(struct race *race, struct attempt *a)
 {
 	redisContext *c = a->redis.context;
-	const struct mq_url *u = &a->redis.server->url;
-	int error = 0, status;
+	int error = 0;
 	socklen_t n = sizeof(error);
-	char why[256];
 
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == -1)
 		error = errno;
@@ -328,18 +301,10 @@ finish_tcp(struct race *race, struct attempt *a)
 	}
 	if (a->of->host != NULL)
 		redisEnableKeepAlive(c);
-	if (!u->tls) {
+	if (a->redis.server->url.tls)
+		shake_hands(race, a);
+	else
 		begin_question(race, a);
-		return;
-	}
-	status =
-	    mq_tls_start(&a->redis.tls, c, u, a->of->host, why, sizeof(why));
-	if (status != 0) {
-		fail_attempt(a, status, why);
-		return;
-	}
-	a->step = TLS;
-	shake_hands(race, a);
 }
 
 static void
@@ -391,12 +356,12 @@ exchange(struct race *race, struct attempt *a, short events)
 		}
 		a->greetings--;
 		if (mq_redis_refused(&a->redis, reply))
-			drop_attempt(a);
+			fail_attempt(a, 0, NULL);
 		freeReplyObject(reply);
 	}
 	if (lost) {
 		mq_redis_set_lost(&a->redis);
-		drop_attempt(a);
+		fail_attempt(a, 0, NULL);
 	}
 }
 
@@ -575,7 +540,7 @@ end_race(struct race *race)
 		if (a->step == NOTHING || a == race->winner)
 			continue;
 		if (race->winner != NULL)
-			end_attempt(a);
+			mq_redis_close(&a->redis);
 		else
 			fail_attempt(a, MQ_EXIT_UNAVAILABLE, late[a->step]);
 	}

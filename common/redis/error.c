@@ -1,5 +1,7 @@
 #include "connection.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/exit.h"
@@ -60,8 +62,10 @@ mq_error_status(const char *error)
 	return status_in_script(error);
 }
 
-const char *
-mq_error_cause(const char *error)
+/* Without the words before the cause of a transaction that failed as a whole; what a
+ * server says that has become a replica is MQ_REDIS_REPLICA. */
+static const char *
+cause_of(const char *error)
 {
 	static const char aborted[] =
 	    "EXECABORT Transaction discarded because of: ";
@@ -79,7 +83,7 @@ mq_error_cause(const char *error)
 bool
 mq_error_busy(const char *error)
 {
-	const char *why = mq_error_cause(error);
+	const char *why = cause_of(error);
 
 	return strncmp(why, "BUSY ", 5) == 0 ||
 	    strncmp(why, "LOADING ", 8) == 0;
@@ -93,4 +97,31 @@ mq_error_hint(const char *error)
 		    status_in_script(error) == MQ_EXIT_NOPERM) ?
 	    "; --print-acl prints the rights needed" :
 	    "";
+}
+
+int
+mq_redis_fail(struct mq_redis *r, int status, const char *fmt, ...)
+{
+	size_t n = (size_t)snprintf(
+	    r->error, sizeof(r->error), "%s: ", r->server->name);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(r->error + n, sizeof(r->error) - n, fmt, ap);
+	va_end(ap);
+	r->status = status;
+	return -1;
+}
+
+bool
+mq_redis_refused(struct mq_redis *r, const redisReply *reply)
+{
+	const char *why;
+
+	if (reply->type != REDIS_REPLY_ERROR)
+		return false;
+	why = cause_of(reply->str);
+	mq_redis_fail(r, mq_error_status(why), "%s", why);
+	strlcat(r->error, mq_error_hint(why), sizeof(r->error));
+	return true;
 }

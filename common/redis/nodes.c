@@ -17,7 +17,7 @@
 struct awaited {
 	STAILQ_ENTRY(awaited) in_order, in_node;
 	int node, slot;
-	bool in_transaction, optional;
+	bool optional;
 	struct mq_buf wire; /* to send it again; empty in a transaction */
 	redisReply *reply;  /* came before another one's; else NULL */
 };
@@ -418,13 +418,15 @@ awaits_owner(struct mq_redis *r, const struct awaited *a, int node)
 	return true;
 }
 
-/* The node, or the one that replaces it.  What could be done without has not waited. */
-static struct node *
-open_owner(struct mq_redis *r, struct awaited *a, int to)
+/* To the node, or the one that replaces it. */
+static int
+send_bytes(
+    struct mq_redis *r, struct awaited *a, int to, const char *p, size_t n)
 {
 	struct node *node = use_node(r, to);
 
 	a->node = to;
+	/* What could be done without has not waited. */
 	if (!r->nodes->partial && !a->optional) {
 		free(node->missing);
 		node->missing = NULL;
@@ -433,18 +435,8 @@ open_owner(struct mq_redis *r, struct awaited *a, int to)
 	    awaits_owner(r, a, a->node))
 		if (r->nodes->map.owner[a->slot] != -1)
 			a->node = r->nodes->map.owner[a->slot];
-	return node;
-}
-
-static int
-send_bytes(
-    struct mq_redis *r, struct awaited *a, int to, const char *p, size_t n)
-{
-	struct node *node = open_owner(r, a, to);
-
-	to = a->node;
 	if (node == NULL || mq_redis_append_bytes(&node->redis, p, n) == -1) {
-		if (lose(r, to, a) == -1)
+		if (lose(r, a->node, a) == -1)
 			return -1;
 		awaited_miss(r, a);
 		return 0;
@@ -463,11 +455,10 @@ append_command(struct mq_redis *r, struct mq_command *c)
 
 	a->slot = c->slot == -1 ? r->home : c->slot;
 	a->optional = c->optional;
-	a->in_transaction = c->transaction;
 	/* Whoever is asked names the node that has it. */
 	if (to == -1)
 		to = r->nodes->last;
-	if (!a->in_transaction)
+	if (!c->transaction)
 		mq_buf_add(&a->wire, p, n);
 	if (send_bytes(r, a, to, p, n) == -1) {
 		r->lost = true;
@@ -593,7 +584,7 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 		how = mq_topology_redirect(
 		    &all->map, a->reply, a->node, &a->slot, &to);
 		/* In a transaction, what is refused by a busy node fails as a whole. */
-		if (how == MQ_STAYS && !a->in_transaction &&
+		if (how == MQ_STAYS && a->wire.len > 0 &&
 		    mq_reply_busy(a->reply))
 			how = MQ_LATER;
 		if (how == MQ_STAYS || mq_clock_steady_ms() >= until) {
@@ -603,7 +594,7 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 				    (struct mq_failover){.until = 0};
 			return 0;
 		}
-		if (a->in_transaction)
+		if (a->wire.len == 0)
 			return mq_redis_fail(r, MQ_EXIT_AGAIN,
 			    "the queue is moving to another node");
 		if (strncmp(a->reply->str, "CLUSTERDOWN ", 12) == 0 &&

@@ -50,18 +50,18 @@ int mq_server_fail(struct mq_server *, int status, const char *fmt, ...)
  * with why.
  */
 int mq_tls_start(mq_tls **tls, redisContext *, const struct mq_url *,
-    const char *host, char *why, size_t size);
+    const char *host, char why[MQ_TLS_WHY]);
 
 /* Goes on with the handshake: 0 when it is over, -1 as long as it is not; else the status,
  * with why.  (A connection of libev goes on by itself.) */
-int mq_tls_shake(mq_tls *, char *why, size_t size);
+int mq_tls_shake(mq_tls *, char why[MQ_TLS_WHY]);
 
 /*
  * The cause of the failure that the connection has just had, in why: TLS has more to say
  * than the library.  Early: the server has ended it without any answer.  Returns the
  * mq_exit status; 0: TLS knows of none.
  */
-int mq_tls_failure(mq_tls *, bool early, char *why, size_t size);
+int mq_tls_failure(mq_tls *, bool early, char why[MQ_TLS_WHY]);
 
 /* Whether the handshake is over, or none is needed. */
 bool mq_tls_ready(const mq_tls *);
@@ -118,10 +118,11 @@ struct mq_dial {
 	struct mq_redis redis; /* the connection; or why there is none */
 	/* Of dial.c: the search for the addresses of the host. */
 	bool begun, over;
-	int found;     /* so far */
-	pid_t pid;     /* of the child that asks for them; 0: none */
-	int fd;	       /* the child writes what it finds */
-	char why[128]; /* what went wrong, if none was found */
+	const char *known[3]; /* addresses without a search, and NULL */
+	int found;	      /* so far */
+	pid_t pid;	      /* of the child that asks for them; 0: none */
+	int fd;		      /* the child writes what it finds */
+	char why[128];	      /* what went wrong, if none was found */
 	int failed_at;
 };
 

@@ -1,9 +1,8 @@
-#include "command.h"
+#include "connection.h"
 
 #include <string.h>
 
 #include "base/exit.h"
-#include "connection.h"
 #include "parts.h"
 
 /*

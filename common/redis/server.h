@@ -158,5 +158,7 @@ typedef struct ssl_st mq_tls;
 
 /* Each error of TLS begins so: it waits for somebody to mend it. */
 #define MQ_TLS_ERROR "TLS: "
+/* Room for its text. */
+#define MQ_TLS_WHY 256
 
 #endif

@@ -23,31 +23,25 @@
 
 /* --- what went wrong -------------------------------------------------------- */
 
-/* Where the text goes. */
-struct cause {
-	char *text;
-	size_t size;
-};
-
 #define OTHER_HOST "is for another host; sni=NAME says whose it must be"
 #define OTHER_AUTHORITY                                                        \
 	"is from an authority that is not trusted; cacert=FILE names one"
 
 static int __attribute__((format(printf, 3, 4)))
-blame(const struct cause *why, int status, const char *fmt, ...)
+blame(char *why, int status, const char *fmt, ...)
 {
-	size_t n = strlcpy(why->text, MQ_TLS_ERROR, why->size);
+	size_t n = strlcpy(why, MQ_TLS_ERROR, MQ_TLS_WHY);
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(why->text + n, why->size - n, fmt, ap);
+	vsnprintf(why + n, MQ_TLS_WHY - n, fmt, ap);
 	va_end(ap);
 	return status;
 }
 
 /* The server's certificate was not accepted. */
 static int
-blame_server(long result, const struct cause *why)
+blame_server(long result, char *why)
 {
 	static const struct {
 		long result;
@@ -75,7 +69,7 @@ blame_server(long result, const struct cause *why)
 }
 
 static int
-blame_lack(const struct cause *why)
+blame_lack(char *why)
 {
 	return blame(why, MQ_EXIT_CONFIG,
 	    "the server demands a certificate; name its files with cert= and "
@@ -84,7 +78,7 @@ blame_lack(const struct cause *why)
 
 /* An error of the library, or an alert from the server. */
 static int
-blame_error(const SSL *ssl, unsigned long error, const struct cause *why)
+blame_error(const SSL *ssl, unsigned long error, char *why)
 {
 	bool given = SSL_get_certificate(ssl) != NULL;
 	int reason = ERR_GET_REASON(error);
@@ -112,9 +106,8 @@ blame_error(const SSL *ssl, unsigned long error, const struct cause *why)
 }
 
 int
-mq_tls_failure(mq_tls *tls, bool early, char *text, size_t size)
+mq_tls_failure(mq_tls *tls, bool early, char why[MQ_TLS_WHY])
 {
-	const struct cause why = {text, size};
 	unsigned long error;
 	long result;
 	int status = 0;
@@ -132,14 +125,14 @@ mq_tls_failure(mq_tls *tls, bool early, char *text, size_t size)
 	result = SSL_get_verify_result(tls);
 	if (!SSL_is_init_finished(tls) && result != X509_V_OK &&
 	    SSL_get_verify_mode(tls) != SSL_VERIFY_NONE)
-		status = blame_server(result, &why);
+		status = blame_server(result, why);
 	else if (error != 0 && ERR_GET_LIB(error) == ERR_LIB_SSL)
-		status = blame_error(tls, error, &why);
+		status = blame_error(tls, error, why);
 	/* The alert may be lost behind the end of the connection. */
 	else if (early && SSL_get_app_data(tls) != NULL)
 		status = SSL_get_certificate(tls) == NULL ?
-		    blame_lack(&why) :
-		    blame(&why, MQ_EXIT_UNAVAILABLE,
+		    blame_lack(why) :
+		    blame(why, MQ_EXIT_UNAVAILABLE,
 			"the server ended the connection; it may not accept the "
 			"certificate of cert=");
 	ERR_clear_error();
@@ -161,8 +154,8 @@ refuse_passphrase(char *buf, int size, int writing, void *asked)
 
 /* What the library could not do with a file. */
 static int
-blame_file(const struct cause *why, const char *parameter, const char *path,
-    const char *problem)
+blame_file(
+    char *why, const char *parameter, const char *path, const char *problem)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool short_of = fd == -1 && (errno == EMFILE || errno == ENFILE);
@@ -177,7 +170,7 @@ blame_file(const struct cause *why, const char *parameter, const char *path,
 
 /* The key first: the library drops a key that does not fit the certificate. */
 static int
-load_files(SSL_CTX *ctx, const struct mq_url *u, const struct cause *why)
+load_files(SSL_CTX *ctx, const struct mq_url *u, char *why)
 {
 	bool asked = false;
 
@@ -216,16 +209,16 @@ on_asked(SSL *ssl, void *arg)
 
 /* What went wrong with it, of which TLS may know nothing. */
 static int
-blame_handshake(SSL *ssl, int cause, const struct cause *why)
+blame_handshake(SSL *ssl, int cause, char *why)
 {
-	int status = mq_tls_failure(ssl, false, why->text, why->size);
+	int status = mq_tls_failure(ssl, false, why);
 
 	if (status != 0)
 		return status;
 	if (cause == 0)
 		return blame(
 		    why, MQ_EXIT_UNAVAILABLE, "the server ended the handshake");
-	strlcpy(why->text, strerror(cause), why->size);
+	strlcpy(why, strerror(cause), MQ_TLS_WHY);
 	return MQ_EXIT_UNAVAILABLE;
 }
 
@@ -234,7 +227,7 @@ blame_handshake(SSL *ssl, int cause, const struct cause *why)
 /* Returns 0, or the status; *ssl is not to be freed if it is NULL. */
 static int
 make_ssl(SSL_CTX *ctx, const struct mq_url *u, const char *name, SSL **ssl,
-    const struct cause *why)
+    char *why)
 {
 	int status = load_files(ctx, u, why);
 	bool named;
@@ -272,18 +265,17 @@ make_ssl(SSL_CTX *ctx, const struct mq_url *u, const char *name, SSL **ssl,
 
 int
 mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
-    const char *host, char *text, size_t size)
+    const char *host, char why[MQ_TLS_WHY])
 {
-	const struct cause why = {text, size};
 	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 	SSL *ssl = NULL;
 	int status;
 
 	*tls = NULL;
 	status = ctx == NULL ?
-	    blame(&why, MQ_EXIT_CONFIG, "%s",
+	    blame(why, MQ_EXIT_CONFIG, "%s",
 		ERR_reason_error_string(ERR_peek_error())) :
-	    make_ssl(ctx, u, u->sni != NULL ? u->sni : host, &ssl, &why);
+	    make_ssl(ctx, u, u->sni != NULL ? u->sni : host, &ssl, why);
 	SSL_CTX_free(ctx);
 	/* What is left of errors would be taken for the connection's. */
 	ERR_clear_error();
@@ -293,16 +285,15 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 			*tls = ssl;
 			return 0;
 		}
-		status = blame_handshake(ssl, errno, &why);
+		status = blame_handshake(ssl, errno, why);
 	}
 	SSL_free(ssl);
 	return status;
 }
 
 int
-mq_tls_shake(mq_tls *ssl, char *text, size_t size)
+mq_tls_shake(mq_tls *ssl, char why[MQ_TLS_WHY])
 {
-	const struct cause why = {text, size};
 	int rv;
 
 	ERR_clear_error();
@@ -313,7 +304,7 @@ mq_tls_shake(mq_tls *ssl, char *text, size_t size)
 	rv = SSL_get_error(ssl, rv);
 	if (rv == SSL_ERROR_WANT_READ || rv == SSL_ERROR_WANT_WRITE)
 		return -1;
-	return blame_handshake(ssl, errno, &why);
+	return blame_handshake(ssl, errno, why);
 }
 
 bool
@@ -332,23 +323,21 @@ mq_tls_wants_room(const mq_tls *tls)
 
 int
 mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
-    const char *host, char *why, size_t size)
+    const char *host, char why[MQ_TLS_WHY])
 {
 	(void)c;
 	(void)u;
 	(void)host;
 	(void)why;
-	(void)size;
 	*tls = NULL;
 	return MQ_EXIT_CONFIG;
 }
 
 int
-mq_tls_shake(mq_tls *tls, char *why, size_t size)
+mq_tls_shake(mq_tls *tls, char why[MQ_TLS_WHY])
 {
 	(void)tls;
 	(void)why;
-	(void)size;
 	return 0;
 }
 
@@ -367,12 +356,11 @@ mq_tls_wants_room(const mq_tls *tls)
 }
 
 int
-mq_tls_failure(mq_tls *tls, bool early, char *why, size_t size)
+mq_tls_failure(mq_tls *tls, bool early, char why[MQ_TLS_WHY])
 {
 	(void)tls;
 	(void)early;
 	(void)why;
-	(void)size;
 	return 0;
 }
 

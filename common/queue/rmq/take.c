@@ -141,7 +141,7 @@ set_items(struct mq_scan *s)
 static redisReply *
 call_walk(struct mq_redis *r, struct mq_command *c, size_t count, bool by_two)
 {
-	redisReply *reply = mq_redis_call(r, c);
+	redisReply *reply = mq_call(r, c, -1);
 	size_t i;
 	bool good;
 
