@@ -22,10 +22,6 @@ struct limit {
 	double warning, critical;
 };
 
-struct checks {
-	struct limit limit[FIELD_CHECKS]; /* by the places of the fields */
-};
-
 /* --- limits ------------------------------------------------------------------ */
 
 static double
@@ -39,10 +35,10 @@ parse_number(const struct field *f, const char *text)
 	return (double)mq_option_number(name, text, 0, INT32_MAX);
 }
 
-struct checks *
+struct limit *
 checks_parse(const char *list)
 {
-	struct checks *checks = mq_xcalloc(1, sizeof(*checks));
+	struct limit *limits = mq_xcalloc(FIELD_CHECKS, sizeof(*limits));
 	char *copy = mq_xstrdup(list), *rest = copy, *text, *value, *critical;
 	const struct field *f;
 	struct limit *limit;
@@ -61,7 +57,7 @@ checks_parse(const char *list)
 		if (value == NULL)
 			mq_die(MQ_EXIT_USAGE,
 			    "--check: %s: needs a limit: %s=N", text, text);
-		limit = &checks->limit[f->check];
+		limit = &limits[f->check];
 		if (limit->field != NULL)
 			mq_die(MQ_EXIT_USAGE, "--check: %s: given twice", text);
 		*limit = (struct limit){f, -1, -1};
@@ -78,7 +74,7 @@ checks_parse(const char *list)
 			    "consumers=1 to require a consumer");
 	}
 	free(copy);
-	return checks;
+	return limits;
 }
 
 /* --- judging ------------------------------------------------------------------ */
@@ -185,12 +181,11 @@ struct report {
 /* Of several queues, the text has only those where something is wrong. */
 static void
 report_queue(
-    struct report *r, const struct checks *checks, const struct model *m, int i)
+    struct report *r, const struct limit *limit, const struct model *m, int i)
 {
 	const struct mq_queue_stats *q = &m->stats.queues[i];
 	int status = q->known ? OK : UNKNOWN, one, place;
 	const char *separator = ": ";
-	const struct limit *limit;
 	struct mq_buf text = {0};
 	struct value v;
 
@@ -199,8 +194,7 @@ report_queue(
 		mq_buf_addstr(&text, ": no such queue");
 		add_name(&text, m->elsewhere[i]);
 	}
-	for (place = 0; place < FIELD_CHECKS && q->known; place++) {
-		limit = &checks->limit[place];
+	for (place = 0; place < FIELD_CHECKS && q->known; place++, limit++) {
 		if (limit->field == NULL)
 			continue;
 		v = field_get(limit->field, q, m->stats.now_ms);
@@ -225,14 +219,14 @@ report_queue(
 }
 
 int
-checks_print(struct checks *checks, const struct model *m, bool all)
+checks_print(struct limit *limits, const struct model *m, bool all)
 {
 	struct report r = {.status = OK};
 	size_t k;
 	int i;
 
 	for (i = 0; i < m->stats.count; i++)
-		report_queue(&r, checks, m, i);
+		report_queue(&r, limits, m, i);
 	if (m->error[0] != '\0') {
 		r.status = UNKNOWN;
 		add_name(&r.text, m->error);
@@ -255,6 +249,6 @@ checks_print(struct checks *checks, const struct model *m, bool all)
 	putchar('\n');
 	mq_buf_free(&r.text);
 	mq_buf_free(&r.perfdata);
-	free(checks);
+	free(limits);
 	return r.status;
 }

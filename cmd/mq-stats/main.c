@@ -206,19 +206,19 @@ name_queues(struct collector *c, struct stats_options *o)
 static int
 show(struct collector *c, struct stats_options *o, struct model *m)
 {
-	struct checks *checks;
+	struct limit *limits;
 	int status;
 
 	if (o->format == FORMAT_CHECK) {
 		/* For a plugin, everything that goes wrong is a line on stdout. */
-		checks = checks_parse(o->checks);
+		limits = checks_parse(o->checks);
 		if (mq_option_find(&o->shared, &c->server, m->error,
 			sizeof(m->error)) == 0) {
 			name_queues(c, o);
 			if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
 				collect_elsewhere(c, m);
 		}
-		return checks_print(checks, m, c->count == 0);
+		return checks_print(limits, m, c->count == 0);
 	}
 	(void)mq_option_server(&o->shared, &c->server);
 	m->server = c->server.name;

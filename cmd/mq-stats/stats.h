@@ -23,31 +23,25 @@
 
 /* --- reasons ------------------------------------------------------------ */
 
-/*
- * Reasons of rejected messages in groups: those that differ only in numbers
- * and ids are one.
- */
-
 /* Bytes of a reason that are compared and kept. */
 #define REASON_BYTES 300
 
 struct reason {
-	char *text;   /* with N and ID for numbers and ids; empty: none was
-		       * recorded */
+	char *text;   /* with N and ID for numbers and ids; empty: none */
 	char *newest; /* the reason of the newest message, as it is */
 	char *id;     /* of that message; NULL: none */
 	long count;
 	int64_t oldest_ms, newest_ms; /* unix ms; 0: not known */
 };
 
+/* Groups: reasons that differ only in numbers and ids are one. */
 struct reasons {
 	struct reason *list; /* the most frequent first */
 	int count;
 	long others; /* messages that are in no group */
 };
 
-/* Writes a reason (NULL: none) with N and ID for its numbers and ids, as the text of a
- * group is. */
+/* Writes a reason (NULL: none) as the text of its group is. */
 void reason_fold(const char *reason, char out[REASON_BYTES + 1]);
 
 struct rejected {
@@ -78,14 +72,12 @@ void rejected_free(struct rejections *);
 
 /* Which queues a table shows, and in which order.  Zeroed: all, as they come. */
 struct order {
-	const struct field *key; /* names ascend, numbers descend; NULL: as they
-				  * come */
+	const struct field *key; /* names ascend, numbers descend */
 	bool reverse;
 	bool nonempty; /* only queues that have a message, or may have one */
-	const char
-	    *marked; /* the queue whose row is marked, or, without it, the
-			     * first; NULL: none */
-	long limit;  /* queues at most; 0: all */
+	/* The queue whose row is marked, or, without it, the first; NULL: none. */
+	const char *marked;
+	long limit; /* queues at most; 0: all */
 };
 
 struct table;
@@ -98,8 +90,7 @@ struct model {
 	struct mq_stats stats;
 	struct mq_info info; /* the policy */
 	struct mq_runs runs;
-	/* Of each queue that does not exist, what may have been meant; of each that
-	 * does, NULL. */
+	/* Of each queue: what may have been meant if there is none, else NULL. */
 	char **elsewhere;
 	struct rejections *rejected; /* of each queue */
 };
@@ -112,11 +103,10 @@ const struct mq_queue_stats **order_rows(
 /* All queues together, each once; oldest_ms and rates where any is known. */
 struct mq_queue_stats model_total(const struct model *);
 
-/* The table of queues, where those that do not fit into so many lines (0: any) are
- * summed up in one, or that of connections.  table_free() frees. */
+/* Tables that table_free() frees: of queues, where those that do not fit into so many lines
+ * (0: any) are summed up in one, or of connections; and of runs. */
 void tables_fill(
     const struct model *, bool connections, int height, struct table *);
-/* The table of runs; now_ms by the clock of their hosts. */
 void running_fill(const struct model *, int64_t now_ms, struct table *);
 
 /* Reports the queues that do not exist; returns whether all do. */
@@ -176,8 +166,6 @@ const char *collect_ending(
 void collect_close(struct collector *);
 
 /* --- options ------------------------------------------------------------ */
-
-/* The command line of mq-stats. */
 
 struct list_options {
 	enum mq_state state;
@@ -239,10 +227,7 @@ void options_free(struct stats_options *);
 
 /* --- text --------------------------------------------------------------- */
 
-/*
- * Texts as a terminal, or a person, can stand them.  A text is visible when it holds
- * nothing that could drive or mislead a terminal.
- */
+/* A text is visible when it holds nothing that could drive or mislead a terminal. */
 
 /* Where a text is shown. */
 struct view {
@@ -268,10 +253,9 @@ int text_cut(struct mq_buf *out, const char *visible, int columns);
 
 /* n bytes made visible; the caller frees. */
 char *text_visible(const char *p, size_t n);
-/* The beginning of n bytes, visible, at most so many columns wide; what is cut
- * ends with an ellipsis.  The caller frees. */
+/* The same in at most so many columns: the beginning and an ellipsis, or, of a name, an
+ * ellipsis and the end, as ends of names differ. */
 char *text_clipped(const char *p, size_t n, int columns);
-/* The end of a name instead, as ends of names differ. */
 char *text_clipped_front(const char *name, int columns);
 /* Prints "name        text", made visible; nothing when text is NULL. */
 void text_line(const char *name, const char *text);
@@ -279,10 +263,9 @@ void text_line(const char *name, const char *text);
 /* "12s", "3m", "2h", "1d": whole units, rounded down. */
 #define TEXT_AGE 24
 void text_age(char out[TEXT_AGE], double seconds);
-/* Prints JSON text with characters that could drive or mislead a terminal as
- * \uXXXX, which says the same. */
+/* Prints JSON text with characters that could drive or mislead a terminal as \uXXXX; and a
+ * value, which is freed, as such a line. */
 void text_json(const char *p, size_t n);
-/* The same for a value, which is freed, as a line. */
 void text_json_line(json_t *);
 
 /* --- fields ------------------------------------------------------------- */
@@ -312,15 +295,13 @@ enum kind {
 	KIND_SOME,    /* not above 0: there is none */
 	KIND_SECONDS, /* the record has milliseconds */
 	KIND_PASSED,  /* whole seconds of the run that the record is */
-	KIND_AGE,     /* the record has the unix ms since when; 0: of nothing;
-		       * below 0: not known */
-	KIND_RATE     /* a double; below 0: not known */
+	KIND_AGE, /* since that unix ms; 0: of nothing; below 0: not known */
+	KIND_RATE /* a double; below 0: not known */
 };
 
 #define SPARE_MAX 4
 
-/* Whether several queues have the sum of it: SUM_OWN leaves out what another queue
- * counts already (refuse of mq_queue_stats). */
+/* Whether queues have a sum of it: SUM_OWN without what another queue counts already. */
 enum sum { SUM_NONE, SUM_OWN, SUM_ALL };
 
 #define FIELD_OF(record, member)                                               \
@@ -450,10 +431,9 @@ struct message {
 	const char *id;		     /* NULL: none */
 	const char *reason;	     /* why its last run failed; NULL: none */
 	long attempts;		     /* runs that ended */
-	int64_t
-	    since_ms; /* when it became claimable; of a delayed one, when it was
-			   * published; of a rejected one, when it last failed;
-			   * unix ms, 0: not known */
+	/* When it became claimable, was published (a delayed one), or last failed (a
+	 * rejected one), unix ms; 0: not known. */
+	int64_t since_ms;
 	char bad[80]; /* the reason of a bad header; else empty */
 };
 
@@ -461,9 +441,7 @@ struct message {
  * envelope. */
 void message_unpack(struct message *, const struct mq_item *, enum mq_state);
 
-/* The facts of a message: a new object with state, attempts and, where they are known,
- * since_ms, what it waits for, connection, reason, what it asks for, and
- * history. */
+/* A new object with all that is known of a message but for id, headers and payload. */
 json_t *message_facts(
     const struct message *, const struct mq_item *, enum mq_state);
 
@@ -478,11 +456,8 @@ void message_set_content(json_t *, const struct message *, bool payload);
 
 /* --- outputs ------------------------------------------------------------ */
 
-/*
- * The outputs.  Each prints a model that collect.c has filled, and knows no other
- * output.  Those that get the collector walk through messages; the model has the queue
- * then.
- */
+/* Each prints a model that collect.c has filled, and knows no other output.  Those that get
+ * the collector walk through messages; the model has the queue then. */
 
 /* --watch: the table again and again.  Returns when the user has had enough. */
 void watch(struct collector *, const struct stats_options *, struct model *);
@@ -497,9 +472,9 @@ void contents_print(struct collector *, const struct model *, bool payloads);
 /* --prometheus: metrics.  The model has connections, all counts, and the policy. */
 void prometheus_print(const struct model *);
 
-/* --list: the messages in one state of one queue, slice by slice, so that a queue of any
- * length passes through little memory.  The model has connections, of UNACKED.  Returns
- * whether any was shown; sets *seen, of a queue that exists, to how many were looked at. */
+/* --list: the messages in one state of one queue; any number passes through little memory.
+ * The model has connections, of UNACKED.  Returns whether any was shown; sets *seen, of a
+ * queue that exists, to how many were looked at. */
 bool list_print(struct collector *, const struct stats_options *,
     const struct model *, long *seen);
 
@@ -536,11 +511,11 @@ void html_print(const struct model *, long refresh, bool served);
 void server_print(const char *name, const struct mq_report *, bool json);
 
 /* --check, a monitoring plugin: parses the limits, or ends with exit 64. */
-struct checks;
-struct checks *checks_parse(const char *);
+struct limit;
+struct limit *checks_parse(const char *);
 /* Prints how things are, or why nothing is known, and frees the limits; returns the exit
  * status of a plugin.  all: the queues were not named. */
-int checks_print(struct checks *, const struct model *, bool all);
+int checks_print(struct limit *, const struct model *, bool all);
 
 /* --- endpoint ----------------------------------------------------------- */
 

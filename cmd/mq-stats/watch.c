@@ -384,34 +384,25 @@ draw_screen(const struct watch *w)
 	mq_buf_free(&lines);
 }
 
-/* Where nothing can be drawn: one table after the other.  Returns when it is time to ask
- * again. */
+/* Where nothing can be drawn: one table after the other. */
 static void
 print_next_table(const struct watch *w, bool first)
 {
 	struct table table;
-	struct timespec time;
-	double left;
 
 	if (w->model->error[0] != '\0') {
 		mq_say("%s", w->model->error);
-	} else {
-		if (!first)
-			putchar('\n');
-		model_report_lost(w->model);
-		tables_fill(w->model, w->options->connections, 0, &table);
-		table_print(&table);
-		if (fflush(stdout) == EOF) {
-			mq_close_stdout();
-			exit(MQ_EXIT_IO);
-		}
-	}
-	left = w->next - mq_clock_s(CLOCK_MONOTONIC);
-	if (left <= 0)
 		return;
-	time.tv_sec = (time_t)left;
-	time.tv_nsec = (long)((left - (double)time.tv_sec) * 1e9);
-	nanosleep(&time, NULL);
+	}
+	if (!first)
+		putchar('\n');
+	model_report_lost(w->model);
+	tables_fill(w->model, w->options->connections, 0, &table);
+	table_print(&table);
+	if (fflush(stdout) == EOF) {
+		mq_close_stdout();
+		exit(MQ_EXIT_IO);
+	}
 }
 
 /* The next column that can be sorted by, or (step -1) the one before; NULL, which is
@@ -476,7 +467,7 @@ take_key(struct watch *w, int key)
 		order->key = next_key(order->key, key == '>' ? 1 : -1);
 }
 
-/* Until it is time to ask again; false: the user wants no more. */
+/* Until it is time to ask again; false: the user, whose keys a screen has, wants no more. */
 static bool
 wait_for_next(struct watch *w)
 {
@@ -495,13 +486,6 @@ wait_for_next(struct watch *w)
 	return true;
 }
 
-static void
-set_next(struct watch *w)
-{
-	w->next = mq_clock_s(CLOCK_MONOTONIC) +
-	    (double)w->options->interval_ms / 1000;
-}
-
 void
 watch(struct collector *c, const struct stats_options *o, struct model *m)
 {
@@ -511,30 +495,27 @@ watch(struct collector *c, const struct stats_options *o, struct model *m)
 	    .screen = progress_can_draw(STDOUT_FILENO)};
 	int wanted =
 	    MQ_STATS_UNLISTED | (o->connections ? MQ_STATS_CONNECTIONS : 0);
-	bool first = true;
-	int tables = 0;
+	int tables;
 
-	set_next(&w);
-	c->past = w.screen ? INT_MAX : 0;
-	collect_stats(c, wanted, m);
-	if (w.screen) {
-		m->order.marked = "";
-		screen_enter();
-	}
-	for (;; first = false) {
-		if (!w.screen) {
-			print_next_table(&w, first);
-		} else {
-			draw_screen(&w);
-			if (!wait_for_next(&w))
-				break;
-		}
-		set_next(&w);
-		c->past = w.screen && ++tables % PAST_TABLES == 0 ? INT_MAX : 0;
+	for (tables = 0; tables == 0 || wait_for_next(&w); tables++) {
+		w.next =
+		    mq_clock_s(CLOCK_MONOTONIC) + (double)o->interval_ms / 1000;
+		c->past = w.screen && tables % PAST_TABLES == 0 ? INT_MAX : 0;
 		/* A node that was lost may be back. */
 		if (m->lost.n > 0)
 			collect_close(c);
-		(void)collect_try(c, wanted, m);
+		if (tables > 0)
+			(void)collect_try(c, wanted, m);
+		else
+			collect_stats(c, wanted, m);
+		if (w.screen && tables == 0) {
+			m->order.marked = "";
+			screen_enter();
+		}
+		if (w.screen)
+			draw_screen(&w);
+		else
+			print_next_table(&w, tables == 0);
 	}
 	screen_leave();
 	model_free(&w.one);
