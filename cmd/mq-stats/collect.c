@@ -22,8 +22,8 @@ collect_lost(struct collector *c, struct model *m)
 		mq_names_add(&m->lost, why, NULL);
 }
 
-static void
-check_call(struct collector *c, int rv)
+void
+collect_check(struct collector *c, int rv)
 {
 	if (rv == -1)
 		mq_die(c->redis.status, "%s", c->redis.error);
@@ -132,16 +132,10 @@ collect_try(struct collector *c, int wanted, struct model *m)
 void
 collect_stats(struct collector *c, int wanted, struct model *m)
 {
-	check_call(c, collect_try(c, wanted, m));
+	collect_check(c, collect_try(c, wanted, m));
 }
 
 /* --- what else there is ----------------------------------------------------------- */
-
-void
-collect_policy(struct collector *c, struct model *m)
-{
-	check_call(c, mq_info_ask_policy(&c->redis, &m->info));
-}
 
 void
 collect_report(struct collector *c, struct mq_report *r)
@@ -150,8 +144,8 @@ collect_report(struct collector *c, struct mq_report *r)
 		mq_die(MQ_EXIT_USAGE,
 		    "--server: not supported on a cluster; use redis-cli INFO "
 		    "on each node");
-	check_call(c, ensure_open(c));
-	check_call(c, mq_report_ask(&c->redis, r));
+	collect_check(c, ensure_open(c));
+	collect_check(c, mq_report_ask(&c->redis, r));
 }
 
 void
@@ -173,8 +167,8 @@ collect_runs(struct collector *c, struct model *m)
 	struct mq_runs all, others = {0}, *runs;
 	int i, k;
 
-	check_call(c, ensure_open(c));
-	check_call(c, c->layout->running(&c->redis, &all));
+	collect_check(c, ensure_open(c));
+	collect_check(c, c->layout->running(&c->redis, &all));
 	m->runs.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));
 	others.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));
 	for (i = 0; i < all.count; i++) {
@@ -187,21 +181,6 @@ collect_runs(struct collector *c, struct model *m)
 	}
 	mq_runs_free(&others);
 	free(all.runs);
-}
-
-const char *
-collect_ending(struct collector *c, struct model *m, const char *id,
-    struct mq_ending *ending)
-{
-	const char *queue;
-
-	if (!(c->layout->has & MQ_HAS_RESULTS))
-		return NULL;
-	collect_stats(c, 0, m);
-	check_call(c,
-	    mq_queue_ending(
-		&c->redis, c->layout, &m->stats, id, ending, &queue));
-	return queue;
 }
 
 /* --- messages --------------------------------------------------------------------- */
@@ -218,7 +197,7 @@ collect_messages(struct collector *c, const struct mq_place *place, long skip,
 	long seen;
 
 	while (more && !scan.end) {
-		check_call(c, c->layout->scan(&c->redis, &scan));
+		collect_check(c, c->layout->scan(&c->redis, &scan));
 		for (item = scan.items; more && item < scan.items + scan.count;
 		     item++)
 			if (filter == NULL ||

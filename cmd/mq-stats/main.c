@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "queue/calls.h"
 #include "stats.h"
 
 /* Asks for the named queues; returns whether all exist. */
@@ -94,7 +95,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 	    MQ_STATS_UNLISTED | wanted[o->format] |
 		(o->connections ? MQ_STATS_CONNECTIONS : 0),
 	    m);
-	collect_policy(c, m);
+	collect_check(c, mq_info_ask_policy(&c->redis, &m->info));
 	collect_elsewhere(c, m);
 	if (o->format == FORMAT_JSON)
 		json_print(m, o->connections);

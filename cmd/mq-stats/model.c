@@ -235,10 +235,17 @@ model_report_lost(const struct model *m)
 void
 model_free(struct model *m)
 {
-	int i;
+	struct rejections *r = m->rejected;
+	int i, k;
 
-	for (i = 0; m->rejected != NULL && i < m->stats.count; i++)
-		rejected_free(&m->rejected[i]);
+	for (i = 0; r != NULL && i < m->stats.count; i++, r++) {
+		for (k = 0; k < r->count; k++) {
+			free(r->all[k].id);
+			free(r->all[k].reason);
+		}
+		free(r->all);
+		reasons_free(&r->reasons);
+	}
 	for (i = 0; m->elsewhere != NULL && i < m->stats.count; i++)
 		free(m->elsewhere[i]);
 	free(m->rejected);

@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "message/json.h"
+#include "queue/calls.h"
 
 #define LOOKS		2
 #define PAYLOAD_COLUMNS 1000
@@ -128,8 +129,12 @@ find_message(struct collector *c, struct found *f)
 		f->place.queue = f->run->queue;
 		f->connection = mq_xstrdup(f->run->connection);
 	}
-	if (!f->exists && known)
-		f->ended_in = collect_ending(c, m, f->filter->id, &f->ending);
+	if (!f->exists && known && c->layout->has & MQ_HAS_RESULTS) {
+		collect_stats(c, 0, m);
+		collect_check(c,
+		    mq_queue_ending(&c->redis, c->layout, &m->stats,
+			f->filter->id, &f->ending, &f->ended_in));
+	}
 	return known;
 }
 

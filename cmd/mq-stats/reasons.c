@@ -170,8 +170,8 @@ sort_reasons(struct reasons *r)
 		qsort(r->list, (size_t)r->count, sizeof(*r->list), by_count);
 }
 
-static void
-free_reasons(struct reasons *r)
+void
+reasons_free(struct reasons *r)
 {
 	int i;
 
@@ -293,19 +293,6 @@ rejected_one(struct collector *c, const char *queue, struct model *m)
 			collect_messages(c, &place, 0, NULL, add_message, &s);
 	}
 	return 0;
-}
-
-void
-rejected_free(struct rejections *r)
-{
-	int i;
-
-	for (i = 0; i < r->count; i++) {
-		free(r->all[i].id);
-		free(r->all[i].reason);
-	}
-	free(r->all);
-	free_reasons(&r->reasons);
 }
 
 /* --- tables -------------------------------------------------------------- */
@@ -449,6 +436,6 @@ reasons_print(struct collector *c, const struct stats_options *o,
 		    shown == r->count ? r->others : 0);
 		table_print(&t);
 	}
-	free_reasons(r);
+	reasons_free(r);
 	return any;
 }

@@ -61,7 +61,7 @@ struct rejections {
 	bool cut; /* there are more than were looked at */
 };
 
-void rejected_free(struct rejections *);
+void reasons_free(struct reasons *);
 
 /* --- model -------------------------------------------------------------- */
 
@@ -142,9 +142,11 @@ int collect_try(struct collector *, int wanted, struct model *);
 /* The nodes of a cluster that are lost; collect_try() does so, too. */
 void collect_lost(struct collector *, struct model *);
 
+/* Ends the program if a call of the connection has failed (rv -1). */
+void collect_check(struct collector *, int rv);
+
 /* More for the model. */
 void collect_stats(struct collector *, int wanted, struct model *);
-void collect_policy(struct collector *, struct model *);
 void collect_report(struct collector *, struct mq_report *);
 void collect_runs(struct collector *, struct model *);
 /* For queues that do not exist. */
@@ -157,11 +159,6 @@ typedef bool message_fn(
  * or none are wanted; skip as of struct mq_scan.  Returns how many were looked at. */
 long collect_messages(struct collector *, const struct mq_place *, long skip,
     const struct mq_filter *filter, message_fn *, void *arg);
-
-/* The end of a message, if that is kept: its queue, one of the model; else
- * NULL.  mq_ending_free() frees. */
-const char *collect_ending(
-    struct collector *, struct model *, const char *id, struct mq_ending *);
 
 void collect_close(struct collector *);
 

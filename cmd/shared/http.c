@@ -414,17 +414,21 @@ status_of(int exit_status)
 	}
 }
 
-static void
-add_head(struct mq_buf *out, const struct http_answer *a, const char *extra,
-    size_t length)
+/* Sends an answer with a body of n bytes; ends the program. */
+static void __attribute__((noreturn)) answer(const struct http *h,
+    const struct http_answer *a, const char *extra, const char *body, size_t n)
 {
-	char date[64];
+	struct mq_buf head = {0};
+	char date[64], block[4096];
 	time_t now = time(NULL);
+	int64_t until_us;
 	struct tm tm;
 
+	signal(SIGALRM, end_unread);
+	alarm(ANSWER_S);
 	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT",
 	    gmtime_r(&now, &tm));
-	mq_buf_printf(out,
+	mq_buf_printf(&head,
 	    "HTTP/1.1 %d %s\r\n"
 	    "Date: %s\r\n"
 	    "Content-Type: %s\r\n"
@@ -434,22 +438,9 @@ add_head(struct mq_buf *out, const struct http_answer *a, const char *extra,
 	    "X-Content-Type-Options: nosniff\r\n"
 	    "Content-Security-Policy: %s; frame-ancestors 'none'\r\n"
 	    "%s\r\n",
-	    a->status, reason_phrase(a->status), date, a->type, length,
+	    a->status, reason_phrase(a->status), date, a->type, n,
 	    a->policy != NULL ? a->policy : "default-src 'none'",
 	    extra != NULL ? extra : "");
-}
-
-/* Sends an answer with a body of n bytes; ends the program. */
-static void __attribute__((noreturn)) answer(const struct http *h,
-    const struct http_answer *a, const char *extra, const char *body, size_t n)
-{
-	struct mq_buf head = {0};
-	int64_t until_us;
-	char block[4096];
-
-	signal(SIGALRM, end_unread);
-	alarm(ANSWER_S);
-	add_head(&head, a, extra, n);
 	if (write_output(head.data, head.len) &&
 	    h->request.method != METHOD_HEAD)
 		(void)write_output(body, n);
