@@ -172,7 +172,7 @@ print_section(const char *title, const char *id, const char *note,
     struct table *t, const struct model *cuts)
 {
 	size_t rows = table_rows(t), i;
-	bool *has = mq_xcalloc((size_t)t->count, sizeof(*has));
+	bool has[COLUMNS_MAX] = {0};
 	int j;
 
 	printf("<section id=\"%s\">\n", id);
@@ -203,7 +203,6 @@ print_section(const char *title, const char *id, const char *note,
 		print_rows(t, has, rows, rows + t->rest + t->total);
 		fputs("</tfoot>\n</table></div>\n", stdout);
 	}
-	free(has);
 	table_free(t);
 	if (cuts != NULL)
 		print_cuts(cuts);

@@ -1,5 +1,7 @@
 #include "stats.h"
 
+#include <sys/param.h>
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,11 +88,8 @@ print_line(const struct list *l, const char *id, const char *age,
 {
 	printf("%-*s  %4s  %8s  ", MQ_ID_LEN, id, age, attempts);
 	if (extra != NULL)
-		printf("%s%*s  ", extra,
-		    l->extra > text_width(extra) ?
-			l->extra - text_width(extra) :
-			0,
-		    "");
+		printf(
+		    "%s%*s  ", extra, MAX(0, l->extra - text_width(extra)), "");
 	printf("%s\n", payload);
 }
 
@@ -105,17 +104,16 @@ print_row(
 	char *extra = extra_text(l, item, s), *payload;
 
 	/* All of an id is needed to do something with its message. */
-	if (strlen(id) > MQ_ID_LEN)
-		room -= (int)strlen(id) - MQ_ID_LEN;
+	room -= MAX(0, (int)strlen(id) - MQ_ID_LEN);
 	if (extra != NULL) {
 		/* The column is as wide as the first slice needs. */
 		width = text_width(extra);
-		room -= (width > l->extra ? width : l->extra) + 2;
+		room -= MAX(width, l->extra) + 2;
 	}
 	payload = text_clipped(s->envelope.payload, s->envelope.payload_len,
-	    room > PAYLOAD_COLUMNS_MIN ? room : PAYLOAD_COLUMNS_MIN);
+	    MAX(room, PAYLOAD_COLUMNS_MIN));
 	if (s->since_ms != 0)
-		text_age(age, passed_ms > 0 ? (double)passed_ms / 1000 : 0);
+		text_age(age, (double)MAX(passed_ms, 0) / 1000);
 	snprintf(attempts, sizeof(attempts), "%ld", s->attempts);
 	print_line(l, id, age, attempts, extra, payload);
 	free(extra);
@@ -134,13 +132,13 @@ print_list_head(struct list *l, const struct mq_scan *slice)
 	char *extra;
 	int n, i;
 
-	if (title != NULL && l->extra < (int)strlen(title))
-		l->extra = (int)strlen(title);
+	if (title != NULL)
+		l->extra = MAX(l->extra, (int)strlen(title));
 	for (i = 0; title != NULL && i < slice->count; i++) {
 		message_unpack(&s, &slice->items[i], l->options->state);
 		extra = extra_text(l, &slice->items[i], &s);
 		n = text_width(extra);
-		l->extra = n > l->extra ? n : l->extra;
+		l->extra = MAX(l->extra, n);
 		free(extra);
 		mq_envelope_free(&s.envelope);
 	}
@@ -241,22 +239,20 @@ begin_list(struct list *l, const struct mq_stats *stats)
 	long long rejected = stats->queues[0].rejected;
 	bool any = !mq_filter_given(&o->filter);
 	char *name;
-	int n;
+	int width;
 
 	/* A line is as wide as the terminal, but never narrower than COLUMNS. */
-	l->columns = text_view().width;
-	if (l->columns < COLUMNS)
-		l->columns = COLUMNS;
-	l->extra_max = l->columns - FIXED_COLUMNS - 2 - PAYLOAD_COLUMNS_MIN;
-	if (l->extra_max > EXTRA_COLUMNS_MAX)
-		l->extra_max = EXTRA_COLUMNS_MAX;
+	width = text_view().width;
+	l->columns = MAX(width, COLUMNS);
+	l->extra_max = MIN(EXTRA_COLUMNS_MAX,
+	    l->columns - FIXED_COLUMNS - 2 - PAYLOAD_COLUMNS_MIN);
 	/* Names of connections come one after the other. */
 	for (; c < end; c++) {
 		if (c->count == 0 || c->consumed[0].unacked == 0)
 			continue;
 		name = text_clipped_front(c->name, l->extra_max);
-		n = text_width(name);
-		l->extra = n > l->extra ? n : l->extra;
+		width = text_width(name);
+		l->extra = MAX(l->extra, width);
 		free(name);
 	}
 	if (l->limit == -1 && (o->newest || (l->terminal && l->people)))

@@ -1,5 +1,7 @@
 #include "stats.h"
 
+#include <sys/param.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,11 +149,10 @@ fill_queues(const struct model *m, int height, struct table *t)
 	table_begin(t, queue_fields, NULL);
 	t->total = m->stats.count > 1;
 	room = height - 1 - t->total;
-	lines =
-	    m->order.limit > 0 && m->order.limit < n ? (int)m->order.limit : n;
+	lines = m->order.limit > 0 ? (int)MIN(m->order.limit, n) : n;
 	/* The rest has one line, too. */
 	if (height > 0 && lines + (lines < n) > room)
-		lines = room > 1 ? room - 1 : 0;
+		lines = MAX(room - 1, 0);
 	t->rest = lines < n;
 	if (m->order.marked != NULL && lines > 0)
 		t->marked = marked + 1;

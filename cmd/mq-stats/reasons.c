@@ -4,6 +4,8 @@
  */
 #include "stats.h"
 
+#include <sys/param.h>
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +217,7 @@ add_message(void *arg, const struct mq_scan *slice, const struct mq_item *item)
 	    .place = s->place++,
 	};
 	mq_envelope_free(&m.envelope);
-	*s->bytes -= item->len < *s->bytes ? item->len : *s->bytes;
+	*s->bytes -= MIN(item->len, *s->bytes);
 	/* What came with the slice costs nothing more. */
 	return s->place < s->end &&
 	    (*s->bytes > 0 || item + 1 < slice->items + slice->count);
@@ -250,7 +252,7 @@ rejected_collect(struct collector *c, struct model *m)
 		while (from > 0 && r->count + STRIDE <= REJECTED_MAX &&
 		    bytes > 0) {
 			s.end = from;
-			from -= from < STRIDE ? from : STRIDE;
+			from -= MIN(from, STRIDE);
 			s.place = from;
 			collect_messages(
 			    c, &place, from, NULL, add_message, &s);
@@ -359,8 +361,7 @@ reasons_fill(const struct model *m, struct table *t)
 		for (k = REASONS_PER_QUEUE; k < r->count; k++)
 			others += r->list[k].count;
 		add_reasons(t, &m->stats.queues[i], m->stats.now_ms, r,
-		    r->count < REASONS_PER_QUEUE ? r->count : REASONS_PER_QUEUE,
-		    others);
+		    MIN(r->count, REASONS_PER_QUEUE), others);
 	}
 }
 
@@ -425,9 +426,9 @@ reasons_print(struct collector *c, const struct stats_options *o,
 	*seen = collect_messages(c, &place, 0, NULL, add_matching, &w);
 	sort_reasons(r);
 	any = r->count > 0;
-	shown = o->list.limit != -1 && o->list.limit < r->count ?
-	    (int)o->list.limit :
-	    r->count;
+	shown = r->count;
+	if (o->list.limit != -1)
+		shown = (int)MIN(o->list.limit, shown);
 	if (o->format == FORMAT_JSON) {
 		text_json_line(reasons_json(r, place.queue, shown));
 	} else if (any) {

@@ -1,5 +1,7 @@
 #include "stats.h"
 
+#include <sys/param.h>
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,8 +105,7 @@ add_spark(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 		most[i] = -1;
 		for (; k < p->count && p->notes[k].n[MQ_NOTED_AT_S] <= at_s;
 		     k++)
-			if (p->notes[k].n[MQ_NOTED_READY] > most[i])
-				most[i] = p->notes[k].n[MQ_NOTED_READY];
+			most[i] = MAX(most[i], p->notes[k].n[MQ_NOTED_READY]);
 		if (most[i] == -1 && k > 0 && k < p->count &&
 		    p->notes[k].n[MQ_NOTED_AT_S] -
 			    p->notes[k - 1].n[MQ_NOTED_AT_S] <
@@ -112,7 +113,7 @@ add_spark(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 			most[i] = p->notes[k - 1].n[MQ_NOTED_READY];
 		if (i == SPARK_MAX - 1)
 			most[i] = q->ready;
-		top = most[i] > top ? most[i] : top;
+		top = MAX(top, most[i]);
 	}
 	for (i = 0; i < SPARK_MAX && p->count > 0; i++)
 		text[i] = most[i] < 0 ?
@@ -222,7 +223,7 @@ total_width(const struct table *t, const int *width, int most)
 	int total = -GAP, n, j;
 
 	for (j = 0; j < t->count; j++) {
-		n = is_text(t, j) && width[j] > most ? most : width[j];
+		n = is_text(t, j) ? MIN(width[j], most) : width[j];
 		total += n > 0 ? n + GAP : 0;
 	}
 	return total;
@@ -233,7 +234,7 @@ static void
 fit_columns(const struct table *t, int room, int *width)
 {
 	const struct field *const *columns = t->columns;
-	int j, n, least, spare, widest, left;
+	int j, n, spare, widest, left;
 	size_t i;
 
 	for (j = 0; j < t->count; j++)
@@ -241,9 +242,8 @@ fit_columns(const struct table *t, int room, int *width)
 	for (i = 0; i < t->used; i++) {
 		j = (int)(i % (size_t)t->count);
 		n = t->cells[i].width;
-		if (n > 0 && n < title_width(t, j))
-			n = title_width(t, j);
-		width[j] = n > width[j] ? n : width[j];
+		if (n > 0)
+			width[j] = MAX(MAX(n, title_width(t, j)), width[j]);
 	}
 	if (room == 0)
 		return;
@@ -254,7 +254,7 @@ fit_columns(const struct table *t, int room, int *width)
 		width[j] = 0;
 		left = room - GAP - total_width(t, width, INT_MAX);
 		if (left >= SPARK_MIN)
-			width[j] = left < SPARK_MAX ? left : SPARK_MAX;
+			width[j] = MIN(left, SPARK_MAX);
 	}
 	/* What can be spared is left out, until the others fit with texts of a
 	 * length that tells them apart. */
@@ -268,11 +268,8 @@ fit_columns(const struct table *t, int room, int *width)
 	while (total_width(t, width, INT_MAX) > room) {
 		widest = -1;
 		for (j = 0; j < t->count; j++) {
-			least = title_width(t, j);
-			if (least < NARROWEST)
-				least = NARROWEST;
 			if (is_text(t, j) && !columns[j]->id &&
-			    width[j] > least &&
+			    width[j] > MAX(title_width(t, j), NARROWEST) &&
 			    (widest == -1 || width[j] > width[widest]))
 				widest = j;
 		}
@@ -300,7 +297,7 @@ write_cell(const struct table *t, const struct view *view,
 		most = ' ';
 		for (k = i * SPARK_MAX / width; k < (i + 1) * SPARK_MAX / width;
 		     k++)
-			most = text[k] > most ? text[k] : most;
+			most = MAX(most, text[k]);
 		if (most == ' ')
 			mq_buf_add(out, " ", 1);
 		else if (text_is_utf8()) /* U+2581 and so on */
@@ -362,7 +359,7 @@ table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 {
 	static const struct view plain;
 	size_t rows = t->used / (size_t)t->count - t->total, shown = rows, i;
-	int *width = mq_xcalloc((size_t)t->count, sizeof(*width));
+	int width[COLUMNS_MAX];
 	int room = view->height - 1 - t->total;
 	const struct cell *row = t->cells;
 	bool marked;
@@ -382,7 +379,6 @@ table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 	if (t->total)
 		write_row(t, view, width, t->cells + rows * (size_t)t->count,
 		    "", out);
-	free(width);
 }
 
 void

@@ -1,8 +1,7 @@
 /*
  * One HTTP/1.1 request on stdin and stdout, as inetd(8) and sockets of systemd with
- * Accept=yes hand over a connection.  A child process does what is asked for, as the
- * tool does without --http, with its output in files; only when it has ended is it
- * known how, and answered.
+ * Accept=yes hand over a connection.  A child process does what is asked for, as the tool
+ * does without --http, with its output in files; the answer follows its end.
  */
 #ifndef MQ_HTTP_H
 #define MQ_HTTP_H
@@ -49,8 +48,8 @@ struct http_request {
  * in these n bytes. */
 size_t http_request_end(const char *p, size_t n);
 
-/* Parses a head of n bytes, its blank line included, which is copied.  Returns 0, or
- * the status of the answer to a bad one.  http_request_free() frees in both cases. */
+/* Parses a copy of a head of n bytes, its blank line included.  Returns 0, or the status of
+ * the answer to a bad one.  http_request_free() frees in both cases. */
 int http_request_parse(struct http_request *, const char *head, size_t n);
 
 /* The value of a header that is there once; NULL: not there.  Names are not
@@ -81,16 +80,16 @@ void http_refuse(const struct http *, int status, const char *extra,
 
 /*
  * Reads the head of the request.  A bad one is answered, and the program ends; so is one
- * that is not for this machine: for an address, localhost, the name of the machine, one
- * of these names, or no host at all.  A foreign site can give its name the address of this
- * machine, and read the answers in a browser here; but browsers always send that name.
+ * for another host than an address, localhost, the name of the machine, or one of these
+ * names.  A foreign site can give its name the address of this machine, and read the
+ * answers in a browser here; but browsers always send that name.
  */
 void http_receive(struct http *, const struct http_hosts *);
 /* Reads the body, which must have a length. */
 void http_receive_body(struct http *);
 
-/* Returns in a child only, whose stdin is the body, or empty; the program itself
- * answers when that has ended, and ends. */
+/* Returns in a child only, whose stdin is the body, or empty; the program itself answers
+ * when that has ended, and ends. */
 void http_work(struct http *, const struct http_answer *);
 
 #endif

@@ -25,17 +25,16 @@
 
 /*
  * To be called first.  Memory that the libraries lack ends the program, as xalloc.h
- * says.  If one of the descriptors 0 to 2 is closed, /dev/null takes its place, so
- * that no connection ever gets its number; standard input cannot be read then, nor
- * standard output be written to.  A server or a reader that goes away is an error
- * like any other, and no signal; other signals end the first process of a
+ * says.  /dev/null takes the place of a closed descriptor 0 to 2, so that no connection
+ * gets its number; input cannot be read then, nor output be written.  A server or a reader
+ * that goes away is an error, and no signal; other signals end the first process of a
  * container, too.
  */
 void mq_option_begin(void);
 
-/* Whether the tool prints results on standard output.  If it does, and cannot write there,
- * it ends with exit 74: to be called before anything is changed.  If it does not, what
- * its children write there goes to /dev/null. */
+/* To be called before anything is changed: a tool that prints results and cannot write to
+ * standard output ends with exit 74; of others, what children write there goes to
+ * /dev/null. */
 void mq_option_prints(bool results);
 
 /* Ends the program with the error of a connection if rv, which something that waits has
@@ -54,42 +53,38 @@ void mq_option_end(struct mq_shared *, struct mq_server *, struct mq_redis *);
  * error. */
 int mq_option_find(
     struct mq_shared *, struct mq_server *, char *error, size_t error_size);
-/* The same; ends the program if it cannot.  Returns the layout. */
+/* The same; returns the layout, or ends the program. */
 const struct mq_layout *mq_option_server(
     struct mq_shared *, struct mq_server *);
 
-/* The name by which the layout, which has been found, knows the queue that the user calls
- * so: with its namespace in front, if the URL has one.  Ends with exit 64 unless it can be
- * the name of a queue. */
+/* The name by which the layout, which has been found, knows a queue: with the namespace of
+ * the URL in front.  Ends with exit 64 unless it can be the name of a queue. */
 char *mq_option_queue(
     struct mq_shared *, const struct mq_server *, const char *queue);
 /* The same for operands, in place. */
 void mq_option_queues(
     struct mq_shared *, const struct mq_server *, char *operands[], int count);
 
-/* Ends with exit 64 if the layout, which is known now, lacks what an option that was
- * given needs. */
-void mq_option_check(const struct mq_shared *);
-
 /* Says that there is no such queue, and where there is one.  Waits. */
 void mq_option_unknown(
     struct mq_redis *, const struct mq_layout *, const char *queue);
 
-/* Says that a queue was made, whose name may have been mistyped: to a person, with -v,
- * or if there is a similar name; but not if a new one is meant.  Waits. */
+/* Says that a queue was made, whose name may have been mistyped: to a person, with -v, or
+ * if there is a similar name; not if a new one is meant.  Waits. */
 void mq_option_made(
     const struct mq_shared *, struct mq_redis *, const char *queue);
 
-/* Ends with exit 64 unless the layout has what an option needs (MQ_HAS_*). */
+/* Ends with exit 64 unless the layout, which has been found, has what an option needs
+ * (MQ_HAS_*); and the same for the rows of all that were given. */
 void mq_option_needs(
     const struct mq_shared *, const char *option, unsigned what);
+void mq_option_check(const struct mq_shared *);
 
-/* The rights of --print-acl have to allow to put messages into that queue, too; NULL:
- * none. */
+/* --print-acl allows to put messages into that queue (NULL: none), too. */
 void mq_option_target(struct mq_shared *, const char *queue);
 
-/* With --print-acl, prints what a tool with its options (as of rights.h) needs for the
- * queues that are named, or for any queue, and exits.  For when all options are known. */
+/* With --print-acl, when all options are known: prints what a tool with its options (as of
+ * rights.h) needs for the queues that are named, or for any, and exits. */
 void mq_option_rights(
     struct mq_shared *, unsigned tool, char *operands[], int count);
 
@@ -115,16 +110,13 @@ enum mq_option_kind {
 	MQ_OPTION_RATE
 };
 
-/*
- * All that there is to know of an option: the command line is read, and the help printed,
- * by these rows, and completions are made from the help.  A row without a name is a piece
- * of the help between the options.
- */
+/* All of an option: command line, help and completions are made of these rows.  A row
+ * without a name is a piece of the help between the options. */
 struct mq_option {
 	char letter;	  /* 0: none */
 	const char *name; /* with dashes; NULL ends a table, but for a help */
-	/* As the help calls the argument; NULL: none.  "[=DUR]" can be left out, and be
-	 * the next word if that is a duration. */
+	/* The argument; NULL: none.  "[=DUR]" can be left out, and be the next word if that
+	 * is a duration. */
 	const char *arg;
 	/* Lines without a newline at the end; '+' ahead: --help shows it without =all, too.
 	 * NULL: none shows it. */
@@ -132,7 +124,7 @@ struct mq_option {
 	enum mq_option_kind kind;
 	size_t at;	/* in what the table is about */
 	long low, high; /* of a number, or the least duration in ms */
-	/* of MQ_OPTION_TAKEN: it is about into, and ends with exit 64 if it is wrong */
+	/* of MQ_OPTION_TAKEN; ends with exit 64 if it is wrong */
 	void (*take)(void *into, const struct mq_given *);
 	int which;	/* for take(), if that is for several options */
 	unsigned needs; /* MQ_HAS_* of the layout; see mq_option_check() */
@@ -166,8 +158,7 @@ struct mq_shared {
 	bool fresh;    /* or one is, and that needs no note */
 	const struct mq_options *options; /* while they are read */
 	const struct mq_layout *layout; /* NULL: not given, and not found yet */
-	const char *needing[16];	/* by the bit of MQ_HAS_*, for
-				  * mq_option_check() */
+	const char *needing[16];	/* options, by the bit of MQ_HAS_* */
 	const char *targets[2];		/* see mq_option_target() */
 	int target_count;
 	char **names; /* see mq_option_queue() */
@@ -179,8 +170,8 @@ extern const struct mq_option mq_shared_options[];
 /* Of a tool that makes the queues that it is given; into a struct mq_shared. */
 extern const struct mq_option mq_makes_options[];
 
-/* Reads the options: those of the tables, the last of which is that of mq_shared_options.
- * Afterwards optind is that of the first operand. */
+/* Reads the options of the tables, the last of which is mq_shared_options; optind is that
+ * of the first operand then. */
 void mq_option_read(
     struct mq_shared *, const struct mq_options *, int argc, char *argv[]);
 /* The same; false: an option is wrong, as mq_option_refuse() says. */
@@ -192,9 +183,8 @@ void mq_option_refuse(const struct mq_options *, char *argv[])
 /* Frees what the others have allocated. */
 void mq_option_free(struct mq_shared *);
 
-/* Of --lines, --null, --netstring and --jsonl, each with the help that the tool gives it:
- * take() of these, into an enum mq_framing, which begins as MQ_FRAME_WHOLE; which is
- * the framing. */
+/* take() of --lines, --null, --netstring and --jsonl, whose help is the tool's: into an
+ * enum mq_framing, which begins as MQ_FRAME_WHOLE; which is the framing. */
 void mq_option_framing(void *framing, const struct mq_given *);
 
 /* The option of a framing; NULL: of MQ_FRAME_WHOLE. */
@@ -206,16 +196,15 @@ long mq_option_number(const char *name, const char *arg, long min, long max);
 /* A duration in milliseconds. */
 int64_t mq_option_duration(const char *name, const char *arg);
 
-/* An attribute of a queue of RSMQ: a number of units of UTF-16, or -1: any (maxsize), or
- * whole seconds, from a duration; the longest is that of the delay of one message, too. */
+/* An attribute of a queue of RSMQ: maxsize, units of UTF-16 or -1: any; or whole seconds,
+ * from a duration; the longest is that of the delay of one message, too. */
 #define MQ_ATTRIBUTE_SECONDS_MAX 9999999
 long mq_option_attribute(const char *name, const char *arg, bool maxsize);
 
 /* --- interrupt ---------------------------------------------------------- */
 
-/* From now on, the first INT or TERM is only noted, so that work which goes step by step
- * can say how far it has come; the second ends the program.  flags: as of sigaction(2),
- * SA_RESTART or 0. */
+/* From now on, the first INT or TERM is only noted, so that work can say how far it has
+ * come; the second ends the program.  flags: of sigaction(2), SA_RESTART or 0. */
 void interrupt_catch(int flags);
 
 /* The signal that has come, or 0. */

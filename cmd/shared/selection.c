@@ -1,5 +1,7 @@
 #include "selection.h"
 
+#include <sys/param.h>
+
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -149,8 +151,7 @@ show_progress(struct selection *s)
 	if (!p->on || now - p->start < FIRST_S || now - p->last < AGAIN_S)
 		return;
 	if (p->total > 0) {
-		part =
-		    s->seen < p->total ? (double)s->seen / (double)p->total : 1;
+		part = MIN(1, (double)s->seen / (double)p->total);
 		snprintf(percent, sizeof(percent), "%3.0f%%  ", part * 100);
 	}
 	snprintf(text, sizeof(text), "%s%ld ", percent, s->done);
@@ -267,7 +268,7 @@ selection_unknown(const struct selection *s, const char *queue)
 static long
 next_piece(struct selection *s, long max)
 {
-	long piece = max < PIECE ? max : PIECE, n;
+	long piece = MIN(max, PIECE), n;
 	double wait;
 
 	check_signal(s);
@@ -542,7 +543,7 @@ selection_place(struct selection *s, const struct mq_place *where)
 	seen = count_seen(s, total);
 	if (s->clone)
 		total = seen;
-	most = total < left ? total : left;
+	most = MIN(total, left);
 	s->place.line_first = all;
 	s->progress.total += total;
 	ask_attributes(s);

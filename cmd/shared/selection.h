@@ -19,10 +19,9 @@
 /* --- filter ------------------------------------------------------------- */
 
 /*
- * The filters that tools have in common.  All that are given must match.  The filter
- * starts zeroed, and the options are read before any setlocale(3), so that expressions
- * are about bytes.  The first option is --id, which a tool for which it means more has
- * with a help of its own.
+ * All filters that are given must match.  The filter starts zeroed, and the options are read
+ * before any setlocale(3), so that expressions are about bytes.  The first option is --id,
+ * for which a tool may have a help of its own.
  */
 extern const struct mq_option mq_filter_options[]; /* into a struct mq_filter */
 
@@ -37,8 +36,7 @@ struct mq_filter {
 /* take() of all but --not; which 0 is --id. */
 void mq_filter_take(void *filter, const struct mq_given *);
 
-/* Ends with exit 64 if an id cannot be one of this layout, or if nothing follows
- * --not. */
+/* Ends with exit 64 if an id cannot be one of this layout, or nothing follows --not. */
 void mq_filter_check(const struct mq_filter *, const struct mq_layout *);
 
 /* Whether any filter is given. */
@@ -52,13 +50,12 @@ void mq_filter_free(struct mq_filter *);
 /* --- selection ---------------------------------------------------------- */
 
 /*
- * Walks through the messages at a place, chooses those that are meant, and moves
- * or removes them, in slices that do not keep the server.  What has been done is
- * known exactly at any time, and printed whenever the program ends early.
+ * Walks through the messages at a place, and moves or removes those that are meant, in
+ * slices that do not keep the server.  What has been done is known exactly at any time, and
+ * printed whenever the program ends early.
  */
 
-/* A bar on stderr, which is there only if that is a terminal and the work takes longer than
- * a second; at the end it goes away. */
+/* A bar on stderr, if that is a terminal and the work takes longer than a second. */
 struct progress {
 	bool on;      /* there can be a bar */
 	bool shown;   /* there is one now */
@@ -118,13 +115,11 @@ extern const struct mq_option selection_options[];
 void selection_begin(struct selection *, bool quiet);
 
 /* Does one place; returns how many messages.  If the server refuses something or is lost,
- * or after INT or TERM (see options.h), the program ends, after printing how many messages
- * were done in all. */
+ * or after INT or TERM, the program ends after printing how many were done in all. */
 long selection_place(struct selection *, const struct mq_place *);
 
-/* For --running: the run of the message with the filter's id is ended, as queue/stats.h
- * says, and the message is purged or returned.  Ends the program if there is no such run,
- * it cannot be ended, or nobody answers. */
+/* For --running: ends the run of the message with the filter's id, as queue/stats.h says,
+ * and purges or returns the message.  Ends the program if that cannot be done. */
 void selection_stop(struct selection *, const char *queue, enum mq_stop what);
 /* Ends with exit 64 unless there is an id, one queue, and none of the other options;
  * other: one that was given, or NULL. */
