@@ -174,6 +174,7 @@ init_runs(struct engine *e)
 	    .inbox = &e->inbox,
 	    .policy = &e->policy,
 	    .outbox = &e->outbox,
+	    .counters = &e->counters,
 	    .children = &e->children,
 	    .process = &e->process,
 	    .duplicates = &e->duplicates,

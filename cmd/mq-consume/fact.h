@@ -56,13 +56,11 @@ enum fact_kind {
 	FACT_DONE,	 /* the message was printed */
 	FACT_RETURNED, /* the message goes back to the inbox, as if not started */
 	FACT_REJECTED, /* no run can take the message: text */
-	FACT_RAN,      /* a run of the queue has ended: seconds */
 	FACT_GIVE_BACK, /* held messages are better given back; yes: before the next
 			  * one starts, which may crash this consumer */
 
 	/* Of the policy. */
-	FACT_ASKED,	  /* a signal asks to end; before the level rises */
-	FACT_STOP,	  /* the level has risen */
+	FACT_STOP,	  /* the level has risen; yes: by a signal */
 	FACT_GIVE_UP,	  /* the last grace time is over */
 	FACT_REOPEN_LOGS, /* log files are to be opened anew */
 	FACT_IDLE,	  /* nothing has happened for --idle */
@@ -79,7 +77,6 @@ struct fact {
 	int queue, status;
 	bool yes;
 	size_t n;
-	double seconds;
 	struct message *message;
 	const struct mq_verdict *verdict;
 	const char *text;

@@ -471,9 +471,6 @@ hear_messages(void *arg, const struct fact *f)
 	case FACT_REJECTED:
 		settle_message(e, m, verdict_reject(&e->verdicts, m, f->text));
 		break;
-	case FACT_RAN:
-		counters_ran(&e->counters, f->queue, f->seconds);
-		break;
 	case FACT_GIVE_BACK:
 		engine_give_back(e, -1, f->yes);
 		session_flush(&e->session);
@@ -530,13 +527,12 @@ hear_ends(void *arg, const struct fact *f)
 	case FACT_WAKE:
 		e->marked = true;
 		break;
-	case FACT_ASKED:
-		if (running > 0 && executor_busy(&e->executor) > 0 &&
+	case FACT_STOP:
+		if (f->yes && policy_level(&e->policy) == STOP_SOON &&
+		    running > 0 && executor_busy(&e->executor) > 0 &&
 		    !e->opt->quiet)
 			mq_say("stopping; waiting for %d running %s", running,
 			    running == 1 ? "message" : "messages");
-		break;
-	case FACT_STOP:
 		if (policy_level(&e->policy) >= STOP_SOON)
 			service_stop(e->service);
 		if (policy_level(&e->policy) == STOP_SOON)

@@ -235,7 +235,7 @@ policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 	p->killed = level == STOP_NOW;
 	if (p->killed)
 		(void)signal_all(p, SIGKILL);
-	tell(p, FACT_STOP);
+	tell(p, FACT_STOP, .yes = sig != 0);
 }
 
 void
@@ -342,11 +342,10 @@ on_signal(struct ev_loop *loop, ev_signal *w, int events)
 	} else if (sig == SIGHUP &&
 	    (!p->hup_ends || (logs && !(p->had_terminal && !has_terminal())))) {
 		tell(p, FACT_REOPEN_LOGS);
-	} else if (p->stop < STOP_SOON) {
-		tell(p, FACT_ASKED);
-		policy_stop(p, STOP_SOON, 0, sig);
-	} else if (sig == SIGINT) {
+	} else if (sig == SIGINT && p->stop == STOP_SOON) {
 		policy_stop(p, STOP_NOW, 0, sig);
+	} else {
+		policy_stop(p, STOP_SOON, 0, sig);
 	}
 }
 

@@ -28,10 +28,9 @@ on_fact(void *arg, const struct fact *f)
 
 	if (f->kind == FACT_WAKE)
 		h->wakes++;
-	else if (f->kind == FACT_ASKED)
-		record("asked");
 	else if (f->kind == FACT_STOP)
-		record("stop:%s", levels[policy_level(&h->policy)]);
+		record("%sstop:%s", f->yes ? "asked " : "",
+		    levels[policy_level(&h->policy)]);
 	else if (f->kind == FACT_GIVE_UP)
 		record("give-up");
 	else if (f->kind == FACT_REOPEN_LOGS)
@@ -128,7 +127,7 @@ static const struct row stop_rows[] = {
 	{"stop soon -> stop:soon", "stop soon 75", "exit -> 0"}},
     {"signals raise the level",
 	{"USR1 -> stop:fetching", "INT -> asked stop:soon", "TERM", "USR1",
-	    "INT -> KILL stop:now", "INT"}},
+	    "INT -> KILL asked stop:now", "INT"}},
     {"a hangup ends or opens logs",
 	{"logs", "HUP -> logs", "no-logs", "HUP -> asked stop:soon", "nohup",
 	    "HUP -> logs"}},

@@ -137,7 +137,8 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 		runs[n++] = (struct mq_run){
 		    .queue = (char *)(uintptr_t)m->queue_name,
 		    .id = m->id,
-		    .script = (char *)(uintptr_t)process_command(x->process),
+		    .script =
+			(char *)(uintptr_t)process_command(x->process)->line,
 		    .text = copy_text(mq_verbs_text(&s->verbs)),
 		    .attempt = m->attempts + 1,
 		    .pid = s->run.pid,

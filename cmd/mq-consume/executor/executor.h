@@ -1,5 +1,12 @@
 /*
- * How messages are run, or printed.
+ * The executor runs messages, in one of four ways, each with a table:
+ *
+ *	run.c		one process a message, or for several messages
+ *	stream.c	workers that stay
+ *	print.c		printing, without a command
+ *
+ * An executor takes messages from the inbox, asks the policy, starts processes,
+ * and reports ends.  An executor never claims or settles a message.
  */
 #ifndef EXECUTOR_H
 #define EXECUTOR_H
@@ -20,17 +27,6 @@
 #include "mq-consume/process/process.h"
 #include "mq-consume/session/session.h"
 #include "process/process.h"
-
-/*
- * The executor runs messages, in one of four ways, each with a table:
- *
- *	run.c		one process a message, or for several messages
- *	stream.c	workers that stay
- *	print.c		printing, without a command
- *
- * An executor takes messages from the inbox, asks the policy, starts processes,
- * and reports ends.  An executor never claims or settles a message.
- */
 
 struct executor;
 struct slot;
@@ -201,6 +197,7 @@ struct executor {
 	struct inbox *inbox;
 	struct policy *policy;
 	struct outbox *outbox;
+	struct counters *counters;
 	struct mq_children *children;
 	struct process *process;
 	struct duplicates *duplicates;

@@ -49,7 +49,7 @@ report_failed_start(struct slot *s, int error)
 {
 	struct executor *x = s->executor;
 	struct message *m = TAILQ_FIRST(&s->hand);
-	const char *script = process_script(x->process);
+	const char *script = process_command(x->process)->path;
 
 	if (error == E2BIG && m != NULL && s->ones == NULL) {
 		slot_release(s, m);
@@ -215,13 +215,6 @@ slots_ahead(const struct executor *x)
 	if (most > AHEAD_MAX)
 		most = AHEAD_MAX;
 	return (runs < most ? (int)runs : most) * batch;
-}
-
-/* NULL: none. */
-static struct slot *
-slots_free_one(const struct executor *x)
-{
-	return slots_idle(x) > 0 ? TAILQ_FIRST(&x->free) : NULL;
 }
 
 static void
@@ -426,8 +419,7 @@ on_ended(void *arg, int status)
 	close(s->run.verbs);
 	s->run.pid = 0;
 	s->status = status;
-	tell(x, FACT_RAN, .queue = TAILQ_FIRST(&s->hand)->queue,
-	    .seconds = took);
+	counters_ran(x->counters, TAILQ_FIRST(&s->hand)->queue, took);
 	x->run_s = x->run_s == 0 ? took : x->run_s * 0.8 + took * 0.2;
 	if (!requests_await(&s->requests, true))
 		end_run(s);
@@ -482,7 +474,8 @@ fork_start(struct executor *x)
 	struct slot *s;
 	size_t n;
 
-	while (slots_may_start(x) && (s = slots_free_one(x)) != NULL &&
+	while (slots_may_start(x) && slots_idle(x) > 0 &&
+	    (s = TAILQ_FIRST(&x->free)) != NULL &&
 	    (m = inbox_next(x->inbox, -1)) != NULL) {
 		payload = m->envelope.payload;
 		n = m->envelope.payload_len;
@@ -569,7 +562,8 @@ batch_start(struct executor *x)
 	struct slot *s;
 	int queue;
 
-	while (slots_may_start(x) && (s = slots_free_one(x)) != NULL &&
+	while (slots_may_start(x) && slots_idle(x) > 0 &&
+	    (s = TAILQ_FIRST(&x->free)) != NULL &&
 	    (queue = next_batch_queue(x)) != -1) {
 		input = (struct mq_buf){0};
 		while (s->count < x->batch &&

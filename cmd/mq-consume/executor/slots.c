@@ -159,7 +159,7 @@ slot_ran(struct slot *s, const struct message *m, const struct mq_verdict *v)
 	if (policy_ran(x->policy, m->id, v->kind == MQ_VERDICT_BROKEN))
 		mq_say("%s: %s for %d messages in a row; resting, and counting "
 		       "no attempts until a run ends otherwise",
-		    process_script(x->process), v->how, POLICY_BROKEN);
+		    process_command(x->process)->path, v->how, POLICY_BROKEN);
 }
 
 void

@@ -317,7 +317,7 @@ judge_message(struct slot *s)
 	mq_verbs_next(&s->verbs);
 	/* The time since the verb before; verbs that come together took none. */
 	s->ran_s = s->worker.heard - s->started;
-	tell(s->executor, FACT_RAN, .queue = m->queue, .seconds = s->ran_s);
+	counters_ran(s->executor->counters, m->queue, s->ran_s);
 	s->started = s->worker.heard;
 	slot_release(s, m);
 	s->worker.judged++;
@@ -418,13 +418,14 @@ say_silence(struct slot *s, double lasts)
 		mq_say("%s: worker %ld has read %d message%s and written no "
 		       "verb for %.0f s; each message needs a verb on "
 		       "descriptor 3, flushed at once",
-		    process_script(s->executor->process), (long)s->run.pid, n,
-		    n == 1 ? "" : "s", lasts);
+		    process_command(s->executor->process)->path,
+		    (long)s->run.pid, n, n == 1 ? "" : "s", lasts);
 	else
 		mq_say("%s: worker %ld has read nothing for %.0f s; %d "
 		       "message%s on its standard input",
-		    process_script(s->executor->process), (long)s->run.pid,
-		    lasts, s->count, s->count == 1 ? " waits" : "s wait");
+		    process_command(s->executor->process)->path,
+		    (long)s->run.pid, lasts, s->count,
+		    s->count == 1 ? " waits" : "s wait");
 }
 
 /* Once a second: notices that nobody reads, and says once that a worker is silent for
@@ -533,7 +534,7 @@ replace_worker(struct slot *s)
 		return;
 	if (!x->opt->quiet)
 		mq_say("%s: %s%s; restarting in %.1f s",
-		    process_script(x->process),
+		    process_command(x->process)->path,
 		    strncmp(how, "worker ", 7) != 0 ? "worker: " : "", how,
 		    w->wait_s);
 	ev_timer_init(&w->restart, executor_on_time, w->wait_s, 0);

@@ -493,16 +493,10 @@ process_show(struct process *p, const char *line)
 	target_show(&p->errors, line);
 }
 
-const char *
-process_script(const struct process *p)
-{
-	return p->command.path;
-}
-
-const char *
+const struct command *
 process_command(const struct process *p)
 {
-	return p->command.line;
+	return &p->command;
 }
 
 const char *

@@ -1,6 +1,7 @@
 /*
- * How the programs of runs are started, fed, watched, ended and noted, whatever they are
- * for.
+ * The process module starts the command with its directory, environment and pipes.  The
+ * module owns the standard error of the runs, and the logs.  The module never judges a
+ * run, and knows no server.
  */
 #ifndef PROCESS_H
 #define PROCESS_H
@@ -63,9 +64,9 @@ char *const *environment_of(struct environment *, const struct run_info *,
 /*
  * A target: where the output of scripts goes, that is our standard output, our
  * standard error, or a log.  A target does not block the loop.  Bytes that its file
- * does not take at once are kept, and written later.  With --output=lines or runs a
- * target keeps all, at most 32 KiB of each piece in memory and the rest in a file, and no
- * more runs start while the target is clogged.  Else it keeps 1 MiB, and the rest is lost.
+ * does not take at once wait, in pieces.  With --output=lines or runs all bytes do, at
+ * most 32 KiB of each piece in memory and the rest in a file, and no more runs start while
+ * the target is clogged.  Else 1 MiB waits, and the rest is lost.
  */
 
 /* Bytes that wait: a few in memory, more in a file without a name in TMPDIR. */
@@ -88,17 +89,16 @@ struct target {
 	struct process *process;
 	void (*ready)(struct target *); /* some of what waited is written */
 	int fd;
-	bool whole;	       /* a file: writes do not block */
-	bool own;	       /* fd is closed with the target */
-	bool terminal;	       /* output in lines or runs is escaped */
-	char *path;	       /* or name; free(); NULL: standard error */
-	int error;	       /* errno of the last write; 0: none */
-	struct mq_buf kept;    /* bytes not written yet */
-	size_t lost;	       /* bytes too many to keep */
-	struct spills backlog; /* behind those, unless that rest is lost */
-	bool open_line;	       /* the last byte was no newline */
-	bool shown;	       /* a line of target_show() is there */
-	ev_io io;	       /* active while bytes wait */
+	bool whole;	      /* a file: writes do not block */
+	bool own;	      /* fd is closed with the target */
+	bool terminal;	      /* output in lines or runs is escaped */
+	char *path;	      /* or name; free(); NULL: standard error */
+	int error;	      /* errno of the last write; 0: none */
+	struct spills pieces; /* that wait */
+	size_t lost;	      /* bytes too many to wait */
+	bool open_line;	      /* the last byte was no newline */
+	bool shown;	      /* a line of target_show() is there */
+	ev_io io;	      /* active while bytes wait */
 
 	/* The owner's. */
 	struct run_output_list waiting; /* until the target is ready */
@@ -115,11 +115,11 @@ void target_reopen(struct target *, int fd);
 bool target_ready(const struct target *);
 /* Writes n bytes, now or later; they stay together. */
 void target_put(struct target *, const char *, size_t n);
-/* The same with all bytes of a spill, which is taken. */
-void target_move(struct target *, struct spill *);
+/* The same with all bytes of a spill, which is taken; open_line: they end no line. */
+void target_move(struct target *, struct spill *, bool open_line);
 /*
  * Shows a line on a terminal, for as long as nothing else is put; NULL: none any more.
- * It is left out while bytes are kept, or another line has no end yet.
+ * It is left out while bytes wait, or another line has no end yet.
  */
 void target_show(struct target *, const char *line);
 /* So much waits that no more runs should start. */
@@ -253,13 +253,6 @@ char *command_line(char *const *argv, size_t max);
 
 /* --- process -------------------------------------------------------------- */
 
-/*
- * The process module starts the command with its directory, environment and
- * pipes.  The module owns the standard error of the runs, and the logs.
- *
- * The module never judges a run, and knows no server.
- */
-
 struct process {
 	/* Set by the caller, but for these zeroed. */
 	struct ev_loop *loop;
@@ -324,11 +317,7 @@ void process_show(struct process *, const char *line);
 /* Opens the log files, or opens them anew. */
 void process_open_logs(struct process *);
 
-/* The command's absolute path, for people. */
-const char *process_script(const struct process *);
-
-/* The command as it was given, in one line, for people. */
-const char *process_command(const struct process *);
+const struct command *process_command(const struct process *);
 
 /* The host's name for scripts and histories; empty while printing. */
 const char *process_host(const struct process *);

@@ -55,7 +55,7 @@ static void
 release_kept(struct run_output *r)
 {
 	if (r->kept != NULL)
-		target_move(r->target, r->kept);
+		target_move(r->target, r->kept, r->open_line);
 	r->kept = NULL;
 	r->open_line = false;
 }

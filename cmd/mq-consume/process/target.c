@@ -108,7 +108,7 @@ spill_add(struct spill *s, const void *p, size_t n)
 
 /* --- writing ------------------------------------------------------------- */
 
-#define KEPT_MAX  ((size_t)1 << 20)
+#define WAIT_MAX  ((size_t)1 << 20)
 #define LAST_WAIT 5000 /* milliseconds */
 /* Bytes that wait when no more runs start. */
 #define CLOGGED ((size_t)1 << 20)
@@ -121,7 +121,7 @@ spill_add(struct spill *s, const void *p, size_t n)
 /*
  * One write that does not block: a ready pipe or terminal takes PIPE_BUF bytes.
  * Returns how many bytes were taken; 0: the target has to wait.  Bytes that fail
- * count as taken, since they would fail again.
+ * count as taken, since they would fail again; for a file that is said.
  */
 static size_t
 write_some(struct target *t, const char *p, size_t n)
@@ -151,13 +151,47 @@ write_some(struct target *t, const char *p, size_t n)
 	return (size_t)wrote;
 }
 
-static void
-write_kept(struct target *t)
+/* Writes some of the first piece.  False: the target has to wait.  If the file of the
+ * piece cannot be read, its rest is lost. */
+static bool
+write_piece(struct target *t)
 {
-	size_t n = write_some(t, t->kept.data, t->kept.len);
+	struct spill *s = TAILQ_FIRST(&t->pieces);
+	size_t n = spill_size(s), most = t->whole ? CHUNK : PIPE_BUF, taken;
+	char buf[CHUNK];
+	ssize_t got;
 
-	t->kept.len -= n;
-	memmove(t->kept.data, t->kept.data + n, t->kept.len);
+	if (n > most)
+		n = most;
+	if (s->fd == -1) {
+		taken = write_some(t, s->memory.data + s->start, n);
+	} else {
+		do
+			got = pread(s->fd, buf, n, s->start);
+		while (got == -1 && errno == EINTR);
+		taken =
+		    got > 0 ? write_some(t, buf, (size_t)got) : spill_size(s);
+	}
+	s->start += (off_t)taken;
+	if (spill_size(s) == 0) {
+		TAILQ_REMOVE(&t->pieces, s, link);
+		spill_free(s);
+	}
+	return taken > 0;
+}
+
+static void
+write_pieces(struct target *t)
+{
+	int i;
+
+	for (i = 0; i < CHUNKS_AT_ONCE && !target_ready(t); i++)
+		if (!write_piece(t))
+			break;
+	if (target_ready(t))
+		ev_io_stop(t->process->loop, &t->io);
+	else
+		ev_io_start(t->process->loop, &t->io);
 }
 
 static void
@@ -173,27 +207,91 @@ say_lost(struct target *t)
 }
 
 static void
+on_writable(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct target *t = w->data;
+
+	(void)loop;
+	(void)events;
+	write_pieces(t);
+	if (target_ready(t))
+		say_lost(t);
+	t->ready(t);
+}
+
+/* --- what waits ---------------------------------------------------------- */
+
+bool
+target_ready(const struct target *t)
+{
+	return TAILQ_EMPTY(&t->pieces);
+}
+
+static bool
+is_live(const struct target *t)
+{
+	return t->process->opt->output == OUTPUT_LIVE;
+}
+
+static size_t
+count_waiting(const struct target *t)
+{
+	const struct spill *s;
+	size_t n = 0;
+
+	TAILQ_FOREACH(s, &t->pieces, link)
+		n += spill_size(s);
+	return n;
+}
+
+bool
+target_clogged(const struct target *t)
+{
+	return !is_live(t) && count_waiting(t) >= CLOGGED;
+}
+
+/* Appends to the last piece if that stays in memory, else begins another one. */
+static void
+add_waiting(struct target *t, const char *p, size_t n)
+{
+	struct spill *s = TAILQ_LAST(&t->pieces, spills);
+
+	if (s == NULL || !spill_fits(s, n)) {
+		s = spill_new();
+		TAILQ_INSERT_TAIL(&t->pieces, s, link);
+	}
+	if (is_live(t) || !spill_add(s, p, n)) {
+		/* Longer than what stays in memory, and no file to be had. */
+		mq_buf_add(&s->memory, p, n);
+		s->end += (off_t)n;
+	}
+}
+
+/* While output is live, at most 1 MiB waits; the rest is lost, which is said later. */
+static void
 put_bytes(struct target *t, const char *p, size_t n)
 {
 	size_t taken, room;
+	struct spill *s;
 	char *last;
 
-	while (n > 0 && t->kept.len == 0 && (taken = write_some(t, p, n)) > 0) {
+	while (n > 0 && target_ready(t) && (taken = write_some(t, p, n)) > 0) {
 		p += taken;
 		n -= taken;
 	}
-	if (n == 0)
-		return;
-	room = KEPT_MAX - t->kept.len;
-	mq_buf_add(&t->kept, p, n < room ? n : room);
+	room = is_live(t) ? WAIT_MAX - count_waiting(t) : n;
+	if (n > 0 && room > 0)
+		add_waiting(t, p, n < room ? n : room);
 	if (n > room) {
 		t->lost += n - room;
 		/* The text after lost bytes begins a line. */
-		last = &t->kept.data[t->kept.len - 1];
+		s = TAILQ_LAST(&t->pieces, spills);
+		last = &s->memory.data[s->memory.len - 1];
 		t->lost += *last != '\n';
 		*last = '\n';
 	}
-	ev_io_start(t->process->loop, &t->io);
+	if (!target_ready(t))
+		ev_io_start(t->process->loop, &t->io);
 }
 
 /* The cursor is at the beginning of the line. */
@@ -210,133 +308,34 @@ target_show(struct target *t, const char *line)
 {
 	if (line == NULL)
 		hide_line(t);
-	if (line == NULL || t->kept.len > 0 || t->open_line)
+	if (line == NULL || !target_ready(t) || t->open_line)
 		return;
 	put_bytes(t, line, strlen(line));
 	put_bytes(t, ERASE "\r", strlen(ERASE "\r"));
 	t->shown = true;
 }
 
-/*
- * Writes or keeps n bytes.  At most 1 MiB is kept; the rest is lost, which is said
- * later.  Bytes whose write fails are lost as well; for a file that is said at
- * once.
- */
-static void
-write_or_keep(struct target *t, const void *bytes, size_t n)
+void
+target_put(struct target *t, const char *p, size_t n)
 {
 	if (n == 0)
 		return;
 	hide_line(t);
-	t->open_line = ((const char *)bytes)[n - 1] != '\n';
-	put_bytes(t, bytes, n);
-}
-
-/* --- the backlog --------------------------------------------------------- */
-
-bool
-target_ready(const struct target *t)
-{
-	return TAILQ_EMPTY(&t->backlog) && t->kept.len == 0;
-}
-
-bool
-target_clogged(const struct target *t)
-{
-	const struct spill *s;
-	size_t n = 0;
-
-	TAILQ_FOREACH(s, &t->backlog, link)
-		n += spill_size(s);
-	return n >= CLOGGED;
-}
-
-/* Writes the next bytes of the backlog.  If its file cannot be read, the rest is lost. */
-static void
-write_chunk(struct target *t)
-{
-	struct spill *s = TAILQ_FIRST(&t->backlog);
-	size_t n = spill_size(s) < CHUNK ? spill_size(s) : CHUNK;
-	char buf[CHUNK];
-	ssize_t got;
-
-	if (s->fd == -1) {
-		write_or_keep(t, s->memory.data + s->start, n);
-		s->start += (off_t)n;
-	} else {
-		do
-			got = pread(s->fd, buf, n, s->start);
-		while (got == -1 && errno == EINTR);
-		if (got > 0)
-			write_or_keep(t, buf, (size_t)got);
-		s->start = got > 0 ? s->start + got : s->end;
-	}
-	if (spill_size(s) > 0)
-		return;
-	TAILQ_REMOVE(&t->backlog, s, link);
-	spill_free(s);
-}
-
-static void
-write_backlog(struct target *t)
-{
-	int i;
-
-	for (i = 0; i < CHUNKS_AT_ONCE && t->kept.len == 0 &&
-	     !TAILQ_EMPTY(&t->backlog);
-	     i++)
-		write_chunk(t);
-	if (t->kept.len == 0 && !TAILQ_EMPTY(&t->backlog))
-		ev_io_start(t->process->loop, &t->io);
-}
-
-static void
-on_writable(struct ev_loop *loop, ev_io *w, int events)
-{
-	struct target *t = w->data;
-
-	(void)events;
-	if (t->kept.len > 0)
-		write_kept(t);
-	if (t->kept.len > 0)
-		return;
-	say_lost(t);
-	/* That line may have to wait, too. */
-	if (t->kept.len > 0)
-		return;
-	ev_io_stop(loop, w);
-	write_backlog(t);
-	t->ready(t);
+	t->open_line = p[n - 1] != '\n';
+	put_bytes(t, p, n);
 }
 
 void
-target_put(struct target *t, const char *p, size_t n)
+target_move(struct target *t, struct spill *s, bool open_line)
 {
-	struct spill *s = TAILQ_LAST(&t->backlog, spills);
-
-	if (t->process->opt->output == OUTPUT_LIVE || target_ready(t)) {
-		write_or_keep(t, p, n);
+	if (spill_size(s) == 0) {
+		spill_free(s);
 		return;
 	}
-	if (n == 0)
-		return;
-	/* Behind the last one of the backlog if that stays in memory. */
-	if (s == NULL || !spill_fits(s, n)) {
-		s = spill_new();
-		TAILQ_INSERT_TAIL(&t->backlog, s, link);
-	}
-	if (!spill_add(s, p, n)) {
-		/* Longer than what stays in memory, and no file to be had. */
-		mq_buf_add(&s->memory, p, n);
-		s->end += (off_t)n;
-	}
-}
-
-void
-target_move(struct target *t, struct spill *s)
-{
-	TAILQ_INSERT_TAIL(&t->backlog, s, link);
-	write_backlog(t);
+	hide_line(t);
+	t->open_line = open_line;
+	TAILQ_INSERT_TAIL(&t->pieces, s, link);
+	write_pieces(t);
 }
 
 /* --- beginning and end --------------------------------------------------- */
@@ -359,7 +358,7 @@ target_init(struct target *t, struct process *p, int fd, const char *path,
 	bool output = path == NULL && fd == STDOUT_FILENO;
 
 	*t = (struct target){.process = p, .ready = ready};
-	TAILQ_INIT(&t->backlog);
+	TAILQ_INIT(&t->pieces);
 	TAILQ_INIT(&t->waiting);
 	take_descriptor(t, fd);
 	t->own = path != NULL;
@@ -385,43 +384,31 @@ target_init(struct target *t, struct process *p, int fd, const char *path,
 void
 target_reopen(struct target *t, int fd)
 {
-	bool kept = ev_is_active(&t->io);
+	bool waits = ev_is_active(&t->io);
 
 	ev_io_stop(t->process->loop, &t->io);
 	close(t->fd);
 	take_descriptor(t, fd);
-	if (kept)
+	if (waits)
 		ev_io_start(t->process->loop, &t->io);
-}
-
-/* Writes the kept bytes, while some are taken within 5 s and no signal comes.
- * Whether all are written. */
-static bool
-write_last(struct target *t)
-{
-	struct pollfd pfd = {.fd = t->fd, .events = POLLOUT};
-
-	ev_io_stop(t->process->loop, &t->io);
-	while (t->kept.len > 0 && poll(&pfd, 1, LAST_WAIT) == 1)
-		write_kept(t);
-	return t->kept.len == 0;
 }
 
 void
 target_end(struct target *t)
 {
+	struct pollfd pfd = {.fd = t->fd, .events = POLLOUT};
 	struct spill *s;
 
-	while (!TAILQ_EMPTY(&t->backlog) && write_last(t))
-		write_chunk(t);
-	while ((s = TAILQ_FIRST(&t->backlog)) != NULL) {
-		TAILQ_REMOVE(&t->backlog, s, link);
+	ev_io_stop(t->process->loop, &t->io);
+	while (!target_ready(t) && poll(&pfd, 1, LAST_WAIT) == 1)
+		(void)write_piece(t);
+	if (target_ready(t))
+		say_lost(t);
+	while ((s = TAILQ_FIRST(&t->pieces)) != NULL) {
+		TAILQ_REMOVE(&t->pieces, s, link);
 		spill_free(s);
 	}
-	if (write_last(t))
-		say_lost(t);
 	if (t->own)
 		close(t->fd);
-	mq_buf_free(&t->kept);
 	free(t->path);
 }
