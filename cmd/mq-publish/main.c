@@ -27,7 +27,7 @@ struct modules {
 static void
 connect_modules(struct modules *m, int payloads)
 {
-	const struct options *o = &m->opt;
+	struct options *o = &m->opt;
 	bool single = payloads == 1 ||
 	    (payloads == 0 && o->framing == MQ_FRAME_WHOLE &&
 		!isatty(STDIN_FILENO));
@@ -51,13 +51,11 @@ publish(struct modules *m, char *payloads[], int count)
 	int i, status, waited;
 	struct mq_report r;
 
-	if (o->message.attachments != NULL)
-		attachments_send(
-		    o->message.attachments, t, &o->message.headers);
+	if (o->attachments.n > 0)
+		attachments_send(t);
 	/* It is known now who we are, how to publish, and what time it is. */
-	o->message.when =
+	o->how.when =
 	    options_when(o, (mq_clock_steady_us() + t->clock_us) / 1000);
-	o->how.when = o->message.when;
 	t->how = o->how;
 	message_init(&m->messages, t);
 	for (i = 0; i < count; i++)
@@ -68,12 +66,12 @@ publish(struct modules *m, char *payloads[], int count)
 		read_messages(&m->messages);
 	batch_settle(t);
 	status = outcome_finish(t);
-	if (o->message.wait) {
+	if (o->wait) {
 		waited = wait_for_endings(t);
 		status = waited > status ? waited : status;
 	}
 	/* To a person; who may not ask does not learn it. */
-	if (o->message.notes && m->server.url.kind != MQ_URL_CLUSTER &&
+	if (o->notes && m->server.url.kind != MQ_URL_CLUSTER &&
 	    mq_report_ask(&m->redis, &r) == 0 && r.aof == 0)
 		mq_say("%s: what this server loses is lost; mq-stats --server "
 		       "says how to keep it",
@@ -94,7 +92,7 @@ main(int argc, char *argv[])
 	options_parse(&m.opt, argc, argv, &payloads, &count);
 	if (o->http)
 		options_serve(&m.opt);
-	mq_option_prints(o->message.ids || o->message.wait);
+	mq_option_prints(o->ids || o->wait);
 	if (count == 0 && o->tick < 0 &&
 	    (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		mq_die(MQ_EXIT_IO,

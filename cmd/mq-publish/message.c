@@ -53,9 +53,9 @@ static void __attribute__((noreturn)) end_failed(struct transport *t)
 }
 
 void
-attachments_send(
-    struct attachments *a, struct transport *t, struct mq_envelope *headers)
+attachments_send(struct transport *t)
 {
+	struct attachments *a = &t->opt->attachments;
 	const struct mq_attachments *how = t->opt->shared.layout->attachments;
 	size_t i;
 	int fd;
@@ -72,7 +72,7 @@ attachments_send(
 			end_failed(t);
 		close(fd);
 	}
-	mq_envelope_set(headers, MQ_HEADER_ATTACH, a->set.set);
+	mq_envelope_set(&t->opt->headers, MQ_HEADER_ATTACH, a->set.set);
 }
 
 /* --- messages ------------------------------------------------------------------ */
@@ -110,11 +110,11 @@ end_bad(struct messages *m, const char *why)
 static void
 print_due(const struct messages *m, int64_t after_ms, char due[static DUE_SIZE])
 {
-	int64_t ms = m->opt->when.ms;
+	int64_t ms = m->opt->how.when.ms;
 
-	if (m->opt->when.kind == MQ_WHEN_NOW)
+	if (m->opt->how.when.kind == MQ_WHEN_NOW)
 		ms = (int64_t)m->stamp.last_us / 1000;
-	else if (m->opt->when.kind == MQ_WHEN_IN)
+	else if (m->opt->how.when.kind == MQ_WHEN_IN)
 		ms += (int64_t)m->stamp.last_us / 1000;
 	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)(ms + after_ms));
 }
@@ -174,7 +174,7 @@ add_bare(struct messages *m, const char *payload, size_t n)
 void
 message_add(struct messages *m, const char *payload, size_t n)
 {
-	struct attachments *a = m->opt->attachments;
+	struct attachments *a = &m->opt->attachments;
 	char id[MQ_ID_LEN + 1] = "";
 
 	if (m->opt->raw) {
@@ -188,7 +188,7 @@ message_add(struct messages *m, const char *payload, size_t n)
 		memcpy(m->header.data + m->reply_at, id, MQ_ID_LEN);
 	fill_time(m, m->due_at, 0);
 	fill_time(m, m->expires_at, m->opt->expires_ms);
-	if (a != NULL) {
+	if (a->n > 0) {
 		strlcpy(a->id, id, sizeof(a->id));
 		if (m->layout->attachments->close(&a->set, id) == -1)
 			end_failed(m->transport);
@@ -201,7 +201,7 @@ set_times(const struct messages *m, struct mq_envelope *e)
 {
 	char due[DUE_SIZE];
 
-	if (m->opt->when.kind != MQ_WHEN_NOW) {
+	if (m->opt->how.when.kind != MQ_WHEN_NOW) {
 		print_due(m, 0, due);
 		mq_envelope_set(e, MQ_HEADER_DUE, due);
 	}
@@ -238,7 +238,7 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 	const struct mq_envelope e = {.headers = line->headers};
 	int64_t due = mq_envelope_get_long(&e, MQ_HEADER_DUE, 0), said, now;
 
-	if (m->opt->when.kind != MQ_WHEN_NOW)
+	if (m->opt->how.when.kind != MQ_WHEN_NOW)
 		return;
 	if (due < line->due_ms)
 		due = line->due_ms;
@@ -250,13 +250,14 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 	/* Not of a copy whose header still has the time of an earlier delay. */
 	said = line->copied ? line->due_ms : due;
 	if (said != 0 && said < now && !m->noted_past &&
-	    !m->transport->opt->shared.quiet) {
+	    !m->opt->shared.quiet) {
 		m->noted_past = true;
 		mq_say("record %lu: its time is over; published at once",
 		    m->seen + 1);
 	}
 	batch_set_when(m->transport,
-	    due > now ? (struct mq_when){MQ_WHEN_AT, due, true} : m->opt->when);
+	    due > now ? (struct mq_when){MQ_WHEN_AT, due, true} :
+			m->opt->how.when);
 }
 
 /* A message must not lose silently what it asks for. */
@@ -308,11 +309,11 @@ void
 message_init(struct messages *m, struct transport *transport)
 {
 	static const char gap[] = "--------------------------------";
-	const struct message_options *opt = &transport->opt->message;
+	struct options *opt = transport->opt;
 	struct mq_envelope e = {0};
 
 	*m = (struct messages){.opt = opt,
-	    .layout = transport->opt->shared.layout,
+	    .layout = opt->shared.layout,
 	    .transport = transport,
 	    .stamp = {.clock_us = transport->clock_us}};
 	if (opt->raw)
@@ -329,7 +330,7 @@ message_init(struct messages *m, struct transport *transport)
 	m->id_at = place_of(m, MQ_HEADER_ID);
 	if (opt->awaited)
 		m->reply_at = place_of(m, MQ_HEADER_REPLY_TO);
-	if (opt->when.kind != MQ_WHEN_NOW)
+	if (opt->how.when.kind != MQ_WHEN_NOW)
 		m->due_at = place_of(m, MQ_HEADER_DUE);
 	if (opt->expires_ms > 0)
 		m->expires_at = place_of(m, MQ_HEADER_EXPIRES);
@@ -341,7 +342,7 @@ message_init(struct messages *m, struct transport *transport)
 static const char *
 add_json(struct messages *m, const char *line, size_t n, struct mq_buf *payload)
 {
-	const struct message_options *o = m->opt;
+	const struct options *o = m->opt;
 	/* The options ask for something that only a header can say. */
 	bool headed = o->ids || o->awaited || o->headers.headers != NULL ||
 	    o->expires_ms > 0;

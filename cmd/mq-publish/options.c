@@ -142,7 +142,7 @@ parse_time(const char *at, int64_t now_ms)
 struct mq_when
 options_when(const struct options *o, int64_t now_ms)
 {
-	struct mq_when when = o->message.when;
+	struct mq_when when = o->how.when;
 	int64_t exact;
 
 	when.said = when.kind != MQ_WHEN_NOW;
@@ -175,7 +175,7 @@ set_number(struct options *o, const char *header, int64_t n)
 	char number[24];
 
 	snprintf(number, sizeof(number), "%jd", (intmax_t)n);
-	mq_envelope_set(&o->message.headers, header, number);
+	mq_envelope_set(&o->headers, header, number);
 }
 
 static void
@@ -199,7 +199,7 @@ take_name(void *into, const struct mq_given *given)
 		    given->arg);
 	if (*given->arg == '\0')
 		mq_die(MQ_EXIT_USAGE, "%s: must not be empty", given->name);
-	mq_envelope_set(&o->message.headers,
+	mq_envelope_set(&o->headers,
 	    given->option->which == GROUP ? MQ_HEADER_GROUP : MQ_HEADER_KEY,
 	    given->arg);
 }
@@ -212,8 +212,7 @@ take_unique(void *into, const struct mq_given *given)
 
 	if (strcmp(given->arg, "queued") == 0 ||
 	    strcmp(given->arg, "done") == 0) {
-		mq_envelope_set(
-		    &o->message.headers, MQ_HEADER_UNIQUE, given->arg);
+		mq_envelope_set(&o->headers, MQ_HEADER_UNIQUE, given->arg);
 		return;
 	}
 	ms = mq_option_duration(given->name, given->arg);
@@ -256,7 +255,7 @@ take_wait(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	o->message.wait = true;
+	o->wait = true;
 	o->wait_ms = given->arg == NULL ?
 	    -1 :
 	    mq_option_duration(given->name, given->arg);
@@ -276,7 +275,7 @@ take_header(void *into, const struct mq_given *given)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: %s: names that begin with Mq- are reserved",
 		    given->name, name);
-	mq_envelope_add(&o->message.headers, name, value);
+	mq_envelope_add(&o->headers, name, value);
 	free(name);
 	free(value);
 }
@@ -295,7 +294,7 @@ take_param(void *into, const struct mq_given *given)
 	if (!mq_utf8(arg, strlen(arg)))
 		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", given->name, arg);
 	snprintf(name, sizeof(name), "%s%c", MQ_HEADER_PARAM, arg[0]);
-	mq_envelope_set(&o->message.headers, name, arg + 2);
+	mq_envelope_set(&o->headers, name, arg + 2);
 }
 
 /* NAME=FILE */
@@ -322,7 +321,6 @@ take_attach(void *into, const struct mq_given *given)
 	if (why != NULL)
 		mq_die(MQ_EXIT_USAGE, "--attach: %s: %s", new->name, why);
 	a->n++;
-	o->message.attachments = a;
 	o->how.files = &a->set;
 }
 
@@ -349,7 +347,7 @@ static const struct mq_option framings[] = {
 };
 static const struct mq_option messages[] = {
     {'i', "--ids", NULL, "+print the id of each accepted message",
-	MQ_FLAG(struct options, message.ids)},
+	MQ_FLAG(struct options, ids)},
     {'d', "--delay", "DUR", "+ready after DUR (500ms, 10s, 5m, 2h, 1d)",
 	MQ_DURATION(struct options, delay_ms, 0)},
     {0, "--at", "TIME",
@@ -357,7 +355,7 @@ static const struct mq_option messages[] = {
 	"words of date(1): tomorrow 9:00)",
 	MQ_TEXT(struct options, at)},
     {'e', "--expires", "DUR", "reject if not started within DUR",
-	MQ_DURATION(struct options, message.expires_ms, 1)},
+	MQ_DURATION(struct options, expires_ms, 1)},
     {'p', "--priority", "N", "+-100 to 100, higher first (0)",
 	.take = take_priority},
     {'k', "--key", "KEY", "+refuse if another message has this key",
@@ -392,7 +390,7 @@ static const struct mq_option messages[] = {
 	"wait until all have ended, and print their last texts",
 	.take = take_wait, .needs = MQ_HAS_RESULTS},
     {0, "--raw", NULL, "bare payloads, for consumers that know no headers",
-	MQ_FLAG(struct options, message.raw)},
+	MQ_FLAG(struct options, raw)},
     {0},
 };
 static const struct mq_option request[] = {
@@ -424,7 +422,7 @@ static const struct mq_option queue[] = {
 static bool
 has_header(const struct options *o, const char *name)
 {
-	return mq_envelope_get(&o->message.headers, name) != NULL;
+	return mq_envelope_get(&o->headers, name) != NULL;
 }
 
 /* Messages are special that need more than a place in line now; tick 0 is as good as
@@ -436,28 +434,27 @@ read_options(struct options *o, int argc, char *argv[])
 	    {messages, o}, {mq_makes_options, &o->shared}, {request, o},
 	    {http_options, &o->hosts}, {queue, o},
 	    {mq_shared_options, &o->shared}, {0}};
-	struct message_options *m = &o->message;
 	struct mq_publishing *how = &o->how;
 	long from, until; /* ticks; -1: any */
 	bool more;	  /* they are special, and not just ordered */
 
 	mq_option_read(&o->shared, tables, argc, argv);
 	if (o->at != NULL)
-		m->when.kind = MQ_WHEN_AT;
+		how->when.kind = MQ_WHEN_AT;
 	else if (o->delay_ms >= 0)
-		m->when =
+		how->when =
 		    (struct mq_when){.kind = MQ_WHEN_IN, .ms = o->delay_ms};
-	m->awaited = m->wait || how->join;
-	m->notes = !o->shared.quiet && isatty(STDERR_FILENO);
-	from = mq_envelope_get_long(&m->headers, MQ_HEADER_FROM_TICK, -1);
-	until = mq_envelope_get_long(&m->headers, MQ_HEADER_UNTIL_TICK, -1);
+	o->awaited = o->wait || how->join;
+	o->notes = !o->shared.quiet && isatty(STDERR_FILENO);
+	from = mq_envelope_get_long(&o->headers, MQ_HEADER_FROM_TICK, -1);
+	until = mq_envelope_get_long(&o->headers, MQ_HEADER_UNTIL_TICK, -1);
 	more = has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP) ||
-	    m->expires_ms > 0 || m->awaited || from > 0 || until >= 0 ||
+	    o->expires_ms > 0 || o->awaited || from > 0 || until >= 0 ||
 	    how->limits.ready >= 0 || how->limits.delayed >= 0;
 	how->in_tick = from == 0;
 	how->special =
 	    more || how->in_tick || has_header(o, MQ_HEADER_PRIORITY);
-	how->alike = !m->awaited && o->framing != MQ_FRAME_JSONL;
+	how->alike = !o->awaited && o->framing != MQ_FRAME_JSONL;
 	how->ordered = how->alike && how->special && !more;
 }
 
@@ -465,11 +462,10 @@ read_options(struct options *o, int argc, char *argv[])
 static void
 check_alone(const struct options *o, int payloads)
 {
-	const struct message_options *m = &o->message;
 
-	if (payloads > 0 || o->framing != MQ_FRAME_WHOLE || m->raw || m->ids ||
-	    m->wait || m->headers.headers != NULL || m->expires_ms > 0 ||
-	    m->attachments != NULL || m->when.kind != MQ_WHEN_NOW ||
+	if (payloads > 0 || o->framing != MQ_FRAME_WHOLE || o->raw || o->ids ||
+	    o->wait || o->headers.headers != NULL || o->expires_ms > 0 ||
+	    o->attachments.n > 0 || o->how.when.kind != MQ_WHEN_NOW ||
 	    o->how.limits.ready >= 0 || o->how.limits.delayed >= 0 ||
 	    o->how.realtime || o->durable)
 		mq_die(MQ_EXIT_USAGE,
@@ -480,22 +476,20 @@ check_alone(const struct options *o, int payloads)
 static void
 check_options(const struct options *o, char *const payloads[], int count)
 {
-	const struct message_options *m = &o->message;
-	const char *unique = mq_envelope_get(&m->headers, MQ_HEADER_UNIQUE);
-	long from = mq_envelope_get_long(&m->headers, MQ_HEADER_FROM_TICK, -1);
+	const char *unique = mq_envelope_get(&o->headers, MQ_HEADER_UNIQUE);
+	long from = mq_envelope_get_long(&o->headers, MQ_HEADER_FROM_TICK, -1);
 	long until =
-	    mq_envelope_get_long(&m->headers, MQ_HEADER_UNTIL_TICK, -1);
+	    mq_envelope_get_long(&o->headers, MQ_HEADER_UNTIL_TICK, -1);
 
 	if (o->delay_ms >= 0 && o->at != NULL)
 		mq_die(
 		    MQ_EXIT_USAGE, "--delay and --at cannot be used together");
-	if (m->raw &&
-	    (m->headers.headers != NULL || m->wait || m->expires_ms > 0 ||
-		m->attachments != NULL))
+	if (o->raw &&
+	    (o->headers.headers != NULL || o->wait || o->expires_ms > 0 ||
+		o->attachments.n > 0))
 		mq_die(MQ_EXIT_USAGE,
 		    "--raw cannot be used with options that set headers");
-	if (m->attachments != NULL &&
-	    (count > 1 || o->framing != MQ_FRAME_WHOLE))
+	if (o->attachments.n > 0 && (count > 1 || o->framing != MQ_FRAME_WHOLE))
 		mq_die(MQ_EXIT_USAGE, "--attach needs exactly one message");
 	if (unique != NULL && !has_header(o, MQ_HEADER_KEY))
 		mq_die(MQ_EXIT_USAGE, "--unique needs --key");
@@ -509,7 +503,7 @@ check_options(const struct options *o, char *const payloads[], int count)
 	if (o->tick >= 0)
 		check_alone(o, count);
 	if (o->http &&
-	    (count > 0 || o->framing != MQ_FRAME_WHOLE || m->wait ||
+	    (count > 0 || o->framing != MQ_FRAME_WHOLE || o->wait ||
 		o->tick >= 0))
 		mq_die(MQ_EXIT_USAGE,
 		    "--http publishes the request body; remove the payload, "
@@ -530,14 +524,13 @@ rights(const struct options *o)
 {
 	/* Something that others wait for, or ask about; a line of JSON and a
 	 * request say for themselves what they want. */
-	bool holds = o->framing == MQ_FRAME_JSONL || o->http ||
-	    o->message.awaited || has_header(o, MQ_HEADER_KEY) ||
-	    has_header(o, MQ_HEADER_GROUP);
+	bool holds = o->framing == MQ_FRAME_JSONL || o->http || o->awaited ||
+	    has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP);
 
 	return MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
 	    (o->how.realtime ? MQ_TELLS : 0) |
-	    (o->message.attachments != NULL ? MQ_ATTACHES : 0) |
-	    (o->message.wait ? MQ_AWAITS : 0) | (holds ? MQ_HOLDS : 0) |
+	    (o->attachments.n > 0 ? MQ_ATTACHES : 0) |
+	    (o->wait ? MQ_AWAITS : 0) | (holds ? MQ_HOLDS : 0) |
 	    (o->tick >= 0 ? MQ_TICKS : 0);
 }
 
@@ -565,13 +558,13 @@ void
 options_use_layout(struct options *o, const struct mq_server *server)
 {
 	const struct mq_layout *layout = o->shared.layout;
-	const struct mq_when *when = &o->message.when;
+	const struct mq_when *when = &o->how.when;
 	int64_t ms = when->kind == MQ_WHEN_IN ? when->ms : 0;
 	int64_t now_ms = mq_clock_unix_us() / 1000;
 
 	o->queue = mq_option_queue(&o->shared, server, o->queue);
 	mq_option_check(&o->shared);
-	if (o->message.attachments != NULL && layout->attachments == NULL)
+	if (o->attachments.n > 0 && layout->attachments == NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "--attach: the layout %s has no attachments", layout->name);
 	if (o->at != NULL)
@@ -585,7 +578,7 @@ options_use_layout(struct options *o, const struct mq_server *server)
 		    MQ_ATTRIBUTE_SECONDS_MAX, layout->name);
 	if (o->how.priority < 0)
 		mq_option_needs(&o->shared, "--priority", MQ_HAS_LOW_PRIORITY);
-	if (o->message.raw && o->message.ids)
+	if (o->raw && o->ids)
 		mq_option_needs(&o->shared, "--raw --ids", MQ_HAS_IDS);
 }
 
@@ -598,7 +591,7 @@ options_free(struct options *o)
 	for (i = 0; i < o->attachments.n; i++)
 		free(o->attachments.list[i].name);
 	free(o->attachments.list);
-	mq_envelope_free(&o->message.headers);
+	mq_envelope_free(&o->headers);
 	mq_option_free(&o->shared);
 }
 
@@ -674,7 +667,7 @@ options_serve(struct options *o)
 	http_receive_body(&h);
 	http_work(&h, &created);
 	/* What a client says comes behind the command line, and wins. */
-	o->message.ids = !o->message.raw;
+	o->ids = !o->raw;
 	read_options(o, argc, argv);
 	check_options(o, NULL, 0);
 	while (argc > 0)

@@ -31,18 +31,6 @@ struct attachments {
 	char id[MQ_ID_LEN + 1]; /* of the message; empty: not known yet */
 };
 
-/* How all messages are made. */
-struct message_options {
-	bool raw;	/* no header */
-	bool ids, wait; /* somebody asks for their ids, or for their ends */
-	bool awaited;	/* or may ask for their ends later */
-	bool notes;	/* somebody reads notes */
-	struct mq_envelope headers;
-	int64_t expires_ms;		 /* after it is ready; 0: never */
-	struct mq_when when;		 /* they are ready */
-	struct attachments *attachments; /* NULL: none */
-};
-
 struct options {
 	struct mq_shared shared;
 	const char *queue;
@@ -56,8 +44,13 @@ struct options {
 	bool http; /* the message comes as a request */
 	struct http_hosts hosts;
 	struct attachments attachments;
-	struct message_options message;
-	struct mq_publishing how; /* messages go out, but for when */
+	bool raw;	/* messages have no header */
+	bool ids, wait; /* somebody asks for their ids, or for their ends */
+	bool awaited;	/* or may ask for their ends later */
+	bool notes;	/* somebody reads notes */
+	struct mq_envelope headers;
+	int64_t expires_ms;	  /* after they are ready; 0: never */
+	struct mq_publishing how; /* they go out; when is not final yet */
 };
 
 /* Reads the options; ends with exit 64 when they are wrong.  The operands
@@ -92,7 +85,7 @@ struct batch {
 
 struct transport {
 	/* The caller's, set before transport_begin(). */
-	const struct options *opt;
+	struct options *opt;
 	struct mq_redis *redis;
 	struct mq_publisher *publisher;
 	/* And before the first message. */
@@ -169,8 +162,7 @@ void batch_end(struct transport *, int status, const char *fmt, ...)
 
 /* Brings the attachments to the server, and sets the header; ends the program if that
  * fails.  They are removed if their message is refused. */
-void attachments_send(
-    struct attachments *, struct transport *, struct mq_envelope *headers);
+void attachments_send(struct transport *);
 
 /* Ids that sort in the order of publishing, by the clock of the server. */
 struct stamp {
@@ -182,7 +174,7 @@ struct stamp {
 
 /* To be made by message_init(). */
 struct messages {
-	const struct message_options *opt;
+	struct options *opt; /* the transport's */
 	const struct mq_layout *layout;
 	struct transport *transport;
 	struct stamp stamp;

@@ -82,13 +82,13 @@ make_safe(struct transport *t)
 static void
 take_id(struct transport *t, const char *id)
 {
-	if (t->opt->message.ids && !t->opt->durable) {
+	if (t->opt->ids && !t->opt->durable) {
 		printf("%.*s\n", MQ_ID_LEN, id);
-	} else if (t->opt->message.ids) {
+	} else if (t->opt->ids) {
 		mq_buf_add(&t->held, id, MQ_ID_LEN);
 		mq_buf_add(&t->held, "\n", 1);
 	}
-	if (t->opt->message.wait)
+	if (t->opt->wait)
 		mq_buf_add(&t->ids, id, MQ_ID_LEN);
 }
 
@@ -142,9 +142,9 @@ count_refused(const struct transport *t)
 static void
 drop_attachments(struct transport *t)
 {
-	const struct attachments *a = t->opt->message.attachments;
+	const struct attachments *a = &t->opt->attachments;
 
-	if (a != NULL && a->id[0] != '\0' && t->count[MQ_PUBLISHED] == 0 &&
+	if (a->id[0] != '\0' && t->count[MQ_PUBLISHED] == 0 &&
 	    count_unknown(t) == 0 &&
 	    (t->count[MQ_PUBLISHED_FULL] > 0 ||
 		t->count[MQ_PUBLISHED_JOINED] + count_refused(t) > 0))
@@ -229,9 +229,8 @@ static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 static bool
 is_special(const struct options *o)
 {
-	return o->how.special || o->tick >= 0 ||
-	    o->message.attachments != NULL ||
-	    o->message.when.kind != MQ_WHEN_NOW;
+	return o->how.special || o->tick >= 0 || o->attachments.n > 0 ||
+	    o->how.when.kind != MQ_WHEN_NOW;
 }
 
 /* Finds out the server's clock, too, if it says that. */
@@ -244,8 +243,7 @@ open_queue(struct transport *t)
 	enum mq_call result = mq_publisher_open(t->publisher, is_special(o),
 	    !o->shared.existing, &t->clock_us, &yes);
 
-	if (result == MQ_CALL_LOST && !o->durable &&
-	    o->message.attachments == NULL)
+	if (result == MQ_CALL_LOST && !o->durable && o->attachments.n == 0)
 		mq_die(r->status, "%s", r->error);
 	if (result == MQ_CALL_LOST)
 		mq_say("%s", r->error);
@@ -750,7 +748,7 @@ batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
 	if (next->post.count == 0)
 		mq_post_begin(t->publisher, &next->post, &t->how);
 	mq_post_add(t->publisher, &next->post, unique, header, payload, n);
-	if (t->opt->message.ids || t->opt->message.wait)
+	if (t->opt->ids || t->opt->wait)
 		mq_buf_add(&next->ids, id, MQ_ID_LEN);
 	if (next->post.count == BATCH_COUNT ||
 	    mq_post_bytes(&next->post) > BATCH_BYTES)

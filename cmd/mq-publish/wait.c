@@ -136,7 +136,7 @@ report_ending(const struct waiting *w, const struct awaited *a)
 {
 	const char *state = mq_end_name(a->ending.state);
 	const char *text = a->ending.text;
-	bool ids = w->opt->message.ids;
+	bool ids = w->opt->ids;
 	char *shown = NULL;
 
 	if (text != NULL && w->terminal)
