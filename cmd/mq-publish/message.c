@@ -81,23 +81,23 @@ attachments_send(struct transport *t)
  * so that ids sort in the order of publishing.  The clock is asked for every 64th
  * only, since that is a system call on some machines. */
 static uint64_t
-next_us(struct stamp *s)
+next_us(struct messages *m)
 {
 	uint64_t now;
 
-	s->last_us++;
-	if (s->made++ % 64 == 0) {
-		now = (uint64_t)(mq_clock_steady_us() + s->clock_us);
-		if (now > s->last_us)
-			s->last_us = now;
+	m->last_us++;
+	if (m->made++ % 64 == 0) {
+		now = (uint64_t)(mq_clock_steady_us() + m->transport->clock_us);
+		if (now > m->last_us)
+			m->last_us = now;
 	}
-	return s->last_us;
+	return m->last_us;
 }
 
 static void
 make_id(struct messages *m, char id[MQ_ID_LEN + 1])
 {
-	mq_id_make(&m->stamp.random, next_us(&m->stamp), id);
+	mq_id_make(&m->ids, next_us(m), id);
 }
 
 static void __attribute__((noreturn))
@@ -113,9 +113,9 @@ print_due(const struct messages *m, int64_t after_ms, char due[static DUE_SIZE])
 	int64_t ms = m->opt->how.when.ms;
 
 	if (m->opt->how.when.kind == MQ_WHEN_NOW)
-		ms = (int64_t)m->stamp.last_us / 1000;
+		ms = (int64_t)m->last_us / 1000;
 	else if (m->opt->how.when.kind == MQ_WHEN_IN)
-		ms += (int64_t)m->stamp.last_us / 1000;
+		ms += (int64_t)m->last_us / 1000;
 	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)(ms + after_ms));
 }
 
@@ -245,8 +245,8 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 	if (due > MQ_TIME_MAX)
 		due = MQ_TIME_MAX;
 	if (due > 0)
-		(void)next_us(&m->stamp);
-	now = (int64_t)m->stamp.last_us / 1000;
+		(void)next_us(m);
+	now = (int64_t)m->last_us / 1000;
 	/* Not of a copy whose header still has the time of an earlier delay. */
 	said = line->copied ? line->due_ms : due;
 	if (said != 0 && said < now && !m->noted_past &&
@@ -312,13 +312,11 @@ message_init(struct messages *m, struct transport *transport)
 	struct options *opt = transport->opt;
 	struct mq_envelope e = {0};
 
-	*m = (struct messages){.opt = opt,
-	    .layout = opt->shared.layout,
-	    .transport = transport,
-	    .stamp = {.clock_us = transport->clock_us}};
+	*m = (struct messages){
+	    .opt = opt, .layout = opt->shared.layout, .transport = transport};
 	if (opt->raw)
 		return;
-	(void)next_us(&m->stamp);
+	(void)next_us(m);
 	mq_envelope_set(&e, MQ_HEADER_ID, gap);
 	if (opt->awaited)
 		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, gap);
@@ -408,7 +406,7 @@ read_messages(struct messages *m)
 				batch_settle(t);
 			(void)wait_for_input(m, frames.fd, -1);
 			/* Time has passed without a message. */
-			m->stamp.made = 0;
+			m->made = 0;
 			continue;
 		}
 		if (result != MQ_FRAME_RECORD)

@@ -79,6 +79,7 @@ void options_free(struct options *);
  */
 
 struct batch {
+	struct transport *transport;
 	struct mq_post post;
 	struct mq_buf ids; /* MQ_ID_LEN each, if anybody wants them */
 };
@@ -164,20 +165,15 @@ void batch_end(struct transport *, int status, const char *fmt, ...)
  * fails.  They are removed if their message is refused. */
 void attachments_send(struct transport *);
 
-/* Ids that sort in the order of publishing, by the clock of the server. */
-struct stamp {
-	struct mq_idgen random;
-	int64_t clock_us;   /* the server's clock minus the steady one */
-	uint64_t last_us;   /* the time in the last id */
-	unsigned long made; /* since the clock was looked at in any case */
-};
-
 /* To be made by message_init(). */
 struct messages {
 	struct options *opt; /* the transport's */
 	const struct mq_layout *layout;
 	struct transport *transport;
-	struct stamp stamp;
+	/* Ids sort in the order of publishing, by the clock of the server. */
+	struct mq_idgen ids;
+	uint64_t last_us;   /* the time in the last one */
+	unsigned long made; /* since the clock was looked at in any case */
 	unsigned long seen; /* messages that were to be published */
 	bool noted_large;   /* a large payload was noted */
 	bool noted_past;    /* and a time that is over */

@@ -329,17 +329,12 @@ transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 	}
 }
 
-struct verdicts {
-	struct transport *transport;
-	const struct mq_buf *ids;
-};
-
 /* What the server said of message i; joined: the id of that which it has joined. */
 static void
 take_verdict(void *arg, int i, enum mq_published verdict, const char *joined)
 {
-	const struct mq_buf *ids = ((const struct verdicts *)arg)->ids;
-	struct transport *t = ((const struct verdicts *)arg)->transport;
+	const struct batch *b = arg;
+	struct transport *t = b->transport;
 	bool ours = verdict == MQ_PUBLISHED;
 
 	t->count[verdict]++;
@@ -353,7 +348,8 @@ take_verdict(void *arg, int i, enum mq_published verdict, const char *joined)
 		take_id(t, joined);
 	else if (ours)
 		take_id(t,
-		    ids->len == 0 ? NULL : ids->data + (size_t)i * MQ_ID_LEN);
+		    b->ids.len > 0 ? b->ids.data + (size_t)i * MQ_ID_LEN :
+				     NULL);
 }
 
 /* The server has answered for the batch, which is empty from now on. */
@@ -373,8 +369,7 @@ typedef enum mq_call judge_fn(
 static enum mq_call
 judge(struct transport *t, struct batch *b, judge_fn *fn)
 {
-	return fn(t->publisher, &b->post, take_verdict,
-	    &(struct verdicts){t, &b->ids});
+	return fn(t->publisher, &b->post, take_verdict, b);
 }
 
 /* Of the batches from number `from` on, those that are done are under way no more; the
@@ -745,6 +740,7 @@ batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
 		send_or_settle(t);
 		next = batch_at(t, t->used);
 	}
+	next->transport = t;
 	if (next->post.count == 0)
 		mq_post_begin(t->publisher, &next->post, &t->how);
 	mq_post_add(t->publisher, &next->post, unique, header, payload, n);
