@@ -62,8 +62,8 @@ connect_remote(struct remote *r)
 	    .down = on_found, .refused = on_refused};
 	const char *why;
 
-	r->async =
-	    (struct mq_async){.loop = r->of->loop, .events = &events, .arg = r};
+	r->async = (struct mq_async){
+	    .loop = r->of->session->loop, .events = &events, .arg = r};
 	if (mq_async_open(&r->async, &r->server, &why) == -1)
 		set_down(r, why);
 	else
@@ -93,7 +93,7 @@ start_remote(struct remote *r)
 	r->since = mq_clock_steady_s();
 	r->state = REMOTE_PREPARING;
 	mq_server_free(server);
-	if (mq_server_at(server, r->url, d->server) == 0 &&
+	if (mq_server_at(server, r->url, d->session->server) == 0 &&
 	    server->url.kind == MQ_URL_CLUSTER)
 		strlcpy(why, "dup to a cluster is not supported",
 		    sizeof(server->error));
@@ -103,8 +103,8 @@ start_remote(struct remote *r)
 	}
 	if (why[0] != '\0')
 		set_down(r, why);
-	else if ((found = find_start(
-		      &r->finder, d->children, server, on_found, r)) == 1)
+	else if ((found = find_start(&r->finder, d->session->children, server,
+		      on_found, r)) == 1)
 		connect_remote(r);
 	else if (found == -1)
 		set_down(r, strerror(errno));
@@ -114,7 +114,7 @@ static void
 remote_free(struct remote *r)
 {
 	TAILQ_REMOVE(&r->of->remotes, r, link);
-	ev_timer_stop(r->of->loop, &r->tick);
+	ev_timer_stop(r->of->session->loop, &r->tick);
 	mq_helper_kill(&r->finder.helper);
 	mq_async_close(&r->async);
 	mq_server_free(&r->server);
@@ -170,7 +170,7 @@ remote_get(struct duplicates *d, const char *url)
 		r->url = mq_xstrdup(url);
 		ev_timer_init(&r->tick, on_tick, SILENCE, SILENCE);
 		r->tick.data = r;
-		ev_timer_start(d->loop, &r->tick);
+		ev_timer_start(d->session->loop, &r->tick);
 		TAILQ_INSERT_HEAD(&d->remotes, r, link);
 	}
 	/* A new one has been down for ever. */
@@ -229,9 +229,9 @@ request_free(struct request *q)
 static void
 start_timer(struct requests *r, double after)
 {
-	ev_timer_stop(r->shared->loop, &r->timer);
+	ev_timer_stop(r->shared->session->loop, &r->timer);
 	ev_timer_set(&r->timer, after, 0);
-	ev_timer_start(r->shared->loop, &r->timer);
+	ev_timer_start(r->shared->session->loop, &r->timer);
 }
 
 /* Ends a request; frees the text.  If the run has ended, a failure is said to people. */
@@ -239,7 +239,7 @@ static void
 answer_request(struct request *q, char *text)
 {
 	struct requests *r = q->of;
-	const struct options *opt = r->shared->opt;
+	const struct options *opt = r->shared->session->opt;
 	bool failed = strncmp(text, "ok ", 3) != 0;
 
 	mq_answers_say(r->answers, text);
@@ -251,7 +251,7 @@ answer_request(struct request *q, char *text)
 	r->count--;
 	request_free(q);
 	if (!r->awaited)
-		ev_timer_stop(r->shared->loop, &r->timer);
+		ev_timer_stop(r->shared->session->loop, &r->timer);
 }
 
 static char *
@@ -308,7 +308,7 @@ publish_copy(struct request *q)
 	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
 	struct mq_envelope copy;
 	struct mq_buf why = {0};
-	bool ours = q->layout == d->opt->layout;
+	bool ours = q->layout == d->session->opt->layout;
 
 	if (q->what.due_s > 0) {
 		how.when.kind = MQ_WHEN_IN;
@@ -341,10 +341,10 @@ begin_copy(struct request *q)
 	const struct duplicates *d = q->of->shared;
 	const char *set = mq_envelope_get(&q->m->envelope, MQ_HEADER_ATTACH);
 
-	mq_id_make(d->ids, (uint64_t)mq_clock_unix_us(), q->id);
+	mq_id_make(d->session->ids, (uint64_t)mq_clock_unix_us(), q->id);
 	if (set == NULL) {
 		publish_copy(q);
-	} else if (q->remote != NULL || q->layout != d->opt->layout) {
+	} else if (q->remote != NULL || q->layout != d->session->opt->layout) {
 		answer_failed(q,
 		    "attachments are copied only within one server and layout");
 	} else {
@@ -374,7 +374,7 @@ take_answer(
 		    q, "the message is longer than the maxsize of that queue");
 	else if (step == STEP_PUBLISH && n != MQ_PUBLISHED)
 		answer_failed(q, "the last tick of the message is over");
-	else if (step == STEP_PUBLISH && d->opt->rq)
+	else if (step == STEP_PUBLISH && d->session->opt->rq)
 		answer_request(q,
 		    mq_xasprintf(
 			"ok http://%s/q/%s/%s", d->host, q->what.queue, q->id));
@@ -431,7 +431,7 @@ advance_requests(struct requests *r)
 			request_begin(q);
 	} while (r->count < before);
 	if (r->count == 0)
-		ev_timer_stop(r->shared->loop, &r->timer);
+		ev_timer_stop(r->shared->session->loop, &r->timer);
 	else if (!ev_is_active(&r->timer))
 		start_timer(r, PATIENCE);
 	if (r->count == 0 && r->awaited) {
@@ -498,11 +498,11 @@ resolve_queue(struct request *q, const char **why)
 	const char *ns = q->what.ns, *wrong;
 	char *name;
 
-	q->layout = d->opt->layout;
+	q->layout = d->session->opt->layout;
 	if (q->what.layout != NULL)
 		q->layout = mq_layout_find(q->what.layout);
 	else if (ns == NULL)
-		ns = d->server->url.ns;
+		ns = d->session->server->url.ns;
 	*why = NULL;
 	if (q->layout == NULL)
 		*why = "its layout is neither rmq nor rsmq";
@@ -551,7 +551,7 @@ requests_await(struct requests *r, bool ended)
 {
 	r->awaited = r->count > 0;
 	if (ended)
-		ev_timer_stop(r->shared->loop, &r->timer);
+		ev_timer_stop(r->shared->session->loop, &r->timer);
 	if (ended && r->awaited)
 		start_timer(r, PATIENCE);
 	return r->awaited;
@@ -600,7 +600,7 @@ duplicates_free(struct duplicates *d)
 
 	TAILQ_FOREACH(r, &d->runs, link) {
 		mq_answers_close(r->answers);
-		ev_timer_stop(d->loop, &r->timer);
+		ev_timer_stop(d->session->loop, &r->timer);
 		while ((q = TAILQ_FIRST(&r->list)) != NULL) {
 			TAILQ_REMOVE(&r->list, q, link);
 			request_free(q);

@@ -22,13 +22,8 @@
 /* Shared by the requests of all runs. */
 struct duplicates {
 	/* Set by the caller. */
-	struct ev_loop *loop;
-	const struct options *opt;
-	const struct mq_server *server; /* our own */
-	struct session *session;	/* with it */
-	struct mq_children *children;
-	struct mq_idgen *ids;
-	const char *host; /* the name of this machine */
+	struct session *session; /* with our own server */
+	const char *host;	 /* the name of this machine */
 	TAILQ_HEAD(requests_list, requests) runs;
 	TAILQ_HEAD(remote_list, remote) remotes;
 	/* Not by the caller. */

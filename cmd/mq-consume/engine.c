@@ -160,12 +160,7 @@ init_runs(struct engine *e)
 	struct mq_consumer *server = &e->session.self;
 	const char *host = process_host(&e->process);
 
-	e->duplicates = (struct duplicates){.loop = e->loop,
-	    .opt = e->opt,
-	    .server = e->server,
-	    .session = &e->session,
-	    .children = &e->children,
-	    .ids = &e->ids,
+	e->duplicates = (struct duplicates){.session = &e->session,
 	    .host = host,
 	    .runs = TAILQ_HEAD_INITIALIZER(e->duplicates.runs),
 	    .remotes = TAILQ_HEAD_INITIALIZER(e->duplicates.remotes)};

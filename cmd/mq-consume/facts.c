@@ -253,7 +253,7 @@ claim_room(void *arg, int queue)
 	/* What is claimed while older messages go back would go back behind
 	 * them. */
 	if (policy_level(&e->policy) != STOP_NOT ||
-	    outbox_gives_back(&e->outbox, queue))
+	    !TAILQ_EMPTY(&e->outbox.queues[queue].back))
 		return 0;
 	room = policy_room(&e->policy,
 	    e->executor.table->room(&e->executor, queue), held,
@@ -323,6 +323,7 @@ static void
 hear_inbox(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
+	struct mq_counts *counts;
 
 	switch (f->kind) {
 	case FACT_WAKE:
@@ -361,8 +362,12 @@ hear_inbox(void *arg, const struct fact *f)
 		session_flush(&e->session);
 		break;
 	case FACT_UNFIT:
-		if (f->unfit->kind == UNFIT_CRASHED)
-			counters_crashed(&e->counters, f->message->queue);
+		/* A run whose consumer died. */
+		if (f->unfit->kind == UNFIT_CRASHED) {
+			counts = &e->counters.queues[f->message->queue].counts;
+			counts->runs++;
+			counts->crashed++;
+		}
 		settle_message(e, f->message,
 		    verdict_unfit(&e->verdicts, f->message, f->unfit));
 		break;

@@ -470,7 +470,8 @@ ask(struct house *h, const char *word, const char *about)
 	WORD("waits", answers(o->waiting_count > 0));
 	WORD("holds", answers(o->holding));
 	WORD("refused", answers(outbox_refused(o)));
-	WORD("gives-back", answers(outbox_gives_back(o, queue_of(about))));
+	WORD("gives-back",
+	    answers(!TAILQ_EMPTY(&o->queues[queue_of(about)].back)));
 	WORD("in-order", answers(inbox_in_order(&h->f.inbox, queue_of(about))));
 	WORD("pausing",
 	    record("%d", h->f.inbox.queues[queue_of(about)].pausing));

@@ -62,7 +62,7 @@ say_overtaken(const struct message *m, const char *by)
 void
 outbox_lose(struct outbox *o, struct message *m, const char *why)
 {
-	counters_lost(o->counters, m);
+	o->counters->queues[m->queue].counts.lease_lost++;
 	say_overtaken(m, why);
 }
 
@@ -538,7 +538,8 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 	int slots = rules_slots(o->opt, NULL);
 	int most = o->many ? MANY_MAX : MIN(slots, ENOUGH);
 
-	if (outcome == MQ_OUTCOME_FRONT && outbox_gives_back(o, m->queue)) {
+	if (outcome == MQ_OUTCOME_FRONT &&
+	    !TAILQ_EMPTY(&o->queues[m->queue].back)) {
 		outbox_give_back(o, m);
 		return;
 	}
@@ -601,12 +602,6 @@ outbox_give_back(struct outbox *o, struct message *m)
 	else
 		TAILQ_INSERT_AFTER(line, other, m, line);
 	tell(o, FACT_WAKE);
-}
-
-bool
-outbox_gives_back(const struct outbox *o, int queue)
-{
-	return !TAILQ_EMPTY(&o->queues[queue].back);
 }
 
 /* Without an answer, or beyond the bounds of the command, a message stays in
@@ -673,8 +668,9 @@ outbox_send_back(struct outbox *o)
 
 	for (queue = 0; queue < o->opt->queue_count && o->back_count > 0;
 	     queue++)
-		while (outbox_gives_back(o, queue) && o->back_sent == 0 &&
-		    !equal_under_way(o, queue) && session_is_up(o->session))
+		while (!TAILQ_EMPTY(&o->queues[queue].back) &&
+		    o->back_sent == 0 && !equal_under_way(o, queue) &&
+		    session_is_up(o->session))
 			send_newest(o, queue);
 }
 

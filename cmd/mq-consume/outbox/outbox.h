@@ -20,6 +20,13 @@
  * by queue, and the long runs, if these have changed.  If the connection is lost before
  * the answer, counts may be lost: none is counted twice. */
 
+struct queue_counters {
+	struct mq_counts counts; /* not sent yet; others may add to these */
+	double run_ms;		 /* below 1: the rest of counts.run_ms */
+	long long pushed;	 /* not counted at their new queue yet */
+	char *to;		 /* where the last of those went; free() */
+};
+
 struct counters {
 	const struct options *opt;
 	struct mq_consumer *server;
@@ -38,11 +45,8 @@ void counters_init(struct counters *, const struct options *,
 void counters_free(struct counters *);
 
 void counters_ran(struct counters *, int queue, double seconds);
-/* A run whose consumer died was found when its message was to start again. */
-void counters_crashed(struct counters *, int queue);
-/* The server has confirmed the outcome; or the lease was lost before. */
+/* The server has confirmed the outcome. */
 void counters_settled(struct counters *, const struct message *);
-void counters_lost(struct counters *, const struct message *);
 /* Sends the counts since the last call. */
 void counters_send(struct counters *);
 /* Tells the long runs: text as of queue/stats.h, taken; empty: nothing runs. */
@@ -84,7 +88,7 @@ void result_add(const struct result_rules *, struct message *,
 struct outbox_queue {
 	struct outbox *outbox;
 	int waiting;	       /* count of acks that wait for others */
-	struct messages back;  /* the newest first: go back */
+	struct messages back;  /* go back, the newest first; others read this */
 	struct messages equal; /* wait for equal ones; see outbox.c */
 };
 
@@ -106,7 +110,8 @@ struct outbox {
 	bool many; /* messages end many at a time */
 
 	/* Others read these. */
-	int settling;	     /* count of messages that are */
+	struct outbox_queue *queues; /* free() */
+	int settling;		     /* count of messages that are */
 	size_t copying;	     /* bytes that those in flight copy, about */
 	int waiting_count;   /* acks that wait for others */
 	bool holding;	     /* one of them may hold a key or a group */
@@ -116,7 +121,6 @@ struct outbox {
 	struct messages waiting; /* the acks */
 	int enough;	/* waiting_count to be sent at the end of a turn */
 	ev_timer timer; /* for the waiting acks */
-	struct outbox_queue *queues; /* free() */
 	int back_count, equal_count; /* of all queues */
 	int back_sent;		     /* of those that go back: in flight */
 };
@@ -127,8 +131,6 @@ void outbox_init(struct outbox *);
 void outbox_settle(struct outbox *, struct message *, enum mq_outcome);
 /* The same with one that goes back unstarted, with others of its queue. */
 void outbox_give_back(struct outbox *, struct message *);
-/* Whether messages of a queue go back. */
-bool outbox_gives_back(const struct outbox *, int queue);
 /* Sends the next messages that go back; to be called once per turn. */
 void outbox_send_back(struct outbox *);
 /* Sends the waiting acks. */

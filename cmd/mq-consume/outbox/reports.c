@@ -13,13 +13,6 @@
 
 /* --- counters --------------------------------------------------------------- */
 
-struct queue_counters {
-	struct mq_counts counts; /* not sent yet */
-	double run_ms;		 /* below 1: the rest of counts.run_ms */
-	long long pushed;	 /* not counted at their new queue yet */
-	char *to;		 /* where the last of those went; free() */
-};
-
 void
 counters_init(struct counters *c, const struct options *opt,
     struct mq_consumer *server, const char *server_name)
@@ -54,13 +47,6 @@ counters_ran(struct counters *c, int queue, double seconds)
 	q->run_ms += seconds * 1000;
 	q->counts.run_ms += (long long)q->run_ms;
 	q->run_ms -= (double)(long long)q->run_ms;
-}
-
-void
-counters_crashed(struct counters *c, int queue)
-{
-	c->queues[queue].counts.runs++;
-	c->queues[queue].counts.crashed++;
 }
 
 static void
@@ -117,12 +103,6 @@ counters_settled(struct counters *c, const struct message *m)
 		c->returned++;
 		break;
 	}
-}
-
-void
-counters_lost(struct counters *c, const struct message *m)
-{
-	c->queues[m->queue].counts.lease_lost++;
 }
 
 static void
