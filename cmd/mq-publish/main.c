@@ -57,7 +57,8 @@ publish(struct modules *m, char *payloads[], int count)
 	o->how.when =
 	    options_when(o, (mq_clock_steady_us() + t->clock_us) / 1000);
 	t->how = o->how;
-	message_init(&m->messages, t);
+	m->messages = (struct messages){
+	    .opt = o, .layout = o->shared.layout, .transport = t};
 	for (i = 0; i < count; i++)
 		message_add(&m->messages, payloads[i], strlen(payloads[i]));
 	if (count == 0 && isatty(STDIN_FILENO) && !o->shared.quiet)

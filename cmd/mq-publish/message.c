@@ -119,18 +119,6 @@ print_due(const struct messages *m, int64_t after_ms, char due[static DUE_SIZE])
 	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)(ms + after_ms));
 }
 
-/* Writes that time into the gap at `at` of the header, if there is one. */
-static void
-fill_time(struct messages *m, size_t at, int64_t after_ms)
-{
-	char due[DUE_SIZE];
-
-	if (at == 0)
-		return;
-	print_due(m, after_ms, due);
-	memcpy(m->header.data + at, due, strlen(due));
-}
-
 /* Other programs would take other bytes out than were put in. */
 static void
 check_text(struct messages *m, const char *payload, size_t n)
@@ -169,31 +157,6 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	    m->layout->has & MQ_HAS_IDS)
 		make_id(m, id);
 	batch_add(m->transport, id, id, &none, payload, n);
-}
-
-void
-message_add(struct messages *m, const char *payload, size_t n)
-{
-	struct attachments *a = &m->opt->attachments;
-	char id[MQ_ID_LEN + 1] = "";
-
-	if (m->opt->raw) {
-		add_bare(m, payload, n);
-		return;
-	}
-	check_text(m, payload, n);
-	make_id(m, id);
-	memcpy(m->header.data + m->id_at, id, MQ_ID_LEN);
-	if (m->reply_at > 0)
-		memcpy(m->header.data + m->reply_at, id, MQ_ID_LEN);
-	fill_time(m, m->due_at, 0);
-	fill_time(m, m->expires_at, m->opt->expires_ms);
-	if (a->n > 0) {
-		strlcpy(a->id, id, sizeof(a->id));
-		if (m->layout->attachments->close(&a->set, id) == -1)
-			end_failed(m->transport);
-	}
-	batch_add(m->transport, id, id, &m->header, payload, n);
 }
 
 static void
@@ -304,19 +267,20 @@ place_of(const struct messages *m, const char *name)
 	return (size_t)(at - m->header.data) + strlen(name) + strlen("\":[\"");
 }
 
-/* The header of messages that have none of their own is made here, with gaps. */
-void
-message_init(struct messages *m, struct transport *transport)
+/* Makes the header of messages that have none of their own, with gaps for their ids; one
+ * with times is good for a millisecond. */
+static void
+prepare_header(struct messages *m)
 {
 	static const char gap[] = "--------------------------------";
-	struct options *opt = transport->opt;
+	const struct options *opt = m->opt;
+	bool timed = opt->how.when.kind != MQ_WHEN_NOW || opt->expires_ms > 0;
 	struct mq_envelope e = {0};
 
-	*m = (struct messages){
-	    .opt = opt, .layout = opt->shared.layout, .transport = transport};
-	if (opt->raw)
+	if (m->header.len > 0 && (!timed || m->header_ms == m->last_us / 1000))
 		return;
-	(void)next_us(m);
+	m->header_ms = m->last_us / 1000;
+	mq_buf_clear(&m->header);
 	mq_envelope_set(&e, MQ_HEADER_ID, gap);
 	if (opt->awaited)
 		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, gap);
@@ -328,10 +292,30 @@ message_init(struct messages *m, struct transport *transport)
 	m->id_at = place_of(m, MQ_HEADER_ID);
 	if (opt->awaited)
 		m->reply_at = place_of(m, MQ_HEADER_REPLY_TO);
-	if (opt->how.when.kind != MQ_WHEN_NOW)
-		m->due_at = place_of(m, MQ_HEADER_DUE);
-	if (opt->expires_ms > 0)
-		m->expires_at = place_of(m, MQ_HEADER_EXPIRES);
+}
+
+void
+message_add(struct messages *m, const char *payload, size_t n)
+{
+	struct attachments *a = &m->opt->attachments;
+	char id[MQ_ID_LEN + 1] = "";
+
+	if (m->opt->raw) {
+		add_bare(m, payload, n);
+		return;
+	}
+	check_text(m, payload, n);
+	make_id(m, id);
+	prepare_header(m);
+	memcpy(m->header.data + m->id_at, id, MQ_ID_LEN);
+	if (m->reply_at > 0)
+		memcpy(m->header.data + m->reply_at, id, MQ_ID_LEN);
+	if (a->n > 0) {
+		strlcpy(a->id, id, sizeof(a->id));
+		if (m->layout->attachments->close(&a->set, id) == -1)
+			end_failed(m->transport);
+	}
+	batch_add(m->transport, id, id, &m->header, payload, n);
 }
 
 /* --- what is read ------------------------------------------------------------- */

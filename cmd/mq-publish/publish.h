@@ -165,11 +165,13 @@ void batch_end(struct transport *, int status, const char *fmt, ...)
  * fails.  They are removed if their message is refused. */
 void attachments_send(struct transport *);
 
-/* To be made by message_init(). */
 struct messages {
+	/* The caller's; the options' time when messages are ready is by the clock of
+	 * the server. */
 	struct options *opt; /* the transport's */
 	const struct mq_layout *layout;
 	struct transport *transport;
+	/* The module's; they start zeroed. */
 	/* Ids sort in the order of publishing, by the clock of the server. */
 	struct mq_idgen ids;
 	uint64_t last_us;   /* the time in the last one */
@@ -179,13 +181,10 @@ struct messages {
 	bool noted_past;    /* and a time that is over */
 	/* Of a message without headers of its own; main() frees it. */
 	struct mq_buf header;
-	/* Where there are gaps in it, for the id (twice), and for the time that
-	 * it is due, or expires; 0: nowhere. */
-	size_t id_at, reply_at, due_at, expires_at;
+	uint64_t header_ms; /* when it was made; */
+	/* where its gaps for the id are; 0: there is no second one */
+	size_t id_at, reply_at;
 };
-
-/* The options' time when messages are ready is by the clock of the server. */
-void message_init(struct messages *, struct transport *);
 
 /* Adds a payload with the headers of all to the batch.  Ends with exit 65 if it cannot be
  * published. */
