@@ -496,6 +496,15 @@ mq_option_free(struct mq_shared *o)
 	free(o->url);
 }
 
+void
+mq_option_end(
+    struct mq_shared *shared, struct mq_server *server, struct mq_redis *r)
+{
+	mq_redis_close(r);
+	mq_server_free(server);
+	mq_option_free(shared);
+}
+
 /* --- operands ----------------------------------------------------------------- */
 
 /* The layout that was given last in this order; rmq if none was. */

@@ -71,15 +71,6 @@ mq_option_must(const struct mq_redis *r, int rv)
 		mq_die(r->status, "%s", r->error);
 }
 
-void
-mq_option_end(
-    struct mq_shared *shared, struct mq_server *server, struct mq_redis *r)
-{
-	mq_redis_close(r);
-	mq_server_free(server);
-	mq_option_free(shared);
-}
-
 /* --- interrupt --------------------------------------------------------------- */
 
 static volatile sig_atomic_t interrupted;
