@@ -158,8 +158,8 @@ enum {
 	MESSAGES,   /* queue, and which key of it has them */
 	HELD,	    /* queue, and connection that has them */
 	OF_QUEUE,   /* queue, and which key of it */
-	UNACKED,    /* connection and queue */
 	CONNECTION, /* connection, and which key of it */
+	UNACKED,    /* connection and queue */
 	MOVING,	    /* queue, and which key of it an older version claimed large
 		     * messages from */
 	KINDS
@@ -167,7 +167,7 @@ enum {
 
 struct found {
 	struct mq_names list[KINDS];
-	struct mq_names some[UNACKED]; /* of this step; some may be known */
+	struct mq_names some[CONNECTION]; /* of this step; some may be known */
 };
 
 /* The keys of queues. */
@@ -521,7 +521,7 @@ keep_unknown(struct rmq_cleaner *w, struct found *f)
 
 	mq_command_plain(&c, "SMISMEMBER");
 	rmq_key_all(&c, RMQ_QUEUES);
-	for (kind = 0; kind < UNACKED; kind++)
+	for (kind = 0; kind < CONNECTION; kind++)
 		for (i = 0; i < f->some[kind].n; i++, n++)
 			mq_command_str(&c, f->some[kind].list[i].name);
 	if (n == 0) {
@@ -531,7 +531,7 @@ keep_unknown(struct rmq_cleaner *w, struct found *f)
 	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &known);
 	if (known == NULL || known->elements != n)
 		n = 0;
-	for (kind = 0; kind < UNACKED; kind++)
+	for (kind = 0; kind < CONNECTION; kind++)
 		for (i = 0; at < n && i < f->some[kind].n; i++, at++) {
 			name = &f->some[kind].list[i];
 			if (known->element[at]->type == REDIS_REPLY_INTEGER &&
@@ -562,7 +562,7 @@ scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
 	for (i = 0; keys != NULL && i < keys->elements; i++)
 		note_key(w, f, keys->element[i]);
 	rv = keep_unknown(w, f);
-	free_names(f->some, UNACKED);
+	free_names(f->some, CONNECTION);
 	freeReplyObject(reply);
 	return rv;
 }
@@ -638,34 +638,15 @@ leave_out(struct mq_names *names, const struct mq_names *known)
 	*names = kept;
 }
 
-/* Behind those adopted, whose queues are known now, or would be. */
-static int
-recover_messages(struct rmq_cleaner *w, struct found *f)
-{
-	struct mq_names recovered = {0};
-	size_t i;
-	int rv = select_names(
-	    w, &f->list[MESSAGES], ask_orphan, MESSAGES, &recovered);
-
-	if (rv == 0)
-		rv = select_names(
-		    w, &f->list[HELD], ask_orphan, HELD, &recovered);
-	for (i = 0; i < recovered.n && w->how->dry_run; i++)
-		mq_names_add(&w->known, recovered.list[i].name, NULL);
-	mq_names_sort(&w->known);
-	leave_out(&f->list[OF_QUEUE], &w->known);
-	mq_names_free(&recovered);
-	return rv;
-}
-
 int
 rmq_orphans(struct rmq_cleaner *w)
 {
-	struct mq_names adopted = {0}, removed = {0};
+	struct mq_names adopted = {0}, recovered = {0}, removed = {0};
 	struct found f = {0};
 	char cursor[MQ_CURSOR_SIZE];
 	bool all = w->how->all;
-	int i, steps, rv = 0;
+	int kind, steps, rv = 0;
+	size_t i;
 
 	if (mq_redis_command(w->round.r).cluster) {
 		w->blind = !all || mq_partial_lost(w->round.r, 0) != NULL;
@@ -677,23 +658,26 @@ rmq_orphans(struct rmq_cleaner *w)
 		rv = scan_keys(w, &f, cursor);
 	w->out->scan_at = strtoull(cursor, NULL, 10);
 	/* A walk may come by a key twice. */
-	for (i = 0; i < KINDS; i++)
-		mq_names_sort(&f.list[i]);
+	for (kind = 0; kind < KINDS; kind++)
+		mq_names_sort(&f.list[kind]);
 	if (rv == 0)
 		rv = heal(w, &f.list[MOVING]);
 	if (rv == 0)
 		rv = adopt_some(w, &f.list[UNACKED], &adopted);
 	leave_out(&f.list[CONNECTION], &adopted);
-	if (rv == 0)
-		rv = recover_messages(w, &f);
-	if (rv == 0 && all)
+	/* Behind those adopted, whose queues are known now, or would be. */
+	for (kind = MESSAGES; rv == 0 && kind <= HELD; kind++)
 		rv = select_names(
-		    w, &f.list[OF_QUEUE], ask_orphan, OF_QUEUE, &removed);
-	if (rv == 0 && all)
-		rv = select_names(
-		    w, &f.list[CONNECTION], ask_orphan, CONNECTION, &removed);
+		    w, &f.list[kind], ask_orphan, kind, &recovered);
+	for (i = 0; i < recovered.n && w->how->dry_run; i++)
+		mq_names_add(&w->known, recovered.list[i].name, NULL);
+	mq_names_sort(&w->known);
+	leave_out(&f.list[OF_QUEUE], &w->known);
+	for (kind = OF_QUEUE; rv == 0 && all && kind <= CONNECTION; kind++)
+		rv = select_names(w, &f.list[kind], ask_orphan, kind, &removed);
 	w->out->orphans += (long)removed.n;
 	mq_names_free(&adopted);
+	mq_names_free(&recovered);
 	mq_names_free(&removed);
 	free_names(f.list, KINDS);
 	return rv;

@@ -34,6 +34,7 @@
 #define STEP 500
 /* The numbers before the headers in a reply. */
 enum { MOVED, BACK, OUT, LEFT, UNLISTED, FIRST };
+#define FORM "#####"
 /* How many are left when the queue has keys in the form for a cluster. */
 #define CLUSTER (-2)
 
@@ -155,15 +156,8 @@ add_crashes(struct dead_queue *q, struct mq_command *c)
 static bool
 is_sound(struct rmq_cleaner *w, const redisReply *reply)
 {
-	size_t i;
-
-	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY))
-		return false;
-	for (i = 0; i < reply->elements; i++)
-		if (reply->element[i]->type !=
-		    (i < FIRST ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
-			return mq_round_nonsense(&w->round);
-	return i >= FIRST || mq_round_nonsense(&w->round);
+	return mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) &&
+	    (mq_reply_is(reply, FORM) || mq_round_nonsense(&w->round));
 }
 
 /* Leaves it to Go programs, as it has keys in the other form, or on a cluster messages

@@ -110,10 +110,8 @@ void rmq_attach_keys(struct mq_command *, const struct mq_attach *);
 
 /* --- cleaner ------------------------------------------------------------ */
 
-/*
- * What the steps of a round of cleaning share.  All functions that return an int return
- * -1 only when the connection is lost; redis/ask.h says what becomes of other errors.
- */
+/* What the steps of a round of cleaning share.  All functions that return an int return
+ * -1 only when the connection is lost; redis/ask.h says what becomes of other errors. */
 
 /* Messages of one queue that had crashed or had expired. */
 struct rmq_count {
@@ -147,9 +145,8 @@ int rmq_cleaner_listed(
 /* The server's clock in unix milliseconds, on a cluster that of the node that has the
  * queue (NULL: any); 0: it makes no sense. */
 int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
-/* A question about a name that a number answers, a text that is one, or a time: a command,
- * with this key of a queue, of a connection, or of a connection and a queue of it, or for
- * the node of a queue; and the words behind that. */
+/* A question about a name that a number answers, a text that is one, or a time: a command
+ * with this key, or for the node of a queue. */
 struct rmq_question {
 	const char *verb, *what;
 	enum {
@@ -159,8 +156,8 @@ struct rmq_question {
 		RMQ_OF_OTHER, /* of both, in the other form */
 		RMQ_OF_NODE
 	} of;
-	const char *rest; /* NULL: none */
-	bool queue;	  /* the name's queue is behind that */
+	const char *rest; /* words behind the key; NULL: none */
+	bool queue;	  /* the name's queue is behind those */
 	bool optional;	  /* errors are not noted */
 };
 #define RMQ_NO_ANSWER LLONG_MIN
@@ -196,17 +193,15 @@ struct rmq_exists {
 	unsigned char *keys; /* of each, an enum rmq_keys */
 };
 
-/* Looks for those among the first n of which just that is known, and notes what they
- * have; of those that are together in a command, whether any of them does.  Returns -1
- * if the connection is lost. */
+/* Looks for those among the first n of which just that is known; of those that are
+ * together in a command, whether any of them has some.  Returns -1 if the connection is
+ * lost. */
 int rmq_exists(
     struct rmq_exists *, enum rmq_keys of, size_t n, size_t together);
 
-/*
- * Drops from a list of connections those without messages or consumers of any of these
- * queues, of which there are 1 to 50; where most have some, others may stay.
- * cluster: keys in the form for a cluster count, too.
- */
+/* Drops from a list of connections those without messages or consumers of any of these
+ * 1 to 50 queues; where most have some, others may stay.  cluster: keys in the form for a
+ * cluster count, too. */
 int rmq_keep_holders(struct mq_redis *, const char *const *queues, int count,
     bool cluster, redisReply *connections);
 
@@ -224,8 +219,6 @@ int rmq_underway(struct rmq_cleaner *);
 int rmq_orphans(struct rmq_cleaner *);
 /* Adds the known queues that have locks or delayed messages, sorted; behind orphans. */
 int rmq_busy_queues(struct rmq_cleaner *, struct mq_names *);
-/* Makes ready what is due. */
-int rmq_due(struct rmq_cleaner *);
 /* Puts locks right, and rejects what has expired. */
 int rmq_repair(struct rmq_cleaner *);
 /* Lets sets of attachments expire in an hour to which no message refers any more, whoever
@@ -283,7 +276,7 @@ int rmq_transfer_complete(
 
 /* --- orphans ------------------------------------------------------------ */
 
-/* What nobody lists; see orphans.c.  redis/ask.h tells of errors. */
+/* What nobody lists. */
 
 /* On a cluster: whether there was no answer about a key, of a connection, of a queue, or
  * (both NULL) with this name; *node (unless NULL) is the one that has it, for the caller to
@@ -293,16 +286,14 @@ bool rmq_missed(const struct mq_redis *, const char *connection,
 /* On a cluster, adds the queues with keys, on the nodes that are left; sorted. */
 int rmq_find_queues(struct mq_redis *, struct mq_names *);
 
-/*
- * Adds connection and queue of all unacked lists that there are, and sorts
- * them: none of them if the user may not look, or if the server has more than
- * so many keys (0: any number).  Returns -1 when the connection is lost.
- */
+/* Adds connection and queue of all unacked lists, sorted: none if the user may not look,
+ * or if the server has more than so many keys (0: any number).  Returns -1 when the
+ * connection is lost. */
 int rmq_unacked_lists(
     struct mq_redis *, long long most, struct mq_names *lists);
 
-/* Lists a connection and its queue again, if there is such a list; the reply
- * is 1, or 0 when there was nothing to do. */
+/* Lists a connection and its queue again, if there is such a list: 1, or 0 when there was
+ * nothing to do. */
 void rmq_adopt(struct mq_command *, const char *connection, const char *queue,
     bool dry_run);
 
