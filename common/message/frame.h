@@ -55,21 +55,18 @@ enum mq_frame_result {
 };
 
 /*
- * The next record: *n bytes at *p, valid until the next call.  It never waits:
- * after MQ_FRAME_WAIT the caller polls fd for input.  Framing whole yields exactly one record, even for an
- * empty stream; jsonl yields the raw line, for mq_frame_decode_json().  A
- * record over max bytes, a bad or cut-off netstring are MQ_FRAME_BAD.
- * MQ_FRAME_BAD, END and FAILED with a lasting cause come again on every
- * further call.  Memory: one buffer of the longest record, at least 256 KiB.
- * A lone newline at the very end of a stream of netstrings is tolerated.
+ * The next record: *n bytes at *p, valid until the next call.  It never waits: after
+ * MQ_FRAME_WAIT the caller polls fd for input.  Framing whole yields exactly one record,
+ * even for an empty stream; jsonl yields the raw line, for mq_frame_decode_json().  BAD,
+ * END and FAILED with a lasting cause come again on every further call.  Memory: one buffer
+ * of the longest record, at least 256 KiB.
  */
 enum mq_frame_result mq_frame_read(
     struct mq_frame_reader *, const char **p, size_t *n);
 
 /* A jsonl line without its payload, as read. */
 struct mq_frame_line {
-	/* An object (owned) whose values are lists of strings or null; NULL
-	 * when the line has none, or null. */
+	/* An object (owned) whose values are lists of strings or null, or NULL. */
 	json_t *headers;
 	/* The line has a member queue, as ours have: it is a copy of a message ... */
 	bool copied;
@@ -78,11 +75,10 @@ struct mq_frame_line {
 };
 
 /*
- * Takes one jsonl line apart: the payload (bytes, appended to *payload, which
- * the caller clears before) and the rest into *out.  A header may be given as a
- * string or a list of strings; names are taken as they are; unknown members are
- * ignored.  Returns 0, or -1 with a constant *why; *payload is then unchanged
- * and nothing needs freeing.
+ * Takes one jsonl line apart: appends its payload to *payload, and puts the rest into *out.
+ * A header may be given as a string or a list of strings; names are taken as they are;
+ * unknown members are ignored.  Returns 0, or -1 with a constant *why; *payload is then
+ * unchanged and nothing needs freeing.
  */
 int mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
     struct mq_frame_line *out, const char **why);
@@ -99,12 +95,10 @@ struct mq_frame_meta {
 };
 
 /*
- * Appends one framed message to *out.  whole adds nothing to the payload.
- * lines, null: the payload may itself hold the separator; it is not escaped.
- * jsonl: {"id":…,"queue":…,"attempt":…,MORE,"headers":{…},"payload":…}, with
- * payload_base64 instead of payload when it is not UTF-8; headers left out
- * when the message is raw.  Bytes of id and queue that are not UTF-8 become
- * \xNN.  Only jsonl looks at the headers and at meta.
+ * Appends one framed message to *out.  A separator in the payload of lines, null is not
+ * escaped.  jsonl: {"id":…,"queue":…,"attempt":…,MORE,"headers":{…},"payload":…}, with
+ * payload_base64 where it is not UTF-8, and headers unless the message is raw.  Bytes of id
+ * and queue that are not UTF-8 become \xNN.  Only jsonl looks at the headers and at meta.
  */
 void mq_frame_write(struct mq_buf *out, enum mq_framing,
     const struct mq_envelope *, const struct mq_frame_meta *);

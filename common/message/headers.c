@@ -157,14 +157,16 @@ mq_message_over(const struct mq_envelope *e, int64_t now_ms, int64_t tick,
 /* --- history ------------------------------------------------------------------ */
 
 /* A text of at most max bytes, from its beginning or its end, in whole
- * characters; what is no UTF-8 becomes '?'. */
+ * characters; what is no UTF-8 becomes '?'.  NULL for NULL. */
 static json_t *
 cut_text(const char *text, size_t max, bool from_end)
 {
-	size_t n = strlen(text), cut_off = 0;
+	size_t n = text != NULL ? strlen(text) : 0, cut_off = 0;
 	char *copy;
 	json_t *v;
 
+	if (text == NULL)
+		return NULL;
 	/* A character is cut in at most three of its bytes. */
 	if (from_end && n > max) {
 		for (text += n - max; mq_utf8_inside(*text) && cut_off < 3;
@@ -191,16 +193,11 @@ mq_history_add(struct mq_envelope *e, const struct mq_failure *f)
 		mq_json_set(v, "at_ms", json_integer(f->at_ms));
 	if (f->attempt > 0)
 		mq_json_set(v, "attempt", json_integer(f->attempt));
-	if (f->host != NULL)
-		mq_json_set(
-		    v, "host", cut_text(f->host, MQ_HISTORY_TEXT, false));
-	if (f->signal != NULL)
-		mq_json_set(v, "signal", mq_json_text(f->signal));
-	else if (f->status >= 0)
+	mq_json_set(v, "host", cut_text(f->host, MQ_HISTORY_TEXT, false));
+	mq_json_set(v, "signal", mq_json_text(f->signal));
+	if (f->signal == NULL && f->status >= 0)
 		mq_json_set(v, "status", json_integer(f->status));
-	if (f->text != NULL)
-		mq_json_set(
-		    v, "text", cut_text(f->text, MQ_HISTORY_TEXT, false));
+	mq_json_set(v, "text", cut_text(f->text, MQ_HISTORY_TEXT, false));
 	if (f->errors != NULL && *f->errors != '\0')
 		mq_json_set(
 		    v, "stderr", cut_text(f->errors, MQ_HISTORY_STDERR, true));

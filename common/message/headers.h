@@ -1,8 +1,7 @@
 /*
- * The floor common/message: what a message is, as bytes and as a value: envelope,
- * headers, framing, history, result, the verbs of a script and the verdict.  Pure:
- * the only system call is the read(2) of frame.c.  Files here may call common/base
- * and jansson.  Nothing here knows where a message is kept, or sends anything.
+ * The floor common/message: what a message is, as bytes and as a value, and the verbs and
+ * the verdict of its script.  Pure: the only system call is the read(2) of frame.c.  Files
+ * here may call common/base and jansson.  Nothing here knows where a message is kept.
  */
 #ifndef MQ_MESSAGE_H
 #define MQ_MESSAGE_H
@@ -19,18 +18,14 @@
 /* --- envelope ----------------------------------------------------------- */
 
 /*
- * The message envelope of adjust/rmq: an element of a queue list is either
- * the bare payload, or
+ * That of adjust/rmq: an element of a queue is either the bare payload, or
  *
  *	FF 00 BE BE 4A, a JSON object on one line, \n, payload
  *
  * where the object is Go's http.Header: name -> list of strings, names in
- * canonical form (X-Trace-Id).  The library accepts {}, null, and values that
- * are null or [], and takes a null inside a list for "".  It rejects a message
- * whose header has no newline, does not parse, or has any other value.  Bytes of
- * strings that are not Unicode become U+FFFD, there and here.
- * Elements and payloads are bytes and may hold NUL, and so may header names (see
- * json.h) and values.
+ * canonical form (X-Trace-Id).  {}, null, and values that are null or [] are good, and a
+ * null inside a list is "".  Bytes of strings that are not Unicode become U+FFFD.  Elements,
+ * payloads, names (see json.h) and values may hold NULs.
  */
 struct mq_envelope {
 	/* Object or JSON null (owned), or NULL: the element is raw.  An
@@ -43,29 +38,25 @@ struct mq_envelope {
 /* Whether the bytes begin as a header does; every reader takes them for one. */
 bool mq_envelope_signed(const char *, size_t n);
 
-/*
- * Takes an element apart.  payload points into it; mq_envelope_free() frees
- * the headers.  Returns 0, or -1 when the header is bad: *why is then a
- * constant text ("header without end") and nothing needs freeing.
- */
+/* Takes an element apart, to which payload points; mq_envelope_free() frees the headers.
+ * Returns 0, or -1 when the header is bad, with a constant *why; nothing needs freeing. */
 int mq_envelope_parse(
     const char *element, size_t len, struct mq_envelope *, const char **why);
 void mq_envelope_free(struct mq_envelope *);
 
-/* First value of a header, or NULL; valid while the header stays as it is.
- * The name is compared byte by byte.  A NUL in the value ends it early. */
+/* First value of a header, or NULL; valid while the header stays as it is.  A NUL in it
+ * ends it early. */
 const char *mq_envelope_get(const struct mq_envelope *, const char *name);
 
 /* A header that must be a whole number >= 0: its value, or fallback. */
 long mq_envelope_get_long(
     const struct mq_envelope *, const char *name, long fallback);
 
-/* Sets a header to this one value, making headers as needed.  The name must
- * be UTF-8; bytes of value that are not become '?'. */
+/* Sets a header to this one value.  The name must be UTF-8; bytes of the value that are not
+ * become '?'. */
 void mq_envelope_set(struct mq_envelope *, const char *name, const char *value);
 
-/* Adds one more value to a header, as mq_envelope_set() does otherwise.  The
- * name must be canonical. */
+/* The same behind the values that it has. */
 void mq_envelope_add(struct mq_envelope *, const char *name, const char *value);
 
 /* Appends the element: the header if there is one, and the payload. */
@@ -75,13 +66,10 @@ void mq_envelope_write(const struct mq_envelope *, struct mq_buf *out);
 void mq_envelope_write_header(const struct mq_envelope *, struct mq_buf *out);
 
 /*
- * Splits "Name: value" as -H takes it: the name in canonical form (first
- * letter and each letter after '-' upper case, the rest lower), the value
- * without blanks at its ends; it may be empty.  Both are allocated, the caller
- * frees.  Returns 0, or -1 with a constant *why and nothing to free when there
- * is no colon, the name is empty or has a character that RFC 9110 does not
- * allow in a token, or the value is not UTF-8 or holds control characters (a
- * tab inside it, DEL and U+0080 to U+009F included).
+ * Splits "Name: value" as -H takes it: the name, a token of RFC 9110, in canonical form,
+ * the value without blanks at its ends; it may be empty.  The caller frees both.  Returns
+ * 0, or -1 with a constant *why and nothing to free; a value that is not UTF-8 or holds
+ * control characters (a tab inside it, DEL and U+0080 to U+009F included) is refused.
  */
 int mq_header_split(const char *s, char **name, char **value, const char **why);
 
@@ -102,7 +90,7 @@ int mq_header_split(const char *s, char **name, char **value, const char **why);
 #define MQ_HEADER_DEST	 "Mq-Dest"    /* of one for the queue relay: its URL */
 #define MQ_HEADER_ATTACH "Mq-Attach"  /* its files; see queue/queue.h */
 
-/* The options of a message; the scripts of the queues obey those with a star. */
+/* Options; the scripts of the queues obey those with a star. */
 #define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
 #define MQ_HEADER_GROUP	   "Mq-Group"	 /* * its group */
 #define MQ_HEADER_KEY	   "Mq-Key"	 /* * its key */
@@ -122,7 +110,7 @@ bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
 /* Whether a message may hold a key or a group, which is released at its end. */
 bool mq_message_holds(const struct mq_envelope *);
 
-/* The longest reason that is kept; the rest of it is cut. */
+/* Of a reason that is kept, in bytes. */
 #define MQ_ERROR_MAX 1024
 
 /* The message's id when it has a valid one, else NULL. */
@@ -132,18 +120,14 @@ const char *mq_message_id(const struct mq_envelope *);
  * mq_id_safe(), or MQ_HEADER_NAME; else NULL. */
 const char *mq_message_name(const struct mq_envelope *);
 
-/*
- * Takes apart, without parsing, an element whose header holds a valid id and
- * nothing else, or, id is empty then, that has none.  The envelope gets no
- * headers in either case.  False: it may be any other.
- */
+/* Takes apart, without parsing, an element whose header holds a valid id and nothing else,
+ * or, id is empty then, that has none.  The envelope gets no headers.  False: it may be any
+ * other. */
 bool mq_message_plain(const char *element, size_t len, char id[MQ_ID_LEN + 1],
     struct mq_envelope *);
 
-/*
- * Records a run: the id (so that a raw message keeps the one it ran under), how many
- * runs there have been, and why the last one failed (NULL: that header stays).
- */
+/* Records a run: the id (so that a raw message keeps the one it ran under), how many
+ * runs there have been, and why the last one failed (NULL: that header stays). */
 void mq_message_record(
     struct mq_envelope *, const char *id, long attempts, const char *error);
 
@@ -165,11 +149,9 @@ struct mq_duplicate {
 	bool stamped;
 };
 
-/*
- * Makes a duplicate with the same payload; the caller frees.  The duplicate has no
- * record of runs, no key, which the message itself may hold, and no reply address.
- * If the message has no headers, the duplicate gets only those that it needs.
- */
+/* Makes a duplicate with the same payload; the caller frees.  It has no record of runs, no
+ * key, which the message itself may hold, and no reply address; of a message without
+ * headers, only those that it needs. */
 void mq_message_duplicate(const struct mq_envelope *,
     const struct mq_duplicate *, struct mq_envelope *);
 
@@ -210,17 +192,13 @@ struct mq_failure {
  * bytes that are not UTF-8 become '?'. */
 void mq_history_add(struct mq_envelope *, const struct mq_failure *);
 
-/*
- * Records on a message that its consumer died; host: where, NULL: unknown.  last: the
- * message may not run again.
- */
+/* Records that its consumer died; host: where, NULL: unknown.  last: the message may not
+ * run again. */
 void mq_history_crash(
     struct mq_envelope *, long attempt, bool last, const char *host);
 
-/*
- * The last failures, at most so many, as a JSON list of such objects, oldest first,
- * members in the form above and of the right types or left out; a new reference.
- */
+/* The last failures, at most so many, as a JSON list of such objects, oldest first; members
+ * of the wrong types are left out.  A new reference. */
 json_t *mq_history_list(const struct mq_envelope *, size_t most);
 
 /* "at_ms" or "attempt" of the last one; 0: there is none. */
@@ -236,10 +214,11 @@ json_int_t mq_history_last_number(const struct mq_envelope *, const char *name);
  *	 "status": 0, "attempts": 1, "host": "web1",
  *	 "finished_ms": 1795207725000}
  *
- * with "signal": "SEGV" in place of status for a run that was killed, neither
- * where nothing ran, "queue": QUEUE in a notice, and "to": QUEUE where the message goes on in another queue.
- * Unknown members are left out.  The scripts of the queues write results, too.
+ * with "signal": "SEGV" in place of status for a run that was killed, neither where
+ * nothing ran, "queue": QUEUE in a notice, and "to": QUEUE where the message goes on in
+ * another one.  Unknown members are left out.  The scripts of the queues write results, too.
  */
+
 /* How long the server keeps the result of a message that asks for one, in ms. */
 #define MQ_RESULT_KEEP_MS 3600000
 

@@ -288,12 +288,13 @@ mq_json_names(const struct mq_names *names)
 static json_t *
 clean_string(const char *s, const char *fmt)
 {
-	size_t i, len, n = strlen(s);
-	struct mq_buf text = {0};
 	json_t *v = json_string(s);
+	struct mq_buf text = {0};
+	size_t i, len, n;
 
-	if (v != NULL)
+	if (v != NULL || s == NULL)
 		return v;
+	n = strlen(s);
 	for (i = 0; i<n; i += len> 0 ? len : 1) {
 		len = mq_utf8_len(s + i, n - i);
 		if (len > 0)

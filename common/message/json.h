@@ -29,7 +29,7 @@ void mq_json_dump(const json_t *, struct mq_buf *out);
  * appended: the bytes are not UTF-8. */
 bool mq_json_add_text(struct mq_buf *out, const char *, size_t n);
 
-/* A JSON string; bytes that are not UTF-8 become '?'. */
+/* A JSON string; bytes that are not UTF-8 become '?'.  NULL for NULL. */
 json_t *mq_json_text(const char *);
 
 /* The same of a name: bytes that are not UTF-8 become \xNN, as two names that differ
@@ -39,7 +39,7 @@ json_t *mq_json_name(const char *);
 /* The names of a list, without their queues. */
 json_t *mq_json_names(const struct mq_names *);
 
-/* Sets a member of an object, which takes the value. */
+/* Sets a member of an object, which takes the value; NULL: does nothing. */
 void mq_json_set(json_t *object, const char *name, json_t *value);
 
 #endif

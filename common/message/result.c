@@ -19,29 +19,22 @@ mq_end_name(enum mq_end end)
 	return names[end];
 }
 
-static void
-set_text(json_t *object, const char *name, const char *text)
-{
-	if (text != NULL)
-		mq_json_set(object, name, mq_json_text(text));
-}
-
 void
 mq_ending_write(const struct mq_ending *e, struct mq_buf *out)
 {
 	json_t *v = json_object();
 
-	set_text(v, "id", e->id[0] != '\0' ? e->id : NULL);
-	set_text(v, "queue", e->queue);
-	set_text(v, "state", names[e->state]);
-	set_text(v, "text", e->text);
-	if (e->signal != NULL)
-		set_text(v, "signal", e->signal);
-	else if (e->status >= 0)
+	if (e->id[0] != '\0')
+		mq_json_set(v, "id", mq_json_text(e->id));
+	mq_json_set(v, "queue", mq_json_text(e->queue));
+	mq_json_set(v, "state", json_string(names[e->state]));
+	mq_json_set(v, "text", mq_json_text(e->text));
+	mq_json_set(v, "signal", mq_json_text(e->signal));
+	if (e->signal == NULL && e->status >= 0)
 		mq_json_set(v, "status", json_integer(e->status));
 	mq_json_set(v, "attempts", json_integer(e->attempts));
-	set_text(v, "host", e->host);
-	set_text(v, "to", e->to);
+	mq_json_set(v, "host", mq_json_text(e->host));
+	mq_json_set(v, "to", mq_json_text(e->to));
 	if (e->finished_ms > 0)
 		mq_json_set(v, "finished_ms", json_integer(e->finished_ms));
 	mq_json_dump(v, out);

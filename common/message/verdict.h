@@ -13,22 +13,19 @@
 /*
  * The verbs that a script writes to its pipe.
  *
- * A line is VERB[ TEXT]: leading blanks are skipped, blanks separate the verb
- * from the text, the text keeps its own blanks.  Blanks are spaces, tabs and
- * carriage returns (of "done\r\n"); a line of nothing else is no line.  Verbs
- * are case-sensitive.  Known: run, done, relayed (= done), err, fail, fails
- * (= err), resend [DUE[-TEXT]], push [TEXT], pause [SECS[-TEXT]]; any other
- * verb is progress, like run, but may be a slip for a final one, and is remembered.
- * dup is progress, too, and on_dup() is called at once; see queue/dup.h.  Lines come in any number of reads; the last one needs no newline; a
- * line longer than MQ_VERB_LINE is cut.  The first final verb decides, the last
- * text is the one shown.  DUE and SECS are read as RQ does: "5-b" and "5" are
- * 5, "1_0" is 10, "1.9" is 1, and a word that does not start with a digit is 0; but
- * the word "tick" as DUE is the next tick.  A DUE without a TEXT is not shown.
+ * A line is VERB[ TEXT]: leading blanks are skipped, blanks separate the verb from the
+ * text, which keeps its own.  Blanks are spaces, tabs and carriage returns (of "done\r\n");
+ * a line of nothing else is no line.  A line longer than MQ_VERB_LINE is cut.  Known, in
+ * this case: run, done, relayed (= done), err, fail, fails (= err), resend [DUE[-TEXT]], push [TEXT], pause
+ * [SECS[-TEXT]], and dup (see queue/dup.h); any other verb is progress, like run, but may be
+ * a slip for a final one, and is remembered.  The first final verb decides, the last text
+ * is the one shown.  DUE and SECS are read as RQ does: "5-b" and "5" are 5, "1_0" is 10,
+ * "1.9" is 1, and a word that does not start with a digit is 0; but the word "tick" as DUE
+ * is the next tick.  A DUE without a TEXT is not shown.
  *
- * For a script that has several messages at once, a verb is about all of them, or
- * about one if the first word of the text is its number: "done #3",
- * "resend #12 60-later".  A text that begins with '#' but with no such number is an
- * error of the script.
+ * For a script that has several messages at once, a verb is about all of them, or about
+ * one if the text begins with its number: "done #3", "resend #12 60-later".  Another text
+ * that begins with '#' is an error of the script.
  */
 #define MQ_VERB_LINE 4096
 #define MQ_VERB_WORD 24 /* bytes that are remembered of an unknown verb */
@@ -67,9 +64,9 @@ struct mq_verbs {
 				      * NUL byte from the script became '?' */
 	char line[MQ_VERB_LINE];
 	size_t line_len;
-	/* Called for each dup, as its line comes.  which: of several messages, from
-	 * 0; -1: none was named; count: one that does not exist.  text: NULL if the
-	 * line was too long.  on_dup may be NULL. */
+	/* Called for each dup, as its line comes, or NULL.  which: of several messages,
+	 * from 0; -1: none was named; count: one that does not exist.  text: NULL if the
+	 * line was too long. */
 	void (*on_dup)(void *arg, int which, const char *text);
 	void *arg;
 };
@@ -121,8 +118,7 @@ struct mq_verdict {
 enum mq_strict { MQ_NOT_STRICT, MQ_STRICT, MQ_STRICT_RQ };
 
 /*
- * Judges one run.  status is from waitpid(2); timed_out: we ended the run because its
- * time was up.
+ * Judges a run of this status of waitpid(2); timed_out: we ended it, as its time was up.
  *
  *  - err stands whatever the exit status.
  *  - any other final verb with a non-zero exit or a signal: ERR.
