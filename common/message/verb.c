@@ -108,20 +108,6 @@ take_number(struct mq_verbs *v, char *text)
 	return (int)(n - 1);
 }
 
-/* The text of a verb, as people see it: a DUE alone is not shown. */
-static const char *
-text_to_show(enum mq_verb_final final, const char *text)
-{
-	const char *s = text;
-
-	if ((final != MQ_FINAL_RESEND && final != MQ_FINAL_PAUSE) ||
-	    (!is_digit(s[*s == '+']) && !is_tick(s)))
-		return text;
-	s += strcspn(s, "-" BLANKS);
-	s += strspn(s, BLANKS);
-	return *s == '\0' || strcmp(s, "-") == 0 ? "" : text;
-}
-
 /* Remembers a verb that is not known. */
 static void
 note_unknown(char unknown[static MQ_VERB_WORD + 1], const char *verb, size_t n)
@@ -139,8 +125,14 @@ take_verb(struct mq_verbs *v, enum mq_verb_final final, const char *text)
 {
 	struct mq_verb_one *one = v->about > 0 ? &v->ones[v->about - 1] : NULL;
 	enum mq_verb_final *first = one != NULL ? &one->final : &v->final;
-	const char *shown = text_to_show(final, text);
+	const char *shown = text, *behind = text + strcspn(text, "-" BLANKS);
 
+	behind += strspn(behind, BLANKS);
+	/* A DUE alone is not shown. */
+	if ((final == MQ_FINAL_RESEND || final == MQ_FINAL_PAUSE) &&
+	    (is_digit(text[*text == '+']) || is_tick(text)) &&
+	    (*behind == '\0' || strcmp(behind, "-") == 0))
+		shown = "";
 	if (one != NULL) {
 		free(one->text);
 		one->text = mq_xstrdup(shown);
