@@ -63,6 +63,18 @@ mq_call(struct mq_redis *r, struct mq_command *c, int type)
 	return NULL;
 }
 
+redisReply *
+mq_call_form(struct mq_redis *r, struct mq_command *c, const char *form)
+{
+	redisReply *reply = mq_call(r, c, -1);
+
+	if (reply == NULL || mq_reply_is(reply, form))
+		return reply;
+	freeReplyObject(reply);
+	(void)mq_nonsense(r);
+	return NULL;
+}
+
 int
 mq_call_number(struct mq_redis *r, struct mq_command *c, long long *n)
 {

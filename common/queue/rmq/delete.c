@@ -48,34 +48,29 @@ call_delete(struct mq_redis *r, const char *queue,
     const struct mq_names *connections, struct mq_deletion *out, bool *done)
 {
 	struct mq_command c = mq_redis_command(r);
-	redisReply *reply;
-	bool sound;
-	long n[8] = {0};
-	size_t i;
+	redisReply *reply, **e;
 
 	add_delete(&c, queue, out->dry_run, connections);
 	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
 	*done = reply->type != REDIS_REPLY_NIL;
-	sound = reply->type == REDIS_REPLY_ARRAY && reply->elements == 8;
-	for (i = 0; sound && i < 8; i++) {
-		sound = reply->element[i]->type == REDIS_REPLY_INTEGER;
-		n[i] = (long)reply->element[i]->integer;
+	if (*done && !mq_reply_is(reply, "########")) {
+		freeReplyObject(reply);
+		return mq_nonsense(r);
+	}
+	e = reply->element;
+	if (*done) {
+		out->consumers = (long)e[0]->integer;
+		out->unacked = (long)e[1]->integer;
+		out->known = e[2]->integer != 0;
+		out->ready = (long)e[3]->integer;
+		out->rejected = (long)e[4]->integer;
+		out->delayed = (long)e[5]->integer;
+		out->awaited = e[6]->integer != 0;
+		out->cluster = e[7]->integer != 0;
 	}
 	freeReplyObject(reply);
-	if (!*done)
-		return 0;
-	if (!sound)
-		return mq_nonsense(r);
-	out->consumers = n[0];
-	out->unacked = n[1];
-	out->known = n[2] != 0;
-	out->ready = n[3];
-	out->rejected = n[4];
-	out->delayed = n[5];
-	out->awaited = n[6] != 0;
-	out->cluster = n[7] != 0;
 	return 0;
 }
 

@@ -136,29 +136,9 @@ set_items(struct mq_scan *s)
 	set_anchor(s, reply->element[3]);
 }
 
-/* Calls it.  A good reply has count integers, then anything (an anchor that is the same is
- * an integer), and then strings only: each by itself, or by two. */
-static redisReply *
-call_walk(struct mq_redis *r, struct mq_command *c, size_t count, bool by_two)
-{
-	redisReply *reply = mq_call(r, c, -1);
-	size_t i;
-	bool good;
-
-	if (reply == NULL)
-		return NULL;
-	good = reply->type == REDIS_REPLY_ARRAY && reply->elements > count &&
-	    (!by_two || (reply->elements - count) % 2 == 1);
-	for (i = 0; good && i < reply->elements; i++)
-		good = i == count ||
-		    reply->element[i]->type ==
-			(i < count ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING);
-	if (good)
-		return reply;
-	freeReplyObject(reply);
-	(void)mq_nonsense(r);
-	return NULL;
-}
+/* The form of the replies to a slice and to its taking: of a list or a set.  An anchor that
+ * is the same is an integer. */
+#define FORM(set) ((set) ? "###* $$" : "###*")
 
 /* Reads the next slice of one list or set; *ended when it is the last. */
 static int
@@ -177,8 +157,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 	    w->part_left > 0 ? MIN(w->part_left, SLICE_COUNT) : SLICE_COUNT);
 	mq_command_int(&c, SLICE_BYTES);
 	mq_command_str(&c, s->needle != NULL ? s->needle : "");
-	w->reply = call_walk(r, &c, 3, is_in_set(s));
-	mq_command_free(&c);
+	w->reply = mq_call_form(r, &c, FORM(is_in_set(s)));
 	if (w->reply == NULL)
 		return -1;
 	behind = w->reply->element[0]->integer;
@@ -268,8 +247,7 @@ bring(struct mq_redis *r, struct mq_scan *s, bool home, long long *moved,
 		mq_command_arg(&c, w->anchor.data, w->anchor.len);
 		mq_command_int(&c, w->span);
 	}
-	reply = call_walk(r, &c, 2, false);
-	mq_command_free(&c);
+	reply = mq_call_form(r, &c, "##*");
 	if (reply == NULL)
 		return -1;
 	*moved = reply->element[0]->integer;
@@ -383,7 +361,7 @@ take_some(
     struct mq_redis *r, struct mq_scan *s, struct mq_command *c, long *taken)
 {
 	struct mq_walk *w = s->walk;
-	redisReply *reply = call_walk(r, c, 3, is_in_set(s));
+	redisReply *reply = mq_call_form(r, c, FORM(is_in_set(s)));
 	long long n, us;
 
 	if (reply == NULL)

@@ -245,18 +245,6 @@ rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
 	return 0;
 }
 
-redisReply *
-rsmq_call(struct mq_redis *r, struct mq_command *c, const char *form)
-{
-	redisReply *reply = mq_call(r, c, -1);
-
-	if (reply == NULL || mq_reply_is(reply, form))
-		return reply;
-	freeReplyObject(reply);
-	(void)mq_nonsense(r);
-	return NULL;
-}
-
 /* Anybody may have put anything there. */
 int64_t
 rsmq_ms(const redisReply *score)
@@ -284,7 +272,7 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 		mq_command_arg(&c, h->score.data, h->score.len);
 		mq_command_arg(&c, h->id.data, h->id.len);
 		mq_command_int(&c, RSMQ_LOOKS);
-		reply = rsmq_call(r, &c, "##$#$$#");
+		reply = mq_call_form(r, &c, "##$#$$#");
 		if (reply == NULL)
 			return -1;
 		e = reply->element;

@@ -110,7 +110,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 							     SLICE_COUNT);
 	mq_command_int(&c, SLICE_BYTES);
 	mq_command_str(&c, s->needle != NULL ? s->needle : "");
-	w->reply = rsmq_call(r, &c, FORM);
+	w->reply = mq_call_form(r, &c, FORM);
 	if (w->reply == NULL)
 		return -1;
 	e = w->reply->element;
@@ -251,7 +251,7 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 		mq_command_int(&c, RSMQ_LOOKS);
 		mq_command_arg(&c, score.data, score.len);
 		mq_command_arg(&c, id.data, id.len);
-		reply = rsmq_call(r, &c, "##$$");
+		reply = mq_call_form(r, &c, "##$$");
 		if (reply == NULL) {
 			rv = -1;
 			break;

@@ -103,9 +103,6 @@ redisReply *rsmq_connections(struct mq_redis *, const char *queue);
  * have such a name.  Returns 0, or -1 with the error set. */
 int rsmq_add_listed(struct mq_redis *, struct mq_names *);
 
-/* Calls a script whose reply has a form, as in mq_reply_is().  NULL with the error set.  The
- * command is freed. */
-redisReply *rsmq_call(struct mq_redis *, struct mq_command *, const char *form);
 
 /* A score as unix milliseconds; 0: it is empty. */
 int64_t rsmq_ms(const redisReply *);
