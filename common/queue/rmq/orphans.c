@@ -1,5 +1,5 @@
 /*
- * The rmq layout: what nobody lists.
+ * The rmq layout: what nobody lists, and which queues are not idle.
  *
  * A Go program that was stopped, cleaned away, and goes on works under a name
  * that is in no set.  Only a look through all keys finds what it holds.  That
@@ -60,23 +60,34 @@ unacked_names(redisReply *text, char **connection, char **queue)
 	return true;
 }
 
-/* Cuts the name of a queue out of a key of it, in place; *what: which key.  NULL: it is
- * none of a queue that these tools can use. */
+/* Cuts the name between these out of a key, in place; *what: the rest.  NULL: the key is of
+ * another form. */
 static char *
-queue_of(redisReply *text, bool cluster, const char **what)
+cut_name(
+    redisReply *text, const char *before, const char *behind, const char **what)
 {
-	const char *before = cluster ? "rmq::queue::{" : "rmq::queue::[";
 	size_t start = strlen(before);
 	char *key = text->str, *end;
 
 	if (strlen(key) != text->len || strncmp(key, before, start) != 0)
 		return NULL;
-	end = strstr(key + start, cluster ? "}::" : "]::");
+	end = strstr(key + start, behind);
 	if (end == NULL)
 		return NULL;
 	*end = '\0';
-	*what = end + 3;
-	return is_queue_name(key + start) ? key + start : NULL;
+	*what = end + strlen(behind);
+	return key + start;
+}
+
+/* That of a queue that these tools can use; *what: which key of it. */
+static char *
+queue_of(redisReply *text, bool cluster, const char **what)
+{
+	char *queue =
+	    cut_name(text, cluster ? "rmq::queue::{" : "rmq::queue::[",
+		cluster ? "}::" : "]::", what);
+
+	return queue != NULL && is_queue_name(queue) ? queue : NULL;
 }
 
 /* The names in keys of unacked lists, or of queues of a cluster. */
@@ -461,25 +472,6 @@ adopt_nodes(struct rmq_cleaner *w)
 
 /* --- on one server -------------------------------------------------------------- */
 
-/* Keys of ours that belong to a connection, whose names we make ourselves. */
-static void
-note_of_connection(const struct rmq_cleaner *w, struct found *f, char *key)
-{
-	static const char before[] = "rmq::connection::";
-	char *connection = key + sizeof(before) - 1, *end;
-
-	if (strncmp(key, before, sizeof(before) - 1) != 0)
-		return;
-	end = strstr(connection, "::");
-	if (end == NULL || end == connection ||
-	    (strcmp(end, "::info") != 0 && strcmp(end, "::running") != 0))
-		return;
-	*end = '\0';
-	if (!mq_names_have(&w->live, connection) &&
-	    !mq_names_have(&w->dead, connection))
-		mq_names_add(&f->list[CONNECTION], connection, end + 2);
-}
-
 static void
 note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 {
@@ -487,8 +479,6 @@ note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 	char *connection, *queue;
 	const char *what;
 
-	if (strlen(key->str) != key->len)
-		return;
 	if (unacked_names(key, &connection, &queue)) {
 		if (is_queue_name(queue))
 			mq_names_add(&f->some[HELD], queue, connection);
@@ -497,8 +487,15 @@ note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 	}
 	queue = queue_of(key, false, &what);
 	place = queue != NULL ? place_of(what) : NULL;
-	if (queue == NULL) {
-		note_of_connection(w, f, key->str);
+	/* The names of our connections we make ourselves. */
+	connection = queue != NULL ?
+	    NULL :
+	    cut_name(key, "rmq::connection::", "::", &what);
+	if (connection != NULL && *connection != '\0' &&
+	    (strcmp(what, "info") == 0 || strcmp(what, "running") == 0) &&
+	    !mq_names_have(&w->live, connection) &&
+	    !mq_names_have(&w->dead, connection)) {
+		mq_names_add(&f->list[CONNECTION], connection, what);
 	} else if (place != NULL && place->kind == MOVING) {
 		mq_names_add(&f->list[MOVING], queue, what);
 	} else if (place != NULL && place->kind != KINDS) {
