@@ -1,12 +1,9 @@
 /*
  * The floor common/base: memory, buffers, text, time, ids, lists, exit statuses and
- * messages to people.  Nothing here knows of queues, servers or messages in them.
- * Files here call libc, libbsd and each other, and never anything of another folder.
- * Nothing here opens a connection or starts a process.
+ * messages to people.  Files here call libc, libbsd and each other.
  *
- * A growable run of bytes.  It may hold NULs; data is not NUL-terminated
- * unless mq_buf_str() made it so.  Running out of memory ends the program
- * (see xalloc.h), so nothing here fails.
+ * A growable run of bytes.  It may hold NULs; data is not NUL-terminated unless
+ * mq_buf_str() made it so.  Without memory the program ends (see xalloc.h).
  */
 #ifndef MQ_BUF_H
 #define MQ_BUF_H

@@ -30,10 +30,8 @@ static const struct {
     {"w", 7 * DAY},
 };
 
-/*
- * The n digits behind a decimal point, times unit, rounded down.  From the
- * last digit to the first no step loses anything, whatever the number of digits.
- */
+/* The n digits behind a decimal point, times unit, rounded down.  From the last digit
+ * to the first no step loses anything, whatever the number of digits. */
 static int64_t
 parse_fraction(const char *s, size_t n, int64_t unit)
 {
@@ -144,10 +142,8 @@ take_zone(const char **s, int64_t *ahead)
 	return h < 24 && m < 60;
 }
 
-/*
- * The time that the fields name.  mktime(3) and timegm(3) move a day or an
- * hour that does not exist to one that does; such a time is refused.
- */
+/* The time that the fields name.  mktime(3) and timegm(3) move a day or an hour that
+ * does not exist to one that does; such a time is refused. */
 static bool
 resolve_time(const struct tm *want, bool utc, int64_t *ms)
 {
@@ -201,10 +197,8 @@ parse_calendar(const char *s, int64_t *ms)
 	return 0;
 }
 
-/*
- * The clock time want, days after the day in it, if it exists and is later
- * than now; else 0.  dst says which one of an hour that comes twice.
- */
+/* The clock time want, days after the day in it, if it exists and is later than now;
+ * else 0.  dst says which one of an hour that comes twice. */
 static int64_t
 clock_on(const struct tm *want, int days, int dst, int64_t now)
 {
@@ -220,10 +214,8 @@ clock_on(const struct tm *want, int days, int dst, int64_t now)
 	return ms > now ? ms : 0;
 }
 
-/*
- * A time of the day as people write it: HHMM or H:MM[:SS], or with am or pm behind it,
- * and then H alone will do.
- */
+/* A time of the day as people write it: HHMM or H:MM[:SS], or with am or pm behind it,
+ * and then H alone will do. */
 static bool
 take_day_time(const char **s, struct tm *tm)
 {

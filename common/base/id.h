@@ -1,8 +1,6 @@
-/*
- * Message ids, in the format of RSMQ: 10 base-36 digits (0-9a-z, lower case)
- * of the unix time in microseconds and 22 random characters of [A-Za-z0-9].
- * Ids sort by the time of publishing.
- */
+/* Message ids, in the format of RSMQ: 10 base-36 digits (0-9a-z, lower case) of the
+ * unix time in microseconds and 22 random characters of [A-Za-z0-9].  Ids sort by the
+ * time of publishing. */
 #ifndef MQ_ID_H
 #define MQ_ID_H
 
@@ -19,10 +17,8 @@ struct mq_idgen {
 	size_t left; /* unused bytes at the end of pool */
 };
 
-/*
- * Writes MQ_ID_LEN characters and a NUL for the time us (unix, microseconds;
- * from the year 2085 on it starts again, as ten digits hold no more).
- */
+/* Writes MQ_ID_LEN characters and a NUL for the time us (unix, microseconds; from the
+ * year 2085 on it starts again, as ten digits hold no more). */
 void mq_id_make(struct mq_idgen *, uint64_t us, char out[MQ_ID_LEN + 1]);
 
 /* n random characters of [A-Za-z0-9] and a NUL, from the same source. */
@@ -37,10 +33,8 @@ bool mq_id_valid(const char *p, size_t n);
 #define MQ_ID_MAX 128
 bool mq_id_safe(const char *p, size_t n);
 
-/*
- * The unix time in microseconds that a valid id carries; 0 if its first ten
- * characters are none that mq_id_make() writes.
- */
+/* The unix time in microseconds that a valid id carries; 0 if its first ten characters
+ * are none that mq_id_make() writes. */
 uint64_t mq_id_time(const char *id);
 
 #endif

@@ -26,11 +26,9 @@ is_plain(const char *p, size_t n)
 	return true;
 }
 
-/*
- * How many of the n bytes from p on are characters of the locale, fit to be shown: none
- * of those that turn the direction of what follows on the line, columns and text of ours
- * included, U+202A to U+202E, and U+2066 to U+2069.
- */
+/* How many of the n bytes from p on are characters of the locale, fit to be shown: none
+ * of those that turn the direction of what follows on the line, columns and text of
+ * ours included, U+202A to U+202E, and U+2066 to U+2069. */
 static size_t
 valid_run(const char *p, size_t n)
 {

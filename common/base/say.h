@@ -20,29 +20,22 @@ void mq_say_to(FILE *);
 void mq_die(int status, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 
-/*
- * Ends the program by a signal, so that the parent sees that.  Where the kernel does
- * not allow that, as in the first process of a container, the exit status is
- * 128 + sig.  Can be called in a signal handler.
- */
+/* Ends the program by a signal, so that the parent sees that.  Where the kernel does not
+ * allow that, as in the first process of a container, the exit status is 128 + sig.  Can be
+ * called in a signal handler. */
 void mq_end_by(int sig) __attribute__((noreturn));
 
 /* The name of a signal without SIG, constant text; NULL: the number has none.
  * (sigabbrev_np(3) is in glibc 2.32 and later only.) */
 const char *mq_signal_name(int sig);
 
-/*
- * n bytes at p made fit for a terminal; the caller frees.  With the user's
- * LC_CTYPE set, printable text of that locale stays as it is, but for characters
- * that turn its direction.
- */
+/* n bytes at p made fit for a terminal; the caller frees.  Printable text of the user's
+ * LC_CTYPE stays as it is, but for characters that turn its direction.  NULL: no memory. */
 char *mq_visible(const char *p, size_t n);
 
-/*
- * Flushes and closes stdout; call it before a successful exit of anything
- * that printed results.  Ends with exit 74 when the output did not get out,
- * silently when only the reader had gone (EPIPE).
- */
+/* Flushes and closes stdout, before a successful exit of anything that printed results.
+ * Ends with exit 74 when the output did not get out, silently when only the reader had
+ * gone (EPIPE). */
 void mq_close_stdout(void);
 
 #endif

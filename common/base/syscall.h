@@ -1,7 +1,5 @@
-/*
- * System calls of Linux that libraries before glibc 2.36 and musl do not wrap.  Their
- * numbers are the same on all machines.
- */
+/* System calls of Linux that libraries before glibc 2.36 and musl do not wrap.  Their
+ * numbers are the same on all machines. */
 #ifndef MQ_SYSCALL_H
 #define MQ_SYSCALL_H
 

@@ -30,11 +30,9 @@ long long mq_utf16_units(const char *, size_t n);
 
 /* --- base64 ------------------------------------------------------------- */
 
-/*
- * Base64 of RFC 4648, section 4: the standard alphabet, padded, without white
- * space.  b64_pton(3) of libresolv skips white space and is no function of
- * libc, hence our own.
- */
+/* Base64 of RFC 4648, section 4: the standard alphabet, padded, without white space.
+ * b64_pton(3) of libresolv skips white space and is no function of libc, hence our
+ * own. */
 void mq_base64_encode(struct mq_buf *out, const char *, size_t n);
 
 /* Appends the bytes.  Returns 0, or -1 and adds nothing when the text is not
@@ -43,17 +41,13 @@ int mq_base64_decode(struct mq_buf *out, const char *, size_t n);
 
 /* --- URLs --------------------------------------------------------------- */
 
-/*
- * Decodes the n bytes at s, which hold no NUL: %XX is the byte with that hexadecimal
+/* Decodes the n bytes at s, which hold no NUL: %XX is the byte with that hexadecimal
  * number.  *out is a text that the caller frees; for n 0 it stays unchanged.  Returns
- * NULL, or a constant text that says what is wrong (free *out anyway).
- */
+ * NULL, or a constant text that says what is wrong (free *out anyway). */
 const char *mq_percent_decode(const char *s, size_t n, char **out);
 
-/*
- * Encodes blanks, control characters and the special ones.  Other bytes, those over
- * 127 too, stay as they are.  The caller frees.
- */
+/* Encodes blanks, control characters and the special ones.  Other bytes, those over 127
+ * too, stay as they are.  The caller frees. */
 char *mq_percent_encode(const char *s, const char *special);
 
 /* Sets *start and *len, in bytes, to where the password of a URL is, which may be invalid

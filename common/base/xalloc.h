@@ -1,8 +1,5 @@
-/*
- * Allocation that ends the program (exit 75, one line on stderr) when there
- * is no memory: a queue tool that cannot allocate has nothing useful left to
- * do, and its claimed messages are still safe in the server.
- */
+/* Allocation that ends the program (exit 75, one line on stderr) when there is no memory:
+ * claimed messages are still safe in the server. */
 #ifndef MQ_XALLOC_H
 #define MQ_XALLOC_H
 

@@ -1,8 +1,5 @@
-/*
- * The floor common/process: child processes, and their descriptors.  Files here may
- * call common/base and nothing else of ours: no queue, no server, no message.
- * Nothing here prints or decides what becomes of a message.
- */
+/* The floor common/process: child processes, and their descriptors; no queue, no server,
+ * no message. */
 #ifndef MQ_PROCESS_H
 #define MQ_PROCESS_H
 
@@ -78,11 +75,9 @@ struct mq_worker_setup {
  */
 int mq_worker_prepare(struct mq_worker_setup *);
 
-/*
- * Raises the limit of descriptors of this process to n, as far as that is allowed.
+/* Raises the limit of descriptors of this process to n, as far as that is allowed.
  * Workers get the limit from before, and the limit of core dumps that was in force in
- * mq_worker_prepare().  Can be called again, for more.
- */
+ * mq_worker_prepare().  Can be called again, for more. */
 void mq_worker_limits(struct mq_worker_setup *, int n);
 
 struct mq_worker {
@@ -95,9 +90,9 @@ struct mq_worker {
 	int errors;	 /* becomes fd 2; -1: ours */
 	int verbs;	 /* becomes fd 3 */
 	int answers;	 /* becomes fd 4 */
-	/* To be called in the process, with its descriptors, before it becomes
-	 * the command; may wait.  Returns -1, or the status with which the
-	 * process ends instead.  NULL: nothing. */
+	/* Called in the process, with its descriptors, before it becomes the command;
+	 * may wait.  Returns -1, or the status with which the process ends instead.  NULL:
+	 * nothing is. */
 	int (*before)(void *arg);
 	void *arg;
 	int failure; /* with `before`: where the errno of a command that cannot
@@ -112,18 +107,14 @@ struct mq_worker {
  */
 pid_t mq_worker_start(const struct mq_worker_setup *, const struct mq_worker *);
 
-/*
- * A descriptor from which n bytes can be read, and sought; close(2) it.
- * -1 with errno when there is no memory or no descriptor.
- */
+/* A descriptor from which n bytes can be read, and sought; close(2) it.  -1 with errno
+ * when there is no memory or no descriptor. */
 int mq_worker_payload(const void *, size_t n);
 
 /* --- helper ------------------------------------------------------------- */
 
-/*
- * Work that must wait is done the plain way in a forked child, so that an event loop is
- * never blocked and the code is the same as in programs that wait.
- */
+/* Work that must wait is done the plain way in a forked child, so that an event loop is
+ * never blocked and the code is the same as in programs that wait. */
 
 /* In the child: fills in the result, which is zeroed before. */
 typedef void mq_helper_work(void *arg, void *result);
@@ -141,10 +132,8 @@ struct mq_helper {
 	struct mq_child child;
 };
 
-/*
- * Starts a child whose result has so many bytes, at most PIPE_BUF.  If one runs
- * already, nothing is done.  Returns 0, or -1 with errno.
- */
+/* Starts a child whose result has so many bytes, at most PIPE_BUF.  If one runs already,
+ * nothing is done.  Returns 0, or -1 with errno. */
 int mq_helper_start(struct mq_helper *, struct mq_children *, size_t size,
     mq_helper_work *work, mq_helper_done *done, void *arg);
 
@@ -153,12 +142,9 @@ void mq_helper_kill(struct mq_helper *);
 
 /* --- answers ------------------------------------------------------------ */
 
-/*
- * Answers to a worker, on its descriptor 4.  The worker may never read, or have
- * closed it: nothing here waits for that, and nothing grows without an end.
- */
-
-/* Starts with its loop, and fd -1. */
+/* Answers to a worker, on its descriptor 4.  The worker may never read, or have closed it:
+ * nothing here waits for that, and nothing grows without an end.  Starts with its loop, and
+ * fd -1. */
 struct mq_answers {
 	struct ev_loop *loop;
 	int fd;		      /* -1: nobody reads */

@@ -95,11 +95,9 @@ exec_worker(const struct mq_worker *w, const char **shell)
 	return errno;
 }
 
-/*
- * In the child of vfork(2), which shares our memory: only system calls.  The
- * signals are blocked nearly to the end, and none is pending then that came
- * before, so no handler of ours runs in here.
- */
+/* In the child of vfork(2), which shares our memory: only system calls.  The signals
+ * are blocked nearly to the end, and none is pending then that came before, so no
+ * handler of ours runs in here. */
 static int
 become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
     const char **shell, const sigset_t *mask)
@@ -131,10 +129,8 @@ become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	return w->before != NULL ? 0 : exec_worker(w, shell);
 }
 
-/*
- * In the child of fork(2), which has memory of its own, and may wait.  A handler of
- * the parent would write into what is shared with it.
- */
+/* In the child of fork(2), which has memory of its own, and may wait.  A handler of the
+ * parent would write into what is shared with it. */
 static _Noreturn void
 prepare_and_become(const struct mq_worker_setup *setup,
     const struct mq_worker *w, const char **shell, const sigset_t *mask)

@@ -332,26 +332,6 @@ ask_members(struct mq_command *c, const char *key, const char *cursor)
 	mq_command_int(c, MQ_CURSOR_STEP);
 }
 
-/* Moves members to those of the steps before. */
-static void
-add_members(redisReply **all, redisReply *some)
-{
-	redisReply *to = *all;
-
-	if (to == NULL) {
-		*all = some;
-		return;
-	}
-	to->element = mq_xreallocarray(to->element,
-	    to->elements + some->elements + 1, sizeof(*to->element));
-	if (some->elements > 0)
-		memcpy(to->element + to->elements, some->element,
-		    some->elements * sizeof(*to->element));
-	to->elements += some->elements;
-	some->elements = 0;
-	freeReplyObject(some);
-}
-
 static int
 by_bytes(const void *a, const void *b)
 {
@@ -399,7 +379,7 @@ int
 mq_round_members(struct mq_round *round, const char *key, redisReply **out)
 {
 	char cursor[MQ_CURSOR_SIZE] = "0";
-	redisReply *some, **e;
+	redisReply *all = NULL, *some, **e;
 	size_t i, n = 0;
 	int rv = 0;
 
@@ -407,22 +387,34 @@ mq_round_members(struct mq_round *round, const char *key, redisReply **out)
 	while (rv == 0 && *cursor != '\0') {
 		rv = mq_round_some_members(round, key, cursor, &some);
 		if (some == NULL) {
-			freeReplyObject(*out);
-			*out = NULL;
+			freeReplyObject(all);
 			return rv;
 		}
-		add_members(out, some);
+		if (all == NULL) {
+			all = some;
+			continue;
+		}
+		/* Moves members to those of the steps before. */
+		n = all->elements;
+		all->elements += some->elements;
+		all->element = mq_xreallocarray(
+		    all->element, all->elements + 1, sizeof(*e));
+		for (i = 0; i < some->elements; i++)
+			all->element[n + i] = some->element[i];
+		some->elements = 0;
+		freeReplyObject(some);
 	}
 	/* A walk may come by a member twice. */
-	e = (*out)->element;
-	if ((*out)->elements > 1)
-		qsort(e, (*out)->elements, sizeof(*e), by_bytes);
-	for (i = 0; i < (*out)->elements; i++)
+	e = all->element;
+	if (all->elements > 1)
+		qsort(e, all->elements, sizeof(*e), by_bytes);
+	for (i = n = 0; i < all->elements; i++)
 		if (n > 0 && by_bytes(&e[n - 1], &e[i]) == 0)
 			freeReplyObject(e[i]);
 		else
 			e[n++] = e[i];
-	(*out)->elements = n;
+	all->elements = n;
+	*out = all;
 	return rv;
 }
 
@@ -448,51 +440,26 @@ struct walk {
 
 struct walks {
 	struct mq_sweep *sweep;
+	bool sizes; /* the nodes are only asked how many keys they have */
 	struct walk *list; /* those that are not at their end */
 	size_t n;
 };
-
-static bool
-is_good(struct mq_sweep *s, const redisReply *reply, int type)
-{
-	bool good = mq_round_good(s->round, reply, type);
-
-	s->part |= !good;
-	return good;
-}
-
-static void
-ask_size(void *arg, size_t i, struct mq_command *c)
-{
-	const struct walks *all = arg;
-
-	(void)mq_redis_visit(all->sweep->round->r, all->list[i].node);
-	mq_command_plain(c, "DBSIZE");
-}
-
-static int
-take_size(void *arg, size_t i, redisReply *reply)
-{
-	struct walks *all = arg;
-
-	if (!is_good(all->sweep, reply, REDIS_REPLY_INTEGER) ||
-	    reply->integer > all->sweep->most) {
-		all->sweep->part = true;
-		all->list[i].cursor[0] = '\0';
-	}
-	return 0;
-}
 
 static void
 ask_step(void *arg, size_t i, struct mq_command *c)
 {
 	const struct walks *all = arg;
+	const struct mq_sweep *s = all->sweep;
 
-	(void)mq_redis_visit(all->sweep->round->r, all->list[i].node);
-	mq_keys_ask(c, all->list[i].cursor, all->sweep->pattern);
-	if (all->sweep->type != NULL) {
+	(void)mq_redis_visit(s->round->r, all->list[i].node);
+	if (all->sizes) {
+		mq_command_plain(c, "DBSIZE");
+		return;
+	}
+	mq_keys_ask(c, all->list[i].cursor, s->pattern);
+	if (s->type != NULL) {
 		mq_command_str(c, "TYPE");
-		mq_command_str(c, all->sweep->type);
+		mq_command_str(c, s->type);
 	}
 }
 
@@ -505,38 +472,37 @@ take_step(void *arg, size_t i, redisReply *reply)
 	return MQ_KEEP;
 }
 
-static void
-drop_ended(struct walks *all)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < all->n; i++)
-		if (all->list[i].cursor[0] != '\0')
-			all->list[n++] = all->list[i];
-	all->n = n;
-}
-
 /* Takes a step of all walks.  What is done with the keys may need commands of its own. */
 static int
 step_walks(struct walks *all)
 {
 	struct mq_sweep *s = all->sweep;
-	const redisReply *keys;
+	int type = all->sizes ? REDIS_REPLY_INTEGER : REDIS_REPLY_ARRAY;
+	const redisReply *reply, *keys;
 	struct walk *walk;
+	size_t i, n = 0;
 	int rv = mq_ask_each(s->round->r, all->n, ask_step, take_step, all);
+	bool good;
 
-	for (walk = all->list; walk < all->list + all->n; walk++) {
-		walk->cursor[0] = '\0';
-		keys = rv == 0 && walk->reply != NULL &&
-			is_good(s, walk->reply, REDIS_REPLY_ARRAY) ?
-		    mq_cursor_take(walk->cursor, walk->reply) :
+	for (i = 0; i < all->n; i++) {
+		walk = &all->list[i];
+		reply = rv == 0 ? walk->reply : NULL;
+		good = reply != NULL && mq_round_good(s->round, reply, type);
+		s->part |= reply != NULL &&
+		    (!good || (all->sizes && reply->integer > s->most));
+		if (!good || !all->sizes || reply->integer > s->most)
+			walk->cursor[0] = '\0';
+		keys = good && !all->sizes ?
+		    mq_cursor_take(walk->cursor, reply) :
 		    NULL;
 		if (keys != NULL)
 			rv = s->take(s->arg, keys);
 		freeReplyObject(walk->reply);
 		walk->reply = NULL;
+		if (walk->cursor[0] != '\0')
+			all->list[n++] = *walk;
 	}
-	drop_ended(all);
+	all->n = n;
 	return rv;
 }
 
@@ -544,7 +510,7 @@ int
 mq_sweep_keys(struct mq_sweep *s)
 {
 	struct mq_redis *r = s->round->r;
-	struct walks all = {.sweep = s};
+	struct walks all = {.sweep = s, .sizes = s->most > 0};
 	int node, rv = 0;
 
 	for (node = 0; mq_redis_visit(r, node); node++) {
@@ -552,9 +518,9 @@ mq_sweep_keys(struct mq_sweep *s)
 		    mq_xreallocarray(all.list, all.n + 1, sizeof(*all.list));
 		all.list[all.n++] = (struct walk){.node = node, .cursor = "0"};
 	}
-	if (s->most > 0)
-		rv = mq_ask_each(r, all.n, ask_size, take_size, &all);
-	drop_ended(&all);
+	if (all.sizes)
+		rv = step_walks(&all);
+	all.sizes = false;
 	while (rv == 0 && all.n > 0)
 		rv = step_walks(&all);
 	(void)mq_redis_visit(r, node);

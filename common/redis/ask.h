@@ -1,7 +1,5 @@
-/*
- * Commands whose replies have a type: one at a time, and many in one pipeline.
- * All return -1 or NULL with the error in struct mq_redis.
- */
+/* Commands whose replies have a type: one at a time, and many in one pipeline.  All return
+ * -1 or NULL with the error in struct mq_redis. */
 #ifndef MQ_ASK_H
 #define MQ_ASK_H
 
@@ -51,12 +49,10 @@ int mq_ask_each(
 int mq_server_time(struct mq_redis *, int64_t *ms);
 int mq_reply_time(const redisReply *, int64_t *ms);
 
-/*
- * A walk through all keys, or the fields of a hash: "0" begins it, and an empty
- * cursor is its end.  mq_keys_ask() builds one step through the keys that match;
- * mq_cursor_take() takes the reply to any step, and returns the array in it.
- * NULL: it makes no sense, and the walk is over.
- */
+/* A walk through all keys, or the fields of a hash: "0" begins it, and an empty cursor is
+ * its end.  mq_keys_ask() builds one step through the keys that match; mq_cursor_take()
+ * takes the reply to any step, and returns the array in it.  NULL: it makes no sense, and
+ * the walk is over. */
 #define MQ_CURSOR_SIZE 32
 #define MQ_CURSOR_STEP 1000
 void mq_keys_ask(struct mq_command *, const char *cursor, const char *pattern);
@@ -64,11 +60,9 @@ redisReply *mq_cursor_take(char cursor[MQ_CURSOR_SIZE], const redisReply *);
 
 /* --- round ------------------------------------------------------------- */
 
-/*
- * Commands about many keys, where an error reply about one must not keep a caller
- * from the others: the first error is noted, and returned at the end.  All functions
- * return -1 only when the connection is lost.  Starts zeroed but for r.
- */
+/* Commands about many keys, where an error reply about one must not keep a caller from the
+ * others: the first error is noted, and returned at the end.  All functions return -1 only
+ * when the connection is lost.  Starts zeroed but for r. */
 struct mq_round {
 	struct mq_redis *r;
 	/* Replies that said that a key is not permitted: no error, as the key is

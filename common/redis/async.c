@@ -13,11 +13,9 @@
 
 /* --- async --------------------------------------------------------------- */
 
-/*
- * hiredis moves all that is left of its output buffer after each write(2),
- * which is quadratic for a large command.  So such a command is handed over
- * in pieces, and whatever is sent after it waits in the backlog.
- */
+/* hiredis moves all that is left of its output buffer after each write(2), which is
+ * quadratic for a large command.  So such a command is handed over in pieces, and
+ * whatever is sent after it waits in the backlog. */
 #define PIECE ((size_t)128 * 1024)
 
 static void
@@ -346,10 +344,8 @@ drop_connection(struct mq_async *a)
 	}
 }
 
-/*
- * If a read before has found nothing, hiredis_ssl waits to read even after a write that
- * waits for room.  The server, which lacks the rest of a command, would say nothing.
- */
+/* If a read before has found nothing, hiredis_ssl waits to read even after a write that
+ * waits for room.  The server, which lacks the rest of a command, would say nothing. */
 static void
 stop_writing(void *events)
 {

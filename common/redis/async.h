@@ -1,7 +1,4 @@
-/*
- * Connections to the server for mq-consume, which never wait: hiredis on a libev loop.
- * Queues and layouts are not their business.
- */
+/* Connections to the server for mq-consume, which never wait: hiredis on a libev loop. */
 #ifndef MQ_ASYNC_H
 #define MQ_ASYNC_H
 
@@ -38,9 +35,8 @@ struct mq_async_route {
  * untracked() and changed() are those of the front. */
 struct mq_async_events {
 	/* The connection is gone; why is a text for people.  Called once, after the
-	 * callbacks of all commands; of a pair, they may come later: those that
-	 * mq_pairs_close() gives NULL.  Before them when there was no connection at all.
-	 * NULL: nobody hears. */
+	 * callbacks of all commands; of a pair, or if there was no connection at all, those
+	 * may come later, with NULL.  NULL: nobody hears. */
 	void (*down)(void *arg, const char *why);
 	/* The server has refused our greeting; down() follows.  NULL: nobody hears. */
 	void (*refused)(void *arg, const char *error);
@@ -77,32 +73,25 @@ struct mq_async {
 	char missing[512]; /* behind a front: see mq_async_away(); or empty */
 };
 
-/*
- * A reply, which is freed when the callback returns; NULL: the connection
- * was lost before one came, and nothing is known of the command.
- */
+/* A reply, which is freed when the callback returns; NULL: the connection was lost before
+ * one came, and nothing is known of the command. */
 typedef void mq_async_fn(void *arg, redisReply *reply);
 
 /*
- * Starts to connect to the socket or address of the server, and to greet it;
- * commands can be sent at once.  The server must outlive the connection.
- * The caller sets loop, events and arg before.  Failure is reported by down(), never
- * from within this call, or by returning -1 with why; then down() is not called.
+ * Starts to connect to the socket or address of the server, and to greet it; commands can
+ * be sent at once.  The server must outlive the connection.  The caller sets loop, events
+ * and arg before.  Returns 0, and down() reports a failure later, or -1 with why.
  */
 int mq_async_open(
     struct mq_async *, const struct mq_server *, const char **why);
 
-/*
- * Sends a command, whose memory it takes: *c is empty afterwards.  A script that the
- * server does not know is sent once more with its text.  fn may be NULL.
- */
+/* Sends a command, whose memory it takes: *c is empty afterwards.  A script that the
+ * server does not know is sent once more with its text.  fn may be NULL. */
 void mq_async_send(
     struct mq_async *, struct mq_command *, mq_async_fn *fn, void *arg);
 
-/*
- * The same for calls that take the reply apart before their caller hears of
- * it: take() gets the reply, or NULL, with a copy of *asker.
- */
+/* The same for calls that take the reply apart before their caller hears of it: take()
+ * gets the reply, or NULL, with a copy of *asker. */
 typedef void mq_callback(void); /* any function, cast */
 struct mq_asker {
 	mq_callback *fn; /* of a type that take() knows */
@@ -113,10 +102,7 @@ typedef void mq_async_take(const struct mq_asker *, redisReply *);
 void mq_async_ask(struct mq_async *, struct mq_command *, mq_async_take *take,
     const struct mq_asker *);
 
-/*
- * Writes now, as far as the socket takes it, and not in the next turn of the loop.
- * down() reports a failure, later.
- */
+/* Writes now, as far as the socket takes it, and not in the next turn of the loop. */
 void mq_async_flush(struct mq_async *);
 
 /* Whether anything has come or gone since the last call; on a cluster, from or to the
@@ -163,11 +149,9 @@ void mq_request_lose(struct mq_request *);
 
 /* --- switch ------------------------------------------------------------- */
 
-/*
- * News of another master: a sentinel tells at once, while the old master may go on for
+/* News of another master: a sentinel tells at once, while the old master may go on for
  * seconds.  Nobody waits for a sentinel that has died; a lost connection to the master
- * tells the same.  The caller sets the first three.
- */
+ * tells the same.  The caller sets the first three. */
 struct mq_switch {
 	struct ev_loop *loop;
 	/* There is another master.  May close this. */
@@ -216,11 +200,9 @@ struct mq_pairs {
 	struct mq_cluster *cluster; /* or NULL */
 };
 
-/*
- * What this is the URL of the server decides.  channel: where others call this consumer.
- * name: of its connections for commands, and of nobody else's, at most 31 bytes.  All
- * but the events are the caller's, and outlive the pairs.
- */
+/* channel: where others call this consumer.  name: of its connections for commands, and of
+ * nobody else's, at most 31 bytes.  All but the events are the caller's, and outlive the
+ * pairs. */
 void mq_pairs_init(struct mq_pairs *, struct ev_loop *,
     const struct mq_server *, const char *channel, const char *name,
     const struct mq_async_events *, void *arg);

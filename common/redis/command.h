@@ -1,9 +1,5 @@
-/*
- * Commands, and what their replies mean.
- *
- * One Redis command, or one call of a script, in the form in which it goes
- * over the wire.  Arguments are bytes.
- */
+/* Commands, or calls of scripts, in the form in which they go over the wire, and what
+ * their replies mean.  Arguments are bytes. */
 #ifndef MQ_COMMAND_H
 #define MQ_COMMAND_H
 
@@ -14,12 +10,8 @@
 
 #include "base/buf.h"
 
-/*
- * A Lua script, which the server carries out as one atomic step.  Those of a
- * layout are kept in its lua/NAME.lua, made into C at build time, and listed in
- * its scripts.h; the comment at the head of each says what it does, and what a
- * crash before and after it leaves.
- */
+/* A Lua script, which the server carries out as one atomic step.  Those of a layout are
+ * in its lua/NAME.lua, made into C at build time, and listed in its scripts.h. */
 struct mq_script {
 	const char *sha; /* 40 hex digits: the SHA-1 of text */
 	const char *text;
@@ -65,18 +57,16 @@ void mq_command_fmt(struct mq_command *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void mq_command_int(struct mq_command *, long long);
 
-/*
- * The whole command as bytes, *n of them; valid until the command changes.
- * A script is called by its hash.
- */
+/* The whole command as bytes, *n of them; valid until the command changes.  A script is
+ * called by its hash. */
 const char *mq_command_wire(struct mq_command *, size_t *n);
 
 /* The same call with the script's text instead of its hash, for a server that does not
  * know the hash; to be freed. */
 struct mq_command mq_command_eval(const struct mq_command *);
 
-/* Adds the last n arguments of another command, which are all behind the first
- * `from` bytes of its wire. */
+/* Adds the last n arguments of another command, which are behind the first `from` bytes
+ * of its wire. */
 void mq_command_tail(
     struct mq_command *, const struct mq_command *of, size_t from, int n);
 
@@ -86,22 +76,17 @@ void mq_command_free(struct mq_command *);
 
 #define MQ_SLOTS 16384
 
-/*
- * The slot of a key, by which the nodes of a Redis Cluster share all keys: CRC16
- * (XMODEM) of its n bytes, or of what is between its first { and the next }, if that is
- * not empty.
- */
+/* The slot of a key, by which the nodes of a Redis Cluster share all keys: CRC16 (XMODEM)
+ * of its n bytes, or of what is between its first { and the next }, if that is not
+ * empty. */
 int mq_slot_of(const char *key, size_t n);
 /* That of a namespace (NULL: none) in braces, which keeps all its keys there; else -1. */
 int mq_slot_home(const char *ns);
 
 /* --- answer -------------------------------------------------------------- */
 
-/*
- * The answer to a command, for callers that do not take replies apart.  A callback gets
- * NULL instead when the connection was lost before the answer came: nothing is known of
- * the command then.
- */
+/* The answer to a command, for callers that do not take replies apart.  A callback gets
+ * NULL instead when the connection was lost before: nothing is known of the command. */
 struct mq_answer {
 	const char *error; /* why the server refused; NULL: it did not.  Valid
 			    * until the callback returns */
@@ -116,8 +101,7 @@ mq_answer_good(const struct mq_answer *a)
 	return a != NULL && a->error == NULL;
 }
 
-/* Whatever else a callback gets is set only when there is an answer, and no
- * error. */
+/* Whatever else a callback gets is set only when the answer is good. */
 typedef void mq_answer_fn(void *arg, const struct mq_answer *);
 typedef void mq_number_fn(void *arg, const struct mq_answer *, long long n);
 

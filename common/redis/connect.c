@@ -1,6 +1,4 @@
-/*
- * Opening a connection to one server that waits.
- */
+/* Opening a connection to one server that waits. */
 #include <sys/param.h>
 
 #include <math.h>
@@ -86,11 +84,9 @@ ask_some(struct mq_dial *dials, size_t n, struct question *q, double until)
 	return i;
 }
 
-/*
- * Asks the sentinels in the URL of r's server, side by side, until one answers, or until
- * then; or each, for half a second, and those that do not answer are left out.  r need not
- * be connected.  Returns 0, or -1 with the error.
- */
+/* Asks the sentinels in the URL of r's server, side by side, until one answers, or
+ * until then; or each, for half a second, and those that do not answer are left out.  r
+ * need not be connected.  Returns 0, or -1 with the error. */
 static int
 ask_sentinels(struct mq_redis *r, struct question *q, bool each, double until)
 {

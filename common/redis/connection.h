@@ -1,8 +1,5 @@
-/*
- * A connection to the server for tools that wait for their answers.  Queues
- * and layouts are not its business.  (mq-consume, which must not wait, has
- * async.h.)
- */
+/* A connection to the server for tools that wait for their answers; mq-consume, which must
+ * not wait, has async.h. */
 #ifndef MQ_REDIS_H
 #define MQ_REDIS_H
 
@@ -58,17 +55,12 @@ struct mq_redis {
 	int64_t patience_ms;
 };
 
-/*
- * From now on hiredis 1.x and OpenSSL allocate as xalloc.h says: a failed allocation
- * could pass for bad data, or crash them.
- */
+/* From now on hiredis 1.x and OpenSSL allocate as xalloc.h says: a failed allocation
+ * could pass for bad data, or crash them. */
 void mq_redis_memory(void);
 
-/*
- * Connects, after waking the private server, and authenticates.  All hosts of the URL,
- * and all their addresses, are tried side by side.  Returns 0, or -1 with status and
- * error set.
- */
+/* Connects, after waking the private server, and authenticates.  All hosts of the URL,
+ * and all their addresses, are tried side by side.  Returns 0, or -1 with the error. */
 int mq_redis_open(struct mq_redis *, struct mq_server *);
 /* The same, at most until then (steady seconds), without the waking of the private
  * server. */
@@ -84,25 +76,19 @@ bool mq_redis_visit(struct mq_redis *, int i);
 /* Whether the connection is lost, and can only be closed. */
 bool mq_redis_lost(const struct mq_redis *);
 
-/*
- * Sends a command without waiting for its reply, which mq_redis_reply() hands
- * out later, in order.  The command can be changed or freed at once.  Returns
- * 0, or -1 when the connection is lost.
- */
+/* Sends a command without waiting for its reply, which mq_redis_reply() hands out later,
+ * in order.  The command can be changed or freed at once.  Returns 0, or -1 when the
+ * connection is lost. */
 int mq_redis_send(struct mq_redis *, struct mq_command *);
 
-/*
- * The same for one of many: they are collected here, and go out in pieces of
- * about 64 KiB; what is left goes with mq_redis_flush(), with the next
- * mq_redis_send(), or when mq_redis_reply() has to wait.
- */
+/* The same for one of many: they are collected, and go out in pieces of about 64 KiB; what
+ * is left goes with mq_redis_flush(), with the next mq_redis_send(), or when
+ * mq_redis_reply() has to wait. */
 int mq_redis_append(struct mq_redis *, struct mq_command *);
 int mq_redis_flush(struct mq_redis *);
 
-/*
- * The next reply; freeReplyObject() frees it.  NULL when the connection is
- * lost.  An error reply is returned as such: see mq_redis_refused().
- */
+/* The next reply, which may be an error; freeReplyObject() frees it.  NULL when the
+ * connection is lost. */
 redisReply *mq_redis_reply(struct mq_redis *);
 
 /*
@@ -114,11 +100,9 @@ redisReply *mq_redis_reply(struct mq_redis *);
 void mq_redis_wait_with(
     struct mq_redis *, bool (*wait)(void *arg, int fd, int64_t ms), void *arg);
 
-/*
- * Sends one command and waits for its reply.  Loads a script that the server
- * does not know and waits (at most a minute) for a server that is busy with a long
- * script, or loading its data.  NULL when the connection is lost.
- */
+/* Sends one command and waits for its reply.  Loads a script that the server does not
+ * know, and waits (at most a minute) for a server that is busy with a long script, or
+ * loads its data.  NULL when the connection is lost. */
 redisReply *mq_redis_answer(struct mq_redis *, struct mq_command *);
 
 /* Sets status and error, which begins with the server's name.  Returns -1. */
@@ -137,22 +121,17 @@ bool mq_redis_refused(struct mq_redis *, const redisReply *);
 
 /* --- partial ------------------------------------------------------------- */
 
-/*
- * Readers of a cluster go on without the nodes that are lost: all their commands are
- * optional, and mq_ask_all() passes over the errors of ours that mq_reply_missing() knows.
- * On one server none of this has an effect.
- */
-
-/* From now on, and until the connection is closed. */
+/* From now on, and until the connection is closed, a reader of a cluster goes on without
+ * the nodes that are lost: all its commands are optional, and mq_ask_all() passes over the
+ * errors of ours that mq_reply_missing() knows.  On one server none of this has an effect. */
 void mq_partial_begin(struct mq_redis *);
 
-/* "node HOST:PORT: why" if some command about the keys of this one, or about others in
- * their slot, had no answer; else NULL.  Valid until the connection is closed. */
+/* Why some command about the keys of this one, or about others in their slot, had no
+ * answer: "node HOST:PORT: why", valid until the connection is closed; or NULL. */
 const char *mq_partial_missed(
     const struct mq_redis *, const struct mq_command *);
 
-/* "node HOST:PORT: why" of the i-th node that a reader has lost, from 0; NULL: there are
- * no more.  Valid until the connection is closed. */
+/* The same of the i-th node that a reader has lost, from 0; NULL: there are no more. */
 const char *mq_partial_lost(const struct mq_redis *, int i);
 
 /* "HOST:PORT" of the node that has the keys of a command, for the caller to free; on one
@@ -164,8 +143,7 @@ bool mq_nodes_replicated(const struct mq_redis *, const struct mq_command *);
 
 /* --- error --------------------------------------------------------------- */
 
-/* The mq_exit status that fits an error reply, whose text differs between servers and
- * their versions. */
+/* The mq_exit status that fits an error reply. */
 int mq_error_status(const char *error);
 
 /* Whether the server runs a long script, or loads its data. */
@@ -197,10 +175,8 @@ void mq_info_take(struct mq_info *, const char *text);
  * promise. */
 bool mq_info_evicts(const struct mq_info *);
 
-/*
- * Asks for the policy: 0, or -1 when the connection is lost.  Where INFO is
- * refused, the server does not say.
- */
+/* Asks for the policy, which stays unknown where INFO is refused: 0, or -1 when the
+ * connection is lost. */
 int mq_info_ask_policy(struct mq_redis *, struct mq_info *);
 
 /* Numbers below 0 and empty texts are not known: rented servers tell less. */
@@ -226,12 +202,10 @@ int mq_report_ask(struct mq_redis *, struct mq_report *);
 
 /* --- durable ------------------------------------------------------------- */
 
-/*
- * When what a server has accepted is safe: once it is on the server's disk, if the
- * server keeps a file that can be relied upon, and on all replicas that the server
- * had when we connected; with sentinels, on all that one of these could make the master
- * when we wait.
- */
+/* When what a server has accepted is safe: once it is on the server's disk, if the server
+ * keeps a file that can be relied upon, and on all replicas that the server had when we
+ * connected; with sentinels, on all that one of these could make the master when we
+ * wait. */
 struct mq_durable {
 	bool disk;    /* on the disk of the server... */
 	bool waitaof; /* ...which it is when WAITAOF says so; else at once */
@@ -241,12 +215,10 @@ struct mq_durable {
 	char run_id[48];
 };
 
-/*
- * Finds out when writes will be safe.  A server whose first append-only file is not
- * complete is waited for, 30 s at most.  Returns 0, or -1 with the error: the
- * connection is lost, or the server can promise nothing (MQ_EXIT_CONFIG, and the
- * error says what to change).  Needs mq_redis_wait_with().
- */
+/* Finds out when writes will be safe.  A server whose first append-only file is not
+ * complete is waited for, 30 s at most.  Returns 0, or -1 with the error: the connection
+ * is lost, or the server can promise nothing (MQ_EXIT_CONFIG, and the error says what to
+ * change).  Needs mq_redis_wait_with(). */
 int mq_durable_find(struct mq_redis *, struct mq_durable *);
 
 /*

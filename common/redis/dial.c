@@ -53,10 +53,8 @@ struct race {
 
 /* --- addresses of a host --------------------------------------------------------- */
 
-/*
- * Asking the system for them can take minutes and cannot be broken off, so a child asks,
- * and is killed if that takes too long.
- */
+/* Asking the system for them can take minutes and cannot be broken off, so a child
+ * asks, and is killed if that takes too long. */
 
 /* The child writes these: an address each, or in the end why there is none. */
 struct piece {
@@ -137,10 +135,8 @@ begin_search(struct mq_dial *d)
 	d->fd = fds[0];
 }
 
-/*
- * The next address, which a child has sent already, of at most MQ_ADDRESS_SIZE bytes with
- * its NUL; those of IPv4 come first.  False: there are no more.
- */
+/* The next address, which a child has sent already, of at most MQ_ADDRESS_SIZE bytes
+ * with its NUL; those of IPv4 come first.  False: there are no more. */
 static bool
 next_address(struct mq_dial *d, char *address)
 {
@@ -365,26 +361,6 @@ exchange(struct race *race, struct attempt *a, short events)
 	}
 }
 
-static void
-go_on(struct race *race, struct attempt *a, short events)
-{
-	if (events == 0)
-		return;
-	switch (a->step) {
-	case NOTHING:
-		break;
-	case TCP:
-		finish_tcp(race, a);
-		break;
-	case TLS:
-		shake_hands(race, a);
-		break;
-	case ANSWER:
-		exchange(race, a, events);
-		break;
-	}
-}
-
 /* --- all of them ------------------------------------------------------------------ */
 
 static bool
@@ -520,8 +496,17 @@ wait_and_go_on(struct race *race, double now)
 			    .fd = race->dials[i].fd, .events = POLLIN};
 	if (poll(race->pfds, all, (int)((until - now) * 1000) + 1) <= 0)
 		return;
-	for (i = 0; i < n && race->winner == NULL; i++)
-		go_on(race, waiting[i], race->pfds[i].revents);
+	for (i = 0; i < n && race->winner == NULL; i++) {
+		a = waiting[i];
+		if (race->pfds[i].revents == 0)
+			continue;
+		if (a->step == TCP)
+			finish_tcp(race, a);
+		else if (a->step == TLS)
+			shake_hands(race, a);
+		else
+			exchange(race, a, race->pfds[i].revents);
+	}
 }
 
 /* All but the winner: what did not come in time, and what there was no time to try. */

@@ -137,10 +137,8 @@ fail_demoted(struct mq_redis *r, const char *why)
 	return mq_redis_fail(r, MQ_EXIT_AGAIN, "%s", why);
 }
 
-/*
- * An append-only file that is only just being written does not count before that is
- * done.  WAITAOF waits for it by itself.
- */
+/* An append-only file that is only just being written does not count before that is
+ * done.  WAITAOF waits for it by itself. */
 static int
 ask_info(struct mq_redis *r, bool waitaof, struct known *k)
 {

@@ -36,33 +36,6 @@ copy_part(char *to, size_t size, const char *line, const char *name)
 	}
 }
 
-static void
-take_replicas(struct mq_info *info, const char *text)
-{
-	char name[32], address[256], port[16], state[16];
-	const char *line;
-	size_t len;
-	int i;
-
-	info->replicas = 0;
-	info->online[0] = '\0';
-	for (i = 0;; i++) {
-		snprintf(name, sizeof(name), "slave%d", i);
-		line = find_field(text, name);
-		if (line == NULL)
-			return;
-		copy_part(state, sizeof(state), line, "state=");
-		if (strcmp(state, "online") != 0)
-			continue;
-		copy_part(address, sizeof(address), line, "ip=");
-		copy_part(port, sizeof(port), line, "port=");
-		len = strlen(info->online);
-		snprintf(info->online + len, sizeof(info->online) - len,
-		    "%s %s\n", address, port);
-		info->replicas++;
-	}
-}
-
 /* Copies the value of a field of such a text; false: there is none. */
 static bool
 info_field(const char *text, const char *name, char *value, size_t size)
@@ -85,16 +58,37 @@ field_is(const char *text, const char *name, const char *value)
 void
 mq_info_take(struct mq_info *i, const char *text)
 {
+	char name[32], address[256], port[16], state[16];
+	const char *line;
+	size_t len;
+	int n;
+
 	(void)info_field(text, "run_id", i->run_id, sizeof(i->run_id));
 	(void)info_field(
 	    text, "maxmemory_policy", i->policy, sizeof(i->policy));
 	i->is_replica = field_is(text, "role", "slave");
-	take_replicas(i, text);
 	i->had_replica = field_is(text, "repl_backlog_active", "1");
 	i->aof = field_is(text, "aof_enabled", "1");
 	i->aof_later = field_is(text, "aof_base_size", "0") &&
 	    (field_is(text, "aof_rewrite_in_progress", "1") ||
 		field_is(text, "aof_rewrite_scheduled", "1"));
+	i->replicas = 0;
+	i->online[0] = '\0';
+	for (n = 0;; n++) {
+		snprintf(name, sizeof(name), "slave%d", n);
+		line = find_field(text, name);
+		if (line == NULL)
+			return;
+		copy_part(state, sizeof(state), line, "state=");
+		if (strcmp(state, "online") != 0)
+			continue;
+		copy_part(address, sizeof(address), line, "ip=");
+		copy_part(port, sizeof(port), line, "port=");
+		len = strlen(i->online);
+		snprintf(i->online + len, sizeof(i->online) - len, "%s %s\n",
+		    address, port);
+		i->replicas++;
+	}
 }
 
 bool

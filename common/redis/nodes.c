@@ -1,3 +1,13 @@
+/*
+ * The nodes of a Redis Cluster behind one struct mq_redis, whose commands go to the
+ * node that has the slot of their first key; one without a key goes to the node of
+ * mq_redis.home, which is that of the URL's namespace if that has a {tag}.  Replies come
+ * in the order of the commands.
+ *
+ * Where a slot has moved, or is moving, the node refuses the command, and it goes to
+ * the other one, or once more, for a minute at most; the caller does not hear of it.
+ * Only in the middle of a transaction the connection is lost then.
+ */
 #include "ask.h"
 
 #include <sys/param.h>
@@ -73,11 +83,9 @@ use_node(struct mq_redis *r, int i)
 	return node;
 }
 
-/*
- * By the name that the cluster gives the node; or, as nobody here may know that, by the
- * address that comes with it.  Then the certificate is for the name all the same.
- * What a node that hangs was sent could be carried out when others have replaced it.
- */
+/* By the name that the cluster gives the node; or, as nobody here may know that, by the
+ * address that comes with it.  Then the certificate is for the name all the same.  What
+ * a node that hangs was sent could be carried out when others have replaced it. */
 static int
 connect_node(struct mq_redis *r, struct node *node, char *address)
 {
@@ -279,11 +287,9 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 	return 0;
 }
 
-/*
- * Asks whichever answers first for all of them: of the hosts in the URL, or (but: not -1)
- * of those that are known, without this one, and whether that is down.  Returns 0, or -1
- * with the error.
- */
+/* Asks whichever answers first for all of them: of the hosts in the URL, or (but: not
+ * -1) of those that are known, without this one, and whether that is down.  Returns 0,
+ * or -1 with the error. */
 static int
 ask_nodes(struct mq_redis *r, int but)
 {
@@ -352,37 +358,24 @@ visit_node(struct mq_redis *r, int i)
 
 /* --- sending ------------------------------------------------------------------ */
 
-/* Whether the connection goes on without the node: all that it was asked is optional,
- * and so is this command (NULL: none). */
-static bool
-is_spare(const struct mq_redis *r, int i, const struct awaited *a)
-{
-	const struct node *node = node_used(r->nodes, i);
-	const struct awaited *other;
-
-	if (r->nodes->partial)
-		return true;
-	/* Want of descriptors, say, is ours. */
-	if (node->redis.status != MQ_EXIT_UNAVAILABLE ||
-	    (a != NULL && !a->optional))
-		return false;
-	STAILQ_FOREACH(other, &node->sent, in_node)
-		if (!other->optional)
-			return false;
-	return true;
-}
-
-/* 0: the connection goes on without the node. */
+/* 0: the connection goes on without the node, since all that it was asked is optional, and
+ * so is this command (NULL: none). */
 static int
 lose(struct mq_redis *r, int i, const struct awaited *a)
 {
-	const struct mq_redis *node = &node_used(r->nodes, i)->redis;
+	const struct node *node = node_used(r->nodes, i);
+	const struct awaited *other;
+	/* Want of descriptors, say, is ours. */
+	bool spare = node->redis.status == MQ_EXIT_UNAVAILABLE &&
+	    (a == NULL || a->optional);
 
-	if (is_spare(r, i, a)) {
-		lose_node(r, i, node->error);
+	STAILQ_FOREACH(other, &node->sent, in_node)
+		spare &= other->optional;
+	if (spare || r->nodes->partial) {
+		lose_node(r, i, node->redis.error);
 		return 0;
 	}
-	copy_error(r, node);
+	copy_error(r, &node->redis);
 	r->lost = true;
 	return -1;
 }
@@ -398,10 +391,8 @@ owner_of(const struct mq_redis *r, int slot)
 	return slot == -1 ? all->last : all->map.owner[slot];
 }
 
-/*
- * Whether the slot of a command, whose node does not answer, may soon have another one.
- * Others have to say so, and how the cluster sees the node.
- */
+/* Whether the slot of a command, whose node does not answer, may soon have another one.
+ * Others have to say so, and how the cluster sees the node. */
 static bool
 awaits_owner(struct mq_redis *r, const struct awaited *a, int node)
 {
@@ -547,10 +538,9 @@ send_again(struct mq_redis *r, struct awaited *a, enum mq_redirect how, int to)
 	return rv == 0 ? flush_nodes(r) : -1;
 }
 
-/*
- * A node says that the cluster is down: without a replica of its slot's own node that
- * may last, and is not waited for.  1: it goes out again; 0: a reader goes on without.
- */
+/* A node says that the cluster is down: without a replica of its slot's own node that
+ * may last, and is not waited for.  1: it goes out again; 0: a reader goes on
+ * without. */
 static int
 outlast_down(struct mq_redis *r, struct awaited *a)
 {

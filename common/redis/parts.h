@@ -1,6 +1,4 @@
-/*
- * For the files of common/redis only.
- */
+/* For the files of common/redis only. */
 #ifndef MQ_REDIS_PARTS_H
 #define MQ_REDIS_PARTS_H
 
@@ -21,33 +19,28 @@
 
 /*
  * Makes sure that the private server of the URL, a redis-server of this user's own on a
- * unix socket, answers, starting it when needed, and writes the path of its socket.  A URL without DIR means $XDG_STATE_HOME/mq, else
- * ~/.local/state/mq.  Waits while the server loads its data, for as long as it is
- * alive.  With server->waits, a server that was shut down on purpose stays so, and the
- * status is MQ_EXIT_UNAVAILABLE.  Returns 0, or an mq_exit status with one line of
- * reason in server->error (which may hold control characters of the server's log).
- *
- * Several callers at once get one server: the lock file in DIR is held,
- * through an inherited descriptor, by the server itself for as long as any of
- * its processes lives, so "the lock is free" means that no server can be
- * writing to these files.
+ * unix socket, answers, starting it when needed, and writes the path of its socket.  A
+ * URL without DIR means $XDG_STATE_HOME/mq, else ~/.local/state/mq.  Waits while the
+ * server loads its data, for as long as it is alive.  With server->waits, a server that
+ * was shut down on purpose stays so, and the status is MQ_EXIT_UNAVAILABLE.  Several
+ * callers at once get one server.  Returns 0, or an mq_exit status with the error (which
+ * may hold control characters of the server's log).
  */
 int mq_private_ensure(struct mq_server *);
 
-/* Writes the error of a server.  Returns the status. */
+/* Sets server->error.  Returns the status. */
 int mq_server_fail(struct mq_server *, int status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* --- tls ----------------------------------------------------------------- */
 
 /*
- * TLS on a connection of hiredis, for builds with hiredis_ssl.  A build without refuses
- * URLs with TLS, and its functions do nothing.
+ * A build without hiredis_ssl refuses URLs with TLS, and these functions do nothing.
  *
  * Begins TLS, on a connection that does not block, with the files of the URL, which are
- * read each time.  The server's certificate must be for the URL's sni, or else for host, a name
- * or an address.  Returns 0 and *tls, which goes with the connection, or an mq_exit status
- * with why.
+ * read each time.  The server's certificate must be for the URL's sni, or else for host,
+ * a name or an address.  Returns 0 and *tls, which goes with the connection, or an
+ * mq_exit status with why.
  */
 int mq_tls_start(mq_tls **tls, redisContext *, const struct mq_url *,
     const char *host, char why[MQ_TLS_WHY]);
@@ -56,11 +49,9 @@ int mq_tls_start(mq_tls **tls, redisContext *, const struct mq_url *,
  * with why.  (A connection of libev goes on by itself.) */
 int mq_tls_shake(mq_tls *, char why[MQ_TLS_WHY]);
 
-/*
- * The cause of the failure that the connection has just had, in why: TLS has more to say
- * than the library.  Early: the server has ended it without any answer.  Returns the
- * mq_exit status; 0: TLS knows of none.
- */
+/* Why the connection has just failed: TLS has more to say than the library.  Early: the
+ * server has ended it without any answer.  Returns the mq_exit status; 0: TLS knows of
+ * none. */
 int mq_tls_failure(mq_tls *, bool early, char why[MQ_TLS_WHY]);
 
 /* Whether the handshake is over, or none is needed. */
@@ -71,22 +62,17 @@ bool mq_tls_wants_room(const mq_tls *);
 
 /* --- greeting ------------------------------------------------------------ */
 
-/*
- * Builds number step of AUTH and SELECT, as far as the URL of the server needs them,
- * before any other command.  False: there is no such step.  HELLO then goes out with the
- * first command; from Redis 7 on it needs no right.
- */
+/* Builds number step of AUTH and SELECT, as far as the URL of the server needs them.
+ * False: there is no such step.  HELLO then goes out with the first command; from Redis 7
+ * on it needs no right. */
 bool mq_redis_greeting(const struct mq_server *, int step, struct mq_command *);
 
 /* In an array of names and values, the value, a string; "": there is none. */
 const char *mq_reply_value(const redisReply *pairs, const char *name);
 
-/*
- * Whether the server at the other end cannot be used, as the reply to HELLO says, which
- * may be an error: NULL, or the reason, with which the connection is given up.  On
- * the nodes of a cluster, unless a node is wanted, queues lie on several nodes.  Where
- * sentinels say which server is the master, what they said may be old.
- */
+/* Why the server cannot be used, as the reply to HELLO says, which may be an error; NULL:
+ * it can.  On the nodes of a cluster, unless a node is wanted, queues lie on several
+ * nodes.  What sentinels said of the master may be old. */
 const char *mq_reply_unfit(const redisReply *, const struct mq_server *);
 #define MQ_REDIS_CLUSTER "this server is a node of a cluster; use redis"
 #define MQ_REDIS_REPLICA "this server is a replica"
@@ -132,10 +118,9 @@ typedef int mq_dial_fn(void *arg, struct mq_dial *, redisReply *);
 /*
  * Connects to one of n servers, at most until then (steady seconds): while those before do
  * not answer, the next server, or the next address of a name, is tried every half second.
- * With a question,
- * it is the one that answers first, and whose answer is taken; without, the greeting
- * is still to come.  Returns its number; its server has host, address and port then.
- * -1: each of them has its error.
+ * With a question, it is the one that answers first, and whose answer is taken; without,
+ * the greeting is still to come.  Returns its number; its server has host, address and
+ * port then.  -1: each of them has its error.
  */
 int mq_dial(struct mq_dial *, size_t n, struct mq_command *question,
     mq_dial_fn *take, void *arg, double until);
@@ -145,10 +130,8 @@ const struct mq_redis *mq_dial_error(const struct mq_dial *, size_t n);
 
 /* --- sentinel ------------------------------------------------------------ */
 
-/*
- * Which replicas could be made the master of a server, which says of itself what is in
- * info.  Answers of several sentinels add up.
- */
+/* Which replicas could be made the master of a server, which says of itself what is in
+ * info.  Answers of several sentinels add up. */
 struct mq_heirs {
 	const struct mq_server *server;
 	const struct mq_info *info;
@@ -158,26 +141,22 @@ struct mq_heirs {
 	int silent;  /* neither the one nor the other */
 };
 
-/*
- * Asks the sentinels in the URL of r's server, side by side, until one answers: 0, or -1
- * with the error.  Or asks each, for half a second; those that do not answer are left out.
- */
+/* Asks the sentinels in the URL of r's server, side by side, until one answers: 0, or -1
+ * with the error.  Or each, for half a second; those that do not answer are left out. */
 int mq_redis_ask_heirs(struct mq_redis *, struct mq_heirs *, bool each);
 
 /* --- failover ------------------------------------------------------------ */
 
-/*
- * One policy for all who meet a master that is about to be replaced: they try again for
- * 30 seconds, since a cluster takes 17 by default, or as long as their server says.  Then
- * the status is 75 if a failover was due or under way, else 69.  Zeroed: nothing has failed.
- */
+/* A master that is about to be replaced is tried again for 30 seconds, since a cluster
+ * takes 17 by default, or as long as the server says.  Then the status is 75 if a failover
+ * was due or under way, else 69.  Zeroed: nothing has failed. */
 struct mq_failover {
 	double until; /* steady seconds; 0: not begun */
 	bool failed;  /* something has, since then */
 	bool due; /* somebody has said that the master is down, or replaced */
 };
 
-/* From now on it counts how long it takes, if it does not yet. */
+/* The time begins, unless it has. */
 void mq_failover_begin(struct mq_failover *, const struct mq_server *);
 
 /* r has failed: waits a little, with r's function if it has one.  False: time is over,
@@ -208,11 +187,9 @@ struct mq_topology {
 	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */
 };
 
-/*
- * Takes a reply to CLUSTER SLOTS, of node number `asked`, which is meant where the
- * reply names no other.  Nodes keep their index; those that have no slot any more
- * stay.  Returns 0, or -1 when the reply makes no sense, and nothing has changed then.
- */
+/* Takes a reply to CLUSTER SLOTS, of node number `asked`, which is meant where the reply
+ * names no other.  Nodes keep their index; those without a slot stay.  Returns 0, or -1
+ * when the reply makes no sense, and nothing has changed then. */
 int mq_topology_take(struct mq_topology *, const redisReply *, int asked);
 
 /* The index of the node at host and port, which is added if it is new. */
@@ -230,18 +207,7 @@ enum mq_redirect { MQ_STAYS, MQ_LATER, MQ_MOVED, MQ_ASKS };
 enum mq_redirect mq_topology_redirect(
     struct mq_topology *, const redisReply *, int asked, int *slot, int *to);
 
-/* --- nodes --------------------------------------------------------------- */
-
-/*
- * The nodes of a Redis Cluster behind one struct mq_redis, whose commands go to the
- * node that has the slot of their first key; one without a key goes to the node of
- * mq_redis.home, which is that of the URL's namespace if that has a {tag}.  Replies come
- * in the order of the commands.
- *
- * Where a slot has moved, or is moving, the node refuses the command, and it goes to
- * the other one, or once more, for a minute at most; the caller does not hear of it.
- * Only in the middle of a transaction the connection is lost then.
- */
+/* --- servers behind one -------------------------------------------------- */
 
 /* The server of one node: as the cluster's, but with this host only; zeroed before. */
 void mq_server_of_node(

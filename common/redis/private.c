@@ -91,10 +91,8 @@ make_dir(char *path, mode_t mode)
 	return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : -1;
 }
 
-/*
- * A directory that others can write to is refused, not repaired: they may
- * have put a socket of their own there already.
- */
+/* A directory that others can write to is refused, not repaired: they may have put a
+ * socket of their own there already. */
 static int
 check_dir(struct place *p)
 {
@@ -279,10 +277,8 @@ mq_server_room(const struct mq_server *server, size_t bytes, char *error,
 
 /* --- its process --------------------------------------------------------- */
 
-/*
- * The server outlives the cron job, the script under limits or the shell that starts it,
- * so it gets nothing of them but the lock.
- */
+/* The server outlives the cron job, the script under limits or the shell that starts
+ * it, so it gets nothing of them but the lock. */
 
 #define LOCK_FD 3 /* in the server */
 /* Room for the 10000 clients that Redis allows unless it is set up otherwise. */
@@ -291,10 +287,8 @@ mq_server_room(const struct mq_server *server, size_t bytes, char *error,
 #define FILES_MIN 256
 #define STACK	  ((rlim_t)8 * 1024 * 1024)
 
-/*
- * The functions below run in the child of vfork(2), which shares our memory: only
- * system calls.  A change that is not permitted is left out.
- */
+/* The functions below run in the child of vfork(2), which shares our memory: only
+ * system calls.  A change that is not permitted is left out. */
 
 static void
 set_limits(void)
@@ -320,26 +314,6 @@ set_limits(void)
 		new.rlim_cur = new.rlim_max = now.rlim_max;
 		(void)setrlimit(limits[i].resource, &new);
 	}
-}
-
-static void
-set_priorities(void)
-{
-	const struct sched_param none = {0};
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY);
-	cpu_set_t all;
-	ssize_t n;
-
-	memset(&all, 0xff, sizeof(all));
-	(void)sched_setaffinity(0, sizeof(all), &all);
-	(void)sched_setscheduler(0, SCHED_OTHER, &none);
-	(void)setpriority(PRIO_PROCESS, 0, 0);
-	/* IOPRIO_WHO_PROCESS, this one, IOPRIO_CLASS_NONE: no header has them before
-	 * Linux 5.15. */
-	(void)syscall(SYS_ioprio_set, 1, 0, 0);
-	n = write(fd, "0", 1);
-	(void)n;
-	close(fd);
 }
 
 /*
@@ -371,10 +345,12 @@ become_server(const char **argv, char *const *env, int lock, const char *log)
 {
 	static const char *const names[] = {"redis-server", "valkey-server"};
 	const struct sigaction dfl = {.sa_handler = SIG_DFL};
+	const struct sched_param other = {0};
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY), sig;
 	struct rlimit files;
+	cpu_set_t all;
 	sigset_t none;
 	size_t i;
-	int sig;
 
 	/* A session of its own at once: ^C at the starter is not for it. */
 	(void)setsid();
@@ -384,7 +360,15 @@ become_server(const char **argv, char *const *env, int lock, const char *log)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	set_limits();
-	set_priorities();
+	memset(&all, 0xff, sizeof(all));
+	(void)sched_setaffinity(0, sizeof(all), &all);
+	(void)sched_setscheduler(0, SCHED_OTHER, &other);
+	(void)setpriority(PRIO_PROCESS, 0, 0);
+	/* IOPRIO_WHO_PROCESS, this one, IOPRIO_CLASS_NONE: no header has them before
+	 * Linux 5.15. */
+	(void)syscall(SYS_ioprio_set, 1, 0, 0);
+	(void)!write(fd, "0", 1);
+	close(fd);
 	if (set_files(lock, log) == -1)
 		return errno;
 	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_MIN)
@@ -449,10 +433,8 @@ enum answer {
 	UP
 };
 
-/*
- * Any answer but -LOADING means that the server is up; reply is a string then.  The real
- * connection will report a refusal (a password, too many clients).
- */
+/* Any answer but -LOADING means that the server is up; reply is a string then.  The
+ * real connection will report a refusal (a password, too many clients). */
 static enum answer
 ask(const char *path, const char *question, char *reply, size_t size)
 {
@@ -516,11 +498,9 @@ take_lock(struct place *p, int *fd)
 
 /* --- starting it --------------------------------------------------------- */
 
-/*
- * redis-server quotes its arguments itself: blanks in a path are safe.  The process we
+/* redis-server quotes its arguments itself: blanks in a path are safe.  The process we
  * spawned ends as soon as it has forked the real server.  Where SIGCHLD is ignored its
- * status is lost; then the lock will tell.
- */
+ * status is lost; then the lock will tell. */
 static int
 start_private(struct place *p, int lock)
 {
@@ -569,10 +549,8 @@ was_shut_down(const struct place *p)
 	return access(p->pid, F_OK) == -1 && errno == ENOENT;
 }
 
-/*
- * Starts a server if none runs.  A lock that is free again after our own start means
- * that the server has ended.
- */
+/* Starts a server if none runs.  A lock that is free again after our own start means
+ * that the server has ended. */
 static int
 start_if_free(struct place *p, bool *started)
 {

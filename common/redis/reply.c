@@ -5,10 +5,9 @@
 #include "base/exit.h"
 #include "parts.h"
 
-/*
- * Before Redis 7 servers write "ERR Error running script (call to f_SHA): @user_script:1:
- * @user_script: 1: -OOM ...", later ones "OOM ... script: SHA, on @user_script:1.".
- */
+/* Before Redis 7 servers write "ERR Error running script (call to f_SHA):
+ * @user_script:1: @user_script: 1: -OOM ...", later ones "OOM ... script: SHA, on
+ * @user_script:1.". */
 static void
 strip_error(redisReply *reply)
 {

@@ -16,11 +16,9 @@
 
 /* --- envfile ------------------------------------------------------------- */
 
-/*
- * The file mq/env, which says where the server is: lines NAME=VALUE as sh(1)
- * and systemd(1) read them.  Blanks may stand around the '=', "export" before
- * the name, quotes around the value, and a comment behind it (" # ...").
- */
+/* The file mq/env, which says where the server is: lines NAME=VALUE as sh(1) and
+ * systemd(1) read them.  Blanks may stand around the '=', "export" before the name,
+ * quotes around the value, and a comment behind it (" # ..."). */
 
 /* The values, allocated; NULL: the file has no such line, or an empty value. */
 struct mq_envfile {

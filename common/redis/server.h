@@ -1,10 +1,7 @@
 /*
  * The floor common/redis: URLs, servers, the private one included, connections that
- * wait or do not, commands, replies and scripts.  Files here may call common/message,
- * common/base and hiredis.  Nothing here knows of queues or spells one of their keys.
- * Callers in cmd/ may use servers, URLs and connections, but no commands or replies.
- *
- * Here: which server the tools talk to, and how to reach it.
+ * wait or do not, commands, replies and scripts.  Nothing here knows of queues or spells
+ * one of their keys.  Here: which server the tools talk to, and how to reach it.
  */
 #ifndef MQ_SERVER_H
 #define MQ_SERVER_H
@@ -68,18 +65,12 @@ struct mq_url {
 	bool insecure; /* the certificate is not verified */
 };
 
-/*
- * Fills *u, which mq_url_free() releases.  Returns 0, or -1 with *why set to
- * a constant text that never holds any part of s (s may hold a password);
- * *u is then empty.
- */
+/* Fills *u, which mq_url_free() releases.  Returns 0, or -1 with *why set to a constant
+ * text that never holds any part of s (s may hold a password); *u is then empty. */
 int mq_url_parse(const char *s, struct mq_url *u, const char **why);
 void mq_url_free(struct mq_url *u);
 
-/*
- * Writes the URL for people: no user, no password, no defaults.  Truncates at
- * size.  u has been parsed.
- */
+/* Writes the URL for people: no user, no password, no defaults.  Truncates at size. */
 void mq_url_show(const struct mq_url *u, char *out, size_t size);
 
 /* Whether a host is an address itself, so that there is nothing to ask. */
@@ -123,18 +114,14 @@ struct mq_server {
  */
 int mq_server_find(struct mq_server *, const char *url);
 
-/*
- * The server of this URL, and with no other password than that in it; but sentinels that
- * are those of a server that is known get their password, if no less TLS protects it.
- */
+/* The server of this URL, and with no other password than that in it; but sentinels that
+ * are those of a server that is known get their password, if no less TLS protects it. */
 int mq_server_at(
     struct mq_server *, const char *url, const struct mq_server *known);
 
-/*
- * Whether the disk of a private server, which ends when it is full, has room for a
- * write of this many bytes: 0, or MQ_EXIT_IO with one line in error.  For all other
- * servers, whose disks are unknown, 0.
- */
+/* Whether the disk of a private server, which ends when it is full, has room for a write
+ * of this many bytes: 0, or MQ_EXIT_IO with one line in error.  The disks of all others
+ * are unknown: 0. */
 int mq_server_room(
     const struct mq_server *, size_t bytes, char *error, size_t error_size);
 

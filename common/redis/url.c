@@ -68,10 +68,8 @@ mq_url_text(const struct mq_url *u, const struct mq_url_text *text)
 	return (char **)((char *)u + text->at);
 }
 
-/*
- * Below, a function that returns a text returns what is wrong, or NULL when
- * nothing is.
- */
+/* Below, a function that returns a text returns what is wrong, or NULL when nothing
+ * is. */
 
 static const char *
 parse_db(const char *s, size_t n, int *db)
@@ -135,19 +133,6 @@ parse_host(const char *s, size_t n, struct mq_url *u)
 	u->hosts[u->hosts_n++] =
 	    (struct mq_url_host){mq_xstrndup(s, len), port};
 	return NULL;
-}
-
-static const char *
-parse_hosts(const char *s, size_t n, struct mq_url *u)
-{
-	const char *end = s + n, *comma, *why = NULL;
-
-	while (why == NULL && u->kind != MQ_URL_REDIS &&
-	    (comma = memchr(s, ',', (size_t)(end - s))) != NULL) {
-		why = parse_host(s, (size_t)(comma - s), u);
-		s = comma + 1;
-	}
-	return why != NULL ? why : parse_host(s, (size_t)(end - s), u);
 }
 
 /* Steps behind name, if the n bytes at *s begin with it. */
@@ -246,15 +231,14 @@ parse_path(const char *s, size_t n, struct mq_url *u)
 	return n <= 1 ? NULL : parse_db(s + 1, n - 1, &u->db);
 }
 
-/*
- * Everything behind "scheme://".  The authority ends at the first slash, or,
- * behind the user, at a question mark.
- */
+/* Everything behind "scheme://".  The authority ends at the first slash, or, behind the
+ * user, at a question mark. */
 static const char *
 parse_network(const char *s, struct mq_url *u)
 {
 	const char *at = memrchr(s, '@', strcspn(s, "/"));
-	const char *end, *colon, *why = NULL;
+	const char *end, *colon, *comma, *host, *why = NULL;
+	bool several = u->kind == MQ_URL_CLUSTER || u->kind == MQ_URL_SENTINEL;
 	size_t n, path;
 
 	if (at != NULL) {
@@ -272,8 +256,12 @@ parse_network(const char *s, struct mq_url *u)
 	path = strcspn(s + n, "?");
 	if (u->kind == MQ_URL_UNIX && n > 0)
 		return "the path of a socket must begin with /";
-	if (u->kind != MQ_URL_UNIX)
-		why = parse_hosts(s, n, u);
+	for (host = s; several && why == NULL &&
+	     (comma = memchr(host, ',', (size_t)(s + n - host))) != NULL;
+	     host = comma + 1)
+		why = parse_host(host, (size_t)(comma - host), u);
+	if (why == NULL && u->kind != MQ_URL_UNIX)
+		why = parse_host(host, (size_t)(s + n - host), u);
 	if (why == NULL)
 		why = parse_path(s + n, path, u);
 	return why != NULL ? why : parse_parameters(s + n + path, u);
