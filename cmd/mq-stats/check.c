@@ -4,15 +4,6 @@
  */
 #include "stats.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-#include "shared/options.h"
-
 enum { OK, WARNING, CRITICAL, UNKNOWN };
 static const char *const words[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
 

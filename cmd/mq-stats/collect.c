@@ -1,14 +1,6 @@
 #include "stats.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "queue/calls.h"
-#include "queue/stats.h"
-#include "redis/connection.h"
 
 void
 collect_lost(struct collector *c, struct model *m)

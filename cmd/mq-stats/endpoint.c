@@ -5,14 +5,9 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "page/page.h"
-#include "shared/http.h"
 
 #define REFRESH_S 5
 /* Connections that are served at a time; the others wait. */

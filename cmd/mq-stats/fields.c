@@ -5,12 +5,6 @@
  */
 #include "stats.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "message/json.h"
-
 #define QUEUE(member)	   FIELD_OF(mq_queue_stats, member)
 #define CONNECTION(member) FIELD_OF(mq_connection_stats, member)
 #define CONSUMED(member)   FIELD_OF(mq_consumed, member)

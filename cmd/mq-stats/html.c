@@ -6,13 +6,9 @@
 #include "stats.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <vis.h>
 
-#include "base/xalloc.h"
 #include "page/page.h"
 
 /* --- text ---------------------------------------------------------------- */

@@ -5,12 +5,6 @@
  */
 #include "stats.h"
 
-#include <stdio.h>
-
-#include <jansson.h>
-
-#include "message/json.h"
-
 /* More digits than this are only what a binary fraction leaves behind. */
 #define DIGITS 12
 

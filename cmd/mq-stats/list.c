@@ -1,15 +1,8 @@
 #include "stats.h"
 
-#include <sys/param.h>
-
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "message/headers.h"
 
 #define SCREENFUL	    20

@@ -12,17 +12,13 @@
  * text, table and message say how a text is shown, lines become columns, and a message is
  * taken apart.
  */
+#include "stats.h"
+
 #include <limits.h>
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
 #include "queue/calls.h"
-#include "stats.h"
 
 /* Asks for the named queues; returns whether all exist. */
 static bool

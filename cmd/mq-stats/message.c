@@ -1,12 +1,7 @@
 #include "stats.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text.h"
 #include "message/headers.h"
-#include "message/json.h"
 
 void
 message_unpack(

@@ -1,14 +1,5 @@
 #include "stats.h"
 
-#include <sys/param.h>
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/say.h"
-#include "base/xalloc.h"
-
 /* --- order --------------------------------------------------------------- */
 
 struct row {

@@ -5,15 +5,9 @@
  */
 #include "stats.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "message/headers.h"
-#include "message/json.h"
 #include "queue/calls.h"
 
 #define LOOKS		2

@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "base/exit.h"
-#include "base/say.h"
 
 static const char usage[] =
     "usage: mq-stats [options] [QUEUE...]\n"

@@ -4,12 +4,7 @@
  */
 #include "stats.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/text.h"
-#include "base/xalloc.h"
 
 /* One queue. */
 struct series {

@@ -4,15 +4,7 @@
  */
 #include "stats.h"
 
-#include <sys/param.h>
-
 #include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/say.h"
-#include "base/xalloc.h"
-#include "message/json.h"
 
 /* Groups at most; the messages of all others are only counted. */
 #define REASONS_MAX 1000

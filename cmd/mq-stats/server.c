@@ -3,12 +3,6 @@
  */
 #include "stats.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "message/json.h"
-
 #define BYTES 24
 
 /* "12.3 MiB" */

@@ -1,19 +1,28 @@
 /*
  * The modules of mq-stats: the command line, what is asked of the server, and the forms in
- * which it is shown.
+ * which it is shown.  Includes what most of them need.
  */
 #ifndef STATS_H
 #define STATS_H
 
+#include <sys/param.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "message/headers.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
 #include "message/frame.h"
+#include "message/headers.h"
+#include "message/json.h"
 #include "queue/queue.h"
 #include "queue/stats.h"
 #include "redis/connection.h"

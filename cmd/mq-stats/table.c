@@ -1,13 +1,6 @@
 #include "stats.h"
 
-#include <sys/param.h>
-
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/xalloc.h"
 
 #define GAP	  2
 #define NARROWEST 8 /* no text is cut to less, nor to less than its title */

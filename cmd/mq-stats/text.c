@@ -4,17 +4,10 @@
 
 #include <langinfo.h>
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include <wchar.h>
 
-#include "base/exit.h"
-#include "base/say.h"
 #include "base/text.h"
-#include "base/xalloc.h"
-#include "message/json.h"
 
 struct view
 text_view(void)

@@ -7,19 +7,11 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-#include "shared/options.h"
 
 /* --- screen -------------------------------------------------------------- */
 
