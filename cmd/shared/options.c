@@ -33,19 +33,15 @@
 
 /* --- rows --------------------------------------------------------------------- */
 
-static bool
-is_last(const struct mq_option *row)
-{
-	return row->name == NULL && row->help == NULL;
-}
-
-/* The next row that is an option, from row on; NULL: there is none. */
+/* The option behind row (NULL: the first one), and the table that it is in, from *table on;
+ * NULL: there is none. */
 static const struct mq_option *
-next_row(const struct mq_option *row)
+next_row(const struct mq_options **table, const struct mq_option *row)
 {
-	while (row->name == NULL && !is_last(row))
-		row++;
-	return is_last(row) ? NULL : row;
+	row = row != NULL ? row + 1 : (*table)->rows;
+	while (row != NULL && row->name == NULL)
+		row = row->help != NULL ? row + 1 : (++*table)->rows;
+	return row;
 }
 
 static bool
@@ -58,37 +54,33 @@ may_lack(const struct mq_option *row)
 static const struct mq_option *
 find_row(const struct mq_options *tables, int ch, void **into)
 {
-	const struct mq_option *row;
+	const struct mq_option *row = NULL;
 	int n = FIRST_ROW;
 
-	for (; tables->rows != NULL; tables++) {
-		*into = tables->into;
-		for (row = tables->rows; (row = next_row(row)) != NULL; row++)
-			if (ch == n++ || ch == row->letter)
-				return row;
-	}
-	return NULL;
+	while ((row = next_row(&tables, row)) != NULL && ch != n &&
+	    ch != row->letter)
+		n++;
+	*into = tables->into;
+	return row;
 }
 
 /* As getopt_long(3) wants them; the caller frees. */
 static struct option *
 long_options(const struct mq_options *tables)
 {
-	const struct mq_option *row;
+	const struct mq_option *row = NULL;
 	struct option *all = NULL;
 	int n = 0;
 
-	for (; tables->rows != NULL; tables++)
-		for (row = tables->rows; (row = next_row(row)) != NULL; row++) {
-			all =
-			    mq_xreallocarray(all, (size_t)n + 2, sizeof(*all));
-			all[n] = (struct option){row->name + 2,
-			    row->arg == NULL  ? no_argument :
-				may_lack(row) ? optional_argument :
-						required_argument,
-			    NULL, FIRST_ROW + n};
-			all[++n] = (struct option){0};
-		}
+	while ((row = next_row(&tables, row)) != NULL) {
+		all = mq_xreallocarray(all, (size_t)n + 2, sizeof(*all));
+		all[n] = (struct option){row->name + 2,
+		    row->arg == NULL  ? no_argument :
+			may_lack(row) ? optional_argument :
+					required_argument,
+		    NULL, FIRST_ROW + n};
+		all[++n] = (struct option){0};
+	}
 	return all;
 }
 
@@ -243,7 +235,8 @@ take_help(void *into, const struct mq_given *given)
 		    given->arg);
 	mq_buf_addstr(&out, o->usage);
 	for (table = o->options; table->rows != NULL; table++)
-		for (row = table->rows; !is_last(row); row++)
+		for (row = table->rows; row->name != NULL || row->help != NULL;
+		     row++)
 			add_help(&out, row, all);
 	if (!all)
 		mq_buf_printf(&out,
@@ -322,17 +315,15 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 {
 	struct option *longs = long_options(tables);
 	struct mq_buf letters = {0};
-	const struct mq_options *t;
-	const struct mq_option *row;
+	const struct mq_options *t = tables;
+	const struct mq_option *row = NULL;
 	int ch;
 
 	mq_buf_addstr(&letters, ":");
-	for (t = tables; t->rows != NULL; t++)
-		for (row = t->rows; (row = next_row(row)) != NULL; row++)
-			if (row->letter != 0)
-				mq_buf_printf(&letters, "%c%s", row->letter,
-				    row->arg != NULL && !may_lack(row) ? ":" :
-									 "");
+	while ((row = next_row(&t, row)) != NULL)
+		if (row->letter != 0)
+			mq_buf_printf(&letters, "%c%s", row->letter,
+			    row->arg != NULL && !may_lack(row) ? ":" : "");
 	o->options = tables;
 	opterr = 0;
 	optind = 0;

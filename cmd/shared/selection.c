@@ -18,8 +18,6 @@
 #include "message/json.h"
 #include "options.h"
 #include "queue/calls.h"
-#include "queue/publisher.h"
-#include "queue/stats.h"
 
 /* Enough for one call of the layout. */
 #define PIECE	    1000
