@@ -104,59 +104,41 @@ arguments_refuse(const char *payload, size_t n)
 	return NULL;
 }
 
-/* Copies an argument of the template.  to: NULL to count only.  Returns the length
- * with the NUL. */
-static size_t
-fill_argument(char *to, const char *from, const char *token,
-    const char *payload, size_t n)
-{
-	const char *at;
-	size_t len = 0, plain;
-
-	for (;; from = at + strlen(token)) {
-		at = strstr(from, token);
-		plain = at != NULL ? (size_t)(at - from) : strlen(from) + 1;
-		if (to != NULL)
-			memcpy(to + len, from, plain);
-		len += plain;
-		if (at == NULL)
-			return len;
-		if (to != NULL)
-			memcpy(to + len, payload, n);
-		len += n;
-	}
-}
-
 /*
  * The command with the payload in place of each token, but for the command's name
- * and without one newline at the payload's end; allocated in one piece.  NULL with
- * errno E2BIG: the kernel takes no argument or no command line of that length.
+ * and without one newline at the payload's end; free().  Its arguments are in text, to
+ * be freed after.  NULL with errno E2BIG: the kernel takes no argument or no command line
+ * of that length; text is freed.
  */
 static char **
-fill_arguments(
-    char *const *argv, const char *token, const char *payload, size_t n)
+fill_arguments(char *const *argv, const char *token, const char *payload,
+    size_t n, struct mq_buf *text)
 {
-	size_t total = 1, max = argument_max(), count, len, i;
+	size_t max = argument_max(), count, start, i;
 	long most = sysconf(_SC_ARG_MAX);
-	char **filled, *to;
+	const char *from, *at;
+	char **filled, *p;
 
 	n = without_newline(payload, n);
 	for (count = 1; argv[count] != NULL; count++) {
-		len = fill_argument(NULL, argv[count], token, payload, n);
-		total += len;
-		if (len > max || (most > 0 && total > (size_t)most)) {
+		start = text->len;
+		for (from = argv[count]; (at = strstr(from, token)) != NULL;
+		     from = at + strlen(token)) {
+			mq_buf_add(text, from, (size_t)(at - from));
+			mq_buf_add(text, payload, n);
+		}
+		mq_buf_add(text, from, strlen(from) + 1);
+		if (text->len - start > max ||
+		    (most > 0 && text->len >= (size_t)most)) {
+			mq_buf_free(text);
 			errno = E2BIG;
 			return NULL;
 		}
 	}
-	filled = mq_xmalloc((count + 1) * sizeof(*filled) + total);
-	to = (char *)(filled + count + 1);
+	filled = mq_xcalloc(count + 1, sizeof(*filled));
 	filled[0] = argv[0];
-	for (i = 1; i < count; i++) {
-		filled[i] = to;
-		to += fill_argument(to, argv[i], token, payload, n);
-	}
-	filled[count] = NULL;
+	for (i = 1, p = text->data; i < count; i++, p += strlen(p) + 1)
+		filled[i] = p;
 	return filled;
 }
 
@@ -354,6 +336,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 {
 	const struct message *m = info->message;
 	char real[PATH_MAX], other[PATH_MAX], *script = real, **filled = NULL;
+	struct mq_buf text = {0};
 	int ends[2];
 
 	run->output = run_output_open(p, m != NULL ? m->queue : 0, ends);
@@ -377,7 +360,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 		return -1;
 	if (p->opt->replace != NULL) {
 		filled = fill_arguments(w->argv, p->opt->replace,
-		    m->envelope.payload, m->envelope.payload_len);
+		    m->envelope.payload, m->envelope.payload_len, &text);
 		if (filled == NULL)
 			return -1;
 		w->argv = filled;
@@ -386,6 +369,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	run->pid = mq_worker_start(p->setup, w);
 	w->path = NULL; /* real ends with this function */
 	free(filled);
+	mq_buf_free(&text);
 	if (run->pid == -1)
 		return -1;
 	label_run(p, info, run);
