@@ -98,13 +98,22 @@ reject_exhausted(
 	return reject_message(r, m, &last);
 }
 
+/* After ms; or at a tick, unless that is -1. */
 static enum mq_outcome
 send_back(const struct verdict_rules *r, struct message *m,
-    struct mq_failure *f, int64_t ms, bool counts)
+    struct mq_failure *f, int64_t ms, int64_t tick, bool counts)
 {
-	if (r->opt->verbose)
+	char number[24];
+
+	snprintf(number, sizeof(number), "%jd", (intmax_t)tick);
+	if (r->opt->verbose && tick != -1)
+		message_note(m, "again at tick %s%s%s", number,
+		    f->text[0] != '\0' ? ": " : "", f->text);
+	else if (r->opt->verbose)
 		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
 		    f->text[0] != '\0' ? ": " : "", f->text);
+	if (tick != -1)
+		mq_envelope_set(&m->envelope, MQ_HEADER_FROM_TICK, number);
 	record_failure(r, m, f, ms, counts);
 	m->delay_ms = ms;
 	return MQ_OUTCOME_AGAIN;
@@ -115,7 +124,7 @@ try_after(const struct verdict_rules *r, struct message *m,
     struct mq_failure *f, int64_t ms)
 {
 	return is_last_run(r, m) ? reject_exhausted(r, m, f) :
-				   send_back(r, m, f, ms, true);
+				   send_back(r, m, f, ms, -1, true);
 }
 
 /* tick: the one after the last that was seen.  If it has come by now, the message
@@ -124,24 +133,13 @@ static enum mq_outcome
 try_at_next_tick(const struct verdict_rules *r, struct message *m,
     struct mq_failure *f, int64_t tick)
 {
-	long last =
-	    mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX);
-	char number[24];
-
-	if (last < tick) {
+	if (mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX) <
+	    tick) {
 		f->text = "no next tick";
 		return reject_message(r, m, f);
 	}
-	if (is_last_run(r, m))
-		return reject_exhausted(r, m, f);
-	if (r->opt->verbose)
-		message_note(m, "again at tick %jd%s%s", (intmax_t)tick,
-		    f->text[0] != '\0' ? ": " : "", f->text);
-	snprintf(number, sizeof(number), "%jd", (intmax_t)tick);
-	mq_envelope_set(&m->envelope, MQ_HEADER_FROM_TICK, number);
-	record_failure(r, m, f, 0, true);
-	m->delay_ms = 0;
-	return MQ_OUTCOME_AGAIN;
+	return is_last_run(r, m) ? reject_exhausted(r, m, f) :
+				   send_back(r, m, f, 0, tick, true);
 }
 
 /* --- ends ------------------------------------------------------------------- */
@@ -248,7 +246,7 @@ outcome_of(const struct verdict_rules *r, struct message *m,
 		return MQ_OUTCOME_ACK;
 	case MQ_VERDICT_BROKEN:
 		if (r->broken)
-			return send_back(r, m, f, backoff_of(r, m), false);
+			return send_back(r, m, f, backoff_of(r, m), -1, false);
 		break;
 	case MQ_VERDICT_RETRY:
 		break;
