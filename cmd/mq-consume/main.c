@@ -44,7 +44,7 @@ main(int argc, char *argv[])
 	/* The first connection blocks, and its errors are final. */
 	if (mq_redis_open(&r, &server) == -1)
 		mq_die(r.status, "%s", r.error);
-	make = options_look(&options, &r);
+	make = options_look(&options, &shared, &r);
 	mq_redis_close(&r);
 	server.waits = true;
 	status = engine_run(&options, &server, &setup, &service, make);

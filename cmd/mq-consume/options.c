@@ -414,8 +414,6 @@ options_parse(
 	o->queue_count = count - optind;
 	o->typed = copy_words(argv + optind, o->queue_count);
 	argv[count] = behind;
-	o->existing = shared->existing;
-	o->fresh = shared->fresh;
 	o->quiet = shared->quiet;
 	o->verbose = shared->verbose;
 	o->log_dir = directory(o->log_dir);
@@ -511,7 +509,8 @@ options_take_queues(struct options *o, struct mq_shared *shared,
 
 /* As mq_option_made(), of a queue that is about to be made: what is not, is an answer. */
 static void
-say_missing(const struct options *o, struct mq_redis *r, int i)
+say_missing(const struct options *o, const struct mq_shared *shared,
+    struct mq_redis *r, int i)
 {
 	bool push = i == o->queue_count && o->given.push != NULL;
 	const char *name = i < o->queue_count ? o->queues[i] :
@@ -522,12 +521,12 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 				  "waiting for it";
 	char *hint;
 
-	if (o->existing || (o->drain && i < o->queue_count) ||
+	if (shared->existing || (o->drain && i < o->queue_count) ||
 	    mq_queue_unlisted(r, o->layout, name) != NULL) {
 		mq_option_unknown(r, o->layout, name);
 		return;
 	}
-	if (o->fresh)
+	if (shared->fresh)
 		return;
 	if (i < o->queue_count && strcmp(o->typed[i], "help") == 0)
 		mq_die(MQ_EXIT_USAGE,
@@ -540,7 +539,8 @@ say_missing(const struct options *o, struct mq_redis *r, int i)
 }
 
 bool
-options_look(const struct options *o, struct mq_redis *r)
+options_look(
+    const struct options *o, const struct mq_shared *shared, struct mq_redis *r)
 {
 	struct mq_idgen ids = {0};
 	char connection[NAME_SIZE], random[7];
@@ -560,12 +560,12 @@ options_look(const struct options *o, struct mq_redis *r)
 	if (mq_known_ask(r, o->layout, &session, &known) == -1)
 		mq_die(r->status, "%s", r->error);
 	refuse_commands(o, known.there);
-	for (i = 0; i < n && (known.status == 0 || o->existing); i++) {
+	for (i = 0; i < n && (known.status == 0 || shared->existing); i++) {
 		if (!known.there[i] && !o->quiet)
-			say_missing(o, r, i);
+			say_missing(o, shared, r, i);
 		all &= known.there[i];
 	}
-	if (o->existing && !all)
+	if (shared->existing && !all)
 		exit(mq_queue_unlisted(r, o->layout, o->queues[0]) != NULL ?
 			MQ_EXIT_UNAVAILABLE :
 			MQ_EXIT_NO);

@@ -28,8 +28,6 @@ struct options {
 	int queue_count;
 	char **typed;	     /* as the user typed them */
 	char **words;	     /* the command line as typed; NULL ends it */
-	bool existing;	     /* the queues must exist, */
-	bool fresh;	     /* or new ones need no note */
 	char **command;	     /* NULL: print the payloads */
 	const char *replace; /* in its arguments, by the payload; NULL: none */
 	enum mq_framing framing;
@@ -73,6 +71,7 @@ void options_take_queues(struct options *, struct mq_shared *,
  * command without "--" before it, or with the status of the refusal if a queue cannot be
  * used.  Returns whether missing queues are to be made: --drain makes none.
  */
-bool options_look(const struct options *, struct mq_redis *);
+bool options_look(
+    const struct options *, const struct mq_shared *, struct mq_redis *);
 
 #endif

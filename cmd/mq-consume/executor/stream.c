@@ -197,24 +197,6 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 	write_input(w->data);
 }
 
-/* Appends the message, the last in hand; worker_flush() writes it. */
-static void
-add_message(struct slot *s, struct message *m)
-{
-	struct worker_input *f = &s->worker.input;
-
-	if (f->start > INPUT_BYTES) {
-		f->out.len -= f->start;
-		memmove(f->out.data, f->out.data + f->start, f->out.len);
-		f->start = 0;
-	}
-	m->start = f->written + unwritten_bytes(f);
-	message_frame(m, s->executor->opt->framing, &f->out);
-	m->end = f->written + unwritten_bytes(f);
-	if (s->count == 1)
-		begin_time(s);
-}
-
 void
 worker_flush(struct slot *s, bool last)
 {
@@ -703,6 +685,7 @@ idlest_slot(const struct executor *x)
 static void
 stream_start(struct executor *x)
 {
+	struct worker_input *f;
 	struct message *m;
 	struct slot *s;
 	bool last;
@@ -714,8 +697,20 @@ stream_start(struct executor *x)
 			break;
 		if ((m = inbox_next(x->inbox, -1)) == NULL)
 			break;
-		if (slot_take(s, m, message_unframable(m, x->opt->framing)))
-			add_message(s, m);
+		if (!slot_take(s, m, message_unframable(m, x->opt->framing)))
+			continue;
+		f = &s->worker.input;
+		if (f->start > INPUT_BYTES) {
+			f->out.len -= f->start;
+			memmove(
+			    f->out.data, f->out.data + f->start, f->out.len);
+			f->start = 0;
+		}
+		m->start = f->written + unwritten_bytes(f);
+		message_frame(m, x->opt->framing, &f->out);
+		m->end = f->written + unwritten_bytes(f);
+		if (s->count == 1)
+			begin_time(s);
 	}
 	/* At the end of their input, workers can write verbs that they have kept until
 	 * then. */
