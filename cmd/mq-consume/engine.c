@@ -226,10 +226,7 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	    .policy = &e->policy};
 	inbox_init(&e->inbox);
 	init_runs(e);
-	e->errands = (struct errands){.children = &e->children,
-	    .server = e->server,
-	    .opt = opt,
-	    .consumer = &e->session.self};
+	e->errands = (struct errands){.opt = opt, .session = &e->session};
 	bar_init(e);
 	engine_listen(e);
 	ev_prepare_init(&e->turn, on_turn);

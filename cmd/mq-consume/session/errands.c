@@ -46,7 +46,7 @@ run_cleaning(
 {
 	const struct mq_clean how = {.limit = MQ_ATTEMPTS,
 	    .scan_from = all->cleaning.scan_from,
-	    .self = all->consumer->session.connection};
+	    .self = all->session->self.session.connection};
 	const struct options *opt = all->opt;
 	int rv = opt->layout->clean(r, &how, &out->cleaned);
 
@@ -68,7 +68,7 @@ compete(struct errands *all, double seconds, mq_number_fn *fn)
 
 	cl->answers = end - queue;
 	for (; queue < end; queue++)
-		mq_consumer_compete(all->consumer, queue, ms, fn, all);
+		mq_consumer_compete(&all->session->self, queue, ms, fn, all);
 }
 
 static void
@@ -169,7 +169,7 @@ void
 errands_resign(struct errands *all)
 {
 	if (all->cleaning.ours && !all->cleaning.by_queue)
-		mq_consumer_resign(all->consumer);
+		mq_consumer_resign(&all->session->self);
 }
 
 /* --- drain --------------------------------------------------------------- */
@@ -234,7 +234,8 @@ run_survey(
 			if (c->consumed[j].unacked > 0)
 				unacked += c->consumed[j].unacked;
 		if (unacked == 0 || c->unsure ||
-		    strcmp(c->name, all->consumer->session.connection) == 0 ||
+		    strcmp(c->name, all->session->self.session.connection) ==
+			0 ||
 		    (h->name[0] != '\0' && c->ttl_ms >= h->ttl_ms))
 			continue;
 		*h = (struct holder){.ttl_ms = c->ttl_ms, .unacked = unacked};
@@ -346,7 +347,7 @@ void
 errands_transfer(struct errands *all)
 {
 	if (all->opt->layout->finish_pushes == NULL ||
-	    all->server->url.kind != MQ_URL_CLUSTER)
+	    all->session->server->url.kind != MQ_URL_CLUSTER)
 		return;
 	all->transfers.wanted = true;
 	begin_transfers(all);
@@ -375,7 +376,7 @@ run_errand(void *arg, void *result)
 	struct errand_result *out = result;
 	struct mq_redis r;
 
-	if (mq_redis_open(&r, e->all->server) == -1 ||
+	if (mq_redis_open(&r, e->all->session->server) == -1 ||
 	    kinds[e->kind].work(e->all, &r, out) == -1) {
 		out->failed = true;
 		snprintf(out->error, sizeof(out->error), "%s", r.error);
@@ -399,7 +400,7 @@ begin_errand(struct errands *all, enum errand_kind kind)
 
 	e->all = all;
 	e->kind = kind;
-	return mq_helper_start(&e->helper, all->children,
+	return mq_helper_start(&e->helper, all->session->children,
 	    sizeof(struct errand_result), run_errand, on_errand, e);
 }
 

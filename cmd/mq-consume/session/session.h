@@ -254,10 +254,8 @@ struct transfers {
 
 struct errands {
 	/* Set by the caller, but for these zeroed. */
-	struct mq_children *children;
-	struct mq_server *server;
 	const struct options *opt;
-	struct mq_consumer *consumer;
+	struct session *session;
 	fact_fn *hear;
 	void *arg;
 
