@@ -32,7 +32,6 @@ struct waiting {
 	int64_t until_ms;   /* CLOCK_BOOTTIME; -1: never */
 	int64_t sweep_ms;   /* when to look after all of them, likewise */
 	bool told_lost;
-	bool terminal; /* so is stdout */
 };
 
 static int64_t
@@ -139,7 +138,7 @@ report_ending(const struct waiting *w, const struct awaited *a)
 	bool ids = w->opt->ids;
 	char *shown = NULL;
 
-	if (text != NULL && w->terminal)
+	if (text != NULL && isatty(STDOUT_FILENO))
 		shown = mq_visible(text, strlen(text));
 	if (ids)
 		printf("%s %s%s", a->id, state, text != NULL ? " " : "");
@@ -171,7 +170,6 @@ wait_for_endings(struct transport *t)
 	w.all = mq_xcalloc(w.count + 1, sizeof(*w.all));
 	for (i = 0; i < w.count; i++)
 		memcpy(w.all[i].id, ids->data + i * MQ_ID_LEN, MQ_ID_LEN);
-	w.terminal = isatty(STDOUT_FILENO);
 	w.sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
 	if (opt->wait_ms >= 0)
 		w.until_ms = mq_clock_steady_ms() + opt->wait_ms;

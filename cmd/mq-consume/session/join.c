@@ -188,11 +188,10 @@ ask_all_held(struct session *s)
 	int i;
 
 	s->asked_held = true;
-	for (i = 0; i < s->opt->queue_count; i++)
-		s->answers_wanted += !mq_consumer_lacks(&s->self, i);
 	for (i = 0; i < s->opt->queue_count; i++) {
 		if (mq_consumer_lacks(&s->self, i))
 			continue;
+		s->answers_wanted++;
 		if (from[0] != '\0')
 			mq_consumer_take_over(
 			    &s->self, i, from, on_taken_over, &s->queues[i]);
