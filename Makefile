@@ -66,7 +66,7 @@ PKGS	= hiredis libbsd-overlay libmd jansson
 # TLS where the libraries for it are.
 TLS	:= $(shell $(PKG_CONFIG) --exists 'hiredis_ssl >= 1.0' 'libssl >= 3.0' && echo -DMQ_TLS)
 PKGS	+= $(if $(TLS),hiredis_ssl libssl libcrypto)
-MQ_CPPFLAGS = $(TLS) -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd
+MQ_CPPFLAGS = $(TLS) -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd -I$(B)
 MQ_CFLAGS = -std=c11 $(WARN) $(if $(WERROR),-Werror) \
 	  -fstack-protector-strong -fno-common $(PKG_CFLAGS)
 MQ_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed
@@ -120,15 +120,19 @@ $(B)/cmd/shared.a: $(SHARED) $(B)/sources
 	rm -f $@
 	$(AR) qcs $@ $(SHARED)
 
-$(B)/%.o: %.c $(B)/flags | prerequisites
+$(B)/%.o: %.c $(B)/flags | prerequisites $(B)/scripts.h
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
-# The Lua scripts are files of their own; here they become C strings.
 # The options are asked from the tools.
 $(B)/mq.bash: completions/mq.bash completions/table.sh $(TOOLS:%=$(B)/%)
 	{ cat completions/mq.bash && completions/table.sh $(TOOLS:%=$(B)/%) && \
 	    echo _mq_begin '"$$@"'; } >$@.new
+	mv $@.new $@
+
+# The Lua scripts are files of their own; here they become C strings.
+$(B)/scripts.h: common/queue/embed.sh $(B)/sources
+	sh common/queue/embed.sh -h $(LUA) >$@.new
 	mv $@.new $@
 
 $(B)/lua.c: common/queue/embed.sh $(LUA) $(LUALIB) $(B)/sources
@@ -136,7 +140,7 @@ $(B)/lua.c: common/queue/embed.sh $(LUA) $(LUALIB) $(B)/sources
 	sh common/queue/embed.sh $(LUA) >$@.new
 	mv $@.new $@
 
-$(B)/common/lua.o: $(B)/lua.c $(B)/flags
+$(B)/common/lua.o: $(B)/lua.c $(B)/scripts.h $(B)/flags
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
@@ -297,7 +301,7 @@ lint:
 	@MQ_BUILD=$(B) tests/lint.sh
 
 # Every header compiles alone.
-hdr-check: $(B)/lua.c
+hdr-check: $(B)/scripts.h
 	@for h in $$(find cmd common -name '*.h'); do \
 	    printf '#include "%s"\n' "$$h" | \
 	    $(CC) $(MQ_CPPFLAGS) -I. $(CPPFLAGS) $(MQ_CFLAGS) $(CFLAGS) \

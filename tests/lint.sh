@@ -19,7 +19,7 @@ check() {
 }
 
 # (__FILE__ is some string, as a version is.)
-flags="-std=c11 -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION=__FILE__ -Icommon -Icmd"
+flags="-std=c11 -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION=__FILE__ -Icommon -Icmd -I${MQ_BUILD:-build}"
 flags="$flags $(pkg-config --cflags hiredis libbsd-overlay jansson)"
 
 # one FILE: looks at a file, unless the same text has passed before.  What it prints
@@ -125,7 +125,7 @@ check spelling tests/house/spelling.sh
 check headers headers
 check cppcheck nice cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--enable=warning,performance,portability --std=c11 \
-	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon -Icmd \
+	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon -Icmd -I"${MQ_BUILD:-build}" \
 	'-DTAILQ_FOREACH(v,h,f)=while((v=tailq_next(h)))' \
 	'-DTAILQ_FOREACH_SAFE(v,h,f,n)=while((v=tailq_next(h)))' \
 	'-DTAILQ_FOREACH_REVERSE_SAFE(v,h,t,f,n)=while((v=tailq_next(h)))' \

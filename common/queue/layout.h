@@ -2,12 +2,8 @@
 #ifndef MQ_LAYOUT_H
 #define MQ_LAYOUT_H
 
+#include "scripts.h"
 #include "stats.h"
-
-/* The scripts that serve both layouts; see redis/command.h. */
-extern const struct mq_script mq_script_compete, mq_script_count,
-    mq_script_note, mq_script_pass, mq_script_pause, mq_script_probe,
-    mq_script_set, mq_script_tick, mq_script_write_when_full;
 
 /* --- counts ------------------------------------------------------------- */
 

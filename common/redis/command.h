@@ -11,7 +11,7 @@
 #include "base/buf.h"
 
 /* A Lua script, which the server carries out as one atomic step.  Those of a layout are
- * in its lua/NAME.lua, made into C at build time, and listed in its scripts.h. */
+ * in its lua/NAME.lua, made into C at build time, with scripts.h. */
 struct mq_script {
 	const char *sha; /* 40 hex digits: the SHA-1 of text */
 	const char *text;

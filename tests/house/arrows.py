@@ -11,7 +11,7 @@ for layout in "rmq", "rsmq":
     BELOW[f"common/queue/{layout}"] = {"common/queue"} | BELOW["common/queue"] - {"common/queue/rmq", "common/queue/rsmq"}
 BELOW["cmd/shared"] = {f"common/{f}" for f in COMMON}
 TOOL = BELOW["cmd/shared"] | {"cmd/shared"}
-GENERATED = {"common/lua.c": "common/queue/lua.c", "cmd/page.c": "cmd/mq-stats/page.c"}
+GENERATED = {"common/lua.c": "common/queue/lua.c", "cmd/page.c": "cmd/mq-stats/page.c", "scripts.h": "common/queue/scripts.h"}
 # What of the floor below the queues is none of a tool's business.
 REPLIES = re.compile(r"common/redis/(ask|command|reply)\.")
 
@@ -25,7 +25,7 @@ arrows = {path: {} for top in ("cmd", "common") for path in glob.glob(f"{top}/**
 for path in list(arrows):
     for name in re.findall(r'^#include "([^"]+)"', open(path).read(), re.M):
         places = [os.path.join(os.path.dirname(path), name), f"common/{name}", f"cmd/{name}"]
-        arrows[path][next((p for p in places if os.path.exists(p)), name)] = "includes it"
+        arrows[path][next((p for p in places if os.path.exists(p)), GENERATED.get(name, name))] = "includes it"
 owners, wanted = {}, []
 objects = glob.glob(f"{build}/common/**/*.o", recursive=True) + glob.glob(f"{build}/cmd/**/*.o", recursive=True)
 for line in subprocess.run(["nm", "-gPA", *objects], capture_output=True, text=True, check=True).stdout.splitlines():

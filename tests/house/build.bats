@@ -32,12 +32,10 @@ own_tree() {
 # Few sources, in the folders of the real ones; the compiler is real.
 small_tree() {
 	own_tree
-	mkdir -p cmd/shared common/{base,redis} common/queue/{rmq/lua,rsmq}
+	mkdir -p cmd/shared common/{base,redis} common/queue/rmq/lua
 	cp "$root/common/queue/embed.sh" common/queue
 	echo 'return 1' >common/queue/rmq/lua/ack.lua
-	touch common/queue/layout.h common/queue/rmq/scripts.h
-	echo 'struct mq_script { const char *sha, *text; };
-extern const struct mq_script rmq_script_ack;' >common/queue/rsmq/scripts.h
+	echo 'struct mq_script { const char *sha, *text; };' >common/redis/command.h
 	echo 'extern int mq_url;' >common/redis/url.h
 	printf '#include "redis/url.h"\nint mq_url = 1;\n' >common/redis/url.c
 	echo 'extern int mq_option; int mq_option = 1;' >cmd/shared/option.c
@@ -90,7 +88,6 @@ all=(cmd/mq-pause.o cmd/shared/option.o common/lua.o common/redis/url.o mq-pause
 
 	# So for scripts.
 	cp common/queue/rmq/lua/{ack,one_more}.lua
-	echo 'extern const struct mq_script rmq_script_one_more;' >>common/queue/rsmq/scripts.h
 	make_pause VERSION=9.9 LDFLAGS=-Wl,-s
 	grep -q one_more build/lua.c
 	rm common/queue/rmq/lua/one_more.lua

@@ -12,7 +12,6 @@
 #include "queue/stats.h"
 #include "redis/ask.h"
 #include "redis/command.h"
-#include "scripts.h"
 
 /* --- layout ------------------------------------------------------------- */
 
