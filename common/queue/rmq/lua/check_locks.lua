@@ -31,6 +31,7 @@ local q, rejected, unacked = queue_keys(1)
 local where, at, sign = ARGV[1], ARGV[2], ARGV[3]
 local dry, tombstone = ARGV[4] == '1', ARGV[5]
 local key = unacked or q[where]
+local is_list = where == 'ready' or where == 'unacked'
 local tick = clock(q)
 local work, missing, expires, last_tick = 1000, 0, nil, nil
 local ids = {}
@@ -97,110 +98,26 @@ local function see(element, place, in_line)
   return work <= 0
 end
 
-local function reject(f)
-  call('LPUSH', rejected, with_error(f.element, f.why))
-end
-
-local function let_go(f)
-  leave(q, f.w, 'vanish')
-  tell(q, f.w, 'expired', f.why)
-end
-
--- How many are behind the walk.  Nothing is looked for to the left of where the
--- anchor was: something that was brought there may be equal to it.
-local function locate()
-  local from = tonumber(at)
-  local last = from > 0 and call('LINDEX', key, -from)
-  if last and redis.sha1hex(last) == sign then
-    return from
-  end
-  local room = 262144
-  for i = from - 1, math.max(1, from - 500), -1 do
-    local element = call('LINDEX', key, -i)
-    room = room - (element and #element or 0)
-    if room < 0 then
-      break
-    elseif element and redis.sha1hex(element) == sign then
-      return i
-    end
-  end
-  return 0
-end
-
-local function walk_list()
-  local from, passed = locate(), 0
-  local left = call('LLEN', key) - from
-  local looked = go_through(left, function(behind, n)
-    return list_slice(key, from + behind, n)
-  end, function(element)
-    passed = passed + 1
-    return see(element, -from - passed)
-  end)
-  local more = left > looked
-  if #found > 0 and not dry then
+-- Takes those that are too late away.  Other messages have their turn behind that.
+local function reject(from)
+  if is_list then
     -- Commands that may be refused come first, so a refusal changes nothing.
     call('LREM', q.results .. tombstone, 1, tombstone)
     call('LSET', key, places[1], found[1].element)
-    for i = 1, #found do
-      reject(found[i])
-    end
+  end
+  for i = 1, #found do
+    call('LPUSH', rejected, with_error(found[i].element, found[i].why))
+  end
+  if is_list then
     mark_places(key, places, tombstone)
     remove_marked(call, key, #places, tombstone, from)
-    looked = looked - #found
-    for i = 1, #found do
-      let_go(found[i])
-    end
+  else
+    call('ZREM', key, unpack(places))
   end
-  at = from + looked
-  local last = at > 0 and call('LINDEX', key, -at)
-  sign = last and redis.sha1hex(last) or ''
-  return more
-end
-
--- Lua compares as the locale does.
-local function comes_before(a, b)
-  for i = 1, 32 do
-    local x, y = a:byte(i) or 0, b:byte(i) or 0
-    if x ~= y then
-      return x < y
-    end
+  for i = 1, #found do
+    leave(q, found[i].w, 'vanish')
+    tell(q, found[i].w, 'expired', found[i].why)
   end
-  return false
-end
-
--- The rank from above of the first one behind the walk.
-local function rank()
-  local low, high = 0, sign == '' and 0 or call('ZCARD', key)
-  local score = tonumber(at)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    local e = call('ZREVRANGE', key, middle, middle, 'WITHSCORES')
-    local its = tonumber(e[2])
-    if its < score or its == score and comes_before(e[1], sign) then
-      high = middle
-    else
-      low = middle + 1
-    end
-  end
-  return low
-end
-
-local function walk_set()
-  local from = rank()
-  local left = call('ZCARD', key) - from
-  local looked = go_through(left, function(behind, n)
-    return set_slice('ZREVRANGE', key, from + behind, from + behind + n - 1)
-  end, function(member, score)
-    at, sign = score, member:sub(1, 32)
-    return see(member:sub(33), member,
-      where == 'delayed' and tonumber(score) >= IN_LINE)
-  end)
-  for i = 1, dry and 0 or #found do
-    reject(found[i])
-    call('ZREM', key, places[i])
-    let_go(found[i])
-  end
-  return left > looked
 end
 
 if not dry then
@@ -215,15 +132,48 @@ if not dry then
   call('ZREM', q.priority, '')
   call('LTRIM', q.ready, 0, -1)
 end
-local is_list = where == 'ready' or where == 'unacked'
-local more = (is_list and walk_list or walk_set)()
+-- How many are behind the walk, and how many follow.
+local from, passed = nil, 0
+if is_list then
+  from = locate(key, tonumber(at), 500, 262144, function(element)
+    return redis.sha1hex(element) == sign
+  end) or 0
+else
+  from = sign == '' and 0 or call('ZCARD', key) - count_before(key, at, sign)
+end
+local left = call(is_list and 'LLEN' or 'ZCARD', key) - from
+
+local looked = go_through(left, function(behind, n)
+  if is_list then
+    return list_slice(key, from + behind, n)
+  end
+  return set_slice('ZREVRANGE', key, from + behind, from + behind + n - 1)
+end, function(element, score)
+  passed = passed + 1
+  if is_list then
+    return see(element, -from - passed)
+  end
+  at, sign = score, element:sub(1, 32)
+  return see(element:sub(33), element,
+    where == 'delayed' and tonumber(score) >= IN_LINE)
+end)
+local stay = looked
+if #found > 0 and not dry then
+  reject(from)
+  stay = looked - #found
+end
+if is_list then
+  at = from + stay
+  local last = at > 0 and call('LINDEX', key, -at)
+  sign = last and redis.sha1hex(last) or ''
+end
 
 local function text(n)
   return n and string.format('%.0f', n) or ''
 end
 
-local reply = { more and 1 or 0, #found, missing, text(expires), text(last_tick),
-  tostring(at), sign }
+local reply = { left > looked and 1 or 0, #found, missing, text(expires),
+  text(last_tick), tostring(at), sign }
 for i = 1, #ids do
   reply[7 + i] = ids[i]
 end

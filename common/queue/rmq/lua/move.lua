@@ -167,6 +167,6 @@ if holds and moves then
     leave(q, gone[i], from == 'delayed' and 'vanish' or 'done')
   end
 elseif holds then
-  drop(q, gone, 'vanish')
+  drop(q, gone)
 end
 return moved

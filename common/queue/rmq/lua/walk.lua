@@ -57,24 +57,13 @@ local function base()
   return call('ZCARD', key) - call('ZCOUNT', key, low, '+inf')
 end
 
--- Where the anchor is in a list, counted from the right; 0 when it has gone.  The
--- nearest one to the right comes first: in a list with many equal elements, the
--- outermost would set the walk back again and again.
-local function locate()
-  if from == 0 or call('LINDEX', key, -from) == anchor then
-    return from
-  end
-  local at, size, room = from - 1, 4, 1048576
-  while at > 0 and from - at < 2000 and room > 0 do
-    local n = math.min(size, at)
-    local part = call('LRANGE', key, -at, n - at - 1)
-    for i = 1, #part do
-      if part[i] == anchor then
-        return at - n + #part - i + 1
-      end
-      room = room - #part[i]
-    end
-    at, size = at - n, math.min(2 * size, 64)
+-- How many are behind the walk in a list.
+local function find_anchor()
+  local at = locate(key, from, 2000, 1048576, function(element)
+    return element == anchor
+  end)
+  if at or from == 0 then
+    return at or 0
   end
   -- Bounded, as it keeps the server for some 25 ns each.
   local found = call('LPOS', key, anchor, 'RANK', -1, 'MAXLEN', 200000)
@@ -169,8 +158,8 @@ local function remove(found, places)
   return took, done
 end
 
--- Those in a list of which none has options come before the removal, which may be
--- refused; else all come after it, in order, and cannot be refused any more.
+-- Where none has options, they come before the removal, which may be refused in a list;
+-- else all come after it, in order, and cannot be refused any more.
 local function take_found(how, found, places)
   local moves = how == 'move' or how == 'fresh'
   local new, w, asking = all_options(found, how == 'fresh')
@@ -183,9 +172,6 @@ local function take_found(how, found, places)
     call('LTRIM', to.ready, 0, -1)
     call('LPUSH', to.ready, unpack(new))
   end
-  if in_set and moves and not plain then
-    arrive_all(to, new, w, own, false, true)
-  end
   local took, refused = remove(found, places)
   if refused and plain and moves then
     call('LTRIM', to.ready, #found, -1)
@@ -197,12 +183,12 @@ local function take_found(how, found, places)
     make_known(to, queues)
   end
   local start = in_set and now_us or not plain and stopwatch()
-  if not in_set and moves and not plain then
-    arrive_all(to, new, w, own)
+  if moves and not plain then
+    arrive_all(to, new, w, own, false, in_set)
   end
   -- A rejected message holds nothing, though another one with its id may.
   if how == 'vanish' then
-    drop(q, w, 'vanish')
+    drop(q, w)
   end
   for i = 1, how == 'move' and not own and #w or 0 do
     leave(q, w[i], in_set and 'vanish' or 'done')
@@ -252,7 +238,7 @@ end
 if verb == 'skip' then
   from = math.min(from, count())
 elseif not in_set then
-  from = locate()
+  from = find_anchor()
 elseif from > 0 and tonumber(call('ZSCORE', key, anchor)) ~= tonumber(score) then
   from = call('ZCOUNT', key, low, '(' .. score)
 elseif from > 0 then

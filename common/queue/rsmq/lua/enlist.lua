@@ -37,7 +37,7 @@ if has[1] or fields > 0 or call('ZCARD', q.z) > 0 then
   end
   if not dry then
     need_create(q.h)
-    create(q.h, names, name, 30, 0, 65536)
+    create(q.h, names, name)
   end
   return { 1, 0 }
 end

@@ -14,9 +14,7 @@
 -- include walk
 
 local q = queue_keys(1)
-local ready = visible(q)
-local at = math.max(past(q, ARGV[1], ARGV[2]), ready)
-local waits, held, first, left, last = count_hidden(q, at, tonumber(ARGV[3]),
-  held_from(q, 5))
-return { waits, held, first and call('ZSCORE', q.z, first) or '', left,
-  last and call('ZSCORE', q.z, last) or '', last or '', ready }
+local at = locate(q, 'delayed', ARGV[1], ARGV[2])
+local reply = { count_hidden(q, at, tonumber(ARGV[3]), held_from(q, 5)) }
+reply[7] = visible(q)
+return reply

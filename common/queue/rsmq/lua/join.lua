@@ -35,7 +35,7 @@ need_create(own)
 call('DEL', own)
 for i = 1, #queues do
   if ARGV[8] == '1' then
-    create(hashes[i], names, queues[i], 30, 0, 65536)
+    create(hashes[i], names, queues[i])
   end
   if not by_receipt and i <= consumed then
     local vt = (whole(call('HGET', hashes[i], 'vt')) or 30) * 1000

@@ -22,24 +22,13 @@ local to, names = queue_keys(5)
 local from, how = ARGV[1], ARGV[2]
 local max, room, looks = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local score, id = ARGV[7], ARGV[8]
-local at, stop, moved, size = 0, 0, 0, 1
+local moved, size = 0, 1
 -- Bodies are only read for another queue.
 local heavy = how ~= 'drop' and q.z ~= to.z
-local hidden = from == 'delayed' or from == 'unacked'
 local spared = held_from(q, 10)
 
--- Where the walk is, whatever has left, or has come before it.
-local function locate()
-  at, stop = past(q, score, id), call('ZCARD', q.z)
-  if from == 'ready' then
-    stop = visible(q)
-  elseif hidden then
-    at = math.max(at, visible(q))
-  end
-end
-
 local function choose(ids)
-  local list, chosen = hidden and taken(q, ids), {}
+  local list, chosen = is_hidden(from) and taken(q, ids), {}
   for i = 1, #ids do
     if not (list and list[i] ~= (from == 'unacked') or spared[ids[i]]) then
       chosen[#chosen + 1] = ids[i]
@@ -51,7 +40,7 @@ end
 
 need(q.z, 'ZRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK')
 be_sure(q, to, how ~= 'drop')
-locate()
+local at, stop = locate(q, from, score, id)
 if how ~= 'drop' and at < stop then
   create_as(q, to, names, ARGV[3])
 end
@@ -62,7 +51,7 @@ while at < stop and moved < max and looks > 0 and room > 0 do
   ids = choose(ids)
   moved = moved + (#ids > 0 and take(q, to, ids, how) or 0)
   looks = looks - n
-  locate()
+  at, stop = locate(q, from, score, id)
   size = math.min(2 * size, heavy and 32 or 128)
 end
 return { moved, math.max(0, stop - at), score, id }

@@ -42,7 +42,7 @@ end
 local attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 if not (attributes[1] and attributes[2] and attributes[3]) then
   need_create(q.h)
-  create(q.h, names, ARGV[1], 30, 0, 65536)
+  create(q.h, names, ARGV[1])
   attributes = call('HMGET', q.h, 'vt', 'delay', 'maxsize')
 end
 local maxsize = whole(attributes[3]) or math.huge

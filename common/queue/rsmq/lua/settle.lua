@@ -78,8 +78,7 @@ else
   if call('HEXISTS', to.h, id) == 1 or call('ZSCORE', to.z, id) then
     new, extra = copied(extra)
   end
-  create(to.h, names, ARGV[6], attributes[1] or 30, 0,
-    attributes[2] or 65536)
+  create(to.h, names, ARGV[6], attributes[1], 0, attributes[2])
   call('HSET', to.h, new, call('HGET', q.h, id))
   call('ZADD', to.z, score_since(now, extra), new)
   add_up(to.h, 'totalsent', 1)

@@ -33,13 +33,13 @@ local function oldest()
 end
 
 local ready = visible(q)
-local waits, held, first, left, last = count_hidden(q, ready, tonumber(ARGV[1]), {})
+local waits, held, first, left, score, id =
+  count_hidden(q, ready, tonumber(ARGV[1]), {})
 local reply = call('HMGET', q.h, 'vt', 'delay', 'maxsize', 'totalsent',
   'totalrecv', 'created', 'modified')
 for _, value in ipairs({ ready, waits, held, call('ZCARD', rejected),
-  call('PTTL', paused), ready > 0 and oldest() or '',
-  first and call('ZSCORE', q.z, first) or '', left,
-  last and call('ZSCORE', q.z, last) or '', last or '' }) do
+  call('PTTL', paused), ready > 0 and oldest() or '', first, left, score,
+  id }) do
   reply[#reply + 1] = value
 end
 return reply

@@ -23,22 +23,18 @@
 -- include moves
 
 local q, counters, later = queue_keys(1)
-local score, id, dry = ARGV[1], ARGV[2], ARGV[6] == '1'
+local dry = ARGV[6] == '1'
 local limit = (ARGV[5] == '1' or call('EXISTS', counters) == 1)
   and (tonumber(redis.pcall('HGET', counters, 'attempts')) or tonumber(ARGV[4]))
 local extras = call('EXISTS', q.x) == 1
 local orphans, found = {}, {}
 
-local function look(part)
-  local ids = {}
-  for i = 1, #part, 2 do
-    ids[#ids + 1] = part[i]
-  end
+local function look(ids, scores)
   local runs = received(q, ids)
   local extra = extras and call('HMGET', q.x, unpack(ids)) or {}
   local waits = await_run(q, ids)
   for i = 1, #ids do
-    local n, is_due = whole(runs[i]) or 0, tonumber(part[2 * i]) <= now
+    local n, is_due = whole(runs[i]) or 0, tonumber(scores[i]) <= now
     local idle = is_due or n == 0 or waits[i]
     local expires = extra[i]
       and tonumber(extra[i]:match('"Mq%-Expires":%["(%d+)"%]'))
@@ -58,17 +54,11 @@ end
 if not dry then
   promote(q, later)
 end
-local at, stop = past(q, score, id), call('ZCARD', q.z)
-local last = math.min(stop, at + tonumber(ARGV[3]))
-while at < last do
-  local part = call('ZRANGE', q.z, at, math.min(at + 100, last) - 1,
-    'WITHSCORES')
-  look(part)
-  at, id, score = at + #part / 2, part[#part - 1], part[#part]
-end
+local score, id, left =
+  go_on(q, past(q, ARGV[1], ARGV[2]), tonumber(ARGV[3]), look)
 if #orphans > 0 and not dry then
   need_forget(q)
   probe(q)
   forget(q, orphans)
 end
-return { score, id, math.max(0, stop - at), #orphans, unpack(found) }
+return { score, id, left, #orphans, unpack(found) }

@@ -22,42 +22,27 @@ local q = queue_keys(1)
 local place, score, id = ARGV[1], ARGV[2], ARGV[3]
 local skip, max, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 local needle = ARGV[7]
-local filtered = place == 'delayed' or place == 'unacked'
-local held = place == 'unacked' and 1 or 0
-local at, stop = past(q, score, id), call('ZCARD', q.z)
+local filtered, held = is_hidden(place), place == 'unacked' and 1 or 0
+local at, stop = locate(q, place, score, id)
 local looked, found, reply = 0, 0, {}
 
-if place == 'ready' then
-  stop = visible(q)
-elseif filtered then
-  at = math.max(at, visible(q))
-end
 if not filtered then
   local over = math.max(0, math.min(skip, stop - at))
   at, skip = at + over, skip - over
 end
 
--- The messages of the place.
-local function choose(part)
-  local ids, scores, chosen = {}, {}, {}
-  for i = 1, #part, 2 do
-    ids[#ids + 1] = part[i]
-    scores[part[i]] = part[i + 1]
-  end
-  if not filtered then
-    return ids, scores
-  end
-  local list = taken(q, ids)
+-- Those of the place, with their scores.
+local function choose(ids, scores)
+  local list, chosen, theirs = filtered and taken(q, ids), {}, {}
   for i = 1, #ids do
-    if list[i] == (place == 'unacked') then
-      if skip > 0 then
-        skip = skip - 1
-      else
-        chosen[#chosen + 1] = ids[i]
-      end
+    local meant = not list or list[i] == (place == 'unacked')
+    if meant and skip > 0 then
+      skip = skip - 1
+    elseif meant then
+      chosen[#chosen + 1], theirs[#theirs + 1] = ids[i], scores[i]
     end
   end
-  return chosen, scores
+  return chosen, theirs
 end
 
 -- Bodies are read a few at a time: nobody knows how long the next ones are.
@@ -67,14 +52,14 @@ local function show_all(ids, scores)
   local i = 1
   while i <= #ids and room > 0 do
     local some = { unpack(ids, i, math.min(i + size - 1, #ids)) }
-    for _, m in ipairs(read(q, some)) do
+    for k, m in ipairs(read(q, some)) do
       -- An id without a body is no message.
       local text = m.body and element(m.id, m.body,
         place == 'rejected' and 0 or m.runs - held, m.extra)
       room = room - (text and #m.body + #(m.extra or '') or 0)
       if text and (needle == '' or text:find(needle, 1, true)) then
         reply[#reply + 1] = m.id
-        reply[#reply + 1] = scores[m.id]
+        reply[#reply + 1] = scores[i + k - 1]
         reply[#reply + 1] = text
       end
     end
@@ -85,13 +70,13 @@ end
 
 while at < stop and looked < max and room > 0 do
   local n = math.min(filtered and 250 or size, max - looked, stop - at)
-  local part = call('ZRANGE', q.z, at, at + n - 1, 'WITHSCORES')
-  local ids, scores = choose(part)
+  local ids, scores = set_slice('ZRANGE', q.z, at, at + n - 1)
+  id, score = ids[#ids], scores[#ids]
+  ids, scores = choose(ids, scores)
   local shown = show_all(ids, scores)
-  id, score = part[#part - 1], part[#part]
   if shown < #ids then
     -- The next slice begins behind the last one shown.
-    id, score = ids[shown], scores[ids[shown]]
+    id, score = ids[shown], scores[shown]
     n = call('ZRANK', q.z, id) + 1 - at
   end
   at, looked, found = at + n, looked + n, found + shown

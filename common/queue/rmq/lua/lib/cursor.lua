@@ -1,5 +1,7 @@
 -- Going through what may be long.
 
+-- include sets
+
 -- Looks at up to max, and at no more once see(one, its score) is true: how many.
 -- fetch(looked, n) has the next n, and in a set their scores.  A slice has few at
 -- first, and never many: nobody knows how long the next ones are.
@@ -27,14 +29,27 @@ local function list_slice(key, behind, n)
   return turned
 end
 
--- Of a sorted set, from the rank first to last, ZRANGE or ZREVRANGE.
-local function set_slice(range, key, first, last)
-  local part, members, scores =
-    call(range, key, first, last, 'WITHSCORES'), {}, {}
-  for i = 1, #part, 2 do
-    members[#members + 1], scores[#scores + 1] = part[i], part[i + 1]
+-- How many are behind a walk through a list, when `behind` were, the last of which
+-- is_anchor() knows; nil: that one is not among the most of them, or room bytes.  The
+-- nearest to the left comes first: in a list with many equal elements, the outermost would
+-- set the walk back again and again.  What is further left came later, equal or not.
+local function locate(key, behind, most, room, is_anchor)
+  local last = behind > 0 and call('LINDEX', key, -behind)
+  if last and is_anchor(last) then
+    return behind
   end
-  return members, scores
+  local at, size = behind - 1, 4
+  while at > 0 and behind - at < most and room > 0 do
+    local n = math.min(size, at)
+    local part = call('LRANGE', key, -at, n - at - 1)
+    for i = 1, #part do
+      if is_anchor(part[i]) then
+        return at - n + #part - i + 1
+      end
+      room = room - #part[i]
+    end
+    at, size = at - n, math.min(2 * size, 64)
+  end
 end
 
 -- What leaves a list goes all at once: the nth of many, deep in a long one, is found

@@ -119,14 +119,10 @@ local function arrive_all(q, elements, w, own, first, waits)
   arrive_plain(q, first)
 end
 
--- Messages were dropped: nobody has run them, or ('done') somebody has.
-local function drop(q, w, when)
+-- Messages were dropped that nobody has run.
+local function drop(q, w)
   for i = 1, #w do
-    if w[i] then
-      leave(q, w[i], when)
-      if when == 'vanish' then
-        tell(q, w[i], 'purged')
-      end
-    end
+    leave(q, w[i], 'vanish')
+    tell(q, w[i], 'purged')
   end
 end

@@ -16,6 +16,7 @@
 -- with its id and the number of runs before this one, and the body.
 
 -- include rights
+-- include utf8
 
 local call = redis.call
 local time = call('TIME')
@@ -45,8 +46,8 @@ end
 -- A queue that there is not yet; its name is put into the set of all.  Holes
 -- are filled, as node does it.
 local function create(h, names, name, vt, delay, maxsize)
-  if call('HSETNX', h, 'vt', vt) + call('HSETNX', h, 'delay', delay)
-      + call('HSETNX', h, 'maxsize', maxsize) > 0 then
+  if call('HSETNX', h, 'vt', vt or 30) + call('HSETNX', h, 'delay', delay or 0)
+      + call('HSETNX', h, 'maxsize', maxsize or 65536) > 0 then
     call('HSETNX', h, 'created', time[1])
     call('HSETNX', h, 'modified', time[1])
   end
@@ -102,23 +103,14 @@ local function shown_as(id)
     or redis.sha1hex(id):sub(1, 32)
 end
 
--- Whether all of it is UTF-8.  Each pattern takes what no other one can.
-local function is_utf8(s)
-  for _, form in ipairs({ '[\194-\223]_', '\224[\160-\191]_', '[\225-\236]__',
-    '\237[\128-\159]_', '[\238-\239]__', '\240[\144-\191]__',
-    '[\241-\243]___', '\244[\128-\143]__' }) do
-    s = s:gsub((form:gsub('_', '[\128-\191]')), ' ')
-  end
-  return not s:find('[\128-\255]')
-end
-
 -- As headers; an id that is not UTF-8 has each byte as a character up to U+00FF.
 local function names_of(id)
   local name = shown_as(id)
   if name == id then
     return '"Mq-Id":["' .. id .. '"]'
   end
-  return '"Mq-Id":["' .. id:gsub(is_utf8(id) and '[^%w\128-\255]' or '[^%w]', function(c)
+  local others = as_text(id) == id and '[^%w\128-\255]' or '[^%w]'
+  return '"Mq-Id":["' .. id:gsub(others, function(c)
     return string.format('\\u%04x', c:byte())
   end) .. '"],"Mq-Name":["' .. name .. '"]'
 end

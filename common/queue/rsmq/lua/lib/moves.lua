@@ -22,7 +22,7 @@ end
 local function create_as(q, to, names, name)
   if call('HEXISTS', to.h, 'vt') == 0 then
     local has = call('HMGET', q.h, 'vt', 'maxsize')
-    create(to.h, names, name, has[1] or 30, 0, has[2] or 65536)
+    create(to.h, names, name, has[1], 0, has[2])
   end
 end
 

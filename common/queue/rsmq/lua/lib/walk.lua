@@ -1,36 +1,17 @@
 -- Places among the messages of a queue, in the order in which they can be
 -- received.  Needs rsmq.
 
--- By their bytes; how Lua compares strings depends on the server's language.
-local function is_before(a, b)
-  for i = 1, math.min(#a, #b) do
-    local x, y = a:byte(i), b:byte(i)
-    if x ~= y then
-      return x < y
-    end
-  end
-  return #a < #b
-end
+-- include sets
 
--- How many messages a walk is past that came to this one last, wherever that
--- is by now.  No score: it has not begun.
+-- How many messages a walk is past that came to this one last, wherever that is by now.
+-- No score: it has not begun.
 local function past(q, score, id)
   if score == '' then
     return 0
   elseif call('ZSCORE', q.z, id) == score then
     return call('ZRANK', q.z, id) + 1
   end
-  local low = call('ZCOUNT', q.z, '-inf', '(' .. score)
-  local high = call('ZCOUNT', q.z, '-inf', score)
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if is_before(id, call('ZRANGE', q.z, middle, middle)[1]) then
-      high = middle
-    else
-      low = middle + 1
-    end
-  end
-  return low
+  return count_before(q.z, score, id)
 end
 
 -- How many can be received now.
@@ -47,6 +28,37 @@ local function taken(q, ids)
   return list
 end
 
+-- Whether the messages of a place are some of the hidden ones.
+local function is_hidden(place)
+  return place == 'delayed' or place == 'unacked'
+end
+
+-- How many are behind a walk through a place that came to this message last, wherever that
+-- is by now; and how many at its end.
+local function locate(q, place, score, id)
+  local at, stop = past(q, score, id), call('ZCARD', q.z)
+  if place == 'ready' then
+    stop = visible(q)
+  elseif is_hidden(place) then
+    at = math.max(at, visible(q))
+  end
+  return at, stop
+end
+
+-- Shows up to max, when so many are behind the walk: see(ids, scores).  The score and id of
+-- the last one, '' if there is none, and how many follow.
+local function go_on(q, at, max, see)
+  local stop, score, id = call('ZCARD', q.z), '', ''
+  local last = math.min(stop, at + max)
+  while at < last do
+    local ids, scores =
+      set_slice('ZRANGE', q.z, at, math.min(at + 500, last) - 1)
+    see(ids, scores)
+    at, score, id = at + #ids, scores[#ids], ids[#ids]
+  end
+  return score, id, math.max(0, stop - at)
+end
+
 -- What the connections hold whose keys are the last ones, from there on.
 local function held_from(q, first)
   local next_key, set = ipairs(KEYS), {}
@@ -58,24 +70,20 @@ local function held_from(q, first)
   return set
 end
 
--- Counts hidden ones, at most max from place at on: how many wait, how many are
--- in somebody's hands, but not the spared ones, the first that waits, how many
--- follow, and the last.
+-- Counts up to max hidden ones: how many wait, how many are in somebody's hands, but not
+-- the spared ones, the score of the first that waits, or '', how many follow, and score and
+-- id of the last.
 local function count_hidden(q, at, max, spared)
-  local waits, held, first, id = 0, 0, false, false
-  local stop = call('ZCARD', q.z)
-  local last = math.min(stop, at + max)
-  while at < last do
-    local ids = call('ZRANGE', q.z, at, math.min(at + 500, last) - 1)
+  local waits, held, first = 0, 0, ''
+  local score, id, left = go_on(q, at, max, function(ids, scores)
     local list = taken(q, ids)
     for i = 1, #ids do
       if list[i] then
         held = held + (spared[ids[i]] and 0 or 1)
       else
-        waits, first = waits + 1, first or ids[i]
+        waits, first = waits + 1, first == '' and scores[i] or first
       end
     end
-    at, id = at + #ids, ids[#ids]
-  end
-  return waits, held, first, math.max(0, stop - at), id
+  end)
+  return waits, held, first, left, score, id
 end
