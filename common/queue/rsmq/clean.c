@@ -127,7 +127,7 @@ is_of_queue(char *key)
 static int
 scan_keys(struct mq_redis *r, const char *prefix, struct mq_names *found)
 {
-	char cursor[MQ_CURSOR_SIZE] = "0", *key;
+	char cursor[MQ_CURSOR_SIZE] = "0", *key, *queue;
 	struct mq_buf pattern = {0};
 	struct mq_command c = {0};
 	redisReply *reply = NULL, *keys;
@@ -148,8 +148,11 @@ scan_keys(struct mq_redis *r, const char *prefix, struct mq_names *found)
 		keys = mq_cursor_take(cursor, reply);
 		for (i = 0; keys != NULL && i < keys->elements; i++) {
 			key = keys->element[i]->str + n;
-			if (keys->element[i]->len >= n && is_of_queue(key))
-				mq_names_add(found, key, NULL);
+			if (keys->element[i]->len < n || !is_of_queue(key))
+				continue;
+			queue = rsmq_name(r, key);
+			mq_names_add(found, queue, NULL);
+			free(queue);
 		}
 		freeReplyObject(reply);
 	}
@@ -161,16 +164,14 @@ static void
 ask_enlist(void *arg, size_t i, struct mq_command *c)
 {
 	const struct cleaner *w = arg;
-	const char *name = w->found.list[i].name;
-	char *queue = rsmq_name(w->round.r, name);
+	const char *queue = w->found.list[i].name;
 
 	mq_command_script(c, &rsmq_script_enlist);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_queue_keys(c, queue);
 	rsmq_key(c, queue, ":Xpaused :Xcounters :Xrate :Xlater");
-	mq_command_str(c, name);
+	mq_command_str(c, rsmq_bare(queue));
 	mq_command_int(c, w->how->dry_run);
-	free(queue);
 }
 
 static int
@@ -307,7 +308,7 @@ reject_messages(struct cleaner *w, const char *queue,
 /* One walk: through the messages, or one of the keys that belong to them. */
 struct walk {
 	const char *kind; /* of lua/orphans.lua; NULL: the messages */
-	char *queue;
+	const char *queue;
 	struct mq_buf at, id; /* score and id, or a cursor and nothing */
 	bool over;
 };
@@ -387,7 +388,7 @@ walk_queues(
 
 	for (i = 0; i < n; i++) {
 		walks[i].kind = kind;
-		walks[i].queue = rsmq_name(w->round.r, names[i].name);
+		walks[i].queue = names[i].name;
 	}
 	do {
 		s.n = 0;
@@ -403,7 +404,6 @@ walk_queues(
 		}
 	} while (rv == 0 && s.n > 0);
 	for (i = 0; i < n; i++) {
-		free(walks[i].queue);
 		mq_buf_free(&walks[i].at);
 		mq_buf_free(&walks[i].id);
 	}

@@ -80,18 +80,21 @@ rsmq_bare(const char *queue)
 	return n > 0 ? queue + n + 1 : queue;
 }
 
+/* NAMESPACE, if it is own :QUEUE, then what stands before each word, the word, and the name
+ * of a connection or "". */
 static void
-add_keys(struct mq_command *c, const char *queue, const char *before,
-    const char *words)
+add_keys(struct mq_command *c, const char *queue, bool own, const char *before,
+    const char *words, const char *connection)
 {
-	struct mq_part parts[] = {namespace_of(queue), part_of(":"),
-	    part_of(rsmq_bare(queue)), part_of(before), {0}};
+	struct mq_part parts[] = {namespace_of(queue), part_of(own ? ":" : ""),
+	    part_of(own ? rsmq_bare(queue) : ""), part_of(before), {0},
+	    part_of(connection)};
 	bool more;
 
 	do {
 		parts[4] = (struct mq_part){words, strcspn(words, " ")};
 		more = words[parts[4].n] == ' ';
-		mq_command_key(c, parts, 5);
+		mq_command_key(c, parts, 6);
 		words += parts[4].n + 1;
 	} while (more);
 }
@@ -99,22 +102,21 @@ add_keys(struct mq_command *c, const char *queue, const char *before,
 void
 rsmq_key(struct mq_command *c, const char *queue, const char *what)
 {
-	add_keys(c, queue, "", what);
+	add_keys(c, queue, true, "", what, "");
 }
 
 /* Ours begin with X; what begins with a colon, or is nothing, is RSMQ's. */
 static void
 key_beside(struct mq_command *c, const char *queue, const char *words)
 {
-	add_keys(c, queue, strchr(": ", *words) != NULL ? "" : ":X", words);
+	add_keys(c, queue, true, strchr(": ", *words) != NULL ? "" : ":X",
+	    words, "");
 }
 
 void
 rsmq_key_common(struct mq_command *c, const char *queue, const char *what)
 {
-	const struct mq_part parts[] = {namespace_of(queue), part_of(what)};
-
-	mq_command_key(c, parts, 2);
+	add_keys(c, queue, false, "", what, "");
 }
 
 void
@@ -126,10 +128,20 @@ rsmq_queue_keys(struct mq_command *c, const char *queue)
 void
 rsmq_key_held(struct mq_command *c, const char *connection, const char *queue)
 {
-	const struct mq_part parts[] = {namespace_of(queue), part_of(":"),
-	    part_of(rsmq_bare(queue)), part_of(":Xheld:"), part_of(connection)};
+	add_keys(c, queue, true, "", ":Xheld:", connection);
+}
 
-	mq_command_key(c, parts, 5);
+void
+rsmq_key_lease(struct mq_command *c, const char *connection, const char *queue)
+{
+	add_keys(c, queue, false, "", "::connection:", connection);
+}
+
+void
+rsmq_key_running(
+    struct mq_command *c, const char *connection, const char *queue)
+{
+	add_keys(c, queue, false, "", "::running:", connection);
 }
 
 void
@@ -139,29 +151,6 @@ rsmq_start_held(struct mq_command *c, const struct mq_script *script,
 	mq_command_script(c, script);
 	rsmq_queue_keys(c, queue);
 	rsmq_key_held(c, connection, queue);
-}
-
-static void
-add_named(struct mq_command *c, const char *queue, const char *what,
-    const char *connection)
-{
-	const struct mq_part parts[] = {
-	    namespace_of(queue), part_of(what), part_of(connection)};
-
-	mq_command_key(c, parts, 3);
-}
-
-void
-rsmq_key_lease(struct mq_command *c, const char *connection, const char *queue)
-{
-	add_named(c, queue, "::connection:", connection);
-}
-
-void
-rsmq_key_running(
-    struct mq_command *c, const char *connection, const char *queue)
-{
-	add_named(c, queue, "::running:", connection);
 }
 
 /* As RSMQ does; and QUEUES, whose messages would be put into the set of names. */
@@ -229,6 +218,7 @@ rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
 	char *key = mq_xasprintf("%s:QUEUES", ns != NULL ? ns : RSMQ_NAMESPACE);
 	redisReply *all = mq_call_members(r, key);
 	const redisReply *e;
+	char *name;
 	size_t i;
 
 	free(key);
@@ -236,10 +226,13 @@ rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
 		return -1;
 	for (i = 0; i < all->elements; i++) {
 		e = all->element[i];
-		if (e->type == REDIS_REPLY_STRING && strlen(e->str) == e->len &&
-		    strchr(e->str, ':') == NULL &&
-		    rsmq_queue_error(e->str) == NULL)
-			mq_names_add(names, e->str, NULL);
+		if (e->type != REDIS_REPLY_STRING || strlen(e->str) != e->len ||
+		    strchr(e->str, ':') != NULL ||
+		    rsmq_queue_error(e->str) != NULL)
+			continue;
+		name = rsmq_name(r, e->str);
+		mq_names_add(names, name, NULL);
+		free(name);
 	}
 	freeReplyObject(all);
 	return 0;
@@ -263,6 +256,7 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 	size_t i, n = h->spared != NULL ? h->spared->elements : 0;
 	struct mq_command c = {0};
 	redisReply *reply, **e;
+	int rv = 0;
 
 	do {
 		mq_command_script(&c, &rsmq_script_hidden);
@@ -273,8 +267,10 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 		mq_command_arg(&c, h->id.data, h->id.len);
 		mq_command_int(&c, RSMQ_LOOKS);
 		reply = mq_call_form(r, &c, "##$#$$#");
-		if (reply == NULL)
-			return -1;
+		if (reply == NULL) {
+			rv = -1;
+			break;
+		}
 		e = reply->element;
 		h->waits += e[0]->integer;
 		h->held += e[1]->integer;
@@ -286,14 +282,9 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 		h->ready = e[6]->integer;
 		freeReplyObject(reply);
 	} while (h->left > 0);
-	return 0;
-}
-
-void
-rsmq_hidden_free(struct rsmq_hidden *h)
-{
 	mq_buf_free(&h->score);
 	mq_buf_free(&h->id);
+	return rv;
 }
 
 /* --- headers ------------------------------------------------------------------- */

@@ -171,23 +171,23 @@ rsmq_walked(const struct mq_scan *s, int i)
 #define MOVE_BYTES (1 << 20)
 #define TAKE_COUNT 250
 
-/* Begins a call: where from and where to, and how.  spared: n connections whose messages
- * are not meant. */
+/* Begins a call: where from and where to, and how.  spared: connections whose messages are
+ * not meant; NULL: none. */
 static void
 start_move(struct mq_command *c, const struct mq_script *script,
-    const struct mq_place *place, const char *to, redisReply *const *spared,
-    size_t n)
+    const struct mq_place *place, const char *to, const redisReply *spared)
 {
 	char *from = place_queue(place);
 	bool home = to != NULL && strcmp(to, place->queue) == 0;
+	size_t i;
 
 	mq_command_script(c, script);
 	rsmq_queue_keys(c, from);
 	rsmq_queue_keys(c, to != NULL ? to : from);
 	rsmq_key_common(c, to != NULL ? to : from, ":QUEUES");
 	free(from);
-	for (; n > 0; n--, spared++)
-		rsmq_key_held(c, (*spared)->str, place->queue);
+	for (i = 0; spared != NULL && i < spared->elements; i++)
+		rsmq_key_held(c, spared->element[i]->str, place->queue);
 	if (script == &rsmq_script_move)
 		mq_command_str(c, mq_state_name(place->state));
 	mq_command_str(c,
@@ -211,7 +211,7 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 
 	*taken = 0;
 	while (rv == 0 && at < s->count) {
-		start_move(&c, &rsmq_script_take, &s->place, to, NULL, 0);
+		start_move(&c, &rsmq_script_take, &s->place, to, NULL);
 		for (n = 0; at < s->count && n < TAKE_COUNT; at++)
 			if (chosen[at]) {
 				e = rsmq_walked(s, at);
@@ -234,7 +234,7 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 /* An error behind the first step is for the next call to meet. */
 static int
 move_next(struct mq_redis *r, const struct mq_place *place,
-    redisReply *const *spared, size_t n, long max, const char *to, long *moved)
+    const redisReply *spared, long max, const char *to, long *moved)
 {
 	struct mq_command c = {0};
 	struct mq_buf score = {0}, id = {0};
@@ -244,7 +244,7 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	int rv = 0;
 
 	do {
-		start_move(&c, &rsmq_script_move, place, to, spared, n);
+		start_move(&c, &rsmq_script_move, place, to, spared);
 		mq_command_int(
 		    &c, all - *moved < MOVE_COUNT ? all - *moved : MOVE_COUNT);
 		mq_command_int(&c, MOVE_BYTES);
@@ -283,25 +283,24 @@ count_place(struct mq_redis *r, const struct mq_place *place,
 	    place->state == MQ_DELAYED ? (long)h.waits :
 	    place->state == MQ_UNACKED ? (long)h.held :
 					 (long)(h.ready + h.waits + h.held);
-	rsmq_hidden_free(&h);
 	free(queue);
 	return rv;
 }
 
-/* --- in somebody's hands -------------------------------------------------------------- */
-
-/* What a dead connection of ours had is free by now, and a live one is left alone; but
- * others may hold messages for long. */
-static int
-move_held(struct mq_redis *r, const struct mq_place *place, long max,
+int
+rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
 {
 	struct mq_command c = {0};
-	redisReply *connections;
+	redisReply *spared = NULL;
+	bool held = place->state == MQ_UNACKED;
 	long long alive;
 	int rv;
 
-	if (strcmp(place->connection, RSMQ_NOBODY) != 0) {
+	*moved = 0;
+	/* What a dead connection of ours had is free by now, and a live one is left alone;
+	 * but others may hold messages for long. */
+	if (held && strcmp(place->connection, RSMQ_NOBODY) != 0) {
 		mq_command_plain(&c, "EXISTS");
 		rsmq_key_lease(&c, place->connection, place->queue);
 		if (mq_call_number(r, &c, &alive) == -1)
@@ -313,33 +312,20 @@ move_held(struct mq_redis *r, const struct mq_place *place, long max,
 		    "%s: it is alive; stop it first", place->connection);
 		return -1;
 	}
-	connections = rsmq_connections(r, place->queue);
-	if (connections == NULL)
-		return -1;
-	if (max > 0)
-		rv = move_next(r, place, connections->element,
-		    connections->elements, max, to, moved);
-	else
-		rv = count_place(r, place, connections, moved);
-	freeReplyObject(connections);
-	return rv;
-}
-
-int
-rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
-    const char *to, long *moved)
-{
-	*moved = 0;
-	if (place->state == MQ_UNACKED)
-		return move_held(r, place, max, to, moved);
-	if (max == 0)
-		return count_place(r, place, NULL, moved);
 	/* What else is known about the queue is in the same key. */
-	if (max == LONG_MAX && to == NULL) {
+	if (!held && max == LONG_MAX && to == NULL) {
 		*moved = -1;
 		return 0;
 	}
-	return move_next(r, place, NULL, 0, max, to, moved);
+	if (held) {
+		spared = rsmq_connections(r, place->queue);
+		if (spared == NULL)
+			return -1;
+	}
+	rv = max > 0 ? move_next(r, place, spared, max, to, moved) :
+		       count_place(r, place, spared, moved);
+	freeReplyObject(spared);
+	return rv;
 }
 
 /* --- whole queues ---------------------------------------------------------------- */

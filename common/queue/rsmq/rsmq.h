@@ -43,13 +43,9 @@ redisReply **rsmq_walked(const struct mq_scan *, int i);
 
 /* --- keys --------------------------------------------------------------- */
 
-/*
- * The keys of RSMQ and our own beside them, which keys.c lists.  Each function appends
- * arguments to a command.
- *
- * Queues are named QUEUE, in the namespace rsmq, or NAMESPACE:QUEUE; a
- * namespace may have colons itself, a queue's name cannot.
- */
+/* The keys of RSMQ and our own beside them, which keys.c lists, as arguments of a command.
+ * Queues are named QUEUE, in the namespace rsmq, or NAMESPACE:QUEUE; only a namespace may
+ * have colons itself. */
 
 #define RSMQ_NAMESPACE "rsmq"
 
@@ -94,32 +90,30 @@ const char *rsmq_queue_error(const char *queue);
  * caller frees. */
 char *rsmq_name(const struct mq_redis *, const char *bare);
 
-/* The names of all connections in the namespace of a queue: an array of
- * strings. */
+/* The names of all connections in the namespace of a queue: an array of strings. */
 redisReply *rsmq_connections(struct mq_redis *, const char *queue);
 
 /* Adds the queues that RSMQ lists in the namespace of the server's URL, if a queue can
- * have such a name.  Returns 0, or -1 with the error set. */
+ * have such a name, with that.  Returns 0, or -1 with the error set. */
 int rsmq_add_listed(struct mq_redis *, struct mq_names *);
-
 
 /* A score as unix milliseconds; 0: it is empty. */
 int64_t rsmq_ms(const redisReply *);
 
-/* The hidden messages of a queue: how many wait, and since when the first of
- * them will not (0: none does); how many are in somebody's hands. */
+/* The hidden messages of a queue: how many wait, until when the first of them does (0: none
+ * does), how many are in somebody's hands; and how many others can be received. */
 struct rsmq_hidden {
 	long long waits, held, ready;
 	int64_t next_ms;
-	long long left;		  /* not looked at yet; */
-	struct mq_buf score, id;  /* behind this one */
+	long long left; /* not looked at yet, behind this one: */
+	struct mq_buf score, id;
 	const redisReply *spared; /* connections: what they hold is not
 				   * counted; NULL: none */
 };
-/* Counts on until none is left.  Returns 0, or -1 with the error set. */
+/* Counts on until none is left, and frees score and id.  Returns 0, or -1 with the error
+ * set. */
 int rsmq_count_hidden(
     struct mq_redis *, const char *queue, struct rsmq_hidden *);
-void rsmq_hidden_free(struct rsmq_hidden *);
 
 /* How many hidden messages the server looks at in one step. */
 #define RSMQ_LOOKS 1000

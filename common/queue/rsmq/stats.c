@@ -23,15 +23,8 @@ list_rows(struct mq_redis *r, const char *const *queues, int count, int wanted,
     struct mq_stats *out)
 {
 	struct mq_names names = {0};
-	char *bare;
-	size_t k;
 	int i, rv = count == 0 ? rsmq_add_listed(r, &names) : 0;
 
-	for (k = 0; k < names.n; k++) {
-		bare = names.list[k].name;
-		names.list[k].name = rsmq_name(r, bare);
-		free(bare);
-	}
 	for (i = 0; i < count; i++)
 		mq_names_add(&names, queues[i], NULL);
 	if (rv == 0 &&
@@ -160,7 +153,8 @@ ask_queues(struct gather *g)
 		q->next_due_ms = h->next_ms;
 		q->known |=
 		    q->attributed || q->ready + q->delayed + q->unacked > 0;
-		rsmq_hidden_free(h);
+		mq_buf_free(&h->score);
+		mq_buf_free(&h->id);
 	}
 	free(g->hidden);
 	return rv;
@@ -326,7 +320,6 @@ rsmq_drained(
 			h = (struct rsmq_hidden){0};
 			rv = rsmq_count_hidden(r, queues[i], &h);
 			*drained = rv == 0 && h.ready == 0 && h.held == 0;
-			rsmq_hidden_free(&h);
 		}
 	return rv;
 }
