@@ -1,17 +1,16 @@
 -- Compete for the rounds of cleaning of a server, or of a queue.
 --
 --   KEYS  the key, the heartbeat of the caller (on a cluster it is elsewhere)
---   ARGV  milliseconds until another one may have it, the name of the caller, and one
---         whose lease it has lost
---   reply 0: it is the caller's, whose it may have been before; else in how many
---         milliseconds it will be free
+--   ARGV  milliseconds until another one may have it, the caller's name, and one whose
+--         lease it has lost
+--   reply 0: it is the caller's, maybe as before; else in how many milliseconds it is
+--         free
 --
--- The key says whose it is by the name of a heartbeat: if that is gone, it is
--- free.  On a cluster it says the caller's name, and lasts, but not for the caller under
--- another name.
+-- The key has the name of a heartbeat, and is free when that is gone.  On a cluster it
+-- has the caller's name, and lasts, but not for the caller under another name.
 --
--- A crash before: nothing has happened.  After: others wait, but at most as long
--- as the heartbeat and the key last.
+-- A crash before: nothing.  After: others wait until the heartbeat or the key has
+-- ended.
 
 local call, key, own = redis.call, KEYS[1], KEYS[2] or ARGV[2]
 local owner = call('GET', key)

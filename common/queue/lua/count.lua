@@ -1,12 +1,11 @@
 -- Add to the counts of a queue.
 --
---   KEYS  counters, and maybe a key of the queue, without which there is none and
---         nothing is counted
+--   KEYS  counters, and maybe a key of the queue: without that, nothing is counted
 --   ARGV  field, number, field, number...
 --
--- For rates, the hash also holds what published and done + failed were at the
--- start of the present minute (now_s, now_in, now_out) and of the one before
--- (then_s, then_in, then_out); a minute is one in which something was counted.
+-- For rates, the hash has what published and done + failed were at the start of the
+-- present minute (now_s, now_in, now_out) and of the one before (then_s, then_in,
+-- then_out): of those in which something was counted.
 -- A crash before: nothing was counted.  After: all of it was.
 
 local counters, exists = unpack(KEYS)

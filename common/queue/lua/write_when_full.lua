@@ -1,13 +1,12 @@
--- Carry out one small write even when memory is full: a consumer that could
--- not join then could never make room.
+-- Carry out one small write even when memory is full: a consumer that could not join
+-- could never make room.
 --
 --   KEYS  key
 --   ARGV  command, the arguments behind the key...
 --   reply the command's
 --
--- PERSIST takes no memory, and after one such write Redis lets the rest of a
--- script pass.  (It would end a time to live; the commands used here either
--- set one themselves or are for keys without.)
+-- PERSIST takes no memory, and after one such write Redis lets the rest of a script
+-- pass.  (It ends a time to live; commands used here set one, or are for keys without.)
 
 redis.call('PERSIST', KEYS[1])
 return redis.call(ARGV[1], KEYS[1], unpack(ARGV, 2))

@@ -1,13 +1,11 @@
--- The results of the last 16 batches of a publisher: a hash with a field for each.
--- The value is the number of messages before the batch, a blank, and the reply.
--- A publisher that has lost the reply finds it there, and a batch that comes
--- twice changes nothing.
+-- The results of the last 16 batches of a publisher: a hash with a field for each, of
+-- the number of messages before the batch, a blank, and the reply.  A publisher that
+-- has lost the reply finds it there, and a batch that comes twice changes nothing.
 --
 --   marks   the key; nil: nobody will ask
 --   slot    of the batch, 0 to 15
 --   before  how many messages were in the batches before it
---   behind  the same for the batch before it, where that has to be done first; else
---           -1
+--   behind  the same of the batch that has to be done first; -1: none
 
 local function replied(marks, slot, before)
   local had, reply = (marks and call('HGET', marks, slot) or '')

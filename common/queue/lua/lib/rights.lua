@@ -1,11 +1,10 @@
--- The rights of a user are looked at anew at each command of a script, and what
--- was done before one that is refused stays done.  So whether those that follow
--- will pass is asked before the first change.  Servers before Redis 7 cannot
--- tell.
+-- A user's rights are looked at anew at each command of a script, and what was done
+-- before one that is refused stays done.  So whether the next ones will pass is asked
+-- before the first change.  Servers before Redis 7 cannot tell.
 --
--- Later ones want a whole command, and look at how many words it has.  What is
--- behind the key is the key again, since that may be the place of one, too.  One
--- that does not answer cannot tell, either.
+-- Later ones want a whole command, and look at how many words it has.  Behind the key
+-- is the key again, as that may be the place of one, too.  A server that does not
+-- answer cannot tell, either.
 
 local may = redis.acl_check_cmd
 local words

@@ -1,15 +1,14 @@
 -- Take messages in that come from another queue of a cluster.
 --
 --   KEYS  the queue's (see lib/place.lua), incoming, none
---   ARGV  the queue that they come from, then for each its field, which
---         outgoing.lua describes, and the element; without any, this only
---         shows whether they would be refused
---   reply how many have arrived; one whose field has a mark in incoming has
---         done so before, and is left out
+--   ARGV  the queue that they come from, then of each its field (see outgoing.lua) and
+--         the element; without any, this only shows whether they would be refused
+--   reply how many have arrived; one whose field has a mark in incoming has done so
+--         before, and is left out
 --
--- A crash before: they are in outgoing of the other queue.  After: they are
--- there, and here, with a mark by which a repetition does nothing.  Whoever
--- comes next removes them there.
+-- A crash before: they are in outgoing of the other queue.  After: they are there, and
+-- here, with a mark by which a repetition does nothing.  Whoever comes next removes
+-- them there.
 
 -- include place
 -- include moves

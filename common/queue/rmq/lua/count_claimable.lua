@@ -3,8 +3,7 @@
 --   KEYS  the queue's (see lib/place.lua), unacked...
 --   reply how many
 --
--- Messages in line for their group follow when another one ends.
--- Changes nothing.
+-- Those in line for their group follow when another one ends.  Changes nothing.
 
 -- include place
 

@@ -1,21 +1,21 @@
 -- Remove a queue that nobody uses, and all that is kept about it.
 --
---   KEYS  rmq::queues, rmq::connections, the queue's (see lib/place.lua),
---         rejected, rate, counters, paused, settings, watch, idle, minutes, hours, ready
---         and rejected in the form for a cluster, outgoing, incoming; then six of each
---         connection: heartbeat, queues, the queue's consumers, the queue's unacked, and
---         these in the form for a cluster
---   ARGV  the queue's name, 1 to only look, then the connections' names in the
---         same order
---   reply {consumers of it that live, unacked messages that dead connections
---         hold, or that are on their way to another queue, 1 if the queue was known, how many were ready, rejected,
---         delayed, 1 if somebody may wait for what becomes of those, how many
---         keys are there in the form for a cluster}, or nothing when the
---         connections are others now
+--   KEYS  rmq::queues, rmq::connections, the queue's (see lib/place.lua), rejected,
+--         rate, counters, paused, settings, watch, idle, minutes, hours, ready and
+--         rejected in the form for a cluster, outgoing, incoming; then six of each
+--         connection: heartbeat, queues, the queue's consumers, the queue's unacked,
+--         and these in the form for a cluster
+--   ARGV  the queue's name, 1 to only look, then the connections' names in the same
+--         order
+--   reply {consumers of it that live, unacked messages that dead connections hold, or
+--         that are on their way to another queue, 1 if the queue was known, how many
+--         were ready, rejected, delayed, 1 if somebody may wait for what becomes of
+--         those, how many keys are there in the form for a cluster}, or nothing when
+--         the connections are others now
 --
--- A crash before: nothing has happened.  After: it is gone.  Nothing is done
--- if one of the first two, or the last, is not 0: programs of that form
--- find their messages by the names that are listed here.
+-- A crash before: nothing.  After: it is gone.  Nothing is done if one of the first
+-- two, or the last, is not 0: programs of that form find their messages by the names
+-- listed here.
 
 -- include rights
 

@@ -1,15 +1,13 @@
--- Give the newest unacked messages back to the front of ready, in their old
--- order.
+-- Give the newest unacked messages back to the front of ready, in their old order.
 --
 --   KEYS  the queue's (see lib/place.lua), unacked, rmq::queues
---   ARGV  how many; then the newest and the oldest of them, or, where some may
---         be equal to others, each of them, the newest first; or nothing: they
---         are whatever is there
---   reply how many were moved, the newest first; 0 and nothing done when they
---         are not where they are expected to be
+--   ARGV  how many; then the newest and the oldest of them, or, where some may be equal
+--         to others, each, the newest first; or nothing: they are whatever is there
+--   reply how many were moved, the newest first; 0 and nothing done when they are not
+--         where they are expected to be
 --
--- The newest goes first, so that the oldest ends up in front, of its priority
--- if it has one.  Bounded; see lib/give_back.lua.
+-- The newest goes first, so that the oldest ends up in front, of its priority if it has
+-- one.  Bounded; see lib/give_back.lua.
 --
 -- A crash before: they are unacked.  After: they are ready.
 

@@ -1,16 +1,15 @@
--- Bring back what an older version of these tools, which claimed large messages by
--- way of another key, has left there.
+-- Bring back what an older version of these tools, which claimed large messages by way
+-- of another key, has left there.
 --
---   KEYS  ready, delayed, priority, the list or sorted set that was left,
---         rmq::queues
+--   KEYS  ready, delayed, priority, the list or sorted set that was left, rmq::queues
 --   ARGV  '1' to change nothing; the queue's name
---   reply how many messages were brought back, at most 500 by one call; or all
---         that would be
+--   reply how many messages were brought back, at most 500 by one call; or all that
+--         would be
 --
--- A list was ready once, so its messages go in front of those that are there now.
--- A sorted set was delayed or priority, where the scores have another size.
+-- A list was ready once, so its messages go in front of those there now.  A sorted set
+-- was delayed or priority, where the scores have another size.
 --
--- A crash before: nothing has happened.  After: all of it has.
+-- A crash before: nothing.  After: all of it has happened.
 
 -- include rights
 

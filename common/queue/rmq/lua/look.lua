@@ -1,11 +1,11 @@
--- Look whether queues need a claim by a consumer that is idle there; see
--- lib/role.lua.  Changes nothing.
+-- Look whether queues need a claim by a consumer that is idle there; see lib/role.lua.
+-- Changes nothing.
 --
 --   KEYS  of each queue: ready, priority, delayed, clock, paused, watch, idle
 --   ARGV  name in the consumer's channel, '1' to check that others know it
---   reply of each queue: 0, a claim is needed: the one on watch is gone, or
---         leaves messages where they are, or (checked) is dead, or nobody would
---         wake this consumer; else how many are idle there, or -1 unless checked
+--   reply of each queue: 0, a claim is needed: the one on watch is gone, or leaves
+--         messages where they are, or (checked) is dead, or nobody would wake this
+--         consumer; else how many are idle there, or -1 unless checked
 
 -- include looking
 

@@ -1,11 +1,10 @@
--- Mark and count messages that have just been put in, by a LPUSH or ZADD before
--- this one in the same transaction, and see to it that their queue is known.  It
--- goes out as text each time, so it is short.
+-- Mark and count messages that have just been put in, by a LPUSH or ZADD before this
+-- one in the same transaction, and see to it that their queue is known.  It goes out as
+-- text each time, so it is short.
 --
---   KEYS  where they are, counters, marks (see lib/marks.lua), rmq::queues,
---         settings
---   ARGV  place, before; how many messages; the queue's name; the command that
---         counts what is in their key
+--   KEYS  where they are, counters, marks (see lib/marks.lua), rmq::queues, settings
+--   ARGV  place, before; how many messages; the queue's name; the command that counts
+--         what is in their key
 --   reply 1 if the settings have a max-length, which nothing here looks at
 --
 -- A crash before: they are not there.  After: they are, are marked, and, unless

@@ -2,14 +2,13 @@
 --
 --   KEYS  ready..., or priority...
 --   ARGV  which of the two
---   reply for each: of a list, the header of its oldest message, from the
---         signature to the newline, or nil when there is no message or no
---         header of up to 64 KiB; of a set, since when its oldest message has
---         been there, unix milliseconds as text, or nil when it is empty
+--   reply for each: of a list, the header of its oldest message, from the signature to
+--         the newline, or nil: no message, or no header of up to 64 KiB; of a set,
+--         since when its oldest message has been there, unix milliseconds as text, or
+--         nil: none
 --
--- In a set, the first of each score is looked at (see lib/place.lua), the
--- lowest priorities first, as those wait longest; at most 200 scores in all.
--- Changes nothing.
+-- In a set, the first of each score is looked at (see lib/place.lua), the lowest
+-- priorities first, as those wait longest; at most 200 scores in all.  Changes nothing.
 
 local call = redis.call
 

@@ -1,16 +1,13 @@
 -- Remove a key of ours whose queue or connection nobody knows.
 --
---   KEYS  the key, the set that would know its owner, the owner's heartbeat
---         or ready list
---   ARGV  owner; 'queue', 'connection', 'messages', or 'held' (by messages, and
---         so it stays while any are ready); '1' to change nothing
---         and only say what would be
---   reply 1 if the key was removed; 2 if it holds messages: then its
---         queue is made known instead; else 0
+--   KEYS  the key, the set that would know its owner, the owner's heartbeat or ready list
+--   ARGV  owner; 'queue', 'connection', 'messages' (a queue's list or sorted set, or an
+--         unacked list), or 'held' (by messages, and so it stays while any are ready);
+--         '1' to only say what would be
+--   reply 1 if the key was removed; 2 if it holds messages: then its queue is made known
+--         instead; else 0
 --
--- 'messages' is a queue's list or sorted set, or an unacked list.
---
--- A crash before: nothing has happened.  After: all of it has.
+-- A crash before: nothing.  After: all of it has happened.
 
 local key, known, sign = unpack(KEYS)
 

@@ -1,17 +1,17 @@
 -- Read messages that are on their way to other queues of a cluster.
 --
 --   KEYS  outgoing, none
---   ARGV  a field, or ''; the name of a queue, or ''; max messages; about how
---         many bytes
---   reply {field, element...}: in the order of the fields, those behind that
---         one; with a queue, only those that go there
+--   ARGV  a field, or ''; the name of a queue, or ''; max messages; about how many
+--         bytes
+--   reply {field, element...}: in the order of the fields, those behind that one; with
+--         a queue, only those that go there
 --
--- A field is 'ID FROM QUEUE': 38 characters, of which the last six count the
--- messages of one step; where the message was: 'rejected', 'delayed',
--- 'unacked', or 'push', which a worker says; and the queue that it goes to.
--- The value is the element as it shall arrive.
+-- A field is 'ID FROM QUEUE': 38 characters, of which the last six count the messages
+-- of one step; where the message was: 'rejected', 'delayed', 'unacked', or 'push',
+-- which a worker says; and the queue that it goes to.  The value is the element as it
+-- shall arrive.
 --
--- A crash before and after: nothing has changed.
+-- Changes nothing.
 
 local call = redis.call
 local key, after, to = KEYS[1], ARGV[1], ARGV[2]

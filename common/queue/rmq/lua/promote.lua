@@ -1,5 +1,4 @@
--- Make delayed messages claimable whose time or tick has come, the oldest due
--- first.
+-- Make delayed messages claimable whose time or tick has come, the oldest due first.
 --
 --   KEYS  the queue's (see lib/place.lua)
 --   reply {how many, 1 if there may be more, else 0}

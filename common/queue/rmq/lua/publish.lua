@@ -1,26 +1,24 @@
 -- Publish messages that ask for more than a place in one of the keys.
 --
---   KEYS  the queue's (see lib/place.lua), counters, rmq::queues, settings, marks
---         of the publisher, if it has any (see lib/marks.lua), and behind those (or
---         a key that never exists) all of the set of attachments of the only message
---   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds;
---         how many messages may be claimable, or in line for their group's
---         turn, and how many for one of a priority above 0; how many may be
---         delayed, and how many for one of a priority above 0 ('': any
---         number, or for claimable ones, what the settings say); 'alike' if all ask for the same, and their headers differ in
---         nothing but the id and times, else ''; 'join' if a message whose key
---         another one has until that is claimed is not wanted beside it, else '';
---         place, before and behind, as in lib/marks.lua; then for each message
---         32 bytes that make it unique (its id, if all are alike; or nothing, if
---         they are published now, too), and the element
---   reply nil: the batch before it is not done, so nothing was; else a letter for
---         each: 'a', accepted; 'd', another has its key; 'j', so it
---         joins that one; 's', its last tick is over; 'f', the queue is full (as
---         it is for those behind it); then the ids of those that were joined
+--   KEYS  the queue's (see lib/place.lua), counters, rmq::queues, settings, marks of
+--         the publisher, if it has any (see lib/marks.lua), and behind those (or a key
+--         that never exists) all of the set of attachments of the only message
+--   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds; four limits
+--         (see lib/limits.lua), where those in line for their group's turn count as
+--         claimable; 'alike' if all ask for the same, and their headers differ in
+--         nothing but the id and times, else ''; 'join' if a message whose key another
+--         one has until that is claimed is not wanted beside it, else ''; place, before
+--         and behind, as in lib/marks.lua; then for each message 32 bytes that make it
+--         unique (its id, if all are alike; or nothing, if they are published now,
+--         too), and the element
+--   reply nil: the batch before it is not done, so nothing was; else a letter for each:
+--         'a', accepted; 'd', another has its key; 'j', so it joins that one; 's', its
+--         last tick is over; 'f', the queue is full (as it is for those behind it);
+--         then the ids of those that were joined
 --
--- A crash before: none is there, and attachments expire.  After: all that were
--- accepted are, and they have been counted, and marked, and their attachments stay.  A
--- batch that is marked is not published again: the reply is the one of then.
+-- A crash before: none is there, and attachments expire.  After: all that were accepted
+-- are, and they have been counted, and marked, and their attachments stay.  A batch
+-- that is marked is not published again: the reply is the one of then.
 
 -- include place
 -- include marks

@@ -2,40 +2,38 @@
 --
 --   KEYS  the queue's (see lib/place.lua), rejected, rmq::queues, rmq::connections;
 --         then of each connection its unacked, heartbeat, consumers, queues, its
---         consumers and unacked in the form for a cluster; and, if they are ours,
---         its info, and what runs there; then, if such a one notified a queue, the
---         keys of a notice (see lib/notices.lua)
---   ARGV  queue, bytes of headers to show, where to begin showing (see below), how
---         many connections; of each its name, how many of the oldest messages
---         may have been running (slots), and how many stay for now (keep); then, if
---         it is one only, for each of its
---         messages to settle: its header, its new header,
---         where it goes ('ready' or 'rejected'); and, with keys of a notice, the
---         field of that for outgoing (or '') and its element (or '')
---   reply for each connection, or fewer when that was enough for one call: an error,
---         or {moved, returned, rejected, left, 1 if the connection was unlisted,
---         header...}, or nothing done and left -1 when the heartbeat is there
---         again, -2 when the queue has keys in the form for a cluster: only a
---         cleaner of that form finds the messages there, by what is listed here
+--         consumers and unacked in the form for a cluster; and, if they are ours, its
+--         info, and what runs there; then, if such a one notified a queue, the keys of
+--         a notice (see lib/notices.lua)
+--   ARGV  queue, bytes of headers to show, where to begin showing (see below), how many
+--         connections; of each its name, how many of the oldest messages may have been
+--         running (slots), and how many stay for now (keep); then, if it is one only,
+--         for each of its messages to settle: its header, its new header, where it goes
+--         ('ready' or 'rejected'); and, with keys of a notice, the field of that for
+--         outgoing (or '') and its element (or '')
+--   reply for each connection, or fewer when that was enough for one call: an error, or
+--         {moved, returned, rejected, left, 1 if the connection was unlisted,
+--         header...}, or nothing done and left -1 when the heartbeat is there again, -2
+--         when the queue has keys in the form for a cluster: only a cleaner of that
+--         form finds the messages there, by what is listed here
 --
--- First the messages behind the `keep` oldest go back to the front of ready, or
--- of their priority or tick, newest first, so that the oldest ends up in front;
--- then those to settle,
--- which must be the newest that are left, in that order: they are known by
--- their headers only, since only those are replaced.  When none is left, the
--- connection is said not to have the queue any more, and is forgotten if that
--- was its last.  Else, unless many more are left, the headers of the `slots` oldest are
--- shown, newest first: '' is none, "\n" one that cannot be read.  So the last of the
--- others and those to settle go back in one step, and nobody gets the others first.
+-- First the messages behind the `keep` oldest go back to the front of ready, or of
+-- their priority or tick, newest first, so that the oldest ends up in front; then those
+-- to settle, which must be the newest that are left, in that order: they are known by
+-- their headers only, since only those are replaced.  When none is left, the connection
+-- is said not to have the queue any more, and is forgotten if that was its last.  Else,
+-- unless many more are left, the headers of the `slots` oldest are shown, newest first:
+-- '' is none, "\n" one that cannot be read.  So the last of the others and those to
+-- settle go back in one step, and nobody gets the others first.
 --
 -- If where to begin is not '', nothing changes, and the headers are shown from that
 -- index on.
 --
 -- Bounded: at most 500 messages or about 1 MiB (but 8 in any case) a call.
--- A crash between two calls leaves connection and queue listed, and the rest
--- of the messages unacked: the next cleaner goes on from there.  Each message
--- is, and its locks are, as before or as after; so is each connection, and an error
--- about one keeps no other from its turn.
+-- A crash between two calls leaves connection and queue listed, and the rest of the
+-- messages unacked: the next cleaner goes on from there.  Each message is, and its
+-- locks are, as before or as after; so is each connection, and an error about one keeps
+-- no other from its turn.
 
 -- include place
 -- include give_back

@@ -2,17 +2,16 @@
 --
 --   KEYS  list
 --   ARGV  'turn', bytes, from, anchor, span: those that are behind a walk (see
---         walk.lua), but the last span of them, so that what is to be taken is
---         near the right end.  When the walk has come around, all are in their
---         old order.
---         'home', bytes, first: any, until the first that was brought is at the
---         right end again
---   reply {how many were brought, from, the first of them}, or
---         {how many were brought, how many there are, ''}
+--         walk.lua), but the last span of them, so that what is to be taken is near the
+--         right end.  When the walk has come around, all are in their old order.
+--         'home', bytes, first: any, until the first that was brought is at the right
+--         end again
+--   reply {how many were brought, from, the first of them}, or {how many were brought,
+--         how many there are, ''}
 --
 -- At most 1000, or about so many bytes, at once.
--- A crash before or after: all are in the list, and keep their order in the
--- circle that the two ends make.
+-- A crash before or after: all are in the list, and keep their order in the circle that
+-- the two ends make.
 
 local call, key, room = redis.call, KEYS[1], tonumber(ARGV[2])
 

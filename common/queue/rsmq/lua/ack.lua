@@ -2,10 +2,9 @@
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds
 --   ARGV  ids
---   reply 1, or 0 when it does not hold all of them any more; nothing has
---         changed then
+--   reply 1, or 0 and nothing done when it does not hold all of them any more
 --
--- A crash before: nothing has happened.  After: all of them are gone.
+-- A crash before: nothing.  After: all of them are gone.
 
 -- include layout
 

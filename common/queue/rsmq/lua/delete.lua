@@ -1,18 +1,16 @@
--- Remove a queue that nobody uses, and all that is kept about it and about the
--- messages that it has rejected.
+-- Remove a queue that nobody uses, and all that is kept about it and about the messages
+-- that it has rejected.
 --
---   KEYS  the set of names, the set of connections; of the queue and of that of
---         the rejected ones those (see lib/layout.lua), counters, paused,
---         rate, later, watch, idle, settings, minutes, hours; then the leases of the
---         connections
---   ARGV  the names of both queues, 1 to only look, then the connections' names
---         in the same order
+--   KEYS  the set of names, the set of connections; of the queue and of that of the
+--         rejected ones those (see lib/layout.lua), counters, paused, rate, later,
+--         watch, idle, settings, minutes, hours; then the leases of the connections
+--   ARGV  the names of both queues, 1 to only look, then the connections' names in the
+--         same order
 --   reply {consumers of it that live, 1 if the queue is known, how many can be
---         received, how many are hidden, how many rejected}, or nothing when
---         the connections are others now
+--         received, how many are hidden, how many rejected}, or nothing when the
+--         connections are others now
 --
--- A crash before: nothing has happened.  After: it is gone.  Nothing is done
--- if there are consumers.
+-- A crash before: nothing.  After: it is gone.  Nothing is done if there are consumers.
 
 -- include layout
 

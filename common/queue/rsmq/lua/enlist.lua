@@ -1,13 +1,12 @@
--- See to it that a queue is there if its name is listed, and listed if it is
--- there.
+-- See to it that a queue is there if its name is listed, and listed if it is there.
 --
---   KEYS  the set of names, the queue's (see lib/layout.lua), paused,
---         counters, rate, later
+--   KEYS  the set of names, the queue's (see lib/layout.lua), paused, counters, rate,
+--         later
 --   ARGV  name, '1' to change nothing
---   reply {1 if it is there now, but was not listed, or lacked attributes; how
---         many names and keys were removed that nobody needs}
+--   reply {1 if it is there now, but was not listed, or lacked attributes; how many
+--         names and keys were removed that nobody needs}
 --
--- A crash before: nothing has happened.  After: all of it has.
+-- A crash before: nothing.  After: all of it has happened.
 
 -- include layout
 

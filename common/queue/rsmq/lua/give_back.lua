@@ -2,13 +2,12 @@
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds
 --   ARGV  ids; none: whatever it holds, some at a time
---   reply how many of the first were given back, or are not held any more if
---         no ids are named; 0: the connection does not hold the first
+--   reply how many of the first were given back, or are not held any more if no ids are
+--         named; 0: the connection does not hold the first
 --
 -- Bounded: at most 100.
---
--- A crash before: nothing has happened, and they are everybody's again when
--- their time is up.  After: they are receivable, and nothing holds them.
+-- A crash before: nothing, and they are everybody's again when their time is up.
+-- After: they are receivable, and nothing holds them.
 
 -- include layout
 

@@ -1,23 +1,22 @@
 -- Begin the lease of a connection.
 --
---   KEYS  its lease, the set of connections, the set of names of queues, of
---         each queue the hash, and of each that it consumes the counters
---   ARGV  name of the connection, host, pid, slots, milliseconds ('': what the
---         queues' vt says), how many of the queues it consumes, how many runs a
---         message may have here, '1' to make the queues that do not exist, and
---         of each queue the name
+--   KEYS  its lease, the set of connections, the set of names of queues, of each queue
+--         the hash, and of each that it consumes the counters
+--   ARGV  name of the connection, host, pid, slots, milliseconds ('': what the queues'
+--         vt says), how many of the queues it consumes, how many runs a message may
+--         have here, '1' to make the queues that do not exist, and of each queue the
+--         name
 --   reply for how many milliseconds it holds
 --
--- The shortest vt of those that it consumes is how long a crash may hide a
--- message; but renewing has to have a chance.  A connection that names its own
--- time hands messages out by receipt, and does not renew.
+-- The shortest vt of those that it consumes is how long a crash may hide a message; but
+-- renewing has to have a chance.  A connection that names its own time hands messages
+-- out by receipt, and does not renew.
 --
--- Nothing is left of a connection when its lease is over; so a cleaner finds how
--- many runs a message may have among the counters: the most that anybody has
--- allowed.
+-- Nothing is left of a connection when its lease is over; so a cleaner finds how many
+-- runs a message may have among the counters: the most that anybody has allowed.
 --
--- A crash before: nothing has happened.  After: the connection is listed until
--- its lease is over, and a cleaner has seen that.
+-- A crash before: nothing.  After: the connection is listed until its lease is over,
+-- and a cleaner has seen that.
 
 -- include layout
 

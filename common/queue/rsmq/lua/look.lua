@@ -3,10 +3,10 @@
 --
 --   KEYS  of each queue: its messages, paused, watch, idle
 --   ARGV  name in the consumer's channel, '1' to check that others know it
---   reply of each queue: 0, a claim is needed; else how many are idle there,
---         or -1 unless that was checked
+--   reply of each queue: 0, a claim is needed; else how many are idle there, or -1
+--         unless that was checked
 --
--- A crash before or after changes nothing.
+-- Changes nothing.
 
 -- include looking
 

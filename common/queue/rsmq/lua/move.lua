@@ -1,17 +1,13 @@
--- Move the next messages of one place to where they can be received, or drop
--- them, unseen.
+-- Move the next messages of one place to where they can be received, or drop them,
+-- unseen.
 --
---   KEYS  as rsmq_take.lua; then what connections hold whose messages are not
---         meant
---   ARGV  'ready', 'delayed', 'unacked' or 'rejected'; how (see
---         lib/rsmq_moves.lua); name of the target; max messages; about how many
---         bytes; how many messages to look at; score and id of the message that
---         was looked at last ('' at the beginning)
---   reply {how many were moved, how many messages follow, score and id of the
---         last}
+--   KEYS  as take.lua; then what connections hold whose messages are not meant
+--   ARGV  'ready', 'delayed', 'unacked' or 'rejected'; how (see lib/moves.lua); name of
+--         the target; max messages; about how many bytes; how many messages to look at;
+--         score and id of the message that was looked at last ('' at the beginning)
+--   reply {how many were moved, how many messages follow, score and id of the last}
 --
--- A crash before: all are where they were.  After: each is in its new place
--- only.
+-- A crash before: all are where they were.  After: each is in its new place only.
 
 -- include layout
 -- include walk

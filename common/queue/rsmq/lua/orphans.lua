@@ -1,16 +1,15 @@
--- One step of a cleaner's walk through what belongs to messages, for what has
--- no message.
+-- One step of a cleaner's walk through what belongs to messages, for what has no
+-- message.
 --
 --   KEYS  the queue's (see lib/layout.lua)
 --   ARGV  'h', 'x' or 'd', which of them; cursor; '1' to change nothing
---   reply {cursor, '0' at the end; how many fields were removed; how many
---         bodies that no member leads to became messages again}
+--   reply {cursor, '0' at the end; how many fields were removed; how many bodies that
+--         no member leads to became messages again}
 --
--- Nothing that may be somebody's body is removed; and it is a message only if
--- its name is an id, more than a minute old: some ports write the one behind
--- the other.
+-- Nothing that may be somebody's body is removed; and it is a message only if its name
+-- is an id, more than a minute old: some ports write the one behind the other.
 --
--- A crash before: nothing has happened.  After: nothing is lost.
+-- A crash before: nothing.  After: nothing is lost.
 
 -- include layout
 -- include moves

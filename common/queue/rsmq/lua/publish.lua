@@ -2,22 +2,19 @@
 --
 --   KEYS  the queue's (see lib/layout.lua), the set of all names, counters, later,
 --         settings, marks of the publisher, if it has any (see lib/marks.lua)
---   ARGV  name of the queue; 'now', 'in' or 'at'; milliseconds from now, or
---         unix milliseconds; how many messages may be claimable, and how many
---         for one of a priority above 0; how many may be hidden, and how many
---         for one of a priority above 0 ('': any number, or for claimable
---         ones, what the settings say); channel to tell how many there are, or ''; '1' if all ids are new; place, before
---         and behind, as in lib/marks.lua; then for each message its id, its
---         length in units of UTF-16, its priority, its further headers (see
+--   ARGV  name of the queue; 'now', 'in' or 'at'; milliseconds from now, or unix
+--         milliseconds; four limits (see lib/limits.lua), where those that are hidden
+--         count as delayed; channel to tell how many there are, or ''; '1' if all ids
+--         are new; place, before and behind, as in lib/marks.lua; then for each message
+--         its id, its length in units of UTF-16, its priority, its further headers (see
 --         lib/layout.lua; '': none) and its body
---   reply nil: the batch before it is not done, so nothing was; else a letter for
---         each: 'a', accepted; 'd', one of this id is there; 't',
---         it is longer than the queue's maxsize; 'f', the queue is full (as it
---         is for those behind it)
+--   reply nil: the batch before it is not done, so nothing was; else a letter for each:
+--         'a', accepted; 'd', one of this id is there; 't', it is longer than the
+--         queue's maxsize; 'f', the queue is full (as it is for those behind it)
 --
--- A crash before: none is there.  After: all that were accepted are, and they
--- have been counted, and marked.  A batch that is marked is not published again:
--- the reply is the one of then.
+-- A crash before: none is there.  After: all that were accepted are, and they have been
+-- counted, and marked.  A batch that is marked is not published again: the reply is the
+-- one of then.
 
 -- include layout
 -- include marks

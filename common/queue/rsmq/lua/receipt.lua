@@ -1,10 +1,9 @@
 -- Look for a message that a connection has been handed out.
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds, its lease
---   ARGV  'number' and that of a receipt; or 'id' and an id, as it is or as it is
---         shown
---   reply the message as it was claimed, or nil.  By its id, a message is found
---         only if it was taken by that; 0: it was handed out by receipt
+--   ARGV  'number' and that of a receipt; or 'id' and an id, as it is or as it is shown
+--   reply the message as it was claimed, or nil.  By its id, a message is found only if
+--         it was taken by that; 0: it was handed out by receipt
 --
 -- Changes nothing.
 

@@ -2,13 +2,12 @@
 --
 --   KEYS  what the connection holds, its lease
 --   ARGV  their ids
---   reply how many there are, or 0 and nothing done when the lease is over, or
---         the connection does not hold all of them any more
+--   reply how many there are, or 0 and nothing done when the lease is over, or the
+--         connection does not hold all of them any more
 --
 -- The lease gets a field receipt:N for each, from 1: its id.
 --
--- A crash before or after: nobody knows of the receipts; the lease ends by
--- itself.
+-- A crash before or after: nobody knows of the receipts; the lease ends by itself.
 
 local held, lease = unpack(KEYS)
 

@@ -1,14 +1,13 @@
--- Renew the lease of a connection, and with it the time for which nobody else
--- can receive what it holds.
+-- Renew the lease of a connection, and with it the time for which nobody else can
+-- receive what it holds.
 --
 --   KEYS  the lease, and of each queue its keys (see lib/layout.lua) and what the
 --         connection holds
 --   ARGV  milliseconds from now on ('': as before)
---   reply for how many milliseconds it holds now, or 0 when it is gone: it
---         cannot come back
+--   reply for how many milliseconds it holds now, or 0 when it is gone: it cannot come
+--         back
 --
 -- Messages that somebody else has received or deleted are not held any more.
---
 -- A crash before or after changes nothing but the times.
 
 -- include layout

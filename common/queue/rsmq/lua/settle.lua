@@ -2,18 +2,17 @@
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds, later; reject
 --         and push: the keys of the other queue, the set of all names
---   ARGV  'ack', 'reject', 'front', 'again' or 'push'; id; '1' if the headers
---         that follow replace those that it has, else '0'; further headers;
---         again: milliseconds of delay; reject, push: name of the other queue;
---         push: length of the body in units of UTF-16
---   reply 1; or nothing has changed: 0, the connection does not hold it any
---         more; -1, there is no such message; -2, the other queue takes none of
---         that length
+--   ARGV  'ack', 'reject', 'front', 'again' or 'push'; id; '1' if the headers that
+--         follow replace those that it has, else '0'; further headers; again:
+--         milliseconds of delay; reject, push: name of the other queue; push: length of
+--         the body in units of UTF-16
+--   reply 1; or nothing has changed: 0, the connection does not hold it any more; -1,
+--         there is no such message; -2, the other queue takes none of that length
 --
 -- Where the other queue has a message with its id, it gets a new one.
 --
--- A crash before: nothing has happened, and the message is everybody's again
--- when its time is up.  After: it is where it was to go, and nowhere else.
+-- A crash before: nothing, and the message is everybody's again when its time is up.
+-- After: it is where it was to go, and nowhere else.
 
 -- include layout
 

@@ -1,15 +1,14 @@
 -- Take messages that a walk has found away from where they are.
 --
---   KEYS  those of their queue (see lib/layout.lua), and of the target (the same
---         for what is dropped), the set of names of the target's namespace
---   ARGV  how (see lib/rsmq_moves.lua), name of the target, then of each
---         message its id and score
---   reply how many were taken: a message that has another score by now was
---         received, or put elsewhere; and one of whose id there is one at the
---         target stays where it is
+--   KEYS  those of their queue (see lib/layout.lua), and of the target (the same for
+--         what is dropped), the set of names of the target's namespace
+--   ARGV  how (see lib/moves.lua), name of the target, then of each message its id and
+--         score
+--   reply how many were taken: a message that has another score by now was received, or
+--         put elsewhere; and one of whose id there is one at the target stays where it
+--         is
 --
--- A crash before: all are where they were.  After: each is in its new place
--- only.
+-- A crash before: all are where they were.  After: each is in its new place only.
 
 -- include layout
 -- include moves

@@ -1,17 +1,14 @@
--- One step of a walk through the messages at one place, the first to be
--- received first.
+-- One step of a walk through the messages at one place, the first to be received first.
 --
 --   KEYS  the queue's (see lib/layout.lua)
---   ARGV  'ready', 'delayed', 'unacked' or 'rejected', which is all of those in
---         a queue of rejected ones, where receives are no runs; the score and the
---         id of the message that the walk came to last ('' at its beginning); how
---         many of the place to step over; max messages; about how many bytes;
---         needle
---   reply {score and id of the last message, or what was given; how many it
---         looked at; how many of those are at the place, and were not stepped
---         over; how many of those that were to be stepped over are left; how
---         many messages follow; then of each with the needle in it: id, score,
---         message}
+--   ARGV  'ready', 'delayed', 'unacked' or 'rejected', which is all of those in a queue
+--         of rejected ones, where receives are no runs; the score and the id of the
+--         message that the walk came to last ('' at its beginning); how many of the
+--         place to step over; max messages; about how many bytes; needle
+--   reply {score and id of the last message, or what was given; how many it looked at;
+--         how many of those are at the place, and were not stepped over; how many of
+--         those that were to be stepped over are left; how many messages follow; then
+--         of each with the needle in it: id, score, message}
 --
 -- Changes nothing.
 

@@ -3,7 +3,7 @@
 --   key       ready of that queue, whose counters are the other key; or on a cluster,
 --             where it may be on another node, outgoing and none of the message's own
 --             (see outgoing.lua)
---   known     the key with the names of all queues; nil: the caller sees to that
+--   known     the key with the names of all queues
 --   field     of outgoing, or ''
 --
 -- check_notice() changes nothing, and is refused where send_notice() would be.

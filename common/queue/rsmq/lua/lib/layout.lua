@@ -2,18 +2,17 @@
 --
 -- A queue's keys are four, in this order:
 --
---   z  sorted set: its messages' ids; score: when it can be received, unix
---      milliseconds
---   h  hash: vt, delay, maxsize, created, modified, totalsent, totalrecv; and
---      of each message ID, its body, ID:rc, how often it was received, and
---      ID:fr, when it was first, unix milliseconds
---   x  hash, ours: of a message that has more headers than its id, those: the
---      members of a JSON object, without its braces
+--   z  sorted set: its messages' ids; score: when it can be received, unix milliseconds
+--   h  hash: vt, delay, maxsize, created, modified, totalsent, totalrecv; and of each
+--      message ID, its body, ID:rc, how often it was received, and ID:fr, when it was
+--      first, unix milliseconds
+--   x  hash, ours: of a message that has more headers than its id, those: the members
+--      of a JSON object, without its braces
 --   d  hash, ours: of a message that waits on purpose for another run, its last
 --      receive; it waits until somebody receives it, who need not know of this
 --
--- To our programs a message is what it would be in the layout of rmq: a header
--- with its id and the number of runs before this one, and the body.
+-- To our programs a message is what it would be in the layout of rmq: a header with its
+-- id and the number of runs before this one, and the body.
 
 -- include rights
 -- include utf8

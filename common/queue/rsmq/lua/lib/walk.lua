@@ -1,5 +1,5 @@
--- Places among the messages of a queue, in the order in which they can be
--- received.  Needs rsmq.
+-- Walks through the messages of a queue, in the order in which they can be received.
+-- Needs layout.
 
 -- include sets
 
