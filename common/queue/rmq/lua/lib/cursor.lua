@@ -30,9 +30,9 @@ local function list_slice(key, behind, n)
 end
 
 -- How many are behind a walk through a list, when `behind` were, the last of which
--- is_anchor() knows; nil: that one is not among the most of them, or room bytes.  The
--- nearest to the left comes first: in a list with many equal elements, the outermost would
--- set the walk back again and again.  What is further left came later, equal or not.
+-- is_anchor() knows; nil: none of up to `most`, or room bytes, to its right is that one.
+-- The nearest comes first: of many equal ones, the outermost would set the walk back
+-- again and again.  What was brought to the left may be equal to it, too.
 local function locate(key, behind, most, room, is_anchor)
   local last = behind > 0 and call('LINDEX', key, -behind)
   if last and is_anchor(last) then

@@ -33,8 +33,8 @@ local function is_hidden(place)
   return place == 'delayed' or place == 'unacked'
 end
 
--- How many are behind a walk through a place that came to this message last, wherever that
--- is by now; and how many at its end.
+-- How many are behind a walk through a place that came to this message last, wherever
+-- that is by now; and how many at its end.
 local function locate(q, place, score, id)
   local at, stop = past(q, score, id), call('ZCARD', q.z)
   if place == 'ready' then
@@ -45,8 +45,8 @@ local function locate(q, place, score, id)
   return at, stop
 end
 
--- Shows up to max, when so many are behind the walk: see(ids, scores).  The score and id of
--- the last one, '' if there is none, and how many follow.
+-- Shows up to max to see(ids, scores), when so many are behind the walk: the score and
+-- id of the last one, '' if there is none, and how many follow.
 local function go_on(q, at, max, see)
   local stop, score, id = call('ZCARD', q.z), '', ''
   local last = math.min(stop, at + max)
@@ -70,9 +70,9 @@ local function held_from(q, first)
   return set
 end
 
--- Counts up to max hidden ones: how many wait, how many are in somebody's hands, but not
--- the spared ones, the score of the first that waits, or '', how many follow, and score and
--- id of the last.
+-- Counts up to max hidden ones: how many wait, how many are in somebody's hands, but
+-- not the spared ones, the score of the first that waits, or '', how many follow, and
+-- score and id of the last.
 local function count_hidden(q, at, max, spared)
   local waits, held, first = 0, 0, ''
   local score, id, left = go_on(q, at, max, function(ids, scores)
