@@ -76,9 +76,17 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
     mq_claimed_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
+	const struct mq_side *side = k->layout->side;
+	const char *name = k->session.queues[queue];
 
+	/* CLIENT TRACKING reports changes of keys that were read. */
 	if (how->tracked) {
-		k->layout->track(&k->session, queue, how->max == 0, &cmd);
+		mq_command_plain(&cmd, "EXISTS");
+		side->key(
+		    &cmd, name, how->max == 0 ? side->paused : side->watched);
+		/* When the slot moves, a key that is there moves, too. */
+		if (cmd.cluster && k->layout->has & MQ_HAS_NODES)
+			side->heartbeat(&cmd, k->session.connection, name);
 		cmd.tracked = true;
 		mq_async_send(k->async, &cmd, NULL, NULL);
 	}

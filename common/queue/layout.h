@@ -31,7 +31,8 @@ struct mq_side {
 	 * cleans them; whether they are paused. */
 	void (*all)(struct mq_command *, const char *queue, const char *what);
 	const char *names, *all_cleaning, *all_paused;
-	/* Each appends a key that is not of a queue alone. */
+	/* Each appends a key that is not of a queue alone: what runs there; what says that
+	 * the connection is alive, on a cluster beside the queue. */
 	void (*running)(
 	    struct mq_command *, const char *connection, const char *queue);
 	void (*heartbeat)(

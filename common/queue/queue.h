@@ -477,10 +477,6 @@ struct mq_layout {
 
 	void (*claim)(const struct mq_session *, int queue,
 	    const struct mq_claim *, struct mq_command *);
-	/* Reads, for CLIENT TRACKING, the keys whose changes may make messages
-	 * claimable, or only the one of a pause. */
-	void (*track)(const struct mq_session *, int queue, bool pause,
-	    struct mq_command *);
 	/* Whether queues need a claim: of each, its keys as watched of the side names
 	 * them, watch and idle; then the session's name in wake, and 1 to see whether
 	 * others know that it is idle.  An array, of each queue 0, or how many are

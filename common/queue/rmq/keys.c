@@ -176,8 +176,7 @@ add_all(struct mq_command *c, const char *queue, const char *what)
 static void
 add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 {
-	(void)queue;
-	rmq_key_connection(c, connection, "heartbeat");
+	rmq_key_both(c, connection, queue, "lease");
 }
 
 const struct mq_side rmq_side = {.key = rmq_key_queue,

@@ -171,17 +171,6 @@ rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 		mq_command_int(c, (long long)claim->copied);
 }
 
-static void
-rmq_track(
-    const struct mq_session *s, int queue, bool pause, struct mq_command *c)
-{
-	mq_command_plain(c, "EXISTS");
-	rmq_key_queue(c, s->queues[queue], pause ? "paused" : rmq_side.watched);
-	/* When the slot moves, a key that is there moves, too. */
-	if (c->cluster)
-		add_own(c, s, queue, "lease");
-}
-
 /* What replaces the front of an element, and when that is due. */
 static void
 add_moved(struct mq_command *c, const struct mq_settlement *how)
@@ -652,7 +641,6 @@ const struct mq_layout mq_layout_rmq = {
     .renew = rmq_renew,
     .take_over = rmq_take_over,
     .claim = rmq_claim,
-    .track = rmq_track,
     .look = &rmq_script_look,
     .key_queue = rmq_key_of,
     .settle = rmq_settle,

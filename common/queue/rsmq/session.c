@@ -267,14 +267,6 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	mq_layout_add_claim(c, s, rsmq_bare(name), claim);
 }
 
-static void
-rsmq_track(
-    const struct mq_session *s, int queue, bool pause, struct mq_command *c)
-{
-	mq_command_plain(c, "EXISTS");
-	rsmq_key(c, s->queues[queue], pause ? ":Xpaused" : rsmq_side.watched);
-}
-
 /* NAMESPACE:QUEUE, or the same and what the key is. */
 static bool
 rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
@@ -614,7 +606,6 @@ const struct mq_layout mq_layout_rsmq = {
     .renew = rsmq_renew,
     .lapsed = rsmq_lapsed,
     .claim = rsmq_claim,
-    .track = rsmq_track,
     .look = &rsmq_script_look,
     .key_queue = rsmq_key_of,
     .settle = rsmq_settle,
