@@ -102,12 +102,21 @@ static const struct mq_option settling[] = {
     {0},
 };
 
-/* A lease that is extended by no time is over, so the message is returned. */
 static void
-check_options(struct options *o)
+parse(struct options *o, int argc, char *argv[])
 {
-	bool extend = o->receipt != NULL && o->act == MQ_RECEIPT_EXTEND;
+	const struct mq_options tables[] = {{taking, o},
+	    {mq_makes_options, &o->shared}, {settling, o},
+	    {mq_shared_options, &o->shared}, {0}};
+	bool extend;
 
+	mq_option_read(&o->shared, tables, argc, argv);
+	/* All, if it is not said what is to be done. */
+	mq_option_rights(&o->shared,
+	    (o->receipt == NULL ? MQ_LEASES : 0) |
+		(o->receipt != NULL || o->terms.ms == -1 ? MQ_SETTLES : 0),
+	    argv + optind, argc - optind);
+	extend = o->receipt != NULL && o->act == MQ_RECEIPT_EXTEND;
 	if (o->text != NULL &&
 	    (o->receipt == NULL || extend || o->act == MQ_RECEIPT_RETURN))
 		mq_die(MQ_EXIT_USAGE, "--text needs --ack or --reject");
@@ -124,24 +133,9 @@ check_options(struct options *o)
 		    "--for cannot be used with --ack, --reject or --return");
 	if (o->receipt != NULL && !mq_receipt_valid(o->receipt))
 		mq_die(MQ_EXIT_USAGE, "%s: not a receipt", o->receipt);
+	/* A lease that is extended by no time is over, so the message is returned. */
 	if (extend && o->terms.ms == 0)
 		o->act = MQ_RECEIPT_RETURN;
-}
-
-static void
-parse(struct options *o, int argc, char *argv[])
-{
-	const struct mq_options tables[] = {{taking, o},
-	    {mq_makes_options, &o->shared}, {settling, o},
-	    {mq_shared_options, &o->shared}, {0}};
-
-	mq_option_read(&o->shared, tables, argc, argv);
-	/* All, if it is not said what is to be done. */
-	mq_option_rights(&o->shared,
-	    (o->receipt == NULL ? MQ_LEASES : 0) |
-		(o->receipt != NULL || o->terms.ms == -1 ? MQ_SETTLES : 0),
-	    argv + optind, argc - optind);
-	check_options(o);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	if (optind + 1 < argc)

@@ -114,6 +114,8 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 	struct mq_part parts[] = {{front, 0}, {id, MQ_ID_LEN},
 	    {header->data, header->len}, {payload, len}};
 	int64_t score = 0;
+	/* What makes them unique says when delayed ones are claimed. */
+	int skip = 1;
 
 	if (key != NULL && !is_listed(key)) {
 		/* In the order of equal scores, front stands ahead of the id, as
@@ -134,14 +136,12 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 		parts[0].n = strlen(front);
 		parts[1].n -= parts[0].n;
 		mq_command_int(c, score);
-		mq_command_parts(c, parts, 4);
+		skip = 0;
 	} else if (how->when.kind == MQ_WHEN_NOW &&
 	    (how->alike || !how->special)) {
-		mq_command_parts(c, parts + 2, 2);
-	} else {
-		/* What makes them unique says when delayed ones are claimed. */
-		mq_command_parts(c, parts + 1, 3);
+		skip = 2;
 	}
+	mq_command_parts(c, parts + skip, 4 - skip);
 }
 
 /* --- from the claim to the end -------------------------------------------- */
