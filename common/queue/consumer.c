@@ -82,8 +82,7 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 	/* CLIENT TRACKING reports changes of keys that were read. */
 	if (how->tracked) {
 		mq_command_plain(&cmd, "EXISTS");
-		side->key(
-		    &cmd, name, how->max == 0 ? side->paused : side->watched);
+		side->key(&cmd, name, how->max == 0 ? "paused" : side->watched);
 		/* When the slot moves, a key that is there moves, too. */
 		if (cmd.cluster && k->layout->has & MQ_HAS_NODES)
 			side->heartbeat(&cmd, k->session.connection, name);
