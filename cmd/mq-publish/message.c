@@ -414,6 +414,6 @@ read_messages(struct messages *m)
 		    frames.error);
 	if (result == MQ_FRAME_FAILED)
 		batch_end(t, MQ_EXIT_IO, "standard input: %s", strerror(errno));
-	mq_frame_reader_free(&frames);
+	mq_buf_free(&frames.buf);
 	mq_buf_free(&payload);
 }

@@ -49,12 +49,6 @@ mq_frame_reader_init(
 	set_capacity(&r->buf, MAX((size_t)size, BUFFER_SIZE));
 }
 
-void
-mq_frame_reader_free(struct mq_frame_reader *r)
-{
-	mq_buf_free(&r->buf);
-}
-
 /* MQ_FRAME_RECORD stands for "there is more to look at" here. */
 static enum mq_frame_result
 fill_buffer(struct mq_frame_reader *r)

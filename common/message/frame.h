@@ -34,7 +34,7 @@ struct mq_frame_reader {
 	size_t max;	       /* longest record allowed, bytes */
 	unsigned long records; /* records delivered so far */
 	char error[160];       /* what was wrong, after MQ_FRAME_BAD */
-	struct mq_buf buf;
+	struct mq_buf buf; /* the caller frees it at the end */
 	size_t start;	/* first unread byte of buf */
 	size_t scanned; /* bytes from start on known to hold no end */
 	size_t want;	/* bytes of the record in work, once known */
@@ -43,7 +43,6 @@ struct mq_frame_reader {
 
 void mq_frame_reader_init(
     struct mq_frame_reader *, int fd, enum mq_framing, size_t max);
-void mq_frame_reader_free(struct mq_frame_reader *);
 
 /* The outcome of mq_frame_read(). */
 enum mq_frame_result {

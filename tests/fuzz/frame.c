@@ -66,7 +66,7 @@ read_all(struct mq_buf *log, enum mq_framing framing, size_t max,
 	close(fd[1]);
 	if (more)
 		assert(!read_on(&r, log));
-	mq_frame_reader_free(&r);
+	mq_buf_free(&r.buf);
 	close(fd[0]);
 }
 

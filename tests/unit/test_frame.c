@@ -158,7 +158,7 @@ read_split(const struct stream *s, size_t at)
 	put(fd[1], s->in.p + at, s->in.n - at);
 	close(fd[1]);
 	expect_end(&r, s);
-	mq_frame_reader_free(&r);
+	mq_buf_free(&r.buf);
 	close(fd[0]);
 }
 
@@ -212,7 +212,7 @@ TEST(limit_holds_before_the_end_is_seen)
 		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_BAD);
 		assert_string_equal(r.error, "longer than 1048576 bytes");
 		assert_true(r.buf.len <= 2 * MIB);
-		mq_frame_reader_free(&r);
+		mq_buf_free(&r.buf);
 	}
 	close(fd);
 	free(text);
@@ -238,7 +238,7 @@ TEST(long_line_is_searched_once)
 	assert_int_equal(r.scanned, 0);
 	close(fd[1]);
 	close(fd[0]);
-	mq_frame_reader_free(&r);
+	mq_buf_free(&r.buf);
 }
 
 TEST(netstring_reserves_what_it_needs)
@@ -265,7 +265,7 @@ TEST(netstring_reserves_what_it_needs)
 	assert_int_equal(r.buf.cap, MIB + sizeof("1048576:,") - 1);
 	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_END);
 	close(fd[0]);
-	mq_frame_reader_free(&r);
+	mq_buf_free(&r.buf);
 	mq_buf_free(&in);
 	free(text);
 }
@@ -285,7 +285,7 @@ TEST(failing)
 		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_FAILED);
 		assert_int_equal(errno, EISDIR);
 	}
-	mq_frame_reader_free(&r);
+	mq_buf_free(&r.buf);
 	close(fd);
 	mq_frame_reader_init(&r, fd, MQ_FRAME_LINES, MIB);
 	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_FAILED);
@@ -297,7 +297,7 @@ TEST(failing)
 	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_FAILED);
 	assert_int_equal(errno, EINVAL);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	mq_frame_reader_free(&r);
+	mq_buf_free(&r.buf);
 }
 
 /* --- jsonl ---------------------------------------------------------------- */
