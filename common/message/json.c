@@ -89,9 +89,27 @@ take_char(
 	return n;
 }
 
-/* Appends the text with its strings as jansson takes them. */
+/* Appends the next character of a string as it was before; returns its length in bytes. */
+static size_t
+restore_char(struct mq_buf *out, const char *p, const char *end, bool name)
+{
+	size_t n = (size_t)(end - p);
+
+	if (name && n >= 4 && memcmp(p, MARK "0", 4) == 0) {
+		mq_buf_addstr(out, "\\u0000");
+		return 4;
+	}
+	mq_buf_add(out, p, 1);
+	if (!name || n < 6 || memcmp(p, MARK MARK, 6) != 0)
+		return 1;
+	mq_buf_add(out, p + 1, 2);
+	return 6;
+}
+
+/* Appends the text with its strings as jansson takes them, or as they were before. */
+enum rewrite { STRICT, LENIENT, RESTORE };
 static void
-prepare_text(const char *p, size_t n, bool lenient, struct mq_buf *out)
+rewrite_text(const char *p, size_t n, enum rewrite how, struct mq_buf *out)
 {
 	const char *end = p + n, *behind;
 	bool name;
@@ -102,46 +120,10 @@ prepare_text(const char *p, size_t n, bool lenient, struct mq_buf *out)
 		mq_buf_add(out, p++, 1);
 		/* The quote at its end is as good as any character. */
 		while (p < behind)
-			p += take_char(out, p, behind, name, lenient);
+			p += how == RESTORE ?
+			    restore_char(out, p, behind, name) :
+			    take_char(out, p, behind, name, how == LENIENT);
 	}
-}
-
-/* Appends the next character of a name as it was; returns its length in bytes. */
-static size_t
-put_char(struct mq_buf *out, const char *p, const char *end)
-{
-	size_t n = (size_t)(end - p);
-
-	if (n >= 4 && memcmp(p, MARK "0", 4) == 0) {
-		mq_buf_addstr(out, "\\u0000");
-		return 4;
-	}
-	mq_buf_add(out, p, 1);
-	if (n < 6 || memcmp(p, MARK MARK, 6) != 0)
-		return 1;
-	mq_buf_add(out, p + 1, 2);
-	return 6;
-}
-
-/* Restores the names of what was appended after from. */
-static void
-restore_names(struct mq_buf *out, size_t from)
-{
-	struct mq_buf text = {0};
-	const char *p, *end, *behind;
-
-	mq_buf_add(&text, out->data + from, out->len - from);
-	out->len = from;
-	p = text.data;
-	for (end = p + text.len; p < end; p = behind) {
-		behind = *p == '"' ? string_end(p, end) : p + 1;
-		if (*p != '"' || !is_name(behind, end))
-			mq_buf_add(out, p, (size_t)(behind - p));
-		else
-			while (p < behind)
-				p += put_char(out, p, behind);
-	}
-	mq_buf_free(&text);
 }
 
 /* --- values ---------------------------------------------------------------------- */
@@ -169,7 +151,7 @@ mq_json_load(const char *p, size_t n, bool lenient)
 	/* Nearly all texts are taken as they are. */
 	if (v != NULL)
 		return v;
-	prepare_text(p, n, lenient, &text);
+	rewrite_text(p, n, lenient ? LENIENT : STRICT, &text);
 	v = json_loadb(mq_buf_str(&text), text.len, LOAD, NULL);
 	mq_buf_free(&text);
 	return v;
@@ -185,11 +167,16 @@ dump_value(const char *p, size_t n, void *out)
 void
 mq_json_dump(const json_t *v, struct mq_buf *out)
 {
+	struct mq_buf text = {0};
 	size_t from = out->len;
 
 	json_dump_callback(v, dump_value, out, JSON_COMPACT | JSON_ENCODE_ANY);
-	if (memmem(out->data + from, out->len - from, MARK, 3) != NULL)
-		restore_names(out, from);
+	if (memmem(out->data + from, out->len - from, MARK, 3) == NULL)
+		return;
+	mq_buf_add(&text, out->data + from, out->len - from);
+	out->len = from;
+	rewrite_text(text.data, text.len, RESTORE, out);
+	mq_buf_free(&text);
 }
 
 /* --- text ------------------------------------------------------------------------- */
