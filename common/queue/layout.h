@@ -125,8 +125,7 @@ struct mq_walk {
 	size_t connection; /* index of the connection at work */
 	long long from;	   /* messages behind the walk that are still there */
 	long batch;	   /* messages that are taken at once */
-	struct mq_buf turned; /* the first message that was brought to the other
-			       * end; empty: none was */
+	struct mq_buf turned; /* the first one at the other end; empty: none */
 	/* rsmq */
 	struct mq_names held; /* ids, and whose they are */
 };

@@ -23,14 +23,12 @@ struct mq_lease_queue {
 	struct mq_redis *redis;
 	const struct mq_layout *layout;
 	const char *name; /* as the layout knows it */
-	int64_t keep_ms;  /* results are kept for so long; 0: only those that
-			  * somebody waits for */
+	int64_t keep_ms;  /* of results; 0: only if somebody waits for them */
 };
 
 struct mq_lease_terms {
 	const char *tag; /* first part of the connection's name */
-	int attempts;	 /* runs that a message may have; -1: as the settings of
-			  * the queue say */
+	int attempts;	 /* runs that a message may have; -1: as settings say */
 	int max;	 /* messages, 1 to MQ_LEASE_MAX; about 1 MB of them */
 	int64_t ms;	 /* how long the lease holds, above 0 */
 	bool make;	 /* make the queue if it does not exist */

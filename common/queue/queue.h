@@ -235,8 +235,7 @@ struct mq_item {
 struct mq_scan {
 	struct mq_place place;
 	const char *needle;    /* an element must contain it; NULL: any */
-	long skip;	       /* this many are stepped over first; not with
-				* those of all connections */
+	long skip;	       /* passed over first; not with all connections */
 	struct mq_item *items; /* this slice; valid until the next */
 	int count;	       /* may be 0 with a needle, and more to come */
 	long seen;	       /* messages looked at so far, needle or not */
@@ -278,8 +277,7 @@ struct mq_session {
 	bool make;    /* make the queues that do not exist */
 	int slots;    /* how many messages can run at once */
 	int attempts; /* runs that a message may have; -1: as settings say */
-	int64_t lease_ms;  /* handed out by receipt: how long a renewal holds;
-			   * 0: as the layout thinks */
+	int64_t lease_ms;  /* by receipt: of a renewal; 0: as the layout says */
 	unsigned renewals; /* of the lease so far */
 	bool runs;	   /* others are told what runs here */
 };
