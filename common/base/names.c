@@ -12,8 +12,8 @@ mq_names_add(struct mq_names *l, const char *name, const char *queue)
 		l->cap = l->cap == 0 ? 16 : l->cap * 2;
 		l->list = mq_xreallocarray(l->list, l->cap, sizeof(*l->list));
 	}
-	l->list[l->n++] = (struct mq_name){.name = mq_xstrdup(name),
-	    .queue = queue == NULL ? NULL : mq_xstrdup(queue)};
+	l->list[l->n++] = (struct mq_name){
+	    .name = mq_xstrdup(name), .queue = mq_xstrdup(queue)};
 }
 
 static int

@@ -1,6 +1,8 @@
 #include "text.h"
 
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "xalloc.h"
@@ -125,23 +127,11 @@ mq_base64_decode(struct mq_buf *out, const char *s, size_t n)
 
 /* --- URLs --------------------------------------------------------------------- */
 
-static int
-hex_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 const char *
 mq_percent_decode(const char *s, size_t n, char **out)
 {
 	size_t i, len = 0;
-	int hi, lo;
+	char hex[3] = "", byte;
 
 	if (n == 0)
 		return NULL;
@@ -151,13 +141,14 @@ mq_percent_decode(const char *s, size_t n, char **out)
 			(*out)[len++] = s[i];
 			continue;
 		}
-		hi = n - i > 2 ? hex_value(s[i + 1]) : -1;
-		lo = hi != -1 ? hex_value(s[i + 2]) : -1;
-		if (lo == -1)
+		if (n - i > 2)
+			memcpy(hex, s + i + 1, 2);
+		if (n - i <= 2 || strspn(hex, "0123456789abcdefABCDEF") < 2)
 			return "% must be followed by two hex digits";
-		if (hi == 0 && lo == 0)
+		byte = (char)strtoul(hex, NULL, 16);
+		if (byte == 0)
 			return "%00 is not allowed";
-		(*out)[len++] = (char)(hi * 16 + lo);
+		(*out)[len++] = byte;
 		i += 2;
 	}
 	return NULL;
@@ -166,20 +157,16 @@ mq_percent_decode(const char *s, size_t n, char **out)
 char *
 mq_percent_encode(const char *s, const char *special)
 {
-	static const char hex[] = "0123456789ABCDEF";
 	char *out = mq_xcalloc(strlen(s) + 1, 3);
 	size_t n = 0;
 	unsigned char c;
 
 	for (; *s != '\0'; s++) {
 		c = (unsigned char)*s;
-		if (c > ' ' && c != 127 && strchr(special, c) == NULL) {
+		if (c > ' ' && c != 127 && strchr(special, c) == NULL)
 			out[n++] = *s;
-			continue;
-		}
-		out[n++] = '%';
-		out[n++] = hex[c / 16];
-		out[n++] = hex[c % 16];
+		else
+			n += (size_t)sprintf(out + n, "%%%02X", c);
 	}
 	return out;
 }

@@ -37,7 +37,7 @@ mq_xreallocarray(void *p, size_t n, size_t size)
 char *
 mq_xstrdup(const char *s)
 {
-	return checked_memory(strdup(s));
+	return s == NULL ? NULL : checked_memory(strdup(s));
 }
 
 char *

@@ -9,7 +9,7 @@
 void *mq_xmalloc(size_t);
 void *mq_xcalloc(size_t n, size_t size);
 void *mq_xreallocarray(void *, size_t n, size_t size);
-char *mq_xstrdup(const char *);
+char *mq_xstrdup(const char *); /* of NULL: NULL */
 char *mq_xstrndup(const char *, size_t);
 char *mq_xvasprintf(const char *fmt, va_list)
     __attribute__((format(printf, 1, 0)));

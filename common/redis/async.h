@@ -196,7 +196,7 @@ struct mq_pair {
 
 struct mq_pairs {
 	struct mq_async *async;	    /* where commands go */
-	struct mq_pair only;	    /* of one server */
+	struct mq_pair only;	    /* of one server; else a model of others */
 	struct mq_cluster *cluster; /* or NULL */
 };
 

@@ -27,8 +27,7 @@ struct mq_command {
 	/* Set by the caller, over connection.h only, from MULTI to EXEC: on a cluster, it is
 	 * not sent again by itself. */
 	bool transaction;
-	bool cluster; /* stays when the command starts over: keys lie on a
-		       * cluster, and have the names that they have there */
+	bool cluster; /* keys have the names of a cluster; stays for the next */
 	int slot;     /* on a cluster, of its first key; -1: it has none */
 	struct mq_buf wire; /* a gap for the head, then the args */
 };

@@ -36,17 +36,15 @@ struct mq_redis {
 	mq_tls *tls;
 	const struct mq_route *route; /* NULL: it is one server's */
 	struct mq_nodes *nodes;	      /* of the route */
-	int home;  /* on a cluster, the slot whose node commands without a key
-		   * are for; -1: any node */
+	int home;  /* slot of the node for commands without a key; -1: any */
 	bool lost; /* it is given up; see mq_redis_lost() */
 	struct mq_server *server; /* the caller's */
 	size_t unsent;		  /* bytes collected, and not sent yet */
 	int status;		  /* mq_exit of the last failure */
-	char error[512];	  /* "NAME: what went wrong" of it; may hold
-				   * anything that the server said */
-	bool heard;		  /* the server has answered something */
-	bool asked;		  /* the reply to HELLO is the next one */
-	const char *unfit;	  /* why the server cannot be used; or NULL */
+	char error[512];   /* "NAME: what went wrong", in any characters */
+	bool heard;	   /* the server has answered something */
+	bool asked;	   /* the reply to HELLO is the next one */
+	const char *unfit; /* why the server cannot be used; or NULL */
 	/* Until its greeting is over, which must be by then, it never blocks; then 0. */
 	double greet_until;
 	/* See mq_redis_wait_with(). */

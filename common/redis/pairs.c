@@ -162,25 +162,6 @@ on_listener_id(void *arg, redisReply *reply)
 	mq_async_send(&p->main, &cmd, on_listed, p);
 }
 
-/* As mq_pairs_init(), behind a front or (NULL) none. */
-static void
-pair_init(struct mq_pair *p, struct ev_loop *loop,
-    const struct mq_server *server, const char *channel, const char *name,
-    struct mq_async *front, const struct mq_async_events *events, void *arg)
-{
-	const struct mq_async init = {
-	    .loop = loop, .events = events, .arg = arg, .front = front};
-
-	*p = (struct mq_pair){.server = server,
-	    .channel = channel,
-	    .name = name,
-	    .main = init,
-	    .wake = init};
-	/* Commands may come before it is open. */
-	if (front == NULL)
-		p->main.front = &p->main;
-}
-
 static int
 pair_open(struct mq_pair *p, const char **why)
 {
@@ -220,9 +201,8 @@ struct link {
 };
 
 struct mq_cluster {
-	struct mq_async front; /* comes first: the route gets this */
-	const struct mq_server *server;
-	const char *channel, *name;
+	struct mq_async front;	     /* comes first: the route gets this */
+	const struct mq_pair *model; /* each link's is as this one */
 	struct mq_topology map;
 	bool known; /* the map is the cluster's */
 	int seed;
@@ -461,10 +441,13 @@ open_link(struct mq_cluster *all, int i, const struct mq_request *q)
 		TAILQ_INIT(&link->waiting);
 		ev_timer_init(&link->patience, on_patience, 0, 0);
 		link->patience.data = link;
-		mq_server_of_node(
-		    &link->server, &all->server->url, place->host, place->port);
-		pair_init(&link->pair, all->front.loop, &link->server,
-		    all->channel, all->name, &all->front, &link_events, link);
+		mq_server_of_node(&link->server, &all->model->server->url,
+		    place->host, place->port);
+		link->pair = *all->model;
+		link->pair.server = &link->server;
+		link->pair.main.events = link->pair.wake.events = &link_events;
+		link->pair.main.arg = link->pair.wake.arg = link;
+		link->pair.main.front = link->pair.wake.front = &all->front;
 		LIST_INSERT_HEAD(&all->front.nodes, &link->pair.main, in_nodes);
 	}
 	link->needed |= q != NULL && !optional;
@@ -692,24 +675,26 @@ mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
     const struct mq_server *server, const char *channel, const char *name,
     const struct mq_async_events *events, void *arg)
 {
+	const struct mq_async init = {
+	    .loop = loop, .events = events, .arg = arg};
 	struct mq_cluster *all;
 
-	*p = (struct mq_pairs){.async = &p->only.main};
-	if (server->url.kind != MQ_URL_CLUSTER) {
-		pair_init(
-		    &p->only, loop, server, channel, name, NULL, events, arg);
+	*p = (struct mq_pairs){.async = &p->only.main,
+	    .only = {.server = server,
+		.channel = channel,
+		.name = name,
+		.main = init,
+		.wake = init}};
+	/* Commands may come before it is open. */
+	p->only.main.front = &p->only.main;
+	if (server->url.kind != MQ_URL_CLUSTER)
 		return;
-	}
 	p->cluster = all = mq_xcalloc(1, sizeof(*all));
-	*all = (struct mq_cluster){.server = server,
-	    .channel = channel,
-	    .name = name,
-	    .home = mq_slot_home(server->url.ns),
-	    .front = {.loop = loop,
-		.events = events,
-		.arg = arg,
-		.route = &cluster_route,
-		.front = &all->front}};
+	all->model = &p->only;
+	all->home = mq_slot_home(server->url.ns);
+	all->front = init;
+	all->front.route = &cluster_route;
+	all->front.front = &all->front;
 	p->async = &all->front;
 	TAILQ_INIT(&all->later);
 	TAILQ_INIT(&all->missed);
@@ -732,7 +717,7 @@ mq_pairs_open(struct mq_pairs *p, const char **why)
 
 	if (all == NULL)
 		return pair_open(&p->only, why);
-	server = all->server;
+	server = all->model->server;
 	all->seed = mq_topology_node(&all->map, server->host, server->port);
 	node = &all->map.nodes[all->seed];
 	strlcpy(node->address, server->address, sizeof(node->address));

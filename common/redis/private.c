@@ -466,14 +466,6 @@ ask(const char *path, const char *question, char *reply, size_t size)
 	return answer;
 }
 
-static enum answer
-ping(const char *path)
-{
-	char reply[128];
-
-	return ask(path, "PING\r\n", reply, sizeof(reply));
-}
-
 /* *fd is the locked file, or -1 when a server has it. */
 static int
 take_lock(struct place *p, int *fd)
@@ -605,11 +597,13 @@ bring_up(struct place *p)
 {
 	double deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
 	struct timespec pause = {0};
+	char reply[128];
 	bool started = false;
 	int status = 0, ms;
 
 	for (ms = PAUSE_MIN_MS;; ms = MIN(ms * 2, PAUSE_MAX_MS)) {
-		switch (ping(p->server->socket)) {
+		switch (
+		    ask(p->server->socket, "PING\r\n", reply, sizeof(reply))) {
 		case UP:
 			if (p->crashed)
 				write_anew(p);
@@ -641,7 +635,7 @@ mq_private_ensure(struct mq_server *server)
 	struct place p = {.server = server};
 	int status = find_place(&p);
 
-	if (status == 0 && ping(server->socket) != UP)
+	if (status == 0)
 		status = bring_up(&p);
 	free(p.dir);
 	free(p.log);

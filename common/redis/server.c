@@ -20,35 +20,25 @@
  * systemd(1) read them.  Blanks may stand around the '=', "export" before the name,
  * quotes around the value, and a comment behind it (" # ..."). */
 
-/* The values, allocated; NULL: the file has no such line, or an empty value. */
+enum name {
+	URL,
+	LAYOUT,
+	PASSWORD_FILE,
+	SENTINEL_PASSWORD_FILE,
+	PASSWORD,
+	NAMES
+};
+
+static const char *const names[NAMES] = {"MQ_URL", "MQ_LAYOUT",
+    "MQ_PASSWORD_FILE", "MQ_SENTINEL_PASSWORD_FILE", "REDISCLI_AUTH"};
+
 struct mq_envfile {
-	char *url, *layout, *password_file, *password; /* REDISCLI_AUTH */
-	char *sentinel_password_file;
+	/* Allocated; NULL: the file has no such line, or an empty value. */
+	char *values[NAMES];
 	bool exposed; /* it has a password, and everybody can read it */
 };
 
 #define BLANK " \t"
-
-struct name {
-	const char *name;
-	size_t at; /* of its value in struct mq_envfile */
-};
-
-static const struct name names[] = {
-    {"MQ_URL", offsetof(struct mq_envfile, url)},
-    {"MQ_LAYOUT", offsetof(struct mq_envfile, layout)},
-    {"MQ_PASSWORD_FILE", offsetof(struct mq_envfile, password_file)},
-    {"MQ_SENTINEL_PASSWORD_FILE",
-	offsetof(struct mq_envfile, sentinel_password_file)},
-    {"REDISCLI_AUTH", offsetof(struct mq_envfile, password)},
-};
-#define NAMES (sizeof(names) / sizeof(names[0]))
-
-static char **
-value_of(struct mq_envfile *f, const struct name *name)
-{
-	return (char **)((char *)f + name->at);
-}
 
 static void
 free_secret(char **value)
@@ -132,8 +122,7 @@ take_line(struct mq_envfile *f, char *line)
 		line += 6 + strspn(line + 6, BLANK);
 	why = split_line(line, &n, &value);
 	for (i = 0; i < NAMES; i++)
-		if (strlen(names[i].name) == n &&
-		    strncmp(line, names[i].name, n) == 0)
+		if (strlen(names[i]) == n && strncmp(line, names[i], n) == 0)
 			break;
 	if (i == NAMES) {
 		/* Whether it was to be one of ours. */
@@ -148,9 +137,9 @@ take_line(struct mq_envfile *f, char *line)
 	}
 	if (why != NULL)
 		return why;
-	free_secret(value_of(f, &names[i]));
+	free_secret(&f->values[i]);
 	if (*value != '\0')
-		*value_of(f, &names[i]) = mq_xstrdup(value);
+		f->values[i] = mq_xstrdup(value);
 	return NULL;
 }
 
@@ -182,7 +171,7 @@ mq_envfile_free(struct mq_envfile *f)
 	size_t i;
 
 	for (i = 0; i < NAMES; i++)
-		free_secret(value_of(f, &names[i]));
+		free_secret(&f->values[i]);
 }
 
 int
@@ -226,12 +215,13 @@ mq_envfile_read(
 		/* A directory opens like a file. */
 		status = mq_server_fail(
 		    server, MQ_EXIT_CONFIG, "%s: %s", path, strerror(errno));
-	} else if (f->url != NULL) {
-		mq_password_find(f->url, &start, &password);
-		f->exposed = (password > 0 || f->password != NULL) &&
+	} else if (f->values[URL] != NULL) {
+		mq_password_find(f->values[URL], &start, &password);
+		f->exposed = (password > 0 || f->values[PASSWORD] != NULL) &&
 		    fstat(fileno(in), &st) == 0 && st.st_mode & S_IROTH;
-	} else if (f->layout != NULL || f->password_file != NULL ||
-	    f->password != NULL || f->sentinel_password_file != NULL) {
+	} else if (f->values[LAYOUT] != NULL ||
+	    f->values[PASSWORD_FILE] != NULL || f->values[PASSWORD] != NULL ||
+	    f->values[SENTINEL_PASSWORD_FILE] != NULL) {
 		status = mq_server_fail(server, MQ_EXIT_CONFIG,
 		    "%s: no MQ_URL= for its other lines (MQ_URL=private: is "
 		    "the private server)",
@@ -266,7 +256,7 @@ read_files(struct mq_server *server, struct mq_envfile *f)
 		paths[0] = mq_xasprintf("%s/mq/env", dir);
 	else if (home != NULL && home[0] == '/')
 		paths[0] = mq_xasprintf("%s/.config/mq/env", home);
-	for (i = 0; i < 2 && status == 0 && f->url == NULL; i++) {
+	for (i = 0; i < 2 && status == 0 && f->values[URL] == NULL; i++) {
 		/* A directory that is closed to us is for services. */
 		if (paths[i] == NULL ||
 		    (i == 1 && access("/etc/mq", X_OK) == -1))
@@ -274,10 +264,10 @@ read_files(struct mq_server *server, struct mq_envfile *f)
 		status = mq_envfile_read(server, f, paths[i]);
 		if (f->exposed)
 			note_exposed(server, paths[i]);
-		if (f->layout != NULL) {
-			server->layout = f->layout;
+		if (f->values[LAYOUT] != NULL) {
+			server->layout = f->values[LAYOUT];
 			server->layout_from = mq_xstrdup(paths[i]);
-			f->layout = NULL;
+			f->values[LAYOUT] = NULL;
 		}
 	}
 	free(paths[0]);
@@ -285,20 +275,33 @@ read_files(struct mq_server *server, struct mq_envfile *f)
 	return status;
 }
 
-/* The file that this variable names. */
-static int
-password_from_file(struct mq_server *server, const char *name, const char *path,
-    char **password)
+/* A variable that is set and not empty, else what the file says. */
+static const char *
+value_of(const struct mq_envfile *f, enum name name)
 {
+	const char *value = getenv(names[name]);
+
+	return value != NULL && *value != '\0' ? value : f->values[name];
+}
+
+/* From the file that this variable names, if it names one. */
+static int
+password_from_file(struct mq_server *server, const struct mq_envfile *env,
+    enum name name, char **password)
+{
+	const char *path = value_of(env, name);
 	char *line = NULL;
 	struct stat st;
 	size_t cap = 0;
-	FILE *f = fopen(path, "re");
+	FILE *f;
 	int status = 0;
 
+	if (path == NULL)
+		return 0;
+	f = fopen(path, "re");
 	if (f == NULL || getline(&line, &cap, f) == -1) {
 		status = mq_server_fail(server, MQ_EXIT_CONFIG, "%s: %s: %s",
-		    name, path,
+		    names[name], path,
 		    f == NULL || ferror(f) ? strerror(errno) : "empty");
 	} else {
 		line[strcspn(line, "\r\n")] = '\0';
@@ -314,40 +317,29 @@ password_from_file(struct mq_server *server, const char *name, const char *path,
 	return status;
 }
 
-/* A variable that is set and not empty, else what the file says. */
-static const char *
-variable_or(const char *name, const char *otherwise)
-{
-	const char *value = getenv(name);
-
-	return value != NULL && *value != '\0' ? value : otherwise;
-}
-
 static int
 add_passwords(struct mq_server *server, const struct mq_envfile *f)
 {
-	static const char of_sentinels[] = "MQ_SENTINEL_PASSWORD_FILE";
-	const char *file = variable_or("MQ_PASSWORD_FILE", f->password_file);
-	const char *auth = variable_or("REDISCLI_AUTH", f->password);
+	const char *auth = value_of(f, PASSWORD);
+	struct mq_url *u = &server->url;
 	int status = 0;
 
-	if (server->url.kind == MQ_URL_PRIVATE) {
-		if (f->password_file == NULL && f->password == NULL)
-			return 0;
-		return mq_server_fail(server, MQ_EXIT_CONFIG,
-		    "%s: the env file has a password, but a private server "
-		    "needs none",
-		    server->name);
-	}
-	if (server->url.password == NULL && file != NULL)
-		status = password_from_file(
-		    server, "MQ_PASSWORD_FILE", file, &server->url.password);
-	else if (server->url.password == NULL && auth != NULL)
-		server->url.password = mq_xstrdup(auth);
-	file = variable_or(of_sentinels, f->sentinel_password_file);
-	if (status == 0 && file != NULL && server->url.kind == MQ_URL_SENTINEL)
-		status = password_from_file(
-		    server, of_sentinels, file, &server->sentinel_password);
+	if (u->kind == MQ_URL_PRIVATE)
+		return f->values[PASSWORD_FILE] == NULL &&
+			f->values[PASSWORD] == NULL ?
+		    0 :
+		    mq_server_fail(server, MQ_EXIT_CONFIG,
+			"%s: the env file has a password, but a private server "
+			"needs none",
+			server->name);
+	if (u->password == NULL)
+		status =
+		    password_from_file(server, f, PASSWORD_FILE, &u->password);
+	if (status == 0 && u->password == NULL && auth != NULL)
+		u->password = mq_xstrdup(auth);
+	if (status == 0 && u->kind == MQ_URL_SENTINEL)
+		status = password_from_file(server, f, SENTINEL_PASSWORD_FILE,
+		    &server->sentinel_password);
 	return status;
 }
 
@@ -396,14 +388,14 @@ mq_server_find(struct mq_server *server, const char *given)
 
 	*server = (struct mq_server){0};
 	if (given == NULL || *given == '\0')
-		given = variable_or("MQ_URL", NULL);
+		given = value_of(&f, URL);
 	if (given != NULL)
-		f.url = mq_xstrdup(given);
+		f.values[URL] = mq_xstrdup(given);
 	else
 		status = read_files(server, &f);
 	if (status == 0)
-		status =
-		    parse_server(server, f.url != NULL ? f.url : "private:");
+		status = parse_server(
+		    server, f.values[URL] != NULL ? f.values[URL] : "private:");
 	if (status == 0)
 		status = add_passwords(server, &f);
 	mq_envfile_free(&f);
@@ -444,12 +436,6 @@ mq_server_at(
 	return finish_server(server, status);
 }
 
-static char *
-copy_text(const char *s)
-{
-	return s == NULL ? NULL : mq_xstrdup(s);
-}
-
 void
 mq_server_of_node(struct mq_server *server, const struct mq_url *of,
     const char *host, int port)
@@ -460,12 +446,12 @@ mq_server_of_node(struct mq_server *server, const struct mq_url *of,
 	*u = (struct mq_url){.kind = MQ_URL_REDIS,
 	    .tls = of->tls,
 	    .insecure = of->insecure,
-	    .user = copy_text(of->user),
-	    .password = copy_text(of->password),
-	    .cacert = copy_text(of->cacert),
-	    .cert = copy_text(of->cert),
-	    .key = copy_text(of->key),
-	    .sni = copy_text(of->sni),
+	    .user = mq_xstrdup(of->user),
+	    .password = mq_xstrdup(of->password),
+	    .cacert = mq_xstrdup(of->cacert),
+	    .cert = mq_xstrdup(of->cert),
+	    .key = mq_xstrdup(of->key),
+	    .sni = mq_xstrdup(of->sni),
 	    .hosts = mq_xcalloc(1, sizeof(*u->hosts)),
 	    .hosts_n = 1};
 	u->hosts[0] = (struct mq_url_host){mq_xstrdup(host), port};

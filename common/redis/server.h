@@ -48,8 +48,7 @@ struct mq_url {
 	enum mq_url_kind kind;
 	char *user;		   /* NULL when not given */
 	char *password;		   /* NULL when not given */
-	struct mq_url_host *hosts; /* redis: one; cluster, sentinel: at least
-				    * one; else NULL */
+	struct mq_url_host *hosts; /* redis: one; cluster, sentinel: some */
 	size_t hosts_n;
 	char *path;   /* unix: socket; private: DIR or NULL; sentinel: name */
 	int db;	      /* 0 when not given */
@@ -60,8 +59,7 @@ struct mq_url {
 	char *cacert; /* files; NULL when not given */
 	char *cert;
 	char *key;
-	char *sni;     /* the name that the certificate must have, instead of
-			* the host's; NULL when not given */
+	char *sni;     /* the certificate's name, if not the host's; or NULL */
 	bool insecure; /* the certificate is not verified */
 };
 
