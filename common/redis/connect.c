@@ -12,19 +12,6 @@
 #include "base/xalloc.h"
 #include "parts.h"
 
-/* Host NULL: its socket. */
-static int
-connect_host(struct mq_redis *r, const char *host, int port, double until)
-{
-	struct mq_dial d = {.server = r->server, .host = host, .port = port};
-	int rv = mq_dial(&d, 1, NULL, NULL, NULL, until);
-
-	*r = d.redis;
-	r->server = d.server;
-	r->home = -1;
-	return rv;
-}
-
 /* --- sentinels --------------------------------------------------------------- */
 
 /* How long each of all sentinels is asked. */
@@ -287,30 +274,36 @@ mq_failover_again(struct mq_failover *f, struct mq_redis *r)
 int
 mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 {
-	const struct mq_url_host *host = server->url.hosts;
+	const struct mq_url *u = &server->url;
+	struct mq_dial d = {.server = server}; /* at first, to its socket */
 	struct master master = {.port = 0};
 	struct question q = {where, take_master, &master, NULL};
-	char why[sizeof(r->error)];
+	int rv;
 
 	*r = (struct mq_redis){.server = server, .home = -1};
-	if (server->url.kind == MQ_URL_PRIVATE)
-		r->status = mq_private_ensure(server);
-	if (r->status != 0) {
+	if (u->kind == MQ_URL_PRIVATE &&
+	    (r->status = mq_private_ensure(server)) != 0) {
 		strlcpy(r->error, server->error, sizeof(r->error));
 		return -1;
 	}
-	if (server->socket[0] != '\0')
-		return connect_host(r, NULL, 0, until);
-	if (server->url.kind != MQ_URL_SENTINEL)
-		return connect_host(r, host->name, host->port, until);
-	server->sentinel_address[0] = '\0';
-	if (ask_sentinels(r, &q, false, until) == -1)
-		return -1;
-	if (connect_host(r, master.host, master.port, until) == 0)
-		return 0;
-	strlcpy(why, r->error, sizeof(why));
-	return mq_redis_fail(r, r->status, "master %s:%d%s", master.host,
-	    master.port, why + strlen(server->name));
+	if (u->kind == MQ_URL_SENTINEL) {
+		server->sentinel_address[0] = '\0';
+		if (ask_sentinels(r, &q, false, until) == -1)
+			return -1;
+		d.host = master.host;
+		d.port = master.port;
+	} else if (server->socket[0] == '\0') {
+		d.host = u->hosts->name;
+		d.port = u->hosts->port;
+	}
+	rv = mq_dial(&d, 1, NULL, NULL, NULL, until);
+	*r = d.redis;
+	r->server = server;
+	r->home = -1;
+	if (rv == -1 && u->kind == MQ_URL_SENTINEL)
+		mq_redis_fail(r, r->status, "master %s:%d%s", master.host,
+		    master.port, d.redis.error + strlen(server->name));
+	return rv;
 }
 
 static int

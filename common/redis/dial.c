@@ -374,12 +374,6 @@ is_idle(const struct race *race)
 	return true;
 }
 
-static bool
-is_searching(const struct mq_dial *d)
-{
-	return d->begun && !d->over && d->pid != 0;
-}
-
 static void
 end_search(struct mq_dial *d)
 {
@@ -435,7 +429,7 @@ try_in_time(struct race *race, double now)
 	if (now >= race->connected_by || (soon && !is_idle(race)))
 		return;
 	for (i = 0; i < race->n; i++)
-		searches |= is_searching(&race->dials[i]);
+		searches |= race->dials[i].pid != 0;
 	for (i = 0; i < race->n; i++) {
 		d = &race->dials[(race->turn + i) % race->n];
 		if (!d->over && (d->begun || !soon || !searches) &&
@@ -491,7 +485,7 @@ wait_and_go_on(struct race *race, double now)
 	}
 	all = n;
 	for (i = 0; i < race->n; i++)
-		if (looks && is_searching(&race->dials[i]))
+		if (looks && race->dials[i].pid != 0)
 			race->pfds[all++] = (struct pollfd){
 			    .fd = race->dials[i].fd, .events = POLLIN};
 	if (poll(race->pfds, all, (int)((until - now) * 1000) + 1) <= 0)
@@ -531,7 +525,7 @@ end_race(struct race *race)
 	}
 	for (i = 0; i < race->n; i++) {
 		d = &race->dials[i];
-		if (is_searching(d)) {
+		if (d->pid != 0) {
 			strlcpy(d->why,
 			    "its name could not be resolved in time",
 			    sizeof(d->why));

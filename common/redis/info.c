@@ -149,11 +149,9 @@ static const char *const questions[] = {
 static long long
 number(const char *text, const char *name)
 {
-	char value[32];
+	const char *at = find_field(text, name);
 
-	return info_field(text, name, value, sizeof(value)) ?
-	    strtoll(value, NULL, 10) :
-	    -1;
+	return at != NULL ? strtoll(at, NULL, 10) : -1;
 }
 
 static bool

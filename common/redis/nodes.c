@@ -48,7 +48,6 @@ struct mq_nodes {
 	/* Some command about the slot had no answer, as this node is lost, from 1. */
 	int16_t missing[MQ_SLOTS];
 	struct mq_failover failover;
-	double until; /* of opening, in steady seconds */
 };
 
 /* --- node ---------------------------------------------------------------- */
@@ -94,18 +93,16 @@ connect_node(struct mq_redis *r, struct node *node, char *address)
 	struct mq_url *u = &node->server.url;
 	char *name = u->hosts[0].name;
 	bool is_sni = u->tls && u->sni == NULL;
-	double until;
 	int rv;
 
 	mq_failover_begin(&all->failover, r->server);
-	until = MIN(all->until, all->failover.until);
-	rv = mq_redis_connect(to, &node->server, until);
+	rv = mq_redis_connect(to, &node->server, all->failover.until);
 	if (rv == -1 && *address != '\0' && !mq_address_is(name) &&
 	    to->status == MQ_EXIT_UNAVAILABLE) {
 		u->hosts[0].name = address;
 		if (is_sni)
 			u->sni = name;
-		rv = mq_redis_connect(to, &node->server, until);
+		rv = mq_redis_connect(to, &node->server, all->failover.until);
 		u->hosts[0].name = name;
 		if (is_sni)
 			u->sni = NULL;
@@ -291,7 +288,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
  * -1) of those that are known, without this one, and whether that is down.  Returns 0,
  * or -1 with the error. */
 static int
-ask_nodes(struct mq_redis *r, int but)
+ask_nodes(struct mq_redis *r, int but, double until)
 {
 	struct mq_nodes *all = r->nodes;
 	struct asking q = {r, but};
@@ -300,7 +297,6 @@ ask_nodes(struct mq_redis *r, int but)
 	struct mq_command c = {0};
 	struct mq_server *server;
 	struct node *node;
-	double until = but == -1 ? all->until : all->failover.until;
 	int rv = -1;
 
 	for (i = 0; i < count; i++) {
@@ -405,7 +401,7 @@ awaits_owner(struct mq_redis *r, const struct awaited *a, int node)
 	    (!f->failed && !r->nodes->map.nodes[node].replicated) ||
 	    !mq_failover_again(f, of))
 		return false;
-	(void)ask_nodes(r, node);
+	(void)ask_nodes(r, node, f->until);
 	return true;
 }
 
@@ -715,9 +711,7 @@ open_nodes(struct mq_redis *r, struct mq_server *server, double until)
 		(void)mq_topology_node(
 		    &all->map, u->hosts[i].name, u->hosts[i].port);
 	mq_failover_begin(&all->failover, server);
-	all->until = MIN(until, all->failover.until);
-	rv = ask_nodes(r, -1);
-	all->until = INFINITY;
+	rv = ask_nodes(r, -1, MIN(until, all->failover.until));
 	if (rv == -1)
 		close_nodes(r);
 	return rv;
@@ -726,9 +720,9 @@ open_nodes(struct mq_redis *r, struct mq_server *server, double until)
 int
 mq_redis_open_until(struct mq_redis *r, struct mq_server *server, double until)
 {
-	if (server->url.kind == MQ_URL_CLUSTER)
-		return open_nodes(r, server, until);
-	return mq_redis_connect(r, server, until);
+	return server->url.kind == MQ_URL_CLUSTER ?
+	    open_nodes(r, server, until) :
+	    mq_redis_connect(r, server, until);
 }
 
 int
@@ -740,12 +734,10 @@ mq_redis_open(struct mq_redis *r, struct mq_server *server)
 int
 mq_redis_reach(struct mq_redis *r, struct mq_server *server)
 {
-	int rv;
+	int rv = server->url.kind == MQ_URL_CLUSTER ?
+	    open_nodes(r, server, INFINITY) :
+	    mq_redis_begin(r, server, INFINITY);
 
-	if (server->url.kind == MQ_URL_CLUSTER)
-		rv = open_nodes(r, server, INFINITY);
-	else
-		rv = mq_redis_begin(r, server, INFINITY);
 	if (rv == 0)
 		mq_redis_close(r);
 	return rv;

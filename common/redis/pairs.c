@@ -143,8 +143,7 @@ on_listener_id(void *arg, redisReply *reply)
 		mq_command_plain(&cmd, "CLIENT TRACKING ON OPTIN REDIRECT");
 		mq_command_int(&cmd, reply->integer);
 		mq_async_send(&p->main, &cmd, on_tracking, p);
-		/* Nobody listens yet.  The command only shows what others may
-		 * send. */
+		/* Nobody listens yet.  The command only shows what others may send. */
 		mq_command_plain(&cmd, "PUBLISH");
 		mq_command_str(&cmd, p->channel);
 		mq_command_str(&cmd, "");
