@@ -86,28 +86,6 @@ reason_fold(const char *reason, char out[REASON_BYTES + 1])
 
 /* --- groups -------------------------------------------------------------- */
 
-/* Where the text is in the list, or belongs. */
-static int
-place_of(const struct reasons *r, const char *text, bool *there)
-{
-	int low = 0, high = r->count, middle, order;
-
-	*there = false;
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		order = strcmp(text, r->list[middle].text);
-		if (order == 0) {
-			*there = true;
-			return middle;
-		}
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
-}
-
 /* Counts a message; reason and id may be NULL, at_ms 0.  One that is not older than
  * those before it is the newest. */
 static void
@@ -115,14 +93,22 @@ add_reason(struct reasons *r, const char *reason, int64_t at_ms, const char *id)
 {
 	char text[REASON_BYTES + 1];
 	struct reason *one;
+	int at = 0, end = r->count, middle;
 	bool there;
-	int at;
 
 	if (r->list == NULL)
 		r->list = mq_xcalloc(REASONS_MAX, sizeof(*r->list));
 	reason_fold(reason, text);
-	at = place_of(r, text, &there);
+	/* Where its group is among the others, or belongs. */
+	while (at < end) {
+		middle = at + (end - at) / 2;
+		if (strcmp(r->list[middle].text, text) < 0)
+			at = middle + 1;
+		else
+			end = middle;
+	}
 	one = &r->list[at];
+	there = at < r->count && strcmp(one->text, text) == 0;
 	if (!there && r->count == REASONS_MAX) {
 		r->others++;
 		return;

@@ -156,16 +156,15 @@ show_progress(struct selection *s)
 	progress_line(line, text, part);
 	fprintf(stderr, "\r%s", line);
 	p->last = now;
-	p->shown = true;
 }
 
 /* Before anything else is printed. */
 static void
 end_progress(struct selection *s)
 {
-	if (s->progress.shown)
+	if (s->progress.last > 0)
 		fprintf(stderr, "\r%*s\r", progress_columns(), "");
-	s->progress.shown = false;
+	s->progress.last = 0;
 }
 
 /* --- the selection ------------------------------------------------------------ */

@@ -58,9 +58,8 @@ void mq_filter_free(struct mq_filter *);
 /* A bar on stderr, if that is a terminal and the work takes longer than a second. */
 struct progress {
 	bool on;      /* there can be a bar */
-	bool shown;   /* there is one now */
 	double start; /* monotonic seconds */
-	double last;  /* when it was drawn */
+	double last;  /* when it was drawn; 0: there is none */
 	long total;   /* what all of the work is; 0: not known */
 };
 
