@@ -18,10 +18,8 @@
 struct found {
 	const struct mq_filter *filter; /* its id */
 	bool exists;
-	struct mq_place place; /* where it is, or where we look */
-	char *connection;      /* NULL: nobody's */
-	struct mq_item item;   /* element NULL: only known to run */
-	struct mq_buf element;
+	struct mq_place place;	  /* where it is, or where we look */
+	struct mq_item item;	  /* a copy; element NULL: only known to run */
 	const struct mq_run *run; /* NULL: not known to run */
 	/* Of a message that does not exist any more. */
 	const char *ended_in; /* the queue; NULL: nothing is kept of its end */
@@ -37,12 +35,11 @@ take_found(void *arg, const struct mq_scan *slice, const struct mq_item *item)
 
 	(void)slice;
 	f->exists = true;
-	mq_buf_set(&f->element, item->element, item->len);
-	if (item->connection != NULL)
-		f->connection = mq_xstrdup(item->connection);
 	f->item = *item;
-	f->item.element = f->element.data;
-	f->item.connection = f->connection;
+	f->item.element =
+	    memcpy(mq_xcalloc(item->len + 1, 1), item->element, item->len);
+	if (item->connection != NULL)
+		f->item.connection = mq_xstrdup(item->connection);
 	return false;
 }
 
@@ -121,7 +118,7 @@ find_message(struct collector *c, struct found *f)
 		f->exists = true;
 		f->place.state = MQ_UNACKED;
 		f->place.queue = f->run->queue;
-		f->connection = mq_xstrdup(f->run->connection);
+		f->item.connection = mq_xstrdup(f->run->connection);
 	}
 	if (!f->exists && known && c->layout->has & MQ_HAS_RESULTS) {
 		collect_stats(c, 0, m);
@@ -276,7 +273,7 @@ print_message(const struct found *f)
 		    "%-12stick %lld\n", "waits for", (long long)f->item.tick);
 	else if (state == MQ_DELAYED)
 		print_time("due", f->item.due_ms, now_ms);
-	text_line("connection", f->connection);
+	text_line("connection", f->item.connection);
 	if (f->run != NULL)
 		print_found_run(f->run, now_ms);
 	printf("%-12s%ld\n", "attempts", s.attempts);
@@ -331,7 +328,7 @@ print_text(const struct found *f)
 		print_message(f);
 		return;
 	}
-	text_line("connection", f->connection);
+	text_line("connection", f->item.connection);
 	print_found_run(f->run, f->model->stats.now_ms);
 }
 
@@ -365,7 +362,7 @@ found_json(const struct found *f, bool payload)
 		message_set_content(v, &s, payload);
 		mq_envelope_free(&s.envelope);
 	} else {
-		mq_json_set(v, "connection", mq_json_name(f->connection));
+		mq_json_set(v, "connection", mq_json_name(f->item.connection));
 	}
 	if (f->run != NULL)
 		mq_json_set(v, "running",
@@ -388,8 +385,8 @@ one_print(struct collector *c, const struct stats_options *o, struct model *m)
 		print_text(&f);
 	else if (known && !o->shared.quiet)
 		mq_say("%s: no such message", f.filter->id);
-	free(f.connection);
-	mq_buf_free(&f.element);
+	free((char *)f.item.element);
+	free((char *)f.item.connection);
 	mq_ending_free(&f.ending);
 	return found;
 }
