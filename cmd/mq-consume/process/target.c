@@ -188,9 +188,7 @@ write_pieces(struct target *t)
 	for (i = 0; i < CHUNKS_AT_ONCE && !target_ready(t); i++)
 		if (!write_piece(t))
 			break;
-	if (target_ready(t))
-		ev_io_stop(t->process->loop, &t->io);
-	else
+	if (!target_ready(t))
 		ev_io_start(t->process->loop, &t->io);
 }
 
@@ -211,11 +209,13 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct target *t = w->data;
 
-	(void)loop;
 	(void)events;
 	write_pieces(t);
 	if (target_ready(t))
 		say_lost(t);
+	/* Only here, so that whoever waits for the target hears of it. */
+	if (target_ready(t))
+		ev_io_stop(loop, w);
 	t->ready(t);
 }
 
