@@ -274,13 +274,15 @@ take_output(struct run_output *r)
 	return TOOK_SOME;
 }
 
-/* Takes what there is, in at most so many reads, or until the end. */
+/* Takes what there is, in at most so many reads, or until the end; waits: only while the
+ * target is ready. */
 static enum took
-take_most(struct run_output *r, int reads)
+take_most(struct run_output *r, int reads, bool waits)
 {
 	enum took took = TOOK_SOME;
 
-	while (reads-- > 0 && took == TOOK_SOME)
+	while (
+	    reads-- > 0 && took == TOOK_SOME && !(waits && waits_for_target(r)))
 		took = take_output(r);
 	return took;
 }
@@ -299,22 +301,16 @@ on_end(struct run_output *r)
 static void
 copy_output(struct run_output *r)
 {
-	enum took took = TOOK_SOME;
-	int i;
+	enum took took = take_most(r, READS_AT_ONCE, true);
 
-	for (i = 0; i < READS_AT_ONCE && took == TOOK_SOME; i++) {
-		if (waits_for_target(r)) {
-			ev_io_stop(r->process->loop, &r->io);
-			if (!r->waits)
-				TAILQ_INSERT_TAIL(
-				    &r->target->waiting, r, waiting);
-			r->waits = true;
-			return;
-		}
-		took = take_output(r);
-	}
-	if (took == TOOK_THE_END)
+	if (took == TOOK_THE_END) {
 		on_end(r);
+	} else if (took == TOOK_SOME && waits_for_target(r)) {
+		ev_io_stop(r->process->loop, &r->io);
+		if (!r->waits)
+			TAILQ_INSERT_TAIL(&r->target->waiting, r, waiting);
+		r->waits = true;
+	}
 }
 
 static void
@@ -407,7 +403,8 @@ run_output_ended(struct run_output *r)
 	bool ended = true;
 
 	for (; r != NULL; r = r->second) {
-		if (r->fd != -1 && take_most(r, READS_AT_END) == TOOK_THE_END)
+		if (r->fd != -1 &&
+		    take_most(r, READS_AT_END, false) == TOOK_THE_END)
 			close_pipe(r);
 		ended = ended && r->fd == -1;
 	}
@@ -559,7 +556,7 @@ outputs_end(struct process *p)
 	int i;
 
 	TAILQ_FOREACH_SAFE(r, &p->lingering, link, next) {
-		(void)take_most(r, READS_AT_END);
+		(void)take_most(r, READS_AT_END, false);
 		free_output(r);
 	}
 	for (i = 0; i < p->opt->queue_count && p->logs != NULL; i++)
