@@ -175,7 +175,11 @@ init_runs(struct engine *e)
 	    .duplicates = &e->duplicates,
 	    .attachments = &e->attachments,
 	    .session = &e->session,
-	    .results = &e->results};
+	    .results = &e->results,
+	    .table = e->opt->command == NULL ? &executor_print :
+		e->opt->stream		     ? &executor_stream :
+		e->opt->batch > 0	     ? &executor_batch :
+					       &executor_fork};
 	executor_init(&e->executor);
 	e->results = (struct result_rules){
 	    .opt = e->opt, .host = host[0] != '\0' ? host : NULL};

@@ -1,41 +1,210 @@
 /*
- * Which of the ways messages take, and what is said of long runs.
+ * What is common to the ways that messages take: slots, their hands and rests; how runs
+ * are ended; what is said of long runs.
  */
 #include "executor.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/say.h"
 #include "base/xalloc.h"
+#include "mq-consume/rules.h"
 
+/* Messages claimed ahead are given back if no slot becomes free for this time. */
+#define STALE_S 1.0
 /* A bit less than a tick, so that a run is shown with the second one. */
 #define LONG_S 0.9
 /* Bytes of the last text of a command. */
 #define TEXT_MAX 1024
 
-void
-executor_init(struct executor *x)
-{
-	const struct options *opt = x->opt;
+/* --- hands ------------------------------------------------------------------ */
 
-	x->table = opt->command == NULL ? &executor_print :
-	    opt->stream			? &executor_stream :
-	    opt->batch > 0		? &executor_batch :
-					  &executor_fork;
-	x->batch = opt->batch > 0 ? opt->batch : 1;
-	TAILQ_INIT(&x->free);
-	TAILQ_INIT(&x->printer.printed);
-	x->table->init(x);
+static void
+list_if_free(struct slot *s)
+{
+	bool is_free = TAILQ_EMPTY(&s->hand) && !ev_is_active(&s->rest);
+
+	if (is_free == s->is_free)
+		return;
+	s->is_free = is_free;
+	if (is_free)
+		TAILQ_INSERT_HEAD(&s->executor->free, s, free);
+	else
+		TAILQ_REMOVE(&s->executor->free, s, free);
+}
+
+bool
+slot_take(struct slot *s, struct message *m, const char *why)
+{
+	policy_started(s->executor->policy);
+	if (why != NULL) {
+		tell(s->executor, FACT_REJECTED, .message = m, .text = why);
+		return false;
+	}
+	m->slot = s;
+	m->stop = MQ_STOP_NONE;
+	TAILQ_INSERT_TAIL(&s->hand, m, line);
+	s->count++;
+	s->bytes += m->len;
+	s->executor->running++;
+	list_if_free(s);
+	return true;
 }
 
 void
-executor_free(struct executor *x)
+slot_release(struct slot *s, struct message *m)
 {
-	free(x->all);
-	free(x->runs);
-	mq_buf_free(&x->printer.out);
+	TAILQ_REMOVE(&s->hand, m, line);
+	s->count--;
+	s->bytes -= m->len;
+	s->executor->running--;
+	m->slot = NULL;
+	m->slot_number = (int)(s - s->executor->all) + 1;
+	m->ran_s = s->ran_s;
+	list_if_free(s);
+}
+
+void
+slot_return_last(struct slot *s)
+{
+	struct message *m = TAILQ_LAST(&s->hand, messages);
+
+	slot_release(s, m);
+	policy_unstarted(s->executor->policy);
+	tell(s->executor, FACT_RETURNED, .message = m);
+}
+
+void
+slot_set_timer(struct slot *s, double after)
+{
+	ev_timer_stop(s->executor->loop, &s->timer);
+	ev_timer_set(&s->timer, after, 0);
+	if (after > 0)
+		ev_timer_start(s->executor->loop, &s->timer);
+}
+
+void
+slot_return_all(struct slot *s)
+{
+	while (!TAILQ_EMPTY(&s->hand))
+		slot_return_last(s);
+}
+
+/* --- room ------------------------------------------------------------------- */
+
+bool
+slots_may_start(const struct executor *x)
+{
+	return x->inbox->held > 0 && !x->starved &&
+	    policy_level(x->policy) < STOP_SOON &&
+	    process_may_run(x->process) &&
+	    x->session->state != SESSION_OPENING && policy_may_start(x->policy);
+}
+
+bool
+slots_have_last(const struct executor *x)
+{
+	return policy_level(x->policy) != STOP_NOT ||
+	    policy_limit_reached(x->policy, x->inbox->held) ||
+	    (x->opt->drain && inbox_drained(x->inbox));
+}
+
+bool
+slots_return_stale(struct executor *x, bool idle)
+{
+	if (x->opt->prefetch >= 0 || x->inbox->held == 0 || idle ||
+	    mq_clock_steady_s() - x->last_end <= STALE_S)
+		return false;
+	x->run_s = STALE_S;
+	tell(x, FACT_GIVE_BACK);
+	return true;
+}
+
+void
+executor_on_time(struct ev_loop *loop, ev_timer *w, int events)
+{
+	const struct executor *x = w->data;
+
+	(void)loop;
+	(void)events;
+	tell(x, FACT_WAKE);
+}
+
+/* --- runs ------------------------------------------------------------------- */
+
+static void
+on_rested(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct slot *s = w->data;
+
+	(void)loop;
+	(void)events;
+	s->executor->resting--;
+	list_if_free(s);
+	tell(s->executor, FACT_WAKE);
+}
+
+enum slot_success
+slot_success_of(enum mq_verdict_kind kind)
+{
+	if (kind == MQ_VERDICT_DONE || kind == MQ_VERDICT_PUSH)
+		return SLOT_SUCCESS;
+	return kind == MQ_VERDICT_ERR || kind == MQ_VERDICT_RETRY ||
+		kind == MQ_VERDICT_BROKEN ?
+	    SLOT_FAILURE :
+	    SLOT_NEITHER;
+}
+
+void
+slot_ran(struct slot *s, const struct message *m, const struct mq_verdict *v)
+{
+	struct executor *x = s->executor;
+
+	if (policy_ran(x->policy, m->id, v->kind == MQ_VERDICT_BROKEN))
+		mq_say("%s: %s for %d messages in a row; resting, and counting "
+		       "no attempts until a run ends otherwise",
+		    process_command(x->process)->path, v->how, POLICY_BROKEN);
+}
+
+void
+slot_judged(struct slot *s, enum slot_success success)
+{
+	struct executor *x = s->executor;
+
+	if (success == SLOT_SUCCESS)
+		s->failures = 0;
+	if (success != SLOT_FAILURE || ev_is_active(&s->rest) ||
+	    (x->opt->rest_max_ms == 0 && !policy_is_broken(x->policy)))
+		return;
+	s->failures++;
+	x->resting++;
+	ev_timer_set(&s->rest, policy_rest_s(x->policy, s->failures), 0);
+	ev_timer_start(x->loop, &s->rest);
+	list_if_free(s);
+}
+
+/* --- from outside ------------------------------------------------------------ */
+
+void
+executor_kill(struct executor *x, int sig)
+{
+	bool pauses = sig == SIGSTOP || sig == SIGCONT;
+	struct slot *s;
+	int i;
+
+	for (i = 0; i < x->made; i++) {
+		s = &x->all[i];
+		if (!pauses)
+			requests_hurry(&s->requests);
+		if (s->run.pid == 0)
+			continue;
+		s->killed = s->killed || !pauses;
+		kill(-s->run.pid, sig);
+	}
 }
 
 bool
@@ -71,9 +240,9 @@ executor_stop_run(struct executor *x, struct message *m, enum mq_stop how)
 	if (*ending)
 		return true;
 	*ending = true;
-	/* The message stays in hand even if the worker has not read it. */
-	if (x->opt->stream)
-		worker_flush(s, true);
+	/* The message stays in hand even if a worker that stays has not read it: the
+	 * next turn only ends its input. */
+	tell(x, FACT_WAKE);
 	ev_timer_stop(x->loop, &s->timer);
 	ev_timer_set(&s->timer, (double)x->opt->grace_ms / 1000, 0);
 	ev_timer_start(x->loop, &s->timer);
@@ -150,4 +319,72 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 	while (n > 0)
 		free(runs[--n].text);
 	free(runs);
+}
+
+/* --- beginning and end ------------------------------------------------------ */
+
+void
+slots_count(struct executor *x, int queue, int n)
+{
+	x->runs[queue] += n;
+	inbox_fill(x->inbox, queue,
+	    x->uneven && x->runs[queue] >= rules_of(x->opt, queue)->slots);
+}
+
+void
+executor_resize(struct executor *x)
+{
+	struct slot *s;
+	int i;
+
+	/* Messages are printed. */
+	if (x->all == NULL)
+		return;
+	x->uneven = false;
+	x->limit = rules_slots(x->opt, &x->uneven);
+	x->uneven &= !x->opt->stream;
+	process_allow(x->process, x->limit);
+	/* The first ones are listed last, to be taken first. */
+	for (i = x->limit - 1; i >= x->made; i--) {
+		s = &x->all[i];
+		s->executor = x;
+		TAILQ_INIT(&s->hand);
+		s->answers = (struct mq_answers){.loop = x->loop, .fd = -1};
+		ev_timer_init(&s->rest, on_rested, 0, 0);
+		s->rest.data = s;
+		requests_init(&s->requests, x->duplicates, &s->answers,
+		    x->table->answered, s);
+		list_if_free(s);
+	}
+	if (x->limit > x->made)
+		x->made = x->limit;
+	for (i = 0; i < x->opt->queue_count; i++)
+		slots_count(x, i, 0);
+}
+
+void
+executor_init(struct executor *x)
+{
+	int most = x->opt->given.slots;
+
+	x->batch = x->opt->batch > 0 ? x->opt->batch : 1;
+	TAILQ_INIT(&x->free);
+	TAILQ_INIT(&x->printer.printed);
+	if (x->opt->command == NULL) {
+		print_init(x);
+		return;
+	}
+	/* What is never made ready takes no memory. */
+	x->all = mq_xcalloc(
+	    (size_t)(most != -1 ? most : MQ_SLOTS_MAX), sizeof(*x->all));
+	x->runs = mq_xcalloc((size_t)x->opt->queue_count, sizeof(*x->runs));
+	executor_resize(x);
+}
+
+void
+executor_free(struct executor *x)
+{
+	free(x->all);
+	free(x->runs);
+	mq_buf_free(&x->printer.out);
 }

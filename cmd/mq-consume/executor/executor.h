@@ -41,7 +41,6 @@ enum executor_acks {
 struct executor_table {
 	bool flows; /* claims before it starts what it has */
 	enum executor_acks acks;
-	void (*init)(struct executor *);
 	/* As of struct requests, with a slot: where there are slots. */
 	void (*answered)(void *slot, bool all);
 	/* How many more messages of a queue are worth claiming; may be below 0. */
@@ -55,7 +54,6 @@ struct executor_table {
 extern const struct executor_table executor_fork, executor_batch,
     executor_stream, executor_print;
 
-/* Before any other. */
 void executor_init(struct executor *);
 void executor_free(struct executor *);
 
@@ -204,10 +202,10 @@ struct executor {
 	struct attachments *attachments;
 	struct session *session;
 	const struct result_rules *results;
+	const struct executor_table *table;
 	fact_fn *hear;
 	void *arg;
 
-	const struct executor_table *table;
 	int running; /* messages in hands, or printed and not done */
 	struct printer printer;
 
@@ -228,8 +226,8 @@ struct executor {
 	ev_timer batch_timer; /* until a batch has waited long enough */
 };
 
-/* For tables: makes as many slots as the rules say. */
-void slots_init(struct executor *);
+/* Without a command: looks what standard output is. */
+void print_init(struct executor *);
 
 /* --- hands ------------------------------------------------------------------ */
 
@@ -284,11 +282,5 @@ enum slot_success slot_success_of(enum mq_verdict_kind);
 void slot_ran(struct slot *, const struct message *, const struct mq_verdict *);
 /* A run has ended: after failures the slot may rest. */
 void slot_judged(struct slot *, enum slot_success);
-
-/* --- stream.c --------------------------------------------------------------- */
-
-/* Writes what waits for the worker, at once or later.  last: no more messages come; the
- * worker finds the end of its input, and is to end after its messages. */
-void worker_flush(struct slot *, bool last);
 
 #endif

@@ -360,7 +360,7 @@ open_pipe(struct printer *p, struct ev_loop *loop)
 	}
 }
 
-static void
+void
 print_init(struct executor *x)
 {
 	struct printer *p = &x->printer;
@@ -387,7 +387,6 @@ print_init(struct executor *x)
 const struct executor_table executor_print = {
     .flows = true,
     .acks = ACKS_FOR_OTHERS,
-    .init = print_init,
     .room = print_room,
     .start = print_start,
     .tick = print_progress,

@@ -490,7 +490,6 @@ fork_start(struct executor *x)
 
 const struct executor_table executor_fork = {
     .acks = ACKS_AT_ONCE,
-    .init = slots_init,
     .answered = on_answered,
     .room = fork_room,
     .start = fork_start,
@@ -582,7 +581,6 @@ batch_start(struct executor *x)
 
 const struct executor_table executor_batch = {
     .acks = ACKS_AT_REST,
-    .init = slots_init,
     .answered = on_answered,
     .room = batch_room,
     .start = batch_start,

@@ -119,6 +119,8 @@ cut_input(struct slot *s)
 	s->worker.input.cut = true;
 }
 
+static void flush_input(struct slot *, bool last);
+
 /* Returns messages that the worker cannot have read, and writes no more.  Bytes in the
  * pipe can still be read, unless it is cut. */
 static void
@@ -133,7 +135,7 @@ end_input(struct slot *s)
 			f->out.len -= m->end - m->start;
 		slot_return_last(s);
 	}
-	worker_flush(s, true);
+	flush_input(s, true);
 	tell(s->executor, FACT_WAKE);
 }
 
@@ -197,8 +199,10 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 	write_input(w->data);
 }
 
-void
-worker_flush(struct slot *s, bool last)
+/* Writes what waits, at once or later.  last: no more messages come; the worker finds the
+ * end of its input, and is to end after its messages. */
+static void
+flush_input(struct slot *s, bool last)
 {
 	struct worker_input *f = &s->worker.input;
 	bool was_last = f->last;
@@ -718,8 +722,9 @@ stream_start(struct executor *x)
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
 		if (s->run.pid != 0)
-			worker_flush(
-			    s, last || (i >= x->limit && s->count == 0));
+			flush_input(s,
+			    last || s->killed ||
+				(i >= x->limit && s->count == 0));
 	}
 }
 
@@ -779,7 +784,6 @@ stream_tick(struct executor *x)
 const struct executor_table executor_stream = {
     .flows = true,
     .acks = ACKS_AT_REST,
-    .init = slots_init,
     .answered = on_answered,
     .room = stream_room,
     .start = stream_start,
