@@ -94,11 +94,13 @@ struct transport {
 	/* The module's; they start zeroed. */
 	int64_t clock_us; /* the server's clock minus the steady one */
 	bool unasked;	  /* nobody knows yet whether the queue can be used */
-	struct batch ring[MQ_MARKS]; /* as many as can be asked for */
-	unsigned first, used;	     /* batches under way; the next is filled */
-	size_t bytes;		     /* in those under way */
-	bool ending;		     /* nothing is sent again */
-	bool overtaken;		     /* others may be done that were sent behind
+	/* The first ones are under way, as many as can be asked for at most; the next
+	 * is filled, and is empty after one is sent. */
+	struct batch batches[MQ_MARKS];
+	unsigned used;
+	size_t bytes;	  /* in those under way */
+	bool ending;	  /* nothing is sent again */
+	bool overtaken;	  /* others may be done that were sent behind
 				      * them: a new one would take a mark of theirs */
 	int64_t lost_ms;  /* when the connection was lost first since the last
 			  * answer or rest, CLOCK_BOOTTIME; 0: it was not */

@@ -20,14 +20,6 @@
 /* At most 1 MiB of ids waits until their messages are safe. */
 #define HELD_BYTES ((size_t)1024 * 1024)
 
-/* Of those under way; number t->used is the one to fill, which is empty after one is
- * sent. */
-static struct batch *
-batch_at(struct transport *t, unsigned i)
-{
-	return &t->ring[(t->first + i) % MQ_MARKS];
-}
-
 /* How many messages are under way, so that nobody knows about them. */
 static unsigned long
 count_unknown(struct transport *t)
@@ -36,7 +28,7 @@ count_unknown(struct transport *t)
 	unsigned i;
 
 	for (i = 0; i < t->used; i++)
-		n += (unsigned long)batch_at(t, i)->post.count;
+		n += (unsigned long)t->batches[i].post.count;
 	return n;
 }
 
@@ -284,8 +276,8 @@ transport_free(struct transport *t)
 	size_t i;
 
 	for (i = 0; i < MQ_MARKS; i++) {
-		mq_post_clear(&t->ring[i].post, true);
-		mq_buf_free(&t->ring[i].ids);
+		mq_post_clear(&t->batches[i].post, true);
+		mq_buf_free(&t->batches[i].ids);
 	}
 	mq_buf_free(&t->ids);
 	mq_buf_free(&t->held);
@@ -375,7 +367,7 @@ judge(struct transport *t, struct batch *b, judge_fn *fn)
 /* Of the batches from number `from` on, those that are done are under way no more; the
  * others stay, in their order.  False: one was refused. */
 static bool
-settle_ring(struct transport *t, unsigned from, judge_fn *fn)
+settle_batches(struct transport *t, unsigned from, judge_fn *fn)
 {
 	struct batch all[MQ_MARKS] = {0};
 	unsigned i, n = t->used, left = from, done = 0;
@@ -383,15 +375,15 @@ settle_ring(struct transport *t, unsigned from, judge_fn *fn)
 	enum mq_call result;
 
 	for (i = from; i < n; i++)
-		all[i] = *batch_at(t, i);
+		all[i] = t->batches[i];
 	for (i = from; i < n; i++) {
 		result = judge(t, &all[i], fn);
 		good &= result != MQ_CALL_REFUSED;
 		if (result == MQ_CALL_DONE) {
 			note_answered(t, &all[i]);
-			*batch_at(t, n - ++done) = all[i];
+			t->batches[n - ++done] = all[i];
 		} else {
-			*batch_at(t, left++) = all[i];
+			t->batches[left++] = all[i];
 		}
 	}
 	t->used = left;
@@ -401,8 +393,8 @@ settle_ring(struct transport *t, unsigned from, judge_fn *fn)
 static int
 send_one(struct transport *t, unsigned i, bool eval)
 {
-	return mq_post_send(t->publisher, &batch_at(t, i)->post,
-	    i > 0 ? &batch_at(t, i - 1)->post : NULL, eval);
+	return mq_post_send(t->publisher, &t->batches[i].post,
+	    i > 0 ? &t->batches[i - 1].post : NULL, eval);
 }
 
 /* The server may not know the script: its text goes with the first. */
@@ -421,7 +413,7 @@ send_rest(struct transport *t)
 	for (i = 0; i < t->used; i++) {
 		if (send_one(t, i, eval) == -1)
 			return MQ_CALL_LOST;
-		eval &= !mq_post_whole(&batch_at(t, i)->post);
+		eval &= !mq_post_whole(&t->batches[i].post);
 	}
 	return MQ_CALL_DONE;
 }
@@ -433,7 +425,7 @@ all_whole(struct transport *t)
 	unsigned i;
 
 	for (i = 0; i < t->used; i++)
-		if (!mq_post_whole(&batch_at(t, i)->post))
+		if (!mq_post_whole(&t->batches[i].post))
 			return false;
 	return true;
 }
@@ -459,7 +451,7 @@ try_resume(struct transport *t)
 		t->used = 0;
 		outcome_end(t, MQ_EXIT_AGAIN);
 	}
-	if (!settle_ring(t, 0, mq_post_settle))
+	if (!settle_batches(t, 0, mq_post_settle))
 		give_up(t, MQ_EXIT_UNAVAILABLE);
 	t->overtaken = t->used > 0;
 	/* Nothing was written on this connection yet.  Without a mark, only the
@@ -481,7 +473,7 @@ resume(struct transport *t)
 
 	/* Whether the marks will say all that there is to know about them. */
 	for (i = 0; i < t->used; i++)
-		marked &= batch_at(t, i)->post.how.mark.publisher != NULL;
+		marked &= t->batches[i].post.how.mark.publisher != NULL;
 	if (!marked || t->ending ||
 	    !mq_publisher_can_resume(t->publisher, all_whole(t)))
 		give_up(t, t->redis->status);
@@ -505,14 +497,14 @@ resume(struct transport *t)
 static bool
 collect(struct transport *t)
 {
-	struct batch *b = batch_at(t, 0);
+	struct batch *b = t->batches, answered;
 	enum mq_call result = judge(t, b, mq_post_answer);
 
 	/* The oldest one was not done, and so none that has to come behind it: all go
 	 * out again, in their order.  What was refused is refused again when its turn
 	 * comes.  At the end, the one that it has to come behind was refused. */
 	if (result == MQ_CALL_AGAIN && !t->ending) {
-		(void)settle_ring(t, 1, mq_post_answer);
+		(void)settle_batches(t, 1, mq_post_answer);
 		if (!mq_redis_lost(t->redis) && send_rest(t) == MQ_CALL_DONE)
 			return true;
 		result = MQ_CALL_LOST;
@@ -521,9 +513,10 @@ collect(struct transport *t)
 		resume(t);
 		return true;
 	}
-	t->first = (t->first + 1) % MQ_MARKS;
-	t->used--;
 	note_answered(t, b);
+	answered = *b;
+	memmove(b, b + 1, --t->used * sizeof(*b));
+	t->batches[t->used] = answered;
 	return result == MQ_CALL_DONE;
 }
 
@@ -557,7 +550,7 @@ check_server(struct transport *t)
 static bool
 try_first(struct transport *t)
 {
-	struct batch *b = batch_at(t, t->used);
+	struct batch *b = &t->batches[t->used];
 	const struct mq_redis *r = t->redis;
 	enum mq_call result = MQ_CALL_LOST;
 
@@ -574,7 +567,7 @@ try_first(struct transport *t)
 	    r->status != MQ_EXIT_NOPERM) {
 		resume(t);
 		result = t->used > 0 ?
-		    judge(t, batch_at(t, 0), mq_post_answer) :
+		    judge(t, &t->batches[0], mq_post_answer) :
 		    MQ_CALL_DONE;
 	}
 	/* A resumption has settled what it found to be done. */
@@ -637,7 +630,7 @@ collect_or_end(struct transport *t)
 static void
 send_batch(struct transport *t)
 {
-	const struct mq_post *post = &batch_at(t, t->used)->post;
+	const struct mq_post *post = &t->batches[t->used].post;
 	bool done = false;
 
 	if (post->count == 0)
@@ -733,12 +726,12 @@ void
 batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
     const struct mq_buf *header, const char *payload, size_t n)
 {
-	struct batch *next = batch_at(t, t->used);
+	struct batch *next = &t->batches[t->used];
 
 	if (next->post.count > 0 &&
 	    mq_post_bytes(&next->post) + n > BATCH_BYTES) {
 		send_or_settle(t);
-		next = batch_at(t, t->used);
+		next = &t->batches[t->used];
 	}
 	next->transport = t;
 	if (next->post.count == 0)
