@@ -103,8 +103,7 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 	int queue = q->queue;
 
 	free(q);
-	if (answer == NULL || answer->error != NULL ||
-	    !session_is_up(&e->session))
+	if (!mq_answer_good(answer) || !session_is_up(&e->session))
 		return;
 	/* The server answers in order: no earlier answer is missing. */
 	engine_compare(e, queue, held);
@@ -118,8 +117,8 @@ on_count(void *arg, const struct mq_answer *answer, long long count)
 	struct engine *e = q->engine;
 	long long ours = inbox_count(&e->inbox, q->queue);
 
-	if (q->number != e->inbox.moves + e->outbox.moves || answer == NULL ||
-	    answer->error != NULL || ours == count ||
+	if (q->number != e->inbox.moves + e->outbox.moves ||
+	    !mq_answer_good(answer) || ours == count ||
 	    !session_is_up(&e->session)) {
 		free(q);
 		return;

@@ -358,12 +358,6 @@ note_answered(struct transport *t, struct batch *b)
 typedef enum mq_call judge_fn(
     struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
 
-static enum mq_call
-judge(struct transport *t, struct batch *b, judge_fn *fn)
-{
-	return fn(t->publisher, &b->post, take_verdict, b);
-}
-
 /* Of the batches from number `from` on, those that are done are under way no more; the
  * others stay, in their order.  False: one was refused. */
 static bool
@@ -377,7 +371,7 @@ settle_batches(struct transport *t, unsigned from, judge_fn *fn)
 	for (i = from; i < n; i++)
 		all[i] = t->batches[i];
 	for (i = from; i < n; i++) {
-		result = judge(t, &all[i], fn);
+		result = fn(t->publisher, &all[i].post, take_verdict, &all[i]);
 		good &= result != MQ_CALL_REFUSED;
 		if (result == MQ_CALL_DONE) {
 			note_answered(t, &all[i]);
@@ -498,7 +492,8 @@ static bool
 collect(struct transport *t)
 {
 	struct batch *b = t->batches, answered;
-	enum mq_call result = judge(t, b, mq_post_answer);
+	enum mq_call result =
+	    mq_post_answer(t->publisher, &b->post, take_verdict, b);
 
 	/* The oldest one was not done, and so none that has to come behind it: all go
 	 * out again, in their order.  What was refused is refused again when its turn
@@ -559,7 +554,8 @@ try_first(struct transport *t)
 	t->bytes = mq_post_bytes(&b->post);
 	t->used++;
 	if (send_one(t, 0, true) == 0)
-		result = judge(t, b, mq_post_answer);
+		result =
+		    mq_post_answer(t->publisher, &b->post, take_verdict, b);
 	if (result == MQ_CALL_LOST && !r->heard)
 		check_server(t);
 	/* Lost with an answer, it does nothing for us. */
@@ -567,7 +563,7 @@ try_first(struct transport *t)
 	    r->status != MQ_EXIT_NOPERM) {
 		resume(t);
 		result = t->used > 0 ?
-		    judge(t, &t->batches[0], mq_post_answer) :
+		    mq_post_answer(t->publisher, &b->post, take_verdict, b) :
 		    MQ_CALL_DONE;
 	}
 	/* A resumption has settled what it found to be done. */

@@ -281,8 +281,6 @@ inbox_take_newest(struct inbox *in, int queue)
 	return m;
 }
 
-/* --- questions -------------------------------------------------------------- */
-
 bool
 inbox_in_order(const struct inbox *in, int queue)
 {

@@ -702,8 +702,6 @@ outbox_send_again(struct outbox *o)
 	outbox_send_back(o);
 }
 
-/* --- questions -------------------------------------------------------------- */
-
 bool
 outbox_refused(const struct outbox *o)
 {

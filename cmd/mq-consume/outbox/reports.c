@@ -162,7 +162,7 @@ on_reported(void *arg, const struct mq_answer *answer)
 	struct counters *c = arg;
 
 	/* If the server's memory is full, the next tick tries again. */
-	if (answer == NULL || answer->error != NULL)
+	if (!mq_answer_good(answer))
 		c->reported = false;
 }
 

@@ -285,7 +285,7 @@ on_settings(
 	const struct session_queue *q = arg;
 	struct session *s = q->session;
 
-	if (answer != NULL && answer->error == NULL)
+	if (mq_answer_good(answer))
 		tell(s, FACT_SETTINGS, .queue = q->number, .settings = texts);
 	else if (answer != NULL && s->opt->verbose)
 		mq_say("%s: settings: %s", s->opt->queues[q->number],
