@@ -322,23 +322,16 @@ begin_transfers(struct errands *all)
 }
 
 static void
-take_transferred(struct errands *all, const struct errand_result *round)
+on_transferred(struct errands *all, const struct errand_result *round)
 {
 	struct transfers *t = &all->transfers;
+	bool more = t->wanted;
 
 	if (round->error[0] != '\0' && !t->failing && !all->opt->quiet)
 		mq_say("%s", round->error);
 	t->wanted |= round->failed;
 	t->failing = round->failed;
-}
-
-/* An error waits for the next tick. */
-static void
-on_transferred(struct errands *all, const struct errand_result *round)
-{
-	bool more = all->transfers.wanted;
-
-	take_transferred(all, round);
+	/* An error waits for the next tick. */
 	if (more)
 		begin_transfers(all);
 }
@@ -435,6 +428,7 @@ errands_end(struct errands *all)
 		mq_helper_kill(&all->errands[i].helper);
 	if (!more)
 		return;
+	all->transfers.wanted = false;
 	run_errand(&last, &round);
-	take_transferred(all, &round);
+	on_transferred(all, &round);
 }
