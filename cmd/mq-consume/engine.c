@@ -34,7 +34,7 @@ flush_acks(struct engine *e)
 		outbox_flush_enough(&e->outbox);
 	/* The same is true of other settlements. */
 	if (careful)
-		session_flush(&e->session);
+		mq_async_flush(e->session.self.async);
 }
 
 static void
@@ -100,13 +100,13 @@ take_turn(struct engine *e)
 	/* The server works on the claim while we start messages. */
 	if (e->executor.table->flows) {
 		inbox_claim(&e->inbox);
-		session_flush(&e->session);
+		mq_async_flush(e->session.self.async);
 	}
 	/* A killed consumer repeats what the server has not heard of.  So with a run for
 	 * each message, acks leave before the next ones start, and none starts while
 	 * nothing can be settled. */
 	if (at_once)
-		session_flush(&e->session);
+		mq_async_flush(e->session.self.async);
 	stuck = session_is_up(&e->session) ? outbox_refused(&e->outbox) :
 					     e->outbox.settling > 0;
 	if (!at_once || !stuck)
@@ -118,7 +118,7 @@ take_turn(struct engine *e)
 		outbox_flush(&e->outbox);
 	check_end(e);
 	/* In this turn of the loop: the next one begins with a wait. */
-	session_flush(&e->session);
+	mq_async_flush(e->session.self.async);
 }
 
 static void

@@ -148,19 +148,20 @@ static void
 tick(struct engine *e, bool up)
 {
 	struct mq_buf runs = {0};
-	bool waits;
+	/* A heartbeat is on its way: commands cost the server no round more. */
+	bool renewing = e->session.lease.renewal_sent > 0, waits;
 
 	mq_children_reap_others(&e->children);
 	report_service(e, up);
 	if (!up || e->ending)
 		return;
-	engine_count_held(e, session_is_renewing(&e->session));
+	engine_count_held(e, renewing);
 	check_room(e);
 	outbox_send_again(&e->outbox);
 	e->executor.table->tick(&e->executor);
-	inbox_look_around(&e->inbox, session_is_renewing(&e->session));
+	inbox_look_around(&e->inbox, renewing);
 	executor_describe(&e->executor, &runs);
-	if (runs.len > 0 && session_is_renewing(&e->session))
+	if (runs.len > 0 && renewing)
 		engine_look_for_stops(e, -1);
 	counters_tell_runs(&e->counters, &runs);
 	counters_send(&e->counters);
@@ -359,7 +360,7 @@ hear_inbox(void *arg, const struct fact *f)
 		if (f->yes)
 			break;
 		outbox_flush(&e->outbox);
-		session_flush(&e->session);
+		mq_async_flush(e->session.self.async);
 		break;
 	case FACT_UNFIT:
 		/* A run whose consumer died. */
@@ -478,7 +479,7 @@ hear_messages(void *arg, const struct fact *f)
 		break;
 	case FACT_GIVE_BACK:
 		engine_give_back(e, -1, f->yes);
-		session_flush(&e->session);
+		mq_async_flush(e->session.self.async);
 		break;
 	case FACT_SETTLED:
 		if (f->yes)

@@ -263,12 +263,6 @@ session_is_up(const struct session *s)
 	return s->state == SESSION_UP;
 }
 
-bool
-session_is_renewing(const struct session *s)
-{
-	return s->lease.renewal_sent > 0;
-}
-
 void
 session_tell_slots(struct session *s, int messages)
 {
@@ -277,12 +271,6 @@ session_tell_slots(struct session *s, int messages)
 	s->self.session.slots = messages;
 	if (!told && s->state == SESSION_UP)
 		mq_consumer_tell_slots(&s->self);
-}
-
-void
-session_flush(struct session *s)
-{
-	mq_async_flush(s->pairs.async);
 }
 
 /* --- beginning and end ------------------------------------------------------ */

@@ -152,8 +152,6 @@ void session_leave(struct session *);
 void session_free(struct session *);
 
 bool session_is_up(const struct session *);
-/* Whether a heartbeat is on its way: commands now cost the server no round more. */
-bool session_is_renewing(const struct session *);
 
 /* False: the lease may have lapsed, and the session rejoins.  To be asked before the end
  * of a run, which may have taken long, is settled. */
@@ -169,8 +167,6 @@ void session_ask_pause(struct session *);
 void session_tell_slots(struct session *, int messages);
 /* Says an error of the server, if it is another complaint than the last one. */
 void session_complain(void *session, const char *error);
-/* Sends buffered commands now. */
-void session_flush(struct session *);
 
 /* --- for this folder ---------------------------------------------------------- */
 
