@@ -297,13 +297,14 @@ take_param(void *into, const struct mq_given *given)
 	mq_envelope_set(&o->headers, name, arg + 2);
 }
 
-/* NAME=FILE */
+/* NAME=FILE, which is taken apart. */
 static void
 take_attach(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 	struct attachments *a = &o->attachments;
-	const char *path = strchr(given->arg, '='), *why;
+	char *path = strchr(given->arg, '=');
+	const char *why;
 	struct attachment *new;
 	size_t i;
 
@@ -311,9 +312,9 @@ take_attach(void *into, const struct mq_given *given)
 		mq_die(MQ_EXIT_USAGE, "--attach: %s: not of the form NAME=FILE",
 		    given->arg);
 	a->list = mq_xreallocarray(a->list, a->n + 1, sizeof(*a->list));
+	*path++ = '\0';
 	new = &a->list[a->n];
-	*new = (struct attachment){
-	    mq_xstrndup(given->arg, (size_t)(path - given->arg)), path + 1};
+	*new = (struct attachment){given->arg, path};
 	why = mq_attach_name_error(new->name);
 	for (i = 0; i < a->n && why == NULL; i++)
 		if (strcmp(a->list[i].name, new->name) == 0)
@@ -585,11 +586,7 @@ options_use_layout(struct options *o, const struct mq_server *server)
 void
 options_free(struct options *o)
 {
-	size_t i;
-
 	free(o->hosts.names);
-	for (i = 0; i < o->attachments.n; i++)
-		free(o->attachments.list[i].name);
 	free(o->attachments.list);
 	mq_envelope_free(&o->headers);
 	mq_option_free(&o->shared);

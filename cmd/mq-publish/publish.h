@@ -17,8 +17,7 @@
 /* --- options ------------------------------------------------------------ */
 
 struct attachment {
-	char *name;
-	const char *path;
+	const char *name, *path;
 };
 
 /* The files of --attach, which go to the server before their message does.  Starts
