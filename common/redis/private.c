@@ -132,36 +132,6 @@ name_socket(struct place *p)
 	    p->dir, most - strlen("/redis.sock"));
 }
 
-/* Finds or makes the directory, which must be this user's alone. */
-static int
-find_place(struct place *p)
-{
-	char *absolute;
-	int status;
-
-	p->dir = wanted_dir(p->server->url.path);
-	if (p->dir == NULL)
-		return mq_server_fail(p->server, MQ_EXIT_CONFIG,
-		    "no home directory: set HOME or XDG_STATE_HOME to an "
-		    "absolute path");
-	/* A path that is too long fails before anything is made. */
-	status = name_socket(p);
-	if (status == 0)
-		status = check_dir(p);
-	if (status == 0 && *p->dir != '/') {
-		absolute = realpath(p->dir, NULL);
-		if (absolute == NULL)
-			return mq_server_fail(p->server, MQ_EXIT_IO, "%s: %s",
-			    p->dir, strerror(errno));
-		free(p->dir);
-		p->dir = absolute;
-		status = name_socket(p);
-	}
-	p->log = mq_xasprintf("%s/redis.log", p->dir);
-	p->pid = mq_xasprintf("%s/redis.pid", p->dir);
-	return status;
-}
-
 /* --- the log -------------------------------------------------------------------- */
 
 /* The last line of the log since log_start, "" if none, without its stamp:
@@ -633,8 +603,31 @@ int
 mq_private_ensure(struct mq_server *server)
 {
 	struct place p = {.server = server};
-	int status = find_place(&p);
+	char *absolute;
+	int status;
 
+	p.dir = wanted_dir(server->url.path);
+	if (p.dir == NULL)
+		return mq_server_fail(server, MQ_EXIT_CONFIG,
+		    "no home directory: set HOME or XDG_STATE_HOME to an "
+		    "absolute path");
+	/* A path that is too long fails before anything is made. */
+	status = name_socket(&p);
+	if (status == 0)
+		status = check_dir(&p);
+	if (status == 0 && *p.dir != '/') {
+		absolute = realpath(p.dir, NULL);
+		if (absolute == NULL) {
+			status = mq_server_fail(server, MQ_EXIT_IO, "%s: %s",
+			    p.dir, strerror(errno));
+		} else {
+			free(p.dir);
+			p.dir = absolute;
+			status = name_socket(&p);
+		}
+	}
+	p.log = mq_xasprintf("%s/redis.log", p.dir);
+	p.pid = mq_xasprintf("%s/redis.pid", p.dir);
 	if (status == 0)
 		status = bring_up(&p);
 	free(p.dir);
