@@ -247,26 +247,6 @@ run_survey(
 	return 0;
 }
 
-static void
-say_holder(const struct options *opt, const struct holder *h)
-{
-	char time[PROGRESS_TIME];
-	const char *why = "that consumer does not renew its lease, which ends "
-			  "in ";
-
-	progress_time(time, (double)h->ttl_ms / 1000);
-	if (h->ttl_ms <= 0)
-		why = opt->no_clean ? "the lease of that consumer is over; run "
-				      "mq-clean" :
-				      "the lease of that consumer is over; the "
-				      "next round of cleaning is within a "
-				      "minute";
-	mq_say("waiting for %lld message%s at %s%s%s: %s%s", h->unacked,
-	    h->unacked == 1 ? "" : "s", h->name,
-	    h->host[0] != '\0' ? " on " : "", h->host, why,
-	    h->ttl_ms > 0 ? time : "");
-}
-
 /* A consumer that goes on renews its lease between two surveys, and is not named. */
 static void
 on_surveyed(struct errands *all, const struct errand_result *found)
@@ -275,16 +255,28 @@ on_surveyed(struct errands *all, const struct errand_result *found)
 	const struct holder *h = &found->holder;
 	bool stale = strcmp(h->name, s->last.name) == 0 &&
 	    s->last.ttl_ms - h->ttl_ms >= STALE_MS;
-	bool known = strcmp(h->name, s->said.name) == 0 &&
-	    (h->ttl_ms <= 0) == (s->said.ttl_ms <= 0);
+	bool over = h->ttl_ms <= 0;
+	bool known =
+	    strcmp(h->name, s->said.name) == 0 && over == (s->said.ttl_ms <= 0);
+	const char *why = !over ? "that consumer does not renew its lease, "
+				  "which ends in " :
+	    all->opt->no_clean	? "the lease of that consumer is over; run "
+				  "mq-clean" :
+				  "the lease of that consumer is over; the "
+				  "next round of cleaning is within a minute";
+	char time[PROGRESS_TIME];
 
 	if (found->failed)
 		return;
 	tell(all, FACT_COUNTED, .n = (size_t)found->ready);
 	if (!s->waits || all->opt->quiet)
 		return;
-	if (h->name[0] != '\0' && (h->ttl_ms <= 0 || stale) && !known) {
-		say_holder(all->opt, h);
+	if (h->name[0] != '\0' && (over || stale) && !known) {
+		progress_time(time, (double)h->ttl_ms / 1000);
+		mq_say("waiting for %lld message%s at %s%s%s: %s%s", h->unacked,
+		    h->unacked == 1 ? "" : "s", h->name,
+		    h->host[0] != '\0' ? " on " : "", h->host, why,
+		    over ? "" : time);
 		s->said = *h;
 	}
 	s->last = *h;
