@@ -129,13 +129,10 @@ list_rows(
 static void
 add_ours(struct mq_command *c, const char *queue)
 {
-	if (rmq_is_scattered(c, queue))
-		rmq_key_queue(c, queue, "counters");
-	else
-		rmq_key_queue(c, queue,
-		    c->cluster ?
-			"priority delayed clock paused counters outgoing" :
-			"priority delayed clock paused counters");
+	rmq_key_queue(c, queue,
+	    rmq_is_scattered(c, queue) ? "counters" :
+		c->cluster ? "priority delayed clock paused counters outgoing" :
+			     "priority delayed clock paused counters");
 }
 
 /* --- which have anything ------------------------------------------------------- */
@@ -156,10 +153,10 @@ add_others(void *arg, size_t i, struct mq_command *c)
 	const struct mq_stats *out = arg;
 	const char *queue = out->queues[c->cluster ? i / 2 : i].name;
 
-	if (!c->cluster || i % 2 == 0)
-		rmq_key_queue_other(c, queue, "ready");
-	if (!c->cluster || i % 2 == 1)
-		rmq_key_queue_other(c, queue, "rejected");
+	rmq_key_queue_other(c, queue,
+	    !c->cluster	   ? "ready rejected" :
+		i % 2 == 0 ? "ready" :
+			     "rejected");
 }
 
 /* Nearly no queue has any keys in the other form; on a cluster, only those are asked about
@@ -398,7 +395,9 @@ static int
 ask_queues(struct mq_redis *r, struct gather *g)
 {
 	bool cluster = mq_redis_command(r).cluster;
-	size_t n = (size_t)g->out->count;
+	const int phases[] = {
+	    READY, COUNTS, PRIORITY, cluster ? KNOWN : OUTGOING};
+	size_t i, n = (size_t)g->out->count;
 	bool many = n > TOGETHER && !cluster;
 	struct rmq_exists look = {
 	    r, add_keys, g->out, mq_xcalloc(n + 1, sizeof(*g->keys))};
@@ -416,15 +415,10 @@ ask_queues(struct mq_redis *r, struct gather *g)
 	if (rv == 0 && many &&
 	    (g->keys[0] == RMQ_NONE || (g->wanted & MQ_STATS_FEW)))
 		rv = rmq_exists(&look, RMQ_ANY, n, TOGETHER);
-	/* First what is asked about every queue that may have anything, then what is asked
-	 * about keys of ours. */
-	if (rv == 0)
-		rv = ask_rows(r, g, READY, COUNTS);
-	if (rv == 0)
-		rv = ask_rows(r, g, COUNTS, PRIORITY);
-	/* Most queues of ours have counts and nothing else. */
-	if (rv == 0)
-		rv = ask_rows(r, g, PRIORITY, cluster ? KNOWN : OUTGOING);
+	/* First what is asked about every queue that may have anything, then about keys of
+	 * ours: the counts, and as most have nothing else, the others. */
+	for (i = 0; rv == 0 && i < 3; i++)
+		rv = ask_rows(r, g, phases[i], phases[i + 1]);
 	if (rv == 0)
 		rv = find_ages(r, g);
 	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
