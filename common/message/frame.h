@@ -34,10 +34,10 @@ struct mq_frame_reader {
 	size_t max;	       /* longest record allowed, bytes */
 	unsigned long records; /* records delivered so far */
 	char error[160];       /* what was wrong, after MQ_FRAME_BAD */
-	struct mq_buf buf; /* the caller frees it at the end */
-	size_t start;	/* first unread byte of buf */
-	size_t scanned; /* bytes from start on known to hold no end */
-	size_t want;	/* bytes of the record in work, once known */
+	struct mq_buf buf;     /* the caller frees it at the end */
+	size_t start;	       /* first unread byte of buf */
+	size_t scanned;	       /* bytes from start on known to hold no end */
+	size_t want;	       /* bytes of the record in work, once known */
 	bool eof;
 };
 

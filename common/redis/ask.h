@@ -21,7 +21,8 @@ int mq_call_done(struct mq_redis *, struct mq_command *);
  * '*' anything; any number follow, as often as form says behind a blank, or strings. */
 bool mq_reply_is(const redisReply *, const char *form);
 /* As mq_call(), for a reply of such a form. */
-redisReply *mq_call_form(struct mq_redis *, struct mq_command *, const char *form);
+redisReply *mq_call_form(
+    struct mq_redis *, struct mq_command *, const char *form);
 
 /* The reply made no sense: sets the error, and gives -1. */
 int mq_nonsense(struct mq_redis *);
