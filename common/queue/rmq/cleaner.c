@@ -90,7 +90,7 @@ ask_question(void *arg, size_t i, struct mq_command *c)
 	else if (q->of == RMQ_OF_BOTH)
 		rmq_key_both(c, name->name, name->queue, q->what);
 	else
-		rmq_key_both_other(c, name->name, name->queue, q->what);
+		rmq_key_other(c, name->name, name->queue, q->what);
 	if (q->rest != NULL)
 		mq_command_words(c, q->rest);
 	if (q->queue)

@@ -94,7 +94,7 @@ has_keys(struct mq_redis *r, const char *queue, const char *words, bool other,
 
 	mq_command_plain(&c, "EXISTS");
 	if (other)
-		rmq_key_queue_other(&c, queue, words);
+		rmq_key_other(&c, NULL, queue, words);
 	else
 		rmq_key_queue(&c, queue, words);
 	rv = mq_call_number(r, &c, &n);

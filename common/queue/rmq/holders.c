@@ -81,7 +81,7 @@ add_held(void *arg, size_t i, struct mq_command *c)
 	for (k = 0; k < h->count; k++) {
 		rmq_key_both(c, connection, h->queues[k], "unacked consumers");
 		if (h->cluster)
-			rmq_key_both_other(
+			rmq_key_other(
 			    c, connection, h->queues[k], "consumers unacked");
 	}
 }

@@ -52,9 +52,10 @@ rmq_key_queue(struct mq_command *c, const char *queue, const char *words)
 }
 
 void
-rmq_key_queue_other(struct mq_command *c, const char *queue, const char *words)
+rmq_key_other(struct mq_command *c, const char *connection, const char *queue,
+    const char *words)
 {
-	add_keys(c, NULL, queue, !c->cluster, words);
+	add_keys(c, connection, queue, !c->cluster, words);
 }
 
 /* An empty tag is none. */
@@ -128,18 +129,11 @@ rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
 			rmq_key_all(c, rows[i].key);
 		else if (rows[i].of == OWN || rows[i].of == LEASE)
 			rmq_key_connection(c, connection, rows[i].key);
-		else if (rows[i].of == OTHER)
-			rmq_key_queue_other(c, queue, rows[i].key);
 		else
-			rmq_key_both_other(c, connection, queue, rows[i].key);
+			rmq_key_other(c,
+			    rows[i].of == OTHER ? NULL : connection, queue,
+			    rows[i].key);
 	}
-}
-
-void
-rmq_key_both_other(struct mq_command *c, const char *connection,
-    const char *queue, const char *words)
-{
-	add_keys(c, connection, queue, !c->cluster, words);
 }
 
 const char *

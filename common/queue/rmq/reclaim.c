@@ -436,11 +436,11 @@ ask_others(void *arg, size_t i, struct mq_command *c)
 
 	mq_command_plain(c, "EXISTS");
 	if (i % 2 == 1)
-		rmq_key_both_other(c, connection, q->queue, "unacked");
+		rmq_key_other(c, connection, q->queue, "unacked");
 	else if (rmq_is_scattered(c, q->queue))
 		rmq_key_both(c, connection, q->queue, "unacked");
 	else
-		rmq_key_both_other(c, connection, q->queue, "consumers");
+		rmq_key_other(c, connection, q->queue, "consumers");
 }
 
 static int

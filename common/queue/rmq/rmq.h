@@ -81,11 +81,10 @@ void rmq_key_connection(
  */
 void rmq_key_both(struct mq_command *, const char *connection,
     const char *queue, const char *words);
-/* The same of a Go program that uses the other form: the one for a cluster on one server,
- * and the other way round.  On a cluster each of these keys has a slot of its own. */
-void rmq_key_queue_other(
-    struct mq_command *, const char *queue, const char *words);
-void rmq_key_both_other(struct mq_command *, const char *connection,
+/* Of a queue, or a connection (unless NULL) and a queue, of a Go program that uses the other
+ * form: the one for a cluster on one server, and the other way round.  On a cluster each of
+ * these keys has a slot of its own. */
+void rmq_key_other(struct mq_command *, const char *connection,
     const char *queue, const char *words);
 /* Whether a name that Go programs can use leaves the keys of a queue in several slots of
  * a cluster, where no step could work on it. */

@@ -153,7 +153,7 @@ add_others(void *arg, size_t i, struct mq_command *c)
 	const struct mq_stats *out = arg;
 	const char *queue = out->queues[c->cluster ? i / 2 : i].name;
 
-	rmq_key_queue_other(c, queue,
+	rmq_key_other(c, NULL, queue,
 	    !c->cluster	   ? "ready rejected" :
 		i % 2 == 0 ? "ready" :
 			     "rejected");
@@ -523,7 +523,7 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 
 	if (g->other) {
 		mq_command_plain(c, "EXISTS");
-		rmq_key_both_other(c, connection, queue, what);
+		rmq_key_other(c, connection, queue, what);
 	} else {
 		mq_command_plain(c, unacked ? "LLEN" : "SCARD");
 		rmq_key_both(c, connection, queue, what);
