@@ -148,7 +148,7 @@ promote(struct rmq_cleaner *w, const char *queue)
 
 	while (more && rv == 0) {
 		mq_command_script(&c, &rmq_script_promote);
-		rmq_queue_keys(&c, queue);
+		rmq_key_queue(&c, queue, RMQ_PLACES);
 		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
 		more = false;
 		if (reply == NULL)

@@ -22,7 +22,7 @@ count_waiting(
 		return -1;
 	for (i = 0; i < count && rv == 0; i++) {
 		mq_command_script(&c, &rmq_script_count_claimable);
-		rmq_queue_keys(&c, queues[i]);
+		rmq_key_queue(&c, queues[i], RMQ_PLACES);
 		for (k = 0; k < all->elements; k++)
 			rmq_key_both(
 			    &c, all->element[k]->str, queues[i], "unacked");

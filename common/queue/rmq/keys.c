@@ -79,12 +79,6 @@ rmq_key_all(struct mq_command *c, const char *key)
 }
 
 void
-rmq_queue_keys(struct mq_command *c, const char *queue)
-{
-	rmq_key_queue(c, queue, RMQ_PLACES);
-}
-
-void
 rmq_key_connection(
     struct mq_command *c, const char *connection, const char *words)
 {

@@ -153,7 +153,7 @@ static void
 build_repair(const struct check *p, const char *verb, struct mq_command *c)
 {
 	mq_command_script(c, &rmq_script_repair);
-	rmq_queue_keys(c, p->queue);
+	rmq_key_queue(c, p->queue, RMQ_PLACES);
 	mq_command_str(c, verb);
 }
 
@@ -280,8 +280,7 @@ check_place(struct check *p, const char *place, const char *connection)
 	while (rv == 0 && more) {
 		mq_id_make(&p->ids, (uint64_t)mq_clock_unix_us(), tombstone);
 		mq_command_script(&c, &rmq_script_check_locks);
-		rmq_queue_keys(&c, p->queue);
-		rmq_key_queue(&c, p->queue, "rejected");
+		rmq_key_queue(&c, p->queue, RMQ_PLACES " rejected");
 		if (connection != NULL)
 			rmq_key_both(&c, connection, p->queue, "unacked");
 		mq_command_str(&c, place);

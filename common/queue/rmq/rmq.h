@@ -58,7 +58,6 @@ void rmq_key_all(struct mq_command *, const char *key);
 #define RMQ_IN_LINE "4503599627370496"
 /* The keys among which a queue's messages move; see lua/lib/place.lua. */
 #define RMQ_PLACES "ready priority delayed locks clock result::"
-void rmq_queue_keys(struct mq_command *, const char *queue);
 
 /* Of a connection: heartbeat, queues, and ours. */
 void rmq_key_connection(

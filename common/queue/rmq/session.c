@@ -196,7 +196,7 @@ settle_one(const struct mq_session *s, int queue,
 	mq_command_script(c, &rmq_script_settle);
 	add_own(c, s, queue, RMQ_PLACES " unacked known");
 	if (push && !away)
-		rmq_queue_keys(c, how->push);
+		rmq_key_queue(c, how->push, RMQ_PLACES);
 	else if (push || reject)
 		rmq_key_queue(c, name, push ? "outgoing" : "rejected");
 	if (how->receipt != NULL)

@@ -307,8 +307,8 @@ rmq_scan(struct mq_redis *r, struct mq_scan *s)
 static void
 add_ways(struct mq_command *c, const char *queue, const char *to, bool away)
 {
-	rmq_queue_keys(c, queue);
-	rmq_queue_keys(c, to != NULL && !away ? to : queue);
+	rmq_key_queue(c, queue, RMQ_PLACES);
+	rmq_key_queue(c, to != NULL && !away ? to : queue, RMQ_PLACES);
 	if (away)
 		rmq_key_queue(c, queue, "outgoing");
 	else
