@@ -261,9 +261,7 @@ rmq_adopt(struct mq_command *c, const char *connection, const char *queue,
     bool dry_run)
 {
 	mq_command_script(c, &rmq_script_adopt);
-	rmq_key_both(c, connection, queue, "unacked");
-	rmq_key_all(c, RMQ_CONNECTIONS);
-	rmq_key_connection(c, connection, "queues");
+	rmq_key_both(c, connection, queue, "unacked listed queues");
 	mq_command_str(c, connection);
 	mq_command_str(c, queue);
 	mq_command_int(c, dry_run);
@@ -612,8 +610,7 @@ ask_orphan(void *arg, size_t i, struct mq_command *c)
 			rmq_key_both(c, key, owner, "unacked");
 		else
 			rmq_key_queue(c, owner, key);
-		rmq_key_all(c, RMQ_QUEUES);
-		rmq_key_queue(c, owner, "ready");
+		rmq_key_both(c, NULL, owner, "known ready");
 	}
 	mq_command_str(c, owner);
 	mq_command_str(c, as);

@@ -280,9 +280,9 @@ check_place(struct check *p, const char *place, const char *connection)
 	while (rv == 0 && more) {
 		mq_id_make(&p->ids, (uint64_t)mq_clock_unix_us(), tombstone);
 		mq_command_script(&c, &rmq_script_check_locks);
-		rmq_key_queue(&c, p->queue, RMQ_PLACES " rejected");
-		if (connection != NULL)
-			rmq_key_both(&c, connection, p->queue, "unacked");
+		rmq_key_both(&c, connection, p->queue,
+		    connection != NULL ? RMQ_PLACES " rejected unacked" :
+					 RMQ_PLACES " rejected");
 		mq_command_str(&c, place);
 		mq_command_arg(&c, at.data, at.len);
 		mq_command_arg(&c, sign.data, sign.len);
