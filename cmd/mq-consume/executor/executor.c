@@ -270,23 +270,13 @@ executor_rests(const struct executor *x)
 
 /* --- long runs --------------------------------------------------------------- */
 
-/* The beginning of a text, cut between two characters. */
-static char *
-copy_text(const char *text)
-{
-	size_t n = strnlen(text, TEXT_MAX + 1);
-
-	if (n > TEXT_MAX)
-		for (n = TEXT_MAX; n > 0 && (text[n] & 0xc0) == 0x80;)
-			n--;
-	return mq_xstrndup(text, n);
-}
-
 void
 executor_describe(const struct executor *x, struct mq_buf *out)
 {
 	double now = mq_clock_s(CLOCK_MONOTONIC);
 	struct mq_run *runs = NULL;
+	const char *text;
+	size_t len;
 	struct message *m;
 	struct slot *s;
 	int i, n = 0;
@@ -302,13 +292,18 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 		if (s->started_ms == 0)
 			s->started_ms = mq_clock_unix_us() / 1000 -
 			    (int64_t)((now - s->started) * 1000);
+		text = mq_verbs_text(&s->verbs);
+		/* Cut between two characters. */
+		len = strnlen(text, TEXT_MAX);
+		while (len > 0 && (text[len] & 0xc0) == 0x80)
+			len--;
 		/* The strings but text are borrowed. */
 		runs[n++] = (struct mq_run){
 		    .queue = (char *)(uintptr_t)m->queue_name,
 		    .id = m->id,
 		    .script =
 			(char *)(uintptr_t)process_command(x->process)->line,
-		    .text = copy_text(mq_verbs_text(&s->verbs)),
+		    .text = mq_xstrndup(text, len),
 		    .attempt = m->attempts + 1,
 		    .pid = s->run.pid,
 		    .started_ms = s->started_ms,

@@ -129,11 +129,10 @@ close_files(struct joblog *j)
 /*
  * A terminal that is stopped, or a pipe that is full, loses lines: it does not stop
  * the consumer.  Of several consumers that open a new file, one writes the titles, before
- * any line.  Nobody who opens an older file waits for the lock.  False with errno: the
- * old file, if any, stays.
+ * any line.  Nobody who opens an older file waits for the lock.
  */
-static bool
-open_file(struct joblog *j)
+void
+joblog_open(struct joblog *j)
 {
 	int fd = open(j->path,
 	    O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -141,8 +140,14 @@ open_file(struct joblog *j)
 	struct stat st = {.st_size = 0};
 	char self[32];
 
-	if (fd == -1)
-		return false;
+	if (fd == -1 && j->fd == -1)
+		mq_die(
+		    MQ_EXIT_IO, "--joblog: %s: %s", j->path, strerror(errno));
+	if (fd == -1) {
+		mq_say("%s: %s; going on with the old file", j->path,
+		    strerror(errno));
+		return;
+	}
 	close_files(j);
 	j->fd = fd;
 	j->torn = false;
@@ -152,23 +157,11 @@ open_file(struct joblog *j)
 		j->in = open(self, O_RDONLY | O_CLOEXEC);
 	j->lines = j->in == -1;
 	if (st.st_size != 0)
-		return true;
+		return;
 	(void)flock(fd, LOCK_EX);
 	if (fstat(fd, &st) == 0 && st.st_size == 0)
 		write_line(j, titles, sizeof(titles) - 1);
 	(void)flock(fd, LOCK_UN);
-	return true;
-}
-
-void
-joblog_open(struct joblog *j)
-{
-	if (open_file(j))
-		return;
-	if (j->fd == -1)
-		mq_die(
-		    MQ_EXIT_IO, "--joblog: %s: %s", j->path, strerror(errno));
-	mq_say("%s: %s; going on with the old file", j->path, strerror(errno));
 }
 
 void

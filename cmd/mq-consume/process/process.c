@@ -358,7 +358,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	    w->dir != NULL ? w->dir : p->command.here);
 	if (p->opt->rq && w->dir != NULL && fill_rq_dir(w->dir, w->envp) == -1)
 		return -1;
-	if (p->opt->replace != NULL) {
+	if (p->opt->replace != NULL && m != NULL) {
 		filled = fill_arguments(w->argv, p->opt->replace,
 		    m->envelope.payload, m->envelope.payload_len, &text);
 		if (filled == NULL)
