@@ -131,8 +131,9 @@ take_transaction(const struct mq_asker *asker, redisReply *reply)
 {
 	const struct mq_consumer_queue *q = asker->of;
 	struct mq_command cmd = mq_async_command(q->of->async);
+	struct mq_answer buf;
 
-	if (reply == NULL ||
+	if (mq_answer_to(reply, -1, &buf) == NULL ||
 	    (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
 		reply->element[1]->type == REDIS_REPLY_ARRAY)) {
 		take_held(asker, reply);
