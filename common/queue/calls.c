@@ -297,38 +297,15 @@ take_existence(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* An error about the use of one queue is a result, and names it. */
-static int
-judge_use(struct mq_redis *r, const struct looking *l)
-{
-	size_t i, first = 0;
-
-	if (mq_redis_lost(r))
-		return -1;
-	/* A name that could not be asked for has no error of its own. */
-	while (first + 1 < 2 * l->queues &&
-	    (l->answered[first] ||
-		(first < l->queues &&
-		    mq_queue_unlisted(r, l->layout, l->names[first]) != NULL)))
-		first++;
-	/* The error is about the use of this queue: none behind it counts as missing. */
-	for (i = first; i < l->queues; i++)
-		l->out->there[i] = true;
-	l->out->status = r->status;
-	snprintf(l->out->error, sizeof(l->out->error), "%s: %s",
-	    l->names[first < l->queues ? first : first - l->queues], r->error);
-	return 0;
-}
-
 int
 mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_session *s, struct mq_known *out)
 {
-	size_t n = (size_t)s->queue_count;
+	size_t n = (size_t)s->queue_count, i, first = 0;
 	const char **names = mq_xcalloc(n + 2, sizeof(*names));
 	struct looking l = {layout, s, out, names, 0, NULL};
 	struct mq_command ping = mq_redis_command(r);
-	int rv;
+	int rv, asked = 0;
 
 	memcpy(names, s->queues, n * sizeof(*names));
 	if (s->push != NULL)
@@ -341,9 +318,26 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 	/* Waits while the server loads its data. */
 	mq_command_plain(&ping, "PING");
 	rv = mq_call_done(r, &ping);
-	if (rv == 0 &&
-	    mq_ask_all(r, 2 * n, ask_queue, take_existence, &l) == -1)
-		rv = judge_use(r, &l);
+	if (rv == 0)
+		asked = mq_ask_all(r, 2 * n, ask_queue, take_existence, &l);
+	if (asked == -1 && mq_redis_lost(r)) {
+		rv = -1;
+	} else if (asked == -1) {
+		/* An error about the use of one queue is a result, and names it.  A
+		 * name that could not be asked for has no error of its own. */
+		while (first + 1 < 2 * n &&
+		    (l.answered[first] ||
+			(first < n &&
+			    mq_queue_unlisted(r, layout, names[first]) !=
+				NULL)))
+			first++;
+		/* None behind it counts as missing. */
+		for (i = first; i < n; i++)
+			out->there[i] = true;
+		out->status = r->status;
+		snprintf(out->error, sizeof(out->error), "%s: %s",
+		    names[first < n ? first : first - n], r->error);
+	}
 	free(l.answered);
 	free(names);
 	return rv;
@@ -373,45 +367,19 @@ is_slip(const char *a, const char *b)
 		(lb == 1 && !isdigit((unsigned char)*b)));
 }
 
-/* The first of the names that the queue could have been; allocated, or NULL. */
-static char *
-find_similar(
-    struct mq_redis *r, const struct mq_layout *layout, const char *queue)
-{
-	const char *colon = layout->ns != NULL ? strrchr(queue, ':') : NULL;
-	const char *own = colon != NULL ? colon + 1 : queue, *name;
-	struct mq_command c = mq_redis_command(r);
-	redisReply *reply, *names;
-	char *found = NULL;
-	size_t i;
-
-	if (strlen(own) < SLIP_LETTERS)
-		return NULL;
-	mq_command_plain(&c, "SSCAN");
-	layout->side->all(&c, queue, layout->side->names);
-	mq_command_words(&c, "0 COUNT 1000");
-	reply = mq_call(r, &c, -1);
-	names =
-	    reply != NULL && reply->elements == 2 ? reply->element[1] : NULL;
-	for (i = 0; names != NULL && found == NULL && i < names->elements;
-	     i++) {
-		name = names->element[i]->str;
-		if (name != NULL && layout->queue_error(name) == NULL &&
-		    is_slip(own, name))
-			found = mq_xstrdup(name);
-	}
-	freeReplyObject(reply);
-	return found;
-}
-
 char *
 mq_known_hint(
     struct mq_redis *r, const struct mq_layout *layout, const char *queue)
 {
 	const struct mq_layout *other =
 	    layout == &mq_layout_rmq ? &mq_layout_rsmq : &mq_layout_rmq;
+	const char *colon = layout->ns != NULL ? strrchr(queue, ':') : NULL;
+	const char *own = colon != NULL ? colon + 1 : queue, *name;
+	struct mq_command c = mq_redis_command(r);
+	redisReply *reply, *names;
+	char *hint = NULL;
 	bool known;
-	char *similar, *hint;
+	size_t i;
 
 	/* A user of the server has the rights for one layout, and not that for all
 	 * names. */
@@ -423,10 +391,20 @@ mq_known_hint(
 		return mq_xasprintf("; the layout %s has a queue of that name "
 				    "(-L %s)",
 		    other->name, other->name);
-	similar = find_similar(r, layout, queue);
-	if (similar == NULL)
+	if (strlen(own) < SLIP_LETTERS)
 		return mq_xstrdup("");
-	hint = mq_xasprintf("; did you mean %s?", similar);
-	free(similar);
-	return hint;
+	mq_command_plain(&c, "SSCAN");
+	layout->side->all(&c, queue, layout->side->names);
+	mq_command_words(&c, "0 COUNT 1000");
+	reply = mq_call(r, &c, -1);
+	names =
+	    reply != NULL && reply->elements == 2 ? reply->element[1] : NULL;
+	for (i = 0; names != NULL && hint == NULL && i < names->elements; i++) {
+		name = names->element[i]->str;
+		if (name != NULL && layout->queue_error(name) == NULL &&
+		    is_slip(own, name))
+			hint = mq_xasprintf("; did you mean %s?", name);
+	}
+	freeReplyObject(reply);
+	return hint != NULL ? hint : mq_xstrdup("");
 }
