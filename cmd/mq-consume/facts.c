@@ -18,7 +18,7 @@
 static void
 note_activity(struct engine *e)
 {
-	e->errands.drain_next = 0;
+	errands_drain_soon(&e->errands);
 	policy_active(&e->policy);
 }
 
@@ -107,7 +107,7 @@ lose_all(struct engine *e)
 	}
 	executor_kill(&e->executor, SIGKILL);
 	inbox_renamed(&e->inbox);
-	e->errands.cleaning.next = 0;
+	errands_clean_soon(&e->errands);
 }
 
 static void
@@ -180,8 +180,7 @@ hear_session(void *arg, const struct fact *f)
 	switch (f->kind) {
 	case FACT_UP:
 		outbox_send_again(&e->outbox);
-		/* The server may have lost the report. */
-		e->counters.reported = false;
+		counters_runs_lost(&e->counters);
 		duplicates_resume(&e->duplicates);
 		inbox_look(&e->inbox, true);
 		report_service(e, true);
@@ -334,7 +333,7 @@ hear_inbox(void *arg, const struct fact *f)
 		/* The complaint about a refused settlement stands until it is
 		 * sent. */
 		if (!outbox_refused(&e->outbox) && e->lacks_since == 0)
-			e->session.complaint[0] = '\0';
+			session_works(&e->session);
 		break;
 	case FACT_ARRIVED:
 		note_activity(e);

@@ -62,7 +62,7 @@ say_overtaken(const struct message *m, const char *by)
 void
 outbox_lose(struct outbox *o, struct message *m, const char *why)
 {
-	o->counters->queues[m->queue].counts.lease_lost++;
+	counters_lost(o->counters, m);
 	say_overtaken(m, why);
 }
 

@@ -36,8 +36,7 @@ struct counters {
 	long returned;
 	bool refused;
 	struct mq_buf runs; /* the last report of long ones */
-	bool reported;	    /* the server has confirmed it, or will; the engine
-			* takes that back */
+	bool reported;	    /* the server has confirmed it, or will */
 };
 
 void counters_init(struct counters *, const struct options *,
@@ -51,6 +50,10 @@ void counters_settled(struct counters *, const struct message *);
 void counters_send(struct counters *);
 /* Tells the long runs: text as of queue/stats.h, taken; empty: nothing runs. */
 void counters_tell_runs(struct counters *, struct mq_buf *text);
+/* The server may have lost that report. */
+void counters_runs_lost(struct counters *);
+/* The lease of a message was lost before its outcome was confirmed. */
+void counters_lost(struct counters *, const struct message *);
 /* Since the start: done, failed, retried and lease_lost; the others are 0. */
 struct mq_counts counters_totals(const struct counters *);
 /* Says the totals, with --verbose or if leases were lost. */

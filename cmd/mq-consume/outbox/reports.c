@@ -183,6 +183,18 @@ counters_tell_runs(struct counters *c, struct mq_buf *text)
 	mq_buf_free(text);
 }
 
+void
+counters_runs_lost(struct counters *c)
+{
+	c->reported = false;
+}
+
+void
+counters_lost(struct counters *c, const struct message *m)
+{
+	c->queues[m->queue].counts.lease_lost++;
+}
+
 /* --- results ---------------------------------------------------------------- */
 
 /* The queue that hears of the end; NULL: none.  A notice has no other. */

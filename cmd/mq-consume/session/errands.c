@@ -202,6 +202,18 @@ errands_drain(struct errands *all)
 		(void)begin_errand(all, ERRAND_DRAIN);
 }
 
+void
+errands_drain_soon(struct errands *all)
+{
+	all->drain_next = 0;
+}
+
+void
+errands_clean_soon(struct errands *all)
+{
+	all->cleaning.next = 0;
+}
+
 /* --- survey -------------------------------------------------------------- */
 
 /* Seconds between two surveys: consumers with messages renew their leases more

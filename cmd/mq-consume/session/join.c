@@ -51,6 +51,12 @@ session_complain(void *session, const char *error)
 }
 
 void
+session_works(struct session *s)
+{
+	s->complaint[0] = '\0';
+}
+
+void
 session_reset(void *session, const char *why)
 {
 	struct session *s = session;

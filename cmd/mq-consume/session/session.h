@@ -122,8 +122,7 @@ struct session {
 	struct mq_consumer
 	    self; /* sends commands; with the connection's name */
 	struct lease lease;
-	char complaint[256]; /* last error said; empty: none, as the engine says
-			      * when something works */
+	char complaint[256]; /* last error said; empty: none */
 
 	struct mq_pairs pairs;
 	struct mq_switch news; /* of another master */
@@ -167,6 +166,8 @@ void session_ask_pause(struct session *);
 void session_tell_slots(struct session *, int messages);
 /* Says an error of the server, if it is another complaint than the last one. */
 void session_complain(void *session, const char *error);
+/* The complaint is over. */
+void session_works(struct session *);
 
 /* --- for this folder ---------------------------------------------------------- */
 
@@ -257,8 +258,7 @@ struct errands {
 
 	struct errand errands[ERRANDS];
 	struct cleaning cleaning;
-	/* Steady time before which no look begins; 0, which the engine may set: none. */
-	double drain_next;
+	double drain_next; /* steady time before which no look begins */
 	struct survey survey;
 	struct transfers transfers;
 };
@@ -271,8 +271,12 @@ void errands_tick(struct errands *, bool counts, bool waits);
 bool errands_cleaned(struct errands *);
 /* The consumer leaves: another one may clean. */
 void errands_resign(struct errands *);
+/* Makes the next round of cleaning due at once. */
+void errands_clean_soon(struct errands *);
 /* Looks whether the queues are empty, unless it did less than 0.9 s ago. */
 void errands_drain(struct errands *);
+/* Allows the next look at once. */
+void errands_drain_soon(struct errands *);
 /* A message was pushed. */
 void errands_transfer(struct errands *);
 /* Breaks off the errands under way; but transfers are brought to an end, which is waited
