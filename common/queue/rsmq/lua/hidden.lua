@@ -14,7 +14,8 @@
 -- include walk
 
 local q = queue_keys(1)
-local at = locate(q, 'delayed', ARGV[1], ARGV[2])
+local ready = visible(q)
+local at = math.max(past(q, ARGV[1], ARGV[2]), ready)
 local reply = { count_hidden(q, at, tonumber(ARGV[3]), held_from(q, 5)) }
-reply[7] = visible(q)
+reply[7] = ready
 return reply
