@@ -48,6 +48,23 @@ add_text(struct table *t, const char *text, enum style style)
 	add_cell(t, text, (int)strlen(text), style);
 }
 
+/* By hand: most of what there is to print are numbers. */
+static void
+add_number(struct table *t, long long n, enum style style)
+{
+	char text[24], *p = text + sizeof(text) - 1;
+	unsigned long long rest =
+	    n < 0 ? 0 - (unsigned long long)n : (unsigned long long)n;
+
+	*p = '\0';
+	do
+		*--p = (char)('0' + rest % 10);
+	while ((rest /= 10) > 0);
+	if (n < 0)
+		*--p = '-';
+	add_cell(t, p, (int)(text + sizeof(text) - 1 - p), style);
+}
+
 static void
 add_left(struct mq_buf *text, int64_t until_ms, int64_t now_ms)
 {
@@ -151,8 +168,7 @@ add_field(
 		    v.real < 0.05 ? 0 : v.real);
 		add_text(t, text, style);
 	} else {
-		snprintf(text, sizeof(text), "%lld", v.n);
-		add_text(t, text, f->red && v.n > 0 ? STYLE_RED : style);
+		add_number(t, v.n, f->red && v.n > 0 ? STYLE_RED : style);
 	}
 	if (f->grows && q->grows)
 		t->cells[t->used - 1].style = STYLE_GROWS;
