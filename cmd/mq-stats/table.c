@@ -368,7 +368,7 @@ table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 {
 	static const struct view plain;
 	size_t rows = t->used / (size_t)t->count - t->total, shown = rows, i;
-	int width[COLUMNS_MAX];
+	int width[COLUMNS_MAX] = {0};
 	int room = view->height - 1 - t->total;
 	const struct cell *row = t->cells;
 	bool marked;

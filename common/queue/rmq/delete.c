@@ -122,7 +122,7 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	for (i = 0; i < u->all.n; i++)
 		u->all.list[i].queue = mq_xstrdup(queue);
 	rv = rmq_cleaner_ask(&w, &u->all, asked, QUESTIONS, &answers);
-	if (w.round.refused > 0 || mq_round_end(&w.round) == -1)
+	if (rv == 0 && (w.round.refused > 0 || mq_round_end(&w.round) == -1))
 		rv = -1;
 	for (i = 0, n = answers; rv == 0 && i < u->all.n; i++, n += QUESTIONS) {
 		u->other |= n[OTHERS] > 0 || n[OTHER_UNACKED] > 0;
