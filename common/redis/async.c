@@ -252,7 +252,7 @@ mq_async_flush(struct mq_async *a)
 	struct mq_async *node;
 	int done = 0;
 
-	LIST_FOREACH(node, &a->nodes, in_nodes)
+	for (node = a->behind; node != NULL; node = node->next)
 		mq_async_flush(node);
 	/* On an error the library's own next write fails in the same way; after
 	 * success it need not wait for room. */
@@ -290,7 +290,7 @@ mq_async_moves(struct mq_async *a, const struct mq_command *c)
 	moved = a->moved;
 	if (a->context != NULL)
 		moved += a->context->c.reader->len;
-	LIST_FOREACH(node, &a->nodes, in_nodes)
+	for (node = a->behind; node != NULL; node = node->next)
 		if (node->context != NULL)
 			moved += node->context->c.reader->len;
 	if (moved == a->moved_before)

@@ -68,9 +68,8 @@ struct mq_async {
 	const struct mq_async_route *route; /* NULL: it is one server's */
 	/* Which has this one behind it; or itself, from mq_async_open() on. */
 	struct mq_async *front;
-	LIST_HEAD(mq_async_list,
-	    mq_async) nodes; /* of a front: what is behind it */
-	LIST_ENTRY(mq_async) in_nodes;
+	struct mq_async *behind; /* of a front: one of the others... */
+	struct mq_async *next;	 /* ...and of these, the next one */
 	char missing[512]; /* behind a front: see mq_async_away(); or empty */
 };
 

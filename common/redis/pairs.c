@@ -447,7 +447,8 @@ open_link(struct mq_cluster *all, int i, const struct mq_request *q)
 		link->pair.main.events = link->pair.wake.events = &link_events;
 		link->pair.main.arg = link->pair.wake.arg = link;
 		link->pair.main.front = link->pair.wake.front = &all->front;
-		LIST_INSERT_HEAD(&all->front.nodes, &link->pair.main, in_nodes);
+		link->pair.main.next = all->front.behind;
+		all->front.behind = &link->pair.main;
 	}
 	link->needed |= q != NULL && !optional;
 	if (!link->open &&
