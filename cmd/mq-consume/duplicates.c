@@ -168,6 +168,7 @@ remote_get(struct duplicates *d, const char *url)
 		r = mq_xcalloc(1, sizeof(*r));
 		r->of = d;
 		r->url = mq_xstrdup(url);
+		r->since = -RETRY; /* the machine may have just booted */
 		ev_timer_init(&r->tick, on_tick, SILENCE, SILENCE);
 		r->tick.data = r;
 		ev_timer_start(d->session->loop, &r->tick);

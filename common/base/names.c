@@ -66,11 +66,12 @@ mq_names_have(const struct mq_names *l, const char *name)
 const struct mq_name *
 mq_names_find(const struct mq_names *l, const char *name, size_t *count)
 {
-	const struct mq_name *first, *end = l->list + l->n;
+	const struct mq_name *first, *end;
 
 	*count = 0;
 	if (!mq_names_have(l, name))
 		return NULL;
+	end = l->list + l->n;
 	first = bsearch(name, l->list, l->n, sizeof(*l->list), by_name);
 	while (first > l->list && by_name(name, first - 1) == 0)
 		first--;

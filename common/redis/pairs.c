@@ -541,8 +541,9 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 	struct mq_requests list = TAILQ_HEAD_INITIALIZER(list);
 	struct mq_request *q;
 
-	(void)loop;
 	(void)events;
+	/* Another timer may have started it again meanwhile. */
+	ev_timer_stop(loop, w);
 	ev_timer_set(w, RETRY_S, 0);
 	TAILQ_CONCAT(&list, &all->later, link);
 	while ((q = TAILQ_FIRST(&list)) != NULL) {
@@ -556,8 +557,9 @@ on_news(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct mq_cluster *all = w->data;
 
-	(void)loop;
 	(void)events;
+	/* Another timer may have started it again meanwhile. */
+	ev_timer_stop(loop, w);
 	ev_timer_set(w, NEWS_S, 0);
 	all->front.events->changed(all->front.arg, NULL, 0);
 }
