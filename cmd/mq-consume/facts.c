@@ -33,12 +33,13 @@ settle_message(struct engine *e, struct message *m, enum mq_outcome outcome)
 void
 engine_give_back(struct engine *e, int queue, bool at_once)
 {
+	int i = queue == -1 ? 0 : queue;
+	int end = queue == -1 ? e->opt->queue_count : queue + 1;
 	struct message *m;
-	int i;
 
-	for (i = 0; i < e->opt->queue_count; i++)
-		while ((queue == -1 || i == queue) &&
-		    (m = inbox_take_newest(&e->inbox, i)) != NULL) {
+	/* A pause of all queues is told of each. */
+	for (; i < end; i++)
+		while ((m = inbox_take_newest(&e->inbox, i)) != NULL) {
 			if (at_once)
 				outbox_settle(&e->outbox, m, MQ_OUTCOME_FRONT);
 			else

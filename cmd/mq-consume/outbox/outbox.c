@@ -535,8 +535,7 @@ void
 outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 {
 	bool held = o->holding;
-	int slots = rules_slots(o->opt, NULL);
-	int most = o->many ? MANY_MAX : MIN(slots, ENOUGH);
+	int slots, most = MANY_MAX;
 
 	if (outcome == MQ_OUTCOME_FRONT &&
 	    !TAILQ_EMPTY(&o->queues[m->queue].back)) {
@@ -552,6 +551,10 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 		send_settlement(o, m);
 		return;
 	}
+	/* Looks at all queues. */
+	slots = o->many ? MANY_MAX : rules_slots(o->opt, NULL);
+	if (!o->many)
+		most = MIN(slots, ENOUGH);
 	m->waits = true;
 	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
 	o->queues[m->queue].waiting++;
