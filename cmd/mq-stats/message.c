@@ -99,7 +99,7 @@ message_facts(
 	if (m->reason != NULL)
 		mq_json_set(v, "reason", mq_json_text(m->reason));
 	set_options(v, &m->envelope);
-	history = mq_history_list(&m->envelope, SIZE_MAX);
+	history = mq_history_list(&m->envelope, false);
 	if (json_array_size(history) > 0)
 		mq_json_set(v, "history", history);
 	else

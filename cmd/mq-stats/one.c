@@ -284,7 +284,7 @@ print_message(const struct found *f)
 	printf("%-12s%zu\n", "size", s.envelope.payload_len);
 	printf("%-12s%s\n", "payload", text);
 	free(text);
-	history = mq_history_list(&s.envelope, SIZE_MAX);
+	history = mq_history_list(&s.envelope, false);
 	json_array_foreach(history, i, v)
 		print_failure(v);
 	json_decref(history);

@@ -48,23 +48,6 @@ add_text(struct table *t, const char *text, enum style style)
 	add_cell(t, text, (int)strlen(text), style);
 }
 
-/* By hand: most of what there is to print are numbers. */
-static void
-add_number(struct table *t, long long n, enum style style)
-{
-	char text[24], *p = text + sizeof(text) - 1;
-	unsigned long long rest =
-	    n < 0 ? 0 - (unsigned long long)n : (unsigned long long)n;
-
-	*p = '\0';
-	do
-		*--p = (char)('0' + rest % 10);
-	while ((rest /= 10) > 0);
-	if (n < 0)
-		*--p = '-';
-	add_cell(t, p, (int)(text + sizeof(text) - 1 - p), style);
-}
-
 static void
 add_left(struct mq_buf *text, int64_t until_ms, int64_t now_ms)
 {
@@ -142,7 +125,8 @@ add_field(
 	const struct mq_queue_stats *q = record;
 	struct value v = field_get(f, record, now_ms);
 	enum style style = STYLE_PLAIN;
-	char text[32], *visible;
+	char text[32] = "", *end = text + sizeof(text) - 1, *p = end, *visible;
+	long long rest = v.n;
 
 	if (v.type == VALUE_NONE) {
 		add_text(t, f->sparse ? "" : "-", style);
@@ -168,7 +152,14 @@ add_field(
 		    v.real < 0.05 ? 0 : v.real);
 		add_text(t, text, style);
 	} else {
-		add_number(t, v.n, f->red && v.n > 0 ? STYLE_RED : style);
+		/* By hand: most of what there is to print are numbers. */
+		do
+			*--p = (char)('0' + llabs(rest % 10));
+		while ((rest /= 10) != 0);
+		if (v.n < 0)
+			*--p = '-';
+		add_cell(t, p, (int)(end - p),
+		    f->red && v.n > 0 ? STYLE_RED : style);
 	}
 	if (f->grows && q->grows)
 		t->cells[t->used - 1].style = STYLE_GROWS;

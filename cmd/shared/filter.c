@@ -205,7 +205,7 @@ meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 	case REASON:
 		return matches_text(c, mq_envelope_get(e, MQ_HEADER_ERROR));
 	case STDERR:
-		last = mq_history_list(e, 1);
+		last = mq_history_list(e, true);
 		v = json_object_get(json_array_get(last, 0), "stderr");
 		rv = v != NULL &&
 		    matches_regex(

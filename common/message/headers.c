@@ -233,19 +233,19 @@ checked_failure(const json_t *from)
 }
 
 json_t *
-mq_history_list(const struct mq_envelope *e, size_t most)
+mq_history_list(const struct mq_envelope *e, bool last)
 {
 	const json_t *list = json_object_get(e->headers, MQ_HEADER_HISTORY);
 	const json_t *value;
 	json_t *v, *out = json_array();
-	size_t i = json_array_size(list);
+	size_t i, n = json_array_size(list);
 
-	while (i > 0 && json_array_size(out) < most) {
-		value = json_array_get(list, --i);
+	for (i = 0; i < n && !(last && json_array_size(out) > 0); i++) {
+		value = json_array_get(list, last ? n - 1 - i : i);
 		v = mq_json_load(
 		    json_string_value(value), json_string_length(value), false);
 		if (json_is_object(v))
-			json_array_insert_new(out, 0, checked_failure(v));
+			json_array_append_new(out, checked_failure(v));
 		json_decref(v);
 	}
 	return out;
@@ -254,7 +254,7 @@ mq_history_list(const struct mq_envelope *e, size_t most)
 json_int_t
 mq_history_last_number(const struct mq_envelope *e, const char *name)
 {
-	json_t *last = mq_history_list(e, 1);
+	json_t *last = mq_history_list(e, true);
 	json_int_t n =
 	    json_integer_value(json_object_get(json_array_get(last, 0), name));
 

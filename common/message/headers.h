@@ -197,9 +197,9 @@ void mq_history_add(struct mq_envelope *, const struct mq_failure *);
 void mq_history_crash(
     struct mq_envelope *, long attempt, bool last, const char *host);
 
-/* The last failures, at most so many, as a JSON list of such objects, oldest first; members
+/* The failures, or only the last one, as a JSON list of such objects, oldest first; members
  * of the wrong types are left out.  A new reference. */
-json_t *mq_history_list(const struct mq_envelope *, size_t most);
+json_t *mq_history_list(const struct mq_envelope *, bool last);
 
 /* "at_ms" or "attempt" of the last one; 0: there is none. */
 json_int_t mq_history_last_number(const struct mq_envelope *, const char *name);

@@ -70,7 +70,7 @@ failure(const char *s)
 	json_t *list;
 
 	mq_history_add(&e, &f);
-	list = mq_history_list(&e, SIZE_MAX);
+	list = mq_history_list(&e, false);
 	assert(json_array_size(list) == 1);
 	assert(json_string_length(json_object_get(
 		   json_array_get(list, 0), "text")) <= MQ_HISTORY_TEXT);
@@ -88,7 +88,7 @@ history(const char *s)
 	json_t *list;
 
 	mq_envelope_set(&e, MQ_HEADER_HISTORY, s);
-	list = mq_history_list(&e, SIZE_MAX);
+	list = mq_history_list(&e, false);
 	assert(json_array_size(list) <= 1);
 	json_decref(list);
 	(void)mq_history_last_number(&e, "at_ms");

@@ -57,7 +57,7 @@ TEST(histories_of_others)
 
 	for (i = 0; i < COUNT(cases); i++) {
 		parse(&e, cases[i].header, &element);
-		list = mq_history_list(&e, SIZE_MAX);
+		list = mq_history_list(&e, false);
 		mq_buf_clear(&got);
 		mq_json_dump(list, &got);
 		assert_string_equal(mq_buf_str(&got), cases[i].want);
