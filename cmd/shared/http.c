@@ -588,7 +588,10 @@ http_work(struct http *h, const struct http_answer *good)
 		    h, a.status, NULL, n > 0 && a.status < 500 ? text : NULL);
 	if (size > 0)
 		body = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, out, 0);
-	if (body == MAP_FAILED)
+	if (body == MAP_FAILED && h->request.method != METHOD_POST)
 		http_refuse(h, 503, NULL, NULL);
+	/* What was posted is done, and is not to come again. */
+	if (body == MAP_FAILED)
+		size = 0;
 	answer(h, &a, NULL, body, (size_t)size);
 }
