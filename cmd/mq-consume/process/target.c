@@ -271,7 +271,12 @@ add_waiting(struct target *t, const char *p, size_t n)
 		STAILQ_INSERT_TAIL(&t->pieces, s, link);
 	}
 	if (is_live(t) || !spill_add(s, p, n)) {
-		/* Longer than what stays in memory, and no file to be had. */
+		/* Longer than what stays in memory, and no file to be had, or one that
+		 * the disk has no room for. */
+		if (s->fd != -1) {
+			s = spill_new();
+			STAILQ_INSERT_TAIL(&t->pieces, s, link);
+		}
 		mq_buf_add(&s->memory, p, n);
 		s->end += (off_t)n;
 	}
