@@ -158,8 +158,9 @@ local function remove(found, places)
   return took, done
 end
 
--- Where none has options, they come before the removal, which may be refused in a list;
--- else all come after it, in order, and cannot be refused any more.
+-- Those in a list of which none has options come before the removal, which may be
+-- refused; else all come after it, in order.  Those in a set come before it in any case:
+-- servers before Redis 7 cannot tell whether what comes will be refused.
 local function take_found(how, found, places)
   local moves = how == 'move' or how == 'fresh'
   local new, w, asking = all_options(found, how == 'fresh')
@@ -172,6 +173,9 @@ local function take_found(how, found, places)
     call('LTRIM', to.ready, 0, -1)
     call('LPUSH', to.ready, unpack(new))
   end
+  if in_set and moves and not plain then
+    arrive_all(to, new, w, own, false, true)
+  end
   local took, refused = remove(found, places)
   if refused and plain and moves then
     call('LTRIM', to.ready, #found, -1)
@@ -183,8 +187,8 @@ local function take_found(how, found, places)
     make_known(to, queues)
   end
   local start = in_set and now_us or not plain and stopwatch()
-  if moves and not plain then
-    arrive_all(to, new, w, own, false, in_set)
+  if not in_set and moves and not plain then
+    arrive_all(to, new, w, own)
   end
   -- A rejected message holds nothing, though another one with its id may.
   if how == 'vanish' then
