@@ -96,6 +96,25 @@ with_rights() {
 	assert_output passes
 }
 
+@test "acl: a server that cannot tell of rights refuses before the first message moves" {
+	is rmq || return 0
+	local right keys=(ready priority delayed locks clock result::)
+	keys=("${keys[@]/#/rmq::queue::[q]::}")
+	"$BUILD/mq-publish" -q -g g q x
+	run_mq 1 mq-consume -n 1 q -- false
+	for right in hget set; do
+		redis acl setuser six reset on nopass '~*' '&*' +@all "-$right" >/dev/null
+		run redis --user six --pass x eval "
+			local message = redis.call('LINDEX', KEYS[1], 0)
+			local ARGV = { 'take', 1, message, 'fresh', 1, ('x'):rep(32), message }
+			$(sh "$root/common/queue/embed.sh" -t "$root/common/queue/rmq/lua/walk.lua" |
+			sed 's/redis.acl_check_cmd/nil/')" 14 'rmq::queue::[q]::rejected' \
+			"${keys[@]}" "${keys[@]}" rmq::queues
+		assert_output --partial "run this command"
+		assert_equal "$(held q)" "0 0 0 1"
+	done
+}
+
 @test "acl: users that begin with all channels, as those of Redis 6.2 do" {
 	redis config set acl-pubsub-default allchannels >/dev/null
 	for tool in publish consume lease stats clean return purge pause; do
