@@ -324,7 +324,6 @@ static void
 hear_inbox(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
-	struct mq_counts *counts;
 
 	switch (f->kind) {
 	case FACT_WAKE:
@@ -363,12 +362,8 @@ hear_inbox(void *arg, const struct fact *f)
 		mq_async_flush(e->session.self.async);
 		break;
 	case FACT_UNFIT:
-		/* A run whose consumer died. */
-		if (f->unfit->kind == UNFIT_CRASHED) {
-			counts = &e->counters.queues[f->message->queue].counts;
-			counts->runs++;
-			counts->crashed++;
-		}
+		if (f->unfit->kind == UNFIT_CRASHED)
+			counters_crashed(&e->counters, f->message->queue);
 		settle_message(e, f->message,
 		    verdict_unfit(&e->verdicts, f->message, f->unfit));
 		break;

@@ -14,6 +14,11 @@
 #include "settings.h"
 #include "stats.h"
 
+struct mq_consumer_queue {
+	struct mq_consumer *of;
+	bool absent; /* see mq_consumer_lacks() */
+};
+
 struct mq_consumer {
 	/* The caller's. */
 	struct mq_async *async;
@@ -22,10 +27,7 @@ struct mq_consumer {
 	/* The module's. */
 	struct mq_command *lapsed; /* to be sent when entering */
 	int lapsed_count;
-	struct mq_consumer_queue {
-		struct mq_consumer *of;
-		bool absent; /* see mq_consumer_lacks() */
-	} * queues;	     /* once the session has entered */
+	struct mq_consumer_queue *queues; /* once the session has entered */
 	struct {
 		mq_number_fn *fn; /* NULL: it has been called */
 		void *arg;

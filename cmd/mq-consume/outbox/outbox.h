@@ -20,13 +20,6 @@
  * by queue, and the long runs, if these have changed.  If the connection is lost before
  * the answer, counts may be lost: none is counted twice. */
 
-struct queue_counters {
-	struct mq_counts counts; /* not sent yet; others may add to these */
-	double run_ms;		 /* below 1: the rest of counts.run_ms */
-	long long pushed;	 /* not counted at their new queue yet */
-	char *to;		 /* where the last of those went; free() */
-};
-
 struct counters {
 	const struct options *opt;
 	struct mq_consumer *server;
@@ -54,6 +47,8 @@ void counters_tell_runs(struct counters *, struct mq_buf *text);
 void counters_runs_lost(struct counters *);
 /* The lease of a message was lost before its outcome was confirmed. */
 void counters_lost(struct counters *, const struct message *);
+/* A run whose consumer died. */
+void counters_crashed(struct counters *, int queue);
 /* Since the start: done, failed, retried and lease_lost; the others are 0. */
 struct mq_counts counters_totals(const struct counters *);
 /* Says the totals, with --verbose or if leases were lost. */

@@ -13,6 +13,13 @@
 
 /* --- counters --------------------------------------------------------------- */
 
+struct queue_counters {
+	struct mq_counts counts; /* not sent yet */
+	double run_ms;		 /* below 1: the rest of counts.run_ms */
+	long long pushed;	 /* not counted at their new queue yet */
+	char *to;		 /* where the last of those went; free() */
+};
+
 void
 counters_init(struct counters *c, const struct options *opt,
     struct mq_consumer *server, const char *server_name)
@@ -193,6 +200,13 @@ void
 counters_lost(struct counters *c, const struct message *m)
 {
 	c->queues[m->queue].counts.lease_lost++;
+}
+
+void
+counters_crashed(struct counters *c, int queue)
+{
+	c->queues[queue].counts.runs++;
+	c->queues[queue].counts.crashed++;
 }
 
 /* --- results ---------------------------------------------------------------- */

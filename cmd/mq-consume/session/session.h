@@ -221,7 +221,7 @@ struct cleaning {
 	bool ours;	   /* some key is */
 	int answers;	   /* missing: whose the keys are */
 	long long wait_ms; /* until the first key may be free */
-	/* Steady time of the next competition; 0, which the engine may set: at once. */
+	/* Steady time of the next competition; 0: at once. */
 	double next;
 	unsigned long long scan_from; /* of the next round */
 };
