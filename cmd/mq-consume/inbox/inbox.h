@@ -97,10 +97,9 @@ struct inbox {
 	bool look_wanted; /* the next pass also looks for pauses */
 	bool looking;	  /* this pass does */
 	ev_timer due_timer, look_timer;
-	ev_timer
-	    settle_first; /* before a claim that a settlement makes useless */
-	bool all_paused;  /* whatever the queues say */
-	bool any_called;  /* since the last pass, some queue was */
+	ev_timer settle_first; /* before a claim that one makes useless */
+	bool all_paused;       /* whatever the queues say */
+	bool any_called;       /* since the last pass, some queue was */
 };
 
 void inbox_init(struct inbox *);

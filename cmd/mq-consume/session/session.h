@@ -119,8 +119,7 @@ struct session {
 
 	/* Others read these. */
 	enum session_state state;
-	struct mq_consumer
-	    self; /* sends commands; with the connection's name */
+	struct mq_consumer self; /* sends; with the connection's name */
 	struct lease lease;
 	char complaint[256]; /* last error said; empty: none */
 
