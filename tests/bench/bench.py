@@ -194,8 +194,8 @@ def print_():
 
     rounds(one)
     compare("print %d messages" % MANY, "mq-consume -l | cat", "redis-benchmark RPOPLPUSH",
-            "print-pipe", "print-pop", ">= 0.5")
-    compare("", "mq-consume -l >/dev/null", "-P 100 -c 1", "print-null", "print-pop", ">= 0.5")
+            "print-pipe", "print-pop", ">= 1.4")
+    compare("", "mq-consume -l >/dev/null", "-P 100 -c 1", "print-null", "print-pop", ">= 1.4")
     compare("", "mq-consume --jsonl | cat", "the same", "print-json", "print-pop", ">= 0.8")
     memory("peak memory", "mq-consume -l | cat", "print-pipe", 8)
     if LONG:
@@ -376,7 +376,7 @@ def return_():
 
     operator("return %d rejected" % SOME, "return", "mq-return Q", "RPOPLPUSH, 1 a round trip",
              prepare, ("mq-return", "-q", QUEUE),
-             "RPOPLPUSH %s %s\n" % (REJECTED, READY) * (SOME + 1), check, ">= 20")
+             "RPOPLPUSH %s %s\n" % (REJECTED, READY) * (SOME + 1), check, ">= 65")
 
 
 def purge():
@@ -405,7 +405,7 @@ def clean():
                  count, 20, "TTL {c}::heartbeat", "SMEMBERS {c}::queues", "SADD rmq::queues {q}",
                  *back, "DEL {c}::queue::[{q}]::unacked", "DEL {c}::queue::[{q}]::consumers",
                  "SREM {c}::queues {q}", "SREM rmq::connections {name}", "DEL {c}::queues"),
-             check, ">= 15")
+             check, ">= 25")
 
 
 def stats():
@@ -422,7 +422,7 @@ def stats():
                  count, count, "LLEN rmq::queue::[{q}]::ready", "LLEN rmq::queue::[{q}]::rejected",
                  "TTL {c}::heartbeat", "SMEMBERS {c}::queues",
                  "SMEMBERS {c}::queue::[{q}]::consumers", "LLEN {c}::queue::[{q}]::unacked"),
-             lambda: None, ">= 12")
+             lambda: None, ">= 80")
 
 
 LIST = "mq-stats", "-q", "--list", "ready", "-l", QUEUE
@@ -693,12 +693,12 @@ def rsmq():
     server.environment = environment
     server.flush()
     compare("RSMQ: send, 1 in flight", "mq-publish -l", "npm rsmq", "send-1", "send-1-node",
-            ">= 3.0")
+            ">= 100")
     compare("", "mq-publish -i, one by one", "npm rsmq", "one-by-one", "send-1-node")
     for flight in "1", "100":
         if flight == "100":
             compare("send, 100 in flight", "mq-publish -l", "npm rsmq", "send-100",
-                    "send-100-node", ">= 3.0")
+                    "send-100-node", ">= 6.5")
         compare("receive and delete, " + flight, "mq-consume -l", "npm rsmq",
                 "receive-" + flight, "receive-%s-node" % flight, ">= 3.0")
 
@@ -710,7 +710,7 @@ def rsmq():
 
 FLEET = {f.__name__: f for f in (
     fleet_crowd.wake, fleet_crowd.idle, fleet_work.stream, fleet_work.batch,
-    fleet_work.fork16, fleet_store.giveback, fleet_crowd.clean,
+    fleet_work.forks, fleet_store.giveback, fleet_crowd.clean,
     fleet_store.group, fleet_store.options, fleet_store.large,
     fleet_work.pickup, fleet_crowd.publishers, fleet_crowd.known)}
 

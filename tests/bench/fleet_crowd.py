@@ -109,8 +109,9 @@ def idle():
 
     samples = rounds(sample)
     for kind in list(kinds)[1:]:
-        value("idle: %s, %% CPU" % kind, samples, kind, "<= 1", "floor")
-        value("idle: %s, commands/s" % kind, samples, (kind, "commands"), "-")
+        value("idle: %s, %% CPU" % kind, samples, kind, "<= 0.8", "floor")
+        value("idle: %s, commands/s" % kind, samples, (kind, "commands"),
+              "<= 300" if len(kinds[kind][1]) == 1 else "<= 500")
     dismissed(servers, crowds)
 
 
