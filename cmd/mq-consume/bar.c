@@ -65,7 +65,7 @@ on_time(struct ev_loop *loop, ev_timer *w, int events)
 	}
 	add_piece(text, " ");
 	progress_line(line, text, part);
-	process_show(&e->process, line);
+	target_show(&e->process.errors, line);
 }
 
 void

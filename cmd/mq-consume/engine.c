@@ -22,7 +22,7 @@ static void
 flush_acks(struct engine *e)
 {
 	enum executor_acks acks = e->executor.table->acks;
-	bool runs_none = executor_running(&e->executor) == 0;
+	bool runs_none = e->executor.running == 0;
 	bool careful = policy_is_careful(&e->policy);
 	bool at_rest = e->inbox.held == 0 &&
 	    (acks == ACKS_AT_ONCE || runs_none) &&
@@ -46,7 +46,7 @@ give_back_unstarted(struct engine *e)
 	 * The messages of killed commands go back together, in order, but do
 	 * not wait for a command that does not end. */
 	if (e->inbox.claiming ||
-	    (now && executor_busy(&e->executor) > 0 &&
+	    (now && e->executor.busy > 0 &&
 		policy_just_signalled(&e->policy)) ||
 	    !session_is_up(&e->session) || !session_holds_lease(&e->session))
 		return;
@@ -66,7 +66,7 @@ check_end(struct engine *e)
 	if (policy_level(&e->policy) >= STOP_SOON ||
 	    policy_limit_reached(&e->policy, 0)) {
 		/* Stream workers end before the connection leaves. */
-		if (executor_busy(&e->executor) > 0) {
+		if (e->executor.busy > 0) {
 			policy_stop(&e->policy, STOP_SOON, 0, 0);
 			return;
 		}
@@ -158,7 +158,7 @@ static void
 init_runs(struct engine *e)
 {
 	struct mq_consumer *server = &e->session.self;
-	const char *host = process_host(&e->process);
+	const char *host = e->process.environment.host;
 
 	e->duplicates = (struct duplicates){.session = &e->session,
 	    .host = host,
@@ -253,7 +253,7 @@ engine_run(const struct options *opt, struct mq_server *server,
 	ev_run(e.loop, 0);
 	ev_timer_stop(e.loop, &e.bar.timer);
 	if (e.bar.wanted)
-		process_show(&e.process, NULL);
+		target_show(&e.process.errors, NULL);
 	errands_end(&e.errands);
 	counters_say(&e.counters);
 	duplicates_free(&e.duplicates);

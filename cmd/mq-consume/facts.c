@@ -60,8 +60,7 @@ end_engine(struct engine *e)
 static int
 count_in_hand(const struct engine *e)
 {
-	return e->inbox.held + executor_running(&e->executor) +
-	    e->outbox.settling;
+	return e->inbox.held + e->executor.running + e->outbox.settling;
 }
 
 bool
@@ -78,7 +77,7 @@ report_service(struct engine *e, bool up)
 {
 	const struct mq_counts sum = counters_totals(&e->counters);
 
-	service_report(e->service, up, executor_running(&e->executor), &sum);
+	service_report(e->service, up, e->executor.running, &sum);
 }
 
 /* The outcome of all messages does not count any more. */
@@ -141,7 +140,7 @@ check_room(struct engine *e)
 		return;
 	if (policy_level(&e->policy) < STOP_SOON)
 		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_AGAIN, 0);
-	else if (executor_running(&e->executor) == 0)
+	else if (e->executor.running == 0)
 		end_engine(e);
 }
 
@@ -522,7 +521,7 @@ hear_ends(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
 	struct mq_counts n;
-	int running = executor_running(&e->executor);
+	int running = e->executor.running;
 
 	switch (f->kind) {
 	case FACT_WAKE:
@@ -530,8 +529,7 @@ hear_ends(void *arg, const struct fact *f)
 		break;
 	case FACT_STOP:
 		if (f->yes && policy_level(&e->policy) == STOP_SOON &&
-		    running > 0 && executor_busy(&e->executor) > 0 &&
-		    !e->opt->quiet)
+		    running > 0 && e->executor.busy > 0 && !e->opt->quiet)
 			mq_say("stopping; waiting for %d running %s", running,
 			    running == 1 ? "message" : "messages");
 		if (policy_level(&e->policy) >= STOP_SOON)
@@ -582,7 +580,7 @@ on_kill(void *arg, int sig)
 	struct engine *e = arg;
 
 	executor_kill(&e->executor, sig);
-	return executor_busy(&e->executor) > 0;
+	return e->executor.busy > 0;
 }
 
 void

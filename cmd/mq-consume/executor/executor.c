@@ -167,7 +167,7 @@ slot_ran(struct slot *s, const struct message *m, const struct mq_verdict *v)
 	if (policy_ran(x->policy, m->id, v->kind == MQ_VERDICT_BROKEN))
 		mq_say("%s: %s for %d messages in a row; resting, and counting "
 		       "no attempts until a run ends otherwise",
-		    process_command(x->process)->path, v->how, POLICY_BROKEN);
+		    x->process->command.path, v->how, POLICY_BROKEN);
 }
 
 void
@@ -250,18 +250,6 @@ executor_stop_run(struct executor *x, struct message *m, enum mq_stop how)
 	return true;
 }
 
-int
-executor_running(const struct executor *x)
-{
-	return x->running;
-}
-
-int
-executor_busy(const struct executor *x)
-{
-	return x->busy;
-}
-
 bool
 executor_rests(const struct executor *x)
 {
@@ -298,16 +286,15 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 		while (len > 0 && (text[len] & 0xc0) == 0x80)
 			len--;
 		/* The strings but text are borrowed. */
-		runs[n++] = (struct mq_run){
-		    .queue = (char *)(uintptr_t)m->queue_name,
-		    .id = m->id,
-		    .script =
-			(char *)(uintptr_t)process_command(x->process)->line,
-		    .text = mq_xstrndup(text, len),
-		    .attempt = m->attempts + 1,
-		    .pid = s->run.pid,
-		    .started_ms = s->started_ms,
-		    .grace_ms = x->opt->grace_ms};
+		runs[n++] =
+		    (struct mq_run){.queue = (char *)(uintptr_t)m->queue_name,
+			.id = m->id,
+			.script = (char *)(uintptr_t)x->process->command.line,
+			.text = mq_xstrndup(text, len),
+			.attempt = m->attempts + 1,
+			.pid = s->run.pid,
+			.started_ms = s->started_ms,
+			.grace_ms = x->opt->grace_ms};
 	}
 	if (n > 0)
 		mq_runs_write(runs, n, out);

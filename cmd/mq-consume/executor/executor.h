@@ -74,9 +74,6 @@ bool executor_stop_run(struct executor *, struct message *, enum mq_stop how);
 void executor_acked(struct executor *, const struct message *);
 /* Whether acked messages are not done yet. */
 bool executor_owes(const struct executor *);
-/* How many messages it has; how many commands run or wait for answers. */
-int executor_running(const struct executor *);
-int executor_busy(const struct executor *);
 /* Whether all slots rest after failures. */
 bool executor_rests(const struct executor *);
 /* Appends the long runs, as of queue/stats.h. */
@@ -206,7 +203,9 @@ struct executor {
 	fact_fn *hear;
 	void *arg;
 
+	/* Others read these two. */
 	int running; /* messages in hands, or printed and not done */
+	int busy;    /* slots that run or wait for answers */
 	struct printer printer;
 
 	/* Of slots; none is made while messages are printed. */
@@ -217,7 +216,6 @@ struct executor {
 	int *runs;	       /* of each queue, */
 	bool uneven;	       /* which may have different numbers of them */
 	struct slot_list free; /* the last busy one first */
-	int busy;	       /* slots that run or wait for answers */
 	int resting;
 	double run_s;	      /* smoothed duration of a run; 0: unknown */
 	double last_end;      /* steady time when a slot became free last */

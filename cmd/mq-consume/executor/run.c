@@ -49,7 +49,7 @@ report_failed_start(struct slot *s, int error)
 {
 	struct executor *x = s->executor;
 	struct message *m = TAILQ_FIRST(&s->hand);
-	const char *script = process_command(x->process)->path;
+	const char *script = x->process->command.path;
 
 	if (error == E2BIG && m != NULL && s->ones == NULL) {
 		slot_release(s, m);

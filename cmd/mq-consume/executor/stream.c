@@ -404,14 +404,13 @@ say_silence(struct slot *s, double lasts)
 		mq_say("%s: worker %ld has read %d message%s and written no "
 		       "verb for %.0f s; each message needs a verb on "
 		       "descriptor 3, flushed at once",
-		    process_command(s->executor->process)->path,
-		    (long)s->run.pid, n, n == 1 ? "" : "s", lasts);
+		    s->executor->process->command.path, (long)s->run.pid, n,
+		    n == 1 ? "" : "s", lasts);
 	else
 		mq_say("%s: worker %ld has read nothing for %.0f s; %d "
 		       "message%s on its standard input",
-		    process_command(s->executor->process)->path,
-		    (long)s->run.pid, lasts, s->count,
-		    s->count == 1 ? " waits" : "s wait");
+		    s->executor->process->command.path, (long)s->run.pid, lasts,
+		    s->count, s->count == 1 ? " waits" : "s wait");
 }
 
 /* Once a second: notices that nobody reads, and says once that a worker is silent for
@@ -520,7 +519,7 @@ replace_worker(struct slot *s)
 		return;
 	if (!x->opt->quiet)
 		mq_say("%s: %s%s; restarting in %.1f s",
-		    process_command(x->process)->path,
+		    x->process->command.path,
 		    strncmp(how, "worker ", 7) != 0 ? "worker: " : "", how,
 		    w->wait_s);
 	ev_timer_init(&w->restart, executor_on_time, w->wait_s, 0);

@@ -472,24 +472,6 @@ process_remove_dir(const struct process *p, const char *id)
 }
 
 void
-process_show(struct process *p, const char *line)
-{
-	target_show(&p->errors, line);
-}
-
-const struct command *
-process_command(const struct process *p)
-{
-	return &p->command;
-}
-
-const char *
-process_host(const struct process *p)
-{
-	return p->environment.host;
-}
-
-void
 process_allow(struct process *p, int slots)
 {
 	/* Each slot has its process, and pipes for input, verbs, answers with both

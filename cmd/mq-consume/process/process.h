@@ -261,8 +261,10 @@ struct process {
 	fact_fn *hear; /* NULL: nobody yet */
 	void *arg;
 
-	struct command command;		/* empty while printing */
-	struct environment environment; /* empty while printing */
+	/* Others read the command, and the host, which histories have, too; both are empty
+	 * while printing. */
+	struct command command;
+	struct environment environment;
 	struct joblog joblog;
 
 	/* Where the output of all runs goes, and their pipes. */
@@ -310,17 +312,8 @@ bool process_may_run(const struct process *);
 /* A message has ended: removes its directory if it is empty. */
 void process_remove_dir(const struct process *, const char *id);
 
-/* Shows a line on standard error, which is a terminal, until something else is written;
- * NULL: none any more. */
-void process_show(struct process *, const char *line);
-
 /* Opens the log files, or opens them anew. */
 void process_open_logs(struct process *);
-
-const struct command *process_command(const struct process *);
-
-/* The host's name for scripts and histories; empty while printing. */
-const char *process_host(const struct process *);
 
 /* --- arguments ---------------------------------------------------------- */
 
