@@ -23,8 +23,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 
-/* Seconds from TERM to KILL of the scripts, and for the last settlements. */
-#define KILL_AFTER 5.0
 /* A command that a signal ends does so within this time. */
 #define ENDING_S 1.0
 /* Each failure in a row makes the rest longer by this factor. */

@@ -21,6 +21,10 @@
 /* So many in a row say that the command is broken, and not the messages. */
 #define POLICY_BROKEN 10
 
+/* Seconds from TERM to KILL of a command; and from the end of one of its descriptors to
+ * its own, and for the last settlements. */
+#define KILL_AFTER 5.0
+
 enum stop_level {
 	STOP_NOT,
 	STOP_FETCHING, /* USR1: no more claims */

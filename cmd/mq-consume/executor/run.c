@@ -22,8 +22,6 @@
 
 /* The most that a pipe holds. */
 #define VERBS_AT_ONCE (1 << 20)
-/* Seconds from TERM to KILL after a timeout. */
-#define KILL_AFTER 5.0
 /* Before this time, the pipes of a run are read only at its end. */
 #define LISTEN_AFTER 0.01
 /* Without --prefetch: as many messages as the slots finish in this time. */

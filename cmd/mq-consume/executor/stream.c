@@ -25,10 +25,6 @@
 
 /* --- time -------------------------------------------------------------------- */
 
-/* Seconds from TERM to KILL; and from the end of a descriptor to that of the
- * worker. */
-#define KILL_AFTER 5.0
-
 /* Whether the worker gets no more messages, and is to end soon. */
 static bool
 is_leaving(const struct slot *s)
