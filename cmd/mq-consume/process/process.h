@@ -264,14 +264,13 @@ struct process {
 	struct joblog joblog;
 
 	/* Where the output of all runs goes, and their pipes. */
-	struct target errors;		  /* our standard error */
-	struct target standard;		  /* our standard output, if apart */
-	bool apart;			  /* runs have a second pipe */
-	struct target *logs;		  /* by queue; NULL without --log-dir */
-	FILE *stream;			  /* what mq_say() writes to */
-	struct run_output_list running;	  /* whose runs go on */
-	struct run_output_list lingering; /* whose runs are over */
-	int lingering_count;
+	struct target errors;		/* our standard error */
+	struct target standard;		/* our standard output, if apart */
+	bool apart;			/* runs have a second pipe */
+	struct target *logs;		/* by queue; NULL without --log-dir */
+	FILE *stream;			/* what mq_say() writes to */
+	struct run_output_list outputs; /* those that are over in that order */
+	int lingering_count;		/* of these: whose runs are over */
 	char text[OUTPUT_TAIL + 1]; /* returned last by run_output_close() */
 };
 

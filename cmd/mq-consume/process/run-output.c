@@ -21,7 +21,7 @@
 
 /* A pipe of a run, for its standard error or its standard output. */
 struct run_output {
-	TAILQ_ENTRY(run_output) link;	 /* running or lingering */
+	TAILQ_ENTRY(run_output) link;	 /* all */
 	TAILQ_ENTRY(run_output) waiting; /* of its target */
 	struct process *process;
 	struct target *target;
@@ -32,8 +32,9 @@ struct run_output {
 	bool open_line;	    /* the last byte of kept ended no line */
 	char cut[4];	    /* the beginning of a character, for a terminal */
 	size_t cut_len;
-	int fd; /* -1: the pipe has no writer any more */
-	bool lingers, waits;
+	int fd;	      /* -1: the pipe has no writer any more */
+	bool lingers; /* its run is over */
+	bool waits;
 	bool polled; /* reads do not block */
 	ev_io io;
 	size_t len;
@@ -230,12 +231,8 @@ free_output(struct run_output *r)
 {
 	close_pipe(r);
 	end_form(r);
-	if (r->lingers) {
-		TAILQ_REMOVE(&r->process->lingering, r, link);
-		r->process->lingering_count--;
-	} else {
-		TAILQ_REMOVE(&r->process->running, r, link);
-	}
+	TAILQ_REMOVE(&r->process->outputs, r, link);
+	r->process->lingering_count -= r->lingers;
 	free(r);
 }
 
@@ -353,7 +350,7 @@ open_pipe(struct process *p, struct target *target, int *end)
 	r->target = target;
 	r->form = p->opt->output;
 	r->fd = fds[0];
-	TAILQ_INSERT_TAIL(&p->running, r, link);
+	TAILQ_INSERT_TAIL(&p->outputs, r, link);
 	ev_io_init(&r->io, on_readable, r->fd, EV_READ);
 	r->io.data = r;
 	*end = fds[1];
@@ -428,17 +425,22 @@ static void
 close_output(struct run_output *r)
 {
 	struct process *p = r->process;
+	struct run_output *first = TAILQ_FIRST(&p->outputs);
 
 	end_form(r);
 	if (r->fd == -1) {
 		free_output(r);
 		return;
 	}
+	if (p->lingering_count == OUTPUTS_LINGERING_MAX) {
+		while (!first->lingers)
+			first = TAILQ_NEXT(first, link);
+		free_output(first);
+	}
 	r->lingers = true;
-	TAILQ_REMOVE(&p->running, r, link);
-	TAILQ_INSERT_TAIL(&p->lingering, r, link);
-	if (++p->lingering_count > OUTPUTS_LINGERING_MAX)
-		free_output(TAILQ_FIRST(&p->lingering));
+	p->lingering_count++;
+	TAILQ_REMOVE(&p->outputs, r, link);
+	TAILQ_INSERT_TAIL(&p->outputs, r, link);
 	if (!r->waits)
 		ev_io_start(p->loop, &r->io);
 }
@@ -470,8 +472,7 @@ outputs_init(struct process *p)
 	const cookie_io_functions_t functions = {.write = put_line};
 	struct stat out, err;
 
-	TAILQ_INIT(&p->running);
-	TAILQ_INIT(&p->lingering);
+	TAILQ_INIT(&p->outputs);
 	target_init(&p->errors, p, STDERR_FILENO, NULL, on_target_ready);
 	/* Unless both are the same file, pipe or terminal. */
 	p->apart = p->opt->output != OUTPUT_LIVE &&
@@ -489,19 +490,10 @@ outputs_init(struct process *p)
 	mq_say_to(p->stream);
 }
 
-static void
-copy_list(const struct run_output_list *list, const struct target *t)
-{
-	struct run_output *r, *next;
-
-	TAILQ_FOREACH_SAFE(r, list, link, next)
-		if (r->fd != -1 && r->target == t)
-			copy_output(r);
-}
-
 void
 outputs_log(struct process *p, int queue, int fd, const char *path)
 {
+	struct run_output *r, *next;
 	struct target *t;
 
 	if (p->logs == NULL)
@@ -513,8 +505,9 @@ outputs_log(struct process *p, int queue, int fd, const char *path)
 		return;
 	}
 	/* Earlier output belongs into the old file. */
-	copy_list(&p->running, t);
-	copy_list(&p->lingering, t);
+	TAILQ_FOREACH_SAFE(r, &p->outputs, link, next)
+		if (r->fd != -1 && r->target == t)
+			copy_output(r);
 	target_reopen(t, fd);
 }
 
@@ -524,10 +517,11 @@ outputs_end(struct process *p)
 	struct run_output *r, *next;
 	int i;
 
-	TAILQ_FOREACH_SAFE(r, &p->lingering, link, next) {
-		(void)take_most(r, READS_AT_END, false);
-		free_output(r);
-	}
+	TAILQ_FOREACH_SAFE(r, &p->outputs, link, next)
+		if (r->lingers) {
+			(void)take_most(r, READS_AT_END, false);
+			free_output(r);
+		}
 	for (i = 0; i < p->opt->queue_count && p->logs != NULL; i++)
 		target_end(&p->logs[i]);
 	free(p->logs);
