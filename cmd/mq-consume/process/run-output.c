@@ -12,6 +12,7 @@
 
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 
 /* Reads of one script before others have their turn. */
@@ -118,40 +119,25 @@ put_bytes(struct run_output *r, const char *p, size_t n)
 	mq_buf_free(&out);
 }
 
-/* How many of n bytes do not belong to a character that goes on behind them. */
-static size_t
-whole_characters(const char *p, size_t n)
-{
-	unsigned char c;
-	size_t back;
-
-	for (back = 1; back <= 3 && back <= n; back++) {
-		c = (unsigned char)p[n - back];
-		if (c >= 0xc0)
-			return back < (c >= 0xf0	? 4u :
-					      c >= 0xe0 ? 3u :
-							  2u) ?
-			    n - back :
-			    n;
-		if (c < 0x80)
-			break;
-	}
-	return n;
-}
-
 /* For a terminal: escapes control bytes.  last: no bytes follow. */
 static void
 put_visible(struct run_output *r, const char *p, size_t n, bool last)
 {
 	struct mq_buf raw = {0}, shown = {0};
-	size_t whole;
+	size_t cut = 1;
 
 	mq_buf_add(&raw, r->cut, r->cut_len);
 	mq_buf_add(&raw, p, n);
-	whole = last ? raw.len : whole_characters(raw.data, raw.len);
-	r->cut_len = raw.len - whole;
-	memcpy(r->cut, raw.data + whole, r->cut_len);
-	mq_buf_visible(&shown, raw.data, whole);
+	/* A last character that is not whole waits for its rest. */
+	while (cut < sizeof(r->cut) && cut < raw.len &&
+	    mq_utf8_inside(raw.data[raw.len - cut]))
+		cut++;
+	if (last || mq_utf8_len(raw.data + raw.len - cut, cut) > 0)
+		cut = 0;
+	r->cut_len = cut;
+	raw.len -= cut;
+	memcpy(r->cut, raw.data + raw.len, cut);
+	mq_buf_visible(&shown, raw.data, raw.len);
 	put_bytes(r, shown.data, shown.len);
 	mq_buf_free(&raw);
 	mq_buf_free(&shown);
