@@ -61,24 +61,21 @@ void mq_child_poll(struct mq_child *);
 struct mq_worker_setup {
 	sigset_t reset; /* signals a worker gets back at their default */
 	pid_t self;	/* the process that starts workers */
-	bool limited;	/* a worker gets back this limit of descriptors */
-	struct rlimit files;
-	bool no_core; /* a worker gets back this limit of core dumps */
-	struct rlimit core;
+	struct rlimit files, core; /* limits that a worker gets back */
 };
 
 /*
  * Must be called first of all.  Makes sure that descriptors 0 to 4 are taken, so
  * that nothing opened later needs moving out of the way, and that no
  * inherited descriptor beyond them reaches a worker.  Unblocks all signals, ignores
- * SIGPIPE and SIGXFSZ, and does not ignore SIGCHLD.  Returns 0, or -1 with errno.
+ * SIGPIPE and SIGXFSZ, and does not ignore SIGCHLD.  Workers get the limits of
+ * descriptors and core dumps that are in force now.  Returns 0, or -1 with errno.
  */
 int mq_worker_prepare(struct mq_worker_setup *);
 
-/* Raises the limit of descriptors of this process to n, as far as that is allowed.
- * Workers get the limit from before, and the limit of core dumps that was in force in
- * mq_worker_prepare().  Can be called again, for more. */
-void mq_worker_limits(struct mq_worker_setup *, int n);
+/* Raises the limit of descriptors of this process to n, as far as that is allowed.  Can
+ * be called again, for more. */
+void mq_worker_limits(int n);
 
 struct mq_worker {
 	const char *path; /* what to execute */

@@ -42,24 +42,22 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
 			sigaddset(&setup->reset, sig);
 	setup->self = getpid();
+	if (getrlimit(RLIMIT_NOFILE, &setup->files) == -1)
+		return -1;
 	return getrlimit(RLIMIT_CORE, &setup->core);
 }
 
 void
-mq_worker_limits(struct mq_worker_setup *setup, int n)
+mq_worker_limits(int n)
 {
-	struct rlimit now, more, core;
+	struct rlimit files;
 
-	setup->no_core = getrlimit(RLIMIT_CORE, &core) == 0 &&
-	    core.rlim_cur != setup->core.rlim_cur;
-	if (getrlimit(RLIMIT_NOFILE, &now) == -1 || now.rlim_cur >= (rlim_t)n)
+	if (getrlimit(RLIMIT_NOFILE, &files) == -1 ||
+	    files.rlim_cur >= (rlim_t)n)
 		return;
-	more = now;
-	more.rlim_cur = (rlim_t)n < more.rlim_max ? (rlim_t)n : more.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &more) == -1 || setup->limited)
-		return;
-	setup->files = now;
-	setup->limited = true;
+	files.rlim_cur =
+	    (rlim_t)n < files.rlim_max ? (rlim_t)n : files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
 int
@@ -120,10 +118,8 @@ become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	    dup2(w->verbs, MQ_WORKER_WRITE) == -1 ||
 	    dup2(w->answers, MQ_WORKER_READ) == -1)
 		return errno;
-	if (setup->limited)
-		setrlimit(RLIMIT_NOFILE, &setup->files);
-	if (setup->no_core)
-		setrlimit(RLIMIT_CORE, &setup->core);
+	setrlimit(RLIMIT_NOFILE, &setup->files);
+	setrlimit(RLIMIT_CORE, &setup->core);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	return w->before != NULL ? 0 : exec_worker(w, shell);
 }

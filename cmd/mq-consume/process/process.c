@@ -477,7 +477,7 @@ process_allow(struct process *p, int slots)
 	/* Each slot has its process, and pipes for input, verbs, answers with both
 	 * ends, and output, with temporary files.  Others do not depend on the
 	 * options. */
-	mq_worker_limits(p->setup,
+	mq_worker_limits(
 	    9 * slots + p->opt->queue_count + OUTPUTS_LINGERING_MAX + 128);
 }
 
