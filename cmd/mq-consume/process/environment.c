@@ -32,7 +32,7 @@ is_ours(const char *variable)
 	return false;
 }
 
-/* Without printf(3), here and below: each run has many of these. */
+/* Without printf(3): each run has many of these. */
 static void
 put_bytes(struct mq_buf *text, const char *name, const char *value, size_t len)
 {
@@ -52,16 +52,11 @@ put_string(struct mq_buf *text, const char *name, const char *value)
 	put_bytes(text, name, value, strlen(value));
 }
 
-/* value: not negative. */
 static void
 put_long(struct mq_buf *text, const char *name, long value)
 {
-	char digits[24], *p = digits + sizeof(digits);
-
-	do
-		*--p = (char)('0' + value % 10);
-	while ((value /= 10) > 0);
-	put_bytes(text, name, p, (size_t)(digits + sizeof(digits) - p));
+	mq_buf_printf(text, "%s=%ld", name, value);
+	mq_buf_add(text, "", 1);
 }
 
 /* Every value, joined as HTTP does; nothing when one has a NUL. */
@@ -237,13 +232,4 @@ environment_init(struct environment *e, const char *script)
 	put_string(&e->fixed, "RQ_PIPE", "3");
 	put_string(&e->fixed, "RQ_READ", "4");
 	e->fixed_count = append_strings(e, e->fixed_count, &e->fixed);
-}
-
-void
-environment_end(struct environment *e)
-{
-	free(e->list);
-	mq_buf_free(&e->fixed);
-	mq_buf_free(&e->text);
-	mq_buf_free(&e->url);
 }

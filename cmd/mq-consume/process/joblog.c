@@ -116,8 +116,8 @@ joblog_write(struct joblog *j, const struct message *m, int status,
 
 /* --- opening ---------------------------------------------------------------- */
 
-static void
-close_files(struct joblog *j)
+void
+joblog_close(struct joblog *j)
 {
 	if (j->fd != -1)
 		close(j->fd);
@@ -148,7 +148,7 @@ joblog_open(struct joblog *j)
 		    strerror(errno));
 		return;
 	}
-	close_files(j);
+	joblog_close(j);
 	j->fd = fd;
 	j->torn = false;
 	j->counted = 0;
@@ -162,11 +162,4 @@ joblog_open(struct joblog *j)
 	if (fstat(fd, &st) == 0 && st.st_size == 0)
 		write_line(j, titles, sizeof(titles) - 1);
 	(void)flock(fd, LOCK_UN);
-}
-
-void
-joblog_end(struct joblog *j)
-{
-	close_files(j);
-	free(j->command);
 }

@@ -283,30 +283,6 @@ process_open_logs(struct process *p)
 		joblog_open(&p->joblog);
 }
 
-/* Names a run, before anything of its output is read. */
-static void
-label_run(
-    const struct process *p, const struct run_info *info, const struct run *run)
-{
-	const struct message *m = info->message;
-	char label[OUTPUT_LABEL], what[32] = "";
-
-	if (p->opt->output == OUTPUT_LIVE && p->opt->log_dir == NULL)
-		return;
-	if (info->batch > 1)
-		snprintf(label, sizeof(label), "%s+%d", m->id, info->batch - 1);
-	else if (m != NULL)
-		strlcpy(label, m->id, sizeof(label));
-	else
-		snprintf(label, sizeof(label), "worker %ld", (long)run->pid);
-	if (info->batch > 0)
-		snprintf(what, sizeof(what), " batch of %d", info->batch);
-	else if (m != NULL)
-		snprintf(what, sizeof(what), " attempt %ld", m->attempts + 1);
-	run_output_label(run->output, label, what);
-	run_output_note(run->output, p->command.line);
-}
-
 /* --- starting --------------------------------------------------------------- */
 
 static void
@@ -372,7 +348,7 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	mq_buf_free(&text);
 	if (run->pid == -1)
 		return -1;
-	label_run(p, info, run);
+	run_output_label(run->output, info, run->pid);
 	return 0;
 }
 
@@ -522,12 +498,16 @@ process_init(struct process *p)
 void
 process_end(struct process *p)
 {
-	joblog_end(&p->joblog);
+	joblog_close(&p->joblog);
+	free(p->joblog.command);
 	if (p->command.script != p->command.path)
 		free(p->command.script);
 	free(p->command.path);
 	free(p->command.line);
 	free(p->command.here);
-	environment_end(&p->environment);
+	free(p->environment.list);
+	mq_buf_free(&p->environment.fixed);
+	mq_buf_free(&p->environment.text);
+	mq_buf_free(&p->environment.url);
 	outputs_end(p);
 }

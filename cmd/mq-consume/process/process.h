@@ -53,7 +53,6 @@ struct environment {
 
 /* script: its absolute path. */
 void environment_init(struct environment *, const char *script);
-void environment_end(struct environment *);
 /* The environment of one run, valid until the next call; real: the script
  * without links; dir: where it runs. */
 char *const *environment_of(struct environment *, const struct run_info *,
@@ -154,9 +153,6 @@ bool spill_add(struct spill *, const void *, size_t n);
  * as well, but belongs to no run.
  */
 
-/* ID, ID+N of a batch, or worker PID. */
-#define OUTPUT_LABEL (MQ_ID_MAX + 16)
-
 /* Bytes of a run's output that are kept; room for a character that is cut, too. */
 #define OUTPUT_TAIL (MQ_HISTORY_STDERR + 4)
 
@@ -175,9 +171,8 @@ void outputs_end(struct process *);
  * the caller's: for standard error, and for standard output, which may be the same
  * descriptor, or -1 for ours.  NULL with errno. */
 struct run_output *run_output_open(struct process *, int log, int ends[2]);
-/* Names the run, before any of its output is read: the label also stands before its lines
- * (see above), what follows the label in the log. */
-void run_output_label(struct run_output *, const char *label, const char *what);
+/* Names the run, before any of its output is read, and writes its command into its log. */
+void run_output_label(struct run_output *, const struct run_info *, pid_t);
 /* Writes a line about the run into its log, if there are logs. */
 void run_output_note(struct run_output *, const char *text);
 /* Begins to copy the output as it comes. */
@@ -212,7 +207,7 @@ struct joblog {
 	/* Set by the caller, and both descriptors to -1. */
 	const char *path; /* NULL: no log */
 	const char *host;
-	char *command; /* for a shell; freed with the log */
+	char *command; /* for a shell; free() */
 
 	int fd;
 	int in;	       /* the same file, to count its lines; -1: it has none */
@@ -229,7 +224,7 @@ void joblog_open(struct joblog *);
  * word.  A failure is said, once until a line is written. */
 void joblog_write(struct joblog *, const struct message *, int status,
     const char *verdict, const char *text);
-void joblog_end(struct joblog *);
+void joblog_close(struct joblog *);
 
 /* --- command ------------------------------------------------------------ */
 

@@ -28,10 +28,11 @@ struct run_output {
 	struct target *target;
 	struct run_output *second; /* for standard output; NULL: none */
 	enum output_form form;
-	char label[OUTPUT_LABEL], what[32];
-	struct spill *kept; /* a begun line, or a run; NULL: nothing */
-	bool open_line;	    /* the last byte of kept ended no line */
-	char cut[4];	    /* the beginning of a character, for a terminal */
+	char label[MQ_ID_MAX + 16]; /* ID, ID+N of a batch, or worker PID */
+	char what[32];		    /* follows the label in the log */
+	struct spill *kept;	    /* a begun line, or a run; NULL: nothing */
+	bool open_line;		    /* the last byte of kept ended no line */
+	char cut[4]; /* the beginning of a character, for a terminal */
 	size_t cut_len;
 	int fd;	      /* -1: the pipe has no writer any more */
 	bool lingers; /* its run is over */
@@ -364,11 +365,27 @@ run_output_open(struct process *p, int log, int ends[2])
 }
 
 void
-run_output_label(struct run_output *r, const char *label, const char *what)
+run_output_label(
+    struct run_output *r, const struct run_info *info, pid_t worker)
 {
-	strlcpy(r->what, what, sizeof(r->what));
-	for (; r != NULL; r = r->second)
-		strlcpy(r->label, label, sizeof(r->label));
+	const struct message *m = info->message;
+
+	if (info->batch > 1)
+		snprintf(r->label, sizeof(r->label), "%s+%d", m->id,
+		    info->batch - 1);
+	else if (m != NULL)
+		strlcpy(r->label, m->id, sizeof(r->label));
+	else
+		snprintf(
+		    r->label, sizeof(r->label), "worker %ld", (long)worker);
+	if (info->batch > 0)
+		snprintf(r->what, sizeof(r->what), " batch of %d", info->batch);
+	else if (m != NULL)
+		snprintf(
+		    r->what, sizeof(r->what), " attempt %ld", m->attempts + 1);
+	if (r->second != NULL)
+		strlcpy(r->second->label, r->label, sizeof(r->second->label));
+	run_output_note(r, r->process->command.line);
 }
 
 void
