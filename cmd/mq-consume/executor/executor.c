@@ -262,20 +262,18 @@ void
 executor_describe(const struct executor *x, struct mq_buf *out)
 {
 	double now = mq_clock_s(CLOCK_MONOTONIC);
-	struct mq_run *runs = NULL;
+	struct mq_runs runs = {0};
 	const char *text;
 	size_t len;
 	struct message *m;
 	struct slot *s;
-	int i, n = 0;
+	int i;
 
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
 		m = TAILQ_FIRST(&s->hand);
 		if (m == NULL || m->lost || now - s->started < LONG_S)
 			continue;
-		if (runs == NULL)
-			runs = mq_xcalloc((size_t)x->made, sizeof(*runs));
 		/* Other machines know unix time. */
 		if (s->started_ms == 0)
 			s->started_ms = mq_clock_unix_us() / 1000 -
@@ -285,22 +283,21 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 		len = strnlen(text, TEXT_MAX);
 		while (len > 0 && (text[len] & 0xc0) == 0x80)
 			len--;
-		/* The strings but text are borrowed. */
-		runs[n++] =
-		    (struct mq_run){.queue = (char *)(uintptr_t)m->queue_name,
-			.id = m->id,
-			.script = (char *)(uintptr_t)x->process->command.line,
+		runs.runs = mq_xreallocarray(
+		    runs.runs, (size_t)runs.count + 1, sizeof(*runs.runs));
+		runs.runs[runs.count++] =
+		    (struct mq_run){.queue = mq_xstrdup(m->queue_name),
+			.id = mq_xstrdup(m->id),
+			.script = mq_xstrdup(x->process->command.line),
 			.text = mq_xstrndup(text, len),
 			.attempt = m->attempts + 1,
 			.pid = s->run.pid,
 			.started_ms = s->started_ms,
 			.grace_ms = x->opt->grace_ms};
 	}
-	if (n > 0)
-		mq_runs_write(runs, n, out);
-	while (n > 0)
-		free(runs[--n].text);
-	free(runs);
+	if (runs.count > 0)
+		mq_runs_write(runs.runs, runs.count, out);
+	mq_runs_free(&runs);
 }
 
 /* --- beginning and end ------------------------------------------------------ */
