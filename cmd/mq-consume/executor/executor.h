@@ -143,10 +143,9 @@ struct slot {
 	ev_timer rest; /* after failures */
 	struct mq_child child;
 	ev_io verbs_io;
-	ev_timer patience; /* until its pipes are watched */
-	ev_timer timer;	   /* --timeout, then the KILL after the TERM */
-	struct mq_verbs verbs;
-	struct mq_verb_one *ones; /* a batch: the verbs of each message */
+	ev_timer patience;     /* until its pipes are watched */
+	ev_timer timer;	       /* --timeout, then the KILL after the TERM */
+	struct mq_verbs verbs; /* of a batch: with those about each message */
 	struct stream_worker worker;
 };
 

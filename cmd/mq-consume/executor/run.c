@@ -48,8 +48,9 @@ report_failed_start(struct slot *s, int error)
 	struct executor *x = s->executor;
 	struct message *m = TAILQ_FIRST(&s->hand);
 	const char *script = x->process->command.path;
+	bool batch = x->opt->batch > 0;
 
-	if (error == E2BIG && m != NULL && s->ones == NULL) {
+	if (error == E2BIG && m != NULL && !batch) {
 		slot_release(s, m);
 		tell(x, FACT_REJECTED, .message = m,
 		    .text = x->opt->replace == NULL ?
@@ -59,7 +60,7 @@ report_failed_start(struct slot *s, int error)
 	}
 	if (!is_temporary(error))
 		mq_say("%s: %s; stopping, %s returned", script, strerror(error),
-		    s->ones != NULL ? "the messages are" : "the message is");
+		    batch ? "the messages are" : "the message is");
 	else if (!x->starving && !x->opt->quiet)
 		mq_say("%s: %s; trying again", script, strerror(error));
 	x->starved = x->starving = true;
@@ -79,7 +80,7 @@ ask_duplicate(void *arg, int which, const char *text)
 
 	for (i = 0; i < which && m != NULL; i++)
 		m = TAILQ_NEXT(m, line);
-	if (which == -1 && s->ones != NULL && s->count > 1)
+	if (which == -1 && s->verbs.ones != NULL && s->count > 1)
 		wrong = "message number missing: dup #N ...";
 	else if (m == NULL)
 		wrong = "no message has that number";
@@ -102,7 +103,7 @@ slot_start(struct slot *s, int input, slot_io *on_verbs, slot_timer *on_timeout,
 	const struct options *opt = x->opt;
 	struct message *m = TAILQ_FIRST(&s->hand);
 	struct run_info info = {.message = m,
-	    .batch = s->ones != NULL ? s->count : 0,
+	    .batch = opt->batch > 0 ? s->count : 0,
 	    .queue = m != NULL	      ? m->queue_name :
 		opt->queue_count == 1 ? opt->queues[0] :
 					NULL,
@@ -116,7 +117,7 @@ slot_start(struct slot *s, int input, slot_io *on_verbs, slot_timer *on_timeout,
 	s->verbs.on_dup = ask_duplicate;
 	s->verbs.arg = s;
 	s->started = s->born = mq_clock_s(CLOCK_MONOTONIC);
-	if (m != NULL && s->ones == NULL)
+	if (m != NULL && opt->batch <= 0)
 		error = attachments_begin(x->attachments, m, &files);
 	if (error == 0) {
 		info.files = files.dir;
@@ -292,14 +293,14 @@ judge_message(const struct slot *s, const struct message *m, int which,
     struct mq_verdict *v)
 {
 	enum mq_strict strict = s->executor->opt->strict;
-	bool ended = s->ones != NULL ?
-	    s->ones[which].final != MQ_FINAL_NONE :
+	bool ended = s->verbs.ones != NULL ?
+	    s->verbs.ones[which].final != MQ_FINAL_NONE :
 	    s->verbs.final != MQ_FINAL_NONE && s->status == 0;
 
 	/* An operator ended its run before that ended in its own way. */
 	if (m->stop != MQ_STOP_NONE && !ended)
 		mq_verdict_stopped(s->status, v);
-	else if (s->ones != NULL)
+	else if (s->verbs.ones != NULL)
 		mq_verdict_one(&s->verbs, which, s->status,
 		    s->timed_out || s->killed, strict, v);
 	else
@@ -327,8 +328,8 @@ judge_run(struct slot *s)
 		judge_message(s, m, ++which, &v);
 		/* A final verb about a message of a batch stands. */
 		back = s->killed && !m->lost && m->stop == MQ_STOP_NONE &&
-		    (s->ones == NULL ||
-			s->ones[which].final == MQ_FINAL_NONE) &&
+		    (s->verbs.ones == NULL ||
+			s->verbs.ones[which].final == MQ_FINAL_NONE) &&
 		    v.kind != MQ_VERDICT_DONE && v.kind != MQ_VERDICT_PUSH;
 		if (back) {
 			tell(x, FACT_BROKEN_OFF, .message = m, .verdict = &v,
@@ -344,24 +345,13 @@ judge_run(struct slot *s)
 	slot_judged(s, success);
 }
 
-static void
-forget_ones(struct slot *s)
-{
-	int i;
-
-	for (i = 0; s->ones != NULL && i < s->verbs.count; i++)
-		free(s->ones[i].text);
-	free(s->ones);
-	s->ones = NULL;
-}
-
 /* The run has ended, and its last request has its answer. */
 static void
 end_run(struct slot *s)
 {
 	struct executor *x = s->executor;
 	ssize_t n;
-	int error;
+	int error, i;
 
 	x->busy--;
 	slots_count(x, TAILQ_FIRST(&s->hand)->queue, -1);
@@ -377,7 +367,10 @@ end_run(struct slot *s)
 	}
 	judge_run(s);
 	slot_return_all(s);
-	forget_ones(s);
+	for (i = 0; s->verbs.ones != NULL && i < s->verbs.count; i++)
+		free(s->verbs.ones[i].text);
+	free(s->verbs.ones);
+	s->verbs.ones = NULL;
 	tell(x, FACT_WAKE);
 }
 
@@ -434,13 +427,13 @@ run_begin(struct slot *s, const char *input, size_t n)
 		tell(x, FACT_GIVE_BACK, .yes = true);
 	s->started_ms = 0;
 	s->timed_out = false;
-	if (!slot_start(s, mq_worker_payload(input, n), on_verbs, on_timeout,
-		on_ended)) {
-		forget_ones(s);
+	if (!slot_start(
+		s, mq_worker_payload(input, n), on_verbs, on_timeout, on_ended))
 		return;
-	}
-	s->verbs.ones = s->ones;
 	s->verbs.count = s->count;
+	if (x->opt->batch > 0)
+		s->verbs.ones =
+		    mq_xcalloc((size_t)s->count, sizeof(*s->verbs.ones));
 	slots_count(x, queue, 1);
 	ev_timer_init(&s->patience, on_patience, LISTEN_AFTER, 0);
 	s->patience.data = s;
@@ -563,11 +556,8 @@ batch_start(struct executor *x)
 			if (slot_take(
 				s, m, message_unframable(m, x->opt->framing)))
 				message_frame(m, x->opt->framing, &input);
-		if (s->count > 0) {
-			s->ones =
-			    mq_xcalloc((size_t)s->count, sizeof(*s->ones));
+		if (s->count > 0)
 			run_begin(s, input.data, input.len);
-		}
 		mq_buf_free(&input);
 	}
 }
