@@ -100,40 +100,31 @@ put_header(struct mq_buf *text, const char *name, json_t *values)
 /* http://host/q/queue/id, of the message, of its first ancestor, and without the
  * id. */
 static void
-put_urls(struct mq_buf *text, struct environment *e, const struct message *m)
+put_urls(
+    struct mq_buf *text, const struct environment *e, const struct message *m)
 {
 	const char *origin = mq_envelope_get(&m->envelope, MQ_HEADER_ORIGIN);
 	/* A message to be relayed has a header with the URL, which names the queue. */
 	const char *dest = mq_envelope_get(&m->envelope, MQ_HEADER_DEST);
 	const char *there = dest != NULL ? strstr(dest, "/q/") : NULL;
-	struct mq_buf *url = &e->url;
-	size_t base;
+	char *queue = mq_xasprintf("http://%s/q/%s/", e->host, m->queue_name);
+	char *url = mq_xasprintf("%s%s", queue, m->id);
 
-	url->len = e->host_len;
-	mq_buf_addstr(url, "q/");
-	mq_buf_addstr(url, m->queue_name);
-	mq_buf_add(url, "/", 1);
-	base = url->len;
-	mq_buf_addstr(url, m->id);
-	put_bytes(text, "RQ_FULL_MSG_ID", url->data, url->len);
-	if (origin != NULL)
-		put_string(text, "RQ_ORIG_MSG_ID", origin);
-	else
-		put_bytes(text, "RQ_ORIG_MSG_ID", url->data, url->len);
-	if (dest != NULL)
-		put_string(text, "RQ_DEST", dest);
-	else
-		put_bytes(text, "RQ_DEST", url->data, base);
+	put_string(text, "RQ_FULL_MSG_ID", url);
+	put_string(text, "RQ_ORIG_MSG_ID", origin != NULL ? origin : url);
+	put_string(text, "RQ_DEST", dest != NULL ? dest : queue);
 	if (there != NULL)
 		put_bytes(
 		    text, "RQ_DEST_QUEUE", there + 3, strcspn(there + 3, "/"));
 	else
 		put_string(text, "RQ_DEST_QUEUE", m->queue_name);
+	free(queue);
+	free(url);
 }
 
 static void
-put_message(struct mq_buf *text, struct environment *e, const struct message *m,
-    const char *files)
+put_message(struct mq_buf *text, const struct environment *e,
+    const struct message *m, const char *files)
 {
 	static const char *const params[][3] = {
 	    {MQ_HEADER_PARAM "1", "MQ_PARAM1", "RQ_PARAM1"},
@@ -218,15 +209,12 @@ environment_init(struct environment *e, const char *script)
 			e->list[e->fixed_count++] = environ[n];
 	if (getenv("RQ_ENV") == NULL)
 		e->list[e->fixed_count++] = "RQ_ENV=production";
-	mq_buf_addstr(&e->url, "http://");
-	mq_buf_addstr(&e->url, e->host);
-	mq_buf_add(&e->url, "/", 1);
-	e->host_len = e->url.len;
 	put_string(&e->fixed, "MQ_WRITE", "3");
 	put_string(&e->fixed, "MQ_READ", "4");
 	put_string(&e->fixed, "RQ_VER", RQ_VERSION);
 	put_string(&e->fixed, "RQ_SCRIPT", script);
-	put_bytes(&e->fixed, "RQ_HOST", e->url.data, e->url.len);
+	mq_buf_printf(&e->fixed, "RQ_HOST=http://%s/", e->host);
+	mq_buf_add(&e->fixed, "", 1);
 	put_string(&e->fixed, "RQ_PORT", "80");
 	put_string(&e->fixed, "RQ_WRITE", "3");
 	put_string(&e->fixed, "RQ_PIPE", "3");

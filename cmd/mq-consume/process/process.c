@@ -508,6 +508,5 @@ process_end(struct process *p)
 	free(p->environment.list);
 	mq_buf_free(&p->environment.fixed);
 	mq_buf_free(&p->environment.text);
-	mq_buf_free(&p->environment.url);
 	outputs_end(p);
 }

@@ -47,8 +47,6 @@ struct environment {
 	const char **list;
 	size_t fixed_count, cap; /* of list */
 	struct mq_buf fixed, text;
-	struct mq_buf url; /* that of the host, then of a message */
-	size_t host_len;   /* of the URL of the host */
 };
 
 /* script: its absolute path. */
