@@ -75,12 +75,10 @@ bar_init(struct engine *e)
 
 	e->bar =
 	    (struct bar){.began = mq_clock_s(CLOCK_MONOTONIC), .total = -1};
-	/* Messages that are printed on a terminal show the progress themselves. */
-	e->bar.wanted = opt->drain && !opt->quiet &&
-	    progress_can_draw(STDERR_FILENO) &&
-	    (opt->command != NULL || !isatty(STDOUT_FILENO));
 	ev_timer_init(&e->bar.timer, on_time, FIRST_S, AGAIN_S);
 	e->bar.timer.data = e;
-	if (e->bar.wanted)
+	/* Messages that are printed on a terminal show the progress themselves. */
+	if (opt->drain && !opt->quiet && progress_can_draw(STDERR_FILENO) &&
+	    (opt->command != NULL || !isatty(STDOUT_FILENO)))
 		ev_timer_start(e->loop, &e->bar.timer);
 }

@@ -252,8 +252,7 @@ engine_run(const struct options *opt, struct mq_server *server,
 	session_start(&e.session);
 	ev_run(e.loop, 0);
 	ev_timer_stop(e.loop, &e.bar.timer);
-	if (e.bar.wanted)
-		target_show(&e.process.errors, NULL);
+	target_show(&e.process.errors, NULL);
 	errands_end(&e.errands);
 	counters_say(&e.counters);
 	duplicates_free(&e.duplicates);

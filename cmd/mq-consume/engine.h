@@ -31,11 +31,10 @@ int engine_run(const struct options *, struct mq_server *,
 /* --- for engine.c, facts.c, questions.c and bar.c only ------------------------ */
 
 struct bar {
-	bool wanted;  /* there is or will be one */
 	double began; /* monotonic time */
 	/* Messages, those that have ended included; -1: unknown. */
 	long long total;
-	ev_timer timer;
+	ev_timer timer; /* active: there is or will be a bar */
 };
 
 struct engine {

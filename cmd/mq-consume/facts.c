@@ -168,7 +168,7 @@ tick(struct engine *e, bool up)
 	/* --drain is not over although there is nothing to do. */
 	waits =
 	    e->opt->drain && engine_has_nothing(e) && inbox_drained(&e->inbox);
-	errands_tick(&e->errands, e->bar.wanted, waits);
+	errands_tick(&e->errands, ev_is_active(&e->bar.timer), waits);
 }
 
 static void
