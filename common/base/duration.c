@@ -142,36 +142,35 @@ take_zone(const char **s, int64_t *ahead)
 	return h < 24 && m < 60;
 }
 
-/* The time that the fields name.  mktime(3) and timegm(3) move a day or an hour that
- * does not exist to one that does; such a time is refused. */
+/* The time that the fields name, whose tm_isdst says which one of an hour that comes
+ * twice.  mktime(3) and timegm(3) move what does not exist to what does, and the fields
+ * with it: false if that was the hour, the minute or the second. */
 static bool
-resolve_time(const struct tm *want, bool utc, int64_t *ms)
+resolve_time(struct tm *tm, bool utc, int64_t *ms)
 {
-	struct tm tm = *want;
-	time_t t;
+	const struct tm want = *tm;
 
-	tm.tm_isdst = -1;
-	t = utc ? timegm(&tm) : mktime(&tm);
-	*ms = (int64_t)t * SECOND;
-	return tm.tm_year == want->tm_year && tm.tm_mon == want->tm_mon &&
-	    tm.tm_mday == want->tm_mday && tm.tm_hour == want->tm_hour &&
-	    tm.tm_min == want->tm_min && tm.tm_sec == want->tm_sec;
+	*ms = (int64_t)(utc ? timegm(tm) : mktime(tm)) * SECOND;
+	return tm->tm_hour == want.tm_hour && tm->tm_min == want.tm_min &&
+	    tm->tm_sec == want.tm_sec;
 }
 
 static int
 parse_calendar(const char *s, int64_t *ms)
 {
-	struct tm tm = {0};
+	struct tm tm = {.tm_isdst = -1};
 	int64_t v, frac = 0, ahead = 0;
 	bool utc = false;
+	int month, day;
 	size_t n;
 
 	if (!take_number(&s, 4, &tm.tm_year) || !take_char(&s, "-") ||
-	    !take_number(&s, 2, &tm.tm_mon) || !take_char(&s, "-") ||
-	    !take_number(&s, 2, &tm.tm_mday))
+	    !take_number(&s, 2, &month) || !take_char(&s, "-") ||
+	    !take_number(&s, 2, &day))
 		return -1;
 	tm.tm_year -= 1900;
-	tm.tm_mon -= 1;
+	tm.tm_mon = month - 1;
+	tm.tm_mday = day;
 	if (*s != '\0') {
 		if (!take_char(&s, "Tt ") || !take_number(&s, 2, &tm.tm_hour) ||
 		    !take_char(&s, ":") || !take_number(&s, 2, &tm.tm_min) ||
@@ -188,30 +187,15 @@ parse_calendar(const char *s, int64_t *ms)
 		if (utc && !take_zone(&s, &ahead))
 			return -1;
 	}
-	if (*s != '\0' || !resolve_time(&tm, utc, &v))
+	/* No day was moved, either. */
+	if (*s != '\0' || !resolve_time(&tm, utc, &v) ||
+	    tm.tm_mon != month - 1 || tm.tm_mday != day)
 		return -1;
 	v += frac - ahead;
 	if (v < 0 || v > MQ_TIME_MAX)
 		return -1;
 	*ms = v;
 	return 0;
-}
-
-/* The clock time want, days after the day in it, if it exists and is later than now;
- * else 0.  dst says which one of an hour that comes twice. */
-static int64_t
-clock_on(const struct tm *want, int days, int dst, int64_t now)
-{
-	struct tm tm = *want;
-	int64_t ms;
-
-	tm.tm_mday += days;
-	tm.tm_isdst = dst;
-	ms = (int64_t)mktime(&tm) * SECOND;
-	if (tm.tm_hour != want->tm_hour || tm.tm_min != want->tm_min ||
-	    tm.tm_sec != want->tm_sec)
-		return 0;
-	return ms > now ? ms : 0;
 }
 
 /* A time of the day as people write it: HHMM or H:MM[:SS], or with am or pm behind it,
@@ -250,7 +234,7 @@ parse_clock(const char *s, int64_t now, int64_t *ms)
 {
 	time_t t = (time_t)(now / SECOND);
 	int64_t first = 0, v;
-	struct tm tm;
+	struct tm tm, at;
 	int days, dst;
 
 	tzset();
@@ -260,8 +244,11 @@ parse_clock(const char *s, int64_t now, int64_t *ms)
 	/* Tomorrow may lack the hour, too, when the clocks change. */
 	for (days = 0; days <= 2 && first == 0; days++)
 		for (dst = -1; dst <= 1; dst++) {
-			v = clock_on(&tm, days, dst, now);
-			if (v != 0 && (first == 0 || v < first))
+			at = tm;
+			at.tm_mday += days;
+			at.tm_isdst = dst;
+			if (resolve_time(&at, false, &v) && v > now &&
+			    (first == 0 || v < first))
 				first = v;
 		}
 	if (first == 0)
@@ -270,27 +257,21 @@ parse_clock(const char *s, int64_t now, int64_t *ms)
 	return 0;
 }
 
-static int
-parse_epoch(const char *s, int64_t *ms)
-{
-	size_t n = decimal_length(s);
-	int64_t v = n == 0 || s[n] != '\0' ?
-	    -1 :
-	    parse_decimal(s, n, SECOND, MQ_TIME_MAX);
-
-	if (v == -1)
-		return -1;
-	*ms = v;
-	return 0;
-}
-
 int
 mq_time_parse(const char *s, int64_t now_ms, int64_t *ms)
 {
-	if (*s == '@')
-		return parse_epoch(s + 1, ms);
-	if (strspn(s, DIGITS) >= EPOCH_DIGITS)
-		return parse_epoch(s, ms);
+	const char *epoch = *s == '@' ? s + 1 : s;
+	size_t n = decimal_length(epoch);
+	int64_t v;
+
+	if (*s == '@' || strspn(s, DIGITS) >= EPOCH_DIGITS) {
+		v = n == 0 || epoch[n] != '\0' ?
+		    -1 :
+		    parse_decimal(epoch, n, SECOND, MQ_TIME_MAX);
+		if (v != -1)
+			*ms = v;
+		return v == -1 ? -1 : 0;
+	}
 	if (parse_calendar(s, ms) == 0)
 		return 0;
 	return parse_clock(s, now_ms, ms);

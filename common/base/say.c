@@ -4,7 +4,6 @@
 #include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +12,6 @@
 #include <wchar.h>
 
 #include "exit.h"
-
-/* Whether vis(3) leaves the n bytes as they are in every locale. */
-static bool
-is_plain(const char *p, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if (p[i] < ' ' || p[i] > '~' || p[i] == '\\')
-			return false;
-	return true;
-}
 
 /* How many of the n bytes from p on are characters of the locale, fit to be shown: none
  * of those that turn the direction of what follows on the line, columns and text of
@@ -54,10 +41,13 @@ valid_run(const char *p, size_t n)
 char *
 mq_visible(const char *p, size_t n)
 {
-	size_t run;
+	size_t run = 0;
 	char *out, *to;
 
-	if (is_plain(p, n))
+	/* What vis(3) leaves as it is in every locale. */
+	while (run < n && p[run] >= ' ' && p[run] <= '~' && p[run] != '\\')
+		run++;
+	if (run == n)
 		return strndup(p, n);
 	/* Here, not in each main: a run without messages need not load the locale. */
 	setlocale(LC_CTYPE, "");
