@@ -370,15 +370,15 @@ read_messages(struct messages *m)
 	struct transport *t = m->transport;
 	const struct options *o = t->opt;
 	bool json = o->framing == MQ_FRAME_JSONL;
-	struct mq_frame_reader frames;
+	/* A line of JSON may be longer than what it stands for. */
+	struct mq_frame_reader frames = {.fd = STDIN_FILENO,
+	    .framing = o->framing,
+	    .max = json ? 2 * MESSAGE_MAX : MESSAGE_MAX};
 	struct mq_buf payload = {0};
 	enum mq_frame_result result;
 	const char *record, *why = NULL;
 	size_t n;
 
-	/* A line of JSON may be longer than what it stands for. */
-	mq_frame_reader_init(&frames, STDIN_FILENO, o->framing,
-	    json ? 2 * MESSAGE_MAX : MESSAGE_MAX);
 	for (;;) {
 		result = mq_frame_read(&frames, &record, &n);
 		if (result == MQ_FRAME_WAIT) {

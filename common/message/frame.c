@@ -6,9 +6,6 @@
  */
 #include "frame.h"
 
-#include <sys/param.h>
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -27,28 +24,6 @@
 #define READ_SIZE     ((size_t)64 * 1024)
 #define LENGTH_DIGITS 10
 
-static void
-set_capacity(struct mq_buf *b, size_t cap)
-{
-	b->data = mq_xreallocarray(b->data, cap, 1);
-	b->cap = cap;
-}
-
-void
-mq_frame_reader_init(
-    struct mq_frame_reader *r, int fd, enum mq_framing framing, size_t max)
-{
-	uintmax_t size = 0;
-	struct stat st;
-
-	*r = (struct mq_frame_reader){.fd = fd, .framing = framing, .max = max};
-	/* A file that is one record fits into the first buffer. */
-	if (framing == MQ_FRAME_WHOLE && fstat(fd, &st) == 0 &&
-	    S_ISREG(st.st_mode))
-		size = MIN((uintmax_t)st.st_size, max) + READ_SIZE;
-	set_capacity(&r->buf, MAX((size_t)size, BUFFER_SIZE));
-}
-
 /* MQ_FRAME_RECORD stands for "there is more to look at" here. */
 static enum mq_frame_result
 fill_buffer(struct mq_frame_reader *r)
@@ -63,10 +38,8 @@ fill_buffer(struct mq_frame_reader *r)
 		memmove(b->data, b->data + r->start, b->len);
 		r->start = 0;
 	}
-	if (r->want > b->cap)
-		set_capacity(b, r->want);
-	else if (r->want <= b->len && b->cap - b->len < READ_SIZE)
-		mq_buf_reserve(b, READ_SIZE);
+	if (b->cap - b->len < READ_SIZE)
+		mq_buf_reserve(b, BUFFER_SIZE);
 	ready = poll(&input, 1, 0);
 	if (ready == 0)
 		return MQ_FRAME_WAIT;
@@ -108,31 +81,19 @@ deliver_record(struct mq_frame_reader *r, size_t before, size_t n,
 	*p = r->buf.data + r->start + before;
 	r->start += before + n + behind;
 	r->scanned = 0;
-	r->want = 0;
 	r->records++;
 	return MQ_FRAME_RECORD;
 }
 
 static enum mq_frame_result
-take_whole(struct mq_frame_reader *r, const char **p, size_t *n)
-{
-	*n = r->buf.len - r->start;
-	if (*n > r->max)
-		return fail_too_long(r);
-	if (!r->eof)
-		return MQ_FRAME_WAIT;
-	if (r->records > 0)
-		return MQ_FRAME_END;
-	return deliver_record(r, 0, *n, 0, p);
-}
-
-static enum mq_frame_result
 take_until(struct mq_frame_reader *r, int separator, const char **p, size_t *n)
 {
-	const char *from = r->buf.data + r->start, *end;
+	const char *from = r->buf.data + r->start, *end = NULL;
 	size_t have = r->buf.len - r->start;
+	bool whole = r->framing == MQ_FRAME_WHOLE;
 
-	end = memchr(from + r->scanned, separator, have - r->scanned);
+	if (!whole)
+		end = memchr(from + r->scanned, separator, have - r->scanned);
 	*n = end != NULL ? (size_t)(end - from) : have;
 	if (*n > r->max)
 		return fail_too_long(r);
@@ -141,7 +102,10 @@ take_until(struct mq_frame_reader *r, int separator, const char **p, size_t *n)
 	r->scanned = have;
 	if (!r->eof)
 		return MQ_FRAME_WAIT;
-	return have == 0 ? MQ_FRAME_END : deliver_record(r, 0, have, 0, p);
+	/* An empty stream is a record only as a whole. */
+	if (have == 0 && (!whole || r->records > 0))
+		return MQ_FRAME_END;
+	return deliver_record(r, 0, have, 0, p);
 }
 
 /* Reads "LEN:"; its own length goes into *digits and LEN into *n. */
@@ -200,7 +164,6 @@ take_netstring(struct mq_frame_reader *r, const char **p, size_t *n)
 		return fail_record(r,
 		    "netstring: cut off after %zu of %zu bytes%s", have, *n,
 		    have == *n ? ", no comma" : "");
-	r->want = digits + 1 + *n + 1;
 	return MQ_FRAME_WAIT;
 }
 
@@ -211,11 +174,12 @@ mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 	enum mq_frame_result result;
 
 	do {
-		result = r->framing == MQ_FRAME_WHOLE ?
-		    take_whole(r, p, n) :
-		    r->framing == MQ_FRAME_NETSTRING ?
-		    take_netstring(r, p, n) :
-		    take_until(r, separator, p, n);
+		result = MQ_FRAME_WAIT;
+		/* Before the first read there is not even a buffer. */
+		if (r->buf.len > r->start || r->eof)
+			result = r->framing == MQ_FRAME_NETSTRING ?
+			    take_netstring(r, p, n) :
+			    take_until(r, separator, p, n);
 		if (result != MQ_FRAME_WAIT)
 			return result;
 		result = fill_buffer(r);

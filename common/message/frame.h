@@ -27,9 +27,9 @@ enum mq_framing {
 	MQ_FRAME_JSONL
 };
 
-/* Reads records from a descriptor that stays the caller's. */
+/* Reads records.  Starts zeroed but for the first three. */
 struct mq_frame_reader {
-	int fd;
+	int fd; /* stays the caller's */
 	enum mq_framing framing;
 	size_t max;	       /* longest record allowed, bytes */
 	unsigned long records; /* records delivered so far */
@@ -37,12 +37,8 @@ struct mq_frame_reader {
 	struct mq_buf buf;     /* the caller frees it at the end */
 	size_t start;	       /* first unread byte of buf */
 	size_t scanned;	       /* bytes from start on known to hold no end */
-	size_t want;	       /* bytes of the record in work, once known */
 	bool eof;
 };
-
-void mq_frame_reader_init(
-    struct mq_frame_reader *, int fd, enum mq_framing, size_t max);
 
 /* The outcome of mq_frame_read(). */
 enum mq_frame_result {
@@ -57,8 +53,8 @@ enum mq_frame_result {
  * The next record: *n bytes at *p, valid until the next call.  It never waits: after
  * MQ_FRAME_WAIT the caller polls fd for input.  Framing whole yields exactly one record,
  * even for an empty stream; jsonl yields the raw line, for mq_frame_decode_json().  BAD,
- * END and FAILED with a lasting cause come again on every further call.  Memory: one buffer
- * of the longest record, at least 256 KiB.
+ * END and FAILED with a lasting cause come again on every further call.  Memory: one buffer,
+ * half as large again as the longest record and 256 KiB at most.
  */
 enum mq_frame_result mq_frame_read(
     struct mq_frame_reader *, const char **p, size_t *n);

@@ -55,7 +55,8 @@ read_all(struct mq_buf *log, enum mq_framing framing, size_t max,
 	int fd[2];
 
 	assert(pipe(fd) == 0);
-	mq_frame_reader_init(&r, fd[0], framing, max);
+	r = (struct mq_frame_reader){
+	    .fd = fd[0], .framing = framing, .max = max};
 	for (; more && n > 0; p += piece, n -= piece) {
 		piece = seed == 0 ? n : fuzz_piece(&seed);
 		if (piece > n)

@@ -96,10 +96,12 @@ put(int fd, const char *p, size_t n)
 	assert_int_equal(write(fd, p, n), n);
 }
 
-static void
-open_pipe(int fd[2])
+static struct mq_frame_reader
+open_pipe(int fd[2], enum mq_framing framing, size_t max)
 {
 	assert_int_equal(pipe2(fd, O_CLOEXEC), 0);
+	return (struct mq_frame_reader){
+	    .fd = fd[0], .framing = framing, .max = max};
 }
 
 static void
@@ -149,8 +151,7 @@ read_split(const struct stream *s, size_t at)
 	enum mq_frame_result result;
 	int fd[2];
 
-	open_pipe(fd);
-	mq_frame_reader_init(&r, fd[0], s->framing, MAX_RECORD);
+	r = open_pipe(fd, s->framing, MAX_RECORD);
 	put(fd[1], s->in.p, at);
 	result = read_on(&r, s);
 	if (result != MQ_FRAME_BAD)
@@ -208,7 +209,8 @@ TEST(limit_holds_before_the_end_is_seen)
 	put(fd, text, 8 * MIB);
 	for (i = 0; i < COUNT(framings); i++) {
 		lseek(fd, 0, SEEK_SET);
-		mq_frame_reader_init(&r, fd, framings[i], MIB);
+		r = (struct mq_frame_reader){
+		    .fd = fd, .framing = framings[i], .max = MIB};
 		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_BAD);
 		assert_string_equal(r.error, "longer than 1048576 bytes");
 		assert_true(r.buf.len <= 2 * MIB);
@@ -225,8 +227,7 @@ TEST(long_line_is_searched_once)
 	size_t n, i;
 	int fd[2];
 
-	open_pipe(fd);
-	mq_frame_reader_init(&r, fd[0], MQ_FRAME_LINES, MIB);
+	r = open_pipe(fd, MQ_FRAME_LINES, MIB);
 	for (i = 1; i <= 10; i++) {
 		put(fd[1], "0123456789", 10);
 		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_WAIT);
@@ -241,7 +242,7 @@ TEST(long_line_is_searched_once)
 	mq_buf_free(&r.buf);
 }
 
-TEST(netstring_reserves_what_it_needs)
+TEST(netstring_in_pieces)
 {
 	char *text = filler(MIB);
 	struct mq_envelope e = {NULL, text, MIB};
@@ -252,8 +253,7 @@ TEST(netstring_reserves_what_it_needs)
 	int fd[2];
 
 	mq_frame_write(&in, MQ_FRAME_NETSTRING, &e, NULL);
-	open_pipe(fd);
-	mq_frame_reader_init(&r, fd[0], MQ_FRAME_NETSTRING, MIB);
+	r = open_pipe(fd, MQ_FRAME_NETSTRING, MIB);
 	for (at = 0; at < in.len; at += piece) {
 		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_WAIT);
 		piece = in.len - at < 60000 ? in.len - at : 60000;
@@ -262,7 +262,7 @@ TEST(netstring_reserves_what_it_needs)
 	close(fd[1]);
 	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_RECORD);
 	assert_int_equal(n, MIB);
-	assert_int_equal(r.buf.cap, MIB + sizeof("1048576:,") - 1);
+	assert_true(r.buf.cap < 2 * MIB);
 	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_END);
 	close(fd[0]);
 	mq_buf_free(&r.buf);
@@ -280,14 +280,15 @@ TEST(failing)
 	struct rlimit limit, none = {0};
 	int fd = open("/", O_RDONLY), k;
 
-	mq_frame_reader_init(&r, fd, MQ_FRAME_WHOLE, MIB);
+	r = (struct mq_frame_reader){
+	    .fd = fd, .framing = MQ_FRAME_WHOLE, .max = MIB};
 	for (k = 0; k < 2; k++) {
 		assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_FAILED);
 		assert_int_equal(errno, EISDIR);
 	}
 	mq_buf_free(&r.buf);
 	close(fd);
-	mq_frame_reader_init(&r, fd, MQ_FRAME_LINES, MIB);
+	r.framing = MQ_FRAME_LINES;
 	assert_int_equal(mq_frame_read(&r, &p, &n), MQ_FRAME_FAILED);
 	assert_int_equal(errno, EBADF);
 	/* poll(2) refuses more descriptors than may be open. */
