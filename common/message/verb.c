@@ -24,12 +24,6 @@ static const struct {
 };
 
 static bool
-is_word(const char *verb, size_t n, const char *word)
-{
-	return strlen(word) == n && memcmp(word, verb, n) == 0;
-}
-
-static bool
 is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -62,28 +56,6 @@ is_tick(const char *s)
 	return strcspn(s, "-" BLANKS) == 4 && strncmp(s, "tick", 4) == 0;
 }
 
-/* How many bytes at p, of n, are blanks (or, without blanks, are none). */
-static size_t
-span_blanks(const char *p, size_t n, bool blanks)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if ((p[i] != '\0' && strchr(BLANKS, p[i]) != NULL) != blanks)
-			break;
-	return i;
-}
-
-static void
-copy_text(char *text, const char *p, size_t n)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		text[i] = p[i] == '\0' ? '?' : p[i];
-	text[n] = '\0';
-}
-
 /*
  * Which of several messages the text names; the number is cut off.  -1: none; count:
  * one that does not exist.
@@ -103,18 +75,18 @@ take_number(struct mq_verbs *v, char *text)
 		v->stray = true;
 		return v->count;
 	}
-	end += span_blanks(end, strlen(end), true);
+	end += strspn(end, BLANKS);
 	memmove(text, end, strlen(end) + 1);
 	return (int)(n - 1);
 }
 
 /* Remembers a verb that is not known. */
 static void
-note_unknown(char unknown[static MQ_VERB_WORD + 1], const char *verb, size_t n)
+note_unknown(char unknown[static MQ_VERB_WORD + 1], const char *verb)
 {
 	size_t i;
 
-	for (i = 0; i < n && i < MQ_VERB_WORD; i++)
+	for (i = 0; verb[i] != '\0' && i < MQ_VERB_WORD; i++)
 		unknown[i] = verb[i] > ' ' && verb[i] < 0x7f ? verb[i] : '?';
 	unknown[i] = '\0';
 }
@@ -153,25 +125,30 @@ take_verb(struct mq_verbs *v, enum mq_verb_final final, const char *text)
 static void
 take_line(struct mq_verbs *v)
 {
-	size_t start = span_blanks(v->line, v->line_len, true);
-	const char *verb = v->line + start;
-	size_t left = v->line_len - start;
-	size_t n = span_blanks(verb, left, false);
-	size_t gap = span_blanks(verb + n, left - n, true), len, i;
-	bool whole = v->line_len < sizeof(v->line);
+	bool whole = v->line_len < MQ_VERB_LINE;
 	enum mq_verb_final final = MQ_FINAL_NONE;
-	char text[MQ_VERB_LINE + 1];
+	char *verb = v->line, *text;
+	size_t i, len;
 	int which;
 
+	for (i = 0; i < v->line_len; i++)
+		if (v->line[i] == '\0')
+			v->line[i] = '?';
+	v->line[v->line_len] = '\0';
 	v->line_len = 0;
-	if (n == 0)
+	verb += strspn(verb, BLANKS);
+	if (*verb == '\0')
 		return;
+	text = verb + strcspn(verb, BLANKS);
+	if (*text != '\0') {
+		*text++ = '\0';
+		text += strspn(text, BLANKS);
+	}
 	for (i = 0; i < sizeof(finals) / sizeof(finals[0]); i++)
-		if (is_word(verb, n, finals[i].verb))
+		if (strcmp(verb, finals[i].verb) == 0)
 			final = finals[i].final;
-	copy_text(text, verb + n + gap, left - n - gap);
 	which = take_number(v, text);
-	if (is_word(verb, n, "dup")) {
+	if (strcmp(verb, "dup") == 0) {
 		/* Shown like any other text, but a URL in it may have a
 		 * password. */
 		len = strlen(text);
@@ -182,20 +159,14 @@ take_line(struct mq_verbs *v)
 		mq_password_hide(text);
 		if (!whole)
 			text[0] = '\0';
-	} else if (final == MQ_FINAL_NONE && !is_word(verb, n, "run")) {
+	} else if (final == MQ_FINAL_NONE && strcmp(verb, "run") != 0) {
 		note_unknown(which >= 0 && which < v->count ?
 			v->ones[which].unknown :
 			v->unknown,
-		    verb, n);
+		    verb);
 	}
 	v->about = which < v->count ? which + 1 : 0;
 	take_verb(v, final, text);
-}
-
-const char *
-mq_verbs_text(const struct mq_verbs *v)
-{
-	return v->about > 0 ? v->ones[v->about - 1].text : v->text;
 }
 
 size_t
@@ -203,7 +174,7 @@ mq_verbs_feed_line(struct mq_verbs *v, const char *p, size_t n)
 {
 	const char *nl = memchr(p, '\n', n);
 	size_t piece = nl != NULL ? (size_t)(nl - p) : n;
-	size_t room = sizeof(v->line) - v->line_len;
+	size_t room = MQ_VERB_LINE - v->line_len;
 
 	if (room > piece)
 		room = piece;

@@ -62,7 +62,7 @@ struct mq_verbs {
 	int64_t resend_s; /* RESEND, PAUSE: whole seconds, 0 to 10 years */
 	char text[MQ_VERB_LINE + 1]; /* last text about all, NUL-terminated; a
 				      * NUL byte from the script became '?' */
-	char line[MQ_VERB_LINE];
+	char line[MQ_VERB_LINE + 1];
 	size_t line_len;
 	/* Called for each dup, as its line comes, or NULL.  which: of several messages,
 	 * from 0; -1: none was named; count: one that does not exist.  text: NULL if the
@@ -83,9 +83,6 @@ void mq_verbs_feed(struct mq_verbs *, const char *p, size_t n);
 
 /* Takes the next of n bytes, not beyond the end of a line; returns how many. */
 size_t mq_verbs_feed_line(struct mq_verbs *, const char *p, size_t n);
-
-/* The last text, be it about all or about one; valid until the next line. */
-const char *mq_verbs_text(const struct mq_verbs *);
 
 /* Begins the next message of the same run. */
 void mq_verbs_next(struct mq_verbs *);

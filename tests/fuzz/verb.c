@@ -49,7 +49,9 @@ hear(struct talk *t, int count, const uint8_t *p, size_t n, uint32_t seed)
 		for (at = 0; at < piece;) {
 			at += mq_verbs_feed_line(
 			    &t->verbs, (const char *)p + at, piece - at);
-			(void)strlen(mq_verbs_text(&t->verbs));
+			(void)strlen(t->verbs.about > 0 ?
+				t->verbs.ones[t->verbs.about - 1].text :
+				t->verbs.text);
 		}
 		assert(at == piece);
 	}
