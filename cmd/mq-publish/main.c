@@ -15,39 +15,14 @@
 #include "publish.h"
 #include "redis/connection.h"
 
-struct modules {
-	struct options opt;
-	struct mq_server server;
-	struct mq_redis redis;
-	struct mq_publisher publisher;
-	struct transport transport;
-	struct messages messages;
-};
-
-static void
-connect_modules(struct modules *m, int payloads)
-{
-	struct options *o = &m->opt;
-	bool single = payloads == 1 ||
-	    (payloads == 0 && o->framing == MQ_FRAME_WHOLE &&
-		!isatty(STDIN_FILENO));
-
-	if (mq_redis_open(&m->redis, &m->server) == -1)
-		mq_die(m->redis.status, "%s", m->redis.error);
-	interrupt_catch(0);
-	mq_publisher_init(&m->publisher, &m->redis, o->shared.layout, o->queue,
-	    &o->attributes);
-	m->transport = (struct transport){
-	    .opt = o, .redis = &m->redis, .publisher = &m->publisher};
-	transport_begin(&m->transport, single);
-}
-
 /* Returns the exit status. */
 static int
-publish(struct modules *m, char *payloads[], int count)
+publish(struct transport *t, char *payloads[], int count)
 {
-	struct options *o = &m->opt;
-	struct transport *t = &m->transport;
+	struct options *o = t->opt;
+	const struct mq_server *server = t->redis.server;
+	struct messages m = {
+	    .opt = o, .layout = o->shared.layout, .transport = t};
 	int i, status, waited;
 	struct mq_report r;
 
@@ -57,14 +32,12 @@ publish(struct modules *m, char *payloads[], int count)
 	o->how.when =
 	    options_when(o, (mq_clock_steady_us() + t->clock_us) / 1000);
 	t->how = o->how;
-	m->messages = (struct messages){
-	    .opt = o, .layout = o->shared.layout, .transport = t};
 	for (i = 0; i < count; i++)
-		message_add(&m->messages, payloads[i], strlen(payloads[i]));
+		message_add(&m, payloads[i], strlen(payloads[i]));
 	if (count == 0 && isatty(STDIN_FILENO) && !o->shared.quiet)
 		mq_say("reading from the terminal; end with ^D");
 	if (count == 0)
-		read_messages(&m->messages);
+		read_messages(&m);
 	batch_settle(t);
 	status = outcome_finish(t);
 	if (o->wait) {
@@ -72,49 +45,52 @@ publish(struct modules *m, char *payloads[], int count)
 		status = waited > status ? waited : status;
 	}
 	/* To a person; who may not ask does not learn it. */
-	if (o->notes && m->server.url.kind != MQ_URL_CLUSTER &&
-	    mq_report_ask(&m->redis, &r) == 0 && r.aof == 0)
+	if (o->notes && server->url.kind != MQ_URL_CLUSTER &&
+	    mq_report_ask(&t->redis, &r) == 0 && r.aof == 0)
 		mq_say("%s: what this server loses is lost; mq-stats --server "
 		       "says how to keep it",
-		    m->server.name);
+		    server->name);
+	mq_buf_free(&m.header);
 	return status;
 }
 
 int
 main(int argc, char *argv[])
 {
-	struct modules m = {0};
-	const struct options *o = &m.opt;
+	struct options options, *o = &options;
+	struct mq_server server;
+	struct transport t = {.opt = o};
 	int count, status = MQ_EXIT_OK;
 	long long now;
 	char **payloads;
+	bool single;
 
 	mq_option_begin();
-	options_parse(&m.opt, argc, argv, &payloads, &count);
+	options_parse(o, argc, argv, &payloads, &count);
 	if (o->http)
-		options_serve(&m.opt);
+		options_serve(o);
 	mq_option_prints(o->ids || o->wait);
 	if (count == 0 && o->tick < 0 &&
 	    (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		mq_die(MQ_EXIT_IO,
 		    "standard input: not open for reading; nothing was done");
-	(void)mq_option_server(&m.opt.shared, &m.server);
-	options_use_layout(&m.opt, &m.server);
-	connect_modules(&m, count);
+	(void)mq_option_server(&o->shared, &server);
+	options_use_layout(o, &server);
+	single = count == 1 ||
+	    (count == 0 && o->framing == MQ_FRAME_WHOLE &&
+		!isatty(STDIN_FILENO));
+	transport_begin(&t, &server, single);
 	if (o->tick < 0)
-		status = publish(&m, payloads, count);
-	else if (mq_publisher_tick(&m.publisher, o->tick, &now) == -1)
-		mq_die(m.redis.status, "%s", m.redis.error);
+		status = publish(&t, payloads, count);
+	else if (mq_publisher_tick(&t.publisher, o->tick, &now) == -1)
+		mq_die(t.redis.status, "%s", t.redis.error);
 	else if (now > o->tick)
 		mq_die(MQ_EXIT_NO,
 		    "%s: --tick %ld: the queue is at tick %lld already",
 		    o->queue, o->tick, now);
-	mq_publisher_free(&m.publisher);
-	mq_redis_close(&m.redis);
-	mq_buf_free(&m.messages.header);
-	transport_free(&m.transport);
-	mq_server_free(&m.server);
-	options_free(&m.opt);
+	transport_free(&t);
+	mq_server_free(&server);
+	options_free(o);
 	mq_close_stdout();
 	return status;
 }

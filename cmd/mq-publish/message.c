@@ -18,8 +18,8 @@
 
 /* Unix milliseconds have 13 digits until the year 2286, and those of an --at,
  * which may have more, stay the same. */
-#define DUE_DIGITS 13
-#define DUE_SIZE   24
+#define TIME_DIGITS 13
+#define TIME_SIZE   24
 
 /* Redis takes 512 MiB as one value, headers included (proto-max-bulk-len). */
 #define MESSAGE_MAX ((size_t)511 * 1024 * 1024)
@@ -48,8 +48,8 @@ open_file(const char *path)
 
 static void __attribute__((noreturn)) end_failed(struct transport *t)
 {
-	mq_say("--attach: %s", t->redis->error);
-	outcome_end(t, t->redis->status);
+	mq_say("--attach: %s", t->redis.error);
+	outcome_end(t, t->redis.status);
 }
 
 void
@@ -60,7 +60,7 @@ attachments_send(struct transport *t)
 	size_t i;
 	int fd;
 
-	a->set.redis = t->redis;
+	a->set.redis = &t->redis;
 	how->begin(&a->set, t->opt->queue);
 	/* What cannot be opened is said before anything is sent. */
 	for (i = 0; i < a->n; i++)
@@ -106,19 +106,6 @@ end_bad(struct messages *m, const char *why)
 	batch_end(m->transport, MQ_EXIT_DATA, "record %lu: %s", m->seen, why);
 }
 
-/* When a message that is published now falls due, and so long after that. */
-static void
-print_due(const struct messages *m, int64_t after_ms, char due[static DUE_SIZE])
-{
-	int64_t ms = m->opt->how.when.ms;
-
-	if (m->opt->how.when.kind == MQ_WHEN_NOW)
-		ms = (int64_t)m->last_us / 1000;
-	else if (m->opt->how.when.kind == MQ_WHEN_IN)
-		ms += (int64_t)m->last_us / 1000;
-	snprintf(due, DUE_SIZE, "%0*jd", DUE_DIGITS, (intmax_t)(ms + after_ms));
-}
-
 /* Other programs would take other bytes out than were put in. */
 static void
 check_text(struct messages *m, const char *payload, size_t n)
@@ -159,19 +146,29 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	batch_add(m->transport, id, id, &none, payload, n);
 }
 
+/* The time when a message that is published now falls due, and so long after that. */
+static void
+set_time(const struct messages *m, struct mq_envelope *e, const char *header,
+    int64_t after_ms)
+{
+	const struct mq_when *when = &m->opt->how.when;
+	int64_t ms = when->kind != MQ_WHEN_NOW ? when->ms : 0;
+	char text[TIME_SIZE];
+
+	if (when->kind != MQ_WHEN_AT)
+		ms += (int64_t)m->last_us / 1000;
+	snprintf(text, sizeof(text), "%0*jd", TIME_DIGITS,
+	    (intmax_t)(ms + after_ms));
+	mq_envelope_set(e, header, text);
+}
+
 static void
 set_times(const struct messages *m, struct mq_envelope *e)
 {
-	char due[DUE_SIZE];
-
-	if (m->opt->how.when.kind != MQ_WHEN_NOW) {
-		print_due(m, 0, due);
-		mq_envelope_set(e, MQ_HEADER_DUE, due);
-	}
-	if (m->opt->expires_ms > 0) {
-		print_due(m, m->opt->expires_ms, due);
-		mq_envelope_set(e, MQ_HEADER_EXPIRES, due);
-	}
+	if (m->opt->how.when.kind != MQ_WHEN_NOW)
+		set_time(m, e, MQ_HEADER_DUE, 0);
+	if (m->opt->expires_ms > 0)
+		set_time(m, e, MQ_HEADER_EXPIRES, m->opt->expires_ms);
 }
 
 /* Headers from the command line join those that the message has; ours, of which
@@ -218,9 +215,10 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 		mq_say("record %lu: its time is over; published at once",
 		    m->seen + 1);
 	}
-	batch_set_when(m->transport,
+	batch_set(m->transport,
 	    due > now ? (struct mq_when){MQ_WHEN_AT, due, true} :
-			m->opt->how.when);
+			m->opt->how.when,
+	    m->transport->how.special);
 }
 
 /* A message must not lose silently what it asks for. */
@@ -249,23 +247,18 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 	if (m->opt->awaited)
 		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, mq_message_id(&e));
 	if (mq_message_special(&e))
-		batch_set_special(m->transport);
+		batch_set(m->transport, m->transport->how.when, true);
 	mq_envelope_write_header(&e, &header);
 	batch_add(m->transport, unique, mq_message_id(&e), &header, payload, n);
 	mq_buf_free(&header);
 	mq_buf_free(&why);
 }
 
-/* Where the value of a header of ours, which is there, stands in the text. */
-static size_t
-place_of(const struct messages *m, const char *name)
-{
-	const char *at =
-	    memmem(m->header.data, m->header.len, name, strlen(name));
-
-	/* Behind it come ":[" and a quote. */
-	return (size_t)(at - m->header.data) + strlen(name) + strlen("\":[\"");
-}
+/* Where the id stands in a header that we make, whose first members are ours, and where
+ * it stands once more if somebody waits for the end. */
+#define ID_AT (sizeof("12345{\"" MQ_HEADER_ID "\":[\"") - 1)
+#define REPLY_AT                                                               \
+	(ID_AT + MQ_ID_LEN + sizeof("\"],\"" MQ_HEADER_REPLY_TO "\":[\"") - 1)
 
 /* Makes the header of messages that have none of their own, with gaps for their ids; one
  * with times is good for a millisecond. */
@@ -288,10 +281,6 @@ prepare_header(struct messages *m)
 	add_headers(&e, opt->headers.headers);
 	mq_envelope_write_header(&e, &m->header);
 	mq_envelope_free(&e);
-	/* Ours come first, so this finds no others. */
-	m->id_at = place_of(m, MQ_HEADER_ID);
-	if (opt->awaited)
-		m->reply_at = place_of(m, MQ_HEADER_REPLY_TO);
 }
 
 void
@@ -307,9 +296,9 @@ message_add(struct messages *m, const char *payload, size_t n)
 	check_text(m, payload, n);
 	make_id(m, id);
 	prepare_header(m);
-	memcpy(m->header.data + m->id_at, id, MQ_ID_LEN);
-	if (m->reply_at > 0)
-		memcpy(m->header.data + m->reply_at, id, MQ_ID_LEN);
+	memcpy(m->header.data + ID_AT, id, MQ_ID_LEN);
+	if (m->opt->awaited)
+		memcpy(m->header.data + REPLY_AT, id, MQ_ID_LEN);
 	if (a->n > 0) {
 		strlcpy(a->id, id, sizeof(a->id));
 		if (m->layout->attachments->close(&a->set, id) == -1)
@@ -353,17 +342,6 @@ add_json(struct messages *m, const char *line, size_t n, struct mq_buf *payload)
 	return NULL;
 }
 
-/* Waits for input; a signal that comes before it ends the program. */
-static bool
-wait_for_input(struct messages *m, int fd, int64_t ms)
-{
-	int n = interrupt_wait(fd, ms);
-
-	if (n == -1)
-		outcome_interrupt(m->transport);
-	return n != 0;
-}
-
 void
 read_messages(struct messages *m)
 {
@@ -386,9 +364,9 @@ read_messages(struct messages *m)
 			/* Making them safe at once would make long waits of
 			 * short ones. */
 			if (o->durable &&
-			    !wait_for_input(m, frames.fd, MOMENT_MS))
+			    !transport_wait(t, frames.fd, MOMENT_MS))
 				batch_settle(t);
-			(void)wait_for_input(m, frames.fd, -1);
+			(void)transport_wait(t, frames.fd, -1);
 			/* Time has passed without a message. */
 			m->made = 0;
 			continue;

@@ -86,11 +86,11 @@ struct batch {
 struct transport {
 	/* The caller's, set before transport_begin(). */
 	struct options *opt;
-	struct mq_redis *redis;
-	struct mq_publisher *publisher;
 	/* And before the first message. */
 	struct mq_publishing how; /* the next batch goes out */
 	/* The module's; they start zeroed. */
+	struct mq_redis redis;
+	struct mq_publisher publisher;
 	int64_t clock_us; /* the server's clock minus the steady one */
 	bool unasked;	  /* nobody knows yet whether the queue can be used */
 	/* The first ones are under way, as many as can be asked for at most; the next
@@ -120,12 +120,15 @@ struct transport {
 	struct mq_buf held; /* ids that are printed when their messages are */
 };
 
-/* The connection is open, and waits in interrupt_wait() from now on.  With --durable,
+/* Opens the connection, which waits in transport_wait() from then on.  With --durable,
  * finds out when messages will be safe, before anything is written.  Finds out whether the
  * queue can be used, unless there is a single message, which may get there without that.
  * Ends the program if all this is not so, or nobody knows. */
-void transport_begin(struct transport *, bool single);
+void transport_begin(struct transport *, struct mq_server *, bool single);
 void transport_free(struct transport *);
+
+/* As interrupt_wait(), but a signal ends the program.  False: the time is over. */
+bool transport_wait(void *transport, int fd, int64_t ms);
 
 /* Connects again, as often as it takes; *pause_ms is the next pause.  False when that was
  * not possible until then, CLOCK_BOOTTIME; -1 is never. */
@@ -143,8 +146,7 @@ int outcome_finish(struct transport *);
  * of the server ends the program, once all that is under way is answered. */
 
 /* How the messages that follow are published; sends those before them. */
-void batch_set_when(struct transport *, struct mq_when);
-void batch_set_special(struct transport *);
+void batch_set(struct transport *, struct mq_when, bool special);
 
 /* Adds a message.  unique makes it one of its own among the delayed, even when its id,
  * which -i prints, came with it and may come again. */
@@ -180,11 +182,9 @@ struct messages {
 	unsigned long seen; /* messages that were to be published */
 	bool noted_large;   /* a large payload was noted */
 	bool noted_past;    /* and a time that is over */
-	/* Of a message without headers of its own; main() frees it. */
+	/* Of a message without headers of its own; the caller frees it. */
 	struct mq_buf header;
-	uint64_t header_ms; /* when it was made; */
-	/* where its gaps for the id are; 0: there is no second one */
-	size_t id_at, reply_at;
+	uint64_t header_ms; /* when it was made */
 };
 
 /* Adds a payload with the headers of all to the batch.  Ends with exit 65 if it cannot be

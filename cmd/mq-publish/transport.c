@@ -39,7 +39,7 @@ find_promise(struct transport *t)
 	char replicas[24] = "";
 	int n;
 
-	if (mq_durable_find(t->publisher->redis, &t->promise) == -1)
+	if (mq_durable_find(&t->redis, &t->promise) == -1)
 		return -1;
 	n = t->promise.replicas;
 	if (n > 0)
@@ -61,7 +61,8 @@ make_safe(struct transport *t)
 		return true;
 	if (t->moved && find_promise(t) == -1)
 		return false;
-	if (mq_publisher_wait_durable(t->publisher, &t->promise, t->ours) == -1)
+	if (mq_publisher_wait_durable(&t->publisher, &t->promise, t->ours) ==
+	    -1)
 		return false;
 	t->safe = t->count[MQ_PUBLISHED];
 	t->unsure = false;
@@ -141,7 +142,7 @@ drop_attachments(struct transport *t)
 	    (t->count[MQ_PUBLISHED_FULL] > 0 ||
 		t->count[MQ_PUBLISHED_JOINED] + count_refused(t) > 0))
 		(void)t->opt->shared.layout->attachments->release(
-		    t->redis, a->set.set, a->id);
+		    &t->redis, a->set.set, a->id);
 }
 
 void
@@ -198,14 +199,13 @@ outcome_finish(struct transport *t)
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 1000
 
-static bool
-wait_for_server(void *arg, int fd, int64_t ms)
+bool
+transport_wait(void *transport, int fd, int64_t ms)
 {
-	struct transport *t = arg;
 	int n = interrupt_wait(fd, ms);
 
 	if (n == -1)
-		outcome_interrupt(t);
+		outcome_interrupt(transport);
 	return n != 0;
 }
 
@@ -214,7 +214,7 @@ static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 	/* All are accepted; only whether they are safe is not known. */
 	if (t->used == 0 && t->opt->durable && t->unsure)
 		status = MQ_EXIT_AGAIN;
-	mq_say("%s", t->redis->error);
+	mq_say("%s", t->redis.error);
 	outcome_end(t, status);
 }
 
@@ -230,9 +230,9 @@ static void
 open_queue(struct transport *t)
 {
 	const struct options *o = t->opt;
-	struct mq_redis *r = t->redis;
+	struct mq_redis *r = &t->redis;
 	bool yes;
-	enum mq_call result = mq_publisher_open(t->publisher, is_special(o),
+	enum mq_call result = mq_publisher_open(&t->publisher, is_special(o),
 	    !o->shared.existing, &t->clock_us, &yes);
 
 	if (result == MQ_CALL_LOST && !o->durable && o->attachments.n == 0)
@@ -252,19 +252,24 @@ open_queue(struct transport *t)
 }
 
 void
-transport_begin(struct transport *t, bool single)
+transport_begin(struct transport *t, struct mq_server *server, bool single)
 {
 	const struct options *o = t->opt;
 
+	if (mq_redis_open(&t->redis, server) == -1)
+		mq_die(t->redis.status, "%s", t->redis.error);
+	interrupt_catch(0);
+	mq_publisher_init(&t->publisher, &t->redis, o->shared.layout, o->queue,
+	    &o->attributes);
 	/* Nothing has to be asked before the only message: not the time, as the
 	 * server is on this machine, and what is wrong with the queue can be said
 	 * later.  A private server has its socket only now. */
-	t->unasked = single && t->redis->server->socket[0] != '\0' &&
+	t->unasked = single && t->redis.server->socket[0] != '\0' &&
 	    o->shared.layout->has & MQ_HAS_TRIALS && !is_special(o) &&
 	    !o->durable;
-	mq_redis_wait_with(t->redis, wait_for_server, t);
+	mq_redis_wait_with(&t->redis, transport_wait, t);
 	if (o->durable && find_promise(t) == -1)
-		give_up(t, t->redis->status);
+		give_up(t, t->redis.status);
 	t->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
 	if (!t->unasked)
 		open_queue(t);
@@ -275,6 +280,8 @@ transport_free(struct transport *t)
 {
 	size_t i;
 
+	mq_publisher_free(&t->publisher);
+	mq_redis_close(&t->redis);
 	for (i = 0; i < MQ_MARKS; i++) {
 		mq_post_clear(&t->batches[i].post, true);
 		mq_buf_free(&t->batches[i].ids);
@@ -288,7 +295,7 @@ static bool
 is_full(struct transport *t)
 {
 	unsigned most =
-	    mq_publisher_alone(t->publisher, &t->how) ? 0 : MQ_MARKS - 1;
+	    mq_publisher_alone(&t->publisher, &t->how) ? 0 : MQ_MARKS - 1;
 
 	t->overtaken &= t->used > 0;
 	return t->used > most || t->overtaken ||
@@ -298,7 +305,7 @@ is_full(struct transport *t)
 bool
 transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 {
-	struct mq_redis *r = t->redis;
+	struct mq_redis *r = &t->redis;
 	double until = until_ms == -1 ? INFINITY : (double)until_ms / 1000;
 	int64_t left;
 
@@ -308,11 +315,11 @@ transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 					until_ms - mq_clock_steady_ms();
 		if (left <= 0)
 			return false;
-		(void)wait_for_server(t, -1, MIN(*pause_ms, left));
+		(void)transport_wait(t, -1, MIN(*pause_ms, left));
 		*pause_ms = *pause_ms == 0 ? PAUSE_MIN_MS :
 					     MIN(2 * *pause_ms, PAUSE_MAX_MS);
 		if (mq_redis_open_until(r, r->server, until) == 0) {
-			mq_redis_wait_with(r, wait_for_server, t);
+			mq_redis_wait_with(r, transport_wait, t);
 			return true;
 		}
 		if (r->status != MQ_EXIT_UNAVAILABLE &&
@@ -371,7 +378,7 @@ settle_batches(struct transport *t, unsigned from, judge_fn *fn)
 	for (i = from; i < n; i++)
 		all[i] = t->batches[i];
 	for (i = from; i < n; i++) {
-		result = fn(t->publisher, &all[i].post, take_verdict, &all[i]);
+		result = fn(&t->publisher, &all[i].post, take_verdict, &all[i]);
 		good &= result != MQ_CALL_REFUSED;
 		if (result == MQ_CALL_DONE) {
 			note_answered(t, &all[i]);
@@ -387,7 +394,7 @@ settle_batches(struct transport *t, unsigned from, judge_fn *fn)
 static int
 send_one(struct transport *t, unsigned i, bool eval)
 {
-	return mq_post_send(t->publisher, &t->batches[i].post,
+	return mq_post_send(&t->publisher, &t->batches[i].post,
 	    i > 0 ? &t->batches[i - 1].post : NULL, eval);
 }
 
@@ -398,11 +405,11 @@ send_rest(struct transport *t)
 	bool eval = true;
 	unsigned i;
 
-	if (mq_redis_room(t->redis, t->bytes) == -1) {
-		mq_say("%s", t->redis->error);
+	if (mq_redis_room(&t->redis, t->bytes) == -1) {
+		mq_say("%s", t->redis.error);
 		/* The server has nothing of the rest. */
 		t->used = 0;
-		outcome_end(t, t->redis->status);
+		outcome_end(t, t->redis.status);
 	}
 	for (i = 0; i < t->used; i++) {
 		if (send_one(t, i, eval) == -1)
@@ -432,7 +439,7 @@ try_resume(struct transport *t)
 	long long missing;
 	bool proven;
 	enum mq_call result =
-	    mq_publisher_resume(t->publisher, all_whole(t), &missing, &proven);
+	    mq_publisher_resume(&t->publisher, all_whole(t), &missing, &proven);
 
 	if (result != MQ_CALL_DONE)
 		return result;
@@ -469,17 +476,17 @@ resume(struct transport *t)
 	for (i = 0; i < t->used; i++)
 		marked &= t->batches[i].post.how.mark.publisher != NULL;
 	if (!marked || t->ending ||
-	    !mq_publisher_can_resume(t->publisher, all_whole(t)))
-		give_up(t, t->redis->status);
+	    !mq_publisher_can_resume(&t->publisher, all_whole(t)))
+		give_up(t, t->redis.status);
 	if (!t->opt->shared.quiet && t->lost_ms == 0)
-		mq_say("%s; reconnecting", t->redis->error);
+		mq_say("%s; reconnecting", t->redis.error);
 	while (result == MQ_CALL_LOST || result == MQ_CALL_AGAIN) {
 		/* Again, when something was found to be done. */
 		if (t->lost_ms == 0)
 			t->lost_ms = mq_clock_steady_ms();
 		if (!transport_reconnect(
 			t, t->lost_ms + PATIENCE_MS, &t->pause_ms))
-			give_up(t, t->redis->status);
+			give_up(t, t->redis.status);
 		result = try_resume(t);
 	}
 	if (result == MQ_CALL_REFUSED)
@@ -493,14 +500,14 @@ collect(struct transport *t)
 {
 	struct batch *b = t->batches, answered;
 	enum mq_call result =
-	    mq_post_answer(t->publisher, &b->post, take_verdict, b);
+	    mq_post_answer(&t->publisher, &b->post, take_verdict, b);
 
 	/* The oldest one was not done, and so none that has to come behind it: all go
 	 * out again, in their order.  What was refused is refused again when its turn
 	 * comes.  At the end, the one that it has to come behind was refused. */
 	if (result == MQ_CALL_AGAIN && !t->ending) {
 		(void)settle_batches(t, 1, mq_post_answer);
-		if (!mq_redis_lost(t->redis) && send_rest(t) == MQ_CALL_DONE)
+		if (!mq_redis_lost(&t->redis) && send_rest(t) == MQ_CALL_DONE)
 			return true;
 		result = MQ_CALL_LOST;
 	}
@@ -522,7 +529,7 @@ collect(struct transport *t)
 static void
 check_server(struct transport *t)
 {
-	const struct mq_redis *r = t->redis;
+	const struct mq_redis *r = &t->redis;
 	struct mq_redis other;
 
 	/* It may have had its time. */
@@ -546,16 +553,16 @@ static bool
 try_first(struct transport *t)
 {
 	struct batch *b = &t->batches[t->used];
-	const struct mq_redis *r = t->redis;
+	const struct mq_redis *r = &t->redis;
 	enum mq_call result = MQ_CALL_LOST;
 
-	if (!mq_post_trial(t->publisher, &b->post, true))
+	if (!mq_post_trial(&t->publisher, &b->post, true))
 		return false;
 	t->bytes = mq_post_bytes(&b->post);
 	t->used++;
 	if (send_one(t, 0, true) == 0)
 		result =
-		    mq_post_answer(t->publisher, &b->post, take_verdict, b);
+		    mq_post_answer(&t->publisher, &b->post, take_verdict, b);
 	if (result == MQ_CALL_LOST && !r->heard)
 		check_server(t);
 	/* Lost with an answer, it does nothing for us. */
@@ -563,7 +570,7 @@ try_first(struct transport *t)
 	    r->status != MQ_EXIT_NOPERM) {
 		resume(t);
 		result = t->used > 0 ?
-		    mq_post_answer(t->publisher, &b->post, take_verdict, b) :
+		    mq_post_answer(&t->publisher, &b->post, take_verdict, b) :
 		    MQ_CALL_DONE;
 	}
 	/* A resumption has settled what it found to be done. */
@@ -572,7 +579,7 @@ try_first(struct transport *t)
 	t->used = 0;
 	if (result == MQ_CALL_DONE)
 		return true;
-	(void)mq_post_trial(t->publisher, &b->post, false);
+	(void)mq_post_trial(&t->publisher, &b->post, false);
 	t->bytes = 0;
 	t->lost_ms = t->pause_ms = 0;
 	return false;
@@ -592,15 +599,15 @@ end_when_answered(struct transport *t, int status)
 	while (t->used > 0)
 		(void)collect(t);
 	(void)make_safe(t);
-	mq_publisher_count(t->publisher);
+	mq_publisher_count(&t->publisher);
 	outcome_end(t, status);
 }
 
 static void __attribute__((noreturn)) end_refused(struct transport *t)
 {
-	int status = t->redis->status;
+	int status = t->redis.status;
 
-	mq_say("%s", t->redis->error);
+	mq_say("%s", t->redis.error);
 	end_when_answered(t, status);
 }
 
@@ -631,7 +638,7 @@ send_batch(struct transport *t)
 
 	if (post->count == 0)
 		return;
-	if (mq_redis_room(t->redis, t->bytes + mq_post_bytes(post)) == -1)
+	if (mq_redis_room(&t->redis, t->bytes + mq_post_bytes(post)) == -1)
 		end_refused(t);
 	if (t->unasked) {
 		done = try_first(t);
@@ -641,7 +648,7 @@ send_batch(struct transport *t)
 		/* Nothing but a second trial is safe: that looks for the mark of
 		 * the first one, which may still arrive on a connection that was
 		 * lost. */
-		if (!done && mq_publisher_loose(t->publisher) &&
+		if (!done && mq_publisher_loose(&t->publisher) &&
 		    !(done = try_first(t)))
 			end_refused(t);
 	}
@@ -670,7 +677,7 @@ batch_flush(struct transport *t)
 	send_batch(t);
 	while (t->used > 0)
 		collect_or_end(t);
-	mq_publisher_count(t->publisher);
+	mq_publisher_count(&t->publisher);
 	flush_output(t);
 }
 
@@ -680,8 +687,8 @@ batch_settle(struct transport *t)
 	batch_flush(t);
 	while (!make_safe(t)) {
 		/* Sentinels soon name another server, which may have all. */
-		if (!mq_redis_lost(t->redis) ||
-		    t->redis->server->url.kind != MQ_URL_SENTINEL)
+		if (!mq_redis_lost(&t->redis) ||
+		    t->redis.server->url.kind != MQ_URL_SENTINEL)
 			give_up(t, MQ_EXIT_AGAIN);
 		resume(t);
 	}
@@ -700,22 +707,15 @@ send_or_settle(struct transport *t)
 }
 
 void
-batch_set_when(struct transport *t, struct mq_when when)
+batch_set(struct transport *t, struct mq_when when, bool special)
 {
-	if (when.kind == t->how.when.kind && when.ms == t->how.when.ms)
-		return;
-	send_or_settle(t);
+	/* Messages before the first special one come first. */
+	if (special && !t->how.special)
+		batch_flush(t);
+	else if (when.kind != t->how.when.kind || when.ms != t->how.when.ms)
+		send_or_settle(t);
 	t->how.when = when;
-}
-
-void
-batch_set_special(struct transport *t)
-{
-	if (t->how.special)
-		return;
-	/* Messages before it come first. */
-	batch_flush(t);
-	t->how.special = true;
+	t->how.special = special;
 }
 
 void
@@ -731,8 +731,8 @@ batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
 	}
 	next->transport = t;
 	if (next->post.count == 0)
-		mq_post_begin(t->publisher, &next->post, &t->how);
-	mq_post_add(t->publisher, &next->post, unique, header, payload, n);
+		mq_post_begin(&t->publisher, &next->post, &t->how);
+	mq_post_add(&t->publisher, &next->post, unique, header, payload, n);
 	if (t->opt->ids || t->opt->wait)
 		mq_buf_add(&next->ids, id, MQ_ID_LEN);
 	if (next->post.count == BATCH_COUNT ||

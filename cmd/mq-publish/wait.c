@@ -56,7 +56,7 @@ reconnect(struct waiting *w)
 	int64_t pause = 0;
 
 	if (!w->told_lost && !w->opt->shared.quiet)
-		mq_say("%s; reconnecting", w->transport->redis->error);
+		mq_say("%s; reconnecting", w->transport->redis.error);
 	w->told_lost = true;
 	return transport_reconnect(w->transport, w->until_ms, &pause);
 }
@@ -66,7 +66,7 @@ reconnect(struct waiting *w)
 static bool
 ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 {
-	struct mq_redis *r = w->transport->redis;
+	struct mq_redis *r = &w->transport->redis;
 	const char *to;
 
 	if (mq_redis_lost(r) && !reconnect(w))
@@ -119,8 +119,8 @@ await_ending(struct waiting *w, struct awaited *a)
 	while (!a->ended) {
 		if (!ask_ending(w, a, block > 0 ? block : 0) && block > 0) {
 			rest = left_ms(w, PAUSE_MS);
-			if (rest > 0 && interrupt_wait(-1, rest) == -1)
-				outcome_interrupt(w->transport);
+			if (rest > 0)
+				(void)transport_wait(w->transport, -1, rest);
 			(void)ask_ending(w, a, 0);
 		}
 		if (block <= 0)
