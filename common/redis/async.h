@@ -147,26 +147,6 @@ void mq_request_answer(struct mq_request *, redisReply *);
 /* It has no reply: its asker hears so, unless its route knows better. */
 void mq_request_lose(struct mq_request *);
 
-/* --- switch ------------------------------------------------------------- */
-
-/* News of another master: a sentinel tells at once, while the old master may go on for
- * seconds.  Nobody waits for a sentinel that has died; a lost connection to the master
- * tells the same.  The caller sets the first three. */
-struct mq_switch {
-	struct ev_loop *loop;
-	/* There is another master.  May close this. */
-	void (*changed)(void *arg);
-	void *arg;
-	struct mq_async async;
-	struct mq_server sentinel;
-	const char *name; /* of the master */
-};
-
-/* Listens to the sentinel that has named the master last; nothing for a URL without
- * sentinels.  The server must outlive it. */
-void mq_switch_listen(struct mq_switch *, const struct mq_server *);
-void mq_switch_close(struct mq_switch *);
-
 /* --- pairs --------------------------------------------------------------- */
 
 /*
@@ -184,6 +164,10 @@ void mq_switch_close(struct mq_switch *);
  * after 4 seconds (see mq_reply_missing()).  A node that was not ready for two seconds
  * before is away: all its commands get that error.  The connection is lost when that
  * node answers again, or another one has its slots.
+ *
+ * With sentinels, the one that has named the master last tells at once of another one, and
+ * the connection is lost, while the old master may go on for seconds.  Nobody waits for a
+ * sentinel that has died; a lost connection to the master tells the same.
  */
 
 struct mq_pair {
@@ -198,6 +182,8 @@ struct mq_pairs {
 	struct mq_async *async;	    /* where commands go */
 	struct mq_pair only;	    /* of one server; else a model of others */
 	struct mq_cluster *cluster; /* or NULL */
+	struct mq_async news;	    /* of another master, by... */
+	struct mq_server sentinel;  /* ...this one */
 };
 
 /* channel: where others call this consumer.  name: of its connections for commands, and of

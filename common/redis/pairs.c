@@ -76,6 +76,20 @@ on_published(void *arg, redisReply *reply)
 		mq_async_subscribe(&p->wake, p->channel, on_called, p);
 }
 
+/* A sentinel's message says "NAME OLD-ADDRESS OLD-PORT ADDRESS PORT". */
+static void
+on_switch(void *arg, redisReply *reply)
+{
+	const struct mq_pair *p = arg;
+	const redisReply *text = message_in(reply);
+	const char *name = p->server->url.path;
+	size_t n = strlen(name);
+
+	if (text != NULL && text->type == REDIS_REPLY_STRING &&
+	    strncmp(text->str, name, n) == 0 && text->str[n] == ' ')
+		p->main.events->down(p->main.arg, "the master has changed");
+}
+
 /* --- the end of the former connection --------------------------------------------- */
 
 /*
@@ -494,16 +508,35 @@ on_look(struct ev_loop *loop, ev_timer *w, int events)
 #define LOOK_S 1.0
 
 static void
-send_to(struct mq_cluster *all, int i, struct mq_request *q)
+send_later(struct mq_cluster *all, struct mq_request *q)
+{
+	TAILQ_INSERT_TAIL(&all->later, q, link);
+	ev_timer_start(all->front.loop, &all->retry);
+}
+
+/* Asks: to the node that gets the slot, and has not told anybody.  What is read there is
+ * not tracked, as one word before a command is all that it can have. */
+static void
+send_to(struct mq_cluster *all, int i, struct mq_request *q, bool asks)
 {
 	struct link *link = open_link(all, i, q);
+	struct mq_command c = {0};
 
-	if (!link->open)
+	if (!link->open) {
 		mq_request_lose(q);
-	else if (link->ready)
+	} else if (!link->ready) {
+		if (asks)
+			send_later(all, q);
+		else
+			TAILQ_INSERT_TAIL(&link->waiting, q, link);
+	} else {
+		if (asks) {
+			q->tracked = false;
+			mq_command_plain(&c, "ASKING");
+			mq_async_send(&link->pair.main, &c, NULL, NULL);
+		}
 		mq_request_send(&link->pair.main, q);
-	else
-		TAILQ_INSERT_TAIL(&link->waiting, q, link);
+	}
 }
 
 static int
@@ -528,13 +561,6 @@ is_behind(const struct mq_cluster *all, const struct mq_request *q)
 }
 
 static void
-send_later(struct mq_cluster *all, struct mq_request *q)
-{
-	TAILQ_INSERT_TAIL(&all->later, q, link);
-	ev_timer_start(all->front.loop, &all->retry);
-}
-
-static void
 on_retry(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct mq_cluster *all = w->data;
@@ -548,7 +574,7 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 	TAILQ_CONCAT(&list, &all->later, link);
 	while ((q = TAILQ_FIRST(&list)) != NULL) {
 		TAILQ_REMOVE(&list, q, link);
-		send_to(all, owner_of(all, q), q);
+		send_to(all, owner_of(all, q), q, false);
 	}
 }
 
@@ -574,29 +600,7 @@ ask(struct mq_async *front, struct mq_request *q)
 	else if (is_behind(all, q))
 		send_later(all, q);
 	else
-		send_to(all, owner_of(all, q), q);
-}
-
-/* To the node that gets the slot, and has not told anybody.  What is read there is not
- * tracked, as one word before a command is all that it can have. */
-static void
-send_asking(struct mq_cluster *all, int i, struct mq_request *q)
-{
-	struct link *link = open_link(all, i, q);
-	struct mq_command c = {0};
-
-	if (!link->open) {
-		mq_request_lose(q);
-		return;
-	}
-	if (!link->ready) {
-		send_later(all, q);
-		return;
-	}
-	q->tracked = false;
-	mq_command_plain(&c, "ASKING");
-	mq_async_send(&link->pair.main, &c, NULL, NULL);
-	mq_request_send(&link->pair.main, q);
+		send_to(all, owner_of(all, q), q, false);
 }
 
 static struct mq_async *
@@ -660,10 +664,8 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 	ev_timer_start(front->loop, &all->news);
 	if (how == MQ_STAYS || how == MQ_LATER || is_behind(all, q))
 		send_later(all, q);
-	else if (how == MQ_MOVED)
-		send_to(all, to, q);
 	else
-		send_asking(all, to, q);
+		send_to(all, to, q, how == MQ_ASKS);
 	return true;
 }
 
@@ -713,17 +715,32 @@ mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
 int
 mq_pairs_open(struct mq_pairs *p, const char **why)
 {
+	static const struct mq_async_events none;
 	struct mq_cluster *all = p->cluster;
-	const struct mq_server *server;
+	const struct mq_server *server = p->only.server;
+	struct mq_server *s = &p->sentinel;
 	struct mq_place_of_node *node;
 
-	if (all == NULL)
-		return pair_open(&p->only, why);
-	server = all->model->server;
-	all->seed = mq_topology_node(&all->map, server->host, server->port);
-	node = &all->map.nodes[all->seed];
-	strlcpy(node->address, server->address, sizeof(node->address));
-	(void)open_link(all, all->seed, NULL);
+	if (all != NULL) {
+		all->seed =
+		    mq_topology_node(&all->map, server->host, server->port);
+		node = &all->map.nodes[all->seed];
+		strlcpy(node->address, server->address, sizeof(node->address));
+		(void)open_link(all, all->seed, NULL);
+		return 0;
+	}
+	if (pair_open(&p->only, why) == -1)
+		return -1;
+	if (server->url.kind != MQ_URL_SENTINEL)
+		return 0;
+	mq_server_of_sentinel(s, server, server->sentinel);
+	s->port = s->url.hosts->port;
+	strlcpy(s->host, s->url.hosts->name, sizeof(s->host));
+	strlcpy(s->address, server->sentinel_address, sizeof(s->address));
+	p->news = (struct mq_async){.loop = p->async->loop, .events = &none};
+	if (mq_async_open(&p->news, s, why) == 0)
+		mq_async_subscribe(
+		    &p->news, "+switch-master", on_switch, &p->only);
 	return 0;
 }
 
@@ -737,6 +754,7 @@ mq_pairs_close(struct mq_pairs *p)
 
 	if (all == NULL) {
 		pair_close(&p->only);
+		mq_async_close(&p->news);
 		return;
 	}
 	loop = all->front.loop;

@@ -68,11 +68,6 @@ mq_pairs_close(struct mq_pairs *l)
 	record("closed");
 }
 
-void
-mq_switch_close(struct mq_switch *s)
-{
-}
-
 /* Writes down what the session tells. */
 static void
 on_fact(void *arg, const struct fact *f)

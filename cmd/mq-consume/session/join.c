@@ -77,7 +77,6 @@ session_reset(void *session, const char *why)
 		session_complain(s, why);
 	s->state = SESSION_DOWN;
 	mq_pairs_close(&s->pairs);
-	mq_switch_close(&s->news);
 	if (s->leaving) {
 		tell(s, FACT_LEFT);
 		return;

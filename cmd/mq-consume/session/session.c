@@ -143,11 +143,8 @@ open_connections(struct session *s)
 	s->state = SESSION_OPENING;
 	s->heard_at = mq_clock_steady_s();
 	s->self.session.wake = s->channel + strlen(CHANNELS);
-	if (mq_pairs_open(&s->pairs, &why) == -1) {
+	if (mq_pairs_open(&s->pairs, &why) == -1)
 		session_reset(s, why);
-		return;
-	}
-	mq_switch_listen(&s->news, s->server);
 }
 
 static void
@@ -178,12 +175,6 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 	found = find_start(&s->finder, s->children, s->server, on_found, s);
 	if (found != 0)
 		on_found(s, found == 1 ? NULL : strerror(errno));
-}
-
-static void
-on_master_changed(void *arg)
-{
-	session_reset(arg, "the master has changed");
 }
 
 static void
@@ -304,8 +295,6 @@ session_init(struct session *s, bool make)
 	    s->client_name, sizeof(s->client_name), "mq-consume:%s", random);
 	mq_pairs_init(&s->pairs, s->loop, s->server, s->channel, s->client_name,
 	    &connection_events, s);
-	s->news = (struct mq_switch){
-	    .loop = s->loop, .changed = on_master_changed, .arg = s};
 	s->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*s->queues));
 	for (i = 0; i < opt->queue_count; i++)
 		s->queues[i] = (struct session_queue){s, i};
@@ -338,7 +327,6 @@ session_free(struct session *s)
 	s->state = SESSION_DOWN;
 	mq_helper_kill(&s->finder.helper);
 	mq_pairs_free(&s->pairs);
-	mq_switch_close(&s->news);
 	mq_consumer_free(&s->self);
 	free(s->queues);
 }

@@ -124,7 +124,6 @@ struct session {
 	char complaint[256]; /* last error said; empty: none */
 
 	struct mq_pairs pairs;
-	struct mq_switch news; /* of another master */
 	char channel[sizeof("mq::wake::") + NAME_SIZE];
 	char client_name[32]; /* of its connections for commands */
 	struct finder finder;
