@@ -428,7 +428,7 @@ mq_async_open(
 		    sizeof(a->refusal));
 	else if (server->url.tls)
 		fails = mq_tls_start(&a->tls, &context->c, &server->url,
-			    server->host, a->refusal) != 0;
+			    server->host, a->refusal) > 0;
 	if (fails) {
 		if (context != NULL)
 			redisAsyncFree(context);

@@ -135,30 +135,6 @@ begin_search(struct mq_dial *d)
 	d->fd = fds[0];
 }
 
-/* The next address, which a child has sent already, of at most MQ_ADDRESS_SIZE bytes
- * with its NUL; those of IPv4 come first.  False: there are no more. */
-static bool
-next_address(struct mq_dial *d, char *address)
-{
-	const char *next;
-	struct piece piece;
-
-	if (d->pid == 0) {
-		next = d->known[d->found];
-	} else {
-		if (read(d->fd, &piece, sizeof(piece)) !=
-		    (ssize_t)sizeof(piece))
-			return false;
-		next = piece.found ? piece.text : NULL;
-		if (next == NULL)
-			strlcpy(d->why, piece.text, sizeof(d->why));
-	}
-	if (next == NULL)
-		return false;
-	d->found++;
-	return strlcpy(address, next, MQ_ADDRESS_SIZE) < MQ_ADDRESS_SIZE;
-}
-
 /* --- one attempt ----------------------------------------------------------------- */
 
 #if HIREDIS_MAJOR >= 1
@@ -246,61 +222,44 @@ begin_attempt(struct race *race, struct mq_dial *d, const char *address)
 	c->reader->fn = &bounded;
 }
 
+/* Goes on with TCP, then with TLS if the URL has that, then with the question. */
 static void
-begin_question(struct race *race, struct attempt *a)
-{
-	struct mq_command c = {0};
-
-	if (race->question == NULL) {
-		race->winner = a;
-		return;
-	}
-	for (; mq_redis_greeting(a->redis.server, a->greetings, &c);
-	     a->greetings++)
-		(void)mq_redis_append(&a->redis, &c);
-	mq_command_free(&c);
-	(void)mq_redis_append(&a->redis, race->question);
-	a->step = ANSWER;
-}
-
-static void
-shake_hands(struct race *race, struct attempt *a)
-{
-	char why[MQ_TLS_WHY];
-	int status = 0;
-
-	if (a->step == TCP)
-		status = mq_tls_start(&a->redis.tls, a->redis.context,
-		    &a->redis.server->url, a->of->host, why);
-	if (status == 0) {
-		a->step = TLS;
-		status = mq_tls_shake(a->redis.tls, why);
-	}
-	if (status == 0)
-		begin_question(race, a);
-	else if (status != -1)
-		fail_attempt(a, status, why);
-}
-
-static void
-finish_tcp(struct race *race, struct attempt *a)
+go_on(struct race *race, struct attempt *a)
 {
 	redisContext *c = a->redis.context;
-	int error = 0;
+	const struct mq_url *u = &a->redis.server->url;
+	struct mq_command greeting = {0};
+	char why[MQ_TLS_WHY];
+	int error = 0, status = 0;
 	socklen_t n = sizeof(error);
 
-	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == -1)
-		error = errno;
-	if (error != 0) {
-		fail_attempt(a, MQ_EXIT_UNAVAILABLE, strerror(error));
-		return;
+	if (a->step == TCP) {
+		if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == -1)
+			error = errno;
+		if (error != 0) {
+			fail_attempt(a, MQ_EXIT_UNAVAILABLE, strerror(error));
+			return;
+		}
+		if (a->of->host != NULL)
+			redisEnableKeepAlive(c);
 	}
-	if (a->of->host != NULL)
-		redisEnableKeepAlive(c);
-	if (a->redis.server->url.tls)
-		shake_hands(race, a);
-	else
-		begin_question(race, a);
+	if (u->tls)
+		status = mq_tls_start(&a->redis.tls, c, u, a->of->host, why);
+	if (status == -1) {
+		a->step = TLS;
+	} else if (status != 0) {
+		fail_attempt(a, status, why);
+	} else if (race->question == NULL) {
+		race->winner = a;
+	} else {
+		for (; mq_redis_greeting(
+			 a->redis.server, a->greetings, &greeting);
+		     a->greetings++)
+			(void)mq_redis_append(&a->redis, &greeting);
+		mq_command_free(&greeting);
+		(void)mq_redis_append(&a->redis, race->question);
+		a->step = ANSWER;
+	}
 }
 
 static void
@@ -363,17 +322,6 @@ exchange(struct race *race, struct attempt *a, short events)
 
 /* --- all of them ------------------------------------------------------------------ */
 
-static bool
-is_idle(const struct race *race)
-{
-	int i;
-
-	for (i = 0; i < MOST; i++)
-		if (race->all[i].step != NOTHING)
-			return false;
-	return true;
-}
-
 static void
 end_search(struct mq_dial *d)
 {
@@ -390,14 +338,15 @@ end_search(struct mq_dial *d)
 	d->over = true;
 }
 
-/* Tries one address of this server, or begins to look for some.  False: none is there,
- * or none any more. */
+/* Tries one address of this server, or begins to look for some; those of IPv4 come first.
+ * False: none is there, or none any more. */
 static bool
 try_server(struct race *race, struct mq_dial *d)
 {
 	struct pollfd pfd = {.events = POLLIN};
-	char address[MQ_ADDRESS_SIZE];
+	const char *address = NULL;
 	bool begins = !d->begun;
+	struct piece piece;
 
 	d->begun = true;
 	if (d->host == NULL) {
@@ -410,7 +359,17 @@ try_server(struct race *race, struct mq_dial *d)
 	pfd.fd = d->fd;
 	if (d->pid != 0 && poll(&pfd, 1, 0) != 1)
 		return begins;
-	if (next_address(d, address)) {
+	if (d->pid == 0) {
+		address = d->known[d->found];
+	} else if (read(d->fd, &piece, sizeof(piece)) ==
+	    (ssize_t)sizeof(piece)) {
+		if (piece.found)
+			address = piece.text;
+		else
+			strlcpy(d->why, piece.text, sizeof(d->why));
+	}
+	d->found += address != NULL;
+	if (address != NULL && strlen(address) < MQ_ADDRESS_SIZE) {
 		begin_attempt(race, d, address);
 		return true;
 	}
@@ -418,43 +377,39 @@ try_server(struct race *race, struct mq_dial *d)
 	return false;
 }
 
-/* Each server has its turn.  While nothing is tried, nothing is waited for but a search. */
-static void
+/* Each server has its turn.  While nothing is tried, nothing is waited for but a search.
+ * False: all is over.  Whoever has not got through by then is late, and later those
+ * without an answer. */
+static bool
 try_in_time(struct race *race, double now)
 {
-	bool soon = now < race->next, searches = false;
+	bool idle = true, answers = false, comes = false, searches = false;
+	bool soon = now < race->next, late = now >= race->connected_by;
 	struct mq_dial *d;
 	size_t i;
 
-	if (now >= race->connected_by || (soon && !is_idle(race)))
-		return;
-	for (i = 0; i < race->n; i++)
+	for (i = 0; i < MOST; i++) {
+		idle &= race->all[i].step == NOTHING;
+		answers |= race->all[i].step == ANSWER;
+	}
+	for (i = 0; i < race->n; i++) {
+		comes |= !race->dials[i].over;
 		searches |= race->dials[i].pid != 0;
+	}
+	if (now >= race->answered_by || (late && !answers) || (idle && !comes))
+		return false;
+	if (late || (soon && !idle))
+		return true;
 	for (i = 0; i < race->n; i++) {
 		d = &race->dials[(race->turn + i) % race->n];
 		if (!d->over && (d->begun || !soon || !searches) &&
 		    try_server(race, d)) {
 			race->turn += i + 1;
 			race->next = now + SOON_S;
-			return;
+			break;
 		}
 	}
-}
-
-/* Whoever has not got through by then is late, and later those without an answer. */
-static bool
-is_over(const struct race *race, double now)
-{
-	bool answers = false, comes = false;
-	size_t i;
-
-	for (i = 0; i < race->n; i++)
-		comes |= !race->dials[i].over;
-	for (i = 0; i < MOST; i++)
-		answers |= race->all[i].step == ANSWER;
-	return now >= race->answered_by ||
-	    (now >= race->connected_by && !answers) ||
-	    (!comes && is_idle(race));
+	return true;
 }
 
 /* poll(2) takes no more elements than there may be descriptors. */
@@ -463,10 +418,10 @@ wait_and_go_on(struct race *race, double now)
 {
 	double until =
 	    now < race->connected_by ? race->connected_by : race->answered_by;
-	bool looks = now >= race->next || is_idle(race);
 	struct attempt *a, *waiting[MOST];
 	struct pollfd pfd = {0};
 	size_t i, n = 0, all;
+	bool looks;
 
 	if (now < race->next)
 		until = MIN(race->next, race->answered_by);
@@ -484,6 +439,7 @@ wait_and_go_on(struct race *race, double now)
 		race->pfds[n++] = pfd;
 	}
 	all = n;
+	looks = now >= race->next || n == 0;
 	for (i = 0; i < race->n; i++)
 		if (looks && race->dials[i].pid != 0)
 			race->pfds[all++] = (struct pollfd){
@@ -494,12 +450,10 @@ wait_and_go_on(struct race *race, double now)
 		a = waiting[i];
 		if (race->pfds[i].revents == 0)
 			continue;
-		if (a->step == TCP)
-			finish_tcp(race, a);
-		else if (a->step == TLS)
-			shake_hands(race, a);
-		else
+		if (a->step == ANSWER)
 			exchange(race, a, race->pfds[i].revents);
+		else
+			go_on(race, a);
 	}
 }
 
@@ -553,8 +507,7 @@ mq_dial(struct mq_dial *dials, size_t n, struct mq_command *question,
 	    .answered_by = MIN(now + MQ_GREET_S, until)};
 	struct mq_dial *d;
 
-	while (race.winner == NULL && !is_over(&race, now)) {
-		try_in_time(&race, now);
+	while (race.winner == NULL && try_in_time(&race, now)) {
 		wait_and_go_on(&race, now);
 		now = mq_clock_steady_s();
 	}

@@ -37,17 +37,14 @@ int mq_server_fail(struct mq_server *, int status, const char *fmt, ...)
 /*
  * A build without hiredis_ssl refuses URLs with TLS, and these functions do nothing.
  *
- * Begins TLS, on a connection that does not block, with the files of the URL, which are
- * read each time.  The server's certificate must be for the URL's sni, or else for host,
- * a name or an address.  Returns 0 and *tls, which goes with the connection, or an
+ * Begins TLS if *tls is NULL, on a connection that does not block, with the files of the
+ * URL, which are read each time; *tls goes with the connection.  The server's certificate
+ * must be for the URL's sni, or else for host, a name or an address.  Then goes on with the
+ * handshake, as a connection of libev does by itself.  0: it is over; -1: not yet; else an
  * mq_exit status with why.
  */
 int mq_tls_start(mq_tls **tls, redisContext *, const struct mq_url *,
     const char *host, char why[MQ_TLS_WHY]);
-
-/* Goes on with the handshake: 0 when it is over, -1 as long as it is not; else the status,
- * with why.  (A connection of libev goes on by itself.) */
-int mq_tls_shake(mq_tls *, char why[MQ_TLS_WHY]);
 
 /* Why the connection has just failed: TLS has more to say than the library.  Early: the
  * server has ended it without any answer.  Returns the mq_exit status; 0: TLS knows of

@@ -267,44 +267,36 @@ int
 mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
     const char *host, char why[MQ_TLS_WHY])
 {
-	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
-	SSL *ssl = NULL;
-	int status;
+	SSL *ssl = *tls;
+	SSL_CTX *ctx;
+	int rv, status = 0;
 
-	*tls = NULL;
-	status = ctx == NULL ?
-	    blame(why, MQ_EXIT_CONFIG, "%s",
-		ERR_reason_error_string(ERR_peek_error())) :
-	    make_ssl(ctx, u, u->sni != NULL ? u->sni : host, &ssl, why);
-	SSL_CTX_free(ctx);
+	if (ssl == NULL) {
+		ctx = SSL_CTX_new(TLS_client_method());
+		status = ctx == NULL ?
+		    blame(why, MQ_EXIT_CONFIG, "%s",
+			ERR_reason_error_string(ERR_peek_error())) :
+		    make_ssl(ctx, u, u->sni != NULL ? u->sni : host, &ssl, why);
+		SSL_CTX_free(ctx);
+	}
 	/* What is left of errors would be taken for the connection's. */
 	ERR_clear_error();
-	if (status == 0) {
-		errno = 0;
-		if (redisInitiateSSL(c, ssl) == REDIS_OK) {
-			*tls = ssl;
-			return 0;
-		}
-		status = blame_handshake(ssl, errno, why);
-	}
-	SSL_free(ssl);
-	return status;
-}
-
-int
-mq_tls_shake(mq_tls *ssl, char why[MQ_TLS_WHY])
-{
-	int rv;
-
-	ERR_clear_error();
 	errno = 0;
-	rv = SSL_do_handshake(ssl);
-	if (rv == 1)
-		return 0;
-	rv = SSL_get_error(ssl, rv);
-	if (rv == SSL_ERROR_WANT_READ || rv == SSL_ERROR_WANT_WRITE)
-		return -1;
-	return blame_handshake(ssl, errno, why);
+	if (status == 0 && *tls == NULL) {
+		if (redisInitiateSSL(c, ssl) == REDIS_OK)
+			*tls = ssl;
+		else
+			status = blame_handshake(ssl, errno, why);
+	} else if (status == 0 && (rv = SSL_do_handshake(ssl)) != 1) {
+		rv = SSL_get_error(ssl, rv);
+		if (rv != SSL_ERROR_WANT_READ && rv != SSL_ERROR_WANT_WRITE)
+			status = blame_handshake(ssl, errno, why);
+	}
+	if (*tls == NULL)
+		SSL_free(ssl);
+	if (status != 0)
+		return status;
+	return SSL_is_init_finished(ssl) ? 0 : -1;
 }
 
 bool
@@ -325,20 +317,12 @@ int
 mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
     const char *host, char why[MQ_TLS_WHY])
 {
+	(void)tls;
 	(void)c;
 	(void)u;
 	(void)host;
 	(void)why;
-	*tls = NULL;
 	return MQ_EXIT_CONFIG;
-}
-
-int
-mq_tls_shake(mq_tls *tls, char why[MQ_TLS_WHY])
-{
-	(void)tls;
-	(void)why;
-	return 0;
 }
 
 bool
