@@ -15,13 +15,6 @@ collect_lost(struct collector *c, struct model *m)
 }
 
 void
-collect_check(struct collector *c, int rv)
-{
-	if (rv == -1)
-		mq_die(c->redis.status, "%s", c->redis.error);
-}
-
-void
 collect_close(struct collector *c)
 {
 	if (c->open)
@@ -124,7 +117,7 @@ collect_try(struct collector *c, int wanted, struct model *m)
 void
 collect_stats(struct collector *c, int wanted, struct model *m)
 {
-	collect_check(c, collect_try(c, wanted, m));
+	mq_option_must(&c->redis, collect_try(c, wanted, m));
 }
 
 /* --- what else there is ----------------------------------------------------------- */
@@ -136,8 +129,8 @@ collect_report(struct collector *c, struct mq_report *r)
 		mq_die(MQ_EXIT_USAGE,
 		    "--server: not supported on a cluster; use redis-cli INFO "
 		    "on each node");
-	collect_check(c, ensure_open(c));
-	collect_check(c, mq_report_ask(&c->redis, r));
+	mq_option_must(&c->redis, ensure_open(c));
+	mq_option_must(&c->redis, mq_report_ask(&c->redis, r));
 }
 
 void
@@ -159,8 +152,8 @@ collect_runs(struct collector *c, struct model *m)
 	struct mq_runs all, others = {0}, *runs;
 	int i, k;
 
-	collect_check(c, ensure_open(c));
-	collect_check(c, c->layout->running(&c->redis, &all));
+	mq_option_must(&c->redis, ensure_open(c));
+	mq_option_must(&c->redis, c->layout->running(&c->redis, &all));
 	m->runs.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));
 	others.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));
 	for (i = 0; i < all.count; i++) {
@@ -173,30 +166,4 @@ collect_runs(struct collector *c, struct model *m)
 	}
 	mq_runs_free(&others);
 	free(all.runs);
-}
-
-/* --- messages --------------------------------------------------------------------- */
-
-long
-collect_messages(struct collector *c, const struct mq_place *place, long skip,
-    const struct mq_filter *filter, message_fn *each, void *arg)
-{
-	struct mq_scan scan = {.place = *place,
-	    .needle = filter != NULL ? filter->id : NULL,
-	    .skip = skip};
-	const struct mq_item *item;
-	bool more = true;
-	long seen;
-
-	while (more && !scan.end) {
-		collect_check(c, c->layout->scan(&c->redis, &scan));
-		for (item = scan.items; more && item < scan.items + scan.count;
-		     item++)
-			if (filter == NULL ||
-			    mq_filter_match(filter, item->element, item->len))
-				more = each(arg, &scan, item);
-	}
-	seen = scan.seen;
-	mq_scan_free(&scan);
-	return seen;
 }

@@ -122,31 +122,24 @@ json_print(const struct model *m, bool connections)
 
 /* --- contents ------------------------------------------------------------ */
 
-struct contents {
-	bool payloads;
-	json_t *list;
-};
-
-static bool
-add_message(void *arg, const struct mq_scan *slice, const struct mq_item *item)
+static json_t *
+message_json(const struct mq_item *item, enum mq_state state, bool payload)
 {
-	struct contents *c = arg;
-	enum mq_state state = slice->place.state;
 	char group[REASON_BYTES + 1];
 	struct message s;
 	json_t *v;
 
 	message_unpack(&s, item, state);
-	json_array_append_new(c->list, v = message_facts(&s, item, state));
+	v = message_facts(&s, item, state);
 	if (state == MQ_REJECTED) {
 		reason_fold(s.reason, group);
 		mq_json_set(v, "reason_group", mq_json_text(group));
 	}
 	mq_json_set(v, "id", s.id != NULL ? mq_json_text(s.id) : json_null());
 	message_set_content(
-	    v, &s, c->payloads && s.envelope.payload_len <= CONTENTS_PAYLOAD);
+	    v, &s, payload && s.envelope.payload_len <= CONTENTS_PAYLOAD);
 	mq_envelope_free(&s.envelope);
-	return json_array_size(c->list) < CONTENTS_MESSAGES;
+	return v;
 }
 
 void
@@ -154,21 +147,26 @@ contents_print(struct collector *c, const struct model *m, bool payloads)
 {
 	const struct mq_queue_stats *q = &m->stats.queues[0];
 	const struct reasons *r = &m->rejected[0].reasons;
-	struct contents contents = {.payloads = payloads};
 	struct mq_place place = {.queue = q->name};
-	json_t *v = reasons_json(r, q->name, r->count);
-	long newest = (long)q->rejected - CONTENTS_MESSAGES;
+	struct mq_search search;
+	const struct mq_item *item;
+	json_t *v = reasons_json(r, q->name, r->count), *list;
+	long newest = MAX((long)q->rejected - CONTENTS_MESSAGES, 0);
 
 	mq_json_set(v, "time_ms", json_integer(m->stats.now_ms));
 	mq_json_set(v, "queue", queue_json(m, q));
 	/* The next messages come first; of those that were rejected, the newest are
 	 * shown. */
 	for (; place.state < MQ_STATES; place.state++) {
-		mq_json_set(v, mq_state_name(place.state),
-		    contents.list = json_array());
-		collect_messages(c, &place,
-		    place.state == MQ_REJECTED && newest > 0 ? newest : 0, NULL,
-		    add_message, &contents);
+		mq_json_set(v, mq_state_name(place.state), list = json_array());
+		search = (struct mq_search){c->layout, &c->redis, NULL,
+		    .scan = {place,
+			.skip = place.state == MQ_REJECTED ? newest : 0}};
+		while (json_array_size(list) < CONTENTS_MESSAGES &&
+		    (item = mq_search_next(&search)) != NULL)
+			json_array_append_new(
+			    list, message_json(item, place.state, payloads));
+		mq_scan_free(&search.scan);
 	}
 	print_line(v);
 }

@@ -196,15 +196,13 @@ print_item(
 	return !ferror(stdout);
 }
 
-static bool
-take_item(void *arg, const struct mq_scan *slice, const struct mq_item *item)
+/* Keeps a copy for --newest. */
+static void
+keep_item(struct list *l, const struct mq_item *item)
 {
-	struct list *l = arg;
 	struct mq_scan *last = &l->last;
 	struct mq_item *copy;
 
-	if (!l->options->newest)
-		return print_item(l, slice, item);
 	/* The older half goes when there are twice as many as wanted. */
 	if (last->count / 2 >= l->wanted)
 		drop_items(last, last->count - (int)l->wanted);
@@ -219,7 +217,6 @@ take_item(void *arg, const struct mq_scan *slice, const struct mq_item *item)
 	    memcpy(mq_xcalloc(item->len + 1, 1), item->element, item->len);
 	if (item->connection != NULL)
 		copy->connection = mq_xstrdup(item->connection);
-	return true;
 }
 
 /* Measures columns, and returns how many messages the walk skips. */
@@ -276,13 +273,20 @@ list_print(struct collector *c, const struct stats_options *o,
 		o->format != FORMAT_JSON && o->list.framing == MQ_FRAME_WHOLE,
 	    .terminal = isatty(STDOUT_FILENO),
 	    .limit = o->list.limit};
-	long skip = begin_list(&l, &m->stats);
-	bool more = true;
+	struct mq_search search = {c->layout, &c->redis, &o->list.filter,
+	    .scan = {l.place, .needle = o->list.filter.id,
+		.skip = begin_list(&l, &m->stats)}};
+	const struct mq_item *item;
+	bool more = m->stats.queues[0].known;
 	int i;
 
-	if (m->stats.queues[0].known)
-		*seen = collect_messages(
-		    c, &l.place, skip, &o->list.filter, take_item, &l);
+	while (more && (item = mq_search_next(&search)) != NULL)
+		if (o->list.newest)
+			keep_item(&l, item);
+		else
+			more = print_item(&l, &search.scan, item);
+	*seen = search.scan.seen;
+	mq_scan_free(&search.scan);
 	for (i = l.last.count - 1; i >= 0 && more; i--)
 		more = print_item(&l, &l.last, &l.last.items[i]);
 	drop_items(&l.last, l.last.count);

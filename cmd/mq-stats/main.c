@@ -91,7 +91,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 	    MQ_STATS_UNLISTED | wanted[o->format] |
 		(o->connections ? MQ_STATS_CONNECTIONS : 0),
 	    m);
-	collect_check(c, mq_info_ask_policy(&c->redis, &m->info));
+	mq_option_must(&c->redis, mq_info_ask_policy(&c->redis, &m->info));
 	collect_elsewhere(c, m);
 	if (o->format == FORMAT_JSON)
 		json_print(m, o->connections);

@@ -19,7 +19,8 @@ struct found {
 	const struct mq_filter *filter; /* its id */
 	bool exists;
 	struct mq_place place;	  /* where it is, or where we look */
-	struct mq_item item;	  /* a copy; element NULL: only known to run */
+	struct mq_search search;  /* there */
+	struct mq_item item;	  /* of it; element NULL: only known to run */
 	const struct mq_run *run; /* NULL: not known to run */
 	/* Of a message that does not exist any more. */
 	const char *ended_in; /* the queue; NULL: nothing is kept of its end */
@@ -27,31 +28,23 @@ struct found {
 	struct model *model; /* of the last look */
 };
 
-/* A copy, as the slice goes. */
-static bool
-take_found(void *arg, const struct mq_scan *slice, const struct mq_item *item)
-{
-	struct found *f = arg;
-
-	(void)slice;
-	f->exists = true;
-	f->item = *item;
-	f->item.element =
-	    memcpy(mq_xcalloc(item->len + 1, 1), item->element, item->len);
-	if (item->connection != NULL)
-		f->item.connection = mq_xstrdup(item->connection);
-	return false;
-}
-
 /* Once the message is found, there is nothing to do. */
 static void
 look_at_place(struct collector *c, struct found *f, const char *queue,
     enum mq_state state, const char *connection)
 {
+	const struct mq_item *item;
+
 	if (f->exists)
 		return;
 	f->place = (struct mq_place){queue, state, connection, false};
-	collect_messages(c, &f->place, 0, f->filter, take_found, f);
+	mq_scan_free(&f->search.scan);
+	f->search = (struct mq_search){c->layout, &c->redis, f->filter,
+	    .scan = {f->place, .needle = f->filter->id}};
+	item = mq_search_next(&f->search);
+	f->exists = item != NULL;
+	if (f->exists)
+		f->item = *item;
 }
 
 /* The way that most messages go. */
@@ -118,11 +111,11 @@ find_message(struct collector *c, struct found *f)
 		f->exists = true;
 		f->place.state = MQ_UNACKED;
 		f->place.queue = f->run->queue;
-		f->item.connection = mq_xstrdup(f->run->connection);
+		f->item.connection = f->run->connection;
 	}
 	if (!f->exists && known && c->layout->has & MQ_HAS_RESULTS) {
 		collect_stats(c, 0, m);
-		collect_check(c,
+		mq_option_must(&c->redis,
 		    mq_queue_ending(&c->redis, c->layout, &m->stats,
 			f->filter->id, &f->ending, &f->ended_in));
 	}
@@ -385,8 +378,7 @@ one_print(struct collector *c, const struct stats_options *o, struct model *m)
 		print_text(&f);
 	else if (known && !o->shared.quiet)
 		mq_say("%s: no such message", f.filter->id);
-	free((char *)f.item.element);
-	free((char *)f.item.connection);
+	mq_scan_free(&f.search.scan);
 	mq_ending_free(&f.ending);
 	return found;
 }

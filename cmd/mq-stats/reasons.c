@@ -165,40 +165,41 @@ reasons_free(struct reasons *r)
 
 /* --- rejected messages ----------------------------------------------------- */
 
-/* One stride through messages of a queue. */
-struct stride {
-	struct rejections *out;
-	long place,
-	    end;       /* the next message, and the first that is not wanted */
-	size_t *bytes; /* that may still be read */
-};
-
-static bool
-add_message(void *arg, const struct mq_scan *slice, const struct mq_item *item)
+/* Adds up to n messages of a place, behind the first ones, as long as so many bytes may
+ * still be read. */
+static void
+add_messages(struct collector *c, struct rejections *r,
+    const struct mq_place *place, long from, long n, size_t *bytes)
 {
-	struct stride *s = arg;
-	struct rejections *r = s->out;
-	enum mq_state state = slice->place.state;
+	struct mq_search search = {
+	    c->layout, &c->redis, NULL, .scan = {*place, .skip = from}};
+	const struct mq_item *item;
 	struct message m;
 
 	if (r->all == NULL)
 		r->all = mq_xcalloc(REJECTED_MAX + MQ_STATES * OTHERS_PER_STATE,
 		    sizeof(*r->all));
-	message_unpack(&m, item, state);
-	r->all[r->count++] = (struct rejected){
-	    .id = m.id != NULL ? mq_xstrdup(m.id) : NULL,
-	    .reason =
-		m.reason != NULL ? mq_xstrndup(m.reason, REASON_BYTES) : NULL,
-	    .state = state == MQ_REJECTED ? NULL : mq_state_name(state),
-	    .at_ms = m.since_ms,
-	    .attempts = m.attempts,
-	    .place = s->place++,
-	};
-	mq_envelope_free(&m.envelope);
-	*s->bytes -= MIN(item->len, *s->bytes);
-	/* What came with the slice costs nothing more. */
-	return s->place < s->end &&
-	    (*s->bytes > 0 || item + 1 < slice->items + slice->count);
+	while (n-- > 0 && (item = mq_search_next(&search)) != NULL) {
+		message_unpack(&m, item, place->state);
+		r->all[r->count++] = (struct rejected){
+		    .id = m.id != NULL ? mq_xstrdup(m.id) : NULL,
+		    .reason = m.reason != NULL ?
+			mq_xstrndup(m.reason, REASON_BYTES) :
+			NULL,
+		    .state = place->state == MQ_REJECTED ?
+			NULL :
+			mq_state_name(place->state),
+		    .at_ms = m.since_ms,
+		    .attempts = m.attempts,
+		    .place = from++,
+		};
+		mq_envelope_free(&m.envelope);
+		*bytes -= MIN(item->len, *bytes);
+		/* What came with the slice costs nothing more. */
+		if (*bytes == 0 && search.at == search.scan.count)
+			break;
+	}
+	mq_scan_free(&search.scan);
 }
 
 static int
@@ -214,26 +215,23 @@ rejected_collect(struct collector *c, struct model *m)
 {
 	struct mq_place place = {.state = MQ_REJECTED};
 	size_t bytes = PAGE_BYTES;
-	struct stride s = {.bytes = &bytes};
 	const struct mq_queue_stats *q;
 	struct rejections *r;
-	long from;
+	long from, n;
 	int i, k;
 
 	m->rejected =
 	    mq_xcalloc((size_t)m->stats.count + 1, sizeof(*m->rejected));
 	for (i = 0; i < m->stats.count; i++) {
 		q = &m->stats.queues[i];
-		r = s.out = &m->rejected[i];
+		r = &m->rejected[i];
 		place.queue = q->name;
 		from = (long)q->rejected;
 		while (from > 0 && r->count + STRIDE <= REJECTED_MAX &&
 		    bytes > 0) {
-			s.end = from;
-			from -= MIN(from, STRIDE);
-			s.place = from;
-			collect_messages(
-			    c, &place, from, NULL, add_message, &s);
+			n = MIN(from, STRIDE);
+			from -= n;
+			add_messages(c, r, &place, from, n, &bytes);
 		}
 		r->cut = r->count < q->rejected;
 		if (r->count > 0)
@@ -253,7 +251,6 @@ rejected_one(struct collector *c, const char *queue, struct model *m)
 {
 	struct collector all = {.queues = c->queues, .count = c->count};
 	struct mq_place place = {.queue = queue};
-	struct stride s;
 	size_t bytes = PAGE_BYTES;
 	int rv;
 
@@ -265,13 +262,10 @@ rejected_one(struct collector *c, const char *queue, struct model *m)
 	if (rv == -1)
 		return -1;
 	rejected_collect(c, m);
-	for (; place.state < MQ_STATES; place.state++) {
-		s = (struct stride){.out = m->rejected,
-		    .end = OTHERS_PER_STATE,
-		    .bytes = &bytes};
+	for (; place.state < MQ_STATES; place.state++)
 		if (place.state != MQ_REJECTED)
-			collect_messages(c, &place, 0, NULL, add_message, &s);
-	}
+			add_messages(c, m->rejected, &place, 0,
+			    OTHERS_PER_STATE, &bytes);
 	return 0;
 }
 
@@ -369,46 +363,33 @@ reasons_json(const struct reasons *r, const char *queue, int shown)
 
 /* --- of one queue -------------------------------------------------------- */
 
-struct walk {
-	const struct mq_filter *filter;
-	struct reasons reasons;
-};
-
-static bool
-add_matching(void *arg, const struct mq_scan *slice, const struct mq_item *item)
-{
-	struct walk *w = arg;
-	struct message m;
-
-	(void)slice;
-	if (!mq_filter_match(w->filter, item->element, item->len))
-		return true;
-	message_unpack(&m, item, MQ_REJECTED);
-	add_reason(&w->reasons, m.reason, m.since_ms, m.id);
-	mq_envelope_free(&m.envelope);
-	return true;
-}
-
 bool
 reasons_print(struct collector *c, const struct stats_options *o,
     const struct model *m, long *seen)
 {
-	const struct mq_place place = {
-	    .queue = o->queues[0], .state = MQ_REJECTED};
-	struct walk w = {.filter = &o->list.filter};
-	struct reasons *r = &w.reasons;
+	struct mq_search search = {c->layout, &c->redis, &o->list.filter,
+	    .scan = {.place = {.queue = o->queues[0], .state = MQ_REJECTED}}};
+	struct reasons all = {0}, *r = &all;
+	const struct mq_item *item;
+	struct message s;
 	struct table t;
 	bool any;
 	int shown;
 
-	*seen = collect_messages(c, &place, 0, NULL, add_matching, &w);
+	while ((item = mq_search_next(&search)) != NULL) {
+		message_unpack(&s, item, MQ_REJECTED);
+		add_reason(r, s.reason, s.since_ms, s.id);
+		mq_envelope_free(&s.envelope);
+	}
+	*seen = search.scan.seen;
+	mq_scan_free(&search.scan);
 	sort_reasons(r);
 	any = r->count > 0;
 	shown = r->count;
 	if (o->list.limit != -1)
 		shown = (int)MIN(o->list.limit, shown);
 	if (o->format == FORMAT_JSON) {
-		text_json_line(reasons_json(r, place.queue, shown));
+		text_json_line(reasons_json(r, o->queues[0], shown));
 	} else if (any) {
 		table_begin(&t, reason_fields, NULL);
 		add_reasons(&t, NULL, m->stats.now_ms, r, shown,

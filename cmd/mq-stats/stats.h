@@ -151,23 +151,12 @@ int collect_try(struct collector *, int wanted, struct model *);
 /* The nodes of a cluster that are lost; collect_try() does so, too. */
 void collect_lost(struct collector *, struct model *);
 
-/* Ends the program if a call of the connection has failed (rv -1). */
-void collect_check(struct collector *, int rv);
-
 /* More for the model. */
 void collect_stats(struct collector *, int wanted, struct model *);
 void collect_report(struct collector *, struct mq_report *);
 void collect_runs(struct collector *, struct model *);
 /* For queues that do not exist. */
 void collect_elsewhere(struct collector *, struct model *);
-
-/* Gets a message, and the slice that it is in; returns whether it wants another one. */
-typedef bool message_fn(
-    void *arg, const struct mq_scan *slice, const struct mq_item *);
-/* Walks through a place until there are no more messages that match (filter NULL: all do),
- * or none are wanted; skip as of struct mq_scan.  Returns how many were looked at. */
-long collect_messages(struct collector *, const struct mq_place *, long skip,
-    const struct mq_filter *filter, message_fn *, void *arg);
 
 void collect_close(struct collector *);
 

@@ -244,6 +244,26 @@ mq_filter_match(const struct mq_filter *f, const char *element, size_t len)
 	return rv;
 }
 
+const struct mq_item *
+mq_search_next(struct mq_search *s)
+{
+	const struct mq_item *item;
+
+	for (;;) {
+		while (s->at < s->scan.count) {
+			item = &s->scan.items[s->at++];
+			if (s->filter == NULL ||
+			    mq_filter_match(
+				s->filter, item->element, item->len))
+				return item;
+		}
+		if (s->scan.end)
+			return NULL;
+		mq_option_must(s->redis, s->layout->scan(s->redis, &s->scan));
+		s->at = 0;
+	}
+}
+
 void
 mq_filter_free(struct mq_filter *f)
 {

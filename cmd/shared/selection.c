@@ -186,13 +186,6 @@ selection_begin(struct selection *s, bool quiet)
 	    .start = mq_clock_s(CLOCK_MONOTONIC)};
 }
 
-static void
-check(const struct selection *s, int rv)
-{
-	if (rv == -1)
-		mq_die(s->redis->status, "%s", s->redis->error);
-}
-
 static char *
 result_text(const struct selection *s)
 {
@@ -255,7 +248,8 @@ selection_unknown(const struct selection *s, const char *queue)
 
 	if (s->done > 0)
 		return;
-	check(s, s->layout->stats(s->redis, &queue, 1, 0, &stats));
+	mq_option_must(
+	    s->redis, s->layout->stats(s->redis, &queue, 1, 0, &stats));
 	if (!stats.queues[0].known)
 		mq_option_unknown(s->redis, s->layout, queue);
 	mq_stats_free(&stats);
@@ -535,7 +529,7 @@ selection_place(struct selection *s, const struct mq_place *where)
 		rv = s->layout->move(s->redis, &s->place, 0, s->to, &total);
 		if (s->done > 0)
 			check_step(s, rv, 0);
-		check(s, rv);
+		mq_option_must(s->redis, rv);
 	}
 	seen = count_seen(s, total);
 	if (s->clone)
@@ -586,7 +580,7 @@ find_run(const struct selection *s, const char *queue, struct mq_runs *runs)
 	int i;
 
 	mq_runs_free(runs);
-	check(s, s->layout->running(s->redis, runs));
+	mq_option_must(s->redis, s->layout->running(s->redis, runs));
 	for (i = 0; i < runs->count; i++)
 		if (strcmp(runs->runs[i].queue, queue) == 0 &&
 		    strcmp(runs->runs[i].id, s->filter->id) == 0)
@@ -599,23 +593,16 @@ find_run(const struct selection *s, const char *queue, struct mq_runs *runs)
 static char *
 find_holder(const struct selection *s, const char *queue)
 {
-	struct mq_scan scan = {.place = {.queue = queue, .state = MQ_UNACKED},
-	    .needle = s->filter->id};
-	const char *connection;
+	struct mq_search search = {s->layout, s->redis, s->filter,
+	    .scan = {.place = {.queue = queue, .state = MQ_UNACKED},
+		.needle = s->filter->id}};
+	const struct mq_item *item = mq_search_next(&search);
 	char *holder = NULL;
-	int i;
 
-	while (holder == NULL && !scan.end) {
-		check(s, s->layout->scan(s->redis, &scan));
-		for (i = 0; i < scan.count && holder == NULL; i++) {
-			connection = scan.items[i].connection;
-			if (mq_filter_match(s->filter, scan.items[i].element,
-				scan.items[i].len))
-				holder = mq_xstrdup(
-				    connection != NULL ? connection : "");
-		}
-	}
-	mq_scan_free(&scan);
+	if (item != NULL)
+		holder = mq_xstrdup(
+		    item->connection != NULL ? item->connection : "");
+	mq_scan_free(&search.scan);
 	return holder;
 }
 
@@ -637,7 +624,8 @@ await_run(const struct selection *s, const char *queue, struct mq_runs *runs)
 		(void)poll(NULL, 0, LOOK_MS);
 	}
 	if (run == NULL) {
-		check(s, mq_queue_known(s->redis, s->layout, queue, &known));
+		mq_option_must(s->redis,
+		    mq_queue_known(s->redis, s->layout, queue, &known));
 		if (!known)
 			mq_option_unknown(s->redis, s->layout, queue);
 		else if (holder == NULL)

@@ -47,6 +47,20 @@ bool mq_filter_match(const struct mq_filter *, const char *element, size_t len);
 
 void mq_filter_free(struct mq_filter *);
 
+/* A walk through the messages of a place that match.  Starts as struct mq_scan says;
+ * mq_scan_free() of the scan ends it. */
+struct mq_search {
+	const struct mq_layout *layout;
+	struct mq_redis *redis;
+	const struct mq_filter *filter; /* NULL: all match */
+	struct mq_scan scan;
+	int at; /* the next one of the slice */
+};
+
+/* The next message, which stays as long as its slice; NULL: there is none.  Ends the
+ * program with the error of the connection. */
+const struct mq_item *mq_search_next(struct mq_search *);
+
 /* --- selection ---------------------------------------------------------- */
 
 /*

@@ -278,8 +278,9 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 		if (s->started_ms == 0)
 			s->started_ms = mq_clock_unix_us() / 1000 -
 			    (int64_t)((now - s->started) * 1000);
-		text = s->verbs.about > 0 ? s->ones[s->verbs.about - 1].text :
-					    s->verbs.text;
+		text = s->verbs.about > 0 ?
+		    s->verbs.ones[s->verbs.about - 1].text :
+		    s->verbs.text;
 		/* Cut between two characters. */
 		len = strnlen(text, TEXT_MAX);
 		while (len > 0 && (text[len] & 0xc0) == 0x80)
