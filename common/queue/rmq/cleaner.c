@@ -62,9 +62,6 @@ rmq_cleaner_scattered(struct rmq_cleaner *w, const char *queue)
 	mq_names_sort(w->how->scattered);
 }
 
-const struct rmq_question rmq_heartbeat = {
-    "PTTL", "heartbeat", .of = RMQ_OF_CONNECTION};
-
 struct questioning {
 	struct rmq_cleaner *w;
 	const struct mq_names *names;
@@ -77,24 +74,9 @@ static void
 ask_question(void *arg, size_t i, struct mq_command *c)
 {
 	const struct questioning *all = arg;
-	const struct rmq_question *q = &all->list[i % all->n];
 	const struct mq_name *name = &all->names->list[i / all->n];
 
-	mq_command_plain(c, q->verb);
-	if (q->of == RMQ_OF_QUEUE)
-		rmq_key_queue(c, name->name, q->what);
-	else if (q->of == RMQ_OF_CONNECTION)
-		rmq_key_connection(c, name->name, q->what);
-	else if (q->of == RMQ_OF_NODE)
-		rmq_beside_queue(c, name->name);
-	else if (q->of == RMQ_OF_BOTH)
-		rmq_key_both(c, name->name, name->queue, q->what);
-	else
-		rmq_key_other(c, name->name, name->queue, q->what);
-	if (q->rest != NULL)
-		mq_command_words(c, q->rest);
-	if (q->queue)
-		mq_command_str(c, name->queue);
+	rmq_ask(c, &all->list[i % all->n], name->name, name->queue);
 }
 
 static int

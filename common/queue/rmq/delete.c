@@ -83,22 +83,28 @@ struct users {
 	bool other;	/* some have keys in the other form */
 };
 
-/* *yes becomes true if the queue has some of these keys, or this one in the other form. */
+static const struct rmq_question
+    ready = {"EXISTS", "ready", .of = RMQ_OF_OTHER},
+    rejected = {"EXISTS", "rejected", .of = RMQ_OF_OTHER},
+    messages = {"EXISTS", "ready priority delayed rejected outgoing",
+	.of = RMQ_OF_BOTH},
+    leave = {"SREM", "queues", RMQ_OF_CONNECTION, .queue = true},
+    is_known = {"SISMEMBER", RMQ_QUEUES, RMQ_OF_NONE, .queue = true},
+    forget = {"SREM", RMQ_QUEUES, RMQ_OF_NONE, .queue = true},
+    know = {"SADD", RMQ_QUEUES, RMQ_OF_NONE, .queue = true};
+
+/* Of a connection (NULL: none is meant) and the queue; adds the answer to *n. */
 static int
-has_keys(struct mq_redis *r, const char *queue, const char *words, bool other,
-    bool *yes)
+add_answer(struct mq_redis *r, const struct rmq_question *q,
+    const char *connection, const char *queue, long long *n)
 {
 	struct mq_command c = mq_redis_command(r);
-	long long n = 0;
+	long long answer = 0;
 	int rv;
 
-	mq_command_plain(&c, "EXISTS");
-	if (other)
-		rmq_key_other(&c, NULL, queue, words);
-	else
-		rmq_key_queue(&c, queue, words);
-	rv = mq_call_number(r, &c, &n);
-	*yes |= n > 0;
+	rmq_ask(&c, q, connection, queue);
+	rv = mq_call_number(r, &c, &answer);
+	*n += answer;
 	return rv;
 }
 
@@ -113,7 +119,7 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	    [OTHERS] = {"EXISTS", "consumers", .of = RMQ_OF_OTHER},
 	    [OTHER_UNACKED] = {"EXISTS", "unacked", .of = RMQ_OF_OTHER}};
 	struct rmq_cleaner w = {.round.r = r};
-	long long *answers, *n;
+	long long *answers, *n, other = 0;
 	size_t i;
 	int rv = rmq_call_names(r, RMQ_CONNECTIONS, &u->all);
 
@@ -133,9 +139,10 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	}
 	free(answers);
 	if (rv == 0)
-		rv = has_keys(r, queue, "ready", true, &u->other);
+		rv = add_answer(r, &ready, NULL, queue, &other);
 	if (rv == 0)
-		rv = has_keys(r, queue, "rejected", true, &u->other);
+		rv = add_answer(r, &rejected, NULL, queue, &other);
+	u->other |= other > 0;
 	return rv;
 }
 
@@ -146,44 +153,26 @@ free_users(struct users *u)
 	mq_names_free(&u->dead);
 }
 
-/* A command on a set of names. */
-static int
-change_set(struct mq_redis *r, const char *verb, const char *connection,
-    const char *queue, long long *n)
-{
-	struct mq_command c = mq_redis_command(r);
-
-	mq_command_plain(&c, verb);
-	if (connection != NULL)
-		rmq_key_connection(&c, connection, "queues");
-	else
-		rmq_key_all(&c, RMQ_QUEUES);
-	mq_command_str(&c, queue);
-	return mq_call_number(r, &c, n);
-}
-
 /* The name goes, unless the queue is in use again. */
 static int
 forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
 {
 	struct users now = {0};
-	long long n;
-	bool used = false;
+	long long done = 0, used = 0;
 	size_t i;
 	int rv = 0;
 
 	for (i = 0; i < before->dead.n && rv == 0; i++)
-		rv =
-		    change_set(r, "SREM", before->dead.list[i].name, queue, &n);
+		rv = add_answer(
+		    r, &leave, before->dead.list[i].name, queue, &done);
 	if (rv == 0)
-		rv = change_set(r, "SREM", NULL, queue, &n);
+		rv = add_answer(r, &forget, NULL, queue, &done);
 	if (rv == 0)
-		rv = has_keys(r, queue,
-		    "ready priority delayed rejected outgoing", false, &used);
+		rv = add_answer(r, &messages, NULL, queue, &used);
 	if (rv == 0)
 		rv = find_users(r, queue, &now);
-	if (rv == 0 && (used || now.consumers > 0))
-		rv = change_set(r, "SADD", NULL, queue, &n);
+	if (rv == 0 && (used > 0 || now.consumers > 0))
+		rv = add_answer(r, &know, NULL, queue, &done);
 	free_users(&now);
 	return rv;
 }
@@ -203,7 +192,7 @@ delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 	if (rv == 0)
 		rv = find_users(r, queue, &u);
 	if (rv == 0)
-		rv = change_set(r, "SISMEMBER", NULL, queue, &known);
+		rv = add_answer(r, &is_known, NULL, queue, &known);
 	/* A live connection that the script does not see, as it has no lease. */
 	out->consumers = u.consumers;
 	if (rv == 0 && u.consumers == 0 && (!u.other || out->dry_run))

@@ -268,36 +268,28 @@ rmq_adopt(struct mq_command *c, const char *connection, const char *queue,
 }
 
 /* The steps of adopting: all at once, or on a cluster, where each set is on a node of its
- * own, one after the other.  And a queue is made known, or asked for whether it is. */
-enum { ADOPT, LIST_QUEUE, LIST_CONNECTION, KNOW, IS_KNOWN };
+ * own, one after the other.  And a queue is made known; or nothing is, but asked for. */
+enum { ADOPT, LIST_QUEUE, LIST_CONNECTION, KNOW, IS_THERE, IS_KNOWN };
 
 static void
 ask_to_list(void *arg, size_t i, struct mq_command *c)
 {
+	static const struct rmq_question steps[] = {
+	    [LIST_QUEUE] = {"SADD", "queues", RMQ_OF_CONNECTION, .queue = true,
+		.script = &mq_script_write_when_full},
+	    [LIST_CONNECTION] = {"SADD", RMQ_CONNECTIONS, RMQ_OF_NONE,
+		.name = true, .script = &mq_script_write_when_full},
+	    [KNOW] = {"SADD", RMQ_QUEUES, RMQ_OF_NONE, .name = true,
+		.script = &mq_script_write_when_full},
+	    [IS_THERE] = {"EXISTS", "unacked", .of = RMQ_OF_BOTH},
+	    [IS_KNOWN] = {"SISMEMBER", RMQ_QUEUES, RMQ_OF_NONE, .name = true}};
 	const struct selection *s = arg;
 	const struct mq_name *name = &s->list[i];
-	bool asks = s->w->how->dry_run || s->kind == IS_KNOWN;
 
-	if (s->kind == ADOPT) {
-		rmq_adopt(c, name->name, name->queue, asks);
-		return;
-	}
-	if (asks && s->kind == LIST_QUEUE) {
-		mq_command_plain(c, "EXISTS");
-		rmq_key_both(c, name->name, name->queue, "unacked");
-		return;
-	}
-	if (asks)
-		mq_command_plain(c, "SISMEMBER");
+	if (s->kind == ADOPT)
+		rmq_adopt(c, name->name, name->queue, s->w->how->dry_run);
 	else
-		mq_command_script(c, &mq_script_write_when_full);
-	if (s->kind == LIST_QUEUE)
-		rmq_key_connection(c, name->name, "queues");
-	else
-		rmq_key_all(c, s->kind >= KNOW ? RMQ_QUEUES : RMQ_CONNECTIONS);
-	if (!asks)
-		mq_command_str(c, "SADD");
-	mq_command_str(c, s->kind == LIST_QUEUE ? name->queue : name->name);
+		rmq_ask(c, &steps[s->kind], name->name, name->queue);
 }
 
 /* Elsewhere each step looks for the heartbeat; on a cluster that of a Go program is not
@@ -351,7 +343,10 @@ adopt_some(struct rmq_cleaner *w, const struct mq_names *lists,
 	}
 	if (rv == 0)
 		rv = select_names(w, &others, ask_to_list,
-		    cluster ? LIST_QUEUE : ADOPT, adopted);
+		    !cluster		? ADOPT :
+			w->how->dry_run ? IS_THERE :
+					  LIST_QUEUE,
+		    adopted);
 	if (rv == 0 && cluster && !w->how->dry_run)
 		rv = select_names(
 		    w, &others, ask_to_list, LIST_CONNECTION, adopted);
@@ -456,7 +451,8 @@ adopt_nodes(struct rmq_cleaner *w)
 		    mq_ask_each(w->round.r, p.found.n, ask_type, take_type, &p);
 	mq_names_sort(&p.unknown);
 	if (rv == 0)
-		rv = select_names(w, &p.unknown, ask_to_list, KNOW, &added);
+		rv = select_names(w, &p.unknown, ask_to_list,
+		    w->how->dry_run ? IS_KNOWN : KNOW, &added);
 	for (i = 0; rv == 0 && i < p.unknown.n; i++)
 		mq_names_add(&w->known, p.unknown.list[i].name, NULL);
 	mq_names_sort(&w->known);

@@ -227,8 +227,18 @@ struct step {
 };
 
 /* What is done behind the messages: the last, or on a cluster all the others, one after
- * the other, as nodes do not keep their order. */
+ * the other, as nodes do not keep their order.  The first two are about a queue. */
 enum forget { KNOW, TAKE, COUNT, INFO, RUNNING, NAME, UNLIST };
+static const struct rmq_question to_forget[] = {
+    [KNOW] = {"SADD", RMQ_QUEUES, RMQ_OF_NONE, .queue = true,
+	.script = &mq_script_write_when_full},
+    [TAKE] = {"SREM", "queues", RMQ_OF_CONNECTION, .queue = true},
+    [COUNT] = {"SCARD", "queues", .of = RMQ_OF_CONNECTION},
+    [INFO] = {"DEL", "info", .of = RMQ_OF_CONNECTION},
+    [RUNNING] = {"DEL", "running", .of = RMQ_OF_CONNECTION},
+    [NAME] = {"SREM", RMQ_CONNECTIONS, RMQ_OF_NONE, .name = true},
+    [UNLIST] = {NULL, "listed queues lease info running", RMQ_OF_BOTH,
+	.name = true, .script = &rmq_script_unlist}};
 
 /* Dead connections and their queues. */
 struct reclaim {
@@ -306,17 +316,13 @@ read_info(struct rmq_cleaner *w, struct dead *d)
 static void
 ask_about(void *arg, size_t i, struct mq_command *c)
 {
+	static const struct rmq_question about[] = {
+	    {"HMGET", "info", .of = RMQ_OF_CONNECTION,
+		.rest = "slots host attempts notify"},
+	    {"SMEMBERS", "queues", .of = RMQ_OF_CONNECTION}};
 	const struct reclaim *all = arg;
-	const char *connection = all->dead[i / 2].connection;
 
-	if (i % 2 == 1) {
-		mq_command_plain(c, "SMEMBERS");
-		rmq_key_connection(c, connection, "queues");
-		return;
-	}
-	mq_command_plain(c, "HMGET");
-	rmq_key_connection(c, connection, "info");
-	mq_command_words(c, "slots host attempts notify");
+	rmq_ask(c, &about[i % 2], all->dead[i / 2].connection, NULL);
 }
 
 static int
@@ -430,17 +436,16 @@ take_settings(void *arg, size_t i, redisReply *reply)
 static void
 ask_others(void *arg, size_t i, struct mq_command *c)
 {
+	static const struct rmq_question others[] = {
+	    {"EXISTS", "consumers", .of = RMQ_OF_OTHER},
+	    {"EXISTS", "unacked", .of = RMQ_OF_OTHER},
+	    {"EXISTS", "unacked", .of = RMQ_OF_BOTH}};
 	const struct reclaim *all = arg;
 	const struct dead_queue *q = &all->queues[i / 2];
-	const char *connection = q->owner->connection;
+	bool scattered = i % 2 == 0 && rmq_is_scattered(c, q->queue);
 
-	mq_command_plain(c, "EXISTS");
-	if (i % 2 == 1)
-		rmq_key_other(c, connection, q->queue, "unacked");
-	else if (rmq_is_scattered(c, q->queue))
-		rmq_key_both(c, connection, q->queue, "unacked");
-	else
-		rmq_key_other(c, connection, q->queue, "consumers");
+	rmq_ask(
+	    c, &others[scattered ? 2 : i % 2], q->owner->connection, q->queue);
 }
 
 static int
@@ -586,39 +591,16 @@ walk_queues(struct reclaim *all)
 static void
 ask_to_forget(void *arg, size_t i, struct mq_command *c)
 {
-	static const char *const asked[][2] = {[TAKE] = {"SREM", "queues"},
-	    [COUNT] = {"SCARD", "queues"},
-	    [INFO] = {"DEL", "info"},
-	    [RUNNING] = {"DEL", "running"},
-	    [NAME] = {"SREM", NULL}};
 	const struct reclaim *all = arg;
 	const struct dead_queue *q =
 	    all->forget <= TAKE ? &all->queues[i] : NULL;
 	const struct dead *d = q != NULL ? q->owner : all->empty[i];
 
-	if (d->failed || (q != NULL && q->left != 0)) {
+	if (d->failed || (q != NULL && q->left != 0))
 		mq_command_plain(c, "PING");
-		return;
-	}
-	if (all->forget == UNLIST) {
-		mq_command_script(c, &rmq_script_unlist);
-		rmq_key_all(c, RMQ_CONNECTIONS);
-		rmq_key_connection(
-		    c, d->connection, "queues heartbeat info running");
-	} else if (all->forget == KNOW) {
-		mq_command_script(c, &mq_script_write_when_full);
-		rmq_key_all(c, RMQ_QUEUES);
-		mq_command_str(c, "SADD");
-	} else {
-		mq_command_plain(c, asked[all->forget][0]);
-		if (all->forget == NAME)
-			rmq_key_all(c, RMQ_CONNECTIONS);
-		else
-			rmq_key_connection(
-			    c, d->connection, asked[all->forget][1]);
-	}
-	if (q != NULL || all->forget >= NAME)
-		mq_command_str(c, q != NULL ? q->queue : d->connection);
+	else
+		rmq_ask(c, &to_forget[all->forget], d->connection,
+		    q != NULL ? q->queue : NULL);
 }
 
 /* Of a step with a queue, any reply will do but an error. */

@@ -99,6 +99,29 @@ const char *rmq_queue_error(const char *queue);
  * that of the queue's messages. */
 void rmq_beside_queue(struct mq_command *, const char *queue);
 
+/* --- questions ---------------------------------------------------------- */
+
+/* A command about a name: that of a queue, or of a connection, which may have a queue. */
+struct rmq_question {
+	const char *verb, *what; /* what: its keys, as of the functions above */
+	enum {
+		RMQ_OF_QUEUE,
+		RMQ_OF_CONNECTION,
+		RMQ_OF_BOTH,
+		RMQ_OF_OTHER, /* of both, in the other form */
+		RMQ_OF_NONE,  /* as RMQ_QUEUES */
+		RMQ_OF_NODE   /* no keys: it is for the node of the queue */
+	} of;
+	const char *rest; /* words behind the keys; NULL: none */
+	bool name, queue; /* these are behind those */
+	bool optional;	  /* see rmq_cleaner_ask() */
+	const struct mq_script
+	    *script; /* it gets the verb; NULL: a plain one */
+};
+extern const struct rmq_question rmq_heartbeat;
+void rmq_ask(struct mq_command *, const struct rmq_question *, const char *name,
+    const char *queue);
+
 /* --- attachments -------------------------------------------------------- */
 
 extern const struct mq_attachments rmq_attachments;
@@ -142,25 +165,10 @@ int rmq_cleaner_listed(
 /* The server's clock in unix milliseconds, on a cluster that of the node that has the
  * queue (NULL: any); 0: it makes no sense. */
 int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
-/* A question about a name that a number answers, a text that is one, or a time: a command
- * with this key, or for the node of a queue. */
-struct rmq_question {
-	const char *verb, *what;
-	enum {
-		RMQ_OF_QUEUE,
-		RMQ_OF_CONNECTION,
-		RMQ_OF_BOTH,
-		RMQ_OF_OTHER, /* of both, in the other form */
-		RMQ_OF_NODE
-	} of;
-	const char *rest; /* words behind the key; NULL: none */
-	bool queue;	  /* the name's queue is behind those */
-	bool optional;	  /* errors are not noted */
-};
 #define RMQ_NO_ANSWER LLONG_MIN
-extern const struct rmq_question rmq_heartbeat;
-/* Asks n of them about each name.  *answers, which the caller frees, has those about the
- * first name, then about the next. */
+/* Asks n questions about each name, which a number answers, a text that is one, or a time.
+ * *answers, which the caller frees, has those about the first name, then about the next.
+ * Errors are noted, unless the question is optional. */
 int rmq_cleaner_ask(struct rmq_cleaner *, const struct mq_names *,
     const struct rmq_question *, size_t n, long long **answers);
 /* Goes through a hash of a queue.  take() gets fields and values by turns, maybe twice,

@@ -58,25 +58,22 @@ enum {
 	INFO
 };
 
-static const struct {
-	const char *verb, *key;
-} asked[] = {[READY] = {"LLEN", "ready"},
-    [REJECTED] = {"LLEN", "rejected"},
-    [OURS] = {"EXISTS", NULL},
-    [COUNTS] = {"HMGET", "counters"},
-    [PRIORITY] = {"ZCARD", "priority"},
-    [DELAYED] = {"ZCARD", "delayed"},
-    [CLOCK] = {"GET", "clock"},
-    [PAUSED] = {"PTTL", "paused"},
-    [OUTGOING] = {"HLEN", "outgoing"},
-    [KNOWN] = {"SISMEMBER", NULL},
-    [NOW] = {"TIME", NULL},
-    [READY_AGE] = {NULL, "ready"},
-    [PRIORITY_AGE] = {NULL, "priority"},
-    [DELAYED_AGE] = {NULL, "delayed"},
-    [QUEUES] = {"SMEMBERS", "queues"},
-    [LEASE] = {"PTTL", "heartbeat"},
-    [INFO] = {"HMGET", "info"}};
+static const struct rmq_question asked[] = {[READY] = {"LLEN", .what = "ready"},
+    [REJECTED] = {"LLEN", .what = "rejected"},
+    [COUNTS] = {"HMGET", .what = "counters"},
+    [PRIORITY] = {"ZCARD", .what = "priority"},
+    [DELAYED] = {"ZCARD", .what = "delayed"},
+    [CLOCK] = {"GET", .what = "clock"},
+    [PAUSED] = {"PTTL", .what = "paused"},
+    [OUTGOING] = {"HLEN", .what = "outgoing"},
+    [KNOWN] = {"SISMEMBER", RMQ_QUEUES, RMQ_OF_NONE, .name = true},
+    [NOW] = {"TIME", .of = RMQ_OF_NODE},
+    [READY_AGE] = {.what = "ready"},
+    [PRIORITY_AGE] = {.what = "priority"},
+    [DELAYED_AGE] = {.what = "delayed"},
+    [QUEUES] = {"SMEMBERS", "queues", .of = RMQ_OF_CONNECTION},
+    [LEASE] = {"PTTL", "heartbeat", .of = RMQ_OF_CONNECTION},
+    [INFO] = {"HMGET", "info", RMQ_OF_CONNECTION, .rest = "host pid"}};
 
 struct known {
 	int left;    /* keys that are ours, and not asked about */
@@ -194,18 +191,13 @@ ask_row(void *arg, size_t i, struct mq_command *c)
 	int question = g->first + (int)(i % g->questions);
 	const char *queue = g->out->queues[g->row[i / g->questions]].name;
 
-	mq_command_plain(c, asked[question].verb);
-	if (question == OURS)
+	if (question == OURS) {
+		mq_command_plain(c, "EXISTS");
 		add_ours(c, queue);
-	else if (question == KNOWN)
-		rmq_key_all(c, RMQ_QUEUES);
-	else if (question == NOW)
-		rmq_beside_queue(c, queue);
-	else
-		rmq_key_queue(c, queue, asked[question].key);
-	if (question == KNOWN)
-		mq_command_str(c, queue);
-	else if (question == COUNTS)
+		return;
+	}
+	rmq_ask(c, &asked[question], queue, NULL);
+	if (question == COUNTS)
 		mq_counts_ask(c, g->wanted);
 }
 
@@ -294,7 +286,7 @@ ask_ages(void *arg, size_t i, struct mq_command *c)
 {
 	const struct gather *g = arg;
 	size_t at = i * g->batch, end = MIN(at + g->batch, g->rows);
-	const char *key = asked[g->first].key;
+	const char *key = asked[g->first].what;
 
 	mq_command_script(
 	    c, g->first == DELAYED_AGE ? &rmq_script_due : &rmq_script_oldest);
@@ -465,12 +457,8 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
 	const char *name = g->out->connections[i / g->questions].name;
-	int question = QUEUES + (int)(i % g->questions);
 
-	mq_command_plain(c, asked[question].verb);
-	rmq_key_connection(c, name, asked[question].key);
-	if (question == INFO)
-		mq_command_words(c, "host pid");
+	rmq_ask(c, &asked[QUEUES + i % g->questions], name, NULL);
 }
 
 static int
@@ -514,20 +502,16 @@ take_about(void *arg, size_t i, redisReply *reply)
 static void
 ask_link(void *arg, size_t i, struct mq_command *c)
 {
+	static const struct rmq_question questions[][2] = {
+	    {{"LLEN", "unacked", .of = RMQ_OF_BOTH},
+		{"SCARD", "consumers", .of = RMQ_OF_BOTH}},
+	    {{"EXISTS", "consumers", .of = RMQ_OF_OTHER},
+		{"EXISTS", "unacked", .of = RMQ_OF_OTHER}}};
 	const struct gather *g = arg;
 	const struct mq_link *link = &g->links.list[i / 2];
-	const char *connection = link->connection->name;
-	const char *queue = link->consumed->queue;
-	bool unacked = (i % 2 == 0) != g->other;
-	const char *what = unacked ? "unacked" : "consumers";
 
-	if (g->other) {
-		mq_command_plain(c, "EXISTS");
-		rmq_key_other(c, connection, queue, what);
-	} else {
-		mq_command_plain(c, unacked ? "LLEN" : "SCARD");
-		rmq_key_both(c, connection, queue, what);
-	}
+	rmq_ask(c, &questions[g->other][i % 2], link->connection->name,
+	    link->consumed->queue);
 }
 
 static int
@@ -684,16 +668,14 @@ static void
 ask_run(struct mq_command *c, enum mq_run_fact fact, const char *connection,
     const char *anywhere)
 {
-	static const char *const facts[MQ_RUN_FACTS][2] = {
-	    [MQ_RUN_LEASE] = {"PTTL", "heartbeat"},
-	    [MQ_RUN_TEXT] = {"GET", "running"},
-	    [MQ_RUN_HOST] = {"HGET", "info"}};
+	static const struct rmq_question facts[MQ_RUN_FACTS] = {
+	    [MQ_RUN_LEASE] = {"PTTL", "heartbeat", .of = RMQ_OF_CONNECTION},
+	    [MQ_RUN_TEXT] = {"GET", "running", .of = RMQ_OF_CONNECTION},
+	    [MQ_RUN_HOST] = {
+		"HGET", "info", RMQ_OF_CONNECTION, .rest = "host"}};
 
 	(void)anywhere;
-	mq_command_plain(c, facts[fact][0]);
-	rmq_key_connection(c, connection, facts[fact][1]);
-	if (fact == MQ_RUN_HOST)
-		mq_command_str(c, "host");
+	rmq_ask(c, &facts[fact], connection, NULL);
 }
 
 int

@@ -280,78 +280,46 @@ rmq_transfer_complete(struct mq_redis *r, const char *source, const char *to)
 
 /* --- cleaning -------------------------------------------------------------------- */
 
-/* Some marks of a queue: fields and values by turns. */
+/* The marks of a queue that are older than that. */
 struct marks {
 	struct rmq_cleaner *w;
 	const char *queue;
 	int64_t before_ms;
-	redisReply *list;
-	struct mq_command drop;
 };
 
-/* A mark is of the form "MS SOURCE".  NULL: it is new, or none of ours. */
-static const char *
-source_of(const struct marks *m, size_t i)
+/* Drops those that the source's outgoing has no more.  A mark is of the form "MS SOURCE". */
+static int
+drop_marks(void *arg, redisReply *some)
 {
-	const redisReply *value = m->list->element[2 * i + 1];
-	char *source;
-
-	if (strtoll(value->str, &source, 10) >= m->before_ms ||
-	    *source != ' ' || rmq_queue_error(source + 1) != NULL)
-		return NULL;
-	return source + 1;
-}
-
-static void
-ask_outgoing(void *arg, size_t i, struct mq_command *c)
-{
+	static const struct rmq_question there = {
+	    "HEXISTS", "outgoing", .queue = true};
 	const struct marks *m = arg;
-	const char *source = source_of(m, i);
-
-	if (source == NULL) {
-		mq_command_plain(c, "PING");
-		return;
-	}
-	mq_command_plain(c, "HEXISTS");
-	rmq_key_queue(c, source, "outgoing");
-	mq_command_arg(
-	    c, m->list->element[2 * i]->str, m->list->element[2 * i]->len);
-}
-
-static int
-take_outgoing(void *arg, size_t i, redisReply *reply)
-{
-	struct marks *m = arg;
-	const redisReply *field = m->list->element[2 * i];
-
-	if (source_of(m, i) != NULL &&
-	    mq_round_good(&m->w->round, reply, REDIS_REPLY_INTEGER) &&
-	    reply->integer == 0)
-		mq_command_arg(&m->drop, field->str, field->len);
-	return 0;
-}
-
-/* Those that the source's outgoing has no more. */
-static int
-drop_marks(void *marks, redisReply *some)
-{
-	struct marks *m = marks;
-	struct mq_redis *r = m->w->round.r;
+	struct mq_command c = mq_redis_command(m->w->round.r);
+	redisReply **e = some->element;
+	struct mq_names old = {0}; /* a source and a field */
+	long long *n = NULL;
 	long dropped = 0;
+	char *source;
+	size_t i;
 	int none, rv;
 
-	m->list = some;
-	m->drop = mq_redis_command(r);
-	mq_command_plain(&m->drop, "HDEL");
-	rmq_key_queue(&m->drop, m->queue, "incoming");
-	none = m->drop.args;
-	rv = mq_ask_each(
-	    r, m->list->elements / 2, ask_outgoing, take_outgoing, m);
-	if (rv == -1 || m->drop.args == none) {
-		mq_command_free(&m->drop);
-		return rv;
-	}
-	return mq_round_add(&m->w->round, &m->drop, &dropped);
+	for (i = 0; i + 1 < some->elements; i += 2)
+		if (strtoll(e[i + 1]->str, &source, 10) < m->before_ms &&
+		    *source == ' ' && rmq_queue_error(source + 1) == NULL)
+			mq_names_add(&old, source + 1, e[i]->str);
+	rv = rmq_cleaner_ask(m->w, &old, &there, 1, &n);
+	mq_command_plain(&c, "HDEL");
+	rmq_key_queue(&c, m->queue, "incoming");
+	none = c.args;
+	for (i = 0; i < old.n; i++)
+		if (n[i] == 0)
+			mq_command_str(&c, old.list[i].queue);
+	if (rv == 0 && c.args > none)
+		rv = mq_round_add(&m->w->round, &c, &dropped);
+	mq_command_free(&c);
+	mq_names_free(&old);
+	free(n);
+	return rv;
 }
 
 int
