@@ -169,7 +169,7 @@ ask_enlist(void *arg, size_t i, struct mq_command *c)
 	mq_command_script(c, &rsmq_script_enlist);
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_queue_keys(c, queue);
-	rsmq_key(c, queue, ":Xpaused :Xcounters :Xrate :Xlater");
+	rsmq_key(c, queue, "paused counters rate later");
 	mq_command_str(c, rsmq_bare(queue));
 	mq_command_int(c, w->how->dry_run);
 }
@@ -359,7 +359,7 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	}
 	mq_command_script(c, &rsmq_script_sweep);
 	rsmq_queue_keys(c, k->queue);
-	rsmq_key(c, k->queue, ":Xcounters :Xlater");
+	rsmq_key(c, k->queue, "counters later");
 	mq_command_arg(c, k->at.data, k->at.len);
 	mq_command_arg(c, k->id.data, k->id.len);
 	mq_command_int(c, RSMQ_LOOKS / 2);

@@ -36,6 +36,7 @@
  */
 #include "rsmq.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,14 +65,6 @@ part_of(const char *s)
 	return (struct mq_part){s, strlen(s)};
 }
 
-static struct mq_part
-namespace_of(const char *queue)
-{
-	size_t n = namespace_len(queue);
-
-	return n > 0 ? (struct mq_part){queue, n} : part_of(RSMQ_NAMESPACE);
-}
-
 const char *
 rsmq_bare(const char *queue)
 {
@@ -86,9 +79,11 @@ static void
 add_keys(struct mq_command *c, const char *queue, bool own, const char *before,
     const char *words, const char *connection)
 {
-	struct mq_part parts[] = {namespace_of(queue), part_of(own ? ":" : ""),
-	    part_of(own ? rsmq_bare(queue) : ""), part_of(before), {0},
-	    part_of(connection)};
+	size_t ns = namespace_len(queue);
+	struct mq_part parts[] = {
+	    ns > 0 ? (struct mq_part){queue, ns} : part_of(RSMQ_NAMESPACE),
+	    part_of(own ? ":" : ""), part_of(own ? rsmq_bare(queue) : ""),
+	    part_of(before), {0}, part_of(connection)};
 	bool more;
 
 	do {
@@ -102,15 +97,8 @@ add_keys(struct mq_command *c, const char *queue, bool own, const char *before,
 void
 rsmq_key(struct mq_command *c, const char *queue, const char *what)
 {
-	add_keys(c, queue, true, "", what, "");
-}
-
-/* Ours begin with X; what begins with a colon, or is nothing, is RSMQ's. */
-static void
-key_beside(struct mq_command *c, const char *queue, const char *words)
-{
-	add_keys(c, queue, true, strchr(": ", *words) != NULL ? "" : ":X",
-	    words, "");
+	add_keys(c, queue, true, isalpha((unsigned char)*what) ? ":X" : "",
+	    what, "");
 }
 
 void
@@ -175,7 +163,7 @@ rsmq_queue_error(const char *queue)
 	return NULL;
 }
 
-const struct mq_side rsmq_side = {.key = key_beside,
+const struct mq_side rsmq_side = {.key = rsmq_key,
     .publisher = "publisher:",
     .exists = ":Q",
     .claimable = " ",

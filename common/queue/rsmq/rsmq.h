@@ -50,7 +50,8 @@ redisReply **rsmq_walked(const struct mq_scan *, int i);
 #define RSMQ_NAMESPACE "rsmq"
 
 /* NAMESPACE:QUEUE and then what; see keys.c.  With blanks in what it is several keys:
- * " :Q" is that of the queue, and :Q. */
+ * " :Q" is that of the queue, and :Q.  Where what begins with a letter, all are ours, and
+ * :X stands before each word. */
 void rsmq_key(struct mq_command *, const char *queue, const char *what);
 /* The same without the queue: NAMESPACE and then what. */
 void rsmq_key_common(struct mq_command *, const char *queue, const char *what);

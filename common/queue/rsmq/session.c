@@ -73,7 +73,7 @@ rsmq_publish(
 	mq_command_script(c, &rsmq_script_publish);
 	rsmq_queue_keys(c, queue);
 	rsmq_key_common(c, queue, ":QUEUES");
-	rsmq_key(c, queue, ":Xcounters :Xlater :Xsettings");
+	rsmq_key(c, queue, "counters later settings");
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
 	mq_command_str(c, rsmq_bare(queue));
@@ -141,7 +141,7 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 	mq_command_script(c, &mq_script_probe);
 	rsmq_key(c, queue, " :Q :X");
 	if (s != NULL) {
-		rsmq_key(c, queue, ":Xagain");
+		rsmq_key(c, queue, "again");
 		rsmq_key_held(c, s->connection, queue);
 		rsmq_key(c, queue, RSMQ_REJECTED " " RSMQ_REJECTED ":Q");
 	}
@@ -176,7 +176,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	if (s->push != NULL)
 		rsmq_key(c, s->push, ":Q");
 	for (i = 0; i < s->queue_count; i++)
-		rsmq_key(c, s->queues[i], ":Xcounters");
+		rsmq_key(c, s->queues[i], "counters");
 	mq_command_str(c, s->connection);
 	mq_command_str(c, host);
 	mq_command_int(c, getpid());
@@ -261,9 +261,9 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 
 	rsmq_start_held(c, &rsmq_script_claim, s->connection, name);
 	rsmq_key_lease(c, s->connection, s->queues[0]);
-	rsmq_key(c, name, ":Xpaused :Xrate :Xlater");
+	rsmq_key(c, name, "paused rate later");
 	rsmq_key_common(c, name, ":QUEUES");
-	rsmq_key(c, name, ":Xwatch :Xidle");
+	rsmq_key(c, name, "watch idle");
 	mq_layout_add_claim(c, s, rsmq_bare(name), claim);
 }
 
@@ -319,7 +319,7 @@ rsmq_settle(const struct mq_session *s, int queue,
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
 	rsmq_start_held(c, &rsmq_script_settle, s->connection, name);
-	rsmq_key(c, name, ":Xlater");
+	rsmq_key(c, name, "later");
 	if (reject || push) {
 		rsmq_queue_keys(c, mq_buf_str(&to));
 		rsmq_key_common(c, name, ":QUEUES");

@@ -74,7 +74,7 @@ ask_queue(void *arg, size_t i, struct mq_command *c)
 		return;
 	}
 	mq_command_plain(c, "HMGET");
-	rsmq_key(c, queue, ":Xcounters");
+	rsmq_key(c, queue, "counters");
 	mq_counts_ask(c, g->wanted);
 }
 
