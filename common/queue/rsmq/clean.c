@@ -31,12 +31,14 @@ struct cleaner {
 	const struct mq_clean *how;
 	struct mq_cleaned *out;
 	const char *anywhere; /* see rsmq_name() */
+	const char *prefix;   /* of the keys of its namespace */
 	struct mq_names
 	    consumed;	       /* queues that consumers of ours have; sorted */
 	struct mq_names found; /* names of queues; sorted */
 	redisReply **connections, **gone; /* all, and those without a lease */
 	size_t gone_count;
 	int64_t now_ms;
+	struct walk *walks[MANY]; /* those at work */
 };
 
 /* --- connections -------------------------------------------------------------- */
@@ -104,60 +106,32 @@ clean_connections(struct cleaner *w)
 /* And names of queues that are not there.  All keys are looked through; a key is judged
  * here only by its name, and again, by what the server knows at that moment, in the script. */
 
-/* Whether a key behind the namespace and a colon is of a queue; cuts off what
- * is behind its name. */
-static bool
-is_of_queue(char *key)
+/* Cuts the keys off behind the names of queues. */
+static int
+note_queues(void *arg, const redisReply *keys)
 {
 	static const char *const what[] = {
 	    "Q", "X", "Xagain", "Xpaused", "Xcounters", "Xrate", "Xlater"};
-	char *colon = strchr(key, ':');
-	size_t i;
+	struct cleaner *w = arg;
+	size_t i, k, n = strlen(w->prefix);
+	char *key, *colon, *queue;
 
-	if (colon == NULL)
-		return false;
-	*colon = '\0';
-	for (i = 0; i < sizeof(what) / sizeof(what[0]); i++)
-		if (strcmp(colon + 1, what[i]) == 0)
-			return rsmq_queue_error(key) == NULL;
-	return false;
-}
-
-/* Walks through all keys, those that begin with a prefix. */
-static int
-scan_keys(struct mq_redis *r, const char *prefix, struct mq_names *found)
-{
-	char cursor[MQ_CURSOR_SIZE] = "0", *key, *queue;
-	struct mq_buf pattern = {0};
-	struct mq_command c = {0};
-	redisReply *reply = NULL, *keys;
-	const char *p;
-	size_t i, n = strlen(prefix);
-
-	for (p = prefix; *p != '\0'; p++) {
-		if (strchr("*?[]\\^", *p) != NULL)
-			mq_buf_add(&pattern, "\\", 1);
-		mq_buf_add(&pattern, p, 1);
-	}
-	mq_buf_add(&pattern, "*", 1);
-	while (*cursor != '\0') {
-		mq_keys_ask(&c, cursor, mq_buf_str(&pattern));
-		reply = mq_call(r, &c, -1);
-		if (reply == NULL)
-			break;
-		keys = mq_cursor_take(cursor, reply);
-		for (i = 0; keys != NULL && i < keys->elements; i++) {
-			key = keys->element[i]->str + n;
-			if (keys->element[i]->len < n || !is_of_queue(key))
+	for (i = 0; i < keys->elements; i++) {
+		key = keys->element[i]->str + n;
+		colon = keys->element[i]->len < n ? NULL : strchr(key, ':');
+		if (colon == NULL)
+			continue;
+		*colon = '\0';
+		for (k = 0; k < sizeof(what) / sizeof(what[0]); k++) {
+			if (strcmp(colon + 1, what[k]) != 0 ||
+			    rsmq_queue_error(key) != NULL)
 				continue;
-			queue = rsmq_name(r, key);
-			mq_names_add(found, queue, NULL);
+			queue = rsmq_name(w->round.r, key);
+			mq_names_add(&w->found, queue, NULL);
 			free(queue);
 		}
-		freeReplyObject(reply);
 	}
-	mq_buf_free(&pattern);
-	return reply == NULL ? -1 : 0;
+	return 0;
 }
 
 static void
@@ -192,13 +166,26 @@ static int
 list_unlisted(struct cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
-	const char *ns = r->server->url.ns;
-	char *prefix = mq_xasprintf("%s:", ns != NULL ? ns : RSMQ_NAMESPACE);
+	struct mq_buf pattern = {0};
+	struct mq_sweep sweep = {
+	    .round = &w->round, .take = note_queues, .arg = w};
+	const char *p;
 	int rv = rsmq_add_listed(r, &w->found);
 
+	w->prefix = *w->anywhere != '\0' ? w->anywhere : RSMQ_NAMESPACE ":";
+	for (p = w->prefix; *p != '\0'; p++) {
+		if (strchr("*?[]\\^", *p) != NULL)
+			mq_buf_add(&pattern, "\\", 1);
+		mq_buf_add(&pattern, p, 1);
+	}
+	mq_buf_add(&pattern, "*", 1);
+	sweep.pattern = mq_buf_str(&pattern);
 	if (rv == 0)
-		rv = scan_keys(r, prefix, &w->found);
-	free(prefix);
+		rv = mq_sweep_keys(&sweep);
+	mq_buf_free(&pattern);
+	/* Without all keys, the round ends here. */
+	if (sweep.part)
+		rv = -1;
 	mq_names_sort(&w->found);
 	if (rv == 0)
 		rv = mq_ask_each(r, w->found.n, ask_enlist, take_enlisted, w);
@@ -237,65 +224,55 @@ reject_header(struct cleaner *w, redisReply *const *message,
 	mq_buf_free(&header);
 }
 
-static int
-reject_some(struct cleaner *w, const char *queue, redisReply *const *messages,
-    size_t n, struct mq_counts *sum)
-{
-	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
-	struct mq_command c = {0};
-	struct mq_buf extra = {0};
-	redisReply *reply = NULL, *const *m = messages;
-	bool late[REJECT];
-	size_t i;
-	int rv = 0;
-
-	mq_command_script(&c, &rsmq_script_reject);
-	rsmq_queue_keys(&c, queue);
-	rsmq_queue_keys(&c, rejected);
-	rsmq_key_common(&c, queue, ":QUEUES");
-	mq_command_str(&c, rsmq_bare(rejected));
-	for (i = 0; i < n; i++, m += 3) {
-		reject_header(w, m, &extra, &late[i]);
-		mq_command_arg(&c, m[0]->str, m[0]->len);
-		mq_command_int(&c, m[1]->integer);
-		mq_command_arg(&c, extra.data, extra.len);
-	}
-	mq_buf_free(&extra);
-	free(rejected);
-	if (w->how->dry_run)
-		mq_command_free(&c);
-	else
-		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
-	if (!w->how->dry_run && (reply == NULL || reply->elements != n))
-		n = 0;
-	for (i = 0; i < n; i++)
-		if (reply == NULL || reply->element[i]->integer == 1) {
-			*(late[i] ? &w->out->expired : &w->out->rejected) += 1;
-			sum->failed++;
-			sum->expired += late[i];
-			sum->crashed += !late[i];
-			sum->runs += !late[i];
-		}
-	freeReplyObject(reply);
-	return rv;
-}
-
 /* Rejects messages of a queue: of each its id, how often it was received, and its further
  * headers, as lua/sweep.lua has them.  In a dry run, counts them. */
 static int
-reject_messages(struct cleaner *w, const char *queue,
-    redisReply *const *messages, size_t total)
+reject_messages(
+    struct cleaner *w, const char *queue, redisReply *const *m, size_t total)
 {
+	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	struct mq_counts sum = {0};
 	struct mq_command c = {0};
+	struct mq_buf extra = {0};
+	redisReply *reply;
+	bool late[REJECT], dry = w->how->dry_run;
 	size_t i, n;
 	int rv = 0;
 
-	for (i = 0; i < total && rv == 0; i += n) {
-		n = total - i < REJECT ? total - i : REJECT;
-		rv = reject_some(w, queue, messages + 3 * i, n, &sum);
+	for (; total > 0 && rv == 0; total -= n) {
+		n = total < REJECT ? total : REJECT;
+		mq_command_script(&c, &rsmq_script_reject);
+		rsmq_queue_keys(&c, queue);
+		rsmq_queue_keys(&c, rejected);
+		rsmq_key_common(&c, queue, ":QUEUES");
+		mq_command_str(&c, rsmq_bare(rejected));
+		for (i = 0; i < n; i++, m += 3) {
+			reject_header(w, m, &extra, &late[i]);
+			mq_command_arg(&c, m[0]->str, m[0]->len);
+			mq_command_int(&c, m[1]->integer);
+			mq_command_arg(&c, extra.data, extra.len);
+		}
+		reply = NULL;
+		if (!dry)
+			rv = mq_round_call(
+			    &w->round, &c, REDIS_REPLY_ARRAY, &reply);
+		for (i = 0; i < n; i++)
+			if (dry ||
+			    (reply != NULL && reply->elements == n &&
+				reply->element[i]->integer == 1)) {
+				sum.expired += late[i];
+				sum.crashed += !late[i];
+			}
+		freeReplyObject(reply);
 	}
-	if (rv == -1 || sum.failed == 0 || w->how->dry_run)
+	mq_command_free(&c);
+	mq_buf_free(&extra);
+	free(rejected);
+	w->out->expired += sum.expired;
+	w->out->rejected += sum.crashed;
+	sum.failed = sum.expired + sum.crashed;
+	sum.runs = sum.crashed;
+	if (rv == -1 || sum.failed == 0 || dry)
 		return rv;
 	/* A count that is missing is no reason to fail. */
 	mq_side_count(&rsmq_side, &c, queue, &sum);
@@ -310,14 +287,15 @@ struct walk {
 	const char *kind; /* of lua/orphans.lua; NULL: the messages */
 	const char *queue;
 	struct mq_buf at, id; /* score and id, or a cursor and nothing */
+	redisReply *reply;    /* waits until all are there: some ask for more */
 	bool over;
 };
 
 /* A reply that makes no sense ends its walk. */
 static int
-take_reply(struct cleaner *w, struct walk *k, redisReply *reply)
+take_reply(struct cleaner *w, struct walk *k)
 {
-	redisReply **e = reply->element;
+	redisReply *reply = k->reply, **e = reply->element;
 
 	k->over = true;
 	if (!mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) ||
@@ -336,25 +314,18 @@ take_reply(struct cleaner *w, struct walk *k, redisReply *reply)
 	return reject_messages(w, k->queue, e + 4, (reply->elements - 4) / 3);
 }
 
-struct step {
-	struct cleaner *w;
-	struct walk *walks[MANY]; /* those that are not over */
-	redisReply *replies[MANY];
-	size_t n;
-};
-
 static void
 ask_step(void *arg, size_t i, struct mq_command *c)
 {
-	const struct step *s = arg;
-	struct walk *k = s->walks[i];
+	const struct cleaner *w = arg;
+	struct walk *k = w->walks[i];
 
 	if (k->kind != NULL) {
 		mq_command_script(c, &rsmq_script_orphans);
 		rsmq_queue_keys(c, k->queue);
 		mq_command_str(c, k->kind);
 		mq_command_str(c, k->at.len > 0 ? mq_buf_str(&k->at) : "0");
-		mq_command_int(c, s->w->how->dry_run);
+		mq_command_int(c, w->how->dry_run);
 		return;
 	}
 	mq_command_script(c, &rsmq_script_sweep);
@@ -363,16 +334,15 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	mq_command_arg(c, k->at.data, k->at.len);
 	mq_command_arg(c, k->id.data, k->id.len);
 	mq_command_int(c, RSMQ_LOOKS / 2);
-	mq_command_int(c, s->w->how->limit);
-	mq_command_int(c, mq_names_have(&s->w->consumed, rsmq_bare(k->queue)));
-	mq_command_int(c, s->w->how->dry_run);
+	mq_command_int(c, w->how->limit);
+	mq_command_int(c, mq_names_have(&w->consumed, rsmq_bare(k->queue)));
+	mq_command_int(c, w->how->dry_run);
 }
 
-/* Replies wait until all are there: some ask for more commands. */
 static int
 keep_reply(void *arg, size_t i, redisReply *reply)
 {
-	((struct step *)arg)->replies[i] = reply;
+	((struct cleaner *)arg)->walks[i]->reply = reply;
 	return MQ_KEEP;
 }
 
@@ -381,9 +351,8 @@ static int
 walk_queues(
     struct cleaner *w, const struct mq_name *names, size_t n, const char *kind)
 {
-	struct walk walks[MANY] = {0};
-	struct step s = {.w = w};
-	size_t i;
+	struct walk walks[MANY] = {0}, *k;
+	size_t i, left;
 	int rv;
 
 	for (i = 0; i < n; i++) {
@@ -391,18 +360,19 @@ walk_queues(
 		walks[i].queue = names[i].name;
 	}
 	do {
-		s.n = 0;
-		for (i = 0; i < n; i++)
-			if (!walks[i].over)
-				s.walks[s.n++] = &walks[i];
-		rv = mq_ask_each(w->round.r, s.n, ask_step, keep_reply, &s);
-		for (i = 0; i < s.n; i++) {
+		left = 0;
+		for (k = walks; k < walks + n; k++)
+			if (!k->over)
+				w->walks[left++] = k;
+		rv = mq_ask_each(w->round.r, left, ask_step, keep_reply, w);
+		for (i = 0; i < left; i++) {
+			k = w->walks[i];
 			if (rv == 0)
-				rv = take_reply(w, s.walks[i], s.replies[i]);
-			freeReplyObject(s.replies[i]);
-			s.replies[i] = NULL;
+				rv = take_reply(w, k);
+			freeReplyObject(k->reply);
+			k->reply = NULL;
 		}
-	} while (rv == 0 && s.n > 0);
+	} while (rv == 0 && left > 0);
 	for (i = 0; i < n; i++) {
 		mq_buf_free(&walks[i].at);
 		mq_buf_free(&walks[i].id);
