@@ -290,13 +290,13 @@ sweep() {
 	redis hset h vt 1 delay 2 maxsize 3 totalsent 4 totalrecv 5 created 6 modified 7 >/dev/null
 	redis lpush other x >/dev/null
 	redis zadd z2 1 x >/dev/null
-	assert_equal "$(step rsmq/stats "z h x d z2 paused" 9)" "1 2 3 4 5 6 7 1 2 1 1 -2 $since $later 0 $later e"
-	assert_equal "$(step rsmq/stats "z h x d z2 paused" 1)" "1 2 3 4 5 6 7 1 1 0 1 -2 $since $later 2 $later b"
-	assert_equal "$(step rsmq/hidden "z h x d" "$later b 9")" "1 1 $later 0 $later e 1"
+	assert_equal "$(step rsmq/stats "z h x d z2 paused" 9)" "2 1 $later 0 $later e 1 1 2 3 4 5 6 7 1 -2 $since"
+	assert_equal "$(step rsmq/stats "z h x d z2 paused" 1)" "1 0 $later 2 $later b 1 1 2 3 4 5 6 7 1 -2 $since"
+	assert_equal "$(step rsmq/stats "z h x d" "9 $later b")" "1 1 $later 0 $later e 1"
 	redis hset held c 1 >/dev/null
-	assert_equal "$(step rsmq/hidden "z h x d held" "'' '' 9")" "2 0 $later 0 $later e 1"
+	assert_equal "$(step rsmq/stats "z h x d held" "9 '' ''")" "2 0 $later 0 $later e 1"
 	redis hset held c 2 >/dev/null
-	assert_equal "$(step rsmq/hidden "z h x d held" "'' '' 2")" "1 1 $later 1 $later c 1"
+	assert_equal "$(step rsmq/stats "z h x d held" "2 '' ''")" "1 1 $later 1 $later c 1"
 }
 
 # take HOW ID SCORE...: to another queue.

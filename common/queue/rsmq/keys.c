@@ -214,8 +214,7 @@ rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
 		return -1;
 	for (i = 0; i < all->elements; i++) {
 		e = all->element[i];
-		if (e->type != REDIS_REPLY_STRING || strlen(e->str) != e->len ||
-		    strchr(e->str, ':') != NULL ||
+		if (strlen(e->str) != e->len || strchr(e->str, ':') != NULL ||
 		    rsmq_queue_error(e->str) != NULL)
 			continue;
 		name = rsmq_name(r, e->str);
@@ -236,43 +235,6 @@ rsmq_ms(const redisReply *score)
 	    ms >= 9e15	       ? INT64_C(9000000000000000) :
 	    ms >= 1	       ? (int64_t)ms :
 				 1;
-}
-
-int
-rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
-{
-	size_t i, n = h->spared != NULL ? h->spared->elements : 0;
-	struct mq_command c = {0};
-	redisReply *reply, **e;
-	int rv = 0;
-
-	do {
-		mq_command_script(&c, &rsmq_script_hidden);
-		rsmq_queue_keys(&c, queue);
-		for (i = 0; i < n; i++)
-			rsmq_key_held(&c, h->spared->element[i]->str, queue);
-		mq_command_arg(&c, h->score.data, h->score.len);
-		mq_command_arg(&c, h->id.data, h->id.len);
-		mq_command_int(&c, RSMQ_LOOKS);
-		reply = mq_call_form(r, &c, "##$#$$#");
-		if (reply == NULL) {
-			rv = -1;
-			break;
-		}
-		e = reply->element;
-		h->waits += e[0]->integer;
-		h->held += e[1]->integer;
-		if (h->next_ms == 0)
-			h->next_ms = rsmq_ms(e[2]);
-		h->left = e[3]->integer;
-		mq_buf_set(&h->score, e[4]->str, e[4]->len);
-		mq_buf_set(&h->id, e[5]->str, e[5]->len);
-		h->ready = e[6]->integer;
-		freeReplyObject(reply);
-	} while (h->left > 0);
-	mq_buf_free(&h->score);
-	mq_buf_free(&h->id);
-	return rv;
 }
 
 /* --- headers ------------------------------------------------------------------- */

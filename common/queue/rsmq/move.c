@@ -40,7 +40,7 @@ ask_held(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_scan *s = arg;
 
-	rsmq_start_held(c, &rsmq_script_holding,
+	rsmq_start_held(c, &rsmq_script_held,
 	    s->walk->connections->element[i]->str, s->place.queue);
 }
 

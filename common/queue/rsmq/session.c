@@ -243,13 +243,16 @@ static int
 rsmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
     struct mq_command c[2])
 {
-	if (how == MQ_HELD_COUNT) {
-		mq_command_plain(&c[0], "HLEN");
-	} else if (how != MQ_HELD_KEY) {
-		mq_command_script(&c[0], &rsmq_script_held);
-		rsmq_queue_keys(&c[0], s->queues[queue]);
+	const char *name = s->queues[queue];
+
+	if (how == MQ_HELD_COUNT || how == MQ_HELD_KEY) {
+		if (how == MQ_HELD_COUNT)
+			mq_command_plain(c, "HLEN");
+		rsmq_key_held(c, s->connection, name);
+		return 1;
 	}
-	rsmq_key_held(&c[0], s->connection, s->queues[queue]);
+	rsmq_start_held(c, &rsmq_script_held, s->connection, name);
+	mq_command_str(c, "messages");
 	return 1;
 }
 

@@ -38,27 +38,54 @@ list_rows(struct mq_redis *r, const char *const *queues, int count, int wanted,
 
 enum { STATE, COUNTS, OF_QUEUE };
 
-/* As lua/stats.lua has them. */
-enum {
-	VT,
-	DELAY,
-	MAXSIZE,
-	SENT,
-	RECEIVED,
-	CREATED,
-	MODIFIED,
-	READY,
-	WAITS,
-	HELD,
-	REJECTED,
-	PAUSED,
-	OLDEST,
-	NEXT,
-	LEFT,
-	SCORE,
-	ID
-};
-#define FORM "*******#####$$#$$"
+/* As lua/stats.lua has them: of its hidden messages, its attributes, and the rest. */
+enum { WAITS, HELD, NEXT, LEFT, SCORE, ID, READY, VT };
+enum { DELAY = VT + 1, MAXSIZE, SENT, RECEIVED, CREATED, MODIFIED };
+enum { REJECTED = MODIFIED + 1, PAUSED, OLDEST };
+#define HIDDEN "##$#$$#"
+#define FORM   HIDDEN "*******##$"
+
+static void
+add_hidden(struct rsmq_hidden *h, redisReply *const *e)
+{
+	h->waits += e[WAITS]->integer;
+	h->held += e[HELD]->integer;
+	if (h->next_ms == 0)
+		h->next_ms = rsmq_ms(e[NEXT]);
+	h->left = e[LEFT]->integer;
+	mq_buf_set(&h->score, e[SCORE]->str, e[SCORE]->len);
+	mq_buf_set(&h->id, e[ID]->str, e[ID]->len);
+	h->ready = e[READY]->integer;
+}
+
+int
+rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
+{
+	size_t i, n = h->spared != NULL ? h->spared->elements : 0;
+	struct mq_command c = {0};
+	redisReply *reply;
+	int rv = 0;
+
+	do {
+		mq_command_script(&c, &rsmq_script_stats);
+		rsmq_queue_keys(&c, queue);
+		for (i = 0; i < n; i++)
+			rsmq_key_held(&c, h->spared->element[i]->str, queue);
+		mq_command_int(&c, RSMQ_LOOKS);
+		mq_command_arg(&c, h->score.data, h->score.len);
+		mq_command_arg(&c, h->id.data, h->id.len);
+		reply = mq_call_form(r, &c, HIDDEN);
+		if (reply == NULL) {
+			rv = -1;
+			break;
+		}
+		add_hidden(h, reply->element);
+		freeReplyObject(reply);
+	} while (h->left > 0);
+	mq_buf_free(&h->score);
+	mq_buf_free(&h->id);
+	return rv;
+}
 
 static void
 ask_queue(void *arg, size_t i, struct mq_command *c)
@@ -125,12 +152,7 @@ take_queue(void *arg, size_t i, redisReply *reply)
 		    g->out->now_ms + e[PAUSED]->integer;
 	if (q->ready > 0)
 		q->oldest_ms = e[OLDEST]->len == 0 ? -1 : rsmq_ms(e[OLDEST]);
-	*h = (struct rsmq_hidden){.waits = e[WAITS]->integer,
-	    .held = e[HELD]->integer,
-	    .next_ms = rsmq_ms(e[NEXT]),
-	    .left = e[LEFT]->integer};
-	mq_buf_add(&h->score, e[SCORE]->str, e[SCORE]->len);
-	mq_buf_add(&h->id, e[ID]->str, e[ID]->len);
+	add_hidden(h, e);
 	return 0;
 }
 
@@ -138,7 +160,9 @@ take_queue(void *arg, size_t i, redisReply *reply)
 static int
 ask_queues(struct gather *g)
 {
-	size_t n = (size_t)g->out->count;
+	const size_t suffix = strlen(RSMQ_REJECTED);
+	size_t n = (size_t)g->out->count, len;
+	char *base;
 	struct mq_queue_stats *q = g->out->queues;
 	struct rsmq_hidden *h = mq_xcalloc(n + 1, sizeof(*h));
 	int rv;
@@ -155,30 +179,16 @@ ask_queues(struct gather *g)
 		    q->attributed || q->ready + q->delayed + q->unacked > 0;
 		mq_buf_free(&h->score);
 		mq_buf_free(&h->id);
-	}
-	free(g->hidden);
-	return rv;
-}
-
-static void
-mark_refuse(struct mq_stats *out)
-{
-	const size_t suffix = strlen(RSMQ_REJECTED);
-	struct mq_queue_stats *q;
-	char *base;
-	size_t len;
-	int i;
-
-	for (i = 0; i < out->count; i++) {
-		q = &out->queues[i];
 		len = strlen(q->name);
 		if (len <= suffix ||
 		    strcmp(q->name + len - suffix, RSMQ_REJECTED) != 0)
 			continue;
 		base = mq_xstrndup(q->name, len - suffix);
-		q->refuse = mq_rows_find(out, base) != NULL;
+		q->refuse = mq_rows_find(g->out, base) != NULL;
 		free(base);
 	}
+	free(g->hidden);
+	return rv;
 }
 
 /* --- about each connection ------------------------------------------------------ */
@@ -236,7 +246,7 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 	const struct mq_link *l = &((struct gather *)arg)->links.list[i];
 
 	rsmq_start_held(
-	    c, &rsmq_script_holding, l->connection->name, l->consumed->queue);
+	    c, &rsmq_script_held, l->connection->name, l->consumed->queue);
 }
 
 /* The messages of a row have been counted already, whoever has them. */
@@ -253,27 +263,6 @@ take_link(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* And how many of them consume the queues of the rows. */
-static int
-add_connections(struct gather *g)
-{
-	redisReply *all = rsmq_connections(g->r, g->anywhere);
-	int rv;
-
-	if (all == NULL)
-		return -1;
-	mq_rows_connections(g->out, all, NULL);
-	freeReplyObject(all);
-	rv = mq_ask_all(g->r, OF_CONNECTION * (size_t)g->out->connection_count,
-	    ask_connection, take_connection, g);
-	if (rv == 0) {
-		mq_links_list(&g->links);
-		rv = mq_ask_all(g->r, g->links.n, ask_link, take_link, g);
-	}
-	mq_links_end(&g->links);
-	return rv;
-}
-
 /* --- all of it ------------------------------------------------------------------ */
 
 int
@@ -286,6 +275,7 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	    .wanted = wanted,
 	    .links = {out, wanted & MQ_STATS_CONNECTIONS, count > 0, NULL, 0},
 	    .anywhere = anywhere};
+	redisReply *all = NULL;
 	int rv;
 
 	*out = (struct mq_stats){0};
@@ -295,9 +285,21 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	if (rv == 0)
 		rv = ask_queues(&g);
 	if (rv == 0)
-		rv = add_connections(&g);
+		all = rsmq_connections(r, anywhere);
+	if (all != NULL)
+		mq_rows_connections(out, all, NULL);
+	else
+		rv = -1;
+	freeReplyObject(all);
 	if (rv == 0)
-		mark_refuse(out);
+		rv =
+		    mq_ask_all(r, OF_CONNECTION * (size_t)out->connection_count,
+			ask_connection, take_connection, &g);
+	if (rv == 0) {
+		mq_links_list(&g.links);
+		rv = mq_ask_all(r, g.links.n, ask_link, take_link, &g);
+	}
+	mq_links_end(&g.links);
 	if (rv == 0 && count > 0)
 		mq_rows_order(out, queues, count);
 	if (rv == -1)

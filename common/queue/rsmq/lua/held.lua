@@ -1,7 +1,8 @@
--- The messages of a queue that a connection holds.
+-- What a connection holds of a queue: those that nobody else has received or deleted since.
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds
---   reply 0, as nobody counts how many there ever were; then the messages as
+--   ARGV  'messages', or nothing
+--   reply the ids; or 0, as nobody counts how many there ever were, then the messages as
 --         they were claimed, the newest first
 --
 -- Changes nothing.
@@ -9,12 +10,14 @@
 -- include layout
 
 local q, held = queue_keys(1)
-local ids = held_by(q, held)
+local ids, reply = held_by(q, held), { 0 }
+
+if not ARGV[1] then
+  return ids
+end
 table.sort(ids, function(a, b)
   return a > b
 end)
-
-local reply = { 0 }
 for part in parts(ids, 100) do
   for _, m in ipairs(read(q, part)) do
     if m.body then

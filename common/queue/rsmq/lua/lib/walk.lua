@@ -69,21 +69,3 @@ local function held_from(q, first)
   end
   return set
 end
-
--- Counts up to max hidden ones: how many wait, how many are in somebody's hands, but
--- not the spared ones, the score of the first that waits, or '', how many follow, and
--- score and id of the last.
-local function count_hidden(q, at, max, spared)
-  local waits, held, first = 0, 0, ''
-  local score, id, left = go_on(q, at, max, function(ids, scores)
-    local list = taken(q, ids)
-    for i = 1, #ids do
-      if list[i] then
-        held = held + (spared[ids[i]] and 0 or 1)
-      else
-        waits, first = waits + 1, first == '' and scores[i] or first
-      end
-    end
-  end)
-  return waits, held, first, left, score, id
-end
