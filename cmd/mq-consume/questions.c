@@ -72,7 +72,6 @@ static void
 on_missing(void *arg, struct message *m)
 {
 	struct engine *e = arg;
-	struct question *q;
 
 	if (m->state == MESSAGE_SETTLING) {
 		/* The settlement arrived; only its answer was lost. */
@@ -81,12 +80,11 @@ on_missing(void *arg, struct message *m)
 		return;
 	}
 	/* Another consumer runs the message now, or somebody deleted it. */
-	q = make_question(e, m->queue, m->number);
-	if (mq_consumer_exists(
-		&e->session.self, m->queue, m->element, m->len, on_exists, q))
-		return;
-	free(q);
-	take_over(e, m);
+	if (e->opt->layout->exists == NULL)
+		take_over(e, m);
+	else
+		mq_consumer_exists(&e->session.self, m->queue, m->element,
+		    m->len, on_exists, make_question(e, m->queue, m->number));
 }
 
 void
@@ -133,7 +131,8 @@ on_count(void *arg, const struct mq_answer *answer, long long count)
 static void
 count_held(struct engine *e, int queue)
 {
-	mq_consumer_held_count(&e->session.self, queue, on_count,
+	mq_consumer_count_held(&e->session.self, MQ_HELD_COUNT, &queue, 1,
+	    on_count,
 	    make_question(e, queue, e->inbox.moves + e->outbox.moves));
 }
 
@@ -167,7 +166,8 @@ engine_count_held(struct engine *e, bool all)
 		else
 			count_held(e, i);
 	if (all)
-		mq_consumer_holds(&e->session.self, empty, n, on_some, e);
+		mq_consumer_count_held(
+		    &e->session.self, MQ_HELD_KEY, empty, n, on_some, e);
 	free(empty);
 }
 

@@ -208,39 +208,16 @@ take_looked(const struct mq_asker *asker, redisReply *reply)
 	end_look(all);
 }
 
-/* ANY: an integer, 0: there is no message in any of the queues.  Else as layout->look. */
-static void
-ask_look(const struct mq_consumer *k, const int *queues, int n,
-    enum mq_look how, struct mq_command *c)
-{
-	const struct mq_side *side = k->layout->side;
-	bool any = how == MQ_LOOK_ANY;
-	const char *name;
-	int i;
-
-	if (any)
-		mq_command_plain(c, "EXISTS");
-	else
-		mq_command_script(c, k->layout->look);
-	for (i = 0; i < n; i++) {
-		name = k->session.queues[queues[i]];
-		side->key(c, name, any ? side->claimable : side->watched);
-		if (!any)
-			side->key(c, name, "watch idle");
-	}
-	if (any)
-		return;
-	mq_command_str(c, k->session.wake);
-	mq_command_int(c, how == MQ_LOOK_CHECK);
-}
-
 void
 mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
     enum mq_look how, mq_looked_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
-	int from, step = cmd.cluster ? 1 : n;
+	const struct mq_side *side = k->layout->side;
+	int i, from, step = cmd.cluster ? 1 : n;
 	struct looks *all = mq_xcalloc(1, sizeof(*all));
+	bool any = how == MQ_LOOK_ANY;
+	const char *name;
 
 	*all = (struct looks){.fn = fn,
 	    .arg = arg,
@@ -252,7 +229,21 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
 			all->missing--;
 			continue;
 		}
-		ask_look(k, queues + from, step, how, &cmd);
+		if (any)
+			mq_command_plain(&cmd, "EXISTS");
+		else
+			mq_command_script(&cmd, k->layout->look);
+		for (i = from; i < from + step; i++) {
+			name = k->session.queues[queues[i]];
+			side->key(
+			    &cmd, name, any ? side->claimable : side->watched);
+			if (!any)
+				side->key(&cmd, name, "watch idle");
+		}
+		if (!any) {
+			mq_command_str(&cmd, k->session.wake);
+			mq_command_int(&cmd, how == MQ_LOOK_CHECK);
+		}
 		mq_async_ask(k->async, &cmd, take_looked,
 		    &(struct mq_asker){NULL, all, all->waiting + from});
 	}
@@ -271,44 +262,23 @@ mq_consumer_pass(struct mq_consumer *k, int queue)
 	mq_async_send(k->async, &cmd, NULL, NULL);
 }
 
-static void
-take_settled(const struct mq_asker *asker, redisReply *reply)
-{
-	mq_settled_fn *fn = (mq_settled_fn *)asker->fn;
-	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
-
-	fn(asker->arg, a,
-	    mq_answer_good(a) ? mq_layout_settled(reply) : MQ_SETTLED_LOST);
-}
-
 void
 mq_consumer_settle(struct mq_consumer *k, int queue,
-    const struct mq_settlement *how, int n, mq_settled_fn *fn, void *arg)
+    const struct mq_settlement *how, int n, mq_number_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->settle(&k->session, queue, how, n, &cmd);
-	mq_consumer_ask(k, &cmd, take_settled, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
 void
 mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
-    const struct mq_acks *acks, mq_settled_fn *fn, void *arg)
+    const struct mq_acks *acks, mq_number_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->ack_oldest(&k->session, queue, acks, &cmd);
-	mq_consumer_ask(k, &cmd, take_settled, (mq_callback *)fn, arg);
-}
-
-void
-mq_consumer_held_count(
-    struct mq_consumer *k, int queue, mq_number_fn *fn, void *arg)
-{
-	struct mq_command cmd = mq_async_command(k->async);
-
-	k->layout->held(&k->session, queue, MQ_HELD_COUNT, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
@@ -316,17 +286,18 @@ mq_consumer_held_count(
 #define HOLDS_MANY 500
 
 void
-mq_consumer_holds(struct mq_consumer *k, const int *queues, int n,
-    mq_number_fn *fn, void *arg)
+mq_consumer_count_held(struct mq_consumer *k, enum mq_held_how how,
+    const int *queues, int n, mq_number_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 	int from, i, step = cmd.cluster ? 1 : HOLDS_MANY;
 
 	for (from = 0; from < n; from += step) {
-		mq_command_plain(&cmd, "EXISTS");
+		if (how == MQ_HELD_KEY)
+			mq_command_plain(&cmd, "EXISTS");
 		for (i = from; i < n && i < from + step; i++)
 			(void)k->layout->held(
-			    &k->session, queues[i], MQ_HELD_KEY, &cmd);
+			    &k->session, queues[i], how, &cmd);
 		mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 	}
 }
@@ -341,17 +312,14 @@ mq_consumer_take_over(struct mq_consumer *k, int queue, const char *from,
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
 }
 
-bool
+void
 mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
     size_t len, mq_number_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
-	if (k->layout->exists == NULL)
-		return false;
 	k->layout->exists(&k->session, queue, element, len, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
-	return true;
 }
 
 void
@@ -496,12 +464,19 @@ mq_consumer_compete(
 	const struct mq_side *side = k->layout->side;
 	struct mq_command cmd = mq_async_command(k->async);
 
-	mq_command_script(&cmd, &mq_script_compete);
+	if (ms == 0)
+		mq_command_plain(&cmd, "DEL");
+	else
+		mq_command_script(&cmd, &mq_script_compete);
 	cmd.optional = queue == -1;
 	if (queue == -1)
 		side->all(&cmd, s->queues[0], side->all_cleaning);
 	else
 		side->key(&cmd, s->queues[queue], "cleaning");
+	if (ms == 0) {
+		mq_async_send(k->async, &cmd, NULL, NULL);
+		return;
+	}
 	if (!cmd.cluster)
 		side->heartbeat(&cmd, s->connection, s->queues[0]);
 	mq_command_int(&cmd, ms);
@@ -509,18 +484,6 @@ mq_consumer_compete(
 	if (s->former != NULL)
 		mq_command_str(&cmd, s->former);
 	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
-}
-
-void
-mq_consumer_resign(struct mq_consumer *k)
-{
-	const struct mq_side *side = k->layout->side;
-	struct mq_command cmd = mq_async_command(k->async);
-
-	mq_command_plain(&cmd, "DEL");
-	cmd.optional = true;
-	side->all(&cmd, k->session.queues[0], side->all_cleaning);
-	mq_async_send(k->async, &cmd, NULL, NULL);
 }
 
 /* --- duplicates, at any server ------------------------------------------------- */

@@ -119,26 +119,21 @@ typedef void mq_held_fn(
     void *arg, const struct mq_answer *, struct mq_held *held);
 void mq_consumer_held(
     struct mq_consumer *, int queue, mq_held_fn *fn, void *arg);
-void mq_consumer_held_count(
-    struct mq_consumer *, int queue, mq_number_fn *fn, void *arg);
-/* Of how many of these queues it holds any; fn may be called several times, each time
- * about some of them. */
-void mq_consumer_holds(struct mq_consumer *, const int *queues, int n,
-    mq_number_fn *fn, void *arg);
+/* MQ_HELD_COUNT: how many it holds of one queue.  MQ_HELD_KEY: of how many of n queues it
+ * holds any; fn may be called several times, each time about some of them. */
+void mq_consumer_count_held(struct mq_consumer *, enum mq_held_how,
+    const int *queues, int n, mq_number_fn *fn, void *arg);
 
-/* Whether a message that it does not hold for us any more is there still, whoever has it:
- * n is not 0.  False: it is, as nobody can delete it; fn is not called then. */
-bool mq_consumer_exists(struct mq_consumer *, int queue, const char *element,
+/* As layout->exists(), which may be NULL. */
+void mq_consumer_exists(struct mq_consumer *, int queue, const char *element,
     size_t len, mq_number_fn *fn, void *arg);
 
-typedef void mq_settled_fn(
-    void *arg, const struct mq_answer *, enum mq_settled how);
-/* One, or n of which some are equal: see layout->settle(). */
+/* n is enum mq_settled.  One, or n of which some are equal: see layout->settle(). */
 void mq_consumer_settle(struct mq_consumer *, int queue,
-    const struct mq_settlement *, int n, mq_settled_fn *fn, void *arg);
+    const struct mq_settlement *, int n, mq_number_fn *fn, void *arg);
 /* As layout->ack_oldest(). */
 void mq_consumer_ack_oldest(struct mq_consumer *, int queue,
-    const struct mq_acks *, mq_settled_fn *fn, void *arg);
+    const struct mq_acks *, mq_number_fn *fn, void *arg);
 
 /* As layout->give_back(). */
 void mq_consumer_give_back(struct mq_consumer *, int queue,
@@ -176,11 +171,10 @@ void mq_consumer_tell_stop(struct mq_consumer *, int queue, enum mq_stop answer,
 
 /* Competes for the rounds of cleaning of a queue, or of the server (-1).  n 0: they
  * are ours for ms milliseconds, or for as long as the lease holds; else they will be
- * free in n milliseconds.  Once they are ours, it renews that. */
+ * free in n milliseconds.  Once they are ours, it renews that.  ms 0: lets go of them,
+ * and fn is not called. */
 void mq_consumer_compete(
     struct mq_consumer *, int queue, int64_t ms, mq_number_fn *fn, void *arg);
-/* Lets go of those of the server. */
-void mq_consumer_resign(struct mq_consumer *);
 
 /* --- duplicates, at any server ------------------------------------------------- */
 

@@ -349,30 +349,19 @@ end_giving(struct mq_consumer *k)
 	on_left(k, (redisReply *)(uintptr_t)&go);
 }
 
-static mq_async_take take_rest;
-
-static void
-give_rest(struct mq_consumer *k, const struct mq_consumer_queue *q)
-{
-	struct mq_command cmd = mq_async_command(k->async);
-
-	k->layout->give_back(&k->session, (int)(q - k->queues), NULL, &cmd);
-	mq_async_ask(k->async, &cmd, take_rest, &(struct mq_asker){.of = q});
-}
-
 /* If not everything is back, the connection stays listed, and a cleaner does
  * the rest. */
 static void
-take_rest(const struct mq_asker *asker, redisReply *reply)
+on_given_back(void *arg, const struct mq_answer *a, long long n)
 {
-	const struct mq_consumer_queue *q = asker->of;
+	struct mq_consumer_queue *q = arg;
 	struct mq_consumer *k = q->of;
-	struct mq_answer buf;
 
-	if (!mq_answer_good(mq_answer_to(reply, REDIS_REPLY_INTEGER, &buf)))
+	if (!mq_answer_good(a))
 		k->left(k->left_arg);
-	else if (reply->integer > 0)
-		give_rest(k, q);
+	else if (n > 0)
+		mq_consumer_give_back(
+		    k, (int)(q - k->queues), NULL, on_given_back, q);
 	else if (--k->leaving == 0)
 		end_giving(k);
 }
@@ -389,7 +378,8 @@ mq_consumer_leave(struct mq_consumer *k, void (*left)(void *arg), void *arg)
 		if (mq_consumer_lacks(k, queue))
 			continue;
 		k->leaving++;
-		give_rest(k, &k->queues[queue]);
+		mq_consumer_give_back(
+		    k, queue, NULL, on_given_back, &k->queues[queue]);
 	}
 	if (--k->leaving == 0)
 		end_giving(k);

@@ -123,8 +123,8 @@ settle_message(struct mq_lease *s, const struct mq_leased *m,
 	    .receipt = number};
 	struct mq_command c = mq_redis_command(s->queue.redis);
 	struct mq_buf text = {0}, header = {0};
-	redisReply *reply;
-	int settled = -1;
+	long long settled;
+	int rv;
 
 	if (changed) {
 		mq_envelope_write_header(&m->envelope, &header);
@@ -141,13 +141,10 @@ settle_message(struct mq_lease *s, const struct mq_leased *m,
 	}
 	mq_id_make(&s->ids, 0, how.unique);
 	s->queue.layout->settle(&s->session, 0, &how, 1, &c);
-	reply = mq_call(s->queue.redis, &c, -1);
-	if (reply != NULL)
-		settled = mq_layout_settled(reply) == MQ_SETTLED;
-	freeReplyObject(reply);
+	rv = mq_call_number(s->queue.redis, &c, &settled);
 	mq_buf_free(&text);
 	mq_buf_free(&header);
-	return settled;
+	return rv == -1 ? -1 : settled == MQ_SETTLED;
 }
 
 /* --- taking ---------------------------------------------------------------------- */

@@ -167,17 +167,6 @@ mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
 	return (int)reply->elements - FACTS;
 }
 
-enum mq_settled
-mq_layout_settled(const redisReply *reply)
-{
-	long long n = reply->type == REDIS_REPLY_INTEGER ? reply->integer : 0;
-
-	return n == 0 ? MQ_SETTLED_LOST :
-	    n == -1   ? MQ_SETTLED_GONE :
-	    n == -2   ? MQ_SETTLED_TOO_LONG :
-			MQ_SETTLED;
-}
-
 bool
 mq_layout_obeys(
     const struct mq_layout *l, const struct mq_envelope *e, struct mq_buf *why)

@@ -331,12 +331,14 @@ struct mq_settlement {
 	const struct mq_notice *notice;
 };
 
+/* As the reply says it, an integer. */
 enum mq_settled {
-	MQ_SETTLED,
-	MQ_SETTLED_LOST,    /* nothing: somebody else has the message by now */
-	MQ_SETTLED_GONE,    /* nothing: there is no such message any more */
-	MQ_SETTLED_TOO_LONG /* PUSH: nothing, it is longer than the maxsize of
-			     * the other queue; it is still ours */
+	MQ_SETTLED = 1,
+	MQ_SETTLED_LOST = 0, /* nothing: somebody else has the message by now */
+	MQ_SETTLED_GONE = -1, /* nothing: there is no such message any more */
+	/* PUSH: nothing, it is longer than the maxsize of the other queue; it is still
+	 * ours. */
+	MQ_SETTLED_TOO_LONG = -2
 };
 
 /* Messages of one queue that have ended, the oldest first.  The oldest that the server
@@ -484,17 +486,15 @@ struct mq_layout {
 	bool (*key_queue)(
 	    const char *key, size_t len, const char **queue, size_t *n);
 
-	/* Ends a message's stay in our hands, in one atomic step.
-	 * mq_layout_settled() takes its reply, unless that is an error.  Of n
-	 * messages, unless MQ_HAS_IDS, all, or none: not MQ_SETTLED, not all are
+	/* Ends a message's stay in our hands, in one atomic step: enum mq_settled.  Of
+	 * n messages, unless MQ_HAS_IDS, all, or none: not MQ_SETTLED, not all are
 	 * there.  Some of them are equal, and each is acked, rejected, or goes
 	 * back, and asks for nothing else. */
 	void (*settle)(const struct mq_session *, int queue,
 	    const struct mq_settlement *, int n, struct mq_command *);
 
-	/* Acks messages in one step, which have no result.  If they are not
-	 * at their places, mq_layout_settled() is not MQ_SETTLED, and nothing has
-	 * changed. */
+	/* Acks messages in one step, which have no result.  Not MQ_SETTLED: they are
+	 * not at their places, and nothing has changed. */
 	void (*ack_oldest)(const struct mq_session *, int queue,
 	    const struct mq_acks *, struct mq_command *);
 
@@ -603,7 +603,6 @@ enum mq_published mq_layout_published(const redisReply *, int i);
 /* How many messages a reply to claim() has, from reply->element[first] on; MQ_CLAIM_BAD: it
  * has the wrong form; MQ_CLAIM_LOST: the lease is gone, and nothing was claimed. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
-enum mq_settled mq_layout_settled(const redisReply *);
 
 /* For layouts: arguments that the scripts of both have. */
 void mq_layout_add_limits(struct mq_command *, const struct mq_limits *);

@@ -139,7 +139,6 @@ read_single(const struct mq_layout *l, struct mq_redis *r)
 		if (!mq_redis_refused(r, reply))
 			for (i = 0; i < 3; i++)
 				(void)mq_layout_published(reply, i);
-		(void)mq_layout_settled(reply);
 		assert(mq_layout_lease(l, reply, false) >= 0);
 		row = (struct mq_queue_stats){.name = NULL};
 		(void)mq_counts_take(reply, 1795207725000, &row);

@@ -216,7 +216,7 @@ struct house {
 	struct outbox outbox;
 	bool full;
 	struct {
-		mq_settled_fn *fn;
+		mq_number_fn *fn;
 		void *arg;
 	} sent[64]; /* without an answer, in order */
 	int sent_count;
@@ -232,7 +232,7 @@ static const char *const outcomes[] = {
     "ack", "reject", "front", "again", "push"};
 
 static void
-await_answer(mq_settled_fn *fn, void *arg)
+await_answer(mq_number_fn *fn, void *arg)
 {
 	assert_in_range(house->sent_count, 0, COUNT(house->sent) - 1);
 	house->sent[house->sent_count].fn = fn;
@@ -241,7 +241,7 @@ await_answer(mq_settled_fn *fn, void *arg)
 
 void
 mq_consumer_settle(struct mq_consumer *k, int queue,
-    const struct mq_settlement *how, int n, mq_settled_fn *fn, void *arg)
+    const struct mq_settlement *how, int n, mq_number_fn *fn, void *arg)
 {
 	int i;
 
@@ -258,7 +258,7 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
 
 void
 mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
-    const struct mq_acks *acks, mq_settled_fn *fn, void *arg)
+    const struct mq_acks *acks, mq_number_fn *fn, void *arg)
 {
 	int i;
 
@@ -319,7 +319,7 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 static void
 answer_with(const struct mq_answer *answer, enum mq_settled how)
 {
-	mq_settled_fn *fn = house->sent[0].fn;
+	mq_number_fn *fn = house->sent[0].fn;
 	void *arg = house->sent[0].arg;
 
 	assert_true(house->sent_count > 0);

@@ -182,7 +182,7 @@ settlement_copies(const struct message *m)
  * which is sent by itself now. */
 static void
 take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
-    enum mq_settled how, bool alone)
+    long long how, bool alone)
 {
 	m->in_flight = false;
 	o->in_flight--;
@@ -197,11 +197,11 @@ take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
 	else if (answer != NULL && answer->error != NULL)
 		take_refusal(o, m, answer);
 	else if (answer != NULL)
-		take_settled(o, m, how);
+		take_settled(o, m, (enum mq_settled)how);
 }
 
 static void
-on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
+on_settled(void *arg, const struct mq_answer *answer, long long how)
 {
 	struct message *m = arg;
 	struct outbox *o = m->outbox;
@@ -214,8 +214,7 @@ on_settled(void *arg, const struct mq_answer *answer, enum mq_settled how)
 
 /* If somebody has taken some of them, each finds out for itself. */
 static void
-on_settled_together(
-    void *arg, const struct mq_answer *answer, enum mq_settled how)
+on_settled_together(void *arg, const struct mq_answer *answer, long long how)
 {
 	struct batch *b = arg;
 	struct outbox *o = b->outbox;

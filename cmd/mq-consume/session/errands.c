@@ -169,7 +169,7 @@ void
 errands_resign(struct errands *all)
 {
 	if (all->cleaning.ours && !all->cleaning.by_queue)
-		mq_consumer_resign(&all->session->self);
+		mq_consumer_compete(&all->session->self, -1, 0, NULL, NULL);
 }
 
 /* --- drain --------------------------------------------------------------- */
