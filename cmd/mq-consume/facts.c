@@ -151,7 +151,6 @@ tick(struct engine *e, bool up)
 	/* A heartbeat is on its way: commands cost the server no round more. */
 	bool renewing = e->session.lease.renewal_sent > 0, waits;
 
-	mq_children_reap_others(&e->children);
 	report_service(e, up);
 	if (!up || e->ending)
 		return;

@@ -9,13 +9,6 @@
 #define CLOSE_RANGE_CLOEXEC 4U
 #endif
 
-/* pidfd_open(2), Linux 5.3 */
-static inline int
-mq_pidfd_open(pid_t pid)
-{
-	return (int)syscall(434, pid, 0);
-}
-
 /* close_range(2), Linux 5.9, for all descriptors from this one on. */
 static inline int
 mq_close_from(int first, unsigned int flags)

@@ -17,39 +17,27 @@
 
 /* --- children ----------------------------------------------------------- */
 
-TAILQ_HEAD(mq_child_list, mq_child);
-
 struct mq_children {
-	struct ev_loop *loop;
-	struct mq_child_list new, polled;
+	LIST_HEAD(, mq_child) list; /* that are watched */
 	ev_signal signal;
 };
 
-/* Has the status of waitpid(2); SIGKILL if somebody else has reaped the child. */
+/* Has the status of waitpid(2). */
 typedef void mq_child_ended(void *arg, int status);
 
 struct mq_child {
-	TAILQ_ENTRY(mq_child) link;
-	struct mq_children *children;
+	LIST_ENTRY(mq_child) link;
 	pid_t pid;
-	int fd; /* polled: readable when it has ended; -1: new */
 	mq_child_ended *ended;
 	void *arg;
-	ev_io io;
 };
 
-/* Takes SIGCHLD. */
+/* Takes SIGCHLD.  Children that nobody watches are reaped, too, as an init has them. */
 void mq_children_init(struct mq_children *, struct ev_loop *);
-
-/* Once a second: reaps the children that nobody watches, as an init has them. */
-void mq_children_reap_others(struct mq_children *);
 
 /* Calls ended() when the child has, and has been reaped. */
 void mq_child_watch(struct mq_children *, struct mq_child *, pid_t,
     mq_child_ended *ended, void *arg);
-
-/* The child did not end soon: from now on it costs nothing to have it. */
-void mq_child_poll(struct mq_child *);
 
 /* --- worker ------------------------------------------------------------- */
 

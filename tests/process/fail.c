@@ -95,8 +95,6 @@ FAILING("descriptor", EMFILE, int, pipe2, (int fds[2], int flags),
     syscall(SYS_pipe2, fds, flags))
 FAILING(
     "descriptor", EMFILE, int, pipe, (int fds[2]), syscall(SYS_pipe2, fds, 0))
-FAILING("descriptor", EMFILE, int, pidfd_open, (pid_t pid, unsigned int flags),
-    syscall(SYS_pidfd_open, pid, flags))
 FAILING("descriptor", EMFILE, int, socket, (int domain, int type, int protocol),
     syscall(SYS_socket, domain, type, protocol))
 FAILING("descriptor", EMFILE, int, epoll_create1, (int flags),

@@ -153,10 +153,8 @@ slot_start(struct slot *s, int input, slot_io *on_verbs, slot_timer *on_timeout,
 void
 slot_listen(struct slot *s)
 {
-	fcntl(s->run.verbs, F_SETFL, O_NONBLOCK);
 	ev_io_start(s->executor->loop, &s->verbs_io);
 	run_output_listen(s->run.output);
-	mq_child_poll(&s->child);
 }
 
 const char *
@@ -393,7 +391,6 @@ on_ended(void *arg, int status)
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
 
 	/* A grandchild may keep the pipes open for ever: no end is waited for. */
-	fcntl(s->run.verbs, F_SETFL, O_NONBLOCK);
 	(void)read_verbs(s, true);
 	(void)run_output_so_far(s->run.output);
 	s->ran_s = took;
