@@ -387,28 +387,6 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 	slot_set_timer(s, KILL_AFTER);
 }
 
-static void
-say_silence(struct slot *s, double lasts)
-{
-	const struct message *m;
-	int n = 0;
-
-	look_at_input(&s->worker.input);
-	TAILQ_FOREACH(m, &s->hand, line)
-		n += m->start < s->worker.input.read;
-	if (n > 0)
-		mq_say("%s: worker %ld has read %d message%s and written no "
-		       "verb for %.0f s; each message needs a verb on "
-		       "descriptor 3, flushed at once",
-		    s->executor->process->command.path, (long)s->run.pid, n,
-		    n == 1 ? "" : "s", lasts);
-	else
-		mq_say("%s: worker %ld has read nothing for %.0f s; %d "
-		       "message%s on its standard input",
-		    s->executor->process->command.path, (long)s->run.pid, lasts,
-		    s->count, s->count == 1 ? " waits" : "s wait");
-}
-
 /* Once a second: notices that nobody reads, and says once that a worker is silent for
  * long. */
 static void
@@ -418,8 +396,9 @@ tick_worker(struct slot *s)
 	struct stream_worker *w = &s->worker;
 	struct pollfd pipe = {.fd = w->input.fd};
 	const struct message *m;
+	const char *script = s->executor->process->command.path;
 	double allowed = w->message_s * SILENT_MESSAGES, lasts, timeout;
-	int unread;
+	int unread, n = 0;
 
 	/* Without output, no event tells that nobody reads. */
 	if (w->input.fd != -1 && poll(&pipe, 1, 0) == 1 &&
@@ -443,8 +422,21 @@ tick_worker(struct slot *s)
 	if (ioctl(s->run.verbs, FIONREAD, &unread) == 0 && unread > 0)
 		return;
 	w->silence_said = true;
-	if (!opt->quiet)
-		say_silence(s, lasts);
+	if (opt->quiet)
+		return;
+	look_at_input(&w->input);
+	TAILQ_FOREACH(m, &s->hand, line)
+		n += m->start < w->input.read;
+	if (n > 0)
+		mq_say("%s: worker %ld has read %d message%s and written no "
+		       "verb for %.0f s; each message needs a verb on "
+		       "descriptor 3, flushed at once",
+		    script, (long)s->run.pid, n, n == 1 ? "" : "s", lasts);
+	else
+		mq_say("%s: worker %ld has read nothing for %.0f s; %d "
+		       "message%s on its standard input",
+		    script, (long)s->run.pid, lasts, s->count,
+		    s->count == 1 ? " waits" : "s wait");
 }
 
 /* --- end -------------------------------------------------------------------- */
