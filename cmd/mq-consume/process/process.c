@@ -292,14 +292,15 @@ close_if_open(int fd)
 		close(fd);
 }
 
-/* 0, or -1 with errno. */
+/* Reads of ours do not block; writes of the command must.  0, or -1 with errno. */
 static int
-open_pipe(int flags, int *ours, int *theirs)
+open_pipe(int *ours, int *theirs)
 {
 	int fds[2];
 
-	if (pipe2(fds, O_CLOEXEC | flags) == -1)
+	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	*ours = fds[0];
 	*theirs = fds[1];
 	return 0;
@@ -318,10 +319,9 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	run->output = run_output_open(p, m != NULL ? m->queue : 0, ends);
 	w->errors = ends[0];
 	w->output = ends[1];
-	if (run->output == NULL || open_pipe(0, &run->verbs, &w->verbs) == -1)
+	if (run->output == NULL || open_pipe(&run->verbs, &w->verbs) == -1)
 		return -1;
-	if (w->before != NULL &&
-	    open_pipe(O_NONBLOCK, &run->failure, &w->failure) == -1)
+	if (w->before != NULL && open_pipe(&run->failure, &w->failure) == -1)
 		return -1;
 	/* A link to the script may be moved between two runs. */
 	if (realpath(p->command.path, real) == NULL)
@@ -450,11 +450,10 @@ process_remove_dir(const struct process *p, const char *id)
 void
 process_allow(struct process *p, int slots)
 {
-	/* Each slot has its process, and pipes for input, verbs, answers with both
-	 * ends, and output, with temporary files.  Others do not depend on the
-	 * options. */
+	/* Each slot has pipes for input, verbs, answers with both ends, and output,
+	 * with temporary files.  Others do not depend on the options. */
 	mq_worker_limits(
-	    9 * slots + p->opt->queue_count + OUTPUTS_LINGERING_MAX + 128);
+	    8 * slots + p->opt->queue_count + OUTPUTS_LINGERING_MAX + 128);
 }
 
 void

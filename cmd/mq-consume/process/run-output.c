@@ -37,7 +37,6 @@ struct run_output {
 	int fd;	      /* -1: the pipe has no writer any more */
 	bool lingers; /* its run is over */
 	bool waits;
-	bool polled; /* reads do not block */
 	ev_io io;
 	size_t len;
 	char tail[OUTPUT_TAIL]; /* the last len bytes that were read */
@@ -230,10 +229,6 @@ take_output(struct run_output *r)
 	size_t n, tail, drop;
 	ssize_t got;
 
-	/* Only our end: the script's must block. */
-	if (!r->polled)
-		fcntl(r->fd, F_SETFL, O_NONBLOCK);
-	r->polled = true;
 	got = read(r->fd, buf, sizeof(buf));
 	if (got == -1 && (errno == EAGAIN || errno == EINTR))
 		return TOOK_NOTHING;
@@ -332,6 +327,8 @@ open_pipe(struct process *p, struct target *target, int *end)
 
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return NULL;
+	/* Only our end: the script's must block. */
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	r = mq_xcalloc(1, sizeof(*r));
 	r->process = p;
 	r->target = target;
