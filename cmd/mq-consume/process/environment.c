@@ -153,32 +153,25 @@ put_message(struct mq_buf *text, const struct environment *e,
 		put_string(text, "MQ_HEADER_MQ_ID", m->id);
 }
 
-/* Appends the strings of a text behind n strings of the list; returns their
- * number. */
-static size_t
-append_strings(struct environment *e, size_t n, const struct mq_buf *text)
-{
-	const char *end = text->data + text->len, *p;
-
-	for (p = text->data; p < end; p += strlen(p) + 1) {
-		if (n + 1 >= e->cap) {
-			e->cap = 2 * e->cap + 64;
-			e->list =
-			    mq_xreallocarray(e->list, e->cap, sizeof(*e->list));
-		}
-		e->list[n++] = p;
-	}
-	e->list[n] = NULL;
-	return n;
-}
-
 char *const *
 environment_of(struct environment *e, const struct run_info *run,
-    const char *real, const char *dir)
+    const char *script, const char *real, const char *dir)
 {
 	struct mq_buf *text = &e->text;
+	size_t n = e->inherited;
+	const char *p;
 
 	mq_buf_clear(text);
+	put_string(text, "MQ_WRITE", "3");
+	put_string(text, "MQ_READ", "4");
+	put_string(text, "RQ_VER", RQ_VERSION);
+	put_string(text, "RQ_SCRIPT", script);
+	mq_buf_printf(text, "RQ_HOST=http://%s/", e->host);
+	mq_buf_add(text, "", 1);
+	put_string(text, "RQ_PORT", "80");
+	put_string(text, "RQ_WRITE", "3");
+	put_string(text, "RQ_PIPE", "3");
+	put_string(text, "RQ_READ", "4");
 	put_long(text, "MQ_ATTEMPTS", run->attempts_max);
 	put_string(text, "RQ_REALSCRIPT", real);
 	put_string(text, "RQ_MSG_DIR", dir);
@@ -188,12 +181,20 @@ environment_of(struct environment *e, const struct run_info *run,
 		put_string(text, "MQ_QUEUE", run->queue);
 	if (run->message != NULL && run->batch == 0)
 		put_message(text, e, run->message, run->files);
-	append_strings(e, e->fixed_count, text);
+	for (p = text->data; p < text->data + text->len; p += strlen(p) + 1) {
+		if (n + 1 >= e->cap) {
+			e->cap = 2 * e->cap + 64;
+			e->list =
+			    mq_xreallocarray(e->list, e->cap, sizeof(*e->list));
+		}
+		e->list[n++] = p;
+	}
+	e->list[n] = NULL;
 	return (char *const *)(uintptr_t)e->list;
 }
 
 void
-environment_init(struct environment *e, const char *script)
+environment_init(struct environment *e)
 {
 	size_t n;
 
@@ -203,21 +204,9 @@ environment_init(struct environment *e, const char *script)
 		strlcpy(e->host, "localhost", sizeof(e->host));
 	e->cap = n + 2;
 	e->list = mq_xcalloc(e->cap, sizeof(*e->list));
-	e->fixed_count = 0;
 	for (n = 0; environ[n] != NULL; n++)
 		if (!is_ours(environ[n]))
-			e->list[e->fixed_count++] = environ[n];
+			e->list[e->inherited++] = environ[n];
 	if (getenv("RQ_ENV") == NULL)
-		e->list[e->fixed_count++] = "RQ_ENV=production";
-	put_string(&e->fixed, "MQ_WRITE", "3");
-	put_string(&e->fixed, "MQ_READ", "4");
-	put_string(&e->fixed, "RQ_VER", RQ_VERSION);
-	put_string(&e->fixed, "RQ_SCRIPT", script);
-	mq_buf_printf(&e->fixed, "RQ_HOST=http://%s/", e->host);
-	mq_buf_add(&e->fixed, "", 1);
-	put_string(&e->fixed, "RQ_PORT", "80");
-	put_string(&e->fixed, "RQ_WRITE", "3");
-	put_string(&e->fixed, "RQ_PIPE", "3");
-	put_string(&e->fixed, "RQ_READ", "4");
-	e->fixed_count = append_strings(e, e->fixed_count, &e->fixed);
+		e->list[e->inherited++] = "RQ_ENV=production";
 }

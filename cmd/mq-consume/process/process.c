@@ -330,8 +330,8 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 		script = realpath(p->command.script, other);
 	if (script == NULL)
 		return -1;
-	w->envp = environment_of(&p->environment, info, script,
-	    w->dir != NULL ? w->dir : p->command.here);
+	w->envp = environment_of(&p->environment, info, p->command.script,
+	    script, w->dir != NULL ? w->dir : p->command.here);
 	if (p->opt->rq && w->dir != NULL && fill_rq_dir(w->dir, w->envp) == -1)
 		return -1;
 	if (p->opt->replace != NULL && m != NULL) {
@@ -487,7 +487,7 @@ process_init(struct process *p)
 	if (p->opt->rq && last > 0 && strchr(argv[last], '/') != NULL &&
 	    access(argv[last], X_OK) == 0)
 		c->script = argv[last] = absolute_path(c->here, argv[last]);
-	environment_init(&p->environment, c->script);
+	environment_init(&p->environment);
 	p->joblog.host = p->environment.host;
 	if (p->opt->joblog != NULL)
 		p->joblog.command = command_line(argv, SIZE_MAX);
@@ -505,7 +505,6 @@ process_end(struct process *p)
 	free(p->command.line);
 	free(p->command.here);
 	free(p->environment.list);
-	mq_buf_free(&p->environment.fixed);
 	mq_buf_free(&p->environment.text);
 	outputs_end(p);
 }

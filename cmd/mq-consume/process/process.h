@@ -45,16 +45,15 @@ struct run_info {
 struct environment {
 	char host[256];
 	const char **list;
-	size_t fixed_count, cap; /* of list */
-	struct mq_buf fixed, text;
+	size_t inherited, cap; /* of list */
+	struct mq_buf text;
 };
 
-/* script: its absolute path. */
-void environment_init(struct environment *, const char *script);
-/* The environment of one run, valid until the next call; real: the script
- * without links; dir: where it runs. */
+void environment_init(struct environment *);
+/* The environment of one run, valid until the next call.  script: its absolute path;
+ * real: without links; dir: where it runs. */
 char *const *environment_of(struct environment *, const struct run_info *,
-    const char *real, const char *dir);
+    const char *script, const char *real, const char *dir);
 
 /* --- target ------------------------------------------------------------- */
 
