@@ -8,9 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+
+/* A command that a signal ends does so within this time. */
+#define ENDING_S 1.0
 
 /* --- a turn ----------------------------------------------------------------- */
 
@@ -23,7 +27,7 @@ flush_acks(struct engine *e)
 {
 	enum executor_acks acks = e->executor.table->acks;
 	bool runs_none = e->executor.running == 0;
-	bool careful = policy_is_careful(&e->policy);
+	bool careful = policy_is_careful(&e->policy, false);
 	bool at_rest = e->inbox.held == 0 &&
 	    (acks == ACKS_AT_ONCE || runs_none) &&
 	    (acks != ACKS_FOR_OTHERS || e->outbox.holding);
@@ -40,14 +44,14 @@ flush_acks(struct engine *e)
 static void
 give_back_unstarted(struct engine *e)
 {
-	bool now = policy_level(&e->policy) == STOP_NOW;
+	bool now = e->policy.stop == STOP_NOW;
 
 	/* A claim under way brings newer messages, which must go back first.
 	 * The messages of killed commands go back together, in order, but do
 	 * not wait for a command that does not end. */
 	if (e->inbox.claiming ||
 	    (now && e->executor.busy > 0 &&
-		policy_just_signalled(&e->policy)) ||
+		mq_clock_steady_s() - e->policy.signalled < ENDING_S) ||
 	    !session_is_up(&e->session) || !session_holds_lease(&e->session))
 		return;
 	executor_take_back(&e->executor, -1, now);
@@ -61,9 +65,9 @@ check_end(struct engine *e)
 		return;
 	/* A join under way may still register our name, which only we remove. */
 	if (e->session.state == SESSION_OPENING && e->session.lease.sent > 0 &&
-	    !policy_killed(&e->policy))
+	    !e->policy.killed)
 		return;
-	if (policy_level(&e->policy) >= STOP_SOON ||
+	if (e->policy.stop >= STOP_SOON ||
 	    policy_limit_reached(&e->policy, 0)) {
 		/* Stream workers end before the connection leaves. */
 		if (e->executor.busy > 0) {
@@ -92,9 +96,9 @@ take_turn(struct engine *e)
 	bool stuck, claiming;
 
 	flush_acks(e);
-	if (policy_level(&e->policy) != STOP_NOT && session_is_up(&e->session))
+	if (e->policy.stop != STOP_NOT && session_is_up(&e->session))
 		inbox_pass(&e->inbox);
-	if (policy_level(&e->policy) >= STOP_SOON)
+	if (e->policy.stop >= STOP_SOON)
 		give_back_unstarted(e);
 	outbox_send_back(&e->outbox);
 	/* The server works on the claim while we start messages. */
@@ -262,5 +266,5 @@ engine_run(const struct options *opt, struct mq_server *server,
 	counters_free(&e.counters);
 	executor_free(&e.executor);
 	process_end(&e.process);
-	return policy_exit(&e.policy);
+	return policy_exit(&e.policy, e.failed);
 }

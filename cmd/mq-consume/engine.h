@@ -62,6 +62,7 @@ struct engine {
 	bool lacks_room;    /* since the last tick, the server had no room */
 	double lacks_since; /* nor before; steady time; 0: it had */
 	bool ending;	    /* nothing more is decided */
+	int failed;	    /* status of a final error; 0: none */
 };
 
 /* From now on the engine hears what the other modules tell, and answers them. */

@@ -138,7 +138,7 @@ check_room(struct engine *e)
 	    mq_clock_steady_s() - e->lacks_since < ROOM_S ||
 	    (!e->opt->drain && e->opt->limit == 0))
 		return;
-	if (policy_level(&e->policy) < STOP_SOON)
+	if (e->policy.stop < STOP_SOON)
 		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_AGAIN, 0);
 	else if (e->executor.running == 0)
 		end_engine(e);
@@ -222,7 +222,7 @@ hear_session(void *arg, const struct fact *f)
 		break;
 	case FACT_FAILED:
 		service_stop(e->service);
-		policy_fail(&e->policy, f->status);
+		e->failed = f->status;
 		executor_kill(&e->executor, SIGKILL);
 		end_engine(e);
 		break;
@@ -251,7 +251,7 @@ claim_room(void *arg, int queue)
 
 	/* What is claimed while older messages go back would go back behind
 	 * them. */
-	if (policy_level(&e->policy) != STOP_NOT ||
+	if (e->policy.stop != STOP_NOT ||
 	    !TAILQ_EMPTY(&e->outbox.queues[queue].back))
 		return 0;
 	room = policy_room(&e->policy,
@@ -347,7 +347,7 @@ hear_inbox(void *arg, const struct fact *f)
 		break;
 	case FACT_QUEUE_PAUSED:
 		/* A consumer that stops gives everything back anyway, in order. */
-		if (policy_level(&e->policy) >= STOP_SOON)
+		if (e->policy.stop >= STOP_SOON)
 			break;
 		executor_take_back(&e->executor, f->queue, false);
 		engine_give_back(e, f->queue, false);
@@ -527,13 +527,13 @@ hear_ends(void *arg, const struct fact *f)
 		e->marked = true;
 		break;
 	case FACT_STOP:
-		if (f->yes && policy_level(&e->policy) == STOP_SOON &&
-		    running > 0 && e->executor.busy > 0 && !e->opt->quiet)
+		if (f->yes && e->policy.stop == STOP_SOON && running > 0 &&
+		    e->executor.busy > 0 && !e->opt->quiet)
 			mq_say("stopping; waiting for %d running %s", running,
 			    running == 1 ? "message" : "messages");
-		if (policy_level(&e->policy) >= STOP_SOON)
+		if (e->policy.stop >= STOP_SOON)
 			service_stop(e->service);
-		if (policy_level(&e->policy) == STOP_SOON)
+		if (e->policy.stop == STOP_SOON)
 			executor_stop(&e->executor);
 		e->marked = true;
 		break;

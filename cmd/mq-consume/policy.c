@@ -23,8 +23,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 
-/* A command that a signal ends does so within this time. */
-#define ENDING_S 1.0
 /* Each failure in a row makes the rest longer by this factor. */
 #define LONGER 1.5
 /* Caution after a message that has failed before. */
@@ -121,24 +119,13 @@ policy_room(
 void
 policy_be_careful(struct policy *p, bool alone)
 {
-	double until = mq_clock_steady_s() + CAREFUL_S;
-
-	if (alone)
-		p->alone_until = until;
-	else
-		p->careful_until = until;
+	p->careful_until[alone] = mq_clock_steady_s() + CAREFUL_S;
 }
 
 bool
-policy_is_careful(const struct policy *p)
+policy_is_careful(const struct policy *p, bool alone)
 {
-	return p->careful_until > 0 && mq_clock_steady_s() < p->careful_until;
-}
-
-bool
-policy_is_alone(const struct policy *p)
-{
-	return p->alone_until > 0 && mq_clock_steady_s() < p->alone_until;
+	return mq_clock_steady_s() < p->careful_until[alone];
 }
 
 bool
@@ -183,24 +170,6 @@ policy_rest_s(const struct policy *p, int failures)
 
 /* --- ending ----------------------------------------------------------------- */
 
-enum stop_level
-policy_level(const struct policy *p)
-{
-	return p->stop;
-}
-
-bool
-policy_killed(const struct policy *p)
-{
-	return p->killed;
-}
-
-bool
-policy_just_signalled(const struct policy *p)
-{
-	return mq_clock_steady_s() - p->signalled < ENDING_S;
-}
-
 static void
 set_grace_timer(struct policy *p, double after)
 {
@@ -236,12 +205,6 @@ policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 	tell(p, FACT_STOP, .yes = sig != 0);
 }
 
-void
-policy_fail(struct policy *p, int status)
-{
-	p->exit_status = status;
-}
-
 static int
 compare_ids(const void *a, const void *b)
 {
@@ -272,11 +235,13 @@ policy_settled(struct policy *p, const char *id, enum mq_outcome outcome)
 }
 
 int
-policy_exit(struct policy *p)
+policy_exit(struct policy *p, int failed)
 {
 	bool owes = p->owed != NULL;
 
 	tdestroy(p->owed, free);
+	if (failed != 0)
+		return failed;
 	if (p->exit_status == 0 && p->exit_signal != 0)
 		mq_end_by(p->exit_signal);
 	if (p->exit_status == 0 && p->rejected)

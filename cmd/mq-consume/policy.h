@@ -41,15 +41,16 @@ struct policy {
 	bool (*kill)(void *arg, int sig);
 	void *arg;
 
+	/* Others read these. */
+	enum stop_level stop;
+	bool killed;	  /* all commands have been sent KILL */
+	double signalled; /* steady time of the last signal to all of them */
+
 	struct mq_bucket bucket;
-	long started;	      /* count of runs */
-	double careful_until; /* steady time */
-	double alone_until;   /* steady time */
+	long started;		 /* count of runs */
+	double careful_until[2]; /* steady time; [1]: alone */
 	int broken; /* messages in a row for which the command could not run */
 	char broken_ids[POLICY_BROKEN][MQ_ID_MAX + 1];
-	enum stop_level stop;
-	double signalled;  /* steady time of the last one to all commands */
-	bool killed;	   /* all commands have been sent KILL */
 	bool hup_ends;	   /* HUP was not ignored at the start */
 	bool had_terminal; /* a controlling terminal, at the start */
 	int exit_status, exit_signal;
@@ -87,8 +88,7 @@ bool policy_limit_reached(const struct policy *, long held);
  * others.  alone: the message may crash this consumer, so for 60 s none is
  * claimed ahead. */
 void policy_be_careful(struct policy *, bool alone);
-bool policy_is_careful(const struct policy *);
-bool policy_is_alone(const struct policy *);
+bool policy_is_careful(const struct policy *, bool alone);
 
 /* A run of the message has ended; broken: as if the command could not run.  True: the
  * tenth in a row that ended so, each of another message. */
@@ -100,25 +100,19 @@ double policy_rest_s(const struct policy *, int failures);
 
 /* --- ending --- */
 
-enum stop_level policy_level(const struct policy *);
 /* Raises the level.  The program ends with this status, or by this signal (0:
  * none), unless an earlier call set one. */
 void policy_stop(struct policy *, enum stop_level, int status, int sig);
-/* Sets the exit status, whatever was set before. */
-void policy_fail(struct policy *, int status);
-/* Whether all commands have been sent KILL. */
-bool policy_killed(const struct policy *);
-/* Whether all commands have been sent a signal within the last second. */
-bool policy_just_signalled(const struct policy *);
 /* Notes that a message came or went, for --idle. */
 void policy_active(struct policy *);
 /* The outcome of a message is confirmed. */
 void policy_settled(struct policy *, const char *id, enum mq_outcome);
 /*
  * To be called last.  Returns the exit status, or ends the program by the signal set.
- * If nothing else was set, and --drain, -n or --idle are given: 1 if a message was
- * rejected, else 75 if one was sent back and not ended since.
+ * failed: the status of a final error, which comes first; 0: none.  If nothing else was
+ * set, and --drain, -n or --idle are given: 1 if a message was rejected, else 75 if one
+ * was sent back and not ended since.
  */
-int policy_exit(struct policy *);
+int policy_exit(struct policy *, int failed);
 
 #endif

@@ -17,6 +17,7 @@ struct fixture {
 	struct mq_layout layout;
 	struct mq_consumer server;
 	struct mq_idgen ids;
+	struct policy policy; /* does not stop */
 	struct inbox inbox;
 	int room;  /* for this many messages */
 	FILE *say; /* what is said to the user, which goes nowhere */
@@ -59,12 +60,6 @@ bool
 session_is_up(const struct session *s)
 {
 	return up;
-}
-
-enum stop_level
-policy_level(const struct policy *p)
-{
-	return STOP_NOT;
 }
 
 static inline int
@@ -209,6 +204,7 @@ fixture_init(struct fixture *f)
 	    .opt = &f->opt,
 	    .server = &f->server,
 	    .ids = &f->ids,
+	    .policy = &f->policy,
 	    .hear = on_fact,
 	    .room = on_room,
 	    .copied = on_copied,

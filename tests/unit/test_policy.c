@@ -30,7 +30,7 @@ on_fact(void *arg, const struct fact *f)
 		h->wakes++;
 	else if (f->kind == FACT_STOP)
 		record("%sstop:%s", f->yes ? "asked " : "",
-		    levels[policy_level(&h->policy)]);
+		    levels[h->policy.stop]);
 	else if (f->kind == FACT_GIVE_UP)
 		record("give-up");
 	else if (f->kind == FACT_REOPEN_LOGS)
@@ -121,8 +121,7 @@ static const struct row stop_rows[] = {
 	    "stop now -> KILL stop:now", "stop soon", "level -> 3"}},
     {"the first status counts",
 	{"stop fetching -> stop:fetching", "stop soon 75 -> stop:soon",
-	    "stop now 70 -> KILL stop:now", "exit -> 75", "fail 69",
-	    "exit -> 69"}},
+	    "stop now 70 -> KILL stop:now", "exit -> 75", "exit 69 -> 69"}},
     {"a level that is reached has no status",
 	{"stop soon -> stop:soon", "stop soon 75", "exit -> 0"}},
     {"signals raise the level",
@@ -193,17 +192,17 @@ ask(struct house *h, const char *word, const char *about)
 	int n[4] = {0};
 
 	(void)sscanf(about, "%d %d %d %d", &n[0], &n[1], &n[2], &n[3]);
-	WORD("level", record("%d", (int)policy_level(p)));
-	WORD("exit", record("%d", policy_exit(p)));
-	WORD("killed", answers(policy_killed(p)));
+	WORD("level", record("%d", (int)p->stop));
+	WORD("exit", record("%d", policy_exit(p, n[0])));
+	WORD("killed", answers(p->killed));
 	WORD("grace", record_timer(h, &p->grace_timer));
 	WORD("token", record_timer(h, &p->rate_timer));
 	WORD("room", record("%ld", policy_room(p, n[0], n[1], n[2], n[3])));
 	WORD("reached", answers(policy_limit_reached(p, n[0])));
 	WORD("may-start", answers(policy_may_start(p)));
 	WORD("wakes", record("%d", h->wakes));
-	WORD("careful", answers(policy_is_careful(p)));
-	WORD("alone", answers(policy_is_alone(p)));
+	WORD("careful", answers(policy_is_careful(p, false)));
+	WORD("alone", answers(policy_is_careful(p, true)));
 	return false;
 }
 
@@ -227,7 +226,6 @@ take(void *arg, const char *word, const char *about)
 	struct policy *p = &h->policy;
 
 	WORD("stop", stop(h, about));
-	WORD("fail", policy_fail(p, atoi(about)));
 	WORD("USR1", get_signal(h, SIGUSR1));
 	WORD("INT", get_signal(h, SIGINT));
 	WORD("TERM", get_signal(h, SIGTERM));
@@ -237,7 +235,7 @@ take(void *arg, const char *word, const char *about)
 	WORD("unstarted", policy_unstarted(p));
 	WORD("be-careful", policy_be_careful(p, false));
 	WORD("be-alone", policy_be_careful(p, true));
-	WORD("later", p->careful_until -= 60, p->alone_until -= 60);
+	WORD("later", p->careful_until[0] -= 60, p->careful_until[1] -= 60);
 	WORD("runs", h->runs = true);
 	WORD("logs", h->opt.log_dir = logs);
 	WORD("no-logs", h->opt.log_dir = NULL);

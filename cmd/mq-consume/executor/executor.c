@@ -100,15 +100,14 @@ bool
 slots_may_start(const struct executor *x)
 {
 	return x->inbox->held > 0 && !x->starved &&
-	    policy_level(x->policy) < STOP_SOON &&
-	    process_may_run(x->process) &&
+	    x->policy->stop < STOP_SOON && process_may_run(x->process) &&
 	    x->session->state != SESSION_OPENING && policy_may_start(x->policy);
 }
 
 bool
 slots_have_last(const struct executor *x)
 {
-	return policy_level(x->policy) != STOP_NOT ||
+	return x->policy->stop != STOP_NOT ||
 	    policy_limit_reached(x->policy, x->inbox->held) ||
 	    (x->opt->drain && inbox_drained(x->inbox));
 }

@@ -285,7 +285,7 @@ print_start(struct executor *x)
 	long n = 1 + p->arrived / 4;
 	struct message *m;
 
-	if (x->inbox->held == 0 || policy_level(x->policy) >= STOP_SOON)
+	if (x->inbox->held == 0 || x->policy->stop >= STOP_SOON)
 		return;
 	if (x->opt->at_most_once) {
 		/* The next ones are acked once the last ones are written. */

@@ -202,7 +202,7 @@ slots_ahead(const struct executor *x)
 	int batch = x->batch, most;
 	double runs;
 
-	if (policy_is_alone(x->policy))
+	if (policy_is_careful(x->policy, true))
 		return 0;
 	if (x->opt->prefetch >= 0)
 		return x->opt->prefetch;
@@ -419,7 +419,7 @@ run_begin(struct slot *s, const char *input, size_t n)
 
 	/* It may crash this consumer: held messages go back that no other slot can take
 	 * at once. */
-	if (policy_is_alone(x->policy) &&
+	if (policy_is_careful(x->policy, true) &&
 	    x->inbox->held > (slots_idle(x) - 1) * x->batch)
 		tell(x, FACT_GIVE_BACK, .yes = true);
 	s->started_ms = 0;

@@ -60,7 +60,7 @@ begin_time(struct slot *s)
 		return;
 	if (!has_finished(s) && m != NULL) {
 		limit = (double)rules_of(x->opt, m->queue)->timeout_ms / 1000;
-	} else if (has_finished(s) && policy_level(x->policy) < STOP_SOON) {
+	} else if (has_finished(s) && x->policy->stop < STOP_SOON) {
 		/* Later, the grace time of the consumer is for all workers. */
 		limit = (double)x->opt->grace_ms / 1000;
 		if (s->worker.input.cut || limit < KILL_AFTER)
@@ -470,7 +470,7 @@ last_verdict(
 		strlcpy(v->how, w->protocol_error, sizeof(v->how));
 	} else if (v->kind == MQ_VERDICT_DONE) {
 		/* Exit status 0 says nothing about a message. */
-		if (w->judged > 0 || policy_level(x->policy) >= STOP_SOON)
+		if (w->judged > 0 || x->policy->stop >= STOP_SOON)
 			return false;
 		v->kind = MQ_VERDICT_RETRY;
 		strlcpy(v->how, NO_VERB, sizeof(v->how));
@@ -503,7 +503,7 @@ replace_worker(struct slot *s)
 	w->wait_s = w->judged > 0 || w->wait_s == 0 ? WAIT_MIN : w->wait_s * 2;
 	if (w->wait_s > WAIT_MAX)
 		w->wait_s = WAIT_MAX;
-	if (policy_level(x->policy) >= STOP_SOON)
+	if (x->policy->stop >= STOP_SOON)
 		return;
 	if (!x->opt->quiet)
 		mq_say("%s: %s%s; restarting in %.1f s",

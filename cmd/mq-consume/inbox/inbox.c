@@ -610,8 +610,7 @@ inbox_claim(struct inbox *in)
 	int i;
 
 	if (in->claiming || ev_is_active(&in->settle_first) ||
-	    !session_is_up(in->session) ||
-	    policy_level(in->policy) >= STOP_SOON)
+	    !session_is_up(in->session) || in->policy->stop >= STOP_SOON)
 		return;
 	if (in->in_pass && claim_next(in, in->claim_queue + 1))
 		return;
