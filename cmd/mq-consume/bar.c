@@ -37,7 +37,7 @@ on_time(struct ev_loop *loop, ev_timer *w, int events)
 	struct engine *e = w->data;
 	const struct bar *b = &e->bar;
 	pid_t front = tcgetpgrp(STDERR_FILENO);
-	const struct mq_counts n = counters_totals(&e->counters);
+	const struct mq_counts n = counters_totals(&e->outbox);
 	char text[PROGRESS_LINE] = "", line[PROGRESS_LINE], time[PROGRESS_TIME];
 	long long ended = n.done + n.failed;
 	double part = -1,

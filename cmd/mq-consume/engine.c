@@ -78,7 +78,7 @@ check_end(struct engine *e)
 		service_stop(e->service);
 		if (session_is_up(&e->session)) {
 			inbox_pass(&e->inbox);
-			counters_send(&e->counters);
+			counters_send(&e->outbox);
 			errands_resign(&e->errands);
 		}
 		session_leave(&e->session);
@@ -161,7 +161,6 @@ no_event_loop(const char *what)
 static void
 init_runs(struct engine *e)
 {
-	struct mq_consumer *server = &e->session.self;
 	const char *host = e->process.environment.host;
 
 	e->duplicates = (struct duplicates){.session = &e->session,
@@ -173,31 +172,23 @@ init_runs(struct engine *e)
 	    .inbox = &e->inbox,
 	    .policy = &e->policy,
 	    .outbox = &e->outbox,
-	    .counters = &e->counters,
 	    .children = &e->children,
 	    .process = &e->process,
 	    .duplicates = &e->duplicates,
 	    .attachments = &e->attachments,
 	    .session = &e->session,
-	    .results = &e->results,
 	    .table = e->opt->command == NULL ? &executor_print :
 		e->opt->stream		     ? &executor_stream :
 		e->opt->batch > 0	     ? &executor_batch :
 					       &executor_fork};
 	executor_init(&e->executor);
-	e->results = (struct result_rules){
-	    .opt = e->opt, .host = host[0] != '\0' ? host : NULL};
-	e->verdicts = (struct verdict_rules){
-	    .opt = e->opt, .results = &e->results, .host = host};
-	counters_init(&e->counters, e->opt, server, e->server->name);
 	e->outbox = (struct outbox){.loop = e->loop,
 	    .opt = e->opt,
-	    .server = server,
+	    .server = &e->session.self,
 	    .ids = &e->ids,
 	    .inbox = &e->inbox,
-	    .counters = &e->counters,
-	    .results = &e->results,
 	    .session = &e->session,
+	    .host = host,
 	    .many = e->executor.table->acks != ACKS_AT_ONCE};
 	outbox_init(&e->outbox);
 }
@@ -258,12 +249,11 @@ engine_run(const struct options *opt, struct mq_server *server,
 	ev_timer_stop(e.loop, &e.bar.timer);
 	target_show(&e.process.errors, NULL);
 	errands_end(&e.errands);
-	counters_say(&e.counters);
+	counters_say(&e.outbox);
 	duplicates_free(&e.duplicates);
 	session_free(&e.session);
 	inbox_free(&e.inbox);
-	free(e.outbox.queues);
-	counters_free(&e.counters);
+	outbox_free(&e.outbox);
 	executor_free(&e.executor);
 	process_end(&e.process);
 	return policy_exit(&e.policy, e.failed);

@@ -48,10 +48,7 @@ struct engine {
 	struct policy policy;
 	struct session session;
 	struct inbox inbox;
-	struct counters counters;
-	struct result_rules results;
 	struct outbox outbox;
-	struct verdict_rules verdicts;
 	struct duplicates duplicates;
 	struct attachments attachments;
 	struct executor executor;

@@ -75,7 +75,7 @@ engine_has_nothing(const struct engine *e)
 static void
 report_service(struct engine *e, bool up)
 {
-	const struct mq_counts sum = counters_totals(&e->counters);
+	const struct mq_counts sum = counters_totals(&e->outbox);
 
 	service_report(e->service, up, e->executor.running, &sum);
 }
@@ -156,14 +156,14 @@ tick(struct engine *e, bool up)
 		return;
 	engine_count_held(e, renewing);
 	check_room(e);
-	outbox_send_again(&e->outbox);
+	outbox_send_again(&e->outbox, false);
 	e->executor.table->tick(&e->executor);
 	inbox_look_around(&e->inbox, renewing);
 	executor_describe(&e->executor, &runs);
 	if (runs.len > 0 && renewing)
 		engine_look_for_stops(e, -1);
-	counters_tell_runs(&e->counters, &runs);
-	counters_send(&e->counters);
+	counters_tell_runs(&e->outbox, &runs);
+	counters_send(&e->outbox);
 	/* --drain is not over although there is nothing to do. */
 	waits =
 	    e->opt->drain && engine_has_nothing(e) && inbox_drained(&e->inbox);
@@ -178,8 +178,7 @@ hear_session(void *arg, const struct fact *f)
 
 	switch (f->kind) {
 	case FACT_UP:
-		outbox_send_again(&e->outbox);
-		counters_runs_lost(&e->counters);
+		outbox_send_again(&e->outbox, true);
 		duplicates_resume(&e->duplicates);
 		inbox_look(&e->inbox, true);
 		report_service(e, true);
@@ -361,9 +360,9 @@ hear_inbox(void *arg, const struct fact *f)
 		break;
 	case FACT_UNFIT:
 		if (f->unfit->kind == UNFIT_CRASHED)
-			counters_crashed(&e->counters, f->message->queue);
+			counters_crashed(&e->outbox, f->message->queue);
 		settle_message(e, f->message,
-		    verdict_unfit(&e->verdicts, f->message, f->unfit));
+		    verdict_unfit(&e->outbox, f->message, f->unfit));
 		break;
 	default:
 		break;
@@ -430,9 +429,8 @@ judge(struct engine *e, struct message *m, const struct mq_verdict *v,
 		inbox_forget(&e->inbox, m);
 		return;
 	}
-	e->verdicts.broken = policy_is_broken(&e->policy);
 	outcome = verdict_outcome(
-	    &e->verdicts, m, v, errors, e->inbox.queues[m->queue].tick);
+	    &e->outbox, m, v, errors, policy_is_broken(&e->policy));
 	log_run(e, m, v, errors,
 	    m->stopped && outcome == MQ_OUTCOME_ACK ? "purged" :
 						      outcome_words[outcome]);
@@ -468,7 +466,7 @@ hear_messages(void *arg, const struct fact *f)
 			inbox_return(&e->inbox, m);
 		break;
 	case FACT_REJECTED:
-		settle_message(e, m, verdict_reject(&e->verdicts, m, f->text));
+		settle_message(e, m, verdict_reject(&e->outbox, m, f->text));
 		break;
 	case FACT_GIVE_BACK:
 		engine_give_back(e, -1, f->yes);
@@ -480,7 +478,7 @@ hear_messages(void *arg, const struct fact *f)
 		inbox_forget(&e->inbox, m);
 		break;
 	case FACT_TOO_LONG:
-		settle_message(e, m, verdict_too_long(&e->verdicts, m));
+		settle_message(e, m, verdict_too_long(&e->outbox, m));
 		break;
 	case FACT_WRONG_KEY:
 		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);
@@ -560,7 +558,7 @@ hear_ends(void *arg, const struct fact *f)
 			executor_kill(&e->executor, SIGCONT);
 		break;
 	case FACT_COUNTED:
-		n = counters_totals(&e->counters);
+		n = counters_totals(&e->outbox);
 		e->bar.total =
 		    n.done + n.failed + (long long)f->n + count_in_hand(e);
 		break;

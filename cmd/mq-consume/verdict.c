@@ -21,9 +21,9 @@
  * never outside MIN..MAX.
  */
 static int64_t
-backoff_of(const struct verdict_rules *r, const struct message *m)
+backoff_of(const struct outbox *o, const struct message *m)
 {
-	const struct mq_settings *s = rules_of(r->opt, m->queue);
+	const struct mq_settings *s = rules_of(o->opt, m->queue);
 	int64_t min = s->backoff_min_ms, max = s->backoff_max_ms;
 	int64_t top = min > 0 ? min * 2 : 1, low;
 	long attempts = m->attempts;
@@ -40,14 +40,14 @@ backoff_of(const struct verdict_rules *r, const struct message *m)
 
 /* Records the failure and the delay in the header, and whether the attempt counts. */
 static void
-record_failure(const struct verdict_rules *r, struct message *m,
-    struct mq_failure *f, int64_t delay_ms, bool counts)
+record_failure(const struct outbox *o, struct message *m, struct mq_failure *f,
+    int64_t delay_ms, bool counts)
 {
 	char due[24];
 
 	f->at_ms = mq_clock_unix_us() / 1000;
 	f->attempt = m->attempts + 1;
-	f->host = r->host;
+	f->host = o->host;
 	mq_message_record(&m->envelope, m->id, m->attempts + counts, f->text);
 	mq_history_add(&m->envelope, f);
 	if (delay_ms > 0) {
@@ -59,35 +59,33 @@ record_failure(const struct verdict_rules *r, struct message *m,
 }
 
 static enum mq_outcome
-reject_message(
-    const struct verdict_rules *r, struct message *m, struct mq_failure *f)
+reject_message(const struct outbox *o, struct message *m, struct mq_failure *f)
 {
 	message_note(m, "rejected: %s", f->text);
-	record_failure(r, m, f, 0, true);
-	result_note(r->results, m, MQ_END_REJECTED, f);
+	record_failure(o, m, f, 0, true);
+	result_note(o, m, MQ_END_REJECTED, f);
 	return MQ_OUTCOME_REJECT;
 }
 
 enum mq_outcome
-verdict_reject(
-    const struct verdict_rules *r, struct message *m, const char *reason)
+verdict_reject(const struct outbox *o, struct message *m, const char *reason)
 {
 	struct mq_failure f = {.status = -1, .text = reason};
 
-	return reject_message(r, m, &f);
+	return reject_message(o, m, &f);
 }
 
 /* --- trying again ----------------------------------------------------------- */
 
 static bool
-is_last_run(const struct verdict_rules *r, const struct message *m)
+is_last_run(const struct outbox *o, const struct message *m)
 {
-	return m->attempts + 1 >= rules_of(r->opt, m->queue)->attempts;
+	return m->attempts + 1 >= rules_of(o->opt, m->queue)->attempts;
 }
 
 static enum mq_outcome
 reject_exhausted(
-    const struct verdict_rules *r, struct message *m, struct mq_failure *f)
+    const struct outbox *o, struct message *m, struct mq_failure *f)
 {
 	char reason[MQ_ERROR_MAX + 1];
 	struct mq_failure last = *f;
@@ -95,51 +93,52 @@ reject_exhausted(
 	snprintf(reason, sizeof(reason), EXHAUSTED "%s%s",
 	    f->text[0] != '\0' ? ": " : "", f->text);
 	last.text = reason;
-	return reject_message(r, m, &last);
+	return reject_message(o, m, &last);
 }
 
 /* After ms; or at a tick, unless that is -1. */
 static enum mq_outcome
-send_back(const struct verdict_rules *r, struct message *m,
-    struct mq_failure *f, int64_t ms, int64_t tick, bool counts)
+send_back(const struct outbox *o, struct message *m, struct mq_failure *f,
+    int64_t ms, int64_t tick, bool counts)
 {
 	char number[24];
 
 	snprintf(number, sizeof(number), "%jd", (intmax_t)tick);
-	if (r->opt->verbose && tick != -1)
+	if (o->opt->verbose && tick != -1)
 		message_note(m, "again at tick %s%s%s", number,
 		    f->text[0] != '\0' ? ": " : "", f->text);
-	else if (r->opt->verbose)
+	else if (o->opt->verbose)
 		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
 		    f->text[0] != '\0' ? ": " : "", f->text);
 	if (tick != -1)
 		mq_envelope_set(&m->envelope, MQ_HEADER_FROM_TICK, number);
-	record_failure(r, m, f, ms, counts);
+	record_failure(o, m, f, ms, counts);
 	m->delay_ms = ms;
 	return MQ_OUTCOME_AGAIN;
 }
 
 static enum mq_outcome
-try_after(const struct verdict_rules *r, struct message *m,
-    struct mq_failure *f, int64_t ms)
+try_after(
+    const struct outbox *o, struct message *m, struct mq_failure *f, int64_t ms)
 {
-	return is_last_run(r, m) ? reject_exhausted(r, m, f) :
-				   send_back(r, m, f, ms, -1, true);
+	return is_last_run(o, m) ? reject_exhausted(o, m, f) :
+				   send_back(o, m, f, ms, -1, true);
 }
 
-/* tick: the one after the last that was seen.  If it has come by now, the message
- * is ready. */
+/* The one after the last that was seen: if it has come by now, the message is ready. */
 static enum mq_outcome
-try_at_next_tick(const struct verdict_rules *r, struct message *m,
-    struct mq_failure *f, int64_t tick)
+try_at_next_tick(
+    const struct outbox *o, struct message *m, struct mq_failure *f)
 {
+	int64_t tick = o->inbox->queues[m->queue].tick + 1;
+
 	if (mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX) <
 	    tick) {
 		f->text = "no next tick";
-		return reject_message(r, m, f);
+		return reject_message(o, m, f);
 	}
-	return is_last_run(r, m) ? reject_exhausted(r, m, f) :
-				   send_back(r, m, f, 0, tick, true);
+	return is_last_run(o, m) ? reject_exhausted(o, m, f) :
+				   send_back(o, m, f, 0, tick, true);
 }
 
 /* --- ends ------------------------------------------------------------------- */
@@ -147,16 +146,16 @@ try_at_next_tick(const struct verdict_rules *r, struct message *m,
 /* The attempts of a pushed message begin anew.  Without any, the message stays
  * as it is, byte for byte. */
 static enum mq_outcome
-push_message(const struct verdict_rules *r, struct message *m,
+push_message(const struct outbox *o, struct message *m,
     const struct mq_verdict *v, struct mq_failure *f)
 {
-	const char *to = rules_of(r->opt, m->queue)->push;
+	const char *to = rules_of(o->opt, m->queue)->push;
 
 	if (to == NULL) {
 		f->text = v->text[0] != '\0' ? v->text : "push";
-		return reject_message(r, m, f);
+		return reject_message(o, m, f);
 	}
-	if (r->opt->verbose)
+	if (o->opt->verbose)
 		message_note(m, "pushed to %s%s%s", to,
 		    v->text[0] != '\0' ? ": " : "", v->text);
 	m->to = mq_xstrdup(to);
@@ -168,20 +167,20 @@ push_message(const struct verdict_rules *r, struct message *m,
 }
 
 enum mq_outcome
-verdict_too_long(const struct verdict_rules *r, struct message *m)
+verdict_too_long(const struct outbox *o, struct message *m)
 {
 	char *why = mq_xasprintf("push: too long for the queue %s", m->to);
 	enum mq_outcome outcome;
 
 	mq_buf_clear(&m->header);
-	outcome = verdict_reject(r, m, why);
+	outcome = verdict_reject(o, m, why);
 	free(why);
 	return outcome;
 }
 
 enum mq_outcome
 verdict_unfit(
-    const struct verdict_rules *r, struct message *m, const struct unfit *unfit)
+    const struct outbox *o, struct message *m, const struct unfit *unfit)
 {
 	const struct mq_failure f = {.status = -1, .text = unfit->why};
 
@@ -192,10 +191,10 @@ verdict_unfit(
 		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, unfit->why);
 		mq_envelope_write_header(&m->envelope, &m->header);
 		m->expired = true;
-		result_note(r->results, m, MQ_END_EXPIRED, &f);
+		result_note(o, m, MQ_END_EXPIRED, &f);
 		break;
 	case UNFIT_FILES:
-		return verdict_reject(r, m, unfit->why);
+		return verdict_reject(o, m, unfit->why);
 	case UNFIT_HEADER:
 		message_note(m, "rejected: bad header: %s", unfit->why);
 		break;
@@ -211,52 +210,49 @@ verdict_unfit(
 }
 
 static enum mq_outcome
-outcome_of(const struct verdict_rules *r, struct message *m,
-    const struct mq_verdict *v, struct mq_failure *f, int64_t tick)
+outcome_of(const struct outbox *o, struct message *m,
+    const struct mq_verdict *v, struct mq_failure *f)
 {
 	switch (v->kind) {
 	case MQ_VERDICT_DONE:
-		if (r->opt->verbose)
+		if (o->opt->verbose)
 			message_note(m, "done%s%s",
 			    v->text[0] != '\0' ? ": " : "", v->text);
-		result_note(r->results, m, MQ_END_DONE, f);
+		result_note(o, m, MQ_END_DONE, f);
 		return MQ_OUTCOME_ACK;
 	case MQ_VERDICT_ERR:
-		return rules_of(r->opt, m->queue)->retry_err ?
-		    try_after(r, m, f, backoff_of(r, m)) :
-		    reject_message(r, m, f);
+		return rules_of(o->opt, m->queue)->retry_err ?
+		    try_after(o, m, f, backoff_of(o, m)) :
+		    reject_message(o, m, f);
 	case MQ_VERDICT_PAUSE:
 		m->pause_ms = v->resend_s * 1000;
-		return try_after(r, m, f, v->resend_s * 1000);
+		return try_after(o, m, f, v->resend_s * 1000);
 	case MQ_VERDICT_RESEND:
-		return try_after(r, m, f, v->resend_s * 1000);
+		return try_after(o, m, f, v->resend_s * 1000);
 	case MQ_VERDICT_TICK:
-		return r->opt->layout->has & MQ_HAS_TICKS ?
-		    try_at_next_tick(r, m, f, tick + 1) :
-		    try_after(r, m, f, backoff_of(r, m));
+		return o->opt->layout->has & MQ_HAS_TICKS ?
+		    try_at_next_tick(o, m, f) :
+		    try_after(o, m, f, backoff_of(o, m));
 	case MQ_VERDICT_PUSH:
-		return push_message(r, m, v, f);
+		return push_message(o, m, v, f);
 	case MQ_VERDICT_STOPPED:
 		/* The operator who asked for it has decided. */
 		m->stopped = true;
 		if (m->stop == MQ_STOP_RETURN)
-			return try_after(r, m, f, 0);
+			return try_after(o, m, f, 0);
 		message_note(m, "purged: %s", f->text);
-		result_note(r->results, m, MQ_END_PURGED, f);
+		result_note(o, m, MQ_END_PURGED, f);
 		return MQ_OUTCOME_ACK;
 	case MQ_VERDICT_BROKEN:
-		if (r->broken)
-			return send_back(r, m, f, backoff_of(r, m), -1, false);
-		break;
 	case MQ_VERDICT_RETRY:
 		break;
 	}
-	return try_after(r, m, f, backoff_of(r, m));
+	return try_after(o, m, f, backoff_of(o, m));
 }
 
 enum mq_outcome
-verdict_outcome(const struct verdict_rules *r, struct message *m,
-    const struct mq_verdict *v, const char *errors, int64_t tick)
+verdict_outcome(const struct outbox *o, struct message *m,
+    const struct mq_verdict *v, const char *errors, bool broken)
 {
 	struct mq_failure f = {.status = -1, .errors = errors, .text = v->text};
 	char number[16], reason[MQ_ERROR_MAX + 1];
@@ -274,10 +270,12 @@ verdict_outcome(const struct verdict_rules *r, struct message *m,
 	}
 	if (v->kind != MQ_VERDICT_DONE) {
 		/* The end of the reason must not be cut off by EXHAUSTED. */
-		if (is_last_run(r, m))
+		if (is_last_run(o, m))
 			size -= strlen(EXHAUSTED ": ");
 		mq_verdict_reason(v, errors, reason, size);
 		f.text = reason;
 	}
-	return outcome_of(r, m, v, &f, tick);
+	if (v->kind == MQ_VERDICT_BROKEN && broken)
+		return send_back(o, m, &f, backoff_of(o, m), -1, false);
+	return outcome_of(o, m, v, &f);
 }

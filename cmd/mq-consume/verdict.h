@@ -10,25 +10,18 @@
 #include "mq-consume/outbox/outbox.h"
 #include "options.h"
 
-struct verdict_rules {
-	const struct options *opt;
-	const struct result_rules *results;
-	const char *host;
-	bool broken; /* the command cannot run: its tries count no attempt */
-};
-
 /* All return the outcome, and set the settlement in the message.  errors: the end
- * of the stderr of the run; tick: the last one of the queue. */
-enum mq_outcome verdict_outcome(const struct verdict_rules *, struct message *,
-    const struct mq_verdict *, const char *errors, int64_t tick);
+ * of the stderr of the run; broken: the command cannot run, so its tries count no
+ * attempt. */
+enum mq_outcome verdict_outcome(const struct outbox *, struct message *,
+    const struct mq_verdict *, const char *errors, bool broken);
 /* No run can take the message. */
 enum mq_outcome verdict_reject(
-    const struct verdict_rules *, struct message *, const char *reason);
+    const struct outbox *, struct message *, const char *reason);
 /* The message is too long for the queue of --push. */
-enum mq_outcome verdict_too_long(
-    const struct verdict_rules *, struct message *);
+enum mq_outcome verdict_too_long(const struct outbox *, struct message *);
 /* The message may not start. */
 enum mq_outcome verdict_unfit(
-    const struct verdict_rules *, struct message *, const struct unfit *);
+    const struct outbox *, struct message *, const struct unfit *);
 
 #endif

@@ -208,11 +208,9 @@ static const struct row ends_rows[] = {
 /* --- the server --- */
 
 struct house {
-	struct fixture f; /* first: see fixture_init() */
-	struct counters counters;
+	struct fixture f;	  /* first: see fixture_init() */
 	struct mq_counts counted; /* the last of a queue */
 	char oldest[64];	  /* that the last batch of acks named */
-	struct result_rules results;
 	struct outbox outbox;
 	bool full;
 	struct {
@@ -391,15 +389,12 @@ setup(void)
 	struct fixture *f = &h->f;
 
 	fixture_init(f);
-	h->results.opt = &f->opt;
-	counters_init(&h->counters, &f->opt, &f->server, "server");
 	h->outbox = (struct outbox){.loop = f->loop,
 	    .opt = &f->opt,
 	    .server = &f->server,
 	    .ids = &f->ids,
 	    .inbox = &f->inbox,
-	    .counters = &h->counters,
-	    .results = &h->results,
+	    .host = "",
 	    .hear = on_outbox_fact,
 	    .has_room = on_has_room,
 	    .arg = h};
@@ -413,8 +408,7 @@ teardown(void *arg)
 	struct house *h = arg;
 
 	lose_connection(h);
-	free(h->outbox.queues);
-	counters_free(&h->counters);
+	outbox_free(&h->outbox);
 	fixture_free(&h->f);
 	free(h);
 }
@@ -547,10 +541,10 @@ engine(struct house *h, const char *word, const char *about)
 	WORD("enough", o->enough = atoi(about));
 	WORD("flush", outbox_flush(o));
 	WORD("flush-enough", outbox_flush_enough(o));
-	WORD("send-again", outbox_send_again(o));
+	WORD("send-again", outbox_send_again(o, false));
 	WORD("send-back", outbox_send_back(o));
 	WORD("loop", ev_run(h->f.loop, EVRUN_ONCE));
-	WORD("counters", counters_send(&h->counters));
+	WORD("counters", counters_send(&h->outbox));
 	return false;
 }
 
@@ -600,15 +594,15 @@ TEST_OF(runs_are_counted_by_their_time, struct house *h)
 {
 	const struct mq_counts *n = &h->counted;
 
-	counters_ran(&h->counters, 0, 0.0004);
-	counters_ran(&h->counters, 0, 0.0004);
-	counters_send(&h->counters);
+	counters_ran(&h->outbox, 0, 0.0004);
+	counters_ran(&h->outbox, 0, 0.0004);
+	counters_send(&h->outbox);
 	assert_int_equal(n->run_ms, 0);
 	assert_int_equal(n->bucket[0], 2);
-	counters_ran(&h->counters, 0, 0.0004);
-	counters_ran(&h->counters, 0, mq_bucket_s[1]);
-	counters_ran(&h->counters, 0, 1e6);
-	counters_send(&h->counters);
+	counters_ran(&h->outbox, 0, 0.0004);
+	counters_ran(&h->outbox, 0, mq_bucket_s[1]);
+	counters_ran(&h->outbox, 0, 1e6);
+	counters_send(&h->outbox);
 	assert_int_equal(n->bucket[0], 1);
 	assert_int_equal(n->bucket[1], 1);
 	assert_int_equal(n->bucket[MQ_BUCKETS - 1], 1);

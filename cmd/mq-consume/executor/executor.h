@@ -191,13 +191,11 @@ struct executor {
 	struct inbox *inbox;
 	struct policy *policy;
 	struct outbox *outbox;
-	struct counters *counters;
 	struct mq_children *children;
 	struct process *process;
 	struct duplicates *duplicates;
 	struct attachments *attachments;
 	struct session *session;
-	const struct result_rules *results;
 	const struct executor_table *table;
 	fact_fn *hear;
 	void *arg;

@@ -402,7 +402,7 @@ on_ended(void *arg, int status)
 	close(s->run.verbs);
 	s->run.pid = 0;
 	s->status = status;
-	counters_ran(x->counters, TAILQ_FIRST(&s->hand)->queue, took);
+	counters_ran(x->outbox, TAILQ_FIRST(&s->hand)->queue, took);
 	x->run_s = x->run_s == 0 ? took : x->run_s * 0.8 + took * 0.2;
 	if (!requests_await(&s->requests, true))
 		end_run(s);

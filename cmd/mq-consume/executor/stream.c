@@ -272,7 +272,7 @@ tell_verdict(struct slot *s, struct message *m, const struct mq_verdict *v)
 	if (!m->lost) {
 		slot_ran(s, m, v);
 		slot_judged(s, slot_success_of(v->kind));
-		if (v->kind != MQ_VERDICT_DONE || result_wanted(x->results, m))
+		if (v->kind != MQ_VERDICT_DONE || result_wanted(x->outbox, m))
 			errors = run_output_so_far(s->run.output);
 	}
 	tell(x, FACT_ENDED, .message = m, .verdict = v, .text = errors);
@@ -299,7 +299,7 @@ judge_message(struct slot *s)
 	mq_verbs_next(&s->verbs);
 	/* The time since the verb before; verbs that come together took none. */
 	s->ran_s = s->worker.heard - s->started;
-	counters_ran(s->executor->counters, m->queue, s->ran_s);
+	counters_ran(s->executor->outbox, m->queue, s->ran_s);
 	s->started = s->worker.heard;
 	slot_release(s, m);
 	s->worker.judged++;

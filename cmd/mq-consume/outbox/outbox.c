@@ -62,7 +62,7 @@ say_overtaken(const struct message *m, const char *by)
 void
 outbox_lose(struct outbox *o, struct message *m, const char *why)
 {
-	counters_lost(o->counters, m);
+	o->queues[m->queue].counts.lease_lost++;
 	say_overtaken(m, why);
 }
 
@@ -115,7 +115,7 @@ outbox_confirm(struct outbox *o, struct message *m)
 {
 	bool silent = o->opt->quiet && m->outcome == MQ_OUTCOME_REJECT;
 
-	counters_settled(o->counters, m);
+	counters_settled(o, m);
 	if (m->news.len > 0 && !silent)
 		message_say(m, "%.*s", (int)m->news.len, m->news.data);
 	end_settlement(o, m, true);
@@ -297,7 +297,7 @@ send_alone(struct outbox *o, struct message *m)
 		return;
 	}
 	describe_settlement(o, m, &how);
-	result_add(o->results, m, o->ids, &how, &result, &notice);
+	result_add(o, m, &how, &result, &notice);
 	/* Until the answer, no message of the queue is started. */
 	if (m->pause_ms > 0) {
 		inbox_pausing(o->inbox, m->queue, true);
@@ -358,7 +358,7 @@ goes_together(const struct outbox *o, const struct message *m)
 	    (m->envelope.payload == NULL || mq_message_special(&m->envelope));
 
 	return !m->alone && m->outcome != MQ_OUTCOME_PUSH && m->pause_ms == 0 &&
-	    !special && !result_wanted(o->results, m);
+	    !special && !result_wanted(o, m);
 }
 
 static void
@@ -446,7 +446,7 @@ collect_acks(struct batch *b, int queue, bool all, struct mq_acks *acks,
 		if (place++ == 0)
 			acks->oldest = (struct mq_part){m->element, m->len};
 		bytes += m->len;
-		if (!m->waits || m->equal || result_wanted(o->results, m)) {
+		if (!m->waits || m->equal || result_wanted(o, m)) {
 			others_len += m->len;
 			continue;
 		}
@@ -686,10 +686,11 @@ is_unsent(const struct message *m)
 }
 
 void
-outbox_send_again(struct outbox *o)
+outbox_send_again(struct outbox *o, bool joined)
 {
 	struct message *m, *next;
 
+	o->reported = o->reported && !joined;
 	ev_timer_stop(o->loop, &o->timer);
 	if (!session_is_up(o->session) || o->settling == o->in_flight)
 		return;
@@ -737,4 +738,15 @@ outbox_init(struct outbox *o)
 	}
 	ev_timer_init(&o->timer, on_timer, 0, 0);
 	o->timer.data = o;
+}
+
+void
+outbox_free(struct outbox *o)
+{
+	int i;
+
+	for (i = 0; i < o->opt->queue_count; i++)
+		free(o->queues[i].to);
+	free(o->queues);
+	mq_buf_free(&o->runs);
 }

@@ -1,5 +1,5 @@
 /*
- * What goes out when runs have ended: settlements, counters, results.
+ * What goes out when runs have ended: settlements, and what others hear of them.
  */
 #ifndef OUTBOX_H
 #define OUTBOX_H
@@ -14,70 +14,6 @@
 #include "queue/consumer.h"
 #include "queue/stats.h"
 
-/* --- counters ----------------------------------------------------------- */
-
-/* What the server is told once a second, for mq-stats: the counts of settlements and runs,
- * by queue, and the long runs, if these have changed.  If the connection is lost before
- * the answer, counts may be lost: none is counted twice. */
-
-struct counters {
-	const struct options *opt;
-	struct mq_consumer *server;
-	const char *server_name;
-	struct queue_counters *queues;
-	struct mq_counts sent; /* of all queues */
-	long returned;
-	bool refused;
-	struct mq_buf runs; /* the last report of long ones */
-	bool reported;	    /* the server has confirmed it, or will */
-};
-
-void counters_init(struct counters *, const struct options *,
-    struct mq_consumer *, const char *server_name);
-void counters_free(struct counters *);
-
-void counters_ran(struct counters *, int queue, double seconds);
-/* The server has confirmed the outcome. */
-void counters_settled(struct counters *, const struct message *);
-/* Sends the counts since the last call. */
-void counters_send(struct counters *);
-/* Tells the long runs: text as of queue/stats.h, taken; empty: nothing runs. */
-void counters_tell_runs(struct counters *, struct mq_buf *text);
-/* The server may have lost that report. */
-void counters_runs_lost(struct counters *);
-/* The lease of a message was lost before its outcome was confirmed. */
-void counters_lost(struct counters *, const struct message *);
-/* A run whose consumer died. */
-void counters_crashed(struct counters *, int queue);
-/* Since the start: done, failed, retried and lease_lost; the others are 0. */
-struct mq_counts counters_totals(const struct counters *);
-/* Says the totals, with --verbose or if leases were lost. */
-void counters_say(const struct counters *);
-
-/* --- result ------------------------------------------------------------- */
-
-/* The result of a message: sent with its settlement to the publisher that waits for it
- * (Mq-Reply-To), and kept for others with --keep. */
-
-struct result_rules {
-	const struct options *opt;
-	const char *host; /* NULL: unknown */
-};
-
-/* Whether anybody hears how a message has ended. */
-bool result_wanted(const struct result_rules *, const struct message *);
-/* Writes the result of the last run, if it is wanted, into the message. */
-void result_note(const struct result_rules *, struct message *, enum mq_end,
-    const struct mq_failure *f);
-/* Adds to a settlement what others hear of it, if anything: the result, whose text is
- * the message's, and the notice, which the caller has zeroed and whose element the
- * caller frees. */
-void result_add(const struct result_rules *, struct message *,
-    struct mq_idgen *, struct mq_settlement *, struct mq_result *,
-    struct mq_notice *);
-
-/* --- outbox --------------------------------------------------------------- */
-
 /* The outbox settles messages at the server.  After an error, a settlement is sent again
  * on the next tick; after a lost connection, once the next join has compared all
  * messages.  The outbox never decides an outcome, but for a wrong key, and never frees a
@@ -88,6 +24,11 @@ struct outbox_queue {
 	int waiting;	       /* count of acks that wait for others */
 	struct messages back;  /* go back, the newest first; others read this */
 	struct messages equal; /* wait for equal ones; see outbox.c */
+
+	struct mq_counts counts; /* not sent yet */
+	double run_ms;		 /* below 1: the rest of counts.run_ms */
+	long long pushed;	 /* not counted at their new queue yet */
+	char *to;		 /* where the last of those went; free() */
 };
 
 struct outbox {
@@ -97,9 +38,8 @@ struct outbox {
 	struct mq_consumer *server;
 	struct mq_idgen *ids;
 	struct inbox *inbox;
-	struct counters *counters;
-	const struct result_rules *results;
 	const struct session *session;
+	const char *host; /* empty: unknown */
 	fact_fn *hear;
 	/* Whether the server has room for copies of that many bytes, beside those that
 	 * are under way.  If not, the next tick tries again. */
@@ -108,8 +48,8 @@ struct outbox {
 	bool many; /* messages end many at a time */
 
 	/* Others read these. */
-	struct outbox_queue *queues; /* free() */
-	int settling;		     /* count of messages that are */
+	struct outbox_queue *queues;
+	int settling;	     /* count of messages that are */
 	size_t copying;	     /* bytes that those in flight copy, about */
 	int waiting_count;   /* acks that wait for others */
 	bool holding;	     /* one of them may hold a key or a group */
@@ -121,9 +61,16 @@ struct outbox {
 	ev_timer timer; /* for the waiting acks */
 	int back_count, equal_count; /* of all queues */
 	int back_sent;		     /* of those that go back: in flight */
+
+	struct mq_counts sent; /* of all queues */
+	long returned;
+	bool refused;	    /* counts were */
+	struct mq_buf runs; /* the last report of long ones */
+	bool reported;	    /* the server has confirmed it, or will */
 };
 
 void outbox_init(struct outbox *);
+void outbox_free(struct outbox *);
 
 /* Settles a message that neither inbox nor executor has any more. */
 void outbox_settle(struct outbox *, struct message *, enum mq_outcome);
@@ -135,8 +82,9 @@ void outbox_send_back(struct outbox *);
 void outbox_flush(struct outbox *);
 /* At the end of a turn: sends them if they are enough. */
 void outbox_flush_enough(struct outbox *);
-/* Sends all settlements that are not in flight. */
-void outbox_send_again(struct outbox *);
+/* Sends all settlements that are not in flight.  joined: the server may have lost the
+ * report of long runs, too. */
+void outbox_send_again(struct outbox *, bool joined);
 
 /* Confirms a message whose answer was lost: the server has settled it. */
 void outbox_confirm(struct outbox *, struct message *);
@@ -147,5 +95,41 @@ void outbox_forget(struct outbox *, struct message *);
 
 /* Whether a refused settlement waits for the next tick. */
 bool outbox_refused(const struct outbox *);
+
+/* --- reports.c: counters ------------------------------------------------- */
+
+/* What the server is told once a second, for mq-stats: the counts of settlements and runs,
+ * by queue, and the long runs, if these have changed.  If the connection is lost before
+ * the answer, counts may be lost: none is counted twice. */
+
+void counters_ran(struct outbox *, int queue, double seconds);
+/* The server has confirmed the outcome. */
+void counters_settled(struct outbox *, const struct message *);
+/* A run whose consumer died. */
+void counters_crashed(struct outbox *, int queue);
+/* Sends the counts since the last call. */
+void counters_send(struct outbox *);
+/* Tells the long runs: text as of queue/stats.h, taken; empty: nothing runs. */
+void counters_tell_runs(struct outbox *, struct mq_buf *text);
+/* Since the start: done, failed, retried and lease_lost; the others are 0. */
+struct mq_counts counters_totals(const struct outbox *);
+/* Says the totals, with --verbose or if leases were lost. */
+void counters_say(const struct outbox *);
+
+/* --- reports.c: results -------------------------------------------------- */
+
+/* The result of a message: sent with its settlement to the publisher that waits for it
+ * (Mq-Reply-To), and kept for others with --keep. */
+
+/* Whether anybody hears how a message has ended. */
+bool result_wanted(const struct outbox *, const struct message *);
+/* Writes the result of the last run, if it is wanted, into the message. */
+void result_note(const struct outbox *, struct message *, enum mq_end,
+    const struct mq_failure *f);
+/* Adds to a settlement what others hear of it, if anything: the result, whose text is
+ * the message's, and the notice, which the caller has zeroed and whose element the
+ * caller frees. */
+void result_add(const struct outbox *, struct message *, struct mq_settlement *,
+    struct mq_result *, struct mq_notice *);
 
 #endif

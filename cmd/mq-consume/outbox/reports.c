@@ -13,37 +13,10 @@
 
 /* --- counters --------------------------------------------------------------- */
 
-struct queue_counters {
-	struct mq_counts counts; /* not sent yet */
-	double run_ms;		 /* below 1: the rest of counts.run_ms */
-	long long pushed;	 /* not counted at their new queue yet */
-	char *to;		 /* where the last of those went; free() */
-};
-
 void
-counters_init(struct counters *c, const struct options *opt,
-    struct mq_consumer *server, const char *server_name)
+counters_ran(struct outbox *o, int queue, double seconds)
 {
-	*c = (struct counters){
-	    .opt = opt, .server = server, .server_name = server_name};
-	c->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*c->queues));
-}
-
-void
-counters_free(struct counters *c)
-{
-	int i;
-
-	for (i = 0; i < c->opt->queue_count; i++)
-		free(c->queues[i].to);
-	free(c->queues);
-	mq_buf_free(&c->runs);
-}
-
-void
-counters_ran(struct counters *c, int queue, double seconds)
-{
-	struct queue_counters *q = &c->queues[queue];
+	struct outbox_queue *q = &o->queues[queue];
 	int i = 0;
 
 	while (i < MQ_BUCKETS - 1 && seconds > mq_bucket_s[i])
@@ -59,36 +32,37 @@ counters_ran(struct counters *c, int queue, double seconds)
 static void
 on_counted(void *arg, const struct mq_answer *answer)
 {
-	struct counters *c = arg;
+	struct outbox *o = arg;
 
-	if (answer == NULL || answer->error == NULL || c->refused)
+	if (answer == NULL || answer->error == NULL || o->refused)
 		return;
-	c->refused = true;
-	if (c->opt->verbose)
-		mq_say("%s: counters: %s", c->server_name, answer->error);
+	o->refused = true;
+	if (o->opt->verbose)
+		mq_say("%s: counters: %s", o->session->server->name,
+		    answer->error);
 }
 
 static void
-send_pushed(struct counters *c, struct queue_counters *q)
+send_pushed(struct outbox *o, struct outbox_queue *q)
 {
 	const struct mq_counts pushed = {.published = q->pushed};
 
 	if (q->pushed > 0)
-		mq_consumer_count(c->server, q->to, &pushed, on_counted, c);
+		mq_consumer_count(o->server, q->to, &pushed, on_counted, o);
 	q->pushed = 0;
 }
 
 void
-counters_settled(struct counters *c, const struct message *m)
+counters_settled(struct outbox *o, const struct message *m)
 {
-	struct queue_counters *q = &c->queues[m->queue];
+	struct outbox_queue *q = &o->queues[m->queue];
 	struct mq_counts *n = &q->counts;
 
 	switch (m->outcome) {
 	case MQ_OUTCOME_PUSH:
 		/* The setting that says where to may change between two. */
 		if (q->to == NULL || strcmp(q->to, m->to) != 0) {
-			send_pushed(c, q);
+			send_pushed(o, q);
 			free(q->to);
 			q->to = mq_xstrdup(m->to);
 		}
@@ -107,7 +81,7 @@ counters_settled(struct counters *c, const struct message *m)
 		n->retried++;
 		break;
 	case MQ_OUTCOME_FRONT:
-		c->returned++;
+		o->returned++;
 		break;
 	}
 }
@@ -122,132 +96,120 @@ add_counts(struct mq_counts *sum, const struct mq_counts *n)
 }
 
 struct mq_counts
-counters_totals(const struct counters *c)
+counters_totals(const struct outbox *o)
 {
-	struct mq_counts sum = c->sent;
+	struct mq_counts sum = o->sent;
 	int i;
 
-	for (i = 0; i < c->opt->queue_count; i++)
-		add_counts(&sum, &c->queues[i].counts);
+	for (i = 0; i < o->opt->queue_count; i++)
+		add_counts(&sum, &o->queues[i].counts);
 	return sum;
 }
 
 void
-counters_send(struct counters *c)
+counters_send(struct outbox *o)
 {
 	static const struct mq_counts none;
 	struct mq_counts *n;
 	int i;
 
-	for (i = 0; i < c->opt->queue_count; i++) {
-		send_pushed(c, &c->queues[i]);
-		n = &c->queues[i].counts;
+	for (i = 0; i < o->opt->queue_count; i++) {
+		send_pushed(o, &o->queues[i]);
+		n = &o->queues[i].counts;
 		if (memcmp(n, &none, sizeof(none)) == 0)
 			continue;
 		mq_consumer_count(
-		    c->server, c->opt->queues[i], n, on_counted, c);
-		add_counts(&c->sent, n);
+		    o->server, o->opt->queues[i], n, on_counted, o);
+		add_counts(&o->sent, n);
 		*n = none;
 	}
 }
 
 void
-counters_say(const struct counters *c)
+counters_say(const struct outbox *o)
 {
-	const struct mq_counts n = counters_totals(c);
+	const struct mq_counts n = counters_totals(o);
 
-	if (c->opt->verbose || n.lease_lost > 0)
+	if (o->opt->verbose || n.lease_lost > 0)
 		mq_say("%lld done, %lld rejected, %lld to be tried again, "
 		       "%ld returned, %lld lease%s lost",
-		    n.done, n.failed, n.retried, c->returned, n.lease_lost,
+		    n.done, n.failed, n.retried, o->returned, n.lease_lost,
 		    n.lease_lost == 1 ? "" : "s");
 }
 
 static void
 on_reported(void *arg, const struct mq_answer *answer)
 {
-	struct counters *c = arg;
+	struct outbox *o = arg;
 
 	/* If the server's memory is full, the next tick tries again. */
 	if (!mq_answer_good(answer))
-		c->reported = false;
+		o->reported = false;
 }
 
 void
-counters_tell_runs(struct counters *c, struct mq_buf *text)
+counters_tell_runs(struct outbox *o, struct mq_buf *text)
 {
-	bool same = text->len == c->runs.len &&
+	bool same = text->len == o->runs.len &&
 	    (text->len == 0 ||
-		memcmp(text->data, c->runs.data, text->len) == 0);
+		memcmp(text->data, o->runs.data, text->len) == 0);
 
-	if (!c->reported || !same) {
-		mq_consumer_tell_running(c->server, text, on_reported, c);
-		mq_buf_free(&c->runs);
-		c->runs = *text;
+	if (!o->reported || !same) {
+		mq_consumer_tell_running(o->server, text, on_reported, o);
+		mq_buf_free(&o->runs);
+		o->runs = *text;
 		*text = (struct mq_buf){0};
-		c->reported = true;
+		o->reported = true;
 	}
 	mq_buf_free(text);
 }
 
 void
-counters_runs_lost(struct counters *c)
+counters_crashed(struct outbox *o, int queue)
 {
-	c->reported = false;
-}
-
-void
-counters_lost(struct counters *c, const struct message *m)
-{
-	c->queues[m->queue].counts.lease_lost++;
-}
-
-void
-counters_crashed(struct counters *c, int queue)
-{
-	c->queues[queue].counts.runs++;
-	c->queues[queue].counts.crashed++;
+	o->queues[queue].counts.runs++;
+	o->queues[queue].counts.crashed++;
 }
 
 /* --- results ---------------------------------------------------------------- */
 
 /* The queue that hears of the end; NULL: none.  A notice has no other. */
 static const char *
-notified(const struct result_rules *r, const struct message *m)
+notified(const struct outbox *o, const struct message *m)
 {
 	return mq_envelope_get(&m->envelope, MQ_HEADER_NOTICE) != NULL ?
 	    NULL :
-	    rules_of(r->opt, m->queue)->notify;
+	    rules_of(o->opt, m->queue)->notify;
 }
 
 static bool
-is_kept(const struct result_rules *r, const struct message *m)
+is_kept(const struct outbox *o, const struct message *m)
 {
 	return m->id[0] != '\0' &&
-	    (rules_of(r->opt, m->queue)->keep_ms > 0 || m->awaited);
+	    (rules_of(o->opt, m->queue)->keep_ms > 0 || m->awaited);
 }
 
 bool
-result_wanted(const struct result_rules *r, const struct message *m)
+result_wanted(const struct outbox *o, const struct message *m)
 {
-	return is_kept(r, m) || notified(r, m) != NULL;
+	return is_kept(o, m) || notified(o, m) != NULL;
 }
 
 void
-result_note(const struct result_rules *r, struct message *m, enum mq_end state,
+result_note(const struct outbox *o, struct message *m, enum mq_end state,
     const struct mq_failure *f)
 {
 	struct mq_ending e = {.state = state,
-	    .queue = notified(r, m) != NULL ? m->queue_name : NULL,
+	    .queue = notified(o, m) != NULL ? m->queue_name : NULL,
 	    .text = f != NULL && f->text[0] != '\0' ? f->text : NULL,
 	    .status = f != NULL ? f->status : -1,
 	    .signal = f != NULL ? f->signal : NULL,
 	    .attempts = m->attempts + !m->expired,
-	    .host = r->host,
+	    .host = o->host[0] != '\0' ? o->host : NULL,
 	    .to = state == MQ_END_PUSHED ? m->to : NULL,
 	    .finished_ms = mq_clock_unix_us() / 1000};
 
-	if (!result_wanted(r, m))
+	if (!result_wanted(o, m))
 		return;
 	strlcpy(e.id, m->id, sizeof(e.id));
 	mq_buf_clear(&m->result);
@@ -255,33 +217,32 @@ result_note(const struct result_rules *r, struct message *m, enum mq_end state,
 }
 
 void
-result_add(const struct result_rules *r, struct message *m,
-    struct mq_idgen *ids, struct mq_settlement *how, struct mq_result *result,
-    struct mq_notice *notice)
+result_add(const struct outbox *o, struct message *m, struct mq_settlement *how,
+    struct mq_result *result, struct mq_notice *notice)
 {
 	int64_t asked = m->awaited ? MQ_RESULT_KEEP_MS : 0;
-	int64_t keep_ms = rules_of(r->opt, m->queue)->keep_ms;
+	int64_t keep_ms = rules_of(o->opt, m->queue)->keep_ms;
 
 	if (m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN)
 		return;
 	if (m->outcome == MQ_OUTCOME_PUSH)
-		result_note(r, m, MQ_END_PUSHED, NULL);
+		result_note(o, m, MQ_END_PUSHED, NULL);
 	else if (m->result.len == 0)
-		result_note(r, m,
+		result_note(o, m,
 		    m->outcome == MQ_OUTCOME_ACK ? MQ_END_DONE :
 						   MQ_END_REJECTED,
 		    NULL);
-	if (is_kept(r, m)) {
+	if (is_kept(o, m)) {
 		*result = (struct mq_result){.id = m->id,
 		    .text = m->result.data,
 		    .len = m->result.len,
 		    .keep_ms = keep_ms > asked ? keep_ms : asked};
 		how->result = result;
 	}
-	notice->queue = notified(r, m);
+	notice->queue = notified(o, m);
 	if (notice->queue == NULL)
 		return;
-	mq_id_make(ids, (uint64_t)mq_clock_unix_us(), notice->unique);
+	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), notice->unique);
 	mq_notice_write(
 	    notice->unique, m->queue_name, &m->result, &notice->element);
 	how->notice = notice;
