@@ -75,8 +75,6 @@ void engine_compare(struct engine *, int queue, struct mq_held *);
 void engine_count_held(struct engine *, bool all);
 /* Looks whether an operator wants a run of a queue stopped; -1: of all with runs. */
 void engine_look_for_stops(struct engine *, int queue);
-/* Its settlement is confirmed: tells the operator. */
-void engine_tell_stopped(struct engine *, const struct message *);
 
 /* The bar of --drain. */
 void bar_init(struct engine *);

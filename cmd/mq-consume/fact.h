@@ -12,8 +12,6 @@
 #include "mq-consume/message.h"
 
 struct mq_held;
-struct mq_setting_texts;
-struct unfit;
 
 enum fact_kind {
 	FACT_WAKE, /* there may be something to decide */
@@ -22,8 +20,8 @@ enum fact_kind {
 	FACT_UP,	 /* joined: commands may be sent */
 	FACT_DOWN,	 /* the connection is lost: no more answers come */
 	FACT_LEASE_LOST, /* others may get our messages */
-	FACT_SETTINGS, /* settings of the queue: before the session says anything of
-			  * itself while joining, and whenever they have changed */
+	FACT_RULES, /* those of a queue have changed; before the session says
+		       * anything of itself while joining, too */
 	FACT_ALL_PAUSED, /* whether all queues are (yes) */
 	FACT_HELD, /* joining: what the server holds for us, held, of the queue */
 	FACT_CHANGED, /* a key that a claim has read, text of n bytes; NULL: any */
@@ -33,20 +31,17 @@ enum fact_kind {
 	FACT_FAILED, /* a final error, which has been said: status */
 
 	/* Of the inbox. */
-	FACT_CLAIM_ANSWERED, /* without an error */
-	FACT_ARRIVED,	     /* a claim brought messages */
-	FACT_CLAIM_REFUSED,  /* text, status; yes: no claim was ever answered */
-	FACT_CLAIM_LOST,     /* the server has lost the lease */
-	FACT_NONSENSE,	     /* an answer has an impossible form */
-	FACT_QUEUE_PAUSED,   /* found so: its unstarted messages go back */
+	FACT_CLAIMED, /* without an error: status messages, or MQ_CLAIM_... */
+	FACT_CLAIM_REFUSED, /* text, status; yes: no claim was ever answered */
+	FACT_QUEUE_PAUSED,  /* found so: its unstarted messages go back */
 	FACT_CAREFUL, /* the next message has failed before; yes: it may crash
 			      * this consumer */
-	FACT_UNFIT,   /* the message may not start, and is the engine's now */
+	FACT_UNFIT, /* the message is rejected, and is the engine's now: unfit,
+		       * text; of slots and outbox, too */
 
 	/* Of the outbox. */
 	FACT_SETTLED, /* the message has ended, and is the engine's to forget; yes:
 			 * the server has carried out the outcome */
-	FACT_TOO_LONG,	/* the message, for the queue of --push */
 	FACT_WRONG_KEY, /* a key holds something else than messages */
 	FACT_REFUSED,	/* a settlement, which is sent again: text */
 
@@ -55,7 +50,6 @@ enum fact_kind {
 	FACT_BROKEN_OFF, /* the same, but the message is about to go back */
 	FACT_DONE,	 /* the message was printed */
 	FACT_RETURNED, /* the message goes back to the inbox, as if not started */
-	FACT_REJECTED, /* no run can take the message: text */
 	FACT_GIVE_BACK, /* held messages are better given back; yes: before the next
 			  * one starts, which may crash this consumer */
 
@@ -71,6 +65,14 @@ enum fact_kind {
 	FACT_COUNTED, /* n messages can be claimed */
 };
 
+/* Why a message is rejected without a verdict. */
+enum unfit {
+	UNFIT_HEADER,  /* unreadable */
+	UNFIT_RUN,     /* no run can take it; or it is too long to be pushed */
+	UNFIT_EXPIRED, /* its time, or its last tick, is over */
+	UNFIT_CRASHED  /* the consumer of its last run died; without a text */
+};
+
 /* Whatever is pointed to is valid until tell() is done. */
 struct fact {
 	enum fact_kind kind;
@@ -80,9 +82,8 @@ struct fact {
 	struct message *message;
 	const struct mq_verdict *verdict;
 	const char *text;
-	const struct unfit *unfit;
+	enum unfit unfit;
 	struct mq_held *held;
-	struct mq_setting_texts *settings;
 };
 
 typedef void fact_fn(void *arg, const struct fact *);

@@ -30,6 +30,15 @@ settle_message(struct engine *e, struct message *m, enum mq_outcome outcome)
 	note_activity(e);
 }
 
+static void
+reject_message(struct engine *e, const struct fact *f)
+{
+	if (f->unfit == UNFIT_CRASHED)
+		counters_crashed(&e->outbox, f->message->queue);
+	settle_message(e, f->message,
+	    verdict_unfit(&e->outbox, f->message, f->unfit, f->text));
+}
+
 void
 engine_give_back(struct engine *e, int queue, bool at_once)
 {
@@ -190,11 +199,8 @@ hear_session(void *arg, const struct fact *f)
 	case FACT_LEASE_LOST:
 		lose_all(e);
 		break;
-	case FACT_SETTINGS:
-		if (!rules_take(e->opt, f->queue, f->settings))
-			break;
+	case FACT_RULES:
 		executor_resize(&e->executor);
-		session_tell_slots(&e->session, rules_messages(e->opt));
 		inbox_look(&e->inbox, true);
 		break;
 	case FACT_ALL_PAUSED:
@@ -326,23 +332,20 @@ hear_inbox(void *arg, const struct fact *f)
 	case FACT_WAKE:
 		e->marked = true;
 		break;
-	case FACT_CLAIM_ANSWERED:
+	case FACT_CLAIMED:
 		/* The complaint about a refused settlement stands until it is
 		 * sent. */
 		if (!outbox_refused(&e->outbox) && e->lacks_since == 0)
-			session_works(&e->session);
-		break;
-	case FACT_ARRIVED:
-		note_activity(e);
+			session_complain(&e->session, NULL);
+		if (f->status > 0)
+			note_activity(e);
+		else if (f->status == MQ_CLAIM_LOST)
+			session_rejoin(&e->session);
+		else if (f->status == MQ_CLAIM_BAD)
+			session_reset(&e->session, "claim: unexpected reply");
 		break;
 	case FACT_CLAIM_REFUSED:
 		claim_refused(e, f->text, f->status, f->yes);
-		break;
-	case FACT_CLAIM_LOST:
-		session_rejoin(&e->session);
-		break;
-	case FACT_NONSENSE:
-		session_reset(&e->session, "claim: unexpected reply");
 		break;
 	case FACT_QUEUE_PAUSED:
 		/* A consumer that stops gives everything back anyway, in order. */
@@ -359,10 +362,7 @@ hear_inbox(void *arg, const struct fact *f)
 		mq_async_flush(e->session.self.async);
 		break;
 	case FACT_UNFIT:
-		if (f->unfit->kind == UNFIT_CRASHED)
-			counters_crashed(&e->outbox, f->message->queue);
-		settle_message(e, f->message,
-		    verdict_unfit(&e->outbox, f->message, f->unfit));
+		reject_message(e, f);
 		break;
 	default:
 		break;
@@ -374,9 +374,15 @@ hear_inbox(void *arg, const struct fact *f)
 static void
 note_confirmed(struct engine *e, struct message *m)
 {
+	const struct mq_run run = {.id = m->id, .attempt = m->attempts + 1};
+	enum mq_stop answer = !m->stopped  ? MQ_STOP_OVER :
+	    m->outcome == MQ_OUTCOME_ACK   ? MQ_STOP_PURGED :
+	    m->outcome == MQ_OUTCOME_AGAIN ? MQ_STOP_RETURNED :
+					     MQ_STOP_REJECTED;
+
 	policy_settled(&e->policy, m->id, m->outcome);
 	if (m->stop != MQ_STOP_NONE)
-		engine_tell_stopped(e, m);
+		mq_consumer_tell_stop(&e->session.self, m->queue, answer, &run);
 	if (m->outcome == MQ_OUTCOME_ACK) {
 		message_let_go(m, true);
 		executor_acked(&e->executor, m);
@@ -465,8 +471,8 @@ hear_messages(void *arg, const struct fact *f)
 		else
 			inbox_return(&e->inbox, m);
 		break;
-	case FACT_REJECTED:
-		settle_message(e, m, verdict_reject(&e->outbox, m, f->text));
+	case FACT_UNFIT:
+		reject_message(e, f);
 		break;
 	case FACT_GIVE_BACK:
 		engine_give_back(e, -1, f->yes);
@@ -476,9 +482,6 @@ hear_messages(void *arg, const struct fact *f)
 		if (f->yes)
 			note_confirmed(e, m);
 		inbox_forget(&e->inbox, m);
-		break;
-	case FACT_TOO_LONG:
-		settle_message(e, m, verdict_too_long(&e->outbox, m));
 		break;
 	case FACT_WRONG_KEY:
 		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_WRONGTYPE, 0);

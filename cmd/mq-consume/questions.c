@@ -212,17 +212,3 @@ engine_look_for_stops(struct engine *e, int queue)
 			    on_request, make_question(e, i, 0));
 	}
 }
-
-void
-engine_tell_stopped(struct engine *e, const struct message *m)
-{
-	const struct mq_run run = {
-	    .id = (char *)(uintptr_t)m->id, .attempt = m->attempts + 1};
-	enum mq_stop answer = MQ_STOP_OVER;
-
-	if (m->stopped)
-		answer = m->outcome == MQ_OUTCOME_ACK ? MQ_STOP_PURGED :
-		    m->outcome == MQ_OUTCOME_AGAIN    ? MQ_STOP_RETURNED :
-							MQ_STOP_REJECTED;
-	mq_consumer_tell_stop(&e->session.self, m->queue, answer, &run);
-}

@@ -67,14 +67,6 @@ reject_message(const struct outbox *o, struct message *m, struct mq_failure *f)
 	return MQ_OUTCOME_REJECT;
 }
 
-enum mq_outcome
-verdict_reject(const struct outbox *o, struct message *m, const char *reason)
-{
-	struct mq_failure f = {.status = -1, .text = reason};
-
-	return reject_message(o, m, &f);
-}
-
 /* --- trying again ----------------------------------------------------------- */
 
 static bool
@@ -167,36 +159,24 @@ push_message(const struct outbox *o, struct message *m,
 }
 
 enum mq_outcome
-verdict_too_long(const struct outbox *o, struct message *m)
+verdict_unfit(const struct outbox *o, struct message *m, enum unfit unfit,
+    const char *why)
 {
-	char *why = mq_xasprintf("push: too long for the queue %s", m->to);
-	enum mq_outcome outcome;
+	struct mq_failure f = {.status = -1, .text = why};
 
-	mq_buf_clear(&m->header);
-	outcome = verdict_reject(o, m, why);
-	free(why);
-	return outcome;
-}
-
-enum mq_outcome
-verdict_unfit(
-    const struct outbox *o, struct message *m, const struct unfit *unfit)
-{
-	const struct mq_failure f = {.status = -1, .text = unfit->why};
-
-	switch (unfit->kind) {
+	switch (unfit) {
 	case UNFIT_EXPIRED:
 		/* A message that did not run has no attempt more than before. */
-		message_note(m, "rejected: %s", unfit->why);
-		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, unfit->why);
+		message_note(m, "rejected: %s", why);
+		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, why);
 		mq_envelope_write_header(&m->envelope, &m->header);
 		m->expired = true;
 		result_note(o, m, MQ_END_EXPIRED, &f);
 		break;
-	case UNFIT_FILES:
-		return verdict_reject(o, m, unfit->why);
+	case UNFIT_RUN:
+		return reject_message(o, m, &f);
 	case UNFIT_HEADER:
-		message_note(m, "rejected: bad header: %s", unfit->why);
+		message_note(m, "rejected: bad header: %s", why);
 		break;
 	case UNFIT_CRASHED:
 		/* The consumer of the last run died without a verdict. */

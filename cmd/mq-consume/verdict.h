@@ -6,7 +6,6 @@
 #define MQ_CONSUME_VERDICT_H
 
 #include "message/verdict.h"
-#include "mq-consume/inbox/inbox.h"
 #include "mq-consume/outbox/outbox.h"
 #include "options.h"
 
@@ -15,13 +14,7 @@
  * attempt. */
 enum mq_outcome verdict_outcome(const struct outbox *, struct message *,
     const struct mq_verdict *, const char *errors, bool broken);
-/* No run can take the message. */
-enum mq_outcome verdict_reject(
-    const struct outbox *, struct message *, const char *reason);
-/* The message is too long for the queue of --push. */
-enum mq_outcome verdict_too_long(const struct outbox *, struct message *);
-/* The message may not start. */
 enum mq_outcome verdict_unfit(
-    const struct outbox *, struct message *, const struct unfit *);
+    const struct outbox *, struct message *, enum unfit, const char *why);
 
 #endif

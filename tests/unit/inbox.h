@@ -71,24 +71,14 @@ on_room(void *arg, int queue)
 	return room > 0 ? room : 0;
 }
 
-static inline void
-on_unfit(const struct message *m, const struct unfit *unfit)
-{
-	static const char *const kinds[] = {[UNFIT_HEADER] = "header",
-	    [UNFIT_FILES] = "files",
-	    [UNFIT_EXPIRED] = "expired",
-	    [UNFIT_CRASHED] = "crashed"};
-
-	record("%s:%s", kinds[unfit->kind], name_of(m));
-}
-
 /* Writes down what the inbox tells. */
 static inline void
 on_fact(void *arg, const struct fact *f)
 {
-	static const char *const names[] = {[FACT_ARRIVED] = "arrived",
-	    [FACT_CLAIM_LOST] = "lost",
-	    [FACT_NONSENSE] = "nonsense"};
+	static const char *const unfits[] = {[UNFIT_HEADER] = "header",
+	    [UNFIT_RUN] = "files",
+	    [UNFIT_EXPIRED] = "expired",
+	    [UNFIT_CRASHED] = "crashed"};
 
 	if (f->kind == FACT_CLAIM_REFUSED)
 		record("%s:%s", f->yes ? "first-refused" : "refused", f->text);
@@ -97,9 +87,11 @@ on_fact(void *arg, const struct fact *f)
 	else if (f->kind == FACT_CAREFUL)
 		record(f->yes ? "alone" : "careful");
 	else if (f->kind == FACT_UNFIT)
-		on_unfit(f->message, f->unfit);
-	else if (f->kind < COUNT(names) && names[f->kind] != NULL)
-		record("%s", names[f->kind]);
+		record("%s:%s", unfits[f->unfit], name_of(f->message));
+	else if (f->kind == FACT_CLAIMED && f->status != 0)
+		record(f->status > 0		   ? "arrived" :
+			f->status == MQ_CLAIM_LOST ? "lost" :
+						     "nonsense");
 }
 
 static inline size_t

@@ -365,7 +365,7 @@ on_outbox_fact(void *arg, const struct fact *f)
 	if (f->kind == FACT_SETTLED) {
 		record("%s:%s", f->yes ? "done" : "over", name_of(f->message));
 		inbox_forget(&h->f.inbox, f->message);
-	} else if (f->kind == FACT_TOO_LONG)
+	} else if (f->kind == FACT_UNFIT)
 		record("too-long:%s", name_of(f->message));
 	else if (f->kind == FACT_WRONG_KEY)
 		record("wrong-key");

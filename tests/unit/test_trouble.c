@@ -127,7 +127,7 @@ act(struct session *s, const char *word, const char *about)
 	    (int)(ev_timer_remaining(s->loop, &s->retry) * 1000 + 0.5);
 
 	WORD("complain", session_complain(s, about));
-	WORD("works", s->complaint[0] = '\0');
+	WORD("works", session_complain(s, NULL));
 	WORD("reset", session_reset(s, about));
 	WORD("wait", session_wait(s, about));
 	WORD("complains", answers(s->complaint[0] != '\0'));

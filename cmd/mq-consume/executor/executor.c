@@ -42,7 +42,8 @@ slot_take(struct slot *s, struct message *m, const char *why)
 {
 	policy_started(s->executor->policy);
 	if (why != NULL) {
-		tell(s->executor, FACT_REJECTED, .message = m, .text = why);
+		tell(s->executor, FACT_UNFIT, .message = m, .unfit = UNFIT_RUN,
+		    .text = why);
 		return false;
 	}
 	m->slot = s;

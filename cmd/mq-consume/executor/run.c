@@ -52,7 +52,7 @@ report_failed_start(struct slot *s, int error)
 
 	if (error == E2BIG && m != NULL && !batch) {
 		slot_release(s, m);
-		tell(x, FACT_REJECTED, .message = m,
+		tell(x, FACT_UNFIT, .message = m, .unfit = UNFIT_RUN,
 		    .text = x->opt->replace == NULL ?
 			"its headers are too long for the environment" :
 			"its payload and headers are too long for a command");

@@ -158,12 +158,17 @@ inbox_forget(struct inbox *in, struct message *m)
 
 /* --- starts ----------------------------------------------------------------- */
 
+struct unfitness {
+	enum unfit kind;
+	char why[256];
+};
+
 /* Sets envelope, id, attempts and awaited.  If the header holds only the id, the
  * envelope has no headers.  False: the message may not start.  counts_crash: its
  * attempts may be used up. */
 static bool
-unpack_message(
-    struct inbox *in, struct message *m, bool counts_crash, struct unfit *unfit)
+unpack_message(struct inbox *in, struct message *m, bool counts_crash,
+    struct unfitness *unfit)
 {
 	const struct options *opt = in->opt;
 	const struct mq_layout *layout = in->server->layout;
@@ -175,6 +180,7 @@ unpack_message(
 	    (int64_t)(mq_clock_steady_s() * 1000) + in->server_ahead_ms;
 	const char *bad, *id;
 
+	unfit->why[0] = '\0';
 	/* Most messages have only an id: they need no parser. */
 	if (mq_message_plain(m->element, m->len, m->id, &m->envelope)) {
 		if (m->id[0] == '\0' && named)
@@ -198,7 +204,7 @@ unpack_message(
 		mq_id_make(in->ids, (uint64_t)mq_clock_unix_us(), m->id);
 	if (!takes_files &&
 	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH) != NULL) {
-		unfit->kind = UNFIT_FILES;
+		unfit->kind = UNFIT_RUN;
 		strlcpy(unfit->why,
 		    "attachments need a COMMAND for each message",
 		    sizeof(unfit->why));
@@ -219,7 +225,7 @@ may_start(struct inbox *in, struct message *m)
 	 * the consumer had claimed. */
 	bool counts_crash =
 	    in->server->layout->has & MQ_HAS_CLAIMS && in->opt->command != NULL;
-	struct unfit unfit;
+	struct unfitness unfit;
 	bool fit = unpack_message(in, m, counts_crash, &unfit);
 	bool readable = fit || unfit.kind != UNFIT_HEADER;
 
@@ -231,7 +237,8 @@ may_start(struct inbox *in, struct message *m)
 	    (m->attempts + 1) * 2 > rules_of(in->opt, m->queue)->attempts)
 		tell(in, FACT_CAREFUL, .yes = true);
 	if (!fit)
-		tell(in, FACT_UNFIT, .message = m, .unfit = &unfit);
+		tell(in, FACT_UNFIT, .message = m, .unfit = unfit.kind,
+		    .text = unfit.why);
 	return fit;
 }
 

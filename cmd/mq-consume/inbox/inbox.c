@@ -490,8 +490,6 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 	}
 	if (claimed_some)
 		roles_claimed(in, claimed);
-	if (claimed->n > 0)
-		tell(in, FACT_ARRIVED);
 	inbox_pause_seen(in, in->claim_queue, claimed->paused);
 	/* The claim was on its way. */
 	if (in->all_paused)
@@ -516,16 +514,12 @@ on_claimed(
 		    .status = answer->status, .yes = !in->seen);
 		return;
 	}
-	tell(in, FACT_CLAIM_ANSWERED);
-	if (claimed->n == MQ_CLAIM_LOST) {
-		tell(in, FACT_CLAIM_LOST);
-	} else if (claimed->n == MQ_CLAIM_BAD) {
-		tell(in, FACT_NONSENSE);
-	} else {
-		take_claimed(in, claimed);
-		in->in_pass = true;
-		tell(in, FACT_WAKE);
-	}
+	tell(in, FACT_CLAIMED, .status = claimed->n);
+	if (claimed->n < 0)
+		return;
+	take_claimed(in, claimed);
+	in->in_pass = true;
+	tell(in, FACT_WAKE);
 }
 
 static void

@@ -15,17 +15,6 @@
 #include "mq-consume/session/session.h"
 #include "queue/consumer.h"
 
-/* Why a message may not start. */
-struct unfit {
-	enum {
-		UNFIT_HEADER,  /* unreadable */
-		UNFIT_FILES,   /* its attachments cannot go along */
-		UNFIT_EXPIRED, /* its time, or its last tick, is over */
-		UNFIT_CRASHED  /* the consumer of its last run died */
-	} kind;
-	char why[256]; /* empty for CRASHED */
-};
-
 #define EQUALS_BUCKETS 1024
 
 LIST_HEAD(equals_bucket, message);

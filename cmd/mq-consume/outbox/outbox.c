@@ -146,6 +146,8 @@ take_refusal(
 static void
 take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 {
+	char *why;
+
 	switch (how) {
 	case MQ_SETTLED:
 		outbox_confirm(o, m);
@@ -163,7 +165,11 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		break;
 	case MQ_SETTLED_TOO_LONG:
 		outbox_forget(o, m);
-		tell(o, FACT_TOO_LONG, .message = m);
+		mq_buf_clear(&m->header);
+		why = mq_xasprintf("push: too long for the queue %s", m->to);
+		tell(o, FACT_UNFIT, .message = m, .unfit = UNFIT_RUN,
+		    .text = why);
+		free(why);
 		break;
 	}
 }

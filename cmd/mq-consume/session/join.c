@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "mq-consume/rules.h"
 #include "redis/connection.h"
 #include "redis/server.h"
 
@@ -38,6 +39,10 @@ session_complain(void *session, const char *error)
 {
 	struct session *s = session;
 
+	if (error == NULL) {
+		s->complaint[0] = '\0';
+		return;
+	}
 	if (mq_error_status(error) == MQ_EXIT_CONFIG) {
 		give_up(s, error);
 		return;
@@ -48,12 +53,6 @@ session_complain(void *session, const char *error)
 	mq_say("%s: %s%s; trying again", s->server->name, error,
 	    mq_error_hint(error));
 	strlcpy(s->complaint, error, sizeof(s->complaint));
-}
-
-void
-session_works(struct session *s)
-{
-	s->complaint[0] = '\0';
 }
 
 void
@@ -289,12 +288,17 @@ on_settings(
 {
 	const struct session_queue *q = arg;
 	struct session *s = q->session;
+	int slots = s->self.session.slots;
 
-	if (mq_answer_good(answer))
-		tell(s, FACT_SETTINGS, .queue = q->number, .settings = texts);
-	else if (answer != NULL && s->opt->verbose)
+	if (answer != NULL && answer->error != NULL && s->opt->verbose)
 		mq_say("%s: settings: %s", s->opt->queues[q->number],
 		    answer->error);
+	if (!mq_answer_good(answer) || !rules_take(s->opt, q->number, texts))
+		return;
+	s->self.session.slots = rules_messages(s->opt);
+	if (s->self.session.slots != slots && s->state == SESSION_UP)
+		mq_consumer_tell_slots(&s->self);
+	tell(s, FACT_RULES);
 }
 
 /* Joining waits for the answer. */

@@ -254,16 +254,6 @@ session_is_up(const struct session *s)
 	return s->state == SESSION_UP;
 }
 
-void
-session_tell_slots(struct session *s, int messages)
-{
-	bool told = s->self.session.slots == messages;
-
-	s->self.session.slots = messages;
-	if (!told && s->state == SESSION_UP)
-		mq_consumer_tell_slots(&s->self);
-}
-
 /* --- beginning and end ------------------------------------------------------ */
 
 static const struct mq_async_events connection_events = {

@@ -157,15 +157,12 @@ bool session_holds_lease(struct session *);
 void session_rejoin(void *session);
 /* Drops the connections, says why, and connects again later. */
 void session_reset(void *session, const char *why);
-/* The settings of a queue may have changed; or the pause of all. */
+/* The settings of a queue may have changed, which make its rules; or the pause of all. */
 void session_ask_settings(struct session *, int queue);
 void session_ask_pause(struct session *);
-/* So many messages can run at once now. */
-void session_tell_slots(struct session *, int messages);
-/* Says an error of the server, if it is another complaint than the last one. */
+/* Says an error of the server, if it is another complaint than the last one; NULL: the
+ * complaint is over. */
 void session_complain(void *session, const char *error);
-/* The complaint is over. */
-void session_works(struct session *);
 
 /* --- for this folder ---------------------------------------------------------- */
 
