@@ -32,7 +32,7 @@ flush_acks(struct engine *e)
 	    (acks == ACKS_AT_ONCE || runs_none) &&
 	    (acks != ACKS_FOR_OTHERS || e->outbox.holding);
 
-	if (e->outbox.waiting_count > 0 && (careful || at_rest))
+	if (e->outbox.in_line[LINE_ACKS] > 0 && (careful || at_rest))
 		outbox_flush(&e->outbox);
 	else
 		outbox_flush_enough(&e->outbox);
@@ -118,7 +118,7 @@ take_turn(struct engine *e)
 	claiming = e->inbox.claiming;
 	inbox_claim(&e->inbox);
 	/* Acks that wait go with a claim: the server wakes up once for both. */
-	if (!claiming && e->inbox.claiming && e->outbox.waiting_count > 0)
+	if (!claiming && e->inbox.claiming && e->outbox.in_line[LINE_ACKS] > 0)
 		outbox_flush(&e->outbox);
 	check_end(e);
 	/* In this turn of the loop: the next one begins with a wait. */

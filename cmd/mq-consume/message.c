@@ -13,14 +13,11 @@ void
 message_note(struct message *m, const char *fmt, ...)
 {
 	va_list ap;
-	char *text;
 
+	free(m->news);
 	va_start(ap, fmt);
-	text = mq_xvasprintf(fmt, ap);
+	m->news = mq_xvasprintf(fmt, ap);
 	va_end(ap);
-	mq_buf_clear(&m->news);
-	mq_buf_addstr(&m->news, text);
-	free(text);
 }
 
 void

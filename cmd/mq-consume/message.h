@@ -21,6 +21,15 @@ enum message_state {
 	MESSAGE_SETTLING /* ended; the outbox has it until that is confirmed */
 };
 
+/* The lines in which settling messages wait to be sent. */
+enum message_line {
+	LINE_NONE,
+	LINE_ACKS,  /* acks that wait for others */
+	LINE_EQUAL, /* for equal ones */
+	LINE_BACK,  /* of those that go back, also while in flight */
+	MESSAGE_LINES
+};
+
 struct outbox;
 struct slot;
 
@@ -51,7 +60,7 @@ struct message {
 	int64_t pause_ms;     /* pause of its queue; 0: none */
 	struct mq_buf header; /* its new one; empty: unchanged */
 	struct mq_buf result; /* as of result.h; empty: none yet */
-	struct mq_buf news;   /* said when confirmed; may be empty */
+	char *news;	      /* said when confirmed; NULL: nothing; free() */
 
 	/* For the inbox. */
 	TAILQ_ENTRY(message) link; /* all, in the order of their claims */
@@ -63,8 +72,7 @@ struct message {
 	uint64_t hash;
 	bool equal; /* another one of its queue has, or had, the same bytes */
 
-	/* For its holder: the inbox by queue, the executor by slot, the outbox
-	 * by queue while it goes back. */
+	/* For its holder: the inbox by queue, the executor by slot, the outbox by line. */
 	TAILQ_ENTRY(message) line;
 
 	/* For the executor. */
@@ -76,11 +84,8 @@ struct message {
 
 	/* For the outbox. */
 	struct outbox *outbox; /* the sender */
-	TAILQ_ENTRY(message) waiting;
-	bool waits;	/* its ack waits for others */
-	bool lined_up;	/* it waits for equal ones */
+	enum message_line in_line;
 	bool alone;	/* its outcome is sent by itself */
-	bool goes_back; /* it is in a line of those that go back */
 	bool in_flight; /* sent, and not answered yet */
 	bool sent;	/* its outcome was sent, and may have taken effect */
 };

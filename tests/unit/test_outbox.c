@@ -461,7 +461,7 @@ ask(struct house *h, const char *word, const char *about)
 	struct outbox *o = &h->outbox;
 	double waits_s = ev_timer_remaining(h->f.loop, &o->timer);
 
-	WORD("waits", answers(o->waiting_count > 0));
+	WORD("waits", answers(o->in_line[LINE_ACKS] > 0));
 	WORD("holds", answers(o->holding));
 	WORD("refused", answers(outbox_refused(o)));
 	WORD("gives-back",
@@ -580,14 +580,14 @@ TEST_OF(enough_go_at_once, struct house *h)
 	int i;
 
 	for (i = 0; i < 65; i++) {
-		assert_int_equal(h->outbox.waiting_count > 0, i > 0);
+		assert_int_equal(h->outbox.in_line[LINE_ACKS] > 0, i > 0);
 		snprintf(name, sizeof(name), "%c%d", i < 60 ? 'a' : 'b', i);
 		take(h, "run", name);
 		take(h, "ack", name);
 	}
 	assert_non_null(
 	    strstr(recorded(), " a59 ) oldest:b( b60 b61 b62 b63 b64 )"));
-	assert_false(h->outbox.waiting_count > 0);
+	assert_false(h->outbox.in_line[LINE_ACKS] > 0);
 }
 
 TEST_OF(runs_are_counted_by_their_time, struct house *h)

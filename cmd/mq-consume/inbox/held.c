@@ -150,7 +150,7 @@ inbox_forget(struct inbox *in, struct message *m)
 	mq_envelope_free(&m->envelope);
 	mq_buf_free(&m->header);
 	mq_buf_free(&m->result);
-	mq_buf_free(&m->news);
+	free(m->news);
 	free(m->element);
 	free(m->to);
 	free(m);

@@ -53,8 +53,8 @@ add_to_batch(struct batch *b, struct message *m, int most)
 static void
 say_overtaken(const struct message *m, const char *by)
 {
-	if (m->news.len > 0)
-		message_say(m, "%s (%.*s)", by, (int)m->news.len, m->news.data);
+	if (m->news != NULL)
+		message_say(m, "%s (%s)", by, m->news);
 	else
 		message_say(m, "%s", by);
 }
@@ -66,39 +66,26 @@ outbox_lose(struct outbox *o, struct message *m, const char *why)
 	say_overtaken(m, why);
 }
 
-static void
-stop_waiting(struct outbox *o, struct message *m)
-{
-	struct outbox_queue *q = &o->queues[m->queue];
-
-	if (m->lined_up) {
-		TAILQ_REMOVE(&q->equal, m, waiting);
-		o->equal_count--;
-		m->lined_up = false;
-	}
-	if (!m->waits)
-		return;
-	TAILQ_REMOVE(&o->waiting, m, waiting);
-	o->waiting_count--;
-	q->waiting--;
-	m->waits = false;
-}
-
-/* The message does not go back any more, or not with others. */
+/* The message does not wait any more, or does not go back with others. */
 static void
 leave_line(struct outbox *o, struct message *m)
 {
-	if (!m->goes_back)
+	struct outbox_queue *q = &o->queues[m->queue];
+
+	if (m->in_line == LINE_NONE)
 		return;
-	TAILQ_REMOVE(&o->queues[m->queue].back, m, line);
-	m->goes_back = false;
-	o->back_count--;
+	TAILQ_REMOVE(m->in_line == LINE_ACKS ? &o->waiting :
+		m->in_line == LINE_EQUAL     ? &q->equal :
+					       &q->back,
+	    m, line);
+	o->in_line[m->in_line]--;
+	q->waiting -= m->in_line == LINE_ACKS;
+	m->in_line = LINE_NONE;
 }
 
 void
 outbox_forget(struct outbox *o, struct message *m)
 {
-	stop_waiting(o, m);
 	leave_line(o, m);
 	o->settling--;
 }
@@ -116,8 +103,8 @@ outbox_confirm(struct outbox *o, struct message *m)
 	bool silent = o->opt->quiet && m->outcome == MQ_OUTCOME_REJECT;
 
 	counters_settled(o, m);
-	if (m->news.len > 0 && !silent)
-		message_say(m, "%.*s", (int)m->news.len, m->news.data);
+	if (m->news != NULL && !silent)
+		message_say(m, "%s", m->news);
 	end_settlement(o, m, true);
 }
 
@@ -261,7 +248,8 @@ static void
 note_sent(struct outbox *o, struct message *m)
 {
 	o->copying += settlement_copies(m);
-	stop_waiting(o, m);
+	if (m->in_line != LINE_BACK)
+		leave_line(o, m);
 	m->sent = true;
 	m->in_flight = true;
 	o->in_flight++;
@@ -299,7 +287,7 @@ send_alone(struct outbox *o, struct message *m)
 
 	/* Without room at the server, the next tick tries again. */
 	if (bytes > 0 && !o->has_room(o->arg, bytes)) {
-		stop_waiting(o, m);
+		leave_line(o, m);
 		return;
 	}
 	describe_settlement(o, m, &how);
@@ -324,10 +312,10 @@ send_settlement(struct outbox *o, struct message *m)
 		send_alone(o, m);
 		return;
 	}
-	stop_waiting(o, m);
-	TAILQ_INSERT_TAIL(&o->queues[m->queue].equal, m, waiting);
-	m->lined_up = true;
-	o->equal_count++;
+	leave_line(o, m);
+	TAILQ_INSERT_TAIL(&o->queues[m->queue].equal, m, line);
+	m->in_line = LINE_EQUAL;
+	o->in_line[LINE_EQUAL]++;
 	tell(o, FACT_WAKE);
 }
 
@@ -379,7 +367,7 @@ send_equal_of(struct outbox *o, int queue)
 
 	/* The server removes another place of the list than ours. */
 	inbox_disorder(o->inbox, queue);
-	TAILQ_FOREACH(m, line, waiting) {
+	TAILQ_FOREACH(m, line, line) {
 		if (!goes_together(o, m) || !add_to_batch(b, m, EQUAL_MAX))
 			break;
 		bytes += settlement_copies(m);
@@ -402,8 +390,8 @@ send_equal(struct outbox *o)
 {
 	int queue;
 
-	for (queue = 0; queue < o->opt->queue_count && o->equal_count > 0;
-	     queue++)
+	for (queue = 0;
+	     queue < o->opt->queue_count && o->in_line[LINE_EQUAL] > 0; queue++)
 		if (!TAILQ_EMPTY(&o->queues[queue].equal) &&
 		    !equal_under_way(o, queue) && session_is_up(o->session))
 			send_equal_of(o, queue);
@@ -452,7 +440,8 @@ collect_acks(struct batch *b, int queue, bool all, struct mq_acks *acks,
 		if (place++ == 0)
 			acks->oldest = (struct mq_part){m->element, m->len};
 		bytes += m->len;
-		if (!m->waits || m->equal || result_wanted(o, m)) {
+		if (m->in_line != LINE_ACKS || m->equal ||
+		    result_wanted(o, m)) {
 			others_len += m->len;
 			continue;
 		}
@@ -515,7 +504,7 @@ outbox_flush(struct outbox *o)
 	if (!session_is_up(o->session))
 		return;
 	o->holding = false;
-	if (o->waiting_count >= TOGETHER_MIN)
+	if (o->in_line[LINE_ACKS] >= TOGETHER_MIN)
 		send_acks(o, true);
 	while (session_is_up(o->session) && !TAILQ_EMPTY(&o->waiting))
 		send_settlement(o, TAILQ_FIRST(&o->waiting));
@@ -528,9 +517,9 @@ outbox_flush_enough(struct outbox *o)
 {
 	if (!session_is_up(o->session))
 		return;
-	if (o->waiting_count >= o->enough && !o->holding)
+	if (o->in_line[LINE_ACKS] >= o->enough && !o->holding)
 		send_acks(o, false);
-	if (o->waiting_count >= o->enough)
+	if (o->in_line[LINE_ACKS] >= o->enough)
 		outbox_flush(o);
 	else
 		send_equal(o);
@@ -560,11 +549,11 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 	slots = o->many ? MANY_MAX : rules_slots(o->opt, NULL);
 	if (!o->many)
 		most = MIN(slots, ENOUGH);
-	m->waits = true;
-	TAILQ_INSERT_TAIL(&o->waiting, m, waiting);
+	m->in_line = LINE_ACKS;
+	TAILQ_INSERT_TAIL(&o->waiting, m, line);
 	o->queues[m->queue].waiting++;
 	o->holding = o->holding || mq_message_holds(&m->envelope);
-	if (++o->waiting_count > most || m->awaited) {
+	if (++o->in_line[LINE_ACKS] > most || m->awaited) {
 		outbox_flush(o);
 	} else if (!ev_is_active(&o->timer) || o->holding != held) {
 		o->timer.repeat = o->many ? MANY_S :
@@ -600,9 +589,9 @@ outbox_give_back(struct outbox *o, struct message *m)
 
 	m->outcome = MQ_OUTCOME_FRONT;
 	m->state = MESSAGE_SETTLING;
-	m->goes_back = true;
+	m->in_line = LINE_BACK;
 	o->settling++;
-	o->back_count++;
+	o->in_line[LINE_BACK]++;
 	while (other != NULL && other->number < m->number)
 		other = TAILQ_PREV(other, messages, line);
 	if (other == NULL)
@@ -674,8 +663,8 @@ outbox_send_back(struct outbox *o)
 {
 	int queue;
 
-	for (queue = 0; queue < o->opt->queue_count && o->back_count > 0;
-	     queue++)
+	for (queue = 0;
+	     queue < o->opt->queue_count && o->in_line[LINE_BACK] > 0; queue++)
 		while (!TAILQ_EMPTY(&o->queues[queue].back) &&
 		    o->back_sent == 0 && !equal_under_way(o, queue) &&
 		    session_is_up(o->session))
@@ -687,8 +676,8 @@ outbox_send_back(struct outbox *o)
 static bool
 is_unsent(const struct message *m)
 {
-	return m->state == MESSAGE_SETTLING && !m->in_flight && !m->goes_back &&
-	    !m->lined_up;
+	return m->state == MESSAGE_SETTLING && !m->in_flight &&
+	    m->in_line != LINE_BACK && m->in_line != LINE_EQUAL;
 }
 
 void
@@ -715,8 +704,8 @@ bool
 outbox_refused(const struct outbox *o)
 {
 	return o->settling !=
-	    o->in_flight + o->waiting_count + o->equal_count + o->back_count -
-	    o->back_sent;
+	    o->in_flight + o->in_line[LINE_ACKS] + o->in_line[LINE_EQUAL] +
+	    o->in_line[LINE_BACK] - o->back_sent;
 }
 
 /* --- beginning and end ------------------------------------------------------ */

@@ -49,18 +49,17 @@ struct outbox {
 
 	/* Others read these. */
 	struct outbox_queue *queues;
-	int settling;	     /* count of messages that are */
-	size_t copying;	     /* bytes that those in flight copy, about */
-	int waiting_count;   /* acks that wait for others */
-	bool holding;	     /* one of them may hold a key or a group */
+	int settling;		    /* count of messages that are */
+	size_t copying;		    /* bytes that those in flight copy, about */
+	int in_line[MESSAGE_LINES]; /* counts of all queues */
+	bool holding;	     /* one of the acks may hold a key or a group */
 	unsigned long moves; /* answers so far */
 
 	int in_flight; /* of those that are settling: sent, and not answered */
 	struct messages waiting; /* the acks */
-	int enough;	/* waiting_count to be sent at the end of a turn */
-	ev_timer timer; /* for the waiting acks */
-	int back_count, equal_count; /* of all queues */
-	int back_sent;		     /* of those that go back: in flight */
+	int enough;		 /* of them to be sent at the end of a turn */
+	ev_timer timer;		 /* for the waiting acks */
+	int back_sent;		 /* of those that go back: in flight */
 
 	struct mq_counts sent; /* of all queues */
 	long returned;
