@@ -175,7 +175,6 @@ init_runs(struct engine *e)
 	    .children = &e->children,
 	    .process = &e->process,
 	    .duplicates = &e->duplicates,
-	    .attachments = &e->attachments,
 	    .session = &e->session,
 	    .table = e->opt->command == NULL ? &executor_print :
 		e->opt->stream		     ? &executor_stream :
@@ -194,7 +193,7 @@ init_runs(struct engine *e)
 }
 
 static void
-init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
+init_engine(struct engine *e, struct mq_worker_setup *setup)
 {
 	const struct options *opt = e->opt;
 
@@ -216,7 +215,6 @@ init_engine(struct engine *e, struct mq_worker_setup *setup, bool make)
 	    .server = e->server,
 	    .children = &e->children,
 	    .ids = &e->ids};
-	session_init(&e->session, make);
 	e->inbox = (struct inbox){.loop = e->loop,
 	    .opt = opt,
 	    .server = &e->session.self,
@@ -237,14 +235,11 @@ int
 engine_run(const struct options *opt, struct mq_server *server,
     struct mq_worker_setup *setup, struct service *service, bool make)
 {
-	struct engine e = {.opt = opt,
-	    .server = server,
-	    .service = service,
-	    .attachments = {server, opt->layout}};
+	struct engine e = {.opt = opt, .server = server, .service = service};
 
-	init_engine(&e, setup, make);
+	init_engine(&e, setup);
 	service_start(service, e.loop);
-	session_start(&e.session);
+	session_init(&e.session, make);
 	ev_run(e.loop, 0);
 	ev_timer_stop(e.loop, &e.bar.timer);
 	target_show(&e.process.errors, NULL);

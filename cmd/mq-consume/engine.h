@@ -50,7 +50,6 @@ struct engine {
 	struct inbox inbox;
 	struct outbox outbox;
 	struct duplicates duplicates;
-	struct attachments attachments;
 	struct executor executor;
 	struct errands errands;
 	struct bar bar;

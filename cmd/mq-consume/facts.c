@@ -18,7 +18,7 @@
 static void
 note_activity(struct engine *e)
 {
-	errands_drain_soon(&e->errands);
+	errands_soon(&e->errands, ERRAND_DRAIN);
 	policy_active(&e->policy);
 }
 
@@ -116,7 +116,7 @@ lose_all(struct engine *e)
 	}
 	executor_kill(&e->executor, SIGKILL);
 	inbox_renamed(&e->inbox);
-	errands_clean_soon(&e->errands);
+	errands_soon(&e->errands, ERRAND_CLEAN);
 }
 
 static void

@@ -18,15 +18,13 @@
 #include "process/process.h"
 
 int
-attachments_begin(
-    struct attachments *room, struct message *m, struct attached *a)
+attachments_begin(struct message *m, struct attached *a)
 {
 	const char *tmp = getenv("TMPDIR");
 	int fds[2], error;
 
-	*a = (struct attached){.room = room,
-	    .set = mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH),
-	    .id = m->id};
+	a->set = mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH);
+	a->id = m->id;
 	if (a->set == NULL)
 		return 0;
 	a->dir = mq_xasprintf(
@@ -99,8 +97,8 @@ run_keeper(const struct attached *a)
 	if (!done)
 		_exit(0);
 	/* What fails here is left to mq-clean. */
-	if (mq_redis_open(&r, a->room->server) == 0)
-		(void)a->room->layout->attachments->release(&r, a->set, a->id);
+	if (mq_redis_open(&r, a->server) == 0)
+		(void)a->layout->attachments->release(&r, a->set, a->id);
 	mq_redis_close(&r);
 	_exit(0);
 }
@@ -155,9 +153,9 @@ attachments_fetch(void *attached)
 	    -1) {
 		mq_buf_printf(&why, "%s: %s", a->dir, strerror(errno));
 	} else {
-		rv = mq_redis_open(&r, a->room->server);
+		rv = mq_redis_open(&r, a->server);
 		if (rv == 0)
-			rv = a->room->layout->attachments->fetch(
+			rv = a->layout->attachments->fetch(
 			    &r, a->set, a->id, dir, &why);
 		if (rv == -1)
 			mq_buf_addstr(&why, r.error);

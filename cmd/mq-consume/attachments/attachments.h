@@ -15,23 +15,20 @@
 #include "mq-consume/message.h"
 #include "redis/server.h"
 
-struct attachments {
-	struct mq_server *server;
-	const struct mq_layout *layout;
-};
-
 /* The attachments of a run that is about to start. */
 struct attached {
-	struct attachments *room;
+	/* Set by the caller, but for these zeroed. */
+	struct mq_server *server;
+	const struct mq_layout *layout;
+
 	const char *set, *id;
 	char *dir;  /* free(); NULL: there are none */
 	int keeper; /* read end of the pipe of the keeper; close(2) */
 };
 
 /* Makes the directory of a message that has any, and the pipe, whose other end the message
- * has; else only sets dir to NULL.  0, or an errno, and there is nothing to free. */
-int attachments_begin(
-    struct attachments *, struct message *, struct attached *);
+ * has; else dir is NULL.  0, or an errno, and there is nothing to free. */
+int attachments_begin(struct message *, struct attached *);
 /* In the process of the run: see before() in process/process.h. */
 int attachments_fetch(void *attached);
 /* The process has started, or not: frees what attachments_begin() has made. */

@@ -17,7 +17,6 @@
 
 #include "base/buf.h"
 #include "message/verdict.h"
-#include "mq-consume/attachments/attachments.h"
 #include "mq-consume/duplicates.h"
 #include "mq-consume/inbox/inbox.h"
 #include "mq-consume/message.h"
@@ -194,7 +193,6 @@ struct executor {
 	struct mq_children *children;
 	struct process *process;
 	struct duplicates *duplicates;
-	struct attachments *attachments;
 	struct session *session;
 	const struct executor_table *table;
 	fact_fn *hear;

@@ -18,6 +18,7 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "mq-consume/attachments/attachments.h"
 #include "mq-consume/rules.h"
 
 /* The most that a pipe holds. */
@@ -108,7 +109,8 @@ slot_start(struct slot *s, int input, slot_io *on_verbs, slot_timer *on_timeout,
 		opt->queue_count == 1 ? opt->queues[0] :
 					NULL,
 	    .attempts_max = rules_of(opt, m != NULL ? m->queue : 0)->attempts};
-	struct attached files = {.dir = NULL};
+	struct attached files = {
+	    .server = x->session->server, .layout = opt->layout};
 	char *dir = NULL;
 	int error = 0, answers;
 
@@ -118,7 +120,7 @@ slot_start(struct slot *s, int input, slot_io *on_verbs, slot_timer *on_timeout,
 	s->verbs.arg = s;
 	s->started = s->born = mq_clock_s(CLOCK_MONOTONIC);
 	if (m != NULL && opt->batch <= 0)
-		error = attachments_begin(x->attachments, m, &files);
+		error = attachments_begin(m, &files);
 	if (error == 0) {
 		info.files = files.dir;
 		info.before = files.dir != NULL ? attachments_fetch : NULL;

@@ -92,7 +92,7 @@ on_cleaned(struct errands *all, const struct errand_result *round)
 	    (double)n->next_ms / 1000 + 0.1 < wait)
 		wait = (double)n->next_ms / 1000 + 0.1;
 	compete(all, wait, on_kept);
-	all->cleaning.next = mq_clock_steady_s() + wait;
+	all->errands[ERRAND_CLEAN].next = mq_clock_steady_s() + wait;
 	all->cleaning.scan_from = n->scan_at;
 	if (opt->quiet)
 		return;
@@ -136,7 +136,8 @@ on_competed(void *arg, const struct mq_answer *answer, long long n)
 	if (cl->ours)
 		(void)begin_errand(all, ERRAND_CLEAN);
 	else
-		cl->next = mq_clock_steady_s() + wait_ms / 1000;
+		all->errands[ERRAND_CLEAN].next =
+		    mq_clock_steady_s() + wait_ms / 1000;
 }
 
 static void
@@ -156,12 +157,12 @@ begin_competition(struct errands *all)
 bool
 errands_cleaned(struct errands *all)
 {
-	const struct cleaning *cl = &all->cleaning;
+	const struct errand *e = &all->errands[ERRAND_CLEAN];
 
-	if (!all->opt->no_clean && cl->next == 0)
+	if (!all->opt->no_clean && e->next == 0)
 		begin_competition(all);
 	return all->opt->no_clean ||
-	    (cl->next > 0 && cl->answers == 0 &&
+	    (e->next > 0 && all->cleaning.answers == 0 &&
 		!is_under_way(all, ERRAND_CLEAN));
 }
 
@@ -188,7 +189,7 @@ run_look(
 static void
 on_looked(struct errands *all, const struct errand_result *look)
 {
-	all->drain_next = mq_clock_steady_s() + DRAIN_S;
+	all->errands[ERRAND_DRAIN].next = mq_clock_steady_s() + DRAIN_S;
 	if (look->error[0] != '\0' && !all->opt->quiet)
 		mq_say("%s", look->error);
 	if (!look->failed && look->drained)
@@ -198,20 +199,14 @@ on_looked(struct errands *all, const struct errand_result *look)
 void
 errands_drain(struct errands *all)
 {
-	if (mq_clock_steady_s() >= all->drain_next)
+	if (mq_clock_steady_s() >= all->errands[ERRAND_DRAIN].next)
 		(void)begin_errand(all, ERRAND_DRAIN);
 }
 
 void
-errands_drain_soon(struct errands *all)
+errands_soon(struct errands *all, enum errand_kind kind)
 {
-	all->drain_next = 0;
-}
-
-void
-errands_clean_soon(struct errands *all)
-{
-	all->cleaning.next = 0;
+	all->errands[kind].next = 0;
 }
 
 /* --- survey -------------------------------------------------------------- */
@@ -319,22 +314,19 @@ run_transfers(
 static void
 begin_transfers(struct errands *all)
 {
-	struct transfers *t = &all->transfers;
-
-	if (t->wanted && !is_under_way(all, ERRAND_TRANSFER))
-		t->wanted = begin_errand(all, ERRAND_TRANSFER) == -1;
+	if (all->transfers && !is_under_way(all, ERRAND_TRANSFER))
+		all->transfers = begin_errand(all, ERRAND_TRANSFER) == -1;
 }
 
 static void
 on_transferred(struct errands *all, const struct errand_result *round)
 {
-	struct transfers *t = &all->transfers;
-	bool more = t->wanted;
+	bool more = all->transfers;
 
-	if (round->error[0] != '\0' && !t->failing && !all->opt->quiet)
+	if (round->error[0] != '\0' && !all->failing && !all->opt->quiet)
 		mq_say("%s", round->error);
-	t->wanted |= round->failed;
-	t->failing = round->failed;
+	all->transfers |= round->failed;
+	all->failing = round->failed;
 	/* An error waits for the next tick. */
 	if (more)
 		begin_transfers(all);
@@ -346,7 +338,7 @@ errands_transfer(struct errands *all)
 	if (all->opt->layout->finish_pushes == NULL ||
 	    all->session->server->url.kind != MQ_URL_CLUSTER)
 		return;
-	all->transfers.wanted = true;
+	all->transfers = true;
 	begin_transfers(all);
 }
 
@@ -407,16 +399,16 @@ errands_tick(struct errands *all, bool counts, bool waits)
 	struct survey *s = &all->survey;
 	double now = mq_clock_steady_s();
 
-	if (!all->opt->no_clean && now >= all->cleaning.next)
+	if (!all->opt->no_clean && now >= all->errands[ERRAND_CLEAN].next)
 		begin_competition(all);
 	begin_transfers(all);
 	s->waited = waits ? s->waited + 1 : 0;
 	/* Most waits are over with the next tick. */
-	if (now < s->next || !(counts || s->waited > 1) ||
-	    is_under_way(all, ERRAND_SURVEY))
+	if (now < all->errands[ERRAND_SURVEY].next ||
+	    !(counts || s->waited > 1) || is_under_way(all, ERRAND_SURVEY))
 		return;
 	s->waits = s->waited > 1;
-	s->next = now + AGAIN_S;
+	all->errands[ERRAND_SURVEY].next = now + AGAIN_S;
 	(void)begin_errand(all, ERRAND_SURVEY);
 }
 
@@ -425,14 +417,14 @@ errands_end(struct errands *all)
 {
 	struct errand last = {.all = all, .kind = ERRAND_TRANSFER};
 	struct errand_result round = {.failed = false};
-	bool more = all->transfers.wanted || is_under_way(all, ERRAND_TRANSFER);
+	bool more = all->transfers || is_under_way(all, ERRAND_TRANSFER);
 	int i;
 
 	for (i = 0; i < ERRANDS; i++)
 		mq_helper_kill(&all->errands[i].helper);
 	if (!more)
 		return;
-	all->transfers.wanted = false;
+	all->transfers = false;
 	run_errand(&last, &round);
 	on_transferred(all, &round);
 }

@@ -302,11 +302,6 @@ session_init(struct session *s, bool make)
 	ev_timer_init(&s->retry, on_retry, 0, 0);
 	ev_timer_init(&s->tick, on_tick, TICK, TICK);
 	s->retry.data = s->tick.data = s;
-}
-
-void
-session_start(struct session *s)
-{
 	ev_timer_start(s->loop, &s->tick);
 	open_connections(s);
 }

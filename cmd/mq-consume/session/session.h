@@ -141,9 +141,8 @@ struct session {
 	ev_timer tick, retry;
 };
 
-/* make: make missing queues. */
+/* Begins to connect.  make: make missing queues. */
 void session_init(struct session *, bool make);
-void session_start(struct session *);
 /* Leaves, and tells the end of that, also if it fails. */
 void session_leave(struct session *);
 void session_free(struct session *);
@@ -205,19 +204,18 @@ struct errand {
 	struct mq_helper helper;
 	struct errands *all;
 	enum errand_kind kind;
+	double next; /* steady time before which none begins; 0: at once */
 };
 
 /* Of all consumers of a server, one cleans, about once a minute.  They compete for a key
  * of the server.  One that has no right to that, or while the node of that key is away,
  * competes for a key of each of its queues. */
 struct cleaning {
-	bool by_queue;	   /* the key of the server is refused, */
-	bool away;	   /* or its node is away, this time */
-	bool ours;	   /* some key is */
-	int answers;	   /* missing: whose the keys are */
-	long long wait_ms; /* until the first key may be free */
-	/* Steady time of the next competition; 0: at once. */
-	double next;
+	bool by_queue;		      /* the key of the server is refused, */
+	bool away;		      /* or its node is away, this time */
+	bool ours;		      /* some key is */
+	int answers;		      /* missing: whose the keys are */
+	long long wait_ms;	      /* until the first key may be free */
 	unsigned long long scan_from; /* of the next round */
 };
 
@@ -234,14 +232,8 @@ struct holder {
 struct survey {
 	int waited;	    /* ticks in a row */
 	bool waits;	    /* the one under way is about what is waited for */
-	double next;	    /* steady time before which no survey begins */
 	struct holder last; /* whose lease ended first in the last survey */
 	struct holder said;
-};
-
-struct transfers {
-	bool wanted;  /* some wait */
-	bool failing; /* the last round has said why */
 };
 
 struct errands {
@@ -253,9 +245,9 @@ struct errands {
 
 	struct errand errands[ERRANDS];
 	struct cleaning cleaning;
-	double drain_next; /* steady time before which no look begins */
 	struct survey survey;
-	struct transfers transfers;
+	bool transfers; /* some wait */
+	bool failing;	/* their last round has said why */
 };
 
 /* Once a second: begins what is due.  counts: the number of messages is wanted; waits:
@@ -266,12 +258,10 @@ void errands_tick(struct errands *, bool counts, bool waits);
 bool errands_cleaned(struct errands *);
 /* The consumer leaves: another one may clean. */
 void errands_resign(struct errands *);
-/* Makes the next round of cleaning due at once. */
-void errands_clean_soon(struct errands *);
+/* Makes the next round of cleaning, or look whether the queues are empty, due at once. */
+void errands_soon(struct errands *, enum errand_kind);
 /* Looks whether the queues are empty, unless it did less than 0.9 s ago. */
 void errands_drain(struct errands *);
-/* Allows the next look at once. */
-void errands_drain_soon(struct errands *);
 /* A message was pushed. */
 void errands_transfer(struct errands *);
 /* Breaks off the errands under way; but transfers are brought to an end, which is waited
