@@ -10,79 +10,59 @@
 #include "base/xalloc.h"
 #include "message/headers.h"
 
-/* What decides. */
-enum subject { ID, MATCH, REASON, STDERR, HEADER, KEY, SINCE, OLDER };
+/* What decides; from MATCH on, by a regular expression. */
+enum subject { ID, KEY, SINCE, OLDER, MATCH, REASON, STDERR, HEADER };
 
 /* What a message must be, or must not be. */
 struct mq_condition {
 	enum subject subject;
 	bool negated;
-	const char *option; /* its name */
-	const char *text;   /* the key or the id, as it was given */
-	char *header;	    /* of HEADER: its name */
-	int64_t ms;	    /* unix time of SINCE and OLDER */
-	bool has_re;
+	const char *text; /* the key or the id, as it was given */
+	char *header;	  /* of HEADER: its name */
+	int64_t ms;	  /* unix time of SINCE and OLDER */
 	regex_t re;
 	struct mq_condition *next;
 };
-
-static void
-compile_regex(struct mq_condition *c, int flags, const char *arg)
-{
-	char why[256];
-	int fault = regcomp(&c->re, arg, REG_EXTENDED | REG_NOSUB | flags);
-
-	c->has_re = fault == 0;
-	if (fault == 0)
-		return;
-	regerror(fault, &c->re, why, sizeof(why));
-	mq_die(fault == REG_ESPACE ? MQ_EXIT_AGAIN : MQ_EXIT_USAGE,
-	    "%s: %s: %s", c->option, arg, why);
-}
 
 void
 mq_filter_take(void *into, const struct mq_given *given)
 {
 	struct mq_filter *f = into;
 	struct mq_condition *c, **end = &f->conditions;
-	const char *arg = given->arg, *eq = strchr(arg, '=');
+	const char *option = given->option->name, *arg = given->arg;
+	const char *re = arg, *eq = strchr(arg, '=');
+	char why[256];
+	int fault = 0, flags = REG_EXTENDED | REG_NOSUB;
 
 	if (given->option->which == ID && !f->negated) {
 		f->id = arg;
 		return;
 	}
 	c = mq_xcalloc(1, sizeof(*c));
-	*c =
-	    (struct mq_condition){.subject = (enum subject)given->option->which,
-		.negated = f->negated,
-		.option = given->option->name,
-		.text = arg};
+	c->subject = (enum subject)given->option->which;
+	c->negated = f->negated;
+	c->text = arg;
 	f->negated = false;
 	if (f->option == NULL)
-		f->option = c->option;
-	switch (c->subject) {
-	case MATCH:
-	case REASON:
-		compile_regex(c, 0, arg);
-		break;
-	case STDERR:
-		compile_regex(c, REG_NEWLINE, arg);
-		break;
-	case HEADER:
+		f->option = option;
+	if (c->subject == SINCE || c->subject == OLDER)
+		c->ms =
+		    mq_clock_unix_us() / 1000 - mq_option_duration(option, arg);
+	if (c->subject == STDERR)
+		flags |= REG_NEWLINE;
+	if (c->subject == HEADER) {
 		if (eq == NULL || eq == arg)
 			mq_die(MQ_EXIT_USAGE, "%s: %s: not of the form NAME=RE",
-			    c->option, arg);
+			    option, arg);
 		c->header = mq_xstrndup(arg, (size_t)(eq - arg));
-		compile_regex(c, 0, eq + 1);
-		break;
-	case SINCE:
-	case OLDER:
-		c->ms = mq_clock_unix_us() / 1000 -
-		    mq_option_duration(c->option, arg);
-		break;
-	case KEY:
-	case ID:
-		break;
+		re = eq + 1;
+	}
+	if (c->subject >= MATCH)
+		fault = regcomp(&c->re, re, flags);
+	if (fault != 0) {
+		regerror(fault, &c->re, why, sizeof(why));
+		mq_die(fault == REG_ESPACE ? MQ_EXIT_AGAIN : MQ_EXIT_USAGE,
+		    "%s: %s: %s", option, re, why);
 	}
 	while (*end != NULL)
 		end = &(*end)->next;
@@ -271,7 +251,7 @@ mq_filter_free(struct mq_filter *f)
 
 	while ((c = f->conditions) != NULL) {
 		f->conditions = c->next;
-		if (c->has_re)
+		if (c->subject >= MATCH)
 			regfree(&c->re);
 		free(c->header);
 		free(c);

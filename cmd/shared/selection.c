@@ -110,7 +110,7 @@ make_copy(struct selection *s, const struct mq_item *item, long *made)
  * left out, as the copies are among them.  As layout->take() otherwise.
  */
 static int
-make_copies(struct selection *s, long *made)
+make_copies(struct selection *s, const bool *some, long *made)
 {
 	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
 	struct clones *c = &s->clones;
@@ -130,7 +130,7 @@ make_copies(struct selection *s, long *made)
 		    (uint64_t)(mq_clock_steady_us() + c->clock_us);
 	}
 	for (i = 0; i < s->scan.count && rv == 0; i++)
-		if (s->some[i])
+		if (some[i])
 			rv = make_copy(s, &s->scan.items[i], made);
 	/* A signal may end the program. */
 	(void)fflush(stdout);
@@ -346,46 +346,33 @@ release_files(struct selection *s, const struct mq_item *item, bool release)
 	return has;
 }
 
-/* Of the first n chosen ones from `at` on, those that one step takes.  A message with
- * attachments goes alone, so that it is known whether it has gone. */
-static long
-count_together(struct selection *s, long n, int at)
-{
-	long together = 0;
-
-	for (; s->files && together < n; at++) {
-		if (!s->chosen[at])
-			continue;
-		if (release_files(s, &s->scan.items[at], false))
-			return together == 0 ? 1 : together;
-		together++;
-	}
-	return n;
-}
-
+/* Takes n messages of the slice, those at these places.  A message with attachments goes
+ * alone, so that it is known whether it has gone. */
 static void
-take_chosen(struct selection *s, long n)
+take_chosen(struct selection *s, const int *at, long n)
 {
-	long piece, left, taken;
-	int at = 0, rv;
+	long piece, taken, i;
+	bool *some;
+	int rv;
 
 	if (n > 0)
 		open_target(s);
-	for (; n > 0; n -= piece) {
-		piece = next_piece(s, count_together(s, n, at));
-		/* The next ones of the chosen, alone. */
-		memset(s->some, 0, (size_t)s->scan.count * sizeof(*s->some));
-		for (left = piece; left > 0; at++) {
-			s->some[at] = s->chosen[at];
-			left -= s->chosen[at];
-		}
+	for (; n > 0; n -= piece, at += piece) {
+		i = s->files ? 0 : n;
+		while (i < n && !release_files(s, &s->scan.items[at[i]], false))
+			i++;
+		piece = next_piece(s, MAX(i, 1));
+		some = mq_xcalloc((size_t)s->scan.count, sizeof(*some));
+		for (i = 0; i < piece; i++)
+			some[at[i]] = true;
 		rv = s->clone ?
-		    make_copies(s, &taken) :
-		    s->layout->take(s->redis, &s->scan, s->some, s->to, &taken);
+		    make_copies(s, some, &taken) :
+		    s->layout->take(s->redis, &s->scan, some, s->to, &taken);
+		free(some);
 		s->done += taken;
 		check_step(s, rv, s->clone ? s->clones.unsure : piece - taken);
 		if (s->files && piece == 1 && taken == 1)
-			(void)release_files(s, &s->scan.items[at - 1], true);
+			(void)release_files(s, &s->scan.items[*at], true);
 	}
 }
 
@@ -398,34 +385,28 @@ walk_place(struct selection *s, long total, const char *needle)
 {
 	struct mq_scan *scan = &s->scan;
 	long n, before = s->seen, max;
-	size_t count;
-	int i;
+	int *chosen = NULL, i;
 
 	*scan = (struct mq_scan){.place = s->place, .needle = needle};
 	while (!scan->end && scan->seen < total && s->done < s->limit) {
 		check_signal(s);
 		check_step(s, s->layout->scan(s->redis, scan), 0);
-		count = (size_t)scan->count + 1;
-		s->chosen =
-		    mq_xreallocarray(s->chosen, count, sizeof(*s->chosen));
-		s->some = mq_xreallocarray(s->some, count, sizeof(*s->some));
+		chosen = mq_xreallocarray(
+		    chosen, (size_t)scan->count + 1, sizeof(*chosen));
 		max = s->limit - s->done;
-		for (i = 0, n = 0; i < scan->count; i++) {
-			s->chosen[i] = n < max && is_meant(s, &scan->items[i]);
-			n += s->chosen[i];
-		}
+		for (i = 0, n = 0; i < scan->count; i++)
+			if (n < max && is_meant(s, &scan->items[i]))
+				chosen[n++] = i;
 		if (s->dry_run)
 			s->done += n;
 		else
-			take_chosen(s, n);
+			take_chosen(s, chosen, n);
 		s->seen = before + scan->seen;
 		show_progress(s);
 	}
 	end_walk(s);
 	mq_scan_free(scan);
-	free(s->chosen);
-	free(s->some);
-	s->chosen = s->some = NULL;
+	free(chosen);
 }
 
 /* Without a look at them; no more than max, for the same reason. */
@@ -588,38 +569,25 @@ find_run(const struct selection *s, const char *queue, struct mq_runs *runs)
 	return NULL;
 }
 
-/* The connection that holds the message, or "" if nobody knows; NULL: it is not
- * unacked.  free() it. */
-static char *
-find_holder(const struct selection *s, const char *queue)
-{
-	struct mq_search search = {s->layout, s->redis, s->filter,
-	    .scan = {.place = {.queue = queue, .state = MQ_UNACKED},
-		.needle = s->filter->id}};
-	const struct mq_item *item = mq_search_next(&search);
-	char *holder = NULL;
-
-	if (item != NULL)
-		holder = mq_xstrdup(
-		    item->connection != NULL ? item->connection : "");
-	mq_scan_free(&search.scan);
-	return holder;
-}
-
 /* A run that is young is not told yet. */
 static const struct mq_run *
 await_run(const struct selection *s, const char *queue, struct mq_runs *runs)
 {
 	double until = mq_clock_steady_s() + TOLD_S;
 	const char *id = s->filter->id;
+	const struct mq_search begin = {s->layout, s->redis, s->filter,
+	    .scan = {
+		.place = {.queue = queue, .state = MQ_UNACKED}, .needle = id}};
+	struct mq_search search = begin;
+	const struct mq_item *held = NULL;
 	const struct mq_run *run;
-	char *holder = NULL;
 	bool known;
 
 	while ((run = find_run(s, queue, runs)) == NULL) {
-		free(holder);
-		holder = find_holder(s, queue);
-		if (holder == NULL || mq_clock_steady_s() > until)
+		mq_scan_free(&search.scan);
+		search = begin;
+		held = mq_search_next(&search);
+		if (held == NULL || mq_clock_steady_s() > until)
 			break;
 		(void)poll(NULL, 0, LOOK_MS);
 	}
@@ -628,17 +596,18 @@ await_run(const struct selection *s, const char *queue, struct mq_runs *runs)
 		    mq_queue_known(s->redis, s->layout, queue, &known));
 		if (!known)
 			mq_option_unknown(s->redis, s->layout, queue);
-		else if (holder == NULL)
+		else if (held == NULL)
 			mq_say("%s: %s: not running; it may have ended already",
 			    queue, id);
 		else
-			mq_say("%s: %s: cannot be stopped; %s%s has it, and "
+			mq_say("%s: %s: cannot be stopped; %s has it, and "
 			       "runs no script of mq-consume with it",
-			    queue, id, *holder != '\0' ? "" : "a client",
-			    holder);
+			    queue, id,
+			    held->connection != NULL ? held->connection :
+						       "a client");
 		exit(MQ_EXIT_NO);
 	}
-	free(holder);
+	mq_scan_free(&search.scan);
 	if (run->grace_ms < 0)
 		mq_die(MQ_EXIT_NO,
 		    "%s: %s: cannot be stopped; the mq-consume of %s is too "

@@ -118,7 +118,6 @@ struct selection {
 	long seen;		   /* messages looked at or moved */
 	struct mq_attributes like; /* of the target, if it has to be made */
 	bool opened;		   /* the target exists */
-	bool *chosen, *some;	   /* of one slice */
 };
 
 /* --limit and --dry-run; into a struct selection. */
