@@ -269,21 +269,6 @@ const struct mq_option http_options[] = {
     {0},
 };
 
-static bool
-is_address(const char *host)
-{
-	char inner[INET6_ADDRSTRLEN];
-	struct in6_addr any;
-	size_t n = strlen(host);
-
-	if (*host != '[')
-		return inet_pton(AF_INET, host, &any) == 1;
-	if (host[n - 1] != ']' || n - 2 >= sizeof(inner))
-		return false;
-	strlcpy(inner, host + 1, n - 1);
-	return inet_pton(AF_INET6, inner, &any) == 1;
-}
-
 /* Whether a host is that name, with or without the dot of the root. */
 static bool
 is_name(const char *host, const char *name)
@@ -297,10 +282,16 @@ is_name(const char *host, const char *name)
 static bool
 is_for_us(const char *host, const struct http_hosts *hosts)
 {
-	char name[256] = "";
-	size_t i;
+	char name[256] = "", inner[INET6_ADDRSTRLEN] = "";
+	struct in6_addr any;
+	size_t n = host != NULL ? strlen(host) : 0, i;
 
-	if (host == NULL || is_address(host) || is_name(host, "localhost"))
+	if (host == NULL || inet_pton(AF_INET, host, &any) == 1 ||
+	    is_name(host, "localhost"))
+		return true;
+	if (*host == '[' && host[n - 1] == ']' && n - 2 < sizeof(inner))
+		strlcpy(inner, host + 1, n - 1);
+	if (inet_pton(AF_INET6, inner, &any) == 1)
 		return true;
 	for (i = 0; i < hosts->count; i++)
 		if (is_name(host, hosts->names[i]))

@@ -287,28 +287,6 @@ take_argument(void *into, const struct mq_given *given)
 	}
 }
 
-static void
-take_option(struct mq_shared *o, int ch, char *const argv[])
-{
-	void *into;
-	const struct mq_option *row = find_row(o->options, ch, &into);
-	const char letter[] = {'-', row->letter, '\0'};
-	struct mq_given given = {
-	    row, ch < FIRST_ROW ? letter : row->name, optarg};
-	int64_t ms;
-	size_t i;
-
-	/* The argument of an option that can be left out. */
-	if (row->arg != NULL && strcmp(row->arg, OPTIONAL_DURATION) == 0 &&
-	    optarg == NULL && argv[optind] != NULL &&
-	    mq_duration_parse(argv[optind], &ms) == 0)
-		given.arg = argv[optind++];
-	for (i = 0; i < sizeof(o->needing) / sizeof(o->needing[0]); i++)
-		if (row->needs & 1U << i && o->needing[i] == NULL)
-			o->needing[i] = row->name;
-	take_argument(into, &given);
-}
-
 bool
 mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
     char *argv[])
@@ -317,6 +295,11 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 	struct mq_buf letters = {0};
 	const struct mq_options *t = tables;
 	const struct mq_option *row = NULL;
+	struct mq_given given;
+	char letter[] = "-x";
+	void *into;
+	int64_t ms;
+	size_t i;
 	int ch;
 
 	mq_buf_addstr(&letters, ":");
@@ -329,8 +312,22 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 	optind = 0;
 	while ((ch = getopt_long(
 		    argc, argv, mq_buf_str(&letters), longs, NULL)) != -1 &&
-	    ch != '?' && ch != ':')
-		take_option(o, ch, argv);
+	    ch != '?' && ch != ':') {
+		row = find_row(tables, ch, &into);
+		letter[1] = row->letter;
+		given = (struct mq_given){
+		    row, ch < FIRST_ROW ? letter : row->name, optarg};
+		/* The argument of an option that can be left out. */
+		if (row->arg != NULL &&
+		    strcmp(row->arg, OPTIONAL_DURATION) == 0 &&
+		    optarg == NULL && argv[optind] != NULL &&
+		    mq_duration_parse(argv[optind], &ms) == 0)
+			given.arg = argv[optind++];
+		for (i = 0; i < sizeof(o->needing) / sizeof(o->needing[0]); i++)
+			if (row->needs & 1U << i && o->needing[i] == NULL)
+				o->needing[i] = row->name;
+		take_argument(into, &given);
+	}
 	mq_buf_free(&letters);
 	free(longs);
 	if (o->existing && o->fresh)
