@@ -25,8 +25,8 @@ collect_close(struct collector *c)
 /* Whoever looks at numbers does not wait for long. */
 #define FAILOVER_S 5
 
-static int
-ensure_open(struct collector *c)
+int
+collect_open(struct collector *c)
 {
 	c->server.failover_s = FAILOVER_S;
 	c->open = c->open || mq_redis_open(&c->redis, &c->server) == 0;
@@ -82,7 +82,7 @@ collect_try(struct collector *c, int wanted, struct model *m)
 	const char *why;
 	long long left = -2; /* of a pause of all; -2: it may not be seen */
 	char *any;
-	int i, rv = ensure_open(c);
+	int i, rv = collect_open(c);
 
 	m->server = c->server.name;
 	m->error[0] = '\0';
@@ -123,17 +123,6 @@ collect_stats(struct collector *c, int wanted, struct model *m)
 /* --- what else there is ----------------------------------------------------------- */
 
 void
-collect_report(struct collector *c, struct mq_report *r)
-{
-	if (c->server.url.kind == MQ_URL_CLUSTER)
-		mq_die(MQ_EXIT_USAGE,
-		    "--server: not supported on a cluster; use redis-cli INFO "
-		    "on each node");
-	mq_option_must(&c->redis, ensure_open(c));
-	mq_option_must(&c->redis, mq_report_ask(&c->redis, r));
-}
-
-void
 collect_elsewhere(struct collector *c, struct model *m)
 {
 	const struct mq_stats *s = &m->stats;
@@ -152,7 +141,7 @@ collect_runs(struct collector *c, struct model *m)
 	struct mq_runs all, others = {0}, *runs;
 	int i, k;
 
-	mq_option_must(&c->redis, ensure_open(c));
+	mq_option_must(&c->redis, collect_open(c));
 	mq_option_must(&c->redis, c->layout->running(&c->redis, &all));
 	m->runs.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));
 	others.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));

@@ -148,7 +148,6 @@ static bool
 show_subject(
     struct collector *c, const struct stats_options *o, struct model *m)
 {
-	struct mq_report report;
 	bool known;
 
 	switch (o->subject) {
@@ -173,8 +172,7 @@ show_subject(
 		html_print(m, o->refresh, o->requested);
 		return model_report_missing(m);
 	case SUBJECT_SERVER:
-		collect_report(c, &report);
-		server_print(m->server, &report, o->format == FORMAT_JSON);
+		server_print(c, o->format == FORMAT_JSON);
 		return true;
 	case SUBJECT_CONTENTS:
 		if (!find_queues(c, MQ_STATS_COUNTS, m))

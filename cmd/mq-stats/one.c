@@ -284,45 +284,34 @@ print_message(const struct found *f)
 	mq_envelope_free(&s.envelope);
 }
 
-/* Of a message that does not exist any more. */
 static void
-print_ending(const struct found *f)
+print_text(const struct found *f)
 {
 	const struct mq_ending *e = &f->ending;
 	char at[TEXT_TIME];
 
-	text_line("id", e->id);
-	text_line("queue", f->ended_in);
-	text_line("state", mq_end_name(e->state));
-	text_line("to", e->to);
-	if (e->finished_ms > 0) {
-		time_text(at, e->finished_ms);
-		text_line("finished", at);
-	}
-	printf("%-12s%ld\n", "attempts", e->attempts);
-	text_line("host", e->host);
-	text_line("signal", e->signal);
-	if (e->signal == NULL && e->status >= 0)
-		printf("%-12s%d\n", "status", e->status);
-	text_line("text", e->text);
-}
-
-static void
-print_text(const struct found *f)
-{
-	if (!f->exists) {
-		print_ending(f);
-		return;
-	}
-	text_line("id", f->filter->id);
-	text_line("queue", f->place.queue);
-	text_line("state", mq_state_name(f->place.state));
+	text_line("id", f->exists ? f->filter->id : e->id);
+	text_line("queue", f->exists ? f->place.queue : f->ended_in);
+	text_line("state",
+	    f->exists ? mq_state_name(f->place.state) : mq_end_name(e->state));
 	if (f->item.element != NULL) {
 		print_message(f);
-		return;
+	} else if (f->exists) {
+		text_line("connection", f->item.connection);
+		print_found_run(f->run, f->model->stats.now_ms);
+	} else {
+		text_line("to", e->to);
+		if (e->finished_ms > 0) {
+			time_text(at, e->finished_ms);
+			text_line("finished", at);
+		}
+		printf("%-12s%ld\n", "attempts", e->attempts);
+		text_line("host", e->host);
+		text_line("signal", e->signal);
+		if (e->signal == NULL && e->status >= 0)
+			printf("%-12s%d\n", "status", e->status);
+		text_line("text", e->text);
 	}
-	text_line("connection", f->item.connection);
-	print_found_run(f->run, f->model->stats.now_ms);
 }
 
 /* --- JSON ---------------------------------------------------------------- */

@@ -191,7 +191,6 @@ add_messages(struct collector *c, struct rejections *r,
 			mq_state_name(place->state),
 		    .at_ms = m.since_ms,
 		    .attempts = m.attempts,
-		    .place = from++,
 		};
 		mq_envelope_free(&m.envelope);
 		*bytes -= MIN(item->len, *bytes);
@@ -202,14 +201,6 @@ add_messages(struct collector *c, struct rejections *r,
 	mq_scan_free(&search.scan);
 }
 
-static int
-by_place(const void *a, const void *b)
-{
-	const struct rejected *x = a, *y = b;
-
-	return x->place < y->place ? 1 : x->place > y->place ? -1 : 0;
-}
-
 void
 rejected_collect(struct collector *c, struct model *m)
 {
@@ -217,8 +208,9 @@ rejected_collect(struct collector *c, struct model *m)
 	size_t bytes = PAGE_BYTES;
 	const struct mq_queue_stats *q;
 	struct rejections *r;
+	struct rejected newer;
 	long from, n;
-	int i, k;
+	int i, k, first;
 
 	m->rejected =
 	    mq_xcalloc((size_t)m->stats.count + 1, sizeof(*m->rejected));
@@ -231,12 +223,15 @@ rejected_collect(struct collector *c, struct model *m)
 		    bytes > 0) {
 			n = MIN(from, STRIDE);
 			from -= n;
+			first = r->count;
 			add_messages(c, r, &place, from, n, &bytes);
+			for (k = r->count - 1; first < k; first++, k--) {
+				newer = r->all[k];
+				r->all[k] = r->all[first];
+				r->all[first] = newer;
+			}
 		}
 		r->cut = r->count < q->rejected;
-		if (r->count > 0)
-			qsort(r->all, (size_t)r->count, sizeof(*r->all),
-			    by_place);
 		/* The newest goes last: among messages without a time, that one
 		 * counts. */
 		for (k = r->count - 1; k >= 0; k--)

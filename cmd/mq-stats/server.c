@@ -126,21 +126,29 @@ static const struct field report_fields[] = {
 };
 
 void
-server_print(const char *name, const struct mq_report *r, bool json)
+server_print(struct collector *c, bool json)
 {
-	json_t *warnings = find_warnings(r), *v;
+	struct mq_report report, *r = &report;
 	const struct field *f;
+	json_t *warnings, *v;
 	size_t i;
 
+	if (c->server.url.kind == MQ_URL_CLUSTER)
+		mq_die(MQ_EXIT_USAGE,
+		    "--server: not supported on a cluster; use redis-cli INFO "
+		    "on each node");
+	mq_option_must(&c->redis, collect_open(c));
+	mq_option_must(&c->redis, mq_report_ask(&c->redis, r));
+	warnings = find_warnings(r);
 	if (json) {
-		v = json_pack("{so}", "server", mq_json_text(name));
+		v = json_pack("{so}", "server", mq_json_text(c->server.name));
 		for (f = report_fields; f->kind != KIND_END; f++)
 			field_set(v, f, r, 0);
 		mq_json_set(v, "warnings", warnings);
 		text_json_line(v);
 		return;
 	}
-	print_report(name, r);
+	print_report(c->server.name, r);
 	json_array_foreach(warnings, i, v)
 		print_text("WARNING", json_string_value(v));
 	if (r->aof == 0)

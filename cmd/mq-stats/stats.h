@@ -59,7 +59,6 @@ struct rejected {
 	const char *state; /* NULL: it is; else of another message */
 	int64_t at_ms;	   /* when; 0: not known */
 	long attempts;
-	long place; /* 0: the oldest there */
 };
 
 /* The newest rejected messages of a queue. */
@@ -144,6 +143,9 @@ struct collector {
 	bool open;
 };
 
+/* Connects, unless it has; returns 0, or -1 with the error of the connection. */
+int collect_open(struct collector *);
+
 /* The queues, and what else is wanted (MQ_STATS_*).  Of queues that the model has, the
  * rates are those since then, and the past is kept unless it is wanted anew.  Returns 0, or
  * -1 with the error in the model, which keeps its queues; the next call connects anew. */
@@ -153,7 +155,6 @@ void collect_lost(struct collector *, struct model *);
 
 /* More for the model. */
 void collect_stats(struct collector *, int wanted, struct model *);
-void collect_report(struct collector *, struct mq_report *);
 void collect_runs(struct collector *, struct model *);
 /* For queues that do not exist. */
 void collect_elsewhere(struct collector *, struct model *);
@@ -230,7 +231,8 @@ struct view {
 	int height; /* lines, the head included; 0: any */
 	bool colour;
 };
-/* Standard output; on a terminal, the user's locale is set for characters. */
+/* Standard output, all of its screen; on a terminal, the user's locale is set for
+ * characters. */
 struct view text_view(void);
 
 /* The bytes of the character at p, 1 if there is none; *odd: its number, if it is a
@@ -502,8 +504,8 @@ void rejected_fill(const struct model *, struct table *);
  * served: by --http, to whose other answers it has links. */
 void html_print(const struct model *, long refresh, bool served);
 
-/* --server: the server itself, and what is wrong with it. */
-void server_print(const char *name, const struct mq_report *, bool json);
+/* --server: the server itself, and what is wrong with it.  Asks by itself. */
+void server_print(struct collector *, bool json);
 
 /* --check, a monitoring plugin: parses the limits, or ends with exit 64. */
 struct limit;

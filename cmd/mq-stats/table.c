@@ -387,6 +387,7 @@ table_print(struct table *t)
 	struct view view = text_view();
 	struct mq_buf out = {0};
 
+	view.height = 0;
 	table_write(t, &view, &out);
 	fwrite(out.data, 1, out.len, stdout);
 	mq_buf_free(&out);

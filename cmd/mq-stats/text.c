@@ -12,17 +12,19 @@
 struct view
 text_view(void)
 {
-	const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+	const char *no = getenv("NO_COLOR");
 	struct view view = {0};
 	struct winsize size;
 
 	if (!isatty(STDOUT_FILENO))
 		return view;
 	setlocale(LC_CTYPE, "");
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
 		view.width = size.ws_col;
-	view.colour = term != NULL && term[0] != '\0' &&
-	    strcmp(term, "dumb") != 0 && (no == NULL || no[0] == '\0');
+		view.height = size.ws_row;
+	}
+	view.colour =
+	    progress_can_draw(STDOUT_FILENO) && (no == NULL || no[0] == '\0');
 	return view;
 }
 

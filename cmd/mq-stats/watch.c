@@ -1,7 +1,5 @@
 #include "stats.h"
 
-#include <sys/ioctl.h>
-
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -349,30 +347,29 @@ write_table(struct table *t, const struct view *view, struct mq_buf *lines)
 static void
 draw_screen(const struct watch *w)
 {
-	struct view view = text_view(), any = view;
-	struct winsize size = {0};
+	struct view view = text_view();
+	int height = view.height > 0 ? view.height : 24;
 	struct mq_buf lines = {0};
 	struct table table;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == -1 || size.ws_row == 0)
-		size.ws_row = 24;
 	write_heading(w, &view, &lines);
-	/* Two lines are the heading. */
-	view.height = size.ws_row > 4 ? size.ws_row - 2 : 2;
 	if (w->opened) {
+		view.height = 0;
 		tables_fill(&w->one, false, 0, &table);
-		write_table(&table, &any, &lines);
+		write_table(&table, &view, &lines);
 		reasons_fill(&w->one, &table);
-		write_table(&table, &any, &lines);
+		write_table(&table, &view, &lines);
 		rejected_fill(&w->one, &table);
-		write_table(&table, &any, &lines);
+		write_table(&table, &view, &lines);
 	} else {
+		/* Two lines are the heading. */
+		view.height = MAX(height - 2, 2);
 		tables_fill(
 		    w->model, w->options->connections, view.height, &table);
 		table_write(&table, &view, &lines);
 		table_free(&table);
 	}
-	write_frame(&lines, size.ws_row);
+	write_frame(&lines, height);
 	mq_buf_free(&lines);
 }
 
