@@ -3,8 +3,6 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "message/headers.h"
-
 #define SCREENFUL	    20
 #define COLUMNS		    80 /* at least, and where there is no terminal */
 #define FIXED_COLUMNS	    (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2)

@@ -1,7 +1,6 @@
 #include "stats.h"
 
 #include "base/text.h"
-#include "message/headers.h"
 
 void
 message_unpack(

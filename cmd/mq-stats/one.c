@@ -7,7 +7,6 @@
 
 #include <time.h>
 
-#include "message/headers.h"
 #include "queue/calls.h"
 
 #define LOOKS		2

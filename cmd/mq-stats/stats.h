@@ -7,27 +7,12 @@
 
 #include <sys/param.h>
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <jansson.h>
 
 #include "base/buf.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-#include "message/frame.h"
 #include "message/headers.h"
 #include "message/json.h"
-#include "queue/queue.h"
-#include "queue/stats.h"
-#include "redis/connection.h"
 #include "shared/http.h"
-#include "shared/options.h"
 #include "shared/selection.h"
 
 /* --- reasons ------------------------------------------------------------ */

@@ -1,13 +1,8 @@
 #include "selection.h"
 
 #include <regex.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "message/headers.h"
 
 /* What decides; from MATCH on, by a regular expression. */

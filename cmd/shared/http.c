@@ -11,18 +11,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
 #include "base/text.h"
-#include "base/xalloc.h"
 
 /* Bytes of the first line, and of the whole head, at most. */
 #define REQUEST_LINE_MAX 4096

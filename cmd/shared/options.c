@@ -4,16 +4,10 @@
 
 #include <getopt.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "base/exit.h"
-#include "base/say.h"
 #include "base/text.h"
-#include "base/xalloc.h"
 #include "queue/calls.h"
 
 /* No name of an option is longer. */

@@ -5,7 +5,8 @@
  * exit.
  *
  * The command line: what a row of options says, and the options that all tools share.
- * A wrong command line ends the program with exit 64 and one line.
+ * A wrong command line ends the program with exit 64 and one line.  Includes what most
+ * tools need.
  */
 #ifndef MQ_OPTIONS_H
 #define MQ_OPTIONS_H
@@ -13,8 +14,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/exit.h"
 #include "base/rate.h"
+#include "base/say.h"
+#include "base/xalloc.h"
 #include "message/frame.h"
 #include "queue/queue.h"
 #include "queue/rights.h"

@@ -1,8 +1,5 @@
 #include "options.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <sys/ioctl.h>

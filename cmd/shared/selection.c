@@ -4,19 +4,12 @@
 
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
 #include "base/text.h"
-#include "base/xalloc.h"
 #include "message/headers.h"
 #include "message/json.h"
-#include "options.h"
 #include "queue/calls.h"
 
 /* Enough for one call of the layout. */

@@ -4,16 +4,11 @@
 #ifndef MQ_SELECTION_H
 #define MQ_SELECTION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <jansson.h>
 
 #include "base/id.h"
-#include "base/rate.h"
 #include "options.h"
 #include "queue/publisher.h"
-#include "queue/queue.h"
 #include "queue/stats.h"
 
 /* --- filter ------------------------------------------------------------- */

@@ -4,17 +4,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <jansson.h>
-
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-#include "redis/connection.h"
 
 static void
 end_by_signal(int sig)
