@@ -3,22 +3,15 @@
  * removes what nobody needs.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
 #include "base/names.h"
-#include "base/say.h"
 #include "message/json.h"
-#include "queue/queue.h"
 #include "queue/stats.h"
-#include "redis/connection.h"
 #include "shared/options.h"
 
 static const char usage[] =

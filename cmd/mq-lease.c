@@ -3,16 +3,10 @@
  * all that concerns the server.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "message/frame.h"
 #include "message/headers.h"
 #include "message/json.h"
 #include "queue/calls.h"

@@ -1,12 +1,9 @@
 /*
  * mq-pause: consumers take nothing from a queue for a while.
  */
-#include <string.h>
 #include <unistd.h>
 
 #include "base/duration.h"
-#include "base/exit.h"
-#include "base/say.h"
 #include "queue/calls.h"
 #include "shared/options.h"
 

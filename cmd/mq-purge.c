@@ -4,17 +4,9 @@
 #include <ctype.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "message/json.h"
-#include "queue/queue.h"
-#include "shared/options.h"
 #include "shared/selection.h"
 
 static const char usage[] =

@@ -3,16 +3,9 @@
  */
 #include <limits.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/exit.h"
-#include "base/say.h"
 #include "message/json.h"
 #include "queue/calls.h"
-#include "queue/queue.h"
-#include "shared/options.h"
 #include "shared/selection.h"
 
 static const char usage[] =

@@ -2,14 +2,8 @@
  * mq-set: shows and changes the settings of a queue, which consumers and publishers
  * take unless an option of their own says otherwise.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "message/json.h"
 #include "queue/calls.h"
 #include "queue/settings.h"

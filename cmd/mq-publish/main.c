@@ -5,15 +5,10 @@
  * server says.  Calls go that way only.
  */
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
 #include "publish.h"
-#include "redis/connection.h"
 
 /* Returns the exit status. */
 static int

@@ -4,17 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/duration.h"
-#include "base/exit.h"
-#include "base/say.h"
 #include "base/text.h"
-#include "base/xalloc.h"
-#include "message/headers.h"
 
 /* Unix milliseconds have 13 digits until the year 2286, and those of an --at,
  * which may have more, stay the same. */

@@ -8,20 +8,11 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/duration.h"
-#include "base/exit.h"
-#include "base/say.h"
 #include "base/text.h"
-#include "base/xalloc.h"
-#include "message/headers.h"
-#include "shared/http.h"
-#include "shared/options.h"
 
 /* A time that is over for longer was not meant to be now. */
 #define PAST_MS 60000

@@ -7,12 +7,8 @@
 
 #include "base/id.h"
 #include "message/headers.h"
-#include "message/frame.h"
 #include "queue/publisher.h"
-#include "queue/queue.h"
-#include "redis/connection.h"
 #include "shared/http.h"
-#include "shared/options.h"
 
 /* --- options ------------------------------------------------------------ */
 

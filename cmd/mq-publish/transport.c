@@ -5,15 +5,8 @@
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-#include "shared/http.h"
 
 /* --- outcome ------------------------------------------------------------- */
 

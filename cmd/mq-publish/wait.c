@@ -1,14 +1,8 @@
 #include "publish.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "queue/calls.h"
 
 /* The server waits for so long at a time, and then answers. */
