@@ -42,8 +42,7 @@ main(int argc, char *argv[])
 	options_take_queues(&options, &shared, &server, queues);
 	rules_init(&options);
 	/* The first connection blocks, and its errors are final. */
-	if (mq_redis_open(&r, &server) == -1)
-		mq_die(r.status, "%s", r.error);
+	mq_option_must(&r, mq_redis_open(&r, &server));
 	make = options_look(&options, &shared, &r);
 	mq_redis_close(&r);
 	server.waits = true;

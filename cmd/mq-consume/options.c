@@ -557,8 +557,7 @@ options_look(
 
 	mq_id_random(&ids, random, 6);
 	snprintf(connection, sizeof(connection), "%s-%s", o->tag, random);
-	if (mq_known_ask(r, o->layout, &session, &known) == -1)
-		mq_die(r->status, "%s", r->error);
+	mq_option_must(r, mq_known_ask(r, o->layout, &session, &known));
 	refuse_commands(o, known.there);
 	for (i = 0; i < n && (known.status == 0 || shared->existing); i++) {
 		if (!known.there[i] && !o->quiet)

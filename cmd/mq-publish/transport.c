@@ -249,8 +249,7 @@ transport_begin(struct transport *t, struct mq_server *server, bool single)
 {
 	const struct options *o = t->opt;
 
-	if (mq_redis_open(&t->redis, server) == -1)
-		mq_die(t->redis.status, "%s", t->redis.error);
+	mq_option_must(&t->redis, mq_redis_open(&t->redis, server));
 	interrupt_catch(0);
 	mq_publisher_init(&t->publisher, &t->redis, o->shared.layout, o->queue,
 	    &o->attributes);
