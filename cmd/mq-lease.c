@@ -54,17 +54,6 @@ take_receipt(void *into, const struct mq_given *given)
 	o->act = (enum mq_receipt_act)given->option->which;
 }
 
-static void
-take_tag(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	if (strlen(given->arg) > MQ_LEASE_TAG)
-		mq_die(MQ_EXIT_USAGE, "%s: longer than %d bytes", given->name,
-		    MQ_LEASE_TAG);
-	o->terms.tag = given->arg;
-}
-
 static const struct mq_option taking[] = {
     {0, "--for", "DUR", "+duration of the lease, from now",
 	MQ_DURATION(struct options, terms.ms, 0)},
@@ -75,7 +64,7 @@ static const struct mq_option taking[] = {
     {0, "--attempts", "N", "reject a message after N attempts (15)",
 	MQ_INT(struct options, terms.attempts, 1, MQ_ATTEMPTS_MAX)},
     {0, "--tag", "NAME", "first part of the connection's name (mq-lease)",
-	.take = take_tag},
+	MQ_TEXT(struct options, terms.tag), .high = MQ_LEASE_TAG},
     {0},
 };
 static const struct mq_option settling[] = {

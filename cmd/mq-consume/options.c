@@ -97,17 +97,6 @@ take_output(void *into, const struct mq_given *given)
 	o->output = (enum output_form)i;
 }
 
-static void
-take_tag(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	if (strlen(given->arg) > TAG_MAX)
-		mq_die(MQ_EXIT_USAGE, "%s: longer than %d bytes", given->name,
-		    TAG_MAX);
-	o->tag = given->arg;
-}
-
 static const struct mq_option runs[] = {
     {'j', "--slots", "N", "+run up to N messages at once (1)",
 	MQ_INT(struct options, given.slots, 1, MQ_SLOTS_MAX)},
@@ -156,7 +145,7 @@ static const struct mq_option runs[] = {
     {0, "--grace", "DUR", "on TERM, wait so long for running scripts (25s)",
 	MQ_DURATION(struct options, grace_ms, 0)},
     {0, "--tag", "NAME", "name of the connection (mq-consume)",
-	.take = take_tag},
+	MQ_TEXT(struct options, tag), .high = TAG_MAX},
     {0, "--log-dir", "DIR", "output of the scripts to DIR/QUEUE.log",
 	MQ_TEXT(struct options, log_dir)},
     {0, "--joblog", "FILE", "add a line to FILE for each run that ended",

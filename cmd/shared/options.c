@@ -255,6 +255,9 @@ take_argument(void *into, const struct mq_given *given)
 		*(bool *)to = true;
 		break;
 	case MQ_OPTION_TEXT:
+		if (o->high > 0 && strlen(given->arg) > (size_t)o->high)
+			mq_die(MQ_EXIT_USAGE, "%s: longer than %ld bytes",
+			    given->name, o->high);
 		*(const char **)to = given->arg;
 		break;
 	case MQ_OPTION_INT:

@@ -129,8 +129,9 @@ struct mq_option {
 	 * NULL: none shows it. */
 	const char *help;
 	enum mq_option_kind kind;
-	size_t at;	/* in what the table is about */
-	long low, high; /* of a number, or the least duration in ms */
+	size_t at; /* in what the table is about */
+	/* Of a number; the least duration in ms; the longest text in bytes, 0: any. */
+	long low, high;
 	/* of MQ_OPTION_TAKEN; ends with exit 64 if it is wrong */
 	void (*take)(void *into, const struct mq_given *);
 	int which;	/* for take(), if that is for several options */
