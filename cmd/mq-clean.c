@@ -2,6 +2,8 @@
  * mq-clean: gives back what dead consumers held, makes ready what is due, and
  * removes what nobody needs.
  */
+#include <sys/param.h>
+
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,7 +33,6 @@ struct cleaner {
 	int64_t interval_ms;		    /* 0: one round only */
 	bool json;
 	/* Of the last round. */
-	bool failing;
 	int status;
 	char said[512];
 	long refused, unproven;
@@ -174,7 +175,7 @@ clean_round(struct cleaner *c)
 	for (i = 0; (why = mq_partial_lost(r, i)) != NULL; i++)
 		if (i == 0)
 			mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "%s", why);
-		else if (!c->failing)
+		else if (c->status == MQ_EXIT_OK)
 			mq_say("%s: %s", c->server.name, why);
 	if (i > 0)
 		status = MQ_EXIT_UNAVAILABLE;
@@ -195,23 +196,20 @@ clean_round(struct cleaner *c)
 static void
 report_status(struct cleaner *c, int status)
 {
-	if (status == MQ_EXIT_OK) {
-		if (c->failing && !c->shared.quiet)
-			mq_say("%s: working again", c->server.name);
-		c->failing = false;
-		return;
-	}
 	/* A server that is away gives several reasons in turn. */
-	if (!c->failing || c->status != status ||
-	    (status != MQ_EXIT_UNAVAILABLE &&
-		strcmp(c->said, c->redis.error) != 0))
+	bool again = status == c->status &&
+	    (status == MQ_EXIT_OK || status == MQ_EXIT_UNAVAILABLE ||
+		strcmp(c->said, c->redis.error) == 0);
+
+	if (status == MQ_EXIT_OK && !again && !c->shared.quiet)
+		mq_say("%s: working again", c->server.name);
+	else if (status != MQ_EXIT_OK && !again)
 		mq_say("%s%s", c->redis.error,
 		    c->interval_ms > 0 && status != MQ_EXIT_CONFIG ?
 			"; trying again" :
 			"");
 	strlcpy(c->said, c->redis.error, sizeof(c->said));
 	c->status = status;
-	c->failing = true;
 }
 
 /*
@@ -221,26 +219,20 @@ report_status(struct cleaner *c, int status)
 static void
 clean_forever(struct cleaner *c)
 {
-	struct timespec next, now;
-	int status;
+	double next = mq_clock_s(CLOCK_MONOTONIC), now;
+	struct timespec until;
 
-	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (;;) {
-		report_status(c, status = clean_round(c));
+		report_status(c, clean_round(c));
 		/* Another round would not change that. */
-		if (status == MQ_EXIT_CONFIG)
-			exit(status);
-		next.tv_sec += (time_t)(c->interval_ms / 1000);
-		next.tv_nsec += (long)(c->interval_ms % 1000) * 1000000;
-		if (next.tv_nsec >= 1000000000) {
-			next.tv_nsec -= 1000000000;
-			next.tv_sec++;
-		}
+		if (c->status == MQ_EXIT_CONFIG)
+			exit(c->status);
 		/* Rounds that take longer than the interval begin it anew. */
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if (now.tv_sec > next.tv_sec)
-			next = now;
-		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next,
+		now = mq_clock_s(CLOCK_MONOTONIC);
+		next = MAX(next + (double)c->interval_ms / 1000, now);
+		until.tv_sec = (time_t)next;
+		until.tv_nsec = (long)((next - (double)until.tv_sec) * 1e9);
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until,
 			   NULL) == EINTR)
 			;
 	}
@@ -256,7 +248,6 @@ main(int argc, char *argv[])
 		.scattered = &c.scattered}};
 	const struct mq_options tables[] = {
 	    {rows, &c}, {mq_shared_options, &c.shared}, {0}};
-	int status;
 
 	mq_option_begin();
 	mq_option_read(&c.shared, tables, argc, argv);
@@ -269,11 +260,10 @@ main(int argc, char *argv[])
 	(void)mq_option_server(&c.shared, &c.server);
 	if (c.interval_ms > 0)
 		clean_forever(&c);
-	status = clean_round(&c);
-	report_status(&c, status);
+	report_status(&c, clean_round(&c));
 	mq_names_free(&c.cluster);
 	mq_names_free(&c.scattered);
 	mq_option_end(&c.shared, &c.server, &c.redis);
 	mq_close_stdout();
-	return status;
+	return c.status;
 }

@@ -1,5 +1,7 @@
 #include "publish.h"
 
+#include <sys/param.h>
+
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -28,13 +30,14 @@ struct waiting {
 	bool told_lost;
 };
 
+/* What is left of the time, up to so much; 0: it is over. */
 static int64_t
 left_ms(const struct waiting *w, int64_t most)
 {
 	int64_t left =
 	    w->until_ms == -1 ? most : w->until_ms - mq_clock_steady_ms();
 
-	return left < most ? left : most;
+	return left < 0 ? 0 : MIN(left, most);
 }
 
 static const char *
@@ -93,34 +96,25 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 }
 
 static void
-ask_others(struct waiting *w)
-{
-	size_t i;
-
-	if (mq_clock_steady_ms() < w->sweep_ms)
-		return;
-	for (i = w->next; i < w->count; i++)
-		if (!w->all[i].ended)
-			(void)ask_ending(w, &w->all[i], 0);
-	w->sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
-}
-
-static void
 await_ending(struct waiting *w, struct awaited *a)
 {
-	int64_t block = left_ms(w, BLOCK_MS), rest;
+	int64_t block = 1, rest;
+	size_t i;
 
-	while (!a->ended) {
-		if (!ask_ending(w, a, block > 0 ? block : 0) && block > 0) {
+	while (!a->ended && block > 0) {
+		block = left_ms(w, BLOCK_MS);
+		if (!ask_ending(w, a, block) && block > 0) {
 			rest = left_ms(w, PAUSE_MS);
 			if (rest > 0)
 				(void)transport_wait(w->transport, -1, rest);
 			(void)ask_ending(w, a, 0);
 		}
-		if (block <= 0)
-			return;
-		ask_others(w);
-		block = left_ms(w, BLOCK_MS);
+		if (block == 0 || mq_clock_steady_ms() < w->sweep_ms)
+			continue;
+		for (i = w->next; i < w->count; i++)
+			if (!w->all[i].ended)
+				(void)ask_ending(w, &w->all[i], 0);
+		w->sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
 	}
 }
 
