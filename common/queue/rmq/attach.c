@@ -89,14 +89,6 @@ ask_chunk(void *arg, size_t i, struct mq_command *c)
 		mq_command_str(c, HOUR_S);
 }
 
-static int
-take_chunk(void *arg, size_t i, redisReply *reply)
-{
-	(void)arg;
-	(void)i;
-	return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
-}
-
 /* PERSIST, EXPIRE or UNLINK of the first n chunks. */
 static int
 change_chunks(
@@ -104,7 +96,7 @@ change_chunks(
 {
 	struct change all = {set, verb};
 
-	return mq_ask_all(r, (size_t)n, ask_chunk, take_chunk, &all);
+	return mq_ask_all(r, (size_t)n, ask_chunk, NULL, &all);
 }
 
 /* The same of one key, or EXISTS or PTTL; *done is the reply. */
@@ -650,25 +642,6 @@ load_set(struct sweep *s, const char *set)
 }
 
 static int
-load_sets(struct sweep *s)
-{
-	redisReply *sets = mq_call_members(s->redis, SETS);
-	const char *set;
-	size_t i;
-	int rv = sets != NULL ? 0 : -1;
-
-	for (i = 0; rv == 0 && i < sets->elements; i++) {
-		set = sets->element[i]->str;
-		if (mq_id_valid(set, sets->element[i]->len))
-			rv = load_set(s, set);
-	}
-	freeReplyObject(sets);
-	if (s->n > 0)
-		qsort(s->list, s->n, sizeof(*s->list), by_name);
-	return rv;
-}
-
-static int
 judge_all(struct sweep *s)
 {
 	bool seen, dry_run = s->w->how->dry_run;
@@ -718,11 +691,18 @@ rmq_attach_sweep(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
 	struct sweep s = {.w = w, .redis = r, .whole = true};
+	struct mq_names sets = {0};
 	int pass, rv = mq_server_time(r, &s.now_ms);
 	size_t i;
 
 	if (rv == 0)
-		rv = load_sets(&s);
+		rv = rmq_call_names(r, SETS, &sets);
+	for (i = 0; rv == 0 && i < sets.n; i++)
+		if (mq_id_valid(sets.list[i].name, strlen(sets.list[i].name)))
+			rv = load_set(&s, sets.list[i].name);
+	mq_names_free(&sets);
+	if (s.n > 0)
+		qsort(s.list, s.n, sizeof(*s.list), by_name);
 	for (pass = 0; pass < 2 && rv == 0 && s.whole && has_doubt(&s); pass++)
 		rv = walk_all(&s);
 	/* A lost node may have messages with attachments. */
