@@ -1,6 +1,9 @@
 /*
  * The rmq layout: one round of cleaning up, step by step.
  */
+#include <sys/param.h>
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,43 +103,6 @@ find_lapsed(struct rmq_cleaner *w)
 
 /* --- what is due --------------------------------------------------------------- */
 
-/* Each queue has a tick, and a number of messages that are due. */
-struct due {
-	struct rmq_cleaner *w;
-	struct mq_names queues;
-	int64_t now;
-	/* now, on a cluster by the clock of each node; a tick that another program has set
-	 * may be anything. */
-	long long *at, *tick, *count;
-	bool by_tick; /* those are counted now that wait for a tick */
-};
-
-static void
-ask_count(void *arg, size_t i, struct mq_command *c)
-{
-	const struct due *d = arg;
-	int64_t tick = d->tick[i] <= 0 ? -1 :
-	    d->tick[i] < MQ_TICK_MAX   ? d->tick[i] :
-					 MQ_TICK_MAX;
-	int64_t now =
-	    d->at != NULL && d->at[i] != RMQ_NO_ANSWER ? d->at[i] : d->now;
-
-	mq_command_plain(c, "ZCOUNT");
-	rmq_key_queue(c, d->queues.list[i].name, "delayed");
-	mq_command_int(c, d->by_tick ? RMQ_AT_TICK : -RMQ_AT_TICK);
-	mq_command_int(c, d->by_tick ? RMQ_AT_TICK + tick : now);
-}
-
-static int
-take_count(void *arg, size_t i, redisReply *reply)
-{
-	struct due *d = arg;
-
-	if (mq_round_good(&d->w->round, reply, REDIS_REPLY_INTEGER))
-		d->count[i] += reply->integer;
-	return 0;
-}
-
 /* Moves one queue's due messages, slice by slice. */
 static int
 promote(struct rmq_cleaner *w, const char *queue)
@@ -150,10 +116,8 @@ promote(struct rmq_cleaner *w, const char *queue)
 		mq_command_script(&c, &rmq_script_promote);
 		rmq_key_queue(&c, queue, RMQ_PLACES);
 		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
-		more = false;
-		if (reply == NULL)
-			continue;
-		if (reply->elements == 2) {
+		more = reply != NULL && mq_reply_is(reply, "##");
+		if (more) {
 			w->out->due += (long)reply->element[0]->integer;
 			more = reply->element[1]->integer != 0;
 		}
@@ -162,42 +126,62 @@ promote(struct rmq_cleaner *w, const char *queue)
 	return rv;
 }
 
+/* On a cluster, now is by the clock of each node.  A tick that another program has set may
+ * be anything. */
 static int
 make_ready(struct rmq_cleaner *w)
 {
-	static const struct rmq_question clock = {
-	    "GET", "clock", .optional = true};
-	static const struct rmq_question time = {"TIME", .of = RMQ_OF_NODE};
-	struct due d = {.w = w};
-	struct mq_redis *r = w->round.r;
+	static const struct rmq_question clock = {"GET", "clock",
+					     .optional = true},
+					 time = {"TIME", .of = RMQ_OF_NODE},
+					 timed = {"ZCOUNT", "delayed",
+					     .rest = "-" RMQ_TICK_0,
+					     .queue = true},
+					 ticked = {"ZCOUNT", "delayed",
+					     .rest = RMQ_TICK_0, .queue = true};
+	struct mq_names queues = {0}, times = {0}, ticks = {0};
+	long long *at = NULL, *tick = NULL, *due = NULL, *late = NULL, n;
+	int64_t now;
+	char bound[24];
 	size_t i;
-	int rv = rmq_cleaner_now(w, NULL, &d.now);
+	int rv = rmq_cleaner_now(w, NULL, &now);
 
 	if (rv == 0)
-		rv = rmq_busy_queues(w, &d.queues);
+		rv = rmq_busy_queues(w, &queues);
 	/* In a dry run, those that would be known by now. */
 	for (i = 0; i < w->known.n; i++)
-		mq_names_add(&d.queues, w->known.list[i].name, NULL);
-	mq_names_sort(&d.queues);
-	d.count = mq_xcalloc(d.queues.n + 1, sizeof(*d.count));
-	if (rv == 0 && mq_redis_command(r).cluster)
-		rv = rmq_cleaner_ask(w, &d.queues, &time, 1, &d.at);
+		mq_names_add(&queues, w->known.list[i].name, NULL);
+	mq_names_sort(&queues);
+	if (rv == 0 && mq_redis_command(w->round.r).cluster)
+		rv = rmq_cleaner_ask(w, &queues, &time, 1, &at);
 	if (rv == 0)
-		rv = rmq_cleaner_ask(w, &d.queues, &clock, 1, &d.tick);
+		rv = rmq_cleaner_ask(w, &queues, &clock, 1, &tick);
+	for (i = 0; i < queues.n && rv == 0; i++) {
+		n = at != NULL && at[i] != RMQ_NO_ANSWER ? at[i] : now;
+		snprintf(bound, sizeof(bound), "%lld", n);
+		mq_names_add(&times, queues.list[i].name, bound);
+		n = tick[i] > 0 ? MIN(tick[i], MQ_TICK_MAX) : -1;
+		snprintf(bound, sizeof(bound), "%lld", RMQ_AT_TICK + n);
+		mq_names_add(&ticks, queues.list[i].name, bound);
+	}
 	if (rv == 0)
-		rv = mq_ask_each(r, d.queues.n, ask_count, take_count, &d);
-	d.by_tick = true;
+		rv = rmq_cleaner_ask(w, &times, &timed, 1, &due);
 	if (rv == 0)
-		rv = mq_ask_each(r, d.queues.n, ask_count, take_count, &d);
-	for (i = 0; i < d.queues.n && rv == 0; i++)
+		rv = rmq_cleaner_ask(w, &ticks, &ticked, 1, &late);
+	for (i = 0; i < queues.n && rv == 0; i++) {
+		n = MAX(due[i], 0) + MAX(late[i], 0);
 		if (w->how->dry_run)
-			w->out->due += (long)d.count[i];
-		else if (d.count[i] > 0)
-			rv = promote(w, d.queues.list[i].name);
-	free(d.at);
-	free(d.tick);
-	free(d.count);
-	mq_names_free(&d.queues);
+			w->out->due += (long)n;
+		else if (n > 0)
+			rv = promote(w, queues.list[i].name);
+	}
+	free(at);
+	free(tick);
+	free(due);
+	free(late);
+	mq_names_free(&queues);
+	mq_names_free(&times);
+	mq_names_free(&ticks);
 	return rv;
 }
 
@@ -214,13 +198,8 @@ static void
 ask_to_count(void *arg, size_t i, struct mq_command *c)
 {
 	const struct rmq_cleaner *w = arg;
-	const struct rmq_count *n = &w->counts[i];
 
-	mq_side_count(&rmq_side, c, n->queue,
-	    &(struct mq_counts){.runs = n->crashed,
-		.crashed = n->crashed,
-		.failed = n->rejected + n->expired,
-		.expired = n->expired});
+	mq_side_count(&rmq_side, c, w->counts[i].queue, &w->counts[i].n);
 }
 
 /*
@@ -273,6 +252,8 @@ rmq_clean(
 		rv = take_steps(&w);
 	if (how->cluster != NULL)
 		mq_names_sort(how->cluster);
+	if (how->scattered != NULL)
+		mq_names_sort(how->scattered);
 	out->refused = w.round.refused;
 	mq_names_free(&w.live);
 	mq_names_free(&w.dead);

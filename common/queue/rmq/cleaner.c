@@ -53,15 +53,6 @@ rmq_cleaner_now(struct rmq_cleaner *w, const char *queue, int64_t *ms)
 	return rv;
 }
 
-void
-rmq_cleaner_scattered(struct rmq_cleaner *w, const char *queue)
-{
-	if (w->how->scattered == NULL)
-		return;
-	mq_names_add(w->how->scattered, queue, NULL);
-	mq_names_sort(w->how->scattered);
-}
-
 struct questioning {
 	struct rmq_cleaner *w;
 	const struct mq_names *names;
@@ -160,7 +151,8 @@ rmq_cleaner_count(struct rmq_cleaner *w, const char *queue, long crashed,
 		memmove(at + 1, at, (w->count_n++ - low) * sizeof(*at));
 		*at = (struct rmq_count){.queue = mq_xstrdup(queue)};
 	}
-	w->counts[low].crashed += crashed;
-	w->counts[low].rejected += rejected;
-	w->counts[low].expired += expired;
+	w->counts[low].n.runs += crashed;
+	w->counts[low].n.crashed += crashed;
+	w->counts[low].n.failed += rejected + expired;
+	w->counts[low].n.expired += expired;
 }

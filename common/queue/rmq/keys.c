@@ -180,6 +180,18 @@ rmq_queue_error(const char *queue)
 	return NULL;
 }
 
+void
+rmq_open(struct mq_command *c, const char *queue,
+    const struct mq_attributes *attributes, bool set)
+{
+	(void)attributes;
+	(void)set;
+	mq_command_plain(c, "SADD");
+	c->optional = true;
+	rmq_key_all(c, RMQ_QUEUES);
+	mq_command_str(c, queue);
+}
+
 static void
 add_running(struct mq_command *c, const char *connection, const char *queue)
 {

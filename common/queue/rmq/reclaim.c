@@ -153,13 +153,6 @@ add_crashes(struct dead_queue *q, struct mq_command *c)
 	mq_buf_free(&notice);
 }
 
-static bool
-is_sound(struct rmq_cleaner *w, const redisReply *reply)
-{
-	return mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) &&
-	    (mq_reply_is(reply, FORM) || mq_round_nonsense(&w->round));
-}
-
 /* Leaves it to Go programs, as it has keys in the other form, or on a cluster messages
  * that lie in several slots. */
 static void
@@ -175,7 +168,8 @@ leave_alone(struct rmq_cleaner *w, struct dead_queue *q)
 static void
 take_reply(struct rmq_cleaner *w, struct dead_queue *q, redisReply *reply)
 {
-	bool sound = is_sound(w, reply);
+	bool sound = mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) &&
+	    (mq_reply_is(reply, FORM) || mq_round_nonsense(&w->round));
 	redisReply **e = reply->element;
 	long moved, settled, left = sound ? (long)e[LEFT]->integer : -1;
 	long i, crashed = 0, rejected = 0;
@@ -463,7 +457,8 @@ take_others(void *arg, size_t i, redisReply *reply)
 		leave_alone(w, q);
 	if (rmq_is_scattered(&c, q->queue)) {
 		q->left = 0;
-		rmq_cleaner_scattered(w, q->queue);
+		if (w->how->scattered != NULL)
+			mq_names_add(w->how->scattered, q->queue, NULL);
 	}
 	return 0;
 }

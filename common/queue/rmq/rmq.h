@@ -25,6 +25,7 @@ extern const struct mq_right rmq_rights[];
 
 /* The parts of the table, each of the type of its member. */
 #define PART(member) __typeof__(*((struct mq_layout *)0)->member) rmq_##member
+PART(open);
 PART(clean);
 PART(drained);
 PART(stats);
@@ -52,6 +53,7 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 void rmq_key_all(struct mq_command *, const char *key);
 /* The tick that a message waits for is added to this. */
 #define RMQ_AT_TICK (INT64_C(1) << 50)
+#define RMQ_TICK_0  "1125899906842624" /* as text */
 /* The score of claimable messages of tick 0. */
 #define RMQ_TICKS (-(INT64_C(1) << 52))
 /* The lowest score of a message that waits for its turn. */
@@ -133,10 +135,10 @@ void rmq_attach_keys(struct mq_command *, const struct mq_attach *);
 /* What the steps of a round of cleaning share.  All functions that return an int return
  * -1 only when the connection is lost; redis/ask.h says what becomes of other errors. */
 
-/* Messages of one queue that had crashed or had expired. */
+/* Of messages of one queue that had crashed or had expired. */
 struct rmq_count {
 	char *queue;
-	long crashed, rejected, expired;
+	struct mq_counts n;
 };
 
 struct rmq_cleaner {
@@ -175,8 +177,6 @@ int rmq_cleaner_ask(struct rmq_cleaner *, const struct mq_names *,
  * and returns 0, or -1 when the connection is lost. */
 int rmq_cleaner_fields(struct rmq_cleaner *, const char *queue,
     const char *what, int (*take)(void *arg, redisReply *some), void *arg);
-/* Notes a queue whose keys lie in several slots. */
-void rmq_cleaner_scattered(struct rmq_cleaner *, const char *queue);
 /* Adds to the counts of a queue. */
 void rmq_cleaner_count(struct rmq_cleaner *, const char *queue, long crashed,
     long rejected, long expired);

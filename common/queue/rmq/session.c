@@ -528,8 +528,12 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 static bool
 rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
-	static const char *const keys[] = {
-	    "queues", NULL, "heartbeat", "info", "running"};
+	static const struct rmq_question own[] = {
+	    {"DEL", "queues", .of = RMQ_OF_CONNECTION},
+	    {"SREM", RMQ_CONNECTIONS, RMQ_OF_NONE, .name = true},
+	    {"DEL", "heartbeat", .of = RMQ_OF_CONNECTION},
+	    {"DEL", "info", .of = RMQ_OF_CONNECTION},
+	    {"DEL", "running", .of = RMQ_OF_CONNECTION}};
 	int last = s->queue_count + (s->runs ? 5 : 4);
 
 	if (step == MQ_LEAVE_EMPTY) {
@@ -541,14 +545,8 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 		mq_command_plain(c, "DEL");
 		add_own(c, s, step,
 		    c->cluster ? "consumers lease info" : "consumers");
-	} else if (step == s->queue_count + 1) {
-		mq_command_plain(c, "SREM");
-		rmq_key_all(c, RMQ_CONNECTIONS);
-		mq_command_str(c, s->connection);
 	} else if (step < last) {
-		mq_command_plain(c, "DEL");
-		rmq_key_connection(
-		    c, s->connection, keys[step - s->queue_count]);
+		rmq_ask(c, &own[step - s->queue_count], s->connection, NULL);
 	}
 	return step < last;
 }
@@ -592,18 +590,6 @@ rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
 }
 
 /* --- layout -------------------------------------------------------------- */
-
-static void
-rmq_open(struct mq_command *c, const char *queue,
-    const struct mq_attributes *attributes, bool set)
-{
-	(void)attributes;
-	(void)set;
-	mq_command_plain(c, "SADD");
-	c->optional = true;
-	rmq_key_all(c, RMQ_QUEUES);
-	mq_command_str(c, queue);
-}
 
 static void
 rmq_known(struct mq_command *c, const char *queue, bool by_keys)

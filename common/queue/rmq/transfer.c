@@ -62,15 +62,6 @@ add_arrive(struct mq_command *c, const char *source, const char *to,
 		mq_command_arg(c, parts[i].p, parts[i].n);
 }
 
-static void
-add_know(struct mq_command *c, const char *to)
-{
-	mq_command_plain(c, "SADD");
-	c->optional = true;
-	rmq_key_all(c, RMQ_QUEUES);
-	mq_command_str(c, to);
-}
-
 int
 rmq_transfer_check(struct mq_redis *r, const char *source, const char *to)
 {
@@ -80,7 +71,7 @@ rmq_transfer_check(struct mq_redis *r, const char *source, const char *to)
 	if (mq_call_done(r, &c) == -1)
 		return -1;
 	c = mq_redis_command(r);
-	add_know(&c, source);
+	rmq_open(&c, source, NULL, false);
 	return mq_call_done(r, &c);
 }
 
@@ -163,7 +154,7 @@ finish_batch(const struct batch *b, bool *ended)
 	if (!*ended)
 		return 0;
 	c = empty;
-	add_know(&c, b->to);
+	rmq_open(&c, b->to, NULL, false);
 	reply = mq_redis_answer(b->round->r, &c);
 	mq_command_free(&c);
 	if (reply == NULL)
@@ -336,9 +327,10 @@ rmq_underway(struct rmq_cleaner *w)
 	size_t i;
 	int rv = rmq_cleaner_listed(w, RMQ_QUEUES, &queues, NULL);
 
-	for (i = 0; i < queues.n; i++)
+	for (i = 0; i < queues.n && w->how->scattered != NULL; i++)
 		if (rmq_is_scattered(&c, queues.list[i].name))
-			rmq_cleaner_scattered(w, queues.list[i].name);
+			mq_names_add(
+			    w->how->scattered, queues.list[i].name, NULL);
 	if (rv == 0)
 		rv = rmq_cleaner_now(w, NULL, &now_ms);
 	if (rv == 0)
