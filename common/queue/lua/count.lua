@@ -3,9 +3,8 @@
 --   KEYS  counters, and maybe a key of the queue: without that, nothing is counted
 --   ARGV  field, number, field, number...
 --
--- For rates, the hash has what published and done + failed were at the start of the
--- present minute (now_s, now_in, now_out) and of the one before (then_s, then_in,
--- then_out): of those in which something was counted.
+-- For rates, the hash has what had been counted when this minute began, and the one before
+-- it, of those in which something was counted; see mq-layout(7).
 -- A crash before: nothing was counted.  After: all of it was.
 
 local counters, exists = unpack(KEYS)

@@ -1,38 +1,8 @@
 /*
- * The layout of RSMQ (npm rsmq 0.12, and its ports).  Its keys, in a namespace
- * N, which is rsmq unless a queue's name says another:
- *
- *	N:QUEUES	set of queue names
- *	N:Q		sorted set: ids of messages; score: when it can be
- *			received, unix ms
- *	N:Q:Q		hash: the attributes of the queue, totals, and of each
- *			message the body, the receive count, the first receive
- *
- * and ours, which programs that use RSMQ do not know and do not need:
- *
- *	N:Q:X		hash: further headers of messages
- *	N:Q:Xagain	hash: of messages that wait for another run, the last
- *			receive
- *	N:Q:Xlater	sorted set: delayed messages with a priority; score:
- *			when they are due
- *	N:Q:Xheld:C	hash: what connection C holds, and its receive count
- *	N:Q:Xpaused	"1", maybe with a TTL
- *	N::paused	the same of all queues
- *	N:Q:Xrate	hash: a rate that consumers share
- *	N:Q:Xwatch	the consumer that hears of messages, and
- *	N:Q:Xidle	sorted set: those that it wakes; both lapse after 60 s;
- *			see lua/lib/role.lua
- *	N:Q:Xcounters	hash: what has been counted
- *	N:Q:Xminutes, Xhours	hashes: its past; see stats.c; both lapse
- *	N:Q:Xstop	a request to end a run, with a TTL: see stats.h
- *	N:Q:Xsettings	hash: see settings.h
- *	N:Q:Xpublisher:ID	hash: what has become of its batches; see layout.h
- *	N::connections	sorted set of connection names
- *	N::connection:C	hash: host, pid, slots, lease, queues; it lives as
- *			long as the lease
- *	N::running:C	what runs there: see stats.h
- *
- * Rejected messages of Q are the messages of the queue Q-rejected.
+ * The keys of RSMQ (npm rsmq 0.12, and its ports), and ours, which programs that use RSMQ do
+ * not know and do not need; mq-rsmq(7) says what each of them is.  In a namespace N, which is
+ * rsmq unless a queue's name says another, those of queue Q are N:Q and N:Q:Q, and ours
+ * N:Q:X and what follows.  Rejected messages of Q are the messages of the queue Q-rejected.
  */
 #include "rsmq.h"
 

@@ -1,20 +1,12 @@
--- How a consumer that has just claimed hears of the queue's next message.
---
--- A message wakes one consumer.  One of those with room for messages is on watch:
--- CLIENT TRACKING tells it of changes of the queue's keys, which it has read just
--- before its claim.  The others are idle, and are woken one by one over channels of
--- their own.  Two keys say who is
--- what, by the name in a consumer's channel; both lapse, as anybody may die:
+-- How a consumer that has just claimed hears of the queue's next message; "Waking
+-- consumers" in mq-layout(7) says how messages and watch go from one to the next.
 --
 --   watch   string: who is on watch
 --   idle    sorted set: who is idle; score: since when, unix milliseconds.  Each
 --           of them claims every ten minutes, and so comes last again
 --
--- A consumer that takes a message leaves the watch to the next idle one; so
--- messages that come one after the other go to all of them in turn.
---
--- Errors are ignored; then the consumer has no role, and looks for messages once a
--- second.
+-- Both keys lapse, as anybody may die.  Errors are ignored; then the consumer has no role,
+-- and looks for messages once a second.
 
 -- include alive
 -- include wake

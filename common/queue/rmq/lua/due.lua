@@ -8,7 +8,7 @@
 
 local reply = {}
 for i, key in ipairs(KEYS) do
-  -- See lib/place.lua.
+  -- See mq-layout(7).
   local head = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
   reply[2 * i - 1] = head and tonumber(head) < 2 ^ 50 and head or false
   reply[2 * i] = redis.call('ZCOUNT', key, 2 ^ 52, '+inf')

@@ -1,29 +1,17 @@
 -- Where a message waits, and what it holds meanwhile.
 --
--- A queue's keys are six, in this order:
+-- A queue's keys are six, in this order; mq-layout(7) says what is in each:
 --
 --   ready     list: claimable, in the order of publishing
---   priority  sorted set: claimable, too.  Score: minus the priority, so those
---             below 0 come before the list and the others after it; or, for
---             messages of a tick, the tick minus 2^52, so they come first
---   delayed   sorted set: not claimable yet.  Score: the unix milliseconds
---             when it is due; 2^50 + the tick that it waits for; 2^52 + 52 bits
---             of its group's hash, while others of the group are before it
---   locks     hash: 'g' + 13 hex digits of a group's hash: the id of its
---             message that is not in line; 'k' + a key: the id of the message
---             that has it, a blank, and 'queued', 'done', or the unix
---             milliseconds until which it is kept.  Behind either come a blank
---             and when it was taken, or refreshed, in unix microseconds; and of
---             a delayed message, a blank and when it is due.
---             'e' and 't': no message that waits expires before this time, or
---             has a last tick below this; 'E' and 'T': the same of those that
---             were there when a cleaner began to look
+--   priority  sorted set: claimable before the list, with a score below 0, or after it
+--   delayed   sorted set: not claimable yet, or in line for the group
+--   locks     hash: who holds which group or key, and when messages are too late
 --   clock     the tick, a number
---   results   a prefix: with an id, the key of its result; by itself, a key
---             that exists once anybody has waited for a result
+--   results   a prefix: with an id, the key of its result; by itself, a key that exists
+--             once anybody has waited for a result
 --
--- Members of the sorted sets are 32 bytes that give the order among equal
--- scores, then the element.
+-- Members of the sorted sets are 32 bytes that give the order among equal scores, then the
+-- element.
 
 -- include leaving
 

@@ -1,15 +1,11 @@
 -- Messages in the layout of RSMQ.
 --
--- A queue's keys are four, in this order:
+-- A queue's keys are four, in this order; mq-rsmq(7) says what is in each:
 --
---   z  sorted set: its messages' ids; score: when it can be received, unix milliseconds
---   h  hash: vt, delay, maxsize, created, modified, totalsent, totalrecv; and of each
---      message ID, its body, ID:rc, how often it was received, and ID:fr, when it was
---      first, unix milliseconds
---   x  hash, ours: of a message that has more headers than its id, those: the members
---      of a JSON object, without its braces
---   d  hash, ours: of a message that waits on purpose for another run, its last
---      receive; it waits until somebody receives it, who need not know of this
+--   z  sorted set: its messages' ids, by when each can be received, unix milliseconds
+--   h  hash: its attributes and totals, and of each message ID, the body, ID:rc and ID:fr
+--   x  hash, ours: of a message with more headers than its id, those: JSON without braces
+--   d  hash, ours: of a message that waits on purpose for another run, its last receive
 --
 -- To our programs a message is what it would be in the layout of rmq: a header with its
 -- id and the number of runs before this one, and the body.
