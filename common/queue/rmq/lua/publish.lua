@@ -84,57 +84,40 @@ if shared then
   note_late(q, shared)
 end
 
--- Messages that only have to be put somewhere: they are cheaper together.
-local batch, size, target = {}, 0, nil
+-- Where messages go that hold nothing, the score as text: all that are alike, and of
+-- others those that ask for nothing.
+local target, score = q.delayed, due
+if due <= now then
+  target, score = place_of(q, shared, tick)
+end
+score = score and string.format('%.0f', score)
+
+-- They are cheaper together.
+local batch, size = {}, 0
 
 local function flush()
   if size > 0 then
-    call(target == q.ready and 'LPUSH' or 'ZADD', target,
-      unpack(batch, 1, size))
+    call(score and 'ZADD' or 'LPUSH', target, unpack(batch, 1, size))
     size = 0
   end
 end
 
-local function add(key, member, score)
-  if key ~= target or size >= 400 then
+-- The order of those that are delayed for a time is given by the 32 bytes ahead of them.
+local function add(arg, front)
+  if size >= 400 then
     flush()
-    target = key
   end
   if score then
     size = size + 1
     batch[size] = score
   end
+  local element = (ahead == 0 or due > now) and arg or arg:sub(33)
+  if score and due <= now then
+    element = (front and front .. arg:sub(id_at, id_at + 24) or in_order())
+      .. element
+  end
   size = size + 1
-  batch[size] = member
-end
-
--- Where messages such as w belong: the key, and the score as text, if any.
-local function place_of(w)
-  if due > now then
-    return q.delayed, string.format('%.0f', due)
-  elseif w and w.tick and w.tick > tick then
-    return q.delayed, string.format('%.0f', AT_TICK + w.tick)
-  elseif w and w.tick then
-    return q.priority, string.format('%.0f', TICKS + w.tick)
-  elseif w and w.priority ~= 0 then
-    return q.priority, string.format('%.0f', -w.priority)
-  end
-  return q.ready
-end
-
--- The same for what is put there.  The order of those that are delayed for a time is
--- given by the 32 bytes ahead of them.
-local function member_of(arg, key, front)
-  if due > now then
-    return arg
-  end
-  local element = ahead == 0 and arg or arg:sub(33)
-  if key == q.ready then
-    return element
-  elseif front then
-    return front .. arg:sub(id_at, id_at + 24) .. element
-  end
-  return in_order() .. element
+  batch[size] = element
 end
 
 -- All ask for the same, and hold nothing: one command puts them there.  Returns how
@@ -148,16 +131,15 @@ local function publish_together()
   if room then
     last = math.max(FIRST - 1, math.min(last, FIRST - 1 + room))
   end
-  local key, score = place_of(w)
   if last < FIRST then
     return 0, 'f'
   elseif not score and ahead == 0 then
-    call('LPUSH', key, unpack(ARGV, FIRST, last))
+    call('LPUSH', target, unpack(ARGV, FIRST, last))
     return last - FIRST + 1, 'f'
   end
   local front = w and w.tick and in_tick(w):sub(1, 7)
   for i = FIRST, last do
-    add(key, member_of(ARGV[i], key, front), score)
+    add(ARGV[i], front)
   end
   flush()
   return last - FIRST + 1, 'f'
@@ -226,8 +208,7 @@ local function publish(arg)
   if w then
     admit(q, element, w, due, arg:sub(1, 32))
   else
-    local key, score = place_of(w)
-    add(key, member_of(arg, key), score)
+    add(arg)
   end
   return 'a'
 end

@@ -76,25 +76,29 @@ local function copied(element, w)
   return element, options(element)
 end
 
--- Puts a message into a sorted set by its tick, beside one with the same id.
-local function place_by_tick(key, score, element, w)
-  if call('ZADD', key, 'NX', score, in_tick(w) .. element) == 0 then
-    element = copied(element, w)
-    call('ZADD', key, score, in_tick(w, true) .. element)
+-- Where a message belongs that waits for no time: the key, and its score in a set.
+-- tick: the clock's, if the message asks for one.
+local function place_of(q, w, tick)
+  if w and w.tick and w.tick > tick then
+    return q.delayed, AT_TICK + w.tick
+  elseif w and w.tick then
+    return q.priority, TICKS + w.tick
+  elseif w and w.priority ~= 0 then
+    return q.priority, -w.priority
   end
+  return q.ready
 end
 
--- Whose time it is, to where it is claimed from.
 local function place(q, element, w, first)
-  if w and w.tick and w.tick > clock(q) then
-    place_by_tick(q.delayed, AT_TICK + w.tick, element, w)
-  elseif w and w.tick then
-    place_by_tick(q.priority, TICKS + w.tick, element, w)
-  elseif w and w.priority ~= 0 then
-    call('ZADD', q.priority, -w.priority,
-      (first and in_front() or in_order()) .. element)
-  else
-    call(first and 'RPUSH' or 'LPUSH', q.ready, element)
+  local key, score = place_of(q, w, w and w.tick and clock(q))
+  if not score then
+    call(first and 'RPUSH' or 'LPUSH', key, element)
+  elseif not w.tick then
+    call('ZADD', key, score, (first and in_front() or in_order()) .. element)
+  elseif call('ZADD', key, 'NX', score, in_tick(w) .. element) == 0 then
+    -- Beside one with the same id.
+    element = copied(element, w)
+    call('ZADD', key, score, in_tick(w, true) .. element)
   end
 end
 
