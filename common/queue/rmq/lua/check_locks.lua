@@ -33,12 +33,8 @@ local dry, tombstone = ARGV[4] == '1', ARGV[5]
 local key = unacked or q[where]
 local is_list = where == 'ready' or where == 'unacked'
 local tick = clock(q)
-local work, missing, expires, last_tick = 1000, 0, nil, nil
+local work, missing, expires, last_tick = 1000, 0, math.huge, math.huge
 local ids = {}
-
-local function lower(a, b)
-  return not a and b or b and math.min(a, b) or a
-end
 
 -- The error of an earlier run, if there is one, makes room for this one.
 local function with_error(element, why)
@@ -85,8 +81,8 @@ local function see(element, place, in_line)
     places[#places + 1] = place
     return work <= 0
   elseif where ~= 'unacked' then
-    expires = lower(expires, w.expires)
-    last_tick = lower(last_tick, w.last_tick)
+    expires = math.min(expires, w.expires or math.huge)
+    last_tick = math.min(last_tick, w.last_tick or math.huge)
   end
   if w.line and not in_line
       and call('HEXISTS', q.locks, 'g' .. w.line) == 0 then
@@ -133,7 +129,7 @@ if not dry then
   call('LTRIM', q.ready, 0, -1)
 end
 -- How many are behind the walk, and how many follow.
-local from, passed = nil, 0
+local from
 if is_list then
   from = locate(key, tonumber(at), 500, 262144, function(element)
     return redis.sha1hex(element) == sign
@@ -143,15 +139,10 @@ else
 end
 local left = call(is_list and 'LLEN' or 'ZCARD', key) - from
 
-local looked = go_through(left, function(behind, n)
+local range = not is_list and 'ZREVRANGE'
+local looked = go_through(key, range, from, left, function(element, score, n)
   if is_list then
-    return list_slice(key, from + behind, n)
-  end
-  return set_slice('ZREVRANGE', key, from + behind, from + behind + n - 1)
-end, function(element, score)
-  passed = passed + 1
-  if is_list then
-    return see(element, -from - passed)
+    return see(element, -from - n)
   end
   at, sign = score, element:sub(1, 32)
   return see(element:sub(33), element,
@@ -169,7 +160,7 @@ if is_list then
 end
 
 local function text(n)
-  return n and string.format('%.0f', n) or ''
+  return n < math.huge and string.format('%.0f', n) or ''
 end
 
 local reply = { left > looked and 1 or 0, #found, missing, text(expires),

@@ -74,13 +74,6 @@ local function read(max, room, needle)
   local reply, last = { from, 0, 0, 0 }, nil
   local left, first = count() - from, in_set and from + base() or from
 
-  local function fetch(looked, n)
-    if in_set then
-      return set_slice('ZRANGE', key, first + looked, first + looked + n - 1)
-    end
-    return list_slice(key, first + looked, n)
-  end
-
   local function see(element, its)
     last, score, room = element, its, room - #element
     if needle == '' or element:find(needle, in_set and 33 or 1, true) then
@@ -90,7 +83,8 @@ local function read(max, room, needle)
     return room <= 0
   end
 
-  reply[2] = go_through(math.min(max, left), fetch, see)
+  reply[2] =
+    go_through(key, in_set and 'ZRANGE', first, math.min(max, left), see)
   reply[3] = left - reply[2]
   if last and in_set then
     reply[4] = score .. ' ' .. last
@@ -100,12 +94,24 @@ local function read(max, room, needle)
   return reply
 end
 
-local function find_in_list(span)
+-- Those that are still there, and their places: in a set, the members.
+local function find(how)
   local wanted, found, places = {}, {}, {}
+  local stay = how == 'move' and not leaves(q, to)
+  if in_set then
+    for i = 5, #ARGV do
+      local at = tonumber(call('ZSCORE', key, ARGV[i]))
+      if at and (not stay or at < IN_LINE) then
+        places[#places + 1] = ARGV[i]
+        found[#found + 1] = ARGV[i]:sub(33)
+      end
+    end
+    return found, places
+  end
   for i = 7, #ARGV do
     wanted[ARGV[i]] = (wanted[ARGV[i]] or 0) + 1
   end
-  span = math.min(span, from)
+  local span = math.min(tonumber(ARGV[5]), from)
   local slice = span > 0 and list_slice(key, from - span, span) or {}
   for i = 1, #slice do
     local n = wanted[slice[i]] or 0
@@ -116,22 +122,6 @@ local function find_in_list(span)
     end
   end
   return found, places
-end
-
--- Those that are still there, and their places: in a set, the members.
-local function find(how)
-  if not in_set then
-    return find_in_list(tonumber(ARGV[5]))
-  end
-  local found, members, stay = {}, {}, how == 'move' and not leaves(q, to)
-  for i = 5, #ARGV do
-    local at = tonumber(call('ZSCORE', key, ARGV[i]))
-    if at and (not stay or at < IN_LINE) then
-      members[#members + 1] = ARGV[i]
-      found[#found + 1] = ARGV[i]:sub(33)
-    end
-  end
-  return found, members
 end
 
 local function stopwatch()
@@ -165,16 +155,16 @@ local function take_found(how, found, places)
   local moves = how == 'move' or how == 'fresh'
   local new, w, asking = all_options(found, how == 'fresh')
   local plain = asking == 0 and not departure
+  local before = plain or in_set
   local own = how == 'move' and not leaves(q, to)
   if not plain then
     be_sure(q, to, moves)
   elseif moves then
     -- Changes nothing and needs no memory; see claim.lua.
     call('LTRIM', to.ready, 0, -1)
-    call('LPUSH', to.ready, unpack(new))
   end
-  if in_set and moves and not plain then
-    arrive_all(to, new, w, own, false, true)
+  if moves and before then
+    arrive_all(to, new, w, own, false, in_set)
   end
   local took, refused = remove(found, places)
   if refused and plain and moves then
@@ -187,7 +177,7 @@ local function take_found(how, found, places)
     make_known(to, queues)
   end
   local start = in_set and now_us or not plain and stopwatch()
-  if not in_set and moves and not plain then
+  if moves and not before then
     arrive_all(to, new, w, own)
   end
   -- A rejected message holds nothing, though another one with its id may.
@@ -206,12 +196,9 @@ local function new_anchor(same)
     return same and 0 or from > 0 and call('LINDEX', key, -from) or ''
   end
   local at = base() + from - 1
-  local last, scores = {}, {}
-  if from > 0 then
-    last, scores = set_slice('ZRANGE', key, at, at)
-  end
+  local last = from > 0 and call('ZRANGE', key, at, at, 'WITHSCORES') or {}
   from = last[1] and from or 0
-  return last[1] and scores[1] .. ' ' .. last[1] or ''
+  return last[1] and last[2] .. ' ' .. last[1] or ''
 end
 
 local function take(how)

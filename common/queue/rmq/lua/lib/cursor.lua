@@ -2,24 +2,6 @@
 
 -- include sets
 
--- Looks at up to max, and at no more once see(one, its score) is true: how many.
--- fetch(looked, n) has the next n, and in a set their scores.  A slice has few at
--- first, and never many: nobody knows how long the next ones are.
-local function go_through(max, fetch, see)
-  local looked, size = 0, 1
-  while looked < max do
-    local part, scores = fetch(looked, math.min(size, max - looked))
-    for i = 1, #part do
-      looked = looked + 1
-      if see(part[i], scores and scores[i]) then
-        return looked
-      end
-    end
-    size = math.min(2 * size, 32)
-  end
-  return looked
-end
-
 -- The next n of a list when so many are behind the walk, which begins at its right end.
 local function list_slice(key, behind, n)
   local part, turned = call('LRANGE', key, -behind - n, -behind - 1), {}
@@ -27,6 +9,30 @@ local function list_slice(key, behind, n)
     turned[#turned + 1] = part[i]
   end
   return turned
+end
+
+-- Looks at up to max when `behind` are behind the walk, and at no more once see(one, its
+-- score, its number) is true: how many.  range: of a set, as for set_slice(); false: of a
+-- list.  A slice has few at first, and never many: nobody knows how long the next ones are.
+local function go_through(key, range, behind, max, see)
+  local looked, size = 0, 1
+  while looked < max do
+    local first, n = behind + looked, math.min(size, max - looked)
+    local part, scores
+    if range then
+      part, scores = set_slice(range, key, first, first + n - 1)
+    else
+      part = list_slice(key, first, n)
+    end
+    for i = 1, #part do
+      looked = looked + 1
+      if see(part[i], scores and scores[i], looked) then
+        return looked
+      end
+    end
+    size = math.min(2 * size, 32)
+  end
+  return looked
 end
 
 -- How many are behind a walk through a list, when `behind` were, the last of which
