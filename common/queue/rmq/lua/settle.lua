@@ -126,12 +126,11 @@ else
     end
     admit(to, moved, v, 0, ARGV[6])
   elseif how == 'again' and ms > 0 then
-    if v then
-      refresh_locks(q, v)
-    end
+    refresh_locks(q, v)
     call('ZADD', q.delayed, now + ms, ARGV[6] .. moved)
   else
-    put_back(q, moved, v, how == 'front')
+    refresh_locks(q, v)
+    place(q, moved, v, how == 'front')
   end
   remove(unacked, element, 1)
   make_known(to or q, queues)

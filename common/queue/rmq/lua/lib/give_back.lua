@@ -3,7 +3,8 @@
 -- Back to the front of its kind.  A key that was kept until its message ran is
 -- kept again.
 local function give_back(q, element, w)
-  put_back(q, element, w, true)
+  refresh_locks(q, w)
+  place(q, element, w, true)
   if w and w.key and w.unique == 'queued' then
     lock(q, w)
   end

@@ -25,7 +25,7 @@ local function make_known(q, queues)
   end
 end
 
--- Checks the rights for put_back() and lock().
+-- Checks the rights for refresh_locks(), place() and lock().
 local function need_admit(q)
   need(q.locks, 'GET', 'HGET', 'HSET', 'HDEL', 'ZADD', 'LPUSH', 'RPUSH')
 end
@@ -37,21 +37,26 @@ local function take_key(q, key, id, till, due)
 end
 
 -- No walk for messages that are too late begins before one may be.
-local function note_late(q, w)
-  local function note(field, at)
-    local known = at and tonumber(call('HGET', q.locks, field) or nil)
-    if at and not (known and known <= at) then
-      call('HSET', q.locks, field, string.format('%.0f', at))
-    end
+local function note_bound(q, field, at)
+  local known = at and tonumber(call('HGET', q.locks, field) or nil)
+  if at and not (known and known <= at) then
+    call('HSET', q.locks, field, string.format('%.0f', at))
   end
-  note('e', w.expires)
-  note('t', w.last_tick)
+end
+
+local function note_late(q, w)
+  note_bound(q, 'e', w.expires)
+  note_bound(q, 't', w.last_tick)
 end
 
 -- Messages go from delayed to ready to unacked.  The locks of one that goes the
 -- other way are written anew: a repair, whose walk may have missed it, sees by
--- that that it must not let go of them; see check_locks.lua.
+-- that that it must not let go of them; see check_locks.lua.  Before the message is
+-- placed: a refusal has moved nothing then.
 local function refresh_locks(q, w)
+  if not w then
+    return
+  end
   note_late(q, w)
   if own(q, 'g', w.line, w) then
     take_group(q, w.line, w.id)
@@ -71,15 +76,6 @@ local function is_copy(q, w)
     held = held and not tonumber(mode(held))
   end
   return held
-end
-
--- Places what comes back from a consumer.  That comes last: what is refused before
--- it has moved nothing.
-local function put_back(q, element, w, first)
-  if w then
-    refresh_locks(q, w)
-  end
-  place(q, element, w, first)
 end
 
 -- Whether a message may belong into the sorted set: much cheaper than options().
