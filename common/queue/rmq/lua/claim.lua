@@ -59,7 +59,7 @@ end
 local SMALL = 512
 local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
 local spare, lacks = tonumber(ARGV[9]) or math.huge, false
-local reply, wait = { -1, 0, now, 0 }, -1
+local wait = -1
 local bucket = bucket_of(rate, ARGV[3], ARGV[4])
 if bucket then
   max = math.min(max, math.floor(bucket.tokens))
@@ -67,6 +67,7 @@ end
 
 local sorted = call('EXISTS', q.priority) == 1
 local tick = clock(q)
+local reply = { -1, 0, now, tick }
 
 -- When the next one that waits for a time is due.
 local function first_timed()
@@ -225,7 +226,6 @@ reply[2] = role(waits, took, took >= tonumber(ARGV[1]) or room <= 0, function()
 end)
 
 -- Each of these commands has passed before.
-reply[4] = tick
 if due then
   timed = first_timed()
 end

@@ -19,12 +19,8 @@ local max, room = tonumber(ARGV[3]), tonumber(ARGV[4])
 -- Of more than these, any are read first: to sort all would take too long.
 local SORTED = 1000
 
-local all
-if to == '' and call('HLEN', key) > SORTED then
-  all = call('HRANDFIELD', key, SORTED)
-else
-  all = call('HKEYS', key)
-end
+local all = to == '' and call('HLEN', key) > SORTED
+  and call('HRANDFIELD', key, SORTED) or call('HKEYS', key)
 local fields = {}
 for i = 1, #all do
   if all[i] > after and (to == '' or all[i]:match('^%S+ %a+ (.*)$') == to) then
