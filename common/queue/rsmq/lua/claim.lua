@@ -113,7 +113,7 @@ while count < max + 4 and room > 0 do
   if n > 0 then
     call('HSET', held, unpack(ours))
     call('PEXPIRE', held, int(lease_ms))
-    add_up(q.h, 'totalrecv', n)
+    redis.pcall('HINCRBY', q.h, 'totalrecv', n)
   end
   if s > 0 then
     call('ZADD', q.z, unpack(scores))

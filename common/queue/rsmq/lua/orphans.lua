@@ -17,7 +17,6 @@
 local q = queue_keys(1)
 local which, cursor, dry = ARGV[1], ARGV[2], ARGV[3] == '1'
 local removed, adopted = 0, 0
-local A_MINUTE = 60000
 
 local function is_there(id)
   return call('ZSCORE', q.z, id) or call('HEXISTS', q.h, id) == 1
@@ -35,7 +34,7 @@ local function look_at_field(field)
   local sent_ms = told_by(field)
   if call('ZSCORE', q.z, field) then
     return
-  elseif sent_ms and sent_ms < now - A_MINUTE then
+  elseif sent_ms and sent_ms < now - 60000 then
     if not dry then
       call('ZADD', q.z, int(sent(field)), field)
     end

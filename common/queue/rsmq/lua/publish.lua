@@ -59,7 +59,7 @@ end
 
 local limits = limits_of(ARGV[4], ARGV[5], ARGV[6], ARGV[7], settings)
 local limited = table.concat(limits) ~= ''
-local there, seen, full = 0, {}, false
+local there, seen = 0, {}
 if limited then
   there = call('ZCOUNT', q.z, '-inf', int(now))
   if due > now then
@@ -74,11 +74,8 @@ local function verdict_of(i, id)
     return 't'
   elseif not is_new and (seen[id] or call('HEXISTS', q.h, id) == 1) then
     return 'd'
-  elseif max and there >= max then
-    full = true
-    return 'f'
   end
-  return 'a'
+  return max and there >= max and 'f' or 'a'
 end
 
 local reply, count, accepted = {}, 0, 0
@@ -87,7 +84,7 @@ for first = FIRST, #ARGV, ARGS * CHUNK do
   local scores, bodies, extras, waiting, n = {}, {}, {}, {}, 0
   for i = first, math.min(first + ARGS * CHUNK - 1, #ARGV), ARGS do
     local id, priority = ARGV[i], ARGV[i + 2]
-    local verdict = full and 'f' or verdict_of(i, id)
+    local verdict = reply[count] == 'f' and 'f' or verdict_of(i, id)
     count = count + 1
     reply[count] = verdict
     if verdict == 'a' then
@@ -127,7 +124,7 @@ for first = FIRST, #ARGV, ARGS * CHUNK do
   end
 end
 if accepted > 0 then
-  add_up(q.h, 'totalsent', accepted)
+  redis.pcall('HINCRBY', q.h, 'totalsent', accepted)
   -- Whatever is there: the messages are more important than the list of names,
   -- and than their number.
   redis.pcall('SADD', names, ARGV[1])

@@ -46,14 +46,6 @@ end
 -- HDEL needs no memory; see claim.lua.
 call('HDEL', held, id)
 
--- The id of a copy, of the same age, and its headers.
-local function copied(extra)
-  local old = extra:find('"Mq-Copy-Of"', 1, true) and ''
-    or ',"Mq-Copy-Of":["' .. shown_as(id) .. '"]'
-  return id:sub(1, 10) .. redis.sha1hex(id .. now_us):sub(1, 22),
-    extra == '' and old:sub(2) or extra .. old
-end
-
 local new_extra = ARGV[3] == '1' and ARGV[4]
 
 if verb == 'ack' then
@@ -75,12 +67,16 @@ else
   local attributes = call('HMGET', q.h, 'vt', 'maxsize')
   local extra, new = new_extra or call('HGET', q.x, id) or '', id
   if call('HEXISTS', to.h, id) == 1 or call('ZSCORE', to.z, id) then
-    new, extra = copied(extra)
+    -- A copy has another id, of the same age.
+    local old = extra:find('"Mq-Copy-Of"', 1, true) and ''
+      or ',"Mq-Copy-Of":["' .. shown_as(id) .. '"]'
+    new = id:sub(1, 10) .. redis.sha1hex(id .. now_us):sub(1, 22)
+    extra = extra == '' and old:sub(2) or extra .. old
   end
   create(to.h, names, ARGV[6], attributes[1], 0, attributes[2])
   call('HSET', to.h, new, call('HGET', q.h, id))
   call('ZADD', to.z, score_since(now, extra), new)
-  add_up(to.h, 'totalsent', 1)
+  redis.pcall('HINCRBY', to.h, 'totalsent', 1)
   if extra ~= '' then
     call('HSET', to.x, new, extra)
   end

@@ -49,15 +49,10 @@ local function create(h, names, name, vt, delay, maxsize)
   call('SADD', names, name)
 end
 
--- A count that anybody may have written; nil: it is none.
+-- A count that anybody may have written; nil: it is none.  Those that are added to may
+-- be refused: messages are more important than their counts.
 local function whole(text)
   return text and #text < 16 and text:find('^%d+$') and tonumber(text) or nil
-end
-
--- A counter that is no number stays as it is: messages are more important than
--- their counts.
-local function add_up(h, total, n)
-  redis.pcall('HINCRBY', h, total, n)
 end
 
 -- Each is in front of all those of the ones below it.

@@ -43,7 +43,7 @@ local function hand_over(q, to, m, runs, is_back)
   end
   call('ZADD', to.z, score_since(now, m.extra), m.id)
   if not is_back then
-    add_up(to.h, 'totalsent', 1)
+    redis.pcall('HINCRBY', to.h, 'totalsent', 1)
   end
   forget(q, { m.id })
   return true
