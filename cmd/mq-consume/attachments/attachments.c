@@ -103,25 +103,6 @@ run_keeper(const struct attached *a)
 	_exit(0);
 }
 
-/* Nobody's child, or the command would have one that it does not know of. */
-static bool
-start_keeper(const struct attached *a)
-{
-	pid_t pid = fork();
-	int status = -1;
-
-	if (pid == 0) {
-		setsid();
-		pid = fork();
-		if (pid == 0)
-			run_keeper(a);
-		_exit(pid == -1);
-	}
-	while (pid != -1 && waitpid(pid, &status, 0) == -1 && errno == EINTR)
-		;
-	return status == 0;
-}
-
 /* --- fetching --------------------------------------------------------------- */
 
 /* One line on a descriptor of the worker. */
@@ -145,9 +126,21 @@ attachments_fetch(void *attached)
 	const struct attached *a = attached;
 	struct mq_buf why = {0};
 	struct mq_redis r;
-	int dir, rv = -1;
+	int dir, status = -1, rv = -1;
+	pid_t keeper = fork();
 
-	if (!start_keeper(a)) {
+	/* Nobody's child, or the command would have one that it does not know of. */
+	if (keeper == 0) {
+		setsid();
+		keeper = fork();
+		if (keeper == 0)
+			run_keeper(a);
+		_exit(keeper == -1);
+	}
+	while (
+	    keeper != -1 && waitpid(keeper, &status, 0) == -1 && errno == EINTR)
+		;
+	if (status != 0) {
 		mq_buf_addstr(&why, "no process to keep them");
 	} else if ((dir = open(a->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) ==
 	    -1) {
