@@ -61,10 +61,6 @@ struct mq_worker_setup {
  */
 int mq_worker_prepare(struct mq_worker_setup *);
 
-/* Raises the limit of descriptors of this process to n, as far as that is allowed.  Can
- * be called again, for more. */
-void mq_worker_limits(int n);
-
 struct mq_worker {
 	const char *path; /* what to execute */
 	char *const *argv;

@@ -47,19 +47,6 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 	return getrlimit(RLIMIT_CORE, &setup->core);
 }
 
-void
-mq_worker_limits(int n)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) == -1 ||
-	    files.rlim_cur >= (rlim_t)n)
-		return;
-	files.rlim_cur =
-	    (rlim_t)n < files.rlim_max ? (rlim_t)n : files.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &files);
-}
-
 int
 mq_worker_payload(const void *p, size_t n)
 {

@@ -1,5 +1,6 @@
 #include "process.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <ctype.h>
@@ -452,8 +453,14 @@ process_allow(struct process *p, int slots)
 {
 	/* Each slot has pipes for input, verbs, answers with both ends, and output,
 	 * with temporary files.  Others do not depend on the options. */
-	mq_worker_limits(
-	    8 * slots + p->opt->queue_count + OUTPUTS_LINGERING_MAX + 128);
+	rlim_t n = (rlim_t)(8 * slots + p->opt->queue_count +
+	    OUTPUTS_LINGERING_MAX + 128);
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) == -1 || files.rlim_cur >= n)
+		return;
+	files.rlim_cur = n < files.rlim_max ? n : files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 
 void

@@ -277,7 +277,8 @@ struct run {
 /* Takes standard error, and finds the command, if any; ends the program if that
  * fails. */
 void process_init(struct process *);
-/* So many runs at a time are to have their descriptors. */
+/* So many runs at a time are to have their descriptors, as far as that is allowed.  Can be
+ * called again, for more. */
 void process_allow(struct process *, int slots);
 
 /* To be called last: waits until standard error has taken all output. */
