@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include <ev.h>

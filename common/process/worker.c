@@ -84,9 +84,10 @@ exec_worker(const struct mq_worker *w, const char **shell)
  * handler of ours runs in here. */
 static int
 become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
-    const char **shell, const sigset_t *mask)
+    const char **shell)
 {
 	const struct sigaction dfl = {.sa_handler = SIG_DFL};
+	sigset_t all;
 	int sig;
 
 	for (sig = 1; sig < NSIG; sig++)
@@ -107,7 +108,8 @@ become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
 		return errno;
 	setrlimit(RLIMIT_NOFILE, &setup->files);
 	setrlimit(RLIMIT_CORE, &setup->core);
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	sigfillset(&all);
+	sigprocmask(SIG_UNBLOCK, &all, NULL);
 	return w->before != NULL ? 0 : exec_worker(w, shell);
 }
 
@@ -115,7 +117,7 @@ become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
  * parent would write into what is shared with it. */
 static _Noreturn void
 prepare_and_become(const struct mq_worker_setup *setup,
-    const struct mq_worker *w, const char **shell, const sigset_t *mask)
+    const struct mq_worker *w, const char **shell)
 {
 	struct sigaction sa;
 	int sig, status, error;
@@ -123,7 +125,7 @@ prepare_and_become(const struct mq_worker_setup *setup,
 	for (sig = 1; sig < NSIG; sig++)
 		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler != SIG_IGN)
 			signal(sig, SIG_DFL);
-	error = become_worker(setup, w, shell, mask);
+	error = become_worker(setup, w, shell);
 	if (error == 0) {
 		signal(SIGPIPE, SIG_IGN);
 		status = w->before(w->arg);
@@ -141,7 +143,7 @@ pid_t
 mq_worker_start(const struct mq_worker_setup *setup, const struct mq_worker *w)
 {
 	volatile int failure = 0;
-	sigset_t all, none, old;
+	sigset_t all, old;
 	const char **shell;
 	size_t n = 0;
 	pid_t pid;
@@ -154,18 +156,17 @@ mq_worker_start(const struct mq_worker_setup *setup, const struct mq_worker *w)
 	if (n > 1)
 		memcpy(shell + 2, w->argv + 1, (n - 1) * sizeof(*shell));
 	sigfillset(&all);
-	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	if (w->before != NULL) {
 		/* Nobody hears later what execve(2) says. */
 		pid = access(w->path, X_OK) == -1 ? -1 : fork();
 		if (pid == 0)
-			prepare_and_become(setup, w, shell, &none);
+			prepare_and_become(setup, w, shell);
 	} else {
 		pid = vfork();
 	}
 	if (pid == 0) {
-		failure = become_worker(setup, w, shell, &none);
+		failure = become_worker(setup, w, shell);
 		_exit(127);
 	}
 	if (pid == -1)

@@ -82,11 +82,9 @@ run_keeper(const struct attached *a)
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
 	(void)dup2(a->keeper, 0);
-	(void)dup2(null, 1);
-	(void)dup2(null, 2);
-	(void)dup2(null, 3);
-	(void)dup2(null, 4);
-	for (i = 5; mq_close_from(5, 0) == -1 && i < 65536; i++)
+	for (i = 1; i < 5; i++)
+		(void)dup2(null, (int)i);
+	for (; mq_close_from(5, 0) == -1 && i < 65536; i++)
 		close((int)i);
 	if (chdir("/") == -1)
 		_exit(1);

@@ -108,11 +108,10 @@ spill_add(struct spill *s, const void *p, size_t n)
 
 /* --- writing ------------------------------------------------------------- */
 
+/* The most bytes that wait; or, if all do, when no more runs start. */
 #define WAIT_MAX  ((size_t)1 << 20)
 #define LAST_WAIT 5000 /* milliseconds */
-/* Bytes that wait when no more runs start. */
-#define CLOGGED ((size_t)1 << 20)
-#define CHUNK	((size_t)64 << 10)
+#define CHUNK	  ((size_t)64 << 10)
 /* Chunks that are written before others have their turn. */
 #define CHUNKS_AT_ONCE 64
 /* Erases from the cursor to the end of the line. */
@@ -247,7 +246,7 @@ count_waiting(const struct target *t)
 bool
 target_clogged(const struct target *t)
 {
-	return !is_live(t) && count_waiting(t) >= CLOGGED;
+	return !is_live(t) && count_waiting(t) >= WAIT_MAX;
 }
 
 /* Appends to the last piece if that stays in memory, else begins another one. */
