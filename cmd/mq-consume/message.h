@@ -30,7 +30,6 @@ enum message_line {
 	MESSAGE_LINES
 };
 
-struct outbox;
 struct slot;
 
 struct message {
@@ -83,7 +82,6 @@ struct message {
 	size_t start, end; /* its place in the input, or output */
 
 	/* For the outbox. */
-	struct outbox *outbox; /* the sender */
 	enum message_line in_line;
 	bool alone;	/* its outcome is sent by itself */
 	bool in_flight; /* sent, and not answered yet */

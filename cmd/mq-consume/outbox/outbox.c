@@ -193,26 +193,14 @@ take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
 		take_settled(o, m, (enum mq_settled)how);
 }
 
+/* If somebody has taken some of several, each finds out for itself. */
 static void
 on_settled(void *arg, const struct mq_answer *answer, long long how)
-{
-	struct message *m = arg;
-	struct outbox *o = m->outbox;
-	bool ended = answer != NULL || m->lost;
-
-	take_answer(o, m, answer, how, false);
-	if (ended)
-		tell(o, FACT_WAKE);
-}
-
-/* If somebody has taken some of them, each finds out for itself. */
-static void
-on_settled_together(void *arg, const struct mq_answer *answer, long long how)
 {
 	struct batch *b = arg;
 	struct outbox *o = b->outbox;
 	bool good = mq_answer_good(answer);
-	bool one_by_one = good && how != MQ_SETTLED;
+	bool one_by_one = good && how != MQ_SETTLED && b->n > 1;
 	int i;
 
 	if (b->oldest && (!good || one_by_one))
@@ -284,6 +272,7 @@ send_alone(struct outbox *o, struct message *m)
 	struct mq_result result;
 	struct mq_notice notice = {.queue = NULL};
 	struct mq_settlement how;
+	struct batch *b;
 
 	/* Without room at the server, the next tick tries again. */
 	if (bytes > 0 && !o->has_room(o->arg, bytes)) {
@@ -299,8 +288,9 @@ send_alone(struct outbox *o, struct message *m)
 		    on_paused, &o->queues[m->queue]);
 	}
 	note_sent(o, m);
-	m->outbox = o;
-	mq_consumer_settle(o->server, m->queue, &how, 1, on_settled, m);
+	b = make_batch(o, 1);
+	b->m[b->n++] = m;
+	mq_consumer_settle(o->server, m->queue, &how, 1, on_settled, b);
 	mq_buf_free(&notice.element);
 }
 
@@ -381,7 +371,7 @@ send_equal_of(struct outbox *o, int queue)
 		describe_settlement(o, b->m[i], &how[i]);
 		note_sent(o, b->m[i]);
 	}
-	mq_consumer_settle(o->server, queue, how, b->n, on_settled_together, b);
+	mq_consumer_settle(o->server, queue, how, b->n, on_settled, b);
 }
 
 /* Sends what waits for equal messages, where none of them is under way. */
@@ -479,8 +469,7 @@ send_acks_of(struct outbox *o, int queue, bool all)
 		}
 		mq_id_make(o->ids, 0, acks.unique);
 		b->oldest = true;
-		mq_consumer_ack_oldest(
-		    o->server, queue, &acks, on_settled_together, b);
+		mq_consumer_ack_oldest(o->server, queue, &acks, on_settled, b);
 	}
 	free(places);
 	free(elements);
