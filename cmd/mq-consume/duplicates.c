@@ -49,17 +49,10 @@ set_down(struct remote *r, const char *why)
 static find_found on_found;
 
 static void
-on_refused(void *arg, const char *error)
-{
-	(void)arg;
-	mq_say("%s", error);
-}
-
-static void
 connect_remote(struct remote *r)
 {
 	static const struct mq_async_events events = {
-	    .down = on_found, .refused = on_refused};
+	    .down = on_found, .refused = session_refused};
 	const char *why;
 
 	r->async = (struct mq_async){

@@ -28,7 +28,7 @@
 int engine_run(const struct options *, struct mq_server *,
     struct mq_worker_setup *, struct service *, bool make);
 
-/* --- for engine.c, facts.c, questions.c and bar.c only ------------------------ */
+/* --- for engine.c, facts.c and bar.c only -------------------------------------- */
 
 struct bar {
 	double began; /* monotonic time */
@@ -66,14 +66,12 @@ void engine_listen(struct engine *);
 /* Gives back the messages held of a queue, or of all (-1); at_once: each by itself. */
 void engine_give_back(struct engine *, int queue, bool at_once);
 /* Whether no module has a message, and no claim is under way. */
-bool engine_has_nothing(const struct engine *);
-
-/* The server has answered which messages of a queue it holds for us. */
-void engine_compare(struct engine *, int queue, struct mq_held *);
-/* Once a second; all: also of the queues of which we have no message. */
-void engine_count_held(struct engine *, bool all);
-/* Looks whether an operator wants a run of a queue stopped; -1: of all with runs. */
-void engine_look_for_stops(struct engine *, int queue);
+static inline bool
+engine_has_nothing(const struct engine *e)
+{
+	return TAILQ_EMPTY(&e->inbox.all) && !e->inbox.claiming &&
+	    !executor_owes(&e->executor);
+}
 
 /* The bar of --drain. */
 void bar_init(struct engine *);

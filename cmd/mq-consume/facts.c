@@ -1,14 +1,18 @@
 /*
- * What follows from the facts that modules tell, and what they ask.
+ * What follows from the facts that modules tell, and what they ask; and what the server is
+ * asked about our messages: which of them it holds for us, and which runs an operator
+ * wants stopped.
  */
 #include "engine.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
+#include "base/xalloc.h"
 #include "redis/connection.h"
 
 /* How long --drain and --limit wait for room on a disk. */
@@ -33,8 +37,6 @@ settle_message(struct engine *e, struct message *m, enum mq_outcome outcome)
 static void
 reject_message(struct engine *e, const struct fact *f)
 {
-	if (f->unfit == UNFIT_CRASHED)
-		counters_crashed(&e->outbox, f->message->queue);
 	settle_message(e, f->message,
 	    verdict_unfit(&e->outbox, f->message, f->unfit, f->text));
 }
@@ -72,11 +74,203 @@ count_in_hand(const struct engine *e)
 	return e->inbox.held + e->executor.running + e->outbox.settling;
 }
 
-bool
-engine_has_nothing(const struct engine *e)
+struct question {
+	struct engine *engine;
+	int queue;
+	/* Of a message, which may be gone meanwhile; or the moves so far. */
+	unsigned long number;
+};
+
+static struct question *
+make_question(struct engine *e, int queue, unsigned long number)
 {
-	return TAILQ_EMPTY(&e->inbox.all) && !e->inbox.claiming &&
-	    !executor_owes(&e->executor);
+	struct question *q = mq_xcalloc(1, sizeof(*q));
+
+	*q = (struct question){e, queue, number};
+	return q;
+}
+
+/* --- the messages that the server holds for us ------------------------------- */
+
+/*
+ * After each join the messages are compared with ours.  A stalled server may carry out
+ * a command of an old connection later.  So once a second, while no message moves, their
+ * number is.
+ */
+
+/* Another consumer has the message now. */
+static void
+take_over(struct engine *e, struct message *m)
+{
+	outbox_lose(
+	    &e->outbox, m, "lease lost: another consumer has the message now");
+	m->lost = true;
+	if (m->state != MESSAGE_RUNNING || !executor_take_away(&e->executor, m))
+		inbox_forget(&e->inbox, m);
+}
+
+static void
+on_exists(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct question *q = arg;
+	struct engine *e = q->engine;
+	struct message *m;
+
+	TAILQ_FOREACH(m, &e->inbox.all, link)
+		if (m->number == q->number)
+			break;
+	free(q);
+	/* A settling message has an answer of its own. */
+	if (answer == NULL || m == NULL || m->lost ||
+	    m->state == MESSAGE_SETTLING)
+		return;
+	if (answer->error != NULL || n != 0)
+		take_over(e, m);
+	else if (m->state == MESSAGE_HELD)
+		inbox_forget(&e->inbox, m);
+	else
+		m->gone = true;
+}
+
+static void
+on_missing(void *arg, struct message *m)
+{
+	struct engine *e = arg;
+
+	if (m->state == MESSAGE_SETTLING) {
+		/* The settlement arrived; only its answer was lost. */
+		if (m->sent)
+			outbox_confirm(&e->outbox, m);
+		return;
+	}
+	/* Another consumer runs the message now, or somebody deleted it. */
+	if (e->opt->layout->exists == NULL)
+		take_over(e, m);
+	else
+		mq_consumer_exists(&e->session.self, m->queue, m->element,
+		    m->len, on_exists, make_question(e, m->queue, m->number));
+}
+
+static void
+on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
+{
+	struct question *q = arg;
+	struct engine *e = q->engine;
+	int queue = q->queue;
+
+	free(q);
+	if (!mq_answer_good(answer) || !session_is_up(&e->session))
+		return;
+	/* The server answers in order: no earlier answer is missing. */
+	inbox_reconcile(&e->inbox, queue, held, on_missing, e);
+	e->marked = true;
+}
+
+static void
+on_count(void *arg, const struct mq_answer *answer, long long count)
+{
+	struct question *q = arg;
+	struct engine *e = q->engine;
+	long long ours = inbox_count(&e->inbox, q->queue);
+
+	if (q->number != e->inbox.moves + e->outbox.moves ||
+	    !mq_answer_good(answer) || ours == count ||
+	    !session_is_up(&e->session)) {
+		free(q);
+		return;
+	}
+	if (ours < count && !e->opt->quiet)
+		mq_say("%s: the server has unacked messages that this consumer "
+		       "does not have",
+		    e->server->name);
+	mq_consumer_held(&e->session.self, q->queue, on_held, q);
+}
+
+static void
+count_held(struct engine *e, int queue)
+{
+	mq_consumer_count_held(&e->session.self, MQ_HELD_COUNT, &queue, 1,
+	    on_count,
+	    make_question(e, queue, e->inbox.moves + e->outbox.moves));
+}
+
+static void
+on_some(void *arg, const struct mq_answer *answer, long long n)
+{
+	struct engine *e = arg;
+	int i;
+
+	if (!mq_answer_good(answer) || n == 0)
+		return;
+	/* The others are counted already. */
+	for (i = 0; i < e->opt->queue_count; i++)
+		if (inbox_count(&e->inbox, i) == 0)
+			count_held(e, i);
+}
+
+/* Once a second; all: also of the queues of which we have no message. */
+static void
+count_all_held(struct engine *e, bool all)
+{
+	int *empty, n = 0, i;
+
+	/* An answer that comes before those to these questions spoils the
+	 * comparison, and changes the moves. */
+	if (e->inbox.claiming || e->outbox.settling > 0)
+		return;
+	empty = mq_xcalloc((size_t)e->opt->queue_count, sizeof(*empty));
+	for (i = 0; i < e->opt->queue_count; i++)
+		if (inbox_count(&e->inbox, i) == 0)
+			empty[n++] = i;
+		else
+			count_held(e, i);
+	if (all)
+		mq_consumer_count_held(
+		    &e->session.self, MQ_HELD_KEY, empty, n, on_some, e);
+	free(empty);
+}
+
+/* --- runs that an operator wants stopped; see queue/stats.h ------------------- */
+
+static void
+on_request(void *arg, enum mq_stop what, const struct mq_run *run)
+{
+	struct question *q = arg;
+	struct engine *e = q->engine;
+	int queue = q->queue;
+	struct message *m;
+
+	free(q);
+	if (what == MQ_STOP_NONE)
+		return;
+	TAILQ_FOREACH(m, &e->inbox.queues[queue].all, own)
+		if (m->attempts + 1 == run->attempt &&
+		    strcmp(m->id, run->id) == 0)
+			break;
+	/* What is lost, or stops already, has an end of its own. */
+	if (m != NULL && (m->lost || m->stop != MQ_STOP_NONE))
+		return;
+	if (m == NULL || m->state != MESSAGE_RUNNING ||
+	    !executor_stop_run(&e->executor, m, what))
+		mq_consumer_tell_stop(
+		    &e->session.self, queue, MQ_STOP_OVER, run);
+}
+
+/* Looks whether an operator wants a run of a queue stopped; -1: of all with runs. */
+static void
+look_for_stops(struct engine *e, int queue)
+{
+	const struct message *m;
+	int i;
+
+	for (i = 0; i < e->opt->queue_count; i++) {
+		TAILQ_FOREACH(m, &e->inbox.queues[i].all, own)
+			if (m->state == MESSAGE_RUNNING)
+				break;
+		if (queue == -1 ? m != NULL : i == queue)
+			mq_consumer_look_for_stop(&e->session.self, i,
+			    on_request, make_question(e, i, 0));
+	}
 }
 
 /* --- session ---------------------------------------------------------------- */
@@ -135,42 +329,34 @@ note_change(struct engine *e, const char *key, size_t n)
 		inbox_changed(&e->inbox, own);
 }
 
-/* A consumer that is to end waits a minute for room on the server's disk.  What finds
- * none stays unacked, and goes back when the lease is over. */
-static void
-check_room(struct engine *e)
-{
-	if (!e->lacks_room)
-		e->lacks_since = 0;
-	e->lacks_room = false;
-	if (e->lacks_since == 0 ||
-	    mq_clock_steady_s() - e->lacks_since < ROOM_S ||
-	    (!e->opt->drain && e->opt->limit == 0))
-		return;
-	if (e->policy.stop < STOP_SOON)
-		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_AGAIN, 0);
-	else if (e->executor.running == 0)
-		end_engine(e);
-}
-
 static void
 tick(struct engine *e, bool up)
 {
 	struct mq_buf runs = {0};
 	/* A heartbeat is on its way: commands cost the server no round more. */
-	bool renewing = e->session.lease.renewal_sent > 0, waits;
+	bool renewing = e->session.lease.renewal_sent > 0, waits, full;
 
 	report_service(e, up);
 	if (!up || e->ending)
 		return;
-	engine_count_held(e, renewing);
-	check_room(e);
+	count_all_held(e, renewing);
+	/* A consumer that is to end waits a minute for room on the server's disk.  What
+	 * finds none stays unacked, and goes back when the lease is over. */
+	if (!e->lacks_room)
+		e->lacks_since = 0;
+	e->lacks_room = false;
+	full = (e->opt->drain || e->opt->limit > 0) && e->lacks_since != 0 &&
+	    mq_clock_steady_s() - e->lacks_since >= ROOM_S;
+	if (full && e->policy.stop < STOP_SOON)
+		policy_stop(&e->policy, STOP_SOON, MQ_EXIT_AGAIN, 0);
+	else if (full && e->executor.running == 0)
+		end_engine(e);
 	outbox_send_again(&e->outbox, false);
 	e->executor.table->tick(&e->executor);
 	inbox_look_around(&e->inbox, renewing);
 	executor_describe(&e->executor, &runs);
 	if (runs.len > 0 && renewing)
-		engine_look_for_stops(e, -1);
+		look_for_stops(e, -1);
 	counters_tell_runs(&e->outbox, &runs);
 	counters_send(&e->outbox);
 	/* --drain is not over although there is nothing to do. */
@@ -207,7 +393,7 @@ hear_session(void *arg, const struct fact *f)
 		inbox_pause_all(&e->inbox, f->yes);
 		break;
 	case FACT_HELD:
-		engine_compare(e, f->queue, f->held);
+		inbox_reconcile(&e->inbox, f->queue, f->held, on_missing, e);
 		break;
 	case FACT_CHANGED:
 		note_change(e, f->text, f->n);
@@ -215,7 +401,7 @@ hear_session(void *arg, const struct fact *f)
 	case FACT_CALLED:
 		queue = inbox_queue_of(&e->inbox, f->text, f->n);
 		if (queue != -1 && mq_key_of(f->text, f->n) == MQ_KEY_STOP)
-			engine_look_for_stops(e, queue);
+			look_for_stops(e, queue);
 		else if (queue != -1)
 			inbox_called(&e->inbox, queue);
 		break;

@@ -75,19 +75,6 @@ is_last_run(const struct outbox *o, const struct message *m)
 	return m->attempts + 1 >= rules_of(o->opt, m->queue)->attempts;
 }
 
-static enum mq_outcome
-reject_exhausted(
-    const struct outbox *o, struct message *m, struct mq_failure *f)
-{
-	char reason[MQ_ERROR_MAX + 1];
-	struct mq_failure last = *f;
-
-	snprintf(reason, sizeof(reason), EXHAUSTED "%s%s",
-	    f->text[0] != '\0' ? ": " : "", f->text);
-	last.text = reason;
-	return reject_message(o, m, &last);
-}
-
 /* After ms; or at a tick, unless that is -1. */
 static enum mq_outcome
 send_back(const struct outbox *o, struct message *m, struct mq_failure *f,
@@ -109,28 +96,20 @@ send_back(const struct outbox *o, struct message *m, struct mq_failure *f,
 	return MQ_OUTCOME_AGAIN;
 }
 
+/* As send_back(), unless the attempts are used up. */
 static enum mq_outcome
-try_after(
-    const struct outbox *o, struct message *m, struct mq_failure *f, int64_t ms)
+try_again(const struct outbox *o, struct message *m, struct mq_failure *f,
+    int64_t ms, int64_t tick)
 {
-	return is_last_run(o, m) ? reject_exhausted(o, m, f) :
-				   send_back(o, m, f, ms, -1, true);
-}
+	char reason[MQ_ERROR_MAX + 1];
+	struct mq_failure last = *f;
 
-/* The one after the last that was seen: if it has come by now, the message is ready. */
-static enum mq_outcome
-try_at_next_tick(
-    const struct outbox *o, struct message *m, struct mq_failure *f)
-{
-	int64_t tick = o->inbox->queues[m->queue].tick + 1;
-
-	if (mq_envelope_get_long(&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX) <
-	    tick) {
-		f->text = "no next tick";
-		return reject_message(o, m, f);
-	}
-	return is_last_run(o, m) ? reject_exhausted(o, m, f) :
-				   send_back(o, m, f, 0, tick, true);
+	if (!is_last_run(o, m))
+		return send_back(o, m, f, ms, tick, true);
+	snprintf(reason, sizeof(reason), EXHAUSTED "%s%s",
+	    f->text[0] != '\0' ? ": " : "", f->text);
+	last.text = reason;
+	return reject_message(o, m, &last);
 }
 
 /* --- ends ------------------------------------------------------------------- */
@@ -159,8 +138,8 @@ push_message(const struct outbox *o, struct message *m,
 }
 
 enum mq_outcome
-verdict_unfit(const struct outbox *o, struct message *m, enum unfit unfit,
-    const char *why)
+verdict_unfit(
+    struct outbox *o, struct message *m, enum unfit unfit, const char *why)
 {
 	struct mq_failure f = {.status = -1, .text = why};
 
@@ -180,6 +159,7 @@ verdict_unfit(const struct outbox *o, struct message *m, enum unfit unfit,
 		break;
 	case UNFIT_CRASHED:
 		/* The consumer of the last run died without a verdict. */
+		counters_crashed(o, m->queue);
 		mq_history_crash(&m->envelope, m->attempts, true, NULL);
 		message_note(m, "rejected: %s",
 		    mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
@@ -193,6 +173,8 @@ static enum mq_outcome
 outcome_of(const struct outbox *o, struct message *m,
     const struct mq_verdict *v, struct mq_failure *f)
 {
+	int64_t tick;
+
 	switch (v->kind) {
 	case MQ_VERDICT_DONE:
 		if (o->opt->verbose)
@@ -202,24 +184,31 @@ outcome_of(const struct outbox *o, struct message *m,
 		return MQ_OUTCOME_ACK;
 	case MQ_VERDICT_ERR:
 		return rules_of(o->opt, m->queue)->retry_err ?
-		    try_after(o, m, f, backoff_of(o, m)) :
+		    try_again(o, m, f, backoff_of(o, m), -1) :
 		    reject_message(o, m, f);
 	case MQ_VERDICT_PAUSE:
 		m->pause_ms = v->resend_s * 1000;
-		return try_after(o, m, f, v->resend_s * 1000);
+		return try_again(o, m, f, v->resend_s * 1000, -1);
 	case MQ_VERDICT_RESEND:
-		return try_after(o, m, f, v->resend_s * 1000);
+		return try_again(o, m, f, v->resend_s * 1000, -1);
 	case MQ_VERDICT_TICK:
-		return o->opt->layout->has & MQ_HAS_TICKS ?
-		    try_at_next_tick(o, m, f) :
-		    try_after(o, m, f, backoff_of(o, m));
+		if (!(o->opt->layout->has & MQ_HAS_TICKS))
+			break;
+		/* The one after the last that was seen: if it has come by now, the
+		 * message is ready. */
+		tick = o->inbox->queues[m->queue].tick + 1;
+		if (mq_envelope_get_long(
+			&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX) >= tick)
+			return try_again(o, m, f, 0, tick);
+		f->text = "no next tick";
+		return reject_message(o, m, f);
 	case MQ_VERDICT_PUSH:
 		return push_message(o, m, v, f);
 	case MQ_VERDICT_STOPPED:
 		/* The operator who asked for it has decided. */
 		m->stopped = true;
 		if (m->stop == MQ_STOP_RETURN)
-			return try_after(o, m, f, 0);
+			return try_again(o, m, f, 0, -1);
 		message_note(m, "purged: %s", f->text);
 		result_note(o, m, MQ_END_PURGED, f);
 		return MQ_OUTCOME_ACK;
@@ -227,7 +216,7 @@ outcome_of(const struct outbox *o, struct message *m,
 	case MQ_VERDICT_RETRY:
 		break;
 	}
-	return try_after(o, m, f, backoff_of(o, m));
+	return try_again(o, m, f, backoff_of(o, m), -1);
 }
 
 enum mq_outcome

@@ -15,6 +15,6 @@
 enum mq_outcome verdict_outcome(const struct outbox *, struct message *,
     const struct mq_verdict *, const char *errors, bool broken);
 enum mq_outcome verdict_unfit(
-    const struct outbox *, struct message *, enum unfit, const char *why);
+    struct outbox *, struct message *, enum unfit, const char *why);
 
 #endif

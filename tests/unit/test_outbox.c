@@ -610,7 +610,7 @@ TEST_OF(runs_are_counted_by_their_time, struct house *h)
 	assert_in_range(n->run_ms, 1000000001, 1000002000);
 }
 
-/* As questions.c. */
+/* As facts.c. */
 static void
 on_missing(void *arg, struct message *m)
 {

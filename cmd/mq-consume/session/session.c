@@ -177,8 +177,8 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 		on_found(s, found == 1 ? NULL : strerror(errno));
 }
 
-static void
-on_refused(void *arg, const char *error)
+void
+session_refused(void *arg, const char *error)
 {
 	(void)arg;
 	mq_say("%s", error);
@@ -246,8 +246,6 @@ session_leave(struct session *s)
 	ev_timer_start(s->loop, &s->retry);
 }
 
-/* --- questions --------------------------------------------------------------- */
-
 bool
 session_is_up(const struct session *s)
 {
@@ -259,7 +257,7 @@ session_is_up(const struct session *s)
 static const struct mq_async_events connection_events = {
     .ready = session_renew_or_join,
     .down = session_reset,
-    .refused = on_refused,
+    .refused = session_refused,
     .untracked = on_untracked,
     .changed = on_changed,
     .called = on_called};
