@@ -6,12 +6,8 @@
 --   reply {field, element...}: in the order of the fields, those behind that one; with
 --         a queue, only those that go there
 --
--- A field is 'ID FROM QUEUE': 38 characters, of which the last six count the messages
--- of one step; where the message was: 'rejected', 'delayed', 'unacked', or 'push',
--- which a worker says; and the queue that it goes to.  The value is the element as it
--- shall arrive.
---
--- Changes nothing.
+-- A field is 'ID FROM QUEUE', and its value the element as it shall arrive: see "Transfers
+-- on a cluster" in mq-layout(7).  Changes nothing.
 
 local call = redis.call
 local key, after, to = KEYS[1], ARGV[1], ARGV[2]

@@ -4,14 +4,9 @@
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds, its lease,
 --         paused, rate, later, the set of all names, watch, idle
---   ARGV  max, bytes, and for a rate that all consumers share: messages a second, and
---         how many may be claimed at once after a rest ('' none); name of the queue;
---         and of a consumer that waits (see lib/role.lua) its name ('' it does not),
---         why it claims, '1' if changes are tracked
---   reply as rmq's: {milliseconds until more can be received, or the pause is over, or
---         the rate allows more; or -1; the role that the consumer has now, and 1 more
---         if the queue is paused; the server's clock in unix milliseconds; 0, or -1 if
---         there is no such queue; element...}, or 0 when the lease is gone
+--   ARGV  as rmq's, but for the last; the name of the queue is without its namespace
+--   reply as rmq's, but 0, or -1 if there is no such queue, for the tick; 0 when the
+--         lease is gone
 --
 -- A crash before: nothing.  After: each of them is hidden for as long as the lease, and
 -- then anybody's again.  A member without a body is hidden, too, as node would, and
