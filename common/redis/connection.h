@@ -132,12 +132,21 @@ const char *mq_partial_missed(
 /* The same of the i-th node that a reader has lost, from 0; NULL: there are no more. */
 const char *mq_partial_lost(const struct mq_redis *, int i);
 
-/* "HOST:PORT" of the node that has the keys of a command, for the caller to free; on one
- * server, NULL. */
-char *mq_partial_node(const struct mq_redis *, const struct mq_command *);
+/* A node of a Redis Cluster. */
+#define MQ_NODE_HOST_SIZE 256
+struct mq_place_of_node {
+	/* Its address, or the name that the cluster gives it. */
+	char host[MQ_NODE_HOST_SIZE];
+	char address[MQ_ADDRESS_SIZE]; /* empty: not known */
+	int port;
+	bool replicated; /* it has a replica in good order */
+	void *own;	 /* what the user of a map keeps of it; NULL at first */
+};
 
-/* On a cluster: whether the node that has the keys of a command has a replica. */
-bool mq_nodes_replicated(const struct mq_redis *, const struct mq_command *);
+/* The node that has the keys of a command, valid until the next one is sent; NULL: on one
+ * server, or if none is known. */
+const struct mq_place_of_node *mq_node_of(
+    const struct mq_redis *, const struct mq_command *);
 
 /* --- error --------------------------------------------------------------- */
 

@@ -59,14 +59,7 @@ copy_error(struct mq_redis *r, const struct mq_redis *from)
 	strlcpy(r->error, from->error, sizeof(r->error));
 }
 
-/* Node number i of the map; NULL: never used. */
-static struct node *
-node_used(const struct mq_nodes *all, int i)
-{
-	return all->map.nodes[i].own;
-}
-
-/* The same, which is used from now on. */
+/* Node number i of the map, which is used from now on. */
 static struct node *
 use_node(struct mq_redis *r, int i)
 {
@@ -82,55 +75,41 @@ use_node(struct mq_redis *r, int i)
 	return node;
 }
 
-/* By the name that the cluster gives the node; or, as nobody here may know that, by the
- * address that comes with it.  Then the certificate is for the name all the same.  What
- * a node that hangs was sent could be carried out when others have replaced it. */
-static int
-connect_node(struct mq_redis *r, struct node *node, char *address)
-{
-	struct mq_nodes *all = r->nodes;
-	struct mq_redis *to = &node->redis;
-	struct mq_url *u = &node->server.url;
-	char *name = u->hosts[0].name;
-	bool is_sni = u->tls && u->sni == NULL;
-	int rv;
-
-	mq_failover_begin(&all->failover, r->server);
-	rv = mq_redis_connect(to, &node->server, all->failover.until);
-	if (rv == -1 && *address != '\0' && !mq_address_is(name) &&
-	    to->status == MQ_EXIT_UNAVAILABLE) {
-		u->hosts[0].name = address;
-		if (is_sni)
-			u->sni = name;
-		rv = mq_redis_connect(to, &node->server, all->failover.until);
-		u->hosts[0].name = name;
-		if (is_sni)
-			u->sni = NULL;
-	}
-	if (rv == -1)
-		return -1;
-	if (mq_redis_check(to) == 0)
-		return 0;
-	mq_redis_close(to);
-	return -1;
-}
-
-/* The same, with a connection that is greeted; NULL: there is none, with the error. */
+/* The same, with a connection that is greeted; NULL: there is none, with the error.  By the
+ * name that the cluster gives the node; or, as nobody here may know that, by the address
+ * that comes with it.  What a node that hangs was sent could be carried out when others
+ * have replaced it. */
 static struct node *
 open_node(struct mq_redis *r, int i)
 {
 	struct node *node = use_node(r, i);
+	struct mq_failover *f = &r->nodes->failover;
+	struct mq_redis *to = &node->redis;
+	char **host = &node->server.url.hosts->name, *name = *host;
+	char *address = r->nodes->map.nodes[i].address;
+	int rv = 0;
 
 	if (node->missing != NULL)
 		return NULL;
-	if (node->redis.context == NULL &&
-	    connect_node(r, node, r->nodes->map.nodes[i].address) == -1) {
-		copy_error(r, &node->redis);
+	if (to->context == NULL) {
+		mq_failover_begin(f, r->server);
+		rv = mq_redis_connect(to, &node->server, f->until);
+		if (rv == -1 && *address != '\0' && !mq_address_is(name) &&
+		    to->status == MQ_EXIT_UNAVAILABLE) {
+			*host = address;
+			rv = mq_redis_connect(to, &node->server, f->until);
+			*host = name;
+		}
+		if (rv == 0 && (rv = mq_redis_check(to)) == -1)
+			mq_redis_close(to);
+	}
+	if (rv == -1) {
+		copy_error(r, to);
 		return NULL;
 	}
-	if (r->wait != NULL && node->redis.wait == NULL)
-		mq_redis_wait_with(&node->redis, r->wait, r->wait_arg);
-	node->redis.patience_ms = r->patience_ms;
+	if (r->wait != NULL && to->wait == NULL)
+		mq_redis_wait_with(to, r->wait, r->wait_arg);
+	to->patience_ms = r->patience_ms;
 	return node;
 }
 
@@ -146,10 +125,11 @@ awaited_free(struct awaited *a)
 static void
 awaited_miss(struct mq_redis *r, struct awaited *a)
 {
+	const struct node *node = r->nodes->map.nodes[a->node].own;
 	redisReply *reply = mq_xcalloc(1, sizeof(*reply));
 
 	reply->type = REDIS_REPLY_ERROR;
-	reply->str = mq_xstrdup(node_used(r->nodes, a->node)->missing);
+	reply->str = mq_xstrdup(node->missing);
 	reply->len = strlen(reply->str);
 	a->reply = reply;
 	if (a->slot != -1)
@@ -162,7 +142,7 @@ static void
 lose_node(struct mq_redis *r, int i, const char *why)
 {
 	const struct mq_place_of_node *at = &r->nodes->map.nodes[i];
-	struct node *node = node_used(r->nodes, i);
+	struct node *node = at->own;
 	const char *name = node->server.name;
 	struct awaited *a;
 
@@ -194,7 +174,7 @@ close_nodes(struct mq_redis *r)
 		awaited_free(a);
 	}
 	for (i = 0; i < all->map.count; i++) {
-		if ((node = node_used(all, i)) == NULL)
+		if ((node = all->map.nodes[i].own) == NULL)
 			continue;
 		mq_redis_close(&node->redis);
 		mq_server_free(&node->server);
@@ -221,7 +201,7 @@ is_down(struct mq_redis *r, const struct mq_place_of_node *node)
 {
 	struct mq_command c = {0};
 	char at[MQ_NODE_HOST_SIZE + 16], flags[128];
-	const char *line, *flag;
+	const char *p = "", *flag;
 	redisReply *reply;
 	bool down = false;
 
@@ -229,15 +209,12 @@ is_down(struct mq_redis *r, const struct mq_place_of_node *node)
 	    node->address[0] != '\0' ? node->address : node->host, node->port);
 	mq_command_plain(&c, "CLUSTER NODES");
 	reply = mq_call(r, &c, REDIS_REPLY_STRING);
-	line = reply != NULL ? reply->str : NULL;
-	while (line != NULL && !down) {
-		if (strncmp(line + strcspn(line, " "), at, strlen(at)) == 0 &&
-		    sscanf(line, "%*s %*s %127s", flags) == 1 &&
+	if (reply != NULL)
+		p = reply->str;
+	for (; !down && (p = strstr(p, at)) != NULL; p++)
+		if (sscanf(p, "%*s %127s", flags) == 1 &&
 		    (flag = strstr(flags, "fail")) != NULL)
 			down = flag[strlen("fail")] != '?';
-		line = strchr(line, '\n');
-		line = line == NULL ? NULL : line + 1;
-	}
 	freeReplyObject(reply);
 	return down;
 }
@@ -359,7 +336,7 @@ visit_node(struct mq_redis *r, int i)
 static int
 lose(struct mq_redis *r, int i, const struct awaited *a)
 {
-	const struct node *node = node_used(r->nodes, i);
+	const struct node *node = r->nodes->map.nodes[i].own;
 	const struct awaited *other;
 	/* Want of descriptors, say, is ours. */
 	bool spare = node->redis.status == MQ_EXIT_UNAVAILABLE &&
@@ -390,18 +367,18 @@ owner_of(const struct mq_redis *r, int slot)
 /* Whether the slot of a command, whose node does not answer, may soon have another one.
  * Others have to say so, and how the cluster sees the node. */
 static bool
-awaits_owner(struct mq_redis *r, const struct awaited *a, int node)
+awaits_owner(struct mq_redis *r, const struct awaited *a, int i)
 {
 	struct mq_failover *f = &r->nodes->failover;
-	struct mq_redis *of = &node_used(r->nodes, node)->redis;
+	const struct mq_place_of_node *at = &r->nodes->map.nodes[i];
+	struct node *node = at->own;
 
-	if (a->optional || a->slot == -1 ||
-	    node_used(r->nodes, node)->missing != NULL ||
-	    of->status != MQ_EXIT_UNAVAILABLE ||
-	    (!f->failed && !r->nodes->map.nodes[node].replicated) ||
-	    !mq_failover_again(f, of))
+	if (a->optional || a->slot == -1 || node->missing != NULL ||
+	    node->redis.status != MQ_EXIT_UNAVAILABLE ||
+	    (!f->failed && !at->replicated) ||
+	    !mq_failover_again(f, &node->redis))
 		return false;
-	(void)ask_nodes(r, node, f->until);
+	(void)ask_nodes(r, i, f->until);
 	return true;
 }
 
@@ -464,7 +441,7 @@ flush_nodes(struct mq_redis *r)
 	int i;
 
 	for (i = 0; i < r->nodes->map.count; i++) {
-		node = node_used(r->nodes, i);
+		node = r->nodes->map.nodes[i].own;
 		if (node != NULL && node->redis.unsent > 0 &&
 		    mq_redis_flush(&node->redis) == -1 &&
 		    lose(r, i, NULL) == -1)
@@ -479,7 +456,7 @@ flush_nodes(struct mq_redis *r)
 static int
 read_reply(struct mq_redis *r, struct awaited *a)
 {
-	struct node *node = node_used(r->nodes, a->node);
+	struct node *node = r->nodes->map.nodes[a->node].own;
 	struct awaited *first;
 	redisReply *reply;
 
@@ -497,26 +474,12 @@ read_reply(struct mq_redis *r, struct awaited *a)
 	return 0;
 }
 
-/* For the next command only. */
-static int
-send_asking(struct mq_redis *r, int to)
-{
-	static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
-	struct awaited *a = mq_xcalloc(1, sizeof(*a));
-	int rv;
-
-	a->slot = -1;
-	rv = send_bytes(r, a, to, asking, sizeof(asking) - 1);
-	if (rv == 0)
-		rv = read_reply(r, a);
-	awaited_free(a);
-	return rv;
-}
-
 /* Sends a refused command to node `to`, or once more to the one that has its slot. */
 static int
 send_again(struct mq_redis *r, struct awaited *a, enum mq_redirect how, int to)
 {
+	static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
+	struct awaited *before;
 	int rv = 0;
 
 	if (how == MQ_LATER) {
@@ -525,7 +488,13 @@ send_again(struct mq_redis *r, struct awaited *a, enum mq_redirect how, int to)
 		if (to == -1)
 			to = a->node;
 	} else if (how == MQ_ASKS) {
-		rv = send_asking(r, to);
+		/* For the next command only. */
+		before = mq_xcalloc(1, sizeof(*before));
+		before->slot = -1;
+		rv = send_bytes(r, before, to, asking, sizeof(asking) - 1);
+		if (rv == 0)
+			rv = read_reply(r, before);
+		awaited_free(before);
 	}
 	freeReplyObject(a->reply);
 	a->reply = NULL;
@@ -626,7 +595,7 @@ mq_partial_begin(struct mq_redis *r)
 		return;
 	all->partial = true;
 	for (i = 0; i < all->map.count; i++) {
-		node = node_used(all, i);
+		node = all->map.nodes[i].own;
 		if (node != NULL && node->redis.status != 0 &&
 		    mq_redis_lost(&node->redis) &&
 		    first_slot(&all->map, i) < MQ_SLOTS &&
@@ -638,10 +607,12 @@ mq_partial_begin(struct mq_redis *r)
 const char *
 mq_partial_missed(const struct mq_redis *r, const struct mq_command *c)
 {
-	int node =
+	int i =
 	    r->nodes == NULL || c->slot == -1 ? 0 : r->nodes->missing[c->slot];
+	const struct node *node =
+	    i == 0 ? NULL : r->nodes->map.nodes[i - 1].own;
 
-	return node == 0 ? NULL : node_used(r->nodes, node - 1)->missing;
+	return node == NULL ? NULL : node->missing;
 }
 
 const char *
@@ -652,25 +623,21 @@ mq_partial_lost(const struct mq_redis *r, int i)
 	int k;
 
 	for (k = 0; all != NULL && all->partial && k < all->map.count; k++) {
-		node = node_used(all, k);
+		node = all->map.nodes[k].own;
 		if (node != NULL && node->missing != NULL && i-- == 0)
 			return node->missing;
 	}
 	return NULL;
 }
 
-char *
-mq_partial_node(const struct mq_redis *r, const struct mq_command *c)
+const struct mq_place_of_node *
+mq_node_of(const struct mq_redis *r, const struct mq_command *c)
 {
-	const struct mq_place_of_node *node;
 	int i = r->nodes == NULL || c->slot == -1 ?
 	    -1 :
 	    r->nodes->map.owner[c->slot];
 
-	if (i == -1)
-		return NULL;
-	node = &r->nodes->map.nodes[i];
-	return mq_xasprintf("%s:%d", node->host, node->port);
+	return i == -1 ? NULL : &r->nodes->map.nodes[i];
 }
 
 /* --- opening -------------------------------------------------------------------- */
@@ -682,14 +649,6 @@ static const struct mq_route nodes_route = {
     .visit = visit_node,
     .close = close_nodes,
 };
-
-bool
-mq_nodes_replicated(const struct mq_redis *r, const struct mq_command *c)
-{
-	int node = owner_of(r, c->slot);
-
-	return node != -1 && r->nodes->map.nodes[node].replicated;
-}
 
 /* As mq_redis_open_until(): asks the hosts of the URL, side by side, for the nodes, which
  * are connected to as they are needed. */

@@ -165,21 +165,11 @@ void mq_failover_pause(const struct mq_redis *);
 
 /* --- topology ------------------------------------------------------------ */
 
-/* Of a node: its address, or the name that the cluster gives it. */
-#define MQ_NODE_HOST_SIZE 256
-
 /* Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it.  Starts zeroed,
  * but for the owners; the array of nodes is to be freed. */
 #define MQ_NO_OWNER 0xff /* all bytes of -1 */
 struct mq_topology {
-	struct mq_place_of_node {
-		char host[MQ_NODE_HOST_SIZE];
-		char address[MQ_ADDRESS_SIZE]; /* empty: not known */
-		int port;
-		bool replicated; /* it has a replica in good order */
-		void *
-		    own; /* what the user of the map keeps of it; NULL at first */
-	} * nodes;
+	struct mq_place_of_node *nodes;
 	int count;
 	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */
 };

@@ -456,6 +456,9 @@ mq_server_of_node(struct mq_server *server, const struct mq_url *of,
 	    .hosts_n = 1};
 	u->hosts[0] = (struct mq_url_host){mq_xstrdup(host), port};
 	mq_url_show(u, server->name, sizeof(server->name));
+	/* The certificate is for the name also if we connect to the address. */
+	if (u->tls && u->sni == NULL)
+		u->sni = mq_xstrdup(host);
 }
 
 void

@@ -1,10 +1,11 @@
-#include "parts.h"
+#include "ask.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
+#include "parts.h"
 
 int
 mq_topology_node(struct mq_topology *t, const char *host, int port)
@@ -26,10 +27,9 @@ mq_topology_node(struct mq_topology *t, const char *host, int port)
 }
 
 static bool
-is_slot(const redisReply *r)
+is_slot(long long n)
 {
-	return r->type == REDIS_REPLY_INTEGER && r->integer >= 0 &&
-	    r->integer < MQ_SLOTS;
+	return n >= 0 && n < MQ_SLOTS;
 }
 
 /* [first, last, [host, port, ...], replicas...]; a host that is unknown is nil or
@@ -39,42 +39,47 @@ is_range(const redisReply *r)
 {
 	const redisReply *node;
 
-	if (r->type != REDIS_REPLY_ARRAY || r->elements < 3 ||
-	    !is_slot(r->element[0]) || !is_slot(r->element[1]))
+	if (!mq_reply_is(r, "##* *") || !is_slot(r->element[0]->integer) ||
+	    !is_slot(r->element[1]->integer))
 		return false;
 	node = r->element[2];
-	return node->type == REDIS_REPLY_ARRAY && node->elements >= 2 &&
+	return mq_reply_is(node, "*# *") &&
 	    (node->element[0]->type == REDIS_REPLY_STRING ||
 		node->element[0]->type == REDIS_REPLY_NIL) &&
-	    node->element[1]->type == REDIS_REPLY_INTEGER &&
 	    node->element[1]->integer > 0 && node->element[1]->integer < 65536;
+}
+
+/* The node at host and port; where the host is empty, at that of the node that was asked,
+ * with its address. */
+static int
+node_near(struct mq_topology *t, const char *host, int port, int asked)
+{
+	const struct mq_place_of_node near = t->nodes[asked];
+	int node;
+
+	node = mq_topology_node(t, *host != '\0' ? host : near.host, port);
+	if (*host == '\0' && near.address[0] != '\0')
+		strlcpy(
+		    t->nodes[node].address, near.address, sizeof(near.address));
+	return node;
 }
 
 static void
 take_range(struct mq_topology *t, const redisReply *r, int asked)
 {
-	const redisReply *at = r->element[2];
+	const redisReply *at = r->element[2], *name = at->element[0];
 	/* Redis 7 names the address of a node that has a name. */
 	const char *ip =
 	    at->elements > 3 ? mq_reply_value(at->element[3], "ip") : "";
-	char host[MQ_NODE_HOST_SIZE], address[MQ_ADDRESS_SIZE];
-	const redisReply *name = at->element[0];
+	bool known =
+	    name->type == REDIS_REPLY_STRING && strcmp(name->str, "?") != 0;
 	long long slot;
-	int node;
+	int node = node_near(
+	    t, known ? name->str : "", (int)at->element[1]->integer, asked);
 
-	strlcpy(host, t->nodes[asked].host, sizeof(host));
-	strlcpy(address, t->nodes[asked].address, sizeof(address));
-	if (name->type == REDIS_REPLY_STRING && name->len > 0 &&
-	    strcmp(name->str, "?") != 0) {
-		strlcpy(host, name->str, sizeof(host));
-		address[0] = '\0';
-	}
 	if (mq_address_is(ip))
-		strlcpy(address, ip, sizeof(address));
-	node = mq_topology_node(t, host, (int)at->element[1]->integer);
-	if (address[0] != '\0')
-		strlcpy(t->nodes[node].address, address,
-		    sizeof(t->nodes[0].address));
+		strlcpy(
+		    t->nodes[node].address, ip, sizeof(t->nodes[0].address));
 	t->nodes[node].replicated = r->elements > 3;
 	for (slot = r->element[0]->integer; slot <= r->element[1]->integer;
 	     slot++)
@@ -101,27 +106,18 @@ mq_topology_take(struct mq_topology *t, const redisReply *reply, int asked)
 static int
 find_target(struct mq_topology *t, const char *text, int asked, int *slot)
 {
-	char name[MQ_NODE_HOST_SIZE], address[MQ_ADDRESS_SIZE];
-	const char *colon = strrchr(text, ':'), *at;
-	int port, to, n = 0;
+	char at[MQ_NODE_HOST_SIZE + sizeof(":65535")], *colon;
+	int port;
 
-	if (sscanf(text, "%d %n", slot, &n) != 1)
+	if (sscanf(text, "%d %262s", slot, at) != 2 || *slot < 0 ||
+	    *slot >= MQ_SLOTS)
 		return -1;
-	at = text + n;
-	if (n == 0 || colon == NULL || colon < at || *slot < 0 ||
-	    *slot >= MQ_SLOTS || (size_t)(colon - at) >= sizeof(name))
+	colon = strrchr(at, ':');
+	port = colon != NULL ? atoi(colon + 1) : 0;
+	if (port <= 0 || port > 65535 || colon - at >= MQ_NODE_HOST_SIZE)
 		return -1;
-	port = atoi(colon + 1);
-	if (port <= 0 || port > 65535)
-		return -1;
-	snprintf(name, sizeof(name), "%.*s", (int)(colon - at), at);
-	strlcpy(address, t->nodes[asked].address, sizeof(address));
-	if (*name != '\0')
-		return mq_topology_node(t, name, port);
-	strlcpy(name, t->nodes[asked].host, sizeof(name));
-	to = mq_topology_node(t, name, port);
-	strlcpy(t->nodes[to].address, address, sizeof(address));
-	return to;
+	*colon = '\0';
+	return node_near(t, at, port, asked);
 }
 
 enum mq_redirect

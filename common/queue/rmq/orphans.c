@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "redis/ask.h"
 #include "rmq.h"
 
@@ -146,6 +147,7 @@ rmq_missed(const struct mq_redis *r, const char *connection, const char *queue,
     const char *key, char **node)
 {
 	struct mq_command c = mq_redis_command(r);
+	const struct mq_place_of_node *place;
 	bool missed;
 
 	mq_command_plain(&c, "GET");
@@ -156,8 +158,11 @@ rmq_missed(const struct mq_redis *r, const char *connection, const char *queue,
 	else
 		rmq_key_all(&c, key);
 	missed = mq_partial_missed(r, &c) != NULL;
+	place = mq_node_of(r, &c);
 	if (node != NULL)
-		*node = mq_partial_node(r, &c);
+		*node = place == NULL ?
+		    NULL :
+		    mq_xasprintf("%s:%d", place->host, place->port);
 	mq_command_free(&c);
 	return missed;
 }

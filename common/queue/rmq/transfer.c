@@ -114,12 +114,14 @@ confirm(const struct batch *b, long long *n)
 {
 	struct mq_round *round = b->round;
 	struct mq_command c = mq_redis_command(round->r);
+	const struct mq_place_of_node *to;
 
 	*n = 1;
 	mq_command_plain(&c, "WAIT 1");
 	mq_command_int(&c, CONFIRM_MS);
 	rmq_beside_queue(&c, b->to);
-	if (!mq_nodes_replicated(round->r, &c)) {
+	to = mq_node_of(round->r, &c);
+	if (to == NULL || !to->replicated) {
 		mq_command_free(&c);
 		return 0;
 	}
