@@ -19,7 +19,7 @@ publish(struct transport *t, char *payloads[], int count)
 	struct messages m = {
 	    .opt = o, .layout = o->shared.layout, .transport = t};
 	int i, status, waited;
-	struct mq_report r;
+	struct mq_info r;
 
 	if (o->attachments.n > 0)
 		attachments_send(t);
@@ -41,7 +41,7 @@ publish(struct transport *t, char *payloads[], int count)
 	}
 	/* To a person; who may not ask does not learn it. */
 	if (o->notes && server->url.kind != MQ_URL_CLUSTER &&
-	    mq_report_ask(&t->redis, &r) == 0 && r.aof == 0)
+	    mq_info_ask(&t->redis, &r) == 0 && r.aof == 0)
 		mq_say("%s: what this server loses is lost; mq-stats --server "
 		       "says how to keep it",
 		    server->name);

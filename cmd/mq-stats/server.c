@@ -24,7 +24,7 @@ bytes_text(char out[BYTES], long long n)
 
 /* A list of texts. */
 static json_t *
-find_warnings(const struct mq_report *r)
+find_warnings(const struct mq_info *r)
 {
 	char evicts[128];
 	const struct {
@@ -34,8 +34,7 @@ find_warnings(const struct mq_report *r)
 	    {r->maxmemory > 0 && r->memory >= r->maxmemory / 10 * 9,
 		"memory is nearly full: at maxmemory, messages are "
 		"refused or dropped"},
-	    {r->policy[0] != '\0' && strcmp(r->policy, "noeviction") != 0,
-		evicts},
+	    {mq_info_evicts(r), evicts},
 	    {r->aof == 0 && r->snapshots == 0,
 		"nothing is kept on disk: a restart loses all messages"},
 	    {r->aof == 0 && r->snapshots != 0,
@@ -69,7 +68,7 @@ print_text(const char *name, const char *text)
 }
 
 static void
-print_report(const char *name, const struct mq_report *r)
+print_report(const char *name, const struct mq_info *r)
 {
 	char text[TEXT_AGE], used[BYTES], most[BYTES], kept[64] = "";
 	bool aof = r->aof_bytes >= 0, disk = r->disk_free >= 0;
@@ -110,25 +109,25 @@ print_report(const char *name, const struct mq_report *r)
 }
 
 static const struct field report_fields[] = {
-    {"version", KIND_CHARS, FIELD_OF(mq_report, version)},
-    {"directory", KIND_CHARS, FIELD_OF(mq_report, dir)},
-    {"pid", KIND_COUNT, FIELD_OF(mq_report, pid)},
-    {"uptime_s", KIND_COUNT, FIELD_OF(mq_report, uptime_s)},
-    {"memory", KIND_COUNT, FIELD_OF(mq_report, memory)},
-    {"maxmemory", KIND_COUNT, FIELD_OF(mq_report, maxmemory)},
-    {"maxmemory_policy", KIND_CHARS, FIELD_OF(mq_report, policy)},
-    {"appendonly", KIND_FLAG, FIELD_OF(mq_report, aof)},
-    {"appendfsync", KIND_CHARS, FIELD_OF(mq_report, fsync)},
-    {"snapshots", KIND_FLAG, FIELD_OF(mq_report, snapshots)},
-    {"appendonly_bytes", KIND_COUNT, FIELD_OF(mq_report, aof_bytes)},
-    {"disk_free", KIND_COUNT, FIELD_OF(mq_report, disk_free)},
+    {"version", KIND_CHARS, FIELD_OF(mq_info, version)},
+    {"directory", KIND_CHARS, FIELD_OF(mq_info, dir)},
+    {"pid", KIND_COUNT, FIELD_OF(mq_info, pid)},
+    {"uptime_s", KIND_COUNT, FIELD_OF(mq_info, uptime_s)},
+    {"memory", KIND_COUNT, FIELD_OF(mq_info, memory)},
+    {"maxmemory", KIND_COUNT, FIELD_OF(mq_info, maxmemory)},
+    {"maxmemory_policy", KIND_CHARS, FIELD_OF(mq_info, policy)},
+    {"appendonly", KIND_FLAG, FIELD_OF(mq_info, aof)},
+    {"appendfsync", KIND_CHARS, FIELD_OF(mq_info, fsync)},
+    {"snapshots", KIND_FLAG, FIELD_OF(mq_info, snapshots)},
+    {"appendonly_bytes", KIND_COUNT, FIELD_OF(mq_info, aof_bytes)},
+    {"disk_free", KIND_COUNT, FIELD_OF(mq_info, disk_free)},
     {0},
 };
 
 void
 server_print(struct collector *c, bool json)
 {
-	struct mq_report report, *r = &report;
+	struct mq_info report, *r = &report;
 	const struct field *f;
 	json_t *warnings, *v;
 	size_t i;
@@ -138,7 +137,7 @@ server_print(struct collector *c, bool json)
 		    "--server: not supported on a cluster; use redis-cli INFO "
 		    "on each node");
 	mq_option_must(&c->redis, collect_open(c));
-	mq_option_must(&c->redis, mq_report_ask(&c->redis, r));
+	mq_option_must(&c->redis, mq_info_ask(&c->redis, r));
 	warnings = find_warnings(r);
 	if (json) {
 		v = json_pack("{so}", "server", mq_json_text(c->server.name));

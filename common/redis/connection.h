@@ -162,21 +162,34 @@ const char *mq_error_hint(const char *error);
 
 /* --- info ---------------------------------------------------------------- */
 
-/* What INFO and CONFIG say: where a server keeps data, and whether it may drop some. */
+/* What INFO and CONFIG say: where a server keeps data, and whether it may drop some.
+ * Numbers below 0 and empty texts are not known: rented servers tell less. */
 struct mq_info {
-	char run_id[48]; /* changes with each start of the server */
+	char version[80]; /* "redis 7.0.15" */
+	char run_id[48];  /* changes with each start of the server */
 	bool is_replica;
 	int replicas;	   /* of its own, online... */
 	char online[1024]; /* ...a line "ADDRESS PORT" for each that fits in */
 	bool had_replica;  /* within the last hour, or it was one */
-	bool aof;	   /* the server has an append-only file... */
-	bool aof_later;	   /* ...which counts only after its first rewrite */
-	char fsync[16];	   /* appendfsync; "": unknown */
-	bool lax;	   /* no fsync while the file is rewritten */
-	char policy[32];   /* maxmemory-policy; "": unknown */
+	long long pid, uptime_s;
+	long long memory, maxmemory; /* bytes; maxmemory 0: no limit */
+	char policy[32];	     /* maxmemory-policy */
+	int aof;	     /* whether the server has an append-only file... */
+	bool aof_later;	     /* ...which counts only after its first rewrite */
+	long long aof_bytes; /* its size */
+	bool aof_failed;     /* the last write of it, or rewrite */
+	bool save_failed;    /* the last snapshot */
+	/* Of CONFIG; unread and lax are of durable.c alone: */
+	char dir[512];	  /* where its files are, on its host */
+	int snapshots;	  /* whether it saves them by itself */
+	char fsync[16];	  /* appendfsync... */
+	char unread[512]; /* ...or why it was refused; or empty */
+	bool lax;	  /* no fsync while the file is rewritten */
+	/* Of the file system of a private one: */
+	long long disk_free, disk_bytes;
 };
 
-/* Takes the text of a reply to INFO; missing fields stay zero. */
+/* Takes the text of a reply to INFO; all else is unknown then. */
 void mq_info_take(struct mq_info *, const char *text);
 /* Whether the server drops keys when its memory is full.  Having no limit now is no
  * promise. */
@@ -186,26 +199,9 @@ bool mq_info_evicts(const struct mq_info *);
  * connection is lost. */
 int mq_info_ask_policy(struct mq_redis *, struct mq_info *);
 
-/* Numbers below 0 and empty texts are not known: rented servers tell less. */
-struct mq_report {
-	char version[80]; /* "redis 7.0.15" */
-	char dir[512];	  /* where its files are, on its host */
-	char policy[32];  /* maxmemory-policy */
-	char fsync[16];	  /* appendfsync */
-	long long pid, uptime_s;
-	long long memory, maxmemory; /* bytes; maxmemory 0: no limit */
-	long long aof_bytes;	     /* of the append-only file */
-	long long disk_free,
-	    disk_bytes;	  /* of the file system of a private one */
-	int aof;	  /* whether there is such a file */
-	int snapshots;	  /* whether it saves them by itself */
-	bool save_failed; /* the last snapshot... */
-	bool aof_failed;  /* ...or write of the file, or its rewrite */
-};
-
 /* Asks with INFO and CONFIG, which may be refused.  Not for a cluster.  Returns 0, or
  * -1 when the connection is lost. */
-int mq_report_ask(struct mq_redis *, struct mq_report *);
+int mq_info_ask(struct mq_redis *, struct mq_info *);
 
 /* --- durable ------------------------------------------------------------- */
 

@@ -16,14 +16,6 @@
 /* A replica may come while others are waited for. */
 #define TRIES 3
 
-/* What the server says of itself. */
-struct known {
-	struct mq_info info;
-	/* Why its appendfsync cannot be read, as rented servers often refuse CONFIG; or
-	 * empty. */
-	char unread[512];
-};
-
 /* The command goes with the next flush. */
 static int
 append_line(struct mq_redis *r, const char *line)
@@ -58,18 +50,16 @@ append_questions(struct mq_redis *r)
 	    append_line(r, "CONFIG GET *appendfsync*");
 }
 
-/* Returns 0, or -1 when INFO is refused or the connection lost. */
+/* Returns 0, or -1 when INFO is refused or the connection lost.  Rented servers often
+ * refuse CONFIG. */
 static int
-take_info(struct mq_redis *r, struct known *k)
+take_info(struct mq_redis *r, struct mq_info *info)
 {
-	struct mq_info *info = &k->info;
 	redisReply *reply = good_reply(r);
 
-	*k = (struct known){.unread = ""};
 	if (reply == NULL)
 		return -1;
-	if (reply->type == REDIS_REPLY_STRING)
-		mq_info_take(info, reply->str);
+	mq_info_take(info, reply->type == REDIS_REPLY_STRING ? reply->str : "");
 	freeReplyObject(reply);
 	reply = mq_redis_reply(r);
 	if (reply == NULL)
@@ -79,7 +69,7 @@ take_info(struct mq_redis *r, struct known *k)
 	info->lax = strcmp(mq_reply_value(reply, "no-appendfsync-on-rewrite"),
 			"yes") == 0;
 	if (reply->type == REDIS_REPLY_ERROR)
-		strlcpy(k->unread, reply->str, sizeof(k->unread));
+		strlcpy(info->unread, reply->str, sizeof(info->unread));
 	freeReplyObject(reply);
 	return 0;
 }
@@ -96,25 +86,23 @@ knows(struct mq_redis *r, const char *line)
 
 /* The server can promise nothing; the error says what to change. */
 static int
-refuse(struct mq_redis *r, const struct known *k)
+refuse(struct mq_redis *r, const struct mq_info *info)
 {
-	const struct mq_info *info = &k->info;
-
 	if (mq_info_evicts(info))
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: maxmemory-policy is %s, so the "
 		    "server may drop what it has accepted: set it to noeviction",
 		    info->policy);
-	if (!info->aof)
+	if (info->aof != 1)
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: it has no append-only file and no "
 		    "replica: set appendonly to yes and appendfsync to always, "
 		    "or connect a replica");
-	if (k->unread[0] != '\0')
+	if (info->unread[0] != '\0')
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: it has no replica, and its "
 		    "appendfsync cannot be read: %s",
-		    k->unread);
+		    info->unread);
 	if (info->lax && strcmp(info->fsync, "always") == 0)
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: no-appendfsync-on-rewrite is yes: "
@@ -137,16 +125,23 @@ fail_demoted(struct mq_redis *r, const char *why)
 	return mq_redis_fail(r, MQ_EXIT_AGAIN, "%s", why);
 }
 
+/* The server answers, but not that all is safe. */
+static int
+fail_yet(struct mq_redis *r, const char *why)
+{
+	return mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: %s", why);
+}
+
 /* An append-only file that is only just being written does not count before that is
  * done.  WAITAOF waits for it by itself. */
 static int
-ask_info(struct mq_redis *r, bool waitaof, struct known *k)
+ask_info(struct mq_redis *r, bool waitaof, struct mq_info *info)
 {
 	int i;
 
 	for (i = 0; i <= LOOKS; i++) {
 		if (append_questions(r) == -1 || mq_redis_flush(r) == -1 ||
-		    take_info(r, k) == -1) {
+		    take_info(r, info) == -1) {
 			if (mq_redis_lost(r))
 				return -1;
 			if (r->status != MQ_EXIT_NOPERM)
@@ -155,14 +150,13 @@ ask_info(struct mq_redis *r, bool waitaof, struct known *k)
 			    sizeof(r->error));
 			return -1;
 		}
-		if (k->info.is_replica)
+		if (info->is_replica)
 			return fail_demoted(r, "it is a replica");
-		if (!k->info.aof_later || waitaof)
+		if (!info->aof_later || waitaof)
 			return 0;
 		(void)r->wait(r->wait_arg, -1, LOOK_MS);
 	}
-	return mq_redis_fail(r, MQ_EXIT_AGAIN,
-	    "not durable yet: it still writes its first append-only file");
+	return fail_yet(r, "it still writes its first append-only file");
 }
 
 static bool
@@ -171,14 +165,8 @@ is_on_disk(const struct mq_durable *d, const struct mq_info *info)
 	/* WAITAOF would wait for ever. */
 	if (d->waitaof)
 		return strcmp(info->fsync, "no") != 0;
-	return info->aof && strcmp(info->fsync, "always") == 0 && !info->lax;
-}
-
-/* The server answers, but not that all is safe. */
-static int
-fail_yet(struct mq_redis *r, const char *why)
-{
-	return mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: %s", why);
+	return info->aof == 1 && strcmp(info->fsync, "always") == 0 &&
+	    !info->lax;
 }
 
 /*
@@ -188,17 +176,17 @@ fail_yet(struct mq_redis *r, const char *why)
  * already; until then, the server's word is not enough.
  */
 static int
-find_lack(struct mq_redis *r, const struct mq_durable *d, const struct known *k,
-    const char **why)
+find_lack(struct mq_redis *r, const struct mq_durable *d,
+    const struct mq_info *info, const char **why)
 {
-	struct mq_heirs heirs = {.server = r->server, .info = &k->info};
+	struct mq_heirs heirs = {.server = r->server, .info = info};
 
 	*why = NULL;
 	if (r->server->url.kind != MQ_URL_SENTINEL) {
 		/* Nothing but a replica can make it safe, and it had one lately: after
 		 * a failover, the old master may be back soon. */
-		if (!is_on_disk(d, &k->info) && k->info.replicas == 0 &&
-		    k->info.had_replica && !mq_info_evicts(&k->info))
+		if (!is_on_disk(d, info) && info->replicas == 0 &&
+		    info->had_replica && !mq_info_evicts(info))
 			*why = "its replica is not connected";
 		return 0;
 	}
@@ -220,18 +208,19 @@ find_lack(struct mq_redis *r, const struct mq_durable *d, const struct known *k,
 }
 
 static int
-await_replicas(struct mq_redis *r, const struct mq_durable *d, struct known *k)
+await_replicas(
+    struct mq_redis *r, const struct mq_durable *d, struct mq_info *info)
 {
 	const char *why;
 	int i;
 
 	for (i = 0; i <= LOOKS; i++) {
-		if (find_lack(r, d, k, &why) == -1)
+		if (find_lack(r, d, info, &why) == -1)
 			return -1;
 		if (why == NULL)
 			return 0;
 		(void)r->wait(r->wait_arg, -1, LOOK_MS);
-		if (ask_info(r, d->waitaof, k) == -1)
+		if (ask_info(r, d->waitaof, info) == -1)
 			return -1;
 	}
 	return fail_yet(r, why);
@@ -240,24 +229,22 @@ await_replicas(struct mq_redis *r, const struct mq_durable *d, struct known *k)
 int
 mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 {
-	const struct mq_info *info;
-	struct known k;
+	struct mq_info info;
 	bool wait = knows(r, "WAIT 0 1");
 
 	if (mq_redis_lost(r))
 		return -1;
 	*d = (struct mq_durable){.waitaof = knows(r, "WAITAOF 1 0 1")};
-	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &k) == -1)
+	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &info) == -1)
 		return -1;
-	if (!mq_info_evicts(&k.info) && await_replicas(r, d, &k) == -1)
+	if (!mq_info_evicts(&info) && await_replicas(r, d, &info) == -1)
 		return -1;
-	info = &k.info;
-	d->disk = is_on_disk(d, info);
+	d->disk = is_on_disk(d, &info);
 	d->waitaof &= d->disk;
-	d->replicas = info->replicas;
-	strlcpy(d->run_id, info->run_id, sizeof(d->run_id));
-	if ((!d->disk && d->replicas == 0) || mq_info_evicts(info))
-		return refuse(r, &k);
+	d->replicas = info.replicas;
+	strlcpy(d->run_id, info.run_id, sizeof(d->run_id));
+	if ((!d->disk && d->replicas == 0) || mq_info_evicts(&info))
+		return refuse(r, &info);
 	if (d->replicas > 0 && !wait)
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: it has replicas, but does not allow "
@@ -287,22 +274,22 @@ take_number(struct mq_redis *r)
 static int
 check_same(struct mq_redis *r, const struct mq_durable *d)
 {
-	struct known k;
+	struct mq_info info;
 
-	if (take_info(r, &k) == -1)
+	if (take_info(r, &info) == -1)
 		return -1;
-	if (k.info.is_replica)
+	if (info.is_replica)
 		return fail_demoted(
 		    r, "not durable yet: it has become a replica");
-	if (d->disk && !is_on_disk(d, &k.info))
+	if (d->disk && !is_on_disk(d, &info))
 		return fail_yet(r, "its appendfsync was changed");
 	/* Without these, each write was safe when it was accepted. */
 	if ((d->waitaof || d->replicas > 0) &&
-	    strcmp(k.info.run_id, d->run_id) != 0)
+	    strcmp(info.run_id, d->run_id) != 0)
 		return r->route != NULL ?
 		    fail_demoted(r, "not durable yet: its slot has moved") :
 		    fail_yet(r, "it is not the same as before");
-	return d->online[0] != '\0' && strcmp(k.info.online, d->online) != 0;
+	return d->online[0] != '\0' && strcmp(info.online, d->online) != 0;
 }
 
 /* 0, -1, or 1: it has other replicas. */
@@ -345,18 +332,18 @@ mq_durable_wait(
     struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
 {
 	struct mq_durable now = *d;
-	struct known k;
+	struct mq_info info;
 	int i, rv = 1;
 
 	if (r->server->url.kind != MQ_URL_SENTINEL)
 		return wait_once(r, d, write);
 	for (i = 0; i < TRIES && rv == 1; i++) {
 		/* Which replicas must have everything, as sentinels see it now. */
-		if (ask_info(r, d->waitaof, &k) == -1 ||
-		    await_replicas(r, d, &k) == -1)
+		if (ask_info(r, d->waitaof, &info) == -1 ||
+		    await_replicas(r, d, &info) == -1)
 			return -1;
-		now.replicas = k.info.replicas;
-		strlcpy(now.online, k.info.online, sizeof(now.online));
+		now.replicas = info.replicas;
+		strlcpy(now.online, info.online, sizeof(now.online));
 		rv = wait_once(r, &now, write);
 	}
 	return rv == 1 ? fail_yet(r, "its replicas keep changing") : rv;

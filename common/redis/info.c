@@ -23,19 +23,6 @@ find_field(const char *text, const char *name)
 	return NULL;
 }
 
-/* Copies one of several values in a line: "NAME=VALUE,..."; "" when there is none. */
-static void
-copy_part(char *to, size_t size, const char *line, const char *name)
-{
-	const char *at = strstr(line, name);
-
-	to[0] = '\0';
-	if (at != NULL && at < line + strcspn(line, "\r\n")) {
-		at += strlen(name);
-		snprintf(to, size, "%.*s", (int)strcspn(at, ",\r\n"), at);
-	}
-}
-
 /* Copies the value of a field of such a text; false: there is none. */
 static bool
 info_field(const char *text, const char *name, char *value, size_t size)
@@ -55,97 +42,6 @@ field_is(const char *text, const char *name, const char *value)
 	return info_field(text, name, is, sizeof(is)) && strcmp(is, value) == 0;
 }
 
-void
-mq_info_take(struct mq_info *i, const char *text)
-{
-	char name[32], address[256], port[16], state[16];
-	const char *line;
-	size_t len;
-	int n;
-
-	(void)info_field(text, "run_id", i->run_id, sizeof(i->run_id));
-	(void)info_field(
-	    text, "maxmemory_policy", i->policy, sizeof(i->policy));
-	i->is_replica = field_is(text, "role", "slave");
-	i->had_replica = field_is(text, "repl_backlog_active", "1");
-	i->aof = field_is(text, "aof_enabled", "1");
-	i->aof_later = field_is(text, "aof_base_size", "0") &&
-	    (field_is(text, "aof_rewrite_in_progress", "1") ||
-		field_is(text, "aof_rewrite_scheduled", "1"));
-	i->replicas = 0;
-	i->online[0] = '\0';
-	for (n = 0;; n++) {
-		snprintf(name, sizeof(name), "slave%d", n);
-		line = find_field(text, name);
-		if (line == NULL)
-			return;
-		copy_part(state, sizeof(state), line, "state=");
-		if (strcmp(state, "online") != 0)
-			continue;
-		copy_part(address, sizeof(address), line, "ip=");
-		copy_part(port, sizeof(port), line, "port=");
-		len = strlen(i->online);
-		snprintf(i->online + len, sizeof(i->online) - len, "%s %s\n",
-		    address, port);
-		i->replicas++;
-	}
-}
-
-bool
-mq_info_evicts(const struct mq_info *i)
-{
-	return i->policy[0] != '\0' && strcmp(i->policy, "noeviction") != 0;
-}
-
-struct policies {
-	struct mq_redis *r;
-	struct mq_info *worst;
-};
-
-static void
-ask_node(void *arg, size_t i, struct mq_command *c)
-{
-	const struct policies *p = arg;
-
-	(void)mq_redis_visit(p->r, (int)i);
-	mq_command_plain(c, "INFO memory");
-	c->optional = true;
-}
-
-static int
-take_node(void *arg, size_t i, redisReply *reply)
-{
-	const struct policies *p = arg;
-	struct mq_info one = {.replicas = 0};
-
-	(void)i;
-	if (reply->type != REDIS_REPLY_STRING)
-		return 0;
-	mq_info_take(&one, reply->str);
-	if (p->worst->policy[0] == '\0' || mq_info_evicts(&one))
-		*p->worst = one;
-	return 0;
-}
-
-int
-mq_info_ask_policy(struct mq_redis *r, struct mq_info *i)
-{
-	struct policies p = {r, i};
-	int rv, n = 0;
-
-	*i = (struct mq_info){.replicas = 0};
-	while (mq_redis_visit(r, n))
-		n++;
-	rv = mq_ask_each(r, (size_t)n, ask_node, take_node, &p);
-	(void)mq_redis_visit(r, n);
-	return rv;
-}
-
-/* --- report --------------------------------------------------------------- */
-
-static const char *const questions[] = {
-    "INFO", "CONFIG GET dir", "CONFIG GET save", "CONFIG GET appendfsync"};
-
 static long long
 number(const char *text, const char *name)
 {
@@ -160,28 +56,87 @@ has_failed(const char *text, const char *name)
 	return find_field(text, name) != NULL && !field_is(text, name, "ok");
 }
 
-static void
-take_info(struct mq_report *r, const char *text)
+void
+mq_info_take(struct mq_info *i, const char *text)
 {
-	char version[64];
+	char version[64], name[32], address[256], port[16], state[16];
+	const char *line;
+	size_t len;
+	int n;
 
+	*i = (struct mq_info){.disk_free = -1, .snapshots = -1};
 	if (info_field(text, "valkey_version", version, sizeof(version)))
-		snprintf(r->version, sizeof(r->version), "valkey %s", version);
+		snprintf(i->version, sizeof(i->version), "valkey %s", version);
 	else if (info_field(text, "redis_version", version, sizeof(version)))
-		snprintf(r->version, sizeof(r->version), "redis %s", version);
+		snprintf(i->version, sizeof(i->version), "redis %s", version);
+	(void)info_field(text, "run_id", i->run_id, sizeof(i->run_id));
 	(void)info_field(
-	    text, "maxmemory_policy", r->policy, sizeof(r->policy));
-	r->pid = number(text, "process_id");
-	r->uptime_s = number(text, "uptime_in_seconds");
-	r->memory = number(text, "used_memory");
-	r->maxmemory = number(text, "maxmemory");
-	r->aof = (int)number(text, "aof_enabled");
-	if (r->aof == 1)
-		r->aof_bytes = number(text, "aof_current_size");
-	r->save_failed = has_failed(text, "rdb_last_bgsave_status");
-	r->aof_failed = has_failed(text, "aof_last_write_status") ||
+	    text, "maxmemory_policy", i->policy, sizeof(i->policy));
+	i->pid = number(text, "process_id");
+	i->uptime_s = number(text, "uptime_in_seconds");
+	i->memory = number(text, "used_memory");
+	i->maxmemory = number(text, "maxmemory");
+	i->aof = (int)number(text, "aof_enabled");
+	i->aof_bytes = i->aof == 1 ? number(text, "aof_current_size") : -1;
+	i->aof_later = field_is(text, "aof_base_size", "0") &&
+	    (field_is(text, "aof_rewrite_in_progress", "1") ||
+		field_is(text, "aof_rewrite_scheduled", "1"));
+	i->save_failed = has_failed(text, "rdb_last_bgsave_status");
+	i->aof_failed = has_failed(text, "aof_last_write_status") ||
 	    has_failed(text, "aof_last_bgrewrite_status");
+	i->is_replica = field_is(text, "role", "slave");
+	i->had_replica = field_is(text, "repl_backlog_active", "1");
+	/* Replicas are "slaveN:ip=ADDRESS,port=PORT,state=STATE,...". */
+	for (n = 0;; n++) {
+		snprintf(name, sizeof(name), "slave%d", n);
+		line = find_field(text, name);
+		if (line == NULL)
+			return;
+		if (sscanf(line,
+			"ip=%255[^,\r\n],port=%15[^,\r\n],state=%15[^,\r\n]",
+			address, port, state) != 3 ||
+		    strcmp(state, "online") != 0)
+			continue;
+		len = strlen(i->online);
+		snprintf(i->online + len, sizeof(i->online) - len, "%s %s\n",
+		    address, port);
+		i->replicas++;
+	}
 }
+
+bool
+mq_info_evicts(const struct mq_info *i)
+{
+	return i->policy[0] != '\0' && strcmp(i->policy, "noeviction") != 0;
+}
+
+int
+mq_info_ask_policy(struct mq_redis *r, struct mq_info *worst)
+{
+	struct mq_command c = mq_redis_command(r);
+	struct mq_info one;
+	redisReply *reply;
+	int node, rv = 0;
+
+	mq_info_take(worst, "");
+	mq_command_plain(&c, "INFO memory");
+	c.optional = true;
+	for (node = 0; rv == 0 && mq_redis_visit(r, node); node++) {
+		reply = mq_redis_answer(r, &c);
+		rv = reply != NULL ? 0 : -1;
+		if (reply != NULL && reply->type == REDIS_REPLY_STRING) {
+			mq_info_take(&one, reply->str);
+			if (worst->policy[0] == '\0' || mq_info_evicts(&one))
+				*worst = one;
+		}
+		freeReplyObject(reply);
+	}
+	mq_command_free(&c);
+	return rv;
+}
+
+static const char *const questions[] = {
+    "INFO", "CONFIG GET dir", "CONFIG GET save", "CONFIG GET appendfsync"};
 
 static void
 ask_question(void *arg, size_t i, struct mq_command *c)
@@ -194,45 +149,39 @@ ask_question(void *arg, size_t i, struct mq_command *c)
 static int
 take_answer(void *arg, size_t i, redisReply *reply)
 {
-	struct mq_report *r = arg;
+	struct mq_info *info = arg;
 	const char *value;
 
-	if (i == 0) {
-		if (reply->type == REDIS_REPLY_STRING)
-			take_info(r, reply->str);
-		return 0;
-	}
+	if (i == 0 && reply->type == REDIS_REPLY_STRING)
+		mq_info_take(info, reply->str);
 	if (!mq_reply_is(reply, "") || reply->elements != 2)
 		return 0;
 	value = reply->element[1]->str;
 	if (i == 1)
-		snprintf(r->dir, sizeof(r->dir), "%s", value);
+		snprintf(info->dir, sizeof(info->dir), "%s", value);
 	else if (i == 2)
-		r->snapshots = *value != '\0';
+		info->snapshots = *value != '\0';
 	else
-		snprintf(r->fsync, sizeof(r->fsync), "%s", value);
+		snprintf(info->fsync, sizeof(info->fsync), "%s", value);
 	return 0;
 }
 
 int
-mq_report_ask(struct mq_redis *redis, struct mq_report *r)
+mq_info_ask(struct mq_redis *r, struct mq_info *info)
 {
-	const struct mq_server *server = redis->server;
+	const struct mq_server *server = r->server;
 	struct statvfs fs;
+	int rv;
 
-	*r = (struct mq_report){.pid = -1,
-	    .uptime_s = -1,
-	    .memory = -1,
-	    .maxmemory = -1,
-	    .aof_bytes = -1,
-	    .disk_free = -1,
-	    .aof = -1,
-	    .snapshots = -1};
+	mq_info_take(info, "");
+	rv = mq_ask_each(r, sizeof(questions) / sizeof(questions[0]),
+	    ask_question, take_answer, info);
 	if (server->url.kind == MQ_URL_PRIVATE &&
 	    statvfs(server->socket, &fs) == 0) {
-		r->disk_free = (long long)fs.f_bavail * (long long)fs.f_frsize;
-		r->disk_bytes = (long long)fs.f_blocks * (long long)fs.f_frsize;
+		info->disk_free =
+		    (long long)fs.f_bavail * (long long)fs.f_frsize;
+		info->disk_bytes =
+		    (long long)fs.f_blocks * (long long)fs.f_frsize;
 	}
-	return mq_ask_each(redis, sizeof(questions) / sizeof(questions[0]),
-	    ask_question, take_answer, r);
+	return rv;
 }
