@@ -95,6 +95,7 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct mq_async *a = w->data;
 	struct mq_request *q;
+	int rv;
 
 	(void)events;
 	/* The handshake waits for the server; on_reply() goes on. */
@@ -105,16 +106,14 @@ on_room(struct ev_loop *loop, ev_io *w, int events)
 	a->moved++;
 	while (a->context != NULL && sdslen(a->context->c.obuf) < PIECE &&
 	    (q = TAILQ_FIRST(&a->backlog)) != NULL) {
-		switch (send_piece(q)) {
-		case 0:
-			break;
-		case 1:
-			TAILQ_REMOVE(&a->backlog, q, link);
-			sent_whole(q);
-			break;
-		default:
+		rv = send_piece(q);
+		if (rv == -1) {
 			redisAsyncDisconnect(a->context);
 			return;
+		}
+		if (rv == 1) {
+			TAILQ_REMOVE(&a->backlog, q, link);
+			sent_whole(q);
 		}
 	}
 	if (TAILQ_EMPTY(&a->backlog))
@@ -384,26 +383,23 @@ on_connect(const redisAsyncContext *context, int status)
 		on_disconnect(context, status);
 }
 
+/* The reply to AUTH or SELECT, which is of the connection; or to HELLO. */
 static void
 on_greeting(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_async *a = asker->arg;
+	const char *why = NULL;
 
-	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+	if (reply == NULL)
 		return;
-	/* The owner tries again. */
-	if (a->front->events->refused != NULL)
-		a->front->events->refused(a->front->arg, reply->str);
-	mq_async_give_up(a, reply->str);
-}
-
-static void
-on_hello(void *arg, redisReply *reply)
-{
-	struct mq_async *a = arg;
-	const char *why =
-	    reply != NULL ? mq_reply_unfit(reply, a->server) : NULL;
-
+	if (asker->of == NULL) {
+		why = mq_reply_unfit(reply, a->server);
+	} else if (reply->type == REDIS_REPLY_ERROR) {
+		why = reply->str;
+		/* The owner tries again. */
+		if (a->front->events->refused != NULL)
+			a->front->events->refused(a->front->arg, why);
+	}
 	if (why != NULL)
 		mq_async_give_up(a, why);
 }
@@ -454,7 +450,7 @@ mq_async_open(
 		mq_async_ask(
 		    a, &c, on_greeting, &(struct mq_asker){NULL, a, a});
 	mq_command_plain(&c, "HELLO");
-	mq_async_send(a, &c, on_hello, a);
+	mq_async_ask(a, &c, on_greeting, &(struct mq_asker){NULL, a, NULL});
 	return 0;
 }
 

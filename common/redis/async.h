@@ -58,7 +58,7 @@ struct mq_async {
 	redisAsyncContext *context;	/* NULL: there is no connection */
 	const struct mq_server *server; /* the caller's, of the last one */
 	mq_tls *tls;
-	TAILQ_HEAD(mq_backlog, mq_request) backlog; /* not handed over whole */
+	TAILQ_HEAD(mq_requests, mq_request) backlog; /* not handed over whole */
 	ev_io room;	     /* the socket takes more; while there is backlog */
 	size_t moved;	     /* goes up with every reply and piece */
 	size_t moved_before; /* see mq_async_moves() */
@@ -138,7 +138,6 @@ struct mq_request {
 	size_t sent;
 	bool tracked;
 };
-TAILQ_HEAD(mq_requests, mq_request);
 
 /* Sends it to one server. */
 void mq_request_send(struct mq_async *, struct mq_request *);
@@ -174,8 +173,7 @@ struct mq_pair {
 	const struct mq_server *server;
 	const char *channel, *name;
 	struct mq_async main, wake;
-	long long
-	    former; /* the number of the last one with the name; 0: none */
+	long long former; /* the last one's number; 0: there was none */
 };
 
 struct mq_pairs {

@@ -222,17 +222,11 @@ struct mq_cluster {
 	int home; /* the slot of a namespace in braces; -1: there is none */
 	struct mq_requests later;  /* no node takes these now */
 	struct mq_requests missed; /* optional ones of nodes that are away */
-	ev_timer retry, news, failing, missing;
+	ev_timer retry, news;
+	ev_timer soon;	  /* in the next turn: the missed ones, and the end */
 	ev_timer absence; /* needed nodes that are away are looked for */
-	char why[512];	  /* it fails */
+	char why[512];	  /* it fails; or empty */
 };
-
-/* The link to node i of the map; NULL: never used. */
-static struct link *
-link_used(const struct mq_cluster *all, int i)
-{
-	return all->map.nodes[i].own;
-}
 
 static bool
 is_away(const struct link *link)
@@ -253,19 +247,7 @@ static void
 fail(struct mq_cluster *all, const struct link *link, const char *why)
 {
 	snprintf(all->why, sizeof(all->why), "%s: %s", link->server.name, why);
-	ev_timer_stop(all->front.loop, &all->failing);
-	ev_timer_start(all->front.loop, &all->failing);
-}
-
-/* When failing ends. */
-static void
-on_failed(struct ev_loop *loop, ev_timer *w, int events)
-{
-	struct mq_cluster *all = w->data;
-
-	(void)loop;
-	(void)events;
-	all->front.events->down(all->front.arg, all->why);
+	ev_timer_start(all->front.loop, &all->soon);
 }
 
 /* Askers hear that the connection is lost. */
@@ -358,7 +340,7 @@ slots_away(const struct mq_cluster *all)
 
 	for (slot = 0; slot < MQ_SLOTS; slot++)
 		n += all->map.owner[slot] != -1 &&
-		    is_away(link_used(all, all->map.owner[slot]));
+		    is_away(all->map.nodes[all->map.owner[slot]].own);
 	return n;
 }
 
@@ -484,7 +466,7 @@ on_look(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)events;
 	for (i = 0; i < all->map.count; i++) {
-		link = link_used(all, i);
+		link = all->map.nodes[i].own;
 		if (is_away(link) && link->needed) {
 			away = true;
 			if (!link->open)
@@ -608,18 +590,19 @@ node(const struct mq_async *front, int slot)
 {
 	const struct mq_cluster *all = (const struct mq_cluster *)front;
 	int owner = slot == -1 ? -1 : all->map.owner[slot];
-	struct link *link = owner == -1 ? NULL : link_used(all, owner);
+	struct link *link = owner == -1 ? NULL : all->map.nodes[owner].own;
 
 	return link != NULL ? &link->pair.main : NULL;
 }
 
 static void
-on_missing(struct ev_loop *loop, ev_timer *w, int events)
+on_soon(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct mq_cluster *all = w->data;
 	struct mq_requests list = TAILQ_HEAD_INITIALIZER(list);
 	static char moved[] = MQ_MISSING "of the slot: lost";
 	redisReply reply = {.type = REDIS_REPLY_ERROR};
+	char why[sizeof(all->why)];
 	struct link *of;
 	struct mq_request *q;
 
@@ -628,11 +611,15 @@ on_missing(struct ev_loop *loop, ev_timer *w, int events)
 	TAILQ_CONCAT(&list, &all->missed, link);
 	while ((q = TAILQ_FIRST(&list)) != NULL) {
 		TAILQ_REMOVE(&list, q, link);
-		of = link_used(all, owner_of(all, q));
+		of = all->map.nodes[owner_of(all, q)].own;
 		reply.str = is_away(of) ? of->pair.main.missing : moved;
 		reply.len = strlen(reply.str);
 		mq_request_answer(q, all->known ? &reply : NULL);
 	}
+	strlcpy(why, all->why, sizeof(why));
+	all->why[0] = '\0';
+	if (*why != '\0')
+		all->front.events->down(all->front.arg, why);
 }
 
 static bool
@@ -650,7 +637,7 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 			return false;
 		/* Its asker hears of it, but not before it has asked. */
 		TAILQ_INSERT_TAIL(&all->missed, q, link);
-		ev_timer_start(front->loop, &all->missing);
+		ev_timer_start(front->loop, &all->soon);
 		return true;
 	}
 	from = q->async->arg;
@@ -705,11 +692,10 @@ mq_pairs_init(struct mq_pairs *p, struct ev_loop *loop,
 	memset(all->map.owner, MQ_NO_OWNER, sizeof(all->map.owner));
 	ev_timer_init(&all->retry, on_retry, RETRY_S, 0);
 	ev_timer_init(&all->news, on_news, NEWS_S, 0);
-	ev_timer_init(&all->failing, on_failed, 0, 0);
-	ev_timer_init(&all->missing, on_missing, 0, 0);
+	ev_timer_init(&all->soon, on_soon, 0, 0);
 	ev_timer_init(&all->absence, on_look, 0, LOOK_S);
-	all->retry.data = all->news.data = all->failing.data = all;
-	all->missing.data = all->absence.data = all;
+	all->retry.data = all->news.data = all;
+	all->soon.data = all->absence.data = all;
 }
 
 int
@@ -759,13 +745,13 @@ mq_pairs_close(struct mq_pairs *p)
 	}
 	loop = all->front.loop;
 	all->known = false;
+	all->why[0] = '\0';
 	ev_timer_stop(loop, &all->retry);
 	ev_timer_stop(loop, &all->news);
-	ev_timer_stop(loop, &all->failing);
-	ev_timer_stop(loop, &all->missing);
+	ev_timer_stop(loop, &all->soon);
 	ev_timer_stop(loop, &all->absence);
 	for (i = 0; i < all->map.count; i++) {
-		link = link_used(all, i);
+		link = all->map.nodes[i].own;
 		if (link == NULL)
 			continue;
 		link->pair.main.missing[0] = '\0';
@@ -785,7 +771,7 @@ mq_pairs_free(struct mq_pairs *p)
 
 	mq_pairs_close(p);
 	for (i = 0; all != NULL && i < all->map.count; i++) {
-		link = link_used(all, i);
+		link = all->map.nodes[i].own;
 		if (link != NULL)
 			mq_server_free(&link->server);
 		free(link);
