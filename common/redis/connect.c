@@ -2,9 +2,10 @@
 #include <sys/param.h>
 
 #include <math.h>
+#include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ask.h"
 #include "base/clock.h"
@@ -17,15 +18,11 @@
 /* How long each of all sentinels is asked. */
 #define SOON_S 0.5
 
-/* Where the master is. */
+/* Where the master is, and how. */
 struct master {
 	/* An address, or a name if the sentinels announce names. */
 	char host[sizeof(((struct mq_server *)NULL)->host)];
 	int port;
-};
-
-/* How the master is. */
-struct state {
 	bool down;    /* or about to be replaced */
 	int replicas; /* -1: not known */
 };
@@ -33,8 +30,8 @@ struct state {
 struct question {
 	const char *words; /* before the name of the master */
 	/* Takes a reply that is no error: 0, or -1 with the error. */
-	int (*take)(struct mq_redis *, const char *name, const redisReply *,
-	    void *answer);
+	int (*take)(
+	    const struct question *, struct mq_redis *, const redisReply *);
 	void *answer;
 	const char *name;
 };
@@ -47,7 +44,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 	int rv = -1;
 
 	if (!mq_redis_refused(r, reply))
-		rv = q->take(r, q->name, reply, q->answer);
+		rv = q->take(q, r, reply);
 	else if (r->status == MQ_EXIT_UNAVAILABLE)
 		/* A server that answers, but not to this, is none. */
 		r->status = MQ_EXIT_CONFIG;
@@ -116,14 +113,14 @@ ask_sentinels(struct mq_redis *r, struct question *q, bool each, double until)
 
 static int
 take_master(
-    struct mq_redis *r, const char *name, const redisReply *reply, void *out)
+    const struct question *q, struct mq_redis *r, const redisReply *reply)
 {
-	struct master *master = out;
+	struct master *master = q->answer;
 	const char *why;
 
 	if (reply->type == REDIS_REPLY_NIL)
 		return mq_redis_fail(
-		    r, MQ_EXIT_CONFIG, "no master has the name %s", name);
+		    r, MQ_EXIT_CONFIG, "no master has the name %s", q->name);
 	if (!mq_reply_is(reply, "") || reply->elements != 2 ||
 	    strlcpy(master->host, reply->element[0]->str,
 		sizeof(master->host)) >= sizeof(master->host))
@@ -137,18 +134,17 @@ static const char where[] = "SENTINEL get-master-addr-by-name";
 /* Needs +sentinel|master. */
 static int
 take_state(
-    struct mq_redis *r, const char *name, const redisReply *reply, void *out)
+    const struct question *q, struct mq_redis *r, const redisReply *reply)
 {
-	struct state *state = out;
+	struct master *master = q->answer;
 	const char *flags = mq_reply_value(reply, "flags");
 	const char *replicas = mq_reply_value(reply, "num-slaves");
 
 	(void)r;
-	(void)name;
-	state->down =
+	master->down =
 	    strstr(flags, "_down") != NULL || strstr(flags, "failover") != NULL;
 	if (*replicas != '\0')
-		state->replicas = atoi(replicas);
+		master->replicas = atoi(replicas);
 	return 0;
 }
 
@@ -157,23 +153,18 @@ take_state(
 static bool
 is_online(const struct mq_info *i, const char *address, const char *port)
 {
-	const char *line, *end, *space;
-	size_t len;
+	char at[256], its[16];
+	const char *line, *end;
 	bool named;
 
 	for (line = i->online; (end = strchr(line, '\n')) != NULL;
 	     line = end + 1) {
-		space = memchr(line, ' ', (size_t)(end - line));
-		if (space == NULL ||
-		    strlen(port) != (size_t)(end - space - 1) ||
-		    strncmp(space + 1, port, strlen(port)) != 0)
+		if (sscanf(line, "%255s %15s", at, its) != 2 ||
+		    strcmp(its, port) != 0)
 			continue;
-		len = (size_t)(space - line);
-		named = memchr(line, ':', len) == NULL &&
-		    strspn(line, "0123456789.") < len;
-		if (named ||
-		    (strlen(address) == len &&
-			strncmp(line, address, len) == 0))
+		named = strchr(at, ':') == NULL &&
+		    at[strspn(at, "0123456789.")] != '\0';
+		if (named || strcmp(at, address) == 0)
 			return true;
 	}
 	return false;
@@ -182,10 +173,11 @@ is_online(const struct mq_info *i, const char *address, const char *port)
 /* The master comes last: if it has changed meanwhile, that shows. */
 static int
 take_heirs(
-    struct mq_redis *r, const char *name, const redisReply *reply, void *out)
+    const struct question *q, struct mq_redis *r, const redisReply *reply)
 {
-	struct mq_heirs *h = out;
+	struct mq_heirs *h = q->answer;
 	struct master master = {.port = 0};
+	struct question last = {.answer = &master, .name = q->name};
 	struct mq_command c = {0};
 	const redisReply *one;
 	redisReply *place;
@@ -212,11 +204,11 @@ take_heirs(
 		}
 	}
 	mq_command_plain(&c, where);
-	mq_command_str(&c, name);
+	mq_command_str(&c, q->name);
 	place = mq_call(r, &c, -1);
 	if (place == NULL)
 		return -1;
-	rv = take_master(r, name, place, &master);
+	rv = take_master(&last, r, place);
 	freeReplyObject(place);
 	h->moved |= rv == 0 &&
 	    (master.port != h->server->port ||
@@ -249,12 +241,10 @@ mq_failover_begin(struct mq_failover *f, const struct mq_server *server)
 void
 mq_failover_pause(const struct mq_redis *r)
 {
-	const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
-
 	if (r->wait != NULL)
 		(void)r->wait(r->wait_arg, -1, PAUSE_MS);
 	else
-		nanosleep(&pause, NULL);
+		(void)poll(NULL, 0, PAUSE_MS);
 }
 
 bool
@@ -310,16 +300,12 @@ static int
 open_once(struct mq_redis *r, struct mq_server *server, double until)
 {
 	struct mq_command c = {0};
-	redisReply *reply;
 	int step, rv = mq_redis_begin(r, server, until);
 
 	if (rv == -1)
 		return -1;
-	for (step = 0; rv == 0 && mq_redis_greeting(server, step, &c); step++) {
-		reply = mq_call(r, &c, -1);
-		rv = reply == NULL ? -1 : 0;
-		freeReplyObject(reply);
-	}
+	for (step = 0; rv == 0 && mq_redis_greeting(server, step, &c); step++)
+		rv = mq_call_done(r, &c);
 	if (rv == 0) {
 		mq_command_plain(&c, "HELLO");
 		rv = mq_redis_append(r, &c);
@@ -339,8 +325,8 @@ static bool
 awaits_master(struct mq_redis *r, struct mq_failover *f)
 {
 	struct mq_redis other = {.server = r->server};
-	struct state state = {.replicas = -1};
-	struct question q = {"SENTINEL master", take_state, &state, NULL};
+	struct master master = {.replicas = -1};
+	struct question q = {"SENTINEL master", take_state, &master, NULL};
 
 	if (r->unfit != NULL && strcmp(r->unfit, MQ_REDIS_REPLICA) == 0)
 		f->due = true;
@@ -351,8 +337,8 @@ awaits_master(struct mq_redis *r, struct mq_failover *f)
 		if (ask_sentinels(&other, &q, false, f->until) == -1 &&
 		    other.status == MQ_EXIT_UNAVAILABLE)
 			return false;
-		f->due = state.down;
-		if (!f->failed && state.replicas == 0)
+		f->due = master.down;
+		if (!f->failed && master.replicas == 0)
 			return false;
 	}
 	return mq_failover_again(f, r);

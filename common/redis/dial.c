@@ -222,6 +222,20 @@ begin_attempt(struct race *race, struct mq_dial *d, const char *address)
 	c->reader->fn = &bounded;
 }
 
+static void
+take_connection(struct attempt *a)
+{
+	struct mq_server *server = a->of->server;
+
+	a->of->redis = a->redis;
+	a->step = NOTHING;
+	if (a->of->host == NULL)
+		return;
+	strlcpy(server->host, a->of->host, sizeof(server->host));
+	strlcpy(server->address, a->address, sizeof(server->address));
+	server->port = a->of->port;
+}
+
 /* Goes on with TCP, then with TLS if the URL has that, then with the question. */
 static void
 go_on(struct race *race, struct attempt *a)
@@ -250,6 +264,7 @@ go_on(struct race *race, struct attempt *a)
 	} else if (status != 0) {
 		fail_attempt(a, status, why);
 	} else if (race->question == NULL) {
+		take_connection(a);
 		race->winner = a;
 	} else {
 		for (; mq_redis_greeting(
@@ -260,32 +275,6 @@ go_on(struct race *race, struct attempt *a)
 		(void)mq_redis_append(&a->redis, race->question);
 		a->step = ANSWER;
 	}
-}
-
-static void
-take_connection(struct attempt *a)
-{
-	struct mq_server *server = a->of->server;
-
-	a->of->redis = a->redis;
-	a->step = NOTHING;
-	if (a->of->host == NULL)
-		return;
-	strlcpy(server->host, a->of->host, sizeof(server->host));
-	strlcpy(server->address, a->address, sizeof(server->address));
-	server->port = a->of->port;
-}
-
-/* The connection is one that waits from now on. */
-static void
-take_answer(struct race *race, struct attempt *a, redisReply *reply)
-{
-	mq_redis_greeted(&a->redis);
-	take_connection(a);
-	if (race->take(race->arg, a->of, reply) == 0)
-		race->winner = a;
-	else
-		mq_redis_close(&a->of->redis);
 }
 
 /* Writes what is left of the question, and takes the replies that are there. */
@@ -299,20 +288,23 @@ exchange(struct race *race, struct attempt *a, short events)
 	    (events & ~POLLOUT && redisBufferRead(c) != REDIS_OK);
 
 	a->written = done;
-	while (!lost && a->step == ANSWER && race->winner == NULL) {
+	while (!lost && a->step == ANSWER) {
 		lost = redisGetReplyFromReader(c, &reply) != REDIS_OK;
-		if (lost)
-			break;
-		if (reply == NULL)
+		if (!lost && reply == NULL)
 			return;
-		if (a->greetings == 0) {
-			take_answer(race, a, reply);
-			return;
+		if (!lost && a->greetings-- > 0) {
+			if (mq_redis_refused(&a->redis, reply))
+				fail_attempt(a, 0, NULL);
+			freeReplyObject(reply);
+		} else if (!lost) {
+			/* The connection is one that waits from now on. */
+			mq_redis_greeted(&a->redis);
+			take_connection(a);
+			if (race->take(race->arg, a->of, reply) == 0)
+				race->winner = a;
+			else
+				mq_redis_close(&a->of->redis);
 		}
-		a->greetings--;
-		if (mq_redis_refused(&a->redis, reply))
-			fail_attempt(a, 0, NULL);
-		freeReplyObject(reply);
 	}
 	if (lost) {
 		mq_redis_set_lost(&a->redis);
@@ -470,7 +462,7 @@ end_race(struct race *race)
 	size_t i;
 
 	for (a = race->all; a < race->all + MOST; a++) {
-		if (a->step == NOTHING || a == race->winner)
+		if (a->step == NOTHING)
 			continue;
 		if (race->winner != NULL)
 			mq_redis_close(&a->redis);
@@ -505,19 +497,13 @@ mq_dial(struct mq_dial *dials, size_t n, struct mq_command *question,
 	    .pfds = mq_xcalloc(MOST + n, sizeof(*race.pfds)),
 	    .connected_by = MIN(now + MQ_CONNECT_S, until),
 	    .answered_by = MIN(now + MQ_GREET_S, until)};
-	struct mq_dial *d;
 
 	while (race.winner == NULL && try_in_time(&race, now)) {
 		wait_and_go_on(&race, now);
 		now = mq_clock_steady_s();
 	}
 	end_race(&race);
-	if (race.winner == NULL)
-		return -1;
-	d = race.winner->of;
-	if (question == NULL)
-		take_connection(race.winner);
-	return (int)(d - dials);
+	return race.winner != NULL ? (int)(race.winner->of - dials) : -1;
 }
 
 const struct mq_redis *
