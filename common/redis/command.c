@@ -45,7 +45,7 @@ put_number(char *to, char kind, size_t n)
 	return mempcpy(to, "\r\n", 2);
 }
 
-void
+size_t
 mq_command_parts(struct mq_command *c, const struct mq_part *part, int n)
 {
 	size_t total = 0;
@@ -63,22 +63,19 @@ mq_command_parts(struct mq_command *c, const struct mq_part *part, int n)
 	*to = '\0';
 	c->wire.len = (size_t)(to - c->wire.data);
 	c->args++;
+	return total;
 }
 
 void
 mq_command_key(struct mq_command *c, const struct mq_part *part, int n)
 {
-	size_t total = 0;
-	int i;
+	size_t total;
 
 	c->keys += c->keys == c->args;
-	mq_command_parts(c, part, n);
-	if (!c->cluster || c->slot != -1)
-		return;
-	for (i = 0; i < n; i++)
-		total += part[i].n;
-	c->slot = mq_slot_of(
-	    c->wire.data + c->wire.len - strlen("\r\n") - total, total);
+	total = mq_command_parts(c, part, n);
+	if (c->cluster && c->slot == -1)
+		c->slot = mq_slot_of(
+		    c->wire.data + c->wire.len - strlen("\r\n") - total, total);
 }
 
 void
@@ -96,11 +93,13 @@ mq_command_str(struct mq_command *c, const char *s)
 void
 mq_command_words(struct mq_command *c, const char *words)
 {
-	size_t n = strcspn(words, " ");
+	size_t n;
 
-	for (; words[n] != '\0'; words += n + 1, n = strcspn(words, " "))
+	do {
+		n = strcspn(words, " ");
 		mq_command_arg(c, words, n);
-	mq_command_arg(c, words, n);
+		words += n;
+	} while (*words++ != '\0');
 }
 
 void

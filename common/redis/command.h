@@ -38,12 +38,12 @@ void mq_command_plain(struct mq_command *, const char *words);
 void mq_command_script(struct mq_command *, const struct mq_script *);
 
 void mq_command_arg(struct mq_command *, const void *, size_t n);
-/* Adds one argument made of n parts; parts may be empty. */
+/* Adds one argument made of n parts, which may be empty; returns its bytes. */
 struct mq_part {
 	const void *p;
 	size_t n;
 };
-void mq_command_parts(struct mq_command *, const struct mq_part *, int n);
+size_t mq_command_parts(struct mq_command *, const struct mq_part *, int n);
 
 /* The same for a key.  Those of a script stand before its other arguments, one of which
  * may be the name of a key, too. */

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #ifdef MQ_TLS
 #include <openssl/crypto.h>
@@ -35,14 +34,6 @@ reallocate(void *p, size_t n)
 
 #ifdef MQ_TLS
 static void *
-tls_allocate(size_t n, const char *file, int line)
-{
-	(void)file;
-	(void)line;
-	return n == 0 ? NULL : mq_xmalloc(n);
-}
-
-static void *
 tls_reallocate(void *p, size_t n, const char *file, int line)
 {
 	(void)file;
@@ -51,6 +42,12 @@ tls_reallocate(void *p, size_t n, const char *file, int line)
 		return mq_xreallocarray(p, n, 1);
 	free(p);
 	return NULL;
+}
+
+static void *
+tls_allocate(size_t n, const char *file, int line)
+{
+	return tls_reallocate(NULL, n, file, line);
 }
 #endif
 
@@ -336,30 +333,26 @@ mq_redis_reply(struct mq_redis *r)
 redisReply *
 mq_redis_answer(struct mq_redis *r, struct mq_command *c)
 {
-	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_MS * 1000000L};
 	int64_t until = mq_clock_steady_ms() + BUSY_PATIENCE_MS;
-	redisReply *reply = NULL;
 	struct mq_command eval;
-	bool again = true;
+	redisReply *reply;
 
-	while (again) {
-		freeReplyObject(reply);
-		reply = NULL;
-		if (mq_redis_send(r, c) == 0)
-			reply = next_reply(r, false);
-		again = reply != NULL && mq_reply_busy(reply) &&
-		    mq_clock_steady_ms() < until;
-		if (again)
-			nanosleep(&pause, NULL);
-		if (reply != NULL && c->script != NULL &&
-		    mq_reply_noscript(reply)) {
+	for (;;) {
+		reply = mq_redis_send(r, c) == 0 ? next_reply(r, false) : NULL;
+		if (reply == NULL)
+			return NULL;
+		if (c->script != NULL && mq_reply_noscript(reply)) {
 			eval = mq_command_eval(c);
 			mq_command_free(c);
 			*c = eval;
-			again = true;
+		} else if (mq_reply_busy(reply) &&
+		    mq_clock_steady_ms() < until) {
+			(void)poll(NULL, 0, BUSY_PAUSE_MS);
+		} else {
+			return reply;
 		}
+		freeReplyObject(reply);
 	}
-	return reply;
 }
 
 void

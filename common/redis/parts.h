@@ -5,15 +5,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <hiredis/hiredis.h>
-
-#include "command.h"
 #include "connection.h"
-#include "server.h"
 
 /* --- private ------------------------------------------------------------- */
 

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pwd.h>
 #include <sched.h>
 #include <signal.h>
@@ -444,14 +445,12 @@ take_lock(struct place *p, int *fd)
 	int status = 0;
 
 	*fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (*fd == -1) {
-		status = mq_server_fail(
-		    p->server, MQ_EXIT_IO, "%s: %s", path, strerror(errno));
-	} else if (flock(*fd, LOCK_EX | LOCK_NB) == -1) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
+	if (*fd == -1 || flock(*fd, LOCK_EX | LOCK_NB) == -1) {
+		if (*fd == -1 || (errno != EWOULDBLOCK && errno != EINTR))
 			status = mq_server_fail(p->server, MQ_EXIT_IO, "%s: %s",
 			    path, strerror(errno));
-		close(*fd);
+		if (*fd != -1)
+			close(*fd);
 		*fd = -1;
 	}
 	free(path);
@@ -566,27 +565,22 @@ static int
 bring_up(struct place *p)
 {
 	double deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
-	struct timespec pause = {0};
 	char reply[128];
 	bool started = false;
+	enum answer answer;
 	int status = 0, ms;
 
 	for (ms = PAUSE_MIN_MS;; ms = MIN(ms * 2, PAUSE_MAX_MS)) {
-		switch (
-		    ask(p->server->socket, "PING\r\n", reply, sizeof(reply))) {
-		case UP:
-			if (p->crashed)
-				write_anew(p);
+		answer =
+		    ask(p->server->socket, "PING\r\n", reply, sizeof(reply));
+		if (answer == UP && p->crashed)
+			write_anew(p);
+		if (answer == UP)
 			return 0;
-		case LOADING:
+		if (answer == LOADING)
 			deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
-			break;
-		case SILENT:
-			break;
-		case GONE:
+		if (answer == GONE)
 			status = start_if_free(p, &started);
-			break;
-		}
 		if (status != 0)
 			return status;
 		if (mq_clock_s(CLOCK_MONOTONIC) > deadline)
@@ -594,8 +588,7 @@ bring_up(struct place *p)
 			    "the private server in %s does not answer; "
 			    "see %s",
 			    p->dir, p->log);
-		pause.tv_nsec = ms * 1000000L;
-		nanosleep(&pause, NULL);
+		(void)poll(NULL, 0, ms);
 	}
 }
 

@@ -44,8 +44,7 @@ static void
 free_secret(char **value)
 {
 	if (*value != NULL)
-		explicit_bzero(*value, strlen(*value));
-	free(*value);
+		freezero(*value, strlen(*value));
 	*value = NULL;
 }
 
@@ -159,19 +158,8 @@ read_lines(struct mq_envfile *f, FILE *in, unsigned long *number)
 		if (why == NULL)
 			why = take_line(f, line);
 	}
-	if (line != NULL)
-		explicit_bzero(line, cap);
-	free(line);
+	freezero(line, cap);
 	return why;
-}
-
-static void
-mq_envfile_free(struct mq_envfile *f)
-{
-	size_t i;
-
-	for (i = 0; i < NAMES; i++)
-		free_secret(&f->values[i]);
 }
 
 int
@@ -186,7 +174,7 @@ mq_server_fail(struct mq_server *server, int status, const char *fmt, ...)
 }
 
 /*
- * Reads the file into a zeroed struct, which mq_envfile_free() releases.  A file that
+ * Reads the file into a zeroed struct, whose values are to be freed.  A file that
  * does not exist says nothing.  Lines of other programs are ignored.  Errors are: any
  * other name with MQ_ in front, a line with MQ_ that is no assignment, and lines for
  * a server that the file does not name.  The error never has a value in it.
@@ -306,12 +294,11 @@ password_from_file(struct mq_server *server, const struct mq_envfile *env,
 	} else {
 		line[strcspn(line, "\r\n")] = '\0';
 		*password = mq_xstrdup(line);
-		explicit_bzero(line, cap);
 		if (fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) &&
 		    st.st_mode & S_IROTH)
 			note_exposed(server, path);
 	}
-	free(line);
+	freezero(line, cap);
 	if (f != NULL)
 		fclose(f);
 	return status;
@@ -384,7 +371,7 @@ int
 mq_server_find(struct mq_server *server, const char *given)
 {
 	struct mq_envfile f = {0};
-	int status = 0;
+	int i, status = 0;
 
 	*server = (struct mq_server){0};
 	if (given == NULL || *given == '\0')
@@ -398,39 +385,33 @@ mq_server_find(struct mq_server *server, const char *given)
 		    server, f.values[URL] != NULL ? f.values[URL] : "private:");
 	if (status == 0)
 		status = add_passwords(server, &f);
-	mq_envfile_free(&f);
+	for (i = 0; i < NAMES; i++)
+		free_secret(&f.values[i]);
 	return finish_server(server, status);
-}
-
-/* Nobody else is told a password. */
-static bool
-has_same_sentinels(const struct mq_url *u, const struct mq_url *known)
-{
-	const struct mq_url_host *host, *one;
-	bool same = u->kind == MQ_URL_SENTINEL &&
-	    known->kind == MQ_URL_SENTINEL &&
-	    (!known->tls || (u->tls && (!u->insecure || known->insecure)));
-
-	for (host = u->hosts; same && host < u->hosts + u->hosts_n; host++) {
-		same = false;
-		for (one = known->hosts; one < known->hosts + known->hosts_n;
-		     one++)
-			same |= one->port == host->port &&
-			    strcmp(one->name, host->name) == 0;
-	}
-	return same;
 }
 
 int
 mq_server_at(
     struct mq_server *server, const char *url, const struct mq_server *known)
 {
+	const struct mq_url *u = &server->url, *of = &known->url;
+	const struct mq_url_host *host, *one;
+	bool same;
 	int status;
 
 	*server = (struct mq_server){0};
 	status = parse_server(server, url);
-	if (status == 0 && known->sentinel_password != NULL &&
-	    has_same_sentinels(&server->url, &known->url))
+	/* Nobody else is told a password. */
+	same = status == 0 && u->kind == MQ_URL_SENTINEL &&
+	    of->kind == MQ_URL_SENTINEL &&
+	    (!of->tls || (u->tls && (!u->insecure || of->insecure)));
+	for (host = u->hosts; same && host < u->hosts + u->hosts_n; host++) {
+		same = false;
+		for (one = of->hosts; one < of->hosts + of->hosts_n; one++)
+			same |= one->port == host->port &&
+			    strcmp(one->name, host->name) == 0;
+	}
+	if (same)
 		server->sentinel_password =
 		    mq_xstrdup(known->sentinel_password);
 	return finish_server(server, status);

@@ -19,7 +19,6 @@
 #include <openssl/x509v3.h>
 
 #include "base/xalloc.h"
-#include "server.h"
 
 /* --- what went wrong -------------------------------------------------------- */
 

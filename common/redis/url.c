@@ -11,25 +11,16 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
-struct mq_url_scheme {
-	const char *prefix; /* NULL: behind the last one */
-	enum mq_url_kind kind;
-	bool tls;
-	int port; /* of a host without one; 0: there are no hosts */
-};
-
-/* A parameter whose value is a text. */
-struct mq_url_text {
-	const char *name; /* with its =; NULL: behind the last one */
-	size_t at;	  /* its member of struct mq_url */
-	bool tls;	  /* only known with TLS */
-};
-
 /* --- url ----------------------------------------------------------------- */
 
 #define TWICE "a parameter is given twice"
 
-static const struct mq_url_scheme mq_url_schemes[] = {
+static const struct mq_url_scheme {
+	const char *prefix; /* NULL: behind the last one */
+	enum mq_url_kind kind;
+	bool tls;
+	int port; /* of a host without one; 0: there are no hosts */
+} mq_url_schemes[] = {
     {"redis://", MQ_URL_REDIS, false, 6379},
     {"rediss://", MQ_URL_REDIS, true, 6379},
     {"unix://", MQ_URL_UNIX, false, 0},
@@ -41,7 +32,12 @@ static const struct mq_url_scheme mq_url_schemes[] = {
     {0},
 };
 
-static const struct mq_url_text mq_url_texts[] = {
+/* Parameters whose value is a text. */
+static const struct mq_url_text {
+	const char *name; /* with its =; NULL: behind the last one */
+	size_t at;	  /* its member of struct mq_url */
+	bool tls;	  /* only known with TLS */
+} mq_url_texts[] = {
     {"layout=", offsetof(struct mq_url, layout), false},
     {"ns=", offsetof(struct mq_url, ns), false},
     {"cacert=", offsetof(struct mq_url, cacert), true},
@@ -267,31 +263,6 @@ parse_network(const char *s, struct mq_url *u)
 	return why != NULL ? why : parse_parameters(s + n + path, u);
 }
 
-static const char *
-parse_url(const char *s, struct mq_url *u)
-{
-	const struct mq_url_scheme *scheme;
-	size_t n = strlen(s);
-	const char *p, *why;
-
-	for (p = s; *p != '\0'; p++)
-		if ((unsigned char)*p < ' ' || *p == '\177')
-			return "holds a control character";
-	for (scheme = mq_url_schemes; scheme->prefix != NULL; scheme++) {
-		if (!skip_name(&s, &n, scheme->prefix))
-			continue;
-		u->kind = scheme->kind;
-		u->tls = scheme->tls;
-		if (u->kind != MQ_URL_PRIVATE)
-			return parse_network(s, u);
-		n = strcspn(s, "?");
-		why = mq_percent_decode(s, n, &u->path);
-		return why != NULL ? why : parse_parameters(s + n, u);
-	}
-	return "unknown scheme; use redis://, rediss://, unix://, "
-	       "redis-cluster://, redis-sentinel:// or private:";
-}
-
 bool
 mq_address_is(const char *host)
 {
@@ -305,8 +276,30 @@ mq_address_is(const char *host)
 int
 mq_url_parse(const char *s, struct mq_url *u, const char **why)
 {
+	const struct mq_url_scheme *scheme = mq_url_schemes;
+	size_t n = strlen(s);
+	const char *p;
+
 	*u = (struct mq_url){0};
-	*why = parse_url(s, u);
+	*why = "holds a control character";
+	for (p = s; *p != '\0'; p++)
+		if ((unsigned char)*p < ' ' || *p == '\177')
+			return -1;
+	while (scheme->prefix != NULL && !skip_name(&s, &n, scheme->prefix))
+		scheme++;
+	u->kind = scheme->kind;
+	u->tls = scheme->tls;
+	if (scheme->prefix == NULL) {
+		*why = "unknown scheme; use redis://, rediss://, unix://, "
+		       "redis-cluster://, redis-sentinel:// or private:";
+	} else if (u->kind == MQ_URL_PRIVATE) {
+		n = strcspn(s, "?");
+		*why = mq_percent_decode(s, n, &u->path);
+		if (*why == NULL)
+			*why = parse_parameters(s + n, u);
+	} else {
+		*why = parse_network(s, u);
+	}
 	if (*why == NULL)
 		return 0;
 	mq_url_free(u);
@@ -320,8 +313,7 @@ mq_url_free(struct mq_url *u)
 	size_t i;
 
 	if (u->password != NULL)
-		explicit_bzero(u->password, strlen(u->password));
-	free(u->password);
+		freezero(u->password, strlen(u->password));
 	free(u->user);
 	free(u->path);
 	for (i = 0; i < u->hosts_n; i++)
