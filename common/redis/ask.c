@@ -237,7 +237,8 @@ redisReply *
 mq_cursor_take(char cursor[MQ_CURSOR_SIZE], const redisReply *reply)
 {
 	*cursor = '\0';
-	if (!mq_reply_is(reply, "$*") || reply->elements != 2 ||
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2 ||
+	    reply->element[0]->type != REDIS_REPLY_STRING ||
 	    !mq_reply_is(reply->element[1], ""))
 		return NULL;
 	if (strcmp(reply->element[0]->str, "0") != 0)
@@ -439,6 +440,7 @@ struct walk {
 
 struct walks {
 	struct mq_sweep *sweep;
+	bool sizes; /* the nodes are only asked how many keys they have */
 	struct walk *list; /* those that are not at their end */
 	size_t n;
 };
@@ -450,6 +452,10 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	const struct mq_sweep *s = all->sweep;
 
 	(void)mq_redis_visit(s->round->r, all->list[i].node);
+	if (all->sizes) {
+		mq_command_plain(c, "DBSIZE");
+		return;
+	}
 	mq_keys_ask(c, all->list[i].cursor, s->pattern);
 	if (s->type != NULL) {
 		mq_command_str(c, "TYPE");
@@ -471,22 +477,24 @@ static int
 step_walks(struct walks *all)
 {
 	struct mq_sweep *s = all->sweep;
+	int type = all->sizes ? REDIS_REPLY_INTEGER : REDIS_REPLY_ARRAY;
 	const redisReply *reply, *keys;
 	struct walk *walk;
 	size_t i, n = 0;
 	int rv = mq_ask_each(s->round->r, all->n, ask_step, take_step, all);
+	bool good;
 
 	for (i = 0; i < all->n; i++) {
 		walk = &all->list[i];
 		reply = rv == 0 ? walk->reply : NULL;
-		keys = NULL;
-		if (reply != NULL &&
-		    mq_round_good(s->round, reply, REDIS_REPLY_ARRAY)) {
-			keys = mq_cursor_take(walk->cursor, reply);
-		} else {
+		good = reply != NULL && mq_round_good(s->round, reply, type);
+		s->part |= reply != NULL &&
+		    (!good || (all->sizes && reply->integer > s->most));
+		if (!good || !all->sizes || reply->integer > s->most)
 			walk->cursor[0] = '\0';
-			s->part |= reply != NULL;
-		}
+		keys = good && !all->sizes ?
+		    mq_cursor_take(walk->cursor, reply) :
+		    NULL;
 		if (keys != NULL)
 			rv = s->take(s->arg, keys);
 		freeReplyObject(walk->reply);
@@ -502,28 +510,17 @@ int
 mq_sweep_keys(struct mq_sweep *s)
 {
 	struct mq_redis *r = s->round->r;
-	struct walks all = {.sweep = s};
-	struct mq_command c;
-	redisReply *size;
+	struct walks all = {.sweep = s, .sizes = s->most > 0};
 	int node, rv = 0;
-	bool large = false;
 
-	for (node = 0; rv == 0 && mq_redis_visit(r, node); node++) {
-		if (s->most > 0) {
-			c = mq_redis_command(r);
-			mq_command_plain(&c, "DBSIZE");
-			rv = mq_round_call(
-			    s->round, &c, REDIS_REPLY_INTEGER, &size);
-			large = size == NULL || size->integer > s->most;
-			freeReplyObject(size);
-			s->part |= large;
-		}
-		if (large)
-			continue;
+	for (node = 0; mq_redis_visit(r, node); node++) {
 		all.list =
 		    mq_xreallocarray(all.list, all.n + 1, sizeof(*all.list));
 		all.list[all.n++] = (struct walk){.node = node, .cursor = "0"};
 	}
+	if (all.sizes)
+		rv = step_walks(&all);
+	all.sizes = false;
 	while (rv == 0 && all.n > 0)
 		rv = step_walks(&all);
 	(void)mq_redis_visit(r, node);
