@@ -544,8 +544,6 @@ bool
 requests_await(struct requests *r, bool ended)
 {
 	r->awaited = r->count > 0;
-	if (ended)
-		ev_timer_stop(r->shared->session->loop, &r->timer);
 	if (ended && r->awaited)
 		start_timer(r, PATIENCE);
 	return r->awaited;
