@@ -84,7 +84,8 @@ check_end(struct engine *e)
 		session_leave(&e->session);
 	} else if (e->opt->drain && session_is_up(&e->session) &&
 	    (inbox_drained(&e->inbox) || !policy_may_start(&e->policy) ||
-		executor_rests(&e->executor))) {
+		(e->executor.resting > 0 &&
+		    e->executor.resting >= e->executor.limit))) {
 		errands_drain(&e->errands);
 	}
 }

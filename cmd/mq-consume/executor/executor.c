@@ -249,12 +249,6 @@ executor_stop_run(struct executor *x, struct message *m, enum mq_stop how)
 	return true;
 }
 
-bool
-executor_rests(const struct executor *x)
-{
-	return x->resting > 0 && x->resting >= x->limit;
-}
-
 /* --- long runs --------------------------------------------------------------- */
 
 void

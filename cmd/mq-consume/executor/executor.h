@@ -73,8 +73,6 @@ bool executor_stop_run(struct executor *, struct message *, enum mq_stop how);
 void executor_acked(struct executor *, const struct message *);
 /* Whether acked messages are not done yet. */
 bool executor_owes(const struct executor *);
-/* Whether all slots rest after failures. */
-bool executor_rests(const struct executor *);
 /* Appends the long runs, as of queue/stats.h. */
 void executor_describe(const struct executor *, struct mq_buf *);
 /* Sends a signal to the process groups of all commands; but for STOP and CONT, messages
@@ -198,25 +196,25 @@ struct executor {
 	fact_fn *hear;
 	void *arg;
 
-	/* Others read these two. */
+	/* Others read these. */
 	int running; /* messages in hands, or printed and not done */
 	int busy;    /* slots that run or wait for answers */
+	int resting; /* slots that do after failures */
+	int limit;   /* so many slots may be in use */
 	struct printer printer;
 
 	/* Of slots; none is made while messages are printed. */
 	int batch; /* messages for one run */
 	struct slot *all;
-	int made;	       /* of these are ready for use, */
-	int limit;	       /* and so many may be in use */
+	int made;	       /* of these are ready for use */
 	int *runs;	       /* of each queue, */
 	bool uneven;	       /* which may have different numbers of them */
 	struct slot_list free; /* the last busy one first */
-	int resting;
-	double run_s;	      /* smoothed duration of a run; 0: unknown */
-	double last_end;      /* steady time when a slot became free last */
-	bool starved;	      /* no process could start: wait for a tick */
-	bool starving;	      /* no process has started since; said */
-	ev_timer batch_timer; /* until a batch has waited long enough */
+	double run_s;	       /* smoothed duration of a run; 0: unknown */
+	double last_end;       /* steady time when a slot became free last */
+	bool starved;	       /* no process could start: wait for a tick */
+	bool starving;	       /* no process has started since; said */
+	ev_timer batch_timer;  /* until a batch has waited long enough */
 };
 
 /* Without a command: looks what standard output is. */
