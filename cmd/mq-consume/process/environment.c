@@ -96,31 +96,6 @@ put_header(struct mq_buf *text, const char *name, json_t *values)
 		text->len = start;
 }
 
-/* http://host/q/queue/id, of the message, of its first ancestor, and without the
- * id. */
-static void
-put_urls(
-    struct mq_buf *text, const struct environment *e, const struct message *m)
-{
-	const char *origin = mq_envelope_get(&m->envelope, MQ_HEADER_ORIGIN);
-	/* A message to be relayed has a header with the URL, which names the queue. */
-	const char *dest = mq_envelope_get(&m->envelope, MQ_HEADER_DEST);
-	const char *there = dest != NULL ? strstr(dest, "/q/") : NULL;
-	char *queue = mq_xasprintf("http://%s/q/%s/", e->host, m->queue_name);
-	char *url = mq_xasprintf("%s%s", queue, m->id);
-
-	put_string(text, "RQ_FULL_MSG_ID", url);
-	put_string(text, "RQ_ORIG_MSG_ID", origin != NULL ? origin : url);
-	put_string(text, "RQ_DEST", dest != NULL ? dest : queue);
-	if (there != NULL)
-		put_bytes(
-		    text, "RQ_DEST_QUEUE", there + 3, strcspn(there + 3, "/"));
-	else
-		put_string(text, "RQ_DEST_QUEUE", m->queue_name);
-	free(queue);
-	free(url);
-}
-
 static void
 put_message(struct mq_buf *text, const struct environment *e,
     const struct message *m, const char *files)
@@ -130,7 +105,13 @@ put_message(struct mq_buf *text, const struct environment *e,
 	    {MQ_HEADER_PARAM "2", "MQ_PARAM2", "RQ_PARAM2"},
 	    {MQ_HEADER_PARAM "3", "MQ_PARAM3", "RQ_PARAM3"},
 	    {MQ_HEADER_PARAM "4", "MQ_PARAM4", "RQ_PARAM4"}};
-	const char *name, *value;
+	const char *origin = mq_envelope_get(&m->envelope, MQ_HEADER_ORIGIN);
+	/* A message to be relayed has a header with the URL, which names the queue. */
+	const char *dest = mq_envelope_get(&m->envelope, MQ_HEADER_DEST);
+	const char *there = dest != NULL ? strstr(dest, "/q/") : NULL;
+	const char *name = there != NULL ? there + 3 : m->queue_name, *value;
+	char *queue = mq_xasprintf("http://%s/q/%s/", e->host, m->queue_name);
+	char *url = mq_xasprintf("%s%s", queue, m->id);
 	json_t *values;
 	size_t i;
 
@@ -139,7 +120,11 @@ put_message(struct mq_buf *text, const struct environment *e,
 	put_string(text, "RQ_MSG_ID", m->id);
 	if (files != NULL)
 		put_string(text, "MQ_ATTACH_DIR", files);
-	put_urls(text, e, m);
+	put_string(text, "RQ_FULL_MSG_ID", url);
+	put_string(text, "RQ_ORIG_MSG_ID", origin != NULL ? origin : url);
+	put_string(text, "RQ_DEST", dest != NULL ? dest : queue);
+	put_bytes(text, "RQ_DEST_QUEUE", name,
+	    there != NULL ? strcspn(name, "/") : strlen(name));
 	put_long(text, "RQ_COUNT", m->attempts);
 	for (i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
 		value = mq_envelope_get(&m->envelope, params[i][0]);
@@ -150,6 +135,8 @@ put_message(struct mq_buf *text, const struct environment *e,
 		put_header(text, name, values);
 	if (message_is_stamped(m))
 		put_string(text, "MQ_HEADER_MQ_ID", m->id);
+	free(queue);
+	free(url);
 }
 
 char *const *
