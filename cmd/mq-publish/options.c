@@ -553,9 +553,13 @@ options_use_layout(struct options *o, const struct mq_server *server)
 	const struct mq_when *when = &o->how.when;
 	int64_t ms = when->kind == MQ_WHEN_IN ? when->ms : 0;
 	int64_t now_ms = mq_clock_unix_us() / 1000;
+	size_t i;
 
 	o->queue = mq_option_queue(&o->shared, server, o->queue);
-	mq_option_check(&o->shared);
+	for (i = 0; i < MQ_NEEDS; i++)
+		if (o->shared.needing[i] != NULL)
+			mq_option_needs(
+			    &o->shared, o->shared.needing[i], 1U << i);
 	if (o->attachments.n > 0 && layout->attachments == NULL)
 		mq_die(MQ_EXIT_USAGE,
 		    "--attach: the layout %s has no attachments", layout->name);

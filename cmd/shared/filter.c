@@ -6,7 +6,7 @@
 #include "message/headers.h"
 
 /* What decides; from MATCH on, by a regular expression. */
-enum subject { ID, KEY, SINCE, OLDER, MATCH, REASON, STDERR, HEADER };
+enum subject { ID, KEY, SINCE, OLDER, MATCH, STDERR, REASON, HEADER };
 
 /* What a message must be, or must not be. */
 struct mq_condition {
@@ -147,29 +147,15 @@ matches_regex(const regex_t *re, const char *p, size_t n)
 }
 
 static bool
-matches_text(const struct mq_condition *c, const char *text)
-{
-	return text != NULL && matches_regex(&c->re, text, strlen(text));
-}
-
-static bool
 equals(const char *text, const char *wanted)
 {
 	return text != NULL && strcmp(text, wanted) == 0;
 }
 
-/* When it last failed or became ready; 0: not known. */
-static int64_t
-last_ms(const struct mq_envelope *e)
-{
-	int64_t ms = mq_history_last_number(e, "at_ms");
-
-	return ms != 0 ? ms : mq_message_since_ms(e);
-}
-
 static bool
 meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 {
+	const char *text;
 	json_t *last, *v;
 	int64_t ms;
 	bool rv;
@@ -177,8 +163,6 @@ meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 	switch (c->subject) {
 	case MATCH:
 		return matches_regex(&c->re, e->payload, e->payload_len);
-	case REASON:
-		return matches_text(c, mq_envelope_get(e, MQ_HEADER_ERROR));
 	case STDERR:
 		last = mq_history_list(e, true);
 		v = json_object_get(json_array_get(last, 0), "stderr");
@@ -187,18 +171,23 @@ meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 			&c->re, json_string_value(v), json_string_length(v));
 		json_decref(last);
 		return rv;
+	case REASON:
 	case HEADER:
-		return matches_text(c, mq_envelope_get(e, c->header));
+		text = mq_envelope_get(
+		    e, c->subject == HEADER ? c->header : MQ_HEADER_ERROR);
+		return text != NULL &&
+		    matches_regex(&c->re, text, strlen(text));
 	case KEY:
 		return equals(mq_envelope_get(e, MQ_HEADER_KEY), c->text);
 	case ID:
 		return equals(mq_message_name(e), c->text);
-	case SINCE:
-		ms = last_ms(e);
-		return ms != 0 && ms >= c->ms;
 	default:
-		ms = last_ms(e);
-		return ms != 0 && ms <= c->ms;
+		/* When it last failed or became ready; 0: not known. */
+		ms = mq_history_last_number(e, "at_ms");
+		if (ms == 0)
+			ms = mq_message_since_ms(e);
+		return ms != 0 &&
+		    (c->subject == SINCE ? ms >= c->ms : ms <= c->ms);
 	}
 }
 

@@ -125,9 +125,12 @@ take_request_line(struct http_request *r, char *line, bool *newer)
 static int
 take_header(struct http_request *r, char *line)
 {
-	struct http_header *h = &r->headers[r->header_count];
+	struct http_header *h;
 	char *end;
 
+	r->headers = mq_xreallocarray(
+	    r->headers, r->header_count + 1, sizeof(*r->headers));
+	h = &r->headers[r->header_count];
 	h->value = line;
 	h->name = strsep(&h->value, ":");
 	/* A blank before the colon, or a folded line, hides a header from proxies. */
@@ -142,28 +145,15 @@ take_header(struct http_request *r, char *line)
 	return 0;
 }
 
-/* The first value of a header, or NULL, and how often it is there. */
-static const char *
-find_header(const struct http_request *r, const char *name, size_t *count)
-{
-	const char *value = NULL;
-	size_t i;
-
-	*count = 0;
-	for (i = r->header_count; i-- > 0;)
-		if (strcasecmp(r->headers[i].name, name) == 0) {
-			value = r->headers[i].value;
-			++*count;
-		}
-	return value;
-}
-
 const char *
 http_request_get(const struct http_request *r, const char *name)
 {
-	size_t count;
+	size_t i;
 
-	return find_header(r, name, &count);
+	for (i = 0; i < r->header_count; i++)
+		if (strcasecmp(r->headers[i].name, name) == 0)
+			return r->headers[i].value;
+	return NULL;
 }
 
 /* What the headers say of the request itself. */
@@ -172,10 +162,15 @@ check_headers(struct http_request *r, bool newer)
 {
 	const char *expect = http_request_get(r, "Expect");
 	const char *coding = http_request_get(r, "Transfer-Encoding");
-	size_t hosts, lengths;
-	const char *host = find_header(r, "Host", &hosts);
-	const char *digits = find_header(r, "Content-Length", &lengths);
+	const char *host = http_request_get(r, "Host");
+	const char *digits = http_request_get(r, "Content-Length");
+	size_t hosts = 0, lengths = 0, i;
 
+	for (i = 0; i < r->header_count; i++) {
+		hosts += strcasecmp(r->headers[i].name, "Host") == 0;
+		lengths +=
+		    strcasecmp(r->headers[i].name, "Content-Length") == 0;
+	}
 	if (hosts > 1 || (hosts == 0 && newer))
 		return 400;
 	/* That of the target comes first. */
@@ -202,9 +197,8 @@ int
 http_request_parse(struct http_request *r, const char *head, size_t n)
 {
 	const char *end = memchr(head, '\n', n);
-	char *rest, *line, *p;
+	char *rest, *line;
 	bool newer = false;
-	size_t lines = 1;
 	int status;
 
 	*r = (struct http_request){.length = -1};
@@ -215,9 +209,6 @@ http_request_parse(struct http_request *r, const char *head, size_t n)
 	if (memchr(head, '\0', n) != NULL)
 		return 400;
 	r->text = rest = memcpy(mq_xcalloc(n + 1, 1), head, n);
-	for (p = rest; (p = strchr(p, '\n')) != NULL; p++)
-		lines++;
-	r->headers = mq_xcalloc(lines, sizeof(*r->headers));
 	line = take_line(&rest);
 	status = line != NULL ? take_request_line(r, line, &newer) : 400;
 	while (

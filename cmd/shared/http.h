@@ -22,10 +22,8 @@ extern const struct mq_option http_options[];
 
 /* --- head --------------------------------------------------------------- */
 
-/*
- * The head of a request, as RFC 9112 has it; no input, no output.  Where the RFC lets a
- * server guess, the request is refused.
- */
+/* The head of a request, as RFC 9112 has it; no input, no output.  Where the RFC lets a
+ * server guess, the request is refused. */
 
 enum http_method { METHOD_GET, METHOD_HEAD, METHOD_POST, METHOD_OTHER };
 
@@ -52,8 +50,7 @@ size_t http_request_end(const char *p, size_t n);
  * the answer to a bad one.  http_request_free() frees in both cases. */
 int http_request_parse(struct http_request *, const char *head, size_t n);
 
-/* The value of a header that is there once; NULL: not there.  Names are not
- * case-sensitive. */
+/* The value of a header, the first one; NULL: not there.  Names are not case-sensitive. */
 const char *http_request_get(const struct http_request *, const char *name);
 
 void http_request_free(struct http_request *);

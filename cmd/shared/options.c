@@ -249,7 +249,7 @@ take_argument(void *into, const struct mq_given *given)
 
 	switch (o->kind) {
 	case MQ_OPTION_TAKEN:
-		o->take(into, given);
+		o->take(to, given);
 		break;
 	case MQ_OPTION_FLAG:
 		*(bool *)to = true;
@@ -320,7 +320,7 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 		    optarg == NULL && argv[optind] != NULL &&
 		    mq_duration_parse(argv[optind], &ms) == 0)
 			given.arg = argv[optind++];
-		for (i = 0; i < sizeof(o->needing) / sizeof(o->needing[0]); i++)
+		for (i = 0; i < MQ_NEEDS; i++)
 			if (row->needs & 1U << i && o->needing[i] == NULL)
 				o->needing[i] = row->name;
 		take_argument(into, &given);
@@ -683,14 +683,4 @@ mq_option_needs(const struct mq_shared *o, const char *option, unsigned what)
 		i++;
 	mq_die(MQ_EXIT_USAGE, "%s: the layout %s has no %s", option,
 	    o->layout->name, names[i]);
-}
-
-void
-mq_option_check(const struct mq_shared *o)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(o->needing) / sizeof(o->needing[0]); i++)
-		if (o->needing[i] != NULL)
-			mq_option_needs(o, o->needing[i], 1U << i);
 }

@@ -1,8 +1,7 @@
 /*
- * The folder cmd/shared: what several tools have in common: startup, options,
- * operands, filters, selections, progress.  Files here may call everything in common/
- * but the files of a layout, and never a tool.  Unlike common/, they may print and
- * exit.
+ * The folder cmd/shared: what several tools have in common.  Files here may call
+ * everything in common/ but the files of a layout, and never a tool.  Unlike common/, they
+ * may print and exit.
  *
  * The command line: what a row of options says, and the options that all tools share.
  * A wrong command line ends the program with exit 64 and one line.  Includes what most
@@ -30,13 +29,10 @@
 
 /* --- startup ------------------------------------------------------------ */
 
-/*
- * To be called first.  Memory that the libraries lack ends the program, as xalloc.h
- * says.  /dev/null takes the place of a closed descriptor 0 to 2, so that no connection
- * gets its number; input cannot be read then, nor output be written.  A server or a reader
- * that goes away is an error, and no signal; other signals end the first process of a
- * container, too.
- */
+/* To be called first.  Memory that the libraries lack ends the program.  /dev/null takes the
+ * place of a closed descriptor 0 to 2, so that no connection gets its number; input cannot
+ * be read then, nor output be written.  A server or a reader that goes away is an error, and
+ * no signal; other signals end the first process of a container, too. */
 void mq_option_begin(void);
 
 /* To be called before anything is changed: a tool that prints results and cannot write to
@@ -82,10 +78,9 @@ void mq_option_made(
     const struct mq_shared *, struct mq_redis *, const char *queue);
 
 /* Ends with exit 64 unless the layout, which has been found, has what an option needs
- * (MQ_HAS_*); and the same for the rows of all that were given. */
+ * (MQ_HAS_*). */
 void mq_option_needs(
     const struct mq_shared *, const char *option, unsigned what);
-void mq_option_check(const struct mq_shared *);
 
 /* --print-acl allows to put messages into that queue (NULL: none), too. */
 void mq_option_target(struct mq_shared *, const char *queue);
@@ -96,8 +91,6 @@ void mq_option_rights(
     struct mq_shared *, unsigned tool, char *operands[], int count);
 
 /* --- options --------------------------------------------------------------- */
-
-struct mq_option;
 
 /* An option as the user has given it. */
 struct mq_given {
@@ -132,10 +125,10 @@ struct mq_option {
 	size_t at; /* in what the table is about */
 	/* Of a number; the least duration in ms; the longest text in bytes, 0: any. */
 	long low, high;
-	/* of MQ_OPTION_TAKEN; ends with exit 64 if it is wrong */
+	/* of MQ_OPTION_TAKEN, gets where; ends with exit 64 if it is wrong */
 	void (*take)(void *into, const struct mq_given *);
 	int which;	/* for take(), if that is for several options */
-	unsigned needs; /* MQ_HAS_* of the layout; see mq_option_check() */
+	unsigned needs; /* MQ_HAS_* of the layout; see `needing` below */
 };
 
 #define MQ_FLAG(s, m) .kind = MQ_OPTION_FLAG, .at = offsetof(s, m)
@@ -156,6 +149,8 @@ struct mq_options {
 	void *into;
 };
 
+#define MQ_NEEDS 16
+
 struct mq_shared {
 	const char *usage; /* what --help prints ahead of the options */
 	char *url;	   /* NULL: not given; allocated */
@@ -166,8 +161,9 @@ struct mq_shared {
 	bool fresh;    /* or one is, and that needs no note */
 	const struct mq_options *options; /* while they are read */
 	const struct mq_layout *layout; /* NULL: not given, and not found yet */
-	const char *needing[16];	/* options, by the bit of MQ_HAS_* */
-	const char *targets[2];		/* see mq_option_target() */
+	/* The first option that needs each bit of MQ_HAS_*, for mq_option_needs(). */
+	const char *needing[MQ_NEEDS];
+	const char *targets[2]; /* see mq_option_target() */
 	int target_count;
 	char **names; /* see mq_option_queue() */
 	size_t name_count;

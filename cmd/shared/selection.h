@@ -13,11 +13,9 @@
 
 /* --- filter ------------------------------------------------------------- */
 
-/*
- * All filters that are given must match.  The filter starts zeroed, and the options are read
+/* All filters that are given must match.  The filter starts zeroed, and the options are read
  * before any setlocale(3), so that expressions are about bytes.  The first option is --id,
- * for which a tool may have a help of its own.
- */
+ * for which a tool may have a help of its own. */
 extern const struct mq_option mq_filter_options[]; /* into a struct mq_filter */
 
 struct mq_filter {
@@ -58,11 +56,9 @@ const struct mq_item *mq_search_next(struct mq_search *);
 
 /* --- selection ---------------------------------------------------------- */
 
-/*
- * Walks through the messages at a place, and moves or removes those that are meant, in
+/* Walks through the messages at a place, and moves or removes those that are meant, in
  * slices that do not keep the server.  What has been done is known exactly at any time, and
- * printed whenever the program ends early.
- */
+ * printed whenever the program ends early. */
 
 /* A bar on stderr, if that is a terminal and the work takes longer than a second. */
 struct progress {
@@ -80,10 +76,10 @@ struct clones {
 	struct mq_idgen random;
 	int64_t clock_us; /* the server's clock minus the steady one */
 	uint64_t start_us, last_us;
-	bool
-	    open; /* whoever ends the work frees the publisher then, which leaves
-		      * an answer that nobody reads */
 	bool unsure; /* after an error: whether there is one copy more */
+	/* Whoever ends the work frees the publisher then, which leaves an answer that
+	 * nobody reads. */
+	bool open;
 };
 
 struct selection {
