@@ -26,8 +26,8 @@ parse_number(const struct field *f, const char *text)
 	return (double)mq_option_number(name, text, 0, INT32_MAX);
 }
 
-struct limit *
-checks_parse(const char *list)
+static struct limit *
+parse_limits(const char *list)
 {
 	struct limit *limits = mq_xcalloc(FIELD_CHECKS, sizeof(*limits));
 	char *copy = mq_xstrdup(list), *rest = copy, *text, *value, *critical;
@@ -210,12 +210,20 @@ report_queue(
 }
 
 int
-checks_print(struct limit *limits, const struct model *m, bool all)
+checks_print(struct collector *c, struct stats_options *o, struct model *m)
 {
+	struct limit *limits = parse_limits(o->checks);
 	struct report r = {.status = OK};
 	size_t k;
 	int i;
 
+	/* For a plugin, everything that goes wrong is a line on stdout. */
+	if (mq_option_find(
+		&o->shared, &c->server, m->error, sizeof(m->error)) == 0) {
+		collect_queues(c, o);
+		if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
+			collect_elsewhere(c, m);
+	}
 	for (i = 0; i < m->stats.count; i++)
 		report_queue(&r, limits, m, i);
 	if (m->error[0] != '\0') {
@@ -228,7 +236,7 @@ checks_print(struct limit *limits, const struct model *m, bool all)
 		mq_buf_printf(&r.text, "%d queues", i);
 	}
 	/* Some queues of a lost node may not even have a name here. */
-	if (all && m->lost.n > 0)
+	if (c->count == 0 && m->lost.n > 0)
 		r.status = worse_status(r.status, UNKNOWN);
 	for (k = 0; k < m->lost.n; k++) {
 		mq_buf_addstr(&r.text, "; ");

@@ -3,6 +3,15 @@
 #include "queue/calls.h"
 
 void
+collect_queues(struct collector *c, struct stats_options *o)
+{
+	c->layout = o->shared.layout;
+	mq_option_queues(&o->shared, &c->server, o->queues, o->count);
+	c->queues = (const char *const *)o->queues;
+	c->count = o->count;
+}
+
+void
 collect_lost(struct collector *c, struct model *m)
 {
 	const char *why;

@@ -36,24 +36,6 @@ static const struct resource {
     {"/", SUBJECT_HTML, FORMAT_TABLE, {200, HTML, page_policy, .partly = true}},
 };
 
-/* The view at a path, and what is behind that; NULL: none. */
-static const struct resource *
-find_view(const char *path, const char **name)
-{
-	const struct resource *v = views;
-	size_t len;
-
-	for (; v < views + sizeof(views) / sizeof(views[0]); v++) {
-		len = strlen(v->path);
-		if (strncmp(path, v->path, len) != 0)
-			continue;
-		*name = path + len;
-		if ((**name == '\0') == (len == 1 || v->path[len - 1] != '/'))
-			return v;
-	}
-	return NULL;
-}
-
 /* Returns in the process of a connection, which is its stdin and stdout. */
 static void
 serve_port(const struct stats_options *o)
@@ -97,9 +79,11 @@ serve_port(const struct stats_options *o)
 void
 endpoint_serve(struct stats_options *o)
 {
-	const struct resource *v;
+	const struct resource *v = views;
+	const struct resource *end = v + sizeof(views) / sizeof(views[0]);
 	struct http h;
-	const char *name;
+	const char *name = NULL;
+	size_t len;
 	int i = 0;
 
 	if (o->port != -1)
@@ -107,8 +91,16 @@ endpoint_serve(struct stats_options *o)
 	http_receive(&h, &o->hosts);
 	if (h.request.method != METHOD_GET && h.request.method != METHOD_HEAD)
 		http_refuse(&h, 405, "Allow: GET, HEAD\r\n", NULL);
-	v = find_view(h.request.path, &name);
-	if (v == NULL)
+	/* What is behind the path of the view is a name, or nothing. */
+	for (; v < end; v++) {
+		len = strlen(v->path);
+		if (strncmp(h.request.path, v->path, len) != 0)
+			continue;
+		name = h.request.path + len;
+		if ((*name == '\0') == (len == 1 || v->path[len - 1] != '/'))
+			break;
+	}
+	if (v == end)
 		http_refuse(&h, 404, NULL, NULL);
 	o->subject = v->subject;
 	o->format = v->format;

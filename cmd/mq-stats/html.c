@@ -141,28 +141,8 @@ print_rows(const struct table *t, const bool *has, size_t from, size_t to)
 	}
 }
 
-/* Of queues of which more was rejected than was looked at. */
-static void
-print_cuts(const struct model *m)
-{
-	const struct mq_queue_stats *q = m->stats.queues;
-	int i;
-
-	for (i = 0; i < m->stats.count; i++) {
-		if (!m->rejected[i].cut)
-			continue;
-		fputs("<p class=\"note\">", stdout);
-		print_text(q[i].name);
-		fputs(": only the newest ", stdout);
-		print_number(m->rejected[i].count);
-		fputs(" of ", stdout);
-		print_number(q[i].rejected);
-		fputs(" rejected messages were looked at.</p>\n", stdout);
-	}
-}
-
 /* A table, which is freed; where it has no rows, a note, or (NULL) nothing.  cuts: with
- * print_cuts() of it; NULL: none. */
+ * notes of queues of which more was rejected than was looked at; NULL: none. */
 static void
 print_section(const char *title, const char *id, const char *note,
     struct table *t, const struct model *cuts)
@@ -200,8 +180,17 @@ print_section(const char *title, const char *id, const char *note,
 		fputs("</tfoot>\n</table></div>\n", stdout);
 	}
 	table_free(t);
-	if (cuts != NULL)
-		print_cuts(cuts);
+	for (j = 0; cuts != NULL && j < cuts->stats.count; j++)
+		if (cuts->rejected[j].cut) {
+			fputs("<p class=\"note\">", stdout);
+			print_text(cuts->stats.queues[j].name);
+			fputs(": only the newest ", stdout);
+			print_number(cuts->rejected[j].count);
+			fputs(" of ", stdout);
+			print_number(cuts->stats.queues[j].rejected);
+			fputs(
+			    " rejected messages were looked at.</p>\n", stdout);
+		}
 	fputs("</section>\n", stdout);
 }
 

@@ -122,26 +122,6 @@ json_print(const struct model *m, bool connections)
 
 /* --- contents ------------------------------------------------------------ */
 
-static json_t *
-message_json(const struct mq_item *item, enum mq_state state, bool payload)
-{
-	char group[REASON_BYTES + 1];
-	struct message s;
-	json_t *v;
-
-	message_unpack(&s, item, state);
-	v = message_facts(&s, item, state);
-	if (state == MQ_REJECTED) {
-		reason_fold(s.reason, group);
-		mq_json_set(v, "reason_group", mq_json_text(group));
-	}
-	mq_json_set(v, "id", s.id != NULL ? mq_json_text(s.id) : json_null());
-	message_set_content(
-	    v, &s, payload && s.envelope.payload_len <= CONTENTS_PAYLOAD);
-	mq_envelope_free(&s.envelope);
-	return v;
-}
-
 void
 contents_print(struct collector *c, const struct model *m, bool payloads)
 {
@@ -150,7 +130,9 @@ contents_print(struct collector *c, const struct model *m, bool payloads)
 	struct mq_place place = {.queue = q->name};
 	struct mq_search search;
 	const struct mq_item *item;
-	json_t *v = reasons_json(r, q->name, r->count), *list;
+	char group[REASON_BYTES + 1];
+	struct message s;
+	json_t *v = reasons_json(r, q->name, r->count), *list, *one;
 	long newest = MAX((long)q->rejected - CONTENTS_MESSAGES, 0);
 
 	mq_json_set(v, "time_ms", json_integer(m->stats.now_ms));
@@ -163,9 +145,22 @@ contents_print(struct collector *c, const struct model *m, bool payloads)
 		    .scan = {place,
 			.skip = place.state == MQ_REJECTED ? newest : 0}};
 		while (json_array_size(list) < CONTENTS_MESSAGES &&
-		    (item = mq_search_next(&search)) != NULL)
-			json_array_append_new(
-			    list, message_json(item, place.state, payloads));
+		    (item = mq_search_next(&search)) != NULL) {
+			message_unpack(&s, item, place.state);
+			one = message_facts(&s, item, place.state);
+			json_array_append_new(list, one);
+			if (place.state == MQ_REJECTED) {
+				reason_fold(s.reason, group);
+				mq_json_set(
+				    one, "reason_group", mq_json_text(group));
+			}
+			mq_json_set(one, "id",
+			    s.id != NULL ? mq_json_text(s.id) : json_null());
+			message_set_content(one, &s,
+			    payloads &&
+				s.envelope.payload_len <= CONTENTS_PAYLOAD);
+			mq_envelope_free(&s.envelope);
+		}
 		mq_scan_free(&search.scan);
 	}
 	print_line(v);

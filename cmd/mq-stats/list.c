@@ -270,7 +270,7 @@ list_print(struct collector *c, const struct stats_options *o,
 	    .people =
 		o->format != FORMAT_JSON && o->list.framing == MQ_FRAME_WHOLE,
 	    .terminal = isatty(STDOUT_FILENO),
-	    .limit = o->list.limit};
+	    .limit = o->order.limit};
 	struct mq_search search = {c->layout, &c->redis, &o->list.filter,
 	    .scan = {l.place, .needle = o->list.filter.id,
 		.skip = begin_list(&l, &m->stats)}};
@@ -289,7 +289,7 @@ list_print(struct collector *c, const struct stats_options *o,
 		more = print_item(&l, &l.last, &l.last.items[i]);
 	drop_items(&l.last, l.last.count);
 	free(l.last.items);
-	if (l.more && l.people && o->list.limit == -1 && !o->shared.quiet &&
+	if (l.more && l.people && o->order.limit == -1 && !o->shared.quiet &&
 	    !ferror(stdout))
 		mq_say(
 		    "%s: only %ld %s messages shown; use --limit or --offset "

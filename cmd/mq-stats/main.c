@@ -1,16 +1,5 @@
 /*
  * mq-stats: what is in the queues.
- *
- * collect.c asks the server and fills a model, which the outputs read; these do not know
- * each other, and ask only for messages, to walk through them:
- *
- *	watch	json	prometheus	check	list	reasons	one	html	server
- *
- * With --http, endpoint.c makes options of a request first.
- *
- * fields has the facts of queues, connections and runs, as all outputs show them.
- * text, table and message say how a text is shown, lines become columns, and a message is
- * taken apart.
  */
 #include "stats.h"
 
@@ -189,35 +178,16 @@ show_subject(
 	}
 }
 
-static void
-name_queues(struct collector *c, struct stats_options *o)
-{
-	c->layout = o->shared.layout;
-	mq_option_queues(&o->shared, &c->server, o->queues, o->count);
-	c->queues = (const char *const *)o->queues;
-	c->count = o->count;
-}
-
 static int
 show(struct collector *c, struct stats_options *o, struct model *m)
 {
-	struct limit *limits;
 	int status;
 
-	if (o->format == FORMAT_CHECK) {
-		/* For a plugin, everything that goes wrong is a line on stdout. */
-		limits = checks_parse(o->checks);
-		if (mq_option_find(&o->shared, &c->server, m->error,
-			sizeof(m->error)) == 0) {
-			name_queues(c, o);
-			if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
-				collect_elsewhere(c, m);
-		}
-		return checks_print(limits, m, c->count == 0);
-	}
+	if (o->format == FORMAT_CHECK)
+		return checks_print(c, o, m);
 	(void)mq_option_server(&o->shared, &c->server);
 	m->server = c->server.name;
-	name_queues(c, o);
+	collect_queues(c, o);
 	mq_filter_check(&o->list.filter, c->layout);
 	if (o->interval_ms > 0) {
 		watch(c, o, m);

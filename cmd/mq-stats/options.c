@@ -17,22 +17,6 @@ static const char usage[] =
 #define WATCH_MS     2000
 #define WATCH_MIN_MS 100
 
-static const char *const format_names[FORMATS] = {
-    [FORMAT_JSON] = "--json",
-    [FORMAT_PROMETHEUS] = "--prometheus",
-    [FORMAT_CHECK] = "--check",
-};
-
-static const char *const subject_names[SUBJECTS] = {
-    [SUBJECT_LIST] = "--list",
-    [SUBJECT_REASONS] = "--reasons",
-    [SUBJECT_RUNNING] = "--running",
-    [SUBJECT_ONE] = "--id",
-    [SUBJECT_HTML] = "--html",
-    [SUBJECT_SERVER] = "--server",
-    [SUBJECT_HTTP] = "--http",
-};
-
 static void
 refuse_both(const char *one, const char *other)
 {
@@ -46,24 +30,27 @@ take_format(void *into, const struct mq_given *given)
 	enum format format = (enum format)given->option->which;
 
 	if (o->format != FORMAT_TABLE && o->format != format)
-		refuse_both(format_names[o->format], given->option->name);
+		refuse_both(o->format_name, given->option->name);
 	o->format = format;
+	o->format_name = given->option->name;
 	if (format == FORMAT_CHECK)
 		o->checks = given->arg;
 }
 
 static void
-set_subject(struct stats_options *o, enum subject subject)
+set_subject(struct stats_options *o, enum subject subject, const char *name)
 {
 	if (o->subject != SUBJECT_QUEUES && o->subject != subject)
-		refuse_both(subject_names[o->subject], subject_names[subject]);
+		refuse_both(o->subject_name, name);
 	o->subject = subject;
+	o->subject_name = name;
 }
 
 static void
 take_subject(void *into, const struct mq_given *given)
 {
-	set_subject(into, (enum subject)given->option->which);
+	set_subject(
+	    into, (enum subject)given->option->which, given->option->name);
 }
 
 static void
@@ -71,7 +58,7 @@ take_list(void *into, const struct mq_given *given)
 {
 	struct stats_options *o = into;
 
-	set_subject(o, SUBJECT_LIST);
+	take_subject(into, given);
 	if (mq_state_parse(given->arg, &o->list.state) == -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "%s: %s: must be ready, delayed, unacked or rejected",
@@ -143,7 +130,7 @@ static const struct mq_option forms[] = {
     {'n', "--limit", "N",
 	"N queues at most, the others as one line;\n"
 	"or N messages or reasons",
-	MQ_LONG(struct stats_options, list.limit, 1, LONG_MAX)},
+	MQ_LONG(struct stats_options, order.limit, 1, LONG_MAX)},
     {0, "--watch", "[=DUR]", "+show the table again every 2 s, or DUR",
 	.take = take_watch},
     {0, "--html", NULL, "+everything, as one page for a browser",
@@ -158,25 +145,20 @@ static const struct mq_option forms[] = {
 	.take = take_http, .which = SUBJECT_HTTP},
     {0},
 };
-static const struct mq_option others[] = {
+static const struct mq_option subjects[] = {
     {0, "--payloads", NULL, "with --http: show payloads, too",
 	MQ_FLAG(struct stats_options, payloads)},
     {0, "--running", NULL, "running scripts, and their last texts",
 	.take = take_subject, .which = SUBJECT_RUNNING},
     {0, "--server", NULL, "the state of the server, with warnings",
 	.take = take_subject, .which = SUBJECT_SERVER},
-    {0},
-};
-static const struct mq_option id[] = {
     {0, "--id", "ID", "+one message, wherever it is, and its history",
-	.take = mq_filter_take},
-    {0},
-};
-static const struct mq_option messages[] = {
+	.take = mq_filter_take,
+	.at = offsetof(struct stats_options, list.filter)},
     {0, "--list", "STATE",
 	"+the ready, delayed, unacked or rejected messages\n"
 	"of a queue, the next one first",
-	.take = take_list},
+	.take = take_list, .which = SUBJECT_LIST},
     {0, "--reasons", NULL,
 	"+why messages of a queue were rejected, in groups\n"
 	"with --list or --reasons, only:",
@@ -235,14 +217,14 @@ check_needs(const struct stats_options *o, const char *framing)
 	    {o->order.key != NULL, has_rows(o), "--sort", rows},
 	    {o->order.reverse, has_rows(o), "--reverse", rows},
 	    {o->order.nonempty, has_rows(o), "--nonempty", rows},
-	    {o->list.limit != -1, has_rows(o) || of_one, "--limit",
+	    {o->order.limit != -1, has_rows(o) || of_one, "--limit",
 		"the table of queues, --watch, --html, --http, --list or "
 		"--reasons"},
 	    {o->refresh > 0, http || s == SUBJECT_HTML, "--refresh",
 		"--html or --http"},
 	    {o->payloads, http, "--payloads", "--http"},
 	    {o->hosts.count > 0, http, "--host", "--http"},
-	    {of_one, o->count == 1, subject_names[s], "one queue (try --help)"},
+	    {of_one, o->count == 1, o->subject_name, "one queue (try --help)"},
 	};
 	size_t i;
 
@@ -258,8 +240,7 @@ check_needs(const struct stats_options *o, const char *framing)
 static void
 check_options(const struct stats_options *o)
 {
-	const char *subject = subject_names[o->subject];
-	const char *format = format_names[o->format];
+	const char *subject = o->subject_name, *format = o->format_name;
 	const char *framing = mq_option_framing_name(o->list.framing);
 	bool json = o->format == FORMAT_JSON;
 	bool of_machine = o->format != FORMAT_TABLE;
@@ -287,13 +268,14 @@ void
 options_parse(struct stats_options *o, int argc, char *argv[])
 {
 	const struct mq_options tables[] = {{forms, o},
-	    {http_options, &o->hosts}, {others, o}, {id, &o->list.filter},
-	    {messages, o}, {mq_filter_options + 1, &o->list.filter}, {lists, o},
+	    {http_options, &o->hosts}, {subjects, o},
+	    {mq_filter_options + 1, &o->list.filter}, {lists, o},
 	    {framings, &o->list.framing}, {mq_shared_options, &o->shared}, {0}};
 
 	*o = (struct stats_options){
 	    .shared = {.usage = usage, .names_server = true},
-	    .list = {.limit = -1, .offset = -1}};
+	    .order.limit = -1,
+	    .list.offset = -1};
 	mq_option_read(&o->shared, tables, argc, argv);
 	mq_option_rights(&o->shared,
 	    MQ_LOOKS | (o->subject == SUBJECT_SERVER ? MQ_DESCRIBES : 0),
@@ -303,10 +285,8 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 	/* With --list and --reasons, an id is a filter as any other. */
 	if (o->list.filter.id != NULL && o->subject != SUBJECT_LIST &&
 	    o->subject != SUBJECT_REASONS)
-		set_subject(o, SUBJECT_ONE);
+		set_subject(o, SUBJECT_ONE, "--id");
 	check_options(o);
-	if (has_rows(o) && o->list.limit != -1)
-		o->order.limit = o->list.limit;
 	if (o->list.offset == -1)
 		o->list.offset = 0;
 }

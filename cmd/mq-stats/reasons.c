@@ -381,8 +381,8 @@ reasons_print(struct collector *c, const struct stats_options *o,
 	sort_reasons(r);
 	any = r->count > 0;
 	shown = r->count;
-	if (o->list.limit != -1)
-		shown = (int)MIN(o->list.limit, shown);
+	if (o->order.limit != -1)
+		shown = (int)MIN(o->order.limit, shown);
 	if (o->format == FORMAT_JSON) {
 		text_json_line(reasons_json(r, o->queues[0], shown));
 	} else if (any) {

@@ -58,11 +58,6 @@ void reasons_free(struct reasons *);
 
 /* --- model -------------------------------------------------------------- */
 
-/*
- * The server and its queues as outputs show them.  collect.c fills a model, outputs
- * only read it.
- */
-
 /* Which queues a table shows, and in which order.  Zeroed: all, as they come. */
 struct order {
 	const struct field *key; /* names ascend, numbers descend */
@@ -70,11 +65,12 @@ struct order {
 	bool nonempty; /* only queues that have a message, or may have one */
 	/* The queue whose row is marked, or, without it, the first; NULL: none. */
 	const char *marked;
-	long limit; /* queues at most; 0: all */
+	long limit; /* queues, messages or reasons; not above 0: any number */
 };
 
 struct table;
 
+/* The server and its queues: collect.c fills a model, outputs only read it. */
 struct model {
 	const char *server;   /* its name */
 	struct order order;   /* of the queues in tables */
@@ -111,12 +107,8 @@ void model_free(struct model *);
 
 /* --- collect ------------------------------------------------------------ */
 
-/*
- * Asks the server for what outputs show.  What cannot go on ends the program, but for
- * collect_try().
- */
-
-/* The server, and the queues that are named.  It connects when it must. */
+/* Asks the server for what outputs show, of all queues or those that are named.  It connects
+ * when it must; what cannot go on ends the program, but for collect_try(). */
 struct collector {
 	const struct mq_layout *layout;
 	struct mq_server server;
@@ -127,6 +119,10 @@ struct collector {
 	struct mq_redis redis;
 	bool open;
 };
+
+struct stats_options;
+/* Takes the queues of the options, now that the layout is known. */
+void collect_queues(struct collector *, struct stats_options *);
 
 /* Connects, unless it has; returns 0, or -1 with the error of the connection. */
 int collect_open(struct collector *);
@@ -153,7 +149,6 @@ struct list_options {
 	struct mq_filter filter;
 	bool newest;		 /* the newest first */
 	long offset;		 /* messages that are left out first */
-	long limit;		 /* -1: all, or a screenful */
 	enum mq_framing framing; /* WHOLE: a table for people */
 };
 
@@ -168,8 +163,7 @@ enum subject {
 	SUBJECT_SERVER,
 	SUBJECT_HTTP, /* until the request is known */
 	SUBJECT_CONTENTS,
-	SUBJECT_HEALTH,
-	SUBJECTS
+	SUBJECT_HEALTH
 };
 
 /* ...and its form. */
@@ -185,6 +179,8 @@ struct stats_options {
 	struct mq_shared shared;
 	enum subject subject;
 	enum format format;
+	const char *subject_name; /* the option; NULL: none */
+	const char *format_name;
 	struct list_options list; /* also what --reasons and --id take */
 	bool connections;	  /* instead of queues, or with them */
 	int64_t interval_ms;	  /* of --watch; 0: once */
@@ -210,7 +206,6 @@ void options_free(struct stats_options *);
 
 /* A text is visible when it holds nothing that could drive or mislead a terminal. */
 
-/* Where a text is shown. */
 struct view {
 	int width;  /* columns; 0: any */
 	int height; /* lines, the head included; 0: any */
@@ -252,13 +247,11 @@ void text_json_line(json_t *);
 
 /* --- fields ------------------------------------------------------------- */
 
-/*
- * The facts of a queue, a connection, a queue that it consumes, and a run, as all
- * outputs have them.  A list ends with KIND_END.
- */
+/* The facts of a queue, a connection, a queue that it consumes, and a run, as all outputs
+ * have them. */
 
 enum kind {
-	KIND_END,
+	KIND_END, /* of a list */
 	/* Texts; NULL: there is none. */
 	KIND_QUEUE, /* the name of the queue that the record is */
 	KIND_NAME,
@@ -354,9 +347,7 @@ json_t *fields_json(const struct field *, const void *record, int64_t now_ms);
 json_t *fields_list(const struct field *, const void *records, size_t size,
     int count, int64_t now_ms);
 
-/* --- table -------------------------------------------------------------- */
-
-/* Tables, for a terminal and for a page. */
+/* --- table: for a terminal and for a page ---------------------------------- */
 
 enum style {
 	STYLE_PLAIN,
@@ -401,7 +392,7 @@ size_t table_rows(const struct table *);
 
 /* Appends the lines of the table; rows that have no room are counted. */
 void table_write(const struct table *, const struct view *, struct mq_buf *out);
-/* Writes the table to standard output, and frees it. */
+/* The same to standard output; frees the table. */
 void table_print(struct table *);
 void table_free(struct table *);
 
@@ -492,23 +483,16 @@ void html_print(const struct model *, long refresh, bool served);
 /* --server: the server itself, and what is wrong with it.  Asks by itself. */
 void server_print(struct collector *, bool json);
 
-/* --check, a monitoring plugin: parses the limits, or ends with exit 64. */
-struct limit;
-struct limit *checks_parse(const char *);
-/* Prints how things are, or why nothing is known, and frees the limits; returns the exit
- * status of a plugin.  all: the queues were not named. */
-int checks_print(struct limit *, const struct model *, bool all);
+/* --check, a monitoring plugin: prints how things are, or why nothing is known; returns the
+ * exit status of a plugin.  Finds the server and asks by itself. */
+int checks_print(struct collector *, struct stats_options *, struct model *);
 
 /* --- endpoint ----------------------------------------------------------- */
 
-/*
- * --http: a request becomes options, and an answer.  Receives it, and returns in a child
- * process, with the options that print what is asked for; the program itself answers and
- * ends.  With a port, for each connection in a process of its own; the first process ends
- * only by a signal, or if it cannot listen.  The paths:
- *
- *	/	/metrics	/queues.json	/healthz	/queue/NAME	/message/ID
- */
+/* --http: receives a request, and returns in a child process, with the options that print
+ * what is asked for; the program itself answers and ends.  With a port, for each connection
+ * in a process of its own; the first process ends only by a signal, or if it cannot
+ * listen. */
 void endpoint_serve(struct stats_options *);
 
 #endif

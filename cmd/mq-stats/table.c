@@ -198,8 +198,6 @@ table_free(struct table *t)
 {
 	mq_buf_free(&t->text);
 	free(t->cells);
-	t->cells = NULL;
-	t->used = t->cap = 0;
 }
 
 /* --- widths -------------------------------------------------------------- */

@@ -22,19 +22,19 @@ static volatile sig_atomic_t on, taken, redraw;
 static struct termios before;
 static bool keys; /* standard input is the terminal, and before is set */
 
-static void
-write_text(const char *s)
+static bool
+write_all(const char *p, size_t n)
 {
-	size_t n = strlen(s);
 	ssize_t done;
 
-	while (n > 0) {
-		done = write(STDOUT_FILENO, s, n);
-		if (done <= 0)
-			return;
-		s += done;
-		n -= (size_t)done;
+	for (; n > 0; p += done, n -= (size_t)done) {
+		done = write(STDOUT_FILENO, p, n);
+		if (done == -1 && errno == EINTR)
+			done = 0;
+		if (done == -1)
+			return false;
 	}
+	return true;
 }
 
 /* Handlers call this and the next function, too. */
@@ -49,14 +49,14 @@ take_terminal(void)
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	if (!taken)
-		write_text(ENTER);
+		(void)write_all(ENTER, sizeof(ENTER) - 1);
 	taken = 1;
 }
 
 static void
 give_terminal_back(void)
 {
-	write_text(LEAVE);
+	(void)write_all(LEAVE, sizeof(LEAVE) - 1);
 	taken = 0;
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
@@ -308,8 +308,6 @@ write_frame(struct mq_buf *lines, int height)
 {
 	struct mq_buf out = {0};
 	const char *p = mq_buf_str(lines), *end;
-	size_t done = 0;
-	ssize_t n;
 
 	mq_buf_addstr(&out, "\033[H");
 	for (; *p != '\0' && height-- > 0; p = end + 1) {
@@ -322,14 +320,9 @@ write_frame(struct mq_buf *lines, int height)
 		mq_buf_addstr(&out, "\r\n");
 	}
 	mq_buf_addstr(&out, "\033[J");
-	while (done < out.len) {
-		n = write(STDOUT_FILENO, out.data + done, out.len - done);
-		if (n == -1 && errno != EINTR) {
-			screen_leave();
-			mq_die(
-			    MQ_EXIT_IO, "standard output: %s", strerror(errno));
-		}
-		done += n > 0 ? (size_t)n : 0;
+	if (!write_all(out.data, out.len)) {
+		screen_leave();
+		mq_die(MQ_EXIT_IO, "standard output: %s", strerror(errno));
 	}
 	mq_buf_free(&out);
 }
@@ -434,32 +427,12 @@ open_queue(struct watch *w)
 		strlcpy(w->model->error, w->one.error, sizeof(w->model->error));
 }
 
-/* As top(1) has them. */
-static void
-take_key(struct watch *w, int key)
-{
-	struct order *order = &w->model->order;
-
-	if (key == 'p')
-		w->pause = !w->pause;
-	else if (strchr(w->opened ? "\n\rqQ\033" : "\n\r", key) != NULL)
-		open_queue(w);
-	else if (w->opened)
-		return;
-	else if (key == 'j' || key == 'k')
-		mark_queue(w, key == 'j' ? 1 : -1);
-	else if (key == '?')
-		w->help = !w->help;
-	else if (key == 'R')
-		order->reverse = !order->reverse;
-	else if (key == '<' || key == '>')
-		order->key = next_key(order->key, key == '>' ? 1 : -1);
-}
-
-/* Until it is time to ask again; false: the user, whose keys a screen has, wants no more. */
+/* Until it is time to ask again; false: the user, whose keys a screen has, wants no more.
+ * The keys are those of top(1). */
 static bool
 wait_for_next(struct watch *w)
 {
+	struct order *order = &w->model->order;
 	double left;
 	int key;
 
@@ -467,8 +440,21 @@ wait_for_next(struct watch *w)
 		key = screen_wait((int64_t)(left * 1000) + 1);
 		if ((key == 'q' || key == 'Q') && !w->opened)
 			return false;
-		if (key > 0)
-			take_key(w, key);
+		if (key == 'p')
+			w->pause = !w->pause;
+		else if (key > 0 &&
+		    strchr(w->opened ? "\n\rqQ\033" : "\n\r", key) != NULL)
+			open_queue(w);
+		else if (w->opened)
+			; /* the others are of the table */
+		else if (key == 'j' || key == 'k')
+			mark_queue(w, key == 'j' ? 1 : -1);
+		else if (key == '?')
+			w->help = !w->help;
+		else if (key == 'R')
+			order->reverse = !order->reverse;
+		else if (key == '<' || key == '>')
+			order->key = next_key(order->key, key == '>' ? 1 : -1);
 		if (key >= 0)
 			draw_screen(w);
 	}
