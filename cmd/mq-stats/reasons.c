@@ -368,7 +368,6 @@ reasons_print(struct collector *c, const struct stats_options *o,
 	const struct mq_item *item;
 	struct message s;
 	struct table t;
-	bool any;
 	int shown;
 
 	while ((item = mq_search_next(&search)) != NULL) {
@@ -379,18 +378,17 @@ reasons_print(struct collector *c, const struct stats_options *o,
 	*seen = search.scan.seen;
 	mq_scan_free(&search.scan);
 	sort_reasons(r);
-	any = r->count > 0;
 	shown = r->count;
 	if (o->order.limit != -1)
 		shown = (int)MIN(o->order.limit, shown);
 	if (o->format == FORMAT_JSON) {
 		text_json_line(reasons_json(r, o->queues[0], shown));
-	} else if (any) {
+	} else if (r->count > 0) {
 		table_begin(&t, reason_fields, NULL);
 		add_reasons(&t, NULL, m->stats.now_ms, r, shown,
 		    shown == r->count ? r->others : 0);
 		table_print(&t);
 	}
 	reasons_free(r);
-	return any;
+	return r->count > 0;
 }

@@ -7,8 +7,6 @@
 
 #include <sys/param.h>
 
-#include <jansson.h>
-
 #include "base/buf.h"
 #include "message/headers.h"
 #include "message/json.h"

@@ -205,10 +205,6 @@ struct watch {
 	double next;  /* when to ask again, monotonic seconds */
 };
 
-#define KEYS                                                                   \
-	"q: quit  < >: sort  R: reverse  j k: choose  Enter: open  "           \
-	"p: pause  +: grows"
-
 /* A line that may be too long; it is text from elsewhere. */
 static void
 write_line(const char *text, const struct view *view, struct mq_buf *out)
@@ -290,7 +286,9 @@ write_heading(
 		    key != NULL ? key->key : "",
 		    m->order.reverse ? ", reversed" : "");
 		write_line(w->opened ? "Enter, q: back  p: pause" :
-			w->help	     ? KEYS :
+			w->help	     ? "q: quit  < >: sort  R: reverse  "
+				       "j k: choose  Enter: open  p: pause  "
+				       "+: grows" :
 				       text,
 		    view, out);
 	} else {

@@ -4,8 +4,6 @@
 #ifndef MQ_SELECTION_H
 #define MQ_SELECTION_H
 
-#include <jansson.h>
-
 #include "base/id.h"
 #include "options.h"
 #include "queue/publisher.h"

@@ -8,8 +8,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 static void
 end_by_signal(int sig)
 {
