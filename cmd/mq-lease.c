@@ -246,26 +246,6 @@ lease_messages(const struct options *o)
 	return status;
 }
 
-/* --- settling --------------------------------------------------------------- */
-
-/* Settles a message by its receipt, or extends its lease; the exit status. */
-static int
-use_receipt(const struct options *o)
-{
-	const struct mq_lease_queue *q = &o->queue;
-	int rv = mq_receipt_use(q, o->receipt, o->act, o->text, o->terms.ms);
-	const char *why = "not a receipt";
-
-	if (strchr(o->receipt, '.') != NULL)
-		why = "its lease is over, or it is settled already";
-	else if (q->layout->has & MQ_HAS_IDS)
-		why = "no such message, or it is handed out by receipt";
-	mq_option_must(q->redis, rv);
-	if (rv == 0 && !o->quiet)
-		mq_say("%s: %s: %s", q->name, o->receipt, why);
-	return rv == 1 ? MQ_EXIT_OK : MQ_EXIT_NO;
-}
-
 int
 main(int argc, char *argv[])
 {
@@ -274,7 +254,7 @@ main(int argc, char *argv[])
 	struct mq_server server;
 	struct mq_redis redis;
 	const char *why;
-	int status;
+	int used, status;
 
 	mq_option_begin();
 	parse(&o, argc, argv);
@@ -289,7 +269,21 @@ main(int argc, char *argv[])
 		mq_option_needs(&o.shared, "--keep", MQ_HAS_RESULTS);
 	mq_option_must(&redis, mq_redis_open(&redis, &server));
 	o.queue.redis = &redis;
-	status = o.receipt == NULL ? lease_messages(&o) : use_receipt(&o);
+	if (o.receipt == NULL) {
+		status = lease_messages(&o);
+	} else {
+		used = mq_receipt_use(
+		    &o.queue, o.receipt, o.act, o.text, o.terms.ms);
+		mq_option_must(&redis, used);
+		why = strchr(o.receipt, '.') != NULL ?
+		    "its lease is over, or it is settled already" :
+		    o.queue.layout->has & MQ_HAS_IDS ?
+		    "no such message, or it is handed out by receipt" :
+		    "not a receipt";
+		if (used == 0 && !o.quiet)
+			mq_say("%s: %s: %s", o.queue.name, o.receipt, why);
+		status = used == 1 ? MQ_EXIT_OK : MQ_EXIT_NO;
+	}
 	mq_option_end(&o.shared, &server, &redis);
 	return status;
 }

@@ -131,33 +131,28 @@ name_queues(struct options *o, struct mq_shared *shared,
 }
 
 static void
-print_json(const struct options *o, const struct selection *s)
-{
-	struct mq_buf text = {0};
-	json_t *v =
-	    json_pack("{s:o, s:I, s:b}", "queue", mq_json_name(o->from.queue),
-		s->word, (json_int_t)s->done, "dry_run", s->dry_run);
-
-	if (s->clone)
-		mq_json_set(v, "ids", json_incref(s->clones.ids));
-	if (o->from.state == MQ_DELAYED)
-		mq_json_set(v, "in_line", json_integer((json_int_t)s->in_line));
-	if (s->too_long > 0)
-		mq_json_set(
-		    v, "too_long", json_integer((json_int_t)s->too_long));
-	mq_json_dump(v, &text);
-	puts(mq_buf_str(&text));
-	json_decref(v);
-	mq_buf_free(&text);
-}
-
-static void
 print_result(const struct options *o, const struct selection *s, bool quiet)
 {
-	if (o->json)
-		print_json(o, s);
-	else if (!quiet || !s->clone || s->dry_run)
+	struct mq_buf text = {0};
+	json_t *v;
+
+	if (o->json) {
+		v = json_pack("{s:o, s:I, s:b}", "queue",
+		    mq_json_name(o->from.queue), s->word, (json_int_t)s->done,
+		    "dry_run", s->dry_run);
+		if (s->clone)
+			mq_json_set(v, "ids", json_incref(s->clones.ids));
+		if (o->from.state == MQ_DELAYED)
+			mq_json_set(v, "in_line", json_integer(s->in_line));
+		if (s->too_long > 0)
+			mq_json_set(v, "too_long", json_integer(s->too_long));
+		mq_json_dump(v, &text);
+		puts(mq_buf_str(&text));
+		json_decref(v);
+		mq_buf_free(&text);
+	} else if (!quiet || !s->clone || s->dry_run) {
 		selection_print(s);
+	}
 	if (s->in_line > 0 && !quiet)
 		mq_say("%s: %ld stay%s in line for %s group", o->from.queue,
 		    s->in_line, s->in_line == 1 ? "s" : "",

@@ -24,35 +24,6 @@
 #define READ_SIZE     ((size_t)64 * 1024)
 #define LENGTH_DIGITS 10
 
-/* MQ_FRAME_RECORD stands for "there is more to look at" here. */
-static enum mq_frame_result
-fill_buffer(struct mq_frame_reader *r)
-{
-	struct pollfd input = {.fd = r->fd, .events = POLLIN};
-	struct mq_buf *b = &r->buf;
-	ssize_t n;
-	int ready;
-
-	if (r->start > 0) {
-		b->len -= r->start;
-		memmove(b->data, b->data + r->start, b->len);
-		r->start = 0;
-	}
-	if (b->cap - b->len < READ_SIZE)
-		mq_buf_reserve(b, BUFFER_SIZE);
-	ready = poll(&input, 1, 0);
-	if (ready == 0)
-		return MQ_FRAME_WAIT;
-	n = ready == -1 ? -1 : read(r->fd, b->data + b->len, b->cap - b->len);
-	/* Another reader may have been faster on an O_NONBLOCK descriptor. */
-	if (n == -1)
-		return errno == EAGAIN || errno == EINTR ? MQ_FRAME_WAIT :
-							   MQ_FRAME_FAILED;
-	b->len += (size_t)n;
-	r->eof = n == 0;
-	return MQ_FRAME_RECORD;
-}
-
 /* Returns MQ_FRAME_BAD. */
 static enum mq_frame_result __attribute__((format(printf, 2, 3)))
 fail_record(struct mq_frame_reader *r, const char *fmt, ...)
@@ -170,21 +141,42 @@ take_netstring(struct mq_frame_reader *r, const char **p, size_t *n)
 enum mq_frame_result
 mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 {
-	int separator = r->framing == MQ_FRAME_NULL ? '\0' : '\n';
-	enum mq_frame_result result;
+	struct pollfd input = {.fd = r->fd, .events = POLLIN};
+	int separator = r->framing == MQ_FRAME_NULL ? '\0' : '\n', ready;
+	struct mq_buf *b = &r->buf;
+	enum mq_frame_result result = MQ_FRAME_WAIT;
+	ssize_t got;
 
-	do {
-		result = MQ_FRAME_WAIT;
+	for (;;) {
 		/* Before the first read there is not even a buffer. */
-		if (r->buf.len > r->start || r->eof)
+		if (b->len > r->start || r->eof)
 			result = r->framing == MQ_FRAME_NETSTRING ?
 			    take_netstring(r, p, n) :
 			    take_until(r, separator, p, n);
 		if (result != MQ_FRAME_WAIT)
 			return result;
-		result = fill_buffer(r);
-	} while (result == MQ_FRAME_RECORD);
-	return result;
+		if (r->start > 0) {
+			b->len -= r->start;
+			memmove(b->data, b->data + r->start, b->len);
+			r->start = 0;
+		}
+		if (b->cap - b->len < READ_SIZE)
+			mq_buf_reserve(b, BUFFER_SIZE);
+		ready = poll(&input, 1, 0);
+		if (ready == 0)
+			return MQ_FRAME_WAIT;
+		got = ready == -1 ?
+		    -1 :
+		    read(r->fd, b->data + b->len, b->cap - b->len);
+		/* Another reader may have been faster on an O_NONBLOCK
+		 * descriptor. */
+		if (got == -1)
+			return errno == EAGAIN || errno == EINTR ?
+			    MQ_FRAME_WAIT :
+			    MQ_FRAME_FAILED;
+		b->len += (size_t)got;
+		r->eof = got == 0;
+	}
 }
 
 /* --- jsonl --------------------------------------------------------------------- */

@@ -210,10 +210,10 @@ mq_history_add(struct mq_envelope *e, const struct mq_failure *f)
 		json_array_remove(list, 0);
 }
 
-/* Copies the members of the right type; others may have written the header. */
-static json_t *
-checked_failure(const json_t *from)
+json_t *
+mq_history_list(const struct mq_envelope *e, bool last)
 {
+	/* Others may have written the header. */
 	static const struct {
 		const char *name;
 		json_type type;
@@ -221,32 +221,24 @@ checked_failure(const json_t *from)
 	    {"host", JSON_STRING}, {"status", JSON_INTEGER},
 	    {"signal", JSON_STRING}, {"text", JSON_STRING},
 	    {"stderr", JSON_STRING}};
-	json_t *to = json_object(), *v;
-	size_t i;
-
-	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
-		v = json_object_get(from, members[i].name);
-		if (v != NULL && json_typeof(v) == members[i].type)
-			json_object_set(to, members[i].name, v);
-	}
-	return to;
-}
-
-json_t *
-mq_history_list(const struct mq_envelope *e, bool last)
-{
 	const json_t *list = json_object_get(e->headers, MQ_HEADER_HISTORY);
 	const json_t *value;
-	json_t *v, *out = json_array();
-	size_t i, n = json_array_size(list);
+	json_t *from, *to, *v, *out = json_array();
+	size_t i, k, n = json_array_size(list);
 
 	for (i = 0; i < n && !(last && json_array_size(out) > 0); i++) {
 		value = json_array_get(list, last ? n - 1 - i : i);
-		v = mq_json_load(
+		from = mq_json_load(
 		    json_string_value(value), json_string_length(value), false);
-		if (json_is_object(v))
-			json_array_append_new(out, checked_failure(v));
-		json_decref(v);
+		to = json_is_object(from) ? json_object() : NULL;
+		for (k = 0; k < sizeof(members) / sizeof(members[0]); k++) {
+			v = json_object_get(from, members[k].name);
+			if (v != NULL && json_typeof(v) == members[k].type)
+				json_object_set(to, members[k].name, v);
+		}
+		if (to != NULL)
+			json_array_append_new(out, to);
+		json_decref(from);
 	}
 	return out;
 }

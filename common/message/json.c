@@ -199,12 +199,6 @@ is_verbatim(const char *p)
 	return (v & EACH(0x80)) == 0;
 }
 
-static bool
-is_escaped(unsigned char c)
-{
-	return c < ' ' || c == '"' || c == '\\';
-}
-
 /* The end of what stands in a string as it is. */
 static const char *
 verbatim_end(const char *p, const char *end)
@@ -214,7 +208,7 @@ verbatim_end(const char *p, const char *end)
 	for (; p < end; p += n) {
 		if (end - p >= 8 && is_verbatim(p))
 			n = 8;
-		else if (is_escaped((unsigned char)*p) ||
+		else if ((unsigned char)*p < ' ' || *p == '"' || *p == '\\' ||
 		    (n = mq_utf8_len(p, (size_t)(end - p))) == 0)
 			break;
 	}
@@ -244,7 +238,7 @@ mq_json_add_text(struct mq_buf *out, const char *p, size_t n)
 		mq_buf_add(out, p, (size_t)(stop - p));
 		if (stop == end)
 			break;
-		if (!is_escaped((unsigned char)*stop)) {
+		if (mq_utf8_len(stop, (size_t)(end - stop)) == 0) {
 			out->len = from;
 			return false;
 		}

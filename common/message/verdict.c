@@ -154,17 +154,6 @@ mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
 
 /* --- the reason --------------------------------------------------------------- */
 
-/* The end of the escape sequence at p, such as one that sets a colour. */
-static const char *
-behind_escape(const char *p, const char *end)
-{
-	if (++p == end || *p != '[')
-		return p;
-	for (p++; p < end && (*p < '@' || *p > '~'); p++)
-		;
-	return p < end ? p + 1 : p;
-}
-
 /* The text of a line from p to end, in whole characters, without what drives a
  * terminal or is blank around it; returns its length. */
 static size_t
@@ -176,11 +165,16 @@ plain_line(const char *p, const char *end, char *out, size_t size)
 	while (p < end && mq_utf8_inside(*p))
 		p++;
 	while (p < end && n < size - 1) {
-		if (*p == '\033') {
-			p = behind_escape(p, end);
+		c = *p++;
+		if (c == '\033') {
+			/* Its sequence, such as one that sets a colour. */
+			if (p == end || *p != '[')
+				continue;
+			for (p++; p < end && (*p < '@' || *p > '~'); p++)
+				;
+			p += p < end;
 			continue;
 		}
-		c = *p++;
 		if (c == '\t')
 			c = ' ';
 		if (c != ' ' || n > 0)
@@ -197,35 +191,27 @@ plain_line(const char *p, const char *end, char *out, size_t size)
 	return n;
 }
 
-/* The last line that is not blank; progress that was drawn over ends in a carriage
- * return. */
-static void
-last_line(const char *text, char *out, size_t size)
-{
-	const char *end = text + strlen(text), *start;
-
-	out[0] = '\0';
-	while (end > text) {
-		for (start = end;
-		     start > text && strchr("\r\n", start[-1]) == NULL; start--)
-			;
-		if (plain_line(start, end, out, size) > 0)
-			return;
-		end = start > text ? start - 1 : text;
-	}
-}
-
 void
 mq_verdict_reason(
     const struct mq_verdict *v, const char *errors, char *out, size_t size)
 {
 	const char *how = v->how, *why = v->text;
-	char line[ERRORS_LINE + 1];
+	const char *end = errors, *start;
+	char line[ERRORS_LINE + 1] = "";
 	size_t room = size - strlen(how) - sizeof(" ()");
 
-	if (*why == '\0') {
-		last_line(errors, line, sizeof(line));
-		why = line;
+	if (*why == '\0')
+		end += strlen(errors);
+	/* The last line that is not blank; progress that was drawn over ends in a
+	 * carriage return. */
+	for (; end > errors && *why == '\0';
+	     end = start > errors ? start - 1 : start) {
+		for (start = end;
+		     start > errors && strchr("\r\n", start[-1]) == NULL;
+		     start--)
+			;
+		if (plain_line(start, end, line, sizeof(line)) > 0)
+			why = line;
 	}
 	if (*why == '\0')
 		why = *how == '\0' && v->kind == MQ_VERDICT_ERR ? "err" : how;
