@@ -23,7 +23,8 @@ on_signal(struct ev_loop *loop, ev_signal *w, int events)
 
 	(void)loop;
 	(void)events;
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0 ||
+	    (pid == -1 && errno == EINTR)) {
 		LIST_FOREACH(child, &c->list, link)
 			if (child->pid == pid)
 				break;

@@ -107,12 +107,11 @@ clean_connections(struct cleaner *w)
  * here only by its name, and again, by what the server knows at that moment, in the script. */
 
 /* Cuts the keys off behind the names of queues. */
-static int
-note_queues(void *arg, const redisReply *keys)
+static void
+note_queues(struct cleaner *w, const redisReply *keys)
 {
 	static const char *const what[] = {
 	    "Q", "X", "Xagain", "Xpaused", "Xcounters", "Xrate", "Xlater"};
-	struct cleaner *w = arg;
 	size_t i, k, n = strlen(w->prefix);
 	char *key, *colon, *queue;
 
@@ -131,7 +130,6 @@ note_queues(void *arg, const redisReply *keys)
 			free(queue);
 		}
 	}
-	return 0;
 }
 
 static void
@@ -166,9 +164,10 @@ static int
 list_unlisted(struct cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
+	char cursor[MQ_CURSOR_SIZE] = "0";
 	struct mq_buf pattern = {0};
-	struct mq_sweep sweep = {
-	    .round = &w->round, .take = note_queues, .arg = w};
+	struct mq_command c = {0};
+	redisReply *reply, *keys;
 	const char *p;
 	int rv = rsmq_add_listed(r, &w->found);
 
@@ -179,13 +178,18 @@ list_unlisted(struct cleaner *w)
 		mq_buf_add(&pattern, p, 1);
 	}
 	mq_buf_add(&pattern, "*", 1);
-	sweep.pattern = mq_buf_str(&pattern);
-	if (rv == 0)
-		rv = mq_sweep_keys(&sweep);
+	/* No other node of a cluster has keys of the namespace, or needs to answer. */
+	while (rv == 0 && *cursor != '\0') {
+		mq_keys_ask(&c, cursor, mq_buf_str(&pattern));
+		reply = mq_call(r, &c, -1);
+		keys = reply != NULL ? mq_cursor_take(cursor, reply) : NULL;
+		if (reply == NULL)
+			rv = -1;
+		else if (keys != NULL)
+			note_queues(w, keys);
+		freeReplyObject(reply);
+	}
 	mq_buf_free(&pattern);
-	/* Without all keys, the round ends here. */
-	if (sweep.part)
-		rv = -1;
 	mq_names_sort(&w->found);
 	if (rv == 0)
 		rv = mq_ask_each(r, w->found.n, ask_enlist, take_enlisted, w);
