@@ -162,7 +162,7 @@ no_event_loop(const char *what)
 static void
 init_runs(struct engine *e)
 {
-	const char *host = e->process.environment.host;
+	const char *host = e->process.host;
 
 	e->duplicates = (struct duplicates){.session = &e->session,
 	    .host = host,

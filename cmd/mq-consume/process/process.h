@@ -23,8 +23,6 @@
 #include "mq-consume/options.h"
 #include "process/process.h"
 
-/* --- environment -------------------------------------------------------- */
-
 /* A run: of a message, of a batch, or of a worker that stays. */
 struct run_info {
 	const struct message *message; /* the first; NULL: worker */
@@ -36,24 +34,6 @@ struct run_info {
 	int (*before)(void *arg);
 	void *before_arg;
 };
-
-/*
- * The environment of a script: ours, without the variables of an outer consumer,
- * plus MQ_* and, for old scripts, RQ's RQ_*.  A message cannot choose names of
- * variables: headers become MQ_HEADER_..., and traceparent TRACEPARENT.
- */
-struct environment {
-	char host[256];
-	const char **list;
-	size_t inherited, cap; /* of list */
-	struct mq_buf text;
-};
-
-void environment_init(struct environment *);
-/* The environment of one run, valid until the next call.  script: its absolute path;
- * real: without links; dir: where it runs. */
-char *const *environment_of(struct environment *, const struct run_info *,
-    const char *script, const char *real, const char *dir);
 
 /* --- target ------------------------------------------------------------- */
 
@@ -252,7 +232,16 @@ struct process {
 	/* Others read the command, and the host, which histories have, too; both are empty
 	 * while printing. */
 	struct command command;
-	struct environment environment;
+	char host[256];
+
+	/*
+	 * The environment of a script: ours, without the variables of an outer consumer,
+	 * plus MQ_* and, for old scripts, RQ's RQ_*.  A message cannot choose names of
+	 * variables: headers become MQ_HEADER_..., and traceparent TRACEPARENT.
+	 */
+	const char **environment;
+	size_t inherited, cap;	 /* of it */
+	struct mq_buf variables; /* the others, of one run */
 	struct joblog joblog;
 
 	/* Where the output of all runs goes, and their pipes. */
