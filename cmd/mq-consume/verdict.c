@@ -43,18 +43,14 @@ static void
 record_failure(const struct outbox *o, struct message *m, struct mq_failure *f,
     int64_t delay_ms, bool counts)
 {
-	char due[24];
-
 	f->at_ms = mq_clock_unix_us() / 1000;
 	f->attempt = m->attempts + 1;
 	f->host = o->host;
 	mq_message_record(&m->envelope, m->id, m->attempts + counts, f->text);
 	mq_history_add(&m->envelope, f);
-	if (delay_ms > 0) {
-		snprintf(
-		    due, sizeof(due), "%jd", (intmax_t)(f->at_ms + delay_ms));
-		mq_envelope_set(&m->envelope, MQ_HEADER_DUE, due);
-	}
+	if (delay_ms > 0)
+		mq_envelope_set_number(
+		    &m->envelope, MQ_HEADER_DUE, f->at_ms + delay_ms);
 	mq_envelope_write_header(&m->envelope, &m->header);
 }
 
@@ -80,17 +76,14 @@ static enum mq_outcome
 send_back(const struct outbox *o, struct message *m, struct mq_failure *f,
     int64_t ms, int64_t tick, bool counts)
 {
-	char number[24];
-
-	snprintf(number, sizeof(number), "%jd", (intmax_t)tick);
 	if (o->opt->verbose && tick != -1)
-		message_note(m, "again at tick %s%s%s", number,
+		message_note(m, "again at tick %jd%s%s", (intmax_t)tick,
 		    f->text[0] != '\0' ? ": " : "", f->text);
 	else if (o->opt->verbose)
 		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
 		    f->text[0] != '\0' ? ": " : "", f->text);
 	if (tick != -1)
-		mq_envelope_set(&m->envelope, MQ_HEADER_FROM_TICK, number);
+		mq_envelope_set_number(&m->envelope, MQ_HEADER_FROM_TICK, tick);
 	record_failure(o, m, f, ms, counts);
 	m->delay_ms = ms;
 	return MQ_OUTCOME_AGAIN;

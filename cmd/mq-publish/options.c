@@ -161,21 +161,12 @@ options_when(const struct options *o, int64_t now_ms)
 enum { KEY, GROUP, FROM, UNTIL, READY, DELAYED, VT, MAXSIZE };
 
 static void
-set_number(struct options *o, const char *header, int64_t n)
-{
-	char number[24];
-
-	snprintf(number, sizeof(number), "%jd", (intmax_t)n);
-	mq_envelope_set(&o->headers, header, number);
-}
-
-static void
 take_priority(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 	long n = mq_option_number(given->name, given->arg, -100, 100);
 
-	set_number(o, MQ_HEADER_PRIORITY, n);
+	mq_envelope_set_number(&o->headers, MQ_HEADER_PRIORITY, n);
 	o->how.priority = (int)n;
 }
 
@@ -210,7 +201,7 @@ take_unique(void *into, const struct mq_given *given)
 	if (ms == 0)
 		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
 		    given->name, given->arg);
-	set_number(o, MQ_HEADER_UNIQUE, ms);
+	mq_envelope_set_number(&o->headers, MQ_HEADER_UNIQUE, ms);
 }
 
 static void
@@ -219,7 +210,8 @@ take_tick(void *into, const struct mq_given *given)
 	struct options *o = into;
 	bool from = given->option->which == FROM;
 
-	set_number(o, from ? MQ_HEADER_FROM_TICK : MQ_HEADER_UNTIL_TICK,
+	mq_envelope_set_number(&o->headers,
+	    from ? MQ_HEADER_FROM_TICK : MQ_HEADER_UNTIL_TICK,
 	    mq_option_number(given->name, given->arg, 0, MQ_TICK_MAX));
 }
 
@@ -454,7 +446,6 @@ read_options(struct options *o, int argc, char *argv[])
 static void
 check_alone(const struct options *o, int payloads)
 {
-
 	if (payloads > 0 || o->framing != MQ_FRAME_WHOLE || o->raw || o->ids ||
 	    o->wait || o->headers.headers != NULL || o->expires_ms > 0 ||
 	    o->attachments.n > 0 || o->how.when.kind != MQ_WHEN_NOW ||

@@ -1,6 +1,7 @@
 #include "headers.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,6 +107,15 @@ mq_envelope_set(struct mq_envelope *e, const char *name, const char *value)
 		e->headers = json_object();
 	}
 	mq_json_set(e->headers, name, json_pack("[o]", mq_json_text(value)));
+}
+
+void
+mq_envelope_set_number(struct mq_envelope *e, const char *name, int64_t n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%jd", (intmax_t)n);
+	mq_envelope_set(e, name, text);
 }
 
 void

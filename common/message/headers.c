@@ -58,11 +58,10 @@ void
 mq_message_record(
     struct mq_envelope *e, const char *id, long attempts, const char *error)
 {
-	char number[24], cut[MQ_ERROR_MAX + 1];
+	char cut[MQ_ERROR_MAX + 1];
 
-	snprintf(number, sizeof(number), "%ld", attempts);
 	mq_envelope_set(e, MQ_HEADER_ID, id);
-	mq_envelope_set(e, MQ_HEADER_ATTEMPT, number);
+	mq_envelope_set_number(e, MQ_HEADER_ATTEMPT, attempts);
 	if (error == NULL)
 		return;
 	snprintf(cut, sizeof(cut), "%s", error);
@@ -117,7 +116,6 @@ mq_message_duplicate(const struct mq_envelope *from,
 	static const char *const gone[] = {MQ_HEADER_ATTEMPT, MQ_HEADER_ERROR,
 	    MQ_HEADER_HISTORY, MQ_HEADER_DUE, MQ_HEADER_KEY, MQ_HEADER_UNIQUE,
 	    MQ_HEADER_REPLY_TO, MQ_HEADER_DEST, MQ_HEADER_COPY};
-	char due[24];
 	size_t i;
 
 	*e = (struct mq_envelope){NULL, from->payload, from->payload_len};
@@ -132,10 +130,8 @@ mq_message_duplicate(const struct mq_envelope *from,
 		mq_envelope_set(e, MQ_HEADER_ORIGIN, how->origin);
 	if (how->web != NULL)
 		mq_envelope_set(e, MQ_HEADER_DEST, how->web);
-	if (how->due_ms > 0) {
-		snprintf(due, sizeof(due), "%jd", (intmax_t)how->due_ms);
-		mq_envelope_set(e, MQ_HEADER_DUE, due);
-	}
+	if (how->due_ms > 0)
+		mq_envelope_set_number(e, MQ_HEADER_DUE, how->due_ms);
 }
 
 bool

@@ -55,6 +55,7 @@ long mq_envelope_get_long(
 /* Sets a header to this one value.  The name must be UTF-8; bytes of the value that are not
  * become '?'. */
 void mq_envelope_set(struct mq_envelope *, const char *name, const char *value);
+void mq_envelope_set_number(struct mq_envelope *, const char *name, int64_t);
 
 /* The same behind the values that it has. */
 void mq_envelope_add(struct mq_envelope *, const char *name, const char *value);

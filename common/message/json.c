@@ -12,16 +12,6 @@
 #define MARK	 "\xef\xb7\x90"
 #define REPLACED "\xef\xbf\xbd"
 
-/* The end of the string that begins at p; end: there is none. */
-static const char *
-string_end(const char *p, const char *end)
-{
-	for (p++; p < end && *p != '"'; p++)
-		if (*p == '\\' && p + 1 < end)
-			p++;
-	return p < end ? p + 1 : end;
-}
-
 static bool
 is_name(const char *behind, const char *end)
 {
@@ -115,8 +105,15 @@ rewrite_text(const char *p, size_t n, enum rewrite how, struct mq_buf *out)
 	bool name;
 
 	while (p < end) {
-		behind = *p == '"' ? string_end(p, end) : p + 1;
-		name = *p == '"' && is_name(behind, end);
+		behind = p + 1;
+		name = false;
+		if (*p == '"') {
+			while (behind < end && *behind != '"')
+				behind +=
+				    *behind == '\\' && behind + 1 < end ? 2 : 1;
+			behind += behind < end;
+			name = is_name(behind, end);
+		}
 		mq_buf_add(out, p++, 1);
 		/* The quote at its end is as good as any character. */
 		while (p < behind)
