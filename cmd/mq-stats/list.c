@@ -202,7 +202,7 @@ keep_item(struct list *l, const struct mq_item *item)
 	struct mq_item *copy;
 
 	/* The older half goes when there are twice as many as wanted. */
-	if (last->count / 2 >= l->wanted)
+	if (last->count > 0 && last->count / 2 >= l->wanted)
 		drop_items(last, last->count - (int)l->wanted);
 	if (last->count == l->cap) {
 		l->cap = l->cap * 2 + 64;

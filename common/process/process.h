@@ -16,8 +16,10 @@
 
 /* --- children ----------------------------------------------------------- */
 
+LIST_HEAD(mq_child_list, mq_child);
+
 struct mq_children {
-	LIST_HEAD(, mq_child) list; /* that are watched */
+	struct mq_child_list list; /* that are watched */
 	ev_signal signal;
 };
 

@@ -415,8 +415,9 @@ run_output_so_far(struct run_output *r)
 void
 run_output_forget(struct run_output *r)
 {
+	/* An end, or a target that is not ready, is noticed by the next event. */
 	if (r->fd != -1 && !waits_for_target(r))
-		copy_output(r);
+		(void)take_most(r, READS_AT_ONCE, true);
 	r->len = 0;
 }
 
