@@ -128,6 +128,7 @@ check cppcheck nice cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon -Icmd -I"${MQ_BUILD:-build}" \
 	'-DTAILQ_FOREACH(v,h,f)=while((v=tailq_next(h)))' \
 	'-DSTAILQ_FOREACH(v,h,f)=while((v=tailq_next(h)))' \
+	'-DLIST_FOREACH(v,h,f)=while((v=tailq_next(h)))' \
 	'-DTAILQ_FOREACH_SAFE(v,h,f,n)=while((v=tailq_next(h)))' \
 	'-DTAILQ_FOREACH_REVERSE_SAFE(v,h,t,f,n)=while((v=tailq_next(h)))' \
 	'-Djson_object_foreach(o,k,v)=while(json_next(o,&k,&v))' \
