@@ -162,11 +162,8 @@ end
 if moved > 0 and moves then
   make_known(to, queues)
 end
-if holds and moves then
-  for i = 1, #gone do
-    leave(q, gone[i], from == 'delayed' and 'vanish' or 'done')
-  end
-elseif holds then
-  drop(q, gone)
+if holds then
+  let_go(q, gone, (from == 'delayed' or not moves) and 'vanish' or 'done',
+    not moves)
 end
 return moved

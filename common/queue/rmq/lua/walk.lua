@@ -181,11 +181,9 @@ local function take_found(how, found, places)
     arrive_all(to, new, w, own)
   end
   -- A rejected message holds nothing, though another one with its id may.
-  if how == 'vanish' then
-    drop(q, w)
-  end
-  for i = 1, how == 'move' and not own and #w or 0 do
-    leave(q, w[i], in_set and 'vanish' or 'done')
+  if how == 'vanish' or how == 'move' and not own then
+    let_go(q, w, (in_set or how == 'vanish') and 'vanish' or 'done',
+      how == 'vanish')
   end
   return took + (start and stopwatch() - start or 0)
 end

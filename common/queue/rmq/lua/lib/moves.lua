@@ -126,10 +126,12 @@ local function arrive_all(q, elements, w, own, first, waits)
   arrive_plain(q, first)
 end
 
--- Messages were dropped that nobody has run.
-local function drop(q, w)
+-- Messages have left the queue, or were dropped: when, as of leave().
+local function let_go(q, w, when, dropped)
   for i = 1, #w do
-    leave(q, w[i], 'vanish')
-    tell(q, w[i], 'purged')
+    leave(q, w[i], when)
+    if dropped then
+      tell(q, w[i], 'purged')
+    end
   end
 end
