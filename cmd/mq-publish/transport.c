@@ -640,8 +640,7 @@ send_batch(struct transport *t)
 		/* Nothing but a second trial is safe: that looks for the mark of
 		 * the first one, which may still arrive on a connection that was
 		 * lost. */
-		if (!done && mq_publisher_loose(&t->publisher) &&
-		    !(done = try_first(t)))
+		if (!done && t->publisher.loose && !(done = try_first(t)))
 			end_refused(t);
 	}
 	if (done)

@@ -16,16 +16,36 @@ mq_layout_find(const char *name)
 	return strcmp(mq_layout_rsmq.name, name) == 0 ? &mq_layout_rsmq : NULL;
 }
 
-/* Sends a command, and frees it; whether its reply is an integer, and not 0. */
+enum mq_call
+mq_call_once(struct mq_redis *r, struct mq_command *c, redisReply **out)
+{
+	redisReply *reply = NULL;
+	enum mq_call result = MQ_CALL_DONE;
+
+	if (mq_redis_send(r, c) == 0)
+		reply = mq_redis_reply(r);
+	mq_command_free(c);
+	if (reply == NULL)
+		return MQ_CALL_LOST;
+	if (mq_redis_refused(r, reply))
+		result = r->status == MQ_EXIT_AGAIN ? MQ_CALL_AGAIN :
+						      MQ_CALL_REFUSED;
+	if (out != NULL && result == MQ_CALL_DONE)
+		*out = reply;
+	else
+		freeReplyObject(reply);
+	return result;
+}
+
+/* Sends a command, and frees it; whether its reply is not 0. */
 static int
 call_for_answer(struct mq_redis *r, struct mq_command *c, bool *answer)
 {
-	redisReply *reply = mq_call(r, c, -1);
+	long long n;
 
-	if (reply == NULL)
+	if (mq_call_number(r, c, &n) == -1)
 		return -1;
-	*answer = reply->type == REDIS_REPLY_INTEGER && reply->integer != 0;
-	freeReplyObject(reply);
+	*answer = n != 0;
 	return 0;
 }
 
@@ -228,29 +248,21 @@ mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
 {
 	struct mq_command c = mq_redis_command(r);
 	int64_t usual_ms = r->patience_ms;
-	redisReply *reply = NULL;
-	enum mq_call result = MQ_CALL_DONE;
+	redisReply *reply;
+	enum mq_call result;
 
 	*ended = false;
 	ask_result(layout->side, &c, queue, id, block_ms);
 	r->patience_ms = block_ms + ANSWER_MS;
-	if (mq_redis_send(r, &c) == 0)
-		reply = mq_redis_reply(r);
+	result = mq_call_once(r, &c, &reply);
 	r->patience_ms = usual_ms;
-	mq_command_free(&c);
-	if (reply == NULL)
-		return MQ_CALL_LOST;
-	if (mq_redis_refused(r, reply)) {
-		result = r->status == MQ_EXIT_UNAVAILABLE ||
-			r->status == MQ_EXIT_AGAIN ?
-		    MQ_CALL_AGAIN :
-		    MQ_CALL_REFUSED;
-	} else {
-		*ended = reply->type == REDIS_REPLY_STRING;
-		if (*ended &&
-		    mq_ending_read(reply->str, reply->len, ending) == -1)
-			result = MQ_CALL_NONSENSE;
-	}
+	if (result == MQ_CALL_REFUSED && r->status == MQ_EXIT_UNAVAILABLE)
+		return MQ_CALL_AGAIN;
+	if (result != MQ_CALL_DONE)
+		return result;
+	*ended = reply->type == REDIS_REPLY_STRING;
+	if (*ended && mq_ending_read(reply->str, reply->len, ending) == -1)
+		result = MQ_CALL_NONSENSE;
 	freeReplyObject(reply);
 	return result;
 }
@@ -262,12 +274,12 @@ mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
 
 /* Questions: first whether each queue is known, then whether each can be used. */
 struct looking {
+	struct mq_redis *r;
 	const struct mq_layout *layout;
 	const struct mq_session *session;
 	struct mq_known *out;
 	const char **names; /* those to push to and to notify are the last */
 	size_t queues;
-	bool *answered;
 };
 
 static void
@@ -284,16 +296,30 @@ ask_queue(void *arg, size_t i, struct mq_command *c)
 		    l->names[queue], true);
 }
 
+/* An error about the use of one queue is a result, and names it. */
 static int
 take_existence(void *arg, size_t i, redisReply *reply)
 {
-	struct looking *l = arg;
+	const struct looking *l = arg;
+	struct mq_known *out = l->out;
+	size_t queue = i % l->queues;
 
-	if (reply->type != REDIS_REPLY_INTEGER)
-		return -1;
-	/* A queue that has keys exists, although the list lacks it. */
-	l->out->there[i % l->queues] |= reply->integer != 0;
-	l->answered[i] = true;
+	if (out->status == 0 && reply->type == REDIS_REPLY_INTEGER) {
+		/* A queue that has keys exists, although the list lacks it. */
+		out->there[queue] |= reply->integer != 0;
+		return 0;
+	}
+	if (out->status == 0 && mq_reply_missing(reply))
+		return 0;
+	/* None that has an error, or is behind one, counts as missing. */
+	out->there[queue] |= i < l->queues;
+	if (out->status == 0) {
+		if (!mq_redis_refused(l->r, reply))
+			(void)mq_nonsense(l->r);
+		out->status = l->r->status;
+		snprintf(out->error, sizeof(out->error), "%s: %s",
+		    l->names[queue], l->r->error);
+	}
 	return 0;
 }
 
@@ -301,11 +327,11 @@ int
 mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
     const struct mq_session *s, struct mq_known *out)
 {
-	size_t n = (size_t)s->queue_count, i, first = 0;
+	size_t n = (size_t)s->queue_count;
 	const char **names = mq_xcalloc(n + 2, sizeof(*names));
-	struct looking l = {layout, s, out, names, 0, NULL};
+	struct looking l = {r, layout, s, out, names, 0};
 	struct mq_command ping = mq_redis_command(r);
-	int rv, asked = 0;
+	int rv;
 
 	memcpy(names, s->queues, n * sizeof(*names));
 	if (s->push != NULL)
@@ -313,32 +339,12 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 	if (s->notify != NULL)
 		names[n++] = s->notify;
 	l.queues = n;
-	l.answered = mq_xcalloc(2 * n, sizeof(bool));
 	*out = (struct mq_known){.there = mq_xcalloc(n, sizeof(bool))};
 	/* Waits while the server loads its data. */
 	mq_command_plain(&ping, "PING");
 	rv = mq_call_done(r, &ping);
 	if (rv == 0)
-		asked = mq_ask_all(r, 2 * n, ask_queue, take_existence, &l);
-	if (asked == -1 && mq_redis_lost(r)) {
-		rv = -1;
-	} else if (asked == -1) {
-		/* An error about the use of one queue is a result, and names it.  A
-		 * name that could not be asked for has no error of its own. */
-		while (first + 1 < 2 * n &&
-		    (l.answered[first] ||
-			(first < n &&
-			    mq_queue_unlisted(r, layout, names[first]) !=
-				NULL)))
-			first++;
-		/* None behind it counts as missing. */
-		for (i = first; i < n; i++)
-			out->there[i] = true;
-		out->status = r->status;
-		snprintf(out->error, sizeof(out->error), "%s: %s",
-		    names[first < n ? first : first - n], r->error);
-	}
-	free(l.answered);
+		rv = mq_ask_each(r, 2 * n, ask_queue, take_existence, &l);
 	free(names);
 	return rv;
 }

@@ -28,6 +28,11 @@ char *mq_known_hint(
 
 /* --- calls -------------------------------------------------------------- */
 
+/* Sends and frees a command, and takes what comes, also from a server that is busy: AGAIN.
+ * *reply is the caller's if that is DONE; NULL: it does not want any. */
+enum mq_call mq_call_once(
+    struct mq_redis *, struct mq_command *, redisReply **reply);
+
 /* Whether anybody ever opened a queue of this name.  If the node of a cluster that has
  * the names is away, a queue with keys is known; of another one that is not known. */
 int mq_queue_known(struct mq_redis *, const struct mq_layout *,

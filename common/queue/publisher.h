@@ -80,10 +80,6 @@ enum mq_call mq_post_answer(
 enum mq_call mq_post_settle(
     struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
 
-/* Of the last batch that was done, by the reply to HGETALL on the marks, how many messages
- * were before it; -1: none is known. */
-long long mq_marks_last(const redisReply *);
-
 /* Empties it, and frees its memory if it is large, or (all) anyhow. */
 void mq_post_clear(struct mq_post *, bool all);
 
@@ -91,7 +87,7 @@ void mq_post_clear(struct mq_post *, bool all);
 
 /* A publisher's side of a queue.  Batches go out as posts and are marked in the step that
  * publishes them, where the server lets it.  After a lost connection the marks tell which
- * were done, and the others are sent again.  All fields are the module's own. */
+ * were done, and the others are sent again.  Others read `loose`, and write nothing. */
 struct mq_publisher {
 	struct mq_redis *redis;
 	const struct mq_layout *layout;
@@ -104,7 +100,7 @@ struct mq_publisher {
 	bool marks;		/* batches are marked, */
 	bool marked;		/* and one was */
 	bool limited; /* the settings of the queue have a max-length */
-	bool loose;   /* a former connection may be alive, and deliver */
+	bool loose;   /* a command of a former connection may still arrive */
 	struct mq_command behind; /* the command that goes behind a batch */
 	unsigned long batches;	  /* begun so far */
 	long long sent;		  /* messages in those that were sent, */
@@ -161,12 +157,5 @@ mq_publisher_can_resume(struct mq_publisher *p, bool whole)
  * the server had confirmed them; *proven: the marks prove that none is. */
 enum mq_call mq_publisher_resume(
     struct mq_publisher *, bool whole, long long *missing, bool *proven);
-
-/* Whether a command of a former connection may still arrive. */
-static inline bool
-mq_publisher_loose(const struct mq_publisher *p)
-{
-	return p->loose;
-}
 
 #endif
