@@ -30,9 +30,8 @@ static const char usage[] =
 
 struct options {
 	struct mq_shared shared;
-	struct mq_lease_queue queue; /* its name as it was given, at first */
-	struct mq_lease_terms terms; /* ms -1: not given */
-	const char *receipt;	     /* NULL: messages are taken */
+	struct mq_lease lease; /* ms -1: not given */
+	const char *receipt;   /* NULL: messages are taken */
 	enum mq_receipt_act act;
 	const char *text; /* NULL: none */
 	int64_t idle_ms;
@@ -56,15 +55,15 @@ take_receipt(void *into, const struct mq_given *given)
 
 static const struct mq_option taking[] = {
     {0, "--for", "DUR", "+duration of the lease, from now",
-	MQ_DURATION(struct options, terms.ms, 0)},
+	MQ_DURATION(struct options, lease.ms, 0)},
     {'n', "--limit", "N", "+take up to N messages, at most 1000 (1)",
-	MQ_INT(struct options, terms.max, 1, MQ_LEASE_MAX)},
+	MQ_INT(struct options, lease.max, 1, MQ_LEASE_MAX)},
     {0, "--idle", "DUR", "wait up to DUR for a message (0)",
 	MQ_DURATION(struct options, idle_ms, 0)},
     {0, "--attempts", "N", "reject a message after N attempts (15)",
-	MQ_INT(struct options, terms.attempts, 1, MQ_ATTEMPTS_MAX)},
+	MQ_INT(struct options, lease.attempts, 1, MQ_ATTEMPTS_MAX)},
     {0, "--tag", "NAME", "first part of the connection's name (mq-lease)",
-	MQ_TEXT(struct options, terms.tag), .high = MQ_LEASE_TAG},
+	MQ_TEXT(struct options, lease.tag), .high = MQ_LEASE_TAG},
     {0},
 };
 static const struct mq_option settling[] = {
@@ -81,7 +80,7 @@ static const struct mq_option settling[] = {
     {0, "--text", "TEXT", "the result of --ack, the reason of --reject",
 	MQ_TEXT(struct options, text)},
     {0, "--keep", "DUR", "keep the outcome for mq-stats --id",
-	MQ_DURATION(struct options, queue.keep_ms, 0)},
+	MQ_DURATION(struct options, lease.keep_ms, 0)},
     {0},
 };
 
@@ -97,34 +96,35 @@ parse(struct options *o, int argc, char *argv[])
 	/* All, if it is not said what is to be done. */
 	mq_option_rights(&o->shared,
 	    (o->receipt == NULL ? MQ_LEASES : 0) |
-		(o->receipt != NULL || o->terms.ms == -1 ? MQ_SETTLES : 0),
+		(o->receipt != NULL || o->lease.ms == -1 ? MQ_SETTLES : 0),
 	    argv + optind, argc - optind);
 	extend = o->receipt != NULL && o->act == MQ_RECEIPT_EXTEND;
 	if (o->text != NULL &&
 	    (o->receipt == NULL || extend || o->act == MQ_RECEIPT_RETURN))
 		mq_die(MQ_EXIT_USAGE, "--text needs --ack or --reject");
-	if (o->receipt == NULL && o->terms.ms == -1)
+	if (o->receipt == NULL && o->lease.ms == -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "no --for, --ack, --reject, --extend or --return given "
 		    "(try --help)");
-	if (o->receipt == NULL && o->terms.ms == 0)
+	if (o->receipt == NULL && o->lease.ms == 0)
 		mq_die(MQ_EXIT_USAGE, "--for: 0: must be greater than 0");
-	if (extend && o->terms.ms == -1)
+	if (extend && o->lease.ms == -1)
 		mq_die(MQ_EXIT_USAGE, "--extend needs --for");
-	if (o->receipt != NULL && !extend && o->terms.ms != -1)
+	if (o->receipt != NULL && !extend && o->lease.ms != -1)
 		mq_die(MQ_EXIT_USAGE,
 		    "--for cannot be used with --ack, --reject or --return");
-	if (o->receipt != NULL && !mq_receipt_valid(o->receipt))
+	if (o->receipt != NULL && mq_receipt_number(o->receipt) == NULL &&
+	    !mq_id_safe(o->receipt, strlen(o->receipt)))
 		mq_die(MQ_EXIT_USAGE, "%s: not a receipt", o->receipt);
 	/* A lease that is extended by no time is over, so the message is returned. */
-	if (extend && o->terms.ms == 0)
+	if (extend && o->lease.ms == 0)
 		o->act = MQ_RECEIPT_RETURN;
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	if (optind + 1 < argc)
 		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
 		    argv[optind + 1]);
-	o->queue.name = argv[optind];
+	o->lease.queue = argv[optind];
 	o->quiet = o->shared.quiet || o->shared.fresh;
 }
 
@@ -137,24 +137,24 @@ parse(struct options *o, int argc, char *argv[])
 static bool
 look_at_queue(const struct options *o)
 {
-	const struct mq_lease_queue *q = &o->queue;
+	const struct mq_lease *l = &o->lease;
 	struct mq_idgen ids = {0};
 	char connection[MQ_LEASE_NAME], random[7];
 	const struct mq_session session = {
-	    .connection = connection, .queues = &q->name, .queue_count = 1};
+	    .connection = connection, .queues = &l->queue, .queue_count = 1};
 	struct mq_known known = {0};
 	bool there;
 
 	mq_id_random(&ids, random, 6);
-	snprintf(connection, sizeof(connection), "%s-%s", o->terms.tag, random);
+	snprintf(connection, sizeof(connection), "%s-%s", o->lease.tag, random);
 	mq_option_must(
-	    q->redis, mq_known_ask(q->redis, q->layout, &session, &known));
+	    l->redis, mq_known_ask(l->redis, l->layout, &session, &known));
 	there = known.there[0];
 	free(known.there);
 	if (!there && !o->quiet && (known.status == 0 || o->shared.existing))
-		mq_option_unknown(q->redis, q->layout, q->name);
+		mq_option_unknown(l->redis, l->layout, l->queue);
 	if (!there && o->shared.existing)
-		exit(mq_queue_unlisted(q->redis, q->layout, q->name) != NULL ?
+		exit(mq_queue_unlisted(l->redis, l->layout, l->queue) != NULL ?
 			MQ_EXIT_UNAVAILABLE :
 			MQ_EXIT_NO);
 	if (known.status != 0)
@@ -165,23 +165,22 @@ look_at_queue(const struct options *o)
 /* Until there is a message, or the time is over: as mq_lease_take().  Reports those that
  * were rejected. */
 static int
-take_messages(const struct options *o, struct mq_lease *lease,
-    const struct mq_leased **messages)
+take_messages(struct options *o, const struct mq_leased **messages)
 {
-	const struct mq_lease_queue *q = &o->queue;
+	struct mq_lease *l = &o->lease;
 	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
 	int64_t until = mq_clock_steady_ms() + o->idle_ms;
 	const struct mq_leased *m;
 	int i, n, good;
 
 	for (;;) {
-		n = mq_lease_take(lease, messages);
-		mq_option_must(q->redis, n);
+		n = mq_lease_take(l, messages);
+		mq_option_must(l->redis, n);
 		for (i = 0, good = 0; i < n; i++) {
 			m = *messages + i;
 			good += m->receipt != NULL;
 			if (m->receipt == NULL)
-				mq_say("%s: %s%srejected: %s", q->name, m->id,
+				mq_say("%s: %s%srejected: %s", l->queue, m->id,
 				    m->id[0] != '\0' ? ": " : "", m->why);
 		}
 		if (good > 0)
@@ -197,10 +196,10 @@ take_messages(const struct options *o, struct mq_lease *lease,
 
 /* False, with errno: they did not get out. */
 static bool
-print_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
+print_messages(const char *queue, const struct mq_leased *m, int n)
 {
 	struct mq_buf out = {0};
-	struct mq_frame_meta meta = {.queue = q->name};
+	struct mq_frame_meta meta = {.queue = queue};
 	bool good;
 
 	for (; n > 0; n--, m++) {
@@ -222,27 +221,26 @@ print_messages(const struct mq_lease_queue *q, const struct mq_leased *m, int n)
 
 /* Returns the exit status. */
 static int
-lease_messages(const struct options *o)
+lease_messages(struct options *o)
 {
-	const struct mq_lease_queue *q = &o->queue;
+	struct mq_lease *l = &o->lease;
 	const struct mq_leased *messages;
-	struct mq_lease lease = {.queue = *q, .terms = o->terms};
 	int n, status = MQ_EXIT_OK;
 
-	lease.terms.make = look_at_queue(o);
-	n = take_messages(o, &lease, &messages);
+	l->make = look_at_queue(o);
+	n = take_messages(o, &messages);
 	if (n <= 0) {
 		if (n == MQ_CLAIM_LOST)
 			mq_say("%s: the lease was over before a message could "
 			       "be taken; use a longer --for",
-			    q->name);
+			    l->queue);
 		status = n == 0 ? MQ_EXIT_NO : MQ_EXIT_AGAIN;
-	} else if (!print_messages(q, messages, n)) {
+	} else if (!print_messages(l->queue, messages, n)) {
 		mq_say("standard output: %s; the messages are returned",
 		    strerror(errno));
 		status = MQ_EXIT_IO;
 	}
-	mq_option_must(q->redis, mq_lease_free(&lease, status != MQ_EXIT_OK));
+	mq_option_must(l->redis, mq_lease_free(l, status != MQ_EXIT_OK));
 	return status;
 }
 
@@ -250,7 +248,7 @@ int
 main(int argc, char *argv[])
 {
 	struct options o = {.shared = {.usage = usage, .names_server = true},
-	    .terms = {.tag = "mq-lease", .attempts = -1, .max = 1, .ms = -1}};
+	    .lease = {.tag = "mq-lease", .attempts = -1, .max = 1, .ms = -1}};
 	struct mq_server server;
 	struct mq_redis redis;
 	const char *why;
@@ -259,29 +257,28 @@ main(int argc, char *argv[])
 	mq_option_begin();
 	parse(&o, argc, argv);
 	mq_option_prints(o.receipt == NULL);
-	o.queue.layout = mq_option_server(&o.shared, &server);
+	o.lease.layout = mq_option_server(&o.shared, &server);
 	/* A connection's name stands in keys as that of a queue does. */
-	why = o.queue.layout->queue_error(o.terms.tag);
+	why = o.lease.layout->queue_error(o.lease.tag);
 	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o.terms.tag, why);
-	o.queue.name = mq_option_queue(&o.shared, &server, o.queue.name);
-	if (o.queue.keep_ms > 0)
+		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o.lease.tag, why);
+	o.lease.queue = mq_option_queue(&o.shared, &server, o.lease.queue);
+	if (o.lease.keep_ms > 0)
 		mq_option_needs(&o.shared, "--keep", MQ_HAS_RESULTS);
 	mq_option_must(&redis, mq_redis_open(&redis, &server));
-	o.queue.redis = &redis;
+	o.lease.redis = &redis;
 	if (o.receipt == NULL) {
 		status = lease_messages(&o);
 	} else {
-		used = mq_receipt_use(
-		    &o.queue, o.receipt, o.act, o.text, o.terms.ms);
+		used = mq_receipt_use(&o.lease, o.receipt, o.act, o.text);
 		mq_option_must(&redis, used);
 		why = strchr(o.receipt, '.') != NULL ?
 		    "its lease is over, or it is settled already" :
-		    o.queue.layout->has & MQ_HAS_IDS ?
+		    o.lease.layout->has & MQ_HAS_IDS ?
 		    "no such message, or it is handed out by receipt" :
 		    "not a receipt";
 		if (used == 0 && !o.quiet)
-			mq_say("%s: %s: %s", o.queue.name, o.receipt, why);
+			mq_say("%s: %s: %s", o.lease.queue, o.receipt, why);
 		status = used == 1 ? MQ_EXIT_OK : MQ_EXIT_NO;
 	}
 	mq_option_end(&o.shared, &server, &redis);

@@ -10,8 +10,6 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 #include "calls.h"
-#include "message/headers.h"
-#include "redis/connection.h"
 
 #define CLAIM_BYTES ((size_t)1024 * 1024)
 /* So many names are tried. */
@@ -24,9 +22,9 @@
 static int
 session_renew(const struct mq_lease *s, int64_t ms, int steps)
 {
-	const struct mq_layout *layout = s->queue.layout;
+	const struct mq_layout *layout = s->layout;
 	struct mq_session session = s->session;
-	struct mq_command c = mq_redis_command(s->queue.redis);
+	struct mq_command c = mq_redis_command(s->redis);
 	redisReply *reply;
 	int queue, step, held = 1;
 	int end = c.cluster && (layout->has & MQ_HAS_NODES) ? 1 : 0;
@@ -36,7 +34,7 @@ session_renew(const struct mq_lease *s, int64_t ms, int steps)
 		for (step = 0; held == 1 && (queue == 0 || step < steps) &&
 		     layout->renew(&session, queue, step, &c);
 		     step++) {
-			reply = mq_call(s->queue.redis, &c, -1);
+			reply = mq_call(s->redis, &c, -1);
 			if (reply == NULL)
 				held = -1;
 			else if (step == 0)
@@ -53,21 +51,18 @@ session_renew(const struct mq_lease *s, int64_t ms, int steps)
 static int
 session_vacate(const struct mq_lease *s)
 {
-	const struct mq_layout *layout = s->queue.layout;
-	struct mq_redis *r = s->queue.redis;
+	const struct mq_layout *layout = s->layout;
+	struct mq_redis *r = s->redis;
 	struct mq_command c = mq_redis_command(r);
-	redisReply *reply;
 	int step = s->session.queue_count, rv = 0;
+	long long empty;
 
 	(void)layout->leave(&s->session, MQ_LEAVE_EMPTY, &c);
-	reply = mq_call(r, &c, -1);
-	if (reply == NULL)
+	if (mq_call_number(r, &c, &empty) == -1)
 		return -1;
-	if (c.cluster && (layout->has & MQ_HAS_NODES) &&
-	    reply->type == REDIS_REPLY_INTEGER && reply->integer == 1)
+	if (c.cluster && (layout->has & MQ_HAS_NODES) && empty == 1)
 		for (; rv == 0 && layout->leave(&s->session, step, &c); step++)
 			rv = mq_call_done(r, &c);
-	freeReplyObject(reply);
 	mq_command_free(&c);
 	return rv;
 }
@@ -76,10 +71,10 @@ session_vacate(const struct mq_lease *s)
 static void
 session_count(const struct mq_lease *s, const struct mq_counts *n)
 {
-	struct mq_command c = mq_redis_command(s->queue.redis);
+	struct mq_command c = mq_redis_command(s->redis);
 
-	mq_side_count(s->queue.layout->side, &c, s->queue.name, n);
-	(void)mq_call_done(s->queue.redis, &c);
+	mq_side_count(s->layout->side, &c, s->queue, n);
+	(void)mq_call_done(s->redis, &c);
 }
 
 /* Takes an element, which has to stay, apart.  Returns why its header is bad
@@ -93,8 +88,8 @@ session_unpack(const struct mq_lease *s, struct mq_leased *m,
 	*m = (struct mq_leased){.element = element, .len = len};
 	if (mq_envelope_parse(element, len, &m->envelope, &why) == -1)
 		m->envelope = (struct mq_envelope){0};
-	id = s->queue.layout->has & MQ_HAS_IDS ? mq_message_name(&m->envelope) :
-						 mq_message_id(&m->envelope);
+	id = s->layout->has & MQ_HAS_IDS ? mq_message_name(&m->envelope) :
+					   mq_message_id(&m->envelope);
 	if (id != NULL)
 		strlcpy(m->id, id, sizeof(m->id));
 	return why;
@@ -111,7 +106,7 @@ settle_message(struct mq_lease *s, const struct mq_leased *m,
     const char *number, bool changed, struct mq_ending *end)
 {
 	int64_t asked = mq_result_wanted(&m->envelope) ? MQ_RESULT_KEEP_MS : 0;
-	int64_t own = s->queue.keep_ms;
+	int64_t own = s->keep_ms;
 	struct mq_result result = {
 	    .id = m->id, .keep_ms = own > asked ? own : asked};
 	struct mq_settlement how = {.outcome = end == NULL ? MQ_OUTCOME_FRONT :
@@ -121,7 +116,7 @@ settle_message(struct mq_lease *s, const struct mq_leased *m,
 	    .len = m->len,
 	    .holds = mq_message_holds(&m->envelope),
 	    .receipt = number};
-	struct mq_command c = mq_redis_command(s->queue.redis);
+	struct mq_command c = mq_redis_command(s->redis);
 	struct mq_buf text = {0}, header = {0};
 	long long settled;
 	int rv;
@@ -140,8 +135,8 @@ settle_message(struct mq_lease *s, const struct mq_leased *m,
 		how.result = &result;
 	}
 	mq_id_make(&s->ids, 0, how.unique);
-	s->queue.layout->settle(&s->session, 0, &how, 1, &c);
-	rv = mq_call_number(s->queue.redis, &c, &settled);
+	s->layout->settle(&s->session, 0, &how, 1, &c);
+	rv = mq_call_number(s->redis, &c, &settled);
 	mq_buf_free(&text);
 	mq_buf_free(&header);
 	return rv == -1 ? -1 : settled == MQ_SETTLED;
@@ -171,7 +166,7 @@ forget_messages(struct mq_lease *l)
 static int
 join_queue(struct mq_lease *l)
 {
-	struct mq_redis *redis = l->queue.redis;
+	struct mq_redis *redis = l->redis;
 	struct mq_command c = mq_redis_command(redis), asked;
 	int rv, step, left = NAMES;
 	const char *why;
@@ -180,11 +175,11 @@ join_queue(struct mq_lease *l)
 
 	do {
 		mq_id_random(&l->ids, random, 6);
-		snprintf(l->connection, sizeof(l->connection), "%s-%s",
-		    l->terms.tag, random);
+		snprintf(l->connection, sizeof(l->connection), "%s-%s", l->tag,
+		    random);
 		rv = 0;
 		for (step = 0;
-		     rv == 0 && l->queue.layout->join(&l->session, step, &c);
+		     rv == 0 && l->layout->join(&l->session, step, &c);
 		     step++) {
 			spare = c.optional;
 			c.optional = true;
@@ -200,7 +195,7 @@ join_queue(struct mq_lease *l)
 		mq_command_free(&c);
 	} while (rv == -1 && !mq_redis_lost(redis) &&
 	    redis->status == MQ_EXIT_UNAVAILABLE && --left > 0);
-	l->terms.make &= rv == -1;
+	l->make &= rv == -1;
 	l->joined = rv == 0;
 	return rv;
 }
@@ -210,6 +205,7 @@ join_queue(struct mq_lease *l)
 static int
 sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 {
+	redisReply **elements = l->reply->element + l->reply->elements - n;
 	struct mq_ending end;
 	const redisReply *e;
 	struct mq_leased *m;
@@ -220,7 +216,7 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 	l->messages = mq_xcalloc((size_t)n, sizeof(*l->messages));
 	for (; l->count < n; l->count++) {
 		m = &l->messages[l->count];
-		e = l->reply->element[facts->first + (size_t)l->count];
+		e = elements[l->count];
 		bad = session_unpack(l, m, e->str, e->len);
 		late = bad == NULL &&
 		    mq_message_over(&m->envelope, facts->now_ms, facts->tick,
@@ -252,24 +248,20 @@ static int
 hand_out_messages(struct mq_lease *l, int n)
 {
 	struct mq_part *elements = mq_xcalloc((size_t)n, sizeof(*elements));
-	struct mq_redis *redis = l->queue.redis;
+	struct mq_redis *redis = l->redis;
 	const struct mq_leased *m = l->messages;
 	struct mq_command c = mq_redis_command(redis);
-	redisReply *reply;
+	long long numbered;
 	int i, held;
 
 	for (i = 0; i < n; m++)
 		if (m->receipt != NULL)
 			elements[i++] = (struct mq_part){m->element, m->len};
-	l->queue.layout->receipts(&l->session, elements, n, &c);
+	l->layout->receipts(&l->session, elements, n, &c);
 	free(elements);
-	reply = mq_call(l->queue.redis, &c, -1);
-	if (reply == NULL)
+	if (mq_call_number(l->redis, &c, &numbered) == -1)
 		return -1;
-	held = reply->type == REDIS_REPLY_INTEGER && reply->integer == n;
-	freeReplyObject(reply);
-	if (held)
-		held = session_renew(l, l->terms.ms, 1);
+	held = numbered == n ? session_renew(l, l->ms, 1) : 0;
 	if (held != 0)
 		return held;
 	redis->status = MQ_EXIT_AGAIN;
@@ -281,23 +273,22 @@ hand_out_messages(struct mq_lease *l, int n)
 int
 mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 {
-	const struct mq_claim how = {.max = l->terms.max, .bytes = CLAIM_BYTES};
-	const struct mq_lease_queue *q = &l->queue;
-	struct mq_command c = mq_redis_command(q->redis);
+	const struct mq_claim how = {.max = l->max, .bytes = CLAIM_BYTES};
+	struct mq_command c = mq_redis_command(l->redis);
 	struct mq_claimed facts;
 	int n, good, held = l->joined && !l->empty;
 	long long left;
 
 	l->session = (struct mq_session){.connection = l->connection,
 	    .consumer = l->connection,
-	    .queues = &l->queue.name,
+	    .queues = &l->queue,
 	    .queue_count = 1,
-	    .make = l->terms.make,
-	    .slots = l->terms.max,
-	    .attempts = l->terms.attempts,
-	    .lease_ms = l->terms.ms};
+	    .make = l->make,
+	    .slots = l->max,
+	    .attempts = l->attempts,
+	    .lease_ms = l->ms};
 	forget_messages(l);
-	if (mq_queue_pause_left(q->redis, q->layout, q->name, &left) == -1)
+	if (mq_queue_pause_left(l->redis, l->layout, l->queue, &left) == -1)
 		return -1;
 	if (left != -2)
 		return 0;
@@ -308,14 +299,14 @@ mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 		held = join_queue(l);
 	if (held == -1)
 		return -1;
-	q->layout->claim(&l->session, 0, &how, &c);
-	l->reply = mq_call(q->redis, &c, -1);
+	l->layout->claim(&l->session, 0, &how, &c);
+	l->reply = mq_call(l->redis, &c, -1);
 	if (l->reply == NULL)
 		return -1;
 	n = mq_layout_claimed(l->reply, &facts);
 	if (n == MQ_CLAIM_BAD) {
-		(void)mq_nonsense(q->redis);
-		q->redis->status = MQ_EXIT_WRONGTYPE;
+		(void)mq_nonsense(l->redis);
+		l->redis->status = MQ_EXIT_WRONGTYPE;
 		return -1;
 	}
 	l->joined = n != MQ_CLAIM_LOST;
@@ -346,10 +337,8 @@ mq_lease_free(struct mq_lease *l, bool undo)
 
 /* --- receipts ------------------------------------------------------------------ */
 
-/* The number in a receipt, which is behind its last dot; NULL: the word has not the form
- * of one. */
-static const char *
-number_in(const char *word)
+const char *
+mq_receipt_number(const char *word)
 {
 	const char *dot = strrchr(word, '.');
 
@@ -357,12 +346,6 @@ number_in(const char *word)
 		dot[1 + strspn(dot + 1, "0123456789")] != '\0' ?
 	    NULL :
 	    dot + 1;
-}
-
-bool
-mq_receipt_valid(const char *word)
-{
-	return number_in(word) != NULL || mq_id_safe(word, strlen(word));
 }
 
 static int
@@ -420,23 +403,20 @@ settle_receipt(struct mq_lease *s, const struct mq_buf *element,
 }
 
 int
-mq_receipt_use(const struct mq_lease_queue *queue, const char *word,
-    enum mq_receipt_act act, const char *text, int64_t lease_ms)
+mq_receipt_use(struct mq_lease *l, const char *word, enum mq_receipt_act act,
+    const char *text)
 {
-	const char *number = number_in(word);
-	struct mq_command c = mq_redis_command(queue->redis);
+	const char *number = mq_receipt_number(word);
+	struct mq_command c = mq_redis_command(l->redis);
 	struct mq_receipt found = {0};
-	struct mq_lease s = {.queue = *queue,
-	    .session = {.queue_count = 1, .queues = &s.queue.name}};
 	redisReply *reply;
 	int rv = 0;
 
 	if (number != NULL) {
 		found.connection =
 		    mq_xstrndup(word, (size_t)(number - 1 - word));
-		queue->layout->receipt(
-		    &c, found.connection, queue->name, number);
-		reply = mq_call(queue->redis, &c, -1);
+		l->layout->receipt(&c, found.connection, l->queue, number);
+		reply = mq_call(l->redis, &c, -1);
 		if (reply == NULL) {
 			rv = -1;
 		} else if (reply->type == REDIS_REPLY_STRING) {
@@ -446,16 +426,17 @@ mq_receipt_use(const struct mq_lease_queue *queue, const char *word,
 			found.connection = NULL;
 		}
 		freeReplyObject(reply);
-	} else if (queue->layout->receipt_by_id != NULL) {
-		rv = queue->layout->receipt_by_id(
-		    queue->redis, queue->name, word, &found);
+	} else if (l->layout->receipt_by_id != NULL) {
+		rv = l->layout->receipt_by_id(l->redis, l->queue, word, &found);
 	}
 	/* No connection: nobody holds the message. */
 	if (rv == 0 && found.connection != NULL) {
-		s.session.connection = found.connection;
+		l->session = (struct mq_session){.connection = found.connection,
+		    .queues = &l->queue,
+		    .queue_count = 1};
 		rv = act == MQ_RECEIPT_EXTEND ?
-		    session_renew(&s, lease_ms, INT_MAX) :
-		    settle_receipt(&s, &found.element, number, act, text);
+		    session_renew(l, l->ms, INT_MAX) :
+		    settle_receipt(l, &found.element, number, act, text);
 	}
 	free(found.connection);
 	mq_buf_free(&found.element);

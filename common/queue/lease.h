@@ -18,22 +18,6 @@
 #define MQ_LEASE_TAG  64
 #define MQ_LEASE_NAME (MQ_LEASE_TAG + 8)
 
-/* A queue; the pointers stay the caller's. */
-struct mq_lease_queue {
-	struct mq_redis *redis;
-	const struct mq_layout *layout;
-	const char *name; /* as the layout knows it */
-	int64_t keep_ms;  /* of results; 0: only if somebody waits for them */
-};
-
-struct mq_lease_terms {
-	const char *tag; /* first part of the connection's name */
-	int attempts;	 /* runs that a message may have; -1: as settings say */
-	int max;	 /* messages, 1 to MQ_LEASE_MAX; about 1 MB of them */
-	int64_t ms;	 /* how long the lease holds, above 0 */
-	bool make;	 /* make the queue if it does not exist */
-};
-
 /* A message that was taken. */
 struct mq_leased {
 	char *receipt;		/* NULL: it is bad or late, and was rejected */
@@ -44,12 +28,23 @@ struct mq_leased {
 	size_t len;
 };
 
-/* Starts zeroed but for the first two, and may not be moved once messages were taken. */
+/* Starts zeroed but for what is the caller's, and may not be moved once messages were
+ * taken. */
 struct mq_lease {
-	struct mq_lease_queue queue;
-	struct mq_lease_terms terms;
+	/* The caller's, as are the pointers. */
+	struct mq_redis *redis;
+	const struct mq_layout *layout;
+	const char *queue; /* as the layout knows it */
+	int64_t keep_ms;   /* of results; 0: only if somebody waits for them */
+	int64_t
+	    ms; /* how long the lease holds, above 0; to take and to extend */
+	/* To take. */
+	const char *tag; /* first part of the connection's name */
+	int attempts;	 /* runs that a message may have; -1: as settings say */
+	int max;	 /* messages, 1 to MQ_LEASE_MAX; about 1 MB of them */
+	bool make;	 /* make the queue if it does not exist */
 	/* The module's. */
-	struct mq_session session; /* of one queue, named by queue.name */
+	struct mq_session session; /* of one queue */
 	struct mq_idgen ids;
 	char connection[MQ_LEASE_NAME];
 	bool joined; /* under this name, and its lease was not found over */
@@ -82,13 +77,12 @@ struct mq_receipt {
 	struct mq_buf element;
 };
 
-/* Whether a word has the form of a receipt, or of an id. */
-bool mq_receipt_valid(const char *word);
+/* The number in a receipt, behind its last dot; NULL: the word has not the form of one. */
+const char *mq_receipt_number(const char *word);
 /* Uses a receipt: 1; or changes nothing: 0, the message is settled or its lease is over.
  * With MQ_HAS_IDS, the word may be the id of a message that is not handed out by receipt.
- * text is the result of an ack, the reason of a rejection; NULL: none.  lease_ms, EXTEND
- * only: from now on, above 0. */
-int mq_receipt_use(const struct mq_lease_queue *, const char *word,
-    enum mq_receipt_act, const char *text, int64_t lease_ms);
+ * text is the result of an ack, the reason of a rejection; NULL: none. */
+int mq_receipt_use(
+    struct mq_lease *, const char *word, enum mq_receipt_act, const char *text);
 
 #endif

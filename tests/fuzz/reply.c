@@ -135,7 +135,8 @@ read_single(const struct mq_layout *l, struct mq_redis *r)
 	while ((reply = mq_redis_reply(r)) != NULL) {
 		n = mq_layout_claimed(reply, &claimed);
 		for (i = 0; i < n; i++)
-			check_string(reply->element[claimed.first + (size_t)i]);
+			check_string(
+			    reply->element[reply->elements - (size_t)(n - i)]);
 		if (!mq_redis_refused(r, reply))
 			for (i = 0; i < 3; i++)
 				(void)mq_layout_published(reply, i);
@@ -197,13 +198,12 @@ walk(const struct mq_layout *l, struct mq_redis *r,
 static void
 receipt(const struct mq_layout *l, struct mq_redis *r)
 {
-	const struct mq_lease_queue q = {
-	    .redis = r, .layout = l, .name = "one"};
+	struct mq_lease q = {.redis = r, .layout = l, .queue = "one"};
 
 	(void)mq_receipt_use(
-	    &q, "a-B3xK9q.1", MQ_RECEIPT_REJECT, "no such user", 0);
+	    &q, "a-B3xK9q.1", MQ_RECEIPT_REJECT, "no such user");
 	(void)mq_receipt_use(
-	    &q, "0123456789abcdefghijklmnopqrstuv", MQ_RECEIPT_ACK, NULL, 0);
+	    &q, "0123456789abcdefghijklmnopqrstuv", MQ_RECEIPT_ACK, NULL);
 }
 
 static void
