@@ -233,19 +233,24 @@ count_all_held(struct engine *e, bool all)
 /* --- runs that an operator wants stopped; see queue/stats.h ------------------- */
 
 static void
-on_request(void *arg, enum mq_stop what, const struct mq_run *run)
+on_request(void *arg, const struct mq_answer *answer, char *text)
 {
 	struct question *q = arg;
 	struct engine *e = q->engine;
 	int queue = q->queue;
+	struct mq_run run = {0};
+	enum mq_stop what =
+	    text != NULL ? mq_stop_read(text, &run) : MQ_STOP_NONE;
 	struct message *m;
 
+	(void)answer;
 	free(q);
-	if (what == MQ_STOP_NONE)
+	if ((what != MQ_STOP_PURGE && what != MQ_STOP_RETURN) ||
+	    strcmp(run.connection, e->session.self.session.connection) != 0)
 		return;
 	TAILQ_FOREACH(m, &e->inbox.queues[queue].all, own)
-		if (m->attempts + 1 == run->attempt &&
-		    strcmp(m->id, run->id) == 0)
+		if (m->attempts + 1 == run.attempt &&
+		    strcmp(m->id, run.id) == 0)
 			break;
 	/* What is lost, or stops already, has an end of its own. */
 	if (m != NULL && (m->lost || m->stop != MQ_STOP_NONE))
@@ -253,7 +258,7 @@ on_request(void *arg, enum mq_stop what, const struct mq_run *run)
 	if (m == NULL || m->state != MESSAGE_RUNNING ||
 	    !executor_stop_run(&e->executor, m, what))
 		mq_consumer_tell_stop(
-		    &e->session.self, queue, MQ_STOP_OVER, run);
+		    &e->session.self, queue, MQ_STOP_OVER, &run);
 }
 
 /* Looks whether an operator wants a run of a queue stopped; -1: of all with runs. */

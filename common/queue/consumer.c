@@ -66,7 +66,7 @@ take_claimed(const struct mq_asker *asker, redisReply *reply)
 	claimed.n = n;
 	if (n > 0)
 		claimed.elements =
-		    elements_new(reply->element + claimed.first, n);
+		    elements_new(reply->element + reply->elements - n, n);
 	fn(asker->arg, a, &claimed);
 	elements_free(claimed.elements, n);
 }
@@ -415,29 +415,36 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 }
 
 static void
-take_stop(const struct mq_asker *asker, redisReply *reply)
+take_text(const struct mq_asker *asker, redisReply *reply)
 {
-	const struct mq_consumer *k = asker->of;
-	struct mq_run run = {0};
-	enum mq_stop what = MQ_STOP_NONE;
+	mq_text_fn *fn = (mq_text_fn *)asker->fn;
+	struct mq_answer buf;
+	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 
-	if (reply != NULL && reply->type == REDIS_REPLY_STRING)
-		what = mq_stop_read(reply->str, &run);
-	if ((what != MQ_STOP_PURGE && what != MQ_STOP_RETURN) ||
-	    strcmp(run.connection, k->session.connection) != 0)
-		what = MQ_STOP_NONE;
-	((mq_stop_fn *)asker->fn)(asker->arg, what, &run);
+	fn(asker->arg, a,
+	    mq_answer_good(a) && reply->type == REDIS_REPLY_STRING ?
+		reply->str :
+		NULL);
+}
+
+void
+mq_consumer_ask_policy(struct mq_consumer *k, mq_text_fn *fn, void *arg)
+{
+	struct mq_command cmd = mq_async_command(k->async);
+
+	mq_command_plain(&cmd, "INFO memory");
+	mq_consumer_ask(k, &cmd, take_text, (mq_callback *)fn, arg);
 }
 
 void
 mq_consumer_look_for_stop(
-    struct mq_consumer *k, int queue, mq_stop_fn *fn, void *arg)
+    struct mq_consumer *k, int queue, mq_text_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_plain(&cmd, "GET");
 	k->layout->side->key(&cmd, k->session.queues[queue], "stop");
-	mq_consumer_ask(k, &cmd, take_stop, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_text, (mq_callback *)fn, arg);
 }
 
 /* Whoever asked looks many times a second. */

@@ -65,10 +65,10 @@ mq_consumer_lacks(const struct mq_consumer *k, int queue)
 	return k->queues != NULL && k->queues[queue].absent;
 }
 
-/* The server's policy for full memory: only what INFO memory says is set. */
-typedef void mq_policy_fn(
-    void *arg, const struct mq_answer *, const struct mq_info *);
-void mq_consumer_ask_policy(struct mq_consumer *, mq_policy_fn *fn, void *arg);
+/* The text of the answer, which may be changed; NULL: there is none. */
+typedef void mq_text_fn(void *arg, const struct mq_answer *, char *text);
+/* What INFO memory says: see mq_info_take(). */
+void mq_consumer_ask_policy(struct mq_consumer *, mq_text_fn *fn, void *arg);
 /* Takes a lease for the session, which holds for n ms from the sending on. */
 void mq_consumer_join(struct mq_consumer *, mq_number_fn *fn, void *arg);
 /* The rest of joining, when the lease is confirmed.  fn is called as often as the
@@ -160,12 +160,10 @@ void mq_consumer_count(struct mq_consumer *, const char *queue,
 void mq_consumer_tell_running(
     struct mq_consumer *, const struct mq_buf *text, mq_answer_fn *, void *arg);
 
-/* Looks for a request to end a run here; see stats.h.  fn gets it, or NONE, with id and
- * attempt of the run. */
-typedef void mq_stop_fn(void *arg, enum mq_stop, const struct mq_run *);
+/* Looks for a request to end a run of this queue: see mq_stop_read(). */
 void mq_consumer_look_for_stop(
-    struct mq_consumer *, int queue, mq_stop_fn *fn, void *arg);
-/* Answers it; id and attempt as above. */
+    struct mq_consumer *, int queue, mq_text_fn *fn, void *arg);
+/* Answers it; of the run, id and attempt are read. */
 void mq_consumer_tell_stop(struct mq_consumer *, int queue, enum mq_stop answer,
     const struct mq_run *);
 

@@ -34,15 +34,13 @@ mq_consumer_away(const struct mq_consumer *k, int queue)
 	const char *why = NULL;
 	int step = k->session.queue_count;
 
-	if (queue != MQ_NEW_NAME) {
-		if ((queue == MQ_OWN_LEASE || k->layout->has & MQ_HAS_NODES) &&
-		    k->layout->renew(&k->session, queue, 0, &cmd))
-			why = mq_async_away(k->async, &cmd);
-	} else {
+	if (queue == MQ_NEW_NAME)
 		for (; why == NULL && k->layout->leave(&k->session, step, &cmd);
 		     step++)
 			why = mq_async_away(k->async, &cmd);
-	}
+	else if ((queue == MQ_OWN_LEASE || k->layout->has & MQ_HAS_NODES) &&
+	    k->layout->renew(&k->session, queue, 0, &cmd))
+		why = mq_async_away(k->async, &cmd);
 	mq_command_free(&cmd);
 	return why;
 }
@@ -78,12 +76,6 @@ unless_away(const redisReply *reply)
 	return reply != NULL && mq_reply_missing(reply) ? &fine : reply;
 }
 
-static struct mq_consumer *
-consumer_of(const struct mq_asker *asker)
-{
-	return (struct mq_consumer *)(uintptr_t)asker->of;
-}
-
 static long long
 lease_in(const struct mq_consumer *k, const struct mq_answer *a,
     const redisReply *reply)
@@ -100,30 +92,7 @@ take_lease(const struct mq_asker *asker, redisReply *reply)
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
 
-	fn(asker->arg, a, lease_in(consumer_of(asker), a, reply));
-}
-
-static void
-take_policy(const struct mq_asker *asker, redisReply *reply)
-{
-	mq_policy_fn *fn = (mq_policy_fn *)asker->fn;
-	struct mq_info info = {.replicas = 0};
-	struct mq_answer buf;
-	const struct mq_answer *a =
-	    mq_answer_to(reply, REDIS_REPLY_STRING, &buf);
-
-	if (mq_answer_good(a))
-		mq_info_take(&info, reply->str);
-	fn(asker->arg, a, &info);
-}
-
-void
-mq_consumer_ask_policy(struct mq_consumer *k, mq_policy_fn *fn, void *arg)
-{
-	struct mq_command cmd = mq_async_command(k->async);
-
-	mq_command_plain(&cmd, "INFO memory");
-	mq_consumer_ask(k, &cmd, take_policy, (mq_callback *)fn, arg);
+	fn(asker->arg, a, lease_in(asker->of, a, reply));
 }
 
 void
@@ -141,7 +110,8 @@ take_step(const struct mq_asker *asker, redisReply *reply)
 	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
 	struct mq_answer buf;
 
-	fn(asker->arg, mq_answer_to(unless_away(reply), -1, &buf));
+	if (fn != NULL)
+		fn(asker->arg, mq_answer_to(unless_away(reply), -1, &buf));
 }
 
 /* The steps of joining from one on; returns how many they are.  fn NULL: nobody hears of
@@ -153,11 +123,7 @@ send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 	int step;
 
 	for (step = from; k->layout->join(&k->session, step, &cmd); step++)
-		if (fn == NULL)
-			mq_async_send(k->async, &cmd, NULL, NULL);
-		else
-			mq_consumer_ask(
-			    k, &cmd, take_step, (mq_callback *)fn, arg);
+		mq_consumer_ask(k, &cmd, take_step, (mq_callback *)fn, arg);
 	mq_command_free(&cmd);
 	return step - from;
 }
@@ -167,12 +133,11 @@ static void
 take_listed(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
-	struct mq_consumer *k = consumer_of(asker);
+	struct mq_consumer *k = asker->of;
 	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+	const struct mq_answer *a = mq_answer_to(
+	    k->session.listed ? unless_away(reply) : reply, -1, &buf);
 
-	if (a != NULL && mq_reply_missing(reply) && k->session.listed)
-		buf = (struct mq_answer){.error = NULL};
 	k->session.listed |= mq_answer_good(a);
 	fn(asker->arg, a);
 	if (mq_answer_good(a))
@@ -210,70 +175,59 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	return step - 1;
 }
 
+static mq_async_take take_renewed;
+
+/* The lease of a queue, or of the connection (-1), whose asker has an arg. */
 static void
-end_renewal(struct mq_consumer *k, const struct mq_answer *a, long long ms)
-{
-	mq_number_fn *fn = k->renewal.fn;
-
-	k->renewal.fn = NULL;
-	fn(k->renewal.arg, a, ms);
-}
-
-static void
-take_queue_lease(const struct mq_asker *asker, redisReply *reply)
-{
-	struct mq_consumer *k = consumer_of(asker);
-	struct mq_answer buf;
-	const redisReply *answer = unless_away(reply);
-	const struct mq_answer *a = mq_answer_to(answer, -1, &buf);
-	long long ms = lease_in(k, a, answer);
-
-	if (k->renewal.fn != NULL && (--k->renewal.missing == 0 || ms == 0))
-		end_renewal(k, a, ms);
-}
-
-/* The lease of a queue, or of the connection (-1); take() gets the first answer. */
-static void
-send_renewal(struct mq_consumer *k, int queue, mq_async_take *take)
+send_renewal(struct mq_consumer *k, int queue)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 	int step;
 
 	for (step = 0; k->layout->renew(&k->session, queue, step, &cmd); step++)
 		if (step == 0)
-			mq_consumer_ask(k, &cmd, take, NULL, NULL);
+			mq_consumer_ask(k, &cmd, take_renewed, NULL,
+			    queue == -1 ? k : NULL);
 		else
 			mq_async_send(k->async, &cmd, NULL, NULL);
 	mq_command_free(&cmd);
 }
 
-/* A heartbeat that was renewed long ago may not outlast the other leases. */
+/* The leases of queues follow that of the connection.  The last answer ends it, or the
+ * first bad one. */
 static void
 take_renewed(const struct mq_asker *asker, redisReply *reply)
 {
-	struct mq_consumer *k = consumer_of(asker);
+	struct mq_consumer *k = asker->of;
+	bool own = asker->arg != NULL;
+	const redisReply *answer = own ? reply : unless_away(reply);
 	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
-	long long ms = lease_in(k, a, reply);
+	const struct mq_answer *a = mq_answer_to(answer, -1, &buf);
+	long long ms = lease_in(k, a, answer);
+	mq_number_fn *fn;
 	int queue;
 
-	if (ms == 0 || !is_on_cluster(k)) {
-		end_renewal(k, a, ms);
+	if (own)
+		k->renewal.missing = 1;
+	if (own && ms != 0 && is_on_cluster(k)) {
+		/* A heartbeat that was renewed long ago may not outlast the others. */
+		if (mq_clock_steady_s() - k->renewal.sent > PROMPT_S) {
+			mq_consumer_renew(k, k->renewal.fn, k->renewal.arg);
+			return;
+		}
+		for (queue = 0; queue < k->session.queue_count; queue++) {
+			if (mq_consumer_lacks(k, queue))
+				continue;
+			k->renewal.missing++;
+			send_renewal(k, queue);
+		}
+	}
+	fn = k->renewal.fn;
+	if (fn == NULL || k->renewal.missing == 0 ||
+	    (--k->renewal.missing > 0 && ms != 0))
 		return;
-	}
-	if (mq_clock_steady_s() - k->renewal.sent > PROMPT_S) {
-		mq_consumer_renew(k, k->renewal.fn, k->renewal.arg);
-		return;
-	}
-	k->renewal.missing = 0;
-	for (queue = 0; queue < k->session.queue_count; queue++) {
-		if (mq_consumer_lacks(k, queue))
-			continue;
-		k->renewal.missing++;
-		send_renewal(k, queue, take_queue_lease);
-	}
-	if (k->renewal.fn != NULL && k->renewal.missing == 0)
-		end_renewal(k, a, ms);
+	k->renewal.fn = NULL;
+	fn(k->renewal.arg, a, ms);
 }
 
 void
@@ -281,9 +235,10 @@ mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 {
 	k->renewal.fn = fn;
 	k->renewal.arg = arg;
+	k->renewal.missing = 0;
 	k->renewal.sent = mq_clock_steady_s();
 	k->session.renewals++;
-	send_renewal(k, -1, take_renewed);
+	send_renewal(k, -1);
 }
 
 void
@@ -329,15 +284,14 @@ end_giving(struct mq_consumer *k)
 {
 	const redisReply go = {.type = REDIS_REPLY_NIL};
 	struct mq_command cmd = mq_async_command(k->async);
-	int queue = 0;
+	int queue;
 
 	/* A queue that is away may have messages for this connection. */
-	while (queue < k->session.queue_count && !mq_consumer_lacks(k, queue))
-		queue++;
-	if (queue < k->session.queue_count) {
-		k->left(k->left_arg);
-		return;
-	}
+	for (queue = 0; queue < k->session.queue_count; queue++)
+		if (mq_consumer_lacks(k, queue)) {
+			k->left(k->left_arg);
+			return;
+		}
 	k->leaving = 1;
 	k->leave_step = 0;
 	while (!cmd.cluster &&

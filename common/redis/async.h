@@ -96,7 +96,7 @@ typedef void mq_callback(void); /* any function, cast */
 struct mq_asker {
 	mq_callback *fn; /* of a type that take() knows */
 	void *arg;
-	const void *of; /* the call's own */
+	void *of; /* the call's own */
 };
 typedef void mq_async_take(const struct mq_asker *, redisReply *);
 void mq_async_ask(struct mq_async *, struct mq_command *, mq_async_take *take,

@@ -377,18 +377,20 @@ session_check(struct session *s)
 
 /* Warns if the server evicts keys. */
 static void
-on_memory(void *arg, const struct mq_answer *answer, const struct mq_info *info)
+on_memory(void *arg, const struct mq_answer *answer, char *text)
 {
 	const struct session *s = arg;
+	struct mq_info info = {.replicas = 0};
 
+	if (text != NULL)
+		mq_info_take(&info, text);
 	if (answer != NULL && answer->error != NULL && s->opt->verbose)
 		mq_say("%s: INFO: %s", s->server->name, answer->error);
-	else if (mq_answer_good(answer) && mq_info_evicts(info) &&
-	    !s->opt->quiet)
+	else if (mq_info_evicts(&info) && !s->opt->quiet)
 		mq_say("%s: maxmemory-policy is %s: when its memory is full, "
 		       "the server drops queues or leases; set it to "
 		       "noeviction",
-		    s->server->name, info->policy);
+		    s->server->name, info.policy);
 }
 
 static void
