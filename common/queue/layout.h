@@ -109,30 +109,6 @@ void mq_links_list(struct mq_links *);
  * those that have nothing of any row. */
 void mq_links_end(struct mq_links *);
 
-/* --- walk --------------------------------------------------------------- */
-
-/* The memory of a walk (struct mq_scan) from slice to slice, for the layouts only. */
-struct mq_walk {
-	redisReply *connections; /* those to walk through; NULL: one only */
-	redisReply *reply;	 /* this slice: the items point into it */
-	/* Messages of the part of the place at work that are still to be looked at, of
-	 * those that were there when it began; 0: not begun; -1: none. */
-	long long part_left;
-	struct mq_buf anchor; /* the last message behind the walk */
-	long long span;	      /* messages that this slice had, and has */
-	/* rmq */
-	int part;	   /* which of the place's keys is at work */
-	size_t connection; /* index of the connection at work */
-	long long from;	   /* messages behind the walk that are still there */
-	long batch;	   /* messages that are taken at once */
-	struct mq_buf turned; /* the first one at the other end; empty: none */
-	/* rsmq */
-	struct mq_names held; /* ids, and whose they are */
-};
-
-/* Allocates the walk at its first slice.  mq_scan_free() frees. */
-struct mq_walk *mq_walk_of(struct mq_scan *);
-
 /* --- mark --------------------------------------------------------------- */
 
 /* Marks tell what has become of a publisher's batches: see lua/lib/marks.lua.  The server

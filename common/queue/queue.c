@@ -49,13 +49,9 @@ mq_state_name(enum mq_state state)
 int
 mq_state_parse(const char *word, enum mq_state *state)
 {
-	int i;
-
-	for (i = 0; i < MQ_STATES; i++)
-		if (strcmp(word, mq_state_name((enum mq_state)i)) == 0) {
-			*state = (enum mq_state)i;
+	for (*state = MQ_READY; *state < MQ_STATES; ++*state)
+		if (strcmp(word, mq_state_name(*state)) == 0)
 			return 0;
-		}
 	return -1;
 }
 
@@ -147,18 +143,11 @@ mq_outcome_name(enum mq_outcome outcome)
 int
 mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
 {
-	size_t i;
-
 	if (reply->type == REDIS_REPLY_INTEGER)
 		return MQ_CLAIM_LOST;
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < FACTS)
+	if (!mq_reply_is(reply, "####"))
 		return MQ_CLAIM_BAD;
-	for (i = 0; i < reply->elements; i++)
-		if (reply->element[i]->type !=
-		    (i < FACTS ? REDIS_REPLY_INTEGER : REDIS_REPLY_STRING))
-			return MQ_CLAIM_BAD;
-	*out = (struct mq_claimed){.first = FACTS,
-	    .due_ms = reply->element[0]->integer,
+	*out = (struct mq_claimed){.due_ms = reply->element[0]->integer,
 	    .paused = reply->element[1]->integer & 1,
 	    .role = (enum mq_role)(reply->element[1]->integer >> 2 & 3),
 	    .now_ms = reply->element[2]->integer,
@@ -213,27 +202,16 @@ mq_layout_lease(
 
 /* --- walks --------------------------------------------------------------------- */
 
-struct mq_walk *
-mq_walk_of(struct mq_scan *scan)
-{
-	if (scan->walk == NULL)
-		scan->walk = mq_xcalloc(1, sizeof(*scan->walk));
-	return scan->walk;
-}
-
 void
 mq_scan_free(struct mq_scan *scan)
 {
-	struct mq_walk *w = scan->walk;
+	struct mq_walk *w = &scan->walk;
 
-	if (w == NULL)
-		return;
 	mq_names_free(&w->held);
 	freeReplyObject(w->connections);
 	freeReplyObject(w->reply);
 	mq_buf_free(&w->anchor);
 	mq_buf_free(&w->turned);
-	free(w);
 	free(scan->items);
 	*scan = (struct mq_scan){0};
 }

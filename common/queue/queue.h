@@ -43,8 +43,7 @@ struct mq_limits {
 		LONG_MAX, LONG_MAX, -1, -1                                     \
 	}
 
-/* One of the batches of a publisher that may have to ask whether the server has
- * done it; see layout.h. */
+/* By which a publisher can ask whether the server has done a batch; see layout.h. */
 struct mq_mark {
 	const char *publisher; /* an id; NULL: nobody will ask */
 	int place;	       /* 0 to MQ_MARKS - 1, in turn */
@@ -131,12 +130,10 @@ struct mq_claim {
 	struct mq_rate rate; /* of the claims of all consumers; 0: no limit */
 	size_t copied;	     /* bytes that the claim may copy; 0: any number */
 };
-/* The error of a claim begins like this when all it could claim is to be copied, and
- * that is more. */
+/* How its error begins when all it could claim is to be copied, and that is more. */
 #define MQ_CLAIM_NO_ROOM "no room to copy"
 
 struct mq_claimed {
-	size_t first; /* index of the first element in the reply */
 	/* Only for callbacks: see consumer.h. */
 	struct mq_element *elements;
 	int n;
@@ -147,8 +144,7 @@ struct mq_claimed {
 	enum mq_role role;
 	int64_t now_ms; /* the server's clock, unix ms */
 	int64_t tick;	/* the queue's; 0: it never had one */
-	bool missing;	/* there is no such queue; it may be found out only
-			 * when it has nothing to claim */
+	bool missing;	/* no such queue; an empty claim always sees that */
 };
 
 /* --- cleaning: one round --------------------------------------------------- */
@@ -170,8 +166,7 @@ struct mq_clean {
 	/* Unless all: where the search for messages in no known queue goes on: 0,
 	 * then scan_at of the round before. */
 	unsigned long long scan_from;
-	/* Of the consumer that cleans; NULL: none does.  When its lease is over, the
-	 * round does nothing. */
+	/* Of the consumer that cleans, or NULL.  Without its lease, nothing is done. */
 	const char *self;
 };
 
@@ -226,12 +221,29 @@ struct mq_item {
 	size_t prefix;		/* the layout's own */
 };
 
-/*
- * A walk through a place, the next to be claimed first, in slices of about 1000 messages
- * or 1 MiB (but of at least one message), so that the server is not kept.  Starts zeroed
- * but for place, needle and skip.  Messages that come or go meanwhile may be seen or not;
- * those that stay are seen once.
- */
+/* The memory of a walk from slice to slice, for the layouts only. */
+struct mq_walk {
+	redisReply *connections; /* those to walk through; NULL: one only */
+	redisReply *reply;	 /* this slice: the items point into it */
+	/* Messages of the part of the place at work that are still to be looked at, of
+	 * those that were there when it began; 0: not begun; -1: none. */
+	long long part_left;
+	struct mq_buf anchor; /* the last message behind the walk */
+	long long span;	      /* messages that this slice had, and has */
+	/* rmq */
+	int part;	   /* which of the place's keys is at work */
+	size_t connection; /* index of the connection at work */
+	long long from;	   /* messages behind the walk that are still there */
+	long batch;	   /* messages that are taken at once */
+	struct mq_buf turned; /* the first one at the other end; empty: none */
+	/* rsmq */
+	struct mq_names held; /* ids, and whose they are */
+};
+
+/* A walk through a place, the next to be claimed first, in slices of about 1000 messages
+ * or 1 MiB (but of at least one), so that the server is not kept.  Starts zeroed but for
+ * place, needle and skip.  Messages that come or go meanwhile may be seen or not; those
+ * that stay are seen once. */
 struct mq_scan {
 	struct mq_place place;
 	const char *needle;    /* an element must contain it; NULL: any */
@@ -241,7 +253,7 @@ struct mq_scan {
 	long seen;	       /* messages looked at so far, needle or not */
 	bool end;	       /* no slice follows */
 	bool over;	       /* set by the caller: none is wanted */
-	struct mq_walk *walk;  /* the layout's own */
+	struct mq_walk walk;   /* the layout's own */
 };
 void mq_scan_free(struct mq_scan *);
 
@@ -252,9 +264,8 @@ struct mq_deletion {
 	bool cluster; /* it has keys in rmq's other form: nothing is done */
 	bool known;   /* whether anybody ever opened it */
 	long ready, delayed, rejected; /* messages removed with it */
-	/* Somebody may wait for what becomes of those, and is told if they are
-	 * dropped one by one before. */
-	bool awaited;
+	bool awaited; /* somebody may wait for their ends, and hears of those if
+		       * they are dropped one by one before */
 };
 
 /* --- session ------------------------------------------------------------ */
@@ -265,8 +276,7 @@ struct mq_session {
 	const char *consumer;
 	/* A consumer's, on a cluster: the set of connections has it. */
 	bool listed;
-	const char *former; /* the connection whose lease its maker lost, though
-			     * it is alive; NULL: none */
+	const char *former; /* whose lease its maker, alive, lost; NULL: none */
 	double former_s; /* when that was renewed last, by the steady clock */
 	const char *const *queues;
 	int queue_count;
@@ -364,14 +374,10 @@ struct mq_newest {
 /* --- queue ----------------------------------------------------------------- */
 
 /*
- * The floor common/queue: what can be done with a queue, and the side features that
- * both layouts have.  rmq/ and rsmq/ hold a layout each: its keys, commands, replies
- * and Lua; no other file spells a key, and neither layout calls the other.
- *
- * A layout: which keys hold a queue, and which commands are the steps of a
- * message's life.  Operations only build commands or take replies apart, so
- * that tools which wait and tools which must not can both use them; the few
- * that need several rounds take a struct mq_redis and wait.
+ * A layout: which keys hold a queue, and which commands are the steps of a message's life.
+ * rmq/ and rsmq/ hold one each; no other file spells a key, and neither calls the other.
+ * Operations only build commands or take replies apart, so that tools which wait and tools
+ * which must not can both use them; those of several rounds take a struct mq_redis and wait.
  *
  * An operation with a step argument is a list of commands: call it with step
  * 0, 1, 2 … until it returns false, and send what it built in that order.
@@ -533,9 +539,8 @@ struct mq_layout {
 	int (*receipt_by_id)(struct mq_redis *, const char *queue,
 	    const char *id, struct mq_receipt *);
 
-	/* These wait.  They return 0, or -1 with the error in struct mq_redis.
-	 * What is about all queues is so in the namespace that the URL of that
-	 * server names. */
+	/* These wait.  They return 0, or -1 with the error in struct mq_redis.  All
+	 * queues are those of the namespace that the URL of that server names. */
 
 	/* One round of cleaning.  What the server refuses about one connection or
 	 * queue leaves that as it is, and the first such error is returned at the
@@ -543,18 +548,15 @@ struct mq_layout {
 	int (*clean)(
 	    struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 
-	/* On a cluster, ends what settle() has begun with what was pushed.  NULL:
-	 * nothing. */
+	/* On a cluster, ends what settle() has begun with what was pushed; or NULL. */
 	int (*finish_pushes)(
 	    struct mq_redis *, const char *queue, const char *to);
 
-	/* Whether none of the queues has a message that is ready, due, or
-	 * unacked at any connection. */
+	/* Whether no queue has a message that is ready, due, or unacked anywhere. */
 	int (*drained)(struct mq_redis *, const char *const *queues, int count,
 	    bool *drained);
 
-	/* The named queues, or all when count is 0, and what else is wanted;
-	 * mq_stats_free() frees. */
+	/* The named queues, or all (count 0), and what else is wanted; mq_stats_free(). */
 	int (*stats)(struct mq_redis *, const char *const *queues, int count,
 	    int wanted, struct mq_stats *);
 
@@ -569,9 +571,8 @@ struct mq_layout {
 	int (*scan)(struct mq_redis *, struct mq_scan *);
 	/* Takes those of the current slice with chosen[i] to the newest end of the
 	 * ready messages of a queue, or nowhere (NULL).  Each moves in one atomic
-	 * step, and only if it is still there; taken counts those.  From rejected,
-	 * the count of attempts begins anew.  An error leaves taken at what is
-	 * certain.
+	 * step, and only if it is still there; taken counts those, after an error the
+	 * certain ones.  From rejected, the count of attempts begins anew.
 	 *
 	 * What becomes ready gets the place that it asks for: behind those of
 	 * its priority, or in line for its group, and its key, if that is
@@ -600,7 +601,7 @@ extern const struct mq_layout mq_layout_rmq, mq_layout_rsmq;
 
 /* The result of message i in a reply to publish(). */
 enum mq_published mq_layout_published(const redisReply *, int i);
-/* How many messages a reply to claim() has, from reply->element[first] on; MQ_CLAIM_BAD: it
+/* How many messages a reply to claim() has, its last elements; MQ_CLAIM_BAD: it
  * has the wrong form; MQ_CLAIM_LOST: the lease is gone, and nothing was claimed. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 

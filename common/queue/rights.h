@@ -32,9 +32,8 @@ enum {
 	MQ_DELETES = 1 << 21,	 /* Q: purges queues, too */
 	MQ_RESUMES = 1 << 22,	 /* U: ends pauses */
 	MQ_CREATES = 1 << 23,	 /* I: a queue that it sets */
-	MQ_TARGETS =
-	    1 << 24,	   /* G: nothing of a queue but to put messages there */
-	MQ_STOPS = 1 << 25 /* X: ends runs */
+	MQ_TARGETS = 1 << 24,	 /* G: only puts messages there */
+	MQ_STOPS = 1 << 25	 /* X: ends runs */
 };
 
 /* A pattern of keys or of channels, or a command.  Before a channel stands

@@ -148,11 +148,10 @@ struct mq_queue_stats {
 	/* Since when its oldest claimable message has been claimable, unix ms; 0: there is
 	 * none; -1: nobody knows.  Of two, one may tell: it is at least so old. */
 	int64_t oldest_ms;
-	int64_t
-	    next_due_ms; /* of delayed ones, unix ms; 0: none waits for a time */
-	long long in_line; /* delayed ones that wait for their group's turn */
-	long long leaving; /* on their way to another queue of a cluster */
-	int64_t tick;	   /* of its clock; 0: it never had one */
+	int64_t next_due_ms; /* of delayed ones, unix ms; 0: none has a time */
+	long long in_line;   /* delayed ones that wait for their group's turn */
+	long long leaving;   /* on their way to another queue of a cluster */
+	int64_t tick;	     /* of its clock; 0: it never had one */
 	int64_t paused_ms; /* 0: no; -1: until resumed; else its end, unix ms */
 	/* All queues are paused; until then, 0: until resumed.  Not set by layouts. */
 	bool all_paused;

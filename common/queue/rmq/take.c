@@ -47,7 +47,7 @@ part_of(const struct mq_scan *s)
 		{"delayed", "-inf", "(" RMQ_IN_LINE}}};
 	bool line_first = s->place.state == MQ_DELAYED && s->place.line_first;
 
-	return parts[line_first ? MQ_STATES : s->place.state] + s->walk->part;
+	return parts[line_first ? MQ_STATES : s->place.state] + s->walk.part;
 }
 
 /* Whether the key at work is a sorted set, and no list. */
@@ -61,7 +61,7 @@ is_in_set(const struct mq_scan *s)
 static const char *
 connection_of(const struct mq_scan *s)
 {
-	const struct mq_walk *w = s->walk;
+	const struct mq_walk *w = &s->walk;
 
 	return w->connections == NULL ?
 	    s->place.connection :
@@ -89,8 +89,8 @@ add_verb(struct mq_command *c, const struct mq_scan *s, const char *verb)
 		mq_command_fmt(c, "%s %s %s", verb, part->low, part->high);
 	else
 		mq_command_str(c, verb);
-	mq_command_int(c, s->walk->from);
-	mq_command_arg(c, s->walk->anchor.data, s->walk->anchor.len);
+	mq_command_int(c, s->walk.from);
+	mq_command_arg(c, s->walk.anchor.data, s->walk.anchor.len);
 }
 
 /* What a reply says of the anchor: nothing, if it is the same. */
@@ -98,13 +98,13 @@ static void
 set_anchor(struct mq_scan *s, const redisReply *anchor)
 {
 	if (anchor->type == REDIS_REPLY_STRING)
-		mq_buf_set(&s->walk->anchor, anchor->str, anchor->len);
+		mq_buf_set(&s->walk.anchor, anchor->str, anchor->len);
 }
 
 static void
 set_items(struct mq_scan *s)
 {
-	const redisReply *reply = s->walk->reply;
+	const redisReply *reply = s->walk.reply;
 	redisReply **e = reply->element + 4;
 	size_t i, skip = 0, each = is_in_set(s) ? 2 : 1;
 	double score;
@@ -144,7 +144,7 @@ set_items(struct mq_scan *s)
 static int
 read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 {
-	struct mq_walk *w = s->walk;
+	struct mq_walk *w = &s->walk;
 	bool skip = s->skip > 0;
 	struct mq_command c = mq_redis_command(r);
 	long long behind;
@@ -187,7 +187,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 static bool
 next_key(struct mq_scan *s, bool go)
 {
-	struct mq_walk *w = s->walk;
+	struct mq_walk *w = &s->walk;
 
 	if (part_of(s)[1].what != NULL)
 		w->part += go;
@@ -232,7 +232,7 @@ static int
 bring(struct mq_redis *r, struct mq_scan *s, bool home, long long *moved,
     long long *n)
 {
-	struct mq_walk *w = s->walk;
+	struct mq_walk *w = &s->walk;
 	struct mq_command c = mq_redis_command(r);
 	redisReply *reply, *first;
 
@@ -262,7 +262,7 @@ bring(struct mq_redis *r, struct mq_scan *s, bool home, long long *moved,
 int
 rmq_scan(struct mq_redis *r, struct mq_scan *s)
 {
-	struct mq_walk *w = mq_walk_of(s);
+	struct mq_walk *w = &s->walk;
 	long long moved = 1, sum = 0, there = 1;
 	bool ended = false;
 	int rv = 0;
@@ -350,7 +350,7 @@ start_take(struct mq_command *c, const struct mq_scan *s, const char *to,
 			 (fresh ? "done" : "vanish"),
 	    &s->place, to, away);
 	if (!is_in_set(s)) {
-		mq_command_int(c, s->walk->span);
+		mq_command_int(c, s->walk.span);
 		mq_command_str(c, tombstone);
 	}
 }
@@ -360,7 +360,7 @@ static int
 take_some(
     struct mq_redis *r, struct mq_scan *s, struct mq_command *c, long *taken)
 {
-	struct mq_walk *w = s->walk;
+	struct mq_walk *w = &s->walk;
 	redisReply *reply = mq_call_form(r, c, FORM(is_in_set(s)));
 	long long n, us;
 
@@ -384,7 +384,7 @@ int
 rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
     const char *to, long *taken)
 {
-	struct mq_walk *w = s->walk;
+	struct mq_walk *w = &s->walk;
 	struct mq_command c = mq_redis_command(r);
 	struct mq_idgen ids = {0};
 	const struct mq_item *item;

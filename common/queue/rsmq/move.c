@@ -41,7 +41,7 @@ ask_held(void *arg, size_t i, struct mq_command *c)
 	const struct mq_scan *s = arg;
 
 	rsmq_start_held(c, &rsmq_script_held,
-	    s->walk->connections->element[i]->str, s->place.queue);
+	    s->walk.connections->element[i]->str, s->place.queue);
 }
 
 static int
@@ -53,8 +53,8 @@ take_held(void *arg, size_t i, redisReply *reply)
 	if (!mq_reply_is(reply, ""))
 		return -1;
 	for (k = 0; k < reply->elements; k++)
-		mq_names_add(&s->walk->held, reply->element[k]->str,
-		    s->walk->connections->element[i]->str);
+		mq_names_add(&s->walk.held, reply->element[k]->str,
+		    s->walk.connections->element[i]->str);
 	return 0;
 }
 
@@ -64,15 +64,15 @@ take_held(void *arg, size_t i, redisReply *reply)
 static void
 set_items(struct mq_scan *s)
 {
-	redisReply **e = s->walk->reply->element + ITEMS;
-	size_t i, k, n = (s->walk->reply->elements - ITEMS) / EACH;
+	redisReply **e = s->walk.reply->element + ITEMS;
+	size_t i, k, n = (s->walk.reply->elements - ITEMS) / EACH;
 	const char *meant = s->place.connection, *whose = NULL;
 	const struct mq_name *holder;
 
 	s->items = mq_xreallocarray(s->items, n + 1, sizeof(*s->items));
 	for (i = 0; i < n; i++, e += EACH) {
 		if (s->place.state == MQ_UNACKED) {
-			holder = mq_names_find(&s->walk->held, e[0]->str, &k);
+			holder = mq_names_find(&s->walk.held, e[0]->str, &k);
 			whose = holder != NULL ? holder->queue : NULL;
 			if (meant != NULL &&
 			    strcmp(whose != NULL ? whose : RSMQ_NOBODY,
@@ -91,7 +91,7 @@ set_items(struct mq_scan *s)
 static int
 read_slice(struct mq_redis *r, struct mq_scan *s)
 {
-	struct mq_walk *w = s->walk;
+	struct mq_walk *w = &s->walk;
 	const char *anchor = mq_buf_str(&w->anchor);
 	size_t score = strlen(anchor), skip = score + (w->anchor.len > 0);
 	char *queue = place_queue(&s->place);
@@ -131,7 +131,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 int
 rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 {
-	struct mq_walk *w = mq_walk_of(s);
+	struct mq_walk *w = &s->walk;
 
 	/* Taking leaves the others where they are. */
 	if (s->over)
@@ -159,7 +159,7 @@ rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 redisReply **
 rsmq_walked(const struct mq_scan *s, int i)
 {
-	return s->walk->reply->element + ITEMS + EACH * s->items[i].prefix;
+	return s->walk.reply->element + ITEMS + EACH * s->items[i].prefix;
 }
 
 /* --- moving, and removing --------------------------------------------------------- */
