@@ -261,7 +261,6 @@ request(struct mq_redis *r, const struct mq_side *side,
     const struct mq_run *run, enum mq_stop what, int64_t ms)
 {
 	struct mq_command c = mq_redis_command(r);
-	redisReply *reply;
 
 	mq_side_stop(side, &c, run, what, ms);
 	if (mq_call_done(r, &c) == -1)
@@ -269,10 +268,7 @@ request(struct mq_redis *r, const struct mq_side *side,
 	mq_command_plain(&c, "PUBLISH");
 	mq_command_fmt(&c, "mq::wake::%s", run->connection);
 	side->key(&c, run->queue, "stop");
-	reply = mq_redis_answer(r, &c);
-	mq_command_free(&c);
-	freeReplyObject(reply);
-	return reply == NULL ? -1 : 0;
+	return mq_call_done(r, &c) == -1 && mq_redis_lost(r) ? -1 : 0;
 }
 
 int
