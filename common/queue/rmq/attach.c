@@ -89,17 +89,7 @@ ask_chunk(void *arg, size_t i, struct mq_command *c)
 		mq_command_str(c, HOUR_S);
 }
 
-/* PERSIST, EXPIRE or UNLINK of the first n chunks. */
-static int
-change_chunks(
-    struct mq_redis *r, const char *set, const char *verb, long long n)
-{
-	struct change all = {set, verb};
-
-	return mq_ask_all(r, (size_t)n, ask_chunk, NULL, &all);
-}
-
-/* The same of one key, or EXISTS or PTTL; *done is the reply. */
+/* PERSIST, EXPIRE, UNLINK, EXISTS or PTTL of one key; *done is the reply. */
 static int
 change_one(struct mq_redis *r, const char *set, const char *verb,
     const char *what, long long *done)
@@ -113,16 +103,18 @@ change_one(struct mq_redis *r, const char *set, const char *verb,
 	return mq_call_number(r, &c, done);
 }
 
-/* Of the list of files, which says how many chunks there are, and of these. */
+/* The first three of the list of files, which says how many chunks there are, and of
+ * these. */
 static int
 change_files(struct mq_redis *r, const char *set, const char *verb, long long n)
 {
+	struct change chunks = {set, verb};
 	bool last = strcmp(verb, "UNLINK") == 0;
 	long long done;
 
 	if (!last && change_one(r, set, verb, "files", &done) == -1)
 		return -1;
-	if (change_chunks(r, set, verb, n) == -1)
+	if (mq_ask_all(r, (size_t)n, ask_chunk, NULL, &chunks) == -1)
 		return -1;
 	return last ? change_one(r, set, verb, "files", &done) : 0;
 }
@@ -187,27 +179,13 @@ fail_to_write(struct mq_redis *r, const char *name)
 	    r, MQ_EXIT_IO, "attachment %s: %s", name, strerror(errno));
 }
 
-static int
-write_all(int fd, const char *p, size_t n)
-{
-	ssize_t wrote;
-
-	for (; n > 0; p += wrote, n -= (size_t)wrote) {
-		wrote = write(fd, p, n);
-		if (wrote == -1 && errno == EINTR)
-			wrote = 0;
-		if (wrote == -1)
-			return -1;
-	}
-	return 0;
-}
-
 /* Returns 1 if the file is not the one that was published. */
 static int
 fetch_file(struct mq_redis *r, const char *set, const struct file *f, int dir)
 {
 	int fd = openat(dir, f->name,
 	    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	FILE *out = fd != -1 ? fdopen(fd, "w") : NULL;
 	struct mq_command c = mq_redis_command(r);
 	char hex[SHA256_DIGEST_STRING_LENGTH];
 	redisReply *reply;
@@ -215,8 +193,11 @@ fetch_file(struct mq_redis *r, const char *set, const struct file *f, int dir)
 	long long i, left;
 	int rv = 0;
 
-	if (fd == -1)
-		return fail_to_write(r, f->name);
+	if (out == NULL) {
+		rv = fail_to_write(r, f->name);
+		(void)close(fd);
+		return rv;
+	}
 	SHA256Init(&sum);
 	for (i = 0; i < chunks_of(f->bytes) && rv == 0; i++) {
 		mq_command_plain(&c, "GET");
@@ -230,12 +211,12 @@ fetch_file(struct mq_redis *r, const char *set, const struct file *f, int dir)
 			rv = 1;
 		} else {
 			SHA256Update(&sum, (uint8_t *)reply->str, reply->len);
-			if (write_all(fd, reply->str, reply->len) == -1)
+			if (fwrite(reply->str, reply->len, 1, out) != 1)
 				rv = fail_to_write(r, f->name);
 		}
 		freeReplyObject(reply);
 	}
-	if (close(fd) == -1 && rv == 0)
+	if (fclose(out) == EOF && rv == 0)
 		rv = fail_to_write(r, f->name);
 	if (rv == 0 && strcmp(SHA256End(&sum, hex), f->sum) != 0)
 		rv = 1;
@@ -291,6 +272,7 @@ rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
 static int
 change_set(struct mq_redis *r, const char *set, const char *verb)
 {
+	struct change change = {set, verb};
 	long long chunks, done;
 	redisReply *files = read_files(r, set, &chunks);
 
@@ -300,29 +282,22 @@ change_set(struct mq_redis *r, const char *set, const char *verb)
 	if (strcmp(verb, "UNLINK") != 0 &&
 	    change_one(r, set, verb, "refs", &done) == -1)
 		return -1;
-	if (change_chunks(r, set, verb, chunks) == -1)
+	if (mq_ask_all(r, (size_t)chunks, ask_chunk, NULL, &change) == -1)
 		return -1;
 	return change_one(r, set, verb, "files", &done);
-}
-
-/* SADD or SREM in the list of all sets. */
-static int
-change_list(struct mq_redis *r, const char *verb, const char *set)
-{
-	struct mq_command c = mq_redis_command(r);
-
-	mq_command_plain(&c, verb);
-	rmq_key_all(&c, SETS);
-	mq_command_str(&c, set);
-	return mq_call_done(r, &c);
 }
 
 /* The files of a set to which no message refers. */
 static int
 remove_set(struct mq_redis *r, const char *set)
 {
-	return change_set(r, set, "UNLINK") == -1 ? -1 :
-						    change_list(r, "SREM", set);
+	static const struct rmq_question unlist = {
+	    "SREM", SETS, RMQ_OF_NONE, .name = true};
+	long long done;
+
+	return change_set(r, set, "UNLINK") == -1 ?
+	    -1 :
+	    rmq_call_number(r, &unlist, set, NULL, &done);
 }
 
 static int
@@ -475,13 +450,15 @@ add_file(struct mq_attach *a, const char *name, int fd)
 static int
 close_set(struct mq_attach *a, const char *id)
 {
+	static const struct rmq_question list = {
+	    "SADD", SETS, RMQ_OF_NONE, .name = true};
 	struct mq_command c = mq_redis_command(a->redis);
 	long long done;
 
 	rmq_attach_refer(&c, a->set, id, true);
 	return mq_call_number(a->redis, &c, &done) == -1 ?
 	    -1 :
-	    change_list(a->redis, "SADD", a->set);
+	    rmq_call_number(a->redis, &list, a->set, NULL, &done);
 }
 
 static int
@@ -565,7 +542,8 @@ walk_queue(struct sweep *s, const char *queue)
 {
 	static const enum mq_state states[] = {
 	    MQ_DELAYED, MQ_READY, MQ_UNACKED, MQ_REJECTED};
-	struct mq_command c = mq_redis_command(s->redis);
+	static const struct rmq_question outgoing = {
+	    "HLEN", .what = "outgoing"};
 	struct mq_scan scan;
 	long long underway = 0;
 	size_t k;
@@ -582,11 +560,9 @@ walk_queue(struct sweep *s, const char *queue)
 		}
 		mq_scan_free(&scan);
 	}
-	if (rv == -1 || !c.cluster)
+	if (rv == -1 || !mq_redis_command(s->redis).cluster)
 		return rv;
-	mq_command_plain(&c, "HLEN");
-	rmq_key_queue(&c, queue, "outgoing");
-	rv = mq_call_number(s->redis, &c, &underway);
+	rv = rmq_call_number(s->redis, &outgoing, queue, NULL, &underway);
 	return rv == 0 && underway > 0 ? 1 : rv;
 }
 
@@ -674,24 +650,14 @@ judge_all(struct sweep *s)
 	return rv;
 }
 
-/* Whether a walk could change anything. */
-static bool
-has_doubt(const struct sweep *s)
-{
-	const struct reference *ref = s->list;
-
-	for (; ref < s->list + s->n; ref++)
-		if (!ref->seen && (!ref->young || ref->expiring))
-			return true;
-	return false;
-}
-
 int
 rmq_attach_sweep(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
 	struct sweep s = {.w = w, .redis = r, .whole = true};
+	const struct reference *ref;
 	struct mq_names sets = {0};
+	bool doubt;
 	int pass, rv = mq_server_time(r, &s.now_ms);
 	size_t i;
 
@@ -703,8 +669,14 @@ rmq_attach_sweep(struct rmq_cleaner *w)
 	mq_names_free(&sets);
 	if (s.n > 0)
 		qsort(s.list, s.n, sizeof(*s.list), by_name);
-	for (pass = 0; pass < 2 && rv == 0 && s.whole && has_doubt(&s); pass++)
+	for (pass = 0; pass < 2 && rv == 0 && s.whole; pass++) {
+		/* Whether a walk could change anything. */
+		for (doubt = false, ref = s.list; ref < s.list + s.n; ref++)
+			doubt |= !ref->seen && (!ref->young || ref->expiring);
+		if (!doubt)
+			break;
 		rv = walk_all(&s);
+	}
 	/* A lost node may have messages with attachments. */
 	if (rv == 0 && s.whole && mq_partial_lost(r, 0) == NULL)
 		rv = judge_all(&s);

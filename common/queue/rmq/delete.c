@@ -93,21 +93,6 @@ static const struct rmq_question
     forget = {"SREM", RMQ_QUEUES, RMQ_OF_NONE, .queue = true},
     know = {"SADD", RMQ_QUEUES, RMQ_OF_NONE, .queue = true};
 
-/* Of a connection (NULL: none is meant) and the queue; adds the answer to *n. */
-static int
-add_answer(struct mq_redis *r, const struct rmq_question *q,
-    const char *connection, const char *queue, long long *n)
-{
-	struct mq_command c = mq_redis_command(r);
-	long long answer = 0;
-	int rv;
-
-	rmq_ask(&c, q, connection, queue);
-	rv = mq_call_number(r, &c, &answer);
-	*n += answer;
-	return rv;
-}
-
 static int
 find_users(struct mq_redis *r, const char *queue, struct users *u)
 {
@@ -119,7 +104,7 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	    [OTHERS] = {"EXISTS", "consumers", .of = RMQ_OF_OTHER},
 	    [OTHER_UNACKED] = {"EXISTS", "unacked", .of = RMQ_OF_OTHER}};
 	struct rmq_cleaner w = {.round.r = r};
-	long long *answers, *n, other = 0;
+	long long *answers, *n, other[2] = {0};
 	size_t i;
 	int rv = rmq_call_names(r, RMQ_CONNECTIONS, &u->all);
 
@@ -139,18 +124,11 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	}
 	free(answers);
 	if (rv == 0)
-		rv = add_answer(r, &ready, NULL, queue, &other);
+		rv = rmq_call_number(r, &ready, NULL, queue, &other[0]);
 	if (rv == 0)
-		rv = add_answer(r, &rejected, NULL, queue, &other);
-	u->other |= other > 0;
+		rv = rmq_call_number(r, &rejected, NULL, queue, &other[1]);
+	u->other |= other[0] + other[1] > 0;
 	return rv;
-}
-
-static void
-free_users(struct users *u)
-{
-	mq_names_free(&u->all);
-	mq_names_free(&u->dead);
 }
 
 /* The name goes, unless the queue is in use again. */
@@ -158,22 +136,23 @@ static int
 forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
 {
 	struct users now = {0};
-	long long done = 0, used = 0;
+	long long done, used = 0;
 	size_t i;
 	int rv = 0;
 
 	for (i = 0; i < before->dead.n && rv == 0; i++)
-		rv = add_answer(
+		rv = rmq_call_number(
 		    r, &leave, before->dead.list[i].name, queue, &done);
 	if (rv == 0)
-		rv = add_answer(r, &forget, NULL, queue, &done);
+		rv = rmq_call_number(r, &forget, NULL, queue, &done);
 	if (rv == 0)
-		rv = add_answer(r, &messages, NULL, queue, &used);
+		rv = rmq_call_number(r, &messages, NULL, queue, &used);
 	if (rv == 0)
 		rv = find_users(r, queue, &now);
 	if (rv == 0 && (used > 0 || now.consumers > 0))
-		rv = add_answer(r, &know, NULL, queue, &done);
-	free_users(&now);
+		rv = rmq_call_number(r, &know, NULL, queue, &done);
+	mq_names_free(&now.all);
+	mq_names_free(&now.dead);
 	return rv;
 }
 
@@ -192,7 +171,7 @@ delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 	if (rv == 0)
 		rv = find_users(r, queue, &u);
 	if (rv == 0)
-		rv = add_answer(r, &is_known, NULL, queue, &known);
+		rv = rmq_call_number(r, &is_known, NULL, queue, &known);
 	/* A live connection that the script does not see, as it has no lease. */
 	out->consumers = u.consumers;
 	if (rv == 0 && u.consumers == 0 && (!u.other || out->dry_run))
@@ -202,7 +181,8 @@ delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 	if (rv == 0 && !out->dry_run && out->consumers == 0 &&
 	    out->unacked == 0 && !out->cluster)
 		rv = forget_queue(r, queue, &u);
-	free_users(&u);
+	mq_names_free(&u.all);
+	mq_names_free(&u.dead);
 	return rv;
 }
 

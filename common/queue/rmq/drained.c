@@ -37,23 +37,19 @@ count_waiting(
 static int
 list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
 {
+	static const struct rmq_question sets[] = {
+	    {"SADD", "queues", RMQ_OF_CONNECTION, .queue = true},
+	    {"SADD", RMQ_CONNECTIONS, RMQ_OF_NONE, .name = true}};
 	struct mq_command c = mq_redis_command(r);
 	long long of_connection = 0, of_all = 0;
 
 	if (!c.cluster) {
 		rmq_adopt(&c, name->name, name->queue, false);
 		(void)mq_call_number(r, &c, &of_all);
-	} else {
+	} else if (rmq_call_number(r, &sets[0], name->name, name->queue,
+		       &of_connection) == 0) {
 		/* Each set is on a node of its own. */
-		mq_command_plain(&c, "SADD");
-		rmq_key_connection(&c, name->name, "queues");
-		mq_command_str(&c, name->queue);
-		if (mq_call_number(r, &c, &of_connection) == 0) {
-			mq_command_plain(&c, "SADD");
-			rmq_key_all(&c, RMQ_CONNECTIONS);
-			mq_command_str(&c, name->name);
-			(void)mq_call_number(r, &c, &of_all);
-		}
+		(void)rmq_call_number(r, &sets[1], name->name, NULL, &of_all);
 	}
 	*found |= of_connection + of_all > 0;
 	return mq_redis_lost(r) ? -1 : 0;

@@ -163,6 +163,16 @@ rmq_ask(struct mq_command *c, const struct rmq_question *q, const char *name,
 		mq_command_str(c, queue);
 }
 
+int
+rmq_call_number(struct mq_redis *r, const struct rmq_question *q,
+    const char *name, const char *queue, long long *n)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	rmq_ask(&c, q, name, queue);
+	return mq_call_number(r, &c, n);
+}
+
 const char *
 rmq_queue_error(const char *queue)
 {

@@ -123,6 +123,9 @@ struct rmq_question {
 extern const struct rmq_question rmq_heartbeat;
 void rmq_ask(struct mq_command *, const struct rmq_question *, const char *name,
     const char *queue);
+/* As mq_call_number(). */
+int rmq_call_number(struct mq_redis *, const struct rmq_question *,
+    const char *name, const char *queue, long long *n);
 
 /* --- attachments -------------------------------------------------------- */
 

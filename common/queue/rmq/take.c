@@ -460,9 +460,8 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		if (held && c.cluster) {
 			/* The script sees the lease of one of ours only, as the
 			 * heartbeat lies in another slot. */
-			mq_command_plain(&c, "PTTL");
-			rmq_key_connection(&c, place->connection, "heartbeat");
-			if (mq_call_number(r, &c, &n) == -1)
+			if (rmq_call_number(r, &rmq_heartbeat,
+				place->connection, NULL, &n) == -1)
 				return -1;
 			if (n > 0)
 				return fail_alive(r, place);
