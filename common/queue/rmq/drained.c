@@ -77,7 +77,7 @@ rmq_drained(
 			return -1;
 	/* Only when it seems that nothing is left: it looks through all keys. */
 	if (left == 0)
-		rv = rmq_unacked_lists(r, 0, &lists);
+		rv = rmq_find_names(r, true, 0, &lists);
 	for (i = 0; i < lists.n && rv == 0; i++) {
 		for (k = 0; k < count; k++)
 			if (strcmp(queues[k], lists.list[i].queue) == 0)

@@ -26,46 +26,10 @@
 
 /* --- keys ----------------------------------------------------------------------- */
 
-static bool
-is_queue_name(const char *name)
-{
-	return rmq_queue_error(name) == NULL;
-}
-
-/* Cuts the names out of a key, in place; false: it is none of an unacked list, or not for
- * sure: Go programs take any names, so a key that can be read in two ways is left alone. */
-static bool
-unacked_names(redisReply *text, char **connection, char **queue)
-{
-	static const char before[] = "rmq::connection::",
-			  behind[] = "]::unacked";
-	static const char plain[] = "::queue::[", tagged[] = "::queue::{";
-	size_t start = sizeof(before) - 1, tail = sizeof(behind) - 1;
-	size_t n = text->len;
-	char *key = text->str, *at;
-	bool cluster = n > tail && key[n - tail] == '}';
-	const char *mark = cluster ? tagged : plain;
-
-	if (n <= start + tail || strlen(key) != n ||
-	    strncmp(key, before, start) != 0 ||
-	    strcmp(key + n - tail + 1, behind + 1) != 0 ||
-	    (!cluster && key[n - tail] != ']'))
-		return false;
-	at = strstr(key + start, mark);
-	if (at == NULL || at == key + start || strstr(at + 1, mark) != NULL ||
-	    at + sizeof(plain) - 1 >= key + n - tail)
-		return false;
-	key[n - tail] = *at = '\0';
-	*connection = key + start;
-	*queue = at + sizeof(plain) - 1;
-	return true;
-}
-
 /* Cuts the name between these out of a key, in place; *what: the rest.  NULL: the key is of
  * another form. */
 static char *
-cut_name(
-    redisReply *text, const char *before, const char *behind, const char **what)
+cut_name(redisReply *text, const char *before, const char *behind, char **what)
 {
 	size_t start = strlen(before);
 	char *key = text->str, *end;
@@ -80,23 +44,45 @@ cut_name(
 	return key + start;
 }
 
+/* Cuts the names out of a key, in place; false: it is none of an unacked list, or not for
+ * sure: Go programs take any names, so a key that can be read in two ways is left alone. */
+static bool
+unacked_names(redisReply *text, char **connection, char **queue)
+{
+	size_t tail = strlen("]::unacked");
+	const char *mark;
+	char *end;
+
+	if (text->len < tail)
+		return false;
+	end = text->str + text->len - tail;
+	if (strcmp(end, "]::unacked") != 0 && strcmp(end, "}::unacked") != 0)
+		return false;
+	mark = *end == '}' ? "::queue::{" : "::queue::[";
+	*connection = cut_name(text, "rmq::connection::", mark, queue);
+	if (*connection == NULL || **connection == '\0' || *queue >= end ||
+	    strstr(*queue, mark) != NULL)
+		return false;
+	*end = '\0';
+	return true;
+}
+
 /* That of a queue that these tools can use; *what: which key of it. */
 static char *
-queue_of(redisReply *text, bool cluster, const char **what)
+queue_of(redisReply *text, bool cluster, char **what)
 {
 	char *queue =
 	    cut_name(text, cluster ? "rmq::queue::{" : "rmq::queue::[",
 		cluster ? "}::" : "]::", what);
 
-	return queue != NULL && is_queue_name(queue) ? queue : NULL;
+	return queue != NULL && rmq_queue_error(queue) == NULL ? queue : NULL;
 }
 
 /* The names in keys of unacked lists, or of queues of a cluster. */
 static int
 note_names(void *names, const redisReply *keys)
 {
-	char *connection, *queue;
-	const char *what;
+	char *connection, *queue, *what;
 	size_t i;
 
 	for (i = 0; i < keys->elements; i++)
@@ -108,15 +94,17 @@ note_names(void *names, const redisReply *keys)
 	return 0;
 }
 
-/* A user who may not look is told nothing. */
-static int
-sweep_names(struct mq_redis *r, const char *pattern, const char *type,
-    long long most, struct mq_names *names)
+int
+rmq_find_names(
+    struct mq_redis *r, bool unacked, long long most, struct mq_names *names)
 {
 	struct mq_round round = {.r = r};
+	bool cluster = mq_redis_command(r).cluster;
 	struct mq_sweep sweep = {.round = &round,
-	    .pattern = pattern,
-	    .type = type,
+	    .pattern = !unacked ? ALL_QUEUES :
+		cluster		? "rmq::connection::*}::unacked" :
+				  "rmq::connection::*]::unacked",
+	    .type = unacked ? "list" : NULL,
 	    .most = most,
 	    .take = note_names,
 	    .arg = names};
@@ -125,21 +113,6 @@ sweep_names(struct mq_redis *r, const char *pattern, const char *type,
 	/* A walk may come by a key twice. */
 	mq_names_sort(names);
 	return rv;
-}
-
-int
-rmq_unacked_lists(struct mq_redis *r, long long most, struct mq_names *lists)
-{
-	return sweep_names(r,
-	    mq_redis_command(r).cluster ? "rmq::connection::*}::unacked" :
-					  "rmq::connection::*]::unacked",
-	    "list", most, lists);
-}
-
-int
-rmq_find_queues(struct mq_redis *r, struct mq_names *found)
-{
-	return sweep_names(r, ALL_QUEUES, NULL, 0, found);
 }
 
 bool
@@ -191,19 +164,24 @@ struct place {
 	const char *what;
 	int kind;
 	const char *type; /* of one that has messages; else NULL */
+	bool busy;	  /* cleaning has something to do in its queue */
 };
 
 /* NULL: it is of no interest.  Outgoing messages are of clusters only. */
 static const struct place *
 place_of(const char *what)
 {
-	static const struct place places[] = {{"ready", MESSAGES, "list"},
-	    {"rejected", MESSAGES, "list"}, {"delayed", MESSAGES, "zset"},
-	    {"priority", MESSAGES, "zset"}, {"outgoing", KINDS, "hash"},
-	    {"counters", OF_QUEUE, NULL}, {"paused", OF_QUEUE, NULL},
-	    {"locks", OF_QUEUE, NULL}, {"clock", OF_QUEUE, NULL},
-	    {"rate", OF_QUEUE, NULL}, {"moving", MOVING, NULL},
-	    {"moving-alone", MOVING, NULL}};
+	static const struct place places[] = {
+	    {"ready", MESSAGES, "list", false},
+	    {"rejected", MESSAGES, "list", false},
+	    {"delayed", MESSAGES, "zset", true},
+	    {"priority", MESSAGES, "zset", false},
+	    {"outgoing", KINDS, "hash", false},
+	    {"counters", OF_QUEUE, NULL, false},
+	    {"paused", OF_QUEUE, NULL, false}, {"locks", OF_QUEUE, NULL, true},
+	    {"clock", OF_QUEUE, NULL, false}, {"rate", OF_QUEUE, NULL, false},
+	    {"moving", MOVING, NULL, false},
+	    {"moving-alone", MOVING, NULL, false}};
 	size_t i;
 
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
@@ -219,14 +197,6 @@ free_names(struct mq_names *list, int n)
 
 	for (i = 0; i < n; i++)
 		mq_names_free(&list[i]);
-}
-
-/* Cleaning has something to do in queues with these keys. */
-static void
-note_busy(struct rmq_cleaner *w, const char *queue, const char *what)
-{
-	if (strcmp(what, "delayed") == 0 || strcmp(what, "locks") == 0)
-		mq_names_add(&w->busy, queue, NULL);
 }
 
 /* What is asked about each of some names, or a script does for each, or a step that stands
@@ -368,7 +338,7 @@ int
 rmq_adopt_all(struct rmq_cleaner *w, struct mq_names *lists)
 {
 	struct mq_names adopted = {0};
-	int rv = rmq_unacked_lists(w->round.r, 0, lists);
+	int rv = rmq_find_names(w->round.r, true, 0, lists);
 
 	if (rv == 0)
 		rv = adopt_some(w, lists, &adopted);
@@ -387,7 +357,8 @@ struct places {
 static void
 note_unknown(struct places *p, const char *queue)
 {
-	if (is_queue_name(queue) && !mq_names_have(&p->w->known, queue))
+	if (rmq_queue_error(queue) == NULL &&
+	    !mq_names_have(&p->w->known, queue))
 		mq_names_add(&p->unknown, queue, NULL);
 }
 
@@ -418,7 +389,7 @@ note_places(void *arg, const redisReply *keys)
 {
 	struct places *p = arg;
 	const struct place *place;
-	const char *queue, *what;
+	char *queue, *what;
 	size_t i;
 
 	for (i = 0; i < keys->elements; i++) {
@@ -429,7 +400,8 @@ note_places(void *arg, const redisReply *keys)
 		if (place != NULL && place->type != NULL &&
 		    !mq_names_have(&p->w->known, queue))
 			mq_names_add(&p->found, queue, what);
-		note_busy(p->w, queue, what);
+		if (place != NULL && place->busy)
+			mq_names_add(&p->w->busy, queue, NULL);
 	}
 	return 0;
 }
@@ -475,11 +447,10 @@ static void
 note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 {
 	const struct place *place;
-	char *connection, *queue;
-	const char *what;
+	char *connection, *queue, *what;
 
 	if (unacked_names(key, &connection, &queue)) {
-		if (is_queue_name(queue))
+		if (rmq_queue_error(queue) == NULL)
 			mq_names_add(&f->some[HELD], queue, connection);
 		mq_names_add(&f->list[UNACKED], connection, queue);
 		return;
@@ -499,8 +470,8 @@ note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 		mq_names_add(&f->list[MOVING], queue, what);
 	} else if (place != NULL && place->kind != KINDS) {
 		mq_names_add(&f->some[place->kind], queue, what);
-		if (w->how->all)
-			note_busy(w, queue, what);
+		if (w->how->all && place->busy)
+			mq_names_add(&w->busy, queue, NULL);
 	}
 }
 
@@ -604,13 +575,9 @@ ask_orphan(void *arg, size_t i, struct mq_command *c)
 	mq_command_script(c, &rmq_script_orphan);
 	if (s->kind == CONNECTION) {
 		rmq_key_connection(c, owner, key);
-		rmq_key_all(c, RMQ_CONNECTIONS);
-		rmq_key_connection(c, owner, "heartbeat");
+		rmq_key_both(c, owner, NULL, "listed lease");
 	} else {
-		if (s->kind == HELD)
-			rmq_key_both(c, key, owner, "unacked");
-		else
-			rmq_key_queue(c, owner, key);
+		rmq_key_both(c, key, owner, s->kind == HELD ? "unacked" : key);
 		rmq_key_both(c, NULL, owner, "known ready");
 	}
 	mq_command_str(c, owner);
@@ -719,7 +686,7 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 	/* The node of the names may be lost, and not have said them. */
 	if (rv == 0 && w->how->all &&
 	    rmq_missed(w->round.r, NULL, NULL, RMQ_QUEUES, NULL))
-		rv = rmq_find_queues(w->round.r, queues);
+		rv = rmq_find_names(w->round.r, false, 0, queues);
 	mq_names_sort(queues);
 	return rv;
 }

@@ -291,14 +291,11 @@ int rmq_transfer_complete(
  * free.  On one server false, and NULL. */
 bool rmq_missed(const struct mq_redis *, const char *connection,
     const char *queue, const char *key, char **node);
-/* On a cluster, adds the queues with keys, on the nodes that are left; sorted. */
-int rmq_find_queues(struct mq_redis *, struct mq_names *);
-
-/* Adds connection and queue of all unacked lists, sorted: none if the user may not look,
- * or if the server has more than so many keys (0: any number).  Returns -1 when the
- * connection is lost. */
-int rmq_unacked_lists(
-    struct mq_redis *, long long most, struct mq_names *lists);
+/* Adds connection and queue of all unacked lists, or on a cluster the queues with keys, on
+ * the nodes that are left; sorted.  None if the user may not look, or if the server has more
+ * than so many keys (0: any number).  Returns -1 when the connection is lost. */
+int rmq_find_names(
+    struct mq_redis *, bool unacked, long long most, struct mq_names *);
 
 /* Lists a connection and its queue again, if there is such a list: 1, or 0 when there was
  * nothing to do. */

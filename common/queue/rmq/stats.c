@@ -113,7 +113,7 @@ list_rows(
 		out->part =
 		    rv == -1 && rmq_missed(r, NULL, NULL, RMQ_QUEUES, NULL);
 		if (out->part)
-			rv = rmq_find_queues(r, &names);
+			rv = rmq_find_names(r, false, 0, &names);
 		else if (g->wanted & MQ_STATS_FEW && names.n > MQ_FEW_QUEUES)
 			mq_names_free(&names);
 	}
@@ -446,7 +446,7 @@ list_connections(struct mq_redis *r, struct gather *g)
 		rv = rmq_keep_holders(r, queues, out->count, !cluster, names);
 	}
 	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
-		rv = rmq_unacked_lists(r, MANY_KEYS, &g->lists);
+		rv = rmq_find_names(r, true, MANY_KEYS, &g->lists);
 	mq_rows_connections(out, names, &g->lists);
 	freeReplyObject(all);
 	return rv;
