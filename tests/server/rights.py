@@ -230,7 +230,7 @@ UNSEEN = {
         "publish": "", "lease": "",
         "consume": "+hexists +rename",
         "stats": "~rmq::queue::[Q]::* ~rmq::connection::*::queue::[Q]::*",
-        "clean": "+hkeys +hrandfield +ping +set",
+        "clean": "+hkeys +hrandfield +set",
         "return": "+del +rpush ~rmq::connection::*::queue::[Q]::*",
         "purge": "+hrandfield +persist +sadd +set",
         "pause": "+exists", "set": "+exists"}.items()},

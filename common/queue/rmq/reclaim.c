@@ -245,9 +245,6 @@ struct reclaim {
 	size_t running_n;
 	struct step steps[FEW];
 	size_t n;
-	struct dead **empty; /* those that can be forgotten */
-	size_t empty_n;
-	enum forget forget;
 };
 
 static void
@@ -530,13 +527,6 @@ take_step(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* Whether it has a step of its own. */
-static bool
-is_single(const struct dead_queue *q)
-{
-	return shown(q) > 0 || q->alone;
-}
-
 /* Fills a step with those that need one; returns where the next one begins to look. */
 static struct dead_queue *
 fill_step(struct reclaim *all, struct step *s, struct dead_queue *q)
@@ -548,8 +538,8 @@ fill_step(struct reclaim *all, struct step *s, struct dead_queue *q)
 			continue;
 		first = s->list[0];
 		if (s->n > 0 &&
-		    (is_single(first) || is_single(q) ||
-			first->owner->ours != q->owner->ours ||
+		    (shown(first) > 0 || first->alone || shown(q) > 0 ||
+			q->alone || first->owner->ours != q->owner->ours ||
 			!is_same_queue(first, q)))
 			break;
 		q->at += shown(q);
@@ -582,39 +572,43 @@ walk_queues(struct reclaim *all)
 
 /* --- forgetting ---------------------------------------------------------- */
 
-/* One that is to stay asks for nothing. */
-static void
-ask_to_forget(void *arg, size_t i, struct mq_command *c)
-{
-	const struct reclaim *all = arg;
-	const struct dead_queue *q =
-	    all->forget <= TAKE ? &all->queues[i] : NULL;
-	const struct dead *d = q != NULL ? q->owner : all->empty[i];
-
-	if (d->failed || (q != NULL && q->left != 0))
-		mq_command_plain(c, "PING");
-	else
-		rmq_ask(c, &to_forget[all->forget], d->connection,
-		    q != NULL ? q->queue : NULL);
-}
-
-/* Of a step with a queue, any reply will do but an error. */
+/* One step, about the queues or the connections that nothing keeps. */
 static int
-take_forgotten(void *arg, size_t i, redisReply *reply)
+forget_step(struct reclaim *all, enum forget step)
 {
-	struct reclaim *all = arg;
-	bool with_queue = all->forget <= TAKE;
-	struct dead *d = with_queue ? all->queues[i].owner : all->empty[i];
+	struct rmq_cleaner *w = all->w;
+	struct dead **of =
+	    mq_xcalloc(all->queue_n + all->dead_n + 1, sizeof(*of));
+	struct dead *d;
+	const struct dead_queue *q;
+	struct mq_names names = {0};
+	long long *n;
+	size_t i;
+	int rv;
 
-	if (with_queue ? reply->type != REDIS_REPLY_ERROR : d->failed)
-		return 0;
-	if (!mq_round_good(&all->w->round, reply, REDIS_REPLY_INTEGER))
-		d->failed = true;
-	else if (all->forget == COUNT)
-		d->failed = reply->integer > 0;
-	else if (all->forget >= NAME)
-		all->w->out->connections += reply->integer;
-	return 0;
+	for (q = all->queues; step <= TAKE && q < all->queues + all->queue_n;
+	     q++)
+		if (!q->owner->failed && q->left == 0) {
+			of[names.n] = q->owner;
+			mq_names_add(&names, q->owner->connection, q->queue);
+		}
+	for (d = all->dead; step > TAKE && d < all->dead + all->dead_n; d++)
+		if (!d->failed && !d->closed) {
+			of[names.n] = d;
+			mq_names_add(&names, d->connection, NULL);
+		}
+	rv = rmq_cleaner_ask(w, &names, &to_forget[step], 1, &n);
+	for (i = 0; i < names.n; i++)
+		if (n[i] == RMQ_NO_ANSWER)
+			of[i]->failed = true;
+		else if (step == COUNT)
+			of[i]->failed = n[i] > 0;
+		else if (step >= NAME)
+			w->out->connections += (long)n[i];
+	mq_names_free(&names);
+	free(of);
+	free(n);
+	return rv;
 }
 
 /* Forgets those that have not failed, and have no queue any more: they had none, or
@@ -622,24 +616,16 @@ take_forgotten(void *arg, size_t i, redisReply *reply)
 static int
 forget(struct reclaim *all)
 {
-	struct rmq_cleaner *w = all->w;
-	bool cluster = mq_redis_command(w->round.r).cluster;
-	struct dead *d;
+	bool cluster = mq_redis_command(all->w->round.r).cluster;
+	int step = cluster ? KNOW : UNLIST, last = cluster ? NAME : UNLIST;
+	size_t i;
 	int rv = 0;
 
-	all->empty = mq_xcalloc(all->dead_n + 1, sizeof(*all->empty));
-	for (d = all->dead; d < all->dead + all->dead_n; d++)
-		if (!d->failed && !d->closed)
-			all->empty[all->empty_n++] = d;
-	if (w->how->dry_run) {
-		w->out->connections += (long)all->empty_n;
-		return 0;
-	}
-	for (all->forget = cluster ? KNOW : UNLIST;
-	     rv == 0 && all->forget <= (cluster ? NAME : UNLIST); all->forget++)
-		rv = mq_ask_each(w->round.r,
-		    all->forget <= TAKE ? all->queue_n : all->empty_n,
-		    ask_to_forget, take_forgotten, all);
+	for (i = 0; all->w->how->dry_run && i < all->dead_n; i++)
+		all->w->out->connections +=
+		    !all->dead[i].failed && !all->dead[i].closed;
+	for (; rv == 0 && !all->w->how->dry_run && step <= last; step++)
+		rv = forget_step(all, step);
 	return rv;
 }
 
@@ -675,7 +661,6 @@ reclaim_some(struct rmq_cleaner *w, const struct mq_name *dead, size_t n)
 		freeReplyObject(all.dead[i].info);
 		freeReplyObject(all.dead[i].queues);
 	}
-	free(all.empty);
 	free(all.running);
 	free(all.queues);
 	free(all.dead);

@@ -106,7 +106,6 @@ const struct mq_right rmq_rights[] = {
     {"+hlen", "LM"},
     {"+hrandfield", "KDM"},
     {"+persist", "RDM"},
-    {"+ping", "KM"},
     {"+rename", "CM"},
     {"+sadd", "DM"},
     {"+set", "KDM"},
