@@ -401,20 +401,12 @@ rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 }
 
 static void
-look_for_message(struct mq_command *c, const char *connection,
-    const char *queue, const char *what, const char *value)
-{
-	rsmq_start_held(c, &rsmq_script_receipt, connection, queue);
-	rsmq_key_lease(c, connection, queue);
-	mq_command_str(c, what);
-	mq_command_str(c, value);
-}
-
-static void
 rsmq_receipt(struct mq_command *c, const char *connection, const char *queue,
     const char *number)
 {
-	look_for_message(c, connection, queue, "number", number);
+	rsmq_start_held(c, &rsmq_script_receipt, connection, queue);
+	rsmq_key_lease(c, connection, queue);
+	mq_command_str(c, number);
 }
 
 struct search {
@@ -429,8 +421,8 @@ ask_connection(void *arg, size_t i, struct mq_command *c)
 {
 	const struct search *s = arg;
 
-	look_for_message(
-	    c, s->connections->element[i]->str, s->queue, "id", s->id);
+	rsmq_receipt(c, s->connections->element[i]->str, s->queue, s->id);
+	mq_command_str(c, "id");
 }
 
 static int

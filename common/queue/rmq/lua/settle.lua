@@ -41,23 +41,19 @@ local receipt = ARGV[7] ~= '' and 'receipt:' .. ARGV[7]
 local more = { unpack(KEYS, 9) }
 local rejected, outgoing, to, heartbeat, info, notify, notified
 
-local function next_key()
-  return table.remove(more, 1)
-end
-
 if how == 'reject' or how == 'expire' then
-  rejected = next_key()
+  rejected = table.remove(more, 1)
 elseif how == 'push' and more[1]:sub(-10) == '::outgoing' then
   -- To another queue of a cluster; see outgoing.lua.
-  outgoing = next_key()
+  outgoing = table.remove(more, 1)
 elseif how == 'push' then
   to, more = queue_keys(9), { unpack(KEYS, 15) }
 end
 if receipt then
-  heartbeat, info = next_key(), next_key()
+  heartbeat, info = table.remove(more, 1), table.remove(more, 1)
 end
 if notice then
-  notify, notified = next_key(), next_key()
+  notify, notified = unpack(more)
 end
 
 -- Of equal elements, the oldest one.

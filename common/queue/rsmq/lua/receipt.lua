@@ -1,7 +1,7 @@
 -- Look for a message that a connection has been handed out.
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds, its lease
---   ARGV  'number' and that of a receipt; or 'id' and an id, as it is or as it is shown
+--   ARGV  number of a receipt; or an id, as it is or as it is shown, and 'id'
 --   reply the message as it was claimed, or nil.  By its id, a message is found only if
 --         it was taken by that; 0: it was handed out by receipt
 --
@@ -10,13 +10,13 @@
 -- include layout
 
 local q, held, lease = queue_keys(1)
-local id, by_id = ARGV[2], ARGV[1] == 'id'
+local id, by_id = unpack(ARGV)
 
 if by_id and call('HEXISTS', held, id) == 0 then
   local ids = call('HKEYS', held)
   id = nil
   for i = 1, #ids do
-    id = shown_as(ids[i]) == ARGV[2] and ids[i] or id
+    id = shown_as(ids[i]) == ARGV[1] and ids[i] or id
   end
 elseif not by_id then
   id = call('HGET', lease, 'receipt:' .. id)
