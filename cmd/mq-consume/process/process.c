@@ -644,8 +644,8 @@ process_allow(struct process *p, int slots)
 {
 	/* Each slot has pipes for input, verbs, answers with both ends, and output,
 	 * with temporary files.  Others do not depend on the options. */
-	rlim_t n = (rlim_t)(8 * slots + p->opt->queue_count +
-	    OUTPUTS_LINGERING_MAX + 128);
+	rlim_t n = 8 * (rlim_t)slots + (rlim_t)p->opt->queue_count +
+	    OUTPUTS_LINGERING_MAX + 128;
 	struct rlimit files;
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == -1 || files.rlim_cur >= n)
