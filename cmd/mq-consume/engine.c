@@ -32,10 +32,8 @@ flush_acks(struct engine *e)
 	    (acks == ACKS_AT_ONCE || runs_none) &&
 	    (acks != ACKS_FOR_OTHERS || e->outbox.holding);
 
-	if (e->outbox.in_line[LINE_ACKS] > 0 && (careful || at_rest))
-		outbox_flush(&e->outbox);
-	else
-		outbox_flush_enough(&e->outbox);
+	outbox_flush(&e->outbox,
+	    e->outbox.in_line[LINE_ACKS] > 0 && (careful || at_rest));
 	/* The same is true of other settlements. */
 	if (careful)
 		mq_async_flush(e->session.self.async);
@@ -120,7 +118,7 @@ take_turn(struct engine *e)
 	inbox_claim(&e->inbox);
 	/* Acks that wait go with a claim: the server wakes up once for both. */
 	if (!claiming && e->inbox.claiming && e->outbox.in_line[LINE_ACKS] > 0)
-		outbox_flush(&e->outbox);
+		outbox_flush(&e->outbox, true);
 	check_end(e);
 	/* In this turn of the loop: the next one begins with a wait. */
 	mq_async_flush(e->session.self.async);
@@ -237,6 +235,7 @@ engine_run(const struct options *opt, struct mq_server *server,
     struct mq_worker_setup *setup, struct service *service, bool make)
 {
 	struct engine e = {.opt = opt, .server = server, .service = service};
+	struct mq_counts n;
 
 	init_engine(&e, setup);
 	service_start(service, e.loop);
@@ -245,7 +244,12 @@ engine_run(const struct options *opt, struct mq_server *server,
 	ev_timer_stop(e.loop, &e.bar.timer);
 	target_show(&e.process.errors, NULL);
 	errands_end(&e.errands);
-	counters_say(&e.outbox);
+	n = counters_totals(&e.outbox);
+	if (opt->verbose || n.lease_lost > 0)
+		mq_say("%lld done, %lld rejected, %lld to be tried again, "
+		       "%ld returned, %lld lease%s lost",
+		    n.done, n.failed, n.retried, e.outbox.returned,
+		    n.lease_lost, n.lease_lost == 1 ? "" : "s");
 	duplicates_free(&e.duplicates);
 	session_free(&e.session);
 	inbox_free(&e.inbox);

@@ -26,7 +26,6 @@ note_activity(struct engine *e)
 	policy_active(&e->policy);
 }
 
-/* Settles a message that neither inbox nor executor has any more. */
 static void
 settle_message(struct engine *e, struct message *m, enum mq_outcome outcome)
 {
@@ -549,7 +548,7 @@ hear_inbox(void *arg, const struct fact *f)
 		policy_be_careful(&e->policy, f->yes);
 		if (f->yes)
 			break;
-		outbox_flush(&e->outbox);
+		outbox_flush(&e->outbox, true);
 		mq_async_flush(e->session.self.async);
 		break;
 	case FACT_UNFIT:

@@ -539,8 +539,8 @@ engine(struct house *h, const char *word, const char *about)
 	WORD("disorder", inbox_disorder(&h->f.inbox, queue_of(about)));
 	WORD("slots", give_slots(h, atoi(about)));
 	WORD("enough", o->enough = atoi(about));
-	WORD("flush", outbox_flush(o));
-	WORD("flush-enough", outbox_flush_enough(o));
+	WORD("flush", outbox_flush(o, true));
+	WORD("flush-enough", outbox_flush(o, false));
 	WORD("send-again", outbox_send_again(o, false));
 	WORD("send-back", outbox_send_back(o));
 	WORD("loop", ev_run(h->f.loop, EVRUN_ONCE));

@@ -299,7 +299,7 @@ print_start(struct executor *x)
 			policy_started(x->policy);
 			tell(x, FACT_DONE, .message = m);
 		}
-		outbox_flush(x->outbox);
+		outbox_flush(x->outbox, true);
 		return;
 	}
 	if (p->start > 0 && count_unwritten(p) <= OUT_BYTES) {

@@ -486,32 +486,26 @@ send_acks(struct outbox *o, bool all)
 			send_acks_of(o, queue, all);
 }
 
+/* If not all are to go, the others wait until the acks between them have come. */
 void
-outbox_flush(struct outbox *o)
+outbox_flush(struct outbox *o, bool all)
 {
-	ev_timer_stop(o->loop, &o->timer);
-	if (!session_is_up(o->session))
+	/* After the next join, all are sent again. */
+	if (!session_is_up(o->session)) {
+		ev_timer_stop(o->loop, &o->timer);
 		return;
-	o->holding = false;
-	if (o->in_line[LINE_ACKS] >= TOGETHER_MIN)
-		send_acks(o, true);
-	while (session_is_up(o->session) && !TAILQ_EMPTY(&o->waiting))
-		send_settlement(o, TAILQ_FIRST(&o->waiting));
-	send_equal(o);
-}
-
-/* The others wait until the acks between them have come. */
-void
-outbox_flush_enough(struct outbox *o)
-{
-	if (!session_is_up(o->session))
-		return;
-	if (o->in_line[LINE_ACKS] >= o->enough && !o->holding)
+	}
+	if (!all && o->in_line[LINE_ACKS] >= o->enough && !o->holding)
 		send_acks(o, false);
-	if (o->in_line[LINE_ACKS] >= o->enough)
-		outbox_flush(o);
-	else
-		send_equal(o);
+	if (all || o->in_line[LINE_ACKS] >= o->enough) {
+		ev_timer_stop(o->loop, &o->timer);
+		o->holding = false;
+		if (o->in_line[LINE_ACKS] >= TOGETHER_MIN)
+			send_acks(o, true);
+		while (session_is_up(o->session) && !TAILQ_EMPTY(&o->waiting))
+			send_settlement(o, TAILQ_FIRST(&o->waiting));
+	}
+	send_equal(o);
 }
 
 void
@@ -543,7 +537,7 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 	o->queues[m->queue].waiting++;
 	o->holding = o->holding || mq_message_holds(&m->envelope);
 	if (++o->in_line[LINE_ACKS] > most || m->awaited) {
-		outbox_flush(o);
+		outbox_flush(o, true);
 	} else if (!ev_is_active(&o->timer) || o->holding != held) {
 		o->timer.repeat = o->many ? MANY_S :
 		    o->holding		  ? HOLDING_S :
@@ -704,7 +698,7 @@ on_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	(void)loop;
 	(void)events;
-	outbox_flush(w->data);
+	outbox_flush(w->data, true);
 }
 
 void

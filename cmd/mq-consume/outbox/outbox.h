@@ -62,10 +62,10 @@ struct outbox {
 	int back_sent;		 /* of those that go back: in flight */
 
 	struct mq_counts sent; /* of all queues */
-	long returned;
-	bool refused;	    /* counts were */
-	struct mq_buf runs; /* the last report of long ones */
-	bool reported;	    /* the server has confirmed it, or will */
+	long returned;	       /* unstarted; others read this */
+	bool refused;	       /* counts were */
+	struct mq_buf runs;    /* the last report of long ones */
+	bool reported;	       /* the server has confirmed it, or will */
 };
 
 void outbox_init(struct outbox *);
@@ -77,10 +77,8 @@ void outbox_settle(struct outbox *, struct message *, enum mq_outcome);
 void outbox_give_back(struct outbox *, struct message *);
 /* Sends the next messages that go back; to be called once per turn. */
 void outbox_send_back(struct outbox *);
-/* Sends the waiting acks. */
-void outbox_flush(struct outbox *);
-/* At the end of a turn: sends them if they are enough. */
-void outbox_flush_enough(struct outbox *);
+/* Sends the waiting acks; unless all, only if they are enough. */
+void outbox_flush(struct outbox *, bool all);
 /* Sends all settlements that are not in flight.  joined: the server may have lost the
  * report of long runs, too. */
 void outbox_send_again(struct outbox *, bool joined);
@@ -112,8 +110,6 @@ void counters_send(struct outbox *);
 void counters_tell_runs(struct outbox *, struct mq_buf *text);
 /* Since the start: done, failed, retried and lease_lost; the others are 0. */
 struct mq_counts counters_totals(const struct outbox *);
-/* Says the totals, with --verbose or if leases were lost. */
-void counters_say(const struct outbox *);
 
 /* --- reports.c: results -------------------------------------------------- */
 

@@ -125,18 +125,6 @@ counters_send(struct outbox *o)
 	}
 }
 
-void
-counters_say(const struct outbox *o)
-{
-	const struct mq_counts n = counters_totals(o);
-
-	if (o->opt->verbose || n.lease_lost > 0)
-		mq_say("%lld done, %lld rejected, %lld to be tried again, "
-		       "%ld returned, %lld lease%s lost",
-		    n.done, n.failed, n.retried, o->returned, n.lease_lost,
-		    n.lease_lost == 1 ? "" : "s");
-}
-
 static void
 on_reported(void *arg, const struct mq_answer *answer)
 {

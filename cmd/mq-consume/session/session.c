@@ -162,6 +162,14 @@ on_found(void *arg, const char *why)
 	session_reset(s, why);
 }
 
+static void
+on_left(void *arg)
+{
+	struct session *s = arg;
+
+	tell(s, FACT_LEFT);
+}
+
 /* The server may have moved, or may be a private one that has died. */
 static void
 on_retry(struct ev_loop *loop, ev_timer *w, int events)
@@ -171,6 +179,11 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 
 	(void)loop;
 	(void)events;
+	/* The server has not answered the leave. */
+	if (s->leaving) {
+		on_left(s);
+		return;
+	}
 	s->state = SESSION_FINDING;
 	found = find_start(&s->finder, s->children, s->server, on_found, s);
 	if (found != 0)
@@ -215,22 +228,6 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 
 /* --- leaving ---------------------------------------------------------------- */
 
-static void
-on_left(void *arg)
-{
-	struct session *s = arg;
-
-	tell(s, FACT_LEFT);
-}
-
-static void
-on_leave_timeout(struct ev_loop *loop, ev_timer *w, int events)
-{
-	(void)loop;
-	(void)events;
-	on_left(w->data);
-}
-
 void
 session_leave(struct session *s)
 {
@@ -241,7 +238,6 @@ session_leave(struct session *s)
 		return;
 	}
 	mq_consumer_leave(&s->self, on_left, s);
-	ev_set_cb(&s->retry, on_leave_timeout);
 	ev_timer_set(&s->retry, OPEN_TIMEOUT, 0);
 	ev_timer_start(s->loop, &s->retry);
 }
