@@ -88,12 +88,6 @@ next_us(struct messages *m)
 	return m->last_us;
 }
 
-static void
-make_id(struct messages *m, char id[MQ_ID_LEN + 1])
-{
-	mq_id_make(&m->ids, next_us(m), id);
-}
-
 static void __attribute__((noreturn))
 end_bad(struct messages *m, const char *why)
 {
@@ -136,7 +130,7 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	if (m->transport->how.special ||
 	    m->transport->how.when.kind != MQ_WHEN_NOW ||
 	    m->layout->has & MQ_HAS_IDS)
-		make_id(m, id);
+		mq_id_make(&m->ids, next_us(m), id);
 	batch_add(m->transport, id, id, &none, payload, n);
 }
 
@@ -233,7 +227,7 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 		end_bad(m, "Mq-Id: not an id (32 letters and digits)");
 	if (!mq_message_unique_good(&e))
 		end_bad(m, "Mq-Unique: not queued, done, or milliseconds");
-	make_id(m, unique);
+	mq_id_make(&m->ids, next_us(m), unique);
 	if (mq_message_id(&e) == NULL)
 		mq_envelope_set(&e, MQ_HEADER_ID, unique);
 	set_times(m, &e);
@@ -254,44 +248,37 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 #define REPLY_AT                                                               \
 	(ID_AT + MQ_ID_LEN + sizeof("\"],\"" MQ_HEADER_REPLY_TO "\":[\"") - 1)
 
-/* Makes the header of messages that have none of their own, with gaps for their ids; one
- * with times is good for a millisecond. */
-static void
-prepare_header(struct messages *m)
-{
-	static const char gap[] = "--------------------------------";
-	const struct options *opt = m->opt;
-	bool timed = opt->how.when.kind != MQ_WHEN_NOW || opt->expires_ms > 0;
-	struct mq_envelope e = {0};
-
-	if (m->header.len > 0 && (!timed || m->header_ms == m->last_us / 1000))
-		return;
-	m->header_ms = m->last_us / 1000;
-	mq_buf_clear(&m->header);
-	mq_envelope_set(&e, MQ_HEADER_ID, gap);
-	if (opt->awaited)
-		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, gap);
-	set_times(m, &e);
-	add_headers(&e, opt->headers.headers);
-	mq_envelope_write_header(&e, &m->header);
-	mq_envelope_free(&e);
-}
-
 void
 message_add(struct messages *m, const char *payload, size_t n)
 {
+	const struct options *opt = m->opt;
 	struct attachments *a = &m->opt->attachments;
+	bool timed = opt->how.when.kind != MQ_WHEN_NOW || opt->expires_ms > 0;
 	char id[MQ_ID_LEN + 1] = "";
+	struct mq_envelope e = {0};
 
-	if (m->opt->raw) {
+	if (opt->raw) {
 		add_bare(m, payload, n);
 		return;
 	}
 	check_text(m, payload, n);
-	make_id(m, id);
-	prepare_header(m);
+	mq_id_make(&m->ids, next_us(m), id);
+	/* One header does for all, but for the ids; one with times is good for a
+	 * millisecond. */
+	if (m->header.len == 0 ||
+	    (timed && m->header_ms != m->last_us / 1000)) {
+		m->header_ms = m->last_us / 1000;
+		mq_buf_clear(&m->header);
+		mq_envelope_set(&e, MQ_HEADER_ID, id);
+		if (opt->awaited)
+			mq_envelope_set(&e, MQ_HEADER_REPLY_TO, id);
+		set_times(m, &e);
+		add_headers(&e, opt->headers.headers);
+		mq_envelope_write_header(&e, &m->header);
+		mq_envelope_free(&e);
+	}
 	memcpy(m->header.data + ID_AT, id, MQ_ID_LEN);
-	if (m->opt->awaited)
+	if (opt->awaited)
 		memcpy(m->header.data + REPLY_AT, id, MQ_ID_LEN);
 	if (a->n > 0) {
 		strlcpy(a->id, id, sizeof(a->id));

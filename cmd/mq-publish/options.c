@@ -501,26 +501,12 @@ check_options(const struct options *o, char *const payloads[], int count)
 		(void)parse_time(o->at, mq_clock_unix_us() / 1000);
 }
 
-/* The rights that they need, as of queue/rights.h. */
-static unsigned
-rights(const struct options *o)
-{
-	/* Something that others wait for, or ask about; a line of JSON and a
-	 * request say for themselves what they want. */
-	bool holds = o->framing == MQ_FRAME_JSONL || o->http || o->awaited ||
-	    has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP);
-
-	return MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
-	    (o->how.realtime ? MQ_TELLS : 0) |
-	    (o->attachments.n > 0 ? MQ_ATTACHES : 0) |
-	    (o->wait ? MQ_AWAITS : 0) | (holds ? MQ_HOLDS : 0) |
-	    (o->tick >= 0 ? MQ_TICKS : 0);
-}
-
 void
 options_parse(
     struct options *o, int argc, char *argv[], char ***payloads, int *count)
 {
+	bool holds;
+
 	*o = (struct options){.shared = {.usage = usage},
 	    .framing = MQ_FRAME_WHOLE,
 	    .tick = -1,
@@ -528,7 +514,17 @@ options_parse(
 	    .how.limits = {-1, -1, -1, -1},
 	    .delay_ms = -1};
 	read_options(o, argc, argv);
-	mq_option_rights(&o->shared, rights(o), argv + optind, argc - optind);
+	/* Something that others wait for, or ask about; a line of JSON and a
+	 * request say for themselves what they want. */
+	holds = o->framing == MQ_FRAME_JSONL || o->http || o->awaited ||
+	    has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP);
+	mq_option_rights(&o->shared,
+	    MQ_PUBLISHES | (o->durable ? MQ_WAITS : 0) |
+		(o->how.realtime ? MQ_TELLS : 0) |
+		(o->attachments.n > 0 ? MQ_ATTACHES : 0) |
+		(o->wait ? MQ_AWAITS : 0) | (holds ? MQ_HOLDS : 0) |
+		(o->tick >= 0 ? MQ_TICKS : 0),
+	    argv + optind, argc - optind);
 	if (optind == argc)
 		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
 	o->queue = argv[optind];

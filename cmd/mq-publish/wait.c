@@ -15,7 +15,7 @@
 
 struct awaited {
 	char id[MQ_ID_LEN + 1];
-	char *queue; /* where it went on; NULL: where it was published */
+	char *queue; /* where it was published, or went on; free() */
 	bool ended;
 	struct mq_ending ending;
 };
@@ -40,12 +40,6 @@ left_ms(const struct waiting *w, int64_t most)
 	return left < 0 ? 0 : MIN(left, most);
 }
 
-static const char *
-queue_of(const struct waiting *w, const struct awaited *a)
-{
-	return a->queue != NULL ? a->queue : w->opt->queue;
-}
-
 /* False: the time is over. */
 static bool
 reconnect(struct waiting *w)
@@ -68,7 +62,7 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 
 	if (mq_redis_lost(r) && !reconnect(w))
 		return true;
-	switch (mq_ending_ask(r, w->opt->shared.layout, queue_of(w, a), a->id,
+	switch (mq_ending_ask(r, w->opt->shared.layout, a->queue, a->id,
 	    block_ms, &a->ended, &a->ending)) {
 	case MQ_CALL_LOST:
 		(void)reconnect(w);
@@ -78,8 +72,7 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 	case MQ_CALL_REFUSED:
 		mq_die(r->status, "%s", r->error);
 	case MQ_CALL_NONSENSE:
-		mq_die(MQ_EXIT_DATA, "%s: %s: invalid result", queue_of(w, a),
-		    a->id);
+		mq_die(MQ_EXIT_DATA, "%s: %s: invalid result", a->queue, a->id);
 	case MQ_CALL_DONE:
 		break;
 	}
@@ -139,7 +132,7 @@ report_ending(const struct waiting *w, const struct awaited *a)
 	if (a->ending.state == MQ_END_DONE)
 		return MQ_EXIT_OK;
 	if (!w->opt->shared.quiet)
-		mq_say("%s: %s: %s%s%s", queue_of(w, a), a->id, state,
+		mq_say("%s: %s: %s%s%s", a->queue, a->id, state,
 		    text != NULL ? ": " : "", text != NULL ? text : "");
 	return MQ_EXIT_NO;
 }
@@ -156,8 +149,10 @@ wait_for_endings(struct transport *t)
 
 	w.count = ids->len / MQ_ID_LEN;
 	w.all = mq_xcalloc(w.count + 1, sizeof(*w.all));
-	for (i = 0; i < w.count; i++)
+	for (i = 0; i < w.count; i++) {
 		memcpy(w.all[i].id, ids->data + i * MQ_ID_LEN, MQ_ID_LEN);
+		w.all[i].queue = mq_xstrdup(opt->queue);
+	}
 	w.sweep_ms = mq_clock_steady_ms() + SWEEP_MS;
 	if (opt->wait_ms >= 0)
 		w.until_ms = mq_clock_steady_ms() + opt->wait_ms;
