@@ -1,8 +1,6 @@
 #include "calls.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/exit.h"

@@ -3,7 +3,6 @@
 #ifndef MQ_CALLS_H
 #define MQ_CALLS_H
 
-#include "message/headers.h"
 #include "publisher.h"
 
 /* --- known: a look at queues before anything is done with them ------------- */

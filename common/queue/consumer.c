@@ -1,6 +1,5 @@
 #include "consumer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"

@@ -1,6 +1,5 @@
 #include "dup.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

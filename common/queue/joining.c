@@ -7,8 +7,6 @@
  * leaves anything else behind, and its heartbeat, which Go's cleaners look at, is always
  * renewed before the leases, and outlasts them.
  */
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "consumer.h"

@@ -1,7 +1,5 @@
 #include "publisher.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,11 +1,8 @@
 /* The parts that are the same in every layout. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "layout.h"
-#include "message/headers.h"
 
 const double mq_bucket_s[MQ_BUCKETS - 1] = {
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800};

@@ -3,11 +3,7 @@
 #define MQ_QUEUE_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include "base/id.h"
 #include "base/names.h"
 #include "base/rate.h"
 #include "message/headers.h"

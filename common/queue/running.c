@@ -1,6 +1,5 @@
 /* What runs, and ending it from afar. */
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

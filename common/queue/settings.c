@@ -1,7 +1,5 @@
 #include "settings.h"
 
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/duration.h"

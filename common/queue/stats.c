@@ -1,8 +1,6 @@
 /* What layouts say of queues and connections: see stats.h and layout.h. */
 #include "layout.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
