@@ -495,25 +495,6 @@ note_lack(struct engine *e, const char *why)
 }
 
 static void
-claim_refused(struct engine *e, const char *error, int status, bool first)
-{
-	/* A right that was revoked later may be restored. */
-	if ((status == MQ_EXIT_NOPERM && first) ||
-	    status == MQ_EXIT_WRONGTYPE) {
-		mq_say("%s: claim: %s%s", e->server->name, error,
-		    mq_error_hint(error));
-		policy_stop(&e->policy, STOP_SOON, status, 0);
-		return;
-	}
-	/* The tick tries again. */
-	if (strstr(error, MQ_CLAIM_NO_ROOM) != NULL)
-		note_lack(e, error);
-	session_complain(&e->session, error);
-	if (strncmp(error, "READONLY", 8) == 0)
-		session_reset(&e->session, error);
-}
-
-static void
 hear_inbox(void *arg, const struct fact *f)
 {
 	struct engine *e = arg;
@@ -535,7 +516,20 @@ hear_inbox(void *arg, const struct fact *f)
 			session_reset(&e->session, "claim: unexpected reply");
 		break;
 	case FACT_CLAIM_REFUSED:
-		claim_refused(e, f->text, f->status, f->yes);
+		/* A right that was revoked later may be restored. */
+		if ((f->status == MQ_EXIT_NOPERM && f->yes) ||
+		    f->status == MQ_EXIT_WRONGTYPE) {
+			mq_say("%s: claim: %s%s", e->server->name, f->text,
+			    mq_error_hint(f->text));
+			policy_stop(&e->policy, STOP_SOON, f->status, 0);
+			break;
+		}
+		/* The tick tries again. */
+		if (strstr(f->text, MQ_CLAIM_NO_ROOM) != NULL)
+			note_lack(e, f->text);
+		session_complain(&e->session, f->text);
+		if (strncmp(f->text, "READONLY", 8) == 0)
+			session_reset(&e->session, f->text);
 		break;
 	case FACT_QUEUE_PAUSED:
 		/* A consumer that stops gives everything back anyway, in order. */

@@ -333,18 +333,8 @@ equal_under_way(const struct outbox *o, int queue)
 	return false;
 }
 
-/* Whether nothing but a place in line is asked for, of others either: the header may ask
- * for more.  A message that was not started has no envelope yet. */
-static bool
-goes_together(const struct outbox *o, const struct message *m)
-{
-	bool special = mq_envelope_signed(m->element, m->len) &&
-	    (m->envelope.payload == NULL || mq_message_special(&m->envelope));
-
-	return !m->alone && m->outcome != MQ_OUTCOME_PUSH && m->pause_ms == 0 &&
-	    !special && !result_wanted(o, m);
-}
-
+/* Together go those that ask for nothing but a place in line, of others either: their
+ * header may ask for more.  A message that was not started has no envelope yet. */
 static void
 send_equal_of(struct outbox *o, int queue)
 {
@@ -353,12 +343,18 @@ send_equal_of(struct outbox *o, int queue)
 	struct messages *line = &o->queues[queue].equal;
 	struct message *m;
 	size_t bytes = 0;
+	bool special;
 	int i;
 
 	/* The server removes another place of the list than ours. */
 	inbox_disorder(o->inbox, queue);
 	TAILQ_FOREACH(m, line, line) {
-		if (!goes_together(o, m) || !add_to_batch(b, m, EQUAL_MAX))
+		special = mq_envelope_signed(m->element, m->len) &&
+		    (m->envelope.payload == NULL ||
+			mq_message_special(&m->envelope));
+		if (special || m->alone || m->outcome == MQ_OUTCOME_PUSH ||
+		    m->pause_ms != 0 || result_wanted(o, m) ||
+		    !add_to_batch(b, m, EQUAL_MAX))
 			break;
 		bytes += settlement_copies(m);
 	}
