@@ -181,28 +181,6 @@ mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 
 /* --- jsonl --------------------------------------------------------------------- */
 
-static const char *
-decode_payload(const json_t *object, struct mq_buf *payload)
-{
-	const json_t *text = json_object_get(object, "payload");
-	const json_t *base64 = json_object_get(object, "payload_base64");
-
-	if (text != NULL && base64 != NULL)
-		return "both payload and payload_base64";
-	if (text == NULL && base64 == NULL)
-		return "neither payload nor payload_base64";
-	if (text != NULL && !json_is_string(text))
-		return "payload is not a string";
-	if (text != NULL)
-		mq_buf_add(
-		    payload, json_string_value(text), json_string_length(text));
-	else if (!json_is_string(base64) ||
-	    mq_base64_decode(payload, json_string_value(base64),
-		json_string_length(base64)) == -1)
-		return "payload_base64 is not base64";
-	return NULL;
-}
-
 /* Makes every lone string a list of one. */
 static const char *
 normalize_headers(json_t *headers)
@@ -236,6 +214,8 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 {
 	json_t *object = mq_json_load(line, n, false);
 	json_t *found = json_object_get(object, "headers");
+	const json_t *text = json_object_get(object, "payload");
+	const json_t *base64 = json_object_get(object, "payload_base64");
 	json_int_t due = json_integer_value(json_object_get(object, "due_ms"));
 
 	*out = (struct mq_frame_line){0};
@@ -243,9 +223,21 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 		*why = object == NULL ? "invalid JSON" : "not a JSON object";
 	else
 		*why = normalize_headers(found);
+	if (*why == NULL && text != NULL && base64 != NULL)
+		*why = "both payload and payload_base64";
+	if (*why == NULL && text == NULL && base64 == NULL)
+		*why = "neither payload nor payload_base64";
+	if (*why == NULL && text != NULL && !json_is_string(text))
+		*why = "payload is not a string";
 	/* Last, so that a bad line adds nothing to the payload. */
-	if (*why == NULL)
-		*why = decode_payload(object, payload);
+	if (*why == NULL && text != NULL)
+		mq_buf_add(
+		    payload, json_string_value(text), json_string_length(text));
+	else if (*why == NULL &&
+	    (!json_is_string(base64) ||
+		mq_base64_decode(payload, json_string_value(base64),
+		    json_string_length(base64)) == -1))
+		*why = "payload_base64 is not base64";
 	if (*why == NULL && json_is_object(found))
 		out->headers = json_incref(found);
 	/* Members that mq-consume writes and nobody else. */
