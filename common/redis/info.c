@@ -110,28 +110,47 @@ mq_info_evicts(const struct mq_info *i)
 	return i->policy[0] != '\0' && strcmp(i->policy, "noeviction") != 0;
 }
 
-int
-mq_info_ask_policy(struct mq_redis *r, struct mq_info *worst)
-{
-	struct mq_command c = mq_redis_command(r);
-	struct mq_info one;
-	redisReply *reply;
-	int node, rv = 0;
+struct policies {
+	struct mq_redis *r;
+	struct mq_info *worst;
+};
 
-	mq_info_take(worst, "");
-	mq_command_plain(&c, "INFO memory");
-	c.optional = true;
-	for (node = 0; rv == 0 && mq_redis_visit(r, node); node++) {
-		reply = mq_redis_answer(r, &c);
-		rv = reply != NULL ? 0 : -1;
-		if (reply != NULL && reply->type == REDIS_REPLY_STRING) {
-			mq_info_take(&one, reply->str);
-			if (worst->policy[0] == '\0' || mq_info_evicts(&one))
-				*worst = one;
-		}
-		freeReplyObject(reply);
-	}
-	mq_command_free(&c);
+static void
+ask_node(void *arg, size_t i, struct mq_command *c)
+{
+	const struct policies *p = arg;
+
+	(void)mq_redis_visit(p->r, (int)i);
+	mq_command_plain(c, "INFO memory");
+	c->optional = true;
+}
+
+static int
+take_node(void *arg, size_t i, redisReply *reply)
+{
+	const struct policies *p = arg;
+	struct mq_info one;
+
+	(void)i;
+	if (reply->type != REDIS_REPLY_STRING)
+		return 0;
+	mq_info_take(&one, reply->str);
+	if (p->worst->policy[0] == '\0' || mq_info_evicts(&one))
+		*p->worst = one;
+	return 0;
+}
+
+int
+mq_info_ask_policy(struct mq_redis *r, struct mq_info *i)
+{
+	struct policies p = {r, i};
+	int rv, n = 0;
+
+	mq_info_take(i, "");
+	while (mq_redis_visit(r, n))
+		n++;
+	rv = mq_ask_each(r, (size_t)n, ask_node, take_node, &p);
+	(void)mq_redis_visit(r, n);
 	return rv;
 }
 
