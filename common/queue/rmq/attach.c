@@ -335,30 +335,6 @@ begin_set(struct mq_attach *a, const char *queue)
 	a->renewed_s = mq_clock_s(CLOCK_MONOTONIC);
 }
 
-static int
-put_chunk(struct mq_attach *a, const char *p, size_t n)
-{
-	struct mq_redis *r = a->redis;
-	struct mq_command c = mq_redis_command(r);
-	double now;
-
-	if (mq_redis_room(r, n) == -1)
-		return -1;
-	mq_command_plain(&c, "SET");
-	add_chunk_key(&c, a->set, a->chunks);
-	mq_command_arg(&c, p, n);
-	mq_command_words(&c, "EX " HOUR_S);
-	a->chunks++;
-	if (mq_call_done(r, &c) == -1)
-		return -1;
-	/* A server that is slower than an hour must not lose the first chunks. */
-	now = mq_clock_s(CLOCK_MONOTONIC);
-	if (now - a->renewed_s < RENEW_S)
-		return 0;
-	a->renewed_s = now;
-	return change_files(r, a->set, "EXPIRE", a->chunks);
-}
-
 /* Fills the buffer, but for the end of the file; -1 with errno. */
 static ssize_t
 read_chunk(int fd, char *buf)
@@ -380,10 +356,8 @@ read_chunk(int fd, char *buf)
 static int
 fail_file(struct mq_attach *a, int status, const char *name, const char *why)
 {
-	struct mq_redis *r = a->redis;
-
-	r->status = status;
-	snprintf(r->error, sizeof(r->error), "%s: %s", name, why);
+	a->redis->status = status;
+	snprintf(a->redis->error, sizeof(a->redis->error), "%s: %s", name, why);
 	return -1;
 }
 
@@ -392,15 +366,31 @@ static long long
 put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
     SHA2_CTX *sum)
 {
+	struct mq_redis *r = a->redis;
+	struct mq_command c = mq_redis_command(r);
 	char *buf = mq_xcalloc(1, CHUNK);
 	long long bytes = 0;
+	double now;
 	ssize_t n = 1;
 	int rv = 0;
 
 	while (rv == 0 && bytes <= size && (n = read_chunk(fd, buf)) > 0) {
 		SHA256Update(sum, (uint8_t *)buf, (size_t)n);
 		bytes += n;
-		rv = put_chunk(a, buf, (size_t)n);
+		rv = mq_redis_room(r, (size_t)n);
+		if (rv == -1)
+			break;
+		mq_command_plain(&c, "SET");
+		add_chunk_key(&c, a->set, a->chunks++);
+		mq_command_arg(&c, buf, (size_t)n);
+		mq_command_words(&c, "EX " HOUR_S);
+		rv = mq_call_done(r, &c);
+		/* A slow server must not lose the first chunks. */
+		now = mq_clock_s(CLOCK_MONOTONIC);
+		if (rv == 0 && now - a->renewed_s >= RENEW_S) {
+			a->renewed_s = now;
+			rv = change_files(r, a->set, "EXPIRE", a->chunks);
+		}
 	}
 	if (n == -1)
 		rv = fail_file(a, MQ_EXIT_IO, name, strerror(errno));

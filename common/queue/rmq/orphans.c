@@ -162,9 +162,9 @@ struct found {
 /* The keys of queues. */
 struct place {
 	const char *what;
-	int kind;
 	const char *type; /* of one that has messages; else NULL */
-	bool busy;	  /* cleaning has something to do in its queue */
+	int kind;
+	bool busy; /* cleaning has something to do in its queue */
 };
 
 /* NULL: it is of no interest.  Outgoing messages are of clusters only. */
@@ -172,31 +172,22 @@ static const struct place *
 place_of(const char *what)
 {
 	static const struct place places[] = {
-	    {"ready", MESSAGES, "list", false},
-	    {"rejected", MESSAGES, "list", false},
-	    {"delayed", MESSAGES, "zset", true},
-	    {"priority", MESSAGES, "zset", false},
-	    {"outgoing", KINDS, "hash", false},
-	    {"counters", OF_QUEUE, NULL, false},
-	    {"paused", OF_QUEUE, NULL, false}, {"locks", OF_QUEUE, NULL, true},
-	    {"clock", OF_QUEUE, NULL, false}, {"rate", OF_QUEUE, NULL, false},
-	    {"moving", MOVING, NULL, false},
-	    {"moving-alone", MOVING, NULL, false}};
+	    {"ready", "list", MESSAGES, false},
+	    {"rejected", "list", MESSAGES, false},
+	    {"delayed", "zset", MESSAGES, true},
+	    {"priority", "zset", MESSAGES, false},
+	    {"outgoing", "hash", KINDS, false},
+	    {"counters", NULL, OF_QUEUE, false},
+	    {"paused", NULL, OF_QUEUE, false}, {"locks", NULL, OF_QUEUE, true},
+	    {"clock", NULL, OF_QUEUE, false}, {"rate", NULL, OF_QUEUE, false},
+	    {"moving", NULL, MOVING, false},
+	    {"moving-alone", NULL, MOVING, false}};
 	size_t i;
 
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (strcmp(what, places[i].what) == 0)
 			return &places[i];
 	return NULL;
-}
-
-static void
-free_names(struct mq_names *list, int n)
-{
-	int i;
-
-	for (i = 0; i < n; i++)
-		mq_names_free(&list[i]);
 }
 
 /* What is asked about each of some names, or a script does for each, or a step that stands
@@ -529,7 +520,8 @@ scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
 	for (i = 0; keys != NULL && i < keys->elements; i++)
 		note_key(w, f, keys->element[i]);
 	rv = keep_unknown(w, f);
-	free_names(f->some, CONNECTION);
+	for (i = 0; i < CONNECTION; i++)
+		mq_names_free(&f->some[i]);
 	freeReplyObject(reply);
 	return rv;
 }
@@ -641,7 +633,8 @@ rmq_orphans(struct rmq_cleaner *w)
 	mq_names_free(&adopted);
 	mq_names_free(&recovered);
 	mq_names_free(&removed);
-	free_names(f.list, KINDS);
+	for (kind = 0; kind < KINDS; kind++)
+		mq_names_free(&f.list[kind]);
 	return rv;
 }
 

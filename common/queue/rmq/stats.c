@@ -572,53 +572,45 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 		    -1;
 }
 
-/* A program that uses the other form of the keys seems to have no consumers and messages:
- * asks about those links again. */
-static int
-ask_links(struct mq_redis *r, struct gather *g)
-{
-	struct mq_links *l = &g->links;
-	const struct mq_consumed *consumed;
-	size_t i, n = 0;
-	int rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
-
-	if (rv == -1)
-		return -1;
-	find_link_nodes(r, l);
-	for (i = 0; i < l->n; i++) {
-		consumed = l->list[i].consumed;
-		if (consumed->unacked == 0 && consumed->consumers == 0)
-			l->list[n++] = l->list[i];
-	}
-	l->n = n;
-	g->other = true;
-	rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
-	mq_names_sort(&l->out->cluster);
-	return rv;
-}
-
 /* Adds what all connections have to the rows. */
 static int
 ask_connections(struct mq_redis *r, struct gather *g)
 {
 	struct mq_stats *out = g->out;
+	struct mq_links *l = &g->links;
+	const struct mq_consumed *consumed;
 	bool few = g->wanted & MQ_STATS_FEW, many;
+	size_t k, n = 0;
 	int i, rv = list_connections(r, g);
 
 	many = few && out->connection_count > FEW_CONNECTIONS;
 	/* Without rows for connections, their queues and leases are enough. */
-	g->questions = g->links.wanted ? 3 : 2;
+	g->questions = l->wanted ? 3 : 2;
 	if (rv == 0 && !many) {
 		rv = mq_ask_all(r, g->questions * (size_t)out->connection_count,
 		    ask_about, take_about, g);
-		mq_links_list(&g->links);
-		many = few && g->links.n > FEW_LINKS;
+		mq_links_list(l);
+		many = few && l->n > FEW_LINKS;
 	}
 	if (rv == 0 && !many)
-		rv = ask_links(r, g);
+		rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
+	if (rv == 0 && !many) {
+		find_link_nodes(r, l);
+		/* A program that uses the other form of the keys seems to have no
+		 * consumers and messages: those links are asked about again. */
+		for (k = 0; k < l->n; k++) {
+			consumed = l->list[k].consumed;
+			if (consumed->unacked == 0 && consumed->consumers == 0)
+				l->list[n++] = l->list[k];
+		}
+		l->n = n;
+		g->other = true;
+		rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
+		mq_names_sort(&out->cluster);
+	}
 	for (i = 0; many && i < out->count; i++)
 		out->queues[i].unacked = out->queues[i].consumers = -1;
-	mq_links_end(&g->links);
+	mq_links_end(l);
 	mq_names_free(&g->lists);
 	return rv;
 }
