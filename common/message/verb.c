@@ -86,7 +86,7 @@ note_unknown(char unknown[static MQ_VERB_WORD + 1], const char *verb)
 {
 	size_t i;
 
-	for (i = 0; verb[i] != '\0' && i < MQ_VERB_WORD; i++)
+	for (i = 0; i < MQ_VERB_WORD && verb[i] != '\0'; i++)
 		unknown[i] = verb[i] > ' ' && verb[i] < 0x7f ? verb[i] : '?';
 	unknown[i] = '\0';
 }
