@@ -55,6 +55,17 @@
 /* Queues of one look: the server does nothing else meanwhile. */
 #define LOOK_MANY 100
 
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct inbox_queue *x = *(struct inbox_queue *const *)a;
+	const struct inbox_queue *y = *(struct inbox_queue *const *)b;
+	size_t n = x->len < y->len ? x->len : y->len;
+	int order = memcmp(x->name, y->name, n);
+
+	return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+}
+
 /* --- news ------------------------------------------------------------------- */
 
 /* The server may know of no role. */
@@ -96,28 +107,28 @@ inbox_look(struct inbox *in, bool all)
 	tell(in, FACT_WAKE);
 }
 
-/* -1: none of ours.  Each turn looks at all queues anyway. */
-static int
+/* NULL: none of ours. */
+static struct inbox_queue *
 find_queue(const struct inbox *in, const char *name, size_t len)
 {
-	int i;
+	const struct inbox_queue wanted = {.name = name, .len = len};
+	const struct inbox_queue *key = &wanted;
+	struct inbox_queue **found = bsearch(&key, in->by_name,
+	    (size_t)in->opt->queue_count, sizeof(*found), compare_names);
 
-	for (i = 0; i < in->opt->queue_count; i++)
-		if (strlen(in->queues[i].name) == len &&
-		    memcmp(in->queues[i].name, name, len) == 0)
-			return i;
-	return -1;
+	return found != NULL ? *found : NULL;
 }
 
 int
 inbox_queue_of(const struct inbox *in, const char *key, size_t len)
 {
+	const struct inbox_queue *q = NULL;
 	const char *name;
 	size_t n;
 
-	return in->server->layout->key_queue(key, len, &name, &n) ?
-	    find_queue(in, name, n) :
-	    -1;
+	if (in->server->layout->key_queue(key, len, &name, &n))
+		q = find_queue(in, name, n);
+	return q == NULL ? -1 : (int)(q - in->queues);
 }
 
 void
@@ -168,18 +179,16 @@ inbox_settling(struct inbox *in, const struct message *m)
 {
 	bool back =
 	    m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN;
-	int queue = m->outcome == MQ_OUTCOME_PUSH ?
-	    find_queue(in, m->to, strlen(m->to)) :
-	    -1;
-	struct inbox_queue *q;
+	struct inbox_queue *q = NULL;
 
-	if (queue != -1)
-		in->queues[queue].more = true;
+	if (m->outcome == MQ_OUTCOME_PUSH)
+		q = find_queue(in, m->to, strlen(m->to));
+	if (q != NULL)
+		q->more = true;
 	if (back || mq_envelope_get(&m->envelope, MQ_HEADER_GROUP) != NULL)
-		queue = m->queue;
-	if (queue == -1)
+		q = &in->queues[m->queue];
+	if (q == NULL)
 		return;
-	q = &in->queues[queue];
 	ev_timer_stop(in->loop, &in->settle_first);
 	/* The claim will mostly find something, and begin no watch. */
 	q->track = false;
@@ -671,13 +680,17 @@ inbox_init(struct inbox *in)
 
 	TAILQ_INIT(&in->all);
 	in->queues = mq_xcalloc(n, sizeof(*in->queues));
+	in->by_name = mq_xcalloc(n, sizeof(*in->by_name));
 	for (i = 0; i < n; i++) {
 		q = &in->queues[i];
 		q->name = in->opt->queues[i];
+		q->len = strlen(q->name);
 		q->more = true;
 		TAILQ_INIT(&q->all);
 		TAILQ_INIT(&q->waiting);
+		in->by_name[i] = q;
 	}
+	qsort(in->by_name, n, sizeof(*in->by_name), compare_names);
 	ev_timer_init(&in->due_timer, on_due, 0, 0);
 	ev_timer_init(&in->look_timer, on_look, 0, LOOK_S);
 	ev_timer_init(&in->settle_first, on_not_settled, 0, 0);
@@ -690,5 +703,6 @@ inbox_free(struct inbox *in)
 {
 	while (!TAILQ_EMPTY(&in->all))
 		inbox_forget(in, TAILQ_FIRST(&in->all));
+	free(in->by_name);
 	free(in->queues);
 }

@@ -21,6 +21,7 @@ LIST_HEAD(equals_bucket, message);
 
 struct inbox_queue {
 	const char *name;
+	size_t len;	   /* of the name */
 	bool more;	   /* there may be more to claim */
 	double due;	   /* steady time when there may be more; 0: none */
 	enum mq_role role; /* as the last claim said */
@@ -72,6 +73,7 @@ struct inbox {
 	unsigned long moves; /* claims answered so far */
 
 	bool seen; /* a claim of some queue has been answered */
+	struct inbox_queue **by_name;
 	/* By their bytes.  The server cannot tell equal elements of a list apart: it
 	 * removes the oldest one, whichever message has ended. */
 	struct equals_bucket equals[EQUALS_BUCKETS];
