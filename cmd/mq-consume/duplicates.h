@@ -13,7 +13,6 @@
 
 #include <ev.h>
 
-#include "base/id.h"
 #include "message.h"
 #include "mq-consume/session/session.h"
 #include "options.h"

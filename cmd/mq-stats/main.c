@@ -7,7 +7,6 @@
 #include <locale.h>
 
 #include "base/clock.h"
-#include "queue/calls.h"
 
 /* Asks for the named queues; returns whether all exist. */
 static bool

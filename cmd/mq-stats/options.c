@@ -3,8 +3,6 @@
 #include <limits.h>
 #include <unistd.h>
 
-#include "base/duration.h"
-
 static const char usage[] =
     "usage: mq-stats [options] [QUEUE...]\n"
     "\n"

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "message/headers.h"
-#include "message/json.h"
 #include "queue/calls.h"
 
 /* Enough for one call of the layout. */

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "base/xalloc.h"
 #include "headers.h"
 #include "json.h"
 

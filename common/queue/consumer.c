@@ -1,7 +1,5 @@
 #include "consumer.h"
 
-#include <string.h>
-
 #include "base/xalloc.h"
 #include "layout.h"
 

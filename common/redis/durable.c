@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/exit.h"
-#include "base/xalloc.h"
 #include "parts.h"
 
 /* How long the disk may take, and the replicas once more. */

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "parts.h"
-
 /* The value of a field, to the end of its line; or NULL. */
 static const char *
 find_field(const char *text, const char *name)

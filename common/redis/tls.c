@@ -18,8 +18,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "base/xalloc.h"
-
 /* --- what went wrong -------------------------------------------------------- */
 
 #define OTHER_HOST "is for another host; sni=NAME says whose it must be"

@@ -7,7 +7,6 @@
 #include <sys/param.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"

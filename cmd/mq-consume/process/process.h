@@ -16,7 +16,6 @@
 #include <ev.h>
 
 #include "base/buf.h"
-#include "base/id.h"
 #include "message/headers.h"
 #include "mq-consume/fact.h"
 #include "mq-consume/message.h"

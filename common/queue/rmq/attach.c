@@ -11,7 +11,6 @@
  */
 #include <sys/param.h>
 #include <sys/stat.h>
-#include <sys/time.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,9 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/xalloc.h"
 #include "redis/connection.h"
 #include "rmq.h"
 

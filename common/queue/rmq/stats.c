@@ -15,7 +15,6 @@
 #include <sys/param.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/xalloc.h"
 #include "message/headers.h"
