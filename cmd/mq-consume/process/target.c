@@ -249,21 +249,11 @@ target_clogged(const struct target *t)
 	return !is_live(t) && count_waiting(t) >= WAIT_MAX;
 }
 
-static struct spill *
-last_piece(const struct target *t)
-{
-	struct spill *s, *last = NULL;
-
-	STAILQ_FOREACH(s, &t->pieces, link)
-		last = s;
-	return last;
-}
-
 /* Appends to the last piece if that stays in memory, else begins another one. */
 static void
 add_waiting(struct target *t, const char *p, size_t n)
 {
-	struct spill *s = last_piece(t);
+	struct spill *s = STAILQ_LAST(&t->pieces, spill, link);
 
 	if (s == NULL || !spill_fits(s, n)) {
 		s = spill_new();
@@ -299,7 +289,7 @@ put_bytes(struct target *t, const char *p, size_t n)
 	if (n > room) {
 		t->lost += n - room;
 		/* The text after lost bytes begins a line. */
-		s = last_piece(t);
+		s = STAILQ_LAST(&t->pieces, spill, link);
 		last = &s->memory.data[s->memory.len - 1];
 		t->lost += *last != '\n';
 		*last = '\n';
