@@ -1,5 +1,6 @@
 #include "process.h"
 
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -242,7 +243,9 @@ mq_answers_say(struct mq_answers *a, const char *text)
 	if (a->fd == -1)
 		return;
 	/* Only our end: the worker's must block. */
-	fcntl(a->fd, F_SETFL, O_NONBLOCK);
+	if (!a->used)
+		fcntl(a->fd, F_SETFL, O_NONBLOCK);
+	a->used = true;
 	mq_buf_addstr(&a->unread, text);
 	for (i = start; i < a->unread.len; i++)
 		if ((unsigned char)a->unread.data[i] < ' ' ||
@@ -257,11 +260,26 @@ mq_answers_open(struct mq_answers *a)
 {
 	int fds[2];
 
+	if (a->fd != -1)
+		return a->worker_fd;
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return -1;
 	a->worker_fd = fds[0];
 	a->fd = fds[1];
+	a->used = false;
 	ev_io_init(&a->room, on_room, a->fd, EV_WRITE);
 	a->room.data = a;
 	return a->worker_fd;
+}
+
+/* The worker shared the flags of its end, and may have opened it for writing. */
+void
+mq_answers_keep(struct mq_answers *a)
+{
+	int bytes;
+
+	if (a->used || a->fd == -1 ||
+	    ioctl(a->worker_fd, FIONREAD, &bytes) == -1 || bytes > 0 ||
+	    fcntl(a->worker_fd, F_SETFL, 0) == -1)
+		mq_answers_close(a);
 }

@@ -138,7 +138,6 @@ slot_start(struct slot *s, int input, slot_io *on_verbs, slot_timer *on_timeout,
 		error = is_temporary(error) ? error : ENOTDIR;
 	}
 	if (error != 0) {
-		mq_answers_close(&s->answers);
 		report_failed_start(s, error);
 		return false;
 	}
@@ -169,7 +168,7 @@ slot_close_output(struct slot *s)
 		snprintf(how, sizeof(how), "%s%s after %.3f s",
 		    s->timed_out ? "timed out, " : "", end,
 		    mq_clock_s(CLOCK_MONOTONIC) - s->born);
-		(void)run_output_so_far(s->run.output);
+		(void)run_output_ended(s->run.output);
 		run_output_note(s->run.output, how);
 	}
 	errors = run_output_close(s->run.output);
@@ -390,16 +389,21 @@ on_ended(void *arg, int status)
 	struct slot *s = arg;
 	struct executor *x = s->executor;
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
+	/* Whether no process can write more.  Most short runs write nothing. */
+	bool alone = run_output_silent(s->run.output, s->run.verbs);
 
 	/* A grandchild may keep the pipes open for ever: no end is waited for. */
-	(void)read_verbs(s, true);
-	(void)run_output_so_far(s->run.output);
+	if (!alone)
+		alone = !read_verbs(s, true) && run_output_ended(s->run.output);
 	s->ran_s = took;
 	mq_verbs_feed(&s->verbs, "\n", 1);
 	ev_io_stop(x->loop, &s->verbs_io);
 	ev_timer_stop(x->loop, &s->timer);
 	ev_timer_stop(x->loop, &s->patience);
-	mq_answers_close(&s->answers);
+	if (alone && s->requests.count == 0)
+		mq_answers_keep(&s->answers);
+	else
+		mq_answers_close(&s->answers);
 	close(s->run.verbs);
 	s->run.pid = 0;
 	s->status = status;

@@ -153,9 +153,13 @@ void run_output_label(struct run_output *, const struct run_info *, pid_t);
 void run_output_note(struct run_output *, const char *text);
 /* Begins to copy the output as it comes. */
 void run_output_listen(struct run_output *);
-/* Copies what there is.  Returns the output since it was forgotten last; as
- * run_output_close(). */
+/* The output since it was forgotten last; as run_output_close(). */
 const char *run_output_so_far(struct run_output *);
+/* Copies what there is; whether no process can write more. */
+bool run_output_ended(struct run_output *);
+/* Whether no process can write into the pipes, nor into the pipe that `other` reads,
+ * and nothing is in any: one call instead of a read of each. */
+bool run_output_silent(struct run_output *, int other);
 /* Drops the output kept until now. */
 void run_output_forget(struct run_output *);
 /*

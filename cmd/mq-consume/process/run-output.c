@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -393,17 +394,47 @@ run_output_listen(struct run_output *r)
 			ev_io_start(r->process->loop, &r->io);
 }
 
+bool
+run_output_ended(struct run_output *r)
+{
+	bool ended = true;
+
+	for (; r != NULL; r = r->second) {
+		if (r->fd != -1 &&
+		    take_most(r, READS_AT_END, false) == TOOK_THE_END)
+			close_pipe(r);
+		ended = ended && r->fd == -1;
+	}
+	return ended;
+}
+
+bool
+run_output_silent(struct run_output *r, int other)
+{
+	int second = r->second != NULL ? r->second->fd : -1, i;
+	struct pollfd fds[] = {{.fd = r->fd, .events = POLLIN},
+	    {.fd = other, .events = POLLIN}, {.fd = second, .events = POLLIN}};
+	int n = r->second != NULL ? 3 : 2;
+
+	/* A pipe whose end was seen before counts as not silent. */
+	if (poll(fds, (nfds_t)n, 0) != n)
+		return false;
+	for (i = 0; i < n; i++)
+		if (fds[i].revents != POLLHUP)
+			return false;
+	close_pipe(r);
+	if (r->second != NULL)
+		close_pipe(r->second);
+	return true;
+}
+
 const char *
 run_output_so_far(struct run_output *r)
 {
 	char *text = r->process->text;
-	struct run_output *pipe;
 	size_t i;
 
-	for (pipe = r; pipe != NULL; pipe = pipe->second)
-		if (pipe->fd != -1 &&
-		    take_most(pipe, READS_AT_END, false) == TOOK_THE_END)
-			close_pipe(pipe);
+	(void)run_output_ended(r);
 	for (i = 0; i < r->len; i++)
 		text[i] = r->tail[i] == '\0' ? '?' : r->tail[i];
 	while (i > 0 && strchr("\r\n", text[i - 1]) != NULL)
