@@ -112,24 +112,6 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 		s->limit = 1;
 }
 
-/* Now that the layout is known. */
-static void
-name_queues(struct options *o, struct mq_shared *shared,
-    const struct mq_server *server, char *queues[], int n)
-{
-	int i;
-
-	mq_option_queues(shared, server, queues, n);
-	if (o->to != NULL)
-		o->to = mq_option_queue(shared, server, o->to);
-	for (i = 0; i < n && o->to != NULL && o->clone; i++)
-		if (server->url.kind == MQ_URL_CLUSTER &&
-		    strcmp(o->to, queues[i]) != 0)
-			mq_die(MQ_EXIT_USAGE,
-			    "--clone: cannot copy to another queue on a "
-			    "cluster; remove --to");
-}
-
 static void
 print_result(const struct options *o, const struct selection *s, bool quiet)
 {
@@ -218,6 +200,7 @@ main(int argc, char *argv[])
 	struct selection selection = {
 	    .redis = &redis, .filter = &options.filter, .limit = LONG_MAX};
 	bool any, known = true;
+	int i;
 
 	mq_option_begin();
 	parse_options(&options, &selection, &shared, argc, argv);
@@ -225,7 +208,15 @@ main(int argc, char *argv[])
 	selection.layout = mq_option_server(&shared, &server);
 	selection.clone = options.clone;
 	mq_filter_check(&options.filter, selection.layout);
-	name_queues(&options, &shared, &server, argv + optind, argc - optind);
+	mq_option_queues(&shared, &server, argv + optind, argc - optind);
+	if (options.to != NULL)
+		options.to = mq_option_queue(&shared, &server, options.to);
+	for (i = optind; i < argc && options.to != NULL && options.clone; i++)
+		if (server.url.kind == MQ_URL_CLUSTER &&
+		    strcmp(options.to, argv[i]) != 0)
+			mq_die(MQ_EXIT_USAGE,
+			    "--clone: cannot copy to another queue on a "
+			    "cluster; remove --to");
 	mq_option_must(&redis, mq_redis_open(&redis, &server));
 	interrupt_catch(SA_RESTART);
 	if (shared.existing && options.to != NULL)

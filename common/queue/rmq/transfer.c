@@ -83,19 +83,6 @@ struct batch {
 	int n;
 };
 
-/* The queue that a field names; NULL: it is none of ours. */
-static const char *
-target_of(const redisReply *field)
-{
-	const char *p = memchr(field->str, ' ', field->len), *to;
-
-	to = p != NULL ? strchr(p + 1, ' ') : NULL;
-	if (to == NULL || strlen(field->str) != field->len ||
-	    rmq_queue_error(to + 1) != NULL)
-		return NULL;
-	return to + 1;
-}
-
 /* One step: its integer, or *n is -1 if it was refused. */
 static int
 call_step(const struct batch *b, struct mq_command *c, long long *n)
@@ -185,13 +172,19 @@ finish_slice(struct batch *b, const redisReply *read, long *ended, bool *all)
 	redisReply *const *e = read->element;
 	size_t i, k, n = read->elements / 2;
 	/* NULL: it is done, or its field is none of ours. */
-	const char **to = mq_xcalloc(n + 1, sizeof(*to));
+	const char **to = mq_xcalloc(n + 1, sizeof(*to)), *p;
 	bool good = false;
 	int rv = 0;
 
 	b->parts = mq_xcalloc(2 * n + 1, sizeof(*b->parts));
-	for (i = 0; i < n; i++)
-		to[i] = target_of(e[2 * i]);
+	/* The last of three words of a field is a queue. */
+	for (i = 0; i < n; i++) {
+		p = strchr(e[2 * i]->str, ' ');
+		p = p != NULL ? strchr(p + 1, ' ') : NULL;
+		if (p != NULL && strlen(e[2 * i]->str) == e[2 * i]->len &&
+		    rmq_queue_error(p + 1) == NULL)
+			to[i] = p + 1;
+	}
 	for (i = 0; i < n && rv == 0; i++) {
 		if (to[i] == NULL)
 			continue;
