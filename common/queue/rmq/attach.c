@@ -194,7 +194,8 @@ fetch_file(struct mq_redis *r, const char *set, const struct file *f, int dir)
 
 	if (out == NULL) {
 		rv = fail_to_write(r, f->name);
-		(void)close(fd);
+		if (fd != -1)
+			(void)close(fd);
 		return rv;
 	}
 	SHA256Init(&sum);

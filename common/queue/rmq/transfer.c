@@ -291,7 +291,8 @@ drop_marks(void *arg, redisReply *some)
 
 	for (i = 0; i + 1 < some->elements; i += 2)
 		if (strtoll(e[i + 1]->str, &source, 10) < m->before_ms &&
-		    *source == ' ' && rmq_queue_error(source + 1) == NULL)
+		    *source == ' ' && rmq_queue_error(source + 1) == NULL &&
+		    strlen(e[i]->str) == e[i]->len)
 			mq_names_add(&old, source + 1, e[i]->str);
 	rv = rmq_cleaner_ask(m->w, &old, &there, 1, &n);
 	mq_command_plain(&c, "HDEL");
