@@ -318,7 +318,12 @@ take_existence(void *arg, size_t i, redisReply *reply)
 		snprintf(out->error, sizeof(out->error), "%s: %s",
 		    l->names[queue], l->r->error);
 	}
-	return 0;
+	if (!mq_reply_busy(reply))
+		return 0;
+	/* Those behind it would be waited for as long again. */
+	for (; i < l->queues; i++)
+		out->there[i] = true;
+	return -1;
 }
 
 int
@@ -343,6 +348,8 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 	rv = mq_call_done(r, &ping);
 	if (rv == 0)
 		rv = mq_ask_each(r, 2 * n, ask_queue, take_existence, &l);
+	if (rv == -1 && out->status != 0 && !mq_redis_lost(r))
+		rv = 0;
 	free(names);
 	return rv;
 }
