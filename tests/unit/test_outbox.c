@@ -119,6 +119,13 @@ static const struct row once_more_rows[] = {
 	{"run a1 a2 a3", "ack a1", "down", "ack a2", "front a3", "flush",
 	    "send-again", "up", "send-again -> ack:a1 ack:a2 front:a3",
 	    "waits -> no"}},
+    /* Else the next turn, which may come before the end of the session, would send another
+     * one of equal messages. */
+    {"a lost answer wakes nobody",
+	{"run a1 a2 a3 a4 b1", "reject b1 -> reject:b1", "ack a1 a2 a3 a4",
+	    "flush -> oldest:a( a1 a2 a3 a4 )", "lose", "woken -> no",
+	    "send-again -> ack:a1 ack:a2 ack:a3 ack:a4 reject:b1",
+	    "settled -> done:a1", "woken -> yes"}},
     {"a wrong key gives back",
 	{"run a1 a2", "again a1 -> again:a1",
 	    "refuse wrong-type -> front:a1 wrong-key",
@@ -213,6 +220,7 @@ struct house {
 	char oldest[64];	  /* that the last batch of acks named */
 	struct outbox outbox;
 	bool full;
+	bool woken; /* the engine was */
 	struct {
 		mq_number_fn *fn;
 		void *arg;
@@ -369,6 +377,8 @@ on_outbox_fact(void *arg, const struct fact *f)
 		record("too-long:%s", name_of(f->message));
 	else if (f->kind == FACT_WRONG_KEY)
 		record("wrong-key");
+	else if (f->kind == FACT_WAKE)
+		h->woken = true;
 	else if (f->kind == FACT_REFUSED)
 		record("refused:%s", f->text);
 }
@@ -463,6 +473,7 @@ ask(struct house *h, const char *word, const char *about)
 
 	WORD("waits", answers(o->in_line[LINE_ACKS] > 0));
 	WORD("holds", answers(o->holding));
+	WORD("woken", answers(h->woken));
 	WORD("refused", answers(outbox_refused(o)));
 	WORD("gives-back",
 	    answers(!TAILQ_EMPTY(&o->queues[queue_of(about)].back)));

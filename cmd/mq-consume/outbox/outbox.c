@@ -192,24 +192,27 @@ take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
 		take_settled(o, m, (enum mq_settled)how);
 }
 
-/* If somebody has taken some of several, each finds out for itself. */
+/* If somebody has taken some of several, each finds out for itself.  Without an answer, the
+ * end of the session follows, and until then no turn may send what waits for it. */
 static void
 on_settled(void *arg, const struct mq_answer *answer, long long how)
 {
 	struct batch *b = arg;
 	struct outbox *o = b->outbox;
-	bool good = mq_answer_good(answer);
+	bool good = mq_answer_good(answer), ended = answer != NULL;
 	bool one_by_one = good && how != MQ_SETTLED && b->n > 1;
 	int i;
 
 	if (b->oldest && (!good || one_by_one))
 		inbox_disorder(o->inbox, b->m[0]->queue);
 	for (i = 0; i < b->n; i++) {
+		ended |= b->m[i]->lost;
 		b->m[i]->alone |= one_by_one && !b->oldest;
 		take_answer(o, b->m[i], answer, how, one_by_one);
 	}
 	free(b);
-	tell(o, FACT_WAKE);
+	if (ended)
+		tell(o, FACT_WAKE);
 }
 
 /* The message is settled in any case. */
