@@ -323,14 +323,16 @@ send_settlement(struct outbox *o, struct message *m)
 /* The most that are settled together. */
 #define EQUAL_MAX 250
 
-/* Whether a settlement of a message that has equal ones is under way in a queue. */
+/* Whether a settlement of a message that has equal ones is under way in a queue; so is one
+ * whose answer was lost, until the server has said what it holds. */
 static bool
 equal_under_way(const struct outbox *o, int queue)
 {
 	const struct message *m;
 
 	TAILQ_FOREACH(m, &o->inbox->queues[queue].all, own)
-		if (m->equal && m->in_flight)
+		if (m->equal &&
+		    (m->in_flight || (m->sent && m->in_line == LINE_NONE)))
 			return true;
 	return false;
 }
