@@ -129,11 +129,13 @@ put_visible(struct run_output *r, const char *p, size_t n, bool last)
 
 	mq_buf_add(&raw, r->cut, r->cut_len);
 	mq_buf_add(&raw, p, n);
-	/* A last character that is not whole waits for its rest. */
-	while (cut < sizeof(r->cut) && cut < raw.len &&
-	    mq_utf8_inside(raw.data[raw.len - cut]))
+	/* A last character that is not whole waits for its rest: at most 3 bytes, the
+	 * first of which begins it. */
+	while (
+	    cut < 3 && cut < raw.len && mq_utf8_inside(raw.data[raw.len - cut]))
 		cut++;
-	if (last || mq_utf8_len(raw.data + raw.len - cut, cut) > 0)
+	if (last || mq_utf8_inside(raw.data[raw.len - cut]) ||
+	    mq_utf8_len(raw.data + raw.len - cut, cut) > 0)
 		cut = 0;
 	r->cut_len = cut;
 	raw.len -= cut;
