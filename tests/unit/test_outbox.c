@@ -153,6 +153,10 @@ static const struct row once_more_rows[] = {
 };
 
 static const struct row back_rows[] = {
+    {"a connection that takes nothing is not tried for ever",
+	{"run a1 a2 a3 a4", "deaf", "back a4 a3 a2 a1 -> back:a( a4 a3 a2 a1 )",
+	    "hears", "send-back -> back:a( a4 a3 a2 a1 )",
+	    "went 4 -> done:a4 done:a3 done:a2 done:a1"}},
     {"the newest go back together",
 	{"run a1 a2 a3 a4 b1 b2 b3 b4",
 	    "back a4 a3 a2 a1 b4 b3 b2 b1 -> back:a( a4 a3 a2 a1 )",
@@ -221,6 +225,7 @@ struct house {
 	struct outbox outbox;
 	bool full;
 	bool woken; /* the engine was */
+	bool deaf;  /* the connection takes no more, although it is up */
 	struct {
 		mq_number_fn *fn;
 		void *arg;
@@ -291,6 +296,10 @@ mq_consumer_give_back(struct mq_consumer *k, int queue,
 		record("%s",
 		    payload_of(newest->elements[i].p, newest->elements[i].n));
 	record(")");
+	if (house->deaf) {
+		fn(arg, NULL, 0);
+		return;
+	}
 	assert_null(house->back_fn);
 	house->back_fn = fn;
 	house->back_arg = arg;
@@ -525,6 +534,8 @@ hear(struct house *h, const char *word, const char *about)
 	WORD("lose", lose_connection(h));
 	WORD("down", up = false);
 	WORD("up", up = true);
+	WORD("deaf", h->deaf = true);
+	WORD("hears", h->deaf = false);
 	WORD("full", h->full = true);
 	WORD("room", h->full = false);
 	return false;

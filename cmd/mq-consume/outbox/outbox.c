@@ -644,14 +644,20 @@ send_newest(struct outbox *o, int queue)
 void
 outbox_send_back(struct outbox *o)
 {
-	int queue;
+	int queue, before;
 
 	for (queue = 0;
 	     queue < o->opt->queue_count && o->in_line[LINE_BACK] > 0; queue++)
 		while (!TAILQ_EMPTY(&o->queues[queue].back) &&
 		    o->back_sent == 0 && !equal_under_way(o, queue) &&
-		    session_is_up(o->session))
+		    session_is_up(o->session)) {
+			before = o->in_line[LINE_BACK];
 			send_newest(o, queue);
+			/* The connection takes nothing any more; its end follows. */
+			if (o->back_sent == 0 &&
+			    o->in_line[LINE_BACK] == before)
+				return;
+		}
 }
 
 /* --- once more --------------------------------------------------------------- */
