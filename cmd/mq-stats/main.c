@@ -1,5 +1,16 @@
 /*
  * mq-stats: what is in the queues.
+ *
+ * collect.c asks the server and fills a model, which the outputs read; these do not know
+ * each other, and ask only for messages, to walk through them:
+ *
+ *	watch	json	prometheus	check	list	reasons	one	html	server
+ *
+ * With --http, endpoint.c makes options of a request first.
+ *
+ * fields has the facts of queues, connections and runs, as all outputs show them.
+ * text, table and message say how a text is shown, lines become columns, and a message is
+ * taken apart.
  */
 #include "stats.h"
 

@@ -11,8 +11,8 @@
 
 #include "base/xalloc.h"
 
-/* One signal may tell of several.  With 1,000 children the kernel needs 13 us to see that
- * none has ended, less than one takes to start. */
+/* One signal may tell of several.  Even with 1,000 children the kernel sees in less time that
+ * none has ended than one takes to start. */
 static void
 on_signal(struct ev_loop *loop, ev_signal *w, int events)
 {

@@ -166,7 +166,7 @@ is_ours(const char *variable)
 	return false;
 }
 
-/* Without printf(3): each run has many of these. */
+/* Without printf(3), here and below: each run has many of these. */
 static void
 put_bytes(struct mq_buf *text, const char *name, const char *value, size_t len)
 {
@@ -186,11 +186,29 @@ put_string(struct mq_buf *text, const char *name, const char *value)
 	put_bytes(text, name, value, strlen(value));
 }
 
+/* value: not negative. */
 static void
 put_long(struct mq_buf *text, const char *name, long value)
 {
-	mq_buf_printf(text, "%s=%ld", name, value);
-	mq_buf_add(text, "", 1);
+	char digits[24], *p = digits + sizeof(digits);
+
+	do
+		*--p = (char)('0' + value % 10);
+	while ((value /= 10) > 0);
+	put_bytes(text, name, p, (size_t)(digits + sizeof(digits) - p));
+}
+
+/* The URL of a message, or, without id, of its queue; start: the variable and "=http://". */
+static void
+put_url(struct mq_buf *text, const char *start, const char *host,
+    const struct message *m, const char *id)
+{
+	mq_buf_addstr(text, start);
+	mq_buf_addstr(text, host);
+	mq_buf_addstr(text, "/q/");
+	mq_buf_addstr(text, m->queue_name);
+	mq_buf_addstr(text, "/");
+	mq_buf_add(text, id, strlen(id) + 1);
 }
 
 /* Every value, joined as HTTP does; nothing when one has a NUL. */
@@ -245,8 +263,6 @@ put_message(struct mq_buf *text, const char *host, const struct message *m,
 	const char *dest = mq_envelope_get(&m->envelope, MQ_HEADER_DEST);
 	const char *there = dest != NULL ? strstr(dest, "/q/") : NULL;
 	const char *name = there != NULL ? there + 3 : m->queue_name, *value;
-	char *queue = mq_xasprintf("http://%s/q/%s/", host, m->queue_name);
-	char *url = mq_xasprintf("%s%s", queue, m->id);
 	json_t *values;
 	size_t i;
 
@@ -255,9 +271,15 @@ put_message(struct mq_buf *text, const char *host, const struct message *m,
 	put_string(text, "RQ_MSG_ID", m->id);
 	if (files != NULL)
 		put_string(text, "MQ_ATTACH_DIR", files);
-	put_string(text, "RQ_FULL_MSG_ID", url);
-	put_string(text, "RQ_ORIG_MSG_ID", origin != NULL ? origin : url);
-	put_string(text, "RQ_DEST", dest != NULL ? dest : queue);
+	put_url(text, "RQ_FULL_MSG_ID=http://", host, m, m->id);
+	if (origin != NULL)
+		put_string(text, "RQ_ORIG_MSG_ID", origin);
+	else
+		put_url(text, "RQ_ORIG_MSG_ID=http://", host, m, m->id);
+	if (dest != NULL)
+		put_string(text, "RQ_DEST", dest);
+	else
+		put_url(text, "RQ_DEST=http://", host, m, "");
 	put_bytes(text, "RQ_DEST_QUEUE", name,
 	    there != NULL ? strcspn(name, "/") : strlen(name));
 	put_long(text, "RQ_COUNT", m->attempts);
@@ -270,8 +292,6 @@ put_message(struct mq_buf *text, const char *host, const struct message *m,
 		put_header(text, name, values);
 	if (message_is_stamped(m))
 		put_string(text, "MQ_HEADER_MQ_ID", m->id);
-	free(queue);
-	free(url);
 }
 
 /* The environment of one run, valid until the next call.  real: the script without links;
@@ -289,8 +309,9 @@ make_environment(struct process *p, const struct run_info *run,
 	put_string(text, "MQ_READ", "4");
 	put_string(text, "RQ_VER", RQ_VERSION);
 	put_string(text, "RQ_SCRIPT", p->command.script);
-	mq_buf_printf(text, "RQ_HOST=http://%s/", p->host);
-	mq_buf_add(text, "", 1);
+	mq_buf_addstr(text, "RQ_HOST=http://");
+	mq_buf_addstr(text, p->host);
+	mq_buf_add(text, "/", sizeof("/"));
 	put_string(text, "RQ_PORT", "80");
 	put_string(text, "RQ_WRITE", "3");
 	put_string(text, "RQ_PIPE", "3");
