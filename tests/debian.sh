@@ -1,23 +1,24 @@
 #!/bin/sh
 # Runs tests on another Debian:
-#   debian.sh VERSION [-d DIR] [TEST...]      12 or 13; all tests if none is given
+#   debian.sh VERSION [-d DIR] [TEST...]      12 to 14; all tests if none is given
 # Makes a bare Debian with debootstrap in DIR, which is used again the next time, or in
 # a directory for this run only.  Builds a copy of the checkout there, as CI does, which
-# installs what is missing.  Needs root, debootstrap, and a mirror: MIRROR=URL.
-# REDIS_SERVER=NAME, valkey-server for example, is a package that is installed, too.
+# installs what is missing.  Needs root, debootstrap, and a mirror: MIRROR=URL, else that
+# of apt here, whose settings and certificates the copy has, too.
+# REDIS_SERVER=NAME, valkey-server for example, is a package that is installed, too;
+# JOBS and LIMIT are as tests/run.sh has them.
 # shellcheck disable=SC2016 # the shells in the tree expand
 set -eu
 
-: "${MIRROR:=http://deb.debian.org/debian}"
-
 usage() {
-	echo "usage: debian.sh 12|13 [-d DIR] [TEST...]" >&2
+	echo "usage: debian.sh 12|13|14 [-d DIR] [TEST...]" >&2
 	exit 64
 }
 
 case ${1-} in
 12) suite=bookworm ;;
 13) suite=trixie ;;
+14) suite=forky ;;
 *) usage ;;
 esac
 shift
@@ -38,9 +39,20 @@ if [ -z "$dir" ]; then
 fi
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
-[ -e "$dir/etc/debian_version" ] ||
-	debootstrap --variant=minbase "$suite" "$dir" "$MIRROR" >&2
+: "${MIRROR:=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' |
+	awk -v name="$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)" '$1 == name { print $2; exit }')}"
+if ! [ -e "$dir/.made" ]; then
+	# A suite younger than debootstrap is made as sid is.
+	debootstrap --variant=minbase "$suite" "$dir" \
+		"${MIRROR:?apt has none here; give one: MIRROR=URL}" sid >&2
+	touch "$dir/.made"
+fi
 cp /etc/resolv.conf "$dir/etc/resolv.conf"
+apt-config dump Acquire >"$dir/etc/apt/apt.conf.d/as-here"
+# A mirror may be behind in testing, whose release file is good for a week.
+echo 'Acquire::Check-Valid-Until "false";' >>"$dir/etc/apt/apt.conf.d/as-here"
+certificates=/etc/ssl/certs/ca-certificates.crt
+[ ! -e "$certificates" ] || cp "$certificates" "$dir/root/certificates.crt"
 
 # What was built there before stays.
 mkdir -p "$dir/src"
@@ -56,6 +68,7 @@ unshare --mount --pid --fork --kill-child sh -c '
 	mount --bind "$0" "$0" && mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" &&
 		cd "$0" && pivot_root . mnt && umount -l mnt && exec setsid "$@"' "$dir" \
 	/usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+	NODE_EXTRA_CA_CERTS=/root/certificates.crt ${JOBS+"JOBS=$JOBS"} ${LIMIT+"LIMIT=$LIMIT"} \
 	${REDIS_SERVER+"REDIS_SERVER=$REDIS_SERVER"} sh -c '
 	cd /src || exit
 	for package in make ${REDIS_SERVER-}; do

@@ -157,7 +157,7 @@ make_elements(const char *names)
 	char name[64];
 
 	while (next_word(&names, name)) {
-		assert_in_range(e.n, 0, COUNT(e.list) - 1);
+		assert_between(e.n, 0, COUNT(e.list) - 1);
 		e.list[e.n++] =
 		    (struct mq_element){mq_xstrdup(name), strlen(name)};
 	}

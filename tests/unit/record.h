@@ -58,7 +58,7 @@ next_word(const char **list, char word[64])
 
 	*list += strspn(*list, " ");
 	n = strcspn(*list, " ");
-	assert_in_range(n, 0, 63);
+	assert_between(n, 0, 63);
 	snprintf(word, n + 1, "%s", *list);
 	*list += n;
 	return n > 0;

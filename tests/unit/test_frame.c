@@ -110,7 +110,7 @@ expect_record(const struct mq_frame_reader *r, const struct stream *s,
 {
 	const struct bytes *want;
 
-	assert_in_range(r->records, 1, s->count);
+	assert_between(r->records, 1, s->count);
 	want = &s->out[r->records - 1];
 	assert_int_equal(n, want->n);
 	assert_memory_equal(p, want->p, n);

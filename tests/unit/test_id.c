@@ -83,7 +83,7 @@ TEST(random_is_uniform)
 	for (i = 0; i < N; i++)
 		seen[(unsigned char)s[i]]++;
 	for (i = 0; i < 62; i++)
-		assert_in_range(seen[(unsigned char)alphabet[i]], 9300, 10700);
+		assert_between(seen[(unsigned char)alphabet[i]], 9300, 10700);
 	mq_id_random(&g, s, 0);
 	assert_string_equal(s, "");
 	free(s);

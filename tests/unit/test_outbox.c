@@ -245,7 +245,7 @@ static const char *const outcomes[] = {
 static void
 await_answer(mq_number_fn *fn, void *arg)
 {
-	assert_in_range(house->sent_count, 0, COUNT(house->sent) - 1);
+	assert_between(house->sent_count, 0, COUNT(house->sent) - 1);
 	house->sent[house->sent_count].fn = fn;
 	house->sent[house->sent_count++].arg = arg;
 }
@@ -629,7 +629,7 @@ TEST_OF(runs_are_counted_by_their_time, struct house *h)
 	assert_int_equal(n->bucket[1], 1);
 	assert_int_equal(n->bucket[MQ_BUCKETS - 1], 1);
 	assert_int_equal(n->runs, 3);
-	assert_in_range(n->run_ms, 1000000001, 1000002000);
+	assert_between(n->run_ms, 1000000001, 1000002000);
 }
 
 /* As facts.c. */

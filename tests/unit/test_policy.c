@@ -207,7 +207,7 @@ ask(struct house *h, const char *word, const char *about)
 }
 
 static void
-stop(struct house *h, const char *about)
+stop_at(struct house *h, const char *about)
 {
 	enum stop_level level = STOP_FETCHING;
 	const char *status = strchr(about, ' ');
@@ -225,7 +225,7 @@ take(void *arg, const char *word, const char *about)
 	struct house *h = arg;
 	struct policy *p = &h->policy;
 
-	WORD("stop", stop(h, about));
+	WORD("stop", stop_at(h, about));
 	WORD("USR1", get_signal(h, SIGUSR1));
 	WORD("INT", get_signal(h, SIGINT));
 	WORD("TERM", get_signal(h, SIGTERM));
@@ -271,7 +271,7 @@ TEST_OF(ten_different_messages_in_a_row_say_that_the_command_is_broken,
 	assert_true(policy_ran(p, "last", true));
 	assert_false(policy_ran(p, "more", true));
 	assert_true(policy_is_broken(p));
-	assert_in_range(policy_rest_s(p, 100), 15, 30);
+	assert_between(policy_rest_s(p, 100), 15, 30);
 	assert_false(policy_ran(p, "more", false));
 	assert_false(policy_is_broken(p));
 	assert_false(policy_ran(p, "m0", true));

@@ -28,6 +28,15 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+static inline bool
+is_between(intmax_t n, intmax_t low, intmax_t high)
+{
+	return n >= low && n <= high;
+}
+
+/* Versions of cmocka differ in how they name theirs. */
+#define assert_between(n, low, high) assert_true(is_between(n, low, high))
+
 /* Text and length of a literal, which may hold NUL. */
 #define B(s) (s), sizeof(s) - 1
 
