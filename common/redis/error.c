@@ -92,6 +92,9 @@ mq_error_busy(const char *error)
 const char *
 mq_error_hint(const char *error)
 {
+	/* --print-acl cannot know whether a server has rules for databases. */
+	if (strncmp(error, "NOPERM No permissions to access database", 40) == 0)
+		return "; its user needs the rule db=N";
 	return mq_error_status(error) == MQ_EXIT_NOPERM &&
 		(strncmp(error, "NOPERM", 6) == 0 ||
 		    status_in_script(error) == MQ_EXIT_NOPERM) ?

@@ -110,7 +110,7 @@ with_rights() {
 			$(sh "$root/common/queue/embed.sh" -t "$root/common/queue/rmq/lua/walk.lua" |
 			sed 's/redis.acl_check_cmd/nil/')" 14 'rmq::queue::[q]::rejected' \
 			"${keys[@]}" "${keys[@]}" rmq::queues
-		assert_output --partial "run this command"
+		assert_output --regexp "ACL failure in script|run this command"
 		assert_equal "$(held q)" "0 0 0 1"
 	done
 }
@@ -143,6 +143,18 @@ with_rights() {
 	for key in $(redis keys 'mq::attach::*'); do
 		refute [ "$(redis ttl "$key")" = -1 ]
 	done
+}
+
+@test "acl: a user whose databases are limited, as on Valkey 9.1" {
+	[[ $(redis acl getuser default) == *databases* ]] || skip "this server has no such rules"
+	own_mq mq-publish q x
+	may mq-consume q
+	redis acl setuser app resetdbs db=1 >/dev/null
+	run_mq 77 mq-consume --drain q
+	assert_regex "$stderr" ": NOPERM No permissions to access database; its user needs the rule db=N$"
+	redis acl setuser app resetdbs db=0 >/dev/null
+	run_mq 0 mq-consume --drain q
+	assert_output x
 }
 
 @test "acl: mq-set changes all that was asked for, or nothing" {

@@ -393,6 +393,9 @@ def be_durable(yes):
 def permit(rules):
     # Servers before 7.2 would refuse a rule with that.
     more = ["+waitaof"] if "+wait" in rules and at_all("COMMAND", "INFO", "WAITAOF")[0][0] else []
+    # Valkey 9.1 has rights for databases, too.
+    if b"databases" in call("ACL", "GETUSER", "default"):
+        more += ["resetdbs", "db=0"]
     at_all("ACL", "SETUSER", "app", "reset", "on", ">pw", *rules, *more)
     at_all("ACL", "LOG", "RESET")
 
