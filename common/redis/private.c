@@ -140,7 +140,7 @@ name_socket(struct place *p)
 static char *
 last_words(struct place *p, char *text, size_t size)
 {
-	int fd = open(p->log, O_RDONLY | O_CLOEXEC), stamp = 0;
+	int fd = open(p->log, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), stamp = 0;
 	struct stat st;
 	ssize_t n = 0;
 	off_t from;
@@ -303,7 +303,7 @@ set_files(int lock, const char *log)
 	if (fcntl(LOCK_FD, F_SETFD, 0) == -1)
 		return -1;
 	null = open("/dev/null", O_RDWR);
-	errors = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	errors = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
 	if (null == -1 || errors == -1 || dup2(null, 0) == -1 ||
 	    dup2(null, 1) == -1 || dup2(errors, 2) == -1)
 		return -1;
@@ -472,7 +472,8 @@ start_private(struct place *p, int lock)
 	    "yes", "--logfile", p->log, "--pidfile", p->pid,
 	    "--always-show-logo", "no", NULL};
 	/* Creates the log, which fails early if nothing can be written. */
-	int fd = open(p->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	int fd = open(p->log,
+	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	struct stat st;
 	int e, how = 0;
 	pid_t pid = -1, r;

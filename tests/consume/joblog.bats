@@ -165,9 +165,16 @@ esac
 	[ "$stderr" = "mq-consume: --joblog: $T: Is a directory" ]
 	run_mq 74 mq-consume --joblog "$T/none/log" q -- true
 	[ "$stderr" = "mq-consume: --joblog: $T/none/log: No such file or directory" ]
+	ln -s "$T/elsewhere" "$T/link"
+	run_mq 74 mq-consume --joblog "$T/link" q -- true
+	[ "$stderr" = "mq-consume: --joblog: $T/link: Too many levels of symbolic links" ]
+	[ ! -e "$T/elsewhere" ]
 	mkfifo "$T/fifo"
 	run_mq 74 mq-consume --joblog "$T/fifo" q -- true
 	held_is q "1 0 0 0"
+	# The links of the system to our own descriptors are followed.
+	run_mq 0 mq-consume --drain --joblog /dev/stderr q -- true
+	assert_regex "$stderr" $'\tdone\t-$'
 }
 
 @test "joblog: after a line that was cut, the next one is whole" {

@@ -115,16 +115,21 @@ echo "err said $(cat "$T/evil")" >&3
 	held_is q "1 0 0 0"
 }
 
-@test "security: a link in the place of the private server's lock is refused" {
+@test "security: a link in the place of a file of the private server is refused" {
+	local file
+
 	mkdir -p "$T/state/mq"
 	chmod 700 "$T/state/mq"
 	echo mine >"$T/mine"
-	ln -s "$T/mine" "$T/state/mq/lock"
 	unset MQ_URL
-	XDG_STATE_HOME=$T/state XDG_CONFIG_HOME=$T/none run_mq 74 mq-publish q x
-	assert_regex "$stderr" "^mq-publish: $T/state/mq/lock: "
-	assert_equal "$(cat "$T/mine")" mine
-	[ ! -e "$T/state/mq/redis.sock" ]
+	for file in lock redis.log; do
+		ln -s "$T/mine" "$T/state/mq/$file"
+		XDG_STATE_HOME=$T/state XDG_CONFIG_HOME=$T/none run_mq 74 mq-publish q x
+		assert_equal "$stderr" "mq-publish: $T/state/mq/$file: Too many levels of symbolic links"
+		assert_equal "$(cat "$T/mine")" mine
+		[ ! -e "$T/state/mq/redis.sock" ]
+		rm "$T/state/mq/$file"
+	done
 }
 
 # --- secrets ----------------------------------------------------------------------
