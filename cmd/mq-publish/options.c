@@ -613,6 +613,21 @@ option_of(const struct http_header *h)
 	return NULL;
 }
 
+/* Why a request with this header, whose option that is, is refused; NULL: it is not. */
+static const char *
+header_fault(const struct http_request *r, const struct http_header *h,
+    const char *option)
+{
+	/* Only a message's own headers have several values. */
+	if (strncasecmp(h->name, OURS, strlen(OURS)) != 0 ||
+	    strncasecmp(h->name, USER, strlen(USER)) == 0)
+		return NULL;
+	/* A mistyped name is no other program's header. */
+	if (option == NULL)
+		return "not a header of these tools";
+	return http_request_get(r, h->name) != h->value ? "given twice" : NULL;
+}
+
 void
 options_serve(struct options *o)
 {
@@ -620,7 +635,7 @@ options_serve(struct options *o)
 	    .status = 201, .type = "text/plain; charset=utf-8"};
 	struct http h;
 	const struct http_request *r = &h.request;
-	const char *name;
+	const char *why;
 	char **argv;
 	int argc = 1;
 	size_t i;
@@ -634,14 +649,12 @@ options_serve(struct options *o)
 	argv = mq_xcalloc(r->header_count + 2, sizeof(*argv));
 	argv[0] = mq_xstrdup("mq-publish");
 	for (i = 0; i < r->header_count; i++) {
-		name = r->headers[i].name;
-		/* A mistyped name is no other program's header. */
-		if ((argv[argc] = option_of(&r->headers[i])) != NULL)
-			argc++;
-		else if (strncasecmp(name, OURS, strlen(OURS)) == 0)
+		argv[argc] = option_of(&r->headers[i]);
+		why = header_fault(r, &r->headers[i], argv[argc]);
+		if (why != NULL)
 			http_refuse(&h, 400, NULL,
-			    mq_xasprintf(
-				"%s: not a header of these tools", name));
+			    mq_xasprintf("%s: %s", r->headers[i].name, why));
+		argc += argv[argc] != NULL;
 	}
 	http_receive_body(&h);
 	http_work(&h, &created);

@@ -57,9 +57,9 @@ facts() {
 @test "post: the command line holds, and a header wins" {
 	serve mq-publish --http --host queues.example -p 3 -H 'A: 1' q
 	wants 201 / -d x -H 'Host: queues.example'
-	wants 201 / -d y -H 'Mq-Priority: 5' -H 'Mq-Header-B: 2'
-	[ "$(facts '[.[] | .payload, .priority, .headers.A[0], .headers.B[0]]')" = \
-		'["y",5,"1","2","x",3,"1",null]' ]
+	wants 201 / -d y -H 'Mq-Priority: 5' -H 'Mq-Header-B: 2' -H 'Mq-Header-B: 3'
+	[ "$(facts '[.[] | .payload, .priority, .headers.A[0], .headers.B]')" = \
+		'["y",5,"1",["2","3"],"x",3,"1",null]' ]
 }
 
 @test "post: mistakes publish nothing" {
@@ -68,6 +68,8 @@ facts() {
 	grep -q 'soon: not a duration' "$T/body"
 	wants 400 / -d x -H 'Mq-Dely: 1s'
 	grep -q 'Mq-Dely: not a header of these tools' "$T/body"
+	wants 400 / -d x -H 'Mq-Delay: 1s' -H 'mq-delay: 1s'
+	grep -qx 'mq-delay: given twice' "$T/body"
 	wants 400 / -d x -H 'Mq-Header-: 1s'
 	wants 400 / -d x -H 'Mq-Header-Mq-Id: 1'
 	wants 400 / -d x -H 'Mq-Unique: queued'
