@@ -219,3 +219,38 @@ killed_with_notice() {
 	run_mq 77 mq-publish 'axb?c\d e' 1
 	grep -q 'NOPERM.*; --print-acl prints the rights needed$' <<<"$stderr"
 }
+
+# as_app COMMAND: NOPERM, if it is refused.
+as_app() {
+	# shellcheck disable=SC2086 # words
+	redis --user app --pass pw --no-auth-warning $1 2>&1 | grep -o NOPERM || true
+}
+
+@test "acl: what a user who may consume can do beside its work is on the page, and no more" {
+	is rmq || return 0
+	no_cluster "one server has all keys"
+	may mq-consume q
+	while IFS='|' read -r command refused; do
+		assert_equal "$command $(as_app "$command")" "$command $refused"
+	done <<-'END'
+	SCAN 0|
+	GET rmq::connection::x::running|
+	HGETALL rmq::connection::x::info|
+	DEL rmq::queues|
+	DEL rmq::connections|
+	DEL rmq::connection::x::heartbeat|
+	SET rmq::connection::x::heartbeat 1|
+	SET rmq::paused 0|
+	GET mq::attach::{x}::0|
+	SET mq::attach::{x}::0 x|
+	DEL mq::attach::{x}::0|
+	CLIENT KILL ID 1000000|
+	LRANGE rmq::queue::[other]::ready 0 -1|NOPERM
+	LRANGE rmq::connection::x::queue::[other]::unacked 0 -1|NOPERM
+	DEL rmq::queue::[other]::ready|NOPERM
+	GET something|NOPERM
+	DEL something|NOPERM
+	CONFIG GET requirepass|NOPERM
+	FLUSHALL|NOPERM
+	END
+}
