@@ -9,7 +9,7 @@
 #   slot_begin SLOT TO      begins to move a slot to node TO
 #   slot_keys SLOT TO       moves its keys there
 #   slot_end SLOT TO        and is done
-#   slot_move SLOT TO       all three
+#   slot_move SLOT TO       all three, or by the server's own command where it has one
 #   node_kill I             SIGKILL
 #   other_than I            the number of another master
 #   number_on I KEY...      the first number that, in place of %, puts all these keys on
@@ -229,9 +229,31 @@ slot_end() {
 }
 
 slot_move() {
-	slot_begin "$@"
-	slot_keys "$@"
-	slot_end "$@"
+	local from has
+	from=$(owner_of "$1")
+	has=$(node "$from" cluster help)
+	case $has in
+	*MIGRATESLOTS*)
+		node "$from" cluster migrateslots slotsrange "$1" "$1" \
+			node "$(node "$2" cluster myid)" >/dev/null
+		;;
+	*"MIGRATION "*)
+		node "$2" cluster migration import "$1" "$1" >/dev/null
+		;;
+	*)
+		slot_begin "$@"
+		slot_keys "$@"
+		slot_end "$@"
+		;;
+	esac
+	eventually 30 slot_is_at "$@"
+}
+
+slot_is_at() {
+	local i
+	for i in 0 1 2; do
+		[ "$(owner_of "$1" "$i")" = "$2" ] || return 1
+	done
 }
 
 refusals_come() {

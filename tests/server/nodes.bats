@@ -65,7 +65,7 @@ moved_under() {
 }
 
 in_order() {
-	local state
+	local state MQ_URL=$CLUSTER_URL
 	for state in ready delayed; do
 		"$BUILD/mq-stats" -q --list "$state" -l "$Q" || true
 	done >"$T/got"
@@ -95,10 +95,12 @@ moved_at_once() {
 	node "$from" client pause 60000 write >/dev/null
 	seq 40000 >&5 &
 	eventually 10 somebody_waits "$from"
-	# Valkey lets no slot go while writes wait.  In one piece: who waits comes behind both.
+	# Valkey lets no slot go while writes wait, or before a replica has heard of it.  In one
+	# piece: who waits comes behind all.
 	id=$(node "$to" cluster myid)
 	node "$to" cluster setslot "$slot" node "$id" >/dev/null
-	env printf 'CLIENT UNPAUSE\r\nCLUSTER SETSLOT %s NODE %s\r\n' "$slot" "$id" \
+	env printf '%s\r\n' 'CLIENT KILL TYPE replica' 'CLIENT UNPAUSE' \
+		"CLUSTER SETSLOT $slot NODE $id" \
 		>"/dev/tcp/127.0.0.1/$((CLUSTER_PORT + from))"
 	slot_end "$slot" "$to"
 	wait $!
