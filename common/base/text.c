@@ -173,11 +173,13 @@ mq_password_find(const char *s, size_t *start, size_t *len)
 	while ((p = strstr(p, "://")) != NULL) {
 		p += 3;
 		n = strcspn(p, "/");
+		colon = memchr(p, ':', n);
 		at = memrchr(p, '@', n);
-		if (at == NULL)
-			continue;
-		colon = memchr(p, ':', (size_t)(at - p));
-		if (colon == NULL)
+		/* Without a port before it, the slash is the password's. */
+		if (at == NULL && colon != NULL &&
+		    colon[1 + strspn(colon + 1, "0123456789")] != '/')
+			at = memrchr(p, '@', strcspn(p, "? \t\n"));
+		if (colon == NULL || at == NULL || at < colon)
 			continue;
 		*start = (size_t)(colon + 1 - s);
 		*len = (size_t)(at - colon - 1);

@@ -227,6 +227,7 @@ make_ssl(SSL_CTX *ctx, const struct mq_url *u, const char *name, SSL **ssl,
     char *why)
 {
 	int status = load_files(ctx, u, why);
+	char ip[MQ_ADDRESS_SIZE]; /* certificates know no zones */
 	bool named;
 
 	if (status != 0)
@@ -249,8 +250,9 @@ make_ssl(SSL_CTX *ctx, const struct mq_url *u, const char *name, SSL **ssl,
 		    ERR_reason_error_string(ERR_peek_error()));
 	/* Whom the certificate must be for. */
 	SSL_set_hostflags(*ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+	snprintf(ip, sizeof(ip), "%.*s", (int)strcspn(name, "%"), name);
 	named = mq_address_is(name) ?
-	    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(*ssl), name) == 1 :
+	    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(*ssl), ip) == 1 :
 	    SSL_set1_host(*ssl, name) == 1 &&
 		SSL_set_tlsext_host_name(*ssl, name) == 1;
 	if (!named)

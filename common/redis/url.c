@@ -79,25 +79,42 @@ parse_db(const char *s, size_t n, int *db)
 static const char host_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				 "abcdefghijklmnopqrstuvwxyz0123456789._-";
 
+/* Whether this is an IPv6 address, maybe with a zone: "fe80::1%eth0". */
+static bool
+is_ipv6(const char *name)
+{
+	size_t len = strcspn(name, "%");
+	const char *zone = name[len] == '%' ? name + len + 1 : "x";
+	char text[INET6_ADDRSTRLEN];
+	struct in6_addr addr;
+
+	snprintf(text, sizeof(text), "%.*s", (int)len, name);
+	return len < sizeof(text) && inet_pton(AF_INET6, text, &addr) == 1 &&
+	    *zone != '\0' && zone[strspn(zone, host_chars)] == '\0' &&
+	    strlen(name) < MQ_ADDRESS_SIZE;
+}
+
 /* One host, the n bytes at s, behind which no digit follows: "name", "name:port",
  * "[IPv6]:port". */
 static const char *
 parse_host(const char *s, size_t n, struct mq_url *u)
 {
-	const char *end = s + n, *rest;
-	int port = mq_url_scheme(u)->port;
-	char text[INET6_ADDRSTRLEN];
-	struct in6_addr addr;
+	const char *end = s + n, *rest, *why;
+	struct mq_url_host *host;
 	size_t len;
 
+	u->hosts =
+	    mq_xreallocarray(u->hosts, u->hosts_n + 1, sizeof(u->hosts[0]));
+	host = &u->hosts[u->hosts_n++];
+	*host = (struct mq_url_host){NULL, mq_url_scheme(u)->port};
 	if (n > 0 && *s == '[') {
 		rest = memchr(s++, ']', n);
 		if (rest == NULL)
 			return "host has [ but no ]";
-		len = (size_t)(rest++ - s);
-		snprintf(text, sizeof(text), "%.*s", (int)len, s);
-		if (len >= sizeof(text) ||
-		    inet_pton(AF_INET6, text, &addr) != 1)
+		why = mq_percent_decode(s, (size_t)(rest++ - s), &host->name);
+		if (why != NULL)
+			return why;
+		if (host->name == NULL || !is_ipv6(host->name))
 			return "no IPv6 address in []";
 	} else {
 		rest = memchr(s, ':', n);
@@ -113,21 +130,19 @@ parse_host(const char *s, size_t n, struct mq_url *u)
 			return "host name too long";
 		if (strspn(s, host_chars) < len)
 			return "host has an invalid character";
+		host->name = mq_xstrndup(s, len);
 	}
 	if (rest < end) {
 		if (*rest++ != ':')
 			return "unexpected text between ] and the port";
 		n = (size_t)(end - rest);
-		port = n > 0 && n <= 5 && strspn(rest, "0123456789") == n ?
+		host->port =
+		    n > 0 && n <= 5 && strspn(rest, "0123456789") == n ?
 		    atoi(rest) :
 		    0;
-		if (port < 1 || port > 65535)
+		if (host->port < 1 || host->port > 65535)
 			return "port is not a number from 1 to 65535";
 	}
-	u->hosts =
-	    mq_xreallocarray(u->hosts, u->hosts_n + 1, sizeof(u->hosts[0]));
-	u->hosts[u->hosts_n++] =
-	    (struct mq_url_host){mq_xstrndup(s, len), port};
 	return NULL;
 }
 
@@ -251,7 +266,7 @@ parse_network(const char *s, struct mq_url *u)
 	n = strcspn(s, "/?");
 	path = strcspn(s + n, "?");
 	if (u->kind == MQ_URL_UNIX && n > 0)
-		return "the path of a socket must begin with /";
+		why = "the path of a socket must begin with /";
 	for (host = s; several && why == NULL &&
 	     (comma = memchr(host, ',', (size_t)(s + n - host))) != NULL;
 	     host = comma + 1)
@@ -260,7 +275,11 @@ parse_network(const char *s, struct mq_url *u)
 		why = parse_host(host, (size_t)(s + n - host), u);
 	if (why == NULL)
 		why = parse_path(s + n, path, u);
-	return why != NULL ? why : parse_parameters(s + n + path, u);
+	if (why == NULL)
+		return parse_parameters(s + n + path, u);
+	return memchr(s, ':', n) != NULL && memchr(s + n, '@', path) != NULL ?
+	    "a / in a password is written %2F" :
+	    why;
 }
 
 bool
@@ -350,15 +369,17 @@ mq_url_show(const struct mq_url *u, char *out, size_t size)
 	size_t i;
 	bool ipv6, sentinel = u->kind == MQ_URL_SENTINEL;
 	struct mq_buf text = {0};
-	char db[16], *path;
+	char db[16], *name, *path;
 
 	snprintf(db, sizeof(db), "%d", u->db);
 	mq_buf_printf(&text, "%s", scheme->prefix);
 	for (i = 0; i < u->hosts_n; i++) {
 		host = &u->hosts[i];
 		ipv6 = strchr(host->name, ':') != NULL;
+		name = mq_percent_encode(host->name, "%");
 		mq_buf_printf(&text, "%s%s%s%s", i > 0 ? "," : "",
-		    ipv6 ? "[" : "", host->name, ipv6 ? "]" : "");
+		    ipv6 ? "[" : "", name, ipv6 ? "]" : "");
+		free(name);
 		if (host->port != scheme->port)
 			mq_buf_printf(&text, ":%d", host->port);
 	}

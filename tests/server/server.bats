@@ -99,6 +99,11 @@ silent_about() {
 		skip "no IPv6 here, or none that Redis can be told of"
 	run_mq 0 mq-publish -u "redis://[::1]:$port/2" jobs x
 	arrived 2
+	# With a zone: that of the loopback interface is 1 everywhere.
+	run_mq 0 mq-publish -u "redis://[::1%251]:$port/3" jobs x
+	arrived 3
+	run_mq 69 mq-publish -u "redis://[fe80::1%25nosuch]:$port" jobs x
+	said 'redis://\[fe80::1%25nosuch\]:[0-9]+: Name or service not known'
 }
 
 @test "server: not there: 69" {
