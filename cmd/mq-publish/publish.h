@@ -77,6 +77,7 @@ struct batch {
 	struct transport *transport;
 	struct mq_post post;
 	struct mq_buf ids; /* MQ_ID_LEN each, if anybody wants them */
+	int breaks;	   /* connections that broke while it was under way */
 };
 
 struct transport {
@@ -104,6 +105,8 @@ struct transport {
 	unsigned long count[MQ_PUBLISHED_TOO_LONG + 1]; /* by their verdict */
 	/* Some were refused; what is accepted now is behind them. */
 	bool gap;
+	bool
+	    told; /* why some are too long, with the numbers of their records */
 	unsigned long behind;
 	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, with --wait */
 	/* With --durable only: */

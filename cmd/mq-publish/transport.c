@@ -171,9 +171,10 @@ outcome_finish(struct transport *t)
 		why = "it is longer than the queue's maxsize";
 	else if (t->count[MQ_PUBLISHED_STALE] > 0)
 		why = "its last tick is over";
-	if (refused == 1 && t->count[MQ_PUBLISHED] == 0 && !shared->quiet)
+	if (refused == 1 && t->count[MQ_PUBLISHED] == 0 && !t->told &&
+	    !shared->quiet)
 		mq_say("%s: not published: %s", t->opt->queue, why);
-	else if (shared->verbose || (refused > 0 && !shared->quiet))
+	else if (t->told || shared->verbose || (refused > 0 && !shared->quiet))
 		report(t);
 	if (too_long)
 		return t->opt->http ? HTTP_EXIT(413) : MQ_EXIT_DATA;
@@ -305,9 +306,10 @@ transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 	for (;;) {
 		left = until_ms == -1 ? PAUSE_MAX_MS :
 					until_ms - mq_clock_steady_ms();
-		if (left <= 0)
+		/* The last try that had its time says why. */
+		if (left <= 0 || left < *pause_ms)
 			return false;
-		(void)transport_wait(t, -1, MIN(*pause_ms, left));
+		(void)transport_wait(t, -1, *pause_ms);
 		*pause_ms = *pause_ms == 0 ? PAUSE_MIN_MS :
 					     MIN(2 * *pause_ms, PAUSE_MAX_MS);
 		if (mq_redis_open_until(r, r->server, until) == 0) {
@@ -349,8 +351,21 @@ note_answered(struct transport *t, struct batch *b)
 {
 	t->bytes -= mq_post_bytes(&b->post);
 	t->lost_ms = t->pause_ms = 0;
+	b->breaks = 0;
 	mq_post_clear(&b->post, false);
 	mq_buf_clear(&b->ids);
+}
+
+/* Number i is answered, and those behind it move up. */
+static void
+take_batch_out(struct transport *t, unsigned i)
+{
+	struct batch answered = t->batches[i];
+
+	note_answered(t, &answered);
+	memmove(&t->batches[i], &t->batches[i + 1],
+	    (--t->used - i) * sizeof(answered));
+	t->batches[t->used] = answered;
 }
 
 /* Finds out what has become of a batch: mq_post_settle(), mq_post_answer(). */
@@ -423,6 +438,35 @@ all_whole(struct transport *t)
 	return true;
 }
 
+/* No server has a smaller limit for what it takes at once. */
+#define LIMIT_MIN ((size_t)1024 * 1024)
+
+/* A server ends the connection when a command is longer than it takes: with words, or
+ * (client-query-buffer-limit) without.  The longest of those that it has not done is meant,
+ * which is not sent again, without words not a third time.  It holds one message. */
+static void
+drop_too_long(struct transport *t, const char *why, bool said)
+{
+	const struct mq_layout *layout = t->opt->shared.layout;
+	unsigned i, at = 0;
+	struct batch *b;
+
+	for (i = 1; i < t->used; i++)
+		if (mq_post_bytes(&t->batches[i].post) >
+		    mq_post_bytes(&t->batches[at].post))
+			at = i;
+	b = &t->batches[at];
+	if (t->used == 0 || mq_post_bytes(&b->post) < LIMIT_MIN ||
+	    (!said && ++b->breaks < 2))
+		return;
+	mq_say("record %lld: %s%s%s", b->post.how.mark.before + 1, why,
+	    said ? "" : ", twice at this message, which may be too long for it",
+	    layout->attachments != NULL ? "; --attach sends it as a file" : "");
+	t->told = true;
+	t->count[MQ_PUBLISHED_TOO_LONG] += (unsigned long)b->post.count;
+	take_batch_out(t, at);
+}
+
 /* On a new connection: finds out what was done meanwhile. */
 static enum mq_call
 try_resume(struct transport *t)
@@ -430,9 +474,12 @@ try_resume(struct transport *t)
 	unsigned long lost, accepted = t->count[MQ_PUBLISHED];
 	long long missing;
 	bool proven;
-	enum mq_call result =
-	    mq_publisher_resume(&t->publisher, all_whole(t), &missing, &proven);
+	enum mq_call result;
 
+	if (t->used == 0 && !t->publisher.marks)
+		return MQ_CALL_DONE;
+	result =
+	    mq_publisher_resume(&t->publisher, all_whole(t), &missing, &proven);
 	if (result != MQ_CALL_DONE)
 		return result;
 	if (missing > 0) {
@@ -446,12 +493,11 @@ try_resume(struct transport *t)
 	}
 	if (!settle_batches(t, 0, mq_post_settle))
 		give_up(t, MQ_EXIT_UNAVAILABLE);
-	t->overtaken = t->used > 0;
 	/* Nothing was written on this connection yet.  Without a mark, only the
 	 * former server could make good its promise. */
 	t->ours = false;
 	t->moved = t->opt->durable && proven;
-	return send_rest(t);
+	return result;
 }
 
 /* The connection is lost, and the answers for what was under way with it: goes on
@@ -460,18 +506,24 @@ try_resume(struct transport *t)
 static void
 resume(struct transport *t)
 {
+	bool marked = true, said = t->redis.status == MQ_EXIT_DATA;
 	enum mq_call result = MQ_CALL_LOST;
-	bool marked = true;
+	char why[sizeof(t->redis.error)];
 	unsigned i;
 
+	strlcpy(why, t->redis.error, sizeof(why));
+	/* The only one is the one that is meant. */
+	if (said && t->used == 1)
+		drop_too_long(t, why, said);
 	/* Whether the marks will say all that there is to know about them. */
 	for (i = 0; i < t->used; i++)
 		marked &= t->batches[i].post.how.mark.publisher != NULL;
-	if (!marked || t->ending ||
-	    !mq_publisher_can_resume(&t->publisher, all_whole(t)))
+	if (t->used > 0 &&
+	    (!marked || t->ending ||
+		!mq_publisher_can_resume(&t->publisher, all_whole(t))))
 		give_up(t, t->redis.status);
-	if (!t->opt->shared.quiet && t->lost_ms == 0)
-		mq_say("%s; reconnecting", t->redis.error);
+	if (!t->opt->shared.quiet && t->lost_ms == 0 && !said)
+		mq_say("%s; reconnecting", why);
 	while (result == MQ_CALL_LOST || result == MQ_CALL_AGAIN) {
 		/* Again, when something was found to be done. */
 		if (t->lost_ms == 0)
@@ -483,6 +535,10 @@ resume(struct transport *t)
 	}
 	if (result == MQ_CALL_REFUSED)
 		give_up(t, MQ_EXIT_UNAVAILABLE);
+	drop_too_long(t, why, said);
+	t->overtaken = t->used > 0;
+	if (send_rest(t) == MQ_CALL_LOST)
+		resume(t);
 }
 
 /* Waits for an answer to the oldest one.  False: the server refused it, with the
@@ -490,7 +546,7 @@ resume(struct transport *t)
 static bool
 collect(struct transport *t)
 {
-	struct batch *b = t->batches, answered;
+	struct batch *b = t->batches;
 	enum mq_call result =
 	    mq_post_answer(&t->publisher, &b->post, take_verdict, b);
 
@@ -507,10 +563,7 @@ collect(struct transport *t)
 		resume(t);
 		return true;
 	}
-	note_answered(t, b);
-	answered = *b;
-	memmove(b, b + 1, --t->used * sizeof(*b));
-	t->batches[t->used] = answered;
+	take_batch_out(t, 0);
 	return result == MQ_CALL_DONE;
 }
 
@@ -558,8 +611,7 @@ try_first(struct transport *t)
 	if (result == MQ_CALL_LOST && !r->heard)
 		check_server(t);
 	/* Lost with an answer, it does nothing for us. */
-	while (result == MQ_CALL_LOST && r->status != MQ_EXIT_CONFIG &&
-	    r->status != MQ_EXIT_NOPERM) {
+	while (result == MQ_CALL_LOST && r->unfit[0] == '\0') {
 		resume(t);
 		result = t->used > 0 ?
 		    mq_post_answer(&t->publisher, &b->post, take_verdict, b) :

@@ -177,6 +177,8 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 {
 	struct mq_request *q = arg;
 	struct mq_async *a = q->async;
+	const char *why =
+	    reply != NULL ? mq_reply_last(reply, a->server) : NULL;
 	struct mq_command eval;
 
 	(void)context;
@@ -199,8 +201,8 @@ on_reply(redisAsyncContext *context, void *reply, void *arg)
 		return;
 	a->moved++;
 	a->front->moved++;
-	if (reply != NULL && mq_reply_demoted(reply, a->server))
-		mq_async_give_up(a, MQ_REDIS_REPLICA);
+	if (why != NULL)
+		mq_async_give_up(a, why);
 	/* Given up, its answers say only that. */
 	if (q->asker.of != a && a->refusal[0] != '\0')
 		reply = NULL;
@@ -358,6 +360,7 @@ static void
 on_disconnect(const redisAsyncContext *context, int status)
 {
 	struct mq_async *a = context->data;
+	redisContext *c = (redisContext *)(uintptr_t)&context->c;
 
 	(void)status;
 	if (a == NULL)
@@ -365,7 +368,8 @@ on_disconnect(const redisAsyncContext *context, int status)
 	if (context->c.err == REDIS_ERR_OOM)
 		mq_die(MQ_EXIT_AGAIN, "out of memory");
 	if (a->refusal[0] == '\0' &&
-	    mq_tls_failure(a->tls, false, a->refusal) == 0)
+	    mq_tls_failure(a->tls, false, a->refusal) == 0 &&
+	    !mq_last_words(c, a->refusal))
 		strlcpy(a->refusal,
 		    context->c.err != 0 ? context->c.errstr :
 					  "connection closed",

@@ -328,9 +328,9 @@ awaits_master(struct mq_redis *r, struct mq_failover *f)
 	struct master master = {.replicas = -1};
 	struct question q = {"SENTINEL master", take_state, &master, NULL};
 
-	if (r->unfit != NULL && strcmp(r->unfit, MQ_REDIS_REPLICA) == 0)
+	if (strcmp(r->unfit, MQ_REDIS_REPLICA) == 0)
 		f->due = true;
-	else if (r->unfit != NULL || r->status != MQ_EXIT_UNAVAILABLE ||
+	else if (r->unfit[0] != '\0' || r->status != MQ_EXIT_UNAVAILABLE ||
 	    r->server->sentinel_address[0] == '\0')
 		return false;
 	if (!f->due) {

@@ -98,7 +98,7 @@ speaks_tls(const struct mq_server *s)
 int
 mq_redis_set_lost(struct mq_redis *r)
 {
-	const redisContext *c = r->context;
+	redisContext *c = r->context;
 	bool broken = c != NULL && c->err == REDIS_ERR_IO;
 	bool late = broken && errno == EAGAIN;
 	/* Of memory, or of descriptors, of which hiredis says "other" for TCP: so it does of
@@ -113,7 +113,7 @@ mq_redis_set_lost(struct mq_redis *r)
 	char why[MQ_TLS_WHY];
 	int status;
 
-	if (r->unfit != NULL)
+	if (r->unfit[0] != '\0')
 		return mq_redis_fail(
 		    r, mq_error_status(r->unfit), "%s", r->unfit);
 	if (c == NULL)
@@ -125,6 +125,8 @@ mq_redis_set_lost(struct mq_redis *r)
 	status = late ? 0 : mq_tls_failure(r->tls, early, why);
 	if (status != 0)
 		return mq_redis_fail(r, status, "%s", why);
+	if (!late && !short_of && mq_last_words(c, r->unfit))
+		return mq_redis_set_lost(r);
 	return mq_redis_fail(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
 	    "%s%s", late ? "no answer for too long" : c->errstr,
 	    early && r->tls == NULL && speaks_tls(r->server) ?
@@ -259,29 +261,29 @@ read_reply(struct mq_redis *r, void **reply)
 	return rv;
 }
 
+/* No command that is under way gets an answer.  Why: NULL if nothing is wrong. */
+static void
+set_unfit(struct mq_redis *r, const char *why)
+{
+	if (why == NULL)
+		return;
+	strlcpy(r->unfit, why, sizeof(r->unfit));
+	r->context->err = REDIS_ERR_OTHER;
+}
+
 int
 mq_redis_check(struct mq_redis *r)
 {
-	const redisReply *hello;
 	void *reply = NULL;
 
 	if (!r->asked)
 		return 0;
 	if (read_reply(r, &reply) == REDIS_OK) {
-		hello = reply;
 		r->asked = false;
 		r->heard = true;
-		/* Without a password the server ends the connection at a longer
-		 * command, and says nothing more. */
-		r->unfit = hello->type == REDIS_REPLY_ERROR &&
-			strncmp(hello->str, "NOAUTH", 6) == 0 ?
-		    "NOAUTH Authentication required." :
-		    mq_reply_unfit(hello, r->server);
-		freeReplyObject(reply);
 		mq_redis_greeted(r);
-		/* No command that is under way gets an answer. */
-		if (r->unfit != NULL)
-			r->context->err = REDIS_ERR_OTHER;
+		set_unfit(r, mq_reply_unfit(reply, r->server));
+		freeReplyObject(reply);
 	}
 	return mq_redis_lost(r) ? mq_redis_set_lost(r) : 0;
 }
@@ -315,11 +317,10 @@ next_reply(struct mq_redis *r, bool waits)
 	/* A sign of life, after which the next answer may take as long. */
 	if (r->greet_until != 0 && mq_reply_busy(reply))
 		r->greet_until = mq_clock_steady_s() + MQ_GREET_S;
-	if (!mq_reply_demoted(reply, r->server))
+	set_unfit(r, mq_reply_last(reply, r->server));
+	if (r->unfit[0] == '\0')
 		return reply;
 	freeReplyObject(reply);
-	r->unfit = MQ_REDIS_REPLICA;
-	r->context->err = REDIS_ERR_OTHER;
 	mq_redis_set_lost(r);
 	return NULL;
 }

@@ -41,10 +41,10 @@ struct mq_redis {
 	struct mq_server *server; /* the caller's */
 	size_t unsent;		  /* bytes collected, and not sent yet */
 	int status;		  /* mq_exit of the last failure */
-	char error[512];   /* "NAME: what went wrong", in any characters */
-	bool heard;	   /* the server has answered something */
-	bool asked;	   /* the reply to HELLO is the next one */
-	const char *unfit; /* why the server cannot be used; or NULL */
+	char error[512];	/* "NAME: what went wrong", in any characters */
+	bool heard;		/* the server has answered something */
+	bool asked;		/* the reply to HELLO is the next one */
+	char unfit[MQ_TLS_WHY]; /* why the server cannot be used; or empty */
 	/* Until its greeting is over, which must be by then, it never blocks; then 0. */
 	double greet_until;
 	/* See mq_redis_wait_with(). */

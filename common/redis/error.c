@@ -7,6 +7,8 @@
 #include "base/exit.h"
 #include "parts.h"
 
+#define CROWDED "ERR max number of clients"
+
 /* An error raised inside a script has the command's own somewhere in it. */
 static int
 status_in_script(const char *error)
@@ -37,6 +39,10 @@ mq_error_status(const char *error)
 	    {"WRONGPASS", MQ_EXIT_NOPERM},
 	    {"ERR AUTH", MQ_EXIT_NOPERM},
 	    {"ERR invalid password", MQ_EXIT_NOPERM},
+	    {MQ_REDIS_PROTECTED, MQ_EXIT_NOPERM},
+	    {"ERR Protocol error: unauthenticated", MQ_EXIT_NOPERM},
+	    {"ERR Protocol error", MQ_EXIT_DATA},
+	    {CROWDED, MQ_EXIT_AGAIN},
 	    {"WRONGTYPE", MQ_EXIT_WRONGTYPE},
 	    {"OOM", MQ_EXIT_AGAIN},
 	    {"BUSY", MQ_EXIT_AGAIN},
@@ -78,6 +84,17 @@ cause_of(const char *error)
 	return strncmp(error, aborted, sizeof(aborted) - 1) == 0 ?
 	    error + sizeof(aborted) - 1 :
 	    error;
+}
+
+const char *
+mq_error_last(const char *error)
+{
+	if (strncmp(error, "DENIED ", 7) == 0)
+		return MQ_REDIS_PROTECTED;
+	return strncmp(error, CROWDED, strlen(CROWDED)) == 0 ||
+		strncmp(error, "ERR Protocol error", 18) == 0 ?
+	    error :
+	    NULL;
 }
 
 bool

@@ -59,16 +59,27 @@ bool mq_redis_greeting(const struct mq_server *, int step, struct mq_command *);
 /* In an array of names and values, the value, a string; "": there is none. */
 const char *mq_reply_value(const redisReply *pairs, const char *name);
 
-/* Why the server cannot be used, as the reply to HELLO says, which may be an error; NULL:
- * it can.  On the nodes of a cluster, unless a node is wanted, queues lie on several
+/* Why the server cannot be used, as the reply to HELLO says, which may be an error, and
+ * holds the text; NULL: it can.  On the nodes of a cluster, unless a node is wanted, queues lie on several
  * nodes.  What sentinels said of the master may be old. */
 const char *mq_reply_unfit(const redisReply *, const struct mq_server *);
 #define MQ_REDIS_CLUSTER "this server is a node of a cluster; use redis"
 #define MQ_REDIS_REPLICA "this server is a replica"
+#define MQ_REDIS_PROTECTED                                                     \
+	"the server is in protected mode, and takes clients of its own host "  \
+	"only"
 
-/* Whether a reply says that the server of a sentinel's URL is not the master any
- * more; it has written nothing. */
-bool mq_reply_demoted(const redisReply *, const struct mq_server *);
+/* Why the connection is of no use from this reply on, with which its command did nothing:
+ * the server of a sentinel's URL is not the master any more, or these are its last words;
+ * NULL: it is. */
+const char *mq_reply_last(const redisReply *, const struct mq_server *);
+
+/* With such an error a server ends the connection: its words; NULL: with another one. */
+const char *mq_error_last(const char *error);
+
+/* The connection is broken, and what has come before is not read yet: looks there for
+ * last words.  False: there are none. */
+bool mq_last_words(redisContext *, char why[MQ_TLS_WHY]);
 
 /* --- connection ---------------------------------------------------------- */
 

@@ -1,5 +1,6 @@
 #include "connection.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/exit.h"
@@ -129,6 +130,12 @@ mq_reply_value(const redisReply *pairs, const char *name)
 const char *
 mq_reply_unfit(const redisReply *reply, const struct mq_server *server)
 {
+	/* Without a password the server ends the connection at a longer command, and says
+	 * nothing more. */
+	if (reply->type == REDIS_REPLY_ERROR)
+		return strncmp(reply->str, "NOAUTH", 6) == 0 ?
+		    "NOAUTH Authentication required." :
+		    mq_error_last(reply->str);
 	if (!server->node &&
 	    strcmp(mq_reply_value(reply, "mode"), "cluster") == 0)
 		return server->url.tls ?
@@ -147,17 +154,49 @@ is_readonly(const redisReply *reply)
 	    strstr(reply->str, "READONLY") != NULL;
 }
 
-bool
-mq_reply_demoted(const redisReply *reply, const struct mq_server *server)
+const char *
+mq_reply_last(const redisReply *reply, const struct mq_server *server)
 {
+	bool known = server->url.kind == MQ_URL_SENTINEL;
+	bool demoted = known && is_readonly(reply);
 	size_t i;
 
-	if (server->url.kind != MQ_URL_SENTINEL)
-		return false;
 	/* A transaction has its errors inside. */
-	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
+	for (i = 0;
+	     known && reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
 	     i++)
-		if (is_readonly(reply->element[i]))
-			return true;
-	return is_readonly(reply);
+		demoted |= is_readonly(reply->element[i]);
+	if (demoted)
+		return MQ_REDIS_REPLICA;
+	return reply->type == REDIS_REPLY_ERROR ? mq_error_last(reply->str) :
+						  NULL;
+}
+
+bool
+mq_last_words(redisContext *c, char why[MQ_TLS_WHY])
+{
+	int error = c->err, flags = c->flags;
+	const char *words = NULL;
+	void *reply = NULL;
+	size_t n;
+
+	/* The library would do nothing else, and wait. */
+	c->err = 0;
+	c->flags &= ~REDIS_BLOCK;
+	(void)fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);
+	while (
+	    words == NULL && redisGetReplyFromReader(c, &reply) == REDIS_OK) {
+		n = c->reader->len;
+		if (reply == NULL &&
+		    (redisBufferRead(c) != REDIS_OK || c->reader->len == n))
+			break;
+		if (reply != NULL &&
+		    ((redisReply *)reply)->type == REDIS_REPLY_ERROR &&
+		    (words = mq_error_last(((redisReply *)reply)->str)) != NULL)
+			strlcpy(why, words, MQ_TLS_WHY);
+		freeReplyObject(reply);
+	}
+	c->err = error;
+	c->flags = flags;
+	return words != NULL;
 }

@@ -288,6 +288,47 @@ mq-publish: 2 messages accepted$'
 	assert_equal "$(taken)" $'needle\nb'
 }
 
+# --- too long -----------------------------------------------------------------------
+
+# too_long WORDS TIMES LIMIT...: the second of three is beyond such a limit of the server;
+# it is sent so often, and the others are there.
+too_long() {
+	local way words=$1 times=$2 cuts
+
+	server_start "${@:3}"
+	printf '%s\n' a "$(head -c 1500000 /dev/zero | tr '\0' x)" b >"$T/lines"
+	[ "${LAYOUT:-rmq}" = rmq ] || run_mq 0 mq-set -q --create q maxsize=-1
+	for way in "${few[@]}" --raw; do
+		redis config resetstat >/dev/null
+		# shellcheck disable=SC2086 # several options
+		run_mq 65 mq-publish -q $way -l q <"$T/lines"
+		assert_regex "${stderr_lines[0]}" "^mq-publish: record 2: [^ ]*: $words(; --attach sends it as a file)?$"
+		assert_equal "${stderr_lines[1]}" "mq-publish: 2 messages accepted, 1 too long"
+		assert_equal "$(taken)" $'a\nb'
+	done
+	cuts=$(cat "$D"/redis.log "$D"/?/redis.log 2>/dev/null | grep -ci 'query buffer' || true)
+	assert [ "$cuts" = $((times * (${#few[@]} + 1))) ]
+}
+
+@test "resume: a message beyond the limit of a value: 65 at once, the others are sent" {
+	too_long 'ERR Protocol error: invalid bulk length' 0 --proto-max-bulk-len 1mb
+}
+
+@test "resume: a message at which the server ends the connection twice: the same" {
+	too_long '.*, twice at this message, which may be too long for it' 2 --client-query-buffer-limit 1mb
+}
+
+@test "resume: who leaves no marks learns of a message that is too long, too" {
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "RSMQ has no plain messages"
+	no_cluster "the user is one server's"
+	server_start --proto-max-bulk-len 1mb
+	url=$MQ_URL
+	user -eval -client
+	head -c 1500000 /dev/zero | run_mq 65 mq-publish -q -u "$as" q
+	run_mq 0 mq-publish -q -u "$as" q b
+	assert_equal "$(taken)" b
+}
+
 # --- where it cannot ----------------------------------------------------------------
 
 # user RULE...: one who may all but that; their URL on the network is $as.  A
