@@ -546,12 +546,6 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
 		    server->name, o->layout->name);
 		return MQ_EXIT_CONFIG;
 	}
-	if (u->kind == MQ_URL_CLUSTER && u->db != 0) {
-		snprintf(error, error_size,
-		    "%s: a cluster has no databases; remove the number",
-		    server->name);
-		return MQ_EXIT_USAGE;
-	}
 	/* All keys of the layout rsmq must lie together, as its namespace makes
 	 * them. */
 	if (u->kind == MQ_URL_CLUSTER && o->layout->ns != NULL &&

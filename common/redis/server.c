@@ -426,6 +426,7 @@ mq_server_of_node(struct mq_server *server, const struct mq_url *of,
 	server->node = true;
 	*u = (struct mq_url){.kind = MQ_URL_REDIS,
 	    .tls = of->tls,
+	    .db = of->db,
 	    .insecure = of->insecure,
 	    .user = mq_xstrdup(of->user),
 	    .password = mq_xstrdup(of->password),

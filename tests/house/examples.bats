@@ -36,7 +36,7 @@ setup() {
 	local db='?db='
 	[ "${TOPOLOGY-}" != sentinel ] || db=/
 	export NEW=$MQ_URL${db}1 FAR=$MQ_URL${db}2
-	# A cluster has no databases.
+	# Few clusters have databases.
 	[ "${TOPOLOGY-}" != cluster ] || NEW=private:$T/new FAR=private:$T/far
 	unset XDG_CONFIG_HOME XDG_STATE_HOME URL
 	mkdir -p "$T/bin"

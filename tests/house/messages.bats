@@ -74,7 +74,6 @@ shows() {
 		78 MQ_LAYOUT=rabbit mq-stats => MQ_LAYOUT: unknown layout rabbit; use rmq or rsmq
 		78 mq-stats -u 'redis://h?layout=rabbit' => redis://h?layout=rabbit: unknown layout rabbit; use rmq or rsmq
 		78 mq-stats -L rmq -u 'redis://h?ns=x' => redis://h?ns=x: the layout rmq has no namespaces; remove ns=
-		64 mq-stats -u redis-cluster://h/3 => redis-cluster://h/3: a cluster has no databases; remove the number
 		78 mq-stats -u 'redis-cluster://h?layout=rsmq' => redis-cluster://h?layout=rsmq: on a cluster, the layout rsmq needs a namespace in braces; add ?ns={rsmq}
 		78 mq-stats -u redis://h/x => server URL: database is not a number from 0 to 99999
 		78 mq-stats -u 'rediss://h?sni=.test' => server URL: sni must be a host name

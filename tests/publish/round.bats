@@ -65,7 +65,7 @@ commands() {
 
 @test "round: a database that is refused, or another one" {
 	local db='?db='
-	no_cluster "a cluster has no databases"
+	no_cluster "few clusters have databases"
 	[ "${TOPOLOGY-}" != sentinel ] || db=/
 	run_mq 0 mq-publish -u "$url${db}3" q one
 	held_is q "0 0 0 0"

@@ -80,6 +80,34 @@ teardown() {
 	done
 }
 
+# url_of_cluster DATABASE
+url_of_cluster() {
+	echo "redis-cluster://127.0.0.1:$(redis --raw config get port | tail -n 1)/$1?ns={rsmq}" |
+		if [ "$LAYOUT" = rsmq ]; then cat; else sed 's/?.*//'; fi
+}
+
+@test "cluster: a database, where the nodes have it; else 78" {
+	local url
+	url=$(url_of_cluster 3)
+	for tool in "mq-publish q x" "mq-consume q" mq-stats mq-clean; do
+		# shellcheck disable=SC2086 # several words
+		run_mq 78 $tool -u "$url"
+		assert_regex "$stderr" "^${tool%% *}: (cleaning: )?redis://127.0.0.1:[0-9]+/3: ERR (SELECT is not allowed in cluster mode|DB index is out of range)"
+	done
+	[ -n "$(redis config get cluster-databases)" ] || skip "this server has no databases in a cluster"
+	start_node --cluster-databases 4
+	url=$(url_of_cluster 3)
+	run_mq 0 mq-publish -q -u "$url" q a b
+	start_mq mq-consume -u "$url" q -- sh -c 'cat >>"$T/ran"'
+	eventually 20 grep -qx ab "$T/ran"
+	run_mq 0 mq-publish -q -u "$url" q c
+	eventually 20 grep -qx abc "$T/ran"
+	stop_mq
+	assert_equal "$(redis -n 0 dbsize)" 0
+	run_mq 1 mq-stats -u "$(url_of_cluster 2)" q
+	run_mq 0 mq-stats -u "$url" q
+}
+
 @test "cluster: so it is where nobody may ask, by the first refusal" {
 	start_node --rename-command HELLO ""
 	run_mq 78 mq-publish q x
