@@ -24,9 +24,9 @@ bytes_text(char out[BYTES], long long n)
 
 /* A list of texts. */
 static json_t *
-find_warnings(const struct mq_info *r)
+find_warnings(const struct mq_info *r, const char *lacking)
 {
-	char evicts[128];
+	char evicts[128], lacks[512];
 	const struct {
 		bool is;
 		const char *text;
@@ -40,6 +40,7 @@ find_warnings(const struct mq_info *r)
 	    {r->aof == 0 && r->snapshots != 0,
 		"snapshots alone are kept: if the server is killed, it "
 		"loses all messages since the last one"},
+	    {*lacking != '\0', lacks},
 	    {r->save_failed, "the last snapshot could not be saved"},
 	    {r->aof_failed,
 		"the append-only file could not be written or rewritten"},
@@ -54,6 +55,8 @@ find_warnings(const struct mq_info *r)
 	    "maxmemory-policy is %s: the server may drop queues or leases; "
 	    "set it to noeviction",
 	    r->policy);
+	snprintf(lacks, sizeof(lacks),
+	    "the server lacks commands that the tools use: %s", lacking);
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		if (all[i].is)
 			json_array_append_new(list, mq_json_text(all[i].text));
@@ -129,6 +132,7 @@ server_print(struct collector *c, bool json)
 {
 	struct mq_info report, *r = &report;
 	const struct field *f;
+	struct mq_buf lacking = {0};
 	json_t *warnings, *v;
 	size_t i;
 
@@ -138,7 +142,10 @@ server_print(struct collector *c, bool json)
 		    "on each node");
 	mq_option_must(&c->redis, collect_open(c));
 	mq_option_must(&c->redis, mq_info_ask(&c->redis, r));
-	warnings = find_warnings(r);
+	mq_option_must(
+	    &c->redis, mq_rights_lacking(&c->redis, c->layout, &lacking));
+	warnings = find_warnings(r, mq_buf_str(&lacking));
+	mq_buf_free(&lacking);
 	if (json) {
 		v = json_pack("{so}", "server", mq_json_text(c->server.name));
 		for (f = report_fields; f->kind != KIND_END; f++)

@@ -150,6 +150,16 @@ ask_questions(const struct mq_publisher *p, int first, bool special,
 	return true;
 }
 
+/* Whether the last error says that there are no scripts: plain messages need none. */
+static bool
+is_scriptless(const struct mq_redis *r)
+{
+	return mq_error_barred(r->status, r->error) &&
+	    (strcasestr(r->error, "'eval") != NULL ||
+		strcasestr(r->error, "`eval") != NULL ||
+		strstr(r->error, MQ_REDIS_LACKS "EVAL") != NULL);
+}
+
 /* AGAIN: some answers were only that the server is busy. */
 static enum mq_call
 probe_queue(
@@ -159,7 +169,6 @@ probe_queue(
 	int first = special && p->layout->publish_mark != NULL ? 0 : NAME, i;
 	redisReply *reply[QUESTIONS] = {NULL}, **time;
 	struct mq_command c = mq_redis_command(p->redis);
-	const char *error = p->redis->error;
 	enum mq_call result = MQ_CALL_LOST;
 	bool busy = false;
 
@@ -182,14 +191,12 @@ probe_queue(
 		    reply[KNOWN]->integer != 0;
 		p->limited = reply[LIMIT]->type == REDIS_REPLY_INTEGER &&
 		    reply[LIMIT]->integer == 1;
-		/* An error may go away when the question is repeated.  If
-		 * scripts are not permitted, plain messages need none. */
+		/* An error may go away when the question is repeated. */
 		if (reply[USE]->type == REDIS_REPLY_ERROR) {
 			build_question(p, USE, special, &c);
 			if (mq_call_done(p->redis, &c) == -1 &&
 			    (special || mq_redis_lost(p->redis) ||
-				(strcasestr(error, "'eval") == NULL &&
-				    strcasestr(error, "`eval") == NULL)))
+				!is_scriptless(p->redis)))
 				result = MQ_CALL_REFUSED;
 		}
 		for (i = NAME; i < USE; i++)
@@ -449,8 +456,7 @@ judge_transaction(
 		return &r[PUBLISH];
 	/* The server does not let this user do it, or does not know how. */
 	if (r[MARK]->type == REDIS_REPLY_ERROR &&
-	    (mq_error_status(r[MARK]->str) == MQ_EXIT_NOPERM ||
-		strncmp(r[MARK]->str, "ERR unknown command", 19) == 0)) {
+	    mq_error_barred(mq_error_status(r[MARK]->str), r[MARK]->str)) {
 		p->marks = false;
 		b->how.mark.publisher = NULL;
 		b->way = MQ_WAY_BARE;

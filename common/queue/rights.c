@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "layout.h"
+
 /* A name as a part of a pattern.  No rule can have a blank in it, so there any
  * one byte has to do. */
 static void
@@ -120,4 +122,34 @@ mq_rights_end(struct mq_buf *out, bool cluster, int db)
 	add_rule(out, "+asking");
 	add_rule(out, "+cluster|slots");
 	add_rule(out, "+cluster|nodes");
+}
+
+int
+mq_rights_lacking(
+    struct mq_redis *r, const struct mq_layout *layout, struct mq_buf *out)
+{
+	const struct mq_right *right = layout->rights;
+	struct mq_command c = mq_redis_command(r);
+	char name[32];
+	redisReply *reply;
+	size_t i;
+
+	mq_command_plain(&c, "COMMAND INFO");
+	for (i = 0; right[i].rule != NULL; i++) {
+		strlcpy(name, right[i].rule + 1, sizeof(name));
+		mq_command_fmt(&c, "%.*s", (int)strcspn(name, "|"), name);
+	}
+	reply = mq_redis_answer(r, &c);
+	mq_command_free(&c);
+	if (reply == NULL)
+		return -1;
+	for (i = 0; i < reply->elements && right[i].rule != NULL; i++) {
+		strlcpy(name, right[i].rule + 1, sizeof(name));
+		name[strcspn(name, "|")] = '\0';
+		if (right[i].rule[0] == '+' &&
+		    reply->element[i]->type == REDIS_REPLY_NIL)
+			add_rule(out, name);
+	}
+	freeReplyObject(reply);
+	return 0;
 }

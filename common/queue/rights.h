@@ -53,4 +53,9 @@ void mq_rights_add(struct mq_buf *, const struct mq_layout *, unsigned tool,
  * of a queue have other names, and nodes are asked for. */
 void mq_rights_end(struct mq_buf *, bool cluster, int db);
 
+/* Appends the commands of a layout's rights that the server does not have, as far as the
+ * user may ask, with blanks between them.  0, or -1 when the connection is lost. */
+int mq_rights_lacking(
+    struct mq_redis *, const struct mq_layout *, struct mq_buf *);
+
 #endif

@@ -364,9 +364,10 @@ mq_round_some_members(struct mq_round *round, const char *key,
 		freeReplyObject(step);
 		return rv;
 	}
-	/* The right to SSCAN is missing. */
+	/* SSCAN is missing, or the right to it. */
 	if (rv == 0 && round->refused == before.refused &&
-	    round->r->status == MQ_EXIT_NOPERM && strcmp(cursor, "0") == 0) {
+	    mq_error_barred(round->r->status, round->r->error) &&
+	    strcmp(cursor, "0") == 0) {
 		*round = before;
 		ask_members(&c, key, NULL);
 		rv = mq_round_call(round, &c, MQ_STRINGS, some);

@@ -374,6 +374,7 @@ on_disconnect(const redisAsyncContext *context, int status)
 		    context->c.err != 0 ? context->c.errstr :
 					  "connection closed",
 		    sizeof(a->refusal));
+	mq_error_strip(a->refusal);
 	/* The library frees the context after this. */
 	drop_connection(a);
 	if (a->events->down != NULL)

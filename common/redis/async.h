@@ -174,6 +174,7 @@ struct mq_pair {
 	const char *channel, *name;
 	struct mq_async main, wake;
 	long long former; /* the last one's number; 0: there was none */
+	bool listens;	  /* the second one subscribes, or has */
 };
 
 struct mq_pairs {

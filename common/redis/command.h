@@ -122,8 +122,7 @@ bool mq_reply_busy(const redisReply *);
 #define MQ_MISSING "node "
 bool mq_reply_missing(const redisReply *);
 
-/* Leaves of errors of a script, alone or in a transaction, what the command in it got.
- * An error of the script itself keeps its line. */
+/* mq_error_strip() of errors, alone or in a transaction. */
 void mq_reply_strip_script(redisReply *);
 
 /* Fills *a and returns it, or NULL for no reply.  A reply of another type than

@@ -153,11 +153,22 @@ const struct mq_place_of_node *mq_node_of(
 /* The mq_exit status that fits an error reply. */
 int mq_error_status(const char *error);
 
+/* Whether an error, with a server's name in front of it or not, and its status are of the
+ * command itself: the server does not have it, or the user no right to it.  Whoever can do
+ * without it does. */
+bool mq_error_barred(int status, const char *error);
+#define MQ_REDIS_LACKS	    "the server has no "
+#define MQ_REDIS_LACKS_SOME MQ_REDIS_LACKS "command of a script"
+
+/* Leaves of an error of a script what the command in it got; an error of the script itself
+ * keeps its line.  A command that the server does not have is named as above. */
+void mq_error_strip(char *error);
+
 /* Whether the server runs a long script, or loads its data. */
 bool mq_error_busy(const char *error);
 
-/* The words to add for people if the user may come in, but may not do this; else "".
- * Constant text. */
+/* The words to add for people if the user may come in, but may not do this, or the server
+ * cannot; else "".  Constant text. */
 const char *mq_error_hint(const char *error);
 
 /* --- info ---------------------------------------------------------------- */

@@ -292,6 +292,8 @@ exchange(struct race *race, struct attempt *a, short events)
 		lost = redisGetReplyFromReader(c, &reply) != REDIS_OK;
 		if (!lost && reply == NULL)
 			return;
+		if (!lost)
+			mq_reply_strip_script(reply);
 		if (!lost && a->greetings-- > 0) {
 			if (mq_redis_refused(&a->redis, reply))
 				fail_attempt(a, 0, NULL);

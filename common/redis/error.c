@@ -57,6 +57,7 @@ mq_error_status(const char *error)
 	    {"CROSSSLOT", MQ_EXIT_CONFIG},
 	    {"MOVED", MQ_EXIT_CONFIG},
 	    {MQ_REDIS_CLUSTER, MQ_EXIT_CONFIG},
+	    {MQ_REDIS_LACKS, MQ_EXIT_CONFIG},
 	    {MQ_REDIS_REPLICA, MQ_EXIT_AGAIN},
 	};
 	size_t i;
@@ -106,12 +107,21 @@ mq_error_busy(const char *error)
 	    strncmp(why, "LOADING ", 8) == 0;
 }
 
+bool
+mq_error_barred(int status, const char *error)
+{
+	return status == MQ_EXIT_NOPERM ||
+	    strstr(error, MQ_REDIS_LACKS) != NULL;
+}
+
 const char *
 mq_error_hint(const char *error)
 {
 	/* --print-acl cannot know whether a server has rules for databases. */
 	if (strncmp(error, "NOPERM No permissions to access database", 40) == 0)
 		return "; its user needs the rule db=N";
+	if (strcmp(error, MQ_REDIS_LACKS_SOME) == 0)
+		return "; mq-stats --server names it";
 	return mq_error_status(error) == MQ_EXIT_NOPERM &&
 		(strncmp(error, "NOPERM", 6) == 0 ||
 		    status_in_script(error) == MQ_EXIT_NOPERM) ?

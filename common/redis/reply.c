@@ -1,21 +1,43 @@
 #include "connection.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/exit.h"
 #include "parts.h"
 
+/* In place of a server's own words about a command that it does not have, which may hold
+ * a script, or a payload.  It cannot name one that a script calls. */
+static void
+name_lack(char *words)
+{
+	static const char unknown[] = "ERR unknown command ";
+	size_t size = strlen(words) + 1;
+	char name[32];
+
+	if (strncasecmp(words, unknown, sizeof(unknown) - 1) == 0 &&
+	    sscanf(words + sizeof(unknown), "%31[A-Za-z.]", name) == 1)
+		snprintf(words, size, MQ_REDIS_LACKS "%s", name);
+	else if (strstr(words, "command called from ") != NULL &&
+	    strstr(words, "script") != NULL &&
+	    strcasestr(words, "unknown ") != NULL)
+		snprintf(words, size, MQ_REDIS_LACKS_SOME);
+	/* Valkey can be built without Lua, and has the command then. */
+	else if (strstr(words, "Could not find scripting engine") != NULL)
+		snprintf(words, size, MQ_REDIS_LACKS "EVAL");
+}
+
 /* Before Redis 7 servers write "ERR Error running script (call to f_SHA):
  * @user_script:1: @user_script: 1: -OOM ...", later ones "OOM ... script: SHA, on
  * @user_script:1.". */
-static void
-strip_error(redisReply *reply)
+void
+mq_error_strip(char *error)
 {
 	static const char call[] = "ERR Error running script (call to f_";
 	static const char line[] = "@user_script:", script[] = " script: ";
 	const size_t before = sizeof(script) - 1 + 40;
-	const char *words = reply->str, *colon, *on;
+	const char *words = error, *colon, *on;
 	size_t n;
 
 	if (strncmp(words, call, sizeof(call) - 1) == 0 &&
@@ -35,9 +57,18 @@ strip_error(redisReply *reply)
 		n = (size_t)(on - words) - before;
 	while (n > 0 && strchr("\r\n ", words[n - 1]) != NULL)
 		n--;
-	memmove(reply->str, words, n);
-	reply->str[n] = '\0';
-	reply->len = n;
+	memmove(error, words, n);
+	error[n] = '\0';
+	name_lack(error);
+}
+
+static void
+strip_reply(redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ERROR)
+		return;
+	mq_error_strip(reply->str);
+	reply->len = strlen(reply->str);
 }
 
 void
@@ -45,12 +76,10 @@ mq_reply_strip_script(redisReply *reply)
 {
 	size_t i;
 
-	if (reply->type == REDIS_REPLY_ERROR)
-		strip_error(reply);
+	strip_reply(reply);
 	for (i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements;
 	     i++)
-		if (reply->element[i]->type == REDIS_REPLY_ERROR)
-			strip_error(reply->element[i]);
+		strip_reply(reply->element[i]);
 }
 
 bool

@@ -115,7 +115,8 @@ on_competed(void *arg, const struct mq_answer *answer, long long n)
 	struct errands *all = arg;
 	struct cleaning *cl = &all->cleaning;
 	bool away = answer != NULL && answer->missing;
-	bool refused = answer != NULL && answer->status == MQ_EXIT_NOPERM;
+	bool refused = answer != NULL && answer->error != NULL &&
+	    mq_error_barred(answer->status, answer->error);
 	double wait_ms;
 
 	cl->answers--;

@@ -29,6 +29,7 @@ const struct mq_right rmq_rights[] = {
     {"+client|list", "PCB"},
     {"+client|setname", "PCB"},
     {"+client|tracking", "C"},
+    {"+command|info", "Y"},
     {"+config|get", "WY"},
     {"+dbsize", "L"},
     {"+del", "CJVKDUX"},

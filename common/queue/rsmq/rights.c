@@ -26,6 +26,7 @@ const struct mq_right rsmq_rights[] = {
     {"+client|list", "PCB"},
     {"+client|setname", "PCB"},
     {"+client|tracking", "C"},
+    {"+command|info", "Y"},
     {"+config|get", "WY"},
     {"+del", "CJVKUX"},
     {"+eval", "PCJVLKRDZTF"},
