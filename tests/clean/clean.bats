@@ -238,7 +238,9 @@ goes_back() {
 	ours ours-111111 3
 	clean_says 1 2 2 0 0 0
 	assert_equal "$(redis llen "$ready") $(redis llen "$rejected")" "2 2"
-	element q rejected 0 >"$T/r"
+	# The newest end has the one that was claimed last.
+	assert_equal "$(element q rejected 0 | header Mq-Attempt)" 16
+	element q rejected -1 >"$T/r"
 	assert_equal "$(header Mq-Attempt <"$T/r")" 15
 	assert_equal "$(header Mq-Error <"$T/r")" \
 		"attempts exhausted: its consumer died while it ran"
@@ -295,6 +297,25 @@ goes_back() {
 	element q ready -180 | grep -aq Mq-Attempt
 	run ! grep -aq Mq-Attempt <<<"$(redis lindex "$ready" -181 | tr -d '\0')"
 	assert_equal "$(redis hget "$counters" crashed)" 180
+}
+
+@test "clean: what is rejected keeps its order, too, over several replies, behind older ones" {
+	go_connect ours-111111
+	go_consume ours-111111 q
+	redis lpush "$rejected" old >/dev/null
+	redis eval 'for i = 1, 300 do
+		redis.call("LPUSH", KEYS[1], "\255\0\190\190J{\"Mq-Attempt\":[\"" ..
+			(i % 3 > 0 and 1 or 14) .. "\"],\"X\":[\"" .. ("x"):rep(200) ..
+			"\"]}\nm" .. i)
+	end' 1 "$(unacked ours-111111)"
+	ours ours-111111 200
+	go_dies ours-111111
+	clean_says 1 234 66 0 0 0
+	assert_equal "$(line "$rejected" | tr -d '\0' | grep -ao '^m.*\|^old' | xargs)" \
+		"old $(seq -f m%.0f 3 3 198 | xargs)"
+	assert_equal "$(line "$ready" | tr -d '\0' | grep -ao '^m.*' | xargs)" \
+		"$(seq 300 | awk '$1 % 3 > 0 || $1 > 200 { print "m" $1 }' | xargs)"
+	assert_equal "$(redis hmget "$counters" crashed failed | xargs)" "200 66"
 }
 
 @test "clean: headers, long ones too, survive, and so do the payloads" {

@@ -235,6 +235,20 @@ for i in range(1, 1501):
 	assert_equal "$(drained)" "$(seq 1500 | awk '$1 % 6 != 3' | xargs)"
 }
 
+@test "repair: what expired in each place is rejected in the order in which it would have been claimed" {
+	local at
+	seq -f p%.0f 200 | publish -l -p 3 -e 1ms q
+	publish -e 1ms q r1 r2
+	# Far in the future, and the later ones first.
+	for at in 3 2 1; do
+		publish --jsonl -d "${at}h" q <<<"{\"payload\":\"d$at\",\"headers\":{\"Mq-Expires\":[\"5\"]}}"
+	done
+	mq_time_passes
+	repaired 0 205
+	assert_equal "$(redis --raw lrange "$q::rejected" 0 -1 | tac | tr -d '\0' | grep -ao '^[prd][0-9]*$' | xargs)" \
+		"$(seq -f p%.0f 200 | xargs) r1 r2 d1 d2 d3"
+}
+
 # crash COMMAND...: a consumer that is killed when it runs; its lease is over.
 crash() {
 	"$BUILD/mq-consume" --no-clean "$@" q -- sh -c 'cat >>"$T/ran"; echo >>"$T/ran"

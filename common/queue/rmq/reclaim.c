@@ -28,13 +28,9 @@
  * case. */
 #define HEADERS	   64
 #define SHOW_BYTES 16384
-/* The most that one step returns, as in reclaim_dead.lua.  That many go back in one step
- * with those that may have been running: a consumer that waits finds the
- * latter in front, and knows that another one has died. */
-#define STEP 500
 /* The numbers before the headers in a reply. */
-enum { MOVED, BACK, OUT, LEFT, UNLISTED, FIRST };
-#define FORM "#####"
+enum { MOVED, BACK, OUT, LEFT, UNLISTED, AT, FIRST };
+#define FORM "######"
 /* How many are left when the queue has keys in the form for a cluster. */
 #define CLUSTER (-2)
 
@@ -53,7 +49,7 @@ struct dead {
 
 /* The fate of a message that may have been running; one that is not counted goes back as
  * it is, as there is nowhere to write. */
-enum crash { UNCOUNTED, GOES_BACK, REJECTED };
+enum crash { UNCOUNTED, GOES_BACK, REJECTED, CRASHES };
 
 /* One queue of a dead connection, whose messages go back to where they belong, or
  * to the rejected ones; see lua/reclaim_dead.lua. */
@@ -64,10 +60,10 @@ struct dead_queue {
 	const char *notify;   /* the queue that hears of each end; NULL: none */
 	int attempts;	      /* how many runs a message may have had */
 	long left;	      /* messages to be dealt with; at first LONG_MAX */
-	long at;	      /* dry run: headers that were asked for before */
-	bool alone;	      /* a step with others was refused */
-	redisReply *shown;    /* the last reply; NULL: none yet */
-	enum crash crashes[HEADERS]; /* the messages shown in it */
+	long at;	   /* of the oldest, how many were looked at before */
+	bool alone;	   /* a step with others was refused */
+	redisReply *shown; /* the last reply; NULL: none yet */
+	long crashes[CRASHES]; /* dry run: of the messages shown in it */
 };
 
 static long
@@ -132,18 +128,20 @@ add_crashes(struct dead_queue *q, struct mq_command *c)
 	struct mq_idgen ids = {0};
 	char id[MQ_ID_LEN + 1];
 	const redisReply *old;
+	enum crash crash;
 	long i, n = shown(q);
 
+	memset(q->crashes, 0, sizeof(q->crashes));
 	for (i = 0; i < n; i++) {
 		old = q->shown->element[FIRST + i];
 		mq_buf_clear(&header);
 		mq_buf_clear(&notice);
 		mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
-		q->crashes[i] = count_crash(old, q, &header, id, &notice);
+		crash = count_crash(old, q, &header, id, &notice);
+		q->crashes[crash]++;
 		mq_command_arg(c, old->str, old->len);
 		mq_command_arg(c, header.data, header.len);
-		mq_command_str(
-		    c, q->crashes[i] == REJECTED ? "rejected" : "ready");
+		mq_command_str(c, crash == REJECTED ? "rejected" : "ready");
 		if (q->notify == NULL)
 			continue;
 		rmq_transfer_field(c, id, q->queue, q->notify);
@@ -171,8 +169,7 @@ take_reply(struct rmq_cleaner *w, struct dead_queue *q, redisReply *reply)
 	bool sound = mq_round_good(&w->round, reply, REDIS_REPLY_ARRAY) &&
 	    (mq_reply_is(reply, FORM) || mq_round_nonsense(&w->round));
 	redisReply **e = reply->element;
-	long moved, settled, left = sound ? (long)e[LEFT]->integer : -1;
-	long i, crashed = 0, rejected = 0;
+	long moved, back, out, left = sound ? (long)e[LEFT]->integer : -1;
 
 	if (left == CLUSTER) {
 		leave_alone(w, q);
@@ -182,25 +179,23 @@ take_reply(struct rmq_cleaner *w, struct dead_queue *q, redisReply *reply)
 		q->left = 0;
 	} else {
 		moved = (long)e[MOVED]->integer;
-		settled = (long)(e[BACK]->integer + e[OUT]->integer);
+		back = (long)e[BACK]->integer;
+		out = (long)e[OUT]->integer;
+		q->at = (long)e[AT]->integer;
 		if (w->how->dry_run) {
-			if (q->shown == NULL && left > q->owner->slots)
-				moved = left - q->owner->slots;
-			settled = shown(q);
+			moved = q->shown == NULL ? left - q->owner->slots : 0;
+			moved = MAX(moved, 0) + q->crashes[UNCOUNTED];
+			back = q->crashes[GOES_BACK];
+			out = q->crashes[REJECTED];
 			left = MIN(left, q->owner->slots) - q->at;
 		}
 		if (e[UNLISTED]->integer > 0) {
 			w->out->connections++;
 			q->owner->closed = true;
 		}
-		settled = MIN(settled, shown(q));
-		for (i = 0; i < settled; i++) {
-			crashed += q->crashes[i] != UNCOUNTED;
-			rejected += q->crashes[i] == REJECTED;
-		}
-		w->out->rejected += rejected;
-		w->out->returned += moved + settled - rejected;
-		rmq_cleaner_count(w, q->queue, crashed, rejected, 0);
+		w->out->rejected += out;
+		w->out->returned += moved + back;
+		rmq_cleaner_count(w, q->queue, back + out, out, 0);
 		q->left = left;
 	}
 	freeReplyObject(q->shown);
@@ -487,18 +482,13 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 		rmq_key_notice(c, q->queue, q->notify);
 	mq_command_str(c, q->queue);
 	mq_command_int(c, SHOW_BYTES);
-	if (all->w->how->dry_run)
-		mq_command_int(c, q->at);
-	else
-		mq_command_str(c, "");
+	mq_command_int(c, q->at);
+	mq_command_int(c, all->w->how->dry_run);
 	mq_command_int(c, (long long)s->n);
 	for (j = 0; j < s->n; j++) {
 		d = s->list[j]->owner;
 		mq_command_str(c, d->connection);
 		mq_command_int(c, d->slots);
-		/* Until headers are shown, more stay than may have been running. */
-		mq_command_int(
-		    c, d->slots + (d->slots > 0 && shown(q) == 0 ? STEP : 0));
 	}
 	add_crashes(q, c);
 }
@@ -542,7 +532,7 @@ fill_step(struct reclaim *all, struct step *s, struct dead_queue *q)
 			q->alone || first->owner->ours != q->owner->ours ||
 			!is_same_queue(first, q)))
 			break;
-		q->at += shown(q);
+		q->at += all->w->how->dry_run ? shown(q) : 0;
 		s->list[s->n++] = q;
 	}
 	return q;

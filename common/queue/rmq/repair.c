@@ -265,9 +265,10 @@ watch_connections(struct check *p)
 	return rv;
 }
 
-/* Goes through one place; connection is for unacked. */
+/* Goes through one place; connection is for unacked.  late: only for what is too late. */
 static int
-check_place(struct check *p, const char *place, const char *connection)
+check_place(
+    struct check *p, const char *place, const char *connection, bool late)
 {
 	struct mq_command c = mq_redis_command(p->w->round.r);
 	struct mq_buf at = {0}, sign = {0};
@@ -288,6 +289,7 @@ check_place(struct check *p, const char *place, const char *connection)
 		mq_command_arg(&c, sign.data, sign.len);
 		mq_command_str(&c, p->w->how->dry_run ? "1" : "0");
 		mq_command_str(&c, tombstone);
+		mq_command_int(&c, late);
 		rv = mq_round_call(&p->w->round, &c, REDIS_REPLY_ARRAY, &reply);
 		more = reply != NULL && mq_reply_is(reply, FORM);
 		p->whole &= more;
@@ -324,7 +326,8 @@ check_unacked(struct check *p, struct mq_names *live)
 	}
 	for (i = 0; rv == 0 && i < lists.n; i++)
 		if (has[2 * i] > 0)
-			rv = check_place(p, "unacked", lists.list[i].name);
+			rv = check_place(
+			    p, "unacked", lists.list[i].name, false);
 	mq_names_free(&lists);
 	mq_names_free(&all);
 	free(has);
@@ -367,14 +370,18 @@ static int
 walk_all(struct check *p, bool proof)
 {
 	static const char *const places[] = {"delayed", "priority", "ready"};
+	const size_t n = sizeof(places) / sizeof(places[0]);
 	struct mq_names now = {0};
 	size_t i;
 	int rv = mark_bounds(p, "begin");
 
+	/* About in the order in which they would have been claimed. */
+	for (i = 0; i < n && rv == 0 && p->has_late && !p->w->how->dry_run; i++)
+		rv = check_place(p, places[(i + 1) % n], NULL, true);
 	if (rv == 0 && proof)
 		rv = check_unacked(p, &p->live);
-	for (i = 0; i < sizeof(places) / sizeof(places[0]) && rv == 0; i++)
-		rv = check_place(p, places[i], NULL);
+	for (i = 0; i < n && rv == 0; i++)
+		rv = check_place(p, places[i], NULL, false);
 	/* All connections that lived still have to. */
 	if (rv == 0 && proof)
 		rv = check_unacked(p, &now);

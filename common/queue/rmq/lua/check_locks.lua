@@ -5,7 +5,8 @@
 --   ARGV  'ready', 'priority', 'delayed' or 'unacked'; where the walk is: in a
 --         list, how many are behind it, in a set, the score of the last one; a
 --         sign by which the last one is known ('' at the beginning); '1' to
---         change nothing; a text that is the element of no list
+--         change nothing; a text that is the element of no list; '1' to walk a
+--         set from its lowest score, so that what is too late leaves it in order
 --   reply {1 if more follow, else 0; how many were too late; how many locks
 --         were missing; the earliest expiry, and the lowest last tick, of those
 --         that stay ('': none); where the walk is; the sign; the id of each
@@ -15,8 +16,8 @@
 -- the message is unacked, its consumer decides.  A message out of line whose
 -- group nobody holds takes the group.
 --
--- A list is walked from its right end, a set from its highest score.  So a
--- message that stays in a place, or goes from delayed to ready to unacked, is
+-- A list is walked from its right end, a set from its highest score, unless only
+-- what is too late is looked for.  So a message that stays in a place, or goes from delayed to ready to unacked, is
 -- seen if the walks through these come in that order: where nobody knows any
 -- more what has been seen, a walk begins again.
 --
@@ -29,7 +30,7 @@
 
 local q, rejected, unacked = queue_keys(1)
 local where, at, sign = ARGV[1], ARGV[2], ARGV[3]
-local dry, tombstone = ARGV[4] == '1', ARGV[5]
+local dry, tombstone, ascends = ARGV[4] == '1', ARGV[5], ARGV[6] == '1'
 local key = unacked or q[where]
 local is_list = where == 'ready' or where == 'unacked'
 local tick = clock(q)
@@ -134,12 +135,17 @@ if is_list then
   from = locate(key, tonumber(at), 500, 262144, function(element)
     return redis.sha1hex(element) == sign
   end) or 0
+elseif sign == '' then
+  from = 0
 else
-  from = sign == '' and 0 or call('ZCARD', key) - count_before(key, at, sign)
+  from = count_before(key, at, sign)
+  local last = call('ZRANGE', key, from, from)[1]
+  from = not ascends and call('ZCARD', key) - from
+    or from + (last and last:sub(1, 32) == sign and 1 or 0)
 end
 local left = call(is_list and 'LLEN' or 'ZCARD', key) - from
 
-local range = not is_list and 'ZREVRANGE'
+local range = not is_list and (ascends and 'ZRANGE' or 'ZREVRANGE')
 local looked = go_through(key, range, from, left, function(element, score, n)
   if is_list then
     return see(element, -from - n)
