@@ -352,6 +352,20 @@ ids() {
 	[ "$(redis hget rsmq:jobs:Xcounters failed)" = 1 ]
 }
 
+@test "rsmq clean, return: what moves keeps its order, whatever its ids are" {
+	seq 120 | run_mq 0 mq-publish -l jobs
+	redis eval 'for i, id in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
+		redis.call("ZADD", KEYS[1], 1000 - i, id)
+		redis.call("HSET", KEYS[1] .. ":Q", id .. ":rc", 15, id .. ":fr", 1)
+	end' 1 rsmq:jobs
+	cleans .rejected 120
+	run_mq 0 mq-stats --list rejected -l jobs
+	assert_equal "$output" "$(seq 120 -1 1)"
+	prints '120 messages returned' mq-return jobs
+	run_mq 0 mq-consume --drain -l jobs
+	assert_equal "$output" "$(seq 120 -1 1)"
+}
+
 @test "rsmq clean: what is in hand, or waits on purpose, or is none of ours, is not rejected" {
 	node_create theirs
 	for ((i = 0; i < 20; i++)); do

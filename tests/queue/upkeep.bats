@@ -128,10 +128,11 @@ in_line() {
 	assert_equal "$(redis get round)" me
 }
 
-# bury KEEP SHOW [FROM HEADER NEW WHERE...]: a step of a cleaner with what connection c has of q.
+# bury SLOTS SHOW [FROM [DRY HEADER NEW WHERE...]]: a step of a cleaner with what connection c
+# has of q.
 bury() {
 	step reclaim_dead "$keys ${q}rejected rmq::queues rmq::connections u beat consumers queues \
-		form1 form2 info runs" "q $2 '${3-}' 1 c $1 $1 ${*:4}" | tr -cd ' -~'
+		form1 form2 info runs" "q $2 ${3-0} '${4-}' 1 c $1 ${*:5}" | tr -cd ' -~'
 }
 
 @test "upkeep: a dead connection's messages go back, and of it nothing is left" {
@@ -140,23 +141,21 @@ bury() {
 	redis sadd queues q r >/dev/null
 	redis sadd rmq::connections c >/dev/null
 	redis set beat 1 px 60000 >/dev/null
-	assert_equal "$(bury 0 9)" "0 0 0 -1 0"
+	assert_equal "$(bury 0 9)" "0 0 0 -1 0 0"
 	redis del beat >/dev/null
-	assert_equal "$(bury 0 9)" "0 0 0 -2 0"
+	assert_equal "$(bury 0 9)" "0 0 0 -2 0 0"
 	redis del form2 >/dev/null
-	# The two oldest may have been running; they are shown, the newest first.
-	assert_equal "$(bury 2 9 0)" "0 0 0 4 0"
+	# The two oldest may have been running; the others go back with them.
+	assert_equal "$(bury 2 9 0 1)" "0 0 0 4 0 0"
+	assert_equal "$(bury 2 9)" "0 0 0 4 0 0"
 	has u 4 3 2 1
-	assert_equal "$(bury 2 9)" "2 0 0 2 0"
-	has u 2 1
-	has "${q}ready" 4 3
 	assert_equal "$(redis exists consumers info) $(redis smembers rmq::queues)" "2 q"
-	assert_equal "$(bury 2 0 '' "'' h reject '' x ready")" "0 2 0 0 0"
+	assert_equal "$(bury 2 0 0 '' "'' x ready '' h reject")" "2 2 0 0 0 0"
 	has "${q}ready" 4 3 h2 x1
 	assert_equal "$(redis exists u consumers info runs) $(redis smembers queues)" "2 r"
 	redis del queues >/dev/null
 	redis set consumers 1 >/dev/null
-	assert_equal "$(bury 2 9)" "0 0 0 0 1"
+	assert_equal "$(bury 2 9)" "0 0 0 0 1 0"
 	assert_equal "$(redis exists consumers info runs rmq::connections)" 0
 }
 
@@ -166,11 +165,12 @@ bury() {
 		echo "lpush u $(message "\"A\":[\"$i\"]")"
 	done | redis >/dev/null
 	local one='.J{"A":["1"]}' two='.J{"A":["2"]}' three='.J{"A":["3"]}'
-	assert_equal "$(bury 3 99 1)" "0 0 0 4 0 $two  $one"
-	assert_equal "$(bury 3 17 0)" "0 0 0 4 0 $three"
-	assert_equal "$(bury 3 18 0)" "0 0 0 4 0 $three  $two"
+	assert_equal "$(bury 3 99 1 1)" "0 0 0 4 0 1 $two  $three"
+	assert_equal "$(bury 3 17 0 1)" "0 0 0 4 0 0 $one"
+	assert_equal "$(bury 3 18)" "0 0 0 4 0 0 $one  $two"
 	assert_equal "$(redis llen u)" 4
-	assert_equal "$(bury 3 18)" "1 0 0 3 0 $three  $two"
+	# All have been looked at, so the newest come.
+	assert_equal "$(bury 3 18 3)" "1 0 0 3 0 1 $two  $three"
 	assert_equal "$(redis llen u) $(redis llen "${q}ready")" "3 1"
 }
 
@@ -181,15 +181,16 @@ bury() {
 	redis sadd rmq::connections c >/dev/null
 	echo "lpush u ${a%\"}a\" ${b%\"}b\" plain" | redis >/dev/null
 	# Another cleaner is faster with the first, then with the second.
-	assert_regex "$(bury 3 9999 '' '""' "$a" ready)" '^0 1 0 2 0 '
-	assert_regex "$(bury 3 9999 '' '""' "$a" ready "$b" "$b" ready)" '^0 0 0 2 0 '
-	assert_regex "$(bury 3 9999 '' "$b" "$b" ready)" '^0 1 0 1 0 '
-	assert_regex "$(bury 3 9999 '' "$b" "$b" rejected)" '^0 0 0 1 0 '
-	assert_equal "$(redis llen u) $(redis llen "${q}ready") $(redis llen "${q}rejected")" "1 2 0"
-	assert_equal "$(redis smembers queues)" q
-	assert_equal "$(bury 3 9999 '' "$a" "$b" rejected)" "0 0 1 0 1"
+	assert_regex "$(bury 3 9999 0 '' "$b" "$b" rejected)" '^0 0 0 3 0 0 '
+	assert_regex "$(bury 3 9999 0 '' "$a" "$a" ready "$a" "$b" ready)" '^0 0 0 3 0 1 '
+	# Nothing goes back before all have been looked at.
+	assert_regex "$(bury 3 9999 0 '' "$a" "$a" ready)" '^0 0 0 3 0 1 '
+	assert_equal "$(redis llen u) $(redis exists "${q}ready" "${q}rejected")" "3 0"
+	assert_regex "$(bury 3 9999 0 '' "$a" "$b" rejected)" '^0 0 1 2 0 0 '
 	assert_equal "$(redis lrange "${q}rejected" 0 -1 | tr -d '\0' | tail -n 1)" a
-	assert_equal "$(redis exists u queues rmq::connections)" 0
+	assert_equal "$(redis smembers queues)" q
+	assert_equal "$(bury 3 9999 0 '' "$b" "$b" ready '""' x ready)" "1 1 0 0 1 0"
+	assert_equal "$(redis llen "${q}ready") $(redis exists u queues rmq::connections)" "2 0"
 }
 
 # bury_all CONNECTION...: all that they have of q goes back.
@@ -197,10 +198,10 @@ bury_all() {
 	local c of=() said=()
 	for c; do
 		of+=("u$c" "beat$c" "consumers$c" "queues$c" "form1$c" "form2$c")
-		said+=("$c" 0 0)
+		said+=("$c" 0)
 	done
 	step reclaim_dead "$keys ${q}rejected rmq::queues rmq::connections ${of[*]}" \
-		"q 0 '' $# ${said[*]}"
+		"q 0 0 '' $# ${said[*]}"
 }
 
 @test "upkeep: one step is of several dead connections, each for itself" {
@@ -216,7 +217,7 @@ bury_all() {
 	redis del ud queuesd >/dev/null
 	redis set queuesd wrong >/dev/null
 	assert_regex "$(bury_all a b c d e)" \
-		'^2 0 0 0 1 0 0 0 -1 0 0 0 0 -2 0 (ERR )?WRONGTYPE .* 2 0 0 0 1$'
+		'^2 0 0 0 1 0 0 0 0 -1 0 0 0 0 0 -2 0 0 (ERR )?WRONGTYPE .* 2 0 0 0 1 0$'
 	has "${q}ready" a2 a1 e2 e1
 	assert_equal "$(redis smembers rmq::connections | sort | xargs)" "b c d"
 	assert_equal "$(redis exists ua consumersa queuesa ue consumerse queuese)" 0
@@ -231,9 +232,9 @@ bury_all() {
 		redis sadd "queues$c" q >/dev/null
 	done
 	redis lpush ub one >/dev/null
-	assert_equal "$(bury_all a b c)" "250 0 0 0 0 250 0 0 1 0"
+	assert_equal "$(bury_all a b c)" "250 0 0 0 0 0 250 0 0 1 0 0"
 	assert_equal "$(redis llen ub) $(redis llen uc)" "1 250"
-	assert_equal "$(bury_all b c)" "1 0 0 0 0 250 0 0 0 0"
+	assert_equal "$(bury_all b c)" "1 0 0 0 0 0 250 0 0 0 0 0"
 }
 
 @test "upkeep: a purge counts what goes, unless somebody depends on it" {

@@ -75,7 +75,8 @@ else
   end
   create(to.h, names, ARGV[6], attributes[1], 0, attributes[2])
   call('HSET', to.h, new, call('HGET', q.h, id))
-  call('ZADD', to.z, score_since(now, extra), new)
+  -- In the order in which they come; see lib/moves.lua.
+  call('ZADD', to.z, score_since(now_us / 1000 - 1, extra), new)
   redis.pcall('HINCRBY', to.h, 'totalsent', 1)
   if extra ~= '' then
     call('HSET', to.x, new, extra)

@@ -65,7 +65,7 @@ end
 
 -- The score of a message that can be received from that time on, which is over.
 local function score_since(ms, extra)
-  return int(ms - priority_of(extra) * PRIORITY)
+  return string.format('%.3f', ms - priority_of(extra) * PRIORITY)
 end
 
 -- The set "later" has the ids of delayed messages with a priority, and when they

@@ -26,6 +26,14 @@ local function create_as(q, to, names, name)
   end
 end
 
+-- The score of a message that can be received now, behind those that moved before it, even
+-- in the same millisecond: the clocks of those who receive know no parts of that.
+local serial = 0
+local function score_next(extra)
+  serial = serial + 1
+  return score_since((now_us + serial) / 1000 - 1, extra)
+end
+
 -- m, as of read(), becomes a message of another queue, to be received now behind
 -- those of its priority, with m.extra for its headers and received so many times;
 -- is_back: it was sent to that one before.  False: one of that id is there.
@@ -41,7 +49,7 @@ local function hand_over(q, to, m, runs, is_back)
   if m.extra and m.extra ~= '' then
     call('HSET', to.x, m.id, m.extra)
   end
-  call('ZADD', to.z, score_since(now, m.extra), m.id)
+  call('ZADD', to.z, score_next(m.extra), m.id)
   if not is_back then
     redis.pcall('HINCRBY', to.h, 'totalsent', 1)
   end
@@ -67,7 +75,7 @@ local function take(q, to, ids, how)
       if how == 'back' then
         put_back(q, id)
       else
-        call('ZADD', q.z, 'XX', score_since(now, call('HGET', q.x, id)), id)
+        call('ZADD', q.z, 'XX', score_next(call('HGET', q.x, id)), id)
       end
     end
     return #ids
