@@ -618,7 +618,7 @@ runs"
 
 @test "manual: README's picture is of a real run" {
 	mkdir "$D/pictures"
-	PATH=/usr/bin:/bin python3 - "$root/man/pictures/make.py" "$BUILD" "$D/pictures" <<-'.'
+	PATH=$(dirname "$(command -v redis-cli)"):/usr/bin:/bin python3 - "$root/man/pictures/make.py" "$BUILD" "$D/pictures" <<-'.'
 		import runpy, shutil, sys
 		shutil.which = lambda name: None
 		runpy.run_path(sys.argv[1])["main"](*sys.argv[2:])
