@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "mq-consume/rules.h"
@@ -69,10 +70,8 @@ slot_release(struct slot *s, struct message *m)
 }
 
 void
-slot_return_last(struct slot *s)
+slot_return(struct slot *s, struct message *m)
 {
-	struct message *m = TAILQ_LAST(&s->hand, messages);
-
 	slot_release(s, m);
 	policy_unstarted(s->executor->policy);
 	tell(s->executor, FACT_RETURNED, .message = m);
@@ -91,7 +90,7 @@ void
 slot_return_all(struct slot *s)
 {
 	while (!TAILQ_EMPTY(&s->hand))
-		slot_return_last(s);
+		slot_return(s, TAILQ_LAST(&s->hand, messages));
 }
 
 /* --- room ------------------------------------------------------------------- */
@@ -156,6 +155,18 @@ slot_success_of(enum mq_verdict_kind kind)
 		kind == MQ_VERDICT_BROKEN ?
 	    SLOT_FAILURE :
 	    SLOT_NEITHER;
+}
+
+bool
+executor_unread(struct executor *x)
+{
+	if (!process_unread(x->process))
+		return false;
+	if (x->policy->stop < STOP_SOON)
+		mq_say("standard output: nobody reads it any more; stopping, "
+		       "and returning what fails");
+	policy_stop(x->policy, STOP_SOON, MQ_EXIT_IO, 0);
+	return true;
 }
 
 void

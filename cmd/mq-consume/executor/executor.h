@@ -227,8 +227,8 @@ void print_init(struct executor *);
 bool slot_take(struct slot *, struct message *, const char *why);
 /* Takes a message out of the hand. */
 void slot_release(struct slot *, struct message *);
-/* Returns the last message in hand, as if it had not been started. */
-void slot_return_last(struct slot *);
+/* Returns a message in hand, as if it had not been started. */
+void slot_return(struct slot *, struct message *);
 /* Returns all, the last first: so the oldest is in front again. */
 void slot_return_all(struct slot *);
 
@@ -268,6 +268,9 @@ const char *slot_close_output(struct slot *);
 /* Whether a verdict is a success or a failure; of several, the greater counts. */
 enum slot_success { SLOT_NEITHER, SLOT_FAILURE, SLOT_SUCCESS };
 enum slot_success slot_success_of(enum mq_verdict_kind);
+/* After a failure: whether our standard output has lost its reader, which would explain
+ * it.  If so, says it, and stops the consumer; the message goes back. */
+bool executor_unread(struct executor *);
 /* A run, which began with the message, has ended with the verdict: if so did many, says
  * that the command is broken. */
 void slot_ran(struct slot *, const struct message *, const struct mq_verdict *);

@@ -320,6 +320,8 @@ judge_run(struct slot *s)
 	if (m == NULL)
 		return;
 	mq_verdict(&s->verbs, s->status, s->timed_out, x->opt->strict, &v);
+	s->killed = s->killed ||
+	    (slot_success_of(v.kind) == SLOT_FAILURE && executor_unread(x));
 	if (!s->killed)
 		slot_ran(s, m, &v);
 	TAILQ_FOREACH_SAFE(m, &s->hand, line, next) {

@@ -123,13 +123,13 @@ static void
 end_input(struct slot *s)
 {
 	struct worker_input *f = &s->worker.input;
-	const struct message *m;
+	struct message *m;
 
 	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL &&
 	    m->start >= (f->cut ? f->read : f->written)) {
 		if (!f->cut)
 			f->out.len -= m->end - m->start;
-		slot_return_last(s);
+		slot_return(s, m);
 	}
 	flush_input(s, true);
 	tell(s->executor, FACT_WAKE);
@@ -261,14 +261,22 @@ on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 #define SILENT_S	10.0
 #define SILENT_MESSAGES 10
 
-/* Reports the verdict on a message that has left the hand.  Only histories and results
- * have the errors. */
+/* Reports the verdict on a message in hand, which leaves the hand.  Only histories and
+ * results have the errors. */
 static void
 tell_verdict(struct slot *s, struct message *m, const struct mq_verdict *v)
 {
 	struct executor *x = s->executor;
 	const char *errors = "";
 
+	if (!m->lost && slot_success_of(v->kind) == SLOT_FAILURE &&
+	    executor_unread(x)) {
+		tell(x, FACT_BROKEN_OFF, .message = m, .verdict = v,
+		    .text = errors);
+		slot_return(s, m);
+		return;
+	}
+	slot_release(s, m);
 	if (!m->lost) {
 		slot_ran(s, m, v);
 		slot_judged(s, slot_success_of(v->kind));
@@ -301,7 +309,6 @@ judge_message(struct slot *s)
 	s->ran_s = s->worker.heard - s->started;
 	counters_ran(s->executor->outbox, m->queue, s->ran_s);
 	s->started = s->worker.heard;
-	slot_release(s, m);
 	s->worker.judged++;
 	tell_verdict(s, m, &v);
 }
@@ -496,7 +503,7 @@ replace_worker(struct slot *s)
 		mq_verdict_end(s->status, how, sizeof(how));
 	else if (w->judged == 0)
 		strlcpy(how, NO_VERB, sizeof(how));
-	if (s->killed || how[0] == '\0') {
+	if (s->killed || how[0] == '\0' || executor_unread(x)) {
 		w->wait_s = 0;
 		return;
 	}
@@ -531,7 +538,6 @@ end_worker(struct slot *s)
 	m = TAILQ_FIRST(&s->hand);
 	if (last_verdict(s, m, &v)) {
 		s->ran_s = mq_clock_s(CLOCK_MONOTONIC) - s->started;
-		slot_release(s, m);
 		tell_verdict(s, m, &v);
 	}
 	slot_return_all(s);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -639,6 +640,16 @@ process_may_run(const struct process *p)
 			return false;
 	return !target_clogged(&p->errors) &&
 	    (!p->apart || !target_clogged(&p->standard));
+}
+
+bool
+process_unread(const struct process *p)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	/* A pipe or socket without its other end, or a terminal that hung up. */
+	return p->logs == NULL && poll(&out, 1, 0) == 1 &&
+	    (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 void
