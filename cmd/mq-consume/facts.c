@@ -564,7 +564,7 @@ note_confirmed(struct engine *e, struct message *m)
 	    m->outcome == MQ_OUTCOME_AGAIN ? MQ_STOP_RETURNED :
 					     MQ_STOP_REJECTED;
 
-	policy_settled(&e->policy, m->id, m->outcome);
+	policy_settled(&e->policy, m);
 	if (m->stop != MQ_STOP_NONE)
 		mq_consumer_tell_stop(&e->session.self, m->queue, answer, &run);
 	if (m->outcome == MQ_OUTCOME_ACK) {

@@ -47,6 +47,7 @@ struct message {
 	bool lost;    /* the lease is lost: its outcome does not count */
 	bool gone;    /* somebody has deleted it: its outcome does not count */
 	bool expired; /* rejected without a run */
+	bool crashed; /* rejected, as the consumers of its runs have died */
 	bool awaited; /* its publisher waits for the result */
 	/* What an operator wants done when its run is ended; NONE: nothing. */
 	enum mq_stop stop;

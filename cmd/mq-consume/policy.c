@@ -212,25 +212,25 @@ compare_ids(const void *a, const void *b)
 }
 
 void
-policy_settled(struct policy *p, const char *id, enum mq_outcome outcome)
+policy_settled(struct policy *p, const struct message *m)
 {
 	const struct options *opt = p->opt;
-	bool again = outcome == MQ_OUTCOME_AGAIN;
+	bool again = m->outcome == MQ_OUTCOME_AGAIN;
 	char **node, *known;
 
 	if ((!opt->drain && opt->limit == 0 && opt->idle_ms < 0) ||
-	    outcome == MQ_OUTCOME_FRONT)
+	    m->outcome == MQ_OUTCOME_FRONT)
 		return;
-	if (outcome == MQ_OUTCOME_REJECT)
+	if (m->outcome == MQ_OUTCOME_REJECT && !m->crashed)
 		p->rejected = true;
-	node = tfind(id, &p->owed, compare_ids);
+	node = tfind(m->id, &p->owed, compare_ids);
 	if (again && node == NULL &&
-	    tsearch(mq_xstrdup(id), &p->owed, compare_ids) == NULL)
+	    tsearch(mq_xstrdup(m->id), &p->owed, compare_ids) == NULL)
 		mq_die(MQ_EXIT_AGAIN, "%s", strerror(ENOMEM));
 	if (again || node == NULL)
 		return;
 	known = *node;
-	tdelete(id, &p->owed, compare_ids);
+	tdelete(m->id, &p->owed, compare_ids);
 	free(known);
 }
 

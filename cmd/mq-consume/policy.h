@@ -54,7 +54,7 @@ struct policy {
 	bool hup_ends;	   /* HUP was not ignored at the start */
 	bool had_terminal; /* a controlling terminal, at the start */
 	int exit_status, exit_signal;
-	bool rejected; /* a message, for good */
+	bool rejected; /* a message, for good, and not one of a dead consumer */
 	void *
 	    owed; /* ids of messages sent back and not ended since; tsearch(3) */
 	ev_signal signals[5];
@@ -106,7 +106,7 @@ void policy_stop(struct policy *, enum stop_level, int status, int sig);
 /* Notes that a message came or went, for --idle. */
 void policy_active(struct policy *);
 /* The outcome of a message is confirmed. */
-void policy_settled(struct policy *, const char *id, enum mq_outcome);
+void policy_settled(struct policy *, const struct message *);
 /*
  * To be called last.  Returns the exit status, or ends the program by the signal set.
  * failed: the status of a final error, which comes first; 0: none.  If nothing else was

@@ -152,6 +152,7 @@ verdict_unfit(
 		break;
 	case UNFIT_CRASHED:
 		/* The consumer of the last run died without a verdict. */
+		m->crashed = true;
 		counters_crashed(o, m->queue);
 		mq_history_crash(&m->envelope, m->attempts, true, NULL);
 		message_note(m, "rejected: %s",

@@ -125,14 +125,21 @@ cleans() {
 	[ "$(in_charge)" = "${pids[$1]}" ]
 }
 
-# A consumer has died with a message; sets c.
+# one_has_died [OPTION...]: a consumer has died with a message; sets c.
 one_has_died() {
 	run_mq 0 mq-publish q 1
-	start_mq mq-consume -q --no-clean q -- sleep 100
+	start_mq mq-consume -q --no-clean "$@" q -- sleep 100
 	eventually 10 eval '[ "$(holds "$(connections)")" = 1 ]'
 	c=$(connections)
 	kill -KILL "$pid"
 	expire "$c"
+}
+
+@test "cleaning: a message that others have used up is rejected, and not by the consumer that ends" {
+	local c
+	one_has_died --attempts 1
+	run_mq 0 mq-consume --attempts 1 --drain q -- true
+	assert_equal "$(held q)" "0 0 0 1"
 }
 
 @test "cleaning: mq-clean asks nobody" {
