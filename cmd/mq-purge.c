@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "message/json.h"
+#include "queue/stats.h"
 #include "shared/selection.h"
 
 static const char usage[] =
@@ -121,16 +122,40 @@ purge_states(const struct options *o, struct selection *s, long *count)
 	}
 }
 
+/* Ends the program: somebody may still get messages, or has them. */
+static void
+refuse_used(const struct options *o, struct selection *s, long consumers)
+{
+	const struct mq_connection_stats *last = NULL, *c;
+	struct mq_stats all;
+
+	/* A user without the rights for this is told how many there are. */
+	if (s->layout->stats(
+		s->redis, &o->queue, 1, MQ_STATS_CONNECTIONS, &all) == -1)
+		all.connection_count = 0;
+	for (c = all.connections; all.connection_count-- > 0; c++)
+		if (c->by_receipt && c->ttl_ms > 0) {
+			consumers--;
+			last =
+			    last == NULL || c->ttl_ms > last->ttl_ms ? c : last;
+		}
+	if (last != NULL && consumers <= 0)
+		mq_die(MQ_EXIT_AGAIN,
+		    "%s: messages are handed out by mq-lease until the lease %s "
+		    "ends, in %lld s; settle them, or wait",
+		    o->queue, last->name, (long long)last->ttl_ms / 1000 + 1);
+	mq_die(MQ_EXIT_AGAIN, "%s: the queue has %ld consumer%s; stop %s first",
+	    o->queue, consumers, consumers == 1 ? "" : "s",
+	    consumers == 1 ? "it" : "them");
+}
+
 static void
 call_delete(const struct options *o, struct selection *s, struct mq_deletion *d)
 {
 	mq_option_must(
 	    s->redis, s->layout->delete_queue(s->redis, o->queue, d));
 	if (d->consumers > 0)
-		mq_die(MQ_EXIT_AGAIN,
-		    "%s: the queue has %ld consumer%s; stop %s first", o->queue,
-		    d->consumers, d->consumers == 1 ? "" : "s",
-		    d->consumers == 1 ? "it" : "them");
+		refuse_used(o, s, d->consumers);
 	if (d->unacked > 0)
 		mq_die(MQ_EXIT_AGAIN,
 		    s->layout->has & MQ_HAS_CLAIMS ?

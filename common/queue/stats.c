@@ -291,9 +291,11 @@ mq_links_add(struct mq_links *l, struct mq_connection_stats *c,
 }
 
 void
-mq_links_about(struct mq_connection_stats *c, const redisReply *host,
-    const redisReply *pid)
+mq_links_about(struct mq_connection_stats *c, redisReply *const facts[3])
 {
+	const redisReply *host = facts[0], *pid = facts[1];
+
+	c->by_receipt = facts[2]->type == REDIS_REPLY_STRING;
 	if (host->type == REDIS_REPLY_STRING && host->str[0] != '\0')
 		c->host = mq_xstrdup(host->str);
 	if (pid->type == REDIS_REPLY_STRING)

@@ -181,6 +181,8 @@ struct mq_connection_stats {
 	char *node;	/* as above, of the heartbeat */
 	bool unsure;	/* that node is lost: nothing is known of the lease */
 	int64_t ttl_ms; /* of its lease; not above 0: it is dead */
+	bool
+	    by_receipt; /* mq-lease has handed messages out, and renews nothing */
 	char *host;	/* NULL: not known, as of a Go program */
 	long pid;	/* 0: not known */
 	struct mq_consumed *consumed; /* by queue name */

@@ -71,7 +71,7 @@ no_connection() {
 	take 2
 	lease="rmq::connection::$(connections)::heartbeat"
 	ttl=$(redis pttl "$lease")
-	((ttl > 20000 && ttl <= 60000))
+	((ttl > 20000 && ttl <= 60500))
 	for _ in 1 2 3; do
 		run_mq 0 mq-clean
 		prints '' mq-consume --idle 10ms q
@@ -79,10 +79,38 @@ no_connection() {
 	held_is q '0 0 2 0'
 	run_mq 0 mq-lease --extend "${receipts[1]}" --for 1h q
 	ttl=$(redis pttl "$lease")
-	((ttl > 3500000 && ttl <= 3600000))
+	((ttl > 3500000 && ttl <= 3600500))
 	(($(redis pttl "rmq::connection::$(connections)::info") > ttl))
 	run_mq 1 mq-lease --extend "${receipts[1]%.*}.3" --for 1h q
 	run_mq 1 mq-lease --extend "x${receipts[1]}" --for 1h q
+}
+
+# Go's cleaner takes a connection whose TTL is 0: for it, that is less than half a second.
+@test "receipt: the lease ends when Go's cleaner may take it, half a second before its key" {
+	local act lease
+	no_cluster "its heartbeat lasts longer there"
+	run_mq 0 mq-publish q one
+	take 1
+	lease="rmq::connection::$(connections)::heartbeat"
+	[ "$(redis pttl "$lease")" -gt 59500 ]
+	run_mq 0 mq-stats --json --connections q
+	[ "$(jq '.connections[0].lease_ms' <<<"$output")" -le 60000 ]
+	run_mq 75 mq-purge -f --delete-queue q
+	assert_regex "$stderr" "^mq-purge: q: messages are handed out by mq-lease until the lease \
+$(connections) ends, in (60|[345][0-9]) s; settle them, or wait\$"
+	redis pexpire "$lease" 20000 >/dev/null
+	run_mq 0 mq-clean
+	held_is q '0 0 1 0'
+	for act in --ack --return '--for 1h --extend'; do
+		redis pexpire "$lease" 499 >/dev/null
+		# shellcheck disable=SC2086
+		run_mq 1 mq-lease $act "${receipts[0]}" q
+	done
+	[ "$(redis ttl "$lease")" -le 0 ]
+	redis set "$lease" 1 px 499 >/dev/null
+	run_mq 0 mq-clean
+	held_is q '1 0 0 0'
+	eventually 5 no_connection
 }
 
 @test "receipt: what is not settled comes back, and counts as an attempt" {

@@ -268,6 +268,11 @@ ids() {
 	stop_mq INT
 	stop_mq INT || true
 	eventually 10 state_is jobs "1 0 0 1 0"
+	run_mq 0 mq-lease --for 1m jobs
+	receipt=$(json .receipt)
+	run_mq 75 mq-purge --force --delete-queue jobs
+	assert_regex "$stderr" 'mq-lease until the lease mq-lease-[[:alnum:]]{6} ends, in [0-9]+ s; '
+	run_mq 0 mq-lease --return "${receipt//\"/}" jobs
 	prints '2 messages would be purged, and the queue deleted' mq-purge --force --delete-queue --dry-run jobs
 	node_receive jobs
 	run_mq 75 mq-purge --force --delete-queue jobs

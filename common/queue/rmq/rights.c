@@ -14,7 +14,7 @@ const struct mq_right rmq_rights[] = {
     /* Only to see whether there are any, in the other form. */
     {"~rmq::connection::*::queue::{%q}::*", "CLKRD"},
     {"~rmq::queue::{%q}::*", "QL"},
-    {"~rmq::connection::*::info", "CJVLKX"},
+    {"~rmq::connection::*::info", "CJVLKQX"},
     {"~rmq::connection::*::running", "CLKX"},
     /* CLIENT TRACKING tells of these. */
     {"resetchannels", "CX"},

@@ -20,6 +20,8 @@
 
 extern const struct mq_right rmq_rights[];
 
+/* How much longer than a lease by receipt its key lives; see lua/extend.lua. */
+#define RMQ_CUT_MS 500
 /* How long a heartbeat lives, in seconds. */
 #define RMQ_LEASE_S 60
 

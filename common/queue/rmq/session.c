@@ -559,7 +559,10 @@ rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
 	if (step > 0 && s->renewals % MQ_RENEW_INFO != 0)
 		step++;
 	if (step == 0) {
-		mq_command_plain(c, "PEXPIRE");
+		if (ms > 0)
+			mq_command_script(c, &rmq_script_extend);
+		else
+			mq_command_plain(c, "PEXPIRE");
 		if (queue != -1) {
 			add_own(c, s, queue, "lease");
 			mq_command_int(c, ms > 0 ? ms : QUEUE_LEASE_MS);

@@ -72,7 +72,7 @@ static const struct rmq_question asked[] = {[READY] = {"LLEN", .what = "ready"},
     [DELAYED_AGE] = {.what = "delayed"},
     [QUEUES] = {"SMEMBERS", "queues", .of = RMQ_OF_CONNECTION},
     [LEASE] = {"PTTL", "heartbeat", .of = RMQ_OF_CONNECTION},
-    [INFO] = {"HMGET", "info", RMQ_OF_CONNECTION, .rest = "host pid"}};
+    [INFO] = {"HMGET", "info", RMQ_OF_CONNECTION, .rest = "host pid lease"}};
 
 struct known {
 	int left;    /* keys that are ours, and not asked about */
@@ -475,9 +475,11 @@ take_about(void *arg, size_t i, redisReply *reply)
 		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
 	}
 	if (question == INFO) {
-		if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+		if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3)
 			return -1;
-		mq_links_about(c, reply->element[0], reply->element[1]);
+		mq_links_about(c, reply->element);
+		if (c->by_receipt)
+			c->ttl_ms = MAX(c->ttl_ms - RMQ_CUT_MS, 0);
 		return 0;
 	}
 	/* With the queues of which the connection holds messages without being listed

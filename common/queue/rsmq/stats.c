@@ -205,7 +205,7 @@ ask_connection(void *arg, size_t i, struct mq_command *c)
 	rsmq_key_lease(
 	    c, g->out->connections[i / OF_CONNECTION].name, g->anywhere);
 	if (!lease)
-		mq_command_words(c, "host pid queues");
+		mq_command_words(c, "host pid receipts queues");
 }
 
 static int
@@ -222,11 +222,11 @@ take_connection(void *arg, size_t i, redisReply *reply)
 		c->ttl_ms = reply->integer;
 		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
 	}
-	if (!mq_reply_is(reply, "***"))
+	if (!mq_reply_is(reply, "****"))
 		return -1;
-	mq_links_about(c, e[0], e[1]);
-	if (e[2]->type == REDIS_REPLY_STRING)
-		list = json_loads(e[2]->str, 0, NULL);
+	mq_links_about(c, e);
+	if (e[3]->type == REDIS_REPLY_STRING)
+		list = json_loads(e[3]->str, 0, NULL);
 	c->consumed =
 	    mq_xcalloc(json_array_size(list) + 1, sizeof(*c->consumed));
 	json_array_foreach(list, k, bare) {

@@ -60,7 +60,8 @@ end
 if how ~= 'ack' and not call('LPOS', unacked, element, 'RANK', -1) then
   return 0
 end
-if receipt and (call('EXISTS', heartbeat) == 0
+-- See extend.lua.
+if receipt and (call('PTTL', heartbeat) < 500
     or call('HEXISTS', info, receipt) == 0) then
   return 0
 end
