@@ -58,7 +58,6 @@ static const struct mq_option rows[] = {
 static void
 print_json(const struct cleaner *c, const struct mq_cleaned *n)
 {
-	struct mq_buf text = {0};
 	json_t *v = json_object();
 
 	mq_json_set(v, "connections", json_integer(n->connections));
@@ -73,10 +72,7 @@ print_json(const struct cleaner *c, const struct mq_cleaned *n)
 	mq_json_set(v, "locks", json_integer(n->locks));
 	mq_json_set(v, "left_alone", mq_json_names(&c->cluster));
 	mq_json_set(v, "dry_run", json_boolean(c->how.dry_run));
-	mq_json_dump(v, &text);
-	puts(mq_buf_str(&text));
-	mq_buf_free(&text);
-	json_decref(v);
+	output_json_line(v);
 }
 
 /* What a noun ends in. */

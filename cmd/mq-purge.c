@@ -246,7 +246,6 @@ static void
 print_json(
     const struct options *o, const struct selection *s, const long *count)
 {
-	struct mq_buf text = {0};
 	json_t *v = json_pack("{s:o, s:I, s:I, s:I, s:I, s:b, s:b}", "queue",
 	    mq_json_name(o->queue), "purged", (json_int_t)s->done, "ready",
 	    (json_int_t)count[MQ_READY], "delayed",
@@ -256,10 +255,7 @@ print_json(
 
 	if (o->running)
 		mq_json_set(v, "running", json_integer((json_int_t)s->done));
-	mq_json_dump(v, &text);
-	puts(mq_buf_str(&text));
-	json_decref(v);
-	mq_buf_free(&text);
+	output_json_line(v);
 }
 
 /* Whether there was anything to remove. */

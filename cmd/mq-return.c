@@ -115,7 +115,6 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 static void
 print_result(const struct options *o, const struct selection *s, bool quiet)
 {
-	struct mq_buf text = {0};
 	json_t *v;
 
 	if (o->json) {
@@ -128,10 +127,7 @@ print_result(const struct options *o, const struct selection *s, bool quiet)
 			mq_json_set(v, "in_line", json_integer(s->in_line));
 		if (s->too_long > 0)
 			mq_json_set(v, "too_long", json_integer(s->too_long));
-		mq_json_dump(v, &text);
-		puts(mq_buf_str(&text));
-		json_decref(v);
-		mq_buf_free(&text);
+		output_json_line(v);
 	} else if (!quiet || !s->clone || s->dry_run) {
 		selection_print(s);
 	}

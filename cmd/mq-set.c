@@ -279,8 +279,7 @@ show_settings(struct setter *s)
 	}
 	missing = s->asked != NULL && json_object_get(shown, s->asked) == NULL;
 	if (s->json) {
-		mq_json_dump(shown, &out);
-		mq_buf_add(&out, "\n", 1);
+		output_json_line(json_incref(shown));
 	} else {
 		json_object_foreach(shown, name, value) {
 			if (s->asked != NULL && strcmp(name, s->asked) != 0)

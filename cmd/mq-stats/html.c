@@ -9,6 +9,7 @@
 #include <time.h>
 #include <vis.h>
 
+#include "base/text.h"
 #include "page/page.h"
 
 /* --- text ---------------------------------------------------------------- */
@@ -22,7 +23,7 @@ print_visible(const char *s)
 	uint32_t odd;
 
 	for (; n > 0; s += len, n -= len) {
-		len = text_char(s, n, &odd);
+		len = mq_utf8_odd(s, n, &odd);
 		if (odd != 0)
 			printf("\\u%04x", (unsigned)odd);
 		else if (*s == '&')

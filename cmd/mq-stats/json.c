@@ -65,10 +65,12 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 static void
 print_line(json_t *v)
 {
+	char *text = json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+
 	/* A failed write is noticed when stdout is closed. */
-	if (json_dumpf(v, stdout, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)) ==
-	    0)
-		putchar('\n');
+	output_json(text, strlen(text));
+	putchar('\n');
+	free(text);
 	json_decref(v);
 }
 

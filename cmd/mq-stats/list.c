@@ -154,9 +154,9 @@ print_framed(
 	n = out.len;
 	if (l->json) {
 		fputs(l->shown == 0 ? "[" : ",\n", stdout);
-		text_json(out.data, n - 1);
+		output_json(out.data, n - 1);
 	} else if (framing == MQ_FRAME_JSONL) {
-		text_json(out.data, n);
+		output_json(out.data, n);
 	} else if (!l->terminal) {
 		fwrite(out.data, 1, n, stdout);
 	} else {

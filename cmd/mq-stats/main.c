@@ -134,7 +134,7 @@ print_runs(const struct model *m, bool json)
 	struct table table;
 
 	if (json) {
-		text_json_line(fields_list(run_fields, m->runs.runs,
+		output_json_line(fields_list(run_fields, m->runs.runs,
 		    sizeof(*m->runs.runs), m->runs.count, now_ms));
 	} else if (m->runs.count > 0) {
 		running_fill(m, now_ms, &table);

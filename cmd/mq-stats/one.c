@@ -361,7 +361,7 @@ one_print(struct collector *c, const struct stats_options *o, struct model *m)
 	if (!known)
 		(void)model_report_missing(m);
 	if (found && o->format == FORMAT_JSON)
-		text_json_line(found_json(&f, o->payloads || !o->requested));
+		output_json_line(found_json(&f, o->payloads || !o->requested));
 	else if (found)
 		print_text(&f);
 	else if (known && !o->shared.quiet)

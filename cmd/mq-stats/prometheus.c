@@ -4,6 +4,8 @@
  */
 #include "stats.h"
 
+#include <unistd.h>
+
 #include "base/text.h"
 
 /* One queue. */
@@ -18,30 +20,33 @@ print_family(const char *name, const char *type, const char *help)
 	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* {queue="NAME"} without its end.  A byte that is no text becomes \xNN: two
- * names that differ must not become one. */
+/* {queue="NAME"} without its end.  For a terminal, what could drive it is \xNN, too. */
 static char *
-make_label(const char *name)
+make_label(const char *name, bool terminal)
 {
-	struct mq_buf out = {0};
-	size_t n = strlen(name), i, len;
+	struct mq_buf text = {0}, out = {0};
+	const char *p, *end;
+	size_t len, i;
+	uint32_t odd;
 
+	mq_name_add(&text, name);
 	mq_buf_addstr(&out, "{queue=\"");
-	for (i = 0; i < n; i += len) {
-		len = mq_utf8_len(name + i, n - i);
-		if (name[i] == '\\' || name[i] == '"') {
-			mq_buf_printf(&out, "\\%c", name[i]);
-		} else if (name[i] == '\n') {
+	for (p = text.data, end = p + text.len; p < end; p += len) {
+		len = mq_utf8_odd(p, (size_t)(end - p), &odd);
+		if (*p == '\n') {
 			mq_buf_addstr(&out, "\\n");
-		} else if (len == 0) {
-			mq_buf_printf(
-			    &out, "\\\\x%02x", (unsigned char)name[i]);
-			len = 1;
+		} else if (terminal && (odd != 0 || (unsigned char)*p < ' ')) {
+			for (i = 0; i < len; i++)
+				mq_buf_printf(
+				    &out, "\\\\x%02x", (unsigned char)p[i]);
 		} else {
-			mq_buf_add(&out, name + i, len);
+			if (*p == '\\' || *p == '"')
+				mq_buf_addstr(&out, "\\");
+			mq_buf_add(&out, p, len);
 		}
 	}
 	mq_buf_addstr(&out, "\"");
+	mq_buf_free(&text);
 	(void)mq_buf_str(&out);
 	return out.data;
 }
@@ -116,6 +121,7 @@ prometheus_print(const struct model *m)
 	const struct mq_stats *stats = &m->stats;
 	struct series *series =
 	    mq_xcalloc((size_t)stats->count + 1, sizeof(*series));
+	bool terminal = isatty(STDOUT_FILENO);
 	int i, count = 0;
 
 	for (i = 0; i < stats->count; i++)
@@ -126,7 +132,7 @@ prometheus_print(const struct model *m)
 		if (count == 0 || by_name(&series[count - 1], &series[i]) != 0)
 			series[count++] = series[i];
 	for (i = 0; i < count; i++)
-		series[i].label = make_label(series[i].q->name);
+		series[i].label = make_label(series[i].q->name, terminal);
 	print_metrics(queue_fields, series, count, stats->now_ms);
 	print_metrics(count_fields, series, count, stats->now_ms);
 	print_histogram(series, count);

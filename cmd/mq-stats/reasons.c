@@ -382,7 +382,7 @@ reasons_print(struct collector *c, const struct stats_options *o,
 	if (o->order.limit != -1)
 		shown = (int)MIN(o->order.limit, shown);
 	if (o->format == FORMAT_JSON) {
-		text_json_line(reasons_json(r, o->queues[0], shown));
+		output_json_line(reasons_json(r, o->queues[0], shown));
 	} else if (r->count > 0) {
 		table_begin(&t, reason_fields, NULL);
 		add_reasons(&t, NULL, m->stats.now_ms, r, shown,

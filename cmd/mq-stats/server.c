@@ -151,7 +151,7 @@ server_print(struct collector *c, bool json)
 		for (f = report_fields; f->kind != KIND_END; f++)
 			field_set(v, f, r, 0);
 		mq_json_set(v, "warnings", warnings);
-		text_json_line(v);
+		output_json_line(v);
 		return;
 	}
 	print_report(c->server.name, r);

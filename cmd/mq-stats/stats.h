@@ -213,11 +213,6 @@ struct view {
  * characters. */
 struct view text_view(void);
 
-/* The bytes of the character at p, 1 if there is none; *odd: its number, if it is a
- * control character beyond ASCII's first 32, is not seen, or turns the direction of what
- * stands around it; else 0. */
-size_t text_char(const char *p, size_t n, uint32_t *odd);
-
 /* Whether characters of the user's locale are UTF-8. */
 bool text_is_utf8(void);
 /* Columns of a visible text. */
@@ -238,10 +233,6 @@ void text_line(const char *name, const char *text);
 /* "12s", "3m", "2h", "1d": whole units, rounded down. */
 #define TEXT_AGE 24
 void text_age(char out[TEXT_AGE], double seconds);
-/* Prints JSON text with characters that could drive or mislead a terminal as \uXXXX; and a
- * value, which is freed, as such a line. */
-void text_json(const char *p, size_t n);
-void text_json_line(json_t *);
 
 /* --- fields ------------------------------------------------------------- */
 

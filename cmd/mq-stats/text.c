@@ -28,37 +28,6 @@ text_view(void)
 	return view;
 }
 
-/* --- characters --------------------------------------------------------------- */
-
-size_t
-text_char(const char *p, size_t n, uint32_t *odd)
-{
-	static const struct {
-		uint32_t first, last;
-	} all[] = {{0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x115f, 0x1160},
-	    {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},
-	    {0x2060, 0x206f}, {0x3164, 0x3164}, {0xe000, 0xf8ff},
-	    {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb},
-	    {0xe0000, 0x10ffff}};
-	size_t len = mq_utf8_len(p, n), i;
-	uint32_t c;
-
-	*odd = 0;
-	if (len == 0)
-		return 1;
-	c = (unsigned char)p[0];
-	if (len > 1)
-		c &= 0xffu >> (len + 1);
-	for (i = 1; i < len; i++)
-		c = c << 6 | ((unsigned char)p[i] & 0x3f);
-	if ((c & 0xfffe) == 0xfffe)
-		*odd = c;
-	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (c >= all[i].first && c <= all[i].last)
-			*odd = c;
-	return len;
-}
-
 /* --- columns ------------------------------------------------------------------ */
 
 bool
@@ -198,38 +167,4 @@ text_age(char out[TEXT_AGE], double seconds)
 		snprintf(out, TEXT_AGE, "%lldh", s / 3600);
 	else
 		snprintf(out, TEXT_AGE, "%lldd", s / 86400);
-}
-
-/* --- JSON --------------------------------------------------------------------- */
-
-void
-text_json(const char *p, size_t n)
-{
-	size_t i, len;
-	uint32_t c;
-
-	for (i = 0; i < n; i += len) {
-		len = text_char(p + i, n - i, &c);
-		if (c == 0) {
-			fwrite(p + i, 1, len, stdout);
-		} else if (c < 0x10000) {
-			printf("\\u%04x", (unsigned)c);
-		} else {
-			c -= 0x10000;
-			printf("\\u%04x\\u%04x", (unsigned)(0xd800 + (c >> 10)),
-			    (unsigned)(0xdc00 + (c & 0x3ff)));
-		}
-	}
-}
-
-void
-text_json_line(json_t *v)
-{
-	struct mq_buf out = {0};
-
-	mq_json_dump(v, &out);
-	json_decref(v);
-	text_json(out.data, out.len);
-	putchar('\n');
-	mq_buf_free(&out);
 }

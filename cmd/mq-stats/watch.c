@@ -233,7 +233,7 @@ marked_queue(const struct watch *w, int steps)
 	return q;
 }
 
-/* The command that pauses a queue, or resumes it; as a shell, and a terminal, can
+/* The command that pauses a queue, or resumes it; as any shell, and a terminal, can
  * take it. */
 static void
 write_pause(
@@ -250,11 +250,11 @@ write_pause(
 	if (strcmp(visible, p) == 0) {
 		mq_buf_add_word(&line, p);
 	} else {
-		for (mq_buf_addstr(&line, " $'"); *p != '\0'; p++)
+		for (mq_buf_addstr(&line, " \"$(printf '"); *p != '\0'; p++)
 			mq_buf_printf(&line,
 			    isalnum((unsigned char)*p) ? "%c" : "\\%03o",
 			    (unsigned char)*p);
-		mq_buf_add(&line, "'", 1);
+		mq_buf_addstr(&line, "')\"");
 	}
 	text_cut(out, mq_buf_str(&line), view->width > 0 ? view->width : 80);
 	mq_buf_add(out, "\n", 1);
@@ -270,6 +270,7 @@ write_heading(
 	const struct field *key = m->order.key;
 	bool bad = m->error[0] != '\0' || m->lost.n > 0;
 	const struct mq_queue_stats *q = NULL;
+	const char *why;
 	char text[640], now[64];
 	time_t t = time(NULL);
 
@@ -279,7 +280,10 @@ write_heading(
 	write_line(text, view, out);
 	if (!bad && w->pause)
 		q = marked_queue(w, 0);
-	if (q != NULL) {
+	if (q != NULL &&
+	    (why = w->collector->layout->queue_error(q->name)) != NULL) {
+		write_line(why, view, out);
+	} else if (q != NULL) {
 		write_pause(q, view, out);
 	} else if (!bad) {
 		snprintf(text, sizeof(text), "%s%s%s", key != NULL ? "by " : "",

@@ -218,6 +218,13 @@ int interrupt_signal(void);
  * Returns 1, 0 when the time is over, or -1 when a signal has come first. */
 int interrupt_wait(int fd, int64_t ms);
 
+/* --- JSON --------------------------------------------------------------- */
+
+/* Prints JSON text with characters that could drive or mislead a terminal as \uXXXX. */
+void output_json(const char *, size_t n);
+/* Prints a value, which is freed, as such a line. */
+void output_json_line(json_t *);
+
 /* --- progress ----------------------------------------------------------- */
 
 /* The longest line, with its NUL. */

@@ -8,6 +8,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/text.h"
+#include "message/json.h"
+
 static void
 end_by_signal(int sig)
 {
@@ -110,6 +113,43 @@ interrupt_wait(int fd, int64_t ms)
 	if (n == -1 && interrupted)
 		return -1;
 	return n != 0;
+}
+
+/* --- JSON --------------------------------------------------------------------- */
+
+void
+output_json(const char *p, size_t n)
+{
+	const char *from = p, *end = p + n;
+	uint32_t c;
+	size_t len;
+
+	for (; p < end; p += len) {
+		len = mq_utf8_odd(p, (size_t)(end - p), &c);
+		if (c == 0)
+			continue;
+		fwrite(from, 1, (size_t)(p - from), stdout);
+		from = p + len;
+		if (c >= 0x10000) {
+			c -= 0x10000;
+			printf("\\u%04x", (unsigned)(0xd800 + (c >> 10)));
+			c = 0xdc00 + (c & 0x3ff);
+		}
+		printf("\\u%04x", (unsigned)c);
+	}
+	fwrite(from, 1, (size_t)(end - from), stdout);
+}
+
+void
+output_json_line(json_t *v)
+{
+	struct mq_buf out = {0};
+
+	mq_json_dump(v, &out);
+	json_decref(v);
+	output_json(out.data, out.len);
+	putchar('\n');
+	mq_buf_free(&out);
 }
 
 /* --- progress ----------------------------------------------------------------- */

@@ -10,29 +10,26 @@
 #include <unistd.h>
 #include <vis.h>
 #include <wchar.h>
+#include <wctype.h>
 
 #include "exit.h"
 
-/* How many of the n bytes from p on are characters of the locale, fit to be shown: none
- * of those that turn the direction of what follows on the line, columns and text of
- * ours included, U+202A to U+202E, and U+2066 to U+2069. */
+/* How many of the n bytes from p on are characters of the locale, fit to be shown.  vis(3)
+ * would write the number of one that cannot be printed, not its bytes; and some turn the
+ * direction of what follows on the line, columns and text of ours included. */
 static size_t
 valid_run(const char *p, size_t n)
 {
 	mbstate_t state = {0};
 	size_t at = 0, len;
-	const char *c;
+	wchar_t c;
 
 	for (; at<n; at += len> 0 ? len : 1) {
-		c = p + at;
-		len = mbrlen(c, n - at, &state);
-		if (len == (size_t)-1 || len == (size_t)-2)
-			break;
-		if (len == 3 &&
-		    ((memcmp(c, "\xe2\x80\xaa", 3) >= 0 &&
-			 memcmp(c, "\xe2\x80\xae", 3) <= 0) ||
-			(memcmp(c, "\xe2\x81\xa6", 3) >= 0 &&
-			    memcmp(c, "\xe2\x81\xa9", 3) <= 0)))
+		len = mbrtowc(&c, p + at, n - at, &state);
+		if (len == (size_t)-1 || len == (size_t)-2 ||
+		    (c > 0x7f && !iswprint((wint_t)c)) ||
+		    (c >= 0x202a && c <= 0x202e) ||
+		    (c >= 0x2066 && c <= 0x2069))
 			break;
 	}
 	return at;

@@ -46,6 +46,56 @@ mq_utf8(const char *s, size_t n)
 	return len > 0;
 }
 
+size_t
+mq_utf8_odd(const char *p, size_t n, uint32_t *odd)
+{
+	static const struct {
+		uint32_t first, last;
+	} all[] = {{0x7f, 0x9f}, {0xad, 0xad}, {0x61c, 0x61c}, {0x115f, 0x1160},
+	    {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},
+	    {0x2060, 0x206f}, {0x3164, 0x3164}, {0xe000, 0xf8ff},
+	    {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb},
+	    {0xe0000, 0x10ffff}};
+	size_t len = mq_utf8_len(p, n), i;
+	uint32_t c;
+
+	*odd = 0;
+	if (len == 0)
+		return 1;
+	c = (unsigned char)p[0];
+	if (c < 0x7f)
+		return 1;
+	if (len > 1)
+		c &= 0xffu >> (len + 1);
+	for (i = 1; i < len; i++)
+		c = c << 6 | ((unsigned char)p[i] & 0x3f);
+	if ((c & 0xfffe) == 0xfffe)
+		*odd = c;
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (c >= all[i].first && c <= all[i].last)
+			*odd = c;
+	return len;
+}
+
+void
+mq_name_add(struct mq_buf *out, const char *name)
+{
+	static const char digits[] = "0123456789abcdefABCDEF";
+	size_t n = strlen(name), len;
+
+	for (; n > 0; name += len, n -= len) {
+		len = mq_utf8_len(name, n);
+		if (len == 0 ||
+		    (name[0] == '\\' && name[1] == 'x' &&
+			strspn(name + 2, digits) >= 2)) {
+			mq_buf_printf(out, "\\x%02x", (unsigned char)*name);
+			len = 1;
+		} else {
+			mq_buf_add(out, name, len);
+		}
+	}
+}
+
 long long
 mq_utf16_units(const char *p, size_t n)
 {

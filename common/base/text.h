@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "buf.h"
 
@@ -19,8 +20,16 @@ mq_utf8_inside(char c)
 {
 	return (c & 0xc0) == 0x80;
 }
+/* The bytes of the character at p, 1 if there is none; *odd: its number, if it is a
+ * control character beyond ASCII's first 32, is not seen, or turns the direction of what
+ * stands around it; else 0. */
+size_t mq_utf8_odd(const char *, size_t n, uint32_t *odd);
 /* The length in units of UTF-16, as node counts it. */
 long long mq_utf16_units(const char *, size_t n);
+
+/* Appends a name as UTF-8, no two names alike: \xNN is a byte that is not UTF-8, or a
+ * backslash before what would be taken for one. */
+void mq_name_add(struct mq_buf *, const char *name);
 
 /* The characters of names of headers and methods, as RFC 9110 has them.  No <ctype.h>: its
  * answers depend on the locale. */

@@ -256,7 +256,7 @@ add_string(struct mq_buf *out, const char *name, const char *s)
 	json_t *text;
 
 	mq_buf_addstr(out, name);
-	if (mq_json_add_text(out, s, strlen(s)))
+	if (strstr(s, "\\x") == NULL && mq_json_add_text(out, s, strlen(s)))
 		return;
 	text = mq_json_name(s);
 	mq_json_dump(text, out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/xalloc.h"
 
 /* --- what jansson does not take ----------------------------------------------- */
 
@@ -262,37 +263,35 @@ mq_json_names(const struct mq_names *names)
 	return list;
 }
 
-/* A string in which each byte that is not UTF-8 is printed as fmt has it. */
-static json_t *
-clean_string(const char *s, const char *fmt)
+json_t *
+mq_json_text(const char *s)
 {
 	json_t *v = json_string(s);
-	struct mq_buf text = {0};
-	size_t i, len, n;
+	size_t n, i, len;
+	char *text;
 
 	if (v != NULL || s == NULL)
 		return v;
 	n = strlen(s);
-	for (i = 0; i<n; i += len> 0 ? len : 1) {
-		len = mq_utf8_len(s + i, n - i);
-		if (len > 0)
-			mq_buf_add(&text, s + i, len);
-		else
-			mq_buf_printf(&text, fmt, (unsigned char)s[i]);
-	}
-	v = json_string(mq_buf_str(&text));
-	mq_buf_free(&text);
+	text = mq_xstrndup(s, n);
+	for (i = 0; i<n; i += len> 0 ? len : 1)
+		if ((len = mq_utf8_len(text + i, n - i)) == 0)
+			text[i] = '?';
+	v = json_string(text);
+	free(text);
 	return v;
-}
-
-json_t *
-mq_json_text(const char *s)
-{
-	return clean_string(s, "?");
 }
 
 json_t *
 mq_json_name(const char *s)
 {
-	return clean_string(s, "\\x%02x");
+	struct mq_buf text = {0};
+	json_t *v;
+
+	if (s == NULL)
+		return NULL;
+	mq_name_add(&text, s);
+	v = json_string(mq_buf_str(&text));
+	mq_buf_free(&text);
+	return v;
 }

@@ -195,7 +195,7 @@ assert [set(m) - {"queue", "state", "attempts"} for m in json.load(sys.stdin)] =
 		assert [ "${#lines[@]}" -ge 2 ]
 	done
 	on_terminal 100 --list rejected -l jobs
-	assert_equal "${lines[0]%x}" 'a\033[2J\0\233\177\a\377\n\342\200\256'
+	assert_equal "${lines[0]%x}" 'a\033[2J\0\302\233\177\a\377\n\342\200\256'
 	assert_equal "${lines[1]}" ok
 	on_terminal 100 --list rejected --jsonl jobs
 	assert_equal "$(python3 -IS -c 'import json, sys

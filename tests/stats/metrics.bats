@@ -3,6 +3,7 @@
 # needs: metrics
 
 load ../helpers/server
+load ../helpers/wire
 load go
 
 setup() {
@@ -121,6 +122,33 @@ print(json.dumps([
     dict(name="web-111111", live=True, host="web1", pid=4711,
         queues=[dict(queue="jobs", unacked=1, consumers=2)])],
     sort_keys=True))')"
+}
+
+# names: those on stdin, in which \xNN is a byte, each with a line.
+names() {
+	perl -pe 's/\\x([0-9a-f]{2})/chr hex $1/ge' | LC_ALL=C sort
+}
+
+@test "names: two that differ are two everywhere, and can be typed back; a terminal is not driven" {
+	local names=($'\xff' '\xff' '\x5cxff' '\xFF' $'\\x\xff' 'a\b' '\377' $'\x9b' $'\xc2\x9b' \
+		$'a\a\x7f\u202e') shown
+	go_open "${names[@]}"
+	printf '%s\n' "${names[@]}" | LC_ALL=C sort >"$T/names"
+	run_mq 0 mq-stats --json
+	jq -r '.queues[].name' <<<"$output" | names | cmp - "$T/names"
+	terminal 200 --json >"$T/tty"
+	jq -r '.queues[].name' "$T/tty" | names | cmp - "$T/names"
+	terminal 200 --prometheus >>"$T/tty"
+	run ! grep -P '[^\n\P{Cc}]|\x{202e}' "$T/tty"
+	"$BUILD/mq-stats" --prometheus | cat - "$T/tty" |
+		sed -n 's/^rmq_ready{queue="\(.*\)"}.*/\1/p' | sed 's/\\\\/\\/g' | names | uniq -c |
+		sed 's/^ *2 //' | cmp - "$T/names"
+	for shown in $("$BUILD/mq-stats" | sed '1d;$d;s/ .*//'); do
+		dash -c 'printf "%s\n" "$(printf %b "$1")"' . "$shown"
+	done | LC_ALL=C sort | cmp - "$T/names"
+	# Only such names are shown in another way.
+	run_mq 0 mq-stats --json
+	assert_equal "$(jq -r '.queues[].name' <<<"$output" | grep ^a.b)" 'a\b'
 }
 
 @test "json: an empty server, hostile names, names that are no UTF-8, and an unknown queue" {
@@ -335,5 +363,5 @@ check() {
 	redis lpush "rmq::queue::[$hostile]::ready" x >/dev/null
 	check 2 ready=0
 	assert_equal "$(tr -cd '|' <<<"$output")" '|'
-	assert_output "MQ CRITICAL - a\"b\\\\c\\nd\\te{}!=\\377\\233'é: ready 1 (more than 0) | 'a\"b\\\\c\\nd\\te{}!_\\377\\233''é_ready'=1;;0;0"
+	assert_output "MQ CRITICAL - a\"b\\\\c\\nd\\te{}!=\\377\\302\\233'é: ready 1 (more than 0) | 'a\"b\\\\c\\nd\\te{}!_\\377\\302\\233''é_ready'=1;;0;0"
 }

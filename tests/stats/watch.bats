@@ -137,14 +137,16 @@ shows() {
 }
 
 @test "watch: p shows the command that pauses a queue, as a shell can take it" {
-	redis sadd rmq::queues $'q\e[2J\'' -x >/dev/null
+	redis sadd rmq::queues $'q\xff\'7%' $'r\e' -x >/dev/null
 	redis set 'rmq::queue::[-x]::paused' 1 >/dev/null
 	shows --watch=1h <<-'END'
 		see("TOTAL")
 		press("p")
 		assert see("mq-pause")[1] == "mq-pause --resume -- -x"
 		press("j")
-		assert see(" $'")[1] == r"mq-pause $'q\033\1332J\047'"
+		assert see("printf")[1] == r"""mq-pause "$(printf 'q\377\0477\045')""" + '"'
+		press("j")
+		assert see("must not")[1] == "a name must not contain control characters"
 		press("q")
 		assert end() == 0
 	END

@@ -90,16 +90,16 @@
 	const visible = (text) => String(text).replace(ODD, (c) =>
 		"\n\t".includes(c) ? c : `\\u{${c.codePointAt(0).toString(16)}}`);
 
-	// A part of a URL as a word for a shell.
+	// A part of a URL as a word for any shell.
 	const wordOf = (address) => {
 		const text = decode(address, "\n");
 		if (/^[\w.,:/@%+=-]+$/.test(text))
 			return text;
 		if (text.search(ODD) === -1)
 			return "'" + text.replaceAll("'", "'\\''") + "'";
-		return "$'" + address.replace(/%(..)|\W/g, (c, hex) => "\\" +
+		return `"$(printf '` + address.replace(/%(..)|\W/g, (c, hex) => "\\" +
 			(hex ? parseInt(hex, 16) : c.charCodeAt(0)).toString(8)
-				.padStart(3, "0")) + "'";
+				.padStart(3, "0")) + `')"`;
 	};
 
 	// Reasons have N and ID for what differs.
@@ -117,8 +117,11 @@
 	};
 
 	const commandsFor = (states, address, which = "") => {
-		const name = wordOf(address);
-		const words = which + (/^\W*-/.test(name) ? " -- " : " ") + name;
+		// Only Go programs take such names: control characters, [ ] { } and ::.
+		if (/%([01].|5[BD]|7[BDF]|3A%3A)/.test(address))
+			return [];
+		const words = which + (/^(-|%2D)/.test(address) ? " -- " : " ") +
+			wordOf(address);
 		return states.flatMap((state) => COMMANDS[state] || []).map(
 			(command) => command + words);
 	};
@@ -201,9 +204,8 @@
 			part("Headers", factsOf(headers));
 		if (body !== undefined)
 			part(payload === undefined ? "Payload, in base64" : "Payload", text(body));
-		// The name of a queue that is no text is another one here.
-		const commands = m.queue.includes("\\") ? [] : commandsFor(
-			[running ? "running" : m.state], encodeURIComponent(m.queue),
+		const commands = commandsFor([running ? "running" : m.state],
+			encodeURIComponent(m.queue).replace(/%5Cx([\da-f]{2})/gi, "%$1"),
 			" --id " + wordOf(encodeURIComponent(id)));
 		if (commands.length > 0)
 			part("Commands", ...commands.map(commandLine));
