@@ -24,7 +24,7 @@ sentinel parallel-syncs m 2
 
 
 class Family(takeover.Nodes):
-    def __init__(self, directory, r):
+    def __init__(self, directory, r, _layout):
         super().__init__(directory)
         self.r, ports = r, free_ports(6)
         self.watchers = ports[3:]

@@ -1,7 +1,8 @@
 # resharding.py SEED TIMES LAYOUT: a cluster of three masters with a replica each; again
 # and again a replica takes over, gently or not, a master is killed, stands still, is away
 # for a minute with its replica, or is cut off from the others, with or without its clients,
-# or a slot that is in use moves; see takeover.py.  Prints what it counts, and exits 1 if a
+# or a slot that is in use moves, key by key or, where the servers have a command for that,
+# at once; see takeover.py.  Prints what it counts, and exits 1 if a
 # message is lost that must not be.
 #
 # What is '' is a random SEED, 20 times, and the layout of rmq.  BUILD has the tools.
@@ -12,13 +13,13 @@ import partition
 import takeover
 from takeover import call, free_ports, places, until
 
-QUEUES = ("p", "q")
+TAGS = {"rmq": ("p", "q"), "rsmq": ("rsmq",)}      # of the keys
 
 
 class Family(takeover.Nodes):
-    def __init__(self, directory, r):
+    def __init__(self, directory, r, layout):
         super().__init__(directory)
-        self.r, free = r, free_ports(12)
+        self.r, self.tags, free = r, TAGS[layout], free_ports(12)
         # Known by the ports at which the network has them.
         self.ports, self.own = free[:6], dict(zip(free[:6], free[6:]))
         self.network = partition.Partition()
@@ -67,8 +68,8 @@ class Family(takeover.Nodes):
         return True
 
     def slot(self):
-        q = "{%s}" % self.r.choice(QUEUES)
-        return int(call(self.ports[0], "CLUSTER", "KEYSLOT", q))
+        tag = "{%s}" % self.r.choice(self.tags)
+        return int(call(self.ports[0], "CLUSTER", "KEYSLOT", tag))
 
     def owner(self, slot):
         for entry in self.asked("CLUSTER", "SLOTS"):
@@ -136,6 +137,8 @@ class Family(takeover.Nodes):
         source = self.owner(slot)
         to = self.r.choice([m for m in masters if m != source])
         ids = {n[1]: n[0] for n in self.table(source)}
+        if self.r.random() < 0.5 and self.moved_at_once(slot, source, to, ids[to]):
+            return
         call(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[source])
         call(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[to])
         while True:
@@ -146,6 +149,17 @@ class Family(takeover.Nodes):
             call(source, "MIGRATE", "127.0.0.1", to, "", 0, 5000, "REPLACE", "KEYS", *keys)
         for port in (to, source, *masters):
             call(port, "CLUSTER", "SETSLOT", slot, "NODE", ids[to])
+
+    def moved_at_once(self, slot, source, to, id):
+        has = b" ".join(call(source, "CLUSTER", "HELP"))
+        if b"MIGRATESLOTS" in has:      # of Valkey 9
+            call(source, "CLUSTER", "MIGRATESLOTS", "SLOTSRANGE", slot, slot, "NODE", id)
+        elif b"MIGRATION " in has:      # of Redis 8.4
+            call(to, "CLUSTER", "MIGRATION", "IMPORT", slot, slot)
+        else:
+            return False
+        until(lambda: self.owner(slot) == to, "a slot that moves at once")
+        return True
 
     def change(self):
         kind = self.r.choice(("gentle", "forced", "taken over", "killed", "stopped",

@@ -81,8 +81,10 @@ class Cast:
 
     def __init__(self, family, layout, build):
         self.build, self.over, self.threads = build, threading.Event(), []
-        self.env = dict(os.environ, MQ_URL=family.url + "?layout=" + layout,
-                        LOG=family.D + "/done")
+        url = family.url + "?layout=" + layout
+        if layout == "rsmq" and "cluster" in url:
+            url += "&ns={rsmq}"
+        self.env = dict(os.environ, MQ_URL=url, LOG=family.D + "/done")
         self.err = open(family.D + "/stderr", "ab")
         open(self.env["LOG"], "w").close()
         self.told = {"safe": set(), "plain": set()}
@@ -153,7 +155,7 @@ class Cast:
 
 def run(Family, seed, n, layout, build, directory):
     r = random.Random("failover %d" % seed)
-    family, cast, times = Family(directory, r), None, collections.Counter()
+    family, cast, times = Family(directory, r, layout), None, collections.Counter()
     try:
         cast = Cast(family, layout, build)
         for _ in range(n):

@@ -145,7 +145,7 @@ replicated() {
 	kill -KILL "$(cat "$C/$master/pid")"
 	eventually 30 alone "$replica"
 	MQ_URL=redis-cluster://$(others "$replica")
-	kill -KILL "$(cat "$C/$replica/pid")"
+	node_kill "$replica"
 	status=0
 	timeout 20 "$BUILD/mq-publish" "$Q" x 2>"$T/err" || status=$?
 	# Or the others have noticed before.
