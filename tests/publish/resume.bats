@@ -433,3 +433,18 @@ mq-publish: 0 messages accepted"
 mq-publish: 10 messages accepted, and up to 2 more"
 	server_run
 }
+
+# A server looks at the rights of each command once more at EXEC.
+@test "resume: a right that is revoked within a transaction" {
+	[ "${LAYOUT:-rmq}" = rmq ] || skip "RSMQ has scripts only"
+	local fault
+	for fault in '' reply:EXEC; do
+		redis acl setuser app reset on '>pw' '~*' '&*' +@all >/dev/null
+		network "do:EXEC:redis-cli -s $D/redis.sock acl setuser app -lpush" ${fault:+"$fault"}
+		# Too long for a script.
+		head -c 100000 /dev/zero >"$T/large"
+		run_mq 77 mq-publish -u "unix://app:pw@${url#unix://}" q <"$T/large"
+		assert_regex "$stderr" "NOPERM.*"$'\n'"mq-publish: 0 messages accepted"
+		assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 0
+	done
+}

@@ -4,8 +4,8 @@
 #   HOW:WORD      the next request with this in it is cut so; HOW may be 'often':
 #                 then in any way, and again and again
 #   then:COMMAND  of the shell, when a reply is cut
-#   do:WORD:COMMAND   before what has the WORD in it is sent; the server has carried out
-#                 all that came before
+#   do:WORD:COMMAND   before the WORD is sent; the server has carried out all that came
+#                 before
 #
 # USR1: what is late comes now; when it has, HERE.gone is there.
 import fcntl
@@ -56,6 +56,9 @@ class Network(proxy.Proxy):
         if up and self.before:
             # A word may come in two parts.
             for word in [w for w in self.before if w in self.last[-99:] + data]:
+                at = max(data.find(word), 0)
+                dst.sendall(data[:at])
+                data = data[at:]
                 wait_until_read(dst)
                 do(self.before.pop(word))
             self.last = data

@@ -100,6 +100,7 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	mq_mark_add(c, &how->mark, false);
 	mq_command_int(c, n);
 	mq_command_str(c, c->cluster ? "" : queue);
+	mq_command_str(c, is_listed(key) ? "LPUSH" : "ZADD");
 	mq_command_str(c, is_listed(key) ? "LLEN" : "ZCARD");
 	return true;
 }

@@ -3,17 +3,20 @@
 -- text each time, so it is short.
 --
 --   KEYS  where they are, counters, marks (see lib/marks.lua), rmq::queues, settings
---   ARGV  place, before; how many messages; the queue's name; the command that counts
---         what is in their key
+--   ARGV  place, before; how many messages; the queue's name; the command that put them
+--         in, and the one that counts what is in their key
 --   reply 1 if the settings have a max-length, which nothing here looks at
 --
 -- A crash before: they are not there.  After: they are, are marked, and, unless
 -- something else is under that key, counted.
 
--- Where the command was refused, there is nothing to mark.
+-- Where the command was refused, there is nothing to mark.  Its right may have been revoked
+-- since MULTI; servers before Redis 7 cannot tell.
 local place, counters, marks, queues, settings = unpack(KEYS)
+local may = redis.acl_check_cmd
 
-redis.call(ARGV[5], place)
+assert(not may or may(ARGV[5], place, 0, 0))
+redis.call(ARGV[6], place)
 if ARGV[4] ~= '' then
   redis.pcall('SADD', queues, ARGV[4])
 end
