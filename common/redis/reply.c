@@ -209,6 +209,9 @@ mq_last_words(redisContext *c, char why[MQ_TLS_WHY])
 	void *reply = NULL;
 	size_t n;
 
+	/* Reading from a connection that was never made would be its error. */
+	if (c->fd < 0)
+		return false;
 	/* The library would do nothing else, and wait. */
 	c->err = 0;
 	c->flags &= ~REDIS_BLOCK;
