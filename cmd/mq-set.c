@@ -101,7 +101,7 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 
 	if (*value == '\0')
 		return mq_xstrdup(value);
-	if (!mq_setting_take(&one, which, value))
+	if (!mq_setting_take(&one, which, value, false))
 		mq_die(MQ_EXIT_USAGE, "%s: must be %s", arg,
 		    mq_setting_list[which].form);
 	if (one.notify != NULL || one.keep_ms != -1)

@@ -109,6 +109,22 @@ mq_utf16_units(const char *p, size_t n)
 	return units;
 }
 
+int64_t
+mq_number(const char *s, size_t n, int64_t max)
+{
+	int64_t v = 0;
+	size_t i;
+	int digit;
+
+	for (i = 0; i < n; i++) {
+		digit = s[i] - '0';
+		if (digit < 0 || digit > 9)
+			return -1;
+		v = v > (INT64_MAX - digit) / 10 ? INT64_MAX : v * 10 + digit;
+	}
+	return n == 0 ? -1 : v < max ? v : max;
+}
+
 /* --- base64 ------------------------------------------------------------------- */
 
 static const char digits[] =

@@ -1,4 +1,4 @@
-/* What is written inside of texts: UTF-8, tokens, base64, URLs and their passwords. */
+/* What is written inside of texts: UTF-8, tokens, numbers, base64, URLs, passwords. */
 #ifndef MQ_TEXT_H
 #define MQ_TEXT_H
 
@@ -36,6 +36,10 @@ void mq_name_add(struct mq_buf *, const char *name);
 #define MQ_TOKEN                                                               \
 	"!#$%&'*+-.^_`|~0123456789"                                            \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+/* The whole number of n digits at s, which anybody may have written.  A number beyond max
+ * counts as max.  -1: the bytes are none. */
+int64_t mq_number(const char *s, size_t n, int64_t max);
 
 /* --- base64 ------------------------------------------------------------- */
 

@@ -89,14 +89,13 @@ mq_envelope_get_long(
     const struct mq_envelope *e, const char *name, long fallback)
 {
 	const json_t *v = first_value(e, name);
-	const char *s = json_string_value(v), *fault;
-	long n;
+	int64_t max =
+	    strcmp(name, MQ_HEADER_ATTEMPT) == 0 ? MQ_ATTEMPTS_MAX : LONG_MAX;
+	int64_t n = v == NULL ?
+	    -1 :
+	    mq_number(json_string_value(v), json_string_length(v), max);
 
-	/* strtonum(3) alone takes blanks and signs, and stops at a NUL. */
-	if (s == NULL || strspn(s, "0123456789") != json_string_length(v))
-		return fallback;
-	n = (long)strtonum(s, 0, LONG_MAX, &fault);
-	return fault == NULL ? n : fallback;
+	return n == -1 ? fallback : (long)n;
 }
 
 void

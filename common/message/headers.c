@@ -247,7 +247,7 @@ mq_history_last_number(const struct mq_envelope *e, const char *name)
 	    json_integer_value(json_object_get(json_array_get(last, 0), name));
 
 	json_decref(last);
-	return n;
+	return n < 0 ? 0 : n > 1LL << 48 ? 1LL << 48 : n;
 }
 
 #define CRASHED "its consumer died while it ran"

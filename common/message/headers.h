@@ -48,7 +48,12 @@ void mq_envelope_free(struct mq_envelope *);
  * ends it early. */
 const char *mq_envelope_get(const struct mq_envelope *, const char *name);
 
-/* A header that must be a whole number >= 0: its value, or fallback. */
+/* The highest number of runs of a message that is counted, and thus the highest limit. */
+#define MQ_ATTEMPTS_MAX 1000000
+
+/* A header that must be a whole number >= 0: its value, or fallback.  A number that is too
+ * high counts as the highest: of runs, MQ_ATTEMPTS_MAX, so that a message which others
+ * have made cannot escape its limit. */
 long mq_envelope_get_long(
     const struct mq_envelope *, const char *name, long fallback);
 

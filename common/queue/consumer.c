@@ -1,5 +1,6 @@
 #include "consumer.h"
 
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "layout.h"
 
@@ -106,7 +107,7 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 	if (mq_answer_good(a)) {
 		received = reply->element[0];
 		held.received = received->type == REDIS_REPLY_STRING ?
-		    strtoll(received->str, NULL, 10) :
+		    mq_number(received->str, received->len, INT64_MAX) :
 		    received->integer;
 		/* Of a transaction. */
 		if (reply->elements == 2 &&

@@ -145,9 +145,8 @@ struct mq_claimed {
 
 /* --- cleaning: one round --------------------------------------------------- */
 
-/* Runs that a message may have: the default, and the highest limit. */
-#define MQ_ATTEMPTS	15
-#define MQ_ATTEMPTS_MAX 1000000
+/* Runs that a message may have, by default. */
+#define MQ_ATTEMPTS 15
 
 struct mq_clean {
 	int limit;    /* runs that a message may have, crashes included, before

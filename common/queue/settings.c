@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "layout.h"
 
@@ -50,27 +51,15 @@ mq_setting_texts_free(struct mq_setting_texts *t)
 
 /* --- values ----------------------------------------------------------------- */
 
-/* A whole number up to `end`, from min to max; -1: something else. */
-static long
-take_number(const char *s, const char *end, long min, long max)
-{
-	size_t n = (size_t)(end - s);
-	long number;
-
-	if (n == 0 || n > 18 || strspn(s, "0123456789") < n)
-		return -1;
-	number = strtol(s, NULL, 10);
-	return number < min || number > max ? -1 : number;
-}
-
 static bool
-take_whole(const char *s, int max, int *to)
+take_whole(const char *s, bool stored, int max, int *to)
 {
-	long n = take_number(s, s + strlen(s), 1, max);
+	int64_t n = mq_number(s, strlen(s), stored ? max : INT64_MAX);
+	bool good = n >= 1 && n <= max;
 
-	if (n != -1)
+	if (good)
 		*to = (int)n;
-	return n != -1;
+	return good;
 }
 
 static bool
@@ -93,11 +82,12 @@ take_range(const char *s, int64_t *min, int64_t *max)
 static bool
 is_max_length(const char *s)
 {
-	const char *end = s + strlen(s), *colon = strchr(s, ':');
-	long n = take_number(s, colon != NULL ? colon : end, 0, LONG_MAX);
+	size_t len = strcspn(s, ":");
+	int64_t n = mq_number(s, len, INT64_MAX);
+	const char *high = s + len + 1;
 
 	return n != -1 &&
-	    (colon == NULL || take_number(colon + 1, end, n, LONG_MAX) != -1);
+	    (s[len] == '\0' || mq_number(high, strlen(high), INT64_MAX) >= n);
 }
 
 static bool
@@ -109,11 +99,12 @@ take_name(const char *s, const char **to)
 }
 
 bool
-mq_setting_take(struct mq_settings *s, int which, const char *value)
+mq_setting_take(
+    struct mq_settings *s, int which, const char *value, bool stored)
 {
 	switch ((enum setting)which) {
 	case ATTEMPTS:
-		return take_whole(value, MQ_ATTEMPTS_MAX, &s->attempts);
+		return take_whole(value, stored, MQ_ATTEMPTS_MAX, &s->attempts);
 	case BACKOFF:
 		return take_range(
 		    value, &s->backoff_min_ms, &s->backoff_max_ms);
@@ -125,7 +116,7 @@ mq_setting_take(struct mq_settings *s, int which, const char *value)
 	case RATE:
 		return mq_rate_parse(value, &s->rate) == 0;
 	case SLOTS:
-		return take_whole(value, MQ_SLOTS_MAX, &s->slots);
+		return take_whole(value, stored, MQ_SLOTS_MAX, &s->slots);
 	case PUSH:
 		return take_name(value, &s->push);
 	case NOTIFY:

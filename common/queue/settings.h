@@ -39,9 +39,12 @@ struct mq_setting_texts {
 };
 void mq_setting_texts_free(struct mq_setting_texts *);
 
-/* Takes one value.  False: it has not the form, and nothing has changed.  The name of a
- * queue is borrowed, and not checked; a max-length, which the server obeys, only checked. */
-bool mq_setting_take(struct mq_settings *, int which, const char *value);
+/* Takes one value.  False: it has not the form, and nothing has changed.  stored: anybody
+ * may have stored it, and a whole number that is too high counts as the highest.  The name
+ * of a queue is borrowed, and not checked; a max-length, which the server obeys, only
+ * checked. */
+bool mq_setting_take(
+    struct mq_settings *, int which, const char *value, bool stored);
 /* Replaces those that `over` sets; names are borrowed. */
 void mq_settings_overlay(struct mq_settings *, const struct mq_settings *over);
 

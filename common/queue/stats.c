@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "base/xalloc.h"
 
 /* --- counts -------------------------------------------------------------- */
@@ -471,8 +472,7 @@ take_past(void *arg, size_t i, redisReply *reply)
 	long long begun_s =
 	    stats->now_ms / 1000 - spans[i % MQ_PASTS].count * unit_s;
 	const char *text;
-	char *end;
-	size_t k, m;
+	size_t k, m, len;
 
 	if (!mq_reply_is(reply, ""))
 		return 0;
@@ -480,10 +480,10 @@ take_past(void *arg, size_t i, redisReply *reply)
 	for (k = 0; k < reply->elements; k++) {
 		text = reply->element[k]->str;
 		n = out->notes[out->count].n;
-		for (m = 0; m < MQ_NOTED; m++, text = end) {
-			n[m] = strtoll(text, &end, 10);
-			if (end == text)
-				n[m] = -1;
+		for (m = 0; m < MQ_NOTED; m++) {
+			len = strcspn(text, " ");
+			n[m] = mq_number(text, len, 1LL << 53);
+			text += len + (text[len] == ' ');
 		}
 		/* One of another turn of the hash is none, nor one that is ahead
 		 * of the clock. */

@@ -112,3 +112,20 @@ S
 lost() {
 	[ "$(grep -c "the heartbeat had expired" "$T/err")" = "$(($1 - 1))" ]
 }
+
+@test "crash rsmq: a count of receives beyond all bounds is one past the last attempt" {
+	local n id
+	for n in 1000000 999999999999999 9223372036854775807 "$(printf '9%.0s' {1..400})"; do
+		run_mq 0 mq-publish -i q body
+		id=$output
+		redis hset rsmq:q:Q "$id:rc" "$n" >/dev/null
+		run_mq 0 mq-consume -q --drain --attempts 1000000 q -- touch "$T/ran"
+		assert_equal "$(held q)" "0 0 0 1"
+		run_mq 0 mq-purge -q --rejected --force q
+		# To be printed, a message needs no attempt.
+		run_mq 0 mq-publish -i q body
+		redis hset rsmq:q:Q "$output:rc" "$n" >/dev/null
+		prints body mq-consume --drain q
+	done
+	assert [ ! -e "$T/ran" ]
+}

@@ -483,3 +483,19 @@ says() {
 	run_mq 0 mq-consume -n 2 q -- "$T/current/run"
 	assert_equal "$(<"$T/runs")" $'1\n2'
 }
+
+@test "verdict: a count of attempts beyond all bounds is one past the last attempt" {
+	local n
+	for n in 1000000 9223372036854775807 18446744073709551616 "$(printf '9%.0s' {1..400})"; do
+		printf '\377\0\276\276J{"Mq-Attempt":["%s"]}\nx' "$n" |
+			redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
+		run_mq 1 mq-consume --drain --attempts 1000000 q -- \
+			sh -c 'echo "$MQ_ATTEMPT $RQ_COUNT"; exit 75'
+		assert_output "1000001 1000000"
+		assert_equal "$(element q rejected | header Mq-Attempt)" 1000001
+		assert_equal "$(element q rejected | header Mq-Error)" "attempts exhausted: exit status 75"
+	done
+	run_mq 0 mq-return -q q
+	run_mq 1 mq-consume -q --drain --attempts 1 q -- sh -c 'exit 75'
+	assert_equal "$(held q)" "0 0 0 4"
+}

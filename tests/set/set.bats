@@ -71,6 +71,13 @@ maxsize=65536}"
 	assert_output "x:15"
 	assert_equal "$(grep -c 'not valid here, ignored; see mq-set(1)$' <<<"$stderr")" 2
 	[[ $stderr != *$'\e'* ]]
+	# A number too high for mq-set is the highest.
+	run_mq 64 mq-set q attempts=1000001
+	redis hset "$(key q)" attempts 99999999999999999999 slots 18446744073709551617 >/dev/null
+	run_mq 0 mq-publish -q q x
+	run_mq 0 mq-consume --drain q -- sh -c 'echo "$MQ_ATTEMPTS"'
+	assert_output 1000000
+	refute_regex "$stderr" 'attempts|slots'
 }
 
 @test "set: attempts, backoff, retry-on and push, unless the consumer says otherwise" {

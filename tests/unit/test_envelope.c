@@ -203,9 +203,10 @@ TEST(deep_nesting_does_not_crash)
 
 TEST(getting)
 {
-	static const char *const no_number[] = {"", " 1", "1 ", "+1", "-1",
-	    "1x", "0x10", "1.0", "9223372036854775808",
-	    "99999999999999999999999"};
+	static const char *const no_number[] = {
+	    "", " 1", "1 ", "+1", "-1", "1x", "0x10", "1.0"};
+	static const char *const beyond[] = {"9223372036854775807",
+	    "9223372036854775808", "99999999999999999999999"};
 	struct mq_envelope e;
 	size_t i;
 
@@ -225,8 +226,13 @@ TEST(getting)
 	assert_int_equal(mq_envelope_get_long(&e, "Z", -7), -7);
 	mq_envelope_set(&e, "L", "0");
 	assert_int_equal(mq_envelope_get_long(&e, "L", -7), 0);
-	mq_envelope_set(&e, "L", "9223372036854775807");
-	assert_true(mq_envelope_get_long(&e, "L", -7) == LONG_MAX);
+	for (i = 0; i < COUNT(beyond); i++) {
+		mq_envelope_set(&e, "L", beyond[i]);
+		assert_true(mq_envelope_get_long(&e, "L", -7) == LONG_MAX);
+		mq_envelope_set(&e, MQ_HEADER_ATTEMPT, beyond[i]);
+		assert_int_equal(
+		    mq_envelope_get_long(&e, MQ_HEADER_ATTEMPT, 0), 1000000);
+	}
 	for (i = 0; i < COUNT(no_number); i++) {
 		mq_envelope_set(&e, "L", no_number[i]);
 		assert_int_equal(mq_envelope_get_long(&e, "L", -7), -7);

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/names.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "rmq.h"
@@ -593,8 +594,9 @@ load_set(struct sweep *s, const char *set)
 	s->list = mq_xreallocarray(
 	    s->list, first + refs->elements / 2 + 1, sizeof(*s->list));
 	for (i = 0; i + 1 < refs->elements; i += 2) {
-		young |=
-		    s->now_ms - strtoll(refs->element[i + 1]->str, NULL, 10) <
+		young |= s->now_ms -
+			mq_number(refs->element[i + 1]->str,
+			    refs->element[i + 1]->len, INT64_MAX) <
 		    YOUNG_MS;
 		s->list[s->n++] = (struct reference){
 		    .name = mq_xasprintf("%s %s", set, refs->element[i]->str),

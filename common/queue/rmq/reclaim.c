@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "rmq.h"
@@ -263,10 +264,9 @@ is_name(const redisReply *text)
 static long
 number_in(const redisReply *text, long max)
 {
-	long n =
-	    text->type == REDIS_REPLY_STRING ? strtol(text->str, NULL, 10) : 0;
-
-	return n > 0 && n <= max ? n : 0;
+	return text->type == REDIS_REPLY_STRING ?
+	    MAX(0, (long)mq_number(text->str, text->len, max)) :
+	    0;
 }
 
 /* A queue that others can be told to notify; NULL: none. */

@@ -116,6 +116,8 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 		if (mq_message_id(&e) != NULL)
 			memcpy(id, mq_message_id(&e), sizeof(id));
 		priority = mq_envelope_get_long(&e, MQ_HEADER_PRIORITY, 0);
+		if (priority > 100)
+			priority = 0;
 		rsmq_extra(&e, &extra);
 		mq_envelope_free(&e);
 	}

@@ -82,7 +82,8 @@ while count < max + 4 and room > 0 do
   local scores, runs, ours, chosen, s, r, n = {}, {}, {}, {}, 0, 0, 0
   for i = 1, #ids do
     local id, body = ids[i], got[2 * i - 1]
-    local before = got[2 * i] and whole(got[2 * i]) or 0
+    -- No limit is higher: MQ_ATTEMPTS_MAX.
+    local before = got[2 * i] and math.min(whole(got[2 * i]) or 0, 1e6) or 0
     if body and room > 0 or not body and keep_torn(id) then
       scores[s + 1], scores[s + 2] = visible, id
       s = s + 2

@@ -18,7 +18,7 @@ local function queue_keys(first)
 end
 
 local function clock(q)
-  return tonumber(call('GET', q.clock)) or 0
+  return math.max(0, math.min(tonumber(call('GET', q.clock)) or 0, 2 ^ 48))
 end
 
 -- Whether the header of a message may have this name: much cheaper than options().

@@ -49,10 +49,10 @@ local function create(h, names, name, vt, delay, maxsize)
   call('SADD', names, name)
 end
 
--- A count that anybody may have written; nil: it is none.  Those that are added to may
--- be refused: messages are more important than their counts.
+-- A count that anybody may have written, or what Lua can write with all digits; nil: it is
+-- none.  Those that are added to may be refused: messages matter more than their counts.
 local function whole(text)
-  return text and #text < 16 and text:find('^%d+$') and tonumber(text) or nil
+  return text and text:find('^%d+$') and math.min(tonumber(text), 1e14 - 1) or nil
 end
 
 -- Each is in front of all those of the ones below it.
