@@ -20,15 +20,15 @@ if [ $# = 0 ]; then
 fi
 each=$((seconds / $#))
 [ "$each" -gt 0 ] || each=1 # none is without end for libFuzzer
-limit=-max_total_time=$each
-[ -z "$inputs" ] || limit=-runs=$inputs
+limit=(-max_total_time="$each" -timeout=20)
+[ -z "$inputs" ] || limit=(-runs="$inputs")
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/mq.XXXXXX")
 trap 'rm -rf "$scratch"' EXIT
 
 # fuzz TARGET: as long as it is its turn.
 fuzz() {
 	mkdir -p "$scratch/$1" "$build/found"
-	"$build/fuzz/$1" "$limit" -seed="${SEED:-0}" -timeout=20 -max_len=4096 \
+	"$build/fuzz/$1" "${limit[@]}" -seed="${SEED:-0}" -max_len=4096 \
 		-artifact_prefix="$build/found/$1-" -print_final_stats=1 \
 		"$scratch/$1" "tests/fuzz/corpus/$1" >"$scratch/log" 2>&1
 }
