@@ -110,8 +110,9 @@ install() {
 	export DEBIAN_FRONTEND=noninteractive
 	# A machine that runs no services by itself is left so: the tools
 	# start the redis-server that they need.
-	as_root apt-get update -qq &&
-		as_root apt-get install -y -qq --no-install-recommends $want >/dev/null
+	as_root apt-get update -qq
+	# Somebody else may be installing, too.
+	as_root apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $want >/dev/null
 }
 
 # What we are compatible with; the tests and the benchmark speak with it.

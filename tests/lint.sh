@@ -1,7 +1,7 @@
 #!/bin/sh
 # Static checks: TAP, each with what it found before its result.  Any finding
-# fails.  What takes long runs on all processors, behind the tests of CI, and is kept: a
-# file is looked at again when its text has changed.
+# fails.  What takes long runs on all processors, and is kept: a file is looked at again
+# when its text has changed.
 # shellcheck disable=SC2317 # functions are called by check()
 set -u
 
@@ -40,7 +40,7 @@ headers() {
 
 tidy() {
 	find cmd common tests/fuzz -name '*.c' |
-		nice xargs -P "$(nproc)" -n 1 -- tests/lint.sh tidy
+		xargs -P "$(nproc)" -n 1 -- tests/lint.sh tidy
 }
 
 format() {
@@ -123,7 +123,7 @@ check names names
 check links links
 check spelling tests/house/spelling.sh
 check headers headers
-check cppcheck nice cppcheck --quiet --error-exitcode=1 --inline-suppr \
+check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr \
 	--enable=warning,performance,portability --std=c11 \
 	--suppress=missingIncludeSystem -D_GNU_SOURCE -Icommon -Icmd -I"${MQ_BUILD:-build}" \
 	'-DTAILQ_FOREACH(v,h,f)=while((v=tailq_next(h)))' \
