@@ -157,8 +157,10 @@ from_completion() {
 	for page in "$root"/man/*.[17]; do
 		mandoc -Tutf8 -Owidth=80 "$page" >"$T/mandoc"
 		groff -mandoc -Tutf8 -rLL=80n -P-c -ww "$page" >"$T/groff" 2>"$T/warnings"
-		run grep -v "can't break line" "$T/warnings"
+		run cat "$T/warnings"
 		assert_output ""
+		# A cell that goes on in another line, or a list that leaves no room for its text.
+		run ! grep -E '^ {40}' "$T/groff"
 		run python3 -c 'import re, sys
 for name in sys.argv[1:]:
     for line in re.sub(".\b", "", open(name).read()).splitlines():
