@@ -204,9 +204,13 @@ for name in sys.argv[1:]:
 	END
 }
 
-@test "docs: the pages refer to pages of ours that exist" {
+@test "docs: the pages refer to pages of ours, and to sections, that exist" {
 	local name section
 
+	run ! grep -nE '[Ss]ections? [A-Z]{3}' "$root"/man/*.[17]
+	while read -r name; do
+		grep -qxF -e ".Ss $name" -e ".Sh $name" "$root"/man/*.[17] || fail "no section $name"
+	done < <(grep -hE '^\.(It )?Sx ' "$root"/man/*.[17] | sed -E 's/^\.(It )?Sx //; s/ [.,;:)]+$//')
 	while read -r _ name section _; do
 		assert [ -e "$root/man/$name.$section" ]
 	done < <(grep -hoE '^\.(It )?Xr mq[a-z-]* [0-9]' "$root"/man/*.[17] |
