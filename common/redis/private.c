@@ -486,8 +486,8 @@ start_private(struct place *p, int lock)
 	e = exec_server(argv, lock, p->log, &pid);
 	if (e == ENOENT)
 		return mq_server_fail(p->server, MQ_EXIT_CONFIG,
-		    "redis-server: not found; install it (apt-get install "
-		    "redis-server) or name a server with -u or MQ_URL");
+		    "redis-server, valkey-server: not found; install one of "
+		    "them, or name a server with -u or MQ_URL");
 	if (e == EMFILE)
 		return mq_server_fail(p->server, MQ_EXIT_CONFIG,
 		    "private server in %s: not started: too few open files "

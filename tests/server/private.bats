@@ -165,7 +165,7 @@ consumes() {
 		ln -s "$(command -v "$tool")" "$STATE/bin/$tool"
 	done
 	PATH=$STATE/bin run_mq 78 mq-publish jobs x
-	assert_regex "$stderr" 'redis-server: not found; install it '
+	assert_regex "$stderr" 'redis-server, valkey-server: not found; install one '
 	assert_regex "$stderr" 'name a server with -u or MQ_URL'
 	# Any of the two will do.
 	ln -s "$(command -v redis-server)" "$STATE/bin/valkey-server"
