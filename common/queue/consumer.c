@@ -9,8 +9,7 @@ take_number(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_number_fn *fn = (mq_number_fn *)asker->fn;
 	struct mq_answer buf;
-	const struct mq_answer *a =
-	    mq_answer_to(reply, REDIS_REPLY_INTEGER, &buf);
+	const struct mq_answer *a = mq_answer_to(reply, ":", &buf);
 
 	fn(asker->arg, a, mq_answer_good(a) ? reply->integer : 0);
 }
@@ -22,7 +21,7 @@ take_answer(const struct mq_asker *asker, redisReply *reply)
 	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
 	struct mq_answer buf;
 
-	fn(asker->arg, mq_answer_to(reply, -1, &buf));
+	fn(asker->arg, mq_answer_to(reply, NULL, &buf));
 }
 
 /* --- what it gets --------------------------------------------------------------- */
@@ -58,7 +57,7 @@ take_claimed(const struct mq_asker *asker, redisReply *reply)
 	mq_claimed_fn *fn = (mq_claimed_fn *)asker->fn;
 	struct mq_claimed claimed = {0};
 	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
 	int n = mq_answer_good(a) ? mq_layout_claimed(reply, &claimed) : 0;
 
 	claimed.n = n;
@@ -93,28 +92,28 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 
 /* --- messages that the server holds ------------------------------------------- */
 
+static bool
+is_transaction(const redisReply *reply)
+{
+	return reply != NULL && reply->elements == 2 &&
+	    reply->element[1]->type == REDIS_REPLY_ARRAY;
+}
+
 static void
 take_held(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_held_fn *fn = (mq_held_fn *)asker->fn;
+	int first = !is_transaction(reply);
+	const redisReply *list = first ? reply : reply->element[1], *received;
 	struct mq_held held = {0};
 	struct mq_answer buf;
-	const struct mq_answer *a =
-	    mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf);
-	const redisReply *list = reply, *received;
-	int first = 1;
+	const struct mq_answer *a = mq_answer_to(list, first ? "*" : "", &buf);
 
 	if (mq_answer_good(a)) {
 		received = reply->element[0];
 		held.received = received->type == REDIS_REPLY_STRING ?
 		    mq_number(received->str, received->len, INT64_MAX) :
 		    received->integer;
-		/* Of a transaction. */
-		if (reply->elements == 2 &&
-		    reply->element[1]->type == REDIS_REPLY_ARRAY) {
-			list = reply->element[1];
-			first = 0;
-		}
 		held.n = (int)list->elements - first;
 		held.elements = elements_new(list->element + first, held.n);
 	}
@@ -129,11 +128,8 @@ take_transaction(const struct mq_asker *asker, redisReply *reply)
 {
 	const struct mq_consumer_queue *q = asker->of;
 	struct mq_command cmd = mq_async_command(q->of->async);
-	struct mq_answer buf;
 
-	if (mq_answer_to(reply, -1, &buf) == NULL ||
-	    (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-		reply->element[1]->type == REDIS_REPLY_ARRAY)) {
+	if (reply == NULL || is_transaction(reply)) {
 		take_held(asker, reply);
 		return;
 	}
@@ -196,7 +192,7 @@ take_looked(const struct mq_asker *asker, redisReply *reply)
 	long i, from = (const long long *)asker->of - all->waiting;
 	struct mq_answer buf;
 
-	if (!mq_answer_good(mq_answer_to(reply, -1, &buf)))
+	if (!mq_answer_good(mq_answer_to(reply, NULL, &buf)))
 		all->bad = true;
 	else if (reply->type == REDIS_REPLY_INTEGER)
 		all->waiting[0] += reply->integer;
@@ -338,8 +334,7 @@ take_settings(const struct mq_asker *asker, redisReply *reply)
 	mq_settings_fn *fn = (mq_settings_fn *)asker->fn;
 	struct mq_setting_texts texts = {{NULL}};
 	struct mq_answer buf;
-	const struct mq_answer *a =
-	    mq_answer_to(reply, REDIS_REPLY_ARRAY, &buf);
+	const struct mq_answer *a = mq_answer_to(reply, " *", &buf);
 
 	if (mq_answer_good(a))
 		mq_settings_read(reply, &texts);
@@ -417,7 +412,7 @@ take_text(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_text_fn *fn = (mq_text_fn *)asker->fn;
 	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
 
 	fn(asker->arg, a,
 	    mq_answer_good(a) && reply->type == REDIS_REPLY_STRING ?
@@ -520,7 +515,7 @@ take_published(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_number_fn *fn = (mq_number_fn *)asker->fn;
 	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
 
 	fn(asker->arg, a,
 	    mq_answer_good(a) ? mq_layout_published(reply, 0) : 0);

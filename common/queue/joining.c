@@ -88,7 +88,7 @@ take_lease(const struct mq_asker *asker, redisReply *reply)
 {
 	mq_number_fn *fn = (mq_number_fn *)asker->fn;
 	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, -1, &buf);
+	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
 
 	fn(asker->arg, a, lease_in(asker->of, a, reply));
 }
@@ -109,7 +109,7 @@ take_step(const struct mq_asker *asker, redisReply *reply)
 	struct mq_answer buf;
 
 	if (fn != NULL)
-		fn(asker->arg, mq_answer_to(unless_away(reply), -1, &buf));
+		fn(asker->arg, mq_answer_to(unless_away(reply), NULL, &buf));
 }
 
 /* The steps of joining from one on; returns how many they are.  fn NULL: nobody hears of
@@ -134,7 +134,7 @@ take_listed(const struct mq_asker *asker, redisReply *reply)
 	struct mq_consumer *k = asker->of;
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(
-	    k->session.listed ? unless_away(reply) : reply, -1, &buf);
+	    k->session.listed ? unless_away(reply) : reply, NULL, &buf);
 
 	k->session.listed |= mq_answer_good(a);
 	fn(asker->arg, a);
@@ -200,7 +200,7 @@ take_renewed(const struct mq_asker *asker, redisReply *reply)
 	bool own = asker->arg != NULL;
 	const redisReply *answer = own ? reply : unless_away(reply);
 	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(answer, -1, &buf);
+	const struct mq_answer *a = mq_answer_to(answer, NULL, &buf);
 	long long ms = lease_in(k, a, answer);
 	mq_number_fn *fn;
 	int queue;

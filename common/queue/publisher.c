@@ -167,7 +167,7 @@ probe_queue(
 {
 	/* Only where a command behind the batch marks it. */
 	int first = special && p->layout->publish_mark != NULL ? 0 : NAME, i;
-	redisReply *reply[QUESTIONS] = {NULL}, **time;
+	redisReply *reply[QUESTIONS] = {NULL};
 	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result = MQ_CALL_LOST;
 	bool busy = false;
@@ -178,15 +178,8 @@ probe_queue(
 		for (i = first; i < NAME; i++)
 			p->direct &= reply[i]->type != REDIS_REPLY_ERROR;
 		p->named = reply[NAME]->type != REDIS_REPLY_ERROR;
-		time = reply[TIME]->element;
-		if (reply[TIME]->type == REDIS_REPLY_ARRAY &&
-		    reply[TIME]->elements == 2)
-			p->clock_us =
-			    strtoll(time[0]->str, NULL, 10) * 1000000 +
-			    strtoll(time[1]->str, NULL, 10) -
-			    mq_clock_steady_us();
-		if (p->clock_us != 0)
-			*clock_us = p->clock_us;
+		if (mq_reply_time_us(reply[TIME], &p->clock_us) == 0)
+			*clock_us = p->clock_us -= mq_clock_steady_us();
 		*known = reply[KNOWN]->type == REDIS_REPLY_INTEGER &&
 		    reply[KNOWN]->integer != 0;
 		p->limited = reply[LIMIT]->type == REDIS_REPLY_INTEGER &&
@@ -404,6 +397,7 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b,
 	if (b->sent_ms == 0)
 		p->sent += b->count;
 	b->sent_ms = mq_clock_steady_ms();
+	b->first = eval && behind == NULL;
 	switch (b->way) {
 	case MQ_WAY_MARKED:
 		return send_marked(p, b);
@@ -530,7 +524,8 @@ mq_post_answer(
 	if (reply == NULL)
 		return MQ_CALL_LOST;
 	if ((way == MQ_WAY_TRIAL && mq_redis_refused(p->redis, reply)) ||
-	    mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL ||
+	    ((mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL) &&
+		!b->first) ||
 	    way != b->way) {
 		result = MQ_CALL_AGAIN;
 	} else if (way == MQ_WAY_TRIAL && reply->type == REDIS_REPLY_INTEGER &&
@@ -545,7 +540,7 @@ mq_post_answer(
 	} else if (mq_redis_refused(p->redis, reply)) {
 		result = MQ_CALL_REFUSED;
 	} else if (!take_verdicts(b, reply, take, arg)) {
-		mq_redis_fail(p->redis, MQ_EXIT_WRONGTYPE, "unexpected reply");
+		(void)mq_nonsense(p->redis);
 		result = MQ_CALL_REFUSED;
 	} else {
 		confirm(p, b);

@@ -19,28 +19,6 @@ mq_nonsense(struct mq_redis *r)
 	return mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
 }
 
-bool
-mq_reply_is(const redisReply *reply, const char *form)
-{
-	size_t i, n = strcspn(form, " ");
-	const char *rest = form[n] == ' ' ? form + n + 1 : "$";
-	size_t each = strlen(rest);
-	char kind;
-
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < n ||
-	    (reply->elements - n) % each != 0)
-		return false;
-	for (i = 0; i < reply->elements; i++) {
-		kind = i < n ? form[i] : rest[(i - n) % each];
-		if (kind != '*' &&
-		    reply->element[i]->type !=
-			(kind == '#' ? REDIS_REPLY_INTEGER :
-				       REDIS_REPLY_STRING))
-			return false;
-	}
-	return true;
-}
-
 static bool
 is_of_type(const redisReply *reply, int type)
 {
@@ -192,18 +170,28 @@ mq_ask_each(
 }
 
 int
-mq_reply_time(const redisReply *time, int64_t *ms)
+mq_reply_time_us(const redisReply *time, int64_t *us)
 {
-	long long s, us;
+	long long s, rest;
 
 	if (!mq_reply_is(time, "") || time->elements != 2)
 		return -1;
 	s = strtoll(time->element[0]->str, NULL, 10);
-	us = strtoll(time->element[1]->str, NULL, 10);
-	if (s < 0 || s > MQ_TIME_MAX / 1000 || us < 0 || us > 999999)
+	rest = strtoll(time->element[1]->str, NULL, 10);
+	if (s < 0 || s > MQ_TIME_MAX / 1000 || rest < 0 || rest > 999999)
 		return -1;
-	*ms = s * 1000 + us / 1000;
+	*us = s * 1000000 + rest;
 	return 0;
+}
+
+int
+mq_reply_time(const redisReply *time, int64_t *ms)
+{
+	int rv = mq_reply_time_us(time, ms);
+
+	if (rv == 0)
+		*ms /= 1000;
+	return rv;
 }
 
 int

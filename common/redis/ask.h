@@ -17,9 +17,6 @@ int mq_call_number(struct mq_redis *, struct mq_command *, long long *n);
 /* The same when any reply but an error will do, or none to an optional command. */
 int mq_call_done(struct mq_redis *, struct mq_command *);
 
-/* Whether it is an array whose first elements are as form says: '$' a string, '#' an integer,
- * '*' anything; any number follow, as often as form says behind a blank, or strings. */
-bool mq_reply_is(const redisReply *, const char *form);
 /* As mq_call(), for a reply of such a form. */
 redisReply *mq_call_form(
     struct mq_redis *, struct mq_command *, const char *form);
@@ -49,6 +46,7 @@ int mq_ask_each(
  * it: -1 when that makes no sense. */
 int mq_server_time(struct mq_redis *, int64_t *ms);
 int mq_reply_time(const redisReply *, int64_t *ms);
+int mq_reply_time_us(const redisReply *, int64_t *us);
 
 /* A walk through all keys, or the fields of a hash: "0" begins it, and an empty cursor is
  * its end.  mq_keys_ask() builds one step through the keys that match; mq_cursor_take()

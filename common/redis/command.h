@@ -125,9 +125,13 @@ bool mq_reply_missing(const redisReply *);
 /* mq_error_strip() of errors, alone or in a transaction. */
 void mq_reply_strip_script(redisReply *);
 
-/* Fills *a and returns it, or NULL for no reply.  A reply of another type than
- * REDIS_REPLY_* type is an error, too; with -1, any type will do. */
+/* Whether it is an array whose first elements are as form says: '$' a string, '#' an integer,
+ * '*' anything; any number follow, as often as form says behind a blank, or strings. */
+bool mq_reply_is(const redisReply *, const char *form);
+
+/* Fills *a and returns it, or NULL for no reply.  A reply of another form than that of
+ * mq_reply_is(), or ":" for an integer, is an error, too; with NULL, any will do. */
 const struct mq_answer *mq_answer_to(
-    const redisReply *, int type, struct mq_answer *a);
+    const redisReply *, const char *form, struct mq_answer *a);
 
 #endif

@@ -170,7 +170,8 @@ void mq_failover_pause(const struct mq_redis *);
 
 /* Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it.  Starts zeroed,
  * but for the owners; the array of nodes is to be freed. */
-#define MQ_NO_OWNER 0xff /* all bytes of -1 */
+#define MQ_NO_OWNER 0xff      /* all bytes of -1 */
+#define MQ_NODES    INT16_MAX /* no map takes more, old ones included */
 struct mq_topology {
 	struct mq_place_of_node *nodes;
 	int count;

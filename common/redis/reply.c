@@ -102,8 +102,30 @@ mq_reply_missing(const redisReply *reply)
 	    strncmp(reply->str, MQ_MISSING, strlen(MQ_MISSING)) == 0;
 }
 
+bool
+mq_reply_is(const redisReply *reply, const char *form)
+{
+	size_t i, n = strcspn(form, " ");
+	const char *rest = form[n] == ' ' ? form + n + 1 : "$";
+	size_t each = strlen(rest);
+	char kind;
+
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < n ||
+	    (reply->elements - n) % each != 0)
+		return false;
+	for (i = 0; i < reply->elements; i++) {
+		kind = i < n ? form[i] : rest[(i - n) % each];
+		if (kind != '*' &&
+		    reply->element[i]->type !=
+			(kind == '#' ? REDIS_REPLY_INTEGER :
+				       REDIS_REPLY_STRING))
+			return false;
+	}
+	return true;
+}
+
 const struct mq_answer *
-mq_answer_to(const redisReply *reply, int type, struct mq_answer *a)
+mq_answer_to(const redisReply *reply, const char *form, struct mq_answer *a)
 {
 	if (reply == NULL)
 		return NULL;
@@ -112,7 +134,9 @@ mq_answer_to(const redisReply *reply, int type, struct mq_answer *a)
 		a->error = reply->str;
 		a->status = mq_error_status(reply->str);
 		a->missing = mq_reply_missing(reply);
-	} else if (type != -1 && reply->type != type) {
+	} else if (form != NULL &&
+	    !(*form == ':' ? reply->type == REDIS_REPLY_INTEGER :
+			     mq_reply_is(reply, form))) {
 		a->error = "unexpected reply";
 		a->status = MQ_EXIT_UNAVAILABLE;
 	}

@@ -91,7 +91,8 @@ mq_topology_take(struct mq_topology *t, const redisReply *reply, int asked)
 {
 	size_t i;
 
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements > MQ_SLOTS)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements > MQ_SLOTS ||
+	    t->count + (int)reply->elements > MQ_NODES)
 		return -1;
 	for (i = 0; i < reply->elements; i++)
 		if (!is_range(reply->element[i]))
@@ -114,7 +115,8 @@ find_target(struct mq_topology *t, const char *text, int asked, int *slot)
 		return -1;
 	colon = strrchr(at, ':');
 	port = colon != NULL ? atoi(colon + 1) : 0;
-	if (port <= 0 || port > 65535 || colon - at >= MQ_NODE_HOST_SIZE)
+	if (port <= 0 || port > 65535 || colon - at >= MQ_NODE_HOST_SIZE ||
+	    t->count == MQ_NODES)
 		return -1;
 	*colon = '\0';
 	return node_near(t, at, port, asked);
