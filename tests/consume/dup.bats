@@ -335,7 +335,7 @@ echo "$x" >>"$T/answers"
 	far -a 'geheim!' --no-auth-warning config set requirepass '' >/dev/null
 	answered "ok ID" \
 		"fail couldn't connect to queue - $far_url?queue=other: WRONGPASS invalid username-password pair or user is disabled." \
-		"fail dup failed - NOAUTH Authentication required." \
+		"fail couldn't connect to queue - $far_url?queue=other: NOAUTH Authentication required." \
 		"fail dup failed - an http URL with a password cannot be passed on"
 	assert_equal "$(held q)" "0 0 0 1"
 	assert_equal "$(element q rejected | header Mq-Error)" \
