@@ -235,12 +235,12 @@ checks_print(struct collector *c, struct stats_options *o, struct model *m)
 	} else if (r.text.len == 0) {
 		mq_buf_printf(&r.text, "%d queues", i);
 	}
-	/* Some queues of a lost node may not even have a name here. */
-	if (c->count == 0 && m->lost.n > 0)
+	/* Some queues may not even have a name here. */
+	if (c->count == 0 && m->lacks.n > 0)
 		r.status = worse_status(r.status, UNKNOWN);
-	for (k = 0; k < m->lost.n; k++) {
+	for (k = 0; k < m->lacks.n; k++) {
 		mq_buf_addstr(&r.text, "; ");
-		add_name(&r.text, m->lost.list[k].name);
+		add_name(&r.text, m->lacks.list[k].name);
 	}
 	printf("MQ %s - %s", words[r.status], mq_buf_str(&r.text));
 	if (r.perfdata.len > 0)

@@ -11,16 +11,34 @@ collect_queues(struct collector *c, struct stats_options *o)
 	c->count = o->count;
 }
 
+/* Keys that hold another type. */
+static void
+add_wrong(struct model *m, struct mq_names *keys)
+{
+	char text[700];
+	size_t i;
+
+	mq_names_sort(keys);
+	for (i = 0; i < keys->n; i++) {
+		snprintf(text, sizeof(text), "%s: the key holds another type",
+		    keys->list[i].name);
+		mq_names_add(&m->lacks, text, NULL);
+	}
+}
+
 void
-collect_lost(struct collector *c, struct model *m)
+collect_lacks(struct collector *c, struct model *m)
 {
 	const char *why;
 	int i;
 
-	mq_names_free(&m->lost);
+	mq_names_free(&m->lacks);
 	for (i = 0; c->open && (why = mq_partial_lost(&c->redis, i)) != NULL;
 	     i++)
-		mq_names_add(&m->lost, why, NULL);
+		mq_names_add(&m->lacks, why, NULL);
+	m->lost = i;
+	add_wrong(m, &m->stats.wrong);
+	add_wrong(m, &m->runs.wrong);
 }
 
 void
@@ -119,7 +137,7 @@ collect_try(struct collector *c, int wanted, struct model *m)
 	take_over(&m->stats, &stats);
 	mq_stats_free(&m->stats);
 	m->stats = stats;
-	collect_lost(c, m);
+	collect_lacks(c, m);
 	return 0;
 }
 
@@ -163,5 +181,6 @@ collect_runs(struct collector *c, struct model *m)
 		runs->runs[runs->count++] = all.runs[i];
 	}
 	mq_runs_free(&others);
+	m->runs.wrong = all.wrong;
 	free(all.runs);
 }

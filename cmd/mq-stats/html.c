@@ -272,8 +272,8 @@ html_print(const struct model *m, long refresh, bool served)
 	print_head(m, refresh, served);
 	/* What the numbers lack. */
 	fputs("<section id=\"missing\">\n", stdout);
-	for (k = 0; k < m->lost.n; k++)
-		print_note(m->lost.list[k].name, "", "");
+	for (k = 0; k < m->lacks.n; k++)
+		print_note(m->lacks.list[k].name, "", "");
 	for (i = 0; i < n; i++)
 		if (!q[i].known)
 			print_note(

@@ -81,6 +81,7 @@ json_print(const struct model *m, bool connections)
 	const struct mq_queue_stats *q;
 	const struct mq_connection_stats *c = stats->connections;
 	struct mq_queue_stats total = model_total(m);
+	const struct mq_names lost = {m->lacks.list, (size_t)m->lost, 0};
 	const struct field *f;
 	json_t *v = json_object(), *list = json_array(), *left = json_array();
 	json_t *one;
@@ -113,8 +114,10 @@ json_print(const struct model *m, bool connections)
 	mq_json_set(v, "maxmemory_policy",
 	    *m->info.policy != '\0' ? mq_json_text(m->info.policy) :
 				      json_null());
-	if (m->lost.n > 0)
-		mq_json_set(v, "lost_nodes", mq_json_names(&m->lost));
+	if (m->lost > 0)
+		mq_json_set(v, "lost_nodes", mq_json_names(&lost));
+	if (stats->wrong.n > 0)
+		mq_json_set(v, "wrong_keys", mq_json_names(&stats->wrong));
 	mq_json_set(v, "totals", list = json_object());
 	for (f = queue_fields; f->kind != KIND_END; f++)
 		if (f->sum != SUM_NONE)

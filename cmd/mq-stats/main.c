@@ -207,9 +207,11 @@ show(struct collector *c, struct stats_options *o, struct model *m)
 	if (o->subject != SUBJECT_QUEUES)
 		setlocale(LC_CTYPE, "");
 	status = show_subject(c, o, m) ? MQ_EXIT_OK : MQ_EXIT_NO;
-	collect_lost(c, m);
-	model_report_lost(m);
-	return m->lost.n > 0 ? MQ_EXIT_UNAVAILABLE : status;
+	collect_lacks(c, m);
+	model_report_lacks(m);
+	return m->lost > 0 ? MQ_EXIT_UNAVAILABLE :
+	    m->lacks.n > 0 ? MQ_EXIT_WRONGTYPE :
+			     status;
 }
 
 int

@@ -216,12 +216,12 @@ model_report_missing(const struct model *m)
 }
 
 void
-model_report_lost(const struct model *m)
+model_report_lacks(const struct model *m)
 {
 	size_t i;
 
-	for (i = 0; i < m->lost.n; i++)
-		mq_say("%s: %s", m->server, m->lost.list[i].name);
+	for (i = 0; i < m->lacks.n; i++)
+		mq_say("%s: %s", m->server, m->lacks.list[i].name);
 }
 
 void
@@ -242,7 +242,7 @@ model_free(struct model *m)
 		free(m->elsewhere[i]);
 	free(m->rejected);
 	free(m->elsewhere);
-	mq_names_free(&m->lost);
+	mq_names_free(&m->lacks);
 	mq_runs_free(&m->runs);
 	mq_stats_free(&m->stats);
 }

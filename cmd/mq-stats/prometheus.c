@@ -147,7 +147,7 @@ prometheus_print(const struct model *m)
 				    series[i].label, series[i].q->node);
 		print_family("mq_lost_nodes", "gauge",
 		    "Nodes of the cluster whose queues are missing here.");
-		printf("mq_lost_nodes %zu\n", m->lost.n);
+		printf("mq_lost_nodes %d\n", m->lost);
 	}
 	/* Of a server without queues nobody needs it. */
 	print_family(

@@ -70,10 +70,11 @@ struct table;
 
 /* The server and its queues: collect.c fills a model, outputs only read it. */
 struct model {
-	const char *server;   /* its name */
-	struct order order;   /* of the queues in tables */
-	char error[512];      /* why nothing is known; empty: it is */
-	struct mq_names lost; /* the nodes of a cluster that are, and why */
+	const char *server;    /* its name */
+	struct order order;    /* of the queues in tables */
+	char error[512];       /* why nothing is known; empty: it is */
+	struct mq_names lacks; /* what the numbers lack, and why: ... */
+	int lost;	       /* ... nodes of a cluster, and then keys */
 	struct mq_stats stats;
 	struct mq_info info; /* the policy */
 	struct mq_runs runs;
@@ -98,8 +99,8 @@ void running_fill(const struct model *, int64_t now_ms, struct table *);
 
 /* Reports the queues that do not exist; returns whether all do. */
 bool model_report_missing(const struct model *);
-/* Reports the nodes that are lost. */
-void model_report_lost(const struct model *);
+/* Reports what the numbers lack. */
+void model_report_lacks(const struct model *);
 
 void model_free(struct model *);
 
@@ -129,8 +130,8 @@ int collect_open(struct collector *);
  * rates are those since then, and the past is kept unless it is wanted anew.  Returns 0, or
  * -1 with the error in the model, which keeps its queues; the next call connects anew. */
 int collect_try(struct collector *, int wanted, struct model *);
-/* The nodes of a cluster that are lost; collect_try() does so, too. */
-void collect_lost(struct collector *, struct model *);
+/* What the numbers lack; collect_try() does so, too. */
+void collect_lacks(struct collector *, struct model *);
 
 /* More for the model. */
 void collect_stats(struct collector *, int wanted, struct model *);

@@ -268,7 +268,7 @@ write_heading(
 {
 	const struct model *m = w->model;
 	const struct field *key = m->order.key;
-	bool bad = m->error[0] != '\0' || m->lost.n > 0;
+	bool bad = m->error[0] != '\0' || m->lacks.n > 0;
 	const struct mq_queue_stats *q = NULL;
 	const char *why;
 	char text[640], now[64];
@@ -297,7 +297,7 @@ write_heading(
 		    view, out);
 	} else {
 		snprintf(text, sizeof(text), "%s (trying again)",
-		    m->error[0] != '\0' ? m->error : m->lost.list->name);
+		    m->error[0] != '\0' ? m->error : m->lacks.list->name);
 		mq_buf_addstr(out, view->colour ? "\033[31m" : "");
 		write_line(text, view, out);
 		mq_buf_addstr(out, view->colour ? "\033[0m" : "");
@@ -380,7 +380,7 @@ print_next_table(const struct watch *w, bool first)
 	}
 	if (!first)
 		putchar('\n');
-	model_report_lost(w->model);
+	model_report_lacks(w->model);
 	tables_fill(w->model, w->options->connections, 0, &table);
 	table_print(&table);
 	if (fflush(stdout) == EOF) {
@@ -479,7 +479,7 @@ watch(struct collector *c, const struct stats_options *o, struct model *m)
 		    mq_clock_s(CLOCK_MONOTONIC) + (double)o->interval_ms / 1000;
 		c->past = w.screen && tables % PAST_TABLES == 0 ? INT_MAX : 0;
 		/* A node that was lost may be back. */
-		if (m->lost.n > 0)
+		if (m->lost > 0)
 			collect_close(c);
 		if (tables > 0)
 			(void)collect_try(c, wanted, m);

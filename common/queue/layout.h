@@ -99,6 +99,8 @@ struct mq_links {
  * connection->consumed has room for it. */
 void mq_links_add(struct mq_links *, struct mq_connection_stats *,
     const char *queue, long long consumers);
+/* Nothing is known of the messages and consumers of a queue. */
+void mq_rows_unknown(struct mq_queue_stats *);
 /* Keeps replies about its host, its pid, and what only mq-lease has, strings or not. */
 void mq_links_about(struct mq_connection_stats *, redisReply *const facts[3]);
 /* Makes the list, sorted by connection and queue, and counts the connections of each

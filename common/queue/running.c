@@ -77,6 +77,7 @@ mq_runs_free(struct mq_runs *runs)
 		free(run->text);
 	}
 	free(runs->runs);
+	mq_names_free(&runs->wrong);
 	*runs = (struct mq_runs){0};
 }
 
@@ -142,7 +143,8 @@ take_fact(void *arg, size_t i, redisReply *reply)
 		if (reply->type != REDIS_REPLY_INTEGER)
 			return -1;
 		a->alive = reply->integer > 0;
-	} else if (!there && reply->type != REDIS_REPLY_NIL) {
+	} else if (!there && reply->type != REDIS_REPLY_NIL &&
+	    reply->type != REDIS_REPLY_ERROR) {
 		return -1;
 	} else if (there && fact == MQ_RUN_HOST) {
 		a->host = mq_xstrdup(reply->str);
@@ -166,8 +168,8 @@ mq_runs_ask(struct mq_redis *r, redisReply *connections,
 
 	*out = (struct mq_runs){0};
 	if (connections != NULL) {
-		rv = mq_ask_all(r, source->n * connections->elements, ask_fact,
-		    take_fact, &a);
+		rv = mq_ask_typed(r, source->n * connections->elements,
+		    ask_fact, take_fact, &a, &out->wrong);
 		add_runs(&a);
 		freeReplyObject(connections);
 	}

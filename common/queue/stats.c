@@ -232,6 +232,15 @@ mq_rows_make(struct mq_stats *out, struct mq_names *names, bool known)
 	*names = (struct mq_names){0};
 }
 
+void
+mq_rows_unknown(struct mq_queue_stats *q)
+{
+	q->ready = q->delayed = q->unacked = q->rejected = -1;
+	q->consumers = q->dead_consumers = q->connections = -1;
+	q->in_line = q->oldest_ms = -1;
+	q->counted = false;
+}
+
 struct mq_queue_stats *
 mq_rows_find(const struct mq_stats *stats, const char *name)
 {
@@ -377,6 +386,7 @@ mq_stats_free(struct mq_stats *stats)
 		free_connection(&stats->connections[i]);
 	free(stats->connections);
 	mq_names_free(&stats->cluster);
+	mq_names_free(&stats->wrong);
 	*stats = (struct mq_stats){0};
 }
 

@@ -28,6 +28,7 @@ struct mq_run {
 struct mq_runs {
 	struct mq_run *runs;
 	int count;
+	struct mq_names wrong; /* as of mq_stats */
 };
 
 /* Appends the text for n runs.  Bytes that are not UTF-8 become '?'. */
@@ -139,7 +140,8 @@ struct mq_queue_stats {
 	char *node;	/* "HOST:PORT", on a cluster; else NULL */
 	bool scattered; /* on a cluster: only Go programs find its messages */
 	bool other;	/* it has messages in rmq's other form, not counted */
-	bool known;	/* whether anybody ever opened a queue of this name */
+	bool wrong; /* one of its keys holds another type: its numbers are -1 */
+	bool known; /* whether anybody ever opened a queue of this name */
 	bool refuse; /* of another of these queues, which counts it already */
 	long long ready, delayed, unacked, rejected;
 	long long consumers;	  /* whose lease holds */
@@ -211,8 +213,9 @@ struct mq_stats {
 	/* Connections with keys of these queues in rmq's other form (on one server that
 	 * for a cluster, and vice versa): their messages are not counted.  Sorted. */
 	struct mq_names cluster;
-	int64_t now_ms; /* the server's clock, unix ms */
-	bool past;	/* mq_past_ask() has set that of queues */
+	struct mq_names wrong; /* keys that hold another type */
+	int64_t now_ms;	       /* the server's clock, unix ms */
+	bool past;	       /* mq_past_ask() has set that of queues */
 };
 
 /* Notes how these queues are (count 0: all, if at most 10,000).  Errors are none, but the

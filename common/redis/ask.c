@@ -83,8 +83,33 @@ struct questions {
 	mq_take_fn *take;
 	void *arg;
 	size_t n;
-	bool errors; /* take() gets error replies, too */
+	bool errors;		/* take() gets error replies, too */
+	struct mq_names *wrong; /* or only those of keys of another type */
 };
+
+/* The name of the only key is the second argument. */
+static bool
+is_wrong_type(
+    struct mq_redis *r, const struct questions *q, size_t i, redisReply *reply)
+{
+	struct mq_command c = mq_redis_command(r);
+	size_t n;
+	char *key, *end;
+
+	if (q->wrong == NULL || reply->type != REDIS_REPLY_ERROR ||
+	    mq_error_status(reply->str) != MQ_EXIT_WRONGTYPE)
+		return false;
+	q->ask(q->arg, i, &c);
+	if (c.script == NULL) {
+		key = strchr(mq_command_wire(&c, &n), '$');
+		n = strtoul(strchr(key + 1, '$') + 1, &end, 10);
+		key = mq_xstrndup(end + 2, n);
+		mq_names_add(q->wrong, key, NULL);
+		free(key);
+	}
+	mq_command_free(&c);
+	return true;
+}
 
 /* Takes one reply, and frees it unless it is kept. */
 static int
@@ -97,7 +122,8 @@ take_reply(
 		return -1;
 	if (!q->errors && mq_reply_missing(reply)) {
 		rv = 0;
-	} else if (q->errors || !mq_redis_refused(r, reply)) {
+	} else if (q->errors || is_wrong_type(r, q, i, reply) ||
+	    !mq_redis_refused(r, reply)) {
 		rv = q->take == NULL ? 0 : q->take(q->arg, i, reply);
 		if (rv == -1)
 			(void)mq_nonsense(r);
@@ -159,14 +185,23 @@ int
 mq_ask_all(
     struct mq_redis *r, size_t n, mq_ask_fn *ask, mq_take_fn *take, void *arg)
 {
-	return ask_questions(r, &(struct questions){ask, take, arg, n, false});
+	return mq_ask_typed(r, n, ask, take, arg, NULL);
 }
 
 int
 mq_ask_each(
     struct mq_redis *r, size_t n, mq_ask_fn *ask, mq_take_fn *take, void *arg)
 {
-	return ask_questions(r, &(struct questions){ask, take, arg, n, true});
+	return ask_questions(
+	    r, &(struct questions){ask, take, arg, n, true, NULL});
+}
+
+int
+mq_ask_typed(struct mq_redis *r, size_t n, mq_ask_fn *ask, mq_take_fn *take,
+    void *arg, struct mq_names *wrong)
+{
+	return ask_questions(
+	    r, &(struct questions){ask, take, arg, n, false, wrong});
 }
 
 int

@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "base/names.h"
 #include "connection.h"
 
 /* The type of a reply is one of hiredis, or this; -1: any but an error. */
@@ -41,6 +42,10 @@ int mq_ask_all(
     struct mq_redis *, size_t n, mq_ask_fn *ask, mq_take_fn *take, void *arg);
 int mq_ask_each(
     struct mq_redis *, size_t n, mq_ask_fn *ask, mq_take_fn *take, void *arg);
+/* As mq_ask_all(), but take() also gets errors of keys that hold another type; a plain
+ * command's key is added to wrong. */
+int mq_ask_typed(struct mq_redis *, size_t n, mq_ask_fn *ask, mq_take_fn *take,
+    void *arg, struct mq_names *wrong);
 
 /* The server's clock in unix milliseconds; and what a reply to TIME says of
  * it: -1 when that makes no sense. */

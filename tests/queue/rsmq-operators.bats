@@ -69,6 +69,22 @@ ids() {
 		'[7,0,65536,3,1,1795207725,1795207725]'
 }
 
+@test "rsmq stats: something else under a queue's key: 76 at the end, the others are shown" {
+	local key
+	for key in '' :Q -rejected :Xcounters; do
+		run_mq 0 mq-publish jobs a
+		run_mq 0 mq-publish other a
+		redis del "rsmq:jobs$key" >/dev/null
+		redis sadd "rsmq:jobs$key" mine >/dev/null
+		run_mq 76 mq-stats
+		assert_line --regexp '^jobs +\? +\? +\? +\? +\? +\?'
+		assert_line --regexp '^other +1 +0 +0 +0 '
+		assert_regex "$stderr" ": rsmq:jobs$key: the key holds another type\$"
+		run_mq 0 mq-stats other
+		redis flushall >/dev/null
+	done
+}
+
 @test "rsmq stats: all queues of the namespace, and no names that cannot be" {
 	no_cluster "there a namespace without braces is refused"
 	node_create a

@@ -458,12 +458,50 @@ TOTAL                              0        0        0         0          0    -
 
 # --- errors ---------------------------------------------------------------------
 
-@test "stats: something else under a queue's key: 76" {
-	go_open jobs
-	redis set "rmq::queue::[jobs]::ready" mine >/dev/null
+# wrong KEY: it hides nothing else, in whatever form.
+wrong() {
+	local says="$1: the key holds another type"
 	run_mq 76 mq-stats
-	assert_equal "$output" ""
-	assert_regex "$stderr" '^mq-stats: .*WRONGTYPE'
+	assert_line --regexp '^jobs +\? +\? +\? +\? +\? +\?'
+	assert_line --regexp '^other +1 +0 +0 +0 '
+	assert_equal "${stderr#mq-stats: *: }" "$says"
+	run_mq 76 mq-stats --json
+	assert_equal "$(jq -c '[.wrong_keys[0], .totals.ready, (.queues[] | .name, .ready, .counters.published)]' <<<"$output")" \
+		"$(printf '["%s",null,"jobs",null,null,"other",1,1]' "$1")"
+	run_mq 76 mq-stats --prometheus
+	assert_equal "$(grep ^rmq_ready <<<"$output")" 'rmq_ready{queue="other"} 1'
+	run_mq 76 mq-stats --html
+	assert_line "<p class=\"note\">$says</p>"
+	run_mq 3 mq-stats --check ready=5
+	assert_regex "$output" '^MQ UNKNOWN - jobs: ready not known; '"${says//[]\[]/.}"' \|.*_ready.=U'
+	run_mq 76 mq-stats jobs
+	run_mq 0 mq-stats other
+	run_mq 0 mq-stats --check ready=5 other
+	start_mq mq-stats --watch=1s
+	eventually 5 grep -q "^other" "$T/out"
+	stop_mq TERM || true
+}
+
+@test "stats: something else under a queue's key: 76 at the end, the others are shown" {
+	local key
+	for key in ready counters delayed; do
+		run_mq 0 mq-publish jobs x
+		run_mq 0 mq-publish other x
+		redis del "rmq::queue::[jobs]::$key" >/dev/null
+		redis sadd "rmq::queue::[jobs]::$key" mine >/dev/null
+		wrong "rmq::queue::[jobs]::$key"
+		redis flushall >/dev/null
+	done
+	# Of a connection; of one, what it consumes is not known.
+	run_mq 0 mq-publish jobs x
+	run_mq 0 mq-publish other x
+	go_consume go-111111 jobs c-111111
+	key="rmq::connection::go-111111::queue::[jobs]::unacked"
+	redis set "$key" mine >/dev/null
+	wrong "$key"
+	redis set rmq::connection::go-111111::queues mine >/dev/null
+	run_mq 76 mq-stats --connections
+	assert_line --regexp '^go-111111 +live '
 	redis flushall >/dev/null
 	redis set rmq::queues mine >/dev/null
 	run_mq 76 mq-stats

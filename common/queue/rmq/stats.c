@@ -209,6 +209,10 @@ take_row(void *arg, size_t i, redisReply *reply)
 	struct mq_queue_stats *q = &g->out->queues[row];
 	long long n = reply->integer;
 
+	if (reply->type == REDIS_REPLY_ERROR) {
+		q->wrong = true;
+		return 0;
+	}
 	if (question == COUNTS) {
 		rv = mq_counts_take(reply, g->out->now_ms, q);
 		g->known[row].left -= q->counted;
@@ -258,6 +262,7 @@ choose_rows(struct gather *g, int question)
 	for (i = 0; i < g->out->count; i++) {
 		q = &g->out->queues[i];
 		asks = question == KNOWN     ? true :
+		    q->wrong		     ? false :
 		    question == READY	     ? g->keys[i] != RMQ_NONE :
 		    question == NOW	     ? q->ready > 0 || q->delayed > 0 :
 		    question == READY_AGE    ? q->ready > 0 :
@@ -274,7 +279,8 @@ ask_rows(struct mq_redis *r, struct gather *g, int first, int end)
 {
 	choose_rows(g, first);
 	g->questions = (size_t)(end - first);
-	return mq_ask_all(r, g->rows * g->questions, ask_row, take_row, g);
+	return mq_ask_typed(
+	    r, g->rows * g->questions, ask_row, take_row, g, &g->out->wrong);
 }
 
 /* --- ages ---------------------------------------------------------------------- */
@@ -470,6 +476,8 @@ take_about(void *arg, size_t i, redisReply *reply)
 	const struct mq_name *list;
 	size_t k, n;
 
+	if (reply->type == REDIS_REPLY_ERROR)
+		return 0;
 	if (question == LEASE) {
 		c->ttl_ms = reply->integer;
 		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
@@ -524,7 +532,11 @@ take_link(void *arg, size_t i, redisReply *reply)
 	long long n = reply->integer;
 	bool unacked = (i % 2 == 0) != g->other;
 
-	if (reply->type != REDIS_REPLY_INTEGER)
+	if (row != NULL)
+		row->wrong |= reply->type == REDIS_REPLY_ERROR;
+	if (reply->type == REDIS_REPLY_ERROR)
+		n = -1;
+	else if (reply->type != REDIS_REPLY_INTEGER)
 		return -1;
 	if (g->other) {
 		if (n > 0)
@@ -588,13 +600,15 @@ ask_connections(struct mq_redis *r, struct gather *g)
 	/* Without rows for connections, their queues and leases are enough. */
 	g->questions = l->wanted ? 3 : 2;
 	if (rv == 0 && !many) {
-		rv = mq_ask_all(r, g->questions * (size_t)out->connection_count,
-		    ask_about, take_about, g);
+		rv = mq_ask_typed(r,
+		    g->questions * (size_t)out->connection_count, ask_about,
+		    take_about, g, &out->wrong);
 		mq_links_list(l);
 		many = few && l->n > FEW_LINKS;
 	}
 	if (rv == 0 && !many)
-		rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
+		rv = mq_ask_typed(
+		    r, 2 * l->n, ask_link, take_link, g, &out->wrong);
 	if (rv == 0 && !many) {
 		find_link_nodes(r, l);
 		/* A program that uses the other form of the keys seems to have no
@@ -643,14 +657,12 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	if (rv == -1)
 		mq_stats_free(out);
 	/* On a cluster: the nodes; and what is not known, as a node is lost. */
-	for (q = out->queues; c.cluster && q < out->queues + out->count; q++) {
+	for (q = out->queues; q < out->queues + out->count; q++) {
 		q->scattered = rmq_is_scattered(&c, q->name);
-		if (!rmq_missed(r, NULL, q->name, "ready", &q->node))
-			continue;
-		q->ready = q->delayed = q->unacked = q->rejected = -1;
-		q->consumers = q->dead_consumers = q->connections = -1;
-		q->in_line = q->oldest_ms = -1;
-		q->counted = false;
+		if (q->wrong ||
+		    (c.cluster &&
+			rmq_missed(r, NULL, q->name, "ready", &q->node)))
+			mq_rows_unknown(q);
 	}
 	return rv;
 }

@@ -36,7 +36,7 @@ list_rows(struct mq_redis *r, const char *const *queues, int count, int wanted,
 
 /* --- about each queue ---------------------------------------------------------- */
 
-enum { STATE, COUNTS, OF_QUEUE };
+enum { STATE, COUNTS, OF_QUEUE, KEYS = 5 };
 
 /* As lua/stats.lua has them: of its hidden messages, its attributes, and the rest. */
 enum { WAITS, HELD, NEXT, LEFT, SCORE, ID, READY, VT };
@@ -130,6 +130,10 @@ take_queue(void *arg, size_t i, redisReply *reply)
 	struct rsmq_hidden *h = &g->hidden[i / OF_QUEUE];
 	redisReply *const *e = reply->element;
 
+	if (reply->type == REDIS_REPLY_ERROR) {
+		q->wrong = q->known = true;
+		return 0;
+	}
 	if (i % OF_QUEUE == COUNTS)
 		return mq_counts_take(reply, g->out->now_ms, q);
 	if (!mq_reply_is(reply, FORM))
@@ -156,19 +160,39 @@ take_queue(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
+/* A script does not say which key was in its way. */
+static void
+ask_types(void *arg, size_t i, struct mq_command *c)
+{
+	static const char *const keys[KEYS][2] = {{"ZCARD", ""},
+	    {"HLEN", ":Q"}, {"HLEN", ":X"}, {"HLEN", "again"},
+	    {"ZCARD", RSMQ_REJECTED}};
+	const struct gather *g = arg;
+
+	mq_command_plain(c, keys[i % KEYS][0]);
+	rsmq_key(c, g->out->queues[i / KEYS].name, keys[i % KEYS][1]);
+}
+
 /* Where very many messages are hidden, the rest of them has to be counted, too. */
 static int
 ask_queues(struct gather *g)
 {
 	const size_t suffix = strlen(RSMQ_REJECTED);
-	size_t n = (size_t)g->out->count, len;
+	size_t n = (size_t)g->out->count, i, len;
 	char *base;
 	struct mq_queue_stats *q = g->out->queues;
 	struct rsmq_hidden *h = mq_xcalloc(n + 1, sizeof(*h));
+	bool wrong = false;
 	int rv;
 
 	g->hidden = h;
-	rv = mq_ask_all(g->r, OF_QUEUE * n, ask_queue, take_queue, g);
+	rv = mq_ask_typed(
+	    g->r, OF_QUEUE * n, ask_queue, take_queue, g, &g->out->wrong);
+	for (i = 0; i < n; i++)
+		wrong |= q[i].wrong;
+	if (rv == 0 && wrong)
+		rv = mq_ask_typed(
+		    g->r, KEYS * n, ask_types, NULL, g, &g->out->wrong);
 	for (; n > 0; n--, q++, h++) {
 		if (rv == 0 && h->left > 0)
 			rv = rsmq_count_hidden(g->r, q->name, h);
@@ -222,6 +246,8 @@ take_connection(void *arg, size_t i, redisReply *reply)
 		c->ttl_ms = reply->integer;
 		return reply->type == REDIS_REPLY_INTEGER ? 0 : -1;
 	}
+	if (reply->type == REDIS_REPLY_ERROR)
+		return 0;
 	if (!mq_reply_is(reply, "****"))
 		return -1;
 	mq_links_about(c, e);
@@ -255,11 +281,12 @@ take_link(void *arg, size_t i, redisReply *reply)
 {
 	const struct mq_link *l = &((struct gather *)arg)->links.list[i];
 
-	if (!mq_reply_is(reply, ""))
-		return -1;
-	l->consumed->unacked = (long)reply->elements;
-	if (l->row != NULL)
+	if (l->row != NULL) {
 		l->row->consumers++;
+		l->row->wrong |= reply->type == REDIS_REPLY_ERROR;
+	}
+	l->consumed->unacked =
+	    mq_reply_is(reply, "") ? (long)reply->elements : -1;
 	return 0;
 }
 
@@ -276,7 +303,7 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	    .links = {out, wanted & MQ_STATS_CONNECTIONS, count > 0, NULL, 0},
 	    .anywhere = anywhere};
 	redisReply *all = NULL;
-	int rv;
+	int i, rv;
 
 	*out = (struct mq_stats){0};
 	rv = mq_server_time(r, &out->now_ms);
@@ -292,16 +319,24 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 		rv = -1;
 	freeReplyObject(all);
 	if (rv == 0)
-		rv =
-		    mq_ask_all(r, OF_CONNECTION * (size_t)out->connection_count,
-			ask_connection, take_connection, &g);
+		rv = mq_ask_typed(r,
+		    OF_CONNECTION * (size_t)out->connection_count,
+		    ask_connection, take_connection, &g, &out->wrong);
 	if (rv == 0) {
 		mq_links_list(&g.links);
-		rv = mq_ask_all(r, g.links.n, ask_link, take_link, &g);
+		rv = mq_ask_typed(
+		    r, g.links.n, ask_link, take_link, &g, &out->wrong);
 	}
 	mq_links_end(&g.links);
 	if (rv == 0 && count > 0)
 		mq_rows_order(out, queues, count);
+	for (i = 0; i < out->count; i++)
+		if (out->queues[i].wrong) {
+			mq_rows_unknown(&out->queues[i]);
+			if (out->wrong.n == 0)
+				mq_names_add(
+				    &out->wrong, out->queues[i].name, NULL);
+		}
 	if (rv == -1)
 		mq_stats_free(out);
 	free(anywhere);
