@@ -51,8 +51,7 @@ static find_found on_found;
 static void
 connect_remote(struct remote *r)
 {
-	static const struct mq_async_events events = {
-	    .down = on_found, .refused = session_refused};
+	static const struct mq_async_events events = {.down = on_found};
 	const char *why;
 
 	r->async = (struct mq_async){

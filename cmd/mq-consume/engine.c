@@ -240,7 +240,9 @@ engine_run(const struct options *opt, struct mq_server *server,
 	init_engine(&e, setup);
 	service_start(service, e.loop);
 	session_init(&e.session, make);
-	ev_run(e.loop, 0);
+	/* No descriptor may be left for the connection. */
+	if (!e.ending)
+		ev_run(e.loop, 0);
 	ev_timer_stop(e.loop, &e.bar.timer);
 	target_show(&e.process.errors, NULL);
 	errands_end(&e.errands);

@@ -1,5 +1,6 @@
 #include "async.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -401,9 +402,6 @@ on_greeting(const struct mq_asker *asker, redisReply *reply)
 		why = mq_reply_unfit(reply, a->server);
 	} else if (reply->type == REDIS_REPLY_ERROR) {
 		why = reply->str;
-		/* The owner tries again. */
-		if (a->front->events->refused != NULL)
-			a->front->events->refused(a->front->arg, why);
 	}
 	if (why != NULL)
 		mq_async_give_up(a, why);
@@ -425,7 +423,9 @@ mq_async_open(
 	*why = a->refusal;
 	if (fails)
 		strlcpy(a->refusal,
-		    context != NULL ? context->errstr : "out of memory",
+		    context == NULL		    ? "out of memory" :
+			mq_redis_lacks(&context->c) ? strerror(errno) :
+						      context->errstr,
 		    sizeof(a->refusal));
 	else if (server->url.tls)
 		fails = mq_tls_start(&a->tls, &context->c, &server->url,

@@ -31,15 +31,13 @@ struct mq_async_route {
 	struct mq_async *(*node)(const struct mq_async *, int slot);
 };
 
-/* What happens to a connection, or to a pair of them.  Behind a front, refused(),
+/* What happens to a connection, or to a pair of them.  Behind a front,
  * untracked() and changed() are those of the front. */
 struct mq_async_events {
 	/* The connection is gone; why is a text for people.  Called once, after the
 	 * callbacks of all commands; of a pair, or if there was no connection at all, those
 	 * may come later, with NULL.  NULL: nobody hears. */
 	void (*down)(void *arg, const char *why);
-	/* The server has refused our greeting; down() follows.  NULL: nobody hears. */
-	void (*refused)(void *arg, const char *error);
 	/* The server refused what, and does not report changes of what a tracked command
 	 * reads.  Only where there are such commands.  Answers to commands that were sent
 	 * from ready() on come later. */

@@ -95,17 +95,23 @@ speaks_tls(const struct mq_server *s)
 	return first == 22 || first == 21;
 }
 
+/* Of descriptors hiredis says "other" for TCP: so it does of getaddrinfo(3), which cannot
+ * fail otherwise for an address. */
+bool
+mq_redis_lacks(const redisContext *c)
+{
+	return c == NULL || c->err == REDIS_ERR_OOM ||
+	    ((c->err == REDIS_ERR_IO || c->err == REDIS_ERR_OTHER) &&
+		(errno == EMFILE || errno == ENFILE || errno == ENOMEM));
+}
+
 int
 mq_redis_set_lost(struct mq_redis *r)
 {
 	redisContext *c = r->context;
 	bool broken = c != NULL && c->err == REDIS_ERR_IO;
 	bool late = broken && errno == EAGAIN;
-	/* Of memory, or of descriptors, of which hiredis says "other" for TCP: so it does of
-	 * getaddrinfo(3), which cannot fail otherwise for an address. */
-	bool short_of = c == NULL || c->err == REDIS_ERR_OOM ||
-	    ((broken || c->err == REDIS_ERR_OTHER) &&
-		(errno == EMFILE || errno == ENFILE || errno == ENOMEM));
+	bool lacks = mq_redis_lacks(c);
 	/* The server has ended the connection before it has said anything. */
 	bool early = !r->heard && c != NULL &&
 	    (c->err == REDIS_ERR_EOF ||
@@ -125,9 +131,9 @@ mq_redis_set_lost(struct mq_redis *r)
 	status = late ? 0 : mq_tls_failure(r->tls, early, why);
 	if (status != 0)
 		return mq_redis_fail(r, status, "%s", why);
-	if (!late && !short_of && mq_last_words(c, r->unfit))
+	if (!late && !lacks && mq_last_words(c, r->unfit))
 		return mq_redis_set_lost(r);
-	return mq_redis_fail(r, short_of ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
+	return mq_redis_fail(r, lacks ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
 	    "%s%s", late ? "no answer for too long" : c->errstr,
 	    early && r->tls == NULL && speaks_tls(r->server) ?
 		"; a server with TLS takes rediss://" :

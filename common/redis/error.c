@@ -7,7 +7,8 @@
 #include "base/exit.h"
 #include "parts.h"
 
-#define CROWDED "ERR max number of clients"
+#define CROWDED	 "ERR max number of clients"
+#define NO_FILES "Too many open files" /* strerror(EMFILE), and ENFILE */
 
 /* An error raised inside a script has the command's own somewhere in it. */
 static int
@@ -43,6 +44,7 @@ mq_error_status(const char *error)
 	    {"ERR Protocol error: unauthenticated", MQ_EXIT_NOPERM},
 	    {"ERR Protocol error", MQ_EXIT_DATA},
 	    {CROWDED, MQ_EXIT_AGAIN},
+	    {NO_FILES, MQ_EXIT_AGAIN},
 	    {"WRONGTYPE", MQ_EXIT_WRONGTYPE},
 	    {"OOM", MQ_EXIT_AGAIN},
 	    {"BUSY", MQ_EXIT_AGAIN},
@@ -87,12 +89,19 @@ cause_of(const char *error)
 	    error;
 }
 
+bool
+mq_error_crowded(const char *error)
+{
+	return strncmp(error, CROWDED, strlen(CROWDED)) == 0 ||
+	    strncmp(error, NO_FILES, strlen(NO_FILES)) == 0;
+}
+
 const char *
 mq_error_last(const char *error)
 {
 	if (strncmp(error, "DENIED ", 7) == 0)
 		return MQ_REDIS_PROTECTED;
-	return strncmp(error, CROWDED, strlen(CROWDED)) == 0 ||
+	return mq_error_crowded(error) ||
 		strncmp(error, "ERR Protocol error", 18) == 0 ?
 	    error :
 	    NULL;

@@ -93,6 +93,8 @@ int mq_redis_append_bytes(struct mq_redis *, const char *p, size_t n);
 void mq_redis_greeted(struct mq_redis *);
 /* Sets status and error, since the connection is lost, to the cause.  Returns -1. */
 int mq_redis_set_lost(struct mq_redis *);
+/* Whether the connection failed for want of memory or descriptors, as errno says. */
+bool mq_redis_lacks(const redisContext *);
 
 /* --- dial ---------------------------------------------------------------- */
 

@@ -423,7 +423,7 @@ wiped() {
 	eventually 10 joined
 	redis config set requirepass other >/dev/null
 	REDISCLI_AUTH=other redis client kill type normal >/dev/null
-	eventually 30 grep -q '^mq-consume: WRONGPASS' "$T/err"
+	eventually 30 grep -q "^mq-consume: unix:.*: WRONGPASS" "$T/err"
 	REDISCLI_AUTH=other redis config set requirepass "$secret" >/dev/null
 	eventually 30 grep -q 'connected as' "$T/err"
 	stop_mq

@@ -62,3 +62,74 @@ let_in() {
 		done
 	done
 }
+
+@test "words: a consumer without a place for its second connection: 75, if it is to end" {
+	local url how
+
+	local fd
+
+	crowd 2
+	for url in "$TCP" "$MQ_URL"; do
+		for how in --drain "-n 1" "--idle 1h"; do
+			# shellcheck disable=SC2086 # words
+			run_mq 75 mq-consume -q -u "$url" $how q
+			assert_equal "$stderr" "mq-consume: $url: ERR max number of clients reached"
+		done
+	done
+	let_in
+	(
+		ulimit -n 7
+		exec "$BUILD/mq-consume" -q --drain q 2>"$T/err" 3>&- {fd}>&-
+	) || status=$?
+	assert_equal "$status $(cat "$T/err")" "75 mq-consume: $MQ_URL: Too many open files"
+}
+
+@test "words: a consumer without a place says so once, and goes on trying" {
+	crowd 2
+	start_mq mq-consume -l q
+	eventually 10 grep -q 'max number' "$T/err"
+	refusals
+	refused=$n
+	eventually 20 refused_again
+	assert_equal "$(cat "$T/err")" \
+		"mq-consume: $MQ_URL: ERR max number of clients reached; trying again"
+	# One of them looks.
+	exec {rest[0]}>&-
+	unset 'rest[0]'
+	eventually 20 joined
+	stop_mq TERM 143
+}
+
+# By a client of ours: there is no place for another one.
+refusals() {
+	local line
+
+	printf '*2\r\n$4\r\nINFO\r\n$5\r\nstats\r\n' >&"${rest[-1]}"
+	while read -ru "${rest[-1]}" line && [[ $line != $'\r' ]]; do
+		[[ $line != rejected_connections:* ]] || n=${line//[!0-9]/}
+	done
+}
+
+refused_again() {
+	refusals
+	((n > refused + 3))
+}
+
+@test "words: a password that is not taken any more: one line with the server's name, also with -q" {
+	redis config set requirepass old >/dev/null
+	export REDISCLI_AUTH=old
+	start_mq mq-consume -q q
+	eventually 10 joined
+	redis config set requirepass new >/dev/null
+	REDISCLI_AUTH=new redis client kill type normal >/dev/null
+	REDISCLI_AUTH=new redis client kill type pubsub >/dev/null
+	export REDISCLI_AUTH=new
+	eventually 20 tried_again
+	assert_equal "$(cat "$T/err")" "mq-consume: $MQ_URL: WRONGPASS invalid username-password pair or user is disabled.; trying again"
+	stop_mq TERM 143
+}
+
+# Each time with two connections.
+tried_again() {
+	(($(redis info errorstats | sed -n 's/.*WRONGPASS:count=\([0-9]*\).*/\1/p') > 6))
+}

@@ -34,6 +34,21 @@ give_up(struct session *s, const char *error)
 	tell(s, FACT_FAILED, .status = mq_error_status(error));
 }
 
+/* Whether somebody has to mend it: a lost connection mends itself. */
+static bool
+lasts(const char *error)
+{
+	return mq_error_status(error) == MQ_EXIT_NOPERM ||
+	    mq_error_crowded(error) ||
+	    strncmp(error, MQ_TLS_ERROR, strlen(MQ_TLS_ERROR)) == 0;
+}
+
+static bool
+ends_by_itself(const struct session *s)
+{
+	return s->opt->drain || s->opt->limit > 0 || s->opt->idle_ms >= 0;
+}
+
 void
 session_complain(void *session, const char *error)
 {
@@ -47,7 +62,7 @@ session_complain(void *session, const char *error)
 		give_up(s, error);
 		return;
 	}
-	if (s->opt->quiet ||
+	if ((s->opt->quiet && !lasts(error)) ||
 	    strncmp(s->complaint, error, sizeof(s->complaint) - 1) == 0)
 		return;
 	mq_say("%s: %s%s; trying again", s->server->name, error,
@@ -63,7 +78,8 @@ session_reset(void *session, const char *why)
 
 	if (s->state <= SESSION_FINDING)
 		return;
-	if (mq_error_status(why) == MQ_EXIT_CONFIG) {
+	if (mq_error_status(why) == MQ_EXIT_CONFIG ||
+	    (!s->ever_joined && ends_by_itself(s) && mq_error_crowded(why))) {
 		give_up(s, why);
 		return;
 	}
@@ -71,8 +87,7 @@ session_reset(void *session, const char *why)
 		mq_say("%s: %s; reconnecting", s->server->name, why);
 	else if (s->opt->verbose)
 		mq_say("%s: %s", s->server->name, why);
-	else if (!s->ever_joined ||
-	    strncmp(why, MQ_TLS_ERROR, strlen(MQ_TLS_ERROR)) == 0)
+	else if (!s->ever_joined || lasts(why))
 		session_complain(s, why);
 	s->state = SESSION_DOWN;
 	mq_pairs_close(&s->pairs);
@@ -368,8 +383,7 @@ session_check(struct session *s)
 			ask_all_settings(s, on_settings);
 	}
 	if (s->waits_since == 0 || s->state == SESSION_UP ||
-	    !(s->opt->drain || s->opt->limit > 0) ||
-	    now - s->waits_since < WAIT_S)
+	    !ends_by_itself(s) || now - s->waits_since < WAIT_S)
 		return;
 	s->leaving = true;
 	tell(s, FACT_FAILED, .status = MQ_EXIT_AGAIN);

@@ -190,13 +190,6 @@ on_retry(struct ev_loop *loop, ev_timer *w, int events)
 		on_found(s, found == 1 ? NULL : strerror(errno));
 }
 
-void
-session_refused(void *arg, const char *error)
-{
-	(void)arg;
-	mq_say("%s", error);
-}
-
 /* --- once a second ----------------------------------------------------------- */
 
 static void
@@ -253,7 +246,6 @@ session_is_up(const struct session *s)
 static const struct mq_async_events connection_events = {
     .ready = session_renew_or_join,
     .down = session_reset,
-    .refused = session_refused,
     .untracked = on_untracked,
     .changed = on_changed,
     .called = on_called};

@@ -163,9 +163,6 @@ void session_ask_pause(struct session *);
  * complaint is over. */
 void session_complain(void *session, const char *error);
 
-/* As struct mq_async_events has it, of any connection: says the error. */
-void session_refused(void *, const char *error);
-
 /* --- for this folder ---------------------------------------------------------- */
 
 /* Seconds until a lost connection is tried again, the first time. */
