@@ -228,7 +228,7 @@ mq_reply_last(const redisReply *reply, const struct mq_server *server)
 bool
 mq_last_words(redisContext *c, char why[MQ_TLS_WHY])
 {
-	int error = c->err, flags = c->flags;
+	const struct redisContext before = *c;
 	const char *words = NULL;
 	void *reply = NULL;
 	size_t n;
@@ -252,7 +252,8 @@ mq_last_words(redisContext *c, char why[MQ_TLS_WHY])
 			strlcpy(why, words, MQ_TLS_WHY);
 		freeReplyObject(reply);
 	}
-	c->err = error;
-	c->flags = flags;
+	c->err = before.err;
+	c->flags = before.flags;
+	memcpy(c->errstr, before.errstr, sizeof(c->errstr));
 	return words != NULL;
 }
