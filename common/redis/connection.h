@@ -167,15 +167,12 @@ void mq_error_strip(char *error);
 /* Whether the server runs a long script, or loads its data. */
 bool mq_error_busy(const char *error);
 
-/* The words to add for people if the user may come in, but may not do this, or the server
- * cannot; else "".  Constant text. */
-
 /* Whether there is no place for one more connection: at the server, or in this process,
  * whose errors of that kind begin so as well. */
 bool mq_error_crowded(const char *error);
 
-/* The words to add for people if the user may come in, but may not do this; else "".
- * Constant text. */
+/* The words to add for people if the user may come in, but may not do this, or the server
+ * cannot; else "".  Constant text. */
 const char *mq_error_hint(const char *error);
 
 /* --- info ---------------------------------------------------------------- */

@@ -98,6 +98,7 @@ setup(void)
 	s->lease.server = &s->self;
 	s->self.session.wake = "me";
 	h->opt.tag = "tag";
+	h->opt.idle_ms = -1;
 	strlcpy(h->server.name, "server", sizeof(h->server.name));
 	ev_timer_init(&s->retry, NULL, 0, 0);
 	h->say = open_memstream(&h->said, &h->said_len);
