@@ -5,9 +5,6 @@
  */
 #include "stats.h"
 
-/* More digits than this are only what a binary fraction leaves behind. */
-#define DIGITS 12
-
 /* Messages of each state of a queue that are shown, and the largest payload. */
 #define CONTENTS_MESSAGES 100
 #define CONTENTS_PAYLOAD  65536
@@ -62,18 +59,6 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 	return v;
 }
 
-static void
-print_line(json_t *v)
-{
-	char *text = json_dumps(v, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
-
-	/* A failed write is noticed when stdout is closed. */
-	output_json(text, strlen(text));
-	putchar('\n');
-	free(text);
-	json_decref(v);
-}
-
 void
 json_print(const struct model *m, bool connections)
 {
@@ -122,7 +107,7 @@ json_print(const struct model *m, bool connections)
 	for (f = queue_fields; f->kind != KIND_END; f++)
 		if (f->sum != SUM_NONE)
 			field_set(list, f, &total, stats->now_ms);
-	print_line(v);
+	output_json_line(v);
 }
 
 /* --- contents ------------------------------------------------------------ */
@@ -168,5 +153,5 @@ contents_print(struct collector *c, const struct model *m, bool payloads)
 		}
 		mq_scan_free(&search.scan);
 	}
-	print_line(v);
+	output_json_line(v);
 }

@@ -168,7 +168,9 @@ mq_json_dump(const json_t *v, struct mq_buf *out)
 	struct mq_buf text = {0};
 	size_t from = out->len;
 
-	json_dump_callback(v, dump_value, out, JSON_COMPACT | JSON_ENCODE_ANY);
+	/* Further digits are only what a binary fraction leaves behind. */
+	json_dump_callback(v, dump_value, out,
+	    JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 	if (memmem(out->data + from, out->len - from, MARK, 3) == NULL)
 		return;
 	mq_buf_add(&text, out->data + from, out->len - from);
@@ -266,14 +268,10 @@ mq_json_names(const struct mq_names *names)
 json_t *
 mq_json_text(const char *s)
 {
-	json_t *v = json_string(s);
-	size_t n, i, len;
-	char *text;
+	size_t n = s != NULL ? strlen(s) : 0, i, len;
+	char *text = mq_xstrdup(s);
+	json_t *v;
 
-	if (v != NULL || s == NULL)
-		return v;
-	n = strlen(s);
-	text = mq_xstrndup(s, n);
 	for (i = 0; i<n; i += len> 0 ? len : 1)
 		if ((len = mq_utf8_len(text + i, n - i)) == 0)
 			text[i] = '?';

@@ -67,13 +67,18 @@ mq_url_text(const struct mq_url *u, const struct mq_url_text *text)
 /* Below, a function that returns a text returns what is wrong, or NULL when nothing
  * is. */
 
+/* The n bytes at s, behind which no digit follows, as a number up to 99999, or -1. */
+static int
+parse_number(const char *s, size_t n)
+{
+	return n > 0 && n <= 5 && strspn(s, "0123456789") == n ? atoi(s) : -1;
+}
+
 static const char *
 parse_db(const char *s, size_t n, int *db)
 {
-	if (n == 0 || n > 5 || strspn(s, "0123456789") != n)
-		return "database is not a number from 0 to 99999";
-	*db = atoi(s);
-	return NULL;
+	*db = parse_number(s, n);
+	return *db == -1 ? "database is not a number from 0 to 99999" : NULL;
 }
 
 static const char host_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -135,11 +140,7 @@ parse_host(const char *s, size_t n, struct mq_url *u)
 	if (rest < end) {
 		if (*rest++ != ':')
 			return "unexpected text between ] and the port";
-		n = (size_t)(end - rest);
-		host->port =
-		    n > 0 && n <= 5 && strspn(rest, "0123456789") == n ?
-		    atoi(rest) :
-		    0;
+		host->port = parse_number(rest, (size_t)(end - rest));
 		if (host->port < 1 || host->port > 65535)
 			return "port is not a number from 1 to 65535";
 	}
