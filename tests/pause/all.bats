@@ -58,7 +58,7 @@ lines_are() {
 	run_mq 0 mq-publish a 1
 	run_mq 0 mq-publish b 2
 	run_mq 0 mq-pause a
-	tells 0 "mq-pause: all queues: paused for 2s" mq-pause -v --all --for 2s
+	tells 0 "mq-pause: all queues: paused for 6s" mq-pause -v --all --for 6s
 	start_mq mq-consume -l a b
 	eventually 10 says "all queues: paused"
 	eventually 10 eval '[ "$(redis exists "$(key)")" = 0 ]'

@@ -65,7 +65,7 @@ consume_one() {
 @test "wait: a message that ends before anybody waits for it" {
 	start_mq mq-consume q -- "$T/works"
 	for n in 1 2 3 4 5 6 7 8 9 10; do
-		run_mq 0 mq-publish --wait=10s q "$n"
+		run_mq 0 mq-publish --wait=300s q "$n"
 		[ "$output" = "$n is fine" ]
 	done
 	stop_mq
