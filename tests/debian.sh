@@ -5,8 +5,8 @@
 # a directory for this run only.  Builds a copy of the checkout there, as CI does, which
 # installs what is missing.  Needs root, debootstrap, and a mirror: MIRROR=URL, else that
 # of apt here, whose settings and certificates the copy has, too.
-# REDIS_SERVER=NAME, valkey-server for example, is a package that is installed, too;
-# JOBS and LIMIT are as tests/run.sh has them.
+# REDIS_SERVER=NAME, valkey-server for example, is a package that is installed, too, and
+# the server of the tests (redis-server); JOBS and LIMIT are as tests/run.sh has them.
 # shellcheck disable=SC2016 # the shells in the tree expand
 set -eu
 
@@ -69,9 +69,9 @@ unshare --mount --pid --fork --kill-child sh -c '
 		cd "$0" && pivot_root . mnt && umount -l mnt && exec setsid "$@"' "$dir" \
 	/usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin \
 	NODE_EXTRA_CA_CERTS=/root/certificates.crt ${JOBS+"JOBS=$JOBS"} ${LIMIT+"LIMIT=$LIMIT"} \
-	${REDIS_SERVER+"REDIS_SERVER=$REDIS_SERVER"} sh -c '
+	REDIS_SERVER="${REDIS_SERVER:-redis-server}" sh -c '
 	cd /src || exit
-	for package in make ${REDIS_SERVER-}; do
+	for package in make "$REDIS_SERVER"; do
 		command -v "$package" >/dev/null || {
 			apt-get update -qq
 			apt-get install -y -qq --no-install-recommends "$package" >/dev/null
