@@ -213,8 +213,8 @@ print_messages(const char *queue, const struct mq_leased *m, int n)
 		mq_frame_write(&out, MQ_FRAME_JSONL, &m->envelope, &meta);
 		json_decref(meta.more);
 	}
-	good = fwrite(out.data, 1, out.len, stdout) == out.len &&
-	    fflush(stdout) == 0;
+	output_json(out.data, out.len);
+	good = !ferror(stdout) && fflush(stdout) == 0;
 	mq_buf_free(&out);
 	return good;
 }
