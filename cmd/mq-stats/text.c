@@ -49,15 +49,13 @@ read_character(const char *s, mbstate_t *state, int *columns)
 	wchar_t c;
 	size_t n = mbrtowc(&c, s, MB_CUR_MAX, state);
 
-	if (n == (size_t)-1 || n == (size_t)-2) {
+	/* Text that is visible has no others. */
+	if (n == 0 || n > MB_CUR_MAX || (*columns = wcwidth(c)) < 0) {
 		*state = (mbstate_t){0};
 		*columns = 1;
 		return 1;
 	}
-	*columns = wcwidth(c);
-	if (*columns < 0)
-		*columns = 1;
-	return n > 0 ? n : 1;
+	return n;
 }
 
 int

@@ -122,6 +122,17 @@ take_request_line(struct http_request *r, char *line, bool *newer)
 	return 0;
 }
 
+const char *
+http_request_get(const struct http_request *r, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < r->header_count; i++)
+		if (strcasecmp(r->headers[i].name, name) == 0)
+			return r->headers[i].value;
+	return NULL;
+}
+
 static int
 take_header(struct http_request *r, char *line)
 {
@@ -142,18 +153,11 @@ take_header(struct http_request *r, char *line)
 	     end > h->value && (end[-1] == ' ' || end[-1] == '\t');)
 		*--end = '\0';
 	r->header_count++;
-	return 0;
-}
-
-const char *
-http_request_get(const struct http_request *r, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < r->header_count; i++)
-		if (strcasecmp(r->headers[i].name, name) == 0)
-			return r->headers[i].value;
-	return NULL;
+	return (strcasecmp(h->name, "Host") == 0 ||
+		   strcasecmp(h->name, "Content-Length") == 0) &&
+		http_request_get(r, h->name) != h->value ?
+	    400 :
+	    0;
 }
 
 /* What the headers say of the request itself. */
@@ -164,19 +168,13 @@ check_headers(struct http_request *r, bool newer)
 	const char *coding = http_request_get(r, "Transfer-Encoding");
 	const char *host = http_request_get(r, "Host");
 	const char *digits = http_request_get(r, "Content-Length");
-	size_t hosts = 0, lengths = 0, i;
 
-	for (i = 0; i < r->header_count; i++) {
-		hosts += strcasecmp(r->headers[i].name, "Host") == 0;
-		lengths +=
-		    strcasecmp(r->headers[i].name, "Content-Length") == 0;
-	}
-	if (hosts > 1 || (hosts == 0 && newer))
+	if (host == NULL && newer)
 		return 400;
 	/* That of the target comes first. */
 	if (host != NULL && r->host == NULL)
 		set_host(r, host, strlen(host));
-	if (lengths > 1 || (digits != NULL && coding != NULL))
+	if (digits != NULL && coding != NULL)
 		return 400;
 	if (coding != NULL)
 		return 501;

@@ -96,7 +96,7 @@ terminal() {
 	run_mq 0 mq-publish jobs a b c d
 	run terminal "$BUILD/mq-consume" -n 2 jobs
 	short_names
-	assert_output "mq-consume: messages printed here are removed from the queue; to keep them, use mq-stats --list ready jobs
+	assert_output "mq-consume: messages printed here are removed from the queue; to keep them, use mq-stats --list ready QUEUE
 a
 b"
 	run terminal "$BUILD/mq-consume" -q -0 -n 2 jobs

@@ -378,8 +378,7 @@ print_init(struct executor *x)
 	p->terminal = isatty(p->fd);
 	if (p->terminal && !x->opt->quiet)
 		mq_say("messages printed here are removed from the queue; to "
-		       "keep them, use mq-stats --list ready %s",
-		    x->opt->queues[0]);
+		       "keep them, use mq-stats --list ready QUEUE");
 	ev_io_init(&p->room, on_output, p->fd, EV_WRITE);
 	p->reader.data = p->timer.data = p->room.data = x;
 }
