@@ -285,6 +285,7 @@ struct mq_session {
 	int64_t lease_ms;  /* by receipt: of a renewal; 0: as the layout says */
 	unsigned renewals; /* of the lease so far */
 	bool runs;	   /* others are told what runs here */
+	bool heads; /* of what it holds, it is told only how each begins */
 };
 
 /* What outlasts many renewals is renewed with every so many of them. */

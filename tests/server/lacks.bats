@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # layouts: rmq rsmq
-# Servers that lack a command, as rented and hardened ones do, and users that lack a channel.
+# Servers that lack a command, or room for an answer, as rented and hardened ones do, and users
+# that lack a channel.
 
 load ../helpers/server
 
@@ -95,4 +96,24 @@ channelless() {
 	eventually 10 grep -qx 2 "$T/out"
 	stop_mq TERM 143
 	assert_equal "$(grep -c 'checking for messages' "$T/err")" 1
+}
+
+# --- room for an answer ----------------------------------------------------------------
+
+@test "lacks: a message that is too large for an answer is told, and the others run" {
+	local c
+	server_start --client-output-buffer-limit 'normal 1mb 0 0'
+	any_length q
+	head -c 3000000 /dev/zero | "$BUILD/mq-publish" -qi q >"$T/id"
+	run_mq 0 mq-publish q small
+	start_mq mq-consume --no-clean --attempts 1 q -- cat
+	eventually 30 grep -q small "$T/out"
+	assert_equal "$(grep -c "q: message $(cat "$T/id"): the server ends each connection" "$T/err")" 1
+	c=$(sed -n 's/^mq-consume: \(.*\): lease lost: .*/\1/p' "$T/err")
+	assert_equal "$(holds "$c")" 1
+	stop_mq TERM 143
+	# As after a death of it.
+	expire "$c"
+	run_mq 0 mq-clean
+	eventually 10 held_is q "0 0 0 1"
 }

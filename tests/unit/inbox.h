@@ -18,6 +18,7 @@ struct fixture {
 	struct mq_consumer server;
 	struct mq_idgen ids;
 	struct policy policy; /* does not stop */
+	struct session session;
 	struct inbox inbox;
 	int room;  /* for this many messages */
 	FILE *say; /* what is said to the user, which goes nowhere */
@@ -194,6 +195,7 @@ fixture_init(struct fixture *f)
 	f->opt.command = f->command;
 	f->inbox = (struct inbox){.loop = f->loop,
 	    .opt = &f->opt,
+	    .session = &f->session,
 	    .server = &f->server,
 	    .ids = &f->ids,
 	    .policy = &f->policy,

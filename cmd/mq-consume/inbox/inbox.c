@@ -450,6 +450,12 @@ inbox_look_around(struct inbox *in, bool sending)
 
 /* --- claims ----------------------------------------------------------------- */
 
+static size_t
+claim_bytes(const struct inbox *in)
+{
+	return in->session->one_by_one ? 1 : CLAIM_BYTES;
+}
+
 static void
 take_claimed(struct inbox *in, struct mq_claimed *claimed)
 {
@@ -484,7 +490,7 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 		element->data = NULL;
 	}
 	if (!claimed->paused &&
-	    (claimed->n >= in->claim_max || bytes >= CLAIM_BYTES)) {
+	    (claimed->n >= in->claim_max || bytes >= claim_bytes(in))) {
 		q->more = true;
 		in->none_left = false;
 	}
@@ -527,7 +533,7 @@ send_claim(struct inbox *in)
 {
 	struct inbox_queue *q = &in->queues[in->claim_queue];
 	struct mq_claim claim = {.max = in->claim_max,
-	    .bytes = CLAIM_BYTES,
+	    .bytes = claim_bytes(in),
 	    .copied = in->copied(in->arg),
 	    .rate = rules_of(in->opt, in->claim_queue)->rate};
 

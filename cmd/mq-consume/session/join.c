@@ -20,6 +20,8 @@
 #define WAIT_S 30.0
 /* Between two looks at the settings where the server does not tell of changes. */
 #define SETTINGS_S 10.0
+/* An answer with messages that ends the connection is asked for so often. */
+#define CUTS 3
 
 /* --- trouble ---------------------------------------------------------------- */
 
@@ -89,6 +91,8 @@ session_reset(void *session, const char *why)
 		mq_say("%s: %s", s->server->name, why);
 	else if (!s->ever_joined || lasts(why))
 		session_complain(s, why);
+	s->cuts += s->state == SESSION_OPENING && s->asked_held;
+	s->asked_held = false;
 	s->state = SESSION_DOWN;
 	mq_pairs_close(&s->pairs);
 	if (s->leaving) {
@@ -172,6 +176,41 @@ on_entered(void *arg, const struct mq_answer *answer)
 		count_answer(s);
 }
 
+/* Messages that the server does not get through to us, as far as their beginnings say. */
+static void
+say_cut(const struct session_queue *q, const struct mq_held *held)
+{
+	const struct session *s = q->session;
+	struct mq_envelope e;
+	const char *why, *id;
+	int i;
+
+	for (i = 0; i < held->n; i++) {
+		if (mq_envelope_parse(held->elements[i].data,
+			held->elements[i].len, &e, &why) == -1)
+			continue;
+		id = mq_message_name(&e);
+		mq_say("%s: message %s: the server ends each connection before "
+		       "it arrives; it may be beyond "
+		       "client-output-buffer-limit",
+		    s->opt->queues[q->number], id != NULL ? id : "without id");
+		mq_envelope_free(&e);
+	}
+}
+
+/* Leaves to a cleaner what the server does not get through, as if this consumer had died of
+ * it: an attempt is charged.  The others come one by one. */
+static void
+leave_cut(struct session *s)
+{
+	s->one_by_one = true;
+	s->self.session.heads = false;
+	lose_lease(s, "its messages do not arrive");
+	s->self.session.former = NULL;
+	session_reset(s, "rejoining");
+	s->cuts = 0;
+}
+
 static void
 on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 {
@@ -180,7 +219,10 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 
 	if (!take_answer(s, answer))
 		return;
-	tell(s, FACT_HELD, .queue = q->number, .held = held);
+	if (s->self.session.heads)
+		say_cut(q, held);
+	else
+		tell(s, FACT_HELD, .queue = q->number, .held = held);
 	count_answer(s);
 }
 
@@ -207,6 +249,7 @@ ask_all_held(struct session *s)
 	int i;
 
 	s->asked_held = true;
+	s->self.session.heads = s->cuts >= CUTS;
 	for (i = 0; i < s->opt->queue_count; i++) {
 		if (mq_consumer_lacks(&s->self, i))
 			continue;
@@ -234,7 +277,12 @@ count_answer(struct session *s)
 		ask_all_held(s);
 		return;
 	}
+	if (s->self.session.heads) {
+		leave_cut(s);
+		return;
+	}
 	s->state = SESSION_UP;
+	s->cuts = 0;
 	s->retry_s = SESSION_RETRY_MIN;
 	if (s->ever_joined && s->opt->verbose)
 		mq_say("%s: connected as %s", s->server->name,

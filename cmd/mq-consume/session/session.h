@@ -122,6 +122,7 @@ struct session {
 	struct mq_consumer self; /* sends; with the connection's name */
 	struct lease lease;
 	char complaint[256]; /* last error said; empty: none */
+	bool one_by_one;     /* the server has cut answers with messages */
 
 	struct mq_pairs pairs;
 	char channel[sizeof("mq::wake::") + NAME_SIZE];
@@ -136,7 +137,8 @@ struct session {
 	bool pause_unknown;  /* nobody could tell whether all is paused; said */
 	int answers_wanted;  /* joining: answers missing until the next step, */
 	bool asked_held;     /* which is to be up; else to ask what is held */
-	double waits_since;  /* steady time since it cannot join; 0: it can */
+	int cuts; /* connections in a row that ended before that answer */
+	double waits_since; /* steady time since it cannot join; 0: it can */
 	double heard_at, retry_s; /* heard_at: opened, or bytes since */
 	ev_timer tick, retry;
 };

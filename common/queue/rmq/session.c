@@ -311,7 +311,7 @@ rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 {
 	const char *name = s->queues[queue];
 
-	if (how == MQ_HELD) {
+	if (how == MQ_HELD && !s->heads) {
 		mq_command_plain(&c[0], "HGET");
 		add_own(&c[0], s, queue, "info");
 		mq_command_fmt(&c[0], "claimed:%s", name);
@@ -320,14 +320,15 @@ rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 		mq_command_words(&c[1], "0 -1");
 		return 2;
 	}
-	if (how == MQ_HELD_AT_ONCE)
+	if (how == MQ_HELD_AT_ONCE || how == MQ_HELD)
 		mq_command_script(&c[0], &rmq_script_held);
 	else if (how == MQ_HELD_COUNT)
 		mq_command_plain(&c[0], "LLEN");
 	add_own(&c[0], s, queue, "unacked");
-	if (how == MQ_HELD_AT_ONCE) {
+	if (how == MQ_HELD_AT_ONCE || how == MQ_HELD) {
 		add_own(&c[0], s, queue, "info");
 		mq_command_str(&c[0], name);
+		mq_command_str(&c[0], s->heads ? "1" : "");
 	}
 	return 1;
 }

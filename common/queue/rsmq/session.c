@@ -254,7 +254,7 @@ rsmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 		return 1;
 	}
 	rsmq_start_held(c, &rsmq_script_held, s->connection, name);
-	mq_command_str(c, "messages");
+	mq_command_str(c, s->heads ? "heads" : "messages");
 	return 1;
 }
 

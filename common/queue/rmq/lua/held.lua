@@ -1,7 +1,7 @@
 -- The messages of a queue that a connection holds.
 --
 --   KEYS  unacked, the connection's info
---   ARGV  queue
+--   ARGV  queue, '1' for only how each message begins
 --   reply how many messages the connection has ever claimed; then the unacked
 --         ones, the newest first
 --
@@ -9,6 +9,9 @@
 
 local unacked, info = unpack(KEYS)
 local held = redis.call('LRANGE', unacked, 0, -1)
+for i = 1, ARGV[2] == '1' and #held or 0 do
+  held[i] = held[i]:sub(1, 1024)
+end
 local claimed = redis.call('HGET', info, 'claimed:' .. ARGV[1])
 table.insert(held, 1, tonumber(claimed or nil) or 0)
 return held

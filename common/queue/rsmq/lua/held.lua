@@ -1,7 +1,7 @@
 -- What a connection holds of a queue: those that nobody else has received or deleted since.
 --
 --   KEYS  the queue's (see lib/layout.lua), what the connection holds
---   ARGV  'messages', or nothing
+--   ARGV  'messages', 'heads' for the same without bodies, or nothing
 --   reply the ids; or 0, as nobody counts how many there ever were, then the messages as
 --         they were claimed, the newest first
 --
@@ -21,7 +21,8 @@ end)
 for part in parts(ids, 100) do
   for _, m in ipairs(read(q, part)) do
     if m.body then
-      reply[#reply + 1] = element(m.id, m.body, m.runs - 1, m.extra)
+      local body = ARGV[1] == 'heads' and '' or m.body
+      reply[#reply + 1] = element(m.id, body, m.runs - 1, m.extra)
     end
   end
 end
