@@ -126,7 +126,7 @@ end_run() {
 	mkfifo "$T/pipe"
 	exec 8<>"$T/pipe"
 	head -c 200000 /dev/zero | run_mq 0 mq-publish jobs
-	"$BUILD/mq-consume" jobs >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
+	"$BUILD/mq-consume" --grace 0 jobs >"$T/pipe" 2>"$T/err" 8>&- 3>&- &
 	pid=$!
 	eventually 10 held_is jobs "0 0 1 0"
 	tick
