@@ -95,11 +95,8 @@ print_line(const struct cleaner *c, const struct mq_cleaned *n)
 	if (n->transferred > 0)
 		printf(", %ld brought to another queue", n->transferred);
 	if (c->cluster.n > 0)
-		printf("; %zu dead connection%s of %s left alone", c->cluster.n,
-		    plural((long)c->cluster.n),
-		    c->server.url.kind == MQ_URL_CLUSTER ?
-			"Go programs" :
-			"rmq's cluster layout");
+		printf("; %zu dead connection%s of Go programs left alone",
+		    c->cluster.n, plural((long)c->cluster.n));
 	putchar('\n');
 }
 
@@ -142,9 +139,11 @@ report_left(struct cleaner *c, const struct mq_cleaned *done)
 	c->refused = done->refused;
 	c->unproven = done->unproven;
 	for (; c->noted < c->scattered.n && !c->shared.quiet; c->noted++)
-		mq_say("'%s': a name for which only Go programs find messages "
-		       "on a cluster",
-		    c->scattered.list[c->noted].name);
+		mq_say(
+		    "'%s': a name for which only Go programs find messages%s",
+		    c->scattered.list[c->noted].name,
+		    c->server.url.kind == MQ_URL_CLUSTER ? " on a cluster" :
+							   "");
 }
 
 /* One round; returns an exit status. */

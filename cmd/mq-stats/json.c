@@ -70,6 +70,7 @@ json_print(const struct model *m, bool connections)
 	const struct field *f;
 	json_t *v = json_object(), *list = json_array(), *left = json_array();
 	json_t *one;
+	size_t i;
 
 	mq_json_set(v, "time_ms", json_integer(stats->now_ms));
 	mq_json_set(v, "queues", list);
@@ -91,6 +92,9 @@ json_print(const struct model *m, bool connections)
 		if (c->node != NULL)
 			mq_json_set(one, "node", mq_json_text(c->node));
 	}
+	for (i = 0; i < stats->odd.n; i++)
+		json_array_append_new(
+		    left, mq_json_text(stats->odd.list[i].name));
 	mq_json_set(v, "left_alone", mq_json_names(&stats->cluster));
 	/* Those with messages that only Go programs find here. */
 	if (json_array_size(left) > 0)

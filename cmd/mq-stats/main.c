@@ -37,7 +37,7 @@ print_queues(const struct collector *c, const struct stats_options *o,
 	const char *form =
 	    c->server.url.kind == MQ_URL_CLUSTER ? "plain" : "cluster";
 	const struct mq_queue_stats *q = m->stats.queues;
-	size_t n = m->stats.cluster.n;
+	size_t n = m->stats.cluster.n, i;
 	struct table table;
 	char *policy;
 
@@ -56,6 +56,9 @@ print_queues(const struct collector *c, const struct stats_options *o,
 		mq_say("%zu %s rmq's %s layout; %s messages are not counted", n,
 		    n == 1 ? "connection uses" : "connections use", form,
 		    n == 1 ? "its" : "their");
+	for (i = 0; i < m->stats.odd.n && !quiet; i++)
+		mq_say("'%s': a name for which only Go programs find messages",
+		    m->stats.odd.list[i].name);
 	for (; q < m->stats.queues + m->stats.count && !quiet; q++)
 		if (q->scattered)
 			mq_say("'%s': a name for which only Go programs find "

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "buf.h"
 #include "xalloc.h"
 
 void
@@ -14,6 +15,19 @@ mq_names_add(struct mq_names *l, const char *name, const char *queue)
 	}
 	l->list[l->n++] = (struct mq_name){
 	    .name = mq_xstrdup(name), .queue = mq_xstrdup(queue)};
+}
+
+void
+mq_names_add_odd(struct mq_names *l, const char *name, size_t n)
+{
+	struct mq_buf text = {0};
+
+	for (; l != NULL && n > 0; n--, name++)
+		mq_buf_add(&text, *name != '\0' ? name : "\xe2\x90\x80",
+		    *name != '\0' ? 1 : 3);
+	if (l != NULL)
+		mq_names_add(l, mq_buf_str(&text), NULL);
+	mq_buf_free(&text);
 }
 
 static int

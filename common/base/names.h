@@ -18,6 +18,9 @@ struct mq_names {
 
 /* Adds copies; queue may be NULL. */
 void mq_names_add(struct mq_names *, const char *name, const char *queue);
+/* Adds one that has NULs, each as U+2400: to be shown, not to be asked for.  NULL: to
+ * nothing. */
+void mq_names_add_odd(struct mq_names *, const char *name, size_t n);
 /* Sorts by name, then queue, and drops duplicate entries. */
 void mq_names_sort(struct mq_names *);
 /* Whether a sorted list has an entry with this name. */

@@ -61,9 +61,9 @@ void mq_side_marks(const struct mq_side *, struct mq_command *,
 /* More are not listed for MQ_STATS_FEW. */
 #define MQ_FEW_QUEUES 10000
 
-/* Adds the names in an array of strings, but none with a NUL in it, which is nothing that
- * could be asked for. */
-void mq_rows_list(struct mq_names *, const redisReply *);
+/* Adds the names in an array of strings; those with a NUL, which cannot be asked for, to
+ * odd (NULL: nowhere). */
+void mq_rows_list(struct mq_names *, const redisReply *, struct mq_names *odd);
 /* Makes rows with these names, which it takes, sorted by them, of which nothing is known
  * but whether they are known queues. */
 void mq_rows_make(struct mq_stats *, struct mq_names *, bool known);

@@ -200,7 +200,8 @@ by_name(const void *a, const void *b)
 }
 
 void
-mq_rows_list(struct mq_names *names, const redisReply *list)
+mq_rows_list(
+    struct mq_names *names, const redisReply *list, struct mq_names *odd)
 {
 	const redisReply *name;
 	size_t i;
@@ -209,6 +210,8 @@ mq_rows_list(struct mq_names *names, const redisReply *list)
 		name = list->element[i];
 		if (strlen(name->str) == (size_t)name->len)
 			mq_names_add(names, name->str, NULL);
+		else
+			mq_names_add_odd(odd, name->str, name->len);
 	}
 }
 
@@ -278,7 +281,7 @@ mq_rows_connections(struct mq_stats *out, const redisReply *names,
 	struct mq_names all = {0};
 	size_t i;
 
-	mq_rows_list(&all, names);
+	mq_rows_list(&all, names, &out->odd);
 	for (i = 0; others != NULL && i < others->n; i++)
 		mq_names_add(&all, others->list[i].name, NULL);
 	mq_names_sort(&all);
@@ -386,6 +389,7 @@ mq_stats_free(struct mq_stats *stats)
 		free_connection(&stats->connections[i]);
 	free(stats->connections);
 	mq_names_free(&stats->cluster);
+	mq_names_free(&stats->odd);
 	mq_names_free(&stats->wrong);
 	*stats = (struct mq_stats){0};
 }

@@ -214,8 +214,10 @@ struct mq_stats {
 	 * for a cluster, and vice versa): their messages are not counted.  Sorted. */
 	struct mq_names cluster;
 	struct mq_names wrong; /* keys that hold another type */
-	int64_t now_ms;	       /* the server's clock, unix ms */
-	bool past;	       /* mq_past_ask() has set that of queues */
+	struct mq_names
+	    odd;	/* those with a NUL, as mq_names_add_odd() has them */
+	int64_t now_ms; /* the server's clock, unix ms */
+	bool past;	/* mq_past_ask() has set that of queues */
 };
 
 /* Notes how these queues are (count 0: all, if at most 10,000).  Errors are none, but the

@@ -120,7 +120,7 @@ rmq::queues"
 	go_holds only-333333 jobs plain
 	go_dead gone-444444 q m4
 	digest >"$T/before"
-	reports "dry run: $(cleaned 1 2 0 0 0 0); 3 dead connections of rmq's cluster layout left alone" --dry-run
+	reports "dry run: $(cleaned 1 2 0 0 0 0); 3 dead connections of Go programs left alone" --dry-run
 	assert_equal "$(digest)" "$(cat "$T/before")"
 	for i in 1 2; do
 		run_mq 0 mq-clean --json
@@ -138,6 +138,24 @@ rmq::queues"
 	assert_equal "$(line 'rmq::connection::only-333333::queue::{q}::unacked')" m3
 	# In the other direction the plain form is taken, as before.
 	assert_equal "$(line 'rmq::queue::[jobs]::ready')" plain
+}
+
+@test "clean: a name with a NUL: its queue and connection are named, and left alone" {
+	local on='' text
+	[ "${TOPOLOGY-}" != cluster ] || on=' on a cluster'
+	text="a name for which only Go programs find messages"
+	go_dead go-dead01 q m
+	printf '%s\n' 'SADD rmq::queues "a\x00b"' 'SADD rmq::connections "c\x00"' \
+		'SADD rmq::connection::go-dead01::queues "a\x00b"' | redis >/dev/null
+	run_mq 0 mq-clean --json
+	assert_equal "$(jq -c '[.returned, .left_alone]' <<<"$output")" '[1,["c␀","go-dead01"]]'
+	LC_ALL=C.UTF-8 run_mq 0 mq-clean
+	assert_output --partial "; 2 dead connections of Go programs left alone"
+	assert_equal "$stderr" "mq-clean: 'a␀b': $text$on"
+	LC_ALL=C.UTF-8 run_mq 0 mq-stats
+	assert_equal "$stderr" "$(printf "mq-stats: '%s': $text\n" a␀b c␀)"
+	run_mq 0 mq-stats --json
+	assert_equal "$(jq -c .queues_left_alone <<<"$output")" '["a␀b","c␀"]'
 }
 
 # goes_back CONNECTION FILE...: it holds these, and dies; they are the same when it is cleaned.

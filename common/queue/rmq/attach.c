@@ -565,7 +565,7 @@ walk_all(struct sweep *s)
 	struct mq_names names = {0};
 	size_t i;
 
-	s->whole = rmq_call_names(s->redis, RMQ_QUEUES, &names) == 0;
+	s->whole = rmq_call_names(s->redis, RMQ_QUEUES, &names, NULL) == 0;
 	for (i = 0; i < names.n && s->whole; i++)
 		s->whole = rmq_is_scattered(&c, names.list[i].name) ||
 		    walk_queue(s, names.list[i].name) == 0;
@@ -654,7 +654,7 @@ rmq_attach_sweep(struct rmq_cleaner *w)
 	size_t i;
 
 	if (rv == 0)
-		rv = rmq_call_names(r, SETS, &sets);
+		rv = rmq_call_names(r, SETS, &sets, NULL);
 	for (i = 0; rv == 0 && i < sets.n; i++)
 		if (mq_id_valid(sets.list[i].name, strlen(sets.list[i].name)))
 			rv = load_set(&s, sets.list[i].name);

@@ -27,7 +27,8 @@ find_dead(struct rmq_cleaner *w)
 	const char *name;
 	long long *ttl, *lease = NULL;
 	size_t i, k = 0;
-	int rv = rmq_call_names(w->round.r, RMQ_CONNECTIONS, &names);
+	int rv = rmq_call_names(
+	    w->round.r, RMQ_CONNECTIONS, &names, w->how->cluster);
 
 	if (rv == -1)
 		return -1;

@@ -9,13 +9,14 @@
 #include "base/xalloc.h"
 
 int
-rmq_call_names(struct mq_redis *r, const char *set, struct mq_names *names)
+rmq_call_names(struct mq_redis *r, const char *set, struct mq_names *names,
+    struct mq_names *odd)
 {
 	redisReply *all = mq_call_members(r, set);
 
 	if (all == NULL)
 		return -1;
-	mq_rows_list(names, all);
+	mq_rows_list(names, all, odd);
 	freeReplyObject(all);
 	return 0;
 }
@@ -28,7 +29,7 @@ rmq_cleaner_listed(
 	int rv = mq_round_members(&w->round, set, &all);
 
 	if (all != NULL)
-		mq_rows_list(names, all);
+		mq_rows_list(names, all, NULL);
 	if (whole != NULL)
 		*whole &= all != NULL && names->n == all->elements;
 	freeReplyObject(all);

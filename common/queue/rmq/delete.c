@@ -106,7 +106,7 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	struct rmq_cleaner w = {.round.r = r};
 	long long *answers, *n, other[2] = {0};
 	size_t i;
-	int rv = rmq_call_names(r, RMQ_CONNECTIONS, &u->all);
+	int rv = rmq_call_names(r, RMQ_CONNECTIONS, &u->all, NULL);
 
 	if (rv == -1)
 		return -1;
@@ -197,7 +197,7 @@ rmq_delete_queue(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 		return delete_by_steps(r, queue, out);
 	for (tries = 0; tries < DELETE_TRIES && rv == 0 && !done; tries++) {
 		connections = (struct mq_names){0};
-		rv = rmq_call_names(r, RMQ_CONNECTIONS, &connections);
+		rv = rmq_call_names(r, RMQ_CONNECTIONS, &connections, NULL);
 		if (rv == 0)
 			rv = call_delete(r, queue, &connections, out, &done);
 		mq_names_free(&connections);

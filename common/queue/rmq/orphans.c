@@ -670,7 +670,7 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 		rv =
 		    mq_round_some_members(&w->round, RMQ_QUEUES, cursor, &some);
 		if (some != NULL)
-			mq_rows_list(&names, some);
+			mq_rows_list(&names, some, NULL);
 		if (rv == 0)
 			rv = select_names(w, &names, ask_busy, 0, queues);
 		mq_names_free(&names);

@@ -260,6 +260,15 @@ is_name(const redisReply *text)
 	    strlen(text->str) == text->len;
 }
 
+/* Nor is the connection ours to forget then. */
+static void
+leave_queue(struct rmq_cleaner *w, struct dead *d, const redisReply *queue)
+{
+	d->failed = true;
+	mq_names_add_odd(w->how->cluster, d->connection, strlen(d->connection));
+	mq_names_add_odd(w->how->scattered, queue->str, queue->len);
+}
+
 /* A number from 1 to max; 0: it is none. */
 static long
 number_in(const redisReply *text, long max)
@@ -369,7 +378,7 @@ find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
 			if (is_name(d->queues->element[j]))
 				add_queue(all, d, d->queues->element[j]->str);
 			else
-				d->failed = true;
+				leave_queue(all->w, d, d->queues->element[j]);
 	}
 	qsort(all->queues, all->queue_n, sizeof(*all->queues), by_queue);
 	all->running = mq_xcalloc(all->queue_n + 1, sizeof(*all->running));

@@ -164,7 +164,8 @@ struct rmq_cleaner {
 
 /* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS, as mq_rows_list()
  * does.  Errors are as in mq_call_members(). */
-int rmq_call_names(struct mq_redis *, const char *set, struct mq_names *);
+int rmq_call_names(struct mq_redis *, const char *set, struct mq_names *,
+    struct mq_names *odd);
 /* The same, where errors are noted; *whole (unless NULL) becomes false if these are not
  * all. */
 int rmq_cleaner_listed(

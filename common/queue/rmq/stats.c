@@ -108,7 +108,7 @@ list_rows(
 	for (i = 0; i < count; i++)
 		mq_names_add(&names, queues[i], NULL);
 	if (count == 0) {
-		rv = rmq_call_names(r, RMQ_QUEUES, &names);
+		rv = rmq_call_names(r, RMQ_QUEUES, &names, &out->odd);
 		out->part =
 		    rv == -1 && rmq_missed(r, NULL, NULL, RMQ_QUEUES, NULL);
 		if (out->part)
@@ -494,7 +494,7 @@ take_about(void *arg, size_t i, redisReply *reply)
 	 * as their consumer. */
 	if (!mq_reply_is(reply, ""))
 		return -1;
-	mq_rows_list(&queues, reply);
+	mq_rows_list(&queues, reply, &g->out->odd);
 	list = mq_names_find(&g->lists, c->name, &n);
 	for (k = 0; k < n; k++)
 		mq_names_add(&queues, list[k].queue, NULL);
@@ -622,6 +622,7 @@ ask_connections(struct mq_redis *r, struct gather *g)
 		g->other = true;
 		rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
 		mq_names_sort(&out->cluster);
+		mq_names_sort(&out->odd);
 	}
 	for (i = 0; many && i < out->count; i++)
 		out->queues[i].unacked = out->queues[i].consumers = -1;
