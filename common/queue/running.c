@@ -1,4 +1,6 @@
 /* What runs, and ending it from afar. */
+#include <sys/param.h>
+
 #include <poll.h>
 #include <string.h>
 
@@ -55,8 +57,9 @@ mq_runs_read(struct mq_runs *runs, const char *text, size_t n,
 			.text = mq_xstrdup(said),
 			.attempt = (long)attempt,
 			.pid = (long)pid,
-			.started_ms = started,
-			.grace_ms = grace};
+			/* Sums do not overflow, whoever wrote these. */
+			.started_ms = MAX(started, 0),
+			.grace_ms = MIN(grace, 1LL << 48)};
 	}
 	json_decref(list);
 }

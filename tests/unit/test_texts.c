@@ -164,4 +164,9 @@ TEST(runs)
 	    "[1,{\"id\":\"i\",\"more\":[{}],\"queue\":\"q\"},{\"queue\":{}}]",
 	    "[{\"queue\":\"q\",\"id\":\"i\",\"attempt\":0,\"pid\":0,\"script\":\"\","
 	    "\"started_ms\":0,\"grace_ms\":-1,\"text\":\"\"}]");
+	expect_runs(
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"started_ms\":-9223372036854775808,"
+	    "\"grace_ms\":9223372036854775807}]",
+	    "[{\"queue\":\"q\",\"id\":\"i\",\"attempt\":0,\"pid\":0,\"script\":\"\","
+	    "\"started_ms\":0,\"grace_ms\":281474976710656,\"text\":\"\"}]");
 }
