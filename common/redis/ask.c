@@ -93,16 +93,17 @@ is_wrong_type(
     struct mq_redis *r, const struct questions *q, size_t i, redisReply *reply)
 {
 	struct mq_command c = mq_redis_command(r);
-	size_t n;
+	const char *at;
 	char *key, *end;
+	size_t n;
 
 	if (q->wrong == NULL || reply->type != REDIS_REPLY_ERROR ||
 	    mq_error_status(reply->str) != MQ_EXIT_WRONGTYPE)
 		return false;
 	q->ask(q->arg, i, &c);
 	if (c.script == NULL) {
-		key = strchr(mq_command_wire(&c, &n), '$');
-		n = strtoul(strchr(key + 1, '$') + 1, &end, 10);
+		at = strchr(mq_command_wire(&c, &n), '$');
+		n = strtoul(strchr(at + 1, '$') + 1, &end, 10);
 		key = mq_xstrndup(end + 2, n);
 		mq_names_add(q->wrong, key, NULL);
 		free(key);
