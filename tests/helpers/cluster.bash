@@ -1,6 +1,8 @@
 # A real cluster of nodes on 127.0.0.1.  Load it behind common.bash.
 #
-#   cluster_start [N]       three masters, and N replicas of each (0); sets CLUSTER_URL
+#   cluster_start [N]       three masters, and N replicas of each (0); sets CLUSTER_URL;
+#                           one that is silent for $NODE_TIMEOUT ms is lost to the others,
+#                           by default for longer than a busy machine lets it wait
 #   cluster_stop            and its end
 #   node I ARGS...          redis-cli on node I, from 0
 #   cluster ARGS...         redis-cli that follows its slots
@@ -97,7 +99,7 @@ cluster_start() {
 
 node_run() {
 	redis-server --port $((CLUSTER_PORT + $1)) --bind 127.0.0.1 \
-		--dir "$C/$1" --cluster-enabled yes --cluster-node-timeout 2000 \
+		--dir "$C/$1" --cluster-enabled yes --cluster-node-timeout "${NODE_TIMEOUT:-15000}" \
 		--save '' --appendonly no --daemonize yes \
 		--pidfile "$C/$1/pid" --logfile "$C/$1/log" >/dev/null
 	eventually 10 [ -s "$C/$1/pid" ]

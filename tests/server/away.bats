@@ -5,6 +5,7 @@
 
 load ../helpers/common
 load ../helpers/cluster
+export NODE_TIMEOUT=2000
 
 setup_file() {
 	cluster_start

@@ -4,6 +4,7 @@
 
 load ../helpers/common
 load ../helpers/cluster
+export NODE_TIMEOUT=2000
 
 setup() {
 	cluster_setup

@@ -5,6 +5,7 @@
 
 load ../helpers/common
 load ../helpers/cluster
+export NODE_TIMEOUT=2000
 
 # The names of the queues are on node 2.
 NAMES=2
