@@ -122,28 +122,22 @@ purge_states(const struct options *o, struct selection *s, long *count)
 	}
 }
 
-/* Ends the program: somebody may still get messages, or has them. */
+/* Ends the program.  A user without the rights for more is told how many there are. */
 static void
 refuse_used(const struct options *o, struct selection *s, long consumers)
 {
-	const struct mq_connection_stats *last = NULL, *c;
+	const struct mq_connection_stats *c;
 	struct mq_stats all;
 
-	/* A user without the rights for this is told how many there are. */
 	if (s->layout->stats(
 		s->redis, &o->queue, 1, MQ_STATS_CONNECTIONS, &all) == -1)
 		all.connection_count = 0;
 	for (c = all.connections; all.connection_count-- > 0; c++)
-		if (c->by_receipt && c->ttl_ms > 0) {
-			consumers--;
-			last =
-			    last == NULL || c->ttl_ms > last->ttl_ms ? c : last;
-		}
-	if (last != NULL && consumers <= 0)
-		mq_die(MQ_EXIT_AGAIN,
-		    "%s: messages are handed out by mq-lease until the lease %s "
-		    "ends, in %lld s; settle them, or wait",
-		    o->queue, last->name, (long long)last->ttl_ms / 1000 + 1);
+		if (c->by_receipt && c->ttl_ms > 0)
+			mq_die(MQ_EXIT_AGAIN,
+			    "%s: messages are handed out by mq-lease until the "
+			    "lease %s ends, in %lld s; settle them, or wait",
+			    o->queue, c->name, (long long)c->ttl_ms / 1000 + 1);
 	mq_die(MQ_EXIT_AGAIN, "%s: the queue has %ld consumer%s; stop %s first",
 	    o->queue, consumers, consumers == 1 ? "" : "s",
 	    consumers == 1 ? "it" : "them");

@@ -360,9 +360,17 @@ void
 mq_links_end(struct mq_links *l)
 {
 	struct mq_connection_stats *c = l->out->connections;
+	struct mq_queue_stats *q = l->out->queues;
 	int i, n = l->out->connection_count;
 
 	free(l->list);
+	for (; q < l->out->queues + l->out->count; q++)
+		if (q->wrong) {
+			mq_rows_unknown(q);
+			/* Of a script, the key is not known. */
+			if (l->out->wrong.n == 0)
+				mq_names_add(&l->out->wrong, q->name, NULL);
+		}
 	if (!l->named && l->wanted)
 		return;
 	l->out->connection_count = 0;

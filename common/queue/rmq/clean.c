@@ -21,30 +21,24 @@
 static int
 find_dead(struct rmq_cleaner *w)
 {
-	static const struct rmq_question by_receipt = {"HGET", "info",
-	    .of = RMQ_OF_CONNECTION, .rest = "lease", .optional = true};
-	struct mq_names names = {0}, ending = {0};
+	struct mq_names names = {0};
 	const char *name;
-	long long *ttl, *lease = NULL;
-	size_t i, k = 0;
+	long long *ttl;
+	size_t i;
 	int rv = rmq_call_names(
 	    w->round.r, RMQ_CONNECTIONS, &names, w->how->cluster);
 
 	if (rv == -1)
 		return -1;
 	rv = rmq_cleaner_ask(w, &names, &rmq_heartbeat, 1, &ttl);
-	for (i = 0; i < names.n; i++)
-		if (ttl[i] > 0 && ttl[i] < RMQ_CUT_MS)
-			mq_names_add(&ending, names.list[i].name, NULL);
-	rv = rv == 0 ? rmq_cleaner_ask(w, &ending, &by_receipt, 1, &lease) : rv;
-	for (i = 0; rv == 0 && i < names.n; i++) {
+	for (i = 0; i < names.n; i++) {
 		name = names.list[i].name;
-		/* A lease by receipt is over before its key. */
-		if (ttl[i] > 0 && ttl[i] < RMQ_CUT_MS && lease[k++] > 0)
-			ttl[i] = 0;
 		if (*name == '\0' || ttl[i] == RMQ_NO_ANSWER)
 			continue;
-		mq_names_add(ttl[i] > 0 ? &w->live : &w->dead, name, NULL);
+		/* A lease by receipt is over before its key, which the step about the
+		 * connection finds out. */
+		mq_names_add(
+		    ttl[i] >= RMQ_CUT_MS ? &w->live : &w->dead, name, NULL);
 		if (ttl[i] > 0 && ttl[i] < RENEWED_MS &&
 		    (w->out->next_ms == -1 || ttl[i] < w->out->next_ms))
 			w->out->next_ms = ttl[i];
@@ -52,9 +46,7 @@ find_dead(struct rmq_cleaner *w)
 	mq_names_sort(&w->live);
 	mq_names_sort(&w->dead);
 	mq_names_free(&names);
-	mq_names_free(&ending);
 	free(ttl);
-	free(lease);
 	return rv;
 }
 

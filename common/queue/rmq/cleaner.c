@@ -133,27 +133,21 @@ void
 rmq_cleaner_count(struct rmq_cleaner *w, const char *queue, long crashed,
     long rejected, long expired)
 {
-	size_t low = 0, high = w->count_n, middle;
+	size_t n = w->count_n;
 	struct rmq_count *at;
 
 	if (crashed == 0 && expired == 0)
 		return;
-	while (low < high) {
-		middle = low + (high - low) / 2;
-		if (strcmp(w->counts[middle].queue, queue) < 0)
-			low = middle + 1;
-		else
-			high = middle;
+	/* Most of a queue come one after the other. */
+	if (n == 0 || strcmp(w->counts[n - 1].queue, queue) != 0) {
+		w->counts =
+		    mq_xreallocarray(w->counts, n + 1, sizeof(*w->counts));
+		w->counts[w->count_n++] =
+		    (struct rmq_count){.queue = mq_xstrdup(queue)};
 	}
-	if (low == w->count_n || strcmp(w->counts[low].queue, queue) != 0) {
-		w->counts = mq_xreallocarray(
-		    w->counts, w->count_n + 1, sizeof(*w->counts));
-		at = &w->counts[low];
-		memmove(at + 1, at, (w->count_n++ - low) * sizeof(*at));
-		*at = (struct rmq_count){.queue = mq_xstrdup(queue)};
-	}
-	w->counts[low].n.runs += crashed;
-	w->counts[low].n.crashed += crashed;
-	w->counts[low].n.failed += rejected + expired;
-	w->counts[low].n.expired += expired;
+	at = &w->counts[w->count_n - 1];
+	at->n.runs += crashed;
+	at->n.crashed += crashed;
+	at->n.failed += rejected + expired;
+	at->n.expired += expired;
 }

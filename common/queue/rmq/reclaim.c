@@ -152,15 +152,13 @@ add_crashes(struct dead_queue *q, struct mq_command *c)
 	mq_buf_free(&notice);
 }
 
-/* Leaves it to Go programs, as it has keys in the other form, or on a cluster messages
- * that lie in several slots. */
+/* Leaves it to Go programs, as it has keys in the other form, a queue whose name has a
+ * NUL, or on a cluster messages that lie in several slots. */
 static void
-leave_alone(struct rmq_cleaner *w, struct dead_queue *q)
+leave_alone(struct rmq_cleaner *w, struct dead *d)
 {
-	if (w->how->cluster != NULL)
-		mq_names_add(w->how->cluster, q->owner->connection, NULL);
-	q->owner->failed = true;
-	q->left = 0;
+	mq_names_add_odd(w->how->cluster, d->connection, strlen(d->connection));
+	d->failed = true;
 }
 
 /* Takes its reply, and keeps it. */
@@ -172,13 +170,12 @@ take_reply(struct rmq_cleaner *w, struct dead_queue *q, redisReply *reply)
 	redisReply **e = reply->element;
 	long moved, back, out, left = sound ? (long)e[LEFT]->integer : -1;
 
-	if (left == CLUSTER) {
-		leave_alone(w, q);
-	} else if (left < 0) {
-		/* The connection lives again, or nobody knows. */
-		q->owner->failed = true;
-		q->left = 0;
-	} else {
+	if (left == CLUSTER)
+		leave_alone(w, q->owner);
+	/* If less, the connection lives again, or nobody knows. */
+	q->owner->failed |= left < 0;
+	q->left = MAX(left, 0);
+	if (left >= 0) {
 		moved = (long)e[MOVED]->integer;
 		back = (long)e[BACK]->integer;
 		out = (long)e[OUT]->integer;
@@ -258,15 +255,6 @@ is_name(const redisReply *text)
 {
 	return text->type == REDIS_REPLY_STRING &&
 	    strlen(text->str) == text->len;
-}
-
-/* Nor is the connection ours to forget then. */
-static void
-leave_queue(struct rmq_cleaner *w, struct dead *d, const redisReply *queue)
-{
-	d->failed = true;
-	mq_names_add_odd(w->how->cluster, d->connection, strlen(d->connection));
-	mq_names_add_odd(w->how->scattered, queue->str, queue->len);
 }
 
 /* A number from 1 to max; 0: it is none. */
@@ -358,6 +346,7 @@ find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
 {
 	struct dead *d = all->dead;
 	struct dead_queue *q;
+	const redisReply *name;
 	size_t i, j, most = n + 1;
 
 	for (i = 0; i < all->dead_n; i++)
@@ -375,10 +364,13 @@ find_queues(struct reclaim *all, const struct mq_name *dead, size_t n)
 			continue;
 		}
 		for (j = 0; is_another(dead, i) && j < d->queues->elements; j++)
-			if (is_name(d->queues->element[j]))
-				add_queue(all, d, d->queues->element[j]->str);
-			else
-				leave_queue(all->w, d, d->queues->element[j]);
+			if (is_name(name = d->queues->element[j])) {
+				add_queue(all, d, name->str);
+			} else {
+				leave_alone(all->w, d);
+				mq_names_add_odd(all->w->how->scattered,
+				    name->str, name->len);
+			}
 	}
 	qsort(all->queues, all->queue_n, sizeof(*all->queues), by_queue);
 	all->running = mq_xcalloc(all->queue_n + 1, sizeof(*all->running));
@@ -455,12 +447,11 @@ take_others(void *arg, size_t i, redisReply *reply)
 	if (!mq_round_good(&w->round, reply, REDIS_REPLY_INTEGER))
 		q->owner->failed = true;
 	else if (reply->integer > 0)
-		leave_alone(w, q);
-	if (rmq_is_scattered(&c, q->queue)) {
+		leave_alone(w, q->owner);
+	if (rmq_is_scattered(&c, q->queue))
+		mq_names_add_odd(w->how->scattered, q->queue, strlen(q->queue));
+	if (rmq_is_scattered(&c, q->queue) || reply->integer > 0)
 		q->left = 0;
-		if (w->how->scattered != NULL)
-			mq_names_add(w->how->scattered, q->queue, NULL);
-	}
 	return 0;
 }
 

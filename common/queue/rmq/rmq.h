@@ -156,7 +156,7 @@ struct rmq_cleaner {
 	struct mq_names known;	/* dry run: queues that would be known by now */
 	/* Queues with locks or delayed messages, if all keys are looked through. */
 	struct mq_names busy;
-	struct rmq_count *counts; /* sorted by queue, one of each */
+	struct rmq_count *counts; /* one of a queue, or several */
 	size_t count_n;
 	bool adopted_all; /* rmq_adopt_all() was called */
 	bool blind;	  /* a look through all keys is refused */

@@ -658,11 +658,9 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	if (rv == -1)
 		mq_stats_free(out);
 	/* On a cluster: the nodes; and what is not known, as a node is lost. */
-	for (q = out->queues; q < out->queues + out->count; q++) {
+	for (q = out->queues; c.cluster && q < out->queues + out->count; q++) {
 		q->scattered = rmq_is_scattered(&c, q->name);
-		if (q->wrong ||
-		    (c.cluster &&
-			rmq_missed(r, NULL, q->name, "ready", &q->node)))
+		if (rmq_missed(r, NULL, q->name, "ready", &q->node))
 			mq_rows_unknown(q);
 	}
 	return rv;

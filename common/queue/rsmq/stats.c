@@ -164,9 +164,8 @@ take_queue(void *arg, size_t i, redisReply *reply)
 static void
 ask_types(void *arg, size_t i, struct mq_command *c)
 {
-	static const char *const keys[KEYS][2] = {{"ZCARD", ""},
-	    {"HLEN", ":Q"}, {"HLEN", ":X"}, {"HLEN", "again"},
-	    {"ZCARD", RSMQ_REJECTED}};
+	static const char *const keys[KEYS][2] = {{"ZCARD", ""}, {"HLEN", ":Q"},
+	    {"HLEN", ":X"}, {"HLEN", "again"}, {"ZCARD", RSMQ_REJECTED}};
 	const struct gather *g = arg;
 
 	mq_command_plain(c, keys[i % KEYS][0]);
@@ -303,7 +302,7 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	    .links = {out, wanted & MQ_STATS_CONNECTIONS, count > 0, NULL, 0},
 	    .anywhere = anywhere};
 	redisReply *all = NULL;
-	int i, rv;
+	int rv;
 
 	*out = (struct mq_stats){0};
 	rv = mq_server_time(r, &out->now_ms);
@@ -330,13 +329,6 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	mq_links_end(&g.links);
 	if (rv == 0 && count > 0)
 		mq_rows_order(out, queues, count);
-	for (i = 0; i < out->count; i++)
-		if (out->queues[i].wrong) {
-			mq_rows_unknown(&out->queues[i]);
-			if (out->wrong.n == 0)
-				mq_names_add(
-				    &out->wrong, out->queues[i].name, NULL);
-		}
 	if (rv == -1)
 		mq_stats_free(out);
 	free(anywhere);
