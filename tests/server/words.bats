@@ -93,9 +93,10 @@ let_in() {
 	eventually 20 refused_again
 	assert_equal "$(cat "$T/err")" \
 		"mq-consume: $MQ_URL: ERR max number of clients reached; trying again"
-	# One of them looks.
-	exec {rest[0]}>&-
-	unset 'rest[0]'
+	for fd in "${rest[@]}"; do
+		exec {fd}>&-
+	done
+	rest=()
 	eventually 20 joined
 	stop_mq TERM 143
 }
