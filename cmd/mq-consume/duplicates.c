@@ -276,7 +276,7 @@ not_connected(const struct request *q, const char *why)
  * since a connection can answer at once.
  */
 
-static mq_number_fn on_answer;
+static mq_answer_fn on_answer;
 
 static struct mq_async *
 request_async(const struct request *q)
@@ -348,9 +348,9 @@ begin_copy(struct request *q)
 }
 
 static void
-take_answer(
-    struct request *q, enum step step, const struct mq_answer *a, long long n)
+take_answer(struct request *q, enum step step, const struct mq_answer *a)
 {
+	long long n = a != NULL ? a->n : 0;
 	/* A name that nobody can be asked for counts as known. */
 	bool missing = step == STEP_KNOWN && a != NULL && a->missing;
 	const struct duplicates *d = q->of->shared;
@@ -436,7 +436,7 @@ advance_requests(struct requests *r)
 }
 
 static void
-on_answer(void *arg, const struct mq_answer *a, long long n)
+on_answer(void *arg, const struct mq_answer *a)
 {
 	struct request *q = arg;
 	struct requests *r = q->of;
@@ -453,7 +453,7 @@ on_answer(void *arg, const struct mq_answer *a, long long n)
 	    (q->remote == NULL || q->remote->state != REMOTE_DOWN))
 		return;
 	if (a != NULL || step != STEP_KNOWN)
-		take_answer(q, step, a, n);
+		take_answer(q, step, a);
 	advance_requests(r);
 }
 

@@ -109,7 +109,7 @@ take_over(struct engine *e, struct message *m)
 }
 
 static void
-on_exists(void *arg, const struct mq_answer *answer, long long n)
+on_exists(void *arg, const struct mq_answer *answer)
 {
 	struct question *q = arg;
 	struct engine *e = q->engine;
@@ -123,7 +123,7 @@ on_exists(void *arg, const struct mq_answer *answer, long long n)
 	if (answer == NULL || m == NULL || m->lost ||
 	    m->state == MESSAGE_SETTLING)
 		return;
-	if (answer->error != NULL || n != 0)
+	if (answer->error != NULL || answer->n != 0)
 		take_over(e, m);
 	else if (m->state == MESSAGE_HELD)
 		inbox_forget(&e->inbox, m);
@@ -151,7 +151,7 @@ on_missing(void *arg, struct message *m)
 }
 
 static void
-on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
+on_held(void *arg, const struct mq_answer *answer)
 {
 	struct question *q = arg;
 	struct engine *e = q->engine;
@@ -161,24 +161,24 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 	if (!mq_answer_good(answer) || !session_is_up(&e->session))
 		return;
 	/* The server answers in order: no earlier answer is missing. */
-	inbox_reconcile(&e->inbox, queue, held, on_missing, e);
+	inbox_reconcile(&e->inbox, queue, answer->held, on_missing, e);
 	e->marked = true;
 }
 
 static void
-on_count(void *arg, const struct mq_answer *answer, long long count)
+on_count(void *arg, const struct mq_answer *answer)
 {
 	struct question *q = arg;
 	struct engine *e = q->engine;
 	long long ours = inbox_count(&e->inbox, q->queue);
 
 	if (q->number != e->inbox.moves + e->outbox.moves ||
-	    !mq_answer_good(answer) || ours == count ||
+	    !mq_answer_good(answer) || ours == answer->n ||
 	    !session_is_up(&e->session)) {
 		free(q);
 		return;
 	}
-	if (ours < count && !e->opt->quiet)
+	if (ours < answer->n && !e->opt->quiet)
 		mq_say("%s: the server has unacked messages that this consumer "
 		       "does not have",
 		    e->server->name);
@@ -194,12 +194,12 @@ count_held(struct engine *e, int queue)
 }
 
 static void
-on_some(void *arg, const struct mq_answer *answer, long long n)
+on_some(void *arg, const struct mq_answer *answer)
 {
 	struct engine *e = arg;
 	int i;
 
-	if (!mq_answer_good(answer) || n == 0)
+	if (!mq_answer_good(answer) || answer->n == 0)
 		return;
 	/* The others are counted already. */
 	for (i = 0; i < e->opt->queue_count; i++)
@@ -232,17 +232,17 @@ count_all_held(struct engine *e, bool all)
 /* --- runs that an operator wants stopped; see queue/stats.h ------------------- */
 
 static void
-on_request(void *arg, const struct mq_answer *answer, char *text)
+on_request(void *arg, const struct mq_answer *answer)
 {
 	struct question *q = arg;
 	struct engine *e = q->engine;
 	int queue = q->queue;
 	struct mq_run run = {0};
-	enum mq_stop what =
-	    text != NULL ? mq_stop_read(text, &run) : MQ_STOP_NONE;
+	enum mq_stop what = answer != NULL && answer->text != NULL ?
+	    mq_stop_read(answer->text, &run) :
+	    MQ_STOP_NONE;
 	struct message *m;
 
-	(void)answer;
 	free(q);
 	if ((what != MQ_STOP_PURGE && what != MQ_STOP_RETURN) ||
 	    strcmp(run.connection, e->session.self.session.connection) != 0)

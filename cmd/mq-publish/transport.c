@@ -219,67 +219,19 @@ is_special(const struct options *o)
 	    o->how.when.kind != MQ_WHEN_NOW;
 }
 
-/* What a first command meets that gets no answer at all: if it is a server, its
- * next connection answers, or is refused for as long as the server is away. */
-static void
-check_server(struct transport *t)
-{
-	const struct mq_redis *r = &t->redis;
-	struct mq_redis other;
-
-	/* It may have had its time. */
-	if (r->greet_until == 0 || mq_clock_steady_s() < r->greet_until) {
-		if (mq_redis_open(&other, r->server) == -1)
-			return;
-		if (mq_redis_check(&other) == 0) {
-			mq_redis_close(&other);
-			return;
-		}
-		r = &other;
-	}
-	mq_say("%s", r->error);
-	outcome_end(t, r->status);
-}
-
-/* A connection that breaks before there is a message is made again as any later one.
- * False: it did not break, or more has failed.  A cluster's node that is away has been
- * waited for as it deserves. */
-static bool
-begin_again(struct transport *t)
-{
-	const struct mq_redis *r = &t->redis;
-
-	if (!mq_redis_lost(r) || r->route != NULL ||
-	    r->status != MQ_EXIT_UNAVAILABLE)
-		return false;
-	if (!r->heard)
-		check_server(t);
-	if (t->lost_ms == 0 && !t->opt->shared.quiet)
-		mq_say("%s; reconnecting", r->error);
-	if (t->lost_ms == 0)
-		t->lost_ms = mq_clock_steady_ms();
-	return transport_reconnect(t, t->lost_ms + PATIENCE_MS, &t->pause_ms);
-}
-
 /* Finds out the server's clock, too, if it says that. */
 static void
 open_queue(struct transport *t)
 {
 	const struct options *o = t->opt;
 	struct mq_redis *r = &t->redis;
-	enum mq_call result;
 	bool yes;
+	enum mq_call result = mq_publisher_open(&t->publisher, is_special(o),
+	    !o->shared.existing, &t->clock_us, &yes);
 
-	do
-		result = mq_publisher_open(&t->publisher, is_special(o),
-		    !o->shared.existing, &t->clock_us, &yes);
-	while (result != MQ_CALL_DONE && begin_again(t));
-	if (result == MQ_CALL_DONE)
-		t->lost_ms = t->pause_ms = 0;
-	if (mq_redis_lost(r) && r->unfit[0] != '\0' && !o->durable &&
-	    o->attachments.n == 0)
+	if (result == MQ_CALL_LOST && !o->durable && o->attachments.n == 0)
 		mq_die(r->status, "%s", r->error);
-	if (mq_redis_lost(r))
+	if (result == MQ_CALL_LOST)
 		mq_say("%s", r->error);
 	else if (result != MQ_CALL_DONE)
 		mq_say("%s: %s", o->queue, r->error);
@@ -309,9 +261,8 @@ transport_begin(struct transport *t, struct mq_server *server, bool single)
 	    o->shared.layout->has & MQ_HAS_TRIALS && !is_special(o) &&
 	    !o->durable;
 	mq_redis_wait_with(&t->redis, transport_wait, t);
-	while (o->durable && find_promise(t) == -1)
-		if (!begin_again(t))
-			give_up(t, t->redis.status);
+	if (o->durable && find_promise(t) == -1)
+		give_up(t, t->redis.status);
 	t->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
 	if (!t->unasked)
 		open_queue(t);
@@ -618,6 +569,28 @@ collect(struct transport *t)
 
 /* --- trial --------------------------------------------------------------- */
 
+/* What a first command meets that gets no answer at all: if it is a server, its
+ * next connection answers, or is refused for as long as the server is away. */
+static void
+check_server(struct transport *t)
+{
+	const struct mq_redis *r = &t->redis;
+	struct mq_redis other;
+
+	/* It may have had its time. */
+	if (r->greet_until == 0 || mq_clock_steady_s() < r->greet_until) {
+		if (mq_redis_open(&other, r->server) == -1)
+			return;
+		if (mq_redis_check(&other) == 0) {
+			mq_redis_close(&other);
+			return;
+		}
+		r = &other;
+	}
+	mq_say("%s", r->error);
+	outcome_end(t, r->status);
+}
+
 /* The first batch, before anything is known of the queue: sends it as a trial, and
  * waits for the answer.  False: nothing was done, with the error, or the batch
  * cannot be tried.  It is the next one again then. */
@@ -635,10 +608,10 @@ try_first(struct transport *t)
 	if (send_one(t, 0, true) == 0)
 		result =
 		    mq_post_answer(&t->publisher, &b->post, take_verdict, b);
-	if (result == MQ_CALL_LOST && !r->heard)
+	if (result == MQ_CALL_LOST && !r->link.heard)
 		check_server(t);
 	/* Lost with an answer, it does nothing for us. */
-	while (result == MQ_CALL_LOST && r->unfit[0] == '\0') {
+	while (result == MQ_CALL_LOST && !r->link.unfit) {
 		resume(t);
 		result = t->used > 0 ?
 		    mq_post_answer(&t->publisher, &b->post, take_verdict, b) :

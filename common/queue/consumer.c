@@ -1,27 +1,47 @@
 #include "consumer.h"
 
+#include "base/exit.h"
 #include "base/text.h"
 #include "base/xalloc.h"
 #include "layout.h"
+#include "redis/connection.h"
+
+const struct mq_answer *
+mq_answer_to(const redisReply *reply, const char *form, struct mq_answer *a)
+{
+	if (reply == NULL)
+		return NULL;
+	*a = (struct mq_answer){0};
+	if (reply->type == REDIS_REPLY_ERROR) {
+		a->error = reply->str;
+		a->status = mq_error_status(reply->str);
+		a->missing = mq_reply_missing(reply);
+	} else if (form != NULL &&
+	    !(*form == ':' ? reply->type == REDIS_REPLY_INTEGER :
+			     mq_reply_is(reply, form))) {
+		a->error = "unexpected reply";
+		a->status = MQ_EXIT_UNAVAILABLE;
+	}
+	return a;
+}
 
 static void
 take_number(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_number_fn *fn = (mq_number_fn *)asker->fn;
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, ":", &buf);
 
-	fn(asker->arg, a, mq_answer_good(a) ? reply->integer : 0);
+	if (mq_answer_good(a))
+		buf.n = reply->integer;
+	asker->fn(asker->arg, a);
 }
 
-/* For a caller whose fn is a mq_answer_fn. */
 static void
 take_answer(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
 	struct mq_answer buf;
 
-	fn(asker->arg, mq_answer_to(reply, NULL, &buf));
+	asker->fn(asker->arg, mq_answer_to(reply, NULL, &buf));
 }
 
 /* --- what it gets --------------------------------------------------------------- */
@@ -54,7 +74,6 @@ elements_free(struct mq_element *elements, int n)
 static void
 take_claimed(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_claimed_fn *fn = (mq_claimed_fn *)asker->fn;
 	struct mq_claimed claimed = {0};
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
@@ -64,13 +83,14 @@ take_claimed(const struct mq_asker *asker, redisReply *reply)
 	if (n > 0)
 		claimed.elements =
 		    elements_new(reply->element + reply->elements - n, n);
-	fn(asker->arg, a, &claimed);
+	buf.claimed = &claimed;
+	asker->fn(asker->arg, a);
 	elements_free(claimed.elements, n);
 }
 
 void
 mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
-    mq_claimed_fn *fn, void *arg)
+    mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 	const struct mq_side *side = k->layout->side;
@@ -87,7 +107,7 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 		mq_async_send(k->async, &cmd, NULL, NULL);
 	}
 	k->layout->claim(&k->session, queue, how, &cmd);
-	mq_consumer_ask(k, &cmd, take_claimed, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_claimed, fn, arg);
 }
 
 /* --- messages that the server holds ------------------------------------------- */
@@ -102,7 +122,6 @@ is_transaction(const redisReply *reply)
 static void
 take_held(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_held_fn *fn = (mq_held_fn *)asker->fn;
 	int first = !is_transaction(reply);
 	const redisReply *list = first ? reply : reply->element[1], *received;
 	struct mq_held held = {0};
@@ -117,7 +136,8 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 		held.n = (int)list->elements - first;
 		held.elements = elements_new(list->element + first, held.n);
 	}
-	fn(asker->arg, a, &held);
+	buf.held = &held;
+	asker->fn(asker->arg, a);
 	elements_free(held.elements, held.n);
 }
 
@@ -140,14 +160,14 @@ take_transaction(const struct mq_asker *asker, redisReply *reply)
 
 /* One command, or two as a transaction, which on a cluster is at their node. */
 void
-mq_consumer_held(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
+mq_consumer_held(struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command end = mq_async_command(k->async);
 	struct mq_command c[2] = {end, end};
 	int slot;
 
 	if (k->layout->held(&k->session, queue, MQ_HELD, c) == 1) {
-		mq_consumer_ask(k, &c[0], take_held, (mq_callback *)fn, arg);
+		mq_consumer_ask(k, &c[0], take_held, fn, arg);
 		return;
 	}
 	slot = c[0].slot;
@@ -159,7 +179,7 @@ mq_consumer_held(struct mq_consumer *k, int queue, mq_held_fn *fn, void *arg)
 	mq_command_plain(&end, "EXEC");
 	end.slot = slot;
 	mq_async_ask(k->async, &end, take_transaction,
-	    &(struct mq_asker){(mq_callback *)fn, arg, &k->queues[queue]});
+	    &(struct mq_asker){.fn = fn, .arg = arg, .of = &k->queues[queue]});
 }
 
 /* --- its messages ------------------------------------------------------------- */
@@ -239,7 +259,7 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
 			mq_command_int(&cmd, how == MQ_LOOK_CHECK);
 		}
 		mq_async_ask(k->async, &cmd, take_looked,
-		    &(struct mq_asker){NULL, all, all->waiting + from});
+		    &(struct mq_asker){.arg = all, .of = all->waiting + from});
 	}
 	end_look(all);
 }
@@ -258,22 +278,22 @@ mq_consumer_pass(struct mq_consumer *k, int queue)
 
 void
 mq_consumer_settle(struct mq_consumer *k, int queue,
-    const struct mq_settlement *how, int n, mq_number_fn *fn, void *arg)
+    const struct mq_settlement *how, int n, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->settle(&k->session, queue, how, n, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 
 void
 mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
-    const struct mq_acks *acks, mq_number_fn *fn, void *arg)
+    const struct mq_acks *acks, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->ack_oldest(&k->session, queue, acks, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 
 /* Keys of one command. */
@@ -281,7 +301,7 @@ mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
 
 void
 mq_consumer_count_held(struct mq_consumer *k, enum mq_held_how how,
-    const int *queues, int n, mq_number_fn *fn, void *arg)
+    const int *queues, int n, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 	int from, i, step = cmd.cluster ? 1 : HOLDS_MANY;
@@ -292,38 +312,38 @@ mq_consumer_count_held(struct mq_consumer *k, enum mq_held_how how,
 		for (i = from; i < n && i < from + step; i++)
 			(void)k->layout->held(
 			    &k->session, queues[i], how, &cmd);
-		mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+		mq_consumer_ask(k, &cmd, take_number, fn, arg);
 	}
 }
 
 void
 mq_consumer_take_over(struct mq_consumer *k, int queue, const char *from,
-    mq_number_fn *fn, void *arg)
+    mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->take_over(&k->session, queue, from, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 
 void
 mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
-    size_t len, mq_number_fn *fn, void *arg)
+    size_t len, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->exists(&k->session, queue, element, len, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 
 void
 mq_consumer_give_back(struct mq_consumer *k, int queue,
-    const struct mq_newest *newest, mq_number_fn *fn, void *arg)
+    const struct mq_newest *newest, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->give_back(&k->session, queue, newest, &cmd);
-	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 
 /* --- the settings of its queues ----------------------------------------------- */
@@ -331,26 +351,26 @@ mq_consumer_give_back(struct mq_consumer *k, int queue,
 static void
 take_settings(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_settings_fn *fn = (mq_settings_fn *)asker->fn;
 	struct mq_setting_texts texts = {{NULL}};
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, " *", &buf);
 
 	if (mq_answer_good(a))
 		mq_settings_read(reply, &texts);
-	fn(asker->arg, a, &texts);
+	buf.settings = &texts;
+	asker->fn(asker->arg, a);
 	mq_setting_texts_free(&texts);
 }
 
 void
 mq_consumer_settings(
-    struct mq_consumer *k, int queue, mq_settings_fn *fn, void *arg)
+    struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command c = mq_async_command(k->async);
 
 	mq_settings_ask(k->layout, k->session.queues[queue], &c);
 	c.tracked = k->session.wake != NULL;
-	mq_consumer_ask(k, &c, take_settings, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &c, take_settings, fn, arg);
 }
 
 /* --- what else it says -------------------------------------------------------- */
@@ -364,11 +384,11 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 	mq_command_script(&cmd, &mq_script_pause);
 	k->layout->side->key(&cmd, queue, "paused");
 	mq_command_int(&cmd, ms);
-	mq_consumer_ask(k, &cmd, take_answer, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
 }
 
 void
-mq_consumer_ask_pause(struct mq_consumer *k, mq_number_fn *fn, void *arg)
+mq_consumer_ask_pause(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	const struct mq_side *side = k->layout->side;
 	struct mq_command cmd = mq_async_command(k->async);
@@ -376,7 +396,7 @@ mq_consumer_ask_pause(struct mq_consumer *k, mq_number_fn *fn, void *arg)
 	mq_command_plain(&cmd, "PTTL");
 	side->all(&cmd, k->session.queues[0], side->all_paused);
 	cmd.tracked = k->session.wake != NULL;
-	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 
 void
@@ -386,7 +406,7 @@ mq_consumer_count(struct mq_consumer *k, const char *queue,
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_side_count(k->layout->side, &cmd, queue, counts);
-	mq_consumer_ask(k, &cmd, take_answer, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
 }
 
 void
@@ -404,40 +424,38 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 		mq_command_str(&cmd, "EX");
 		mq_command_int(&cmd, MQ_SIDE_RUNNING_S);
 	}
-	mq_consumer_ask(k, &cmd, take_answer, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
 }
 
 static void
 take_text(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_text_fn *fn = (mq_text_fn *)asker->fn;
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
 
-	fn(asker->arg, a,
-	    mq_answer_good(a) && reply->type == REDIS_REPLY_STRING ?
-		reply->str :
-		NULL);
+	if (mq_answer_good(a) && reply->type == REDIS_REPLY_STRING)
+		buf.text = reply->str;
+	asker->fn(asker->arg, a);
 }
 
 void
-mq_consumer_ask_policy(struct mq_consumer *k, mq_text_fn *fn, void *arg)
+mq_consumer_ask_policy(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_plain(&cmd, "INFO memory");
-	mq_consumer_ask(k, &cmd, take_text, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_text, fn, arg);
 }
 
 void
 mq_consumer_look_for_stop(
-    struct mq_consumer *k, int queue, mq_text_fn *fn, void *arg)
+    struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_plain(&cmd, "GET");
 	k->layout->side->key(&cmd, k->session.queues[queue], "stop");
-	mq_consumer_ask(k, &cmd, take_text, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_text, fn, arg);
 }
 
 /* Whoever asked looks many times a second. */
@@ -458,7 +476,7 @@ mq_consumer_tell_stop(struct mq_consumer *k, int queue, enum mq_stop answer,
 
 void
 mq_consumer_compete(
-    struct mq_consumer *k, int queue, int64_t ms, mq_number_fn *fn, void *arg)
+    struct mq_consumer *k, int queue, int64_t ms, mq_answer_fn *fn, void *arg)
 {
 	const struct mq_session *s = &k->session;
 	const struct mq_side *side = k->layout->side;
@@ -483,49 +501,49 @@ mq_consumer_compete(
 	mq_command_str(&cmd, s->connection);
 	if (s->former != NULL)
 		mq_command_str(&cmd, s->former);
-	mq_consumer_ask(k, &cmd, take_number, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 
 /* --- duplicates, at any server ------------------------------------------------- */
 
 void
 mq_ask_known(struct mq_async *async, const struct mq_layout *layout,
-    const char *queue, mq_number_fn *fn, void *arg)
+    const char *queue, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(async);
 
 	layout->known(&cmd, queue, false);
-	mq_async_ask(async, &cmd, take_number,
-	    &(struct mq_asker){(mq_callback *)fn, arg, NULL});
+	mq_async_ask(
+	    async, &cmd, take_number, &(struct mq_asker){.fn = fn, .arg = arg});
 }
 
 void
 mq_ask_attach(struct mq_async *async, const struct mq_layout *layout,
-    const char *set, const char *id, mq_number_fn *fn, void *arg)
+    const char *set, const char *id, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(async);
 
 	layout->attachments->refer(&cmd, set, id, false);
-	mq_async_ask(async, &cmd, take_number,
-	    &(struct mq_asker){(mq_callback *)fn, arg, NULL});
+	mq_async_ask(
+	    async, &cmd, take_number, &(struct mq_asker){.fn = fn, .arg = arg});
 }
 
 static void
 take_published(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_number_fn *fn = (mq_number_fn *)asker->fn;
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
 
-	fn(asker->arg, a,
-	    mq_answer_good(a) ? mq_layout_published(reply, 0) : 0);
+	if (mq_answer_good(a))
+		buf.n = mq_layout_published(reply, 0);
+	asker->fn(asker->arg, a);
 }
 
 void
 mq_ask_publish(struct mq_async *async, const struct mq_layout *layout,
     const char *queue, const struct mq_publishing *how,
     const char id[MQ_ID_LEN + 1], const struct mq_envelope *message,
-    mq_number_fn *fn, void *arg)
+    mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(async);
 	struct mq_buf header = {0};
@@ -537,5 +555,5 @@ mq_ask_publish(struct mq_async *async, const struct mq_layout *layout,
 	    &cmd, how, id, &header, message->payload, message->payload_len);
 	mq_buf_free(&header);
 	mq_async_ask(async, &cmd, take_published,
-	    &(struct mq_asker){(mq_callback *)fn, arg, NULL});
+	    &(struct mq_asker){.fn = fn, .arg = arg});
 }

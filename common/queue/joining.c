@@ -86,30 +86,30 @@ lease_in(const struct mq_consumer *k, const struct mq_answer *a,
 static void
 take_lease(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_number_fn *fn = (mq_number_fn *)asker->fn;
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
 
-	fn(asker->arg, a, lease_in(asker->of, a, reply));
+	buf.n = lease_in(asker->of, a, reply);
+	asker->fn(asker->arg, a);
 }
 
 void
-mq_consumer_join(struct mq_consumer *k, mq_number_fn *fn, void *arg)
+mq_consumer_join(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	k->layout->join(&k->session, 0, &cmd);
-	mq_consumer_ask(k, &cmd, take_lease, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_lease, fn, arg);
 }
 
 static void
 take_step(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
 	struct mq_answer buf;
 
-	if (fn != NULL)
-		fn(asker->arg, mq_answer_to(unless_away(reply), NULL, &buf));
+	if (asker->fn != NULL)
+		asker->fn(
+		    asker->arg, mq_answer_to(unless_away(reply), NULL, &buf));
 }
 
 /* The steps of joining from one on; returns how many they are.  fn NULL: nobody hears of
@@ -121,7 +121,7 @@ send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 	int step;
 
 	for (step = from; k->layout->join(&k->session, step, &cmd); step++)
-		mq_consumer_ask(k, &cmd, take_step, (mq_callback *)fn, arg);
+		mq_consumer_ask(k, &cmd, take_step, fn, arg);
 	mq_command_free(&cmd);
 	return step - from;
 }
@@ -130,16 +130,15 @@ send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 static void
 take_listed(const struct mq_asker *asker, redisReply *reply)
 {
-	mq_answer_fn *fn = (mq_answer_fn *)asker->fn;
 	struct mq_consumer *k = asker->of;
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(
 	    k->session.listed ? unless_away(reply) : reply, NULL, &buf);
 
 	k->session.listed |= mq_answer_good(a);
-	fn(asker->arg, a);
+	asker->fn(asker->arg, a);
 	if (mq_answer_good(a))
-		(void)send_steps(k, 2, fn, asker->arg);
+		(void)send_steps(k, 2, asker->fn, asker->arg);
 }
 
 void
@@ -166,7 +165,7 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	if (!is_on_cluster(k))
 		return send_steps(k, 1, fn, arg);
 	(void)k->layout->join(&k->session, 1, &cmd);
-	mq_consumer_ask(k, &cmd, take_listed, (mq_callback *)fn, arg);
+	mq_consumer_ask(k, &cmd, take_listed, fn, arg);
 	for (step = 1; k->layout->join(&k->session, step, &cmd); step++)
 		;
 	mq_command_free(&cmd);
@@ -202,7 +201,7 @@ take_renewed(const struct mq_asker *asker, redisReply *reply)
 	struct mq_answer buf;
 	const struct mq_answer *a = mq_answer_to(answer, NULL, &buf);
 	long long ms = lease_in(k, a, answer);
-	mq_number_fn *fn;
+	mq_answer_fn *fn;
 	int queue;
 
 	if (own)
@@ -225,11 +224,12 @@ take_renewed(const struct mq_asker *asker, redisReply *reply)
 	    (--k->renewal.missing > 0 && ms != 0))
 		return;
 	k->renewal.fn = NULL;
-	fn(k->renewal.arg, a, ms);
+	buf.n = ms;
+	fn(k->renewal.arg, a);
 }
 
 void
-mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
+mq_consumer_renew(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	k->renewal.fn = fn;
 	k->renewal.arg = arg;
@@ -304,14 +304,14 @@ end_giving(struct mq_consumer *k)
 /* If not everything is back, the connection stays listed, and a cleaner does
  * the rest. */
 static void
-on_given_back(void *arg, const struct mq_answer *a, long long n)
+on_given_back(void *arg, const struct mq_answer *a)
 {
 	struct mq_consumer_queue *q = arg;
 	struct mq_consumer *k = q->of;
 
 	if (!mq_answer_good(a))
 		k->left(k->left_arg);
-	else if (n > 0)
+	else if (a->n > 0)
 		mq_consumer_give_back(
 		    k, (int)(q - k->queues), NULL, on_given_back, q);
 	else if (--k->leaving == 0)

@@ -80,7 +80,7 @@ void mq_rows_connections(
     struct mq_stats *, const redisReply *names, const struct mq_names *others);
 
 /* The queues that connections consume: a link for each connection and queue. */
-struct mq_link {
+struct mq_consuming {
 	struct mq_connection_stats *connection;
 	struct mq_consumed *consumed;
 	struct mq_queue_stats *row; /* of the queue; NULL: it has none */
@@ -91,7 +91,7 @@ struct mq_links {
 	struct mq_stats *out;
 	bool wanted; /* the connections are to be listed */
 	bool named;  /* only queues with a row are of interest */
-	struct mq_link *list;
+	struct mq_consuming *list;
 	size_t n;
 };
 

@@ -334,7 +334,7 @@ mq_links_list(struct mq_links *l)
 		for (i = 0; i < c->count; i++) {
 			queue = &c->consumed[i];
 			row = mq_rows_find(l->out, queue->queue);
-			l->list[l->n++] = (struct mq_link){c, queue, row};
+			l->list[l->n++] = (struct mq_consuming){c, queue, row};
 			if (row != NULL && c->ttl_ms > 0)
 				row->connections++;
 		}

@@ -1,23 +1,16 @@
 #include "async.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include <hiredis/adapters/libev.h>
-#include <hiredis/sds.h>
-
+#include "ask.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "parts.h"
 
-/* --- async --------------------------------------------------------------- */
-
-/* hiredis moves all that is left of its output buffer after each write(2), which is
- * quadratic for a large command.  So such a command is handed over in pieces, and
- * whatever is sent after it waits in the backlog. */
-#define PIECE ((size_t)128 * 1024)
+/* --- commands -------------------------------------------------------------------- */
 
 static void
 free_request(struct mq_request *q)
@@ -25,8 +18,6 @@ free_request(struct mq_request *q)
 	mq_command_free(&q->command);
 	free(q);
 }
-
-static void on_reply(redisAsyncContext *, void *, void *);
 
 static bool
 goes_again(struct mq_request *q, const redisReply *reply)
@@ -43,7 +34,6 @@ mq_request_answer(struct mq_request *q, redisReply *reply)
 	free_request(q);
 }
 
-/* The library will not call back for this request. */
 void
 mq_request_lose(struct mq_request *q)
 {
@@ -51,76 +41,42 @@ mq_request_lose(struct mq_request *q)
 		mq_request_answer(q, NULL);
 }
 
-/* Hands over the next piece.  Returns 1 when it was the last, -1 on failure. */
-static int
-send_piece(struct mq_request *q)
+/* Hands over as much of the backlog as there is room for. */
+static void
+feed(struct mq_async *a)
 {
-	redisAsyncContext *context = q->async->context;
-	const redisCallback *last = context->replies.tail;
+	struct mq_request *q;
 	const char *wire;
 	size_t n, piece;
-	int rv;
 
-	wire = mq_command_wire(&q->command, &n);
-	piece = n - q->sent < PIECE ? n - q->sent : PIECE;
-	/* The first piece brings the callback with it. */
-	if (q->sent == 0)
-		rv = redisAsyncFormattedCommand(
-		    context, on_reply, q, wire, piece);
-	else
-		rv = redisAppendFormattedCommand(
-		    &context->c, wire + q->sent, piece);
-	if (rv != REDIS_OK)
-		return -1;
-	/*
-	 * hiredis 0.14 does not tell that it had no memory for the command, or
-	 * for its callback, which then would get the answer of another one.
-	 */
-	if (context->c.err == REDIS_ERR_OOM ||
-	    (q->sent == 0 && context->replies.tail == last))
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	q->sent += piece;
-	return q->sent == n;
-}
-
-static void
-sent_whole(struct mq_request *q)
-{
-	if (q->async->front == q->async && q->command.script == NULL)
-		mq_command_free(&q->command);
-}
-
-/* The socket takes more: as many commands, or pieces of one, as fit. */
-static void
-on_room(struct ev_loop *loop, ev_io *w, int events)
-{
-	struct mq_async *a = w->data;
-	struct mq_request *q;
-	int rv;
-
-	(void)events;
-	/* The handshake waits for the server; on_reply() goes on. */
-	if (!mq_tls_ready(a->tls)) {
-		ev_io_stop(loop, w);
-		return;
-	}
-	a->moved++;
-	while (a->context != NULL && sdslen(a->context->c.obuf) < PIECE &&
-	    (q = TAILQ_FIRST(&a->backlog)) != NULL) {
-		rv = send_piece(q);
-		if (rv == -1) {
-			redisAsyncDisconnect(a->context);
+	while ((q = TAILQ_FIRST(&a->backlog)) != NULL) {
+		wire = mq_command_wire(&q->command, &n);
+		piece = mq_link_put(&a->link, wire + q->sent, n - q->sent);
+		if (q->sent == 0 && piece > 0)
+			mq_link_expect(&a->link);
+		q->sent += piece;
+		if (q->sent < n)
 			return;
-		}
-		if (rv == 1) {
-			TAILQ_REMOVE(&a->backlog, q, link);
-			sent_whole(q);
-		}
+		TAILQ_REMOVE(&a->backlog, q, link);
+		TAILQ_INSERT_TAIL(&a->sent, q, link);
+		if (a->front == a && q->command.script == NULL)
+			mq_command_free(&q->command);
 	}
-	if (TAILQ_EMPTY(&a->backlog))
-		ev_io_stop(loop, w);
-	if (a->context != NULL)
-		redisAsyncHandleWrite(a->context);
+}
+
+static void
+watch(struct mq_async *a)
+{
+	short wants = mq_link_wants(&a->link);
+
+	if (wants & POLLIN)
+		ev_io_start(a->loop, &a->readable);
+	else
+		ev_io_stop(a->loop, &a->readable);
+	if (wants & POLLOUT)
+		ev_io_start(a->loop, &a->writable);
+	else
+		ev_io_stop(a->loop, &a->writable);
 }
 
 static void
@@ -137,11 +93,10 @@ void
 mq_request_send(struct mq_async *a, struct mq_request *q)
 {
 	struct mq_command caching = {0};
-	int rv = 0;
 
 	q->async = a;
 	q->sent = 0;
-	if (a->context == NULL) {
+	if (a->link.context == NULL) {
 		mq_request_lose(q);
 		return;
 	}
@@ -150,67 +105,33 @@ mq_request_send(struct mq_async *a, struct mq_request *q)
 		mq_command_plain(&caching, "CLIENT CACHING YES");
 		mq_async_send(a, &caching, on_caching, a->front);
 	}
-	if (TAILQ_EMPTY(&a->backlog))
-		rv = send_piece(q);
-	if (rv == 1)
-		sent_whole(q);
-	else if (rv == -1)
-		mq_request_lose(q);
-	else {
-		TAILQ_INSERT_TAIL(&a->backlog, q, link);
-		ev_io_start(a->loop, &a->room);
-	}
+	TAILQ_INSERT_TAIL(&a->backlog, q, link);
+	feed(a);
+	watch(a);
 }
 
-/* No answer counts any more, and down() gets the reason.  A command whose asker is of the
- * connection itself is its greeting. */
+/* The server may refuse a command that it has not whole. */
 static void
-mq_async_give_up(struct mq_async *a, const char *why)
+take_reply(struct mq_async *a, redisReply *reply)
 {
-	strlcpy(a->refusal, why, sizeof(a->refusal));
-	/* All commands that are under way fail as well. */
-	if (a->context != NULL)
-		redisAsyncDisconnect(a->context);
-}
-
-static void
-on_reply(redisAsyncContext *context, void *reply, void *arg)
-{
-	struct mq_request *q = arg;
-	struct mq_async *a = q->async;
-	const char *why =
-	    reply != NULL ? mq_reply_last(reply, a->server) : NULL;
+	struct mq_requests *list =
+	    TAILQ_EMPTY(&a->sent) ? &a->backlog : &a->sent;
+	struct mq_request *q = TAILQ_FIRST(list);
 	struct mq_command eval;
 
-	(void)context;
-	/* The connection ended in the middle of sending it. */
-	if (TAILQ_FIRST(&a->backlog) == q)
-		TAILQ_REMOVE(&a->backlog, q, link);
-	if (a->context != NULL && !TAILQ_EMPTY(&a->backlog))
-		ev_io_start(a->loop, &a->room);
-	if (reply != NULL)
-		mq_reply_strip_script(reply);
-	if (reply != NULL && q->command.script != NULL &&
-	    mq_reply_noscript(reply) && a->context != NULL) {
+	if (q == NULL) {
+		mq_link_lose(&a->link, MQ_EXIT_UNAVAILABLE, "unexpected reply");
+		return;
+	}
+	TAILQ_REMOVE(list, q, link);
+	if (q->command.script != NULL && mq_reply_noscript(reply)) {
 		eval = mq_command_eval(&q->command);
 		mq_command_free(&q->command);
 		q->command = eval;
 		mq_request_send(a, q);
-		return;
-	}
-	if (reply != NULL && goes_again(q, reply))
-		return;
-	a->moved++;
-	a->front->moved++;
-	if (why != NULL)
-		mq_async_give_up(a, why);
-	/* Given up, its answers say only that. */
-	if (q->asker.of != a && a->refusal[0] != '\0')
-		reply = NULL;
-	if (reply == NULL)
-		mq_request_lose(q);
-	else
+	} else if (!goes_again(q, reply)) {
 		mq_request_answer(q, reply);
+	}
 }
 
 void
@@ -232,36 +153,33 @@ mq_async_ask(struct mq_async *a, struct mq_command *c, mq_async_take *take,
 }
 
 static void
-take_reply(const struct mq_asker *asker, redisReply *reply)
+answer_asker(const struct mq_asker *asker, redisReply *reply)
 {
-	if (asker->fn != NULL)
-		((mq_async_fn *)asker->fn)(asker->arg, reply);
+	if (asker->raw != NULL)
+		asker->raw(asker->arg, reply);
 }
 
 void
 mq_async_send(
     struct mq_async *a, struct mq_command *c, mq_async_fn *fn, void *arg)
 {
-	struct mq_asker asker = {(mq_callback *)fn, arg, NULL};
+	struct mq_asker asker = {.raw = fn, .arg = arg};
 
-	mq_async_ask(a, c, take_reply, &asker);
+	mq_async_ask(a, c, answer_asker, &asker);
 }
 
 void
 mq_async_flush(struct mq_async *a)
 {
-	redisAsyncContext *context = a->context;
 	struct mq_async *node;
-	int done = 0;
 
 	for (node = a->behind; node != NULL; node = node->next)
 		mq_async_flush(node);
-	/* On an error the library's own next write fails in the same way; after
-	 * success it need not wait for room. */
-	if (context != NULL && (context->c.flags & REDIS_CONNECTED) != 0 &&
-	    mq_tls_ready(a->tls) && sdslen(context->c.obuf) > 0 &&
-	    redisBufferWrite(&context->c, &done) == REDIS_OK && done)
-		context->ev.delWrite(context->ev.data);
+	if (mq_link_is_ready(&a->link) && mq_link_unwritten(&a->link)) {
+		mq_link_move(&a->link, POLLOUT);
+		feed(a);
+		watch(a);
+	}
 }
 
 struct mq_command
@@ -289,184 +207,147 @@ mq_async_moves(struct mq_async *a, const struct mq_command *c)
 		a = a->route->node(a, c->slot);
 	if (a == NULL)
 		return false;
-	moved = a->moved;
-	if (a->context != NULL)
-		moved += a->context->c.reader->len;
+	moved = a->link.moved;
 	for (node = a->behind; node != NULL; node = node->next)
-		if (node->context != NULL)
-			moved += node->context->c.reader->len;
+		moved += node->link.moved;
 	if (moved == a->moved_before)
 		return false;
 	a->moved_before = moved;
 	return true;
 }
 
-static void
-on_message(redisAsyncContext *context, void *reply, void *arg)
-{
-	struct mq_request *q = arg;
+/* --- channels -------------------------------------------------------------------- */
 
-	(void)context;
-	take_reply(&q->asker, reply);
-	if (reply == NULL)
-		free_request(q);
-}
+struct mq_listener {
+	TAILQ_ENTRY(mq_listener) link;
+	mq_async_fn *fn;
+	void *arg;
+	char channel[];
+};
 
 void
 mq_async_subscribe(
     struct mq_async *a, const char *channel, mq_async_fn *fn, void *arg)
 {
-	struct mq_request *q = mq_xcalloc(1, sizeof(*q));
+	struct mq_command c = {0};
+	struct mq_listener *l = mq_xcalloc(1, sizeof(*l) + strlen(channel) + 1);
 
-	*q = (struct mq_request){
-	    .async = a, .asker = {(mq_callback *)fn, arg, NULL}};
-	if (a->context == NULL ||
-	    redisAsyncCommand(a->context, on_message, q, "SUBSCRIBE %s",
-		channel) != REDIS_OK) {
-		fn(arg, NULL);
-		free_request(q);
-	}
+	l->fn = fn;
+	l->arg = arg;
+	memcpy(l->channel, channel, strlen(channel));
+	TAILQ_INSERT_TAIL(&a->listeners, l, link);
+	a->link.listens = true;
+	mq_command_plain(&c, "SUBSCRIBE");
+	mq_command_str(&c, channel);
+	mq_async_send(a, &c, fn, arg);
 }
 
-/* --- link ---------------------------------------------------------------- */
+/* Whether a reply is a message of a channel; whoever listens gets it. */
+static bool
+is_message(struct mq_async *a, redisReply *reply)
+{
+	struct mq_listener *l;
+
+	if (!a->link.listens || !mq_reply_is(reply, "$$* *") ||
+	    reply->elements != 3 ||
+	    strcmp(reply->element[0]->str, "message") != 0)
+		return false;
+	TAILQ_FOREACH(l, &a->listeners, link)
+		if (strcmp(reply->element[1]->str, l->channel) == 0) {
+			l->fn(l->arg, reply);
+			break;
+		}
+	return true;
+}
+
+/* --- link ------------------------------------------------------------------------ */
 
 static void
-drop_connection(struct mq_async *a)
+drop_link(struct mq_async *a)
 {
+	struct mq_requests list = TAILQ_HEAD_INITIALIZER(list);
+	struct mq_listener *l;
 	struct mq_request *q;
 
-	a->tls = NULL;
-	a->context = NULL;
-	ev_io_stop(a->loop, &a->room);
-	while ((q = TAILQ_FIRST(&a->backlog)) != NULL) {
-		TAILQ_REMOVE(&a->backlog, q, link);
-		/* Not handed over at all: it has no callback in the library. */
-		if (q->sent == 0)
-			mq_request_lose(q);
+	ev_io_stop(a->loop, &a->readable);
+	ev_io_stop(a->loop, &a->writable);
+	mq_link_close(&a->link);
+	while ((l = TAILQ_FIRST(&a->listeners)) != NULL) {
+		TAILQ_REMOVE(&a->listeners, l, link);
+		free(l);
+	}
+	TAILQ_CONCAT(&list, &a->sent, link);
+	TAILQ_CONCAT(&list, &a->backlog, link);
+	while ((q = TAILQ_FIRST(&list)) != NULL) {
+		TAILQ_REMOVE(&list, q, link);
+		mq_request_lose(q);
 	}
 }
 
-/* If a read before has found nothing, hiredis_ssl waits to read even after a write that
- * waits for room.  The server, which lacks the rest of a command, would say nothing. */
 static void
-stop_writing(void *events)
+end_link(struct mq_async *a)
 {
-	const struct mq_async *a = ((redisLibevEvents *)events)->context->data;
+	char why[sizeof(a->link.why)];
 
-	if (a == NULL || a->tls == NULL || !mq_tls_wants_room(a->tls))
-		redisLibevDelWrite(events);
-}
-
-static void
-on_disconnect(const redisAsyncContext *context, int status)
-{
-	struct mq_async *a = context->data;
-	redisContext *c = (redisContext *)(uintptr_t)&context->c;
-
-	(void)status;
-	if (a == NULL)
-		return;
-	if (context->c.err == REDIS_ERR_OOM)
+	if (a->link.context->err == REDIS_ERR_OOM)
 		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	if (a->refusal[0] == '\0' &&
-	    mq_tls_failure(a->tls, false, a->refusal) == 0 &&
-	    !mq_last_words(c, a->refusal))
-		strlcpy(a->refusal,
-		    context->c.err != 0 ? context->c.errstr :
-					  "connection closed",
-		    sizeof(a->refusal));
-	mq_error_strip(a->refusal);
-	/* The library frees the context after this. */
-	drop_connection(a);
+	strlcpy(why, a->link.why, sizeof(why));
+	drop_link(a);
 	if (a->events->down != NULL)
-		a->events->down(a->arg, a->refusal);
+		a->events->down(a->arg, why);
 }
 
+/* A callback may close the link. */
 static void
-on_connect(const redisAsyncContext *context, int status)
+on_ready(struct ev_loop *loop, ev_io *w, int events)
 {
-	if (status != REDIS_OK)
-		on_disconnect(context, status);
-}
+	struct mq_async *a = w->data;
+	redisReply *reply;
 
-/* The reply to AUTH or SELECT, which is of the connection; or to HELLO. */
-static void
-on_greeting(const struct mq_asker *asker, redisReply *reply)
-{
-	struct mq_async *a = asker->arg;
-	const char *why = NULL;
-
-	if (reply == NULL)
-		return;
-	if (asker->of == NULL) {
-		why = mq_reply_unfit(reply, a->server);
-	} else if (reply->type == REDIS_REPLY_ERROR) {
-		why = reply->str;
+	(void)loop;
+	mq_link_move(&a->link, events & EV_WRITE ? POLLOUT : POLLIN);
+	while ((reply = mq_link_next(&a->link)) != NULL) {
+		if (!is_message(a, reply))
+			take_reply(a, reply);
+		freeReplyObject(reply);
 	}
-	if (why != NULL)
-		mq_async_give_up(a, why);
+	if (a->link.state == MQ_LINK_LOST) {
+		end_link(a);
+	} else if (a->link.state != MQ_LINK_CLOSED) {
+		feed(a);
+		watch(a);
+	}
 }
 
 int
 mq_async_open(
     struct mq_async *a, const struct mq_server *server, const char **why)
 {
-	redisAsyncContext *context = server->socket[0] != '\0' ?
-	    redisAsyncConnectUnix(server->socket) :
-	    redisAsyncConnect(server->address, server->port);
-	bool fails = context == NULL || context->err != 0;
-	struct mq_command c = {0};
-	int step;
+	struct mq_link *l = &a->link;
 
 	if (a->front == NULL)
 		a->front = a;
-	*why = a->refusal;
-	if (fails)
-		strlcpy(a->refusal,
-		    context == NULL		    ? "out of memory" :
-			mq_redis_lacks(&context->c) ? strerror(errno) :
-						      context->errstr,
-		    sizeof(a->refusal));
-	else if (server->url.tls)
-		fails = mq_tls_start(&a->tls, &context->c, &server->url,
-			    server->host, a->refusal) > 0;
-	if (fails) {
-		if (context != NULL)
-			redisAsyncFree(context);
+	a->server = server;
+	TAILQ_INIT(&a->sent);
+	TAILQ_INIT(&a->backlog);
+	TAILQ_INIT(&a->listeners);
+	mq_link_open(l, server, server->socket[0] != '\0' ? NULL : server->host,
+	    server->address, server->port, true);
+	*why = l->why;
+	if (l->state == MQ_LINK_LOST) {
+		mq_link_close(l);
 		return -1;
 	}
-	/* The library sets no close-on-exec flag. */
-	fcntl(context->c.fd, F_SETFD, FD_CLOEXEC);
-	if (server->socket[0] == '\0')
-		redisEnableKeepAlive(&context->c);
-	context->data = a;
-	a->context = context;
-	a->server = server;
-	a->refusal[0] = '\0';
-	TAILQ_INIT(&a->backlog);
-	ev_io_init(&a->room, on_room, context->c.fd, EV_WRITE);
-	a->room.data = a;
-	redisLibevAttach(a->loop, context);
-	if (a->tls != NULL)
-		context->ev.delWrite = stop_writing;
-	redisAsyncSetConnectCallback(context, on_connect);
-	redisAsyncSetDisconnectCallback(context, on_disconnect);
-	for (step = 0; mq_redis_greeting(server, step, &c); step++)
-		mq_async_ask(
-		    a, &c, on_greeting, &(struct mq_asker){NULL, a, a});
-	mq_command_plain(&c, "HELLO");
-	mq_async_ask(a, &c, on_greeting, &(struct mq_asker){NULL, a, NULL});
+	ev_io_init(&a->readable, on_ready, l->context->fd, EV_READ);
+	ev_io_init(&a->writable, on_ready, l->context->fd, EV_WRITE);
+	a->readable.data = a->writable.data = a;
+	watch(a);
 	return 0;
 }
 
 void
 mq_async_close(struct mq_async *a)
 {
-	redisAsyncContext *context = a->context;
-
-	if (context == NULL)
-		return;
-	context->data = NULL;
-	drop_connection(a);
-	redisAsyncFree(context);
+	if (a->link.context != NULL)
+		drop_link(a);
 }

@@ -1,4 +1,4 @@
-/* Connections to the server for mq-consume, which never wait: hiredis on a libev loop. */
+/* Connections to the server for mq-consume, which never wait: links on a libev loop. */
 #ifndef MQ_ASYNC_H
 #define MQ_ASYNC_H
 
@@ -8,10 +8,10 @@
 #include <stddef.h>
 
 #include <ev.h>
-#include <hiredis/async.h>
 #include <hiredis/hiredis.h>
 
 #include "command.h"
+#include "link.h"
 #include "server.h"
 
 /* --- async ------------------------------------------------------------- */
@@ -53,14 +53,13 @@ struct mq_async_events {
 
 struct mq_async {
 	struct ev_loop *loop;
-	redisAsyncContext *context;	/* NULL: there is no connection */
+	struct mq_link link;
 	const struct mq_server *server; /* the caller's, of the last one */
-	mq_tls *tls;
-	TAILQ_HEAD(mq_requests, mq_request) backlog; /* not handed over whole */
-	ev_io room;	     /* the socket takes more; while there is backlog */
-	size_t moved;	     /* goes up with every reply and piece */
-	size_t moved_before; /* see mq_async_moves() */
-	char refusal[MQ_TLS_WHY]; /* why the server is given up */
+	/* Commands: handed over, in the order of their replies; and not handed over whole. */
+	TAILQ_HEAD(mq_requests, mq_request) sent, backlog;
+	TAILQ_HEAD(, mq_listener) listeners;
+	ev_io readable, writable; /* as the link wants */
+	size_t moved_before;	  /* see mq_async_moves() */
 	const struct mq_async_events *events;
 	void *arg;
 	const struct mq_async_route *route; /* NULL: it is one server's */
@@ -90,9 +89,11 @@ void mq_async_send(
 
 /* The same for calls that take the reply apart before their caller hears of it: take()
  * gets the reply, or NULL, with a copy of *asker. */
-typedef void mq_callback(void); /* any function, cast */
+struct mq_answer; /* what is in a reply, of those who ask */
+typedef void mq_answer_fn(void *arg, const struct mq_answer *);
 struct mq_asker {
-	mq_callback *fn; /* of a type that take() knows */
+	mq_answer_fn *fn;
+	mq_async_fn *raw; /* of mq_async_send() */
 	void *arg;
 	void *of; /* the call's own */
 };
@@ -107,7 +108,7 @@ void mq_async_flush(struct mq_async *);
  * node that has the keys of this command (NULL: any). */
 bool mq_async_moves(struct mq_async *, const struct mq_command *);
 
-/* Subscribes to a channel; fn is called for each message (and the reply). */
+/* Subscribes to a channel: fn gets the reply, and each message. */
 void mq_async_subscribe(
     struct mq_async *, const char *channel, mq_async_fn *fn, void *arg);
 
@@ -172,7 +173,6 @@ struct mq_pair {
 	const char *channel, *name;
 	struct mq_async main, wake;
 	long long former; /* the last one's number; 0: there was none */
-	bool listens;	  /* the second one subscribes, or has */
 };
 
 struct mq_pairs {

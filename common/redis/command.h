@@ -82,28 +82,6 @@ int mq_slot_of(const char *key, size_t n);
 /* That of a namespace (NULL: none) in braces, which keeps all its keys there; else -1. */
 int mq_slot_home(const char *ns);
 
-/* --- answer -------------------------------------------------------------- */
-
-/* The answer to a command, for callers that do not take replies apart.  A callback gets
- * NULL instead when the connection was lost before: nothing is known of the command. */
-struct mq_answer {
-	const char *error; /* why the server refused; NULL: it did not.  Valid
-			    * until the callback returns */
-	int status;	   /* mq_exit that fits it; 0: no error */
-	bool missing;	   /* the node is away, as mq_reply_missing() says */
-};
-
-/* Whether there is an answer, and no error. */
-static inline bool
-mq_answer_good(const struct mq_answer *a)
-{
-	return a != NULL && a->error == NULL;
-}
-
-/* Whatever else a callback gets is set only when the answer is good. */
-typedef void mq_answer_fn(void *arg, const struct mq_answer *);
-typedef void mq_number_fn(void *arg, const struct mq_answer *, long long n);
-
 /* --- reply --------------------------------------------------------------- */
 
 /* Whether the server does not know a script. */
@@ -128,10 +106,5 @@ void mq_reply_strip_script(redisReply *);
 /* Whether it is an array whose first elements are as form says: '$' a string, '#' an integer,
  * '*' anything; any number follow, as often as form says behind a blank, or strings. */
 bool mq_reply_is(const redisReply *, const char *form);
-
-/* Fills *a and returns it, or NULL for no reply.  A reply of another form than that of
- * mq_reply_is(), or ":" for an integer, is an error, too; with NULL, any will do. */
-const struct mq_answer *mq_answer_to(
-    const redisReply *, const char *form, struct mq_answer *a);
 
 #endif

@@ -45,7 +45,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 
 	if (!mq_redis_refused(r, reply))
 		rv = q->take(q, r, reply);
-	else if (r->status == MQ_EXIT_UNAVAILABLE)
+	else if (r->link.unfit || r->status == MQ_EXIT_UNAVAILABLE)
 		/* A server that answers, but not to this, is none. */
 		r->status = MQ_EXIT_CONFIG;
 	freeReplyObject(reply);
@@ -299,21 +299,12 @@ mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 static int
 open_once(struct mq_redis *r, struct mq_server *server, double until)
 {
-	struct mq_command c = {0};
-	int step, rv = mq_redis_begin(r, server, until);
+	int rv = mq_redis_begin(r, server, until);
 
-	if (rv == -1)
-		return -1;
-	for (step = 0; rv == 0 && mq_redis_greeting(server, step, &c); step++)
-		rv = mq_call_done(r, &c);
-	if (rv == 0) {
-		mq_command_plain(&c, "HELLO");
-		rv = mq_redis_append(r, &c);
-		r->asked = true;
-	}
-	mq_command_free(&c);
-	if (rv == 0 && server->url.kind == MQ_URL_SENTINEL)
-		rv = mq_redis_check(r);
+	if (rv == 0)
+		rv = server->url.kind == MQ_URL_SENTINEL ?
+		    mq_redis_check(r) :
+		    mq_redis_await_ready(r);
 	if (rv == -1)
 		mq_redis_close(r);
 	return rv;
@@ -328,9 +319,9 @@ awaits_master(struct mq_redis *r, struct mq_failover *f)
 	struct master master = {.replicas = -1};
 	struct question q = {"SENTINEL master", take_state, &master, NULL};
 
-	if (strcmp(r->unfit, MQ_REDIS_REPLICA) == 0)
+	if (strcmp(r->link.why, MQ_REDIS_REPLICA) == 0)
 		f->due = true;
-	else if (r->unfit[0] != '\0' || r->status != MQ_EXIT_UNAVAILABLE ||
+	else if (r->link.unfit || r->status != MQ_EXIT_UNAVAILABLE ||
 	    r->server->sentinel_address[0] == '\0')
 		return false;
 	if (!f->due) {

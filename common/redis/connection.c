@@ -21,9 +21,6 @@
 #define BUSY_PAUSE_MS	 50
 #define BUSY_PATIENCE_MS 60000
 
-/* How much goes to the library in one piece; bounds its copy of a command. */
-#define PIECE 65536
-
 #if HIREDIS_MAJOR >= 1
 static void *
 reallocate(void *p, size_t n)
@@ -95,61 +92,18 @@ speaks_tls(const struct mq_server *s)
 	return first == 22 || first == 21;
 }
 
-/* Of descriptors hiredis says "other" for TCP: so it does of getaddrinfo(3), which cannot
- * fail otherwise for an address. */
-bool
-mq_redis_lacks(const redisContext *c)
-{
-	return c == NULL || c->err == REDIS_ERR_OOM ||
-	    ((c->err == REDIS_ERR_IO || c->err == REDIS_ERR_OTHER) &&
-		(errno == EMFILE || errno == ENFILE || errno == ENOMEM));
-}
-
 int
 mq_redis_set_lost(struct mq_redis *r)
 {
-	redisContext *c = r->context;
-	bool broken = c != NULL && c->err == REDIS_ERR_IO;
-	bool late = broken && errno == EAGAIN;
-	bool lacks = mq_redis_lacks(c);
-	/* The server has ended the connection before it has said anything. */
-	bool early = !r->heard && c != NULL &&
-	    (c->err == REDIS_ERR_EOF ||
-		(broken && (errno == ECONNRESET || errno == EPIPE)));
-	char why[MQ_TLS_WHY];
-	int status;
+	const struct mq_link *l = &r->link;
 
-	if (r->unfit[0] != '\0')
-		return mq_redis_fail(
-		    r, mq_error_status(r->unfit), "%s", r->unfit);
-	if (c == NULL)
-		return mq_redis_fail(r, MQ_EXIT_AGAIN, "out of memory");
-	if (c->err == REDIS_ERR_OOM && errno == EMSGSIZE)
-		return mq_redis_fail(
-		    r, MQ_EXIT_UNAVAILABLE, "unexpected reply");
-	/* TLS that has not begun, or has ended, may have more to say. */
-	status = late ? 0 : mq_tls_failure(r->tls, early, why);
-	if (status != 0)
-		return mq_redis_fail(r, status, "%s", why);
-	if (!late && !lacks && mq_last_words(c, r->unfit))
-		return mq_redis_set_lost(r);
-	return mq_redis_fail(r, lacks ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE,
-	    "%s%s", late ? "no answer for too long" : c->errstr,
-	    early && r->tls == NULL && speaks_tls(r->server) ?
+	return mq_redis_fail(r, l->status, "%s%s", l->why,
+	    l->early && l->tls == NULL && speaks_tls(r->server) ?
 		"; a server with TLS takes rediss://" :
 		"");
 }
 
 /* --- waiting ------------------------------------------------------------------- */
-
-static void
-time_out(redisContext *c)
-{
-	/* A late answer must not be taken for the next one. */
-	c->err = REDIS_ERR_OTHER;
-	errno = ETIMEDOUT;
-	strlcpy(c->errstr, "no answer for too long", sizeof(c->errstr));
-}
 
 static int64_t
 greeting_left_ms(const struct mq_redis *r)
@@ -159,55 +113,64 @@ greeting_left_ms(const struct mq_redis *r)
 	return left > 0 ? (int64_t)(left * 1000) + 1 : 0;
 }
 
-/* Until the socket takes more, or can be read from; a signal may end that early. */
-static bool
-await_socket(const struct mq_redis *r, short events, int64_t ms)
+/* Waits until the socket is ready and goes on, or gives the link up.  Only replies are
+ * waited for with the caller's function. */
+static void
+wait_for_link(struct mq_redis *r, bool reads)
 {
-	struct pollfd pfd = {.fd = r->context->fd, .events = events};
+	struct mq_link *l = &r->link;
+	struct pollfd pfd = {.fd = l->context->fd, .events = mq_link_wants(l)};
+	int64_t ms = mq_link_is_open(l) ? r->patience_ms : greeting_left_ms(r);
 
-	return poll(&pfd, 1, (int)ms) != 0;
+	if (reads && r->wait != NULL && pfd.events == POLLIN) {
+		if (r->wait(r->wait_arg, pfd.fd, ms))
+			pfd.revents = POLLIN;
+	} else if (poll(&pfd, 1, (int)ms) == -1) {
+		/* A signal. */
+		return;
+	}
+	if (pfd.revents == 0)
+		mq_link_lose(l, MQ_EXIT_UNAVAILABLE, "no answer for too long");
+	else
+		mq_link_move(l, pfd.revents);
+}
+
+static bool
+is_lost(const struct mq_link *l)
+{
+	return l->state == MQ_LINK_LOST || l->state == MQ_LINK_CLOSED;
 }
 
 int
 mq_redis_flush(struct mq_redis *r)
 {
-	int done = 0;
+	struct mq_link *l = &r->link;
 
 	if (r->route != NULL)
 		return r->route->flush(r);
-	r->unsent = 0;
-	do {
-		if (redisBufferWrite(r->context, &done) != REDIS_OK) {
-			/* hiredis_ssl takes a signal for the end of the connection. */
-			if (r->tls == NULL || errno != EINTR)
-				return mq_redis_set_lost(r);
-			r->context->err = 0;
-		}
-		if (!done && r->greet_until != 0 &&
-		    !await_socket(r, POLLOUT, greeting_left_ms(r))) {
-			time_out(r->context);
-			return mq_redis_set_lost(r);
-		}
-	} while (!done);
-	return 0;
+	if (mq_link_unwritten(l))
+		mq_link_move(l, POLLOUT);
+	while (mq_link_unwritten(l))
+		wait_for_link(r, false);
+	return is_lost(l) ? mq_redis_set_lost(r) : 0;
 }
 
-/* Collects bytes in the library, and hands them on whenever it has a good
- * piece of them.  The greeting is over before there are many. */
+/* The greeting is over before there are many. */
 int
 mq_redis_append_bytes(struct mq_redis *r, const char *p, size_t n)
 {
 	size_t piece;
 
-	for (; n > 0; p += piece, n -= piece) {
-		if (r->unsent >= PIECE &&
+	mq_link_expect(&r->link);
+	while (n > 0) {
+		if (is_lost(&r->link))
+			return mq_redis_set_lost(r);
+		piece = mq_link_put(&r->link, p, n);
+		p += piece;
+		n -= piece;
+		if (n > 0 &&
 		    (mq_redis_flush(r) == -1 || mq_redis_check(r) == -1))
 			return -1;
-		piece = n < PIECE ? n : PIECE;
-		if (redisAppendFormattedCommand(r->context, p, piece) !=
-		    REDIS_OK)
-			return mq_redis_set_lost(r);
-		r->unsent += piece;
 	}
 	return 0;
 }
@@ -230,67 +193,25 @@ mq_redis_send(struct mq_redis *r, struct mq_command *c)
 	return mq_redis_append(r, c) == -1 ? -1 : mq_redis_flush(r);
 }
 
-void
-mq_redis_greeted(struct mq_redis *r)
+int
+mq_redis_await_ready(struct mq_redis *r)
 {
-	const struct timeval patience = {.tv_sec = MQ_REDIS_PATIENCE_MS / 1000};
-	redisContext *c = r->context;
+	struct mq_link *l = &r->link;
 
-	/* As dial.c has left them. */
-	c->reader->fn = c->reader->privdata;
-	c->reader->privdata = NULL;
-	fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) & ~O_NONBLOCK);
-	c->flags |= REDIS_BLOCK;
-	redisSetTimeout(c, patience);
-	r->greet_until = 0;
-}
-
-/* Reads until there is a whole reply, with the caller's function if there is one. */
-static int
-read_reply(struct mq_redis *r, void **reply)
-{
-	redisContext *c = r->context;
-	int64_t ms;
-	int rv;
-
-	if (r->unsent > 0 && mq_redis_flush(r) == -1)
-		return REDIS_ERR;
-	while ((rv = redisGetReplyFromReader(c, reply)) == REDIS_OK &&
-	    *reply == NULL) {
-		ms = r->greet_until != 0 ? greeting_left_ms(r) : r->patience_ms;
-		if (!(r->wait != NULL ? r->wait(r->wait_arg, c->fd, ms) :
-					await_socket(r, POLLIN, ms)))
-			time_out(c);
-		if (c->err != 0 || redisBufferRead(c) != REDIS_OK)
-			return REDIS_ERR;
-	}
-	return rv;
-}
-
-/* No command that is under way gets an answer.  Why: NULL if nothing is wrong. */
-static void
-set_unfit(struct mq_redis *r, const char *why)
-{
-	if (why == NULL)
-		return;
-	strlcpy(r->unfit, why, sizeof(r->unfit));
-	r->context->err = REDIS_ERR_OTHER;
+	while (!mq_link_is_ready(l) && !is_lost(l))
+		wait_for_link(r, true);
+	return is_lost(l) ? mq_redis_set_lost(r) : 0;
 }
 
 int
 mq_redis_check(struct mq_redis *r)
 {
-	void *reply = NULL;
+	struct mq_link *l = &r->link;
 
-	if (!r->asked)
-		return 0;
-	if (read_reply(r, &reply) == REDIS_OK) {
-		r->asked = false;
-		r->heard = true;
-		mq_redis_greeted(r);
-		set_unfit(r, mq_reply_unfit(reply, r->server));
-		freeReplyObject(reply);
-	}
+	if (!mq_link_is_open(l) && mq_link_unwritten(l))
+		mq_link_move(l, POLLOUT);
+	while (!mq_link_is_open(l) && !is_lost(l))
+		wait_for_link(r, true);
 	return mq_redis_lost(r) ? mq_redis_set_lost(r) : 0;
 }
 
@@ -303,38 +224,21 @@ mq_redis_wait_with(
 	r->patience_ms = MQ_REDIS_PATIENCE_MS;
 }
 
-static redisReply *
-next_reply(struct mq_redis *r, bool waits)
-{
-	void *reply = NULL;
-
-	if (r->route != NULL)
-		return r->route->reply(r);
-	if (mq_redis_check(r) == -1)
-		return NULL;
-	if ((waits || r->greet_until != 0 ?
-		    read_reply(r, &reply) :
-		    redisGetReply(r->context, &reply)) != REDIS_OK) {
-		mq_redis_set_lost(r);
-		return NULL;
-	}
-	r->heard = true;
-	mq_reply_strip_script(reply);
-	/* A sign of life, after which the next answer may take as long. */
-	if (r->greet_until != 0 && mq_reply_busy(reply))
-		r->greet_until = mq_clock_steady_s() + MQ_GREET_S;
-	set_unfit(r, mq_reply_last(reply, r->server));
-	if (r->unfit[0] == '\0')
-		return reply;
-	freeReplyObject(reply);
-	mq_redis_set_lost(r);
-	return NULL;
-}
-
 redisReply *
 mq_redis_reply(struct mq_redis *r)
 {
-	return next_reply(r, r->wait != NULL);
+	struct mq_link *l = &r->link;
+	redisReply *reply;
+
+	if (r->route != NULL)
+		return r->route->reply(r);
+	if (mq_redis_flush(r) == -1 || mq_redis_check(r) == -1)
+		return NULL;
+	while ((reply = mq_link_next(l)) == NULL && !is_lost(l))
+		wait_for_link(r, true);
+	if (reply == NULL)
+		(void)mq_redis_set_lost(r);
+	return reply;
 }
 
 redisReply *
@@ -345,7 +249,7 @@ mq_redis_answer(struct mq_redis *r, struct mq_command *c)
 	redisReply *reply;
 
 	for (;;) {
-		reply = mq_redis_send(r, c) == 0 ? next_reply(r, false) : NULL;
+		reply = mq_redis_send(r, c) == 0 ? mq_redis_reply(r) : NULL;
 		if (reply == NULL)
 			return NULL;
 		if (c->script != NULL && mq_reply_noscript(reply)) {
@@ -367,16 +271,13 @@ mq_redis_close(struct mq_redis *r)
 {
 	if (r->route != NULL)
 		r->route->close(r);
-	redisFree(r->context);
-	r->tls = NULL;
-	r->context = NULL;
+	mq_link_close(&r->link);
 }
 
 bool
 mq_redis_lost(const struct mq_redis *r)
 {
-	return r->lost ||
-	    (r->route == NULL && (r->context == NULL || r->context->err != 0));
+	return r->lost || (r->route == NULL && is_lost(&r->link));
 }
 
 bool

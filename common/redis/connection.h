@@ -9,6 +9,7 @@
 #include <hiredis/hiredis.h>
 
 #include "command.h"
+#include "link.h"
 #include "server.h"
 
 /* How long one read or write may take without any progress. */
@@ -32,21 +33,15 @@ struct mq_route {
 };
 
 struct mq_redis {
-	redisContext *context;
-	mq_tls *tls;
+	struct mq_link link; /* to the server; unless there is a route */
 	const struct mq_route *route; /* NULL: it is one server's */
 	struct mq_nodes *nodes;	      /* of the route */
 	int home;  /* slot of the node for commands without a key; -1: any */
 	bool lost; /* it is given up; see mq_redis_lost() */
 	struct mq_server *server; /* the caller's */
-	size_t unsent;		  /* bytes collected, and not sent yet */
 	int status;		  /* mq_exit of the last failure */
-	char error[512];	/* "NAME: what went wrong", in any characters */
-	bool heard;		/* the server has answered something */
-	bool asked;		/* the reply to HELLO is the next one */
-	char unfit[MQ_TLS_WHY]; /* why the server cannot be used; or empty */
-	/* Until its greeting is over, which must be by then, it never blocks; then 0. */
-	double greet_until;
+	char error[512];    /* "NAME: what went wrong", in any characters */
+	double greet_until; /* the greeting is over by then (steady seconds) */
 	/* See mq_redis_wait_with(). */
 	bool (*wait)(void *arg, int fd, int64_t ms);
 	void *wait_arg;

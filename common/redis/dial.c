@@ -22,20 +22,14 @@
 #define SOON_S 0.5
 /* How many are tried at a time; time is over before there are more. */
 #define MOST 16
-/* More elements than any answer to a question has. */
-#define ELEMENTS_MAX 65536
-
-/* What an attempt waits for. */
-enum step { NOTHING, TCP, TLS, ANSWER };
 
 /* A connection to one address. */
 struct attempt {
-	enum step step;
-	struct mq_dial *of;
+	struct mq_dial *of;	 /* NULL: nothing is tried */
+	enum mq_link_state step; /* how far it has come */
 	struct mq_redis redis;
 	char address[MQ_ADDRESS_SIZE];
-	int greetings; /* replies that come before the answer */
-	bool written;
+	bool asked;
 };
 
 struct race {
@@ -47,7 +41,7 @@ struct race {
 	double next; /* when the next one is tried */
 	double connected_by, answered_by;
 	struct attempt all[MOST];
-	struct attempt *winner;
+	struct mq_dial *winner;
 	struct pollfd *pfds; /* of the attempts, and of the searches */
 };
 
@@ -137,25 +131,6 @@ begin_search(struct mq_dial *d)
 
 /* --- one attempt ----------------------------------------------------------------- */
 
-#if HIREDIS_MAJOR >= 1
-typedef size_t array_size;
-#else
-typedef int array_size;
-#endif
-
-/* To free what a reply of a billion elements needs would take seconds.  mq_redis_set_lost()
- * looks at errno. */
-static void *
-create_array(const redisReadTask *task, array_size n)
-{
-	const redisReplyObjectFunctions *usual = task->privdata;
-
-	if (n <= ELEMENTS_MAX)
-		return usual->createArray(task, n);
-	errno = EMSGSIZE;
-	return NULL;
-}
-
 /* Of its addresses, the greatest error counts, or that of who came farthest. */
 static void
 note_error(struct mq_dial *d, const struct mq_redis *r, int step)
@@ -175,142 +150,86 @@ note_untried(struct mq_dial *d, int status, const char *why)
 	struct mq_redis r = {.server = d->server};
 
 	mq_redis_fail(&r, status, "%s", why);
-	note_error(d, &r, NOTHING);
+	note_error(d, &r, MQ_LINK_CLOSED);
 }
 
-/* Status 0: its connection has the error. */
+/* The link says why. */
 static void
-fail_attempt(struct attempt *a, int status, const char *why)
+fail_attempt(struct attempt *a)
 {
-	if (status != 0)
-		mq_redis_fail(&a->redis, status, "%s", why);
-	note_error(a->of, &a->redis, a->step);
+	(void)mq_redis_set_lost(&a->redis);
+	note_error(a->of, &a->redis, (int)a->step);
 	mq_redis_close(&a->redis);
-	a->step = NOTHING;
+	a->of = NULL;
 }
 
 /* Address NULL: the socket. */
 static void
 begin_attempt(struct race *race, struct mq_dial *d, const char *address)
 {
-	static redisReplyObjectFunctions bounded;
 	struct attempt *a = race->all;
-	redisContext *c;
+	struct mq_link *l;
 
-	while (a->step != NOTHING)
+	while (a->of != NULL)
 		a++;
-	*a = (struct attempt){.step = TCP,
-	    .of = d,
+	*a = (struct attempt){.of = d,
+	    .step = MQ_LINK_TCP,
 	    .redis = {.server = d->server,
 		.home = -1,
+		.patience_ms = MQ_REDIS_PATIENCE_MS,
 		.greet_until = race->answered_by}};
 	if (address != NULL)
 		strlcpy(a->address, address, sizeof(a->address));
-	c = address == NULL ? redisConnectUnixNonBlock(d->server->socket) :
-			      redisConnectNonBlock(address, d->port);
-	a->redis.context = c;
-	if (mq_redis_lost(&a->redis)) {
-		mq_redis_set_lost(&a->redis);
-		fail_attempt(a, 0, NULL);
-		return;
-	}
-	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
-	/* Until mq_redis_greeted(). */
-	bounded = *c->reader->fn;
-	bounded.createArray = create_array;
-	c->reader->privdata = c->reader->fn;
-	c->reader->fn = &bounded;
+	l = &a->redis.link;
+	mq_link_open(l, d->server, address == NULL ? NULL : d->host, address,
+	    d->port, race->question == NULL);
+	if (l->state == MQ_LINK_LOST)
+		fail_attempt(a);
 }
 
 static void
 take_connection(struct attempt *a)
 {
 	struct mq_server *server = a->of->server;
+	const char *host = a->of->host;
 
 	a->of->redis = a->redis;
-	a->step = NOTHING;
-	if (a->of->host == NULL)
+	if (host == NULL)
 		return;
-	strlcpy(server->host, a->of->host, sizeof(server->host));
+	strlcpy(server->host, host, sizeof(server->host));
 	strlcpy(server->address, a->address, sizeof(server->address));
 	server->port = a->of->port;
 }
 
-/* Goes on with TCP, then with TLS if the URL has that, then with the question. */
+/* Goes on with the connection, then with the question. */
 static void
-go_on(struct race *race, struct attempt *a)
+go_on(struct race *race, struct attempt *a, short revents)
 {
-	redisContext *c = a->redis.context;
-	const struct mq_url *u = &a->redis.server->url;
-	struct mq_command greeting = {0};
-	char why[MQ_TLS_WHY];
-	int error = 0, status = 0;
-	socklen_t n = sizeof(error);
+	struct mq_link *l = &a->redis.link;
+	struct mq_dial *d = a->of;
+	redisReply *reply = NULL;
 
-	if (a->step == TCP) {
-		if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == -1)
-			error = errno;
-		if (error != 0) {
-			fail_attempt(a, MQ_EXIT_UNAVAILABLE, strerror(error));
-			return;
-		}
-		if (a->of->host != NULL)
-			redisEnableKeepAlive(c);
-	}
-	if (u->tls)
-		status = mq_tls_start(&a->redis.tls, c, u, a->of->host, why);
-	if (status == -1) {
-		a->step = TLS;
-	} else if (status != 0) {
-		fail_attempt(a, status, why);
-	} else if (race->question == NULL) {
-		take_connection(a);
-		race->winner = a;
-	} else {
-		for (; mq_redis_greeting(
-			 a->redis.server, a->greetings, &greeting);
-		     a->greetings++)
-			(void)mq_redis_append(&a->redis, &greeting);
-		mq_command_free(&greeting);
+	mq_link_move(l, revents);
+	if (race->question != NULL && !a->asked && mq_link_is_open(l)) {
+		a->asked = true;
 		(void)mq_redis_append(&a->redis, race->question);
-		a->step = ANSWER;
 	}
-}
-
-/* Writes what is left of the question, and takes the replies that are there. */
-static void
-exchange(struct race *race, struct attempt *a, short events)
-{
-	redisContext *c = a->redis.context;
-	int done = a->written;
-	void *reply = NULL;
-	bool lost = (!done && redisBufferWrite(c, &done) != REDIS_OK) ||
-	    (events & ~POLLOUT && redisBufferRead(c) != REDIS_OK);
-
-	a->written = done;
-	while (!lost && a->step == ANSWER) {
-		lost = redisGetReplyFromReader(c, &reply) != REDIS_OK;
-		if (!lost && reply == NULL)
-			return;
-		if (!lost)
-			mq_reply_strip_script(reply);
-		if (!lost && a->greetings-- > 0) {
-			if (mq_redis_refused(&a->redis, reply))
-				fail_attempt(a, 0, NULL);
-			freeReplyObject(reply);
-		} else if (!lost) {
-			/* The connection is one that waits from now on. */
-			mq_redis_greeted(&a->redis);
-			take_connection(a);
-			if (race->take(race->arg, a->of, reply) == 0)
-				race->winner = a;
-			else
-				mq_redis_close(&a->of->redis);
-		}
+	if (a->asked)
+		reply = mq_link_next(l);
+	if (l->state == MQ_LINK_LOST) {
+		freeReplyObject(reply);
+		fail_attempt(a);
+		return;
 	}
-	if (lost) {
-		mq_redis_set_lost(&a->redis);
-		fail_attempt(a, 0, NULL);
+	a->step = l->state;
+	if (reply != NULL ||
+	    (race->question == NULL && a->step > MQ_LINK_TLS)) {
+		take_connection(a);
+		a->of = NULL;
+		if (reply == NULL || race->take(race->arg, d, reply) == 0)
+			race->winner = d;
+		else
+			mq_redis_close(&d->redis);
 	}
 }
 
@@ -383,8 +302,9 @@ try_in_time(struct race *race, double now)
 	size_t i;
 
 	for (i = 0; i < MOST; i++) {
-		idle &= race->all[i].step == NOTHING;
-		answers |= race->all[i].step == ANSWER;
+		idle &= race->all[i].of == NULL;
+		answers |=
+		    race->all[i].of != NULL && race->all[i].step > MQ_LINK_TLS;
 	}
 	for (i = 0; i < race->n; i++) {
 		comes |= !race->dials[i].over;
@@ -413,24 +333,19 @@ wait_and_go_on(struct race *race, double now)
 	double until =
 	    now < race->connected_by ? race->connected_by : race->answered_by;
 	struct attempt *a, *waiting[MOST];
-	struct pollfd pfd = {0};
+	const struct mq_link *l;
 	size_t i, n = 0, all;
 	bool looks;
 
 	if (now < race->next)
 		until = MIN(race->next, race->answered_by);
 	for (a = race->all; a < race->all + MOST; a++) {
-		if (a->step == NOTHING)
+		if (a->of == NULL)
 			continue;
-		pfd.fd = a->redis.context->fd;
-		pfd.events = POLLIN;
-		if (a->step == TCP ||
-		    (a->step == TLS && mq_tls_wants_room(a->redis.tls)))
-			pfd.events = POLLOUT;
-		else if (a->step == ANSWER && !a->written)
-			pfd.events |= POLLOUT;
+		l = &a->redis.link;
 		waiting[n] = a;
-		race->pfds[n++] = pfd;
+		race->pfds[n++] = (struct pollfd){
+		    .fd = l->context->fd, .events = mq_link_wants(l)};
 	}
 	all = n;
 	looks = now >= race->next || n == 0;
@@ -440,36 +355,34 @@ wait_and_go_on(struct race *race, double now)
 			    .fd = race->dials[i].fd, .events = POLLIN};
 	if (poll(race->pfds, all, (int)((until - now) * 1000) + 1) <= 0)
 		return;
-	for (i = 0; i < n && race->winner == NULL; i++) {
-		a = waiting[i];
-		if (race->pfds[i].revents == 0)
-			continue;
-		if (a->step == ANSWER)
-			exchange(race, a, race->pfds[i].revents);
-		else
-			go_on(race, a);
-	}
+	for (i = 0; i < n && race->winner == NULL; i++)
+		if (race->pfds[i].revents != 0)
+			go_on(race, waiting[i], race->pfds[i].revents);
 }
 
 /* All but the winner: what did not come in time, and what there was no time to try. */
 static void
 end_race(struct race *race)
 {
-	static const char *const late[] = {[TCP] = "Connection timed out",
-	    [TLS] = "TLS: no answer to the handshake; a server without TLS "
-		    "takes redis://",
-	    [ANSWER] = "no answer for too long"};
+	static const char *const late[] = {
+	    [MQ_LINK_TCP] = "Connection timed out",
+	    [MQ_LINK_TLS] = "TLS: no answer to the handshake; a server "
+			    "without TLS takes redis://",
+	    [MQ_LINK_AUTH] = "no answer for too long",
+	    [MQ_LINK_OPEN] = "no answer for too long"};
 	struct attempt *a;
 	struct mq_dial *d;
 	size_t i;
 
 	for (a = race->all; a < race->all + MOST; a++) {
-		if (a->step == NOTHING)
+		if (a->of == NULL)
 			continue;
+		mq_link_lose(
+		    &a->redis.link, MQ_EXIT_UNAVAILABLE, late[a->step]);
 		if (race->winner != NULL)
 			mq_redis_close(&a->redis);
 		else
-			fail_attempt(a, MQ_EXIT_UNAVAILABLE, late[a->step]);
+			fail_attempt(a);
 	}
 	for (i = 0; i < race->n; i++) {
 		d = &race->dials[i];
@@ -505,7 +418,7 @@ mq_dial(struct mq_dial *dials, size_t n, struct mq_command *question,
 		now = mq_clock_steady_s();
 	}
 	end_race(&race);
-	return race.winner != NULL ? (int)(race.winner->of - dials) : -1;
+	return race.winner != NULL ? (int)(race.winner - dials) : -1;
 }
 
 const struct mq_redis *

@@ -34,7 +34,7 @@ STAILQ_HEAD(awaiteds, awaited);
 
 struct node {
 	struct mq_server server;
-	struct mq_redis redis; /* open while its context is not NULL */
+	struct mq_redis redis; /* open unless its link is closed */
 	struct awaiteds sent;  /* whose replies are to come, in this order */
 	char *missing;	       /* why the others go on without it; or NULL */
 };
@@ -90,7 +90,7 @@ open_node(struct mq_redis *r, int i)
 
 	if (node->missing != NULL)
 		return NULL;
-	if (to->context == NULL) {
+	if (to->link.context == NULL) {
 		mq_failover_begin(f, r->server);
 		rv = mq_redis_connect(to, &node->server, f->until);
 		if (rv == -1 && *address != '\0' && !mq_address_is(name) &&
@@ -152,7 +152,6 @@ lose_node(struct mq_redis *r, int i, const char *why)
 		    MQ_MISSING "%s:%d: %s", at->host, at->port, why);
 	}
 	mq_redis_close(&node->redis);
-	node->redis.unsent = 0;
 	while ((a = STAILQ_FIRST(&node->sent)) != NULL) {
 		STAILQ_REMOVE_HEAD(&node->sent, in_node);
 		awaited_miss(r, a);
@@ -249,7 +248,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 		all->failover.due = is_down(&d->redis, &all->map.nodes[q->but]);
 	node = use_node(q->r, i);
 	/* One that is in use keeps its connection. */
-	if (node->redis.context != NULL || node->missing != NULL)
+	if (node->redis.link.context != NULL || node->missing != NULL)
 		mq_redis_close(&d->redis);
 	else
 		node->redis = d->redis;
@@ -291,7 +290,7 @@ ask_nodes(struct mq_redis *r, int but, double until)
 	/* At the beginning, what was wrong stays with them; see mq_partial_begin(). */
 	for (i = 0; but == -1 && i < n; i++) {
 		node = use_node(r, (int)i);
-		if (node->redis.context == NULL)
+		if (node->redis.link.context == NULL)
 			copy_error(&node->redis, &dials[i].redis);
 	}
 	free(dials);
@@ -441,7 +440,7 @@ flush_nodes(struct mq_redis *r)
 
 	for (i = 0; i < r->nodes->map.count; i++) {
 		node = r->nodes->map.nodes[i].own;
-		if (node != NULL && node->redis.unsent > 0 &&
+		if (node != NULL && mq_link_unwritten(&node->redis.link) &&
 		    mq_redis_flush(&node->redis) == -1 &&
 		    lose(r, i, NULL) == -1)
 			return -1;
@@ -662,7 +661,8 @@ open_nodes(struct mq_redis *r, struct mq_server *server, double until)
 	*r = (struct mq_redis){.server = server,
 	    .route = &nodes_route,
 	    .nodes = all,
-	    .home = mq_slot_home(u->ns)};
+	    .home = mq_slot_home(u->ns),
+	    .patience_ms = MQ_REDIS_PATIENCE_MS};
 	memset(all->map.owner, MQ_NO_OWNER, sizeof(all->map.owner));
 	STAILQ_INIT(&all->order);
 	for (i = 0; i < u->hosts_n; i++)

@@ -21,6 +21,17 @@ message_in(const redisReply *reply)
 	return reply->element[2];
 }
 
+static bool
+is_refused(const struct mq_pair *p, const char *what, const redisReply *reply)
+{
+	const struct mq_async *front = p->main.front;
+
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return false;
+	front->events->untracked(front->arg, what, reply->str);
+	return true;
+}
+
 static void
 on_changed(void *arg, redisReply *reply)
 {
@@ -28,7 +39,7 @@ on_changed(void *arg, redisReply *reply)
 	const redisReply *keys = message_in(reply);
 	size_t i;
 
-	if (keys == NULL)
+	if (is_refused(arg, "SUBSCRIBE", reply) || keys == NULL)
 		return;
 	for (i = 0; i < keys->elements; i++)
 		front->events->changed(
@@ -44,19 +55,9 @@ on_called(void *arg, redisReply *reply)
 	struct mq_pair *p = arg;
 	const redisReply *text = message_in(reply);
 
-	if (text != NULL && text->type == REDIS_REPLY_STRING)
+	if (!is_refused(p, "SUBSCRIBE", reply) && text != NULL &&
+	    text->type == REDIS_REPLY_STRING)
 		p->main.events->called(p->main.arg, text->str, text->len);
-}
-
-static bool
-is_refused(const struct mq_pair *p, const char *what, const redisReply *reply)
-{
-	const struct mq_async *front = p->main.front;
-
-	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
-		return false;
-	front->events->untracked(front->arg, what, reply->str);
-	return true;
 }
 
 static void
@@ -152,7 +153,6 @@ on_listener_id(void *arg, redisReply *reply)
 	if (reply == NULL)
 		return;
 	if (reply->type == REDIS_REPLY_INTEGER) {
-		p->listens = true;
 		mq_async_subscribe(
 		    &p->wake, "__redis__:invalidate", on_changed, p);
 		mq_command_plain(&cmd, "CLIENT TRACKING ON OPTIN REDIRECT");
@@ -176,31 +176,10 @@ on_listener_id(void *arg, redisReply *reply)
 	mq_async_send(&p->main, &cmd, on_listed, p);
 }
 
-/* A listener that is refused ends, as the library takes an error that answers SUBSCRIBE for
- * one of the connection.  The consumer does without. */
-static void
-on_listener_down(void *arg, const char *why)
-{
-	const struct mq_pair *p = arg;
-	const struct mq_async *front = p->main.front;
-
-	if (p->listens && mq_error_barred(mq_error_status(why), why))
-		front->events->untracked(front->arg, "SUBSCRIBE", why);
-	else
-		p->main.events->down(p->main.arg, why);
-}
-
-static const struct mq_async_events listener_events = {
-    .down = on_listener_down};
-
 static int
 pair_open(struct mq_pair *p, const char **why)
 {
 	struct mq_command cmd = {0};
-
-	p->listens = false;
-	p->wake.events = &listener_events;
-	p->wake.arg = p;
 
 	if (mq_async_open(&p->main, p->server, why) == -1 ||
 	    mq_async_open(&p->wake, p->server, why) == -1)
@@ -462,8 +441,8 @@ open_link(struct mq_cluster *all, int i, const struct mq_request *q)
 		    place->host, place->port);
 		link->pair = *all->model;
 		link->pair.server = &link->server;
-		link->pair.main.events = &link_events;
-		link->pair.main.arg = link;
+		link->pair.main.events = link->pair.wake.events = &link_events;
+		link->pair.main.arg = link->pair.wake.arg = link;
 		link->pair.main.front = link->pair.wake.front = &all->front;
 		link->pair.main.next = all->front.behind;
 		all->front.behind = &link->pair.main;

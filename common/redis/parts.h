@@ -77,10 +77,6 @@ const char *mq_reply_last(const redisReply *, const struct mq_server *);
 /* With such an error a server ends the connection: its words; NULL: with another one. */
 const char *mq_error_last(const char *error);
 
-/* The connection is broken, and what has come before is not read yet: looks there for
- * last words.  False: there are none. */
-bool mq_last_words(redisContext *, char why[MQ_TLS_WHY]);
-
 /* --- connection ---------------------------------------------------------- */
 
 /* mq_redis_open_until() for one server, or one node. */
@@ -89,12 +85,10 @@ int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
 int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
 /* mq_redis_append() of a command as bytes, to one server. */
 int mq_redis_append_bytes(struct mq_redis *, const char *p, size_t n);
-/* The greeting is over; from now on, reads and writes block. */
-void mq_redis_greeted(struct mq_redis *);
+/* Waits until commands can go: 0, or -1 with the error. */
+int mq_redis_await_ready(struct mq_redis *);
 /* Sets status and error, since the connection is lost, to the cause.  Returns -1. */
 int mq_redis_set_lost(struct mq_redis *);
-/* Whether the connection failed for want of memory or descriptors, as errno says. */
-bool mq_redis_lacks(const redisContext *);
 
 /* --- dial ---------------------------------------------------------------- */
 

@@ -1,6 +1,5 @@
 #include "connection.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -124,25 +123,6 @@ mq_reply_is(const redisReply *reply, const char *form)
 	return true;
 }
 
-const struct mq_answer *
-mq_answer_to(const redisReply *reply, const char *form, struct mq_answer *a)
-{
-	if (reply == NULL)
-		return NULL;
-	*a = (struct mq_answer){0};
-	if (reply->type == REDIS_REPLY_ERROR) {
-		a->error = reply->str;
-		a->status = mq_error_status(reply->str);
-		a->missing = mq_reply_missing(reply);
-	} else if (form != NULL &&
-	    !(*form == ':' ? reply->type == REDIS_REPLY_INTEGER :
-			     mq_reply_is(reply, form))) {
-		a->error = "unexpected reply";
-		a->status = MQ_EXIT_UNAVAILABLE;
-	}
-	return a;
-}
-
 /* --- greeting ------------------------------------------------------------ */
 
 bool
@@ -223,37 +203,4 @@ mq_reply_last(const redisReply *reply, const struct mq_server *server)
 		return MQ_REDIS_REPLICA;
 	return reply->type == REDIS_REPLY_ERROR ? mq_error_last(reply->str) :
 						  NULL;
-}
-
-bool
-mq_last_words(redisContext *c, char why[MQ_TLS_WHY])
-{
-	const struct redisContext before = *c;
-	const char *words = NULL;
-	void *reply = NULL;
-	size_t n;
-
-	/* Reading from a connection that was never made would be its error. */
-	if (c->fd < 0)
-		return false;
-	/* The library would do nothing else, and wait. */
-	c->err = 0;
-	c->flags &= ~REDIS_BLOCK;
-	(void)fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK);
-	while (
-	    words == NULL && redisGetReplyFromReader(c, &reply) == REDIS_OK) {
-		n = c->reader->len;
-		if (reply == NULL &&
-		    (redisBufferRead(c) != REDIS_OK || c->reader->len == n))
-			break;
-		if (reply != NULL &&
-		    ((redisReply *)reply)->type == REDIS_REPLY_ERROR &&
-		    (words = mq_error_last(((redisReply *)reply)->str)) != NULL)
-			strlcpy(why, words, MQ_TLS_WHY);
-		freeReplyObject(reply);
-	}
-	c->err = before.err;
-	c->flags = before.flags;
-	memcpy(c->errstr, before.errstr, sizeof(c->errstr));
-	return words != NULL;
 }

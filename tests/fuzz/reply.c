@@ -97,11 +97,14 @@ connect_to(
 	struct mq_buf out = {0};
 
 	*r = (struct mq_redis){.server = server};
-	r->context = redisConnectFd(open("/dev/null", O_RDWR | O_CLOEXEC));
-	assert(r->context != NULL);
+	r->link = (struct mq_link){.state = MQ_LINK_OPEN,
+	    .listens = true, /* replies come to no command */
+	    .server = server,
+	    .context = redisConnectFd(open("/dev/null", O_RDWR | O_CLOEXEC))};
+	assert(r->link.context != NULL);
 	say_all(&out, p, n);
 	if (out.len > 0)
-		redisReaderFeed(r->context->reader, out.data, out.len);
+		redisReaderFeed(r->link.context->reader, out.data, out.len);
 	mq_buf_free(&out);
 }
 

@@ -111,11 +111,11 @@ key_queue(const char *key, size_t len, const char **queue, size_t *n)
 
 /* --- the server --- */
 
-static mq_claimed_fn *claimed_fn;
+static mq_answer_fn *claimed_fn;
 
 void
 mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
-    mq_claimed_fn *fn, void *arg)
+    mq_answer_fn *fn, void *arg)
 {
 	claimed_fn = fn;
 	record("claim:%s:%d%s%s", queue_names[queue], how->max,

@@ -10,6 +10,8 @@
 
 #include <fcntl.h>
 
+#include <hiredis/sds.h>
+
 #define ONE    "slave0:ip=10.0.0.1,port=1,state=online,offset=1\r\n"
 #define OTHER  "slave0:ip=10.0.0.2,port=1,state=online,offset=1\r\n"
 #define TWO    ONE "slave1:ip=10.0.0.2,port=2,state=online,offset=1\r\n"
@@ -20,7 +22,6 @@ struct house {
 	struct mq_redis redis;
 	struct mq_server server;
 	redisReader *commands; /* what is sent to the server */
-	size_t taken;	       /* bytes of it */
 	struct mq_durable promise;
 	struct mq_heirs heirs;
 	char info[256], then_info[256]; /* from look number `then` on */
@@ -144,7 +145,7 @@ say(struct house *h, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	redisReaderFeed(h->redis.context->reader, text, strlen(text));
+	redisReaderFeed(h->redis.link.context->reader, text, strlen(text));
 }
 
 static void
@@ -226,9 +227,8 @@ redisBufferWrite(redisContext *c, int *done)
 	struct house *h = house;
 	void *words;
 
-	redisReaderFeed(
-	    h->commands, c->obuf + h->taken, strlen(c->obuf + h->taken));
-	h->taken = strlen(c->obuf);
+	redisReaderFeed(h->commands, c->obuf, strlen(c->obuf));
+	sdsclear(c->obuf);
 	while (!h->lost &&
 	    redisReaderGetReply(h->commands, &words) == REDIS_OK &&
 	    words != NULL) {
@@ -299,10 +299,11 @@ teardown(void *arg)
 static void
 connect_anew(struct house *h)
 {
-	redisFree(h->redis.context);
-	h->redis.context = redisConnectFd(open("/dev/null", O_RDWR));
+	mq_link_close(&h->redis.link);
+	h->redis.link = (struct mq_link){.state = MQ_LINK_OPEN,
+	    .server = &h->server,
+	    .context = redisConnectFd(open("/dev/null", O_RDWR))};
 	h->redis.lost = false;
-	h->taken = 0;
 	h->waits = h->looks = 0;
 }
 

@@ -192,14 +192,14 @@ arrive(struct fixture *f, const char *names, enum mq_role role)
 	struct mq_claimed claimed = {
 	    .elements = e.list, .n = e.n, .role = role, .due_ms = -1};
 
-	claimed_fn(&f->inbox, &(struct mq_answer){0}, &claimed);
+	claimed_fn(&f->inbox, &(struct mq_answer){.claimed = &claimed});
 	free_elements(&e);
 }
 
 static void
 answer_with(struct fixture *f, struct mq_claimed claimed)
 {
-	claimed_fn(&f->inbox, &(struct mq_answer){0}, &claimed);
+	claimed_fn(&f->inbox, &(struct mq_answer){.claimed = &claimed});
 }
 
 static void
@@ -360,8 +360,8 @@ hear(struct fixture *f, const char *word, const char *about)
 	WORD(
 	    "is-lost", answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_LOST}));
 	WORD("is-bad", answer_with(f, (struct mq_claimed){.n = MQ_CLAIM_BAD}));
-	WORD("refuse", claimed_fn(&f->inbox, &no, &(struct mq_claimed){0}));
-	WORD("no-answer", claimed_fn(&f->inbox, NULL, NULL));
+	WORD("refuse", claimed_fn(&f->inbox, &no));
+	WORD("no-answer", claimed_fn(&f->inbox, NULL));
 	WORD("changed", change(f, about, false));
 	WORD("called", change(f, about, true));
 	WORD("looked", look_over(about));

@@ -13,7 +13,7 @@ struct house {
 	bool cluster, heard;
 	int away; /* so many names are on nodes that are away */
 	char first[NAME_SIZE], own[NAME_SIZE]; /* names, as it began */
-	mq_number_fn *renewed;
+	mq_answer_fn *renewed;
 	void *renewed_arg;
 };
 
@@ -35,7 +35,7 @@ mq_consumer_is_heard(const struct mq_consumer *k)
 }
 
 void
-mq_consumer_renew(struct mq_consumer *k, mq_number_fn *fn, void *arg)
+mq_consumer_renew(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	record("renew");
 	house->renewed = fn;
@@ -88,7 +88,10 @@ join(struct lease *l, int64_t ms, bool without_chance)
 static void
 answer(const struct mq_answer *a, long long ms)
 {
-	house->renewed(house->renewed_arg, a, ms);
+	struct mq_answer with = a != NULL ? *a : (struct mq_answer){0};
+
+	with.n = ms;
+	house->renewed(house->renewed_arg, a != NULL ? &with : NULL);
 }
 
 static void *

@@ -227,13 +227,13 @@ struct house {
 	bool woken; /* the engine was */
 	bool deaf;  /* the connection takes no more, although it is up */
 	struct {
-		mq_number_fn *fn;
+		mq_answer_fn *fn;
 		void *arg;
 	} sent[64]; /* without an answer, in order */
 	int sent_count;
 	mq_answer_fn *paused_fn;
 	void *paused_arg;
-	mq_number_fn *back_fn; /* NULL: nothing goes back */
+	mq_answer_fn *back_fn; /* NULL: nothing goes back */
 	void *back_arg;
 };
 
@@ -243,7 +243,7 @@ static const char *const outcomes[] = {
     "ack", "reject", "front", "again", "push"};
 
 static void
-await_answer(mq_number_fn *fn, void *arg)
+await_answer(mq_answer_fn *fn, void *arg)
 {
 	assert_between(house->sent_count, 0, COUNT(house->sent) - 1);
 	house->sent[house->sent_count].fn = fn;
@@ -252,7 +252,7 @@ await_answer(mq_number_fn *fn, void *arg)
 
 void
 mq_consumer_settle(struct mq_consumer *k, int queue,
-    const struct mq_settlement *how, int n, mq_number_fn *fn, void *arg)
+    const struct mq_settlement *how, int n, mq_answer_fn *fn, void *arg)
 {
 	int i;
 
@@ -269,7 +269,7 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
 
 void
 mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
-    const struct mq_acks *acks, mq_number_fn *fn, void *arg)
+    const struct mq_acks *acks, mq_answer_fn *fn, void *arg)
 {
 	int i;
 
@@ -287,7 +287,7 @@ mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
 
 void
 mq_consumer_give_back(struct mq_consumer *k, int queue,
-    const struct mq_newest *newest, mq_number_fn *fn, void *arg)
+    const struct mq_newest *newest, mq_answer_fn *fn, void *arg)
 {
 	int i;
 
@@ -297,7 +297,7 @@ mq_consumer_give_back(struct mq_consumer *k, int queue,
 		    payload_of(newest->elements[i].p, newest->elements[i].n));
 	record(")");
 	if (house->deaf) {
-		fn(arg, NULL, 0);
+		fn(arg, NULL);
 		return;
 	}
 	assert_null(house->back_fn);
@@ -334,24 +334,30 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 static void
 answer_with(const struct mq_answer *answer, enum mq_settled how)
 {
-	mq_number_fn *fn = house->sent[0].fn;
+	mq_answer_fn *fn = house->sent[0].fn;
 	void *arg = house->sent[0].arg;
+	struct mq_answer with =
+	    answer != NULL ? *answer : (struct mq_answer){0};
 
+	with.n = how;
 	assert_true(house->sent_count > 0);
 	memmove(house->sent, house->sent + 1,
 	    (size_t)--house->sent_count * sizeof(house->sent[0]));
-	fn(arg, answer, how);
+	fn(arg, answer != NULL ? &with : NULL);
 }
 
 /* What goes back is answered: so many of it went. */
 static void
 answer_back(const struct mq_answer *answer, int n)
 {
-	mq_number_fn *fn = house->back_fn;
+	mq_answer_fn *fn = house->back_fn;
+	struct mq_answer with =
+	    answer != NULL ? *answer : (struct mq_answer){0};
 
+	with.n = n;
 	assert_non_null(fn);
 	house->back_fn = NULL;
-	fn(house->back_arg, answer, n);
+	fn(house->back_arg, answer != NULL ? &with : NULL);
 }
 
 static void

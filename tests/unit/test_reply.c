@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 
+#include <hiredis/sds.h>
+
 #include "queue/layout.h"
 #include "queue/queue.h"
 #include "redis/ask.h"
@@ -18,6 +20,7 @@ struct says {
 int
 redisBufferWrite(redisContext *c, int *done)
 {
+	sdsclear(c->obuf);
 	*done = 1;
 	return c->err == 0 ? REDIS_OK : REDIS_ERR;
 }
@@ -27,10 +30,12 @@ says(struct says *s, const char *text)
 {
 	*s = (struct says){.server = {.name = "server"}};
 	s->r.server = &s->server;
-	s->r.context = redisConnectFd(open("/dev/null", O_RDWR));
-	assert_non_null(s->r.context);
+	s->r.link = (struct mq_link){.state = MQ_LINK_OPEN,
+	    .server = &s->server,
+	    .context = redisConnectFd(open("/dev/null", O_RDWR))};
+	assert_non_null(s->r.link.context);
 	assert_int_equal(
-	    redisReaderFeed(s->r.context->reader, text, strlen(text)),
+	    redisReaderFeed(s->r.link.context->reader, text, strlen(text)),
 	    REDIS_OK);
 }
 

@@ -503,8 +503,7 @@ take_claimed(struct inbox *in, struct mq_claimed *claimed)
 }
 
 static void
-on_claimed(
-    void *arg, const struct mq_answer *answer, struct mq_claimed *claimed)
+on_claimed(void *arg, const struct mq_answer *answer)
 {
 	struct inbox *in = arg;
 	struct inbox_queue *q = &in->queues[in->claim_queue];
@@ -520,10 +519,10 @@ on_claimed(
 		    .status = answer->status, .yes = !in->seen);
 		return;
 	}
-	tell(in, FACT_CLAIMED, .status = claimed->n);
-	if (claimed->n < 0)
+	tell(in, FACT_CLAIMED, .status = answer->claimed->n);
+	if (answer->claimed->n < 0)
 		return;
-	take_claimed(in, claimed);
+	take_claimed(in, answer->claimed);
 	in->in_pass = true;
 	tell(in, FACT_WAKE);
 }

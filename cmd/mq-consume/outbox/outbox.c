@@ -174,7 +174,7 @@ settlement_copies(const struct message *m)
  * which is sent by itself now. */
 static void
 take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
-    long long how, bool alone)
+    enum mq_settled how, bool alone)
 {
 	m->in_flight = false;
 	o->in_flight--;
@@ -189,17 +189,19 @@ take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
 	else if (answer != NULL && answer->error != NULL)
 		take_refusal(o, m, answer);
 	else if (answer != NULL)
-		take_settled(o, m, (enum mq_settled)how);
+		take_settled(o, m, how);
 }
 
 /* If somebody has taken some of several, each finds out for itself.  Without an answer, the
  * end of the session follows, and until then no turn may send what waits for it. */
 static void
-on_settled(void *arg, const struct mq_answer *answer, long long how)
+on_settled(void *arg, const struct mq_answer *answer)
 {
 	struct batch *b = arg;
 	struct outbox *o = b->outbox;
 	bool good = mq_answer_good(answer), ended = answer != NULL;
+	enum mq_settled how =
+	    answer != NULL ? (enum mq_settled)answer->n : MQ_SETTLED;
 	bool one_by_one = good && how != MQ_SETTLED && b->n > 1;
 	int i;
 
@@ -587,8 +589,9 @@ outbox_give_back(struct outbox *o, struct message *m)
 /* Without an answer, or beyond the bounds of the command, a message stays in
  * line. */
 static void
-on_given_back(void *arg, const struct mq_answer *answer, long long done)
+on_given_back(void *arg, const struct mq_answer *answer)
 {
+	long long done = answer != NULL ? answer->n : 0;
 	struct batch *b = arg;
 	struct outbox *o = b->outbox;
 	struct message *m;

@@ -59,7 +59,7 @@ run_cleaning(
 
 /* The keys are ours for so long, in seconds, and a bit longer. */
 static void
-compete(struct errands *all, double seconds, mq_number_fn *fn)
+compete(struct errands *all, double seconds, mq_answer_fn *fn)
 {
 	struct cleaning *cl = &all->cleaning;
 	int64_t ms = (int64_t)((seconds + GRACE_S) * 1000);
@@ -72,12 +72,12 @@ compete(struct errands *all, double seconds, mq_number_fn *fn)
 }
 
 static void
-on_kept(void *arg, const struct mq_answer *answer, long long n)
+on_kept(void *arg, const struct mq_answer *answer)
 {
 	struct errands *all = arg;
 
 	/* Another one may have the key by now, if this round took long. */
-	all->cleaning.ours = mq_answer_good(answer) && n == 0;
+	all->cleaning.ours = mq_answer_good(answer) && answer->n == 0;
 	all->cleaning.answers--;
 }
 
@@ -110,7 +110,7 @@ on_cleaned(struct errands *all, const struct errand_result *round)
 }
 
 static void
-on_competed(void *arg, const struct mq_answer *answer, long long n)
+on_competed(void *arg, const struct mq_answer *answer)
 {
 	struct errands *all = arg;
 	struct cleaning *cl = &all->cleaning;
@@ -127,10 +127,10 @@ on_competed(void *arg, const struct mq_answer *answer, long long n)
 		return;
 	}
 	/* A queue whose key is refused is cleaned as ever. */
-	if (answer != NULL && n == 0)
+	if (answer != NULL && answer->n == 0)
 		cl->ours = true;
-	else if (answer != NULL && n < cl->wait_ms)
-		cl->wait_ms = n;
+	else if (answer != NULL && answer->n < cl->wait_ms)
+		cl->wait_ms = answer->n;
 	if (cl->answers > 0 || answer == NULL)
 		return;
 	wait_ms = (double)cl->wait_ms + arc4random_uniform(JITTER_MS);

@@ -212,7 +212,7 @@ leave_cut(struct session *s)
 }
 
 static void
-on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
+on_held(void *arg, const struct mq_answer *answer)
 {
 	struct session_queue *q = arg;
 	struct session *s = q->session;
@@ -220,21 +220,21 @@ on_held(void *arg, const struct mq_answer *answer, struct mq_held *held)
 	if (!take_answer(s, answer))
 		return;
 	if (s->self.session.heads)
-		say_cut(q, held);
+		say_cut(q, answer->held);
 	else
-		tell(s, FACT_HELD, .queue = q->number, .held = held);
+		tell(s, FACT_HELD, .queue = q->number, .held = answer->held);
 	count_answer(s);
 }
 
 static void
-on_taken_over(void *arg, const struct mq_answer *answer, long long n)
+on_taken_over(void *arg, const struct mq_answer *answer)
 {
 	struct session_queue *q = arg;
 	struct session *s = q->session;
 
 	if (!take_answer(s, answer))
 		return;
-	if (n > 0) {
+	if (answer->n > 0) {
 		mq_consumer_held(&s->self, q->number, on_held, q);
 		return;
 	}
@@ -331,13 +331,13 @@ take_lease_answer(struct session *s, const struct mq_answer *answer)
 }
 
 static void
-on_lease(void *arg, const struct mq_answer *answer, long long ms)
+on_lease(void *arg, const struct mq_answer *answer)
 {
 	struct session *s = arg;
 
 	if (!take_lease_answer(s, answer))
 		return;
-	s->lease_ms = ms;
+	s->lease_ms = answer->n;
 	if (s->settings_wanted == 0)
 		enter(s);
 }
@@ -346,8 +346,7 @@ on_lease(void *arg, const struct mq_answer *answer, long long ms)
 
 /* Who may not read them has none. */
 static void
-on_settings(
-    void *arg, const struct mq_answer *answer, struct mq_setting_texts *texts)
+on_settings(void *arg, const struct mq_answer *answer)
 {
 	const struct session_queue *q = arg;
 	struct session *s = q->session;
@@ -356,7 +355,8 @@ on_settings(
 	if (answer != NULL && answer->error != NULL && s->opt->verbose)
 		mq_say("%s: settings: %s", s->opt->queues[q->number],
 		    answer->error);
-	if (!mq_answer_good(answer) || !rules_take(s->opt, q->number, texts))
+	if (!mq_answer_good(answer) ||
+	    !rules_take(s->opt, q->number, answer->settings))
 		return;
 	s->self.session.slots = rules_messages(s->opt);
 	if (s->self.session.slots != slots && s->state == SESSION_UP)
@@ -366,13 +366,12 @@ on_settings(
 
 /* Joining waits for the answer. */
 static void
-on_first_settings(
-    void *arg, const struct mq_answer *answer, struct mq_setting_texts *texts)
+on_first_settings(void *arg, const struct mq_answer *answer)
 {
 	const struct session_queue *q = arg;
 	struct session *s = q->session;
 
-	on_settings(arg, answer, texts);
+	on_settings(arg, answer);
 	if (answer == NULL || s->state != SESSION_OPENING)
 		return;
 	if (--s->settings_wanted == 0 && s->lease_ms > 0 && !s->leaving)
@@ -381,7 +380,7 @@ on_first_settings(
 
 /* Who cannot know goes on. */
 static void
-on_pause(void *arg, const struct mq_answer *answer, long long left)
+on_pause(void *arg, const struct mq_answer *answer)
 {
 	struct session *s = arg;
 
@@ -392,7 +391,8 @@ on_pause(void *arg, const struct mq_answer *answer, long long left)
 		       "goes on: %s",
 		    s->server->name, answer->error);
 	s->pause_unknown |= answer->error != NULL;
-	tell(s, FACT_ALL_PAUSED, .yes = answer->error == NULL && left != -2);
+	tell(s, FACT_ALL_PAUSED,
+	    .yes = answer->error == NULL && answer->n != -2);
 }
 
 void
@@ -402,7 +402,7 @@ session_ask_pause(struct session *s)
 }
 
 static void
-ask_all_settings(struct session *s, mq_settings_fn *fn)
+ask_all_settings(struct session *s, mq_answer_fn *fn)
 {
 	int i;
 
@@ -439,13 +439,13 @@ session_check(struct session *s)
 
 /* Warns if the server evicts keys. */
 static void
-on_memory(void *arg, const struct mq_answer *answer, char *text)
+on_memory(void *arg, const struct mq_answer *answer)
 {
 	const struct session *s = arg;
 	struct mq_info info = {.replicas = 0};
 
-	if (text != NULL)
-		mq_info_take(&info, text);
+	if (answer != NULL && answer->text != NULL)
+		mq_info_take(&info, answer->text);
 	if (answer != NULL && answer->error != NULL && s->opt->verbose)
 		mq_say("%s: INFO: %s", s->server->name, answer->error);
 	else if (mq_info_evicts(&info) && !s->opt->quiet)
@@ -481,13 +481,13 @@ session_rejoin(void *session)
 }
 
 static void
-on_rejoin(void *arg, const struct mq_answer *answer, long long ms)
+on_rejoin(void *arg, const struct mq_answer *answer)
 {
 	struct session *s = arg;
 
 	if (!take_lease_answer(s, answer))
 		return;
-	if (ms == 0)
+	if (answer->n == 0)
 		lose_lease(s, "the heartbeat had expired");
 	send_join(s);
 }

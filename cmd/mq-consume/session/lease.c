@@ -103,7 +103,7 @@ lease_lapsed_s(const struct lease *l)
 }
 
 static void
-on_renewed(void *arg, const struct mq_answer *answer, long long ms)
+on_renewed(void *arg, const struct mq_answer *answer)
 {
 	struct lease *l = arg;
 	double sent = l->renewal_sent;
@@ -114,10 +114,10 @@ on_renewed(void *arg, const struct mq_answer *answer, long long ms)
 		return;
 	if (answer->error != NULL) {
 		l->refused(l->arg, answer->error);
-	} else if (ms == 0) {
+	} else if (answer->n == 0) {
 		l->lost(l->arg);
 	} else {
-		l->ms = ms;
+		l->ms = answer->n;
 		l->sent = sent;
 		l->spread = 0;
 		l->early = 0.5 + random_part();

@@ -517,7 +517,7 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 	    {{"EXISTS", "consumers", .of = RMQ_OF_OTHER},
 		{"EXISTS", "unacked", .of = RMQ_OF_OTHER}}};
 	const struct gather *g = arg;
-	const struct mq_link *link = &g->links.list[i / 2];
+	const struct mq_consuming *link = &g->links.list[i / 2];
 
 	rmq_ask(c, &questions[g->other][i % 2], link->connection->name,
 	    link->consumed->queue);
@@ -527,7 +527,7 @@ static int
 take_link(void *arg, size_t i, redisReply *reply)
 {
 	const struct gather *g = arg;
-	const struct mq_link *link = &g->links.list[i / 2];
+	const struct mq_consuming *link = &g->links.list[i / 2];
 	struct mq_queue_stats *row = link->row;
 	long long n = reply->integer;
 	bool unacked = (i % 2 == 0) != g->other;
@@ -560,7 +560,7 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 {
 	struct mq_queue_stats *q = l->out->queues;
 	struct mq_connection_stats *of = l->out->connections;
-	struct mq_link *link;
+	struct mq_consuming *link;
 	bool part; /* the queues of some connections are not known */
 
 	if (!mq_redis_command(r).cluster)

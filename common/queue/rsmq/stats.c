@@ -268,7 +268,7 @@ take_connection(void *arg, size_t i, redisReply *reply)
 static void
 ask_link(void *arg, size_t i, struct mq_command *c)
 {
-	const struct mq_link *l = &((struct gather *)arg)->links.list[i];
+	const struct mq_consuming *l = &((struct gather *)arg)->links.list[i];
 
 	rsmq_start_held(
 	    c, &rsmq_script_held, l->connection->name, l->consumed->queue);
@@ -278,7 +278,7 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 static int
 take_link(void *arg, size_t i, redisReply *reply)
 {
-	const struct mq_link *l = &((struct gather *)arg)->links.list[i];
+	const struct mq_consuming *l = &((struct gather *)arg)->links.list[i];
 
 	if (l->row != NULL) {
 		l->row->consumers++;

@@ -1,0 +1,380 @@
+#include "link.h"
+
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+
+#include <hiredis/sds.h>
+
+#include "base/exit.h"
+#include "parts.h"
+
+/* How much waits in the library at most, which moves all that is left of it after each
+ * write(2). */
+#define ROOM ((size_t)128 * 1024)
+/* More elements than any answer has to the first question. */
+#define ELEMENTS_MAX 65536
+
+/* --- the end --------------------------------------------------------------------- */
+
+void
+mq_link_lose(struct mq_link *l, int status, const char *why)
+{
+	l->status = status;
+	strlcpy(l->why, why, sizeof(l->why));
+	l->early = false;
+	l->state = MQ_LINK_LOST;
+}
+
+/* Notes why the library has just failed; errno is that of the failure. */
+static void
+explain(struct mq_link *l)
+{
+	const redisContext *c = l->context;
+	bool broken = c != NULL && c->err == REDIS_ERR_IO;
+	/* hiredis reports a lack of descriptors for TCP as "other": so it does errors of
+	 * getaddrinfo(3), which cannot fail otherwise for an address. */
+	bool lacks = c == NULL || c->err == REDIS_ERR_OOM ||
+	    ((broken || c->err == REDIS_ERR_OTHER) &&
+		(errno == EMFILE || errno == ENFILE || errno == ENOMEM));
+	char why[MQ_TLS_WHY];
+
+	l->early = !l->heard && c != NULL &&
+	    (c->err == REDIS_ERR_EOF ||
+		(broken && (errno == ECONNRESET || errno == EPIPE)));
+	if (l->status != 0)
+		return;
+	if (c != NULL && c->err == REDIS_ERR_OOM && errno == EMSGSIZE) {
+		l->status = MQ_EXIT_UNAVAILABLE;
+		strlcpy(l->why, "unexpected reply", sizeof(l->why));
+		return;
+	}
+	/* TLS that has not begun, or has ended, may have more to say. */
+	l->status = mq_tls_failure(l->tls, l->early, why);
+	if (l->status == 0)
+		l->status = lacks ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
+	else
+		c = NULL;
+	strlcpy(l->why,
+	    c == NULL && l->context == NULL	 ? "out of memory" :
+		c == NULL			 ? why :
+		lacks && c->err != REDIS_ERR_OOM ? strerror(errno) :
+						   c->errstr,
+	    sizeof(l->why));
+}
+
+/* The server says, or means, that it is of no use. */
+static void
+give_up(struct mq_link *l, const char *why)
+{
+	l->unfit = true;
+	mq_link_lose(l, mq_error_status(why), why);
+}
+
+static void
+fail(struct mq_link *l)
+{
+	explain(l);
+	l->state = MQ_LINK_LOST;
+}
+
+/* --- greeting -------------------------------------------------------------------- */
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t array_size;
+#else
+typedef int array_size;
+#endif
+
+/* To free what a reply of a billion elements needs would take seconds.  explain() looks at
+ * errno. */
+static void *
+create_array(const redisReadTask *task, array_size n)
+{
+	const redisReplyObjectFunctions *usual = task->privdata;
+
+	if (n <= ELEMENTS_MAX)
+		return usual->createArray(task, n);
+	errno = EMSGSIZE;
+	return NULL;
+}
+
+static redisReplyObjectFunctions bounded;
+
+/* Until unbound(), which gives the reader its own functions back. */
+static void
+bound(redisReader *reader)
+{
+	bounded = *reader->fn;
+	bounded.createArray = create_array;
+	reader->privdata = reader->fn;
+	reader->fn = &bounded;
+}
+
+/* The server has given its first answer. */
+static void
+unbound(redisReader *reader)
+{
+	if (reader->fn != &bounded)
+		return;
+	reader->fn = reader->privdata;
+	reader->privdata = NULL;
+}
+
+static void
+put(struct mq_link *l, struct mq_command *c)
+{
+	size_t n;
+	const char *p = mq_command_wire(c, &n);
+
+	if (redisAppendFormattedCommand(l->context, p, n) != REDIS_OK)
+		fail(l);
+}
+
+static void
+say_hello(struct mq_link *l)
+{
+	struct mq_command c = {0};
+
+	l->state = l->greets ? MQ_LINK_HELLO : MQ_LINK_OPEN;
+	if (!l->greets)
+		return;
+	mq_command_plain(&c, "HELLO");
+	put(l, &c);
+	mq_command_free(&c);
+}
+
+static void
+begin_greeting(struct mq_link *l)
+{
+	struct mq_command c = {0};
+
+	l->state = MQ_LINK_AUTH;
+	for (; mq_redis_greeting(l->server, l->greetings, &c); l->greetings++)
+		put(l, &c);
+	mq_command_free(&c);
+	if (l->greetings == 0)
+		say_hello(l);
+}
+
+/* The answer to AUTH or SELECT, or to HELLO. */
+static void
+take_greeting(struct mq_link *l, const redisReply *reply)
+{
+	const char *why;
+
+	l->heard = true;
+	if (l->state == MQ_LINK_HELLO) {
+		unbound(l->context->reader);
+		why = mq_reply_unfit(reply, l->server);
+		l->state = MQ_LINK_OPEN;
+		if (why != NULL)
+			give_up(l, why);
+	} else if (reply->type == REDIS_REPLY_ERROR) {
+		give_up(l, reply->str);
+	} else if (--l->greetings == 0) {
+		say_hello(l);
+	}
+}
+
+/* Goes on with TCP, then with TLS if the URL has that, then with the greeting. */
+static void
+go_on(struct mq_link *l)
+{
+	const struct mq_url *u = &l->server->url;
+	redisContext *c = l->context;
+	char why[MQ_TLS_WHY];
+	int error = 0, status = 0;
+	socklen_t n = sizeof(error);
+
+	if (l->state == MQ_LINK_TCP) {
+		if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &n) == -1)
+			error = errno;
+		if (error != 0) {
+			mq_link_lose(l, MQ_EXIT_UNAVAILABLE, strerror(error));
+			return;
+		}
+		if (l->host != NULL)
+			redisEnableKeepAlive(c);
+	}
+	if (u->tls)
+		status = mq_tls_start(&l->tls, c, u, l->host, why);
+	if (status > 0)
+		mq_link_lose(l, status, why);
+	else if (status == -1)
+		l->state = MQ_LINK_TLS;
+	else
+		begin_greeting(l);
+}
+
+void
+mq_link_open(struct mq_link *l, const struct mq_server *server,
+    const char *host, const char *address, int port, bool hello)
+{
+	redisContext *c = host == NULL ?
+	    redisConnectUnixNonBlock(server->socket) :
+	    redisConnectNonBlock(address, port);
+
+	*l = (struct mq_link){.state = MQ_LINK_TCP,
+	    .server = server,
+	    .context = c,
+	    .host = host,
+	    .greets = hello};
+	if (c == NULL || c->err != 0) {
+		fail(l);
+		return;
+	}
+	/* The library sets no close-on-exec flag. */
+	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+	bound(c->reader);
+}
+
+void
+mq_link_close(struct mq_link *l)
+{
+	if (l->context != NULL)
+		redisFree(l->context);
+	l->context = NULL;
+	l->tls = NULL;
+	l->state = MQ_LINK_CLOSED;
+}
+
+/* --- moving bytes ------------------------------------------------------------------ */
+
+bool
+mq_link_is_ready(const struct mq_link *l)
+{
+	return l->state == MQ_LINK_HELLO || l->state == MQ_LINK_OPEN;
+}
+
+bool
+mq_link_is_open(const struct mq_link *l)
+{
+	return l->state == MQ_LINK_OPEN;
+}
+
+bool
+mq_link_unwritten(const struct mq_link *l)
+{
+	return l->state != MQ_LINK_LOST && l->context != NULL && !l->deaf &&
+	    !l->ended && sdslen(l->context->obuf) > 0;
+}
+
+short
+mq_link_wants(const struct mq_link *l)
+{
+	if (l->state == MQ_LINK_TCP)
+		return POLLOUT;
+	if (l->state == MQ_LINK_TLS)
+		return mq_tls_wants_room(l->tls) ? POLLOUT : POLLIN;
+	return mq_link_unwritten(l) ? POLLIN | POLLOUT : POLLIN;
+}
+
+/* If the server has ended the connection, its last words may still lie there. */
+static void
+write_out(struct mq_link *l)
+{
+	int done;
+
+	if (redisBufferWrite(l->context, &done) == REDIS_OK) {
+		l->moved++;
+		return;
+	}
+	explain(l);
+	l->context->err = 0;
+	l->deaf = true;
+}
+
+static void
+read_in(struct mq_link *l)
+{
+	void *reply = NULL;
+
+	if (redisBufferRead(l->context) != REDIS_OK) {
+		explain(l);
+		l->ended = true;
+	}
+	l->moved++;
+	while (l->state == MQ_LINK_AUTH || l->state == MQ_LINK_HELLO) {
+		if (redisGetReplyFromReader(l->context, &reply) != REDIS_OK) {
+			fail(l);
+		} else if (reply != NULL) {
+			mq_reply_strip_script(reply);
+			take_greeting(l, reply);
+			freeReplyObject(reply);
+		} else if (l->ended) {
+			l->state = MQ_LINK_LOST;
+		} else {
+			return;
+		}
+	}
+}
+
+void
+mq_link_move(struct mq_link *l, short revents)
+{
+	if (l->state == MQ_LINK_TCP || l->state == MQ_LINK_TLS) {
+		go_on(l);
+		return;
+	}
+	if ((revents & POLLOUT) != 0 && mq_link_unwritten(l))
+		write_out(l);
+	if ((revents & ~POLLOUT) != 0 && l->context != NULL && !l->ended)
+		read_in(l);
+}
+
+/* --- commands and replies ------------------------------------------------------------ */
+
+size_t
+mq_link_put(struct mq_link *l, const char *p, size_t n)
+{
+	size_t there = sdslen(l->context->obuf);
+
+	if (l->deaf || l->ended)
+		return n;
+	if (!mq_link_is_ready(l) || there >= ROOM)
+		return 0;
+	if (n > ROOM - there)
+		n = ROOM - there;
+	if (redisAppendFormattedCommand(l->context, p, n) != REDIS_OK)
+		fail(l);
+	return n;
+}
+
+void
+mq_link_expect(struct mq_link *l)
+{
+	l->awaited++;
+}
+
+redisReply *
+mq_link_next(struct mq_link *l)
+{
+	const char *why;
+	void *reply = NULL;
+
+	if (l->state != MQ_LINK_OPEN)
+		return NULL;
+	if (redisGetReplyFromReader(l->context, &reply) != REDIS_OK)
+		fail(l);
+	else if (reply == NULL && l->ended)
+		l->state = MQ_LINK_LOST;
+	if (reply == NULL)
+		return NULL;
+	unbound(l->context->reader);
+	mq_reply_strip_script(reply);
+	l->heard = true;
+	why = mq_reply_last(reply, l->server);
+	if (why == NULL && l->awaited == 0 && !l->listens)
+		why = "unexpected reply";
+	if (why == NULL) {
+		l->awaited -= l->awaited > 0;
+		return reply;
+	}
+	give_up(l, why);
+	freeReplyObject(reply);
+	return NULL;
+}
