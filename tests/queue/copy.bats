@@ -226,5 +226,5 @@ publish_kinds() {
 	done
 	# At the end of the year 9999, at the latest.
 	assert_equal "$(redis zrange 'rmq::queue::[q]::delayed' 0 -1 withscores | sed -n '/^[0-9]*$/p' | sort -u)" 253402300799999
-	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 9
+	assert_equal "$(redis llen 'rmq::queue::[q]::ready')" 8
 }

@@ -641,7 +641,6 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 		.wanted = wanted & MQ_STATS_CONNECTIONS,
 		.named = count > 0}};
 	const struct mq_command c = mq_redis_command(r);
-	struct mq_queue_stats *q;
 	int rv;
 
 	*out = (struct mq_stats){0};
@@ -658,7 +657,9 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	if (rv == -1)
 		mq_stats_free(out);
 	/* On a cluster: the nodes; and what is not known, as a node is lost. */
-	for (q = out->queues; c.cluster && q < out->queues + out->count; q++) {
+	for (int i = 0; c.cluster && i < out->count; i++) {
+		struct mq_queue_stats *q = &out->queues[i];
+
 		q->scattered = rmq_is_scattered(&c, q->name);
 		if (rmq_missed(r, NULL, q->name, "ready", &q->node))
 			mq_rows_unknown(q);
