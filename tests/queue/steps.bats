@@ -100,7 +100,7 @@ holding() {
 	redis rpush "$u" c b b a >/dev/null
 	assert_equal "$(step receipts "$u info" 3)" 0
 	assert_equal "$(redis exists info)" 0
-	redis set beat 1 >/dev/null
+	redis set beat 1 ex 60 >/dev/null
 	assert_equal "$(step receipts "$u info" 4)" 4
 	assert_equal "$(step receipt "$u info beat" 1)" a
 	assert_equal "$(step receipt "$u info beat" 3)" b
@@ -148,7 +148,7 @@ holding() {
 	redis set key x >/dev/null
 	assert_equal "$(step orphan "key known beat" "k connection")" 0
 	assert_equal "$(step orphan "key known beat" "o messages")" 0
-	redis set beat 1 >/dev/null
+	redis set beat 1 ex 60 >/dev/null
 	assert_equal "$(step orphan "key known beat" "o connection")" 0
 	assert_equal "$(step orphan "key known beat" "o held")" 0
 	assert_equal "$(step orphan "key known beat" "o queue 1")" 1
@@ -170,7 +170,7 @@ settle() {
 	redis lpush "$u" a a >/dev/null
 	redis hset info receipt:1 x receipt:2 y >/dev/null
 	assert_equal "$(settle ack a 0 1)" 0
-	redis set beat 1 >/dev/null
+	redis set beat 1 ex 60 >/dev/null
 	assert_equal "$(settle ack a 0 3) $(settle reject a 0 3 "${q}rejected")" "0 0"
 	has "$u" a a
 	assert_equal "$(settle ack a 0 1)" 1
