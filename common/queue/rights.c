@@ -4,6 +4,104 @@
 
 #include "layout.h"
 
+/* The commands of each tool in the layouts of rmq and of RSMQ. */
+static const struct {
+	const char *rule, *rmq, *rsmq;
+} commands[] = {
+    {"+blmove", "O", ""},
+    {"+client|caching", "C", "C"},
+    {"+client|id", "C", "C"},
+    {"+client|kill", "PCB", "PCB"},
+    {"+client|list", "PCB", "PCB"},
+    {"+client|setname", "PCB", "PCB"},
+    {"+client|tracking", "C", "C"},
+    {"+command|info", "Y", "Y"},
+    {"+config|get", "WY", "WY"},
+    {"+dbsize", "L", ""},
+    {"+del", "CJVKDUX", "CJVKUX"},
+    {"+eval", "PCJVLKRDZTF", "PCJVLKRDZTF"},
+    {"+evalsha", "PCJVLKRDZTF", "PCJVLKRDZTF"},
+    {"+exec", "PCB", ""},
+    {"+exists", "CJVLKRDA", "CJVLKRD"},
+    {"+expire", "CJVAK", "CK"},
+    {"+get", "PCJVLKRD", "CLX"},
+    {"+hdel", "CJVKRDTHA", "CJVKRDT"},
+    /* Without a right only from Redis 7 on. */
+    {"+hello", "PCJVLKRDZTF", "PCJVLKRDZTF"},
+    {"+hgetall", "PCKD", "P"},
+    {"+hexists", "PCJVKR", "PCJVKRDZT"},
+    {"+hget", "PCJVLKRD", "PCJVLKRD"},
+    {"+hincrby", "PCJVKB", "PCJVKR"},
+    {"+hlen", "PCJVKRDT", "PCJVLKRDT"},
+    {"+hmget", "CJVLKRDT", "PCJVLKRDT"},
+    {"+hrandfield", "CHB", ""},
+    {"+hscan", "CK", "CK"},
+    {"+hset", "PCJVKRDT", "PCJVKRT"},
+    {"+hsetnx", "", "PCJVKRI"},
+    {"+hstrlen", "", "R"},
+    {"+hvals", "L", "L"},
+    {"+lindex", "CLKRDO", ""},
+    {"+llen", "PCJVLKRD", ""},
+    {"+lmove", "CJKRD", ""},
+    {"+lpos", "CJVRD", ""},
+    {"+lpush", "PCJVKRD", ""},
+    {"+lrange", "CJVLKRD", ""},
+    {"+lrem", "CJVKRD", ""},
+    {"+lset", "CJVKRD", ""},
+    {"+ltrim", "CJVKRD", ""},
+    {"+info", "CLW", "CLW"},
+    {"+multi", "PCB", ""},
+    {"+persist", "CJVKZATBXF", "CJVKZTXF"},
+    {"+pexpire", "PCJVKDB", "PCJVB"},
+    {"+ping", "CJ", "CJ"},
+    {"+psetex", "C", "C"},
+    {"+publish", "CX", "CEX"},
+    {"+pubsub|numsub", "C", "C"},
+    {"+pttl", "CJVLKRD", "CJVLKRD"},
+    {"+rpop", "CK", ""},
+    {"+rpush", "CJVKRD", ""},
+    {"+sadd", "PCJVKRI", "PCJVKRI"},
+    {"+scan", "CLK", "K"},
+    {"+scard", "CJLKRD", ""},
+    {"+set", "CJRZAHONXF", "CZXF"},
+    {"+sismember", "PCJVLKRDZT", "CJK"},
+    {"+smembers", "CLKRD", "LK"},
+    {"+srem", "CJVKDAB", "KQ"},
+    {"+sscan", "CLKRD", "CKL"},
+    {"+subscribe", "C", "C"},
+    {"+time", "PCJVLKRD", "PCJVLKRDI"},
+    {"+type", "CK", "K"},
+    {"+unlink", "CPDKB", "CPBQ"},
+    {"+zadd", "PCJVKRD", "PCJVKR"},
+    {"+zcard", "PCJVLKRD", "PCJVLKRD"},
+    {"+zcount", "PCLKRDJ", "PCJVLKRD"},
+    {"+zpopmin", "C", "C"},
+    {"+zrange", "CLRDK", "CJVLKRD"},
+    {"+zrangebyscore", "CJVLKRDH", "CJLKRD"},
+    {"+zrank", "CJLKRD", "CJVLKRD"},
+    {"+zrem", "CJVKRD", "CJVKRD"},
+    {"+zremrangebyrank", "CJKD", ""},
+    {"+zremrangebyscore", "C", "C"},
+    {"+zrevrange", "CK", ""},
+    {"+zrevrangebyscore", "CLKRD", ""},
+    {"+zscore", "CLRDK", "CJVLKRD"},
+    {"+wait", "W", "W"},
+    /* Queues that nobody knows. */
+    {"+smismember", "CKS", ""},
+    /* Transfers from one node to another; see rmq.h. */
+    {"+del", "RM", ""},
+    {"+exists", "PZTM", ""},
+    {"+hkeys", "CKRDM", "CJVLKRD"},
+    {"+hlen", "LM", ""},
+    {"+hrandfield", "KDM", ""},
+    {"+persist", "RDM", ""},
+    {"+rename", "CM", ""},
+    {"+sadd", "DM", ""},
+    {"+set", "KDM", ""},
+    {"+wait", "CKRDM", ""},
+};
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
 /* A name as a part of a pattern.  No rule can have a blank in it, so there any
  * one byte has to do. */
 static void
@@ -36,29 +134,35 @@ add_rule(struct mq_buf *out, const char *rule)
 	mq_buf_addstr(out, rule);
 }
 
-/* What a row of a table is for, by its letters. */
-static unsigned
-tools_of(const struct mq_right *right)
+/* Whether what is for tools with these letters is needed for any of the given ones. */
+static bool
+is_for(const char *letter, unsigned tool)
 {
 	static const char letters[] = "PCLKRDZWEJMSATHONVFBYQUIGX";
-	const char *p;
+	unsigned elsewhere =
+	    tool & MQ_ON_CLUSTER ? MQ_OFF_CLUSTER : MQ_ON_CLUSTER;
 	unsigned tools = 0;
 
-	for (p = right->tools; *p != '\0'; p++)
-		tools |= 1U << (strchr(letters, *p) - letters);
-	return tools;
+	for (; *letter != '\0'; letter++)
+		tools |= 1U << (strchr(letters, *letter) - letters);
+	return (tools & tool & ~MQ_ON_CLUSTER) && !(tools & elsewhere);
+}
+
+static const char *
+letters_of(const struct mq_layout *layout, size_t command)
+{
+	return layout == &mq_layout_rmq ? commands[command].rmq :
+					  commands[command].rsmq;
 }
 
 void
 mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
     const char *queue, const char *ns)
 {
-	unsigned elsewhere =
-	    tool & MQ_ON_CLUSTER ? MQ_OFF_CLUSTER : MQ_ON_CLUSTER;
 	const struct mq_right *right;
 	struct mq_buf rule = {0};
 	const char *colon, *p;
-	size_t n;
+	size_t n, i;
 
 	if (ns == NULL)
 		ns = layout->ns;
@@ -70,8 +174,7 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 		queue = colon + 1;
 	}
 	for (right = layout->rights; right->rule != NULL; right++) {
-		if (!(tools_of(right) & tool & ~MQ_ON_CLUSTER) ||
-		    tools_of(right) & elsewhere)
+		if (!is_for(right->tools, tool))
 			continue;
 		rule.len = 0;
 		for (p = right->rule; *p != '\0'; p++) {
@@ -86,6 +189,9 @@ mq_rights_add(struct mq_buf *out, const struct mq_layout *layout, unsigned tool,
 		}
 		add_rule(out, mq_buf_str(&rule));
 	}
+	for (i = 0; i < COMMANDS; i++)
+		if (is_for(letters_of(layout, i), tool))
+			add_rule(out, commands[i].rule);
 	mq_buf_free(&rule);
 }
 
@@ -128,28 +234,26 @@ int
 mq_rights_lacking(
     struct mq_redis *r, const struct mq_layout *layout, struct mq_buf *out)
 {
-	const struct mq_right *right = layout->rights;
 	struct mq_command c = mq_redis_command(r);
-	char name[32];
+	char name[COMMANDS][32];
 	redisReply *reply;
-	size_t i;
+	size_t i, n = 0;
 
 	mq_command_plain(&c, "COMMAND INFO");
-	for (i = 0; right[i].rule != NULL; i++) {
-		strlcpy(name, right[i].rule + 1, sizeof(name));
-		mq_command_fmt(&c, "%.*s", (int)strcspn(name, "|"), name);
+	for (i = 0; i < COMMANDS; i++) {
+		if (*letters_of(layout, i) == '\0')
+			continue;
+		strlcpy(name[n], commands[i].rule + 1, sizeof(name[n]));
+		name[n][strcspn(name[n], "|")] = '\0';
+		mq_command_str(&c, name[n++]);
 	}
 	reply = mq_redis_answer(r, &c);
 	mq_command_free(&c);
 	if (reply == NULL)
 		return -1;
-	for (i = 0; i < reply->elements && right[i].rule != NULL; i++) {
-		strlcpy(name, right[i].rule + 1, sizeof(name));
-		name[strcspn(name, "|")] = '\0';
-		if (right[i].rule[0] == '+' &&
-		    reply->element[i]->type == REDIS_REPLY_NIL)
-			add_rule(out, name);
-	}
+	for (i = 0; i < reply->elements && i < n; i++)
+		if (reply->element[i]->type == REDIS_REPLY_NIL)
+			add_rule(out, name[i]);
 	freeReplyObject(reply);
 	return 0;
 }

@@ -4,7 +4,7 @@
 
 #include "queue.h"
 
-/* The tools and their options, each with its letter in a layout's table of rights. */
+/* The tools and their options, each with its letter in the tables of rights. */
 enum {
 	MQ_PUBLISHES = 1 << 0, /* P */
 	MQ_CONSUMES = 1 << 1,  /* C */
@@ -36,7 +36,7 @@ enum {
 	MQ_STOPS = 1 << 25	 /* X: ends runs */
 };
 
-/* A pattern of keys or of channels, or a command.  Before a channel stands
+/* A pattern of keys or of channels; rights.c has the commands.  Before a channel stands
  * "resetchannels": users of Redis 6.2 begin with all of them, and then cannot be given one.
  * In a pattern %q stands for the name of a queue, %n for its namespace. */
 struct mq_right {

@@ -222,6 +222,30 @@ add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 	rmq_key_both(c, connection, queue, "lease");
 }
 
+/* What each tool may do with these, and hear; see rights.h. */
+const struct mq_right rmq_rights[] = {
+    {"~rmq::queues", "PCJVLKRDZTG"},
+    {"~rmq::queue::\\[%q]::*", "PCJVLKRDZTG"},
+    /* Attachments. */
+    {"~mq::attach::*", "ACKDB"},
+    {"~rmq::paused", "CJLF"},
+    {"~rmq::connections", "CJVLKRD"},
+    {"~rmq::connection::*::heartbeat", "CJVLKRD"},
+    {"~rmq::connection::*::queues", "CJVLKRD"},
+    {"~rmq::connection::*::queue::\\[%q]::*", "CJVLKRD"},
+    /* Only to see whether there are any, in the other form. */
+    {"~rmq::connection::*::queue::{%q}::*", "CLKRD"},
+    {"~rmq::queue::{%q}::*", "QL"},
+    {"~rmq::connection::*::info", "CJVLKQX"},
+    {"~rmq::connection::*::running", "CLKX"},
+    /* CLIENT TRACKING tells of these. */
+    {"resetchannels", "CX"},
+    {"&__redis__:invalidate", "C"},
+    /* Consumers wake each other; see queue/lua/lib/role.lua. */
+    {"&mq::wake::*", "CX"},
+    {0},
+};
+
 const struct mq_side rmq_side = {.key = rmq_key_queue,
     .claimable = "ready priority delayed",
     .watched = "ready priority delayed clock paused",

@@ -133,6 +133,28 @@ rsmq_queue_error(const char *queue)
 	return NULL;
 }
 
+/* What each tool may do with these, and hear; see rights.h. */
+const struct mq_right rsmq_rights[] = {
+    {"~%n:QUEUES", "PCJVLKRDTG"},
+    {"~%n:%q", "PCJVLKRDG"},
+    {"~%n:%q:Q", "PCJVLKRDZTG"},
+    {"~%n:%q:X*", "PCJVLKRDZTG"},
+    {"~%n:%q-rejected", "CJVLKRDG"},
+    {"~%n:%q-rejected:Q", "CJVLKRD"},
+    {"~%n:%q-rejected:X*", "CJVLKRD"},
+    {"~%n::paused", "CJLF"},
+    {"~%n::connections", "CJVLKRD"},
+    {"~%n::connection:*", "CJVLKRD"},
+    {"~%n::running:*", "CLKX"},
+    {"resetchannels", "CEX"},
+    {"&%n:rt:%q", "E"},
+    /* CLIENT TRACKING tells of these; a consumer may be the same user. */
+    {"&__redis__:invalidate", "CE"},
+    /* Consumers wake each other; see queue/lua/lib/role.lua. */
+    {"&mq::wake::*", "CEX"},
+    {0},
+};
+
 const struct mq_side rsmq_side = {.key = rsmq_key,
     .publisher = "publisher:",
     .exists = ":Q",
