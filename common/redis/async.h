@@ -136,6 +136,7 @@ struct mq_request {
 				    * route until the answer */
 	size_t sent;
 	bool tracked;
+	int redirected; /* so often */
 };
 
 /* Sends it to one server. */

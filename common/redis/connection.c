@@ -224,10 +224,16 @@ mq_redis_wait_with(
 	r->patience_ms = MQ_REDIS_PATIENCE_MS;
 }
 
+/* A reply has its time, and as much more as its bytes take at this rate at the least, per
+ * millisecond, whatever trickles. */
+#define RATE_MIN 4
+
 redisReply *
 mq_redis_reply(struct mq_redis *r)
 {
+	int64_t until = mq_clock_steady_ms() + r->patience_ms;
 	struct mq_link *l = &r->link;
+	size_t from = l->bytes;
 	redisReply *reply;
 
 	if (r->route != NULL)
@@ -235,16 +241,30 @@ mq_redis_reply(struct mq_redis *r)
 	if (mq_redis_flush(r) == -1 || mq_redis_check(r) == -1)
 		return NULL;
 	while ((reply = mq_link_next(l)) == NULL && !is_lost(l))
-		wait_for_link(r, true);
+		if (mq_clock_steady_ms() <
+		    until + (int64_t)((l->bytes - from) / RATE_MIN))
+			wait_for_link(r, true);
+		else
+			mq_link_lose(
+			    l, MQ_EXIT_UNAVAILABLE, "no answer for too long");
 	if (reply == NULL)
 		(void)mq_redis_set_lost(r);
 	return reply;
 }
 
+bool
+mq_redis_patient(struct mq_redis *r)
+{
+	int64_t now = mq_clock_steady_ms();
+
+	if (r->busy_until == 0)
+		r->busy_until = now + BUSY_PATIENCE_MS;
+	return now < r->busy_until;
+}
+
 redisReply *
 mq_redis_answer(struct mq_redis *r, struct mq_command *c)
 {
-	int64_t until = mq_clock_steady_ms() + BUSY_PATIENCE_MS;
 	struct mq_command eval;
 	redisReply *reply;
 
@@ -256,10 +276,11 @@ mq_redis_answer(struct mq_redis *r, struct mq_command *c)
 			eval = mq_command_eval(c);
 			mq_command_free(c);
 			*c = eval;
-		} else if (mq_reply_busy(reply) &&
-		    mq_clock_steady_ms() < until) {
+		} else if (mq_reply_busy(reply) && mq_redis_patient(r)) {
 			(void)poll(NULL, 0, BUSY_PAUSE_MS);
 		} else {
+			if (!mq_reply_busy(reply))
+				r->busy_until = 0;
 			return reply;
 		}
 		freeReplyObject(reply);

@@ -46,6 +46,7 @@ struct mq_redis {
 	bool (*wait)(void *arg, int fd, int64_t ms);
 	void *wait_arg;
 	int64_t patience_ms;
+	int64_t busy_until; /* of mq_redis_patient(); 0: it is not busy */
 };
 
 /* From now on hiredis 1.x and OpenSSL allocate as xalloc.h says: a failed allocation
@@ -165,6 +166,9 @@ bool mq_error_busy(const char *error);
 /* Whether there is no place for one more connection: at the server, or in this process,
  * whose errors of that kind begin so as well. */
 bool mq_error_crowded(const char *error);
+
+/* Whether the server breaks the protocol. */
+bool mq_error_nonsense(const char *error);
 
 /* The words to add for people if the user may come in, but may not do this, or the server
  * cannot; else "".  Constant text. */

@@ -96,6 +96,15 @@ mq_error_crowded(const char *error)
 	    strncmp(error, NO_FILES, strlen(NO_FILES)) == 0;
 }
 
+bool
+mq_error_nonsense(const char *error)
+{
+	/* As hiredis says it, and we. */
+	return strncmp(error, "Protocol error", 14) == 0 ||
+	    strstr(error, "unexpected reply") != NULL ||
+	    strcmp(error, MQ_REPLY_ENDLESS) == 0;
+}
+
 const char *
 mq_error_last(const char *error)
 {

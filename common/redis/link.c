@@ -167,6 +167,7 @@ take_greeting(struct mq_link *l, const redisReply *reply)
 	const char *why;
 
 	l->heard = true;
+	l->moved++;
 	if (l->state == MQ_LINK_HELLO) {
 		unbound(l->context->reader);
 		why = mq_reply_unfit(reply, l->server);
@@ -288,16 +289,36 @@ write_out(struct mq_link *l)
 	l->deaf = true;
 }
 
+/* Servers' lines have some hundred bytes at most. */
+#define LINE_BYTES 65536
+/* Fewer bytes, which only trickle, are no sign of life. */
+#define SIGN 4096
+
+/* Behind an incomplete reply, pos is at the beginning of a line, or behind its type. */
+static bool
+is_endless(const redisReader *reader)
+{
+	return reader->len - reader->pos > LINE_BYTES &&
+	    memchr(reader->buf + reader->pos, '\r', LINE_BYTES) == NULL;
+}
+
 static void
 read_in(struct mq_link *l)
 {
 	void *reply = NULL;
 
+	redisReader *reader = l->context->reader;
+	size_t before = reader->len;
+
 	if (redisBufferRead(l->context) != REDIS_OK) {
 		explain(l);
 		l->ended = true;
 	}
-	l->moved++;
+	before = reader->len > before ? reader->len - before : 0;
+	l->moved += l->bytes / SIGN != (l->bytes + before) / SIGN;
+	l->bytes += before;
+	if (is_endless(reader))
+		mq_link_lose(l, MQ_EXIT_UNAVAILABLE, MQ_REPLY_ENDLESS);
 	while (l->state == MQ_LINK_AUTH || l->state == MQ_LINK_HELLO) {
 		if (redisGetReplyFromReader(l->context, &reply) != REDIS_OK) {
 			fail(l);
@@ -367,6 +388,7 @@ mq_link_next(struct mq_link *l)
 	unbound(l->context->reader);
 	mq_reply_strip_script(reply);
 	l->heard = true;
+	l->moved++;
 	why = mq_reply_last(reply, l->server);
 	if (why == NULL && l->awaited == 0 && !l->listens)
 		why = "unexpected reply";

@@ -42,7 +42,9 @@ struct mq_link {
 	bool early; /* the server has ended the connection, and said nothing */
 	bool deaf;  /* the server takes no more; it may have said why */
 	bool ended; /* nothing more comes than what was read */
-	size_t moved; /* goes up with all that comes or goes */
+	size_t
+	    moved; /* goes up with all that comes or goes, but for a trickle */
+	size_t bytes; /* that have come */
 	int status;   /* mq_exit */
 	char why[MQ_LINK_WHY];
 };

@@ -297,9 +297,6 @@ ask_nodes(struct mq_redis *r, int but, double until)
 	return rv == -1 ? -1 : 0;
 }
 
-/* A command whose slot moves goes out again for so long. */
-#define PATIENCE_MS 60000
-
 /* Of a node; MQ_SLOTS: it has none. */
 static int
 first_slot(const struct mq_topology *map, int node)
@@ -528,10 +525,9 @@ outlast_down(struct mq_redis *r, struct awaited *a)
 static int
 settle_reply(struct mq_redis *r, struct awaited *a)
 {
-	int64_t until = mq_clock_steady_ms() + PATIENCE_MS;
 	struct mq_nodes *all = r->nodes;
 	enum mq_redirect how;
-	int to, rv;
+	int to, rv, sent = 0;
 
 	while (read_reply(r, a) == 0) {
 		how = mq_topology_redirect(
@@ -540,7 +536,9 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 		if (how == MQ_STAYS && a->wire.len > 0 &&
 		    mq_reply_busy(a->reply))
 			how = MQ_LATER;
-		if (how == MQ_STAYS || mq_clock_steady_ms() >= until) {
+		if (how == MQ_STAYS || !mq_redis_patient(r)) {
+			if (how == MQ_STAYS)
+				r->busy_until = 0;
 			/* All that a reader waits for adds up. */
 			if (!all->partial || !all->failover.failed)
 				all->failover =
@@ -553,6 +551,9 @@ settle_reply(struct mq_redis *r, struct awaited *a)
 		if (strncmp(a->reply->str, "CLUSTERDOWN ", 12) == 0 &&
 		    (rv = outlast_down(r, a)) != 1)
 			return rv;
+		/* Nodes may send it round in a ring. */
+		if (how != MQ_LATER && ++sent > 2)
+			mq_failover_pause(r);
 		if (send_again(r, a, how, to) == -1)
 			return -1;
 	}

@@ -650,7 +650,9 @@ again(struct mq_async *front, struct mq_request *q, const redisReply *reply)
 	if (how == MQ_STAYS && !mq_reply_busy(reply))
 		return false;
 	ev_timer_start(front->loop, &all->news);
-	if (how == MQ_STAYS || how == MQ_LATER || is_behind(all, q))
+	/* Nodes may send it round in a ring. */
+	if (how == MQ_STAYS || how == MQ_LATER || is_behind(all, q) ||
+	    ++q->redirected > 2)
 		send_later(all, q);
 	else
 		send_to(all, to, q, how == MQ_ASKS);

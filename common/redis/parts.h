@@ -74,6 +74,8 @@ const char *mq_reply_unfit(const redisReply *, const struct mq_server *);
  * NULL: it is. */
 const char *mq_reply_last(const redisReply *, const struct mq_server *);
 
+#define MQ_REPLY_ENDLESS "a reply without an end"
+
 /* With such an error a server ends the connection: its words; NULL: with another one. */
 const char *mq_error_last(const char *error);
 
@@ -87,6 +89,9 @@ int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
 int mq_redis_append_bytes(struct mq_redis *, const char *p, size_t n);
 /* Waits until commands can go: 0, or -1 with the error. */
 int mq_redis_await_ready(struct mq_redis *);
+/* The server is busy, or others must know more: whether that is to be waited for, a minute
+ * at most for all that is asked until something is answered. */
+bool mq_redis_patient(struct mq_redis *);
 /* Sets status and error, since the connection is lost, to the cause.  Returns -1. */
 int mq_redis_set_lost(struct mq_redis *);
 

@@ -25,7 +25,18 @@ setup_file() {
 		class Client(socketserver.BaseRequestHandler):
 		    def handle(self):
 		        what = self.server.what
-		        while what == "drop" or self.request.recv(65536):
+		        while what in ("drop", "line") or self.request.recv(65536):
+		            while what == "line":
+		                self.request.sendall(b"-" * 65536)
+		            if what == "trickle":
+		                self.request.sendall(b"*0\r\n")
+		                self.request.recv(65536)
+		                self.request.sendall(b"$400000\r\n")
+		            while what == "trickle":
+		                self.request.sendall(b"-")
+		                time.sleep(0.05)
+		            if what == "loading":
+		                self.request.sendall(b"-LOADING\r\n")
 		            if what in answers:
 		                time.sleep(answers[what][0])
 		                self.request.sendall(answers[what][1])
@@ -43,7 +54,8 @@ setup_file() {
 		d = sys.argv[1]
 		tcp = socketserver.ThreadingTCPServer
 		ports = [serve(tcp, ("127.0.0.1", 0), what)[1]
-		         for what in ("silent", "drop", "billion", "refuses", "late")]
+		         for what in ("silent", "drop", "billion", "refuses", "late",
+		                      "line", "trickle", "loading")]
 		serve(socketserver.ThreadingUnixStreamServer, d + "/silent", "silent")
 		with open(d + "/new", "w") as f:
 		    print(*ports, file=f)
@@ -64,7 +76,7 @@ setup() {
 	Q=q$BATS_TEST_NUMBER
 	export T Q
 	at=127.0.0.1
-	read -r silent drop billion refuses late <"$D/ports"
+	read -r silent drop billion refuses late line trickle loading <"$D/ports"
 	node=$at:$CLUSTER_PORT
 	sentinel=$at:$SENTINEL
 }
@@ -91,7 +103,7 @@ in_time() {
 	local url pids=() p good=1
 	kill -STOP "$(cat "$D/redis.pid")"
 	for url in "redis://$at:$silent" "redis://:secret@$at:$silent" "redis://$at:$drop" \
-		"redis://$at:$billion" "unix://$D/silent" "unix://$D/redis.sock" \
+		"redis://$at:$billion" "redis://$at:$line" "unix://$D/silent" "unix://$D/redis.sock" \
 		"redis-cluster://$at:$silent,$at:$drop,$at:$billion" \
 		"redis-sentinel://$at:$billion,$at:$silent,$at:$drop/m" \
 		"redis-sentinel://$sentinel/m"; do
@@ -108,6 +120,19 @@ in_time() {
 		wait "$p" || good=
 	done
 	[ -n "$good" ]
+}
+
+@test "deadlines: an answer that trickles, and one that is busy at each question: a minute" {
+	local url pids=() p began=$SECONDS
+
+	for url in "redis://$at:$trickle" "redis://$at:$loading"; do
+		"$BUILD/mq-stats" --server -u "$url" >/dev/null 2>&1 3>&- &
+		pids+=($!)
+	done
+	for p in "${pids[@]}"; do
+		wait "$p" || [ $? != 0 ]
+	done
+	assert [ $((SECONDS - began)) -lt 100 ]
 }
 
 @test "deadlines: one that hangs holds up none of the others" {

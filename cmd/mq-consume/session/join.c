@@ -85,11 +85,15 @@ session_reset(void *session, const char *why)
 		give_up(s, why);
 		return;
 	}
+	/* It is there, and nothing can be done with it. */
+	if (s->state == SESSION_OPENING && s->waits_since == 0 &&
+	    (mq_error_nonsense(why) || mq_error_crowded(why)))
+		s->waits_since = mq_clock_steady_s();
 	if (s->state == SESSION_UP && !s->opt->quiet && !s->leaving)
 		mq_say("%s: %s; reconnecting", s->server->name, why);
 	else if (s->opt->verbose)
 		mq_say("%s: %s", s->server->name, why);
-	else if (!s->ever_joined || lasts(why))
+	else if (!s->ever_joined || lasts(why) || mq_error_nonsense(why))
 		session_complain(s, why);
 	s->cuts += s->state == SESSION_OPENING && s->asked_held;
 	s->asked_held = false;
@@ -433,6 +437,8 @@ session_check(struct session *s)
 	if (s->waits_since == 0 || s->state == SESSION_UP ||
 	    !ends_by_itself(s) || now - s->waits_since < WAIT_S)
 		return;
+	mq_say("%s: given up, as nothing has worked for %g seconds",
+	    s->server->name, WAIT_S);
 	s->leaving = true;
 	tell(s, FACT_FAILED, .status = MQ_EXIT_AGAIN);
 }
