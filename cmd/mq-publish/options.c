@@ -432,6 +432,10 @@ read_options(struct options *o, int argc, char *argv[])
 	o->notes = !o->shared.quiet && isatty(STDERR_FILENO);
 	from = mq_envelope_get_long(&o->headers, MQ_HEADER_FROM_TICK, -1);
 	until = mq_envelope_get_long(&o->headers, MQ_HEADER_UNTIL_TICK, -1);
+	if (until >= 0 && from > until)
+		mq_die(MQ_EXIT_USAGE,
+		    "--from-tick %ld is greater than --until-tick %ld", from,
+		    until);
 	more = has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP) ||
 	    o->expires_ms > 0 || o->awaited || from > 0 || until >= 0 ||
 	    how->limits.ready >= 0 || how->limits.delayed >= 0;
@@ -460,9 +464,6 @@ static void
 check_options(const struct options *o, char *const payloads[], int count)
 {
 	const char *unique = mq_envelope_get(&o->headers, MQ_HEADER_UNIQUE);
-	long from = mq_envelope_get_long(&o->headers, MQ_HEADER_FROM_TICK, -1);
-	long until =
-	    mq_envelope_get_long(&o->headers, MQ_HEADER_UNTIL_TICK, -1);
 
 	if (o->delay_ms >= 0 && o->at != NULL)
 		mq_die(
@@ -479,10 +480,6 @@ check_options(const struct options *o, char *const payloads[], int count)
 	if (o->how.join && o->framing != MQ_FRAME_JSONL &&
 	    (unique == NULL || strcmp(unique, "queued") != 0))
 		mq_die(MQ_EXIT_USAGE, "--coalesce needs --unique queued");
-	if (until >= 0 && from > until)
-		mq_die(MQ_EXIT_USAGE,
-		    "--from-tick %ld is greater than --until-tick %ld", from,
-		    until);
 	if (o->tick >= 0)
 		check_alone(o, count);
 	if (o->http &&

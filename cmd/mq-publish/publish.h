@@ -94,19 +94,20 @@ struct transport {
 	 * is filled, and is empty after one is sent. */
 	struct batch batches[MQ_MARKS];
 	unsigned used;
-	size_t bytes;	  /* in those under way */
-	bool ending;	  /* nothing is sent again */
-	bool overtaken;	  /* others may be done that were sent behind
-				      * them: a new one would take a mark of theirs */
-	int64_t lost_ms;  /* when the connection was lost first since the last
-			  * answer or rest, CLOCK_BOOTTIME; 0: it was not */
+	size_t bytes; /* in those under way */
+	bool ending;  /* nothing is sent again */
+	/* Others may be done that were sent behind them: a new one would take a mark of
+	 * theirs. */
+	bool overtaken;
+	/* When the connection was lost first since the last answer or rest,
+	 * CLOCK_BOOTTIME; 0: it was not. */
+	int64_t lost_ms;
 	int64_t pause_ms; /* the next one */
 	/* The outcome. */
 	unsigned long count[MQ_PUBLISHED_TOO_LONG + 1]; /* by their verdict */
 	/* Some were refused; what is accepted now is behind them. */
 	bool gap;
-	bool
-	    told; /* why some are too long, with the numbers of their records */
+	bool told; /* each record that was too long */
 	unsigned long behind;
 	struct mq_buf ids; /* of the accepted, MQ_ID_LEN each, with --wait */
 	/* With --durable only: */

@@ -377,24 +377,19 @@ typedef enum mq_call judge_fn(
 static bool
 settle_batches(struct transport *t, unsigned from, judge_fn *fn)
 {
-	struct batch all[MQ_MARKS] = {0};
-	unsigned i, n = t->used, left = from, done = 0;
+	struct batch *b;
 	bool good = true;
 	enum mq_call result;
 
-	for (i = from; i < n; i++)
-		all[i] = t->batches[i];
-	for (i = from; i < n; i++) {
-		result = fn(&t->publisher, &all[i].post, take_verdict, &all[i]);
+	while (from < t->used) {
+		b = &t->batches[from];
+		result = fn(&t->publisher, &b->post, take_verdict, b);
 		good &= result != MQ_CALL_REFUSED;
-		if (result == MQ_CALL_DONE) {
-			note_answered(t, &all[i]);
-			t->batches[n - ++done] = all[i];
-		} else {
-			t->batches[left++] = all[i];
-		}
+		if (result == MQ_CALL_DONE)
+			take_batch_out(t, from);
+		else
+			from++;
 	}
-	t->used = left;
 	return good;
 }
 
@@ -649,10 +644,8 @@ end_when_answered(struct transport *t, int status)
 
 static void __attribute__((noreturn)) end_refused(struct transport *t)
 {
-	int status = t->redis.status;
-
 	mq_say("%s", t->redis.error);
-	end_when_answered(t, status);
+	end_when_answered(t, t->redis.status);
 }
 
 static void
