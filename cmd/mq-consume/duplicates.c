@@ -219,14 +219,6 @@ request_free(struct request *q)
 	free(q);
 }
 
-static void
-start_timer(struct requests *r, double after)
-{
-	ev_timer_stop(r->shared->session->loop, &r->timer);
-	ev_timer_set(&r->timer, after, 0);
-	ev_timer_start(r->shared->session->loop, &r->timer);
-}
-
 /* Ends a request; frees the text.  If the run has ended, a failure is said to people. */
 static void
 answer_request(struct request *q, char *text)
@@ -426,7 +418,7 @@ advance_requests(struct requests *r)
 	if (r->count == 0)
 		ev_timer_stop(r->shared->session->loop, &r->timer);
 	else if (!ev_is_active(&r->timer))
-		start_timer(r, PATIENCE);
+		mq_timer_start(r->shared->session->loop, &r->timer, PATIENCE);
 	if (r->count == 0 && r->awaited) {
 		r->awaited = false;
 		r->answered(r->arg, true);
@@ -544,7 +536,7 @@ requests_await(struct requests *r, bool ended)
 {
 	r->awaited = r->count > 0;
 	if (ended && r->awaited)
-		start_timer(r, PATIENCE);
+		mq_timer_start(r->shared->session->loop, &r->timer, PATIENCE);
 	return r->awaited;
 }
 
@@ -552,7 +544,7 @@ void
 requests_hurry(struct requests *r)
 {
 	if (r->awaited)
-		start_timer(r, 0);
+		mq_timer_start(r->shared->session->loop, &r->timer, 0);
 }
 
 void

@@ -500,9 +500,6 @@ hear_inbox(void *arg, const struct fact *f)
 	struct engine *e = arg;
 
 	switch (f->kind) {
-	case FACT_WAKE:
-		e->marked = true;
-		break;
 	case FACT_CLAIMED:
 		/* The complaint about a refused settlement stands until it is
 		 * sent. */
@@ -548,7 +545,8 @@ hear_inbox(void *arg, const struct fact *f)
 	case FACT_UNFIT:
 		reject_message(e, f);
 		break;
-	default:
+	default: /* FACT_WAKE */
+		e->marked = true;
 		break;
 	}
 }
@@ -636,9 +634,6 @@ hear_messages(void *arg, const struct fact *f)
 	struct message *m = f->message;
 
 	switch (f->kind) {
-	case FACT_WAKE:
-		e->marked = true;
-		break;
 	case FACT_ENDED:
 		judge(e, m, f->verdict, f->text);
 		break;
@@ -673,7 +668,8 @@ hear_messages(void *arg, const struct fact *f)
 	case FACT_REFUSED:
 		session_complain(&e->session, f->text);
 		break;
-	default:
+	default: /* FACT_WAKE */
+		e->marked = true;
 		break;
 	}
 }
@@ -708,9 +704,6 @@ hear_ends(void *arg, const struct fact *f)
 	int running = e->executor.running;
 
 	switch (f->kind) {
-	case FACT_WAKE:
-		e->marked = true;
-		break;
 	case FACT_STOP:
 		if (f->yes && e->policy.stop == STOP_SOON && running > 0 &&
 		    e->executor.busy > 0 && !e->opt->quiet)
@@ -753,7 +746,8 @@ hear_ends(void *arg, const struct fact *f)
 		if (TAILQ_EMPTY(&e->inbox.all))
 			policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
 		break;
-	default:
+	default: /* FACT_WAKE */
+		e->marked = true;
 		break;
 	}
 }

@@ -10,9 +10,7 @@
  */
 #include "policy.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <search.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +19,7 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "base/xalloc.h"
+#include "process/process.h"
 
 /* Each failure in a row makes the rest longer by this factor. */
 #define LONGER 1.5
@@ -47,8 +45,7 @@ await_token(struct policy *p)
 
 	if (wait == 0 || ev_is_active(&p->rate_timer))
 		return;
-	ev_timer_set(&p->rate_timer, wait, 0);
-	ev_timer_start(p->loop, &p->rate_timer);
+	mq_timer_start(p->loop, &p->rate_timer, wait);
 }
 
 static void
@@ -170,20 +167,12 @@ policy_rest_s(const struct policy *p, int failures)
 
 /* --- ending ----------------------------------------------------------------- */
 
-static void
-set_grace_timer(struct policy *p, double after)
-{
-	ev_timer_stop(p->loop, &p->grace_timer);
-	ev_timer_set(&p->grace_timer, after, 0);
-	ev_timer_start(p->loop, &p->grace_timer);
-}
-
 /* Returns whether any command ran. */
 static bool
 signal_all(struct policy *p, int sig)
 {
 	p->signalled = mq_clock_steady_s();
-	set_grace_timer(p, KILL_AFTER);
+	mq_timer_start(p->loop, &p->grace_timer, KILL_AFTER);
 	return p->kill(p->arg, sig);
 }
 
@@ -198,48 +187,36 @@ policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 		p->exit_signal = sig;
 	}
 	if (level == STOP_SOON)
-		set_grace_timer(p, (double)p->opt->grace_ms / 1000);
+		mq_timer_start(
+		    p->loop, &p->grace_timer, (double)p->opt->grace_ms / 1000);
 	p->killed = level == STOP_NOW;
 	if (p->killed)
 		(void)signal_all(p, SIGKILL);
 	tell(p, FACT_STOP, .yes = sig != 0);
 }
 
-static int
-compare_ids(const void *a, const void *b)
-{
-	return strcmp(a, b);
-}
-
 void
 policy_settled(struct policy *p, const struct message *m)
 {
 	const struct options *opt = p->opt;
-	bool again = m->outcome == MQ_OUTCOME_AGAIN;
-	char **node, *known;
 
 	if ((!opt->drain && opt->limit == 0 && opt->idle_ms < 0) ||
 	    m->outcome == MQ_OUTCOME_FRONT)
 		return;
 	if (m->outcome == MQ_OUTCOME_REJECT && !m->crashed)
 		p->rejected = true;
-	node = tfind(m->id, &p->owed, compare_ids);
-	if (again && node == NULL &&
-	    tsearch(mq_xstrdup(m->id), &p->owed, compare_ids) == NULL)
-		mq_die(MQ_EXIT_AGAIN, "%s", strerror(ENOMEM));
-	if (again || node == NULL)
-		return;
-	known = *node;
-	tdelete(m->id, &p->owed, compare_ids);
-	free(known);
+	if (m->outcome == MQ_OUTCOME_AGAIN)
+		(void)json_object_set_new_nocheck(p->owed, m->id, json_null());
+	else
+		(void)json_object_del(p->owed, m->id);
 }
 
 int
 policy_exit(struct policy *p, int failed)
 {
-	bool owes = p->owed != NULL;
+	bool owes = json_object_size(p->owed) > 0;
 
-	tdestroy(p->owed, free);
+	json_decref(p->owed);
 	if (failed != 0)
 		return failed;
 	if (p->exit_status == 0 && p->exit_signal != 0)
@@ -352,5 +329,6 @@ policy_init(struct policy *p, const sigset_t *ignored)
 	ev_timer_init(&p->idle_timer, on_idle, 0,
 	    idle_ms > 0 ? (double)idle_ms / 1000 : 0.001);
 	p->rate_timer.data = p->grace_timer.data = p->idle_timer.data = p;
+	p->owed = json_object();
 	policy_active(p);
 }

@@ -55,8 +55,7 @@ struct policy {
 	bool had_terminal; /* a controlling terminal, at the start */
 	int exit_status, exit_signal;
 	bool rejected; /* a message, for good, and not one of a dead consumer */
-	void *
-	    owed; /* ids of messages sent back and not ended since; tsearch(3) */
+	json_t *owed; /* by the ids of messages sent back and not ended since */
 	ev_signal signals[5];
 	ev_timer rate_timer, grace_timer, idle_timer;
 };

@@ -4,9 +4,11 @@
  */
 #include "executor.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
@@ -80,10 +82,10 @@ slot_return(struct slot *s, struct message *m)
 void
 slot_set_timer(struct slot *s, double after)
 {
-	ev_timer_stop(s->executor->loop, &s->timer);
-	ev_timer_set(&s->timer, after, 0);
 	if (after > 0)
-		ev_timer_start(s->executor->loop, &s->timer);
+		mq_timer_start(s->executor->loop, &s->timer, after);
+	else
+		ev_timer_stop(s->executor->loop, &s->timer);
 }
 
 void
@@ -160,7 +162,11 @@ slot_success_of(enum mq_verdict_kind kind)
 bool
 executor_unread(struct executor *x)
 {
-	if (!process_unread(x->process))
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	/* A pipe or socket without its other end, or a terminal that hung up. */
+	if (x->opt->log_dir != NULL || poll(&out, 1, 0) != 1 ||
+	    (out.revents & (POLLERR | POLLHUP)) == 0)
 		return false;
 	if (x->policy->stop < STOP_SOON)
 		mq_say("standard output: nobody reads it any more; stopping, "
@@ -192,8 +198,8 @@ slot_judged(struct slot *s, enum slot_success success)
 		return;
 	s->failures++;
 	x->resting++;
-	ev_timer_set(&s->rest, policy_rest_s(x->policy, s->failures), 0);
-	ev_timer_start(x->loop, &s->rest);
+	mq_timer_start(
+	    x->loop, &s->rest, policy_rest_s(x->policy, s->failures));
 	list_if_free(s);
 }
 
@@ -253,9 +259,7 @@ executor_stop_run(struct executor *x, struct message *m, enum mq_stop how)
 	/* The message stays in hand even if a worker that stays has not read it: the
 	 * next turn only ends its input. */
 	tell(x, FACT_WAKE);
-	ev_timer_stop(x->loop, &s->timer);
-	ev_timer_set(&s->timer, (double)x->opt->grace_ms / 1000, 0);
-	ev_timer_start(x->loop, &s->timer);
+	mq_timer_start(x->loop, &s->timer, (double)x->opt->grace_ms / 1000);
 	kill(-s->run.pid, SIGTERM);
 	return true;
 }

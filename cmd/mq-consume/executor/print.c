@@ -79,8 +79,7 @@ await_arrival(struct executor *x)
 		p->look_s = LOOK_MIN;
 		ev_timer_stop(x->loop, &p->timer);
 	} else if (!ev_is_active(&p->timer)) {
-		ev_timer_set(&p->timer, p->look_s, 0);
-		ev_timer_start(x->loop, &p->timer);
+		mq_timer_start(x->loop, &p->timer, p->look_s);
 	}
 }
 
@@ -222,6 +221,7 @@ on_output(struct ev_loop *loop, ev_io *w, int events)
 	struct printer *p = &x->printer;
 	size_t n = count_unwritten(p);
 	ssize_t wrote;
+	bool gone;
 
 	(void)events;
 	if (w == &p->reader) {
@@ -233,13 +233,11 @@ on_output(struct ev_loop *loop, ev_io *w, int events)
 	wrote = write(p->fd, p->out.data + p->start, n);
 	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (wrote == -1 && errno == EPIPE) {
-		fail_output(x, MQ_EXIT_OK);
-		return;
-	}
 	if (wrote == -1) {
-		mq_say("standard output: %s", strerror(errno));
-		fail_output(x, MQ_EXIT_IO);
+		gone = errno == EPIPE;
+		if (!gone)
+			mq_say("standard output: %s", strerror(errno));
+		fail_output(x, gone ? MQ_EXIT_OK : MQ_EXIT_IO);
 		return;
 	}
 	p->written += (size_t)wrote;

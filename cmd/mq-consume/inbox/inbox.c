@@ -303,8 +303,8 @@ roles_claimed(struct inbox *in, const struct mq_claimed *claimed)
 		/* A claim of none is next, which tells how we hear of more.
 		 * Settlements that the next events bring, or quick ones, go ahead,
 		 * and lead to a claim of their own. */
-		ev_timer_set(&in->settle_first, q->quick ? QUICK_S : 0, 0);
-		ev_timer_start(in->loop, &in->settle_first);
+		mq_timer_start(
+		    in->loop, &in->settle_first, q->quick ? QUICK_S : 0);
 		break;
 	}
 	q->role = claimed->role == MQ_ROLE_CLAIM ? MQ_ROLE_NONE : claimed->role;
@@ -626,8 +626,7 @@ inbox_claim(struct inbox *in)
 		/* Else the timer counts from the beginning of this turn. */
 		ev_now_update(in->loop);
 		first -= mq_clock_steady_s();
-		ev_timer_set(&in->due_timer, first > 0 ? first : 0, 0);
-		ev_timer_start(in->loop, &in->due_timer);
+		mq_timer_start(in->loop, &in->due_timer, first > 0 ? first : 0);
 	}
 	in->looking = in->look_wanted;
 	in->look_wanted = false;

@@ -13,7 +13,7 @@
 #include "base/xalloc.h"
 #include "mq-consume/rules.h"
 
-/* Bytes of messages that one command settles together. */
+/* Bytes of messages that one command settles together, if it must read them. */
 #define BATCH_BYTES ((size_t)1 << 20)
 
 /* Messages that are settled by one command. */
@@ -402,8 +402,6 @@ send_equal(struct outbox *o)
 #define ENOUGH_MANY 250
 #define MANY_S	    0.005
 #define MANY_MAX    1000
-/* Bytes of a batch whose elements must be read. */
-#define BYTES_MAX ((size_t)1 << 20)
 /* The server removes acks together cheaply if this many times fewer others are
  * between them. */
 #define DENSE 4
@@ -438,7 +436,7 @@ collect_acks(struct batch *b, int queue, bool all, struct mq_acks *acks,
 			continue;
 		}
 		holds = acks->holds || mq_message_holds(&m->envelope);
-		if (holds && bytes > BYTES_MAX)
+		if (holds && bytes > BATCH_BYTES)
 			break;
 		acks->holds = holds;
 		places[b->n] = place;

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -534,12 +533,11 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	run->output = run_output_open(p, m != NULL ? m->queue : 0, ends);
 	w->errors = ends[0];
 	w->output = ends[1];
-	if (run->output == NULL || open_pipe(&run->verbs, &w->verbs) == -1)
-		return -1;
-	if (w->before != NULL && open_pipe(&run->failure, &w->failure) == -1)
-		return -1;
 	/* A link to the script may be moved between two runs. */
-	if (realpath(p->command.path, real) == NULL)
+	if (run->output == NULL || open_pipe(&run->verbs, &w->verbs) == -1 ||
+	    (w->before != NULL &&
+		open_pipe(&run->failure, &w->failure) == -1) ||
+	    realpath(p->command.path, real) == NULL)
 		return -1;
 	if (p->command.script != p->command.path)
 		script = realpath(p->command.script, other);
@@ -640,16 +638,6 @@ process_may_run(const struct process *p)
 			return false;
 	return !target_clogged(&p->errors) &&
 	    (!p->apart || !target_clogged(&p->standard));
-}
-
-bool
-process_unread(const struct process *p)
-{
-	struct pollfd out = {.fd = STDOUT_FILENO};
-
-	/* A pipe or socket without its other end, or a terminal that hung up. */
-	return p->logs == NULL && poll(&out, 1, 0) == 1 &&
-	    (out.revents & (POLLERR | POLLHUP)) != 0;
 }
 
 void

@@ -289,9 +289,6 @@ int process_start(struct process *, const struct run_info *, int input,
  * some is written. */
 bool process_may_run(const struct process *);
 
-/* Whether runs write to our standard output, and nobody reads that any more. */
-bool process_unread(const struct process *);
-
 /* A message has ended: removes its directory if it is empty. */
 void process_remove_dir(const struct process *, const char *id);
 

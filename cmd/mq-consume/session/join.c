@@ -104,9 +104,7 @@ session_reset(void *session, const char *why)
 		return;
 	}
 	s->retry_s = wait * 2 < RETRY_MAX ? wait * 2 : RETRY_MAX;
-	ev_timer_stop(s->loop, &s->retry);
-	ev_timer_set(&s->retry, wait, 0);
-	ev_timer_start(s->loop, &s->retry);
+	mq_timer_start(s->loop, &s->retry, wait);
 	tell(s, FACT_DOWN);
 }
 

@@ -23,12 +23,7 @@
 
 /* --- where the server is ------------------------------------------------------- */
 
-/* The result of the helper. */
-struct place {
-	char error[512];	 /* empty: none */
-	struct mq_server server; /* only where it is */
-};
-
+/* Only where it is, which is the helper's result. */
 static void
 copy_place(struct mq_server *to, const struct mq_server *from)
 {
@@ -45,7 +40,7 @@ static void
 find_server(void *arg, void *result)
 {
 	const struct finder *f = arg;
-	struct place *place = result;
+	struct mq_server *place = result;
 	size_t n = strlen(f->server->name);
 	struct mq_redis r;
 	const char *why;
@@ -58,14 +53,14 @@ find_server(void *arg, void *result)
 			why += n + 2;
 		strlcpy(place->error, why, sizeof(place->error));
 	}
-	copy_place(&place->server, f->server);
+	copy_place(place, f->server);
 }
 
 static void
 on_place(void *arg, const void *result)
 {
 	struct finder *f = arg;
-	const struct place *place = result;
+	const struct mq_server *place = result;
 	const char *why = NULL;
 
 	if (place == NULL)
@@ -73,7 +68,7 @@ on_place(void *arg, const void *result)
 	else if (place->error[0] != '\0')
 		why = place->error;
 	else
-		copy_place(f->server, &place->server);
+		copy_place(f->server, place);
 	f->found(f->arg, why);
 }
 
@@ -95,8 +90,8 @@ find_start(struct finder *f, struct mq_children *children,
 	f->server = server;
 	f->found = found;
 	f->arg = arg;
-	return mq_helper_start(&f->helper, children, sizeof(struct place),
-	    find_server, on_place, f);
+	return mq_helper_start(
+	    &f->helper, children, sizeof(*server), find_server, on_place, f);
 }
 
 /* --- connections --------------------------------------------------------------- */
@@ -231,8 +226,7 @@ session_leave(struct session *s)
 		return;
 	}
 	mq_consumer_leave(&s->self, on_left, s);
-	ev_timer_set(&s->retry, OPEN_TIMEOUT, 0);
-	ev_timer_start(s->loop, &s->retry);
+	mq_timer_start(s->loop, &s->retry, OPEN_TIMEOUT);
 }
 
 bool
