@@ -300,14 +300,12 @@ transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 {
 	struct mq_redis *r = &t->redis;
 	double until = until_ms == -1 ? INFINITY : (double)until_ms / 1000;
-	int64_t left;
 
 	mq_redis_close(r);
 	for (;;) {
-		left = until_ms == -1 ? PAUSE_MAX_MS :
-					until_ms - mq_clock_steady_ms();
 		/* The last try that had its time says why. */
-		if (left <= 0 || left < *pause_ms)
+		if (until_ms != -1 &&
+		    until_ms - mq_clock_steady_ms() <= *pause_ms)
 			return false;
 		(void)transport_wait(t, -1, *pause_ms);
 		*pause_ms = *pause_ms == 0 ? PAUSE_MIN_MS :
