@@ -364,7 +364,7 @@ mq_links_end(struct mq_links *l)
 	int i, n = l->out->connection_count;
 
 	free(l->list);
-	for (; q < l->out->queues + l->out->count; q++)
+	for (i = 0; i < l->out->count; i++, q++)
 		if (q->wrong) {
 			mq_rows_unknown(q);
 			/* Of a script, the key is not known. */

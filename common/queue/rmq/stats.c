@@ -566,7 +566,7 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 	if (!mq_redis_command(r).cluster)
 		return;
 	part = rmq_missed(r, NULL, NULL, RMQ_CONNECTIONS, NULL);
-	for (; of < l->out->connections + l->out->connection_count; of++) {
+	for (int i = 0; i < l->out->connection_count; i++, of++) {
 		part |= rmq_missed(r, of->name, NULL, "queues", NULL);
 		of->unsure =
 		    rmq_missed(r, of->name, NULL, "heartbeat", &of->node);
@@ -580,7 +580,7 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 			link->row->consumers = link->row->dead_consumers =
 			    link->row->connections = -1;
 	}
-	for (; part && q < l->out->queues + l->out->count; q++)
+	for (int i = 0; part && i < l->out->count; i++, q++)
 		q->unacked = q->consumers = q->dead_consumers = q->connections =
 		    -1;
 }
