@@ -21,6 +21,10 @@ mq_answer_to(const redisReply *reply, const char *form, struct mq_answer *a)
 			     mq_reply_is(reply, form))) {
 		a->error = "unexpected reply";
 		a->status = MQ_EXIT_UNAVAILABLE;
+	} else if (reply->type == REDIS_REPLY_INTEGER) {
+		a->n = reply->integer;
+	} else if (reply->type == REDIS_REPLY_STRING) {
+		a->text = reply->str;
 	}
 	return a;
 }
@@ -29,11 +33,8 @@ static void
 take_number(const struct mq_asker *asker, redisReply *reply)
 {
 	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, ":", &buf);
 
-	if (mq_answer_good(a))
-		buf.n = reply->integer;
-	asker->fn(asker->arg, a);
+	asker->fn(asker->arg, mq_answer_to(reply, ":", &buf));
 }
 
 static void
@@ -427,24 +428,13 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
 }
 
-static void
-take_text(const struct mq_asker *asker, redisReply *reply)
-{
-	struct mq_answer buf;
-	const struct mq_answer *a = mq_answer_to(reply, NULL, &buf);
-
-	if (mq_answer_good(a) && reply->type == REDIS_REPLY_STRING)
-		buf.text = reply->str;
-	asker->fn(asker->arg, a);
-}
-
 void
 mq_consumer_ask_policy(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	struct mq_command cmd = mq_async_command(k->async);
 
 	mq_command_plain(&cmd, "INFO memory");
-	mq_consumer_ask(k, &cmd, take_text, fn, arg);
+	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
 }
 
 void
@@ -455,7 +445,7 @@ mq_consumer_look_for_stop(
 
 	mq_command_plain(&cmd, "GET");
 	k->layout->side->key(&cmd, k->session.queues[queue], "stop");
-	mq_consumer_ask(k, &cmd, take_text, fn, arg);
+	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
 }
 
 /* Whoever asked looks many times a second. */
