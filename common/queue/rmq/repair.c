@@ -103,23 +103,17 @@ take_fields(void *arg, redisReply *some)
 	redisReply **e = some->element;
 	long long bound;
 	size_t i;
+	char what;
 
 	for (i = 0; i + 1 < some->elements; i += 2) {
 		bound = strtoll(e[i + 1]->str, NULL, 10);
-		switch (e[i]->str[0]) {
-		case 'g':
-		case 'k':
+		what = e[i]->str[0];
+		if (what == 'g' || what == 'k')
 			take_lock(p, &e[i], &e[i + 1]);
-			break;
-		case 'e':
-		case 'E':
+		else if (what == 'e' || what == 'E')
 			p->has_late |= bound < p->now;
-			break;
-		case 't':
-		case 'T':
+		else if (what == 't' || what == 'T')
 			p->has_late |= bound < p->tick;
-			break;
-		}
 	}
 	return 0;
 }

@@ -320,16 +320,16 @@ rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 		mq_command_words(&c[1], "0 -1");
 		return 2;
 	}
-	if (how == MQ_HELD_AT_ONCE || how == MQ_HELD)
-		mq_command_script(&c[0], &rmq_script_held);
-	else if (how == MQ_HELD_COUNT)
-		mq_command_plain(&c[0], "LLEN");
-	add_own(&c[0], s, queue, "unacked");
-	if (how == MQ_HELD_AT_ONCE || how == MQ_HELD) {
-		add_own(&c[0], s, queue, "info");
-		mq_command_str(&c[0], name);
-		mq_command_str(&c[0], s->heads ? "1" : "");
+	if (how == MQ_HELD_COUNT || how == MQ_HELD_KEY) {
+		if (how == MQ_HELD_COUNT)
+			mq_command_plain(c, "LLEN");
+		add_own(c, s, queue, "unacked");
+		return 1;
 	}
+	mq_command_script(c, &rmq_script_held);
+	add_own(c, s, queue, "unacked info");
+	mq_command_str(c, name);
+	mq_command_str(c, s->heads ? "1" : "");
 	return 1;
 }
 
