@@ -184,11 +184,8 @@ check_headers(struct http_request *r, bool newer)
 	if (digits == NULL)
 		return 0;
 	/* Digits, and one number only. */
-	if (*digits == '\0' || strlen(digits) > 18 ||
-	    digits[strspn(digits, "0123456789")] != '\0')
-		return 400;
-	r->length = strtoll(digits, NULL, 10);
-	return 0;
+	r->length = mq_number(digits, strlen(digits), INT64_MAX);
+	return r->length == -1 || r->length == INT64_MAX ? 400 : 0;
 }
 
 int

@@ -1,9 +1,12 @@
 #include "publisher.h"
 
+#include <sys/param.h>
+
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
+#include "base/text.h"
 #include "calls.h"
 
 /* The name of its connection, before the id. */
@@ -66,22 +69,18 @@ find_mark(const redisReply *marks, long long before, long long *last)
 {
 	const char *found = NULL, *value;
 	long long of;
-	size_t i;
-	char *end;
+	size_t i, len;
 
 	*last = -1;
 	for (i = 1; i < marks->elements; i += 2) {
+		if (marks->element[i]->type != REDIS_REPLY_STRING)
+			continue;
 		value = marks->element[i]->str;
-		if (marks->element[i]->type != REDIS_REPLY_STRING ||
-		    value[0] < '0' || value[0] > '9')
-			continue;
-		of = strtoll(value, &end, 10);
-		if (*end != ' ')
-			continue;
-		if (of > *last)
-			*last = of;
-		if (of == before)
-			found = end + 1;
+		len = strcspn(value, " ");
+		of = value[len] == ' ' ? mq_number(value, len, INT64_MAX) : -1;
+		*last = MAX(*last, of);
+		if (of != -1 && of == before)
+			found = value + len + 1;
 	}
 	return found;
 }

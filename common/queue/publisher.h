@@ -33,9 +33,8 @@ struct mq_post {
 	size_t start; /* of the messages in the command's wire */
 	struct mq_publishing how;
 	enum mq_way way;
-	int count; /* messages */
-	bool
-	    first; /* sent with eval, and behind none: no reason to send it again */
+	int count;	 /* messages */
+	bool first;	 /* sent with eval, behind none: never to come again */
 	int64_t sent_ms; /* CLOCK_BOOTTIME; 0: not sent */
 };
 

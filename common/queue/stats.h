@@ -180,13 +180,12 @@ struct mq_consumed {
 
 struct mq_connection_stats {
 	char *name;
-	char *node;	/* as above, of the heartbeat */
-	bool unsure;	/* that node is lost: nothing is known of the lease */
-	int64_t ttl_ms; /* of its lease; not above 0: it is dead */
-	bool
-	    by_receipt; /* mq-lease has handed messages out, and renews nothing */
-	char *host;	/* NULL: not known, as of a Go program */
-	long pid;	/* 0: not known */
+	char *node;	 /* as above, of the heartbeat */
+	bool unsure;	 /* that node is lost: nothing is known of the lease */
+	int64_t ttl_ms;	 /* of its lease; not above 0: it is dead */
+	bool by_receipt; /* of mq-lease, which renews nothing */
+	char *host;	 /* NULL: not known, as of a Go program */
+	long pid;	 /* 0: not known */
 	struct mq_consumed *consumed; /* by queue name */
 	int count;
 };
@@ -214,10 +213,9 @@ struct mq_stats {
 	 * for a cluster, and vice versa): their messages are not counted.  Sorted. */
 	struct mq_names cluster;
 	struct mq_names wrong; /* keys that hold another type */
-	struct mq_names
-	    odd;	/* those with a NUL, as mq_names_add_odd() has them */
-	int64_t now_ms; /* the server's clock, unix ms */
-	bool past;	/* mq_past_ask() has set that of queues */
+	struct mq_names odd;   /* as of mq_names_add_odd() */
+	int64_t now_ms;	       /* the server's clock, unix ms */
+	bool past;	       /* mq_past_ask() has set that of queues */
 };
 
 /* Notes how these queues are (count 0: all, if at most 10,000).  Errors are none, but the
