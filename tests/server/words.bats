@@ -112,7 +112,7 @@ refusals() {
 
 refused_again() {
 	refusals
-	((n > refused + 3))
+	((n > refused))
 }
 
 @test "words: a password that is not taken any more: one line with the server's name, also with -q" {
