@@ -51,3 +51,20 @@ answers() {
 		[[ $status = 69 || $status = 143 ]]
 	done
 }
+
+@test "nonsense: answers that nobody waits for, and messages of no channel" {
+	local word extra
+	extra='*3 $7 message $20 __redis__:invalidate '
+	for word in client subscribe exec,evalsha,eval,ping; do
+		for reply in %% "%$extra*1 :7 " "$extra*2 *0 \$-1 %" "%*3 \$9 subscribe \$1 x :1 " '>2 +a +b %'; do
+			answers "$word" "$reply"
+			start_mq mq-consume --no-clean -l q r
+			eventually 10 [ -s "$T/out" ] || eventually 10 [ -s "$T/err" ]
+			kill "$pid" 2>/dev/null || true
+			status=0
+			wait "$pid" || status=$?
+			[[ $status = 69 || $status = 143 ]] || fail "$word: $reply: $status"
+			"$BUILD/mq-publish" -q -u "unix://$D/redis.sock" q 1
+		done
+	done
+}
