@@ -207,7 +207,7 @@ policy_settled(struct policy *p, const struct message *m)
 		p->rejected = true;
 	if (m->outcome == MQ_OUTCOME_AGAIN)
 		(void)json_object_set_new_nocheck(p->owed, m->id, json_null());
-	else
+	else if (json_object_size(p->owed) > 0)
 		(void)json_object_del(p->owed, m->id);
 }
 

@@ -231,22 +231,25 @@ mq_redis_wait_with(
 redisReply *
 mq_redis_reply(struct mq_redis *r)
 {
-	int64_t until = mq_clock_steady_ms() + r->patience_ms;
 	struct mq_link *l = &r->link;
 	size_t from = l->bytes;
+	int64_t until = 0, now;
 	redisReply *reply;
 
 	if (r->route != NULL)
 		return r->route->reply(r);
 	if (mq_redis_flush(r) == -1 || mq_redis_check(r) == -1)
 		return NULL;
-	while ((reply = mq_link_next(l)) == NULL && !is_lost(l))
-		if (mq_clock_steady_ms() <
-		    until + (int64_t)((l->bytes - from) / RATE_MIN))
+	while ((reply = mq_link_next(l)) == NULL && !is_lost(l)) {
+		now = mq_clock_steady_ms();
+		if (until == 0)
+			until = now + r->patience_ms;
+		if (now < until + (int64_t)((l->bytes - from) / RATE_MIN))
 			wait_for_link(r, true);
 		else
 			mq_link_lose(
 			    l, MQ_EXIT_UNAVAILABLE, "no answer for too long");
+	}
 	if (reply == NULL)
 		(void)mq_redis_set_lost(r);
 	return reply;

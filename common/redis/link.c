@@ -305,18 +305,18 @@ is_endless(const redisReader *reader)
 static void
 read_in(struct mq_link *l)
 {
-	void *reply = NULL;
-
 	redisReader *reader = l->context->reader;
-	size_t before = reader->len;
+	size_t n = reader->len;
+	void *reply = NULL;
 
 	if (redisBufferRead(l->context) != REDIS_OK) {
 		explain(l);
 		l->ended = true;
 	}
-	before = reader->len > before ? reader->len - before : 0;
-	l->moved += l->bytes / SIGN != (l->bytes + before) / SIGN;
-	l->bytes += before;
+	/* The reader may have dropped what was taken. */
+	n = reader->len > n ? reader->len - n : 0;
+	l->moved += l->bytes / SIGN != (l->bytes + n) / SIGN;
+	l->bytes += n;
 	if (is_endless(reader))
 		mq_link_lose(l, MQ_EXIT_UNAVAILABLE, MQ_REPLY_ENDLESS);
 	while (l->state == MQ_LINK_AUTH || l->state == MQ_LINK_HELLO) {

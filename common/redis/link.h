@@ -42,8 +42,7 @@ struct mq_link {
 	bool early; /* the server has ended the connection, and said nothing */
 	bool deaf;  /* the server takes no more; it may have said why */
 	bool ended; /* nothing more comes than what was read */
-	size_t
-	    moved; /* goes up with all that comes or goes, but for a trickle */
+	size_t moved; /* goes up with what comes or goes, unless it trickles */
 	size_t bytes; /* that have come */
 	int status;   /* mq_exit */
 	char why[MQ_LINK_WHY];
