@@ -39,8 +39,8 @@ headers() {
 }
 
 tidy() {
-	find cmd common tests/fuzz -name '*.c' |
-		xargs -P "$(nproc)" -n 1 -- tests/lint.sh tidy
+	find cmd common tests/fuzz -name '*.c' -print0 |
+		xargs -0 -P "$(nproc)" -n 1 -- tests/lint.sh tidy
 }
 
 format() {

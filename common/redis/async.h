@@ -57,7 +57,7 @@ struct mq_async {
 	const struct mq_server *server; /* the caller's, of the last one */
 	/* Commands: handed over, in the order of their replies; and not handed over whole. */
 	TAILQ_HEAD(mq_requests, mq_request) sent, backlog;
-	TAILQ_HEAD(, mq_listener) listeners;
+	TAILQ_HEAD(mq_listeners, mq_listener) listeners;
 	ev_io readable, writable; /* as the link wants */
 	size_t moved_before;	  /* see mq_async_moves() */
 	const struct mq_async_events *events;

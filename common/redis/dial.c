@@ -360,14 +360,17 @@ wait_and_go_on(struct race *race, double now)
 			go_on(race, waiting[i], race->pfds[i].revents);
 }
 
+#define TLS_LATE                                                               \
+	MQ_TLS_ERROR                                                           \
+	"no answer to the handshake; a server without TLS takes redis://"
+
 /* All but the winner: what did not come in time, and what there was no time to try. */
 static void
 end_race(struct race *race)
 {
 	static const char *const late[] = {
 	    [MQ_LINK_TCP] = "Connection timed out",
-	    [MQ_LINK_TLS] = "TLS: no answer to the handshake; a server "
-			    "without TLS takes redis://",
+	    [MQ_LINK_TLS] = TLS_LATE,
 	    [MQ_LINK_AUTH] = "no answer for too long",
 	    [MQ_LINK_OPEN] = "no answer for too long"};
 	struct attempt *a;

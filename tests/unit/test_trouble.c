@@ -54,10 +54,13 @@ static const struct row trouble_rows[] = {
 	{"wait away -> closed down 'server: no consumer can join: away; trying again'",
 	    "waits -> yes", "waited 40", "drain", "waited 29.9",
 	    "leaving -> no", "up", "waited 40", "down",
-	    "waited 30.1 -> failed:75 'server: given up, as nothing has worked for 30 seconds'", "leaving -> yes"}},
+	    "waited 30.1 -> failed:75 'server: given up, as nothing has worked for 30 seconds'",
+	    "leaving -> yes"}},
     {"so does one that has a limit",
 	{"quiet", "limit", "wait away -> closed down", "waited 29", "wait away",
-	    "waited-on -> yes", "waited 30.1 -> failed:75 'server: given up, as nothing has worked for 30 seconds'", "no-wait"}},
+	    "waited-on -> yes",
+	    "waited 30.1 -> failed:75 'server: given up, as nothing has worked for 30 seconds'",
+	    "no-wait"}},
 };
 
 /* --- the neighbours --------------------------------------------------------- */
