@@ -360,19 +360,22 @@ wait_and_go_on(struct race *race, double now)
 			go_on(race, waiting[i], race->pfds[i].revents);
 }
 
-#define TLS_LATE                                                               \
-	MQ_TLS_ERROR                                                           \
-	"no answer to the handshake; a server without TLS takes redis://"
+/* Why an attempt that has come so far counts as failed. */
+static const char *
+late_words(enum mq_link_state step)
+{
+	if (step == MQ_LINK_TCP)
+		return "Connection timed out";
+	return step == MQ_LINK_TLS ? MQ_TLS_ERROR
+	    "no answer to the handshake; a server without TLS "
+	    "takes redis://" :
+				     "no answer for too long";
+}
 
 /* All but the winner: what did not come in time, and what there was no time to try. */
 static void
 end_race(struct race *race)
 {
-	static const char *const late[] = {
-	    [MQ_LINK_TCP] = "Connection timed out",
-	    [MQ_LINK_TLS] = TLS_LATE,
-	    [MQ_LINK_AUTH] = "no answer for too long",
-	    [MQ_LINK_OPEN] = "no answer for too long"};
 	struct attempt *a;
 	struct mq_dial *d;
 	size_t i;
@@ -381,7 +384,7 @@ end_race(struct race *race)
 		if (a->of == NULL)
 			continue;
 		mq_link_lose(
-		    &a->redis.link, MQ_EXIT_UNAVAILABLE, late[a->step]);
+		    &a->redis.link, MQ_EXIT_UNAVAILABLE, late_words(a->step));
 		if (race->winner != NULL)
 			mq_redis_close(&a->redis);
 		else
