@@ -167,6 +167,9 @@ bool mq_error_busy(const char *error);
  * whose errors of that kind begin so as well. */
 bool mq_error_crowded(const char *error);
 
+/* Whether the server has ended a connection without a word. */
+bool mq_error_ended(const char *error);
+
 /* Whether the server breaks the protocol. */
 bool mq_error_nonsense(const char *error);
 

@@ -1,5 +1,6 @@
 #include "connection.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,6 +104,13 @@ mq_error_nonsense(const char *error)
 	return strncmp(error, "Protocol error", 14) == 0 ||
 	    strstr(error, "unexpected reply") != NULL ||
 	    strcmp(error, MQ_REPLY_ENDLESS) == 0;
+}
+
+bool
+mq_error_ended(const char *error)
+{
+	return strstr(error, "Server closed the connection") != NULL ||
+	    strstr(error, strerror(ECONNRESET)) != NULL;
 }
 
 const char *

@@ -95,7 +95,8 @@ session_reset(void *session, const char *why)
 		mq_say("%s: %s", s->server->name, why);
 	else if (!s->ever_joined || lasts(why) || mq_error_nonsense(why))
 		session_complain(s, why);
-	s->cuts += s->state == SESSION_OPENING && s->asked_held;
+	s->cuts +=
+	    s->state == SESSION_OPENING && s->asked_held && mq_error_ended(why);
 	s->asked_held = false;
 	s->state = SESSION_DOWN;
 	mq_pairs_close(&s->pairs);
