@@ -79,7 +79,7 @@ ids() {
 		run_mq 76 mq-stats
 		assert_line --regexp '^jobs +\? +\? +\? +\? +\? +\?'
 		assert_line --regexp '^other +1 +0 +0 +0 '
-		assert_regex "$stderr" ": rsmq:jobs$key: the key holds another type\$"
+		assert_regex "$stderr" "[ :]jobs$key: the key holds another type\$"
 		run_mq 0 mq-stats other
 		redis flushall >/dev/null
 	done
