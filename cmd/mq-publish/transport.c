@@ -8,22 +8,10 @@
 
 #include "base/clock.h"
 
-/* --- outcome ------------------------------------------------------------- */
+/* --- what is safe ---------------------------------------------------------- */
 
 /* At most 1 MiB of ids waits until their messages are safe. */
 #define HELD_BYTES ((size_t)1024 * 1024)
-
-/* How many messages are under way, so that nobody knows about them. */
-static unsigned long
-count_unknown(struct transport *t)
-{
-	unsigned long n = 0;
-	unsigned i;
-
-	for (i = 0; i < t->used; i++)
-		n += (unsigned long)t->batches[i].post.count;
-	return n;
-}
 
 /* -1: there is none, with the error. */
 static int
@@ -78,111 +66,6 @@ take_id(struct transport *t, const char *id)
 		mq_buf_add(&t->ids, id, MQ_ID_LEN);
 }
 
-static void
-report(struct transport *t)
-{
-	static const struct {
-		enum mq_published verdict;
-		const char *one, *many;
-	} others[] = {{MQ_PUBLISHED_JOINED, "joined", "joined"},
-	    {MQ_PUBLISHED_DUPLICATE, "duplicate", "duplicates"},
-	    {MQ_PUBLISHED_STALE, "too late", "too late"},
-	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"}};
-	unsigned long accepted = t->count[MQ_PUBLISHED], other;
-	unsigned long n = accepted - t->behind, unsure = accepted - t->safe;
-	unsigned long unknown = count_unknown(t);
-	struct mq_buf more = {0};
-	size_t i;
-
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if ((other = t->count[others[i].verdict]) > 0)
-			mq_buf_printf(&more, ", %lu %s", other,
-			    other == 1 ? others[i].one : others[i].many);
-	if (t->behind > 0)
-		mq_buf_printf(&more, ", and %lu behind those that were refused",
-		    t->behind);
-	if (unknown > 0)
-		mq_buf_printf(&more, ", and up to %lu more", unknown);
-	if (t->opt->durable && unsure > 0)
-		mq_buf_printf(&more,
-		    ", %lu of them in the queue but not known to be%s; "
-		    "published again without -k they come twice",
-		    unsure, t->where);
-	else if (t->opt->durable && accepted > 0)
-		mq_buf_printf(&more, ",%s", t->where);
-	mq_say("%lu message%s accepted%s", n, n == 1 ? "" : "s",
-	    mq_buf_str(&more));
-	mq_buf_free(&more);
-}
-
-/* Messages that are not there because of others, or of themselves. */
-static unsigned long
-count_refused(const struct transport *t)
-{
-	return t->count[MQ_PUBLISHED_DUPLICATE] + t->count[MQ_PUBLISHED_STALE] +
-	    t->count[MQ_PUBLISHED_TOO_LONG];
-}
-
-/* The server has taken none: removes their files.  What is left when that fails is found
- * by mq-clean. */
-static void
-drop_attachments(struct transport *t)
-{
-	const struct attachments *a = &t->opt->attachments;
-
-	if (a->id[0] != '\0' && t->count[MQ_PUBLISHED] == 0 &&
-	    count_unknown(t) == 0 &&
-	    (t->count[MQ_PUBLISHED_FULL] > 0 ||
-		t->count[MQ_PUBLISHED_JOINED] + count_refused(t) > 0))
-		(void)t->opt->shared.layout->attachments->release(
-		    &t->redis, a->set.set, a->id);
-}
-
-void
-outcome_end(struct transport *t, int status)
-{
-	drop_attachments(t);
-	report(t);
-	exit(t->opt->http && t->count[MQ_PUBLISHED_FULL] > 0 ? HTTP_EXIT(429) :
-							       status);
-}
-
-void
-outcome_interrupt(struct transport *t)
-{
-	fflush(stdout);
-	mq_say("interrupted");
-	report(t);
-	mq_end_by(interrupt_signal());
-}
-
-int
-outcome_finish(struct transport *t)
-{
-	unsigned long refused = count_refused(t);
-	bool too_long = t->count[MQ_PUBLISHED_TOO_LONG] > 0;
-	const struct mq_shared *shared = &t->opt->shared;
-	const char *why = shared->layout->has & MQ_HAS_IDS ?
-	    "another message has its id" :
-	    "another message has its key";
-
-	drop_attachments(t);
-	if (too_long)
-		why = "it is longer than the queue's maxsize";
-	else if (t->count[MQ_PUBLISHED_STALE] > 0)
-		why = "its last tick is over";
-	if (refused == 1 && t->count[MQ_PUBLISHED] == 0 && !t->told &&
-	    !shared->quiet)
-		mq_say("%s: not published: %s", t->opt->queue, why);
-	else if (t->told || shared->verbose || (refused > 0 && !shared->quiet))
-		report(t);
-	if (too_long)
-		return t->opt->http ? HTTP_EXIT(413) : MQ_EXIT_DATA;
-	if (refused > 0)
-		return t->opt->http ? HTTP_EXIT(409) : MQ_EXIT_NO;
-	return MQ_EXIT_OK;
-}
-
 /* --- transport ----------------------------------------------------------- */
 
 /* About so many bytes are under way at most. */
@@ -219,19 +102,67 @@ is_special(const struct options *o)
 	    o->how.when.kind != MQ_WHEN_NOW;
 }
 
+/* What a first command meets that gets no answer at all: if it is a server, its
+ * next connection answers, or is refused for as long as the server is away. */
+static void
+check_server(struct transport *t)
+{
+	const struct mq_redis *r = &t->redis;
+	struct mq_redis other;
+
+	/* It may have had its time. */
+	if (r->greet_until == 0 || mq_clock_steady_s() < r->greet_until) {
+		if (mq_redis_open(&other, r->server) == -1)
+			return;
+		if (mq_redis_check(&other) == 0) {
+			mq_redis_close(&other);
+			return;
+		}
+		r = &other;
+	}
+	mq_say("%s", r->error);
+	outcome_end(t, r->status);
+}
+
+/* A connection that breaks before there is a message is made again as any later one.
+ * False: it did not break, or more has failed.  A cluster's node that is away has been
+ * waited for as it deserves. */
+static bool
+begin_again(struct transport *t)
+{
+	const struct mq_redis *r = &t->redis;
+
+	if (!mq_redis_lost(r) || r->route != NULL ||
+	    r->status != MQ_EXIT_UNAVAILABLE)
+		return false;
+	if (!r->link.heard)
+		check_server(t);
+	if (t->lost_ms == 0 && !t->opt->shared.quiet)
+		mq_say("%s; reconnecting", r->error);
+	if (t->lost_ms == 0)
+		t->lost_ms = mq_clock_steady_ms();
+	return transport_reconnect(t, t->lost_ms + PATIENCE_MS, &t->pause_ms);
+}
+
 /* Finds out the server's clock, too, if it says that. */
 static void
 open_queue(struct transport *t)
 {
 	const struct options *o = t->opt;
 	struct mq_redis *r = &t->redis;
+	enum mq_call result;
 	bool yes;
-	enum mq_call result = mq_publisher_open(&t->publisher, is_special(o),
-	    !o->shared.existing, &t->clock_us, &yes);
 
-	if (result == MQ_CALL_LOST && !o->durable && o->attachments.n == 0)
+	do
+		result = mq_publisher_open(&t->publisher, is_special(o),
+		    !o->shared.existing, &t->clock_us, &yes);
+	while (result != MQ_CALL_DONE && begin_again(t));
+	if (result == MQ_CALL_DONE)
+		t->lost_ms = t->pause_ms = 0;
+	if (mq_redis_lost(r) && r->link.unfit && !o->durable &&
+	    o->attachments.n == 0)
 		mq_die(r->status, "%s", r->error);
-	if (result == MQ_CALL_LOST)
+	if (mq_redis_lost(r))
 		mq_say("%s", r->error);
 	else if (result != MQ_CALL_DONE)
 		mq_say("%s: %s", o->queue, r->error);
@@ -261,8 +192,9 @@ transport_begin(struct transport *t, struct mq_server *server, bool single)
 	    o->shared.layout->has & MQ_HAS_TRIALS && !is_special(o) &&
 	    !o->durable;
 	mq_redis_wait_with(&t->redis, transport_wait, t);
-	if (o->durable && find_promise(t) == -1)
-		give_up(t, t->redis.status);
+	while (o->durable && find_promise(t) == -1)
+		if (!begin_again(t))
+			give_up(t, t->redis.status);
 	t->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
 	if (!t->unasked)
 		open_queue(t);
@@ -561,28 +493,6 @@ collect(struct transport *t)
 }
 
 /* --- trial --------------------------------------------------------------- */
-
-/* What a first command meets that gets no answer at all: if it is a server, its
- * next connection answers, or is refused for as long as the server is away. */
-static void
-check_server(struct transport *t)
-{
-	const struct mq_redis *r = &t->redis;
-	struct mq_redis other;
-
-	/* It may have had its time. */
-	if (r->greet_until == 0 || mq_clock_steady_s() < r->greet_until) {
-		if (mq_redis_open(&other, r->server) == -1)
-			return;
-		if (mq_redis_check(&other) == 0) {
-			mq_redis_close(&other);
-			return;
-		}
-		r = &other;
-	}
-	mq_say("%s", r->error);
-	outcome_end(t, r->status);
-}
 
 /* The first batch, before anything is known of the queue: sends it as a trial, and
  * waits for the answer.  False: nothing was done, with the error, or the batch

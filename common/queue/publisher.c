@@ -214,6 +214,7 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 	enum mq_call result;
 	int rv;
 
+	settle_down(p);
 	do
 		result = probe_queue(p, special, clock_us, &known);
 	while (result == MQ_CALL_AGAIN);

@@ -288,6 +288,28 @@ mq-publish: 2 messages accepted$'
 	assert_equal "$(taken)" $'needle\nb'
 }
 
+# --- the beginning -----------------------------------------------------------------
+
+@test "resume: cut behind so many bytes, from the first one on: each is there, once" {
+	local n i=0 way
+
+	# What is to be published alone is a trial on a socket; of a record nothing is known.
+	network "after:$T/cut"
+	for way in "" -l "-l -p 3"; do
+		for n in $(seq 0 17 640) 14 15 16; do
+			i=$((i + 1))
+			echo "$n" >"$T/cut"
+			# shellcheck disable=SC2086 # several options
+			run_mq 0 mq-publish -u "$url" $way q <<<"needle$i"
+			assert [ ! -e "$T/cut" ]
+			[ -z "$stderr" ] || assert_regex "$stderr" '^mq-publish: [^;]*; reconnecting$'
+		done
+	done
+	redis script flush >/dev/null
+	assert_equal "$(taken | grep -c .) $(published)" "$i $i"
+	kill "$network"
+}
+
 # --- too long -----------------------------------------------------------------------
 
 # too_long WORDS TIMES LIMIT...: the second of three is beyond such a limit of the server;

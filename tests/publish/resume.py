@@ -4,6 +4,8 @@
 #   HOW:WORD      the next request with this in it is cut so; HOW may be 'often':
 #                 then in any way, and again and again
 #   then:COMMAND  of the shell, when a reply is cut
+#   after:FILE    the next connection, when the FILE is there, ends behind so many bytes as
+#                 that says; the FILE is gone then
 #   do:WORD:COMMAND   before the WORD is sent; the server has carried out all that came
 #                 before
 #
@@ -40,11 +42,13 @@ def wait_until_read(server):
 
 class Network(proxy.Proxy):
     def __init__(self, here, there, faults):
-        self.before, self.then, self.last = {}, [], b""
+        self.before, self.then, self.last, self.after = {}, [], b"", None
         cuts = []
         for how, rest in (fault.split(":", 1) for fault in faults):
             if how == "then":
                 self.then.append(rest)
+            elif how == "after":
+                self.after = rest
             elif how == "do":
                 word, command = rest.split(":", 1)
                 self.before[word.encode()] = command
@@ -52,7 +56,19 @@ class Network(proxy.Proxy):
                 cuts.append((how, rest.encode()))
         super().__init__(here, there, *cuts)
 
+    def made(self, link):
+        link.left = None
+        if self.after and os.path.exists(self.after):
+            with open(self.after) as f:
+                link.left = int(f.read())
+            os.unlink(self.after)
+
     def forward(self, link, up, data, dst):
+        if up and link.left is not None:
+            if len(data) >= link.left:
+                dst.sendall(data[:link.left])
+                return False
+            link.left -= len(data)
         if up and self.before:
             # A word may come in two parts.
             for word in [w for w in self.before if w in self.last[-99:] + data]:
