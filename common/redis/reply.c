@@ -15,13 +15,13 @@ name_lack(char *words)
 	size_t size = strlen(words) + 1;
 	char name[32];
 
-	if (strncasecmp(words, unknown, sizeof(unknown) - 1) == 0 &&
-	    sscanf(words + sizeof(unknown), "%31[A-Za-z.]", name) == 1)
-		snprintf(words, size, MQ_REDIS_LACKS "%s", name);
-	else if (strstr(words, "command called from ") != NULL &&
+	if (strstr(words, "command called from ") != NULL &&
 	    strstr(words, "script") != NULL &&
 	    strcasestr(words, "unknown ") != NULL)
 		snprintf(words, size, MQ_REDIS_LACKS_SOME);
+	else if (strncasecmp(words, unknown, sizeof(unknown) - 1) == 0 &&
+	    sscanf(words + sizeof(unknown), "%31[A-Za-z.]", name) == 1)
+		snprintf(words, size, MQ_REDIS_LACKS "%s", name);
 	/* Valkey can be built without Lua, and has the command then. */
 	else if (strstr(words, "Could not find scripting engine") != NULL)
 		snprintf(words, size, MQ_REDIS_LACKS "EVAL");
