@@ -175,7 +175,7 @@ mq_async_flush(struct mq_async *a)
 
 	for (node = a->behind; node != NULL; node = node->next)
 		mq_async_flush(node);
-	if (mq_link_is_ready(&a->link) && mq_link_unwritten(&a->link)) {
+	if (mq_link_unwritten(&a->link)) {
 		mq_link_move(&a->link, POLLOUT);
 		feed(a);
 		watch(a);

@@ -120,7 +120,8 @@ wait_for_link(struct mq_redis *r, bool reads)
 {
 	struct mq_link *l = &r->link;
 	struct pollfd pfd = {.fd = l->context->fd, .events = mq_link_wants(l)};
-	int64_t ms = mq_link_is_open(l) ? r->patience_ms : greeting_left_ms(r);
+	int64_t ms =
+	    l->state == MQ_LINK_OPEN ? r->patience_ms : greeting_left_ms(r);
 
 	if (reads && r->wait != NULL && pfd.events == POLLIN) {
 		if (r->wait(r->wait_arg, pfd.fd, ms))
@@ -198,7 +199,7 @@ mq_redis_await_ready(struct mq_redis *r)
 {
 	struct mq_link *l = &r->link;
 
-	while (!mq_link_is_ready(l) && !is_lost(l))
+	while (l->state < MQ_LINK_HELLO && !is_lost(l))
 		wait_for_link(r, true);
 	return is_lost(l) ? mq_redis_set_lost(r) : 0;
 }
@@ -208,9 +209,9 @@ mq_redis_check(struct mq_redis *r)
 {
 	struct mq_link *l = &r->link;
 
-	if (!mq_link_is_open(l) && mq_link_unwritten(l))
+	if (l->state != MQ_LINK_OPEN && mq_link_unwritten(l))
 		mq_link_move(l, POLLOUT);
-	while (!mq_link_is_open(l) && !is_lost(l))
+	while (l->state != MQ_LINK_OPEN && !is_lost(l))
 		wait_for_link(r, true);
 	return mq_redis_lost(r) ? mq_redis_set_lost(r) : 0;
 }

@@ -210,7 +210,7 @@ go_on(struct race *race, struct attempt *a, short revents)
 	redisReply *reply = NULL;
 
 	mq_link_move(l, revents);
-	if (race->question != NULL && !a->asked && mq_link_is_open(l)) {
+	if (race->question != NULL && !a->asked && l->state == MQ_LINK_OPEN) {
 		a->asked = true;
 		(void)mq_redis_append(&a->redis, race->question);
 	}
@@ -366,10 +366,10 @@ late_words(enum mq_link_state step)
 {
 	if (step == MQ_LINK_TCP)
 		return "Connection timed out";
-	return step == MQ_LINK_TLS ? MQ_TLS_ERROR
-	    "no answer to the handshake; a server without TLS "
-	    "takes redis://" :
-				     "no answer for too long";
+	if (step == MQ_LINK_TLS)
+		return "TLS: no answer to the handshake; a server without TLS "
+		       "takes redis://";
+	return "no answer for too long";
 }
 
 /* All but the winner: what did not come in time, and what there was no time to try. */

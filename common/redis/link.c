@@ -246,18 +246,6 @@ mq_link_close(struct mq_link *l)
 /* --- moving bytes ------------------------------------------------------------------ */
 
 bool
-mq_link_is_ready(const struct mq_link *l)
-{
-	return l->state == MQ_LINK_HELLO || l->state == MQ_LINK_OPEN;
-}
-
-bool
-mq_link_is_open(const struct mq_link *l)
-{
-	return l->state == MQ_LINK_OPEN;
-}
-
-bool
 mq_link_unwritten(const struct mq_link *l)
 {
 	return l->state != MQ_LINK_LOST && l->context != NULL && !l->deaf &&
@@ -356,7 +344,8 @@ mq_link_put(struct mq_link *l, const char *p, size_t n)
 
 	if (l->deaf || l->ended)
 		return n;
-	if (!mq_link_is_ready(l) || there >= ROOM)
+	if (l->state < MQ_LINK_HELLO || l->state == MQ_LINK_LOST ||
+	    there >= ROOM)
 		return 0;
 	if (n > ROOM - there)
 		n = ROOM - there;

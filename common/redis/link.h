@@ -63,13 +63,9 @@ short mq_link_wants(const struct mq_link *);
 /* Goes on as poll(2) says that it can. */
 void mq_link_move(struct mq_link *, short revents);
 
-/* Whether commands can go; they may before mq_link_is_open() says that the server has
- * answered the whole greeting. */
-bool mq_link_is_ready(const struct mq_link *);
-bool mq_link_is_open(const struct mq_link *);
-
 /* Takes up to n bytes of a command, as many as there is room for; they go out when the
- * driver moves the link, or nowhere if the server takes no more.  mq_link_expect() says that a command, and so a reply, begins. */
+ * driver moves the link, or nowhere if the server takes no more.  mq_link_expect() says that
+ * a command, and so a reply, begins. */
 size_t mq_link_put(struct mq_link *, const char *p, size_t n);
 void mq_link_expect(struct mq_link *);
 /* Whether bytes wait for the socket. */

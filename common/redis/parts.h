@@ -60,8 +60,8 @@ bool mq_redis_greeting(const struct mq_server *, int step, struct mq_command *);
 const char *mq_reply_value(const redisReply *pairs, const char *name);
 
 /* Why the server cannot be used, as the reply to HELLO says, which may be an error, and
- * holds the text; NULL: it can.  On the nodes of a cluster, unless a node is wanted, queues lie on several
- * nodes.  What sentinels said of the master may be old. */
+ * holds the text; NULL: it can.  On the nodes of a cluster, unless a node is wanted, queues
+ * lie on several nodes.  What sentinels said of the master may be old. */
 const char *mq_reply_unfit(const redisReply *, const struct mq_server *);
 #define MQ_REDIS_CLUSTER "this server is a node of a cluster; use redis"
 #define MQ_REDIS_REPLICA "this server is a replica"
