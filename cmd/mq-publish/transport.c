@@ -120,6 +120,9 @@ check_server(struct transport *t)
 		}
 		r = &other;
 	}
+	/* There is nothing to count. */
+	if (t->used == 0)
+		mq_die(r->status, "%s", r->error);
 	mq_say("%s", r->error);
 	outcome_end(t, r->status);
 }
