@@ -349,7 +349,8 @@ install: all
 	for e in $(EXAMPLES); do [ -x $$e ] && mode=755 || mode=644; \
 	    install -m $$mode $$e $(DESTDIR)$(DOCDIR)/examples || exit 1; done
 	for u in $(notdir $(UNITS_OF_SYSTEMD)); do \
-	    sed 's|@BINDIR@|$(BINDIR)|' cmd/services/$$u >$(DESTDIR)$(UNITDIR)/$$u && \
+	    sed -e 's|@BINDIR@|$(BINDIR)|' -e '/@SANDBOX@/{r cmd/services/sandbox' -e 'd;}' \
+	        cmd/services/$$u >$(DESTDIR)$(UNITDIR)/$$u && \
 	    chmod 644 $(DESTDIR)$(UNITDIR)/$$u || exit 1; done
 	install -m 644 cmd/services/mq-tools.sysusers $(DESTDIR)$(SYSUSERSDIR)/mq-tools.conf
 	install -m 644 cmd/services/mq-tools.tmpfiles $(DESTDIR)$(TMPFILESDIR)/mq-tools.conf
