@@ -5,13 +5,18 @@
 #include "engine.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
+#include "queue/stats.h"
+#include "shared/options.h"
 
 /* A command that a signal ends does so within this time. */
 #define ENDING_S 1.0
@@ -137,6 +142,69 @@ on_turn(struct ev_loop *loop, ev_prepare *w, int events)
 	}
 }
 
+/* --- the bar of --drain ------------------------------------------------------- */
+
+/* Done, rejected, rate and time left, in one line on a terminal that goes away before
+ * anything else is written, and at the end. */
+
+#define BAR_FIRST_S 0.5
+#define BAR_AGAIN_S 0.25
+#define PIECE	    48
+
+/* Adds a piece of the text, unless the line would be too long. */
+static void __attribute__((format(printf, 2, 3)))
+add_piece(char text[static PROGRESS_LINE], const char *fmt, ...)
+{
+	char piece[PIECE];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(piece, sizeof(piece), fmt, ap);
+	va_end(ap);
+	if (strlen(text) + strlen(piece) < (size_t)progress_columns())
+		strlcat(text, piece, PROGRESS_LINE);
+}
+
+static void
+on_bar(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct engine *e = w->data;
+	pid_t front = tcgetpgrp(STDERR_FILENO);
+	const struct mq_counts n = counters_totals(&e->outbox);
+	char text[PROGRESS_LINE] = "", line[PROGRESS_LINE], time[PROGRESS_TIME];
+	long long ended = n.done + n.failed;
+	double part = -1,
+	       rate =
+		   (double)ended / (mq_clock_s(CLOCK_MONOTONIC) - e->bar_began);
+
+	(void)loop;
+	(void)events;
+	/* Not over the prompt of a shell that runs us in the background. */
+	if (front != -1 && front != getpgrp())
+		return;
+	if (e->bar_total > 0) {
+		part = ended < e->bar_total ?
+		    (double)ended / (double)e->bar_total :
+		    1;
+		add_piece(text, "%.0f%% ", part * 100);
+	}
+	add_piece(text, "%lld done", n.done);
+	add_piece(text, ", %lld rejected", n.failed);
+	if (rate >= 1)
+		add_piece(text, ", %.*f/s", rate >= 10 ? 0 : 1, rate);
+	else
+		add_piece(text, ", %.1f/min", rate * 60);
+	if (rate > 0 && ended < e->bar_total) {
+		/* Not "0s left" before the end. */
+		progress_time(
+		    time, (double)(e->bar_total - ended) / rate + 0.9);
+		add_piece(text, ", %s left", time);
+	}
+	add_piece(text, " ");
+	progress_line(line, text, part);
+	target_show(&e->process.errors, line);
+}
+
 /* --- beginning and end ------------------------------------------------------ */
 
 /* Without this, libev aborts if there is no memory. */
@@ -223,7 +291,14 @@ init_engine(struct engine *e, struct mq_worker_setup *setup)
 	inbox_init(&e->inbox);
 	init_runs(e);
 	e->errands = (struct errands){.opt = opt, .session = &e->session};
-	bar_init(e);
+	e->bar_began = mq_clock_s(CLOCK_MONOTONIC);
+	e->bar_total = -1;
+	ev_timer_init(&e->bar, on_bar, BAR_FIRST_S, BAR_AGAIN_S);
+	e->bar.data = e;
+	/* Messages that are printed on a terminal show the progress themselves. */
+	if (opt->drain && !opt->quiet && progress_can_draw(STDERR_FILENO) &&
+	    (opt->command != NULL || !isatty(STDOUT_FILENO)))
+		ev_timer_start(e->loop, &e->bar);
 	engine_listen(e);
 	ev_prepare_init(&e->turn, on_turn);
 	e->turn.data = e;
@@ -243,7 +318,7 @@ engine_run(const struct options *opt, struct mq_server *server,
 	/* No descriptor may be left for the connection. */
 	if (!e.ending)
 		ev_run(e.loop, 0);
-	ev_timer_stop(e.loop, &e.bar.timer);
+	ev_timer_stop(e.loop, &e.bar);
 	target_show(&e.process.errors, NULL);
 	errands_end(&e.errands);
 	n = counters_totals(&e.outbox);

@@ -19,7 +19,6 @@
 #include "options.h"
 #include "policy.h"
 #include "redis/server.h"
-#include "rules.h"
 #include "service.h"
 #include "verdict.h"
 
@@ -28,14 +27,7 @@
 int engine_run(const struct options *, struct mq_server *,
     struct mq_worker_setup *, struct service *, bool make);
 
-/* --- for engine.c, facts.c and bar.c only -------------------------------------- */
-
-struct bar {
-	double began; /* monotonic time */
-	/* Messages, those that have ended included; -1: unknown. */
-	long long total;
-	ev_timer timer; /* active: there is or will be a bar */
-};
+/* --- for engine.c and facts.c only -------------------------------------- */
 
 struct engine {
 	struct ev_loop *loop;
@@ -52,7 +44,9 @@ struct engine {
 	struct duplicates duplicates;
 	struct executor executor;
 	struct errands errands;
-	struct bar bar;
+	double bar_began;    /* monotonic time */
+	long long bar_total; /* messages, ended ones included; -1: unknown */
+	ev_timer bar;	     /* active: there is or will be a bar */
 	ev_prepare turn;
 	bool marked;	    /* to decide before the loop sleeps again */
 	bool lacks_room;    /* since the last tick, the server had no room */
@@ -72,8 +66,5 @@ engine_has_nothing(const struct engine *e)
 	return TAILQ_EMPTY(&e->inbox.all) && !e->inbox.claiming &&
 	    !executor_owes(&e->executor);
 }
-
-/* The bar of --drain. */
-void bar_init(struct engine *);
 
 #endif

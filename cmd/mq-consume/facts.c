@@ -366,7 +366,7 @@ tick(struct engine *e, bool up)
 	/* --drain is not over although there is nothing to do. */
 	waits =
 	    e->opt->drain && engine_has_nothing(e) && inbox_drained(&e->inbox);
-	errands_tick(&e->errands, ev_is_active(&e->bar.timer), waits);
+	errands_tick(&e->errands, ev_is_active(&e->bar), waits);
 }
 
 static void
@@ -739,7 +739,7 @@ hear_ends(void *arg, const struct fact *f)
 		break;
 	case FACT_COUNTED:
 		n = counters_totals(&e->outbox);
-		e->bar.total =
+		e->bar_total =
 		    n.done + n.failed + (long long)f->n + count_in_hand(e);
 		break;
 	case FACT_DRAINED:

@@ -10,7 +10,6 @@
 #include "base/say.h"
 #include "engine.h"
 #include "redis/connection.h"
-#include "rules.h"
 #include "shared/options.h"
 
 int

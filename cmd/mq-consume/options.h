@@ -1,5 +1,5 @@
 /*
- * The options and operands of mq-consume.
+ * The options and operands of mq-consume, and the rules of its queues.
  */
 #ifndef MQ_CONSUME_OPTIONS_H
 #define MQ_CONSUME_OPTIONS_H
@@ -14,13 +14,19 @@
 #include "queue/settings.h"
 
 struct mq_shared;
-struct rules;
 
 #define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
 
 /* --output: how the output of several runs is told apart. */
 enum output_form { OUTPUT_LIVE, OUTPUT_LINES, OUTPUT_RUNS };
+
+/* The rules of a queue for its messages: what the options say, else what the settings of
+ * the queue say, else the defaults.  The settings may change at any time. */
+struct rules {
+	struct mq_settings now;
+	struct mq_setting_texts texts; /* the settings; names are in them */
+};
 
 struct options {
 	const struct mq_layout *layout;
@@ -32,7 +38,7 @@ struct options {
 	const char *replace; /* in its arguments, by the payload; NULL: none */
 	enum mq_framing framing;
 	struct mq_settings given; /* for every queue */
-	struct rules *rules;	  /* of each queue; see rules.h */
+	struct rules *rules;	  /* of each queue */
 	int prefetch;		  /* -1: by the duration of runs */
 	long limit;		  /* runs; 0: no limit */
 	bool drain;
@@ -73,5 +79,28 @@ void options_take_queues(struct options *, struct mq_shared *,
  */
 bool options_look(
     const struct options *, const struct mq_shared *, struct mq_redis *);
+
+/* --- rules.c -------------------------------------------------------------- */
+
+/* The rules as long as no settings are known. */
+void rules_init(struct options *);
+void rules_free(struct options *);
+
+static inline const struct mq_settings *
+rules_of(const struct options *opt, int queue)
+{
+	return &opt->rules[queue].now;
+}
+
+/* Takes the settings of a queue, and keeps the texts; says which ones are of no use.
+ * False: there are none, and were none. */
+bool rules_take(const struct options *, int queue, struct mq_setting_texts *);
+/* How many commands may run at once: as many as that queue allows that allows most.  If
+ * another one allows fewer, *differ becomes true; differ may be NULL. */
+int rules_slots(const struct options *, bool *differ);
+/* How many messages may: 0 while they are printed. */
+int rules_messages(const struct options *);
+/* Whether consumers of a queue share a rate. */
+bool rules_share_rate(const struct options *);
 
 #endif

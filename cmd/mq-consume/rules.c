@@ -1,4 +1,4 @@
-#include "rules.h"
+#include "options.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "message/headers.h"
-#include "rules.h"
 
 #define EXHAUSTED "attempts exhausted"
 

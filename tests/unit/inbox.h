@@ -7,7 +7,6 @@
 
 #include "base/say.h"
 #include "mq-consume/inbox/inbox.h"
-#include "mq-consume/rules.h"
 #include "record.h"
 
 struct fixture {

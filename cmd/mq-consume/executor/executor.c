@@ -14,7 +14,6 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "mq-consume/rules.h"
 
 /* Messages claimed ahead are given back if no slot becomes free for this time. */
 #define STALE_S 1.0

@@ -18,7 +18,6 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "mq-consume/attachments/attachments.h"
-#include "mq-consume/rules.h"
 
 /* The most that a pipe holds. */
 #define VERBS_AT_ONCE (1 << 20)

@@ -21,7 +21,6 @@
 
 #include "base/clock.h"
 #include "base/say.h"
-#include "mq-consume/rules.h"
 
 /* --- time -------------------------------------------------------------------- */
 

@@ -9,7 +9,6 @@
 #include "base/xalloc.h"
 #include "message/headers.h"
 #include "inbox.h"
-#include "mq-consume/rules.h"
 
 /* --- equals -------------------------------------------------------------- */
 

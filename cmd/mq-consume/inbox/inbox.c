@@ -28,7 +28,6 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "mq-consume/rules.h"
 
 /* Bytes of one claim, about; a single message may be longer. */
 #define CLAIM_BYTES (1 << 20)

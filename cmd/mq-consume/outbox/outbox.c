@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
-#include "mq-consume/rules.h"
 
 /* Bytes of messages that one command settles together, if it must read them. */
 #define BATCH_BYTES ((size_t)1 << 20)

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "mq-consume/rules.h"
 
 /* --- counters --------------------------------------------------------------- */
 

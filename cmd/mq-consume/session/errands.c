@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "mq-consume/rules.h"
 #include "queue/stats.h"
 #include "redis/connection.h"
 #include "shared/options.h"

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/say.h"
-#include "mq-consume/rules.h"
 #include "redis/connection.h"
 #include "redis/server.h"
 

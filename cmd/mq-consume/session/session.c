@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "mq-consume/rules.h"
 #include "redis/connection.h"
 
 #define TICK	     1.0
