@@ -189,13 +189,6 @@ make_ready(struct rmq_cleaner *w)
 
 /* --- the round ----------------------------------------------------------------- */
 
-/* What a lost node has may be what a lock or a mark is for. */
-static bool
-is_partial(const struct mq_redis *r)
-{
-	return mq_partial_lost(r, 0) != NULL;
-}
-
 static void
 ask_to_count(void *arg, size_t i, struct mq_command *c)
 {
@@ -223,13 +216,15 @@ take_steps(struct rmq_cleaner *w)
 		rv = rmq_reclaim(w, w->dead.list, w->dead.n);
 	if (rv == 0)
 		rv = rmq_orphans(w);
-	if (rv == 0 && mq_redis_command(r).cluster && !is_partial(r))
+	/* What a lost node has may be what a lock or a mark is for. */
+	if (rv == 0 && mq_redis_command(r).cluster &&
+	    mq_partial_lost(r, 0) == NULL)
 		rv = rmq_underway(w);
 	if (rv == 0 && w->how->all)
 		rv = make_ready(w);
-	if (rv == 0 && !is_partial(r))
+	if (rv == 0 && mq_partial_lost(r, 0) == NULL)
 		rv = rmq_repair(w);
-	if (rv == 0 && w->how->all && !is_partial(r))
+	if (rv == 0 && w->how->all && mq_partial_lost(r, 0) == NULL)
 		rv = rmq_attach_sweep(w);
 	if (rv == 0 && !w->how->dry_run)
 		/* A count that is missing is no reason to fail. */

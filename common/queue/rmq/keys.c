@@ -130,49 +130,6 @@ rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
 	}
 }
 
-const struct rmq_question rmq_heartbeat = {
-    "PTTL", "heartbeat", .of = RMQ_OF_CONNECTION};
-
-void
-rmq_ask(struct mq_command *c, const struct rmq_question *q, const char *name,
-    const char *queue)
-{
-	if (q->script != NULL)
-		mq_command_script(c, q->script);
-	else
-		mq_command_plain(c, q->verb);
-	if (q->of == RMQ_OF_QUEUE)
-		rmq_key_queue(c, name, q->what);
-	else if (q->of == RMQ_OF_CONNECTION)
-		rmq_key_connection(c, name, q->what);
-	else if (q->of == RMQ_OF_BOTH)
-		rmq_key_both(c, name, queue, q->what);
-	else if (q->of == RMQ_OF_OTHER)
-		rmq_key_other(c, name, queue, q->what);
-	else if (q->of == RMQ_OF_NONE)
-		rmq_key_all(c, q->what);
-	else
-		rmq_beside_queue(c, name);
-	if (q->script != NULL && q->verb != NULL)
-		mq_command_str(c, q->verb);
-	if (q->rest != NULL)
-		mq_command_words(c, q->rest);
-	if (q->name)
-		mq_command_str(c, name);
-	if (q->queue)
-		mq_command_str(c, queue);
-}
-
-int
-rmq_call_number(struct mq_redis *r, const struct rmq_question *q,
-    const char *name, const char *queue, long long *n)
-{
-	struct mq_command c = mq_redis_command(r);
-
-	rmq_ask(&c, q, name, queue);
-	return mq_call_number(r, &c, n);
-}
-
 const char *
 rmq_queue_error(const char *queue)
 {

@@ -5,16 +5,9 @@
 #define MQ_RMQ_H
 
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 
-#include "base/names.h"
 #include "queue/layout.h"
-#include "queue/queue.h"
 #include "queue/rights.h"
-#include "queue/stats.h"
-#include "redis/ask.h"
-#include "redis/command.h"
 
 /* --- layout ------------------------------------------------------------- */
 
@@ -129,6 +122,39 @@ void rmq_ask(struct mq_command *, const struct rmq_question *, const char *name,
 int rmq_call_number(struct mq_redis *, const struct rmq_question *,
     const char *name, const char *queue, long long *n);
 
+/* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS, as mq_rows_list()
+ * does.  Errors are as in mq_call_members(). */
+int rmq_call_names(struct mq_redis *, const char *set, struct mq_names *,
+    struct mq_names *odd);
+
+/* Whether one of many has any keys. */
+enum rmq_keys {
+	RMQ_ANY, /* not known, as when the server refuses to tell */
+	RMQ_NONE,
+	RMQ_SOME
+};
+
+struct rmq_exists {
+	struct mq_redis *r;
+	mq_ask_fn *add; /* adds the keys of number i to a command */
+	void *arg;
+	unsigned char *keys; /* of each, an enum rmq_keys */
+	/* Of questions.c: those asked about, and how many are in a command. */
+	size_t *item, n, together;
+};
+
+/* Looks for those among the first n of which just that is known; of those that are
+ * together in a command, whether any of them has some.  Returns -1 if the connection is
+ * lost. */
+int rmq_exists(
+    struct rmq_exists *, enum rmq_keys of, size_t n, size_t together);
+
+/* Drops from a list of connections those without messages or consumers of any of these
+ * 1 to 50 queues; where most have some, others may stay.  cluster: keys in the form for a
+ * cluster count, too. */
+int rmq_keep_holders(struct mq_redis *, const char *const *queues, int count,
+    bool cluster, redisReply *connections);
+
 /* --- attachments -------------------------------------------------------- */
 
 extern const struct mq_attachments rmq_attachments;
@@ -162,12 +188,8 @@ struct rmq_cleaner {
 	bool blind;	  /* a look through all keys is refused */
 };
 
-/* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS, as mq_rows_list()
- * does.  Errors are as in mq_call_members(). */
-int rmq_call_names(struct mq_redis *, const char *set, struct mq_names *,
-    struct mq_names *odd);
-/* The same, where errors are noted; *whole (unless NULL) becomes false if these are not
- * all. */
+/* As rmq_call_names(), where errors are noted; *whole (unless NULL) becomes false if these
+ * are not all. */
 int rmq_cleaner_listed(
     struct rmq_cleaner *, const char *set, struct mq_names *, bool *whole);
 /* The server's clock in unix milliseconds, on a cluster that of the node that has the
@@ -186,35 +208,6 @@ int rmq_cleaner_fields(struct rmq_cleaner *, const char *queue,
 /* Adds to the counts of a queue. */
 void rmq_cleaner_count(struct rmq_cleaner *, const char *queue, long crashed,
     long rejected, long expired);
-
-/* --- holders ------------------------------------------------------------ */
-
-/* Which of many have any keys; see holders.c. */
-
-enum rmq_keys {
-	RMQ_ANY, /* not known, as when the server refuses to tell */
-	RMQ_NONE,
-	RMQ_SOME
-};
-
-struct rmq_exists {
-	struct mq_redis *r;
-	mq_ask_fn *add; /* adds the keys of number i to a command */
-	void *arg;
-	unsigned char *keys; /* of each, an enum rmq_keys */
-};
-
-/* Looks for those among the first n of which just that is known; of those that are
- * together in a command, whether any of them has some.  Returns -1 if the connection is
- * lost. */
-int rmq_exists(
-    struct rmq_exists *, enum rmq_keys of, size_t n, size_t together);
-
-/* Drops from a list of connections those without messages or consumers of any of these
- * 1 to 50 queues; where most have some, others may stay.  cluster: keys in the form for a
- * cluster count, too. */
-int rmq_keep_holders(struct mq_redis *, const char *const *queues, int count,
-    bool cluster, redisReply *connections);
 
 /* --- steps -------------------------------------------------------------- */
 
@@ -299,10 +292,5 @@ bool rmq_missed(const struct mq_redis *, const char *connection,
  * than so many keys (0: any number).  Returns -1 when the connection is lost. */
 int rmq_find_names(
     struct mq_redis *, bool unacked, long long most, struct mq_names *);
-
-/* Lists a connection and its queue again, if there is such a list: 1, or 0 when there was
- * nothing to do. */
-void rmq_adopt(struct mq_command *, const char *connection, const char *queue,
-    bool dry_run);
 
 #endif

@@ -162,7 +162,10 @@ find_others(struct mq_redis *r, struct mq_stats *out)
 {
 	size_t each = mq_redis_command(r).cluster ? 2 : 1, i;
 	size_t n = each * (size_t)out->count;
-	struct rmq_exists look = {r, add_others, out, mq_xcalloc(n + 1, 1)};
+	struct rmq_exists look = {.r = r,
+	    .add = add_others,
+	    .arg = out,
+	    .keys = mq_xcalloc(n + 1, 1)};
 	struct mq_queue_stats *q;
 	int rv;
 
@@ -396,8 +399,10 @@ ask_queues(struct mq_redis *r, struct gather *g)
 	    READY, COUNTS, PRIORITY, cluster ? KNOWN : OUTGOING};
 	size_t i, n = (size_t)g->out->count;
 	bool many = n > TOGETHER && !cluster;
-	struct rmq_exists look = {
-	    r, add_keys, g->out, mq_xcalloc(n + 1, sizeof(*g->keys))};
+	struct rmq_exists look = {.r = r,
+	    .add = add_keys,
+	    .arg = g->out,
+	    .keys = mq_xcalloc(n + 1, 1)};
 	int rv = 0;
 
 	g->keys = look.keys;

@@ -2,16 +2,8 @@
 #ifndef MQ_RSMQ_H
 #define MQ_RSMQ_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/names.h"
 #include "queue/layout.h"
-#include "queue/queue.h"
 #include "queue/rights.h"
-#include "queue/stats.h"
-#include "redis/ask.h"
-#include "redis/command.h"
 
 /* --- layout ------------------------------------------------------------- */
 
