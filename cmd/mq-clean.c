@@ -247,10 +247,8 @@ main(int argc, char *argv[])
 	mq_option_begin();
 	mq_option_read(&c.shared, tables, argc, argv);
 	mq_option_rights(&c.shared, MQ_CLEANS, argv + optind, argc - optind);
-	if (optind < argc)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: unexpected operand; mq-clean takes none",
-		    argv[optind]);
+	forbid(optind < argc, "%s: unexpected operand; mq-clean takes none",
+	    argv[optind]);
 	mq_option_prints(c.json || !c.shared.quiet);
 	(void)mq_option_server(&c.shared, &c.server);
 	if (c.interval_ms > 0)

@@ -45,10 +45,8 @@ take_receipt(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	if (o->receipt != NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "only one of --ack, --reject, --extend and --return is "
-		    "possible");
+	forbid(o->receipt != NULL,
+	    "only one of --ack, --reject, --extend and --return is possible");
 	o->receipt = given->arg;
 	o->act = (enum mq_receipt_act)given->option->which;
 }
@@ -90,40 +88,36 @@ parse(struct options *o, int argc, char *argv[])
 	const struct mq_options tables[] = {{taking, o},
 	    {mq_makes_options, &o->shared}, {settling, o},
 	    {mq_shared_options, &o->shared}, {0}};
-	bool extend;
+	bool settles, extends;
 
 	mq_option_read(&o->shared, tables, argc, argv);
+	settles = o->receipt != NULL;
+	extends = settles && o->act == MQ_RECEIPT_EXTEND;
 	/* All, if it is not said what is to be done. */
 	mq_option_rights(&o->shared,
-	    (o->receipt == NULL ? MQ_LEASES : 0) |
-		(o->receipt != NULL || o->lease.ms == -1 ? MQ_SETTLES : 0),
+	    (settles ? 0 : MQ_LEASES) |
+		(settles || o->lease.ms == -1 ? MQ_SETTLES : 0),
 	    argv + optind, argc - optind);
-	extend = o->receipt != NULL && o->act == MQ_RECEIPT_EXTEND;
-	if (o->text != NULL &&
-	    (o->receipt == NULL || extend || o->act == MQ_RECEIPT_RETURN))
-		mq_die(MQ_EXIT_USAGE, "--text needs --ack or --reject");
-	if (o->receipt == NULL && o->lease.ms == -1)
-		mq_die(MQ_EXIT_USAGE,
-		    "no --for, --ack, --reject, --extend or --return given "
-		    "(try --help)");
-	if (o->receipt == NULL && o->lease.ms == 0)
-		mq_die(MQ_EXIT_USAGE, "--for: 0: must be greater than 0");
-	if (extend && o->lease.ms == -1)
-		mq_die(MQ_EXIT_USAGE, "--extend needs --for");
-	if (o->receipt != NULL && !extend && o->lease.ms != -1)
-		mq_die(MQ_EXIT_USAGE,
-		    "--for cannot be used with --ack, --reject or --return");
-	if (o->receipt != NULL && mq_receipt_number(o->receipt) == NULL &&
-	    !mq_id_safe(o->receipt, strlen(o->receipt)))
-		mq_die(MQ_EXIT_USAGE, "%s: not a receipt", o->receipt);
+	forbid(o->text != NULL &&
+		(!settles || extends || o->act == MQ_RECEIPT_RETURN),
+	    "--text needs --ack or --reject");
+	forbid(!settles && o->lease.ms == -1,
+	    "no --for, --ack, --reject, --extend or --return given "
+	    "(try --help)");
+	forbid(
+	    !settles && o->lease.ms == 0, "--for: 0: must be greater than 0");
+	forbid(extends && o->lease.ms == -1, "--extend needs --for");
+	forbid(settles && !extends && o->lease.ms != -1,
+	    "--for cannot be used with --ack, --reject or --return");
+	forbid(settles && mq_receipt_number(o->receipt) == NULL &&
+		!mq_id_safe(o->receipt, strlen(o->receipt)),
+	    "%s: not a receipt", o->receipt);
 	/* A lease that is extended by no time is over, so the message is returned. */
-	if (extend && o->lease.ms == 0)
+	if (extends && o->lease.ms == 0)
 		o->act = MQ_RECEIPT_RETURN;
-	if (optind == argc)
-		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
-	if (optind + 1 < argc)
-		mq_die(MQ_EXIT_USAGE, "%s: only one queue at a time",
-		    argv[optind + 1]);
+	forbid(optind == argc, "no queue given (try --help)");
+	forbid(optind + 1 < argc, "%s: only one queue at a time",
+	    argv[optind + 1]);
 	o->lease.queue = argv[optind];
 	o->quiet = o->shared.quiet || o->shared.fresh;
 }
@@ -260,8 +254,7 @@ main(int argc, char *argv[])
 	o.lease.layout = mq_option_server(&o.shared, &server);
 	/* A connection's name stands in keys as that of a queue does. */
 	why = o.lease.layout->queue_error(o.lease.tag);
-	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o.lease.tag, why);
+	forbid(why != NULL, "--tag: %s: %s", o.lease.tag, why);
 	o.lease.queue = mq_option_queue(&o.shared, &server, o.lease.queue);
 	if (o.lease.keep_ms > 0)
 		mq_option_needs(&o.shared, "--keep", MQ_HAS_RESULTS);

@@ -24,21 +24,9 @@ struct options {
 	bool resume, all;
 };
 
-static void
-take_for(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	o->until = given->arg;
-	o->ms = mq_option_duration(given->name, given->arg);
-	if (o->ms == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
-		    given->name, given->arg);
-}
-
 static const struct mq_option rows[] = {
     {0, "--for", "DUR", "+resume after DUR (default: at --resume)",
-	.take = take_for},
+	MQ_TEXT(struct options, until)},
     {0, "--resume", NULL, "+resume the queues",
 	MQ_FLAG(struct options, resume)},
     {0, "--all", NULL, "+all queues, and those that are made later",
@@ -57,26 +45,24 @@ parse_options(
 	int i;
 
 	mq_option_read(shared, tables, argc, argv);
-	if (o->resume && o->until != NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "--for and --resume cannot be used together");
+	if (o->until != NULL)
+		o->ms = mq_option_duration("--for", o->until);
+	forbid(o->ms == 0, "--for: %s: must be greater than 0", o->until);
+	forbid(o->resume && o->until != NULL,
+	    "--for and --resume cannot be used together");
 	mq_option_rights(shared,
 	    (o->all ? MQ_PAUSES_ALL : MQ_PAUSES) | (o->resume ? MQ_RESUMES : 0),
 	    argv + optind, argc - optind);
-	if (o->all && optind < argc)
-		mq_die(MQ_EXIT_USAGE, "%s: cannot be used with --all",
-		    argv[optind]);
-	if (!o->all && optind == argc)
-		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	forbid(o->all && optind < argc, "%s: cannot be used with --all",
+	    argv[optind]);
+	forbid(!o->all && optind == argc, "no queue given (try --help)");
 	/* Without --for, "jobs 10m" would pause jobs for ever. */
 	for (i = optind; i < argc && strcmp(argv[optind - 1], "--") != 0; i++) {
 		queue = argv[i];
-		if (mq_duration_parse(queue, &ms) == 0 &&
-		    strspn(queue, "0123456789") < strlen(queue))
-			mq_die(MQ_EXIT_USAGE,
-			    "%s: use --for %s for a duration, or -- %s for a "
-			    "queue",
-			    queue, queue, queue);
+		forbid(mq_duration_parse(queue, &ms) == 0 &&
+			strspn(queue, "0123456789") < strlen(queue),
+		    "%s: use --for %s for a duration, or -- %s for a queue",
+		    queue, queue, queue);
 	}
 }
 
@@ -114,7 +100,6 @@ main(int argc, char *argv[])
 	struct mq_shared shared = {.usage = usage};
 	struct mq_server server;
 	struct mq_redis redis;
-	const char *any;
 	bool changed = true;
 	int i;
 
@@ -122,10 +107,10 @@ main(int argc, char *argv[])
 	parse_options(&o, &shared, argc, argv);
 	(void)mq_option_server(&shared, &server);
 	mq_option_queues(&shared, &server, argv + optind, argc - optind);
-	any = mq_option_queue(&shared, &server, "any");
 	mq_option_must(&redis, mq_redis_open(&redis, &server));
 	if (o.all)
-		changed = change_queue(&o, &shared, &redis, any, "all queues");
+		changed = change_queue(&o, &shared, &redis,
+		    mq_option_queue(&shared, &server, "any"), "all queues");
 	for (i = optind; i < argc; i++)
 		changed &= change_queue(&o, &shared, &redis, argv[i], argv[i]);
 	mq_option_end(&shared, &server, &redis);

@@ -81,26 +81,21 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 	    MQ_PURGES | (o->queue_too ? MQ_DELETES : 0) |
 		(o->running ? MQ_STOPS : 0),
 	    argv + optind, argc - optind);
-	if (optind == argc)
-		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	forbid(optind == argc, "no queue given (try --help)");
 	for (i = 0; i < STATES; i++)
 		any |= o->state[states[i]];
 	if (o->running)
 		selection_check_running(
 		    s, argc - optind, any ? "another state" : NULL);
-	else if (!any)
-		mq_die(MQ_EXIT_USAGE,
-		    "no state given; use --ready, --rejected, --delayed, "
-		    "--all, --delete-queue or --running");
-	if (o->queue_too &&
-	    (mq_filter_given(&o->filter) || s->limit != LONG_MAX))
-		mq_die(MQ_EXIT_USAGE,
-		    "--delete-queue: cannot be used with a filter or --limit");
-	if (!o->force && !s->dry_run && !o->running &&
-	    (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)))
-		mq_die(MQ_EXIT_USAGE,
-		    "no terminal to ask for confirmation; use --force or "
-		    "--dry-run");
+	forbid(!any && !o->running,
+	    "no state given; use --ready, --rejected, --delayed, --all, "
+	    "--delete-queue or --running");
+	forbid(o->queue_too &&
+		(mq_filter_given(&o->filter) || s->limit != LONG_MAX),
+	    "--delete-queue: cannot be used with a filter or --limit");
+	forbid(!o->force && !s->dry_run && !o->running &&
+		(!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)),
+	    "no terminal to ask for confirmation; use --force or --dry-run");
 	if (o->filter.id != NULL)
 		s->limit = 1;
 }

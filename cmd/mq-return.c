@@ -97,8 +97,7 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 	    MQ_RETURNS | (o->clone ? MQ_CLONES : 0) |
 		(o->running ? MQ_STOPS : 0),
 	    argv + optind, argc - optind);
-	if (optind == argc)
-		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	forbid(optind == argc, "no queue given (try --help)");
 	if (o->running)
 		selection_check_running(s, argc - optind,
 		    o->clone		    ? "--clone" :
@@ -208,11 +207,10 @@ main(int argc, char *argv[])
 	if (options.to != NULL)
 		options.to = mq_option_queue(&shared, &server, options.to);
 	for (i = optind; i < argc && options.to != NULL && options.clone; i++)
-		if (server.url.kind == MQ_URL_CLUSTER &&
-		    strcmp(options.to, argv[i]) != 0)
-			mq_die(MQ_EXIT_USAGE,
-			    "--clone: cannot copy to another queue on a "
-			    "cluster; remove --to");
+		forbid(server.url.kind == MQ_URL_CLUSTER &&
+			strcmp(options.to, argv[i]) != 0,
+		    "--clone: cannot copy to another queue on a cluster; "
+		    "remove --to");
 	mq_option_must(&redis, mq_redis_open(&redis, &server));
 	interrupt_catch(SA_RESTART);
 	if (shared.existing && options.to != NULL)

@@ -101,16 +101,15 @@ check_value(struct setter *s, int which, const char *arg, const char *value)
 
 	if (*value == '\0')
 		return mq_xstrdup(value);
-	if (!mq_setting_take(&one, which, value, false))
-		mq_die(MQ_EXIT_USAGE, "%s: must be %s", arg,
-		    mq_setting_list[which].form);
+	forbid(!mq_setting_take(&one, which, value, false), "%s: must be %s",
+	    arg, mq_setting_list[which].form);
 	if (one.notify != NULL || one.keep_ms != -1)
 		mq_option_needs(
 		    &s->shared, mq_setting_list[which].name, MQ_HAS_RESULTS);
 	if (one.push != NULL || one.notify != NULL) {
 		value = mq_option_queue(&s->shared, &s->server, value);
-		if (strcmp(value, s->queue) == 0)
-			mq_die(MQ_EXIT_USAGE, "%s: must be another queue", arg);
+		forbid(strcmp(value, s->queue) == 0,
+		    "%s: must be another queue", arg);
 	}
 	kept = mq_xstrdup(value);
 	if (one.push != NULL)
@@ -140,8 +139,8 @@ take_change(struct setter *s, const char *arg)
 	if (attribute != NULL) {
 		name = mq_xstrndup(arg, n);
 		mq_option_needs(&s->shared, name, MQ_HAS_ATTRIBUTES);
-		if (*attribute != MQ_ATTRIBUTE_NONE)
-			mq_die(MQ_EXIT_USAGE, "%s: given twice", name);
+		forbid(
+		    *attribute != MQ_ATTRIBUTE_NONE, "%s: given twice", name);
 		*attribute = mq_option_attribute(
 		    name, equals + 1, attribute == &s->attributes.maxsize);
 		s->attributed = true;
@@ -156,9 +155,8 @@ take_change(struct setter *s, const char *arg)
 		mq_die(MQ_EXIT_USAGE, "%s: no such setting; the settings are%s",
 		    arg, mq_buf_str(&names));
 	}
-	if (s->texts.text[which] != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: given twice",
-		    mq_setting_list[which].name);
+	forbid(s->texts.text[which] != NULL, "%s: given twice",
+	    mq_setting_list[which].name);
 	s->texts.text[which] = check_value(s, which, arg, equals + 1);
 	s->settings = true;
 }
@@ -174,8 +172,6 @@ take_question(struct setter *s, const char *arg)
 	else if (s->layout->has & MQ_HAS_ATTRIBUTES &&
 	    find_attribute(&s->attributes, arg, strlen(arg)) != NULL)
 		s->asked = arg;
-	if (s->asked != NULL && s->json)
-		mq_die(MQ_EXIT_USAGE, "--json cannot be used with %s", arg);
 	return s->asked != NULL;
 }
 
@@ -190,16 +186,14 @@ parse_options(struct setter *s, int argc, char *argv[])
 	mq_option_rights(&s->shared,
 	    MQ_SETS | (s->shared.fresh ? MQ_CREATES : 0), argv + optind,
 	    optind < argc ? 1 : 0);
-	if (optind == argc)
-		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	forbid(optind == argc, "no queue given (try --help)");
 	equals = strchr(argv[optind], '=');
-	if (equals != NULL &&
-	    find_setting(argv[optind], (size_t)(equals - argv[optind])) != -1)
-		mq_die(MQ_EXIT_USAGE, "%s: name the queue before the settings",
-		    argv[optind]);
-	if (s->json && optind + 1 < argc)
-		mq_die(MQ_EXIT_USAGE, "--json cannot be used with %s",
-		    argv[optind + 1]);
+	forbid(equals != NULL &&
+		find_setting(argv[optind], (size_t)(equals - argv[optind])) !=
+		    -1,
+	    "%s: name the queue before the settings", argv[optind]);
+	forbid(s->json && optind + 1 < argc, "--json cannot be used with %s",
+	    argv[optind + 1]);
 }
 
 /* --- the server ------------------------------------------------------------- */

@@ -306,13 +306,6 @@ command_option(const struct options *o)
 	return NULL;
 }
 
-static void
-forbid(bool wrong, const char *why)
-{
-	if (wrong)
-		mq_die(MQ_EXIT_USAGE, "%s", why);
-}
-
 /* Options that do not go together; and the framing that they mean. */
 static void
 check_options(struct options *o)

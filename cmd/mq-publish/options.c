@@ -119,14 +119,13 @@ parse_time(const char *at, int64_t now_ms)
 
 	if (mq_time_parse(at, now_ms, &ms) == 0)
 		return ms;
-	if (at[strspn(at, DIGITS)] != '\0' && mq_duration_parse(at, &ms) == 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "--at: %s: not a time but a duration; use -d %s", at, at);
-	if (time_in_words(at, now_ms, &ms) == -1)
-		mq_die(MQ_EXIT_USAGE,
-		    "--at: %s: not a time (RFC 3339, HH:MM, @SECONDS since "
-		    "1970, or words of date(1))",
-		    at);
+	forbid(
+	    at[strspn(at, DIGITS)] != '\0' && mq_duration_parse(at, &ms) == 0,
+	    "--at: %s: not a time but a duration; use -d %s", at, at);
+	forbid(time_in_words(at, now_ms, &ms) == -1,
+	    "--at: %s: not a time (RFC 3339, HH:MM, @SECONDS since 1970, or "
+	    "words of date(1))",
+	    at);
 	return ms;
 }
 
@@ -142,9 +141,8 @@ options_when(const struct options *o, int64_t now_ms)
 	if (o->at != NULL && when.ms < now_ms - PAST_MS) {
 		/* Words mean a time to come; other times may be those of a
 		 * program. */
-		if (mq_time_parse(o->at, now_ms, &exact) == -1)
-			mq_die(MQ_EXIT_USAGE, "--at: %s: that time is over",
-			    o->at);
+		forbid(mq_time_parse(o->at, now_ms, &exact) == -1,
+		    "--at: %s: that time is over", o->at);
 		if (!o->shared.quiet)
 			mq_say("--at: %s: that time is over; published at once",
 			    o->at);
@@ -176,11 +174,9 @@ take_name(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	if (!mq_utf8(given->arg, strlen(given->arg)))
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", given->name,
-		    given->arg);
-	if (*given->arg == '\0')
-		mq_die(MQ_EXIT_USAGE, "%s: must not be empty", given->name);
+	forbid(!mq_utf8(given->arg, strlen(given->arg)), "%s: %s: not UTF-8",
+	    given->name, given->arg);
+	forbid(*given->arg == '\0', "%s: must not be empty", given->name);
 	mq_envelope_set(&o->headers,
 	    given->option->which == GROUP ? MQ_HEADER_GROUP : MQ_HEADER_KEY,
 	    given->arg);
@@ -198,9 +194,8 @@ take_unique(void *into, const struct mq_given *given)
 		return;
 	}
 	ms = mq_option_duration(given->name, given->arg);
-	if (ms == 0)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
-		    given->name, given->arg);
+	forbid(
+	    ms == 0, "%s: %s: must be greater than 0", given->name, given->arg);
 	mq_envelope_set_number(&o->headers, MQ_HEADER_UNIQUE, ms);
 }
 
@@ -254,10 +249,9 @@ take_header(void *into, const struct mq_given *given)
 	if (mq_header_split(given->arg, &name, &value, &why) == -1)
 		mq_die(
 		    MQ_EXIT_USAGE, "%s: %s: %s", given->name, given->arg, why);
-	if (strncmp(name, "Mq-", 3) == 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: names that begin with Mq- are reserved",
-		    given->name, name);
+	forbid(strncmp(name, "Mq-", 3) == 0,
+	    "%s: %s: names that begin with Mq- are reserved", given->name,
+	    name);
 	mq_envelope_add(&o->headers, name, value);
 	free(name);
 	free(value);
@@ -270,12 +264,10 @@ take_param(void *into, const struct mq_given *given)
 	const char *arg = given->arg;
 	char name[sizeof(MQ_HEADER_PARAM) + 1];
 
-	if (arg[0] < '1' || arg[0] > '4' || arg[1] != '=')
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not of the form N=VALUE, N from 1 to 4",
-		    given->name, arg);
-	if (!mq_utf8(arg, strlen(arg)))
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not UTF-8", given->name, arg);
+	forbid(arg[0] < '1' || arg[0] > '4' || arg[1] != '=',
+	    "%s: %s: not of the form N=VALUE, N from 1 to 4", given->name, arg);
+	forbid(
+	    !mq_utf8(arg, strlen(arg)), "%s: %s: not UTF-8", given->name, arg);
 	snprintf(name, sizeof(name), "%s%c", MQ_HEADER_PARAM, arg[0]);
 	mq_envelope_set(&o->headers, name, arg + 2);
 }
@@ -291,9 +283,8 @@ take_attach(void *into, const struct mq_given *given)
 	struct attachment *new;
 	size_t i;
 
-	if (path == NULL)
-		mq_die(MQ_EXIT_USAGE, "--attach: %s: not of the form NAME=FILE",
-		    given->arg);
+	forbid(path == NULL, "--attach: %s: not of the form NAME=FILE",
+	    given->arg);
 	a->list = mq_xreallocarray(a->list, a->n + 1, sizeof(*a->list));
 	*path++ = '\0';
 	new = &a->list[a->n];
@@ -302,8 +293,7 @@ take_attach(void *into, const struct mq_given *given)
 	for (i = 0; i < a->n && why == NULL; i++)
 		if (strcmp(a->list[i].name, new->name) == 0)
 			why = "given twice";
-	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "--attach: %s: %s", new->name, why);
+	forbid(why != NULL, "--attach: %s: %s", new->name, why);
 	a->n++;
 	o->how.files = &a->set;
 }
@@ -432,10 +422,8 @@ read_options(struct options *o, int argc, char *argv[])
 	o->notes = !o->shared.quiet && isatty(STDERR_FILENO);
 	from = mq_envelope_get_long(&o->headers, MQ_HEADER_FROM_TICK, -1);
 	until = mq_envelope_get_long(&o->headers, MQ_HEADER_UNTIL_TICK, -1);
-	if (until >= 0 && from > until)
-		mq_die(MQ_EXIT_USAGE,
-		    "--from-tick %ld is greater than --until-tick %ld", from,
-		    until);
+	forbid(until >= 0 && from > until,
+	    "--from-tick %ld is greater than --until-tick %ld", from, until);
 	more = has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP) ||
 	    o->expires_ms > 0 || o->awaited || from > 0 || until >= 0 ||
 	    how->limits.ready >= 0 || how->limits.delayed >= 0;
@@ -446,53 +434,38 @@ read_options(struct options *o, int argc, char *argv[])
 	how->ordered = how->alike && how->special && !more;
 }
 
-/* --tick publishes nothing. */
-static void
-check_alone(const struct options *o, int payloads)
-{
-	if (payloads > 0 || o->framing != MQ_FRAME_WHOLE || o->raw || o->ids ||
-	    o->wait || o->headers.headers != NULL || o->expires_ms > 0 ||
-	    o->attachments.n > 0 || o->how.when.kind != MQ_WHEN_NOW ||
-	    o->how.limits.ready >= 0 || o->how.limits.delayed >= 0 ||
-	    o->how.realtime || o->durable)
-		mq_die(MQ_EXIT_USAGE,
-		    "--tick publishes nothing; remove the messages and their "
-		    "options");
-}
-
 static void
 check_options(const struct options *o, char *const payloads[], int count)
 {
 	const char *unique = mq_envelope_get(&o->headers, MQ_HEADER_UNIQUE);
+	bool framed = o->framing != MQ_FRAME_WHOLE,
+	     files = o->attachments.n > 0;
+	bool headed =
+	    o->headers.headers != NULL || o->wait || o->expires_ms > 0 || files;
 
-	if (o->delay_ms >= 0 && o->at != NULL)
-		mq_die(
-		    MQ_EXIT_USAGE, "--delay and --at cannot be used together");
-	if (o->raw &&
-	    (o->headers.headers != NULL || o->wait || o->expires_ms > 0 ||
-		o->attachments.n > 0))
-		mq_die(MQ_EXIT_USAGE,
-		    "--raw cannot be used with options that set headers");
-	if (o->attachments.n > 0 && (count > 1 || o->framing != MQ_FRAME_WHOLE))
-		mq_die(MQ_EXIT_USAGE, "--attach needs exactly one message");
-	if (unique != NULL && !has_header(o, MQ_HEADER_KEY))
-		mq_die(MQ_EXIT_USAGE, "--unique needs --key");
-	if (o->how.join && o->framing != MQ_FRAME_JSONL &&
-	    (unique == NULL || strcmp(unique, "queued") != 0))
-		mq_die(MQ_EXIT_USAGE, "--coalesce needs --unique queued");
-	if (o->tick >= 0)
-		check_alone(o, count);
-	if (o->http &&
-	    (count > 0 || o->framing != MQ_FRAME_WHOLE || o->wait ||
-		o->tick >= 0))
-		mq_die(MQ_EXIT_USAGE,
-		    "--http publishes the request body; remove the payload, "
-		    "the framing, --wait and --tick");
-	if (o->hosts.count > 0 && !o->http)
-		mq_die(MQ_EXIT_USAGE, "--host needs --http");
-	if (count > 0 && o->framing != MQ_FRAME_WHOLE)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s reads standard input; remove the operand %s",
+	forbid(o->delay_ms >= 0 && o->at != NULL,
+	    "--delay and --at cannot be used together");
+	forbid(o->raw && headed,
+	    "--raw cannot be used with options that set headers");
+	forbid(files && (count > 1 || framed),
+	    "--attach needs exactly one message");
+	forbid(unique != NULL && !has_header(o, MQ_HEADER_KEY),
+	    "--unique needs --key");
+	forbid(o->how.join && o->framing != MQ_FRAME_JSONL &&
+		(unique == NULL || strcmp(unique, "queued") != 0),
+	    "--coalesce needs --unique queued");
+	forbid(o->tick >= 0 &&
+		(count > 0 || framed || headed || o->raw || o->ids ||
+		    o->how.when.kind != MQ_WHEN_NOW ||
+		    o->how.limits.ready >= 0 || o->how.limits.delayed >= 0 ||
+		    o->how.realtime || o->durable),
+	    "--tick publishes nothing; remove the messages and their options");
+	forbid(o->http && (count > 0 || framed || o->wait || o->tick >= 0),
+	    "--http publishes the request body; remove the payload, the "
+	    "framing, --wait and --tick");
+	forbid(o->hosts.count > 0 && !o->http, "--host needs --http");
+	if (count > 0)
+		forbid(framed, "%s reads standard input; remove the operand %s",
 		    mq_option_framing_name(o->framing), payloads[0]);
 	if (o->at != NULL)
 		(void)parse_time(o->at, mq_clock_unix_us() / 1000);
@@ -522,8 +495,7 @@ options_parse(
 		(o->wait ? MQ_AWAITS : 0) | (holds ? MQ_HOLDS : 0) |
 		(o->tick >= 0 ? MQ_TICKS : 0),
 	    argv + optind, argc - optind);
-	if (optind == argc)
-		mq_die(MQ_EXIT_USAGE, "no queue given (try --help)");
+	forbid(optind == argc, "no queue given (try --help)");
 	o->queue = argv[optind];
 	*payloads = argv + optind + 1;
 	*count = argc - optind - 1;
@@ -544,18 +516,16 @@ options_use_layout(struct options *o, const struct mq_server *server)
 		if (o->shared.needing[i] != NULL)
 			mq_option_needs(
 			    &o->shared, o->shared.needing[i], 1U << i);
-	if (o->attachments.n > 0 && layout->attachments == NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "--attach: the layout %s has no attachments", layout->name);
+	forbid(o->attachments.n > 0 && layout->attachments == NULL,
+	    "--attach: the layout %s has no attachments", layout->name);
 	if (o->at != NULL)
 		ms = parse_time(o->at, now_ms) - now_ms;
 	/* RSMQ's own programs delay no message for longer. */
-	if (layout->has & MQ_HAS_ATTRIBUTES &&
-	    ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: at most %d seconds (115 days) with the layout %s",
-		    o->at != NULL ? "--at" : "--delay",
-		    MQ_ATTRIBUTE_SECONDS_MAX, layout->name);
+	forbid(layout->has & MQ_HAS_ATTRIBUTES &&
+		ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX,
+	    "%s: at most %d seconds (115 days) with the layout %s",
+	    o->at != NULL ? "--at" : "--delay", MQ_ATTRIBUTE_SECONDS_MAX,
+	    layout->name);
 	if (o->how.priority < 0)
 		mq_option_needs(&o->shared, "--priority", MQ_HAS_LOW_PRIORITY);
 	if (o->raw && o->ids)

@@ -40,17 +40,14 @@ parse_limits(const char *list)
 		if (value != NULL)
 			*value++ = '\0';
 		f = field_by_key(text);
-		if (f == NULL || f->check == 0)
-			mq_die(MQ_EXIT_USAGE,
-			    "--check: %s: must be one of ready, delayed, "
-			    "unacked, rejected, age, consumers",
-			    text);
-		if (value == NULL)
-			mq_die(MQ_EXIT_USAGE,
-			    "--check: %s: needs a limit: %s=N", text, text);
+		forbid(f == NULL || f->check == 0,
+		    "--check: %s: must be one of ready, delayed, unacked, "
+		    "rejected, age, consumers",
+		    text);
+		forbid(value == NULL, "--check: %s: needs a limit: %s=N", text,
+		    text);
 		limit = &limits[f->check];
-		if (limit->field != NULL)
-			mq_die(MQ_EXIT_USAGE, "--check: %s: given twice", text);
+		forbid(limit->field != NULL, "--check: %s: given twice", text);
 		*limit = (struct limit){f, -1, -1};
 		critical = strchr(value, ':');
 		if (critical != NULL) {
@@ -59,10 +56,10 @@ parse_limits(const char *list)
 			value = critical;
 		}
 		limit->critical = parse_number(f, value);
-		if (f->least && (limit->warning == 0 || limit->critical == 0))
-			mq_die(MQ_EXIT_USAGE,
-			    "--check: consumers=0: never fails; use "
-			    "consumers=1 to require a consumer");
+		forbid(
+		    f->least && (limit->warning == 0 || limit->critical == 0),
+		    "--check: consumers=0: never fails; use consumers=1 to "
+		    "require a consumer");
 	}
 	free(copy);
 	return limits;
@@ -218,11 +215,12 @@ checks_print(struct collector *c, struct stats_options *o, struct model *m)
 	int i;
 
 	/* For a plugin, everything that goes wrong is a line on stdout. */
-	if (mq_option_find(
-		&o->shared, &c->server, m->error, sizeof(m->error)) == 0) {
+	if (mq_option_find(&o->shared, &c->server) == 0) {
 		collect_queues(c, o);
 		if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
 			collect_elsewhere(c, m);
+	} else {
+		strlcpy(m->error, c->server.error, sizeof(m->error));
 	}
 	for (i = 0; i < m->stats.count; i++)
 		report_queue(&r, limits, m, i);

@@ -16,9 +16,9 @@ static const char usage[] =
 #define WATCH_MIN_MS 100
 
 static void
-refuse_both(const char *one, const char *other)
+forbid_both(bool both, const char *one, const char *other)
 {
-	mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together", one, other);
+	forbid(both, "%s and %s cannot be used together", one, other);
 }
 
 static void
@@ -27,8 +27,8 @@ take_format(void *into, const struct mq_given *given)
 	struct stats_options *o = into;
 	enum format format = (enum format)given->option->which;
 
-	if (o->format != FORMAT_TABLE && o->format != format)
-		refuse_both(o->format_name, given->option->name);
+	forbid_both(o->format != FORMAT_TABLE && o->format != format,
+	    o->format_name, given->option->name);
 	o->format = format;
 	o->format_name = given->option->name;
 	if (format == FORMAT_CHECK)
@@ -38,8 +38,8 @@ take_format(void *into, const struct mq_given *given)
 static void
 set_subject(struct stats_options *o, enum subject subject, const char *name)
 {
-	if (o->subject != SUBJECT_QUEUES && o->subject != subject)
-		refuse_both(o->subject_name, name);
+	forbid_both(o->subject != SUBJECT_QUEUES && o->subject != subject,
+	    o->subject_name, name);
 	o->subject = subject;
 	o->subject_name = name;
 }
@@ -57,10 +57,9 @@ take_list(void *into, const struct mq_given *given)
 	struct stats_options *o = into;
 
 	take_subject(into, given);
-	if (mq_state_parse(given->arg, &o->list.state) == -1)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: must be ready, delayed, unacked or rejected",
-		    given->name, given->arg);
+	forbid(mq_state_parse(given->arg, &o->list.state) == -1,
+	    "%s: %s: must be ready, delayed, unacked or rejected", given->name,
+	    given->arg);
 }
 
 static void
@@ -72,9 +71,8 @@ take_watch(void *into, const struct mq_given *given)
 	if (given->arg == NULL)
 		return;
 	o->interval_ms = mq_option_duration(given->name, given->arg);
-	if (o->interval_ms < WATCH_MIN_MS)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be at least %d ms",
-		    given->name, given->arg, WATCH_MIN_MS);
+	forbid(o->interval_ms < WATCH_MIN_MS, "%s: %s: must be at least %d ms",
+	    given->name, given->arg, WATCH_MIN_MS);
 }
 
 static void
@@ -86,10 +84,9 @@ take_http(void *into, const struct mq_given *given)
 	o->port = given->arg == NULL ?
 	    -1 :
 	    (int)mq_option_number(given->name, given->arg, 0, 65535);
-	if (o->port == -1 && isatty(STDIN_FILENO))
-		mq_die(MQ_EXIT_USAGE,
-		    "--http: answers one request on standard input; use "
-		    "--http=8080 to serve http://127.0.0.1:8080/");
+	forbid(o->port == -1 && isatty(STDIN_FILENO),
+	    "--http: answers one request on standard input; use --http=8080 "
+	    "to serve http://127.0.0.1:8080/");
 }
 
 static void
@@ -98,11 +95,10 @@ take_sort(void *into, const struct mq_given *given)
 	struct stats_options *o = into;
 
 	o->order.key = field_by_key(given->arg);
-	if (o->order.key == NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: must be name, ready, delayed, unacked, "
-		    "rejected, consumers, age, in or out",
-		    given->name, given->arg);
+	forbid(o->order.key == NULL,
+	    "%s: %s: must be name, ready, delayed, unacked, rejected, "
+	    "consumers, age, in or out",
+	    given->name, given->arg);
 }
 
 static const struct mq_option forms[] = {
@@ -227,12 +223,10 @@ check_needs(const struct stats_options *o, const char *framing)
 	size_t i;
 
 	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (all[i].given && !all[i].fits)
-			mq_die(MQ_EXIT_USAGE, "%s needs %s", all[i].option,
-			    all[i].needs);
-	if (s == SUBJECT_SERVER && o->count > 0)
-		mq_die(MQ_EXIT_USAGE, "--server: takes no queue; remove %s",
-		    o->queues[0]);
+		forbid(all[i].given && !all[i].fits, "%s needs %s",
+		    all[i].option, all[i].needs);
+	forbid(s == SUBJECT_SERVER && o->count > 0,
+	    "--server: takes no queue; remove %s", o->queues[0]);
 }
 
 static void
@@ -240,26 +234,23 @@ check_options(const struct stats_options *o)
 {
 	const char *subject = o->subject_name, *format = o->format_name;
 	const char *framing = mq_option_framing_name(o->list.framing);
-	bool json = o->format == FORMAT_JSON;
+	bool json = o->format == FORMAT_JSON, watches = o->interval_ms > 0;
 	bool of_machine = o->format != FORMAT_TABLE;
 
-	if (o->interval_ms > 0 && of_machine)
-		refuse_both("--watch", format);
-	if (o->connections && of_machine && !json)
-		refuse_both("--connections", format);
+	forbid_both(watches && of_machine, "--watch", format);
+	forbid_both(
+	    o->connections && of_machine && !json, "--connections", format);
 	check_needs(o, framing);
-	if (json && framing != NULL)
-		refuse_both(format, framing);
+	forbid_both(json && framing != NULL, format, framing);
 	if (subject == NULL)
 		return;
-	if (o->subject == SUBJECT_HTTP ?
-		of_machine && o->format != FORMAT_CHECK :
-		of_machine && (!json || o->subject == SUBJECT_HTML))
-		refuse_both(subject, format);
-	if (o->interval_ms > 0)
-		refuse_both(subject, "--watch");
-	if (o->connections)
-		refuse_both(subject, "--connections");
+	forbid_both(of_machine &&
+		(o->subject == SUBJECT_HTTP ?
+			o->format != FORMAT_CHECK :
+			!json || o->subject == SUBJECT_HTML),
+	    subject, format);
+	forbid_both(watches, subject, "--watch");
+	forbid_both(o->connections, subject, "--connections");
 }
 
 void

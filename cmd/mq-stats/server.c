@@ -136,10 +136,9 @@ server_print(struct collector *c, bool json)
 	json_t *warnings, *v;
 	size_t i;
 
-	if (c->server.url.kind == MQ_URL_CLUSTER)
-		mq_die(MQ_EXIT_USAGE,
-		    "--server: not supported on a cluster; use redis-cli INFO "
-		    "on each node");
+	forbid(c->server.url.kind == MQ_URL_CLUSTER,
+	    "--server: not supported on a cluster; use redis-cli INFO on "
+	    "each node");
 	mq_option_must(&c->redis, collect_open(c));
 	mq_option_must(&c->redis, mq_info_ask(&c->redis, r));
 	mq_option_must(

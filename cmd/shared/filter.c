@@ -46,9 +46,8 @@ mq_filter_take(void *into, const struct mq_given *given)
 	if (c->subject == STDERR)
 		flags |= REG_NEWLINE;
 	if (c->subject == HEADER) {
-		if (eq == NULL || eq == arg)
-			mq_die(MQ_EXIT_USAGE, "%s: %s: not of the form NAME=RE",
-			    option, arg);
+		forbid(eq == NULL || eq == arg,
+		    "%s: %s: not of the form NAME=RE", option, arg);
 		c->header = mq_xstrndup(arg, (size_t)(eq - arg));
 		re = eq + 1;
 	}
@@ -69,9 +68,7 @@ take_not(void *into, const struct mq_given *given)
 {
 	struct mq_filter *f = into;
 
-	if (f->negated)
-		mq_die(MQ_EXIT_USAGE, "%s: given twice before one filter",
-		    given->name);
+	forbid(f->negated, "%s: given twice before one filter", given->name);
 	f->negated = true;
 }
 
@@ -99,12 +96,12 @@ static void
 check_id(const char *id, const struct mq_layout *l)
 {
 	size_t n = strlen(id);
+	bool any = l->has & MQ_HAS_IDS;
 
-	if (mq_id_valid(id, n) || (l->has & MQ_HAS_IDS && mq_id_safe(id, n)))
-		return;
-	mq_die(MQ_EXIT_USAGE, "--id: %s: not an id (%s)", id,
-	    l->has & MQ_HAS_IDS ? "letters, digits, : _ and -, at most 128" :
-				  "32 letters and digits");
+	forbid(!mq_id_valid(id, n) && !(any && mq_id_safe(id, n)),
+	    "--id: %s: not an id (%s)", id,
+	    any ? "letters, digits, : _ and -, at most 128" :
+		  "32 letters and digits");
 }
 
 void
@@ -112,9 +109,7 @@ mq_filter_check(const struct mq_filter *f, const struct mq_layout *l)
 {
 	const struct mq_condition *c;
 
-	if (f->negated)
-		mq_die(MQ_EXIT_USAGE,
-		    "--not: needs a filter after it, such as --match");
+	forbid(f->negated, "--not: needs a filter after it, such as --match");
 	if (f->id != NULL)
 		check_id(f->id, l);
 	for (c = f->conditions; c != NULL; c = c->next)

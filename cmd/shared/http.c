@@ -234,10 +234,8 @@ take_host(void *into, const struct mq_given *given)
 	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	    "-._";
 
-	if (*name == '\0' || name[strspn(name, letters)] != '\0')
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: must be a host name, without a port", given->name,
-		    name);
+	forbid(*name == '\0' || name[strspn(name, letters)] != '\0',
+	    "%s: %s: must be a host name, without a port", given->name, name);
 	hosts->names = mq_xreallocarray(
 	    hosts->names, hosts->count + 1, sizeof(*hosts->names));
 	hosts->names[hosts->count++] = name;

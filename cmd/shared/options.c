@@ -4,6 +4,8 @@
 
 #include <getopt.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -224,9 +226,9 @@ take_help(void *into, const struct mq_given *given)
 	const struct mq_options *table;
 	const struct mq_option *row;
 
-	if (all && strcmp(given->arg, "all") != 0)
-		mq_die(MQ_EXIT_USAGE, "--help: %s: must be all, or left out",
-		    given->arg);
+	if (all)
+		forbid(strcmp(given->arg, "all") != 0,
+		    "--help: %s: must be all, or left out", given->arg);
 	mq_buf_addstr(&out, o->usage);
 	for (table = o->options; table->rows != NULL; table++)
 		for (row = table->rows; row->name != NULL || row->help != NULL;
@@ -255,9 +257,8 @@ take_argument(void *into, const struct mq_given *given)
 		*(bool *)to = true;
 		break;
 	case MQ_OPTION_TEXT:
-		if (o->high > 0 && strlen(given->arg) > (size_t)o->high)
-			mq_die(MQ_EXIT_USAGE, "%s: longer than %ld bytes",
-			    given->name, o->high);
+		forbid(o->high > 0 && strlen(given->arg) > (size_t)o->high,
+		    "%s: longer than %ld bytes", given->name, o->high);
 		*(const char **)to = given->arg;
 		break;
 	case MQ_OPTION_INT:
@@ -270,16 +271,13 @@ take_argument(void *into, const struct mq_given *given)
 		break;
 	case MQ_OPTION_DURATION:
 		*(int64_t *)to = mq_option_duration(given->name, given->arg);
-		if (*(int64_t *)to < o->low)
-			mq_die(MQ_EXIT_USAGE, "%s: %s: must be greater than 0",
-			    given->name, given->arg);
+		forbid(*(int64_t *)to < o->low,
+		    "%s: %s: must be greater than 0", given->name, given->arg);
 		break;
 	case MQ_OPTION_RATE:
-		if (mq_rate_parse(given->arg, to) == -1)
-			mq_die(MQ_EXIT_USAGE,
-			    "%s: %s: not a rate such as 10, 10/s, 90/m or "
-			    "5/h:20",
-			    given->name, given->arg);
+		forbid(mq_rate_parse(given->arg, to) == -1,
+		    "%s: %s: not a rate such as 10, 10/s, 90/m or 5/h:20",
+		    given->name, given->arg);
 		break;
 	}
 }
@@ -327,9 +325,8 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 	}
 	mq_buf_free(&letters);
 	free(longs);
-	if (o->existing && o->fresh)
-		mq_die(MQ_EXIT_USAGE,
-		    "--existing and --new cannot be used together");
+	forbid(o->existing && o->fresh,
+	    "--existing and --new cannot be used together");
 	return ch == -1;
 }
 
@@ -362,9 +359,8 @@ take_layout(void *into, const struct mq_given *given)
 	struct mq_shared *o = into;
 
 	o->layout = mq_layout_find(given->arg);
-	if (o->layout == NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be rmq or rsmq",
-		    given->name, given->arg);
+	forbid(o->layout == NULL, "%s: %s: must be rmq or rsmq", given->name,
+	    given->arg);
 }
 
 static void
@@ -417,13 +413,27 @@ mq_option_framing(void *into, const struct mq_given *given)
 	enum mq_framing *framing = into,
 			other = (enum mq_framing)given->option->which;
 
-	if (*framing != MQ_FRAME_WHOLE && *framing != other)
-		mq_die(MQ_EXIT_USAGE, "%s and %s cannot be used together",
-		    mq_option_framing_name(*framing), given->option->name);
+	forbid(*framing != MQ_FRAME_WHOLE && *framing != other,
+	    "%s and %s cannot be used together",
+	    mq_option_framing_name(*framing), given->option->name);
 	*framing = other;
 }
 
 /* --- arguments ---------------------------------------------------------------- */
+
+void
+forbid(bool wrong, const char *fmt, ...)
+{
+	va_list ap;
+	char *why;
+
+	if (!wrong)
+		return;
+	va_start(ap, fmt);
+	why = mq_xvasprintf(fmt, ap);
+	va_end(ap);
+	mq_die(MQ_EXIT_USAGE, "%s", why);
+}
 
 long
 mq_option_number(const char *name, const char *arg, long min, long max)
@@ -431,13 +441,10 @@ mq_option_number(const char *name, const char *arg, long min, long max)
 	const char *why;
 	long n = (long)strtonum(arg, min, max, &why);
 
-	if (why != NULL && max == LONG_MAX)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be a number, at least %ld",
-		    name, arg, min);
-	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: must be a number from %ld to %ld", name, arg, min,
-		    max);
+	forbid(why != NULL && max == LONG_MAX,
+	    "%s: %s: must be a number, at least %ld", name, arg, min);
+	forbid(why != NULL, "%s: %s: must be a number from %ld to %ld", name,
+	    arg, min, max);
 	return n;
 }
 
@@ -446,10 +453,9 @@ mq_option_duration(const char *name, const char *arg)
 {
 	int64_t ms;
 
-	if (mq_duration_parse(arg, &ms) == -1)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)",
-		    name, arg);
+	forbid(mq_duration_parse(arg, &ms) == -1,
+	    "%s: %s: not a duration (500ms, 10s, 5m, 1h30m, 1d, 1w)", name,
+	    arg);
 	return ms;
 }
 
@@ -463,10 +469,9 @@ mq_option_attribute(const char *name, const char *arg, bool maxsize)
 	if (maxsize)
 		return mq_option_number(name, arg, MAXSIZE_MIN, MAXSIZE_MAX);
 	ms = mq_option_duration(name, arg);
-	if (ms % 1000 != 0 || ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: not whole seconds, %d of them at most", name, arg,
-		    MQ_ATTRIBUTE_SECONDS_MAX);
+	forbid(ms % 1000 != 0 || ms / 1000 > MQ_ATTRIBUTE_SECONDS_MAX,
+	    "%s: %s: not whole seconds, %d of them at most", name, arg,
+	    MQ_ATTRIBUTE_SECONDS_MAX);
 	return (long)(ms / 1000);
 }
 
@@ -492,15 +497,15 @@ mq_option_end(
 
 /* --- operands ----------------------------------------------------------------- */
 
-/* The layout that was given last in this order; rmq if none was. */
-static int
-find_layout(struct mq_shared *o, const struct mq_server *server, char *error,
-    size_t error_size)
+/* The layout that was given last in this order; rmq if none was.  False: there is no such
+ * layout. */
+static bool
+find_layout(struct mq_shared *o, struct mq_server *server)
 {
 	const char *name = server->url.layout, *where = server->name;
 
 	if (o->layout != NULL)
-		return 0;
+		return true;
 	if (name == NULL) {
 		where = "MQ_LAYOUT";
 		name = getenv(where);
@@ -512,22 +517,19 @@ find_layout(struct mq_shared *o, const struct mq_server *server, char *error,
 	if (name == NULL || *name == '\0')
 		name = "rmq";
 	o->layout = mq_layout_find(name);
-	if (o->layout != NULL)
-		return 0;
-	snprintf(error, error_size, "%s: unknown layout %s; use rmq or rsmq",
-	    where, name);
-	return MQ_EXIT_CONFIG;
+	if (o->layout == NULL)
+		snprintf(server->error, sizeof(server->error),
+		    "%s: unknown layout %s; use rmq or rsmq", where, name);
+	return o->layout != NULL;
 }
 
 int
-mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
-    size_t error_size)
+mq_option_find(struct mq_shared *o, struct mq_server *server)
 {
 	int status = mq_server_find(server, o->url);
 	const struct mq_url *u = &server->url;
 	struct rlimit core;
 
-	strlcpy(error, server->error, error_size);
 	if (status != 0)
 		return status;
 	/* A core dump would have the password in it. */
@@ -537,11 +539,10 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
 	}
 	if (server->note[0] != '\0' && !o->quiet)
 		mq_say("%s", server->note);
-	status = find_layout(o, server, error, error_size);
-	if (status != 0)
-		return status;
+	if (!find_layout(o, server))
+		return MQ_EXIT_CONFIG;
 	if (u->ns != NULL && o->layout->ns == NULL) {
-		snprintf(error, error_size,
+		snprintf(server->error, sizeof(server->error),
 		    "%s: the layout %s has no namespaces; remove ns=",
 		    server->name, o->layout->name);
 		return MQ_EXIT_CONFIG;
@@ -551,7 +552,7 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
 	if (u->kind == MQ_URL_CLUSTER && o->layout->ns != NULL &&
 	    (u->ns == NULL || u->ns[0] != '{' || u->ns[1] == '}' ||
 		strchr(u->ns, '}') == NULL)) {
-		snprintf(error, error_size,
+		snprintf(server->error, sizeof(server->error),
 		    "%s: on a cluster, the layout %s needs a namespace in "
 		    "braces; add ?ns={%s}",
 		    server->name, o->layout->name, o->layout->ns);
@@ -565,11 +566,10 @@ mq_option_find(struct mq_shared *o, struct mq_server *server, char *error,
 const struct mq_layout *
 mq_option_server(struct mq_shared *o, struct mq_server *server)
 {
-	char error[512];
-	int status = mq_option_find(o, server, error, sizeof(error));
+	int status = mq_option_find(o, server);
 
 	if (status != 0)
-		mq_die(status, "%s", error);
+		mq_die(status, "%s", server->error);
 	return o->layout;
 }
 
@@ -631,17 +631,26 @@ mq_option_rights(
 	print_text(mq_buf_str(&rules));
 }
 
+/* Whether a node says why it has not listed a queue. */
+static bool
+report_unlisted(
+    struct mq_redis *r, const struct mq_layout *layout, const char *queue)
+{
+	const char *why = mq_queue_unlisted(r, layout, queue);
+
+	if (why != NULL)
+		mq_say("%s: not listed yet: %s", queue, why);
+	return why != NULL;
+}
+
 void
 mq_option_unknown(
     struct mq_redis *r, const struct mq_layout *layout, const char *queue)
 {
-	const char *why = mq_queue_unlisted(r, layout, queue);
 	char *hint;
 
-	if (why != NULL) {
-		mq_say("%s: not listed yet: %s", queue, why);
+	if (report_unlisted(r, layout, queue))
 		return;
-	}
 	hint = mq_known_hint(r, layout, queue);
 	mq_say("%s: no such queue%s", queue, hint);
 	free(hint);
@@ -650,12 +659,9 @@ mq_option_unknown(
 void
 mq_option_made(const struct mq_shared *o, struct mq_redis *r, const char *queue)
 {
-	const char *why = mq_queue_unlisted(r, o->layout, queue);
 	char *hint;
 
-	if (why != NULL && !o->quiet)
-		mq_say("%s: not listed yet: %s", queue, why);
-	if (why != NULL || o->quiet || o->fresh)
+	if (o->quiet || report_unlisted(r, o->layout, queue) || o->fresh)
 		return;
 	hint = mq_known_hint(r, o->layout, queue);
 	if (o->verbose || *hint != '\0' || isatty(STDERR_FILENO))
@@ -669,12 +675,7 @@ mq_option_needs(const struct mq_shared *o, const char *option, unsigned what)
 	static const char *const names[] = {"keys", "groups", "ticks",
 	    "priorities below 0", "results", "attributes of queues",
 	    "notifications of new messages", "ids without headers"};
-	size_t i = 0;
 
-	if (o->layout->has & what)
-		return;
-	while (!(what & 1U << i))
-		i++;
-	mq_die(MQ_EXIT_USAGE, "%s: the layout %s has no %s", option,
-	    o->layout->name, names[i]);
+	forbid(!(o->layout->has & what), "%s: the layout %s has no %s", option,
+	    o->layout->name, names[ffs((int)what) - 1]);
 }

@@ -53,9 +53,8 @@ void mq_option_end(struct mq_shared *, struct mq_server *, struct mq_redis *);
 
 /* Finds the server that the options name, and the layout of its queues: that of -L, of
  * the URL, of MQ_LAYOUT, or rmq.  Returns 0, or an mq_exit status with one line in
- * error. */
-int mq_option_find(
-    struct mq_shared *, struct mq_server *, char *error, size_t error_size);
+ * server->error. */
+int mq_option_find(struct mq_shared *, struct mq_server *);
 /* The same; returns the layout, or ends the program. */
 const struct mq_layout *mq_option_server(
     struct mq_shared *, struct mq_server *);
@@ -186,6 +185,10 @@ void mq_option_refuse(const struct mq_options *, char *argv[])
 
 /* Frees what the others have allocated. */
 void mq_option_free(struct mq_shared *);
+
+/* Ends with exit 64 and one line if a command line is wrong. */
+void forbid(bool wrong, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* take() of --lines, --null, --netstring and --jsonl, whose help is the tool's: into an
  * enum mq_framing, which begins as MQ_FRAME_WHOLE; which is the framing. */

@@ -642,11 +642,8 @@ selection_check_running(
 {
 	if (s->filter->option != NULL)
 		other = s->filter->option;
-	if (other != NULL)
-		mq_die(MQ_EXIT_USAGE,
-		    "--running and %s cannot be used together", other);
-	if (s->filter->id == NULL)
-		mq_die(MQ_EXIT_USAGE, "--running: needs --id");
-	if (queues != 1)
-		mq_die(MQ_EXIT_USAGE, "--running: needs exactly one queue");
+	forbid(
+	    other != NULL, "--running and %s cannot be used together", other);
+	forbid(s->filter->id == NULL, "--running: needs --id");
+	forbid(queues != 1, "--running: needs exactly one queue");
 }
