@@ -18,7 +18,6 @@
 /* How long --drain and --limit wait for room on a disk. */
 #define ROOM_S 60.0
 
-/* Notes that a message came or went. */
 static void
 note_activity(struct engine *e)
 {
@@ -66,7 +65,6 @@ end_engine(struct engine *e)
 	ev_break(e->loop, EVBREAK_ALL);
 }
 
-/* How many messages are in our hands. */
 static int
 count_in_hand(const struct engine *e)
 {
@@ -451,7 +449,7 @@ claim_room(void *arg, int queue)
 		return 0;
 	room = policy_room(&e->policy,
 	    e->executor.table->room(&e->executor, queue), held,
-	    e->inbox.queues[queue].held, e->opt->batch);
+	    e->inbox.queues[queue].held);
 	/* While messages are held, a claim of a few is not worth a round, unless
 	 * they are the last. */
 	if (held > 0 && room < held &&

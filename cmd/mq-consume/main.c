@@ -9,7 +9,6 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "engine.h"
-#include "redis/connection.h"
 #include "shared/options.h"
 
 int
@@ -25,7 +24,6 @@ main(int argc, char *argv[])
 	struct mq_shared shared = {0};
 	struct mq_worker_setup setup = {0};
 	struct mq_server server = {0};
-	struct mq_redis r;
 	struct service service;
 	char **queues;
 	int status;
@@ -38,13 +36,8 @@ main(int argc, char *argv[])
 	queues = options_parse(&options, &shared, argc, argv);
 	mq_option_prints(options.command == NULL);
 	options.layout = mq_option_server(&shared, &server);
-	options_take_queues(&options, &shared, &server, queues);
+	make = options_take_queues(&options, &shared, &server, queues);
 	rules_init(&options);
-	/* The first connection blocks, and its errors are final. */
-	mq_option_must(&r, mq_redis_open(&r, &server));
-	make = options_look(&options, &shared, &r);
-	mq_redis_close(&r);
-	server.waits = true;
 	status = engine_run(&options, &server, &setup, &service, make);
 	mq_server_free(&server);
 	rules_free(&options);

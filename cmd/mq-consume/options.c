@@ -438,8 +438,9 @@ check_target(const char *option, const char *queue, const char *target)
 		    option, target);
 }
 
-void
-options_take_queues(struct options *o, struct mq_shared *shared,
+/* Checks names, which needs the layout. */
+static void
+take_queues(struct options *o, struct mq_shared *shared,
     const struct mq_server *server, char *operands[])
 {
 	const char *why = o->layout->queue_error(o->tag);
@@ -520,8 +521,9 @@ say_missing(const struct options *o, const struct mq_shared *shared,
 	free(hint);
 }
 
-bool
-options_look(
+/* Looks which queues exist; whether all do. */
+static bool
+look_at_queues(
     const struct options *o, const struct mq_shared *shared, struct mq_redis *r)
 {
 	struct mq_idgen ids = {0};
@@ -553,5 +555,21 @@ options_look(
 	if (known.status != 0)
 		mq_die(known.status, "%s", known.error);
 	free(known.there);
+	return all;
+}
+
+bool
+options_take_queues(struct options *o, struct mq_shared *shared,
+    struct mq_server *server, char *operands[])
+{
+	struct mq_redis r;
+	bool all;
+
+	take_queues(o, shared, server, operands);
+	/* The first connection blocks, and its errors are final. */
+	mq_option_must(&r, mq_redis_open(&r, server));
+	all = look_at_queues(o, shared, &r);
+	mq_redis_close(&r);
+	server->waits = true;
 	return all || !o->drain;
 }

@@ -66,19 +66,16 @@ struct options {
 char **options_parse(
     struct options *, struct mq_shared *, int argc, char *argv[]);
 
-/* Checks names, which needs the layout; operands: as of options_parse().  Ends the program
- * with 64 if a queue is named twice, is also one that gets messages from here, or looks
- * like a command without "--" before it. */
-void options_take_queues(struct options *, struct mq_shared *,
-    const struct mq_server *, char *operands[]);
 /*
- * To be called before any change on the server.  Says which queues do not exist.
- * Ends the program with 1 if --existing forbids that, with 64 if a queue looks like a
- * command without "--" before it, or with the status of the refusal if a queue cannot be
- * used.  Returns whether missing queues are to be made: --drain makes none.
+ * To be called before any change on the server, when the layout is known; operands: as of
+ * options_parse().  Says which queues do not exist.  Ends the program with 1 if --existing
+ * forbids that, with 64 if a queue is named twice, is also one that gets messages from
+ * here, or looks like a command without "--" before it, or with the status of the refusal
+ * if a queue cannot be used.  Returns whether missing queues are to be made: --drain makes
+ * none.
  */
-bool options_look(
-    const struct options *, const struct mq_shared *, struct mq_redis *);
+bool options_take_queues(
+    struct options *, struct mq_shared *, struct mq_server *, char *operands[]);
 
 /* --- rules.c -------------------------------------------------------------- */
 

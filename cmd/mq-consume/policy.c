@@ -10,6 +10,8 @@
  */
 #include "policy.h"
 
+#include <sys/param.h>
+
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -43,9 +45,8 @@ await_token(struct policy *p)
 {
 	double wait = mq_bucket_wait(&p->bucket, &p->opt->rate, now_s());
 
-	if (wait == 0 || ev_is_active(&p->rate_timer))
-		return;
-	mq_timer_start(p->loop, &p->rate_timer, wait);
+	if (wait != 0 && !ev_is_active(&p->rate_timer))
+		mq_timer_start(p->loop, &p->rate_timer, wait);
 }
 
 static void
@@ -90,8 +91,7 @@ policy_limit_reached(const struct policy *p, long held)
 }
 
 long
-policy_room(
-    const struct policy *p, long room, long held, int gathered, int batch)
+policy_room(const struct policy *p, long room, long held, int gathered)
 {
 	const struct options *opt = p->opt;
 	long allowed;
@@ -99,16 +99,16 @@ policy_room(
 	if (opt->rate.per_s > 0 &&
 	    (opt->command == NULL || opt->prefetch <= 0)) {
 		allowed =
-		    (long)mq_bucket_tokens(&p->bucket, &opt->rate, now_s());
-		allowed -= held;
+		    (long)mq_bucket_tokens(&p->bucket, &opt->rate, now_s()) -
+		    held;
 		/* A batch starts whole; the next one waits for all its tokens. */
-		if (batch > 0)
-			allowed = policy_may_start(p) ? batch - gathered : 0;
-		room = room < allowed ? room : allowed;
+		if (opt->batch > 0)
+			allowed =
+			    policy_may_start(p) ? opt->batch - gathered : 0;
+		room = MIN(room, allowed);
 	}
-	if (opt->limit > 0 && room > opt->limit - p->started - held)
-		room = opt->limit - p->started - held;
-	return room;
+	return opt->limit > 0 ? MIN(room, opt->limit - p->started - held) :
+				room;
 }
 
 /* --- caution ---------------------------------------------------------------- */
@@ -155,12 +155,11 @@ policy_rest_s(const struct policy *p, int failures)
 	double min = given ? (double)p->opt->rest_min_ms / 1000 : REST_MIN;
 	double max = given ? (double)p->opt->rest_max_ms / 1000 : REST_MAX;
 	double top = min, low;
-	int i;
 
-	for (i = 0; i < failures && top < max; i++)
+	for (; failures > 0 && top < max; failures--)
 		top *= LONGER;
-	top = top < max ? top : max;
-	low = top / 2 > min ? top / 2 : min;
+	top = MIN(top, max);
+	low = MAX(top / 2, min);
 	return low +
 	    (top - low) * ((double)arc4random() / ((double)UINT32_MAX + 1));
 }
@@ -245,7 +244,6 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 	}
 }
 
-/* Whether there is a controlling terminal. */
 static bool
 has_terminal(void)
 {

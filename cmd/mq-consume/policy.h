@@ -73,11 +73,9 @@ void policy_unstarted(struct policy *);
 /*
  * How many of `room` more messages may be claimed, with `held` unstarted; may be
  * below 0.  Without --prefetch, no message is claimed before the rate allows
- * its start; none is claimed beyond --limit.  batch: messages of one script, of
- * which `gathered` are held; 0: no batches.
+ * its start; none is claimed beyond --limit.  gathered: held for the next batch.
  */
-long policy_room(
-    const struct policy *, long room, long held, int gathered, int batch);
+long policy_room(const struct policy *, long room, long held, int gathered);
 /* Whether the runs that --limit allows have all started. */
 bool policy_limit_reached(const struct policy *, long held);
 

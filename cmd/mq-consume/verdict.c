@@ -1,5 +1,6 @@
 #include "verdict.h"
 
+#include <sys/param.h>
 #include <sys/wait.h>
 
 #include <limits.h>
@@ -29,9 +30,8 @@ backoff_of(const struct outbox *o, const struct message *m)
 
 	for (; attempts > 0 && top < max; attempts--)
 		top *= 2;
-	if (top > max)
-		top = max;
-	low = top / 2 > min ? top / 2 : min;
+	top = MIN(top, max);
+	low = MAX(top / 2, min);
 	return low +
 	    (int64_t)((double)(top - low + 1) *
 		((double)arc4random() / ((double)UINT32_MAX + 1)));

@@ -157,8 +157,8 @@ static const struct row start_rows[] = {
 	    "started", "may-start -> yes", "token -> -1", "started",
 	    "may-start -> no", "room 9 -> 0", "token -> 3600", "wakes -> 0"}},
     {"a batch is claimed whole",
-	{"rate 1", "room 99 0 0 8 -> 8", "room 99 3 3 8 -> 5", "started",
-	    "room 99 3 3 8 -> 0"}},
+	{"rate 1", "batch 8", "room 99 -> 8", "room 99 3 3 -> 5", "started",
+	    "room 99 3 3 -> 0"}},
     {"prefetch may wait for the rate",
 	{"command", "prefetch 4", "rate 1", "room 5 -> 5", "prefetch -1",
 	    "room 5 -> 1", "prefetch 4", "no-command", "room 5 -> 1"}},
@@ -197,7 +197,7 @@ ask(struct house *h, const char *word, const char *about)
 	WORD("killed", answers(p->killed));
 	WORD("grace", record_timer(h, &p->grace_timer));
 	WORD("token", record_timer(h, &p->rate_timer));
-	WORD("room", record("%ld", policy_room(p, n[0], n[1], n[2], n[3])));
+	WORD("room", record("%ld", policy_room(p, n[0], n[1], (int)n[2])));
 	WORD("reached", answers(policy_limit_reached(p, n[0])));
 	WORD("may-start", answers(policy_may_start(p)));
 	WORD("wakes", record("%d", h->wakes));
@@ -242,6 +242,7 @@ take(void *arg, const char *word, const char *about)
 	WORD("command", h->opt.command = command);
 	WORD("no-command", h->opt.command = NULL);
 	WORD("prefetch", h->opt.prefetch = atoi(about));
+	WORD("batch", h->opt.batch = atoi(about));
 	WORD("limit", h->opt.limit = atoi(about), begin(h));
 	WORD("rate", h->opt.rate = (struct mq_rate){1.0 / 3600, atoi(about)},
 	    begin(h));

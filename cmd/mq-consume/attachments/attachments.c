@@ -27,16 +27,14 @@ attachments_begin(struct message *m, struct attached *a)
 	a->id = m->id;
 	if (a->set == NULL)
 		return 0;
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		return errno;
 	a->dir = mq_xasprintf(
 	    "%s/mq-attach.XXXXXX", tmp != NULL && *tmp == '/' ? tmp : "/tmp");
 	if (mkdtemp(a->dir) == NULL) {
 		error = errno;
-		free(a->dir);
-		return error;
-	}
-	if (pipe2(fds, O_CLOEXEC) == -1) {
-		error = errno;
-		(void)rmdir(a->dir);
+		close(fds[0]);
+		close(fds[1]);
 		free(a->dir);
 		return error;
 	}

@@ -1,6 +1,7 @@
 #include "executor.h"
 
 #include <sys/ioctl.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/types.h>
@@ -38,7 +39,6 @@
 
 /* --- what has arrived -------------------------------------------------------- */
 
-/* Bytes of output that are not written yet. */
 static size_t
 count_unwritten(const struct printer *p)
 {
@@ -83,7 +83,6 @@ await_arrival(struct executor *x)
 	}
 }
 
-/* Reports completely arrived messages as done. */
 static void
 ack_arrived(struct executor *x)
 {
@@ -99,7 +98,6 @@ ack_arrived(struct executor *x)
 	}
 }
 
-/* Appends a framed message to the output. */
 static void
 add_frame(struct executor *x, const struct message *m)
 {
@@ -119,16 +117,13 @@ static long
 print_room(const struct executor *x, int queue)
 {
 	const struct printer *p = &x->printer;
-	long ahead = AHEAD;
+	long ahead = p->piped ? MIN(AHEAD, p->arrived + ONE_BY_ONE) : AHEAD;
 
 	(void)queue;
 	if (x->inbox->held_bytes + count_unwritten(p) > AHEAD_BYTES)
 		return 0;
-	if (p->piped && ahead > p->arrived + ONE_BY_ONE)
-		ahead = p->arrived + ONE_BY_ONE;
 	/* Half of the messages come while the other half is printed. */
-	ahead -= x->inbox->held;
-	return ahead < AHEAD / 2 ? ahead : AHEAD / 2;
+	return MIN(ahead - x->inbox->held, AHEAD / 2);
 }
 
 /* --- taking back ------------------------------------------------------------ */
@@ -157,7 +152,7 @@ executor_take_back(struct executor *x, int queue, bool begun)
 		if (m->end <= written)
 			continue;
 		/* The unwritten rest of the message. */
-		from = m->start > written ? m->start : written;
+		from = MAX(m->start, written);
 		if (from > to)
 			memmove(p->out.data + p->start + (to - written),
 			    p->out.data + p->start + (from - written),
@@ -191,7 +186,6 @@ fail_output(struct executor *x, int status)
 	tell(x, FACT_WAKE);
 }
 
-/* Reports arrived messages as done. */
 static void
 print_progress(struct executor *x)
 {
@@ -205,11 +199,10 @@ static void
 on_look(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct executor *x = w->data;
-	double *look_s = &x->printer.look_s;
 
 	(void)loop;
 	(void)events;
-	*look_s = *look_s * 1.5 < LOOK_MAX ? *look_s * 1.5 : LOOK_MAX;
+	x->printer.look_s = MIN(x->printer.look_s * 1.5, LOOK_MAX);
 	print_progress(x);
 }
 
@@ -219,7 +212,7 @@ on_output(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct executor *x = w->data;
 	struct printer *p = &x->printer;
-	size_t n = count_unwritten(p);
+	size_t all = count_unwritten(p);
 	ssize_t wrote;
 	bool gone;
 
@@ -228,9 +221,8 @@ on_output(struct ev_loop *loop, ev_io *w, int events)
 		fail_output(x, MQ_EXIT_OK);
 		return;
 	}
-	if (!p->whole && n > SURE)
-		n = SURE;
-	wrote = write(p->fd, p->out.data + p->start, n);
+	wrote = write(
+	    p->fd, p->out.data + p->start, p->whole ? all : MIN(all, SURE));
 	if (wrote == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (wrote == -1) {
@@ -280,7 +272,7 @@ print_start(struct executor *x)
 {
 	struct printer *p = &x->printer;
 	/* If stdout cannot be written, few acked messages are lost. */
-	long n = 1 + p->arrived / 4;
+	long n = MIN(1 + p->arrived / 4, ONCE);
 	struct message *m;
 
 	if (x->inbox->held == 0 || x->policy->stop >= STOP_SOON)
@@ -289,8 +281,6 @@ print_start(struct executor *x)
 		/* The next ones are acked once the last ones are written. */
 		if (count_unwritten(p) > 0 || x->outbox->settling > 0)
 			return;
-		if (n > ONCE)
-			n = ONCE;
 		for (; n > 0 && policy_may_start(x->policy) &&
 		     (m = inbox_next(x->inbox, -1)) != NULL;
 		     n--) {

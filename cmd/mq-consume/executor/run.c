@@ -6,6 +6,8 @@
  */
 #include "executor.h"
 
+#include <sys/param.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +33,6 @@
 
 /* --- starting a command ------------------------------------------------------- */
 
-/* Errors that may pass by themselves. */
 static bool
 is_temporary(int error)
 {
@@ -101,12 +102,8 @@ slot_start(struct slot *s, int input, slot_io *on_verbs, slot_timer *on_timeout,
 	struct executor *x = s->executor;
 	const struct options *opt = x->opt;
 	struct message *m = TAILQ_FIRST(&s->hand);
-	struct run_info info = {.message = m,
-	    .batch = opt->batch > 0 ? s->count : 0,
-	    .queue = m != NULL	      ? m->queue_name :
-		opt->queue_count == 1 ? opt->queues[0] :
-					NULL,
-	    .attempts_max = rules_of(opt, m != NULL ? m->queue : 0)->attempts};
+	struct run_info info = {
+	    .message = m, .batch = opt->batch > 0 ? s->count : 0};
 	struct attached files = {
 	    .server = x->session->server, .layout = opt->layout};
 	char *dir = NULL;
@@ -159,7 +156,7 @@ slot_listen(struct slot *s)
 const char *
 slot_close_output(struct slot *s)
 {
-	char end[48], how[96];
+	char end[48], how[96] = "";
 	const char *errors;
 
 	if (s->executor->opt->log_dir != NULL) {
@@ -167,10 +164,8 @@ slot_close_output(struct slot *s)
 		snprintf(how, sizeof(how), "%s%s after %.3f s",
 		    s->timed_out ? "timed out, " : "", end,
 		    mq_clock_s(CLOCK_MONOTONIC) - s->born);
-		(void)run_output_ended(s->run.output);
-		run_output_note(s->run.output, how);
 	}
-	errors = run_output_close(s->run.output);
+	errors = run_output_close(s->run.output, how);
 	s->run.output = NULL;
 	return errors;
 }
@@ -198,7 +193,7 @@ slots_idle_for(const struct executor *x, int queue)
 static int
 slots_ahead(const struct executor *x)
 {
-	int batch = x->batch, most;
+	int most = MAX(1, MIN(AHEAD_MAX, AHEAD_MESSAGES / x->batch));
 	double runs;
 
 	if (policy_is_careful(x->policy, true))
@@ -208,10 +203,7 @@ slots_ahead(const struct executor *x)
 	if (x->run_s == 0 || rules_share_rate(x->opt))
 		return 0;
 	runs = x->limit * AHEAD_S / x->run_s;
-	most = batch > AHEAD_MESSAGES ? 1 : AHEAD_MESSAGES / batch;
-	if (most > AHEAD_MAX)
-		most = AHEAD_MAX;
-	return (runs < most ? (int)runs : most) * batch;
+	return (int)MIN(runs, most) * x->batch;
 }
 
 static void
@@ -344,7 +336,6 @@ judge_run(struct slot *s)
 	slot_judged(s, success);
 }
 
-/* The run has ended, and its last request has its answer. */
 static void
 end_run(struct slot *s)
 {

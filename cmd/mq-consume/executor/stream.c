@@ -10,6 +10,7 @@
 #include "executor.h"
 
 #include <sys/ioctl.h>
+#include <sys/param.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -62,8 +63,8 @@ begin_time(struct slot *s)
 	} else if (has_finished(s) && x->policy->stop < STOP_SOON) {
 		/* Later, the grace time of the consumer is for all workers. */
 		limit = (double)x->opt->grace_ms / 1000;
-		if (s->worker.input.cut || limit < KILL_AFTER)
-			limit = KILL_AFTER;
+		limit =
+		    s->worker.input.cut ? KILL_AFTER : MAX(limit, KILL_AFTER);
 	}
 	slot_set_timer(s, limit);
 }
@@ -105,7 +106,6 @@ close_input(struct slot *s)
 	f->start = 0;
 }
 
-/* Nobody reads it any more. */
 static void
 cut_input(struct slot *s)
 {
@@ -209,7 +209,6 @@ flush_input(struct slot *s, bool last)
 		begin_time(s);
 }
 
-/* Kills a worker that broke the protocol. */
 static void
 fail_protocol(struct slot *s, const char *protocol_error)
 {
@@ -285,7 +284,6 @@ tell_verdict(struct slot *s, struct message *m, const struct mq_verdict *v)
 	tell(x, FACT_ENDED, .message = m, .verdict = v, .text = errors);
 }
 
-/* Judges the first message in hand by the final verb. */
 static void
 judge_message(struct slot *s)
 {
@@ -403,7 +401,8 @@ tick_worker(struct slot *s)
 	struct pollfd pipe = {.fd = w->input.fd};
 	const struct message *m;
 	const char *script = s->executor->process->command.path;
-	double allowed = w->message_s * SILENT_MESSAGES, lasts, timeout;
+	double allowed = MAX(SILENT_S, w->message_s * SILENT_MESSAGES);
+	double lasts, timeout;
 	int unread, n = 0;
 
 	/* Without output, no event tells that nobody reads. */
@@ -414,14 +413,11 @@ tick_worker(struct slot *s)
 	if (w->silence_said || m == NULL || s->requests.count > 0 ||
 	    is_leaving(s))
 		return;
-	if (allowed < SILENT_S)
-		allowed = SILENT_S;
 	/* For the first message, a silence is said before --timeout ends it. */
 	timeout = (double)rules_of(opt, m->queue)->timeout_ms / 1000;
-	if (w->message_s == 0 && timeout > 0 && timeout / 2 < allowed)
-		allowed = timeout / 2;
-	lasts = mq_clock_s(CLOCK_MONOTONIC) -
-	    (w->heard > s->started ? w->heard : s->started);
+	if (w->message_s == 0 && timeout > 0)
+		allowed = MIN(allowed, timeout / 2);
+	lasts = mq_clock_s(CLOCK_MONOTONIC) - MAX(w->heard, s->started);
 	if (lasts < allowed)
 		return;
 	/* Unread verbs are no silence. */
@@ -506,9 +502,9 @@ replace_worker(struct slot *s)
 		w->wait_s = 0;
 		return;
 	}
-	w->wait_s = w->judged > 0 || w->wait_s == 0 ? WAIT_MIN : w->wait_s * 2;
-	if (w->wait_s > WAIT_MAX)
-		w->wait_s = WAIT_MAX;
+	w->wait_s = w->judged > 0 || w->wait_s == 0 ?
+	    WAIT_MIN :
+	    MIN(w->wait_s * 2, WAIT_MAX);
 	if (x->policy->stop >= STOP_SOON)
 		return;
 	if (!x->opt->quiet)
@@ -587,7 +583,6 @@ on_answered(void *slot, bool all)
 		ev_feed_event(s->executor->loop, &s->verbs_io, EV_READ);
 }
 
-/* False: the worker could not be started. */
 static bool
 start_worker(struct slot *s)
 {
@@ -627,18 +622,14 @@ static int
 window_of(const struct slot *s)
 {
 	const struct options *opt = s->executor->opt;
-	int most = WINDOWS_MAX / s->executor->limit;
-	double ahead;
+	int most = MAX(WINDOWS_MAX / s->executor->limit, WINDOW_MAX);
 
 	if (opt->window > 0)
 		return opt->window;
 	if (s->worker.message_s == 0 || rules_share_rate(opt) ||
 	    opt->rest_max_ms > 0 || s->bytes >= AHEAD_BYTES)
 		return 1;
-	ahead = AHEAD_S / s->worker.message_s;
-	if (most < WINDOW_MAX)
-		most = WINDOW_MAX;
-	return ahead > most ? most : ahead > 1 ? (int)ahead : 1;
+	return (int)MAX(1, MIN(AHEAD_S / s->worker.message_s, most));
 }
 
 /* How many more messages a slot can take: for its worker or, after that, the next. */
@@ -663,10 +654,8 @@ static struct slot *
 idlest_slot(const struct executor *x)
 {
 	struct slot *best = NULL, *s;
-	int i;
 
-	for (i = 0; i < x->made; i++) {
-		s = &x->all[i];
+	for (s = x->all; s < x->all + x->made; s++) {
 		if ((best == NULL || s->count < best->count ||
 			(s->count == best->count && best->run.pid == 0 &&
 			    s->run.pid != 0)) &&
@@ -731,14 +720,13 @@ stream_room(const struct executor *x, int queue)
 	const struct slot *s;
 	long all = 0, free = 0;
 	bool waits = false;
-	int i, n;
+	int n;
 
 	(void)queue;
-	for (i = 0; i < x->made; i++) {
-		s = &x->all[i];
+	for (s = x->all; s < x->all + x->made; s++) {
 		n = slot_room(s);
 		all += window_of(s);
-		free += n > 0 ? n : 0;
+		free += MAX(n, 0);
 		if (s->run.pid != 0 && x->opt->window == 0)
 			free += window_of(s) - 1;
 		waits = waits || (n > 0 && s->count == 0);
@@ -760,17 +748,17 @@ executor_stop(struct executor *x)
 static void
 stream_tick(struct executor *x)
 {
-	int i;
+	struct slot *s;
 
 	x->starved = false;
-	for (i = 0; i < x->made; i++)
-		if (x->all[i].run.pid != 0)
-			tick_worker(&x->all[i]);
+	for (s = x->all; s < x->all + x->made; s++)
+		if (s->run.pid != 0)
+			tick_worker(s);
 	if (!slots_return_stale(x, idlest_slot(x) != NULL))
 		return;
 	/* Measure anew, with one message at a time. */
-	for (i = 0; i < x->made; i++)
-		x->all[i].worker.message_s = 0;
+	for (s = x->all; s < x->all + x->made; s++)
+		s->worker.message_s = 0;
 }
 
 const struct executor_table executor_stream = {

@@ -511,7 +511,7 @@ void
 outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 {
 	bool held = o->holding;
-	int slots, most = MANY_MAX;
+	int most;
 
 	if (outcome == MQ_OUTCOME_FRONT &&
 	    !TAILQ_EMPTY(&o->queues[m->queue].back)) {
@@ -527,10 +527,9 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 		send_settlement(o, m);
 		return;
 	}
-	/* Looks at all queues. */
-	slots = o->many ? MANY_MAX : rules_slots(o->opt, NULL);
+	most = o->many ? MANY_MAX : rules_slots(o->opt, NULL);
 	if (!o->many)
-		most = MIN(slots, ENOUGH);
+		most = MIN(most, ENOUGH);
 	m->in_line = LINE_ACKS;
 	TAILQ_INSERT_TAIL(&o->waiting, m, line);
 	o->queues[m->queue].waiting++;

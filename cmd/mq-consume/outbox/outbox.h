@@ -1,5 +1,10 @@
 /*
  * What goes out when runs have ended: settlements, and what others hear of them.
+ *
+ * The outbox settles messages at the server.  After an error, a settlement is sent again
+ * on the next tick; after a lost connection, once the next join has compared all
+ * messages.  The outbox never decides an outcome, but for a wrong key, and never frees a
+ * message.
  */
 #ifndef OUTBOX_H
 #define OUTBOX_H
@@ -13,11 +18,6 @@
 #include "mq-consume/options.h"
 #include "queue/consumer.h"
 #include "queue/stats.h"
-
-/* The outbox settles messages at the server.  After an error, a settlement is sent again
- * on the next tick; after a lost connection, once the next join has compared all
- * messages.  The outbox never decides an outcome, but for a wrong key, and never frees a
- * message. */
 
 struct outbox_queue {
 	struct outbox *outbox;

@@ -46,7 +46,9 @@ command_find(const char *name)
 	}
 }
 
-char *
+/* A command as it was given, in one line; allocated.  What is longer than so many bytes is
+ * cut, and "..." added. */
+static char *
 command_line(char *const *argv, size_t max)
 {
 	struct mq_buf line = {0};
@@ -301,6 +303,8 @@ make_environment(struct process *p, const struct run_info *run,
     const char *real, const char *dir)
 {
 	struct mq_buf *text = &p->variables;
+	const struct message *m = run->message;
+	int queue = m != NULL ? m->queue : 0;
 	size_t n = p->inherited;
 	const char *v;
 
@@ -316,15 +320,16 @@ make_environment(struct process *p, const struct run_info *run,
 	put_string(text, "RQ_WRITE", "3");
 	put_string(text, "RQ_PIPE", "3");
 	put_string(text, "RQ_READ", "4");
-	put_long(text, "MQ_ATTEMPTS", run->attempts_max);
+	put_long(text, "MQ_ATTEMPTS", rules_of(p->opt, queue)->attempts);
 	put_string(text, "RQ_REALSCRIPT", real);
 	put_string(text, "RQ_MSG_DIR", dir != NULL ? dir : p->command.here);
 	if (run->batch > 0)
 		put_long(text, "MQ_BATCH", run->batch);
-	if (run->queue != NULL)
-		put_string(text, "MQ_QUEUE", run->queue);
-	if (run->message != NULL && run->batch == 0)
-		put_message(text, p->host, run->message, run->files);
+	/* A worker that stays has the messages of any. */
+	if (m != NULL || p->opt->queue_count == 1)
+		put_string(text, "MQ_QUEUE", p->opt->queues[queue]);
+	if (m != NULL && run->batch == 0)
+		put_message(text, p->host, m, run->files);
 	for (v = text->data; v < text->data + text->len; v += strlen(v) + 1) {
 		if (n + 1 >= p->cap) {
 			p->cap = 2 * p->cap + 64;
@@ -620,7 +625,7 @@ process_start(struct process *p, const struct run_info *info, int input,
 		close_if_open(run->verbs);
 		close_if_open(run->failure);
 		if (run->output != NULL)
-			(void)run_output_close(run->output);
+			(void)run_output_close(run->output, "");
 		run->pid = 0;
 	}
 	free(*dir);

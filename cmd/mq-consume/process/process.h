@@ -26,8 +26,6 @@
 struct run_info {
 	const struct message *message; /* the first; NULL: worker */
 	int batch;		       /* messages; 0: no batch */
-	const char *queue;	       /* NULL: any of several */
-	int attempts_max;
 	const char *files; /* directory of its attachments; NULL: none */
 	/* As of process/process.h. */
 	int (*before)(void *arg);
@@ -149,8 +147,6 @@ void outputs_end(struct process *);
 struct run_output *run_output_open(struct process *, int log, int ends[2]);
 /* Names the run, before any of its output is read, and writes its command into its log. */
 void run_output_label(struct run_output *, const struct run_info *, pid_t);
-/* Writes a line about the run into its log, if there are logs. */
-void run_output_note(struct run_output *, const char *text);
 /* Begins to copy the output as it comes. */
 void run_output_listen(struct run_output *);
 /* The output since it was forgotten last; as run_output_close(). */
@@ -164,9 +160,10 @@ bool run_output_silent(struct run_output *, int other);
 void run_output_forget(struct run_output *);
 /*
  * The run is over.  Copies the rest, without waiting, and returns the end of the
- * output: without its last newlines, with '?' for NUL, valid until the next call.
+ * output: without its last newlines, with '?' for NUL, valid until the next call.  how the
+ * run has ended stands in its log; empty: nowhere.
  */
-const char *run_output_close(struct run_output *);
+const char *run_output_close(struct run_output *, const char *how);
 
 /* --- joblog ------------------------------------------------------------- */
 
@@ -217,10 +214,6 @@ struct command {
 
 /* The path of a command, as the shell finds it; allocated.  NULL: none. */
 char *command_find(const char *name);
-
-/* A command as it was given, in one line; allocated.  What is longer than so many bytes is
- * cut, and "..." added. */
-char *command_line(char *const *argv, size_t max);
 
 /* --- process -------------------------------------------------------------- */
 

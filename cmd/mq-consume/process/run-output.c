@@ -1,5 +1,6 @@
 #include "process.h"
 
+#include <sys/param.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -52,7 +53,6 @@ waits_for_target(const struct run_output *r)
 	return r->form != OUTPUT_RUNS && !target_ready(r->target);
 }
 
-/* Lets go of what is kept. */
 static void
 release_kept(struct run_output *r)
 {
@@ -164,14 +164,15 @@ end_line(struct run_output *r)
 		put_bytes(r, "\n", 1);
 }
 
-void
-run_output_note(struct run_output *r, const char *text)
+/* Writes a line about the run into its log, if there are logs. */
+static void
+write_note(struct run_output *r, const char *text)
 {
 	char stamp[32], *line;
 	time_t now = time(NULL);
 	struct tm tm;
 
-	if (r->process->logs == NULL)
+	if (r->process->logs == NULL || *text == '\0')
 		return;
 	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
 	    localtime_r(&now, &tm));
@@ -238,10 +239,8 @@ take_output(struct run_output *r)
 	if (got <= 0)
 		return TOOK_THE_END;
 	n = (size_t)got;
-	tail = n < sizeof(r->tail) ? n : sizeof(r->tail);
-	drop = r->len + tail > sizeof(r->tail) ?
-	    r->len + tail - sizeof(r->tail) :
-	    0;
+	tail = MIN(n, sizeof(r->tail));
+	drop = MAX(r->len + tail, sizeof(r->tail)) - sizeof(r->tail);
 	r->len -= drop;
 	memmove(r->tail, r->tail + drop, r->len);
 	memcpy(r->tail + r->len, buf + n - tail, tail);
@@ -278,7 +277,6 @@ on_end(struct run_output *r)
 		close_pipe(r);
 }
 
-/* Copies output without waiting. */
 static void
 copy_output(struct run_output *r)
 {
@@ -385,7 +383,7 @@ run_output_label(
 		    r->what, sizeof(r->what), " attempt %ld", m->attempts + 1);
 	if (r->second != NULL)
 		strlcpy(r->second->label, r->label, sizeof(r->second->label));
-	run_output_note(r, r->process->command.line);
+	write_note(r, r->process->command.line);
 }
 
 void
@@ -480,10 +478,11 @@ close_output(struct run_output *r)
 }
 
 const char *
-run_output_close(struct run_output *r)
+run_output_close(struct run_output *r, const char *how)
 {
 	const char *text = run_output_so_far(r);
 
+	write_note(r, how);
 	if (r->second != NULL)
 		close_output(r->second);
 	r->second = NULL;

@@ -1,5 +1,6 @@
 #include "process.h"
 
+#include <sys/param.h>
 #include <sys/stat.h>
 
 #include <errno.h>
@@ -36,14 +37,12 @@ spill_free(struct spill *s)
 	free(s);
 }
 
-/* Bytes that wait. */
 static size_t
 spill_size(const struct spill *s)
 {
 	return (size_t)(s->end - s->start);
 }
 
-/* Whether n bytes more stay in memory. */
 static bool
 spill_fits(const struct spill *s, size_t n)
 {
@@ -132,8 +131,7 @@ write_some(struct target *t, const char *p, size_t n)
 	if (!t->whole) {
 		if (poll(&pfd, 1, 0) == 0)
 			return 0;
-		if (n > PIPE_BUF)
-			n = PIPE_BUF;
+		n = MIN(n, PIPE_BUF);
 	}
 	wrote = write(t->fd, p, n);
 	error = errno;
@@ -156,12 +154,10 @@ static bool
 write_piece(struct target *t)
 {
 	struct spill *s = STAILQ_FIRST(&t->pieces);
-	size_t n = spill_size(s), most = t->whole ? CHUNK : PIPE_BUF, taken;
+	size_t n = MIN(spill_size(s), t->whole ? CHUNK : PIPE_BUF), taken;
 	char buf[CHUNK];
 	ssize_t got;
 
-	if (n > most)
-		n = most;
 	if (s->fd == -1) {
 		taken = write_some(t, s->memory.data + s->start, n);
 	} else {
@@ -285,7 +281,7 @@ put_bytes(struct target *t, const char *p, size_t n)
 	}
 	room = is_live(t) ? WAIT_MAX - count_waiting(t) : n;
 	if (n > 0 && room > 0)
-		add_waiting(t, p, n < room ? n : room);
+		add_waiting(t, p, MIN(n, room));
 	if (n > room) {
 		t->lost += n - room;
 		/* The text after lost bytes begins a line. */
