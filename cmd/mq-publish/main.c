@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "publish.h"
 
 /* Returns the exit status. */
@@ -16,23 +15,10 @@ publish(struct transport *t, char *payloads[], int count)
 {
 	struct options *o = t->opt;
 	const struct mq_server *server = t->redis.server;
-	struct messages m = {
-	    .opt = o, .layout = o->shared.layout, .transport = t};
-	int i, status, waited;
+	int status, waited;
 	struct mq_info r;
 
-	if (o->attachments.n > 0)
-		attachments_send(t);
-	/* It is known now who we are, how to publish, and what time it is. */
-	o->how.when =
-	    options_when(o, (mq_clock_steady_us() + t->clock_us) / 1000);
-	t->how = o->how;
-	for (i = 0; i < count; i++)
-		message_add(&m, payloads[i], strlen(payloads[i]));
-	if (count == 0 && isatty(STDIN_FILENO) && !o->shared.quiet)
-		mq_say("reading from the terminal; end with ^D");
-	if (count == 0)
-		read_messages(&m);
+	publish_messages(t, payloads, count);
 	batch_settle(t);
 	status = outcome_finish(t);
 	if (o->wait) {
@@ -45,7 +31,6 @@ publish(struct transport *t, char *payloads[], int count)
 		mq_say("%s: what this server loses is lost; mq-stats --server "
 		       "says how to keep it",
 		    server->name);
-	mq_buf_free(&m.header);
 	return status;
 }
 

@@ -46,8 +46,9 @@ static void __attribute__((noreturn)) end_failed(struct transport *t)
 	outcome_end(t, t->redis.status);
 }
 
-void
-attachments_send(struct transport *t)
+/* Brings them to the server, and sets the header. */
+static void
+send_attachments(struct transport *t)
 {
 	struct attachments *a = &t->opt->attachments;
 	const struct mq_attachments *how = t->opt->shared.layout->attachments;
@@ -70,6 +71,21 @@ attachments_send(struct transport *t)
 }
 
 /* --- messages ------------------------------------------------------------------ */
+
+struct messages {
+	struct options *opt; /* the transport's */
+	const struct mq_layout *layout;
+	struct transport *transport;
+	/* Ids sort in the order of publishing, by the clock of the server. */
+	struct mq_idgen ids;
+	uint64_t last_us;     /* the time in the last one */
+	unsigned long made;   /* since the clock was looked at in any case */
+	unsigned long seen;   /* messages that were to be published */
+	bool noted_large;     /* a large payload was noted */
+	bool noted_past;      /* and a time that is over */
+	struct mq_buf header; /* of a message without headers of its own */
+	uint64_t header_ms;   /* when it was made */
+};
 
 /* The server's time for the next id, a microsecond after the last one at the least,
  * so that ids sort in the order of publishing.  The clock is asked for every 64th
@@ -248,7 +264,8 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 #define REPLY_AT                                                               \
 	(ID_AT + MQ_ID_LEN + sizeof("\"],\"" MQ_HEADER_REPLY_TO "\":[\"") - 1)
 
-void
+/* Adds a payload with the headers of all to the batch. */
+static void
 message_add(struct messages *m, const char *payload, size_t n)
 {
 	const struct options *opt = m->opt;
@@ -323,7 +340,7 @@ add_json(struct messages *m, const char *line, size_t n, struct mq_buf *payload)
 	return NULL;
 }
 
-void
+static void
 read_messages(struct messages *m)
 {
 	struct transport *t = m->transport;
@@ -375,4 +392,27 @@ read_messages(struct messages *m)
 		batch_end(t, MQ_EXIT_IO, "standard input: %s", strerror(errno));
 	mq_buf_free(&frames.buf);
 	mq_buf_free(&payload);
+}
+
+void
+publish_messages(struct transport *t, char *payloads[], int count)
+{
+	struct options *o = t->opt;
+	struct messages m = {
+	    .opt = o, .layout = o->shared.layout, .transport = t};
+	int i;
+
+	if (o->attachments.n > 0)
+		send_attachments(t);
+	/* It is known now who we are, how to publish, and what time it is. */
+	o->how.when =
+	    options_when(o, (mq_clock_steady_us() + t->clock_us) / 1000);
+	t->how = o->how;
+	for (i = 0; i < count; i++)
+		message_add(&m, payloads[i], strlen(payloads[i]));
+	if (count == 0 && isatty(STDIN_FILENO) && !o->shared.quiet)
+		mq_say("reading from the terminal; end with ^D");
+	if (count == 0)
+		read_messages(&m);
+	mq_buf_free(&m.header);
 }

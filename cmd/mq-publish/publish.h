@@ -164,36 +164,11 @@ void batch_end(struct transport *, int status, const char *fmt, ...)
 
 /* --- messages ------------------------------------------------------------- */
 
-/* Brings the attachments to the server, and sets the header; ends the program if that
- * fails.  They are removed if their message is refused. */
-void attachments_send(struct transport *);
-
-struct messages {
-	/* The caller's; the options' time when messages are ready is by the clock of
-	 * the server. */
-	struct options *opt; /* the transport's */
-	const struct mq_layout *layout;
-	struct transport *transport;
-	/* The module's; they start zeroed. */
-	/* Ids sort in the order of publishing, by the clock of the server. */
-	struct mq_idgen ids;
-	uint64_t last_us;   /* the time in the last one */
-	unsigned long made; /* since the clock was looked at in any case */
-	unsigned long seen; /* messages that were to be published */
-	bool noted_large;   /* a large payload was noted */
-	bool noted_past;    /* and a time that is over */
-	/* Of a message without headers of its own; the caller frees it. */
-	struct mq_buf header;
-	uint64_t header_ms; /* when it was made */
-};
-
-/* Adds a payload with the headers of all to the batch.  Ends with exit 65 if it cannot be
- * published. */
-void message_add(struct messages *, const char *payload, size_t n);
-
-/* Publishes the messages on standard input to its end.  Ends the program, with what came
- * before published, if that makes no sense or cannot be read. */
-void read_messages(struct messages *);
+/* Brings the attachments to the server, and then publishes these payloads, or, without any,
+ * the messages on standard input to its end.  Ends the program, with what came before
+ * published, if a message makes no sense, or something cannot be read.  The attachments are
+ * removed if their message is refused. */
+void publish_messages(struct transport *, char *payloads[], int count);
 
 /* --- wait --------------------------------------------------------------- */
 

@@ -165,22 +165,22 @@ collect_elsewhere(struct collector *c, struct model *m)
 void
 collect_runs(struct collector *c, struct model *m)
 {
-	struct mq_runs all, others = {0}, *runs;
-	int i, k;
+	struct mq_runs *all = &m->runs, others = {0};
+	int i, k, kept = 0;
 
 	mq_option_must(&c->redis, collect_open(c));
-	mq_option_must(&c->redis, c->layout->running(&c->redis, &all));
-	m->runs.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));
-	others.runs = mq_xcalloc((size_t)all.count + 1, sizeof(*all.runs));
-	for (i = 0; i < all.count; i++) {
+	mq_option_must(&c->redis, c->layout->running(&c->redis, all));
+	others.runs = mq_xcalloc((size_t)all->count + 1, sizeof(*all->runs));
+	for (i = 0; i < all->count; i++) {
 		k = 0;
 		while (k < c->count &&
-		    strcmp(c->queues[k], all.runs[i].queue) != 0)
+		    strcmp(c->queues[k], all->runs[i].queue) != 0)
 			k++;
-		runs = k < c->count || c->count == 0 ? &m->runs : &others;
-		runs->runs[runs->count++] = all.runs[i];
+		if (k < c->count || c->count == 0)
+			all->runs[kept++] = all->runs[i];
+		else
+			others.runs[others.count++] = all->runs[i];
 	}
+	all->count = kept;
 	mq_runs_free(&others);
-	m->runs.wrong = all.wrong;
-	free(all.runs);
 }

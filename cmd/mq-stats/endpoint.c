@@ -7,8 +7,6 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include "page/page.h"
-
 #define REFRESH_S 5
 /* Connections that are served at a time; the others wait. */
 #define CHILDREN 64

@@ -60,27 +60,20 @@ const struct field queue_fields[] = {
 _Static_assert(sizeof(queue_fields) / sizeof(queue_fields[0]) <= COLUMNS_MAX,
     "a table has room for all");
 
+#define COUNTED(place, name, help, count)                                      \
+	name, KIND_NUMBER, QUEUE(counts.count),                                \
+	    .metric = {place, "mq_" name "_total", help}
+
 const struct field count_fields[] = {
-    {"published", KIND_NUMBER, QUEUE(counts.published),
-	.metric = {1, "mq_published_total", "Messages published."}},
-    {"attempts", KIND_NUMBER, QUEUE(counts.runs),
-	.metric = {2, "mq_attempts_total",
-	    "Runs that ended, however they did."}},
-    {"done", KIND_NUMBER, QUEUE(counts.done),
-	.metric = {3, "mq_done_total", "Messages that are done."}},
-    {"failed", KIND_NUMBER, QUEUE(counts.failed),
-	.metric = {4, "mq_failed_total", "Messages rejected."}},
-    {"expired", KIND_NUMBER, QUEUE(counts.expired),
-	.metric = {5, "mq_expired_total",
-	    "Messages rejected for being too late."}},
-    {"retried", KIND_NUMBER, QUEUE(counts.retried),
-	.metric = {6, "mq_retried_total",
-	    "Messages put back for another attempt."}},
-    {"crashed", KIND_NUMBER, QUEUE(counts.crashed),
-	.metric = {7, "mq_crashed_total", "Runs whose consumer died."}},
-    {"lease_lost", KIND_NUMBER, QUEUE(counts.lease_lost),
-	.metric = {8, "mq_lease_lost_total",
-	    "Runs whose consumer lost its lease."}},
+    {COUNTED(1, "published", "Messages published.", published)},
+    {COUNTED(2, "attempts", "Runs that ended, however they did.", runs)},
+    {COUNTED(3, "done", "Messages that are done.", done)},
+    {COUNTED(4, "failed", "Messages rejected.", failed)},
+    {COUNTED(5, "expired", "Messages rejected for being too late.", expired)},
+    {COUNTED(6, "retried", "Messages put back for another attempt.", retried)},
+    {COUNTED(7, "crashed", "Runs whose consumer died.", crashed)},
+    {COUNTED(
+	8, "lease_lost", "Runs whose consumer lost its lease.", lease_lost)},
     {"run_s", KIND_SECONDS, QUEUE(counts.run_ms)},
     {0},
 };

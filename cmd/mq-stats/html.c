@@ -10,7 +10,6 @@
 #include <vis.h>
 
 #include "base/text.h"
-#include "page/page.h"
 
 /* --- text ---------------------------------------------------------------- */
 

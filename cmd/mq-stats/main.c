@@ -83,16 +83,16 @@ print_queues(const struct collector *c, const struct stats_options *o,
 static bool
 show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 {
-	static const int wanted[FORMATS] = {[FORMAT_JSON] = MQ_STATS_COUNTS,
-	    [FORMAT_PROMETHEUS] = MQ_STATS_COUNTS | MQ_STATS_CONNECTIONS};
+	int wanted = MQ_STATS_UNLISTED;
 
+	if (o->format != FORMAT_TABLE)
+		wanted |= MQ_STATS_COUNTS;
+	if (o->format == FORMAT_PROMETHEUS || o->connections)
+		wanted |= MQ_STATS_CONNECTIONS;
 	/* Of very many queues at once, that would be more than everything else. */
 	if (o->format == FORMAT_JSON)
 		c->past = o->count > 0 ? INT_MAX : PAST_QUEUES;
-	collect_stats(c,
-	    MQ_STATS_UNLISTED | wanted[o->format] |
-		(o->connections ? MQ_STATS_CONNECTIONS : 0),
-	    m);
+	collect_stats(c, wanted, m);
 	mq_option_must(&c->redis, mq_info_ask_policy(&c->redis, &m->info));
 	collect_elsewhere(c, m);
 	if (o->format == FORMAT_JSON)

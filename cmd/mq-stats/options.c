@@ -185,10 +185,9 @@ static const struct mq_option framings[] = {
 static bool
 has_rows(const struct stats_options *o)
 {
-	if (o->subject == SUBJECT_HTML || o->subject == SUBJECT_HTTP)
-		return true;
-	return o->subject == SUBJECT_QUEUES && o->format == FORMAT_TABLE &&
-	    !o->connections;
+	return o->subject == SUBJECT_HTML || o->subject == SUBJECT_HTTP ||
+	    (o->subject == SUBJECT_QUEUES && o->format == FORMAT_TABLE &&
+		!o->connections);
 }
 
 /* Options that go with some subjects only. */

@@ -18,6 +18,7 @@
 /* Bytes of a reason that are compared and kept. */
 #define REASON_BYTES 300
 
+/* A group: reasons that differ only in numbers and ids are one. */
 struct reason {
 	char *text;   /* with N and ID for numbers and ids; empty: none */
 	char *newest; /* the reason of the newest message, as it is */
@@ -26,7 +27,6 @@ struct reason {
 	int64_t oldest_ms, newest_ms; /* unix ms; 0: not known */
 };
 
-/* Groups: reasons that differ only in numbers and ids are one. */
 struct reasons {
 	struct reason *list; /* the most frequent first */
 	int count;
@@ -37,8 +37,7 @@ struct reasons {
 void reason_fold(const char *reason, char out[REASON_BYTES + 1]);
 
 struct rejected {
-	char *id;	   /* NULL: none */
-	char *reason;	   /* NULL: none was recorded */
+	char *id, *reason; /* NULL: none was recorded */
 	const char *state; /* NULL: it is; else of another message */
 	int64_t at_ms;	   /* when; 0: not known */
 	long attempts;
@@ -99,7 +98,6 @@ void running_fill(const struct model *, int64_t now_ms, struct table *);
 
 /* Reports the queues that do not exist; returns whether all do. */
 bool model_report_missing(const struct model *);
-/* Reports what the numbers lack. */
 void model_report_lacks(const struct model *);
 
 void model_free(struct model *);
@@ -130,11 +128,9 @@ int collect_open(struct collector *);
  * rates are those since then, and the past is kept unless it is wanted anew.  Returns 0, or
  * -1 with the error in the model, which keeps its queues; the next call connects anew. */
 int collect_try(struct collector *, int wanted, struct model *);
+void collect_stats(struct collector *, int wanted, struct model *);
 /* What the numbers lack; collect_try() does so, too. */
 void collect_lacks(struct collector *, struct model *);
-
-/* More for the model. */
-void collect_stats(struct collector *, int wanted, struct model *);
 void collect_runs(struct collector *, struct model *);
 /* For queues that do not exist. */
 void collect_elsewhere(struct collector *, struct model *);
@@ -170,8 +166,7 @@ enum format {
 	FORMAT_TABLE, /* or as the subject is shown to people */
 	FORMAT_JSON,
 	FORMAT_PROMETHEUS,
-	FORMAT_CHECK,
-	FORMATS
+	FORMAT_CHECK
 };
 
 struct stats_options {
@@ -224,7 +219,7 @@ int text_cut(struct mq_buf *out, const char *visible, int columns);
 
 /* n bytes made visible; the caller frees. */
 char *text_visible(const char *p, size_t n);
-/* The same in at most so many columns: the beginning and an ellipsis, or, of a name, an
+/* In at most so many columns: the beginning and an ellipsis, or, of a name, an
  * ellipsis and the end, as ends of names differ. */
 char *text_clipped(const char *p, size_t n, int columns);
 char *text_clipped_front(const char *name, int columns);
@@ -469,6 +464,9 @@ void rejected_fill(const struct model *, struct table *);
  * rejected.  refresh: seconds after which the page reads itself again; 0: never.
  * served: by --http, to whose other answers it has links. */
 void html_print(const struct model *, long refresh, bool served);
+
+/* The parts of that page that are files of their own, and its Content-Security-Policy. */
+extern const char page_css[], page_js[], page_policy[];
 
 /* --server: the server itself, and what is wrong with it.  Asks by itself. */
 void server_print(struct collector *, bool json);

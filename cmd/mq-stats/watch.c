@@ -22,21 +22,6 @@ static volatile sig_atomic_t on, taken, redraw;
 static struct termios before;
 static bool keys; /* standard input is the terminal, and before is set */
 
-static bool
-write_all(const char *p, size_t n)
-{
-	ssize_t done;
-
-	for (; n > 0; p += done, n -= (size_t)done) {
-		done = write(STDOUT_FILENO, p, n);
-		if (done == -1 && errno == EINTR)
-			done = 0;
-		if (done == -1)
-			return false;
-	}
-	return true;
-}
-
 /* Handlers call this and the next function, too. */
 static void
 take_terminal(void)
@@ -49,14 +34,14 @@ take_terminal(void)
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	if (!taken)
-		(void)write_all(ENTER, sizeof(ENTER) - 1);
+		(void)output_all(ENTER, sizeof(ENTER) - 1);
 	taken = 1;
 }
 
 static void
 give_terminal_back(void)
 {
-	(void)write_all(LEAVE, sizeof(LEAVE) - 1);
+	(void)output_all(LEAVE, sizeof(LEAVE) - 1);
 	taken = 0;
 	if (keys)
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
@@ -322,7 +307,7 @@ write_frame(struct mq_buf *lines, int height)
 		mq_buf_addstr(&out, "\r\n");
 	}
 	mq_buf_addstr(&out, "\033[J");
-	if (!write_all(out.data, out.len)) {
+	if (!output_all(out.data, out.len)) {
 		screen_leave();
 		mq_die(MQ_EXIT_IO, "standard output: %s", strerror(errno));
 	}

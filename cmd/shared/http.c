@@ -308,25 +308,6 @@ read_input(char *p, size_t n, int64_t until_us)
 	return -1;
 }
 
-/* Returns false when the client has gone. */
-static bool
-write_output(const char *p, size_t n)
-{
-	struct pollfd room = {.fd = STDOUT_FILENO, .events = POLLOUT};
-	ssize_t done;
-
-	for (; n > 0; p += done, n -= (size_t)done) {
-		done = write(STDOUT_FILENO, p, n);
-		if (done == -1 && errno == EAGAIN)
-			(void)poll(&room, 1, -1);
-		else if (done == -1 && errno != EINTR)
-			return false;
-		if (done == -1)
-			done = 0;
-	}
-	return true;
-}
-
 /* The client takes too long: nobody is left to tell. */
 static void
 end_unread(int sig)
@@ -410,9 +391,8 @@ static void __attribute__((noreturn)) answer(const struct http *h,
 	    a->status, reason_phrase(a->status), date, a->type, n,
 	    a->policy != NULL ? a->policy : "default-src 'none'",
 	    extra != NULL ? extra : "");
-	if (write_output(head.data, head.len) &&
-	    h->request.method != METHOD_HEAD)
-		(void)write_output(body, n);
+	if (output_all(head.data, head.len) && h->request.method != METHOD_HEAD)
+		(void)output_all(body, n);
 	until_us = deadline(LINGER_S);
 	if (shutdown(STDOUT_FILENO, SHUT_WR) == 0)
 		while (read_input(block, sizeof(block), until_us) > 0)
@@ -482,7 +462,7 @@ http_receive_body(struct http *h)
 	if (h->request.length > BODY_MAX)
 		http_refuse(h, 413, NULL, NULL);
 	if (h->request.continues && n == 0)
-		(void)write_output(proceed, sizeof(proceed) - 1);
+		(void)output_all(proceed, sizeof(proceed) - 1);
 	for (; n < h->request.length; n += got) {
 		got = read_input(block, sizeof(block), until_us);
 		if (got <= 0)

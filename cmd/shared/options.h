@@ -221,7 +221,10 @@ int interrupt_signal(void);
  * Returns 1, 0 when the time is over, or -1 when a signal has come first. */
 int interrupt_wait(int fd, int64_t ms);
 
-/* --- JSON --------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------- */
+
+/* Writes n bytes to descriptor 1, also in a signal handler; false, with errno: it cannot. */
+bool output_all(const char *p, size_t n);
 
 /* Prints JSON text with characters that could drive or mislead a terminal as \uXXXX. */
 void output_json(const char *, size_t n);

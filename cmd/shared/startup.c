@@ -115,7 +115,25 @@ interrupt_wait(int fd, int64_t ms)
 	return n != 0;
 }
 
-/* --- JSON --------------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------------- */
+
+bool
+output_all(const char *p, size_t n)
+{
+	struct pollfd room = {.fd = STDOUT_FILENO, .events = POLLOUT};
+	ssize_t done;
+
+	for (; n > 0; p += done, n -= (size_t)done) {
+		done = write(STDOUT_FILENO, p, n);
+		if (done == -1 && errno == EAGAIN)
+			(void)poll(&room, 1, -1);
+		else if (done == -1 && errno != EINTR)
+			return false;
+		if (done == -1)
+			done = 0;
+	}
+	return true;
+}
 
 void
 output_json(const char *p, size_t n)

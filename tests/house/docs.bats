@@ -80,7 +80,8 @@ from_help() {
 @test "docs: mq-metrics(7) has all members and metrics of the fields" {
 	local name missing=
 
-	for name in $(grep -oE '\{"[a-z_]+", KIND|"r?mq_[a-z_]+"' "$root/cmd/mq-stats/fields.c" |
+	for name in $(sed 's/^.*[(\t][0-9], "\([a-z_]*\)".*/{"\1", KIND, "mq_\1_total"/' \
+		"$root/cmd/mq-stats/fields.c" | grep -oE '\{"[a-z_]+", KIND|"r?mq_[a-z_]+"' |
 		grep -oE '[a-z_]{2,}'); do
 		grep -qw -- "$name" "$root/man/mq-metrics.7" || missing+=" $name"
 	done

@@ -9,7 +9,7 @@ hash() {
 		basenc --base16 -d | base64)"
 }
 
-printf '#include "mq-stats/page/page.h"\n'
+printf '#include "mq-stats/stats.h"\n'
 for f; do
 	# Not as a string: those are at most 4095 bytes long in C11.
 	printf '\nconst char %s[] = {\n' "$(basename "$f" | tr . _)"
