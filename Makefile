@@ -68,7 +68,7 @@ TLS	:= $(shell $(PKG_CONFIG) --exists 'hiredis_ssl >= 1.0' 'libssl >= 3.0' && ec
 PKGS	+= $(if $(TLS),hiredis_ssl libssl libcrypto)
 MQ_CPPFLAGS = $(TLS) -D_GNU_SOURCE -DLIBBSD_OPENBSD_VIS -DMQ_VERSION='"$(VERSION)"' -Icommon -Icmd -I$(B)
 MQ_CFLAGS = -std=c11 $(WARN) $(if $(WERROR),-Werror) \
-	  -fstack-protector-strong -fno-common $(PKG_CFLAGS)
+	  -fstack-protector-strong -fno-common -pthread $(PKG_CFLAGS)
 MQ_LDFLAGS = -Wl,-z,relro,-z,now -Wl,--as-needed
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS) 2>/dev/null)
 # Most names are libc's: the loader finds them sooner in the first library.

@@ -1,14 +1,13 @@
 #include "parts.h"
 
 #include <sys/param.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,18 +17,16 @@
 #include "base/exit.h"
 #include "base/xalloc.h"
 
-/* When the next one is tried. */
+/* Seconds until the next one is tried. */
 #define SOON_S 0.5
 /* How many are tried at a time; time is over before there are more. */
 #define MOST 16
 
 /* A connection to one address. */
 struct attempt {
-	struct mq_dial *of;	 /* NULL: nothing is tried */
-	enum mq_link_state step; /* how far it has come */
+	TAILQ_ENTRY(attempt) link;
+	struct mq_dial *of;
 	struct mq_redis redis;
-	char address[MQ_ADDRESS_SIZE];
-	bool asked;
 };
 
 struct race {
@@ -40,165 +37,189 @@ struct race {
 	void *arg;
 	double next; /* when the next one is tried */
 	double connected_by, answered_by;
-	struct attempt all[MOST];
+	TAILQ_HEAD(, attempt) attempts;
 	struct mq_dial *winner;
 	struct pollfd *pfds; /* of the attempts, and of the searches */
 };
 
 /* --- addresses of a host --------------------------------------------------------- */
 
-/* Asking the system for them can take minutes and cannot be broken off, so a child
- * asks, and is killed if that takes too long. */
-
-/* The child writes these: an address each, or in the end why there is none. */
-struct piece {
-	bool found;
-	char text[sizeof(((struct mq_dial *)NULL)->why)];
+/* Asking the system for addresses can take minutes, and cannot be broken off.  A thread
+ * asks, with memory of its own, and writes to a pipe.  If that takes too long, the pipe is
+ * closed, and the thread ends when the system has answered. */
+struct search {
+	int fd;
+	char host[];
 };
 
-/* Returns how many addresses of this family there are. */
-static int
-find_addresses(const char *host, int family, int fd, struct piece *failure)
-{
-	const struct addrinfo hints = {
-	    .ai_family = family, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *list, *one;
-	struct piece piece = {.found = true};
-	int n = 0, error;
+/* The thread writes an address each, or in the end why there is none. */
+struct piece {
+	bool found;
+	char text[128];
+};
 
-	error = getaddrinfo(host, NULL, &hints, &list);
-	if (error != 0) {
-		strlcpy(failure->text,
-		    error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error),
-		    sizeof(failure->text));
-		return 0;
-	}
-	for (one = list; one != NULL; one = one->ai_next) {
-		if (getnameinfo(one->ai_addr, one->ai_addrlen, piece.text,
-			MQ_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST) != 0)
-			continue;
-		if (write(fd, &piece, sizeof(piece)) != (ssize_t)sizeof(piece))
-			_exit(1);
-		n++;
-	}
-	freeaddrinfo(list);
-	return n;
+static bool
+write_piece(const struct search *s, const struct piece *piece)
+{
+	return write(s->fd, piece, sizeof(*piece)) != -1;
 }
 
-/* Begins to look for the addresses of a host. */
+/* Each family as soon as it is known: the second one may not be needed. */
+static void *
+find_addresses(void *arg)
+{
+	struct search *s = arg;
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list, *one;
+	struct piece piece = {.found = true}, failure = {.found = false};
+	int family, n = 0, error;
+
+	strlcpy(failure.text, gai_strerror(EAI_NONAME), sizeof(failure.text));
+	for (family = 0; family < 2; family++) {
+		hints.ai_family = family == 0 ? AF_INET : AF_INET6;
+		error = getaddrinfo(s->host, NULL, &hints, &list);
+		if (error != 0) {
+			strlcpy(failure.text,
+			    error == EAI_SYSTEM ? strerror(errno) :
+						  gai_strerror(error),
+			    sizeof(failure.text));
+			continue;
+		}
+		for (one = list; one != NULL; one = one->ai_next)
+			n += getnameinfo(one->ai_addr, one->ai_addrlen,
+				 piece.text, MQ_ADDRESS_SIZE, NULL, 0,
+				 NI_NUMERICHOST) == 0 &&
+			    write_piece(s, &piece);
+		freeaddrinfo(list);
+	}
+	if (n == 0)
+		(void)write_piece(s, &failure);
+	close(s->fd);
+	free(s);
+	return NULL;
+}
+
+/* There are no more addresses; `why` counts if there was none at all. */
 static void
+end_search(struct mq_dial *d, int status, const char *why)
+{
+	if (d->found == 0)
+		(void)mq_redis_fail(&d->redis, status, "%s", why);
+	if (d->fd != -1)
+		close(d->fd);
+	d->fd = -1;
+	d->over = true;
+}
+
+static bool
 begin_search(struct mq_dial *d)
 {
-	struct piece failure = {.found = false};
-	pid_t parent = getpid();
-	int fds[2], n;
+	size_t n = strlen(d->host) + 1;
+	struct search *s;
+	sigset_t all, old;
+	pthread_t thread;
+	int fds[2], error;
 
-	/* "localhost" means this machine everywhere, and needs no child (RFC 6761). */
-	if (strcasecmp(d->host, "localhost") == 0) {
-		d->known[0] = "127.0.0.1";
-		d->known[1] = "::1";
-	} else if (mq_address_is(d->host)) {
-		d->known[0] = d->host;
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) == -1) {
+		end_search(d, MQ_EXIT_AGAIN, strerror(errno));
+		return false;
 	}
-	if (d->known[0] != NULL)
-		return;
-	strlcpy(
-	    d->why, "the search for its address ended early", sizeof(d->why));
-	if (pipe2(fds, O_CLOEXEC) == -1) {
-		strlcpy(d->why, strerror(errno), sizeof(d->why));
-		return;
-	}
-	d->pid = fork();
-	if (d->pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(1);
-		/* Each as soon as it is known: a second one may not be needed. */
-		strlcpy(failure.text, gai_strerror(EAI_NONAME),
-		    sizeof(failure.text));
-		n = find_addresses(d->host, AF_INET, fds[1], &failure);
-		n += find_addresses(d->host, AF_INET6, fds[1], &failure);
-		_exit(n == 0 && write(fds[1], &failure, sizeof(failure)) == -1);
-	}
-	if (d->pid == -1) {
-		strlcpy(d->why, strerror(errno), sizeof(d->why));
-		d->pid = 0;
-		close(fds[0]);
+	s = mq_xmalloc(sizeof(*s) + n);
+	memcpy(s->host, d->host, n);
+	s->fd = fds[1];
+	d->fd = fds[0];
+	/* Signals are for the thread that waits. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(&thread, NULL, find_addresses, s);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (error == 0) {
+		pthread_detach(thread);
+		return true;
 	}
 	close(fds[1]);
-	d->fd = fds[0];
+	free(s);
+	end_search(d, MQ_EXIT_AGAIN, strerror(error));
+	return false;
+}
+
+/* The next address that needs no search; NULL: there is none.  "localhost" means this
+ * machine everywhere (RFC 6761). */
+static const char *
+known_address(const struct mq_dial *d)
+{
+	static const char *const local[] = {"127.0.0.1", "::1", NULL};
+
+	if (d->host == NULL)
+		return d->found == 0 ? d->server->socket : NULL;
+	if (strcasecmp(d->host, "localhost") == 0)
+		return local[d->found];
+	return d->found == 0 && mq_address_is(d->host) ? d->host : NULL;
 }
 
 /* --- one attempt ----------------------------------------------------------------- */
 
-/* Of its addresses, the greatest error counts, or that of who came farthest. */
 static void
-note_error(struct mq_dial *d, const struct mq_redis *r, int step)
+remove_attempt(struct race *race, struct attempt *a)
 {
-	if (r->status < d->redis.status ||
-	    (r->status == d->redis.status && step < d->failed_at))
-		return;
-	d->failed_at = step;
-	d->redis.status = r->status;
-	strlcpy(d->redis.error, r->error, sizeof(d->redis.error));
+	TAILQ_REMOVE(&race->attempts, a, link);
+	free(a);
 }
 
-/* The same before it was tried. */
+/* Keeps the worst error; of equals, that of the attempt that got farthest. */
 static void
-note_untried(struct mq_dial *d, int status, const char *why)
+fail_attempt(struct race *race, struct attempt *a, enum mq_link_state step)
 {
-	struct mq_redis r = {.server = d->server};
+	struct mq_dial *d = a->of;
+	const struct mq_redis *r = &a->redis;
 
-	mq_redis_fail(&r, status, "%s", why);
-	note_error(d, &r, MQ_LINK_CLOSED);
-}
-
-/* The link says why. */
-static void
-fail_attempt(struct attempt *a)
-{
 	(void)mq_redis_set_lost(&a->redis);
-	note_error(a->of, &a->redis, (int)a->step);
 	mq_redis_close(&a->redis);
-	a->of = NULL;
+	if (race->winner == NULL &&
+	    (r->status > d->redis.status ||
+		(r->status == d->redis.status && step >= d->failed_at))) {
+		d->failed_at = step;
+		d->redis = *r;
+	}
+	remove_attempt(race, a);
 }
 
-/* Address NULL: the socket. */
 static void
 begin_attempt(struct race *race, struct mq_dial *d, const char *address)
 {
-	struct attempt *a = race->all;
-	struct mq_link *l;
+	struct attempt *a = mq_xcalloc(1, sizeof(*a));
+	struct mq_link *l = &a->redis.link;
 
-	while (a->of != NULL)
-		a++;
-	*a = (struct attempt){.of = d,
-	    .step = MQ_LINK_TCP,
-	    .redis = {.server = d->server,
-		.home = -1,
-		.patience_ms = MQ_REDIS_PATIENCE_MS,
-		.greet_until = race->answered_by}};
-	if (address != NULL)
-		strlcpy(a->address, address, sizeof(a->address));
-	l = &a->redis.link;
-	mq_link_open(l, d->server, address == NULL ? NULL : d->host, address,
-	    d->port, race->question == NULL);
+	a->of = d;
+	a->redis = (struct mq_redis){.server = d->server,
+	    .home = -1,
+	    .patience_ms = MQ_REDIS_PATIENCE_MS,
+	    .greet_until = race->answered_by};
+	TAILQ_INSERT_TAIL(&race->attempts, a, link);
+	mq_link_open(
+	    l, d->server, d->host, address, d->port, race->question == NULL);
 	if (l->state == MQ_LINK_LOST)
-		fail_attempt(a);
+		fail_attempt(race, a, MQ_LINK_TCP);
 }
 
+/* Without a question there is no reply. */
 static void
-take_connection(struct attempt *a)
+take_connection(struct race *race, struct attempt *a, redisReply *reply)
 {
-	struct mq_server *server = a->of->server;
-	const char *host = a->of->host;
+	struct mq_dial *d = a->of;
+	struct mq_server *server = d->server;
 
-	a->of->redis = a->redis;
-	if (host == NULL)
-		return;
-	strlcpy(server->host, host, sizeof(server->host));
-	strlcpy(server->address, a->address, sizeof(server->address));
-	server->port = a->of->port;
+	d->redis = a->redis;
+	remove_attempt(race, a);
+	if (d->host != NULL) {
+		strlcpy(server->host, d->host, sizeof(server->host));
+		strlcpy(server->address, d->redis.link.context->tcp.host,
+		    sizeof(server->address));
+		server->port = d->port;
+	}
+	if (reply == NULL || race->take(race->arg, d, reply) == 0)
+		race->winner = d;
+	else
+		mq_redis_close(&d->redis);
 }
 
 /* Goes on with the connection, then with the question. */
@@ -206,158 +227,110 @@ static void
 go_on(struct race *race, struct attempt *a, short revents)
 {
 	struct mq_link *l = &a->redis.link;
-	struct mq_dial *d = a->of;
+	enum mq_link_state before = l->state;
 	redisReply *reply = NULL;
 
 	mq_link_move(l, revents);
-	if (race->question != NULL && !a->asked && l->state == MQ_LINK_OPEN) {
-		a->asked = true;
-		(void)mq_redis_append(&a->redis, race->question);
-	}
-	if (a->asked)
+	if (race->question != NULL) {
+		if (before != MQ_LINK_OPEN && l->state == MQ_LINK_OPEN)
+			(void)mq_redis_append(&a->redis, race->question);
 		reply = mq_link_next(l);
-	if (l->state == MQ_LINK_LOST) {
-		freeReplyObject(reply);
-		fail_attempt(a);
-		return;
 	}
-	a->step = l->state;
-	if (reply != NULL ||
-	    (race->question == NULL && a->step > MQ_LINK_TLS)) {
-		take_connection(a);
-		a->of = NULL;
-		if (reply == NULL || race->take(race->arg, d, reply) == 0)
-			race->winner = d;
-		else
-			mq_redis_close(&d->redis);
-	}
+	if (l->state == MQ_LINK_LOST)
+		fail_attempt(race, a, before);
+	else if (reply != NULL ||
+	    (race->question == NULL && l->state > MQ_LINK_TLS))
+		take_connection(race, a, reply);
 }
 
 /* --- all of them ------------------------------------------------------------------ */
-
-static void
-end_search(struct mq_dial *d)
-{
-	if (d->found == 0)
-		note_untried(d,
-		    d->pid == 0 ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE, d->why);
-	if (d->pid != 0) {
-		close(d->fd);
-		kill(d->pid, SIGKILL);
-		while (waitpid(d->pid, NULL, 0) == -1 && errno == EINTR)
-			;
-		d->pid = 0;
-	}
-	d->over = true;
-}
 
 /* Tries one address of this server, or begins to look for some; those of IPv4 come first.
  * False: none is there, or none any more. */
 static bool
 try_server(struct race *race, struct mq_dial *d)
 {
-	struct pollfd pfd = {.events = POLLIN};
-	const char *address = NULL;
-	bool begins = !d->begun;
-	struct piece piece;
+	const char *address = known_address(d);
+	struct piece piece = {.found = false};
 
-	d->begun = true;
-	if (d->host == NULL) {
-		d->over = true;
-		begin_attempt(race, d, NULL);
-		return true;
+	if (address == NULL && d->found == 0 && d->fd == -1)
+		return begin_search(d);
+	if (d->fd != -1 && read(d->fd, &piece, sizeof(piece)) == -1)
+		return false;
+	if (piece.found)
+		address = piece.text;
+	if (address == NULL) {
+		end_search(d, MQ_EXIT_UNAVAILABLE, piece.text);
+		return false;
 	}
-	if (begins)
-		begin_search(d);
-	pfd.fd = d->fd;
-	if (d->pid != 0 && poll(&pfd, 1, 0) != 1)
-		return begins;
-	if (d->pid == 0) {
-		address = d->known[d->found];
-	} else if (read(d->fd, &piece, sizeof(piece)) ==
-	    (ssize_t)sizeof(piece)) {
-		if (piece.found)
-			address = piece.text;
-		else
-			strlcpy(d->why, piece.text, sizeof(d->why));
-	}
-	d->found += address != NULL;
-	if (address != NULL && strlen(address) < MQ_ADDRESS_SIZE) {
-		begin_attempt(race, d, address);
-		return true;
-	}
-	end_search(d);
-	return false;
+	d->found++;
+	begin_attempt(race, d, address);
+	return true;
 }
 
 /* Each server has its turn.  While nothing is tried, nothing is waited for but a search.
- * False: all is over.  Whoever has not got through by then is late, and later those
- * without an answer. */
+ * Servers that are not connected to in time are late, and later those without an answer.
+ * False: all is over. */
 static bool
 try_in_time(struct race *race, double now)
 {
-	bool idle = true, answers = false, comes = false, searches = false;
-	bool soon = now < race->next, late = now >= race->connected_by;
+	bool idle = TAILQ_EMPTY(&race->attempts), soon = now < race->next;
+	bool late = now >= race->connected_by;
+	bool answers = false, searches = false;
+	const struct attempt *a;
 	struct mq_dial *d;
 	size_t i;
 
-	for (i = 0; i < MOST; i++) {
-		idle &= race->all[i].of == NULL;
-		answers |=
-		    race->all[i].of != NULL && race->all[i].step > MQ_LINK_TLS;
-	}
-	for (i = 0; i < race->n; i++) {
-		comes |= !race->dials[i].over;
-		searches |= race->dials[i].pid != 0;
-	}
-	if (now >= race->answered_by || (late && !answers) || (idle && !comes))
+	TAILQ_FOREACH(a, &race->attempts, link)
+		answers |= a->redis.link.state > MQ_LINK_TLS;
+	if (now >= race->answered_by || (late && !answers))
 		return false;
-	if (late || (soon && !idle))
-		return true;
-	for (i = 0; i < race->n; i++) {
+	for (i = 0; i < race->n; i++)
+		searches |= race->dials[i].fd != -1;
+	for (i = 0; i < race->n && !late && (idle || !soon); i++) {
 		d = &race->dials[(race->turn + i) % race->n];
-		if (!d->over && (d->begun || !soon || !searches) &&
-		    try_server(race, d)) {
-			race->turn += i + 1;
-			race->next = now + SOON_S;
-			break;
-		}
+		/* One search at a time begins, unless it takes its time. */
+		if (d->over ||
+		    (soon && searches && d->found == 0 && d->fd == -1) ||
+		    !try_server(race, d))
+			continue;
+		race->turn += i + 1;
+		race->next = now + SOON_S;
+		return true;
 	}
-	return true;
+	return !idle || searches;
 }
 
 /* poll(2) takes no more elements than there may be descriptors. */
 static void
 wait_and_go_on(struct race *race, double now)
 {
-	double until =
-	    now < race->connected_by ? race->connected_by : race->answered_by;
-	struct attempt *a, *waiting[MOST];
-	const struct mq_link *l;
-	size_t i, n = 0, all;
+	bool soon = now < race->next, late = now >= race->connected_by;
+	double until = MIN(race->answered_by,
+	    soon     ? race->next :
+		late ? race->answered_by :
+		       race->connected_by);
+	struct pollfd *p = race->pfds;
+	struct attempt *a, *more;
+	size_t i;
 	bool looks;
 
-	if (now < race->next)
-		until = MIN(race->next, race->answered_by);
-	for (a = race->all; a < race->all + MOST; a++) {
-		if (a->of == NULL)
-			continue;
-		l = &a->redis.link;
-		waiting[n] = a;
-		race->pfds[n++] = (struct pollfd){
-		    .fd = l->context->fd, .events = mq_link_wants(l)};
-	}
-	all = n;
-	looks = now >= race->next || n == 0;
+	TAILQ_FOREACH(a, &race->attempts, link)
+		*p++ = (struct pollfd){.fd = a->redis.link.context->fd,
+		    .events = mq_link_wants(&a->redis.link)};
+	looks = p == race->pfds || (!soon && !late);
 	for (i = 0; i < race->n; i++)
-		if (looks && race->dials[i].pid != 0)
-			race->pfds[all++] = (struct pollfd){
+		if (looks && race->dials[i].fd != -1)
+			*p++ = (struct pollfd){
 			    .fd = race->dials[i].fd, .events = POLLIN};
-	if (poll(race->pfds, all, (int)((until - now) * 1000) + 1) <= 0)
+	if (p == race->pfds ||
+	    poll(race->pfds, (nfds_t)(p - race->pfds),
+		(int)((until - now) * 1000) + 1) <= 0)
 		return;
-	for (i = 0; i < n && race->winner == NULL; i++)
-		if (race->pfds[i].revents != 0)
-			go_on(race, waiting[i], race->pfds[i].revents);
+	p = race->pfds;
+	TAILQ_FOREACH_SAFE(a, &race->attempts, link, more)
+		if ((p++)->revents != 0 && race->winner == NULL)
+			go_on(race, a, p[-1].revents);
 }
 
 /* Why an attempt that has come so far counts as failed. */
@@ -376,31 +349,23 @@ late_words(enum mq_link_state step)
 static void
 end_race(struct race *race)
 {
+	enum mq_link_state step;
 	struct attempt *a;
 	struct mq_dial *d;
-	size_t i;
 
-	for (a = race->all; a < race->all + MOST; a++) {
-		if (a->of == NULL)
-			continue;
+	while ((a = TAILQ_FIRST(&race->attempts)) != NULL) {
+		step = a->redis.link.state;
 		mq_link_lose(
-		    &a->redis.link, MQ_EXIT_UNAVAILABLE, late_words(a->step));
-		if (race->winner != NULL)
-			mq_redis_close(&a->redis);
-		else
-			fail_attempt(a);
+		    &a->redis.link, MQ_EXIT_UNAVAILABLE, late_words(step));
+		fail_attempt(race, a, step);
 	}
-	for (i = 0; i < race->n; i++) {
-		d = &race->dials[i];
-		if (d->pid != 0) {
-			strlcpy(d->why,
-			    "its name could not be resolved in time",
-			    sizeof(d->why));
-			end_search(d);
-		}
-		if (race->winner == NULL && d->redis.status == 0)
-			note_untried(
-			    d, MQ_EXIT_UNAVAILABLE, "Connection timed out");
+	for (d = race->dials; d < race->dials + race->n; d++) {
+		if (d->fd != -1)
+			end_search(d, MQ_EXIT_UNAVAILABLE,
+			    "its name could not be resolved in time");
+		else if (race->winner == NULL && d->redis.status == 0)
+			(void)mq_redis_fail(&d->redis, MQ_EXIT_UNAVAILABLE,
+			    "Connection timed out");
 	}
 	free(race->pfds);
 }
@@ -416,9 +381,15 @@ mq_dial(struct mq_dial *dials, size_t n, struct mq_command *question,
 	    .take = take,
 	    .arg = arg,
 	    .pfds = mq_xcalloc(MOST + n, sizeof(*race.pfds)),
+	    .attempts = TAILQ_HEAD_INITIALIZER(race.attempts),
 	    .connected_by = MIN(now + MQ_CONNECT_S, until),
 	    .answered_by = MIN(now + MQ_GREET_S, until)};
+	size_t i;
 
+	for (i = 0; i < n; i++) {
+		dials[i].redis.server = dials[i].server;
+		dials[i].redis.home = dials[i].fd = -1;
+	}
 	while (race.winner == NULL && try_in_time(&race, now)) {
 		wait_and_go_on(&race, now);
 		now = mq_clock_steady_s();

@@ -3,7 +3,6 @@
 #define MQ_REDIS_PARTS_H
 
 #include <sys/queue.h>
-#include <sys/types.h>
 
 #include "connection.h"
 
@@ -103,14 +102,11 @@ struct mq_dial {
 	const char *host;	  /* NULL: its socket */
 	int port;
 	struct mq_redis redis; /* the connection; or why there is none */
-	/* Of dial.c: the search for the addresses of the host. */
-	bool begun, over;
-	const char *known[3]; /* addresses without a search, and NULL */
-	int found;	      /* so far */
-	pid_t pid;	      /* of the child that asks for them; 0: none */
-	int fd;		      /* the child writes what it finds */
-	char why[128];	      /* what went wrong, if none was found */
-	int failed_at;
+	/* Of dial.c: */
+	int found; /* addresses of the host, so far */
+	int fd;	   /* a search writes more of them there; -1: none does */
+	bool over; /* there are no more */
+	enum mq_link_state failed_at; /* where, with the error that is kept */
 };
 
 /* Takes the answer to the question, which it frees.  0, or -1 with the error. */

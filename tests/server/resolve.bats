@@ -21,7 +21,7 @@ setup() {
 	resolver 127.0.0.1
 }
 
-# resolver hang | again | ADDRESS...: from now on.
+# resolver hang | again | full | ADDRESS... [hang]: from now on.
 resolver() {
 	echo "$*" >"$RESOLVER.new"
 	mv "$RESOLVER.new" "$RESOLVER"
@@ -167,13 +167,35 @@ blocked() {
 	local tool
 	resolver hang
 	for tool in "publish q x" "consume q" "stats"; do
+		rm -f "$RESOLVER.hangs"
 		# shellcheck disable=SC2086 # words
 		start_by_name mq-$tool
-		eventually 10 pgrep -P "$pid" >/dev/null
+		eventually 10 [ -e "$RESOLVER.hangs" ]
 		stop_mq
 		assert_equal "$status" 143
 		assert_equal "$(cat "$T/err")" ""
 	done
+}
+
+@test "resolve: while a search for more addresses hangs, tools work, and end" {
+	resolver 127.0.0.1 hang
+	by_name 0 mq-publish q x
+	by_name 0 mq-consume -n 1 -j 2 q -- cat
+	assert_output x
+	rm -f "$RESOLVER.hangs"
+	start_by_name mq-consume q -- cat
+	eventually 10 joined
+	eventually 10 [ -e "$RESOLVER.hangs" ]
+	cut_off
+	run_mq 0 mq-publish q y
+	eventually 20 grep -qx y "$T/out"
+	stop_mq TERM 143
+}
+
+@test "resolve: where no search can begin, a tool says so: 75" {
+	resolver full
+	by_name 75 mq-publish q x
+	assert_equal "$stderr" "mq-publish: $named: Resource temporarily unavailable"
 }
 
 @test "resolve: while it hangs, a duplicate is refused in time" {
