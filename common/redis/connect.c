@@ -52,22 +52,6 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 	return rv;
 }
 
-/* Returns the number of the one that has answered, which is closed; or -1. */
-static int
-ask_some(struct mq_dial *dials, size_t n, struct question *q, double until)
-{
-	struct mq_command c = {0};
-	int i;
-
-	mq_command_plain(&c, q->words);
-	mq_command_str(&c, q->name);
-	i = mq_dial(dials, n, &c, take_answer, q, until);
-	mq_command_free(&c);
-	if (i != -1)
-		mq_redis_close(&dials[i].redis);
-	return i;
-}
-
 /* Asks the sentinels in the URL of r's server, side by side, until one answers, or
  * until then; or each, for half a second, and those that do not answer are left out.  r
  * need not be connected.  Returns 0, or -1 with the error. */
@@ -76,25 +60,30 @@ ask_sentinels(struct mq_redis *r, struct question *q, bool each, double until)
 {
 	struct mq_server *server = r->server;
 	const struct mq_url *u = &server->url;
-	size_t i, n = u->hosts_n;
+	size_t i, n = u->hosts_n, at_once = each ? 1 : n;
 	struct mq_server *sentinels = mq_xcalloc(n, sizeof(*sentinels));
 	struct mq_dial *dials = mq_xcalloc(n, sizeof(*dials));
+	struct mq_command c = {0};
 	const struct mq_redis *worst;
 	int who = 0;
 
 	q->name = u->path;
+	mq_command_plain(&c, q->words);
+	mq_command_str(&c, q->name);
 	for (i = 0; i < n; i++) {
 		mq_server_of_sentinel(&sentinels[i], server, i);
 		dials[i] = (struct mq_dial){.server = &sentinels[i],
 		    .host = u->hosts[i].name,
 		    .port = u->hosts[i].port};
-		if (each)
-			(void)ask_some(
-			    &dials[i], 1, q, mq_clock_steady_s() + SOON_S);
 	}
-	if (!each)
-		who = ask_some(dials, n, q, until);
-	if (who == -1) {
+	for (i = 0; i < n; i += at_once) {
+		if (each)
+			until = mq_clock_steady_s() + SOON_S;
+		who = mq_dial(&dials[i], at_once, &c, take_answer, q, until);
+		if (who != -1)
+			mq_redis_close(&dials[i + (size_t)who].redis);
+	}
+	if (who == -1 && !each) {
 		worst = mq_dial_error(dials, n);
 		mq_redis_fail(r, worst->status, "%s%s",
 		    worst->status == MQ_EXIT_UNAVAILABLE ?
@@ -106,9 +95,10 @@ ask_sentinels(struct mq_redis *r, struct question *q, bool each, double until)
 		strlcpy(server->sentinel_address, sentinels[who].address,
 		    sizeof(server->sentinel_address));
 	}
+	mq_command_free(&c);
 	free(sentinels);
 	free(dials);
-	return who == -1 ? -1 : 0;
+	return each || who != -1 ? 0 : -1;
 }
 
 static int
@@ -155,18 +145,13 @@ is_online(const struct mq_info *i, const char *address, const char *port)
 {
 	char at[256], its[16];
 	const char *line, *end;
-	bool named;
 
 	for (line = i->online; (end = strchr(line, '\n')) != NULL;
-	     line = end + 1) {
-		if (sscanf(line, "%255s %15s", at, its) != 2 ||
-		    strcmp(its, port) != 0)
-			continue;
-		named = strchr(at, ':') == NULL &&
-		    at[strspn(at, "0123456789.")] != '\0';
-		if (named || strcmp(at, address) == 0)
+	     line = end + 1)
+		if (sscanf(line, "%255s %15s", at, its) == 2 &&
+		    strcmp(its, port) == 0 &&
+		    (strcmp(at, address) == 0 || !mq_address_is(at)))
 			return true;
-	}
 	return false;
 }
 
@@ -177,7 +162,7 @@ take_heirs(
 {
 	struct mq_heirs *h = q->answer;
 	struct master master = {.port = 0};
-	struct question last = {.answer = &master, .name = q->name};
+	const struct question last = {.answer = &master, .name = q->name};
 	struct mq_command c = {0};
 	const redisReply *one;
 	redisReply *place;
@@ -288,8 +273,6 @@ mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 	}
 	rv = mq_dial(&d, 1, NULL, NULL, NULL, until);
 	*r = d.redis;
-	r->server = server;
-	r->home = -1;
 	if (rv == -1 && u->kind == MQ_URL_SENTINEL)
 		mq_redis_fail(r, r->status, "master %s:%d%s", master.host,
 		    master.port, d.redis.error + strlen(server->name));
@@ -350,7 +333,7 @@ mq_redis_connect(struct mq_redis *r, struct mq_server *server, double until)
 		 * before tells why. */
 		if (f.failed && mq_clock_steady_s() >= f.until) {
 			strlcpy(r->error, why, sizeof(r->error));
-			r->status = f.due ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
+			(void)mq_failover_again(&f, r);
 			return -1;
 		}
 		strlcpy(why, r->error, sizeof(why));
