@@ -333,22 +333,27 @@ add_passwords(struct mq_server *server, const struct mq_envfile *f)
 static int
 parse_server(struct mq_server *server, const char *url)
 {
+	const struct mq_url *u = &server->url;
 	const char *why;
 
 	if (mq_url_parse(url, &server->url, &why) == -1)
 		return mq_server_fail(
 		    server, MQ_EXIT_CONFIG, "server URL: %s", why);
-	mq_url_show(&server->url, server->name, sizeof(server->name));
+	mq_url_show(u, server->name, sizeof(server->name));
 	/* There is a colon behind it in front of a cause. */
 	if (strcmp(server->name, "private:") == 0)
 		server->name[strlen("private")] = '\0';
-	why = server->url.tls ? MQ_TLS_MISSING : NULL;
+	why = u->tls ? MQ_TLS_MISSING : NULL;
 	if (why != NULL)
 		return mq_server_fail(
 		    server, MQ_EXIT_CONFIG, "%s: %s", server->name, why);
-	if (server->url.kind == MQ_URL_UNIX)
-		strlcpy(
-		    server->socket, server->url.path, sizeof(server->socket));
+	if (u->kind == MQ_URL_UNIX) {
+		strlcpy(server->socket, u->path, sizeof(server->socket));
+	} else if (u->kind == MQ_URL_REDIS && mq_address_is(u->hosts->name)) {
+		strlcpy(server->host, u->hosts->name, sizeof(server->host));
+		strlcpy(server->address, server->host, sizeof(server->address));
+		server->port = u->hosts->port;
+	}
 	return 0;
 }
 

@@ -89,8 +89,8 @@ struct mq_server {
 	char *layout_from; /* which file that is; NULL without */
 	char note[512];	   /* what the user should know; empty: nothing */
 	char error[512];   /* why a function below has failed */
-	/* redis, sentinel, cluster: where a connection was made to last, and the name or
-	 * address that stood for it; else empty */
+	/* redis, sentinel, cluster: the address in the URL, or where a connection was
+	 * made to last, and the name or address that stood for it; else empty */
 	char host[256];
 	char address[MQ_ADDRESS_SIZE];
 	int port;

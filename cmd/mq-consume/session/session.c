@@ -22,52 +22,39 @@
 
 /* --- where the server is ------------------------------------------------------- */
 
-/* Only where it is, which is the helper's result. */
-static void
-copy_place(struct mq_server *to, const struct mq_server *from)
-{
-	strlcpy(to->socket, from->socket, sizeof(to->socket));
-	strlcpy(to->host, from->host, sizeof(to->host));
-	strlcpy(to->address, from->address, sizeof(to->address));
-	to->port = from->port;
-	to->sentinel = from->sentinel;
-	strlcpy(to->sentinel_address, from->sentinel_address,
-	    sizeof(to->sentinel_address));
-}
-
+/* The helper is a copy of this process: the pointers in its server are ours, too. */
 static void
 find_server(void *arg, void *result)
 {
 	const struct finder *f = arg;
-	struct mq_server *place = result;
-	size_t n = strlen(f->server->name);
+	struct mq_server *found = result;
+	const char *name = f->server->name, *why = "";
+	size_t n = strlen(name);
 	struct mq_redis r;
-	const char *why;
 
 	if (mq_redis_reach(&r, f->server) == -1) {
-		/* Without the name of the server in front. */
 		why = r.error;
-		if (strncmp(why, f->server->name, n) == 0 &&
+		if (strncmp(why, name, n) == 0 &&
 		    strncmp(why + n, ": ", 2) == 0)
 			why += n + 2;
-		strlcpy(place->error, why, sizeof(place->error));
 	}
-	copy_place(place, f->server);
+	*found = *f->server;
+	strlcpy(found->error, why, sizeof(found->error));
 }
 
 static void
 on_place(void *arg, const void *result)
 {
 	struct finder *f = arg;
-	const struct mq_server *place = result;
+	const struct mq_server *found = result;
 	const char *why = NULL;
 
-	if (place == NULL)
+	if (found == NULL)
 		why = "the search for its address ended early";
-	else if (place->error[0] != '\0')
-		why = place->error;
+	else if (found->error[0] != '\0')
+		why = found->error;
 	else
-		copy_place(f->server, place);
+		*f->server = *found;
 	f->found(f->arg, why);
 }
 
@@ -75,17 +62,12 @@ int
 find_start(struct finder *f, struct mq_children *children,
     struct mq_server *server, find_found *found, void *arg)
 {
-	/* Some servers can be connected to without a look-up. */
-	if (server->url.kind == MQ_URL_UNIX)
+	const struct mq_url *u = &server->url;
+
+	/* The URL says where the server is. */
+	if (u->kind == MQ_URL_UNIX ||
+	    (u->kind == MQ_URL_REDIS && mq_address_is(u->hosts->name)))
 		return 1;
-	if (server->url.kind == MQ_URL_REDIS &&
-	    mq_address_is(server->url.hosts[0].name)) {
-		strlcpy(server->address, server->url.hosts[0].name,
-		    sizeof(server->address));
-		strlcpy(server->host, server->address, sizeof(server->host));
-		server->port = server->url.hosts[0].port;
-		return 1;
-	}
 	f->server = server;
 	f->found = found;
 	f->arg = arg;
