@@ -30,10 +30,8 @@ struct master {
 struct question {
 	const char *words; /* before the name of the master */
 	/* Takes a reply that is no error: 0, or -1 with the error. */
-	int (*take)(
-	    const struct question *, struct mq_redis *, const redisReply *);
+	int (*take)(void *answer, struct mq_redis *, const redisReply *);
 	void *answer;
-	const char *name;
 };
 
 static int
@@ -44,7 +42,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 	int rv = -1;
 
 	if (!mq_redis_refused(r, reply))
-		rv = q->take(q, r, reply);
+		rv = q->take(q->answer, r, reply);
 	else if (r->link.unfit || r->status == MQ_EXIT_UNAVAILABLE)
 		/* A server that answers, but not to this, is none. */
 		r->status = MQ_EXIT_CONFIG;
@@ -56,7 +54,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
  * until then; or each, for half a second, and those that do not answer are left out.  r
  * need not be connected.  Returns 0, or -1 with the error. */
 static int
-ask_sentinels(struct mq_redis *r, struct question *q, bool each, double until)
+ask_sentinels(struct mq_redis *r, struct question q, bool each, double until)
 {
 	struct mq_server *server = r->server;
 	const struct mq_url *u = &server->url;
@@ -67,11 +65,12 @@ ask_sentinels(struct mq_redis *r, struct question *q, bool each, double until)
 	const struct mq_redis *worst;
 	int who = 0;
 
-	q->name = u->path;
-	mq_command_plain(&c, q->words);
-	mq_command_str(&c, q->name);
+	mq_command_plain(&c, q.words);
+	mq_command_str(&c, u->path);
 	for (i = 0; i < n; i++) {
 		mq_server_of_sentinel(&sentinels[i], server, i);
+		/* Its answers are about this master. */
+		sentinels[i].url.path = u->path;
 		dials[i] = (struct mq_dial){.server = &sentinels[i],
 		    .host = u->hosts[i].name,
 		    .port = u->hosts[i].port};
@@ -79,7 +78,7 @@ ask_sentinels(struct mq_redis *r, struct question *q, bool each, double until)
 	for (i = 0; i < n; i += at_once) {
 		if (each)
 			until = mq_clock_steady_s() + SOON_S;
-		who = mq_dial(&dials[i], at_once, &c, take_answer, q, until);
+		who = mq_dial(&dials[i], at_once, &c, take_answer, &q, until);
 		if (who != -1)
 			mq_redis_close(&dials[i + (size_t)who].redis);
 	}
@@ -102,15 +101,14 @@ ask_sentinels(struct mq_redis *r, struct question *q, bool each, double until)
 }
 
 static int
-take_master(
-    const struct question *q, struct mq_redis *r, const redisReply *reply)
+take_master(void *answer, struct mq_redis *r, const redisReply *reply)
 {
-	struct master *master = q->answer;
+	struct master *master = answer;
 	const char *why;
 
 	if (reply->type == REDIS_REPLY_NIL)
-		return mq_redis_fail(
-		    r, MQ_EXIT_CONFIG, "no master has the name %s", q->name);
+		return mq_redis_fail(r, MQ_EXIT_CONFIG,
+		    "no master has the name %s", r->server->url.path);
 	if (!mq_reply_is(reply, "") || reply->elements != 2 ||
 	    strlcpy(master->host, reply->element[0]->str,
 		sizeof(master->host)) >= sizeof(master->host))
@@ -123,10 +121,9 @@ static const char where[] = "SENTINEL get-master-addr-by-name";
 
 /* Needs +sentinel|master. */
 static int
-take_state(
-    const struct question *q, struct mq_redis *r, const redisReply *reply)
+take_state(void *answer, struct mq_redis *r, const redisReply *reply)
 {
-	struct master *master = q->answer;
+	struct master *master = answer;
 	const char *flags = mq_reply_value(reply, "flags");
 	const char *replicas = mq_reply_value(reply, "num-slaves");
 
@@ -157,12 +154,10 @@ is_online(const struct mq_info *i, const char *address, const char *port)
 
 /* The master comes last: if it has changed meanwhile, that shows. */
 static int
-take_heirs(
-    const struct question *q, struct mq_redis *r, const redisReply *reply)
+take_heirs(void *answer, struct mq_redis *r, const redisReply *reply)
 {
-	struct mq_heirs *h = q->answer;
+	struct mq_heirs *h = answer;
 	struct master master = {.port = 0};
-	const struct question last = {.answer = &master, .name = q->name};
 	struct mq_command c = {0};
 	const redisReply *one;
 	redisReply *place;
@@ -189,11 +184,11 @@ take_heirs(
 		}
 	}
 	mq_command_plain(&c, where);
-	mq_command_str(&c, q->name);
+	mq_command_str(&c, r->server->url.path);
 	place = mq_call(r, &c, -1);
 	if (place == NULL)
 		return -1;
-	rv = take_master(&last, r, place);
+	rv = take_master(&master, r, place);
 	freeReplyObject(place);
 	h->moved |= rv == 0 &&
 	    (master.port != h->server->port ||
@@ -204,9 +199,9 @@ take_heirs(
 int
 mq_redis_ask_heirs(struct mq_redis *r, struct mq_heirs *heirs, bool each)
 {
-	struct question q = {"SENTINEL replicas", take_heirs, heirs, NULL};
-
-	return ask_sentinels(r, &q, each, INFINITY);
+	return ask_sentinels(r,
+	    (struct question){"SENTINEL replicas", take_heirs, heirs}, each,
+	    INFINITY);
 }
 
 /* --- failover ---------------------------------------------------------------- */
@@ -252,7 +247,7 @@ mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 	const struct mq_url *u = &server->url;
 	struct mq_dial d = {.server = server}; /* at first, to its socket */
 	struct master master = {.port = 0};
-	struct question q = {where, take_master, &master, NULL};
+	struct question q = {where, take_master, &master};
 	int rv;
 
 	*r = (struct mq_redis){.server = server, .home = -1};
@@ -263,7 +258,7 @@ mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 	}
 	if (u->kind == MQ_URL_SENTINEL) {
 		server->sentinel_address[0] = '\0';
-		if (ask_sentinels(r, &q, false, until) == -1)
+		if (ask_sentinels(r, q, false, until) == -1)
 			return -1;
 		d.host = master.host;
 		d.port = master.port;
@@ -300,7 +295,7 @@ awaits_master(struct mq_redis *r, struct mq_failover *f)
 {
 	struct mq_redis other = {.server = r->server};
 	struct master master = {.replicas = -1};
-	struct question q = {"SENTINEL master", take_state, &master, NULL};
+	struct question q = {"SENTINEL master", take_state, &master};
 
 	if (strcmp(r->link.why, MQ_REDIS_REPLICA) == 0)
 		f->due = true;
@@ -308,7 +303,7 @@ awaits_master(struct mq_redis *r, struct mq_failover *f)
 	    r->server->sentinel_address[0] == '\0')
 		return false;
 	if (!f->due) {
-		if (ask_sentinels(&other, &q, false, f->until) == -1 &&
+		if (ask_sentinels(&other, q, false, f->until) == -1 &&
 		    other.status == MQ_EXIT_UNAVAILABLE)
 			return false;
 		f->due = master.down;

@@ -19,7 +19,7 @@
 
 /* Seconds until the next one is tried. */
 #define SOON_S 0.5
-/* How many are tried at a time; time is over before there are more. */
+/* Most attempts at a time, and most searches: time is over before there are more. */
 #define MOST 16
 
 /* A connection to one address. */
@@ -39,7 +39,6 @@ struct race {
 	double connected_by, answered_by;
 	TAILQ_HEAD(, attempt) attempts;
 	struct mq_dial *winner;
-	struct pollfd *pfds; /* of the attempts, and of the searches */
 };
 
 /* --- addresses of a host --------------------------------------------------------- */
@@ -158,13 +157,6 @@ known_address(const struct mq_dial *d)
 
 /* --- one attempt ----------------------------------------------------------------- */
 
-static void
-remove_attempt(struct race *race, struct attempt *a)
-{
-	TAILQ_REMOVE(&race->attempts, a, link);
-	free(a);
-}
-
 /* Keeps the worst error; of equals, that of the attempt that got farthest. */
 static void
 fail_attempt(struct race *race, struct attempt *a, enum mq_link_state step)
@@ -178,9 +170,11 @@ fail_attempt(struct race *race, struct attempt *a, enum mq_link_state step)
 	    (r->status > d->redis.status ||
 		(r->status == d->redis.status && step >= d->failed_at))) {
 		d->failed_at = step;
-		d->redis = *r;
+		d->redis.status = r->status;
+		strlcpy(d->redis.error, r->error, sizeof(d->redis.error));
 	}
-	remove_attempt(race, a);
+	TAILQ_REMOVE(&race->attempts, a, link);
+	free(a);
 }
 
 static void
@@ -209,7 +203,8 @@ take_connection(struct race *race, struct attempt *a, redisReply *reply)
 	struct mq_server *server = d->server;
 
 	d->redis = a->redis;
-	remove_attempt(race, a);
+	TAILQ_REMOVE(&race->attempts, a, link);
+	free(a);
 	if (d->host != NULL) {
 		strlcpy(server->host, d->host, sizeof(server->host));
 		strlcpy(server->address, d->redis.link.context->tcp.host,
@@ -310,7 +305,8 @@ wait_and_go_on(struct race *race, double now)
 	    soon     ? race->next :
 		late ? race->answered_by :
 		       race->connected_by);
-	struct pollfd *p = race->pfds;
+	int ms = (int)((until - now) * 1000) + 1;
+	struct pollfd pfds[2 * MOST], *p = pfds;
 	struct attempt *a, *more;
 	size_t i;
 	bool looks;
@@ -318,16 +314,14 @@ wait_and_go_on(struct race *race, double now)
 	TAILQ_FOREACH(a, &race->attempts, link)
 		*p++ = (struct pollfd){.fd = a->redis.link.context->fd,
 		    .events = mq_link_wants(&a->redis.link)};
-	looks = p == race->pfds || (!soon && !late);
+	looks = p == pfds || (!soon && !late);
 	for (i = 0; i < race->n; i++)
 		if (looks && race->dials[i].fd != -1)
 			*p++ = (struct pollfd){
 			    .fd = race->dials[i].fd, .events = POLLIN};
-	if (p == race->pfds ||
-	    poll(race->pfds, (nfds_t)(p - race->pfds),
-		(int)((until - now) * 1000) + 1) <= 0)
+	if (p == pfds || poll(pfds, (nfds_t)(p - pfds), ms) <= 0)
 		return;
-	p = race->pfds;
+	p = pfds;
 	TAILQ_FOREACH_SAFE(a, &race->attempts, link, more)
 		if ((p++)->revents != 0 && race->winner == NULL)
 			go_on(race, a, p[-1].revents);
@@ -367,7 +361,6 @@ end_race(struct race *race)
 			(void)mq_redis_fail(&d->redis, MQ_EXIT_UNAVAILABLE,
 			    "Connection timed out");
 	}
-	free(race->pfds);
 }
 
 int
@@ -380,7 +373,6 @@ mq_dial(struct mq_dial *dials, size_t n, struct mq_command *question,
 	    .question = question,
 	    .take = take,
 	    .arg = arg,
-	    .pfds = mq_xcalloc(MOST + n, sizeof(*race.pfds)),
 	    .attempts = TAILQ_HEAD_INITIALIZER(race.attempts),
 	    .connected_by = MIN(now + MQ_CONNECT_S, until),
 	    .answered_by = MIN(now + MQ_GREET_S, until)};
