@@ -63,6 +63,7 @@ enum fact_kind {
 	/* Of errands. */
 	FACT_DRAINED, /* the queues are empty, everywhere */
 	FACT_COUNTED, /* n messages can be claimed */
+	FACT_NO_PLACE, /* none for an errand, which has been said: not to be waited for */
 };
 
 /* Why a message is rejected without a verdict. */

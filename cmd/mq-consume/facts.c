@@ -744,6 +744,10 @@ hear_ends(void *arg, const struct fact *f)
 		if (TAILQ_EMPTY(&e->inbox.all))
 			policy_stop(&e->policy, STOP_SOON, MQ_EXIT_OK, 0);
 		break;
+	case FACT_NO_PLACE:
+		if (!e->ending)
+			policy_stop(&e->policy, STOP_SOON, MQ_EXIT_AGAIN, 0);
+		break;
 	default: /* FACT_WAKE */
 		e->marked = true;
 		break;

@@ -61,6 +61,13 @@ struct options {
 	bool quiet, verbose;
 };
 
+/* Whether the consumer ends by itself: --drain, -n or --idle. */
+static inline bool
+options_have_end(const struct options *opt)
+{
+	return opt->drain || opt->limit > 0 || opt->idle_ms >= 0;
+}
+
 /* Reads the command line; ends the program if that is wrong.  Returns the queues, as the
  * user typed them. */
 char **options_parse(

@@ -197,10 +197,7 @@ policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 void
 policy_settled(struct policy *p, const struct message *m)
 {
-	const struct options *opt = p->opt;
-
-	if ((!opt->drain && opt->limit == 0 && opt->idle_ms < 0) ||
-	    m->outcome == MQ_OUTCOME_FRONT)
+	if (!options_have_end(p->opt) || m->outcome == MQ_OUTCOME_FRONT)
 		return;
 	if (m->outcome == MQ_OUTCOME_REJECT && !m->crashed)
 		p->rejected = true;

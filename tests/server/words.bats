@@ -63,25 +63,57 @@ let_in() {
 	done
 }
 
-@test "words: a consumer without a place for its second connection: 75, if it is to end" {
-	local url how
+@test "words: a consumer without a place for its second or third connection: 75, if it is to end" {
+	local url how places
 
-	local fd
-
-	crowd 2
-	for url in "$TCP" "$MQ_URL"; do
-		for how in --drain "-n 1" "--idle 1h"; do
-			# shellcheck disable=SC2086 # words
-			run_mq 75 mq-consume -q -u "$url" $how q
-			assert_equal "$stderr" "mq-consume: $url: ERR max number of clients reached"
+	for places in 1 2; do
+		crowd $((3 - places))
+		for url in "$TCP" "$MQ_URL"; do
+			for how in --drain "--drain --no-clean" "-n 1" "--idle 1h"; do
+				# shellcheck disable=SC2086 # words
+				run_mq 75 mq-consume -q -u "$url" $how q
+				assert_equal "$stderr" "mq-consume: $url: ERR max number of clients reached"
+			done
 		done
+		let_in
 	done
-	let_in
+}
+
+# with_files N COMMAND...: with that many descriptors, and none of the test's.  The search
+# for leaks needs some itself.
+with_files() {
+	local n=$1 fd
+	shift
+
 	(
-		ulimit -n 7
-		exec "$BUILD/mq-consume" -q --drain q 2>"$T/err" 3>&- {fd}>&-
-	) || status=$?
-	assert_equal "$status $(cat "$T/err")" "75 mq-consume: $MQ_URL: Too many open files"
+		for fd in /proc/self/fd/*; do
+			fd=${fd##*/}
+			((fd < 3)) || eval "exec $fd>&-"
+		done
+		ulimit -n "$n"
+		export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+		exec timeout 30 "$@"
+	)
+}
+
+@test "words: a consumer with few descriptors, which is to end, ends" {
+	local how n status
+
+	script worker <<<'while read -r _; do echo done >&3; done'
+	for how in "--drain q" "--idle 1ms q" "--drain q -- cat" "-n 1 q -- cat" \
+		"--drain --stream -l q -- $T/worker"; do
+		run_mq 0 mq-publish -q q x
+		[[ $how == *" -- "* ]] || run_mq 0 mq-purge -q --force --all q
+		for ((n = 7; n < 30; n++)); do
+			status=0
+			# shellcheck disable=SC2086 # words
+			with_files "$n" "$BUILD/mq-consume" -q $how >"$T/out" 2>"$T/err" || status=$?
+			[ "$status" != 0 ] || break
+			assert_equal "$n $how $status" "$n $how 75"
+			assert_regex "$(cat "$T/err")" '^mq-consume: .*: Too many open files$'
+		done
+		assert_equal "$how $((n > 7)) $status $(cat "$T/err")" "$how 1 0 "
+	done
 }
 
 @test "words: a consumer without a place says so once, and goes on trying" {
@@ -97,6 +129,15 @@ let_in() {
 	eventually 20 joined
 	stop_mq TERM 143
 	redis config set maxclients 3 >/dev/null
+}
+
+@test "words: a consumer without a place to clean says so once, and goes on" {
+	crowd 1
+	start_mq mq-consume -q -l q
+	eventually 10 grep -q 'max number' "$T/err"
+	assert_equal "$(cat "$T/err")" \
+		"mq-consume: $MQ_URL: ERR max number of clients reached; trying again"
+	stop_mq TERM 143
 }
 
 # By a client of ours: there is no place for another one.

@@ -41,14 +41,15 @@ is_temporary(int error)
 	    error == EDQUOT;
 }
 
-/* Returns the messages, as if no start had been tried. */
+/* Returns the messages, as if no start had been tried.  A consumer that is to end by itself
+ * does so if it lacks descriptors for its first run. */
 static void
 report_failed_start(struct slot *s, int error)
 {
 	struct executor *x = s->executor;
 	struct message *m = TAILQ_FIRST(&s->hand);
 	const char *script = x->process->command.path;
-	bool batch = x->opt->batch > 0;
+	bool batch = x->opt->batch > 0, first;
 
 	if (error == E2BIG && m != NULL && !batch) {
 		slot_release(s, m);
@@ -58,15 +59,19 @@ report_failed_start(struct slot *s, int error)
 			"its payload and headers are too long for a command");
 		return;
 	}
+	slot_return_all(s);
+	first = (error == EMFILE || error == ENFILE) &&
+	    options_have_end(x->opt) && x->policy->started == 0;
 	if (!is_temporary(error))
 		mq_say("%s: %s; stopping, %s returned", script, strerror(error),
 		    batch ? "the messages are" : "the message is");
-	else if (!x->starving && !x->opt->quiet)
-		mq_say("%s: %s; trying again", script, strerror(error));
+	else if (first || (!x->starving && !x->opt->quiet))
+		mq_say("%s: %s%s", script, strerror(error),
+		    first ? "" : "; trying again");
 	x->starved = x->starving = true;
-	slot_return_all(s);
-	if (!is_temporary(error))
-		policy_stop(x->policy, STOP_SOON, MQ_EXIT_CONFIG, 0);
+	if (first || !is_temporary(error))
+		policy_stop(x->policy, STOP_SOON,
+		    first ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG, 0);
 }
 
 /* Asks for a duplicate of message `which` of the run; as of message/verdict.h. */

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +22,8 @@ struct errand_result {
 	struct holder holder;
 };
 
-/* Unless it is under way.  0, or -1 with errno. */
-static int begin_errand(struct errands *, enum errand_kind);
+/* Unless it is under way. */
+static void begin_errand(struct errands *, enum errand_kind);
 
 static bool
 is_under_way(const struct errands *all, enum errand_kind kind)
@@ -93,13 +94,7 @@ on_cleaned(struct errands *all, const struct errand_result *round)
 	compete(all, wait, on_kept);
 	all->errands[ERRAND_CLEAN].next = mq_clock_steady_s() + wait;
 	all->cleaning.scan_from = n->scan_at;
-	if (opt->quiet)
-		return;
-	/* The session reports a lost link itself, and the next round tries
-	 * again. */
-	if (round->failed && opt->verbose && round->error[0] != '\0')
-		mq_say("%s", round->error);
-	else if (!round->failed && n->connections > 0 &&
+	if (!opt->quiet && !round->failed && n->connections > 0 &&
 	    (opt->verbose || n->returned > 0 || n->rejected > 0))
 		mq_say("%ld dead %s cleaned up: %ld message%s returned, %ld "
 		       "rejected",
@@ -134,7 +129,7 @@ on_competed(void *arg, const struct mq_answer *answer)
 		return;
 	wait_ms = (double)cl->wait_ms + arc4random_uniform(JITTER_MS);
 	if (cl->ours)
-		(void)begin_errand(all, ERRAND_CLEAN);
+		begin_errand(all, ERRAND_CLEAN);
 	else
 		all->errands[ERRAND_CLEAN].next =
 		    mq_clock_steady_s() + wait_ms / 1000;
@@ -190,8 +185,6 @@ static void
 on_looked(struct errands *all, const struct errand_result *look)
 {
 	all->errands[ERRAND_DRAIN].next = mq_clock_steady_s() + DRAIN_S;
-	if (look->error[0] != '\0' && !all->opt->quiet)
-		mq_say("%s", look->error);
 	if (!look->failed && look->drained)
 		tell(all, FACT_DRAINED);
 }
@@ -200,7 +193,7 @@ void
 errands_drain(struct errands *all)
 {
 	if (mq_clock_steady_s() >= all->errands[ERRAND_DRAIN].next)
-		(void)begin_errand(all, ERRAND_DRAIN);
+		begin_errand(all, ERRAND_DRAIN);
 }
 
 void
@@ -314,8 +307,10 @@ run_transfers(
 static void
 begin_transfers(struct errands *all)
 {
-	if (all->transfers && !is_under_way(all, ERRAND_TRANSFER))
-		all->transfers = begin_errand(all, ERRAND_TRANSFER) == -1;
+	if (!all->transfers || is_under_way(all, ERRAND_TRANSFER))
+		return;
+	all->transfers = false;
+	begin_errand(all, ERRAND_TRANSFER);
 }
 
 static void
@@ -323,10 +318,7 @@ on_transferred(struct errands *all, const struct errand_result *round)
 {
 	bool more = all->transfers;
 
-	if (round->error[0] != '\0' && !all->failing && !all->opt->quiet)
-		mq_say("%s", round->error);
 	all->transfers |= round->failed;
-	all->failing = round->failed;
 	/* An error waits for the next tick. */
 	if (more)
 		begin_transfers(all);
@@ -343,6 +335,9 @@ errands_transfer(struct errands *all)
 }
 
 /* --- all of them --------------------------------------------------------- */
+
+/* Seconds that --drain waits for a place once its errands had one. */
+#define PLACE_S 30.0
 
 /* In the helper process.  Returns 0, or -1 with the error of the connection. */
 typedef int errand_work(
@@ -368,29 +363,64 @@ run_errand(void *arg, void *result)
 	if (mq_redis_open(&r, e->all->session->server) == -1 ||
 	    kinds[e->kind].work(e->all, &r, out) == -1) {
 		out->failed = true;
-		snprintf(out->error, sizeof(out->error), "%s", r.error);
+		strlcpy(out->error, find_cause(&r), sizeof(out->error));
 	}
 	mq_redis_close(&r);
+}
+
+/* Says once why errands of a kind fail: the session reports a lost link itself, and a
+ * survey is not needed.  A lack of places ends a consumer that is to end by itself. */
+static void
+note_failure(struct errand *e, const char *error)
+{
+	struct errands *all = e->all;
+	const struct options *opt = all->opt;
+	bool minor = e->kind == ERRAND_CLEAN || e->kind == ERRAND_SURVEY;
+	bool crowded = mq_error_crowded(error), first = e->failing_since == 0;
+	double now = mq_clock_steady_s();
+
+	if (first)
+		e->failing_since = now;
+	all->given_up = crowded && options_have_end(opt) &&
+	    (!all->placed ||
+		(e->kind == ERRAND_DRAIN && now - e->failing_since >= PLACE_S));
+	if (all->given_up ||
+	    (first && (crowded || opt->verbose || !(opt->quiet || minor))))
+		mq_say("%s: %s%s", all->session->server->name, error,
+		    all->given_up ? "" : "; trying again");
+	if (all->given_up)
+		tell(all, FACT_NO_PLACE);
 }
 
 static void
 on_errand(void *arg, const void *result)
 {
 	static const struct errand_result died = {.failed = true};
-	const struct errand *e = arg;
+	const struct errand_result *r = result != NULL ? result : &died;
+	struct errand *e = arg;
 
-	kinds[e->kind].done(e->all, result != NULL ? result : &died);
+	if (!r->failed) {
+		e->failing_since = 0;
+		e->all->placed = true;
+	} else if (r->error[0] != '\0' && !e->all->given_up) {
+		note_failure(e, r->error);
+	}
+	kinds[e->kind].done(e->all, r);
 }
 
-static int
+static void
 begin_errand(struct errands *all, enum errand_kind kind)
 {
+	struct errand_result unable = {.failed = true};
 	struct errand *e = &all->errands[kind];
 
 	e->all = all;
 	e->kind = kind;
-	return mq_helper_start(&e->helper, all->session->children,
-	    sizeof(struct errand_result), run_errand, on_errand, e);
+	if (mq_helper_start(&e->helper, all->session->children, sizeof(unable),
+		run_errand, on_errand, e) == 0)
+		return;
+	strlcpy(unable.error, strerror(errno), sizeof(unable.error));
+	on_errand(e, &unable);
 }
 
 void
@@ -409,13 +439,13 @@ errands_tick(struct errands *all, bool counts, bool waits)
 		return;
 	s->waits = s->waited > 1;
 	all->errands[ERRAND_SURVEY].next = now + AGAIN_S;
-	(void)begin_errand(all, ERRAND_SURVEY);
+	begin_errand(all, ERRAND_SURVEY);
 }
 
 void
 errands_end(struct errands *all)
 {
-	struct errand last = {.all = all, .kind = ERRAND_TRANSFER};
+	struct errand *last = &all->errands[ERRAND_TRANSFER];
 	struct errand_result round = {.failed = false};
 	bool more = all->transfers || is_under_way(all, ERRAND_TRANSFER);
 	int i;
@@ -425,6 +455,8 @@ errands_end(struct errands *all)
 	if (!more)
 		return;
 	all->transfers = false;
-	run_errand(&last, &round);
-	on_transferred(all, &round);
+	last->all = all;
+	last->kind = ERRAND_TRANSFER;
+	run_errand(last, &round);
+	on_errand(last, &round);
 }

@@ -44,12 +44,6 @@ lasts(const char *error)
 	    strncmp(error, MQ_TLS_ERROR, strlen(MQ_TLS_ERROR)) == 0;
 }
 
-static bool
-ends_by_itself(const struct session *s)
-{
-	return s->opt->drain || s->opt->limit > 0 || s->opt->idle_ms >= 0;
-}
-
 void
 session_complain(void *session, const char *error)
 {
@@ -80,7 +74,8 @@ session_reset(void *session, const char *why)
 	if (s->state <= SESSION_FINDING)
 		return;
 	if (mq_error_status(why) == MQ_EXIT_CONFIG ||
-	    (!s->ever_joined && ends_by_itself(s) && mq_error_crowded(why))) {
+	    (!s->ever_joined && options_have_end(s->opt) &&
+		mq_error_crowded(why))) {
 		give_up(s, why);
 		return;
 	}
@@ -433,7 +428,7 @@ session_check(struct session *s)
 			ask_all_settings(s, on_settings);
 	}
 	if (s->waits_since == 0 || s->state == SESSION_UP ||
-	    !ends_by_itself(s) || now - s->waits_since < WAIT_S)
+	    !options_have_end(s->opt) || now - s->waits_since < WAIT_S)
 		return;
 	mq_say("%s: given up, as nothing has worked for %g seconds",
 	    s->server->name, WAIT_S);

@@ -22,22 +22,27 @@
 
 /* --- where the server is ------------------------------------------------------- */
 
+const char *
+find_cause(const struct mq_redis *r)
+{
+	size_t n = strlen(r->server->name);
+
+	return strncmp(r->error, r->server->name, n) == 0 &&
+		strncmp(r->error + n, ": ", 2) == 0 ?
+	    r->error + n + 2 :
+	    r->error;
+}
+
 /* The helper is a copy of this process: the pointers in its server are ours, too. */
 static void
 find_server(void *arg, void *result)
 {
 	const struct finder *f = arg;
 	struct mq_server *found = result;
-	const char *name = f->server->name, *why = "";
-	size_t n = strlen(name);
 	struct mq_redis r;
+	const char *why =
+	    mq_redis_reach(&r, f->server) == -1 ? find_cause(&r) : "";
 
-	if (mq_redis_reach(&r, f->server) == -1) {
-		why = r.error;
-		if (strncmp(why, name, n) == 0 &&
-		    strncmp(why + n, ": ", 2) == 0)
-			why += n + 2;
-	}
 	*found = *f->server;
 	strlcpy(found->error, why, sizeof(found->error));
 }

@@ -167,6 +167,8 @@ void session_complain(void *session, const char *error);
 
 /* --- for this folder ---------------------------------------------------------- */
 
+/* The error of a connection, without the server's name in front. */
+const char *find_cause(const struct mq_redis *);
 /* Seconds until a lost connection is tried again, the first time. */
 #define SESSION_RETRY_MIN 0.05
 
@@ -207,6 +209,7 @@ struct errand {
 	struct errands *all;
 	enum errand_kind kind;
 	double next; /* steady time before which none begins; 0: at once */
+	double failing_since; /* steady time; 0: the last one did well */
 };
 
 /* Of all consumers of a server, one cleans, about once a minute.  They compete for a key
@@ -249,7 +252,8 @@ struct errands {
 	struct cleaning cleaning;
 	struct survey survey;
 	bool transfers; /* some wait */
-	bool failing;	/* their last round has said why */
+	bool placed;	/* one has had a connection of its own */
+	bool given_up;	/* FACT_NO_PLACE was told */
 };
 
 /* Once a second: begins what is due.  counts: the number of messages is wanted; waits:
