@@ -6,13 +6,8 @@
 
 #include <errno.h>
 #include <time.h>
-#include <unistd.h>
-
-#include <jansson.h>
 
 #include "base/clock.h"
-#include "base/names.h"
-#include "message/json.h"
 #include "queue/stats.h"
 #include "shared/options.h"
 

@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "message/headers.h"
-#include "message/json.h"
 #include "queue/calls.h"
 #include "queue/lease.h"
 #include "shared/options.h"

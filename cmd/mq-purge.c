@@ -6,8 +6,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "message/json.h"
-#include "queue/stats.h"
 #include "shared/selection.h"
 
 static const char usage[] =

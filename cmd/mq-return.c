@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <signal.h>
 
-#include "message/json.h"
 #include "queue/calls.h"
 #include "shared/selection.h"
 

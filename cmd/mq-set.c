@@ -4,7 +4,6 @@
  */
 #include <unistd.h>
 
-#include "message/json.h"
 #include "queue/calls.h"
 #include "queue/settings.h"
 #include "shared/options.h"

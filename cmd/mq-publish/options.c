@@ -17,6 +17,7 @@
 /* A time that is over for longer was not meant to be now. */
 #define PAST_MS 60000
 #define DIGITS	".0123456789"
+#define NO_WAIT (-2)
 
 static const char usage[] =
     "usage: mq-publish [options] QUEUE [PAYLOAD...]\n"
@@ -229,17 +230,6 @@ take_max(void *into, const struct mq_given *given)
 }
 
 static void
-take_wait(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-
-	o->wait = true;
-	o->wait_ms = given->arg == NULL ?
-	    -1 :
-	    mq_option_duration(given->name, given->arg);
-}
-
-static void
 take_header(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
@@ -362,7 +352,8 @@ static const struct mq_option messages[] = {
 	MQ_FLAG(struct options, durable)},
     {0, "--wait", "[=DUR]",
 	"wait until all have ended, and print their last texts",
-	.take = take_wait, .needs = MQ_HAS_RESULTS},
+	MQ_DURATION(struct options, wait_ms, 0), .high = -1,
+	.needs = MQ_HAS_RESULTS},
     {0, "--raw", NULL, "bare payloads, for consumers that know no headers",
 	MQ_FLAG(struct options, raw)},
     {0},
@@ -418,6 +409,7 @@ read_options(struct options *o, int argc, char *argv[])
 	else if (o->delay_ms >= 0)
 		how->when =
 		    (struct mq_when){.kind = MQ_WHEN_IN, .ms = o->delay_ms};
+	o->wait = o->wait_ms != NO_WAIT;
 	o->awaited = o->wait || how->join;
 	o->notes = !o->shared.quiet && isatty(STDERR_FILENO);
 	from = mq_envelope_get_long(&o->headers, MQ_HEADER_FROM_TICK, -1);
@@ -482,7 +474,8 @@ options_parse(
 	    .tick = -1,
 	    .attributes = MQ_ATTRIBUTES_NONE,
 	    .how.limits = {-1, -1, -1, -1},
-	    .delay_ms = -1};
+	    .delay_ms = -1,
+	    .wait_ms = NO_WAIT};
 	read_options(o, argc, argv);
 	/* Something that others wait for, or ask about; a line of JSON and a
 	 * request say for themselves what they want. */

@@ -5,8 +5,6 @@
 #ifndef PUBLISH_H
 #define PUBLISH_H
 
-#include "base/id.h"
-#include "message/headers.h"
 #include "queue/publisher.h"
 #include "shared/http.h"
 
@@ -32,7 +30,7 @@ struct options {
 	enum mq_framing framing;
 	const char *at;	  /* --at as it was given */
 	int64_t delay_ms; /* -1: not given */
-	int64_t wait_ms;  /* for so long at most; -1: for ever */
+	int64_t wait_ms;  /* at most; -1: for ever; NO_WAIT of options.c */
 	long tick;	  /* to set the queue's clock to; -1: no */
 	struct mq_attributes attributes; /* of the queue, if it is made */
 	bool durable;

@@ -131,13 +131,12 @@ model_total(const struct model *m)
 static void
 fill_queues(const struct model *m, int height, struct table *t)
 {
-	int64_t now_ms = m->stats.now_ms;
 	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
 	char rest[32], total[] = "TOTAL";
 	int i, n, room, lines, first = 0, marked;
 	const struct mq_queue_stats **rows = order_rows(m, &n, &marked);
 
-	table_begin(t, queue_fields, NULL);
+	table_begin(t, queue_fields, NULL, m->stats.now_ms);
 	t->total = m->stats.count > 1;
 	room = height - 1 - t->total;
 	lines = m->order.limit > 0 ? (int)MIN(m->order.limit, n) : n;
@@ -153,19 +152,19 @@ fill_queues(const struct model *m, int height, struct table *t)
 		t->marked = lines;
 	}
 	for (i = 0; i < lines; i++)
-		table_add(t, rows[first + i], NULL, now_ms);
+		table_add(t, rows[first + i], NULL);
 	if (t->rest) {
 		for (i = lines; i < n; i++)
 			add_queue(&sum, rows[(first + i) % n]);
 		snprintf(rest, sizeof(rest), "%d more", n - lines);
 		sum.name = rest;
-		table_add(t, &sum, NULL, now_ms);
+		table_add(t, &sum, NULL);
 	}
 	free(rows);
 	if (t->total) {
 		sum = model_total(m);
 		sum.name = total;
-		table_add(t, &sum, NULL, now_ms);
+		table_add(t, &sum, NULL);
 	}
 }
 
@@ -180,12 +179,11 @@ tables_fill(
 		fill_queues(m, height, t);
 		return;
 	}
-	table_begin(t, connection_fields, consumed_fields);
+	table_begin(t, connection_fields, consumed_fields, 0);
 	/* A line for each queue that one consumes, or one, if there is none. */
 	for (; c < m->stats.connections + m->stats.connection_count; c++)
 		for (i = 0; i == 0 || i < c->count; i++)
-			table_add(
-			    t, c, c->count > 0 ? &c->consumed[i] : NULL, 0);
+			table_add(t, c, c->count > 0 ? &c->consumed[i] : NULL);
 }
 
 void
@@ -193,9 +191,9 @@ running_fill(const struct model *m, int64_t now_ms, struct table *t)
 {
 	int i;
 
-	table_begin(t, run_fields, NULL);
+	table_begin(t, run_fields, NULL, now_ms);
 	for (i = 0; i < m->runs.count; i++)
-		table_add(t, &m->runs.runs[i], NULL, now_ms);
+		table_add(t, &m->runs.runs[i], NULL);
 }
 
 /* --- reports ------------------------------------------------------------- */

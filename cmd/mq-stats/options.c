@@ -12,9 +12,6 @@ static const char usage[] =
     "Exit status 1: a named queue does not exist.\n"
     "\n";
 
-#define WATCH_MS     2000
-#define WATCH_MIN_MS 100
-
 static void
 forbid_both(bool both, const char *one, const char *other)
 {
@@ -60,19 +57,6 @@ take_list(void *into, const struct mq_given *given)
 	forbid(mq_state_parse(given->arg, &o->list.state) == -1,
 	    "%s: %s: must be ready, delayed, unacked or rejected", given->name,
 	    given->arg);
-}
-
-static void
-take_watch(void *into, const struct mq_given *given)
-{
-	struct stats_options *o = into;
-
-	o->interval_ms = WATCH_MS;
-	if (given->arg == NULL)
-		return;
-	o->interval_ms = mq_option_duration(given->name, given->arg);
-	forbid(o->interval_ms < WATCH_MIN_MS, "%s: %s: must be at least %d ms",
-	    given->name, given->arg, WATCH_MIN_MS);
 }
 
 static void
@@ -126,7 +110,7 @@ static const struct mq_option forms[] = {
 	"or N messages or reasons",
 	MQ_LONG(struct stats_options, order.limit, 1, LONG_MAX)},
     {0, "--watch", "[=DUR]", "+show the table again every 2 s, or DUR",
-	.take = take_watch},
+	MQ_DURATION(struct stats_options, interval_ms, 100), .high = 2000},
     {0, "--html", NULL, "+everything, as one page for a browser",
 	.take = take_subject, .which = SUBJECT_HTML},
     {0, "--refresh", "N", "the page reads itself again every N seconds",

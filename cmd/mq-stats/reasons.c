@@ -297,7 +297,7 @@ static const struct field rejected_fields[] = {
 /* The first ones of a queue (NULL: it is not shown); others: messages of other
  * reasons. */
 static void
-add_reasons(struct table *t, const struct mq_queue_stats *q, int64_t now_ms,
+add_reasons(struct table *t, const struct mq_queue_stats *q,
     const struct reasons *r, int shown, long others)
 {
 	char name[] = "(other reasons)";
@@ -308,9 +308,9 @@ add_reasons(struct table *t, const struct mq_queue_stats *q, int64_t now_ms,
 	for (i = 0; i < shown + (others > 0); i++) {
 		one = i < shown ? &r->list[i] : &rest;
 		if (q != NULL)
-			table_add(t, q, one, now_ms);
+			table_add(t, q, one);
 		else
-			table_add(t, one, NULL, now_ms);
+			table_add(t, one, NULL);
 	}
 }
 
@@ -321,13 +321,13 @@ reasons_fill(const struct model *m, struct table *t)
 	long others;
 	int i, k;
 
-	table_begin(t, queue_name, reason_fields);
+	table_begin(t, queue_name, reason_fields, m->stats.now_ms);
 	for (i = 0; i < m->stats.count; i++) {
 		r = &m->rejected[i].reasons;
 		others = r->others;
 		for (k = REASONS_PER_QUEUE; k < r->count; k++)
 			others += r->list[k].count;
-		add_reasons(t, &m->stats.queues[i], m->stats.now_ms, r,
+		add_reasons(t, &m->stats.queues[i], r,
 		    MIN(r->count, REASONS_PER_QUEUE), others);
 	}
 }
@@ -335,16 +335,15 @@ reasons_fill(const struct model *m, struct table *t)
 void
 rejected_fill(const struct model *m, struct table *t)
 {
+	const struct rejected *one;
 	int i, k;
 
-	table_begin(t, queue_name, rejected_fields);
+	table_begin(t, queue_name, rejected_fields, m->stats.now_ms);
 	for (i = 0; i < m->stats.count; i++)
 		for (k = 0; k < m->rejected[i].count; k++) {
-			if (k >= NEWEST_PER_QUEUE &&
-			    m->rejected[i].all[k].state == NULL)
-				continue;
-			table_add(t, &m->stats.queues[i],
-			    &m->rejected[i].all[k], m->stats.now_ms);
+			one = &m->rejected[i].all[k];
+			if (k < NEWEST_PER_QUEUE || one->state != NULL)
+				table_add(t, &m->stats.queues[i], one);
 		}
 }
 
@@ -384,9 +383,9 @@ reasons_print(struct collector *c, const struct stats_options *o,
 	if (o->format == FORMAT_JSON) {
 		output_json_line(reasons_json(r, o->queues[0], shown));
 	} else if (r->count > 0) {
-		table_begin(&t, reason_fields, NULL);
-		add_reasons(&t, NULL, m->stats.now_ms, r, shown,
-		    shown == r->count ? r->others : 0);
+		table_begin(&t, reason_fields, NULL, m->stats.now_ms);
+		add_reasons(
+		    &t, NULL, r, shown, shown == r->count ? r->others : 0);
 		table_print(&t);
 	}
 	reasons_free(r);

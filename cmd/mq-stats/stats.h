@@ -7,9 +7,6 @@
 
 #include <sys/param.h>
 
-#include "base/buf.h"
-#include "message/headers.h"
-#include "message/json.h"
 #include "shared/http.h"
 #include "shared/selection.h"
 
@@ -356,21 +353,21 @@ struct cell {
 struct table {
 	const struct field *columns[COLUMNS_MAX];
 	int count;
-	int first;  /* columns of the first record of a row */
-	bool total; /* the last row is one */
-	bool rest;  /* so is the one before: of rows that are not there */
-	int marked; /* this row, from 1 on; 0: none */
+	int first;	/* columns of the first record of a row */
+	bool total;	/* the last row is one */
+	bool rest;	/* so is the one before: of rows that are not there */
+	int marked;	/* this row, from 1 on; 0: none */
+	int64_t now_ms; /* the time by which ages are told */
 	struct mq_buf text;
 	struct cell *cells;
 	size_t used, cap;
 };
 
 /* Begins a table of records, or of two records a row (second NULL: of one). */
-void table_begin(
-    struct table *, const struct field *first, const struct field *second);
+void table_begin(struct table *, const struct field *first,
+    const struct field *second, int64_t now_ms);
 /* Adds a row; a record that is NULL has nothing to show. */
-void table_add(
-    struct table *, const void *first, const void *second, int64_t now_ms);
+void table_add(struct table *, const void *first, const void *second);
 
 /* The rows that are no sums. */
 size_t table_rows(const struct table *);

@@ -15,12 +15,12 @@ static const char *const codes[] = {[STYLE_RED] = "\033[31m",
     [STYLE_GROWS] = "\033[33m"};
 
 void
-table_begin(
-    struct table *t, const struct field *first, const struct field *second)
+table_begin(struct table *t, const struct field *first,
+    const struct field *second, int64_t now_ms)
 {
 	const struct field *f;
 
-	*t = (struct table){0};
+	*t = (struct table){.now_ms = now_ms};
 	for (f = first; f->kind != KIND_END; f++)
 		if (f->title != NULL)
 			t->columns[t->count++] = f;
@@ -49,29 +49,29 @@ add_text(struct table *t, const char *text, enum style style)
 }
 
 static void
-add_left(struct mq_buf *text, int64_t until_ms, int64_t now_ms)
+add_left(const struct table *t, struct mq_buf *text, int64_t until_ms)
 {
 	char left[TEXT_AGE];
 
 	if (until_ms <= 0)
 		return;
-	text_age(left, (double)(until_ms - now_ms) / 1000);
+	text_age(left, (double)(until_ms - t->now_ms) / 1000);
 	mq_buf_printf(text, " for %s", left);
 }
 
 static void
-add_note(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
+add_note(struct table *t, const struct mq_queue_stats *q)
 {
 	struct mq_buf text = {0};
 
 	if (q->paused_ms != 0)
 		mq_buf_addstr(&text, "paused");
-	add_left(&text, q->paused_ms, now_ms);
+	add_left(t, &text, q->paused_ms);
 	if (q->all_paused)
 		mq_buf_printf(
 		    &text, "%sall queues paused", text.len > 0 ? ", " : "");
 	if (q->all_paused)
-		add_left(&text, q->all_paused_ms, now_ms);
+		add_left(t, &text, q->all_paused_ms);
 	if (q->dead_consumers > 0)
 		mq_buf_printf(&text, "%s%lld dead consumer%s",
 		    text.len > 0 ? ", " : "", q->dead_consumers,
@@ -86,7 +86,7 @@ add_note(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 /* The most that were ready, in 60 columns.  What was noted holds until the next note, as
  * rounds of cleaning may be a bit late, but for no second minute. */
 static void
-add_spark(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
+add_spark(struct table *t, const struct mq_queue_stats *q)
 {
 	const struct mq_past *p = &q->past[MQ_MINUTES];
 	long long most[SPARK_MAX] = {0}, top = 1, at_s;
@@ -94,7 +94,7 @@ add_spark(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 	int i, k = 0;
 
 	for (i = 0; i < SPARK_MAX; i++) {
-		at_s = now_ms / 1000 - 60LL * (SPARK_MAX - 1 - i);
+		at_s = t->now_ms / 1000 - 60LL * (SPARK_MAX - 1 - i);
 		most[i] = -1;
 		for (; k < p->count && p->notes[k].n[MQ_NOTED_AT_S] <= at_s;
 		     k++)
@@ -119,11 +119,10 @@ add_spark(struct table *t, const struct mq_queue_stats *q, int64_t now_ms)
 
 /* "-": there is none, as when nothing waits; "?": not known. */
 static void
-add_field(
-    struct table *t, const struct field *f, const void *record, int64_t now_ms)
+add_field(struct table *t, const struct field *f, const void *record)
 {
 	const struct mq_queue_stats *q = record;
-	struct value v = field_get(f, record, now_ms);
+	struct value v = field_get(f, record, t->now_ms);
 	enum style style = STYLE_PLAIN;
 	char text[32] = "", *end = text + sizeof(text) - 1, *p = end, *visible;
 	long long rest = v.n;
@@ -166,8 +165,7 @@ add_field(
 }
 
 void
-table_add(
-    struct table *t, const void *first, const void *second, int64_t now_ms)
+table_add(struct table *t, const void *first, const void *second)
 {
 	const struct field *f;
 	const void *record;
@@ -179,11 +177,11 @@ table_add(
 		if (record == NULL)
 			add_text(t, f->sparse ? "" : "-", STYLE_PLAIN);
 		else if (f->kind == KIND_NOTE)
-			add_note(t, record, now_ms);
+			add_note(t, record);
 		else if (f->kind == KIND_SPARK)
-			add_spark(t, record, now_ms);
+			add_spark(t, record);
 		else
-			add_field(t, f, record, now_ms);
+			add_field(t, f, record);
 	}
 }
 

@@ -7,8 +7,6 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#include "base/text.h"
-
 struct view
 text_view(void)
 {

@@ -3,7 +3,6 @@
 #include <regex.h>
 
 #include "base/clock.h"
-#include "message/headers.h"
 
 /* What decides; from MATCH on, by a regular expression. */
 enum subject { ID, KEY, SINCE, OLDER, MATCH, STDERR, REASON, HEADER };

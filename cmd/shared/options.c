@@ -270,9 +270,14 @@ take_argument(void *into, const struct mq_given *given)
 		    mq_option_number(given->name, given->arg, o->low, o->high);
 		break;
 	case MQ_OPTION_DURATION:
+		*(int64_t *)to = o->high;
+		if (given->arg == NULL)
+			break;
 		*(int64_t *)to = mq_option_duration(given->name, given->arg);
-		forbid(*(int64_t *)to < o->low,
-		    "%s: %s: must be greater than 0", given->name, given->arg);
+		forbid(*(int64_t *)to<o->low, o->low> 1 ?
+			"%s: %s: must be at least %ld ms" :
+			"%s: %s: must be greater than 0",
+		    given->name, given->arg, o->low);
 		break;
 	case MQ_OPTION_RATE:
 		forbid(mq_rate_parse(given->arg, to) == -1,

@@ -22,6 +22,7 @@
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "message/frame.h"
+#include "message/json.h"
 #include "queue/queue.h"
 #include "queue/rights.h"
 #include "redis/connection.h"
@@ -122,7 +123,8 @@ struct mq_option {
 	const char *help;
 	enum mq_option_kind kind;
 	size_t at; /* in what the table is about */
-	/* Of a number; the least duration in ms; the longest text in bytes, 0: any. */
+	/* Of a number; the least duration, and that which is meant without an argument,
+	 * in ms; the longest text in bytes, 0: any. */
 	long low, high;
 	/* of MQ_OPTION_TAKEN, gets where; ends with exit 64 if it is wrong */
 	void (*take)(void *into, const struct mq_given *);

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "message/headers.h"
 #include "queue/calls.h"
 
 /* Enough for one call of the layout. */

@@ -4,7 +4,6 @@
 #ifndef MQ_SELECTION_H
 #define MQ_SELECTION_H
 
-#include "base/id.h"
 #include "options.h"
 #include "queue/publisher.h"
 #include "queue/stats.h"

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "message/json.h"
 
 static void
 end_by_signal(int sig)
