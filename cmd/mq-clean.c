@@ -120,12 +120,14 @@ print_round(const struct cleaner *c, const struct mq_cleaned *n)
 static void
 report_left(struct cleaner *c, const struct mq_cleaned *done)
 {
+	if (c->shared.quiet)
+		return;
 	/* Keys that are not permitted belong to others, as a rule. */
-	if (done->refused > 0 && c->refused == 0 && !c->shared.quiet)
+	if (done->refused > 0 && c->refused == 0)
 		mq_say("%s: %ld step%s refused: no permission for the keys; "
 		       "--print-acl prints the rights needed",
 		    c->server.name, done->refused, plural(done->refused));
-	if (done->unproven > 0 && c->unproven == 0 && !c->shared.quiet)
+	if (done->unproven > 0 && c->unproven == 0)
 		mq_say(
 		    "%s: keys and groups of %ld queue%s not repaired: a "
 		    "consumer died meanwhile, or the connection was too slow; "
@@ -133,7 +135,7 @@ report_left(struct cleaner *c, const struct mq_cleaned *done)
 		    c->server.name, done->unproven, plural(done->unproven));
 	c->refused = done->refused;
 	c->unproven = done->unproven;
-	for (; c->noted < c->scattered.n && !c->shared.quiet; c->noted++)
+	for (; c->noted < c->scattered.n; c->noted++)
 		mq_say(
 		    "'%s': a name for which only Go programs find messages%s",
 		    c->scattered.list[c->noted].name,

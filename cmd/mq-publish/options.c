@@ -299,14 +299,13 @@ take_attribute(void *into, const struct mq_given *given)
 }
 
 static const struct mq_option framings[] = {
-    {'l', "--lines", NULL, "+each line is a message", .take = mq_option_framing,
-	.which = MQ_FRAME_LINES},
+    {'l', "--lines", NULL, "+each line is a message", MQ_FRAMING(LINES)},
     {'0', "--null", NULL, "+each message ends with a NUL byte",
-	.take = mq_option_framing, .which = MQ_FRAME_NULL},
+	MQ_FRAMING(NULL)},
     {0, "--netstring", NULL, "each message is LENGTH:BYTES,",
-	.take = mq_option_framing, .which = MQ_FRAME_NETSTRING},
+	MQ_FRAMING(NETSTRING)},
     {0, "--jsonl", NULL, "each line is a message as a JSON object",
-	.take = mq_option_framing, .which = MQ_FRAME_JSONL},
+	MQ_FRAMING(JSONL)},
     {0},
 };
 static const struct mq_option messages[] = {
@@ -557,35 +556,30 @@ static const struct {
 #define OURS "Mq-"
 #define USER "Mq-Header-"
 
-/* The option that a header stands for, which the caller frees; NULL: none. */
+/* The option that a header stands for, which the caller frees; NULL: none.  *why says why
+ * such a request is refused; NULL: it is not. */
 static char *
-option_of(const struct http_header *h)
+option_of(
+    const struct http_request *r, const struct http_header *h, const char **why)
 {
+	bool ours = strncasecmp(h->name, OURS, strlen(OURS)) == 0;
 	size_t i;
 
+	*why = NULL;
+	if (strncasecmp(h->name, USER, strlen(USER)) == 0)
+		return mq_xasprintf(
+		    "--header=%s: %s", h->name + strlen(USER), h->value);
+	/* Only a message's own headers have several values. */
+	if (ours && http_request_get(r, h->name) != h->value)
+		*why = "given twice";
 	for (i = 0; i < sizeof(attributes) / sizeof(attributes[0]); i++)
 		if (strcasecmp(h->name, attributes[i].header) == 0)
 			return mq_xasprintf(
 			    "%s%s", attributes[i].option, h->value);
-	if (strncasecmp(h->name, USER, strlen(USER)) == 0)
-		return mq_xasprintf(
-		    "--header=%s: %s", h->name + strlen(USER), h->value);
-	return NULL;
-}
-
-/* Why a request with this header, whose option that is, is refused; NULL: it is not. */
-static const char *
-header_fault(const struct http_request *r, const struct http_header *h,
-    const char *option)
-{
-	/* Only a message's own headers have several values. */
-	if (strncasecmp(h->name, OURS, strlen(OURS)) != 0 ||
-	    strncasecmp(h->name, USER, strlen(USER)) == 0)
-		return NULL;
 	/* A mistyped name is no other program's header. */
-	if (option == NULL)
-		return "not a header of these tools";
-	return http_request_get(r, h->name) != h->value ? "given twice" : NULL;
+	if (ours)
+		*why = "not a header of these tools";
+	return NULL;
 }
 
 void
@@ -609,8 +603,7 @@ options_serve(struct options *o)
 	argv = mq_xcalloc(r->header_count + 2, sizeof(*argv));
 	argv[0] = mq_xstrdup("mq-publish");
 	for (i = 0; i < r->header_count; i++) {
-		argv[argc] = option_of(&r->headers[i]);
-		why = header_fault(r, &r->headers[i], argv[argc]);
+		argv[argc] = option_of(r, &r->headers[i], &why);
 		if (why != NULL)
 			http_refuse(&h, 400, NULL,
 			    mq_xasprintf("%s: %s", r->headers[i].name, why));

@@ -60,8 +60,6 @@ collect_open(struct collector *c)
 	return c->open ? 0 : -1;
 }
 
-/* --- numbers ------------------------------------------------------------------ */
-
 static double
 rate_of(long long from, long long to, double seconds)
 {
@@ -146,8 +144,6 @@ collect_stats(struct collector *c, int wanted, struct model *m)
 {
 	mq_option_must(&c->redis, collect_try(c, wanted, m));
 }
-
-/* --- what else there is ----------------------------------------------------------- */
 
 void
 collect_elsewhere(struct collector *c, struct model *m)

@@ -204,8 +204,6 @@ field_get(const struct field *f, const void *record, int64_t now_ms)
 	return v;
 }
 
-/* --- JSON -------------------------------------------------------------------- */
-
 void
 field_set(
     json_t *object, const struct field *f, const void *record, int64_t now_ms)

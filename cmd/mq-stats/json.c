@@ -114,8 +114,6 @@ json_print(const struct model *m, bool connections)
 	output_json_line(v);
 }
 
-/* --- contents ------------------------------------------------------------ */
-
 void
 contents_print(struct collector *c, const struct model *m, bool payloads)
 {

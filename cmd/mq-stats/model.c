@@ -196,8 +196,6 @@ running_fill(const struct model *m, int64_t now_ms, struct table *t)
 		table_add(t, &m->runs.runs[i], NULL);
 }
 
-/* --- reports ------------------------------------------------------------- */
-
 bool
 model_report_missing(const struct model *m)
 {

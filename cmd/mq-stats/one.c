@@ -313,8 +313,6 @@ print_text(const struct found *f)
 	}
 }
 
-/* --- JSON ---------------------------------------------------------------- */
-
 static json_t *
 found_json(const struct found *f, bool payload)
 {

@@ -153,14 +153,11 @@ static const struct mq_option lists[] = {
 };
 static const struct mq_option framings[] = {
     {.help = "                         with --list, whole payloads:"},
-    {'l', "--lines", NULL, "one a line", .take = mq_option_framing,
-	.which = MQ_FRAME_LINES},
-    {'0', "--null", NULL, "a NUL byte behind each", .take = mq_option_framing,
-	.which = MQ_FRAME_NULL},
-    {0, "--netstring", NULL, "as netstrings", .take = mq_option_framing,
-	.which = MQ_FRAME_NETSTRING},
+    {'l', "--lines", NULL, "one a line", MQ_FRAMING(LINES)},
+    {'0', "--null", NULL, "a NUL byte behind each", MQ_FRAMING(NULL)},
+    {0, "--netstring", NULL, "as netstrings", MQ_FRAMING(NETSTRING)},
     {0, "--jsonl", NULL, "a JSON object a line, with all that is known",
-	.take = mq_option_framing, .which = MQ_FRAME_JSONL},
+	MQ_FRAMING(JSONL)},
     {.help = ""},
     {0},
 };

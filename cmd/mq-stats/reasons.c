@@ -307,10 +307,8 @@ add_reasons(struct table *t, const struct mq_queue_stats *q,
 
 	for (i = 0; i < shown + (others > 0); i++) {
 		one = i < shown ? &r->list[i] : &rest;
-		if (q != NULL)
-			table_add(t, q, one);
-		else
-			table_add(t, one, NULL);
+		table_add(t, q != NULL ? (const void *)q : one,
+		    q != NULL ? one : NULL);
 	}
 }
 
@@ -354,8 +352,6 @@ reasons_json(const struct reasons *r, const char *queue, int shown)
 	    fields_list(reason_fields, r->list, sizeof(*r->list), shown, 0),
 	    "others", (json_int_t)r->others);
 }
-
-/* --- of one queue -------------------------------------------------------- */
 
 bool
 reasons_print(struct collector *c, const struct stats_options *o,

@@ -26,8 +26,6 @@ text_view(void)
 	return view;
 }
 
-/* --- columns ------------------------------------------------------------------ */
-
 bool
 text_is_utf8(void)
 {
@@ -147,8 +145,6 @@ text_clipped(const char *p, size_t n, int columns)
 	(void)mq_buf_str(&out);
 	return out.data;
 }
-
-/* --- times -------------------------------------------------------------------- */
 
 void
 text_age(char out[TEXT_AGE], double seconds)

@@ -195,6 +195,7 @@ void forbid(bool wrong, const char *fmt, ...)
 /* take() of --lines, --null, --netstring and --jsonl, whose help is the tool's: into an
  * enum mq_framing, which begins as MQ_FRAME_WHOLE; which is the framing. */
 void mq_option_framing(void *framing, const struct mq_given *);
+#define MQ_FRAMING(f) .take = mq_option_framing, .which = MQ_FRAME_##f
 
 /* The option of a framing; NULL: of MQ_FRAME_WHOLE. */
 const char *mq_option_framing_name(enum mq_framing);
