@@ -58,7 +58,7 @@ enum fact_kind {
 	FACT_GIVE_UP,	  /* the last grace time is over */
 	FACT_REOPEN_LOGS, /* log files are to be opened anew */
 	FACT_IDLE,	  /* nothing has happened for --idle */
-	FACT_SUSPEND, /* this program is about to be stopped (yes), or goes on */
+	FACT_SIGNAL,	  /* all commands are to get this one: status */
 
 	/* Of errands. */
 	FACT_DRAINED, /* the queues are empty, everywhere */

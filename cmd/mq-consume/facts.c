@@ -727,13 +727,15 @@ hear_ends(void *arg, const struct fact *f)
 		    session_is_up(&e->session) && errands_cleaned(&e->errands))
 			policy_stop(&e->policy, STOP_SOON, 0, 0);
 		break;
-	case FACT_SUSPEND:
+	case FACT_SIGNAL:
 		/* The commands go on only under the lease, which may have
 		 * lapsed. */
-		if (f->yes)
-			executor_kill(&e->executor, SIGSTOP);
-		else if (session_holds_lease(&e->session))
-			executor_kill(&e->executor, SIGCONT);
+		if (f->status != SIGCONT || session_holds_lease(&e->session))
+			executor_kill(&e->executor, f->status);
+		/* After the TERM, no command is left to wait for. */
+		if (f->status == SIGKILL && !e->policy.killed &&
+		    e->executor.busy == 0)
+			give_up(e);
 		break;
 	case FACT_COUNTED:
 		n = counters_totals(&e->outbox);
@@ -754,15 +756,6 @@ hear_ends(void *arg, const struct fact *f)
 	}
 }
 
-static bool
-on_kill(void *arg, int sig)
-{
-	struct engine *e = arg;
-
-	executor_kill(&e->executor, sig);
-	return e->executor.busy > 0;
-}
-
 void
 engine_listen(struct engine *e)
 {
@@ -775,7 +768,6 @@ engine_listen(struct engine *e)
 	e->outbox.has_room = has_room;
 	e->executor.hear = hear_messages;
 	e->policy.hear = hear_ends;
-	e->policy.kill = on_kill;
 	e->errands.hear = hear_ends;
 	e->process.hear = hear_messages;
 	e->policy.arg = e->session.arg = e->inbox.arg = e->outbox.arg = e;

@@ -25,7 +25,6 @@ main(int argc, char *argv[])
 	struct mq_worker_setup setup = {0};
 	struct mq_server server = {0};
 	struct service service;
-	char **queues;
 	int status;
 	bool make;
 
@@ -33,11 +32,7 @@ main(int argc, char *argv[])
 	if (mq_worker_prepare(&setup) == -1)
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
 	service_take(&service);
-	queues = options_parse(&options, &shared, argc, argv);
-	mq_option_prints(options.command == NULL);
-	options.layout = mq_option_server(&shared, &server);
-	make = options_take_queues(&options, &shared, &server, queues);
-	rules_init(&options);
+	make = options_take(&options, &shared, &server, argc, argv);
 	status = engine_run(&options, &server, &setup, &service, make);
 	mq_server_free(&server);
 	rules_free(&options);

@@ -361,8 +361,9 @@ copy_words(char *const words[], int n)
 	return copy;
 }
 
-char **
-options_parse(
+/* Returns the operands. */
+static char **
+take_options(
     struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
 	const struct mq_options tables[] = {{runs, o},
@@ -559,13 +560,17 @@ look_at_queues(
 }
 
 bool
-options_take_queues(struct options *o, struct mq_shared *shared,
-    struct mq_server *server, char *operands[])
+options_take(struct options *o, struct mq_shared *shared,
+    struct mq_server *server, int argc, char *argv[])
 {
+	char **operands = take_options(o, shared, argc, argv);
 	struct mq_redis r;
 	bool all;
 
+	mq_option_prints(o->command == NULL);
+	o->layout = mq_option_server(shared, server);
 	take_queues(o, shared, server, operands);
+	rules_init(o);
 	/* The first connection blocks, and its errors are final. */
 	mq_option_must(&r, mq_redis_open(&r, server));
 	all = look_at_queues(o, shared, &r);

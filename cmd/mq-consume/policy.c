@@ -166,13 +166,12 @@ policy_rest_s(const struct policy *p, int failures)
 
 /* --- ending ----------------------------------------------------------------- */
 
-/* Returns whether any command ran. */
-static bool
+static void
 signal_all(struct policy *p, int sig)
 {
 	p->signalled = mq_clock_steady_s();
 	mq_timer_start(p->loop, &p->grace_timer, KILL_AFTER);
-	return p->kill(p->arg, sig);
+	tell(p, FACT_SIGNAL, .status = sig);
 }
 
 void
@@ -190,7 +189,7 @@ policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 		    p->loop, &p->grace_timer, (double)p->opt->grace_ms / 1000);
 	p->killed = level == STOP_NOW;
 	if (p->killed)
-		(void)signal_all(p, SIGKILL);
+		signal_all(p, SIGKILL);
 	tell(p, FACT_STOP, .yes = sig != 0);
 }
 
@@ -232,11 +231,12 @@ on_grace(struct ev_loop *loop, ev_timer *w, int events)
 	(void)events;
 	if (p->stop == STOP_SOON) {
 		p->stop = STOP_NOW;
-		(void)signal_all(p, SIGTERM);
+		signal_all(p, SIGTERM);
 		tell(p, FACT_STOP);
-	} else if (p->killed || !signal_all(p, SIGKILL)) {
+	} else if (p->killed) {
 		tell(p, FACT_GIVE_UP);
 	} else {
+		signal_all(p, SIGKILL);
 		p->killed = true;
 	}
 }
@@ -267,13 +267,13 @@ on_signal(struct ev_loop *loop, ev_signal *w, int events)
 	} else if (sig == SIGTSTP) {
 		/* As if it had not been handled: the shell sees a stopped job, and
 		 * goes on with it. */
-		tell(p, FACT_SUSPEND, .yes = true);
+		tell(p, FACT_SIGNAL, .status = SIGSTOP);
 		sigemptyset(&set);
 		sigaddset(&set, SIGTSTP);
 		sigprocmask(SIG_UNBLOCK, &set, &old);
 		raise(SIGTSTP);
 		sigprocmask(SIG_SETMASK, &old, NULL);
-		tell(p, FACT_SUSPEND);
+		tell(p, FACT_SIGNAL, .status = SIGCONT);
 	} else if (sig == SIGHUP &&
 	    (!p->hup_ends || (logs && !(p->had_terminal && !has_terminal())))) {
 		tell(p, FACT_REOPEN_LOGS);

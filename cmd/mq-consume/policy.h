@@ -37,8 +37,6 @@ struct policy {
 	struct ev_loop *loop;
 	const struct options *opt;
 	fact_fn *hear;
-	/* Sends sig to all commands; returns whether any runs. */
-	bool (*kill)(void *arg, int sig);
 	void *arg;
 
 	/* Others read these. */

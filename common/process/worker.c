@@ -200,10 +200,12 @@ mq_answers_close(struct mq_answers *a)
 }
 
 static void
-write_unread(struct mq_answers *a)
+write_unread(struct ev_loop *loop, ev_io *w, int events)
 {
+	struct mq_answers *a = w->data;
 	ssize_t n;
 
+	(void)events;
 	while (a->unread.len > 0) {
 		n = write(a->fd, a->unread.data, a->unread.len);
 		if (n == -1 && errno == EINTR)
@@ -222,17 +224,9 @@ write_unread(struct mq_answers *a)
 	if (a->unread.len > UNREAD_MAX)
 		mq_answers_close(a);
 	else if (a->unread.len > 0)
-		ev_io_start(a->loop, &a->room);
+		ev_io_start(loop, w);
 	else
-		ev_io_stop(a->loop, &a->room);
-}
-
-static void
-on_room(struct ev_loop *loop, ev_io *w, int events)
-{
-	(void)loop;
-	(void)events;
-	write_unread(w->data);
+		ev_io_stop(loop, w);
 }
 
 void
@@ -252,7 +246,7 @@ mq_answers_say(struct mq_answers *a, const char *text)
 		    a->unread.data[i] == '\x7f')
 			a->unread.data[i] = '?';
 	mq_buf_add(&a->unread, "\n", 1);
-	write_unread(a);
+	write_unread(a->loop, &a->room, EV_WRITE);
 }
 
 int
@@ -267,7 +261,7 @@ mq_answers_open(struct mq_answers *a)
 	a->worker_fd = fds[0];
 	a->fd = fds[1];
 	a->used = false;
-	ev_io_init(&a->room, on_room, a->fd, EV_WRITE);
+	ev_io_init(&a->room, write_unread, a->fd, EV_WRITE);
 	a->room.data = a;
 	return a->worker_fd;
 }

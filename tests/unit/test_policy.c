@@ -12,7 +12,6 @@ struct house {
 	struct options opt;
 	sigset_t ignored;
 	struct policy policy;
-	bool runs; /* some command does */
 	int wakes;
 };
 
@@ -33,15 +32,10 @@ on_fact(void *arg, const struct fact *f)
 		    levels[h->policy.stop]);
 	else if (f->kind == FACT_GIVE_UP)
 		record("give-up");
+	else if (f->kind == FACT_SIGNAL)
+		record(f->status == SIGTERM ? "TERM" : "KILL");
 	else if (f->kind == FACT_REOPEN_LOGS)
 		record("logs");
-}
-
-static bool
-on_kill(void *arg, int sig)
-{
-	record(sig == SIGTERM ? "TERM" : "KILL");
-	return ((struct house *)arg)->runs;
 }
 
 static void
@@ -57,11 +51,8 @@ free_policy(struct house *h)
 static void
 make_policy(struct house *h)
 {
-	h->policy = (struct policy){.loop = h->loop,
-	    .opt = &h->opt,
-	    .hear = on_fact,
-	    .kill = on_kill,
-	    .arg = h};
+	h->policy = (struct policy){
+	    .loop = h->loop, .opt = &h->opt, .hear = on_fact, .arg = h};
 	policy_init(&h->policy, &h->ignored);
 }
 
@@ -131,21 +122,17 @@ static const struct row stop_rows[] = {
 	{"logs", "HUP -> logs", "no-logs", "HUP -> asked stop:soon", "nohup",
 	    "HUP -> logs"}},
     {"the grace time goes from TERM to giving up",
-	{"runs", "stop soon -> stop:soon", "grace -> 30",
-	    "grace-over -> TERM stop:now", "killed -> no", "grace -> 5",
-	    "grace-over -> KILL", "killed -> yes", "grace -> 5",
-	    "grace-over -> give-up"}},
-    {"nothing that runs is given up earlier",
-	{"stop soon -> stop:soon", "grace-over -> TERM stop:now",
-	    "grace-over -> KILL give-up"}},
+	{"stop soon -> stop:soon", "grace -> 30", "grace-over -> TERM stop:now",
+	    "killed -> no", "grace -> 5", "grace-over -> KILL", "killed -> yes",
+	    "grace -> 5", "grace-over -> give-up"}},
     {"what is killed at once is given up next",
-	{"runs", "stop now -> KILL stop:now", "killed -> yes", "grace -> 5",
+	{"stop now -> KILL stop:now", "killed -> yes", "grace -> 5",
 	    "grace-over -> give-up"}},
 };
 
 /* --- starting --------------------------------------------------------------- */
 
-/* room WANTED HELD RUNNING-OF-A-BATCH BATCH */
+/* room WANTED HELD HELD-FOR-A-BATCH */
 static const struct row start_rows[] = {
     {"the limit",
 	{"limit 5", "room 3 -> 3", "room 9 -> 5", "started", "started",
@@ -236,7 +223,6 @@ take(void *arg, const char *word, const char *about)
 	WORD("be-careful", policy_be_careful(p, false));
 	WORD("be-alone", policy_be_careful(p, true));
 	WORD("later", p->careful_until[0] -= 60, p->careful_until[1] -= 60);
-	WORD("runs", h->runs = true);
 	WORD("logs", h->opt.log_dir = logs);
 	WORD("no-logs", h->opt.log_dir = NULL);
 	WORD("command", h->opt.command = command);

@@ -145,20 +145,21 @@ lose_input(struct slot *s)
 }
 
 static void
-write_input(struct slot *s)
+write_input(struct ev_loop *loop, ev_io *w, int events)
 {
+	struct slot *s = w->data;
 	struct worker_input *f = &s->worker.input;
-	struct ev_loop *loop = s->executor->loop;
 	char path[32];
 	ssize_t n;
 	int fd;
 
+	(void)events;
 	while (unwritten_bytes(f) > 0) {
 		n = write(f->fd, f->out.data + f->start, unwritten_bytes(f));
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1 && errno == EAGAIN) {
-			ev_io_start(loop, &f->room);
+			ev_io_start(loop, w);
 			return;
 		}
 		if (n == -1) {
@@ -173,7 +174,7 @@ write_input(struct slot *s)
 		mq_buf_free(&f->out);
 	mq_buf_clear(&f->out);
 	f->start = 0;
-	ev_io_stop(loop, &f->room);
+	ev_io_stop(loop, w);
 	if (!f->last)
 		return;
 	/* The worker finds the end when no write end is open.  A read end of our own
@@ -186,14 +187,6 @@ write_input(struct slot *s)
 	f->other = fd;
 }
 
-static void
-on_room(struct ev_loop *loop, ev_io *w, int events)
-{
-	(void)loop;
-	(void)events;
-	write_input(w->data);
-}
-
 /* Writes what waits, at once or later.  last: no more messages come; the worker finds the
  * end of its input, and is to end after its messages. */
 static void
@@ -204,7 +197,7 @@ flush_input(struct slot *s, bool last)
 
 	f->last = was_last || last;
 	if (f->fd != -1 && !ev_is_active(&f->room))
-		write_input(s);
+		write_input(s->executor->loop, &f->room, EV_WRITE);
 	if (last && !was_last && has_finished(s))
 		begin_time(s);
 }
@@ -597,7 +590,7 @@ start_worker(struct slot *s)
 		/* Only our end: the worker's must block. */
 		fcntl(fds[1], F_SETFL, O_NONBLOCK);
 		w->input.fd = fds[1];
-		ev_io_init(&w->input.room, on_room, fds[1], EV_WRITE);
+		ev_io_init(&w->input.room, write_input, fds[1], EV_WRITE);
 		w->input.room.data = s;
 	}
 	if (!slot_start(s, fds[0], on_verbs, on_timeout, on_ended)) {

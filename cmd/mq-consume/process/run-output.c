@@ -278,26 +278,20 @@ on_end(struct run_output *r)
 }
 
 static void
-copy_output(struct run_output *r)
+copy_output(struct ev_loop *loop, ev_io *w, int events)
 {
+	struct run_output *r = w->data;
 	enum took took = take_most(r, READS_AT_ONCE, true);
 
+	(void)events;
 	if (took == TOOK_THE_END) {
 		on_end(r);
 	} else if (took == TOOK_SOME && waits_for_target(r)) {
-		ev_io_stop(r->process->loop, &r->io);
+		ev_io_stop(loop, w);
 		if (!r->waits)
 			TAILQ_INSERT_TAIL(&r->target->waiting, r, waiting);
 		r->waits = true;
 	}
-}
-
-static void
-on_readable(struct ev_loop *loop, ev_io *w, int events)
-{
-	(void)loop;
-	(void)events;
-	copy_output(w->data);
 }
 
 /* Each run gets at least one read; the longest wait is first. */
@@ -336,7 +330,7 @@ open_pipe(struct process *p, struct target *target, int *end)
 	r->form = p->opt->output;
 	r->fd = fds[0];
 	TAILQ_INSERT_TAIL(&p->outputs, r, link);
-	ev_io_init(&r->io, on_readable, r->fd, EV_READ);
+	ev_io_init(&r->io, copy_output, r->fd, EV_READ);
 	r->io.data = r;
 	*end = fds[1];
 	return r;
@@ -540,7 +534,7 @@ outputs_log(struct process *p, int queue, int fd, const char *path)
 	/* Earlier output belongs into the old file. */
 	TAILQ_FOREACH_SAFE(r, &p->outputs, link, next)
 		if (r->fd != -1 && r->target == t)
-			copy_output(r);
+			copy_output(p->loop, &r->io, EV_READ);
 	target_reopen(t, fd);
 }
 
