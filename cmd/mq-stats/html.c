@@ -266,8 +266,6 @@ html_print(const struct model *m, long refresh, bool served)
 	size_t k;
 	int i, n = m->stats.count;
 
-	/* The page is UTF-8, whatever the terminal is. */
-	setenv("LC_ALL", "C.UTF-8", 1);
 	print_head(m, refresh, served);
 	/* What the numbers lack. */
 	fputs("<section id=\"missing\">\n", stdout);

@@ -16,6 +16,7 @@
 
 #include <limits.h>
 #include <locale.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 
@@ -198,6 +199,10 @@ show(struct collector *c, struct stats_options *o, struct model *m)
 
 	if (o->format == FORMAT_CHECK)
 		return checks_print(c, o, m);
+	/* The page is UTF-8, whatever the terminal is.  Later, while a thread asks for
+	 * an address, the environment must not change. */
+	if (o->subject == SUBJECT_HTML)
+		setenv("LC_ALL", "C.UTF-8", 1);
 	(void)mq_option_server(&o->shared, &c->server);
 	m->server = c->server.name;
 	collect_queues(c, o);
