@@ -90,6 +90,15 @@ begun() {
 	assert_equal "$stderr" "mq-consume: $named: Name or service not known"
 }
 
+@test "resolve: a server that refuses is given up at once" {
+	local begun=$SECONDS n
+	resolver 127.0.0.2 127.0.0.3
+	for n in {1..12}; do
+		by_name 69 mq-publish q x
+	done
+	assert [ $((SECONDS - begun)) -lt 5 ]
+}
+
 @test "resolve: a node whose name nobody knows is found by its address" {
 	local port
 
