@@ -15,7 +15,6 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "queue/stats.h"
 #include "shared/options.h"
 
 /* A command that a signal ends does so within this time. */
@@ -107,7 +106,7 @@ take_turn(struct engine *e)
 	outbox_send_back(&e->outbox);
 	/* The server works on the claim while we start messages. */
 	if (e->executor.table->flows) {
-		inbox_claim(&e->inbox);
+		inbox_claim(&e->inbox, e->outbox.copying);
 		mq_async_flush(e->session.self.async);
 	}
 	/* A killed consumer repeats what the server has not heard of.  So with a run for
@@ -120,7 +119,7 @@ take_turn(struct engine *e)
 	if (!at_once || !stuck)
 		e->executor.table->start(&e->executor);
 	claiming = e->inbox.claiming;
-	inbox_claim(&e->inbox);
+	inbox_claim(&e->inbox, e->outbox.copying);
 	/* Acks that wait go with a claim: the server wakes up once for both. */
 	if (!claiming && e->inbox.claiming && e->outbox.in_line[LINE_ACKS] > 0)
 		outbox_flush(&e->outbox, true);

@@ -13,12 +13,6 @@
 #define MQ_CONSUME_ENGINE_H
 
 #include "mq-consume/executor/executor.h"
-#include "mq-consume/outbox/outbox.h"
-#include "mq-consume/process/process.h"
-#include "mq-consume/session/session.h"
-#include "options.h"
-#include "policy.h"
-#include "redis/server.h"
 #include "service.h"
 #include "verdict.h"
 

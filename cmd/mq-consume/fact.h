@@ -5,9 +5,6 @@
 #ifndef MQ_CONSUME_FACT_H
 #define MQ_CONSUME_FACT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "message/verdict.h"
 #include "mq-consume/message.h"
 
@@ -44,6 +41,7 @@ enum fact_kind {
 			 * the server has carried out the outcome */
 	FACT_WRONG_KEY, /* a key holds something else than messages */
 	FACT_REFUSED,	/* a settlement, which is sent again: text */
+	FACT_NO_ROOM,	/* the same, before it was sent */
 
 	/* Of slots and printer. */
 	FACT_ENDED, /* the message has a verdict; text: the end of its stderr */

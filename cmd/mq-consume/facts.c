@@ -13,7 +13,6 @@
 #include "base/exit.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "redis/connection.h"
 
 /* How long --drain and --limit wait for room on a disk. */
 #define ROOM_S 60.0
@@ -459,28 +458,6 @@ claim_room(void *arg, int queue)
 	return room > 0 ? (int)room : 0;
 }
 
-/* A disk that is full ends a private server. */
-static bool
-fits_disk(struct engine *e, size_t bytes, char *why, size_t size)
-{
-	return mq_server_room(
-		   e->server, e->outbox.copying + bytes, why, size) == 0;
-}
-
-/* The longest message has 512 MiB.  Half of the room will do. */
-static size_t
-may_copy(void *arg)
-{
-	struct engine *e = arg;
-	const size_t most = (size_t)1 << 30;
-	size_t bytes = most;
-	char why[512];
-
-	while (bytes > 1 && !fits_disk(e, bytes, why, sizeof(why)))
-		bytes /= 2;
-	return bytes == most ? 0 : bytes;
-}
-
 /* How much is free changes all the time, so this is said once. */
 static void
 note_lack(struct engine *e, const char *why)
@@ -572,18 +549,6 @@ note_confirmed(struct engine *e, struct message *m)
 		errands_transfer(&e->errands);
 }
 
-static bool
-has_room(void *arg, size_t bytes)
-{
-	struct engine *e = arg;
-	char why[512];
-	bool fits = fits_disk(e, bytes, why, sizeof(why));
-
-	if (!fits)
-		note_lack(e, why);
-	return fits;
-}
-
 static const char *const outcome_words[] = {[MQ_OUTCOME_ACK] = "done",
     [MQ_OUTCOME_PUSH] = "pushed",
     [MQ_OUTCOME_AGAIN] = "retried",
@@ -665,6 +630,9 @@ hear_messages(void *arg, const struct fact *f)
 		break;
 	case FACT_REFUSED:
 		session_complain(&e->session, f->text);
+		break;
+	case FACT_NO_ROOM:
+		note_lack(e, f->text);
 		break;
 	default: /* FACT_WAKE */
 		e->marked = true;
@@ -763,9 +731,7 @@ engine_listen(struct engine *e)
 	e->session.has = has_message;
 	e->inbox.hear = hear_inbox;
 	e->inbox.room = claim_room;
-	e->inbox.copied = may_copy;
 	e->outbox.hear = hear_messages;
-	e->outbox.has_room = has_room;
 	e->executor.hear = hear_messages;
 	e->policy.hear = hear_ends;
 	e->errands.hear = hear_ends;

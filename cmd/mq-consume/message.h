@@ -7,11 +7,6 @@
 
 #include <sys/queue.h>
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/buf.h"
-#include "message/headers.h"
 #include "message/frame.h"
 #include "queue/stats.h"
 

@@ -4,13 +4,8 @@
 #ifndef MQ_CONSUME_OPTIONS_H
 #define MQ_CONSUME_OPTIONS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/rate.h"
 #include "message/frame.h"
 #include "message/verdict.h"
-#include "queue/queue.h"
 #include "queue/settings.h"
 
 struct mq_shared;

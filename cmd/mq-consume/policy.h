@@ -8,15 +8,11 @@
 #define MQ_CONSUME_POLICY_H
 
 #include <signal.h>
-#include <stdbool.h>
 
 #include <ev.h>
 
-#include "base/id.h"
-#include "base/rate.h"
 #include "fact.h"
 #include "options.h"
-#include "queue/queue.h"
 
 /* So many in a row say that the command is broken, and not the messages. */
 #define POLICY_BROKEN 10

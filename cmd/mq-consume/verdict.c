@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "base/say.h"
 #include "base/xalloc.h"
-#include "message/headers.h"
 
 #define EXHAUSTED "attempts exhausted"
 

@@ -5,9 +5,7 @@
 #ifndef MQ_CONSUME_VERDICT_H
 #define MQ_CONSUME_VERDICT_H
 
-#include "message/verdict.h"
 #include "mq-consume/outbox/outbox.h"
-#include "options.h"
 
 /* All return the outcome, and set the settlement in the message.  errors: the end
  * of the stderr of the run; broken: the command cannot run, so its tries count no

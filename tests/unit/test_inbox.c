@@ -227,7 +227,7 @@ static void
 answer_as(struct fixture *f, enum mq_role role)
 {
 	answer_with(f, (struct mq_claimed){.role = role, .due_ms = -1});
-	inbox_claim(&f->inbox);
+	inbox_claim(&f->inbox, 0);
 }
 
 /* Finds nothing; in that role with all queues then. */
@@ -236,7 +236,7 @@ claim_all(struct fixture *f, enum mq_role role)
 {
 	int i;
 
-	inbox_claim(&f->inbox);
+	inbox_claim(&f->inbox, 0);
 	for (i = 0; i < f->opt.queue_count; i++)
 		answer_as(f, role);
 	assert_string_equal(recorded(), "claim:a:10 claim:b:10 claim:c:10");
@@ -269,11 +269,11 @@ fall_due(struct fixture *f, const char *about)
 	int s = atoi(about);
 
 	change(f, strchr(about, ' ') + 1, false);
-	inbox_claim(&f->inbox);
+	inbox_claim(&f->inbox, 0);
 	answer_with(f,
 	    (struct mq_claimed){
 		.role = MQ_ROLE_WATCH, .due_ms = s > 0 ? s * 1000 : s});
-	inbox_claim(&f->inbox);
+	inbox_claim(&f->inbox, 0);
 	(void)recorded();
 }
 
@@ -348,8 +348,10 @@ hear(struct fixture *f, const char *word, const char *about)
 
 	WORD("arrive", arrive(f, about, MQ_ROLE_NONE));
 	WORD("arrive-large", arrive_large(f));
-	WORD("answer", arrive(f, about, MQ_ROLE_NONE), inbox_claim(&f->inbox));
-	WORD("take", arrive(f, about, MQ_ROLE_CLAIM), inbox_claim(&f->inbox));
+	WORD("answer", arrive(f, about, MQ_ROLE_NONE),
+	    inbox_claim(&f->inbox, 0));
+	WORD(
+	    "take", arrive(f, about, MQ_ROLE_CLAIM), inbox_claim(&f->inbox, 0));
 	WORD("is", answer_as(f, role_of(about)));
 	WORD("all-are", claim_all(f, role_of(about)));
 	WORD("tick",
@@ -416,7 +418,7 @@ engine(struct fixture *f, const char *word, const char *about)
 	struct inbox *b = &f->inbox;
 	int q = which(about);
 
-	WORD("claim", inbox_claim(b));
+	WORD("claim", inbox_claim(b, 0));
 	WORD("start", start_all(f, q));
 	WORD("next", record("%s", name_of(inbox_next(b, q))));
 	WORD("newest", take_all_newest(f, q));

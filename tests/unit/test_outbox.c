@@ -223,7 +223,6 @@ struct house {
 	struct mq_counts counted; /* the last of a queue */
 	char oldest[64];	  /* that the last batch of acks named */
 	struct outbox outbox;
-	bool full;
 	bool woken; /* the engine was */
 	bool deaf;  /* the connection takes no more, although it is up */
 	struct {
@@ -373,12 +372,6 @@ lose_connection(struct house *h)
 
 /* --- the engine --- */
 
-static bool
-on_has_room(void *arg, size_t bytes)
-{
-	return !((struct house *)arg)->full;
-}
-
 /* Writes down what the outbox tells. */
 static void
 on_outbox_fact(void *arg, const struct fact *f)
@@ -419,9 +412,9 @@ setup(void)
 	    .server = &f->server,
 	    .ids = &f->ids,
 	    .inbox = &f->inbox,
+	    .session = &f->session,
 	    .host = "",
 	    .hear = on_outbox_fact,
-	    .has_room = on_has_room,
 	    .arg = h};
 	outbox_init(&h->outbox);
 	return h;
@@ -542,8 +535,8 @@ hear(struct house *h, const char *word, const char *about)
 	WORD("up", up = true);
 	WORD("deaf", h->deaf = true);
 	WORD("hears", h->deaf = false);
-	WORD("full", h->full = true);
-	WORD("room", h->full = false);
+	WORD("full", full = true);
+	WORD("room", full = false);
 	return false;
 }
 

@@ -14,7 +14,6 @@
 #include "base/exit.h"
 #include "base/syscall.h"
 #include "base/xalloc.h"
-#include "message/headers.h"
 #include "process/process.h"
 
 int

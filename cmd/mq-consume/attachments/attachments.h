@@ -13,7 +13,6 @@
 #define MQ_CONSUME_ATTACHMENTS_H
 
 #include "mq-consume/message.h"
-#include "redis/server.h"
 
 /* The attachments of a run that is about to start. */
 struct attached {

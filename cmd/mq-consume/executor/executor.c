@@ -263,8 +263,6 @@ executor_stop_run(struct executor *x, struct message *m, enum mq_stop how)
 	return true;
 }
 
-/* --- long runs --------------------------------------------------------------- */
-
 void
 executor_describe(const struct executor *x, struct mq_buf *out)
 {

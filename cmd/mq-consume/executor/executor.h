@@ -11,21 +11,8 @@
 #ifndef EXECUTOR_H
 #define EXECUTOR_H
 
-#include <stdbool.h>
-
-#include <ev.h>
-
-#include "base/buf.h"
-#include "message/verdict.h"
 #include "mq-consume/duplicates.h"
-#include "mq-consume/inbox/inbox.h"
-#include "mq-consume/message.h"
-#include "mq-consume/options.h"
 #include "mq-consume/outbox/outbox.h"
-#include "mq-consume/policy.h"
-#include "mq-consume/process/process.h"
-#include "mq-consume/session/session.h"
-#include "process/process.h"
 
 struct executor;
 struct slot;

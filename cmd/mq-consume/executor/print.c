@@ -126,8 +126,6 @@ print_room(const struct executor *x, int queue)
 	return MIN(ahead - x->inbox->held, AHEAD / 2);
 }
 
-/* --- taking back ------------------------------------------------------------ */
-
 void
 executor_take_back(struct executor *x, int queue, bool begun)
 {

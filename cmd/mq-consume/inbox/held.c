@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/xalloc.h"
-#include "message/headers.h"
 #include "inbox.h"
 
 /* --- equals -------------------------------------------------------------- */

@@ -206,8 +206,6 @@ on_look(struct ev_loop *loop, ev_timer *w, int events)
 	inbox_look(in, false);
 }
 
-/* --- delayed messages ------------------------------------------------------- */
-
 static void
 on_due(struct ev_loop *loop, ev_timer *w, int events)
 {
@@ -526,13 +524,29 @@ on_claimed(void *arg, const struct mq_answer *answer)
 	tell(in, FACT_WAKE);
 }
 
+/* How many bytes a claim may copy; 0: any number.  The longest message has 512 MiB.  Half
+ * of the room on the disk of a private server will do. */
+static size_t
+may_copy(const struct inbox *in, size_t copying)
+{
+	const size_t most = (size_t)1 << 30;
+	size_t bytes = most;
+	char why[512];
+
+	while (bytes > 1 &&
+	    mq_server_room(
+		in->session->server, copying + bytes, why, sizeof(why)) != 0)
+		bytes /= 2;
+	return bytes == most ? 0 : bytes;
+}
+
 static void
-send_claim(struct inbox *in)
+send_claim(struct inbox *in, size_t copying)
 {
 	struct inbox_queue *q = &in->queues[in->claim_queue];
 	struct mq_claim claim = {.max = in->claim_max,
 	    .bytes = claim_bytes(in),
-	    .copied = in->copied(in->arg),
+	    .copied = may_copy(in, copying),
 	    .rate = rules_of(in->opt, in->claim_queue)->rate};
 
 	in->claiming = true;
@@ -571,7 +585,7 @@ pause_matters(const struct inbox *in, int queue)
  * earlier ones have no more.  What cannot be claimed is left to others.
  */
 static bool
-claim_next(struct inbox *in, int from)
+claim_next(struct inbox *in, int from, size_t copying)
 {
 	bool more;
 	int i;
@@ -588,7 +602,7 @@ claim_next(struct inbox *in, int from)
 		if (in->claim_max > 0 ||
 		    (in->looking && pause_matters(in, i))) {
 			in->claim_queue = i;
-			send_claim(in);
+			send_claim(in, copying);
 			return true;
 		}
 		if (more && !in->queues[i].full)
@@ -602,7 +616,7 @@ claim_next(struct inbox *in, int from)
 }
 
 void
-inbox_claim(struct inbox *in)
+inbox_claim(struct inbox *in, size_t copying)
 {
 	double first = 0, due;
 	int i;
@@ -610,7 +624,7 @@ inbox_claim(struct inbox *in)
 	if (in->claiming || ev_is_active(&in->settle_first) ||
 	    !session_is_up(in->session) || in->policy->stop >= STOP_SOON)
 		return;
-	if (in->in_pass && claim_next(in, in->claim_queue + 1))
+	if (in->in_pass && claim_next(in, in->claim_queue + 1, copying))
 		return;
 	/* The pass is over: all queues are done, or there is no more room. */
 	if (in->in_pass) {
@@ -630,7 +644,7 @@ inbox_claim(struct inbox *in)
 	in->looking = in->look_wanted;
 	in->look_wanted = false;
 	in->none_left = true;
-	in->in_pass = claim_next(in, 0);
+	in->in_pass = claim_next(in, 0, copying);
 }
 
 void

@@ -5,15 +5,8 @@
 #ifndef INBOX_H
 #define INBOX_H
 
-#include <ev.h>
-
-#include "base/id.h"
-#include "mq-consume/fact.h"
-#include "mq-consume/message.h"
-#include "mq-consume/options.h"
 #include "mq-consume/policy.h"
 #include "mq-consume/session/session.h"
-#include "queue/consumer.h"
 
 #define EQUALS_BUCKETS 1024
 
@@ -60,8 +53,6 @@ struct inbox {
 	fact_fn *hear;
 	/* How many more messages of a queue may be claimed, at least 0. */
 	int (*room)(void *arg, int queue);
-	/* How many bytes a claim may copy; 0: any number. */
-	size_t (*copied)(void *arg);
 	void *arg;
 
 	/* Others read these. */
@@ -118,8 +109,9 @@ struct message *inbox_oldest_of(const struct inbox *, int queue);
 
 /* --- claims --- */
 
-/* Claims as much as there is room for; to be called once per turn. */
-void inbox_claim(struct inbox *);
+/* Claims as much as there is room for; to be called once per turn.  copying: bytes that
+ * the server is about to copy anyway. */
+void inbox_claim(struct inbox *, size_t copying);
 /* The connection is lost: no more answers come. */
 void inbox_down(struct inbox *);
 /* The connection has a new name: nothing was claimed under it. */

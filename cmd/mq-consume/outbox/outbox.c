@@ -267,18 +267,31 @@ describe_settlement(
 	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how->unique);
 }
 
+/* Whether the server has room for copies of that many bytes, beside those that are under
+ * way: a disk that is full ends a private server.  If not, the next tick tries again. */
+static bool
+has_room(struct outbox *o, size_t bytes)
+{
+	char why[512];
+
+	if (bytes == 0 ||
+	    mq_server_room(
+		o->session->server, o->copying + bytes, why, sizeof(why)) == 0)
+		return true;
+	tell(o, FACT_NO_ROOM, .text = why);
+	return false;
+}
+
 /* Although the message may have equal ones. */
 static void
 send_alone(struct outbox *o, struct message *m)
 {
-	size_t bytes = settlement_copies(m);
 	struct mq_result result;
 	struct mq_notice notice = {.queue = NULL};
 	struct mq_settlement how;
 	struct batch *b;
 
-	/* Without room at the server, the next tick tries again. */
-	if (bytes > 0 && !o->has_room(o->arg, bytes)) {
+	if (!has_room(o, settlement_copies(m))) {
 		leave_line(o, m);
 		return;
 	}
@@ -363,7 +376,7 @@ send_equal_of(struct outbox *o, int queue)
 			break;
 		bytes += settlement_copies(m);
 	}
-	if (b->n <= 1 || (bytes > 0 && !o->has_room(o->arg, bytes))) {
+	if (b->n <= 1 || !has_room(o, bytes)) {
 		free(b);
 		send_alone(o, TAILQ_FIRST(line));
 		return;

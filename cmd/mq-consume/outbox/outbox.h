@@ -9,15 +9,7 @@
 #ifndef OUTBOX_H
 #define OUTBOX_H
 
-#include <ev.h>
-
-#include "base/id.h"
-#include "message/headers.h"
 #include "mq-consume/inbox/inbox.h"
-#include "mq-consume/message.h"
-#include "mq-consume/options.h"
-#include "queue/consumer.h"
-#include "queue/stats.h"
 
 struct outbox_queue {
 	struct outbox *outbox;
@@ -41,9 +33,6 @@ struct outbox {
 	const struct session *session;
 	const char *host; /* empty: unknown */
 	fact_fn *hear;
-	/* Whether the server has room for copies of that many bytes, beside those that
-	 * are under way.  If not, the next tick tries again. */
-	bool (*has_room)(void *arg, size_t bytes);
 	void *arg;
 	bool many; /* messages end many at a time */
 

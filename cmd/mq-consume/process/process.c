@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/exit.h"
-#include "base/id.h"
 #include "base/say.h"
 #include "base/xalloc.h"
 #include "message/json.h"
@@ -451,8 +450,6 @@ fill_rq_dir(const char *job, char *const *environment)
 	free(attach);
 	return rv;
 }
-
-/* --- logs ------------------------------------------------------------------- */
 
 void
 process_open_logs(struct process *p)

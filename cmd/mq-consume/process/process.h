@@ -6,19 +6,9 @@
 #ifndef PROCESS_H
 #define PROCESS_H
 
-#include <sys/queue.h>
-#include <sys/types.h>
-
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
-#include <ev.h>
-
-#include "base/buf.h"
-#include "message/headers.h"
 #include "mq-consume/fact.h"
-#include "mq-consume/message.h"
 #include "mq-consume/options.h"
 #include "process/process.h"
 
