@@ -10,7 +10,7 @@
 #include "base/xalloc.h"
 #include "queue/consumer.h"
 #include "queue/dup.h"
-#include "redis/async.h"
+#include "redis/loop.h"
 
 /* --- other servers ------------------------------------------------------------ */
 
@@ -31,7 +31,7 @@ struct remote {
 	char why[256]; /* DOWN */
 	double since;  /* steady time: of DOWN; else of the last use */
 	struct mq_server server;
-	struct mq_async async;
+	struct mq_loop conn; /* zeroed: there is none */
 	struct finder finder;
 	ev_timer tick;
 };
@@ -49,14 +49,23 @@ set_down(struct remote *r, const char *why)
 static find_found on_found;
 
 static void
+close_remote(struct remote *r)
+{
+	if (r->conn.loop != NULL)
+		mq_loop_free(&r->conn);
+	r->conn = (struct mq_loop){.loop = NULL};
+}
+
+static void
 connect_remote(struct remote *r)
 {
-	static const struct mq_async_events events = {.down = on_found};
+	static const struct mq_loop_events events = {.down = on_found};
 	const char *why;
 
-	r->async = (struct mq_async){
-	    .loop = r->of->session->loop, .events = &events, .arg = r};
-	if (mq_async_open(&r->async, &r->server, &why) == -1)
+	close_remote(r);
+	mq_loop_init(
+	    &r->conn, r->of->session->loop, &r->server, NULL, NULL, &events, r);
+	if (mq_loop_open(&r->conn, &why) == -1)
 		set_down(r, why);
 	else
 		r->state = REMOTE_OPEN;
@@ -108,7 +117,7 @@ remote_free(struct remote *r)
 	TAILQ_REMOVE(&r->of->remotes, r, link);
 	ev_timer_stop(r->of->session->loop, &r->tick);
 	mq_helper_kill(&r->finder.helper);
-	mq_async_close(&r->async);
+	close_remote(r);
 	mq_server_free(&r->server);
 	explicit_bzero(r->url, strlen(r->url));
 	free(r->url);
@@ -119,7 +128,7 @@ static void
 on_tick(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct remote *r = w->data;
-	bool moves = mq_async_moves(&r->async, NULL);
+	bool moves = mq_redis_moves(&r->conn.redis, NULL);
 
 	(void)loop;
 	(void)events;
@@ -129,7 +138,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 		/* Its users may need room for another one. */
 		r->users++;
 		set_down(r, "no answer");
-		mq_async_close(&r->async);
+		close_remote(r);
 		duplicates_resume(r->of);
 		r->users--;
 	} else if (r->users == 0) {
@@ -270,11 +279,11 @@ not_connected(const struct request *q, const char *why)
 
 static mq_answer_fn on_answer;
 
-static struct mq_async *
-request_async(const struct request *q)
+static struct mq_redis *
+request_redis(const struct request *q)
 {
-	return q->remote != NULL ? &q->remote->async :
-				   q->of->shared->session->self.async;
+	return q->remote != NULL ? &q->remote->conn.redis :
+				   q->of->shared->session->self.redis;
 }
 
 static void
@@ -308,7 +317,7 @@ publish_copy(struct request *q)
 		mq_buf_addstr(&why, "not UTF-8, as node takes it");
 	if (why.len == 0) {
 		q->step = STEP_PUBLISH;
-		mq_ask_publish(request_async(q), q->layout, q->what.queue, &how,
+		mq_ask_publish(request_redis(q), q->layout, q->what.queue, &how,
 		    q->id, &copy, on_answer, q);
 	} else {
 		answer_failed(q, mq_buf_str(&why));
@@ -335,7 +344,7 @@ begin_copy(struct request *q)
 	} else {
 		q->step = STEP_ATTACH;
 		mq_ask_attach(
-		    request_async(q), q->layout, set, q->id, on_answer, q);
+		    request_redis(q), q->layout, set, q->id, on_answer, q);
 	}
 }
 
@@ -397,7 +406,7 @@ request_begin(struct request *q)
 			       session_is_up(d->session)) {
 		q->step = STEP_KNOWN;
 		mq_ask_known(
-		    request_async(q), q->layout, q->what.queue, on_answer, q);
+		    request_redis(q), q->layout, q->what.queue, on_answer, q);
 	}
 }
 

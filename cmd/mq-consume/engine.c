@@ -40,7 +40,7 @@ flush_acks(struct engine *e)
 	    e->outbox.in_line[LINE_ACKS] > 0 && (careful || at_rest));
 	/* The same is true of other settlements. */
 	if (careful)
-		mq_async_flush(e->session.self.async);
+		mq_loop_flush(e->session.self.redis);
 }
 
 static void
@@ -107,13 +107,13 @@ take_turn(struct engine *e)
 	/* The server works on the claim while we start messages. */
 	if (e->executor.table->flows) {
 		inbox_claim(&e->inbox, e->outbox.copying);
-		mq_async_flush(e->session.self.async);
+		mq_loop_flush(e->session.self.redis);
 	}
 	/* A killed consumer repeats what the server has not heard of.  So with a run for
 	 * each message, acks leave before the next ones start, and none starts while
 	 * nothing can be settled. */
 	if (at_once)
-		mq_async_flush(e->session.self.async);
+		mq_loop_flush(e->session.self.redis);
 	stuck = session_is_up(&e->session) ? outbox_refused(&e->outbox) :
 					     e->outbox.settling > 0;
 	if (!at_once || !stuck)
@@ -125,7 +125,7 @@ take_turn(struct engine *e)
 		outbox_flush(&e->outbox, true);
 	check_end(e);
 	/* In this turn of the loop: the next one begins with a wait. */
-	mq_async_flush(e->session.self.async);
+	mq_loop_flush(e->session.self.redis);
 }
 
 static void

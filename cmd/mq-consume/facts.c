@@ -515,7 +515,7 @@ hear_inbox(void *arg, const struct fact *f)
 		if (f->yes)
 			break;
 		outbox_flush(&e->outbox, true);
-		mq_async_flush(e->session.self.async);
+		mq_loop_flush(e->session.self.redis);
 		break;
 	case FACT_UNFIT:
 		reject_message(e, f);
@@ -618,7 +618,7 @@ hear_messages(void *arg, const struct fact *f)
 		break;
 	case FACT_GIVE_BACK:
 		engine_give_back(e, -1, f->yes);
-		mq_async_flush(e->session.self.async);
+		mq_loop_flush(e->session.self.redis);
 		break;
 	case FACT_SETTLED:
 		if (f->yes)

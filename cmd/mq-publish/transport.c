@@ -135,10 +135,10 @@ begin_again(struct transport *t)
 {
 	const struct mq_redis *r = &t->redis;
 
-	if (!mq_redis_lost(r) || r->route != NULL ||
+	if (!mq_redis_lost(r) || r->cluster != NULL ||
 	    r->status != MQ_EXIT_UNAVAILABLE)
 		return false;
-	if (!r->link.heard)
+	if (!r->only.link.heard)
 		check_server(t);
 	if (t->lost_ms == 0 && !t->opt->shared.quiet)
 		mq_say("%s; reconnecting", r->error);
@@ -162,7 +162,7 @@ open_queue(struct transport *t)
 	while (result != MQ_CALL_DONE && begin_again(t));
 	if (result == MQ_CALL_DONE)
 		t->lost_ms = t->pause_ms = 0;
-	if (mq_redis_lost(r) && r->link.unfit && !o->durable &&
+	if (mq_redis_lost(r) && r->only.link.unfit && !o->durable &&
 	    o->attachments.n == 0)
 		mq_die(r->status, "%s", r->error);
 	if (mq_redis_lost(r))
@@ -514,10 +514,10 @@ try_first(struct transport *t)
 	if (send_one(t, 0, true) == 0)
 		result =
 		    mq_post_answer(&t->publisher, &b->post, take_verdict, b);
-	if (result == MQ_CALL_LOST && !r->link.heard)
+	if (result == MQ_CALL_LOST && !r->only.link.heard)
 		check_server(t);
 	/* Lost with an answer, it does nothing for us. */
-	while (result == MQ_CALL_LOST && !r->link.unfit) {
+	while (result == MQ_CALL_LOST && !r->only.link.unfit) {
 		resume(t);
 		result = t->used > 0 ?
 		    mq_post_answer(&t->publisher, &b->post, take_verdict, b) :

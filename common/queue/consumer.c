@@ -93,7 +93,7 @@ void
 mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
     mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	const struct mq_side *side = k->layout->side;
 	const char *name = k->session.queues[queue];
 
@@ -105,7 +105,7 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 		if (cmd.cluster && k->layout->has & MQ_HAS_NODES)
 			side->heartbeat(&cmd, k->session.connection, name);
 		cmd.tracked = true;
-		mq_async_send(k->async, &cmd, NULL, NULL);
+		mq_redis_post(k->redis, &cmd, NULL, NULL);
 	}
 	k->layout->claim(&k->session, queue, how, &cmd);
 	mq_consumer_ask(k, &cmd, take_claimed, fn, arg);
@@ -148,7 +148,7 @@ static void
 take_transaction(const struct mq_asker *asker, redisReply *reply)
 {
 	const struct mq_consumer_queue *q = asker->of;
-	struct mq_command cmd = mq_async_command(q->of->async);
+	struct mq_command cmd = mq_redis_command(q->of->redis);
 
 	if (reply == NULL || is_transaction(reply)) {
 		take_held(asker, reply);
@@ -156,14 +156,14 @@ take_transaction(const struct mq_asker *asker, redisReply *reply)
 	}
 	q->of->layout->held(
 	    &q->of->session, (int)(q - q->of->queues), MQ_HELD_AT_ONCE, &cmd);
-	mq_async_ask(q->of->async, &cmd, take_held, asker);
+	mq_redis_ask(q->of->redis, &cmd, take_held, asker);
 }
 
 /* One command, or two as a transaction, which on a cluster is at their node. */
 void
 mq_consumer_held(struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command end = mq_async_command(k->async);
+	struct mq_command end = mq_redis_command(k->redis);
 	struct mq_command c[2] = {end, end};
 	int slot;
 
@@ -174,12 +174,12 @@ mq_consumer_held(struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 	slot = c[0].slot;
 	mq_command_plain(&end, "MULTI");
 	end.slot = slot;
-	mq_async_send(k->async, &end, NULL, NULL);
-	mq_async_send(k->async, &c[0], NULL, NULL);
-	mq_async_send(k->async, &c[1], NULL, NULL);
+	mq_redis_post(k->redis, &end, NULL, NULL);
+	mq_redis_post(k->redis, &c[0], NULL, NULL);
+	mq_redis_post(k->redis, &c[1], NULL, NULL);
 	mq_command_plain(&end, "EXEC");
 	end.slot = slot;
-	mq_async_ask(k->async, &end, take_transaction,
+	mq_redis_ask(k->redis, &end, take_transaction,
 	    &(struct mq_asker){.fn = fn, .arg = arg, .of = &k->queues[queue]});
 }
 
@@ -227,7 +227,7 @@ void
 mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
     enum mq_look how, mq_looked_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	const struct mq_side *side = k->layout->side;
 	int i, from, step = cmd.cluster ? 1 : n;
 	struct looks *all = mq_xcalloc(1, sizeof(*all));
@@ -259,7 +259,7 @@ mq_consumer_look(struct mq_consumer *k, const int *queues, int n,
 			mq_command_str(&cmd, k->session.wake);
 			mq_command_int(&cmd, how == MQ_LOOK_CHECK);
 		}
-		mq_async_ask(k->async, &cmd, take_looked,
+		mq_redis_ask(k->redis, &cmd, take_looked,
 		    &(struct mq_asker){.arg = all, .of = all->waiting + from});
 	}
 	end_look(all);
@@ -269,19 +269,19 @@ void
 mq_consumer_pass(struct mq_consumer *k, int queue)
 {
 	const struct mq_side *side = k->layout->side;
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_script(&cmd, &mq_script_pass);
 	side->key(&cmd, k->session.queues[queue], "watch idle");
 	mq_command_str(&cmd, k->session.wake);
-	mq_async_send(k->async, &cmd, NULL, NULL);
+	mq_redis_post(k->redis, &cmd, NULL, NULL);
 }
 
 void
 mq_consumer_settle(struct mq_consumer *k, int queue,
     const struct mq_settlement *how, int n, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->settle(&k->session, queue, how, n, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, fn, arg);
@@ -291,7 +291,7 @@ void
 mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
     const struct mq_acks *acks, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->ack_oldest(&k->session, queue, acks, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, fn, arg);
@@ -304,7 +304,7 @@ void
 mq_consumer_count_held(struct mq_consumer *k, enum mq_held_how how,
     const int *queues, int n, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	int from, i, step = cmd.cluster ? 1 : HOLDS_MANY;
 
 	for (from = 0; from < n; from += step) {
@@ -321,7 +321,7 @@ void
 mq_consumer_take_over(struct mq_consumer *k, int queue, const char *from,
     mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->take_over(&k->session, queue, from, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, fn, arg);
@@ -331,7 +331,7 @@ void
 mq_consumer_exists(struct mq_consumer *k, int queue, const char *element,
     size_t len, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->exists(&k->session, queue, element, len, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, fn, arg);
@@ -341,7 +341,7 @@ void
 mq_consumer_give_back(struct mq_consumer *k, int queue,
     const struct mq_newest *newest, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->give_back(&k->session, queue, newest, &cmd);
 	mq_consumer_ask(k, &cmd, take_number, fn, arg);
@@ -367,7 +367,7 @@ void
 mq_consumer_settings(
     struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command c = mq_async_command(k->async);
+	struct mq_command c = mq_redis_command(k->redis);
 
 	mq_settings_ask(k->layout, k->session.queues[queue], &c);
 	c.tracked = k->session.wake != NULL;
@@ -380,7 +380,7 @@ void
 mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
     mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_script(&cmd, &mq_script_pause);
 	k->layout->side->key(&cmd, queue, "paused");
@@ -392,7 +392,7 @@ void
 mq_consumer_ask_pause(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
 	const struct mq_side *side = k->layout->side;
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_plain(&cmd, "PTTL");
 	side->all(&cmd, k->session.queues[0], side->all_paused);
@@ -404,7 +404,7 @@ void
 mq_consumer_count(struct mq_consumer *k, const char *queue,
     const struct mq_counts *counts, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_side_count(k->layout->side, &cmd, queue, counts);
 	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
@@ -414,7 +414,7 @@ void
 mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
     mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->session.runs = text->len > 0;
 	mq_command_plain(&cmd, text->len == 0 ? "DEL" : "SET");
@@ -431,7 +431,7 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 void
 mq_consumer_ask_policy(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_plain(&cmd, "INFO memory");
 	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
@@ -441,7 +441,7 @@ void
 mq_consumer_look_for_stop(
     struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_plain(&cmd, "GET");
 	k->layout->side->key(&cmd, k->session.queues[queue], "stop");
@@ -455,13 +455,13 @@ void
 mq_consumer_tell_stop(struct mq_consumer *k, int queue, enum mq_stop answer,
     const struct mq_run *run)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	struct mq_run own = *run;
 
 	own.connection = (char *)(uintptr_t)k->session.connection;
 	own.queue = (char *)(uintptr_t)k->session.queues[queue];
 	mq_side_stop(k->layout->side, &cmd, &own, answer, ANSWER_MS);
-	mq_async_send(k->async, &cmd, NULL, NULL);
+	mq_redis_post(k->redis, &cmd, NULL, NULL);
 }
 
 void
@@ -470,7 +470,7 @@ mq_consumer_compete(
 {
 	const struct mq_session *s = &k->session;
 	const struct mq_side *side = k->layout->side;
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	if (ms == 0)
 		mq_command_plain(&cmd, "DEL");
@@ -482,7 +482,7 @@ mq_consumer_compete(
 	else
 		side->key(&cmd, s->queues[queue], "cleaning");
 	if (ms == 0) {
-		mq_async_send(k->async, &cmd, NULL, NULL);
+		mq_redis_post(k->redis, &cmd, NULL, NULL);
 		return;
 	}
 	if (!cmd.cluster)
@@ -497,25 +497,25 @@ mq_consumer_compete(
 /* --- duplicates, at any server ------------------------------------------------- */
 
 void
-mq_ask_known(struct mq_async *async, const struct mq_layout *layout,
+mq_ask_known(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(async);
+	struct mq_command cmd = mq_redis_command(r);
 
 	layout->known(&cmd, queue, false);
-	mq_async_ask(
-	    async, &cmd, take_number, &(struct mq_asker){.fn = fn, .arg = arg});
+	mq_redis_ask(
+	    r, &cmd, take_number, &(struct mq_asker){.fn = fn, .arg = arg});
 }
 
 void
-mq_ask_attach(struct mq_async *async, const struct mq_layout *layout,
+mq_ask_attach(struct mq_redis *r, const struct mq_layout *layout,
     const char *set, const char *id, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(async);
+	struct mq_command cmd = mq_redis_command(r);
 
 	layout->attachments->refer(&cmd, set, id, false);
-	mq_async_ask(
-	    async, &cmd, take_number, &(struct mq_asker){.fn = fn, .arg = arg});
+	mq_redis_ask(
+	    r, &cmd, take_number, &(struct mq_asker){.fn = fn, .arg = arg});
 }
 
 static void
@@ -530,12 +530,12 @@ take_published(const struct mq_asker *asker, redisReply *reply)
 }
 
 void
-mq_ask_publish(struct mq_async *async, const struct mq_layout *layout,
+mq_ask_publish(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, const struct mq_publishing *how,
     const char id[MQ_ID_LEN + 1], const struct mq_envelope *message,
     mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(async);
+	struct mq_command cmd = mq_redis_command(r);
 	struct mq_buf header = {0};
 
 	if (message->headers != NULL)
@@ -544,6 +544,6 @@ mq_ask_publish(struct mq_async *async, const struct mq_layout *layout,
 	layout->publish_add(
 	    &cmd, how, id, &header, message->payload, message->payload_len);
 	mq_buf_free(&header);
-	mq_async_ask(async, &cmd, take_published,
-	    &(struct mq_asker){.fn = fn, .arg = arg});
+	mq_redis_ask(
+	    r, &cmd, take_published, &(struct mq_asker){.fn = fn, .arg = arg});
 }

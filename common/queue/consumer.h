@@ -10,7 +10,7 @@
 #ifndef MQ_CONSUMER_H
 #define MQ_CONSUMER_H
 
-#include "redis/async.h"
+#include "redis/connection.h"
 #include "settings.h"
 #include "stats.h"
 
@@ -49,7 +49,7 @@ struct mq_consumer_queue {
 
 struct mq_consumer {
 	/* The caller's. */
-	struct mq_async *async;
+	struct mq_redis *redis;
 	const struct mq_layout *layout;
 	struct mq_session session;
 	/* The module's. */
@@ -73,15 +73,15 @@ void mq_consumer_free(struct mq_consumer *);
  * consumer. */
 static inline void
 mq_consumer_ask(struct mq_consumer *k, struct mq_command *cmd,
-    mq_async_take *take, mq_answer_fn *fn, void *arg)
+    mq_asker_take *take, mq_answer_fn *fn, void *arg)
 {
-	mq_async_ask(k->async, cmd, take,
+	mq_redis_ask(k->redis, cmd, take,
 	    &(struct mq_asker){.fn = fn, .arg = arg, .of = k});
 }
 
 /* --- its lease ---------------------------------------------------------------- */
 
-/* Why a node of a cluster is away, as mq_async_away(): that of a queue, of the session's
+/* Why a node of a cluster is away, as mq_redis_away(): that of a queue, of the session's
  * own lease; or, for a new name, one of those of all keys that a connection has, and of
  * the set that lists it. */
 enum { MQ_OWN_LEASE = -1, MQ_NEW_NAME = -2 };
@@ -198,15 +198,15 @@ void mq_consumer_compete(
 /* --- duplicates, at any server ------------------------------------------------- */
 
 /* Whether there is such a queue: n is not 0. */
-void mq_ask_known(struct mq_async *, const struct mq_layout *,
+void mq_ask_known(struct mq_redis *, const struct mq_layout *,
     const char *queue, mq_answer_fn *fn, void *arg);
 
 /* Another message is to refer to attachments; n is 0 when these are gone. */
-void mq_ask_attach(struct mq_async *, const struct mq_layout *, const char *set,
+void mq_ask_attach(struct mq_redis *, const struct mq_layout *, const char *set,
     const char *id, mq_answer_fn *fn, void *arg);
 
 /* n is enum mq_published. */
-void mq_ask_publish(struct mq_async *, const struct mq_layout *,
+void mq_ask_publish(struct mq_redis *, const struct mq_layout *,
     const char *queue, const struct mq_publishing *,
     const char id[MQ_ID_LEN + 1], const struct mq_envelope *, mq_answer_fn *fn,
     void *arg);

@@ -28,17 +28,17 @@ mq_consumer_free(struct mq_consumer *k)
 const char *
 mq_consumer_away(const struct mq_consumer *k, int queue)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	const char *why = NULL;
 	int step = k->session.queue_count;
 
 	if (queue == MQ_NEW_NAME)
 		for (; why == NULL && k->layout->leave(&k->session, step, &cmd);
 		     step++)
-			why = mq_async_away(k->async, &cmd);
+			why = mq_redis_away(k->redis, &cmd);
 	else if ((queue == MQ_OWN_LEASE || k->layout->has & MQ_HAS_NODES) &&
 	    k->layout->renew(&k->session, queue, 0, &cmd))
-		why = mq_async_away(k->async, &cmd);
+		why = mq_redis_away(k->redis, &cmd);
 	mq_command_free(&cmd);
 	return why;
 }
@@ -46,11 +46,11 @@ mq_consumer_away(const struct mq_consumer *k, int queue)
 bool
 mq_consumer_is_heard(const struct mq_consumer *k)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	bool heard;
 
 	(void)k->layout->renew(&k->session, -1, 0, &cmd);
-	heard = mq_async_moves(k->async, &cmd);
+	heard = mq_redis_moves(k->redis, &cmd);
 	mq_command_free(&cmd);
 	return heard;
 }
@@ -60,7 +60,7 @@ mq_consumer_is_heard(const struct mq_consumer *k)
 static bool
 is_on_cluster(const struct mq_consumer *k)
 {
-	return mq_async_command(k->async).cluster &&
+	return mq_redis_command(k->redis).cluster &&
 	    (k->layout->has & MQ_HAS_NODES);
 }
 
@@ -96,7 +96,7 @@ take_lease(const struct mq_asker *asker, redisReply *reply)
 void
 mq_consumer_join(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	k->layout->join(&k->session, 0, &cmd);
 	mq_consumer_ask(k, &cmd, take_lease, fn, arg);
@@ -117,7 +117,7 @@ take_step(const struct mq_asker *asker, redisReply *reply)
 static int
 send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	int step;
 
 	for (step = from; k->layout->join(&k->session, step, &cmd); step++)
@@ -150,7 +150,7 @@ mq_consumer_tell_slots(struct mq_consumer *k)
 int
 mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	int i, step;
 
 	if (k->queues == NULL)
@@ -160,7 +160,7 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 		k->queues[i] = (struct mq_consumer_queue){
 		    k, mq_consumer_away(k, i) != NULL};
 	for (i = 0; i < k->lapsed_count; i++)
-		mq_async_send(k->async, &k->lapsed[i], NULL, NULL);
+		mq_redis_post(k->redis, &k->lapsed[i], NULL, NULL);
 	k->lapsed_count = 0;
 	if (!is_on_cluster(k))
 		return send_steps(k, 1, fn, arg);
@@ -172,13 +172,13 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	return step - 1;
 }
 
-static mq_async_take take_renewed;
+static mq_asker_take take_renewed;
 
 /* The lease of a queue, or of the connection (-1), whose asker has an arg. */
 static void
 send_renewal(struct mq_consumer *k, int queue)
 {
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	int step;
 
 	for (step = 0; k->layout->renew(&k->session, queue, step, &cmd); step++)
@@ -186,7 +186,7 @@ send_renewal(struct mq_consumer *k, int queue)
 			mq_consumer_ask(k, &cmd, take_renewed, NULL,
 			    queue == -1 ? k : NULL);
 		else
-			mq_async_send(k->async, &cmd, NULL, NULL);
+			mq_redis_post(k->redis, &cmd, NULL, NULL);
 	mq_command_free(&cmd);
 }
 
@@ -250,7 +250,7 @@ mq_consumer_lapsed(struct mq_consumer *k, int queue, const char *element,
 	k->lapsed = mq_xreallocarray(
 	    k->lapsed, (size_t)k->lapsed_count + 1, sizeof(*k->lapsed));
 	cmd = &k->lapsed[k->lapsed_count++];
-	*cmd = mq_async_command(k->async);
+	*cmd = mq_redis_command(k->redis);
 	k->layout->lapsed(&k->session, queue, element, len, attempts, cmd);
 }
 
@@ -265,12 +265,12 @@ static void
 on_left(void *arg, redisReply *reply)
 {
 	struct mq_consumer *k = arg;
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 
 	if (cmd.cluster && reply != NULL && reply->type != REDIS_REPLY_ERROR &&
 	    k->layout->leave(&k->session, k->leave_step++, &cmd)) {
 		k->leaving++;
-		mq_async_send(k->async, &cmd, on_left, k);
+		mq_redis_post(k->redis, &cmd, on_left, k);
 	}
 	mq_command_free(&cmd);
 	if (--k->leaving == 0)
@@ -281,7 +281,7 @@ static void
 end_giving(struct mq_consumer *k)
 {
 	const redisReply go = {.type = REDIS_REPLY_NIL};
-	struct mq_command cmd = mq_async_command(k->async);
+	struct mq_command cmd = mq_redis_command(k->redis);
 	int queue;
 
 	/* A queue that is away may have messages for this connection. */
@@ -295,7 +295,7 @@ end_giving(struct mq_consumer *k)
 	while (!cmd.cluster &&
 	    k->layout->leave(&k->session, k->leave_step++, &cmd)) {
 		k->leaving++;
-		mq_async_send(k->async, &cmd, on_left, k);
+		mq_redis_post(k->redis, &cmd, on_left, k);
 	}
 	mq_command_free(&cmd);
 	on_left(k, (redisReply *)(uintptr_t)&go);

@@ -7,6 +7,7 @@
 #include "base/duration.h"
 #include "base/exit.h"
 #include "base/xalloc.h"
+#include "parts.h"
 
 /* How many questions may be without an answer at a time, and how many are sent
  * together: few, so that the server does not wait for all of them. */
@@ -138,47 +139,24 @@ static int
 ask_questions(struct mq_redis *r, const struct questions *q)
 {
 	struct mq_command c = mq_redis_command(r);
-	size_t sent = 0, taken = 0, i, stop;
-	/* Those that the server did not know the script of, or was too busy for: rare,
-	 * but many at once. */
-	size_t *again = NULL, again_n = 0, cap = 0;
-	redisReply *reply;
+	size_t sent = 0, taken = 0, stop;
 	int rv = 0;
 
 	while (rv == 0 && taken < q->n) {
 		for (; rv == 0 && sent < q->n && sent - taken < WINDOW;
 		     sent++) {
 			q->ask(q->arg, sent, &c);
-			rv = mq_redis_append(r, &c);
+			rv = mq_redis_append_kept(r, &c);
 			if (rv == 0 && sent % TOGETHER == TOGETHER - 1)
 				rv = mq_redis_flush(r);
 		}
 		if (rv == 0)
 			rv = mq_redis_flush(r);
 		stop = sent == q->n ? q->n : taken + TOGETHER;
-		for (; rv == 0 && taken < stop; taken++) {
-			reply = mq_redis_reply(r);
-			if (reply == NULL ||
-			    (!mq_reply_noscript(reply) &&
-				!mq_reply_busy(reply))) {
-				rv = take_reply(r, q, taken, reply);
-				continue;
-			}
-			freeReplyObject(reply);
-			if (again_n == cap) {
-				cap = cap * 2 + 16;
-				again = mq_xreallocarray(
-				    again, cap, sizeof(*again));
-			}
-			again[again_n++] = taken;
-		}
-	}
-	for (i = 0; rv == 0 && i < again_n; i++) {
-		q->ask(q->arg, again[i], &c);
-		rv = take_reply(r, q, again[i], mq_redis_answer(r, &c));
+		for (; rv == 0 && taken < stop; taken++)
+			rv = take_reply(r, q, taken, mq_redis_reply(r));
 	}
 	mq_command_free(&c);
-	free(again);
 	return rv;
 }
 

@@ -29,9 +29,8 @@ int mq_nonsense(struct mq_redis *);
  * Any number of commands: they are sent and answered in bounded batches, so that
  * the server has the next ones while we look at the replies.
  *
- * ask() builds command number i, on a single key or a few; it is asked to do so
- * again when the server does not know the script.  take() takes its reply, in order
- * but for such scripts: 0; MQ_KEEP, and the reply is the caller's; or -1 when it
+ * ask() builds command number i, on a single key or a few.  take() takes its reply, in
+ * order: 0; MQ_KEEP, and the reply is the caller's; or -1 when it
  * makes no sense.  An error reply ends mq_ask_all(), but for those of lost nodes, which
  * it passes over (mq_reply_missing()); mq_ask_each() gives it to take(), which may be NULL.
  */

@@ -21,7 +21,7 @@ struct mq_command {
 	const struct mq_script *script; /* NULL: a plain command */
 	int keys;     /* how many args are keys, before all others */
 	int args;     /* arguments so far */
-	bool tracked; /* see async.h; over that only */
+	bool tracked; /* see loop.h; over that only */
 	/* Set by the caller: others go on without it; see mq_reply_missing(). */
 	bool optional;
 	/* Set by the caller, over connection.h only, from MULTI to EXEC: on a cluster, it is

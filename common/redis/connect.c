@@ -43,7 +43,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 
 	if (!mq_redis_refused(r, reply))
 		rv = q->take(q->answer, r, reply);
-	else if (r->link.unfit || r->status == MQ_EXIT_UNAVAILABLE)
+	else if (r->only.link.unfit || r->status == MQ_EXIT_UNAVAILABLE)
 		/* A server that answers, but not to this, is none. */
 		r->status = MQ_EXIT_CONFIG;
 	freeReplyObject(reply);
@@ -297,9 +297,9 @@ awaits_master(struct mq_redis *r, struct mq_failover *f)
 	struct master master = {.replicas = -1};
 	struct question q = {"SENTINEL master", take_state, &master};
 
-	if (strcmp(r->link.why, MQ_REDIS_REPLICA) == 0)
+	if (strcmp(r->only.link.why, MQ_REDIS_REPLICA) == 0)
 		f->due = true;
-	else if (r->link.unfit || r->status != MQ_EXIT_UNAVAILABLE ||
+	else if (r->only.link.unfit || r->status != MQ_EXIT_UNAVAILABLE ||
 	    r->server->sentinel_address[0] == '\0')
 		return false;
 	if (!f->due) {

@@ -1,5 +1,6 @@
-/* A connection to the server for tools that wait for their answers; mq-consume, which must
- * not wait, has async.h. */
+/* Where commands go: to a server, or to the nodes of a cluster as if they were one.  Tools
+ * wait for their answers; mq-consume, which must not wait, has its connections from
+ * loop.h. */
 #ifndef MQ_REDIS_H
 #define MQ_REDIS_H
 
@@ -20,22 +21,30 @@
 #define MQ_CONNECT_S 5
 #define MQ_GREET_S   7
 
-struct mq_redis;
+/* --- connection ---------------------------------------------------------- */
 
-/* What a connection does that has several nodes behind it; see nodes.c. */
-struct mq_route {
-	int (*append)(struct mq_redis *, struct mq_command *);
-	int (*flush)(struct mq_redis *);
-	redisReply *(*reply)(struct mq_redis *);
-	/* As mq_redis_visit(). */
-	bool (*visit)(struct mq_redis *, int i);
-	void (*close)(struct mq_redis *);
+/* One server: the only one, or a node of a cluster. */
+struct mq_node {
+	struct mq_link link;
+	struct mq_server *server;
+	int number;  /* in the map of a cluster */
+	bool ready;  /* commands can go; only of a loop */
+	bool needed; /* it was asked for more than optional commands */
+	char *
+	    missing; /* why others go on without it, "node HOST:PORT: why"; or NULL */
+	struct mq_requests waiting; /* until it is ready */
+	int optional;		    /* such commands under way */
+	void *own;		    /* what a loop keeps of it */
 };
 
 struct mq_redis {
-	struct mq_link link; /* to the server; unless there is a route */
-	const struct mq_route *route; /* NULL: it is one server's */
-	struct mq_nodes *nodes;	      /* of the route */
+	struct mq_node only;	    /* the server; unused with a cluster */
+	struct mq_cluster *cluster; /* the nodes; or NULL */
+	const struct mq_driver
+	    *driver;		  /* NULL: one server's, which is waited for */
+	struct mq_requests order; /* whose replies mq_redis_reply() hands out */
+	struct mq_requests later; /* no server takes these now */
+	struct mq_requests missed; /* of nodes that are away */
 	int home;  /* slot of the node for commands without a key; -1: any */
 	bool lost; /* it is given up; see mq_redis_lost() */
 	struct mq_server *server; /* the caller's */
@@ -98,6 +107,42 @@ void mq_redis_wait_with(
  * know, and waits (at most a minute) for a server that is busy with a long script, or
  * loads its data.  NULL when the connection is lost. */
 redisReply *mq_redis_answer(struct mq_redis *, struct mq_command *);
+
+/* --- without waiting ------------------------------------------------------ */
+
+/* Gets a reply, which is freed when it returns; NULL: the connection was lost before one
+ * came, and nothing is known of the command. */
+typedef void mq_reply_fn(void *arg, redisReply *reply);
+
+/* Over a connection of loop.h: sends a command, whose memory it takes: *c is empty
+ * afterwards.  A script that the server does not know is sent once more with its text.  fn
+ * may be NULL. */
+void mq_redis_post(
+    struct mq_redis *, struct mq_command *, mq_reply_fn *fn, void *arg);
+
+/* The same for calls that take the reply apart before their caller hears of it: take()
+ * gets the reply, or NULL, with a copy of *asker. */
+struct mq_answer; /* what is in a reply, of those who ask */
+typedef void mq_answer_fn(void *arg, const struct mq_answer *);
+struct mq_asker {
+	mq_answer_fn *fn;
+	mq_reply_fn *raw; /* of mq_redis_post() */
+	void *arg;
+	void *of; /* the call's own */
+};
+typedef void mq_asker_take(const struct mq_asker *, redisReply *);
+void mq_redis_ask(struct mq_redis *, struct mq_command *, mq_asker_take *take,
+    const struct mq_asker *);
+
+/* Whether anything has come or gone since the last call; on a cluster, from or to the
+ * node that has the keys of this command (NULL: any). */
+bool mq_redis_moves(struct mq_redis *, const struct mq_command *);
+
+/* Why the node of a cluster that has the keys of this command is away, as far as it was
+ * asked; else NULL.  Its commands get this as their error: see mq_reply_missing(). */
+const char *mq_redis_away(const struct mq_redis *, const struct mq_command *);
+
+/* --- errors --------------------------------------------------------------- */
 
 /* Sets status and error, which begins with the server's name.  Returns -1. */
 int mq_redis_fail(struct mq_redis *, int status, const char *fmt, ...)

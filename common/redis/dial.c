@@ -164,7 +164,7 @@ fail_attempt(struct race *race, struct attempt *a, enum mq_link_state step)
 	struct mq_dial *d = a->of;
 	const struct mq_redis *r = &a->redis;
 
-	(void)mq_redis_set_lost(&a->redis);
+	(void)mq_redis_set_lost(&a->redis, &a->redis.only);
 	mq_redis_close(&a->redis);
 	if (race->winner == NULL &&
 	    (r->status > d->redis.status ||
@@ -181,7 +181,7 @@ static void
 begin_attempt(struct race *race, struct mq_dial *d, const char *address)
 {
 	struct attempt *a = mq_xcalloc(1, sizeof(*a));
-	struct mq_link *l = &a->redis.link;
+	struct mq_link *l = &a->redis.only.link;
 
 	a->of = d;
 	a->redis = (struct mq_redis){.server = d->server,
@@ -207,7 +207,7 @@ take_connection(struct race *race, struct attempt *a, redisReply *reply)
 	free(a);
 	if (d->host != NULL) {
 		strlcpy(server->host, d->host, sizeof(server->host));
-		strlcpy(server->address, d->redis.link.context->tcp.host,
+		strlcpy(server->address, d->redis.only.link.context->tcp.host,
 		    sizeof(server->address));
 		server->port = d->port;
 	}
@@ -221,15 +221,17 @@ take_connection(struct race *race, struct attempt *a, redisReply *reply)
 static void
 go_on(struct race *race, struct attempt *a, short revents)
 {
-	struct mq_link *l = &a->redis.link;
+	struct mq_link *l = &a->redis.only.link;
 	enum mq_link_state before = l->state;
+	struct mq_request *q;
 	redisReply *reply = NULL;
 
 	mq_link_move(l, revents);
 	if (race->question != NULL) {
 		if (before != MQ_LINK_OPEN && l->state == MQ_LINK_OPEN)
-			(void)mq_redis_append(&a->redis, race->question);
-		reply = mq_link_next(l);
+			mq_link_send(l, mq_request_copy(race->question));
+		if ((reply = mq_link_next(l, &q)) != NULL)
+			mq_request_free(q);
 	}
 	if (l->state == MQ_LINK_LOST)
 		fail_attempt(race, a, before);
@@ -277,7 +279,7 @@ try_in_time(struct race *race, double now)
 	size_t i;
 
 	TAILQ_FOREACH(a, &race->attempts, link)
-		answers |= a->redis.link.state > MQ_LINK_TLS;
+		answers |= a->redis.only.link.state > MQ_LINK_TLS;
 	if (now >= race->answered_by || (late && !answers))
 		return false;
 	for (i = 0; i < race->n; i++)
@@ -312,8 +314,8 @@ wait_and_go_on(struct race *race, double now)
 	bool looks;
 
 	TAILQ_FOREACH(a, &race->attempts, link)
-		*p++ = (struct pollfd){.fd = a->redis.link.context->fd,
-		    .events = mq_link_wants(&a->redis.link)};
+		*p++ = (struct pollfd){.fd = a->redis.only.link.context->fd,
+		    .events = mq_link_wants(&a->redis.only.link)};
 	looks = p == pfds || (!soon && !late);
 	for (i = 0; i < race->n; i++)
 		if (looks && race->dials[i].fd != -1)
@@ -348,9 +350,9 @@ end_race(struct race *race)
 	struct mq_dial *d;
 
 	while ((a = TAILQ_FIRST(&race->attempts)) != NULL) {
-		step = a->redis.link.state;
+		step = a->redis.only.link.state;
 		mq_link_lose(
-		    &a->redis.link, MQ_EXIT_UNAVAILABLE, late_words(step));
+		    &a->redis.only.link, MQ_EXIT_UNAVAILABLE, late_words(step));
 		fail_attempt(race, a, step);
 	}
 	for (d = race->dials; d < race->dials + race->n; d++) {

@@ -120,7 +120,7 @@ refuse(struct mq_redis *r, const struct mq_info *info)
 static int
 fail_demoted(struct mq_redis *r, const char *why)
 {
-	r->lost = r->server->url.kind == MQ_URL_SENTINEL || r->route != NULL;
+	r->lost = r->server->url.kind == MQ_URL_SENTINEL || r->cluster != NULL;
 	return mq_redis_fail(r, MQ_EXIT_AGAIN, "%s", why);
 }
 
@@ -285,7 +285,7 @@ check_same(struct mq_redis *r, const struct mq_durable *d)
 	/* Without these, each write was safe when it was accepted. */
 	if ((d->waitaof || d->replicas > 0) &&
 	    strcmp(info.run_id, d->run_id) != 0)
-		return r->route != NULL ?
+		return r->cluster != NULL ?
 		    fail_demoted(r, "not durable yet: its slot has moved") :
 		    fail_yet(r, "it is not the same as before");
 	return d->online[0] != '\0' && strcmp(info.online, d->online) != 0;

@@ -322,6 +322,8 @@ read_in(struct mq_link *l)
 	}
 }
 
+static void feed(struct mq_link *);
+
 void
 mq_link_move(struct mq_link *l, short revents)
 {
@@ -333,12 +335,36 @@ mq_link_move(struct mq_link *l, short revents)
 		write_out(l);
 	if ((revents & ~POLLOUT) != 0 && l->context != NULL && !l->ended)
 		read_in(l);
+	if (l->backlog.first != NULL)
+		feed(l);
 }
 
 /* --- commands and replies ------------------------------------------------------------ */
 
-size_t
-mq_link_put(struct mq_link *l, const char *p, size_t n)
+void
+mq_requests_add(struct mq_requests *list, struct mq_request *q)
+{
+	q->next = NULL;
+	if (list->first == NULL)
+		list->first = q;
+	else
+		list->last->next = q;
+	list->last = q;
+}
+
+struct mq_request *
+mq_requests_take(struct mq_requests *list)
+{
+	struct mq_request *q = list->first;
+
+	if (q != NULL)
+		list->first = q->next;
+	return q;
+}
+
+/* How many of n bytes there is room for. */
+static size_t
+put_bytes(struct mq_link *l, const char *p, size_t n)
 {
 	size_t there = sdslen(l->context->obuf);
 
@@ -354,18 +380,69 @@ mq_link_put(struct mq_link *l, const char *p, size_t n)
 	return n;
 }
 
-void
-mq_link_expect(struct mq_link *l)
+/* Hands over as much of the backlog as there is room for. */
+static void
+feed(struct mq_link *l)
 {
-	l->awaited++;
+	struct mq_request *q;
+	const char *wire;
+	size_t n;
+
+	while (l->state != MQ_LINK_LOST && (q = l->backlog.first) != NULL) {
+		wire = mq_command_wire(&q->command, &n);
+		q->sent += put_bytes(l, wire + q->sent, n - q->sent);
+		if (q->sent < n)
+			return;
+		mq_requests_add(&l->sent, mq_requests_take(&l->backlog));
+		if (!q->kept)
+			mq_request_forget(q);
+	}
+}
+
+void
+mq_link_send(struct mq_link *l, struct mq_request *q)
+{
+	q->sent = 0;
+	mq_requests_add(&l->backlog, q);
+	if (l->context != NULL)
+		feed(l);
+}
+
+struct mq_request *
+mq_link_orphan(struct mq_link *l)
+{
+	struct mq_request *q = mq_requests_take(&l->sent);
+
+	return q != NULL ? q : mq_requests_take(&l->backlog);
+}
+
+static bool
+is_message(const struct mq_link *l, const redisReply *reply)
+{
+	return l->listens && mq_reply_is(reply, "$$* *") &&
+	    reply->elements == 3 &&
+	    strcmp(reply->element[0]->str, "message") == 0;
+}
+
+/* The command that a reply is for.  The server may refuse one that it has not whole. */
+static struct mq_request *
+answered(struct mq_link *l)
+{
+	struct mq_request *q = mq_requests_take(&l->sent);
+
+	return q == NULL && l->backlog.first != NULL &&
+		l->backlog.first->sent > 0 ?
+	    mq_requests_take(&l->backlog) :
+	    q;
 }
 
 redisReply *
-mq_link_next(struct mq_link *l)
+mq_link_next(struct mq_link *l, struct mq_request **q)
 {
 	const char *why;
 	void *reply = NULL;
 
+	*q = NULL;
 	if (l->state != MQ_LINK_OPEN)
 		return NULL;
 	if (redisGetReplyFromReader(l->context, &reply) != REDIS_OK)
@@ -379,13 +456,9 @@ mq_link_next(struct mq_link *l)
 	l->heard = true;
 	l->moved++;
 	why = mq_reply_last(reply, l->server);
-	if (why == NULL && l->awaited == 0 && !l->listens)
-		why = "unexpected reply";
-	if (why == NULL) {
-		l->awaited -= l->awaited > 0;
+	if (why == NULL && (is_message(l, reply) || (*q = answered(l)) != NULL))
 		return reply;
-	}
-	give_up(l, why);
+	give_up(l, why != NULL ? why : "unexpected reply");
 	freeReplyObject(reply);
 	return NULL;
 }

@@ -17,6 +17,11 @@
 /* Room for why a link is lost. */
 #define MQ_LINK_WHY 512
 
+/* Commands in an order; zeroed, there are none. */
+struct mq_requests {
+	struct mq_request *first, *last;
+};
+
 enum mq_link_state {
 	MQ_LINK_CLOSED,
 	MQ_LINK_TCP,
@@ -35,13 +40,16 @@ struct mq_link {
 	const char *host; /* of the certificate; the caller's; NULL: a socket */
 	bool greets;	  /* with HELLO, too */
 	int greetings;	  /* answers to AUTH and SELECT that are to come */
-	size_t awaited;	  /* replies that are to come; see mq_link_expect() */
-	bool listens;	  /* replies come unasked, too */
-	bool heard;	  /* the server has answered something */
-	bool unfit;	  /* the server has said why it is of no use */
-	bool early; /* the server has ended the connection, and said nothing */
-	bool deaf;  /* the server takes no more; it may have said why */
-	bool ended; /* nothing more comes than what was read */
+	/* Commands: handed over, in the order of their replies; and not handed over whole. */
+	struct mq_requests sent, backlog;
+	bool listens;			/* messages of channels come, too */
+	const struct mq_script *loaded; /* whose text went out last */
+	bool heard;			/* the server has answered something */
+	bool unfit;  /* the server has said why it is of no use */
+	bool early;  /* the server has ended the connection, and said nothing */
+	bool deaf;   /* the server takes no more; it may have said why */
+	bool ended;  /* nothing more comes than what was read */
+	size_t seen; /* of moved; see mq_redis_moves() */
 	size_t moved; /* goes up with what comes or goes, unless it trickles */
 	size_t bytes; /* that have come */
 	int status;   /* mq_exit */
@@ -63,17 +71,19 @@ short mq_link_wants(const struct mq_link *);
 /* Goes on as poll(2) says that it can. */
 void mq_link_move(struct mq_link *, short revents);
 
-/* Takes up to n bytes of a command, as many as there is room for; they go out when the
- * driver moves the link, or nowhere if the server takes no more.  mq_link_expect() says that
- * a command, and so a reply, begins. */
-size_t mq_link_put(struct mq_link *, const char *p, size_t n);
-void mq_link_expect(struct mq_link *);
+/* Takes a command, which goes out when the driver moves the link, or nowhere if the server
+ * takes no more.  Until mq_link_next() gives it back, it is the link's. */
+void mq_link_send(struct mq_link *, struct mq_request *);
 /* Whether bytes wait for the socket. */
 bool mq_link_unwritten(const struct mq_link *);
 
-/* The next reply, which freeReplyObject() frees; NULL: none has come yet, or the link is
- * lost.  Of a script's errors, only what its command got is left. */
-redisReply *mq_link_next(struct mq_link *);
+/* The next reply, which freeReplyObject() frees, and the command that it is for; a message
+ * of a channel is for none.  NULL: none has come yet, or the link is lost.  Of a script's
+ * errors, only what its command got is left. */
+redisReply *mq_link_next(struct mq_link *, struct mq_request **);
+
+/* The next command of a link that is lost, which has no reply; NULL: there are no more. */
+struct mq_request *mq_link_orphan(struct mq_link *);
 
 /* Gives the link up: the state is MQ_LINK_LOST, and `why` the reason. */
 void mq_link_lose(struct mq_link *, int status, const char *why);

@@ -78,21 +78,179 @@ const char *mq_reply_last(const redisReply *, const struct mq_server *);
 /* With such an error a server ends the connection: its words; NULL: with another one. */
 const char *mq_error_last(const char *error);
 
+/* --- failover ------------------------------------------------------------ */
+
+/* A master that is about to be replaced is tried again for 30 seconds, since a cluster
+ * takes 17 by default, or as long as the server says.  Then the status is 75 if a failover
+ * was due or under way, else 69.  Zeroed: nothing has failed. */
+struct mq_failover {
+	double until; /* steady seconds; 0: not begun */
+	bool failed;  /* something has, since then */
+	bool due; /* somebody has said that the master is down, or replaced */
+};
+
+/* The time begins, unless it has. */
+void mq_failover_begin(struct mq_failover *, const struct mq_server *);
+
+/* r has failed: waits a little, with r's function if it has one.  False: time is over,
+ * and the status of r says so. */
+bool mq_failover_again(struct mq_failover *, struct mq_redis *r);
+
+/* Waits until nodes or sentinels may know more. */
+void mq_failover_pause(const struct mq_redis *);
+
+/* --- request ------------------------------------------------------------- */
+
+/* A command under way. */
+struct mq_request {
+	struct mq_request *next;     /* in a list */
+	struct mq_request *in_order; /* in that of mq_redis_reply() */
+	struct mq_command command;   /* until it is sent, or (kept) answered */
+	bool borrowed;		     /* the command's memory is the caller's */
+	bool kept;		     /* it can be sent again */
+	bool loads;  /* a script that the server does not know goes as text */
+	bool hashed; /* it has gone by its hash twice */
+	bool optional;
+	int slot;
+	bool asks;	/* the node gets its slot, and is told so before */
+	int redirected; /* so often at a time */
+	size_t sent;
+	struct mq_node *node; /* which it was handed to; NULL: it waits */
+	/* NULL: the reply stays for mq_redis_reply(). */
+	mq_asker_take *take;
+	struct mq_asker asker;
+	redisReply *reply;
+	bool answered;
+};
+
+void mq_requests_add(struct mq_requests *, struct mq_request *);
+/* NULL: there is none. */
+struct mq_request *mq_requests_take(struct mq_requests *);
+
+/* Takes the command's memory.  Its reply, or NULL, is freed, and so is the request then; the
+ * taker is to be set by whoever wants it. */
+struct mq_request *mq_request_new(struct mq_command *);
+/* The same with a taker. */
+struct mq_request *mq_request_for(
+    struct mq_command *, mq_reply_fn *fn, void *arg);
+struct mq_request *mq_request_copy(const struct mq_command *);
+void mq_request_free(struct mq_request *);
+/* Frees its command. */
+void mq_request_forget(struct mq_request *);
+
+/* --- route --------------------------------------------------------------- */
+
+/* Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it.  Starts zeroed,
+ * but for the owners; the array of nodes is to be freed. */
+#define MQ_NO_OWNER 0xff      /* all bytes of -1 */
+#define MQ_NODES    INT16_MAX /* no map takes more, old ones included */
+struct mq_topology {
+	struct mq_place_of_node *nodes;
+	int count;
+	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */
+};
+
+/* Takes a reply to CLUSTER SLOTS, of node number `asked`, which is meant where the reply
+ * names no other.  Nodes keep their index; those without a slot stay.  Returns 0, or -1
+ * when the reply makes no sense, and nothing has changed then. */
+int mq_topology_take(struct mq_topology *, const redisReply *, int asked);
+
+/* The index of the node at host and port, which is added if it is new. */
+int mq_topology_node(struct mq_topology *, const char *host, int port);
+
+/* The first slot of a node; MQ_SLOTS: it has none. */
+int mq_topology_slot(const struct mq_topology *, int node);
+
+/*
+ * What a reply means to the command.  All but MQ_STAYS: it was not carried out, and
+ * MQ_LATER: it goes later to the node that has its slot; MQ_MOVED: now to node *to, which
+ * has the slot; MQ_ASKS: now to node *to, which gets the slot, behind an ASKING.
+ */
+enum mq_redirect { MQ_STAYS, MQ_LATER, MQ_MOVED, MQ_ASKS };
+
+/* Takes a reply of node number `asked`, whose host is meant when an error names none, and
+ * notes what it says of the owner of *slot. */
+enum mq_redirect mq_topology_redirect(
+    struct mq_topology *, const redisReply *, int asked, int *slot, int *to);
+
+/* What is done with the nodes of a cluster, or on a loop: by those who know whether one may
+ * wait. */
+struct mq_driver {
+	/* Makes *node, or another one that has the slot now, ready for the command, or
+	 * begins to.  False: it is lost, with node->missing or mq_redis.lost. */
+	bool (*connect)(
+	    struct mq_redis *, struct mq_node **, const struct mq_request *);
+	/* A command was not carried out: what becomes of it.  The reply may become
+	 * another one, or NULL, as the connection is lost. */
+	enum mq_redirect (*refused)(struct mq_redis *,
+	    const struct mq_request *, redisReply **, enum mq_redirect);
+	/* Whether the rest goes on without a node whose link is lost. */
+	bool (*spares)(struct mq_redis *, struct mq_node *);
+	/* The node's link may want something else; NULL: commands are in mq_redis.later or
+	 * in mq_redis.missed. */
+	void (*changed)(struct mq_redis *, struct mq_node *);
+	/* Gets the reply to CLIENT CACHING. */
+	mq_reply_fn *cached;
+};
+
+/* The nodes behind a connection. */
+struct mq_cluster {
+	struct mq_topology map;
+	int last; /* the node that is asked if none is known */
+	/* The others are of tools that wait. */
+	bool partial; /* goes on without nodes; see mq_partial_begin() */
+	/* Some command about the slot had no answer, as this node is lost, from 1. */
+	int16_t missing[MQ_SLOTS];
+	struct mq_failover failover;
+};
+
+/* A cluster whose nodes are not known yet; mq_route_close() frees all that it has. */
+void mq_route_cluster(struct mq_redis *);
+void mq_route_close(struct mq_redis *);
+
+/* Sends a command to the server, or to the node that has its slot. */
+void mq_route_send(struct mq_redis *, struct mq_request *);
+/* The same to this node, whose link is open. */
+void mq_route_send_to(struct mq_redis *, struct mq_node *, struct mq_request *);
+/* Decides what a reply means, which it takes. */
+void mq_route_settle(
+    struct mq_redis *, struct mq_node *, struct mq_request *, redisReply *);
+/* Commands that wait for the node go out. */
+void mq_route_ready(struct mq_redis *, struct mq_node *);
+/* Those of a node whose link is lost or closed hear of it. */
+void mq_route_lose(struct mq_redis *, struct mq_node *);
+/* Those that are with no node hear of it, too: all is closed. */
+void mq_route_drop(struct mq_redis *);
+/* Those of mq_redis.later go out again, mq_route_missed(): those of mq_redis.missed are
+ * answered. */
+void mq_route_retry(struct mq_redis *);
+void mq_route_missed(struct mq_redis *);
+
+/* Node number i of the map, which is used from now on. */
+struct mq_node *mq_route_node(struct mq_redis *, int i);
+/* The same if it is used already; else NULL. */
+struct mq_node *mq_route_known(const struct mq_redis *, int i);
+/* The answer of a node that is missing to a command about the slot. */
+redisReply *mq_route_missing(
+    struct mq_redis *, const struct mq_node *, int slot);
+/* Notes why others go on without it. */
+void mq_route_miss(struct mq_redis *, struct mq_node *, const char *why);
+
 /* --- connection ---------------------------------------------------------- */
 
 /* mq_redis_open_until() for one server, or one node. */
 int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
 /* The same, without a word to the server. */
 int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
-/* mq_redis_append() of a command as bytes, to one server. */
-int mq_redis_append_bytes(struct mq_redis *, const char *p, size_t n);
+/* As mq_redis_append(), of a command that can be sent again by itself. */
+int mq_redis_append_kept(struct mq_redis *, struct mq_command *);
 /* Waits until commands can go: 0, or -1 with the error. */
 int mq_redis_await_ready(struct mq_redis *);
 /* The server is busy, or others must know more: whether that is to be waited for, a minute
  * at most for all that is asked until something is answered. */
 bool mq_redis_patient(struct mq_redis *);
-/* Sets status and error, since the connection is lost, to the cause.  Returns -1. */
-int mq_redis_set_lost(struct mq_redis *);
+/* Sets status and error, since the link is lost, to the cause.  Returns -1. */
+int mq_redis_set_lost(struct mq_redis *, const struct mq_node *);
 
 /* --- dial ---------------------------------------------------------------- */
 
@@ -141,59 +299,6 @@ struct mq_heirs {
 /* Asks the sentinels in the URL of r's server, side by side, until one answers: 0, or -1
  * with the error.  Or each, for half a second; those that do not answer are left out. */
 int mq_redis_ask_heirs(struct mq_redis *, struct mq_heirs *, bool each);
-
-/* --- failover ------------------------------------------------------------ */
-
-/* A master that is about to be replaced is tried again for 30 seconds, since a cluster
- * takes 17 by default, or as long as the server says.  Then the status is 75 if a failover
- * was due or under way, else 69.  Zeroed: nothing has failed. */
-struct mq_failover {
-	double until; /* steady seconds; 0: not begun */
-	bool failed;  /* something has, since then */
-	bool due; /* somebody has said that the master is down, or replaced */
-};
-
-/* The time begins, unless it has. */
-void mq_failover_begin(struct mq_failover *, const struct mq_server *);
-
-/* r has failed: waits a little, with r's function if it has one.  False: time is over,
- * and the status of r says so. */
-bool mq_failover_again(struct mq_failover *, struct mq_redis *r);
-
-/* Waits until nodes or sentinels may know more. */
-void mq_failover_pause(const struct mq_redis *);
-
-/* --- topology ------------------------------------------------------------ */
-
-/* Which node of a Redis Cluster has which slot, as CLUSTER SLOTS says it.  Starts zeroed,
- * but for the owners; the array of nodes is to be freed. */
-#define MQ_NO_OWNER 0xff      /* all bytes of -1 */
-#define MQ_NODES    INT16_MAX /* no map takes more, old ones included */
-struct mq_topology {
-	struct mq_place_of_node *nodes;
-	int count;
-	int16_t owner[MQ_SLOTS]; /* index of its node; -1: none */
-};
-
-/* Takes a reply to CLUSTER SLOTS, of node number `asked`, which is meant where the reply
- * names no other.  Nodes keep their index; those without a slot stay.  Returns 0, or -1
- * when the reply makes no sense, and nothing has changed then. */
-int mq_topology_take(struct mq_topology *, const redisReply *, int asked);
-
-/* The index of the node at host and port, which is added if it is new. */
-int mq_topology_node(struct mq_topology *, const char *host, int port);
-
-/*
- * What a reply means to the command.  All but MQ_STAYS: it was not carried out, and
- * MQ_LATER: it goes later to the node that has its slot; MQ_MOVED: now to node *to, which
- * has the slot; MQ_ASKS: now to node *to, which gets the slot, behind an ASKING.
- */
-enum mq_redirect { MQ_STAYS, MQ_LATER, MQ_MOVED, MQ_ASKS };
-
-/* Takes a reply of node number `asked`, whose host is meant when an error names none, and
- * notes what it says of the owner of *slot. */
-enum mq_redirect mq_topology_redirect(
-    struct mq_topology *, const redisReply *, int asked, int *slot, int *to);
 
 /* --- servers behind one -------------------------------------------------- */
 

@@ -147,3 +147,13 @@ mq_topology_redirect(struct mq_topology *t, const redisReply *reply, int asked,
 	}
 	return MQ_STAYS;
 }
+
+int
+mq_topology_slot(const struct mq_topology *t, int node)
+{
+	int slot;
+
+	for (slot = 0; slot < MQ_SLOTS && t->owner[slot] != node; slot++)
+		;
+	return slot;
+}

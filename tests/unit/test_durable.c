@@ -145,7 +145,7 @@ say(struct house *h, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	redisReaderFeed(h->redis.link.context->reader, text, strlen(text));
+	redisReaderFeed(h->redis.only.link.context->reader, text, strlen(text));
 }
 
 static void
@@ -299,8 +299,8 @@ teardown(void *arg)
 static void
 connect_anew(struct house *h)
 {
-	mq_link_close(&h->redis.link);
-	h->redis.link = (struct mq_link){.state = MQ_LINK_OPEN,
+	mq_redis_close(&h->redis);
+	h->redis.only.link = (struct mq_link){.state = MQ_LINK_OPEN,
 	    .server = &h->server,
 	    .context = redisConnectFd(open("/dev/null", O_RDWR))};
 	h->redis.lost = false;

@@ -3,7 +3,7 @@
  * the lease remembers.
  */
 #include "mq-consume/session/session.h"
-#include "redis/async.h"
+#include "redis/connection.h"
 #include "record.h"
 
 struct house {
@@ -43,7 +43,7 @@ mq_consumer_renew(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 }
 
 struct mq_command
-mq_async_command(const struct mq_async *a)
+mq_redis_command(const struct mq_redis *a)
 {
 	return (struct mq_command){.cluster = house->cluster};
 }

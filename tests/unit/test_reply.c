@@ -30,12 +30,12 @@ says(struct says *s, const char *text)
 {
 	*s = (struct says){.server = {.name = "server"}};
 	s->r.server = &s->server;
-	s->r.link = (struct mq_link){.state = MQ_LINK_OPEN,
+	s->r.only.link = (struct mq_link){.state = MQ_LINK_OPEN,
 	    .server = &s->server,
 	    .context = redisConnectFd(open("/dev/null", O_RDWR))};
-	assert_non_null(s->r.link.context);
+	assert_non_null(s->r.only.link.context);
 	assert_int_equal(
-	    redisReaderFeed(s->r.link.context->reader, text, strlen(text)),
+	    redisReaderFeed(s->r.only.link.context->reader, text, strlen(text)),
 	    REDIS_OK);
 }
 

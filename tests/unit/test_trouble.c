@@ -66,7 +66,7 @@ static const struct row trouble_rows[] = {
 /* --- the neighbours --------------------------------------------------------- */
 
 void
-mq_pairs_close(struct mq_pairs *l)
+mq_loop_close(struct mq_loop *l)
 {
 	record("closed");
 }

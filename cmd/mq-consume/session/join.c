@@ -93,7 +93,7 @@ session_reset(void *session, const char *why)
 	    s->state == SESSION_OPENING && s->asked_held && mq_error_ended(why);
 	s->asked_held = false;
 	s->state = SESSION_DOWN;
-	mq_pairs_close(&s->pairs);
+	mq_loop_close(&s->conn);
 	if (s->leaving) {
 		tell(s, FACT_LEFT);
 		return;

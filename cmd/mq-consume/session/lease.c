@@ -128,7 +128,7 @@ bool
 lease_keep(struct lease *l, bool idle)
 {
 	double now = mq_clock_steady_s();
-	bool cluster = mq_async_command(l->server->async).cluster;
+	bool cluster = mq_redis_command(l->server->redis).cluster;
 	double most = cluster ? NODE_TIMEOUT : REPLY_TIMEOUT;
 	double part = (double)l->ms / 1000 / (idle ? RENEWALS_IDLE : RENEWALS);
 	double every = idle ? RENEW_IDLE_S : RENEW_S;

@@ -124,7 +124,7 @@ open_connections(struct session *s)
 	s->state = SESSION_OPENING;
 	s->heard_at = mq_clock_steady_s();
 	s->self.session.wake = s->channel + strlen(CHANNELS);
-	if (mq_pairs_open(&s->pairs, &why) == -1)
+	if (mq_loop_open(&s->conn, &why) == -1)
 		session_reset(s, why);
 }
 
@@ -186,7 +186,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 		/* Far away, each of the steps takes its time: bytes are a sign of
 		 * life. */
 		if (s->state == SESSION_OPENING &&
-		    mq_async_moves(s->pairs.async, NULL))
+		    mq_redis_moves(&s->conn.redis, NULL))
 			s->heard_at = now;
 		if (s->state == SESSION_OPENING &&
 		    now - s->heard_at > OPEN_TIMEOUT)
@@ -223,7 +223,7 @@ session_is_up(const struct session *s)
 
 /* --- beginning and end ------------------------------------------------------ */
 
-static const struct mq_async_events connection_events = {
+static const struct mq_loop_events connection_events = {
     .ready = session_renew_or_join,
     .down = session_reset,
     .untracked = on_untracked,
@@ -249,12 +249,12 @@ session_init(struct session *s, bool make)
 	mq_id_random(s->ids, random, sizeof(random) - 1);
 	snprintf(
 	    s->client_name, sizeof(s->client_name), "mq-consume:%s", random);
-	mq_pairs_init(&s->pairs, s->loop, s->server, s->channel, s->client_name,
+	mq_loop_init(&s->conn, s->loop, s->server, s->channel, s->client_name,
 	    &connection_events, s);
 	s->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*s->queues));
 	for (i = 0; i < opt->queue_count; i++)
 		s->queues[i] = (struct session_queue){s, i};
-	s->self = (struct mq_consumer){.async = s->pairs.async,
+	s->self = (struct mq_consumer){.redis = &s->conn.redis,
 	    .layout = opt->layout,
 	    .session = {.connection = s->lease.connection,
 		.consumer = s->lease.name,
@@ -277,7 +277,7 @@ session_free(struct session *s)
 {
 	s->state = SESSION_DOWN;
 	mq_helper_kill(&s->finder.helper);
-	mq_pairs_free(&s->pairs);
+	mq_loop_free(&s->conn);
 	mq_consumer_free(&s->self);
 	free(s->queues);
 }

@@ -12,7 +12,7 @@
 #include "mq-consume/options.h"
 #include "process/process.h"
 #include "queue/consumer.h"
-#include "redis/async.h"
+#include "redis/loop.h"
 #include "redis/server.h"
 
 /* why: the error; NULL: the server's address or socket is set. */
@@ -124,7 +124,7 @@ struct session {
 	char complaint[256]; /* last error said; empty: none */
 	bool one_by_one;     /* the server has cut answers with messages */
 
-	struct mq_pairs pairs;
+	struct mq_loop conn;
 	char channel[sizeof("mq::wake::") + NAME_SIZE];
 	char client_name[32]; /* of its connections for commands */
 	struct finder finder;

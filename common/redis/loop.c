@@ -1,0 +1,798 @@
+#include "loop.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
+#include "parts.h"
+
+/* The connections to one server. */
+struct mq_pair {
+	struct mq_loop *of;
+	struct mq_line main, wake;
+	struct mq_node waker;
+	long long former; /* the last one's number; 0: there was none */
+	/* Of a node of a cluster: */
+	bool open;
+	double tried_s;	  /* since this steady time it is not ready; 0: it is */
+	double missing_s; /* since this steady time it is away */
+	ev_timer patience; /* of connecting, and of optional commands */
+};
+
+/* --- lines ------------------------------------------------------------------------ */
+
+static void on_message(struct mq_line *, const redisReply *);
+static void on_down(struct mq_line *, const char *why);
+
+static void
+watch(struct mq_line *line)
+{
+	struct ev_loop *loop = line->of->loop;
+	short wants = mq_link_wants(&line->node->link);
+
+	if (wants & POLLIN)
+		ev_io_start(loop, &line->readable);
+	else
+		ev_io_stop(loop, &line->readable);
+	if (wants & POLLOUT)
+		ev_io_start(loop, &line->writable);
+	else
+		ev_io_stop(loop, &line->writable);
+}
+
+/* A callback may close the link. */
+static void
+on_ready_socket(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct mq_line *line = w->data;
+	struct mq_link *l = &line->node->link;
+	char why[sizeof(l->why)];
+	struct mq_request *q;
+	redisReply *reply;
+
+	(void)loop;
+	mq_link_move(l, events & EV_WRITE ? POLLOUT : POLLIN);
+	while ((reply = mq_link_next(l, &q)) != NULL)
+		if (q != NULL) {
+			mq_route_settle(&line->of->redis, line->node, q, reply);
+		} else {
+			on_message(line, reply);
+			freeReplyObject(reply);
+		}
+	if (l->state == MQ_LINK_LOST) {
+		if (l->context->err == REDIS_ERR_OOM)
+			mq_die(MQ_EXIT_AGAIN, "out of memory");
+		strlcpy(why, l->why, sizeof(why));
+		on_down(line, why);
+	} else if (l->state != MQ_LINK_CLOSED) {
+		watch(line);
+	}
+}
+
+static int
+open_line(struct mq_line *line, const char **why)
+{
+	struct mq_node *node = line->node;
+	const struct mq_server *s = node->server;
+	struct mq_link *l = &node->link;
+
+	node->own = line;
+	mq_link_open(l, s, s->socket[0] != '\0' ? NULL : s->host, s->address,
+	    s->port, true);
+	*why = l->why;
+	if (l->state == MQ_LINK_LOST) {
+		mq_link_close(l);
+		return -1;
+	}
+	ev_io_init(&line->readable, on_ready_socket, l->context->fd, EV_READ);
+	ev_io_init(&line->writable, on_ready_socket, l->context->fd, EV_WRITE);
+	line->readable.data = line->writable.data = line;
+	watch(line);
+	return 0;
+}
+
+static void
+close_line(struct mq_line *line)
+{
+	if (line->node->link.context != NULL) {
+		ev_io_stop(line->of->loop, &line->readable);
+		ev_io_stop(line->of->loop, &line->writable);
+		mq_link_close(&line->node->link);
+	}
+	mq_route_lose(&line->of->redis, line->node);
+}
+
+static void
+tell(struct mq_line *line, struct mq_command *c, mq_reply_fn *fn, void *arg)
+{
+	mq_route_send_to(
+	    &line->of->redis, line->node, mq_request_for(c, fn, arg));
+}
+
+static void
+subscribe(struct mq_line *line, const char *channel, mq_reply_fn *fn)
+{
+	struct mq_command c = {0};
+
+	line->node->link.listens = true;
+	mq_command_plain(&c, "SUBSCRIBE");
+	mq_command_str(&c, channel);
+	tell(line, &c, fn, line->of);
+}
+
+/* --- news ------------------------------------------------------------------------- */
+
+static bool
+is_refused(const struct mq_loop *all, const char *what, const redisReply *reply)
+{
+	if (reply == NULL || reply->type != REDIS_REPLY_ERROR)
+		return false;
+	all->events->untracked(all->arg, what, reply->str);
+	return true;
+}
+
+static void
+on_cached(void *arg, redisReply *reply)
+{
+	(void)is_refused(arg, "CLIENT CACHING", reply);
+}
+
+static void
+on_tracking(void *arg, redisReply *reply)
+{
+	(void)is_refused(arg, "CLIENT TRACKING", reply);
+}
+
+static void
+on_subscribed(void *arg, redisReply *reply)
+{
+	(void)is_refused(arg, "SUBSCRIBE", reply);
+}
+
+/* Who may not send to a channel may not listen there: then the connection would
+ * break. */
+static void
+on_published(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+
+	if (reply != NULL && !is_refused(p->of, "PUBLISH", reply))
+		subscribe(&p->wake, p->of->channel, on_subscribed);
+}
+
+static void
+on_changed(const struct mq_loop *all, const redisReply *keys)
+{
+	size_t i;
+
+	for (i = 0; i < keys->elements; i++)
+		all->events->changed(
+		    all->arg, keys->element[i]->str, keys->element[i]->len);
+	/* FLUSHALL names none. */
+	if (keys->type != REDIS_REPLY_ARRAY)
+		all->events->changed(all->arg, NULL, 0);
+}
+
+/* All nodes of a cluster pass a call on.  One of them counts. */
+static void
+on_called(const struct mq_loop *all, const struct mq_node *node,
+    const redisReply *text)
+{
+	const struct mq_cluster *c = all->redis.cluster;
+
+	if (c == NULL ||
+	    c->map.owner[mq_slot_of(text->str, text->len)] == node->number)
+		all->events->called(all->arg, text->str, text->len);
+}
+
+#define CHANGED "__redis__:invalidate"
+
+/* A sentinel's message says "NAME OLD-ADDRESS OLD-PORT ADDRESS PORT". */
+static void
+on_message(struct mq_line *line, const redisReply *message)
+{
+	const struct mq_loop *all = line->of;
+	const redisReply *of = message->element[1], *text = message->element[2];
+	const char *name = all->redis.server->url.path;
+	bool words = text->type == REDIS_REPLY_STRING;
+	size_t n;
+
+	if (line->pair == NULL) {
+		n = strlen(name);
+		if (words && strncmp(text->str, name, n) == 0 &&
+		    text->str[n] == ' ')
+			all->events->down(all->arg, "the master has changed");
+	} else if (strcmp(of->str, CHANGED) == 0) {
+		on_changed(all, text);
+	} else if (words) {
+		on_called(all, line->pair->main.node, text);
+	}
+}
+
+/* --- the end of the former connection --------------------------------------------- */
+
+/*
+ * Commands of a connection that was given up may still be unread at the server, and
+ * would be carried out behind what the next one has found there.  Therefore the next one
+ * kills it first: also when the server refuses CLIENT LIST or CLIENT KILL, what it sends
+ * from ready() on is carried out after the last command of the one before.
+ */
+
+static void
+on_id(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+
+	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER)
+		p->former = reply->integer;
+}
+
+static void on_ready(struct mq_pair *);
+
+/* Names this connection and asks for its number, for the next one to kill. */
+static void
+mark_connection(struct mq_pair *p)
+{
+	struct mq_command cmd = {0};
+
+	mq_command_plain(&cmd, "CLIENT SETNAME");
+	mq_command_str(&cmd, p->of->name);
+	tell(&p->main, &cmd, NULL, NULL);
+	mq_command_plain(&cmd, "CLIENT ID");
+	tell(&p->main, &cmd, on_id, p);
+	on_ready(p);
+}
+
+/* After a restart of the server, another client may have the old number, but
+ * never the old name as well. */
+static void
+on_listed(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	struct mq_command cmd = {0};
+	char name[64];
+
+	if (reply == NULL)
+		return;
+	snprintf(name, sizeof(name), " name=%s ", p->of->name);
+	if (reply->str != NULL && strstr(reply->str, name) != NULL) {
+		mq_command_plain(&cmd, "CLIENT KILL ID");
+		mq_command_int(&cmd, p->former);
+		tell(&p->main, &cmd, NULL, NULL);
+	}
+	mark_connection(p);
+}
+
+/* The listener is there: the reader can ask for its news to be sent to it. */
+static void
+on_listener_id(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	struct mq_command cmd = {0};
+
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_INTEGER) {
+		subscribe(&p->wake, CHANGED, on_subscribed);
+		mq_command_plain(&cmd, "CLIENT TRACKING ON OPTIN REDIRECT");
+		mq_command_int(&cmd, reply->integer);
+		tell(&p->main, &cmd, on_tracking, p->of);
+		/* Nobody listens yet.  The command only shows what others may send. */
+		mq_command_plain(&cmd, "PUBLISH");
+		mq_command_str(&cmd, p->of->channel);
+		mq_command_str(&cmd, "");
+		cmd.tracked = true;
+		tell(&p->main, &cmd, on_published, p);
+	} else {
+		on_tracking(p->of, reply);
+	}
+	if (p->former == 0) {
+		mark_connection(p);
+		return;
+	}
+	mq_command_plain(&cmd, "CLIENT LIST ID");
+	mq_command_int(&cmd, p->former);
+	tell(&p->main, &cmd, on_listed, p);
+}
+
+static int
+open_pair(struct mq_pair *p, const char **why)
+{
+	struct mq_command cmd = {0};
+
+	if (open_line(&p->main, why) == -1 ||
+	    (p->of->channel != NULL && open_line(&p->wake, why) == -1))
+		return -1;
+	if (p->of->channel == NULL)
+		return 0;
+	mq_command_plain(&cmd, "CLIENT ID");
+	tell(&p->wake, &cmd, on_listener_id, p);
+	return 0;
+}
+
+static void
+close_pair(struct mq_pair *p)
+{
+	p->open = p->main.node->ready = false;
+	ev_timer_stop(p->of->loop, &p->patience);
+	close_line(&p->main);
+	close_line(&p->wake);
+}
+
+/* --- nodes of a cluster ----------------------------------------------------------- */
+
+/* An optional command is answered so soon, and a node is ready: before whoever connects
+ * loses patience. */
+#define PATIENCE_S 4.0
+/* A node that is away is tried again after this time. */
+#define AWAY_S 1.0
+/* A node that is needed is away if it was not ready for so long: before, it begins
+ * anew. */
+#define ANEW_S 2.0
+/* Between two tries of a command that no node takes now. */
+#define RETRY_S 0.05
+/* After a slot has moved, whoever waits for messages looks again; its node may have
+ * told it of none. */
+#define NEWS_S 1.0
+/* Between two looks for nodes that are away. */
+#define LOOK_S 1.0
+
+static bool
+is_away(const struct mq_node *node)
+{
+	return node != NULL && node->missing != NULL;
+}
+
+static void
+fail(struct mq_loop *all, const struct mq_pair *p, const char *why)
+{
+	snprintf(all->why, sizeof(all->why), "%s: %s",
+	    p->main.node->server->name, why);
+	ev_timer_start(all->loop, &all->soon);
+}
+
+/* Other links may be in the middle of something, and go on without this one if they can.
+ * A node of which nothing is known yet is needed to know the others. */
+static void
+lose_pair(struct mq_pair *p, const char *why)
+{
+	struct mq_loop *all = p->of;
+	struct mq_node *node = p->main.node;
+	double now = mq_clock_steady_s();
+	bool goes_on = all->known &&
+	    (!node->needed || (!node->ready && now - p->tried_s >= ANEW_S));
+
+	if (node->ready)
+		p->tried_s = now;
+	node->ready = false;
+	if (!goes_on) {
+		fail(all, p, why);
+		close_line(&p->main);
+		close_line(&p->wake);
+		return;
+	}
+	free(node->missing);
+	node->missing = NULL;
+	mq_route_miss(&all->redis, node, why);
+	p->missing_s = now;
+	close_pair(p);
+	if (node->needed)
+		ev_timer_again(all->loop, &all->absence);
+}
+
+static void
+on_down(struct mq_line *line, const char *why)
+{
+	struct mq_loop *all = line->of;
+
+	if (line->pair == NULL) {
+		close_line(line);
+	} else if (all->redis.cluster != NULL) {
+		lose_pair(line->pair, why);
+	} else {
+		close_line(line);
+		all->events->down(all->arg, why);
+	}
+}
+
+static void
+on_patience(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_pair *p = w->data;
+	const struct mq_node *node = p->main.node;
+
+	(void)loop;
+	(void)events;
+	if (p->open && !(node->ready && node->needed))
+		lose_pair(p, "no answer for too long");
+}
+
+static void
+be_patient(struct mq_pair *p)
+{
+	struct ev_loop *loop = p->of->loop;
+
+	ev_timer_stop(loop, &p->patience);
+	ev_timer_set(&p->patience, PATIENCE_S, 0);
+	if (p->main.node->optional > 0 || !p->main.node->ready)
+		ev_timer_start(loop, &p->patience);
+}
+
+/* How many slots nodes have that are away. */
+static int
+slots_away(const struct mq_loop *all)
+{
+	const struct mq_redis *r = &all->redis;
+	int slot, n = 0;
+
+	for (slot = 0; slot < MQ_SLOTS; slot++)
+		n += is_away(mq_route_known(r, r->cluster->map.owner[slot]));
+	return n;
+}
+
+static void
+on_slots(void *arg, redisReply *reply)
+{
+	struct mq_pair *p = arg;
+	struct mq_loop *all = p->of;
+	int away = slots_away(all);
+
+	if (reply == NULL)
+		return;
+	if (reply->type == REDIS_REPLY_ERROR) {
+		fail(all, p, reply->str);
+	} else if (mq_topology_take(&all->redis.cluster->map, reply,
+		       p->main.node->number) == -1) {
+		fail(all, p, "unexpected reply");
+	} else if (!all->known) {
+		all->known = true;
+		all->events->ready(all->arg);
+	} else if (slots_away(all) < away) {
+		fail(all, p, "the cluster has changed");
+	}
+}
+
+static void
+ask_slots(struct mq_pair *p)
+{
+	struct mq_command c = {0};
+
+	mq_command_plain(&c, "CLUSTER SLOTS");
+	tell(&p->main, &c, on_slots, p);
+}
+
+static void
+on_ready(struct mq_pair *p)
+{
+	struct mq_loop *all = p->of;
+	struct mq_node *node = p->main.node;
+
+	if (all->redis.cluster == NULL) {
+		all->events->ready(all->arg);
+		return;
+	}
+	node->ready = true;
+	p->tried_s = 0;
+	be_patient(p);
+	if (is_away(node) && node->needed)
+		fail(all, p, "the node answers again");
+	free(node->missing);
+	node->missing = NULL;
+	if (!all->known)
+		ask_slots(p);
+	mq_route_ready(&all->redis, node);
+}
+
+static struct mq_pair *
+pair_new(struct mq_loop *all, struct mq_node *node)
+{
+	struct mq_pair *p = mq_xcalloc(1, sizeof(*p));
+
+	p->of = all;
+	p->waker.number = -1;
+	p->waker.server = node->server;
+	p->main = (struct mq_line){.of = all, .node = node, .pair = p};
+	p->wake = (struct mq_line){.of = all, .node = &p->waker, .pair = p};
+	ev_timer_init(&p->patience, on_patience, 0, 0);
+	p->patience.data = p;
+	node->own = &p->main;
+	return p;
+}
+
+static struct mq_pair *
+pair_of(const struct mq_node *node)
+{
+	const struct mq_line *line = node != NULL ? node->own : NULL;
+
+	return line != NULL ? line->pair : NULL;
+}
+
+static void
+connect_pair(struct mq_pair *p)
+{
+	struct mq_node *node = p->main.node;
+	const struct mq_place_of_node *at =
+	    &p->of->redis.cluster->map.nodes[node->number];
+	struct mq_server *server = node->server;
+	const char *why = "its address is not known";
+
+	p->open = true;
+	if (p->tried_s == 0)
+		p->tried_s = mq_clock_steady_s();
+	be_patient(p);
+	strlcpy(server->host, at->host, sizeof(server->host));
+	strlcpy(server->address, at->address, sizeof(server->address));
+	server->port = at->port;
+	if (*at->address == '\0' || open_pair(p, &why) == -1)
+		lose_pair(p, why);
+}
+
+/* --- driver ----------------------------------------------------------------------- */
+
+/* The node begins to connect if it did not.  If that fails, down() follows; but while all
+ * its commands are optional, or if it was not ready for some seconds, it is away. */
+static bool
+connect_node(
+    struct mq_redis *r, struct mq_node **at, const struct mq_request *q)
+{
+	struct mq_loop *all = (struct mq_loop *)r;
+	struct mq_node *node = *at;
+	struct mq_pair *p = pair_of(node);
+
+	if (!all->known)
+		return false;
+	if (p == NULL)
+		p = pair_new(all, node);
+	node->needed |= !q->optional;
+	if (!p->open &&
+	    (!is_away(node) || mq_clock_steady_s() - p->missing_s >= AWAY_S))
+		connect_pair(p);
+	return p->open;
+}
+
+/* The asker of a busy server decides itself. */
+static enum mq_redirect
+refused(struct mq_redis *r, const struct mq_request *q, redisReply **reply,
+    enum mq_redirect how)
+{
+	struct mq_loop *all = (struct mq_loop *)r;
+
+	(void)q;
+	(void)reply;
+	if (r->cluster == NULL)
+		return MQ_STAYS;
+	ev_timer_start(all->loop, &all->news);
+	return how;
+}
+
+static void
+changed(struct mq_redis *r, struct mq_node *node)
+{
+	struct mq_loop *all = (struct mq_loop *)r;
+	struct mq_pair *p = pair_of(node);
+
+	if (r->missed.first != NULL)
+		ev_timer_start(all->loop, &all->soon);
+	if (r->later.first != NULL)
+		ev_timer_start(all->loop, &all->retry);
+	if (node == NULL || node->link.context == NULL)
+		return;
+	watch(node->own);
+	if (node->optional > 0 && p != NULL && !ev_is_active(&p->patience))
+		be_patient(p);
+}
+
+static const struct mq_driver driver = {.connect = connect_node,
+    .refused = refused,
+    .changed = changed,
+    .cached = on_cached};
+
+/* --- timers ----------------------------------------------------------------------- */
+
+/* Looks whether nodes are back that are away, or others have their slots. */
+static void
+on_look(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_loop *all = w->data;
+	const struct mq_redis *r = &all->redis;
+	struct mq_pair *p, *ready = NULL;
+	struct mq_node *node;
+	bool away = false;
+	int i;
+
+	(void)events;
+	for (i = 0; i < r->cluster->map.count; i++) {
+		node = mq_route_known(r, i);
+		p = pair_of(node);
+		if (p != NULL && is_away(node) && node->needed) {
+			away = true;
+			if (!p->open)
+				connect_pair(p);
+		} else if (p != NULL && node->ready) {
+			ready = p;
+		}
+	}
+	if (!away)
+		ev_timer_stop(loop, w);
+	else if (ready != NULL)
+		ask_slots(ready);
+}
+
+/* Another timer may have started it again meanwhile. */
+static void
+again_after(struct ev_loop *loop, ev_timer *w, double s)
+{
+	ev_timer_stop(loop, w);
+	ev_timer_set(w, s, 0);
+}
+
+static void
+on_retry(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_loop *all = w->data;
+
+	(void)events;
+	again_after(loop, w, RETRY_S);
+	mq_route_retry(&all->redis);
+}
+
+static void
+on_news(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_loop *all = w->data;
+
+	(void)events;
+	again_after(loop, w, NEWS_S);
+	all->events->changed(all->arg, NULL, 0);
+}
+
+static void
+on_soon(struct ev_loop *loop, ev_timer *w, int events)
+{
+	struct mq_loop *all = w->data;
+	char why[sizeof(all->why)];
+
+	(void)loop;
+	(void)events;
+	mq_route_missed(&all->redis);
+	strlcpy(why, all->why, sizeof(why));
+	all->why[0] = '\0';
+	if (*why != '\0')
+		all->events->down(all->arg, why);
+}
+
+/* --- beginning and end ------------------------------------------------------------ */
+
+void
+mq_loop_init(struct mq_loop *all, struct ev_loop *loop,
+    struct mq_server *server, const char *channel, const char *name,
+    const struct mq_loop_events *events, void *arg)
+{
+	struct mq_redis *r = &all->redis;
+
+	*all = (struct mq_loop){.redis = {.server = server,
+				    .only.server = server,
+				    .home = -1,
+				    .driver = &driver},
+	    .loop = loop,
+	    .channel = channel,
+	    .name = name,
+	    .events = events,
+	    .arg = arg};
+	if (server->url.kind == MQ_URL_CLUSTER)
+		mq_route_cluster(r);
+	else
+		(void)pair_new(all, &r->only);
+	ev_timer_init(&all->retry, on_retry, RETRY_S, 0);
+	ev_timer_init(&all->news, on_news, NEWS_S, 0);
+	ev_timer_init(&all->soon, on_soon, 0, 0);
+	ev_timer_init(&all->absence, on_look, 0, LOOK_S);
+	all->retry.data = all->news.data = all;
+	all->soon.data = all->absence.data = all;
+}
+
+/* Also without it, the master's connection tells. */
+static void
+open_sentinel(struct mq_loop *all)
+{
+	const struct mq_server *server = all->redis.server;
+	struct mq_server *s = &all->sentinel;
+	const char *why;
+
+	mq_server_of_sentinel(s, server, server->sentinel);
+	s->port = s->url.hosts->port;
+	strlcpy(s->host, s->url.hosts->name, sizeof(s->host));
+	strlcpy(s->address, server->sentinel_address, sizeof(s->address));
+	all->sentinel_node = (struct mq_node){.number = -1, .server = s};
+	all->sentinel_line =
+	    (struct mq_line){.of = all, .node = &all->sentinel_node};
+	if (open_line(&all->sentinel_line, &why) == 0)
+		subscribe(&all->sentinel_line, "+switch-master", NULL);
+}
+
+int
+mq_loop_open(struct mq_loop *all, const char **why)
+{
+	struct mq_redis *r = &all->redis;
+	const struct mq_server *server = r->server;
+	struct mq_place_of_node *place;
+	struct mq_node *node;
+	struct mq_pair *p;
+
+	if (r->cluster == NULL) {
+		if (open_pair(pair_of(&r->only), why) == -1)
+			return -1;
+		if (server->url.kind == MQ_URL_SENTINEL)
+			open_sentinel(all);
+		return 0;
+	}
+	r->cluster->last =
+	    mq_topology_node(&r->cluster->map, server->host, server->port);
+	place = &r->cluster->map.nodes[r->cluster->last];
+	strlcpy(place->address, server->address, sizeof(place->address));
+	node = mq_route_node(r, r->cluster->last);
+	p = pair_of(node);
+	connect_pair(p != NULL ? p : pair_new(all, node));
+	return 0;
+}
+
+void
+mq_loop_close(struct mq_loop *all)
+{
+	struct mq_redis *r = &all->redis;
+	struct mq_node *node;
+	struct mq_pair *p;
+	int i;
+
+	all->known = false;
+	all->why[0] = '\0';
+	ev_timer_stop(all->loop, &all->retry);
+	ev_timer_stop(all->loop, &all->news);
+	ev_timer_stop(all->loop, &all->soon);
+	ev_timer_stop(all->loop, &all->absence);
+	if (all->sentinel_line.of != NULL)
+		close_line(&all->sentinel_line);
+	for (i = 0; i < (r->cluster != NULL ? r->cluster->map.count : 1); i++) {
+		node = r->cluster != NULL ? mq_route_known(r, i) : &r->only;
+		if ((p = pair_of(node)) == NULL)
+			continue;
+		free(node->missing);
+		node->missing = NULL;
+		node->needed = false;
+		close_pair(p);
+	}
+	mq_route_drop(r);
+}
+
+void
+mq_loop_free(struct mq_loop *all)
+{
+	struct mq_redis *r = &all->redis;
+	int i;
+
+	mq_loop_close(all);
+	free(pair_of(&r->only));
+	for (i = 0; r->cluster != NULL && i < r->cluster->map.count; i++)
+		free(pair_of(mq_route_known(r, i)));
+	mq_route_close(r);
+}
+
+void
+mq_loop_flush(struct mq_redis *r)
+{
+	struct mq_node *node;
+	int i;
+
+	for (i = 0; i < (r->cluster != NULL ? r->cluster->map.count : 1); i++) {
+		node = r->cluster != NULL ? mq_route_known(r, i) : &r->only;
+		if (node != NULL && mq_link_unwritten(&node->link)) {
+			mq_link_move(&node->link, POLLOUT);
+			watch(node->own);
+		}
+	}
+}

@@ -1,0 +1,476 @@
+/*
+ * Where commands go, and what becomes of one whose node refuses it, or is lost: the
+ * only place that decides what MOVED, ASK, NOSCRIPT and BUSY mean.
+ *
+ * On a cluster each command goes to the node that has the slot of its first key; one
+ * without a key to the node of mq_redis.home, which is that of the URL's namespace if that
+ * has a {tag}.  Where a slot has moved, or is moving, the node refuses the command, and it
+ * goes to the other one, or once more; whoever asks does not hear of it.  Commands of one
+ * slot that wait keep their order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "parts.h"
+
+/* --- request ---------------------------------------------------------------------- */
+
+static void
+take_raw(const struct mq_asker *asker, redisReply *reply)
+{
+	if (asker->raw != NULL)
+		asker->raw(asker->arg, reply);
+}
+
+struct mq_request *
+mq_request_new(struct mq_command *c)
+{
+	struct mq_request *q = mq_xcalloc(1, sizeof(*q));
+
+	q->command = *c;
+	q->optional = c->optional;
+	q->slot = c->slot;
+	q->take = take_raw;
+	*c = (struct mq_command){.cluster = c->cluster};
+	return q;
+}
+
+struct mq_request *
+mq_request_for(struct mq_command *c, mq_reply_fn *fn, void *arg)
+{
+	struct mq_request *q = mq_request_new(c);
+
+	q->asker.raw = fn;
+	q->asker.arg = arg;
+	return q;
+}
+
+struct mq_request *
+mq_request_copy(const struct mq_command *c)
+{
+	struct mq_command copy = *c;
+
+	copy.wire = (struct mq_buf){0};
+	mq_buf_add(&copy.wire, c->wire.data, c->wire.len);
+	return mq_request_new(&copy);
+}
+
+void
+mq_request_forget(struct mq_request *q)
+{
+	if (q->borrowed)
+		q->command.wire = (struct mq_buf){0};
+	mq_command_free(&q->command);
+}
+
+void
+mq_request_free(struct mq_request *q)
+{
+	freeReplyObject(q->reply);
+	mq_request_forget(q);
+	free(q);
+}
+
+/* The reply is the request's from now on. */
+static void
+answer(struct mq_request *q, redisReply *reply)
+{
+	q->reply = reply;
+	if (q->take == NULL) {
+		q->answered = true;
+		mq_request_forget(q);
+		return;
+	}
+	q->take(&q->asker, reply);
+	mq_request_free(q);
+}
+
+/* --- nodes ------------------------------------------------------------------------ */
+
+void
+mq_route_cluster(struct mq_redis *r)
+{
+	r->cluster = mq_xcalloc(1, sizeof(*r->cluster));
+	memset(
+	    r->cluster->map.owner, MQ_NO_OWNER, sizeof(r->cluster->map.owner));
+	r->home = mq_slot_home(r->server->url.ns);
+}
+
+struct mq_node *
+mq_route_known(const struct mq_redis *r, int i)
+{
+	return i == -1 ? NULL : r->cluster->map.nodes[i].own;
+}
+
+struct mq_node *
+mq_route_node(struct mq_redis *r, int i)
+{
+	struct mq_place_of_node *place = &r->cluster->map.nodes[i];
+	struct mq_node *node = place->own;
+
+	if (node == NULL) {
+		place->own = node = mq_xcalloc(1, sizeof(*node));
+		node->number = i;
+		node->server = mq_xcalloc(1, sizeof(*node->server));
+		mq_server_of_node(
+		    node->server, &r->server->url, place->host, place->port);
+	}
+	return node;
+}
+
+void
+mq_route_miss(struct mq_redis *r, struct mq_node *node, const char *why)
+{
+	const struct mq_place_of_node *at =
+	    &r->cluster->map.nodes[node->number];
+
+	if (node->missing == NULL)
+		node->missing = mq_xasprintf(
+		    MQ_MISSING "%s:%d: %s", at->host, at->port, why);
+}
+
+void
+mq_route_close(struct mq_redis *r)
+{
+	struct mq_cluster *all = r->cluster;
+	struct mq_node *node;
+	int i;
+
+	for (i = 0; all != NULL && i < all->map.count; i++) {
+		if ((node = all->map.nodes[i].own) == NULL)
+			continue;
+		free(node->missing);
+		node->missing = NULL;
+		mq_link_close(&node->link);
+		mq_route_lose(r, node);
+		mq_server_free(node->server);
+		free(node->server);
+		free(node);
+	}
+	if (all != NULL)
+		free(all->map.nodes);
+	free(all);
+	r->cluster = NULL;
+}
+
+static int
+owner_of(const struct mq_redis *r, const struct mq_request *q)
+{
+	int slot = q->slot == -1 ? r->home : q->slot;
+	int owner = slot == -1 ? -1 : r->cluster->map.owner[slot];
+
+	return owner == -1 ? r->cluster->last : owner;
+}
+
+/* Nodes without a slot do not count. */
+bool
+mq_redis_visit(struct mq_redis *r, int i)
+{
+	const struct mq_topology *map;
+	int node;
+
+	if (r->cluster == NULL)
+		return i == 0;
+	map = &r->cluster->map;
+	for (node = 0; node < map->count; node++) {
+		r->home = mq_topology_slot(map, node);
+		if (r->home < MQ_SLOTS && i-- == 0)
+			return true;
+	}
+	r->home = -1;
+	return false;
+}
+
+/* --- the end of a command without a reply of its own -------------------------------- */
+
+redisReply *
+mq_route_missing(struct mq_redis *r, const struct mq_node *node, int slot)
+{
+	redisReply *reply = mq_xcalloc(1, sizeof(*reply));
+
+	if (slot != -1)
+		r->cluster->missing[slot] = (int16_t)(node->number + 1);
+	reply->type = REDIS_REPLY_ERROR;
+	reply->str = mq_xstrdup(node->missing);
+	reply->len = strlen(reply->str);
+	return reply;
+}
+
+/* A taker hears of it, but not before it has asked. */
+static void
+lose(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
+{
+	if (node->missing == NULL) {
+		answer(q, NULL);
+		return;
+	}
+	q->reply = mq_route_missing(r, node, q->slot);
+	if (q->take == NULL || r->driver->changed == NULL) {
+		answer(q, q->reply);
+		return;
+	}
+	mq_requests_add(&r->missed, q);
+	r->driver->changed(r, NULL);
+}
+
+void
+mq_route_missed(struct mq_redis *r)
+{
+	struct mq_requests list = r->missed;
+	struct mq_request *q;
+
+	r->missed = (struct mq_requests){0};
+	while ((q = mq_requests_take(&list)) != NULL)
+		answer(q, q->reply);
+}
+
+void
+mq_route_lose(struct mq_redis *r, struct mq_node *node)
+{
+	struct mq_request *q;
+
+	while ((q = mq_link_orphan(&node->link)) != NULL ||
+	    (q = mq_requests_take(&node->waiting)) != NULL)
+		lose(r, node, q);
+	node->optional = 0;
+}
+
+void
+mq_route_drop(struct mq_redis *r)
+{
+	struct mq_request *q;
+
+	while ((q = mq_requests_take(&r->later)) != NULL)
+		answer(q, NULL);
+	while ((q = mq_requests_take(&r->missed)) != NULL) {
+		freeReplyObject(q->reply);
+		answer(q, NULL);
+	}
+}
+
+/* --- sending ---------------------------------------------------------------------- */
+
+/* For the next command only, and so each time that one is sent. */
+static void
+send_before(struct mq_redis *r, struct mq_node *node, const char *words,
+    mq_reply_fn *fn)
+{
+	struct mq_command c = {0};
+
+	mq_command_plain(&c, words);
+	mq_link_send(&node->link, mq_request_for(&c, fn, r));
+}
+
+void
+mq_route_send_to(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
+{
+	q->node = node;
+	if (node->link.context == NULL) {
+		lose(r, node, q);
+		return;
+	}
+	if (q->asks)
+		send_before(r, node, "ASKING", NULL);
+	if (q->command.tracked)
+		send_before(r, node, "CLIENT CACHING YES", r->driver->cached);
+	node->optional += q->optional;
+	mq_link_send(&node->link, q);
+	if (r->driver != NULL && r->driver->changed != NULL)
+		r->driver->changed(r, node);
+}
+
+static void
+send_later(struct mq_redis *r, struct mq_request *q)
+{
+	q->node = NULL;
+	q->redirected = 0;
+	mq_requests_add(&r->later, q);
+	if (r->driver != NULL && r->driver->changed != NULL)
+		r->driver->changed(r, NULL);
+}
+
+/* Asks: to the node that gets the slot, and has not told anybody.  What is read there is
+ * not tracked, as one word before a command is all that it can have. */
+static void
+send_to_node(struct mq_redis *r, int i, struct mq_request *q, bool asks)
+{
+	struct mq_node *node = mq_route_node(r, i);
+	bool open = r->driver->connect(r, &node, q);
+
+	q->node = node;
+	q->asks = asks;
+	q->command.tracked &= !asks;
+	if (!open)
+		lose(r, node, q);
+	else if (!node->ready && asks)
+		send_later(r, q);
+	else if (!node->ready)
+		mq_requests_add(&node->waiting, q);
+	else
+		mq_route_send_to(r, node, q);
+}
+
+/* Whether another command of its slot waits. */
+static bool
+is_behind(const struct mq_redis *r, const struct mq_request *q)
+{
+	const struct mq_request *other;
+
+	for (other = r->later.first; other != NULL; other = other->next)
+		if (other->slot == q->slot)
+			return true;
+	return false;
+}
+
+void
+mq_route_send(struct mq_redis *r, struct mq_request *q)
+{
+	if (r->cluster == NULL)
+		mq_route_send_to(r, &r->only, q);
+	else if (is_behind(r, q))
+		send_later(r, q);
+	else
+		send_to_node(r, owner_of(r, q), q, false);
+}
+
+void
+mq_route_retry(struct mq_redis *r)
+{
+	struct mq_requests list = r->later;
+	struct mq_request *q;
+
+	r->later = (struct mq_requests){0};
+	while ((q = mq_requests_take(&list)) != NULL)
+		if (r->cluster == NULL)
+			mq_route_send_to(r, &r->only, q);
+		else
+			send_to_node(r, owner_of(r, q), q, false);
+}
+
+void
+mq_route_ready(struct mq_redis *r, struct mq_node *node)
+{
+	struct mq_request *q;
+
+	node->ready = true;
+	while ((q = mq_requests_take(&node->waiting)) != NULL)
+		mq_route_send_to(r, node, q);
+}
+
+/* --- replies ---------------------------------------------------------------------- */
+
+/* The server does not know the script of a command.  Another one may have brought it
+ * meanwhile: its text goes once. */
+static void
+load(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
+{
+	struct mq_command eval;
+
+	if (node->link.loaded == q->command.script && !q->hashed) {
+		q->hashed = true;
+	} else {
+		node->link.loaded = q->command.script;
+		eval = mq_command_eval(&q->command);
+		mq_request_forget(q);
+		q->borrowed = false;
+		q->command = eval;
+	}
+	mq_route_send_to(r, node, q);
+}
+
+void
+mq_route_settle(struct mq_redis *r, struct mq_node *node, struct mq_request *q,
+    redisReply *reply)
+{
+	bool busy = mq_reply_busy(reply);
+	enum mq_redirect how = MQ_STAYS;
+	int to = -1;
+
+	node->optional -= q->optional;
+	if (r->cluster != NULL)
+		how = mq_topology_redirect(
+		    &r->cluster->map, reply, node->number, &q->slot, &to);
+	if (how == MQ_STAYS && q->loads && q->command.script != NULL &&
+	    mq_reply_noscript(reply)) {
+		freeReplyObject(reply);
+		load(r, node, q);
+		return;
+	}
+	if (busy && q->kept && (q->loads || r->cluster != NULL))
+		how = MQ_LATER;
+	if (how != MQ_STAYS && r->driver != NULL)
+		how = r->driver->refused(r, q, &reply, how);
+	else if (how != MQ_STAYS && !mq_redis_patient(r))
+		how = MQ_STAYS;
+	if (how == MQ_STAYS) {
+		if (!busy)
+			r->busy_until = 0;
+		answer(q, reply);
+		return;
+	}
+	freeReplyObject(reply);
+	/* Nodes may send it round in a ring. */
+	if (how == MQ_LATER || is_behind(r, q) || ++q->redirected > 2)
+		send_later(r, q);
+	else
+		send_to_node(r, to, q, how == MQ_ASKS);
+}
+
+/* --- without waiting -------------------------------------------------------------- */
+
+void
+mq_redis_ask(struct mq_redis *r, struct mq_command *c, mq_asker_take *take,
+    const struct mq_asker *asker)
+{
+	struct mq_request *q = mq_request_new(c);
+
+	q->take = take;
+	q->asker = *asker;
+	q->loads = true;
+	q->kept = r->cluster != NULL || q->command.script != NULL;
+	mq_route_send(r, q);
+}
+
+void
+mq_redis_post(
+    struct mq_redis *r, struct mq_command *c, mq_reply_fn *fn, void *arg)
+{
+	struct mq_asker asker = {.raw = fn, .arg = arg};
+
+	mq_redis_ask(r, c, take_raw, &asker);
+}
+
+const char *
+mq_redis_away(const struct mq_redis *r, const struct mq_command *c)
+{
+	const struct mq_node *node = r->cluster == NULL || c->slot == -1 ?
+	    NULL :
+	    mq_route_known(r, r->cluster->map.owner[c->slot]);
+
+	return node != NULL ? node->missing : NULL;
+}
+
+bool
+mq_redis_moves(struct mq_redis *r, const struct mq_command *c)
+{
+	struct mq_node *node = &r->only;
+	size_t moved = 0;
+	int i;
+
+	if (r->cluster != NULL && c != NULL)
+		node = c->slot == -1 ?
+		    NULL :
+		    mq_route_known(r, r->cluster->map.owner[c->slot]);
+	if (node == NULL)
+		return false;
+	moved = node->link.moved;
+	for (i = 0;
+	     r->cluster != NULL && c == NULL && i < r->cluster->map.count; i++)
+		if (mq_route_known(r, i) != NULL)
+			moved += mq_route_known(r, i)->link.moved;
+	if (moved == node->link.seen)
+		return false;
+	node->link.seen = moved;
+	return true;
+}
