@@ -22,10 +22,8 @@
 
 /* --- a turn ----------------------------------------------------------------- */
 
-/*
- * Acks wait for others while there is more to do.  If a message may crash this
- * consumer, no ack waits, so that no finished message is counted as crashed.
- */
+/* Acks wait for others while there is more to do.  If a message may crash this
+ * consumer, no ack waits, so that no finished message is counted as crashed. */
 static void
 flush_acks(struct engine *e)
 {

@@ -88,11 +88,9 @@ make_question(struct engine *e, int queue, unsigned long number)
 
 /* --- the messages that the server holds for us ------------------------------- */
 
-/*
- * After each join the messages are compared with ours.  A stalled server may carry out
+/* After each join the messages are compared with ours.  A stalled server may carry out
  * a command of an old connection later.  So once a second, while no message moves, their
- * number is.
- */
+ * number is. */
 
 /* Another consumer has the message now. */
 static void

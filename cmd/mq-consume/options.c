@@ -185,11 +185,9 @@ static const struct mq_option framings[] = {
 
 /* --- a forgotten "--" --------------------------------------------------------- */
 
-/*
- * The path of the program that an operand names, or NULL.  Only the first word
+/* The path of the program that an operand names, or NULL.  Only the first word
  * counts: 'gzip -9' was meant for a shell.  A program of this directory counts
- * even without "./".
- */
+ * even without "./". */
 static char *
 program_of(const char *operand)
 {
@@ -406,11 +404,9 @@ take_options(
 
 /* --- the queues ---------------------------------------------------------------- */
 
-/*
- * A queue may have the name of a program in PATH; the first queue even before it
+/* A queue may have the name of a program in PATH; the first queue even before it
  * exists.  A queue named like the path of a program was made by an earlier slip.
- * exists: of each; NULL: a later operand is no queue name, and may be an argument.
- */
+ * exists: of each; NULL: a later operand is no queue name, and may be an argument. */
 static void
 refuse_commands(const struct options *o, const bool *exists)
 {

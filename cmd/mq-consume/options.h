@@ -63,14 +63,12 @@ options_have_end(const struct options *opt)
 	return opt->drain || opt->limit > 0 || opt->idle_ms >= 0;
 }
 
-/*
- * Reads the command line, which names the server, and says which queues do not exist;
+/* Reads the command line, which names the server, and says which queues do not exist;
  * changes nothing at the server.  Ends the program with 1 if --existing forbids that, with
  * 64 if the command line is wrong, a queue is named twice, is also one that gets messages
  * from here, or looks like a command without "--" before it, or with the status of the
  * refusal if a queue cannot be used.  Returns whether missing queues are to be made:
- * --drain makes none.
- */
+ * --drain makes none. */
 bool options_take(struct options *, struct mq_shared *, struct mq_server *,
     int argc, char *argv[]);
 

@@ -64,11 +64,9 @@ bool policy_may_start(const struct policy *);
 /* Counts a start, or takes it back. */
 void policy_started(struct policy *);
 void policy_unstarted(struct policy *);
-/*
- * How many of `room` more messages may be claimed, with `held` unstarted; may be
+/* How many of `room` more messages may be claimed, with `held` unstarted; may be
  * below 0.  Without --prefetch, no message is claimed before the rate allows
- * its start; none is claimed beyond --limit.  gathered: held for the next batch.
- */
+ * its start; none is claimed beyond --limit.  gathered: held for the next batch. */
 long policy_room(const struct policy *, long room, long held, int gathered);
 /* Whether the runs that --limit allows have all started. */
 bool policy_limit_reached(const struct policy *, long held);
@@ -98,12 +96,10 @@ void policy_stop(struct policy *, enum stop_level, int status, int sig);
 void policy_active(struct policy *);
 /* The outcome of a message is confirmed. */
 void policy_settled(struct policy *, const struct message *);
-/*
- * To be called last.  Returns the exit status, or ends the program by the signal set.
+/* To be called last.  Returns the exit status, or ends the program by the signal set.
  * failed: the status of a final error, which comes first; 0: none.  If nothing else was
  * set, and --drain, -n or --idle are given: 1 if a message was rejected, else 75 if one
- * was sent back and not ended since.
- */
+ * was sent back and not ended since. */
 int policy_exit(struct policy *, int failed);
 
 #endif

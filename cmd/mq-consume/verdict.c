@@ -15,10 +15,8 @@
 
 #define EXHAUSTED "attempts exhausted"
 
-/*
- * Doubling with each run, at random between half of that and all of it, and
- * never outside MIN..MAX.
- */
+/* Doubling with each run, at random between half of that and all of it, and
+ * never outside MIN..MAX. */
 static int64_t
 backoff_of(const struct outbox *o, const struct message *m)
 {

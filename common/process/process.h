@@ -63,13 +63,11 @@ struct mq_worker_setup {
 	struct rlimit files, core; /* limits that a worker gets back */
 };
 
-/*
- * Must be called first of all.  Makes sure that descriptors 0 to 4 are taken, so
+/* Must be called first of all.  Makes sure that descriptors 0 to 4 are taken, so
  * that nothing opened later needs moving out of the way, and that no
  * inherited descriptor beyond them reaches a worker.  Unblocks all signals, ignores
  * SIGPIPE and SIGXFSZ, and does not ignore SIGCHLD.  Workers get the limits of
- * descriptors and core dumps that are in force now.  Returns 0, or -1 with errno.
- */
+ * descriptors and core dumps that are in force now.  Returns 0, or -1 with errno. */
 int mq_worker_prepare(struct mq_worker_setup *);
 
 struct mq_worker {
@@ -91,12 +89,10 @@ struct mq_worker {
 		      * be executed then is written, as an int */
 };
 
-/*
- * Starts a worker: in a process group of its own, with default signals, fds
+/* Starts a worker: in a process group of its own, with default signals, fds
  * 0 to 4 and no other, and killed by the kernel when this process dies.
  * Returns its pid, or -1 with errno: the one of vfork(2), of execve(2), or of
- * chdir(2).  A script without "#!" is run by /bin/sh, as the shell does.
- */
+ * chdir(2).  A script without "#!" is run by /bin/sh, as the shell does. */
 pid_t mq_worker_start(const struct mq_worker_setup *, const struct mq_worker *);
 
 /* A descriptor from which n bytes can be read, and sought; close(2) it.  -1 with errno

@@ -70,15 +70,11 @@ void executor_stop(struct executor *);
 
 /* --- what is shared by files of this folder ------------------------------- */
 
-/*
- * Slots: the places where commands run, for run.c and stream.c.  A slot
- * has messages in its hand from the start of their run until their verdict.
- */
+/* Slots: the places where commands run, for run.c and stream.c.  A slot
+ * has messages in its hand from the start of their run until their verdict. */
 
-/*
- * The standard input of a worker that stays: a pipe.  Messages are written as the
- * worker reads, and FIONREAD tells how much has been read.
- */
+/* The standard input of a worker that stays: a pipe.  Messages are written as the
+ * worker reads, and FIONREAD tells how much has been read. */
 struct worker_input {
 	int fd;	   /* our end of the pipe; -1: closed */
 	int other; /* a read end, once ours is closed; -1: closed */

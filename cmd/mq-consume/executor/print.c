@@ -28,11 +28,9 @@
 /* Messages claimed ahead of those. */
 #define AHEAD	    2000
 #define AHEAD_BYTES ((size_t)1024 * 1024)
-/*
- * The reader of a pipe may end after a few messages, and loses what it has read.
+/* The reader of a pipe may end after a few messages, and loses what it has read.
  * So the first messages are written one by one, each when the reader has taken
- * the one before; then more and more at once.
- */
+ * the one before; then more and more at once. */
 #define ONE_BY_ONE 32
 /* With --at-most-once, a crash loses at most that many messages. */
 #define ONCE 250

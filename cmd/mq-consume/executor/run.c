@@ -222,10 +222,8 @@ run_tick(struct executor *x)
 
 /* --- listening -------------------------------------------------------------- */
 
-/*
- * Reads verbs without waiting; all, or until there are too many requests.  False:
- * the pipe has ended.
- */
+/* Reads verbs without waiting; all, or until there are too many requests.  False:
+ * the pipe has ended. */
 static bool
 read_verbs(struct slot *s, bool all)
 {

@@ -702,11 +702,9 @@ stream_start(struct executor *x)
 	}
 }
 
-/*
- * Without --window, another window of messages is claimed ahead: the server works
+/* Without --window, another window of messages is claimed ahead: the server works
  * on them while the workers are busy.  While no worker waits, only claims of half a
- * window or more are worth it.
- */
+ * window or more are worth it. */
 static long
 stream_room(const struct executor *x, int queue)
 {

@@ -580,10 +580,8 @@ pause_matters(const struct inbox *in, int queue)
 	return false;
 }
 
-/*
- * Claims from the next queue.  A later queue is claimed from only when the
- * earlier ones have no more.  What cannot be claimed is left to others.
- */
+/* Claims from the next queue.  A later queue is claimed from only when the
+ * earlier ones have no more.  What cannot be claimed is left to others. */
 static bool
 claim_next(struct inbox *in, int from, size_t copying)
 {

@@ -327,12 +327,10 @@ send_settlement(struct outbox *o, struct message *m)
 
 /* --- equal ones --------------------------------------------------------------- */
 
-/*
- * Settlements of messages that have the same bytes.  The server cannot tell these apart:
+/* Settlements of messages that have the same bytes.  The server cannot tell these apart:
  * it removes the oldest, whichever has ended.  So that nothing has to be guessed after a
  * lost connection, at most one settlement of such messages is under way in a queue.  The
- * others wait for its answer, and go together.
- */
+ * others wait for its answer, and go together. */
 
 /* The most that are settled together. */
 #define EQUAL_MAX 250

@@ -124,11 +124,9 @@ joblog_close(struct joblog *j)
 	j->fd = j->in = -1;
 }
 
-/*
- * A terminal that is stopped, or a pipe that is full, loses lines: it does not stop
+/* A terminal that is stopped, or a pipe that is full, loses lines: it does not stop
  * the consumer.  Of several consumers that open a new file, one writes the titles, before
- * any line.  Nobody who opens an older file waits for the lock.
- */
+ * any line.  Nobody who opens an older file waits for the lock. */
 void
 joblog_open(struct joblog *j)
 {

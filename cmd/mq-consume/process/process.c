@@ -105,12 +105,10 @@ arguments_refuse(const char *payload, size_t n)
 	return NULL;
 }
 
-/*
- * The command with the payload in place of each token, but for the command's name
+/* The command with the payload in place of each token, but for the command's name
  * and without one newline at the payload's end; free().  Its arguments are in text, to
  * be freed after.  NULL with errno E2BIG: the kernel takes no argument or no command line
- * of that length; text is freed.
- */
+ * of that length; text is freed. */
 static char **
 fill_arguments(char *const *argv, const char *token, const char *payload,
     size_t n, struct mq_buf *text)
@@ -566,11 +564,9 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	return 0;
 }
 
-/*
- * Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
+/* Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
  * to its name, allocated; with --rq, to that of the directory "job" in it.  0, or -1 with
- * errno.
- */
+ * errno. */
 static int
 make_dir(const struct options *opt, const struct message *m, char **dir)
 {

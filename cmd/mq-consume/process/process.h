@@ -24,13 +24,11 @@ struct run_info {
 
 /* --- target ------------------------------------------------------------- */
 
-/*
- * A target: where the output of scripts goes, that is our standard output, our
+/* A target: where the output of scripts goes, that is our standard output, our
  * standard error, or a log.  A target does not block the loop.  Bytes that its file
  * does not take at once wait, in pieces.  With --output=lines or runs all bytes do, at
  * most 32 KiB of each piece in memory and the rest in a file, and no more runs start while
- * the target is clogged.  Else 1 MiB waits, and the rest is lost.
- */
+ * the target is clogged.  Else 1 MiB waits, and the rest is lost. */
 
 /* Bytes that wait: a few in memory, more in a file without a name in TMPDIR. */
 struct spill {
@@ -50,7 +48,6 @@ struct process;
 /* Must not be moved in memory. */
 struct target {
 	struct process *process;
-	void (*ready)(struct target *); /* some of what waited is written */
 	int fd;
 	bool whole;	      /* a file: writes do not block */
 	bool own;	      /* fd is closed with the target */
@@ -70,8 +67,7 @@ struct target {
 
 /* For a log, whose descriptor is taken; or, without a path, for our own descriptor 1
  * or 2. */
-void target_init(struct target *, struct process *, int fd, const char *path,
-    void (*ready)(struct target *));
+void target_init(struct target *, struct process *, int fd, const char *path);
 /* Goes on with a new file of the same path, whose descriptor is taken. */
 void target_reopen(struct target *, int fd);
 /* Nothing waits. */
@@ -80,10 +76,8 @@ bool target_ready(const struct target *);
 void target_put(struct target *, const char *, size_t n);
 /* The same with all bytes of a spill, which is taken; open_line: they end no line. */
 void target_move(struct target *, struct spill *, bool open_line);
-/*
- * Shows a line on a terminal, for as long as nothing else is put; NULL: none any more.
- * It is left out while bytes wait, or another line has no end yet.
- */
+/* Shows a line on a terminal, for as long as nothing else is put; NULL: none any more.
+ * It is left out while bytes wait, or another line has no end yet. */
 void target_show(struct target *, const char *line);
 /* So much waits that no more runs should start. */
 bool target_clogged(const struct target *);
@@ -148,11 +142,9 @@ bool run_output_ended(struct run_output *);
 bool run_output_silent(struct run_output *, int other);
 /* Drops the output kept until now. */
 void run_output_forget(struct run_output *);
-/*
- * The run is over.  Copies the rest, without waiting, and returns the end of the
+/* The run is over.  Copies the rest, without waiting, and returns the end of the
  * output: without its last newlines, with '?' for NUL, valid until the next call.  how the
- * run has ended stands in its log; empty: nowhere.
- */
+ * run has ended stands in its log; empty: nowhere. */
 const char *run_output_close(struct run_output *, const char *how);
 
 /* --- joblog ------------------------------------------------------------- */
@@ -220,22 +212,21 @@ struct process {
 	struct command command;
 	char host[256];
 
-	/*
-	 * The environment of a script: ours, without the variables of an outer consumer,
+	/* The environment of a script: ours, without the variables of an outer consumer,
 	 * plus MQ_* and, for old scripts, RQ's RQ_*.  A message cannot choose names of
-	 * variables: headers become MQ_HEADER_..., and traceparent TRACEPARENT.
-	 */
+	 * variables: headers become MQ_HEADER_..., and traceparent TRACEPARENT. */
 	const char **environment;
 	size_t inherited, cap;	 /* of it */
 	struct mq_buf variables; /* the others, of one run */
 	struct joblog joblog;
 
 	/* Where the output of all runs goes, and their pipes. */
-	struct target errors;		/* our standard error */
-	struct target standard;		/* our standard output, if apart */
-	bool apart;			/* runs have a second pipe */
-	struct target *logs;		/* by queue; NULL without --log-dir */
-	FILE *stream;			/* what mq_say() writes to */
+	struct target errors;		  /* our standard error */
+	struct target standard;		  /* our standard output, if apart */
+	bool apart;			  /* runs have a second pipe */
+	struct target *logs;		  /* by queue; NULL without --log-dir */
+	void (*written)(struct target *); /* some of what waited has been */
+	FILE *stream;			  /* what mq_say() writes to */
 	struct run_output_list outputs; /* those that are over in that order */
 	int lingering_count;		/* of these: whose runs are over */
 	char text[OUTPUT_TAIL + 1]; /* returned last by run_output_close() */
@@ -259,12 +250,10 @@ void process_allow(struct process *, int slots);
 /* To be called last: waits until standard error has taken all output. */
 void process_end(struct process *);
 
-/*
- * Starts the command.  input: its stdin, which is taken; answers: its descriptor
+/* Starts the command.  input: its stdin, which is taken; answers: its descriptor
  * 4, which stays the caller's.  Either is -1 if it could not be opened, with
  * errno.  Returns 0, or an errno.  If the message's directory could not be made,
- * *dir is its name, allocated; else NULL.
- */
+ * *dir is its name, allocated; else NULL. */
 int process_start(struct process *, const struct run_info *, int input,
     int answers, struct run *, char **dir);
 

@@ -500,15 +500,15 @@ outputs_init(struct process *p)
 	struct stat out, err;
 
 	TAILQ_INIT(&p->outputs);
-	target_init(&p->errors, p, STDERR_FILENO, NULL, on_target_ready);
+	p->written = on_target_ready;
+	target_init(&p->errors, p, STDERR_FILENO, NULL);
 	/* Unless both are the same file, pipe or terminal. */
 	p->apart = p->opt->output != OUTPUT_LIVE &&
 	    (fstat(STDOUT_FILENO, &out) == -1 ||
 		fstat(STDERR_FILENO, &err) == -1 || out.st_dev != err.st_dev ||
 		out.st_ino != err.st_ino);
 	if (p->apart)
-		target_init(
-		    &p->standard, p, STDOUT_FILENO, NULL, on_target_ready);
+		target_init(&p->standard, p, STDOUT_FILENO, NULL);
 	/* Our own lines must not block the loop either. */
 	p->stream = fopencookie(&p->errors, "w", functions);
 	if (p->stream == NULL)
@@ -528,7 +528,7 @@ outputs_log(struct process *p, int queue, int fd, const char *path)
 		    mq_xcalloc((size_t)p->opt->queue_count, sizeof(*p->logs));
 	t = &p->logs[queue];
 	if (t->process == NULL) {
-		target_init(t, p, fd, path, on_target_ready);
+		target_init(t, p, fd, path);
 		return;
 	}
 	/* Earlier output belongs into the old file. */

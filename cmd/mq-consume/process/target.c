@@ -116,11 +116,9 @@ spill_add(struct spill *s, const void *p, size_t n)
 /* Erases from the cursor to the end of the line. */
 #define ERASE "\033[K"
 
-/*
- * One write that does not block: a ready pipe or terminal takes PIPE_BUF bytes.
+/* One write that does not block: a ready pipe or terminal takes PIPE_BUF bytes.
  * Returns how many bytes were taken; 0: the target has to wait.  Bytes that fail
- * count as taken, since they would fail again; for a file that is said.
- */
+ * count as taken, since they would fail again; for a file that is said. */
 static size_t
 write_some(struct target *t, const char *p, size_t n)
 {
@@ -211,7 +209,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 	/* Only here, so that whoever waits for the target hears of it. */
 	if (target_ready(t))
 		ev_io_stop(loop, w);
-	t->ready(t);
+	t->process->written(t);
 }
 
 /* --- what waits ---------------------------------------------------------- */
@@ -352,12 +350,11 @@ take_descriptor(struct target *t, int fd)
 }
 
 void
-target_init(struct target *t, struct process *p, int fd, const char *path,
-    void (*ready)(struct target *))
+target_init(struct target *t, struct process *p, int fd, const char *path)
 {
 	bool output = path == NULL && fd == STDOUT_FILENO;
 
-	*t = (struct target){.process = p, .ready = ready};
+	*t = (struct target){.process = p};
 	STAILQ_INIT(&t->pieces);
 	TAILQ_INIT(&t->waiting);
 	take_descriptor(t, fd);
