@@ -2,13 +2,9 @@
  * mq-clean: gives back what dead consumers held, makes ready what is due, and
  * removes what nobody needs.
  */
-#include <sys/param.h>
-
 #include <errno.h>
 #include <time.h>
 
-#include "base/clock.h"
-#include "queue/stats.h"
 #include "shared/options.h"
 
 static const char usage[] =

@@ -4,10 +4,7 @@
  */
 #include <errno.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "queue/calls.h"
 #include "queue/lease.h"
 #include "shared/options.h"
 

@@ -1,10 +1,7 @@
 /*
  * mq-pause: consumers take nothing from a queue for a while.
  */
-#include <unistd.h>
-
 #include "base/duration.h"
-#include "queue/calls.h"
 #include "shared/options.h"
 
 static const char usage[] =

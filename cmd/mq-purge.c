@@ -2,11 +2,9 @@
  * mq-purge: remove messages, or a whole queue.
  */
 #include <ctype.h>
-#include <limits.h>
 #include <signal.h>
-#include <unistd.h>
 
-#include "shared/selection.h"
+#include "shared/options.h"
 
 static const char usage[] =
     "usage: mq-purge [options] QUEUE...\n"

@@ -1,11 +1,9 @@
 /*
  * mq-return: give messages another chance.
  */
-#include <limits.h>
 #include <signal.h>
 
-#include "queue/calls.h"
-#include "shared/selection.h"
+#include "shared/options.h"
 
 static const char usage[] =
     "usage: mq-return [options] QUEUE...\n"

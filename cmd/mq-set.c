@@ -2,9 +2,6 @@
  * mq-set: shows and changes the settings of a queue, which consumers and publishers
  * take unless an option of their own says otherwise.
  */
-#include <unistd.h>
-
-#include "queue/calls.h"
 #include "queue/settings.h"
 #include "shared/options.h"
 

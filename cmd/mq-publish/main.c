@@ -5,7 +5,6 @@
  * server says.  Calls go that way only.
  */
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "publish.h"
 

@@ -4,11 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
-#include "base/text.h"
 
 /* Unix milliseconds have 13 digits until the year 2286, and those of an --at,
  * which may have more, stay the same. */
@@ -98,8 +95,7 @@ next_us(struct messages *m)
 	m->last_us++;
 	if (m->made++ % 64 == 0) {
 		now = (uint64_t)(mq_clock_steady_us() + m->transport->clock_us);
-		if (now > m->last_us)
-			m->last_us = now;
+		m->last_us = MAX(now, m->last_us);
 	}
 	return m->last_us;
 }
@@ -204,10 +200,7 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 
 	if (m->opt->how.when.kind != MQ_WHEN_NOW)
 		return;
-	if (due < line->due_ms)
-		due = line->due_ms;
-	if (due > MQ_TIME_MAX)
-		due = MQ_TIME_MAX;
+	due = MIN(MAX(due, line->due_ms), MQ_TIME_MAX);
 	if (due > 0)
 		(void)next_us(m);
 	now = (int64_t)m->last_us / 1000;

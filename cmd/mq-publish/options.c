@@ -6,13 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <spawn.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/duration.h"
-#include "base/text.h"
 
 /* A time that is over for longer was not meant to be now. */
 #define PAST_MS 60000

@@ -5,8 +5,7 @@
 #ifndef PUBLISH_H
 #define PUBLISH_H
 
-#include "queue/publisher.h"
-#include "shared/http.h"
+#include "shared/options.h"
 
 /* --- options ------------------------------------------------------------ */
 

@@ -1,12 +1,8 @@
 #include "publish.h"
 
-#include <sys/param.h>
-
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
-
-#include "base/clock.h"
 
 /* --- what is safe ---------------------------------------------------------- */
 

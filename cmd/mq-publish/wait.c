@@ -1,12 +1,5 @@
 #include "publish.h"
 
-#include <sys/param.h>
-
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "queue/calls.h"
-
 /* The server waits for so long at a time, and then answers. */
 #define BLOCK_MS 5000
 #define PAUSE_MS 1000

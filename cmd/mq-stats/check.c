@@ -79,9 +79,7 @@ worse_status(int a, int b)
 static bool
 is_beyond(const struct field *f, double value, double most)
 {
-	if (most < 0)
-		return false;
-	return f->least ? value < most : value > most;
+	return most >= 0 && (f->least ? value < most : value > most);
 }
 
 static void
@@ -224,12 +222,9 @@ checks_print(struct collector *c, struct stats_options *o, struct model *m)
 	}
 	for (i = 0; i < m->stats.count; i++)
 		report_queue(&r, limits, m, i);
-	if (m->error[0] != '\0') {
+	if (m->error[0] != '\0' || i == 0) {
 		r.status = UNKNOWN;
-		add_name(&r.text, m->error);
-	} else if (i == 0) {
-		r.status = UNKNOWN;
-		mq_buf_addstr(&r.text, "no queues");
+		add_name(&r.text, m->error[0] != '\0' ? m->error : "no queues");
 	} else if (r.text.len == 0) {
 		mq_buf_printf(&r.text, "%d queues", i);
 	}

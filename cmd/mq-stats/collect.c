@@ -1,7 +1,5 @@
 #include "stats.h"
 
-#include "queue/calls.h"
-
 void
 collect_queues(struct collector *c, struct stats_options *o)
 {

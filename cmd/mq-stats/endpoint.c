@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #define REFRESH_S 5
 /* Connections that are served at a time; the others wait. */

@@ -9,8 +9,6 @@
 #include <time.h>
 #include <vis.h>
 
-#include "base/text.h"
-
 /* --- text ---------------------------------------------------------------- */
 
 /* Text that is visible on a terminal, for content and for values in double quotes: what

@@ -1,8 +1,5 @@
 #include "stats.h"
 
-#include <limits.h>
-#include <unistd.h>
-
 #define SCREENFUL	    20
 #define COLUMNS		    80 /* at least, and where there is no terminal */
 #define FIXED_COLUMNS	    (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2)

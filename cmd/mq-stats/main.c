@@ -14,11 +14,8 @@
  */
 #include "stats.h"
 
-#include <limits.h>
 #include <locale.h>
 #include <stdlib.h>
-
-#include "base/clock.h"
 
 /* Asks for the named queues; returns whether all exist. */
 static bool

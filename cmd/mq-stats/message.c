@@ -1,34 +1,30 @@
 #include "stats.h"
 
-#include "base/text.h"
-
 void
 message_unpack(
     struct message *m, const struct mq_item *item, enum mq_state state)
 {
+	struct mq_envelope *e = &m->envelope;
 	const char *why;
 
 	*m = (struct message){0};
-	if (mq_envelope_parse(item->element, item->len, &m->envelope, &why) ==
-	    -1) {
-		m->envelope = (struct mq_envelope){
-		    .payload = item->element, .payload_len = item->len};
+	if (mq_envelope_parse(item->element, item->len, e, &why) == -1) {
+		*e = (struct mq_envelope){NULL, item->element, item->len};
 		snprintf(m->bad, sizeof(m->bad), "bad header: %s", why);
 		m->reason = m->bad;
 		return;
 	}
-	m->id = mq_message_name(&m->envelope);
-	m->reason = mq_envelope_get(&m->envelope, MQ_HEADER_ERROR);
-	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
+	m->id = mq_message_name(e);
+	m->reason = mq_envelope_get(e, MQ_HEADER_ERROR);
+	m->attempts = mq_envelope_get_long(e, MQ_HEADER_ATTEMPT, 0);
 	/* If the rejected ones are in a queue of their own, the history says it. */
 	if (state == MQ_REJECTED &&
-	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTEMPT) == NULL)
-		m->attempts =
-		    (long)mq_history_last_number(&m->envelope, "attempt");
+	    mq_envelope_get(e, MQ_HEADER_ATTEMPT) == NULL)
+		m->attempts = (long)mq_history_last_number(e, "attempt");
 	if (state == MQ_REJECTED)
-		m->since_ms = mq_history_last_number(&m->envelope, "at_ms");
+		m->since_ms = mq_history_last_number(e, "at_ms");
 	else if (state != MQ_DELAYED)
-		m->since_ms = mq_message_since_ms(&m->envelope);
+		m->since_ms = mq_message_since_ms(e);
 	else if (m->id != NULL && mq_id_valid(m->id, strlen(m->id)))
 		m->since_ms = (int64_t)mq_id_time(m->id) / 1000;
 }

@@ -7,8 +7,6 @@
 
 #include <time.h>
 
-#include "queue/calls.h"
-
 #define LOOKS		2
 #define PAYLOAD_COLUMNS 1000
 

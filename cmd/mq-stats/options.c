@@ -1,8 +1,5 @@
 #include "stats.h"
 
-#include <limits.h>
-#include <unistd.h>
-
 static const char usage[] =
     "usage: mq-stats [options] [QUEUE...]\n"
     "\n"

@@ -4,10 +4,6 @@
  */
 #include "stats.h"
 
-#include <unistd.h>
-
-#include "base/text.h"
-
 /* One queue. */
 struct series {
 	const struct mq_queue_stats *q;

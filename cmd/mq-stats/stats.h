@@ -5,10 +5,7 @@
 #ifndef STATS_H
 #define STATS_H
 
-#include <sys/param.h>
-
-#include "shared/http.h"
-#include "shared/selection.h"
+#include "shared/options.h"
 
 /* --- reasons ------------------------------------------------------------ */
 

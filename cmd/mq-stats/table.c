@@ -1,7 +1,5 @@
 #include "stats.h"
 
-#include <limits.h>
-
 #define GAP	  2
 #define NARROWEST 8 /* no text is cut to less, nor to less than its title */
 /* So much of a text tells it apart. */

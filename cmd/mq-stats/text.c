@@ -4,7 +4,6 @@
 
 #include <langinfo.h>
 #include <locale.h>
-#include <unistd.h>
 #include <wchar.h>
 
 struct view
@@ -150,13 +149,11 @@ void
 text_age(char out[TEXT_AGE], double seconds)
 {
 	long long s = (long long)seconds;
+	int unit = s < 60 ? 1 : s < 3600 ? 60 : s < 86400 ? 3600 : 86400;
 
-	if (s < 60)
-		snprintf(out, TEXT_AGE, "%llds", s);
-	else if (s < 3600)
-		snprintf(out, TEXT_AGE, "%lldm", s / 60);
-	else if (s < 86400)
-		snprintf(out, TEXT_AGE, "%lldh", s / 3600);
-	else
-		snprintf(out, TEXT_AGE, "%lldd", s / 86400);
+	snprintf(out, TEXT_AGE, "%lld%c", s / unit,
+	    unit == 1	     ? 's' :
+		unit == 60   ? 'm' :
+		unit == 3600 ? 'h' :
+			       'd');
 }

@@ -2,14 +2,10 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <termios.h>
 #include <time.h>
-#include <unistd.h>
-
-#include "base/clock.h"
 
 /* --- screen -------------------------------------------------------------- */
 

@@ -1,8 +1,6 @@
-#include "selection.h"
+#include "options.h"
 
 #include <regex.h>
-
-#include "base/clock.h"
 
 /* What decides; from MATCH on, by a regular expression. */
 enum subject { ID, KEY, SINCE, OLDER, MATCH, STDERR, REASON, HEADER };

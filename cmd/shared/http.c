@@ -1,4 +1,4 @@
-#include "http.h"
+#include "options.h"
 
 #include <arpa/inet.h>
 #include <sys/mman.h>
@@ -12,10 +12,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/text.h"
 
 /* Bytes of the first line, and of the whole head, at most. */
 #define REQUEST_LINE_MAX 4096

@@ -3,14 +3,10 @@
 #include <sys/resource.h>
 
 #include <getopt.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/duration.h"
-#include "base/text.h"
-#include "queue/calls.h"
 
 /* No name of an option is longer. */
 #define OPTION_LEN 32

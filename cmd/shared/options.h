@@ -10,21 +10,29 @@
 #ifndef MQ_OPTIONS_H
 #define MQ_OPTIONS_H
 
+#include <sys/param.h>
+
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/exit.h"
 #include "base/rate.h"
 #include "base/say.h"
+#include "base/text.h"
 #include "base/xalloc.h"
 #include "message/frame.h"
 #include "message/json.h"
-#include "queue/queue.h"
+#include "queue/calls.h"
+#include "queue/publisher.h"
 #include "queue/rights.h"
+#include "queue/stats.h"
 #include "redis/connection.h"
 #include "redis/server.h"
 
@@ -251,5 +259,213 @@ void progress_line(
 #define PROGRESS_TIME 24
 /* A duration such as "2m05s", for people. */
 void progress_time(char out[static PROGRESS_TIME], double seconds);
+
+/* --- filter ------------------------------------------------------------- */
+
+/* All filters that are given must match.  The filter starts zeroed, and the options are read
+ * before any setlocale(3), so that expressions are about bytes.  The first option is --id,
+ * for which a tool may have a help of its own. */
+extern const struct mq_option mq_filter_options[]; /* into a struct mq_filter */
+
+struct mq_filter {
+	const char *id;	    /* without --not; NULL: any; also for a scan */
+	const char *option; /* the first other one that was given; NULL: none */
+	/* Of the module. */
+	struct mq_condition *conditions;
+	bool negated; /* of the next condition */
+};
+
+/* take() of all but --not; which 0 is --id. */
+void mq_filter_take(void *filter, const struct mq_given *);
+
+/* Ends with exit 64 if an id cannot be one of this layout, or nothing follows --not. */
+void mq_filter_check(const struct mq_filter *, const struct mq_layout *);
+
+/* Whether any filter is given. */
+bool mq_filter_given(const struct mq_filter *);
+
+/* Whether a message matches.  One with a bad header counts as a payload without. */
+bool mq_filter_match(const struct mq_filter *, const char *element, size_t len);
+
+void mq_filter_free(struct mq_filter *);
+
+/* A walk through the messages of a place that match.  Starts as struct mq_scan says;
+ * mq_scan_free() of the scan ends it. */
+struct mq_search {
+	const struct mq_layout *layout;
+	struct mq_redis *redis;
+	const struct mq_filter *filter; /* NULL: all match */
+	struct mq_scan scan;
+	int at; /* the next one of the slice */
+};
+
+/* The next message, which stays as long as its slice; NULL: there is none.  Ends the
+ * program with the error of the connection. */
+const struct mq_item *mq_search_next(struct mq_search *);
+
+/* --- selection ---------------------------------------------------------- */
+
+/* Walks through the messages at a place, and moves or removes those that are meant, in
+ * slices that do not keep the server.  What has been done is known exactly at any time, and
+ * printed whenever the program ends early. */
+
+/* A bar on stderr, if that is a terminal and the work takes longer than a second. */
+struct progress {
+	bool on;      /* there can be a bar */
+	double start; /* monotonic seconds */
+	double last;  /* when it was drawn; 0: there is none */
+	long total;   /* what all of the work is; 0: not known */
+};
+
+/* Copies of messages, with ids of their own; those that are copied stay as they are. */
+struct clones {
+	json_t *ids; /* of the copies, a list; NULL: they are printed */
+	/* Set by the module. */
+	struct mq_publisher publisher;
+	struct mq_idgen random;
+	int64_t clock_us; /* the server's clock minus the steady one */
+	uint64_t start_us, last_us;
+	bool unsure; /* after an error: whether there is one copy more */
+	/* Whoever ends the work frees the publisher then, which leaves an answer that
+	 * nobody reads. */
+	bool open;
+};
+
+struct selection {
+	const struct mq_layout *layout;
+	struct mq_redis *redis;
+	const struct mq_filter *filter;
+	const char *word; /* what becomes of the messages: "returned" */
+	const char *to;	  /* to the ready ones of this queue; NULL: nowhere */
+	long limit;	  /* messages at most, over all places */
+	struct mq_rate rate; /* per_s 0: as fast as it goes */
+	bool clone;	     /* copies go there instead */
+	struct clones clones;
+	bool dry_run;	   /* only count them */
+	bool files;	   /* those that go nowhere may have attachments */
+	const char *queue; /* results name it; NULL: there is only one */
+	/* The result, over all places. */
+	long done;
+	long in_line;  /* meant, but they stay in line for their group */
+	long too_long; /* meant, but longer than the target takes: */
+	long maxsize;  /* in units of UTF-16; -1: any */
+	bool made;     /* the target did not exist before */
+	/* Set by the selection. */
+	struct progress progress;
+	struct mq_place place;	   /* at work */
+	struct mq_scan scan;	   /* the walk through it */
+	struct mq_bucket bucket;   /* of the rate */
+	long seen;		   /* messages looked at or moved */
+	struct mq_attributes like; /* of the target, if it has to be made */
+	bool opened;		   /* the target exists */
+};
+
+/* --limit and --dry-run; into a struct selection. */
+extern const struct mq_option selection_options[];
+
+/* Begins, or begins anew: nothing has been done.  quiet: no progress is shown. */
+void selection_begin(struct selection *, bool quiet);
+
+/* Does one place; returns how many messages.  If the server refuses something or is lost,
+ * or after INT or TERM, the program ends after printing how many were done in all. */
+long selection_place(struct selection *, const struct mq_place *);
+
+/* For --running: ends the run of the message with the filter's id, as queue/stats.h says,
+ * and purges or returns the message.  Ends the program if that cannot be done. */
+void selection_stop(struct selection *, const char *queue, enum mq_stop what);
+/* Ends with exit 64 unless there is an id, one queue, and none of the other options;
+ * other: one that was given, or NULL. */
+void selection_check_running(
+    const struct selection *, int queues, const char *other);
+
+/* When nothing was done: says so if there is no such queue at all. */
+void selection_unknown(const struct selection *, const char *queue);
+
+/* Prints "12 messages returned"; with dry_run "would be returned".  For copies, whose
+ * ids were printed, that goes to standard error. */
+void selection_print(const struct selection *);
+
+/* --- HTTP --------------------------------------------------------------- */
+
+/* One HTTP/1.1 request on stdin and stdout, as inetd(8) and sockets of systemd with
+ * Accept=yes hand over a connection.  A child process does what is asked for, as the tool
+ * does without --http, with its output in files; the answer follows its end. */
+
+/* The exit status of a child that asks for the answer 400 to 499. */
+#define HTTP_EXIT(status) ((status)-300)
+
+/* Names that are answered for; --host adds them. */
+struct http_hosts {
+	const char **names;
+	size_t count;
+};
+
+/* --host; into a struct http_hosts. */
+extern const struct mq_option http_options[];
+
+/* The head of a request, as RFC 9112 has it; no input, no output.  Where the RFC lets a
+ * server guess, the request is refused. */
+
+enum http_method { METHOD_GET, METHOD_HEAD, METHOD_POST, METHOD_OTHER };
+
+struct http_header {
+	char *name, *value; /* without NUL and other control characters */
+};
+
+struct http_request {
+	enum http_method method;
+	char *path; /* decoded, without NUL, begins with a slash; no query */
+	char *host; /* of the URL, without :PORT, IPv6 in brackets; or NULL */
+	int64_t length; /* of the body; -1: not given */
+	bool continues; /* the client waits for 100 Continue */
+	struct http_header *headers;
+	size_t header_count;
+	char *text; /* that names and values stand in */
+};
+
+/* The bytes of the head that begins at p, its blank line included; 0: it does not end
+ * in these n bytes. */
+size_t http_request_end(const char *p, size_t n);
+
+/* Parses a copy of a head of n bytes, its blank line included.  Returns 0, or the status of
+ * the answer to a bad one.  http_request_free() frees in both cases. */
+int http_request_parse(struct http_request *, const char *head, size_t n);
+
+/* The value of a header, the first one; NULL: not there.  Names are not case-sensitive. */
+const char *http_request_get(const struct http_request *, const char *name);
+
+void http_request_free(struct http_request *);
+
+struct http {
+	struct http_request request; /* http_request_free() */
+	int body;		     /* what stdin becomes */
+};
+
+/* The answer when the work has succeeded. */
+struct http_answer {
+	int status;
+	const char *type;   /* of what the child printed */
+	const char *policy; /* Content-Security-Policy; NULL: forbids all */
+	bool partly;	    /* exit status 1 is success, too */
+	int failed;	    /* status of other exits; 0: as these say */
+};
+
+/* Answers with a status, and with a text or NULL; ends the program. */
+void http_refuse(const struct http *, int status, const char *extra,
+    const char *text) __attribute__((noreturn));
+
+/*
+ * Reads the head of the request.  A bad one is answered, and the program ends; so is one
+ * for another host than an address, localhost, the name of the machine, or one of these
+ * names.  A foreign site can give its name the address of this machine, and read the
+ * answers in a browser here; but browsers always send that name.
+ */
+void http_receive(struct http *, const struct http_hosts *);
+/* Reads the body, which must have a length. */
+void http_receive_body(struct http *);
+
+/* Returns in a child only, whose stdin is the body, or empty; the program itself answers
+ * when that has ended, and ends. */
+void http_work(struct http *, const struct http_answer *);
 
 #endif

@@ -1,14 +1,6 @@
-#include "selection.h"
+#include "options.h"
 
-#include <sys/param.h>
-
-#include <limits.h>
 #include <poll.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/text.h"
-#include "queue/calls.h"
 
 /* Enough for one call of the layout. */
 #define PIECE	    1000

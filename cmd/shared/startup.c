@@ -6,9 +6,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <unistd.h>
-
-#include "base/text.h"
 
 static void
 end_by_signal(int sig)

@@ -2,7 +2,7 @@
  * Requests: what is taken of one has the form that it promises, whatever comes, and
  * the end of a head is where its parser finds it, in whatever pieces it comes.
  */
-#include "shared/http.h"
+#include "shared/options.h"
 
 #include "fuzz.h"
 

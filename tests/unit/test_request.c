@@ -1,4 +1,4 @@
-#include "shared/http.h"
+#include "shared/options.h"
 
 #include "record.h"
 
