@@ -16,6 +16,7 @@ serve() {
 serve_at() {
 	local at=$1 tool=$2
 	shift 2
+	: >"$T/listener" # what the last one said
 	systemd-socket-activate -E MQ_URL="$MQ_URL" -E MQ_LAYOUT="${MQ_LAYOUT-}" -E LC_ALL=C.UTF-8 \
 		--accept --inetd -l "$at" "$BUILD/$tool" "$@" \
 		>/dev/null 2>"$T/listener" 3>&- &
