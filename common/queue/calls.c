@@ -153,10 +153,8 @@ mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
 	if (ms == 0)
 		return call_for_answer(r, &c, was);
 	mq_command_words(&c, "SET 1");
-	if (ms > 0) {
-		mq_command_str(&c, "PX");
-		mq_command_int(&c, ms);
-	}
+	if (ms > 0)
+		mq_command_add(&c, "PX %lld", (long long)ms);
 	return mq_call_done(r, &c);
 }
 

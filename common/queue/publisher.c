@@ -594,8 +594,7 @@ build_count(const struct mq_publisher *p, struct mq_command *c, long long n)
 {
 	mq_command_plain(c, "HINCRBY");
 	p->layout->side->key(c, p->queue, "counters");
-	mq_command_str(c, "published");
-	mq_command_int(c, n);
+	mq_command_add(c, "published %lld", n);
 }
 
 void
@@ -703,8 +702,7 @@ mq_publisher_resume(
 	/* The marks are written to before they are read: a user who must not do that
 	 * has left none, whatever was done. */
 	c = about_marks(p, "HSET");
-	mq_command_str(&c, "resumed");
-	mq_command_int(&c, p->sent);
+	mq_command_add(&c, "resumed %lld", p->sent);
 	result = mq_call_once(p->redis, &c, NULL);
 	if (result == MQ_CALL_DONE || result == MQ_CALL_AGAIN) {
 		c = about_marks(p, "PEXPIRE");

@@ -1,4 +1,5 @@
 /* The parts that are the same in every layout. */
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/xalloc.h"
@@ -87,6 +88,30 @@ mq_layout_published(const redisReply *reply, int i)
 }
 
 void
+mq_command_add(struct mq_command *c, const char *fmt, ...)
+{
+	va_list ap;
+	size_t n;
+
+	va_start(ap, fmt);
+	do {
+		n = strcspn(fmt, " ");
+		if (*fmt != '%')
+			mq_command_arg(c, fmt, n);
+		else if (fmt[1] == 's')
+			mq_command_str(c, va_arg(ap, const char *));
+		else if (fmt[1] == 'd')
+			mq_command_int(c, va_arg(ap, int));
+		else
+			mq_command_int(c,
+			    fmt[2] == 'd' ? va_arg(ap, long) :
+					    va_arg(ap, long long));
+		fmt += n;
+	} while (*fmt++ != '\0');
+	va_end(ap);
+}
+
+void
 mq_layout_add_limits(struct mq_command *c, const struct mq_limits *limits)
 {
 	const long max[] = {limits->ready, limits->ready_high, limits->delayed,
@@ -108,18 +133,15 @@ mq_layout_add_claim(struct mq_command *c, const struct mq_session *s,
 	    [MQ_CLAIM_CALLED] = "called",
 	    [MQ_CLAIM_LOOK] = "look"};
 
-	mq_command_int(c, claim->max);
-	mq_command_int(c, (long long)claim->bytes);
+	mq_command_add(c, "%d %lld", claim->max, (long long)claim->bytes);
 	if (claim->rate.per_s <= 0) {
 		mq_command_words(c, " "); /* two empty ones */
 	} else {
 		mq_command_fmt(c, "%.6f", claim->rate.per_s);
 		mq_command_int(c, claim->rate.burst);
 	}
-	mq_command_str(c, queue);
-	mq_command_str(c, s->wake != NULL ? s->wake : "");
-	mq_command_str(c, why[claim->why]);
-	mq_command_str(c, claim->tracked ? "1" : "");
+	mq_command_add(c, "%s %s %s %s", queue, s->wake != NULL ? s->wake : "",
+	    why[claim->why], claim->tracked ? "1" : "");
 }
 
 const char *
@@ -228,12 +250,10 @@ mq_side_marks(const struct mq_side *side, struct mq_command *c,
 void
 mq_mark_add(struct mq_command *c, const struct mq_mark *m, bool behind)
 {
-	if (m->publisher == NULL) {
+	if (m->publisher == NULL)
 		mq_command_words(c, " "); /* two empty ones */
-	} else {
-		mq_command_int(c, m->place);
-		mq_command_int(c, m->before);
-	}
+	else
+		mq_command_add(c, "%d %lld", m->place, m->before);
 	if (behind)
 		mq_command_fmt(c, "%*d", MQ_MARK_BEHIND, -1);
 }

@@ -601,6 +601,11 @@ enum mq_published mq_layout_published(const redisReply *, int i);
  * has the wrong form; MQ_CLAIM_LOST: the lease is gone, and nothing was claimed. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 
+/* Adds each word of a text as an argument; a word that is %s, %d, %ld or %lld stands for
+ * the next value, which may have blanks. */
+void mq_command_add(struct mq_command *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* For layouts: arguments that the scripts of both have. */
 void mq_layout_add_limits(struct mq_command *, const struct mq_limits *);
 void mq_layout_add_claim(struct mq_command *, const struct mq_session *,

@@ -227,8 +227,7 @@ mq_side_stop(const struct mq_side *side, struct mq_command *c,
 	mq_command_str(c, "SET");
 	mq_command_fmt(c, "%s %ld %s %s", words[what], run->attempt, run->id,
 	    run->connection);
-	mq_command_str(c, "PX");
-	mq_command_int(c, ms);
+	mq_command_add(c, "PX %lld", (long long)ms);
 }
 
 /* --- asking -------------------------------------------------------------- */

@@ -208,11 +208,8 @@ mq_settings_put(struct mq_redis *r, const struct mq_layout *layout,
 
 	mq_command_script(&c, &mq_script_set);
 	layout->side->key(&c, queue, "settings");
-	for (i = 0; i < MQ_SETTINGS; i++) {
-		if (t->text[i] == NULL)
-			continue;
-		mq_command_str(&c, field_of(i));
-		mq_command_str(&c, t->text[i]);
-	}
+	for (i = 0; i < MQ_SETTINGS; i++)
+		if (t->text[i] != NULL)
+			mq_command_add(&c, "%s %s", field_of(i), t->text[i]);
 	return mq_call_done(r, &c);
 }

@@ -156,10 +156,8 @@ mq_counts_take(
 static void
 add_count(struct mq_command *c, const char *field, long long n)
 {
-	if (n == 0)
-		return;
-	mq_command_str(c, field);
-	mq_command_int(c, n);
+	if (n != 0)
+		mq_command_add(c, "%s %lld", field, n);
 }
 
 void
@@ -435,8 +433,9 @@ ask_to_note(void *arg, size_t i, struct mq_command *c)
 	    q->counted ? q->counts.published : -1,
 	    q->counted ? q->counts.done + q->counts.failed : -1);
 	for (k = 0; k < MQ_PASTS; k++) {
-		mq_command_int(c, now_s / spans[k].unit_s % spans[k].count);
-		mq_command_int(c, (spans[k].count + 2) * spans[k].unit_s);
+		mq_command_add(c, "%lld %lld",
+		    now_s / spans[k].unit_s % spans[k].count,
+		    (spans[k].count + 2) * spans[k].unit_s);
 	}
 }
 

@@ -70,8 +70,7 @@ rmq_attach_refer(
 {
 	mq_command_script(c, &rmq_script_attach);
 	attach_key(c, set, "refs");
-	mq_command_str(c, id);
-	mq_command_str(c, made ? "new" : "");
+	mq_command_add(c, "%s %s", id, made ? "new" : "");
 }
 
 struct change {
@@ -431,8 +430,7 @@ add_file(struct mq_attach *a, const char *name, int fd)
 	}
 	mq_command_script(&c, &rmq_script_attach);
 	attach_key(&c, a->set, "files");
-	mq_command_str(&c, name);
-	mq_command_str(&c, "new");
+	mq_command_add(&c, "%s new", name);
 	mq_command_fmt(&c, "%lld %lld %s", first, bytes, SHA256End(&sum, hex));
 	return mq_call_number(a->redis, &c, &done);
 }

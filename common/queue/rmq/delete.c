@@ -36,8 +36,7 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 		rmq_key_both(c, connections->list[i].name, queue,
 		    "lease queues consumers unacked other-consumers "
 		    "other-unacked");
-	mq_command_str(c, queue);
-	mq_command_int(c, dry_run);
+	mq_command_add(c, "%s %d", queue, dry_run);
 	for (i = 0; i < n; i++)
 		mq_command_str(c, connections->list[i].name);
 }

@@ -229,9 +229,7 @@ adopt(struct mq_command *c, const char *connection, const char *queue,
 {
 	mq_command_script(c, &rmq_script_adopt);
 	rmq_key_both(c, connection, queue, "unacked listed queues");
-	mq_command_str(c, connection);
-	mq_command_str(c, queue);
-	mq_command_int(c, dry_run);
+	mq_command_add(c, "%s %s %d", connection, queue, dry_run);
 }
 
 /* The steps of adopting: all at once, or on a cluster, where each set is on a node of its
@@ -545,8 +543,8 @@ heal(struct rmq_cleaner *w, const struct mq_names *moving)
 			rmq_key_queue(&c, name->name, "ready delayed priority");
 			rmq_key_queue(&c, name->name, name->queue);
 			rmq_key_both(&c, NULL, name->name, "known");
-			mq_command_str(&c, w->how->dry_run ? "1" : "0");
-			mq_command_str(&c, name->name);
+			mq_command_add(
+			    &c, "%d %s", w->how->dry_run, name->name);
 			rv = mq_round_add(&w->round, &c, &n);
 			w->out->returned += n;
 		} while (rv == 0 && n > 0 && !w->how->dry_run);
@@ -573,9 +571,7 @@ ask_orphan(void *arg, size_t i, struct mq_command *c)
 		rmq_key_both(c, key, owner, s->kind == HELD ? "unacked" : key);
 		rmq_key_both(c, NULL, owner, "known ready");
 	}
-	mq_command_str(c, owner);
-	mq_command_str(c, as);
-	mq_command_str(c, s->w->how->dry_run ? "1" : "0");
+	mq_command_add(c, "%s %s %d", owner, as, s->w->how->dry_run);
 }
 
 /* Leaves out names that would be known by now. */

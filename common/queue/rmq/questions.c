@@ -263,9 +263,7 @@ rmq_cleaner_fields(struct rmq_cleaner *w, const char *queue, const char *what,
 	while (rv == 0 && *cursor != '\0') {
 		mq_command_plain(&c, "HSCAN");
 		rmq_key_queue(&c, queue, what);
-		mq_command_str(&c, cursor);
-		mq_command_str(&c, "COUNT");
-		mq_command_int(&c, MQ_CURSOR_STEP);
+		mq_command_add(&c, "%s COUNT %d", cursor, MQ_CURSOR_STEP);
 		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
 		if (reply == NULL)
 			break;

@@ -480,15 +480,11 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	}
 	if (shown(q) > 0 && q->notify != NULL)
 		rmq_key_notice(c, q->queue, q->notify);
-	mq_command_str(c, q->queue);
-	mq_command_int(c, SHOW_BYTES);
-	mq_command_int(c, q->at);
-	mq_command_int(c, all->w->how->dry_run);
-	mq_command_int(c, (long long)s->n);
+	mq_command_add(c, "%s %d %ld %d %d", q->queue, SHOW_BYTES, q->at,
+	    all->w->how->dry_run, (int)s->n);
 	for (j = 0; j < s->n; j++) {
 		d = s->list[j]->owner;
-		mq_command_str(c, d->connection);
-		mq_command_int(c, d->slots);
+		mq_command_add(c, "%s %ld", d->connection, d->slots);
 	}
 	add_crashes(q, c);
 }

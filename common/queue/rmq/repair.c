@@ -166,7 +166,7 @@ free_locks(const struct check *p, bool over, long *n)
 			continue;
 		if (many++ == 0) {
 			build_repair(p, "free", &c);
-			mq_command_str(&c, p->w->how->dry_run ? "1" : "0");
+			mq_command_int(&c, p->w->how->dry_run);
 		}
 		mq_command_arg(&c, lock->field->str, lock->field->len);
 		mq_command_arg(&c, lock->value->str, lock->value->len);
@@ -281,9 +281,8 @@ check_place(
 		mq_command_str(&c, place);
 		mq_command_arg(&c, at.data, at.len);
 		mq_command_arg(&c, sign.data, sign.len);
-		mq_command_str(&c, p->w->how->dry_run ? "1" : "0");
-		mq_command_str(&c, tombstone);
-		mq_command_int(&c, late);
+		mq_command_add(
+		    &c, "%d %s %d", p->w->how->dry_run, tombstone, late);
 		rv = mq_round_call(&p->w->round, &c, REDIS_REPLY_ARRAY, &reply);
 		more = reply != NULL && mq_reply_is(reply, FORM);
 		p->whole &= more;
@@ -400,8 +399,7 @@ give_turns(struct check *p)
 
 	do {
 		build_repair(p, "lines", &c);
-		mq_command_str(&c, p->w->how->dry_run ? "1" : "0");
-		mq_command_str(&c, from);
+		mq_command_add(&c, "%d %s", p->w->how->dry_run, from);
 		rv = mq_round_call(&p->w->round, &c, REDIS_REPLY_ARRAY, &reply);
 		*from = '\0';
 		if (reply == NULL)
@@ -483,8 +481,7 @@ repair_once(struct rmq_cleaner *w, const char *queue, const long long *has,
 	if (rv == 0 && !proof && !w->blind && p.held > 0) {
 		mq_command_plain(&c, "SET");
 		rmq_key_queue(&c, queue, "checked");
-		mq_command_words(&c, "1 NX PX");
-		mq_command_int(&c, CHECK_MS);
+		mq_command_add(&c, "1 NX PX %d", CHECK_MS);
 		reply = mq_call(w->round.r, &c, -1);
 		proof = reply != NULL && reply->type == REDIS_REPLY_STATUS;
 		freeReplyObject(reply);

@@ -74,11 +74,11 @@ rmq_publish(
 		rmq_key_queue(c, queue, "none");
 	if (how->files != NULL)
 		rmq_attach_keys(c, how->files);
-	mq_command_str(c, kinds[how->when.kind]);
-	mq_command_int(c, how->when.ms);
+	mq_command_add(
+	    c, "%s %lld", kinds[how->when.kind], (long long)how->when.ms);
 	mq_layout_add_limits(c, &how->limits);
-	mq_command_str(c, how->alike ? "alike" : "");
-	mq_command_str(c, how->join ? "join" : "");
+	mq_command_add(
+	    c, "%s %s", how->alike ? "alike" : "", how->join ? "join" : "");
 	mq_mark_add(c, &how->mark, true);
 }
 
@@ -91,17 +91,15 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	if (key == NULL || c == NULL)
 		return key != NULL;
 	mq_command_plain(c, "EVAL");
-	mq_command_str(c, rmq_script_mark.text);
-	mq_command_int(c, 5);
+	mq_command_add(c, "%s 5", rmq_script_mark.text);
 	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
 	mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
 	rmq_key_both(c, NULL, queue, "known settings");
 	mq_mark_add(c, &how->mark, false);
-	mq_command_int(c, n);
-	mq_command_str(c, c->cluster ? "" : queue);
-	mq_command_str(c, is_listed(key) ? "LPUSH" : "ZADD");
-	mq_command_str(c, is_listed(key) ? "LLEN" : "ZCARD");
+	mq_command_add(c,
+	    is_listed(key) ? "%d %s LPUSH LLEN" : "%d %s ZADD ZCARD", n,
+	    c->cluster ? "" : queue);
 	return true;
 }
 
@@ -177,8 +175,9 @@ static void
 add_moved(struct mq_command *c, const struct mq_settlement *how)
 {
 	mq_command_arg(c, how->header, how->header_len);
-	mq_command_int(c, how->header == NULL ? 0 : (long long)how->payload_at);
-	mq_command_int(c, how->delay_ms);
+	mq_command_add(c, "%lld %lld",
+	    how->header == NULL ? 0 : (long long)how->payload_at,
+	    (long long)how->delay_ms);
 }
 
 static void
@@ -328,8 +327,7 @@ rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 	}
 	mq_command_script(c, &rmq_script_held);
 	add_own(c, s, queue, "unacked info");
-	mq_command_str(c, name);
-	mq_command_str(c, s->heads ? "1" : "");
+	mq_command_add(c, "%s %s", name, s->heads ? "1" : "");
 	return 1;
 }
 
@@ -402,24 +400,14 @@ add_info(const struct mq_session *s, struct mq_command *c)
 
 	gethostname(host, sizeof(host) - 1);
 	rmq_key_connection(c, s->connection, "info");
-	mq_command_words(c, "HSET host");
-	mq_command_str(c, host);
-	mq_command_str(c, "pid");
-	mq_command_int(c, getpid());
-	mq_command_str(c, "slots");
-	mq_command_int(c, s->slots);
-	if (s->attempts != -1) {
-		mq_command_str(c, "attempts");
-		mq_command_int(c, s->attempts);
-	}
-	if (s->notify != NULL) {
-		mq_command_str(c, "notify");
-		mq_command_str(c, s->notify);
-	}
-	if (s->lease_ms > 0) {
-		mq_command_str(c, "lease");
-		mq_command_int(c, s->lease_ms);
-	}
+	mq_command_add(
+	    c, "HSET host %s pid %d slots %d", host, (int)getpid(), s->slots);
+	if (s->attempts != -1)
+		mq_command_add(c, "attempts %d", s->attempts);
+	if (s->notify != NULL)
+		mq_command_add(c, "notify %s", s->notify);
+	if (s->lease_ms > 0)
+		mq_command_add(c, "lease %lld", (long long)s->lease_ms);
 }
 
 /* The info goes by itself when only a Go cleaner, which knows nothing of it, came. */
@@ -445,26 +433,22 @@ join_queues(const struct mq_session *s, int step, struct mq_command *c)
 		if (!s->make || made > s->queue_count || name == NULL)
 			return false;
 		rmq_key_all(c, RMQ_QUEUES);
-		mq_command_str(c, "SADD");
-		mq_command_str(c, name);
+		mq_command_add(c, "SADD %s", name);
 		c->optional = true;
 		return true;
 	}
 	switch (step % each) {
 	case 0:
 		rmq_key_connection(c, s->connection, "queues");
-		mq_command_str(c, "SADD");
-		mq_command_str(c, s->queues[step / each]);
+		mq_command_add(c, "SADD %s", s->queues[step / each]);
 		break;
 	case 1:
 		add_own(c, s, step / each, "consumers");
-		mq_command_str(c, "SADD");
-		mq_command_str(c, s->consumer);
+		mq_command_add(c, "SADD %s", s->consumer);
 		break;
 	default:
 		add_own(c, s, step / each, "lease");
-		mq_command_words(c, "SET 1 PX");
-		mq_command_int(c, QUEUE_LEASE_MS);
+		mq_command_add(c, "SET 1 PX %d", QUEUE_LEASE_MS);
 	}
 	return true;
 }
@@ -480,13 +464,11 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	switch (step > 2 && s->former == NULL ? step + 1 : step) {
 	case 0:
 		rmq_key_connection(c, s->connection, "heartbeat");
-		mq_command_words(c, "SET 1 EX");
-		mq_command_int(c, RMQ_LEASE_S);
+		mq_command_add(c, "SET 1 EX %d", RMQ_LEASE_S);
 		return true;
 	case 1:
 		rmq_key_all(c, RMQ_CONNECTIONS);
-		mq_command_str(c, "SADD");
-		mq_command_str(c, s->connection);
+		mq_command_add(c, "SADD %s", s->connection);
 		return true;
 	case 2:
 		add_info(s, c);
@@ -541,8 +523,7 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	if (step == MQ_LEAVE_EMPTY) {
 		mq_command_script(c, &rmq_script_leave);
 		add_own(c, s, 0, "unacked consumers queues listed lease info");
-		mq_command_str(c, s->queues[0]);
-		mq_command_str(c, s->connection);
+		mq_command_add(c, "%s %s", s->queues[0], s->connection);
 	} else if (step < s->queue_count) {
 		mq_command_plain(c, "DEL");
 		add_own(c, s, step,

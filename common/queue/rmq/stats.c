@@ -650,13 +650,11 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 
 	*out = (struct mq_stats){0};
 	mq_partial_begin(r);
-	rv = mq_server_time(r, &out->now_ms);
-	if (rv == 0)
-		rv = list_rows(r, queues, count, &g);
-	if (rv == 0)
-		rv = ask_queues(r, &g);
-	if (rv == 0)
-		rv = ask_connections(r, &g);
+	rv = mq_server_time(r, &out->now_ms) == -1 ||
+		list_rows(r, queues, count, &g) == -1 ||
+		ask_queues(r, &g) == -1 || ask_connections(r, &g) == -1 ?
+	    -1 :
+	    0;
 	if (rv == 0 && count > 0)
 		mq_rows_order(out, queues, count);
 	if (rv == -1)

@@ -152,10 +152,9 @@ read_slice(struct mq_redis *r, struct mq_scan *s, bool *ended)
 		w->from = s->skip;
 	start_walk(&c, s);
 	add_verb(&c, s, skip ? "skip" : "read");
-	mq_command_int(&c,
-	    w->part_left > 0 ? MIN(w->part_left, SLICE_COUNT) : SLICE_COUNT);
-	mq_command_int(&c, SLICE_BYTES);
-	mq_command_str(&c, s->needle != NULL ? s->needle : "");
+	mq_command_add(&c, "%lld %d %s",
+	    w->part_left > 0 ? MIN(w->part_left, SLICE_COUNT) : SLICE_COUNT,
+	    SLICE_BYTES, s->needle != NULL ? s->needle : "");
 	w->reply = mq_call_form(r, &c, FORM(is_in_set(s)));
 	if (w->reply == NULL)
 		return -1;
@@ -237,8 +236,7 @@ bring(struct mq_redis *r, struct mq_scan *s, bool home, long long *moved,
 
 	mq_command_script(&c, &rmq_script_rotate);
 	rmq_key_queue(&c, s->place.queue, mq_state_name(s->place.state));
-	mq_command_str(&c, home ? "home" : "turn");
-	mq_command_int(&c, TURN_BYTES);
+	mq_command_add(&c, "%s %d", home ? "home" : "turn", TURN_BYTES);
 	if (home) {
 		mq_command_arg(&c, w->turned.data, w->turned.len);
 	} else {
@@ -349,8 +347,7 @@ start_take(struct mq_command *c, const struct mq_scan *s, const char *to,
 			 (fresh ? "done" : "vanish"),
 	    &s->place, to, away);
 	if (!is_in_set(s)) {
-		mq_command_int(c, s->walk.span);
-		mq_command_str(c, tombstone);
+		mq_command_add(c, "%lld %s", s->walk.span, tombstone);
 	}
 }
 
@@ -483,9 +480,9 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 			place->line_first ? "last" :
 					    "drop",
 		    place, to, away);
-		mq_command_int(
-		    &c, MIN(max, away ? RMQ_TRANSFER_COUNT : MOVE_COUNT));
-		mq_command_int(&c, MOVE_BYTES);
+		mq_command_add(&c, "%ld %d",
+		    MIN(max, away ? RMQ_TRANSFER_COUNT : MOVE_COUNT),
+		    MOVE_BYTES);
 	}
 	if (mq_call_number(r, &c, &n) == -1)
 		return -1;

@@ -225,9 +225,8 @@ rmq_transfer_finish(
 		mq_command_script(&c, &rmq_script_outgoing);
 		rmq_key_queue(&c, source, "outgoing none");
 		mq_command_arg(&c, after.data, after.len);
-		mq_command_str(&c, to != NULL ? to : "");
-		mq_command_int(&c, RMQ_TRANSFER_COUNT);
-		mq_command_int(&c, READ_BYTES);
+		mq_command_add(&c, "%s %d %d", to != NULL ? to : "",
+		    RMQ_TRANSFER_COUNT, READ_BYTES);
 		rv = mq_round_call(round, &c, MQ_STRINGS, &reply);
 		if (reply == NULL || reply->elements < 2) {
 			freeReplyObject(reply);

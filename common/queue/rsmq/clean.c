@@ -142,8 +142,7 @@ ask_enlist(void *arg, size_t i, struct mq_command *c)
 	rsmq_key_common(c, queue, ":QUEUES");
 	rsmq_queue_keys(c, queue);
 	rsmq_key(c, queue, "paused counters rate later");
-	mq_command_str(c, rsmq_bare(queue));
-	mq_command_int(c, w->how->dry_run);
+	mq_command_add(c, "%s %d", rsmq_bare(queue), w->how->dry_run);
 }
 
 static int
@@ -327,9 +326,8 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	if (k->kind != NULL) {
 		mq_command_script(c, &rsmq_script_orphans);
 		rsmq_queue_keys(c, k->queue);
-		mq_command_str(c, k->kind);
-		mq_command_str(c, k->at.len > 0 ? mq_buf_str(&k->at) : "0");
-		mq_command_int(c, w->how->dry_run);
+		mq_command_add(c, "%s %s %d", k->kind,
+		    k->at.len > 0 ? mq_buf_str(&k->at) : "0", w->how->dry_run);
 		return;
 	}
 	mq_command_script(c, &rsmq_script_sweep);
@@ -337,10 +335,8 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	rsmq_key(c, k->queue, "counters later");
 	mq_command_arg(c, k->at.data, k->at.len);
 	mq_command_arg(c, k->id.data, k->id.len);
-	mq_command_int(c, RSMQ_LOOKS / 2);
-	mq_command_int(c, w->how->limit);
-	mq_command_int(c, mq_names_have(&w->consumed, rsmq_bare(k->queue)));
-	mq_command_int(c, w->how->dry_run);
+	mq_command_add(c, "%d %d %d %d", RSMQ_LOOKS / 2, w->how->limit,
+	    mq_names_have(&w->consumed, rsmq_bare(k->queue)), w->how->dry_run);
 }
 
 static int
@@ -400,13 +396,9 @@ rsmq_clean(
 	int rv;
 
 	*out = (struct mq_cleaned){.next_ms = -1};
-	rv = mq_server_time(r, &w.now_ms);
-	if (rv == 0)
-		rv = clean_connections(&w);
+	rv = mq_server_time(r, &w.now_ms) == 0 ? clean_connections(&w) : -1;
 	if (rv == 0 && how->all)
-		rv = list_unlisted(&w);
-	if (rv == 0 && how->all)
-		rv = rsmq_add_listed(r, &names);
+		rv = list_unlisted(&w) == 0 ? rsmq_add_listed(r, &names) : -1;
 	mq_names_sort(&names);
 	for (i = 0; i < names.n; i += n) {
 		n = names.n - i < MANY ? names.n - i : MANY;

@@ -186,8 +186,7 @@ rsmq_connections(struct mq_redis *r, const char *queue)
 
 	mq_command_plain(&c, "ZRANGE");
 	rsmq_key_common(&c, queue, "::connections");
-	mq_command_int(&c, 0);
-	mq_command_int(&c, -1);
+	mq_command_words(&c, "0 -1");
 	return mq_call(r, &c, MQ_STRINGS);
 }
 

@@ -8,6 +8,8 @@
  */
 #include "rsmq.h"
 
+#include <sys/param.h>
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,12 +106,9 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 	mq_command_str(&c, mq_state_name(s->place.state));
 	mq_command_arg(&c, anchor, score);
 	mq_command_arg(&c, anchor + skip, w->anchor.len - skip);
-	mq_command_int(&c, s->skip);
-	mq_command_int(&c,
-	    w->part_left > 0 && w->part_left < SLICE_COUNT ? w->part_left :
-							     SLICE_COUNT);
-	mq_command_int(&c, SLICE_BYTES);
-	mq_command_str(&c, s->needle != NULL ? s->needle : "");
+	mq_command_add(&c, "%ld %lld %d %s", s->skip,
+	    w->part_left > 0 ? MIN(w->part_left, SLICE_COUNT) : SLICE_COUNT,
+	    SLICE_BYTES, s->needle != NULL ? s->needle : "");
 	w->reply = mq_call_form(r, &c, FORM);
 	if (w->reply == NULL)
 		return -1;
@@ -238,17 +237,15 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 {
 	struct mq_command c = {0};
 	struct mq_buf score = {0}, id = {0};
-	long all = max < MOVE_MAX ? max : MOVE_MAX;
+	long all = MIN(max, MOVE_MAX);
 	redisReply *reply, **e;
 	long long left;
 	int rv = 0;
 
 	do {
 		start_move(&c, &rsmq_script_move, place, to, spared);
-		mq_command_int(
-		    &c, all - *moved < MOVE_COUNT ? all - *moved : MOVE_COUNT);
-		mq_command_int(&c, MOVE_BYTES);
-		mq_command_int(&c, RSMQ_LOOKS);
+		mq_command_add(&c, "%ld %d %d", MIN(all - *moved, MOVE_COUNT),
+		    MOVE_BYTES, RSMQ_LOOKS);
 		mq_command_arg(&c, score.data, score.len);
 		mq_command_arg(&c, id.data, id.len);
 		reply = mq_call_form(r, &c, "##$$");
@@ -350,9 +347,8 @@ add_delete(struct mq_command *c, const char *queue, bool look,
 	rsmq_key(c, rejected, all);
 	for (i = 0; i < n; i++)
 		rsmq_key_lease(c, connections->element[i]->str, queue);
-	mq_command_str(c, rsmq_bare(queue));
-	mq_command_str(c, rsmq_bare(rejected));
-	mq_command_int(c, look);
+	mq_command_add(
+	    c, "%s %s %d", rsmq_bare(queue), rsmq_bare(rejected), look);
 	for (i = 0; i < n; i++)
 		mq_command_arg(c, connections->element[i]->str,
 		    connections->element[i]->len);

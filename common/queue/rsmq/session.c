@@ -76,9 +76,9 @@ rsmq_publish(
 	rsmq_key(c, queue, "counters later settings");
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
-	mq_command_str(c, rsmq_bare(queue));
-	mq_command_str(c, kinds[at_once ? MQ_WHEN_IN : how->when.kind]);
-	mq_command_int(c, at_once ? 0 : how->when.ms);
+	mq_command_add(c, "%s %s %lld", rsmq_bare(queue),
+	    kinds[at_once ? MQ_WHEN_IN : how->when.kind],
+	    (long long)how->when.ms);
 	mq_layout_add_limits(c, &how->limits);
 	if (how->realtime) {
 		channel = mq_xasprintf(":rt:%s", rsmq_bare(queue));
@@ -179,14 +179,11 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		rsmq_key(c, s->push, ":Q");
 	for (i = 0; i < s->queue_count; i++)
 		rsmq_key(c, s->queues[i], "counters");
-	mq_command_str(c, s->connection);
-	mq_command_str(c, host);
-	mq_command_int(c, getpid());
-	mq_command_int(c, s->slots);
+	mq_command_add(
+	    c, "%s %s %d %d", s->connection, host, (int)getpid(), s->slots);
 	add_lease(c, s);
-	mq_command_int(c, s->queue_count);
-	mq_command_int(c, s->attempts != -1 ? s->attempts : MQ_ATTEMPTS);
-	mq_command_str(c, s->make ? "1" : "");
+	mq_command_add(c, "%d %d %s", s->queue_count,
+	    s->attempts != -1 ? s->attempts : MQ_ATTEMPTS, s->make ? "1" : "");
 	for (i = 0; i < s->queue_count; i++)
 		mq_command_str(c, rsmq_bare(s->queues[i]));
 	if (s->push != NULL)
@@ -339,8 +336,8 @@ rsmq_settle(const struct mq_session *s, int queue,
 		mq_envelope_free(&e);
 	}
 	mq_command_arg(c, extra.data, extra.len);
-	mq_command_int(c, how->delay_ms);
-	mq_command_str(c, rsmq_bare(mq_buf_str(&to)));
+	mq_command_add(
+	    c, "%lld %s", (long long)how->delay_ms, rsmq_bare(mq_buf_str(&to)));
 	if (push) {
 		end = memchr(body, '\n', how->len);
 		if (end != NULL)
@@ -461,11 +458,8 @@ adopt_message(
 	rsmq_key_lease(&c, name, s->queue);
 	rsmq_key_common(&c, s->queue, "::connections");
 	mq_command_arg(&c, id, n);
-	mq_command_str(&c, name);
-	mq_command_str(&c, host);
-	mq_command_int(&c, getpid());
-	mq_command_str(&c, rsmq_bare(s->queue));
-	mq_command_int(&c, ADOPTED_MS);
+	mq_command_add(&c, "%s %s %d %s %d", name, host, (int)getpid(),
+	    rsmq_bare(s->queue), ADOPTED_MS);
 	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;

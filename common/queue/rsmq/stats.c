@@ -302,25 +302,20 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	    .links = {out, wanted & MQ_STATS_CONNECTIONS, count > 0, NULL, 0},
 	    .anywhere = anywhere};
 	redisReply *all = NULL;
-	int rv;
+	int rv = -1;
 
 	*out = (struct mq_stats){0};
-	rv = mq_server_time(r, &out->now_ms);
-	if (rv == 0)
-		rv = list_rows(r, queues, count, wanted, out);
-	if (rv == 0)
-		rv = ask_queues(&g);
-	if (rv == 0)
+	if (mq_server_time(r, &out->now_ms) == 0 &&
+	    list_rows(r, queues, count, wanted, out) == 0 &&
+	    ask_queues(&g) == 0)
 		all = rsmq_connections(r, anywhere);
-	if (all != NULL)
+	if (all != NULL) {
 		mq_rows_connections(out, all, NULL);
-	else
-		rv = -1;
-	freeReplyObject(all);
-	if (rv == 0)
 		rv = mq_ask_typed(r,
 		    OF_CONNECTION * (size_t)out->connection_count,
 		    ask_connection, take_connection, &g, &out->wrong);
+	}
+	freeReplyObject(all);
 	if (rv == 0) {
 		mq_links_list(&g.links);
 		rv = mq_ask_typed(
