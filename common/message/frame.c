@@ -8,14 +8,10 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
-#include "headers.h"
 #include "json.h"
 
 #define BUFFER_SIZE ((size_t)256 * 1024)

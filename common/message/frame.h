@@ -12,11 +12,6 @@
 #ifndef MQ_FRAME_H
 #define MQ_FRAME_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/buf.h"
 #include "headers.h"
 
 enum mq_framing {

@@ -1,7 +1,6 @@
 #include "json.h"
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"

@@ -5,9 +5,6 @@
 #ifndef MQ_JSON_H
 #define MQ_JSON_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <jansson.h>
 
 #include "base/buf.h"

@@ -1,5 +1,4 @@
 /* The parts that are the same in every layout. */
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/xalloc.h"

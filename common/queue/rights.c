@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "layout.h"
-
 /* The commands of each tool in the layouts of rmq and of RSMQ. */
 static const struct {
 	const char *rule, *rmq, *rsmq;

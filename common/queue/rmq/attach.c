@@ -14,19 +14,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sha2.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
-#include "base/names.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "message/headers.h"
 #include "rmq.h"
 
 #define SETS "mq::attach::sets"

@@ -3,10 +3,6 @@
  */
 #include <sys/param.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-
-#include "redis/connection.h"
 #include "rmq.h"
 
 /* A live heartbeat is renewed every 15 seconds at the latest; less than this is on its
@@ -166,10 +162,10 @@ make_ready(struct rmq_cleaner *w)
 		snprintf(bound, sizeof(bound), "%lld", RMQ_AT_TICK + n);
 		mq_names_add(&ticks, queues.list[i].name, bound);
 	}
-	if (rv == 0)
-		rv = rmq_cleaner_ask(w, &times, &timed, 1, &due);
-	if (rv == 0)
-		rv = rmq_cleaner_ask(w, &ticks, &ticked, 1, &late);
+	if (rv == 0 &&
+	    (rmq_cleaner_ask(w, &times, &timed, 1, &due) == -1 ||
+		rmq_cleaner_ask(w, &ticks, &ticked, 1, &late) == -1))
+		rv = -1;
 	for (i = 0; i < queues.n && rv == 0; i++) {
 		n = MAX(due[i], 0) + MAX(late[i], 0);
 		if (w->how->dry_run)
@@ -210,15 +206,12 @@ take_steps(struct rmq_cleaner *w)
 	/* What goes back is copied, and a full disk ends a private server. */
 	if (!w->how->dry_run && (w->dead.n > 0 || w->how->all))
 		rv = mq_redis_room(r, STEP_BYTES);
-	if (rv == 0)
-		rv = find_lapsed(w);
-	if (rv == 0)
-		rv = rmq_reclaim(w, w->dead.list, w->dead.n);
-	if (rv == 0)
-		rv = rmq_orphans(w);
+	if (rv == -1 || find_lapsed(w) == -1 ||
+	    rmq_reclaim(w, w->dead.list, w->dead.n) == -1 ||
+	    rmq_orphans(w) == -1)
+		return -1;
 	/* What a lost node has may be what a lock or a mark is for. */
-	if (rv == 0 && mq_redis_command(r).cluster &&
-	    mq_partial_lost(r, 0) == NULL)
+	if (mq_redis_command(r).cluster && mq_partial_lost(r, 0) == NULL)
 		rv = rmq_underway(w);
 	if (rv == 0 && w->how->all)
 		rv = make_ready(w);

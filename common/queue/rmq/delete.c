@@ -10,11 +10,7 @@
 
 #include <sys/param.h>
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/exit.h"
-#include "base/names.h"
 #include "base/xalloc.h"
 
 /* How often to try again when connections come and go. */
@@ -122,12 +118,12 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 			u->consumers += MAX((long)n[CONSUMERS], 1);
 	}
 	free(answers);
-	if (rv == 0)
-		rv = rmq_call_number(r, &ready, NULL, queue, &other[0]);
-	if (rv == 0)
-		rv = rmq_call_number(r, &rejected, NULL, queue, &other[1]);
+	if (rv == -1 ||
+	    rmq_call_number(r, &ready, NULL, queue, &other[0]) == -1 ||
+	    rmq_call_number(r, &rejected, NULL, queue, &other[1]) == -1)
+		return -1;
 	u->other |= other[0] + other[1] > 0;
-	return rv;
+	return 0;
 }
 
 /* The name goes, unless the queue is in use again. */
@@ -142,13 +138,11 @@ forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
 	for (i = 0; i < before->dead.n && rv == 0; i++)
 		rv = rmq_call_number(
 		    r, &leave, before->dead.list[i].name, queue, &done);
-	if (rv == 0)
-		rv = rmq_call_number(r, &forget, NULL, queue, &done);
-	if (rv == 0)
-		rv = rmq_call_number(r, &messages, NULL, queue, &used);
-	if (rv == 0)
-		rv = find_users(r, queue, &now);
-	if (rv == 0 && (used > 0 || now.consumers > 0))
+	if (rv == -1 || rmq_call_number(r, &forget, NULL, queue, &done) == -1 ||
+	    rmq_call_number(r, &messages, NULL, queue, &used) == -1 ||
+	    find_users(r, queue, &now) == -1)
+		rv = -1;
+	else if (used > 0 || now.consumers > 0)
 		rv = rmq_call_number(r, &know, NULL, queue, &done);
 	mq_names_free(&now.all);
 	mq_names_free(&now.dead);

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#include "redis/command.h"
-
 #define QUEUE_NAME_MAX 512
 
 /* The lengths of literals are known: looking at many queues spends much of its time here. */

@@ -12,12 +12,9 @@
  * repeated.  What was listed in vain, as it has gone meanwhile, is a dead connection
  * without a queue for the next round, or an empty queue.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "redis/connection.h"
 #include "rmq.h"
 
 /* Steps of one round that does not look through all keys: some 5 ms. */

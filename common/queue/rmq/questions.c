@@ -4,7 +4,6 @@
  */
 #include "rmq.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"

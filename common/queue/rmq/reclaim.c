@@ -13,14 +13,11 @@
  */
 #include <sys/param.h>
 
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "message/headers.h"
 #include "rmq.h"
 
 /* --- a queue ------------------------------------------------------------- */

@@ -30,7 +30,6 @@
  *
  * Rejected messages hold nothing.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -11,7 +11,6 @@
 
 #include <sys/param.h>
 
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -14,11 +14,7 @@
 
 #include <sys/param.h>
 
-#include <stdlib.h>
-
 #include "base/xalloc.h"
-#include "message/headers.h"
-#include "redis/connection.h"
 
 /* Queues in one command, and for their keys in the other form; and how many keys one call
  * of a script looks at: on a cluster one, as they may be anywhere. */

@@ -6,10 +6,6 @@
 
 #include <sys/param.h>
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/xalloc.h"

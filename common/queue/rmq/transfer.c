@@ -4,8 +4,6 @@
  */
 #include "rmq.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/exit.h"

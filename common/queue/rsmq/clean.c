@@ -8,13 +8,9 @@
  */
 #include "rsmq.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/xalloc.h"
-#include "message/headers.h"
 
 /* How many connections are forgotten in one step. */
 #define FORGET 1000

@@ -7,12 +7,9 @@
 #include "rsmq.h"
 
 #include <ctype.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "message/headers.h"
 #include "message/json.h"
 
 /* The longest that other programs take; the name of a queue of rejected ones has to fit, too. */

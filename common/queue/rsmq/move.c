@@ -10,9 +10,6 @@
 
 #include <sys/param.h>
 
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/exit.h"

@@ -5,13 +5,11 @@
  * A crash needs no cleaning here: when nobody renews the lease, what it held
  * can be received again by anybody, as after any consumer of RSMQ.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "base/xalloc.h"
-#include "message/headers.h"
 #include "queue/lease.h"
 #include "rsmq.h"
 
@@ -96,8 +94,6 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
     const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
     const char *payload, size_t len)
 {
-	static const char tail[] = "\"]}\n";
-	size_t rest = START + MQ_ID_LEN;
 	struct mq_envelope e = {0};
 	struct mq_buf extra = {0};
 	char id[MQ_ID_LEN + 1];
@@ -105,13 +101,8 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 	long priority = 0;
 
 	(void)how;
-	memcpy(id, unique, sizeof(id));
 	/* Nearly all have nothing but their id: then nothing is to be parsed. */
-	if (header->len == rest + sizeof(tail) - 1 &&
-	    memcmp(header->data, start, START) == 0 &&
-	    memcmp(header->data + rest, tail, sizeof(tail) - 1) == 0) {
-		memcpy(id, header->data + START, MQ_ID_LEN);
-	} else if (header->len > 0 &&
+	if (!mq_message_plain(header->data, header->len, id, &e) &&
 	    mq_envelope_parse(header->data, header->len, &e, &why) == 0) {
 		if (mq_message_id(&e) != NULL)
 			memcpy(id, mq_message_id(&e), sizeof(id));
@@ -121,7 +112,7 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 		rsmq_extra(&e, &extra);
 		mq_envelope_free(&e);
 	}
-	mq_command_str(c, id);
+	mq_command_str(c, *id != '\0' ? id : unique);
 	mq_command_int(c, mq_utf16_units(payload, len));
 	mq_command_int(c, priority);
 	mq_command_arg(c, extra.data, extra.len);

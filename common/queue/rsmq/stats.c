@@ -2,10 +2,7 @@
  * they have of the queues, and what runs there. */
 #include "rsmq.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#include <jansson.h>
 
 #include "base/xalloc.h"
 
