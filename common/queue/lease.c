@@ -240,7 +240,6 @@ sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 	return good;
 }
 
-/* Makes the receipts known, and begins the lease. */
 static int
 hand_out_messages(struct mq_lease *l, int n)
 {
@@ -261,10 +260,8 @@ hand_out_messages(struct mq_lease *l, int n)
 	held = numbered == n ? session_renew(l, l->ms, 1) : 0;
 	if (held != 0)
 		return held;
-	redis->status = MQ_EXIT_AGAIN;
-	snprintf(redis->error, sizeof(redis->error), "%s: lease lost",
-	    l->connection);
-	return -1;
+	return mq_layout_fail(
+	    redis, MQ_EXIT_AGAIN, l->connection, "lease lost");
 }
 
 int

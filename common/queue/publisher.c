@@ -12,7 +12,6 @@
 /* The name of its connection, before the id. */
 #define NAME_START "mq-publish:"
 
-/* Starts a plain command on the key with its marks. */
 static struct mq_command
 about_marks(const struct mq_publisher *p, const char *verb)
 {
@@ -53,7 +52,6 @@ mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
 	settle_down(p);
 }
 
-/* Gives the connection a name to find it by. */
 static void
 build_name(const struct mq_publisher *p, struct mq_command *c)
 {

@@ -32,6 +32,15 @@ mq_layout_queue(const struct mq_layout *layout, const char *ns,
 					     mq_xasprintf("%s:%s", ns, queue);
 }
 
+int
+mq_layout_fail(
+    struct mq_redis *r, int status, const char *about, const char *why)
+{
+	r->status = status;
+	snprintf(r->error, sizeof(r->error), "%s: %s", about, why);
+	return -1;
+}
+
 const char *
 mq_state_name(enum mq_state state)
 {

@@ -606,6 +606,11 @@ int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 void mq_command_add(struct mq_command *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* For layouts: sets the error "about: why", in which the server has no part.  Returns -1. */
+int mq_layout_fail(
+    struct mq_redis *, int status, const char *about, const char *why);
+#define MQ_IS_ALIVE	  "it is alive; stop it first"
+#define MQ_KEEPS_CHANGING "its connections keep changing; try again"
 /* For layouts: arguments that the scripts of both have. */
 void mq_layout_add_limits(struct mq_command *, const struct mq_limits *);
 void mq_layout_add_claim(struct mq_command *, const struct mq_session *,

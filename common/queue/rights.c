@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-/* The commands of each tool in the layouts of rmq and of RSMQ. */
 static const struct {
 	const char *rule, *rmq, *rsmq;
 } commands[] = {

@@ -153,36 +153,28 @@ mq_counts_take(
 	return 0;
 }
 
-static void
-add_count(struct mq_command *c, const char *field, long long n)
-{
-	if (n != 0)
-		mq_command_add(c, "%s %lld", field, n);
-}
-
 void
 mq_side_count(const struct mq_side *side, struct mq_command *c,
     const char *queue, const struct mq_counts *n)
 {
+	/* In the order of the struct. */
+	static const char *const names[] = {"published", "runs", "done",
+	    "failed", "expired", "retried", "crashed", "lease_lost", "run_ms"};
+	const size_t count = sizeof(names) / sizeof(names[0]);
+	long long v[sizeof(*n) / sizeof(long long)];
 	char bucket[16];
-	int i;
+	size_t i;
 
+	memcpy(v, n, sizeof(v));
 	mq_command_script(c, &mq_script_count);
 	side->key(c, queue, "counters");
 	if (side->exists != NULL)
 		side->key(c, queue, side->exists);
-	add_count(c, "published", n->published);
-	add_count(c, "runs", n->runs);
-	add_count(c, "done", n->done);
-	add_count(c, "failed", n->failed);
-	add_count(c, "expired", n->expired);
-	add_count(c, "retried", n->retried);
-	add_count(c, "crashed", n->crashed);
-	add_count(c, "lease_lost", n->lease_lost);
-	add_count(c, "run_ms", n->run_ms);
-	for (i = 0; i < MQ_BUCKETS; i++) {
-		snprintf(bucket, sizeof(bucket), "run_%d", i);
-		add_count(c, bucket, n->bucket[i]);
+	for (i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+		snprintf(bucket, sizeof(bucket), "run_%zu", i - count);
+		if (v[i] != 0)
+			mq_command_add(
+			    c, "%s %lld", i < count ? names[i] : bucket, v[i]);
 	}
 }
 

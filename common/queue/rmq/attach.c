@@ -97,20 +97,20 @@ change_one(struct mq_redis *r, const char *set, const char *verb,
 	return mq_call_number(r, &c, done);
 }
 
-/* The first three of the list of files, which says how many chunks there are, and of
- * these. */
+/* The same of the list of files, which says how many chunks there are, and of n chunks.
+ * What stays is the list first, what goes is the list last. */
 static int
 change_files(struct mq_redis *r, const char *set, const char *verb, long long n)
 {
 	struct change chunks = {set, verb};
-	bool last = strcmp(verb, "UNLINK") == 0;
+	bool stays = strcmp(verb, "PERSIST") == 0;
 	long long done;
 
-	if (!last && change_one(r, set, verb, "files", &done) == -1)
+	if (stays && change_one(r, set, verb, "files", &done) == -1)
 		return -1;
 	if (mq_ask_all(r, (size_t)n, ask_chunk, NULL, &chunks) == -1)
 		return -1;
-	return last ? change_one(r, set, verb, "files", &done) : 0;
+	return stays ? 0 : change_one(r, set, verb, "files", &done);
 }
 
 /* --- the list of files ------------------------------------------------------ */
@@ -267,7 +267,6 @@ rmq_attach_fetch(struct mq_redis *r, const char *set, const char *id, int dir,
 static int
 change_set(struct mq_redis *r, const char *set, const char *verb)
 {
-	struct change change = {set, verb};
 	long long chunks, done;
 	redisReply *files = read_files(r, set, &chunks);
 
@@ -277,22 +276,17 @@ change_set(struct mq_redis *r, const char *set, const char *verb)
 	if (strcmp(verb, "UNLINK") != 0 &&
 	    change_one(r, set, verb, "refs", &done) == -1)
 		return -1;
-	if (mq_ask_all(r, (size_t)chunks, ask_chunk, NULL, &change) == -1)
-		return -1;
-	return change_one(r, set, verb, "files", &done);
+	return change_files(r, set, verb, chunks);
 }
 
-/* The files of a set to which no message refers. */
 static int
 remove_set(struct mq_redis *r, const char *set)
 {
-	static const struct rmq_question unlist = {
-	    "SREM", SETS, RMQ_OF_NONE, .name = true};
 	long long done;
 
 	return change_set(r, set, "UNLINK") == -1 ?
 	    -1 :
-	    rmq_call_number(r, &unlist, set, NULL, &done);
+	    rmq_call_number(r, "SREM A:" SETS " %n", set, NULL, &done);
 }
 
 static int
@@ -347,15 +341,6 @@ read_chunk(int fd, char *buf)
 	return (ssize_t)n;
 }
 
-/* The server has no part in it. */
-static int
-fail_file(struct mq_attach *a, int status, const char *name, const char *why)
-{
-	a->redis->status = status;
-	snprintf(a->redis->error, sizeof(a->redis->error), "%s: %s", name, why);
-	return -1;
-}
-
 /* How many bytes there were, unless more than size; -1: it failed. */
 static long long
 put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
@@ -388,7 +373,8 @@ put_chunks(struct mq_attach *a, const char *name, int fd, long long size,
 		}
 	}
 	if (n == -1)
-		rv = fail_file(a, MQ_EXIT_IO, name, strerror(errno));
+		rv =
+		    mq_layout_fail(a->redis, MQ_EXIT_IO, name, strerror(errno));
 	free(buf);
 	return rv == 0 ? bytes : -1;
 }
@@ -404,7 +390,8 @@ add_file(struct mq_attach *a, const char *name, int fd)
 
 	SHA256Init(&sum);
 	if (fstat(fd, &st) == -1)
-		return fail_file(a, MQ_EXIT_IO, name, strerror(errno));
+		return mq_layout_fail(
+		    a->redis, MQ_EXIT_IO, name, strerror(errno));
 	/* Files of /proc and what is no file do not say how many bytes they have. */
 	if (S_ISREG(st.st_mode) && st.st_size > 0)
 		size = st.st_size;
@@ -420,7 +407,7 @@ add_file(struct mq_attach *a, const char *name, int fd)
 		 * fill the server. */
 		if (change_files(a->redis, a->set, "UNLINK", a->chunks) == -1)
 			return -1;
-		return fail_file(a, MQ_EXIT_AGAIN, name,
+		return mq_layout_fail(a->redis, MQ_EXIT_AGAIN, name,
 		    "the file changed while it was read; publish it again");
 	}
 	mq_command_script(&c, &rmq_script_attach);
@@ -434,15 +421,14 @@ add_file(struct mq_attach *a, const char *name, int fd)
 static int
 close_set(struct mq_attach *a, const char *id)
 {
-	static const struct rmq_question list = {
-	    "SADD", SETS, RMQ_OF_NONE, .name = true};
 	struct mq_command c = mq_redis_command(a->redis);
 	long long done;
 
 	rmq_attach_refer(&c, a->set, id, true);
 	return mq_call_number(a->redis, &c, &done) == -1 ?
 	    -1 :
-	    rmq_call_number(a->redis, &list, a->set, NULL, &done);
+	    rmq_call_number(
+		a->redis, "SADD A:" SETS " %n", a->set, NULL, &done);
 }
 
 static int
@@ -450,9 +436,8 @@ count_sets(struct mq_redis *r, long long *n)
 {
 	struct mq_command c = mq_redis_command(r);
 
-	mq_command_plain(&c, "SCARD");
+	rmq_ask(&c, "SCARD A:" SETS, NULL, NULL);
 	c.optional = true;
-	rmq_key_all(&c, SETS);
 	return mq_call_number(r, &c, n);
 }
 
@@ -526,8 +511,6 @@ walk_queue(struct sweep *s, const char *queue)
 {
 	static const enum mq_state states[] = {
 	    MQ_DELAYED, MQ_READY, MQ_UNACKED, MQ_REJECTED};
-	static const struct rmq_question outgoing = {
-	    "HLEN", .what = "outgoing"};
 	struct mq_scan scan;
 	long long underway = 0;
 	size_t k;
@@ -546,7 +529,8 @@ walk_queue(struct sweep *s, const char *queue)
 	}
 	if (rv == -1 || !mq_redis_command(s->redis).cluster)
 		return rv;
-	rv = rmq_call_number(s->redis, &outgoing, queue, NULL, &underway);
+	rv = rmq_call_number(
+	    s->redis, "HLEN Q:outgoing", queue, NULL, &underway);
 	return rv == 0 && underway > 0 ? 1 : rv;
 }
 

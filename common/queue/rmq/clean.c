@@ -26,7 +26,7 @@ find_dead(struct rmq_cleaner *w)
 
 	if (rv == -1)
 		return -1;
-	rv = rmq_cleaner_ask(w, &names, &rmq_heartbeat, 1, &ttl);
+	rv = rmq_cleaner_ask(w, &names, "PTTL C:heartbeat", &ttl);
 	for (i = 0; i < names.n; i++) {
 		name = names.list[i].name;
 		if (*name == '\0' || ttl[i] == RMQ_NO_ANSWER)
@@ -65,10 +65,6 @@ find_dead(struct rmq_cleaner *w)
 static int
 find_lapsed(struct rmq_cleaner *w)
 {
-	static const struct rmq_question end = {
-	    "PTTL", "info", .of = RMQ_OF_CONNECTION};
-	static const struct rmq_question report = {"HGET", "info",
-	    .of = RMQ_OF_CONNECTION, .rest = "lapsed", .optional = true};
 	long long *ends = NULL, *reports = NULL;
 	int64_t now;
 	bool any = false;
@@ -80,13 +76,14 @@ find_lapsed(struct rmq_cleaner *w)
 		return 0;
 	rv = rmq_cleaner_now(w, NULL, &now);
 	if (rv == 0)
-		rv = rmq_cleaner_ask(w, &w->dead, &end, 1, &ends);
+		rv = rmq_cleaner_ask(w, &w->dead, "PTTL C:info", &ends);
 	for (i = 0; rv == 0 && i < w->dead.n; i++) {
 		ends[i] = ends[i] > 0 ? ends[i] + now : 0;
 		any |= ends[i] > 0;
 	}
 	if (rv == 0 && any)
-		rv = rmq_cleaner_ask(w, &w->live, &report, 1, &reports);
+		rv = rmq_cleaner_ask(
+		    w, &w->live, "?HGET C:info lapsed", &reports);
 	for (i = 0; reports != NULL && i < w->live.n; i++)
 		for (j = 0; j < w->dead.n; j++)
 			if (reports[i] != RMQ_NO_ANSWER && ends[j] > 0 &&
@@ -101,7 +98,6 @@ find_lapsed(struct rmq_cleaner *w)
 
 /* --- what is due --------------------------------------------------------------- */
 
-/* Moves one queue's due messages, slice by slice. */
 static int
 promote(struct rmq_cleaner *w, const char *queue)
 {
@@ -129,14 +125,6 @@ promote(struct rmq_cleaner *w, const char *queue)
 static int
 make_ready(struct rmq_cleaner *w)
 {
-	static const struct rmq_question clock = {"GET", "clock",
-					     .optional = true},
-					 time = {"TIME", .of = RMQ_OF_NODE},
-					 timed = {"ZCOUNT", "delayed",
-					     .rest = "-" RMQ_TICK_0,
-					     .queue = true},
-					 ticked = {"ZCOUNT", "delayed",
-					     .rest = RMQ_TICK_0, .queue = true};
 	struct mq_names queues = {0}, times = {0}, ticks = {0};
 	long long *at = NULL, *tick = NULL, *due = NULL, *late = NULL, n;
 	int64_t now;
@@ -151,9 +139,9 @@ make_ready(struct rmq_cleaner *w)
 		mq_names_add(&queues, w->known.list[i].name, NULL);
 	mq_names_sort(&queues);
 	if (rv == 0 && mq_redis_command(w->round.r).cluster)
-		rv = rmq_cleaner_ask(w, &queues, &time, 1, &at);
+		rv = rmq_cleaner_ask(w, &queues, "TIME @", &at);
 	if (rv == 0)
-		rv = rmq_cleaner_ask(w, &queues, &clock, 1, &tick);
+		rv = rmq_cleaner_ask(w, &queues, "?GET Q:clock", &tick);
 	for (i = 0; i < queues.n && rv == 0; i++) {
 		n = at != NULL && at[i] != RMQ_NO_ANSWER ? at[i] : now;
 		snprintf(bound, sizeof(bound), "%lld", n);
@@ -163,8 +151,10 @@ make_ready(struct rmq_cleaner *w)
 		mq_names_add(&ticks, queues.list[i].name, bound);
 	}
 	if (rv == 0 &&
-	    (rmq_cleaner_ask(w, &times, &timed, 1, &due) == -1 ||
-		rmq_cleaner_ask(w, &ticks, &ticked, 1, &late) == -1))
+	    (rmq_cleaner_ask(w, &times, "ZCOUNT Q:delayed -" RMQ_TICK_0 " %q",
+		 &due) == -1 ||
+		rmq_cleaner_ask(w, &ticks, "ZCOUNT Q:delayed " RMQ_TICK_0 " %q",
+		    &late) == -1))
 		rv = -1;
 	for (i = 0; i < queues.n && rv == 0; i++) {
 		n = MAX(due[i], 0) + MAX(late[i], 0);

@@ -78,26 +78,13 @@ struct users {
 	bool other;	/* some have keys in the other form */
 };
 
-static const struct rmq_question
-    ready = {"EXISTS", "ready", .of = RMQ_OF_OTHER},
-    rejected = {"EXISTS", "rejected", .of = RMQ_OF_OTHER},
-    messages = {"EXISTS", "ready priority delayed rejected outgoing",
-	.of = RMQ_OF_BOTH},
-    leave = {"SREM", "queues", RMQ_OF_CONNECTION, .queue = true},
-    is_known = {"SISMEMBER", RMQ_QUEUES, RMQ_OF_NONE, .queue = true},
-    forget = {"SREM", RMQ_QUEUES, RMQ_OF_NONE, .queue = true},
-    know = {"SADD", RMQ_QUEUES, RMQ_OF_NONE, .queue = true};
-
 static int
 find_users(struct mq_redis *r, const char *queue, struct users *u)
 {
 	enum { HAS, ALIVE, CONSUMERS, OTHERS, OTHER_UNACKED, QUESTIONS };
-	static const struct rmq_question asked[QUESTIONS] = {
-	    [HAS] = {"SISMEMBER", "queues", RMQ_OF_CONNECTION, .queue = true},
-	    [ALIVE] = {"PTTL", "heartbeat", .of = RMQ_OF_CONNECTION},
-	    [CONSUMERS] = {"SCARD", "consumers", .of = RMQ_OF_BOTH},
-	    [OTHERS] = {"EXISTS", "consumers", .of = RMQ_OF_OTHER},
-	    [OTHER_UNACKED] = {"EXISTS", "unacked", .of = RMQ_OF_OTHER}};
+	static const char asked[] =
+	    "SISMEMBER C:queues %q|PTTL C:heartbeat|SCARD B:consumers|"
+	    "EXISTS O:consumers|EXISTS O:unacked";
 	struct rmq_cleaner w = {.round.r = r};
 	long long *answers, *n, other[2] = {0};
 	size_t i;
@@ -107,7 +94,7 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 		return -1;
 	for (i = 0; i < u->all.n; i++)
 		u->all.list[i].queue = mq_xstrdup(queue);
-	rv = rmq_cleaner_ask(&w, &u->all, asked, QUESTIONS, &answers);
+	rv = rmq_cleaner_ask(&w, &u->all, asked, &answers);
 	if (rv == 0 && (w.round.refused > 0 || mq_round_end(&w.round) == -1))
 		rv = -1;
 	for (i = 0, n = answers; rv == 0 && i < u->all.n; i++, n += QUESTIONS) {
@@ -119,8 +106,10 @@ find_users(struct mq_redis *r, const char *queue, struct users *u)
 	}
 	free(answers);
 	if (rv == -1 ||
-	    rmq_call_number(r, &ready, NULL, queue, &other[0]) == -1 ||
-	    rmq_call_number(r, &rejected, NULL, queue, &other[1]) == -1)
+	    rmq_call_number(r, "EXISTS O:ready", NULL, queue, &other[0]) ==
+		-1 ||
+	    rmq_call_number(r, "EXISTS O:rejected", NULL, queue, &other[1]) ==
+		-1)
 		return -1;
 	u->other |= other[0] + other[1] > 0;
 	return 0;
@@ -136,14 +125,19 @@ forget_queue(struct mq_redis *r, const char *queue, const struct users *before)
 	int rv = 0;
 
 	for (i = 0; i < before->dead.n && rv == 0; i++)
-		rv = rmq_call_number(
-		    r, &leave, before->dead.list[i].name, queue, &done);
-	if (rv == -1 || rmq_call_number(r, &forget, NULL, queue, &done) == -1 ||
-	    rmq_call_number(r, &messages, NULL, queue, &used) == -1 ||
+		rv = rmq_call_number(r, "SREM C:queues %q",
+		    before->dead.list[i].name, queue, &done);
+	if (rv == -1 ||
+	    rmq_call_number(
+		r, "SREM A:" RMQ_QUEUES " %n", queue, NULL, &done) == -1 ||
+	    rmq_call_number(r,
+		"EXISTS Q:ready Q:priority Q:delayed Q:rejected Q:outgoing",
+		queue, NULL, &used) == -1 ||
 	    find_users(r, queue, &now) == -1)
 		rv = -1;
 	else if (used > 0 || now.consumers > 0)
-		rv = rmq_call_number(r, &know, NULL, queue, &done);
+		rv = rmq_call_number(
+		    r, "SADD A:" RMQ_QUEUES " %n", queue, NULL, &done);
 	mq_names_free(&now.all);
 	mq_names_free(&now.dead);
 	return rv;
@@ -164,7 +158,8 @@ delete_by_steps(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 	if (rv == 0)
 		rv = find_users(r, queue, &u);
 	if (rv == 0)
-		rv = rmq_call_number(r, &is_known, NULL, queue, &known);
+		rv = rmq_call_number(
+		    r, "SISMEMBER A:" RMQ_QUEUES " %n", queue, NULL, &known);
 	/* A live connection that the script does not see, as it has no lease. */
 	out->consumers = u.consumers;
 	if (rv == 0 && u.consumers == 0 && (!u.other || out->dry_run))
@@ -195,11 +190,7 @@ rmq_delete_queue(struct mq_redis *r, const char *queue, struct mq_deletion *out)
 			rv = call_delete(r, queue, &connections, out, &done);
 		mq_names_free(&connections);
 	}
-	if (rv == 0 && !done) {
-		r->status = MQ_EXIT_AGAIN;
-		snprintf(r->error, sizeof(r->error),
-		    "%s: its connections keep changing; try again", queue);
-		rv = -1;
-	}
-	return rv;
+	return rv == 0 && !done ?
+	    mq_layout_fail(r, MQ_EXIT_AGAIN, queue, MQ_KEEPS_CHANGING) :
+	    rv;
 }

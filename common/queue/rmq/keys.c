@@ -151,10 +151,8 @@ rmq_open(struct mq_command *c, const char *queue,
 {
 	(void)attributes;
 	(void)set;
-	mq_command_plain(c, "SADD");
+	rmq_ask(c, "SADD A:" RMQ_QUEUES " %n", queue, NULL);
 	c->optional = true;
-	rmq_key_all(c, RMQ_QUEUES);
-	mq_command_str(c, queue);
 }
 
 static void

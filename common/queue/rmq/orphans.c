@@ -114,20 +114,14 @@ rmq_find_names(
 }
 
 bool
-rmq_missed(const struct mq_redis *r, const char *connection, const char *queue,
-    const char *key, char **node)
+rmq_missed(const struct mq_redis *r, const char *question, const char *name,
+    char **node)
 {
 	struct mq_command c = mq_redis_command(r);
 	const struct mq_place_of_node *place;
 	bool missed;
 
-	mq_command_plain(&c, "GET");
-	if (connection != NULL)
-		rmq_key_connection(&c, connection, key);
-	else if (queue != NULL)
-		rmq_key_queue(&c, queue, key);
-	else
-		rmq_key_all(&c, key);
+	rmq_ask(&c, question, name, NULL);
 	missed = mq_partial_missed(r, &c) != NULL;
 	place = mq_node_of(r, &c);
 	if (node != NULL)
@@ -157,7 +151,6 @@ struct found {
 	struct mq_names some[CONNECTION]; /* of this step; some may be known */
 };
 
-/* The keys of queues. */
 struct place {
 	const char *what;
 	const char *type; /* of one that has messages; else NULL */
@@ -188,8 +181,7 @@ place_of(const char *what)
 	return NULL;
 }
 
-/* What is asked about each of some names, or a script does for each, or a step that stands
- * for that on a cluster. */
+/* What a command that depends on their kind does about each of some names. */
 struct selection {
 	struct rmq_cleaner *w;
 	const struct mq_name *list;
@@ -197,7 +189,6 @@ struct selection {
 	struct mq_names *yes;
 };
 
-/* Adds the names that the answer is true of. */
 static int
 take_answer(void *arg, size_t i, redisReply *reply)
 {
@@ -210,64 +201,52 @@ take_answer(void *arg, size_t i, redisReply *reply)
 }
 
 static int
-select_names(struct rmq_cleaner *w, const struct mq_names *names,
-    mq_ask_fn *ask, int kind, struct mq_names *yes)
+select_by(struct rmq_cleaner *w, const struct mq_names *names, mq_ask_fn *ask,
+    int kind, struct mq_names *yes)
 {
 	struct selection s = {w, names->list, kind, yes};
 
 	return mq_ask_each(w->round.r, names->n, ask, take_answer, &s);
 }
 
+static int
+select_names(struct rmq_cleaner *w, const struct mq_names *names,
+    const char *question, struct mq_names *yes)
+{
+	long long *n;
+	size_t i;
+	int rv = rmq_cleaner_ask(w, names, question, &n);
+
+	for (i = 0; i < names->n; i++)
+		if (n[i] > 0)
+			mq_names_add(
+			    yes, names->list[i].name, names->list[i].queue);
+	free(n);
+	return rv;
+}
+
 /* --- adopting ------------------------------------------------------------------- */
 
-static void
-adopt(struct mq_command *c, const char *connection, const char *queue,
-    bool dry_run)
-{
-	mq_command_script(c, &rmq_script_adopt);
-	rmq_key_both(c, connection, queue, "unacked listed queues");
-	mq_command_add(c, "%s %s %d", connection, queue, dry_run);
-}
+#define IS_KNOWN "SISMEMBER A:" RMQ_QUEUES " %n"
 
-/* The steps of adopting: all at once, or on a cluster, where each set is on a node of its
- * own, one after the other.  And a queue is made known; or nothing is, but asked for. */
-enum { ADOPT, LIST_QUEUE, LIST_CONNECTION, KNOW, IS_THERE, IS_KNOWN };
-
-static void
-ask_to_list(void *arg, size_t i, struct mq_command *c)
-{
-	static const struct rmq_question steps[] = {
-	    [LIST_QUEUE] = {"SADD", "queues", RMQ_OF_CONNECTION, .queue = true,
-		.script = &mq_script_write_when_full},
-	    [LIST_CONNECTION] = {"SADD", RMQ_CONNECTIONS, RMQ_OF_NONE,
-		.name = true, .script = &mq_script_write_when_full},
-	    [KNOW] = {"SADD", RMQ_QUEUES, RMQ_OF_NONE, .name = true,
-		.script = &mq_script_write_when_full},
-	    [IS_THERE] = {"EXISTS", "unacked", .of = RMQ_OF_BOTH},
-	    [IS_KNOWN] = {"SISMEMBER", RMQ_QUEUES, RMQ_OF_NONE, .name = true}};
-	const struct selection *s = arg;
-	const struct mq_name *name = &s->list[i];
-
-	if (s->kind == ADOPT)
-		adopt(c, name->name, name->queue, s->w->how->dry_run);
-	else
-		rmq_ask(c, &steps[s->kind], name->name, name->queue);
-}
+/* Adopts all at once; on a cluster each set is on a node of its own, so these steps do,
+ * one after the other. */
+#define ADOPT		"!adopt B:unacked B:listed B:queues %n %q "
+#define LIST_QUEUE	"!SADD C:queues %q"
+#define LIST_CONNECTION "!SADD A:" RMQ_CONNECTIONS " %n"
 
 /* Elsewhere each step looks for the heartbeat; on a cluster that of a Go program is not
  * beside its queue. */
 static int
 reclaim_adopted(struct rmq_cleaner *w, const struct mq_names *adopted)
 {
-	static const struct rmq_question lives = {
-	    "EXISTS", "heartbeat", .of = RMQ_OF_CONNECTION};
 	struct mq_names dead = {0};
 	long long *live = NULL;
 	size_t i;
 	int rv = 0;
 
 	if (mq_redis_command(w->round.r).cluster)
-		rv = rmq_cleaner_ask(w, adopted, &lives, 1, &live);
+		rv = rmq_cleaner_ask(w, adopted, "EXISTS C:heartbeat", &live);
 	for (i = 0; i < adopted->n; i++)
 		if (live == NULL || live[i] <= 0)
 			mq_names_add(&dead, adopted->list[i].name,
@@ -285,14 +264,13 @@ static int
 adopt_some(struct rmq_cleaner *w, const struct mq_names *lists,
     struct mq_names *adopted)
 {
-	static const struct rmq_question has = {"SISMEMBER", "queues",
-	    .of = RMQ_OF_CONNECTION, .queue = true, .optional = true};
 	bool cluster = mq_redis_command(w->round.r).cluster, listed;
+	bool dry_run = w->how->dry_run;
 	const struct mq_name *name;
 	struct mq_names others = {0};
 	long long *known;
 	size_t i;
-	int rv = rmq_cleaner_ask(w, lists, &has, 1, &known);
+	int rv = rmq_cleaner_ask(w, lists, "?SISMEMBER C:queues %q", &known);
 
 	/* Lists of live connections that have the queue are left out, which are most;
 	 * on a cluster, where no script looks for that, those of all that are listed. */
@@ -304,14 +282,13 @@ adopt_some(struct rmq_cleaner *w, const struct mq_names *lists,
 			mq_names_add(&others, name->name, name->queue);
 	}
 	if (rv == 0)
-		rv = select_names(w, &others, ask_to_list,
-		    !cluster		? ADOPT :
-			w->how->dry_run ? IS_THERE :
-					  LIST_QUEUE,
+		rv = select_names(w, &others,
+		    !cluster	? (dry_run ? ADOPT "1" : ADOPT "0") :
+			dry_run ? "EXISTS B:unacked" :
+				  LIST_QUEUE,
 		    adopted);
-	if (rv == 0 && cluster && !w->how->dry_run)
-		rv = select_names(
-		    w, &others, ask_to_list, LIST_CONNECTION, adopted);
+	if (rv == 0 && cluster && !dry_run)
+		rv = select_names(w, &others, LIST_CONNECTION, adopted);
 	mq_names_sort(adopted);
 	w->out->adopted += (long)adopted->n;
 	if (rv == 0)
@@ -415,8 +392,9 @@ adopt_nodes(struct rmq_cleaner *w)
 		    mq_ask_each(w->round.r, p.found.n, ask_type, take_type, &p);
 	mq_names_sort(&p.unknown);
 	if (rv == 0)
-		rv = select_names(w, &p.unknown, ask_to_list,
-		    w->how->dry_run ? IS_KNOWN : KNOW, &added);
+		rv = select_names(w, &p.unknown,
+		    w->how->dry_run ? IS_KNOWN : "!SADD A:" RMQ_QUEUES " %n",
+		    &added);
 	for (i = 0; rv == 0 && i < p.unknown.n; i++)
 		mq_names_add(&w->known, p.unknown.list[i].name, NULL);
 	mq_names_sort(&w->known);
@@ -473,8 +451,7 @@ keep_unknown(struct rmq_cleaner *w, struct found *f)
 	size_t kind, i, n = 0, at = 0;
 	int rv;
 
-	mq_command_plain(&c, "SMISMEMBER");
-	rmq_key_all(&c, RMQ_QUEUES);
+	rmq_ask(&c, "SMISMEMBER A:" RMQ_QUEUES, NULL, NULL);
 	for (kind = 0; kind < CONNECTION; kind++)
 		for (i = 0; i < f->some[kind].n; i++, n++)
 			mq_command_str(&c, f->some[kind].list[i].name);
@@ -497,7 +474,6 @@ keep_unknown(struct rmq_cleaner *w, struct found *f)
 	return rv;
 }
 
-/* One step of the walk through all keys. */
 static int
 scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
 {
@@ -549,7 +525,6 @@ heal(struct rmq_cleaner *w, const struct mq_names *moving)
 	return rv;
 }
 
-/* About a key of this kind. */
 static void
 ask_orphan(void *arg, size_t i, struct mq_command *c)
 {
@@ -615,14 +590,13 @@ rmq_orphans(struct rmq_cleaner *w)
 	leave_out(&f.list[CONNECTION], &adopted);
 	/* Behind those adopted, whose queues are known now, or would be. */
 	for (kind = MESSAGES; rv == 0 && kind <= HELD; kind++)
-		rv = select_names(
-		    w, &f.list[kind], ask_orphan, kind, &recovered);
+		rv = select_by(w, &f.list[kind], ask_orphan, kind, &recovered);
 	for (i = 0; i < recovered.n && w->how->dry_run; i++)
 		mq_names_add(&w->known, recovered.list[i].name, NULL);
 	mq_names_sort(&w->known);
 	leave_out(&f.list[OF_QUEUE], &w->known);
 	for (kind = OF_QUEUE; rv == 0 && all && kind <= CONNECTION; kind++)
-		rv = select_names(w, &f.list[kind], ask_orphan, kind, &removed);
+		rv = select_by(w, &f.list[kind], ask_orphan, kind, &removed);
 	w->out->orphans += (long)removed.n;
 	mq_names_free(&adopted);
 	mq_names_free(&recovered);
@@ -657,7 +631,7 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 
 	if (w->how->all && !w->blind) {
 		mq_names_sort(&w->busy);
-		return select_names(w, &w->busy, ask_to_list, IS_KNOWN, queues);
+		return select_names(w, &w->busy, IS_KNOWN, queues);
 	}
 	while (rv == 0 && *cursor != '\0') {
 		names = (struct mq_names){0};
@@ -666,13 +640,13 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 		if (some != NULL)
 			mq_rows_list(&names, some, NULL);
 		if (rv == 0)
-			rv = select_names(w, &names, ask_busy, 0, queues);
+			rv = select_by(w, &names, ask_busy, 0, queues);
 		mq_names_free(&names);
 		freeReplyObject(some);
 	}
 	/* The node of the names may be lost, and not have said them. */
 	if (rv == 0 && w->how->all &&
-	    rmq_missed(w->round.r, NULL, NULL, RMQ_QUEUES, NULL))
+	    rmq_missed(w->round.r, "GET A:" RMQ_QUEUES, NULL, NULL))
 		rv = rmq_find_names(w->round.r, false, 0, queues);
 	mq_names_sort(queues);
 	return rv;
@@ -706,23 +680,19 @@ count_waiting(
 	return rv;
 }
 
-/* Lists a connection that holds some messages, if nobody does. */
 static int
 list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
 {
-	static const struct rmq_question sets[] = {
-	    {"SADD", "queues", RMQ_OF_CONNECTION, .queue = true},
-	    {"SADD", RMQ_CONNECTIONS, RMQ_OF_NONE, .name = true}};
-	struct mq_command c = mq_redis_command(r);
 	long long of_connection = 0, of_all = 0;
 
-	if (!c.cluster) {
-		adopt(&c, name->name, name->queue, false);
-		(void)mq_call_number(r, &c, &of_all);
-	} else if (rmq_call_number(r, &sets[0], name->name, name->queue,
-		       &of_connection) == 0) {
+	if (!mq_redis_command(r).cluster) {
+		(void)rmq_call_number(
+		    r, ADOPT "0", name->name, name->queue, &of_all);
+	} else if (rmq_call_number(r, "SADD C:queues %q", name->name,
+		       name->queue, &of_connection) == 0) {
 		/* Each set is on a node of its own. */
-		(void)rmq_call_number(r, &sets[1], name->name, NULL, &of_all);
+		(void)rmq_call_number(r, "SADD A:" RMQ_CONNECTIONS " %n",
+		    name->name, NULL, &of_all);
 	}
 	*found |= of_connection + of_all > 0;
 	return mq_redis_lost(r) ? -1 : 0;

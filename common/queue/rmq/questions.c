@@ -4,50 +4,72 @@
  */
 #include "rmq.h"
 
+#include <sys/param.h>
+
 #include <string.h>
 
 #include "base/xalloc.h"
 
-const struct rmq_question rmq_heartbeat = {
-    "PTTL", "heartbeat", .of = RMQ_OF_CONNECTION};
+/* The longest KEY, and more. */
+#define KEY_SIZE 32
 
-void
-rmq_ask(struct mq_command *c, const struct rmq_question *q, const char *name,
+static void
+add_key(struct mq_command *c, char kind, const char *key, const char *name,
     const char *queue)
 {
-	if (q->script != NULL)
-		mq_command_script(c, q->script);
+	if (kind == 'Q')
+		rmq_key_queue(c, name, key);
+	else if (kind == 'C')
+		rmq_key_connection(c, name, key);
+	else if (kind == 'B')
+		rmq_key_both(c, name, queue, key);
+	else if (kind == 'O')
+		rmq_key_other(c, name, queue, key);
 	else
-		mq_command_plain(c, q->verb);
-	if (q->of == RMQ_OF_QUEUE)
-		rmq_key_queue(c, name, q->what);
-	else if (q->of == RMQ_OF_CONNECTION)
-		rmq_key_connection(c, name, q->what);
-	else if (q->of == RMQ_OF_BOTH)
-		rmq_key_both(c, name, queue, q->what);
-	else if (q->of == RMQ_OF_OTHER)
-		rmq_key_other(c, name, queue, q->what);
-	else if (q->of == RMQ_OF_NONE)
-		rmq_key_all(c, q->what);
-	else
-		rmq_beside_queue(c, name);
-	if (q->script != NULL && q->verb != NULL)
-		mq_command_str(c, q->verb);
-	if (q->rest != NULL)
-		mq_command_words(c, q->rest);
-	if (q->name)
-		mq_command_str(c, name);
-	if (q->queue)
-		mq_command_str(c, queue);
+		rmq_key_all(c, key);
+}
+
+void
+rmq_ask(struct mq_command *c, const char *question, const char *name,
+    const char *queue)
+{
+	const char *verb = question + strspn(question, "?!"), *p;
+	size_t len = strcspn(verb, " |"), n;
+	bool script = *question == '!', full = script && *verb < 'a';
+	char key[KEY_SIZE];
+
+	mq_command_script(c,
+	    !script	     ? NULL :
+		full	     ? &mq_script_write_when_full :
+		*verb == 'a' ? &rmq_script_adopt :
+			       &rmq_script_unlist);
+	if (!script)
+		mq_command_arg(c, verb, len);
+	for (p = verb + len; *p == ' ' && p[2] == ':'; p += n + 1) {
+		n = strcspn(p + 1, " |");
+		strlcpy(key, p + 3, MIN(n - 1, sizeof(key)));
+		add_key(c, p[1], key, name, queue);
+	}
+	if (full)
+		mq_command_arg(c, verb, len);
+	for (; *p == ' '; p += n + 1) {
+		n = strcspn(p + 1, " |");
+		if (p[1] == '@')
+			rmq_beside_queue(c, name);
+		else if (p[1] == '%')
+			mq_command_str(c, p[2] == 'n' ? name : queue);
+		else
+			mq_command_arg(c, p + 1, n);
+	}
 }
 
 int
-rmq_call_number(struct mq_redis *r, const struct rmq_question *q,
-    const char *name, const char *queue, long long *n)
+rmq_call_number(struct mq_redis *r, const char *question, const char *name,
+    const char *queue, long long *n)
 {
 	struct mq_command c = mq_redis_command(r);
 
-	rmq_ask(&c, q, name, queue);
+	rmq_ask(&c, question, name, queue);
 	return mq_call_number(r, &c, n);
 }
 
@@ -191,9 +213,7 @@ rmq_cleaner_now(struct rmq_cleaner *w, const char *queue, int64_t *ms)
 	int rv;
 
 	*ms = 0;
-	mq_command_plain(&c, "TIME");
-	if (queue != NULL)
-		rmq_beside_queue(&c, queue);
+	rmq_ask(&c, queue != NULL ? "TIME @" : "TIME", queue, NULL);
 	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &time);
 	if (time != NULL)
 		(void)mq_reply_time(time, ms);
@@ -204,10 +224,20 @@ rmq_cleaner_now(struct rmq_cleaner *w, const char *queue, int64_t *ms)
 struct questioning {
 	struct rmq_cleaner *w;
 	const struct mq_names *names;
-	const struct rmq_question *list;
-	size_t n;
+	const char *questions;
+	size_t n; /* of them */
 	long long *answers;
 };
+
+static const char *
+question_of(const struct questioning *all, size_t i)
+{
+	const char *question = all->questions;
+
+	for (i %= all->n; i > 0; i--)
+		question = strchr(question, '|') + 1;
+	return question;
+}
 
 static void
 ask_question(void *arg, size_t i, struct mq_command *c)
@@ -215,7 +245,7 @@ ask_question(void *arg, size_t i, struct mq_command *c)
 	const struct questioning *all = arg;
 	const struct mq_name *name = &all->names->list[i / all->n];
 
-	rmq_ask(c, &all->list[i % all->n], name->name, name->queue);
+	rmq_ask(c, question_of(all, i), name->name, name->queue);
 }
 
 static int
@@ -230,24 +260,27 @@ take_number(void *arg, size_t i, redisReply *reply)
 		all->answers[i] = ms;
 	else if (reply->type == REDIS_REPLY_INTEGER)
 		all->answers[i] = reply->integer;
-	else if (!all->list[i % all->n].optional)
+	else if (*question_of(all, i) != '?')
 		(void)mq_round_good(&all->w->round, reply, REDIS_REPLY_INTEGER);
 	return 0;
 }
 
 int
 rmq_cleaner_ask(struct rmq_cleaner *w, const struct mq_names *names,
-    const struct rmq_question *list, size_t n, long long **answers)
+    const char *questions, long long **answers)
 {
-	struct questioning all = {w, names, list, n, NULL};
+	struct questioning all = {w, names, questions, 1, NULL};
+	const char *p = questions;
 	size_t i;
 
-	*answers = mq_xcalloc(n * names->n + 1, sizeof(**answers));
-	for (i = 0; i < n * names->n; i++)
-		(*answers)[i] = RMQ_NO_ANSWER;
-	all.answers = *answers;
+	while ((p = strchr(p, '|')) != NULL)
+		all.n++, p++;
+	all.answers = mq_xcalloc(all.n * names->n + 1, sizeof(*all.answers));
+	for (i = 0; i < all.n * names->n; i++)
+		all.answers[i] = RMQ_NO_ANSWER;
+	*answers = all.answers;
 	return mq_ask_each(
-	    w->round.r, n * names->n, ask_question, take_number, &all);
+	    w->round.r, all.n * names->n, ask_question, take_number, &all);
 }
 
 int

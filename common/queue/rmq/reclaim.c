@@ -118,7 +118,6 @@ count_crash(const redisReply *header, const struct dead_queue *q,
 	return last ? REJECTED : GOES_BACK;
 }
 
-/* Adds the fate of the messages that were shown. */
 static void
 add_crashes(struct dead_queue *q, struct mq_command *c)
 {
@@ -158,7 +157,6 @@ leave_alone(struct rmq_cleaner *w, struct dead *d)
 	d->failed = true;
 }
 
-/* Takes its reply, and keeps it. */
 static void
 take_reply(struct rmq_cleaner *w, struct dead_queue *q, redisReply *reply)
 {
@@ -213,18 +211,14 @@ struct step {
 /* What is done behind the messages: the last, or on a cluster all the others, one after
  * the other, as nodes do not keep their order.  The first two are about a queue. */
 enum forget { KNOW, TAKE, COUNT, INFO, RUNNING, NAME, UNLIST };
-static const struct rmq_question to_forget[] = {
-    [KNOW] = {"SADD", RMQ_QUEUES, RMQ_OF_NONE, .queue = true,
-	.script = &mq_script_write_when_full},
-    [TAKE] = {"SREM", "queues", RMQ_OF_CONNECTION, .queue = true},
-    [COUNT] = {"SCARD", "queues", .of = RMQ_OF_CONNECTION},
-    [INFO] = {"DEL", "info", .of = RMQ_OF_CONNECTION},
-    [RUNNING] = {"DEL", "running", .of = RMQ_OF_CONNECTION},
-    [NAME] = {"SREM", RMQ_CONNECTIONS, RMQ_OF_NONE, .name = true},
-    [UNLIST] = {NULL, "listed queues lease info running", RMQ_OF_BOTH,
-	.name = true, .script = &rmq_script_unlist}};
+static const char *const to_forget[] = {[KNOW] = "!SADD A:" RMQ_QUEUES " %q",
+    [TAKE] = "SREM C:queues %q",
+    [COUNT] = "SCARD C:queues",
+    [INFO] = "DEL C:info",
+    [RUNNING] = "DEL C:running",
+    [NAME] = "SREM A:" RMQ_CONNECTIONS " %n",
+    [UNLIST] = "!unlist B:listed B:queues B:lease B:info B:running %n"};
 
-/* Dead connections and their queues. */
 struct reclaim {
 	struct rmq_cleaner *w;
 	struct dead *dead;
@@ -296,13 +290,12 @@ read_info(struct rmq_cleaner *w, struct dead *d)
 static void
 ask_about(void *arg, size_t i, struct mq_command *c)
 {
-	static const struct rmq_question about[] = {
-	    {"HMGET", "info", .of = RMQ_OF_CONNECTION,
-		.rest = "slots host attempts notify"},
-	    {"SMEMBERS", "queues", .of = RMQ_OF_CONNECTION}};
 	const struct reclaim *all = arg;
 
-	rmq_ask(c, &about[i % 2], all->dead[i / 2].connection, NULL);
+	rmq_ask(c,
+	    i % 2 == 0 ? "HMGET C:info slots host attempts notify" :
+			 "SMEMBERS C:queues",
+	    all->dead[i / 2].connection, NULL);
 }
 
 static int
@@ -383,9 +376,8 @@ ask_settings(void *arg, size_t i, struct mq_command *c)
 {
 	const struct reclaim *all = arg;
 
-	mq_command_plain(c, "HMGET");
-	rmq_key_queue(c, all->running[i]->queue, "settings");
-	mq_command_words(c, "attempts notify");
+	rmq_ask(c, "HMGET Q:settings attempts notify", all->running[i]->queue,
+	    NULL);
 }
 
 /* What the consumer itself did not say is as the settings of the queue are now. */
@@ -420,16 +412,15 @@ take_settings(void *arg, size_t i, redisReply *reply)
 static void
 ask_others(void *arg, size_t i, struct mq_command *c)
 {
-	static const struct rmq_question others[] = {
-	    {"EXISTS", "consumers", .of = RMQ_OF_OTHER},
-	    {"EXISTS", "unacked", .of = RMQ_OF_OTHER},
-	    {"EXISTS", "unacked", .of = RMQ_OF_BOTH}};
 	const struct reclaim *all = arg;
 	const struct dead_queue *q = &all->queues[i / 2];
 	bool scattered = i % 2 == 0 && rmq_is_scattered(c, q->queue);
 
-	rmq_ask(
-	    c, &others[scattered ? 2 : i % 2], q->owner->connection, q->queue);
+	rmq_ask(c,
+	    scattered	   ? "EXISTS B:unacked" :
+		i % 2 == 0 ? "EXISTS O:consumers" :
+			     "EXISTS O:unacked",
+	    q->owner->connection, q->queue);
 }
 
 static int
@@ -580,7 +571,7 @@ forget_step(struct reclaim *all, enum forget step)
 			of[names.n] = d;
 			mq_names_add(&names, d->connection, NULL);
 		}
-	rv = rmq_cleaner_ask(w, &names, &to_forget[step], 1, &n);
+	rv = rmq_cleaner_ask(w, &names, to_forget[step], &n);
 	for (i = 0; i < names.n; i++)
 		if (n[i] == RMQ_NO_ANSWER)
 			of[i]->failed = true;

@@ -202,7 +202,6 @@ lower(long long *least, const redisReply *text)
 enum { MORE, LATE, MISSING, EXPIRES, LAST_TICK, AT, SIGN, IDS };
 #define FORM "###$$$$"
 
-/* Returns whether there is more. */
 static bool
 take_step(struct check *p, const redisReply *reply, struct mq_buf *at,
     struct mq_buf *sign)
@@ -221,7 +220,6 @@ take_step(struct check *p, const redisReply *reply, struct mq_buf *at,
 	return e[MORE]->integer != 0;
 }
 
-/* Adds the connection if it lives. */
 static void
 note_live(struct check *p, struct mq_names *live, const char *connection,
     long long ttl)
@@ -248,7 +246,7 @@ watch_connections(struct check *p)
 		p->whole = false;
 	rv = rmq_cleaner_listed(p->w, RMQ_CONNECTIONS, &all, &p->whole);
 	if (rv == 0)
-		rv = rmq_cleaner_ask(p->w, &all, &rmq_heartbeat, 1, &ttl);
+		rv = rmq_cleaner_ask(p->w, &all, "PTTL C:heartbeat", &ttl);
 	for (i = 0; rv == 0 && i < all.n; i++)
 		note_live(p, &p->live, all.list[i].name, ttl[i]);
 	mq_names_sort(&p->live);
@@ -301,8 +299,6 @@ check_place(
 static int
 check_unacked(struct check *p, struct mq_names *live)
 {
-	const struct rmq_question questions[] = {
-	    {"LLEN", "unacked", .of = RMQ_OF_BOTH}, rmq_heartbeat};
 	struct mq_names all = {0}, lists = {0};
 	long long *has = NULL;
 	size_t i;
@@ -311,7 +307,8 @@ check_unacked(struct check *p, struct mq_names *live)
 	for (i = 0; i < all.n && p->whole; i++)
 		mq_names_add(&lists, all.list[i].name, p->queue);
 	if (rv == 0)
-		rv = rmq_cleaner_ask(p->w, &lists, questions, 2, &has);
+		rv = rmq_cleaner_ask(
+		    p->w, &lists, "LLEN B:unacked|PTTL C:heartbeat", &has);
 	for (i = 0; rv == 0 && i < lists.n; i++) {
 		note_live(p, live, lists.list[i].name, has[2 * i + 1]);
 		p->whole &= has[2 * i] != RMQ_NO_ANSWER;
@@ -449,11 +446,9 @@ repair_all(struct check *p, bool proof, bool frees)
 
 /* What there is of one queue. */
 enum { LOCKS, IN_LINE, TICK, READY, PRIORITY, DELAYED, QUESTIONS };
-static const struct rmq_question questions[QUESTIONS] = {
-    {"HLEN", .what = "locks"},
-    {"ZCOUNT", "delayed", .rest = RMQ_IN_LINE " +inf"},
-    {"GET", "clock", .optional = true}, {"LLEN", .what = "ready"},
-    {"ZCARD", .what = "priority"}, {"ZCARD", .what = "delayed"}};
+static const char questions[] =
+    "HLEN Q:locks|ZCOUNT Q:delayed " RMQ_IN_LINE " +inf|?GET Q:clock|"
+    "LLEN Q:ready|ZCARD Q:priority|ZCARD Q:delayed";
 
 /* *unseen: some holders were not seen, and nothing was let go of. */
 static int
@@ -478,9 +473,8 @@ repair_once(struct rmq_cleaner *w, const char *queue, const long long *has,
 	/* Whether it is for this consumer to look for holders; a full server refuses to
 	 * say so. */
 	if (rv == 0 && !proof && !w->blind && p.held > 0) {
-		mq_command_plain(&c, "SET");
-		rmq_key_queue(&c, queue, "checked");
-		mq_command_add(&c, "1 NX PX %d", CHECK_MS);
+		rmq_ask(&c, "SET Q:checked 1 NX PX", queue, NULL);
+		mq_command_int(&c, CHECK_MS);
 		reply = mq_call(w->round.r, &c, -1);
 		proof = reply != NULL && reply->type == REDIS_REPLY_STATUS;
 		freeReplyObject(reply);
@@ -549,7 +543,7 @@ rmq_repair(struct rmq_cleaner *w)
 	if (rv == 0)
 		rv = rmq_busy_queues(w, &queues);
 	if (rv == 0)
-		rv = rmq_cleaner_ask(w, &queues, questions, QUESTIONS, &has);
+		rv = rmq_cleaner_ask(w, &queues, questions, &has);
 	for (i = 0; i < queues.n && rv == 0; i++)
 		rv = repair_queue(
 		    w, queues.list[i].name, has + QUESTIONS * i, now);

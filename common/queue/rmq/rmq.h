@@ -98,30 +98,25 @@ void rmq_beside_queue(struct mq_command *, const char *queue);
 
 /* --- questions ---------------------------------------------------------- */
 
-/* A command about a name: that of a queue, or of a connection, which may have a queue. */
-struct rmq_question {
-	const char *verb, *what; /* what: its keys, as of the functions above */
-	enum {
-		RMQ_OF_QUEUE,
-		RMQ_OF_CONNECTION,
-		RMQ_OF_BOTH,
-		RMQ_OF_OTHER, /* of both, in the other form */
-		RMQ_OF_NONE,  /* as RMQ_QUEUES */
-		RMQ_OF_NODE   /* no keys: it is for the node of the queue */
-	} of;
-	const char *rest; /* words behind the keys; NULL: none */
-	bool name, queue; /* these are behind those */
-	bool optional;	  /* see rmq_cleaner_ask() */
-	const struct mq_script
-	    *script; /* it gets the verb; NULL: a plain one */
-};
-extern const struct rmq_question rmq_heartbeat;
-void rmq_ask(struct mq_command *, const struct rmq_question *, const char *name,
+/*
+ * A question is a command about a name, that of a queue or of a connection, which may have
+ * a queue: a verb, then
+ *
+ *	Q:KEY C:KEY	a key of the queue, or of the connection, of that name
+ *	B:KEY O:KEY	a key of both, as of rmq_key_both() and rmq_key_other()
+ *	A:KEY		as of rmq_key_all()
+ *	@		no key: the command is for the node that has the queue
+ *	%n %q		the name, its queue
+ *
+ * and any other words.  Before the verb may stand ?, see rmq_cleaner_ask(), or !: it goes
+ * through even when memory is full, by lua/write_when_full.lua.  (!adopt and !unlist are these scripts.)
+ * Arguments can be added.
+ */
+void rmq_ask(struct mq_command *, const char *question, const char *name,
     const char *queue);
 /* As mq_call_number(). */
-int rmq_call_number(struct mq_redis *, const struct rmq_question *,
-    const char *name, const char *queue, long long *n);
-
+int rmq_call_number(struct mq_redis *, const char *question, const char *name,
+    const char *queue, long long *n);
 /* Adds the members of a set of names, RMQ_QUEUES or RMQ_CONNECTIONS, as mq_rows_list()
  * does.  Errors are as in mq_call_members(). */
 int rmq_call_names(struct mq_redis *, const char *set, struct mq_names *,
@@ -196,11 +191,11 @@ int rmq_cleaner_listed(
  * queue (NULL: any); 0: it makes no sense. */
 int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
 #define RMQ_NO_ANSWER LLONG_MIN
-/* Asks n questions about each name, which a number answers, a text that is one, or a time.
- * *answers, which the caller frees, has those about the first name, then about the next.
- * Errors are noted, unless the question is optional. */
+/* Asks questions, between which stands a |, about each name, which a number answers, a
+ * text that is one, or a time.  *answers, which the caller frees, has those about the first
+ * name, then about the next.  Errors are noted, unless ? stands before the question. */
 int rmq_cleaner_ask(struct rmq_cleaner *, const struct mq_names *,
-    const struct rmq_question *, size_t n, long long **answers);
+    const char *questions, long long **answers);
 /* Goes through a hash of a queue.  take() gets fields and values by turns, maybe twice,
  * and returns 0, or -1 when the connection is lost. */
 int rmq_cleaner_fields(struct rmq_cleaner *, const char *queue,
@@ -282,11 +277,10 @@ int rmq_transfer_complete(
 
 /* What nobody lists. */
 
-/* On a cluster: whether there was no answer about a key, of a connection, of a queue, or
- * (both NULL) with this name; *node (unless NULL) is the one that has it, for the caller to
- * free.  On one server false, and NULL. */
-bool rmq_missed(const struct mq_redis *, const char *connection,
-    const char *queue, const char *key, char **node);
+/* On a cluster: whether there was no answer about the key of a question; *node (unless
+ * NULL) is the one that has it, for the caller to free.  On one server false, and NULL. */
+bool rmq_missed(const struct mq_redis *, const char *question, const char *name,
+    char **node);
 /* Adds connection and queue of all unacked lists, or on a cluster the queues with keys, on
  * the nodes that are left; sorted.  None if the user may not look, or if the server has more
  * than so many keys (0: any number).  Returns -1 when the connection is lost. */

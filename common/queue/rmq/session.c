@@ -149,7 +149,6 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 /* The most that a script moves within the list. */
 #define KEEP_BYTES ((size_t)1 << 16)
 
-/* Adds keys of the connection and one of its queues, as rmq_key_both(). */
 static void
 add_own(struct mq_command *c, const struct mq_session *s, int queue,
     const char *words)
@@ -243,9 +242,8 @@ rmq_settle(const struct mq_session *s, int queue,
 	    !how->holds && how->receipt == NULL && how->result == NULL &&
 	    how->notice == NULL) {
 		/* Searched from the tail, where the oldest is. */
-		mq_command_plain(c, "LREM");
-		add_own(c, s, queue, "unacked");
-		mq_command_int(c, -1);
+		rmq_ask(
+		    c, "LREM B:unacked -1", s->connection, s->queues[queue]);
 		mq_command_arg(c, how->element, how->len);
 	} else {
 		settle_one(s, queue, how, c);
@@ -310,12 +308,9 @@ rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 	const char *name = s->queues[queue];
 
 	if (how == MQ_HELD && !s->heads) {
-		mq_command_plain(&c[0], "HGET");
-		add_own(&c[0], s, queue, "info");
+		rmq_ask(&c[0], "HGET B:info", s->connection, name);
 		mq_command_fmt(&c[0], "claimed:%s", name);
-		mq_command_plain(&c[1], "LRANGE");
-		add_own(&c[1], s, queue, "unacked");
-		mq_command_words(&c[1], "0 -1");
+		rmq_ask(&c[1], "LRANGE B:unacked 0 -1", s->connection, name);
 		return 2;
 	}
 	if (how == MQ_HELD_COUNT || how == MQ_HELD_KEY) {
@@ -398,9 +393,8 @@ add_info(const struct mq_session *s, struct mq_command *c)
 	char host[256] = "";
 
 	gethostname(host, sizeof(host) - 1);
-	rmq_key_connection(c, s->connection, "info");
-	mq_command_add(
-	    c, "HSET host %s pid %d slots %d", host, (int)getpid(), s->slots);
+	rmq_ask(c, "!HSET C:info host", s->connection, NULL);
+	mq_command_add(c, "%s pid %d slots %d", host, (int)getpid(), s->slots);
 	if (s->attempts != -1)
 		mq_command_add(c, "attempts %d", s->attempts);
 	if (s->notify != NULL)
@@ -413,8 +407,7 @@ add_info(const struct mq_session *s, struct mq_command *c)
 static void
 keep_info(const struct mq_session *s, struct mq_command *c)
 {
-	mq_command_plain(c, "EXPIRE");
-	rmq_key_connection(c, s->connection, "info");
+	rmq_ask(c, "EXPIRE C:info", s->connection, NULL);
 	mq_command_int(c, INFO_S + s->lease_ms / 1000);
 }
 
@@ -431,23 +424,22 @@ join_queues(const struct mq_session *s, int step, struct mq_command *c)
 		name = made < s->queue_count ? s->queues[made] : s->push;
 		if (!s->make || made > s->queue_count || name == NULL)
 			return false;
-		rmq_key_all(c, RMQ_QUEUES);
-		mq_command_add(c, "SADD %s", name);
+		rmq_ask(c, "!SADD A:" RMQ_QUEUES " %n", name, NULL);
 		c->optional = true;
 		return true;
 	}
+	name = s->queues[step / each];
 	switch (step % each) {
 	case 0:
-		rmq_key_connection(c, s->connection, "queues");
-		mq_command_add(c, "SADD %s", s->queues[step / each]);
+		rmq_ask(c, "!SADD C:queues %q", s->connection, name);
 		break;
 	case 1:
-		add_own(c, s, step / each, "consumers");
-		mq_command_add(c, "SADD %s", s->consumer);
+		rmq_ask(c, "!SADD B:consumers", s->connection, name);
+		mq_command_str(c, s->consumer);
 		break;
 	default:
-		add_own(c, s, step / each, "lease");
-		mq_command_add(c, "SET 1 PX %d", QUEUE_LEASE_MS);
+		rmq_ask(c, "!SET B:lease 1 PX", s->connection, name);
+		mq_command_int(c, QUEUE_LEASE_MS);
 	}
 	return true;
 }
@@ -457,17 +449,15 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
 	double age_s;
 
-	/* Most are one write to a key, which goes through even when memory is full. */
-	mq_command_script(c, &mq_script_write_when_full);
 	/* There may be nothing to tell of a former connection. */
 	switch (step > 2 && s->former == NULL ? step + 1 : step) {
 	case 0:
-		rmq_key_connection(c, s->connection, "heartbeat");
-		mq_command_add(c, "SET 1 EX %d", RMQ_LEASE_S);
+		rmq_ask(c, "!SET C:heartbeat 1 EX", s->connection, NULL);
+		mq_command_int(c, RMQ_LEASE_S);
 		return true;
 	case 1:
-		rmq_key_all(c, RMQ_CONNECTIONS);
-		mq_command_add(c, "SADD %s", s->connection);
+		rmq_ask(
+		    c, "!SADD A:" RMQ_CONNECTIONS " %n", s->connection, NULL);
 		return true;
 	case 2:
 		add_info(s, c);
@@ -511,12 +501,9 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 static bool
 rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
-	static const struct rmq_question own[] = {
-	    {"DEL", "queues", .of = RMQ_OF_CONNECTION},
-	    {"SREM", RMQ_CONNECTIONS, RMQ_OF_NONE, .name = true},
-	    {"DEL", "heartbeat", .of = RMQ_OF_CONNECTION},
-	    {"DEL", "info", .of = RMQ_OF_CONNECTION},
-	    {"DEL", "running", .of = RMQ_OF_CONNECTION}};
+	static const char *const own[] = {"DEL C:queues",
+	    "SREM A:" RMQ_CONNECTIONS " %n", "DEL C:heartbeat", "DEL C:info",
+	    "DEL C:running"};
 	int last = s->queue_count + (s->runs ? 5 : 4);
 
 	if (step == MQ_LEAVE_EMPTY) {
@@ -528,7 +515,7 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 		add_own(c, s, step,
 		    c->cluster ? "consumers lease info" : "consumers");
 	} else if (step < last) {
-		rmq_ask(c, &own[step - s->queue_count], s->connection, NULL);
+		rmq_ask(c, own[step - s->queue_count], s->connection, NULL);
 	}
 	return step < last;
 }
@@ -560,13 +547,11 @@ rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
 	} else if (step == 1 && queue == -1) {
 		keep_info(s, c);
 	} else if (step == 1) {
-		mq_command_plain(c, "EXPIRE");
-		add_own(c, s, queue, "info");
+		rmq_ask(c, "EXPIRE B:info", s->connection, s->queues[queue]);
 		mq_command_int(c, QUEUE_INFO_S + ms / 1000);
 	} else if (step == 2 && queue == -1 && s->runs) {
-		mq_command_plain(c, "EXPIRE");
+		rmq_ask(c, "EXPIRE C:running", s->connection, NULL);
 		c->optional = true;
-		rmq_key_connection(c, s->connection, "running");
 		mq_command_int(c, RMQ_LEASE_S);
 	} else {
 		return false;
@@ -585,10 +570,8 @@ rmq_known(struct mq_command *c, const char *queue, bool by_keys)
 		    RMQ_PLACES " rejected counters paused settings outgoing");
 		return;
 	}
-	mq_command_plain(c, "SISMEMBER");
+	rmq_ask(c, "SISMEMBER A:" RMQ_QUEUES " %n", queue, NULL);
 	c->optional = true;
-	rmq_key_all(c, RMQ_QUEUES);
-	mq_command_str(c, queue);
 }
 
 const struct mq_layout mq_layout_rmq = {

@@ -53,22 +53,19 @@ enum {
 	INFO
 };
 
-static const struct rmq_question asked[] = {[READY] = {"LLEN", .what = "ready"},
-    [REJECTED] = {"LLEN", .what = "rejected"},
-    [COUNTS] = {"HMGET", .what = "counters"},
-    [PRIORITY] = {"ZCARD", .what = "priority"},
-    [DELAYED] = {"ZCARD", .what = "delayed"},
-    [CLOCK] = {"GET", .what = "clock"},
-    [PAUSED] = {"PTTL", .what = "paused"},
-    [OUTGOING] = {"HLEN", .what = "outgoing"},
-    [KNOWN] = {"SISMEMBER", RMQ_QUEUES, RMQ_OF_NONE, .name = true},
-    [NOW] = {"TIME", .of = RMQ_OF_NODE},
-    [READY_AGE] = {.what = "ready"},
-    [PRIORITY_AGE] = {.what = "priority"},
-    [DELAYED_AGE] = {.what = "delayed"},
-    [QUEUES] = {"SMEMBERS", "queues", .of = RMQ_OF_CONNECTION},
-    [LEASE] = {"PTTL", "heartbeat", .of = RMQ_OF_CONNECTION},
-    [INFO] = {"HMGET", "info", RMQ_OF_CONNECTION, .rest = "host pid lease"}};
+static const char *const asked[] = {[READY] = "LLEN Q:ready",
+    [REJECTED] = "LLEN Q:rejected",
+    [COUNTS] = "HMGET Q:counters",
+    [PRIORITY] = "ZCARD Q:priority",
+    [DELAYED] = "ZCARD Q:delayed",
+    [CLOCK] = "GET Q:clock",
+    [PAUSED] = "PTTL Q:paused",
+    [OUTGOING] = "HLEN Q:outgoing",
+    [KNOWN] = "SISMEMBER A:" RMQ_QUEUES " %n",
+    [NOW] = "TIME @",
+    [QUEUES] = "SMEMBERS C:queues",
+    [LEASE] = "PTTL C:heartbeat",
+    [INFO] = "HMGET C:info host pid lease"};
 
 struct known {
 	int left;    /* keys that are ours, and not asked about */
@@ -106,7 +103,7 @@ list_rows(
 	if (count == 0) {
 		rv = rmq_call_names(r, RMQ_QUEUES, &names, &out->odd);
 		out->part =
-		    rv == -1 && rmq_missed(r, NULL, NULL, RMQ_QUEUES, NULL);
+		    rv == -1 && rmq_missed(r, "GET A:" RMQ_QUEUES, NULL, NULL);
 		if (out->part)
 			rv = rmq_find_names(r, false, 0, &names);
 		else if (g->wanted & MQ_STATS_FEW && names.n > MQ_FEW_QUEUES)
@@ -194,7 +191,7 @@ ask_row(void *arg, size_t i, struct mq_command *c)
 		add_ours(c, queue);
 		return;
 	}
-	rmq_ask(c, &asked[question], queue, NULL);
+	rmq_ask(c, asked[question], queue, NULL);
 	if (question == COUNTS)
 		mq_counts_ask(c, g->wanted);
 }
@@ -248,7 +245,6 @@ take_row(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* Chooses the queues that a question is asked about. */
 static void
 choose_rows(struct gather *g, int question)
 {
@@ -284,13 +280,14 @@ ask_rows(struct mq_redis *r, struct gather *g, int first, int end)
 
 /* --- ages ---------------------------------------------------------------------- */
 
-/* A batch of keys as the arguments of a script. */
 static void
 ask_ages(void *arg, size_t i, struct mq_command *c)
 {
 	const struct gather *g = arg;
 	size_t at = i * g->batch, end = MIN(at + g->batch, g->rows);
-	const char *key = asked[g->first].what;
+	const char *key = g->first == DELAYED_AGE ? "delayed" :
+	    g->first == PRIORITY_AGE		  ? "priority" :
+						    "ready";
 
 	mq_command_script(
 	    c, g->first == DELAYED_AGE ? &rmq_script_due : &rmq_script_oldest);
@@ -314,7 +311,6 @@ since_ms(const redisReply *header)
 	return ms > 0 ? ms : -1;
 }
 
-/* The elements of the reply that one row has. */
 static int
 take_age(const struct gather *g, int row, redisReply *const *e)
 {
@@ -441,7 +437,7 @@ list_connections(struct mq_redis *r, struct gather *g)
 
 	if (all != NULL)
 		names = all;
-	else if (!rmq_missed(r, NULL, NULL, RMQ_CONNECTIONS, NULL))
+	else if (!rmq_missed(r, "GET A:" RMQ_CONNECTIONS, NULL, NULL))
 		return -1;
 	/* Unless connections are to be shown, those that have nothing of some named
 	 * queues change nothing. */
@@ -464,7 +460,7 @@ ask_about(void *arg, size_t i, struct mq_command *c)
 	struct gather *g = arg;
 	const char *name = g->out->connections[i / g->questions].name;
 
-	rmq_ask(c, &asked[QUEUES + i % g->questions], name, NULL);
+	rmq_ask(c, asked[QUEUES + i % g->questions], name, NULL);
 }
 
 static int
@@ -512,15 +508,13 @@ take_about(void *arg, size_t i, redisReply *reply)
 static void
 ask_link(void *arg, size_t i, struct mq_command *c)
 {
-	static const struct rmq_question questions[][2] = {
-	    {{"LLEN", "unacked", .of = RMQ_OF_BOTH},
-		{"SCARD", "consumers", .of = RMQ_OF_BOTH}},
-	    {{"EXISTS", "consumers", .of = RMQ_OF_OTHER},
-		{"EXISTS", "unacked", .of = RMQ_OF_OTHER}}};
+	static const char *const questions[][2] = {
+	    {"LLEN B:unacked", "SCARD B:consumers"},
+	    {"EXISTS O:consumers", "EXISTS O:unacked"}};
 	const struct gather *g = arg;
 	const struct mq_consuming *link = &g->links.list[i / 2];
 
-	rmq_ask(c, &questions[g->other][i % 2], link->connection->name,
+	rmq_ask(c, questions[g->other][i % 2], link->connection->name,
 	    link->consumed->queue);
 }
 
@@ -566,14 +560,14 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 
 	if (!mq_redis_command(r).cluster)
 		return;
-	part = rmq_missed(r, NULL, NULL, RMQ_CONNECTIONS, NULL);
+	part = rmq_missed(r, "GET A:" RMQ_CONNECTIONS, NULL, NULL);
 	for (int i = 0; i < l->out->connection_count; i++, of++) {
-		part |= rmq_missed(r, of->name, NULL, "queues", NULL);
+		part |= rmq_missed(r, "GET C:queues", of->name, NULL);
 		of->unsure =
-		    rmq_missed(r, of->name, NULL, "heartbeat", &of->node);
+		    rmq_missed(r, "GET C:heartbeat", of->name, &of->node);
 	}
 	for (link = l->list; link < l->list + l->n; link++) {
-		if (rmq_missed(r, NULL, link->consumed->queue, "ready",
+		if (rmq_missed(r, "GET Q:ready", link->consumed->queue,
 			&link->consumed->node))
 			link->consumed->unacked = link->consumed->consumers =
 			    -1;
@@ -586,7 +580,6 @@ find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 		    -1;
 }
 
-/* Adds what all connections have to the rows. */
 static int
 ask_connections(struct mq_redis *r, struct gather *g)
 {
@@ -660,7 +653,7 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 		struct mq_queue_stats *q = &out->queues[i];
 
 		q->scattered = rmq_is_scattered(&c, q->name);
-		if (rmq_missed(r, NULL, q->name, "ready", &q->node))
+		if (rmq_missed(r, "GET Q:ready", q->name, &q->node))
 			mq_rows_unknown(q);
 	}
 	return rv;
@@ -672,14 +665,13 @@ static void
 ask_run(struct mq_command *c, enum mq_run_fact fact, const char *connection,
     const char *anywhere)
 {
-	static const struct rmq_question facts[MQ_RUN_FACTS] = {
-	    [MQ_RUN_LEASE] = {"PTTL", "heartbeat", .of = RMQ_OF_CONNECTION},
-	    [MQ_RUN_TEXT] = {"GET", "running", .of = RMQ_OF_CONNECTION},
-	    [MQ_RUN_HOST] = {
-		"HGET", "info", RMQ_OF_CONNECTION, .rest = "host"}};
+	static const char *const facts[MQ_RUN_FACTS] = {
+	    [MQ_RUN_LEASE] = "PTTL C:heartbeat",
+	    [MQ_RUN_TEXT] = "GET C:running",
+	    [MQ_RUN_HOST] = "HGET C:info host"};
 
 	(void)anywhere;
-	rmq_ask(c, &facts[fact], connection, NULL);
+	rmq_ask(c, facts[fact], connection, NULL);
 }
 
 int

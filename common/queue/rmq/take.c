@@ -20,7 +20,6 @@
 #define UNIQUE_LEN 32
 #define LINE_1	   (INT64_C(1) << 52)
 
-/* A key of a place. */
 struct part {
 	const char *what;	/* NULL: no more */
 	const char *low, *high; /* of a sorted set; NULL: a list */
@@ -45,7 +44,6 @@ part_of(const struct mq_scan *s)
 	return parts[line_first ? MQ_STATES : s->place.state] + s->walk.part;
 }
 
-/* Whether the key at work is a sorted set, and no list. */
 static bool
 is_in_set(const struct mq_scan *s)
 {
@@ -74,7 +72,6 @@ start_walk(struct mq_command *c, const struct mq_scan *s)
 		rmq_key_queue(c, s->place.queue, part_of(s)->what);
 }
 
-/* Behind all keys. */
 static void
 add_verb(struct mq_command *c, const struct mq_scan *s, const char *verb)
 {
@@ -424,15 +421,6 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 #define MOVE_COUNT 1000
 #define MOVE_BYTES (1 << 20)
 
-static int
-fail_alive(struct mq_redis *r, const struct mq_place *place)
-{
-	r->status = MQ_EXIT_AGAIN;
-	snprintf(r->error, sizeof(r->error), "%s: it is alive; stop it first",
-	    place->connection);
-	return -1;
-}
-
 int
 rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
     const char *to, long *moved)
@@ -452,11 +440,12 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		if (held && c.cluster) {
 			/* The script sees the lease of one of ours only, as the
 			 * heartbeat lies in another slot. */
-			if (rmq_call_number(r, &rmq_heartbeat,
+			if (rmq_call_number(r, "PTTL C:heartbeat",
 				place->connection, NULL, &n) == -1)
 				return -1;
 			if (n > 0)
-				return fail_alive(r, place);
+				return mq_layout_fail(r, MQ_EXIT_AGAIN,
+				    place->connection, MQ_IS_ALIVE);
 		}
 		if (away && max > 0 &&
 		    rmq_transfer_check(r, place->queue, to) == -1)
@@ -483,7 +472,8 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	if (mq_call_number(r, &c, &n) == -1)
 		return -1;
 	if (n < 0 && held)
-		return fail_alive(r, place);
+		return mq_layout_fail(
+		    r, MQ_EXIT_AGAIN, place->connection, MQ_IS_ALIVE);
 	*moved = (long)n;
 	return away && max > 0 ? rmq_transfer_complete(r, place->queue, to) : 0;
 }

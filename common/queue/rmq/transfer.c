@@ -73,7 +73,6 @@ rmq_transfer_check(struct mq_redis *r, const char *source, const char *to)
 	return mq_call_done(r, &c);
 }
 
-/* Some messages of one queue to another. */
 struct batch {
 	struct mq_round *round;
 	const char *source, *to;
@@ -153,8 +152,7 @@ finish_batch(const struct batch *b, bool *ended)
 	if (!*ended)
 		return 0;
 	c = empty;
-	mq_command_plain(&c, "HDEL");
-	rmq_key_queue(&c, b->source, "outgoing");
+	rmq_ask(&c, "HDEL Q:outgoing", b->source, NULL);
 	for (i = 0; i < b->n; i += 2)
 		mq_command_arg(&c, b->parts[i].p, b->parts[i].n);
 	if (call_step(b, &c, &n) == -1)
@@ -274,8 +272,6 @@ struct marks {
 static int
 drop_marks(void *arg, redisReply *some)
 {
-	static const struct rmq_question there = {
-	    "HEXISTS", "outgoing", .queue = true};
 	const struct marks *m = arg;
 	struct mq_command c = mq_redis_command(m->w->round.r);
 	redisReply **e = some->element;
@@ -291,9 +287,8 @@ drop_marks(void *arg, redisReply *some)
 		    *source == ' ' && rmq_queue_error(source + 1) == NULL &&
 		    strlen(e[i]->str) == e[i]->len)
 			mq_names_add(&old, source + 1, e[i]->str);
-	rv = rmq_cleaner_ask(m->w, &old, &there, 1, &n);
-	mq_command_plain(&c, "HDEL");
-	rmq_key_queue(&c, m->queue, "incoming");
+	rv = rmq_cleaner_ask(m->w, &old, "HEXISTS Q:outgoing %q", &n);
+	rmq_ask(&c, "HDEL Q:incoming", m->queue, NULL);
 	none = c.args;
 	for (i = 0; i < old.n; i++)
 		if (n[i] == 0)
@@ -309,8 +304,6 @@ drop_marks(void *arg, redisReply *some)
 int
 rmq_underway(struct rmq_cleaner *w)
 {
-	static const struct rmq_question lengths[] = {
-	    {"HLEN", .what = "outgoing"}, {"HLEN", .what = "incoming"}};
 	const struct mq_command c = mq_redis_command(w->round.r);
 	struct mq_names queues = {0};
 	struct marks m = {.w = w};
@@ -327,7 +320,8 @@ rmq_underway(struct rmq_cleaner *w)
 	if (rv == 0)
 		rv = rmq_cleaner_now(w, NULL, &now_ms);
 	if (rv == 0)
-		rv = rmq_cleaner_ask(w, &queues, lengths, 2, &n);
+		rv = rmq_cleaner_ask(
+		    w, &queues, "HLEN Q:outgoing|HLEN Q:incoming", &n);
 	for (i = 0; i < queues.n && rv == 0; i++) {
 		of = n + 2 * i;
 		ended = of[0] > 0 ? (long)of[0] : 0;

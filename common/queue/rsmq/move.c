@@ -299,12 +299,9 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		rsmq_key_lease(&c, place->connection, place->queue);
 		if (mq_call_number(r, &c, &alive) == -1)
 			return -1;
-		if (alive == 0)
-			return 0;
-		r->status = MQ_EXIT_AGAIN;
-		snprintf(r->error, sizeof(r->error),
-		    "%s: it is alive; stop it first", place->connection);
-		return -1;
+		return alive == 0 ? 0 :
+				    mq_layout_fail(r, MQ_EXIT_AGAIN,
+					place->connection, MQ_IS_ALIVE);
 	}
 	/* What else is known about the queue is in the same key. */
 	if (!held && max == LONG_MAX && to == NULL) {
@@ -380,12 +377,9 @@ rsmq_delete_queue(
 			reply = NULL;
 		}
 	}
-	if (reply == NULL) {
-		r->status = MQ_EXIT_AGAIN;
-		snprintf(r->error, sizeof(r->error),
-		    "%s: its connections keep changing; try again", queue);
-		return -1;
-	}
+	if (reply == NULL)
+		return mq_layout_fail(
+		    r, MQ_EXIT_AGAIN, queue, MQ_KEEPS_CHANGING);
 	if (mq_reply_is(reply, "#####")) {
 		e = reply->element;
 		out->consumers = (long)e[0]->integer;
