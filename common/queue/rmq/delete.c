@@ -23,13 +23,13 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
 	size_t i, n = connections->n;
 
 	mq_command_script(c, &rmq_script_delete);
-	rmq_key_both(c, NULL, queue,
+	rmq_keys(c, NULL, queue,
 	    "known listed " RMQ_PLACES
 	    " rejected rate counters paused settings "
 	    "watch idle minutes hours other-ready other-rejected outgoing "
 	    "incoming");
 	for (i = 0; i < n; i++)
-		rmq_key_both(c, connections->list[i].name, queue,
+		rmq_keys(c, connections->list[i].name, queue,
 		    "lease queues consumers unacked other-consumers "
 		    "other-unacked");
 	mq_command_add(c, "%s %d", queue, dry_run);

@@ -49,13 +49,6 @@ rmq_key_queue(struct mq_command *c, const char *queue, const char *words)
 	add_keys(c, NULL, queue, c->cluster, words);
 }
 
-void
-rmq_key_other(struct mq_command *c, const char *connection, const char *queue,
-    const char *words)
-{
-	add_keys(c, connection, queue, !c->cluster, words);
-}
-
 /* An empty tag is none. */
 bool
 rmq_is_scattered(const struct mq_command *c, const char *queue)
@@ -71,60 +64,47 @@ rmq_beside_queue(struct mq_command *c, const char *queue)
 }
 
 void
-rmq_key_all(struct mq_command *c, const char *key)
-{
-	mq_command_key(c, &(struct mq_part)PART(key), 1);
-}
-
-void
-rmq_key_connection(
-    struct mq_command *c, const char *connection, const char *words)
-{
-	add_keys(c, connection, NULL, false, words);
-}
-
-void
-rmq_key_both(struct mq_command *c, const char *connection, const char *queue,
+rmq_keys(struct mq_command *c, const char *connection, const char *queue,
     const char *words)
 {
-	enum { SET, OWN, LEASE, BOTH, OTHER, OTHER_BOTH };
 	static const struct {
-		const char *word;
-		int of;
-		const char *key; /* on one server */
-	} rows[] = {{"known", SET, RMQ_QUEUES},
-	    {"listed", SET, RMQ_CONNECTIONS}, {"queues", OWN, "queues"},
-	    {"running", OWN, "running"}, {"lease", LEASE, "heartbeat"},
-	    {"info", LEASE, "info"}, {"unacked", BOTH, "unacked"},
-	    {"consumers", BOTH, "consumers"}, {"other-ready", OTHER, "ready"},
-	    {"other-rejected", OTHER, "rejected"},
-	    {"other-unacked", OTHER_BOTH, "unacked"},
-	    {"other-consumers", OTHER_BOTH, "consumers"}};
-	const size_t count = sizeof(rows) / sizeof(rows[0]);
-	char word[16];
+		const char *word, *key; /* key: on one server */
+		bool there;		/* on a cluster, under that word */
+	} rows[] = {{"known", "A:" RMQ_QUEUES, false},
+	    {"listed", "A:" RMQ_CONNECTIONS, false},
+	    {"queues", "C:queues", false}, {"running", "C:running", false},
+	    {"lease", "C:heartbeat", true}, {"info", "C:info", true},
+	    {"unacked", "B:unacked", true}, {"consumers", "B:consumers", true},
+	    {"other-ready", "O:ready", false},
+	    {"other-rejected", "O:rejected", false},
+	    {"other-unacked", "O:unacked", false},
+	    {"other-consumers", "O:consumers", false}};
+	const char *key;
+	char word[32], of;
 	size_t n, i;
 
 	for (; *words != '\0'; words += n + strspn(words + n, " ")) {
 		n = strcspn(words, " ");
 		strlcpy(word, words, MIN(n + 1, sizeof(word)));
-		for (i = 0; i < count; i++)
-			if (strcmp(word, rows[i].word) == 0)
-				break;
-		if (i == count)
-			rmq_key_queue(c, queue, word);
-		else if (rows[i].of == BOTH ||
-		    (rows[i].of == LEASE && c->cluster))
-			add_keys(c, connection, queue, c->cluster, word);
-		else if (c->cluster)
-			rmq_key_queue(c, queue, "none");
-		else if (rows[i].of == SET)
-			rmq_key_all(c, rows[i].key);
-		else if (rows[i].of == OWN || rows[i].of == LEASE)
-			rmq_key_connection(c, connection, rows[i].key);
+		of = word[1] == ':' ? *word : 'Q';
+		key = word[1] == ':' ? word + 2 : word;
+		for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			if (strcmp(word, rows[i].word) != 0)
+				continue;
+			of = !c->cluster  ? *rows[i].key :
+			    rows[i].there ? 'B' :
+					    'Q';
+			key = !c->cluster ? rows[i].key + 2 :
+			    rows[i].there ? word :
+					    "none";
+			break;
+		}
+		if (of == 'A')
+			mq_command_key(c, &(struct mq_part)PART(key), 1);
 		else
-			rmq_key_other(c,
-			    rows[i].of == OTHER ? NULL : connection, queue,
-			    rows[i].key);
+			add_keys(c, of == 'Q' ? NULL : connection,
+			    of == 'C' ? NULL : queue, c->cluster != (of == 'O'),
+			    key);
 	}
 }
 
@@ -159,20 +139,20 @@ static void
 add_running(struct mq_command *c, const char *connection, const char *queue)
 {
 	(void)queue;
-	rmq_key_connection(c, connection, "running");
+	add_keys(c, connection, NULL, false, "running");
 }
 
 static void
 add_all(struct mq_command *c, const char *queue, const char *what)
 {
 	(void)queue;
-	rmq_key_all(c, what);
+	mq_command_key(c, &(struct mq_part)PART(what), 1);
 }
 
 static void
 add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
 {
-	rmq_key_both(c, connection, queue, "lease");
+	rmq_keys(c, connection, queue, "lease");
 }
 
 /* What each tool may do with these, and hear; see rights.h. */

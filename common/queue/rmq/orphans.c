@@ -515,7 +515,7 @@ heal(struct rmq_cleaner *w, const struct mq_names *moving)
 			mq_command_script(&c, &rmq_script_heal);
 			rmq_key_queue(&c, name->name, "ready delayed priority");
 			rmq_key_queue(&c, name->name, name->queue);
-			rmq_key_both(&c, NULL, name->name, "known");
+			rmq_keys(&c, NULL, name->name, "known");
 			mq_command_add(
 			    &c, "%d %s", w->how->dry_run, name->name);
 			rv = mq_round_add(&w->round, &c, &n);
@@ -537,11 +537,12 @@ ask_orphan(void *arg, size_t i, struct mq_command *c)
 
 	mq_command_script(c, &rmq_script_orphan);
 	if (s->kind == CONNECTION) {
-		rmq_key_connection(c, owner, key);
-		rmq_key_both(c, owner, NULL, "listed lease");
+		rmq_keys(c, owner, NULL,
+		    strcmp(key, "info") == 0 ? "C:info listed lease" :
+					       "C:running listed lease");
 	} else {
-		rmq_key_both(c, key, owner, s->kind == HELD ? "unacked" : key);
-		rmq_key_both(c, NULL, owner, "known ready");
+		rmq_keys(c, key, owner, s->kind == HELD ? "unacked" : key);
+		rmq_keys(c, NULL, owner, "known ready");
 	}
 	mq_command_add(c, "%s %s %d", owner, as, s->w->how->dry_run);
 }
@@ -671,7 +672,7 @@ count_waiting(
 		mq_command_script(&c, &rmq_script_count_claimable);
 		rmq_key_queue(&c, queues[i], RMQ_PLACES);
 		for (k = 0; k < all->elements; k++)
-			rmq_key_both(
+			rmq_keys(
 			    &c, all->element[k]->str, queues[i], "unacked");
 		rv = mq_call_number(r, &c, &n);
 		*sum += n;

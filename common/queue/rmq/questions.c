@@ -13,22 +13,6 @@
 /* The longest KEY, and more. */
 #define KEY_SIZE 32
 
-static void
-add_key(struct mq_command *c, char kind, const char *key, const char *name,
-    const char *queue)
-{
-	if (kind == 'Q')
-		rmq_key_queue(c, name, key);
-	else if (kind == 'C')
-		rmq_key_connection(c, name, key);
-	else if (kind == 'B')
-		rmq_key_both(c, name, queue, key);
-	else if (kind == 'O')
-		rmq_key_other(c, name, queue, key);
-	else
-		rmq_key_all(c, key);
-}
-
 void
 rmq_ask(struct mq_command *c, const char *question, const char *name,
     const char *queue)
@@ -47,8 +31,11 @@ rmq_ask(struct mq_command *c, const char *question, const char *name,
 		mq_command_arg(c, verb, len);
 	for (p = verb + len; *p == ' ' && p[2] == ':'; p += n + 1) {
 		n = strcspn(p + 1, " |");
-		strlcpy(key, p + 3, MIN(n - 1, sizeof(key)));
-		add_key(c, p[1], key, name, queue);
+		strlcpy(key, p + 1, MIN(n + 1, sizeof(key)));
+		if (*key == 'Q')
+			rmq_key_queue(c, name, key + 2);
+		else
+			rmq_keys(c, name, queue, *key == 'B' ? key + 2 : key);
 	}
 	if (full)
 		mq_command_arg(c, verb, len);
@@ -155,10 +142,10 @@ add_held(void *arg, size_t i, struct mq_command *c)
 	int k;
 
 	for (k = 0; k < h->count; k++) {
-		rmq_key_both(c, connection, h->queues[k], "unacked consumers");
+		rmq_keys(c, connection, h->queues[k], "unacked consumers");
 		if (h->cluster)
-			rmq_key_other(
-			    c, connection, h->queues[k], "consumers unacked");
+			rmq_keys(c, connection, h->queues[k],
+			    "O:consumers O:unacked");
 	}
 }
 

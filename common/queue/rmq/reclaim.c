@@ -454,17 +454,16 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	size_t j;
 
 	mq_command_script(c, &rmq_script_reclaim_dead);
-	rmq_key_both(c, NULL, q->queue, RMQ_PLACES " rejected known listed");
+	rmq_keys(c, NULL, q->queue, RMQ_PLACES " rejected known listed");
 	/* On a cluster, which has no keys of the other form, the connection stays
 	 * listed. */
 	for (j = 0; j < s->n; j++) {
 		d = s->list[j]->owner;
-		rmq_key_both(c, d->connection, q->queue,
+		rmq_keys(c, d->connection, q->queue,
 		    "unacked lease consumers queues other-consumers "
 		    "other-unacked");
 		if (d->ours)
-			rmq_key_both(
-			    c, d->connection, q->queue, "info running");
+			rmq_keys(c, d->connection, q->queue, "info running");
 	}
 	if (shown(q) > 0 && q->notify != NULL)
 		rmq_key_notice(c, q->queue, q->notify);

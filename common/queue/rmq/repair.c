@@ -272,7 +272,7 @@ check_place(
 	while (rv == 0 && more) {
 		mq_id_make(&p->ids, (uint64_t)mq_clock_unix_us(), tombstone);
 		mq_command_script(&c, &rmq_script_check_locks);
-		rmq_key_both(&c, connection, p->queue,
+		rmq_keys(&c, connection, p->queue,
 		    connection != NULL ? RMQ_PLACES " rejected unacked" :
 					 RMQ_PLACES " rejected");
 		mq_command_str(&c, place);

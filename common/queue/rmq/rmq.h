@@ -44,8 +44,6 @@ bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
  * them, as in those below. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 
-/* One of those, or another key that is no queue's. */
-void rmq_key_all(struct mq_command *, const char *key);
 /* The tick that a message waits for is added to this. */
 #define RMQ_AT_TICK (INT64_C(1) << 50)
 #define RMQ_TICK_0  "1125899906842624" /* as text */
@@ -55,10 +53,6 @@ void rmq_key_all(struct mq_command *, const char *key);
 #define RMQ_IN_LINE "4503599627370496"
 /* The keys among which a queue's messages move; see lua/lib/place.lua. */
 #define RMQ_PLACES "ready priority delayed locks clock result::"
-
-/* Of a connection: heartbeat, queues, and ours. */
-void rmq_key_connection(
-    struct mq_command *, const char *connection, const char *words);
 
 /*
  * Those that a script needs which works on a queue: keys of the queue; and of a connection
@@ -73,15 +67,15 @@ void rmq_key_connection(
  *	known listed			RMQ_QUEUES, RMQ_CONNECTIONS
  *	queues running			the connection's own
  *	other-ready other-rejected other-unacked other-consumers
- *					of Go programs that use the form for a cluster
+ *					O:ready O:rejected O:unacked O:consumers
+ *
+ * Anywhere, C:KEY is one of a connection: heartbeat, queues, and ours; A:KEY one of nobody,
+ * as RMQ_QUEUES; and O:KEY one of a queue, or a connection (unless NULL) and a queue, of a
+ * Go program that uses the other form: the one for a cluster on one server, and the other
+ * way round.  On a cluster each of the latter has a slot of its own.
  */
-void rmq_key_both(struct mq_command *, const char *connection,
-    const char *queue, const char *words);
-/* Of a queue, or a connection (unless NULL) and a queue, of a Go program that uses the other
- * form: the one for a cluster on one server, and the other way round.  On a cluster each of
- * these keys has a slot of its own. */
-void rmq_key_other(struct mq_command *, const char *connection,
-    const char *queue, const char *words);
+void rmq_keys(struct mq_command *, const char *connection, const char *queue,
+    const char *words);
 /* Whether a name that Go programs can use leaves the keys of a queue in several slots of
  * a cluster, where no step could work on it. */
 bool rmq_is_scattered(const struct mq_command *, const char *queue);
@@ -102,9 +96,9 @@ void rmq_beside_queue(struct mq_command *, const char *queue);
  * A question is a command about a name, that of a queue or of a connection, which may have
  * a queue: a verb, then
  *
- *	Q:KEY C:KEY	a key of the queue, or of the connection, of that name
- *	B:KEY O:KEY	a key of both, as of rmq_key_both() and rmq_key_other()
- *	A:KEY		as of rmq_key_all()
+ *	Q:KEY		a key of the queue of that name
+ *	B:KEY C:KEY O:KEY A:KEY
+ *			as of rmq_keys(): B stands for nothing
  *	@		no key: the command is for the node that has the queue
  *	%n %q		the name, its queue
  *

@@ -54,8 +54,7 @@ rmq_publish(
 		mq_command_script(c, &rmq_script_publish_known);
 		rmq_key_queue(c, queue, "ready counters");
 		mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
-		rmq_key_all(c, RMQ_QUEUES);
-		rmq_key_queue(c, queue, "settings");
+		rmq_keys(c, NULL, queue, "A:" RMQ_QUEUES " settings");
 		mq_mark_add(c, &how->mark, false);
 		mq_command_str(c, queue);
 		return;
@@ -66,7 +65,7 @@ rmq_publish(
 		return;
 	}
 	mq_command_script(c, &rmq_script_publish);
-	rmq_key_both(c, NULL, queue, RMQ_PLACES " counters known settings");
+	rmq_keys(c, NULL, queue, RMQ_PLACES " counters known settings");
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
 	else if (how->files != NULL)
@@ -94,7 +93,7 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
 	mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
-	rmq_key_both(c, NULL, queue, "known settings");
+	rmq_keys(c, NULL, queue, "known settings");
 	mq_mark_add(c, &how->mark, false);
 	mq_command_add(c,
 	    is_listed(key) ? "%d %s LPUSH LLEN" : "%d %s ZADD ZCARD", n,
@@ -153,7 +152,7 @@ static void
 add_own(struct mq_command *c, const struct mq_session *s, int queue,
     const char *words)
 {
-	rmq_key_both(c, s->connection, s->queues[queue], words);
+	rmq_keys(c, s->connection, s->queues[queue], words);
 }
 
 static void
@@ -343,7 +342,7 @@ rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
     const char *number)
 {
 	mq_command_script(c, &rmq_script_receipt);
-	rmq_key_both(c, connection, queue, "unacked info lease");
+	rmq_keys(c, connection, queue, "unacked info lease");
 	mq_command_str(c, number);
 }
 
@@ -369,7 +368,7 @@ rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 
 	mq_command_script(c, &mq_script_probe);
 	if (s != NULL)
-		rmq_key_both(c, s->connection, queue,
+		rmq_keys(c, s->connection, queue,
 		    RMQ_PLACES " rejected unacked consumers");
 	else
 		rmq_key_queue(c, queue, special ? RMQ_PLACES : "ready");
@@ -379,11 +378,11 @@ rmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		return;
 	/* The others are not in the slot of the queue. */
 	mq_command_words(c, RMQ_QUEUES " SADD " RMQ_CONNECTIONS " SADD");
-	rmq_key_connection(c, s->connection, "heartbeat");
+	rmq_keys(c, s->connection, NULL, "C:heartbeat");
 	mq_command_str(c, "SET");
-	rmq_key_connection(c, s->connection, "info");
+	rmq_keys(c, s->connection, NULL, "C:info");
 	mq_command_str(c, "HSET EXPIRE");
-	rmq_key_connection(c, s->connection, "queues");
+	rmq_keys(c, s->connection, NULL, "C:queues");
 	mq_command_str(c, "SADD");
 }
 
@@ -464,7 +463,7 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		return true;
 	case 3:
 		mq_command_script(c, &rmq_script_lapsed);
-		rmq_key_connection(c, s->connection, "info");
+		rmq_keys(c, s->connection, NULL, "C:info");
 		/* On a cluster what that one tells of itself is on other nodes. */
 		age_s = mq_clock_steady_s() - s->former_s;
 		if (c->cluster)
@@ -472,7 +471,7 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 			    INFO_S * INT64_C(1000) + s->lease_ms -
 				(int64_t)(age_s * 1000));
 		else
-			rmq_key_connection(c, s->former, "info");
+			rmq_keys(c, s->former, NULL, "C:info");
 		return true;
 	case 4:
 		keep_info(s, c);
@@ -489,8 +488,8 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 	const char *name = s->queues[queue];
 
 	mq_command_script(c, &rmq_script_take_over);
-	rmq_key_both(c, from, name, "unacked consumers lease info");
-	rmq_key_both(c, s->connection, name, "unacked info");
+	rmq_keys(c, from, name, "unacked consumers lease info");
+	rmq_keys(c, s->connection, name, "unacked info");
 	mq_command_str(c, from);
 }
 
@@ -537,7 +536,7 @@ rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
 			mq_command_int(c, ms > 0 ? ms : QUEUE_LEASE_MS);
 			return true;
 		}
-		rmq_key_connection(c, s->connection, "heartbeat");
+		rmq_keys(c, s->connection, NULL, "C:heartbeat");
 		if (ms == 0)
 			ms = RMQ_LEASE_S * INT64_C(1000);
 		else if (c->cluster)

@@ -142,10 +142,10 @@ add_others(void *arg, size_t i, struct mq_command *c)
 	const struct mq_stats *out = arg;
 	const char *queue = out->queues[c->cluster ? i / 2 : i].name;
 
-	rmq_key_other(c, NULL, queue,
-	    !c->cluster	   ? "ready rejected" :
-		i % 2 == 0 ? "ready" :
-			     "rejected");
+	rmq_keys(c, NULL, queue,
+	    !c->cluster	   ? "O:ready O:rejected" :
+		i % 2 == 0 ? "O:ready" :
+			     "O:rejected");
 }
 
 /* Nearly no queue has any keys in the other form; on a cluster, only those are asked about

@@ -67,7 +67,7 @@ start_walk(struct mq_command *c, const struct mq_scan *s)
 {
 	mq_command_script(c, &rmq_script_walk);
 	if (s->place.state == MQ_UNACKED)
-		rmq_key_both(c, connection_of(s), s->place.queue, "unacked");
+		rmq_keys(c, connection_of(s), s->place.queue, "unacked");
 	else
 		rmq_key_queue(c, s->place.queue, part_of(s)->what);
 }
@@ -302,7 +302,7 @@ add_ways(struct mq_command *c, const char *queue, const char *to, bool away)
 	if (away)
 		rmq_key_queue(c, queue, "outgoing");
 	else
-		rmq_key_both(c, NULL, to != NULL ? to : queue, "known");
+		rmq_keys(c, NULL, to != NULL ? to : queue, "known");
 }
 
 /* What becomes of them; for those that go away, with an id of its own for each call: see
@@ -455,7 +455,7 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		if (place->state == MQ_REJECTED)
 			rmq_key_queue(&c, place->queue, "rejected");
 		if (held)
-			rmq_key_both(&c, place->connection, place->queue,
+			rmq_keys(&c, place->connection, place->queue,
 			    "unacked lease");
 		if (away)
 			rmq_key_queue(&c, place->queue, "none");
