@@ -5,6 +5,24 @@
 #include "scripts.h"
 #include "stats.h"
 
+/* --- parts -------------------------------------------------------------- */
+
+/* Declares what of a layout's table is in other files of its folder than the table. */
+#define MQ_LAYOUT_PART(layout, member)                                         \
+	__typeof__(*((struct mq_layout *)0)->member) layout##_##member
+#define MQ_LAYOUT_PARTS(layout)                                                \
+	extern const struct mq_right layout##_rights[];                        \
+	extern const struct mq_side layout##_side;                             \
+	MQ_LAYOUT_PART(layout, queue_error);                                   \
+	MQ_LAYOUT_PART(layout, clean);                                         \
+	MQ_LAYOUT_PART(layout, drained);                                       \
+	MQ_LAYOUT_PART(layout, stats);                                         \
+	MQ_LAYOUT_PART(layout, running);                                       \
+	MQ_LAYOUT_PART(layout, scan);                                          \
+	MQ_LAYOUT_PART(layout, take);                                          \
+	MQ_LAYOUT_PART(layout, move);                                          \
+	MQ_LAYOUT_PART(layout, delete_queue)
+
 /* --- counts ------------------------------------------------------------- */
 
 /* The counts of a queue: a hash that lua/count.lua writes.  The arguments of an HMGET

@@ -108,6 +108,7 @@ rmq_keys(struct mq_command *c, const char *connection, const char *queue,
 	}
 }
 
+/* Names are not escaped anywhere, so one that could be mistaken is refused. */
 const char *
 rmq_queue_error(const char *queue)
 {

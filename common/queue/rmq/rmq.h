@@ -11,27 +11,14 @@
 
 /* --- layout ------------------------------------------------------------- */
 
-extern const struct mq_right rmq_rights[];
+MQ_LAYOUT_PARTS(rmq);
+MQ_LAYOUT_PART(rmq, open);
+bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
 /* How much longer than a lease by receipt its key lives; see lua/extend.lua. */
 #define RMQ_CUT_MS 500
 /* How long a heartbeat lives, in seconds. */
 #define RMQ_LEASE_S 60
-
-/* The parts of the table, each of the type of its member. */
-#define PART(member) __typeof__(*((struct mq_layout *)0)->member) rmq_##member
-PART(open);
-PART(clean);
-PART(drained);
-PART(stats);
-PART(running);
-
-PART(scan);
-PART(take);
-PART(move);
-PART(delete_queue);
-#undef PART
-bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
 /* --- keys --------------------------------------------------------------- */
 
@@ -79,12 +66,6 @@ void rmq_keys(struct mq_command *, const char *connection, const char *queue,
 /* Whether a name that Go programs can use leaves the keys of a queue in several slots of
  * a cluster, where no step could work on it. */
 bool rmq_is_scattered(const struct mq_command *, const char *queue);
-
-extern const struct mq_side rmq_side;
-
-/* Why this cannot be the name of a queue, constant text; NULL: it can.  Names are
- * not escaped anywhere, so one that could be mistaken is refused. */
-const char *rmq_queue_error(const char *queue);
 
 /* On a cluster, sends a command without a key to the node that has the queue: its time is
  * that of the queue's messages. */

@@ -44,9 +44,7 @@ ask_lease(void *arg, size_t i, struct mq_command *c)
 {
 	const struct cleaner *w = arg;
 
-	mq_command_plain(c, "HGET");
-	rsmq_key_lease(c, w->connections[i]->str, w->anywhere);
-	mq_command_str(c, "queues");
+	rsmq_ask(c, "HGET lease queues", w->connections[i]->str, w->anywhere);
 }
 
 static int
@@ -86,8 +84,7 @@ clean_connections(struct cleaner *w)
 		w->out->connections += (long)w->gone_count;
 	/* Names are never used again, so one that is dead stays so. */
 	while (rv == 0 && !w->how->dry_run && i < w->gone_count) {
-		mq_command_plain(&c, "ZREM");
-		rsmq_key_common(&c, w->anywhere, "::connections");
+		rsmq_ask(&c, "ZREM connections", NULL, w->anywhere);
 		for (end = i + FORGET; i < end && i < w->gone_count; i++)
 			mq_command_arg(&c, w->gone[i]->str, w->gone[i]->len);
 		rv = mq_round_add(&w->round, &c, &w->out->connections);
@@ -134,10 +131,8 @@ ask_enlist(void *arg, size_t i, struct mq_command *c)
 	const struct cleaner *w = arg;
 	const char *queue = w->found.list[i].name;
 
-	mq_command_script(c, &rsmq_script_enlist);
-	rsmq_key_common(c, queue, ":QUEUES");
-	rsmq_queue_keys(c, queue);
-	rsmq_key(c, queue, "paused counters rate later");
+	rsmq_start(c, &rsmq_script_enlist, NULL, queue,
+	    "names " RSMQ_PLACES " paused counters rate later");
 	mq_command_add(c, "%s %d", rsmq_bare(queue), w->how->dry_run);
 }
 
@@ -240,10 +235,8 @@ reject_messages(
 
 	for (; total > 0 && rv == 0; total -= n) {
 		n = total < REJECT ? total : REJECT;
-		mq_command_script(&c, &rsmq_script_reject);
-		rsmq_queue_keys(&c, queue);
-		rsmq_queue_keys(&c, rejected);
-		rsmq_key_common(&c, queue, ":QUEUES");
+		rsmq_start(&c, &rsmq_script_reject, NULL, queue, RSMQ_PLACES);
+		rsmq_keys(&c, NULL, rejected, RSMQ_PLACES " names");
 		mq_command_str(&c, rsmq_bare(rejected));
 		for (i = 0; i < n; i++, m += 3) {
 			reject_header(w, m, &extra, &late[i]);
@@ -320,15 +313,14 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	struct walk *k = w->walks[i];
 
 	if (k->kind != NULL) {
-		mq_command_script(c, &rsmq_script_orphans);
-		rsmq_queue_keys(c, k->queue);
+		rsmq_start(
+		    c, &rsmq_script_orphans, NULL, k->queue, RSMQ_PLACES);
 		mq_command_add(c, "%s %s %d", k->kind,
 		    k->at.len > 0 ? mq_buf_str(&k->at) : "0", w->how->dry_run);
 		return;
 	}
-	mq_command_script(c, &rsmq_script_sweep);
-	rsmq_queue_keys(c, k->queue);
-	rsmq_key(c, k->queue, "counters later");
+	rsmq_start(c, &rsmq_script_sweep, NULL, k->queue,
+	    RSMQ_PLACES " counters later");
 	mq_command_arg(c, k->at.data, k->at.len);
 	mq_command_arg(c, k->id.data, k->id.len);
 	mq_command_add(c, "%d %d %d %d", RSMQ_LOOKS / 2, w->how->limit,

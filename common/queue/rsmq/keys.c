@@ -6,6 +6,8 @@
  */
 #include "rsmq.h"
 
+#include <sys/param.h>
+
 #include <ctype.h>
 #include <string.h>
 
@@ -40,72 +42,76 @@ rsmq_bare(const char *queue)
 	return n > 0 ? queue + n + 1 : queue;
 }
 
-/* NAMESPACE, if it is own :QUEUE, then what stands before each word, the word, and the name
+/* NAMESPACE, if it is own :QUEUE, then what stands before the word, the word, and the name
  * of a connection or "". */
 static void
-add_keys(struct mq_command *c, const char *queue, bool own, const char *before,
-    const char *words, const char *connection)
+add_key(struct mq_command *c, const char *queue, bool own, const char *before,
+    struct mq_part word, const char *connection)
 {
 	size_t ns = namespace_len(queue);
-	struct mq_part parts[] = {
+	const struct mq_part parts[] = {
 	    ns > 0 ? (struct mq_part){queue, ns} : part_of(RSMQ_NAMESPACE),
 	    part_of(own ? ":" : ""), part_of(own ? rsmq_bare(queue) : ""),
-	    part_of(before), {0}, part_of(connection)};
-	bool more;
+	    part_of(before), word, part_of(connection)};
+
+	mq_command_key(c, parts, 6);
+}
+
+void
+rsmq_keys(struct mq_command *c, const char *connection, const char *queue,
+    const char *words)
+{
+	static const struct {
+		const char *word, *key;
+		bool own, connection;
+	} rows[] = {{"held", ":Xheld:", true, true},
+	    {"lease", "::connection:", false, true},
+	    {"running", "::running:", false, true},
+	    {"names", ":QUEUES", false, false},
+	    {"connections", "::connections", false, false}};
+	const size_t count = sizeof(rows) / sizeof(rows[0]);
+	size_t n, i;
 
 	do {
-		parts[4] = (struct mq_part){words, strcspn(words, " ")};
-		more = words[parts[4].n] == ' ';
-		mq_command_key(c, parts, 6);
-		words += parts[4].n + 1;
-	} while (more);
+		n = strcspn(words, " ");
+		for (i = 0; i < count; i++)
+			if (strlen(rows[i].word) == n &&
+			    memcmp(words, rows[i].word, n) == 0)
+				break;
+		if (i < count)
+			add_key(c, queue, rows[i].own, "", part_of(rows[i].key),
+			    rows[i].connection ? connection : "");
+		else
+			add_key(c, queue, true,
+			    isalpha((unsigned char)*words) ? ":X" : "",
+			    (struct mq_part){words, n}, "");
+		words += n;
+	} while (*words++ != '\0');
 }
 
 void
-rsmq_key(struct mq_command *c, const char *queue, const char *what)
-{
-	add_keys(c, queue, true, isalpha((unsigned char)*what) ? ":X" : "",
-	    what, "");
-}
-
-void
-rsmq_key_common(struct mq_command *c, const char *queue, const char *what)
-{
-	add_keys(c, queue, false, "", what, "");
-}
-
-void
-rsmq_queue_keys(struct mq_command *c, const char *queue)
-{
-	rsmq_key(c, queue, " :Q :X :Xagain");
-}
-
-void
-rsmq_key_held(struct mq_command *c, const char *connection, const char *queue)
-{
-	add_keys(c, queue, true, "", ":Xheld:", connection);
-}
-
-void
-rsmq_key_lease(struct mq_command *c, const char *connection, const char *queue)
-{
-	add_keys(c, queue, false, "", "::connection:", connection);
-}
-
-void
-rsmq_key_running(
-    struct mq_command *c, const char *connection, const char *queue)
-{
-	add_keys(c, queue, false, "", "::running:", connection);
-}
-
-void
-rsmq_start_held(struct mq_command *c, const struct mq_script *script,
-    const char *connection, const char *queue)
+rsmq_start(struct mq_command *c, const struct mq_script *script,
+    const char *connection, const char *queue, const char *words)
 {
 	mq_command_script(c, script);
-	rsmq_queue_keys(c, queue);
-	rsmq_key_held(c, connection, queue);
+	rsmq_keys(c, connection, queue, words);
+}
+
+void
+rsmq_ask(struct mq_command *c, const char *words, const char *connection,
+    const char *queue)
+{
+	size_t n = strcspn(words, " ");
+	char key[16];
+
+	mq_command_script(c, NULL);
+	mq_command_arg(c, words, n);
+	words += n + 1;
+	n = strcspn(words, " ");
+	strlcpy(key, words, MIN(n + 1, sizeof(key)));
+	rsmq_keys(c, connection, queue, key);
+	if (words[n] != '\0')
+		mq_command_words(c, words + n + 1);
 }
 
 /* As RSMQ does; and QUEUES, whose messages would be put into the set of names. */
@@ -152,17 +158,41 @@ const struct mq_right rsmq_rights[] = {
     {0},
 };
 
-const struct mq_side rsmq_side = {.key = rsmq_key,
+static void
+add_own(struct mq_command *c, const char *queue, const char *words)
+{
+	rsmq_keys(c, NULL, queue, words);
+}
+
+static void
+add_common(struct mq_command *c, const char *queue, const char *what)
+{
+	add_key(c, queue, false, "", part_of(what), "");
+}
+
+static void
+add_running(struct mq_command *c, const char *connection, const char *queue)
+{
+	rsmq_keys(c, connection, queue, "running");
+}
+
+static void
+add_lease(struct mq_command *c, const char *connection, const char *queue)
+{
+	rsmq_keys(c, connection, queue, "lease");
+}
+
+const struct mq_side rsmq_side = {.key = add_own,
     .publisher = "publisher:",
     .exists = ":Q",
     .claimable = " ",
     .watched = " :Xpaused",
-    .all = rsmq_key_common,
+    .all = add_common,
     .names = ":QUEUES",
     .all_cleaning = "::cleaning",
     .all_paused = "::paused",
-    .running = rsmq_key_running,
-    .heartbeat = rsmq_key_lease};
+    .running = add_running,
+    .heartbeat = add_lease};
 
 /* --- questions of several places ------------------------------------------- */
 
@@ -181,9 +211,7 @@ rsmq_connections(struct mq_redis *r, const char *queue)
 {
 	struct mq_command c = {0};
 
-	mq_command_plain(&c, "ZRANGE");
-	rsmq_key_common(&c, queue, "::connections");
-	mq_command_words(&c, "0 -1");
+	rsmq_ask(&c, "ZRANGE connections 0 -1", NULL, queue);
 	return mq_call(r, &c, MQ_STRINGS);
 }
 

@@ -39,8 +39,8 @@ ask_held(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_scan *s = arg;
 
-	rsmq_start_held(c, &rsmq_script_held,
-	    s->walk.connections->element[i]->str, s->place.queue);
+	rsmq_start(c, &rsmq_script_held, s->walk.connections->element[i]->str,
+	    s->place.queue, RSMQ_PLACES " held");
 }
 
 static int
@@ -97,8 +97,7 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 	struct mq_command c = {0};
 	redisReply **e;
 
-	mq_command_script(&c, &rsmq_script_walk);
-	rsmq_queue_keys(&c, queue);
+	rsmq_start(&c, &rsmq_script_walk, NULL, queue, RSMQ_PLACES);
 	free(queue);
 	mq_command_str(&c, mq_state_name(s->place.state));
 	mq_command_arg(&c, anchor, score);
@@ -177,13 +176,11 @@ start_move(struct mq_command *c, const struct mq_script *script,
 	bool home = to != NULL && strcmp(to, place->queue) == 0;
 	size_t i;
 
-	mq_command_script(c, script);
-	rsmq_queue_keys(c, from);
-	rsmq_queue_keys(c, to != NULL ? to : from);
-	rsmq_key_common(c, to != NULL ? to : from, ":QUEUES");
+	rsmq_start(c, script, NULL, from, RSMQ_PLACES);
+	rsmq_keys(c, NULL, to != NULL ? to : from, RSMQ_PLACES " names");
 	free(from);
 	for (i = 0; spared != NULL && i < spared->elements; i++)
-		rsmq_key_held(c, spared->element[i]->str, place->queue);
+		rsmq_keys(c, spared->element[i]->str, place->queue, "held");
 	if (script == &rsmq_script_move)
 		mq_command_str(c, mq_state_name(place->state));
 	mq_command_str(c,
@@ -295,8 +292,7 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	/* What a dead connection of ours had is free by now, and a live one is left alone;
 	 * but others may hold messages for long. */
 	if (held && strcmp(place->connection, RSMQ_NOBODY) != 0) {
-		mq_command_plain(&c, "EXISTS");
-		rsmq_key_lease(&c, place->connection, place->queue);
+		rsmq_ask(&c, "EXISTS lease", place->connection, place->queue);
 		if (mq_call_number(r, &c, &alive) == -1)
 			return -1;
 		return alive == 0 ? 0 :
@@ -328,19 +324,16 @@ static void
 add_delete(struct mq_command *c, const char *queue, bool look,
     const redisReply *connections)
 {
-	static const char all[] = " :Q :X :Xagain :Xcounters :Xpaused :Xrate "
-				  ":Xlater :Xwatch :Xidle :Xsettings "
-				  ":Xminutes :Xhours";
+	static const char all[] = RSMQ_PLACES
+	    " counters paused rate later watch idle settings minutes hours";
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	size_t i, n = connections->elements;
 
-	mq_command_script(c, &rsmq_script_delete);
-	rsmq_key_common(c, queue, ":QUEUES");
-	rsmq_key_common(c, queue, "::connections");
-	rsmq_key(c, queue, all);
-	rsmq_key(c, rejected, all);
+	rsmq_start(c, &rsmq_script_delete, NULL, queue, "names connections");
+	rsmq_keys(c, NULL, queue, all);
+	rsmq_keys(c, NULL, rejected, all);
 	for (i = 0; i < n; i++)
-		rsmq_key_lease(c, connections->element[i]->str, queue);
+		rsmq_keys(c, connections->element[i]->str, queue, "lease");
 	mq_command_add(
 	    c, "%s %s %d", rsmq_bare(queue), rsmq_bare(rejected), look);
 	for (i = 0; i < n; i++)

@@ -7,7 +7,7 @@
 
 /* --- layout ------------------------------------------------------------- */
 
-extern const struct mq_right rsmq_rights[];
+MQ_LAYOUT_PARTS(rsmq);
 
 /* The attributes of a queue that its first use has made. */
 #define RSMQ_VT	     30
@@ -17,18 +17,6 @@ extern const struct mq_right rsmq_rights[];
 /* The further headers of a message, as lua/lib/layout.lua keeps them; empty: there are
  * none.  The others, which are kept by themselves, are taken out of the envelope. */
 void rsmq_extra(struct mq_envelope *, struct mq_buf *extra);
-
-/* The parts of the table, each of the type of its member. */
-#define PART(member) __typeof__(*((struct mq_layout *)0)->member) rsmq_##member
-PART(clean);
-PART(drained);
-PART(stats);
-PART(running);
-PART(scan);
-PART(take);
-PART(move);
-PART(delete_queue);
-#undef PART
 
 /* The id and the score of item i of a slice, as a walk has found it. */
 redisReply **rsmq_walked(const struct mq_scan *, int i);
@@ -41,26 +29,26 @@ redisReply **rsmq_walked(const struct mq_scan *, int i);
 
 #define RSMQ_NAMESPACE "rsmq"
 
-/* NAMESPACE:QUEUE and then what; see keys.c.  With blanks in what it is several keys:
- * " :Q" is that of the queue, and :Q.  Where what begins with a letter, all are ours, and
- * :X stands before each word. */
-void rsmq_key(struct mq_command *, const char *queue, const char *what);
-/* The same without the queue: NAMESPACE and then what. */
-void rsmq_key_common(struct mq_command *, const char *queue, const char *what);
-
+/*
+ * Adds a key for each word:
+ *
+ *	held lease running	the messages of a queue that a connection holds; its lease;
+ *				what runs there
+ *	names connections	of the namespace: the sets of queues and of connections
+ *
+ * others are of the queue: NAMESPACE:QUEUE and then the word; see keys.c.  What begins with a
+ * letter is ours, and :X stands before it.  Without a connection none of the first three.
+ */
+void rsmq_keys(struct mq_command *, const char *connection, const char *queue,
+    const char *words);
 /* The keys that have a queue's messages; see lua/lib/layout.lua. */
-void rsmq_queue_keys(struct mq_command *, const char *queue);
-
-/* The messages of a queue that a connection holds; its lease; what runs there. */
-void rsmq_key_held(
-    struct mq_command *, const char *connection, const char *queue);
-void rsmq_key_lease(
-    struct mq_command *, const char *connection, const char *queue);
-void rsmq_key_running(
-    struct mq_command *, const char *connection, const char *queue);
-/* Starts a script whose first keys are the queue's, and what a connection holds of it. */
-void rsmq_start_held(struct mq_command *, const struct mq_script *,
-    const char *connection, const char *queue);
+#define RSMQ_PLACES " :Q :X :Xagain"
+/* Starts a script with such keys. */
+void rsmq_start(struct mq_command *, const struct mq_script *,
+    const char *connection, const char *queue, const char *words);
+/* A command of words: a verb, such a key, and arguments. */
+void rsmq_ask(struct mq_command *, const char *words, const char *connection,
+    const char *queue);
 
 /* Behind a queue's name: the queue of those that it has rejected. */
 #define RSMQ_REJECTED "-rejected"
@@ -70,11 +58,6 @@ void rsmq_start_held(struct mq_command *, const struct mq_script *,
 
 /* No key: the name without the namespace. */
 const char *rsmq_bare(const char *queue);
-
-extern const struct mq_side rsmq_side;
-
-/* Why this cannot be the name of a queue, constant text; NULL: it can. */
-const char *rsmq_queue_error(const char *queue);
 
 /* --- questions of several places ----------------------------------------- */
 

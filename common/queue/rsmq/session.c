@@ -68,10 +68,8 @@ rsmq_publish(
 	bool at_once = how->when.kind == MQ_WHEN_NOW && how->when.said;
 	char *channel;
 
-	mq_command_script(c, &rsmq_script_publish);
-	rsmq_queue_keys(c, queue);
-	rsmq_key_common(c, queue, ":QUEUES");
-	rsmq_key(c, queue, "counters later settings");
+	rsmq_start(c, &rsmq_script_publish, NULL, queue,
+	    RSMQ_PLACES " names counters later settings");
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
 	mq_command_add(c, "%s %s %lld", rsmq_bare(queue),
@@ -80,7 +78,7 @@ rsmq_publish(
 	mq_layout_add_limits(c, &how->limits);
 	if (how->realtime) {
 		channel = mq_xasprintf(":rt:%s", rsmq_bare(queue));
-		rsmq_key_common(c, queue, channel);
+		rsmq_side.all(c, queue, channel);
 		free(channel);
 	} else {
 		mq_command_str(c, "");
@@ -131,13 +129,10 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 	int i;
 
 	(void)special;
-	mq_command_script(c, &mq_script_probe);
-	rsmq_key(c, queue, " :Q :X");
-	if (s != NULL) {
-		rsmq_key(c, queue, "again");
-		rsmq_key_held(c, s->connection, queue);
-		rsmq_key(c, queue, RSMQ_REJECTED " " RSMQ_REJECTED ":Q");
-	}
+	rsmq_start(c, &mq_script_probe, NULL, queue, " :Q :X");
+	if (s != NULL)
+		rsmq_keys(c, s->connection, queue,
+		    "again held " RSMQ_REJECTED " " RSMQ_REJECTED ":Q");
 	for (i = 0; i < c->keys; i++)
 		mq_command_str(c, uses[i]);
 }
@@ -160,16 +155,14 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	if (step > 0)
 		return false;
 	gethostname(host, sizeof(host) - 1);
-	mq_command_script(c, &rsmq_script_join);
-	rsmq_key_lease(c, s->connection, s->queues[0]);
-	rsmq_key_common(c, s->queues[0], "::connections");
-	rsmq_key_common(c, s->queues[0], ":QUEUES");
+	rsmq_start(c, &rsmq_script_join, s->connection, s->queues[0],
+	    "lease connections names");
 	for (i = 0; i < s->queue_count; i++)
-		rsmq_key(c, s->queues[i], ":Q");
+		rsmq_keys(c, NULL, s->queues[i], ":Q");
 	if (s->push != NULL)
-		rsmq_key(c, s->push, ":Q");
+		rsmq_keys(c, NULL, s->push, ":Q");
 	for (i = 0; i < s->queue_count; i++)
-		rsmq_key(c, s->queues[i], "counters");
+		rsmq_keys(c, NULL, s->queues[i], "counters");
 	mq_command_add(
 	    c, "%s %s %d %d", s->connection, host, (int)getpid(), s->slots);
 	add_lease(c, s);
@@ -186,21 +179,16 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 static bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
-	bool empty = step == MQ_LEAVE_EMPTY;
+	static const char *const own[] = {
+	    "DEL lease", "ZREM connections", "DEL running"};
 
-	if (empty)
-		rsmq_start_held(
-		    c, &rsmq_script_leave, s->connection, s->queues[0]);
-	else
-		mq_command_plain(c, step == 1 ? "ZREM" : "DEL");
-	if (empty || step == 0)
-		rsmq_key_lease(c, s->connection, s->queues[0]);
-	if (empty || step == 1) {
-		rsmq_key_common(c, s->queues[0], "::connections");
+	if (step == MQ_LEAVE_EMPTY)
+		rsmq_start(c, &rsmq_script_leave, s->connection, s->queues[0],
+		    RSMQ_PLACES " held lease connections");
+	else if (step <= 2)
+		rsmq_ask(c, own[step], s->connection, s->queues[0]);
+	if (step == MQ_LEAVE_EMPTY || step == 1)
 		mq_command_str(c, s->connection);
-	}
-	if (step == 2)
-		rsmq_key_running(c, s->connection, s->queues[0]);
 	return step <= 2;
 }
 
@@ -212,19 +200,15 @@ rsmq_renew(
 
 	(void)queue;
 	if (step == 1 && s->runs) {
-		mq_command_plain(c, "EXPIRE");
-		rsmq_key_running(c, s->connection, s->queues[0]);
+		rsmq_ask(c, "EXPIRE running", s->connection, s->queues[0]);
 		mq_command_int(c, MQ_SIDE_RUNNING_S);
 		return true;
 	}
 	if (step > 0)
 		return false;
-	mq_command_script(c, &rsmq_script_renew);
-	rsmq_key_lease(c, s->connection, s->queues[0]);
-	for (i = 0; i < s->queue_count; i++) {
-		rsmq_queue_keys(c, s->queues[i]);
-		rsmq_key_held(c, s->connection, s->queues[i]);
-	}
+	rsmq_start(c, &rsmq_script_renew, s->connection, s->queues[0], "lease");
+	for (i = 0; i < s->queue_count; i++)
+		rsmq_keys(c, s->connection, s->queues[i], RSMQ_PLACES " held");
 	add_lease(c, s);
 	return true;
 }
@@ -238,10 +222,11 @@ rsmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 	if (how == MQ_HELD_COUNT || how == MQ_HELD_KEY) {
 		if (how == MQ_HELD_COUNT)
 			mq_command_plain(c, "HLEN");
-		rsmq_key_held(c, s->connection, name);
+		rsmq_keys(c, s->connection, name, "held");
 		return 1;
 	}
-	rsmq_start_held(c, &rsmq_script_held, s->connection, name);
+	rsmq_start(
+	    c, &rsmq_script_held, s->connection, name, RSMQ_PLACES " held");
 	mq_command_str(c, s->heads ? "heads" : "messages");
 	return 1;
 }
@@ -252,11 +237,8 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 {
 	const char *name = s->queues[queue];
 
-	rsmq_start_held(c, &rsmq_script_claim, s->connection, name);
-	rsmq_key_lease(c, s->connection, s->queues[0]);
-	rsmq_key(c, name, "paused rate later");
-	rsmq_key_common(c, name, ":QUEUES");
-	rsmq_key(c, name, "watch idle");
+	rsmq_start(c, &rsmq_script_claim, s->connection, name,
+	    RSMQ_PLACES " held lease paused rate later names watch idle");
 	mq_layout_add_claim(c, s, rsmq_bare(name), claim);
 }
 
@@ -291,8 +273,7 @@ static void
 rsmq_exists(const struct mq_session *s, int queue, const char *element,
     size_t len, struct mq_command *c)
 {
-	mq_command_plain(c, "HEXISTS");
-	rsmq_key(c, s->queues[queue], ":Q");
+	rsmq_ask(c, "HEXISTS :Q", NULL, s->queues[queue]);
 	add_id(c, element, len);
 }
 
@@ -311,12 +292,10 @@ rsmq_settle(const struct mq_session *s, int queue,
 	mq_buf_addstr(&to, reject ? name : how->push != NULL ? how->push : "");
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
-	rsmq_start_held(c, &rsmq_script_settle, s->connection, name);
-	rsmq_key(c, name, "later");
-	if (reject || push) {
-		rsmq_queue_keys(c, mq_buf_str(&to));
-		rsmq_key_common(c, name, ":QUEUES");
-	}
+	rsmq_start(c, &rsmq_script_settle, s->connection, name,
+	    RSMQ_PLACES " held later");
+	if (reject || push)
+		rsmq_keys(c, NULL, mq_buf_str(&to), RSMQ_PLACES " names");
 	mq_command_str(c, mq_outcome_name(how->outcome));
 	add_id(c, how->element, how->len);
 	mq_command_str(c, how->header != NULL ? "1" : "0");
@@ -345,7 +324,8 @@ static void
 rsmq_ack_oldest(const struct mq_session *s, int queue,
     const struct mq_acks *acks, struct mq_command *c)
 {
-	rsmq_start_held(c, &rsmq_script_ack, s->connection, s->queues[queue]);
+	rsmq_start(c, &rsmq_script_ack, s->connection, s->queues[queue],
+	    RSMQ_PLACES " held");
 	add_ids(c, acks->elements, acks->n);
 }
 
@@ -353,8 +333,8 @@ static void
 rsmq_give_back(const struct mq_session *s, int queue,
     const struct mq_newest *newest, struct mq_command *c)
 {
-	rsmq_start_held(
-	    c, &rsmq_script_give_back, s->connection, s->queues[queue]);
+	rsmq_start(c, &rsmq_script_give_back, s->connection, s->queues[queue],
+	    RSMQ_PLACES " held");
 	if (newest != NULL)
 		add_ids(c, newest->elements, newest->n);
 }
@@ -363,8 +343,7 @@ static void
 rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
     size_t len, long attempts, struct mq_command *c)
 {
-	mq_command_script(c, &rsmq_script_lapsed);
-	rsmq_queue_keys(c, s->queues[queue]);
+	rsmq_start(c, &rsmq_script_lapsed, NULL, s->queues[queue], RSMQ_PLACES);
 	add_id(c, element, len);
 	mq_command_int(c, attempts + 1);
 }
@@ -384,9 +363,8 @@ static void
 rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
     struct mq_command *c)
 {
-	mq_command_script(c, &rsmq_script_receipts);
-	rsmq_key_held(c, s->connection, s->queues[0]);
-	rsmq_key_lease(c, s->connection, s->queues[0]);
+	rsmq_start(c, &rsmq_script_receipts, s->connection, s->queues[0],
+	    "held lease");
 	add_ids(c, elements, n);
 }
 
@@ -394,8 +372,8 @@ static void
 rsmq_receipt(struct mq_command *c, const char *connection, const char *queue,
     const char *number)
 {
-	rsmq_start_held(c, &rsmq_script_receipt, connection, queue);
-	rsmq_key_lease(c, connection, queue);
+	rsmq_start(c, &rsmq_script_receipt, connection, queue,
+	    RSMQ_PLACES " held lease");
 	mq_command_str(c, number);
 }
 
@@ -445,9 +423,8 @@ adopt_message(
 
 	mq_id_random(&ids, name + strlen("receipt-"), 6);
 	gethostname(host, sizeof(host) - 1);
-	rsmq_start_held(&c, &rsmq_script_adopt, name, s->queue);
-	rsmq_key_lease(&c, name, s->queue);
-	rsmq_key_common(&c, s->queue, "::connections");
+	rsmq_start(&c, &rsmq_script_adopt, name, s->queue,
+	    RSMQ_PLACES " held lease connections");
 	mq_command_arg(&c, id, n);
 	mq_command_add(&c, "%s %s %d %s %d", name, host, (int)getpid(),
 	    rsmq_bare(s->queue), ADOPTED_MS);
@@ -546,15 +523,14 @@ static void
 rsmq_open(struct mq_command *c, const char *queue,
     const struct mq_attributes *a, bool set)
 {
-	mq_command_script(c, set ? &rsmq_script_set : &rsmq_script_open);
-	rsmq_key(c, queue, ":Q");
+	rsmq_start(c, set ? &rsmq_script_set : &rsmq_script_open, NULL, queue,
+	    set ? ":Q" : ":Q names");
 	if (set) {
 		add_attribute(c, "vt", a->vt_s, 0);
 		add_attribute(c, "maxsize", a->maxsize, 0);
 		add_attribute(c, "delay", a->delay_s, 0);
 		return;
 	}
-	rsmq_key_common(c, queue, ":QUEUES");
 	mq_command_str(c, rsmq_bare(queue));
 	add_attribute(c, NULL, a->vt_s, RSMQ_VT);
 	add_attribute(c, NULL, a->delay_s, RSMQ_DELAY);
@@ -565,9 +541,7 @@ static void
 rsmq_known(struct mq_command *c, const char *queue, bool by_keys)
 {
 	(void)by_keys;
-	mq_command_plain(c, "HEXISTS");
-	rsmq_key(c, queue, ":Q");
-	mq_command_str(c, "vt");
+	rsmq_ask(c, "HEXISTS :Q vt", NULL, queue);
 }
 
 const struct mq_layout mq_layout_rsmq = {

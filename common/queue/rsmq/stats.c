@@ -64,10 +64,10 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 	int rv = 0;
 
 	do {
-		mq_command_script(&c, &rsmq_script_stats);
-		rsmq_queue_keys(&c, queue);
+		rsmq_start(&c, &rsmq_script_stats, NULL, queue, RSMQ_PLACES);
 		for (i = 0; i < n; i++)
-			rsmq_key_held(&c, h->spared->element[i]->str, queue);
+			rsmq_keys(
+			    &c, h->spared->element[i]->str, queue, "held");
 		mq_command_int(&c, RSMQ_LOOKS);
 		mq_command_arg(&c, h->score.data, h->score.len);
 		mq_command_arg(&c, h->id.data, h->id.len);
@@ -91,14 +91,12 @@ ask_queue(void *arg, size_t i, struct mq_command *c)
 	const char *queue = g->out->queues[i / OF_QUEUE].name;
 
 	if (i % OF_QUEUE == STATE) {
-		mq_command_script(c, &rsmq_script_stats);
-		rsmq_queue_keys(c, queue);
-		rsmq_key(c, queue, RSMQ_REJECTED " :Xpaused");
+		rsmq_start(c, &rsmq_script_stats, NULL, queue,
+		    RSMQ_PLACES " " RSMQ_REJECTED " paused");
 		mq_command_int(c, RSMQ_LOOKS);
 		return;
 	}
-	mq_command_plain(c, "HMGET");
-	rsmq_key(c, queue, "counters");
+	rsmq_ask(c, "HMGET counters", NULL, queue);
 	mq_counts_ask(c, g->wanted);
 }
 
@@ -161,12 +159,11 @@ take_queue(void *arg, size_t i, redisReply *reply)
 static void
 ask_types(void *arg, size_t i, struct mq_command *c)
 {
-	static const char *const keys[KEYS][2] = {{"ZCARD", ""}, {"HLEN", ":Q"},
-	    {"HLEN", ":X"}, {"HLEN", "again"}, {"ZCARD", RSMQ_REJECTED}};
+	static const char *const questions[KEYS] = {"ZCARD ", "HLEN :Q",
+	    "HLEN :X", "HLEN again", "ZCARD " RSMQ_REJECTED};
 	const struct gather *g = arg;
 
-	mq_command_plain(c, keys[i % KEYS][0]);
-	rsmq_key(c, g->out->queues[i / KEYS].name, keys[i % KEYS][1]);
+	rsmq_ask(c, questions[i % KEYS], NULL, g->out->queues[i / KEYS].name);
 }
 
 /* Where very many messages are hidden, the rest of them has to be counted, too. */
@@ -219,13 +216,11 @@ static void
 ask_connection(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
-	bool lease = i % OF_CONNECTION == LEASE;
 
-	mq_command_plain(c, lease ? "PTTL" : "HMGET");
-	rsmq_key_lease(
-	    c, g->out->connections[i / OF_CONNECTION].name, g->anywhere);
-	if (!lease)
-		mq_command_words(c, "host pid receipts queues");
+	rsmq_ask(c,
+	    i % OF_CONNECTION == LEASE ? "PTTL lease" :
+					 "HMGET lease host pid receipts queues",
+	    g->out->connections[i / OF_CONNECTION].name, g->anywhere);
 }
 
 static int
@@ -267,8 +262,8 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_consuming *l = &((struct gather *)arg)->links.list[i];
 
-	rsmq_start_held(
-	    c, &rsmq_script_held, l->connection->name, l->consumed->queue);
+	rsmq_start(c, &rsmq_script_held, l->connection->name,
+	    l->consumed->queue, RSMQ_PLACES " held");
 }
 
 /* The messages of a row have been counted already, whoever has them. */
@@ -349,14 +344,8 @@ static void
 ask_run(struct mq_command *c, enum mq_run_fact fact, const char *connection,
     const char *anywhere)
 {
-	if (fact == MQ_RUN_HOST) {
-		mq_command_plain(c, "HGET");
-		rsmq_key_lease(c, connection, anywhere);
-		mq_command_str(c, "host");
-	} else {
-		mq_command_plain(c, "GET");
-		rsmq_key_running(c, connection, anywhere);
-	}
+	rsmq_ask(c, fact == MQ_RUN_HOST ? "HGET lease host" : "GET running",
+	    connection, anywhere);
 }
 
 int
