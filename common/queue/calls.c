@@ -1,10 +1,8 @@
 #include "calls.h"
 
 #include <ctype.h>
-#include <string.h>
 
 #include "base/exit.h"
-#include "base/xalloc.h"
 
 const struct mq_layout *
 mq_layout_find(const char *name)

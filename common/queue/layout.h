@@ -1,7 +1,12 @@
-/* What both layouts share. */
+/* What both layouts share; and what nearly all files of this folder include. */
 #ifndef MQ_LAYOUT_H
 #define MQ_LAYOUT_H
 
+#include <sys/param.h>
+
+#include <string.h>
+
+#include "base/xalloc.h"
 #include "scripts.h"
 #include "stats.h"
 

@@ -1,11 +1,9 @@
 #include "lease.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
-#include "base/xalloc.h"
 #include "calls.h"
 
 #define CLAIM_BYTES ((size_t)1024 * 1024)

@@ -1,9 +1,5 @@
 #include "publisher.h"
 
-#include <sys/param.h>
-
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/text.h"

@@ -1,7 +1,4 @@
 /* The parts that are the same in every layout. */
-#include <string.h>
-
-#include "base/xalloc.h"
 #include "layout.h"
 
 const double mq_bucket_s[MQ_BUCKETS - 1] = {
@@ -120,12 +117,16 @@ mq_command_add(struct mq_command *c, const char *fmt, ...)
 }
 
 void
-mq_layout_add_limits(struct mq_command *c, const struct mq_limits *limits)
+mq_layout_add_publishing(struct mq_command *c, const struct mq_when *when,
+    const struct mq_limits *limits)
 {
+	static const char *const kinds[] = {
+	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 	const long max[] = {limits->ready, limits->ready_high, limits->delayed,
 	    limits->delayed_high};
 	int i;
 
+	mq_command_add(c, "%s %lld", kinds[when->kind], (long long)when->ms);
 	for (i = 0; i < 4; i++)
 		if (max[i] < 0)
 			mq_command_str(c, "");

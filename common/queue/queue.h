@@ -612,7 +612,8 @@ int mq_layout_fail(
 #define MQ_IS_ALIVE	  "it is alive; stop it first"
 #define MQ_KEEPS_CHANGING "its connections keep changing; try again"
 /* For layouts: arguments that the scripts of both have. */
-void mq_layout_add_limits(struct mq_command *, const struct mq_limits *);
+void mq_layout_add_publishing(
+    struct mq_command *, const struct mq_when *, const struct mq_limits *);
 void mq_layout_add_claim(struct mq_command *, const struct mq_session *,
     const char *queue, const struct mq_claim *);
 const char *mq_outcome_name(enum mq_outcome);

@@ -1,11 +1,7 @@
 /* What runs, and ending it from afar. */
-#include <sys/param.h>
-
 #include <poll.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/xalloc.h"
 #include "layout.h"
 #include "message/json.h"
 

@@ -1,10 +1,7 @@
 #include "settings.h"
 
-#include <string.h>
-
 #include "base/duration.h"
 #include "base/text.h"
-#include "base/xalloc.h"
 #include "layout.h"
 
 enum setting {

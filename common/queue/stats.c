@@ -1,10 +1,7 @@
 /* What layouts say of queues and connections: see stats.h and layout.h. */
 #include "layout.h"
 
-#include <string.h>
-
 #include "base/text.h"
-#include "base/xalloc.h"
 
 /* --- counts -------------------------------------------------------------- */
 

@@ -9,19 +9,16 @@
  *	mq::attach::{SET}::N		a chunk, from 0 on
  *	mq::attach::sets		set: all sets that may be there
  */
-#include <sys/param.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sha2.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/exit.h"
 #include "base/text.h"
-#include "base/xalloc.h"
 #include "rmq.h"
 
 #define SETS "mq::attach::sets"

@@ -1,8 +1,6 @@
 /*
  * The rmq layout: one round of cleaning up, step by step.
  */
-#include <sys/param.h>
-
 #include "rmq.h"
 
 /* A live heartbeat is renewed every 15 seconds at the latest; less than this is on its

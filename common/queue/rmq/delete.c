@@ -8,10 +8,7 @@
  */
 #include "rmq.h"
 
-#include <sys/param.h>
-
 #include "base/exit.h"
-#include "base/xalloc.h"
 
 /* How often to try again when connections come and go. */
 #define DELETE_TRIES 100

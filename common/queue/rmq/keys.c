@@ -6,10 +6,6 @@
  */
 #include "rmq.h"
 
-#include <sys/param.h>
-
-#include <string.h>
-
 #define QUEUE_NAME_MAX 512
 
 /* The lengths of literals are known: looking at many queues spends much of its time here. */

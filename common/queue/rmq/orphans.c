@@ -12,9 +12,6 @@
  * repeated.  What was listed in vain, as it has gone meanwhile, is a dead connection
  * without a queue for the next round, or an empty queue.
  */
-#include <string.h>
-
-#include "base/xalloc.h"
 #include "rmq.h"
 
 /* Steps of one round that does not look through all keys: some 5 ms. */

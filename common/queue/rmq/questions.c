@@ -4,12 +4,6 @@
  */
 #include "rmq.h"
 
-#include <sys/param.h>
-
-#include <string.h>
-
-#include "base/xalloc.h"
-
 /* The longest KEY, and more. */
 #define KEY_SIZE 32
 

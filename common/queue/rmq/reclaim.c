@@ -11,13 +11,8 @@
  * its name go.  Each step can be repeated, and the next cleaner goes on with those that
  * a crash has left.
  */
-#include <sys/param.h>
-
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/text.h"
-#include "base/xalloc.h"
 #include "rmq.h"
 
 /* --- a queue ------------------------------------------------------------- */

@@ -30,10 +30,7 @@
  *
  * Rejected messages hold nothing.
  */
-#include <string.h>
-
 #include "base/clock.h"
-#include "base/xalloc.h"
 #include "rmq.h"
 
 /* --- locks ------------------------------------------------------------------ */

@@ -9,9 +9,6 @@
  */
 #include "rmq.h"
 
-#include <sys/param.h>
-
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -46,8 +43,6 @@ static void
 rmq_publish(
     struct mq_command *c, const char *queue, const struct mq_publishing *how)
 {
-	static const char *const kinds[] = {
-	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
 	const char *key = direct_key(how);
 
 	if (how->trial) {
@@ -72,9 +67,7 @@ rmq_publish(
 		rmq_key_queue(c, queue, "none");
 	if (how->files != NULL)
 		rmq_attach_keys(c, how->files);
-	mq_command_add(
-	    c, "%s %lld", kinds[how->when.kind], (long long)how->when.ms);
-	mq_layout_add_limits(c, &how->limits);
+	mq_layout_add_publishing(c, &how->when, &how->limits);
 	mq_command_add(
 	    c, "%s %s", how->alike ? "alike" : "", how->join ? "join" : "");
 	mq_mark_add(c, &how->mark, true);

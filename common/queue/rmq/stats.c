@@ -12,10 +12,6 @@
  */
 #include "rmq.h"
 
-#include <sys/param.h>
-
-#include "base/xalloc.h"
-
 /* Queues in one command, and for their keys in the other form; and how many keys one call
  * of a script looks at: on a cluster one, as they may be anywhere. */
 #define TOGETHER	25

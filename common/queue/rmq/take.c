@@ -4,11 +4,8 @@
  */
 #include "rmq.h"
 
-#include <sys/param.h>
-
 #include "base/clock.h"
 #include "base/exit.h"
-#include "base/xalloc.h"
 
 /* --- scan ---------------------------------------------------------------- */
 

@@ -4,10 +4,7 @@
  */
 #include "rmq.h"
 
-#include <string.h>
-
 #include "base/exit.h"
-#include "base/xalloc.h"
 
 /* How long a replica may take. */
 #define CONFIRM_MS 5000

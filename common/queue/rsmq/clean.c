@@ -8,10 +8,6 @@
  */
 #include "rsmq.h"
 
-#include <string.h>
-
-#include "base/xalloc.h"
-
 /* How many connections are forgotten in one step. */
 #define FORGET 1000
 /* How many messages are rejected in one step. */

@@ -6,12 +6,8 @@
  */
 #include "rsmq.h"
 
-#include <sys/param.h>
-
 #include <ctype.h>
-#include <string.h>
 
-#include "base/xalloc.h"
 #include "message/json.h"
 
 /* The longest that other programs take; the name of a queue of rejected ones has to fit, too. */

@@ -8,12 +8,7 @@
  */
 #include "rsmq.h"
 
-#include <sys/param.h>
-
-#include <string.h>
-
 #include "base/exit.h"
-#include "base/xalloc.h"
 
 /* How much one slice has; the server is kept for a millisecond or two. */
 #define SLICE_COUNT 500

@@ -5,11 +5,9 @@
  * A crash needs no cleaning here: when nobody renews the lease, what it held
  * can be received again by anybody, as after any consumer of RSMQ.
  */
-#include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
-#include "base/xalloc.h"
 #include "queue/lease.h"
 #include "rsmq.h"
 
@@ -62,20 +60,18 @@ static void
 rsmq_publish(
     struct mq_command *c, const char *queue, const struct mq_publishing *how)
 {
-	static const char *const kinds[] = {
-	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
-	/* No message is delayed by its queue that has said when. */
-	bool at_once = how->when.kind == MQ_WHEN_NOW && how->when.said;
+	struct mq_when when = how->when;
 	char *channel;
 
+	/* No message is delayed by its queue that has said when. */
+	if (when.kind == MQ_WHEN_NOW && when.said)
+		when.kind = MQ_WHEN_IN;
 	rsmq_start(c, &rsmq_script_publish, NULL, queue,
 	    RSMQ_PLACES " names counters later settings");
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
-	mq_command_add(c, "%s %s %lld", rsmq_bare(queue),
-	    kinds[at_once ? MQ_WHEN_IN : how->when.kind],
-	    (long long)how->when.ms);
-	mq_layout_add_limits(c, &how->limits);
+	mq_command_str(c, rsmq_bare(queue));
+	mq_layout_add_publishing(c, &when, &how->limits);
 	if (how->realtime) {
 		channel = mq_xasprintf(":rt:%s", rsmq_bare(queue));
 		rsmq_side.all(c, queue, channel);

@@ -2,10 +2,6 @@
  * they have of the queues, and what runs there. */
 #include "rsmq.h"
 
-#include <string.h>
-
-#include "base/xalloc.h"
-
 struct gather {
 	struct mq_redis *r;
 	struct mq_stats *out;
