@@ -256,9 +256,8 @@ show_settings(struct setter *s)
 	mq_option_must(
 	    &s->redis, mq_settings_get(&s->redis, s->layout, s->queue, &t));
 	for (i = 0; i < MQ_SETTINGS; i++)
-		if (t.text[i] != NULL)
-			mq_json_set(shown, mq_setting_list[i].name,
-			    mq_json_text(t.text[i]));
+		mq_json_set(
+		    shown, mq_setting_list[i].name, mq_json_text(t.text[i]));
 	mq_setting_texts_free(&t);
 	if (s->layout->has & MQ_HAS_ATTRIBUTES) {
 		mq_option_must(&s->redis,

@@ -209,19 +209,16 @@ field_set(
     json_t *object, const struct field *f, const void *record, int64_t now_ms)
 {
 	struct value v = field_get(f, record, now_ms);
+	bool name = f->kind <= KIND_NAME;
 
-	if (v.type == VALUE_TEXT)
-		mq_json_set(object, f->name,
-		    f->kind <= KIND_NAME ? mq_json_name(v.text) :
-					   mq_json_text(v.text));
-	else if (v.type == VALUE_REAL)
-		mq_json_set(object, f->name, json_real(v.real));
-	else if (v.type == VALUE_INTEGER)
-		mq_json_set(object, f->name, json_integer(v.n));
-	else if (v.type == VALUE_FLAG)
-		mq_json_set(object, f->name, json_boolean(v.n > 0));
-	else if (!f->optional)
-		mq_json_set(object, f->name, json_null());
+	mq_json_set(object, f->name,
+	    v.type == VALUE_TEXT && name ? mq_json_name(v.text) :
+		v.type == VALUE_TEXT	 ? mq_json_text(v.text) :
+		v.type == VALUE_REAL	 ? json_real(v.real) :
+		v.type == VALUE_INTEGER	 ? json_integer(v.n) :
+		v.type == VALUE_FLAG	 ? json_boolean(v.n > 0) :
+		f->optional		 ? NULL :
+					   json_null());
 }
 
 json_t *

@@ -89,8 +89,7 @@ json_print(const struct model *m, bool connections)
 		    fields_list(consumed_fields, c->consumed,
 			sizeof(*c->consumed), c->count, 0));
 		/* Only on a cluster. */
-		if (c->node != NULL)
-			mq_json_set(one, "node", mq_json_text(c->node));
+		mq_json_set(one, "node", mq_json_text(c->node));
 	}
 	for (i = 0; i < stats->odd.n; i++)
 		json_array_append_new(

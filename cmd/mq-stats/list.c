@@ -210,8 +210,7 @@ keep_item(struct list *l, const struct mq_item *item)
 	*copy = *item;
 	copy->element =
 	    memcpy(mq_xcalloc(item->len + 1, 1), item->element, item->len);
-	if (item->connection != NULL)
-		copy->connection = mq_xstrdup(item->connection);
+	copy->connection = mq_xstrdup(item->connection);
 }
 
 /* Measures columns, and returns how many messages the walk skips. */

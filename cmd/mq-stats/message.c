@@ -89,10 +89,9 @@ message_facts(
 		else if (!item->in_line)
 			mq_json_set(v, "due_ms", json_integer(item->due_ms));
 	}
-	if (state == MQ_UNACKED && item->connection != NULL)
+	if (state == MQ_UNACKED)
 		mq_json_set(v, "connection", mq_json_name(item->connection));
-	if (m->reason != NULL)
-		mq_json_set(v, "reason", mq_json_text(m->reason));
+	mq_json_set(v, "reason", mq_json_text(m->reason));
 	set_options(v, &m->envelope);
 	history = mq_history_list(&m->envelope, false);
 	if (json_array_size(history) > 0)
@@ -121,11 +120,10 @@ void
 message_set_content(json_t *v, const struct message *m, bool payload)
 {
 	const struct mq_envelope *e = &m->envelope;
-	json_t *text, *headers = message_headers(m);
 	struct mq_buf base64 = {0};
+	json_t *text;
 
-	if (headers != NULL)
-		mq_json_set(v, "headers", headers);
+	mq_json_set(v, "headers", message_headers(m));
 	mq_json_set(v, "size", json_integer((json_int_t)e->payload_len));
 	if (!payload)
 		return;

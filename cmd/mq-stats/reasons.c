@@ -127,7 +127,7 @@ add_reason(struct reasons *r, const char *reason, int64_t at_ms, const char *id)
 	free(one->newest);
 	free(one->id);
 	one->newest = mq_xstrndup(reason != NULL ? reason : "", REASON_BYTES);
-	one->id = id != NULL ? mq_xstrdup(id) : NULL;
+	one->id = mq_xstrdup(id);
 }
 
 static int
@@ -182,7 +182,7 @@ add_messages(struct collector *c, struct rejections *r,
 	while (n-- > 0 && (item = mq_search_next(&search)) != NULL) {
 		message_unpack(&m, item, place->state);
 		r->all[r->count++] = (struct rejected){
-		    .id = m.id != NULL ? mq_xstrdup(m.id) : NULL,
+		    .id = mq_xstrdup(m.id),
 		    .reason = m.reason != NULL ?
 			mq_xstrndup(m.reason, REASON_BYTES) :
 			NULL,
