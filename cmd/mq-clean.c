@@ -2,9 +2,6 @@
  * mq-clean: gives back what dead consumers held, makes ready what is due, and
  * removes what nobody needs.
  */
-#include <errno.h>
-#include <time.h>
-
 #include "shared/options.h"
 
 static const char usage[] =
@@ -66,7 +63,6 @@ print_json(const struct cleaner *c, const struct mq_cleaned *n)
 	output_json_line(v);
 }
 
-/* What a noun ends in. */
 static const char *
 plural(long n)
 {

@@ -2,9 +2,6 @@
  * mq-lease: hand out messages by receipt, and settle them later.  queue/lease.h does
  * all that concerns the server.
  */
-#include <errno.h>
-#include <time.h>
-
 #include "queue/lease.h"
 #include "shared/options.h"
 
@@ -208,7 +205,6 @@ print_messages(const char *queue, const struct mq_leased *m, int n)
 	return good;
 }
 
-/* Returns the exit status. */
 static int
 lease_messages(struct options *o)
 {

@@ -16,6 +16,9 @@ static const char usage[] =
     "\n";
 
 struct options {
+	struct mq_shared shared;
+	struct mq_server server;
+	struct mq_redis redis;
 	int64_t ms;	   /* -1: until resumed */
 	const char *until; /* --for as it was given */
 	bool resume, all;
@@ -32,22 +35,21 @@ static const struct mq_option rows[] = {
 };
 
 static void
-parse_options(
-    struct options *o, struct mq_shared *shared, int argc, char *argv[])
+parse_options(struct options *o, int argc, char *argv[])
 {
 	const struct mq_options tables[] = {
-	    {rows, o}, {mq_shared_options, shared}, {0}};
+	    {rows, o}, {mq_shared_options, &o->shared}, {0}};
 	const char *queue;
 	int64_t ms;
 	int i;
 
-	mq_option_read(shared, tables, argc, argv);
+	mq_option_read(&o->shared, tables, argc, argv);
 	if (o->until != NULL)
 		o->ms = mq_option_duration("--for", o->until);
 	forbid(o->ms == 0, "--for: %s: must be greater than 0", o->until);
 	forbid(o->resume && o->until != NULL,
 	    "--for and --resume cannot be used together");
-	mq_option_rights(shared,
+	mq_option_rights(&o->shared,
 	    (o->all ? MQ_PAUSES_ALL : MQ_PAUSES) | (o->resume ? MQ_RESUMES : 0),
 	    argv + optind, argc - optind);
 	forbid(o->all && optind < argc, "%s: cannot be used with --all",
@@ -68,22 +70,21 @@ parse_options(
  * the namespace; what: that which is changed, for people.
  */
 static bool
-change_queue(const struct options *o, const struct mq_shared *shared,
-    struct mq_redis *redis, const char *queue, const char *what)
+change_queue(struct options *o, const char *queue, const char *what)
 {
+	const struct mq_layout *layout = o->shared.layout;
 	bool known = true, paused = true;
-	int rv =
-	    o->all ? 0 : mq_queue_known(redis, shared->layout, queue, &known);
+	int rv = o->all ? 0 : mq_queue_known(&o->redis, layout, queue, &known);
 
 	if (rv == 0 && known)
-		rv = mq_queue_pause(redis, shared->layout, queue, o->all,
+		rv = mq_queue_pause(&o->redis, layout, queue, o->all,
 		    o->resume ? 0 : o->ms, &paused);
-	mq_option_must(redis, rv);
+	mq_option_must(&o->redis, rv);
 	if (!known)
-		mq_option_unknown(redis, shared->layout, queue);
+		mq_option_unknown(&o->redis, layout, queue);
 	else if (!paused)
 		mq_say("%s: not paused", what);
-	else if (shared->verbose)
+	else if (o->shared.verbose)
 		mq_say("%s: %s%s%s", what, o->resume ? "resumed" : "paused",
 		    o->until != NULL ? " for " : "",
 		    o->until != NULL ? o->until : "");
@@ -93,23 +94,20 @@ change_queue(const struct options *o, const struct mq_shared *shared,
 int
 main(int argc, char *argv[])
 {
-	struct options o = {.ms = -1};
-	struct mq_shared shared = {.usage = usage};
-	struct mq_server server;
-	struct mq_redis redis;
+	struct options o = {.shared = {.usage = usage}, .ms = -1};
 	bool changed = true;
 	int i;
 
 	mq_option_begin();
-	parse_options(&o, &shared, argc, argv);
-	(void)mq_option_server(&shared, &server);
-	mq_option_queues(&shared, &server, argv + optind, argc - optind);
-	mq_option_must(&redis, mq_redis_open(&redis, &server));
+	parse_options(&o, argc, argv);
+	(void)mq_option_server(&o.shared, &o.server);
+	mq_option_queues(&o.shared, &o.server, argv + optind, argc - optind);
+	mq_option_must(&o.redis, mq_redis_open(&o.redis, &o.server));
 	if (o.all)
-		changed = change_queue(&o, &shared, &redis,
-		    mq_option_queue(&shared, &server, "any"), "all queues");
+		changed = change_queue(&o,
+		    mq_option_queue(&o.shared, &o.server, "any"), "all queues");
 	for (i = optind; i < argc; i++)
-		changed &= change_queue(&o, &shared, &redis, argv[i], argv[i]);
-	mq_option_end(&shared, &server, &redis);
+		changed &= change_queue(&o, argv[i], argv[i]);
+	mq_option_end(&o.shared, &o.server, &o.redis);
 	return changed ? MQ_EXIT_OK : MQ_EXIT_NO;
 }

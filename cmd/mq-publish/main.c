@@ -8,7 +8,6 @@
 
 #include "publish.h"
 
-/* Returns the exit status. */
 static int
 publish(struct transport *t, char *payloads[], int count)
 {

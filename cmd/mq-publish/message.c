@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <errno.h>
 #include <fcntl.h>
 
 #include "base/duration.h"
@@ -43,7 +42,6 @@ static void __attribute__((noreturn)) end_failed(struct transport *t)
 	outcome_end(t, t->redis.status);
 }
 
-/* Brings them to the server, and sets the header. */
 static void
 send_attachments(struct transport *t)
 {
@@ -257,7 +255,6 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 #define REPLY_AT                                                               \
 	(ID_AT + MQ_ID_LEN + sizeof("\"],\"" MQ_HEADER_REPLY_TO "\":[\"") - 1)
 
-/* Adds a payload with the headers of all to the batch. */
 static void
 message_add(struct messages *m, const char *payload, size_t n)
 {

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 
@@ -93,9 +92,7 @@ time_in_words(const char *words, int64_t now_ms, int64_t *ms)
 	struct stat st;
 	int fd, ok;
 
-	if (!has_words(words))
-		return -1;
-	fd = memfd_create("time", 0);
+	fd = has_words(words) ? memfd_create("time", 0) : -1;
 	if (fd == -1)
 		return -1;
 	ok = futimens(fd, both) == 0 && run_touch(words, fd) == 0 &&
@@ -152,7 +149,6 @@ options_when(const struct options *o, int64_t now_ms)
 
 /* --- the rows ------------------------------------------------------------------ */
 
-/* Which of those that one function takes. */
 enum { KEY, GROUP, FROM, UNTIL, READY, DELAYED, VT, MAXSIZE };
 
 static void

@@ -1,6 +1,5 @@
 #include "publish.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 

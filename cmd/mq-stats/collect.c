@@ -31,20 +31,11 @@ collect_lacks(struct collector *c, struct model *m)
 	int i;
 
 	mq_names_free(&m->lacks);
-	for (i = 0; c->open && (why = mq_partial_lost(&c->redis, i)) != NULL;
-	     i++)
+	for (i = 0; (why = mq_partial_lost(&c->redis, i)) != NULL; i++)
 		mq_names_add(&m->lacks, why, NULL);
 	m->lost = i;
 	add_wrong(m, &m->stats.wrong);
 	add_wrong(m, &m->runs.wrong);
-}
-
-void
-collect_close(struct collector *c)
-{
-	if (c->open)
-		mq_redis_close(&c->redis);
-	c->open = false;
 }
 
 /* Whoever looks at numbers does not wait for long. */
@@ -54,8 +45,8 @@ int
 collect_open(struct collector *c)
 {
 	c->server.failover_s = FAILOVER_S;
-	c->open = c->open || mq_redis_open(&c->redis, &c->server) == 0;
-	return c->open ? 0 : -1;
+	return mq_redis_lost(&c->redis) ? mq_redis_open(&c->redis, &c->server) :
+					  0;
 }
 
 static double
@@ -127,7 +118,7 @@ collect_try(struct collector *c, int wanted, struct model *m)
 	if (rv == -1) {
 		mq_stats_free(&stats);
 		strlcpy(m->error, c->redis.error, sizeof(m->error));
-		collect_close(c);
+		mq_redis_close(&c->redis);
 		return -1;
 	}
 	take_over(&m->stats, &stats);

@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include <errno.h>
 #include <netinet/in.h>
 
 #define REFRESH_S 5

@@ -6,7 +6,6 @@
 #include "stats.h"
 
 #include <ctype.h>
-#include <time.h>
 #include <vis.h>
 
 /* --- text ---------------------------------------------------------------- */
@@ -228,7 +227,6 @@ print_head(const struct model *m, long refresh, bool served)
 	fputs("\n</header>\n<main>\n", stdout);
 }
 
-/* A note about a queue, or anything else. */
 static void
 print_note(const char *name, const char *text, const char *more)
 {

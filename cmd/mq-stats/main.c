@@ -26,7 +26,6 @@ find_queues(struct collector *c, int wanted, struct model *m)
 	return model_report_missing(m);
 }
 
-/* The table, and what it does not say. */
 static void
 print_queues(const struct collector *c, const struct stats_options *o,
     const struct model *m)
@@ -201,7 +200,6 @@ show(struct collector *c, struct stats_options *o, struct model *m)
 	if (o->subject == SUBJECT_HTML)
 		setenv("LC_ALL", "C.UTF-8", 1);
 	(void)mq_option_server(&o->shared, &c->server);
-	m->server = c->server.name;
 	collect_queues(c, o);
 	mq_filter_check(&o->list.filter, c->layout);
 	if (o->interval_ms > 0) {
@@ -235,7 +233,7 @@ main(int argc, char *argv[])
 	mq_option_prints(true);
 	status = show(&collector, &options, &model);
 	model_free(&model);
-	collect_close(&collector);
+	mq_redis_close(&collector.redis);
 	mq_server_free(&collector.server);
 	options_free(&options);
 	mq_close_stdout();

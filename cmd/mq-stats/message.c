@@ -37,7 +37,6 @@ message_unique(const struct mq_envelope *e)
 	return unique != NULL && mq_message_unique_good(e) ? unique : "done";
 }
 
-/* What a message asks for. */
 static void
 set_options(json_t *v, const struct mq_envelope *e)
 {

@@ -5,8 +5,6 @@
  */
 #include "stats.h"
 
-#include <time.h>
-
 #define LOOKS		2
 #define PAYLOAD_COLUMNS 1000
 
@@ -164,7 +162,6 @@ print_found_run(const struct mq_run *run, int64_t now_ms)
 	free(text);
 }
 
-/* What a message asks for, and the headers that are not ours. */
 static void
 print_headers(const struct message *s, int64_t now_ms)
 {

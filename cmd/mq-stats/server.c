@@ -22,7 +22,6 @@ bytes_text(char out[BYTES], long long n)
 	    value, units[i]);
 }
 
-/* A list of texts. */
 static json_t *
 find_warnings(const struct mq_info *r, const char *lacking)
 {

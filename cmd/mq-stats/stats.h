@@ -7,189 +7,6 @@
 
 #include "shared/options.h"
 
-/* --- reasons ------------------------------------------------------------ */
-
-/* Bytes of a reason that are compared and kept. */
-#define REASON_BYTES 300
-
-/* A group: reasons that differ only in numbers and ids are one. */
-struct reason {
-	char *text;   /* with N and ID for numbers and ids; empty: none */
-	char *newest; /* the reason of the newest message, as it is */
-	char *id;     /* of that message; NULL: none */
-	long count;
-	int64_t oldest_ms, newest_ms; /* unix ms; 0: not known */
-};
-
-struct reasons {
-	struct reason *list; /* the most frequent first */
-	int count;
-	long others; /* messages that are in no group */
-};
-
-/* Writes a reason (NULL: none) as the text of its group is. */
-void reason_fold(const char *reason, char out[REASON_BYTES + 1]);
-
-struct rejected {
-	char *id, *reason; /* NULL: none was recorded */
-	const char *state; /* NULL: it is; else of another message */
-	int64_t at_ms;	   /* when; 0: not known */
-	long attempts;
-};
-
-/* The newest rejected messages of a queue. */
-struct rejections {
-	struct rejected *all; /* the newest first */
-	int count;
-	struct reasons reasons;
-	bool cut; /* there are more than were looked at */
-};
-
-void reasons_free(struct reasons *);
-
-/* --- model -------------------------------------------------------------- */
-
-/* Which queues a table shows, and in which order.  Zeroed: all, as they come. */
-struct order {
-	const struct field *key; /* names ascend, numbers descend */
-	bool reverse;
-	bool nonempty; /* only queues that have a message, or may have one */
-	/* The queue whose row is marked, or, without it, the first; NULL: none. */
-	const char *marked;
-	long limit; /* queues, messages or reasons; not above 0: any number */
-};
-
-struct table;
-
-/* The server and its queues: collect.c fills a model, outputs only read it. */
-struct model {
-	const char *server;    /* its name */
-	struct order order;    /* of the queues in tables */
-	char error[512];       /* why nothing is known; empty: it is */
-	struct mq_names lacks; /* what the numbers lack, and why: ... */
-	int lost;	       /* ... nodes of a cluster, and then keys */
-	struct mq_stats stats;
-	struct mq_info info; /* the policy */
-	struct mq_runs runs;
-	/* Of each queue: what may have been meant if there is none, else NULL. */
-	char **elsewhere;
-	struct rejections *rejected; /* of each queue */
-};
-
-/* The queues of m->stats in their order, without regard to its limit, and which of these
- * is marked; the caller frees. */
-const struct mq_queue_stats **order_rows(
-    const struct model *, int *count, int *marked);
-
-/* All queues together, each once; oldest_ms and rates where any is known. */
-struct mq_queue_stats model_total(const struct model *);
-
-/* Tables that table_free() frees: of queues, where those that do not fit into so many lines
- * (0: any) are summed up in one, or of connections; and of runs. */
-void tables_fill(
-    const struct model *, bool connections, int height, struct table *);
-void running_fill(const struct model *, int64_t now_ms, struct table *);
-
-/* Reports the queues that do not exist; returns whether all do. */
-bool model_report_missing(const struct model *);
-void model_report_lacks(const struct model *);
-
-void model_free(struct model *);
-
-/* --- collect ------------------------------------------------------------ */
-
-/* Asks the server for what outputs show, of all queues or those that are named.  It connects
- * when it must; what cannot go on ends the program, but for collect_try(). */
-struct collector {
-	const struct mq_layout *layout;
-	struct mq_server server;
-	const char *const *queues;
-	int count;
-	int past; /* that of queues is wanted, of so many at most */
-	/* Set by the collection. */
-	struct mq_redis redis;
-	bool open;
-};
-
-struct stats_options;
-/* Takes the queues of the options, now that the layout is known. */
-void collect_queues(struct collector *, struct stats_options *);
-
-/* Connects, unless it has; returns 0, or -1 with the error of the connection. */
-int collect_open(struct collector *);
-
-/* The queues, and what else is wanted (MQ_STATS_*).  Of queues that the model has, the
- * rates are those since then, and the past is kept unless it is wanted anew.  Returns 0, or
- * -1 with the error in the model, which keeps its queues; the next call connects anew. */
-int collect_try(struct collector *, int wanted, struct model *);
-void collect_stats(struct collector *, int wanted, struct model *);
-/* What the numbers lack; collect_try() does so, too. */
-void collect_lacks(struct collector *, struct model *);
-void collect_runs(struct collector *, struct model *);
-/* For queues that do not exist. */
-void collect_elsewhere(struct collector *, struct model *);
-
-void collect_close(struct collector *);
-
-/* --- options ------------------------------------------------------------ */
-
-struct list_options {
-	enum mq_state state;
-	struct mq_filter filter;
-	bool newest;		 /* the newest first */
-	long offset;		 /* messages that are left out first */
-	enum mq_framing framing; /* WHOLE: a table for people */
-};
-
-/* The subject of the output... */
-enum subject {
-	SUBJECT_QUEUES, /* or connections */
-	SUBJECT_LIST,
-	SUBJECT_REASONS,
-	SUBJECT_RUNNING,
-	SUBJECT_ONE,
-	SUBJECT_HTML,
-	SUBJECT_SERVER,
-	SUBJECT_HTTP, /* until the request is known */
-	SUBJECT_CONTENTS,
-	SUBJECT_HEALTH
-};
-
-/* ...and its form. */
-enum format {
-	FORMAT_TABLE, /* or as the subject is shown to people */
-	FORMAT_JSON,
-	FORMAT_PROMETHEUS,
-	FORMAT_CHECK
-};
-
-struct stats_options {
-	struct mq_shared shared;
-	enum subject subject;
-	enum format format;
-	const char *subject_name; /* the option; NULL: none */
-	const char *format_name;
-	struct list_options list; /* also what --reasons and --id take */
-	bool connections;	  /* instead of queues, or with them */
-	int64_t interval_ms;	  /* of --watch; 0: once */
-	struct order order;	  /* of the queues in a table */
-	const char *checks;	  /* of --check */
-	long refresh;		  /* of --html; 0: none */
-	bool payloads;		  /* are shown */
-	bool requested;		  /* by --http */
-	bool again;		  /* by a page, which knows what was */
-	int port;		  /* of --http; 0: any; -1: stdin */
-	struct http_hosts hosts;  /* of its requests */
-	char *name;		  /* what its path ends with, own */
-	char *only;		  /* name, as the queue that it is about */
-	char **queues;		  /* NS:QUEUE once the layout is known */
-	int count;
-};
-
-/* Ends with exit 64 when the user got it wrong.  options_free() frees. */
-void options_parse(struct stats_options *, int argc, char *argv[]);
-void options_free(struct stats_options *);
-
 /* --- text --------------------------------------------------------------- */
 
 /* A text is visible when it holds nothing that could drive or mislead a terminal. */
@@ -374,6 +191,182 @@ void table_write(const struct table *, const struct view *, struct mq_buf *out);
 /* The same to standard output; frees the table. */
 void table_print(struct table *);
 void table_free(struct table *);
+
+/* --- reasons ------------------------------------------------------------ */
+
+/* Bytes of a reason that are compared and kept. */
+#define REASON_BYTES 300
+
+/* A group: reasons that differ only in numbers and ids are one. */
+struct reason {
+	char *text;   /* with N and ID for numbers and ids; empty: none */
+	char *newest; /* the reason of the newest message, as it is */
+	char *id;     /* of that message; NULL: none */
+	long count;
+	int64_t oldest_ms, newest_ms; /* unix ms; 0: not known */
+};
+
+struct reasons {
+	struct reason *list; /* the most frequent first */
+	int count;
+	long others; /* messages that are in no group */
+};
+
+/* Writes a reason (NULL: none) as the text of its group is. */
+void reason_fold(const char *reason, char out[REASON_BYTES + 1]);
+
+struct rejected {
+	char *id, *reason; /* NULL: none was recorded */
+	const char *state; /* NULL: it is; else of another message */
+	int64_t at_ms;	   /* when; 0: not known */
+	long attempts;
+};
+
+/* The newest rejected messages of a queue. */
+struct rejections {
+	struct rejected *all; /* the newest first */
+	int count;
+	struct reasons reasons;
+	bool cut; /* there are more than were looked at */
+};
+
+void reasons_free(struct reasons *);
+
+/* --- model -------------------------------------------------------------- */
+
+/* Which queues a table shows, and in which order.  Zeroed: all, as they come. */
+struct order {
+	const struct field *key; /* names ascend, numbers descend */
+	bool reverse;
+	bool nonempty; /* only queues that have a message, or may have one */
+	/* The queue whose row is marked, or, without it, the first; NULL: none. */
+	const char *marked;
+	long limit; /* queues, messages or reasons; not above 0: any number */
+};
+
+/* The server and its queues: collect.c fills a model, outputs only read it. */
+struct model {
+	const char *server;    /* its name */
+	struct order order;    /* of the queues in tables */
+	char error[512];       /* why nothing is known; empty: it is */
+	struct mq_names lacks; /* what the numbers lack, and why: ... */
+	int lost;	       /* ... nodes of a cluster, and then keys */
+	struct mq_stats stats;
+	struct mq_info info; /* the policy */
+	struct mq_runs runs;
+	/* Of each queue: what may have been meant if there is none, else NULL. */
+	char **elsewhere;
+	struct rejections *rejected; /* of each queue */
+};
+
+/* The queues of m->stats in their order, without regard to its limit, and which of these
+ * is marked; the caller frees. */
+const struct mq_queue_stats **order_rows(
+    const struct model *, int *count, int *marked);
+
+/* All queues together, each once; oldest_ms and rates where any is known. */
+struct mq_queue_stats model_total(const struct model *);
+
+/* Tables that table_free() frees: of queues, where those that do not fit into so many lines
+ * (0: any) are summed up in one, or of connections; and of runs. */
+void tables_fill(
+    const struct model *, bool connections, int height, struct table *);
+void running_fill(const struct model *, int64_t now_ms, struct table *);
+
+/* Reports the queues that do not exist; returns whether all do. */
+bool model_report_missing(const struct model *);
+void model_report_lacks(const struct model *);
+
+void model_free(struct model *);
+
+/* --- options ------------------------------------------------------------ */
+
+struct list_options {
+	enum mq_state state;
+	struct mq_filter filter;
+	bool newest;		 /* the newest first */
+	long offset;		 /* messages that are left out first */
+	enum mq_framing framing; /* WHOLE: a table for people */
+};
+
+/* The subject of the output... */
+enum subject {
+	SUBJECT_QUEUES, /* or connections */
+	SUBJECT_LIST,
+	SUBJECT_REASONS,
+	SUBJECT_RUNNING,
+	SUBJECT_ONE,
+	SUBJECT_HTML,
+	SUBJECT_SERVER,
+	SUBJECT_HTTP, /* until the request is known */
+	SUBJECT_CONTENTS,
+	SUBJECT_HEALTH
+};
+
+/* ...and its form. */
+enum format {
+	FORMAT_TABLE, /* or as the subject is shown to people */
+	FORMAT_JSON,
+	FORMAT_PROMETHEUS,
+	FORMAT_CHECK
+};
+
+struct stats_options {
+	struct mq_shared shared;
+	enum subject subject;
+	enum format format;
+	const char *subject_name; /* the option; NULL: none */
+	const char *format_name;
+	struct list_options list; /* also what --reasons and --id take */
+	bool connections;	  /* instead of queues, or with them */
+	int64_t interval_ms;	  /* of --watch; 0: once */
+	struct order order;	  /* of the queues in a table */
+	const char *checks;	  /* of --check */
+	long refresh;		  /* of --html; 0: none */
+	bool payloads;		  /* are shown */
+	bool requested;		  /* by --http */
+	bool again;		  /* by a page, which knows what was */
+	int port;		  /* of --http; 0: any; -1: stdin */
+	struct http_hosts hosts;  /* of its requests */
+	char *name;		  /* what its path ends with, own */
+	char *only;		  /* name, as the queue that it is about */
+	char **queues;		  /* NS:QUEUE once the layout is known */
+	int count;
+};
+
+/* Ends with exit 64 when the user got it wrong.  options_free() frees. */
+void options_parse(struct stats_options *, int argc, char *argv[]);
+void options_free(struct stats_options *);
+
+/* --- collect ------------------------------------------------------------ */
+
+/* Asks the server for what outputs show, of all queues or those that are named.  It connects
+ * when it must; what cannot go on ends the program, but for collect_try(). */
+struct collector {
+	const struct mq_layout *layout;
+	struct mq_server server;
+	const char *const *queues;
+	int count;
+	int past; /* that of queues is wanted, of so many at most */
+	struct mq_redis redis; /* of the module, until it is closed */
+};
+
+/* Takes the queues of the options, now that the layout is known. */
+void collect_queues(struct collector *, struct stats_options *);
+
+/* Connects, unless it has; returns 0, or -1 with the error of the connection. */
+int collect_open(struct collector *);
+
+/* The queues, and what else is wanted (MQ_STATS_*).  Of queues that the model has, the
+ * rates are those since then, and the past is kept unless it is wanted anew.  Returns 0, or
+ * -1 with the error in the model, which keeps its queues; the next call connects anew. */
+int collect_try(struct collector *, int wanted, struct model *);
+void collect_stats(struct collector *, int wanted, struct model *);
+/* What the numbers lack; collect_try() does so, too. */
+void collect_lacks(struct collector *, struct model *);
+void collect_runs(struct collector *, struct model *);
+/* For queues that do not exist. */
+void collect_elsewhere(struct collector *, struct model *);
 
 /* --- message ------------------------------------------------------------ */
 

@@ -1,11 +1,9 @@
 #include "stats.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <termios.h>
-#include <time.h>
 
 /* --- screen -------------------------------------------------------------- */
 
@@ -461,7 +459,7 @@ watch(struct collector *c, const struct stats_options *o, struct model *m)
 		c->past = w.screen && tables % PAST_TABLES == 0 ? INT_MAX : 0;
 		/* A node that was lost may be back. */
 		if (m->lost > 0)
-			collect_close(c);
+			mq_redis_close(&c->redis);
 		if (tables > 0)
 			(void)collect_try(c, wanted, m);
 		else

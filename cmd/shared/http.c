@@ -7,11 +7,9 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <time.h>
 
 /* Bytes of the first line, and of the whole head, at most. */
 #define REQUEST_LINE_MAX 4096
@@ -155,7 +153,6 @@ take_header(struct http_request *r, char *line)
 	    0;
 }
 
-/* What the headers say of the request itself. */
 static int
 check_headers(struct http_request *r, bool newer)
 {
@@ -473,20 +470,11 @@ http_receive_body(struct http *h)
 
 /* --- the work ----------------------------------------------------------------------- */
 
-static int
-create_file(const struct http *h, const char *name)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC);
-
-	if (fd == -1)
-		http_refuse(h, 503, NULL, NULL);
-	return fd;
-}
-
 void
 http_work(struct http *h, const struct http_answer *good)
 {
-	int out = create_file(h, "answer"), err = create_file(h, "errors");
+	int out = memfd_create("answer", MFD_CLOEXEC);
+	int err = memfd_create("errors", MFD_CLOEXEC);
 	struct http_answer a = *good;
 	struct stat log, in;
 	char text[ERRORS_MAX];
@@ -494,7 +482,7 @@ http_work(struct http *h, const struct http_answer *good)
 	ssize_t n;
 	off_t size;
 	int status;
-	pid_t pid = fork();
+	pid_t pid = out == -1 || err == -1 ? -1 : fork();
 
 	if (pid == -1)
 		http_refuse(h, 503, NULL, NULL);

@@ -12,6 +12,7 @@
 
 #include <sys/param.h>
 
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,51 +53,6 @@ void mq_option_prints(bool results);
 /* Ends the program with the error of a connection if rv, which something that waits has
  * returned, is -1. */
 void mq_option_must(const struct mq_redis *, int rv);
-
-struct mq_shared;
-
-/* At the end of a tool with one connection: closes it, and frees the others. */
-void mq_option_end(struct mq_shared *, struct mq_server *, struct mq_redis *);
-
-/* --- operands ----------------------------------------------------------- */
-
-/* Finds the server that the options name, and the layout of its queues: that of -L, of
- * the URL, of MQ_LAYOUT, or rmq.  Returns 0, or an mq_exit status with one line in
- * server->error. */
-int mq_option_find(struct mq_shared *, struct mq_server *);
-/* The same; returns the layout, or ends the program. */
-const struct mq_layout *mq_option_server(
-    struct mq_shared *, struct mq_server *);
-
-/* The name by which the layout, which has been found, knows a queue: with the namespace of
- * the URL in front.  Ends with exit 64 unless it can be the name of a queue. */
-char *mq_option_queue(
-    struct mq_shared *, const struct mq_server *, const char *queue);
-/* The same for operands, in place. */
-void mq_option_queues(
-    struct mq_shared *, const struct mq_server *, char *operands[], int count);
-
-/* Says that there is no such queue, and where there is one.  Waits. */
-void mq_option_unknown(
-    struct mq_redis *, const struct mq_layout *, const char *queue);
-
-/* Says that a queue was made, whose name may have been mistyped: to a person, with -v, or
- * if there is a similar name; not if a new one is meant.  Waits. */
-void mq_option_made(
-    const struct mq_shared *, struct mq_redis *, const char *queue);
-
-/* Ends with exit 64 unless the layout, which has been found, has what an option needs
- * (MQ_HAS_*). */
-void mq_option_needs(
-    const struct mq_shared *, const char *option, unsigned what);
-
-/* --print-acl allows to put messages into that queue (NULL: none), too. */
-void mq_option_target(struct mq_shared *, const char *queue);
-
-/* With --print-acl, when all options are known: prints what a tool with its options (as of
- * rights.h) needs for the queues that are named, or for any, and exits. */
-void mq_option_rights(
-    struct mq_shared *, unsigned tool, char *operands[], int count);
 
 /* --- options --------------------------------------------------------------- */
 
@@ -195,6 +151,8 @@ void mq_option_refuse(const struct mq_options *, char *argv[])
 
 /* Frees what the others have allocated. */
 void mq_option_free(struct mq_shared *);
+/* At the end of a tool with one connection: closes it, and frees all. */
+void mq_option_end(struct mq_shared *, struct mq_server *, struct mq_redis *);
 
 /* Ends with exit 64 and one line if a command line is wrong. */
 void forbid(bool wrong, const char *fmt, ...)
@@ -218,6 +176,46 @@ int64_t mq_option_duration(const char *name, const char *arg);
  * from a duration; the longest is that of the delay of one message, too. */
 #define MQ_ATTRIBUTE_SECONDS_MAX 9999999
 long mq_option_attribute(const char *name, const char *arg, bool maxsize);
+
+/* --- operands ----------------------------------------------------------- */
+
+/* Finds the server that the options name, and the layout of its queues: that of -L, of
+ * the URL, of MQ_LAYOUT, or rmq.  Returns 0, or an mq_exit status with one line in
+ * server->error. */
+int mq_option_find(struct mq_shared *, struct mq_server *);
+/* The same; returns the layout, or ends the program. */
+const struct mq_layout *mq_option_server(
+    struct mq_shared *, struct mq_server *);
+
+/* The name by which the layout, which has been found, knows a queue: with the namespace of
+ * the URL in front.  Ends with exit 64 unless it can be the name of a queue. */
+char *mq_option_queue(
+    struct mq_shared *, const struct mq_server *, const char *queue);
+/* The same for operands, in place. */
+void mq_option_queues(
+    struct mq_shared *, const struct mq_server *, char *operands[], int count);
+
+/* Says that there is no such queue, and where there is one.  Waits. */
+void mq_option_unknown(
+    struct mq_redis *, const struct mq_layout *, const char *queue);
+
+/* Says that a queue was made, whose name may have been mistyped: to a person, with -v, or
+ * if there is a similar name; not if a new one is meant.  Waits. */
+void mq_option_made(
+    const struct mq_shared *, struct mq_redis *, const char *queue);
+
+/* Ends with exit 64 unless the layout, which has been found, has what an option needs
+ * (MQ_HAS_*). */
+void mq_option_needs(
+    const struct mq_shared *, const char *option, unsigned what);
+
+/* --print-acl allows to put messages into that queue (NULL: none), too. */
+void mq_option_target(struct mq_shared *, const char *queue);
+
+/* With --print-acl, when all options are known: prints what a tool with its options (as of
+ * rights.h) needs for the queues that are named, or for any, and exits. */
+void mq_option_rights(
+    struct mq_shared *, unsigned tool, char *operands[], int count);
 
 /* --- interrupt ---------------------------------------------------------- */
 

@@ -10,6 +10,8 @@
 #define FIRST_S 1.0
 #define AGAIN_S 0.1
 
+static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
+
 /* --- copies ------------------------------------------------------------------- */
 
 static void
@@ -95,7 +97,6 @@ make_copy(struct selection *s, const struct mq_item *item, long *made)
 static int
 make_copies(struct selection *s, const bool *some, long *made)
 {
-	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
 	struct clones *c = &s->clones;
 	bool missing;
 	int i, rv = 0;
@@ -463,7 +464,6 @@ count_seen(struct selection *s, long movable)
 static void
 ask_attributes(struct selection *s)
 {
-	static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
 	const char *const names[] = {s->to, s->place.queue};
 	struct mq_stats stats;
 

@@ -2,7 +2,6 @@
 
 #include <sys/ioctl.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
