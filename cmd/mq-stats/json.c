@@ -15,12 +15,13 @@ past_json(const struct mq_past *p)
 	static const char *const names[] = {"time_ms", "ready", "delayed",
 	    "unacked", "rejected", "consumers", "oldest_age_s", "published",
 	    "ended"};
-	const struct mq_note *n = p->notes;
+	const struct mq_note *n;
 	json_t *list = json_array(), *v;
 	long long number;
-	int i;
+	int at, i;
 
-	for (; n < p->notes + p->count; n++) {
+	for (at = 0; at < p->count; at++) {
+		n = &p->notes[at];
 		json_array_append_new(list, v = json_object());
 		for (i = 0; i < MQ_NOTED; i++) {
 			number = n->n[i] * (i == MQ_NOTED_AT_S ? 1000 : 1);
@@ -64,25 +65,27 @@ json_print(const struct model *m, bool connections)
 {
 	const struct mq_stats *stats = &m->stats;
 	const struct mq_queue_stats *q;
-	const struct mq_connection_stats *c = stats->connections;
+	const struct mq_connection_stats *c;
 	struct mq_queue_stats total = model_total(m);
 	const struct mq_names lost = {m->lacks.list, (size_t)m->lost, 0};
 	const struct field *f;
 	json_t *v = json_object(), *list = json_array(), *left = json_array();
 	json_t *one;
+	int row;
 	size_t i;
 
 	mq_json_set(v, "time_ms", json_integer(stats->now_ms));
 	mq_json_set(v, "queues", list);
-	for (q = stats->queues; q < stats->queues + stats->count; q++) {
+	for (row = 0; row < stats->count; row++) {
+		q = &stats->queues[row];
 		json_array_append_new(list, queue_json(m, q));
 		if (q->scattered || q->other)
 			json_array_append_new(left, mq_json_text(q->name));
 	}
 	if (connections)
 		mq_json_set(v, "connections", list = json_array());
-	for (; connections && c < stats->connections + stats->connection_count;
-	     c++) {
+	for (row = 0; connections && row < stats->connection_count; row++) {
+		c = &stats->connections[row];
 		json_array_append_new(
 		    list, one = fields_json(connection_fields, c, 0));
 		mq_json_set(one, "queues",

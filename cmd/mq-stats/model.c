@@ -172,8 +172,8 @@ void
 tables_fill(
     const struct model *m, bool connections, int height, struct table *t)
 {
-	const struct mq_connection_stats *c = m->stats.connections;
-	int i;
+	const struct mq_connection_stats *c;
+	int row, i;
 
 	if (!connections) {
 		fill_queues(m, height, t);
@@ -181,9 +181,11 @@ tables_fill(
 	}
 	table_begin(t, connection_fields, consumed_fields, 0);
 	/* A line for each queue that one consumes, or one, if there is none. */
-	for (; c < m->stats.connections + m->stats.connection_count; c++)
+	for (row = 0; row < m->stats.connection_count; row++) {
+		c = &m->stats.connections[row];
 		for (i = 0; i == 0 || i < c->count; i++)
 			table_add(t, c, c->count > 0 ? &c->consumed[i] : NULL);
+	}
 }
 
 void

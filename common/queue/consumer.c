@@ -47,19 +47,20 @@ take_answer(const struct mq_asker *asker, redisReply *reply)
 
 /* --- what it gets --------------------------------------------------------------- */
 
-/* The bytes are taken out of the replies instead of being copied: a message may
+/* The bytes of the last n elements are taken out instead of being copied: a message may
  * be large. */
 static struct mq_element *
-elements_new(redisReply *const *replies, int n)
+elements_new(const redisReply *list, int n)
 {
 	struct mq_element *elements =
 	    mq_xcalloc((size_t)n + 1, sizeof(*elements));
+	redisReply *one;
 	int i;
 
 	for (i = 0; i < n; i++) {
-		elements[i] =
-		    (struct mq_element){replies[i]->str, replies[i]->len};
-		replies[i]->str = NULL;
+		one = list->element[(int)list->elements - n + i];
+		elements[i] = (struct mq_element){one->str, one->len};
+		one->str = NULL;
 	}
 	return elements;
 }
@@ -82,8 +83,7 @@ take_claimed(const struct mq_asker *asker, redisReply *reply)
 
 	claimed.n = n;
 	if (n > 0)
-		claimed.elements =
-		    elements_new(reply->element + reply->elements - n, n);
+		claimed.elements = elements_new(reply, n);
 	buf.claimed = &claimed;
 	asker->fn(asker->arg, a);
 	elements_free(claimed.elements, n);
@@ -135,7 +135,7 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 		    mq_number(received->str, received->len, INT64_MAX) :
 		    received->integer;
 		held.n = (int)list->elements - first;
-		held.elements = elements_new(list->element + first, held.n);
+		held.elements = elements_new(list, held.n);
 	}
 	buf.held = &held;
 	asker->fn(asker->arg, a);

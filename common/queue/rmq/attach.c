@@ -621,7 +621,6 @@ rmq_attach_sweep(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
 	struct sweep s = {.w = w, .redis = r, .whole = true};
-	const struct reference *ref;
 	struct mq_names sets = {0};
 	bool doubt;
 	int pass, rv = mq_server_time(r, &s.now_ms);
@@ -637,8 +636,9 @@ rmq_attach_sweep(struct rmq_cleaner *w)
 		qsort(s.list, s.n, sizeof(*s.list), by_name);
 	for (pass = 0; pass < 2 && rv == 0 && s.whole; pass++) {
 		/* Whether a walk could change anything. */
-		for (doubt = false, ref = s.list; ref < s.list + s.n; ref++)
-			doubt |= !ref->seen && (!ref->young || ref->expiring);
+		for (doubt = false, i = 0; i < s.n; i++)
+			doubt |= !s.list[i].seen &&
+			    (!s.list[i].young || s.list[i].expiring);
 		if (!doubt)
 			break;
 		rv = walk_all(&s);
