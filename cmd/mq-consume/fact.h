@@ -69,7 +69,8 @@ enum unfit {
 	UNFIT_HEADER,  /* unreadable */
 	UNFIT_RUN,     /* no run can take it; or it is too long to be pushed */
 	UNFIT_EXPIRED, /* its time, or its last tick, is over */
-	UNFIT_CRASHED  /* the consumer of its last run died; without a text */
+	UNFIT_SPENT,   /* its attempts are; without a text */
+	UNFIT_CRASHED /* the same, as the consumer of its last run died; without a text */
 };
 
 /* Whatever is pointed to is valid until tell() is done. */

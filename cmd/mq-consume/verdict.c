@@ -85,6 +85,17 @@ send_back(const struct outbox *o, struct message *m, struct mq_failure *f,
 	return MQ_OUTCOME_AGAIN;
 }
 
+/* text: the reason of the last run, or NULL. */
+static const char *
+write_exhausted(char reason[MQ_ERROR_MAX + 1], const char *text)
+{
+	bool bare = text == NULL || *text == '\0';
+
+	snprintf(reason, MQ_ERROR_MAX + 1, EXHAUSTED "%s%s", bare ? "" : ": ",
+	    bare ? "" : text);
+	return reason;
+}
+
 /* As send_back(), unless the attempts are used up. */
 static enum mq_outcome
 try_again(const struct outbox *o, struct message *m, struct mq_failure *f,
@@ -95,9 +106,7 @@ try_again(const struct outbox *o, struct message *m, struct mq_failure *f,
 
 	if (!is_last_run(o, m))
 		return send_back(o, m, f, ms, tick, true);
-	snprintf(reason, sizeof(reason), EXHAUSTED "%s%s",
-	    f->text[0] != '\0' ? ": " : "", f->text);
-	last.text = reason;
+	last.text = write_exhausted(reason, f->text);
 	return reject_message(o, m, &last);
 }
 
@@ -131,6 +140,7 @@ verdict_unfit(
     struct outbox *o, struct message *m, enum unfit unfit, const char *why)
 {
 	struct mq_failure f = {.status = -1, .text = why};
+	char reason[MQ_ERROR_MAX + 1];
 
 	switch (unfit) {
 	case UNFIT_EXPIRED:
@@ -145,6 +155,14 @@ verdict_unfit(
 		return reject_message(o, m, &f);
 	case UNFIT_HEADER:
 		message_note(m, "rejected: bad header: %s", why);
+		break;
+	case UNFIT_SPENT:
+		f.text = write_exhausted(
+		    reason, mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
+		message_note(m, "rejected: %s", f.text);
+		mq_message_record(&m->envelope, m->id, m->attempts, f.text);
+		mq_envelope_write_header(&m->envelope, &m->header);
+		result_note(o, m, MQ_END_REJECTED, &f);
 		break;
 	case UNFIT_CRASHED:
 		/* The consumer of the last run died without a verdict. */

@@ -137,10 +137,10 @@ read -r _ <"$T/go"
 	fate_is "delayed 5 1: 5-x"
 }
 
-@test "verdict: the limit stops only retries; the run itself always happens" {
+@test "verdict: for RQ the limit stops only retries; the run itself always happens" {
 	printf '\377\0\276\276J{"Mq-Attempt":["99"]}\nx' |
 		redis -x lpush 'rmq::queue::[q]::ready'
-	run_mq 0 mq-consume -n 1 q -- sh -c 'echo done >&3'
+	run_mq 0 mq-consume --rq --work-dir "$T/w" -n 1 q -- sh -c 'echo done >&3'
 	held_is q "0 0 0 0"
 }
 
@@ -484,17 +484,40 @@ says() {
 	assert_equal "$(<"$T/runs")" $'1\n2'
 }
 
+@test "verdict: a message with all its attempts behind it is rejected without a run" {
+	local how
+	script runs <<'.'
+while read -r line || [ -n "$line" ]; do
+	touch "$T/ran"
+	echo done >&3
+done
+.
+	for how in "" "--batch 2 -l" "--stream -l"; do
+		run_mq 0 mq-publish q x
+		run_mq 75 mq-consume -q -n 1 --backoff 0s..0s q -- sh -c 'exit 75'
+		# shellcheck disable=SC2086 # words
+		run_mq 1 mq-consume --drain --attempts 1 $how q -- "$T/runs"
+		assert_regex "${stderr_lines[0]}" "rejected: attempts exhausted: exit status 75$"
+		assert_equal "$(element q rejected | header Mq-Attempt)" 1
+		assert_equal "$(element q rejected | header Mq-Error)" "attempts exhausted: exit status 75"
+		assert [ ! -e "$T/ran" ]
+	done
+	# To be printed, a message needs no attempt.
+	run_mq 0 mq-publish q x
+	run_mq 75 mq-consume -q -n 1 --backoff 0s..0s q -- sh -c 'exit 75'
+	prints x mq-consume -q --drain --attempts 1 q
+}
+
 @test "verdict: a count of attempts beyond all bounds is one past the last attempt" {
 	local n
 	for n in 1000000 9223372036854775807 18446744073709551616 "$(printf '9%.0s' {1..400})"; do
 		printf '\377\0\276\276J{"Mq-Attempt":["%s"]}\nx' "$n" |
 			redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
-		run_mq 1 mq-consume --drain --attempts 1000000 q -- \
-			sh -c 'echo "$MQ_ATTEMPT $RQ_COUNT"; exit 75'
-		assert_output "1000001 1000000"
-		assert_equal "$(element q rejected | header Mq-Attempt)" 1000001
-		assert_equal "$(element q rejected | header Mq-Error)" "attempts exhausted: exit status 75"
+		run_mq 1 mq-consume -q --drain --attempts 1000000 q -- touch "$T/ran"
+		assert_equal "$(element q rejected | header Mq-Attempt)" 1000000
+		assert_equal "$(element q rejected | header Mq-Error)" "attempts exhausted"
 	done
+	assert [ ! -e "$T/ran" ]
 	run_mq 0 mq-return -q q
 	run_mq 1 mq-consume -q --drain --attempts 1 q -- sh -c 'exit 75'
 	assert_equal "$(held q)" "0 0 0 4"

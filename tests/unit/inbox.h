@@ -87,6 +87,7 @@ on_fact(void *arg, const struct fact *f)
 	static const char *const unfits[] = {[UNFIT_HEADER] = "header",
 	    [UNFIT_RUN] = "files",
 	    [UNFIT_EXPIRED] = "expired",
+	    [UNFIT_SPENT] = "spent",
 	    [UNFIT_CRASHED] = "crashed"};
 
 	if (f->kind == FACT_CLAIM_REFUSED)

@@ -30,7 +30,8 @@ static const struct row held_rows[] = {
 	{"attempt 1 a1", "attempt 2 a2", "attempt 5 a3",
 	    "start -> careful a1 careful alone a2 careful alone crashed:a3"}},
     {"runs are not charged where claims are not counted",
-	{"uncounted", "attempt 5 a1", "start -> careful a1"}},
+	{"uncounted", "attempt 4 a1", "attempt 5 a2",
+	    "start -> careful a1 careful spent:a2"}},
 };
 
 static const struct row claim_rows[] = {

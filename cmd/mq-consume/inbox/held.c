@@ -162,8 +162,8 @@ struct unfitness {
 };
 
 /* Sets envelope, id, attempts and awaited.  If the header holds only the id, the
- * envelope has no headers.  False: the message may not start.  counts_crash: its
- * attempts may be used up. */
+ * envelope has no headers.  False: the message may not start.  counts_crash:
+ * crashes may have used up its attempts. */
 static bool
 unpack_message(struct inbox *in, struct message *m, bool counts_crash,
     struct unfitness *unfit)
@@ -212,8 +212,10 @@ unpack_message(struct inbox *in, struct message *m, bool counts_crash,
 	if (mq_message_over(&m->envelope, now_ms, in->queues[m->queue].tick,
 		unfit->why, sizeof(unfit->why)))
 		return false;
-	unfit->kind = UNFIT_CRASHED;
-	return !counts_crash || m->attempts < rules_of(opt, m->queue)->attempts;
+	unfit->kind = counts_crash ? UNFIT_CRASHED : UNFIT_SPENT;
+	/* RQ looks at the attempts only when a message is to be tried again. */
+	return opt->command == NULL || (opt->rq && !counts_crash) ||
+	    m->attempts < rules_of(opt, m->queue)->attempts;
 }
 
 static bool
