@@ -146,7 +146,8 @@ ask_questions(struct mq_redis *r, const struct questions *q)
 		for (; rv == 0 && sent < q->n && sent - taken < WINDOW;
 		     sent++) {
 			q->ask(q->arg, sent, &c);
-			rv = mq_redis_append_kept(r, &c);
+			c.repeats = true;
+			rv = mq_redis_append(r, &c);
 			if (rv == 0 && sent % TOGETHER == TOGETHER - 1)
 				rv = mq_redis_flush(r);
 		}

@@ -23,7 +23,7 @@ mq_command_script(struct mq_command *c, const struct mq_script *script)
 {
 	c->script = script;
 	c->keys = c->args = 0;
-	c->optional = c->transaction = false;
+	c->optional = c->transaction = c->repeats = false;
 	c->slot = -1;
 	mq_buf_clear(&c->wire);
 	mq_buf_reserve(&c->wire, HEAD);

@@ -24,6 +24,9 @@ struct mq_command {
 	bool tracked; /* see loop.h; over that only */
 	/* Set by the caller: others go on without it; see mq_reply_missing(). */
 	bool optional;
+	/* Set by the caller of mq_redis_append(): a script that the server does not know, or
+	 * a command that a busy server refuses, goes again by itself. */
+	bool repeats;
 	/* Set by the caller, over connection.h only, from MULTI to EXEC: on a cluster, it is
 	 * not sent again by itself. */
 	bool transaction;
@@ -100,7 +103,9 @@ bool mq_reply_busy(const redisReply *);
 #define MQ_MISSING "node "
 bool mq_reply_missing(const redisReply *);
 
-/* mq_error_strip() of errors, alone or in a transaction. */
+/* Leaves of errors of a script, alone or in a transaction, what the command in it got; an
+ * error of the script itself keeps its line.  A command that the server does not have is
+ * named as MQ_REDIS_LACKS. */
 void mq_reply_strip_script(redisReply *);
 
 /* Whether it is an array whose first elements are as form says: '$' a string, '#' an integer,

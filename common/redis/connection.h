@@ -55,7 +55,8 @@ struct mq_redis {
 	bool (*wait)(void *arg, int fd, int64_t ms);
 	void *wait_arg;
 	int64_t patience_ms;
-	int64_t busy_until; /* of mq_redis_patient(); 0: it is not busy */
+	int64_t
+	    busy_until; /* a busy server is asked until then; 0: it is not busy */
 };
 
 /* From now on hiredis 1.x and OpenSSL allocate as xalloc.h says: a failed allocation
@@ -200,10 +201,6 @@ int mq_error_status(const char *error);
 bool mq_error_barred(int status, const char *error);
 #define MQ_REDIS_LACKS	    "the server has no "
 #define MQ_REDIS_LACKS_SOME MQ_REDIS_LACKS "command of a script"
-
-/* Leaves of an error of a script what the command in it got; an error of the script itself
- * keeps its line.  A command that the server does not have is named as above. */
-void mq_error_strip(char *error);
 
 /* Whether the server runs a long script, or loads its data. */
 bool mq_error_busy(const char *error);

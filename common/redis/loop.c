@@ -11,10 +11,18 @@
 #include "base/xalloc.h"
 #include "parts.h"
 
-/* The connections to one server. */
-struct mq_pair {
+/* A link on the loop. */
+struct line {
 	struct mq_loop *of;
-	struct mq_line main, wake;
+	struct mq_node *node;
+	struct pair *pair;
+	ev_io readable, writable; /* as the link wants */
+};
+
+/* The connections to one server. */
+struct pair {
+	struct mq_loop *of;
+	struct line main, wake;
 	struct mq_node waker;
 	long long former; /* the last one's number; 0: there was none */
 	/* Of a node of a cluster: */
@@ -26,11 +34,11 @@ struct mq_pair {
 
 /* --- lines ------------------------------------------------------------------------ */
 
-static void on_message(struct mq_line *, const redisReply *);
-static void on_down(struct mq_line *, const char *why);
+static void on_message(struct line *, const redisReply *);
+static void on_down(struct line *, const char *why);
 
 static void
-watch(struct mq_line *line)
+watch(struct line *line)
 {
 	struct ev_loop *loop = line->of->loop;
 	short wants = mq_link_wants(&line->node->link);
@@ -49,7 +57,7 @@ watch(struct mq_line *line)
 static void
 on_ready_socket(struct ev_loop *loop, ev_io *w, int events)
 {
-	struct mq_line *line = w->data;
+	struct line *line = w->data;
 	struct mq_link *l = &line->node->link;
 	char why[sizeof(l->why)];
 	struct mq_request *q;
@@ -75,13 +83,12 @@ on_ready_socket(struct ev_loop *loop, ev_io *w, int events)
 }
 
 static int
-open_line(struct mq_line *line, const char **why)
+open_line(struct line *line, const char **why)
 {
 	struct mq_node *node = line->node;
 	const struct mq_server *s = node->server;
 	struct mq_link *l = &node->link;
 
-	node->own = line;
 	mq_link_open(l, s, s->socket[0] != '\0' ? NULL : s->host, s->address,
 	    s->port, true);
 	*why = l->why;
@@ -97,25 +104,29 @@ open_line(struct mq_line *line, const char **why)
 }
 
 static void
-close_line(struct mq_line *line)
+stop_watching(struct line *line)
 {
-	if (line->node->link.context != NULL) {
-		ev_io_stop(line->of->loop, &line->readable);
-		ev_io_stop(line->of->loop, &line->writable);
-		mq_link_close(&line->node->link);
-	}
+	ev_io_stop(line->of->loop, &line->readable);
+	ev_io_stop(line->of->loop, &line->writable);
+}
+
+static void
+close_line(struct line *line)
+{
+	stop_watching(line);
+	mq_link_close(&line->node->link);
 	mq_route_lose(&line->of->redis, line->node);
 }
 
 static void
-tell(struct mq_line *line, struct mq_command *c, mq_reply_fn *fn, void *arg)
+tell(struct line *line, struct mq_command *c, mq_reply_fn *fn, void *arg)
 {
 	mq_route_send_to(
 	    &line->of->redis, line->node, mq_request_for(c, fn, arg));
 }
 
 static void
-subscribe(struct mq_line *line, const char *channel, mq_reply_fn *fn)
+subscribe(struct line *line, const char *channel, mq_reply_fn *fn)
 {
 	struct mq_command c = {0};
 
@@ -159,7 +170,7 @@ on_subscribed(void *arg, redisReply *reply)
 static void
 on_published(void *arg, redisReply *reply)
 {
-	struct mq_pair *p = arg;
+	struct pair *p = arg;
 
 	if (reply != NULL && !is_refused(p->of, "PUBLISH", reply))
 		subscribe(&p->wake, p->of->channel, on_subscribed);
@@ -194,7 +205,7 @@ on_called(const struct mq_loop *all, const struct mq_node *node,
 
 /* A sentinel's message says "NAME OLD-ADDRESS OLD-PORT ADDRESS PORT". */
 static void
-on_message(struct mq_line *line, const redisReply *message)
+on_message(struct line *line, const redisReply *message)
 {
 	const struct mq_loop *all = line->of;
 	const redisReply *of = message->element[1], *text = message->element[2];
@@ -202,7 +213,7 @@ on_message(struct mq_line *line, const redisReply *message)
 	bool words = text->type == REDIS_REPLY_STRING;
 	size_t n;
 
-	if (line->pair == NULL) {
+	if (line->node == &all->sentinel_node) {
 		n = strlen(name);
 		if (words && strncmp(text->str, name, n) == 0 &&
 		    text->str[n] == ' ')
@@ -226,17 +237,17 @@ on_message(struct mq_line *line, const redisReply *message)
 static void
 on_id(void *arg, redisReply *reply)
 {
-	struct mq_pair *p = arg;
+	struct pair *p = arg;
 
 	if (reply != NULL && reply->type == REDIS_REPLY_INTEGER)
 		p->former = reply->integer;
 }
 
-static void on_ready(struct mq_pair *);
+static void on_ready(struct pair *);
 
 /* Names this connection and asks for its number, for the next one to kill. */
 static void
-mark_connection(struct mq_pair *p)
+mark_connection(struct pair *p)
 {
 	struct mq_command cmd = {0};
 
@@ -253,7 +264,7 @@ mark_connection(struct mq_pair *p)
 static void
 on_listed(void *arg, redisReply *reply)
 {
-	struct mq_pair *p = arg;
+	struct pair *p = arg;
 	struct mq_command cmd = {0};
 	char name[64];
 
@@ -272,7 +283,7 @@ on_listed(void *arg, redisReply *reply)
 static void
 on_listener_id(void *arg, redisReply *reply)
 {
-	struct mq_pair *p = arg;
+	struct pair *p = arg;
 	struct mq_command cmd = {0};
 
 	if (reply == NULL)
@@ -301,7 +312,7 @@ on_listener_id(void *arg, redisReply *reply)
 }
 
 static int
-open_pair(struct mq_pair *p, const char **why)
+open_pair(struct pair *p, const char **why)
 {
 	struct mq_command cmd = {0};
 
@@ -316,7 +327,7 @@ open_pair(struct mq_pair *p, const char **why)
 }
 
 static void
-close_pair(struct mq_pair *p)
+close_pair(struct pair *p)
 {
 	p->open = p->main.node->ready = false;
 	ev_timer_stop(p->of->loop, &p->patience);
@@ -349,7 +360,7 @@ is_away(const struct mq_node *node)
 }
 
 static void
-fail(struct mq_loop *all, const struct mq_pair *p, const char *why)
+fail(struct mq_loop *all, const struct pair *p, const char *why)
 {
 	snprintf(all->why, sizeof(all->why), "%s: %s",
 	    p->main.node->server->name, why);
@@ -359,7 +370,7 @@ fail(struct mq_loop *all, const struct mq_pair *p, const char *why)
 /* Other links may be in the middle of something, and go on without this one if they can.
  * A node of which nothing is known yet is needed to know the others. */
 static void
-lose_pair(struct mq_pair *p, const char *why)
+lose_pair(struct pair *p, const char *why)
 {
 	struct mq_loop *all = p->of;
 	struct mq_node *node = p->main.node;
@@ -376,21 +387,20 @@ lose_pair(struct mq_pair *p, const char *why)
 		close_line(&p->wake);
 		return;
 	}
-	free(node->missing);
-	node->missing = NULL;
-	mq_route_miss(&all->redis, node, why);
 	p->missing_s = now;
+	stop_watching(&p->main);
+	mq_route_miss(&all->redis, node, why);
 	close_pair(p);
 	if (node->needed)
 		ev_timer_again(all->loop, &all->absence);
 }
 
 static void
-on_down(struct mq_line *line, const char *why)
+on_down(struct line *line, const char *why)
 {
 	struct mq_loop *all = line->of;
 
-	if (line->pair == NULL) {
+	if (line->node == &all->sentinel_node) {
 		close_line(line);
 	} else if (all->redis.cluster != NULL) {
 		lose_pair(line->pair, why);
@@ -403,7 +413,7 @@ on_down(struct mq_line *line, const char *why)
 static void
 on_patience(struct ev_loop *loop, ev_timer *w, int events)
 {
-	struct mq_pair *p = w->data;
+	struct pair *p = w->data;
 	const struct mq_node *node = p->main.node;
 
 	(void)loop;
@@ -413,7 +423,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 }
 
 static void
-be_patient(struct mq_pair *p)
+be_patient(struct pair *p)
 {
 	struct ev_loop *loop = p->of->loop;
 
@@ -438,7 +448,7 @@ slots_away(const struct mq_loop *all)
 static void
 on_slots(void *arg, redisReply *reply)
 {
-	struct mq_pair *p = arg;
+	struct pair *p = arg;
 	struct mq_loop *all = p->of;
 	int away = slots_away(all);
 
@@ -458,7 +468,7 @@ on_slots(void *arg, redisReply *reply)
 }
 
 static void
-ask_slots(struct mq_pair *p)
+ask_slots(struct pair *p)
 {
 	struct mq_command c = {0};
 
@@ -467,7 +477,7 @@ ask_slots(struct mq_pair *p)
 }
 
 static void
-on_ready(struct mq_pair *p)
+on_ready(struct pair *p)
 {
 	struct mq_loop *all = p->of;
 	struct mq_node *node = p->main.node;
@@ -488,32 +498,33 @@ on_ready(struct mq_pair *p)
 	mq_route_ready(&all->redis, node);
 }
 
-static struct mq_pair *
+static struct pair *
 pair_new(struct mq_loop *all, struct mq_node *node)
 {
-	struct mq_pair *p = mq_xcalloc(1, sizeof(*p));
+	struct pair *p = mq_xcalloc(1, sizeof(*p));
 
 	p->of = all;
 	p->waker.number = -1;
 	p->waker.server = node->server;
-	p->main = (struct mq_line){.of = all, .node = node, .pair = p};
-	p->wake = (struct mq_line){.of = all, .node = &p->waker, .pair = p};
+	p->main = (struct line){.of = all, .node = node, .pair = p};
+	p->wake = (struct line){.of = all, .node = &p->waker, .pair = p};
+	p->waker.own = &p->wake;
 	ev_timer_init(&p->patience, on_patience, 0, 0);
 	p->patience.data = p;
 	node->own = &p->main;
 	return p;
 }
 
-static struct mq_pair *
+static struct pair *
 pair_of(const struct mq_node *node)
 {
-	const struct mq_line *line = node != NULL ? node->own : NULL;
+	const struct line *line = node != NULL ? node->own : NULL;
 
 	return line != NULL ? line->pair : NULL;
 }
 
 static void
-connect_pair(struct mq_pair *p)
+connect_pair(struct pair *p)
 {
 	struct mq_node *node = p->main.node;
 	const struct mq_place_of_node *at =
@@ -542,7 +553,7 @@ connect_node(
 {
 	struct mq_loop *all = (struct mq_loop *)r;
 	struct mq_node *node = *at;
-	struct mq_pair *p = pair_of(node);
+	struct pair *p = pair_of(node);
 
 	if (!all->known)
 		return false;
@@ -574,7 +585,7 @@ static void
 changed(struct mq_redis *r, struct mq_node *node)
 {
 	struct mq_loop *all = (struct mq_loop *)r;
-	struct mq_pair *p = pair_of(node);
+	struct pair *p = pair_of(node);
 
 	if (r->missed.first != NULL)
 		ev_timer_start(all->loop, &all->soon);
@@ -600,7 +611,7 @@ on_look(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct mq_loop *all = w->data;
 	const struct mq_redis *r = &all->redis;
-	struct mq_pair *p, *ready = NULL;
+	struct pair *p, *ready = NULL;
 	struct mq_node *node;
 	bool away = false;
 	int i;
@@ -688,6 +699,7 @@ mq_loop_init(struct mq_loop *all, struct ev_loop *loop,
 		mq_route_cluster(r);
 	else
 		(void)pair_new(all, &r->only);
+	(void)pair_new(all, &all->sentinel_node);
 	ev_timer_init(&all->retry, on_retry, RETRY_S, 0);
 	ev_timer_init(&all->news, on_news, NEWS_S, 0);
 	ev_timer_init(&all->soon, on_soon, 0, 0);
@@ -708,11 +720,9 @@ open_sentinel(struct mq_loop *all)
 	s->port = s->url.hosts->port;
 	strlcpy(s->host, s->url.hosts->name, sizeof(s->host));
 	strlcpy(s->address, server->sentinel_address, sizeof(s->address));
-	all->sentinel_node = (struct mq_node){.number = -1, .server = s};
-	all->sentinel_line =
-	    (struct mq_line){.of = all, .node = &all->sentinel_node};
-	if (open_line(&all->sentinel_line, &why) == 0)
-		subscribe(&all->sentinel_line, "+switch-master", NULL);
+	all->sentinel_node.server = s;
+	if (open_line(all->sentinel_node.own, &why) == 0)
+		subscribe(all->sentinel_node.own, "+switch-master", NULL);
 }
 
 int
@@ -722,7 +732,7 @@ mq_loop_open(struct mq_loop *all, const char **why)
 	const struct mq_server *server = r->server;
 	struct mq_place_of_node *place;
 	struct mq_node *node;
-	struct mq_pair *p;
+	struct pair *p;
 
 	if (r->cluster == NULL) {
 		if (open_pair(pair_of(&r->only), why) == -1)
@@ -746,7 +756,7 @@ mq_loop_close(struct mq_loop *all)
 {
 	struct mq_redis *r = &all->redis;
 	struct mq_node *node;
-	struct mq_pair *p;
+	struct pair *p;
 	int i;
 
 	all->known = false;
@@ -755,8 +765,7 @@ mq_loop_close(struct mq_loop *all)
 	ev_timer_stop(all->loop, &all->news);
 	ev_timer_stop(all->loop, &all->soon);
 	ev_timer_stop(all->loop, &all->absence);
-	if (all->sentinel_line.of != NULL)
-		close_line(&all->sentinel_line);
+	close_pair(pair_of(&all->sentinel_node));
 	for (i = 0; i < (r->cluster != NULL ? r->cluster->map.count : 1); i++) {
 		node = r->cluster != NULL ? mq_route_known(r, i) : &r->only;
 		if ((p = pair_of(node)) == NULL)
@@ -776,6 +785,7 @@ mq_loop_free(struct mq_loop *all)
 	int i;
 
 	mq_loop_close(all);
+	free(pair_of(&all->sentinel_node));
 	free(pair_of(&r->only));
 	for (i = 0; r->cluster != NULL && i < r->cluster->map.count; i++)
 		free(pair_of(mq_route_known(r, i)));

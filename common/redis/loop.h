@@ -38,16 +38,6 @@ struct mq_loop_events {
 	void (*called)(void *arg, const char *text, size_t n);
 };
 
-struct mq_pair;
-
-/* A link on the loop. */
-struct mq_line {
-	struct mq_loop *of;
-	struct mq_node *node;
-	struct mq_pair *pair;	  /* NULL: it is to a sentinel */
-	ev_io readable, writable; /* as the link wants */
-};
-
 struct mq_loop {
 	struct mq_redis redis; /* where commands go; comes first */
 	struct ev_loop *loop;
@@ -59,10 +49,9 @@ struct mq_loop {
 	ev_timer soon;	  /* in the next turn: missed commands, and the end */
 	ev_timer absence; /* needed nodes that are away are looked for */
 	char why[512];	  /* it fails; or empty */
-	/* Of another master, by this sentinel: */
-	struct mq_node sentinel_node;
-	struct mq_line sentinel_line;
+	/* Who tells of another master: */
 	struct mq_server sentinel;
+	struct mq_node sentinel_node;
 };
 
 /* channel: where others call this consumer; NULL: there is only the connection for

@@ -66,9 +66,6 @@ lose_node(struct mq_redis *r, struct mq_node *node, const char *why)
 	if (strncmp(why, name, strlen(name)) == 0)
 		why += strlen(name) + strlen(": ");
 	mq_route_miss(r, node, why);
-	node->ready = false;
-	mq_link_close(&node->link);
-	mq_route_lose(r, node);
 }
 
 /* --- where they are, as one of them says ----------------------------------------- */
@@ -263,6 +260,15 @@ connect_node(
 	return true;
 }
 
+static enum mq_redirect
+lose_connection(struct mq_redis *r, redisReply **reply)
+{
+	r->lost = true;
+	freeReplyObject(*reply);
+	*reply = NULL;
+	return MQ_STAYS;
+}
+
 /* A node says that the cluster is down: without a replica of its slot's own node that
  * may last, and is not waited for; a reader goes on without. */
 static enum mq_redirect
@@ -277,12 +283,11 @@ outlast_down(struct mq_redis *r, const struct mq_request *q, redisReply **reply)
 	if ((owner == -1 || all->map.nodes[owner].replicated) &&
 	    mq_failover_again(&all->failover, r))
 		return MQ_LATER;
-	r->lost = !all->partial;
-	if (all->partial)
+	if (all->partial) {
 		lose_node(r, q->node, (*reply)->str);
-	freeReplyObject(*reply);
-	*reply = all->partial ? mq_route_missing(r, q->node, q->slot) : NULL;
-	return MQ_STAYS;
+		return MQ_LATER;
+	}
+	return lose_connection(r, reply);
 }
 
 /* In a transaction, what is refused by a busy node fails as a whole. */
@@ -290,15 +295,10 @@ static enum mq_redirect
 refused(struct mq_redis *r, const struct mq_request *q, redisReply **reply,
     enum mq_redirect how)
 {
-	if (!mq_redis_patient(r))
-		return MQ_STAYS;
 	if (!q->kept) {
 		(void)mq_redis_fail(
 		    r, MQ_EXIT_AGAIN, "the queue is moving to another node");
-		r->lost = true;
-		freeReplyObject(*reply);
-		*reply = NULL;
-		return MQ_STAYS;
+		return lose_connection(r, reply);
 	}
 	return strncmp((*reply)->str, "CLUSTERDOWN ", 12) == 0 ?
 	    outlast_down(r, q, reply) :

@@ -75,9 +75,6 @@ const char *mq_reply_last(const redisReply *, const struct mq_server *);
 
 #define MQ_REPLY_ENDLESS "a reply without an end"
 
-/* With such an error a server ends the connection: its words; NULL: with another one. */
-const char *mq_error_last(const char *error);
-
 /* --- failover ------------------------------------------------------------ */
 
 /* A master that is about to be replaced is tried again for 30 seconds, since a cluster
@@ -230,10 +227,7 @@ void mq_route_missed(struct mq_redis *);
 struct mq_node *mq_route_node(struct mq_redis *, int i);
 /* The same if it is used already; else NULL. */
 struct mq_node *mq_route_known(const struct mq_redis *, int i);
-/* The answer of a node that is missing to a command about the slot. */
-redisReply *mq_route_missing(
-    struct mq_redis *, const struct mq_node *, int slot);
-/* Notes why others go on without it. */
+/* Closes its link: others go on without it, and its commands get why as their error. */
 void mq_route_miss(struct mq_redis *, struct mq_node *, const char *why);
 
 /* --- connection ---------------------------------------------------------- */
@@ -242,13 +236,8 @@ void mq_route_miss(struct mq_redis *, struct mq_node *, const char *why);
 int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
 /* The same, without a word to the server. */
 int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
-/* As mq_redis_append(), of a command that can be sent again by itself. */
-int mq_redis_append_kept(struct mq_redis *, struct mq_command *);
 /* Waits until commands can go: 0, or -1 with the error. */
 int mq_redis_await_ready(struct mq_redis *);
-/* The server is busy, or others must know more: whether that is to be waited for, a minute
- * at most for all that is asked until something is answered. */
-bool mq_redis_patient(struct mq_redis *);
 /* Sets status and error, since the link is lost, to the cause.  Returns -1. */
 int mq_redis_set_lost(struct mq_redis *, const struct mq_node *);
 

@@ -11,8 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "parts.h"
+
+/* A server that is busy, or loads its data, is asked so long. */
+#define BUSY_PATIENCE_MS 60000
 
 /* --- request ---------------------------------------------------------------------- */
 
@@ -120,17 +124,6 @@ mq_route_node(struct mq_redis *r, int i)
 }
 
 void
-mq_route_miss(struct mq_redis *r, struct mq_node *node, const char *why)
-{
-	const struct mq_place_of_node *at =
-	    &r->cluster->map.nodes[node->number];
-
-	if (node->missing == NULL)
-		node->missing = mq_xasprintf(
-		    MQ_MISSING "%s:%d: %s", at->host, at->port, why);
-}
-
-void
 mq_route_close(struct mq_redis *r)
 {
 	struct mq_cluster *all = r->cluster;
@@ -184,8 +177,8 @@ mq_redis_visit(struct mq_redis *r, int i)
 
 /* --- the end of a command without a reply of its own -------------------------------- */
 
-redisReply *
-mq_route_missing(struct mq_redis *r, const struct mq_node *node, int slot)
+static redisReply *
+missing_reply(struct mq_redis *r, const struct mq_node *node, int slot)
 {
 	redisReply *reply = mq_xcalloc(1, sizeof(*reply));
 
@@ -205,7 +198,7 @@ lose(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
 		answer(q, NULL);
 		return;
 	}
-	q->reply = mq_route_missing(r, node, q->slot);
+	q->reply = missing_reply(r, node, q->slot);
 	if (q->take == NULL || r->driver->changed == NULL) {
 		answer(q, q->reply);
 		return;
@@ -234,6 +227,20 @@ mq_route_lose(struct mq_redis *r, struct mq_node *node)
 	    (q = mq_requests_take(&node->waiting)) != NULL)
 		lose(r, node, q);
 	node->optional = 0;
+}
+
+void
+mq_route_miss(struct mq_redis *r, struct mq_node *node, const char *why)
+{
+	const struct mq_place_of_node *at =
+	    &r->cluster->map.nodes[node->number];
+
+	free(node->missing);
+	node->missing =
+	    mq_xasprintf(MQ_MISSING "%s:%d: %s", at->host, at->port, why);
+	node->ready = false;
+	mq_link_close(&node->link);
+	mq_route_lose(r, node);
 }
 
 void
@@ -379,6 +386,20 @@ load(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
 	mq_route_send_to(r, node, q);
 }
 
+/* What is refused because a server is busy, or others must know more, goes again for a
+ * minute at most, until something is answered; on a loop, as long as it takes. */
+static bool
+is_patient(struct mq_redis *r)
+{
+	int64_t now = mq_clock_steady_ms();
+
+	if (r->driver != NULL && r->driver->changed != NULL)
+		return true;
+	if (r->busy_until == 0)
+		r->busy_until = now + BUSY_PATIENCE_MS;
+	return now < r->busy_until;
+}
+
 void
 mq_route_settle(struct mq_redis *r, struct mq_node *node, struct mq_request *q,
     redisReply *reply)
@@ -399,10 +420,10 @@ mq_route_settle(struct mq_redis *r, struct mq_node *node, struct mq_request *q,
 	}
 	if (busy && q->kept && (q->loads || r->cluster != NULL))
 		how = MQ_LATER;
+	if (how != MQ_STAYS && !is_patient(r))
+		how = MQ_STAYS;
 	if (how != MQ_STAYS && r->driver != NULL)
 		how = r->driver->refused(r, q, &reply, how);
-	else if (how != MQ_STAYS && !mq_redis_patient(r))
-		how = MQ_STAYS;
 	if (how == MQ_STAYS) {
 		if (!busy)
 			r->busy_until = 0;

@@ -18,10 +18,8 @@
 #include "base/xalloc.h"
 #include "parts.h"
 
-/* What no server takes now is sent again this often; one that is busy, or loads its data, is
- * asked so long. */
-#define RETRY_MS	 50
-#define BUSY_PATIENCE_MS 60000
+/* What no server takes now is sent again this often. */
+#define RETRY_MS 50
 
 #if HIREDIS_MAJOR >= 1
 static void *
@@ -239,33 +237,22 @@ hand_over(struct mq_redis *r, struct mq_request *q)
 	return mq_redis_lost(r) ? -1 : 0;
 }
 
-int
-mq_redis_append_kept(struct mq_redis *r, struct mq_command *c)
-{
-	struct mq_request *q = mq_request_copy(c);
-
-	q->kept = q->loads = true;
-	return hand_over(r, q);
-}
-
-/* Nothing of the command is needed once the link has it whole; but on a cluster, whose
- * nodes may refuse it. */
+/* What does not go again is not needed once the link has it whole. */
 int
 mq_redis_append(struct mq_redis *r, struct mq_command *c)
 {
+	bool kept = c->repeats || (r->cluster != NULL && !c->transaction);
 	struct mq_command copy = *c;
-	struct mq_request *q;
+	struct mq_request *q =
+	    kept ? mq_request_copy(c) : mq_request_new(&copy);
 	int rv;
 
-	if (r->cluster != NULL && !c->transaction) {
-		q = mq_request_copy(c);
-		q->kept = true;
-		return hand_over(r, q);
-	}
-	q = mq_request_new(&copy);
-	q->borrowed = true;
+	q->kept = kept;
+	q->loads = c->repeats;
+	q->borrowed = !kept;
 	rv = hand_over(r, q);
-	mq_request_forget(q);
+	if (!kept)
+		mq_request_forget(q);
 	return rv;
 }
 
@@ -389,16 +376,6 @@ mq_redis_answer(struct mq_redis *r, struct mq_command *c)
 		return mq_redis_reply(r);
 	mq_request_forget(q);
 	return NULL;
-}
-
-bool
-mq_redis_patient(struct mq_redis *r)
-{
-	int64_t now = mq_clock_steady_ms();
-
-	if (r->busy_until == 0)
-		r->busy_until = now + BUSY_PATIENCE_MS;
-	return now < r->busy_until;
 }
 
 /* --- the end ---------------------------------------------------------------------- */
