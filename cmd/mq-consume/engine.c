@@ -221,7 +221,6 @@ no_event_loop(const char *what)
 	mq_die(MQ_EXIT_AGAIN, "%s: %s", what, strerror(errno));
 }
 
-/* What runs messages, and what settles them. */
 static void
 init_runs(struct engine *e)
 {

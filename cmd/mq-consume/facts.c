@@ -56,7 +56,6 @@ engine_give_back(struct engine *e, int queue, bool at_once)
 		}
 }
 
-/* Ends the loop; nothing more is decided. */
 static void
 end_engine(struct engine *e)
 {

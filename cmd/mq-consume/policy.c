@@ -289,26 +289,25 @@ on_idle(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct policy *p = w->data;
 
+	(void)loop;
 	(void)events;
 	tell(p, FACT_IDLE);
 	if (p->stop < STOP_SOON)
-		ev_timer_again(loop, w);
-	else
-		ev_timer_stop(loop, w);
+		policy_active(p);
 }
 
 void
 policy_active(struct policy *p)
 {
 	if (p->opt->idle_ms >= 0)
-		ev_timer_again(p->loop, &p->idle_timer);
+		mq_timer_start(p->loop, &p->idle_timer,
+		    (double)MAX(p->opt->idle_ms, 1) / 1000);
 }
 
 void
 policy_init(struct policy *p, const sigset_t *ignored)
 {
 	static const int list[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGTSTP};
-	int64_t idle_ms = p->opt->idle_ms;
 	size_t i;
 
 	/* nohup(1) ignores HUP: then HUP is no reason to end. */
@@ -321,8 +320,7 @@ policy_init(struct policy *p, const sigset_t *ignored)
 	}
 	ev_timer_init(&p->rate_timer, on_token, 0, 0);
 	ev_timer_init(&p->grace_timer, on_grace, 0, 0);
-	ev_timer_init(&p->idle_timer, on_idle, 0,
-	    idle_ms > 0 ? (double)idle_ms / 1000 : 0.001);
+	ev_timer_init(&p->idle_timer, on_idle, 0, 0);
 	p->rate_timer.data = p->grace_timer.data = p->idle_timer.data = p;
 	p->owed = json_object();
 	policy_active(p);

@@ -43,7 +43,6 @@ count_unwritten(const struct printer *p)
 	return p->out.len - p->start;
 }
 
-/* Finds out how much of what was written has arrived. */
 static void
 look_at_pipe(struct printer *p)
 {

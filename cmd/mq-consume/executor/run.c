@@ -408,7 +408,6 @@ on_ended(void *arg, int status)
 		end_run(s);
 }
 
-/* Starts a run of the messages in hand with n bytes as its input. */
 static void
 run_begin(struct slot *s, const char *input, size_t n)
 {

@@ -46,7 +46,6 @@ has_finished(const struct slot *s)
 	    (m == NULL || (input->cut && m->end > input->read));
 }
 
-/* Begins the time for the next message, or for the end. */
 static void
 begin_time(struct slot *s)
 {
@@ -376,7 +375,6 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 	hear_verbs(s);
 	if (!more || s->worker.said.len > 0)
 		ev_io_stop(loop, w);
-	/* Descriptor 3 has ended. */
 	if (more || is_leaving(s))
 		return;
 	s->worker.verbs_closed = true;
@@ -569,7 +567,6 @@ on_answered(void *slot, bool all)
 			end_worker(s);
 		return;
 	}
-	/* Goes on reading. */
 	if (!s->worker.verbs_closed)
 		ev_io_start(s->executor->loop, &s->verbs_io);
 	if (s->worker.said.len > 0)

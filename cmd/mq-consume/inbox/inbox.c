@@ -84,7 +84,7 @@ static void
 await_look(struct inbox *in)
 {
 	if (!TAILQ_EMPTY(&in->all) && !ev_is_active(&in->look_timer))
-		ev_timer_again(in->loop, &in->look_timer);
+		mq_timer_start(in->loop, &in->look_timer, LOOK_S);
 }
 
 /* There is something to claim, which others may not hear of. */
@@ -199,11 +199,9 @@ inbox_settling(struct inbox *in, const struct message *m)
 static void
 on_look(struct ev_loop *loop, ev_timer *w, int events)
 {
-	struct inbox *in = w->data;
-
+	(void)loop;
 	(void)events;
-	ev_timer_stop(loop, w);
-	inbox_look(in, false);
+	inbox_look(w->data, false);
 }
 
 static void
@@ -707,7 +705,7 @@ inbox_init(struct inbox *in)
 	}
 	qsort(in->by_name, n, sizeof(*in->by_name), compare_names);
 	ev_timer_init(&in->due_timer, on_due, 0, 0);
-	ev_timer_init(&in->look_timer, on_look, 0, LOOK_S);
+	ev_timer_init(&in->look_timer, on_look, 0, 0);
 	ev_timer_init(&in->settle_first, on_not_settled, 0, 0);
 	in->due_timer.data = in->look_timer.data = in;
 	in->settle_first.data = in;

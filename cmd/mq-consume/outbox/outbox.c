@@ -548,10 +548,10 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 	if (++o->in_line[LINE_ACKS] > most || m->awaited) {
 		outbox_flush(o, true);
 	} else if (!ev_is_active(&o->timer) || o->holding != held) {
-		o->timer.repeat = o->many ? MANY_S :
-		    o->holding		  ? HOLDING_S :
-					    ENOUGH_S;
-		ev_timer_again(o->loop, &o->timer);
+		mq_timer_start(o->loop, &o->timer,
+		    o->many	   ? MANY_S :
+			o->holding ? HOLDING_S :
+				     ENOUGH_S);
 	}
 }
 

@@ -339,7 +339,6 @@ make_environment(struct process *p, const struct run_info *run,
 	return (char *const *)(uintptr_t)p->environment;
 }
 
-/* What all runs have of ours, and the name of the host. */
 static void
 inherit_environment(struct process *p)
 {
