@@ -2,7 +2,7 @@
  * The engine owns all modules, and alone knows them all:
  *
  *	session		connections, lease, joining, leaving	policy.h
- *	inbox		claims and unstarted messages		verdict.h
+ *	inbox		claims and unstarted messages		verdict.c
  *	executor	running messages			process/
  *	outbox		settlements, results, counters
  *
@@ -14,14 +14,13 @@
 
 #include "mq-consume/executor/executor.h"
 #include "service.h"
-#include "verdict.h"
 
 /* Consumes until it is over; make: queues that do not exist.  Returns the exit
  * status, or ends the program by a signal. */
 int engine_run(const struct options *, struct mq_server *,
     struct mq_worker_setup *, struct service *, bool make);
 
-/* --- for engine.c and facts.c only -------------------------------------- */
+/* --- for files of this folder -------------------------------------- */
 
 struct engine {
 	struct ev_loop *loop;
@@ -49,6 +48,14 @@ struct engine {
 	int failed;	    /* status of a final error; 0: none */
 };
 
+/* The verdict on a run becomes the settlement of its message: outcome, header, delay, news
+ * and result.  Both return the outcome, and set the settlement in the message.  errors: the
+ * end of the stderr of the run; broken: the command cannot run, so its tries count no
+ * attempt. */
+enum mq_outcome verdict_outcome(const struct outbox *, struct message *,
+    const struct mq_verdict *, const char *errors, bool broken);
+enum mq_outcome verdict_unfit(
+    struct outbox *, struct message *, enum unfit, const char *why);
 /* From now on the engine hears what the other modules tell, and answers them. */
 void engine_listen(struct engine *);
 /* Gives back the messages held of a queue, or of all (-1); at_once: each by itself. */

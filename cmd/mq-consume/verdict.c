@@ -1,4 +1,4 @@
-#include "verdict.h"
+#include "engine.h"
 
 #include <sys/param.h>
 #include <sys/wait.h>

@@ -346,8 +346,7 @@ inherit_environment(struct process *p)
 
 	for (n = 0; environ[n] != NULL; n++)
 		;
-	if (gethostname(p->host, sizeof(p->host) - 1) == -1)
-		strlcpy(p->host, "localhost", sizeof(p->host));
+	(void)gethostname(p->host, sizeof(p->host) - 1);
 	p->cap = n + 2;
 	p->environment = mq_xcalloc(p->cap, sizeof(*p->environment));
 	for (n = 0; environ[n] != NULL; n++)
