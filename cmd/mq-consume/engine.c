@@ -4,17 +4,6 @@
  */
 #include "engine.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "shared/options.h"
 
 /* A command that a signal ends does so within this time. */

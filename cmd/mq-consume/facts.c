@@ -5,15 +5,6 @@
  */
 #include "engine.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-
 /* How long --drain and --limit wait for room on a disk. */
 #define ROOM_S 60.0
 

@@ -2,12 +2,6 @@
  * mq-consume: run a command for each message of one or more queues, or print
  * the payloads.  engine.h describes the rest.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/exit.h"
-#include "base/say.h"
 #include "engine.h"
 #include "shared/options.h"
 

@@ -4,16 +4,6 @@
  */
 #include <sys/stat.h>
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "mq-consume/process/process.h"
 #include "options.h"
 #include "queue/calls.h"

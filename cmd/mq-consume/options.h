@@ -1,9 +1,21 @@
 /*
- * The options and operands of mq-consume, and the rules of its queues.
+ * The options and operands of mq-consume, and the rules of its queues.  Includes what most
+ * files need.
  */
 #ifndef MQ_CONSUME_OPTIONS_H
 #define MQ_CONSUME_OPTIONS_H
 
+#include <sys/param.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/exit.h"
+#include "base/say.h"
+#include "base/xalloc.h"
 #include "message/frame.h"
 #include "message/verdict.h"
 #include "queue/settings.h"

@@ -10,17 +10,8 @@
  */
 #include "policy.h"
 
-#include <sys/param.h>
-
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
 #include "process/process.h"
 
 /* Each failure in a row makes the rest longer by this factor. */

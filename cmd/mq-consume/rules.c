@@ -1,11 +1,5 @@
 #include "options.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/say.h"
-#include "base/xalloc.h"
-
 static const struct mq_settings defaults = {.attempts = MQ_ATTEMPTS,
     .backoff_min_ms = 1000,
     .backoff_max_ms = 600000,
@@ -93,8 +87,7 @@ rules_slots(const struct options *opt, bool *differ)
 	int i, most = 1;
 
 	for (i = 0; i < opt->queue_count; i++)
-		if (rules_of(opt, i)->slots > most)
-			most = rules_of(opt, i)->slots;
+		most = MAX(most, rules_of(opt, i)->slots);
 	for (i = 0; i < opt->queue_count && differ != NULL; i++)
 		*differ |= rules_of(opt, i)->slots != most;
 	return most;

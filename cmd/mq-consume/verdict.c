@@ -1,17 +1,6 @@
 #include "engine.h"
 
-#include <sys/param.h>
 #include <sys/wait.h>
-
-#include <limits.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 
 #define EXHAUSTED "attempts exhausted"
 

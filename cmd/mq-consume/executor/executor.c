@@ -4,17 +4,6 @@
  */
 #include "executor.h"
 
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-
 /* Messages claimed ahead are given back if no slot becomes free for this time. */
 #define STALE_S 1.0
 /* A bit less than a tick, so that a run is shown with the second one. */
@@ -342,8 +331,7 @@ executor_resize(struct executor *x)
 		    x->table->answered, s);
 		list_if_free(s);
 	}
-	if (x->limit > x->made)
-		x->made = x->limit;
+	x->made = MAX(x->made, x->limit);
 	for (i = 0; i < x->opt->queue_count; i++)
 		slots_count(x, i, 0);
 }

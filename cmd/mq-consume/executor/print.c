@@ -1,20 +1,9 @@
 #include "executor.h"
 
 #include <sys/ioctl.h>
-#include <sys/param.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/types.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <linux/major.h>
-
-#include "base/exit.h"
-#include "base/say.h"
 
 /* Bytes that a ready pipe or terminal takes without blocking: PIPE_BUF. */
 #define SURE ((size_t)4096)

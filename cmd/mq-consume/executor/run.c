@@ -6,19 +6,6 @@
  */
 #include "executor.h"
 
-#include <sys/param.h>
-
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "mq-consume/attachments/attachments.h"
 
 /* The most that a pipe holds. */

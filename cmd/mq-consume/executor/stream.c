@@ -10,18 +10,6 @@
 #include "executor.h"
 
 #include <sys/ioctl.h>
-#include <sys/param.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/say.h"
 
 /* --- time -------------------------------------------------------------------- */
 

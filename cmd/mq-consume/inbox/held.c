@@ -2,11 +2,6 @@
  * The messages of this consumer, which of them are held unstarted, and which the server
  * holds for us.
  */
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/xalloc.h"
 #include "inbox.h"
 
 /* --- equals -------------------------------------------------------------- */
@@ -36,8 +31,7 @@ mix_bytes(uint64_t hash, const char *p, size_t n)
 static uint64_t
 hash_of(int queue, const char *element, size_t len)
 {
-	size_t head = len < SAMPLE ? len : SAMPLE;
-	size_t tail = len - head < SAMPLE ? len - head : SAMPLE;
+	size_t head = MIN(len, SAMPLE), tail = MIN(len - head, SAMPLE);
 	uint64_t hash = mix_bytes((uint64_t)queue + len, element, head);
 
 	return mix_bytes(hash, element + len - tail, tail);

@@ -22,13 +22,6 @@
  */
 #include "inbox.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-
 /* Bytes of one claim, about; a single message may be longer. */
 #define CLAIM_BYTES (1 << 20)
 #define LOOK_S	    0.1
@@ -59,8 +52,7 @@ compare_names(const void *a, const void *b)
 {
 	const struct inbox_queue *x = *(struct inbox_queue *const *)a;
 	const struct inbox_queue *y = *(struct inbox_queue *const *)b;
-	size_t n = x->len < y->len ? x->len : y->len;
-	int order = memcmp(x->name, y->name, n);
+	int order = memcmp(x->name, y->name, MIN(x->len, y->len));
 
 	return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
 }
@@ -352,11 +344,10 @@ take_look(struct inbox *in, struct inbox_queue *q, long long waiting)
 		tell(in, FACT_WAKE);
 	} else if (waiting > 0) {
 		q->every = (double)waiting / LOOKS;
-		q->check_at = now + (q->every > check_s ? q->every : check_s);
-		if (waiting >= LOOKERS && q->every < LOOKERS_S)
-			q->every = LOOKERS_S;
-		if (q->every > LOOK_MAX_S)
-			q->every = LOOK_MAX_S;
+		q->check_at = now + MAX(q->every, check_s);
+		if (waiting >= LOOKERS)
+			q->every = MAX(q->every, LOOKERS_S);
+		q->every = MIN(q->every, LOOK_MAX_S);
 	}
 	if (q->every > 1)
 		q->look_at = now - 0.5 + (q->every + random_near(q->every)) / 2;
@@ -635,7 +626,7 @@ inbox_claim(struct inbox *in, size_t copying)
 		/* Else the timer counts from the beginning of this turn. */
 		ev_now_update(in->loop);
 		first -= mq_clock_steady_s();
-		mq_timer_start(in->loop, &in->due_timer, first > 0 ? first : 0);
+		mq_timer_start(in->loop, &in->due_timer, MAX(first, 0));
 	}
 	in->looking = in->look_wanted;
 	in->look_wanted = false;

@@ -4,14 +4,6 @@
  */
 #include "outbox.h"
 
-#include <sys/param.h>
-
-#include <stdlib.h>
-
-#include "base/clock.h"
-#include "base/exit.h"
-#include "base/xalloc.h"
-
 /* Bytes of messages that one command settles together, if it must read them. */
 #define BATCH_BYTES ((size_t)1 << 20)
 

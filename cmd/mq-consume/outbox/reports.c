@@ -3,13 +3,6 @@
  */
 #include "outbox.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-
 /* --- counters --------------------------------------------------------------- */
 
 void
@@ -223,7 +216,7 @@ result_add(const struct outbox *o, struct message *m, struct mq_settlement *how,
 		*result = (struct mq_result){.id = m->id,
 		    .text = m->result.data,
 		    .len = m->result.len,
-		    .keep_ms = keep_ms > asked ? keep_ms : asked};
+		    .keep_ms = MAX(keep_ms, asked)};
 		how->result = result;
 	}
 	notice->queue = notified(o, m);

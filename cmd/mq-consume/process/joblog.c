@@ -1,20 +1,7 @@
 #include "process.h"
 
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
 
 static const char titles[] =
     "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\t"

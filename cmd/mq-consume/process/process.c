@@ -1,21 +1,7 @@
 #include "process.h"
 
-#include <sys/resource.h>
-#include <sys/stat.h>
-
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "base/exit.h"
-#include "base/say.h"
-#include "base/xalloc.h"
 #include "message/json.h"
 
 /* --- command ------------------------------------------------------------- */
@@ -666,7 +652,7 @@ process_allow(struct process *p, int slots)
 
 	if (getrlimit(RLIMIT_NOFILE, &files) == -1 || files.rlim_cur >= n)
 		return;
-	files.rlim_cur = n < files.rlim_max ? n : files.rlim_max;
+	files.rlim_cur = MIN(n, files.rlim_max);
 	(void)setrlimit(RLIMIT_NOFILE, &files);
 }
 

@@ -6,7 +6,13 @@
 #ifndef PROCESS_H
 #define PROCESS_H
 
+#include <sys/stat.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "mq-consume/fact.h"
 #include "mq-consume/options.h"

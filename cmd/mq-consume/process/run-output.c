@@ -1,21 +1,6 @@
 #include "process.h"
 
-#include <sys/param.h>
-#include <sys/stat.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/exit.h"
-#include "base/say.h"
 #include "base/text.h"
-#include "base/xalloc.h"
 
 /* Reads of one script before others have their turn. */
 #define READS_AT_ONCE 16

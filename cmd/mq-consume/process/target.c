@@ -1,19 +1,5 @@
 #include "process.h"
 
-#include <sys/param.h>
-#include <sys/stat.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/say.h"
-#include "base/xalloc.h"
-
 /* --- spill --------------------------------------------------------------- */
 
 /* The most that is kept in memory. */
