@@ -153,7 +153,7 @@ prometheus_print(const struct model *m)
 	if (*m->info.policy != '\0') {
 		print_family("mq_evicts", "gauge",
 		    "1 while the server may drop queues.");
-		printf("mq_evicts %d\n", mq_info_evicts(&m->info));
+		printf("mq_evicts %d\n", m->info.evicts);
 	}
 	for (i = 0; i < count; i++)
 		free(series[i].label);

@@ -33,7 +33,7 @@ find_warnings(const struct mq_info *r, const char *lacking)
 	    {r->maxmemory > 0 && r->memory >= r->maxmemory / 10 * 9,
 		"memory is nearly full: at maxmemory, messages are "
 		"refused or dropped"},
-	    {mq_info_evicts(r), evicts},
+	    {r->evicts, evicts},
 	    {r->aof == 0 && r->snapshots == 0,
 		"nothing is kept on disk: a restart loses all messages"},
 	    {r->aof == 0 && r->snapshots != 0,

@@ -232,13 +232,14 @@ struct mq_info {
 	bool had_replica;  /* within the last hour, or it was one */
 	long long pid, uptime_s;
 	long long memory, maxmemory; /* bytes; maxmemory 0: no limit */
-	char policy[32];	     /* maxmemory-policy */
+	char policy[32];	     /* maxmemory-policy... */
+	bool evicts;	     /* ...which drops keys when memory is full */
 	int aof;	     /* whether the server has an append-only file... */
 	bool aof_later;	     /* ...which counts only after its first rewrite */
 	long long aof_bytes; /* its size */
 	bool aof_failed;     /* the last write of it, or rewrite */
 	bool save_failed;    /* the last snapshot */
-	/* Of CONFIG; unread and lax are of durable.c alone: */
+	/* Of CONFIG: */
 	char dir[512];	  /* where its files are, on its host */
 	int snapshots;	  /* whether it saves them by itself */
 	char fsync[16];	  /* appendfsync... */
@@ -250,14 +251,6 @@ struct mq_info {
 
 /* Takes the text of a reply to INFO; all else is unknown then. */
 void mq_info_take(struct mq_info *, const char *text);
-/* Whether the server drops keys when its memory is full.  Having no limit now is no
- * promise. */
-bool mq_info_evicts(const struct mq_info *);
-
-/* Asks for the policy, which stays unknown where INFO is refused: 0, or -1 when the
- * connection is lost. */
-int mq_info_ask_policy(struct mq_redis *, struct mq_info *);
-
 /* Asks with INFO and CONFIG, which may be refused.  Not for a cluster.  Returns 0, or
  * -1 when the connection is lost. */
 int mq_info_ask(struct mq_redis *, struct mq_info *);

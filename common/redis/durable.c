@@ -1,4 +1,7 @@
+/* What a server says of itself, and when what it has accepted is safe. */
 #include "ask.h"
+
+#include <sys/statvfs.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,71 +10,202 @@
 #include "base/exit.h"
 #include "parts.h"
 
-/* How long the disk may take, and the replicas once more. */
-#define SAFE_S 30
-/* While the server writes its first append-only file, we look this often. */
-#define LOOK_MS 100
-#define LOOKS	(SAFE_S * 1000 / LOOK_MS)
-/* A replica may come while others are waited for. */
-#define TRIES 3
+/* --- info ---------------------------------------------------------------- */
+
+/* The value of a field, to the end of its line; or NULL. */
+static const char *
+find_field(const char *text, const char *name)
+{
+	size_t n = strlen(name);
+
+	while (*text != '\0') {
+		if (strncmp(text, name, n) == 0 && text[n] == ':')
+			return text + n + 1;
+		text += strcspn(text, "\n");
+		text += *text == '\n';
+	}
+	return NULL;
+}
+
+/* Copies the value of a field of such a text; false: there is none. */
+static bool
+info_field(const char *text, const char *name, char *value, size_t size)
+{
+	const char *at = find_field(text, name);
+
+	if (at != NULL)
+		snprintf(value, size, "%.*s", (int)strcspn(at, "\r\n"), at);
+	return at != NULL;
+}
+
+static bool
+field_is(const char *text, const char *name, const char *value)
+{
+	char is[16];
+
+	return info_field(text, name, is, sizeof(is)) && strcmp(is, value) == 0;
+}
+
+static long long
+number(const char *text, const char *name)
+{
+	const char *at = find_field(text, name);
+
+	return at != NULL ? strtoll(at, NULL, 10) : -1;
+}
+
+void
+mq_info_take(struct mq_info *i, const char *text)
+{
+	char version[64], name[32], address[256], port[16], state[16];
+	const char *line;
+	size_t len;
+	int n;
+
+	*i = (struct mq_info){.disk_free = -1, .snapshots = -1};
+	if (info_field(text, "valkey_version", version, sizeof(version)))
+		snprintf(i->version, sizeof(i->version), "valkey %s", version);
+	else if (info_field(text, "redis_version", version, sizeof(version)))
+		snprintf(i->version, sizeof(i->version), "redis %s", version);
+	(void)info_field(text, "run_id", i->run_id, sizeof(i->run_id));
+	i->evicts = info_field(text, "maxmemory_policy", i->policy,
+			sizeof(i->policy)) &&
+	    strcmp(i->policy, "noeviction") != 0;
+	i->pid = number(text, "process_id");
+	i->uptime_s = number(text, "uptime_in_seconds");
+	i->memory = number(text, "used_memory");
+	i->maxmemory = number(text, "maxmemory");
+	i->aof = (int)number(text, "aof_enabled");
+	i->aof_bytes = i->aof == 1 ? number(text, "aof_current_size") : -1;
+	i->aof_later = field_is(text, "aof_base_size", "0") &&
+	    (field_is(text, "aof_rewrite_in_progress", "1") ||
+		field_is(text, "aof_rewrite_scheduled", "1"));
+	i->save_failed = field_is(text, "rdb_last_bgsave_status", "err");
+	i->aof_failed = field_is(text, "aof_last_write_status", "err") ||
+	    field_is(text, "aof_last_bgrewrite_status", "err");
+	i->is_replica = field_is(text, "role", "slave");
+	i->had_replica = field_is(text, "repl_backlog_active", "1");
+	/* Replicas are "slaveN:ip=ADDRESS,port=PORT,state=STATE,...". */
+	for (n = 0;; n++) {
+		snprintf(name, sizeof(name), "slave%d", n);
+		line = find_field(text, name);
+		if (line == NULL)
+			return;
+		if (sscanf(line,
+			"ip=%255[^,\r\n],port=%15[^,\r\n],state=%15[^,\r\n]",
+			address, port, state) != 3 ||
+		    strcmp(state, "online") != 0)
+			continue;
+		len = strlen(i->online);
+		snprintf(i->online + len, sizeof(i->online) - len, "%s %s\n",
+		    address, port);
+		i->replicas++;
+	}
+}
+
+/* The first two are of what makes a server durable. */
+static const char *const questions[] = {
+    "INFO", "CONFIG GET *appendfsync*", "CONFIG GET dir", "CONFIG GET save"};
+#define QUESTIONS  4
+#define OF_DURABLE 2
 
 /* The command goes with the next flush. */
 static int
-append_line(struct mq_redis *r, const char *line)
+append_line(struct mq_redis *r, const char *line, bool repeats)
 {
 	struct mq_command c = mq_redis_command(r);
 	int rv;
 
 	mq_command_plain(&c, line);
+	c.repeats = repeats;
 	rv = mq_redis_append(r, &c);
 	mq_command_free(&c);
 	return rv;
 }
 
-/* The next reply; NULL when there is none, or it is an error. */
-static redisReply *
-good_reply(struct mq_redis *r)
+/* Repeats: a busy server is asked again, maybe behind the commands that follow. */
+static int
+send_questions(struct mq_redis *r, int n, bool repeats)
 {
-	redisReply *reply = mq_redis_reply(r);
+	int i, rv = 0;
 
-	if (reply == NULL || !mq_redis_refused(r, reply))
-		return reply;
-	freeReplyObject(reply);
-	return NULL;
+	for (i = 0; i < n && rv == 0; i++)
+		rv = append_line(r, questions[i], repeats);
+	return rv == 0 ? mq_redis_flush(r) : -1;
 }
 
-/* The questions that take_info() has the answers to. */
-static int
-append_questions(struct mq_redis *r)
+static void
+take_config(struct mq_info *info, int i, const redisReply *reply)
 {
-	return append_line(r, "INFO") == -1 ?
-	    -1 :
-	    append_line(r, "CONFIG GET *appendfsync*");
+	if (i == 1 && reply->type == REDIS_REPLY_ERROR) {
+		strlcpy(info->unread, reply->str, sizeof(info->unread));
+	} else if (i == 1) {
+		strlcpy(info->fsync, mq_reply_value(reply, "appendfsync"),
+		    sizeof(info->fsync));
+		info->lax =
+		    strcmp(mq_reply_value(reply, "no-appendfsync-on-rewrite"),
+			"yes") == 0;
+	} else if (i == 2) {
+		strlcpy(
+		    info->dir, mq_reply_value(reply, "dir"), sizeof(info->dir));
+	} else if (mq_reply_is(reply, "") && reply->elements == 2) {
+		info->snapshots = *reply->element[1]->str != '\0';
+	}
 }
 
 /* Returns 0, or -1 when INFO is refused or the connection lost.  Rented servers often
  * refuse CONFIG. */
 static int
-take_info(struct mq_redis *r, struct mq_info *info)
+take_answers(struct mq_redis *r, int n, struct mq_info *info)
 {
-	redisReply *reply = good_reply(r);
+	redisReply *reply;
+	int i, rv = 0;
 
-	if (reply == NULL)
+	mq_info_take(info, "");
+	for (i = 0; i < n; i++) {
+		reply = mq_redis_reply(r);
+		if (reply == NULL)
+			return -1;
+		if (i > 0)
+			take_config(info, i, reply);
+		else if (mq_redis_refused(r, reply))
+			rv = -1;
+		else if (reply->type == REDIS_REPLY_STRING)
+			mq_info_take(info, reply->str);
+		freeReplyObject(reply);
+	}
+	return rv;
+}
+
+int
+mq_info_ask(struct mq_redis *r, struct mq_info *info)
+{
+	const struct mq_server *server = r->server;
+	struct statvfs fs;
+
+	if ((send_questions(r, QUESTIONS, true) == -1 ||
+		take_answers(r, QUESTIONS, info) == -1) &&
+	    mq_redis_lost(r))
 		return -1;
-	mq_info_take(info, reply->type == REDIS_REPLY_STRING ? reply->str : "");
-	freeReplyObject(reply);
-	reply = mq_redis_reply(r);
-	if (reply == NULL)
-		return -1;
-	strlcpy(info->fsync, mq_reply_value(reply, "appendfsync"),
-	    sizeof(info->fsync));
-	info->lax = strcmp(mq_reply_value(reply, "no-appendfsync-on-rewrite"),
-			"yes") == 0;
-	if (reply->type == REDIS_REPLY_ERROR)
-		strlcpy(info->unread, reply->str, sizeof(info->unread));
-	freeReplyObject(reply);
+	if (server->url.kind == MQ_URL_PRIVATE &&
+	    statvfs(server->socket, &fs) == 0) {
+		info->disk_free =
+		    (long long)fs.f_bavail * (long long)fs.f_frsize;
+		info->disk_bytes =
+		    (long long)fs.f_blocks * (long long)fs.f_frsize;
+	}
 	return 0;
 }
+
+/* --- durable ------------------------------------------------------------- */
+
+/* How long the disk may take, and the replicas once more. */
+#define SAFE_S 30
+/* While a server is not safe yet, it is looked at this often. */
+#define LOOK_MS 100
+#define LOOKS	(SAFE_S * 1000 / LOOK_MS)
+/* A replica may come while others are waited for. */
+#define TRIES 3
 
 /* Whether the server knows this command, and we may use it. */
 static bool
@@ -87,7 +221,7 @@ knows(struct mq_redis *r, const char *line)
 static int
 refuse(struct mq_redis *r, const struct mq_info *info)
 {
-	if (mq_info_evicts(info))
+	if (info->evicts)
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: maxmemory-policy is %s, so the "
 		    "server may drop what it has accepted: set it to noeviction",
@@ -131,31 +265,19 @@ fail_yet(struct mq_redis *r, const char *why)
 	return mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: %s", why);
 }
 
-/* An append-only file that is only just being written does not count before that is
- * done.  WAITAOF waits for it by itself. */
 static int
-ask_info(struct mq_redis *r, bool waitaof, struct mq_info *info)
+ask_info(struct mq_redis *r, struct mq_info *info)
 {
-	int i;
-
-	for (i = 0; i <= LOOKS; i++) {
-		if (append_questions(r) == -1 || mq_redis_flush(r) == -1 ||
-		    take_info(r, info) == -1) {
-			if (mq_redis_lost(r))
-				return -1;
-			if (r->status != MQ_EXIT_NOPERM)
-				r->status = MQ_EXIT_CONFIG;
-			strlcat(r->error, "; --durable needs +info",
-			    sizeof(r->error));
-			return -1;
-		}
-		if (info->is_replica)
-			return fail_demoted(r, "it is a replica");
-		if (!info->aof_later || waitaof)
-			return 0;
-		(void)r->wait(r->wait_arg, -1, LOOK_MS);
-	}
-	return fail_yet(r, "it still writes its first append-only file");
+	if (send_questions(r, OF_DURABLE, true) == 0 &&
+	    take_answers(r, OF_DURABLE, info) == 0)
+		return info->is_replica ? fail_demoted(r, "it is a replica") :
+					  0;
+	if (mq_redis_lost(r))
+		return -1;
+	if (r->status != MQ_EXIT_NOPERM)
+		r->status = MQ_EXIT_CONFIG;
+	strlcat(r->error, "; --durable needs +info", sizeof(r->error));
+	return -1;
 }
 
 static bool
@@ -185,7 +307,7 @@ find_lack(struct mq_redis *r, const struct mq_durable *d,
 		/* Nothing but a replica can make it safe, and it had one lately: after
 		 * a failover, the old master may be back soon. */
 		if (!is_on_disk(d, info) && info->replicas == 0 &&
-		    info->had_replica && !mq_info_evicts(info))
+		    info->had_replica && !info->evicts)
 			*why = "its replica is not connected";
 		return 0;
 	}
@@ -207,20 +329,24 @@ find_lack(struct mq_redis *r, const struct mq_durable *d,
 }
 
 static int
-await_replicas(
+await_promise(
     struct mq_redis *r, const struct mq_durable *d, struct mq_info *info)
 {
 	const char *why;
 	int i;
 
 	for (i = 0; i <= LOOKS; i++) {
-		if (find_lack(r, d, info, &why) == -1)
+		if (ask_info(r, info) == -1)
+			return -1;
+		/* An append-only file does not count before it is whole.  WAITAOF
+		 * waits for it by itself. */
+		if (info->aof_later && !d->waitaof)
+			why = "it still writes its first append-only file";
+		else if (find_lack(r, d, info, &why) == -1)
 			return -1;
 		if (why == NULL)
 			return 0;
 		(void)r->wait(r->wait_arg, -1, LOOK_MS);
-		if (ask_info(r, d->waitaof, info) == -1)
-			return -1;
 	}
 	return fail_yet(r, why);
 }
@@ -234,15 +360,13 @@ mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 	if (mq_redis_lost(r))
 		return -1;
 	*d = (struct mq_durable){.waitaof = knows(r, "WAITAOF 1 0 1")};
-	if (mq_redis_lost(r) || ask_info(r, d->waitaof, &info) == -1)
-		return -1;
-	if (!mq_info_evicts(&info) && await_replicas(r, d, &info) == -1)
+	if (mq_redis_lost(r) || await_promise(r, d, &info) == -1)
 		return -1;
 	d->disk = is_on_disk(d, &info);
 	d->waitaof &= d->disk;
 	d->replicas = info.replicas;
 	strlcpy(d->run_id, info.run_id, sizeof(d->run_id));
-	if ((!d->disk && d->replicas == 0) || mq_info_evicts(&info))
+	if ((!d->disk && d->replicas == 0) || info.evicts)
 		return refuse(r, &info);
 	if (d->replicas > 0 && !wait)
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
@@ -255,11 +379,12 @@ mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 static long long
 take_number(struct mq_redis *r)
 {
-	redisReply *reply = good_reply(r), *one = reply;
+	redisReply *reply = mq_redis_reply(r), *one = reply;
 	long long n = -1;
 
 	if (reply == NULL)
 		return -1;
+	(void)mq_redis_refused(r, reply);
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
 		one = reply->element[0];
 	if (one->type == REDIS_REPLY_INTEGER)
@@ -275,7 +400,7 @@ check_same(struct mq_redis *r, const struct mq_durable *d)
 {
 	struct mq_info info;
 
-	if (take_info(r, &info) == -1)
+	if (take_answers(r, OF_DURABLE, &info) == -1)
 		return -1;
 	if (info.is_replica)
 		return fail_demoted(
@@ -304,12 +429,12 @@ wait_once(
 	    (mq_redis_send(r, write) == -1 || take_number(r) == -1))
 		return -1;
 	snprintf(line, sizeof(line), "WAITAOF 1 0 %d000", SAFE_S);
-	if (d->waitaof && append_line(r, line) == -1)
+	if (d->waitaof && append_line(r, line, false) == -1)
 		return -1;
 	snprintf(line, sizeof(line), "WAIT %d %d000", d->replicas, SAFE_S);
-	if (d->replicas > 0 && append_line(r, line) == -1)
+	if (d->replicas > 0 && append_line(r, line, false) == -1)
 		return -1;
-	if (append_questions(r) == -1 || mq_redis_flush(r) == -1)
+	if (send_questions(r, OF_DURABLE, false) == -1)
 		return -1;
 	if (d->waitaof && (n = take_number(r)) <= 0)
 		return n != 0 ? -1 :
@@ -338,8 +463,7 @@ mq_durable_wait(
 		return wait_once(r, d, write);
 	for (i = 0; i < TRIES && rv == 1; i++) {
 		/* Which replicas must have everything, as sentinels see it now. */
-		if (ask_info(r, d->waitaof, &info) == -1 ||
-		    await_replicas(r, d, &info) == -1)
+		if (await_promise(r, d, &info) == -1)
 			return -1;
 		now.replicas = info.replicas;
 		strlcpy(now.online, info.online, sizeof(now.online));

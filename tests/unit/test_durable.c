@@ -1,5 +1,5 @@
 /*
- * common/redis/durable.c, with info.c; the test plays the server, its sentinels and the
+ * common/redis/durable.c; the test plays the server, its sentinels and the
  * time that goes by between two looks.
  */
 #include "base/exit.h"

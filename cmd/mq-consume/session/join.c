@@ -447,7 +447,7 @@ on_memory(void *arg, const struct mq_answer *answer)
 		mq_info_take(&info, answer->text);
 	if (answer != NULL && answer->error != NULL && s->opt->verbose)
 		mq_say("%s: INFO: %s", s->server->name, answer->error);
-	else if (mq_info_evicts(&info) && !s->opt->quiet)
+	else if (info.evicts && !s->opt->quiet)
 		mq_say("%s: maxmemory-policy is %s: when its memory is full, "
 		       "the server drops queues or leases; set it to "
 		       "noeviction",
