@@ -25,9 +25,9 @@ int mq_server_fail(struct mq_server *, int status, const char *fmt, ...)
 
 /* --- tls ----------------------------------------------------------------- */
 
+#ifdef MQ_TLS
+
 /*
- * A build without hiredis_ssl refuses URLs with TLS, and these functions do nothing.
- *
  * Begins TLS if *tls is NULL, on a connection that does not block, with the files of the
  * URL, which are read each time; *tls goes with the connection.  The server's certificate
  * must be for the URL's sni, or else for host, a name or an address.  Then goes on with the
@@ -42,11 +42,17 @@ int mq_tls_start(mq_tls **tls, redisContext *, const struct mq_url *,
  * none. */
 int mq_tls_failure(mq_tls *, bool early, char why[MQ_TLS_WHY]);
 
-/* Whether the handshake is over, or none is needed. */
-bool mq_tls_ready(const mq_tls *);
-
 /* Whether the last operation stopped only because the socket takes no more. */
 bool mq_tls_wants_room(const mq_tls *);
+
+#else
+
+/* URLs with TLS are refused: no connection comes here. */
+#define mq_tls_start(tls, c, u, host, why) MQ_EXIT_CONFIG
+#define mq_tls_failure(tls, early, why)	   0
+#define mq_tls_wants_room(tls)		   false
+
+#endif
 
 /* --- greeting ------------------------------------------------------------ */
 

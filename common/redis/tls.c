@@ -1,9 +1,5 @@
 #include "parts.h"
 
-#include <string.h>
-
-#include "base/exit.h"
-
 #ifdef MQ_TLS
 
 #include <errno.h>
@@ -11,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <hiredis/hiredis_ssl.h>
@@ -18,11 +15,15 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "base/exit.h"
+
 /* --- what went wrong -------------------------------------------------------- */
 
 #define OTHER_HOST "is for another host; sni=NAME says whose it must be"
 #define OTHER_AUTHORITY                                                        \
 	"is from an authority that is not trusted; cacert=FILE names one"
+#define DEMANDED                                                               \
+	"the server demands a certificate; name its files with cert= and key="
 
 static int __attribute__((format(printf, 3, 4)))
 blame(char *why, int status, const char *fmt, ...)
@@ -65,14 +66,6 @@ blame_server(long result, char *why)
 	    X509_verify_cert_error_string(result));
 }
 
-static int
-blame_lack(char *why)
-{
-	return blame(why, MQ_EXIT_CONFIG,
-	    "the server demands a certificate; name its files with cert= and "
-	    "key=");
-}
-
 /* An error of the library, or an alert from the server. */
 static int
 blame_error(const SSL *ssl, unsigned long error, char *why)
@@ -81,7 +74,7 @@ blame_error(const SSL *ssl, unsigned long error, char *why)
 	int reason = ERR_GET_REASON(error);
 
 	if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
-		return blame_lack(why);
+		return blame(why, MQ_EXIT_CONFIG, DEMANDED);
 	/* TLS 1.2 has no better word. */
 	if (reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE && !given)
 		return blame(why, MQ_EXIT_CONFIG,
@@ -128,7 +121,7 @@ mq_tls_failure(mq_tls *tls, bool early, char why[MQ_TLS_WHY])
 	/* The alert may be lost behind the end of the connection. */
 	else if (early && SSL_get_app_data(tls) != NULL)
 		status = SSL_get_certificate(tls) == NULL ?
-		    blame_lack(why) :
+		    blame(why, MQ_EXIT_CONFIG, DEMANDED) :
 		    blame(why, MQ_EXIT_UNAVAILABLE,
 			"the server ended the connection; it may not accept the "
 			"certificate of cert=");
@@ -223,28 +216,32 @@ blame_handshake(SSL *ssl, int cause, char *why)
 
 /* Returns 0, or the status; *ssl is not to be freed if it is NULL. */
 static int
-make_ssl(SSL_CTX *ctx, const struct mq_url *u, const char *name, SSL **ssl,
-    char *why)
+make_ssl(const struct mq_url *u, const char *name, SSL **ssl, char *why)
 {
-	int status = load_files(ctx, u, why);
+	SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 	char ip[MQ_ADDRESS_SIZE]; /* certificates know no zones */
 	bool named;
+	int status = 0;
 
+	if (ctx != NULL && (status = load_files(ctx, u, why)) == 0) {
+		if (!u->insecure)
+			SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
+		if (!u->insecure && u->cacert == NULL)
+			(void)SSL_CTX_set_default_verify_paths(ctx);
+		SSL_CTX_set_cert_cb(ctx, on_asked, NULL);
+		SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+		/* (The library reads no more than a record, and hiredis takes a whole
+		 * one at a time, so nothing waits here that a watch on the descriptor
+		 * would not see.) */
+		/* A write then waits for nothing but room; and the end of a connection,
+		 * which RESP cannot take for the end of a reply, is no error of TLS. */
+		SSL_CTX_set_options(ctx,
+		    SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+		*ssl = SSL_new(ctx);
+	}
+	SSL_CTX_free(ctx);
 	if (status != 0)
 		return status;
-	if (!u->insecure)
-		SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
-	if (!u->insecure && u->cacert == NULL)
-		(void)SSL_CTX_set_default_verify_paths(ctx);
-	SSL_CTX_set_cert_cb(ctx, on_asked, NULL);
-	SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-	/* (The library reads no more than a record, and hiredis takes a whole one at a time,
-	 * so nothing waits here that a watch on the descriptor would not see.) */
-	/* A write then waits for nothing but room; and the end of a connection, which RESP
-	 * cannot take for the end of a reply, is no error of TLS. */
-	SSL_CTX_set_options(
-	    ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
-	*ssl = SSL_new(ctx);
 	if (*ssl == NULL)
 		return blame(why, MQ_EXIT_CONFIG, "%s",
 		    ERR_reason_error_string(ERR_peek_error()));
@@ -255,11 +252,10 @@ make_ssl(SSL_CTX *ctx, const struct mq_url *u, const char *name, SSL **ssl,
 	    X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(*ssl), ip) == 1 :
 	    SSL_set1_host(*ssl, name) == 1 &&
 		SSL_set_tlsext_host_name(*ssl, name) == 1;
-	if (!named)
-		return blame(why, MQ_EXIT_CONFIG,
-		    "%s: no name or address that a certificate can be for",
-		    name);
-	return 0;
+	return named ?
+	    0 :
+	    blame(why, MQ_EXIT_CONFIG,
+		"%s: no name or address that a certificate can be for", name);
 }
 
 int
@@ -267,17 +263,10 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
     const char *host, char why[MQ_TLS_WHY])
 {
 	SSL *ssl = *tls;
-	SSL_CTX *ctx;
 	int rv, status = 0;
 
-	if (ssl == NULL) {
-		ctx = SSL_CTX_new(TLS_client_method());
-		status = ctx == NULL ?
-		    blame(why, MQ_EXIT_CONFIG, "%s",
-			ERR_reason_error_string(ERR_peek_error())) :
-		    make_ssl(ctx, u, u->sni != NULL ? u->sni : host, &ssl, why);
-		SSL_CTX_free(ctx);
-	}
+	if (ssl == NULL)
+		status = make_ssl(u, u->sni != NULL ? u->sni : host, &ssl, why);
 	/* What is left of errors would be taken for the connection's. */
 	ERR_clear_error();
 	errno = 0;
@@ -299,52 +288,9 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 }
 
 bool
-mq_tls_ready(const mq_tls *tls)
-{
-	return tls == NULL || SSL_is_init_finished(tls);
-}
-
-bool
 mq_tls_wants_room(const mq_tls *tls)
 {
 	return SSL_want_write(tls);
-}
-
-#else
-
-int
-mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
-    const char *host, char why[MQ_TLS_WHY])
-{
-	(void)tls;
-	(void)c;
-	(void)u;
-	(void)host;
-	(void)why;
-	return MQ_EXIT_CONFIG;
-}
-
-bool
-mq_tls_ready(const mq_tls *tls)
-{
-	(void)tls;
-	return true;
-}
-
-bool
-mq_tls_wants_room(const mq_tls *tls)
-{
-	(void)tls;
-	return false;
-}
-
-int
-mq_tls_failure(mq_tls *tls, bool early, char why[MQ_TLS_WHY])
-{
-	(void)tls;
-	(void)early;
-	(void)why;
-	return 0;
 }
 
 #endif
