@@ -1,13 +1,6 @@
 #include "message.h"
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/say.h"
-#include "base/xalloc.h"
 
 void
 message_note(struct message *m, const char *fmt, ...)

@@ -7,7 +7,7 @@
 
 #include <sys/queue.h>
 
-#include "message/frame.h"
+#include "options.h"
 #include "queue/stats.h"
 
 enum message_state {

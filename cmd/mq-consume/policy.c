@@ -10,8 +10,6 @@
  */
 #include "policy.h"
 
-#include <fcntl.h>
-
 #include "process/process.h"
 
 /* Each failure in a row makes the rest longer by this factor. */

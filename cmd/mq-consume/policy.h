@@ -12,7 +12,6 @@
 #include <ev.h>
 
 #include "fact.h"
-#include "options.h"
 
 /* So many in a row say that the command is broken, and not the messages. */
 #define POLICY_BROKEN 10

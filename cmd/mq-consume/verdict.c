@@ -1,7 +1,5 @@
 #include "engine.h"
 
-#include <sys/wait.h>
-
 #define EXHAUSTED "attempts exhausted"
 
 /* Doubling with each run, at random between half of that and all of it, and

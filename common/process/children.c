@@ -1,16 +1,5 @@
 #include "process.h"
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "base/xalloc.h"
-
 /* One signal may tell of several.  Even with 1,000 children the kernel sees in less time that
  * none has ended than one takes to start. */
 static void

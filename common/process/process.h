@@ -1,19 +1,25 @@
 /* The floor common/process: child processes, and their descriptors; no queue, no server,
- * no message. */
+ * no message.  Includes what most users need. */
 #ifndef MQ_PROCESS_H
 #define MQ_PROCESS_H
 
+#include <sys/prctl.h>
 #include <sys/queue.h>
 #include <sys/resource.h>
-#include <sys/types.h>
+#include <sys/wait.h>
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <ev.h>
 
 #include "base/buf.h"
+#include "base/xalloc.h"
 
 /* The timer fires once, in so many seconds, whatever was set before. */
 static inline void

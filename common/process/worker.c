@@ -2,17 +2,8 @@
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/syscall.h"
-#include "base/xalloc.h"
 
 int
 mq_worker_prepare(struct mq_worker_setup *setup)

@@ -1,19 +1,9 @@
 #include "attachments.h"
 
-#include <sys/wait.h>
-
-#include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/exit.h"
 #include "base/syscall.h"
-#include "base/xalloc.h"
 #include "process/process.h"
 
 int

@@ -1,7 +1,6 @@
 #include "process.h"
 
 #include <sys/file.h>
-#include <sys/wait.h>
 
 static const char titles[] =
     "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\t"

@@ -129,8 +129,6 @@ fill_arguments(char *const *argv, const char *token, const char *payload,
 
 /* --- environment -------------------------------------------------------- */
 
-extern char **environ;
-
 #define RQ_VERSION "3.0.0"
 
 /* Whether an inherited variable is one that we set. */

@@ -8,14 +8,12 @@
 
 #include <sys/stat.h>
 
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "mq-consume/fact.h"
-#include "mq-consume/options.h"
 #include "process/process.h"
 
 /* A run: of a message, of a batch, or of a worker that stays. */
