@@ -40,15 +40,12 @@ take_range(void *into, const struct mq_given *given)
 	const char *dots = strstr(arg, "..");
 	char *first;
 
-	if (dots == NULL)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: not of the form MIN..MAX", name,
-		    arg);
+	forbid(dots == NULL, "%s: %s: not of the form MIN..MAX", name, arg);
 	first = mq_xstrndup(arg, (size_t)(dots - arg));
 	*min = mq_option_duration(name, first);
 	*max = mq_option_duration(name, dots + 2);
 	free(first);
-	if (*min > *max)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: MIN is above MAX", name, arg);
+	forbid(*min > *max, "%s: %s: MIN is above MAX", name, arg);
 }
 
 static void
@@ -56,9 +53,8 @@ take_retry_on(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
-	if (strcmp(given->arg, "err") != 0)
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be err", given->name,
-		    given->arg);
+	forbid(strcmp(given->arg, "err") != 0, "%s: %s: must be err",
+	    given->name, given->arg);
 	o->given.retry_err = 1;
 }
 
@@ -81,9 +77,8 @@ take_output(void *into, const struct mq_given *given)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(given->arg, names[i]) == 0)
 			break;
-	if (i == sizeof(names) / sizeof(names[0]))
-		mq_die(MQ_EXIT_USAGE, "%s: %s: must be live, lines or runs",
-		    given->name, given->arg);
+	forbid(i == sizeof(names) / sizeof(names[0]),
+	    "%s: %s: must be live, lines or runs", given->name, given->arg);
 	o->output = (enum output_form)i;
 }
 
@@ -212,11 +207,8 @@ refuse_operand(const struct options *o, const char *operand)
 	    strncmp(operand, "./", 2) != 0;
 	struct mq_buf line = {0};
 
-	if (o->typed != NULL && operand == o->typed[0])
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: a command, not a queue; write QUEUE -- COMMAND",
-		    operand);
-
+	forbid(o->typed != NULL && operand == o->typed[0],
+	    "%s: a command, not a queue; write QUEUE -- COMMAND", operand);
 	command = mq_xasprintf("%s%s", here ? "./" : "", operand);
 	for (word = o->words; *word != NULL; word++) {
 		if (*word == operand)
@@ -301,18 +293,15 @@ check_options(struct options *o)
 	bool many = o->batch > 0 || o->stream;
 	char *const *word = o->command;
 
-	if (o->command == NULL && command_option(o) != NULL)
-		mq_die(MQ_EXIT_USAGE, "%s needs a COMMAND; add -- COMMAND",
-		    command_option(o));
+	forbid(o->command == NULL && command_option(o) != NULL,
+	    "%s needs a COMMAND; add -- COMMAND", command_option(o));
 	if (o->replace != NULL) {
 		forbid(many, "-I cannot be used with --batch or --stream");
 		forbid(*o->replace == '\0', "-I: must not be empty");
 		while (*++word != NULL && strstr(*word, o->replace) == NULL)
 			;
-		if (*word == NULL)
-			mq_die(MQ_EXIT_USAGE,
-			    "-I: %s: not in any argument of the COMMAND",
-			    o->replace);
+		forbid(*word == NULL,
+		    "-I: %s: not in any argument of the COMMAND", o->replace);
 	}
 	forbid(o->rq && many, "--rq cannot be used with --batch or --stream");
 	forbid(o->rq && o->work_dir == NULL, "--rq needs --work-dir");
@@ -326,11 +315,10 @@ check_options(struct options *o)
 	    "--output=lines");
 	forbid(many && o->work_dir != NULL,
 	    "--work-dir cannot be used with --batch or --stream");
-	if (o->command != NULL && !many && o->framing != MQ_FRAME_WHOLE)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s cannot be used with a COMMAND, except with --batch or "
-		    "--stream",
-		    mq_option_framing_name(o->framing));
+	forbid(o->command != NULL && !many && o->framing != MQ_FRAME_WHOLE,
+	    "%s cannot be used with a COMMAND, except with --batch or "
+	    "--stream",
+	    mq_option_framing_name(o->framing));
 	forbid(o->at_most_once && o->command != NULL,
 	    "--at-most-once cannot be used with a COMMAND");
 	/* On a terminal, unframed messages would run into each other. */
@@ -419,10 +407,9 @@ refuse_commands(const struct options *o, const bool *exists)
 static void
 check_target(const char *option, const char *queue, const char *target)
 {
-	if (target != NULL && strcmp(queue, target) == 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "%s: %s: this queue is being consumed; name another",
-		    option, target);
+	forbid(target != NULL && strcmp(queue, target) == 0,
+	    "%s: %s: this queue is being consumed; name another", option,
+	    target);
 }
 
 /* Checks names, which needs the layout. */
@@ -436,8 +423,7 @@ take_queues(struct options *o, struct mq_shared *shared,
 	int i, j;
 
 	/* A connection's name stands in keys, like a queue's name. */
-	if (why != NULL)
-		mq_die(MQ_EXIT_USAGE, "--tag: %s: %s", o->tag, why);
+	forbid(why != NULL, "--tag: %s: %s", o->tag, why);
 	for (i = 1; i < o->queue_count && o->command == NULL; i++) {
 		name = mq_layout_queue(
 		    o->layout, server->url.ns, o->typed[i], &why);
@@ -459,20 +445,18 @@ take_queues(struct options *o, struct mq_shared *shared,
 		mq_option_needs(shared, "--keep", MQ_HAS_RESULTS);
 	for (i = 0; i < o->queue_count; i++) {
 		for (j = 0; j < i; j++)
-			if (strcmp(o->queues[i], o->queues[j]) == 0)
-				mq_die(MQ_EXIT_USAGE, "%s: given twice",
-				    o->queues[i]);
+			forbid(strcmp(o->queues[i], o->queues[j]) == 0,
+			    "%s: given twice", o->queues[i]);
 		/* A pushed message would come back, and never run out of
 		 * attempts. */
 		check_target("--push", o->queues[i], o->given.push);
 		check_target("--notify", o->queues[i], o->given.notify);
 	}
 	/* One queue would have two kinds of messages. */
-	if (o->given.push != NULL && o->given.notify != NULL &&
-	    strcmp(o->given.push, o->given.notify) == 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "--push and --notify: both are %s; name two queues",
-		    o->given.notify);
+	forbid(o->given.push != NULL && o->given.notify != NULL &&
+		strcmp(o->given.push, o->given.notify) == 0,
+	    "--push and --notify: both are %s; name two queues",
+	    o->given.notify);
 }
 
 /* --- no such queue ------------------------------------------------------------- */
@@ -498,10 +482,9 @@ say_missing(const struct options *o, const struct mq_shared *shared,
 	}
 	if (shared->fresh)
 		return;
-	if (i < o->queue_count && strcmp(o->typed[i], "help") == 0)
-		mq_die(MQ_EXIT_USAGE,
-		    "help: no such queue; try --help, or --new for a queue of "
-		    "that name");
+	forbid(i < o->queue_count && strcmp(o->typed[i], "help") == 0,
+	    "help: no such queue; try --help, or --new for a queue of that "
+	    "name");
 	hint = mq_known_hint(r, o->layout, name);
 	if (o->verbose || *hint != '\0' || isatty(STDERR_FILENO))
 		mq_say("%s: no such queue yet; %s%s", name, what, hint);
