@@ -1,7 +1,5 @@
-/*
- * The engine's modules, and its turns: in each the engine sends acks, gives messages
- * back, claims, starts, and ends.
- */
+/* The engine's modules, and its turns: in each the engine sends acks, gives messages
+ * back, claims, starts, and ends. */
 #include "engine.h"
 
 #include "shared/options.h"

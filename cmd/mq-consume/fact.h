@@ -1,7 +1,5 @@
-/*
- * What modules tell the engine: facts, one at a time, as they happen.  The engine's
- * switches in facts.c say what follows from each.
- */
+/* What modules tell the engine: facts, one at a time, as they happen.  The engine's
+ * switches in facts.c say what follows from each. */
 #ifndef MQ_CONSUME_FACT_H
 #define MQ_CONSUME_FACT_H
 

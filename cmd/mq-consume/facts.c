@@ -1,8 +1,6 @@
-/*
- * What follows from the facts that modules tell, and what they ask; and what the server is
+/* What follows from the facts that modules tell, and what they ask; and what the server is
  * asked about our messages: which of them it holds for us, and which runs an operator
- * wants stopped.
- */
+ * wants stopped. */
 #include "engine.h"
 
 /* How long --drain and --limit wait for room on a disk. */

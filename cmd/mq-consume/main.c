@@ -1,7 +1,5 @@
-/*
- * mq-consume: run a command for each message of one or more queues, or print
- * the payloads.  engine.h describes the rest.
- */
+/* mq-consume: run a command for each message of one or more queues, or print
+ * the payloads.  engine.h describes the rest. */
 #include "engine.h"
 #include "shared/options.h"
 

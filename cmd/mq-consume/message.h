@@ -1,7 +1,5 @@
-/*
- * A message that this consumer has claimed, as all modules see it.  The server keeps it in
- * our unacked list until its settlement is confirmed.
- */
+/* A message that this consumer has claimed, as all modules see it.  The server keeps it in
+ * our unacked list until its settlement is confirmed. */
 #ifndef MQ_CONSUME_MESSAGE_H
 #define MQ_CONSUME_MESSAGE_H
 

@@ -1,12 +1,9 @@
-/*
- * The command line, and the checks of its queues.  A name can be new, or mistyped; or the
- * name is the command, and the "--" before it was forgotten.
- */
+/* The command line, and the checks of its queues.  A name can be new, or mistyped; or the
+ * name is the command, and the "--" before it was forgotten. */
 #include <sys/stat.h>
 
 #include "mq-consume/process/process.h"
 #include "options.h"
-#include "queue/calls.h"
 #include "shared/options.h"
 
 #define PREFETCH_MAX 100000
@@ -157,14 +154,10 @@ static const struct mq_option framings[] = {
 	     "how to print (default: the payloads alone, or -l\n"
 	     "on a terminal), and how to feed batches and\n"
 	     "streams (default: -l)"},
-    {'l', "--lines", NULL, NULL, .take = mq_option_framing,
-	.which = MQ_FRAME_LINES},
-    {'0', "--null", NULL, NULL, .take = mq_option_framing,
-	.which = MQ_FRAME_NULL},
-    {0, "--netstring", NULL, NULL, .take = mq_option_framing,
-	.which = MQ_FRAME_NETSTRING},
-    {0, "--jsonl", NULL, NULL, .take = mq_option_framing,
-	.which = MQ_FRAME_JSONL},
+    {'l', "--lines", MQ_FRAMING(LINES)},
+    {'0', "--null", MQ_FRAMING(NULL)},
+    {0, "--netstring", MQ_FRAMING(NETSTRING)},
+    {0, "--jsonl", MQ_FRAMING(JSONL)},
     {0},
 };
 

@@ -1,7 +1,5 @@
-/*
- * The options and operands of mq-consume, and the rules of its queues.  Includes what most
- * files need.
- */
+/* The options and operands of mq-consume, and the rules of its queues.  Includes what most
+ * files need. */
 #ifndef MQ_CONSUME_OPTIONS_H
 #define MQ_CONSUME_OPTIONS_H
 

@@ -1,9 +1,7 @@
-/*
- * The policy says how fast messages may start, how carefully, and when to end.
+/* The policy says how fast messages may start, how carefully, and when to end.
  * The policy owns the rate, the count of runs, the stop levels and the signals
  * that raise them.  The policy calls no other module: the engine carries out
- * what a level means.
- */
+ * what a level means. */
 #ifndef MQ_CONSUME_POLICY_H
 #define MQ_CONSUME_POLICY_H
 

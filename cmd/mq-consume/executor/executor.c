@@ -1,7 +1,5 @@
-/*
- * What is common to the ways that messages take: slots, their hands and rests; how runs
- * are ended; what is said of long runs.
- */
+/* What is common to the ways that messages take: slots, their hands and rests; how runs
+ * are ended; what is said of long runs. */
 #include "executor.h"
 
 /* Messages claimed ahead are given back if no slot becomes free for this time. */

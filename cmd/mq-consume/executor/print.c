@@ -231,12 +231,11 @@ static bool
 fill_output(struct executor *x)
 {
 	struct printer *p = &x->printer;
-	long most = UNDER_WAY, more = (p->arrived - ONE_BY_ONE) / 4;
+	long more = MAX(p->arrived - ONE_BY_ONE, 0) / 4;
+	long most = p->piped ? MIN(1 + more, UNDER_WAY) : UNDER_WAY;
 	struct message *m;
 	bool any = false;
 
-	if (p->piped && more < UNDER_WAY)
-		most = more > 0 ? 1 + more : 1;
 	while (x->running < most && count_unwritten(p) <= OUT_BYTES &&
 	    policy_may_start(x->policy) &&
 	    (m = inbox_next(x->inbox, -1)) != NULL) {

@@ -1,9 +1,7 @@
-/*
- * Runs: a process for each message or, with --batch, for several messages of one queue,
+/* Runs: a process for each message or, with --batch, for several messages of one queue,
  * which are framed on its standard input.  Messages that are claimed for a batch wait for
  * more of their queue; the wait begins with the claim of the first.  A worker of a stream
- * is started here, too.
- */
+ * is started here, too. */
 #include "executor.h"
 
 #include "mq-consume/attachments/attachments.h"

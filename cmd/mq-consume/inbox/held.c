@@ -1,7 +1,5 @@
-/*
- * The messages of this consumer, which of them are held unstarted, and which the server
- * holds for us.
- */
+/* The messages of this consumer, which of them are held unstarted, and which the server
+ * holds for us. */
 #include "inbox.h"
 
 /* --- equals -------------------------------------------------------------- */

@@ -1,7 +1,5 @@
-/*
- * What comes in.  The inbox owns the queues and the claims from them, and the messages
- * that the server holds for us.  The inbox never starts, settles or rejects a message.
- */
+/* What comes in.  The inbox owns the queues and the claims from them, and the messages
+ * that the server holds for us.  The inbox never starts, settles or rejects a message. */
 #ifndef INBOX_H
 #define INBOX_H
 

@@ -1,7 +1,5 @@
-/*
- * Settlements: one message's, and those of many that go together; acks that wait for
- * others; and messages that go back.
- */
+/* Settlements: one message's, and those of many that go together; acks that wait for
+ * others; and messages that go back. */
 #include "outbox.h"
 
 /* Bytes of messages that one command settles together, if it must read them. */

@@ -1,6 +1,4 @@
-/*
- * What others hear of messages that have ended: counters, and results.
- */
+/* What others hear of messages that have ended: counters, and results. */
 #include "outbox.h"
 
 /* --- counters --------------------------------------------------------------- */

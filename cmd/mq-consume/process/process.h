@@ -1,8 +1,6 @@
-/*
- * The process module starts the command with its directory, environment and pipes.  The
+/* The process module starts the command with its directory, environment and pipes.  The
  * module owns the standard error of the runs, and the logs.  The module never judges a
- * run, and knows no server.
- */
+ * run, and knows no server. */
 #ifndef PROCESS_H
 #define PROCESS_H
 
@@ -270,8 +268,6 @@ void process_remove_dir(const struct process *, const char *id);
 
 /* Opens the log files, or opens them anew. */
 void process_open_logs(struct process *);
-
-/* --- arguments ---------------------------------------------------------- */
 
 /* -I: why no argument can hold a payload of n bytes; NULL: one may.  No shell sees the
  * payload: it is part of one argument, whatever its bytes are. */
