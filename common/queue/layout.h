@@ -28,6 +28,20 @@
 	MQ_LAYOUT_PART(layout, move);                                          \
 	MQ_LAYOUT_PART(layout, delete_queue)
 
+/* What both tables have: the function for a member is named for the layout and that. */
+#define MQ_LAYOUT_TABLE(l)                                                     \
+	.name = #l, .rights = l##_rights, .side = &l##_side,                   \
+	.look = &l##_script_look, .queue_error = l##_queue_error,              \
+	.open = l##_open, .known = l##_known, .probe = l##_probe,              \
+	.publish = l##_publish, .publish_add = l##_publish_add,                \
+	.join = l##_join, .leave = l##_leave, .renew = l##_renew,              \
+	.claim = l##_claim, .settle = l##_settle,                              \
+	.ack_oldest = l##_ack_oldest, .give_back = l##_give_back,              \
+	.held = l##_held, .receipts = l##_receipts, .receipt = l##_receipt,    \
+	.clean = l##_clean, .drained = l##_drained, .stats = l##_stats,        \
+	.running = l##_running, .scan = l##_scan, .take = l##_take,            \
+	.move = l##_move, .delete_queue = l##_delete_queue
+
 /* --- counts ------------------------------------------------------------- */
 
 /* The counts of a queue: a hash that lua/count.lua writes.  The arguments of an HMGET

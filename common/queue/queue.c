@@ -117,6 +117,15 @@ mq_command_add(struct mq_command *c, const char *fmt, ...)
 }
 
 void
+mq_command_bound(struct mq_command *c, long long n)
+{
+	if (n < 0)
+		mq_command_str(c, "");
+	else
+		mq_command_int(c, n);
+}
+
+void
 mq_layout_add_publishing(struct mq_command *c, const struct mq_when *when,
     const struct mq_limits *limits)
 {
@@ -128,10 +137,7 @@ mq_layout_add_publishing(struct mq_command *c, const struct mq_when *when,
 
 	mq_command_add(c, "%s %lld", kinds[when->kind], (long long)when->ms);
 	for (i = 0; i < 4; i++)
-		if (max[i] < 0)
-			mq_command_str(c, "");
-		else
-			mq_command_int(c, max[i]);
+		mq_command_bound(c, max[i]);
 }
 
 void

@@ -328,15 +328,6 @@ check_unacked(struct check *p, struct mq_names *live)
 /* With more messages than that, a queue is only looked through by mq-clean. */
 #define CHEAP 1000
 
-static void
-add_bound(struct mq_command *c, long long bound)
-{
-	if (bound >= 0)
-		mq_command_int(c, bound);
-	else
-		mq_command_str(c, "");
-}
-
 /* The bounds of those that have not expired are about to be found, or found. */
 static int
 mark_bounds(struct check *p, const char *verb)
@@ -347,8 +338,8 @@ mark_bounds(struct check *p, const char *verb)
 	if (p->w->how->dry_run || !p->has_late)
 		return 0;
 	build_repair(p, verb, &c);
-	add_bound(&c, p->expires);
-	add_bound(&c, p->last_tick);
+	mq_command_bound(&c, p->expires);
+	mq_command_bound(&c, p->last_tick);
 	return mq_round_add(&p->w->round, &c, &marked);
 }
 

@@ -133,15 +133,6 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		mq_command_str(c, uses[i]);
 }
 
-static void
-add_lease(struct mq_command *c, const struct mq_session *s)
-{
-	if (s->lease_ms > 0)
-		mq_command_int(c, s->lease_ms);
-	else
-		mq_command_str(c, "");
-}
-
 static bool
 rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
@@ -161,7 +152,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		rsmq_keys(c, NULL, s->queues[i], "counters");
 	mq_command_add(
 	    c, "%s %s %d %d", s->connection, host, (int)getpid(), s->slots);
-	add_lease(c, s);
+	mq_command_bound(c, s->lease_ms > 0 ? s->lease_ms : -1);
 	mq_command_add(c, "%d %d %s", s->queue_count,
 	    s->attempts != -1 ? s->attempts : MQ_ATTEMPTS, s->make ? "1" : "");
 	for (i = 0; i < s->queue_count; i++)
@@ -205,7 +196,7 @@ rsmq_renew(
 	rsmq_start(c, &rsmq_script_renew, s->connection, s->queues[0], "lease");
 	for (i = 0; i < s->queue_count; i++)
 		rsmq_keys(c, s->connection, s->queues[i], RSMQ_PLACES " held");
-	add_lease(c, s);
+	mq_command_bound(c, s->lease_ms > 0 ? s->lease_ms : -1);
 	return true;
 }
 
@@ -541,39 +532,12 @@ rsmq_known(struct mq_command *c, const char *queue, bool by_keys)
 }
 
 const struct mq_layout mq_layout_rsmq = {
-    .name = "rsmq",
+    MQ_LAYOUT_TABLE(rsmq),
     .has = MQ_HAS_ATTRIBUTES | MQ_HAS_NEWS | MQ_HAS_IDS | MQ_HAS_TEXT |
 	MQ_HAS_CLAIMS,
     .ns = RSMQ_NAMESPACE,
-    .rights = rsmq_rights,
-    .side = &rsmq_side,
-    .queue_error = rsmq_queue_error,
-    .open = rsmq_open,
-    .known = rsmq_known,
-    .probe = rsmq_probe,
-    .publish = rsmq_publish,
-    .publish_add = rsmq_publish_add,
-    .join = rsmq_join,
-    .leave = rsmq_leave,
-    .renew = rsmq_renew,
     .lapsed = rsmq_lapsed,
-    .claim = rsmq_claim,
-    .look = &rsmq_script_look,
     .key_queue = rsmq_key_of,
-    .settle = rsmq_settle,
-    .ack_oldest = rsmq_ack_oldest,
-    .give_back = rsmq_give_back,
-    .held = rsmq_held,
     .exists = rsmq_exists,
-    .receipts = rsmq_receipts,
-    .receipt = rsmq_receipt,
     .receipt_by_id = rsmq_receipt_by_id,
-    .clean = rsmq_clean,
-    .drained = rsmq_drained,
-    .stats = rsmq_stats,
-    .running = rsmq_running,
-    .scan = rsmq_scan,
-    .take = rsmq_take,
-    .move = rsmq_move,
-    .delete_queue = rsmq_delete_queue,
 };
