@@ -104,7 +104,8 @@ take_keys(void *arg, size_t i, redisReply *reply)
 }
 
 int
-rmq_exists(struct rmq_exists *look, enum rmq_keys of, size_t n, size_t together)
+rmq_exists(
+    struct rmq_exists *look, enum rmq_found of, size_t n, size_t together)
 {
 	size_t i;
 	int rv;

@@ -22,13 +22,11 @@ bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
 /* --- keys --------------------------------------------------------------- */
 
-/* Each function appends one key to a command, or as many as there are words. */
-
 #define RMQ_QUEUES	"rmq::queues"
 #define RMQ_CONNECTIONS "rmq::connections"
 
-/* Keys of a queue: ready, rejected, and ours; words has their names, with blanks between
- * them, as in those below. */
+/* Appends keys of a queue to a command: ready, rejected, and ours; words has their names,
+ * with blanks between them. */
 void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 
 /* The tick that a message waits for is added to this. */
@@ -42,8 +40,8 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 #define RMQ_PLACES "ready priority delayed locks clock result::"
 
 /*
- * Those that a script needs which works on a queue: keys of the queue; and of a connection
- * (NULL if no word asks for it)
+ * Appends keys that a script needs which works on a queue: those of the queue; and of a
+ * connection (NULL if no word asks for it)
  *
  *	unacked consumers		there
  *	lease				says that it is alive: unless on a cluster, its heartbeat
@@ -83,9 +81,9 @@ void rmq_beside_queue(struct mq_command *, const char *queue);
  *	@		no key: the command is for the node that has the queue
  *	%n %q		the name, its queue
  *
- * and any other words.  Before the verb may stand ?, see rmq_cleaner_ask(), or !: it goes
- * through even when memory is full, by lua/write_when_full.lua.  (!adopt and !unlist are these scripts.)
- * Arguments can be added.
+ * and any other words; arguments can be added.  Before the verb may stand ?, see
+ * rmq_cleaner_ask(), or !: then it goes through even when memory is full, by
+ * lua/write_when_full.lua.  !adopt and !unlist are these scripts.
  */
 void rmq_ask(struct mq_command *, const char *question, const char *name,
     const char *queue);
@@ -98,7 +96,7 @@ int rmq_call_names(struct mq_redis *, const char *set, struct mq_names *,
     struct mq_names *odd);
 
 /* Whether one of many has any keys. */
-enum rmq_keys {
+enum rmq_found {
 	RMQ_ANY, /* not known, as when the server refuses to tell */
 	RMQ_NONE,
 	RMQ_SOME
@@ -108,7 +106,7 @@ struct rmq_exists {
 	struct mq_redis *r;
 	mq_ask_fn *add; /* adds the keys of number i to a command */
 	void *arg;
-	unsigned char *keys; /* of each, an enum rmq_keys */
+	unsigned char *keys; /* of each, an enum rmq_found */
 	/* Of questions.c: those asked about, and how many are in a command. */
 	size_t *item, n, together;
 };
@@ -117,7 +115,7 @@ struct rmq_exists {
  * together in a command, whether any of them has some.  Returns -1 if the connection is
  * lost. */
 int rmq_exists(
-    struct rmq_exists *, enum rmq_keys of, size_t n, size_t together);
+    struct rmq_exists *, enum rmq_found of, size_t n, size_t together);
 
 /* Drops from a list of connections those without messages or consumers of any of these
  * 1 to 50 queues; where most have some, others may stay.  cluster: keys in the form for a

@@ -74,7 +74,7 @@ struct known {
 struct gather {
 	struct mq_stats *out;
 	int wanted;
-	unsigned char *keys; /* of each queue, an enum rmq_keys, ... */
+	unsigned char *keys; /* of each queue, an enum rmq_found, ... */
 	struct known *known; /* ... and what else is known */
 	int *row;	     /* the queues that are asked about */
 	size_t rows;
