@@ -111,7 +111,7 @@ ask_fact(void *arg, size_t i, struct mq_command *c)
 	const struct asked *a = arg;
 	size_t n = a->source->n;
 
-	a->source->ask(c, a->source->order[i % n],
+	a->source->ask(c, a->source->facts[i % n].question,
 	    a->connections->element[i / n]->str, a->anywhere);
 }
 
@@ -132,7 +132,7 @@ take_fact(void *arg, size_t i, redisReply *reply)
 {
 	struct asked *a = arg;
 	size_t n = a->source->n;
-	enum mq_run_fact fact = a->source->order[i % n];
+	enum mq_run_fact fact = a->source->facts[i % n].is;
 	bool there = reply->type == REDIS_REPLY_STRING;
 
 	if (i / n != a->at)
@@ -147,7 +147,7 @@ take_fact(void *arg, size_t i, redisReply *reply)
 		return -1;
 	} else if (there && fact == MQ_RUN_HOST) {
 		a->host = mq_xstrdup(reply->str);
-		a->alive |= n < MQ_RUN_FACTS;
+		a->alive |= a->source->facts[0].is != MQ_RUN_LEASE;
 	} else if (there) {
 		mq_buf_add(&a->text, reply->str, reply->len);
 	}

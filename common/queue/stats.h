@@ -41,14 +41,16 @@ void mq_runs_read(struct mq_runs *, const char *text, size_t n,
 
 void mq_runs_free(struct mq_runs *);
 
-/* The facts that a layout asks about each connection, in this order.  Nothing runs where
+/* The n facts that a layout asks about each connection, in their order.  Nothing runs where
  * the lease is over; where that is not asked, such a connection has no host. */
-enum mq_run_fact { MQ_RUN_LEASE, MQ_RUN_HOST, MQ_RUN_TEXT, MQ_RUN_FACTS };
 struct mq_run_source {
 	/* anywhere: the namespace. */
-	void (*ask)(struct mq_command *, enum mq_run_fact,
+	void (*ask)(struct mq_command *, const char *question,
 	    const char *connection, const char *anywhere);
-	enum mq_run_fact order[MQ_RUN_FACTS];
+	struct {
+		enum mq_run_fact { MQ_RUN_LEASE, MQ_RUN_HOST, MQ_RUN_TEXT } is;
+		const char *question;
+	} facts[3];
 	size_t n;
 };
 /* All that runs at these connections, which are freed (NULL: it is an error), sorted.

@@ -657,24 +657,13 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 
 /* --- what runs there ---------------------------------------------------------- */
 
-static void
-ask_run(struct mq_command *c, enum mq_run_fact fact, const char *connection,
-    const char *anywhere)
-{
-	static const char *const facts[MQ_RUN_FACTS] = {
-	    [MQ_RUN_LEASE] = "PTTL C:heartbeat",
-	    [MQ_RUN_TEXT] = "GET C:running",
-	    [MQ_RUN_HOST] = "HGET C:info host"};
-
-	(void)anywhere;
-	rmq_ask(c, facts[fact], connection, NULL);
-}
-
 int
 rmq_running(struct mq_redis *r, struct mq_runs *out)
 {
-	static const struct mq_run_source source = {
-	    ask_run, {MQ_RUN_LEASE, MQ_RUN_TEXT, MQ_RUN_HOST}, 3};
+	static const struct mq_run_source source = {rmq_ask,
+	    {{MQ_RUN_LEASE, "PTTL C:heartbeat"}, {MQ_RUN_TEXT, "GET C:running"},
+		{MQ_RUN_HOST, "HGET C:info host"}},
+	    3};
 
 	mq_partial_begin(r);
 	return mq_runs_ask(

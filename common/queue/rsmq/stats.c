@@ -336,19 +336,12 @@ rsmq_drained(
 	return rv;
 }
 
-static void
-ask_run(struct mq_command *c, enum mq_run_fact fact, const char *connection,
-    const char *anywhere)
-{
-	rsmq_ask(c, fact == MQ_RUN_HOST ? "HGET lease host" : "GET running",
-	    connection, anywhere);
-}
-
 int
 rsmq_running(struct mq_redis *r, struct mq_runs *out)
 {
-	static const struct mq_run_source source = {
-	    ask_run, {MQ_RUN_HOST, MQ_RUN_TEXT}, 2};
+	static const struct mq_run_source source = {rsmq_ask,
+	    {{MQ_RUN_HOST, "HGET lease host"}, {MQ_RUN_TEXT, "GET running"}},
+	    2};
 	char *anywhere = rsmq_name(r, "");
 	int rv = mq_runs_ask(
 	    r, rsmq_connections(r, anywhere), &source, anywhere, out);
