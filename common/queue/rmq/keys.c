@@ -53,13 +53,6 @@ rmq_is_scattered(const struct mq_command *c, const char *queue)
 }
 
 void
-rmq_beside_queue(struct mq_command *c, const char *queue)
-{
-	if (c->cluster)
-		c->slot = mq_slot_of(queue, strlen(queue));
-}
-
-void
 rmq_keys(struct mq_command *c, const char *connection, const char *queue,
     const char *words)
 {

@@ -36,7 +36,8 @@ rmq_ask(struct mq_command *c, const char *question, const char *name,
 	for (; *p == ' '; p += n + 1) {
 		n = strcspn(p + 1, " |");
 		if (p[1] == '@')
-			rmq_beside_queue(c, name);
+			c->slot =
+			    c->cluster ? mq_slot_of(name, strlen(name)) : -1;
 		else if (p[1] == '%')
 			mq_command_str(c, p[2] == 'n' ? name : queue);
 		else

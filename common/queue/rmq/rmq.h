@@ -65,10 +65,6 @@ void rmq_keys(struct mq_command *, const char *connection, const char *queue,
  * a cluster, where no step could work on it. */
 bool rmq_is_scattered(const struct mq_command *, const char *queue);
 
-/* On a cluster, sends a command without a key to the node that has the queue: its time is
- * that of the queue's messages. */
-void rmq_beside_queue(struct mq_command *, const char *queue);
-
 /* --- questions ---------------------------------------------------------- */
 
 /*
@@ -78,7 +74,8 @@ void rmq_beside_queue(struct mq_command *, const char *queue);
  *	Q:KEY		a key of the queue of that name
  *	B:KEY C:KEY O:KEY A:KEY
  *			as of rmq_keys(): B stands for nothing
- *	@		no key: the command is for the node that has the queue
+ *	@		no key: the command is for the node that has the queue, whose time is
+ *			that of the queue's messages
  *	%n %q		the name, its queue
  *
  * and any other words; arguments can be added.  Before the verb may stand ?, see

@@ -98,9 +98,8 @@ confirm(const struct batch *b, long long *n)
 	const struct mq_place_of_node *to;
 
 	*n = 1;
-	mq_command_plain(&c, "WAIT 1");
+	rmq_ask(&c, "WAIT @ 1", b->to, NULL);
 	mq_command_int(&c, CONFIRM_MS);
-	rmq_beside_queue(&c, b->to);
 	to = mq_node_of(round->r, &c);
 	if (to == NULL || !to->replicated) {
 		mq_command_free(&c);
