@@ -65,7 +65,6 @@ rmq_transfer_check(struct mq_redis *r, const char *source, const char *to)
 	add_arrive(&c, source, to, NULL, 0);
 	if (mq_call_done(r, &c) == -1)
 		return -1;
-	c = mq_redis_command(r);
 	rmq_open(&c, source, NULL, false);
 	return mq_call_done(r, &c);
 }
@@ -122,20 +121,17 @@ confirm(const struct batch *b, long long *n)
 static int
 finish_batch(const struct batch *b, bool *ended)
 {
-	struct mq_command empty = mq_redis_command(b->round->r), c = empty;
+	struct mq_command c = mq_redis_command(b->round->r);
 	redisReply *reply;
 	long long n;
 	int i;
 
 	add_arrive(&c, b->source, b->to, b->parts, b->n);
-	if (call_step(b, &c, &n) == -1)
-		return -1;
-	if (n >= 0 && confirm(b, &n) == -1)
+	if (call_step(b, &c, &n) == -1 || (n >= 0 && confirm(b, &n) == -1))
 		return -1;
 	*ended = n > 0;
 	if (!*ended)
 		return 0;
-	c = empty;
 	rmq_open(&c, b->to, NULL, false);
 	reply = mq_redis_answer(b->round->r, &c);
 	mq_command_free(&c);
@@ -147,7 +143,6 @@ finish_batch(const struct batch *b, bool *ended)
 	freeReplyObject(reply);
 	if (!*ended)
 		return 0;
-	c = empty;
 	rmq_ask(&c, "HDEL Q:outgoing", b->source, NULL);
 	for (i = 0; i < b->n; i += 2)
 		mq_command_arg(&c, b->parts[i].p, b->parts[i].n);
@@ -206,14 +201,13 @@ rmq_transfer_finish(
 {
 	struct batch b = {.round = round, .source = source};
 	struct mq_buf after = {0};
-	struct mq_command c;
+	struct mq_command c = mq_redis_command(round->r);
 	redisReply *reply, *last;
 	bool all = true;
 	int reads, rv = 0;
 
 	*ended = 0;
 	for (reads = 0; rv == 0 && reads < READS_MAX; reads++) {
-		c = mq_redis_command(round->r);
 		mq_command_script(&c, &rmq_script_outgoing);
 		rmq_key_queue(&c, source, "outgoing none");
 		mq_command_arg(&c, after.data, after.len);
