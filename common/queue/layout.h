@@ -1,4 +1,5 @@
-/* What both layouts share; and what nearly all files of this folder include. */
+/* The parts that both layouts share, and the headers that nearly all files of this folder
+ * need. */
 #ifndef MQ_LAYOUT_H
 #define MQ_LAYOUT_H
 
@@ -28,7 +29,7 @@
 	MQ_LAYOUT_PART(layout, move);                                          \
 	MQ_LAYOUT_PART(layout, delete_queue)
 
-/* What both tables have: the function for a member is named for the layout and that. */
+/* The members that both tables have: a function is named for the layout and its member. */
 #define MQ_LAYOUT_TABLE(l)                                                     \
 	.name = #l, .rights = l##_rights, .side = &l##_side,                   \
 	.look = &l##_script_look, .queue_error = l##_queue_error,              \

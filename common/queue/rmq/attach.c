@@ -95,7 +95,7 @@ change_one(struct mq_redis *r, const char *set, const char *verb,
 }
 
 /* The same of the list of files, which says how many chunks there are, and of n chunks.
- * What stays is the list first, what goes is the list last. */
+ * A list that says too much is safe: PERSIST begins with it, EXPIRE and UNLINK end with it. */
 static int
 change_files(struct mq_redis *r, const char *set, const char *verb, long long n)
 {

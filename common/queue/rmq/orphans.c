@@ -178,7 +178,7 @@ place_of(const char *what)
 	return NULL;
 }
 
-/* What a command that depends on their kind does about each of some names. */
+/* A command about each of some names, which depends on their kind. */
 struct selection {
 	struct rmq_cleaner *w;
 	const struct mq_name *list;
@@ -226,8 +226,8 @@ select_names(struct rmq_cleaner *w, const struct mq_names *names,
 
 #define IS_KNOWN "SISMEMBER A:" RMQ_QUEUES " %n"
 
-/* Adopts all at once; on a cluster each set is on a node of its own, so these steps do,
- * one after the other. */
+/* ADOPT does all at once; on a cluster, where each set is on a node of its own, the steps
+ * behind it do, one after the other. */
 #define ADOPT		"!adopt B:unacked B:listed B:queues %n %q "
 #define LIST_QUEUE	"!SADD C:queues %q"
 #define LIST_CONNECTION "!SADD A:" RMQ_CONNECTIONS " %n"

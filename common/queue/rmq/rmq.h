@@ -104,7 +104,7 @@ struct rmq_exists {
 	mq_ask_fn *add; /* adds the keys of number i to a command */
 	void *arg;
 	unsigned char *keys; /* of each, an enum rmq_found */
-	/* Of questions.c: those asked about, and how many are in a command. */
+	/* For questions.c: those asked about, and how many are in a command. */
 	size_t *item, n, together;
 };
 
