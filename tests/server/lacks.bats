@@ -117,3 +117,30 @@ channelless() {
 	run_mq 0 mq-clean
 	eventually 10 held_is q "0 0 0 1"
 }
+
+@test "lacks: to print, too, an attempt is charged for a message that the server does not get through" {
+	[ "$LAYOUT" = rmq ] || skip "each receive is charged there"
+	server_start --client-output-buffer-limit 'normal 1mb 0 0'
+	any_length q
+	head -c 3000000 /dev/zero | run_mq 0 mq-publish -q q
+	start_mq mq-consume --no-clean -l q
+	# At first many are claimed together, and nobody knows which one it was.
+	eventually 30 leases_lost 1
+	expire "$(connections_lost)"
+	run_mq 0 mq-clean
+	eventually 30 leases_lost 2
+	run_mq 0 mq-publish q small
+	eventually 30 grep -qx small "$T/out"
+	stop_mq TERM 143
+	expire "$(connections_lost | tail -n 1)"
+	run_mq 0 mq-clean --attempts 1
+	eventually 10 held_is q "0 0 0 1"
+}
+
+connections_lost() {
+	sed -n 's/^mq-consume: \(.*\): lease lost: its messages.*/\1/p' "$T/err"
+}
+
+leases_lost() {
+	(($(connections_lost | wc -l) == $1))
+}

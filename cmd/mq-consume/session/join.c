@@ -195,12 +195,22 @@ say_cut(const struct session_queue *q, const struct mq_held *held)
 	}
 }
 
+/* What is printed needs no attempt, but what does not arrive is charged. */
+static void
+count_slots(struct session *s)
+{
+	int n = rules_messages(s->opt);
+
+	s->self.session.slots = n > 0 ? n : s->one_by_one;
+}
+
 /* Leaves to a cleaner what the server does not get through, as if this consumer had died of
  * it: an attempt is charged.  The others come one by one. */
 static void
 leave_cut(struct session *s)
 {
 	s->one_by_one = true;
+	count_slots(s);
 	s->self.session.heads = false;
 	lose_lease(s, "its messages do not arrive");
 	s->self.session.former = NULL;
@@ -355,7 +365,7 @@ on_settings(void *arg, const struct mq_answer *answer)
 	if (!mq_answer_good(answer) ||
 	    !rules_take(s->opt, q->number, answer->settings))
 		return;
-	s->self.session.slots = rules_messages(s->opt);
+	count_slots(s);
 	if (s->self.session.slots != slots && s->state == SESSION_UP)
 		mq_consumer_tell_slots(&s->self);
 	tell(s, FACT_RULES);
