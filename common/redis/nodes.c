@@ -155,16 +155,13 @@ ask_nodes(struct mq_redis *r, int but, double until)
 	size_t i, n = 0, count = (size_t)all->map.count;
 	struct mq_dial *dials = mq_xcalloc(count, sizeof(*dials));
 	struct mq_command c = {0};
-	struct mq_server *server;
 	struct mq_node *node;
 	int rv = -1;
 
 	for (i = 0; i < count; i++) {
-		server = mq_route_node(r, (int)i)->server;
+		node = mq_route_node(r, (int)i);
 		if ((int)i != but)
-			dials[n++] = (struct mq_dial){.server = server,
-			    .host = server->url.hosts->name,
-			    .port = server->url.hosts->port};
+			dials[n++].server = node->server;
 	}
 	mq_command_plain(&c, "CLUSTER SLOTS");
 	if (n > 0)

@@ -238,24 +238,26 @@ void mq_route_miss(struct mq_redis *, struct mq_node *, const char *why);
 
 /* --- connection ---------------------------------------------------------- */
 
-/* mq_redis_open_until() for one server, or one node. */
-int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
-/* The same, without a word to the server. */
-int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
 /* Waits until commands can go: 0, or -1 with the error. */
 int mq_redis_await_ready(struct mq_redis *);
 /* Sets status and error, since the link is lost, to the cause.  Returns -1. */
 int mq_redis_set_lost(struct mq_redis *, const struct mq_node *);
 
-/* --- dial ---------------------------------------------------------------- */
+/* --- reach --------------------------------------------------------------- */
 
-/* One of the servers to connect to.  The caller sets the first three. */
+/* mq_redis_open_until() for one server, or one node. */
+int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
+/* The same, without a word to the server. */
+int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
+
+/* One of the servers to connect to.  The caller sets the server; and host and port, unless
+ * they are those of its URL, or it has a socket. */
 struct mq_dial {
-	struct mq_server *server; /* may be that of others, too */
-	const char *host;	  /* NULL: its socket */
+	struct mq_server *server;
+	const char *host; /* from then on NULL: the socket */
 	int port;
 	struct mq_redis redis; /* the connection; or why there is none */
-	/* Of dial.c: */
+	/* Of reach.c: */
 	int found; /* addresses of the host, so far */
 	int fd;	   /* a search writes more of them there; -1: none does */
 	bool over; /* there are no more */
@@ -277,8 +279,6 @@ int mq_dial(struct mq_dial *, size_t n, struct mq_command *question,
 
 /* The error that counts: one that refuses is greater than none that answers. */
 const struct mq_redis *mq_dial_error(const struct mq_dial *, size_t n);
-
-/* --- sentinel ------------------------------------------------------------ */
 
 /* Which replicas could be made the master of a server, which says of itself what is in
  * info.  Answers of several sentinels add up. */
