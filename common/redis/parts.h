@@ -99,9 +99,6 @@ void mq_failover_begin(struct mq_failover *, const struct mq_server *);
  * and the status of r says so. */
 bool mq_failover_again(struct mq_failover *, struct mq_redis *r);
 
-/* Waits until nodes or sentinels may know more. */
-void mq_failover_pause(const struct mq_redis *);
-
 /* --- request ------------------------------------------------------------- */
 
 /* A command under way. */

@@ -41,7 +41,7 @@ struct race {
 	void *arg;
 	double next; /* when the next one is tried */
 	double connected_by, answered_by;
-	TAILQ_HEAD(, attempt) attempts;
+	TAILQ_HEAD(attempts, attempt) attempts;
 	struct mq_dial *winner;
 };
 
@@ -613,25 +613,19 @@ mq_failover_begin(struct mq_failover *f, const struct mq_server *server)
 		f->until = mq_clock_steady_s() + (s != 0 ? s : FAILOVER_S);
 }
 
-void
-mq_failover_pause(const struct mq_redis *r)
-{
-	if (r->wait != NULL)
-		(void)r->wait(r->wait_arg, -1, PAUSE_MS);
-	else
-		(void)poll(NULL, 0, PAUSE_MS);
-}
-
 bool
 mq_failover_again(struct mq_failover *f, struct mq_redis *r)
 {
 	f->failed = true;
-	if (mq_clock_steady_s() < f->until) {
-		mq_failover_pause(r);
-		return true;
+	if (mq_clock_steady_s() >= f->until) {
+		r->status = f->due ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
+		return false;
 	}
-	r->status = f->due ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
-	return false;
+	if (r->wait != NULL)
+		(void)r->wait(r->wait_arg, -1, PAUSE_MS);
+	else
+		(void)poll(NULL, 0, PAUSE_MS);
+	return true;
 }
 
 /* --- any server -------------------------------------------------------------- */
