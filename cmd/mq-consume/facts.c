@@ -262,14 +262,6 @@ look_for_stops(struct engine *e, int queue)
 
 /* --- session ---------------------------------------------------------------- */
 
-static void
-report_service(struct engine *e, bool up)
-{
-	const struct mq_counts sum = counters_totals(&e->outbox);
-
-	service_report(e->service, up, e->executor.running, &sum);
-}
-
 /* The outcome of all messages does not count any more. */
 static void
 lose_all(struct engine *e)
@@ -323,7 +315,8 @@ tick(struct engine *e, bool up)
 	/* A heartbeat is on its way: commands cost the server no round more. */
 	bool renewing = e->session.lease.renewal_sent > 0, waits, full;
 
-	report_service(e, up);
+	service_report(
+	    e->service, up, e->executor.running, counters_totals(&e->outbox));
 	if (!up || e->ending)
 		return;
 	count_all_held(e, renewing);
@@ -363,7 +356,8 @@ hear_session(void *arg, const struct fact *f)
 		outbox_send_again(&e->outbox, true);
 		duplicates_resume(&e->duplicates);
 		inbox_look(&e->inbox, true);
-		report_service(e, true);
+		service_report(e->service, true, e->executor.running,
+		    counters_totals(&e->outbox));
 		break;
 	case FACT_DOWN:
 		inbox_down(&e->inbox);

@@ -6,9 +6,8 @@
 #include "options.h"
 #include "shared/options.h"
 
-#define PREFETCH_MAX 100000
-#define BATCH_MAX    100000
-#define WINDOW_MAX   100000
+/* The most messages of --prefetch, --batch and --window. */
+#define MESSAGES_MAX 100000
 
 static const char usage[] =
     "usage: mq-consume [options] QUEUE... [-- COMMAND [ARG...]]\n"
@@ -86,7 +85,7 @@ static const struct mq_option runs[] = {
 	"put the payload in place of TOKEN in arguments",
 	MQ_TEXT(struct options, replace)},
     {0, "--prefetch", "N", "hold N more messages ready (default: by pace)",
-	MQ_INT(struct options, prefetch, 0, PREFETCH_MAX)},
+	MQ_INT(struct options, prefetch, 0, MESSAGES_MAX)},
     {'n', "--limit", "N", "+stop after N messages",
 	MQ_LONG(struct options, limit, 1, LONG_MAX)},
     {0, "--drain", NULL, "+stop when nothing is ready, due or in flight",
@@ -113,13 +112,13 @@ static const struct mq_option runs[] = {
     {0, "--rest", "MIN..MAX", "how long a slot rests after failures in a row",
 	.take = take_range, .which = RANGE_REST},
     {0, "--batch", "N", "+run COMMAND for up to N messages at once",
-	MQ_INT(struct options, batch, 1, BATCH_MAX)},
+	MQ_INT(struct options, batch, 1, MESSAGES_MAX)},
     {0, "--batch-wait", "DUR", "wait so long for a batch to become full (0)",
 	MQ_DURATION(struct options, batch_wait_ms, 0)},
     {0, "--stream", NULL, "+keep COMMAND running, and feed it messages",
 	MQ_FLAG(struct options, stream)},
     {0, "--window", "N", "up to N before the first is judged (by pace)",
-	MQ_INT(struct options, window, 1, WINDOW_MAX)},
+	MQ_INT(struct options, window, 1, MESSAGES_MAX)},
     {0, "--strict", NULL, "exit 0 without a final verb has failed, as in RQ",
 	.take = take_strict, .which = MQ_STRICT},
     {0, "--rq", NULL, "for scripts of RQ: --strict, and what mq-rq(7) says",

@@ -1,13 +1,3 @@
-/*
- * Signals:
- *
- *	USR1		stop fetching; run what has been claimed
- *	TERM, INT	give back unstarted messages, let the scripts finish
- *			within the grace time, then end
- *	INT again	kill the scripts
- *	HUP		open the log files anew; without log files, or if our
- *			terminal has been closed, as TERM
- */
 #include "policy.h"
 
 #include "process/process.h"
@@ -241,6 +231,8 @@ has_terminal(void)
 	return true;
 }
 
+/* HUP opens the log files anew; without log files, or if our terminal has been closed, HUP
+ * is as TERM. */
 static void
 on_signal(struct ev_loop *loop, ev_signal *w, int events)
 {

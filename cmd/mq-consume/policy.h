@@ -22,7 +22,7 @@ enum stop_level {
 	STOP_NOT,
 	STOP_FETCHING, /* USR1: no more claims */
 	STOP_SOON,     /* TERM, INT: also no starts; end with the scripts */
-	STOP_NOW       /* also kill the scripts */
+	STOP_NOW       /* INT again: also kill the scripts */
 };
 
 struct policy {

@@ -88,8 +88,7 @@ service_start(struct service *s, struct ev_loop *loop)
 }
 
 void
-service_report(
-    struct service *s, bool up, int running, const struct mq_counts *n)
+service_report(struct service *s, bool up, int running, struct mq_counts n)
 {
 	char status[sizeof(s->status)] = "not connected", text[256];
 	bool ready = up && !s->ready;
@@ -100,7 +99,7 @@ service_report(
 		snprintf(status, sizeof(status),
 		    "%d running, %lld done, %lld rejected, %lld to be tried "
 		    "again",
-		    running, n->done, n->failed, n->retried);
+		    running, n.done, n.failed, n.retried);
 	snprintf(text, sizeof(text), "%sSTATUS=%s", ready ? "READY=1\n" : "",
 	    status);
 	if ((!ready && strcmp(status, s->status) == 0) || !send_text(s, text))

@@ -37,8 +37,7 @@ void service_take(struct service *);
 /* Begins to answer the watchdog. */
 void service_start(struct service *, struct ev_loop *);
 /* up: the consumer is joined; running: messages; the counts are since the start. */
-void service_report(
-    struct service *, bool up, int running, const struct mq_counts *);
+void service_report(struct service *, bool up, int running, struct mq_counts);
 void service_stop(struct service *);
 
 #endif

@@ -65,15 +65,8 @@ absolute_path(const char *here, const char *path)
 
 /* --- arguments ----------------------------------------------------------- */
 
-/* The kernel's limit of one argument, MAX_ARG_STRLEN, in pages. */
-#define ARGUMENT_PAGES 32
-
-/* Bytes of the longest argument, with its NUL. */
-static size_t
-argument_max(void)
-{
-	return ARGUMENT_PAGES * (size_t)sysconf(_SC_PAGESIZE);
-}
+/* Bytes of the longest argument, with its NUL: the kernel's MAX_ARG_STRLEN. */
+#define ARGUMENT_MAX (32 * (size_t)sysconf(_SC_PAGESIZE))
 
 static size_t
 without_newline(const char *payload, size_t n)
@@ -86,7 +79,7 @@ arguments_refuse(const char *payload, size_t n)
 {
 	if (memchr(payload, '\0', n) != NULL)
 		return "its payload has a NUL byte, which no argument can have";
-	if (without_newline(payload, n) >= argument_max())
+	if (without_newline(payload, n) >= ARGUMENT_MAX)
 		return "its payload is too long for an argument";
 	return NULL;
 }
@@ -99,7 +92,7 @@ static char **
 fill_arguments(char *const *argv, const char *token, const char *payload,
     size_t n, struct mq_buf *text)
 {
-	size_t max = argument_max(), count, start, i;
+	size_t max = ARGUMENT_MAX, count, start, i;
 	long most = sysconf(_SC_ARG_MAX);
 	const char *from, *at;
 	char **filled, *p;
@@ -128,8 +121,6 @@ fill_arguments(char *const *argv, const char *token, const char *payload,
 }
 
 /* --- environment -------------------------------------------------------- */
-
-#define RQ_VERSION "3.0.0"
 
 /* Whether an inherited variable is one that we set. */
 static bool
@@ -292,7 +283,7 @@ make_environment(struct process *p, const struct run_info *run,
 	mq_buf_clear(text);
 	put_string(text, "MQ_WRITE", "3");
 	put_string(text, "MQ_READ", "4");
-	put_string(text, "RQ_VER", RQ_VERSION);
+	put_string(text, "RQ_VER", "3.0.0");
 	put_string(text, "RQ_SCRIPT", p->command.script);
 	mq_buf_addstr(text, "RQ_HOST=http://");
 	mq_buf_addstr(text, p->host);
