@@ -4,6 +4,8 @@
 
 #include <sys/queue.h>
 
+#include <stdio.h>
+
 #include "connection.h"
 
 /* --- private ------------------------------------------------------------- */
@@ -19,9 +21,10 @@
  */
 int mq_private_ensure(struct mq_server *);
 
-/* Sets server->error.  Returns the status. */
-int mq_server_fail(struct mq_server *, int status, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Sets server->error.  Its value is the status. */
+#define mq_server_fail(server, status, ...)                                    \
+	(snprintf((server)->error, sizeof((server)->error), __VA_ARGS__),      \
+	    (status))
 
 /* --- tls ----------------------------------------------------------------- */
 

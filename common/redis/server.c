@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,10 +31,9 @@ enum name {
 static const char *const names[NAMES] = {"MQ_URL", "MQ_LAYOUT",
     "MQ_PASSWORD_FILE", "MQ_SENTINEL_PASSWORD_FILE", "REDISCLI_AUTH"};
 
-struct mq_envfile {
-	/* Allocated; NULL: the file has no such line, or an empty value. */
-	char *values[NAMES];
-	bool exposed; /* it has a password, and everybody can read it */
+/* Allocated; NULL: the file has no such line, or an empty value. */
+struct values {
+	char *of[NAMES];
 };
 
 #define BLANK " \t"
@@ -63,12 +61,11 @@ unquote(char *s)
 			return "the closing quote is missing";
 		*to++ = *from;
 	}
-	from++;
-	if (*from != '\0' && strchr(BLANK, *from) == NULL)
-		return "unexpected text after the closing quote";
-	from += strspn(from, BLANK);
 	*to = '\0';
-	return *from == '\0' || *from == '#' ?
+	/* A comment needs a blank before it. */
+	to = ++from;
+	from += strspn(from, BLANK);
+	return *from == '\0' || (*from == '#' && from > to) ?
 	    NULL :
 	    "unexpected text after the closing quote";
 }
@@ -105,7 +102,7 @@ split_line(char *line, size_t *name_len, char **value)
 
 /* Takes a line without its end; returns what is wrong with it, or NULL. */
 static const char *
-take_line(struct mq_envfile *f, char *line)
+take_line(struct values *v, char *line)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 				      "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -136,14 +133,28 @@ take_line(struct mq_envfile *f, char *line)
 	}
 	if (why != NULL)
 		return why;
-	free_secret(&f->values[i]);
+	free_secret(&v->of[i]);
 	if (*value != '\0')
-		f->values[i] = mq_xstrdup(value);
+		v->of[i] = mq_xstrdup(value);
 	return NULL;
 }
 
+/* Only the first file that everybody can read is noted. */
+static void
+note_exposed(struct mq_server *server, FILE *f, const char *path)
+{
+	struct stat st;
+
+	if (server->note[0] == '\0' && fstat(fileno(f), &st) == 0 &&
+	    S_ISREG(st.st_mode) && st.st_mode & S_IROTH)
+		snprintf(server->note, sizeof(server->note),
+		    "%s: everybody can read the password in it; run chmod o-r "
+		    "on it",
+		    path);
+}
+
 static const char *
-read_lines(struct mq_envfile *f, FILE *in, unsigned long *number)
+read_lines(struct values *v, FILE *in, unsigned long *number)
 {
 	const char *why = NULL;
 	char *line = NULL;
@@ -156,46 +167,36 @@ read_lines(struct mq_envfile *f, FILE *in, unsigned long *number)
 			why = "contains a NUL byte";
 		line[len] = '\0';
 		if (why == NULL)
-			why = take_line(f, line);
+			why = take_line(v, line);
 	}
 	freezero(line, cap);
 	return why;
 }
 
-int
-mq_server_fail(struct mq_server *server, int status, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(server->error, sizeof(server->error), fmt, ap);
-	va_end(ap);
-	return status;
-}
-
 /*
- * Reads the file into a zeroed struct, whose values are to be freed.  A file that
- * does not exist says nothing.  Lines of other programs are ignored.  Errors are: any
- * other name with MQ_ in front, a line with MQ_ that is no assignment, and lines for
- * a server that the file does not name.  The error never has a value in it.
+ * Reads the file, which says nothing if it does not exist.  Lines of other programs are
+ * ignored.  Errors are: any other name with MQ_ in front, a line with MQ_ that is no
+ * assignment, and lines for a server that the file does not name.  The error never has a
+ * value in it.
  */
 static int
-mq_envfile_read(
-    struct mq_server *server, struct mq_envfile *f, const char *path)
+read_file(struct mq_server *server, struct values *v, const char *path)
 {
 	FILE *in = fopen(path, "re");
 	unsigned long number = 0;
 	size_t start, password = 0;
 	const char *why;
-	struct stat st;
-	int status = 0;
+	bool others = false;
+	int i, status = 0;
 
 	if (in == NULL)
 		return errno == ENOENT || errno == ENOTDIR ?
 		    0 :
 		    mq_server_fail(server, MQ_EXIT_CONFIG, "%s: %s", path,
 			strerror(errno));
-	why = read_lines(f, in, &number);
+	why = read_lines(v, in, &number);
+	for (i = URL + 1; i < NAMES; i++)
+		others |= v->of[i] != NULL;
 	if (why != NULL) {
 		status = mq_server_fail(server, MQ_EXIT_CONFIG,
 		    "%s: line %lu: %s", path, number, why);
@@ -203,13 +204,14 @@ mq_envfile_read(
 		/* A directory opens like a file. */
 		status = mq_server_fail(
 		    server, MQ_EXIT_CONFIG, "%s: %s", path, strerror(errno));
-	} else if (f->values[URL] != NULL) {
-		mq_password_find(f->values[URL], &start, &password);
-		f->exposed = (password > 0 || f->values[PASSWORD] != NULL) &&
-		    fstat(fileno(in), &st) == 0 && st.st_mode & S_IROTH;
-	} else if (f->values[LAYOUT] != NULL ||
-	    f->values[PASSWORD_FILE] != NULL || f->values[PASSWORD] != NULL ||
-	    f->values[SENTINEL_PASSWORD_FILE] != NULL) {
+	} else if (v->of[URL] != NULL) {
+		mq_password_find(v->of[URL], &start, &password);
+		if (password > 0 || v->of[PASSWORD] != NULL)
+			note_exposed(server, in, path);
+		server->layout = v->of[LAYOUT];
+		server->layout_from = mq_xstrdup(path);
+		v->of[LAYOUT] = NULL;
+	} else if (others) {
 		status = mq_server_fail(server, MQ_EXIT_CONFIG,
 		    "%s: no MQ_URL= for its other lines (MQ_URL=private: is "
 		    "the private server)",
@@ -221,65 +223,43 @@ mq_envfile_read(
 
 /* --- server -------------------------------------------------------------- */
 
-/* Only the first file that everybody can read is noted. */
-static void
-note_exposed(struct mq_server *server, const char *path)
-{
-	if (server->note[0] == '\0')
-		snprintf(server->note, sizeof(server->note),
-		    "%s: everybody can read the password in it; run chmod o-r "
-		    "on it",
-		    path);
-}
-
 /* Only the first file that names a server counts. */
 static int
-read_files(struct mq_server *server, struct mq_envfile *f)
+read_files(struct mq_server *server, struct values *v)
 {
 	const char *dir = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	char *paths[] = {NULL, mq_xstrdup("/etc/mq/env")};
-	int i, status = 0;
+	char *own = NULL;
+	int status = 0;
 
 	if (dir != NULL && dir[0] == '/')
-		paths[0] = mq_xasprintf("%s/mq/env", dir);
+		own = mq_xasprintf("%s/mq/env", dir);
 	else if (home != NULL && home[0] == '/')
-		paths[0] = mq_xasprintf("%s/.config/mq/env", home);
-	for (i = 0; i < 2 && status == 0 && f->values[URL] == NULL; i++) {
-		/* A directory that is closed to us is for services. */
-		if (paths[i] == NULL ||
-		    (i == 1 && access("/etc/mq", X_OK) == -1))
-			continue;
-		status = mq_envfile_read(server, f, paths[i]);
-		if (f->exposed)
-			note_exposed(server, paths[i]);
-		if (f->values[LAYOUT] != NULL) {
-			server->layout = f->values[LAYOUT];
-			server->layout_from = mq_xstrdup(paths[i]);
-			f->values[LAYOUT] = NULL;
-		}
-	}
-	free(paths[0]);
-	free(paths[1]);
+		own = mq_xasprintf("%s/.config/mq/env", home);
+	if (own != NULL)
+		status = read_file(server, v, own);
+	/* A directory that is closed to us is for services. */
+	if (status == 0 && v->of[URL] == NULL && access("/etc/mq", X_OK) == 0)
+		status = read_file(server, v, "/etc/mq/env");
+	free(own);
 	return status;
 }
 
 /* A variable that is set and not empty, else what the file says. */
 static const char *
-value_of(const struct mq_envfile *f, enum name name)
+value_of(const struct values *v, enum name name)
 {
 	const char *value = getenv(names[name]);
 
-	return value != NULL && *value != '\0' ? value : f->values[name];
+	return value != NULL && *value != '\0' ? value : v->of[name];
 }
 
 /* From the file that this variable names, if it names one. */
 static int
-password_from_file(struct mq_server *server, const struct mq_envfile *env,
+password_from_file(struct mq_server *server, const struct values *v,
     enum name name, char **password)
 {
-	const char *path = value_of(env, name);
+	const char *path = value_of(v, name);
 	char *line = NULL;
-	struct stat st;
 	size_t cap = 0;
 	FILE *f;
 	int status = 0;
@@ -294,9 +274,7 @@ password_from_file(struct mq_server *server, const struct mq_envfile *env,
 	} else {
 		line[strcspn(line, "\r\n")] = '\0';
 		*password = mq_xstrdup(line);
-		if (fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode) &&
-		    st.st_mode & S_IROTH)
-			note_exposed(server, path);
+		note_exposed(server, f, path);
 	}
 	freezero(line, cap);
 	if (f != NULL)
@@ -305,15 +283,14 @@ password_from_file(struct mq_server *server, const struct mq_envfile *env,
 }
 
 static int
-add_passwords(struct mq_server *server, const struct mq_envfile *f)
+add_passwords(struct mq_server *server, const struct values *v)
 {
-	const char *auth = value_of(f, PASSWORD);
+	const char *auth = value_of(v, PASSWORD);
 	struct mq_url *u = &server->url;
 	int status = 0;
 
 	if (u->kind == MQ_URL_PRIVATE)
-		return f->values[PASSWORD_FILE] == NULL &&
-			f->values[PASSWORD] == NULL ?
+		return v->of[PASSWORD_FILE] == NULL && v->of[PASSWORD] == NULL ?
 		    0 :
 		    mq_server_fail(server, MQ_EXIT_CONFIG,
 			"%s: the env file has a password, but a private server "
@@ -321,11 +298,11 @@ add_passwords(struct mq_server *server, const struct mq_envfile *f)
 			server->name);
 	if (u->password == NULL)
 		status =
-		    password_from_file(server, f, PASSWORD_FILE, &u->password);
+		    password_from_file(server, v, PASSWORD_FILE, &u->password);
 	if (status == 0 && u->password == NULL && auth != NULL)
 		u->password = mq_xstrdup(auth);
 	if (status == 0 && u->kind == MQ_URL_SENTINEL)
-		status = password_from_file(server, f, SENTINEL_PASSWORD_FILE,
+		status = password_from_file(server, v, SENTINEL_PASSWORD_FILE,
 		    &server->sentinel_password);
 	return status;
 }
@@ -375,23 +352,22 @@ finish_server(struct mq_server *server, int status)
 int
 mq_server_find(struct mq_server *server, const char *given)
 {
-	struct mq_envfile f = {0};
+	struct values v = {0};
 	int i, status = 0;
 
 	*server = (struct mq_server){0};
 	if (given == NULL || *given == '\0')
-		given = value_of(&f, URL);
-	if (given != NULL)
-		f.values[URL] = mq_xstrdup(given);
-	else
-		status = read_files(server, &f);
+		given = value_of(&v, URL);
+	if (given == NULL) {
+		status = read_files(server, &v);
+		given = v.of[URL] != NULL ? v.of[URL] : "private:";
+	}
 	if (status == 0)
-		status = parse_server(
-		    server, f.values[URL] != NULL ? f.values[URL] : "private:");
+		status = parse_server(server, given);
 	if (status == 0)
-		status = add_passwords(server, &f);
+		status = add_passwords(server, &v);
 	for (i = 0; i < NAMES; i++)
-		free_secret(&f.values[i]);
+		free_secret(&v.of[i]);
 	return finish_server(server, status);
 }
 
