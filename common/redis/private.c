@@ -225,25 +225,24 @@ int
 mq_server_room(const struct mq_server *server, size_t bytes, char *error,
     size_t error_size)
 {
-	const char *path = server->socket;
 	unsigned long long free_bytes, needed = bytes + 1ULL * ROOM;
+	char dir[sizeof(server->socket)];
 	struct statvfs fs;
-	char *dir;
 
 	if (server->url.kind != MQ_URL_PRIVATE)
 		return 0;
-	dir = mq_xstrndup(path, (size_t)(strrchr(path, '/') - path));
-	free_bytes = statvfs(dir, &fs) == 0 ?
-	    (unsigned long long)fs.f_bavail * fs.f_frsize :
-	    needed;
-	if (free_bytes < needed)
-		snprintf(error, error_size,
-		    "private server in %s: %s: %llu KiB are free, and "
-		    "%llu KiB are needed",
-		    dir, strerror(ENOSPC), free_bytes / 1024,
-		    (needed + 1023) / 1024);
-	free(dir);
-	return free_bytes < needed ? MQ_EXIT_IO : 0;
+	strlcpy(dir, server->socket, sizeof(dir));
+	*strrchr(dir, '/') = '\0';
+	if (statvfs(dir, &fs) == -1)
+		return 0;
+	free_bytes = (unsigned long long)fs.f_bavail * fs.f_frsize;
+	if (free_bytes >= needed)
+		return 0;
+	snprintf(error, error_size,
+	    "private server in %s: %s: %llu KiB are free, and %llu KiB are "
+	    "needed",
+	    dir, strerror(ENOSPC), free_bytes / 1024, (needed + 1023) / 1024);
+	return MQ_EXIT_IO;
 }
 
 /* --- its process --------------------------------------------------------- */
@@ -294,25 +293,21 @@ set_limits(void)
  * last line.
  */
 static int
-set_files(int lock, const char *log)
+set_files(int lock, int log)
 {
-	int null, errors;
+	int null = open("/dev/null", O_RDWR);
 
-	if (lock != LOCK_FD && dup2(lock, LOCK_FD) == -1)
-		return -1;
-	if (fcntl(LOCK_FD, F_SETFD, 0) == -1)
-		return -1;
-	null = open("/dev/null", O_RDWR);
-	errors = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
-	if (null == -1 || errors == -1 || dup2(null, 0) == -1 ||
-	    dup2(null, 1) == -1 || dup2(errors, 2) == -1)
+	if (null == -1 || dup2(null, 0) == -1 || dup2(null, 1) == -1 ||
+	    dup2(log, 2) == -1 ||
+	    (lock != LOCK_FD && dup2(lock, LOCK_FD) == -1) ||
+	    fcntl(LOCK_FD, F_SETFD, 0) == -1)
 		return -1;
 	return mq_close_from(LOCK_FD + 1, 0);
 }
 
 /* Returns an errno value, if at all. */
 static int
-become_server(const char **argv, char *const *env, int lock, const char *log)
+become_server(const char **argv, char *const *env, int lock, int log)
 {
 	static const char *const names[] = {"redis-server", "valkey-server"};
 	const struct sigaction dfl = {.sa_handler = SIG_DFL};
@@ -358,10 +353,12 @@ become_server(const char **argv, char *const *env, int lock, const char *log)
  * which the first one is set here.  Of this process it gets the lock only: no limit
  * that can be lifted, no priority, no descriptor, no signal, no environment but
  * PATH, HOME and TZ: in another locale, scripts would compare strings in another order.
- * Returns 0, or an errno value: EMFILE if the limit of open files stays below FILES_MIN.
+ * The process ends as soon as it has forked the real server; *how is its status, or
+ * unchanged where SIGCHLD is ignored.  Returns 0, or an errno value: EMFILE if the limit of
+ * open files stays below FILES_MIN.
  */
 static int
-exec_server(const char **argv, int lock, const char *log, pid_t *pid)
+exec_server(const char **argv, int lock, int log, int *how)
 {
 	static const char *const kept[] = {"PATH", "HOME", "TZ"};
 	char *env[sizeof(kept) / sizeof(kept[0]) + 1] = {NULL}, **e = env;
@@ -369,25 +366,25 @@ exec_server(const char **argv, int lock, const char *log, pid_t *pid)
 	sigset_t all, old;
 	const char *value;
 	size_t i;
+	pid_t pid;
 
 	for (i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		if ((value = getenv(kept[i])) != NULL)
 			*e++ = mq_xasprintf("%s=%s", kept[i], value);
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
-	*pid = vfork();
-	if (*pid == 0) {
+	pid = vfork();
+	if (pid == 0) {
 		failure = become_server(argv, env, lock, log);
 		_exit(127);
 	}
-	if (*pid == -1)
+	if (pid == -1)
 		failure = errno;
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	while (e > env)
 		free(*--e);
-	if (failure != 0 && *pid != -1)
-		while (waitpid(*pid, NULL, 0) == -1 && errno == EINTR)
-			;
+	while (pid != -1 && waitpid(pid, how, 0) == -1 && errno == EINTR)
+		;
 	return failure;
 }
 
@@ -437,31 +434,27 @@ ask(const char *path, const char *question, char *reply, size_t size)
 	return answer;
 }
 
-/* *fd is the locked file, or -1 when a server has it. */
+/* *lock is the locked file, or -1 when a server has it. */
 static int
-take_lock(struct place *p, int *fd)
+take_lock(struct place *p, int *lock)
 {
 	char *path = mq_xasprintf("%s/lock", p->dir);
+	int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int status = 0;
 
-	*fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (*fd == -1 || flock(*fd, LOCK_EX | LOCK_NB) == -1) {
-		if (*fd == -1 || (errno != EWOULDBLOCK && errno != EINTR))
-			status = mq_server_fail(p->server, MQ_EXIT_IO, "%s: %s",
-			    path, strerror(errno));
-		if (*fd != -1)
-			close(*fd);
-		*fd = -1;
-	}
+	*lock = fd != -1 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? fd : -1;
+	if (fd == -1 || (*lock == -1 && errno != EWOULDBLOCK && errno != EINTR))
+		status = mq_server_fail(
+		    p->server, MQ_EXIT_IO, "%s: %s", path, strerror(errno));
+	if (*lock == -1 && fd != -1)
+		close(fd);
 	free(path);
 	return status;
 }
 
 /* --- starting it --------------------------------------------------------- */
 
-/* redis-server quotes its arguments itself: blanks in a path are safe.  The process we
- * spawned ends as soon as it has forked the real server.  Where SIGCHLD is ignored its
- * status is lost; then the lock will tell. */
+/* redis-server quotes its arguments itself: blanks in a path are safe. */
 static int
 start_private(struct place *p, int lock)
 {
@@ -471,19 +464,18 @@ start_private(struct place *p, int lock)
 	    "--maxmemory-policy", "noeviction", "--save", "", "--daemonize",
 	    "yes", "--logfile", p->log, "--pidfile", p->pid,
 	    "--always-show-logo", "no", NULL};
-	/* Creates the log, which fails early if nothing can be written. */
-	int fd = open(p->log,
+	/* Fails early if nothing can be written. */
+	int log = open(p->log,
 	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	struct stat st;
 	int e, how = 0;
-	pid_t pid = -1, r;
 
-	if (fd == -1)
+	if (log == -1)
 		return mq_server_fail(
 		    p->server, MQ_EXIT_IO, "%s: %s", p->log, strerror(errno));
-	p->log_start = fstat(fd, &st) == 0 ? st.st_size : 0;
-	close(fd);
-	e = exec_server(argv, lock, p->log, &pid);
+	p->log_start = fstat(log, &st) == 0 ? st.st_size : 0;
+	e = exec_server(argv, lock, log, &how);
+	close(log);
 	if (e == ENOENT)
 		return mq_server_fail(p->server, MQ_EXIT_CONFIG,
 		    "redis-server, valkey-server: not found; install one of "
@@ -497,10 +489,7 @@ start_private(struct place *p, int lock)
 		return mq_server_fail(p->server,
 		    e == EAGAIN || e == ENOMEM ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG,
 		    "redis-server: %s", strerror(e));
-	do
-		r = waitpid(pid, &how, 0);
-	while (r == -1 && errno == EINTR);
-	return r == pid && how != 0 ? did_not_start(p) : 0;
+	return how != 0 ? did_not_start(p) : 0;
 }
 
 /* Redis removes its pid file when it is shut down, by a command or by TERM; a crash
