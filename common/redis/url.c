@@ -15,12 +15,12 @@
 
 #define TWICE "a parameter is given twice"
 
-static const struct mq_url_scheme {
+static const struct scheme {
 	const char *prefix; /* NULL: behind the last one */
 	enum mq_url_kind kind;
 	bool tls;
 	int port; /* of a host without one; 0: there are no hosts */
-} mq_url_schemes[] = {
+} schemes[] = {
     {"redis://", MQ_URL_REDIS, false, 6379},
     {"rediss://", MQ_URL_REDIS, true, 6379},
     {"unix://", MQ_URL_UNIX, false, 0},
@@ -33,11 +33,11 @@ static const struct mq_url_scheme {
 };
 
 /* Parameters whose value is a text. */
-static const struct mq_url_text {
+static const struct text {
 	const char *name; /* with its =; NULL: behind the last one */
 	size_t at;	  /* its member of struct mq_url */
 	bool tls;	  /* only known with TLS */
-} mq_url_texts[] = {
+} texts[] = {
     {"layout=", offsetof(struct mq_url, layout), false},
     {"ns=", offsetof(struct mq_url, ns), false},
     {"cacert=", offsetof(struct mq_url, cacert), true},
@@ -47,10 +47,10 @@ static const struct mq_url_text {
     {0},
 };
 
-static const struct mq_url_scheme *
-mq_url_scheme(const struct mq_url *u)
+static const struct scheme *
+scheme_of(const struct mq_url *u)
 {
-	const struct mq_url_scheme *s = mq_url_schemes;
+	const struct scheme *s = schemes;
 
 	while (s->kind != u->kind || s->tls != u->tls)
 		s++;
@@ -59,7 +59,7 @@ mq_url_scheme(const struct mq_url *u)
 
 /* The member of the URL. */
 static char **
-mq_url_text(const struct mq_url *u, const struct mq_url_text *text)
+text_of(const struct mq_url *u, const struct text *text)
 {
 	return (char **)((char *)u + text->at);
 }
@@ -67,17 +67,25 @@ mq_url_text(const struct mq_url *u, const struct mq_url_text *text)
 /* Below, a function that returns a text returns what is wrong, or NULL when nothing
  * is. */
 
-/* The n bytes at s, behind which no digit follows, as a number up to 99999, or -1. */
-static int
-parse_number(const char *s, size_t n)
+static const char *
+decode(const char *s, char **out)
 {
-	return n > 0 && n <= 5 && strspn(s, "0123456789") == n ? atoi(s) : -1;
+	return mq_percent_decode(s, strlen(s), out);
+}
+
+/* A number up to 99999, or -1. */
+static int
+parse_number(const char *s)
+{
+	size_t n = strspn(s, "0123456789");
+
+	return n > 0 && n <= 5 && s[n] == '\0' ? atoi(s) : -1;
 }
 
 static const char *
-parse_db(const char *s, size_t n, int *db)
+parse_db(const char *s, int *db)
 {
-	*db = parse_number(s, n);
+	*db = parse_number(s);
 	return *db == -1 ? "database is not a number from 0 to 99999" : NULL;
 }
 
@@ -99,92 +107,88 @@ is_ipv6(const char *name)
 	    strlen(name) < MQ_ADDRESS_SIZE;
 }
 
-/* One host, the n bytes at s, behind which no digit follows: "name", "name:port",
- * "[IPv6]:port". */
+/* "name", "name:port", "[IPv6]:port". */
 static const char *
-parse_host(const char *s, size_t n, struct mq_url *u)
+parse_host(char *s, struct mq_url *u)
 {
-	const char *end = s + n, *rest, *why;
 	struct mq_url_host *host;
-	size_t len;
+	const char *why;
+	char *end;
 
 	u->hosts =
 	    mq_xreallocarray(u->hosts, u->hosts_n + 1, sizeof(u->hosts[0]));
 	host = &u->hosts[u->hosts_n++];
-	*host = (struct mq_url_host){NULL, mq_url_scheme(u)->port};
-	if (n > 0 && *s == '[') {
-		rest = memchr(s++, ']', n);
-		if (rest == NULL)
+	*host = (struct mq_url_host){NULL, scheme_of(u)->port};
+	if (*s == '[') {
+		end = strchr(s, ']');
+		if (end == NULL)
 			return "host has [ but no ]";
-		why = mq_percent_decode(s, (size_t)(rest++ - s), &host->name);
+		*end++ = '\0';
+		why = decode(s + 1, &host->name);
 		if (why != NULL)
 			return why;
 		if (host->name == NULL || !is_ipv6(host->name))
 			return "no IPv6 address in []";
+		if (*end != '\0' && *end != ':')
+			return "unexpected text between ] and the port";
 	} else {
-		rest = memchr(s, ':', n);
-		if (rest == NULL)
-			rest = end;
-		if (memrchr(rest, ':', (size_t)(end - rest)) > (void *)rest)
+		end = s + strcspn(s, ":");
+		if (strchr(end, ':') != strrchr(end, ':'))
 			return "more than one : in a host; an IPv6 address "
 			       "goes in []";
-		len = (size_t)(rest - s);
-		if (len == 0)
+		if (end == s)
 			return "no host";
-		if (len > 255)
+		if (end - s > 255)
 			return "host name too long";
-		if (strspn(s, host_chars) < len)
+		if (s + strspn(s, host_chars) < end)
 			return "host has an invalid character";
-		host->name = mq_xstrndup(s, len);
+		host->name = mq_xstrndup(s, (size_t)(end - s));
 	}
-	if (rest < end) {
-		if (*rest++ != ':')
-			return "unexpected text between ] and the port";
-		host->port = parse_number(rest, (size_t)(end - rest));
-		if (host->port < 1 || host->port > 65535)
-			return "port is not a number from 1 to 65535";
-	}
-	return NULL;
+	if (*end == '\0')
+		return NULL;
+	host->port = parse_number(end + 1);
+	return host->port < 1 || host->port > 65535 ?
+	    "port is not a number from 1 to 65535" :
+	    NULL;
 }
 
-/* Steps behind name, if the n bytes at *s begin with it. */
+/* Steps behind name, if the text begins with it. */
 static bool
-skip_name(const char **s, size_t *n, const char *name)
+skip_name(char **s, const char *name)
 {
-	size_t len = strlen(name);
+	size_t n = strlen(name);
 
-	if (*n < len || memcmp(*s, name, len) != 0)
+	if (strncmp(*s, name, n) != 0)
 		return false;
-	*s += len;
-	*n -= len;
+	*s += n;
 	return true;
 }
 
-/* Takes NAME=VALUE, n bytes at s. */
+/* Takes NAME=VALUE. */
 static const char *
-parse_parameter(const char *s, size_t n, struct mq_url *u)
+parse_parameter(char *s, struct mq_url *u)
 {
-	const struct mq_url_text *text;
+	const struct text *text;
 	char **value;
 
 	if ((u->kind == MQ_URL_UNIX || u->kind == MQ_URL_CLUSTER) &&
-	    skip_name(&s, &n, "db="))
-		return u->db != 0 ? TWICE : parse_db(s, n, &u->db);
-	if (u->tls && skip_name(&s, &n, "insecure=")) {
+	    skip_name(&s, "db="))
+		return u->db != 0 ? TWICE : parse_db(s, &u->db);
+	if (u->tls && skip_name(&s, "insecure=")) {
 		if (u->insecure)
 			return TWICE;
 		u->insecure = true;
-		return n == 1 && *s == '1' ? NULL :
+		return strcmp(s, "1") == 0 ? NULL :
 					     "insecure must be insecure=1";
 	}
-	for (text = mq_url_texts; text->name != NULL; text++) {
-		if ((text->tls && !u->tls) || !skip_name(&s, &n, text->name))
+	for (text = texts; text->name != NULL; text++) {
+		if ((text->tls && !u->tls) || !skip_name(&s, text->name))
 			continue;
-		value = mq_url_text(u, text);
+		value = text_of(u, text);
 		if (*value != NULL)
 			return TWICE;
-		return n > 0 ? mq_percent_decode(s, n, value) :
-			       "a parameter without a value";
+		return *s != '\0' ? decode(s, value) :
+				    "a parameter without a value";
 	}
 	if (u->tls)
 		return "unknown parameter; only layout, ns, cacert, cert, key, "
@@ -194,93 +198,86 @@ parse_parameter(const char *s, size_t n, struct mq_url *u)
 	    "unknown parameter; only layout and ns are known";
 }
 
-/* Behind everything else: nothing, or ?NAME=VALUE[&NAME=VALUE...] */
+/* NAME=VALUE[&NAME=VALUE...]; NULL: there was no question mark. */
 static const char *
-parse_parameters(const char *s, struct mq_url *u)
+parse_parameters(char *s, struct mq_url *u)
 {
 	const char *why = NULL;
-	size_t n;
+	char *one;
 
-	while (why == NULL && *s != '\0') {
-		n = strcspn(++s, "&");
-		why = parse_parameter(s, n, u);
-		s += n;
-	}
+	while (why == NULL && (one = strsep(&s, "&")) != NULL)
+		why = parse_parameter(one, u);
 	/* To OpenSSL, a name that begins with a dot is any name that ends so. */
 	if (why == NULL && u->sni != NULL && *u->sni == '.')
 		why = "sni must be a host name";
 	return why;
 }
 
-/* The n bytes at s, from the slash behind the authority on: the path of a socket, or
- * "/master-name[/db]" behind sentinels, else "/db". */
 static const char *
-parse_path(const char *s, size_t n, struct mq_url *u)
+parse_socket(const char *s, struct mq_url *u)
 {
 	const char *why;
-	size_t name;
 
-	if (u->kind == MQ_URL_UNIX) {
-		if (n < 2)
-			return "no path of a socket";
-		why = mq_percent_decode(s, n, &u->path);
-		return why == NULL &&
-			strlen(u->path) >=
-			    sizeof(((struct sockaddr_un *)0)->sun_path) ?
-		    "path too long for a socket" :
-		    why;
+	if (*s != '\0' && *s != '/')
+		return "the path of a socket must begin with /";
+	if (strlen(s) < 2)
+		return "no path of a socket";
+	why = decode(s, &u->path);
+	return why == NULL &&
+		strlen(u->path) >= sizeof(((struct sockaddr_un *)0)->sun_path) ?
+	    "path too long for a socket" :
+	    why;
+}
+
+/* "host[/db]", and of sentinels "host[,host...]/master-name[/db]". */
+static const char *
+parse_hosts(char *s, struct mq_url *u)
+{
+	bool several = u->kind == MQ_URL_CLUSTER || u->kind == MQ_URL_SENTINEL;
+	char *path = s, *hosts = strsep(&path, "/"), *one;
+	const char *why = NULL;
+
+	while (
+	    why == NULL && (one = strsep(&hosts, several ? "," : "")) != NULL)
+		why = parse_host(one, u);
+	if (why == NULL && u->kind == MQ_URL_SENTINEL) {
+		one = strsep(&path, "/");
+		why = one == NULL || *one == '\0' ? "no master name" :
+						    decode(one, &u->path);
 	}
-	if (u->kind == MQ_URL_SENTINEL) {
-		name = n > 0 ? strcspn(s + 1, "/?") : 0;
-		if (name == 0)
-			return "no master name";
-		why = mq_percent_decode(s + 1, name, &u->path);
-		if (why != NULL)
-			return why;
-		s += 1 + name;
-		n -= 1 + name;
-	}
-	return n <= 1 ? NULL : parse_db(s + 1, n - 1, &u->db);
+	return why != NULL || path == NULL || *path == '\0' ?
+	    why :
+	    parse_db(path, &u->db);
 }
 
 /* Everything behind "scheme://".  The authority ends at the first slash, or, behind the
  * user, at a question mark. */
 static const char *
-parse_network(const char *s, struct mq_url *u)
+parse_network(char *s, struct mq_url *u)
 {
-	const char *at = memrchr(s, '@', strcspn(s, "/"));
-	const char *end, *colon, *comma, *host, *why = NULL;
-	bool several = u->kind == MQ_URL_CLUSTER || u->kind == MQ_URL_SENTINEL;
-	size_t n, path;
+	char *at = memrchr(s, '@', strcspn(s, "/")), *user = s, *query, *slash;
+	const char *why;
+	bool odd;
 
 	if (at != NULL) {
-		colon = memchr(s, ':', (size_t)(at - s));
-		end = colon != NULL ? colon : at;
-		why = mq_percent_decode(s, (size_t)(end - s), &u->user);
-		if (why == NULL && colon != NULL)
-			why = mq_percent_decode(
-			    colon + 1, (size_t)(at - colon - 1), &u->password);
+		*at = '\0';
+		s = strsep(&user, ":");
+		why = decode(s, &u->user);
+		if (why == NULL && user != NULL)
+			why = decode(user, &u->password);
 		if (why != NULL)
 			return why;
 		s = at + 1;
 	}
-	n = strcspn(s, "/?");
-	path = strcspn(s + n, "?");
-	if (u->kind == MQ_URL_UNIX && n > 0)
-		why = "the path of a socket must begin with /";
-	for (host = s; several && why == NULL &&
-	     (comma = memchr(host, ',', (size_t)(s + n - host))) != NULL;
-	     host = comma + 1)
-		why = parse_host(host, (size_t)(comma - host), u);
-	if (why == NULL && u->kind != MQ_URL_UNIX)
-		why = parse_host(host, (size_t)(s + n - host), u);
+	query = s;
+	s = strsep(&query, "?");
+	slash = s + strcspn(s, "/");
+	odd = memchr(s, ':', (size_t)(slash - s)) != NULL &&
+	    strchr(slash, '@') != NULL;
+	why = u->kind == MQ_URL_UNIX ? parse_socket(s, u) : parse_hosts(s, u);
 	if (why == NULL)
-		why = parse_path(s + n, path, u);
-	if (why == NULL)
-		return parse_parameters(s + n + path, u);
-	return memchr(s, ':', n) != NULL && memchr(s + n, '@', path) != NULL ?
-	    "a / in a password is written %2F" :
-	    why;
+		return parse_parameters(query, u);
+	return odd ? "a / in a password is written %2F" : why;
 }
 
 bool
@@ -294,32 +291,33 @@ mq_address_is(const char *host)
 }
 
 int
-mq_url_parse(const char *s, struct mq_url *u, const char **why)
+mq_url_parse(const char *url, struct mq_url *u, const char **why)
 {
-	const struct mq_url_scheme *scheme = mq_url_schemes;
-	size_t n = strlen(s);
-	const char *p;
+	const struct scheme *scheme = schemes;
+	char *copy = mq_xstrdup(url), *s = copy, *query;
+	const char *p = url;
 
 	*u = (struct mq_url){0};
-	*why = "holds a control character";
-	for (p = s; *p != '\0'; p++)
-		if ((unsigned char)*p < ' ' || *p == '\177')
-			return -1;
-	while (scheme->prefix != NULL && !skip_name(&s, &n, scheme->prefix))
+	while ((unsigned char)*p >= ' ' && *p != '\177')
+		p++;
+	while (scheme->prefix != NULL && !skip_name(&s, scheme->prefix))
 		scheme++;
 	u->kind = scheme->kind;
 	u->tls = scheme->tls;
-	if (scheme->prefix == NULL) {
+	query = s;
+	if (*p != '\0') {
+		*why = "holds a control character";
+	} else if (scheme->prefix == NULL) {
 		*why = "unknown scheme; use redis://, rediss://, unix://, "
 		       "redis-cluster://, redis-sentinel:// or private:";
 	} else if (u->kind == MQ_URL_PRIVATE) {
-		n = strcspn(s, "?");
-		*why = mq_percent_decode(s, n, &u->path);
+		*why = decode(strsep(&query, "?"), &u->path);
 		if (*why == NULL)
-			*why = parse_parameters(s + n, u);
+			*why = parse_parameters(query, u);
 	} else {
 		*why = parse_network(s, u);
 	}
+	freezero(copy, strlen(url));
 	if (*why == NULL)
 		return 0;
 	mq_url_free(u);
@@ -329,7 +327,7 @@ mq_url_parse(const char *s, struct mq_url *u, const char **why)
 void
 mq_url_free(struct mq_url *u)
 {
-	const struct mq_url_text *text;
+	const struct text *text;
 	size_t i;
 
 	if (u->password != NULL)
@@ -339,8 +337,8 @@ mq_url_free(struct mq_url *u)
 	for (i = 0; i < u->hosts_n; i++)
 		free(u->hosts[i].name);
 	free(u->hosts);
-	for (text = mq_url_texts; text->name != NULL; text++)
-		free(*mq_url_text(u, text));
+	for (text = texts; text->name != NULL; text++)
+		free(*text_of(u, text));
 	*u = (struct mq_url){0};
 }
 
@@ -364,22 +362,21 @@ show_parameter(struct mq_buf *out, const char *name, const char *value)
 void
 mq_url_show(const struct mq_url *u, char *out, size_t size)
 {
-	const struct mq_url_scheme *scheme = mq_url_scheme(u);
-	const struct mq_url_text *p;
+	const struct scheme *scheme = scheme_of(u);
+	const struct text *p;
 	const struct mq_url_host *host;
 	size_t i;
-	bool ipv6, sentinel = u->kind == MQ_URL_SENTINEL;
+	bool sentinel = u->kind == MQ_URL_SENTINEL;
 	struct mq_buf text = {0};
-	char db[16], *name, *path;
+	char *name, *path;
 
-	snprintf(db, sizeof(db), "%d", u->db);
 	mq_buf_printf(&text, "%s", scheme->prefix);
 	for (i = 0; i < u->hosts_n; i++) {
 		host = &u->hosts[i];
-		ipv6 = strchr(host->name, ':') != NULL;
 		name = mq_percent_encode(host->name, "%");
-		mq_buf_printf(&text, "%s%s%s%s", i > 0 ? "," : "",
-		    ipv6 ? "[" : "", name, ipv6 ? "]" : "");
+		mq_buf_printf(&text,
+		    strchr(name, ':') != NULL ? "%s[%s]" : "%s%s",
+		    i > 0 ? "," : "", name);
 		free(name);
 		if (host->port != scheme->port)
 			mq_buf_printf(&text, ":%d", host->port);
@@ -389,14 +386,12 @@ mq_url_show(const struct mq_url *u, char *out, size_t size)
 		mq_buf_printf(&text, "%s%s", sentinel ? "/" : "", path);
 		free(path);
 	}
-	if (u->kind == MQ_URL_UNIX && u->db != 0)
-		show_parameter(&text, "db=", db);
-	else if (u->db != 0)
-		mq_buf_printf(&text, "/%s", db);
-	for (p = mq_url_texts; p->name != NULL; p++)
-		show_parameter(&text, p->name, *mq_url_text(u, p));
-	if (u->insecure)
-		show_parameter(&text, "insecure=", "1");
+	if (u->db != 0)
+		mq_buf_printf(
+		    &text, u->kind == MQ_URL_UNIX ? "?db=%d" : "/%d", u->db);
+	for (p = texts; p->name != NULL; p++)
+		show_parameter(&text, p->name, *text_of(u, p));
+	show_parameter(&text, "insecure=", u->insecure ? "1" : NULL);
 	snprintf(out, size, "%s", mq_buf_str(&text));
 	mq_buf_free(&text);
 }
