@@ -9,14 +9,14 @@
 #include "publish.h"
 
 static int
-publish(struct transport *t, char *payloads[], int count)
+publish(struct transport *t)
 {
 	struct options *o = t->opt;
 	const struct mq_server *server = t->redis.server;
 	int status, waited;
 	struct mq_info r;
 
-	publish_messages(t, payloads, count);
+	publish_messages(t);
 	batch_settle(t);
 	status = outcome_finish(t);
 	if (o->wait) {
@@ -38,28 +38,27 @@ main(int argc, char *argv[])
 	struct options options, *o = &options;
 	struct mq_server server;
 	struct transport t = {.opt = o};
-	int count, status = MQ_EXIT_OK;
+	int status = MQ_EXIT_OK;
 	long long now;
-	char **payloads;
 	bool single;
 
 	mq_option_begin();
-	options_parse(o, argc, argv, &payloads, &count);
+	options_parse(o, argc, argv);
 	if (o->http)
 		options_serve(o);
 	mq_option_prints(o->ids || o->wait);
-	if (count == 0 && o->tick < 0 &&
+	if (o->count == 0 && o->tick < 0 &&
 	    (fcntl(STDIN_FILENO, F_GETFL) & O_ACCMODE) == O_WRONLY)
 		mq_die(MQ_EXIT_IO,
 		    "standard input: not open for reading; nothing was done");
 	(void)mq_option_server(&o->shared, &server);
 	options_use_layout(o, &server);
-	single = count == 1 ||
-	    (count == 0 && o->framing == MQ_FRAME_WHOLE &&
+	single = o->count == 1 ||
+	    (o->count == 0 && o->framing == MQ_FRAME_WHOLE &&
 		!isatty(STDIN_FILENO));
 	transport_begin(&t, &server, single);
 	if (o->tick < 0)
-		status = publish(&t, payloads, count);
+		status = publish(&t);
 	else if (mq_publisher_tick(&t.publisher, o->tick, &now) == -1)
 		mq_die(t.redis.status, "%s", t.redis.error);
 	else if (now > o->tick)

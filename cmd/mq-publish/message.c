@@ -385,7 +385,7 @@ read_messages(struct messages *m)
 }
 
 void
-publish_messages(struct transport *t, char *payloads[], int count)
+publish_messages(struct transport *t)
 {
 	struct options *o = t->opt;
 	struct messages m = {
@@ -398,11 +398,11 @@ publish_messages(struct transport *t, char *payloads[], int count)
 	o->how.when =
 	    options_when(o, (mq_clock_steady_us() + t->clock_us) / 1000);
 	t->how = o->how;
-	for (i = 0; i < count; i++)
-		message_add(&m, payloads[i], strlen(payloads[i]));
-	if (count == 0 && isatty(STDIN_FILENO) && !o->shared.quiet)
+	for (i = 0; i < o->count; i++)
+		message_add(&m, o->payloads[i], strlen(o->payloads[i]));
+	if (o->count == 0 && isatty(STDIN_FILENO) && !o->shared.quiet)
 		mq_say("reading from the terminal; end with ^D");
-	if (count == 0)
+	if (o->count == 0)
 		read_messages(&m);
 	mq_buf_free(&m.header);
 }

@@ -418,7 +418,7 @@ read_options(struct options *o, int argc, char *argv[])
 }
 
 static void
-check_options(const struct options *o, char *const payloads[], int count)
+check_options(const struct options *o)
 {
 	const char *unique = mq_envelope_get(&o->headers, MQ_HEADER_UNIQUE);
 	bool framed = o->framing != MQ_FRAME_WHOLE,
@@ -430,7 +430,7 @@ check_options(const struct options *o, char *const payloads[], int count)
 	    "--delay and --at cannot be used together");
 	forbid(o->raw && headed,
 	    "--raw cannot be used with options that set headers");
-	forbid(files && (count > 1 || framed),
+	forbid(files && (o->count > 1 || framed),
 	    "--attach needs exactly one message");
 	forbid(unique != NULL && !has_header(o, MQ_HEADER_KEY),
 	    "--unique needs --key");
@@ -438,25 +438,24 @@ check_options(const struct options *o, char *const payloads[], int count)
 		(unique == NULL || strcmp(unique, "queued") != 0),
 	    "--coalesce needs --unique queued");
 	forbid(o->tick >= 0 &&
-		(count > 0 || framed || headed || o->raw || o->ids ||
+		(o->count > 0 || framed || headed || o->raw || o->ids ||
 		    o->how.when.kind != MQ_WHEN_NOW ||
 		    o->how.limits.ready >= 0 || o->how.limits.delayed >= 0 ||
 		    o->how.realtime || o->durable),
 	    "--tick publishes nothing; remove the messages and their options");
-	forbid(o->http && (count > 0 || framed || o->wait || o->tick >= 0),
+	forbid(o->http && (o->count > 0 || framed || o->wait || o->tick >= 0),
 	    "--http publishes the request body; remove the payload, the "
 	    "framing, --wait and --tick");
 	forbid(o->hosts.count > 0 && !o->http, "--host needs --http");
-	if (count > 0)
-		forbid(framed, "%s reads standard input; remove the operand %s",
-		    mq_option_framing_name(o->framing), payloads[0]);
+	forbid(o->count > 0 && framed,
+	    "%s reads standard input; remove the operand %s",
+	    mq_option_framing_name(o->framing), o->payloads[0]);
 	if (o->at != NULL)
 		(void)parse_time(o->at, mq_clock_unix_us() / 1000);
 }
 
 void
-options_parse(
-    struct options *o, int argc, char *argv[], char ***payloads, int *count)
+options_parse(struct options *o, int argc, char *argv[])
 {
 	bool holds;
 
@@ -481,9 +480,9 @@ options_parse(
 	    argv + optind, argc - optind);
 	forbid(optind == argc, "no queue given (try --help)");
 	o->queue = argv[optind];
-	*payloads = argv + optind + 1;
-	*count = argc - optind - 1;
-	check_options(o, *payloads, *count);
+	o->payloads = argv + optind + 1;
+	o->count = argc - optind - 1;
+	check_options(o);
 }
 
 void
@@ -606,7 +605,7 @@ options_serve(struct options *o)
 	/* What a client says comes behind the command line, and wins. */
 	o->ids = !o->raw;
 	read_options(o, argc, argv);
-	check_options(o, NULL, 0);
+	check_options(o);
 	while (argc > 0)
 		free(argv[--argc]);
 	free(argv);

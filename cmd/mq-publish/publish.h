@@ -26,6 +26,8 @@ struct attachments {
 struct options {
 	struct mq_shared shared;
 	const char *queue;
+	char **payloads; /* the operands behind the queue */
+	int count;
 	enum mq_framing framing;
 	const char *at;	  /* --at as it was given */
 	int64_t delay_ms; /* -1: not given */
@@ -45,10 +47,8 @@ struct options {
 	struct mq_publishing how; /* they go out; when is not final yet */
 };
 
-/* Reads the options; ends with exit 64 when they are wrong.  The operands
- * behind the queue are *count payloads at *payloads. */
-void options_parse(
-    struct options *, int argc, char *argv[], char ***payloads, int *count);
+/* Reads the options; ends with exit 64 when they are wrong. */
+void options_parse(struct options *, int argc, char *argv[]);
 /* --http: receives a request, one POST.  Returns in a child process, with what its headers
  * say in the options and its body on stdin; the program itself answers and ends. */
 void options_serve(struct options *);
@@ -161,11 +161,11 @@ void batch_end(struct transport *, int status, const char *fmt, ...)
 
 /* --- messages ------------------------------------------------------------- */
 
-/* Brings the attachments to the server, and then publishes these payloads, or, without any,
+/* Brings the attachments to the server, and then publishes the payloads, or, without any,
  * the messages on standard input to its end.  Ends the program, with what came before
  * published, if a message makes no sense, or something cannot be read.  The attachments are
  * removed if their message is refused. */
-void publish_messages(struct transport *, char *payloads[], int count);
+void publish_messages(struct transport *);
 
 /* --- wait --------------------------------------------------------------- */
 

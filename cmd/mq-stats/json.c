@@ -141,7 +141,7 @@ contents_print(struct collector *c, const struct model *m, bool payloads)
 		while (json_array_size(list) < CONTENTS_MESSAGES &&
 		    (item = mq_search_next(&search)) != NULL) {
 			message_unpack(&s, item, place.state);
-			one = message_facts(&s, item, place.state);
+			one = message_facts(&s);
 			json_array_append_new(list, one);
 			if (place.state == MQ_REJECTED) {
 				reason_fold(s.reason, group);

@@ -42,12 +42,12 @@ drop_items(struct mq_scan *kept, int n)
 
 /* The column that only this state has; NULL: none.  The caller frees. */
 static char *
-extra_text(
-    const struct list *l, const struct mq_item *item, const struct message *s)
+extra_text(const struct list *l, const struct message *s)
 {
+	const struct mq_item *item = s->item;
 	char due[TEXT_AGE];
 
-	switch (l->options->state) {
+	switch (s->state) {
 	case MQ_DELAYED:
 		if (item->in_line)
 			return mq_xstrdup("turn");
@@ -82,14 +82,13 @@ print_line(const struct list *l, const char *id, const char *age,
 }
 
 static void
-print_row(
-    const struct list *l, const struct mq_item *item, const struct message *s)
+print_row(const struct list *l, const struct message *s)
 {
 	int room = l->columns - FIXED_COLUMNS, width;
 	const char *id = s->id != NULL ? s->id : "-";
 	int64_t passed_ms = l->now_ms - s->since_ms;
 	char age[TEXT_AGE] = "-", attempts[24];
-	char *extra = extra_text(l, item, s), *payload;
+	char *extra = extra_text(l, s), *payload;
 
 	/* All of an id is needed to do something with its message. */
 	room -= MAX(0, (int)strlen(id) - MQ_ID_LEN);
@@ -124,7 +123,7 @@ print_list_head(struct list *l, const struct mq_scan *slice)
 		l->extra = MAX(l->extra, (int)strlen(title));
 	for (i = 0; title != NULL && i < slice->count; i++) {
 		message_unpack(&s, &slice->items[i], l->options->state);
-		extra = extra_text(l, &slice->items[i], &s);
+		extra = extra_text(l, &s);
 		n = text_width(extra);
 		l->extra = MAX(l->extra, n);
 		free(extra);
@@ -134,8 +133,7 @@ print_list_head(struct list *l, const struct mq_scan *slice)
 }
 
 static void
-print_framed(
-    const struct list *l, const struct mq_item *item, const struct message *s)
+print_framed(const struct list *l, const struct message *s)
 {
 	enum mq_framing framing =
 	    l->json ? MQ_FRAME_JSONL : l->options->framing;
@@ -145,7 +143,7 @@ print_framed(
 	char *text;
 
 	if (framing == MQ_FRAME_JSONL)
-		meta.more = message_facts(s, item, l->options->state);
+		meta.more = message_facts(s);
 	mq_frame_write(&out, framing, &s->envelope, &meta);
 	json_decref(meta.more);
 	n = out.len;
@@ -183,9 +181,9 @@ print_item(
 		print_list_head(l, slice);
 	message_unpack(&s, item, l->options->state);
 	if (l->people)
-		print_row(l, item, &s);
+		print_row(l, &s);
 	else
-		print_framed(l, item, &s);
+		print_framed(l, &s);
 	mq_envelope_free(&s.envelope);
 	l->shown++;
 	return !ferror(stdout);

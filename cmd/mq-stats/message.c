@@ -7,7 +7,7 @@ message_unpack(
 	struct mq_envelope *e = &m->envelope;
 	const char *why;
 
-	*m = (struct message){0};
+	*m = (struct message){.item = item, .state = state};
 	if (mq_envelope_parse(item->element, item->len, e, &why) == -1) {
 		*e = (struct mq_envelope){NULL, item->element, item->len};
 		snprintf(m->bad, sizeof(m->bad), "bad header: %s", why);
@@ -69,16 +69,16 @@ set_options(json_t *v, const struct mq_envelope *e)
 }
 
 json_t *
-message_facts(
-    const struct message *m, const struct mq_item *item, enum mq_state state)
+message_facts(const struct message *m)
 {
-	json_t *v = json_pack("{ss sI}", "state", mq_state_name(state),
+	const struct mq_item *item = m->item;
+	json_t *v = json_pack("{ss sI}", "state", mq_state_name(m->state),
 		   "attempts", (json_int_t)m->attempts),
 	       *history;
 
 	if (m->since_ms > 0)
 		mq_json_set(v, "since_ms", json_integer(m->since_ms));
-	if (state == MQ_DELAYED) {
+	if (m->state == MQ_DELAYED) {
 		mq_json_set(v, "waits_for",
 		    json_string(item->in_line ? "turn" :
 			    item->tick > 0    ? "tick" :
@@ -88,7 +88,7 @@ message_facts(
 		else if (!item->in_line)
 			mq_json_set(v, "due_ms", json_integer(item->due_ms));
 	}
-	if (state == MQ_UNACKED)
+	if (m->state == MQ_UNACKED)
 		mq_json_set(v, "connection", mq_json_name(item->connection));
 	mq_json_set(v, "reason", mq_json_text(m->reason));
 	set_options(v, &m->envelope);

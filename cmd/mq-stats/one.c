@@ -326,7 +326,7 @@ found_json(const struct found *f, bool payload)
 	mq_json_set(v, "state", json_string(mq_state_name(f->place.state)));
 	if (f->item.element != NULL) {
 		message_unpack(&s, &f->item, f->place.state);
-		facts = message_facts(&s, &f->item, f->place.state);
+		facts = message_facts(&s);
 		json_object_update(v, facts);
 		json_decref(facts);
 		published_ms = (int64_t)mq_id_time(f->filter->id) / 1000;

@@ -372,6 +372,8 @@ void collect_elsewhere(struct collector *, struct model *);
 
 /* One message, as outputs show it.  The strings are in the envelope. */
 struct message {
+	const struct mq_item *item;
+	enum mq_state state;
 	struct mq_envelope envelope; /* with a bad header: all is payload */
 	const char *id;		     /* NULL: none */
 	const char *reason;	     /* why its last run failed; NULL: none */
@@ -387,8 +389,7 @@ struct message {
 void message_unpack(struct message *, const struct mq_item *, enum mq_state);
 
 /* A new object with all that is known of a message but for id, headers and payload. */
-json_t *message_facts(
-    const struct message *, const struct mq_item *, enum mq_state);
+json_t *message_facts(const struct message *);
 
 /* How long it keeps its key. */
 const char *message_unique(const struct mq_envelope *);
