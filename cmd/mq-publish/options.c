@@ -149,16 +149,24 @@ options_when(const struct options *o, int64_t now_ms)
 
 /* --- the rows ------------------------------------------------------------------ */
 
-enum { KEY, GROUP, FROM, UNTIL, READY, DELAYED, VT, MAXSIZE };
+enum { KEY, GROUP, PRIORITY, FROM, UNTIL, READY, DELAYED, VT, MAXSIZE };
+
+static const char *const headers[] = {[KEY] = MQ_HEADER_KEY,
+    [GROUP] = MQ_HEADER_GROUP,
+    [PRIORITY] = MQ_HEADER_PRIORITY,
+    [FROM] = MQ_HEADER_FROM_TICK,
+    [UNTIL] = MQ_HEADER_UNTIL_TICK};
 
 static void
-take_priority(void *into, const struct mq_given *given)
+take_number(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
-	long n = mq_option_number(given->name, given->arg, -100, 100);
+	const struct mq_option *row = given->option;
+	long n = mq_option_number(given->name, given->arg, row->low, row->high);
 
-	mq_envelope_set_number(&o->headers, MQ_HEADER_PRIORITY, n);
-	o->how.priority = (int)n;
+	mq_envelope_set_number(&o->headers, headers[row->which], n);
+	if (row->which == PRIORITY)
+		o->how.priority = (int)n;
 }
 
 /* A name must be UTF-8: no two may become the same. */
@@ -170,9 +178,7 @@ take_name(void *into, const struct mq_given *given)
 	forbid(!mq_utf8(given->arg, strlen(given->arg)), "%s: %s: not UTF-8",
 	    given->name, given->arg);
 	forbid(*given->arg == '\0', "%s: must not be empty", given->name);
-	mq_envelope_set(&o->headers,
-	    given->option->which == GROUP ? MQ_HEADER_GROUP : MQ_HEADER_KEY,
-	    given->arg);
+	mq_envelope_set(&o->headers, headers[given->option->which], given->arg);
 }
 
 static void
@@ -190,17 +196,6 @@ take_unique(void *into, const struct mq_given *given)
 	forbid(
 	    ms == 0, "%s: %s: must be greater than 0", given->name, given->arg);
 	mq_envelope_set_number(&o->headers, MQ_HEADER_UNIQUE, ms);
-}
-
-static void
-take_tick(void *into, const struct mq_given *given)
-{
-	struct options *o = into;
-	bool from = given->option->which == FROM;
-
-	mq_envelope_set_number(&o->headers,
-	    from ? MQ_HEADER_FROM_TICK : MQ_HEADER_UNTIL_TICK,
-	    mq_option_number(given->name, given->arg, 0, MQ_TICK_MAX));
 }
 
 /* N or N:HIGH, which is taken apart. */
@@ -312,7 +307,7 @@ static const struct mq_option messages[] = {
     {'e', "--expires", "DUR", "reject if not started within DUR",
 	MQ_DURATION(struct options, expires_ms, 1)},
     {'p', "--priority", "N", "+-100 to 100, higher first (0)",
-	.take = take_priority},
+	.take = take_number, .which = PRIORITY, .low = -100, .high = 100},
     {'k', "--key", "KEY", "+refuse if another message has this key",
 	.take = take_name, .which = KEY, .needs = MQ_HAS_KEYS},
     {0, "--unique", "HOW",
@@ -356,9 +351,11 @@ static const struct mq_option request[] = {
 };
 static const struct mq_option queue[] = {
     {0, "--from-tick", "N", "not before the clock of the queue is at N",
-	.take = take_tick, .which = FROM, .needs = MQ_HAS_TICKS},
+	.take = take_number, .which = FROM, .high = MQ_TICK_MAX,
+	.needs = MQ_HAS_TICKS},
     {0, "--until-tick", "N", "reject if not started when the clock is beyond N",
-	.take = take_tick, .which = UNTIL, .needs = MQ_HAS_TICKS},
+	.take = take_number, .which = UNTIL, .high = MQ_TICK_MAX,
+	.needs = MQ_HAS_TICKS},
     {0, "--tick", "N", "publish nothing, set the clock of the queue to N",
 	MQ_LONG(struct options, tick, 0, MQ_TICK_MAX), .needs = MQ_HAS_TICKS},
     {0, "--realtime", NULL,

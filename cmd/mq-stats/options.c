@@ -41,27 +41,16 @@ set_subject(struct stats_options *o, enum subject subject, const char *name)
 static void
 take_subject(void *into, const struct mq_given *given)
 {
-	set_subject(
-	    into, (enum subject)given->option->which, given->option->name);
-}
-
-static void
-take_list(void *into, const struct mq_given *given)
-{
 	struct stats_options *o = into;
+	enum subject subject = (enum subject)given->option->which;
 
-	take_subject(into, given);
-	forbid(mq_state_parse(given->arg, &o->list.state) == -1,
-	    "%s: %s: must be ready, delayed, unacked or rejected", given->name,
-	    given->arg);
-}
-
-static void
-take_http(void *into, const struct mq_given *given)
-{
-	struct stats_options *o = into;
-
-	take_subject(into, given);
+	set_subject(o, subject, given->option->name);
+	if (subject == SUBJECT_LIST)
+		forbid(mq_state_parse(given->arg, &o->list.state) == -1,
+		    "%s: %s: must be ready, delayed, unacked or rejected",
+		    given->name, given->arg);
+	if (subject != SUBJECT_HTTP)
+		return;
 	o->port = given->arg == NULL ?
 	    -1 :
 	    (int)mq_option_number(given->name, given->arg, 0, 65535);
@@ -117,7 +106,7 @@ static const struct mq_option forms[] = {
 	"answer one HTTP request on stdin and stdout: /,\n"
 	"/metrics, /queues.json, /queue/NAME, /message/ID,\n"
 	"/healthz (503 by --check); see man mq-http",
-	.take = take_http, .which = SUBJECT_HTTP},
+	.take = take_subject, .which = SUBJECT_HTTP},
     {0},
 };
 static const struct mq_option subjects[] = {
@@ -133,7 +122,7 @@ static const struct mq_option subjects[] = {
     {0, "--list", "STATE",
 	"+the ready, delayed, unacked or rejected messages\n"
 	"of a queue, the next one first",
-	.take = take_list, .which = SUBJECT_LIST},
+	.take = take_subject, .which = SUBJECT_LIST},
     {0, "--reasons", NULL,
 	"+why messages of a queue were rejected, in groups\n"
 	"with --list or --reasons, only:",

@@ -244,7 +244,7 @@ static long
 next_piece(struct selection *s, long max)
 {
 	long piece = MIN(max, PIECE), n;
-	double wait;
+	double wait, now;
 
 	check_signal(s);
 	if (s->to != NULL)
@@ -258,12 +258,10 @@ next_piece(struct selection *s, long max)
 		check_signal(s);
 		show_progress(s);
 	}
-	for (n = 0; n < piece &&
-	     mq_bucket_wait(
-		 &s->bucket, &s->rate, mq_clock_s(CLOCK_MONOTONIC)) == 0;
-	     n++)
-		mq_bucket_take(
-		    &s->bucket, &s->rate, mq_clock_s(CLOCK_MONOTONIC));
+	now = mq_clock_s(CLOCK_MONOTONIC);
+	piece = MIN(piece, (long)mq_bucket_tokens(&s->bucket, &s->rate, now));
+	for (n = 0; n < piece; n++)
+		mq_bucket_take(&s->bucket, &s->rate, now);
 	return n;
 }
 

@@ -6,12 +6,6 @@
 #include <poll.h>
 #include <signal.h>
 
-static void
-end_by_signal(int sig)
-{
-	_exit(128 + sig);
-}
-
 void
 mq_option_begin(void)
 {
@@ -35,7 +29,7 @@ mq_option_begin(void)
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]) && getpid() == 1; i++)
 		if (sigaction(ends[i], NULL, &old) == 0 &&
 		    old.sa_handler == SIG_DFL)
-			signal(ends[i], end_by_signal);
+			signal(ends[i], mq_end_by);
 }
 
 void
