@@ -189,7 +189,7 @@ ask_user(const struct options *o, struct selection *s)
 			return 0;
 	}
 	name = mq_visible(o->queue, strlen(o->queue));
-	fprintf(stderr, "%s: ", name != NULL ? name : "");
+	fprintf(stderr, "%s: ", name);
 	for (i = 0; i < STATES; i++)
 		if (o->state[states[i]]) {
 			fprintf(stderr, "%s%ld %s", between, n[states[i]],

@@ -115,7 +115,7 @@ add_value(
 static void
 add_name(struct mq_buf *out, const char *name)
 {
-	char *visible = text_visible(name, strlen(name)), *p;
+	char *visible = mq_visible(name, strlen(name)), *p;
 
 	for (p = visible; (p = strchr(p, '|')) != NULL; p++)
 		*p = '!';

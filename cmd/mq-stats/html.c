@@ -39,7 +39,7 @@ print_visible(const char *s)
 static void
 print_text(const char *s)
 {
-	char *text = text_visible(s, strlen(s));
+	char *text = mq_visible(s, strlen(s));
 
 	print_visible(text);
 	free(text);

@@ -157,7 +157,7 @@ print_framed(const struct list *l, const struct message *s)
 	} else {
 		/* Nothing that could drive it, on a line of its own. */
 		n -= framing == MQ_FRAME_LINES || framing == MQ_FRAME_NULL;
-		text = text_visible(n > 0 ? out.data : "", n);
+		text = mq_visible(n > 0 ? out.data : "", n);
 		puts(text);
 		free(text);
 	}

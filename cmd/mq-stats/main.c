@@ -66,7 +66,7 @@ print_queues(const struct collector *c, const struct stats_options *o,
 			       "counted",
 			    q->name, form);
 	if (m->info.evicts) {
-		policy = text_visible(m->info.policy, strlen(m->info.policy));
+		policy = mq_visible(m->info.policy, strlen(m->info.policy));
 		printf("maxmemory-policy is %s: the server may drop queues or "
 		       "leases\n",
 		    policy);

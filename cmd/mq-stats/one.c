@@ -186,9 +186,9 @@ print_headers(const struct message *s, int64_t now_ms)
 	    "expires", mq_envelope_get_long(e, MQ_HEADER_EXPIRES, 0), now_ms);
 	json_object_foreach(own, name, values)
 		json_array_foreach(values, i, value) {
-			text = text_visible(json_string_value(value),
+			text = mq_visible(json_string_value(value),
 			    json_string_length(value));
-			shown = text_visible(name, strlen(name));
+			shown = mq_visible(name, strlen(name));
 			printf("%-12s%s: %s\n", "header", shown, text);
 			free(shown);
 			free(text);
@@ -230,7 +230,7 @@ print_failure(const json_t *v)
 	for (; n > 0; p += len, n -= len) {
 		end = memchr(p, '\n', n);
 		len = end != NULL ? (size_t)(end - p) : n;
-		text = text_visible(p, len);
+		text = mq_visible(p, len);
 		printf("%-12s%s\n", "  stderr", text);
 		free(text);
 		len += end != NULL;

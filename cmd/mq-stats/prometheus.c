@@ -43,8 +43,7 @@ make_label(const char *name, bool terminal)
 	}
 	mq_buf_addstr(&out, "\"");
 	mq_buf_free(&text);
-	(void)mq_buf_str(&out);
-	return out.data;
+	return mq_buf_str(&out);
 }
 
 /* The fields that are metrics, in the order of their places. */

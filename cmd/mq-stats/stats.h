@@ -28,10 +28,8 @@ int text_width(const char *visible);
  * many it takes. */
 int text_cut(struct mq_buf *out, const char *visible, int columns);
 
-/* n bytes made visible; the caller frees. */
-char *text_visible(const char *p, size_t n);
-/* In at most so many columns: the beginning and an ellipsis, or, of a name, an
- * ellipsis and the end, as ends of names differ. */
+/* What mq_visible() makes of n bytes in at most so many columns: the beginning and an
+ * ellipsis, or, of a name, an ellipsis and the end, as ends of names differ. */
 char *text_clipped(const char *p, size_t n, int columns);
 char *text_clipped_front(const char *name, int columns);
 /* Prints "name        text", made visible; nothing when text is NULL. */

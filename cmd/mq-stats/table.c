@@ -133,7 +133,7 @@ add_field(struct table *t, const struct field *f, const void *record)
 		if (f->kind == KIND_QUEUE &&
 		    (q->paused_ms != 0 || q->all_paused))
 			style = STYLE_YELLOW;
-		visible = text_visible(v.text, strlen(v.text));
+		visible = mq_visible(v.text, strlen(v.text));
 		add_cell(t, visible, text_width(visible), style);
 		free(visible);
 	} else if (v.type == VALUE_FLAG) {

@@ -93,19 +93,9 @@ text_cut(struct mq_buf *out, const char *s, int room)
 }
 
 char *
-text_visible(const char *p, size_t n)
-{
-	char *text = mq_visible(p, n);
-
-	if (text == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	return text;
-}
-
-char *
 text_clipped_front(const char *name, int room)
 {
-	char *visible = text_visible(name, strlen(name)), *end = visible, *cut;
+	char *visible = mq_visible(name, strlen(name)), *end = visible, *cut;
 	mbstate_t state = {0};
 	int width = text_width(visible), columns;
 
@@ -125,7 +115,7 @@ text_line(const char *name, const char *text)
 
 	if (text == NULL)
 		return;
-	shown = text_visible(text, strlen(text));
+	shown = mq_visible(text, strlen(text));
 	printf("%-12s%s\n", name, shown);
 	free(shown);
 }
@@ -137,12 +127,11 @@ text_clipped(const char *p, size_t n, int columns)
 	 * character: what is behind those cannot be seen. */
 	size_t most = (size_t)columns * 4 + 4;
 	struct mq_buf out = {0};
-	char *text = text_visible(p, n < most ? n : most);
+	char *text = mq_visible(p, n < most ? n : most);
 
 	text_cut(&out, text, columns);
 	free(text);
-	(void)mq_buf_str(&out);
-	return out.data;
+	return mq_buf_str(&out);
 }
 
 void

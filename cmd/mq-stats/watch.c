@@ -188,7 +188,7 @@ struct watch {
 static void
 write_line(const char *text, const struct view *view, struct mq_buf *out)
 {
-	char *visible = text_visible(text, strlen(text));
+	char *visible = mq_visible(text, strlen(text));
 
 	text_cut(out, visible, view->width > 0 ? view->width : 80);
 	free(visible);
@@ -218,7 +218,7 @@ static void
 write_pause(
     const struct mq_queue_stats *q, const struct view *view, struct mq_buf *out)
 {
-	char *visible = text_visible(q->name, strlen(q->name));
+	char *visible = mq_visible(q->name, strlen(q->name));
 	struct mq_buf line = {0};
 	const char *p = q->name;
 

@@ -71,8 +71,6 @@ mq_buf_visible(struct mq_buf *out, const char *p, size_t n)
 		for (stop = p; stop < end && *stop != '\n' && *stop != '\t';)
 			stop++;
 		text = mq_visible(p, (size_t)(stop - p));
-		if (text == NULL)
-			mq_die(MQ_EXIT_AGAIN, "out of memory");
 		mq_buf_addstr(out, text);
 		free(text);
 		if (stop < end)
@@ -103,7 +101,7 @@ mq_buf_add_word(struct mq_buf *line, const char *word)
 	mq_buf_addstr(line, "'");
 }
 
-const char *
+char *
 mq_buf_str(struct mq_buf *b)
 {
 	*mq_buf_reserve(b, 1) = '\0';

@@ -31,7 +31,7 @@ void mq_buf_visible(struct mq_buf *, const char *p, size_t n);
 void mq_buf_add_word(struct mq_buf *line, const char *word);
 
 /* The content with a NUL behind it (which len does not count). */
-const char *mq_buf_str(struct mq_buf *);
+char *mq_buf_str(struct mq_buf *);
 
 /* Empties the buffer and keeps its memory. */
 void mq_buf_clear(struct mq_buf *);

@@ -35,8 +35,9 @@ valid_run(const char *p, size_t n)
 	return at;
 }
 
-char *
-mq_visible(const char *p, size_t n)
+/* NULL: no memory. */
+static char *
+make_visible(const char *p, size_t n)
 {
 	size_t run = 0;
 	char *out, *to;
@@ -65,6 +66,16 @@ mq_visible(const char *p, size_t n)
 	return out;
 }
 
+char *
+mq_visible(const char *p, size_t n)
+{
+	char *text = make_visible(p, n);
+
+	if (text == NULL)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	return text;
+}
+
 static FILE *stream; /* NULL: stderr */
 
 void
@@ -81,7 +92,7 @@ vsay(const char *fmt, va_list ap)
 
 	n = vasprintf(&text, fmt, ap);
 	if (n != -1)
-		shown = mq_visible(text, (size_t)n);
+		shown = make_visible(text, (size_t)n);
 	else
 		text = NULL;
 	fprintf(stream != NULL ? stream : stderr, "%s: %s\n",

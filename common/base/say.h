@@ -30,7 +30,7 @@ void mq_end_by(int sig) __attribute__((noreturn));
 const char *mq_signal_name(int sig);
 
 /* n bytes at p made fit for a terminal; the caller frees.  Printable text of the user's
- * LC_CTYPE stays as it is, but for characters that turn its direction.  NULL: no memory. */
+ * LC_CTYPE stays as it is, but for characters that turn its direction. */
 char *mq_visible(const char *p, size_t n);
 
 /* Flushes and closes stdout, before a successful exit of anything that printed results.
