@@ -443,7 +443,7 @@ check_options(const struct options *o)
 	forbid(o->http && (o->count > 0 || framed || o->wait || o->tick >= 0),
 	    "--http publishes the request body; remove the payload, the "
 	    "framing, --wait and --tick");
-	forbid(o->hosts.count > 0 && !o->http, "--host needs --http");
+	forbid(o->hosts.n > 0 && !o->http, "--host needs --http");
 	forbid(o->count > 0 && framed,
 	    "%s reads standard input; remove the operand %s",
 	    mq_option_framing_name(o->framing), o->payloads[0]);
@@ -515,7 +515,7 @@ options_use_layout(struct options *o, const struct mq_server *server)
 void
 options_free(struct options *o)
 {
-	free(o->hosts.names);
+	mq_names_free(&o->hosts);
 	free(o->attachments.list);
 	mq_envelope_free(&o->headers);
 	mq_option_free(&o->shared);

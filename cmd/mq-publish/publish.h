@@ -36,7 +36,7 @@ struct options {
 	struct mq_attributes attributes; /* of the queue, if it is made */
 	bool durable;
 	bool http; /* the message comes as a request */
-	struct http_hosts hosts;
+	struct mq_names hosts;
 	struct attachments attachments;
 	bool raw;	/* messages have no header */
 	bool ids, wait; /* somebody asks for their ids, or for their ends */

@@ -178,7 +178,7 @@ report_queue(
 	add_name(&text, q->name);
 	if (!q->known) {
 		mq_buf_addstr(&text, ": no such queue");
-		add_name(&text, m->elsewhere[i]);
+		add_name(&text, m->elsewhere.list[i].name);
 	}
 	for (place = 0; place < FIELD_CHECKS && q->known; place++, limit++) {
 		if (limit->field == NULL)

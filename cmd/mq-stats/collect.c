@@ -137,14 +137,15 @@ collect_stats(struct collector *c, int wanted, struct model *m)
 void
 collect_elsewhere(struct collector *c, struct model *m)
 {
-	const struct mq_stats *s = &m->stats;
-	int i;
+	const struct mq_queue_stats *q = m->stats.queues;
+	char *hint;
 
-	m->elsewhere = mq_xcalloc((size_t)s->count + 1, sizeof(*m->elsewhere));
-	for (i = 0; i < s->count; i++)
-		if (!s->queues[i].known)
-			m->elsewhere[i] = mq_known_hint(
-			    &c->redis, c->layout, s->queues[i].name);
+	for (; q < m->stats.queues + m->stats.count; q++) {
+		hint = q->known ? NULL :
+				  mq_known_hint(&c->redis, c->layout, q->name);
+		mq_names_add(&m->elsewhere, hint, NULL);
+		free(hint);
+	}
 }
 
 void

@@ -269,8 +269,8 @@ html_print(const struct model *m, long refresh, bool served)
 		print_note(m->lacks.list[k].name, "", "");
 	for (i = 0; i < n; i++)
 		if (!q[i].known)
-			print_note(
-			    q[i].name, ": no such queue", m->elsewhere[i]);
+			print_note(q[i].name, ": no such queue",
+			    m->elsewhere.list[i].name);
 	fputs("</section>\n", stdout);
 	tables_fill(m, false, 0, &t);
 	print_section("Queues", "queues",

@@ -207,7 +207,8 @@ model_report_missing(const struct model *m)
 
 	for (i = 0; i < m->stats.count; i++, q++)
 		if (!q->known) {
-			mq_say("%s: no such queue%s", q->name, m->elsewhere[i]);
+			mq_say("%s: no such queue%s", q->name,
+			    m->elsewhere.list[i].name);
 			known = false;
 		}
 	return known;
@@ -236,10 +237,8 @@ model_free(struct model *m)
 		free(r->all);
 		reasons_free(&r->reasons);
 	}
-	for (i = 0; m->elsewhere != NULL && i < m->stats.count; i++)
-		free(m->elsewhere[i]);
 	free(m->rejected);
-	free(m->elsewhere);
+	mq_names_free(&m->elsewhere);
 	mq_names_free(&m->lacks);
 	mq_runs_free(&m->runs);
 	mq_stats_free(&m->stats);

@@ -183,7 +183,7 @@ check_needs(const struct stats_options *o, const char *framing)
 	    {o->refresh > 0, http || s == SUBJECT_HTML, "--refresh",
 		"--html or --http"},
 	    {o->payloads, http, "--payloads", "--http"},
-	    {o->hosts.count > 0, http, "--host", "--http"},
+	    {o->hosts.n > 0, http, "--host", "--http"},
 	    {of_one, o->count == 1, o->subject_name, "one queue (try --help)"},
 	};
 	size_t i;
@@ -250,7 +250,7 @@ void
 options_free(struct stats_options *o)
 {
 	mq_filter_free(&o->list.filter);
-	free(o->hosts.names);
+	mq_names_free(&o->hosts);
 	free(o->name);
 	mq_option_free(&o->shared);
 }

@@ -253,7 +253,7 @@ struct model {
 	struct mq_info info; /* the policy */
 	struct mq_runs runs;
 	/* Of each queue: what may have been meant if there is none, else NULL. */
-	char **elsewhere;
+	struct mq_names elsewhere;
 	struct rejections *rejected; /* of each queue */
 };
 
@@ -325,7 +325,7 @@ struct stats_options {
 	bool requested;		  /* by --http */
 	bool again;		  /* by a page, which knows what was */
 	int port;		  /* of --http; 0: any; -1: stdin */
-	struct http_hosts hosts;  /* of its requests */
+	struct mq_names hosts;	  /* of its requests */
 	char *name;		  /* what its path ends with, own */
 	char *only;		  /* name, as the queue that it is about */
 	char **queues;		  /* NS:QUEUE once the layout is known */

@@ -220,7 +220,6 @@ http_request_free(struct http_request *r)
 static void
 take_host(void *into, const struct mq_given *given)
 {
-	struct http_hosts *hosts = into;
 	const char *name = given->arg;
 	static const char letters[] =
 	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -228,9 +227,7 @@ take_host(void *into, const struct mq_given *given)
 
 	forbid(*name == '\0' || name[strspn(name, letters)] != '\0',
 	    "%s: %s: must be a host name, without a port", given->name, name);
-	hosts->names = mq_xreallocarray(
-	    hosts->names, hosts->count + 1, sizeof(*hosts->names));
-	hosts->names[hosts->count++] = name;
+	mq_names_add(into, name, NULL);
 }
 
 const struct mq_option http_options[] = {
@@ -250,7 +247,7 @@ is_name(const char *host, const char *name)
 }
 
 static bool
-is_for_us(const char *host, const struct http_hosts *hosts)
+is_for_us(const char *host, const struct mq_names *hosts)
 {
 	char name[256] = "", inner[INET6_ADDRSTRLEN] = "";
 	struct in6_addr any;
@@ -263,8 +260,8 @@ is_for_us(const char *host, const struct http_hosts *hosts)
 		strlcpy(inner, host + 1, n - 1);
 	if (inet_pton(AF_INET6, inner, &any) == 1)
 		return true;
-	for (i = 0; i < hosts->count; i++)
-		if (is_name(host, hosts->names[i]))
+	for (i = 0; i < hosts->n; i++)
+		if (is_name(host, hosts->list[i].name))
 			return true;
 	if (gethostname(name, sizeof(name) - 1) == -1 || name[0] == '\0')
 		return false;
@@ -408,7 +405,7 @@ http_refuse(
 /* --- the request -------------------------------------------------------------------- */
 
 void
-http_receive(struct http *h, const struct http_hosts *hosts)
+http_receive(struct http *h, const struct mq_names *hosts)
 {
 	int64_t until_us = deadline(REQUEST_S);
 	char head[REQUEST_HEAD_MAX + 1] = "";

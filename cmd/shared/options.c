@@ -479,11 +479,7 @@ mq_option_attribute(const char *name, const char *arg, bool maxsize)
 void
 mq_option_free(struct mq_shared *o)
 {
-	size_t i;
-
-	for (i = 0; i < o->name_count; i++)
-		free(o->names[i]);
-	free(o->names);
+	mq_names_free(&o->names);
 	free(o->url);
 }
 
@@ -583,10 +579,9 @@ mq_option_queue(
 
 	if (name == NULL)
 		mq_die(MQ_EXIT_USAGE, "%s: %s", queue, why);
-	o->names =
-	    mq_xreallocarray(o->names, o->name_count + 1, sizeof(*o->names));
-	o->names[o->name_count++] = name;
-	return name;
+	mq_names_add(&o->names, name, NULL);
+	free(name);
+	return o->names.list[o->names.n - 1].name;
 }
 
 void

@@ -130,8 +130,7 @@ struct mq_shared {
 	const char *needing[MQ_NEEDS];
 	const char *targets[2]; /* see mq_option_target() */
 	int target_count;
-	char **names; /* see mq_option_queue() */
-	size_t name_count;
+	struct mq_names names; /* see mq_option_queue() */
 };
 
 /* The options of every tool; into a struct mq_shared. */
@@ -392,13 +391,7 @@ void selection_print(const struct selection *);
 /* The exit status of a child that asks for the answer 400 to 499. */
 #define HTTP_EXIT(status) ((status)-300)
 
-/* Names that are answered for; --host adds them. */
-struct http_hosts {
-	const char **names;
-	size_t count;
-};
-
-/* --host; into a struct http_hosts. */
+/* --host adds names that are answered for; into a struct mq_names. */
 extern const struct mq_option http_options[];
 
 /* The head of a request, as RFC 9112 has it; no input, no output.  Where the RFC lets a
@@ -458,7 +451,7 @@ void http_refuse(const struct http *, int status, const char *extra,
  * names.  A foreign site can give its name the address of this machine, and read the
  * answers in a browser here; but browsers always send that name.
  */
-void http_receive(struct http *, const struct http_hosts *);
+void http_receive(struct http *, const struct mq_names *hosts);
 /* Reads the body, which must have a length. */
 void http_receive_body(struct http *);
 
