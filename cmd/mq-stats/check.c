@@ -26,10 +26,9 @@ parse_number(const struct field *f, const char *text)
 	return (double)mq_option_number(name, text, 0, INT32_MAX);
 }
 
-static struct limit *
-parse_limits(const char *list)
+static void
+parse_limits(const char *list, struct limit *limits)
 {
-	struct limit *limits = mq_xcalloc(FIELD_CHECKS, sizeof(*limits));
 	char *copy = mq_xstrdup(list), *rest = copy, *text, *value, *critical;
 	const struct field *f;
 	struct limit *limit;
@@ -62,7 +61,6 @@ parse_limits(const char *list)
 		    "require a consumer");
 	}
 	free(copy);
-	return limits;
 }
 
 /* --- judging ------------------------------------------------------------------ */
@@ -207,11 +205,12 @@ report_queue(
 int
 checks_print(struct collector *c, struct stats_options *o, struct model *m)
 {
-	struct limit *limits = parse_limits(o->checks);
+	struct limit limits[FIELD_CHECKS] = {0};
 	struct report r = {.status = OK};
 	size_t k;
 	int i;
 
+	parse_limits(o->checks, limits);
 	/* For a plugin, everything that goes wrong is a line on stdout. */
 	if (mq_option_find(&o->shared, &c->server) == 0) {
 		collect_queues(c, o);
@@ -241,6 +240,5 @@ checks_print(struct collector *c, struct stats_options *o, struct model *m)
 	putchar('\n');
 	mq_buf_free(&r.text);
 	mq_buf_free(&r.perfdata);
-	free(limits);
 	return r.status;
 }
