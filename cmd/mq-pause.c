@@ -24,9 +24,20 @@ struct options {
 	bool resume, all;
 };
 
+static void
+take_for(void *into, const struct mq_given *given)
+{
+	struct options *o = into;
+
+	o->until = given->arg;
+	o->ms = mq_option_duration(given->name, given->arg);
+	forbid(o->ms == 0, "%s: %s: must be greater than 0", given->name,
+	    given->arg);
+}
+
 static const struct mq_option rows[] = {
     {0, "--for", "DUR", "+resume after DUR (default: at --resume)",
-	MQ_TEXT(struct options, until)},
+	.take = take_for},
     {0, "--resume", NULL, "+resume the queues",
 	MQ_FLAG(struct options, resume)},
     {0, "--all", NULL, "+all queues, and those that are made later",
@@ -44,9 +55,6 @@ parse_options(struct options *o, int argc, char *argv[])
 	int i;
 
 	mq_option_read(&o->shared, tables, argc, argv);
-	if (o->until != NULL)
-		o->ms = mq_option_duration("--for", o->until);
-	forbid(o->ms == 0, "--for: %s: must be greater than 0", o->until);
 	forbid(o->resume && o->until != NULL,
 	    "--for and --resume cannot be used together");
 	mq_option_rights(&o->shared,
