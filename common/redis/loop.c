@@ -16,7 +16,8 @@ struct line {
 	struct mq_loop *of;
 	struct mq_node *node;
 	struct pair *pair;
-	ev_io readable, writable; /* as the link wants */
+	ev_io io;
+	short watched; /* what poll(2) would look for */
 };
 
 /* The connections to one server. */
@@ -40,17 +41,16 @@ static void on_down(struct line *, const char *why);
 static void
 watch(struct line *line)
 {
-	struct ev_loop *loop = line->of->loop;
-	short wants = mq_link_wants(&line->node->link);
+	const struct mq_link *l = &line->node->link;
+	short wants = mq_link_wants(l);
 
-	if (wants & POLLIN)
-		ev_io_start(loop, &line->readable);
-	else
-		ev_io_stop(loop, &line->readable);
-	if (wants & POLLOUT)
-		ev_io_start(loop, &line->writable);
-	else
-		ev_io_stop(loop, &line->writable);
+	if (ev_is_active(&line->io) && wants == line->watched)
+		return;
+	ev_io_stop(line->of->loop, &line->io);
+	ev_io_set(&line->io, l->context->fd,
+	    (wants & POLLIN ? EV_READ : 0) | (wants & POLLOUT ? EV_WRITE : 0));
+	ev_io_start(line->of->loop, &line->io);
+	line->watched = wants;
 }
 
 /* A callback may close the link. */
@@ -64,7 +64,9 @@ on_ready_socket(struct ev_loop *loop, ev_io *w, int events)
 	redisReply *reply;
 
 	(void)loop;
-	mq_link_move(l, events & EV_WRITE ? POLLOUT : POLLIN);
+	mq_link_move(l,
+	    (short)((events & EV_READ ? POLLIN : 0) |
+		(events & EV_WRITE ? POLLOUT : 0)));
 	while ((reply = mq_link_next(l, &q)) != NULL)
 		if (q != NULL) {
 			mq_route_settle(&line->of->redis, line->node, q, reply);
@@ -96,24 +98,16 @@ open_line(struct line *line, const char **why)
 		mq_link_close(l);
 		return -1;
 	}
-	ev_io_init(&line->readable, on_ready_socket, l->context->fd, EV_READ);
-	ev_io_init(&line->writable, on_ready_socket, l->context->fd, EV_WRITE);
-	line->readable.data = line->writable.data = line;
+	ev_init(&line->io, on_ready_socket);
+	line->io.data = line;
 	watch(line);
 	return 0;
 }
 
 static void
-stop_watching(struct line *line)
-{
-	ev_io_stop(line->of->loop, &line->readable);
-	ev_io_stop(line->of->loop, &line->writable);
-}
-
-static void
 close_line(struct line *line)
 {
-	stop_watching(line);
+	ev_io_stop(line->of->loop, &line->io);
 	mq_link_close(&line->node->link);
 	mq_route_lose(&line->of->redis, line->node);
 }
@@ -388,7 +382,7 @@ lose_pair(struct pair *p, const char *why)
 		return;
 	}
 	p->missing_s = now;
-	stop_watching(&p->main);
+	ev_io_stop(all->loop, &p->main.io);
 	mq_route_miss(&all->redis, node, why);
 	close_pair(p);
 	if (node->needed)
