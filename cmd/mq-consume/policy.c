@@ -191,13 +191,11 @@ policy_exit(struct policy *p, int failed)
 	bool owes = json_object_size(p->owed) > 0;
 
 	json_decref(p->owed);
-	if (failed != 0)
-		return failed;
-	if (p->exit_status == 0 && p->exit_signal != 0)
+	if (failed != 0 || p->exit_status != 0)
+		return failed != 0 ? failed : p->exit_status;
+	if (p->exit_signal != 0)
 		mq_end_by(p->exit_signal);
-	if (p->exit_status == 0 && p->rejected)
-		return MQ_EXIT_NO;
-	return p->exit_status == 0 && owes ? MQ_EXIT_AGAIN : p->exit_status;
+	return p->rejected ? MQ_EXIT_NO : owes ? MQ_EXIT_AGAIN : MQ_EXIT_OK;
 }
 
 /* Each grace time ends with the next step: TERM, KILL, give up. */
