@@ -10,27 +10,12 @@
 #define WINDOW_S 10.0
 #define MINUTE_S 60.0
 
-/* The fields that are asked for, in this order; the buckets follow. */
-enum {
-	PUBLISHED,
-	DONE,
-	FAILED,
-	NOW_S,
-	NOW_IN,
-	NOW_OUT,
-	THEN_S,
-	THEN_IN,
-	THEN_OUT,
-	SOME,
-	RUNS = SOME,
-	EXPIRED,
-	RETRIED,
-	CRASHED,
-	LEASE_LOST,
-	RUN_MS,
-	BUCKETS,
-	ALL = BUCKETS + MQ_BUCKETS
-};
+/* The fields that are asked for, in this order: always, for the rates; the others, behind
+ * which the buckets are. */
+enum { PUBLISHED, DONE, FAILED };
+enum { NOW_S = FAILED + 1, NOW_IN, NOW_OUT, THEN_S, THEN_IN, THEN_OUT, SOME };
+enum { RUNS = SOME, EXPIRED, RETRIED, CRASHED, LEASE_LOST, RUN_MS, BUCKETS };
+enum { ALL = BUCKETS + MQ_BUCKETS };
 
 static const char *const fields[BUCKETS] = {"published", "done", "failed",
     "now_s", "now_in", "now_out", "then_s", "then_in", "then_out", "runs",

@@ -28,26 +28,12 @@
 /* With more names of queues, each connection is asked which queues it has. */
 #define NAMED 4
 
-/* The questions about a queue, and then those about a connection. */
-enum {
-	READY,
-	REJECTED,
-	OURS,
-	COUNTS,
-	PRIORITY,
-	DELAYED,
-	CLOCK,
-	PAUSED,
-	OUTGOING, /* of clusters only, and so is the right to it */
-	KNOWN,
-	NOW, /* the time of its node */
-	READY_AGE,
-	PRIORITY_AGE,
-	DELAYED_AGE,
-	QUEUES,
-	LEASE,
-	INFO
-};
+/* The questions about a queue: OUTGOING, and the right to it, is of clusters only, NOW the
+ * time of its node; then the ages of its messages; and the questions about a connection. */
+enum { READY, REJECTED, OURS, COUNTS, PRIORITY, DELAYED, CLOCK, PAUSED };
+enum { OUTGOING = PAUSED + 1, KNOWN, NOW };
+enum { READY_AGE = NOW + 1, PRIORITY_AGE, DELAYED_AGE };
+enum { QUEUES = DELAYED_AGE + 1, LEASE, INFO };
 
 static const char *const asked[] = {[READY] = "LLEN Q:ready",
     [REJECTED] = "LLEN Q:rejected",
