@@ -6,7 +6,7 @@
  *
  *	watch	json	prometheus	check	list	reasons	one	html	server
  *
- * With --http, endpoint.c makes options of a request first.
+ * With --http, options.c makes options of a request first.
  *
  * fields has the facts of queues, connections and runs, as all outputs show them.
  * text, table and message say how a text is shown, lines become columns, and a message is
@@ -272,7 +272,7 @@ main(int argc, char *argv[])
 	mq_option_begin();
 	options_parse(&options, argc, argv);
 	if (options.subject == SUBJECT_HTTP)
-		endpoint_serve(&options);
+		options_serve(&options);
 	model.order = options.order;
 	mq_option_prints(true);
 	status = show(&collector, &options, &model);

@@ -334,6 +334,11 @@ struct stats_options {
 
 /* Ends with exit 64 when the user got it wrong.  options_free() frees. */
 void options_parse(struct stats_options *, int argc, char *argv[]);
+/* --http: receives a request, and returns in a child process, with the options that print
+ * what is asked for; the program itself answers and ends.  With a port, for each connection
+ * in a process of its own; the first process ends only by a signal, or if it cannot
+ * listen. */
+void options_serve(struct stats_options *);
 void options_free(struct stats_options *);
 
 /* --- collect ------------------------------------------------------------ */
@@ -460,13 +465,5 @@ void server_print(struct collector *, bool json);
 /* --check, a monitoring plugin: prints how things are, or why nothing is known; returns the
  * exit status of a plugin.  Finds the server and asks by itself. */
 int checks_print(struct collector *, struct stats_options *, struct model *);
-
-/* --- endpoint ----------------------------------------------------------- */
-
-/* --http: receives a request, and returns in a child process, with the options that print
- * what is asked for; the program itself answers and ends.  With a port, for each connection
- * in a process of its own; the first process ends only by a signal, or if it cannot
- * listen. */
-void endpoint_serve(struct stats_options *);
 
 #endif
