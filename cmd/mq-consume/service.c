@@ -1,15 +1,8 @@
 #include "service.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/say.h"
-#include "queue/stats.h"
 
 /* A shorter one would keep the loop busy. */
 #define WATCHDOG_MIN_US 10000

@@ -14,11 +14,9 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <stdbool.h>
-
 #include <ev.h>
 
-struct mq_counts;
+#include "message.h"
 
 struct service {
 	int fd; /* -1: there is no manager */

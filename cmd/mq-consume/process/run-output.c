@@ -131,18 +131,12 @@ put_visible(struct run_output *r, const char *p, size_t n, bool last)
 	mq_buf_free(&shown);
 }
 
-static void
-end_character(struct run_output *r)
-{
-	if (r->cut_len > 0)
-		put_visible(r, "", 0, true);
-}
-
 /* Ends a line that has begun. */
 static void
 end_line(struct run_output *r)
 {
-	end_character(r);
+	if (r->cut_len > 0)
+		put_visible(r, "", 0, true);
 	if (r->form == OUTPUT_LIVE && r->target->open_line)
 		target_put(r->target, "\n", 1);
 	else if (r->open_line)
@@ -179,8 +173,8 @@ end_form(struct run_output *r)
 		return;
 	if (r->form == OUTPUT_LINES)
 		end_line(r);
-	else
-		end_character(r);
+	else if (r->cut_len > 0)
+		put_visible(r, "", 0, true);
 	release_kept(r);
 	r->form = OUTPUT_LINES;
 }
