@@ -226,3 +226,36 @@ lease_is_above() {
 	assert_output "onetwo"
 	assert_equal "$(keys_of gone)" ""
 }
+
+@test "cluster: a consumer that starts claims nothing before it knows whether all is paused" {
+	local slot q pids=()
+	slot=$(node 0 cluster keyslot rmq::paused)
+	slot_move "$slot" 0
+	q=$(queue_on 1)
+	run_mq 0 mq-publish "$q" 1
+	run_mq 0 mq-pause --all
+	node 0 client pause 3000 all >/dev/null
+	# Some names of connections have keys of that node, and these consumers wait for it.
+	for _ in {1..8}; do
+		timeout 60 "$BUILD/mq-consume" --no-clean -l "$q" >>"$T/out" 2>>"$T/err" 3>&- &
+		pids+=($!)
+	done
+	eventually 20 has_a_connection
+	node 0 ping >/dev/null
+	eventually 10 is_asked
+	tick
+	assert_equal "$(cat "$T/out")" ""
+	run_mq 0 mq-pause --all --resume
+	eventually 10 grep -qx 1 "$T/out"
+	kill "${pids[@]}"
+	wait "${pids[@]}" || true
+	slot_move "$slot" 2
+}
+
+has_a_connection() {
+	[ -n "$(node 1 smembers rmq::connections)" ]
+}
+
+is_asked() {
+	node 0 info commandstats | grep -q '^cmdstat_pttl:'
+}

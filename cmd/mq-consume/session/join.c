@@ -371,20 +371,6 @@ on_settings(void *arg, const struct mq_answer *answer)
 	tell(s, FACT_RULES);
 }
 
-/* Joining waits for the answer. */
-static void
-on_first_settings(void *arg, const struct mq_answer *answer)
-{
-	const struct session_queue *q = arg;
-	struct session *s = q->session;
-
-	on_settings(arg, answer);
-	if (answer == NULL || s->state != SESSION_OPENING)
-		return;
-	if (--s->settings_wanted == 0 && s->lease_ms > 0 && !s->leaving)
-		enter(s);
-}
-
 /* Who cannot know goes on. */
 static void
 on_pause(void *arg, const struct mq_answer *answer)
@@ -408,15 +394,42 @@ session_ask_pause(struct session *s)
 	mq_consumer_ask_pause(&s->self, on_pause, s);
 }
 
+/* Joining waits for settings and pause: nothing is claimed before. */
 static void
-ask_all_settings(struct session *s, mq_answer_fn *fn)
+count_settings(struct session *s, const struct mq_answer *answer)
+{
+	if (answer == NULL || s->state != SESSION_OPENING)
+		return;
+	if (--s->settings_wanted == 0 && s->lease_ms > 0 && !s->leaving)
+		enter(s);
+}
+
+static void
+on_first_settings(void *arg, const struct mq_answer *answer)
+{
+	const struct session_queue *q = arg;
+
+	on_settings(arg, answer);
+	count_settings(q->session, answer);
+}
+
+static void
+on_first_pause(void *arg, const struct mq_answer *answer)
+{
+	on_pause(arg, answer);
+	count_settings(arg, answer);
+}
+
+static void
+ask_all_settings(
+    struct session *s, mq_answer_fn *on_all_pause, mq_answer_fn *on_queue)
 {
 	int i;
 
 	s->settings_at = mq_clock_steady_s();
-	session_ask_pause(s);
+	mq_consumer_ask_pause(&s->self, on_all_pause, s);
 	for (i = 0; i < s->opt->queue_count; i++)
-		mq_consumer_settings(&s->self, i, fn, &s->queues[i]);
+		mq_consumer_settings(&s->self, i, on_queue, &s->queues[i]);
 }
 
 void
@@ -433,9 +446,10 @@ session_check(struct session *s)
 	double now = mq_clock_steady_s();
 
 	if (s->state == SESSION_UP && s->self.session.wake == NULL) {
-		session_ask_pause(s);
 		if (now - s->settings_at >= SETTINGS_S)
-			ask_all_settings(s, on_settings);
+			ask_all_settings(s, on_pause, on_settings);
+		else
+			session_ask_pause(s);
 	}
 	if (s->waits_since == 0 || s->state == SESSION_UP ||
 	    !options_have_end(s->opt) || now - s->waits_since < WAIT_S)
@@ -470,8 +484,8 @@ send_join(struct session *s)
 	if (!s->ever_joined)
 		mq_consumer_ask_policy(&s->self, on_memory, s);
 	s->lease_ms = 0;
-	s->settings_wanted = s->opt->queue_count;
-	ask_all_settings(s, on_first_settings);
+	s->settings_wanted = s->opt->queue_count + 1;
+	ask_all_settings(s, on_first_pause, on_first_settings);
 	lease_begin_join(&s->lease);
 	mq_consumer_join(&s->self, on_lease, s);
 }

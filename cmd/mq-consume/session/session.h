@@ -131,12 +131,13 @@ struct session {
 	struct session_queue *queues;
 	bool ever_joined;
 	bool leaving;
-	int settings_wanted; /* joining: settings of queues that are missing, */
-	int64_t lease_ms;    /* with a lease for so long; 0: none yet */
-	double settings_at;  /* steady time when they were asked for */
-	bool pause_unknown;  /* nobody could tell whether all is paused; said */
-	int answers_wanted;  /* joining: answers missing until the next step, */
-	bool asked_held;     /* which is to be up; else to ask what is held */
+	int settings_wanted; /* joining: settings that are missing, with the pause of
+			      * all, */
+	int64_t lease_ms;   /* and a lease for so long; 0: none yet */
+	double settings_at; /* steady time when they were asked for */
+	bool pause_unknown; /* nobody could tell whether all is paused; said */
+	int answers_wanted; /* joining: answers missing until the next step, */
+	bool asked_held;    /* which is to be up; else to ask what is held */
 	int cuts; /* connections in a row that ended before that answer */
 	double waits_since; /* steady time since it cannot join; 0: it can */
 	double heard_at, retry_s; /* heard_at: opened, or bytes since */
