@@ -196,11 +196,3 @@ mq_slot_of(const char *key, size_t n)
 	}
 	return crc % MQ_SLOTS;
 }
-
-int
-mq_slot_home(const char *ns)
-{
-	return ns != NULL && strchr(ns, '{') != NULL ?
-	    mq_slot_of(ns, strlen(ns)) :
-	    -1;
-}

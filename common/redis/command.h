@@ -82,8 +82,6 @@ void mq_command_free(struct mq_command *);
  * of its n bytes, or of what is between its first { and the next }, if that is not
  * empty. */
 int mq_slot_of(const char *key, size_t n);
-/* That of a namespace (NULL: none) in braces, which keeps all its keys there; else -1. */
-int mq_slot_home(const char *ns);
 
 /* --- reply --------------------------------------------------------------- */
 

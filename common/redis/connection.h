@@ -27,8 +27,9 @@
 struct mq_node {
 	struct mq_link link;
 	struct mq_server *server;
-	int number;  /* in the map of a cluster */
-	bool ready;  /* commands can go; only of a loop */
+	struct mq_url_host at; /* in a cluster */
+	int number;	       /* in the map of a cluster */
+	bool ready;	       /* commands can go; only of a loop */
 	bool needed; /* it was asked for more than optional commands */
 	char *
 	    missing; /* why others go on without it, "node HOST:PORT: why"; or NULL */

@@ -710,7 +710,7 @@ open_sentinel(struct mq_loop *all)
 	struct mq_server *s = &all->sentinel;
 	const char *why;
 
-	mq_server_of_sentinel(s, server, server->sentinel);
+	mq_server_behind(s, server, &server->url.hosts[server->sentinel], true);
 	s->port = s->url.hosts->port;
 	strlcpy(s->host, s->url.hosts->name, sizeof(s->host));
 	strlcpy(s->address, server->sentinel_address, sizeof(s->address));

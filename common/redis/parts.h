@@ -297,13 +297,9 @@ int mq_redis_ask_heirs(struct mq_redis *, struct mq_heirs *, bool each);
 
 /* --- servers behind one -------------------------------------------------- */
 
-/* The server of one node: as the cluster's, but with this host only; zeroed before. */
-void mq_server_of_node(
-    struct mq_server *, const struct mq_url *of, const char *host, int port);
-
-/* The server of sentinel i in the URL of another one, with the sentinels' own password.
- * It is not to be freed, and lives no longer than the other one. */
-void mq_server_of_sentinel(
-    struct mq_server *sentinel, const struct mq_server *, size_t i);
+/* A server at one host of another's URL: a sentinel, with the sentinels' own password, or a
+ * node.  It is not to be freed, and lives no longer than the other one and the host. */
+void mq_server_behind(struct mq_server *, const struct mq_server *of,
+    struct mq_url_host *host, bool sentinel);
 
 #endif

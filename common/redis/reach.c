@@ -465,7 +465,7 @@ ask_sentinels(struct mq_redis *r, struct question q, bool each, double until)
 	mq_command_plain(&c, q.words);
 	mq_command_str(&c, u->path);
 	for (i = 0; i < n; i++) {
-		mq_server_of_sentinel(&sentinels[i], server, i);
+		mq_server_behind(&sentinels[i], server, &u->hosts[i], true);
 		/* Its answers are about this master. */
 		sentinels[i].url.path = u->path;
 		dials[i].server = &sentinels[i];

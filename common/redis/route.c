@@ -95,10 +95,15 @@ answer(struct mq_request *q, redisReply *reply)
 void
 mq_route_cluster(struct mq_redis *r)
 {
+	const char *ns = r->server->url.ns;
+
 	r->cluster = mq_xcalloc(1, sizeof(*r->cluster));
 	memset(
 	    r->cluster->map.owner, MQ_NO_OWNER, sizeof(r->cluster->map.owner));
-	r->home = mq_slot_home(r->server->url.ns);
+	/* A namespace in braces keeps all its keys in one slot. */
+	r->home = ns != NULL && strchr(ns, '{') != NULL ?
+	    mq_slot_of(ns, strlen(ns)) :
+	    -1;
 }
 
 struct mq_node *
@@ -117,8 +122,9 @@ mq_route_node(struct mq_redis *r, int i)
 		place->own = node = mq_xcalloc(1, sizeof(*node));
 		node->number = i;
 		node->server = mq_xcalloc(1, sizeof(*node->server));
-		mq_server_of_node(
-		    node->server, &r->server->url, place->host, place->port);
+		node->at =
+		    (struct mq_url_host){mq_xstrdup(place->host), place->port};
+		mq_server_behind(node->server, r->server, &node->at, false);
 	}
 	return node;
 }
@@ -137,7 +143,7 @@ mq_route_close(struct mq_redis *r)
 		node->missing = NULL;
 		mq_link_close(&node->link);
 		mq_route_lose(r, node);
-		mq_server_free(node->server);
+		free(node->at.name);
 		free(node->server);
 		free(node);
 	}

@@ -399,46 +399,25 @@ mq_server_at(
 }
 
 void
-mq_server_of_node(struct mq_server *server, const struct mq_url *of,
-    const char *host, int port)
+mq_server_behind(struct mq_server *server, const struct mq_server *of,
+    struct mq_url_host *host, bool sentinel)
 {
 	struct mq_url *u = &server->url;
 
-	server->node = true;
-	*u = (struct mq_url){.kind = MQ_URL_REDIS,
-	    .tls = of->tls,
-	    .db = of->db,
-	    .insecure = of->insecure,
-	    .user = mq_xstrdup(of->user),
-	    .password = mq_xstrdup(of->password),
-	    .cacert = mq_xstrdup(of->cacert),
-	    .cert = mq_xstrdup(of->cert),
-	    .key = mq_xstrdup(of->key),
-	    .sni = mq_xstrdup(of->sni),
-	    .hosts = mq_xcalloc(1, sizeof(*u->hosts)),
-	    .hosts_n = 1};
-	u->hosts[0] = (struct mq_url_host){mq_xstrdup(host), port};
-	mq_url_show(u, server->name, sizeof(server->name));
-	/* The certificate is for the name also if we connect to the address. */
-	if (u->tls && u->sni == NULL)
-		u->sni = mq_xstrdup(host);
-}
-
-void
-mq_server_of_sentinel(
-    struct mq_server *sentinel, const struct mq_server *server, size_t i)
-{
-	struct mq_url *u = &sentinel->url;
-
-	*sentinel = (struct mq_server){.url = server->url};
+	*server = (struct mq_server){.url = of->url, .node = !sentinel};
 	u->kind = MQ_URL_REDIS;
-	u->user = NULL;
-	u->password = server->sentinel_password;
-	u->hosts = &server->url.hosts[i];
+	u->hosts = host;
 	u->hosts_n = 1;
 	u->path = u->layout = u->ns = NULL;
-	u->db = 0;
-	mq_url_show(u, sentinel->name, sizeof(sentinel->name));
+	if (sentinel) {
+		u->user = NULL;
+		u->password = of->sentinel_password;
+		u->db = 0;
+	}
+	mq_url_show(u, server->name, sizeof(server->name));
+	/* The certificate is for the name also if we connect to the address. */
+	if (u->sni == NULL)
+		u->sni = host->name;
 }
 
 void
