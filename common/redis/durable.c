@@ -109,29 +109,27 @@ static const char *const questions[] = {
 #define QUESTIONS  4
 #define OF_DURABLE 2
 
-/* The command goes with the next flush. */
-static int
+/* The command goes with the next flush, which fails if the connection is lost. */
+static void
 append_line(struct mq_redis *r, const char *line, bool repeats)
 {
 	struct mq_command c = mq_redis_command(r);
-	int rv;
 
 	mq_command_plain(&c, line);
 	c.repeats = repeats;
-	rv = mq_redis_append(r, &c);
+	(void)mq_redis_append(r, &c);
 	mq_command_free(&c);
-	return rv;
 }
 
 /* Repeats: a busy server is asked again, maybe behind the commands that follow. */
 static int
 send_questions(struct mq_redis *r, int n, bool repeats)
 {
-	int i, rv = 0;
+	int i;
 
-	for (i = 0; i < n && rv == 0; i++)
-		rv = append_line(r, questions[i], repeats);
-	return rv == 0 ? mq_redis_flush(r) : -1;
+	for (i = 0; i < n; i++)
+		append_line(r, questions[i], repeats);
+	return mq_redis_flush(r);
 }
 
 static void
@@ -259,11 +257,8 @@ fail_demoted(struct mq_redis *r, const char *why)
 }
 
 /* The server answers, but not that all is safe. */
-static int
-fail_yet(struct mq_redis *r, const char *why)
-{
-	return mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: %s", why);
-}
+#define fail_yet(r, ...)                                                       \
+	mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: " __VA_ARGS__)
 
 static int
 ask_info(struct mq_redis *r, struct mq_info *info)
@@ -348,7 +343,7 @@ await_promise(
 			return 0;
 		(void)r->wait(r->wait_arg, -1, LOOK_MS);
 	}
-	return fail_yet(r, why);
+	return fail_yet(r, "%s", why);
 }
 
 int
@@ -429,25 +424,21 @@ wait_once(
 	    (mq_redis_send(r, write) == -1 || take_number(r) == -1))
 		return -1;
 	snprintf(line, sizeof(line), "WAITAOF 1 0 %d000", SAFE_S);
-	if (d->waitaof && append_line(r, line, false) == -1)
-		return -1;
+	if (d->waitaof)
+		append_line(r, line, false);
 	snprintf(line, sizeof(line), "WAIT %d %d000", d->replicas, SAFE_S);
-	if (d->replicas > 0 && append_line(r, line, false) == -1)
-		return -1;
+	if (d->replicas > 0)
+		append_line(r, line, false);
 	if (send_questions(r, OF_DURABLE, false) == -1)
 		return -1;
 	if (d->waitaof && (n = take_number(r)) <= 0)
-		return n != 0 ? -1 :
-				mq_redis_fail(r, MQ_EXIT_AGAIN,
-				    "not durable yet: not on disk after %d "
-				    "seconds",
-				    SAFE_S);
+		return n != 0 ?
+		    -1 :
+		    fail_yet(r, "not on disk after %d seconds", SAFE_S);
 	if (d->replicas > 0 && (n = take_number(r)) < d->replicas)
 		return n < 0 ? -1 :
-			       mq_redis_fail(r, MQ_EXIT_AGAIN,
-				   "not durable yet: only on %lld of %d "
-				   "replica%s",
-				   n, d->replicas, d->replicas == 1 ? "" : "s");
+			       fail_yet(r, "only on %lld of %d replica%s", n,
+				   d->replicas, d->replicas == 1 ? "" : "s");
 	return check_same(r, d);
 }
 

@@ -42,7 +42,8 @@ struct place {
 	char *dir;		  /* absolute */
 	char *log, *pid;	  /* files in it */
 	off_t log_start;	  /* where the log of our own start begins */
-	bool crashed; /* the server that we start was killed before */
+	bool started;		  /* by us... */
+	bool crashed;		  /* ...after it was killed */
 };
 
 /* --- its place ----------------------------------------------------------- */
@@ -503,11 +504,11 @@ was_shut_down(const struct place *p)
 /* Starts a server if none runs.  A lock that is free again after our own start means
  * that the server has ended. */
 static int
-start_if_free(struct place *p, bool *started)
+start_if_free(struct place *p)
 {
 	int lock, status;
 
-	if (p->server->waits && !*started && was_shut_down(p))
+	if (p->server->waits && !p->started && was_shut_down(p))
 		return mq_server_fail(p->server, MQ_EXIT_UNAVAILABLE,
 		    "private server in %s: it was shut down; the next tool "
 		    "starts it",
@@ -515,13 +516,13 @@ start_if_free(struct place *p, bool *started)
 	status = take_lock(p, &lock);
 	if (status != 0 || lock == -1)
 		return status;
-	if (*started)
+	if (p->started)
 		status = did_not_start(p);
 	else if ((status = may_start(p, lock)) == 0) {
 		p->crashed = !was_shut_down(p);
 		status = start_private(p, lock);
 	}
-	*started = true;
+	p->started = true;
 	close(lock);
 	return status;
 }
@@ -556,7 +557,6 @@ bring_up(struct place *p)
 {
 	double deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
 	char reply[128];
-	bool started = false;
 	enum answer answer;
 	int status = 0, ms;
 
@@ -570,7 +570,7 @@ bring_up(struct place *p)
 		if (answer == LOADING)
 			deadline = mq_clock_s(CLOCK_MONOTONIC) + PATIENCE_S;
 		if (answer == GONE)
-			status = start_if_free(p, &started);
+			status = start_if_free(p);
 		if (status != 0)
 			return status;
 		if (mq_clock_s(CLOCK_MONOTONIC) > deadline)

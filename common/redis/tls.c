@@ -197,21 +197,6 @@ on_asked(SSL *ssl, void *arg)
 	return 1;
 }
 
-/* What went wrong with it, of which TLS may know nothing. */
-static int
-blame_handshake(SSL *ssl, int cause, char *why)
-{
-	int status = mq_tls_failure(ssl, false, why);
-
-	if (status != 0)
-		return status;
-	if (cause == 0)
-		return blame(
-		    why, MQ_EXIT_UNAVAILABLE, "the server ended the handshake");
-	strlcpy(why, strerror(cause), MQ_TLS_WHY);
-	return MQ_EXIT_UNAVAILABLE;
-}
-
 /* --- beginning -------------------------------------------------------------- */
 
 /* Returns 0, or the status; *ssl is not to be freed if it is NULL. */
@@ -263,7 +248,8 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
     const char *host, char why[MQ_TLS_WHY])
 {
 	SSL *ssl = *tls;
-	int rv, status = 0;
+	int rv, cause, status = 0;
+	bool failed = false;
 
 	if (ssl == NULL)
 		status = make_ssl(u, u->sni != NULL ? u->sni : host, &ssl, why);
@@ -271,14 +257,22 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 	ERR_clear_error();
 	errno = 0;
 	if (status == 0 && *tls == NULL) {
-		if (redisInitiateSSL(c, ssl) == REDIS_OK)
-			*tls = ssl;
-		else
-			status = blame_handshake(ssl, errno, why);
+		failed = redisInitiateSSL(c, ssl) != REDIS_OK;
+		*tls = failed ? NULL : ssl;
 	} else if (status == 0 && (rv = SSL_do_handshake(ssl)) != 1) {
 		rv = SSL_get_error(ssl, rv);
-		if (rv != SSL_ERROR_WANT_READ && rv != SSL_ERROR_WANT_WRITE)
-			status = blame_handshake(ssl, errno, why);
+		failed =
+		    rv != SSL_ERROR_WANT_READ && rv != SSL_ERROR_WANT_WRITE;
+	}
+	cause = errno;
+	if (failed)
+		status = mq_tls_failure(ssl, false, why);
+	/* TLS may know nothing of it. */
+	if (failed && status == 0) {
+		status = blame(
+		    why, MQ_EXIT_UNAVAILABLE, "the server ended the handshake");
+		if (cause != 0)
+			strlcpy(why, strerror(cause), MQ_TLS_WHY);
 	}
 	if (*tls == NULL)
 		SSL_free(ssl);
