@@ -100,9 +100,7 @@ check_dir(struct place *p)
 {
 	struct stat st;
 
-	if (stat(p->dir, &st) == -1 &&
-	    (errno != ENOENT || make_dir(p->dir, 0700) == -1 ||
-		stat(p->dir, &st) == -1))
+	if (make_dir(p->dir, 0700) == -1 || stat(p->dir, &st) == -1)
 		return mq_server_fail(
 		    p->server, MQ_EXIT_IO, "%s: %s", p->dir, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
@@ -122,11 +120,10 @@ check_dir(struct place *p)
 static int
 name_socket(struct place *p)
 {
-	const size_t most = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
-	int n = snprintf(p->server->socket, sizeof(p->server->socket),
-	    "%s/redis.sock", p->dir);
+	const size_t most = sizeof(p->server->socket) - 1;
+	int n = snprintf(p->server->socket, most + 1, "%s/redis.sock", p->dir);
 
-	if (n >= 0 && (size_t)n <= most)
+	if ((size_t)n <= most)
 		return 0;
 	return mq_server_fail(p->server, MQ_EXIT_CONFIG,
 	    "%s: too long for a unix socket (at most %zu bytes); "
@@ -276,14 +273,12 @@ set_limits(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-		if (getrlimit(limits[i].resource, &now) == -1)
-			continue;
+		(void)getrlimit(limits[i].resource, &now);
 		new.rlim_cur = limits[i].wanted;
 		new.rlim_max = MAX(now.rlim_max, new.rlim_cur);
-		if (setrlimit(limits[i].resource, &new) == 0)
-			continue;
-		new.rlim_cur = new.rlim_max = now.rlim_max;
-		(void)setrlimit(limits[i].resource, &new);
+		now.rlim_cur = now.rlim_max;
+		if (setrlimit(limits[i].resource, &new) == -1)
+			(void)setrlimit(limits[i].resource, &now);
 	}
 }
 
@@ -338,7 +333,8 @@ become_server(const char **argv, char *const *env, int lock, int log)
 	close(fd);
 	if (set_files(lock, log) == -1)
 		return errno;
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < FILES_MIN)
+	(void)getrlimit(RLIMIT_NOFILE, &files);
+	if (files.rlim_cur < FILES_MIN)
 		return EMFILE;
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		argv[0] = names[i];

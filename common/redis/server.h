@@ -46,19 +46,15 @@ struct mq_url_host {
 
 struct mq_url {
 	enum mq_url_kind kind;
-	char *user;		   /* NULL when not given */
-	char *password;		   /* NULL when not given */
+	char *user, *password;	   /* NULL when not given */
 	struct mq_url_host *hosts; /* redis: one; cluster, sentinel: some */
 	size_t hosts_n;
-	char *path;   /* unix: socket; private: DIR or NULL; sentinel: name */
-	int db;	      /* 0 when not given */
-	char *layout; /* NULL when not given */
-	char *ns;     /* NULL when not given */
+	char *path; /* unix: socket; private: DIR or NULL; sentinel: name */
+	int db;	    /* 0 when not given */
+	char *layout, *ns; /* NULL when not given */
 	bool tls;
 	/* Only with tls: */
-	char *cacert; /* files; NULL when not given */
-	char *cert;
-	char *key;
+	char *cacert, *cert, *key; /* files; NULL when not given */
 	char *sni;     /* the certificate's name, if not the host's; or NULL */
 	bool insecure; /* the certificate is not verified */
 };
@@ -86,7 +82,7 @@ struct mq_server {
 	char socket[108];  /* unix and private: the path; else empty */
 	bool waits;	   /* private: if it was shut down, it is not started */
 	char *layout;	   /* MQ_LAYOUT of the env file; NULL: none */
-	char *layout_from; /* which file that is; NULL without */
+	char *layout_from; /* the file that has the URL; NULL: none */
 	char note[512];	   /* what the user should know; empty: nothing */
 	char error[512];   /* why a function below has failed */
 	/* redis, sentinel, cluster: the address in the URL, or where a connection was
