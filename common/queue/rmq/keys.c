@@ -115,16 +115,6 @@ rmq_queue_error(const char *queue)
 	return NULL;
 }
 
-void
-rmq_open(struct mq_command *c, const char *queue,
-    const struct mq_attributes *attributes, bool set)
-{
-	(void)attributes;
-	(void)set;
-	rmq_ask(c, "SADD A:" RMQ_QUEUES " %n", queue, NULL);
-	c->optional = true;
-}
-
 static void
 add_running(struct mq_command *c, const char *connection, const char *queue)
 {

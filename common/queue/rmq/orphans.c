@@ -228,7 +228,7 @@ select_names(struct rmq_cleaner *w, const struct mq_names *names,
 
 /* ADOPT does all at once; on a cluster, where each set is on a node of its own, the steps
  * behind it do, one after the other. */
-#define ADOPT		"!adopt B:unacked B:listed B:queues %n %q "
+#define ADOPT		"$adopt B:unacked B:listed B:queues %n %q "
 #define LIST_QUEUE	"!SADD C:queues %q"
 #define LIST_CONNECTION "!SADD A:" RMQ_CONNECTIONS " %n"
 

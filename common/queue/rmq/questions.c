@@ -11,17 +11,17 @@ void
 rmq_ask(struct mq_command *c, const char *question, const char *name,
     const char *queue)
 {
-	const char *verb = question + strspn(question, "?!"), *p;
+	const char *verb = question + strspn(question, "?!$"), *p;
 	size_t len = strcspn(verb, " |"), n;
-	bool script = *question == '!', full = script && *verb < 'a';
+	bool full = *question == '!';
 	char key[KEY_SIZE];
 
 	mq_command_script(c,
-	    !script	     ? NULL :
-		full	     ? &mq_script_write_when_full :
-		*verb == 'a' ? &rmq_script_adopt :
-			       &rmq_script_unlist);
-	if (!script)
+	    full		 ? &mq_script_write_when_full :
+		*question != '$' ? NULL :
+		*verb == 'a'	 ? &rmq_script_adopt :
+				   &rmq_script_unlist);
+	if (c->script == NULL)
 		mq_command_arg(c, verb, len);
 	for (p = verb + len; *p == ' ' && p[2] == ':'; p += n + 1) {
 		n = strcspn(p + 1, " |");
@@ -53,6 +53,16 @@ rmq_call_number(struct mq_redis *r, const char *question, const char *name,
 
 	rmq_ask(&c, question, name, queue);
 	return mq_call_number(r, &c, n);
+}
+
+void
+rmq_open(struct mq_command *c, const char *queue,
+    const struct mq_attributes *attributes, bool set)
+{
+	(void)attributes;
+	(void)set;
+	rmq_ask(c, "SADD A:" RMQ_QUEUES " %n", queue, NULL);
+	c->optional = true;
 }
 
 int

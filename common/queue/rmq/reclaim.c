@@ -212,7 +212,7 @@ static const char *const to_forget[] = {[KNOW] = "!SADD A:" RMQ_QUEUES " %q",
     [INFO] = "DEL C:info",
     [RUNNING] = "DEL C:running",
     [NAME] = "SREM A:" RMQ_CONNECTIONS " %n",
-    [UNLIST] = "!unlist B:listed B:queues B:lease B:info B:running %n"};
+    [UNLIST] = "$unlist B:listed B:queues B:lease B:info B:running %n"};
 
 struct reclaim {
 	struct rmq_cleaner *w;

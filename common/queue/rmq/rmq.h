@@ -80,7 +80,7 @@ bool rmq_is_scattered(const struct mq_command *, const char *queue);
  *
  * and any other words; arguments can be added.  Before the verb may stand ?, see
  * rmq_cleaner_ask(), or !: then it goes through even when memory is full, by
- * lua/write_when_full.lua.  !adopt and !unlist are these scripts.
+ * lua/write_when_full.lua.  $adopt and $unlist are scripts.
  */
 void rmq_ask(struct mq_command *, const char *question, const char *name,
     const char *queue);
