@@ -76,10 +76,10 @@ send_back(const struct outbox *o, struct message *m, struct mq_failure *f,
 static const char *
 write_exhausted(char reason[MQ_ERROR_MAX + 1], const char *text)
 {
-	bool bare = text == NULL || *text == '\0';
-
-	snprintf(reason, MQ_ERROR_MAX + 1, EXHAUSTED "%s%s", bare ? "" : ": ",
-	    bare ? "" : text);
+	if (text == NULL)
+		text = "";
+	snprintf(reason, MQ_ERROR_MAX + 1, EXHAUSTED "%s%s",
+	    *text != '\0' ? ": " : "", text);
 	return reason;
 }
 
@@ -130,26 +130,23 @@ verdict_unfit(
 	char reason[MQ_ERROR_MAX + 1];
 
 	switch (unfit) {
+	case UNFIT_SPENT:
+		f.text = write_exhausted(
+		    reason, mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
+		/* FALLTHROUGH */
 	case UNFIT_EXPIRED:
 		/* A message that did not run has no attempt more than before. */
-		message_note(m, "rejected: %s", why);
-		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, why);
+		message_note(m, "rejected: %s", f.text);
+		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, f.text);
 		mq_envelope_write_header(&m->envelope, &m->header);
-		m->expired = true;
-		result_note(o, m, MQ_END_EXPIRED, &f);
+		m->expired = unfit == UNFIT_EXPIRED;
+		result_note(
+		    o, m, m->expired ? MQ_END_EXPIRED : MQ_END_REJECTED, &f);
 		break;
 	case UNFIT_RUN:
 		return reject_message(o, m, &f);
 	case UNFIT_HEADER:
 		message_note(m, "rejected: bad header: %s", why);
-		break;
-	case UNFIT_SPENT:
-		f.text = write_exhausted(
-		    reason, mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
-		message_note(m, "rejected: %s", f.text);
-		mq_message_record(&m->envelope, m->id, m->attempts, f.text);
-		mq_envelope_write_header(&m->envelope, &m->header);
-		result_note(o, m, MQ_END_REJECTED, &f);
 		break;
 	case UNFIT_CRASHED:
 		/* The consumer of the last run died without a verdict. */

@@ -514,7 +514,6 @@ done
 		printf '\377\0\276\276J{"Mq-Attempt":["%s"]}\nx' "$n" |
 			redis -x lpush 'rmq::queue::[q]::ready' >/dev/null
 		run_mq 1 mq-consume -q --drain --attempts 1000000 q -- touch "$T/ran"
-		assert_equal "$(element q rejected | header Mq-Attempt)" 1000000
 		assert_equal "$(element q rejected | header Mq-Error)" "attempts exhausted"
 	done
 	assert [ ! -e "$T/ran" ]

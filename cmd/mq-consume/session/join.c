@@ -4,6 +4,8 @@
  */
 #include "session.h"
 
+#include <sys/param.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -196,12 +198,10 @@ say_cut(const struct session_queue *q, const struct mq_held *held)
 }
 
 /* What is printed needs no attempt, but what does not arrive is charged. */
-static void
-count_slots(struct session *s)
+static int
+count_slots(const struct session *s)
 {
-	int n = rules_messages(s->opt);
-
-	s->self.session.slots = n > 0 ? n : s->one_by_one;
+	return MAX(rules_messages(s->opt), s->one_by_one);
 }
 
 /* Leaves to a cleaner what the server does not get through, as if this consumer had died of
@@ -210,7 +210,7 @@ static void
 leave_cut(struct session *s)
 {
 	s->one_by_one = true;
-	count_slots(s);
+	s->self.session.slots = count_slots(s);
 	s->self.session.heads = false;
 	lose_lease(s, "its messages do not arrive");
 	s->self.session.former = NULL;
@@ -345,13 +345,23 @@ on_lease(void *arg, const struct mq_answer *answer)
 	if (!take_lease_answer(s, answer))
 		return;
 	s->lease_ms = answer->n;
-	if (s->settings_wanted == 0)
+	if (s->settings_wanted <= 0)
 		enter(s);
 }
 
 /* --- settings --------------------------------------------------------------- */
 
-/* Who may not read them has none. */
+/* Joining waits for settings and pause: nothing is claimed before.  To join anew over a
+ * connection that stays, those that are known will do. */
+static void
+count_settings(struct session *s)
+{
+	if (s->state == SESSION_OPENING && --s->settings_wanted == 0 &&
+	    s->lease_ms > 0 && !s->leaving)
+		enter(s);
+}
+
+/* A user who may not read settings has none. */
 static void
 on_settings(void *arg, const struct mq_answer *answer)
 {
@@ -362,13 +372,15 @@ on_settings(void *arg, const struct mq_answer *answer)
 	if (answer != NULL && answer->error != NULL && s->opt->verbose)
 		mq_say("%s: settings: %s", s->opt->queues[q->number],
 		    answer->error);
-	if (!mq_answer_good(answer) ||
-	    !rules_take(s->opt, q->number, answer->settings))
-		return;
-	count_slots(s);
-	if (s->self.session.slots != slots && s->state == SESSION_UP)
-		mq_consumer_tell_slots(&s->self);
-	tell(s, FACT_RULES);
+	if (mq_answer_good(answer) &&
+	    rules_take(s->opt, q->number, answer->settings)) {
+		s->self.session.slots = count_slots(s);
+		if (s->self.session.slots != slots && s->state == SESSION_UP)
+			mq_consumer_tell_slots(&s->self);
+		tell(s, FACT_RULES);
+	}
+	if (answer != NULL)
+		count_settings(s);
 }
 
 /* Who cannot know goes on. */
@@ -386,6 +398,7 @@ on_pause(void *arg, const struct mq_answer *answer)
 	s->pause_unknown |= answer->error != NULL;
 	tell(s, FACT_ALL_PAUSED,
 	    .yes = answer->error == NULL && answer->n != -2);
+	count_settings(s);
 }
 
 void
@@ -394,42 +407,15 @@ session_ask_pause(struct session *s)
 	mq_consumer_ask_pause(&s->self, on_pause, s);
 }
 
-/* Joining waits for settings and pause: nothing is claimed before. */
 static void
-count_settings(struct session *s, const struct mq_answer *answer)
-{
-	if (answer == NULL || s->state != SESSION_OPENING)
-		return;
-	if (--s->settings_wanted == 0 && s->lease_ms > 0 && !s->leaving)
-		enter(s);
-}
-
-static void
-on_first_settings(void *arg, const struct mq_answer *answer)
-{
-	const struct session_queue *q = arg;
-
-	on_settings(arg, answer);
-	count_settings(q->session, answer);
-}
-
-static void
-on_first_pause(void *arg, const struct mq_answer *answer)
-{
-	on_pause(arg, answer);
-	count_settings(arg, answer);
-}
-
-static void
-ask_all_settings(
-    struct session *s, mq_answer_fn *on_all_pause, mq_answer_fn *on_queue)
+ask_all_settings(struct session *s)
 {
 	int i;
 
 	s->settings_at = mq_clock_steady_s();
-	mq_consumer_ask_pause(&s->self, on_all_pause, s);
+	session_ask_pause(s);
 	for (i = 0; i < s->opt->queue_count; i++)
-		mq_consumer_settings(&s->self, i, on_queue, &s->queues[i]);
+		mq_consumer_settings(&s->self, i, on_settings, &s->queues[i]);
 }
 
 void
@@ -447,7 +433,7 @@ session_check(struct session *s)
 
 	if (s->state == SESSION_UP && s->self.session.wake == NULL) {
 		if (now - s->settings_at >= SETTINGS_S)
-			ask_all_settings(s, on_pause, on_settings);
+			ask_all_settings(s);
 		else
 			session_ask_pause(s);
 	}
@@ -485,7 +471,7 @@ send_join(struct session *s)
 		mq_consumer_ask_policy(&s->self, on_memory, s);
 	s->lease_ms = 0;
 	s->settings_wanted = s->opt->queue_count + 1;
-	ask_all_settings(s, on_first_pause, on_first_settings);
+	ask_all_settings(s);
 	lease_begin_join(&s->lease);
 	mq_consumer_join(&s->self, on_lease, s);
 }
