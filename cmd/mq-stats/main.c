@@ -74,50 +74,6 @@ print_queues(const struct collector *c, const struct stats_options *o,
 	}
 }
 
-struct policies {
-	struct mq_redis *r;
-	struct mq_info *worst;
-};
-
-static void
-ask_node(void *arg, size_t i, struct mq_command *c)
-{
-	const struct policies *p = arg;
-
-	(void)mq_redis_visit(p->r, (int)i);
-	mq_command_plain(c, "INFO memory");
-	c->optional = true;
-}
-
-static int
-take_node(void *arg, size_t i, redisReply *reply)
-{
-	const struct policies *p = arg;
-	struct mq_info one;
-
-	(void)i;
-	if (reply->type != REDIS_REPLY_STRING)
-		return 0;
-	mq_info_take(&one, reply->str);
-	if (p->worst->policy[0] == '\0' || one.evicts)
-		*p->worst = one;
-	return 0;
-}
-
-/* The policy stays unknown where INFO is refused: 0, or -1 when the connection is lost. */
-static int
-ask_policies(struct mq_redis *r, struct mq_info *worst)
-{
-	struct policies p = {r, worst};
-	int rv, n = 0;
-
-	while (mq_redis_visit(r, n))
-		n++;
-	rv = mq_ask_each(r, (size_t)n, ask_node, take_node, &p);
-	(void)mq_redis_visit(r, n);
-	return rv;
-}
-
 /* Without names, the past of more queues is left out. */
 #define PAST_QUEUES 100
 
@@ -134,7 +90,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 	if (o->format == FORMAT_JSON)
 		c->past = o->count > 0 ? INT_MAX : PAST_QUEUES;
 	collect_stats(c, wanted, m);
-	mq_option_must(&c->redis, ask_policies(&c->redis, &m->info));
+	mq_option_must(&c->redis, mq_info_ask_policy(&c->redis, &m->info));
 	collect_elsewhere(c, m);
 	if (o->format == FORMAT_JSON)
 		json_print(m, o->connections);

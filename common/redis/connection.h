@@ -252,6 +252,11 @@ struct mq_info {
 
 /* Takes the text of a reply to INFO; all else is unknown then. */
 void mq_info_take(struct mq_info *, const char *text);
+
+/* Asks all nodes for their policy, which stays unknown where INFO is refused; one that
+ * evicts counts.  Returns 0, or -1 when the connection is lost. */
+int mq_info_ask_policy(struct mq_redis *, struct mq_info *);
+
 /* Asks with INFO and CONFIG, which may be refused.  Not for a cluster.  Returns 0, or
  * -1 when the connection is lost. */
 int mq_info_ask(struct mq_redis *, struct mq_info *);

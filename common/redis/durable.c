@@ -195,6 +195,31 @@ mq_info_ask(struct mq_redis *r, struct mq_info *info)
 	return 0;
 }
 
+int
+mq_info_ask_policy(struct mq_redis *r, struct mq_info *worst)
+{
+	struct mq_command c = mq_redis_command(r);
+	struct mq_info one;
+	redisReply *reply;
+	int n;
+
+	mq_info_take(worst, "");
+	for (n = 0; mq_redis_visit(r, n); n++) {
+		mq_command_plain(&c, "INFO memory");
+		c.optional = c.repeats = true;
+		(void)mq_redis_append(r, &c);
+	}
+	mq_command_free(&c);
+	for (; n > 0 && (reply = mq_redis_reply(r)) != NULL; n--) {
+		mq_info_take(
+		    &one, reply->type == REDIS_REPLY_STRING ? reply->str : "");
+		if (worst->policy[0] == '\0' || one.evicts)
+			*worst = one;
+		freeReplyObject(reply);
+	}
+	return n == 0 ? 0 : -1;
+}
+
 /* --- durable ------------------------------------------------------------- */
 
 /* How long the disk may take, and the replicas once more. */

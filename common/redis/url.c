@@ -107,7 +107,7 @@ is_ipv6(const char *name)
 	    strlen(name) < MQ_ADDRESS_SIZE;
 }
 
-/* "name", "name:port", "[IPv6]:port". */
+/* One host: "name", "name:port", "[IPv6]:port". */
 static const char *
 parse_host(char *s, struct mq_url *u)
 {
@@ -229,7 +229,7 @@ parse_socket(const char *s, struct mq_url *u)
 	    why;
 }
 
-/* "host[/db]", and of sentinels "host[,host...]/master-name[/db]". */
+/* The hosts and their database: "host[/db]"; of sentinels "host[,...]/master-name[/db]". */
 static const char *
 parse_hosts(char *s, struct mq_url *u)
 {
