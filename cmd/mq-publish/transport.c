@@ -17,7 +17,7 @@ find_promise(struct transport *t)
 
 	if (mq_durable_find(&t->redis, &t->promise) == -1)
 		return -1;
-	n = t->promise.replicas;
+	n = t->promise.info.replicas;
 	if (n > 0)
 		snprintf(replicas, sizeof(replicas), "%d replica%s", n,
 		    n == 1 ? "" : "s");

@@ -270,10 +270,8 @@ int mq_info_ask(struct mq_redis *, struct mq_info *);
 struct mq_durable {
 	bool disk;    /* on the disk of the server... */
 	bool waitaof; /* ...which it is when WAITAOF says so; else at once */
-	int replicas; /* and on this many */
-	/* with sentinels, which replicas these are, as in struct mq_info; else empty */
-	char online[sizeof(((struct mq_info *)NULL)->online)];
-	char run_id[48];
+	struct mq_info
+	    info; /* whose replicas, and as which run of the server */
 };
 
 /* Finds out when writes will be safe.  A server whose first append-only file is not

@@ -317,9 +317,9 @@ is_on_disk(const struct mq_durable *d, const struct mq_info *info)
  * already; until then, the server's word is not enough.
  */
 static int
-find_lack(struct mq_redis *r, const struct mq_durable *d,
-    const struct mq_info *info, const char **why)
+find_lack(struct mq_redis *r, const struct mq_durable *d, const char **why)
 {
+	const struct mq_info *info = &d->info;
 	struct mq_heirs heirs = {.server = r->server, .info = info};
 
 	*why = NULL;
@@ -349,20 +349,19 @@ find_lack(struct mq_redis *r, const struct mq_durable *d,
 }
 
 static int
-await_promise(
-    struct mq_redis *r, const struct mq_durable *d, struct mq_info *info)
+await_promise(struct mq_redis *r, struct mq_durable *d)
 {
 	const char *why;
 	int i;
 
 	for (i = 0; i <= LOOKS; i++) {
-		if (ask_info(r, info) == -1)
+		if (ask_info(r, &d->info) == -1)
 			return -1;
 		/* An append-only file does not count before it is whole.  WAITAOF
 		 * waits for it by itself. */
-		if (info->aof_later && !d->waitaof)
+		if (d->info.aof_later && !d->waitaof)
 			why = "it still writes its first append-only file";
-		else if (find_lack(r, d, info, &why) == -1)
+		else if (find_lack(r, d, &why) == -1)
 			return -1;
 		if (why == NULL)
 			return 0;
@@ -374,21 +373,19 @@ await_promise(
 int
 mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 {
-	struct mq_info info;
+	const struct mq_info *info = &d->info;
 	bool wait = knows(r, "WAIT 0 1");
 
 	if (mq_redis_lost(r))
 		return -1;
 	*d = (struct mq_durable){.waitaof = knows(r, "WAITAOF 1 0 1")};
-	if (mq_redis_lost(r) || await_promise(r, d, &info) == -1)
+	if (mq_redis_lost(r) || await_promise(r, d) == -1)
 		return -1;
-	d->disk = is_on_disk(d, &info);
+	d->disk = is_on_disk(d, info);
 	d->waitaof &= d->disk;
-	d->replicas = info.replicas;
-	strlcpy(d->run_id, info.run_id, sizeof(d->run_id));
-	if ((!d->disk && d->replicas == 0) || info.evicts)
-		return refuse(r, &info);
-	if (d->replicas > 0 && !wait)
+	if ((!d->disk && info->replicas == 0) || info->evicts)
+		return refuse(r, info);
+	if (info->replicas > 0 && !wait)
 		return mq_redis_fail(r, MQ_EXIT_CONFIG,
 		    "cannot be durable: it has replicas, but does not allow "
 		    "WAIT");
@@ -428,12 +425,13 @@ check_same(struct mq_redis *r, const struct mq_durable *d)
 	if (d->disk && !is_on_disk(d, &info))
 		return fail_yet(r, "its appendfsync was changed");
 	/* Without these, each write was safe when it was accepted. */
-	if ((d->waitaof || d->replicas > 0) &&
-	    strcmp(info.run_id, d->run_id) != 0)
+	if ((d->waitaof || d->info.replicas > 0) &&
+	    strcmp(info.run_id, d->info.run_id) != 0)
 		return r->cluster != NULL ?
 		    fail_demoted(r, "not durable yet: its slot has moved") :
 		    fail_yet(r, "it is not the same as before");
-	return d->online[0] != '\0' && strcmp(info.online, d->online) != 0;
+	return r->server->url.kind == MQ_URL_SENTINEL &&
+	    strcmp(info.online, d->info.online) != 0;
 }
 
 /* 0, -1, or 1: it has other replicas. */
@@ -441,6 +439,7 @@ static int
 wait_once(
     struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
 {
+	int replicas = d->info.replicas;
 	char line[64];
 	long long n;
 
@@ -451,8 +450,8 @@ wait_once(
 	snprintf(line, sizeof(line), "WAITAOF 1 0 %d000", SAFE_S);
 	if (d->waitaof)
 		append_line(r, line, false);
-	snprintf(line, sizeof(line), "WAIT %d %d000", d->replicas, SAFE_S);
-	if (d->replicas > 0)
+	snprintf(line, sizeof(line), "WAIT %d %d000", replicas, SAFE_S);
+	if (replicas > 0)
 		append_line(r, line, false);
 	if (send_questions(r, OF_DURABLE, false) == -1)
 		return -1;
@@ -460,10 +459,10 @@ wait_once(
 		return n != 0 ?
 		    -1 :
 		    fail_yet(r, "not on disk after %d seconds", SAFE_S);
-	if (d->replicas > 0 && (n = take_number(r)) < d->replicas)
+	if (replicas > 0 && (n = take_number(r)) < replicas)
 		return n < 0 ? -1 :
 			       fail_yet(r, "only on %lld of %d replica%s", n,
-				   d->replicas, d->replicas == 1 ? "" : "s");
+				   replicas, replicas == 1 ? "" : "s");
 	return check_same(r, d);
 }
 
@@ -472,17 +471,16 @@ mq_durable_wait(
     struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
 {
 	struct mq_durable now = *d;
-	struct mq_info info;
 	int i, rv = 1;
 
 	if (r->server->url.kind != MQ_URL_SENTINEL)
 		return wait_once(r, d, write);
 	for (i = 0; i < TRIES && rv == 1; i++) {
 		/* Which replicas must have everything, as sentinels see it now. */
-		if (await_promise(r, d, &info) == -1)
+		if (await_promise(r, &now) == -1)
 			return -1;
-		now.replicas = info.replicas;
-		strlcpy(now.online, info.online, sizeof(now.online));
+		strlcpy(
+		    now.info.run_id, d->info.run_id, sizeof(now.info.run_id));
 		rv = wait_once(r, &now, write);
 	}
 	return rv == 1 ? fail_yet(r, "its replicas keep changing") : rv;

@@ -319,8 +319,8 @@ find(struct house *h)
 		record("disk");
 	if (d->waitaof)
 		record("waitaof");
-	if (d->replicas > 0)
-		record("replicas:%d", d->replicas);
+	if (d->info.replicas > 0)
+		record("replicas:%d", d->info.replicas);
 }
 
 /* As the error says: a status, and a part of the text. */
@@ -383,7 +383,7 @@ take(void *arg, const char *word, const char *about)
 	WORD("breaks", wait_for(h, -1, about));
 	WORD("writes", write_first(h));
 	WORD("waited", record("%d", h->waits));
-	WORD("run-id", record("%s", h->promise.run_id));
+	WORD("run-id", record("%s", h->promise.info.run_id));
 	WORD("gives-up", answers(h->redis.lost));
 	WORD("error", assert_non_null(strstr(h->redis.error, about)));
 	WORD("error-ends",
