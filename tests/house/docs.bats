@@ -56,8 +56,8 @@ options() {
 			push @tables, $rows;
 		}
 		for (@tables) {
-			while (/\{(?:0|\x27(.)\x27), "(--[a-z-]+)",\s+(NULL|"\[?)/g) {
-				my $argument = $3 eq "NULL" ? "no" : $3 eq "\"[" ? "optional" : "required";
+			while (/\{(?:0|\x27(.)\x27), "(--[a-z-]+)",\s+(NULL|MQ_FRAMING|"\[?)/g) {
+				my $argument = $3 eq "NULL" || $3 eq "MQ_FRAMING" ? "no" : $3 eq "\"[" ? "optional" : "required";
 				print "$2 ", defined $1 ? "-$1" : ".", " ${argument}_argument\n";
 			}
 		}' "$(cat "$root"/cmd/shared/*.c)" "$(cat "${source[@]}" 2>/dev/null)"
