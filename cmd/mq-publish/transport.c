@@ -157,7 +157,8 @@ open_queue(struct transport *t)
 	while (result != MQ_CALL_DONE && begin_again(t));
 	if (result == MQ_CALL_DONE)
 		t->lost_ms = t->pause_ms = 0;
-	if (mq_redis_lost(r) && r->only.link.unfit && !o->durable &&
+	/* Unless it was waited for, there is nothing to count. */
+	if (mq_redis_lost(r) && t->lost_ms == 0 && !o->durable &&
 	    o->attachments.n == 0)
 		mq_die(r->status, "%s", r->error);
 	if (mq_redis_lost(r))

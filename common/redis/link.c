@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <hiredis/sds.h>
 
 #include "base/exit.h"
+#include "base/xalloc.h"
 #include "parts.h"
 
 /* How much waits in the library at most, which moves all that is left of it after each
@@ -337,6 +339,64 @@ mq_link_move(struct mq_link *l, short revents)
 		read_in(l);
 	if (l->backlog.first != NULL)
 		feed(l);
+}
+
+/* --- requests --------------------------------------------------------------------- */
+
+static void
+take_raw(const struct mq_asker *asker, redisReply *reply)
+{
+	if (asker->raw != NULL)
+		asker->raw(asker->arg, reply);
+}
+
+struct mq_request *
+mq_request_new(struct mq_command *c)
+{
+	struct mq_request *q = mq_xcalloc(1, sizeof(*q));
+
+	q->command = *c;
+	q->optional = c->optional;
+	q->slot = c->slot;
+	q->take = take_raw;
+	*c = (struct mq_command){.cluster = c->cluster};
+	return q;
+}
+
+struct mq_request *
+mq_request_for(struct mq_command *c, mq_reply_fn *fn, void *arg)
+{
+	struct mq_request *q = mq_request_new(c);
+
+	q->asker.raw = fn;
+	q->asker.arg = arg;
+	return q;
+}
+
+struct mq_request *
+mq_request_copy(const struct mq_command *c)
+{
+	struct mq_command copy = *c;
+
+	copy.wire = (struct mq_buf){0};
+	mq_buf_add(&copy.wire, c->wire.data, c->wire.len);
+	return mq_request_new(&copy);
+}
+
+void
+mq_request_forget(struct mq_request *q)
+{
+	if (q->borrowed)
+		q->command.wire = (struct mq_buf){0};
+	mq_command_free(&q->command);
+}
+
+void
+mq_request_free(struct mq_request *q)
+{
+	freeReplyObject(q->reply);
+	mq_request_forget(q);
+	free(q);
 }
 
 /* --- commands and replies ------------------------------------------------------------ */

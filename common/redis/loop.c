@@ -329,6 +329,28 @@ close_pair(struct pair *p)
 	close_line(&p->wake);
 }
 
+/* --- later ------------------------------------------------------------------------ */
+
+/*
+ * In the next turn, missed commands are answered, and a connection that fails ends; what no
+ * node takes now is sent again; after a slot has moved, whoever waits for messages looks
+ * again, as its node may have told it of none; nodes that are away are looked for.
+ */
+enum { SOON, RETRY, NEWS, LOOK };
+static const double after_s[MQ_LOOP_TIMERS] = {
+    [RETRY] = 0.05, [NEWS] = 1.0, [LOOK] = 1.0};
+
+static void
+start_timer(struct mq_loop *all, int which)
+{
+	ev_timer *w = &all->timers[which];
+
+	if (ev_is_active(w))
+		return;
+	ev_timer_set(w, after_s[which], 0);
+	ev_timer_start(all->loop, w);
+}
+
 /* --- nodes of a cluster ----------------------------------------------------------- */
 
 /* An optional command is answered so soon, and a node is ready: before whoever connects
@@ -339,13 +361,6 @@ close_pair(struct pair *p)
 /* A node that is needed is away if it was not ready for so long: before, it begins
  * anew. */
 #define ANEW_S 2.0
-/* Between two tries of a command that no node takes now. */
-#define RETRY_S 0.05
-/* After a slot has moved, whoever waits for messages looks again; its node may have
- * told it of none. */
-#define NEWS_S 1.0
-/* Between two looks for nodes that are away. */
-#define LOOK_S 1.0
 
 static bool
 is_away(const struct mq_node *node)
@@ -358,7 +373,7 @@ fail(struct mq_loop *all, const struct pair *p, const char *why)
 {
 	snprintf(all->why, sizeof(all->why), "%s: %s",
 	    p->main.node->server->name, why);
-	ev_timer_start(all->loop, &all->soon);
+	start_timer(all, SOON);
 }
 
 /* Other links may be in the middle of something, and go on without this one if they can.
@@ -386,7 +401,7 @@ lose_pair(struct pair *p, const char *why)
 	mq_route_miss(&all->redis, node, why);
 	close_pair(p);
 	if (node->needed)
-		ev_timer_again(all->loop, &all->absence);
+		start_timer(all, LOOK);
 }
 
 static void
@@ -571,7 +586,7 @@ refused(struct mq_redis *r, const struct mq_request *q, redisReply **reply,
 	(void)reply;
 	if (r->cluster == NULL)
 		return MQ_STAYS;
-	ev_timer_start(all->loop, &all->news);
+	start_timer(all, NEWS);
 	return how;
 }
 
@@ -582,9 +597,9 @@ changed(struct mq_redis *r, struct mq_node *node)
 	struct pair *p = pair_of(node);
 
 	if (r->missed.first != NULL)
-		ev_timer_start(all->loop, &all->soon);
+		start_timer(all, SOON);
 	if (r->later.first != NULL)
-		ev_timer_start(all->loop, &all->retry);
+		start_timer(all, RETRY);
 	if (node == NULL || node->link.context == NULL)
 		return;
 	watch(node->own);
@@ -601,18 +616,15 @@ static const struct mq_driver driver = {.connect = connect_node,
 
 /* Looks whether nodes are back that are away, or others have their slots. */
 static void
-on_look(struct ev_loop *loop, ev_timer *w, int events)
+look(struct mq_loop *all)
 {
-	struct mq_loop *all = w->data;
-	const struct mq_redis *r = &all->redis;
+	struct mq_redis *r = &all->redis;
 	struct pair *p, *ready = NULL;
 	struct mq_node *node;
 	bool away = false;
-	int i;
+	int i = 0;
 
-	(void)events;
-	for (i = 0; i < r->cluster->map.count; i++) {
-		node = mq_route_known(r, i);
+	while ((node = mq_route_next(r, &i)) != NULL) {
 		p = pair_of(node);
 		if (p != NULL && is_away(node) && node->needed) {
 			away = true;
@@ -622,53 +634,37 @@ on_look(struct ev_loop *loop, ev_timer *w, int events)
 			ready = p;
 		}
 	}
-	if (!away)
-		ev_timer_stop(loop, w);
-	else if (ready != NULL)
+	if (away)
+		start_timer(all, LOOK);
+	if (away && ready != NULL)
 		ask_slots(ready);
 }
 
-/* Another timer may have started it again meanwhile. */
 static void
-again_after(struct ev_loop *loop, ev_timer *w, double s)
-{
-	ev_timer_stop(loop, w);
-	ev_timer_set(w, s, 0);
-}
-
-static void
-on_retry(struct ev_loop *loop, ev_timer *w, int events)
-{
-	struct mq_loop *all = w->data;
-
-	(void)events;
-	again_after(loop, w, RETRY_S);
-	mq_route_retry(&all->redis);
-}
-
-static void
-on_news(struct ev_loop *loop, ev_timer *w, int events)
-{
-	struct mq_loop *all = w->data;
-
-	(void)events;
-	again_after(loop, w, NEWS_S);
-	all->events->changed(all->arg, NULL, 0);
-}
-
-static void
-on_soon(struct ev_loop *loop, ev_timer *w, int events)
+on_timer(struct ev_loop *loop, ev_timer *w, int events)
 {
 	struct mq_loop *all = w->data;
 	char why[sizeof(all->why)];
 
 	(void)loop;
 	(void)events;
-	mq_route_missed(&all->redis);
-	strlcpy(why, all->why, sizeof(why));
-	all->why[0] = '\0';
-	if (*why != '\0')
-		all->events->down(all->arg, why);
+	switch (w - all->timers) {
+	case RETRY:
+		mq_route_retry(&all->redis);
+		break;
+	case NEWS:
+		all->events->changed(all->arg, NULL, 0);
+		break;
+	case LOOK:
+		look(all);
+		break;
+	default:
+		mq_route_missed(&all->redis);
+		strlcpy(why, all->why, sizeof(why));
+		all->why[0] = '\0';
+		if (*why != '\0')
+			all->events->down(all->arg, why);
+	}
 }
 
 /* --- beginning and end ------------------------------------------------------------ */
@@ -679,6 +675,7 @@ mq_loop_init(struct mq_loop *all, struct ev_loop *loop,
     const struct mq_loop_events *events, void *arg)
 {
 	struct mq_redis *r = &all->redis;
+	int i;
 
 	*all = (struct mq_loop){.redis = {.server = server,
 				    .only.server = server,
@@ -694,12 +691,10 @@ mq_loop_init(struct mq_loop *all, struct ev_loop *loop,
 	else
 		(void)pair_new(all, &r->only);
 	(void)pair_new(all, &all->sentinel_node);
-	ev_timer_init(&all->retry, on_retry, RETRY_S, 0);
-	ev_timer_init(&all->news, on_news, NEWS_S, 0);
-	ev_timer_init(&all->soon, on_soon, 0, 0);
-	ev_timer_init(&all->absence, on_look, 0, LOOK_S);
-	all->retry.data = all->news.data = all;
-	all->soon.data = all->absence.data = all;
+	for (i = 0; i < MQ_LOOP_TIMERS; i++) {
+		ev_init(&all->timers[i], on_timer);
+		all->timers[i].data = all;
+	}
 }
 
 /* Also without it, the master's connection tells. */
@@ -750,24 +745,19 @@ mq_loop_close(struct mq_loop *all)
 {
 	struct mq_redis *r = &all->redis;
 	struct mq_node *node;
-	struct pair *p;
 	int i;
 
 	all->known = false;
 	all->why[0] = '\0';
-	ev_timer_stop(all->loop, &all->retry);
-	ev_timer_stop(all->loop, &all->news);
-	ev_timer_stop(all->loop, &all->soon);
-	ev_timer_stop(all->loop, &all->absence);
+	for (i = 0; i < MQ_LOOP_TIMERS; i++)
+		ev_timer_stop(all->loop, &all->timers[i]);
 	close_pair(pair_of(&all->sentinel_node));
-	for (i = 0; i < (r->cluster != NULL ? r->cluster->map.count : 1); i++) {
-		node = r->cluster != NULL ? mq_route_known(r, i) : &r->only;
-		if ((p = pair_of(node)) == NULL)
-			continue;
+	for (i = 0; (node = mq_route_next(r, &i)) != NULL;) {
 		free(node->missing);
 		node->missing = NULL;
 		node->needed = false;
-		close_pair(p);
+		if (pair_of(node) != NULL)
+			close_pair(pair_of(node));
 	}
 	mq_route_drop(r);
 }
@@ -776,13 +766,13 @@ void
 mq_loop_free(struct mq_loop *all)
 {
 	struct mq_redis *r = &all->redis;
-	int i;
+	struct mq_node *node;
+	int i = 0;
 
 	mq_loop_close(all);
 	free(pair_of(&all->sentinel_node));
-	free(pair_of(&r->only));
-	for (i = 0; r->cluster != NULL && i < r->cluster->map.count; i++)
-		free(pair_of(mq_route_known(r, i)));
+	while ((node = mq_route_next(r, &i)) != NULL)
+		free(pair_of(node));
 	mq_route_close(r);
 }
 
@@ -790,13 +780,11 @@ void
 mq_loop_flush(struct mq_redis *r)
 {
 	struct mq_node *node;
-	int i;
+	int i = 0;
 
-	for (i = 0; i < (r->cluster != NULL ? r->cluster->map.count : 1); i++) {
-		node = r->cluster != NULL ? mq_route_known(r, i) : &r->only;
-		if (node != NULL && mq_link_unwritten(&node->link)) {
+	while ((node = mq_route_next(r, &i)) != NULL)
+		if (mq_link_unwritten(&node->link)) {
 			mq_link_move(&node->link, POLLOUT);
 			watch(node->own);
 		}
-	}
 }

@@ -38,6 +38,7 @@ struct mq_loop_events {
 	void (*called)(void *arg, const char *text, size_t n);
 };
 
+#define MQ_LOOP_TIMERS 4
 struct mq_loop {
 	struct mq_redis redis; /* where commands go; comes first */
 	struct ev_loop *loop;
@@ -45,10 +46,8 @@ struct mq_loop {
 	const struct mq_loop_events *events;
 	void *arg;
 	bool known; /* the map of the cluster is the cluster's */
-	ev_timer retry, news;
-	ev_timer soon;	  /* in the next turn: missed commands, and the end */
-	ev_timer absence; /* needed nodes that are away are looked for */
-	char why[512];	  /* it fails; or empty */
+	ev_timer timers[MQ_LOOP_TIMERS]; /* see loop.c */
+	char why[512];			 /* it fails; or empty */
 	/* Who tells of another master: */
 	struct mq_server sentinel;
 	struct mq_node sentinel_node;

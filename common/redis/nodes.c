@@ -311,18 +311,16 @@ mq_partial_begin(struct mq_redis *r)
 {
 	struct mq_cluster *all = r->cluster;
 	struct mq_node *node;
-	int i;
+	int i = 0;
 
 	if (all == NULL)
 		return;
 	all->partial = true;
-	for (i = 0; i < all->map.count; i++) {
-		node = mq_route_known(r, i);
-		if (node != NULL && node->link.state == MQ_LINK_LOST &&
-		    mq_topology_slot(&all->map, i) < MQ_SLOTS &&
-		    !all->map.nodes[i].replicated)
+	while ((node = mq_route_next(r, &i)) != NULL)
+		if (node->link.state == MQ_LINK_LOST &&
+		    mq_topology_slot(&all->map, node->number) < MQ_SLOTS &&
+		    !all->map.nodes[node->number].replicated)
 			lose_node(r, node, node->link.why);
-	}
 }
 
 const char *

@@ -229,6 +229,8 @@ void mq_route_drop(struct mq_redis *);
 void mq_route_retry(struct mq_redis *);
 void mq_route_missed(struct mq_redis *);
 
+/* The server, or each node that is in use, from *i = 0; NULL: there are no more. */
+struct mq_node *mq_route_next(struct mq_redis *, int *i);
 /* Node number i of the map, which is used from now on. */
 struct mq_node *mq_route_node(struct mq_redis *, int i);
 /* The same if it is used already; else NULL. */

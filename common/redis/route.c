@@ -18,63 +18,7 @@
 /* A server that is busy, or loads its data, is asked so long. */
 #define BUSY_PATIENCE_MS 60000
 
-/* --- request ---------------------------------------------------------------------- */
-
-static void
-take_raw(const struct mq_asker *asker, redisReply *reply)
-{
-	if (asker->raw != NULL)
-		asker->raw(asker->arg, reply);
-}
-
-struct mq_request *
-mq_request_new(struct mq_command *c)
-{
-	struct mq_request *q = mq_xcalloc(1, sizeof(*q));
-
-	q->command = *c;
-	q->optional = c->optional;
-	q->slot = c->slot;
-	q->take = take_raw;
-	*c = (struct mq_command){.cluster = c->cluster};
-	return q;
-}
-
-struct mq_request *
-mq_request_for(struct mq_command *c, mq_reply_fn *fn, void *arg)
-{
-	struct mq_request *q = mq_request_new(c);
-
-	q->asker.raw = fn;
-	q->asker.arg = arg;
-	return q;
-}
-
-struct mq_request *
-mq_request_copy(const struct mq_command *c)
-{
-	struct mq_command copy = *c;
-
-	copy.wire = (struct mq_buf){0};
-	mq_buf_add(&copy.wire, c->wire.data, c->wire.len);
-	return mq_request_new(&copy);
-}
-
-void
-mq_request_forget(struct mq_request *q)
-{
-	if (q->borrowed)
-		q->command.wire = (struct mq_buf){0};
-	mq_command_free(&q->command);
-}
-
-void
-mq_request_free(struct mq_request *q)
-{
-	freeReplyObject(q->reply);
-	mq_request_forget(q);
-	free(q);
-}
+/* --- answers ---------------------------------------------------------------------- */
 
 /* The reply is the request's from now on. */
 static void
@@ -113,6 +57,18 @@ mq_route_known(const struct mq_redis *r, int i)
 }
 
 struct mq_node *
+mq_route_next(struct mq_redis *r, int *i)
+{
+	struct mq_node *node = NULL;
+
+	if (r->cluster == NULL)
+		return (*i)++ == 0 ? &r->only : NULL;
+	while (node == NULL && *i < r->cluster->map.count)
+		node = mq_route_known(r, (*i)++);
+	return node;
+}
+
+struct mq_node *
 mq_route_node(struct mq_redis *r, int i)
 {
 	struct mq_place_of_node *place = &r->cluster->map.nodes[i];
@@ -134,21 +90,20 @@ mq_route_close(struct mq_redis *r)
 {
 	struct mq_cluster *all = r->cluster;
 	struct mq_node *node;
-	int i;
+	int i = 0;
 
-	for (i = 0; all != NULL && i < all->map.count; i++) {
-		if ((node = all->map.nodes[i].own) == NULL)
-			continue;
+	while ((node = mq_route_next(r, &i)) != NULL) {
 		free(node->missing);
 		node->missing = NULL;
 		mq_link_close(&node->link);
 		mq_route_lose(r, node);
+		if (all == NULL)
+			return;
 		free(node->at.name);
 		free(node->server);
 		free(node);
 	}
-	if (all != NULL)
-		free(all->map.nodes);
+	free(all->map.nodes);
 	free(all);
 	r->cluster = NULL;
 }
@@ -446,6 +401,14 @@ mq_route_settle(struct mq_redis *r, struct mq_node *node, struct mq_request *q,
 
 /* --- without waiting -------------------------------------------------------------- */
 
+static void
+ask(struct mq_redis *r, struct mq_request *q)
+{
+	q->loads = true;
+	q->kept = r->cluster != NULL || q->command.script != NULL;
+	mq_route_send(r, q);
+}
+
 void
 mq_redis_ask(struct mq_redis *r, struct mq_command *c, mq_asker_take *take,
     const struct mq_asker *asker)
@@ -454,26 +417,29 @@ mq_redis_ask(struct mq_redis *r, struct mq_command *c, mq_asker_take *take,
 
 	q->take = take;
 	q->asker = *asker;
-	q->loads = true;
-	q->kept = r->cluster != NULL || q->command.script != NULL;
-	mq_route_send(r, q);
+	ask(r, q);
 }
 
 void
 mq_redis_post(
     struct mq_redis *r, struct mq_command *c, mq_reply_fn *fn, void *arg)
 {
-	struct mq_asker asker = {.raw = fn, .arg = arg};
+	ask(r, mq_request_for(c, fn, arg));
+}
 
-	mq_redis_ask(r, c, take_raw, &asker);
+/* The node that has the keys of a command, if it is in use. */
+static struct mq_node *
+owner_known(const struct mq_redis *r, const struct mq_command *c)
+{
+	return r->cluster == NULL || c->slot == -1 ?
+	    NULL :
+	    mq_route_known(r, r->cluster->map.owner[c->slot]);
 }
 
 const char *
 mq_redis_away(const struct mq_redis *r, const struct mq_command *c)
 {
-	const struct mq_node *node = r->cluster == NULL || c->slot == -1 ?
-	    NULL :
-	    mq_route_known(r, r->cluster->map.owner[c->slot]);
+	const struct mq_node *node = owner_known(r, c);
 
 	return node != NULL ? node->missing : NULL;
 }
@@ -481,22 +447,14 @@ mq_redis_away(const struct mq_redis *r, const struct mq_command *c)
 bool
 mq_redis_moves(struct mq_redis *r, const struct mq_command *c)
 {
-	struct mq_node *node = &r->only;
-	size_t moved = 0;
-	int i;
+	bool any = r->cluster == NULL || c == NULL;
+	struct mq_node *node = any ? &r->only : owner_known(r, c), *one;
+	size_t moved = !any && node != NULL ? node->link.moved : 0;
+	int i = 0;
 
-	if (r->cluster != NULL && c != NULL)
-		node = c->slot == -1 ?
-		    NULL :
-		    mq_route_known(r, r->cluster->map.owner[c->slot]);
-	if (node == NULL)
-		return false;
-	moved = node->link.moved;
-	for (i = 0;
-	     r->cluster != NULL && c == NULL && i < r->cluster->map.count; i++)
-		if (mq_route_known(r, i) != NULL)
-			moved += mq_route_known(r, i)->link.moved;
-	if (moved == node->link.seen)
+	while (any && (one = mq_route_next(r, &i)) != NULL)
+		moved += one->link.moved;
+	if (node == NULL || moved == node->link.seen)
 		return false;
 	node->link.seen = moved;
 	return true;

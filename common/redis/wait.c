@@ -203,15 +203,11 @@ int
 mq_redis_flush(struct mq_redis *r)
 {
 	struct mq_node *node;
-	int i, rv = r->lost ? -1 : 0;
+	int i = 0, rv = r->lost ? -1 : 0;
 
-	if (r->cluster == NULL)
-		return write_link(r, &r->only, false);
-	for (i = 0; i < r->cluster->map.count && rv == 0; i++) {
-		node = mq_route_known(r, i);
-		if (node != NULL && mq_link_unwritten(&node->link))
+	while (rv == 0 && (node = mq_route_next(r, &i)) != NULL)
+		if (r->cluster == NULL || mq_link_unwritten(&node->link))
 			rv = write_link(r, node, false);
-	}
 	return rv;
 }
 
@@ -385,8 +381,6 @@ mq_redis_close(struct mq_redis *r)
 {
 	struct mq_request *q;
 
-	mq_link_close(&r->only.link);
-	mq_route_lose(r, &r->only);
 	mq_route_close(r);
 	while ((q = r->order.first) != NULL) {
 		r->order.first = q->in_order;
