@@ -29,10 +29,10 @@ struct mq_node {
 	struct mq_server *server;
 	struct mq_url_host at; /* in a cluster */
 	int number;	       /* in the map of a cluster */
-	bool ready;	       /* commands can go; only of a loop */
+	bool ready;	       /* commands can go; unused for the only one */
 	bool needed; /* it was asked for more than optional commands */
-	char *
-	    missing; /* why others go on without it, "node HOST:PORT: why"; or NULL */
+	/* Why others go on without it, "node HOST:PORT: why"; or NULL. */
+	char *missing;
 	struct mq_requests waiting; /* until it is ready */
 	int optional;		    /* such commands under way */
 	void *own;		    /* what a loop keeps of it */
@@ -41,8 +41,8 @@ struct mq_node {
 struct mq_redis {
 	struct mq_node only;	    /* the server; unused with a cluster */
 	struct mq_cluster *cluster; /* the nodes; or NULL */
-	const struct mq_driver
-	    *driver;		  /* NULL: one server's, which is waited for */
+	/* NULL: one server's, which is waited for. */
+	const struct mq_driver *driver;
 	struct mq_requests order; /* whose replies mq_redis_reply() hands out */
 	struct mq_requests later; /* no server takes these now */
 	struct mq_requests missed; /* of nodes that are away */
