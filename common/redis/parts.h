@@ -84,6 +84,9 @@ const char *mq_reply_last(const redisReply *, const struct mq_server *);
 
 #define MQ_REPLY_ENDLESS "a reply without an end"
 
+/* With such an error a server ends the connection: its words; NULL: with another one. */
+const char *mq_error_last(const char *error);
+
 /* --- failover ------------------------------------------------------------ */
 
 /* A master that is about to be replaced is tried again for 30 seconds, since a cluster
