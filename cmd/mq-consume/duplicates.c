@@ -1,16 +1,7 @@
 #include "duplicates.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/say.h"
 #include "base/text.h"
-#include "base/xalloc.h"
-#include "queue/consumer.h"
 #include "queue/dup.h"
-#include "redis/loop.h"
 
 /* --- other servers ------------------------------------------------------------ */
 

@@ -7,15 +7,7 @@
 #ifndef MQ_CONSUME_DUPLICATES_H
 #define MQ_CONSUME_DUPLICATES_H
 
-#include <sys/queue.h>
-
-#include <stdbool.h>
-
-#include <ev.h>
-
-#include "message.h"
 #include "mq-consume/session/session.h"
-#include "options.h"
 #include "process/process.h"
 
 /* Shared by the requests of all runs. */

@@ -1,15 +1,5 @@
 #include "session.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "queue/stats.h"
-#include "redis/connection.h"
 #include "shared/options.h"
 
 /* What comes back from an errand. */

@@ -4,17 +4,6 @@
  */
 #include "session.h"
 
-#include <sys/param.h>
-
-#include <stdio.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/exit.h"
-#include "base/say.h"
-#include "redis/connection.h"
-#include "redis/server.h"
-
 /* The longest time until a lost connection is tried again. */
 #define RETRY_MAX 5.0
 /* Who is to end by itself waits no longer than this for a node. */

@@ -1,11 +1,5 @@
 #include "session.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-
 #define LEASE_USE     0.75
 #define REPLY_TIMEOUT 20.0
 /* On a cluster, where there is time left then to take another name. */

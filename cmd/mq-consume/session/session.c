@@ -5,16 +5,6 @@
  */
 #include "session.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/clock.h"
-#include "base/say.h"
-#include "base/xalloc.h"
-#include "redis/connection.h"
-
 #define TICK	     1.0
 #define OPEN_TIMEOUT 5.0
 /* In front of a consumer's name in its channel; see queue/lua/lib/wake.lua. */

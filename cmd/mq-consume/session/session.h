@@ -4,16 +4,10 @@
 #ifndef SESSION_H
 #define SESSION_H
 
-#include <stdbool.h>
-
-#include <ev.h>
-
 #include "mq-consume/fact.h"
-#include "mq-consume/options.h"
 #include "process/process.h"
 #include "queue/consumer.h"
 #include "redis/loop.h"
-#include "redis/server.h"
 
 /* why: the error; NULL: the server's address or socket is set. */
 typedef void find_found(void *arg, const char *why);
