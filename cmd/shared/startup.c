@@ -11,7 +11,7 @@ mq_option_begin(void)
 {
 	static const int stand_ins[] = {O_WRONLY, O_RDONLY, O_RDWR};
 	static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-	struct sigaction old;
+	struct sigaction sa;
 	size_t i;
 	int fd;
 
@@ -27,9 +27,11 @@ mq_option_begin(void)
 	/* The kernel gives the first process of a container only those signals
 	 * that it catches. */
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]) && getpid() == 1; i++)
-		if (sigaction(ends[i], NULL, &old) == 0 &&
-		    old.sa_handler == SIG_DFL)
-			signal(ends[i], mq_end_by);
+		if (sigaction(ends[i], NULL, &sa) == 0 &&
+		    sa.sa_handler == SIG_DFL) {
+			sa.sa_handler = mq_end_by;
+			sigaction(ends[i], &sa, NULL);
+		}
 }
 
 void
