@@ -460,20 +460,22 @@ TOTAL                              0        0        0         0          0    -
 
 # wrong KEY: it hides nothing else, in whatever form.
 wrong() {
-	local says="$1: the key holds another type"
+	local says word=$1
+	[ "${TOPOLOGY-}" != cluster ] || to_cluster "$1"
+	says="$word: the key holds another type"
 	run_mq 76 mq-stats
 	assert_line --regexp '^jobs +\? +\? +\? +\? +\? +\?'
 	assert_line --regexp '^other +1 +0 +0 +0 '
 	assert_equal "${stderr#mq-stats: *: }" "$says"
 	run_mq 76 mq-stats --json
 	assert_equal "$(jq -c '[.wrong_keys[0], .totals.ready, (.queues[] | .name, .ready, .counters.published)]' <<<"$output")" \
-		"$(printf '["%s",null,"jobs",null,null,"other",1,1]' "$1")"
+		"$(printf '["%s",null,"jobs",null,null,"other",1,1]' "$word")"
 	run_mq 76 mq-stats --prometheus
 	assert_equal "$(grep ^rmq_ready <<<"$output")" 'rmq_ready{queue="other"} 1'
 	run_mq 76 mq-stats --html
 	assert_line "<p class=\"note\">$says</p>"
 	run_mq 3 mq-stats --check ready=5
-	assert_regex "$output" '^MQ UNKNOWN - jobs: ready not known; '"${says//[]\[]/.}"' \|.*_ready.=U'
+	assert_regex "$output" '^MQ UNKNOWN - jobs: ready not known; '"${says//[^a-z: ]/.}"' \|.*_ready.=U'
 	run_mq 76 mq-stats jobs
 	run_mq 0 mq-stats other
 	run_mq 0 mq-stats --check ready=5 other
