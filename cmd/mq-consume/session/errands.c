@@ -366,10 +366,12 @@ note_failure(struct errand *e, const char *error)
 	struct errands *all = e->all;
 	const struct options *opt = all->opt;
 	bool minor = e->kind == ERRAND_CLEAN || e->kind == ERRAND_SURVEY;
-	bool crowded = mq_error_crowded(error), first = e->failing_since == 0;
+	bool crowded = mq_error_crowded(error);
+	bool first = crowded ? !all->crowded : e->failing_since == 0;
 	double now = mq_clock_steady_s();
 
-	if (first)
+	all->crowded |= crowded;
+	if (e->failing_since == 0)
 		e->failing_since = now;
 	all->given_up = crowded && options_have_end(opt) &&
 	    (!all->placed ||
@@ -392,6 +394,7 @@ on_errand(void *arg, const void *result)
 	if (!r->failed) {
 		e->failing_since = 0;
 		e->all->placed = true;
+		e->all->crowded = false;
 	} else if (r->error[0] != '\0' && !e->all->given_up) {
 		note_failure(e, r->error);
 	}

@@ -248,6 +248,7 @@ struct errands {
 	struct survey survey;
 	bool transfers; /* some wait */
 	bool placed;	/* one has had a connection of its own */
+	bool crowded;	/* the last one had none; said */
 	bool given_up;	/* FACT_NO_PLACE was told */
 };
 
