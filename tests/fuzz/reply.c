@@ -97,14 +97,13 @@ connect_to(
 	struct mq_buf out = {0};
 
 	*r = (struct mq_redis){.server = server};
-	r->link = (struct mq_link){.state = MQ_LINK_OPEN,
-	    .listens = true, /* replies come to no command */
+	r->only.link = (struct mq_link){.state = MQ_LINK_OPEN,
 	    .server = server,
 	    .context = redisConnectFd(open("/dev/null", O_RDWR | O_CLOEXEC))};
-	assert(r->link.context != NULL);
+	assert(r->only.link.context != NULL);
 	say_all(&out, p, n);
 	if (out.len > 0)
-		redisReaderFeed(r->link.context->reader, out.data, out.len);
+		redisReaderFeed(r->only.link.context->reader, out.data, out.len);
 	mq_buf_free(&out);
 }
 
@@ -126,7 +125,19 @@ check_string(const redisReply *reply)
 	mq_buf_free(&text);
 }
 
-/* Readers of replies that were not waited for. */
+static redisReply *
+ask(struct mq_redis *r)
+{
+	struct mq_command c = {0};
+	int rv;
+
+	mq_command_plain(&c, "PING");
+	rv = mq_redis_send(r, &c);
+	mq_command_free(&c);
+	return rv == 0 ? mq_redis_reply(r) : NULL;
+}
+
+/* Readers of replies to whatever was asked. */
 static void
 read_single(const struct mq_layout *l, struct mq_redis *r)
 {
@@ -135,7 +146,7 @@ read_single(const struct mq_layout *l, struct mq_redis *r)
 	struct mq_queue_stats row;
 	int i, n;
 
-	while ((reply = mq_redis_reply(r)) != NULL) {
+	while ((reply = ask(r)) != NULL) {
 		n = mq_layout_claimed(reply, &claimed);
 		for (i = 0; i < n; i++)
 			check_string(
