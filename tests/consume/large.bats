@@ -101,40 +101,6 @@ lose_connection() {
 	redis acl deluser plain >/dev/null
 }
 
-# moving LIST...: moves these to where an older version claimed from, and left them.
-moving() {
-	local key
-	for key; do
-		redis rename "rmq::queue::[q]::$key" \
-			"rmq::queue::[q]::moving$([ "$key" = ready ] || echo -alone)" >/dev/null
-	done
-}
-
-@test "large: what an older version left on the way is there again" {
-	no_cluster "older versions moved messages so on one server only"
-	seq 1200 | "$BUILD/mq-publish" -l q
-	"$BUILD/mq-publish" -p -3 q low
-	"$BUILD/mq-publish" -p 5 q high
-	moving ready priority
-	"$BUILD/mq-publish" q last
-	run_mq 0 mq-clean --dry-run
-	assert_equal "$(held q)" "1 0 0 0"
-	run_mq 0 mq-clean
-	"$BUILD/mq-consume" --drain -l q >"$T/got"
-	{ echo high; seq 1200; echo last; echo low; } | cmp - "$T/got"
-
-	"$BUILD/mq-publish" -d 1h q later
-	moving delayed
-	# No known queue any more: the messages make it known.
-	redis srem rmq::queues q >/dev/null
-	run_mq 0 mq-clean
-	assert_equal "$(held q)" "0 1 0 0"
-	run_mq 0 mq-return --from delayed q
-	assert_equal "$("$BUILD/mq-consume" --drain q)" later
-	run redis keys '*::moving*'
-	assert_output ''
-}
-
 @test "large: a terminal gets a note of --attach, once" {
 	{ printf 17000000:; head -c 17000000 /dev/zero; printf ,; } >"$T/one"
 	script publish <<-END

@@ -68,21 +68,6 @@ in_line() {
 	assert_equal "$(step repair "$keys" "lines 1 ${where#* }")" 1
 }
 
-@test "upkeep: what was left in another key comes back, at most 500 at once" {
-	local all="${q}ready ${q}delayed ${q}priority old rmq::queues"
-	redis eval 'for i = 1, 501 do redis.call("RPUSH", "old", i) end' 0 >/dev/null
-	redis lpush "${q}ready" now >/dev/null
-	assert_equal "$(step heal "$all" "1 q")" 501
-	assert_equal "$(step heal "$all" "'' q")" 500
-	assert_equal "$(redis llen "${q}ready") $(redis lindex "${q}ready" 0)" "501 now"
-	assert_equal "$(redis lindex "${q}ready" 1) $(redis lindex "${q}ready" -1)" "1 500"
-	assert_equal "$(redis smembers rmq::queues)" q
-	assert_equal "$(step heal "$all" "'' q") $(step heal "$all" "'' q")" "1 0"
-	redis zadd old 1000 p 1001 d >/dev/null
-	assert_equal "$(step heal "$all" "'' q")" 2
-	assert_equal "$(redis zrange "${q}priority" 0 -1) $(redis zrange "${q}delayed" 0 -1)" "p d"
-}
-
 @test "upkeep: a connection is forgotten when it has nothing" {
 	local all="rmq::connections queues beat info runs"
 	redis sadd rmq::connections c >/dev/null

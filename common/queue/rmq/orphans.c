@@ -138,8 +138,6 @@ enum {
 	OF_QUEUE,   /* queue, and which key of it */
 	CONNECTION, /* connection, and which key of it */
 	UNACKED,    /* connection and queue */
-	MOVING,	    /* queue, and which key of it an older version claimed large
-		     * messages from */
 	KINDS
 };
 
@@ -167,9 +165,7 @@ place_of(const char *what)
 	    {"outgoing", "hash", KINDS, false},
 	    {"counters", NULL, OF_QUEUE, false},
 	    {"paused", NULL, OF_QUEUE, false}, {"locks", NULL, OF_QUEUE, true},
-	    {"clock", NULL, OF_QUEUE, false}, {"rate", NULL, OF_QUEUE, false},
-	    {"moving", NULL, MOVING, false},
-	    {"moving-alone", NULL, MOVING, false}};
+	    {"clock", NULL, OF_QUEUE, false}, {"rate", NULL, OF_QUEUE, false}};
 	size_t i;
 
 	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
@@ -428,8 +424,6 @@ note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
 	    !mq_names_have(&w->live, connection) &&
 	    !mq_names_have(&w->dead, connection)) {
 		mq_names_add(&f->list[CONNECTION], connection, what);
-	} else if (place != NULL && place->kind == MOVING) {
-		mq_names_add(&f->list[MOVING], queue, what);
 	} else if (place != NULL && place->kind != KINDS) {
 		mq_names_add(&f->some[place->kind], queue, what);
 		if (w->how->all && place->busy)
@@ -495,33 +489,6 @@ scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
 	return rv;
 }
 
-/* Returns to their queues what claims of an older version left in these keys. */
-static int
-heal(struct rmq_cleaner *w, const struct mq_names *moving)
-{
-	struct mq_command c = mq_redis_command(w->round.r);
-	const struct mq_name *name;
-	size_t i;
-	long n;
-	int rv = 0;
-
-	for (i = 0; i < moving->n && rv == 0; i++) {
-		name = &moving->list[i];
-		do {
-			n = 0;
-			mq_command_script(&c, &rmq_script_heal);
-			rmq_key_queue(&c, name->name, "ready delayed priority");
-			rmq_key_queue(&c, name->name, name->queue);
-			rmq_keys(&c, NULL, name->name, "known");
-			mq_command_add(
-			    &c, "%d %s", w->how->dry_run, name->name);
-			rv = mq_round_add(&w->round, &c, &n);
-			w->out->returned += n;
-		} while (rv == 0 && n > 0 && !w->how->dry_run);
-	}
-	return rv;
-}
-
 static void
 ask_orphan(void *arg, size_t i, struct mq_command *c)
 {
@@ -581,8 +548,6 @@ rmq_orphans(struct rmq_cleaner *w)
 	/* A walk may come by a key twice. */
 	for (kind = 0; kind < KINDS; kind++)
 		mq_names_sort(&f.list[kind]);
-	if (rv == 0)
-		rv = heal(w, &f.list[MOVING]);
 	if (rv == 0)
 		rv = adopt_some(w, &f.list[UNACKED], &adopted);
 	leave_out(&f.list[CONNECTION], &adopted);
