@@ -3,7 +3,6 @@
 #include <sys/resource.h>
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <strings.h>
 
 #include "base/duration.h"
@@ -421,20 +420,6 @@ mq_option_framing(void *into, const struct mq_given *given)
 }
 
 /* --- arguments ---------------------------------------------------------------- */
-
-void
-forbid(bool wrong, const char *fmt, ...)
-{
-	va_list ap;
-	char *why;
-
-	if (!wrong)
-		return;
-	va_start(ap, fmt);
-	why = mq_xvasprintf(fmt, ap);
-	va_end(ap);
-	mq_die(MQ_EXIT_USAGE, "%s", why);
-}
 
 long
 mq_option_number(const char *name, const char *arg, long min, long max)
