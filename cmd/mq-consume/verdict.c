@@ -129,11 +129,11 @@ verdict_unfit(
 	struct mq_failure f = {.status = -1, .text = why};
 	char reason[MQ_ERROR_MAX + 1];
 
-	switch (unfit) {
-	case UNFIT_SPENT:
+	if (unfit == UNFIT_SPENT)
 		f.text = write_exhausted(
 		    reason, mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
-		/* FALLTHROUGH */
+	switch (unfit) {
+	case UNFIT_SPENT:
 	case UNFIT_EXPIRED:
 		/* A message that did not run has no attempt more than before. */
 		message_note(m, "rejected: %s", f.text);

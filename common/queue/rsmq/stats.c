@@ -156,7 +156,7 @@ static void
 ask_types(void *arg, size_t i, struct mq_command *c)
 {
 	static const char *const questions[KEYS] = {"ZCARD ", "HLEN :Q",
-	    "HLEN :X", "HLEN again", "ZCARD " RSMQ_REJECTED};
+	    "HLEN :X", "HLEN again", ("ZCARD " RSMQ_REJECTED)};
 	const struct gather *g = arg;
 
 	rsmq_ask(c, questions[i % KEYS], NULL, g->out->queues[i / KEYS].name);
