@@ -432,6 +432,7 @@ on_answer(void *arg, const struct mq_answer *a)
 {
 	struct request *q = arg;
 	struct requests *r = q->of;
+	struct remote *remote = q->remote;
 	enum step step = q->step;
 
 	q->step = STEP_NONE;
@@ -444,9 +445,14 @@ on_answer(void *arg, const struct mq_answer *a)
 	if (a == NULL && step == STEP_KNOWN &&
 	    (q->remote == NULL || q->remote->state != REMOTE_DOWN))
 		return;
+	/* Its connection may have more to take, and must not make room for others now. */
+	if (remote != NULL)
+		remote->users++;
 	if (a != NULL || step != STEP_KNOWN)
 		take_answer(q, step, a);
 	advance_requests(r);
+	if (remote != NULL)
+		remote->users--;
 }
 
 static void

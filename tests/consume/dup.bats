@@ -283,6 +283,16 @@ fail couldn't connect to queue - redis-cluster://h?queue=q: dup to a cluster is 
 	assert_equal "$(far llen 'rmq::queue::[other]::ready')" 2
 	assert_equal "$(far -n 2 llen 'rmq::queue::[other]::ready')" 2
 
+	# All asked for at once, each begins in the answer to the one before.
+	sed -i '/IFS/d' "$T/s"
+	for i in {1..19}; do
+		# shellcheck disable=SC2016
+		echo 'IFS= read -r x <&4; echo "$x" >>"$T/answers"'
+	done >>"$T/s"
+	rm "$T/answers"
+	run_one
+	assert_equal "$(grep -c '^ok ' "$T/answers") $(wc -l <"$T/answers")" "19 19"
+
 	# Nobody answers at any of 17.
 	python3 -c '
 import os, signal, socket
