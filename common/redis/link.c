@@ -351,7 +351,7 @@ take_raw(const struct mq_asker *asker, redisReply *reply)
 }
 
 struct mq_request *
-mq_request_new(struct mq_command *c)
+mq_request_new(struct mq_command *c, mq_reply_fn *fn, void *arg)
 {
 	struct mq_request *q = mq_xcalloc(1, sizeof(*q));
 
@@ -359,17 +359,9 @@ mq_request_new(struct mq_command *c)
 	q->optional = c->optional;
 	q->slot = c->slot;
 	q->take = take_raw;
-	*c = (struct mq_command){.cluster = c->cluster};
-	return q;
-}
-
-struct mq_request *
-mq_request_for(struct mq_command *c, mq_reply_fn *fn, void *arg)
-{
-	struct mq_request *q = mq_request_new(c);
-
 	q->asker.raw = fn;
 	q->asker.arg = arg;
+	*c = (struct mq_command){.cluster = c->cluster};
 	return q;
 }
 
@@ -380,7 +372,7 @@ mq_request_copy(const struct mq_command *c)
 
 	copy.wire = (struct mq_buf){0};
 	mq_buf_add(&copy.wire, c->wire.data, c->wire.len);
-	return mq_request_new(&copy);
+	return mq_request_new(&copy, NULL, NULL);
 }
 
 void

@@ -116,7 +116,7 @@ static void
 tell(struct line *line, struct mq_command *c, mq_reply_fn *fn, void *arg)
 {
 	mq_route_send_to(
-	    &line->of->redis, line->node, mq_request_for(c, fn, arg));
+	    &line->of->redis, line->node, mq_request_new(c, fn, arg));
 }
 
 static void

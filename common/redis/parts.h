@@ -133,12 +133,11 @@ void mq_requests_add(struct mq_requests *, struct mq_request *);
 /* NULL: there is none. */
 struct mq_request *mq_requests_take(struct mq_requests *);
 
-/* Takes the command's memory.  Its reply, or NULL, is freed, and so is the request then; the
- * taker is to be set by whoever wants it. */
-struct mq_request *mq_request_new(struct mq_command *);
-/* The same with a taker. */
-struct mq_request *mq_request_for(
+/* Takes the command's memory.  fn gets the reply, or NULL; it may be NULL.  Then the reply
+ * is freed, and the request. */
+struct mq_request *mq_request_new(
     struct mq_command *, mq_reply_fn *fn, void *arg);
+/* The same without a taker, and the command stays the caller's. */
 struct mq_request *mq_request_copy(const struct mq_command *);
 void mq_request_free(struct mq_request *);
 /* Frees its command. */

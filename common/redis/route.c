@@ -227,7 +227,7 @@ send_before(struct mq_redis *r, struct mq_node *node, const char *words,
 	struct mq_command c = {0};
 
 	mq_command_plain(&c, words);
-	mq_link_send(&node->link, mq_request_for(&c, fn, r));
+	mq_link_send(&node->link, mq_request_new(&c, fn, r));
 }
 
 void
@@ -413,7 +413,7 @@ void
 mq_redis_ask(struct mq_redis *r, struct mq_command *c, mq_asker_take *take,
     const struct mq_asker *asker)
 {
-	struct mq_request *q = mq_request_new(c);
+	struct mq_request *q = mq_request_new(c, NULL, NULL);
 
 	q->take = take;
 	q->asker = *asker;
@@ -424,7 +424,7 @@ void
 mq_redis_post(
     struct mq_redis *r, struct mq_command *c, mq_reply_fn *fn, void *arg)
 {
-	ask(r, mq_request_for(c, fn, arg));
+	ask(r, mq_request_new(c, fn, arg));
 }
 
 /* The node that has the keys of a command, if it is in use. */

@@ -240,7 +240,7 @@ mq_redis_append(struct mq_redis *r, struct mq_command *c)
 	bool kept = c->repeats || (r->cluster != NULL && !c->transaction);
 	struct mq_command copy = *c;
 	struct mq_request *q =
-	    kept ? mq_request_copy(c) : mq_request_new(&copy);
+	    kept ? mq_request_copy(c) : mq_request_new(&copy, NULL, NULL);
 	int rv;
 
 	q->kept = kept;
@@ -365,7 +365,7 @@ redisReply *
 mq_redis_answer(struct mq_redis *r, struct mq_command *c)
 {
 	struct mq_command copy = *c;
-	struct mq_request *q = mq_request_new(&copy);
+	struct mq_request *q = mq_request_new(&copy, NULL, NULL);
 
 	q->borrowed = q->kept = q->loads = true;
 	if (hand_over(r, q) == 0)
