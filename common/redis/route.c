@@ -155,7 +155,7 @@ missing_reply(struct mq_redis *r, const struct mq_node *node, int slot)
 static void
 lose(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
 {
-	if (node->missing == NULL) {
+	if (r->cluster == NULL || node->missing == NULL) {
 		answer(q, NULL);
 		return;
 	}

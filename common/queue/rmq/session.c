@@ -494,7 +494,7 @@ static bool
 rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	static const char *const own[] = {"DEL C:queues",
-	    "SREM A:" RMQ_CONNECTIONS " %n", "DEL C:heartbeat", "DEL C:info",
+	    ("SREM A:" RMQ_CONNECTIONS " %n"), "DEL C:heartbeat", "DEL C:info",
 	    "DEL C:running"};
 	int last = s->queue_count + (s->runs ? 5 : 4);
 

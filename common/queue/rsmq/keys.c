@@ -157,7 +157,7 @@ const struct mq_right rsmq_rights[] = {
 static void
 add_own(struct mq_command *c, const char *queue, const char *words)
 {
-	rsmq_keys(c, NULL, queue, words);
+	rsmq_keys(c, "", queue, words);
 }
 
 static void
@@ -207,7 +207,7 @@ rsmq_connections(struct mq_redis *r, const char *queue)
 {
 	struct mq_command c = {0};
 
-	rsmq_ask(&c, "ZRANGE connections 0 -1", NULL, queue);
+	rsmq_ask(&c, "ZRANGE connections 0 -1", "", queue);
 	return mq_call(r, &c, MQ_STRINGS);
 }
 

@@ -37,7 +37,8 @@ redisReply **rsmq_walked(const struct mq_scan *, int i);
  *	names connections	of the namespace: the sets of queues and of connections
  *
  * others are of the queue: NAMESPACE:QUEUE and then the word; see keys.c.  What begins with a
- * letter is ours, and :X stands before it.  Without a connection none of the first three.
+ * letter is ours, and :X stands before it.  Only the first three need a connection, else NULL
+ * or "".
  */
 void rsmq_keys(struct mq_command *, const char *connection, const char *queue,
     const char *words);
