@@ -103,15 +103,14 @@ mq_topology_take(struct mq_topology *t, const redisReply *reply, int asked)
 	return 0;
 }
 
-/* The node in "SLOT HOST:PORT", and the slot; -1: it is none of these. */
+/* The node in "SLOT HOST:PORT", and the slot; -1: it is none of these, and *slot stays. */
 static int
 find_target(struct mq_topology *t, const char *text, int asked, int *slot)
 {
 	char at[MQ_NODE_HOST_SIZE + sizeof(":65535")], *colon;
-	int port;
+	int port, n;
 
-	if (sscanf(text, "%d %262s", slot, at) != 2 || *slot < 0 ||
-	    *slot >= MQ_SLOTS)
+	if (sscanf(text, "%d %262s", &n, at) != 2 || !is_slot(n))
 		return -1;
 	colon = strrchr(at, ':');
 	port = colon != NULL ? atoi(colon + 1) : 0;
@@ -119,6 +118,7 @@ find_target(struct mq_topology *t, const char *text, int asked, int *slot)
 	    t->count == MQ_NODES)
 		return -1;
 	*colon = '\0';
+	*slot = n;
 	return node_near(t, at, port, asked);
 }
 

@@ -61,3 +61,24 @@ TEST(more_nodes_than_a_map_takes)
 	free(t->nodes);
 	free(t);
 }
+
+TEST(what_is_no_place_changes_no_slot)
+{
+	static char errors[][32] = {"MOVED 99999 other:7", "ASK -7 other:7",
+	    "MOVED 6 other", "ASK 6 other:0", "MOVED x"};
+	struct mq_topology *t = calloc(1, sizeof(*t));
+	redisReply moved = {.type = REDIS_REPLY_ERROR};
+	int slot = 5, to;
+	size_t i;
+
+	assert_int_equal(mq_topology_node(t, "seed", 1), 0);
+	for (i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		moved.str = errors[i];
+		assert_int_equal(
+		    mq_topology_redirect(t, &moved, 0, &slot, &to), MQ_LATER);
+		assert_int_equal(slot, 5);
+	}
+	assert_int_equal(t->count, 1);
+	free(t->nodes);
+	free(t);
+}
