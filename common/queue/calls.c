@@ -145,7 +145,7 @@ mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
 	else
 		mq_command_script(&c, &mq_script_write_when_full);
 	if (all)
-		side->all(&c, queue, side->all_paused);
+		side->other(&c, NULL, queue, "all-paused");
 	else
 		side->key(&c, queue, "paused");
 	if (ms == 0)
@@ -163,7 +163,7 @@ mq_queue_pause_left(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = mq_redis_command(r);
 
 	mq_command_plain(&c, "PTTL");
-	layout->side->all(&c, queue, layout->side->all_paused);
+	layout->side->other(&c, NULL, queue, "all-paused");
 	if (mq_call_number(r, &c, left) == 0)
 		return 0;
 	*left = -2;
@@ -401,7 +401,7 @@ mq_known_hint(
 	if (strlen(own) < SLIP_LETTERS)
 		return mq_xstrdup("");
 	mq_command_plain(&c, "SSCAN");
-	layout->side->all(&c, queue, layout->side->names);
+	layout->side->other(&c, NULL, queue, "names");
 	mq_command_words(&c, "0 COUNT 1000");
 	reply = mq_call(r, &c, -1);
 	names =

@@ -103,7 +103,7 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 		side->key(&cmd, name, how->max == 0 ? "paused" : side->watched);
 		/* When the slot moves, a key that is there moves, too. */
 		if (cmd.cluster && k->layout->has & MQ_HAS_NODES)
-			side->heartbeat(&cmd, k->session.connection, name);
+			side->other(&cmd, k->session.connection, name, "lease");
 		cmd.tracked = true;
 		mq_redis_post(k->redis, &cmd, NULL, NULL);
 	}
@@ -395,7 +395,7 @@ mq_consumer_ask_pause(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_plain(&cmd, "PTTL");
-	side->all(&cmd, k->session.queues[0], side->all_paused);
+	side->other(&cmd, NULL, k->session.queues[0], "all-paused");
 	cmd.tracked = k->session.wake != NULL;
 	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
@@ -418,8 +418,8 @@ mq_consumer_tell_running(struct mq_consumer *k, const struct mq_buf *text,
 
 	k->session.runs = text->len > 0;
 	mq_command_plain(&cmd, text->len == 0 ? "DEL" : "SET");
-	k->layout->side->running(
-	    &cmd, k->session.connection, k->session.queues[0]);
+	k->layout->side->other(
+	    &cmd, k->session.connection, k->session.queues[0], "runs");
 	if (text->len > 0) {
 		mq_command_arg(&cmd, text->data, text->len);
 		mq_command_str(&cmd, "EX");
@@ -478,7 +478,7 @@ mq_consumer_compete(
 		mq_command_script(&cmd, &mq_script_compete);
 	cmd.optional = queue == -1;
 	if (queue == -1)
-		side->all(&cmd, s->queues[0], side->all_cleaning);
+		side->other(&cmd, NULL, s->queues[0], "all-cleaning");
 	else
 		side->key(&cmd, s->queues[queue], "cleaning");
 	if (ms == 0) {
@@ -486,7 +486,7 @@ mq_consumer_compete(
 		return;
 	}
 	if (!cmd.cluster)
-		side->heartbeat(&cmd, s->connection, s->queues[0]);
+		side->other(&cmd, s->connection, s->queues[0], "lease");
 	mq_command_int(&cmd, ms);
 	mq_command_str(&cmd, s->connection);
 	if (s->former != NULL)

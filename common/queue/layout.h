@@ -65,16 +65,12 @@ struct mq_side {
 	const char *exists;
 	const char *claimable; /* there, if it has any message to be claimed */
 	const char *watched;   /* those whose changes may make one claimable */
-	/* Appends a key of all queues in its namespace: the set of their names, and who
-	 * cleans them; whether they are paused. */
-	void (*all)(struct mq_command *, const char *queue, const char *what);
-	const char *names, *all_cleaning, *all_paused;
-	/* Each appends a key that is not of a queue alone: what runs there; what says that
-	 * the connection is alive, on a cluster beside the queue. */
-	void (*running)(
-	    struct mq_command *, const char *connection, const char *queue);
-	void (*heartbeat)(
-	    struct mq_command *, const char *connection, const char *queue);
+	/* The same for keys that are not of a queue alone.  Of all queues in its namespace
+	 * (connection: NULL): names, the set of them; all-cleaning: who cleans them;
+	 * all-paused.  Of a connection: runs, what runs there; lease: that it is alive, on
+	 * a cluster beside the queue. */
+	void (*other)(struct mq_command *, const char *connection,
+	    const char *queue, const char *words);
 };
 
 /* The setting that the server itself holds publishers to: "N", or "N:HIGH". */

@@ -52,22 +52,28 @@ rmq_is_scattered(const struct mq_command *c, const char *queue)
 	return c->cluster && (*queue == '\0' || *queue == '}');
 }
 
+/* This key never exists. */
+#define NOWHERE "Q:none"
+
 void
 rmq_keys(struct mq_command *c, const char *connection, const char *queue,
     const char *words)
 {
 	static const struct {
-		const char *word, *key; /* key: on one server */
-		bool there;		/* on a cluster, under that word */
-	} rows[] = {{"known", "A:" RMQ_QUEUES, false},
-	    {"listed", "A:" RMQ_CONNECTIONS, false},
-	    {"queues", "C:queues", false}, {"running", "C:running", false},
-	    {"lease", "C:heartbeat", true}, {"info", "C:info", true},
-	    {"unacked", "B:unacked", true}, {"consumers", "B:consumers", true},
-	    {"other-ready", "O:ready", false},
-	    {"other-rejected", "O:rejected", false},
-	    {"other-unacked", "O:unacked", false},
-	    {"other-consumers", "O:consumers", false}};
+		const char *word, *key;
+		const char *on_cluster; /* NULL: the same */
+	} rows[] = {{"known", "A:" RMQ_QUEUES, NOWHERE},
+	    {"listed", "A:" RMQ_CONNECTIONS, NOWHERE},
+	    {"queues", "C:queues", NOWHERE}, {"running", "C:running", NOWHERE},
+	    {"lease", "C:heartbeat", "B:lease"}, {"info", "C:info", "B:info"},
+	    {"unacked", "B:unacked", NULL}, {"consumers", "B:consumers", NULL},
+	    {"other-ready", "O:ready", NOWHERE},
+	    {"other-rejected", "O:rejected", NOWHERE},
+	    {"other-unacked", "O:unacked", NOWHERE},
+	    {"other-consumers", "O:consumers", NOWHERE},
+	    {"runs", "C:running", NULL}, {"names", "A:" RMQ_QUEUES, NULL},
+	    {"all-cleaning", "A:rmq::cleaning", NULL},
+	    {"all-paused", "A:rmq::paused", NULL}};
 	const char *key;
 	char word[32], of;
 	size_t n, i;
@@ -75,18 +81,16 @@ rmq_keys(struct mq_command *c, const char *connection, const char *queue,
 	for (; *words != '\0'; words += n + strspn(words + n, " ")) {
 		n = strcspn(words, " ");
 		strlcpy(word, words, MIN(n + 1, sizeof(word)));
-		of = word[1] == ':' ? *word : 'Q';
-		key = word[1] == ':' ? word + 2 : word;
-		for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-			if (strcmp(word, rows[i].word) != 0)
-				continue;
-			of = !c->cluster  ? *rows[i].key :
-			    rows[i].there ? 'B' :
-					    'Q';
-			key = !c->cluster ? rows[i].key + 2 :
-			    rows[i].there ? word :
-					    "none";
-			break;
+		key = word;
+		for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+			if (strcmp(word, rows[i].word) == 0)
+				key = c->cluster && rows[i].on_cluster != NULL ?
+				    rows[i].on_cluster :
+				    rows[i].key;
+		of = 'Q';
+		if (key[1] == ':') {
+			of = *key;
+			key += 2;
 		}
 		if (of == 'A')
 			mq_command_key(c, &(struct mq_part)PART(key), 1);
@@ -113,26 +117,6 @@ rmq_queue_error(const char *queue)
 		if (*p < ' ' || *p == 0x7f)
 			return "a name must not contain control characters";
 	return NULL;
-}
-
-static void
-add_running(struct mq_command *c, const char *connection, const char *queue)
-{
-	(void)queue;
-	add_keys(c, connection, NULL, false, "running");
-}
-
-static void
-add_all(struct mq_command *c, const char *queue, const char *what)
-{
-	(void)queue;
-	mq_command_key(c, &(struct mq_part)PART(what), 1);
-}
-
-static void
-add_heartbeat(struct mq_command *c, const char *connection, const char *queue)
-{
-	rmq_keys(c, connection, queue, "lease");
 }
 
 /* What each tool may do with these, and hear; see rights.h. */
@@ -163,12 +147,7 @@ const struct mq_side rmq_side = {.key = rmq_key_queue,
     .claimable = "ready priority delayed",
     .watched = "ready priority delayed clock paused",
     .publisher = "publisher::",
-    .all = add_all,
-    .names = RMQ_QUEUES,
-    .all_cleaning = "rmq::cleaning",
-    .all_paused = "rmq::paused",
-    .running = add_running,
-    .heartbeat = add_heartbeat};
+    .other = rmq_keys};
 
 /* Those that are tracked have one name in brackets. */
 bool

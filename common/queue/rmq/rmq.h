@@ -54,6 +54,11 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
  *	other-ready other-rejected other-unacked other-consumers
  *					O:ready O:rejected O:unacked O:consumers
  *
+ * For steps without a script, the same on a cluster:
+ *
+ *	names all-cleaning all-paused runs
+ *				as of struct mq_side
+ *
  * Anywhere, C:KEY is one of a connection: heartbeat, queues, and ours; A:KEY one of nobody,
  * as RMQ_QUEUES; and O:KEY one of a queue, or a connection (unless NULL) and a queue, of a
  * Go program that uses the other form: the one for a cluster on one server, and the other

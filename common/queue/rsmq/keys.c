@@ -62,8 +62,11 @@ rsmq_keys(struct mq_command *c, const char *connection, const char *queue,
 		bool own, connection;
 	} rows[] = {{"held", ":Xheld:", true, true},
 	    {"lease", "::connection:", false, true},
-	    {"running", "::running:", false, true},
+	    {"runs", "::running:", false, true},
+	    {"realtime", ":rt:", false, true},
 	    {"names", ":QUEUES", false, false},
+	    {"all-cleaning", "::cleaning", false, false},
+	    {"all-paused", "::paused", false, false},
 	    {"connections", "::connections", false, false}};
 	const size_t count = sizeof(rows) / sizeof(rows[0]);
 	size_t n, i;
@@ -160,35 +163,12 @@ add_own(struct mq_command *c, const char *queue, const char *words)
 	rsmq_keys(c, "", queue, words);
 }
 
-static void
-add_common(struct mq_command *c, const char *queue, const char *what)
-{
-	add_key(c, queue, false, "", part_of(what), "");
-}
-
-static void
-add_running(struct mq_command *c, const char *connection, const char *queue)
-{
-	rsmq_keys(c, connection, queue, "running");
-}
-
-static void
-add_lease(struct mq_command *c, const char *connection, const char *queue)
-{
-	rsmq_keys(c, connection, queue, "lease");
-}
-
 const struct mq_side rsmq_side = {.key = add_own,
     .publisher = "publisher:",
     .exists = ":Q",
     .claimable = " ",
     .watched = " :Xpaused",
-    .all = add_common,
-    .names = ":QUEUES",
-    .all_cleaning = "::cleaning",
-    .all_paused = "::paused",
-    .running = add_running,
-    .heartbeat = add_lease};
+    .other = rsmq_keys};
 
 /* --- questions of several places ------------------------------------------- */
 

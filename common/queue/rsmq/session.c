@@ -61,7 +61,6 @@ rsmq_publish(
     struct mq_command *c, const char *queue, const struct mq_publishing *how)
 {
 	struct mq_when when = how->when;
-	char *channel;
 
 	/* No message is delayed by its queue that has said when. */
 	if (when.kind == MQ_WHEN_NOW && when.said)
@@ -72,13 +71,10 @@ rsmq_publish(
 		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
 	mq_command_str(c, rsmq_bare(queue));
 	mq_layout_add_publishing(c, &when, &how->limits);
-	if (how->realtime) {
-		channel = mq_xasprintf(":rt:%s", rsmq_bare(queue));
-		rsmq_side.all(c, queue, channel);
-		free(channel);
-	} else {
+	if (how->realtime)
+		rsmq_keys(c, rsmq_bare(queue), queue, "realtime");
+	else
 		mq_command_str(c, "");
-	}
 	mq_command_str(c, how->alike ? "1" : "");
 	mq_mark_add(c, &how->mark, true);
 }
@@ -167,7 +163,7 @@ static bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
 	static const char *const own[] = {
-	    "DEL lease", "ZREM connections", "DEL running"};
+	    "DEL lease", "ZREM connections", "DEL runs"};
 
 	if (step == MQ_LEAVE_EMPTY)
 		rsmq_start(c, &rsmq_script_leave, s->connection, s->queues[0],
@@ -187,7 +183,7 @@ rsmq_renew(
 
 	(void)queue;
 	if (step == 1 && s->runs) {
-		rsmq_ask(c, "EXPIRE running", s->connection, s->queues[0]);
+		rsmq_ask(c, "EXPIRE runs", s->connection, s->queues[0]);
 		mq_command_int(c, MQ_SIDE_RUNNING_S);
 		return true;
 	}

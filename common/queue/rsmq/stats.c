@@ -340,8 +340,7 @@ int
 rsmq_running(struct mq_redis *r, struct mq_runs *out)
 {
 	static const struct mq_run_source source = {rsmq_ask,
-	    {{MQ_RUN_HOST, "HGET lease host"}, {MQ_RUN_TEXT, "GET running"}},
-	    2};
+	    {{MQ_RUN_HOST, "HGET lease host"}, {MQ_RUN_TEXT, "GET runs"}}, 2};
 	char *anywhere = rsmq_name(r, "");
 	int rv = mq_runs_ask(
 	    r, rsmq_connections(r, anywhere), &source, anywhere, out);
