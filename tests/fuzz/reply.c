@@ -103,7 +103,8 @@ connect_to(
 	assert(r->only.link.context != NULL);
 	say_all(&out, p, n);
 	if (out.len > 0)
-		redisReaderFeed(r->only.link.context->reader, out.data, out.len);
+		redisReaderFeed(
+		    r->only.link.context->reader, out.data, out.len);
 	mq_buf_free(&out);
 }
 
