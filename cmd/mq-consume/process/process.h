@@ -34,13 +34,13 @@ struct run_info {
 
 /* Bytes that wait: a few in memory, more in a file without a name in TMPDIR. */
 struct spill {
-	TAILQ_ENTRY(spill) link; /* the target's */
-	struct mq_buf memory;	 /* all bytes, until there is a file */
-	int fd;			 /* -1: no file */
-	off_t start, end;	 /* the bytes that are not taken yet */
+	STAILQ_ENTRY(spill) link; /* the target's */
+	struct mq_buf memory;	  /* all bytes, until there is a file */
+	int fd;			  /* -1: no file */
+	off_t start, end;	  /* the bytes that are not taken yet */
 };
 
-TAILQ_HEAD(spills, spill);
+STAILQ_HEAD(spills, spill);
 
 struct run_output; /* the pipe of one run */
 TAILQ_HEAD(run_output_list, run_output);

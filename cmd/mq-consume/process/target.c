@@ -137,7 +137,7 @@ write_some(struct target *t, const char *p, size_t n)
 static bool
 write_piece(struct target *t)
 {
-	struct spill *s = TAILQ_FIRST(&t->pieces);
+	struct spill *s = STAILQ_FIRST(&t->pieces);
 	size_t n = MIN(spill_size(s), t->whole ? CHUNK : PIPE_BUF), taken;
 	char buf[CHUNK];
 	ssize_t got;
@@ -153,7 +153,7 @@ write_piece(struct target *t)
 	}
 	s->start += (off_t)taken;
 	if (spill_size(s) == 0) {
-		TAILQ_REMOVE(&t->pieces, s, link);
+		STAILQ_REMOVE_HEAD(&t->pieces, link);
 		spill_free(s);
 	}
 	return taken > 0;
@@ -203,7 +203,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 bool
 target_ready(const struct target *t)
 {
-	return TAILQ_EMPTY(&t->pieces);
+	return STAILQ_EMPTY(&t->pieces);
 }
 
 static bool
@@ -218,7 +218,7 @@ count_waiting(const struct target *t)
 	const struct spill *s;
 	size_t n = 0;
 
-	TAILQ_FOREACH(s, &t->pieces, link)
+	STAILQ_FOREACH(s, &t->pieces, link)
 		n += spill_size(s);
 	return n;
 }
@@ -229,22 +229,29 @@ target_clogged(const struct target *t)
 	return !is_live(t) && count_waiting(t) >= WAIT_MAX;
 }
 
+/* NULL: nothing waits.  libbsd's macro uses an extension of GNU C. */
+static struct spill *
+last_piece(const struct target *t)
+{
+	return __extension__ STAILQ_LAST(&t->pieces, spill, link);
+}
+
 /* Appends to the last piece if that stays in memory, else begins another one. */
 static void
 add_waiting(struct target *t, const char *p, size_t n)
 {
-	struct spill *s = TAILQ_LAST(&t->pieces, spills);
+	struct spill *s = last_piece(t);
 
 	if (s == NULL || !spill_fits(s, n)) {
 		s = spill_new();
-		TAILQ_INSERT_TAIL(&t->pieces, s, link);
+		STAILQ_INSERT_TAIL(&t->pieces, s, link);
 	}
 	if (is_live(t) || !spill_add(s, p, n)) {
 		/* Longer than what stays in memory, and no file to be had, or one that
 		 * the disk has no room for. */
 		if (s->fd != -1) {
 			s = spill_new();
-			TAILQ_INSERT_TAIL(&t->pieces, s, link);
+			STAILQ_INSERT_TAIL(&t->pieces, s, link);
 		}
 		mq_buf_add(&s->memory, p, n);
 		s->end += (off_t)n;
@@ -269,7 +276,7 @@ put_bytes(struct target *t, const char *p, size_t n)
 	if (n > room) {
 		t->lost += n - room;
 		/* The text after lost bytes begins a line. */
-		s = TAILQ_LAST(&t->pieces, spills);
+		s = last_piece(t);
 		last = &s->memory.data[s->memory.len - 1];
 		t->lost += *last != '\n';
 		*last = '\n';
@@ -318,7 +325,7 @@ target_move(struct target *t, struct spill *s, bool open_line)
 	}
 	hide_line(t);
 	t->open_line = open_line;
-	TAILQ_INSERT_TAIL(&t->pieces, s, link);
+	STAILQ_INSERT_TAIL(&t->pieces, s, link);
 	write_pieces(t);
 }
 
@@ -341,7 +348,7 @@ target_init(struct target *t, struct process *p, int fd, const char *path)
 	bool output = path == NULL && fd == STDOUT_FILENO;
 
 	*t = (struct target){.process = p};
-	TAILQ_INIT(&t->pieces);
+	STAILQ_INIT(&t->pieces);
 	TAILQ_INIT(&t->waiting);
 	take_descriptor(t, fd);
 	t->own = path != NULL;
@@ -387,8 +394,8 @@ target_end(struct target *t)
 		(void)write_piece(t);
 	if (target_ready(t))
 		say_lost(t);
-	while ((s = TAILQ_FIRST(&t->pieces)) != NULL) {
-		TAILQ_REMOVE(&t->pieces, s, link);
+	while ((s = STAILQ_FIRST(&t->pieces)) != NULL) {
+		STAILQ_REMOVE_HEAD(&t->pieces, link);
 		spill_free(s);
 	}
 	if (t->own)
