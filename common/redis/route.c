@@ -6,7 +6,7 @@
  * without a key to the node of mq_redis.home, which is that of the URL's namespace if that
  * has a {tag}.  Where a slot has moved, or is moving, the node refuses the command, and it
  * goes to the other one, or once more; whoever asks does not hear of it.  Commands of one
- * slot that wait keep their order.
+ * slot that wait keep their order.  Those of a transaction cannot wait.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -296,7 +296,7 @@ mq_route_send(struct mq_redis *r, struct mq_request *q)
 {
 	if (r->cluster == NULL)
 		mq_route_send_to(r, &r->only, q);
-	else if (is_behind(r, q))
+	else if (q->kept && is_behind(r, q))
 		send_later(r, q);
 	else
 		send_to_node(r, owner_of(r, q), q, false);

@@ -118,6 +118,25 @@ somebody_waits() {
 	node "$1" client list | grep -q ' flags=b '
 }
 
+# in_turns N: as many messages for later as for now, in turns.
+in_turns() {
+	seq "$1" | awk -v due="$(($(date +%s) + 3600))" '{
+		printf "{\"queue\":\"q\",\"payload\":\"%d\",\"due_ms\":%d%03d}\n", $1, due + $1 / 1000, $1 % 1000
+		printf "{\"queue\":\"q\",\"payload\":\"%d\"}\n", $1 }'
+}
+
+@test "nodes: a batch that waits has transactions behind it, which cannot wait" {
+	local at
+	coproc python3 "$root/tests/helpers/refuse.py" \
+		$((CLUSTER_PORT + $(owner_of "$(slot_of "$Q")"))) EVALSHA 3 3>&-
+	relay=$!
+	read -r at <&"${COPROC[0]}"
+	in_turns 100 >"$T/all"
+	run_mq 0 mq-publish -q -u "redis-cluster://127.0.0.1:$at" --jsonl "$Q" <"$T/all"
+	kill "$relay"
+	assert_equal "$(state "$Q")" "100 100 0 0 0"
+}
+
 @test "nodes: messages stay in order when their slot has moved" {
 	moved_at_once -g group
 	moved_at_once -e 1h
