@@ -56,8 +56,6 @@ struct mq_redis {
 	bool (*wait)(void *arg, int fd, int64_t ms);
 	void *wait_arg;
 	int64_t patience_ms;
-	int64_t
-	    busy_until; /* a busy server is asked until then; 0: it is not busy */
 };
 
 /* From now on hiredis 1.x and OpenSSL allocate as xalloc.h says: a failed allocation

@@ -120,6 +120,7 @@ struct mq_request {
 	int slot;
 	bool asks;	/* the node gets its slot, and is told so before */
 	int redirected; /* so often at a time */
+	int64_t until;	/* it goes again, if refused; 0: it was not */
 	size_t sent;
 	struct mq_node *node; /* which it was handed to; NULL: it waits */
 	/* NULL: the reply stays for mq_redis_reply(). */

@@ -347,25 +347,24 @@ load(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
 	mq_route_send_to(r, node, q);
 }
 
-/* What is refused because a server is busy, or others must know more, goes again for a
- * minute at most, until something is answered; on a loop, as long as it takes. */
+/* A command that is refused because a server is busy, or others must know more, goes
+ * again for a minute at most; on a loop, as long as it takes. */
 static bool
-is_patient(struct mq_redis *r)
+is_patient(const struct mq_redis *r, struct mq_request *q)
 {
 	int64_t now = mq_clock_steady_ms();
 
 	if (r->driver != NULL && r->driver->changed != NULL)
 		return true;
-	if (r->busy_until == 0)
-		r->busy_until = now + BUSY_PATIENCE_MS;
-	return now < r->busy_until;
+	if (q->until == 0)
+		q->until = now + BUSY_PATIENCE_MS;
+	return now < q->until;
 }
 
 void
 mq_route_settle(struct mq_redis *r, struct mq_node *node, struct mq_request *q,
     redisReply *reply)
 {
-	bool busy = mq_reply_busy(reply);
 	enum mq_redirect how = MQ_STAYS;
 	int to = -1;
 
@@ -379,15 +378,13 @@ mq_route_settle(struct mq_redis *r, struct mq_node *node, struct mq_request *q,
 		load(r, node, q);
 		return;
 	}
-	if (busy && q->kept && (q->loads || r->cluster != NULL))
+	if (q->kept && (q->loads || r->cluster != NULL) && mq_reply_busy(reply))
 		how = MQ_LATER;
-	if (how != MQ_STAYS && !is_patient(r))
+	if (how != MQ_STAYS && !is_patient(r, q))
 		how = MQ_STAYS;
 	if (how != MQ_STAYS && r->driver != NULL)
 		how = r->driver->refused(r, q, &reply, how);
 	if (how == MQ_STAYS) {
-		if (!busy)
-			r->busy_until = 0;
 		answer(q, reply);
 		return;
 	}

@@ -159,6 +159,21 @@ in_turns() {
 	assert_equal "$(state "$Q")" "2 0 0 0 0"
 }
 
+@test "nodes: a slot that never arrives is not waited for longer than a minute" {
+	local slot to lib
+	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
+	run_mq 0 mq-publish "$Q" here
+	slot=$(slot_of "$Q")
+	to=$(other_than "$(owner_of "$slot")")
+	slot_begin "$slot" "$to"
+	slot_keys "$slot" "$to"
+	# The keys that there are not may be here or there, for one of several keys.
+	ASAN_OPTIONS=${ASAN_OPTIONS-}:verify_asan_link_order=0 LD_PRELOAD=$lib \
+		FAKETIME='+0 x20' run_mq 69/75 mq-return "$Q"
+	slot_end "$slot" "$to"
+	assert_regex "$stderr" 'ASK|TRYAGAIN'
+}
+
 @test "nodes: one command on one key follows it while its slot moves" {
 	local slot from to
 	run_mq 0 mq-publish "$Q" here
