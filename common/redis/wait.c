@@ -318,7 +318,9 @@ await_answer(struct mq_redis *r, struct mq_request *q)
 	size_t from = 0;
 
 	while (!q->answered && !r->lost) {
+		/* Sent again, it has its time again. */
 		if (q->node == NULL) {
+			node = NULL;
 			pause_ms(r, RETRY_MS);
 			mq_route_retry(r);
 			if (mq_redis_flush(r) == -1)
