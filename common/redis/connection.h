@@ -13,7 +13,7 @@
 #include "link.h"
 #include "server.h"
 
-/* How long one read or write may take without any progress. */
+/* How long an answer may take, and a write without any progress. */
 #define MQ_REDIS_PATIENCE_MS 60000
 
 /* How long name, TCP and TLS of a server may take together; and its greeting, from the
@@ -65,8 +65,7 @@ void mq_redis_memory(void);
 /* Connects, after waking the private server, and authenticates.  All hosts of the URL,
  * and all their addresses, are tried side by side.  Returns 0, or -1 with the error. */
 int mq_redis_open(struct mq_redis *, struct mq_server *);
-/* The same, at most until then (steady seconds), without the waking of the private
- * server. */
+/* The same, at most until then (steady seconds). */
 int mq_redis_open_until(struct mq_redis *, struct mq_server *, double until);
 /* Only finds out where to connect to: server->address, or its socket. */
 int mq_redis_reach(struct mq_redis *, struct mq_server *);

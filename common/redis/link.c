@@ -268,10 +268,11 @@ mq_link_wants(const struct mq_link *l)
 static void
 write_out(struct mq_link *l)
 {
+	size_t n = sdslen(l->context->obuf);
 	int done;
 
 	if (redisBufferWrite(l->context, &done) == REDIS_OK) {
-		l->moved++;
+		l->moved += sdslen(l->context->obuf) < n;
 		return;
 	}
 	explain(l);

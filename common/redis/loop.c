@@ -37,6 +37,7 @@ struct pair {
 
 static void on_message(struct line *, const redisReply *);
 static void on_down(struct line *, const char *why);
+static void be_patient(struct pair *);
 
 static void
 watch(struct line *line)
@@ -74,6 +75,9 @@ on_ready_socket(struct ev_loop *loop, ev_io *w, int events)
 			on_message(line, reply);
 			freeReplyObject(reply);
 		}
+	if (l->state == MQ_LINK_OPEN && line == &line->pair->main &&
+	    line->of->redis.cluster != NULL)
+		be_patient(line->pair);
 	if (l->state == MQ_LINK_LOST) {
 		if (l->context->err == REDIS_ERR_OOM)
 			mq_die(MQ_EXIT_AGAIN, "out of memory");
@@ -575,7 +579,7 @@ connect_node(
 	return p->open;
 }
 
-/* The asker of a busy server decides itself. */
+/* Who asks the only server decides itself what to do if that is busy. */
 static enum mq_redirect
 refused(struct mq_redis *r, const struct mq_request *q, redisReply **reply,
     enum mq_redirect how)

@@ -287,7 +287,7 @@ outlast_down(struct mq_redis *r, const struct mq_request *q, redisReply **reply)
 	return lose_connection(r, reply);
 }
 
-/* In a transaction, what is refused by a busy node fails as a whole. */
+/* In a transaction, what a node refuses fails as a whole. */
 static enum mq_redirect
 refused(struct mq_redis *r, const struct mq_request *q, redisReply **reply,
     enum mq_redirect how)

@@ -183,7 +183,8 @@ enum mq_redirect mq_topology_redirect(
  * wait. */
 struct mq_driver {
 	/* Makes *node, or another one that has the slot now, ready for the command, or
-	 * begins to.  False: it is lost, with node->missing or mq_redis.lost. */
+	 * begins to.  False: it is lost, with node->missing or mq_redis.lost; or, on a
+	 * loop, the nodes are not known yet. */
 	bool (*connect)(
 	    struct mq_redis *, struct mq_node **, const struct mq_request *);
 	/* A command was not carried out: what becomes of it.  The reply may become
@@ -203,10 +204,10 @@ struct mq_driver {
 struct mq_cluster {
 	struct mq_topology map;
 	int last; /* the node that is asked if none is known */
-	/* The others are of tools that wait. */
-	bool partial; /* goes on without nodes; see mq_partial_begin() */
 	/* Some command about the slot had no answer, as this node is lost, from 1. */
 	int16_t missing[MQ_SLOTS];
+	/* The others are of tools that wait. */
+	bool partial; /* goes on without nodes; see mq_partial_begin() */
 	struct mq_failover failover;
 };
 

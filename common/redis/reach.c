@@ -360,12 +360,14 @@ end_race(struct race *race)
 		fail_attempt(race, a, step);
 	}
 	for (d = race->dials; d < race->dials + race->n; d++) {
-		if (d->fd != -1)
-			end_search(d, MQ_EXIT_UNAVAILABLE,
-			    "its name could not be resolved in time");
-		else if (race->winner == NULL && d->redis.status == 0)
+		if (race->winner == NULL && d->redis.status == 0)
 			(void)mq_redis_fail(&d->redis, MQ_EXIT_UNAVAILABLE,
-			    "Connection timed out");
+			    "%s",
+			    d->fd != -1 ?
+				"its name could not be resolved in time" :
+				"Connection timed out");
+		if (d->fd != -1)
+			close(d->fd);
 	}
 }
 

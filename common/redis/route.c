@@ -347,8 +347,8 @@ load(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
 	mq_route_send_to(r, node, q);
 }
 
-/* A command that is refused because a server is busy, or others must know more, goes
- * again for a minute at most; on a loop, as long as it takes. */
+/* A command that is refused, since a server is busy or its slot is elsewhere, goes again
+ * for a minute at most; on a loop, as long as it takes. */
 static bool
 is_patient(const struct mq_redis *r, struct mq_request *q)
 {
@@ -365,11 +365,13 @@ void
 mq_route_settle(struct mq_redis *r, struct mq_node *node, struct mq_request *q,
     redisReply *reply)
 {
+	/* What a loop says to one node is for that node. */
+	bool settled = !q->kept && q->take != NULL;
 	enum mq_redirect how = MQ_STAYS;
 	int to = -1;
 
 	node->optional -= q->optional;
-	if (r->cluster != NULL)
+	if (r->cluster != NULL && !settled)
 		how = mq_topology_redirect(
 		    &r->cluster->map, reply, node->number, &q->slot, &to);
 	if (how == MQ_STAYS && q->loads && q->command.script != NULL &&

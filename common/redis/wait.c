@@ -1,6 +1,7 @@
 /* Waiting for answers with poll(2), as all tools do but mq-consume. */
 #include "connection.h"
 
+#include <sys/param.h>
 #include <sys/socket.h>
 
 #include <errno.h>
@@ -126,11 +127,10 @@ is_lost(const struct mq_link *l)
 /* Waits until the socket is ready and goes on, or gives the link up.  Only replies are
  * waited for with the caller's function. */
 static void
-wait_for_link(struct mq_redis *r, struct mq_link *l, bool reads)
+wait_for_link(struct mq_redis *r, struct mq_link *l, bool reads, int64_t most)
 {
 	struct pollfd pfd = {.fd = l->context->fd, .events = mq_link_wants(l)};
-	int64_t ms =
-	    l->state == MQ_LINK_OPEN ? r->patience_ms : greeting_left_ms(r);
+	int64_t ms = l->state == MQ_LINK_OPEN ? most : greeting_left_ms(r);
 
 	if (reads && r->wait != NULL && pfd.events == POLLIN) {
 		if (r->wait(r->wait_arg, pfd.fd, ms))
@@ -169,7 +169,7 @@ write_link(struct mq_redis *r, struct mq_node *node, bool backlog)
 		mq_link_move(l, POLLOUT);
 	while (!is_lost(l) &&
 	    (l->backlog.first != NULL || (!backlog && mq_link_unwritten(l))))
-		wait_for_link(r, l, false);
+		wait_for_link(r, l, false, r->patience_ms);
 	return check_link(r, node);
 }
 
@@ -179,7 +179,7 @@ mq_redis_await_ready(struct mq_redis *r)
 	struct mq_link *l = &r->only.link;
 
 	while (l->state < MQ_LINK_HELLO && !is_lost(l))
-		wait_for_link(r, l, true);
+		wait_for_link(r, l, true, r->patience_ms);
 	return check_link(r, &r->only);
 }
 
@@ -193,7 +193,7 @@ mq_redis_check(struct mq_redis *r)
 	if (l->state != MQ_LINK_OPEN && mq_link_unwritten(l))
 		mq_link_move(l, POLLOUT);
 	while (l->state != MQ_LINK_OPEN && !is_lost(l))
-		wait_for_link(r, l, true);
+		wait_for_link(r, l, true, r->patience_ms);
 	return check_link(r, &r->only);
 }
 
@@ -211,10 +211,15 @@ mq_redis_flush(struct mq_redis *r)
 	return rv;
 }
 
-/* Its reply is the next one that mq_redis_reply() has not handed out. */
+/* Its reply is the next one that mq_redis_reply() has not handed out.  HELLO goes out with
+ * the first command, however late that comes, and is answered as soon as at the
+ * beginning. */
 static int
 hand_over(struct mq_redis *r, struct mq_request *q)
 {
+	if (r->only.link.state == MQ_LINK_HELLO && r->order.first == NULL)
+		r->greet_until = MAX(r->greet_until,
+		    mq_clock_steady_s() + MQ_GREET_S - MQ_CONNECT_S);
 	q->take = NULL;
 	if (q->slot == -1)
 		q->slot = r->home;
@@ -299,12 +304,13 @@ wait_for_node(
     struct mq_redis *r, struct mq_node *node, size_t from, int64_t *until)
 {
 	struct mq_link *l = &node->link;
-	int64_t now = mq_clock_steady_ms();
+	int64_t now = mq_clock_steady_ms(), left;
 
 	if (*until == 0)
 		*until = now + r->patience_ms;
-	if (now < *until + (int64_t)((l->bytes - from) / RATE_MIN))
-		wait_for_link(r, l, true);
+	left = *until + (int64_t)((l->bytes - from) / RATE_MIN) - now;
+	if (left > 0)
+		wait_for_link(r, l, true, left);
 	else
 		mq_link_lose(l, MQ_EXIT_UNAVAILABLE, "no answer for too long");
 }

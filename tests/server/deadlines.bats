@@ -184,6 +184,16 @@ joined() {
 	assert_equal "$(tail -n +2 "$T/sent")" "mq-publish: 2 messages accepted"
 }
 
+@test "deadlines: a first message may come late" {
+	local lib
+	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
+	{
+		sleep 1
+		echo late
+	} | ASAN_OPTIONS=${ASAN_OPTIONS-}:verify_asan_link_order=0 LD_PRELOAD=$lib \
+		FAKETIME='+0 x20' run_mq 0 mq-publish -u "unix://$D/redis.sock" "$Q"
+}
+
 has() {
 	[ "$(redis llen "rmq::queue::[$Q]::ready")" = "$1" ]
 }

@@ -137,6 +137,21 @@ in_turns() {
 	assert_equal "$(state "$Q")" "100 100 0 0 0"
 }
 
+# What a consumer asks a node about itself goes nowhere else.
+@test "nodes: a consumer whose node takes no CLIENT command looks once a second" {
+	local at
+	coproc python3 "$root/tests/helpers/refuse.py" \
+		$((CLUSTER_PORT + $(owner_of "$(slot_of "$Q")"))) CLIENT 1 3>&-
+	relay=$!
+	read -r at <&"${COPROC[0]}"
+	start_mq mq-consume -u "redis-cluster://127.0.0.1:$at" -l "$Q"
+	eventually 10 grep -q 'once a second instead$' "$T/err"
+	run_mq 0 mq-publish "$Q" x
+	eventually 10 lines_reach "$T/out" 1
+	stop_mq
+	kill "$relay"
+}
+
 @test "nodes: messages stay in order when their slot has moved" {
 	moved_at_once -g group
 	moved_at_once -e 1h
