@@ -565,8 +565,7 @@ mq_post_settle(
 		reply.str = (char *)(uintptr_t)text;
 	}
 	if (text == NULL || !take_verdicts(b, &reply, take, arg)) {
-		mq_redis_fail(
-		    p->redis, MQ_EXIT_UNAVAILABLE, "no answer for too long");
+		mq_redis_fail(p->redis, MQ_EXIT_UNAVAILABLE, MQ_REDIS_LATE);
 		return MQ_CALL_REFUSED;
 	}
 	confirm(p, b);

@@ -15,6 +15,7 @@
 
 /* How long an answer may take, and a write without any progress. */
 #define MQ_REDIS_PATIENCE_MS 60000
+#define MQ_REDIS_LATE	     "no answer for too long"
 
 /* How long name, TCP and TLS of a server may take together; and its greeting, from the
  * same beginning, since a server that is busy says so after 5 seconds. */

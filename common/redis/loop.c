@@ -432,7 +432,7 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 	(void)loop;
 	(void)events;
 	if (p->open && !(node->ready && node->needed))
-		lose_pair(p, "no answer for too long");
+		lose_pair(p, MQ_REDIS_LATE);
 }
 
 static void

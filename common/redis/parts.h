@@ -244,6 +244,8 @@ void mq_route_miss(struct mq_redis *, struct mq_node *, const char *why);
 
 /* --- connection ---------------------------------------------------------- */
 
+/* Waits so long, with r's function if it has one. */
+void mq_redis_pause(const struct mq_redis *, int ms);
 /* Waits until commands can go: 0, or -1 with the error. */
 int mq_redis_await_ready(struct mq_redis *);
 /* Sets status and error, since the link is lost, to the cause.  Returns -1. */

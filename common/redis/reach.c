@@ -342,7 +342,7 @@ late_words(enum mq_link_state step)
 	if (step == MQ_LINK_TLS)
 		return "TLS: no answer to the handshake; a server without TLS "
 		       "takes redis://";
-	return "no answer for too long";
+	return MQ_REDIS_LATE;
 }
 
 /* All but the winner: what did not come in time, and what there was no time to try. */
@@ -623,10 +623,7 @@ mq_failover_again(struct mq_failover *f, struct mq_redis *r)
 		r->status = f->due ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
 		return false;
 	}
-	if (r->wait != NULL)
-		(void)r->wait(r->wait_arg, -1, PAUSE_MS);
-	else
-		(void)poll(NULL, 0, PAUSE_MS);
+	mq_redis_pause(r, PAUSE_MS);
 	return true;
 }
 

@@ -140,7 +140,7 @@ wait_for_link(struct mq_redis *r, struct mq_link *l, bool reads, int64_t most)
 		return;
 	}
 	if (pfd.revents == 0)
-		mq_link_lose(l, MQ_EXIT_UNAVAILABLE, "no answer for too long");
+		mq_link_lose(l, MQ_EXIT_UNAVAILABLE, MQ_REDIS_LATE);
 	else
 		mq_link_move(l, pfd.revents);
 }
@@ -229,9 +229,8 @@ hand_over(struct mq_redis *r, struct mq_request *q)
 		r->order.last->in_order = q;
 	r->order.last = q;
 	mq_route_send(r, q);
-	if (r->cluster != NULL)
-		r->cluster->last =
-		    q->node != NULL ? q->node->number : r->cluster->last;
+	if (r->cluster != NULL && q->node != NULL)
+		r->cluster->last = q->node->number;
 	/* So that there is no more of it in memory than that. */
 	if (!q->answered && q->node != NULL)
 		return write_link(r, q->node, true);
@@ -288,8 +287,8 @@ take_replies(struct mq_redis *r, struct mq_node *node)
 		mq_route_settle(r, node, q, reply);
 }
 
-static void
-pause_ms(const struct mq_redis *r, int ms)
+void
+mq_redis_pause(const struct mq_redis *r, int ms)
 {
 	if (r->wait != NULL)
 		(void)r->wait(r->wait_arg, -1, ms);
@@ -312,7 +311,7 @@ wait_for_node(
 	if (left > 0)
 		wait_for_link(r, l, true, left);
 	else
-		mq_link_lose(l, MQ_EXIT_UNAVAILABLE, "no answer for too long");
+		mq_link_lose(l, MQ_EXIT_UNAVAILABLE, MQ_REDIS_LATE);
 }
 
 /* False: the connection is lost. */
@@ -327,7 +326,7 @@ await_answer(struct mq_redis *r, struct mq_request *q)
 		/* Sent again, it has its time again. */
 		if (q->node == NULL) {
 			node = NULL;
-			pause_ms(r, RETRY_MS);
+			mq_redis_pause(r, RETRY_MS);
 			mq_route_retry(r);
 			if (mq_redis_flush(r) == -1)
 				return false;

@@ -3,18 +3,9 @@
 # the server's own.
 import socketserver, socket, sys, threading
 
+from resp import item
+
 path, server, names, reply = sys.argv[1], *(a.encode() for a in sys.argv[2:])
-
-
-def item(f):
-    """One command or reply, as bytes."""
-    line = f.readline()
-    if not line.endswith(b"\r\n"):
-        raise OSError("the end")
-    n = int(line[1:-2]) if line[:1] in b"$*" else -1
-    if line[:1] == b"$" and n >= 0:
-        return line + f.read(n + 2)
-    return line + b"".join(item(f) for _ in range(n))
 
 
 class Client(socketserver.StreamRequestHandler):

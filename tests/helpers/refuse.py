@@ -1,21 +1,12 @@
 # refuse.py PORT WORD N: between clients and the node of a cluster at that port of this host, in
 # whose place it stands, at the port that it prints.  Every N-th command with this word is
 # refused with TRYAGAIN.
-import itertools, socket, socketserver, sys, threading
+import itertools, socket, socketserver, sys
+
+from resp import item
 
 there, word, n = int(sys.argv[1]), sys.argv[2].encode(), int(sys.argv[3])
 seen = itertools.count(1)
-
-
-def item(f):
-    """One command or reply, as bytes."""
-    line = f.readline()
-    if not line.endswith(b"\r\n"):
-        raise OSError("the end")
-    n = int(line[1:-2]) if line[:1] in b"$*" else -1
-    if line[:1] == b"$" and n >= 0:
-        return line + f.read(n + 2)
-    return line + b"".join(item(f) for _ in range(n))
 
 
 class Client(socketserver.StreamRequestHandler):

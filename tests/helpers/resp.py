@@ -3,7 +3,19 @@
 #   Connection(sock)      call(args...), pipe(commands): the reply, or the replies; close()
 #   at(path, timeout)     one to the socket of that name
 #   Refused               what the server says of a command that it refuses
+#   item(file)            the next command or reply, as bytes
 import socket
+
+
+def item(f):
+    """One command or reply, as bytes."""
+    line = f.readline()
+    if not line.endswith(b"\r\n"):
+        raise OSError("the end")
+    n = int(line[1:-2]) if line[:1] in b"$*" else -1
+    if line[:1] == b"$" and n >= 0:
+        return line + f.read(n + 2)
+    return line + b"".join(item(f) for _ in range(n))
 
 
 class Refused(RuntimeError):

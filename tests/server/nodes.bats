@@ -125,12 +125,16 @@ in_turns() {
 		printf "{\"queue\":\"q\",\"payload\":\"%d\"}\n", $1 }'
 }
 
-@test "nodes: a batch that waits has transactions behind it, which cannot wait" {
-	local at
+# refuse WORD N: as helpers/refuse.py has it, of the queue's node, which is at port $at.
+refuse() {
 	coproc python3 "$root/tests/helpers/refuse.py" \
-		$((CLUSTER_PORT + $(owner_of "$(slot_of "$Q")"))) EVALSHA 3 3>&-
+		$((CLUSTER_PORT + $(owner_of "$(slot_of "$Q")"))) "$@" 3>&-
 	relay=$!
 	read -r at <&"${COPROC[0]}"
+}
+
+@test "nodes: a batch that waits has transactions behind it, which cannot wait" {
+	refuse EVALSHA 3
 	in_turns 100 >"$T/all"
 	run_mq 0 mq-publish -q -u "redis-cluster://127.0.0.1:$at" --jsonl "$Q" <"$T/all"
 	kill "$relay"
@@ -139,11 +143,7 @@ in_turns() {
 
 # What a consumer asks a node about itself goes nowhere else.
 @test "nodes: a consumer whose node takes no CLIENT command looks once a second" {
-	local at
-	coproc python3 "$root/tests/helpers/refuse.py" \
-		$((CLUSTER_PORT + $(owner_of "$(slot_of "$Q")"))) CLIENT 1 3>&-
-	relay=$!
-	read -r at <&"${COPROC[0]}"
+	refuse CLIENT 1
 	start_mq mq-consume -u "redis-cluster://127.0.0.1:$at" -l "$Q"
 	eventually 10 grep -q 'once a second instead$' "$T/err"
 	run_mq 0 mq-publish "$Q" x
