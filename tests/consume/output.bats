@@ -75,6 +75,15 @@ take_turns() {
 	refute_regex "$(element q rejected)" 'stderr[^}]*xxx'
 }
 
+@test "output: lines: one longer than 1 MB is cut" {
+	run_mq 0 mq-publish -i q x
+	"$BUILD/mq-consume" -n 1 --output lines q -- perl -e '
+		print "x" x 2500000, "\nlast"' >"$T/got"
+	assert_equal "$(cut -f 1 "$T/got" | uniq -c | xargs)" "4 $output"
+	assert_equal "$(cut -f 2 "$T/got" | head -n 3 | tr -d '\n' | wc -c)" 2500000
+	assert_equal "$(tail -n 1 "$T/got" | cut -f 2)" last
+}
+
 @test "output: runs: megabytes of several at a time, without a file that is left" {
 	run_mq 0 mq-publish q a b c d
 	mkdir "$T/tmp"
@@ -87,12 +96,14 @@ take_turns() {
 		} >"$T/got"
 	assert_equal "$(uniq -c "$T/got" | awk '{ print $1, length($2) }' | uniq -c | xargs)" "4 5000 1023"
 	assert_equal "$(ls -A "$T/tmp")" ""
-	# No place for a file loses nothing.
-	run_mq 0 mq-publish q x
+	# No place for a file loses nothing: what follows comes as lines.
+	run_mq 0 mq-publish -i q x
+	id=$output
 	TMPDIR=$T/none run_mq 0 mq-consume -n 1 --output runs q -- perl -e '
 		print "x" x 99, "\n" for 1..10000'
-	assert_equal "$(wc -l <<<"$output")" 10000
-	assert_equal "$stderr" "mq-consume: --output: temporary file: No such file or directory; output comes in pieces"
+	assert_equal "$(sed "s/^$id	//" <<<"$output" | sort | uniq -c | xargs)" "10000 $(printf 'x%.0s' {1..99})"
+	assert_equal "$(tail -n 9000 <<<"$output" | grep -c "^$id	x*$")" 9000
+	assert_equal "$stderr" "mq-consume: --output: temporary file: No such file or directory; output comes in lines"
 }
 
 @test "output: while nobody reads, no more runs start, and nothing is lost" {
@@ -191,5 +202,41 @@ worker $(cat "$T/pid")	n 2"
 		END
 		assert_regex "$(cat "$T/got")" '\\033\[2Jhällo.x'
 		refute_regex "$(cat "$T/got")" $'\e'
+	done
+}
+
+@test "output: a terminal that stands still: a flood waits, other messages do not, nothing is lost" {
+	local form
+	mkfifo "$T/go"
+	for form in live lines; do
+		run_mq 0 mq-publish q flood {1..40}
+		python3 - "$BUILD/mq-consume" -q -j 2 -n 41 --output $form q -- perl -e '
+			my $m = <STDIN>;
+			print STDERR "$m $_\n" for 1..($m eq "flood" ? 20000 : 10)' \
+			3>&- <<-'END' &
+			import os, pty, subprocess, sys
+			T = os.environ["T"]
+			reader, writer = pty.openpty()
+			p = subprocess.Popen(sys.argv[1:], stdout=writer, stderr=writer)
+			os.close(writer)
+			open(T + "/go").close()
+			with open(T + "/got", "wb") as got:
+			    try:
+			        while b := os.read(reader, 65536):
+			            got.write(b)
+			    except OSError:
+			        pass
+			sys.exit(p.wait())
+		END
+		pid=$!
+		eventually 20 held_is q "0 0 1 0"
+		: >"$T/go"
+		wait "$pid"
+		held_is q "0 0 0 0"
+		tr -d '\r' <"$T/got" | sed 's/^[^	]*	//' >"$T/bare"
+		assert_equal "$(wc -c <"$T/bare")" \
+			"$( (for m in {1..40}; do printf "$m %s\n" {1..10}; done
+				printf 'flood %s\n' {1..20000}) | wc -c)"
+		[ $form = live ] || assert_equal "$(sort -u "$T/bare" | wc -l)" 20400
 	done
 }

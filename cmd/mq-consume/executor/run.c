@@ -369,12 +369,8 @@ on_ended(void *arg, int status)
 	struct slot *s = arg;
 	struct executor *x = s->executor;
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
-	/* Whether no process can write more.  Most short runs write nothing. */
-	bool alone = run_output_silent(s->run.output, s->run.verbs);
-
 	/* A grandchild may keep the pipes open for ever: no end is waited for. */
-	if (!alone)
-		alone = !read_verbs(s, true) && run_output_ended(s->run.output);
+	bool alone = !read_verbs(s, true) && run_output_ended(s->run.output);
 	s->ran_s = took;
 	mq_verbs_feed(&s->verbs, "\n", 1);
 	ev_io_stop(x->loop, &s->verbs_io);

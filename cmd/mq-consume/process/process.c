@@ -599,18 +599,6 @@ process_start(struct process *p, const struct run_info *info, int input,
 	return error;
 }
 
-bool
-process_may_run(const struct process *p)
-{
-	int i;
-
-	for (i = 0; i < p->opt->queue_count && p->logs != NULL; i++)
-		if (target_clogged(&p->logs[i]))
-			return false;
-	return !target_clogged(&p->errors) &&
-	    (!p->apart || !target_clogged(&p->standard));
-}
-
 void
 process_remove_dir(const struct process *p, const char *id)
 {

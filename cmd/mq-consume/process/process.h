@@ -24,24 +24,15 @@ struct run_info {
 	void *before_arg;
 };
 
-/* --- target ------------------------------------------------------------- */
+/* --- output ------------------------------------------------------------- */
 
 /* A target: where the output of scripts goes, that is our standard output, our
- * standard error, or a log.  A target does not block the loop.  Bytes that its file
- * does not take at once wait, in pieces.  With --output=lines or runs all bytes do, at
- * most 32 KiB of each piece in memory and the rest in a file, and no more runs start while
- * the target is clogged.  Else 1 MiB waits, and the rest is lost. */
+ * standard error, or a log.  A target does not block the loop: while it takes nothing,
+ * the pipes of runs are not read, and the scripts block in their writes, as they would
+ * without us.  Our own messages and the ends of runs wait in memory.  With --output=lines
+ * or runs no more runs start when 1 MiB waits; else more is lost. */
 
-/* Bytes that wait: a few in memory, more in a file without a name in TMPDIR. */
-struct spill {
-	STAILQ_ENTRY(spill) link; /* the target's */
-	struct mq_buf memory;	  /* all bytes, until there is a file */
-	int fd;			  /* -1: no file */
-	off_t start, end;	  /* the bytes that are not taken yet */
-};
-
-STAILQ_HEAD(spills, spill);
-
+struct piece;	   /* bytes that wait */
 struct run_output; /* the pipe of one run */
 TAILQ_HEAD(run_output_list, run_output);
 
@@ -51,54 +42,25 @@ struct process;
 struct target {
 	struct process *process;
 	int fd;
-	bool whole;	      /* a file: writes do not block */
-	bool own;	      /* fd is closed with the target */
-	bool terminal;	      /* output in lines or runs is escaped */
-	char *path;	      /* or name; free(); NULL: standard error */
-	int error;	      /* errno of the last write; 0: none */
-	struct spills pieces; /* that wait */
-	size_t lost;	      /* bytes too many to wait */
-	bool open_line;	      /* the last byte was no newline */
-	bool shown;	      /* a line of target_show() is there */
-	ev_io io;	      /* active while bytes wait */
-
-	/* The owner's. */
-	struct run_output_list waiting; /* until the target is ready */
-	bool full;			/* output could not be kept; said */
+	bool terminal; /* output in lines or runs is escaped */
+	char *name;    /* for messages; free(); NULL: standard error */
+	int error;     /* errno of the last write; 0: none */
+	STAILQ_HEAD(, piece) pieces;
+	size_t lost;		      /* bytes too many to wait */
+	bool open_line;		      /* the last byte was no newline */
+	bool shown;		      /* a line of target_show() is there */
+	ev_io io;		      /* active while bytes wait */
+	struct run_output_list queue; /* pipes with bytes for it */
 };
 
-/* For a log, whose descriptor is taken; or, without a path, for our own descriptor 1
- * or 2. */
-void target_init(struct target *, struct process *, int fd, const char *path);
-/* Goes on with a new file of the same path, whose descriptor is taken. */
-void target_reopen(struct target *, int fd);
-/* Nothing waits. */
-bool target_ready(const struct target *);
-/* Writes n bytes, now or later; they stay together. */
-void target_put(struct target *, const char *, size_t n);
-/* The same with all bytes of a spill, which is taken; open_line: they end no line. */
-void target_move(struct target *, struct spill *, bool open_line);
 /* Shows a line on a terminal, for as long as nothing else is put; NULL: none any more.
  * It is left out while bytes wait, or another line has no end yet. */
 void target_show(struct target *, const char *line);
-/* So much waits that no more runs should start. */
-bool target_clogged(const struct target *);
-/* Writes what waits, while some is taken within 5 s and no signal comes; closes and
- * frees. */
-void target_end(struct target *);
-
-/* An empty one, to be moved to a target. */
-struct spill *spill_new(void);
-/* Appends n bytes; or adds none, and returns false with errno. */
-bool spill_add(struct spill *, const void *, size_t n);
-
-/* --- run-output --------------------------------------------------------- */
 
 /*
  * The scripts' standard error and, with --log-dir or --output, standard output.  Each
  * run has a pipe.  Its bytes are copied to our standard error, or to the log, and the
- * last ones are kept for the message's history.  While the target is full, the
- * scripts block in their writes, as they would without us.
+ * last ones are kept for the message's history.
  *
  * On its way to the target, output has the form of --output:
  *
@@ -139,9 +101,6 @@ void run_output_listen(struct run_output *);
 const char *run_output_so_far(struct run_output *);
 /* Copies what there is; whether no process can write more. */
 bool run_output_ended(struct run_output *);
-/* Whether no process can write into the pipes, nor into the pipe that `other` reads,
- * and nothing is in any: one call instead of a read of each. */
-bool run_output_silent(struct run_output *, int other);
 /* Drops the output kept until now. */
 void run_output_forget(struct run_output *);
 /* The run is over.  Copies the rest, without waiting, and returns the end of the
@@ -223,12 +182,12 @@ struct process {
 	struct joblog joblog;
 
 	/* Where the output of all runs goes, and their pipes. */
-	struct target errors;		  /* our standard error */
-	struct target standard;		  /* our standard output, if apart */
-	bool apart;			  /* runs have a second pipe */
-	struct target *logs;		  /* by queue; NULL without --log-dir */
-	void (*written)(struct target *); /* some of what waited has been */
-	FILE *stream;			  /* what mq_say() writes to */
+	struct target errors;		/* our standard error */
+	struct target standard;		/* our standard output, if apart */
+	bool apart;			/* runs have a second pipe */
+	struct target *logs;		/* by queue; NULL without --log-dir */
+	size_t waiting;			/* bytes that no target has taken */
+	FILE *stream;			/* what mq_say() writes to */
 	struct run_output_list outputs; /* those that are over in that order */
 	int lingering_count;		/* of these: whose runs are over */
 	char text[OUTPUT_TAIL + 1]; /* returned last by run_output_close() */

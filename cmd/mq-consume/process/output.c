@@ -1,0 +1,794 @@
+#include "process.h"
+
+#include "base/text.h"
+
+/* --- target -------------------------------------------------------------- */
+
+/* So many bytes wait when no more runs start; or, with --output=live, when more are lost. */
+#define WAITING_MAX ((size_t)1 << 20)
+/* The most that a piece has in memory, but for one that came at once. */
+#define PIECE_MEMORY ((size_t)32 << 10)
+#define LAST_WAIT    5000 /* milliseconds */
+/* Writes before others have their turn. */
+#define WRITES_AT_ONCE 64
+/* Erases from the cursor to the end of the line. */
+#define ERASE "\033[K"
+
+/* Bytes that wait: those of a file, then those in memory. */
+struct piece {
+	STAILQ_ENTRY(piece) link; /* the target's */
+	int fd;			  /* -1: no file */
+	size_t size;		  /* of the file */
+	struct mq_buf memory;
+	size_t taken; /* so many bytes of file and memory are not left */
+};
+
+static struct piece *
+new_piece(void)
+{
+	struct piece *s = mq_xcalloc(1, sizeof(*s));
+
+	s->fd = -1;
+	return s;
+}
+
+static void
+free_piece(struct piece *s)
+{
+	if (s->fd != -1)
+		close(s->fd);
+	mq_buf_free(&s->memory);
+	free(s);
+}
+
+/* Nothing waits. */
+static bool
+is_ready(const struct target *t)
+{
+	return STAILQ_EMPTY(&t->pieces);
+}
+
+static bool
+is_live(const struct process *p)
+{
+	return p->opt->output == OUTPUT_LIVE;
+}
+
+/* One write that does not block: a ready pipe or terminal takes PIPE_BUF bytes.
+ * Returns how many bytes were taken; 0: the target has to wait.  Bytes that fail
+ * count as taken, since they would fail again; for a file that is said. */
+static size_t
+write_some(struct target *t, const char *p, size_t n)
+{
+	struct pollfd pfd = {.fd = t->fd, .events = POLLOUT};
+	ssize_t wrote;
+	int error;
+
+	if (poll(&pfd, 1, 0) == 0)
+		return 0;
+	wrote = write(t->fd, p, MIN(n, PIPE_BUF));
+	error = errno;
+	if (wrote == -1 && (error == EAGAIN || error == EINTR))
+		return 0;
+	if (wrote == -1) {
+		if (t->name != NULL && t->error != error)
+			mq_say("%s: %s; the output of workers is lost", t->name,
+			    strerror(error));
+		t->error = error;
+		return n;
+	}
+	t->error = 0;
+	return (size_t)wrote;
+}
+
+/* Writes some of the first piece.  False: the target has to wait.  If the file of the
+ * piece cannot be read, its bytes are lost. */
+static bool
+write_piece(struct target *t)
+{
+	struct piece *s = STAILQ_FIRST(&t->pieces);
+	size_t left = s->size + s->memory.len - s->taken, taken;
+	char buf[PIPE_BUF];
+	ssize_t got;
+
+	if (s->taken < s->size) {
+		taken = s->size - s->taken;
+		got =
+		    pread(s->fd, buf, MIN(sizeof(buf), taken), (off_t)s->taken);
+		if (got > 0)
+			taken = write_some(t, buf, (size_t)got);
+	} else {
+		taken =
+		    write_some(t, s->memory.data + (s->taken - s->size), left);
+	}
+	s->taken += taken;
+	t->process->waiting -= taken;
+	if (taken == left) {
+		STAILQ_REMOVE_HEAD(&t->pieces, link);
+		free_piece(s);
+	}
+	return taken > 0;
+}
+
+static void
+write_pieces(struct target *t)
+{
+	int i;
+
+	for (i = 0; i < WRITES_AT_ONCE && !is_ready(t); i++)
+		if (!write_piece(t))
+			break;
+	if (!is_ready(t))
+		ev_io_start(t->process->loop, &t->io);
+}
+
+static void
+put_bytes(struct target *t, const char *p, size_t n)
+{
+	struct process *all = t->process;
+	struct piece *s;
+	size_t taken;
+
+	while (n > 0 && is_ready(t) && (taken = write_some(t, p, n)) > 0) {
+		p += taken;
+		n -= taken;
+	}
+	if (n == 0)
+		return;
+	ev_io_start(all->loop, &t->io);
+	/* libbsd's macro uses an extension of GNU C. */
+	s = __extension__ STAILQ_LAST(&t->pieces, piece, link);
+	if (is_live(all) && all->waiting + n > WAITING_MAX) {
+		t->lost += n;
+		t->open_line = false;
+		if (s == NULL || s->memory.data[s->memory.len - 1] == '\n')
+			return;
+		/* The text after lost bytes begins a line. */
+		p = "\n";
+		n = 1;
+	}
+	if (s == NULL || s->memory.len + n > PIECE_MEMORY) {
+		s = new_piece();
+		STAILQ_INSERT_TAIL(&t->pieces, s, link);
+	}
+	mq_buf_add(&s->memory, p, n);
+	all->waiting += n;
+}
+
+/* The cursor is at the beginning of the line. */
+static void
+hide_line(struct target *t)
+{
+	if (t->shown)
+		put_bytes(t, ERASE, strlen(ERASE));
+	t->shown = false;
+}
+
+void
+target_show(struct target *t, const char *line)
+{
+	if (line == NULL)
+		hide_line(t);
+	if (line == NULL || !is_ready(t) || t->open_line)
+		return;
+	put_bytes(t, line, strlen(line));
+	put_bytes(t, ERASE "\r", strlen(ERASE "\r"));
+	t->shown = true;
+}
+
+/* Writes n bytes, now or later; they stay together. */
+static void
+target_put(struct target *t, const char *p, size_t n)
+{
+	if (n == 0)
+		return;
+	hide_line(t);
+	t->open_line = p[n - 1] != '\n';
+	put_bytes(t, p, n);
+}
+
+/* The same with all bytes of a piece, which is taken, and has some in memory. */
+static void
+target_move(struct target *t, struct piece *s)
+{
+	hide_line(t);
+	t->open_line = s->memory.data[s->memory.len - 1] != '\n';
+	t->process->waiting += s->size + s->memory.len;
+	STAILQ_INSERT_TAIL(&t->pieces, s, link);
+	write_pieces(t);
+}
+
+static void
+say_lost(struct target *t)
+{
+	size_t lost = t->lost;
+
+	t->lost = 0;
+	if (lost > 0)
+		mq_say("%s took nothing for too long: %zu byte%s lost",
+		    t->name != NULL ? t->name : "standard error", lost,
+		    lost == 1 ? " is" : "s are");
+}
+
+/* --- the form ------------------------------------------------------------ */
+
+/* Reads of one script before others have their turn. */
+#define READS_AT_ONCE 16
+/* Reads at the end of a run: the most that a pipe holds. */
+#define READS_AT_END ((1 << 20) / PIPE_BUF)
+/* Longer lines come in pieces. */
+#define LONGEST_LINE ((size_t)1 << 20)
+
+/* A pipe of a run, for its standard error or its standard output. */
+struct run_output {
+	TAILQ_ENTRY(run_output) link;	 /* all */
+	TAILQ_ENTRY(run_output) waiting; /* of its target */
+	struct process *process;
+	struct target *target;
+	struct run_output *second; /* for standard output; NULL: none */
+	enum output_form form;
+	char label[MQ_ID_MAX + 16]; /* ID, ID+N of a batch, or worker PID */
+	char what[32];		    /* follows the label in the log */
+	struct mq_buf begun;	    /* a line that has no end yet; not live */
+	struct piece *kept;	    /* the lines of a run; NULL: nothing */
+	int fd;			    /* -1: the pipe has no writer any more */
+	bool lingers;		    /* its run is over */
+	bool waits;
+	ev_io io;
+	size_t len;
+	char tail[OUTPUT_TAIL + PIPE_BUF]; /* len bytes, and room for a read */
+};
+
+/* Whether bytes should come only when the target is ready: until then the pipe holds
+ * them, and the script when the pipe is full. */
+static bool
+waits_for_target(const struct run_output *r)
+{
+	return r->form != OUTPUT_RUNS && !is_ready(r->target);
+}
+
+/* Moves what is in memory to the file, which nobody else can open.  False with errno: no
+ * byte was moved. */
+static bool
+move_to_file(struct piece *s)
+{
+	const char *dir = getenv("TMPDIR");
+	char *name;
+	ssize_t wrote;
+
+	if (s->fd == -1) {
+		name = mq_xasprintf("%s/mq-consume.XXXXXX",
+		    dir != NULL && *dir != '\0' ? dir : "/tmp");
+		s->fd = mkostemp(name, O_CLOEXEC);
+		if (s->fd != -1)
+			unlink(name);
+		free(name);
+	}
+	if (s->fd == -1)
+		return false;
+	wrote = pwrite(s->fd, s->memory.data, s->memory.len, (off_t)s->size);
+	/* A file takes less only if the disk is full. */
+	if (wrote >= 0 && (size_t)wrote < s->memory.len)
+		errno = ENOSPC;
+	if (wrote != (ssize_t)s->memory.len)
+		return false;
+	s->size += (size_t)wrote;
+	mq_buf_clear(&s->memory);
+	return true;
+}
+
+/* Keeps bytes until the run is over.  False: no file can be had; what was kept goes on,
+ * and all that follows comes as lines. */
+static bool
+keep(struct run_output *r, const char *p, size_t n)
+{
+	if (r->kept == NULL)
+		r->kept = new_piece();
+	if (r->kept->memory.len > 0 && r->kept->memory.len + n > PIECE_MEMORY &&
+	    !move_to_file(r->kept)) {
+		mq_say("--output: temporary file: %s; output comes in lines",
+		    strerror(errno));
+		target_move(r->target, r->kept);
+		r->kept = NULL;
+		r->form = OUTPUT_LINES;
+		return false;
+	}
+	mq_buf_add(&r->kept->memory, p, n);
+	return true;
+}
+
+static void
+put_lines(struct run_output *r, const char *p, size_t n)
+{
+	const char *end = p + n, *next;
+	struct mq_buf out = {0};
+
+	for (; p < end; p = next) {
+		next = memchr(p, '\n', (size_t)(end - p));
+		next = next != NULL ? next + 1 : end;
+		mq_buf_addstr(&out, r->label);
+		mq_buf_add(&out, "\t", 1);
+		mq_buf_add(&out, p, (size_t)(next - p));
+	}
+	if (end[-1] != '\n')
+		mq_buf_add(&out, "\n", 1);
+	target_put(r->target, out.data, out.len);
+	mq_buf_free(&out);
+}
+
+/* Passes on the first n bytes that have begun. */
+static void
+pass_begun(struct run_output *r, size_t n)
+{
+	struct mq_buf *b = &r->begun, text = {0};
+
+	if (n == 0)
+		return;
+	if (r->target->terminal)
+		mq_buf_visible(&text, b->data, n);
+	else
+		mq_buf_add(&text, b->data, n);
+	if (r->form != OUTPUT_RUNS || !keep(r, text.data, text.len))
+		put_lines(r, text.data, text.len);
+	mq_buf_free(&text);
+	b->len -= n;
+	memmove(b->data, b->data + n, b->len);
+}
+
+static void
+gather(struct run_output *r, const char *p, size_t n)
+{
+	const char *newline = memrchr(p, '\n', n);
+
+	mq_buf_add(&r->begun, p, n);
+	if (newline != NULL)
+		pass_begun(r, r->begun.len - (size_t)(p + n - newline - 1));
+	/* The byte that stays tells that the line has no end yet. */
+	if (r->begun.len >= LONGEST_LINE)
+		pass_begun(r, r->begun.len - 1);
+}
+
+/* Writes a line about the run into its log, if there are logs. */
+static void
+write_note(struct run_output *r, const char *text)
+{
+	char stamp[32], *line;
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (r->process->logs == NULL || *text == '\0')
+		return;
+	strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S%z",
+	    localtime_r(&now, &tm));
+	line =
+	    mq_xasprintf("--- %s %s%s: %s\n", stamp, r->label, r->what, text);
+	if (r->form == OUTPUT_LIVE && r->target->open_line)
+		target_put(r->target, "\n", 1);
+	else if (r->begun.len > 0)
+		gather(r, "\n", 1);
+	if (r->form == OUTPUT_RUNS)
+		gather(r, line, strlen(line));
+	else
+		target_put(r->target, line, strlen(line));
+	free(line);
+}
+
+/* The run is over.  Bytes that come later are gathered by lines, if not live. */
+static void
+end_form(struct run_output *r)
+{
+	if (r->form == OUTPUT_LIVE)
+		return;
+	pass_begun(r, r->begun.len);
+	if (r->kept != NULL)
+		target_move(r->target, r->kept);
+	r->kept = NULL;
+	r->form = OUTPUT_LINES;
+}
+
+/* --- the pipe ------------------------------------------------------------ */
+
+enum took { TOOK_SOME, TOOK_NOTHING, TOOK_THE_END };
+
+static void
+close_pipe(struct run_output *r)
+{
+	ev_io_stop(r->process->loop, &r->io);
+	if (r->waits)
+		TAILQ_REMOVE(&r->target->queue, r, waiting);
+	r->waits = false;
+	if (r->fd != -1)
+		close(r->fd);
+	r->fd = -1;
+}
+
+static void
+free_output(struct run_output *r)
+{
+	close_pipe(r);
+	end_form(r);
+	mq_buf_free(&r->begun);
+	TAILQ_REMOVE(&r->process->outputs, r, link);
+	r->process->lingering_count -= r->lingers;
+	free(r);
+}
+
+static enum took
+take_output(struct run_output *r)
+{
+	char *p = r->tail + r->len;
+	ssize_t n;
+
+	n = read(r->fd, p, PIPE_BUF);
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return TOOK_NOTHING;
+	if (n <= 0)
+		return TOOK_THE_END;
+	if (r->form == OUTPUT_LIVE)
+		target_put(r->target, p, (size_t)n);
+	else
+		gather(r, p, (size_t)n);
+	r->len += (size_t)n;
+	if (r->len > OUTPUT_TAIL) {
+		memmove(r->tail, r->tail + r->len - OUTPUT_TAIL, OUTPUT_TAIL);
+		r->len = OUTPUT_TAIL;
+	}
+	return TOOK_SOME;
+}
+
+/* Takes what there is, in at most so many reads, or until the end; waits: only while the
+ * target is ready. */
+static enum took
+take_most(struct run_output *r, int reads, bool waits)
+{
+	enum took took = TOOK_SOME;
+
+	while (
+	    reads-- > 0 && took == TOOK_SOME && !(waits && waits_for_target(r)))
+		took = take_output(r);
+	return took;
+}
+
+/* The pipe has no writer any more; a run that goes on keeps its tail. */
+static void
+on_end(struct run_output *r)
+{
+	if (r->lingers)
+		free_output(r);
+	else
+		close_pipe(r);
+}
+
+static void
+copy_output(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct run_output *r = w->data;
+	enum took took = take_most(r, READS_AT_ONCE, true);
+
+	(void)events;
+	if (took == TOOK_THE_END) {
+		on_end(r);
+	} else if (took == TOOK_SOME && waits_for_target(r)) {
+		ev_io_stop(loop, w);
+		if (!r->waits)
+			TAILQ_INSERT_TAIL(&r->target->queue, r, waiting);
+		r->waits = true;
+	}
+}
+
+/* The runs that wait get at least one read each; the longest wait is first. */
+static void
+on_writable(struct ev_loop *loop, ev_io *w, int events)
+{
+	struct target *t = w->data;
+	struct process *p = t->process;
+	struct run_output *r;
+
+	(void)events;
+	write_pieces(t);
+	if (is_ready(t))
+		say_lost(t);
+	if (is_ready(t))
+		ev_io_stop(loop, w);
+	while (is_ready(t) && (r = TAILQ_FIRST(&t->queue)) != NULL) {
+		TAILQ_REMOVE(&t->queue, r, waiting);
+		r->waits = false;
+		ev_io_start(loop, &r->io);
+		if (take_output(r) == TOOK_THE_END)
+			on_end(r);
+	}
+	if (p->hear != NULL)
+		tell(p, FACT_WAKE);
+}
+
+/* --- one run ------------------------------------------------------------- */
+
+static struct run_output *
+open_pipe(struct process *p, struct target *target, int *end)
+{
+	struct run_output *r;
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) == -1)
+		return NULL;
+	/* Only our end: the script's must block. */
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	r = mq_xcalloc(1, sizeof(*r));
+	r->process = p;
+	r->target = target;
+	r->form = p->opt->output;
+	r->fd = fds[0];
+	TAILQ_INSERT_TAIL(&p->outputs, r, link);
+	ev_io_init(&r->io, copy_output, r->fd, EV_READ);
+	r->io.data = r;
+	*end = fds[1];
+	return r;
+}
+
+struct run_output *
+run_output_open(struct process *p, int log, int ends[2])
+{
+	struct run_output *r;
+
+	ends[0] = ends[1] = -1;
+	r = open_pipe(
+	    p, p->logs != NULL ? &p->logs[log] : &p->errors, &ends[0]);
+	if (r != NULL && p->apart) {
+		r->second = open_pipe(p, &p->standard, &ends[1]);
+		if (r->second != NULL)
+			return r;
+		free_output(r);
+		return NULL;
+	}
+	if (p->logs != NULL || !is_live(p))
+		ends[1] = ends[0];
+	return r;
+}
+
+void
+run_output_label(
+    struct run_output *r, const struct run_info *info, pid_t worker)
+{
+	const struct message *m = info->message;
+
+	if (info->batch > 1)
+		snprintf(r->label, sizeof(r->label), "%s+%d", m->id,
+		    info->batch - 1);
+	else if (m != NULL)
+		strlcpy(r->label, m->id, sizeof(r->label));
+	else
+		snprintf(
+		    r->label, sizeof(r->label), "worker %ld", (long)worker);
+	if (info->batch > 0)
+		snprintf(r->what, sizeof(r->what), " batch of %d", info->batch);
+	else if (m != NULL)
+		snprintf(
+		    r->what, sizeof(r->what), " attempt %ld", m->attempts + 1);
+	if (r->second != NULL)
+		strlcpy(r->second->label, r->label, sizeof(r->second->label));
+	write_note(r, r->process->command.line);
+}
+
+void
+run_output_listen(struct run_output *r)
+{
+	for (; r != NULL; r = r->second)
+		if (r->fd != -1)
+			ev_io_start(r->process->loop, &r->io);
+}
+
+bool
+run_output_ended(struct run_output *r)
+{
+	bool ended = true;
+
+	for (; r != NULL; r = r->second) {
+		if (r->fd != -1 &&
+		    take_most(r, READS_AT_END, false) == TOOK_THE_END)
+			close_pipe(r);
+		ended = ended && r->fd == -1;
+	}
+	return ended;
+}
+
+const char *
+run_output_so_far(struct run_output *r)
+{
+	char *text = r->process->text;
+	size_t i;
+
+	(void)run_output_ended(r);
+	for (i = 0; i < r->len; i++)
+		text[i] = r->tail[i] == '\0' ? '?' : r->tail[i];
+	while (i > 0 && strchr("\r\n", text[i - 1]) != NULL)
+		i--;
+	text[i] = '\0';
+	return text;
+}
+
+void
+run_output_forget(struct run_output *r)
+{
+	/* An end, or a target that is not ready, is noticed by the next event. */
+	if (r->fd != -1)
+		(void)take_most(r, READS_AT_ONCE, true);
+	r->len = 0;
+}
+
+/* A piece is written when its run is over, whoever has the pipe. */
+static void
+close_output(struct run_output *r)
+{
+	struct process *p = r->process;
+	struct run_output *first = TAILQ_FIRST(&p->outputs);
+
+	end_form(r);
+	if (r->fd == -1) {
+		free_output(r);
+		return;
+	}
+	if (p->lingering_count == OUTPUTS_LINGERING_MAX) {
+		while (!first->lingers)
+			first = TAILQ_NEXT(first, link);
+		free_output(first);
+	}
+	r->lingers = true;
+	p->lingering_count++;
+	TAILQ_REMOVE(&p->outputs, r, link);
+	TAILQ_INSERT_TAIL(&p->outputs, r, link);
+	if (!r->waits)
+		ev_io_start(p->loop, &r->io);
+}
+
+const char *
+run_output_close(struct run_output *r, const char *how)
+{
+	const char *text = run_output_so_far(r);
+
+	write_note(r, how);
+	if (r->second != NULL)
+		close_output(r->second);
+	r->second = NULL;
+	close_output(r);
+	return text;
+}
+
+/* --- all of them --------------------------------------------------------- */
+
+static void
+take_descriptor(struct target *t, int fd)
+{
+	t->fd = fd;
+	ev_io_init(&t->io, on_writable, fd, EV_WRITE);
+	t->io.data = t;
+}
+
+/* For a log, whose descriptor is taken, or for our own descriptor 1 or 2.  name: NULL for
+ * standard error. */
+static void
+target_init(struct target *t, struct process *p, int fd, const char *name)
+{
+	bool own = fd == STDOUT_FILENO || fd == STDERR_FILENO;
+	char again[32];
+	struct stat st;
+
+	*t = (struct target){.process = p, .terminal = own && isatty(fd)};
+	if (name != NULL)
+		t->name = mq_xstrdup(name);
+	STAILQ_INIT(&t->pieces);
+	TAILQ_INIT(&t->queue);
+	take_descriptor(t, fd);
+	if (!own || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return;
+	/* Other writers may fill the same pipe or terminal just before we write.
+	 * Opened anew, it is non-blocking for us only. */
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
+	fd = open(again, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd != -1)
+		take_descriptor(t, fd);
+}
+
+static void
+target_reopen(struct target *t, int fd)
+{
+	ev_io_stop(t->process->loop, &t->io);
+	close(t->fd);
+	take_descriptor(t, fd);
+	write_pieces(t);
+}
+
+static void
+target_end(struct target *t)
+{
+	struct pollfd pfd = {.fd = t->fd, .events = POLLOUT};
+	struct piece *s;
+
+	ev_io_stop(t->process->loop, &t->io);
+	while (!is_ready(t) && poll(&pfd, 1, LAST_WAIT) == 1)
+		(void)write_piece(t);
+	if (is_ready(t))
+		say_lost(t);
+	while ((s = STAILQ_FIRST(&t->pieces)) != NULL) {
+		STAILQ_REMOVE_HEAD(&t->pieces, link);
+		free_piece(s);
+	}
+	free(t->name);
+}
+
+static ssize_t
+put_line(void *target, const char *p, size_t n)
+{
+	target_put(target, p, n);
+	return (ssize_t)n;
+}
+
+void
+outputs_init(struct process *p)
+{
+	const cookie_io_functions_t functions = {.write = put_line};
+	struct stat out, err;
+
+	TAILQ_INIT(&p->outputs);
+	target_init(&p->errors, p, STDERR_FILENO, NULL);
+	/* Unless both are the same file, pipe or terminal. */
+	p->apart = !is_live(p) && p->opt->log_dir == NULL &&
+	    (fstat(STDOUT_FILENO, &out) == -1 ||
+		fstat(STDERR_FILENO, &err) == -1 || out.st_dev != err.st_dev ||
+		out.st_ino != err.st_ino);
+	if (p->apart)
+		target_init(&p->standard, p, STDOUT_FILENO, "standard output");
+	/* Our own lines must not block the loop either. */
+	p->stream = fopencookie(&p->errors, "w", functions);
+	if (p->stream == NULL)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	setvbuf(p->stream, NULL, _IOLBF, 0);
+	mq_say_to(p->stream);
+}
+
+void
+outputs_log(struct process *p, int queue, int fd, const char *path)
+{
+	struct run_output *r, *next;
+	struct target *t;
+
+	if (p->logs == NULL)
+		p->logs =
+		    mq_xcalloc((size_t)p->opt->queue_count, sizeof(*p->logs));
+	t = &p->logs[queue];
+	if (t->process == NULL) {
+		target_init(t, p, fd, path);
+		return;
+	}
+	/* Earlier output belongs into the old file. */
+	TAILQ_FOREACH_SAFE(r, &p->outputs, link, next)
+		if (r->fd != -1 && r->target == t)
+			copy_output(p->loop, &r->io, EV_READ);
+	target_reopen(t, fd);
+}
+
+void
+outputs_end(struct process *p)
+{
+	struct run_output *r, *next;
+	int i;
+
+	TAILQ_FOREACH_SAFE(r, &p->outputs, link, next)
+		if (r->lingers) {
+			(void)take_most(r, READS_AT_END, false);
+			free_output(r);
+		}
+	for (i = 0; i < p->opt->queue_count && p->logs != NULL; i++)
+		target_end(&p->logs[i]);
+	free(p->logs);
+	mq_say_to(NULL);
+	fclose(p->stream);
+	if (p->apart)
+		target_end(&p->standard);
+	target_end(&p->errors);
+}
+
+bool
+process_may_run(const struct process *p)
+{
+	return is_live(p) || p->waiting < WAITING_MAX;
+}
