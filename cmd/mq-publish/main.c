@@ -40,7 +40,6 @@ main(int argc, char *argv[])
 	struct transport t = {.opt = o};
 	int status = MQ_EXIT_OK;
 	long long now;
-	bool single;
 
 	mq_option_begin();
 	options_parse(o, argc, argv);
@@ -53,13 +52,11 @@ main(int argc, char *argv[])
 		    "standard input: not open for reading; nothing was done");
 	(void)mq_option_server(&o->shared, &server);
 	options_use_layout(o, &server);
-	single = o->count == 1 ||
-	    (o->count == 0 && o->framing == MQ_FRAME_WHOLE &&
-		!isatty(STDIN_FILENO));
-	transport_begin(&t, &server, single);
+	transport_begin(&t, &server);
 	if (o->tick < 0)
 		status = publish(&t);
-	else if (mq_publisher_tick(&t.publisher, o->tick, &now) == -1)
+	else if (mq_queue_tick(
+		     &t.redis, o->shared.layout, o->queue, o->tick, &now) == -1)
 		mq_die(t.redis.status, "%s", t.redis.error);
 	else if (now > o->tick)
 		mq_die(MQ_EXIT_NO,

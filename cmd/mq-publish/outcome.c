@@ -2,13 +2,13 @@
 
 /* How many messages are under way, so that nobody knows about them. */
 static unsigned long
-count_unknown(struct transport *t)
+count_unknown(const struct transport *t)
 {
 	unsigned long n = 0;
 	unsigned i;
 
-	for (i = 0; i < t->used; i++)
-		n += (unsigned long)t->batches[i].post.count;
+	for (i = 0; i < t->publisher.under_way; i++)
+		n += (unsigned long)t->publisher.batches[i].count;
 	return n;
 }
 

@@ -63,19 +63,10 @@ void options_free(struct options *);
 /* --- transport ---------------------------------------------------------- */
 
 /*
- * Batches on their way to the server.  Each is kept until the server has answered for
- * it: so memory is bounded, the count of what was accepted is exact whatever goes
- * wrong, and what got lost with a connection is sent again on the next one.  And their
+ * When batches are sent and waited for, and when a lost connection is made again.  And their
  * outcome: counts, and ids of the accepted ones (with --durable once their messages are
  * safe), with a report when the program ends, here if the server is lost for good.
  */
-
-struct batch {
-	struct transport *transport;
-	struct mq_post post;
-	struct mq_buf ids; /* MQ_ID_LEN each, if anybody wants them */
-	int breaks;	   /* connections that broke while it was under way */
-};
 
 struct transport {
 	/* The caller's, set before transport_begin(). */
@@ -86,16 +77,6 @@ struct transport {
 	struct mq_redis redis;
 	struct mq_publisher publisher;
 	int64_t clock_us; /* the server's clock minus the steady one */
-	bool unasked;	  /* nobody knows yet whether the queue can be used */
-	/* The first ones are under way, as many as can be asked for at most; the next
-	 * is filled, and is empty after one is sent. */
-	struct batch batches[MQ_MARKS];
-	unsigned used;
-	size_t bytes; /* in those under way */
-	bool ending;  /* nothing is sent again */
-	/* Others may be done that were sent behind them: a new one would take a mark of
-	 * theirs. */
-	bool overtaken;
 	/* When the connection was lost first since the last answer or rest,
 	 * CLOCK_BOOTTIME; 0: it was not. */
 	int64_t lost_ms;
@@ -112,16 +93,14 @@ struct transport {
 	char where[48];	    /* in words: " on disk and 2 replicas" */
 	unsigned long safe; /* of those accepted */
 	bool unsure;	    /* there are others, or duplicates of others */
-	bool ours;  /* no write of this connection came before any of them */
-	bool moved; /* the promise is that of another server */
+	bool moved;	    /* the promise is that of another server */
 	struct mq_buf held; /* ids that are printed when their messages are */
 };
 
 /* Opens the connection, which waits in transport_wait() from then on.  With --durable,
  * finds out when messages will be safe, before anything is written.  Finds out whether the
- * queue can be used, unless there is a single message, which may get there without that.
- * Ends the program if all this is not so, or nobody knows. */
-void transport_begin(struct transport *, struct mq_server *, bool single);
+ * queue can be used.  Ends the program if all this is not so, or nobody knows. */
+void transport_begin(struct transport *, struct mq_server *);
 void transport_free(struct transport *);
 
 /* As interrupt_wait(), but a signal ends the program.  False: the time is over. */

@@ -37,8 +37,7 @@ make_safe(struct transport *t)
 		return true;
 	if (t->moved && find_promise(t) == -1)
 		return false;
-	if (mq_publisher_wait_durable(&t->publisher, &t->promise, t->ours) ==
-	    -1)
+	if (mq_publisher_wait_durable(&t->publisher, &t->promise) == -1)
 		return false;
 	t->safe = t->count[MQ_PUBLISHED];
 	t->unsure = false;
@@ -51,20 +50,32 @@ make_safe(struct transport *t)
 static void
 take_id(struct transport *t, const char *id)
 {
-	if (t->opt->ids && !t->opt->durable) {
+	if (t->opt->ids && !t->opt->durable)
 		printf("%.*s\n", MQ_ID_LEN, id);
-	} else if (t->opt->ids) {
-		mq_buf_add(&t->held, id, MQ_ID_LEN);
-		mq_buf_add(&t->held, "\n", 1);
-	}
+	else if (t->opt->ids)
+		mq_buf_printf(&t->held, "%.*s\n", MQ_ID_LEN, id);
 	if (t->opt->wait)
 		mq_buf_add(&t->ids, id, MQ_ID_LEN);
 }
 
+/* What became of a message; the id is its own, or of that which it has joined. */
+static void
+take_verdict(void *arg, enum mq_published verdict, const char *id)
+{
+	struct transport *t = arg;
+
+	t->lost_ms = t->pause_ms = 0;
+	t->count[verdict]++;
+	t->behind += t->gap && verdict == MQ_PUBLISHED;
+	/* Another message may not be safe yet. */
+	t->unsure |= verdict == MQ_PUBLISHED ||
+	    verdict == MQ_PUBLISHED_JOINED || verdict == MQ_PUBLISHED_DUPLICATE;
+	if (id != NULL)
+		take_id(t, id);
+}
+
 /* --- transport ----------------------------------------------------------- */
 
-/* About so many bytes are under way at most. */
-#define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024)
 /* How long a server may be away. */
 #define PATIENCE_MS 60000
 /* Between two connections. */
@@ -84,7 +95,7 @@ transport_wait(void *transport, int fd, int64_t ms)
 static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 {
 	/* All are accepted; only whether they are safe is not known. */
-	if (t->used == 0 && t->opt->durable && t->unsure)
+	if (t->publisher.kept == 0 && t->opt->durable && t->unsure)
 		status = MQ_EXIT_AGAIN;
 	mq_say("%s", t->redis.error);
 	outcome_end(t, status);
@@ -95,6 +106,43 @@ is_special(const struct options *o)
 {
 	return o->how.special || o->tick >= 0 || o->attachments.n > 0 ||
 	    o->how.when.kind != MQ_WHEN_NOW;
+}
+
+bool
+transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
+{
+	struct mq_redis *r = &t->redis;
+	double until = until_ms == -1 ? INFINITY : (double)until_ms / 1000;
+
+	mq_redis_close(r);
+	for (;;) {
+		/* The last try that had its time says why. */
+		if (until_ms != -1 &&
+		    until_ms - mq_clock_steady_ms() <= *pause_ms)
+			return false;
+		(void)transport_wait(t, -1, *pause_ms);
+		*pause_ms = *pause_ms == 0 ? PAUSE_MIN_MS :
+					     MIN(2 * *pause_ms, PAUSE_MAX_MS);
+		if (mq_redis_open_until(r, r->server, until) == 0) {
+			mq_redis_wait_with(r, transport_wait, t);
+			return true;
+		}
+		if (r->status != MQ_EXIT_UNAVAILABLE &&
+		    r->status != MQ_EXIT_AGAIN)
+			give_up(t, r->status);
+	}
+}
+
+/* The same for as long as a server may be away.  why: what is said of the first break, if
+ * anything. */
+static bool
+reconnect(struct transport *t, const char *why)
+{
+	if (t->lost_ms == 0 && why != NULL && !t->opt->shared.quiet)
+		mq_say("%s; reconnecting", why);
+	if (t->lost_ms == 0)
+		t->lost_ms = mq_clock_steady_ms();
+	return transport_reconnect(t, t->lost_ms + PATIENCE_MS, &t->pause_ms);
 }
 
 /* What a first command meets that gets no answer at all: if it is a server, its
@@ -116,10 +164,7 @@ check_server(struct transport *t)
 		r = &other;
 	}
 	/* There is nothing to count. */
-	if (t->used == 0)
-		mq_die(r->status, "%s", r->error);
-	mq_say("%s", r->error);
-	outcome_end(t, r->status);
+	mq_die(r->status, "%s", r->error);
 }
 
 /* A connection that breaks before there is a message is made again as any later one.
@@ -135,11 +180,7 @@ begin_again(struct transport *t)
 		return false;
 	if (!r->only.link.heard)
 		check_server(t);
-	if (t->lost_ms == 0 && !t->opt->shared.quiet)
-		mq_say("%s; reconnecting", r->error);
-	if (t->lost_ms == 0)
-		t->lost_ms = mq_clock_steady_ms();
-	return transport_reconnect(t, t->lost_ms + PATIENCE_MS, &t->pause_ms);
+	return reconnect(t, r->error);
 }
 
 /* Finds out the server's clock, too, if it says that. */
@@ -176,376 +217,45 @@ open_queue(struct transport *t)
 }
 
 void
-transport_begin(struct transport *t, struct mq_server *server, bool single)
+transport_begin(struct transport *t, struct mq_server *server)
 {
 	const struct options *o = t->opt;
 
 	mq_option_must(&t->redis, mq_redis_open(&t->redis, server));
 	interrupt_catch(0);
 	mq_publisher_init(&t->publisher, &t->redis, o->shared.layout, o->queue,
-	    &o->attributes);
-	/* Nothing has to be asked before the only message: not the time, as the
-	 * server is on this machine, and what is wrong with the queue can be said
-	 * later.  A private server has its socket only now. */
-	t->unasked = single && t->redis.server->socket[0] != '\0' &&
-	    o->shared.layout->has & MQ_HAS_TRIALS && !is_special(o) &&
-	    !o->durable;
+	    &o->attributes, take_verdict, t);
 	mq_redis_wait_with(&t->redis, transport_wait, t);
 	while (o->durable && find_promise(t) == -1)
 		if (!begin_again(t))
 			give_up(t, t->redis.status);
 	t->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
-	if (!t->unasked)
-		open_queue(t);
+	open_queue(t);
 }
 
 void
 transport_free(struct transport *t)
 {
-	size_t i;
-
 	mq_publisher_free(&t->publisher);
 	mq_redis_close(&t->redis);
-	for (i = 0; i < MQ_MARKS; i++) {
-		mq_post_clear(&t->batches[i].post, true);
-		mq_buf_free(&t->batches[i].ids);
-	}
 	mq_buf_free(&t->ids);
 	mq_buf_free(&t->held);
 }
 
-/* Whether so many batches are under way that the next one has to wait. */
-static bool
-is_full(struct transport *t)
-{
-	unsigned most =
-	    mq_publisher_alone(&t->publisher, &t->how) ? 0 : MQ_MARKS - 1;
+/* --- what is under way --------------------------------------------------------- */
 
-	t->overtaken &= t->used > 0;
-	return t->used > most || t->overtaken ||
-	    (t->used > 0 && t->bytes > UNDER_WAY_BYTES);
-}
-
-bool
-transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
-{
-	struct mq_redis *r = &t->redis;
-	double until = until_ms == -1 ? INFINITY : (double)until_ms / 1000;
-
-	mq_redis_close(r);
-	for (;;) {
-		/* The last try that had its time says why. */
-		if (until_ms != -1 &&
-		    until_ms - mq_clock_steady_ms() <= *pause_ms)
-			return false;
-		(void)transport_wait(t, -1, *pause_ms);
-		*pause_ms = *pause_ms == 0 ? PAUSE_MIN_MS :
-					     MIN(2 * *pause_ms, PAUSE_MAX_MS);
-		if (mq_redis_open_until(r, r->server, until) == 0) {
-			mq_redis_wait_with(r, transport_wait, t);
-			return true;
-		}
-		if (r->status != MQ_EXIT_UNAVAILABLE &&
-		    r->status != MQ_EXIT_AGAIN)
-			give_up(t, r->status);
-	}
-}
-
-/* What the server said of message i; joined: the id of that which it has joined. */
-static void
-take_verdict(void *arg, int i, enum mq_published verdict, const char *joined)
-{
-	const struct batch *b = arg;
-	struct transport *t = b->transport;
-	bool ours = verdict == MQ_PUBLISHED;
-
-	t->count[verdict]++;
-	t->behind += t->gap && ours;
-	/* Another message may not be safe yet, and somebody else's. */
-	if (ours || joined != NULL || verdict == MQ_PUBLISHED_DUPLICATE) {
-		t->unsure = true;
-		t->ours = ours;
-	}
-	if (joined != NULL)
-		take_id(t, joined);
-	else if (ours)
-		take_id(t,
-		    b->ids.len > 0 ? b->ids.data + (size_t)i * MQ_ID_LEN :
-				     NULL);
-}
-
-/* The server has answered for the batch, which is empty from now on. */
-static void
-note_answered(struct transport *t, struct batch *b)
-{
-	t->bytes -= mq_post_bytes(&b->post);
-	t->lost_ms = t->pause_ms = 0;
-	b->breaks = 0;
-	mq_post_clear(&b->post, false);
-	mq_buf_clear(&b->ids);
-}
-
-/* Number i is answered, and those behind it move up. */
-static void
-take_batch_out(struct transport *t, unsigned i)
-{
-	struct batch answered = t->batches[i];
-
-	note_answered(t, &answered);
-	memmove(&t->batches[i], &t->batches[i + 1],
-	    (--t->used - i) * sizeof(answered));
-	t->batches[t->used] = answered;
-}
-
-/* Finds out what has become of a batch: mq_post_settle(), mq_post_answer(). */
-typedef enum mq_call judge_fn(
-    struct mq_publisher *, struct mq_post *, mq_verdict_fn *, void *arg);
-
-/* Of the batches from number `from` on, those that are done are under way no more; the
- * others stay, in their order.  False: one was refused. */
-static bool
-settle_batches(struct transport *t, unsigned from, judge_fn *fn)
-{
-	struct batch *b;
-	bool good = true;
-	enum mq_call result;
-
-	while (from < t->used) {
-		b = &t->batches[from];
-		result = fn(&t->publisher, &b->post, take_verdict, b);
-		good &= result != MQ_CALL_REFUSED;
-		if (result == MQ_CALL_DONE)
-			take_batch_out(t, from);
-		else
-			from++;
-	}
-	return good;
-}
-
-static int
-send_one(struct transport *t, unsigned i, bool eval)
-{
-	return mq_post_send(&t->publisher, &t->batches[i].post,
-	    i > 0 ? &t->batches[i - 1].post : NULL, eval);
-}
-
-/* The server may not know the script: its text goes with the first. */
-static enum mq_call
-send_rest(struct transport *t)
-{
-	bool eval = true;
-	unsigned i;
-
-	if (mq_redis_room(&t->redis, t->bytes) == -1) {
-		mq_say("%s", t->redis.error);
-		/* The server has nothing of the rest. */
-		t->used = 0;
-		outcome_end(t, t->redis.status);
-	}
-	for (i = 0; i < t->used; i++) {
-		if (send_one(t, i, eval) == -1)
-			return MQ_CALL_LOST;
-		eval &= !mq_post_whole(&t->batches[i].post);
-	}
-	return MQ_CALL_DONE;
-}
-
-/* Whether all batches under way find their marks themselves. */
-static bool
-all_whole(struct transport *t)
-{
-	unsigned i;
-
-	for (i = 0; i < t->used; i++)
-		if (!mq_post_whole(&t->batches[i].post))
-			return false;
-	return true;
-}
-
-/* No server has a smaller limit for what it takes at once. */
-#define LIMIT_MIN ((size_t)1024 * 1024)
-
-/* A server ends the connection when a command is longer than it takes: with words, or
- * (client-query-buffer-limit) without.  The longest of those that it has not done is meant,
- * which is not sent again, without words not a third time.  It holds one message. */
-static void
-drop_too_long(struct transport *t, const char *why, bool said)
-{
-	const struct mq_layout *layout = t->opt->shared.layout;
-	unsigned i, at = 0;
-	struct batch *b;
-
-	for (i = 1; i < t->used; i++)
-		if (mq_post_bytes(&t->batches[i].post) >
-		    mq_post_bytes(&t->batches[at].post))
-			at = i;
-	b = &t->batches[at];
-	if (t->used == 0 || mq_post_bytes(&b->post) < LIMIT_MIN ||
-	    (!said && ++b->breaks < 2))
-		return;
-	mq_say("record %lld: %s%s%s", b->post.how.mark.before + 1, why,
-	    said ? "" : ", twice at this message, which may be too long for it",
-	    layout->attachments != NULL ? "; --attach sends it as a file" : "");
-	t->told = true;
-	t->count[MQ_PUBLISHED_TOO_LONG] += (unsigned long)b->post.count;
-	take_batch_out(t, at);
-}
-
-/* On a new connection: finds out what was done meanwhile. */
-static enum mq_call
-try_resume(struct transport *t)
-{
-	unsigned long lost, accepted = t->count[MQ_PUBLISHED];
-	long long missing;
-	bool proven;
-	enum mq_call result;
-
-	if (t->used == 0 && !t->publisher.marks)
-		return MQ_CALL_DONE;
-	result =
-	    mq_publisher_resume(&t->publisher, all_whole(t), &missing, &proven);
-	if (result != MQ_CALL_DONE)
-		return result;
-	if (missing > 0) {
-		lost = (unsigned long)missing;
-		mq_say("%s: the server has come back without what it had "
-		       "accepted: up to %lu message%s lost",
-		    t->opt->queue, lost, lost == 1 ? " is" : "s are");
-		t->count[MQ_PUBLISHED] -= MIN(lost, accepted);
-		t->used = 0;
-		outcome_end(t, MQ_EXIT_AGAIN);
-	}
-	if (!settle_batches(t, 0, mq_post_settle))
-		give_up(t, MQ_EXIT_UNAVAILABLE);
-	/* Nothing was written on this connection yet.  Without a mark, only the
-	 * former server could make good its promise. */
-	t->ours = false;
-	t->moved = t->opt->durable && proven;
-	return result;
-}
-
-/* The connection is lost, and the answers for what was under way with it: goes on
- * with another one, or ends the program.  The server has marked what it has done,
- * and only the rest is sent again. */
-static void
-resume(struct transport *t)
-{
-	bool marked = true, said = t->redis.status == MQ_EXIT_DATA;
-	enum mq_call result = MQ_CALL_LOST;
-	char why[sizeof(t->redis.error)];
-	unsigned i;
-
-	strlcpy(why, t->redis.error, sizeof(why));
-	/* The only one is the one that is meant. */
-	if (said && t->used == 1)
-		drop_too_long(t, why, said);
-	/* Whether the marks will say all that there is to know about them. */
-	for (i = 0; i < t->used; i++)
-		marked &= t->batches[i].post.how.mark.publisher != NULL;
-	if (t->used > 0 &&
-	    (!marked || t->ending ||
-		!mq_publisher_can_resume(&t->publisher, all_whole(t))))
-		give_up(t, t->redis.status);
-	if (!t->opt->shared.quiet && t->lost_ms == 0 && !said)
-		mq_say("%s; reconnecting", why);
-	while (result == MQ_CALL_LOST || result == MQ_CALL_AGAIN) {
-		/* Again, when something was found to be done. */
-		if (t->lost_ms == 0)
-			t->lost_ms = mq_clock_steady_ms();
-		if (!transport_reconnect(
-			t, t->lost_ms + PATIENCE_MS, &t->pause_ms))
-			give_up(t, t->redis.status);
-		result = try_resume(t);
-	}
-	if (result == MQ_CALL_REFUSED)
-		give_up(t, MQ_EXIT_UNAVAILABLE);
-	drop_too_long(t, why, said);
-	t->overtaken = t->used > 0;
-	if (send_rest(t) == MQ_CALL_LOST)
-		resume(t);
-}
-
-/* Waits for an answer to the oldest one.  False: the server refused it, with the
- * error. */
-static bool
-collect(struct transport *t)
-{
-	struct batch *b = t->batches;
-	enum mq_call result =
-	    mq_post_answer(&t->publisher, &b->post, take_verdict, b);
-
-	/* The oldest one was not done, and so none that has to come behind it: all go
-	 * out again, in their order.  What was refused is refused again when its turn
-	 * comes.  At the end, the one that it has to come behind was refused. */
-	if (result == MQ_CALL_AGAIN && !t->ending) {
-		(void)settle_batches(t, 1, mq_post_answer);
-		if (!mq_redis_lost(&t->redis) && send_rest(t) == MQ_CALL_DONE)
-			return true;
-		result = MQ_CALL_LOST;
-	}
-	if (result == MQ_CALL_LOST) {
-		resume(t);
-		return true;
-	}
-	take_batch_out(t, 0);
-	return result == MQ_CALL_DONE;
-}
-
-/* --- trial --------------------------------------------------------------- */
-
-/* The first batch, before anything is known of the queue: sends it as a trial, and
- * waits for the answer.  False: nothing was done, with the error, or the batch
- * cannot be tried.  It is the next one again then. */
-static bool
-try_first(struct transport *t)
-{
-	struct batch *b = &t->batches[t->used];
-	const struct mq_redis *r = &t->redis;
-	enum mq_call result = MQ_CALL_LOST;
-
-	if (!mq_post_trial(&t->publisher, &b->post, true))
-		return false;
-	t->bytes = mq_post_bytes(&b->post);
-	t->used++;
-	if (send_one(t, 0, true) == 0)
-		result =
-		    mq_post_answer(&t->publisher, &b->post, take_verdict, b);
-	if (result == MQ_CALL_LOST && !r->only.link.heard)
-		check_server(t);
-	/* Lost with an answer, it does nothing for us. */
-	while (result == MQ_CALL_LOST && !r->only.link.unfit) {
-		resume(t);
-		result = t->used > 0 ?
-		    mq_post_answer(&t->publisher, &b->post, take_verdict, b) :
-		    MQ_CALL_DONE;
-	}
-	/* A resumption has settled what it found to be done. */
-	if (result == MQ_CALL_DONE && t->used > 0)
-		note_answered(t, b);
-	t->used = 0;
-	if (result == MQ_CALL_DONE)
-		return true;
-	(void)mq_post_trial(&t->publisher, &b->post, false);
-	t->bytes = 0;
-	t->lost_ms = t->pause_ms = 0;
-	return false;
-}
-
-/* --- batch --------------------------------------------------------------- */
-
-/* A batch is sent when it has so many messages or bytes. */
-#define BATCH_COUNT 1000
-#define BATCH_BYTES 65536
-
-/* No more can be published: ends when all that is under way, and may be accepted, is settled. */
+/* No more can be published: ends when all that is under way, and may be accepted, is
+ * answered. */
 static void __attribute__((noreturn))
 end_when_answered(struct transport *t, int status)
 {
-	t->ending = t->gap = true;
-	while (t->used > 0)
-		(void)collect(t);
+	struct mq_publisher *p = &t->publisher;
+
+	t->gap = true;
+	while (p->under_way > 0)
+		if (mq_publisher_answer(p) == MQ_CALL_LOST)
+			give_up(t, t->redis.status);
 	(void)make_safe(t);
-	mq_publisher_count(&t->publisher);
 	outcome_end(t, status);
 }
 
@@ -553,6 +263,84 @@ static void __attribute__((noreturn)) end_refused(struct transport *t)
 {
 	mq_say("%s", t->redis.error);
 	end_when_answered(t, t->redis.status);
+}
+
+static void
+drop_too_long(struct transport *t, const char *why, bool said)
+{
+	long long number = mq_publisher_drop(&t->publisher, said);
+
+	if (number == 0)
+		return;
+	mq_say("record %lld: %s%s%s", number, why,
+	    said ? "" : ", twice at this message, which may be too long for it",
+	    t->opt->shared.layout->attachments != NULL ?
+		"; --attach sends it as a file" :
+		"");
+	t->told = true;
+	t->count[MQ_PUBLISHED_TOO_LONG]++;
+	t->lost_ms = t->pause_ms = 0;
+}
+
+static void __attribute__((noreturn))
+end_missing(struct transport *t, long long missing)
+{
+	unsigned long lost = (unsigned long)missing;
+	unsigned long *accepted = &t->count[MQ_PUBLISHED];
+
+	mq_say("%s: the server has come back without what it had accepted: up "
+	       "to %lu message%s lost",
+	    t->opt->queue, lost, lost == 1 ? " is" : "s are");
+	*accepted -= MIN(lost, *accepted);
+	outcome_end(t, MQ_EXIT_AGAIN);
+}
+
+/* The connection is lost, and the answers for what was under way with it: goes on
+ * with another one, or ends the program.  What the server has not done is to be sent
+ * again. */
+static void
+resume(struct transport *t)
+{
+	struct mq_publisher *p = &t->publisher;
+	bool said = t->redis.status == MQ_EXIT_DATA, proven;
+	enum mq_call result;
+	char why[sizeof(t->redis.error)];
+	long long missing;
+
+	strlcpy(why, t->redis.error, sizeof(why));
+	/* The only one is the one that is meant. */
+	if (said && p->kept == 1)
+		drop_too_long(t, why, said);
+	if (!mq_publisher_can_resume(p))
+		give_up(t, t->redis.status);
+	do {
+		if (!reconnect(t, said ? NULL : why))
+			give_up(t, t->redis.status);
+		result = mq_publisher_resume(p, &missing, &proven);
+	} while (result == MQ_CALL_LOST || result == MQ_CALL_AGAIN);
+	if (result == MQ_CALL_REFUSED)
+		give_up(t, MQ_EXIT_UNAVAILABLE);
+	if (missing > 0)
+		end_missing(t, missing);
+	/* Without a mark, only the former server could make good its promise. */
+	t->moved = t->opt->durable && proven;
+	drop_too_long(t, why, said);
+}
+
+/* A private server ends when its disk is full. */
+static void
+send_all(struct transport *t)
+{
+	struct mq_publisher *p = &t->publisher;
+
+	for (;;) {
+		if (mq_redis_room(&t->redis,
+			p->bytes + mq_batch_bytes(mq_publisher_next(p))) == -1)
+			end_refused(t);
+		if (mq_publisher_send(p) == 0)
+			return;
+		resume(t);
+	}
 }
 
 static void
@@ -564,45 +352,38 @@ end_if_full(struct transport *t)
 	end_when_answered(t, MQ_EXIT_AGAIN);
 }
 
+/* Waits for an answer to the oldest batch. */
 static void
-collect_or_end(struct transport *t)
+collect(struct transport *t)
 {
-	if (!collect(t))
+	enum mq_call result = mq_publisher_answer(&t->publisher);
+
+	if (result == MQ_CALL_REFUSED)
 		end_refused(t);
+	if (result == MQ_CALL_LOST)
+		resume(t);
+	if (result != MQ_CALL_DONE)
+		send_all(t);
 	end_if_full(t);
 }
 
-/* Sends the batch, if there is anything in it; the first one without a question, if that
- * is possible.  A private server ends when its disk is full. */
+/* --- batch --------------------------------------------------------------- */
+
+/* A batch is sent when it has so many messages or bytes. */
+#define BATCH_COUNT 1000
+#define BATCH_BYTES 65536
+
 static void
 send_batch(struct transport *t)
 {
-	const struct mq_post *post = &t->batches[t->used].post;
-	bool done = false;
+	struct mq_publisher *p = &t->publisher;
 
-	if (post->count == 0)
+	if (mq_publisher_next(p)->count == 0)
 		return;
-	if (mq_redis_room(&t->redis, t->bytes + mq_post_bytes(post)) == -1)
-		end_refused(t);
-	if (t->unasked) {
-		done = try_first(t);
-		if (!done)
-			open_queue(t);
-		t->unasked = false;
-		/* Nothing but a second trial is safe: that looks for the mark of
-		 * the first one, which may still arrive on a connection that was
-		 * lost. */
-		if (!done && t->publisher.loose && !(done = try_first(t)))
-			end_refused(t);
-	}
-	if (done)
-		return;
-	t->bytes += mq_post_bytes(post);
-	if (send_one(t, t->used++, false) == -1)
-		resume(t);
+	send_all(t);
 	end_if_full(t);
-	while (is_full(t))
-		collect_or_end(t);
+	while (mq_publisher_full(p, &t->how))
+		collect(t);
 }
 
 static void
@@ -618,9 +399,8 @@ void
 batch_flush(struct transport *t)
 {
 	send_batch(t);
-	while (t->used > 0)
-		collect_or_end(t);
-	mq_publisher_count(&t->publisher);
+	while (t->publisher.kept > 0)
+		collect(t);
 	flush_output(t);
 }
 
@@ -665,21 +445,16 @@ void
 batch_add(struct transport *t, const char unique[MQ_ID_LEN + 1], const char *id,
     const struct mq_buf *header, const char *payload, size_t n)
 {
-	struct batch *next = &t->batches[t->used];
+	struct mq_publisher *p = &t->publisher;
+	const struct mq_batch *next = mq_publisher_next(p);
 
-	if (next->post.count > 0 &&
-	    mq_post_bytes(&next->post) + n > BATCH_BYTES) {
+	if (next->count > 0 && mq_batch_bytes(next) + n > BATCH_BYTES) {
 		send_or_settle(t);
-		next = &t->batches[t->used];
+		next = mq_publisher_next(p);
 	}
-	next->transport = t;
-	if (next->post.count == 0)
-		mq_post_begin(&t->publisher, &next->post, &t->how);
-	mq_post_add(&t->publisher, &next->post, unique, header, payload, n);
-	if (t->opt->ids || t->opt->wait)
-		mq_buf_add(&next->ids, id, MQ_ID_LEN);
-	if (next->post.count == BATCH_COUNT ||
-	    mq_post_bytes(&next->post) > BATCH_BYTES)
+	mq_publisher_add(p, &t->how, unique,
+	    t->opt->ids || t->opt->wait ? id : NULL, header, payload, n);
+	if (next->count == BATCH_COUNT || mq_batch_bytes(next) > BATCH_BYTES)
 		send_or_settle(t);
 }
 

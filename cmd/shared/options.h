@@ -326,6 +326,7 @@ struct clones {
 	struct mq_idgen random;
 	int64_t clock_us; /* the server's clock minus the steady one */
 	uint64_t start_us, last_us;
+	enum mq_published how; /* what became of the last one */
 	bool unsure; /* after an error: whether there is one copy more */
 	/* Whoever ends the work frees the publisher then, which leaves an answer that
 	 * nobody reads. */

@@ -15,34 +15,29 @@ static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
 /* --- copies ------------------------------------------------------------------- */
 
 static void
-take_verdict(void *arg, int i, enum mq_published how, const char *joined)
+take_verdict(void *arg, enum mq_published how, const char *id)
 {
-	(void)i;
-	(void)joined;
-	*(enum mq_published *)arg = how;
+	(void)id;
+	((struct clones *)arg)->how = how;
 }
 
 static int
-publish_copy(struct clones *c, const struct mq_envelope *e, const char *id,
-    enum mq_published *how)
+publish_copy(struct clones *c, const struct mq_envelope *e, const char *id)
 {
 	const struct mq_publishing special = {
 	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
 	struct mq_buf header = {0};
-	struct mq_post post = {0};
 	enum mq_call result;
 
 	if (e->headers != NULL)
 		mq_envelope_write_header(e, &header);
-	mq_post_begin(&c->publisher, &post, &special);
-	mq_post_add(
-	    &c->publisher, &post, id, &header, e->payload, e->payload_len);
+	mq_publisher_add(&c->publisher, &special, id, NULL, &header, e->payload,
+	    e->payload_len);
 	do
-		result = mq_post_send(&c->publisher, &post, NULL, true) == -1 ?
+		result = mq_publisher_send(&c->publisher) == -1 ?
 		    MQ_CALL_LOST :
-		    mq_post_answer(&c->publisher, &post, take_verdict, how);
+		    mq_publisher_answer(&c->publisher);
 	while (result == MQ_CALL_AGAIN);
-	mq_post_clear(&post, true);
 	mq_buf_free(&header);
 	c->unsure = result == MQ_CALL_LOST;
 	return result == MQ_CALL_DONE ? 0 : -1;
@@ -55,7 +50,6 @@ make_copy(struct selection *s, const struct mq_item *item, long *made)
 	const struct mq_attachments *files = s->layout->attachments;
 	struct clones *c = &s->clones;
 	uint64_t now = (uint64_t)(mq_clock_steady_us() + c->clock_us);
-	enum mq_published how = MQ_PUBLISHED;
 	struct mq_envelope e, copy;
 	char id[MQ_ID_LEN + 1];
 	const struct mq_duplicate as = {.stamped = true, .id = id};
@@ -75,9 +69,9 @@ make_copy(struct selection *s, const struct mq_item *item, long *made)
 		if (set != NULL && files != NULL)
 			rv = mq_attach_refer(s->redis, files, set, id);
 		if (rv == 0)
-			rv = publish_copy(c, &copy, id, &how);
+			rv = publish_copy(c, &copy, id);
 		mq_envelope_free(&copy);
-		if (rv == 0 && how == MQ_PUBLISHED) {
+		if (rv == 0 && c->how == MQ_PUBLISHED) {
 			(*made)++;
 			if (c->ids == NULL)
 				puts(id);
@@ -104,8 +98,8 @@ make_copies(struct selection *s, const bool *some, long *made)
 	*made = 0;
 	if (!c->open) {
 		c->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
-		mq_publisher_init(
-		    &c->publisher, s->redis, s->layout, s->to, &usual);
+		mq_publisher_init(&c->publisher, s->redis, s->layout, s->to,
+		    &usual, take_verdict, c);
 		c->open = true;
 		if (mq_publisher_open(&c->publisher, true, true, &c->clock_us,
 			&missing) != MQ_CALL_DONE)

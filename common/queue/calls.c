@@ -133,6 +133,18 @@ mq_queue_attributes(struct mq_redis *r, const struct mq_layout *layout,
 }
 
 int
+mq_queue_tick(struct mq_redis *r, const struct mq_layout *layout,
+    const char *queue, int64_t tick, long long *now)
+{
+	struct mq_command c = mq_redis_command(r);
+
+	mq_command_script(&c, &mq_script_tick);
+	layout->side->key(&c, queue, "clock");
+	mq_command_int(&c, tick);
+	return mq_call_number(r, &c, now);
+}
+
+int
 mq_queue_pause(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, bool all, int64_t ms, bool *was)
 {

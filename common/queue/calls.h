@@ -57,6 +57,11 @@ const char *mq_queue_unlisted(
 int mq_queue_attributes(struct mq_redis *, const struct mq_layout *,
     const char *queue, struct mq_attributes *);
 
+/* Sets the queue's clock, which starts at 0 and never goes back, with MQ_HAS_TICKS.  *now
+ * is the tick that it is at then; above the one given, nothing has changed. */
+int mq_queue_tick(struct mq_redis *, const struct mq_layout *,
+    const char *queue, int64_t tick, long long *now);
+
 /* Pauses a queue, or all in its namespace, for ms milliseconds, or until it is resumed
  * (-1); or resumes it (0): *was says whether it was paused. */
 int mq_queue_pause(struct mq_redis *, const struct mq_layout *,

@@ -154,9 +154,12 @@ void mq_links_end(struct mq_links *);
 /* A mark that is not there was never made, as long as it could not be over. */
 #define MQ_MARKS_SURE_MS (MQ_MARKS_KEEP_MS / 2)
 
-/* Adds place and before to a command ('' without a mark); and (behind) -1, as no other
- * batch has to be done first, as wide as any number that is put in its place. */
-#define MQ_MARK_BEHIND 20
-void mq_mark_add(struct mq_command *, const struct mq_mark *, bool behind);
+/* Adds place, before and behind to a command: '', '' and -1 without a mark. */
+void mq_mark_add(struct mq_command *, const struct mq_mark *);
+/* By the reply to HGETALL on the marks, what was the reply to the batch with so many messages
+ * before it, empty: all are there; NULL: it has no mark.  *last: so many were before the
+ * last batch that was done; -1: none is known. */
+const char *mq_mark_find(
+    const redisReply *marks, long long before, long long *last);
 
 #endif

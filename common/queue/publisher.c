@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/exit.h"
-#include "base/text.h"
 #include "calls.h"
 
 /* The name of its connection, before the id. */
@@ -27,14 +26,13 @@ settle_down(struct mq_publisher *p)
 
 	if (c.slot != -1)
 		p->redis->home = c.slot;
-	p->behind.cluster = c.cluster;
 	mq_command_free(&c);
 }
 
 void
 mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
     const struct mq_layout *layout, const char *queue,
-    const struct mq_attributes *attributes)
+    const struct mq_attributes *attributes, mq_verdict_fn *take, void *arg)
 {
 	struct mq_idgen random = {0};
 
@@ -42,6 +40,8 @@ mq_publisher_init(struct mq_publisher *p, struct mq_redis *r,
 	    .layout = layout,
 	    .queue = queue,
 	    .attributes = attributes,
+	    .take = take,
+	    .arg = arg,
 	    .marks = true,
 	    .confirmed_last = -1};
 	mq_id_random(&random, p->id, MQ_ID_LEN);
@@ -55,48 +55,30 @@ build_name(const struct mq_publisher *p, struct mq_command *c)
 	mq_command_fmt(c, NAME_START "%s", p->id);
 }
 
-/* By the reply to HGETALL on the marks, of which each is "BEFORE REPLY", what was the reply
- * to the batch with so many messages before it, empty: all are there; NULL: it has no mark.
- * *last: so many were before the last batch that was done; -1: none is known. */
-static const char *
-find_mark(const redisReply *marks, long long before, long long *last)
-{
-	const char *found = NULL, *value;
-	long long of;
-	size_t i, len;
-
-	*last = -1;
-	for (i = 1; i < marks->elements; i += 2) {
-		if (marks->element[i]->type != REDIS_REPLY_STRING)
-			continue;
-		value = marks->element[i]->str;
-		len = strcspn(value, " ");
-		of = value[len] == ' ' ? mq_number(value, len, INT64_MAX) : -1;
-		*last = MAX(*last, of);
-		if (of != -1 && of == before)
-			found = value + len + 1;
-	}
-	return found;
-}
-
 /* --- opening -------------------------------------------------------------------- */
 
 /*
  * The questions of one round: the connection's name, the time, whether the queue is known,
- * whether it has a limit, and whether it can be used.  First, the rights to publish special
+ * whether it has a limit, and whether it can be used.  And the rights to publish special
  * messages without a script, which is good only where a new connection can find out what
- * became of them.  These do nothing, and are refused where one of them is not
- * permitted.
+ * became of them: these do nothing, and are refused where one of them is not permitted.
  */
-enum { NAME = 4, TIME, KNOWN, LIMIT, USE, QUESTIONS };
-static const char *const rights[NAME] = {"MULTI",
+enum { NAME, TIME, KNOWN, LIMIT, USE, RIGHTS, QUESTIONS = RIGHTS + 4 };
+static const char *const rights[] = {"MULTI",
     "CLIENT LIST ID 9223372036854775807", "CLIENT KILL ID 9223372036854775807",
     "EXEC"};
 
+struct opening {
+	struct mq_publisher *publisher;
+	bool special, known, refused;
+};
+
 static void
-build_question(
-    const struct mq_publisher *p, int i, bool special, struct mq_command *c)
+build_question(void *arg, size_t i, struct mq_command *c)
 {
+	const struct opening *o = arg;
+	const struct mq_publisher *p = o->publisher;
+
 	switch (i) {
 	case NAME:
 		build_name(p, c);
@@ -113,34 +95,11 @@ build_question(
 		mq_command_str(c, MQ_MAX_LENGTH);
 		break;
 	case USE:
-		p->layout->probe(c, NULL, p->queue, special);
+		p->layout->probe(c, NULL, p->queue, o->special);
 		break;
 	default:
-		mq_command_plain(c, rights[i]);
-		c->transaction = true;
+		mq_command_plain(c, rights[i - RIGHTS]);
 	}
-}
-
-/* Those from `first` on; the caller frees the replies, of which some may be NULL.  False:
- * the connection is lost. */
-static bool
-ask_questions(const struct mq_publisher *p, int first, bool special,
-    redisReply *reply[QUESTIONS])
-{
-	struct mq_command c = mq_redis_command(p->redis);
-	int i, rv = 0;
-
-	for (i = first; i < QUESTIONS && rv == 0; i++) {
-		build_question(p, i, special, &c);
-		rv = mq_redis_append(p->redis, &c);
-	}
-	mq_command_free(&c);
-	if (rv == -1 || mq_redis_flush(p->redis) == -1)
-		return false;
-	for (i = first; i < QUESTIONS; i++)
-		if ((reply[i] = mq_redis_reply(p->redis)) == NULL)
-			return false;
-	return true;
 }
 
 /* Whether the last error says that there are no scripts: plain messages need none. */
@@ -153,68 +112,58 @@ is_scriptless(const struct mq_redis *r)
 		strstr(r->error, MQ_REDIS_LACKS "EVAL") != NULL);
 }
 
-/* AGAIN: some answers were only that the server is busy. */
-static enum mq_call
-probe_queue(
-    struct mq_publisher *p, bool special, int64_t *clock_us, bool *known)
+static int
+take_answer(void *arg, size_t i, redisReply *reply)
 {
-	/* Only where a command behind the batch marks it. */
-	int first = special && p->layout->publish_mark != NULL ? 0 : NAME, i;
-	redisReply *reply[QUESTIONS] = {NULL};
-	struct mq_command c = mq_redis_command(p->redis);
-	enum mq_call result = MQ_CALL_LOST;
-	bool busy = false;
+	struct opening *o = arg;
+	struct mq_publisher *p = o->publisher;
+	bool good = reply->type != REDIS_REPLY_ERROR;
+	bool yes = reply->type == REDIS_REPLY_INTEGER && reply->integer != 0;
 
-	if (ask_questions(p, first, special, reply)) {
-		result = MQ_CALL_DONE;
-		p->direct = first == 0;
-		for (i = first; i < NAME; i++)
-			p->direct &= reply[i]->type != REDIS_REPLY_ERROR;
-		p->named = reply[NAME]->type != REDIS_REPLY_ERROR;
-		if (mq_reply_time_us(reply[TIME], &p->clock_us) == 0)
-			*clock_us = p->clock_us -= mq_clock_steady_us();
-		*known = reply[KNOWN]->type == REDIS_REPLY_INTEGER &&
-		    reply[KNOWN]->integer != 0;
-		p->limited = reply[LIMIT]->type == REDIS_REPLY_INTEGER &&
-		    reply[LIMIT]->integer == 1;
-		/* An error may go away when the question is repeated. */
-		if (reply[USE]->type == REDIS_REPLY_ERROR) {
-			build_question(p, USE, special, &c);
-			if (mq_call_done(p->redis, &c) == -1 &&
-			    (special || mq_redis_lost(p->redis) ||
-				!is_scriptless(p->redis)))
-				result = MQ_CALL_REFUSED;
-		}
-		for (i = NAME; i < USE; i++)
-			busy |= mq_reply_busy(reply[i]);
-		/* This waits until it is not. */
-		if (result == MQ_CALL_DONE && busy) {
-			build_question(p, TIME, special, &c);
-			result = mq_call_done(p->redis, &c) == 0 ?
-			    MQ_CALL_AGAIN :
-			    MQ_CALL_REFUSED;
-		}
+	switch (i) {
+	case NAME:
+		p->named = good;
+		break;
+	case TIME:
+		if (mq_reply_time_us(reply, &p->clock_us) == 0)
+			p->clock_us -= mq_clock_steady_us();
+		break;
+	case KNOWN:
+		o->known = yes;
+		break;
+	case LIMIT:
+		p->limited = yes;
+		break;
+	case USE:
+		o->refused = mq_redis_refused(p->redis, reply) &&
+		    (o->special || !is_scriptless(p->redis));
+		break;
+	default:
+		p->direct &= good;
 	}
-	for (i = first; i < QUESTIONS; i++)
-		freeReplyObject(reply[i]);
-	return result;
+	return 0;
 }
 
 enum mq_call
 mq_publisher_open(struct mq_publisher *p, bool special, bool make,
     int64_t *clock_us, bool *yes)
 {
-	bool known = false;
-	enum mq_call result;
+	/* Only where a command behind the batch marks it. */
+	bool direct = special && p->layout->publish_mark != NULL;
+	struct opening o = {p, special, false, false};
 	int rv;
 
-	settle_down(p);
-	do
-		result = probe_queue(p, special, clock_us, &known);
-	while (result == MQ_CALL_AGAIN);
-	*yes = known && !make;
-	if (result != MQ_CALL_DONE || known)
-		return result;
+	p->direct = direct;
+	if (mq_ask_each(p->redis, direct ? QUESTIONS : RIGHTS, build_question,
+		take_answer, &o) == -1)
+		return MQ_CALL_LOST;
+	if (o.refused)
+		return MQ_CALL_REFUSED;
+	if (p->clock_us != 0)
+		*clock_us = p->clock_us;
+	*yes = o.known && !make;
+	if (o.known)
+		return MQ_CALL_DONE;
 	/* Another answer is none, or an error, which comes again. */
 	rv = make ? mq_queue_make(p->redis, p->layout, p->queue, p->attributes,
 			MQ_MAKE, yes) :
@@ -222,29 +171,51 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 	return rv == 0 ? MQ_CALL_DONE : MQ_CALL_REFUSED;
 }
 
-int
-mq_publisher_tick(struct mq_publisher *p, int64_t tick, long long *now)
+/* --- what is published ------------------------------------------------------- */
+
+static void
+build_count(const struct mq_publisher *p, struct mq_command *c, long long n)
+{
+	mq_command_plain(c, "HINCRBY");
+	p->layout->side->key(c, p->queue, "counters");
+	mq_command_add(c, "published %lld", n);
+}
+
+/* If that fails the connection is lost, and whoever uses it next finds out. */
+static void
+count_rest(struct mq_publisher *p)
 {
 	struct mq_command c = mq_redis_command(p->redis);
 
-	mq_command_script(&c, &mq_script_tick);
-	p->layout->side->key(&c, p->queue, "clock");
-	mq_command_int(&c, tick);
-	return mq_call_number(p->redis, &c, now);
+	if (p->uncounted == 0)
+		return;
+	build_count(p, &c, p->uncounted);
+	p->uncounted = 0;
+	freeReplyObject(mq_redis_answer(p->redis, &c));
+	mq_command_free(&c);
 }
 
-/* --- batches ------------------------------------------------------------------- */
+int
+mq_publisher_wait_durable(
+    const struct mq_publisher *p, const struct mq_durable *durable)
+{
+	struct mq_command write = mq_redis_command(p->redis);
+	int rv;
 
-/* No script copies longer batches for want of a question. */
-#define TRIAL_BYTES 65536
+	/* An older write would be the last one of this connection. */
+	if (!p->ours)
+		build_count(p, &write, 0);
+	rv = mq_durable_wait(p->redis, durable, p->ours ? NULL : &write);
+	mq_command_free(&write);
+	return rv;
+}
+
+/* --- filling a batch ----------------------------------------------------------- */
+
 /* Messages that are due so soon may be so already. */
 #define AT_LEAST_MS 60000
-
-/* The memory that an empty batch may keep. */
-#define KEEP_BYTES 262144
-
-/* The replies to a transaction of two commands. */
-enum { MULTI, PUBLISH, MARK, EXEC, REPLIES };
+/* About so many bytes are under way at most. */
+#define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024)
 
 /* Adds what the publisher knows of the server to how the next message goes out. */
 static void
@@ -269,7 +240,6 @@ complete(const struct mq_publisher *p, struct mq_publishing *how)
 		how->when.ms >= now_us / 1000 + AT_LEAST_MS);
 }
 
-/* Whether a plain command publishes them, and another one marks them. */
 static bool
 is_plain(const struct mq_publisher *p, const struct mq_publishing *how)
 {
@@ -277,142 +247,128 @@ is_plain(const struct mq_publisher *p, const struct mq_publishing *how)
 	    p->layout->publish_mark(NULL, p->queue, how, 0);
 }
 
-/* With limits, so that the accepted messages are the first ones.  A batch without a mark
- * must not be overtaken by those behind it, if the server does not know the script or, on
- * a cluster, the queue is moving; nor must the first one, which may have to do without. */
+/* With limits, one batch goes alone, so that the accepted messages are the first ones.  A
+ * batch without a mark must not be overtaken by those behind it, if the server does not know
+ * the script or, on a cluster, the queue is moving; nor must the first one, which may have
+ * to do without. */
 bool
-mq_publisher_alone(
-    const struct mq_publisher *p, const struct mq_publishing *how)
+mq_publisher_full(struct mq_publisher *p, const struct mq_publishing *how)
 {
-	bool limited =
-	    p->limited || how->limits.ready >= 0 || how->limits.delayed >= 0;
 	struct mq_publishing whole = *how;
+	bool alone;
 
 	complete(p, &whole);
 	if (!is_plain(p, &whole))
-		return limited || !p->marks;
-	return p->marks ? !p->marked : p->behind.cluster;
+		alone = !p->marks || p->limited || how->limits.ready >= 0 ||
+		    how->limits.delayed >= 0;
+	else if (p->marks)
+		alone = !p->marked;
+	else
+		alone = mq_redis_command(p->redis).cluster;
+	p->overtaken &= p->kept > 0;
+	return p->kept > (alone ? 0 : MQ_MARKS - 1) || p->overtaken ||
+	    (p->kept > 0 && p->bytes > UNDER_WAY_BYTES);
 }
 
-void
-mq_post_begin(
-    struct mq_publisher *p, struct mq_post *b, const struct mq_publishing *how)
+static void
+begin(const struct mq_publisher *p, unsigned i, struct mq_batch *b)
 {
-	b->how = *how;
-	b->how.mark = (struct mq_mark){.publisher = p->marks ? p->id : NULL,
-	    .place = (int)(p->batches++ % MQ_MARKS),
-	    .before = p->sent};
-	complete(p, &b->how);
-	b->way = !is_plain(p, &b->how) ? MQ_WAY_SCRIPT :
-	    p->marks		       ? MQ_WAY_MARKED :
-					 MQ_WAY_BARE;
+	b->how.mark.behind = i > 0 ? p->batches[i - 1].how.mark.before : -1;
 	b->command.cluster = mq_redis_command(p->redis).cluster;
-	b->count = 0;
-	b->sent_ms = 0;
 	p->layout->publish(&b->command, p->queue, &b->how);
+	b->plain = is_plain(p, &b->how);
 	b->start = b->command.wire.len;
+	b->start_args = b->command.args;
+}
+
+/* The same messages, behind another beginning. */
+static void
+begin_anew(struct mq_publisher *p, unsigned i)
+{
+	struct mq_batch *b = &p->batches[i], old = *b;
+
+	b->command = (struct mq_command){0};
+	begin(p, i, b);
+	mq_command_tail(&b->command, &old.command, old.start,
+	    old.command.args - old.start_args);
+	p->bytes += mq_batch_bytes(b) - mq_batch_bytes(&old);
+	mq_command_free(&old.command);
 }
 
 void
-mq_post_add(struct mq_publisher *p, struct mq_post *b,
-    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
-    const char *payload, size_t n)
+mq_publisher_add(struct mq_publisher *p, const struct mq_publishing *how,
+    const char unique[MQ_ID_LEN + 1], const char *id,
+    const struct mq_buf *header, const char *payload, size_t n)
 {
+	struct mq_batch *b = &p->batches[p->kept];
+
+	if (b->count++ == 0) {
+		b->how = *how;
+		b->how.mark =
+		    (struct mq_mark){.publisher = p->marks ? p->id : NULL,
+			.place = (int)(p->begun++ % MQ_MARKS),
+			.before = p->sent};
+		complete(p, &b->how);
+		begin(p, p->kept, b);
+	}
 	p->layout->publish_add(
 	    &b->command, &b->how, unique, header, payload, n);
-	b->count++;
+	if (id != NULL)
+		mq_buf_add(&b->ids, id, MQ_ID_LEN);
 	if (b->how.now_us > 0)
 		p->last_us = b->how.now_us++;
 }
 
-/* The same messages, behind the beginning of another command. */
-static void
-change_way(const struct mq_publisher *p, struct mq_post *b, enum mq_way way)
-{
-	struct mq_command old = b->command;
-	size_t from = b->start;
+/* --- sending ------------------------------------------------------------------- */
 
-	b->command = (struct mq_command){.cluster = old.cluster};
-	b->how.trial = way == MQ_WAY_TRIAL;
-	p->layout->publish(&b->command, p->queue, &b->how);
-	b->start = b->command.wire.len;
-	mq_command_tail(&b->command, &old, from, b->count);
-	mq_command_free(&old);
-	b->way = way;
-}
+/* The commands of a plain batch, and their replies. */
+enum { MULTI, PUBLISH, BEHIND, EXEC, REPLIES };
 
-bool
-mq_post_trial(const struct mq_publisher *p, struct mq_post *b, bool yes)
-{
-	if (yes &&
-	    (!(p->layout->has & MQ_HAS_TRIALS) || b->way != MQ_WAY_MARKED ||
-		mq_post_bytes(b) > TRIAL_BYTES))
-		return false;
-	change_way(p, b, yes ? MQ_WAY_TRIAL : MQ_WAY_MARKED);
-	return true;
-}
-
-/* MULTI, the batch, the command behind it, EXEC. */
+/* The batch, with its mark in one transaction; without one, what makes the queue known again
+ * if somebody has deleted it. */
 static int
-send_marked(struct mq_publisher *p, struct mq_post *b)
+send_plain(const struct mq_publisher *p, struct mq_batch *b)
 {
-	struct mq_command multi = mq_redis_command(p->redis), exec = multi;
+	bool marked = b->how.mark.publisher != NULL;
+	struct mq_command multi = mq_redis_command(p->redis), exec = multi,
+			  behind = multi;
 	struct mq_command *const all[REPLIES] = {
-	    &multi, &b->command, &p->behind, &exec};
+	    &multi, &b->command, &behind, &exec};
 	int i, rv = 0;
 
 	mq_command_plain(&multi, "MULTI");
-	(void)p->layout->publish_mark(&p->behind, p->queue, &b->how, b->count);
+	if (marked)
+		(void)p->layout->publish_mark(
+		    &behind, p->queue, &b->how, b->count);
+	else
+		p->layout->open(&behind, p->queue, p->attributes, false);
 	mq_command_plain(&exec, "EXEC");
-	for (i = 0; i < REPLIES && rv == 0; i++) {
-		all[i]->transaction = true;
+	for (i = marked ? MULTI : PUBLISH;
+	     i <= (marked ? EXEC : BEHIND) && rv == 0; i++) {
+		all[i]->transaction = marked;
 		rv = mq_redis_append(p->redis, all[i]);
 	}
 	mq_command_free(&multi);
+	mq_command_free(&behind);
 	mq_command_free(&exec);
 	return rv == 0 ? mq_redis_flush(p->redis) : -1;
 }
 
-int
-mq_post_send(struct mq_publisher *p, struct mq_post *b,
-    const struct mq_post *behind, bool eval)
+/* eval: with the text of its script. */
+static int
+send_batch(struct mq_publisher *p, unsigned i, bool eval)
 {
-	char number[MQ_MARK_BEHIND + 1];
+	struct mq_batch *b = &p->batches[i];
+	long long behind = i > 0 ? p->batches[i - 1].how.mark.before : -1;
 	struct mq_command text;
 	int rv;
 
-	/* The queue has had a limit only since the batch was begun, or since that
-	 * is known: the script looks at it. */
-	if (p->limited && (b->way == MQ_WAY_MARKED || b->way == MQ_WAY_BARE) &&
-	    !b->how.special && b->how.when.kind == MQ_WHEN_NOW) {
-		complete(p, &b->how);
-		change_way(p, b, MQ_WAY_SCRIPT);
-	}
-	if (b->sent_ms == 0)
-		p->sent += b->count;
+	if (!b->plain && b->how.mark.behind != behind)
+		begin_anew(p, i);
 	b->sent_ms = mq_clock_steady_ms();
-	b->first = eval && behind == NULL;
-	switch (b->way) {
-	case MQ_WAY_MARKED:
-		return send_marked(p, b);
-	case MQ_WAY_BARE:
-		b->command.transaction = false;
-		p->layout->open(&p->behind, p->queue, p->attributes, false);
-		return mq_redis_append(p->redis, &b->command) == -1 ?
-		    -1 :
-		    mq_redis_send(p->redis, &p->behind);
-	case MQ_WAY_SCRIPT:
-		if (b->how.mark.publisher == NULL)
-			break;
-		snprintf(number, sizeof(number), "%*lld", MQ_MARK_BEHIND,
-		    behind != NULL ? behind->how.mark.before : -1);
-		memcpy(b->command.wire.data + b->start - strlen("\r\n") -
-			MQ_MARK_BEHIND,
-		    number, MQ_MARK_BEHIND);
-		break;
-	case MQ_WAY_TRIAL:
-		break;
-	}
+	b->first = eval && behind == -1;
+	if (b->plain)
+		return send_plain(p, b);
 	if (!eval)
 		return mq_redis_send(p->redis, &b->command);
 	text = mq_command_eval(&b->command);
@@ -421,111 +377,153 @@ mq_post_send(struct mq_publisher *p, struct mq_post *b,
 	return rv;
 }
 
-/* All or nothing was done, unless MULTI itself was refused: then each for
- * itself.  An error of the mark is none of the batch. */
+int
+mq_publisher_send(struct mq_publisher *p)
+{
+	/* The server may not know the script of what goes out again. */
+	bool eval = p->under_way < p->kept;
+	const struct mq_batch *next = mq_publisher_next(p);
+
+	if (next->count > 0) {
+		p->sent += next->count;
+		p->bytes += mq_batch_bytes(next);
+		p->kept++;
+	}
+	while (p->under_way < p->kept) {
+		if (send_batch(p, p->under_way++, eval) == -1)
+			return -1;
+		eval &= p->batches[p->under_way - 1].plain;
+	}
+	return 0;
+}
+
+/* --- answers ------------------------------------------------------------------- */
+
+/* The memory that an empty batch may keep. */
+#define KEEP_BYTES 262144
+
+/* Number i is answered, and those behind it move up. */
+static void
+take_out(struct mq_publisher *p, unsigned i)
+{
+	struct mq_batch b = p->batches[i];
+
+	p->bytes -= mq_batch_bytes(&b);
+	p->under_way -= i < p->under_way;
+	b.count = b.breaks = 0;
+	mq_buf_clear(&b.ids);
+	if (b.command.wire.cap > KEEP_BYTES)
+		mq_command_free(&b.command);
+	memmove(
+	    &p->batches[i], &p->batches[i + 1], (--p->kept - i) * sizeof(b));
+	p->batches[p->kept] = b;
+}
+
+/* Which reply is that to the batch.  All or nothing was done, unless MULTI itself was
+ * refused: then each for itself.  An error of the mark is none of the batch. */
 static redisReply **
-judge_transaction(
-    struct mq_publisher *p, struct mq_post *b, redisReply *r[REPLIES])
+judge_plain(struct mq_publisher *p, struct mq_batch *b, redisReply *r[REPLIES])
 {
 	redisReply *exec = r[EXEC];
 
-	if (exec->type == REDIS_REPLY_ARRAY && exec->elements == 2) {
+	if (exec != NULL && exec->type == REDIS_REPLY_ARRAY &&
+	    exec->elements == 2) {
 		p->marks &= exec->element[1]->type != REDIS_REPLY_ERROR ||
 		    exec->element[0]->type == REDIS_REPLY_ERROR;
 		p->limited |= exec->element[1]->type == REDIS_REPLY_INTEGER &&
 		    exec->element[1]->integer == 1;
 		return &exec->element[0];
 	}
-	if (r[PUBLISH]->type == REDIS_REPLY_INTEGER) {
-		p->marks = false;
+	if (exec == NULL || r[PUBLISH]->type != REDIS_REPLY_STATUS) {
+		p->marks &=
+		    exec == NULL || r[PUBLISH]->type == REDIS_REPLY_ERROR;
 		return &r[PUBLISH];
 	}
-	if (r[PUBLISH]->type == REDIS_REPLY_ERROR)
-		return &r[PUBLISH];
+	if (r[BEHIND]->type != REDIS_REPLY_ERROR)
+		return &r[EXEC];
 	/* The server does not let this user do it, or does not know how. */
-	if (r[MARK]->type == REDIS_REPLY_ERROR &&
-	    mq_error_barred(mq_error_status(r[MARK]->str), r[MARK]->str)) {
+	if (mq_error_barred(mq_error_status(r[BEHIND]->str), r[BEHIND]->str)) {
 		p->marks = false;
 		b->how.mark.publisher = NULL;
-		b->way = MQ_WAY_BARE;
 	}
-	return r[MARK]->type == REDIS_REPLY_ERROR ? &r[MARK] : &r[EXEC];
+	return &r[BEHIND];
 }
 
 /* As a reply to the batch's own command; NULL: the connection is lost. */
 static redisReply *
-take_reply(struct mq_publisher *p, struct mq_post *b)
+take_reply(struct mq_publisher *p, struct mq_batch *b)
 {
-	static const int replies[] = {[MQ_WAY_SCRIPT] = 1,
-	    [MQ_WAY_TRIAL] = 1,
-	    [MQ_WAY_BARE] = 2,
-	    [MQ_WAY_MARKED] = REPLIES};
+	bool marked = b->plain && b->how.mark.publisher != NULL;
+	int i = marked ? MULTI : PUBLISH;
+	int last = marked ? EXEC : b->plain ? BEHIND : PUBLISH;
 	redisReply *r[REPLIES] = {NULL}, **chosen, *reply = NULL;
-	int i, n = replies[b->way];
 
-	for (i = 0; i < n && (r[i] = mq_redis_reply(p->redis)) != NULL; i++)
-		;
-	if (i == n) {
-		chosen = n == REPLIES ? judge_transaction(p, b, r) : &r[0];
+	while (i <= last && (r[i] = mq_redis_reply(p->redis)) != NULL)
+		i++;
+	if (i > last) {
+		chosen = judge_plain(p, b, r);
 		reply = *chosen;
 		*chosen = NULL;
 	}
-	for (i = 0; i < n; i++)
+	for (i = 0; i < REPLIES; i++)
 		freeReplyObject(r[i]);
 	return reply;
 }
 
 static bool
-take_verdicts(const struct mq_post *b, const redisReply *reply,
-    mq_verdict_fn *take, void *arg)
+take_verdicts(
+    struct mq_publisher *p, const struct mq_batch *b, const redisReply *reply)
 {
 	enum mq_published verdict;
-	/* The ids stand behind the letters. */
+	/* The ids of those joined stand behind the letters. */
 	size_t at = (size_t)b->count;
-	bool joins;
+	const char *id;
 	int i;
 
 	for (i = 0; i < b->count; i++) {
 		verdict = mq_layout_published(reply, i);
-		joins = verdict == MQ_PUBLISHED_JOINED;
-		if (verdict == MQ_PUBLISHED_NONSENSE ||
-		    (joins && at + MQ_ID_LEN > reply->len))
+		id = NULL;
+		if (verdict == MQ_PUBLISHED_NONSENSE)
 			return false;
-		take(arg, i, verdict, joins ? reply->str + at : NULL);
-		at += joins ? MQ_ID_LEN : 0;
+		if (verdict == MQ_PUBLISHED_JOINED) {
+			id = reply->str + at;
+			at += MQ_ID_LEN;
+			if (at > reply->len)
+				return false;
+		} else if (verdict == MQ_PUBLISHED && b->ids.len > 0) {
+			id = b->ids.data + (size_t)i * MQ_ID_LEN;
+		}
+		/* Another message is somebody else's. */
+		if (verdict == MQ_PUBLISHED || id != NULL ||
+		    verdict == MQ_PUBLISHED_DUPLICATE)
+			p->ours = verdict == MQ_PUBLISHED;
+		p->take(p->arg, verdict, id);
 	}
 	return true;
 }
 
 static void
-confirm(struct mq_publisher *p, const struct mq_post *b)
+confirm(struct mq_publisher *p, const struct mq_batch *b)
 {
 	p->confirmed += b->count;
-	if (p->confirmed_last < b->how.mark.before)
-		p->confirmed_last = b->how.mark.before;
+	p->confirmed_last = MAX(p->confirmed_last, b->how.mark.before);
 	p->confirmed_ms = mq_clock_steady_ms();
 	p->marked |= p->marks;
 }
 
-enum mq_call
-mq_post_answer(
-    struct mq_publisher *p, struct mq_post *b, mq_verdict_fn *take, void *arg)
+/* What has become of a batch, by its answer. */
+static enum mq_call
+judge_by_answer(struct mq_publisher *p, struct mq_batch *b)
 {
-	enum mq_way way = b->way;
+	bool marked = b->how.mark.publisher != NULL;
 	redisReply *reply = take_reply(p, b);
 	enum mq_call result = MQ_CALL_DONE;
 
 	if (reply == NULL)
 		return MQ_CALL_LOST;
-	if ((way == MQ_WAY_TRIAL && mq_redis_refused(p->redis, reply)) ||
-	    ((mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL) &&
+	if (((mq_reply_noscript(reply) || reply->type == REDIS_REPLY_NIL) &&
 		!b->first) ||
-	    way != b->way) {
-		result = MQ_CALL_AGAIN;
-	} else if (way == MQ_WAY_TRIAL && reply->type == REDIS_REPLY_INTEGER &&
-	    reply->integer == 0) {
-		mq_redis_fail(
-		    p->redis, MQ_EXIT_AGAIN, "the queue was deleted meanwhile");
+	    marked != (b->how.mark.publisher != NULL)) {
 		result = MQ_CALL_AGAIN;
 	} else if (mq_reply_busy(reply)) {
 		/* What was sent behind it may be done, or not. */
@@ -533,27 +531,28 @@ mq_post_answer(
 		result = MQ_CALL_LOST;
 	} else if (mq_redis_refused(p->redis, reply)) {
 		result = MQ_CALL_REFUSED;
-	} else if (!take_verdicts(b, reply, take, arg)) {
+	} else if (!take_verdicts(p, b, reply)) {
 		(void)mq_nonsense(p->redis);
 		result = MQ_CALL_REFUSED;
 	} else {
 		confirm(p, b);
-		if (way == MQ_WAY_BARE)
+		if (b->plain && !marked)
 			p->uncounted += b->count;
 	}
 	freeReplyObject(reply);
 	return result;
 }
 
-enum mq_call
-mq_post_settle(
-    struct mq_publisher *p, struct mq_post *b, mq_verdict_fn *take, void *arg)
+/* The same by its mark.  REFUSED: nobody knows any more. */
+static enum mq_call
+judge_by_mark(struct mq_publisher *p, const struct mq_batch *b)
 {
 	/* Of one that has no text: all are there. */
 	redisReply reply = {.type = REDIS_REPLY_INTEGER};
 	long long last;
 	/* No known mark can be that of another batch under way. */
-	const char *text = find_mark(p->last_marks, b->how.mark.before, &last);
+	const char *text =
+	    mq_mark_find(p->last_marks, b->how.mark.before, &last);
 
 	/* A mark that is missing may have been there, too long ago. */
 	if (text == NULL &&
@@ -564,7 +563,7 @@ mq_post_settle(
 		reply.len = strlen(text);
 		reply.str = (char *)(uintptr_t)text;
 	}
-	if (text == NULL || !take_verdicts(b, &reply, take, arg)) {
+	if (text == NULL || !take_verdicts(p, b, &reply)) {
 		mq_redis_fail(p->redis, MQ_EXIT_UNAVAILABLE, MQ_REDIS_LATE);
 		return MQ_CALL_REFUSED;
 	}
@@ -572,63 +571,62 @@ mq_post_settle(
 	return MQ_CALL_DONE;
 }
 
-void
-mq_post_clear(struct mq_post *b, bool all)
+/* Of the batches from number i on, those that are done are kept no more; the others stay, in
+ * their order.  False: one was refused. */
+static bool
+judge_from(struct mq_publisher *p, unsigned i, bool by_marks)
 {
-	b->count = 0;
-	if (all || b->command.wire.cap > KEEP_BYTES)
-		mq_command_free(&b->command);
+	bool good = true;
+	enum mq_call result;
+	struct mq_batch *b;
+
+	while (i < p->kept) {
+		b = &p->batches[i];
+		result = by_marks ? judge_by_mark(p, b) : judge_by_answer(p, b);
+		good &= result != MQ_CALL_REFUSED;
+		if (result == MQ_CALL_DONE)
+			take_out(p, i);
+		else
+			i++;
+	}
+	return good;
 }
 
-/* --- what is published -------------------------------------------------------- */
-
-static void
-build_count(const struct mq_publisher *p, struct mq_command *c, long long n)
+enum mq_call
+mq_publisher_answer(struct mq_publisher *p)
 {
-	mq_command_plain(c, "HINCRBY");
-	p->layout->side->key(c, p->queue, "counters");
-	mq_command_add(c, "published %lld", n);
-}
+	enum mq_call result = judge_by_answer(p, p->batches);
 
-void
-mq_publisher_count(struct mq_publisher *p)
-{
-	struct mq_command c = mq_redis_command(p->redis);
-
-	if (p->uncounted == 0)
-		return;
-	build_count(p, &c, p->uncounted);
-	p->uncounted = 0;
-	freeReplyObject(mq_redis_answer(p->redis, &c));
-	mq_command_free(&c);
-}
-
-int
-mq_publisher_wait_durable(
-    const struct mq_publisher *p, const struct mq_durable *durable, bool ours)
-{
-	struct mq_command write = mq_redis_command(p->redis);
-	int rv;
-
-	/* An older write would be the last one of this connection. */
-	if (!ours)
-		build_count(p, &write, 0);
-	rv = mq_durable_wait(p->redis, durable, ours ? NULL : &write);
-	mq_command_free(&write);
-	return rv;
+	if (result == MQ_CALL_AGAIN) {
+		/* None that has to come behind it was done.  What was refused is
+		 * refused again when its turn comes. */
+		(void)judge_from(p, 1, false);
+		if (mq_redis_lost(p->redis))
+			return MQ_CALL_LOST;
+		p->under_way = 0;
+	} else if (result != MQ_CALL_LOST) {
+		take_out(p, 0);
+	}
+	if (p->under_way == 0)
+		count_rest(p);
+	return result;
 }
 
 void
 mq_publisher_free(struct mq_publisher *p)
 {
 	struct mq_command c;
+	int i;
 
 	if (p->marked && !p->loose && !mq_redis_lost(p->redis)) {
 		c = about_marks(p, "UNLINK");
 		(void)mq_redis_send(p->redis, &c);
 		mq_command_free(&c);
 	}
-	mq_command_free(&p->behind);
+	for (i = 0; i < MQ_MARKS; i++) {
+		mq_command_free(&p->batches[i].command);
+		mq_buf_free(&p->batches[i].ids);
+	}
 	freeReplyObject(p->last_marks);
 }
 
@@ -670,16 +668,13 @@ kill_former(struct mq_publisher *p)
 	return result;
 }
 
-enum mq_call
-mq_publisher_resume(
-    struct mq_publisher *p, bool whole, long long *missing, bool *proven)
+/* whole: no batch under way does anything if it comes twice. */
+static enum mq_call
+read_marks(struct mq_publisher *p, bool whole)
 {
 	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result;
-	long long last;
-	int64_t age_ms;
 
-	settle_down(p);
 	/* From then on nothing arrives any more that was sent before. */
 	result = kill_former(p);
 	if (result == MQ_CALL_DONE) {
@@ -709,15 +704,83 @@ mq_publisher_resume(
 	c = about_marks(p, "HGETALL");
 	freeReplyObject(p->last_marks);
 	p->last_marks = NULL;
-	result = mq_call_once(p->redis, &c, &p->last_marks);
+	return mq_call_once(p->redis, &c, &p->last_marks);
+}
+
+/* Whether all batches find their marks themselves. */
+static bool
+all_scripts(const struct mq_publisher *p)
+{
+	unsigned i = 0;
+
+	while (i < p->kept && !p->batches[i].plain)
+		i++;
+	return i == p->kept;
+}
+
+bool
+mq_publisher_can_resume(struct mq_publisher *p)
+{
+	bool whole = all_scripts(p);
+	unsigned i;
+
+	for (i = 0; i < p->kept; i++)
+		if (p->batches[i].how.mark.publisher == NULL)
+			return false;
+	/* Batches sent before may arrive at any time, and find their marks. */
+	p->loose |= p->kept > 0 && !p->named && whole;
+	return p->kept == 0 || (p->marks && (p->named || whole));
+}
+
+enum mq_call
+mq_publisher_resume(struct mq_publisher *p, long long *missing, bool *proven)
+{
+	enum mq_call result;
+	long long last;
+
+	*missing = 0;
+	*proven = p->ours = false;
+	if (p->kept == 0 && !p->marks)
+		return MQ_CALL_DONE;
+	settle_down(p);
+	result = read_marks(p, all_scripts(p));
 	if (result != MQ_CALL_DONE)
 		return result;
-	(void)find_mark(p->last_marks, -1, &last);
-	age_ms = mq_clock_steady_ms() - p->confirmed_ms;
+	(void)mq_mark_find(p->last_marks, -1, &last);
 	*proven = last >= p->confirmed_last;
 	/* The one that is last had a message at least. */
-	*missing = *proven || (last == -1 && age_ms > MQ_MARKS_SURE_MS) ?
-	    0 :
-	    p->confirmed - (last + 1);
-	return result;
+	if (!*proven &&
+	    (last != -1 ||
+		mq_clock_steady_ms() - p->confirmed_ms <= MQ_MARKS_SURE_MS))
+		*missing = p->confirmed - (last + 1);
+	if (*missing == 0 && !judge_from(p, 0, true))
+		return MQ_CALL_REFUSED;
+	p->under_way = 0;
+	p->overtaken = p->kept > 0;
+	/* Nothing was written on this connection yet. */
+	p->ours = false;
+	return MQ_CALL_DONE;
+}
+
+/* No server has a smaller limit for what it takes at once. */
+#define LIMIT_MIN ((size_t)1024 * 1024)
+
+long long
+mq_publisher_drop(struct mq_publisher *p, bool said)
+{
+	long long number;
+	struct mq_batch *b;
+	unsigned i, at = 0;
+
+	for (i = 1; i < p->kept; i++)
+		if (mq_batch_bytes(&p->batches[i]) >
+		    mq_batch_bytes(&p->batches[at]))
+			at = i;
+	b = &p->batches[at];
+	if (p->kept == 0 || mq_batch_bytes(b) < LIMIT_MIN ||
+	    (!said && ++b->breaks < 2))
+		return 0;
+	number = b->how.mark.before + 1;
+	take_out(p, at);
+	return number;
 }

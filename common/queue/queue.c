@@ -1,4 +1,5 @@
 /* The parts that are the same in every layout. */
+#include "base/text.h"
 #include "layout.h"
 
 const double mq_bucket_s[MQ_BUCKETS - 1] = {
@@ -263,14 +264,34 @@ mq_side_marks(const struct mq_side *side, struct mq_command *c,
 }
 
 void
-mq_mark_add(struct mq_command *c, const struct mq_mark *m, bool behind)
+mq_mark_add(struct mq_command *c, const struct mq_mark *m)
 {
 	if (m->publisher == NULL)
-		mq_command_words(c, " "); /* two empty ones */
+		mq_command_words(c, "  -1");
 	else
-		mq_command_add(c, "%d %lld", m->place, m->before);
-	if (behind)
-		mq_command_fmt(c, "%*d", MQ_MARK_BEHIND, -1);
+		mq_command_add(
+		    c, "%d %lld %lld", m->place, m->before, m->behind);
+}
+
+const char *
+mq_mark_find(const redisReply *marks, long long before, long long *last)
+{
+	const char *found = NULL, *value;
+	long long of;
+	size_t i, len;
+
+	*last = -1;
+	for (i = 1; i < marks->elements; i += 2) {
+		if (marks->element[i]->type != REDIS_REPLY_STRING)
+			continue;
+		value = marks->element[i]->str;
+		len = strcspn(value, " ");
+		of = value[len] == ' ' ? mq_number(value, len, INT64_MAX) : -1;
+		*last = MAX(*last, of);
+		if (of != -1 && of == before)
+			found = value + len + 1;
+	}
+	return found;
 }
 
 /* --- attachments --------------------------------------------------------------- */

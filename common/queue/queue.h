@@ -44,6 +44,9 @@ struct mq_mark {
 	const char *publisher; /* an id; NULL: nobody will ask */
 	int place;	       /* 0 to MQ_MARKS - 1, in turn */
 	long long before; /* messages in the batches before it; none is empty */
+	/* The same of the batch that must be done first, or a script does nothing; -1:
+	 * none. */
+	long long behind;
 };
 
 struct mq_publishing {
@@ -66,9 +69,6 @@ struct mq_publishing {
 	bool direct; /* a plain command may put special ones in */
 	struct mq_limits limits;
 	bool realtime; /* each message is published to listeners, as by node */
-	/* Nothing was asked: one script, with MQ_HAS_TRIALS, that does nothing if the
-	 * mark is there, or if the queue is not known: then the reply is the integer 0. */
-	bool trial;
 	const struct mq_attach *files; /* of the only message; NULL: none */
 };
 
@@ -396,8 +396,7 @@ enum {
 	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
 	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
 	MQ_HAS_CLAIMS = 1 << 9,	    /* counted: one is a run, however it ends */
-	MQ_HAS_NODES = 1 << 10,	    /* of a cluster: see renew() and known() */
-	MQ_HAS_TRIALS = 1 << 11	    /* mq_publishing.trial */
+	MQ_HAS_NODES = 1 << 10	    /* of a cluster: see renew() and known() */
 };
 
 enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT, MQ_HELD_KEY };
@@ -437,10 +436,9 @@ struct mq_layout {
 	    const char *queue, bool special);
 
 	/* Starts one command that publishes any number of messages, all in the same
-	 * way; publish_add() adds each.  If it counts them, its last argument so far
-	 * is that of mq_mark_add() with behind.  mq_layout_published() says by the
-	 * reply what became of message i; an error published none.  header may be
-	 * empty: that is the bare payload.  unique is used by no other message. */
+	 * way; publish_add() adds each.  mq_layout_published() says by the reply what
+	 * became of message i; an error published none.  header may be empty: that is
+	 * the bare payload.  unique is used by no other message. */
 	void (*publish)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *);
 	void (*publish_add)(struct mq_command *, const struct mq_publishing *,

@@ -45,15 +45,6 @@ rmq_publish(
 {
 	const char *key = direct_key(how);
 
-	if (how->trial) {
-		mq_command_script(c, &rmq_script_publish_known);
-		rmq_key_queue(c, queue, "ready counters");
-		mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
-		rmq_keys(c, NULL, queue, "A:" RMQ_QUEUES " settings");
-		mq_mark_add(c, &how->mark, false);
-		mq_command_str(c, queue);
-		return;
-	}
 	if (key != NULL) {
 		mq_command_plain(c, is_listed(key) ? "LPUSH" : "ZADD");
 		rmq_key_queue(c, queue, key);
@@ -70,7 +61,7 @@ rmq_publish(
 	mq_layout_add_publishing(c, &how->when, &how->limits);
 	mq_command_add(
 	    c, "%s %s", how->alike ? "alike" : "", how->join ? "join" : "");
-	mq_mark_add(c, &how->mark, true);
+	mq_mark_add(c, &how->mark);
 }
 
 static bool
@@ -87,10 +78,9 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	rmq_key_queue(c, queue, "counters");
 	mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
 	rmq_keys(c, NULL, queue, "known settings");
-	mq_mark_add(c, &how->mark, false);
-	mq_command_add(c,
-	    is_listed(key) ? "%d %s LPUSH LLEN" : "%d %s ZADD ZCARD", n,
+	mq_command_add(c, "%d %lld %d %s", how->mark.place, how->mark.before, n,
 	    c->cluster ? "" : queue);
+	mq_command_words(c, is_listed(key) ? "LPUSH LLEN" : "ZADD ZCARD");
 	return true;
 }
 
@@ -569,7 +559,7 @@ rmq_known(struct mq_command *c, const char *queue, bool by_keys)
 const struct mq_layout mq_layout_rmq = {
     MQ_LAYOUT_TABLE(rmq),
     .has = MQ_HAS_KEYS | MQ_HAS_GROUPS | MQ_HAS_TICKS | MQ_HAS_LOW_PRIORITY |
-	MQ_HAS_RESULTS | MQ_HAS_NODES | MQ_HAS_TRIALS,
+	MQ_HAS_RESULTS | MQ_HAS_NODES,
     .lease_ms = RMQ_LEASE_S * INT64_C(1000),
     .queue_lease_ms = QUEUE_LEASE_MS,
     .attachments = &rmq_attachments,

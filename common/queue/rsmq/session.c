@@ -76,7 +76,7 @@ rsmq_publish(
 	else
 		mq_command_str(c, "");
 	mq_command_str(c, how->alike ? "1" : "");
-	mq_mark_add(c, &how->mark, true);
+	mq_mark_add(c, &how->mark);
 }
 
 static void
