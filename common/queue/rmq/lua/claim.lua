@@ -82,48 +82,50 @@ end
 local timed = first_timed()
 local due = tick_waits() or timed and timed <= now
 
-local function claim(elements)
-  for i = 1, #elements do
-    reply[#reply + 1] = elements[i]
-    room = room - #elements[i]
-  end
-end
+-- How many have moved, to stand in the reply behind its first four.
+local moved, sure = 0, false
 
--- Up to n small ones in one go; how many.
+-- Up to n small ones in one go; how many.  Most of the server's work for a claim is
+-- here: each goes into one table only.
 local function claim_small(n)
-  local part, batch, left = call('LRANGE', q.ready, -n, -1), {}, room
+  local part, last, left = call('LRANGE', q.ready, -n, '-1'), moved + 4, room
   for i = #part, 1, -1 do
-    if #part[i] > SMALL or left <= 0 then
+    local element = part[i]
+    local size = #element
+    if size > SMALL or left <= 0 then
       break
     end
-    batch[#batch + 1] = part[i]
-    left = left - #part[i]
+    last, left = last + 1, left - size
+    reply[last] = element
   end
-  if #batch > 0 then
+  n = last - moved - 4
+  if n > 0 then
     -- Changes nothing: what cannot be removed must not be copied.
-    call('LTRIM', q.ready, 0, -1)
-    call('LPUSH', unacked, unpack(batch))
-    call('LTRIM', q.ready, 0, -#batch - 1)
-    claim(batch)
+    sure = sure or call('LTRIM', q.ready, '0', '-1')
+    call('LPUSH', unacked, unpack(reply, moved + 5, last))
+    call('LTRIM', q.ready, '0', -n - 1)
+    moved, room = moved + n, left
   end
-  return #batch
+  return n
 end
 
 -- Moving them one by one costs the server more, but no copy of them goes to
--- its log and its replicas.
+-- its log and its replicas.  Behind a long one, nobody knows how long the next is.
 local function claim_ready()
   local size = 1
-  while #reply < max + 4 and room > 0 do
-    local n = math.min(size, max + 4 - #reply)
-    if n < 4 or claim_small(n) == 0 then
+  while moved < max and room > 0 do
+    local n = math.min(size, max - moved)
+    local small = n < 4 and 0 or claim_small(n)
+    if small == 0 then
       local element = call('LMOVE', q.ready, unacked, 'RIGHT', 'LEFT')
       if not element then
         break
       end
-      claim({ element })
-      size = #element > SMALL and 1 or size
+      moved, room = moved + 1, room - #element
+      reply[moved + 4] = element
+      small = #element <= SMALL and n or 0
     end
-    size = math.min(2 * size, 64)
+    size = small < n and 1 or math.min(4 * size, 64)
   end
 end
 
@@ -136,9 +138,9 @@ local function claim_any()
   -- delayed, up to one that has to be put elsewhere.
   local function claim_sorted(set, low, high)
     local size = 1
-    while #reply < max + 4 and room > 0 do
+    while moved < max and room > 0 do
       local first, batch, left = call('ZRANGEBYSCORE', set, low, high,
-        'LIMIT', 0, math.min(size, max + 4 - #reply)), {}, room
+        'LIMIT', 0, math.min(size, max - moved)), {}, room
       for i = 1, #first do
         local element = first[i]:sub(33)
         lacks = lacks or #element > spare
@@ -158,7 +160,10 @@ local function claim_any()
       call('ZREMRANGEBYRANK', set, 1, 0)
       call('LPUSH', unacked, unpack(batch))
       call('ZREMRANGEBYRANK', set, rank, rank + #batch - 1)
-      claim(batch)
+      for i = 1, #batch do
+        reply[moved + 4 + i] = batch[i]
+      end
+      moved, room = moved + #batch, left
       size = math.min(2 * size, 64)
     end
   end
@@ -166,9 +171,9 @@ local function claim_any()
   if due and not sorted and call('LLEN', q.ready) == 0 then
     claim_sorted(q.delayed, '-inf', now)
   end
-  if due and #reply < max + 4 and room > 0 then
+  if due and moved < max and room > 0 then
     -- Not all at once, when many have fallen due together.
-    local _, _, left = promote(q, math.min(max + 4 - #reply, 250),
+    local _, _, left = promote(q, math.min(max - moved, 250),
       math.min(room, 262144), spare)
     lacks, spare = lacks or not left, left or 0
   end
@@ -186,22 +191,24 @@ end
 if max > 0 and (due or sorted or call('EXISTS', q.ready) == 1) then
   count_claimed(0)
   -- What has moved is claimed, whatever is refused behind it.
-  local moved, why = pcall((due or sorted) and claim_any or claim_ready)
-  if not moved and #reply == 4 then
+  local good, why = pcall((due or sorted) and claim_any or claim_ready)
+  if not good and moved == 0 then
     error(why, 0)
   end
+  for i = moved + 5, #reply do
+    reply[i] = nil
+  end
 end
-local took = #reply - 4
-if lacks and took == 0 then
+if lacks and moved == 0 then
   return redis.error_reply('no room to copy the next message')
 end
-if took > 0 then
-  count_claimed(took)
+if moved > 0 then
+  count_claimed(moved)
 end
 
 -- Those that have a key, which may end with the claim.
 local keyed = {}
-if took > 0 and call('EXISTS', q.locks) == 1 then
+if moved > 0 and call('EXISTS', q.locks) == 1 then
   for i = 5, #reply do
     keyed[#keyed + 1] = may_name(reply[i], 'Mq-Key') and reply[i] or nil
   end
@@ -218,10 +225,10 @@ if keyed[1] then
   end
 end
 if bucket then
-  wait = bucket_take(bucket, took)
+  wait = bucket_take(bucket, moved)
 end
 
-reply[2] = role(waits, took, took >= tonumber(ARGV[1]) or room <= 0, function()
+reply[2] = role(waits, moved, moved >= tonumber(ARGV[1]) or room <= 0, function()
   return call('LLEN', q.ready) + call('ZCARD', q.priority)
 end)
 
