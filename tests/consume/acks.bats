@@ -81,7 +81,7 @@ crash() {
 		else
 			# RSMQ has no lists.
 			[ "$LAYOUT" = rmq ] || continue
-			redis acl setuser some on '>pw' allkeys allchannels +@all -lset >/dev/null
+			redis acl setuser some on '>pw' allkeys allchannels +@all -rpush >/dev/null
 			MQ_URL=$(url_as some:pw)
 		fi
 		redis config resetstat >/dev/null
@@ -96,7 +96,7 @@ crash() {
 		assert_equal "$(wc -l <"$T/did")" 3001
 	done
 	# Redis 6.2 does not name it.
-	[ "$LAYOUT" = rsmq ] || grep -q -e lset -e "can't run this command" "$T/err"
+	[ "$LAYOUT" = rsmq ] || grep -q -e rpush -e "can't run this command" "$T/err"
 	redis acl deluser some >/dev/null
 }
 

@@ -128,7 +128,7 @@ rmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 
 /* Bytes of an element that goes by its place; see lua/lib/remove.lua. */
 #define LONG 4096
-/* The most that a script moves within the list. */
+/* The most that a script puts back. */
 #define KEEP_BYTES ((size_t)1 << 16)
 
 static void
@@ -233,9 +233,8 @@ rmq_settle(const struct mq_session *s, int queue,
 }
 
 /*
- * Of a window of the list, either the others are moved together, or the acked ones
- * are removed one by one.  Moving copies the others, and takes the server twice as
- * long for each.
+ * Of a window of the list, either the others are put back together, which copies them,
+ * or the acked ones are removed one by one, which takes the server as long for each.
  */
 static void
 rmq_ack_oldest(const struct mq_session *s, int queue,
@@ -251,7 +250,7 @@ rmq_ack_oldest(const struct mq_session *s, int queue,
 	mq_command_arg(c, acks->elements[n - 1].p, acks->elements[n - 1].n);
 	if (others == 0)
 		return;
-	if (others > n / 2 || acks->others_len > KEEP_BYTES) {
+	if (others > n || acks->others_len > KEEP_BYTES) {
 		mq_command_str(c, acks->unique);
 		while (n > 0)
 			mq_command_int(c, places[--n]);

@@ -26,29 +26,49 @@ if call('LINDEX', unacked, -1) ~= ARGV[2]
   return 0
 end
 
--- A refusal changes nothing: servers before Redis 7 refuse the first LSET.
+-- The others of the window, the newest first.  What stands side by side is read together.
+local function read_others()
+  local others, i = {}, 5
+  while ARGV[i] do
+    local first = i
+    while ARGV[i + 1] and ARGV[i] - ARGV[i + 1] == 1 do
+      i = i + 1
+    end
+    local some = first == i and { call('LINDEX', unacked, -ARGV[i]) }
+      or call('LRANGE', unacked, -ARGV[first], -ARGV[i])
+    for k = 1, #some do
+      others[#others + 1] = some[k]
+    end
+    i = i + 1
+  end
+  return others
+end
+
+-- A refusal changes nothing: servers before Redis 7 refuse the first LSET or RPUSH.
 local function ack()
-  local mark, n = ARGV[4], #ARGV - 4
+  local mark = ARGV[4]
   if not mark then
     call('LTRIM', unacked, 0, -window - 1)
     return
   end
-  need(unacked, 'LSET', 'LREM')
+  if mark == 'keep' then
+    need(unacked, 'RPUSH')
+  else
+    need(unacked, 'LSET', 'LREM')
+  end
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
   if mark ~= 'keep' then
     for i = 5, #ARGV do
       call('LSET', unacked, -ARGV[i], mark)
     end
-    call('LREM', unacked, -n, mark)
+    call('LREM', unacked, 4 - #ARGV, mark)
     return
   end
-  -- In their order to the newest places of the window.
-  for i = 1, n do
-    call('LSET', unacked, i - 1 - window,
-      call('LINDEX', unacked, -ARGV[4 + i]))
-  end
-  call('LTRIM', unacked, 0, n - window - 1)
+  local others = read_others()
+  call('RPUSH', unacked, '')
+  call('LTRIM', unacked, 0, -window - 2)
+  call('RPUSH', unacked, unpack(others))
 end
 
 -- Most need no more, and take less time than it takes to define what is below.
