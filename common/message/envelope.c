@@ -79,6 +79,9 @@ first_value(const struct mq_envelope *e, const char *name)
 const char *
 mq_envelope_get(const struct mq_envelope *e, const char *name)
 {
+	/* As of most messages, which are asked many times. */
+	if (e->headers == NULL)
+		return NULL;
 	return json_string_value(first_value(e, name));
 }
 

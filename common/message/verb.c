@@ -29,6 +29,12 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
+static bool
+is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
 /*
  * DUE as RQ reads it, with Ruby's String#to_i: as far as it looks like a
  * number, 0 when it does not.
@@ -91,20 +97,27 @@ note_unknown(char unknown[static MQ_VERB_WORD + 1], const char *verb)
 	unknown[i] = '\0';
 }
 
+/* Whether the text of a verb is a DUE and nothing else. */
+static bool
+is_due_alone(const char *text)
+{
+	const char *behind = text + strcspn(text, "-" BLANKS);
+
+	behind += strspn(behind, BLANKS);
+	return (is_digit(text[*text == '+']) || is_tick(text)) &&
+	    (*behind == '\0' || strcmp(behind, "-") == 0);
+}
+
 /* A verb about one of several, or about all, or all that are left. */
 static void
 take_verb(struct mq_verbs *v, enum mq_verb_final final, const char *text)
 {
 	struct mq_verb_one *one = v->about > 0 ? &v->ones[v->about - 1] : NULL;
 	enum mq_verb_final *first = one != NULL ? &one->final : &v->final;
-	const char *shown = text, *behind = text + strcspn(text, "-" BLANKS);
-
-	behind += strspn(behind, BLANKS);
+	bool due = final == MQ_FINAL_RESEND || final == MQ_FINAL_PAUSE;
 	/* A DUE alone is not shown. */
-	if ((final == MQ_FINAL_RESEND || final == MQ_FINAL_PAUSE) &&
-	    (is_digit(text[*text == '+']) || is_tick(text)) &&
-	    (*behind == '\0' || strcmp(behind, "-") == 0))
-		shown = "";
+	const char *shown = due && is_due_alone(text) ? "" : text;
+
 	if (one != NULL) {
 		free(one->text);
 		one->text = mq_xstrdup(shown);
@@ -117,17 +130,37 @@ take_verb(struct mq_verbs *v, enum mq_verb_final final, const char *text)
 	*first = final;
 	if (final == MQ_FINAL_RESEND && is_tick(text))
 		*first = MQ_FINAL_TICK;
-	else if (final == MQ_FINAL_RESEND || final == MQ_FINAL_PAUSE)
+	else if (due)
 		*(one != NULL ? &one->resend_s : &v->resend_s) =
 		    mq_verb_due(text);
+}
+
+static enum mq_verb_final
+final_of(const char *verb)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(finals) / sizeof(finals[0]); i++)
+		if (*verb == *finals[i].verb &&
+		    strcmp(verb, finals[i].verb) == 0)
+			return finals[i].final;
+	return MQ_FINAL_NONE;
+}
+
+static char *
+skip_blanks(char *p)
+{
+	while (is_blank(*p))
+		p++;
+	return p;
 }
 
 static void
 take_line(struct mq_verbs *v)
 {
 	bool whole = v->line_len < MQ_VERB_LINE;
-	enum mq_verb_final final = MQ_FINAL_NONE;
-	char *verb = v->line, *text;
+	enum mq_verb_final final;
+	char *verb, *text;
 	size_t i, len;
 	int which;
 
@@ -136,17 +169,16 @@ take_line(struct mq_verbs *v)
 			v->line[i] = '?';
 	v->line[v->line_len] = '\0';
 	v->line_len = 0;
-	verb += strspn(verb, BLANKS);
+	verb = skip_blanks(v->line);
 	if (*verb == '\0')
 		return;
-	text = verb + strcspn(verb, BLANKS);
+	for (text = verb; *text != '\0' && !is_blank(*text);)
+		text++;
 	if (*text != '\0') {
 		*text++ = '\0';
-		text += strspn(text, BLANKS);
+		text = skip_blanks(text);
 	}
-	for (i = 0; i < sizeof(finals) / sizeof(finals[0]); i++)
-		if (strcmp(verb, finals[i].verb) == 0)
-			final = finals[i].final;
+	final = final_of(verb);
 	which = take_number(v, text);
 	if (strcmp(verb, "dup") == 0) {
 		/* Shown like any other text, but a URL in it may have a
