@@ -308,17 +308,24 @@ void
 mq_frame_write(struct mq_buf *out, enum mq_framing framing,
     const struct mq_envelope *e, const struct mq_frame_meta *meta)
 {
+	size_t n = e->payload_len;
+	char *to;
+
 	if (framing == MQ_FRAME_JSONL) {
 		write_json(out, e, meta);
 		return;
 	}
 	if (framing == MQ_FRAME_NETSTRING)
-		mq_buf_printf(out, "%zu:", e->payload_len);
-	mq_buf_add(out, e->payload, e->payload_len);
+		mq_buf_printf(out, "%zu:", n);
+	/* With one look for room: batches and printers do little else. */
+	to = mq_buf_reserve(out, n + 1);
+	if (n > 0)
+		to = mempcpy(to, e->payload, n);
 	if (framing == MQ_FRAME_LINES)
-		mq_buf_add(out, "\n", 1);
+		*to++ = '\n';
 	else if (framing == MQ_FRAME_NULL)
-		mq_buf_add(out, "", 1);
+		*to++ = '\0';
 	else if (framing == MQ_FRAME_NETSTRING)
-		mq_buf_add(out, ",", 1);
+		*to++ = ',';
+	out->len = (size_t)(to - out->data);
 }
