@@ -10,29 +10,29 @@
 
 /* --- text ---------------------------------------------------------------- */
 
+static char *
+escape_html(char *to, const char *p, size_t n, uint32_t odd)
+{
+	(void)n;
+	if (odd != 0)
+		return to + sprintf(to, "\\u%04x", (unsigned)odd);
+	return stpcpy(to,
+	    *p == '&'	  ? "&amp;" :
+		*p == '<' ? "&lt;" :
+		*p == '>' ? "&gt;" :
+			    "&quot;");
+}
+
 /* Text that is visible on a terminal, for content and for values in double quotes: what
  * means something to HTML, and what nobody sees on a page, is escaped. */
 static void
 print_visible(const char *s)
 {
-	size_t n = strlen(s), len;
-	uint32_t odd;
+	const struct mq_view page = {mq_utf8_odd, "&<>\"", escape_html};
+	char *text = mq_show(&page, s, strlen(s));
 
-	for (; n > 0; s += len, n -= len) {
-		len = mq_utf8_odd(s, n, &odd);
-		if (odd != 0)
-			printf("\\u%04x", (unsigned)odd);
-		else if (*s == '&')
-			fputs("&amp;", stdout);
-		else if (*s == '<')
-			fputs("&lt;", stdout);
-		else if (*s == '>')
-			fputs("&gt;", stdout);
-		else if (*s == '"')
-			fputs("&quot;", stdout);
-		else
-			fwrite(s, 1, len, stdout);
-	}
+	fputs(text, stdout);
+	free(text);
 }
 
 /* The same for text from anywhere. */

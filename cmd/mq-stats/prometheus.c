@@ -20,14 +20,14 @@ print_family(const char *name, const char *type, const char *help)
 static char *
 make_label(const char *name, bool terminal)
 {
-	struct mq_buf text = {0}, out = {0};
-	const char *p, *end;
+	char *text = mq_show(&mq_name, name, strlen(name));
+	const char *p, *end = text + strlen(text);
+	struct mq_buf out = {0};
 	size_t len, i;
 	uint32_t odd;
 
-	mq_name_add(&text, name);
 	mq_buf_addstr(&out, "{queue=\"");
-	for (p = text.data, end = p + text.len; p < end; p += len) {
+	for (p = text; p < end; p += len) {
 		len = mq_utf8_odd(p, (size_t)(end - p), &odd);
 		if (*p == '\n') {
 			mq_buf_addstr(&out, "\\n");
@@ -42,7 +42,7 @@ make_label(const char *name, bool terminal)
 		}
 	}
 	mq_buf_addstr(&out, "\"");
-	mq_buf_free(&text);
+	free(text);
 	return mq_buf_str(&out);
 }
 

@@ -64,18 +64,10 @@ mq_buf_printf(struct mq_buf *b, const char *fmt, ...)
 void
 mq_buf_visible(struct mq_buf *out, const char *p, size_t n)
 {
-	const char *end = p + n, *stop;
-	char *text;
+	char *text = mq_show(&mq_lines, p, n);
 
-	for (; p < end; p = stop) {
-		for (stop = p; stop < end && *stop != '\n' && *stop != '\t';)
-			stop++;
-		text = mq_visible(p, (size_t)(stop - p));
-		mq_buf_addstr(out, text);
-		free(text);
-		if (stop < end)
-			mq_buf_add(out, stop++, 1);
-	}
+	mq_buf_addstr(out, text);
+	free(text);
 }
 
 void

@@ -1,9 +1,11 @@
 #include "say.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,66 +16,108 @@
 
 #include "exit.h"
 
-/* How many of the n bytes from p on are characters of the locale, fit to be shown.  vis(3)
- * would write the number of one that cannot be printed, not its bytes; and some turn the
- * direction of what follows on the line, columns and text of ours included. */
-static size_t
-valid_run(const char *p, size_t n)
-{
-	mbstate_t state = {0};
-	size_t at = 0, len;
-	wchar_t c;
+/* How a character of a terminal's text is escaped: by its first byte, or as vis(3) does,
+ * which writes "\000" if the number of the next one ends like that of a digit, and else
+ * "\0". */
+enum { BY_BYTE = 1, BY_VIS, BY_VIS_BEFORE_DIGIT };
 
-	for (; at<n; at += len> 0 ? len : 1) {
-		len = mbrtowc(&c, p + at, n - at, &state);
-		if (len == (size_t)-1 || len == (size_t)-2 ||
-		    (c > 0x7f && !iswprint((wint_t)c)) ||
-		    (c >= 0x202a && c <= 0x202e) ||
-		    (c >= 0x2066 && c <= 0x2069))
-			break;
+/* What is fit to be shown is decided by the locale.  vis(3) would write the number of a
+ * character that cannot be printed, not its bytes; and some turn the direction of what
+ * follows on the line, columns and text of ours included. */
+static size_t
+look_terminal(const char *p, size_t n, uint32_t *odd)
+{
+	static bool loaded;
+	mbstate_t state = {0};
+	size_t len;
+	wchar_t c, next = 0;
+
+	*odd = 0;
+	if (*p >= ' ' && *p <= '~' && *p != '\\')
+		return 1;
+	/* Here, not in each main: a run without messages need not load the locale. */
+	if (!loaded)
+		setlocale(LC_CTYPE, "");
+	loaded = true;
+	len = mbrtowc(&c, p, n, &state);
+	if (len == (size_t)-1 || len == (size_t)-2 ||
+	    (c > 0x7f && !iswprint((wint_t)c)) ||
+	    (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069)) {
+		*odd = BY_BYTE;
+		return 1;
 	}
-	return at;
+	len = len > 0 ? len : 1;
+	(void)mbrtowc(&next, p + len, n - len, &(mbstate_t){0});
+	if (c <= 0x7f || !iswgraph((wint_t)c))
+		*odd = iswprint((wint_t)next) && (next & 0xff) >= '0' &&
+			(next & 0xff) <= '7' ?
+		    BY_VIS_BEFORE_DIGIT :
+		    BY_VIS;
+	return len;
 }
+
+static size_t
+look_lines(const char *p, size_t n, uint32_t *odd)
+{
+	*odd = 0;
+	return *p == '\n' || *p == '\t' ? 1 : look_terminal(p, n, odd);
+}
+
+static char *
+escape_terminal(char *to, const char *p, size_t n, uint32_t odd)
+{
+	char one[MB_LEN_MAX + 2] = "";
+	size_t digit = odd == BY_VIS_BEFORE_DIGIT;
+
+	if (odd == BY_BYTE)
+		return to + sprintf(to, "\\%03o", (unsigned char)*p);
+	memcpy(one, p, n);
+	if (digit > 0)
+		one[n] = '0';
+	return to - digit +
+	    strvisx(
+		to, one, n + digit, VIS_CSTYLE | VIS_OCTAL | VIS_NL | VIS_TAB);
+}
+
+static const struct mq_view terminal = {look_terminal, "", escape_terminal};
+const struct mq_view mq_lines = {look_lines, "", escape_terminal};
 
 /* NULL: no memory. */
 static char *
-make_visible(const char *p, size_t n)
+show(const struct mq_view *view, const char *p, size_t n)
 {
-	size_t run = 0;
-	char *out, *to;
+	char *out = reallocarray(NULL, n + 1, MQ_ESCAPED_MAX), *to = out;
+	uint32_t odd;
+	size_t len;
 
-	/* What vis(3) leaves as it is in every locale. */
-	while (run < n && p[run] >= ' ' && p[run] <= '~' && p[run] != '\\')
-		run++;
-	if (run == n)
-		return strndup(p, n);
-	/* Here, not in each main: a run without messages need not load the locale. */
-	setlocale(LC_CTYPE, "");
-	/* An encoded byte takes at most four characters. */
-	out = to = calloc(n + 1, 4);
-	while (out != NULL && n > 0) {
-		run = valid_run(p, n);
-		to += strvisx(
-		    to, p, run, VIS_CSTYLE | VIS_OCTAL | VIS_NL | VIS_TAB);
-		p += run;
-		n -= run;
-		/* vis(3) leaves some of these as they are. */
-		if (n > 0) {
-			to += sprintf(to, "\\%03o", (unsigned char)*p++);
-			n--;
-		}
+	if (out == NULL)
+		return NULL;
+	for (; n > 0; p += len, n -= len) {
+		len = view->look(p, n, &odd);
+		if (odd != 0 ||
+		    (*p != '\0' && strchr(view->special, *p) != NULL))
+			to = view->escape(to, p, len, odd);
+		else
+			to = mempcpy(to, p, len);
 	}
+	*to = '\0';
 	return out;
+}
+
+char *
+mq_show(const struct mq_view *view, const char *p, size_t n)
+{
+	char *text = show(view, p, n);
+
+	if (text == NULL)
+		mq_die(MQ_EXIT_AGAIN, "out of memory");
+	return text;
 }
 
 char *
 mq_visible(const char *p, size_t n)
 {
-	char *text = make_visible(p, n);
-
-	if (text == NULL)
-		mq_die(MQ_EXIT_AGAIN, "out of memory");
-	return text;
+	return mq_show(&terminal, p, n);
 }
 
 static FILE *stream; /* NULL: stderr */
@@ -92,7 +136,7 @@ vsay(const char *fmt, va_list ap)
 
 	n = vasprintf(&text, fmt, ap);
 	if (n != -1)
-		shown = make_visible(text, (size_t)n);
+		shown = show(&terminal, text, (size_t)n);
 	else
 		text = NULL;
 	fprintf(stream != NULL ? stream : stderr, "%s: %s\n",

@@ -8,6 +8,7 @@
 #define MQ_SAY_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Writes a line; the newline is added. */
@@ -29,9 +30,25 @@ void mq_end_by(int sig) __attribute__((noreturn));
  * (sigabbrev_np(3) is in glibc 2.32 and later only.) */
 const char *mq_signal_name(int sig);
 
-/* n bytes at p made fit for a terminal; the caller frees.  Printable text of the user's
- * LC_CTYPE stays as it is, but for characters that turn its direction. */
+/* How text is shown in some place. */
+struct mq_view {
+	/* The bytes of the character at p, or 1; *odd: 0 if it can be shown as it is. */
+	size_t (*look)(const char *p, size_t n, uint32_t *odd);
+	const char *special; /* characters of ASCII that cannot, either */
+	/* Writes the n bytes of such a character, at most MQ_ESCAPED_MAX for each, and
+	 * returns the end. */
+	char *(*escape)(char *to, const char *p, size_t n, uint32_t odd);
+};
+#define MQ_ESCAPED_MAX 6
+
+/* n bytes at p as they are shown there; the caller frees. */
+char *mq_show(const struct mq_view *, const char *p, size_t n);
+
+/* The same on a terminal.  Printable text of the user's LC_CTYPE stays as it is, but for
+ * characters that turn its direction. */
 char *mq_visible(const char *p, size_t n);
+/* The same, but newlines and tabs stay. */
+extern const struct mq_view mq_lines;
 
 /* Flushes and closes stdout, before a successful exit of anything that printed results.
  * Ends with exit 74 when the output did not get out, silently when only the reader had

@@ -77,24 +77,28 @@ mq_utf8_odd(const char *p, size_t n, uint32_t *odd)
 	return len;
 }
 
-void
-mq_name_add(struct mq_buf *out, const char *name)
+static size_t
+look_name(const char *p, size_t n, uint32_t *odd)
 {
 	static const char digits[] = "0123456789abcdefABCDEF";
-	size_t n = strlen(name), len;
+	size_t len = mq_utf8_len(p, n);
 
-	for (; n > 0; name += len, n -= len) {
-		len = mq_utf8_len(name, n);
-		if (len == 0 ||
-		    (name[0] == '\\' && name[1] == 'x' &&
-			strspn(name + 2, digits) >= 2)) {
-			mq_buf_printf(out, "\\x%02x", (unsigned char)*name);
-			len = 1;
-		} else {
-			mq_buf_add(out, name, len);
-		}
-	}
+	*odd = len == 0 ||
+	    (n >= 4 && p[0] == '\\' && p[1] == 'x' &&
+		memchr(digits, p[2], sizeof(digits) - 1) != NULL &&
+		memchr(digits, p[3], sizeof(digits) - 1) != NULL);
+	return len == 0 ? 1 : len;
 }
+
+static char *
+escape_name(char *to, const char *p, size_t n, uint32_t odd)
+{
+	(void)n;
+	(void)odd;
+	return to + sprintf(to, "\\x%02x", (unsigned char)*p);
+}
+
+const struct mq_view mq_name = {look_name, "", escape_name};
 
 long long
 mq_utf16_units(const char *p, size_t n)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "buf.h"
+#include "say.h"
 
 /* --- UTF-8 -------------------------------------------------------------- */
 
@@ -27,9 +28,9 @@ size_t mq_utf8_odd(const char *, size_t n, uint32_t *odd);
 /* The length in units of UTF-16, as node counts it. */
 long long mq_utf16_units(const char *, size_t n);
 
-/* Appends a name as UTF-8, no two names alike: \xNN is a byte that is not UTF-8, or a
- * backslash before what would be taken for one. */
-void mq_name_add(struct mq_buf *, const char *name);
+/* A name as UTF-8, no two names alike: \xNN is a byte that is not UTF-8, or a backslash
+ * before what would be taken for one. */
+extern const struct mq_view mq_name;
 
 /* The characters of names of headers and methods, as RFC 9110 has them.  No <ctype.h>: its
  * answers depend on the locale. */

@@ -282,13 +282,13 @@ mq_json_text(const char *s)
 json_t *
 mq_json_name(const char *s)
 {
-	struct mq_buf text = {0};
+	char *text;
 	json_t *v;
 
 	if (s == NULL)
 		return NULL;
-	mq_name_add(&text, s);
-	v = json_string(mq_buf_str(&text));
-	mq_buf_free(&text);
+	text = mq_show(&mq_name, s, strlen(s));
+	v = json_string(text);
+	free(text);
 	return v;
 }

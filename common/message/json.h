@@ -29,7 +29,7 @@ bool mq_json_add_text(struct mq_buf *out, const char *, size_t n);
 /* A JSON string; bytes that are not UTF-8 become '?'.  NULL for NULL. */
 json_t *mq_json_text(const char *);
 
-/* The same of a name, as mq_name_add() writes it. */
+/* The same of a name, as mq_name has it. */
 json_t *mq_json_name(const char *);
 
 /* The names of a list, without their queues. */
