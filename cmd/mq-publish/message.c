@@ -160,25 +160,25 @@ set_time(const struct messages *m, struct mq_envelope *e, const char *header,
 	mq_envelope_set(e, header, text);
 }
 
+/* What the message does not say itself.  Headers from the command line join those that it
+ * has; ours, of which there can be only one, take their place. */
 static void
-set_times(const struct messages *m, struct mq_envelope *e)
+complete_header(const struct messages *m, struct mq_envelope *e, const char *id)
 {
-	if (m->opt->how.when.kind != MQ_WHEN_NOW)
-		set_time(m, e, MQ_HEADER_DUE, 0);
-	if (m->opt->expires_ms > 0)
-		set_time(m, e, MQ_HEADER_EXPIRES, m->opt->expires_ms);
-}
-
-/* Headers from the command line join those that the message has; ours, of which
- * there can be only one, take their place. */
-static void
-add_headers(struct mq_envelope *e, const json_t *headers)
-{
+	const struct options *o = m->opt;
 	const char *name;
 	json_t *values, *value;
 	size_t i;
 
-	json_object_foreach((json_t *)(uintptr_t)headers, name, values)
+	if (mq_message_id(e) == NULL)
+		mq_envelope_set(e, MQ_HEADER_ID, id);
+	if (o->awaited)
+		mq_envelope_set(e, MQ_HEADER_REPLY_TO, mq_message_id(e));
+	if (o->how.when.kind != MQ_WHEN_NOW)
+		set_time(m, e, MQ_HEADER_DUE, 0);
+	if (o->expires_ms > 0)
+		set_time(m, e, MQ_HEADER_EXPIRES, o->expires_ms);
+	json_object_foreach(o->headers.headers, name, values)
 		json_array_foreach(values, i, value)
 			if (strncmp(name, "Mq-", 3) == 0)
 				mq_envelope_set(
@@ -235,12 +235,7 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 	if (!mq_message_unique_good(&e))
 		end_bad(m, "Mq-Unique: not queued, done, or milliseconds");
 	mq_id_make(&m->ids, next_us(m), unique);
-	if (mq_message_id(&e) == NULL)
-		mq_envelope_set(&e, MQ_HEADER_ID, unique);
-	set_times(m, &e);
-	add_headers(&e, m->opt->headers.headers);
-	if (m->opt->awaited)
-		mq_envelope_set(&e, MQ_HEADER_REPLY_TO, mq_message_id(&e));
+	complete_header(m, &e, unique);
 	if (mq_message_special(&e))
 		batch_set(m->transport, m->transport->how.when, true);
 	mq_envelope_write_header(&e, &header);
@@ -276,11 +271,7 @@ message_add(struct messages *m, const char *payload, size_t n)
 	    (timed && m->header_ms != m->last_us / 1000)) {
 		m->header_ms = m->last_us / 1000;
 		mq_buf_clear(&m->header);
-		mq_envelope_set(&e, MQ_HEADER_ID, id);
-		if (opt->awaited)
-			mq_envelope_set(&e, MQ_HEADER_REPLY_TO, id);
-		set_times(m, &e);
-		add_headers(&e, opt->headers.headers);
+		complete_header(m, &e, id);
 		mq_envelope_write_header(&e, &m->header);
 		mq_envelope_free(&e);
 	}
