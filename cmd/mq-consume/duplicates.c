@@ -1,7 +1,42 @@
 #include "duplicates.h"
 
+#include <process/process.h> /* not that of this folder */
+
 #include "base/text.h"
+#include "base/timer.h"
+#include "find.h"
 #include "queue/dup.h"
+#include "redis/loop.h"
+
+struct duplicates {
+	struct ev_loop *loop;
+	const struct options *opt;
+	struct facts *facts;
+	struct mq_consumer *consumer; /* asks our own server */
+	struct mq_server *server;
+	struct mq_children *children;
+	struct mq_idgen *ids;
+	const char *host;
+	bool up; /* our own server can be reached */
+	TAILQ_HEAD(requests_list, requests) runs;
+	TAILQ_HEAD(remote_list, remote) remotes;
+	bool noted; /* what there is to know of a server has been said */
+};
+
+struct requests {
+	TAILQ_ENTRY(requests) link;
+	struct duplicates *shared;
+	int number;				/* the slot's */
+	struct mq_answers *answers;		/* and its own */
+	TAILQ_HEAD(request_list, request) list; /* unanswered, in order */
+	int count;				/* of list */
+	bool awaited; /* a message waits for the last one */
+	bool full;    /* the slot is to hear when they are not any more */
+	struct mq_timer timer;
+};
+
+/* Goes on with all requests that can. */
+static void resume_requests(struct duplicates *);
 
 /* --- other servers ------------------------------------------------------------ */
 
@@ -23,8 +58,8 @@ struct remote {
 	double since;  /* steady time: of DOWN; else of the last use */
 	struct mq_server server;
 	struct mq_loop conn; /* zeroed: there is none */
-	struct finder finder;
-	ev_timer tick;
+	struct finder *finder;
+	struct mq_timer tick;
 };
 
 static void
@@ -33,7 +68,7 @@ set_down(struct remote *r, const char *why)
 	strlcpy(r->why, why, sizeof(r->why));
 	r->state = REMOTE_DOWN;
 	r->since = mq_clock_steady_s();
-	mq_helper_kill(&r->finder.helper);
+	finder_stop(r->finder);
 }
 
 /* Where it is has been found, or why it is down. */
@@ -54,8 +89,7 @@ connect_remote(struct remote *r)
 	const char *why;
 
 	close_remote(r);
-	mq_loop_init(
-	    &r->conn, r->of->session->loop, &r->server, NULL, NULL, &events, r);
+	mq_loop_init(&r->conn, r->of->loop, &r->server, NULL, NULL, &events, r);
 	if (mq_loop_open(&r->conn, &why) == -1)
 		set_down(r, why);
 	else
@@ -71,7 +105,7 @@ on_found(void *arg, const char *why)
 		set_down(r, why);
 	else
 		connect_remote(r);
-	duplicates_resume(r->of);
+	resume_requests(r->of);
 }
 
 static void
@@ -85,7 +119,7 @@ start_remote(struct remote *r)
 	r->since = mq_clock_steady_s();
 	r->state = REMOTE_PREPARING;
 	mq_server_free(server);
-	if (mq_server_at(server, r->url, d->session->server) == 0 &&
+	if (mq_server_at(server, r->url, d->server) == 0 &&
 	    server->url.kind == MQ_URL_CLUSTER)
 		strlcpy(why, "dup to a cluster is not supported",
 		    sizeof(server->error));
@@ -95,8 +129,7 @@ start_remote(struct remote *r)
 	}
 	if (why[0] != '\0')
 		set_down(r, why);
-	else if ((found = find_start(&r->finder, d->session->children, server,
-		      on_found, r)) == 1)
+	else if ((found = finder_start(r->finder)) == 1)
 		connect_remote(r);
 	else if (found == -1)
 		set_down(r, strerror(errno));
@@ -106,8 +139,8 @@ static void
 remote_free(struct remote *r)
 {
 	TAILQ_REMOVE(&r->of->remotes, r, link);
-	ev_timer_stop(r->of->session->loop, &r->tick);
-	mq_helper_kill(&r->finder.helper);
+	mq_timer_stop(&r->tick);
+	finder_free(r->finder);
 	close_remote(r);
 	mq_server_free(&r->server);
 	explicit_bzero(r->url, strlen(r->url));
@@ -116,13 +149,11 @@ remote_free(struct remote *r)
 }
 
 static void
-on_tick(struct ev_loop *loop, ev_timer *w, int events)
+on_tick(void *arg)
 {
-	struct remote *r = w->data;
+	struct remote *r = arg;
 	bool moves = mq_redis_moves(&r->conn.redis, NULL);
 
-	(void)loop;
-	(void)events;
 	if (mq_clock_steady_s() - r->since < SILENCE)
 		return;
 	if (r->users > 0 && !moves && r->state != REMOTE_DOWN) {
@@ -130,7 +161,7 @@ on_tick(struct ev_loop *loop, ev_timer *w, int events)
 		r->users++;
 		set_down(r, "no answer");
 		close_remote(r);
-		duplicates_resume(r->of);
+		resume_requests(r->of);
 		r->users--;
 	} else if (r->users == 0) {
 		remote_free(r);
@@ -160,10 +191,10 @@ remote_get(struct duplicates *d, const char *url)
 		r = mq_xcalloc(1, sizeof(*r));
 		r->of = d;
 		r->url = mq_xstrdup(url);
+		r->finder = finder_new(d->children, &r->server, on_found, r);
 		r->since = -RETRY; /* the machine may have just booted */
-		ev_timer_init(&r->tick, on_tick, SILENCE, SILENCE);
-		r->tick.data = r;
-		ev_timer_start(d->session->loop, &r->tick);
+		mq_timer_init(&r->tick, d->loop, on_tick, r);
+		mq_timer_start(&r->tick, SILENCE, SILENCE);
 		TAILQ_INSERT_HEAD(&d->remotes, r, link);
 	}
 	/* A new one has been down for ever. */
@@ -224,7 +255,7 @@ static void
 answer_request(struct request *q, char *text)
 {
 	struct requests *r = q->of;
-	const struct options *opt = r->shared->session->opt;
+	const struct options *opt = r->shared->opt;
 	bool failed = strncmp(text, "ok ", 3) != 0;
 
 	mq_answers_say(r->answers, text);
@@ -236,7 +267,7 @@ answer_request(struct request *q, char *text)
 	r->count--;
 	request_free(q);
 	if (!r->awaited)
-		ev_timer_stop(r->shared->session->loop, &r->timer);
+		mq_timer_stop(&r->timer);
 }
 
 static char *
@@ -274,7 +305,7 @@ static struct mq_redis *
 request_redis(const struct request *q)
 {
 	return q->remote != NULL ? &q->remote->conn.redis :
-				   q->of->shared->session->self.redis;
+				   q->of->shared->consumer->redis;
 }
 
 static void
@@ -293,7 +324,7 @@ publish_copy(struct request *q)
 	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
 	struct mq_envelope copy;
 	struct mq_buf why = {0};
-	bool ours = q->layout == d->session->opt->layout;
+	bool ours = q->layout == d->opt->layout;
 
 	if (q->what.due_s > 0) {
 		how.when.kind = MQ_WHEN_IN;
@@ -326,10 +357,10 @@ begin_copy(struct request *q)
 	const struct duplicates *d = q->of->shared;
 	const char *set = mq_envelope_get(&q->m->envelope, MQ_HEADER_ATTACH);
 
-	mq_id_make(d->session->ids, (uint64_t)mq_clock_unix_us(), q->id);
+	mq_id_make(d->ids, (uint64_t)mq_clock_unix_us(), q->id);
 	if (set == NULL) {
 		publish_copy(q);
-	} else if (q->remote != NULL || q->layout != d->session->opt->layout) {
+	} else if (q->remote != NULL || q->layout != d->opt->layout) {
 		answer_failed(q,
 		    "attachments are copied only within one server and layout");
 	} else {
@@ -359,7 +390,7 @@ take_answer(struct request *q, enum step step, const struct mq_answer *a)
 		    q, "the message is longer than the maxsize of that queue");
 	else if (step == STEP_PUBLISH && n != MQ_PUBLISHED)
 		answer_failed(q, "the last tick of the message is over");
-	else if (step == STEP_PUBLISH && d->session->opt->rq)
+	else if (step == STEP_PUBLISH && d->opt->rq)
 		answer_request(q,
 		    mq_xasprintf(
 			"ok http://%s/q/%s/%s", d->host, q->what.queue, q->id));
@@ -393,8 +424,7 @@ request_begin(struct request *q)
 		    q, not_connected(q, "too many other servers at once"));
 	} else if (elsewhere && q->remote->state == REMOTE_DOWN) {
 		answer_request(q, not_connected(q, q->remote->why));
-	} else if (elsewhere ? q->remote->state == REMOTE_OPEN :
-			       session_is_up(d->session)) {
+	} else if (elsewhere ? q->remote->state == REMOTE_OPEN : d->up) {
 		q->step = STEP_KNOWN;
 		mq_ask_known(
 		    request_redis(q), q->layout, q->what.queue, on_answer, q);
@@ -416,15 +446,16 @@ advance_requests(struct requests *r)
 			request_begin(q);
 	} while (r->count < before);
 	if (r->count == 0)
-		ev_timer_stop(r->shared->session->loop, &r->timer);
-	else if (!ev_is_active(&r->timer))
-		mq_timer_start(r->shared->session->loop, &r->timer, PATIENCE);
+		mq_timer_stop(&r->timer);
+	else if (!mq_timer_runs(&r->timer))
+		mq_timer_start(&r->timer, PATIENCE, 0);
 	if (r->count == 0 && r->awaited) {
 		r->awaited = false;
-		r->answered(r->arg, true);
-	} else if (!r->awaited && !requests_full(r)) {
-		r->answered(r->arg, false);
+		tell(r->shared, FACT_ANSWERED, .n = r->number, .yes = true);
+	} else if (r->full && !r->awaited && !requests_full(r)) {
+		tell(r->shared, FACT_ANSWERED, .n = r->number);
 	}
+	r->full = requests_full(r);
 }
 
 static void
@@ -456,13 +487,11 @@ on_answer(void *arg, const struct mq_answer *a)
 }
 
 static void
-on_patience(struct ev_loop *loop, ev_timer *w, int events)
+on_patience(void *arg)
 {
-	struct requests *r = w->data;
+	struct requests *r = arg;
 	struct request *q = TAILQ_FIRST(&r->list);
 
-	(void)loop;
-	(void)events;
 	/* A connection without an answer is given up anyway. */
 	if (!r->awaited && q->step == STEP_PUBLISH)
 		return;
@@ -489,11 +518,11 @@ resolve_queue(struct request *q, const char **why)
 	const char *ns = q->what.ns, *wrong;
 	char *name;
 
-	q->layout = d->session->opt->layout;
+	q->layout = d->opt->layout;
 	if (q->what.layout != NULL)
 		q->layout = mq_layout_find(q->what.layout);
 	else if (ns == NULL)
-		ns = d->session->server->url.ns;
+		ns = d->server->url.ns;
 	*why = NULL;
 	if (q->layout == NULL)
 		*why = "its layout is neither rmq nor rsmq";
@@ -532,6 +561,12 @@ requests_ask(struct requests *r, const struct message *m, const char *wrong,
 }
 
 bool
+requests_empty(const struct requests *r)
+{
+	return r->count == 0;
+}
+
+bool
 requests_full(const struct requests *r)
 {
 	return r->count >= REQUESTS_MAX;
@@ -542,7 +577,7 @@ requests_await(struct requests *r, bool ended)
 {
 	r->awaited = r->count > 0;
 	if (ended && r->awaited)
-		mq_timer_start(r->shared->session->loop, &r->timer, PATIENCE);
+		mq_timer_start(&r->timer, PATIENCE, 0);
 	return r->awaited;
 }
 
@@ -550,28 +585,27 @@ void
 requests_hurry(struct requests *r)
 {
 	if (r->awaited)
-		mq_timer_start(r->shared->session->loop, &r->timer, 0);
+		mq_timer_start(&r->timer, 0, 0);
 }
 
-void
-requests_init(struct requests *r, struct duplicates *shared,
-    struct mq_answers *answers, void (*answered)(void *arg, bool all),
-    void *arg)
+struct requests *
+requests_new(struct duplicates *d, struct mq_answers *answers, int n)
 {
-	*r = (struct requests){.shared = shared,
-	    .answers = answers,
-	    .answered = answered,
-	    .arg = arg};
+	struct requests *r = mq_xcalloc(1, sizeof(*r));
+
+	r->shared = d;
+	r->answers = answers;
+	r->number = n;
 	TAILQ_INIT(&r->list);
-	ev_timer_init(&r->timer, on_patience, PATIENCE, 0);
-	r->timer.data = r;
-	TAILQ_INSERT_TAIL(&shared->runs, r, link);
+	mq_timer_init(&r->timer, d->loop, on_patience, r);
+	TAILQ_INSERT_TAIL(&d->runs, r, link);
+	return r;
 }
 
 /* --- all runs ----------------------------------------------------------------- */
 
-void
-duplicates_resume(struct duplicates *d)
+static void
+resume_requests(struct duplicates *d)
 {
 	struct requests *r;
 
@@ -581,20 +615,56 @@ duplicates_resume(struct duplicates *d)
 }
 
 void
+duplicates_up(struct duplicates *d, bool up)
+{
+	d->up = up;
+	if (up)
+		resume_requests(d);
+}
+
+struct duplicates *
+duplicates_new(struct ev_loop *loop, const struct options *opt,
+    struct facts *facts, struct mq_consumer *consumer, struct mq_server *server,
+    struct mq_children *children, struct mq_idgen *ids, const char *host)
+{
+	struct duplicates *d = mq_xcalloc(1, sizeof(*d));
+
+	d->loop = loop;
+	d->opt = opt;
+	d->facts = facts;
+	d->consumer = consumer;
+	d->server = server;
+	d->children = children;
+	d->ids = ids;
+	d->host = host;
+	TAILQ_INIT(&d->runs);
+	TAILQ_INIT(&d->remotes);
+	return d;
+}
+
+static void
+requests_free(struct requests *r)
+{
+	struct request *q;
+
+	mq_answers_close(r->answers);
+	mq_timer_stop(&r->timer);
+	while ((q = TAILQ_FIRST(&r->list)) != NULL) {
+		TAILQ_REMOVE(&r->list, q, link);
+		request_free(q);
+	}
+	free(r);
+}
+
+void
 duplicates_free(struct duplicates *d)
 {
-	struct requests *r;
-	struct request *q;
+	struct requests *r, *next;
 	struct remote *server, *more;
 
-	TAILQ_FOREACH(r, &d->runs, link) {
-		mq_answers_close(r->answers);
-		ev_timer_stop(d->session->loop, &r->timer);
-		while ((q = TAILQ_FIRST(&r->list)) != NULL) {
-			TAILQ_REMOVE(&r->list, q, link);
-			request_free(q);
-		}
-	}
+	TAILQ_FOREACH_SAFE(r, &d->runs, link, next)
+		requests_free(r);
 	TAILQ_FOREACH_SAFE(server, &d->remotes, link, more)
 		remote_free(server);
+	free(d);
 }

@@ -1,5 +1,6 @@
-/* What modules tell the engine: facts, one at a time, as they happen.  The engine's
- * switches in facts.c say what follows from each. */
+/* What modules tell the engine.  A module appends a fact and goes on; nothing of the engine
+ * runs meanwhile.  The engine takes all facts at the beginning of its next turn, in the
+ * order in which they were told: see engine/turn.c. */
 #ifndef MQ_CONSUME_FACT_H
 #define MQ_CONSUME_FACT_H
 
@@ -14,81 +15,109 @@ enum fact_kind {
 	/* Of the session. */
 	FACT_UP,	 /* joined: commands may be sent */
 	FACT_DOWN,	 /* the connection is lost: no more answers come */
-	FACT_LEASE_LOST, /* others may get our messages */
-	FACT_RULES, /* those of a queue have changed; before the session says
-		       * anything of itself while joining, too */
+	FACT_LEASE_LOST, /* others may get our messages, under a former name */
+	FACT_LEASE_GONE, /* the server has lost the lease; nothing was done yet */
+	FACT_RULES,	 /* those of a queue have changed */
+	FACT_ENTER, /* joining: the lease is there, and the rules of all queues were
+			    * told: session_enter() goes on */
 	FACT_ALL_PAUSED, /* whether all queues are (yes) */
 	FACT_HELD, /* joining: what the server holds for us, held, of the queue */
-	FACT_CHANGED, /* a key that a claim has read, text of n bytes; NULL: any */
-	FACT_CALLED, /* another consumer leaves the queue of this key to us */
-	FACT_TICK,   /* once a second; yes: the session is up */
-	FACT_LEFT,   /* the session has left, or cannot */
-	FACT_FAILED, /* a final error, which has been said: status */
+	FACT_CHANGED, /* a key of the queue; status: enum mq_key.  Queue -1: a key
+			    * of all queues; yes: any key */
+	FACT_CALLED,	  /* another consumer leaves the queue to us */
+	FACT_STOP_WANTED, /* an operator wants a run of the queue stopped */
+	FACT_TICK,	  /* once a second */
+	FACT_LEFT,	  /* the session has left, or cannot */
+	FACT_FAILED,	  /* a final error, which has been said: status */
 
 	/* Of the inbox. */
 	FACT_CLAIMED, /* without an error: status messages, or MQ_CLAIM_... */
 	FACT_CLAIM_REFUSED, /* text, status; yes: no claim was ever answered */
-	FACT_QUEUE_PAUSED,  /* found so: its unstarted messages go back */
-	FACT_CAREFUL, /* the next message has failed before; yes: it may crash
-			      * this consumer */
-	FACT_UNFIT, /* the message is rejected, and is the engine's now: unfit,
-		       * text; of slots and outbox, too */
+	FACT_PAUSED,	    /* the queue is: its unstarted messages go back */
 
 	/* Of the outbox. */
 	FACT_SETTLED, /* the message has ended, and is the engine's to forget; yes:
-			 * the server has carried out the outcome */
-	FACT_WRONG_KEY, /* a key holds something else than messages */
+			  * the server has carried out the outcome */
+	FACT_TOO_LONG, /* the message cannot be pushed: text; it has no outcome */
 	FACT_REFUSED,	/* a settlement, which is sent again: text */
 	FACT_NO_ROOM,	/* the same, before it was sent */
+	FACT_PAUSE_SET, /* a pause of ours of the queue has begun */
 
-	/* Of slots and printer. */
-	FACT_ENDED, /* the message has a verdict; text: the end of its stderr */
-	FACT_BROKEN_OFF, /* the same, but the message is about to go back */
-	FACT_DONE,	 /* the message was printed */
-	FACT_RETURNED, /* the message goes back to the inbox, as if not started */
-	FACT_GIVE_BACK, /* held messages are better given back; yes: before the next
-			  * one starts, which may crash this consumer */
+	/* Of the executor. */
+	FACT_RAN,   /* a run that began with a message of the queue: seconds */
+	FACT_ENDED, /* the message has an end */
+	FACT_BROKEN_OFF, /* the same; but the message went back */
+	FACT_PRINTED,	 /* the message is done, without a run */
+	FACT_GIVE_BACK,	 /* held messages are better given back */
+	FACT_UNREAD, /* nobody reads our standard output, which would explain why a
+			  * run has failed */
+
+	/* Of the duplicates. */
+	FACT_ANSWERED, /* to the requests of slot n; yes: the last one that the slot
+			* waits for; else it may ask for more */
 
 	/* Of the policy. */
 	FACT_STOP,	  /* the level has risen; yes: by a signal */
 	FACT_GIVE_UP,	  /* the last grace time is over */
 	FACT_REOPEN_LOGS, /* log files are to be opened anew */
+	FACT_SUSPEND,	  /* the terminal wants us stopped */
 	FACT_IDLE,	  /* nothing has happened for --idle */
 	FACT_SIGNAL,	  /* all commands are to get this one: status */
 
 	/* Of errands. */
 	FACT_DRAINED, /* the queues are empty, everywhere */
 	FACT_COUNTED, /* n messages can be claimed */
-	FACT_NO_PLACE, /* none for an errand, which has been said: not to be waited for */
+
+	/* Of the engine's own questions. */
+	FACT_EXISTS, /* message number n is elsewhere; or (not yes) nowhere */
+	FACT_STOP_REQUEST, /* for a run of the queue: text */
+
+	/* Of several. */
+	FACT_COMPLAINT, /* an error of the server that may pass: text */
+	FACT_MUST_END,	/* it has been said why: status */
 };
 
-/* Why a message is rejected without a verdict. */
-enum unfit {
-	UNFIT_HEADER,  /* unreadable */
-	UNFIT_RUN,     /* no run can take it; or it is too long to be pushed */
-	UNFIT_EXPIRED, /* its time, or its last tick, is over */
-	UNFIT_SPENT,   /* its attempts are; without a text */
-	UNFIT_CRASHED /* the same, as the consumer of its last run died; without a text */
+/* How a run has ended, for the message. */
+struct ending {
+	struct mq_verdict verdict;
+	char *errors; /* the end of the stderr of its run; free() */
+	bool broken;  /* so many commands ended so that it is not the message */
 };
 
-/* Whatever is pointed to is valid until tell() is done. */
+/* What is pointed to belongs to the fact, but for the message. */
 struct fact {
 	enum fact_kind kind;
 	int queue, status;
 	bool yes;
-	size_t n;
+	long long n;
+	double seconds;
+	/* If it is forgotten before the fact is taken, the fact is about nobody. */
 	struct message *message;
-	const struct mq_verdict *verdict;
-	const char *text;
-	enum unfit unfit;
-	struct mq_held *held;
+	struct ending
+	    *ending; /* NULL: done, and there is nothing to say of it */
+	char *text;
+	struct mq_held *held; /* with elements of its own */
 };
 
-typedef void fact_fn(void *arg, const struct fact *);
+struct facts;
 
-/* A module, which has the members hear and arg, tells a fact: its kind, and the other
- * members that count, each as `.member = value`. */
+struct facts *facts_new(void);
+void facts_free(struct facts *);
+
+/* Appends a copy.  A message that is asked twice to wake the engine wakes it once. */
+void fact_tell(struct facts *, const struct fact *);
+/* Takes the oldest one.  False: there is none. */
+bool fact_take(struct facts *, struct fact *);
+/* Whether there is none. */
+bool facts_empty(const struct facts *);
+/* Frees what belongs to one. */
+void fact_free(struct fact *);
+/* For FACT_HELD: what is in an answer, whose elements it takes. */
+struct mq_held *fact_held(struct mq_held *);
+
+/* A module, which has a member facts, tells one: its kind, and the members that count, each
+ * as `.member = value`. */
 #define tell(module, ...)                                                      \
-	(module)->hear((module)->arg, &(struct fact){.kind = __VA_ARGS__})
+	fact_tell((module)->facts, &(struct fact){.kind = __VA_ARGS__})
 
 #endif

@@ -1,6 +1,10 @@
 /* mq-consume: run a command for each message of one or more queues, or print
- * the payloads.  engine.h describes the rest. */
-#include "engine.h"
+ * the payloads.  engine/engine.h describes the rest. */
+#include <process/process.h>
+
+#include "engine/engine.h"
+#include "redis/server.h"
+#include "service.h"
 #include "shared/options.h"
 
 int

@@ -313,6 +313,9 @@ check_options(struct options *o)
 	    mq_option_framing_name(o->framing));
 	forbid(o->at_most_once && o->command != NULL,
 	    "--at-most-once cannot be used with a COMMAND");
+	/* What is printed is claimed ahead as the printer can take it. */
+	if (o->command == NULL)
+		o->prefetch = -1;
 	/* On a terminal, unframed messages would run into each other. */
 	if (o->framing == MQ_FRAME_WHOLE &&
 	    (many || (o->command == NULL && isatty(STDOUT_FILENO))))

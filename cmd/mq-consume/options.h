@@ -33,6 +33,12 @@ struct rules {
 	struct mq_setting_texts texts; /* the settings; names are in them */
 };
 
+struct queue_name {
+	const char *name;
+	size_t len;
+	int queue;
+};
+
 struct options {
 	const struct mq_layout *layout;
 	const char *const *queues; /* as the layout knows them */
@@ -42,10 +48,11 @@ struct options {
 	char **command;	     /* NULL: print the payloads */
 	const char *replace; /* in its arguments, by the payload; NULL: none */
 	enum mq_framing framing;
-	struct mq_settings given; /* for every queue */
-	struct rules *rules;	  /* of each queue */
-	int prefetch;		  /* -1: by the duration of runs */
-	long limit;		  /* runs; 0: no limit */
+	struct mq_settings given;   /* for every queue */
+	struct rules *rules;	    /* of each queue */
+	struct queue_name *by_name; /* the queues, by their names */
+	int prefetch;		    /* -1: by the duration of runs */
+	long limit;		    /* runs; 0: no limit */
 	bool drain;
 	int64_t idle_ms; /* -1: never */
 	int64_t grace_ms;
@@ -84,9 +91,12 @@ bool options_take(struct options *, struct mq_shared *, struct mq_server *,
 
 /* --- rules.c -------------------------------------------------------------- */
 
-/* The rules as long as no settings are known. */
+/* The rules as long as no settings are known; and the index of the names. */
 void rules_init(struct options *);
 void rules_free(struct options *);
+
+/* The index of the queue with that name, of len bytes; -1: none of ours. */
+int options_queue(const struct options *, const char *name, size_t len);
 
 static inline const struct mq_settings *
 rules_of(const struct options *opt, int queue)
@@ -100,8 +110,6 @@ bool rules_take(const struct options *, int queue, struct mq_setting_texts *);
 /* How many commands may run at once: as many as that queue allows that allows most.  If
  * another one allows fewer, *differ becomes true; differ may be NULL. */
 int rules_slots(const struct options *, bool *differ);
-/* How many messages may: 0 while they are printed. */
-int rules_messages(const struct options *);
 /* Whether consumers of a queue share a rate. */
 bool rules_share_rate(const struct options *);
 

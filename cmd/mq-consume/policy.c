@@ -1,14 +1,33 @@
 #include "policy.h"
 
-#include "process/process.h"
+#include <fcntl.h>
 
-/* Each failure in a row makes the rest longer by this factor. */
-#define LONGER 1.5
+#include "base/timer.h"
+
 /* Caution after a message that has failed before. */
 #define CAREFUL_S 60.0
-/* Rests of a broken command without --rest, in seconds; as of a stream's worker. */
-#define REST_MIN 0.1
-#define REST_MAX 30.0
+/* A command that a signal ends does so within this time. */
+#define ENDING_S 1.0
+
+struct policy {
+	const struct options *opt;
+	const struct hand *hand;
+	struct facts *facts;
+
+	enum stop_level stop;
+	bool killed;	  /* all commands have been sent KILL */
+	double signalled; /* steady time of the last signal to all of them */
+
+	struct mq_bucket bucket;
+	double careful_until[2]; /* steady time; [1]: alone */
+	bool hup_ends;		 /* HUP was not ignored at the start */
+	bool had_terminal;	 /* a controlling terminal, at the start */
+	int exit_status, exit_signal;
+	bool rejected; /* a message, for good, and not one of a dead consumer */
+	json_t *owed; /* by the ids of messages sent back and not ended since */
+	ev_signal signals[5];
+	struct mq_timer rate_timer, grace_timer, idle_timer;
+};
 
 /* --- the rate --------------------------------------------------------------- */
 
@@ -24,19 +43,17 @@ await_token(struct policy *p)
 {
 	double wait = mq_bucket_wait(&p->bucket, &p->opt->rate, now_s());
 
-	if (wait != 0 && !ev_is_active(&p->rate_timer))
-		mq_timer_start(p->loop, &p->rate_timer, wait);
+	if (wait != 0 && !mq_timer_runs(&p->rate_timer))
+		mq_timer_start(&p->rate_timer, wait, 0);
 }
 
 static void
-on_token(struct ev_loop *loop, ev_timer *w, int events)
+on_token(void *arg)
 {
-	struct policy *p = w->data;
+	struct policy *p = arg;
 
-	(void)loop;
-	(void)events;
 	await_token(p);
-	if (!ev_is_active(w))
+	if (!mq_timer_runs(&p->rate_timer))
 		tell(p, FACT_WAKE);
 }
 
@@ -48,46 +65,48 @@ policy_may_start(const struct policy *p)
 }
 
 void
-policy_started(struct policy *p)
+policy_start(struct policy *p)
 {
-	p->started++;
 	if (p->opt->rate.per_s == 0)
 		return;
 	mq_bucket_take(&p->bucket, &p->opt->rate, now_s());
 	await_token(p);
 }
 
-void
-policy_unstarted(struct policy *p)
+bool
+policy_limit_reached(const struct policy *p, long more)
 {
-	p->started--;
+	return p->opt->limit > 0 &&
+	    hand_started(p->hand) + more >= p->opt->limit;
 }
 
-bool
-policy_limit_reached(const struct policy *p, long held)
+/* How many messages the rate allows to claim.  A batch starts whole; the next one waits
+ * for all its tokens. */
+static long
+rate_room(const struct policy *p, int queue)
 {
-	return p->opt->limit > 0 && p->started + held >= p->opt->limit;
+	const struct options *opt = p->opt;
+
+	if (opt->batch == 0)
+		return (long)mq_bucket_tokens(&p->bucket, &opt->rate, now_s()) -
+		    hand_count(p->hand, -1, MESSAGE_HELD);
+	return policy_may_start(p) ?
+	    opt->batch - hand_count(p->hand, queue, MESSAGE_HELD) :
+	    0;
 }
 
 long
-policy_room(const struct policy *p, long room, long held, int gathered)
+policy_room(const struct policy *p, int queue, long room)
 {
 	const struct options *opt = p->opt;
-	long allowed;
 
-	if (opt->rate.per_s > 0 &&
-	    (opt->command == NULL || opt->prefetch <= 0)) {
-		allowed =
-		    (long)mq_bucket_tokens(&p->bucket, &opt->rate, now_s()) -
-		    held;
-		/* A batch starts whole; the next one waits for all its tokens. */
-		if (opt->batch > 0)
-			allowed =
-			    policy_may_start(p) ? opt->batch - gathered : 0;
-		room = MIN(room, allowed);
-	}
-	return opt->limit > 0 ? MIN(room, opt->limit - p->started - held) :
-				room;
+	if (opt->rate.per_s > 0 && opt->prefetch <= 0)
+		room = MIN(room, rate_room(p, queue));
+	if (opt->limit > 0)
+		room = MIN(room,
+		    opt->limit - hand_started(p->hand) -
+			hand_count(p->hand, -1, MESSAGE_HELD));
+	return room;
 }
 
 /* --- caution ---------------------------------------------------------------- */
@@ -104,53 +123,32 @@ policy_is_careful(const struct policy *p, bool alone)
 	return mq_clock_steady_s() < p->careful_until[alone];
 }
 
-bool
-policy_ran(struct policy *p, const char *id, bool broken)
-{
-	int i;
-
-	if (!broken)
-		p->broken = 0;
-	if (!broken || policy_is_broken(p))
-		return false;
-	for (i = 0; i < p->broken; i++)
-		if (strcmp(p->broken_ids[i], id) == 0)
-			return false;
-	strlcpy(p->broken_ids[p->broken++], id, sizeof(p->broken_ids[0]));
-	return policy_is_broken(p);
-}
-
-bool
-policy_is_broken(const struct policy *p)
-{
-	return p->broken == POLICY_BROKEN;
-}
-
-/* The rest is random: half to all of the top, never outside MIN..MAX. */
-double
-policy_rest_s(const struct policy *p, int failures)
-{
-	bool given = p->opt->rest_max_ms > 0;
-	double min = given ? (double)p->opt->rest_min_ms / 1000 : REST_MIN;
-	double max = given ? (double)p->opt->rest_max_ms / 1000 : REST_MAX;
-	double top = min, low;
-
-	for (; failures > 0 && top < max; failures--)
-		top *= LONGER;
-	top = MIN(top, max);
-	low = MAX(top / 2, min);
-	return low +
-	    (top - low) * ((double)arc4random() / ((double)UINT32_MAX + 1));
-}
-
 /* --- ending ----------------------------------------------------------------- */
 
 static void
-signal_all(struct policy *p, int sig)
+signal_all(struct policy *p, int sig, bool again)
 {
 	p->signalled = mq_clock_steady_s();
-	mq_timer_start(p->loop, &p->grace_timer, KILL_AFTER);
-	tell(p, FACT_SIGNAL, .status = sig);
+	mq_timer_start(&p->grace_timer, KILL_AFTER, 0);
+	tell(p, FACT_SIGNAL, .status = sig, .yes = again);
+}
+
+enum stop_level
+policy_level(const struct policy *p)
+{
+	return p->stop;
+}
+
+bool
+policy_has_killed(const struct policy *p)
+{
+	return p->killed;
+}
+
+bool
+policy_has_just_signalled(const struct policy *p)
+{
+	return mq_clock_steady_s() - p->signalled < ENDING_S;
 }
 
 void
@@ -165,10 +163,10 @@ policy_stop(struct policy *p, enum stop_level level, int status, int sig)
 	}
 	if (level == STOP_SOON)
 		mq_timer_start(
-		    p->loop, &p->grace_timer, (double)p->opt->grace_ms / 1000);
+		    &p->grace_timer, (double)p->opt->grace_ms / 1000, 0);
 	p->killed = level == STOP_NOW;
 	if (p->killed)
-		signal_all(p, SIGKILL);
+		signal_all(p, SIGKILL, false);
 	tell(p, FACT_STOP, .yes = sig != 0);
 }
 
@@ -185,36 +183,21 @@ policy_settled(struct policy *p, const struct message *m)
 		(void)json_object_del(p->owed, m->id);
 }
 
-int
-policy_exit(struct policy *p, int failed)
-{
-	bool owes = json_object_size(p->owed) > 0;
-
-	json_decref(p->owed);
-	if (failed != 0 || p->exit_status != 0)
-		return failed != 0 ? failed : p->exit_status;
-	if (p->exit_signal != 0)
-		mq_end_by(p->exit_signal);
-	return p->rejected ? MQ_EXIT_NO : owes ? MQ_EXIT_AGAIN : MQ_EXIT_OK;
-}
-
 /* Each grace time ends with the next step: TERM, KILL, give up. */
 static void
-on_grace(struct ev_loop *loop, ev_timer *w, int events)
+on_grace(void *arg)
 {
-	struct policy *p = w->data;
+	struct policy *p = arg;
 
-	(void)loop;
-	(void)events;
 	if (p->stop == STOP_SOON) {
 		p->stop = STOP_NOW;
-		signal_all(p, SIGTERM);
+		signal_all(p, SIGTERM, false);
 		tell(p, FACT_STOP);
 	} else if (p->killed) {
 		tell(p, FACT_GIVE_UP);
 	} else {
-		signal_all(p, SIGKILL);
 		p->killed = true;
+		signal_all(p, SIGKILL, true);
 	}
 }
 
@@ -237,22 +220,13 @@ on_signal(struct ev_loop *loop, ev_signal *w, int events)
 	struct policy *p = w->data;
 	bool logs = p->opt->log_dir != NULL || p->opt->joblog != NULL;
 	int sig = w->signum;
-	sigset_t set, old;
 
 	(void)loop;
 	(void)events;
 	if (sig == SIGUSR1) {
 		policy_stop(p, STOP_FETCHING, 0, 0);
 	} else if (sig == SIGTSTP) {
-		/* As if it had not been handled: the shell sees a stopped job, and
-		 * goes on with it. */
-		tell(p, FACT_SIGNAL, .status = SIGSTOP);
-		sigemptyset(&set);
-		sigaddset(&set, SIGTSTP);
-		sigprocmask(SIG_UNBLOCK, &set, &old);
-		raise(SIGTSTP);
-		sigprocmask(SIG_SETMASK, &old, NULL);
-		tell(p, FACT_SIGNAL, .status = SIGCONT);
+		tell(p, FACT_SUSPEND);
 	} else if (sig == SIGHUP &&
 	    (!p->hup_ends || (logs && !(p->had_terminal && !has_terminal())))) {
 		tell(p, FACT_REOPEN_LOGS);
@@ -263,13 +237,25 @@ on_signal(struct ev_loop *loop, ev_signal *w, int events)
 	}
 }
 
-static void
-on_idle(struct ev_loop *loop, ev_timer *w, int events)
+/* The shell sees a stopped job, and goes on with it. */
+void
+policy_suspend(struct policy *p)
 {
-	struct policy *p = w->data;
+	sigset_t set, old;
 
-	(void)loop;
-	(void)events;
+	(void)p;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, &old);
+	raise(SIGTSTP);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+}
+
+static void
+on_idle(void *arg)
+{
+	struct policy *p = arg;
+
 	tell(p, FACT_IDLE);
 	if (p->stop < STOP_SOON)
 		policy_active(p);
@@ -279,28 +265,51 @@ void
 policy_active(struct policy *p)
 {
 	if (p->opt->idle_ms >= 0)
-		mq_timer_start(p->loop, &p->idle_timer,
-		    (double)MAX(p->opt->idle_ms, 1) / 1000);
+		mq_timer_start(
+		    &p->idle_timer, (double)MAX(p->opt->idle_ms, 1) / 1000, 0);
 }
 
-void
-policy_init(struct policy *p, const sigset_t *ignored)
+/* --- beginning and end ------------------------------------------------------ */
+
+struct policy *
+policy_new(struct ev_loop *loop, const struct options *opt,
+    const struct hand *hand, struct facts *facts, const sigset_t *ignored)
 {
 	static const int list[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGTSTP};
+	struct policy *p = mq_xcalloc(1, sizeof(*p));
 	size_t i;
 
+	*p = (struct policy){.opt = opt, .hand = hand, .facts = facts};
 	/* nohup(1) ignores HUP: then HUP is no reason to end. */
 	p->hup_ends = sigismember(ignored, SIGHUP) == 0;
 	p->had_terminal = has_terminal();
 	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		ev_signal_init(&p->signals[i], on_signal, list[i]);
 		p->signals[i].data = p;
-		ev_signal_start(p->loop, &p->signals[i]);
+		ev_signal_start(loop, &p->signals[i]);
 	}
-	ev_timer_init(&p->rate_timer, on_token, 0, 0);
-	ev_timer_init(&p->grace_timer, on_grace, 0, 0);
-	ev_timer_init(&p->idle_timer, on_idle, 0, 0);
-	p->rate_timer.data = p->grace_timer.data = p->idle_timer.data = p;
+	mq_timer_init(&p->rate_timer, loop, on_token, p);
+	mq_timer_init(&p->grace_timer, loop, on_grace, p);
+	mq_timer_init(&p->idle_timer, loop, on_idle, p);
 	p->owed = json_object();
 	policy_active(p);
+	return p;
+}
+
+int
+policy_exit(struct policy *p, int failed)
+{
+	bool owes = json_object_size(p->owed) > 0;
+	int status = failed != 0 ? failed : p->exit_status;
+	int sig = status == 0 ? p->exit_signal : 0;
+
+	if (status == 0)
+		status = p->rejected ? MQ_EXIT_NO :
+		    owes	     ? MQ_EXIT_AGAIN :
+				       MQ_EXIT_OK;
+	json_decref(p->owed);
+	free(p);
+	if (sig != 0)
+		mq_end_by(sig);
+	return status;
 }

@@ -5,16 +5,40 @@ static const struct mq_settings defaults = {.attempts = MQ_ATTEMPTS,
     .backoff_max_ms = 600000,
     .slots = 1};
 
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct queue_name *x = a, *y = b;
+	int order = memcmp(x->name, y->name, MIN(x->len, y->len));
+
+	return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+int
+options_queue(const struct options *opt, const char *name, size_t len)
+{
+	const struct queue_name wanted = {.name = name, .len = len},
+				*found = bsearch(&wanted, opt->by_name,
+				    (size_t)opt->queue_count, sizeof(wanted),
+				    compare_names);
+
+	return found != NULL ? found->queue : -1;
+}
+
 void
 rules_init(struct options *opt)
 {
-	int i;
+	size_t i, n = (size_t)opt->queue_count;
 
-	opt->rules = mq_xcalloc((size_t)opt->queue_count, sizeof(*opt->rules));
-	for (i = 0; i < opt->queue_count; i++) {
+	opt->rules = mq_xcalloc(n, sizeof(*opt->rules));
+	opt->by_name = mq_xcalloc(n, sizeof(*opt->by_name));
+	for (i = 0; i < n; i++) {
 		opt->rules[i].now = defaults;
 		mq_settings_overlay(&opt->rules[i].now, &opt->given);
+		opt->by_name[i] = (struct queue_name){
+		    opt->queues[i], strlen(opt->queues[i]), (int)i};
 	}
+	qsort(opt->by_name, n, sizeof(*opt->by_name), compare_names);
 }
 
 void
@@ -25,6 +49,7 @@ rules_free(struct options *opt)
 	for (i = 0; i < opt->queue_count && opt->rules != NULL; i++)
 		mq_setting_texts_free(&opt->rules[i].texts);
 	free(opt->rules);
+	free(opt->by_name);
 }
 
 /* Whether a setting can be one here: of a name that a queue can have, and of what the
@@ -91,14 +116,6 @@ rules_slots(const struct options *opt, bool *differ)
 	for (i = 0; i < opt->queue_count && differ != NULL; i++)
 		*differ |= rules_of(opt, i)->slots != most;
 	return most;
-}
-
-int
-rules_messages(const struct options *opt)
-{
-	int batch = opt->batch > 0 ? opt->batch : 1;
-
-	return opt->command != NULL ? rules_slots(opt, NULL) * batch : 0;
 }
 
 bool

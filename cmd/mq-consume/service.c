@@ -63,11 +63,9 @@ send_text(struct service *s, const char *text)
 }
 
 static void
-on_watchdog(struct ev_loop *loop, ev_timer *w, int events)
+on_watchdog(void *service)
 {
-	(void)loop;
-	(void)events;
-	(void)send_text(w->data, "WATCHDOG=1");
+	(void)send_text(service, "WATCHDOG=1");
 }
 
 void
@@ -75,9 +73,8 @@ service_start(struct service *s, struct ev_loop *loop)
 {
 	if (s->watchdog_s == 0)
 		return;
-	ev_timer_init(&s->watchdog, on_watchdog, 0, s->watchdog_s / 2);
-	s->watchdog.data = s;
-	ev_timer_start(loop, &s->watchdog);
+	mq_timer_init(&s->watchdog, loop, on_watchdog, s);
+	mq_timer_start(&s->watchdog, 0, s->watchdog_s / 2);
 }
 
 void

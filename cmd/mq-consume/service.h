@@ -14,8 +14,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <ev.h>
-
+#include "base/timer.h"
 #include "message.h"
 
 struct service {
@@ -25,7 +24,7 @@ struct service {
 	double watchdog_s; /* 0: none is asked for */
 	bool ready, stopping, failing;
 	char status[128]; /* the last one sent */
-	ev_timer watchdog;
+	struct mq_timer watchdog;
 };
 
 /* To be called before any program is started: takes the variables of the manager out of

@@ -1,75 +1,94 @@
-#include "engine.h"
+#include "verdict.h"
 
 #define EXHAUSTED "attempts exhausted"
 
-/* Doubling with each run, at random between half of that and all of it, and
- * never outside MIN..MAX. */
-static int64_t
-backoff_of(const struct outbox *o, const struct message *m)
-{
-	const struct mq_settings *s = rules_of(o->opt, m->queue);
-	int64_t min = s->backoff_min_ms, max = s->backoff_max_ms;
-	int64_t top = min > 0 ? min * 2 : 1, low;
-	long attempts = m->attempts;
+/* One message, whose outcome is decided. */
+struct judgement {
+	const struct options *opt;
+	const struct mq_settings *rules; /* of its queue */
+	int64_t tick;
+	struct message *m;
+	struct mq_failure f; /* its last run, as history and result tell it */
+};
 
-	for (; attempts > 0 && top < max; attempts--)
-		top *= 2;
-	top = MIN(top, max);
-	low = MAX(top / 2, min);
-	return low +
-	    (int64_t)((double)(top - low + 1) *
-		((double)arc4random() / ((double)UINT32_MAX + 1)));
+static struct judgement
+make_judgement(const struct options *opt, const char *host, int64_t tick,
+    struct message *m)
+{
+	return (struct judgement){.opt = opt,
+	    .rules = rules_of(opt, m->queue),
+	    .tick = tick,
+	    .m = m,
+	    .f = {.status = -1, .host = host}};
 }
 
-/* Records the failure and the delay in the header, and whether the attempt counts. */
+/* --- what others hear -------------------------------------------------------- */
+
+/* Writes the result of the last run, if anybody hears of it: the publisher that waits for
+ * it (Mq-Reply-To), those who ask later (--keep), or a queue (--notify); but a notice leads
+ * to no other.  Of a run whose message goes on in another queue nothing is said.  text NULL:
+ * there is none. */
 static void
-record_failure(const struct outbox *o, struct message *m, struct mq_failure *f,
-    int64_t delay_ms, bool counts)
+note_result(const struct judgement *j, enum mq_end state, const char *text)
 {
-	f->at_ms = mq_clock_unix_us() / 1000;
-	f->attempt = m->attempts + 1;
-	f->host = o->host;
-	mq_message_record(&m->envelope, m->id, m->attempts + counts, f->text);
-	mq_history_add(&m->envelope, f);
+	bool goes_on = state == MQ_END_PUSHED;
+	struct message *m = j->m;
+	const char *notify = j->rules->notify;
+	struct mq_ending e;
+
+	if (notify != NULL &&
+	    mq_envelope_get(&m->envelope, MQ_HEADER_NOTICE) != NULL)
+		notify = NULL;
+	free(m->notified);
+	m->notified = mq_xstrdup(notify);
+	m->keep_ms = m->id[0] != '\0' ?
+	    MAX(j->rules->keep_ms, m->awaited ? MQ_RESULT_KEEP_MS : 0) :
+	    0;
+	mq_buf_clear(&m->result);
+	if (m->keep_ms == 0 && notify == NULL)
+		return;
+	e = (struct mq_ending){.state = state,
+	    .queue = notify != NULL ? m->queue_name : NULL,
+	    .text = text != NULL && text[0] != '\0' ? text : NULL,
+	    .status = goes_on ? -1 : j->f.status,
+	    .signal = goes_on ? NULL : j->f.signal,
+	    .attempts = m->attempts + !m->expired,
+	    .host = j->f.host[0] != '\0' ? j->f.host : NULL,
+	    .to = goes_on ? m->to : NULL,
+	    .finished_ms = mq_clock_unix_us() / 1000};
+	strlcpy(e.id, m->id, sizeof(e.id));
+	mq_ending_write(&e, &m->result);
+}
+
+/* --- rejected ---------------------------------------------------------------- */
+
+/* Records the failure, which is that of the last run but for its text, and the delay in the
+ * header, and whether the attempt counts. */
+static void
+record_failure(
+    const struct judgement *j, const char *text, int64_t delay_ms, bool counts)
+{
+	struct message *m = j->m;
+	struct mq_failure f = j->f;
+
+	f.text = text;
+	f.at_ms = mq_clock_unix_us() / 1000;
+	f.attempt = m->attempts + 1;
+	mq_message_record(&m->envelope, m->id, m->attempts + counts, text);
+	mq_history_add(&m->envelope, &f);
 	if (delay_ms > 0)
 		mq_envelope_set_number(
-		    &m->envelope, MQ_HEADER_DUE, f->at_ms + delay_ms);
+		    &m->envelope, MQ_HEADER_DUE, f.at_ms + delay_ms);
 	mq_envelope_write_header(&m->envelope, &m->header);
 }
 
-static enum mq_outcome
-reject_message(const struct outbox *o, struct message *m, struct mq_failure *f)
+static void
+reject_message(const struct judgement *j, const char *why)
 {
-	message_note(m, "rejected: %s", f->text);
-	record_failure(o, m, f, 0, true);
-	result_note(o, m, MQ_END_REJECTED, f);
-	return MQ_OUTCOME_REJECT;
-}
-
-/* --- trying again ----------------------------------------------------------- */
-
-static bool
-is_last_run(const struct outbox *o, const struct message *m)
-{
-	return m->attempts + 1 >= rules_of(o->opt, m->queue)->attempts;
-}
-
-/* After ms; or at a tick, unless that is -1. */
-static enum mq_outcome
-send_back(const struct outbox *o, struct message *m, struct mq_failure *f,
-    int64_t ms, int64_t tick, bool counts)
-{
-	if (o->opt->verbose && tick != -1)
-		message_note(m, "again at tick %jd%s%s", (intmax_t)tick,
-		    f->text[0] != '\0' ? ": " : "", f->text);
-	else if (o->opt->verbose)
-		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
-		    f->text[0] != '\0' ? ": " : "", f->text);
-	if (tick != -1)
-		mq_envelope_set_number(&m->envelope, MQ_HEADER_FROM_TICK, tick);
-	record_failure(o, m, f, ms, counts);
-	m->delay_ms = ms;
-	return MQ_OUTCOME_AGAIN;
+	message_note(j->m, "rejected: %s", why);
+	record_failure(j, why, 0, true);
+	note_result(j, MQ_END_REJECTED, why);
+	j->m->outcome = MQ_OUTCOME_REJECT;
 }
 
 /* text: the reason of the last run, or NULL. */
@@ -83,35 +102,128 @@ write_exhausted(char reason[MQ_ERROR_MAX + 1], const char *text)
 	return reason;
 }
 
+/* A message that did not run has no attempt more than before. */
+static void
+reject_unrun(const struct judgement *j, const char *why)
+{
+	struct message *m = j->m;
+
+	message_note(m, "rejected: %s", why);
+	mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, why);
+	mq_envelope_write_header(&m->envelope, &m->header);
+	note_result(j, m->expired ? MQ_END_EXPIRED : MQ_END_REJECTED, why);
+}
+
+void
+verdict_unfit(const struct options *opt, const char *host, struct message *m,
+    enum unfit unfit, const char *why)
+{
+	struct judgement j = make_judgement(opt, host, 0, m);
+	char reason[MQ_ERROR_MAX + 1];
+
+	m->outcome = MQ_OUTCOME_REJECT;
+	switch (unfit) {
+	case UNFIT_SPENT:
+		reject_unrun(&j,
+		    write_exhausted(reason,
+			mq_envelope_get(&m->envelope, MQ_HEADER_ERROR)));
+		break;
+	case UNFIT_EXPIRED:
+		m->expired = true;
+		reject_unrun(&j, why);
+		break;
+	case UNFIT_RUN:
+		reject_message(&j, why);
+		break;
+	case UNFIT_HEADER:
+		message_note(m, "rejected: bad header: %s", why);
+		note_result(&j, MQ_END_REJECTED, NULL);
+		break;
+	case UNFIT_CRASHED:
+		/* The consumer of the last run died without a verdict. */
+		m->crashed = true;
+		mq_history_crash(&m->envelope, m->attempts, true, NULL);
+		message_note(m, "rejected: %s",
+		    mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
+		mq_envelope_write_header(&m->envelope, &m->header);
+		note_result(&j, MQ_END_REJECTED, NULL);
+		break;
+	}
+}
+
+/* --- trying again ----------------------------------------------------------- */
+
+/* Doubling with each run, at random between half of that and all of it, and
+ * never outside MIN..MAX. */
+static int64_t
+backoff_of(const struct judgement *j)
+{
+	int64_t min = j->rules->backoff_min_ms, max = j->rules->backoff_max_ms;
+	int64_t top = min > 0 ? min * 2 : 1, low;
+	long attempts = j->m->attempts;
+
+	for (; attempts > 0 && top < max; attempts--)
+		top *= 2;
+	top = MIN(top, max);
+	low = MAX(top / 2, min);
+	return low +
+	    (int64_t)((double)(top - low + 1) *
+		((double)arc4random() / ((double)UINT32_MAX + 1)));
+}
+
+static bool
+is_last_run(const struct judgement *j)
+{
+	return j->m->attempts + 1 >= j->rules->attempts;
+}
+
+/* After ms; or at a tick, unless that is -1. */
+static void
+send_back(const struct judgement *j, int64_t ms, int64_t tick, bool counts)
+{
+	struct message *m = j->m;
+	const char *text = j->f.text;
+
+	if (j->opt->verbose && tick != -1)
+		message_note(m, "again at tick %jd%s%s", (intmax_t)tick,
+		    text[0] != '\0' ? ": " : "", text);
+	else if (j->opt->verbose)
+		message_note(m, "again in %.1f s%s%s", (double)ms / 1000,
+		    text[0] != '\0' ? ": " : "", text);
+	if (tick != -1)
+		mq_envelope_set_number(&m->envelope, MQ_HEADER_FROM_TICK, tick);
+	record_failure(j, text, ms, counts);
+	m->delay_ms = ms;
+	m->outcome = MQ_OUTCOME_AGAIN;
+}
+
 /* As send_back(), unless the attempts are used up. */
-static enum mq_outcome
-try_again(const struct outbox *o, struct message *m, struct mq_failure *f,
-    int64_t ms, int64_t tick)
+static void
+try_again(const struct judgement *j, int64_t ms, int64_t tick)
 {
 	char reason[MQ_ERROR_MAX + 1];
-	struct mq_failure last = *f;
 
-	if (!is_last_run(o, m))
-		return send_back(o, m, f, ms, tick, true);
-	last.text = write_exhausted(reason, f->text);
-	return reject_message(o, m, &last);
+	if (!is_last_run(j))
+		send_back(j, ms, tick, true);
+	else
+		reject_message(j, write_exhausted(reason, j->f.text));
 }
 
 /* --- ends ------------------------------------------------------------------- */
 
 /* The attempts of a pushed message begin anew.  Without any, the message stays
  * as it is, byte for byte. */
-static enum mq_outcome
-push_message(const struct outbox *o, struct message *m,
-    const struct mq_verdict *v, struct mq_failure *f)
+static void
+push_message(const struct judgement *j, const struct mq_verdict *v)
 {
-	const char *to = rules_of(o->opt, m->queue)->push;
+	struct message *m = j->m;
+	const char *to = j->rules->push;
 
 	if (to == NULL) {
-		f->text = v->text[0] != '\0' ? v->text : "push";
-		return reject_message(o, m, f);
+		reject_message(j, v->text[0] != '\0' ? v->text : "push");
+		return;
 	}
-	if (o->opt->verbose)
+	if (j->opt->verbose)
 		message_note(m, "pushed to %s%s%s", to,
 		    v->text[0] != '\0' ? ": " : "", v->text);
 	m->to = mq_xstrdup(to);
@@ -119,124 +231,124 @@ push_message(const struct outbox *o, struct message *m,
 		json_object_del(m->envelope.headers, MQ_HEADER_ATTEMPT);
 		mq_envelope_write_header(&m->envelope, &m->header);
 	}
-	return MQ_OUTCOME_PUSH;
+	note_result(j, MQ_END_PUSHED, NULL);
+	m->outcome = MQ_OUTCOME_PUSH;
 }
 
-enum mq_outcome
-verdict_unfit(
-    struct outbox *o, struct message *m, enum unfit unfit, const char *why)
+/* At the tick after the last that was seen: if it has come by now, the message is ready. */
+static void
+try_at_tick(const struct judgement *j)
 {
-	struct mq_failure f = {.status = -1, .text = why};
-	char reason[MQ_ERROR_MAX + 1];
+	int64_t tick = j->tick + 1;
 
-	if (unfit == UNFIT_SPENT)
-		f.text = write_exhausted(
-		    reason, mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
-	switch (unfit) {
-	case UNFIT_SPENT:
-	case UNFIT_EXPIRED:
-		/* A message that did not run has no attempt more than before. */
-		message_note(m, "rejected: %s", f.text);
-		mq_envelope_set(&m->envelope, MQ_HEADER_ERROR, f.text);
-		mq_envelope_write_header(&m->envelope, &m->header);
-		m->expired = unfit == UNFIT_EXPIRED;
-		result_note(
-		    o, m, m->expired ? MQ_END_EXPIRED : MQ_END_REJECTED, &f);
-		break;
-	case UNFIT_RUN:
-		return reject_message(o, m, &f);
-	case UNFIT_HEADER:
-		message_note(m, "rejected: bad header: %s", why);
-		break;
-	case UNFIT_CRASHED:
-		/* The consumer of the last run died without a verdict. */
-		m->crashed = true;
-		counters_crashed(o, m->queue);
-		mq_history_crash(&m->envelope, m->attempts, true, NULL);
-		message_note(m, "rejected: %s",
-		    mq_envelope_get(&m->envelope, MQ_HEADER_ERROR));
-		mq_envelope_write_header(&m->envelope, &m->header);
-		break;
+	if (!(j->opt->layout->has & MQ_HAS_TICKS))
+		try_again(j, backoff_of(j), -1);
+	else if (mq_envelope_get_long(
+		     &j->m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX) >= tick)
+		try_again(j, 0, tick);
+	else
+		reject_message(j, "no next tick");
+}
+
+static void
+end_done(const struct judgement *j, const struct mq_verdict *v)
+{
+	if (j->opt->verbose)
+		message_note(
+		    j->m, "done%s%s", v->text[0] != '\0' ? ": " : "", v->text);
+	note_result(j, MQ_END_DONE, v->text);
+	j->m->outcome = MQ_OUTCOME_ACK;
+}
+
+/* The operator who asked for it has decided. */
+static void
+end_stopped(const struct judgement *j)
+{
+	j->m->stopped = true;
+	if (j->m->stop == MQ_STOP_RETURN) {
+		try_again(j, 0, -1);
+		return;
 	}
-	return MQ_OUTCOME_REJECT;
+	message_note(j->m, "purged: %s", j->f.text);
+	note_result(j, MQ_END_PURGED, j->f.text);
+	j->m->outcome = MQ_OUTCOME_ACK;
 }
 
-static enum mq_outcome
-outcome_of(const struct outbox *o, struct message *m,
-    const struct mq_verdict *v, struct mq_failure *f)
+static void
+judge_run(const struct judgement *j, const struct mq_verdict *v, bool broken)
 {
-	int64_t tick;
-
 	switch (v->kind) {
 	case MQ_VERDICT_DONE:
-		if (o->opt->verbose)
-			message_note(m, "done%s%s",
-			    v->text[0] != '\0' ? ": " : "", v->text);
-		result_note(o, m, MQ_END_DONE, f);
-		return MQ_OUTCOME_ACK;
+		end_done(j, v);
+		break;
 	case MQ_VERDICT_ERR:
-		return rules_of(o->opt, m->queue)->retry_err ?
-		    try_again(o, m, f, backoff_of(o, m), -1) :
-		    reject_message(o, m, f);
+		if (j->rules->retry_err)
+			try_again(j, backoff_of(j), -1);
+		else
+			reject_message(j, j->f.text);
+		break;
 	case MQ_VERDICT_PAUSE:
-		m->pause_ms = v->resend_s * 1000;
-		return try_again(o, m, f, v->resend_s * 1000, -1);
+		j->m->pause_ms = v->resend_s * 1000;
+		try_again(j, v->resend_s * 1000, -1);
+		break;
 	case MQ_VERDICT_RESEND:
-		return try_again(o, m, f, v->resend_s * 1000, -1);
+		try_again(j, v->resend_s * 1000, -1);
+		break;
 	case MQ_VERDICT_TICK:
-		if (!(o->opt->layout->has & MQ_HAS_TICKS))
-			break;
-		/* The one after the last that was seen: if it has come by now, the
-		 * message is ready. */
-		tick = o->inbox->queues[m->queue].tick + 1;
-		if (mq_envelope_get_long(
-			&m->envelope, MQ_HEADER_UNTIL_TICK, LONG_MAX) >= tick)
-			return try_again(o, m, f, 0, tick);
-		f->text = "no next tick";
-		return reject_message(o, m, f);
+		try_at_tick(j);
+		break;
 	case MQ_VERDICT_PUSH:
-		return push_message(o, m, v, f);
+		push_message(j, v);
+		break;
 	case MQ_VERDICT_STOPPED:
-		/* The operator who asked for it has decided. */
-		m->stopped = true;
-		if (m->stop == MQ_STOP_RETURN)
-			return try_again(o, m, f, 0, -1);
-		message_note(m, "purged: %s", f->text);
-		result_note(o, m, MQ_END_PURGED, f);
-		return MQ_OUTCOME_ACK;
+		end_stopped(j);
+		break;
 	case MQ_VERDICT_BROKEN:
+		/* If it is the command, the attempt does not count. */
+		if (broken)
+			send_back(j, backoff_of(j), -1, false);
+		else
+			try_again(j, backoff_of(j), -1);
+		break;
 	case MQ_VERDICT_RETRY:
+		try_again(j, backoff_of(j), -1);
 		break;
 	}
-	return try_again(o, m, f, backoff_of(o, m), -1);
 }
 
-enum mq_outcome
-verdict_outcome(const struct outbox *o, struct message *m,
-    const struct mq_verdict *v, const char *errors, bool broken)
+void
+verdict_ended(const struct options *opt, const char *host, int64_t tick,
+    struct message *m, const struct ending *ending)
 {
-	struct mq_failure f = {.status = -1, .errors = errors, .text = v->text};
+	const struct mq_verdict *v;
+	struct judgement j = make_judgement(opt, host, tick, m);
 	char number[16], reason[MQ_ERROR_MAX + 1];
 	size_t size = sizeof(reason);
 
+	if (ending == NULL) {
+		note_result(&j, MQ_END_DONE, NULL);
+		m->outcome = MQ_OUTCOME_ACK;
+		return;
+	}
+	v = &ending->verdict;
+	j.f.text = v->text;
+	j.f.errors = ending->errors;
 	/* A worker that goes on has no status.  A signal has its name without SIG, or a
 	 * number. */
 	if (v->status != -1 && WIFSIGNALED(v->status)) {
 		snprintf(number, sizeof(number), "%d", WTERMSIG(v->status));
-		f.signal = mq_signal_name(WTERMSIG(v->status));
-		if (f.signal == NULL)
-			f.signal = number;
+		j.f.signal = mq_signal_name(WTERMSIG(v->status));
+		if (j.f.signal == NULL)
+			j.f.signal = number;
 	} else if (v->status != -1) {
-		f.status = WEXITSTATUS(v->status);
+		j.f.status = WEXITSTATUS(v->status);
 	}
 	if (v->kind != MQ_VERDICT_DONE) {
 		/* The end of the reason must not be cut off by EXHAUSTED. */
-		if (is_last_run(o, m))
+		if (is_last_run(&j))
 			size -= strlen(EXHAUSTED ": ");
-		mq_verdict_reason(v, errors, reason, size);
-		f.text = reason;
+		mq_verdict_reason(v, ending->errors, reason, size);
+		j.f.text = reason;
 	}
-	if (v->kind == MQ_VERDICT_BROKEN && broken)
-		return send_back(o, m, &f, backoff_of(o, m), -1, false);
-	return outcome_of(o, m, v, &f);
+	judge_run(&j, v, ending->broken);
 }

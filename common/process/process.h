@@ -21,15 +21,6 @@
 #include "base/buf.h"
 #include "base/xalloc.h"
 
-/* The timer fires once, in so many seconds, whatever was set before. */
-static inline void
-mq_timer_start(struct ev_loop *loop, ev_timer *timer, double after)
-{
-	ev_timer_stop(loop, timer);
-	ev_timer_set(timer, after, 0);
-	ev_timer_start(loop, timer);
-}
-
 /* --- children ----------------------------------------------------------- */
 
 LIST_HEAD(mq_child_list, mq_child);

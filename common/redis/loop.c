@@ -30,7 +30,7 @@ struct pair {
 	bool open;
 	double tried_s;	  /* since this steady time it is not ready; 0: it is */
 	double missing_s; /* since this steady time it is away */
-	ev_timer patience; /* of connecting, and of optional commands */
+	struct mq_timer patience; /* of connecting, and of optional commands */
 };
 
 /* --- lines ------------------------------------------------------------------------ */
@@ -328,7 +328,7 @@ static void
 close_pair(struct pair *p)
 {
 	p->open = p->main.node->ready = false;
-	ev_timer_stop(p->of->loop, &p->patience);
+	mq_timer_stop(&p->patience);
 	close_line(&p->main);
 	close_line(&p->wake);
 }
@@ -347,12 +347,10 @@ static const double after_s[MQ_LOOP_TIMERS] = {
 static void
 start_timer(struct mq_loop *all, int which)
 {
-	ev_timer *w = &all->timers[which];
+	struct mq_timer *timer = &all->timers[which];
 
-	if (ev_is_active(w))
-		return;
-	ev_timer_set(w, after_s[which], 0);
-	ev_timer_start(all->loop, w);
+	if (!mq_timer_runs(timer))
+		mq_timer_start(timer, after_s[which], 0);
 }
 
 /* --- nodes of a cluster ----------------------------------------------------------- */
@@ -424,13 +422,11 @@ on_down(struct line *line, const char *why)
 }
 
 static void
-on_patience(struct ev_loop *loop, ev_timer *w, int events)
+on_patience(void *arg)
 {
-	struct pair *p = w->data;
+	struct pair *p = arg;
 	const struct mq_node *node = p->main.node;
 
-	(void)loop;
-	(void)events;
 	if (p->open && !(node->ready && node->needed))
 		lose_pair(p, MQ_REDIS_LATE);
 }
@@ -438,12 +434,10 @@ on_patience(struct ev_loop *loop, ev_timer *w, int events)
 static void
 be_patient(struct pair *p)
 {
-	struct ev_loop *loop = p->of->loop;
-
-	ev_timer_stop(loop, &p->patience);
-	ev_timer_set(&p->patience, PATIENCE_S, 0);
 	if (p->main.node->optional > 0 || !p->main.node->ready)
-		ev_timer_start(loop, &p->patience);
+		mq_timer_start(&p->patience, PATIENCE_S, 0);
+	else
+		mq_timer_stop(&p->patience);
 }
 
 /* How many slots nodes have that are away. */
@@ -522,8 +516,7 @@ pair_new(struct mq_loop *all, struct mq_node *node)
 	p->main = (struct line){.of = all, .node = node, .pair = p};
 	p->wake = (struct line){.of = all, .node = &p->waker, .pair = p};
 	p->waker.own = &p->wake;
-	ev_timer_init(&p->patience, on_patience, 0, 0);
-	p->patience.data = p;
+	mq_timer_init(&p->patience, all->loop, on_patience, p);
 	node->own = &p->main;
 	return p;
 }
@@ -607,7 +600,7 @@ changed(struct mq_redis *r, struct mq_node *node)
 	if (node == NULL || node->link.context == NULL)
 		return;
 	watch(node->own);
-	if (node->optional > 0 && p != NULL && !ev_is_active(&p->patience))
+	if (node->optional > 0 && p != NULL && !mq_timer_runs(&p->patience))
 		be_patient(p);
 }
 
@@ -620,8 +613,9 @@ static const struct mq_driver driver = {.connect = connect_node,
 
 /* Looks whether nodes are back that are away, or others have their slots. */
 static void
-look(struct mq_loop *all)
+on_look(void *arg)
 {
+	struct mq_loop *all = arg;
 	struct mq_redis *r = &all->redis;
 	struct pair *p, *ready = NULL;
 	struct mq_node *node;
@@ -645,31 +639,36 @@ look(struct mq_loop *all)
 }
 
 static void
-on_timer(struct ev_loop *loop, ev_timer *w, int events)
+on_soon(void *arg)
 {
-	struct mq_loop *all = w->data;
+	struct mq_loop *all = arg;
 	char why[sizeof(all->why)];
 
-	(void)loop;
-	(void)events;
-	switch (w - all->timers) {
-	case RETRY:
-		mq_route_retry(&all->redis);
-		break;
-	case NEWS:
-		all->events->changed(all->arg, NULL, 0);
-		break;
-	case LOOK:
-		look(all);
-		break;
-	default:
-		mq_route_missed(&all->redis);
-		strlcpy(why, all->why, sizeof(why));
-		all->why[0] = '\0';
-		if (*why != '\0')
-			all->events->down(all->arg, why);
-	}
+	mq_route_missed(&all->redis);
+	strlcpy(why, all->why, sizeof(why));
+	all->why[0] = '\0';
+	if (*why != '\0')
+		all->events->down(all->arg, why);
 }
+
+static void
+on_retry(void *arg)
+{
+	struct mq_loop *all = arg;
+
+	mq_route_retry(&all->redis);
+}
+
+static void
+on_news(void *arg)
+{
+	const struct mq_loop *all = arg;
+
+	all->events->changed(all->arg, NULL, 0);
+}
+
+static void (*const fire[MQ_LOOP_TIMERS])(void *) = {
+    [SOON] = on_soon, [RETRY] = on_retry, [NEWS] = on_news, [LOOK] = on_look};
 
 /* --- beginning and end ------------------------------------------------------------ */
 
@@ -695,10 +694,8 @@ mq_loop_init(struct mq_loop *all, struct ev_loop *loop,
 	else
 		(void)pair_new(all, &r->only);
 	(void)pair_new(all, &all->sentinel_node);
-	for (i = 0; i < MQ_LOOP_TIMERS; i++) {
-		ev_init(&all->timers[i], on_timer);
-		all->timers[i].data = all;
-	}
+	for (i = 0; i < MQ_LOOP_TIMERS; i++)
+		mq_timer_init(&all->timers[i], loop, fire[i], all);
 }
 
 /* Also without it, the master's connection tells. */
@@ -754,7 +751,7 @@ mq_loop_close(struct mq_loop *all)
 	all->known = false;
 	all->why[0] = '\0';
 	for (i = 0; i < MQ_LOOP_TIMERS; i++)
-		ev_timer_stop(all->loop, &all->timers[i]);
+		mq_timer_stop(&all->timers[i]);
 	close_pair(pair_of(&all->sentinel_node));
 	for (i = 0; (node = mq_route_next(r, &i)) != NULL;) {
 		free(node->missing);

@@ -18,8 +18,7 @@
 #ifndef MQ_LOOP_H
 #define MQ_LOOP_H
 
-#include <ev.h>
-
+#include "base/timer.h"
 #include "connection.h"
 
 /* What happens to a connection.  All but down() are only of those with a channel. */
@@ -46,8 +45,8 @@ struct mq_loop {
 	const struct mq_loop_events *events;
 	void *arg;
 	bool known; /* the map of the cluster is the cluster's */
-	ev_timer timers[MQ_LOOP_TIMERS]; /* see loop.c */
-	char why[512];			 /* it fails; or empty */
+	struct mq_timer timers[MQ_LOOP_TIMERS]; /* see loop.c */
+	char why[512];				/* it fails; or empty */
 	/* Who tells of another master: */
 	struct mq_server sentinel;
 	struct mq_node sentinel_node;

@@ -2,13 +2,13 @@
  * cmd/mq-consume/session/lease.c.  Time goes by as the test sets the moments back that
  * the lease remembers.
  */
-#include "mq-consume/session/session.h"
-#include "redis/connection.h"
+#include "mq-consume/session/parts.h"
 #include "record.h"
 
 struct house {
 	struct mq_consumer server;
 	struct mq_idgen ids;
+	struct facts *facts;
 	struct lease lease;
 	bool cluster, heard;
 	int away; /* so many names are on nodes that are away */
@@ -48,18 +48,6 @@ mq_redis_command(const struct mq_redis *a)
 	return (struct mq_command){.cluster = house->cluster};
 }
 
-static void
-on_lost(void *arg)
-{
-	record("lost");
-}
-
-static void
-on_refused(void *arg, const char *error)
-{
-	record("refused:%s", error);
-}
-
 /* --- what happens --- */
 
 static void
@@ -94,13 +82,27 @@ answer(const struct mq_answer *a, long long ms)
 	house->renewed(house->renewed_arg, a != NULL ? &with : NULL);
 }
 
+static void
+record_facts(void)
+{
+	struct fact f;
+
+	while (fact_take(house->facts, &f)) {
+		if (f.kind == FACT_COMPLAINT)
+			record("refused:%s", f.text);
+		else
+			record(f.kind == FACT_LEASE_GONE ? "lost" : "?");
+		fact_free(&f);
+	}
+}
+
 static void *
 setup(void)
 {
 	struct house *h = house = mq_xcalloc(1, sizeof(*h));
 
-	h->lease = (struct lease){
-	    .server = &h->server, .lost = on_lost, .refused = on_refused};
+	h->facts = facts_new();
+	h->lease = (struct lease){.server = &h->server, .facts = h->facts};
 	lease_new_name(&h->lease, "tag", &h->ids);
 	assert_null(h->server.session.former);
 	strlcpy(h->first, h->lease.connection, sizeof(h->first));
@@ -111,6 +113,7 @@ setup(void)
 static void
 teardown(void *arg)
 {
+	facts_free(house->facts);
 	free(house);
 	record_clear();
 }
@@ -196,6 +199,11 @@ take(void *arg, const char *word, const char *about)
 {
 	struct lease *l = arg;
 
+	WORD("answer", answer(&(struct mq_answer){0}, atoi(about)),
+	    record_facts());
+	WORD("refuse", answer(&(struct mq_answer){.error = "no"}, 0),
+	    record_facts());
+	WORD("no-answer", answer(NULL, 0), record_facts());
 	WORD("begin", lease_begin_join(l));
 	WORD("confirm", l->ms = atoi(about));
 	WORD("is-joined", lease_joined(l));
@@ -204,9 +212,6 @@ take(void *arg, const char *word, const char *about)
 	WORD("busy", keep_after(l, atof(about), false));
 	WORD("idle", keep_after(l, atof(about), true));
 	WORD("answered", l->renewal_sent = 0);
-	WORD("answer", answer(&(struct mq_answer){0}, atoi(about)));
-	WORD("refuse", answer(&(struct mq_answer){.error = "no"}, 0));
-	WORD("no-answer", answer(NULL, 0));
 	WORD("new-name", lease_new_name(l, "tag", &house->ids));
 	WORD("listed", house->server.session.listed = true);
 	WORD("away", house->away = atoi(about));

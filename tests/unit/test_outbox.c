@@ -1,9 +1,8 @@
 /*
- * An outbox, with the inbox of inbox.h, whose neighbours record what they see.
+ * An outbox, with the hand of hand.h, and a server that records what it is sent.
  */
-#include "base/exit.h"
-#include "inbox.h"
-#include "mq-consume/outbox/outbox.h"
+#include "mq-consume/outbox/parts.h"
+#include "hand.h"
 
 /* --- a test a row ---------------------------------------------------------- */
 
@@ -19,8 +18,13 @@ static const struct row together_rows[] = {
     {"acks wait for others",
 	{"run a1 a2 a3", "ack a2 a1 a3", "waits -> yes", "settling -> 3",
 	    "flush -> ack:a2 ack:a1 ack:a3", "waits -> no",
-	    "settled -> done:a2", "settling -> 2", "moves -> 1"}},
-    {"acks wait a little", {"run a1", "ack a1", "loop -> ack:a1"}},
+	    "settled -> done:a2", "settling -> 2"}},
+    {"acks wait a little, and then for the next turn",
+	{"run a1", "ack a1", "flush-enough", "loop", "woken -> yes",
+	    "flush-enough -> ack:a1"}},
+    {"some wait for all that hold",
+	{"run a1 a2 b1", "ack a1", "flush-holders", "group a2", "ack a2",
+	    "flush-holders -> ack:a1 ack:a2", "ack b1", "flush-holders"}},
     {"the oldest go together",
 	{"run a1 a2 a3 a4 a5", "ack a4 a2 a1 a3",
 	    "flush -> oldest:a( a1 a2 a3 a4 )",
@@ -38,13 +42,18 @@ static const struct row together_rows[] = {
 	{"run a1 a2 a3 a4 a5 a6 a7 a8", "reject a3 -> reject:a3", "lost a1",
 	    "gone a5", "ack a4 a6 a7 a8",
 	    "flush -> oldest:a( a4@2 a6@3 a7@4 a8@5 )", "oldest -> a2"}},
+    /* The engine has yet to forget the message. */
+    {"what is settled has no place",
+	{"run a1 a2 a3 a4 a5 a6", "reject a1 -> reject:a1", "ack a3 a4 a5 a6",
+	    "blind", "settled", "flush -> oldest:a( a3@2 a4@3 a5@4 a6@5 )",
+	    "oldest -> a2"}},
     /* Others, which would be costly now, wait until those between have ended. */
     {"many wait for those between",
 	{"enough 6", "run a1 a2 a3 a4 a5 a6 a7 a8 a9 b1 b2 b3 b4 b5",
 	    "ack a2 a3 a4 a5", "flush-enough", "ack a9 b5",
 	    "flush-enough -> oldest:a( a2@2 a3@3 a4@4 a5@5 )", "waits -> yes",
-	    "ack b1 b2 b3", "flush-enough",
-	    "loop -> oldest:b( b1 b2 b3 b5@5 ) ack:a9"}},
+	    "ack b1 b2 b3", "flush-enough", "loop",
+	    "flush-enough -> oldest:b( b1 b2 b3 b5@5 ) ack:a9"}},
     /* Not if nothing can be sent cheaply, and not if one may hold a key. */
     {"many do not wait in vain",
 	{"enough 4", "run a1 a2 a3 a4 a5 a6 a7 a8", "ack a2 a4 a6 a8",
@@ -63,6 +72,16 @@ static const struct row together_rows[] = {
     {"an awaited one goes at once and alone",
 	{"run a1 a2 a3 a4", "awaited a4", "ack a1 a2 a3",
 	    "ack a4 -> ack:a1 ack:a2 ack:a3 ack:a4:result"}},
+    {"what somebody hears of goes alone",
+	{"run a1 a2 a3 a4 a5 a6", "kept a2", "notified a3",
+	    "ack a1 a2 a3 a4 a5 a6",
+	    "flush -> oldest:a( a1 a4@4 a5@5 a6@6 ) ack:a2:result "
+	    "ack:a3:notice"}},
+    {"nobody hears of what stays",
+	{"run a1 a2 a3", "kept a1 a2 a3", "notified a3", "again a1 -> again:a1",
+	    "front a2 -> front:a2", "reject a3 -> reject:a3:result:notice",
+	    "settled -> done:a1", "settled -> done:a2",
+	    "refuse wrong-type -> front:a3 wrong-key"}},
     {"a batch that is not the oldest goes one by one",
 	{"run a1 a2 a3 a4", "ack a1 a2 a3 a4",
 	    "flush -> oldest:a( a1 a2 a3 a4 )",
@@ -92,6 +111,17 @@ static const struct row equal_rows[] = {
 	    "push a1#3", "flush-enough -> reject:a1", "settled -> done:a1",
 	    "flush-enough -> pause:a:5000 again:a1", "paused lost",
 	    "settled -> done:a1", "flush-enough -> push:a1"}},
+    {"of equal ones, what is heard of goes alone",
+	{"run a1 a1 a1 a1", "kept a1#3", "reject a1 a1#2 a1#3 a1#4",
+	    "flush-enough -> equal:a( reject:a1 reject:a1 )",
+	    "settled -> done:a1 done:a1", "flush-enough -> reject:a1:result",
+	    "settled -> done:a1", "flush-enough -> reject:a1"}},
+    /* A turn may come between. */
+    {"equal ones wait until a lost answer is made up",
+	{"run a1 a1 a1", "reject a1 a1#2", "kept a1#2",
+	    "flush-enough -> reject:a1", "break", "ack a1#3", "flush",
+	    "send-back", "down", "confirm a1 -> done:a1",
+	    "up -> reject:a1:result", "settled -> done:a1", "flush -> ack:a1"}},
     {"equal ones wait for what goes back",
 	{"run a1 a1 a1 a1 a1 a1", "reject a1", "keep a1#6 a1#5 a1#4 a1#3",
 	    "flush-enough -> reject:a1", "send-back", "settled -> done:a1",
@@ -113,18 +143,26 @@ static const struct row once_more_rows[] = {
 	    "settled -> done:a1", "unanswered -> 0"}},
     {"the oldest is given back last",
 	{"run a1 a2 a3 a4 a5", "front a5 a4 a2 -> front:a5 front:a4 front:a2",
-	    "reject a1 a3 -> reject:a1 reject:a3", "lose",
-	    "send-again -> reject:a1 reject:a3 front:a5 front:a4 front:a2"}},
+	    "reject a1 a3 -> reject:a1 reject:a3", "lose", "refused -> yes",
+	    "up -> reject:a1 reject:a3 front:a5 front:a4 front:a2"}},
     {"without a connection nothing is sent",
 	{"run a1 a2 a3", "ack a1", "down", "ack a2", "front a3", "flush",
-	    "send-again", "up", "send-again -> ack:a1 ack:a2 front:a3",
-	    "waits -> no"}},
+	    "send-again", "up -> ack:a1 ack:a2 front:a3", "waits -> no",
+	    "refused -> no"}},
+    {"acks do not fall due without a connection",
+	{"run a1", "ack a1", "down", "timer -> 0", "up -> ack:a1"}},
+    {"what there is no connection for is not sent",
+	{"run a1 a2 a3 a4 a5", "deaf", "reject a1 -> reject:a1",
+	    "sent a1 -> no", "in-flight a1 -> no", "refused -> yes",
+	    "ack a2 a3 a4 a5", "flush -> oldest:a( a2@2 a3@3 a4@4 a5@5 )",
+	    "sent a2 -> no", "copying -> 0", "hears", "down",
+	    "up -> reject:a1 ack:a2 ack:a3 ack:a4 ack:a5", "refused -> no"}},
     /* Else the next turn, which may come before the end of the session, would send another
      * one of equal messages. */
     {"a lost answer wakes nobody",
 	{"run a1 a2 a3 a4 b1", "reject b1 -> reject:b1", "ack a1 a2 a3 a4",
 	    "flush -> oldest:a( a1 a2 a3 a4 )", "lose", "woken -> no",
-	    "send-again -> ack:a1 ack:a2 ack:a3 ack:a4 reject:b1",
+	    "sent a1 -> yes", "up -> ack:a1 ack:a2 ack:a3 ack:a4 reject:b1",
 	    "settled -> done:a1", "woken -> yes"}},
     {"a wrong key gives back",
 	{"run a1 a2", "again a1 -> again:a1",
@@ -132,11 +170,17 @@ static const struct row once_more_rows[] = {
 	    "refuse wrong-type -> refused:no"}},
     {"a pause is sent first",
 	{"run a1", "pause a1", "again a1 -> pause:a:5000 again:a1",
-	    "pausing a -> 1", "paused -> paused:a", "pausing a -> 0", "lose",
-	    "send-again -> pause:a:5000 again:a1", "pausing a -> 1",
-	    "paused lost", "pausing a -> 0"}},
+	    "pausing a -> yes", "pausing b -> no", "paused -> paused:a",
+	    "pausing a -> no", "lose", "up -> pause:a:5000 again:a1",
+	    "pausing a -> yes", "paused lost", "pausing a -> no"}},
+    {"a queue waits for all of its pauses",
+	{"run a1 a2", "pause a1 a2",
+	    "again a1 a2 -> pause:a:5000 again:a1 pause:a:5000 again:a2",
+	    "paused refused -> refused:no", "pausing a -> yes",
+	    "paused -> paused:a", "pausing a -> no"}},
     {"a lost answer is made up",
 	{"run a1", "again a1 -> again:a1", "lose", "confirm a1 -> done:a1",
+	    "refused -> no", "up",
 	    "counters -> a:done=0,failed=0,retried=1,lost=0"}},
     /* Nothing but acks, until there is room. */
     {"what copies waits for room",
@@ -154,8 +198,9 @@ static const struct row once_more_rows[] = {
 
 static const struct row back_rows[] = {
     {"a connection that takes nothing is not tried for ever",
-	{"run a1 a2 a3 a4", "deaf", "back a4 a3 a2 a1 -> back:a( a4 a3 a2 a1 )",
-	    "hears", "send-back -> back:a( a4 a3 a2 a1 )",
+	{"run a1 a2 a3 a4", "deaf", "keep a4 a3 a2 a1", "woken -> yes",
+	    "send-back -> back:a( a4 a3 a2 a1 )", "woken -> no",
+	    "sent a1 -> no", "hears", "send-back -> back:a( a4 a3 a2 a1 )",
 	    "went 4 -> done:a4 done:a3 done:a2 done:a1"}},
     {"the newest go back together",
 	{"run a1 a2 a3 a4 b1 b2 b3 b4",
@@ -184,14 +229,35 @@ static const struct row back_rows[] = {
     /* The server had done a part of it. */
     {"what goes back survives a lost connection",
 	{"run a1 a2 a3 a4 a5", "back a5 a4 a3 a2 -> back:a( a5 a4 a3 a2 )",
-	    "lost a4", "lose -> over:a4", "confirm a5 -> done:a5",
-	    "back a1 -> front:a3 front:a2 front:a1", "send-again",
-	    "settling -> 3"}},
+	    "lost a4", "lose -> over:a4", "sent a3 -> yes",
+	    "confirm a5 -> done:a5", "refused -> no", "back a1",
+	    "up -> front:a3 front:a2 front:a1", "send-again", "settling -> 3"}},
     {"what is refused together goes back alone",
 	{"run a1 a2 a3 a4", "back a4 a3 a2 a1 -> back:a( a4 a3 a2 a1 )",
 	    "back-refused -> front:a4 front:a3 front:a2 front:a1",
 	    "refuse no-permission -> refused:no", "refused -> yes",
 	    "send-again -> front:a4"}},
+};
+
+/* In which queues a settlement may make a message ready. */
+static const struct row lead_rows[] = {
+    {"what goes back leads to a claim",
+	{"run a1 b1 c1", "leads", "again b1 -> again:b1",
+	    "front a1 -> front:a1", "leads -> b a", "leads",
+	    "reject c1 -> reject:c1", "leads"}},
+    {"what goes back together does, once",
+	{"run b1 b2 b3 b4", "back b4 b3 b2 b1 -> back:b( b4 b3 b2 b1 )",
+	    "leads -> b"}},
+    {"an ack does if it releases a group",
+	{"run a1 b1 b2 b3 b4", "group b3", "ack a1 b1 b2 b3 b4",
+	    "flush -> oldest:b:holds( b1 b2 b3 b4 ) ack:a1", "leads -> b"}},
+    {"a push does in the other queue, if that is ours",
+	{"run a1 a2 a3", "to-b a1", "to-z a2", "push a1 a2 -> push:a1 push:a2",
+	    "leads -> b", "group a3", "to-c a3", "push a3 -> push:a3",
+	    "leads -> c a"}},
+    {"what waits does not yet",
+	{"run a1 a1", "again a1 a1#2", "leads",
+	    "flush -> equal:a( again:a1 again:a1 )", "leads -> a"}},
 };
 
 static const struct row ends_rows[] = {
@@ -210,20 +276,27 @@ static const struct row ends_rows[] = {
 	    "settled -> c:done=0,failed=0,retried=0,lost=0:2 done:a3",
 	    "counters -> b:done=0,failed=0,retried=0,lost=0:1 "
 	    "a:done=3,failed=0,retried=0,lost=0"}},
+    {"what goes out last is dropped",
+	{"run a1 a2", "ack a1", "reject a2 -> reject:a2",
+	    "refuse again -> refused:no", "drop a1 a2", "waits -> no",
+	    "refused -> no", "flush", "send-again"}},
     {"too long to be pushed",
 	{"run a1", "to-b a1", "push a1 -> push:a1",
-	    "settled too-long -> too-long:a1", "settling -> 0",
+	    "settled too-long -> too-long:a1", "settling -> 0", "refused -> no",
 	    "reject a1 -> reject:a1", "settled -> done:a1"}},
 };
 
 /* --- the server --- */
 
 struct house {
-	struct fixture f;	  /* first: see fixture_init() */
+	struct fixture f;
 	struct mq_counts counted; /* the last of a queue */
 	char oldest[64];	  /* that the last batch of acks named */
-	struct outbox outbox;
-	bool woken; /* the engine was */
+	struct outbox *outbox;
+	struct mq_server server;
+	bool full;  /* its disk */
+	bool blind; /* the engine takes no facts */
+	bool woken; /* the engine was, since the last question */
 	bool deaf;  /* the connection takes no more, although it is up */
 	struct {
 		mq_answer_fn *fn;
@@ -238,12 +311,23 @@ struct house {
 
 static struct house *house;
 
+int
+mq_server_room(
+    const struct mq_server *s, size_t bytes, char *error, size_t error_size)
+{
+	return house->full;
+}
+
 static const char *const outcomes[] = {
     "ack", "reject", "front", "again", "push"};
 
 static void
 await_answer(mq_answer_fn *fn, void *arg)
 {
+	if (house->deaf) {
+		fn(arg, NULL);
+		return;
+	}
 	assert_between(house->sent_count, 0, COUNT(house->sent) - 1);
 	house->sent[house->sent_count].fn = fn;
 	house->sent[house->sent_count++].arg = arg;
@@ -258,9 +342,10 @@ mq_consumer_settle(struct mq_consumer *k, int queue,
 	if (n > 1)
 		record("equal:%s(", queue_names[queue]);
 	for (i = 0; i < n; i++)
-		record("%s:%s%s", outcomes[how[i].outcome],
+		record("%s:%s%s%s", outcomes[how[i].outcome],
 		    payload_of(how[i].element, how[i].len),
-		    how[i].result != NULL ? ":result" : "");
+		    how[i].result != NULL ? ":result" : "",
+		    how[i].notice != NULL ? ":notice" : "");
 	if (n > 1)
 		record(")");
 	await_answer(fn, arg);
@@ -359,36 +444,68 @@ answer_back(const struct mq_answer *answer, int n)
 	fn(house->back_arg, answer != NULL ? &with : NULL);
 }
 
+/* No answer comes any more, of which the session has yet to tell. */
 static void
-lose_connection(struct house *h)
+break_connection(struct house *h)
 {
-	up = false;
 	if (h->back_fn != NULL)
 		answer_back(NULL, 0);
 	while (h->sent_count > 0)
 		answer_with(NULL, MQ_SETTLED_LOST);
-	up = true;
+}
+
+static void
+lose_connection(struct house *h)
+{
+	break_connection(h);
+	outbox_down(h->outbox);
 }
 
 /* --- the engine --- */
 
 /* Writes down what the outbox tells. */
 static void
-on_outbox_fact(void *arg, const struct fact *f)
+take_facts(struct house *h)
 {
-	struct house *h = arg;
+	struct fact f;
 
-	if (f->kind == FACT_SETTLED) {
-		record("%s:%s", f->yes ? "done" : "over", name_of(f->message));
-		inbox_forget(&h->f.inbox, f->message);
-	} else if (f->kind == FACT_UNFIT)
-		record("too-long:%s", name_of(f->message));
-	else if (f->kind == FACT_WRONG_KEY)
-		record("wrong-key");
-	else if (f->kind == FACT_WAKE)
+	for (; fact_take(h->f.facts, &f); fact_free(&f)) {
 		h->woken = true;
-	else if (f->kind == FACT_REFUSED)
-		record("refused:%s", f->text);
+		if (f.kind == FACT_SETTLED) {
+			assert_int_equal(f.message->state, MESSAGE_SETTLED);
+			record("%s:%s", f.yes ? "done" : "over",
+			    name_of(f.message));
+			hand_forget(h->f.hand, f.message);
+		} else if (f.kind == FACT_TOO_LONG) {
+			assert_int_equal(f.message->state, MESSAGE_ENDED);
+			record("too-long:%s", name_of(f.message));
+		} else if (f.kind == FACT_MUST_END) {
+			assert_int_equal(f.status, MQ_EXIT_WRONGTYPE);
+			record("wrong-key");
+		} else if (f.kind == FACT_REFUSED) {
+			record("refused:%s", f.text);
+		} else if (f.kind == FACT_PAUSE_SET) {
+			record("paused:%s", queue_names[f.queue]);
+		} else {
+			assert_true(
+			    f.kind == FACT_WAKE || f.kind == FACT_NO_ROOM);
+		}
+	}
+	hand_sweep(h->f.hand);
+}
+
+static void
+start_all(struct house *h)
+{
+	struct message *m;
+	const char *bad;
+
+	while ((m = hand_next(h->f.hand, -1)) != NULL) {
+		assert_int_equal(
+		    mq_envelope_parse(m->element, m->len, &m->envelope, &bad),
+		    0);
+		hand_start(h->f.hand, m);
+	}
 }
 
 /* All of them are started. */
@@ -396,8 +513,7 @@ static void
 run(struct house *h, const char *names)
 {
 	add(&h->f, names);
-	start_all(&h->f, -1);
-	(void)recorded();
+	start_all(h);
 }
 
 static void *
@@ -407,16 +523,9 @@ setup(void)
 	struct fixture *f = &h->f;
 
 	fixture_init(f);
-	h->outbox = (struct outbox){.loop = f->loop,
-	    .opt = &f->opt,
-	    .server = &f->server,
-	    .ids = &f->ids,
-	    .inbox = &f->inbox,
-	    .session = &f->session,
-	    .host = "",
-	    .hear = on_outbox_fact,
-	    .arg = h};
-	outbox_init(&h->outbox);
+	h->outbox = outbox_new(f->loop, &f->opt, f->hand, f->facts, &f->server,
+	    &h->server, &f->ids, false);
+	outbox_up(h->outbox);
 	return h;
 }
 
@@ -426,7 +535,7 @@ teardown(void *arg)
 	struct house *h = arg;
 
 	lose_connection(h);
-	outbox_free(&h->outbox);
+	outbox_free(h->outbox);
 	fixture_free(&h->f);
 	free(h);
 }
@@ -443,54 +552,105 @@ message_of(struct house *h, const char *word)
 
 	assert_true(sscanf(word, "%7[^#]#%d", name, &n) > 0);
 	for (m = find(&h->f, name); n > 1; n -= is(name_of(m), name)) {
-		m = TAILQ_NEXT(m, link);
+		m = hand_after(h->f.hand, -1, m);
 		assert_non_null(m);
 	}
 	return m;
 }
 
+/* Its run, if it has one, is over. */
+static void
+end_run(struct house *h, struct message *m)
+{
+	if (m->state == MESSAGE_RUNNING)
+		hand_end(h->f.hand, m);
+}
+
+static void
+settle(struct house *h, struct message *m, enum mq_outcome outcome)
+{
+	end_run(h, m);
+	m->outcome = outcome;
+	outbox_settle(h->outbox, m);
+}
+
+static void
+give_back(struct house *h, struct message *m)
+{
+	end_run(h, m);
+	outbox_give_back(h->outbox, m);
+}
+
+/* As the verdict does. */
+static void
+make_heard(struct message *m, int64_t keep_ms, const char *notified)
+{
+	mq_buf_clear(&m->result);
+	mq_buf_printf(&m->result, "{}");
+	m->keep_ms = MAX(m->keep_ms, keep_ms);
+	m->notified = mq_xstrdup(notified);
+}
+
 static bool
 do_to(struct house *h, const char *word, struct message *m)
 {
-	struct outbox *o = &h->outbox;
+	struct outbox *o = h->outbox;
 	size_t i;
 
 	for (i = 0; i < COUNT(outcomes); i++)
-		WORD(outcomes[i], outbox_settle(o, m, (enum mq_outcome)i));
-	WORD("keep", outbox_give_back(o, m));
-	WORD("back", outbox_give_back(o, m));
-	WORD("lost", m->lost = true);
-	WORD("gone", m->gone = true);
+		WORD(outcomes[i], settle(h, m, (enum mq_outcome)i));
+	WORD("keep", give_back(h, m));
+	WORD("back", give_back(h, m));
+	WORD("drop", outbox_drop(o, m));
+	WORD("lost", hand_lose(h->f.hand, m, false));
+	WORD("gone", hand_lose(h->f.hand, m, true));
 	WORD("group", mq_envelope_set(&m->envelope, MQ_HEADER_GROUP, "g"));
-	WORD("awaited", m->awaited = true);
+	WORD("awaited", m->awaited = true; make_heard(m, 1000, NULL));
+	WORD("kept", make_heard(m, 1000, NULL));
+	WORD("notified", make_heard(m, 0, "c"));
 	WORD("pause", m->pause_ms = 5000);
 	WORD("to-b", m->to = mq_xstrdup("b"));
 	WORD("to-c", m->to = mq_xstrdup("c"));
+	WORD("to-z", m->to = mq_xstrdup("z"));
 	WORD("confirm", outbox_confirm(o, m));
 	WORD("sent", answers(m->sent));
 	WORD("in-flight", answers(m->in_flight));
 	return false;
 }
 
+static void
+record_leads(struct house *h)
+{
+	double since;
+	int queue;
+
+	while (outbox_leads(h->outbox, &queue, &since)) {
+		assert_true(since > 0 && since <= mq_clock_steady_s());
+		record("%s", queue_names[queue]);
+	}
+}
+
 /* What is said of the outbox itself. */
 static bool
 ask(struct house *h, const char *word, const char *about)
 {
-	struct outbox *o = &h->outbox;
-	double waits_s = ev_timer_remaining(h->f.loop, &o->timer);
+	struct outbox *o = h->outbox;
+	const struct hand *hand = h->f.hand;
+	double waits_s = mq_timer_runs(&o->timer) ?
+	    ev_timer_remaining(h->f.loop, &o->timer.ev) :
+	    0;
 
-	WORD("waits", answers(o->in_line[LINE_ACKS] > 0));
+	WORD("waits", answers(outbox_has_acks(o)));
 	WORD("holds", answers(o->holding));
-	WORD("woken", answers(h->woken));
+	WORD("woken", answers(h->woken); h->woken = false);
 	WORD("refused", answers(outbox_refused(o)));
-	WORD("gives-back",
-	    answers(!TAILQ_EMPTY(&o->queues[queue_of(about)].back)));
-	WORD("in-order", answers(inbox_in_order(&h->f.inbox, queue_of(about))));
+	WORD("gives-back", answers(outbox_gives_back(o, queue_of(about))));
+	WORD("in-order", answers(hand_in_order(hand, queue_of(about))));
 	WORD("pausing",
-	    record("%d", h->f.inbox.queues[queue_of(about)].pausing));
-	WORD("settling", record("%d", o->settling));
-	WORD("moves", record("%d", (int)o->moves));
-	WORD("copying", record("%d", (int)o->copying));
+	    answers(hand_barred(hand, queue_of(about), BAR_PAUSING)));
+	WORD("settling", record("%d", hand_count(hand, -1, MESSAGE_SETTLING)));
+	WORD("leads", record_leads(h));
+	WORD("copying", record("%d", (int)outbox_copying(o)));
 	WORD("timer", record("%d", (int)(waits_s * 1000 + 0.5)));
 	WORD("unanswered", record("%d", h->sent_count));
 	WORD("oldest", record("%s", h->oldest));
@@ -529,14 +689,18 @@ hear(struct house *h, const char *word, const char *about)
 	WORD("went", answer_back(&yes, atoi(about)));
 	WORD("back-refused", answer_back(&no, 0));
 	WORD("paused",
-	    h->paused_fn(h->paused_arg, is(about, "lost") ? NULL : &yes));
+	    h->paused_fn(h->paused_arg,
+		is(about, "lost")	 ? NULL :
+		    is(about, "refused") ? &no :
+					   &yes));
+	WORD("break", break_connection(h));
 	WORD("lose", lose_connection(h));
-	WORD("down", up = false);
-	WORD("up", up = true);
+	WORD("down", outbox_down(h->outbox));
+	WORD("up", outbox_up(h->outbox));
 	WORD("deaf", h->deaf = true);
 	WORD("hears", h->deaf = false);
-	WORD("full", full = true);
-	WORD("room", full = false);
+	WORD("full", h->full = true);
+	WORD("room", h->full = false);
 	return false;
 }
 
@@ -552,28 +716,29 @@ give_slots(struct house *h, int n)
 static bool
 engine(struct house *h, const char *word, const char *about)
 {
-	struct outbox *o = &h->outbox;
+	struct outbox *o = h->outbox;
 
+	WORD("blind", h->blind = true);
 	WORD("add", add(&h->f, about));
 	WORD("run", run(h, about));
 	WORD("key", add_with(&h->f, about, MQ_HEADER_KEY, "k"));
-	WORD("disorder", inbox_disorder(&h->f.inbox, queue_of(about)));
+	WORD("disorder", hand_disorder(h->f.hand, queue_of(about)));
 	WORD("slots", give_slots(h, atoi(about)));
 	WORD("enough", o->enough = atoi(about));
-	WORD("flush", outbox_flush(o, true));
-	WORD("flush-enough", outbox_flush(o, false));
-	WORD("send-again", outbox_send_again(o, false));
+	WORD("flush", outbox_flush(o, OUTBOX_ALL));
+	WORD("flush-holders", outbox_flush(o, OUTBOX_HOLDERS));
+	WORD("flush-enough", outbox_flush(o, OUTBOX_ENOUGH));
+	WORD("send-again", outbox_send_again(o));
 	WORD("send-back", outbox_send_back(o));
 	WORD("loop", ev_run(h->f.loop, EVRUN_ONCE));
-	WORD("counters", counters_send(&h->outbox));
+	WORD("counters", counters_send(o));
 	return false;
 }
 
 /* Another word is for each of the messages behind it. */
 static bool
-take(void *arg, const char *word, const char *about)
+do_step(struct house *h, const char *word, const char *about)
 {
-	struct house *h = arg;
 	char name[64];
 	bool known = false;
 
@@ -583,7 +748,18 @@ take(void *arg, const char *word, const char *about)
 	while (next_word(&about, name))
 		known = do_to(h, word, message_of(h, name));
 	if (is(word, "back"))
-		outbox_send_back(&h->outbox);
+		outbox_send_back(h->outbox);
+	return known;
+}
+
+static bool
+take(void *arg, const char *word, const char *about)
+{
+	struct house *h = arg;
+	bool known = do_step(h, word, about);
+
+	if (!h->blind)
+		take_facts(h);
 	return known;
 }
 
@@ -591,6 +767,7 @@ TEST_ROWS(together)
 TEST_ROWS(equal)
 TEST_ROWS(once_more)
 TEST_ROWS(back)
+TEST_ROWS(lead)
 TEST_ROWS(ends)
 
 /* --- and those that count or measure ---------------------------------------------- */
@@ -601,29 +778,46 @@ TEST_OF(enough_go_at_once, struct house *h)
 	int i;
 
 	for (i = 0; i < 65; i++) {
-		assert_int_equal(h->outbox.in_line[LINE_ACKS] > 0, i > 0);
+		assert_int_equal(outbox_has_acks(h->outbox), i > 0);
 		snprintf(name, sizeof(name), "%c%d", i < 60 ? 'a' : 'b', i);
 		take(h, "run", name);
 		take(h, "ack", name);
 	}
 	assert_non_null(
 	    strstr(recorded(), " a59 ) oldest:b( b60 b61 b62 b63 b64 )"));
-	assert_false(h->outbox.in_line[LINE_ACKS] > 0);
+	assert_false(outbox_has_acks(h->outbox));
+}
+
+TEST_OF(what_went_back_is_counted, struct house *h)
+{
+	struct mq_counts n;
+	long returned = -1;
+
+	take(h, "run", "a1 a2");
+	take(h, "front", "a1");
+	take(h, "reject", "a2");
+	take(h, "settled", "");
+	take(h, "settled", "");
+	take(h, "counters", "");
+	n = counters_totals(h->outbox, &returned);
+	assert_int_equal(returned, 1);
+	assert_int_equal(n.failed, 1);
+	assert_int_equal(counters_totals(h->outbox, NULL).done, 0);
 }
 
 TEST_OF(runs_are_counted_by_their_time, struct house *h)
 {
 	const struct mq_counts *n = &h->counted;
 
-	counters_ran(&h->outbox, 0, 0.0004);
-	counters_ran(&h->outbox, 0, 0.0004);
-	counters_send(&h->outbox);
+	counters_ran(h->outbox, 0, 0.0004);
+	counters_ran(h->outbox, 0, 0.0004);
+	counters_send(h->outbox);
 	assert_int_equal(n->run_ms, 0);
 	assert_int_equal(n->bucket[0], 2);
-	counters_ran(&h->outbox, 0, 0.0004);
-	counters_ran(&h->outbox, 0, mq_bucket_s[1]);
-	counters_ran(&h->outbox, 0, 1e6);
-	counters_send(&h->outbox);
+	counters_ran(h->outbox, 0, 0.0004);
+	counters_ran(h->outbox, 0, mq_bucket_s[1]);
+	counters_ran(h->outbox, 0, 1e6);
+	counters_send(h->outbox);
 	assert_int_equal(n->bucket[0], 1);
 	assert_int_equal(n->bucket[1], 1);
 	assert_int_equal(n->bucket[MQ_BUCKETS - 1], 1);
@@ -631,27 +825,27 @@ TEST_OF(runs_are_counted_by_their_time, struct house *h)
 	assert_between(n->run_ms, 1000000001, 1000002000);
 }
 
-/* As facts.c. */
-static void
-on_missing(void *arg, struct message *m)
-{
-	struct house *h = arg;
-
-	if (m->state != MESSAGE_SETTLING)
-		record("taken:%s", name_of(m));
-	else if (m->sent)
-		outbox_confirm(&h->outbox, m);
-}
-
 /* Of queue a the server has handed out so many, and holds n, all of them alike. */
 static void
 reconcile(struct house *h, int received, int n)
 {
-	struct elements e = make_elements(&"a1 a1 a1 a1 a1"[3 * (5 - n)]);
-	struct mq_held held = {received, e.list, e.n};
+	struct mq_element elements[5];
+	struct mq_held held = {received, elements, n};
+	struct message *m = NULL;
+	int i;
 
-	inbox_reconcile(&h->f.inbox, 0, &held, on_missing, h);
-	free_elements(&e);
+	for (i = 0; i < n; i++)
+		elements[i] = (struct mq_element){mq_xstrdup("a1"), 2};
+	hand_compare(h->f.hand, 0, &held);
+	for (i = 0; i < n; i++)
+		free(elements[i].data);
+	/* As the engine does. */
+	while ((m = hand_missing(h->f.hand, 0, m)) != NULL)
+		if (m->state != MESSAGE_SETTLING)
+			record("taken:%s", name_of(m));
+		else if (m->sent)
+			outbox_confirm(h->outbox, m);
+	take_facts(h);
 }
 
 /*
@@ -667,14 +861,15 @@ check_lost_answer(
 	struct house *h = setup();
 
 	reconcile(h, 4, 4);
-	start_all(&h->f, -1);
+	start_all(h);
 	take(h, step, which);
 	take(h, "flush", "");
 	(void)recorded();
 	lose_connection(h);
 	reconcile(h, 4 + claimed, 4 + claimed - (took_effect ? settled : 0));
-	assert_int_equal(h->outbox.settling, took_effect ? 0 : settled);
-	assert_int_equal(h->f.inbox.held, claimed);
+	assert_int_equal(hand_count(h->f.hand, -1, MESSAGE_SETTLING),
+	    took_effect ? 0 : settled);
+	assert_int_equal(hand_count(h->f.hand, -1, MESSAGE_HELD), claimed);
 	assert_string_equal(recorded(),
 	    !took_effect     ? "" :
 		settled == 3 ? "done:a1 done:a1 done:a1" :

@@ -3,7 +3,7 @@
  */
 #include "base/clock.h"
 #include "base/say.h"
-#include "mq-consume/session/session.h"
+#include "mq-consume/session/parts.h"
 #include "record.h"
 
 struct house {
@@ -11,6 +11,8 @@ struct house {
 	struct options opt;
 	struct mq_server server;
 	struct mq_idgen ids;
+	struct ev_loop *loop;
+	struct facts *facts;
 	char *said;
 	size_t said_len;
 	FILE *say;
@@ -71,30 +73,17 @@ mq_loop_close(struct mq_loop *l)
 	record("closed");
 }
 
-/* Writes down what the session tells. */
-static void
-on_fact(void *arg, const struct fact *f)
-{
-	if (f->kind == FACT_FAILED)
-		record("failed:%d", f->status);
-	else
-		record(f->kind == FACT_DOWN	   ? "down" :
-			f->kind == FACT_LEASE_LOST ? "lost" :
-			f->kind == FACT_LEFT	   ? "left" :
-						     "?");
-}
-
 static void *
 setup(void)
 {
 	struct house *h = mq_xcalloc(1, sizeof(*h));
 	struct session *s = &h->session;
 
-	s->loop = ev_loop_new(EVFLAG_AUTO);
+	h->loop = ev_loop_new(EVFLAG_AUTO);
+	h->facts = s->facts = s->lease.facts = facts_new();
 	s->opt = &h->opt;
 	s->server = &h->server;
 	s->ids = &h->ids;
-	s->hear = on_fact;
 	s->state = SESSION_UP;
 	s->ever_joined = true;
 	s->retry_s = SESSION_RETRY_MIN;
@@ -103,7 +92,7 @@ setup(void)
 	h->opt.tag = "tag";
 	h->opt.idle_ms = -1;
 	strlcpy(h->server.name, "server", sizeof(h->server.name));
-	ev_timer_init(&s->retry, NULL, 0, 0);
+	mq_timer_init(&s->retry, h->loop, NULL, NULL);
 	h->say = open_memstream(&h->said, &h->said_len);
 	mq_say_to(h->say);
 	return h;
@@ -117,7 +106,9 @@ teardown(void *arg)
 	mq_say_to(NULL);
 	fclose(h->say);
 	free(h->said);
-	ev_loop_destroy(h->session.loop);
+	mq_timer_stop(&h->session.retry);
+	ev_loop_destroy(h->loop);
+	facts_free(h->facts);
 	free(h);
 	record_clear();
 }
@@ -128,7 +119,7 @@ static bool
 act(struct session *s, const char *word, const char *about)
 {
 	int retry_ms =
-	    (int)(ev_timer_remaining(s->loop, &s->retry) * 1000 + 0.5);
+	    (int)(ev_timer_remaining(s->retry.loop, &s->retry.ev) * 1000 + 0.5);
 
 	WORD("complain", session_complain(s, about));
 	WORD("works", session_complain(s, NULL));
@@ -140,7 +131,7 @@ act(struct session *s, const char *word, const char *about)
 	WORD("waits", answers(s->waits_since > 0));
 	/* Not anew: for 29 seconds already. */
 	WORD("waited-on", answers(mq_clock_steady_s() - s->waits_since >= 29));
-	WORD("retry", record("%d", ev_is_active(&s->retry) ? retry_ms : 0));
+	WORD("retry", record("%d", mq_timer_runs(&s->retry) ? retry_ms : 0));
 	return false;
 }
 
@@ -166,6 +157,23 @@ arrange(struct house *h, const char *word, const char *about)
 	return false;
 }
 
+static void
+record_facts(struct house *h)
+{
+	struct fact f;
+
+	while (fact_take(h->facts, &f)) {
+		if (f.kind == FACT_FAILED)
+			record("failed:%d", f.status);
+		else
+			record(f.kind == FACT_DOWN	  ? "down" :
+				f.kind == FACT_LEASE_LOST ? "lost" :
+				f.kind == FACT_LEFT	  ? "left" :
+							    "?");
+		fact_free(&f);
+	}
+}
+
 /* Behind what is told, though it was said before. */
 static void
 record_said(struct house *h)
@@ -185,6 +193,7 @@ take(void *arg, const char *word, const char *about)
 	struct house *h = arg;
 	bool known = act(&h->session, word, about) || arrange(h, word, about);
 
+	record_facts(h);
 	record_said(h);
 	return known;
 }

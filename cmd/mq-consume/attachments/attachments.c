@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/syscall.h"
+#include "mq-consume/message.h"
 #include "process/process.h"
 
 int

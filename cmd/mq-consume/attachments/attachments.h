@@ -12,7 +12,11 @@
 #ifndef MQ_CONSUME_ATTACHMENTS_H
 #define MQ_CONSUME_ATTACHMENTS_H
 
-#include "mq-consume/message.h"
+#include <stdbool.h>
+
+struct message;
+struct mq_layout;
+struct mq_server;
 
 /* The attachments of a run that is about to start. */
 struct attached {

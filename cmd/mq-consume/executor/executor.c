@@ -1,195 +1,95 @@
-/* What is common to the ways that messages take: slots, their hands and rests; how runs
- * are ended; what is said of long runs. */
-#include "executor.h"
+/* The ways of running messages, by their tables; how runs are ended from outside; what is
+ * said of long runs. */
+#include "parts.h"
 
-/* Messages claimed ahead are given back if no slot becomes free for this time. */
-#define STALE_S 1.0
+#include <limits.h>
+
+#include "mq-consume/duplicates.h"
+
 /* A bit less than a tick, so that a run is shown with the second one. */
 #define LONG_S 0.9
 /* Bytes of the last text of a command. */
 #define TEXT_MAX 1024
 
-/* --- hands ------------------------------------------------------------------ */
+/* --- starts ------------------------------------------------------------------ */
 
-static void
-list_if_free(struct slot *s)
+bool
+executor_wants(struct executor *x, const struct start_terms *terms, int *queue)
 {
-	bool is_free = TAILQ_EMPTY(&s->hand) && !ev_is_active(&s->rest);
+	return x->table->wants(x, terms, queue);
+}
 
-	if (is_free == s->is_free)
-		return;
-	s->is_free = is_free;
-	if (is_free)
-		TAILQ_INSERT_HEAD(&s->executor->free, s, free);
-	else
-		TAILQ_REMOVE(&s->executor->free, s, free);
+const char *
+executor_refuses(const struct executor *x, const struct message *m)
+{
+	const struct mq_envelope *e = &m->envelope;
+
+	if (x->opt->replace != NULL)
+		return arguments_refuse(e->payload, e->payload_len);
+	return x->opt->batch > 0 || x->opt->stream ?
+	    message_unframable(m, x->opt->framing) :
+	    NULL;
 }
 
 bool
-slot_take(struct slot *s, struct message *m, const char *why)
+executor_take(struct executor *x, struct message *m)
 {
-	policy_started(s->executor->policy);
-	if (why != NULL) {
-		tell(s->executor, FACT_UNFIT, .message = m, .unfit = UNFIT_RUN,
-		    .text = why);
-		return false;
-	}
-	m->slot = s;
-	m->stop = MQ_STOP_NONE;
-	TAILQ_INSERT_TAIL(&s->hand, m, line);
-	s->count++;
-	s->bytes += m->len;
-	s->executor->running++;
-	list_if_free(s);
-	return true;
+	return x->table->take(x, m);
+}
+
+int
+executor_spare(const struct executor *x)
+{
+	return x->table->begin == NULL ? INT_MAX :
+					 (int)(slots_idle(x) - 1) * x->batch;
 }
 
 void
-slot_release(struct slot *s, struct message *m)
+executor_begin(struct executor *x)
 {
-	TAILQ_REMOVE(&s->hand, m, line);
-	s->count--;
-	s->bytes -= m->len;
-	s->executor->running--;
-	m->slot = NULL;
-	m->slot_number = (int)(s - s->executor->all) + 1;
-	m->ran_s = s->ran_s;
-	list_if_free(s);
+	if (x->table->begin != NULL)
+		x->table->begin(x);
 }
 
 void
-slot_return(struct slot *s, struct message *m)
+executor_started(struct executor *x, const struct start_terms *terms)
 {
-	slot_release(s, m);
-	policy_unstarted(s->executor->policy);
-	tell(s->executor, FACT_RETURNED, .message = m);
+	if (x->table->started != NULL)
+		x->table->started(x, terms);
 }
 
-void
-slot_set_timer(struct slot *s, double after)
+long
+executor_room(const struct executor *x, int queue, bool careful)
 {
-	if (after > 0)
-		mq_timer_start(s->executor->loop, &s->timer, after);
-	else
-		ev_timer_stop(s->executor->loop, &s->timer);
-}
-
-void
-slot_return_all(struct slot *s)
-{
-	while (!TAILQ_EMPTY(&s->hand))
-		slot_return(s, TAILQ_LAST(&s->hand, messages));
-}
-
-/* --- room ------------------------------------------------------------------- */
-
-bool
-slots_may_start(const struct executor *x)
-{
-	return x->inbox->held > 0 && !x->starved &&
-	    x->policy->stop < STOP_SOON && process_may_run(x->process) &&
-	    x->session->state != SESSION_OPENING && policy_may_start(x->policy);
+	return x->table->room(x, queue, careful);
 }
 
 bool
-slots_have_last(const struct executor *x)
+executor_wants_few(const struct executor *x, int queue)
 {
-	return x->policy->stop != STOP_NOT ||
-	    policy_limit_reached(x->policy, x->inbox->held) ||
-	    (x->opt->drain && inbox_drained(x->inbox));
+	/* The batch of a queue is not full, and a slot is free for it. */
+	return x->opt->stream ||
+	    (x->opt->batch > hand_count(x->hand, queue, MESSAGE_HELD) &&
+		slots_idle_for(x, queue) > 0);
 }
 
-bool
-slots_return_stale(struct executor *x, bool idle)
+/* --- from outside ------------------------------------------------------------- */
+
+void
+executor_tick(struct executor *x)
 {
-	if (x->opt->prefetch >= 0 || x->inbox->held == 0 || idle ||
-	    mq_clock_steady_s() - x->last_end <= STALE_S)
-		return false;
-	x->run_s = STALE_S;
-	tell(x, FACT_GIVE_BACK);
-	return true;
+	x->table->tick(x);
 }
 
 void
-executor_on_time(struct ev_loop *loop, ev_timer *w, int events)
+executor_answered(struct executor *x, int n, bool all)
 {
-	const struct executor *x = w->data;
+	struct slot *s = &x->all[n];
 
-	(void)loop;
-	(void)events;
-	tell(x, FACT_WAKE);
+	if (all)
+		s->waits = false;
+	x->table->answered(s, all);
 }
-
-/* --- runs ------------------------------------------------------------------- */
-
-static void
-on_rested(struct ev_loop *loop, ev_timer *w, int events)
-{
-	struct slot *s = w->data;
-
-	(void)loop;
-	(void)events;
-	s->executor->resting--;
-	list_if_free(s);
-	tell(s->executor, FACT_WAKE);
-}
-
-enum slot_success
-slot_success_of(enum mq_verdict_kind kind)
-{
-	if (kind == MQ_VERDICT_DONE || kind == MQ_VERDICT_PUSH)
-		return SLOT_SUCCESS;
-	return kind == MQ_VERDICT_ERR || kind == MQ_VERDICT_RETRY ||
-		kind == MQ_VERDICT_BROKEN ?
-	    SLOT_FAILURE :
-	    SLOT_NEITHER;
-}
-
-bool
-executor_unread(struct executor *x)
-{
-	struct pollfd out = {.fd = STDOUT_FILENO};
-
-	/* A pipe or socket without its other end, or a terminal that hung up. */
-	if (x->opt->log_dir != NULL || poll(&out, 1, 0) != 1 ||
-	    (out.revents & (POLLERR | POLLHUP)) == 0)
-		return false;
-	if (x->policy->stop < STOP_SOON)
-		mq_say("standard output: nobody reads it any more; stopping, "
-		       "and returning what fails");
-	policy_stop(x->policy, STOP_SOON, MQ_EXIT_IO, 0);
-	return true;
-}
-
-void
-slot_ran(struct slot *s, const struct message *m, const struct mq_verdict *v)
-{
-	struct executor *x = s->executor;
-
-	if (policy_ran(x->policy, m->id, v->kind == MQ_VERDICT_BROKEN))
-		mq_say("%s: %s for %d messages in a row; resting, and counting "
-		       "no attempts until a run ends otherwise",
-		    x->process->command.path, v->how, POLICY_BROKEN);
-}
-
-void
-slot_judged(struct slot *s, enum slot_success success)
-{
-	struct executor *x = s->executor;
-
-	if (success == SLOT_SUCCESS)
-		s->failures = 0;
-	if (success != SLOT_FAILURE || ev_is_active(&s->rest) ||
-	    (x->opt->rest_max_ms == 0 && !policy_is_broken(x->policy)))
-		return;
-	s->failures++;
-	x->resting++;
-	mq_timer_start(
-	    x->loop, &s->rest, policy_rest_s(x->policy, s->failures));
-	list_if_free(s);
-}
-
-/* --- from outside ------------------------------------------------------------ */
 
 void
 executor_kill(struct executor *x, int sig)
@@ -201,12 +101,20 @@ executor_kill(struct executor *x, int sig)
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
 		if (!pauses)
-			requests_hurry(&s->requests);
+			requests_hurry(s->requests);
 		if (s->run.pid == 0)
 			continue;
 		s->killed = s->killed || !pauses;
 		kill(-s->run.pid, sig);
 	}
+}
+
+void
+executor_stop(struct executor *x)
+{
+	x->stopping = true;
+	if (x->table->stop != NULL)
+		x->table->stop(x);
 }
 
 bool
@@ -218,10 +126,8 @@ executor_take_away(struct executor *x, struct message *m)
 		s->killed = true;
 		kill(-s->run.pid, SIGKILL);
 	}
-	if (s == NULL && !x->opt->at_most_once) {
+	if (s == NULL)
 		TAILQ_REMOVE(&x->printer.printed, m, line);
-		x->running--;
-	}
 	return s != NULL;
 }
 
@@ -232,22 +138,56 @@ executor_stop_run(struct executor *x, struct message *m, enum mq_stop how)
 	bool *ending;
 
 	if (s == NULL || s->run.pid == 0 ||
-	    (x->opt->stream && m != TAILQ_FIRST(&s->hand)))
+	    (x->opt->stream && m != TAILQ_FIRST(&s->messages)))
 		return false;
 	m->stop = how;
 	s->killed = true;
-	requests_hurry(&s->requests);
+	requests_hurry(s->requests);
 	ending = x->opt->stream ? &s->worker.terminated : &s->timed_out;
 	/* Else KILL is near anyway. */
 	if (*ending)
 		return true;
 	*ending = true;
-	/* The message stays in hand even if a worker that stays has not read it: the
+	/* The slot keeps the message even if a worker that stays has not read it: the
 	 * next turn only ends its input. */
 	tell(x, FACT_WAKE);
-	mq_timer_start(x->loop, &s->timer, (double)x->opt->grace_ms / 1000);
+	mq_timer_start(&s->timer, (double)x->opt->grace_ms / 1000, 0);
 	kill(-s->run.pid, SIGTERM);
 	return true;
+}
+
+int
+executor_busy(const struct executor *x)
+{
+	return x->busy;
+}
+
+bool
+executor_rests(const struct executor *x)
+{
+	return x->resting > 0 && x->resting >= x->limit;
+}
+
+static struct mq_run
+describe_run(const struct slot *s, const struct message *m)
+{
+	const struct executor *x = s->executor;
+	const char *text = s->verbs.about > 0 ?
+	    s->verbs.ones[s->verbs.about - 1].text :
+	    s->verbs.text;
+	size_t len = strnlen(text, TEXT_MAX);
+
+	/* Cut between two characters. */
+	while (len > 0 && (text[len] & 0xc0) == 0x80)
+		len--;
+	return (struct mq_run){.queue = mq_xstrdup(m->queue_name),
+	    .id = mq_xstrdup(m->id),
+	    .script = mq_xstrdup(x->command->line),
+	    .text = mq_xstrndup(text, len),
+	    .attempt = m->attempts + 1,
+	    .pid = s->run.pid,
+	    .started_ms = s->started_ms,
+	    .grace_ms = x->opt->grace_ms};
 }
 
 void
@@ -255,59 +195,45 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 {
 	double now = mq_clock_s(CLOCK_MONOTONIC);
 	struct mq_runs runs = {0};
-	const char *text;
-	size_t len;
-	struct message *m;
+	const struct message *m;
 	struct slot *s;
 	int i;
 
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
-		m = TAILQ_FIRST(&s->hand);
+		m = TAILQ_FIRST(&s->messages);
 		if (m == NULL || m->lost || now - s->started < LONG_S)
 			continue;
 		/* Other machines know unix time. */
 		if (s->started_ms == 0)
 			s->started_ms = mq_clock_unix_us() / 1000 -
 			    (int64_t)((now - s->started) * 1000);
-		text = s->verbs.about > 0 ?
-		    s->verbs.ones[s->verbs.about - 1].text :
-		    s->verbs.text;
-		/* Cut between two characters. */
-		len = strnlen(text, TEXT_MAX);
-		while (len > 0 && (text[len] & 0xc0) == 0x80)
-			len--;
 		runs.runs = mq_xreallocarray(
 		    runs.runs, (size_t)runs.count + 1, sizeof(*runs.runs));
-		runs.runs[runs.count++] =
-		    (struct mq_run){.queue = mq_xstrdup(m->queue_name),
-			.id = mq_xstrdup(m->id),
-			.script = mq_xstrdup(x->process->command.line),
-			.text = mq_xstrndup(text, len),
-			.attempt = m->attempts + 1,
-			.pid = s->run.pid,
-			.started_ms = s->started_ms,
-			.grace_ms = x->opt->grace_ms};
+		runs.runs[runs.count++] = describe_run(s, m);
 	}
 	if (runs.count > 0)
 		mq_runs_write(runs.runs, runs.count, out);
 	mq_runs_free(&runs);
 }
 
-/* --- beginning and end ------------------------------------------------------ */
+/* --- its way, beginning and end ------------------------------------------------- */
 
-void
-slots_count(struct executor *x, int queue, int n)
+const struct executor_way *
+executor_way(const struct executor *x)
 {
-	x->runs[queue] += n;
-	inbox_fill(x->inbox, queue,
-	    x->uneven && x->runs[queue] >= rules_of(x->opt, queue)->slots);
+	return &x->way;
+}
+
+int
+executor_capacity(const struct executor *x)
+{
+	return x->all != NULL ? x->limit * x->batch : 0;
 }
 
 void
 executor_resize(struct executor *x)
 {
-	struct slot *s;
 	int i;
 
 	/* Messages are printed. */
@@ -318,39 +244,63 @@ executor_resize(struct executor *x)
 	x->uneven &= !x->opt->stream;
 	process_allow(x->process, x->limit);
 	/* The first ones are listed last, to be taken first. */
-	for (i = x->limit - 1; i >= x->made; i--) {
-		s = &x->all[i];
-		s->executor = x;
-		TAILQ_INIT(&s->hand);
-		s->answers = (struct mq_answers){.loop = x->loop, .fd = -1};
-		ev_timer_init(&s->rest, on_rested, 0, 0);
-		s->rest.data = s;
-		requests_init(&s->requests, x->duplicates, &s->answers,
-		    x->table->answered, s);
-		list_if_free(s);
-	}
+	for (i = x->limit - 1; i >= x->made; i--)
+		slot_init(&x->all[i], x, i);
 	x->made = MAX(x->made, x->limit);
 	for (i = 0; i < x->opt->queue_count; i++)
 		slots_count(x, i, 0);
 }
 
-void
-executor_init(struct executor *x)
+static void
+init_way(struct executor *x)
 {
-	int most = x->opt->given.slots;
+	const struct options *opt = x->opt;
 
-	x->batch = x->opt->batch > 0 ? x->opt->batch : 1;
+	x->table = opt->command == NULL ? &executor_print :
+	    opt->stream			? &executor_stream :
+	    opt->batch > 0		? &executor_batch :
+					  &executor_fork;
+	x->way = x->table->way;
+	x->way.files = x->way.files && opt->layout->attachments != NULL;
+	if (opt->command != NULL)
+		return;
+	x->way.names = opt->framing == MQ_FRAME_JSONL;
+	if (opt->at_most_once)
+		x->way.acks = ACKS_FIRST;
+}
+
+struct executor *
+executor_new(struct ev_loop *loop, const struct options *opt, struct hand *hand,
+    struct facts *facts, struct mq_children *children, struct process *process,
+    struct duplicates *duplicates, struct mq_server *server)
+{
+	struct executor *x = mq_xcalloc(1, sizeof(*x));
+	int most = opt->given.slots;
+
+	*x = (struct executor){.loop = loop,
+	    .opt = opt,
+	    .hand = hand,
+	    .facts = facts,
+	    .children = children,
+	    .process = process,
+	    .command = &process->command,
+	    .duplicates = duplicates,
+	    .server = server,
+	    .batch = opt->batch > 0 ? opt->batch : 1};
 	TAILQ_INIT(&x->free);
 	TAILQ_INIT(&x->printer.printed);
-	if (x->opt->command == NULL) {
+	mq_timer_init(&x->batch_timer, loop, executor_wake, x);
+	init_way(x);
+	if (opt->command == NULL) {
 		print_init(x);
-		return;
+		return x;
 	}
 	/* What is never made ready takes no memory. */
 	x->all = mq_xcalloc(
 	    (size_t)(most != -1 ? most : MQ_SLOTS_MAX), sizeof(*x->all));
-	x->runs = mq_xcalloc((size_t)x->opt->queue_count, sizeof(*x->runs));
+	x->runs = mq_xcalloc((size_t)opt->queue_count, sizeof(*x->runs));
 	executor_resize(x);
+	return x;
 }
 
 void
@@ -358,5 +308,7 @@ executor_free(struct executor *x)
 {
 	free(x->all);
 	free(x->runs);
+	mq_buf_free(&x->input);
 	mq_buf_free(&x->printer.out);
+	free(x);
 }

@@ -1,4 +1,4 @@
-#include "executor.h"
+#include "parts.h"
 
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
@@ -63,24 +63,29 @@ await_arrival(struct executor *x)
 	if (!p->piped || p->lost || TAILQ_EMPTY(&p->printed) ||
 	    ev_is_active(&p->room)) {
 		p->look_s = LOOK_MIN;
-		ev_timer_stop(x->loop, &p->timer);
-	} else if (!ev_is_active(&p->timer)) {
-		mq_timer_start(x->loop, &p->timer, p->look_s);
+		mq_timer_stop(&p->timer);
+	} else if (!mq_timer_runs(&p->timer)) {
+		mq_timer_start(&p->timer, p->look_s, 0);
 	}
 }
 
 static void
-ack_arrived(struct executor *x)
+end_message(struct executor *x, struct message *m)
+{
+	hand_end(x->hand, m);
+	tell(x, FACT_PRINTED, .message = m);
+}
+
+static void
+end_arrived(struct executor *x)
 {
 	struct printer *p = &x->printer;
 	struct message *m;
 
-	(void)session_holds_lease(x->session);
 	while ((m = TAILQ_FIRST(&p->printed)) != NULL && m->end <= p->read) {
 		p->arrived++;
 		TAILQ_REMOVE(&p->printed, m, line);
-		x->running--;
-		tell(x, FACT_DONE, .message = m);
+		end_message(x, m);
 	}
 }
 
@@ -100,16 +105,17 @@ add_frame(struct executor *x, const struct message *m)
 }
 
 static long
-print_room(const struct executor *x, int queue)
+print_room(const struct executor *x, int queue, bool careful)
 {
 	const struct printer *p = &x->printer;
 	long ahead = p->piped ? MIN(AHEAD, p->arrived + ONE_BY_ONE) : AHEAD;
 
 	(void)queue;
-	if (x->inbox->held_bytes + count_unwritten(p) > AHEAD_BYTES)
+	(void)careful;
+	if (hand_held_bytes(x->hand) + count_unwritten(p) > AHEAD_BYTES)
 		return 0;
 	/* Half of the messages come while the other half is printed. */
-	return MIN(ahead - x->inbox->held, AHEAD / 2);
+	return MIN(ahead - hand_count(x->hand, -1, MESSAGE_HELD), AHEAD / 2);
 }
 
 void
@@ -120,7 +126,7 @@ executor_take_back(struct executor *x, int queue, bool begun)
 	struct message *m, *next;
 
 	begun = begun || p->lost;
-	if (x->opt->at_most_once && !begun)
+	if (x->all != NULL || (x->opt->at_most_once && !begun))
 		return;
 	TAILQ_FOREACH_SAFE(m, &p->printed, line, next) {
 		if (begun ||
@@ -128,9 +134,7 @@ executor_take_back(struct executor *x, int queue, bool begun)
 			(queue == -1 ||
 			    (m->queue == queue && m->end > written)))) {
 			TAILQ_REMOVE(&p->printed, m, line);
-			x->running--;
-			policy_unstarted(x->policy);
-			tell(x, FACT_RETURNED, .message = m);
+			hand_hold(x->hand, m);
 			continue;
 		}
 		if (m->end <= written)
@@ -162,30 +166,26 @@ fail_output(struct executor *x, int status)
 	p->lost = true;
 	ev_io_stop(x->loop, &p->room);
 	ev_io_stop(x->loop, &p->reader);
-	ev_timer_stop(x->loop, &p->timer);
+	mq_timer_stop(&p->timer);
 	look_at_pipe(p);
-	ack_arrived(x);
-	policy_stop(x->policy, STOP_SOON, status, 0);
-	/* Even if it has been stopping before. */
-	tell(x, FACT_WAKE);
+	end_arrived(x);
+	tell(x, FACT_MUST_END, .status = status);
 }
 
 static void
 print_progress(struct executor *x)
 {
 	look_at_pipe(&x->printer);
-	ack_arrived(x);
+	end_arrived(x);
 	await_arrival(x);
 	tell(x, FACT_WAKE);
 }
 
 static void
-on_look(struct ev_loop *loop, ev_timer *w, int events)
+on_look(void *executor)
 {
-	struct executor *x = w->data;
+	struct executor *x = executor;
 
-	(void)loop;
-	(void)events;
 	x->printer.look_s = MIN(x->printer.look_s * 1.5, LOOK_MAX);
 	print_progress(x);
 }
@@ -226,63 +226,78 @@ on_output(struct ev_loop *loop, ev_io *w, int events)
 	print_progress(x);
 }
 
-/* Prints as many messages as may be under way; false: none. */
+/* --- starting --------------------------------------------------------------- */
+
+/* Whether as many messages as may be are acked first: if stdout cannot be written, few
+ * are lost.  The next ones are acked once the last ones are written. */
 static bool
-fill_output(struct executor *x)
+may_ack_first(const struct executor *x)
+{
+	const struct printer *p = &x->printer;
+
+	if (p->acked > 0)
+		return p->acked < MIN(1 + p->arrived / 4, ONCE);
+	return count_unwritten(p) == 0 &&
+	    hand_count(x->hand, -1, MESSAGE_ENDED) == 0 &&
+	    hand_count(x->hand, -1, MESSAGE_SETTLING) == 0 &&
+	    hand_count(x->hand, -1, MESSAGE_SETTLED) == 0;
+}
+
+/* Whether another message may be under way. */
+static bool
+may_print(struct executor *x)
 {
 	struct printer *p = &x->printer;
 	long more = MAX(p->arrived - ONE_BY_ONE, 0) / 4;
 	long most = p->piped ? MIN(1 + more, UNDER_WAY) : UNDER_WAY;
-	struct message *m;
-	bool any = false;
 
-	while (x->running < most && count_unwritten(p) <= OUT_BYTES &&
-	    policy_may_start(x->policy) &&
-	    (m = inbox_next(x->inbox, -1)) != NULL) {
-		policy_started(x->policy);
-		m->start = p->written + count_unwritten(p);
-		add_frame(x, m);
-		m->end = p->written + count_unwritten(p);
-		TAILQ_INSERT_TAIL(&p->printed, m, line);
-		x->running++;
-		any = true;
+	/* An empty frame arrives at once, and makes room for others. */
+	if (count_unwritten(p) == 0)
+		end_arrived(x);
+	return hand_count(x->hand, -1, MESSAGE_RUNNING) < most &&
+	    count_unwritten(p) <= OUT_BYTES;
+}
+
+static bool
+print_wants(struct executor *x, const struct start_terms *terms, int *queue)
+{
+	*queue = -1;
+	return terms->may && hand_next(x->hand, -1) != NULL &&
+	    (x->opt->at_most_once ? may_ack_first(x) : may_print(x));
+}
+
+static bool
+print_take(struct executor *x, struct message *m)
+{
+	struct printer *p = &x->printer;
+
+	if (x->opt->at_most_once) {
+		p->acked++;
+		end_message(x, m);
+		return false;
 	}
-	return any;
+	if (p->start > OUT_BYTES) {
+		p->out.len -= p->start;
+		memmove(p->out.data, p->out.data + p->start, p->out.len);
+		p->start = 0;
+	}
+	m->start = p->written + count_unwritten(p);
+	add_frame(x, m);
+	m->end = p->written + count_unwritten(p);
+	TAILQ_INSERT_TAIL(&p->printed, m, line);
+	return false;
 }
 
 static void
-print_start(struct executor *x)
+print_started(struct executor *x, const struct start_terms *terms)
 {
 	struct printer *p = &x->printer;
-	/* If stdout cannot be written, few acked messages are lost. */
-	long n = MIN(1 + p->arrived / 4, ONCE);
-	struct message *m;
 
-	if (x->inbox->held == 0 || x->policy->stop >= STOP_SOON)
-		return;
-	if (x->opt->at_most_once) {
-		/* The next ones are acked once the last ones are written. */
-		if (count_unwritten(p) > 0 || x->outbox->settling > 0)
-			return;
-		for (; n > 0 && policy_may_start(x->policy) &&
-		     (m = inbox_next(x->inbox, -1)) != NULL;
-		     n--) {
-			policy_started(x->policy);
-			tell(x, FACT_DONE, .message = m);
-		}
-		outbox_flush(x->outbox, true);
-		return;
-	}
-	if (p->start > 0 && count_unwritten(p) <= OUT_BYTES) {
-		memmove(
-		    p->out.data, p->out.data + p->start, count_unwritten(p));
-		p->out.len -= p->start;
-		p->start = 0;
-	}
-	/* An empty frame arrives at once, and makes room for others. */
-	while (fill_output(x) && count_unwritten(p) == 0)
-		ack_arrived(x);
-	if (count_unwritten(p) > 0)
+	(void)terms;
+	p->acked = 0;
+	if (count_unwritten(p) == 0)
+		end_arrived(x);
+	else if (!p->lost)
 		ev_io_start(x->loop, &p->room);
 }
 
@@ -340,7 +355,7 @@ print_init(struct executor *x)
 	p->fd = STDOUT_FILENO;
 	p->look_s = LOOK_MIN;
 	ev_init(&p->reader, on_output);
-	ev_init(&p->timer, on_look);
+	mq_timer_init(&p->timer, x->loop, on_look, x);
 	if (fstat(STDOUT_FILENO, &st) == 0 && S_ISFIFO(st.st_mode))
 		open_pipe(p, x->loop);
 	else
@@ -351,13 +366,14 @@ print_init(struct executor *x)
 		mq_say("messages printed here are removed from the queue; to "
 		       "keep them, use mq-stats --list ready QUEUE");
 	ev_io_init(&p->room, on_output, p->fd, EV_WRITE);
-	p->reader.data = p->timer.data = p->room.data = x;
+	p->reader.data = p->room.data = x;
 }
 
 const struct executor_table executor_print = {
-    .flows = true,
-    .acks = ACKS_FOR_OTHERS,
+    .way = {.flows = true, .acks = ACKS_FOR_OTHERS, .takes_back = true},
+    .wants = print_wants,
+    .take = print_take,
+    .started = print_started,
     .room = print_room,
-    .start = print_start,
     .tick = print_progress,
 };

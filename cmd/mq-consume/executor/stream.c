@@ -7,9 +7,12 @@
  * decides the message that it was on, and the messages behind go back, as if they had
  * not been started.  Another worker takes its place; after a bad end, after a while.
  */
-#include "executor.h"
+#include "parts.h"
 
 #include <sys/ioctl.h>
+
+#include "mq-consume/duplicates.h"
+#include "mq-consume/policy.h"
 
 /* --- time -------------------------------------------------------------------- */
 
@@ -28,7 +31,7 @@ static bool
 has_finished(const struct slot *s)
 {
 	const struct worker_input *input = &s->worker.input;
-	const struct message *m = TAILQ_FIRST(&s->hand);
+	const struct message *m = TAILQ_FIRST(&s->messages);
 
 	return input->fd == -1 &&
 	    (m == NULL || (input->cut && m->end > input->read));
@@ -38,7 +41,7 @@ static void
 begin_time(struct slot *s)
 {
 	const struct executor *x = s->executor;
-	const struct message *m = TAILQ_FIRST(&s->hand);
+	const struct message *m = TAILQ_FIRST(&s->messages);
 	double limit = 0;
 
 	s->started = mq_clock_s(CLOCK_MONOTONIC);
@@ -47,7 +50,7 @@ begin_time(struct slot *s)
 		return;
 	if (!has_finished(s) && m != NULL) {
 		limit = (double)rules_of(x->opt, m->queue)->timeout_ms / 1000;
-	} else if (has_finished(s) && x->policy->stop < STOP_SOON) {
+	} else if (has_finished(s) && !x->stopping) {
 		/* Later, the grace time of the consumer is for all workers. */
 		limit = (double)x->opt->grace_ms / 1000;
 		limit =
@@ -111,7 +114,7 @@ end_input(struct slot *s)
 	struct worker_input *f = &s->worker.input;
 	struct message *m;
 
-	while ((m = TAILQ_LAST(&s->hand, messages)) != NULL &&
+	while ((m = TAILQ_LAST(&s->messages, messages)) != NULL &&
 	    m->start >= (f->cut ? f->read : f->written)) {
 		if (!f->cut)
 			f->out.len -= m->end - m->start;
@@ -204,13 +207,11 @@ fail_protocol(struct slot *s, const char *protocol_error)
 }
 
 static void
-on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
+on_timeout(void *slot)
 {
-	struct slot *s = timer->data;
+	struct slot *s = slot;
 	struct stream_worker *w = &s->worker;
 
-	(void)loop;
-	(void)events;
 	if (w->verbs_closed) {
 		fail_protocol(s, "worker closed its descriptor 3");
 	} else if (w->terminated) {
@@ -220,7 +221,7 @@ on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 	} else {
 		/* Too long: for a message, or to end after the last. */
 		w->terminated = true;
-		w->timed_out = TAILQ_FIRST(&s->hand);
+		w->timed_out = TAILQ_FIRST(&s->messages);
 		end_input(s);
 		slot_set_timer(s, KILL_AFTER);
 		kill(-s->run.pid, SIGTERM);
@@ -239,35 +240,32 @@ on_timeout(struct ev_loop *loop, ev_timer *timer, int events)
 #define SILENT_S	10.0
 #define SILENT_MESSAGES 10
 
-/* Reports the verdict on a message in hand, which leaves the hand.  Only histories and
- * results have the errors. */
+/* Ends a message by its verdict, which leaves the slot. */
 static void
-tell_verdict(struct slot *s, struct message *m, const struct mq_verdict *v)
+end_message(struct slot *s, struct message *m, const struct mq_verdict *v)
 {
-	struct executor *x = s->executor;
 	const char *errors = "";
 
 	if (!m->lost && slot_success_of(v->kind) == SLOT_FAILURE &&
-	    executor_unread(x)) {
-		tell(x, FACT_BROKEN_OFF, .message = m, .verdict = v,
-		    .text = errors);
+	    executor_unread(s->executor)) {
+		slot_break_off(s, m, v, errors);
 		slot_return(s, m);
 		return;
 	}
-	slot_release(s, m);
 	if (!m->lost) {
 		slot_ran(s, m, v);
 		slot_judged(s, slot_success_of(v->kind));
-		if (v->kind != MQ_VERDICT_DONE || result_wanted(x->outbox, m))
+		/* What is done needs no errors. */
+		if (v->kind != MQ_VERDICT_DONE)
 			errors = run_output_so_far(s->run.output);
 	}
-	tell(x, FACT_ENDED, .message = m, .verdict = v, .text = errors);
+	slot_end(s, m, v, errors);
 }
 
 static void
 judge_message(struct slot *s)
 {
-	struct message *m = TAILQ_FIRST(&s->hand);
+	struct message *m = TAILQ_FIRST(&s->messages);
 	struct mq_verdict v;
 
 	if (m == NULL || m->end > s->worker.input.read) {
@@ -284,10 +282,10 @@ judge_message(struct slot *s)
 	mq_verbs_next(&s->verbs);
 	/* The time since the verb before; verbs that come together took none. */
 	s->ran_s = s->worker.heard - s->started;
-	counters_ran(s->executor->outbox, m->queue, s->ran_s);
+	tell(s->executor, FACT_RAN, .queue = m->queue, .seconds = s->ran_s);
 	s->started = s->worker.heard;
 	s->worker.judged++;
-	tell_verdict(s, m, &v);
+	end_message(s, m, &v);
 }
 
 /* Parses what was read, up to a final verb whose message has pending requests. */
@@ -300,18 +298,18 @@ hear_verbs(struct slot *s)
 	size_t at = 0;
 
 	w->heard = mq_clock_s(CLOCK_MONOTONIC);
-	/* The check of the lease may mark messages as lost. */
-	(void)session_holds_lease(s->executor->session);
 	look_at_input(&w->input);
 	/* A final verb may have waited for requests. */
-	if (s->verbs.final != MQ_FINAL_NONE && !s->requests.awaited)
+	if (s->verbs.final != MQ_FINAL_NONE && !s->waits)
 		judge_message(s);
-	while (at < w->said.len && !s->requests.awaited &&
-	    !requests_full(&s->requests) && w->protocol_error == NULL) {
+	while (at < w->said.len && !s->waits && !requests_full(s->requests) &&
+	    w->protocol_error == NULL) {
 		at += mq_verbs_feed_line(
 		    &s->verbs, w->said.data + at, w->said.len - at);
-		if (s->verbs.final != MQ_FINAL_NONE &&
-		    !requests_await(&s->requests, false))
+		if (s->verbs.final == MQ_FINAL_NONE)
+			continue;
+		s->waits = requests_await(s->requests, false);
+		if (!s->waits)
 			judge_message(s);
 	}
 	if (at > 0) {
@@ -319,7 +317,7 @@ hear_verbs(struct slot *s)
 		memmove(w->said.data, w->said.data + at, w->said.len);
 	}
 	/* That time stops while requests are answered. */
-	if (s->requests.awaited && s->run.pid != 0 && !is_leaving(s))
+	if (s->waits && s->run.pid != 0 && !is_leaving(s))
 		slot_set_timer(s, 0);
 	if (w->judged == before)
 		return;
@@ -353,21 +351,27 @@ read_verbs(struct slot *s, size_t max)
 }
 
 static void
-on_verbs(struct ev_loop *loop, ev_io *w, int events)
+take_verbs(struct slot *s)
 {
-	struct slot *s = w->data;
 	bool more = read_verbs(s, READ_MAX);
 
-	(void)events;
 	s->worker.silence_said = false;
 	hear_verbs(s);
 	if (!more || s->worker.said.len > 0)
-		ev_io_stop(loop, w);
+		ev_io_stop(s->executor->loop, &s->verbs_io);
 	if (more || is_leaving(s))
 		return;
 	s->worker.verbs_closed = true;
 	end_input(s);
 	slot_set_timer(s, KILL_AFTER);
+}
+
+static void
+on_verbs(struct ev_loop *loop, ev_io *w, int events)
+{
+	(void)loop;
+	(void)events;
+	take_verbs(w->data);
 }
 
 /* Once a second: notices that nobody reads, and says once that a worker is silent for
@@ -379,7 +383,7 @@ tick_worker(struct slot *s)
 	struct stream_worker *w = &s->worker;
 	struct pollfd pipe = {.fd = w->input.fd};
 	const struct message *m;
-	const char *script = s->executor->process->command.path;
+	const char *script = s->executor->command->path;
 	double allowed = MAX(SILENT_S, w->message_s * SILENT_MESSAGES);
 	double lasts, timeout;
 	int unread, n = 0;
@@ -388,8 +392,8 @@ tick_worker(struct slot *s)
 	if (w->input.fd != -1 && poll(&pipe, 1, 0) == 1 &&
 	    (pipe.revents & POLLERR) != 0)
 		lose_input(s);
-	m = TAILQ_FIRST(&s->hand);
-	if (w->silence_said || m == NULL || s->requests.count > 0 ||
+	m = TAILQ_FIRST(&s->messages);
+	if (w->silence_said || m == NULL || !requests_empty(s->requests) ||
 	    is_leaving(s))
 		return;
 	/* For the first message, a silence is said before --timeout ends it. */
@@ -406,7 +410,7 @@ tick_worker(struct slot *s)
 	if (opt->quiet)
 		return;
 	look_at_input(&w->input);
-	TAILQ_FOREACH(m, &s->hand, line)
+	TAILQ_FOREACH(m, &s->messages, line)
 		n += m->start < w->input.read;
 	if (n > 0)
 		mq_say("%s: worker %ld has read %d message%s and written no "
@@ -451,7 +455,7 @@ last_verdict(
 		strlcpy(v->how, w->protocol_error, sizeof(v->how));
 	} else if (v->kind == MQ_VERDICT_DONE) {
 		/* Exit status 0 says nothing about a message. */
-		if (w->judged > 0 || x->policy->stop >= STOP_SOON)
+		if (w->judged > 0 || x->stopping)
 			return false;
 		v->kind = MQ_VERDICT_RETRY;
 		strlcpy(v->how, NO_VERB, sizeof(v->how));
@@ -484,16 +488,13 @@ replace_worker(struct slot *s)
 	w->wait_s = w->judged > 0 || w->wait_s == 0 ?
 	    WAIT_MIN :
 	    MIN(w->wait_s * 2, WAIT_MAX);
-	if (x->policy->stop >= STOP_SOON)
+	if (x->stopping)
 		return;
 	if (!x->opt->quiet)
-		mq_say("%s: %s%s; restarting in %.1f s",
-		    x->process->command.path,
+		mq_say("%s: %s%s; restarting in %.1f s", x->command->path,
 		    strncmp(how, "worker ", 7) != 0 ? "worker: " : "", how,
 		    w->wait_s);
-	ev_timer_init(&w->restart, executor_on_time, w->wait_s, 0);
-	w->restart.data = x;
-	ev_timer_start(x->loop, &w->restart);
+	mq_timer_start(&s->restart, w->wait_s, 0);
 }
 
 /* Ends the slot of a dead worker, after its last verb, when all is answered. */
@@ -504,15 +505,15 @@ end_worker(struct slot *s)
 	struct message *m;
 	struct mq_verdict v;
 
-	if (s->requests.awaited || requests_await(&s->requests, true))
+	s->waits = s->waits || requests_await(s->requests, true);
+	if (s->waits)
 		return;
 	x->busy--;
 	x->last_end = mq_clock_steady_s();
-	(void)session_holds_lease(x->session);
-	m = TAILQ_FIRST(&s->hand);
+	m = TAILQ_FIRST(&s->messages);
 	if (last_verdict(s, m, &v)) {
 		s->ran_s = mq_clock_s(CLOCK_MONOTONIC) - s->started;
-		tell_verdict(s, m, &v);
+		end_message(s, m, &v);
 	}
 	slot_return_all(s);
 	(void)slot_close_output(s);
@@ -526,7 +527,7 @@ on_ended(void *arg, int status)
 {
 	struct slot *s = arg;
 
-	ev_timer_stop(s->executor->loop, &s->timer);
+	mq_timer_stop(&s->timer);
 	/* The last verbs, and the last look at what was read. */
 	ev_io_stop(s->executor->loop, &s->verbs_io);
 	(void)read_verbs(s, s->worker.said.len + READ_LAST);
@@ -536,17 +537,15 @@ on_ended(void *arg, int status)
 	s->run.pid = 0;
 	s->status = status;
 	mq_answers_close(&s->answers);
-	if (s->requests.awaited)
+	if (s->waits)
 		return;
 	hear_verbs(s);
 	end_worker(s);
 }
 
 static void
-on_answered(void *slot, bool all)
+stream_answered(struct slot *s, bool all)
 {
-	struct slot *s = slot;
-
 	/* all: those of the message that the worker is on. */
 	if (all)
 		hear_verbs(s);
@@ -558,7 +557,7 @@ on_answered(void *slot, bool all)
 	if (!s->worker.verbs_closed)
 		ev_io_start(s->executor->loop, &s->verbs_io);
 	if (s->worker.said.len > 0)
-		ev_feed_event(s->executor->loop, &s->verbs_io, EV_READ);
+		take_verbs(s);
 }
 
 static bool
@@ -569,8 +568,7 @@ start_worker(struct slot *s)
 
 	*w = (struct stream_worker){.input = {.fd = -1, .other = -1},
 	    .message_s = w->message_s,
-	    .wait_s = w->wait_s,
-	    .restart = w->restart};
+	    .wait_s = w->wait_s};
 	if (pipe2(fds, O_CLOEXEC) == 0) {
 		/* Only our end: the worker's must block. */
 		fcntl(fds[1], F_SETFL, O_NONBLOCK);
@@ -578,7 +576,7 @@ start_worker(struct slot *s)
 		ev_io_init(&w->input.room, write_input, fds[1], EV_WRITE);
 		w->input.room.data = s;
 	}
-	if (!slot_start(s, fds[0], on_verbs, on_timeout, on_ended)) {
+	if (!slot_start(s, fds[0])) {
 		close_input(s);
 		return false;
 	}
@@ -617,10 +615,10 @@ slot_room(const struct slot *s)
 	const struct worker_input *f = &s->worker.input;
 
 	if (s - s->executor->all >= s->executor->limit ||
-	    ev_is_active(&s->rest) || ev_is_active(&s->worker.restart))
+	    mq_timer_runs(&s->rest) || mq_timer_runs(&s->restart))
 		return 0;
 	/* A dead worker may wait for the answers to its dups. */
-	if (s->run.pid == 0 ? s->requests.awaited :
+	if (s->run.pid == 0 ? s->waits :
 			      is_leaving(s) || f->fd == -1 || f->last ||
 		    unwritten_bytes(f) >= INPUT_BYTES)
 		return 0;
@@ -645,39 +643,44 @@ idlest_slot(const struct executor *x)
 	return best;
 }
 
-static void
-stream_start(struct executor *x)
+/* Starts the worker of the slot that is to take a message, if it has none. */
+static bool
+stream_wants(struct executor *x, const struct start_terms *terms, int *queue)
 {
-	struct worker_input *f;
-	struct message *m;
+	*queue = -1;
+	x->filled = slots_may_start(x, terms) ? idlest_slot(x) : NULL;
+	return x->filled != NULL &&
+	    (x->filled->run.pid != 0 || start_worker(x->filled));
+}
+
+static bool
+stream_take(struct executor *x, struct message *m)
+{
+	struct slot *s = x->filled;
+	struct worker_input *f = &s->worker.input;
+
+	slot_take(s, m);
+	if (f->start > INPUT_BYTES) {
+		f->out.len -= f->start;
+		memmove(f->out.data, f->out.data + f->start, f->out.len);
+		f->start = 0;
+	}
+	m->start = f->written + unwritten_bytes(f);
+	message_frame(m, x->opt->framing, &f->out);
+	m->end = f->written + unwritten_bytes(f);
+	if (s->count == 1)
+		begin_time(s);
+	return false;
+}
+
+/* At the end of their input, workers can write verbs that they have kept until then. */
+static void
+stream_started(struct executor *x, const struct start_terms *terms)
+{
+	bool last = terms->last && hand_count(x->hand, -1, MESSAGE_HELD) == 0;
 	struct slot *s;
-	bool last;
 	int i;
 
-	while (slots_may_start(x) && inbox_oldest_of(x->inbox, -1) != NULL &&
-	    (s = idlest_slot(x)) != NULL) {
-		if (s->run.pid == 0 && !start_worker(s))
-			break;
-		if ((m = inbox_next(x->inbox, -1)) == NULL)
-			break;
-		if (!slot_take(s, m, message_unframable(m, x->opt->framing)))
-			continue;
-		f = &s->worker.input;
-		if (f->start > INPUT_BYTES) {
-			f->out.len -= f->start;
-			memmove(
-			    f->out.data, f->out.data + f->start, f->out.len);
-			f->start = 0;
-		}
-		m->start = f->written + unwritten_bytes(f);
-		message_frame(m, x->opt->framing, &f->out);
-		m->end = f->written + unwritten_bytes(f);
-		if (s->count == 1)
-			begin_time(s);
-	}
-	/* At the end of their input, workers can write verbs that they have kept until
-	 * then. */
-	last = x->inbox->held == 0 && !x->inbox->claiming && slots_have_last(x);
 	for (i = 0; i < x->made; i++) {
 		s = &x->all[i];
 		if (s->run.pid != 0)
@@ -691,7 +694,7 @@ stream_start(struct executor *x)
  * on them while the workers are busy.  While no worker waits, only claims of half a
  * window or more are worth it. */
 static long
-stream_room(const struct executor *x, int queue)
+stream_room(const struct executor *x, int queue, bool careful)
 {
 	const struct slot *s;
 	long all = 0, free = 0;
@@ -699,6 +702,7 @@ stream_room(const struct executor *x, int queue)
 	int n;
 
 	(void)queue;
+	(void)careful;
 	for (s = x->all; s < x->all + x->made; s++) {
 		n = slot_room(s);
 		all += window_of(s);
@@ -707,16 +711,16 @@ stream_room(const struct executor *x, int queue)
 			free += window_of(s) - 1;
 		waits = waits || (n > 0 && s->count == 0);
 	}
-	free -= x->inbox->held;
+	free -= hand_count(x->hand, -1, MESSAGE_HELD);
 	return waits || free >= all / 2 ? free : 0;
 }
 
-void
-executor_stop(struct executor *x)
+static void
+stream_stop(struct executor *x)
 {
 	int i;
 
-	for (i = 0; i < x->made && x->opt->stream; i++)
+	for (i = 0; i < x->made; i++)
 		if (x->all[i].run.pid != 0)
 			end_input(&x->all[i]);
 }
@@ -738,10 +742,15 @@ stream_tick(struct executor *x)
 }
 
 const struct executor_table executor_stream = {
-    .flows = true,
-    .acks = ACKS_AT_REST,
-    .answered = on_answered,
+    .way = {.flows = true, .acks = ACKS_AT_REST, .runs = true, .names = true},
+    .wants = stream_wants,
+    .take = stream_take,
+    .started = stream_started,
+    .stop = stream_stop,
     .room = stream_room,
-    .start = stream_start,
     .tick = stream_tick,
+    .on_verbs = on_verbs,
+    .on_timeout = on_timeout,
+    .on_ended = on_ended,
+    .answered = stream_answered,
 };

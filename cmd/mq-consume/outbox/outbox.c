@@ -1,26 +1,14 @@
 /* Settlements: one message's, and those of many that go together; acks that wait for
  * others; and messages that go back. */
-#include "outbox.h"
-
-/* Bytes of messages that one command settles together, if it must read them. */
-#define BATCH_BYTES ((size_t)1 << 20)
-
-/* Messages that are settled by one command. */
-struct batch {
-	struct outbox *outbox;
-	bool oldest; /* acks of the oldest ones of a queue */
-	size_t bytes;
-	int n;
-	struct message *m[];
-};
+#include "parts.h"
 
 static struct batch *
 make_batch(struct outbox *o, int most)
 {
 	struct batch *b =
-	    mq_xcalloc(1, sizeof(*b) + (size_t)most * sizeof(b->m[0]));
+	    mq_xmalloc(sizeof(*b) + (size_t)most * sizeof(b->m[0]));
 
-	b->outbox = o;
+	*b = (struct batch){.outbox = o};
 	return b;
 }
 
@@ -33,6 +21,66 @@ add_to_batch(struct batch *b, struct message *m, int most)
 		return false;
 	b->m[b->n++] = m;
 	return true;
+}
+
+/* --- lines -------------------------------------------------------------------- */
+
+static struct messages *
+line_of(struct outbox *o, const struct message *m)
+{
+	switch (m->in_line) {
+	case LINE_ACKS:
+		return &o->acks;
+	case LINE_EQUAL:
+		return &o->queues[m->queue].equal;
+	case LINE_BACK:
+		return &o->queues[m->queue].back;
+	default:
+		return &o->again;
+	}
+}
+
+/* The message does not wait any more, or does not go back with others. */
+static void
+leave_line(struct outbox *o, struct message *m)
+{
+	if (m->in_line == LINE_NONE)
+		return;
+	TAILQ_REMOVE(line_of(o, m), m, line);
+	o->in_line[m->in_line]--;
+	o->queues[m->queue].acks -= m->in_line == LINE_ACKS;
+	m->in_line = LINE_NONE;
+}
+
+/* Those that go back stand in line the newest first; those that are sent once more in the
+ * order of their claims; others as they come. */
+static void
+join_line(struct outbox *o, struct message *m, enum message_line which)
+{
+	struct messages *list;
+	struct message *other;
+
+	leave_line(o, m);
+	m->in_line = which;
+	o->in_line[which]++;
+	o->queues[m->queue].acks += which == LINE_ACKS;
+	list = line_of(o, m);
+	other = TAILQ_LAST(list, messages);
+	while (other != NULL &&
+	    (which == LINE_BACK		? other->number < m->number :
+		    which == LINE_AGAIN ? other->number > m->number :
+					  false))
+		other = TAILQ_PREV(other, messages, line);
+	if (other == NULL)
+		TAILQ_INSERT_HEAD(list, m, line);
+	else
+		TAILQ_INSERT_AFTER(list, other, m, line);
+}
+
+void
+outbox_drop(struct outbox *o, struct message *m)
+{
+	leave_line(o, m);
 }
 
 /* --- answers ---------------------------------------------------------------- */
@@ -54,34 +102,11 @@ outbox_lose(struct outbox *o, struct message *m, const char *why)
 	say_overtaken(m, why);
 }
 
-/* The message does not wait any more, or does not go back with others. */
-static void
-leave_line(struct outbox *o, struct message *m)
-{
-	struct outbox_queue *q = &o->queues[m->queue];
-
-	if (m->in_line == LINE_NONE)
-		return;
-	TAILQ_REMOVE(m->in_line == LINE_ACKS ? &o->waiting :
-		m->in_line == LINE_EQUAL     ? &q->equal :
-					       &q->back,
-	    m, line);
-	o->in_line[m->in_line]--;
-	q->waiting -= m->in_line == LINE_ACKS;
-	m->in_line = LINE_NONE;
-}
-
-void
-outbox_forget(struct outbox *o, struct message *m)
-{
-	leave_line(o, m);
-	o->settling--;
-}
-
 static void
 end_settlement(struct outbox *o, struct message *m, bool confirmed)
 {
-	outbox_forget(o, m);
+	leave_line(o, m);
+	hand_settled(o->hand, m);
 	tell(o, FACT_SETTLED, .message = m, .yes = confirmed);
 }
 
@@ -102,11 +127,12 @@ static void
 take_refusal(
     struct outbox *o, struct message *m, const struct mq_answer *answer)
 {
-	inbox_disorder(o->inbox, m->queue);
+	hand_disorder(o->hand, m->queue);
 	m->sent = false;
 	if (m->outcome == MQ_OUTCOME_ACK || m->outcome == MQ_OUTCOME_FRONT ||
 	    answer->status != MQ_EXIT_WRONGTYPE) {
-		tell(o, FACT_REFUSED, .text = answer->error);
+		join_line(o, m, LINE_AGAIN);
+		tell(o, FACT_REFUSED, .text = mq_xstrdup(answer->error));
 		return;
 	}
 	/* A key of the destination holds something else.  The message goes back instead,
@@ -115,14 +141,12 @@ take_refusal(
 	    m->outcome == MQ_OUTCOME_PUSH ? m->to : "the queue");
 	m->outcome = MQ_OUTCOME_FRONT;
 	send_settlement(o, m);
-	tell(o, FACT_WRONG_KEY);
+	tell(o, FACT_MUST_END, .status = MQ_EXIT_WRONGTYPE);
 }
 
 static void
 take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 {
-	char *why;
-
 	switch (how) {
 	case MQ_SETTLED:
 		outbox_confirm(o, m);
@@ -139,12 +163,11 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		end_settlement(o, m, false);
 		break;
 	case MQ_SETTLED_TOO_LONG:
-		outbox_forget(o, m);
 		mq_buf_clear(&m->header);
-		why = mq_xasprintf("push: too long for the queue %s", m->to);
-		tell(o, FACT_UNFIT, .message = m, .unfit = UNFIT_RUN,
-		    .text = why);
-		free(why);
+		hand_end(o->hand, m);
+		tell(o, FACT_TOO_LONG, .message = m,
+		    .text =
+			mq_xasprintf("push: too long for the queue %s", m->to));
 		break;
 	}
 }
@@ -162,14 +185,14 @@ settlement_copies(const struct message *m)
 /* The message is not in flight any more.  alone: the batch did not settle the message,
  * which is sent by itself now. */
 static void
-take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
+take_answer(struct batch *b, struct message *m, const struct mq_answer *answer,
     enum mq_settled how, bool alone)
 {
+	struct outbox *o = b->outbox;
+
 	m->in_flight = false;
-	o->in_flight--;
-	o->copying -= settlement_copies(m);
-	o->moves++;
-	if (alone)
+	/* There is no connection to send anything if that is the answer at once. */
+	if (alone || (answer == NULL && b == o->sending))
 		m->sent = false;
 	if (m->lost)
 		end_settlement(o, m, false);
@@ -179,6 +202,16 @@ take_answer(struct outbox *o, struct message *m, const struct mq_answer *answer,
 		take_refusal(o, m, answer);
 	else if (answer != NULL)
 		take_settled(o, m, how);
+	else if (m->in_line != LINE_BACK)
+		join_line(o, m, LINE_AGAIN);
+}
+
+/* The command of a batch is not in flight any more. */
+static void
+end_batch(const struct batch *b)
+{
+	b->outbox->queues[b->m[0]->queue].in_flight -= b->n;
+	b->outbox->copying -= b->copied;
 }
 
 /* If somebody has taken some of several, each finds out for itself.  Without an answer, the
@@ -188,22 +221,31 @@ on_settled(void *arg, const struct mq_answer *answer)
 {
 	struct batch *b = arg;
 	struct outbox *o = b->outbox;
-	bool good = mq_answer_good(answer), ended = answer != NULL;
+	bool good = mq_answer_good(answer);
 	enum mq_settled how =
 	    answer != NULL ? (enum mq_settled)answer->n : MQ_SETTLED;
 	bool one_by_one = good && how != MQ_SETTLED && b->n > 1;
 	int i;
 
+	end_batch(b);
 	if (b->oldest && (!good || one_by_one))
-		inbox_disorder(o->inbox, b->m[0]->queue);
+		hand_disorder(o->hand, b->m[0]->queue);
 	for (i = 0; i < b->n; i++) {
-		ended |= b->m[i]->lost;
 		b->m[i]->alone |= one_by_one && !b->oldest;
-		take_answer(o, b->m[i], answer, how, one_by_one);
+		take_answer(b, b->m[i], answer, how, one_by_one);
 	}
 	free(b);
-	if (ended)
+	if (answer != NULL)
 		tell(o, FACT_WAKE);
+}
+
+static void
+note_pausing(struct outbox_queue *q, int change)
+{
+	struct outbox *o = q->outbox;
+
+	q->pausing += change;
+	hand_bar(o->hand, (int)(q - o->queues), BAR_PAUSING, q->pausing > 0);
 }
 
 /* The message is settled in any case. */
@@ -212,49 +254,75 @@ on_paused(void *arg, const struct mq_answer *answer)
 {
 	struct outbox_queue *q = arg;
 	struct outbox *o = q->outbox;
-	int queue = (int)(q - o->queues);
 
-	inbox_pausing(o->inbox, queue, false);
-	if (answer != NULL && answer->error != NULL) {
-		tell(o, FACT_REFUSED, .text = answer->error);
-	} else if (answer != NULL) {
-		inbox_pause_seen(o->inbox, queue, true);
-		inbox_look(o->inbox, false);
-	}
+	note_pausing(q, -1);
+	if (answer != NULL && answer->error != NULL)
+		tell(o, FACT_REFUSED, .text = mq_xstrdup(answer->error));
+	else if (answer != NULL)
+		tell(o, FACT_PAUSE_SET, .queue = (int)(q - o->queues));
 }
 
 /* --- sending one ------------------------------------------------------------- */
 
 static void
-note_sent(struct outbox *o, struct message *m)
+note_lead(struct outbox *o, int queue, const struct message *m)
 {
-	o->copying += settlement_copies(m);
-	if (m->in_line != LINE_BACK)
-		leave_line(o, m);
-	m->sent = true;
-	m->in_flight = true;
-	o->in_flight++;
-	inbox_settling(o->inbox, m);
+	struct outbox_queue *q = &o->queues[queue];
+
+	if (q->led == 0)
+		STAILQ_INSERT_TAIL(&o->leading, q, leading);
+	q->led = m->since;
 }
 
-/* Says how, but for a result and a notice; for as long as the message stays. */
+/* Notes in which queues the settlement may make a message ready. */
 static void
-describe_settlement(
-    struct outbox *o, const struct message *m, struct mq_settlement *how)
+note_leads(struct outbox *o, const struct message *m)
 {
-	*how = (struct mq_settlement){.outcome = m->outcome,
-	    .element = m->element,
-	    .len = m->len,
-	    .delay_ms = m->delay_ms,
-	    .push = m->to,
-	    .unrun = m->expired,
-	    .holds = mq_message_holds(&m->envelope),
-	    .header = m->header.len > 0 ? m->header.data : NULL,
-	    .header_len = m->header.len};
-	if (m->envelope.payload != NULL)
-		how->payload_at = (size_t)(m->envelope.payload - m->element);
-	/* What is pushed to another node arrives in the order of these. */
-	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how->unique);
+	int to = m->outcome == MQ_OUTCOME_PUSH ?
+	    options_queue(o->opt, m->to, strlen(m->to)) :
+	    -1;
+
+	if (to != -1)
+		note_lead(o, to, m);
+	if (m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN ||
+	    mq_envelope_get(&m->envelope, MQ_HEADER_GROUP) != NULL)
+		note_lead(o, m->queue, m);
+}
+
+bool
+outbox_leads(struct outbox *o, int *queue, double *since)
+{
+	struct outbox_queue *q = STAILQ_FIRST(&o->leading);
+
+	if (q == NULL)
+		return false;
+	STAILQ_REMOVE_HEAD(&o->leading, leading);
+	*queue = (int)(q - o->queues);
+	*since = q->led;
+	q->led = 0;
+	return true;
+}
+
+static void
+note_sent(struct batch *b)
+{
+	struct outbox *o = b->outbox;
+	struct message *m;
+	int i;
+
+	o->queues[b->m[0]->queue].in_flight += b->n;
+	o->sending = b;
+	for (i = 0; i < b->n; i++) {
+		m = b->m[i];
+		if (m->in_line != LINE_BACK)
+			leave_line(o, m);
+		m->sent = m->in_flight = true;
+		if (b->plain)
+			continue;
+		b->copied += settlement_copies(m);
+		note_leads(o, m);
+	}
+	o->copying += b->copied;
 }
 
 /* Whether the server has room for copies of that many bytes, beside those that are under
@@ -265,10 +333,10 @@ has_room(struct outbox *o, size_t bytes)
 	char why[512];
 
 	if (bytes == 0 ||
-	    mq_server_room(
-		o->session->server, o->copying + bytes, why, sizeof(why)) == 0)
+	    mq_server_room(o->server, o->copying + bytes, why, sizeof(why)) ==
+		0)
 		return true;
-	tell(o, FACT_NO_ROOM, .text = why);
+	tell(o, FACT_NO_ROOM, .text = mq_xstrdup(why));
 	return false;
 }
 
@@ -282,21 +350,22 @@ send_alone(struct outbox *o, struct message *m)
 	struct batch *b;
 
 	if (!has_room(o, settlement_copies(m))) {
-		leave_line(o, m);
+		join_line(o, m, LINE_AGAIN);
 		return;
 	}
-	describe_settlement(o, m, &how);
+	settlement_describe(o, m, &how);
 	result_add(o, m, &how, &result, &notice);
 	/* Until the answer, no message of the queue is started. */
 	if (m->pause_ms > 0) {
-		inbox_pausing(o->inbox, m->queue, true);
-		mq_consumer_pause(o->server, m->queue_name, m->pause_ms,
+		note_pausing(&o->queues[m->queue], 1);
+		mq_consumer_pause(o->consumer, m->queue_name, m->pause_ms,
 		    on_paused, &o->queues[m->queue]);
 	}
-	note_sent(o, m);
 	b = make_batch(o, 1);
 	b->m[b->n++] = m;
-	mq_consumer_settle(o->server, m->queue, &how, 1, on_settled, b);
+	note_sent(b);
+	mq_consumer_settle(o->consumer, m->queue, &how, 1, on_settled, b);
+	o->sending = NULL;
 	mq_buf_free(&notice.element);
 }
 
@@ -308,10 +377,7 @@ send_settlement(struct outbox *o, struct message *m)
 		send_alone(o, m);
 		return;
 	}
-	leave_line(o, m);
-	TAILQ_INSERT_TAIL(&o->queues[m->queue].equal, m, line);
-	m->in_line = LINE_EQUAL;
-	o->in_line[LINE_EQUAL]++;
+	join_line(o, m, LINE_EQUAL);
 	tell(o, FACT_WAKE);
 }
 
@@ -330,11 +396,13 @@ send_settlement(struct outbox *o, struct message *m)
 static bool
 equal_under_way(const struct outbox *o, int queue)
 {
-	const struct message *m;
+	const struct message *m = NULL;
 
-	TAILQ_FOREACH(m, &o->inbox->queues[queue].all, own)
+	if (o->queues[queue].in_flight == 0 && o->in_line[LINE_AGAIN] == 0)
+		return false;
+	while ((m = hand_after(o->hand, queue, m)) != NULL)
 		if (m->equal &&
-		    (m->in_flight || (m->sent && m->in_line == LINE_NONE)))
+		    (m->in_flight || (m->sent && m->in_line == LINE_AGAIN)))
 			return true;
 	return false;
 }
@@ -353,13 +421,13 @@ send_equal_of(struct outbox *o, int queue)
 	int i;
 
 	/* The server removes another place of the list than ours. */
-	inbox_disorder(o->inbox, queue);
+	hand_disorder(o->hand, queue);
 	TAILQ_FOREACH(m, line, line) {
 		special = mq_envelope_signed(m->element, m->len) &&
 		    (m->envelope.payload == NULL ||
 			mq_message_special(&m->envelope));
 		if (special || m->alone || m->outcome == MQ_OUTCOME_PUSH ||
-		    m->pause_ms != 0 || result_wanted(o, m) ||
+		    m->pause_ms != 0 || result_is_heard(m) ||
 		    !add_to_batch(b, m, EQUAL_MAX))
 			break;
 		bytes += settlement_copies(m);
@@ -369,11 +437,11 @@ send_equal_of(struct outbox *o, int queue)
 		send_alone(o, TAILQ_FIRST(line));
 		return;
 	}
-	for (i = 0; i < b->n; i++) {
-		describe_settlement(o, b->m[i], &how[i]);
-		note_sent(o, b->m[i]);
-	}
-	mq_consumer_settle(o->server, queue, how, b->n, on_settled, b);
+	for (i = 0; i < b->n; i++)
+		settlement_describe(o, b->m[i], &how[i]);
+	note_sent(b);
+	mq_consumer_settle(o->consumer, queue, how, b->n, on_settled, b);
+	o->sending = NULL;
 }
 
 /* Sends what waits for equal messages, where none of them is under way. */
@@ -384,8 +452,8 @@ send_equal(struct outbox *o)
 
 	for (queue = 0;
 	     queue < o->opt->queue_count && o->in_line[LINE_EQUAL] > 0; queue++)
-		if (!TAILQ_EMPTY(&o->queues[queue].equal) &&
-		    !equal_under_way(o, queue) && session_is_up(o->session))
+		if (o->up && !TAILQ_EMPTY(&o->queues[queue].equal) &&
+		    !equal_under_way(o, queue))
 			send_equal_of(o, queue);
 }
 
@@ -402,147 +470,125 @@ send_equal(struct outbox *o)
 #define ENOUGH_MANY 250
 #define MANY_S	    0.005
 #define MANY_MAX    1000
-/* The server removes acks together cheaply if this many times fewer others are
- * between them. */
-#define DENSE 4
+/* The most acks of one command; more never wait. */
+#define MOST 1024
 /* Fewer acks are sent one by one. */
 #define TOGETHER_MIN 4
-
-/* Adds the acks that wait, as far as they can go together; unless all, as far as
- * few others are between them. */
-static void
-collect_acks(struct batch *b, int queue, bool all, struct mq_acks *acks,
-    int *places, int most)
-{
-	struct outbox *o = b->outbox;
-	struct message *m;
-	size_t bytes = 0, others_len = 0;
-	int place = 0;
-	bool holds;
-
-	TAILQ_FOREACH(m, &o->inbox->queues[queue].all, own) {
-		if (b->n == most)
-			break;
-		/* The server does not have the message any more, or once all
-		 * commands in flight are carried out. */
-		if (m->in_flight || m->lost || m->gone)
-			continue;
-		if (place++ == 0)
-			acks->oldest = (struct mq_part){m->element, m->len};
-		bytes += m->len;
-		if (m->in_line != LINE_ACKS || m->equal ||
-		    result_wanted(o, m)) {
-			others_len += m->len;
-			continue;
-		}
-		holds = acks->holds || mq_message_holds(&m->envelope);
-		if (holds && bytes > BATCH_BYTES)
-			break;
-		acks->holds = holds;
-		places[b->n] = place;
-		b->m[b->n++] = m;
-		if (all || (place - b->n) * DENSE <= b->n) {
-			acks->n = b->n;
-			acks->others_len = others_len;
-		}
-	}
-	b->n = acks->n;
-}
 
 static void
 send_acks_of(struct outbox *o, int queue, bool all)
 {
-	int i, most = o->queues[queue].waiting;
-	struct batch *b = make_batch(o, most);
-	int *places = mq_xcalloc((size_t)most, sizeof(*places));
-	struct mq_part *elements = mq_xcalloc((size_t)most, sizeof(*elements));
+	int places[MOST], i, most = MIN(o->queues[queue].acks, MOST);
+	struct mq_part elements[MOST];
 	struct mq_acks acks = {.elements = elements, .places = places};
+	struct batch *b = make_batch(o, most);
 
-	collect_acks(b, queue, all, &acks, places, most);
+	acks_collect(b, queue, all, &acks, places, most);
 	if (acks.n < TOGETHER_MIN) {
 		free(b);
-	} else {
-		for (i = 0; i < acks.n; i++) {
-			elements[i] =
-			    (struct mq_part){b->m[i]->element, b->m[i]->len};
-			note_sent(o, b->m[i]);
-		}
-		mq_id_make(o->ids, 0, acks.unique);
-		b->oldest = true;
-		mq_consumer_ack_oldest(o->server, queue, &acks, on_settled, b);
+		return;
 	}
-	free(places);
-	free(elements);
+	for (i = 0; i < acks.n; i++)
+		elements[i] = (struct mq_part){b->m[i]->element, b->m[i]->len};
+	mq_id_make(o->ids, 0, acks.unique);
+	b->oldest = true;
+	b->plain = !acks.holds;
+	note_sent(b);
+	mq_consumer_ack_oldest(o->consumer, queue, &acks, on_settled, b);
+	o->sending = NULL;
 }
 
+/* Sends those that can go together; unless all, only as far as few other messages are
+ * between them. */
 static void
 send_acks(struct outbox *o, bool all)
 {
 	int queue;
 
-	for (queue = 0; queue < o->opt->queue_count; queue++)
-		if (o->queues[queue].waiting >= TOGETHER_MIN &&
-		    inbox_in_order(o->inbox, queue))
+	for (queue = 0; queue < o->opt->queue_count &&
+	     o->in_line[LINE_ACKS] >= TOGETHER_MIN;
+	     queue++)
+		if (o->queues[queue].acks >= TOGETHER_MIN &&
+		    hand_in_order(o->hand, queue))
 			send_acks_of(o, queue, all);
+}
+
+static void
+send_all_acks(struct outbox *o)
+{
+	mq_timer_stop(&o->timer);
+	o->due = false;
+	send_acks(o, true);
+	o->holding = false;
+	while (!TAILQ_EMPTY(&o->acks))
+		send_settlement(o, TAILQ_FIRST(&o->acks));
 }
 
 /* If not all are to go, the others wait until the acks between them have come. */
 void
-outbox_flush(struct outbox *o, bool all)
+outbox_flush(struct outbox *o, enum outbox_acks acks)
 {
+	bool all = acks == OUTBOX_ALL || o->due ||
+	    (acks == OUTBOX_HOLDERS && o->holding);
+
 	/* After the next join, all are sent again. */
-	if (!session_is_up(o->session)) {
-		ev_timer_stop(o->loop, &o->timer);
+	if (!o->up)
 		return;
-	}
 	if (!all && o->in_line[LINE_ACKS] >= o->enough && !o->holding)
 		send_acks(o, false);
-	if (all || o->in_line[LINE_ACKS] >= o->enough) {
-		ev_timer_stop(o->loop, &o->timer);
-		o->holding = false;
-		if (o->in_line[LINE_ACKS] >= TOGETHER_MIN)
-			send_acks(o, true);
-		while (session_is_up(o->session) && !TAILQ_EMPTY(&o->waiting))
-			send_settlement(o, TAILQ_FIRST(&o->waiting));
-	}
+	if (all || o->in_line[LINE_ACKS] >= o->enough)
+		send_all_acks(o);
 	send_equal(o);
 }
 
+bool
+outbox_has_acks(const struct outbox *o)
+{
+	return o->in_line[LINE_ACKS] > 0;
+}
+
+static void
+on_due(void *arg)
+{
+	struct outbox *o = arg;
+
+	o->due = true;
+	tell(o, FACT_WAKE);
+}
+
 void
-outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
+outbox_settle(struct outbox *o, struct message *m)
 {
 	bool held = o->holding;
 	int most;
 
-	if (outcome == MQ_OUTCOME_FRONT &&
+	if (m->outcome == MQ_OUTCOME_FRONT &&
 	    !TAILQ_EMPTY(&o->queues[m->queue].back)) {
 		outbox_give_back(o, m);
 		return;
 	}
-	m->outcome = outcome;
-	m->state = MESSAGE_SETTLING;
-	o->settling++;
-	if (!session_is_up(o->session))
+	hand_settle(o->hand, m);
+	if (!o->up) {
+		join_line(o, m, LINE_AGAIN);
 		return;
-	if (outcome != MQ_OUTCOME_ACK) {
+	}
+	if (m->outcome != MQ_OUTCOME_ACK) {
 		send_settlement(o, m);
 		return;
 	}
 	most = o->many ? MANY_MAX : rules_slots(o->opt, NULL);
 	if (!o->many)
 		most = MIN(most, ENOUGH);
-	m->in_line = LINE_ACKS;
-	TAILQ_INSERT_TAIL(&o->waiting, m, line);
-	o->queues[m->queue].waiting++;
+	join_line(o, m, LINE_ACKS);
 	o->holding = o->holding || mq_message_holds(&m->envelope);
-	if (++o->in_line[LINE_ACKS] > most || m->awaited) {
-		outbox_flush(o, true);
-	} else if (!ev_is_active(&o->timer) || o->holding != held) {
-		mq_timer_start(o->loop, &o->timer,
+	if (o->in_line[LINE_ACKS] > most || m->awaited)
+		outbox_flush(o, OUTBOX_ALL);
+	else if (!mq_timer_runs(&o->timer) || o->holding != held)
+		mq_timer_start(&o->timer,
 		    o->many	   ? MANY_S :
 			o->holding ? HOLDING_S :
-				     ENOUGH_S);
-	}
+				     ENOUGH_S,
+		    0);
 }
 
 /* --- back ------------------------------------------------------------------- */
@@ -566,21 +612,16 @@ outbox_settle(struct outbox *o, struct message *m, enum mq_outcome outcome)
 void
 outbox_give_back(struct outbox *o, struct message *m)
 {
-	struct messages *line = &o->queues[m->queue].back;
-	struct message *other = TAILQ_LAST(line, messages);
-
 	m->outcome = MQ_OUTCOME_FRONT;
-	m->state = MESSAGE_SETTLING;
-	m->in_line = LINE_BACK;
-	o->settling++;
-	o->in_line[LINE_BACK]++;
-	while (other != NULL && other->number < m->number)
-		other = TAILQ_PREV(other, messages, line);
-	if (other == NULL)
-		TAILQ_INSERT_HEAD(line, m, line);
-	else
-		TAILQ_INSERT_AFTER(line, other, m, line);
+	hand_settle(o->hand, m);
+	join_line(o, m, LINE_BACK);
 	tell(o, FACT_WAKE);
+}
+
+bool
+outbox_gives_back(const struct outbox *o, int queue)
+{
+	return !TAILQ_EMPTY(&o->queues[queue].back);
 }
 
 /* Without an answer, or beyond the bounds of the command, a message stays in
@@ -594,21 +635,23 @@ on_given_back(void *arg, const struct mq_answer *answer)
 	struct message *m;
 	int i;
 
-	o->back_sent = 0;
+	o->giving_back = false;
+	end_batch(b);
 	for (i = 0; i < b->n; i++) {
 		m = b->m[i];
 		if (i < done) {
-			take_answer(o, m, answer, MQ_SETTLED, false);
+			take_answer(b, m, answer, MQ_SETTLED, false);
 		} else if (answer == NULL || done > 0) {
 			m->sent &= answer == NULL;
-			take_answer(o, m, NULL, MQ_SETTLED_LOST, false);
+			take_answer(b, m, NULL, MQ_SETTLED_LOST, false);
 		} else {
 			leave_line(o, m);
-			take_answer(o, m, answer, MQ_SETTLED_LOST, true);
+			take_answer(b, m, answer, MQ_SETTLED_LOST, true);
 		}
 	}
 	free(b);
-	tell(o, FACT_WAKE);
+	if (answer != NULL)
+		tell(o, FACT_WAKE);
 }
 
 static void
@@ -617,7 +660,7 @@ send_newest(struct outbox *o, int queue)
 	struct batch *b = make_batch(o, BACK_MAX);
 	struct mq_part elements[BACK_MAX];
 	struct mq_newest newest = {
-	    .elements = elements, .each = !inbox_in_order(o->inbox, queue)};
+	    .elements = elements, .each = !hand_in_order(o->hand, queue)};
 	struct message *m;
 	int i;
 
@@ -635,10 +678,12 @@ send_newest(struct outbox *o, int queue)
 	for (i = 0; i < b->n; i++) {
 		elements[i] = (struct mq_part){b->m[i]->element, b->m[i]->len};
 		newest.each |= b->m[i]->equal;
-		note_sent(o, b->m[i]);
 	}
-	newest.n = o->back_sent = b->n;
-	mq_consumer_give_back(o->server, queue, &newest, on_given_back, b);
+	newest.n = b->n;
+	o->giving_back = true;
+	note_sent(b);
+	mq_consumer_give_back(o->consumer, queue, &newest, on_given_back, b);
+	o->sending = NULL;
 }
 
 void
@@ -648,80 +693,95 @@ outbox_send_back(struct outbox *o)
 
 	for (queue = 0;
 	     queue < o->opt->queue_count && o->in_line[LINE_BACK] > 0; queue++)
-		while (!TAILQ_EMPTY(&o->queues[queue].back) &&
-		    o->back_sent == 0 && !equal_under_way(o, queue) &&
-		    session_is_up(o->session)) {
+		while (o->up && !o->giving_back &&
+		    !TAILQ_EMPTY(&o->queues[queue].back) &&
+		    !equal_under_way(o, queue)) {
 			before = o->in_line[LINE_BACK];
 			send_newest(o, queue);
 			/* The connection takes nothing any more; its end follows. */
-			if (o->back_sent == 0 &&
-			    o->in_line[LINE_BACK] == before)
+			if (!o->giving_back && o->in_line[LINE_BACK] == before)
 				return;
 		}
 }
 
 /* --- once more --------------------------------------------------------------- */
 
-static bool
-is_unsent(const struct message *m)
-{
-	return m->state == MESSAGE_SETTLING && !m->in_flight &&
-	    m->in_line != LINE_BACK && m->in_line != LINE_EQUAL;
-}
-
 void
-outbox_send_again(struct outbox *o, bool joined)
+outbox_send_again(struct outbox *o)
 {
 	struct message *m, *next;
 
-	o->reported = o->reported && !joined;
-	ev_timer_stop(o->loop, &o->timer);
-	if (!session_is_up(o->session) || o->settling == o->in_flight)
+	if (!o->up)
 		return;
-	TAILQ_FOREACH_SAFE(m, &o->inbox->all, link, next)
-		if (is_unsent(m) && m->outcome != MQ_OUTCOME_FRONT)
+	send_all_acks(o);
+	TAILQ_FOREACH_SAFE(m, &o->again, line, next)
+		if (m->outcome != MQ_OUTCOME_FRONT)
 			send_settlement(o, m);
 	/* The oldest goes back last: then it is in front. */
-	TAILQ_FOREACH_REVERSE_SAFE(m, &o->inbox->all, messages, link, next)
-		if (is_unsent(m))
+	TAILQ_FOREACH_REVERSE_SAFE(m, &o->again, messages, line, next)
+		if (m->outcome == MQ_OUTCOME_FRONT)
 			send_settlement(o, m);
 	send_equal(o);
 	outbox_send_back(o);
 }
 
+/* The server may have lost the report of long runs, too. */
+void
+outbox_up(struct outbox *o)
+{
+	o->up = true;
+	o->reported = false;
+	outbox_send_again(o);
+}
+
+void
+outbox_down(struct outbox *o)
+{
+	o->up = o->due = false;
+	mq_timer_stop(&o->timer);
+}
+
 bool
 outbox_refused(const struct outbox *o)
 {
-	return o->settling !=
-	    o->in_flight + o->in_line[LINE_ACKS] + o->in_line[LINE_EQUAL] +
-	    o->in_line[LINE_BACK] - o->back_sent;
+	return o->in_line[LINE_AGAIN] > 0;
+}
+
+size_t
+outbox_copying(const struct outbox *o)
+{
+	return o->copying;
 }
 
 /* --- beginning and end ------------------------------------------------------ */
 
-static void
-on_timer(struct ev_loop *loop, ev_timer *w, int events)
+struct outbox *
+outbox_new(struct ev_loop *loop, const struct options *opt, struct hand *hand,
+    struct facts *facts, struct mq_consumer *consumer, struct mq_server *server,
+    struct mq_idgen *ids, bool many)
 {
-	(void)loop;
-	(void)events;
-	outbox_flush(w->data, true);
-}
+	struct outbox *o = mq_xcalloc(1, sizeof(*o));
+	int i, n = opt->queue_count;
 
-void
-outbox_init(struct outbox *o)
-{
-	int i, n = o->opt->queue_count;
-
-	o->enough = o->many ? ENOUGH_MANY : ENOUGH;
-	TAILQ_INIT(&o->waiting);
+	o->opt = opt;
+	o->hand = hand;
+	o->facts = facts;
+	o->consumer = consumer;
+	o->server = server;
+	o->ids = ids;
+	o->many = many;
+	o->enough = many ? ENOUGH_MANY : ENOUGH;
+	TAILQ_INIT(&o->acks);
+	TAILQ_INIT(&o->again);
+	STAILQ_INIT(&o->leading);
 	o->queues = mq_xcalloc((size_t)n, sizeof(*o->queues));
 	for (i = 0; i < n; i++) {
 		o->queues[i].outbox = o;
 		TAILQ_INIT(&o->queues[i].back);
 		TAILQ_INIT(&o->queues[i].equal);
 	}
-	ev_timer_init(&o->timer, on_timer, 0, 0);
-	o->timer.data = o;
+	mq_timer_init(&o->timer, loop, on_due, o);
+	return o;
 }
 
 void
@@ -729,8 +789,10 @@ outbox_free(struct outbox *o)
 {
 	int i;
 
+	mq_timer_stop(&o->timer);
 	for (i = 0; i < o->opt->queue_count; i++)
 		free(o->queues[i].to);
 	free(o->queues);
 	mq_buf_free(&o->runs);
+	free(o);
 }

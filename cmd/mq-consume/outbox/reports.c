@@ -1,5 +1,5 @@
 /* What others hear of messages that have ended: counters, and results. */
-#include "outbox.h"
+#include "parts.h"
 
 /* --- counters --------------------------------------------------------------- */
 
@@ -28,8 +28,7 @@ on_counted(void *arg, const struct mq_answer *answer)
 		return;
 	o->refused = true;
 	if (o->opt->verbose)
-		mq_say("%s: counters: %s", o->session->server->name,
-		    answer->error);
+		mq_say("%s: counters: %s", o->server->name, answer->error);
 }
 
 static void
@@ -38,7 +37,7 @@ send_pushed(struct outbox *o, struct outbox_queue *q)
 	const struct mq_counts pushed = {.published = q->pushed};
 
 	if (q->pushed > 0)
-		mq_consumer_count(o->server, q->to, &pushed, on_counted, o);
+		mq_consumer_count(o->consumer, q->to, &pushed, on_counted, o);
 	q->pushed = 0;
 }
 
@@ -86,13 +85,15 @@ add_counts(struct mq_counts *sum, const struct mq_counts *n)
 }
 
 struct mq_counts
-counters_totals(const struct outbox *o)
+counters_totals(const struct outbox *o, long *returned)
 {
 	struct mq_counts sum = o->sent;
 	int i;
 
 	for (i = 0; i < o->opt->queue_count; i++)
 		add_counts(&sum, &o->queues[i].counts);
+	if (returned != NULL)
+		*returned = o->returned;
 	return sum;
 }
 
@@ -109,7 +110,7 @@ counters_send(struct outbox *o)
 		if (memcmp(n, &none, sizeof(none)) == 0)
 			continue;
 		mq_consumer_count(
-		    o->server, o->opt->queues[i], n, on_counted, o);
+		    o->consumer, o->opt->queues[i], n, on_counted, o);
 		add_counts(&o->sent, n);
 		*n = none;
 	}
@@ -133,7 +134,7 @@ counters_tell_runs(struct outbox *o, struct mq_buf *text)
 		memcmp(text->data, o->runs.data, text->len) == 0);
 
 	if (!o->reported || !same) {
-		mq_consumer_tell_running(o->server, text, on_reported, o);
+		mq_consumer_tell_running(o->consumer, text, on_reported, o);
 		mq_buf_free(&o->runs);
 		o->runs = *text;
 		*text = (struct mq_buf){0};
@@ -149,75 +150,51 @@ counters_crashed(struct outbox *o, int queue)
 	o->queues[queue].counts.crashed++;
 }
 
+/* --- settlements ------------------------------------------------------------ */
+
+void
+settlement_describe(
+    struct outbox *o, const struct message *m, struct mq_settlement *how)
+{
+	*how = (struct mq_settlement){.outcome = m->outcome,
+	    .element = m->element,
+	    .len = m->len,
+	    .delay_ms = m->delay_ms,
+	    .push = m->to,
+	    .unrun = m->expired,
+	    .holds = mq_message_holds(&m->envelope),
+	    .header = m->header.len > 0 ? m->header.data : NULL,
+	    .header_len = m->header.len};
+	if (m->envelope.payload != NULL)
+		how->payload_at = (size_t)(m->envelope.payload - m->element);
+	/* What is pushed to another node arrives in the order of these. */
+	if (m->outcome != MQ_OUTCOME_ACK)
+		mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how->unique);
+}
+
 /* --- results ---------------------------------------------------------------- */
 
-/* The queue that hears of the end; NULL: none.  A notice has no other. */
-static const char *
-notified(const struct outbox *o, const struct message *m)
-{
-	return mq_envelope_get(&m->envelope, MQ_HEADER_NOTICE) != NULL ?
-	    NULL :
-	    rules_of(o->opt, m->queue)->notify;
-}
-
-static bool
-is_kept(const struct outbox *o, const struct message *m)
-{
-	return m->id[0] != '\0' &&
-	    (rules_of(o->opt, m->queue)->keep_ms > 0 || m->awaited);
-}
-
 bool
-result_wanted(const struct outbox *o, const struct message *m)
+result_is_heard(const struct message *m)
 {
-	return is_kept(o, m) || notified(o, m) != NULL;
+	return m->result.len > 0 && m->outcome != MQ_OUTCOME_FRONT &&
+	    m->outcome != MQ_OUTCOME_AGAIN;
 }
 
 void
-result_note(const struct outbox *o, struct message *m, enum mq_end state,
-    const struct mq_failure *f)
-{
-	struct mq_ending e = {.state = state,
-	    .queue = notified(o, m) != NULL ? m->queue_name : NULL,
-	    .text = f != NULL && f->text[0] != '\0' ? f->text : NULL,
-	    .status = f != NULL ? f->status : -1,
-	    .signal = f != NULL ? f->signal : NULL,
-	    .attempts = m->attempts + !m->expired,
-	    .host = o->host[0] != '\0' ? o->host : NULL,
-	    .to = state == MQ_END_PUSHED ? m->to : NULL,
-	    .finished_ms = mq_clock_unix_us() / 1000};
-
-	if (!result_wanted(o, m))
-		return;
-	strlcpy(e.id, m->id, sizeof(e.id));
-	mq_buf_clear(&m->result);
-	mq_ending_write(&e, &m->result);
-}
-
-void
-result_add(const struct outbox *o, struct message *m, struct mq_settlement *how,
+result_add(struct outbox *o, const struct message *m, struct mq_settlement *how,
     struct mq_result *result, struct mq_notice *notice)
 {
-	int64_t asked = m->awaited ? MQ_RESULT_KEEP_MS : 0;
-	int64_t keep_ms = rules_of(o->opt, m->queue)->keep_ms;
-
-	if (m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN)
+	if (!result_is_heard(m))
 		return;
-	if (m->outcome == MQ_OUTCOME_PUSH)
-		result_note(o, m, MQ_END_PUSHED, NULL);
-	else if (m->result.len == 0)
-		result_note(o, m,
-		    m->outcome == MQ_OUTCOME_ACK ? MQ_END_DONE :
-						   MQ_END_REJECTED,
-		    NULL);
-	if (is_kept(o, m)) {
+	if (m->keep_ms > 0) {
 		*result = (struct mq_result){.id = m->id,
 		    .text = m->result.data,
 		    .len = m->result.len,
-		    .keep_ms = MAX(keep_ms, asked)};
+		    .keep_ms = m->keep_ms};
 		how->result = result;
 	}
-	notice->queue = notified(o, m);
+	notice->queue = m->notified;
 	if (notice->queue == NULL)
 		return;
 	mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), notice->unique);

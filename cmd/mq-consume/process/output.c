@@ -497,8 +497,7 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 		if (take_output(r) == TOOK_THE_END)
 			on_end(r);
 	}
-	if (p->hear != NULL)
-		tell(p, FACT_WAKE);
+	tell(p, FACT_WAKE);
 }
 
 /* --- one run ------------------------------------------------------------- */

@@ -165,8 +165,7 @@ struct process {
 	struct ev_loop *loop;
 	const struct options *opt;
 	struct mq_worker_setup *setup;
-	fact_fn *hear; /* NULL: nobody yet */
-	void *arg;
+	struct facts *facts;
 
 	/* Others read the command, and the host, which histories have, too; both are empty
 	 * while printing. */

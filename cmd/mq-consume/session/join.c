@@ -2,7 +2,7 @@
  * Joining: first the lease, then the connection and the held messages.  And what is in
  * the way of it: errors, lost connections, a lost lease.
  */
-#include "session.h"
+#include "parts.h"
 
 /* The longest time until a lost connection is tried again. */
 #define RETRY_MAX 5.0
@@ -36,10 +36,8 @@ lasts(const char *error)
 }
 
 void
-session_complain(void *session, const char *error)
+session_complain(struct session *s, const char *error)
 {
-	struct session *s = session;
-
 	if (error == NULL) {
 		s->complaint[0] = '\0';
 		return;
@@ -57,9 +55,8 @@ session_complain(void *session, const char *error)
 }
 
 void
-session_reset(void *session, const char *why)
+session_reset(struct session *s, const char *why)
 {
-	struct session *s = session;
 	double wait = s->retry_s;
 
 	if (s->state <= SESSION_FINDING)
@@ -82,7 +79,7 @@ session_reset(void *session, const char *why)
 		session_complain(s, why);
 	s->cuts +=
 	    s->state == SESSION_OPENING && s->asked_held && mq_error_ended(why);
-	s->asked_held = false;
+	s->asked_held = s->may_enter = false;
 	s->state = SESSION_DOWN;
 	mq_loop_close(&s->conn);
 	if (s->leaving) {
@@ -90,7 +87,7 @@ session_reset(void *session, const char *why)
 		return;
 	}
 	s->retry_s = wait * 2 < RETRY_MAX ? wait * 2 : RETRY_MAX;
-	mq_timer_start(s->loop, &s->retry, wait);
+	mq_timer_start(&s->retry, wait, 0);
 	tell(s, FACT_DOWN);
 }
 
@@ -115,20 +112,16 @@ lose_lease(struct session *s, const char *why)
 	lease_new_name(&s->lease, s->opt->tag, s->ids);
 }
 
-bool
-session_holds_lease(struct session *s)
+/* Up or not, the session has to join under its new name. */
+void
+session_lapsed(struct session *s)
 {
-	double lapsed = lease_lapsed_s(&s->lease);
 	char why[64];
 
-	if (lapsed == 0)
-		return true;
 	snprintf(why, sizeof(why), "no heartbeat got through for %.3g seconds",
-	    lapsed);
+	    lease_lapsed_s(&s->lease));
 	lose_lease(s, why);
-	/* Up or not, the session has to join under its new name. */
 	session_reset(s, "rejoining");
-	return false;
 }
 
 /* --- joining ---------------------------------------------------------------- */
@@ -151,6 +144,23 @@ take_answer(struct session *s, const struct mq_answer *answer)
 	else
 		give_up(s, answer->error);
 	return false;
+}
+
+/* What is printed needs no attempt, but what does not arrive is charged. */
+static void
+set_slots(struct session *s, int slots)
+{
+	s->self.session.slots = MAX(slots, s->one_by_one);
+}
+
+void
+session_tell_slots(struct session *s, int slots)
+{
+	int before = s->self.session.slots;
+
+	set_slots(s, slots);
+	if (s->self.session.slots != before && s->state == SESSION_UP)
+		mq_consumer_tell_slots(&s->self);
 }
 
 static void count_answer(struct session *);
@@ -186,20 +196,13 @@ say_cut(const struct session_queue *q, const struct mq_held *held)
 	}
 }
 
-/* What is printed needs no attempt, but what does not arrive is charged. */
-static int
-count_slots(const struct session *s)
-{
-	return MAX(rules_messages(s->opt), s->one_by_one);
-}
-
 /* Leaves to a cleaner what the server does not get through, as if this consumer had died of
  * it: an attempt is charged.  The others come one by one. */
 static void
 leave_cut(struct session *s)
 {
 	s->one_by_one = true;
-	s->self.session.slots = count_slots(s);
+	set_slots(s, s->self.session.slots);
 	s->self.session.heads = false;
 	lose_lease(s, "its messages do not arrive");
 	s->self.session.former = NULL;
@@ -218,7 +221,8 @@ on_held(void *arg, const struct mq_answer *answer)
 	if (s->self.session.heads)
 		say_cut(q, answer->held);
 	else
-		tell(s, FACT_HELD, .queue = q->number, .held = answer->held);
+		tell(s, FACT_HELD, .queue = q->number,
+		    .held = fact_held(answer->held));
 	count_answer(s);
 }
 
@@ -293,15 +297,19 @@ count_answer(struct session *s)
 
 /* With a lease, and all settings: from them the server learns how many messages may
  * run here. */
-static void
-enter(struct session *s)
+void
+session_enter(struct session *s, int slots)
 {
 	const char *why = NULL;
 	int i;
 
+	if (!s->may_enter || s->leaving)
+		return;
+	s->may_enter = false;
+	set_slots(s, slots);
 	/* Not if a queue is away of which the session has messages. */
 	for (i = 0; i < s->opt->queue_count && why == NULL; i++)
-		if (s->has(s->arg, i))
+		if (hand_size(s->hand, i) > 0)
 			why = mq_consumer_away(&s->self, i);
 	if (why != NULL) {
 		session_reset(s, why);
@@ -313,6 +321,13 @@ enter(struct session *s)
 	if (s->lease.moved[0] == '\0')
 		ask_all_held(s);
 	count_answer(s);
+}
+
+static void
+offer_to_enter(struct session *s)
+{
+	s->may_enter = true;
+	tell(s, FACT_ENTER);
 }
 
 /* As take_answer(); but if the node of the lease is away, another name will do. */
@@ -335,7 +350,7 @@ on_lease(void *arg, const struct mq_answer *answer)
 		return;
 	s->lease_ms = answer->n;
 	if (s->settings_wanted <= 0)
-		enter(s);
+		offer_to_enter(s);
 }
 
 /* --- settings --------------------------------------------------------------- */
@@ -347,7 +362,7 @@ count_settings(struct session *s)
 {
 	if (s->state == SESSION_OPENING && --s->settings_wanted == 0 &&
 	    s->lease_ms > 0 && !s->leaving)
-		enter(s);
+		offer_to_enter(s);
 }
 
 /* A user who may not read settings has none. */
@@ -356,18 +371,13 @@ on_settings(void *arg, const struct mq_answer *answer)
 {
 	const struct session_queue *q = arg;
 	struct session *s = q->session;
-	int slots = s->self.session.slots;
 
 	if (answer != NULL && answer->error != NULL && s->opt->verbose)
 		mq_say("%s: settings: %s", s->opt->queues[q->number],
 		    answer->error);
 	if (mq_answer_good(answer) &&
-	    rules_take(s->opt, q->number, answer->settings)) {
-		s->self.session.slots = count_slots(s);
-		if (s->self.session.slots != slots && s->state == SESSION_UP)
-			mq_consumer_tell_slots(&s->self);
+	    rules_take(s->opt, q->number, answer->settings))
 		tell(s, FACT_RULES);
-	}
 	if (answer != NULL)
 		count_settings(s);
 }
@@ -459,6 +469,7 @@ send_join(struct session *s)
 	if (!s->ever_joined)
 		mq_consumer_ask_policy(&s->self, on_memory, s);
 	s->lease_ms = 0;
+	s->may_enter = false;
 	s->settings_wanted = s->opt->queue_count + 1;
 	ask_all_settings(s);
 	lease_begin_join(&s->lease);
@@ -466,10 +477,8 @@ send_join(struct session *s)
 }
 
 void
-session_rejoin(void *session)
+session_rejoin(struct session *s)
 {
-	struct session *s = session;
-
 	if (s->state != SESSION_UP)
 		return;
 	lose_lease(s, "the heartbeat had expired");

@@ -1,4 +1,4 @@
-#include "session.h"
+#include "parts.h"
 
 #define LEASE_USE     0.75
 #define REPLY_TIMEOUT 20.0
@@ -107,9 +107,9 @@ on_renewed(void *arg, const struct mq_answer *answer)
 	if (answer == NULL || !l->joined)
 		return;
 	if (answer->error != NULL) {
-		l->refused(l->arg, answer->error);
+		tell(l, FACT_COMPLAINT, .text = mq_xstrdup(answer->error));
 	} else if (answer->n == 0) {
-		l->lost(l->arg);
+		tell(l, FACT_LEASE_GONE);
 	} else {
 		l->ms = answer->n;
 		l->sent = sent;

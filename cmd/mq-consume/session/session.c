@@ -3,72 +3,12 @@
  * SUBSCRIBE on the wake connection; CLIENT TRACKING, renew or join, and the held
  * messages on the main one.
  */
-#include "session.h"
+#include "parts.h"
 
 #define TICK	     1.0
 #define OPEN_TIMEOUT 5.0
 /* In front of a consumer's name in its channel; see queue/lua/lib/wake.lua. */
 #define CHANNELS "mq::wake::"
-
-/* --- where the server is ------------------------------------------------------- */
-
-const char *
-find_cause(const struct mq_redis *r)
-{
-	size_t n = strlen(r->server->name);
-
-	return strncmp(r->error, r->server->name, n) == 0 &&
-		strncmp(r->error + n, ": ", 2) == 0 ?
-	    r->error + n + 2 :
-	    r->error;
-}
-
-/* The helper is a copy of this process: the pointers in its server are ours, too. */
-static void
-find_server(void *arg, void *result)
-{
-	const struct finder *f = arg;
-	struct mq_server *found = result;
-	struct mq_redis r;
-	const char *why =
-	    mq_redis_reach(&r, f->server) == -1 ? find_cause(&r) : "";
-
-	*found = *f->server;
-	strlcpy(found->error, why, sizeof(found->error));
-}
-
-static void
-on_place(void *arg, const void *result)
-{
-	struct finder *f = arg;
-	const struct mq_server *found = result;
-	const char *why = NULL;
-
-	if (found == NULL)
-		why = "the search for its address ended early";
-	else if (found->error[0] != '\0')
-		why = found->error;
-	else
-		*f->server = *found;
-	f->found(f->arg, why);
-}
-
-int
-find_start(struct finder *f, struct mq_children *children,
-    struct mq_server *server, find_found *found, void *arg)
-{
-	const struct mq_url *u = &server->url;
-
-	/* The URL says where the server is. */
-	if (u->kind == MQ_URL_UNIX ||
-	    (u->kind == MQ_URL_REDIS && mq_address_is(u->hosts->name)))
-		return 1;
-	f->server = server;
-	f->found = found;
-	f->arg = arg;
-	return mq_helper_start(
-	    &f->helper, children, sizeof(*server), find_server, on_place, f);
-}
 
 /* --- connections --------------------------------------------------------------- */
 
@@ -85,25 +25,52 @@ on_untracked(void *arg, const char *what, const char *error)
 		    "%s: %s: %s; checking for messages once a second instead",
 		    s->server->name, what, error);
 	if (s->state == SESSION_UP)
-		tell(s, FACT_CHANGED);
+		tell(s, FACT_CHANGED, .queue = -1, .yes = true);
+}
+
+/* The queue of a key; -1: none of ours. */
+static int
+queue_of(const struct session *s, const char *key, size_t len)
+{
+	const char *name;
+	size_t n;
+
+	return s->opt->layout->key_queue(key, len, &name, &n) ?
+	    options_queue(s->opt, name, n) :
+	    -1;
 }
 
 static void
 on_changed(void *arg, const char *key, size_t n)
 {
 	struct session *s = arg;
+	enum mq_key kind = key != NULL ? mq_key_of(key, n) : MQ_KEY_OTHER;
+	int queue = key != NULL ? queue_of(s, key, n) : -1;
 
-	if (s->state == SESSION_UP)
-		tell(s, FACT_CHANGED, .text = key, .n = n);
+	if (s->state == SESSION_UP &&
+	    (key == NULL || queue != -1 || kind == MQ_KEY_ALL_PAUSED))
+		tell(s, FACT_CHANGED, .queue = queue, .status = (int)kind,
+		    .yes = key == NULL);
 }
 
 static void
 on_called(void *arg, const char *key, size_t n)
 {
 	struct session *s = arg;
+	int queue = queue_of(s, key, n);
 
-	if (s->state == SESSION_UP)
-		tell(s, FACT_CALLED, .text = key, .n = n);
+	if (s->state != SESSION_UP || queue == -1)
+		return;
+	if (mq_key_of(key, n) == MQ_KEY_STOP)
+		tell(s, FACT_STOP_WANTED, .queue = queue);
+	else
+		tell(s, FACT_CALLED, .queue = queue);
+}
+
+static void
+on_down(void *arg, const char *why)
+{
+	session_reset(arg, why);
 }
 
 static void
@@ -143,51 +110,58 @@ on_left(void *arg)
 
 /* The server may have moved, or may be a private one that has died. */
 static void
-on_retry(struct ev_loop *loop, ev_timer *w, int events)
+on_retry(void *arg)
 {
-	struct session *s = w->data;
+	struct session *s = arg;
 	int found;
 
-	(void)loop;
-	(void)events;
 	/* The server has not answered the leave. */
 	if (s->leaving) {
 		on_left(s);
 		return;
 	}
 	s->state = SESSION_FINDING;
-	found = find_start(&s->finder, s->children, s->server, on_found, s);
+	found = finder_start(s->finder);
 	if (found != 0)
 		on_found(s, found == 1 ? NULL : strerror(errno));
 }
 
 /* --- once a second ----------------------------------------------------------- */
 
+/* Far away, each of the steps takes its time: bytes are a sign of life. */
 static void
-on_tick(struct ev_loop *loop, ev_timer *w, int events)
+look_for_life(struct session *s)
 {
-	struct session *s = w->data;
 	double now = mq_clock_steady_s();
-	bool leaving = s->leaving;
 
-	(void)loop;
-	(void)events;
-	if (!leaving && session_holds_lease(s)) {
-		/* Far away, each of the steps takes its time: bytes are a sign of
-		 * life. */
-		if (s->state == SESSION_OPENING &&
-		    mq_redis_moves(&s->conn.redis, NULL))
-			s->heard_at = now;
-		if (s->state == SESSION_OPENING &&
-		    now - s->heard_at > OPEN_TIMEOUT)
-			session_reset(s, "no answer while connecting");
-		if (s->state == SESSION_UP &&
-		    !lease_keep(&s->lease, !s->has(s->arg, -1)))
-			session_reset(s, "no answer to a heartbeat");
-	}
-	if (!leaving)
+	if (mq_redis_moves(&s->conn.redis, NULL))
+		s->heard_at = now;
+	if (now - s->heard_at > OPEN_TIMEOUT)
+		session_reset(s, "no answer while connecting");
+}
+
+static void
+keep(struct session *s)
+{
+	bool idle = hand_size(s->hand, -1) == 0;
+
+	if (s->state == SESSION_OPENING)
+		look_for_life(s);
+	if (s->state == SESSION_UP && !lease_keep(&s->lease, idle))
+		session_reset(s, "no answer to a heartbeat");
+	if (!s->leaving)
 		session_check(s);
-	tell(s, FACT_TICK, .yes = s->state == SESSION_UP && !s->leaving);
+}
+
+/* A lease that may have lapsed is not renewed: the engine asks in the next turn. */
+static void
+on_tick(void *arg)
+{
+	struct session *s = arg;
+
+	if (!s->leaving && session_holds_lease(s))
+		keep(s);
+	tell(s, FACT_TICK);
 }
 
 /* --- leaving ---------------------------------------------------------------- */
@@ -196,14 +170,16 @@ void
 session_leave(struct session *s)
 {
 	s->leaving = true;
-	ev_timer_stop(s->loop, &s->retry);
+	mq_timer_stop(&s->retry);
 	if (s->state != SESSION_UP) {
 		on_left(s);
 		return;
 	}
 	mq_consumer_leave(&s->self, on_left, s);
-	mq_timer_start(s->loop, &s->retry, OPEN_TIMEOUT);
+	mq_timer_start(&s->retry, OPEN_TIMEOUT, 0);
 }
+
+/* --- questions ------------------------------------------------------------------ */
 
 bool
 session_is_up(const struct session *s)
@@ -211,36 +187,91 @@ session_is_up(const struct session *s)
 	return s->state == SESSION_UP;
 }
 
+bool
+session_is_joining(const struct session *s)
+{
+	return s->state == SESSION_OPENING;
+}
+
+bool
+session_may_be_known(const struct session *s)
+{
+	return s->state == SESSION_OPENING && s->lease.sent > 0;
+}
+
+bool
+session_holds_lease(const struct session *s)
+{
+	return lease_lapsed_s(&s->lease) == 0;
+}
+
+bool
+session_renews(const struct session *s)
+{
+	return s->lease.renewal_sent > 0;
+}
+
+bool
+session_one_by_one(const struct session *s)
+{
+	return s->one_by_one;
+}
+
+bool
+session_complains(const struct session *s)
+{
+	return s->complaint[0] != '\0';
+}
+
+struct mq_consumer *
+session_consumer(struct session *s)
+{
+	return &s->self;
+}
+
 /* --- beginning and end ------------------------------------------------------ */
 
 static const struct mq_loop_events connection_events = {
     .ready = session_renew_or_join,
-    .down = session_reset,
+    .down = on_down,
     .untracked = on_untracked,
     .changed = on_changed,
     .called = on_called};
 
-void
-session_init(struct session *s, bool make)
+/* The lease may get another name later; those of the connections stay. */
+static void
+make_names(struct session *s)
 {
-	const struct options *opt = s->opt;
 	char random[17];
-	int i;
 
-	s->retry_s = SESSION_RETRY_MIN;
-	s->lease = (struct lease){.server = &s->self,
-	    .lost = session_rejoin,
-	    .refused = session_complain,
-	    .arg = s};
-	lease_new_name(&s->lease, opt->tag, s->ids);
-	/* The lease may get another name later; these stay. */
+	lease_new_name(&s->lease, s->opt->tag, s->ids);
 	snprintf(
 	    s->channel, sizeof(s->channel), CHANNELS "%s", s->lease.connection);
 	mq_id_random(s->ids, random, sizeof(random) - 1);
 	snprintf(
 	    s->client_name, sizeof(s->client_name), "mq-consume:%s", random);
-	mq_loop_init(&s->conn, s->loop, s->server, s->channel, s->client_name,
+}
+
+struct session *
+session_new(struct ev_loop *loop, const struct options *opt,
+    const struct hand *hand, struct facts *facts, struct mq_server *server,
+    struct mq_children *children, struct mq_idgen *ids)
+{
+	struct session *s = mq_xcalloc(1, sizeof(*s));
+	int i;
+
+	s->opt = opt;
+	s->hand = hand;
+	s->facts = facts;
+	s->server = server;
+	s->ids = ids;
+	s->retry_s = SESSION_RETRY_MIN;
+	s->lease.server = &s->self;
+	s->lease.facts = facts;
+	make_names(s);
+	mq_loop_init(&s->conn, loop, server, s->channel, s->client_name,
 	    &connection_events, s);
+	s->finder = finder_new(children, server, on_found, s);
 	s->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*s->queues));
 	for (i = 0; i < opt->queue_count; i++)
 		s->queues[i] = (struct session_queue){s, i};
@@ -252,13 +283,18 @@ session_init(struct session *s, bool make)
 		.queue_count = opt->queue_count,
 		.push = opt->given.push,
 		.notify = opt->given.notify,
-		.make = make,
-		.attempts = opt->given.attempts,
-		.slots = rules_messages(opt)}};
-	ev_timer_init(&s->retry, on_retry, 0, 0);
-	ev_timer_init(&s->tick, on_tick, TICK, TICK);
-	s->retry.data = s->tick.data = s;
-	ev_timer_start(s->loop, &s->tick);
+		.attempts = opt->given.attempts}};
+	mq_timer_init(&s->retry, loop, on_retry, s);
+	mq_timer_init(&s->tick, loop, on_tick, s);
+	return s;
+}
+
+void
+session_begin(struct session *s, bool make, int slots)
+{
+	s->self.session.make = make;
+	session_tell_slots(s, slots);
+	mq_timer_start(&s->tick, TICK, TICK);
 	open_connections(s);
 }
 
@@ -266,8 +302,11 @@ void
 session_free(struct session *s)
 {
 	s->state = SESSION_DOWN;
-	mq_helper_kill(&s->finder.helper);
+	mq_timer_stop(&s->tick);
+	mq_timer_stop(&s->retry);
+	finder_free(s->finder);
 	mq_loop_free(&s->conn);
 	mq_consumer_free(&s->self);
 	free(s->queues);
+	free(s);
 }

@@ -1,6 +1,69 @@
-#include "session.h"
+#include "errands.h"
 
+#include <process/process.h> /* not that of this folder */
+
+#include "find.h"
 #include "shared/options.h"
+
+enum errand_kind {
+	ERRAND_CLEAN,
+	ERRAND_DRAIN,
+	ERRAND_SURVEY,
+	ERRAND_TRANSFER,
+	ERRANDS
+};
+
+struct errand {
+	struct mq_helper helper;
+	struct errands *all;
+	enum errand_kind kind;
+	double next; /* steady time before which none begins; 0: at once */
+	double failing_since; /* steady time; 0: the last one did well */
+};
+
+/* Of all consumers of a server, one cleans, about once a minute.  They compete for a key
+ * of the server.  One that has no right to that, or while the node of that key is away,
+ * competes for a key of each of its queues. */
+struct cleaning {
+	bool by_queue;		      /* the key of the server is refused, */
+	bool away;		      /* or its node is away, this time */
+	bool ours;		      /* some key is */
+	int answers;		      /* missing: whose the keys are */
+	long long wait_ms;	      /* until the first key may be free */
+	unsigned long long scan_from; /* of the next round */
+};
+
+/* Another consumer that has messages. */
+struct holder {
+	char name[128]; /* empty: there is none */
+	char host[80];	/* empty: not known */
+	int64_t ttl_ms; /* of its lease; not above 0: it is over */
+	long long unacked;
+};
+
+/* A consumer that no longer renews its lease is named, since --drain waits until its
+ * messages are back. */
+struct survey {
+	int waited;	    /* ticks in a row */
+	bool waits;	    /* the one under way is about what is waited for */
+	struct holder last; /* whose lease ended first in the last survey */
+	struct holder said;
+};
+
+struct errands {
+	const struct options *opt;
+	struct facts *facts;
+	struct mq_consumer *consumer;
+	struct mq_server *server;
+	struct mq_children *children;
+	struct errand errands[ERRANDS];
+	struct cleaning cleaning;
+	struct survey survey;
+	bool transfers; /* some wait */
+	bool placed;	/* one has had a connection of its own */
+	bool crowded;	/* the last one had none; said */
+	bool given_up;	/* as there is no place for any */
+};
 
 /* What comes back from an errand. */
 struct errand_result {
@@ -36,7 +99,7 @@ run_cleaning(
 {
 	const struct mq_clean how = {.limit = MQ_ATTEMPTS,
 	    .scan_from = all->cleaning.scan_from,
-	    .self = all->session->self.session.connection};
+	    .self = all->consumer->session.connection};
 	const struct options *opt = all->opt;
 	int rv = opt->layout->clean(r, &how, &out->cleaned);
 
@@ -58,7 +121,7 @@ compete(struct errands *all, double seconds, mq_answer_fn *fn)
 
 	cl->answers = end - queue;
 	for (; queue < end; queue++)
-		mq_consumer_compete(&all->session->self, queue, ms, fn, all);
+		mq_consumer_compete(all->consumer, queue, ms, fn, all);
 }
 
 static void
@@ -152,10 +215,16 @@ errands_cleaned(struct errands *all)
 }
 
 void
+errands_clean_soon(struct errands *all)
+{
+	all->errands[ERRAND_CLEAN].next = 0;
+}
+
+void
 errands_resign(struct errands *all)
 {
 	if (all->cleaning.ours && !all->cleaning.by_queue)
-		mq_consumer_compete(&all->session->self, -1, 0, NULL, NULL);
+		mq_consumer_compete(all->consumer, -1, 0, NULL, NULL);
 }
 
 /* --- drain --------------------------------------------------------------- */
@@ -187,9 +256,9 @@ errands_drain(struct errands *all)
 }
 
 void
-errands_soon(struct errands *all, enum errand_kind kind)
+errands_drain_soon(struct errands *all)
 {
-	all->errands[kind].next = 0;
+	all->errands[ERRAND_DRAIN].next = 0;
 }
 
 /* --- survey -------------------------------------------------------------- */
@@ -224,8 +293,7 @@ run_survey(
 			if (c->consumed[j].unacked > 0)
 				unacked += c->consumed[j].unacked;
 		if (unacked == 0 || c->unsure ||
-		    strcmp(c->name, all->session->self.session.connection) ==
-			0 ||
+		    strcmp(c->name, all->consumer->session.connection) == 0 ||
 		    (h->name[0] != '\0' && c->ttl_ms >= h->ttl_ms))
 			continue;
 		*h = (struct holder){.ttl_ms = c->ttl_ms, .unacked = unacked};
@@ -258,7 +326,7 @@ on_surveyed(struct errands *all, const struct errand_result *found)
 
 	if (found->failed)
 		return;
-	tell(all, FACT_COUNTED, .n = (size_t)found->ready);
+	tell(all, FACT_COUNTED, .n = found->ready);
 	if (!s->waits || all->opt->quiet)
 		return;
 	if (h->name[0] != '\0' && (over || stale) && !known) {
@@ -318,7 +386,7 @@ void
 errands_transfer(struct errands *all)
 {
 	if (all->opt->layout->finish_pushes == NULL ||
-	    all->session->server->url.kind != MQ_URL_CLUSTER)
+	    all->server->url.kind != MQ_URL_CLUSTER)
 		return;
 	all->transfers = true;
 	begin_transfers(all);
@@ -350,7 +418,7 @@ run_errand(void *arg, void *result)
 	struct errand_result *out = result;
 	struct mq_redis r;
 
-	if (mq_redis_open(&r, e->all->session->server) == -1 ||
+	if (mq_redis_open(&r, e->all->server) == -1 ||
 	    kinds[e->kind].work(e->all, &r, out) == -1) {
 		out->failed = true;
 		strlcpy(out->error, find_cause(&r), sizeof(out->error));
@@ -378,10 +446,10 @@ note_failure(struct errand *e, const char *error)
 		(e->kind == ERRAND_DRAIN && now - e->failing_since >= PLACE_S));
 	if (all->given_up ||
 	    (first && (crowded || opt->verbose || !(opt->quiet || minor))))
-		mq_say("%s: %s%s", all->session->server->name, error,
+		mq_say("%s: %s%s", all->server->name, error,
 		    all->given_up ? "" : "; trying again");
 	if (all->given_up)
-		tell(all, FACT_NO_PLACE);
+		tell(all, FACT_MUST_END, .status = MQ_EXIT_AGAIN);
 }
 
 static void
@@ -407,9 +475,7 @@ begin_errand(struct errands *all, enum errand_kind kind)
 	struct errand_result unable = {.failed = true};
 	struct errand *e = &all->errands[kind];
 
-	e->all = all;
-	e->kind = kind;
-	if (mq_helper_start(&e->helper, all->session->children, sizeof(unable),
+	if (mq_helper_start(&e->helper, all->children, sizeof(unable),
 		run_errand, on_errand, e) == 0)
 		return;
 	strlcpy(unable.error, strerror(errno), sizeof(unable.error));
@@ -435,6 +501,26 @@ errands_tick(struct errands *all, bool counts, bool waits)
 	begin_errand(all, ERRAND_SURVEY);
 }
 
+struct errands *
+errands_new(const struct options *opt, struct facts *facts,
+    struct mq_consumer *consumer, struct mq_server *server,
+    struct mq_children *children)
+{
+	struct errands *all = mq_xcalloc(1, sizeof(*all));
+	int i;
+
+	all->opt = opt;
+	all->facts = facts;
+	all->consumer = consumer;
+	all->server = server;
+	all->children = children;
+	for (i = 0; i < ERRANDS; i++) {
+		all->errands[i].all = all;
+		all->errands[i].kind = (enum errand_kind)i;
+	}
+	return all;
+}
+
 void
 errands_end(struct errands *all)
 {
@@ -448,8 +534,12 @@ errands_end(struct errands *all)
 	if (!more)
 		return;
 	all->transfers = false;
-	last->all = all;
-	last->kind = ERRAND_TRANSFER;
 	run_errand(last, &round);
 	on_errand(last, &round);
+}
+
+void
+errands_free(struct errands *all)
+{
+	free(all);
 }

@@ -1,0 +1,599 @@
+/*
+ * The engine's turns.  In each the engine takes what modules have told since the last one, in
+ * that order; then it sends acks, gives messages back, claims, starts, and ends.  A module
+ * that is called meanwhile may tell more, which is taken in another turn, before the loop
+ * sleeps.
+ */
+#include "parts.h"
+
+/* --- back ------------------------------------------------------------------- */
+
+/* Gives back the held messages of a queue, or of all (-1); at_once: each by itself. */
+static void
+give_back(struct engine *e, int queue, bool at_once)
+{
+	int i = queue == -1 ? 0 : queue;
+	int end = queue == -1 ? e->opt->queue_count : queue + 1;
+	struct message *m;
+
+	for (; i < end; i++)
+		while ((m = hand_newest(e->hand, i)) != NULL) {
+			m->outcome = MQ_OUTCOME_FRONT;
+			if (at_once)
+				outbox_settle(e->outbox, m);
+			else
+				outbox_give_back(e->outbox, m);
+			outcome_activity(e);
+		}
+}
+
+/* --- what may start ----------------------------------------------------------- */
+
+struct unfitness {
+	enum unfit kind;
+	char why[256];
+};
+
+/* Sets the message's id, and its envelope, which has no headers if there is nothing but
+ * the id.  False: the header cannot be read. */
+static bool
+unpack_message(struct engine *e, struct message *m, struct unfitness *unfit)
+{
+	const struct mq_layout *layout = e->opt->layout;
+	const char *bad, *id = NULL;
+
+	/* Most messages have only an id: they need no parser. */
+	if (mq_message_plain(m->element, m->len, m->id, &m->envelope)) {
+		if (m->id[0] == '\0' && executor_way(e->executor)->names)
+			mq_id_make(
+			    &e->ids, (uint64_t)mq_clock_unix_us(), m->id);
+		return true;
+	}
+	if (mq_envelope_parse(m->element, m->len, &m->envelope, &bad) == -1) {
+		m->envelope = (struct mq_envelope){0};
+		unfit->kind = UNFIT_HEADER;
+		strlcpy(unfit->why, bad, sizeof(unfit->why));
+		return false;
+	}
+	m->attempts = mq_envelope_get_long(&m->envelope, MQ_HEADER_ATTEMPT, 0);
+	m->awaited = mq_result_wanted(&m->envelope);
+	id = layout->has & MQ_HAS_IDS ? mq_message_name(&m->envelope) :
+					mq_message_id(&m->envelope);
+	if (id != NULL)
+		strlcpy(m->id, id, sizeof(m->id));
+	else
+		mq_id_make(&e->ids, (uint64_t)mq_clock_unix_us(), m->id);
+	return true;
+}
+
+/* Whether a message with headers may start, by these.  counts_crash: crashes may have used
+ * up its attempts. */
+static bool
+headers_allow(struct engine *e, const struct message *m, bool counts_crash,
+    struct unfitness *unfit)
+{
+	const struct executor_way *way = executor_way(e->executor);
+
+	if (!way->files &&
+	    mq_envelope_get(&m->envelope, MQ_HEADER_ATTACH) != NULL) {
+		unfit->kind = UNFIT_RUN;
+		strlcpy(unfit->why,
+		    "attachments need a COMMAND for each message",
+		    sizeof(unfit->why));
+		return false;
+	}
+	unfit->kind = UNFIT_EXPIRED;
+	if (mq_message_over(&m->envelope, inbox_server_ms(e->inbox),
+		inbox_tick(e->inbox, m->queue), unfit->why, sizeof(unfit->why)))
+		return false;
+	unfit->kind = counts_crash ? UNFIT_CRASHED : UNFIT_SPENT;
+	/* RQ looks at the attempts only when a message is to be tried again. */
+	return !way->runs || (e->opt->rq && !counts_crash) ||
+	    m->attempts < rules_of(e->opt, m->queue)->attempts;
+}
+
+/* Whether the message may start; if not, it is rejected.  After a crash, the cleaner counts
+ * an attempt for all messages that the consumer had claimed. */
+static bool
+admit_message(struct engine *e, struct message *m)
+{
+	bool counts_crash = (e->opt->layout->has & MQ_HAS_CLAIMS) != 0 &&
+	    executor_way(e->executor)->runs;
+	struct unfitness unfit = {.why = ""};
+	bool readable = unpack_message(e, m, &unfit);
+	bool fit = readable &&
+	    (m->envelope.headers == NULL ||
+		headers_allow(e, m, counts_crash, &unfit));
+
+	if (readable && m->attempts > 0) {
+		policy_be_careful(e->policy, false);
+		outbox_flush(e->outbox, OUTBOX_ALL);
+		mq_loop_flush(e->consumer->redis);
+	}
+	/* If the message crashes its consumers, the messages claimed with it
+	 * must not use up their attempts, too. */
+	if (readable && counts_crash &&
+	    (m->attempts + 1) * 2 > rules_of(e->opt, m->queue)->attempts)
+		policy_be_careful(e->policy, true);
+	if (!fit)
+		outcome_unfit(e, m, unfit.kind, unfit.why);
+	return fit;
+}
+
+/* --- claims ------------------------------------------------------------------- */
+
+/* How many more messages of a queue may be claimed, at least 0. */
+static int
+claim_room(const struct engine *e, int queue)
+{
+	int held = hand_count(e->hand, -1, MESSAGE_HELD);
+	bool alone = policy_is_careful(e->policy, true);
+	long room;
+
+	/* What is claimed while older messages go back would go back behind
+	 * them. */
+	if (policy_level(e->policy) != STOP_NOT ||
+	    outbox_gives_back(e->outbox, queue))
+		return 0;
+	room = policy_room(
+	    e->policy, queue, executor_room(e->executor, queue, alone));
+	/* While messages are held, a claim of a few is not worth a round, unless
+	 * they are the last. */
+	if (held > 0 && room < held &&
+	    !policy_limit_reached(e->policy, held + room) &&
+	    !executor_wants_few(e->executor, queue))
+		return 0;
+	return room > 0 ? (int)room : 0;
+}
+
+/* How many bytes a claim may copy; 0: any number.  The longest message has 512 MiB.  Half
+ * of the room on the disk of a private server will do. */
+static size_t
+may_copy(const struct engine *e)
+{
+	const size_t most = (size_t)1 << 30;
+	size_t copying = outbox_copying(e->outbox), bytes = most;
+	char why[512];
+
+	while (bytes > 1 &&
+	    mq_server_room(e->server, copying + bytes, why, sizeof(why)) != 0)
+		bytes /= 2;
+	return bytes == most ? 0 : bytes;
+}
+
+static void
+claim_messages(struct engine *e)
+{
+	struct claim_terms terms = {
+	    .one_by_one = session_one_by_one(e->session),
+	    .takes_back = executor_way(e->executor)->takes_back};
+	double since;
+	int queue;
+
+	while (outbox_leads(e->outbox, &queue, &since))
+		inbox_settling(e->inbox, queue, since);
+	if (!session_is_up(e->session) ||
+	    policy_level(e->policy) >= STOP_SOON || !inbox_ready(e->inbox))
+		return;
+	while ((queue = inbox_asks(e->inbox, &terms)) != -1) {
+		terms.copied = may_copy(e);
+		inbox_offer(e->inbox, queue, claim_room(e, queue), &terms);
+	}
+}
+
+/* --- starts ------------------------------------------------------------------- */
+
+/* While it joins, messages are compared with what the server holds. */
+static bool
+may_start(const struct engine *e)
+{
+	return policy_level(e->policy) < STOP_SOON &&
+	    !session_is_joining(e->session) && policy_may_start(e->policy);
+}
+
+static struct start_terms
+make_terms(const struct engine *e)
+{
+	struct start_terms t = {.may = may_start(e), .coming = {-1, -1}};
+	int next;
+
+	t.last = !inbox_is_claiming(e->inbox) &&
+	    (policy_level(e->policy) != STOP_NOT ||
+		policy_limit_reached(
+		    e->policy, hand_count(e->hand, -1, MESSAGE_HELD)) ||
+		(e->opt->drain && inbox_drained(e->inbox)));
+	if (!session_is_up(e->session) || session_complains(e->session))
+		return t;
+	t.coming[0] = inbox_expects(e->inbox, &next);
+	if (next != -1 && claim_room(e, next) > 0)
+		t.coming[1] = next;
+	return t;
+}
+
+/* Gives the run what it wants, of a queue, or of any (-1). */
+static void
+fill_run(struct engine *e, int queue)
+{
+	struct message *m;
+	const char *why;
+	bool more = true;
+
+	while (more && (m = hand_next(e->hand, queue)) != NULL) {
+		if (!admit_message(e, m))
+			continue;
+		hand_start(e->hand, m);
+		policy_start(e->policy);
+		why = executor_refuses(e->executor, m);
+		if (why != NULL)
+			outcome_unfit(e, m, UNFIT_RUN, why);
+		else
+			more = executor_take(e->executor, m);
+	}
+}
+
+static void
+start_runs(struct engine *e)
+{
+	struct start_terms terms = make_terms(e);
+	int queue;
+
+	while (executor_wants(e->executor, &terms, &queue)) {
+		fill_run(e, queue);
+		/* What may crash this consumer starts when the messages that would
+		 * not start with it have gone back. */
+		if (policy_is_careful(e->policy, true) &&
+		    hand_count(e->hand, -1, MESSAGE_HELD) >
+			executor_spare(e->executor)) {
+			give_back(e, -1, true);
+			mq_loop_flush(e->consumer->redis);
+		}
+		executor_begin(e->executor);
+		terms.may = may_start(e);
+	}
+	executor_started(e->executor, &terms);
+}
+
+/* A killed consumer repeats what the server has not heard of.  So with a run for each
+ * message, acks leave before the next ones start, and none starts while nothing can be
+ * settled. */
+static void
+start_messages(struct engine *e)
+{
+	const struct executor_way *way = executor_way(e->executor);
+	bool stuck;
+
+	/* The server works on the claim while we start messages. */
+	if (way->flows)
+		claim_messages(e);
+	if (way->flows || way->acks == ACKS_AT_ONCE)
+		mq_loop_flush(e->consumer->redis);
+	stuck = session_is_up(e->session) ?
+	    outbox_refused(e->outbox) :
+	    hand_count(e->hand, -1, MESSAGE_SETTLING) > 0;
+	if (way->acks != ACKS_AT_ONCE || !stuck)
+		start_runs(e);
+}
+
+/* --- facts ---------------------------------------------------------------------- */
+
+static void
+report_service(struct engine *e)
+{
+	service_report(e->service, session_is_up(e->session),
+	    hand_count(e->hand, -1, MESSAGE_RUNNING),
+	    counters_totals(e->outbox, NULL));
+}
+
+static void
+note_change(struct engine *e, const struct fact *f)
+{
+	bool any = f->queue == -1 && f->yes;
+	int i;
+
+	for (i = 0; i < e->opt->queue_count && any; i++)
+		session_ask_settings(e->session, i);
+	if (f->queue != -1 && f->status == MQ_KEY_SETTINGS)
+		session_ask_settings(e->session, f->queue);
+	if (f->queue == -1)
+		session_ask_pause(e->session);
+	if (f->queue != -1 || any)
+		inbox_changed(e->inbox, f->queue);
+}
+
+static void
+tick(struct engine *e)
+{
+	struct mq_buf runs = {0};
+	/* A heartbeat is on its way: commands cost the server no round more. */
+	bool renewing = session_renews(e->session), waits;
+	int i;
+
+	report_service(e);
+	if (!session_is_up(e->session) || e->ending)
+		return;
+	holdings_count(e, renewing);
+	ends_check_room(e);
+	outbox_send_again(e->outbox);
+	executor_tick(e->executor);
+	for (i = 0; i < e->opt->queue_count; i++)
+		e->room[i] = claim_room(e, i);
+	inbox_look_around(e->inbox, e->room, renewing);
+	executor_describe(e->executor, &runs);
+	if (runs.len > 0 && renewing)
+		stops_look(e, -1);
+	counters_tell_runs(e->outbox, &runs);
+	counters_send(e->outbox);
+	/* --drain is not over although there is nothing to do. */
+	waits =
+	    e->opt->drain && engine_has_nothing(e) && inbox_drained(e->inbox);
+	errands_tick(e->errands, mq_timer_runs(&e->bar), waits);
+}
+
+static void
+note_claimed(struct engine *e, const struct fact *f)
+{
+	/* The complaint about a refused settlement stands until it is sent. */
+	if (!outbox_refused(e->outbox) && e->lacks_since == 0)
+		session_complain(e->session, NULL);
+	if (f->status > 0)
+		outcome_activity(e);
+	if (f->status == MQ_CLAIM_LOST) {
+		holdings_lose(e);
+		session_rejoin(e->session);
+	}
+	if (f->status == MQ_CLAIM_BAD)
+		session_reset(e->session, "claim: unexpected reply");
+}
+
+static void
+note_refused_claim(struct engine *e, const struct fact *f)
+{
+	/* A right that was revoked later may be restored. */
+	if ((f->status == MQ_EXIT_NOPERM && f->yes) ||
+	    f->status == MQ_EXIT_WRONGTYPE) {
+		mq_say("%s: claim: %s%s", e->server->name, f->text,
+		    mq_error_hint(f->text));
+		policy_stop(e->policy, STOP_SOON, f->status, 0);
+		return;
+	}
+	/* The tick tries again. */
+	if (strstr(f->text, MQ_CLAIM_NO_ROOM) != NULL)
+		ends_lack(e, f->text);
+	session_complain(e->session, f->text);
+	if (strncmp(f->text, "READONLY", 8) == 0)
+		session_reset(e->session, f->text);
+}
+
+/* The switch for all facts: of messages; of what the server says of them; of the session;
+ * and of the end, in ends.c. */
+
+static void
+take_of_messages(struct engine *e, const struct fact *f)
+{
+	switch (f->kind) {
+	case FACT_CLAIMED:
+		note_claimed(e, f);
+		break;
+	case FACT_CLAIM_REFUSED:
+		note_refused_claim(e, f);
+		break;
+	case FACT_PAUSED:
+		/* A consumer that stops gives everything back anyway, in order. */
+		if (policy_level(e->policy) >= STOP_SOON)
+			break;
+		executor_take_back(e->executor, f->queue, false);
+		give_back(e, f->queue, false);
+		break;
+	case FACT_RAN:
+		counters_ran(e->outbox, f->queue, f->seconds);
+		break;
+	case FACT_ENDED:
+		outcome_ended(e, f);
+		break;
+	case FACT_BROKEN_OFF:
+		outcome_broken_off(e, f);
+		break;
+	case FACT_PRINTED:
+		outcome_printed(e, f);
+		break;
+	case FACT_GIVE_BACK:
+		give_back(e, -1, false);
+		break;
+	case FACT_ANSWERED:
+		executor_answered(e->executor, (int)f->n, f->yes);
+		break;
+	case FACT_SETTLED:
+		outcome_settled(e, f);
+		break;
+	case FACT_TOO_LONG:
+		outcome_too_long(e, f);
+		break;
+	case FACT_NO_ROOM:
+		ends_lack(e, f->text);
+		break;
+	case FACT_PAUSE_SET:
+		inbox_pause_seen(e->inbox, f->queue, true);
+		inbox_look(e->inbox, false);
+		break;
+	default:
+		ends_take(e, f);
+		break;
+	}
+}
+
+static void
+take_of_server(struct engine *e, const struct fact *f)
+{
+	switch (f->kind) {
+	case FACT_HELD:
+		holdings_compare(e, f);
+		break;
+	case FACT_EXISTS:
+		holdings_found(e, f);
+		break;
+	case FACT_LEASE_LOST:
+		holdings_lose(e);
+		break;
+	case FACT_LEASE_GONE:
+		holdings_lose(e);
+		session_rejoin(e->session);
+		break;
+	case FACT_CHANGED:
+		note_change(e, f);
+		break;
+	case FACT_CALLED:
+		inbox_called(e->inbox, f->queue);
+		break;
+	case FACT_ALL_PAUSED:
+		inbox_pause_seen(e->inbox, -1, f->yes);
+		break;
+	case FACT_STOP_WANTED:
+		stops_look(e, f->queue);
+		break;
+	case FACT_STOP_REQUEST:
+		stops_take(e, f);
+		break;
+	case FACT_COMPLAINT:
+	case FACT_REFUSED:
+		session_complain(e->session, f->text);
+		break;
+	default:
+		take_of_messages(e, f);
+		break;
+	}
+}
+
+static void
+take_fact(struct engine *e, const struct fact *f)
+{
+	switch (f->kind) {
+	case FACT_UP:
+		outbox_up(e->outbox);
+		duplicates_up(e->duplicates, true);
+		inbox_look(e->inbox, true);
+		report_service(e);
+		break;
+	case FACT_DOWN:
+		inbox_down(e->inbox);
+		outbox_down(e->outbox);
+		duplicates_up(e->duplicates, false);
+		break;
+	case FACT_RULES:
+		executor_resize(e->executor);
+		session_tell_slots(e->session, executor_capacity(e->executor));
+		inbox_look(e->inbox, true);
+		break;
+	case FACT_ENTER:
+		session_enter(e->session, executor_capacity(e->executor));
+		break;
+	case FACT_TICK:
+		tick(e);
+		break;
+	case FACT_FAILED:
+		service_stop(e->service);
+		e->failed = f->status;
+		executor_kill(e->executor, SIGKILL);
+		ends_now(e);
+		break;
+	case FACT_LEFT:
+		ends_now(e);
+		break;
+	default:
+		take_of_server(e, f);
+		break;
+	}
+}
+
+/* A message may be forgotten by what follows from an earlier fact. */
+static void
+take_facts(struct engine *e)
+{
+	struct fact f;
+
+	while (fact_take(e->facts, &f)) {
+		if (f.message == NULL || f.message->state != MESSAGE_FORGOTTEN)
+			take_fact(e, &f);
+		fact_free(&f);
+	}
+}
+
+/* --- a turn ----------------------------------------------------------------- */
+
+/* Acks wait for others while there is more to do.  If a message may crash this
+ * consumer, no ack waits, so that no finished message is counted as crashed. */
+static void
+flush_acks(struct engine *e)
+{
+	enum executor_acks acks = executor_way(e->executor)->acks;
+	bool careful = policy_is_careful(e->policy, false);
+	bool holds_none = hand_count(e->hand, -1, MESSAGE_HELD) == 0;
+	bool runs_none = hand_count(e->hand, -1, MESSAGE_RUNNING) == 0;
+	enum outbox_acks which = OUTBOX_ENOUGH;
+
+	if (careful || acks == ACKS_FIRST ||
+	    (holds_none &&
+		(acks == ACKS_AT_ONCE || (acks == ACKS_AT_REST && runs_none))))
+		which = OUTBOX_ALL;
+	else if (acks == ACKS_FOR_OTHERS && holds_none && runs_none)
+		which = OUTBOX_HOLDERS;
+	outbox_flush(e->outbox, which);
+	/* The same is true of other settlements. */
+	if (careful)
+		mq_loop_flush(e->consumer->redis);
+}
+
+static void
+give_back_unstarted(struct engine *e)
+{
+	bool now = policy_level(e->policy) == STOP_NOW;
+
+	/* A claim under way brings newer messages, which must go back first.
+	 * The messages of killed commands go back together, in order, but do
+	 * not wait for a command that does not end. */
+	if (inbox_is_claiming(e->inbox) ||
+	    (now && executor_busy(e->executor) > 0 &&
+		policy_has_just_signalled(e->policy)) ||
+	    !session_is_up(e->session))
+		return;
+	executor_take_back(e->executor, -1, now);
+	give_back(e, -1, false);
+}
+
+static void
+take_turn(struct engine *e)
+{
+	bool claimed;
+
+	/* Before the end of a run, which may have taken long, is settled. */
+	if (!e->ending && !session_holds_lease(e->session)) {
+		holdings_lose(e);
+		session_lapsed(e->session);
+	}
+	take_facts(e);
+	if (e->ending)
+		return;
+	flush_acks(e);
+	if (policy_level(e->policy) != STOP_NOT && session_is_up(e->session))
+		inbox_pass(e->inbox);
+	if (policy_level(e->policy) >= STOP_SOON)
+		give_back_unstarted(e);
+	outbox_send_back(e->outbox);
+	start_messages(e);
+	claimed = inbox_is_claiming(e->inbox);
+	claim_messages(e);
+	/* Acks that wait go with a claim: the server wakes up once for both. */
+	if (!claimed && inbox_is_claiming(e->inbox) &&
+	    outbox_has_acks(e->outbox))
+		outbox_flush(e->outbox, OUTBOX_ALL);
+	ends_check(e);
+	/* In this turn of the loop: the next one begins with a wait. */
+	mq_loop_flush(e->consumer->redis);
+}
+
+void
+turn_all(struct engine *e)
+{
+	while (!facts_empty(e->facts))
+		take_turn(e);
+	hand_sweep(e->hand);
+}
