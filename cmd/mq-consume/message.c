@@ -74,16 +74,3 @@ message_unframable(const struct message *m, enum mq_framing framing)
 		return "payload has a NUL byte, which --null cannot carry";
 	return NULL;
 }
-
-void
-message_free(struct message *m)
-{
-	mq_envelope_free(&m->envelope);
-	mq_buf_free(&m->header);
-	mq_buf_free(&m->result);
-	free(m->news);
-	free(m->element);
-	free(m->to);
-	free(m->notified);
-	free(m);
-}

@@ -104,7 +104,5 @@ bool message_is_stamped(const struct message *);
 void message_frame(const struct message *, enum mq_framing, struct mq_buf *);
 /* Why the framing cannot carry the payload; NULL: it can. */
 const char *message_unframable(const struct message *, enum mq_framing);
-/* Frees all that it has, and the message. */
-void message_free(struct message *);
 
 #endif

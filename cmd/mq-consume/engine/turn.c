@@ -584,7 +584,7 @@ take_turn(struct engine *e)
 	/* Acks that wait go with a claim: the server wakes up once for both. */
 	if (!claimed && inbox_is_claiming(e->inbox) &&
 	    outbox_has_acks(e->outbox))
-		outbox_flush(e->outbox, OUTBOX_ALL);
+		outbox_flush(e->outbox, OUTBOX_CLAIM);
 	ends_check(e);
 	/* In this turn of the loop: the next one begins with a wait. */
 	mq_loop_flush(e->consumer->redis);

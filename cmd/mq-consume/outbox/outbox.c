@@ -528,13 +528,16 @@ send_all_acks(struct outbox *o)
 void
 outbox_flush(struct outbox *o, enum outbox_acks acks)
 {
+	bool claims = acks == OUTBOX_CLAIM;
 	bool all = acks == OUTBOX_ALL || o->due ||
-	    (acks == OUTBOX_HOLDERS && o->holding);
+	    (acks == OUTBOX_HOLDERS && o->holding) ||
+	    (claims && (!o->many || o->holding));
 
 	/* After the next join, all are sent again. */
 	if (!o->up)
 		return;
-	if (!all && o->in_line[LINE_ACKS] >= o->enough && !o->holding)
+	if (!all && !o->holding &&
+	    (claims || o->in_line[LINE_ACKS] >= o->enough))
 		send_acks(o, false);
 	if (all || o->in_line[LINE_ACKS] >= o->enough)
 		send_all_acks(o);

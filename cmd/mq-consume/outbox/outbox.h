@@ -31,9 +31,11 @@ void outbox_settle(struct outbox *, struct message *);
 /* The same with one that goes back unstarted, with others of its queue. */
 void outbox_give_back(struct outbox *, struct message *);
 
-/* Sends the waiting acks: all; or all if one of them may hold a key or a group; or those
- * that are enough to go together.  And what waits for equal ones, if it may. */
-enum outbox_acks { OUTBOX_ENOUGH, OUTBOX_HOLDERS, OUTBOX_ALL };
+/* Sends the waiting acks: all; or all if one of them may hold a key or a group; or what goes
+ * well with a claim, which wakes the server anyway: all, but where messages end many at a
+ * time, those that are not behind others; or those that are enough to go together.  And what
+ * waits for equal ones, if it may. */
+enum outbox_acks { OUTBOX_ENOUGH, OUTBOX_CLAIM, OUTBOX_HOLDERS, OUTBOX_ALL };
 void outbox_flush(struct outbox *, enum outbox_acks);
 /* Whether any acks wait. */
 bool outbox_has_acks(const struct outbox *);

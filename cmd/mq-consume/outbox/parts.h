@@ -53,7 +53,7 @@ struct outbox {
 	int in_line[MESSAGE_LINES];  /* counts of all queues */
 	struct messages acks;	     /* wait for others */
 	struct messages again;	     /* wait for the next tick, or join */
-	STAILQ_HEAD(, outbox_queue) leading;
+	STAILQ_HEAD(leading_queues, outbox_queue) leading;
 	size_t copying; /* bytes that those in flight copy, about */
 
 	int enough;   /* acks to be sent at the end of a turn */

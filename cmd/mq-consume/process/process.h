@@ -45,7 +45,7 @@ struct target {
 	bool terminal; /* output in lines or runs is escaped */
 	char *name;    /* for messages; free(); NULL: standard error */
 	int error;     /* errno of the last write; 0: none */
-	STAILQ_HEAD(, piece) pieces;
+	STAILQ_HEAD(pieces, piece) pieces;
 	size_t lost;		      /* bytes too many to wait */
 	bool open_line;		      /* the last byte was no newline */
 	bool shown;		      /* a line of target_show() is there */
