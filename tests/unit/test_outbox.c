@@ -54,6 +54,14 @@ static const struct row together_rows[] = {
 	    "flush-enough -> oldest:a( a2@2 a3@3 a4@4 a5@5 )", "waits -> yes",
 	    "ack b1 b2 b3", "flush-enough", "loop",
 	    "flush-enough -> oldest:b( b1 b2 b3 b5@5 ) ack:a9"}},
+    /* A claim takes along what costs little, and of few slots all. */
+    {"a claim does not wait for those between",
+	{"run a1 a2 a3 a4 a5 a6 a7 a8 a9", "ack a1 a2 a3 a4 a9",
+	    "flush-claim -> oldest:a( a1 a2 a3 a4 a9@9 )", "waits -> no"}},
+    {"but if many end at a time, those behind others do",
+	{"many", "run a1 a2 a3 a4 a5 a6 a7 a8 a9", "ack a1 a2 a3 a4 a9",
+	    "flush-claim -> oldest:a( a1 a2 a3 a4 )", "waits -> yes", "loop",
+	    "flush-claim -> ack:a9"}},
     /* Not if nothing can be sent cheaply, and not if one may hold a key. */
     {"many do not wait in vain",
 	{"enough 4", "run a1 a2 a3 a4 a5 a6 a7 a8", "ack a2 a4 a6 a8",
@@ -640,7 +648,7 @@ ask(struct house *h, const char *word, const char *about)
 	    ev_timer_remaining(h->f.loop, &o->timer.ev) :
 	    0;
 
-	WORD("waits", answers(outbox_has_acks(o)));
+	WORD("waits", answers(o->in_line[LINE_ACKS] > 0));
 	WORD("holds", answers(o->holding));
 	WORD("woken", answers(h->woken); h->woken = false);
 	WORD("refused", answers(outbox_refused(o)));
@@ -725,8 +733,10 @@ engine(struct house *h, const char *word, const char *about)
 	WORD("disorder", hand_disorder(h->f.hand, queue_of(about)));
 	WORD("slots", give_slots(h, atoi(about)));
 	WORD("enough", o->enough = atoi(about));
+	WORD("many", o->many = true);
 	WORD("flush", outbox_flush(o, OUTBOX_ALL));
 	WORD("flush-holders", outbox_flush(o, OUTBOX_HOLDERS));
+	WORD("flush-claim", outbox_flush(o, OUTBOX_CLAIM));
 	WORD("flush-enough", outbox_flush(o, OUTBOX_ENOUGH));
 	WORD("send-again", outbox_send_again(o));
 	WORD("send-back", outbox_send_back(o));
@@ -778,14 +788,14 @@ TEST_OF(enough_go_at_once, struct house *h)
 	int i;
 
 	for (i = 0; i < 65; i++) {
-		assert_int_equal(outbox_has_acks(h->outbox), i > 0);
+		assert_int_equal(h->outbox->in_line[LINE_ACKS] > 0, i > 0);
 		snprintf(name, sizeof(name), "%c%d", i < 60 ? 'a' : 'b', i);
 		take(h, "run", name);
 		take(h, "ack", name);
 	}
 	assert_non_null(
 	    strstr(recorded(), " a59 ) oldest:b( b60 b61 b62 b63 b64 )"));
-	assert_false(outbox_has_acks(h->outbox));
+	assert_int_equal(h->outbox->in_line[LINE_ACKS], 0);
 }
 
 TEST_OF(what_went_back_is_counted, struct house *h)

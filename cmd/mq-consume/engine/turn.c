@@ -582,8 +582,7 @@ take_turn(struct engine *e)
 	claimed = inbox_is_claiming(e->inbox);
 	claim_messages(e);
 	/* Acks that wait go with a claim: the server wakes up once for both. */
-	if (!claimed && inbox_is_claiming(e->inbox) &&
-	    outbox_has_acks(e->outbox))
+	if (!claimed && inbox_is_claiming(e->inbox))
 		outbox_flush(e->outbox, OUTBOX_CLAIM);
 	ends_check(e);
 	/* In this turn of the loop: the next one begins with a wait. */

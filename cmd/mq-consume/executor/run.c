@@ -226,6 +226,7 @@ on_ended(void *slot, int status)
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
 	/* A grandchild may keep the pipes open for ever: no end is waited for. */
 	bool alone = !read_verbs(s, true) && run_output_ended(s->run.output);
+
 	s->ran_s = took;
 	mq_verbs_feed(&s->verbs, "\n", 1);
 	ev_io_stop(x->loop, &s->verbs_io);

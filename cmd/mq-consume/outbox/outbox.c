@@ -544,12 +544,6 @@ outbox_flush(struct outbox *o, enum outbox_acks acks)
 	send_equal(o);
 }
 
-bool
-outbox_has_acks(const struct outbox *o)
-{
-	return o->in_line[LINE_ACKS] > 0;
-}
-
 static void
 on_due(void *arg)
 {

@@ -37,8 +37,6 @@ void outbox_give_back(struct outbox *, struct message *);
  * waits for equal ones, if it may. */
 enum outbox_acks { OUTBOX_ENOUGH, OUTBOX_CLAIM, OUTBOX_HOLDERS, OUTBOX_ALL };
 void outbox_flush(struct outbox *, enum outbox_acks);
-/* Whether any acks wait. */
-bool outbox_has_acks(const struct outbox *);
 /* Sends the next messages that go back; to be called once per turn. */
 void outbox_send_back(struct outbox *);
 /* Once a second: sends all settlements that are not in flight. */
