@@ -8,7 +8,10 @@ make_batch(struct outbox *o, int most)
 	struct batch *b =
 	    mq_xmalloc(sizeof(*b) + (size_t)most * sizeof(b->m[0]));
 
-	*b = (struct batch){.outbox = o};
+	b->outbox = o;
+	b->oldest = b->plain = false;
+	b->bytes = b->copied = 0;
+	b->n = 0;
 	return b;
 }
 

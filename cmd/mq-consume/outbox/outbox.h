@@ -12,6 +12,7 @@
 #include "mq-consume/hand.h"
 #include "queue/consumer.h"
 
+struct ev_loop;
 struct outbox;
 
 /* The pointers stay the caller's.  many: messages end many at a time. */
