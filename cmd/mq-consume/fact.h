@@ -21,7 +21,8 @@ enum fact_kind {
 	FACT_ENTER, /* joining: the lease is there, and the rules of all queues were
 			    * told: session_enter() goes on */
 	FACT_ALL_PAUSED, /* whether all queues are (yes) */
-	FACT_HELD, /* joining: what the server holds for us, held, of the queue */
+	FACT_HELD, /* what the server holds for us, held, of the queue; yes: while
+			    * joining, when no message moves; else n: hand_moves() then */
 	FACT_CHANGED, /* a key of the queue; status: enum mq_key.  Queue -1: a key
 			    * of all queues; yes: any key */
 	FACT_CALLED,	  /* another consumer leaves the queue to us */

@@ -355,6 +355,33 @@ mains() {
 	assert_equal "$(connections)" "$c"
 }
 
+@test "crash: what is claimed while the server says what it holds is not lost" {
+	no_cluster "the gate stands before one server"
+	no_sentinel "the gate stands before one server"
+	touch "$T/gate.waits"
+	PYTHONDONTWRITEBYTECODE=1 python3 -S "$root/tests/helpers/gate.py" "$T/gate" \
+		"$D/redis.sock" "$asks_held" 3>&- &
+	eventually 10 listens_at "$T/gate"
+	take_body -j 3 -u "unix://$T/gate"
+	rm "$T/gate.waits"
+	claims_unseen "$c" ghost
+	eventually 10 test -e "$T/gate.waits"
+	# Its claim is behind that question, and the consumer hears both answers together.
+	run_mq 0 mq-publish q later
+	sleep 0.3
+	stop_consumer
+	touch "$T/gate.open"
+	eventually 5 eval '[ "$(holds "$c")" = 3 ]'
+	sleep 0.2
+	kill -CONT "$pid"
+	eventually 10 lines_reach "$T/taken" 3
+	echo 0 >"$T/go"
+	eventually 10 state_is q "0 0 0 0 1"
+	assert_equal "$(sort "$T/results" | xargs)" "body ghost later"
+	run ! grep 'lease lost' "$T/err"
+	assert_equal "$(connections)" "$c"
+}
+
 # Not the script that steals.
 asks_what_it_holds() {
 	grep -v ' lua\] ' "$T/seen" |

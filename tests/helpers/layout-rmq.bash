@@ -24,11 +24,13 @@
 #                        ours sends
 #   peer_takes           it receives the next message, keeps it, and prints it
 #   peer_has N           it still has so many
+#   $asks_held           a word of the question what a connection holds
 #   peer_steals BODY     it gets one that we hold, and still has $stolen of it
 #   claims_unseen C BODY a message of another program is claimed for C, and the
 #                        answer lost
 
 crash_costs_ahead=0
+asks_held=LRANGE
 stolen=0
 
 is_live() {

@@ -4,6 +4,7 @@ load ../helpers/node
 
 export MQ_LAYOUT=rsmq
 crash_costs_ahead=1
+asks_held=messages
 stolen=1
 
 held() {

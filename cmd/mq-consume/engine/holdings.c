@@ -88,6 +88,10 @@ holdings_compare(struct engine *e, const struct fact *f)
 {
 	struct message *m, *next;
 
+	/* A claim may have been answered together with this question, after it: the hand has
+	 * more than the server had then.  The next count tells whether to ask again. */
+	if (!f->yes && (unsigned long)f->n != hand_moves(e->hand))
+		return;
 	hand_compare(e->hand, f->queue, f->held);
 	for (m = hand_missing(e->hand, f->queue, NULL); m != NULL; m = next) {
 		next = hand_missing(e->hand, f->queue, m);
@@ -106,6 +110,7 @@ on_held(void *arg, const struct mq_answer *answer)
 
 	if (mq_answer_good(answer) && session_is_up(e->session))
 		tell(e, FACT_HELD, .queue = q->queue,
+		    .n = (long long)hand_moves(e->hand),
 		    .held = fact_held(answer->held));
 	free(q);
 }
