@@ -464,12 +464,12 @@ done
 # A job of a shell, which stops it.
 job() {
 	waiting_script
-	run_mq 0 mq-publish q 1
+	run_mq 0 mq-publish q 1 2
 	set -m
-	start_mq mq-consume q -- "$T/wait"
+	start_mq mq-consume --prefetch 1 "$@" q -- "$T/wait"
 	set +m
 	eventually 10 started 1
-	worker=$(pgrep -P "$pid")
+	worker=$(<"$T/started.1")
 	kill -TSTP "$pid"
 	eventually 10 proc_state "$pid" T
 	eventually 10 proc_state "$worker" T
@@ -486,18 +486,32 @@ job() {
 	[ -e "$T/ended" ]
 }
 
-@test "consume: a command that ^Z stopped until its lease lapsed is killed" {
+# One that goes on when its lease has lapsed.
+lapsed_job() {
 	local lib
 	lib=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
 	# 20 seconds are over in one, and a busy machine still gets heartbeats through.
 	LD_PRELOAD=$lib FAKETIME='+0 x20' \
-		ASAN_OPTIONS=${ASAN_OPTIONS-}:verify_asan_link_order=0 job
+		ASAN_OPTIONS=${ASAN_OPTIONS-}:verify_asan_link_order=0 job "$@"
 	sleep 3.5
 	kill -CONT "$pid"
+}
+
+@test "consume: a command that ^Z stopped until its lease lapsed is killed" {
+	lapsed_job
 	eventually 10 says 'lease lost: no heartbeat got through'
 	eventually 10 gone "$worker"
 	[ ! -e "$T/ended" ]
 	stop_mq
+}
+
+@test "consume: what waits to be started is not, when a lease has lapsed meanwhile" {
+	# The second message may start as soon as the consumer goes on.
+	lapsed_job -j 2 --rate 1/m --joblog "$T/runs"
+	eventually 10 says 'lease lost: no heartbeat got through'
+	eventually 10 gone "$worker"
+	stop_mq
+	assert_equal "$(grep -c lost "$T/runs") $(lines_of "$T/runs")" "1 2"
 }
 
 @test "consume: many acks of what somebody else took away are told as lost" {

@@ -117,14 +117,15 @@ note_stop(struct engine *e, const struct fact *f)
 	executor_stop(e->executor);
 }
 
-/* The commands go on only under the lease, which may have lapsed meanwhile. */
+/* The commands go on only under the lease.  If it has lapsed meanwhile, they are killed
+ * first, and the turn that goes on here finds nothing to start. */
 static void
 suspend(struct engine *e)
 {
 	executor_kill(e->executor, SIGSTOP);
 	policy_suspend(e->policy);
-	if (session_holds_lease(e->session))
-		executor_kill(e->executor, SIGCONT);
+	holdings_check_lease(e);
+	executor_kill(e->executor, SIGCONT);
 }
 
 /* A cron job may end before the first tick.  So idle also means that the last claims found

@@ -215,3 +215,12 @@ holdings_lose(struct engine *e)
 	hand_renamed(e->hand);
 	errands_clean_soon(e->errands);
 }
+
+void
+holdings_check_lease(struct engine *e)
+{
+	if (e->ending || session_holds_lease(e->session))
+		return;
+	holdings_lose(e);
+	session_lapsed(e->session);
+}

@@ -86,6 +86,8 @@ void holdings_found(struct engine *, const struct fact *);
 /* Once a second, while no message moves: compares the counts; all: also of the queues of
  * which we have no message. */
 void holdings_count(struct engine *, bool all);
+/* If the lease may have lapsed, it is lost. */
+void holdings_check_lease(struct engine *);
 /* The outcome of all messages does not count any more. */
 void holdings_lose(struct engine *);
 

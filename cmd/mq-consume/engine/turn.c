@@ -565,10 +565,7 @@ take_turn(struct engine *e)
 	bool claimed;
 
 	/* Before the end of a run, which may have taken long, is settled. */
-	if (!e->ending && !session_holds_lease(e->session)) {
-		holdings_lose(e);
-		session_lapsed(e->session);
-	}
+	holdings_check_lease(e);
 	take_facts(e);
 	if (e->ending)
 		return;
