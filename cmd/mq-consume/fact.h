@@ -40,15 +40,13 @@ enum fact_kind {
 	FACT_SETTLED, /* the message has ended, and is the engine's to forget; yes:
 			  * the server has carried out the outcome */
 	FACT_TOO_LONG, /* the message cannot be pushed: text; it has no outcome */
-	FACT_REFUSED,	/* a settlement, which is sent again: text */
-	FACT_NO_ROOM,	/* the same, before it was sent */
+	FACT_NO_ROOM, /* a settlement waits for room at the server: text */
 	FACT_PAUSE_SET, /* a pause of ours of the queue has begun */
 
 	/* Of the executor. */
 	FACT_RAN,   /* a run that began with a message of the queue: seconds */
-	FACT_ENDED, /* the message has an end */
+	FACT_ENDED, /* the message has an end, in a run or printed */
 	FACT_BROKEN_OFF, /* the same; but the message went back */
-	FACT_PRINTED,	 /* the message is done, without a run */
 	FACT_GIVE_BACK,	 /* held messages are better given back */
 	FACT_UNREAD, /* nobody reads our standard output, which would explain why a
 			  * run has failed */

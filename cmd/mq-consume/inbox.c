@@ -586,11 +586,9 @@ pause_matters(
 		hand_count(in->hand, -1, MESSAGE_RUNNING) > 0);
 }
 
-/* Claims from the next queue of the pass.  What cannot be claimed is left to others.  A
- * later queue is claimed from only when the earlier ones have no more.  True: a claim was
- * sent. */
-static bool
-claim_from(
+/* A later queue is claimed from only when the earlier ones have no more. */
+bool
+inbox_offer(
     struct inbox *in, int queue, int room, const struct claim_terms *terms)
 {
 	struct pass *p = &in->pass;
@@ -668,20 +666,13 @@ inbox_asks(struct inbox *in, const struct claim_terms *terms)
 		else if (in->queues[i].reasons != 0 && p->none_left &&
 		    !all_paused(in))
 			return i;
-		else if (claim_from(in, i, 0, terms))
+		else if (inbox_offer(in, i, 0, terms))
 			return -1;
 	}
 	/* All queues were asked, from the first on. */
 	in->any_called = false;
 	p->next = -1;
 	return -1;
-}
-
-void
-inbox_offer(
-    struct inbox *in, int queue, int room, const struct claim_terms *terms)
-{
-	(void)claim_from(in, queue, room, terms);
 }
 
 bool

@@ -29,8 +29,9 @@ bool inbox_ready(const struct inbox *);
 /* The queue of which the room is to be told next; -1: there is none, or a claim has been
  * sent.  A queue that needs no room is done by the way. */
 int inbox_asks(struct inbox *, const struct claim_terms *);
-/* The answer: claims as many of that queue as there is room for, or leaves them to others. */
-void inbox_offer(
+/* The answer: claims as many of that queue as there is room for, or leaves them to others.
+ * True: a claim was sent. */
+bool inbox_offer(
     struct inbox *, int queue, int room, const struct claim_terms *);
 
 /* Whether a claim is under way. */

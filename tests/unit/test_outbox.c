@@ -490,7 +490,7 @@ take_facts(struct house *h)
 		} else if (f.kind == FACT_MUST_END) {
 			assert_int_equal(f.status, MQ_EXIT_WRONGTYPE);
 			record("wrong-key");
-		} else if (f.kind == FACT_REFUSED) {
+		} else if (f.kind == FACT_COMPLAINT) {
 			record("refused:%s", f.text);
 		} else if (f.kind == FACT_PAUSE_SET) {
 			record("paused:%s", queue_names[f.queue]);

@@ -86,19 +86,6 @@ outcome_broken_off(struct engine *e, const struct fact *f)
 	log_run(e, f->message, f->ending, outcome_words[MQ_OUTCOME_FRONT]);
 }
 
-void
-outcome_printed(struct engine *e, const struct fact *f)
-{
-	struct message *m = f->message;
-
-	if (m->lost) {
-		hand_forget(e->hand, m);
-		return;
-	}
-	verdict_ended(e->opt, e->process.host, 0, m, NULL);
-	settle_message(e, m);
-}
-
 /* --- settlements ------------------------------------------------------------------ */
 
 static void

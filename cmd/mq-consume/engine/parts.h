@@ -74,7 +74,6 @@ void outcome_unfit(
 /* As the facts say that are named so: of a run; and of a settlement. */
 void outcome_ended(struct engine *, const struct fact *);
 void outcome_broken_off(struct engine *, const struct fact *);
-void outcome_printed(struct engine *, const struct fact *);
 void outcome_settled(struct engine *, const struct fact *);
 void outcome_too_long(struct engine *, const struct fact *);
 

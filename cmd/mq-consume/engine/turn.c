@@ -177,7 +177,8 @@ claim_messages(struct engine *e)
 		return;
 	while ((queue = inbox_asks(e->inbox, &terms)) != -1) {
 		terms.copied = may_copy(e);
-		inbox_offer(e->inbox, queue, claim_room(e, queue), &terms);
+		(void)inbox_offer(
+		    e->inbox, queue, claim_room(e, queue), &terms);
 	}
 }
 
@@ -393,9 +394,6 @@ take_of_messages(struct engine *e, const struct fact *f)
 	case FACT_BROKEN_OFF:
 		outcome_broken_off(e, f);
 		break;
-	case FACT_PRINTED:
-		outcome_printed(e, f);
-		break;
 	case FACT_GIVE_BACK:
 		give_back(e, -1, false);
 		break;
@@ -454,7 +452,6 @@ take_of_server(struct engine *e, const struct fact *f)
 		stops_take(e, f);
 		break;
 	case FACT_COMPLAINT:
-	case FACT_REFUSED:
 		session_complain(e->session, f->text);
 		break;
 	default:

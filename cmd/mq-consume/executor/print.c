@@ -73,7 +73,7 @@ static void
 end_message(struct executor *x, struct message *m)
 {
 	hand_end(x->hand, m);
-	tell(x, FACT_PRINTED, .message = m);
+	tell(x, FACT_ENDED, .message = m);
 }
 
 static void

@@ -43,9 +43,8 @@ line_of(struct outbox *o, const struct message *m)
 	}
 }
 
-/* The message does not wait any more, or does not go back with others. */
-static void
-leave_line(struct outbox *o, struct message *m)
+void
+outbox_drop(struct outbox *o, struct message *m)
 {
 	if (m->in_line == LINE_NONE)
 		return;
@@ -63,7 +62,7 @@ join_line(struct outbox *o, struct message *m, enum message_line which)
 	struct messages *list;
 	struct message *other;
 
-	leave_line(o, m);
+	outbox_drop(o, m);
 	m->in_line = which;
 	o->in_line[which]++;
 	o->queues[m->queue].acks += which == LINE_ACKS;
@@ -78,12 +77,6 @@ join_line(struct outbox *o, struct message *m, enum message_line which)
 		TAILQ_INSERT_HEAD(list, m, line);
 	else
 		TAILQ_INSERT_AFTER(list, other, m, line);
-}
-
-void
-outbox_drop(struct outbox *o, struct message *m)
-{
-	leave_line(o, m);
 }
 
 /* --- answers ---------------------------------------------------------------- */
@@ -108,7 +101,7 @@ outbox_lose(struct outbox *o, struct message *m, const char *why)
 static void
 end_settlement(struct outbox *o, struct message *m, bool confirmed)
 {
-	leave_line(o, m);
+	outbox_drop(o, m);
 	hand_settled(o->hand, m);
 	tell(o, FACT_SETTLED, .message = m, .yes = confirmed);
 }
@@ -135,7 +128,7 @@ take_refusal(
 	if (m->outcome == MQ_OUTCOME_ACK || m->outcome == MQ_OUTCOME_FRONT ||
 	    answer->status != MQ_EXIT_WRONGTYPE) {
 		join_line(o, m, LINE_AGAIN);
-		tell(o, FACT_REFUSED, .text = mq_xstrdup(answer->error));
+		tell(o, FACT_COMPLAINT, .text = mq_xstrdup(answer->error));
 		return;
 	}
 	/* A key of the destination holds something else.  The message goes back instead,
@@ -260,7 +253,7 @@ on_paused(void *arg, const struct mq_answer *answer)
 
 	note_pausing(q, -1);
 	if (answer != NULL && answer->error != NULL)
-		tell(o, FACT_REFUSED, .text = mq_xstrdup(answer->error));
+		tell(o, FACT_COMPLAINT, .text = mq_xstrdup(answer->error));
 	else if (answer != NULL)
 		tell(o, FACT_PAUSE_SET, .queue = (int)(q - o->queues));
 }
@@ -318,7 +311,7 @@ note_sent(struct batch *b)
 	for (i = 0; i < b->n; i++) {
 		m = b->m[i];
 		if (m->in_line != LINE_BACK)
-			leave_line(o, m);
+			outbox_drop(o, m);
 		m->sent = m->in_flight = true;
 		if (b->plain)
 			continue;
@@ -645,7 +638,7 @@ on_given_back(void *arg, const struct mq_answer *answer)
 			m->sent &= answer == NULL;
 			take_answer(b, m, NULL, MQ_SETTLED_LOST, false);
 		} else {
-			leave_line(o, m);
+			outbox_drop(o, m);
 			take_answer(b, m, answer, MQ_SETTLED_LOST, true);
 		}
 	}
@@ -669,7 +662,7 @@ send_newest(struct outbox *o, int queue)
 			break;
 	if (b->n < BACK_MIN && b->m[0]->len < BACK_LONG) {
 		for (i = 0; i < b->n; i++) {
-			leave_line(o, b->m[i]);
+			outbox_drop(o, b->m[i]);
 			send_settlement(o, b->m[i]);
 		}
 		free(b);

@@ -50,7 +50,7 @@ bool outbox_leads(struct outbox *, int *queue, double *since);
 void outbox_confirm(struct outbox *, struct message *);
 /* Says why the outcome does not count. */
 void outbox_lose(struct outbox *, struct message *, const char *why);
-/* Drops a message that is settling. */
+/* A message that is settling does not wait in any line now. */
 void outbox_drop(struct outbox *, struct message *);
 
 /* Whether a refused settlement waits for the next tick. */
