@@ -40,7 +40,7 @@ enum fact_kind {
 	FACT_SETTLED, /* the message has ended, and is the engine's to forget; yes:
 			  * the server has carried out the outcome */
 	FACT_TOO_LONG, /* the message cannot be pushed: text; it has no outcome */
-	FACT_NO_ROOM, /* a settlement waits for room at the server: text */
+	FACT_NO_ROOM,	/* a settlement waits for room at the server: text */
 	FACT_PAUSE_SET, /* a pause of ours of the queue has begun */
 
 	/* Of the executor. */

@@ -165,6 +165,10 @@ static const struct row once_more_rows[] = {
 	    "ack a2 a3 a4 a5", "flush -> oldest:a( a2@2 a3@3 a4@4 a5@5 )",
 	    "sent a2 -> no", "copying -> 0", "hears", "down",
 	    "up -> reject:a1 ack:a2 ack:a3 ack:a4 ack:a5", "refused -> no"}},
+    {"but it may have arrived before",
+	{"run a1", "reject a1 -> reject:a1", "break", "deaf",
+	    "send-again -> reject:a1", "sent a1 -> yes", "hears", "down",
+	    "confirm a1 -> done:a1"}},
     /* Else the next turn, which may come before the end of the session, would send another
      * one of equal messages. */
     {"a lost answer wakes nobody",

@@ -9,7 +9,7 @@ make_batch(struct outbox *o, int most)
 	    mq_xmalloc(sizeof(*b) + (size_t)most * sizeof(b->m[0]));
 
 	b->outbox = o;
-	b->oldest = b->plain = false;
+	b->oldest = b->plain = b->again = false;
 	b->bytes = b->copied = 0;
 	b->n = 0;
 	return b;
@@ -187,8 +187,9 @@ take_answer(struct batch *b, struct message *m, const struct mq_answer *answer,
 	struct outbox *o = b->outbox;
 
 	m->in_flight = false;
-	/* There is no connection to send anything if that is the answer at once. */
-	if (alone || (answer == NULL && b == o->sending))
+	/* There is no connection to send anything if that is the answer at once; but an
+	 * earlier one may have taken it. */
+	if (alone || (answer == NULL && b == o->sending && !b->again))
 		m->sent = false;
 	if (m->lost)
 		end_settlement(o, m, false);
@@ -312,6 +313,7 @@ note_sent(struct batch *b)
 		m = b->m[i];
 		if (m->in_line != LINE_BACK)
 			outbox_drop(o, m);
+		b->again |= m->sent;
 		m->sent = m->in_flight = true;
 		if (b->plain)
 			continue;

@@ -30,8 +30,9 @@ struct outbox_queue {
 /* Messages that are settled by one command. */
 struct batch {
 	struct outbox *outbox;
-	bool oldest;   /* acks of the oldest ones of a queue */
-	bool plain;    /* acks of messages that hold neither key nor group */
+	bool oldest; /* acks of the oldest ones of a queue */
+	bool plain;  /* acks of messages that hold neither key nor group */
+	bool again; /* one of its messages was sent before, without an answer */
 	size_t bytes;  /* of them */
 	size_t copied; /* bytes that the server copies for it, about */
 	int n;
