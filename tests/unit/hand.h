@@ -111,16 +111,19 @@ add_with(
 	return hand_add(f->hand, queue_of(name), element.data, element.len);
 }
 
-/* The oldest of that name. */
+/* The oldest of that name, or the nth: a1#2. */
 static inline struct message *
-find(const struct fixture *f, const char *name)
+find(const struct fixture *f, const char *word)
 {
 	struct message *m = NULL;
+	char name[8];
+	int n = 1;
 
+	assert_true(sscanf(word, "%7[^#]#%d", name, &n) > 0);
 	while ((m = hand_after(f->hand, -1, m)) != NULL)
-		if (strcmp(name_of(m), name) == 0)
+		if (strcmp(name_of(m), name) == 0 && --n == 0)
 			return m;
-	fail_msg("there is no %s", name);
+	fail_msg("there is no %s", word);
 	return NULL;
 }
 

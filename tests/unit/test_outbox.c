@@ -554,22 +554,6 @@ teardown(void *arg)
 
 /* --- what happens --- */
 
-/* A name, or the nth message of it: a1#2. */
-static struct message *
-message_of(struct house *h, const char *word)
-{
-	struct message *m;
-	char name[8];
-	int n = 1;
-
-	assert_true(sscanf(word, "%7[^#]#%d", name, &n) > 0);
-	for (m = find(&h->f, name); n > 1; n -= is(name_of(m), name)) {
-		m = hand_after(h->f.hand, -1, m);
-		assert_non_null(m);
-	}
-	return m;
-}
-
 /* Its run, if it has one, is over. */
 static void
 end_run(struct house *h, struct message *m)
@@ -760,7 +744,7 @@ do_step(struct house *h, const char *word, const char *about)
 	    engine(h, word, about))
 		return true;
 	while (next_word(&about, name))
-		known = do_to(h, word, message_of(h, name));
+		known = do_to(h, word, find(&h->f, name));
 	if (is(word, "back"))
 		outbox_send_back(h->outbox);
 	return known;
