@@ -54,6 +54,13 @@ queue_of(const char *name)
 	return name[0] - 'a';
 }
 
+/* The queue that is named; -1: all. */
+static inline int
+which(const char *name)
+{
+	return *name != '\0' ? queue_of(name) : -1;
+}
+
 static inline void
 fixture_init(struct fixture *f)
 {
@@ -125,6 +132,26 @@ find(const struct fixture *f, const char *word)
 			return m;
 	fail_msg("there is no %s", word);
 	return NULL;
+}
+
+static inline void
+record_all(const struct hand *hand, int queue)
+{
+	const struct message *m = NULL;
+
+	while ((m = hand_after(hand, queue, m)) != NULL)
+		record("%s", name_of(m));
+}
+
+/* How many are held, run, have ended, are settling, and are settled. */
+static inline void
+record_states(const struct hand *hand, int queue)
+{
+	int state;
+
+	for (state = 0; state < MESSAGE_STATES; state++)
+		record(
+		    "%d", hand_count(hand, queue, (enum message_state)state));
 }
 
 #endif

@@ -27,21 +27,26 @@ static const struct row state_rows[] = {
 	    "start a1", "hold a1"}},
     {"what is lost is forgotten rather than held again",
 	{"add a1 a2 a3", "start a1 a2 a3", "lose a1", "gone a2",
-	    "hold a1 a2 a3", "all -> a3", "states -> 1 0 0 0 0",
-	    "sweep -> free:a1 free:a2"}},
+	    "hold a1 a2 a3", "all -> a3", "states -> 1 0 0 0 0"}},
     {"messages come, go and are lost",
 	{"moved -> no", "add a1 a2", "moved -> yes", "start a1", "end a1",
 	    "settle a1", "start a2", "hold a2", "moved -> no", "settled a1",
 	    "moved -> yes", "lose a2", "moved -> yes", "gone a2",
-	    "moved -> yes", "forget a1", "moved -> yes", "sweep -> free:a1",
+	    "moved -> yes", "forget a1", "moved -> yes", "sweep",
 	    "moved -> no"}},
     {"the forgotten ones live until the end of the turn",
-	{"add a1 b1 a2", "keeper b1", "forget b1 -> kept:b1", "forget a1",
-	    "all -> a2", "all b", "sweep -> free:b1 free:a1", "sweep"}},
+	{"add a1 b1 a2", "keeper b1", "forget b1 -> kept:b1", "all -> a1 a2",
+	    "all b", "last -> b1", "add c1", "is-last c1 -> no", "last -> b1",
+	    "sweep", "add c2", "is-last c2 -> yes", "sweep", "all c -> c1 c2"}},
+    {"what is used again is as new",
+	{"add a1", "start a1", "sent a1", "in-flight a1", "lose a1",
+	    "forget a1", "sweep", "add b2", "is-last b2 -> yes",
+	    "was-sent b2 -> no", "owned b -> 1", "states -> 1 0 0 0 0",
+	    "find 2 -> b2", "next -> b2"}},
     {"a message is found by its number",
 	{"add a1 b1 a2", "find 2 -> b1", "start b1", "find 2 -> b1",
 	    "forget b1", "find 2 -> none", "find 3 -> a2", "find 4 -> none",
-	    "sweep -> free:b1", "add b1", "find 2 -> none", "find 4 -> b1"}},
+	    "sweep", "add b1", "find 2 -> none", "find 4 -> b1"}},
     {"all are in the order of their claims, whatever their states",
 	{"add b1 a1 b2 a2", "start a1 b2", "settle b1", "hold a1",
 	    "all -> b1 a1 b2 a2", "all a -> a1 a2", "all b -> b1 b2", "all c"}},
@@ -189,49 +194,14 @@ message_let_go(struct message *m, bool done)
 	m->keeper = 0;
 }
 
-void
-message_free(struct message *m)
-{
-	assert_int_equal(m->state, MESSAGE_FORGOTTEN);
-	record("free:%s", name_of(m));
-	mq_envelope_free(&m->envelope);
-	free(m->element);
-	free(m);
-}
-
 /* --- their steps ---------------------------------------------------------------- */
 
 struct house {
 	struct fixture f;
-	unsigned long moves; /* when they were asked for last */
-	bool keep;	     /* what is missing is not forgotten */
+	unsigned long moves;	    /* when they were asked for last */
+	const struct message *last; /* that was forgotten */
+	bool keep;		    /* what is missing is not forgotten */
 };
-
-/* The queue that is named; -1: all. */
-static int
-which(const char *about)
-{
-	return *about != '\0' ? queue_of(about) : -1;
-}
-
-static void
-record_states(const struct hand *hand, int queue)
-{
-	int state;
-
-	for (state = 0; state < MESSAGE_STATES; state++)
-		record(
-		    "%d", hand_count(hand, queue, (enum message_state)state));
-}
-
-static void
-record_all(const struct hand *hand, int queue)
-{
-	const struct message *m = NULL;
-
-	while ((m = hand_after(hand, queue, m)) != NULL)
-		record("%s", name_of(m));
-}
 
 static void
 record_one(const struct message *m)
@@ -326,6 +296,7 @@ ask(struct house *h, const char *word, const char *about)
 	WORD("size", record("%d", hand_size(hand, q)));
 	WORD("bytes", record("%d", (int)hand_held_bytes(hand)));
 	WORD("started", record("%ld", hand_started(hand)));
+	WORD("last", record_one(h->last));
 	WORD("moved", record_moved(h));
 	WORD("owned", record("%d", hand_owned(hand, q)));
 	WORD("in-order", answers(hand_in_order(hand, q)));
@@ -372,8 +343,10 @@ act(struct house *h, const char *word, const char *about)
 }
 
 static bool
-do_to(struct hand *hand, const char *word, struct message *m)
+do_to(struct house *h, const char *word, struct message *m)
 {
+	struct hand *hand = h->f.hand;
+
 	WORD("start", hand_start(hand, m));
 	WORD("hold", hand_hold(hand, m));
 	WORD("end", hand_end(hand, m));
@@ -381,7 +354,8 @@ do_to(struct hand *hand, const char *word, struct message *m)
 	WORD("settled", hand_settled(hand, m));
 	WORD("lose", hand_lose(hand, m, false));
 	WORD("gone", hand_lose(hand, m, true));
-	WORD("forget", hand_forget(hand, m));
+	WORD("forget", hand_forget(hand, m), h->last = m);
+	WORD("is-last", answers(m == h->last));
 	WORD("keeper", m->keeper = 1);
 	WORD("unpack", unpack(m));
 	WORD("unpacked", answers(m->envelope.headers != NULL));
@@ -403,7 +377,7 @@ take(void *arg, const char *word, const char *about)
 	if (ask(h, word, about) || act(h, word, about))
 		return true;
 	while (next_word(&about, name))
-		known = do_to(h->f.hand, word, find(&h->f, name));
+		known = do_to(h, word, find(&h->f, name));
 	return known;
 }
 

@@ -437,13 +437,6 @@ look_around(struct house *h, bool sending)
 	inbox_look_around(h->inbox, room, sending);
 }
 
-/* The queue that is named; -1: any. */
-static int
-which(const char *about)
-{
-	return *about != '\0' ? queue_of(about) : -1;
-}
-
 static void
 start_all(struct house *h, int queue)
 {
