@@ -271,6 +271,8 @@ static const struct row signal_rows[] = {
     {"signals go to the commands",
 	{"add a1", "run a1", "tell signal 10", "turn -> kill:USR1",
 	    "ending -> no"}},
+    {"an earlier one that finds none does not end it",
+	{"is known", "tell signal 15", "turn -> kill:TERM", "ending -> no"}},
     {"the last one waits for those that run",
 	{"add a1 a2", "run a1", "is waiting", "tell signal yes 15",
 	    "turn -> kill:TERM", "ending -> no", "level 3", "end a1", "is down",

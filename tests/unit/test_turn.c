@@ -74,6 +74,9 @@ static const struct row lease_rows[] = {
 	    "tell lease-lost",
 	    "turn -> lost:a1 drop:a1 lost:a2 kill:KILL outbox-down clean-soon",
 	    "all -> a2", "over a2", "turn", "all"}},
+    {"what is settled is so",
+	{"add a1", "settle a1", "settled a1", "is lapsed",
+	    "turn -> kill:KILL outbox-down clean-soon new-name", "all"}},
     {"a lease that the server has lost loses all before the next name",
 	{"show lapsed", "add a1 a2", "run a1", "tell lease-gone",
 	    "turn -> lapsed:a1 lost:a1 take-away:a1 lapsed:a2 kill:KILL "
