@@ -3,8 +3,6 @@
 #include "queue/consumer.h"
 
 #define EQUALS_BUCKETS 1024
-/* Messages that are kept to be used again. */
-#define SPARE 1000
 
 LIST_HEAD(equals_bucket, message);
 
@@ -26,8 +24,6 @@ struct hand {
 	unsigned bars;
 	struct messages all;	   /* by `link`, in the order of their claims */
 	struct messages forgotten; /* by `link` */
-	struct messages spare;	   /* freed ones, to be used again; by `link` */
-	int spare_count;
 	/* By their bytes.  The server cannot tell equal elements of a list apart: it
 	 * removes the oldest one, whichever message has ended. */
 	struct equals_bucket equals[EQUALS_BUCKETS];
@@ -154,23 +150,10 @@ set_state(struct hand *h, struct message *m, enum message_state state)
 		list_held(h, m);
 }
 
-static struct message *
-make_message(struct hand *h)
-{
-	struct message *m = TAILQ_FIRST(&h->spare);
-
-	if (m == NULL)
-		return mq_xcalloc(1, sizeof(*m));
-	TAILQ_REMOVE(&h->spare, m, link);
-	h->spare_count--;
-	memset(m, 0, sizeof(*m));
-	return m;
-}
-
 struct message *
 hand_add(struct hand *h, int queue, char *element, size_t len)
 {
-	struct message *m = make_message(h);
+	struct message *m = mq_xcalloc(1, sizeof(*m));
 	struct hand_queue *q = &h->queues[queue];
 
 	m->number = ++h->claimed;
@@ -250,7 +233,7 @@ hand_forget(struct hand *h, struct message *m)
 }
 
 static void
-empty_message(struct message *m)
+free_message(struct message *m)
 {
 	mq_envelope_free(&m->envelope);
 	mq_buf_free(&m->header);
@@ -259,6 +242,7 @@ empty_message(struct message *m)
 	free(m->element);
 	free(m->to);
 	free(m->notified);
+	free(m);
 }
 
 void
@@ -268,13 +252,7 @@ hand_sweep(struct hand *h)
 
 	while ((m = TAILQ_FIRST(&h->forgotten)) != NULL) {
 		TAILQ_REMOVE(&h->forgotten, m, link);
-		empty_message(m);
-		if (h->spare_count == SPARE) {
-			free(m);
-			continue;
-		}
-		TAILQ_INSERT_HEAD(&h->spare, m, link);
-		h->spare_count++;
+		free_message(m);
 	}
 }
 
@@ -476,7 +454,6 @@ hand_new(const struct options *opt)
 	h->queues = mq_xcalloc((size_t)opt->queue_count, sizeof(*h->queues));
 	TAILQ_INIT(&h->all);
 	TAILQ_INIT(&h->forgotten);
-	TAILQ_INIT(&h->spare);
 	for (i = 0; i < opt->queue_count; i++) {
 		TAILQ_INIT(&h->queues[i].all);
 		TAILQ_INIT(&h->queues[i].held);
@@ -487,15 +464,9 @@ hand_new(const struct options *opt)
 void
 hand_free(struct hand *h)
 {
-	struct message *m;
-
 	while (!TAILQ_EMPTY(&h->all))
 		hand_forget(h, TAILQ_FIRST(&h->all));
 	hand_sweep(h);
-	while ((m = TAILQ_FIRST(&h->spare)) != NULL) {
-		TAILQ_REMOVE(&h->spare, m, link);
-		free(m);
-	}
 	free(h->queues);
 	free(h);
 }
