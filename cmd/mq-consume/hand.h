@@ -3,7 +3,10 @@
  * claims, its state, the others that are equal to it, and the counts of all this.
  *
  *	held -> running -> ended -> settling -> settled -> forgotten
- *	   ^-------'
+ *	   ^-------'         ^--------'
+ *
+ * A held one may be settled without a run.  One that is lost is forgotten from any state, once
+ * nobody has to hear of its end any more.
  *
  * Other modules move messages by the functions below.  A queue is an index into the options'
  * queues; -1 is all of them, in their order.

@@ -79,7 +79,16 @@ struct message {
 	int64_t keep_ms;
 	char *notified;
 
-	/* Its settlement; for the outbox. */
+	/*
+	 * Its settlement; for the outbox.  A settling message is
+	 *
+	 *	in flight, in no line		sent, and not answered yet
+	 *	in LINE_ACKS, LINE_EQUAL	to be sent with, or behind, others
+	 *	in LINE_BACK			the same; stays in line while in flight
+	 *	in LINE_AGAIN			to be sent once more; if its answer was
+	 *					lost, `sent` says that the server may
+	 *					have settled it
+	 */
 	enum message_line in_line;
 	TAILQ_ENTRY(message) line; /* by that; of a running one: by its slot */
 	bool alone;		   /* its outcome is sent by itself */

@@ -27,12 +27,12 @@ void executor_free(struct executor *);
 
 /* --- its way of running messages ------------------------------------------------ */
 
-/* When acks that wait for others leave: once nothing is held, */
+/* When the acks leave that wait for others; in any case after a while, or if they are many. */
 enum executor_acks {
-	ACKS_AT_ONCE,	 /* as each run has one message; */
-	ACKS_AT_REST,	 /* and nothing runs, as messages end many at a time; */
-	ACKS_FOR_OTHERS, /* the same, if one holds a key or a group; */
-	ACKS_FIRST	 /* or in any case: what is done begins with the ack */
+	ACKS_AT_ONCE,	 /* when nothing is held: each run has one message */
+	ACKS_AT_REST,	 /* when nothing is held or runs: many end at a time */
+	ACKS_FOR_OTHERS, /* then, if one of them holds a key or a group */
+	ACKS_FIRST	 /* in each turn: what is done begins with the ack */
 };
 
 struct executor_way {
@@ -85,8 +85,8 @@ void executor_resize(struct executor *);
 /* Returns messages that are printed, of a queue or of all (-1), to the hand; begun: also
  * those whose output has begun.  What is acked first does not go back. */
 void executor_take_back(struct executor *, int queue, bool begun);
-/* Another consumer has the running message now.  True: the executor will report its end;
- * false: the executor has forgotten the message. */
+/* Another consumer has the running message now.  True: its run is killed, and the executor
+ * tells its end; false: the executor has nothing of it any more. */
 bool executor_take_away(struct executor *, struct message *);
 /* Ends the run of a message for an operator: TERM, and KILL after the grace time; its
  * others go back.  False: no command runs on it. */
