@@ -649,13 +649,14 @@ rmq::queues"
 @test "clean: everything at once, and the dry run knows it" {
 	redis script flush >/dev/null
 	graveyard 130
-	go_connect live-111111
-	go_consume live-111111 q
-	go_holds live-111111 q l1
 	for ((i = 0; i < 70; i++)); do
 		go_holds "lost-$i" q "$i-7"
 		ours "gone-$i" 1
 	done
+	# Its heartbeat holds for a minute.
+	go_connect live-111111
+	go_consume live-111111 q
+	go_holds live-111111 q l1
 	redis hset 'rmq::queue::[gone]::counters' runs 1 >/dev/null
 	redis zadd "$delayed" 1 "$(printf '%032d' 1)due" >/dev/null
 	redis zadd 'rmq::queue::[back]::delayed' 1 "$(printf '%032d' 1)due" >/dev/null
