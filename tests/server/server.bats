@@ -160,10 +160,9 @@ while True:
 	fake web 'c.sendall(b"HTTP/1.1 400 Bad \033[31m\r\n\r\n"); c.recv(99)'
 	for name in rude web; do
 		run_mq 69 mq-publish -u "unix://$T/$name" jobs x
-		# It took the message, and never said anything about it.
-		assert_equal "$(wc -l <<<"$stderr")" 2
-		assert_regex "$stderr" "^mq-publish: unix://$T/$name: .*
-mq-publish: 0 messages accepted, and up to 1 more$"
+		# It has not got the message, so there is no count of those accepted.
+		assert_regex "$stderr" "^mq-publish: unix://$T/$name: [^
+]*$"
 	done
 }
 
