@@ -2,8 +2,8 @@
  * The floor common/base: memory, buffers, text, time, ids, lists, exit statuses and
  * messages to people.  Files here call libc, libbsd and each other.
  *
- * A growable run of bytes.  It may hold NULs; data is not NUL-terminated unless
- * mq_buf_str() made it so.  Without memory the program ends (see xalloc.h).
+ * struct mq_buf is a growable run of bytes, NULs included; only mq_buf_str() terminates
+ * it.  If memory runs out, the program ends (see xalloc.h).
  */
 #ifndef MQ_BUF_H
 #define MQ_BUF_H
@@ -19,7 +19,7 @@ struct mq_buf {
 /* Makes room for n more bytes and returns where they go; len is unchanged. */
 char *mq_buf_reserve(struct mq_buf *, size_t n);
 void mq_buf_add(struct mq_buf *, const void *, size_t n);
-/* The same in place of what was there. */
+/* Replaces the content. */
 void mq_buf_set(struct mq_buf *, const void *, size_t n);
 void mq_buf_addstr(struct mq_buf *, const char *);
 void mq_buf_printf(struct mq_buf *, const char *fmt, ...)

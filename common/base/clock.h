@@ -16,8 +16,7 @@ mq_clock_s(clockid_t clock)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* Seconds, to measure how long something takes: nobody can set this clock, and the
- * clock goes on while the machine sleeps. */
+/* Seconds of a clock that nobody can set and that counts while the machine sleeps. */
 static inline double
 mq_clock_steady_s(void)
 {

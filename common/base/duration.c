@@ -12,7 +12,7 @@
 
 #define DIGITS "0123456789"
 
-/* With fewer digits, seconds since 1970 are rather something else. */
+/* A number with fewer digits is more likely a mistake than seconds since 1970. */
 #define EPOCH_DIGITS 9
 
 #define DURATION_MAX (36525 * DAY) /* 100 years */
@@ -30,8 +30,8 @@ static const struct {
     {"w", 7 * DAY},
 };
 
-/* The n digits behind a decimal point, times unit, rounded down.  From the last digit
- * to the first no step loses anything, whatever the number of digits. */
+/* The n digits behind a decimal point, times unit, rounded down.  Going from the last digit
+ * to the first, no step overflows or loses anything. */
 static int64_t
 parse_fraction(const char *s, size_t n, int64_t unit)
 {
@@ -42,7 +42,7 @@ parse_fraction(const char *s, size_t n, int64_t unit)
 	return r;
 }
 
-/* Length of "DIGITS[.DIGITS]" at s, 0 when there is none. */
+/* Bytes of "DIGITS[.DIGITS]" at s; 0: there is none. */
 static size_t
 decimal_length(const char *s)
 {
@@ -86,7 +86,7 @@ mq_duration_parse(const char *s, int64_t *ms)
 			if (strlen(units[i].name) == letters &&
 			    memcmp(s + n, units[i].name, letters) == 0)
 				unit = units[i].ms;
-		/* Each unit is smaller than the one before; none is alone. */
+		/* Each unit is smaller than the one before; seconds without one are alone. */
 		if (n == 0 || unit == 0 || unit >= last ||
 		    (letters == 0 && last != INT64_MAX))
 			return -1;
@@ -101,9 +101,9 @@ mq_duration_parse(const char *s, int64_t *ms)
 	return 0;
 }
 
-/* Takes exactly n digits off *s. */
+/* Parses exactly n digits, and moves *s behind them. */
 static bool
-take_number(const char **s, size_t n, int *v)
+parse_number(const char **s, size_t n, int *v)
 {
 	size_t i;
 
@@ -116,9 +116,9 @@ take_number(const char **s, size_t n, int *v)
 	return true;
 }
 
-/* Takes one character out of set off *s. */
+/* Moves *s behind one character, if that is in set. */
 static bool
-take_char(const char **s, const char *set)
+skip_char(const char **s, const char *set)
 {
 	if (**s == '\0' || strchr(set, **s) == NULL)
 		return false;
@@ -128,23 +128,23 @@ take_char(const char **s, const char *set)
 
 /* Z or +HH:MM: the milliseconds that the clock is ahead of UTC. */
 static bool
-take_zone(const char **s, int64_t *ahead)
+parse_zone(const char **s, int64_t *ahead)
 {
 	int sign = **s == '-' ? -1 : 1, h, m;
 
 	*ahead = 0;
-	if (take_char(s, "Zz"))
+	if (skip_char(s, "Zz"))
 		return true;
-	if (!take_char(s, "+-") || !take_number(s, 2, &h) ||
-	    !take_char(s, ":") || !take_number(s, 2, &m))
+	if (!skip_char(s, "+-") || !parse_number(s, 2, &h) ||
+	    !skip_char(s, ":") || !parse_number(s, 2, &m))
 		return false;
 	*ahead = sign * (h * HOUR + m * MINUTE);
 	return h < 24 && m < 60;
 }
 
-/* The time that the fields name, whose tm_isdst says which one of an hour that comes
- * twice.  mktime(3) and timegm(3) move what does not exist to what does, and the fields
- * with it: false if that was the hour, the minute or the second. */
+/* The time of the fields; tm_isdst chooses in an hour that comes twice.  mktime(3) and
+ * timegm(3) change a time that does not exist: false if they changed hour, minute or
+ * second. */
 static bool
 resolve_time(struct tm *tm, bool utc, int64_t *ms)
 {
@@ -164,19 +164,20 @@ parse_calendar(const char *s, int64_t *ms)
 	int month, day;
 	size_t n;
 
-	if (!take_number(&s, 4, &tm.tm_year) || !take_char(&s, "-") ||
-	    !take_number(&s, 2, &month) || !take_char(&s, "-") ||
-	    !take_number(&s, 2, &day))
+	if (!parse_number(&s, 4, &tm.tm_year) || !skip_char(&s, "-") ||
+	    !parse_number(&s, 2, &month) || !skip_char(&s, "-") ||
+	    !parse_number(&s, 2, &day))
 		return -1;
 	tm.tm_year -= 1900;
 	tm.tm_mon = month - 1;
 	tm.tm_mday = day;
 	if (*s != '\0') {
-		if (!take_char(&s, "Tt ") || !take_number(&s, 2, &tm.tm_hour) ||
-		    !take_char(&s, ":") || !take_number(&s, 2, &tm.tm_min) ||
-		    (take_char(&s, ":") && !take_number(&s, 2, &tm.tm_sec)))
+		if (!skip_char(&s, "Tt ") ||
+		    !parse_number(&s, 2, &tm.tm_hour) || !skip_char(&s, ":") ||
+		    !parse_number(&s, 2, &tm.tm_min) ||
+		    (skip_char(&s, ":") && !parse_number(&s, 2, &tm.tm_sec)))
 			return -1;
-		if (take_char(&s, ".")) {
+		if (skip_char(&s, ".")) {
 			n = strspn(s, DIGITS);
 			frac = parse_fraction(s, n, SECOND);
 			s += n;
@@ -184,10 +185,10 @@ parse_calendar(const char *s, int64_t *ms)
 				return -1;
 		}
 		utc = *s != '\0';
-		if (utc && !take_zone(&s, &ahead))
+		if (utc && !parse_zone(&s, &ahead))
 			return -1;
 	}
-	/* No day was moved, either. */
+	/* February 30 would have become a day of March. */
 	if (*s != '\0' || !resolve_time(&tm, utc, &v) ||
 	    tm.tm_mon != month - 1 || tm.tm_mday != day)
 		return -1;
@@ -198,31 +199,30 @@ parse_calendar(const char *s, int64_t *ms)
 	return 0;
 }
 
-/* A time of the day as people write it: HHMM or H:MM[:SS], or with am or pm behind it,
- * and then H alone will do. */
+/* A time of the day: HHMM or H:MM[:SS]; with am or pm behind it, also H alone. */
 static bool
-take_day_time(const char **s, struct tm *tm)
+parse_day_time(const char **s, struct tm *tm)
 {
 	size_t digits = strspn(*s, DIGITS);
 	bool afternoon, minutes = false;
 
 	tm->tm_min = tm->tm_sec = 0;
 	if (digits == 4)
-		return take_number(s, 2, &tm->tm_hour) &&
-		    take_number(s, 2, &tm->tm_min);
-	if (digits < 1 || digits > 2 || !take_number(s, digits, &tm->tm_hour))
+		return parse_number(s, 2, &tm->tm_hour) &&
+		    parse_number(s, 2, &tm->tm_min);
+	if (digits < 1 || digits > 2 || !parse_number(s, digits, &tm->tm_hour))
 		return false;
-	if (take_char(s, ":")) {
+	if (skip_char(s, ":")) {
 		minutes = true;
-		if (!take_number(s, 2, &tm->tm_min) ||
-		    (take_char(s, ":") && !take_number(s, 2, &tm->tm_sec)))
+		if (!parse_number(s, 2, &tm->tm_min) ||
+		    (skip_char(s, ":") && !parse_number(s, 2, &tm->tm_sec)))
 			return false;
 	}
 	if (**s == '\0')
 		return minutes;
-	(void)take_char(s, " ");
-	afternoon = take_char(s, "pP");
-	if ((!afternoon && !take_char(s, "aA")) || !take_char(s, "mM") ||
+	(void)skip_char(s, " ");
+	afternoon = skip_char(s, "pP");
+	if ((!afternoon && !skip_char(s, "aA")) || !skip_char(s, "mM") ||
 	    tm->tm_hour < 1 || tm->tm_hour > 12)
 		return false;
 	tm->tm_hour = tm->tm_hour % 12 + (afternoon ? 12 : 0);
@@ -238,10 +238,10 @@ parse_clock(const char *s, int64_t now, int64_t *ms)
 	int days, dst;
 
 	tzset();
-	if (localtime_r(&t, &tm) == NULL || !take_day_time(&s, &tm) ||
+	if (localtime_r(&t, &tm) == NULL || !parse_day_time(&s, &tm) ||
 	    *s != '\0')
 		return -1;
-	/* Tomorrow may lack the hour, too, when the clocks change. */
+	/* When the clocks change, tomorrow may lack the hour. */
 	for (days = 0; days <= 2 && first == 0; days++)
 		for (dst = -1; dst <= 1; dst++) {
 			at = tm;

@@ -9,7 +9,7 @@ static const char digits36[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 static const char alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 
-/* Six bits at a time, without the two values that would come too often. */
+/* Skips the values 62 and 63 of six random bits: 62 characters are then equally likely. */
 void
 mq_id_random(struct mq_idgen *g, char *out, size_t n)
 {
@@ -38,8 +38,7 @@ mq_id_make(struct mq_idgen *g, uint64_t us, char out[MQ_ID_LEN + 1])
 	mq_id_random(g, out + PREFIX, MQ_ID_LEN - PREFIX);
 }
 
-/* Not isalnum(3): what an id is must not hang on the locale.  A colon comes after
- * the 9. */
+/* isalnum(3) would depend on the locale.  In ASCII the colon follows the 9. */
 static bool
 in_id(char c)
 {
@@ -49,7 +48,7 @@ in_id(char c)
 	return (letter < 26) | (digit <= 10);
 }
 
-/* Each message is asked: without branches the compiler does many at once. */
+/* The ids of all messages are checked here: without branches, the compiler vectorises. */
 bool
 mq_id_valid(const char *p, size_t n)
 {

@@ -18,14 +18,14 @@ struct mq_names {
 
 /* Adds copies; queue may be NULL. */
 void mq_names_add(struct mq_names *, const char *name, const char *queue);
-/* Adds one that has NULs, each as U+2400: to be shown, not to be asked for.  NULL: to
- * nothing. */
+/* Adds a name of n bytes for display only: U+2400 stands for each NUL.  If the list is
+ * NULL, nothing is added. */
 void mq_names_add_odd(struct mq_names *, const char *name, size_t n);
 /* Sorts by name, then queue, and drops duplicate entries. */
 void mq_names_sort(struct mq_names *);
 /* Whether a sorted list has an entry with this name. */
 bool mq_names_have(const struct mq_names *, const char *name);
-/* The entries with this name in a sorted list; NULL: there are none. */
+/* The *count entries with this name in a sorted list; NULL: there are none. */
 const struct mq_name *mq_names_find(
     const struct mq_names *, const char *name, size_t *count);
 void mq_names_free(struct mq_names *);

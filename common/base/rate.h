@@ -4,29 +4,28 @@
 
 struct mq_rate {
 	double per_s; /* 0: no limit */
-	long burst;   /* how many at once after a rest, at least 1 */
+	long burst;   /* tokens after a rest, at least 1 */
 };
 
 /*
- * "N" or "N/s", "N/m" or "N/h", N maybe with a decimal fraction, from one in a
- * day to a million a second; then ":BURST" may follow, 1 to 1000000.  Without it the
- * burst is what a tenth of a second allows, but at least 1.  Returns 0, or -1
- * when s is anything else; *rate is then unchanged.
+ * Parses "N", "N/s", "N/m" or "N/h", N maybe with a decimal fraction, from one a day to
+ * a million a second; then ":BURST" may follow, 1 to 1000000.  Without it the burst is
+ * the number in 0.1 s, but at least 1.  Returns 0, or -1 when s is anything else; *rate
+ * is then unchanged.
  */
 int mq_rate_parse(const char *s, struct mq_rate *rate);
 
-/* A zeroed bucket is full.  now is in seconds of a clock that never goes back. */
+/* A bucket of tokens, full if zeroed.  Each now is in seconds of a steady clock. */
 struct mq_bucket {
 	double missing; /* tokens, at the time `at` */
 	double at;
 };
 
-/* How many tokens there are. */
 double mq_bucket_tokens(
     const struct mq_bucket *, const struct mq_rate *, double now);
-/* Takes one token, even if none is there. */
+/* Takes one token, even from an empty bucket, which then owes it. */
 void mq_bucket_take(struct mq_bucket *, const struct mq_rate *, double now);
-/* Seconds until there is a token; 0: there is one now. */
+/* Seconds until the bucket has a token; 0: it has one now. */
 double mq_bucket_wait(
     const struct mq_bucket *, const struct mq_rate *, double now);
 

@@ -16,14 +16,13 @@
 
 #include "exit.h"
 
-/* How a character of a terminal's text is escaped: by its first byte, or as vis(3) does,
- * which writes "\000" if the number of the next one ends like that of a digit, and else
- * "\0". */
+/* A terminal's text is escaped by the first byte of a character, or by vis(3), which
+ * writes "\000" if the next character's number ends like that of a digit, else "\0". */
 enum { BY_BYTE = 1, BY_VIS, BY_VIS_BEFORE_DIGIT };
 
-/* What is fit to be shown is decided by the locale.  vis(3) would write the number of a
- * character that cannot be printed, not its bytes; and some turn the direction of what
- * follows on the line, columns and text of ours included. */
+/* The locale says what is printable.  vis(3) would write the number of an unprintable
+ * character, not its bytes.  Characters that turn the direction of text would turn our own
+ * columns on the line, too. */
 static size_t
 look_terminal(const char *p, size_t n, uint32_t *odd)
 {
@@ -35,7 +34,7 @@ look_terminal(const char *p, size_t n, uint32_t *odd)
 	*odd = 0;
 	if (*p >= ' ' && *p <= '~' && *p != '\\')
 		return 1;
-	/* Here, not in each main: a run without messages need not load the locale. */
+	/* Loading the locale costs time that a run without messages need not spend. */
 	if (!loaded)
 		setlocale(LC_CTYPE, "");
 	loaded = true;

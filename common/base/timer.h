@@ -1,5 +1,5 @@
-/* A timer of an event loop (libev): calls fire(arg) when its time has come.  Must be set up
- * once by mq_timer_init(), and not be moved in memory while it runs. */
+/* A timer of an event loop (libev) that calls fire(arg).  mq_timer_init() sets it up, once;
+ * while it runs, it must not be moved in memory. */
 #ifndef MQ_TIMER_H
 #define MQ_TIMER_H
 
@@ -45,8 +45,8 @@ mq_timer_runs(const struct mq_timer *t)
 	return ev_is_active(&t->ev);
 }
 
-/* Fires in so many seconds, whatever was set before; and after that every so many seconds,
- * or (0) not again. */
+/* Fires after `after` seconds, whatever was set before, then every `every` seconds; every
+ * 0: only once. */
 static inline void
 mq_timer_start(struct mq_timer *t, double after, double every)
 {
