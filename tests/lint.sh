@@ -100,6 +100,10 @@ names() {
 	! code | sed -nE 's|.*/(mq-)?([a-z]+)/(.*/)?\2-[^/]*$|&|p' | grep .
 }
 
+comments() {
+	python3 tests/house/comments.py cmd common
+}
+
 # The files that CONTRIBUTING.md names are there.
 links() {
 	! grep -oE '(^|[ `])(cmd|common|completions|man|tests)/[a-z0-9_/.-]+' CONTRIBUTING.md |
@@ -113,7 +117,7 @@ if [ $# = 2 ]; then
 	exit
 fi
 mkdir -p "$kept"
-echo 1..13
+echo 1..14
 check format format
 check arrows arrows
 check floors floors
@@ -121,6 +125,7 @@ check lengths lengths
 check functions functions
 check names names
 check links links
+check "comments stand alone" comments
 check spelling tests/house/spelling.sh
 check headers headers
 check cppcheck cppcheck --quiet --error-exitcode=1 --inline-suppr \

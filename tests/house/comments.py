@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Comments of C and Lua that need the code beside them to be understood: comments.py [-a] FOLDER...
+
+A comment's subject is a noun of the code.  Refused are openings with a pronoun, a What or Who
+clause, or "Of"; and "so many" and "so long" anywhere.  -a: in excused folders, too."""
+import os, re, sys
+
+# Folders, without those in them, whose comments have not been read yet; the last one ends the list.
+EXCUSED = """
+cmd
+cmd/mq-consume
+cmd/mq-consume/attachments
+cmd/mq-consume/engine
+cmd/mq-consume/executor
+cmd/mq-consume/outbox
+cmd/mq-consume/process
+cmd/mq-consume/session
+cmd/mq-publish
+cmd/mq-stats
+cmd/shared
+common/base
+common/message
+common/process
+common/queue
+common/queue/lua
+common/queue/lua/lib
+common/queue/rmq
+common/queue/rmq/lua
+common/queue/rmq/lua/lib
+common/queue/rsmq
+common/queue/rsmq/lua
+common/queue/rsmq/lua/lib
+common/redis
+""".split()
+
+C = re.compile(r"""(?P<text>/\*.*?\*/|//[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
+LUA = re.compile(r"""(?P<text>(?:^[ \t]*--[^\n]*\n)+|--[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.M)
+ALONE = r"it|its|itself|he|his|him|she|her|they|their|theirs|them|ones|others|what\w*|who\w*|of"
+# These are pronouns, unless a noun follows.
+PRONOUNS = r"this|that|these|those|one|some|both|all|none|each|any|many|more|another|the (?:same|one|other|others|rest)"
+FOLLOWING = (r"of|that|which|who|whose|with|without|for|in|on|at|by|from|to|as|than|but|and|or|not|is|are|was|were|has|have|had|"
+             r"may|can|must|will|would|should|does|do|did|goes?|comes?|gets?|takes?|needs?|begins?|starts?|ends?|lets?|makes?")
+OPENING = re.compile(rf"(?:{ALONE})\b(?!\()|(?:{PRONOUNS})(?:\W*$|[.,:;)]|\s+(?:{FOLLOWING})\b)", re.I)
+ANYWHERE = re.compile(r"\bso\s+(?:many|long)\b", re.I)
+
+
+def comments(path):
+    """Line and words of each comment."""
+    source = open(path, encoding="utf-8").read()
+    for match in (LUA if path.endswith(".lua") else C).finditer(source):
+        if match["text"]:
+            text = re.sub(r"(?m)^[ \t]*(?:/\*+|\*/|\*|//|--+)|\*/$|-{3,}", " ", match["text"])
+            yield source.count("\n", 0, match.start()) + 1, " ".join(text.split())
+
+
+bad = False
+everything = sys.argv[1] == "-a"
+for top in sys.argv[1 + everything:]:
+    for folder, _, names in sorted(os.walk(top)):
+        for path in sorted(f"{folder}/{name}" for name in names if name.endswith((".c", ".h", ".lua"))):
+            for line, text in comments(path) if everything or folder not in EXCUSED else []:
+                if found := OPENING.match(text) or ANYWHERE.search(text):
+                    bad = True
+                    print(f"{path}:{line}: {text[max(0, found.start() - 40):][:100]}")
+sys.exit(bad)
