@@ -65,11 +65,11 @@ fact_free(struct fact *f)
 {
 	int i;
 
-	for (i = 0; f->held != NULL && i < f->held->n; i++)
-		free(f->held->elements[i].data);
-	if (f->held != NULL)
-		free(f->held->elements);
-	free(f->held);
+	for (i = 0; f->holdings != NULL && i < f->holdings->n; i++)
+		free(f->holdings->elements[i].data);
+	if (f->holdings != NULL)
+		free(f->holdings->elements);
+	free(f->holdings);
 	if (f->ending != NULL)
 		free(f->ending->errors);
 	free(f->ending);
@@ -77,7 +77,7 @@ fact_free(struct fact *f)
 }
 
 struct mq_held *
-fact_held(struct mq_held *answer)
+fact_holdings(struct mq_held *answer)
 {
 	struct mq_held *held = mq_xcalloc(1, sizeof(*held));
 	size_t n = (size_t)answer->n;

@@ -21,7 +21,7 @@ enum fact_kind {
 	FACT_ENTER, /* joining: the lease is there, and the rules of all queues were
 			    * told: session_enter() goes on */
 	FACT_ALL_PAUSED, /* whether all queues are (yes) */
-	FACT_HELD, /* what the server holds for us, held, of the queue; yes: while
+	FACT_HOLDINGS, /* what the server holds for us, held, of the queue; yes: while
 			    * joining, when no message moves; else n: hand_moves() then */
 	FACT_CHANGED, /* a key of the queue; status: enum mq_key.  Queue -1: a key
 			    * of all queues; yes: any key */
@@ -63,7 +63,7 @@ enum fact_kind {
 	FACT_IDLE,	  /* nothing has happened for --idle */
 	FACT_SIGNAL,	  /* all commands are to get this one: status */
 
-	/* Of errands. */
+	/* Of jobs. */
 	FACT_DRAINED, /* the queues are empty, everywhere */
 	FACT_COUNTED, /* n messages can be claimed */
 
@@ -95,7 +95,7 @@ struct fact {
 	struct ending
 	    *ending; /* NULL: done, and there is nothing to say of it */
 	char *text;
-	struct mq_held *held; /* with elements of its own */
+	struct mq_held *holdings; /* with elements of its own */
 };
 
 struct facts;
@@ -111,8 +111,8 @@ bool fact_take(struct facts *, struct fact *);
 bool facts_empty(const struct facts *);
 /* Frees what belongs to one. */
 void fact_free(struct fact *);
-/* For FACT_HELD: what is in an answer, whose elements it takes. */
-struct mq_held *fact_held(struct mq_held *);
+/* For FACT_HOLDINGS: what is in an answer, whose elements it takes. */
+struct mq_held *fact_holdings(struct mq_held *);
 
 /* A module, which has a member facts, tells one: its kind, and the members that count, each
  * as `.member = value`. */

@@ -8,8 +8,8 @@ LIST_HEAD(equals_bucket, message);
 
 /* Of the messages of a queue. */
 struct hand_queue {
-	struct messages all;  /* by `own`, in the order of their claims */
-	struct messages held; /* by `line`, in the same order */
+	struct messages all;	   /* by `own`, in the order of their claims */
+	struct messages unstarted; /* by `line`, in the same order */
 	int count[MESSAGE_STATES];
 	unsigned bars;	    /* enum bar */
 	long long received; /* claimed under this name of the connection */
@@ -115,22 +115,22 @@ count_state(struct hand *h, const struct message *m, int n)
 {
 	h->count[m->state] += n;
 	h->queues[m->queue].count[m->state] += n;
-	if (m->state == MESSAGE_HELD)
+	if (m->state == MESSAGE_UNSTARTED)
 		h->held_bytes += n > 0 ? m->len : -m->len;
 }
 
 /* Among the held ones of its queue: one that was running may be older than others. */
 static void
-list_held(struct hand *h, struct message *m)
+list_unstarted(struct hand *h, struct message *m)
 {
-	struct messages *held = &h->queues[m->queue].held;
-	struct message *other = TAILQ_LAST(held, messages);
+	struct messages *unstarted = &h->queues[m->queue].unstarted;
+	struct message *other = TAILQ_LAST(unstarted, messages);
 
 	if (other == NULL || other->number < m->number) {
-		TAILQ_INSERT_TAIL(held, m, line);
+		TAILQ_INSERT_TAIL(unstarted, m, line);
 		return;
 	}
-	TAILQ_FOREACH(other, held, line)
+	TAILQ_FOREACH(other, unstarted, line)
 		if (other->number > m->number)
 			break;
 	TAILQ_INSERT_BEFORE(other, m, line);
@@ -140,14 +140,14 @@ static void
 set_state(struct hand *h, struct message *m, enum message_state state)
 {
 	count_state(h, m, -1);
-	if (m->state == MESSAGE_HELD)
-		TAILQ_REMOVE(&h->queues[m->queue].held, m, line);
+	if (m->state == MESSAGE_UNSTARTED)
+		TAILQ_REMOVE(&h->queues[m->queue].unstarted, m, line);
 	m->state = state;
 	if (state == MESSAGE_FORGOTTEN)
 		return;
 	count_state(h, m, 1);
-	if (state == MESSAGE_HELD)
-		list_held(h, m);
+	if (state == MESSAGE_UNSTARTED)
+		list_unstarted(h, m);
 }
 
 struct message *
@@ -165,9 +165,9 @@ hand_add(struct hand *h, int queue, char *element, size_t len)
 	TAILQ_INSERT_TAIL(&h->all, m, link);
 	TAILQ_INSERT_TAIL(&q->all, m, own);
 	list_equal(h, m);
-	m->state = MESSAGE_HELD;
+	m->state = MESSAGE_UNSTARTED;
 	count_state(h, m, 1);
-	list_held(h, m);
+	list_unstarted(h, m);
 	q->received++;
 	h->moves++;
 	return m;
@@ -181,7 +181,7 @@ hand_start(struct hand *h, struct message *m)
 }
 
 void
-hand_hold(struct hand *h, struct message *m)
+hand_put_back(struct hand *h, struct message *m)
 {
 	h->started--;
 	if (m->lost || m->gone) {
@@ -190,7 +190,7 @@ hand_hold(struct hand *h, struct message *m)
 	}
 	message_let_go(m, false);
 	mq_envelope_free(&m->envelope);
-	set_state(h, m, MESSAGE_HELD);
+	set_state(h, m, MESSAGE_UNSTARTED);
 }
 
 void
@@ -281,13 +281,13 @@ hand_next(const struct hand *h, int queue)
 	int i = queue == -1 ? 0 : queue;
 	int end = queue == -1 ? h->opt->queue_count : queue + 1;
 
-	if (h->bars != 0 || h->count[MESSAGE_HELD] == 0)
+	if (h->bars != 0 || h->count[MESSAGE_UNSTARTED] == 0)
 		return NULL;
 	/* Who asks for each queue in turn must not look at all of them each time. */
 	for (; i < end; i++) {
 		q = &h->queues[i];
-		if (q->bars == 0 && !TAILQ_EMPTY(&q->held))
-			return TAILQ_FIRST(&q->held);
+		if (q->bars == 0 && !TAILQ_EMPTY(&q->unstarted))
+			return TAILQ_FIRST(&q->unstarted);
 	}
 	return NULL;
 }
@@ -298,10 +298,10 @@ hand_newest(const struct hand *h, int queue)
 	int i;
 
 	if (queue != -1)
-		return TAILQ_LAST(&h->queues[queue].held, messages);
+		return TAILQ_LAST(&h->queues[queue].unstarted, messages);
 	for (i = 0; i < h->opt->queue_count; i++)
-		if (!TAILQ_EMPTY(&h->queues[i].held))
-			return TAILQ_LAST(&h->queues[i].held, messages);
+		if (!TAILQ_EMPTY(&h->queues[i].unstarted))
+			return TAILQ_LAST(&h->queues[i].unstarted, messages);
 	return NULL;
 }
 
@@ -324,7 +324,7 @@ hand_size(const struct hand *h, int queue)
 }
 
 size_t
-hand_held_bytes(const struct hand *h)
+hand_unstarted_bytes(const struct hand *h)
 {
 	return h->held_bytes;
 }
@@ -456,7 +456,7 @@ hand_new(const struct options *opt)
 	TAILQ_INIT(&h->forgotten);
 	for (i = 0; i < opt->queue_count; i++) {
 		TAILQ_INIT(&h->queues[i].all);
-		TAILQ_INIT(&h->queues[i].held);
+		TAILQ_INIT(&h->queues[i].unstarted);
 	}
 	return h;
 }

@@ -31,7 +31,7 @@ struct message *hand_add(struct hand *, int queue, char *element, size_t len);
 void hand_start(struct hand *, struct message *);
 /* A running one is held again, in its place, as if it had not been started; or is forgotten,
  * if it is lost. */
-void hand_hold(struct hand *, struct message *);
+void hand_put_back(struct hand *, struct message *);
 /* Its run is over, or it cannot be settled as it was to be: the engine will hear of it. */
 void hand_end(struct hand *, struct message *);
 /* It has an outcome, which the server is to hear. */
@@ -67,7 +67,7 @@ int hand_count(const struct hand *, int queue, enum message_state);
 /* How many there are. */
 int hand_size(const struct hand *, int queue);
 /* Bytes of the held ones. */
-size_t hand_held_bytes(const struct hand *);
+size_t hand_unstarted_bytes(const struct hand *);
 /* Runs begun so far, but for those that were held again. */
 long hand_started(const struct hand *);
 /* Changes with each message that comes, goes, or is lost. */

@@ -580,7 +580,7 @@ static bool
 pause_matters(
     const struct inbox *in, int queue, const struct claim_terms *terms)
 {
-	return hand_count(in->hand, queue, MESSAGE_HELD) > 0 ||
+	return hand_count(in->hand, queue, MESSAGE_UNSTARTED) > 0 ||
 	    (is_paused(in, queue) && in->queues[queue].role == MQ_ROLE_NONE) ||
 	    (terms->takes_back &&
 		hand_count(in->hand, -1, MESSAGE_RUNNING) > 0);

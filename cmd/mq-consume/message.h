@@ -9,9 +9,9 @@
 #include "queue/stats.h"
 
 enum message_state {
-	MESSAGE_HELD,	 /* claimed, and not started */
-	MESSAGE_RUNNING, /* the executor has it */
-	MESSAGE_ENDED,	 /* its run is over; the engine has yet to hear of it */
+	MESSAGE_UNSTARTED, /* claimed, and not started */
+	MESSAGE_RUNNING,   /* the executor has it */
+	MESSAGE_ENDED, /* its run is over; the engine has yet to hear of it */
 	MESSAGE_SETTLING, /* the outbox has it, until the server answers */
 	MESSAGE_SETTLED,  /* it has; the engine has yet to hear of it */
 	MESSAGE_FORGOTTEN /* it is freed at the end of the turn */

@@ -89,9 +89,9 @@ rate_room(const struct policy *p, int queue)
 
 	if (opt->batch == 0)
 		return (long)mq_bucket_tokens(&p->bucket, &opt->rate, now_s()) -
-		    hand_count(p->hand, -1, MESSAGE_HELD);
+		    hand_count(p->hand, -1, MESSAGE_UNSTARTED);
 	return policy_may_start(p) ?
-	    opt->batch - hand_count(p->hand, queue, MESSAGE_HELD) :
+	    opt->batch - hand_count(p->hand, queue, MESSAGE_UNSTARTED) :
 	    0;
 }
 
@@ -105,7 +105,7 @@ policy_room(const struct policy *p, int queue, long room)
 	if (opt->limit > 0)
 		room = MIN(room,
 		    opt->limit - hand_started(p->hand) -
-			hand_count(p->hand, -1, MESSAGE_HELD));
+			hand_count(p->hand, -1, MESSAGE_UNSTARTED));
 	return room;
 }
 

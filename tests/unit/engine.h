@@ -158,7 +158,7 @@ policy_room(const struct policy *p, int queue, long room)
 {
 	const struct hand *hand = house->f.hand;
 	long left = house->limit - hand_started(hand) -
-	    hand_count(hand, -1, MESSAGE_HELD);
+	    hand_count(hand, -1, MESSAGE_UNSTARTED);
 
 	return house->limit > 0 && left < room ? left : room;
 }
@@ -478,7 +478,7 @@ executor_room(const struct executor *x, int queue, bool careful)
 
 	if (queue == house->full_queue)
 		return 0;
-	return room - hand_count(house->f.hand, -1, MESSAGE_HELD);
+	return room - hand_count(house->f.hand, -1, MESSAGE_UNSTARTED);
 }
 
 ANSWERS(bool, executor_wants_few, (const struct executor *x, int queue),
@@ -506,7 +506,7 @@ executor_take_back(struct executor *x, int queue, bool begun)
 		return;
 	record("take-back:%s%s", queue_or_all(queue), begun ? ":begun" : "");
 	while ((m = newest_run(queue)) != NULL)
-		hand_hold(house->f.hand, m);
+		hand_put_back(house->f.hand, m);
 }
 
 /* What is printed has no end. */
@@ -560,24 +560,24 @@ RECORDS(executor_stop, (struct executor * x), "executor-stop")
 
 RECORDS(duplicates_up, (struct duplicates * d, bool up),
     up ? "duplicates-up" : "duplicates-down")
-RECORDS(errands_tick, (struct errands * r, bool counts, bool waits),
-    "errands%s", waits ? ":waits" : "")
-ANSWERS(bool, errands_cleaned, (struct errands * r), house->cleaned)
-RECORDS(errands_resign, (struct errands * r), "resign")
-RECORDS(errands_clean_soon, (struct errands * r), "clean-soon")
+RECORDS(jobs_tick, (struct jobs * r, bool counts, bool waits), "jobs%s",
+    waits ? ":waits" : "")
+ANSWERS(bool, jobs_cleaned, (struct jobs * r), house->cleaned)
+RECORDS(jobs_resign, (struct jobs * r), "resign")
+RECORDS(jobs_clean_soon, (struct jobs * r), "clean-soon")
 
 void
-errands_drain_soon(struct errands *r)
+jobs_drain_soon(struct jobs *r)
 {
 }
 
 void
-errands_drain(struct errands *r)
+jobs_drain(struct jobs *r)
 {
 	record("is-drained?");
 }
 
-RECORDS(errands_transfer, (struct errands * r), "transfer")
+RECORDS(jobs_transfer, (struct jobs * r), "transfer")
 
 void
 service_report(struct service *s, bool up, int running, struct mq_counts counts)
@@ -838,7 +838,8 @@ tell_held(struct house *h, const char *about)
 	struct mq_held held = make_held(list, about);
 
 	held.received = h->added;
-	tell(&h->f, FACT_HELD, .yes = true, .held = fact_held(&held));
+	tell(&h->f, FACT_HOLDINGS, .yes = true,
+	    .holdings = fact_holdings(&held));
 }
 
 static void
@@ -934,7 +935,7 @@ do_to(struct house *h, const char *word, struct message *m)
 	WORD("stop-run", end(m, MQ_VERDICT_STOPPED));
 	WORD("end-print", hand_end(hand, m),
 	    tell(&h->f, FACT_ENDED, .message = m));
-	WORD("break-off", hand_hold(hand, m),
+	WORD("break-off", hand_put_back(hand, m),
 	    tell(&h->f, FACT_BROKEN_OFF, .message = m));
 	WORD("too-long", hand_end(hand, m),
 	    tell(&h->f, FACT_TOO_LONG, .message = m,

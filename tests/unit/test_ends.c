@@ -100,12 +100,12 @@ static const struct row count_rows[] = {
     {"while no message moves their number is compared",
 	{"add a1", "run a1", "tell tick",
 	    "turn -> count?:a send-again executor-tick look-around:10:10:10 "
-	    "tell-runs counters errands",
+	    "tell-runs counters jobs",
 	    "answer 1", "turn", "said"}},
     {"what is not known is said and asked for",
 	{"add a1", "run a1", "tell tick",
 	    "turn -> count?:a send-again executor-tick look-around:10:10:10 "
-	    "tell-runs counters errands",
+	    "tell-runs counters jobs",
 	    "answer 2 -> held?:a",
 	    "said -> test_ends: server: the server has unacked messages that "
 	    "this consumer does not have",
@@ -113,49 +113,49 @@ static const struct row count_rows[] = {
     {"not when one came together with the answer",
 	{"is waiting", "add a1", "tell tick",
 	    "turn -> count?:a send-again executor-tick look-around:9:9:9 "
-	    "tell-runs counters errands",
+	    "tell-runs counters jobs",
 	    "answer 0 -> held?:a", "answer-held", "add a2", "turn",
 	    "all -> a1 a2"}},
     {"what is missing is only asked for",
 	{"add a1", "run a1", "tell tick",
 	    "turn -> count?:a send-again executor-tick look-around:10:10:10 "
-	    "tell-runs counters errands",
+	    "tell-runs counters jobs",
 	    "answer 0 -> held?:a", "said", "answer-held",
 	    "turn -> exists?:a1"}},
     {"not when a message has moved meanwhile",
 	{"add a1", "run a1", "tell tick",
 	    "turn -> count?:a send-again executor-tick look-around:10:10:10 "
-	    "tell-runs counters errands",
+	    "tell-runs counters jobs",
 	    "add a2", "answer 5", "turn"}},
     {"nor when the connection is lost",
 	{"add a1", "run a1", "tell tick",
 	    "turn -> count?:a send-again executor-tick look-around:10:10:10 "
-	    "tell-runs counters errands",
+	    "tell-runs counters jobs",
 	    "is down", "answer 5", "turn"}},
     {"an answer of a lost connection tells nothing",
 	{"add a1", "run a1", "tell tick",
 	    "turn -> count?:a send-again executor-tick look-around:10:10:10 "
-	    "tell-runs counters errands",
+	    "tell-runs counters jobs",
 	    "answer 2 -> held?:a", "is down", "claims 2", "answer-held a2 a1",
 	    "turn"}},
     {"queues without a message are counted when there are any",
 	{"is renewing", "add a1", "run a1", "tell tick",
 	    "turn -> count?:a any?:b any?:c send-again executor-tick "
-	    "look-around:10:10:10:sending stop?:a tell-runs counters errands",
+	    "look-around:10:10:10:sending stop?:a tell-runs counters jobs",
 	    "answer 1", "answer 1 -> count?:b count?:c", "no-answer",
 	    "answer 0", "answer 0"}},
     {"or are not",
 	{"is renewing", "add a1", "run a1", "tell tick",
 	    "turn -> count?:a any?:b any?:c send-again executor-tick "
-	    "look-around:10:10:10:sending stop?:a tell-runs counters errands",
+	    "look-around:10:10:10:sending stop?:a tell-runs counters jobs",
 	    "answer 1", "answer 0"}},
     {"while one is claimed or settled none is counted",
 	{"is claiming", "add a1", "run a1", "tell tick",
 	    "turn -> send-again executor-tick look-around:10:10:10 tell-runs "
-	    "counters errands",
+	    "counters jobs",
 	    "not claiming", "end a1", "turn -> ack:a1", "tell tick",
 	    "turn -> send-again executor-tick look-around:10:10:10 tell-runs "
-	    "counters errands"}},
+	    "counters jobs"}},
 };
 
 static const struct row stop_rows[] = {

@@ -289,7 +289,7 @@ ask(struct house *h, const char *word, const char *about)
 
 	WORD("states", record_states(hand, q));
 	WORD("size", record("%d", hand_size(hand, q)));
-	WORD("bytes", record("%d", (int)hand_held_bytes(hand)));
+	WORD("bytes", record("%d", (int)hand_unstarted_bytes(hand)));
 	WORD("started", record("%ld", hand_started(hand)));
 	WORD("last", record_one(h->last));
 	WORD("moved", record_moved(h));
@@ -343,7 +343,7 @@ do_to(struct house *h, const char *word, struct message *m)
 	struct hand *hand = h->f.hand;
 
 	WORD("start", hand_start(hand, m));
-	WORD("hold", hand_hold(hand, m));
+	WORD("hold", hand_put_back(hand, m));
 	WORD("end", hand_end(hand, m));
 	WORD("settle", hand_settle(hand, m));
 	WORD("settled", hand_settled(hand, m));

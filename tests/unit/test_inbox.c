@@ -275,7 +275,7 @@ take_facts(struct house *h)
 static int
 room_of(const struct house *h, int queue)
 {
-	int room = h->room - hand_count(h->f.hand, -1, MESSAGE_HELD);
+	int room = h->room - hand_count(h->f.hand, -1, MESSAGE_UNSTARTED);
 
 	return h->no_room[queue] ? 0 : room;
 }

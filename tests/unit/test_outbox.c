@@ -867,7 +867,7 @@ check_lost_answer(
 	reconcile(h, 4 + claimed, 4 + claimed - (took_effect ? settled : 0));
 	assert_int_equal(hand_count(h->f.hand, -1, MESSAGE_SETTLING),
 	    took_effect ? 0 : settled);
-	assert_int_equal(hand_count(h->f.hand, -1, MESSAGE_HELD), claimed);
+	assert_int_equal(hand_count(h->f.hand, -1, MESSAGE_UNSTARTED), claimed);
 	assert_string_equal(recorded(),
 	    !took_effect     ? "" :
 		settled == 3 ? "done:a1 done:a1 done:a1" :

@@ -228,9 +228,9 @@ record_timer(struct house *h, struct mq_timer *timer)
 static void
 hold(struct house *h, int queue, int n)
 {
-	while (hand_count(h->f.hand, queue, MESSAGE_HELD) < n)
+	while (hand_count(h->f.hand, queue, MESSAGE_UNSTARTED) < n)
 		(void)hand_add(h->f.hand, queue, mq_xstrdup("m"), 1);
-	while (hand_count(h->f.hand, queue, MESSAGE_HELD) > n)
+	while (hand_count(h->f.hand, queue, MESSAGE_UNSTARTED) > n)
 		hand_forget(h->f.hand, hand_newest(h->f.hand, queue));
 }
 
@@ -246,7 +246,7 @@ start_one(struct house *h)
 static void
 hold_again(struct house *h)
 {
-	hand_hold(h->f.hand, h->started);
+	hand_put_back(h->f.hand, h->started);
 	hand_forget(h->f.hand, h->started);
 }
 

@@ -427,8 +427,8 @@ record_fact(const struct fact *f)
 	case FACT_ALL_PAUSED:
 		record("pause:%s", f->yes ? "yes" : "no");
 		break;
-	case FACT_HELD:
-		record("held:%s:%d", queue_names[f->queue], f->held->n);
+	case FACT_HOLDINGS:
+		record("held:%s:%d", queue_names[f->queue], f->holdings->n);
 		break;
 	case FACT_CHANGED:
 		record_change(f);

@@ -383,19 +383,19 @@ static const struct row fact_rows[] = {
     {"a tick does all that is done once a second",
 	{"show policy", "room 10", "add a1", "run a1", "tell tick",
 	    "turn -> count?:a send-again executor-tick look-around:10:10:10 "
-	    "tell-runs counters errands"}},
+	    "tell-runs counters jobs"}},
     {"with a heartbeat, more",
 	{"is renewing", "add a1", "run a1", "tell tick",
 	    "turn -> count?:a any?:b any?:c send-again executor-tick "
-	    "look-around:10:10:10:sending stop?:a tell-runs counters errands"}},
+	    "look-around:10:10:10:sending stop?:a tell-runs counters jobs"}},
     {"without a connection, nothing", {"is down", "tell tick", "turn"}},
     {"what waits for others is no end of --drain",
 	{"is to-drain", "is drained", "tell tick",
 	    "turn -> send-again executor-tick look-around:10:10:10 tell-runs "
-	    "counters errands:waits is-drained?",
+	    "counters jobs:waits is-drained?",
 	    "add a1", "run a1", "tell tick",
 	    "turn -> count?:a send-again executor-tick look-around:10:10:10 "
-	    "tell-runs counters errands"}},
+	    "tell-runs counters jobs"}},
 };
 
 TEST_ROWS(order)

@@ -39,7 +39,7 @@ leave(struct engine *e)
 	if (session_is_up(e->session)) {
 		inbox_pass(e->inbox);
 		counters_send(e->outbox);
-		errands_resign(e->errands);
+		jobs_resign(e->jobs);
 	}
 	session_leave(e->session);
 }
@@ -64,7 +64,7 @@ ends_check(struct engine *e)
 	} else if (e->opt->drain && session_is_up(e->session) &&
 	    (inbox_drained(e->inbox) || !policy_may_start(e->policy) ||
 		executor_rests(e->executor))) {
-		errands_drain(e->errands);
+		jobs_drain(e->jobs);
 	}
 }
 
@@ -134,7 +134,7 @@ static void
 note_idle(struct engine *e)
 {
 	if (engine_has_nothing(e) && inbox_drained(e->inbox) &&
-	    session_is_up(e->session) && errands_cleaned(e->errands))
+	    session_is_up(e->session) && jobs_cleaned(e->jobs))
 		policy_stop(e->policy, STOP_SOON, 0, 0);
 }
 

@@ -61,8 +61,7 @@ make_modules(struct engine *e, struct mq_worker_setup *setup)
 	e->outbox =
 	    outbox_new(e->loop, opt, e->hand, e->facts, e->consumer, e->server,
 		&e->ids, executor_way(e->executor)->acks != ACKS_AT_ONCE);
-	e->errands =
-	    errands_new(opt, e->facts, e->consumer, e->server, &e->children);
+	e->jobs = jobs_new(opt, e->facts, e->consumer, e->server, &e->children);
 	e->room = mq_xcalloc((size_t)opt->queue_count, sizeof(*e->room));
 	bar_begin(e);
 	ev_prepare_init(&e->turn, on_prepare);
@@ -75,7 +74,7 @@ free_modules(struct engine *e)
 {
 	duplicates_free(e->duplicates);
 	session_free(e->session);
-	errands_free(e->errands);
+	jobs_free(e->jobs);
 	inbox_free(e->inbox);
 	outbox_free(e->outbox);
 	executor_free(e->executor);
@@ -99,7 +98,7 @@ engine_run(const struct options *opt, struct mq_server *server,
 	session_begin(e.session, make, executor_capacity(e.executor));
 	ev_run(e.loop, 0);
 	bar_end(&e);
-	errands_end(e.errands);
+	jobs_end(e.jobs);
 	n = counters_totals(e.outbox, &returned);
 	if (opt->verbose || n.lease_lost > 0)
 		mq_say("%lld done, %lld rejected, %lld to be tried again, "

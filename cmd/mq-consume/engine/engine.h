@@ -9,7 +9,7 @@
  *	outbox		settlements, results, counters
  *	policy		rate, limits, stop levels
  *	duplicates	what the verb dup asks for
- *	errands		cleaning, --drain, transfers
+ *	jobs		cleaning, --drain, transfers
  *	process/	commands, their output and logs
  *
  * The engine calls modules; these tell it facts (fact.h).  Once per turn of the loop the

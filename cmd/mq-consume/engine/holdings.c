@@ -60,7 +60,7 @@ holdings_found(struct engine *e, const struct fact *f)
 		return;
 	if (f->yes)
 		take_over(e, m);
-	else if (m->state == MESSAGE_HELD)
+	else if (m->state == MESSAGE_UNSTARTED)
 		hand_forget(e->hand, m);
 	else
 		hand_lose(e->hand, m, true);
@@ -92,7 +92,7 @@ holdings_compare(struct engine *e, const struct fact *f)
 	 * more than the server had then.  The next count tells whether to ask again. */
 	if (!f->yes && (unsigned long)f->n != hand_moves(e->hand))
 		return;
-	hand_compare(e->hand, f->queue, f->held);
+	hand_compare(e->hand, f->queue, f->holdings);
 	for (m = hand_missing(e->hand, f->queue, NULL); m != NULL; m = next) {
 		next = hand_missing(e->hand, f->queue, m);
 		note_missing(e, m);
@@ -109,9 +109,9 @@ on_held(void *arg, const struct mq_answer *answer)
 	struct engine *e = q->engine;
 
 	if (mq_answer_good(answer) && session_is_up(e->session))
-		tell(e, FACT_HELD, .queue = q->queue,
+		tell(e, FACT_HOLDINGS, .queue = q->queue,
 		    .n = (long long)hand_moves(e->hand),
-		    .held = fact_held(answer->held));
+		    .holdings = fact_holdings(answer->held));
 	free(q);
 }
 
@@ -200,7 +200,7 @@ holdings_lose(struct engine *e)
 			continue;
 		mq_consumer_lapsed(
 		    e->consumer, m->queue, m->element, m->len, m->attempts);
-		if (m->state != MESSAGE_HELD)
+		if (m->state != MESSAGE_UNSTARTED)
 			outbox_lose(e->outbox, m,
 			    "lease lost: others may get the message");
 		hand_lose(e->hand, m, false);
@@ -213,7 +213,7 @@ holdings_lose(struct engine *e)
 	executor_kill(e->executor, SIGKILL);
 	outbox_down(e->outbox);
 	hand_renamed(e->hand);
-	errands_clean_soon(e->errands);
+	jobs_clean_soon(e->jobs);
 }
 
 void

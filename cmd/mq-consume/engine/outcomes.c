@@ -4,7 +4,7 @@
 void
 outcome_activity(struct engine *e)
 {
-	errands_drain_soon(e->errands);
+	jobs_drain_soon(e->jobs);
 	policy_active(e->policy);
 }
 
@@ -105,7 +105,7 @@ note_confirmed(struct engine *e, struct message *m)
 		executor_acked(e->executor, m);
 	}
 	if (m->outcome == MQ_OUTCOME_PUSH || m->notified != NULL)
-		errands_transfer(e->errands);
+		jobs_transfer(e->jobs);
 }
 
 void

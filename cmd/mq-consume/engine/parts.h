@@ -6,7 +6,7 @@
 
 #include "base/timer.h"
 #include "mq-consume/duplicates.h"
-#include "mq-consume/errands.h"
+#include "mq-consume/jobs.h"
 #include "mq-consume/executor/executor.h"
 #include "mq-consume/inbox.h"
 #include "mq-consume/outbox/outbox.h"
@@ -34,7 +34,7 @@ struct engine {
 	struct outbox *outbox;
 	struct duplicates *duplicates;
 	struct executor *executor;
-	struct errands *errands;
+	struct jobs *jobs;
 	ev_prepare turn;
 	int *room;	     /* of each queue, for a look around */
 	bool lacks_room;     /* since the last tick, the server had no room */

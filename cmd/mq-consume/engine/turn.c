@@ -126,7 +126,7 @@ admit_message(struct engine *e, struct message *m)
 static int
 claim_room(const struct engine *e, int queue)
 {
-	int held = hand_count(e->hand, -1, MESSAGE_HELD);
+	int held = hand_count(e->hand, -1, MESSAGE_UNSTARTED);
 	bool alone = policy_is_careful(e->policy, true);
 	long room;
 
@@ -201,7 +201,7 @@ make_terms(const struct engine *e)
 	t.last = !inbox_is_claiming(e->inbox) &&
 	    (policy_level(e->policy) != STOP_NOT ||
 		policy_limit_reached(
-		    e->policy, hand_count(e->hand, -1, MESSAGE_HELD)) ||
+		    e->policy, hand_count(e->hand, -1, MESSAGE_UNSTARTED)) ||
 		(e->opt->drain && inbox_drained(e->inbox)));
 	if (!session_is_up(e->session) || session_complains(e->session))
 		return t;
@@ -243,7 +243,7 @@ start_runs(struct engine *e)
 		/* What may crash this consumer starts when the messages that would
 		 * not start with it have gone back. */
 		if (policy_is_careful(e->policy, true) &&
-		    hand_count(e->hand, -1, MESSAGE_HELD) >
+		    hand_count(e->hand, -1, MESSAGE_UNSTARTED) >
 			executor_spare(e->executor)) {
 			give_back(e, -1, true);
 			mq_loop_flush(e->consumer->redis);
@@ -327,7 +327,7 @@ tick(struct engine *e)
 	/* --drain is not over although there is nothing to do. */
 	waits =
 	    e->opt->drain && engine_has_nothing(e) && inbox_drained(e->inbox);
-	errands_tick(e->errands, mq_timer_runs(&e->bar), waits);
+	jobs_tick(e->jobs, mq_timer_runs(&e->bar), waits);
 }
 
 static void
@@ -423,7 +423,7 @@ static void
 take_of_server(struct engine *e, const struct fact *f)
 {
 	switch (f->kind) {
-	case FACT_HELD:
+	case FACT_HOLDINGS:
 		holdings_compare(e, f);
 		break;
 	case FACT_EXISTS:
@@ -523,7 +523,7 @@ flush_acks(struct engine *e)
 {
 	enum executor_acks acks = executor_way(e->executor)->acks;
 	bool careful = policy_is_careful(e->policy, false);
-	bool holds_none = hand_count(e->hand, -1, MESSAGE_HELD) == 0;
+	bool holds_none = hand_count(e->hand, -1, MESSAGE_UNSTARTED) == 0;
 	bool runs_none = hand_count(e->hand, -1, MESSAGE_RUNNING) == 0;
 	enum outbox_acks which = OUTBOX_ENOUGH;
 

@@ -69,7 +69,7 @@ executor_wants_few(const struct executor *x, int queue)
 {
 	/* The batch of a queue is not full, and a slot is free for it. */
 	return x->opt->stream ||
-	    (x->opt->batch > hand_count(x->hand, queue, MESSAGE_HELD) &&
+	    (x->opt->batch > hand_count(x->hand, queue, MESSAGE_UNSTARTED) &&
 		slots_idle_for(x, queue) > 0);
 }
 

@@ -112,10 +112,11 @@ print_room(const struct executor *x, int queue, bool careful)
 
 	(void)queue;
 	(void)careful;
-	if (hand_held_bytes(x->hand) + count_unwritten(p) > AHEAD_BYTES)
+	if (hand_unstarted_bytes(x->hand) + count_unwritten(p) > AHEAD_BYTES)
 		return 0;
 	/* Half of the messages come while the other half is printed. */
-	return MIN(ahead - hand_count(x->hand, -1, MESSAGE_HELD), AHEAD / 2);
+	return MIN(
+	    ahead - hand_count(x->hand, -1, MESSAGE_UNSTARTED), AHEAD / 2);
 }
 
 void
@@ -134,7 +135,7 @@ executor_take_back(struct executor *x, int queue, bool begun)
 			(queue == -1 ||
 			    (m->queue == queue && m->end > written)))) {
 			TAILQ_REMOVE(&p->printed, m, line);
-			hand_hold(x->hand, m);
+			hand_put_back(x->hand, m);
 			continue;
 		}
 		if (m->end <= written)

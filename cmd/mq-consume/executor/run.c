@@ -280,10 +280,10 @@ begin_run(struct executor *x, const char *input, size_t n)
 static long
 fork_room(const struct executor *x, int queue, bool careful)
 {
-	long all = slots_idle(x) - hand_count(x->hand, -1, MESSAGE_HELD) +
+	long all = slots_idle(x) - hand_count(x->hand, -1, MESSAGE_UNSTARTED) +
 	    slots_ahead(x, careful);
-	long own =
-	    slots_idle_for(x, queue) - hand_count(x->hand, queue, MESSAGE_HELD);
+	long own = slots_idle_for(x, queue) -
+	    hand_count(x->hand, queue, MESSAGE_UNSTARTED);
 
 	return x->uneven && own < all ? own : all;
 }
@@ -333,7 +333,8 @@ static long
 batch_room(const struct executor *x, int queue, bool careful)
 {
 	long free = slots_idle_for(x, queue);
-	int held = hand_count(x->hand, free > 0 ? queue : -1, MESSAGE_HELD);
+	int held =
+	    hand_count(x->hand, free > 0 ? queue : -1, MESSAGE_UNSTARTED);
 	/* Messages that gather are held for long anyway. */
 	bool gathers = x->opt->batch_wait_ms > 0 && x->opt->prefetch < 0;
 
@@ -363,7 +364,7 @@ next_batch_queue(struct executor *x, const struct start_terms *terms)
 		if ((m = hand_next(x->hand, i)) == NULL)
 			continue;
 		if (terms->last ||
-		    hand_count(x->hand, i, MESSAGE_HELD) >= x->batch)
+		    hand_count(x->hand, i, MESSAGE_UNSTARTED) >= x->batch)
 			return i;
 		/* Others come at once. */
 		if (i == terms->coming[0] || i == terms->coming[1])

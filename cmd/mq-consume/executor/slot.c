@@ -100,7 +100,7 @@ void
 slot_return(struct slot *s, struct message *m)
 {
 	release_message(s, m);
-	hand_hold(s->executor->hand, m);
+	hand_put_back(s->executor->hand, m);
 }
 
 /* The last first, so that each finds its place in front of the others. */
@@ -147,7 +147,7 @@ bool
 slots_return_stale(struct executor *x, bool idle)
 {
 	if (x->opt->prefetch >= 0 || idle ||
-	    hand_count(x->hand, -1, MESSAGE_HELD) == 0 ||
+	    hand_count(x->hand, -1, MESSAGE_UNSTARTED) == 0 ||
 	    mq_clock_steady_s() - x->last_end <= STALE_S)
 		return false;
 	x->run_s = STALE_S;

@@ -677,7 +677,8 @@ stream_take(struct executor *x, struct message *m)
 static void
 stream_started(struct executor *x, const struct start_terms *terms)
 {
-	bool last = terms->last && hand_count(x->hand, -1, MESSAGE_HELD) == 0;
+	bool last =
+	    terms->last && hand_count(x->hand, -1, MESSAGE_UNSTARTED) == 0;
 	struct slot *s;
 	int i;
 
@@ -711,7 +712,7 @@ stream_room(const struct executor *x, int queue, bool careful)
 			free += window_of(s) - 1;
 		waits = waits || (n > 0 && s->count == 0);
 	}
-	free -= hand_count(x->hand, -1, MESSAGE_HELD);
+	free -= hand_count(x->hand, -1, MESSAGE_UNSTARTED);
 	return waits || free >= all / 2 ? free : 0;
 }
 

@@ -221,8 +221,8 @@ on_held(void *arg, const struct mq_answer *answer)
 	if (s->self.session.heads)
 		say_cut(q, answer->held);
 	else
-		tell(s, FACT_HELD, .queue = q->number, .yes = true,
-		    .held = fact_held(answer->held));
+		tell(s, FACT_HOLDINGS, .queue = q->number, .yes = true,
+		    .holdings = fact_holdings(answer->held));
 	count_answer(s);
 }
 

@@ -1,22 +1,16 @@
-#include "errands.h"
+#include "jobs.h"
 
 #include <process/process.h> /* not that of this folder */
 
 #include "find.h"
 #include "shared/options.h"
 
-enum errand_kind {
-	ERRAND_CLEAN,
-	ERRAND_DRAIN,
-	ERRAND_SURVEY,
-	ERRAND_TRANSFER,
-	ERRANDS
-};
+enum job_kind { JOB_CLEAN, JOB_DRAIN, JOB_SURVEY, JOB_TRANSFER, JOBS };
 
-struct errand {
+struct job {
 	struct mq_helper helper;
-	struct errands *all;
-	enum errand_kind kind;
+	struct jobs *all;
+	enum job_kind kind;
 	double next; /* steady time before which none begins; 0: at once */
 	double failing_since; /* steady time; 0: the last one did well */
 };
@@ -50,13 +44,13 @@ struct survey {
 	struct holder said;
 };
 
-struct errands {
+struct jobs {
 	const struct options *opt;
 	struct facts *facts;
 	struct mq_consumer *consumer;
 	struct mq_server *server;
 	struct mq_children *children;
-	struct errand errands[ERRANDS];
+	struct job jobs[JOBS];
 	struct cleaning cleaning;
 	struct survey survey;
 	bool transfers; /* some wait */
@@ -65,8 +59,8 @@ struct errands {
 	bool given_up;	/* as there is no place for any */
 };
 
-/* What comes back from an errand. */
-struct errand_result {
+/* What comes back from an job. */
+struct job_result {
 	bool failed;
 	char error[512]; /* failed: why; empty: the helper died */
 	struct mq_cleaned cleaned;
@@ -76,12 +70,12 @@ struct errand_result {
 };
 
 /* Unless it is under way. */
-static void begin_errand(struct errands *, enum errand_kind);
+static void begin_job(struct jobs *, enum job_kind);
 
 static bool
-is_under_way(const struct errands *all, enum errand_kind kind)
+is_under_way(const struct jobs *all, enum job_kind kind)
 {
-	return all->errands[kind].helper.pid != 0;
+	return all->jobs[kind].helper.pid != 0;
 }
 
 /* --- cleaning ------------------------------------------------------------ */
@@ -94,8 +88,7 @@ is_under_way(const struct errands *all, enum errand_kind kind)
 #define JITTER_MS 3000
 
 static int
-run_cleaning(
-    const struct errands *all, struct mq_redis *r, struct errand_result *out)
+run_cleaning(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 {
 	const struct mq_clean how = {.limit = MQ_ATTEMPTS,
 	    .scan_from = all->cleaning.scan_from,
@@ -112,7 +105,7 @@ run_cleaning(
 
 /* The keys are ours for so long, in seconds, and a bit longer. */
 static void
-compete(struct errands *all, double seconds, mq_answer_fn *fn)
+compete(struct jobs *all, double seconds, mq_answer_fn *fn)
 {
 	struct cleaning *cl = &all->cleaning;
 	int64_t ms = (int64_t)((seconds + GRACE_S) * 1000);
@@ -127,7 +120,7 @@ compete(struct errands *all, double seconds, mq_answer_fn *fn)
 static void
 on_kept(void *arg, const struct mq_answer *answer)
 {
-	struct errands *all = arg;
+	struct jobs *all = arg;
 
 	/* Another one may have the key by now, if this round took long. */
 	all->cleaning.ours = mq_answer_good(answer) && answer->n == 0;
@@ -135,7 +128,7 @@ on_kept(void *arg, const struct mq_answer *answer)
 }
 
 static void
-on_cleaned(struct errands *all, const struct errand_result *round)
+on_cleaned(struct jobs *all, const struct job_result *round)
 {
 	const struct mq_cleaned *n = &round->cleaned;
 	const struct options *opt = all->opt;
@@ -145,7 +138,7 @@ on_cleaned(struct errands *all, const struct errand_result *round)
 	    (double)n->next_ms / 1000 + 0.1 < wait)
 		wait = (double)n->next_ms / 1000 + 0.1;
 	compete(all, wait, on_kept);
-	all->errands[ERRAND_CLEAN].next = mq_clock_steady_s() + wait;
+	all->jobs[JOB_CLEAN].next = mq_clock_steady_s() + wait;
 	all->cleaning.scan_from = n->scan_at;
 	if (!opt->quiet && !round->failed && n->connections > 0 &&
 	    (opt->verbose || n->returned > 0 || n->rejected > 0))
@@ -159,7 +152,7 @@ on_cleaned(struct errands *all, const struct errand_result *round)
 static void
 on_competed(void *arg, const struct mq_answer *answer)
 {
-	struct errands *all = arg;
+	struct jobs *all = arg;
 	struct cleaning *cl = &all->cleaning;
 	bool away = answer != NULL && answer->missing;
 	bool refused = answer != NULL && answer->error != NULL &&
@@ -182,18 +175,18 @@ on_competed(void *arg, const struct mq_answer *answer)
 		return;
 	wait_ms = (double)cl->wait_ms + arc4random_uniform(JITTER_MS);
 	if (cl->ours)
-		begin_errand(all, ERRAND_CLEAN);
+		begin_job(all, JOB_CLEAN);
 	else
-		all->errands[ERRAND_CLEAN].next =
+		all->jobs[JOB_CLEAN].next =
 		    mq_clock_steady_s() + wait_ms / 1000;
 }
 
 static void
-begin_competition(struct errands *all)
+begin_competition(struct jobs *all)
 {
 	struct cleaning *cl = &all->cleaning;
 
-	if (cl->answers > 0 || is_under_way(all, ERRAND_CLEAN))
+	if (cl->answers > 0 || is_under_way(all, JOB_CLEAN))
 		return;
 	cl->ours = false;
 	if (cl->away)
@@ -203,25 +196,25 @@ begin_competition(struct errands *all)
 }
 
 bool
-errands_cleaned(struct errands *all)
+jobs_cleaned(struct jobs *all)
 {
-	const struct errand *e = &all->errands[ERRAND_CLEAN];
+	const struct job *e = &all->jobs[JOB_CLEAN];
 
 	if (!all->opt->no_clean && e->next == 0)
 		begin_competition(all);
 	return all->opt->no_clean ||
 	    (e->next > 0 && all->cleaning.answers == 0 &&
-		!is_under_way(all, ERRAND_CLEAN));
+		!is_under_way(all, JOB_CLEAN));
 }
 
 void
-errands_clean_soon(struct errands *all)
+jobs_clean_soon(struct jobs *all)
 {
-	all->errands[ERRAND_CLEAN].next = 0;
+	all->jobs[JOB_CLEAN].next = 0;
 }
 
 void
-errands_resign(struct errands *all)
+jobs_resign(struct jobs *all)
 {
 	if (all->cleaning.ours && !all->cleaning.by_queue)
 		mq_consumer_compete(all->consumer, -1, 0, NULL, NULL);
@@ -233,32 +226,31 @@ errands_resign(struct errands *all)
 #define DRAIN_S 0.9
 
 static int
-run_look(
-    const struct errands *all, struct mq_redis *r, struct errand_result *out)
+run_look(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 {
 	return all->opt->layout->drained(
 	    r, all->opt->queues, all->opt->queue_count, &out->drained);
 }
 
 static void
-on_looked(struct errands *all, const struct errand_result *look)
+on_looked(struct jobs *all, const struct job_result *look)
 {
-	all->errands[ERRAND_DRAIN].next = mq_clock_steady_s() + DRAIN_S;
+	all->jobs[JOB_DRAIN].next = mq_clock_steady_s() + DRAIN_S;
 	if (!look->failed && look->drained)
 		tell(all, FACT_DRAINED);
 }
 
 void
-errands_drain(struct errands *all)
+jobs_drain(struct jobs *all)
 {
-	if (mq_clock_steady_s() >= all->errands[ERRAND_DRAIN].next)
-		begin_errand(all, ERRAND_DRAIN);
+	if (mq_clock_steady_s() >= all->jobs[JOB_DRAIN].next)
+		begin_job(all, JOB_DRAIN);
 }
 
 void
-errands_drain_soon(struct errands *all)
+jobs_drain_soon(struct jobs *all)
 {
-	all->errands[ERRAND_DRAIN].next = 0;
+	all->jobs[JOB_DRAIN].next = 0;
 }
 
 /* --- survey -------------------------------------------------------------- */
@@ -271,8 +263,7 @@ errands_drain_soon(struct errands *all)
 /* The holder is the one whose lease ends first: a dead one, if there is any.  A user
  * without the rights for this knows less, and that is all. */
 static int
-run_survey(
-    const struct errands *all, struct mq_redis *r, struct errand_result *out)
+run_survey(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 {
 	const struct mq_connection_stats *c;
 	struct holder *h = &out->holder;
@@ -307,7 +298,7 @@ run_survey(
 
 /* A consumer that goes on renews its lease between two surveys, and is not named. */
 static void
-on_surveyed(struct errands *all, const struct errand_result *found)
+on_surveyed(struct jobs *all, const struct job_result *found)
 {
 	struct survey *s = &all->survey;
 	const struct holder *h = &found->holder;
@@ -344,7 +335,7 @@ on_surveyed(struct errands *all, const struct errand_result *found)
 
 static int
 run_transfers(
-    const struct errands *all, struct mq_redis *r, struct errand_result *out)
+    const struct jobs *all, struct mq_redis *r, struct job_result *out)
 {
 	const struct options *opt = all->opt;
 	const struct mq_settings *rules;
@@ -363,16 +354,16 @@ run_transfers(
 }
 
 static void
-begin_transfers(struct errands *all)
+begin_transfers(struct jobs *all)
 {
-	if (!all->transfers || is_under_way(all, ERRAND_TRANSFER))
+	if (!all->transfers || is_under_way(all, JOB_TRANSFER))
 		return;
 	all->transfers = false;
-	begin_errand(all, ERRAND_TRANSFER);
+	begin_job(all, JOB_TRANSFER);
 }
 
 static void
-on_transferred(struct errands *all, const struct errand_result *round)
+on_transferred(struct jobs *all, const struct job_result *round)
 {
 	bool more = all->transfers;
 
@@ -383,7 +374,7 @@ on_transferred(struct errands *all, const struct errand_result *round)
 }
 
 void
-errands_transfer(struct errands *all)
+jobs_transfer(struct jobs *all)
 {
 	if (all->opt->layout->finish_pushes == NULL ||
 	    all->server->url.kind != MQ_URL_CLUSTER)
@@ -394,28 +385,28 @@ errands_transfer(struct errands *all)
 
 /* --- all of them --------------------------------------------------------- */
 
-/* Seconds that --drain waits for a place once its errands had one. */
+/* Seconds that --drain waits for a place once its jobs had one. */
 #define PLACE_S 30.0
 
 /* In the helper process.  Returns 0, or -1 with the error of the connection. */
-typedef int errand_work(
-    const struct errands *, struct mq_redis *, struct errand_result *);
-typedef void errand_done(struct errands *, const struct errand_result *);
+typedef int job_work(
+    const struct jobs *, struct mq_redis *, struct job_result *);
+typedef void job_done(struct jobs *, const struct job_result *);
 
 static const struct {
-	errand_work *work;
-	errand_done *done;
-} kinds[ERRANDS] = {[ERRAND_CLEAN] = {run_cleaning, on_cleaned},
-    [ERRAND_DRAIN] = {run_look, on_looked},
-    [ERRAND_SURVEY] = {run_survey, on_surveyed},
-    [ERRAND_TRANSFER] = {run_transfers, on_transferred}};
+	job_work *work;
+	job_done *done;
+} kinds[JOBS] = {[JOB_CLEAN] = {run_cleaning, on_cleaned},
+    [JOB_DRAIN] = {run_look, on_looked},
+    [JOB_SURVEY] = {run_survey, on_surveyed},
+    [JOB_TRANSFER] = {run_transfers, on_transferred}};
 
 /* In the helper process. */
 static void
-run_errand(void *arg, void *result)
+run_job(void *arg, void *result)
 {
-	const struct errand *e = arg;
-	struct errand_result *out = result;
+	const struct job *e = arg;
+	struct job_result *out = result;
 	struct mq_redis r;
 
 	if (mq_redis_open(&r, e->all->server) == -1 ||
@@ -426,14 +417,14 @@ run_errand(void *arg, void *result)
 	mq_redis_close(&r);
 }
 
-/* Says once why errands of a kind fail: the session reports a lost link itself, and a
+/* Says once why jobs of a kind fail: the session reports a lost link itself, and a
  * survey is not needed.  A lack of places ends a consumer that is to end by itself. */
 static void
-note_failure(struct errand *e, const char *error)
+note_failure(struct job *e, const char *error)
 {
-	struct errands *all = e->all;
+	struct jobs *all = e->all;
 	const struct options *opt = all->opt;
-	bool minor = e->kind == ERRAND_CLEAN || e->kind == ERRAND_SURVEY;
+	bool minor = e->kind == JOB_CLEAN || e->kind == JOB_SURVEY;
 	bool crowded = mq_error_crowded(error);
 	bool first = crowded ? !all->crowded : e->failing_since == 0;
 	double now = mq_clock_steady_s();
@@ -443,7 +434,7 @@ note_failure(struct errand *e, const char *error)
 		e->failing_since = now;
 	all->given_up = crowded && options_have_end(opt) &&
 	    (!all->placed ||
-		(e->kind == ERRAND_DRAIN && now - e->failing_since >= PLACE_S));
+		(e->kind == JOB_DRAIN && now - e->failing_since >= PLACE_S));
 	if (all->given_up ||
 	    (first && (crowded || opt->verbose || !(opt->quiet || minor))))
 		mq_say("%s: %s%s", all->server->name, error,
@@ -453,11 +444,11 @@ note_failure(struct errand *e, const char *error)
 }
 
 static void
-on_errand(void *arg, const void *result)
+on_job(void *arg, const void *result)
 {
-	static const struct errand_result died = {.failed = true};
-	const struct errand_result *r = result != NULL ? result : &died;
-	struct errand *e = arg;
+	static const struct job_result died = {.failed = true};
+	const struct job_result *r = result != NULL ? result : &died;
+	struct job *e = arg;
 
 	if (!r->failed) {
 		e->failing_since = 0;
@@ -470,43 +461,43 @@ on_errand(void *arg, const void *result)
 }
 
 static void
-begin_errand(struct errands *all, enum errand_kind kind)
+begin_job(struct jobs *all, enum job_kind kind)
 {
-	struct errand_result unable = {.failed = true};
-	struct errand *e = &all->errands[kind];
+	struct job_result unable = {.failed = true};
+	struct job *e = &all->jobs[kind];
 
-	if (mq_helper_start(&e->helper, all->children, sizeof(unable),
-		run_errand, on_errand, e) == 0)
+	if (mq_helper_start(&e->helper, all->children, sizeof(unable), run_job,
+		on_job, e) == 0)
 		return;
 	strlcpy(unable.error, strerror(errno), sizeof(unable.error));
-	on_errand(e, &unable);
+	on_job(e, &unable);
 }
 
 void
-errands_tick(struct errands *all, bool counts, bool waits)
+jobs_tick(struct jobs *all, bool counts, bool waits)
 {
 	struct survey *s = &all->survey;
 	double now = mq_clock_steady_s();
 
-	if (!all->opt->no_clean && now >= all->errands[ERRAND_CLEAN].next)
+	if (!all->opt->no_clean && now >= all->jobs[JOB_CLEAN].next)
 		begin_competition(all);
 	begin_transfers(all);
 	s->waited = waits ? s->waited + 1 : 0;
 	/* Most waits are over with the next tick. */
-	if (now < all->errands[ERRAND_SURVEY].next ||
-	    !(counts || s->waited > 1) || is_under_way(all, ERRAND_SURVEY))
+	if (now < all->jobs[JOB_SURVEY].next || !(counts || s->waited > 1) ||
+	    is_under_way(all, JOB_SURVEY))
 		return;
 	s->waits = s->waited > 1;
-	all->errands[ERRAND_SURVEY].next = now + AGAIN_S;
-	begin_errand(all, ERRAND_SURVEY);
+	all->jobs[JOB_SURVEY].next = now + AGAIN_S;
+	begin_job(all, JOB_SURVEY);
 }
 
-struct errands *
-errands_new(const struct options *opt, struct facts *facts,
+struct jobs *
+jobs_new(const struct options *opt, struct facts *facts,
     struct mq_consumer *consumer, struct mq_server *server,
     struct mq_children *children)
 {
-	struct errands *all = mq_xcalloc(1, sizeof(*all));
+	struct jobs *all = mq_xcalloc(1, sizeof(*all));
 	int i;
 
 	all->opt = opt;
@@ -514,32 +505,32 @@ errands_new(const struct options *opt, struct facts *facts,
 	all->consumer = consumer;
 	all->server = server;
 	all->children = children;
-	for (i = 0; i < ERRANDS; i++) {
-		all->errands[i].all = all;
-		all->errands[i].kind = (enum errand_kind)i;
+	for (i = 0; i < JOBS; i++) {
+		all->jobs[i].all = all;
+		all->jobs[i].kind = (enum job_kind)i;
 	}
 	return all;
 }
 
 void
-errands_end(struct errands *all)
+jobs_end(struct jobs *all)
 {
-	struct errand *last = &all->errands[ERRAND_TRANSFER];
-	struct errand_result round = {.failed = false};
-	bool more = all->transfers || is_under_way(all, ERRAND_TRANSFER);
+	struct job *last = &all->jobs[JOB_TRANSFER];
+	struct job_result round = {.failed = false};
+	bool more = all->transfers || is_under_way(all, JOB_TRANSFER);
 	int i;
 
-	for (i = 0; i < ERRANDS; i++)
-		mq_helper_kill(&all->errands[i].helper);
+	for (i = 0; i < JOBS; i++)
+		mq_helper_kill(&all->jobs[i].helper);
 	if (!more)
 		return;
 	all->transfers = false;
-	run_errand(last, &round);
-	on_errand(last, &round);
+	run_job(last, &round);
+	on_job(last, &round);
 }
 
 void
-errands_free(struct errands *all)
+jobs_free(struct jobs *all)
 {
 	free(all);
 }

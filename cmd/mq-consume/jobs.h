@@ -1,5 +1,5 @@
 /*
- * Errands at the server that take their time: each is run in a helper process, with a
+ * Jobs at the server that take their time: each is run in a helper process, with a
  * connection of its own, and only once at a time.
  *
  *	cleaning	reclaims dead connections
@@ -11,40 +11,40 @@
  *			are still on that of their own: brings them there.  What a crash
  *			leaves is brought by any cleaner.
  */
-#ifndef MQ_CONSUME_ERRANDS_H
-#define MQ_CONSUME_ERRANDS_H
+#ifndef MQ_CONSUME_JOBS_H
+#define MQ_CONSUME_JOBS_H
 
 #include "fact.h"
 #include "queue/consumer.h"
 #include "redis/server.h"
 
-struct errands;
+struct jobs;
 struct mq_children;
 
 /* The pointers stay the caller's. */
-struct errands *errands_new(const struct options *, struct facts *,
+struct jobs *jobs_new(const struct options *, struct facts *,
     struct mq_consumer *, struct mq_server *, struct mq_children *);
-/* Breaks off the errands under way; but transfers are brought to an end, which is waited
+/* Breaks off the jobs under way; but transfers are brought to an end, which is waited
  * for. */
-void errands_end(struct errands *);
+void jobs_end(struct jobs *);
 /* Once the connection of the consumer is closed: answers may be missing until then. */
-void errands_free(struct errands *);
+void jobs_free(struct jobs *);
 
 /* Once a second: begins what is due.  counts: the number of messages is wanted; waits:
  * nothing is left but what other consumers have. */
-void errands_tick(struct errands *, bool counts, bool waits);
+void jobs_tick(struct jobs *, bool counts, bool waits);
 /* Whether the first round is over, or another consumer's, and no other is under way.
  * Begins the first. */
-bool errands_cleaned(struct errands *);
+bool jobs_cleaned(struct jobs *);
 /* The consumer leaves: another one may clean. */
-void errands_resign(struct errands *);
+void jobs_resign(struct jobs *);
 /* Makes the next round of cleaning due at once; or the next look whether the queues are
  * empty. */
-void errands_clean_soon(struct errands *);
-void errands_drain_soon(struct errands *);
+void jobs_clean_soon(struct jobs *);
+void jobs_drain_soon(struct jobs *);
 /* Looks whether the queues are empty, unless it did less than 0.9 s ago. */
-void errands_drain(struct errands *);
+void jobs_drain(struct jobs *);
 /* A message was pushed. */
-void errands_transfer(struct errands *);
+void jobs_transfer(struct jobs *);
 
 #endif
