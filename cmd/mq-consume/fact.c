@@ -3,9 +3,9 @@
 #include "queue/consumer.h"
 
 struct facts {
-	struct fact *list; /* the next one at `first` */
+	struct fact *list; /* the oldest at `first` */
 	size_t first, end, cap;
-	bool woken; /* by FACT_WAKE, which is told last */
+	bool woken; /* FACT_WAKE was told */
 };
 
 struct facts *

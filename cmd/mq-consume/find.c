@@ -71,7 +71,7 @@ finder_start(struct finder *f)
 {
 	const struct mq_url *u = &f->server->url;
 
-	/* The URL says where the server is. */
+	/* A socket or an address needs no look-up. */
 	if (u->kind == MQ_URL_UNIX ||
 	    (u->kind == MQ_URL_REDIS && mq_address_is(u->hosts->name)))
 		return 1;

@@ -9,7 +9,7 @@
 struct finder;
 struct mq_children;
 
-/* why: the error; NULL: the server's address or socket is set. */
+/* why: the error; NULL: the address, or socket, of the server is set. */
 typedef void find_found(void *arg, const char *why);
 
 /* The pointers stay the caller's. */

@@ -6,35 +6,34 @@
 
 LIST_HEAD(equals_bucket, message);
 
-/* Of the messages of a queue. */
 struct hand_queue {
 	struct messages all;	   /* by `own`, in the order of their claims */
 	struct messages unstarted; /* by `line`, in the same order */
 	int count[MESSAGE_STATES];
 	unsigned bars;	    /* enum bar */
-	long long received; /* claimed under this name of the connection */
-	unsigned long disordered; /* up to this number the server may have
-				   * another order */
+	long long received; /* messages claimed under the connection's name */
+	unsigned long disordered; /* up to this number, the server's order may
+				   * differ */
 };
 
 struct hand {
 	const struct options *opt;
 	struct hand_queue *queues;
-	int count[MESSAGE_STATES]; /* of all queues */
+	int count[MESSAGE_STATES]; /* messages of all queues */
 	unsigned bars;
 	struct messages all;	   /* by `link`, in the order of their claims */
 	struct messages forgotten; /* by `link` */
-	/* By their bytes.  The server cannot tell equal elements of a list apart: it
-	 * removes the oldest one, whichever message has ended. */
+	/* Messages by a hash of their bytes.  The server cannot tell equal elements of a
+	 * list apart: it removes the oldest, whichever message has ended. */
 	struct equals_bucket equals[EQUALS_BUCKETS];
-	size_t held_bytes;
+	size_t unstarted_bytes;
 	long started;
 	unsigned long claimed, moves;
 };
 
 /* --- equals -------------------------------------------------------------- */
 
-/* Bytes of an element's beginning and end that are hashed. */
+/* Bytes of an element's beginning, and of its end, that are hashed. */
 #define SAMPLE ((size_t)256)
 
 static uint64_t
@@ -91,9 +90,8 @@ list_equal(struct hand *h, struct message *m)
 	LIST_INSERT_HEAD(bucket, m, equals);
 }
 
-/* While reconciling: an unseen message with this element, rather one whose settlement
- * was not sent, and of these the oldest; NULL: none.  At most one settlement of equal
- * messages is under way, so those that are left were settled by it. */
+/* Finds the message for an element that the server holds; NULL: none.  Of equal messages, at
+ * most one is being settled: that one is chosen last, since the server may have removed it. */
 static struct message *
 find_unseen(const struct hand *h, int queue, const char *element, size_t len)
 {
@@ -116,10 +114,10 @@ count_state(struct hand *h, const struct message *m, int n)
 	h->count[m->state] += n;
 	h->queues[m->queue].count[m->state] += n;
 	if (m->state == MESSAGE_UNSTARTED)
-		h->held_bytes += n > 0 ? m->len : -m->len;
+		h->unstarted_bytes += n > 0 ? m->len : -m->len;
 }
 
-/* Among the held ones of its queue: one that was running may be older than others. */
+/* A message that was running may be older than the unstarted ones. */
 static void
 list_unstarted(struct hand *h, struct message *m)
 {
@@ -283,7 +281,7 @@ hand_next(const struct hand *h, int queue)
 
 	if (h->bars != 0 || h->count[MESSAGE_UNSTARTED] == 0)
 		return NULL;
-	/* Who asks for each queue in turn must not look at all of them each time. */
+	/* Callers ask for each of many queues: for a named queue this is one step. */
 	for (; i < end; i++) {
 		q = &h->queues[i];
 		if (q->bars == 0 && !TAILQ_EMPTY(&q->unstarted))
@@ -326,7 +324,7 @@ hand_size(const struct hand *h, int queue)
 size_t
 hand_unstarted_bytes(const struct hand *h)
 {
-	return h->held_bytes;
+	return h->unstarted_bytes;
 }
 
 long
@@ -376,7 +374,7 @@ hand_disorder(struct hand *h, int queue)
 	h->queues[queue].disordered = h->claimed;
 }
 
-/* --- what the server holds ---------------------------------------------------- */
+/* --- messages at the server ---------------------------------------------------- */
 
 int
 hand_owned(const struct hand *h, int queue)
@@ -402,7 +400,7 @@ void
 hand_compare(struct hand *h, int queue, struct mq_held *held)
 {
 	struct hand_queue *q = &h->queues[queue];
-	/* Messages of claims whose answers were lost: the newest in the reply. */
+	/* Messages of claims whose answers were lost are the newest in the reply. */
 	long long newer = held->received - q->received;
 	struct mq_element *e;
 	struct message *m;
@@ -410,7 +408,7 @@ hand_compare(struct hand *h, int queue, struct mq_held *held)
 
 	TAILQ_FOREACH(m, &q->all, own)
 		m->seen = false;
-	/* The oldest first. */
+	/* The reply has the newest first; messages are added oldest first. */
 	for (i = held->n; i-- > 0;) {
 		e = &held->elements[i];
 		m = i < newer ? NULL : find_unseen(h, queue, e->data, e->len);
@@ -423,8 +421,8 @@ hand_compare(struct hand *h, int queue, struct mq_held *held)
 		m->seen = true;
 	}
 	q->received = held->received;
-	/* A settlement in flight has an answer of its own.  That of a message that the
-	 * server holds had no effect. */
+	/* If the server still holds a message, an earlier settlement had no effect.  One in
+	 * flight is still to be answered. */
 	TAILQ_FOREACH(m, &q->all, own)
 		if (m->seen && !m->in_flight)
 			m->sent = false;

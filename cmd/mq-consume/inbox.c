@@ -1,11 +1,11 @@
 /*
- * Claims.  A claim is one script call for a queue, in the order in which the
- * queues were named.  A claim takes what there is room for, and never waits.  A
- * queue that had no more is claimed from again when it may have.  If there is no
- * room then, the consumer leaves the messages to others.
+ * Claims.  A claim is one script call for a queue, in the order in which the queues were named.
+ * A claim never waits: it takes as many messages as there is room for.  After a claim that
+ * found no more, the next one comes when the queue may have more; without room then, the
+ * consumer leaves the messages to others.
  *
- * A claim also shows a pause.  Without room for messages, a claim of none looks
- * for pauses of the held ones: once a second and LOOK_S after a change.
+ * A claim also shows a pause.  Without room, a claim of 0 messages looks whether unstarted
+ * messages are to go back: once a second, and LOOK_S after a change.
  *
  * Each claim tells which role the consumer has then, with its queue (see
  * queue/lua/lib/role.lua), and thus how it hears of more to claim:
@@ -27,51 +27,55 @@
 /* Bytes of one claim, about; a single message may be longer. */
 #define CLAIM_BYTES (1 << 20)
 #define LOOK_S	    0.1
-/* A timer may be early by this much. */
+/* Seconds by which a timer may be early. */
 #define EARLY_S 0.001
-/* A settlement that comes within this time is awaited after the next claim, too. */
+/* If a message is settled within this many seconds of its claim, the next claim is put off by
+ * as many seconds for another quick settlement. */
 #define QUICK_S 0.001
-/* Between two claims that renew a watch, about; the watch lapses after 300 s. */
+/* Seconds between two claims that renew a watch, about; a watch lapses after 300 s. */
 #define WATCH_S 120.0
-/* Between two claims by which the others know of an idle one, about; they forget it after
- * 1,800 s. */
+/* Seconds between two claims that keep an idle consumer known, about; the others forget it
+ * after 1,800 s. */
 #define IDLE_S 600.0
-/* Looks a second of all idle consumers of a queue; and, in seconds, the longest
- * time between two of one consumer, about: rather, each heartbeat brings one. */
+/* Looks per second by all idle consumers of a queue; the most seconds between two looks of one
+ * consumer. */
 #define LOOKS	   6
 #define LOOK_MAX_S 30.0
-/* From so many on, none of them looks each second. */
+/* If a queue has LOOKERS idle consumers, each of them waits at least LOOKERS_S seconds. */
 #define LOOKERS	  4
 #define LOOKERS_S 2.0
-/* Between two looks that check whether the one on watch lives; for each hundred queues of
- * ours, so much more. */
+/* Seconds between two looks that check whether the consumer on watch lives; as many more for
+ * each 100 queues. */
 #define CHECK_S 8.0
 /* Queues of one look: the server does nothing else meanwhile. */
 #define LOOK_MANY 100
 
 /* Why the next claim from a queue is made; 0: there is no reason. */
 enum reason {
-	REASON_MORE = 1,   /* there may be messages: with all the others, too */
-	REASON_CALLED = 2, /* there are, which others may not hear of: without
+	REASON_MORE =
+	    1, /* there may be messages; set with each other reason, too */
+	REASON_CALLED =
+	    2, /* there are messages of which only we were told: without
 			    * room, the call is passed on */
-	REASON_LOOK = 4,   /* the consumer on watch may be dead */
-	REASON_WATCH = 8   /* to begin, or renew, a watch if there is nothing */
+	REASON_LOOK = 4, /* the consumer on watch may be dead */
+	REASON_WATCH =
+	    8 /* if the queue is empty, a watch begins, or is renewed */
 };
 
-/* What the server last said of a queue. */
 enum state { STATE_EXISTS = 1, STATE_PAUSED = 2 };
 
 struct queue {
-	unsigned reasons, state;
-	enum mq_role role; /* as the last claim said */
-	double due;	   /* steady time when there may be more; 0: none */
-	double look_at;	   /* steady time of the next look, or of the next claim
-			    * of a queue that we watch */
-	double every;	   /* idle: seconds between two looks, about */
-	double check_at;   /* steady time of the next look that checks, */
-	double claim_at;   /* and of the next claim */
-	double await_s;	   /* seconds for which a claim that begins a watch lets
-			    * settlements go ahead */
+	unsigned reasons, state; /* state: as the server last said */
+	enum mq_role role;	 /* as the last claim said */
+	/* Steady times. */
+	double due;	 /* when a delayed message may be ready; 0: none */
+	double look_at;	 /* idle: the next look; on watch: the next claim */
+	double check_at; /* idle: the next look that checks */
+	double claim_at; /* idle: the next claim */
+	/* Seconds. */
+	double every;	/* idle: between two looks, about */
+	double await_s; /* by which a claim that begins a watch is put off, for
+			 * settlements */
 	int64_t tick;
 };
 
@@ -79,17 +83,17 @@ struct queue {
 struct claim {
 	bool under_way;
 	int queue, max;
-	size_t bytes; /* about that many, of all its messages */
-	bool changed; /* a key of the queue, meanwhile */
+	size_t bytes; /* all messages together, about */
+	bool changed; /* a key of the queue has changed meanwhile */
 };
 
-/* A pass asks the queues from the first to the last, each for its room; each claim
- * interrupts the pass until its answer.  After a pass with claims comes another one. */
+/* A pass goes through the queues, from the first to the last, and asks for room in each; a
+ * claim interrupts the pass until its answer.  A pass with claims is followed by another. */
 struct pass {
 	int next;	/* queue; -1: there is no pass */
-	bool claimed;	/* something was */
-	bool none_left; /* the queues so far had no more */
-	bool looking;	/* for pauses, too */
+	bool claimed;	/* the pass has sent a claim */
+	bool none_left; /* the queues so far had no more messages */
+	bool looking;	/* the pass also looks for pauses */
 };
 
 struct inbox {
@@ -101,13 +105,13 @@ struct inbox {
 	struct queue *queues;
 	struct pass pass;
 	struct claim claim;
-	bool answered;	  /* some claim was */
-	bool refused;	  /* the last one, and nothing was heard since */
+	bool answered;	  /* some claim was answered */
+	bool refused;	  /* the last claim was refused, with no news since */
 	bool look_wanted; /* the next pass also looks for pauses */
-	bool any_called;  /* since the last pass, some queue was */
+	bool any_called;  /* some queue was called since the last pass */
 	struct mq_timer due_timer, look_timer;
 	struct mq_timer settle_first; /* before a claim that begins a watch */
-	int64_t server_ahead_ms;      /* its unix time less our boot time */
+	int64_t server_ahead_ms; /* server's unix time less our boot time */
 };
 
 static bool
@@ -118,7 +122,6 @@ all_paused(const struct inbox *in)
 
 /* --- news ------------------------------------------------------------------- */
 
-/* There may be something to claim. */
 static void
 wake(struct inbox *in)
 {
@@ -126,7 +129,7 @@ wake(struct inbox *in)
 	tell(in, FACT_WAKE);
 }
 
-/* The server may know of no role. */
+/* After a reconnect or a flush, the server may know no roles. */
 static void
 forget_roles(struct inbox *in)
 {
@@ -138,7 +141,7 @@ forget_roles(struct inbox *in)
 	}
 }
 
-/* A change may also be a pause of held messages. */
+/* A change may be a pause, which concerns the messages of the hand. */
 static void
 await_look(struct inbox *in)
 {
@@ -177,7 +180,8 @@ inbox_changed(struct inbox *in, int queue)
 	}
 	q = &in->queues[queue];
 	await_look(in);
-	/* Of the claims that have read the key, this one may be the last. */
+	/* The server tells once, after the last claim that has read the key: that may be
+	 * the claim under way, whose answer tells our role. */
 	if (in->claim.under_way && in->claim.max > 0 &&
 	    queue == in->claim.queue)
 		in->claim.changed = true;
@@ -196,7 +200,6 @@ inbox_called(struct inbox *in, int queue)
 	call_queue(in, q);
 }
 
-/* No settlement came meanwhile. */
 static void
 on_settle_first(void *arg)
 {
@@ -213,7 +216,7 @@ inbox_settling(struct inbox *in, int queue, double since)
 	bool quick = mq_clock_steady_s() < since + QUICK_S;
 
 	mq_timer_stop(&in->settle_first);
-	/* The claim will mostly find something, and begin no watch. */
+	/* After a settlement, a claim mostly finds a message: no watch yet. */
 	q->reasons &= ~(unsigned)REASON_WATCH;
 	q->reasons |= REASON_MORE;
 	q->await_s = quick ? QUICK_S : 0;
@@ -276,9 +279,8 @@ random_near(double s)
 	return s * (0.5 + (double)arc4random() / UINT32_MAX);
 }
 
-/* The server leaves it to us to hear of more: a claim that may begin a watch is next.
- * Settlements that the next events bring, or quick ones, go ahead, and lead to a claim of
- * their own. */
+/* No other consumer waits: the next claim may begin a watch.  Settlements of the next events,
+ * or within await_s, go first, since they lead to a claim anyway. */
 static void
 await_settlements(struct inbox *in, struct queue *q, bool found)
 {
@@ -292,10 +294,10 @@ await_settlements(struct inbox *in, struct queue *q, bool found)
 		mq_timer_start(&in->settle_first, q->await_s, 0);
 }
 
-/* What the answer says.  A call received before it may concern a message published after
- * the claim, unless the claim left us no role in which anybody calls. */
+/* A call received before the answer may concern a message published after the claim.  Only if
+ * the claim left us no role, nobody calls, and the call is old. */
 static void
-take_role(struct inbox *in, struct queue *q, const struct mq_claimed *claimed)
+store_role(struct inbox *in, struct queue *q, const struct mq_claimed *claimed)
 {
 	double now = mq_clock_steady_s();
 
@@ -322,7 +324,6 @@ take_role(struct inbox *in, struct queue *q, const struct mq_claimed *claimed)
 	q->role = claimed->role == MQ_ROLE_CLAIM ? MQ_ROLE_NONE : claimed->role;
 }
 
-/* There is no room for what we were called for. */
 static void
 pass_on(struct inbox *in, int queue)
 {
@@ -357,10 +358,10 @@ struct look {
 	int queues[LOOK_MANY];
 };
 
-/* Few consumers look at each tick, and of many that wait, some check.  waiting -1: nothing
- * is there, and nothing was checked. */
+/* The more consumers wait, the rarer each of them looks, and checks.  waiting: how many do, with
+ * us; 0: claim at once; -1: the queue is empty, and was not checked. */
 static void
-take_look(struct inbox *in, struct queue *q, long long waiting)
+schedule_look(struct inbox *in, struct queue *q, long long waiting)
 {
 	double now = mq_clock_steady_s();
 	double check_s = CHECK_S * (1 + in->opt->queue_count / 100.0);
@@ -392,7 +393,7 @@ send_look(struct inbox *in, struct look *look)
 	return NULL;
 }
 
-/* Where anything is, it may have been left there. */
+/* If a look finds messages in any queue, a second look finds out whether they were left. */
 static void
 on_looked(void *arg, const long long *waiting, int n)
 {
@@ -408,19 +409,19 @@ on_looked(void *arg, const long long *waiting, int n)
 		return;
 	}
 	for (i = 0; i < look->n; i++)
-		take_look(in, &in->queues[look->queues[i]],
+		schedule_look(in, &in->queues[look->queues[i]],
 		    quiet     ? -1 :
 			i < n ? waiting[i] :
 				0);
 	free(look);
 }
 
-/* Without room, others have to hear of messages. */
+/* Without room, our role passes to others, who can claim. */
 static bool
 wants_look(struct inbox *in, int queue, int room, double now, bool sending)
 {
 	struct queue *q = &in->queues[queue];
-	/* The server wakes up once for both. */
+	/* If other commands are sent anyway, a look wakes the server up no more. */
 	double early = sending && q->role == MQ_ROLE_IDLE ? q->every : 0;
 
 	if (q->role == MQ_ROLE_NONE)
@@ -466,7 +467,7 @@ inbox_look_around(struct inbox *in, const int *room, bool sending)
 
 /* A consumer that waits does not make a deleted queue again. */
 static void
-see_whether_missing(struct inbox *in, struct queue *q, bool missing)
+note_missing(struct inbox *in, struct queue *q, bool missing)
 {
 	if (missing && q->state & STATE_EXISTS && !in->opt->quiet)
 		mq_say("%s: the queue was deleted; waiting until it exists "
@@ -478,9 +479,9 @@ see_whether_missing(struct inbox *in, struct queue *q, bool missing)
 		q->state |= STATE_EXISTS;
 }
 
-/* If they are all that was asked for, the queue may have more. */
+/* If a claim got all that it asked for, the queue may have more. */
 static void
-take_messages(struct inbox *in, const struct mq_claimed *claimed)
+store_messages(struct inbox *in, const struct mq_claimed *claimed)
 {
 	const struct claim *c = &in->claim;
 	struct mq_element *element;
@@ -500,12 +501,12 @@ take_messages(struct inbox *in, const struct mq_claimed *claimed)
 }
 
 static void
-take_claimed(struct inbox *in, const struct mq_claimed *claimed)
+receive_claimed(struct inbox *in, const struct mq_claimed *claimed)
 {
 	int queue = in->claim.queue;
 	struct queue *q = &in->queues[queue];
 	double now = mq_clock_steady_s();
-	/* A claim of none only looks for pauses. */
+	/* A claim of 0 messages only looks for pauses. */
 	bool claimed_some = in->claim.max > 0;
 	bool due = claimed->due_ms >= 0 && claimed->role != MQ_ROLE_IDLE;
 
@@ -513,14 +514,14 @@ take_claimed(struct inbox *in, const struct mq_claimed *claimed)
 	q->tick = claimed->missing ? 0 : claimed->tick;
 	in->server_ahead_ms = claimed->now_ms - (int64_t)(now * 1000);
 	if (claimed_some && !claimed->paused)
-		see_whether_missing(in, q, claimed->missing);
+		note_missing(in, q, claimed->missing);
 	if (claimed_some || claimed->paused)
 		q->due = due ? now + (double)claimed->due_ms / 1000 : 0;
-	take_messages(in, claimed);
+	store_messages(in, claimed);
 	if (claimed_some)
-		take_role(in, q, claimed);
+		store_role(in, q, claimed);
 	inbox_pause_seen(in, queue, claimed->paused);
-	/* The claim was on its way. */
+	/* The pause of all queues began while the claim was on its way. */
 	if (all_paused(in))
 		tell(in, FACT_PAUSED, .queue = queue);
 }
@@ -546,7 +547,7 @@ on_claimed(void *arg, const struct mq_answer *answer)
 	}
 	tell(in, FACT_CLAIMED, .status = answer->claimed->n);
 	if (answer->claimed->n >= 0)
-		take_claimed(in, answer->claimed);
+		receive_claimed(in, answer->claimed);
 }
 
 /* --- claims ----------------------------------------------------------------- */
@@ -567,7 +568,7 @@ send_claim(
 		claim.why = q->reasons & REASON_LOOK  ? MQ_CLAIM_LOOK :
 		    mq_clock_steady_s() >= q->look_at ? MQ_CLAIM_OWN :
 							MQ_CLAIM_CALLED;
-		/* News of later changes may come before the answer. */
+		/* From here on, reasons are news of changes after the claim. */
 		q->reasons = 0;
 	}
 	in->claim = (struct claim){true, queue, max, claim.bytes, false};
@@ -586,7 +587,7 @@ pause_matters(
 		hand_count(in->hand, -1, MESSAGE_RUNNING) > 0);
 }
 
-/* A later queue is claimed from only when the earlier ones have no more. */
+/* A queue is claimed from only when the queues before it have no more messages. */
 bool
 inbox_offer(
     struct inbox *in, int queue, int room, const struct claim_terms *terms)
@@ -616,7 +617,7 @@ begin_pass(struct inbox *in)
 	in->look_wanted = false;
 }
 
-/* The pass is over: all queues are done, or there is no more room. */
+/* Sets the timer to the first delayed message that falls due. */
 static void
 await_due(struct inbox *in)
 {
@@ -631,7 +632,7 @@ await_due(struct inbox *in)
 	mq_timer_stop(&in->due_timer);
 	if (first == 0)
 		return;
-	/* Else the timer counts from the beginning of this turn. */
+	/* Without the update, the timer would count from the beginning of this turn. */
 	ev_now_update(in->due_timer.loop);
 	first -= mq_clock_steady_s();
 	mq_timer_start(&in->due_timer, MAX(first, 0), 0);
@@ -640,7 +641,7 @@ await_due(struct inbox *in)
 bool
 inbox_ready(const struct inbox *in)
 {
-	/* The next tick, at the latest, repeats what was refused. */
+	/* A refused claim is repeated at the next tick, or with news. */
 	return !in->claim.under_way && !in->refused &&
 	    !mq_timer_runs(&in->settle_first);
 }
@@ -669,7 +670,6 @@ inbox_asks(struct inbox *in, const struct claim_terms *terms)
 		else if (inbox_offer(in, i, 0, terms))
 			return -1;
 	}
-	/* All queues were asked, from the first on. */
 	in->any_called = false;
 	p->next = -1;
 	return -1;

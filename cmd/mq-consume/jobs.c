@@ -11,36 +11,36 @@ struct job {
 	struct mq_helper helper;
 	struct jobs *all;
 	enum job_kind kind;
-	double next; /* steady time before which none begins; 0: at once */
-	double failing_since; /* steady time; 0: the last one did well */
+	double next;	      /* steady time of the next start; 0: at once */
+	double failing_since; /* steady time; 0: the last run did well */
 };
 
-/* Of all consumers of a server, one cleans, about once a minute.  They compete for a key
- * of the server.  One that has no right to that, or while the node of that key is away,
- * competes for a key of each of its queues. */
+/* One consumer of a server cleans, about once a minute: all compete for a key of the server.
+ * Without the right to that key, or while the node of the key is away, a consumer competes for
+ * a key of each of its queues. */
 struct cleaning {
-	bool by_queue;		      /* the key of the server is refused, */
-	bool away;		      /* or its node is away, this time */
-	bool ours;		      /* some key is */
-	int answers;		      /* missing: whose the keys are */
+	bool by_queue;		      /* competes for the keys of queues, */
+	bool away;		      /* only since the node is away */
+	bool ours;		      /* some key is ours */
+	int answers;		      /* missing answers about the keys */
 	long long wait_ms;	      /* until the first key may be free */
-	unsigned long long scan_from; /* of the next round */
+	unsigned long long scan_from; /* where the next round goes on */
 };
 
 /* Another consumer that has messages. */
 struct holder {
-	char name[128]; /* empty: there is none */
-	char host[80];	/* empty: not known */
-	int64_t ttl_ms; /* of its lease; not above 0: it is over */
+	char name[128]; /* empty: no such consumer */
+	char host[80];	/* empty: unknown */
+	int64_t ttl_ms; /* until the lease ends; not above 0: lease over */
 	long long unacked;
 };
 
-/* A consumer that no longer renews its lease is named, since --drain waits until its
- * messages are back. */
+/* --drain waits for the messages of a consumer that no longer renews its lease, and so names
+ * that consumer. */
 struct survey {
-	int waited;	    /* ticks in a row */
-	bool waits;	    /* the one under way is about what is waited for */
-	struct holder last; /* whose lease ended first in the last survey */
+	int waited;	    /* ticks in a row with nothing to do but wait */
+	bool waits;	    /* the survey under way looks for a holder, too */
+	struct holder last; /* the first lease to end, in the last survey */
 	struct holder said;
 };
 
@@ -53,13 +53,12 @@ struct jobs {
 	struct job jobs[JOBS];
 	struct cleaning cleaning;
 	struct survey survey;
-	bool transfers; /* some wait */
-	bool placed;	/* one has had a connection of its own */
-	bool crowded;	/* the last one had none; said */
-	bool given_up;	/* as there is no place for any */
+	bool transfers; /* messages wait for a transfer */
+	bool placed;	/* some job has had a connection */
+	bool crowded;	/* the server has no connection left for jobs; said */
+	bool given_up;	/* crowded for too long */
 };
 
-/* What comes back from an job. */
 struct job_result {
 	bool failed;
 	char error[512]; /* failed: why; empty: the helper died */
@@ -69,7 +68,6 @@ struct job_result {
 	struct holder holder;
 };
 
-/* Unless it is under way. */
 static void begin_job(struct jobs *, enum job_kind);
 
 static bool
@@ -80,11 +78,10 @@ is_under_way(const struct jobs *all, enum job_kind kind)
 
 /* --- cleaning ------------------------------------------------------------ */
 
-/* Between two rounds, in seconds. */
+/* Seconds between two rounds; the consumer that has cleaned may be GRACE_S late. */
 #define CLEAN_S 60.0
-/* The cleaner in charge has as much longer to begin the next round. */
 #define GRACE_S 5.0
-/* Others come at different times. */
+/* Consumers compete at different times, within this many ms. */
 #define JITTER_MS 3000
 
 static int
@@ -96,14 +93,14 @@ run_cleaning(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 	const struct options *opt = all->opt;
 	int rv = opt->layout->clean(r, &how, &out->cleaned);
 
-	/* One without rights for everything notes its own queues. */
+	/* If the user may not use the key of the server, only our queues are noted. */
 	if (rv == 0)
 		mq_past_note(r, opt->layout, opt->queues,
 		    all->cleaning.by_queue ? opt->queue_count : 0);
 	return rv;
 }
 
-/* The keys are ours for so long, in seconds, and a bit longer. */
+/* Competes for the keys, for some seconds and GRACE_S. */
 static void
 compete(struct jobs *all, double seconds, mq_answer_fn *fn)
 {
@@ -122,7 +119,7 @@ on_kept(void *arg, const struct mq_answer *answer)
 {
 	struct jobs *all = arg;
 
-	/* Another one may have the key by now, if this round took long. */
+	/* If the round took long, another consumer may have the key by now. */
 	all->cleaning.ours = mq_answer_good(answer) && answer->n == 0;
 	all->cleaning.answers--;
 }
@@ -166,7 +163,6 @@ on_competed(void *arg, const struct mq_answer *answer)
 		compete(all, CLEAN_S, on_competed);
 		return;
 	}
-	/* A queue whose key is refused is cleaned as ever. */
 	if (answer != NULL && answer->n == 0)
 		cl->ours = true;
 	else if (answer != NULL && answer->n < cl->wait_ms)
@@ -222,7 +218,7 @@ jobs_resign(struct jobs *all)
 
 /* --- drain --------------------------------------------------------------- */
 
-/* Seconds between two looks; a bit less than a tick. */
+/* Seconds between two looks: a bit less than a tick. */
 #define DRAIN_S 0.9
 
 static int
@@ -255,13 +251,12 @@ jobs_drain_soon(struct jobs *all)
 
 /* --- survey -------------------------------------------------------------- */
 
-/* Seconds between two surveys: consumers with messages renew their leases more
- * often. */
+/* Seconds between two surveys.  A lease that is STALE_MS shorter in the second was not renewed:
+ * consumers with messages renew theirs more often. */
 #define AGAIN_S	 4.6
 #define STALE_MS 4500
 
-/* The holder is the one whose lease ends first: a dead one, if there is any.  A user
- * without the rights for this knows less, and that is all. */
+/* Finds the holder whose lease ends first: a dead consumer, if there is one. */
 static int
 run_survey(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 {
@@ -296,7 +291,6 @@ run_survey(const struct jobs *all, struct mq_redis *r, struct job_result *out)
 	return 0;
 }
 
-/* A consumer that goes on renews its lease between two surveys, and is not named. */
 static void
 on_surveyed(struct jobs *all, const struct job_result *found)
 {
@@ -368,7 +362,7 @@ on_transferred(struct jobs *all, const struct job_result *round)
 	bool more = all->transfers;
 
 	all->transfers |= round->failed;
-	/* An error waits for the next tick. */
+	/* After an error, the next tick tries again. */
 	if (more)
 		begin_transfers(all);
 }
@@ -383,9 +377,9 @@ jobs_transfer(struct jobs *all)
 	begin_transfers(all);
 }
 
-/* --- all of them --------------------------------------------------------- */
+/* --- all jobs ------------------------------------------------------------ */
 
-/* Seconds that --drain waits for a place once its jobs had one. */
+/* Seconds that --drain waits for a connection, if its jobs once had one. */
 #define PLACE_S 30.0
 
 /* In the helper process.  Returns 0, or -1 with the error of the connection. */
@@ -417,8 +411,9 @@ run_job(void *arg, void *result)
 	mq_redis_close(&r);
 }
 
-/* Says once why jobs of a kind fail: the session reports a lost link itself, and a
- * survey is not needed.  A lack of places ends a consumer that is to end by itself. */
+/* Says once why jobs of a kind fail; not of cleaning, since the session reports a lost link, nor
+ * of surveys, which nobody needs.  If the server has no connection left, a consumer with an end
+ * ends: its jobs would never do. */
 static void
 note_failure(struct job *e, const char *error)
 {
@@ -483,7 +478,7 @@ jobs_tick(struct jobs *all, bool counts, bool waits)
 		begin_competition(all);
 	begin_transfers(all);
 	s->waited = waits ? s->waited + 1 : 0;
-	/* Most waits are over with the next tick. */
+	/* Most waits are over with the next tick: the first tick begins no survey. */
 	if (now < all->jobs[JOB_SURVEY].next || !(counts || s->waited > 1) ||
 	    is_under_way(all, JOB_SURVEY))
 		return;

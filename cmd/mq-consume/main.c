@@ -1,5 +1,5 @@
-/* mq-consume: run a command for each message of one or more queues, or print
- * the payloads.  engine/engine.h describes the rest. */
+/* mq-consume: run a command for each message of one or more queues, or print the payloads.
+ * engine/engine.h describes the modules. */
 #include <process/process.h>
 
 #include "engine/engine.h"
@@ -27,7 +27,7 @@ main(int argc, char *argv[])
 	mq_option_begin();
 	if (mq_worker_prepare(&setup) == -1)
 		mq_die(MQ_EXIT_AGAIN, "descriptors: %s", strerror(errno));
-	service_take(&service);
+	service_init(&service);
 	make = options_take(&options, &shared, &server, argc, argv);
 	status = engine_run(&options, &server, &setup, &service, make);
 	mq_server_free(&server);

@@ -30,13 +30,13 @@ message_say(const struct message *m, const char *fmt, ...)
 void
 message_let_go(struct message *m, bool done)
 {
-	if (m->keeper == 0)
+	if (m->cleanup_fd == 0)
 		return;
-	/* If the keeper has died, the set is left to mq-clean. */
-	if (done && write(m->keeper, "d", 1) == -1 && errno != EPIPE)
+	/* If the cleanup process has died, mq-clean removes the set. */
+	if (done && write(m->cleanup_fd, "d", 1) == -1 && errno != EPIPE)
 		message_say(m, "attachments: %s", strerror(errno));
-	close(m->keeper);
-	m->keeper = 0;
+	close(m->cleanup_fd);
+	m->cleanup_fd = 0;
 }
 
 bool

@@ -9,21 +9,21 @@
 #include "queue/stats.h"
 
 enum message_state {
-	MESSAGE_UNSTARTED, /* claimed, and not started */
-	MESSAGE_RUNNING,   /* the executor has it */
-	MESSAGE_ENDED, /* its run is over; the engine has yet to hear of it */
-	MESSAGE_SETTLING, /* the outbox has it, until the server answers */
-	MESSAGE_SETTLED,  /* it has; the engine has yet to hear of it */
-	MESSAGE_FORGOTTEN /* it is freed at the end of the turn */
+	MESSAGE_UNSTARTED, /* claimed only */
+	MESSAGE_RUNNING,   /* at the executor */
+	MESSAGE_ENDED,	   /* run over; the engine has yet to hear of it */
+	MESSAGE_SETTLING,  /* at the outbox, until the server answers */
+	MESSAGE_SETTLED,   /* answered; the engine has yet to hear of it */
+	MESSAGE_FORGOTTEN  /* freed at the end of the turn */
 };
-#define MESSAGE_STATES MESSAGE_FORGOTTEN /* that count */
+#define MESSAGE_STATES MESSAGE_FORGOTTEN /* states that are counted */
 
 /* The lines in which settling messages wait to be sent. */
 enum message_line {
 	LINE_NONE,
-	LINE_ACKS,  /* acks that wait for others */
-	LINE_EQUAL, /* for equal ones */
-	LINE_BACK,  /* of those that go back, also while in flight */
+	LINE_ACKS,  /* acks that wait to be sent with others */
+	LINE_EQUAL, /* messages that wait for equal ones to be settled */
+	LINE_BACK,  /* messages that go back, also while in flight */
 	LINE_AGAIN, /* to be sent once more: refused, or without an answer */
 	MESSAGE_LINES
 };
@@ -31,56 +31,54 @@ enum message_line {
 struct slot;
 
 struct message {
-	/* The message itself. */
 	int queue; /* index into the options' queues */
 	const char *queue_name;
 	char *element; /* as claimed; free() */
 	size_t len;
-	struct mq_envelope envelope; /* from the start of its run on */
+	struct mq_envelope envelope; /* set when a run starts */
 	char id[MQ_ID_MAX + 1];
 	long attempts; /* runs before this one */
-	bool awaited;  /* its publisher waits for the result */
+	bool awaited;  /* the publisher waits for the result */
 
-	/* For the hand, which alone changes these. */
+	/* The hand: no other module changes these. */
 	enum message_state state;
-	bool lost;  /* the lease is lost: its outcome does not count */
-	bool gone;  /* somebody has deleted it: its outcome does not count */
-	bool equal; /* another one of its queue has, or had, the same bytes */
-	bool seen;  /* reconciling: the server has it as well */
-	TAILQ_ENTRY(message) link; /* all, in the order of their claims */
-	TAILQ_ENTRY(message) own;  /* those of its queue, in the same order */
-	unsigned long number;	   /* of its claim */
-	double since;		   /* steady time of its claim */
+	bool lost; /* lease lost: the outcome does not count */
+	bool gone; /* deleted by somebody: the outcome does not count */
+	bool
+	    equal; /* another message of the queue has, or had, the same bytes */
+	bool seen;		   /* reconciling: the server has it as well */
+	TAILQ_ENTRY(message) link; /* among all, in the order of claims */
+	TAILQ_ENTRY(message) own;  /* in the queue, in the order of claims */
+	unsigned long number;	   /* counts claimed messages, from 1 */
+	double since;		   /* steady time of the claim */
 	LIST_ENTRY(message) equals;
 	uint64_t hash;
 
-	/* Its run; for the executor. */
-	struct slot *slot; /* where it runs; NULL: nowhere, or printed */
-	int slot_number;   /* from 1, of its last run */
-	double ran_s;	   /* seconds of its last run */
-	size_t start, end; /* its place in the input, or output */
-	int keeper;	   /* of its attachments; 0: it has none */
-	/* What an operator wants done when its run is ended; NONE: nothing. */
+	/* The executor: the run, or the last one. */
+	struct slot *slot; /* NULL: not running, or printed */
+	int slot_number;   /* from 1 */
+	double ran_s;	   /* seconds */
+	size_t start, end; /* bytes, in a worker's input or in the output */
+	int cleanup_fd; /* attachments: pipe to the cleanup process; 0: none */
+	/* The wish of an operator who stopped the run; MQ_STOP_NONE: not stopped. */
 	enum mq_stop stop;
 
-	/* Its outcome, as decided in verdict.c. */
+	/* The outcome, as decided in verdict.c. */
 	enum mq_outcome outcome;
 	bool expired; /* rejected without a run */
 	bool crashed; /* rejected, as the consumers of its runs have died */
-	bool stopped; /* an operator has decided it */
-	char *to;     /* where it is pushed; NULL: nowhere; free() */
+	bool stopped; /* decided by an operator */
+	char *to;     /* queue for a push; NULL: not pushed; free() */
 	int64_t delay_ms;
-	int64_t pause_ms;     /* pause of its queue; 0: none */
-	struct mq_buf header; /* its new one; empty: unchanged */
+	int64_t pause_ms;     /* pause of the queue; 0: none */
+	struct mq_buf header; /* replaces the old one; empty: unchanged */
 	char *news;	      /* said when confirmed; NULL: nothing; free() */
-	/* What others hear of it: kept under its id for so long, 0: not; and told to that
-	 * queue, NULL: none; free(). */
-	struct mq_buf result; /* as of result.h; empty: nobody hears */
-	int64_t keep_ms;
-	char *notified;
+	struct mq_buf result; /* as of result.h; empty: nobody asks for it */
+	int64_t keep_ms; /* lifetime of the result, by its id; 0: not kept */
+	char *notified;	 /* queue that gets the result; NULL: none; free() */
 
 	/*
-	 * Its settlement; for the outbox.  A settling message is
+	 * The outbox: the settlement.  A settling message is
 	 *
 	 *	in flight, in no line		sent, and not answered yet
 	 *	in LINE_ACKS, LINE_EQUAL	to be sent with, or behind, others
@@ -90,10 +88,10 @@ struct message {
 	 *					have settled it
 	 */
 	enum message_line in_line;
-	TAILQ_ENTRY(message) line; /* by that; of a running one: by its slot */
-	bool alone;		   /* its outcome is sent by itself */
-	bool in_flight;		   /* sent, and not answered yet */
-	bool sent; /* its outcome was sent, and may have taken effect */
+	TAILQ_ENTRY(message) line; /* the list of `in_line`, or of the slot */
+	bool alone;		   /* the settlement is sent by itself */
+	bool in_flight; /* the settlement is sent, and not answered */
+	bool sent;	/* the settlement was sent, and may have taken effect */
 };
 
 TAILQ_HEAD(messages, message);
@@ -104,10 +102,10 @@ void message_note(struct message *, const char *fmt, ...)
 /* mq_say() with "QUEUE: ID: " in front. */
 void message_say(const struct message *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Its run is over: the keeper of its attachments removes the directory, and if the
- * message is done, too, forgets it. */
+/* After a run: the helper removes the directory of the attachments; if the message is done,
+ * the server forgets them, too. */
 void message_let_go(struct message *, bool done);
-/* Whether its header holds only its id.  Such a header is not parsed. */
+/* Whether the header holds only an id.  Such a header is not parsed. */
 bool message_is_stamped(const struct message *);
 /* Appends the message, framed. */
 void message_frame(const struct message *, enum mq_framing, struct mq_buf *);

@@ -1,5 +1,5 @@
-/* The command line, and the checks of its queues.  A name can be new, or mistyped; or the
- * name is the command, and the "--" before it was forgotten. */
+/* The command line, and the checks of its queues.  A name may be new, or mistyped; or the name
+ * of a command, before which "--" was forgotten. */
 #include <sys/stat.h>
 
 #include "mq-consume/process/process.h"
@@ -26,7 +26,7 @@ static const char usage[] =
 enum { RANGE_BACKOFF, RANGE_REST };
 
 static void
-take_range(void *into, const struct mq_given *given)
+read_range(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 	bool rest = given->option->which == RANGE_REST;
@@ -45,7 +45,7 @@ take_range(void *into, const struct mq_given *given)
 }
 
 static void
-take_retry_on(void *into, const struct mq_given *given)
+read_retry_on(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
@@ -55,7 +55,7 @@ take_retry_on(void *into, const struct mq_given *given)
 }
 
 static void
-take_strict(void *into, const struct mq_given *given)
+read_strict(void *into, const struct mq_given *given)
 {
 	struct options *o = into;
 
@@ -64,7 +64,7 @@ take_strict(void *into, const struct mq_given *given)
 }
 
 static void
-take_output(void *into, const struct mq_given *given)
+read_output(void *into, const struct mq_given *given)
 {
 	static const char *const names[] = {"live", "lines", "runs"};
 	struct options *o = into;
@@ -97,9 +97,9 @@ static const struct mq_option runs[] = {
     {0, "--attempts", "N", "+reject a message after N runs (15)",
 	MQ_INT(struct options, given.attempts, 1, MQ_ATTEMPTS_MAX)},
     {0, "--backoff", "MIN..MAX", "+delay of a retry, doubling (1s..10m)",
-	.take = take_range, .which = RANGE_BACKOFF},
+	.take = read_range, .which = RANGE_BACKOFF},
     {0, "--retry-on", "err", "what failed runs again like 75, up to --attempts",
-	.take = take_retry_on},
+	.take = read_retry_on},
     {0, "--push", "QUEUE", "where the verb push moves messages to",
 	MQ_TEXT(struct options, given.push)},
     {0, "--notify", "QUEUE", "publish there how each message has ended",
@@ -110,7 +110,7 @@ static const struct mq_option runs[] = {
 	"the same for all consumers of a queue together",
 	MQ_RATE(struct options, given.rate)},
     {0, "--rest", "MIN..MAX", "how long a slot rests after failures in a row",
-	.take = take_range, .which = RANGE_REST},
+	.take = read_range, .which = RANGE_REST},
     {0, "--batch", "N", "+run COMMAND for up to N messages at once",
 	MQ_INT(struct options, batch, 1, MESSAGES_MAX)},
     {0, "--batch-wait", "DUR", "wait so long for a batch to become full (0)",
@@ -120,9 +120,9 @@ static const struct mq_option runs[] = {
     {0, "--window", "N", "up to N before the first is judged (by pace)",
 	MQ_INT(struct options, window, 1, MESSAGES_MAX)},
     {0, "--strict", NULL, "exit 0 without a final verb has failed, as in RQ",
-	.take = take_strict, .which = MQ_STRICT},
+	.take = read_strict, .which = MQ_STRICT},
     {0, "--rq", NULL, "for scripts of RQ: --strict, and what mq-rq(7) says",
-	.take = take_strict, .which = MQ_STRICT_RQ},
+	.take = read_strict, .which = MQ_STRICT_RQ},
     {0, "--grace", "DUR", "on TERM, wait so long for running scripts (25s)",
 	MQ_DURATION(struct options, grace_ms, 0)},
     {0, "--tag", "NAME", "name of the connection (mq-consume)",
@@ -134,7 +134,7 @@ static const struct mq_option runs[] = {
     {0, "--output", "FORM",
 	"of runs at a time: live, lines with the id, or whole\n"
 	"runs (live)",
-	.take = take_output},
+	.take = read_output},
     {0, "--keep", "DUR", "what became of a message can be read so long",
 	MQ_DURATION(struct options, given.keep_ms, 0)},
     {0, "--work-dir", "DIR", "run each message in its own DIR/ID",
@@ -162,9 +162,8 @@ static const struct mq_option framings[] = {
 
 /* --- a forgotten "--" --------------------------------------------------------- */
 
-/* The path of the program that an operand names, or NULL.  Only the first word
- * counts: 'gzip -9' was meant for a shell.  A program of this directory counts
- * even without "./". */
+/* The path of the program that an operand names, or NULL; free().  The first word decides:
+ * 'gzip -9' was meant for a shell.  A program of this directory counts even without "./". */
 static char *
 program_of(const char *operand)
 {
@@ -212,8 +211,8 @@ refuse_operand(const struct options *o, const char *operand)
 	    mq_buf_str(&line));
 }
 
-/* Of an option that is unknown: ends the program if it may be that of a command without
- * "--" before it. */
+/* After an unknown option: ends the program if the option may be a command's, without "--"
+ * before the command. */
 static void
 check_forgotten(const struct options *o)
 {
@@ -232,7 +231,8 @@ check_forgotten(const struct options *o)
 
 /* --- the command line --------------------------------------------------------- */
 
-/* The first message needs the directories: check them before. */
+/* The directories are needed with the first message; errors are better found at the start.
+ * Returns the real path; free(). */
 static const char *
 directory(const char *dir)
 {
@@ -248,7 +248,7 @@ directory(const char *dir)
 	return real;
 }
 
-/* The first option given that is about a command; NULL: none. */
+/* The first given option that needs a COMMAND; NULL: none. */
 static const char *
 command_option(const struct options *o)
 {
@@ -278,7 +278,7 @@ command_option(const struct options *o)
 	return NULL;
 }
 
-/* Options that do not go together; and the framing that they mean. */
+/* Refuses options that do not go together, and chooses the framing. */
 static void
 check_options(struct options *o)
 {
@@ -313,7 +313,7 @@ check_options(struct options *o)
 	    mq_option_framing_name(o->framing));
 	forbid(o->at_most_once && o->command != NULL,
 	    "--at-most-once cannot be used with a COMMAND");
-	/* What is printed is claimed ahead as the printer can take it. */
+	/* The printer itself knows how many messages to claim ahead. */
 	if (o->command == NULL)
 		o->prefetch = -1;
 	/* On a terminal, unframed messages would run into each other. */
@@ -322,7 +322,7 @@ check_options(struct options *o)
 		o->framing = MQ_FRAME_LINES;
 }
 
-/* getopt_long(3) sorts the words, and queue names get a namespace. */
+/* The words as typed: getopt_long(3) sorts them, and queue names get a namespace. */
 static char **
 copy_words(char *const words[], int n)
 {
@@ -334,7 +334,7 @@ copy_words(char *const words[], int n)
 
 /* Returns the operands. */
 static char **
-take_options(
+read_options(
     struct options *o, struct mq_shared *shared, int argc, char *argv[])
 {
 	const struct mq_options tables[] = {{runs, o},
@@ -343,7 +343,6 @@ take_options(
 	int count = 1;
 	char *behind;
 
-	/* The command is behind the first "--". */
 	while (count < argc && strcmp(argv[count], "--") != 0)
 		count++;
 	behind = argv[count];
@@ -377,9 +376,9 @@ take_options(
 
 /* --- the queues ---------------------------------------------------------------- */
 
-/* A queue may have the name of a program in PATH; the first queue even before it
- * exists.  A queue named like the path of a program was made by an earlier slip.
- * exists: of each; NULL: a later operand is no queue name, and may be an argument. */
+/* Refuses operands that are more likely a command.  A queue that exists, and the first operand,
+ * may have the name of a program in PATH, but not the path of a program.  exists: of each
+ * operand; NULL: unknown, some later operand is no queue name. */
 static void
 refuse_commands(const struct options *o, const bool *exists)
 {
@@ -407,9 +406,9 @@ check_target(const char *option, const char *queue, const char *target)
 	    target);
 }
 
-/* Checks names, which needs the layout. */
+/* Checks names, and adds the namespace to them. */
 static void
-take_queues(struct options *o, struct mq_shared *shared,
+name_queues(struct options *o, struct mq_shared *shared,
     const struct mq_server *server, char *operands[])
 {
 	const char *why = o->layout->queue_error(o->tag);
@@ -417,7 +416,7 @@ take_queues(struct options *o, struct mq_shared *shared,
 	char *name;
 	int i, j;
 
-	/* A connection's name stands in keys, like a queue's name. */
+	/* The tag stands in keys, like a queue's name. */
 	forbid(why != NULL, "--tag: %s: %s", o->tag, why);
 	for (i = 1; i < o->queue_count && o->command == NULL; i++) {
 		name = mq_layout_queue(
@@ -442,12 +441,12 @@ take_queues(struct options *o, struct mq_shared *shared,
 		for (j = 0; j < i; j++)
 			forbid(strcmp(o->queues[i], o->queues[j]) == 0,
 			    "%s: given twice", o->queues[i]);
-		/* A pushed message would come back, and never run out of
-		 * attempts. */
+		/* A message pushed to a queue that is consumed here would come back, and
+		 * never run out of attempts. */
 		check_target("--push", o->queues[i], o->given.push);
 		check_target("--notify", o->queues[i], o->given.notify);
 	}
-	/* One queue would have two kinds of messages. */
+	/* A common queue would have two kinds of messages. */
 	forbid(o->given.push != NULL && o->given.notify != NULL &&
 		strcmp(o->given.push, o->given.notify) == 0,
 	    "--push and --notify: both are %s; name two queues",
@@ -456,7 +455,8 @@ take_queues(struct options *o, struct mq_shared *shared,
 
 /* --- no such queue ------------------------------------------------------------- */
 
-/* As mq_option_made(), of a queue that is about to be made: what is not, is an answer. */
+/* Queue number i is missing: refuses it, or says who will make it.  Behind the queues come the
+ * targets of --push and --notify. */
 static void
 say_missing(const struct options *o, const struct mq_shared *shared,
     struct mq_redis *r, int i)
@@ -486,9 +486,9 @@ say_missing(const struct options *o, const struct mq_shared *shared,
 	free(hint);
 }
 
-/* Looks which queues exist; whether all do. */
+/* Finds out which queues exist.  Returns whether all do. */
 static bool
-look_at_queues(
+find_queues(
     const struct options *o, const struct mq_shared *shared, struct mq_redis *r)
 {
 	struct mq_idgen ids = {0};
@@ -527,17 +527,17 @@ bool
 options_take(struct options *o, struct mq_shared *shared,
     struct mq_server *server, int argc, char *argv[])
 {
-	char **operands = take_options(o, shared, argc, argv);
+	char **operands = read_options(o, shared, argc, argv);
 	struct mq_redis r;
 	bool all;
 
 	mq_option_prints(o->command == NULL);
 	o->layout = mq_option_server(shared, server);
-	take_queues(o, shared, server, operands);
+	name_queues(o, shared, server, operands);
 	rules_init(o);
 	/* The first connection blocks, and its errors are final. */
 	mq_option_must(&r, mq_redis_open(&r, server));
-	all = look_at_queues(o, shared, &r);
+	all = find_queues(o, shared, &r);
 	mq_redis_close(&r);
 	server->waits = true;
 	return all || !o->drain;

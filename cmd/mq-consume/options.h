@@ -1,5 +1,5 @@
-/* The options and operands of mq-consume, and the rules of its queues.  Includes what most
- * files need. */
+/* The options and operands of mq-consume, and the rules of its queues.  Most files need the
+ * headers included here. */
 #ifndef MQ_CONSUME_OPTIONS_H
 #define MQ_CONSUME_OPTIONS_H
 
@@ -23,14 +23,14 @@ struct mq_shared;
 #define TAG_MAX	  64
 #define NAME_SIZE (TAG_MAX + 8) /* tag, '-', 6 characters, NUL */
 
-/* --output: how the output of several runs is told apart. */
+/* --output: how to tell the output of several runs apart. */
 enum output_form { OUTPUT_LIVE, OUTPUT_LINES, OUTPUT_RUNS };
 
-/* The rules of a queue for its messages: what the options say, else what the settings of
- * the queue say, else the defaults.  The settings may change at any time. */
+/* The rules of a queue for its messages: the options, else the settings of the queue, which may
+ * change at any time, else the defaults. */
 struct rules {
-	struct mq_settings now;
-	struct mq_setting_texts texts; /* the settings; names are in them */
+	struct mq_settings now; /* names point into texts, or the options */
+	struct mq_setting_texts texts; /* the settings, as stored */
 };
 
 struct queue_name {
@@ -41,30 +41,30 @@ struct queue_name {
 
 struct options {
 	const struct mq_layout *layout;
-	const char *const *queues; /* as the layout knows them */
+	const char *const *queues; /* with their namespace */
 	int queue_count;
-	char **typed;	     /* as the user typed them */
+	char **typed;	     /* the queues, as typed */
 	char **words;	     /* the command line as typed; NULL ends it */
 	char **command;	     /* NULL: print the payloads */
-	const char *replace; /* in its arguments, by the payload; NULL: none */
+	const char *replace; /* token in arguments; NULL: none */
 	enum mq_framing framing;
-	struct mq_settings given;   /* for every queue */
-	struct rules *rules;	    /* of each queue */
+	struct mq_settings given;   /* by options; for every queue */
+	struct rules *rules;	    /* one for each queue */
 	struct queue_name *by_name; /* the queues, by their names */
-	int prefetch;		    /* -1: by the duration of runs */
-	long limit;		    /* runs; 0: no limit */
+	int prefetch;		    /* messages; -1: by the duration of runs */
+	long limit;		    /* runs; 0: any number */
 	bool drain;
 	int64_t idle_ms; /* -1: never */
 	int64_t grace_ms;
 	struct mq_rate rate;
 	int64_t rest_min_ms, rest_max_ms; /* 0: none */
 	enum mq_strict strict;
-	bool rq;	   /* as RQ runs scripts; implies MQ_STRICT_RQ */
-	int batch;	   /* messages for one script; 0: one, unframed */
-	bool stream;	   /* workers stay, and read messages */
-	bool at_most_once; /* messages are acked before they are printed */
-	int window; /* messages ahead of a worker; 0: by their duration */
-	int64_t batch_wait_ms; /* for a batch to become full; -1: not */
+	bool rq;	       /* as RQ runs scripts; implies MQ_STRICT_RQ */
+	int batch;	       /* messages a run; 0: one, unframed */
+	bool stream;	       /* workers read one message after the other */
+	bool at_most_once;     /* printing: acks come first */
+	int window;	       /* messages in a worker; 0: by their duration */
+	int64_t batch_wait_ms; /* longest wait for a full batch; -1: none */
 	bool no_clean;
 	const char *log_dir, *work_dir; /* NULL: none */
 	const char *joblog;		/* NULL: none */
@@ -80,22 +80,25 @@ options_have_end(const struct options *opt)
 	return opt->drain || opt->limit > 0 || opt->idle_ms >= 0;
 }
 
-/* Reads the command line, which names the server, and says which queues do not exist;
- * changes nothing at the server.  Ends the program with 1 if --existing forbids that, with
- * 64 if the command line is wrong, a queue is named twice, is also one that gets messages
- * from here, or looks like a command without "--" before it, or with the status of the
- * refusal if a queue cannot be used.  Returns whether missing queues are to be made:
- * --drain makes none. */
+/* Reads the command line and finds the server; says which queues do not exist.  Changes nothing
+ * at the server.  Ends the program with
+ *
+ *	1	a queue does not exist, and --existing is given
+ *	64	the command line is wrong; a queue is named twice, is also a target of messages,
+ *		or is likely a command without "--" before it
+ *	other	the status of the refusal, if a queue cannot be used
+ *
+ * Returns whether missing queues are to be made: --drain makes none. */
 bool options_take(struct options *, struct mq_shared *, struct mq_server *,
     int argc, char *argv[]);
 
 /* --- rules.c -------------------------------------------------------------- */
 
-/* The rules as long as no settings are known; and the index of the names. */
+/* Sets the rules without settings, and the index of the names; rules_free() frees both. */
 void rules_init(struct options *);
 void rules_free(struct options *);
 
-/* The index of the queue with that name, of len bytes; -1: none of ours. */
+/* The number of the queue with that name, of len bytes; -1: not consumed here. */
 int options_queue(const struct options *, const char *name, size_t len);
 
 static inline const struct mq_settings *
@@ -104,11 +107,11 @@ rules_of(const struct options *opt, int queue)
 	return &opt->rules[queue].now;
 }
 
-/* Takes the settings of a queue, and keeps the texts; says which ones are of no use.
- * False: there are none, and were none. */
+/* Makes rules of the settings of a queue, whose texts it takes; says which settings are not
+ * valid.  Returns false if there are no settings, and were none. */
 bool rules_take(const struct options *, int queue, struct mq_setting_texts *);
-/* How many commands may run at once: as many as that queue allows that allows most.  If
- * another one allows fewer, *differ becomes true; differ may be NULL. */
+/* How many commands may run at once: the slots of the queue with the most.  If a queue has
+ * fewer, *differ becomes true; differ may be NULL. */
 int rules_slots(const struct options *, bool *differ);
 /* Whether consumers of a queue share a rate. */
 bool rules_share_rate(const struct options *);

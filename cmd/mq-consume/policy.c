@@ -4,9 +4,9 @@
 
 #include "base/timer.h"
 
-/* Caution after a message that has failed before. */
+/* Seconds of caution after the start of a message that has failed before. */
 #define CAREFUL_S 60.0
-/* A command that a signal ends does so within this time. */
+/* Seconds within which a command ends that obeys a signal. */
 #define ENDING_S 1.0
 
 struct policy {
@@ -16,15 +16,15 @@ struct policy {
 
 	enum stop_level stop;
 	bool killed;	  /* all commands have been sent KILL */
-	double signalled; /* steady time of the last signal to all of them */
+	double signalled; /* steady time of the last signal to all commands */
 
 	struct mq_bucket bucket;
 	double careful_until[2]; /* steady time; [1]: alone */
 	bool hup_ends;		 /* HUP was not ignored at the start */
 	bool had_terminal;	 /* a controlling terminal, at the start */
 	int exit_status, exit_signal;
-	bool rejected; /* a message, for good, and not one of a dead consumer */
-	json_t *owed; /* by the ids of messages sent back and not ended since */
+	bool rejected; /* some message was, and not because consumers died */
+	json_t *owed;  /* ids of messages sent back and not ended since */
 	ev_signal signals[5];
 	struct mq_timer rate_timer, grace_timer, idle_timer;
 };
@@ -37,7 +37,6 @@ now_s(void)
 	return mq_clock_s(CLOCK_MONOTONIC);
 }
 
-/* A timer counts from the beginning of the loop's turn, so it may be early. */
 static void
 await_token(struct policy *p)
 {
@@ -52,6 +51,7 @@ on_token(void *arg)
 {
 	struct policy *p = arg;
 
+	/* A timer counts from the beginning of the loop's turn, so it may be early. */
 	await_token(p);
 	if (!mq_timer_runs(&p->rate_timer))
 		tell(p, FACT_WAKE);
@@ -80,8 +80,8 @@ policy_limit_reached(const struct policy *p, long more)
 	    hand_started(p->hand) + more >= p->opt->limit;
 }
 
-/* How many messages the rate allows to claim.  A batch starts whole; the next one waits
- * for all its tokens. */
+/* How many messages the rate allows to claim.  With --batch, a batch that may start is claimed
+ * whole; then no message may start until the rate has made up for the batch. */
 static long
 rate_room(const struct policy *p, int queue)
 {
@@ -212,8 +212,8 @@ has_terminal(void)
 	return true;
 }
 
-/* HUP opens the log files anew; without log files, or if our terminal has been closed, HUP
- * is as TERM. */
+/* HUP opens the log files anew; without log files, or if the terminal was closed, HUP acts as
+ * TERM. */
 static void
 on_signal(struct ev_loop *loop, ev_signal *w, int events)
 {
@@ -237,7 +237,6 @@ on_signal(struct ev_loop *loop, ev_signal *w, int events)
 	}
 }
 
-/* The shell sees a stopped job, and goes on with it. */
 void
 policy_suspend(struct policy *p)
 {
@@ -280,7 +279,7 @@ policy_new(struct ev_loop *loop, const struct options *opt,
 	size_t i;
 
 	*p = (struct policy){.opt = opt, .hand = hand, .facts = facts};
-	/* nohup(1) ignores HUP: then HUP is no reason to end. */
+	/* Under nohup(1), HUP is no reason to end. */
 	p->hup_ends = sigismember(ignored, SIGHUP) == 0;
 	p->had_terminal = has_terminal();
 	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {

@@ -9,40 +9,38 @@
 #include "fact.h"
 #include "hand.h"
 
-/* Seconds from TERM to KILL of a command; and from the end of one of its descriptors to
- * its own, and for the last settlements. */
+/* Seconds that a command has to end after TERM, or after the end of one of its descriptors; and
+ * for the last settlements. */
 #define KILL_AFTER 5.0
 
 enum stop_level {
 	STOP_NOT,
 	STOP_FETCHING, /* USR1: no more claims */
-	STOP_SOON,     /* TERM, INT: also no starts; end with the scripts */
-	STOP_NOW       /* INT again: also kill the scripts */
+	STOP_SOON,     /* TERM, INT: also no starts; end after the last run */
+	STOP_NOW       /* INT again: also kill the commands */
 };
 
 struct ev_loop;
 struct policy;
 
-/* ignored: the signals that this program was started to ignore. */
+/* ignored: the signals that were ignored when this program was started. */
 struct policy *policy_new(struct ev_loop *, const struct options *,
     const struct hand *, struct facts *, const sigset_t *ignored);
 
 /* --- starting --- */
 
-/* Whether a message may start now. */
+/* Whether the rate allows a message to start now; policy_start() counts one that starts. */
 bool policy_may_start(const struct policy *);
-/* One starts. */
 void policy_start(struct policy *);
 /* How many of `room` more messages of a queue may be claimed; may be below 0.  Without
  * --prefetch, no message is claimed before the rate allows its start; none is claimed
  * beyond --limit. */
 long policy_room(const struct policy *, int queue, long room);
-/* Whether the runs that --limit allows have all started, with so many messages more. */
+/* Whether --limit allows no run beyond those begun and `more` others. */
 bool policy_limit_reached(const struct policy *, long more);
 
-/* A message that has failed before is about to start: for 60 s no ack waits for
- * others.  alone: the message may crash this consumer, so for 60 s none is
- * claimed ahead. */
+/* A message that has failed before is about to start: for 60 s no ack waits for others.
+ * alone: the message may crash this consumer, so for 60 s no message is claimed ahead. */
 void policy_be_careful(struct policy *, bool alone);
 bool policy_is_careful(const struct policy *, bool alone);
 
@@ -51,22 +49,21 @@ bool policy_is_careful(const struct policy *, bool alone);
 enum stop_level policy_level(const struct policy *);
 /* Whether all commands have been sent KILL. */
 bool policy_has_killed(const struct policy *);
-/* Whether they were sent a signal so short a time ago that one which obeys may not have
- * ended yet. */
+/* Whether commands were sent a signal less than 1 s ago, and so may be about to end. */
 bool policy_has_just_signalled(const struct policy *);
-/* Raises the level.  The program ends with this status, or by this signal (0:
- * none), unless an earlier call set one. */
+/* Raises the level.  The program ends with the status, or by the signal (0: none), of the first
+ * call that has either. */
 void policy_stop(struct policy *, enum stop_level, int status, int sig);
-/* Stops this process, as if SIGTSTP had not been handled, until it is continued. */
+/* Stops this process until SIGCONT: the shell sees a stopped job. */
 void policy_suspend(struct policy *);
 /* Notes that a message came or went, for --idle. */
 void policy_active(struct policy *);
 /* The outcome of a message is confirmed. */
 void policy_settled(struct policy *, const struct message *);
-/* To be called last; frees.  Returns the exit status, or ends the program by the signal set.
- * failed: the status of a final error, which comes first; 0: none.  If nothing else was
- * set, and --drain, -n or --idle are given: 1 if a message was rejected, else 75 if one
- * was sent back and not ended since. */
+/* Frees the policy, and returns the exit status, or ends the program by the signal set: to be
+ * called last.  failed: the status of a final error, which goes first; 0: none.  If no status
+ * or signal was set, and --drain, -n or --idle are given: 1 if a message was rejected, else 75
+ * if a message was sent back and not ended since. */
 int policy_exit(struct policy *, int failed);
 
 #endif

@@ -52,10 +52,9 @@ rules_free(struct options *opt)
 	free(opt->by_name);
 }
 
-/* Whether a setting can be one here: of a name that a queue can have, and of what the
- * layout knows. */
+/* Adds a setting to *set, if it is valid for the queue and the layout. */
 static bool
-take_setting(const struct options *opt, int queue, struct mq_settings *set,
+parse_setting(const struct options *opt, int queue, struct mq_settings *set,
     int which, const char *text)
 {
 	struct mq_settings one = MQ_SETTINGS_NONE;
@@ -85,7 +84,6 @@ rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
 
 	for (i = 0; i < MQ_SETTINGS; i++)
 		any |= texts->text[i] != NULL || r->texts.text[i] != NULL;
-	/* Most queues have none. */
 	if (!any)
 		return false;
 	r->now = defaults;
@@ -94,7 +92,7 @@ rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
 	*texts = (struct mq_setting_texts){{NULL}};
 	for (i = 0; i < MQ_SETTINGS; i++)
 		if (r->texts.text[i] != NULL &&
-		    !take_setting(opt, queue, &set, i, r->texts.text[i]) &&
+		    !parse_setting(opt, queue, &set, i, r->texts.text[i]) &&
 		    !opt->quiet)
 			mq_say(
 			    "%s: setting %s=%s: not valid here, ignored; see "

@@ -4,11 +4,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* A shorter one would keep the loop busy. */
+/* Microseconds; a shorter watchdog would keep the loop busy. */
 #define WATCHDOG_MIN_US 10000
 
 void
-service_take(struct service *s)
+service_init(struct service *s)
 {
 	const char *name = getenv("NOTIFY_SOCKET");
 	const char *usec = getenv("WATCHDOG_USEC");
@@ -18,7 +18,7 @@ service_take(struct service *s)
 
 	*s = (struct service){.fd = -1};
 	errno = EINVAL;
-	/* The names that sd_notify(3) knows. */
+	/* sd_notify(3): a path, or an abstract name behind "@". */
 	if (n >= 2 && (name[0] == '/' || name[0] == '@') &&
 	    n < sizeof(s->address.sun_path)) {
 		s->address.sun_family = AF_UNIX;
@@ -35,7 +35,7 @@ service_take(struct service *s)
 		mq_say("NOTIFY_SOCKET: %s: %s; the service manager is not "
 		       "notified",
 		    name, strerror(errno));
-	/* The watchdog may be meant for another process. */
+	/* The watchdog may be meant for another process, by its pid. */
 	if (usec != NULL &&
 	    (pid == NULL || strtonum(pid, 1, INT_MAX, &error) == getpid()))
 		us = strtonum(usec, 1, LLONG_MAX, &error);
@@ -47,7 +47,7 @@ service_take(struct service *s)
 	unsetenv("WATCHDOG_PID");
 }
 
-/* Whether the text was sent: a manager that is busy hears it later. */
+/* Returns whether the text was sent: if the manager is busy, the caller tries again. */
 static bool
 send_text(struct service *s, const char *text)
 {

@@ -2,13 +2,13 @@
 
 #define EXHAUSTED "attempts exhausted"
 
-/* One message, whose outcome is decided. */
+/* A message, and all that its outcome depends on. */
 struct judgement {
 	const struct options *opt;
-	const struct mq_settings *rules; /* of its queue */
+	const struct mq_settings *rules; /* the queue's */
 	int64_t tick;
 	struct message *m;
-	struct mq_failure f; /* its last run, as history and result tell it */
+	struct mq_failure f; /* the last run, for history and result */
 };
 
 static struct judgement
@@ -22,12 +22,11 @@ make_judgement(const struct options *opt, const char *host, int64_t tick,
 	    .f = {.status = -1, .host = host}};
 }
 
-/* --- what others hear -------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------ */
 
-/* Writes the result of the last run, if anybody hears of it: the publisher that waits for
- * it (Mq-Reply-To), those who ask later (--keep), or a queue (--notify); but a notice leads
- * to no other.  Of a run whose message goes on in another queue nothing is said.  text NULL:
- * there is none. */
+/* Writes the result of a message, if it is wanted: by a publisher that waits (Mq-Reply-To), for
+ * questions later (--keep), or for a queue (--notify).  A notice leads to no other notice.  The
+ * result of a pushed message has no status: it goes on in another queue.  text: may be NULL. */
 static void
 note_result(const struct judgement *j, enum mq_end state, const char *text)
 {
@@ -62,8 +61,8 @@ note_result(const struct judgement *j, enum mq_end state, const char *text)
 
 /* --- rejected ---------------------------------------------------------------- */
 
-/* Records the failure, which is that of the last run but for its text, and the delay in the
- * header, and whether the attempt counts. */
+/* Records the failed run in the header, with this text and delay.  counts: the run is one of the
+ * attempts. */
 static void
 record_failure(
     const struct judgement *j, const char *text, int64_t delay_ms, bool counts)
@@ -91,7 +90,7 @@ reject_message(const struct judgement *j, const char *why)
 	j->m->outcome = MQ_OUTCOME_REJECT;
 }
 
-/* text: the reason of the last run, or NULL. */
+/* text: the reason of the last failure, or NULL. */
 static const char *
 write_exhausted(char reason[MQ_ERROR_MAX + 1], const char *text)
 {
@@ -102,7 +101,7 @@ write_exhausted(char reason[MQ_ERROR_MAX + 1], const char *text)
 	return reason;
 }
 
-/* A message that did not run has no attempt more than before. */
+/* A message that did not run keeps its count of attempts. */
 static void
 reject_unrun(const struct judgement *j, const char *why)
 {
@@ -140,7 +139,6 @@ verdict_unfit(const struct options *opt, const char *host, struct message *m,
 		note_result(&j, MQ_END_REJECTED, NULL);
 		break;
 	case UNFIT_CRASHED:
-		/* The consumer of the last run died without a verdict. */
 		m->crashed = true;
 		mq_history_crash(&m->envelope, m->attempts, true, NULL);
 		message_note(m, "rejected: %s",
@@ -153,8 +151,8 @@ verdict_unfit(const struct options *opt, const char *host, struct message *m,
 
 /* --- trying again ----------------------------------------------------------- */
 
-/* Doubling with each run, at random between half of that and all of it, and
- * never outside MIN..MAX. */
+/* The delay in ms: it doubles with each run, is chosen between half of that and all of it at
+ * random, and stays within MIN..MAX. */
 static int64_t
 backoff_of(const struct judgement *j)
 {
@@ -177,7 +175,7 @@ is_last_run(const struct judgement *j)
 	return j->m->attempts + 1 >= j->rules->attempts;
 }
 
-/* After ms; or at a tick, unless that is -1. */
+/* Retries after ms; or at a tick, unless that is -1. */
 static void
 send_back(const struct judgement *j, int64_t ms, int64_t tick, bool counts)
 {
@@ -197,7 +195,7 @@ send_back(const struct judgement *j, int64_t ms, int64_t tick, bool counts)
 	m->outcome = MQ_OUTCOME_AGAIN;
 }
 
-/* As send_back(), unless the attempts are used up. */
+/* Retries, or rejects if this was the last attempt. */
 static void
 try_again(const struct judgement *j, int64_t ms, int64_t tick)
 {
@@ -211,8 +209,8 @@ try_again(const struct judgement *j, int64_t ms, int64_t tick)
 
 /* --- ends ------------------------------------------------------------------- */
 
-/* The attempts of a pushed message begin anew.  Without any, the message stays
- * as it is, byte for byte. */
+/* The attempts of a pushed message begin anew.  After a first run the message stays as it is,
+ * byte for byte. */
 static void
 push_message(const struct judgement *j, const struct mq_verdict *v)
 {
@@ -235,7 +233,7 @@ push_message(const struct judgement *j, const struct mq_verdict *v)
 	m->outcome = MQ_OUTCOME_PUSH;
 }
 
-/* At the tick after the last that was seen: if it has come by now, the message is ready. */
+/* Retries at the tick after the last known one: if that tick has come meanwhile, at once. */
 static void
 try_at_tick(const struct judgement *j)
 {
@@ -260,7 +258,6 @@ end_done(const struct judgement *j, const struct mq_verdict *v)
 	j->m->outcome = MQ_OUTCOME_ACK;
 }
 
-/* The operator who asked for it has decided. */
 static void
 end_stopped(const struct judgement *j)
 {
@@ -304,7 +301,7 @@ judge_run(const struct judgement *j, const struct mq_verdict *v, bool broken)
 		end_stopped(j);
 		break;
 	case MQ_VERDICT_BROKEN:
-		/* If it is the command, the attempt does not count. */
+		/* If the command is to blame, the attempt does not count. */
 		if (broken)
 			send_back(j, backoff_of(j), -1, false);
 		else
@@ -333,8 +330,7 @@ verdict_ended(const struct options *opt, const char *host, int64_t tick,
 	v = &ending->verdict;
 	j.f.text = v->text;
 	j.f.errors = ending->errors;
-	/* A worker that goes on has no status.  A signal has its name without SIG, or a
-	 * number. */
+	/* A worker that goes on has no status. */
 	if (v->status != -1 && WIFSIGNALED(v->status)) {
 		snprintf(number, sizeof(number), "%d", WTERMSIG(v->status));
 		j.f.signal = mq_signal_name(WTERMSIG(v->status));

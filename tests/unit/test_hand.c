@@ -22,7 +22,7 @@ static const struct row state_rows[] = {
 	    "started -> 2", "end a2", "started -> 2", "lose a3", "hold a3",
 	    "started -> 1"}},
     {"what is held again can start as if for the first time",
-	{"attempt a1", "start a1", "unpack a1", "keeper a1",
+	{"attempt a1", "start a1", "unpack a1", "attached a1",
 	    "unpacked a1 -> yes", "hold a1 -> kept:a1", "unpacked a1 -> no",
 	    "start a1", "hold a1"}},
     {"what is lost is forgotten rather than held again",
@@ -35,7 +35,7 @@ static const struct row state_rows[] = {
 	    "moved -> yes", "forget a1", "moved -> yes", "sweep",
 	    "moved -> no"}},
     {"the forgotten ones live until the end of the turn",
-	{"add a1 b1 a2", "keeper b1", "forget b1 -> kept:b1", "all -> a1 a2",
+	{"add a1 b1 a2", "attached b1", "forget b1 -> kept:b1", "all -> a1 a2",
 	    "all b", "last -> b1", "add c1", "last -> b1", "sweep", "sweep",
 	    "all c -> c1"}},
     {"a message is found by its number",
@@ -184,9 +184,9 @@ void
 message_let_go(struct message *m, bool done)
 {
 	assert_false(done);
-	if (m->keeper != 0)
+	if (m->cleanup_fd != 0)
 		record("kept:%s", name_of(m));
-	m->keeper = 0;
+	m->cleanup_fd = 0;
 }
 
 /* --- their steps ---------------------------------------------------------------- */
@@ -350,7 +350,7 @@ do_to(struct house *h, const char *word, struct message *m)
 	WORD("lose", hand_lose(hand, m, false));
 	WORD("gone", hand_lose(hand, m, true));
 	WORD("forget", hand_forget(hand, m), h->last = m);
-	WORD("keeper", m->keeper = 1);
+	WORD("attached", m->cleanup_fd = 1);
 	WORD("unpack", unpack(m));
 	WORD("unpacked", answers(m->envelope.headers != NULL));
 	WORD("equal", answers(m->equal));

@@ -29,8 +29,8 @@ attachments_begin(struct message *m, struct attached *a)
 		return error;
 	}
 	message_let_go(m, false);
-	a->keeper = fds[0];
-	m->keeper = fds[1];
+	a->cleanup_fd = fds[0];
+	m->cleanup_fd = fds[1];
 	return 0;
 }
 
@@ -41,11 +41,11 @@ attachments_begun(struct attached *a, bool started)
 		return;
 	if (!started)
 		(void)rmdir(a->dir);
-	close(a->keeper);
+	close(a->cleanup_fd);
 	free(a->dir);
 }
 
-/* --- the keeper ------------------------------------------------------------- */
+/* --- the cleanup process ------------------------------------------------------ */
 
 static int
 remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
@@ -55,9 +55,9 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
 	return 0;
 }
 
-/* Has no descriptor of the consumer, whose other pipes would not end else. */
+/* No descriptor of the consumer may stay open here: its other pipes would not end. */
 static _Noreturn void
-run_keeper(const struct attached *a)
+run_cleanup(const struct attached *a)
 {
 	const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 	int null = open("/dev/null", O_RDWR);
@@ -69,20 +69,20 @@ run_keeper(const struct attached *a)
 
 	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
 		signal(ignored[i], SIG_IGN);
-	(void)dup2(a->keeper, 0);
+	(void)dup2(a->cleanup_fd, 0);
 	for (i = 1; i < 5; i++)
 		(void)dup2(null, (int)i);
 	for (; mq_close_from(5, 0) == -1 && i < 65536; i++)
 		close((int)i);
 	if (chdir("/") == -1)
 		_exit(1);
-	/* Until the consumer has forgotten the message, or has died. */
+	/* The pipe ends when the consumer has forgotten the message, or has died. */
 	while ((n = read(0, &word, 1)) != 0)
 		done |= n == 1;
 	(void)nftw(a->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	if (!done)
 		_exit(0);
-	/* What fails here is left to mq-clean. */
+	/* If the release fails, mq-clean makes up for it. */
 	if (mq_redis_open(&r, a->server) == 0)
 		(void)a->layout->attachments->release(&r, a->set, a->id);
 	mq_redis_close(&r);
@@ -91,7 +91,6 @@ run_keeper(const struct attached *a)
 
 /* --- fetching --------------------------------------------------------------- */
 
-/* One line on a descriptor of the worker. */
 static void
 write_line(int fd, const char *verb, const char *text)
 {
@@ -100,7 +99,7 @@ write_line(int fd, const char *verb, const char *text)
 	for (p = line; p[1] != '\0'; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = '?';
-	/* Nobody reads it if the consumer has died. */
+	/* If the consumer has died, nobody reads the line. */
 	if (write(fd, line, strlen(line)) == -1)
 		_exit(MQ_EXIT_AGAIN);
 	free(line);
@@ -113,18 +112,19 @@ attachments_fetch(void *attached)
 	struct mq_buf why = {0};
 	struct mq_redis r;
 	int dir, status = -1, rv = -1;
-	pid_t keeper = fork();
+	pid_t cleanup = fork();
 
-	/* Nobody's child, or the command would have one that it does not know of. */
-	if (keeper == 0) {
+	/* The cleanup process is orphaned: the command must have no child that it does not
+	 * know of. */
+	if (cleanup == 0) {
 		setsid();
-		keeper = fork();
-		if (keeper == 0)
-			run_keeper(a);
-		_exit(keeper == -1);
+		cleanup = fork();
+		if (cleanup == 0)
+			run_cleanup(a);
+		_exit(cleanup == -1);
 	}
-	while (
-	    keeper != -1 && waitpid(keeper, &status, 0) == -1 && errno == EINTR)
+	while (cleanup != -1 && waitpid(cleanup, &status, 0) == -1 &&
+	    errno == EINTR)
 		;
 	if (status != 0) {
 		mq_buf_addstr(&why, "no process to keep them");
@@ -141,7 +141,7 @@ attachments_fetch(void *attached)
 		mq_redis_close(&r);
 		close(dir);
 	}
-	/* Missing files will be missing in the next run, too; all else may pass. */
+	/* Missing files will be missing in the next run, too; other errors may pass. */
 	if (rv == 1)
 		write_line(MQ_WORKER_WRITE, "err ", mq_buf_str(&why));
 	else if (rv == -1)
