@@ -152,7 +152,7 @@ static void
 on_tick(void *arg)
 {
 	struct remote *r = arg;
-	bool moves = mq_redis_moves(&r->conn.redis, NULL);
+	bool moves = mq_redis_active(&r->conn.redis, NULL);
 
 	if (mq_clock_steady_s() - r->since < SILENCE)
 		return;

@@ -29,7 +29,7 @@ void mq_end_by(int sig) __attribute__((noreturn));
  * (sigabbrev_np(3) is in glibc 2.32 and later only.) */
 const char *mq_signal_name(int sig);
 
-/* Which characters some output escapes, and how. */
+/* The characters that some output escapes, and how. */
 struct mq_view {
 	/* Returns the bytes of the character at p, 1 if it is invalid.  *odd is 0 if the
 	 * character is shown as it is, else a number for escape(). */

@@ -50,7 +50,7 @@ mq_consumer_is_heard(const struct mq_consumer *k)
 	bool heard;
 
 	(void)k->layout->renew(&k->session, -1, 0, &cmd);
-	heard = mq_redis_moves(k->redis, &cmd);
+	heard = mq_redis_active(k->redis, &cmd);
 	mq_command_free(&cmd);
 	return heard;
 }

@@ -9,8 +9,8 @@
 #include "base/xalloc.h"
 #include "parts.h"
 
-/* How many questions may be without an answer at a time, and how many are sent
- * together: few, so that the server does not wait for all of them. */
+/* Most commands without a reply at a time, and commands sent together: few, so that the
+ * server begins before all are built. */
 #define WINDOW	 2048
 #define TOGETHER 128
 
@@ -85,10 +85,10 @@ struct questions {
 	void *arg;
 	size_t n;
 	bool errors;		/* take() gets error replies, too */
-	struct mq_names *wrong; /* or only those of keys of another type */
+	struct mq_names *wrong; /* keys of another type; NULL: no such errors */
 };
 
-/* The name of the only key is the second argument. */
+/* Adds the only key of a plain command, its second word, to the keys of another type. */
 static bool
 is_wrong_type(
     struct mq_redis *r, const struct questions *q, size_t i, redisReply *reply)
@@ -113,9 +113,9 @@ is_wrong_type(
 	return true;
 }
 
-/* Takes one reply, and frees it unless it is kept. */
+/* Gives a reply to take(), and frees it unless that keeps it. */
 static int
-take_reply(
+receive_reply(
     struct mq_redis *r, const struct questions *q, size_t i, redisReply *reply)
 {
 	int rv = -1;
@@ -155,7 +155,7 @@ ask_questions(struct mq_redis *r, const struct questions *q)
 			rv = mq_redis_flush(r);
 		stop = sent == q->n ? q->n : taken + TOGETHER;
 		for (; rv == 0 && taken < stop; taken++)
-			rv = take_reply(r, q, taken, mq_redis_reply(r));
+			rv = receive_reply(r, q, taken, mq_redis_reply(r));
 	}
 	mq_command_free(&c);
 	return rv;
@@ -260,8 +260,8 @@ mq_round_good(struct mq_round *round, const redisReply *reply, int type)
 		return true;
 	if (!mq_redis_refused(r, reply))
 		(void)mq_nonsense(r);
-	/* A key is not permitted to the user.  The servers word it in several ways; a
-	 * command is "the 'NAME' command". */
+	/* Servers word a forbidden key in several ways, all with " key"; an error about a
+	 * command says "the 'NAME' command". */
 	if (reply->type == REDIS_REPLY_ERROR &&
 	    mq_error_status(reply->str) == MQ_EXIT_NOPERM &&
 	    strstr(reply->str, " key") != NULL) {
@@ -322,7 +322,7 @@ mq_round_end(struct mq_round *round)
 
 /* --- members --------------------------------------------------------------- */
 
-/* Cursor NULL: all at once. */
+/* With a cursor, one step of SSCAN; NULL: SMEMBERS. */
 static void
 ask_members(struct mq_command *c, const char *key, const char *cursor)
 {
@@ -367,7 +367,7 @@ mq_round_some_members(struct mq_round *round, const char *key,
 		freeReplyObject(step);
 		return rv;
 	}
-	/* SSCAN is missing, or the right to it. */
+	/* The server lacks SSCAN, or the user the right to it. */
 	if (rv == 0 && round->refused == before.refused &&
 	    mq_error_barred(round->r->status, round->r->error) &&
 	    strcmp(cursor, "0") == 0) {
@@ -398,7 +398,6 @@ mq_round_members(struct mq_round *round, const char *key, redisReply **out)
 			all = some;
 			continue;
 		}
-		/* Moves members to those of the steps before. */
 		n = all->elements;
 		all->elements += some->elements;
 		all->element = mq_xreallocarray(
@@ -408,7 +407,7 @@ mq_round_members(struct mq_round *round, const char *key, redisReply **out)
 		some->elements = 0;
 		freeReplyObject(some);
 	}
-	/* A walk may come by a member twice. */
+	/* SSCAN may return a member twice. */
 	e = all->element;
 	if (all->elements > 1)
 		qsort(e, all->elements, sizeof(*e), by_bytes);
@@ -444,8 +443,8 @@ struct walk {
 
 struct walks {
 	struct mq_sweep *sweep;
-	bool sizes; /* the nodes are only asked how many keys they have */
-	struct walk *list; /* those that are not at their end */
+	bool sizes;	   /* ask only for numbers of keys */
+	struct walk *list; /* walks that are not at their end */
 	size_t n;
 };
 
@@ -468,7 +467,7 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_step(void *arg, size_t i, redisReply *reply)
+keep_step(void *arg, size_t i, redisReply *reply)
 {
 	struct walks *all = arg;
 
@@ -476,7 +475,8 @@ take_step(void *arg, size_t i, redisReply *reply)
 	return MQ_KEEP;
 }
 
-/* Takes a step of all walks.  What is done with the keys may need commands of its own. */
+/* Takes a step of all walks.  All replies are kept first, as sweep->take() may send commands
+ * of its own. */
 static int
 step_walks(struct walks *all)
 {
@@ -485,14 +485,14 @@ step_walks(struct walks *all)
 	const redisReply *reply, *keys;
 	struct walk *walk;
 	size_t i, n = 0;
-	int rv = mq_ask_each(s->round->r, all->n, ask_step, take_step, all);
+	int rv = mq_ask_each(s->round->r, all->n, ask_step, keep_step, all);
 	bool good;
 
 	for (i = 0; i < all->n; i++) {
 		walk = &all->list[i];
 		reply = rv == 0 ? walk->reply : NULL;
 		good = reply != NULL && mq_round_good(s->round, reply, type);
-		s->part |= reply != NULL &&
+		s->incomplete |= reply != NULL &&
 		    (!good || (all->sizes && reply->integer > s->most));
 		if (!good || !all->sizes || reply->integer > s->most)
 			walk->cursor[0] = '\0';

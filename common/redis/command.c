@@ -30,8 +30,8 @@ mq_command_script(struct mq_command *c, const struct mq_script *script)
 	c->wire.len = HEAD;
 }
 
-/* "$n\r\n", or with a '*'; returns what is behind it.  By hand: this is where publishing
- * spends its time. */
+/* Writes "$n\r\n", or "*n\r\n", and returns its end.  snprintf(3) took most of the time of
+ * publishing. */
 static char *
 put_number(char *to, char kind, size_t n)
 {
@@ -59,7 +59,7 @@ mq_command_parts(struct mq_command *c, const struct mq_part *part, int n)
 		if (part[i].n > 0)
 			to = mempcpy(to, part[i].p, part[i].n);
 	to = mempcpy(to, "\r\n", 2);
-	/* hiredis 0.14 looks for another argument behind the last one. */
+	/* hiredis 0.14 reads one byte behind the last argument. */
 	*to = '\0';
 	c->wire.len = (size_t)(to - c->wire.data);
 	c->args++;
@@ -147,7 +147,7 @@ mq_command_tail(
     struct mq_command *c, const struct mq_command *of, size_t from, int n)
 {
 	mq_buf_add(&c->wire, of->wire.data + from, of->wire.len - from);
-	/* As behind every last one. */
+	/* hiredis 0.14 reads one byte behind the last argument. */
 	(void)mq_buf_str(&c->wire);
 	c->args += n;
 }

@@ -1,4 +1,4 @@
-/* What a server says of itself, and when what it has accepted is safe. */
+/* INFO of a server, and when the writes that it has accepted are safe. */
 #include "ask.h"
 
 #include <sys/statvfs.h>
@@ -12,7 +12,7 @@
 
 /* --- info ---------------------------------------------------------------- */
 
-/* The value of a field, to the end of its line; or NULL. */
+/* The value of a field, which ends with its line; NULL: there is no such field. */
 static const char *
 find_field(const char *text, const char *name)
 {
@@ -27,7 +27,7 @@ find_field(const char *text, const char *name)
 	return NULL;
 }
 
-/* Copies the value of a field of such a text; false: there is none. */
+/* Copies the value of a field; false: there is no such field. */
 static bool
 info_field(const char *text, const char *name, char *value, size_t size)
 {
@@ -55,7 +55,7 @@ number(const char *text, const char *name)
 }
 
 void
-mq_info_take(struct mq_info *i, const char *text)
+mq_info_parse(struct mq_info *i, const char *text)
 {
 	char version[64], name[32], address[256], port[16], state[16];
 	const char *line;
@@ -85,7 +85,7 @@ mq_info_take(struct mq_info *i, const char *text)
 	    field_is(text, "aof_last_bgrewrite_status", "err");
 	i->is_replica = field_is(text, "role", "slave");
 	i->had_replica = field_is(text, "repl_backlog_active", "1");
-	/* Replicas are "slaveN:ip=ADDRESS,port=PORT,state=STATE,...". */
+	/* "slaveN:ip=ADDRESS,port=PORT,state=STATE,..." */
 	for (n = 0;; n++) {
 		snprintf(name, sizeof(name), "slave%d", n);
 		line = find_field(text, name);
@@ -103,11 +103,10 @@ mq_info_take(struct mq_info *i, const char *text)
 	}
 }
 
-/* The first two are of what makes a server durable. */
 static const char *const questions[] = {
     "INFO", "CONFIG GET *appendfsync*", "CONFIG GET dir", "CONFIG GET save"};
 #define QUESTIONS  4
-#define OF_DURABLE 2
+#define OF_DURABLE 2 /* the first questions, all that mq_durable_find() needs */
 
 /* The command goes with the next flush, which fails if the connection is lost. */
 static void
@@ -121,7 +120,7 @@ append_line(struct mq_redis *r, const char *line, bool repeats)
 	mq_command_free(&c);
 }
 
-/* Repeats: a busy server is asked again, maybe behind the commands that follow. */
+/* With repeats, a busy server is asked again, maybe after commands that follow. */
 static int
 send_questions(struct mq_redis *r, int n, bool repeats)
 {
@@ -133,7 +132,7 @@ send_questions(struct mq_redis *r, int n, bool repeats)
 }
 
 static void
-take_config(struct mq_info *info, int i, const redisReply *reply)
+store_config(struct mq_info *info, int i, const redisReply *reply)
 {
 	if (i == 1 && reply->type == REDIS_REPLY_ERROR) {
 		strlcpy(info->unread, reply->str, sizeof(info->unread));
@@ -151,25 +150,25 @@ take_config(struct mq_info *info, int i, const redisReply *reply)
 	}
 }
 
-/* Returns 0, or -1 when INFO is refused or the connection lost.  Rented servers often
- * refuse CONFIG. */
+/* Returns 0, or -1 when INFO is refused or the connection lost.  Refused CONFIG is no
+ * failure: rented servers often refuse it. */
 static int
-take_answers(struct mq_redis *r, int n, struct mq_info *info)
+receive_info(struct mq_redis *r, int n, struct mq_info *info)
 {
 	redisReply *reply;
 	int i, rv = 0;
 
-	mq_info_take(info, "");
+	mq_info_parse(info, "");
 	for (i = 0; i < n; i++) {
 		reply = mq_redis_reply(r);
 		if (reply == NULL)
 			return -1;
 		if (i > 0)
-			take_config(info, i, reply);
+			store_config(info, i, reply);
 		else if (mq_redis_refused(r, reply))
 			rv = -1;
 		else if (reply->type == REDIS_REPLY_STRING)
-			mq_info_take(info, reply->str);
+			mq_info_parse(info, reply->str);
 		freeReplyObject(reply);
 	}
 	return rv;
@@ -182,7 +181,7 @@ mq_info_ask(struct mq_redis *r, struct mq_info *info)
 	struct statvfs fs;
 
 	if ((send_questions(r, QUESTIONS, true) == -1 ||
-		take_answers(r, QUESTIONS, info) == -1) &&
+		receive_info(r, QUESTIONS, info) == -1) &&
 	    mq_redis_lost(r))
 		return -1;
 	if (server->url.kind == MQ_URL_PRIVATE &&
@@ -203,7 +202,7 @@ mq_info_ask_policy(struct mq_redis *r, struct mq_info *worst)
 	redisReply *reply;
 	int n;
 
-	mq_info_take(worst, "");
+	mq_info_parse(worst, "");
 	for (n = 0; mq_redis_visit(r, n); n++) {
 		mq_command_plain(&c, "INFO memory");
 		c.optional = c.repeats = true;
@@ -211,7 +210,7 @@ mq_info_ask_policy(struct mq_redis *r, struct mq_info *worst)
 	}
 	mq_command_free(&c);
 	for (; n > 0 && (reply = mq_redis_reply(r)) != NULL; n--) {
-		mq_info_take(
+		mq_info_parse(
 		    &one, reply->type == REDIS_REPLY_STRING ? reply->str : "");
 		if (worst->policy[0] == '\0' || one.evicts)
 			*worst = one;
@@ -222,15 +221,12 @@ mq_info_ask_policy(struct mq_redis *r, struct mq_info *worst)
 
 /* --- durable ------------------------------------------------------------- */
 
-/* How long the disk may take, and the replicas once more. */
-#define SAFE_S 30
-/* While a server is not safe yet, it is looked at this often. */
-#define LOOK_MS 100
+#define SAFE_S	30  /* longest wait for the disk, and for the replicas */
+#define LOOK_MS 100 /* pause before a server that is not safe is asked again */
 #define LOOKS	(SAFE_S * 1000 / LOOK_MS)
-/* A replica may come while others are waited for. */
-#define TRIES 3
+#define TRIES	3 /* waits for replicas, if their number changes meanwhile */
 
-/* Whether the server knows this command, and we may use it. */
+/* Whether the server has this command, and the user the right to it. */
 static bool
 knows(struct mq_redis *r, const char *line)
 {
@@ -272,8 +268,8 @@ refuse(struct mq_redis *r, const struct mq_info *info)
 		"");
 }
 
-/* Only a new connection can find the server that sentinels name; and that asks for the
- * marks of what was accepted, which are where the slot is. */
+/* Sentinels and clusters: only a new connection finds the new master, where the marks say
+ * what was accepted. */
 static int
 fail_demoted(struct mq_redis *r, const char *why)
 {
@@ -281,7 +277,6 @@ fail_demoted(struct mq_redis *r, const char *why)
 	return mq_redis_fail(r, MQ_EXIT_AGAIN, "%s", why);
 }
 
-/* The server answers, but not that all is safe. */
 #define fail_yet(r, ...)                                                       \
 	mq_redis_fail(r, MQ_EXIT_AGAIN, "not durable yet: " __VA_ARGS__)
 
@@ -289,7 +284,7 @@ static int
 ask_info(struct mq_redis *r, struct mq_info *info)
 {
 	if (send_questions(r, OF_DURABLE, true) == 0 &&
-	    take_answers(r, OF_DURABLE, info) == 0)
+	    receive_info(r, OF_DURABLE, info) == 0)
 		return info->is_replica ? fail_demoted(r, "it is a replica") :
 					  0;
 	if (mq_redis_lost(r))
@@ -303,7 +298,7 @@ ask_info(struct mq_redis *r, struct mq_info *info)
 static bool
 is_on_disk(const struct mq_durable *d, const struct mq_info *info)
 {
-	/* WAITAOF would wait for ever. */
+	/* With appendfsync no, WAITAOF would wait for ever. */
 	if (d->waitaof)
 		return strcmp(info->fsync, "no") != 0;
 	return info->aof == 1 && strcmp(info->fsync, "always") == 0 &&
@@ -311,39 +306,39 @@ is_on_disk(const struct mq_durable *d, const struct mq_info *info)
 }
 
 /*
- * Why what a server with replicas promises is not enough yet; NULL: it is.  Any replica
- * that has answered a sentinel lately may become the master.  A replica that is not
- * connected connects soon, or has died and will be known to have, or is the next master
- * already; until then, the server's word is not enough.
+ * Sets *why to the reason why WAIT for the connected replicas would not make writes safe
+ * yet; NULL: it would.  With sentinels, any replica that has answered one lately may become
+ * the master.  If such a replica is not connected, it connects soon, or has died and the
+ * sentinels are about to notice, or it is the next master already.
  */
 static int
 find_lack(struct mq_redis *r, const struct mq_durable *d, const char **why)
 {
 	const struct mq_info *info = &d->info;
-	struct mq_heirs heirs = {.server = r->server, .info = info};
+	struct mq_candidates candidates = {.server = r->server, .info = info};
 
 	*why = NULL;
 	if (r->server->url.kind != MQ_URL_SENTINEL) {
-		/* Nothing but a replica can make it safe, and it had one lately: after
-		 * a failover, the old master may be back soon. */
+		/* After a failover, the old master may soon be back as the replica that
+		 * a server needs that cannot rely on its disk. */
 		if (!is_on_disk(d, info) && info->replicas == 0 &&
 		    info->had_replica && !info->evicts)
 			*why = "its replica is not connected";
 		return 0;
 	}
-	if (mq_redis_ask_heirs(r, &heirs, false) == -1)
+	if (mq_redis_ask_candidates(r, &candidates, false) == -1)
 		return -1;
-	/* A replica that does not answer one sentinel may answer another, which makes
-	 * it the master. */
-	if (heirs.silent > 0 && heirs.missing == 0 && !heirs.moved)
-		(void)mq_redis_ask_heirs(r, &heirs, true);
-	if (heirs.moved)
+	/* Another sentinel may hear a silent replica, and make it the master. */
+	if (candidates.silent > 0 && candidates.missing == 0 &&
+	    !candidates.new_master)
+		(void)mq_redis_ask_candidates(r, &candidates, true);
+	if (candidates.new_master)
 		return fail_demoted(
 		    r, "not durable yet: there is another master");
-	if (heirs.missing > 0)
+	if (candidates.missing > 0)
 		*why =
 		    "a replica that could become the master is not connected";
-	else if (heirs.connected == 0)
+	else if (candidates.connected == 0)
 		*why = "no replica that answers the sentinels is connected";
 	return 0;
 }
@@ -357,8 +352,8 @@ await_promise(struct mq_redis *r, struct mq_durable *d)
 	for (i = 0; i <= LOOKS; i++) {
 		if (ask_info(r, &d->info) == -1)
 			return -1;
-		/* An append-only file does not count before it is whole.  WAITAOF
-		 * waits for it by itself. */
+		/* An incomplete append-only file would not be loaded.  WAITAOF waits for
+		 * its end by itself. */
 		if (d->info.aof_later && !d->waitaof)
 			why = "it still writes its first append-only file";
 		else if (find_lack(r, d, &why) == -1)
@@ -392,9 +387,9 @@ mq_durable_find(struct mq_redis *r, struct mq_durable *d)
 	return 0;
 }
 
-/* An integer, or the first one of several; -1: there is none. */
+/* The integer in the next reply, or the first of an array; -1: there is none. */
 static long long
-take_number(struct mq_redis *r)
+receive_number(struct mq_redis *r)
 {
 	redisReply *reply = mq_redis_reply(r), *one = reply;
 	long long n = -1;
@@ -410,21 +405,21 @@ take_number(struct mq_redis *r)
 	return n;
 }
 
-/* A server that is another one now, or is set up in another way, may have
- * forgotten what it did not have on its disk.  1: it has other replicas. */
+/* A server that was restarted, replaced, or set up differently may have lost writes that
+ * were not on its disk.  Returns 0, -1, or 1: other replicas are connected. */
 static int
 check_same(struct mq_redis *r, const struct mq_durable *d)
 {
 	struct mq_info info;
 
-	if (take_answers(r, OF_DURABLE, &info) == -1)
+	if (receive_info(r, OF_DURABLE, &info) == -1)
 		return -1;
 	if (info.is_replica)
 		return fail_demoted(
 		    r, "not durable yet: it has become a replica");
 	if (d->disk && !is_on_disk(d, &info))
 		return fail_yet(r, "its appendfsync was changed");
-	/* Without these, each write was safe when it was accepted. */
+	/* Without WAITAOF and replicas, each write was safe when it was accepted. */
 	if ((d->waitaof || d->info.replicas > 0) &&
 	    strcmp(info.run_id, d->info.run_id) != 0)
 		return r->cluster != NULL ?
@@ -434,7 +429,7 @@ check_same(struct mq_redis *r, const struct mq_durable *d)
 	    strcmp(info.online, d->info.online) != 0;
 }
 
-/* 0, -1, or 1: it has other replicas. */
+/* Returns 0, -1, or 1: other replicas are connected. */
 static int
 wait_once(
     struct mq_redis *r, const struct mq_durable *d, struct mq_command *write)
@@ -443,9 +438,9 @@ wait_once(
 	char line[64];
 	long long n;
 
-	/* It may find that the slot has moved. */
+	/* The write fails if the slot has moved. */
 	if (write != NULL &&
-	    (mq_redis_send(r, write) == -1 || take_number(r) == -1))
+	    (mq_redis_send(r, write) == -1 || receive_number(r) == -1))
 		return -1;
 	snprintf(line, sizeof(line), "WAITAOF 1 0 %d000", SAFE_S);
 	if (d->waitaof)
@@ -455,11 +450,11 @@ wait_once(
 		append_line(r, line, false);
 	if (send_questions(r, OF_DURABLE, false) == -1)
 		return -1;
-	if (d->waitaof && (n = take_number(r)) <= 0)
+	if (d->waitaof && (n = receive_number(r)) <= 0)
 		return n != 0 ?
 		    -1 :
 		    fail_yet(r, "not on disk after %d seconds", SAFE_S);
-	if (replicas > 0 && (n = take_number(r)) < replicas)
+	if (replicas > 0 && (n = receive_number(r)) < replicas)
 		return n < 0 ? -1 :
 			       fail_yet(r, "only on %lld of %d replica%s", n,
 				   replicas, replicas == 1 ? "" : "s");
@@ -476,7 +471,7 @@ mq_durable_wait(
 	if (r->server->url.kind != MQ_URL_SENTINEL)
 		return wait_once(r, d, write);
 	for (i = 0; i < TRIES && rv == 1; i++) {
-		/* Which replicas must have everything, as sentinels see it now. */
+		/* A sentinel may have found other replicas by now. */
 		if (await_promise(r, &now) == -1)
 			return -1;
 		strlcpy(

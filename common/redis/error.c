@@ -11,7 +11,7 @@
 #define CROWDED	 "ERR max number of clients"
 #define NO_FILES "Too many open files" /* strerror(EMFILE), and ENFILE */
 
-/* An error raised inside a script has the command's own somewhere in it. */
+/* The text of an error raised inside a script contains that of the command. */
 static int
 status_in_script(const char *error)
 {
@@ -55,7 +55,7 @@ mq_error_status(const char *error)
 	    {"TRYAGAIN", MQ_EXIT_AGAIN},
 	    {"MASTERDOWN", MQ_EXIT_AGAIN},
 	    {"NOREPLICAS", MQ_EXIT_AGAIN},
-	    {"attachments are gone", MQ_EXIT_AGAIN}, /* ours */
+	    {"attachments are gone", MQ_EXIT_AGAIN}, /* of our scripts */
 	    {"CLUSTERDOWN", MQ_EXIT_AGAIN},
 	    {"CROSSSLOT", MQ_EXIT_CONFIG},
 	    {"MOVED", MQ_EXIT_CONFIG},
@@ -72,15 +72,14 @@ mq_error_status(const char *error)
 	return status_in_script(error);
 }
 
-/* Without the words before the cause of a transaction that failed as a whole; what a
- * server says that has become a replica is MQ_REDIS_REPLICA. */
+/* The error without the prefix of a transaction that failed as a whole; MQ_REDIS_REPLICA for
+ * the words of a server that has become a replica, which name commands and its history. */
 static const char *
 cause_of(const char *error)
 {
 	static const char aborted[] =
 	    "EXECABORT Transaction discarded because of: ";
 
-	/* The server's words name commands, and its history. */
 	if (strncmp(error, "UNBLOCKED ", 10) == 0 ||
 	    (strncmp(error, "ERR WAIT", 8) == 0 &&
 		strstr(error, "replica instances") != NULL))
@@ -100,7 +99,7 @@ mq_error_crowded(const char *error)
 bool
 mq_error_nonsense(const char *error)
 {
-	/* As hiredis says it, and we. */
+	/* The words of hiredis, and of mq_nonsense(). */
 	return strncmp(error, "Protocol error", 14) == 0 ||
 	    strstr(error, "unexpected reply") != NULL ||
 	    strcmp(error, MQ_REPLY_ENDLESS) == 0;
@@ -143,7 +142,7 @@ mq_error_barred(int status, const char *error)
 const char *
 mq_error_hint(const char *error)
 {
-	/* --print-acl cannot know whether a server has rules for databases. */
+	/* --print-acl does not know whether a server has rules for databases. */
 	if (strncmp(error, "NOPERM No permissions to access database", 40) == 0)
 		return "; its user needs the rule db=N";
 	if (strcmp(error, MQ_REDIS_LACKS_SOME) == 0)

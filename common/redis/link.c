@@ -14,10 +14,9 @@
 #include "base/xalloc.h"
 #include "parts.h"
 
-/* How much waits in the library at most, which moves all that is left of it after each
- * write(2). */
+/* Most bytes in hiredis's buffer, which is moved as a whole after each write(2). */
 #define ROOM ((size_t)128 * 1024)
-/* More elements than any answer has to the first question. */
+/* Most elements of the first reply: more than any server sends. */
 #define ELEMENTS_MAX 65536
 
 /* --- the end --------------------------------------------------------------------- */
@@ -31,14 +30,14 @@ mq_link_lose(struct mq_link *l, int status, const char *why)
 	l->state = MQ_LINK_LOST;
 }
 
-/* Notes why the library has just failed; errno is that of the failure. */
+/* Notes why hiredis has just failed; errno is that of the failure. */
 static void
 explain(struct mq_link *l)
 {
 	const redisContext *c = l->context;
 	bool broken = c != NULL && c->err == REDIS_ERR_IO;
-	/* hiredis reports a lack of descriptors for TCP as "other": so it does errors of
-	 * getaddrinfo(3), which cannot fail otherwise for an address. */
+	/* hiredis reports a lack of descriptors as REDIS_ERR_OTHER, which is also
+	 * getaddrinfo(3); but that cannot fail for an address. */
 	bool lacks = c == NULL || c->err == REDIS_ERR_OOM ||
 	    ((broken || c->err == REDIS_ERR_OTHER) &&
 		(errno == EMFILE || errno == ENFILE || errno == ENOMEM));
@@ -54,7 +53,6 @@ explain(struct mq_link *l)
 		strlcpy(l->why, "unexpected reply", sizeof(l->why));
 		return;
 	}
-	/* TLS that has not begun, or has ended, may have more to say. */
 	l->status = mq_tls_failure(l->tls, l->early, why);
 	if (l->status == 0)
 		l->status = lacks ? MQ_EXIT_AGAIN : MQ_EXIT_UNAVAILABLE;
@@ -68,7 +66,7 @@ explain(struct mq_link *l)
 	    sizeof(l->why));
 }
 
-/* The server says, or means, that it is of no use. */
+/* Loses the link to a server that has said it is of no use. */
 static void
 give_up(struct mq_link *l, const char *why)
 {
@@ -91,8 +89,8 @@ typedef size_t array_size;
 typedef int array_size;
 #endif
 
-/* To free what a reply of a billion elements needs would take seconds.  explain() looks at
- * errno. */
+/* A hostile first reply could announce a billion elements, whose memory takes seconds to
+ * free.  explain() recognises EMSGSIZE. */
 static void *
 create_array(const redisReadTask *task, array_size n)
 {
@@ -106,7 +104,7 @@ create_array(const redisReadTask *task, array_size n)
 
 static redisReplyObjectFunctions bounded;
 
-/* Until unbound(), which gives the reader its own functions back. */
+/* Bounds the elements of replies until unbound(). */
 static void
 bound(redisReader *reader)
 {
@@ -116,7 +114,6 @@ bound(redisReader *reader)
 	reader->fn = &bounded;
 }
 
-/* The server has given its first answer. */
 static void
 unbound(redisReader *reader)
 {
@@ -141,8 +138,8 @@ say_hello(struct mq_link *l)
 {
 	struct mq_command c = {0};
 
-	l->state = l->greets ? MQ_LINK_HELLO : MQ_LINK_OPEN;
-	if (!l->greets)
+	l->state = l->says_hello ? MQ_LINK_HELLO : MQ_LINK_OPEN;
+	if (!l->says_hello)
 		return;
 	mq_command_plain(&c, "HELLO");
 	put(l, &c);
@@ -162,14 +159,14 @@ begin_greeting(struct mq_link *l)
 		say_hello(l);
 }
 
-/* The answer to AUTH or SELECT, or to HELLO. */
+/* Gets the reply to AUTH, SELECT or HELLO. */
 static void
-take_greeting(struct mq_link *l, const redisReply *reply)
+receive_greeting(struct mq_link *l, const redisReply *reply)
 {
 	const char *why;
 
 	l->heard = true;
-	l->moved++;
+	l->activity++;
 	if (l->state == MQ_LINK_HELLO) {
 		unbound(l->context->reader);
 		why = mq_reply_unfit(reply, l->server);
@@ -225,12 +222,12 @@ mq_link_open(struct mq_link *l, const struct mq_server *server,
 	    .server = server,
 	    .context = c,
 	    .host = host,
-	    .greets = hello};
+	    .says_hello = hello};
 	if (c == NULL || c->err != 0) {
 		fail(l);
 		return;
 	}
-	/* The library sets no close-on-exec flag. */
+	/* hiredis sets no close-on-exec flag. */
 	fcntl(c->fd, F_SETFD, FD_CLOEXEC);
 	bound(c->reader);
 }
@@ -250,8 +247,8 @@ mq_link_close(struct mq_link *l)
 bool
 mq_link_unwritten(const struct mq_link *l)
 {
-	return l->state != MQ_LINK_LOST && l->context != NULL && !l->deaf &&
-	    !l->ended && sdslen(l->context->obuf) > 0;
+	return l->state != MQ_LINK_LOST && l->context != NULL &&
+	    !l->send_failed && !l->eof && sdslen(l->context->obuf) > 0;
 }
 
 short
@@ -264,7 +261,7 @@ mq_link_wants(const struct mq_link *l)
 	return mq_link_unwritten(l) ? POLLIN | POLLOUT : POLLIN;
 }
 
-/* If the server has ended the connection, its last words may still lie there. */
+/* After a failure the link stays, since the server's last words may be unread. */
 static void
 write_out(struct mq_link *l)
 {
@@ -272,20 +269,18 @@ write_out(struct mq_link *l)
 	int done;
 
 	if (redisBufferWrite(l->context, &done) == REDIS_OK) {
-		l->moved += sdslen(l->context->obuf) < n;
+		l->activity += sdslen(l->context->obuf) < n;
 		return;
 	}
 	explain(l);
 	l->context->err = 0;
-	l->deaf = true;
+	l->send_failed = true;
 }
 
-/* Servers' lines have some hundred bytes at most. */
-#define LINE_BYTES 65536
-/* Fewer bytes, which only trickle, are no sign of life. */
-#define SIGN 4096
+#define LINE_BYTES 65536 /* longest line of a server: real ones have hundreds */
+#define SIGN	   4096	 /* bytes received that count as activity */
 
-/* Behind an incomplete reply, pos is at the beginning of a line, or behind its type. */
+/* If the reply is incomplete, pos is at the beginning of a line, or behind its type. */
 static bool
 is_endless(const redisReader *reader)
 {
@@ -302,11 +297,11 @@ read_in(struct mq_link *l)
 
 	if (redisBufferRead(l->context) != REDIS_OK) {
 		explain(l);
-		l->ended = true;
+		l->eof = true;
 	}
-	/* The reader may have dropped what was taken. */
+	/* hiredis may have dropped parsed bytes. */
 	n = reader->len > n ? reader->len - n : 0;
-	l->moved += l->bytes / SIGN != (l->bytes + n) / SIGN;
+	l->activity += l->bytes / SIGN != (l->bytes + n) / SIGN;
 	l->bytes += n;
 	if (is_endless(reader))
 		mq_link_lose(l, MQ_EXIT_UNAVAILABLE, MQ_REPLY_ENDLESS);
@@ -315,9 +310,9 @@ read_in(struct mq_link *l)
 			fail(l);
 		} else if (reply != NULL) {
 			mq_reply_strip_script(reply);
-			take_greeting(l, reply);
+			receive_greeting(l, reply);
 			freeReplyObject(reply);
-		} else if (l->ended) {
+		} else if (l->eof) {
 			l->state = MQ_LINK_LOST;
 		} else {
 			return;
@@ -336,7 +331,7 @@ mq_link_move(struct mq_link *l, short revents)
 	}
 	if ((revents & POLLOUT) != 0 && mq_link_unwritten(l))
 		write_out(l);
-	if ((revents & ~POLLOUT) != 0 && l->context != NULL && !l->ended)
+	if ((revents & ~POLLOUT) != 0 && l->context != NULL && !l->eof)
 		read_in(l);
 	if (l->backlog.first != NULL)
 		feed(l);
@@ -345,7 +340,7 @@ mq_link_move(struct mq_link *l, short revents)
 /* --- requests --------------------------------------------------------------------- */
 
 static void
-take_raw(const struct mq_asker *asker, redisReply *reply)
+pass_reply(const struct mq_asker *asker, redisReply *reply)
 {
 	if (asker->raw != NULL)
 		asker->raw(asker->arg, reply);
@@ -359,7 +354,7 @@ mq_request_new(struct mq_command *c, mq_reply_fn *fn, void *arg)
 	q->command = *c;
 	q->optional = c->optional;
 	q->slot = c->slot;
-	q->take = take_raw;
+	q->take = pass_reply;
 	q->asker.raw = fn;
 	q->asker.arg = arg;
 	*c = (struct mq_command){.cluster = c->cluster};
@@ -415,13 +410,13 @@ mq_requests_take(struct mq_requests *list)
 	return q;
 }
 
-/* How many of n bytes there is room for. */
+/* Gives hiredis as many of n bytes as there is room for, and returns their number. */
 static size_t
 put_bytes(struct mq_link *l, const char *p, size_t n)
 {
 	size_t there = sdslen(l->context->obuf);
 
-	if (l->deaf || l->ended)
+	if (l->send_failed || l->eof)
 		return n;
 	if (l->state < MQ_LINK_HELLO || l->state == MQ_LINK_LOST ||
 	    there >= ROOM)
@@ -433,7 +428,6 @@ put_bytes(struct mq_link *l, const char *p, size_t n)
 	return n;
 }
 
-/* Hands over as much of the backlog as there is room for. */
 static void
 feed(struct mq_link *l)
 {
@@ -477,7 +471,7 @@ is_message(const struct mq_link *l, const redisReply *reply)
 	    strcmp(reply->element[0]->str, "message") == 0;
 }
 
-/* The command that a reply is for.  The server may refuse one that it has not whole. */
+/* The command of a reply: even one sent in part, which a server may refuse. */
 static struct mq_request *
 answered(struct mq_link *l)
 {
@@ -500,14 +494,14 @@ mq_link_next(struct mq_link *l, struct mq_request **q)
 		return NULL;
 	if (redisGetReplyFromReader(l->context, &reply) != REDIS_OK)
 		fail(l);
-	else if (reply == NULL && l->ended)
+	else if (reply == NULL && l->eof)
 		l->state = MQ_LINK_LOST;
 	if (reply == NULL)
 		return NULL;
 	unbound(l->context->reader);
 	mq_reply_strip_script(reply);
 	l->heard = true;
-	l->moved++;
+	l->activity++;
 	why = mq_reply_last(reply, l->server);
 	if (why == NULL && (is_message(l, reply) || (*q = answered(l)) != NULL))
 		return reply;

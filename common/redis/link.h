@@ -1,8 +1,8 @@
 /*
- * A connection to one server as a state machine over a redisContext that does not block:
- * TCP, TLS, the greeting, what is under way, and what the server says last.  A link cannot
- * wait: its driver calls mq_link_move() when poll(2) says that the socket is ready, and
- * decides how long that may take.
+ * A link: a connection to one server as a state machine over a redisContext that does not
+ * block: TCP, TLS, the greeting, commands under way, and the server's last words.  A link
+ * cannot wait: its driver calls mq_link_move() when poll(2) says that the socket is ready,
+ * and decides how long that may take.
  */
 #ifndef MQ_LINK_H
 #define MQ_LINK_H
@@ -26,10 +26,10 @@ enum mq_link_state {
 	MQ_LINK_CLOSED,
 	MQ_LINK_TCP,
 	MQ_LINK_TLS,
-	MQ_LINK_AUTH, /* AUTH and SELECT wait for their answers */
-	MQ_LINK_HELLO, /* commands can go; the answer to HELLO comes before theirs */
+	MQ_LINK_AUTH,  /* until the replies to AUTH and SELECT */
+	MQ_LINK_HELLO, /* commands can go; the reply to HELLO comes first */
 	MQ_LINK_OPEN,
-	MQ_LINK_LOST /* no reply comes any more: status and why are set */
+	MQ_LINK_LOST /* no reply can come; status and why are set */
 };
 
 struct mq_link {
@@ -38,54 +38,54 @@ struct mq_link {
 	redisContext *context;
 	mq_tls *tls;
 	const char *host; /* of the certificate; the caller's; NULL: a socket */
-	bool greets;	  /* with HELLO, too */
-	int greetings;	  /* answers to AUTH and SELECT that are to come */
-	/* Commands: handed over, in the order of their replies; and not handed over whole. */
-	struct mq_requests sent, backlog;
-	bool listens;			/* messages of channels come, too */
-	const struct mq_script *loaded; /* whose text went out last */
-	bool heard;			/* the server has answered something */
-	bool unfit;  /* the server has said why it is of no use */
-	bool early;  /* the server has ended the connection, and said nothing */
-	bool deaf;   /* the server takes no more; it may have said why */
-	bool ended;  /* nothing more comes than what was read */
-	size_t seen; /* of moved; see mq_redis_moves() */
-	size_t moved; /* goes up with what comes or goes, unless it trickles */
-	size_t bytes; /* that have come */
-	int status;   /* mq_exit */
+	bool says_hello;  /* HELLO is sent, too */
+	int greetings;	  /* replies to AUTH and SELECT under way */
+	struct mq_requests sent;    /* given to hiredis, in order of replies */
+	struct mq_requests backlog; /* given in part, or not yet */
+	bool listens;		    /* messages of channels come, too */
+	const struct mq_script *loaded; /* the last one sent as text */
+	bool heard;	      /* the server has replied to something */
+	bool unfit;	      /* the server has said why it is of no use */
+	bool early;	      /* the server hung up without a reply */
+	bool send_failed;     /* the server may have said why */
+	bool eof;	      /* all that the server sent was read */
+	size_t activity;      /* goes up with bytes, unless they trickle */
+	size_t activity_seen; /* by mq_redis_active() */
+	size_t bytes;	      /* received */
+	int status;	      /* mq_exit */
 	char why[MQ_LINK_WHY];
 };
 
-/* Begins to connect to the socket of the server, or (host: not NULL) to this address, which
- * stands for the host.  With hello, HELLO goes out before the first command.  A failure is
- * told by the state, as it always is.  The server must outlive the link. */
+/* Begins to connect to the server's socket, or, if host is not NULL, to this address of the
+ * host.  With hello, HELLO goes out before the first command.  After a failure, the state is
+ * MQ_LINK_LOST, here and below.  The server must outlive the link. */
 void mq_link_open(struct mq_link *, const struct mq_server *, const char *host,
     const char *address, int port, bool hello);
 
-/* Frees all; a zeroed link is closed, too. */
+/* Frees the connection; a zeroed link may be closed, too. */
 void mq_link_close(struct mq_link *);
 
-/* What poll(2) is to look for. */
+/* The events for poll(2). */
 short mq_link_wants(const struct mq_link *);
 
-/* Goes on as poll(2) says that it can. */
+/* Connects, greets, reads and writes as far as the events of poll(2) allow. */
 void mq_link_move(struct mq_link *, short revents);
 
-/* Takes a command, which goes out when the driver moves the link, or nowhere if the server
- * takes no more.  Until mq_link_next() gives it back, it is the link's. */
+/* Takes a command, which the link owns until mq_link_next() returns it.  mq_link_move() sends
+ * it; once a send has failed, nothing more is sent. */
 void mq_link_send(struct mq_link *, struct mq_request *);
 /* Whether bytes wait for the socket. */
 bool mq_link_unwritten(const struct mq_link *);
 
-/* The next reply, which freeReplyObject() frees, and the command that it is for; a message
- * of a channel is for none.  NULL: none has come yet, or the link is lost.  Of a script's
- * errors, only what its command got is left. */
+/* The next reply, which freeReplyObject() frees, and its command, NULL for a message of a
+ * channel.  NULL: no reply has come yet, or the link is lost.  mq_reply_strip_script() has
+ * stripped errors. */
 redisReply *mq_link_next(struct mq_link *, struct mq_request **);
 
-/* The next command of a link that is lost, which has no reply; NULL: there are no more. */
+/* The next command without a reply, of a lost link; NULL: there are no more. */
 struct mq_request *mq_link_orphan(struct mq_link *);
 
-/* Gives the link up: the state is MQ_LINK_LOST, and `why` the reason. */
+/* Sets the state to MQ_LINK_LOST for this reason. */
 void mq_link_lose(struct mq_link *, int status, const char *why);
 
 #endif

@@ -25,12 +25,12 @@ struct pair {
 	struct mq_loop *of;
 	struct line main, wake;
 	struct mq_node waker;
-	long long former; /* the last one's number; 0: there was none */
-	/* Of a node of a cluster: */
+	long long former; /* CLIENT ID before; 0: there was no connection */
+	/* Nodes of a cluster only: */
 	bool open;
-	double tried_s;	  /* since this steady time it is not ready; 0: it is */
-	double missing_s; /* since this steady time it is away */
-	struct mq_timer patience; /* of connecting, and of optional commands */
+	double tried_s;		  /* not ready since (steady time); 0: ready */
+	double missing_s;	  /* away since (steady time) */
+	struct mq_timer patience; /* for connecting, and optional commands */
 };
 
 /* --- lines ------------------------------------------------------------------------ */
@@ -54,7 +54,7 @@ watch(struct line *line)
 	line->watched = wants;
 }
 
-/* A callback may close the link. */
+/* Callbacks may close the link. */
 static void
 on_ready_socket(struct ev_loop *loop, ev_io *w, int events)
 {
@@ -163,8 +163,8 @@ on_subscribed(void *arg, redisReply *reply)
 	(void)is_refused(arg, "SUBSCRIBE", reply);
 }
 
-/* Who may not send to a channel may not listen there: then the connection would
- * break. */
+/* A user without the right to a channel may neither send nor listen there; SUBSCRIBE would
+ * then break the connection. */
 static void
 on_published(void *arg, redisReply *reply)
 {
@@ -182,12 +182,13 @@ on_changed(const struct mq_loop *all, const redisReply *keys)
 	for (i = 0; i < keys->elements; i++)
 		all->events->changed(
 		    all->arg, keys->element[i]->str, keys->element[i]->len);
-	/* FLUSHALL names none. */
+	/* FLUSHALL names no keys. */
 	if (keys->type != REDIS_REPLY_ARRAY)
 		all->events->changed(all->arg, NULL, 0);
 }
 
-/* All nodes of a cluster pass a call on.  One of them counts. */
+/* All nodes of a cluster pass a call on; only that from the owner of its text's slot
+ * counts. */
 static void
 on_called(const struct mq_loop *all, const struct mq_node *node,
     const redisReply *text)
@@ -226,10 +227,9 @@ on_message(struct line *line, const redisReply *message)
 /* --- the end of the former connection --------------------------------------------- */
 
 /*
- * Commands of a connection that was given up may still be unread at the server, and
- * would be carried out behind what the next one has found there.  Therefore the next one
- * kills it first: also when the server refuses CLIENT LIST or CLIENT KILL, what it sends
- * from ready() on is carried out after the last command of the one before.
+ * The server may still have unread commands of a connection that was given up, and carry
+ * them out after those of the next connection, which therefore kills it first.  If the
+ * server refuses CLIENT LIST or CLIENT KILL, ready() is called all the same.
  */
 
 static void
@@ -243,7 +243,7 @@ on_id(void *arg, redisReply *reply)
 
 static void on_ready(struct pair *);
 
-/* Names this connection and asks for its number, for the next one to kill. */
+/* Names this connection and asks for its CLIENT ID, for the next one to kill it. */
 static void
 mark_connection(struct pair *p)
 {
@@ -257,8 +257,8 @@ mark_connection(struct pair *p)
 	on_ready(p);
 }
 
-/* After a restart of the server, another client may have the old number, but
- * never the old name as well. */
+/* After a restart of the server, another client may have the former CLIENT ID, but not the
+ * name as well. */
 static void
 on_listed(void *arg, redisReply *reply)
 {
@@ -277,7 +277,8 @@ on_listed(void *arg, redisReply *reply)
 	mark_connection(p);
 }
 
-/* The listener is there: the reader can ask for its news to be sent to it. */
+/* The listening connection has its CLIENT ID, to which that for commands redirects its
+ * tracking. */
 static void
 on_listener_id(void *arg, redisReply *reply)
 {
@@ -291,7 +292,7 @@ on_listener_id(void *arg, redisReply *reply)
 		mq_command_plain(&cmd, "CLIENT TRACKING ON OPTIN REDIRECT");
 		mq_command_int(&cmd, reply->integer);
 		tell(&p->main, &cmd, on_tracking, p->of);
-		/* Nobody listens yet.  The command only shows what others may send. */
+		/* Tests the rights to the channel, where nobody listens yet. */
 		mq_command_plain(&cmd, "PUBLISH");
 		mq_command_str(&cmd, p->of->channel);
 		mq_command_str(&cmd, "");
@@ -336,9 +337,10 @@ close_pair(struct pair *p)
 /* --- later ------------------------------------------------------------------------ */
 
 /*
- * In the next turn, missed commands are answered, and a connection that fails ends; what no
- * node takes now is sent again; after a slot has moved, whoever waits for messages looks
- * again, as its node may have told it of none; nodes that are away are looked for.
+ * Timers.  SOON, in the next turn: answers missed commands, and ends a connection that has
+ * failed.  RETRY: sends again what no node took.  NEWS, after a slot has moved: reports any
+ * key as changed, since no node may have reported a change meanwhile.  LOOK: looks for nodes
+ * that are away.
  */
 enum { SOON, RETRY, NEWS, LOOK };
 static const double after_s[MQ_LOOP_TIMERS] = {
@@ -355,14 +357,10 @@ start_timer(struct mq_loop *all, int which)
 
 /* --- nodes of a cluster ----------------------------------------------------------- */
 
-/* An optional command is answered so soon, and a node is ready: before whoever connects
- * loses patience. */
+/* Longest wait for a node to be ready, and for replies to optional commands. */
 #define PATIENCE_S 4.0
-/* A node that is away is tried again after this time. */
-#define AWAY_S 1.0
-/* A node that is needed is away if it was not ready for so long: before, it begins
- * anew. */
-#define ANEW_S 2.0
+#define AWAY_S	   1.0 /* pause before a node that is away is tried again */
+#define ANEW_S	   2.0 /* a needed node that is not ready for longer is away */
 
 static bool
 is_away(const struct mq_node *node)
@@ -378,8 +376,9 @@ fail(struct mq_loop *all, const struct pair *p, const char *why)
 	start_timer(all, SOON);
 }
 
-/* Other links may be in the middle of something, and go on without this one if they can.
- * A node of which nothing is known yet is needed to know the others. */
+/* A pair is lost: the others go on without its node if they can.  If the connection fails,
+ * down() follows in the next turn, as other links may be in the middle of something.  The
+ * first node cannot be missed: it knows the others. */
 static void
 lose_pair(struct pair *p, const char *why)
 {
@@ -440,7 +439,6 @@ be_patient(struct pair *p)
 		mq_timer_stop(&p->patience);
 }
 
-/* How many slots nodes have that are away. */
 static int
 slots_away(const struct mq_loop *all)
 {
@@ -463,7 +461,7 @@ on_slots(void *arg, redisReply *reply)
 		return;
 	if (reply->type == REDIS_REPLY_ERROR) {
 		fail(all, p, reply->str);
-	} else if (mq_topology_take(&all->redis.cluster->map, reply,
+	} else if (mq_topology_update(&all->redis.cluster->map, reply,
 		       p->main.node->number) == -1) {
 		fail(all, p, "unexpected reply");
 	} else if (!all->known) {
@@ -551,8 +549,7 @@ connect_pair(struct pair *p)
 
 /* --- driver ----------------------------------------------------------------------- */
 
-/* The node begins to connect if it did not.  If that fails, down() follows; but while all
- * its commands are optional, or if it was not ready for some seconds, it is away. */
+/* Begins to connect to the node, unless it was away for less than AWAY_S. */
 static bool
 connect_node(
     struct mq_redis *r, struct mq_node **at, const struct mq_request *q)
@@ -572,7 +569,7 @@ connect_node(
 	return p->open;
 }
 
-/* Who asks the only server decides itself what to do if that is busy. */
+/* If a single server is busy, the caller of the command gets its error, and decides. */
 static enum mq_redirect
 refused(struct mq_redis *r, const struct mq_request *q, redisReply **reply,
     enum mq_redirect how)
@@ -611,7 +608,7 @@ static const struct mq_driver driver = {.connect = connect_node,
 
 /* --- timers ----------------------------------------------------------------------- */
 
-/* Looks whether nodes are back that are away, or others have their slots. */
+/* Tries to connect to nodes that are away, and asks another node for their slots. */
 static void
 on_look(void *arg)
 {
@@ -698,7 +695,7 @@ mq_loop_init(struct mq_loop *all, struct ev_loop *loop,
 		mq_timer_init(&all->timers[i], loop, fire[i], all);
 }
 
-/* Also without it, the master's connection tells. */
+/* A failure does not matter: the master's own connection will end, too. */
 static void
 open_sentinel(struct mq_loop *all)
 {

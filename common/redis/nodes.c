@@ -1,5 +1,5 @@
-/* The nodes of a Redis Cluster for tools that wait: how to find them, and how long one that
- * is away is waited for. */
+/* The nodes of a Redis Cluster for tools that wait: finding nodes, and waiting for one that
+ * is away. */
 #include "ask.h"
 
 #include <sys/param.h>
@@ -23,10 +23,9 @@ copy_error(struct mq_redis *r, const struct mq_redis *from)
 	strlcpy(r->error, from->error, sizeof(r->error));
 }
 
-/* Connects to a node, and greets it: 0, or -1 with the error, which stays with the link.  By
- * the name that the cluster gives the node; or, as nobody here may know that, by the
- * address that comes with it.  What a node that hangs was sent could be carried out when
- * others have replaced it. */
+/* Connects to a node by the cluster's name for it, which this host may not resolve, else by
+ * its address, and greets it: a node that hangs could carry out commands after it was
+ * replaced.  Returns 0, or -1 with the error, which stays with the link. */
 static int
 open_node(struct mq_redis *r, struct mq_node *node)
 {
@@ -57,26 +56,27 @@ open_node(struct mq_redis *r, struct mq_node *node)
 	return rv;
 }
 
-/* Others go on without the node.  The error begins with a name of ours. */
+/* Misses a node; the other nodes are used on. */
 static void
 lose_node(struct mq_redis *r, struct mq_node *node, const char *why)
 {
 	const char *name = node->server->name;
 
+	/* mq_redis_fail() puts the name in front. */
 	if (strncmp(why, name, strlen(name)) == 0)
 		why += strlen(name) + strlen(": ");
 	mq_route_miss(r, node, why);
 }
 
-/* --- where they are, as one of them says ----------------------------------------- */
+/* --- the map of a cluster, from one of its nodes ---------------------------------- */
 
 struct asking {
 	struct mq_redis *r;
 	int but; /* the node that does not answer; -1: none */
 };
 
-/* Whether the others have agreed that a node is down.  Who may not ask does not know.
- * A line is "ID ADDRESS:PORT@BUS[,NAME] FLAGS ...". */
+/* Whether CLUSTER NODES has the flag "fail" for a node, by agreement of the others.  False
+ * without the right to ask.  A line is "ID ADDRESS:PORT@BUS[,NAME] FLAGS ...". */
 static bool
 is_down(struct mq_redis *r, const struct mq_place_of_node *node)
 {
@@ -101,7 +101,7 @@ is_down(struct mq_redis *r, const struct mq_place_of_node *node)
 }
 
 static int
-take_answer(void *arg, struct mq_dial *d, redisReply *reply)
+receive_slots(void *arg, struct mq_dial *d, redisReply *reply)
 {
 	const struct asking *q = arg;
 	struct mq_cluster *all = q->r->cluster;
@@ -116,7 +116,7 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 		reply = mq_call(&d->redis, &c, -1);
 	}
 	if (reply != NULL && !mq_redis_refused(&d->redis, reply))
-		rv = mq_topology_take(&all->map, reply, i) == 0 ?
+		rv = mq_topology_update(&all->map, reply, i) == 0 ?
 		    0 :
 		    mq_nonsense(&d->redis);
 	else if (reply != NULL &&
@@ -130,23 +130,23 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 	if (q->but != -1 && !all->failover.due)
 		all->failover.due = is_down(&d->redis, &all->map.nodes[q->but]);
 	node = mq_route_node(q->r, i);
-	/* One that is in use keeps its connection. */
+	/* A node in use keeps its connection. */
 	if (node->ready || node->missing != NULL) {
 		mq_redis_close(&d->redis);
 	} else {
 		node->link = d->redis.only.link;
 		node->ready = true;
 	}
-	/* For connections that do not wait. */
+	/* loop.c connects there. */
 	strlcpy(server->host, d->server->host, sizeof(server->host));
 	strlcpy(server->address, d->server->address, sizeof(server->address));
 	server->port = d->server->port;
 	return 0;
 }
 
-/* Asks whichever answers first for all of them: of the hosts in the URL, or (but: not
- * -1) of those that are known, without this one, and whether that is down.  Returns 0,
- * or -1 with the error. */
+/* Asks the known nodes, at first the hosts of the URL, for the map; the first reply counts.
+ * If `but` is not -1, that node is not asked, and the others are asked whether it is down.
+ * Returns 0, or -1 with the error. */
 static int
 ask_nodes(struct mq_redis *r, int but, double until)
 {
@@ -165,11 +165,11 @@ ask_nodes(struct mq_redis *r, int but, double until)
 	}
 	mq_command_plain(&c, "CLUSTER SLOTS");
 	if (n > 0)
-		rv = mq_dial(dials, n, &c, take_answer, &q, until);
+		rv = mq_dial(dials, n, &c, receive_slots, &q, until);
 	mq_command_free(&c);
 	if (rv == -1 && but == -1)
 		copy_error(r, mq_dial_error(dials, n));
-	/* At the beginning, what was wrong stays with them; see mq_partial_begin(). */
+	/* mq_partial_begin() needs the errors of the hosts in the URL. */
 	for (i = 0; but == -1 && i < n; i++) {
 		node = mq_route_node(r, (int)i);
 		if (!node->ready && dials[i].redis.status != 0)
@@ -193,8 +193,9 @@ are_optional(const struct mq_requests *list)
 	return true;
 }
 
-/* The connection goes on without the node if all that it was asked is optional, and so is
- * this command (NULL: none).  Want of descriptors, say, is ours. */
+/* Misses the node, for a reader, or if all its commands are optional, and so is q (NULL: no
+ * command).  A status like MQ_EXIT_AGAIN, for want of descriptors, is not the node's fault:
+ * false. */
 static bool
 goes_on(struct mq_redis *r, struct mq_node *node, const struct mq_request *q)
 {
@@ -215,8 +216,8 @@ spares(struct mq_redis *r, struct mq_node *node)
 	return goes_on(r, node, NULL);
 }
 
-/* Whether the slot of a command, whose node does not answer, may soon have another one.
- * Others have to say so, and how the cluster sees the node. */
+/* Whether another node may soon have the slot of a command, whose node does not answer.  If
+ * so, asks the others for the map. */
 static bool
 awaits_owner(
     struct mq_redis *r, const struct mq_request *q, struct mq_node *node)
@@ -233,7 +234,8 @@ awaits_owner(
 	return true;
 }
 
-/* To the node, or the one that replaces it.  What could be done without has not waited. */
+/* Connects to the node, or to the one that replaces it.  For an optional command, a missing
+ * node is not tried again. */
 static bool
 connect_node(
     struct mq_redis *r, struct mq_node **at, const struct mq_request *q)
@@ -266,8 +268,9 @@ lose_connection(struct mq_redis *r, redisReply **reply)
 	return MQ_STAYS;
 }
 
-/* A node says that the cluster is down: without a replica of its slot's own node that
- * may last, and is not waited for; a reader goes on without. */
+/* A node has replied CLUSTERDOWN: a slot has no owner that answers.  If its owner has a
+ * replica, waits for a failover.  Else a reader misses the node, others lose the
+ * connection. */
 static enum mq_redirect
 outlast_down(struct mq_redis *r, const struct mq_request *q, redisReply **reply)
 {
@@ -287,7 +290,7 @@ outlast_down(struct mq_redis *r, const struct mq_request *q, redisReply **reply)
 	return lose_connection(r, reply);
 }
 
-/* In a transaction, what a node refuses fails as a whole. */
+/* A command of a transaction cannot go to another node: the connection is lost. */
 static enum mq_redirect
 refused(struct mq_redis *r, const struct mq_request *q, redisReply **reply,
     enum mq_redirect how)
@@ -304,8 +307,8 @@ refused(struct mq_redis *r, const struct mq_request *q, redisReply **reply,
 
 /* --- readers ---------------------------------------------------------------------- */
 
-/* A host that did not answer at the beginning is not waited for again, unless another
- * one may soon have its slots. */
+/* Misses hosts that did not answer at the beginning, unless a replica may get their slots:
+ * the reader need not wait for them again. */
 void
 mq_partial_begin(struct mq_redis *r)
 {
@@ -363,8 +366,8 @@ mq_node_of(const struct mq_redis *r, const struct mq_command *c)
 static const struct mq_driver driver = {
     .connect = connect_node, .spares = spares, .refused = refused};
 
-/* As mq_redis_open_until(): asks the hosts of the URL, side by side, for the nodes, which
- * are connected to as they are needed. */
+/* mq_redis_open_until() for a cluster: asks the hosts of the URL, side by side, for the map;
+ * a node is connected when a command needs it. */
 static int
 open_nodes(struct mq_redis *r, struct mq_server *server, double until)
 {

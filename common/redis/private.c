@@ -28,12 +28,11 @@
 #include "base/xalloc.h"
 
 /*
- * Two servers on one directory are impossible: a tool that starts one holds an
- * flock(2) on DIR/lock and passes that very descriptor on, so the kernel keeps the
- * lock until the last process of the server is gone, however that ended.  Nothing
- * depends on the pid file, on the socket file or on the starter staying alive.  A free
- * lock together with a refused connection is the only state in which a server is
- * started.
+ * Two servers on one directory are impossible: a tool that starts one holds an flock(2) on
+ * DIR/lock and passes that descriptor on, so the kernel keeps the lock until the last
+ * process of the server is gone, however it ended.  A server is started only if the lock
+ * is free and the connection refused; pid file, socket file and the starter do not
+ * matter.
  */
 
 /* The directory of the private server, and the log in it. */
@@ -41,14 +40,14 @@ struct place {
 	struct mq_server *server; /* with the path of its socket */
 	char *dir;		  /* absolute */
 	char *log, *pid;	  /* files in it */
-	off_t log_start;	  /* where the log of our own start begins */
-	bool started;		  /* by us... */
-	bool crashed;		  /* ...after it was killed */
+	off_t log_start;	  /* size of the log before our start */
+	bool started;		  /* a server, by us */
+	bool crashed;		  /* the server before was killed */
 };
 
 /* --- its place ----------------------------------------------------------- */
 
-/* The XDG rules say that a relative value is to be ignored.  NULL: no home is known. */
+/* NULL: no home is known.  By the XDG rules, a relative value is ignored. */
 static char *
 wanted_dir(const char *dir)
 {
@@ -93,8 +92,8 @@ make_dir(char *path, mode_t mode)
 	return mkdir(path, mode) == 0 || errno == EEXIST ? 0 : -1;
 }
 
-/* A directory that others can write to is refused, not repaired: they may have put a
- * socket of their own there already. */
+/* Refuses a directory that others can write to: another user may have put a socket there
+ * already, so repair would come too late. */
 static int
 check_dir(struct place *p)
 {
@@ -133,8 +132,8 @@ name_socket(struct place *p)
 
 /* --- the log -------------------------------------------------------------------- */
 
-/* The last line of the log since log_start, "" if none, without its stamp:
- * "123:M 01 Jan 2024 10:00:00.000 # Reason" becomes "Reason". */
+/* The last line of the log since log_start, or "", without its stamp: "Reason" of
+ * "123:M 01 Jan 2024 10:00:00.000 # Reason". */
 static char *
 last_words(struct place *p, char *text, size_t size)
 {
@@ -160,8 +159,8 @@ last_words(struct place *p, char *text, size_t size)
 	return line + stamp;
 }
 
-/* The server ended before it answered: a status, with the reason from its log.  The server
- * speaks English whatever our locale is. */
+/* The server ended before it answered: the status, with the reason from its log, which is in
+ * English in every locale. */
 static int
 did_not_start(struct place *p)
 {
@@ -190,12 +189,12 @@ did_not_start(struct place *p)
 /* Seconds before a server that could not write is started again. */
 #define REST_S 10
 
-/* Whether the disk allows a start.  lock is the open lock file, which is empty before and
- * after. */
+/* Tests whether the disk allows a start: 0, or the status with the error.  lock is the open
+ * lock file, which is empty before and after. */
 static int
 may_start(struct place *p, int lock)
 {
-	/* Allocated, so that a quota counts, too. */
+	/* Allocating tests the quota, too. */
 	int e = posix_fallocate(lock, 0, ROOM);
 	time_t now = time(NULL);
 	struct stat st;
@@ -207,7 +206,7 @@ may_start(struct place *p, int lock)
 		return mq_server_fail(p->server, MQ_EXIT_IO,
 		    "private server in %s: not started: %s: it needs %d KiB",
 		    p->dir, strerror(e), ROOM / 1024);
-	/* A server that is started at once could end at once, by the same write. */
+	/* A new server could end at once, by the same write. */
 	if (strstr(last_words(p, text, sizeof(text)), "AOF write error") !=
 		NULL &&
 	    stat(p->log, &st) == 0 && st.st_mtime <= now &&
@@ -245,18 +244,16 @@ mq_server_room(const struct mq_server *server, size_t bytes, char *error,
 
 /* --- its process --------------------------------------------------------- */
 
-/* The server outlives the cron job, the script under limits or the shell that starts
- * it, so it gets nothing of them but the lock. */
+/* The server outlives the cron job, the script under limits or the shell that starts it:
+ * it inherits nothing but the lock. */
 
-#define LOCK_FD 3 /* in the server */
-/* Room for the 10000 clients that Redis allows unless it is set up otherwise. */
-#define FILES 10240
-/* A lower limit of open files could be too low for the clients of the server. */
-#define FILES_MIN 256
+#define LOCK_FD	  3	/* in the server */
+#define FILES	  10240 /* for the 10000 clients that Redis allows by default */
+#define FILES_MIN 256	/* fewer may not do for the clients of the server */
 #define STACK	  ((rlim_t)8 * 1024 * 1024)
 
 /* The functions below run in the child of vfork(2), which shares our memory: only
- * system calls.  A change that is not permitted is left out. */
+ * system calls.  Changes that are not permitted are left out. */
 
 static void
 set_limits(void)
@@ -283,10 +280,9 @@ set_limits(void)
 }
 
 /*
- * Descriptors 0 to 2 are open, as in all tools.  Standard error goes to the log, for
- * what the server writes before it has opened the log itself.  A descriptor that
- * leaked into the server, say the end of a pipe, would stay open for ever: hence the
- * last line.
+ * Descriptors 0 to 2 are open, as in all tools.  Standard error goes to the log, until the
+ * server opens the log itself.  All other descriptors are closed: the end of a pipe, say,
+ * would stay open for ever.
  */
 static int
 set_files(int lock, int log)
@@ -301,7 +297,7 @@ set_files(int lock, int log)
 	return mq_close_from(LOCK_FD + 1, 0);
 }
 
-/* Returns an errno value, if at all. */
+/* Returns only after a failure, an errno value. */
 static int
 become_server(const char **argv, char *const *env, int lock, int log)
 {
@@ -314,7 +310,7 @@ become_server(const char **argv, char *const *env, int lock, int log)
 	sigset_t none;
 	size_t i;
 
-	/* A session of its own at once: ^C at the starter is not for it. */
+	/* In a session of its own, ^C at the starter does not reach the server. */
 	(void)setsid();
 	(void)umask(077);
 	for (sig = 1; sig < NSIG; sig++)
@@ -326,8 +322,7 @@ become_server(const char **argv, char *const *env, int lock, int log)
 	(void)sched_setaffinity(0, sizeof(all), &all);
 	(void)sched_setscheduler(0, SCHED_OTHER, &other);
 	(void)setpriority(PRIO_PROCESS, 0, 0);
-	/* IOPRIO_WHO_PROCESS, this one, IOPRIO_CLASS_NONE: no header has them before
-	 * Linux 5.15. */
+	/* IOPRIO_WHO_PROCESS, this process, IOPRIO_CLASS_NONE: constants of Linux 5.15. */
 	(void)syscall(SYS_ioprio_set, 1, 0, 0);
 	(void)!write(fd, "0", 1);
 	close(fd);
@@ -346,13 +341,12 @@ become_server(const char **argv, char *const *env, int lock, int log)
 }
 
 /*
- * Executes redis-server, or valkey-server if there is none, with these arguments, of
- * which the first one is set here.  Of this process it gets the lock only: no limit
- * that can be lifted, no priority, no descriptor, no signal, no environment but
- * PATH, HOME and TZ: in another locale, scripts would compare strings in another order.
- * The process ends as soon as it has forked the real server; *how is its status, or
- * unchanged where SIGCHLD is ignored.  Returns 0, or an errno value: EMFILE if the limit of
- * open files stays below FILES_MIN.
+ * Executes redis-server, or valkey-server if there is none, with these arguments, whose
+ * first is set here.  The server inherits the lock, but no limit that can be lifted, no
+ * priority, descriptor or signal, and of the environment only PATH, HOME and TZ: in another
+ * locale, scripts would compare strings in another order.  The process ends as soon as it
+ * has forked the real server; *how is its status, unchanged if SIGCHLD is ignored.  Returns
+ * 0, or an errno value: EMFILE if the limit of open files stays below FILES_MIN.
  */
 static int
 exec_server(const char **argv, int lock, int log, int *how)
@@ -387,23 +381,23 @@ exec_server(const char **argv, int lock, int log, int *how)
 
 /* --- is it there? -------------------------------------------------------- */
 
-#define PATIENCE_S   30.0 /* for a server that says nothing at all */
+#define PATIENCE_S   30.0 /* for a silent server */
 #define PAUSE_MIN_MS 10
 #define PAUSE_MAX_MS 100
 
 enum answer {
-	GONE,	/* nobody listens */
-	SILENT, /* somebody listens, but did not answer yet */
+	GONE,	/* no server listens */
+	SILENT, /* a server listens, but did not answer */
 	LOADING,
 	UP
 };
 
-/* Any answer but -LOADING means that the server is up; reply is a string then.  The
- * real connection will report a refusal (a password, too many clients). */
+/* Any reply but -LOADING means that the server is up; reply becomes a string.  The real
+ * connection will report a refusal (a password, too many clients). */
 static enum answer
 ask(const char *path, const char *question, char *reply, size_t size)
 {
-	/* The limit holds for connect(2), too, which waits while the backlog is full. */
+	/* Also for connect(2), which waits while the backlog is full. */
 	const struct timeval limit = {.tv_sec = 1};
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	enum answer answer = GONE;
@@ -431,7 +425,7 @@ ask(const char *path, const char *question, char *reply, size_t size)
 	return answer;
 }
 
-/* *lock is the locked file, or -1 when a server has it. */
+/* *lock becomes the locked file, or -1 if a server has the lock. */
 static int
 take_lock(struct place *p, int *lock)
 {
@@ -461,7 +455,6 @@ start_private(struct place *p, int lock)
 	    "--maxmemory-policy", "noeviction", "--save", "", "--daemonize",
 	    "yes", "--logfile", p->log, "--pidfile", p->pid,
 	    "--always-show-logo", "no", NULL};
-	/* Fails early if nothing can be written. */
 	int log = open(p->log,
 	    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
 	struct stat st;
@@ -489,16 +482,15 @@ start_private(struct place *p, int lock)
 	return how != 0 ? did_not_start(p) : 0;
 }
 
-/* Redis removes its pid file when it is shut down, by a command or by TERM; a crash
- * leaves it. */
+/* Redis removes its pid file when a command or TERM shuts it down; a crash leaves it. */
 static bool
 was_shut_down(const struct place *p)
 {
 	return access(p->pid, F_OK) == -1 && errno == ENOENT;
 }
 
-/* Starts a server if none runs.  A lock that is free again after our own start means
- * that the server has ended. */
+/* Starts a server if none runs.  If the lock is free after our own start, that server has
+ * ended. */
 static int
 start_if_free(struct place *p)
 {
@@ -524,10 +516,10 @@ start_if_free(struct place *p)
 }
 
 /*
- * A server that was killed while it wrote leaves a part of a transaction at the end of
- * its file.  Redis takes that back when it starts, but leaves the MULTI in the file if
- * the last command is not whole: so the start after that one would carry out the part,
- * and what came behind it otherwise than it was.  A new file has nothing of it.
+ * A server that was killed while it wrote leaves part of a transaction at the end of its
+ * file.  When it starts, Redis takes that back, but, if the last command was cut short,
+ * leaves the MULTI in the file: the start after that would carry out the part, and
+ * everything behind it in one transaction.  A rewritten file has no such end.
  */
 static void
 write_anew(const struct place *p)

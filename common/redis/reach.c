@@ -21,10 +21,8 @@
 #include "base/xalloc.h"
 #include "parts.h"
 
-/* Seconds until the next one is tried, and for each of all sentinels. */
-#define SOON_S 0.5
-/* Most attempts at a time, and most searches: time is over before there are more. */
-#define MOST 16
+#define SOON_S 0.5 /* between two attempts, and for each of all sentinels */
+#define MOST   16  /* attempts in MQ_GREET_S, and searches: never reached */
 
 /* A connection to one address. */
 struct attempt {
@@ -39,7 +37,7 @@ struct race {
 	struct mq_command *question;
 	mq_dial_fn *take;
 	void *arg;
-	double next; /* when the next one is tried */
+	double next; /* time of the next attempt, in steady seconds as below */
 	double connected_by, answered_by;
 	TAILQ_HEAD(attempts, attempt) attempts;
 	struct mq_dial *winner;
@@ -47,15 +45,15 @@ struct race {
 
 /* --- addresses of a host --------------------------------------------------------- */
 
-/* Asking the system for addresses can take minutes, and cannot be broken off.  A thread
- * asks, with memory of its own, and writes to a pipe.  If that takes too long, the pipe is
- * closed, and the thread ends when the system has answered. */
+/* getaddrinfo(3) can take minutes, and cannot be broken off: a thread calls it, with memory
+ * of its own, and writes to a pipe.  After a timeout the pipe is closed, and the thread ends
+ * when getaddrinfo(3) returns. */
 struct search {
 	int fd;
 	char host[];
 };
 
-/* The thread writes an address each, or in the end why there is none. */
+/* An address, or at the end the reason why there is none. */
 struct piece {
 	bool found;
 	char text[128];
@@ -67,7 +65,8 @@ write_piece(const struct search *s, const struct piece *piece)
 	return write(s->fd, piece, sizeof(*piece)) != -1;
 }
 
-/* Each family as soon as it is known: the second one may not be needed. */
+/* Writes the addresses of one family as soon as they are known: the other family may not be
+ * needed. */
 static void *
 find_addresses(void *arg)
 {
@@ -101,7 +100,7 @@ find_addresses(void *arg)
 	return NULL;
 }
 
-/* There are no more addresses; `why` counts if there was none at all. */
+/* Notes that there are no more addresses, with the reason if there was none at all. */
 static void
 end_search(struct mq_dial *d, int status, const char *why)
 {
@@ -130,7 +129,7 @@ begin_search(struct mq_dial *d)
 	memcpy(s->host, d->host, n);
 	s->fd = fds[1];
 	d->fd = fds[0];
-	/* Signals are for the thread that waits. */
+	/* Signals must interrupt the main thread. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&thread, NULL, find_addresses, s);
@@ -145,8 +144,8 @@ begin_search(struct mq_dial *d)
 	return false;
 }
 
-/* The next address that needs no search; NULL: there is none.  "localhost" means this
- * machine everywhere (RFC 6761). */
+/* The next address that needs no search; NULL: there is none.  RFC 6761 defines
+ * "localhost". */
 static const char *
 known_address(const struct mq_dial *d)
 {
@@ -199,9 +198,9 @@ begin_attempt(struct race *race, struct mq_dial *d, const char *address)
 		fail_attempt(race, a, MQ_LINK_TCP);
 }
 
-/* Without a question there is no reply. */
+/* The attempt wins, if take() accepts its reply; reply NULL: there is no question. */
 static void
-take_connection(struct race *race, struct attempt *a, redisReply *reply)
+finish_race(struct race *race, struct attempt *a, redisReply *reply)
 {
 	struct mq_dial *d = a->of;
 	struct mq_server *server = d->server;
@@ -221,7 +220,6 @@ take_connection(struct race *race, struct attempt *a, redisReply *reply)
 		mq_redis_close(&d->redis);
 }
 
-/* Goes on with the connection, then with the question. */
 static void
 go_on(struct race *race, struct attempt *a, short revents)
 {
@@ -241,13 +239,13 @@ go_on(struct race *race, struct attempt *a, short revents)
 		fail_attempt(race, a, before);
 	else if (reply != NULL ||
 	    (race->question == NULL && l->state > MQ_LINK_TLS))
-		take_connection(race, a, reply);
+		finish_race(race, a, reply);
 }
 
-/* --- all of them ------------------------------------------------------------------ */
+/* --- race ------------------------------------------------------------------------- */
 
-/* Tries one address of this server, or begins to look for some; those of IPv4 come first.
- * False: none is there, or none any more. */
+/* Tries one address of this server, or begins to search for some.  False: no address is
+ * there yet, or any more. */
 static bool
 try_server(struct race *race, struct mq_dial *d)
 {
@@ -269,9 +267,8 @@ try_server(struct race *race, struct mq_dial *d)
 	return true;
 }
 
-/* Each server has its turn.  While nothing is tried, nothing is waited for but a search.
- * Servers that are not connected to in time are late, and later those without an answer.
- * False: all is over. */
+/* Begins the next attempt, if its time has come or no other attempt is under way; servers
+ * take turns.  False: time is over, or nothing is left to try or to wait for. */
 static bool
 try_in_time(struct race *race, double now)
 {
@@ -290,7 +287,7 @@ try_in_time(struct race *race, double now)
 		searches |= race->dials[i].fd != -1;
 	for (i = 0; i < race->n && !late && (idle || !soon); i++) {
 		d = &race->dials[(race->turn + i) % race->n];
-		/* One search at a time begins, unless it takes its time. */
+		/* The next search begins when the last one ends, or after SOON_S. */
 		if (d->over ||
 		    (soon && searches && d->found == 0 && d->fd == -1) ||
 		    !try_server(race, d))
@@ -302,7 +299,8 @@ try_in_time(struct race *race, double now)
 	return !idle || searches;
 }
 
-/* poll(2) takes no more elements than there may be descriptors. */
+/* Waits for attempts, and for searches if a new attempt may begin: poll(2) takes no more
+ * elements than descriptors are allowed. */
 static void
 wait_and_go_on(struct race *race, double now)
 {
@@ -333,7 +331,7 @@ wait_and_go_on(struct race *race, double now)
 			go_on(race, a, p[-1].revents);
 }
 
-/* Why an attempt that has come so far counts as failed. */
+/* The error of an attempt that timed out in this state. */
 static const char *
 late_words(enum mq_link_state step)
 {
@@ -345,7 +343,7 @@ late_words(enum mq_link_state step)
 	return MQ_REDIS_LATE;
 }
 
-/* All but the winner: what did not come in time, and what there was no time to try. */
+/* Ends all attempts but the winner's, and searches; servers without an error get one. */
 static void
 end_race(struct race *race)
 {
@@ -417,24 +415,24 @@ mq_dial_error(const struct mq_dial *dials, size_t n)
 
 /* --- sentinels --------------------------------------------------------------- */
 
-/* Where the master is, and how. */
+/* The master, as a sentinel describes it. */
 struct master {
 	/* An address, or a name if the sentinels announce names. */
 	char host[sizeof(((struct mq_server *)NULL)->host)];
 	int port;
-	bool down;    /* or about to be replaced */
+	bool down;    /* or a failover is under way */
 	int replicas; /* -1: not known */
 };
 
 struct question {
 	const char *words; /* before the name of the master */
-	/* Takes a reply that is no error: 0, or -1 with the error. */
+	/* Parses a reply that is no error: 0, or -1 with the error. */
 	int (*take)(void *answer, struct mq_redis *, const redisReply *);
 	void *answer;
 };
 
 static int
-take_answer(void *arg, struct mq_dial *d, redisReply *reply)
+receive_reply(void *arg, struct mq_dial *d, redisReply *reply)
 {
 	const struct question *q = arg;
 	struct mq_redis *r = &d->redis;
@@ -443,15 +441,15 @@ take_answer(void *arg, struct mq_dial *d, redisReply *reply)
 	if (!mq_redis_refused(r, reply))
 		rv = q->take(q->answer, r, reply);
 	else if (r->only.link.unfit || r->status == MQ_EXIT_UNAVAILABLE)
-		/* A server that answers, but not to this, is none. */
+		/* A server that refuses this question is no sentinel. */
 		r->status = MQ_EXIT_CONFIG;
 	freeReplyObject(reply);
 	return rv;
 }
 
-/* Asks the sentinels in the URL of r's server, side by side, until one answers, or
- * until then; or each, for half a second, and those that do not answer are left out.  r
- * need not be connected.  Returns 0, or -1 with the error. */
+/* Asks the sentinels in the URL of r's server, side by side, until one answers, at most until
+ * that time (steady seconds); with each, asks every sentinel for SOON_S, and skips silent
+ * ones.  r need not be connected.  Returns 0, or -1 with the error. */
 static int
 ask_sentinels(struct mq_redis *r, struct question q, bool each, double until)
 {
@@ -468,14 +466,14 @@ ask_sentinels(struct mq_redis *r, struct question q, bool each, double until)
 	mq_command_str(&c, u->path);
 	for (i = 0; i < n; i++) {
 		mq_server_behind(&sentinels[i], server, &u->hosts[i], true);
-		/* Its answers are about this master. */
+		/* parse_master() names the master in its error. */
 		sentinels[i].url.path = u->path;
 		dials[i].server = &sentinels[i];
 	}
 	for (i = 0; i < n; i += at_once) {
 		if (each)
 			until = mq_clock_steady_s() + SOON_S;
-		who = mq_dial(&dials[i], at_once, &c, take_answer, &q, until);
+		who = mq_dial(&dials[i], at_once, &c, receive_reply, &q, until);
 		if (who != -1)
 			mq_redis_close(&dials[i + (size_t)who].redis);
 	}
@@ -498,7 +496,7 @@ ask_sentinels(struct mq_redis *r, struct question q, bool each, double until)
 }
 
 static int
-take_master(void *answer, struct mq_redis *r, const redisReply *reply)
+parse_master(void *answer, struct mq_redis *r, const redisReply *reply)
 {
 	struct master *master = answer;
 	const char *why;
@@ -516,9 +514,9 @@ take_master(void *answer, struct mq_redis *r, const redisReply *reply)
 
 static const char where[] = "SENTINEL get-master-addr-by-name";
 
-/* Needs +sentinel|master. */
+/* The user of the sentinels needs the right +sentinel|master. */
 static int
-take_state(void *answer, struct mq_redis *r, const redisReply *reply)
+parse_state(void *answer, struct mq_redis *r, const redisReply *reply)
 {
 	struct master *master = answer;
 	const char *flags = mq_reply_value(reply, "flags");
@@ -532,8 +530,8 @@ take_state(void *answer, struct mq_redis *r, const redisReply *reply)
 	return 0;
 }
 
-/* Whether a replica that sentinels know by this address is online.  Where a replica
- * announces a name, sentinels may still know the address. */
+/* Whether a replica at this address, by the sentinels, is online by the server, which may
+ * know it by a name: then the port decides. */
 static bool
 is_online(const struct mq_info *i, const char *address, const char *port)
 {
@@ -549,11 +547,11 @@ is_online(const struct mq_info *i, const char *address, const char *port)
 	return false;
 }
 
-/* The master comes last: if it has changed meanwhile, that shows. */
+/* Asks for the master after the replicas, so that a failover between them shows. */
 static int
-take_heirs(void *answer, struct mq_redis *r, const redisReply *reply)
+parse_candidates(void *answer, struct mq_redis *r, const redisReply *reply)
 {
-	struct mq_heirs *h = answer;
+	struct mq_candidates *h = answer;
 	struct master master = {.port = 0};
 	struct mq_command c = {0};
 	const redisReply *one;
@@ -567,9 +565,8 @@ take_heirs(void *answer, struct mq_redis *r, const redisReply *reply)
 	     i++) {
 		one = reply->element[i];
 		flags = mq_reply_value(one, "flags");
-		/* A replica that does not answer for long is not made the master, but
-		 * may be busy as it has just been chosen.  One whose connection has just
-		 * ended may be the master already: it drops its clients then. */
+		/* A replica that is down for long is not made the master; but one that was
+		 * just promoted may be busy, or have dropped its clients. */
 		silent = strstr(flags, "s_down") != NULL &&
 		    strstr(flags, "promoted") == NULL;
 		if (!is_online(h->info, mq_reply_value(one, "ip"),
@@ -585,20 +582,22 @@ take_heirs(void *answer, struct mq_redis *r, const redisReply *reply)
 	place = mq_call(r, &c, -1);
 	if (place == NULL)
 		return -1;
-	rv = take_master(&master, r, place);
+	rv = parse_master(&master, r, place);
 	freeReplyObject(place);
-	h->moved |= rv == 0 &&
+	h->new_master |= rv == 0 &&
 	    (master.port != h->server->port ||
 		strcmp(master.host, h->server->host) != 0);
 	return rv;
 }
 
 int
-mq_redis_ask_heirs(struct mq_redis *r, struct mq_heirs *heirs, bool each)
+mq_redis_ask_candidates(
+    struct mq_redis *r, struct mq_candidates *candidates, bool each)
 {
 	return ask_sentinels(r,
-	    (struct question){"SENTINEL replicas", take_heirs, heirs}, each,
-	    INFINITY);
+	    (struct question){
+		"SENTINEL replicas", parse_candidates, candidates},
+	    each, INFINITY);
 }
 
 /* --- failover ---------------------------------------------------------------- */
@@ -635,7 +634,7 @@ mq_redis_begin(struct mq_redis *r, struct mq_server *server, double until)
 	const struct mq_url *u = &server->url;
 	struct mq_dial d = {.server = server};
 	struct master master = {.port = 0};
-	struct question q = {where, take_master, &master};
+	struct question q = {where, parse_master, &master};
 	int rv;
 
 	*r = (struct mq_redis){.server = server, .home = -1};
@@ -673,14 +672,14 @@ open_once(struct mq_redis *r, struct mq_server *server, double until)
 	return rv;
 }
 
-/* Whether the master that sentinels named, which did not answer, or is a replica, may
- * soon be another one.  r has the error. */
+/* Whether sentinels may soon name another master, since theirs did not answer, or is a
+ * replica.  r has the error. */
 static bool
 awaits_master(struct mq_redis *r, struct mq_failover *f)
 {
 	struct mq_redis other = {.server = r->server};
 	struct master master = {.replicas = -1};
-	struct question q = {"SENTINEL master", take_state, &master};
+	struct question q = {"SENTINEL master", parse_state, &master};
 
 	if (strcmp(r->only.link.why, MQ_REDIS_REPLICA) == 0)
 		f->due = true;
@@ -709,8 +708,7 @@ mq_redis_connect(struct mq_redis *r, struct mq_server *server, double until)
 	mq_failover_begin(&f, server);
 	f.until = MIN(f.until, until);
 	while (open_once(r, server, f.until) == -1) {
-		/* The last try may have had no time to fail by itself: the one
-		 * before tells why. */
+		/* The last try may have had too little time: the error before counts. */
 		if (f.failed && mq_clock_steady_s() >= f.until) {
 			strlcpy(r->error, why, sizeof(r->error));
 			(void)mq_failover_again(&f, r);

@@ -6,8 +6,8 @@
 #include "base/exit.h"
 #include "parts.h"
 
-/* In place of a server's own words about a command that it does not have, which may hold
- * a script, or a payload.  It cannot name one that a script calls. */
+/* Replaces a server's words about a command that it lacks, since they may hold a script, or
+ * a payload.  In a script, servers do not name the command. */
 static void
 name_lack(char *words)
 {
@@ -22,14 +22,13 @@ name_lack(char *words)
 	else if (strncasecmp(words, unknown, sizeof(unknown) - 1) == 0 &&
 	    sscanf(words + sizeof(unknown), "%31[A-Za-z.]", name) == 1)
 		snprintf(words, size, MQ_REDIS_LACKS "%s", name);
-	/* Valkey can be built without Lua, and has the command then. */
+	/* A Valkey without Lua has EVAL all the same. */
 	else if (strstr(words, "Could not find scripting engine") != NULL)
 		snprintf(words, size, MQ_REDIS_LACKS "EVAL");
 }
 
-/* Before Redis 7 servers write "ERR Error running script (call to f_SHA):
- * @user_script:1: @user_script: 1: -OOM ...", later ones "OOM ... script: SHA, on
- * @user_script:1.". */
+/* Before Redis 7: "ERR Error running script (call to f_SHA): @user_script:1: @user_script: 1:
+ * -OOM ...".  Since then: "OOM ... script: SHA, on @user_script:1.". */
 static void
 strip_error(char *error)
 {
@@ -163,8 +162,8 @@ mq_reply_value(const redisReply *pairs, const char *name)
 const char *
 mq_reply_unfit(const redisReply *reply, const struct mq_server *server)
 {
-	/* Without a password the server ends the connection at a longer command, and says
-	 * nothing more. */
+	/* Without a password, the server ends the connection on a long command, in
+	 * silence: NOAUTH must count now. */
 	if (reply->type == REDIS_REPLY_ERROR)
 		return strncmp(reply->str, "NOAUTH", 6) == 0 ?
 		    "NOAUTH Authentication required." :

@@ -1,12 +1,12 @@
 /*
- * Where commands go, and what becomes of one whose node refuses it, or is lost: the
- * only place that decides what MOVED, ASK, NOSCRIPT and BUSY mean.
+ * Sends commands to nodes, again if a node refuses one or is lost: the only place that
+ * decides what MOVED, ASK, NOSCRIPT and BUSY mean.
  *
- * On a cluster each command goes to the node that has the slot of its first key; one
- * without a key to the node of mq_redis.home, which is that of the URL's namespace if that
- * has a {tag}.  Where a slot has moved, or is moving, the node refuses the command, and it
- * goes to the other one, or once more; whoever asks does not hear of it.  Commands of one
- * slot that wait keep their order.  Those of a transaction cannot wait.
+ * On a cluster each command goes to the node that has the slot of its first key; without a
+ * key, to the node of mq_redis.home, the slot of the URL's namespace if that has a {tag}.  If
+ * the slot has moved or is moving, the node refuses the command, which goes to the other
+ * node, or once more; its caller does not notice.  Waiting commands of one slot keep their
+ * order; those of a transaction cannot wait.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +15,11 @@
 #include "base/xalloc.h"
 #include "parts.h"
 
-/* A server that is busy, or loads its data, is asked so long. */
-#define BUSY_PATIENCE_MS 60000
+#define BUSY_PATIENCE_MS 60000 /* for a server that is busy, or loads data */
 
 /* --- answers ---------------------------------------------------------------------- */
 
-/* The reply is the request's from now on. */
+/* Ends a request with its reply, which the request takes. */
 static void
 answer(struct mq_request *q, redisReply *reply)
 {
@@ -44,7 +43,7 @@ mq_route_cluster(struct mq_redis *r)
 	r->cluster = mq_xcalloc(1, sizeof(*r->cluster));
 	memset(
 	    r->cluster->map.owner, MQ_NO_OWNER, sizeof(r->cluster->map.owner));
-	/* A namespace in braces keeps all its keys in one slot. */
+	/* With a {tag} in the namespace, all keys are in one slot. */
 	r->home = ns != NULL && strchr(ns, '{') != NULL ?
 	    mq_slot_of(ns, strlen(ns)) :
 	    -1;
@@ -117,7 +116,7 @@ owner_of(const struct mq_redis *r, const struct mq_request *q)
 	return owner == -1 ? r->cluster->last : owner;
 }
 
-/* Nodes without a slot do not count. */
+/* Skips nodes without a slot. */
 bool
 mq_redis_visit(struct mq_redis *r, int i)
 {
@@ -151,7 +150,8 @@ missing_reply(struct mq_redis *r, const struct mq_node *node, int slot)
 	return reply;
 }
 
-/* A taker hears of it, but not before it has asked. */
+/* Ends a request whose node is lost.  take() is called in the next turn of the loop: its
+ * caller may not have returned yet. */
 static void
 lose(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
 {
@@ -219,7 +219,7 @@ mq_route_drop(struct mq_redis *r)
 
 /* --- sending ---------------------------------------------------------------------- */
 
-/* For the next command only, and so each time that one is sent. */
+/* Sends a command that holds for the next one only, such as ASKING. */
 static void
 send_before(struct mq_redis *r, struct mq_node *node, const char *words,
     mq_reply_fn *fn)
@@ -258,8 +258,8 @@ send_later(struct mq_redis *r, struct mq_request *q)
 		r->driver->changed(r, NULL);
 }
 
-/* Asks: to the node that gets the slot, and has not told anybody.  What is read there is
- * not tracked, as one word before a command is all that it can have. */
+/* Sends a request to node number i, with asks to a node that is getting the slot.  There
+ * the keys are not tracked: ASKING and CLIENT CACHING cannot both come before a command. */
 static void
 send_to_node(struct mq_redis *r, int i, struct mq_request *q, bool asks)
 {
@@ -279,7 +279,7 @@ send_to_node(struct mq_redis *r, int i, struct mq_request *q, bool asks)
 		mq_route_send_to(r, node, q);
 }
 
-/* Whether another command of its slot waits. */
+/* Whether another command of the request's slot waits. */
 static bool
 is_behind(const struct mq_redis *r, const struct mq_request *q)
 {
@@ -328,8 +328,8 @@ mq_route_ready(struct mq_redis *r, struct mq_node *node)
 
 /* --- replies ---------------------------------------------------------------------- */
 
-/* The server does not know the script of a command.  Another one may have brought it
- * meanwhile: its text goes once. */
+/* The server does not know the script of a command: sends its text, unless another command
+ * has done so meanwhile; then the hash once more. */
 static void
 load(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
 {
@@ -347,8 +347,8 @@ load(struct mq_redis *r, struct mq_node *node, struct mq_request *q)
 	mq_route_send_to(r, node, q);
 }
 
-/* A command that is refused, since a server is busy or its slot is elsewhere, goes again
- * for a minute at most; on a loop, as long as it takes. */
+/* Whether a command is sent again that a server refused, as it is busy or the slot is
+ * elsewhere: for 60 s at most; on a loop, without a limit. */
 static bool
 is_patient(const struct mq_redis *r, struct mq_request *q)
 {
@@ -365,7 +365,7 @@ void
 mq_route_settle(struct mq_redis *r, struct mq_node *node, struct mq_request *q,
     redisReply *reply)
 {
-	/* What a loop says to one node is for that node. */
+	/* Commands of loop.c itself are for one node. */
 	bool settled = !q->kept && q->take != NULL;
 	enum mq_redirect how = MQ_STAYS;
 	int to = -1;
@@ -391,7 +391,7 @@ mq_route_settle(struct mq_redis *r, struct mq_node *node, struct mq_request *q,
 		return;
 	}
 	freeReplyObject(reply);
-	/* Nodes may send it round in a ring. */
+	/* Two nodes may each say that the other has the slot. */
 	if (how == MQ_LATER || is_behind(r, q) || ++q->redirected > 2)
 		send_later(r, q);
 	else
@@ -426,7 +426,7 @@ mq_redis_post(
 	ask(r, mq_request_new(c, fn, arg));
 }
 
-/* The node that has the keys of a command, if it is in use. */
+/* The node that has the keys of a command; NULL: it is not in use. */
 static struct mq_node *
 owner_known(const struct mq_redis *r, const struct mq_command *c)
 {
@@ -444,17 +444,17 @@ mq_redis_away(const struct mq_redis *r, const struct mq_command *c)
 }
 
 bool
-mq_redis_moves(struct mq_redis *r, const struct mq_command *c)
+mq_redis_active(struct mq_redis *r, const struct mq_command *c)
 {
 	bool any = r->cluster == NULL || c == NULL;
 	struct mq_node *node = any ? &r->only : owner_known(r, c), *one;
-	size_t moved = !any && node != NULL ? node->link.moved : 0;
+	size_t activity = !any && node != NULL ? node->link.activity : 0;
 	int i = 0;
 
 	while (any && (one = mq_route_next(r, &i)) != NULL)
-		moved += one->link.moved;
-	if (node == NULL || moved == node->link.seen)
+		activity += one->link.activity;
+	if (node == NULL || activity == node->link.activity_seen)
 		return false;
-	node->link.seen = moved;
+	node->link.activity_seen = activity;
 	return true;
 }

@@ -15,9 +15,9 @@
 
 /* --- envfile ------------------------------------------------------------- */
 
-/* The file mq/env, which says where the server is: lines NAME=VALUE as sh(1) and
- * systemd(1) read them.  Blanks may stand around the '=', "export" before the name,
- * quotes around the value, and a comment behind it (" # ..."). */
+/* The file mq/env with the server's URL: lines NAME=VALUE as sh(1) and systemd(1) read them.
+ * Blanks may stand around the '=', "export" before the name, quotes around the value, and a
+ * comment behind it (" # ..."). */
 
 enum name {
 	URL,
@@ -31,9 +31,8 @@ enum name {
 static const char *const names[NAMES] = {"MQ_URL", "MQ_LAYOUT",
     "MQ_PASSWORD_FILE", "MQ_SENTINEL_PASSWORD_FILE", "REDISCLI_AUTH"};
 
-/* Allocated; NULL: the file has no such line, or an empty value. */
 struct values {
-	char *of[NAMES];
+	char *of[NAMES]; /* NULL: no such line, or an empty value */
 };
 
 #define BLANK " \t"
@@ -46,7 +45,7 @@ free_secret(char **value)
 	*value = NULL;
 }
 
-/* Takes the quotes off, in place; returns what is wrong, or NULL. */
+/* Removes the quotes in place.  Returns an error, or NULL. */
 static const char *
 unquote(char *s)
 {
@@ -70,8 +69,8 @@ unquote(char *s)
 	    "unexpected text after the closing quote";
 }
 
-/* The value of a line "NAME=VALUE", in place, and where its name ends.  A value without
- * quotes loses its comment and the blanks around it. */
+/* Finds the value of a line "NAME=VALUE", in place, and the end of its name.  A value without
+ * quotes loses its comment and the blanks around it.  Returns an error, or NULL. */
 static const char *
 split_line(char *line, size_t *name_len, char **value)
 {
@@ -100,9 +99,9 @@ split_line(char *line, size_t *name_len, char **value)
 	return n > 0 && s[n - 1] == '\\' ? "a value must be on one line" : NULL;
 }
 
-/* Takes a line without its end; returns what is wrong with it, or NULL. */
+/* Stores the value of a line without its end.  Returns an error, or NULL. */
 static const char *
-take_line(struct values *v, char *line)
+parse_line(struct values *v, char *line)
 {
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 				      "abcdefghijklmnopqrstuvwxyz0123456789";
@@ -121,7 +120,7 @@ take_line(struct values *v, char *line)
 		if (strlen(names[i]) == n && strncmp(line, names[i], n) == 0)
 			break;
 	if (i == NAMES) {
-		/* Whether it was to be one of ours. */
+		/* A misspelt name of ours is an error, other programs' are not. */
 		ours = why == NULL && strspn(line, letters) == n ?
 		    strncasecmp(line, "MQ_", 3) == 0 :
 		    strcasestr(line, "MQ_") != NULL;
@@ -139,7 +138,7 @@ take_line(struct values *v, char *line)
 	return NULL;
 }
 
-/* Only the first file that everybody can read is noted. */
+/* Warns of the first file with a password that everybody can read. */
 static void
 note_exposed(struct mq_server *server, FILE *f, const char *path)
 {
@@ -167,17 +166,16 @@ read_lines(struct values *v, FILE *in, unsigned long *number)
 			why = "contains a NUL byte";
 		line[len] = '\0';
 		if (why == NULL)
-			why = take_line(v, line);
+			why = parse_line(v, line);
 	}
 	freezero(line, cap);
 	return why;
 }
 
 /*
- * Reads the file, which says nothing if it does not exist.  Lines of other programs are
- * ignored.  Errors are: any other name with MQ_ in front, a line with MQ_ that is no
- * assignment, and lines for a server that the file does not name.  The error never has a
- * value in it.
+ * Reads an env file, which need not exist.  Lines of other programs are ignored.  Errors,
+ * which never show a value, are unknown names that begin with MQ_, lines with MQ_ that are
+ * no assignment, and other names without MQ_URL.
  */
 static int
 read_file(struct mq_server *server, struct values *v, const char *path)
@@ -201,7 +199,7 @@ read_file(struct mq_server *server, struct values *v, const char *path)
 		status = mq_server_fail(server, MQ_EXIT_CONFIG,
 		    "%s: line %lu: %s", path, number, why);
 	} else if (ferror(in)) {
-		/* A directory opens like a file. */
+		/* fopen(3) opens directories, too. */
 		status = mq_server_fail(
 		    server, MQ_EXIT_CONFIG, "%s: %s", path, strerror(errno));
 	} else if (v->of[URL] != NULL) {
@@ -223,7 +221,7 @@ read_file(struct mq_server *server, struct values *v, const char *path)
 
 /* --- server -------------------------------------------------------------- */
 
-/* Only the first file that names a server counts. */
+/* Reads the first env file with a URL: the user's, else /etc/mq/env. */
 static int
 read_files(struct mq_server *server, struct values *v)
 {
@@ -237,14 +235,14 @@ read_files(struct mq_server *server, struct values *v)
 		own = mq_xasprintf("%s/.config/mq/env", home);
 	if (own != NULL)
 		status = read_file(server, v, own);
-	/* A directory that is closed to us is for services. */
+	/* A directory that this user may not enter is for services. */
 	if (status == 0 && v->of[URL] == NULL && access("/etc/mq", X_OK) == 0)
 		status = read_file(server, v, "/etc/mq/env");
 	free(own);
 	return status;
 }
 
-/* A variable that is set and not empty, else what the file says. */
+/* The environment variable, unless unset or empty; else the file's value. */
 static const char *
 value_of(const struct values *v, enum name name)
 {
@@ -253,7 +251,7 @@ value_of(const struct values *v, enum name name)
 	return value != NULL && *value != '\0' ? value : v->of[name];
 }
 
-/* From the file that this variable names, if it names one. */
+/* Reads *password from the file that the variable names, if it is set. */
 static int
 password_from_file(struct mq_server *server, const struct values *v,
     enum name name, char **password)
@@ -317,7 +315,7 @@ parse_server(struct mq_server *server, const char *url)
 		return mq_server_fail(
 		    server, MQ_EXIT_CONFIG, "server URL: %s", why);
 	mq_url_show(u, server->name, sizeof(server->name));
-	/* There is a colon behind it in front of a cause. */
+	/* Errors are "NAME: cause". */
 	if (strcmp(server->name, "private:") == 0)
 		server->name[strlen("private")] = '\0';
 	why = u->tls ? MQ_TLS_MISSING : NULL;
@@ -334,7 +332,7 @@ parse_server(struct mq_server *server, const char *url)
 	return 0;
 }
 
-/* Notes a certificate that is not verified; after an error, frees the server. */
+/* Warns of a certificate that is not verified; after an error, frees the server. */
 static int
 finish_server(struct mq_server *server, int status)
 {
@@ -382,7 +380,7 @@ mq_server_at(
 
 	*server = (struct mq_server){0};
 	status = parse_server(server, url);
-	/* Nobody else is told a password. */
+	/* Only hosts of the known server may get its password. */
 	same = status == 0 && u->kind == MQ_URL_SENTINEL &&
 	    of->kind == MQ_URL_SENTINEL &&
 	    (!of->tls || (u->tls && (!u->insecure || of->insecure)));
@@ -415,7 +413,7 @@ mq_server_behind(struct mq_server *server, const struct mq_server *of,
 		u->db = 0;
 	}
 	mq_url_show(u, server->name, sizeof(server->name));
-	/* The certificate is for the name also if we connect to the address. */
+	/* The certificate is for the name, even if an address is connected. */
 	if (u->sni == NULL)
 		u->sni = host->name;
 }

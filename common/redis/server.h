@@ -1,7 +1,7 @@
 /*
  * The floor common/redis: URLs, servers, the private one included, connections that
- * wait or do not, commands, replies and scripts.  Nothing here knows of queues or spells
- * one of their keys.  Here: which server the tools talk to, and how to reach it.
+ * wait or do not, commands, replies and scripts; but no queues and no names of keys.  This
+ * header: the server that the tools talk to, and how to reach it.
  */
 #ifndef MQ_SERVER_H
 #define MQ_SERVER_H
@@ -12,7 +12,7 @@
 /* --- url ----------------------------------------------------------------- */
 
 /*
- * Where a server is, as a URL:
+ * The URL of a server:
  *
  *   redis://[user[:password]@]host[:port][/db]
  *   redis://:password@host is a password without a user; IPv6 hosts in [].
@@ -22,9 +22,8 @@
  *   rediss://  rediss-cluster://  rediss-sentinel://    the same through TLS
  *   private:[DIR]
  *
- * Behind each there may be parameters, ?layout=NAME&ns=NAME: the layout of its
- * keys, and their namespace if the layout has namespaces.  Both are not checked here.
- * Through TLS there may be cacert=FILE, cert=FILE, key=FILE, sni=NAME and insecure=1.
+ * Parameters may follow each: ?layout=NAME&ns=NAME, unchecked here, for the layout of keys
+ * and its namespace; with TLS also cacert=FILE, cert=FILE, key=FILE, sni=NAME, insecure=1.
  *
  * %XX is decoded in user, password, path and parameters; an empty user or
  * password counts as not given.  The authority ends at the first slash and the
@@ -67,7 +66,7 @@ void mq_url_free(struct mq_url *u);
 /* Writes the URL for people: no user, no password, no defaults.  Truncates at size. */
 void mq_url_show(const struct mq_url *u, char *out, size_t size);
 
-/* Whether a host is an address itself, so that there is nothing to ask. */
+/* Whether a host is an address already, and not a name. */
 bool mq_address_is(const char *host);
 
 /* --- server ------------------------------------------------------------ */
@@ -76,46 +75,46 @@ bool mq_address_is(const char *host);
 #define MQ_ADDRESS_SIZE 64
 
 struct mq_server {
-	struct mq_url url; /* with the password from wherever it was given */
-	bool node;	   /* of a cluster: it is wanted as such */
+	struct mq_url url; /* with the password, wherever it was given */
+	bool node;	   /* a node of a cluster is expected */
 	char name[256];	   /* for people; never has a password */
 	char socket[108];  /* unix and private: the path; else empty */
-	bool waits;	   /* private: if it was shut down, it is not started */
+	bool waits;	   /* private: not started if it was shut down */
 	char *layout;	   /* MQ_LAYOUT of the env file; NULL: none */
-	char *layout_from; /* the file that has the URL; NULL: none */
-	char note[512];	   /* what the user should know; empty: nothing */
-	char error[512];   /* why a function below has failed */
-	/* redis, sentinel, cluster: the address in the URL, or where a connection was
-	 * made to last, and the name or address that stood for it; else empty */
+	char *layout_from; /* the file with the URL; NULL: none */
+	char note[512];	   /* warning for the user; or empty */
+	char error[512];   /* cause if a function below fails */
+	/* redis, sentinel, cluster: the last connection, or the address in the URL; host is
+	 * its name or address.  Else empty. */
 	char host[256];
 	char address[MQ_ADDRESS_SIZE];
 	int port;
-	/* sentinel: which of them answered last, and where */
+	/* The sentinel that answered last: index of its host in the URL, and address. */
 	size_t sentinel;
 	char sentinel_address[MQ_ADDRESS_SIZE];
 	char *sentinel_password; /* of the sentinels themselves; NULL: none */
-	int failover_s; /* how long a failover is waited for; 0: as usual */
+	int failover_s; /* longest wait for a failover in seconds; 0: 30 */
 };
 
 /*
  * Finds the server: the URL given (from -u; may be NULL), else MQ_URL, else
  * an MQ_URL= line in $XDG_CONFIG_HOME/mq/env (~/.config/mq/env), then in
- * /etc/mq/env, else the private server.  A password that the URL lacks comes
- * from the file MQ_PASSWORD_FILE names, else from REDISCLI_AUTH; a file that
- * gives the URL can give these two and the layout as well, for that server.  The
- * sentinels' own password is in the file that MQ_SENTINEL_PASSWORD_FILE names.
- * Contacts nothing.  Returns 0, or an mq_exit status with one line in server->error.
+ * /etc/mq/env, else the private server.  If the URL has no password, it is read from the
+ * file named by MQ_PASSWORD_FILE, else from REDISCLI_AUTH; the sentinels' own password from
+ * the file named by MQ_SENTINEL_PASSWORD_FILE.  An env file with a URL can set these, and
+ * the layout, for its server.  Contacts nothing.  Returns 0, or an mq_exit status with one
+ * line in server->error.
  */
 int mq_server_find(struct mq_server *, const char *url);
 
-/* The server of this URL, and with no other password than that in it; but sentinels that
- * are those of a server that is known get their password, if no less TLS protects it. */
+/* The server of this URL, with no other password than the URL's.  Sentinels that the known
+ * server has as well get their password, if TLS protects it no less. */
 int mq_server_at(
     struct mq_server *, const char *url, const struct mq_server *known);
 
-/* Whether the disk of a private server, which ends when it is full, has room for a write
- * of this many bytes: 0, or MQ_EXIT_IO with one line in error.  The disks of all others
- * are unknown: 0. */
+/* Whether a private server's disk has room for a write of `bytes`: 0, or MQ_EXIT_IO with one
+ * line in error.  A private server ends when its disk is full.  Other servers' disks are not
+ * known: 0. */
 int mq_server_room(
     const struct mq_server *, size_t bytes, char *error, size_t error_size);
 
@@ -128,7 +127,6 @@ void mq_server_free(struct mq_server *);
 #define MQ_TLS_MISSING	NULL
 #else
 #define MQ_TLS_FEATURES "none"
-/* Why this build cannot use a URL with TLS. */
 #define MQ_TLS_MISSING                                                         \
 	"this build does not support TLS, which needs hiredis_ssl "            \
 	"(hiredis 1.0 or newer) and OpenSSL 3"
@@ -137,9 +135,8 @@ void mq_server_free(struct mq_server *);
 /* OpenSSL's side of a connection; NULL: the connection is plain. */
 typedef struct ssl_st mq_tls;
 
-/* Each error of TLS begins so: it waits for somebody to mend it. */
+/* Each error of TLS begins so; trying again does not help. */
 #define MQ_TLS_ERROR "TLS: "
-/* Room for its text. */
-#define MQ_TLS_WHY 256
+#define MQ_TLS_WHY   256 /* bytes for its text */
 
 #endif

@@ -37,7 +37,7 @@ blame(char *why, int status, const char *fmt, ...)
 	return status;
 }
 
-/* The server's certificate was not accepted. */
+/* The error of a server's certificate that was not accepted. */
 static int
 blame_server(long result, char *why)
 {
@@ -66,7 +66,7 @@ blame_server(long result, char *why)
 	    X509_verify_cert_error_string(result));
 }
 
-/* An error of the library, or an alert from the server. */
+/* An error of OpenSSL, or an alert from the server. */
 static int
 blame_error(const SSL *ssl, unsigned long error, char *why)
 {
@@ -75,7 +75,7 @@ blame_error(const SSL *ssl, unsigned long error, char *why)
 
 	if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
 		return blame(why, MQ_EXIT_CONFIG, DEMANDED);
-	/* TLS 1.2 has no better word. */
+	/* TLS 1.2 has no better alert for a missing certificate. */
 	if (reason == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE && !given)
 		return blame(why, MQ_EXIT_CONFIG,
 		    "the server refuses the handshake; if it demands a "
@@ -105,7 +105,7 @@ mq_tls_failure(mq_tls *tls, bool early, char why[MQ_TLS_WHY])
 
 	if (tls == NULL)
 		return 0;
-	/* What the server has said before it went may still be unread. */
+	/* The server's last alert may still be unread. */
 	if (ERR_peek_error() == 0 && SSL_is_init_finished(tls)) {
 		fcntl(SSL_get_fd(tls), F_SETFL, O_NONBLOCK);
 		(void)SSL_peek(tls, &byte, 1);
@@ -118,7 +118,7 @@ mq_tls_failure(mq_tls *tls, bool early, char why[MQ_TLS_WHY])
 		status = blame_server(result, why);
 	else if (error != 0 && ERR_GET_LIB(error) == ERR_LIB_SSL)
 		status = blame_error(tls, error, why);
-	/* The alert may be lost behind the end of the connection. */
+	/* The alert may be lost with the connection. */
 	else if (early && SSL_get_app_data(tls) != NULL)
 		status = SSL_get_certificate(tls) == NULL ?
 		    blame(why, MQ_EXIT_CONFIG, DEMANDED) :
@@ -131,7 +131,7 @@ mq_tls_failure(mq_tls *tls, bool early, char why[MQ_TLS_WHY])
 
 /* --- files ------------------------------------------------------------------ */
 
-/* What the library would ask on the terminal. */
+/* Otherwise OpenSSL would ask on the terminal. */
 static int
 refuse_passphrase(char *buf, int size, int writing, void *asked)
 {
@@ -142,7 +142,7 @@ refuse_passphrase(char *buf, int size, int writing, void *asked)
 	return -1;
 }
 
-/* What the library could not do with a file. */
+/* The error of a file: that of open(2), or else OpenSSL's problem. */
 static int
 blame_file(
     char *why, const char *parameter, const char *path, const char *problem)
@@ -158,7 +158,7 @@ blame_file(
 	    "%s=%s: %s", parameter, path, problem);
 }
 
-/* The key first: the library drops a key that does not fit the certificate. */
+/* Loads the key first: OpenSSL drops a key that does not fit the certificate. */
 static int
 load_files(SSL_CTX *ctx, const struct mq_url *u, char *why)
 {
@@ -188,7 +188,7 @@ load_files(SSL_CTX *ctx, const struct mq_url *u, char *why)
 	return 0;
 }
 
-/* Notes that the server has asked who we are. */
+/* Notes that the server has asked for a certificate. */
 static int
 on_asked(SSL *ssl, void *arg)
 {
@@ -215,11 +215,9 @@ make_ssl(const struct mq_url *u, const char *name, SSL **ssl, char *why)
 			(void)SSL_CTX_set_default_verify_paths(ctx);
 		SSL_CTX_set_cert_cb(ctx, on_asked, NULL);
 		SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-		/* (The library reads no more than a record, and hiredis takes a whole
-		 * one at a time, so nothing waits here that a watch on the descriptor
-		 * would not see.) */
-		/* A write then waits for nothing but room; and the end of a connection,
-		 * which RESP cannot take for the end of a reply, is no error of TLS. */
+		/* Without renegotiation, a write waits for nothing but room.  A missing
+		 * close_notify is no error: RESP cannot take the end of a connection for
+		 * that of a reply. */
 		SSL_CTX_set_options(ctx,
 		    SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
 		*ssl = SSL_new(ctx);
@@ -230,7 +228,6 @@ make_ssl(const struct mq_url *u, const char *name, SSL **ssl, char *why)
 	if (*ssl == NULL)
 		return blame(why, MQ_EXIT_CONFIG, "%s",
 		    ERR_reason_error_string(ERR_peek_error()));
-	/* Whom the certificate must be for. */
 	SSL_set_hostflags(*ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	snprintf(ip, sizeof(ip), "%.*s", (int)strcspn(name, "%"), name);
 	named = mq_address_is(name) ?
@@ -253,7 +250,7 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 
 	if (ssl == NULL)
 		status = make_ssl(u, u->sni != NULL ? u->sni : host, &ssl, why);
-	/* What is left of errors would be taken for the connection's. */
+	/* mq_tls_failure() would report an older error. */
 	ERR_clear_error();
 	errno = 0;
 	if (status == 0 && *tls == NULL) {
@@ -267,7 +264,7 @@ mq_tls_start(mq_tls **tls, redisContext *c, const struct mq_url *u,
 	cause = errno;
 	if (failed)
 		status = mq_tls_failure(ssl, false, why);
-	/* TLS may know nothing of it. */
+	/* A failure of the socket is no error of TLS. */
 	if (failed && status == 0) {
 		status = blame(
 		    why, MQ_EXIT_UNAVAILABLE, "the server ended the handshake");

@@ -32,8 +32,8 @@ is_slot(long long n)
 	return n >= 0 && n < MQ_SLOTS;
 }
 
-/* [first, last, [host, port, ...], replicas...]; a host that is unknown is nil or
- * empty. */
+/* Whether the reply is [first, last, [host, port, ...], replicas...]; an unknown host is nil
+ * or empty. */
 static bool
 is_range(const redisReply *r)
 {
@@ -49,8 +49,8 @@ is_range(const redisReply *r)
 	    node->element[1]->integer > 0 && node->element[1]->integer < 65536;
 }
 
-/* The node at host and port; where the host is empty, at that of the node that was asked,
- * with its address. */
+/* The node at host and port; an empty host is that of the node that was asked, with its
+ * address. */
 static int
 node_near(struct mq_topology *t, const char *host, int port, int asked)
 {
@@ -65,10 +65,10 @@ node_near(struct mq_topology *t, const char *host, int port, int asked)
 }
 
 static void
-take_range(struct mq_topology *t, const redisReply *r, int asked)
+store_range(struct mq_topology *t, const redisReply *r, int asked)
 {
 	const redisReply *at = r->element[2], *name = at->element[0];
-	/* Redis 7 names the address of a node that has a name. */
+	/* Redis 7 adds the address of a node with a name. */
 	const char *ip =
 	    at->elements > 3 ? mq_reply_value(at->element[3], "ip") : "";
 	bool known =
@@ -87,7 +87,7 @@ take_range(struct mq_topology *t, const redisReply *r, int asked)
 }
 
 int
-mq_topology_take(struct mq_topology *t, const redisReply *reply, int asked)
+mq_topology_update(struct mq_topology *t, const redisReply *reply, int asked)
 {
 	size_t i;
 
@@ -99,11 +99,12 @@ mq_topology_take(struct mq_topology *t, const redisReply *reply, int asked)
 			return -1;
 	memset(t->owner, MQ_NO_OWNER, sizeof(t->owner));
 	for (i = 0; i < reply->elements; i++)
-		take_range(t, reply->element[i], asked);
+		store_range(t, reply->element[i], asked);
 	return 0;
 }
 
-/* The node in "SLOT HOST:PORT", and the slot; -1: it is none of these, and *slot stays. */
+/* Parses "SLOT HOST:PORT": stores the slot, and returns the node; -1: the text makes no
+ * sense, and *slot is unchanged. */
 static int
 find_target(struct mq_topology *t, const char *text, int asked, int *slot)
 {

@@ -16,10 +16,10 @@
 #define TWICE "a parameter is given twice"
 
 static const struct scheme {
-	const char *prefix; /* NULL: behind the last one */
+	const char *prefix; /* NULL: end of the table */
 	enum mq_url_kind kind;
 	bool tls;
-	int port; /* of a host without one; 0: there are no hosts */
+	int port; /* the default; 0: there are no hosts */
 } schemes[] = {
     {"redis://", MQ_URL_REDIS, false, 6379},
     {"rediss://", MQ_URL_REDIS, true, 6379},
@@ -34,8 +34,8 @@ static const struct scheme {
 
 /* Parameters whose value is a text. */
 static const struct text {
-	const char *name; /* with its =; NULL: behind the last one */
-	size_t at;	  /* its member of struct mq_url */
+	const char *name; /* with its =; NULL: end of the table */
+	size_t at;	  /* the member of struct mq_url */
 	bool tls;	  /* only known with TLS */
 } texts[] = {
     {"layout=", offsetof(struct mq_url, layout), false},
@@ -57,15 +57,13 @@ scheme_of(const struct mq_url *u)
 	return s;
 }
 
-/* The member of the URL. */
 static char **
 text_of(const struct mq_url *u, const struct text *text)
 {
 	return (char **)((char *)u + text->at);
 }
 
-/* Below, a function that returns a text returns what is wrong, or NULL when nothing
- * is. */
+/* The functions below that return a text return an error, or NULL. */
 
 static const char *
 decode(const char *s, char **out)
@@ -73,7 +71,7 @@ decode(const char *s, char **out)
 	return mq_percent_decode(s, strlen(s), out);
 }
 
-/* A number up to 99999, or -1. */
+/* A number up to 99999; -1: s is anything else. */
 static int
 parse_number(const char *s)
 {
@@ -92,7 +90,7 @@ parse_db(const char *s, int *db)
 static const char host_chars[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				 "abcdefghijklmnopqrstuvwxyz0123456789._-";
 
-/* Whether this is an IPv6 address, maybe with a zone: "fe80::1%eth0". */
+/* Whether the name is an IPv6 address, maybe with a zone: "fe80::1%eth0". */
 static bool
 is_ipv6(const char *name)
 {
@@ -152,7 +150,7 @@ parse_host(char *s, struct mq_url *u)
 	    NULL;
 }
 
-/* Steps behind name, if the text begins with it. */
+/* Moves *s behind name, if the text begins with name. */
 static bool
 skip_name(char **s, const char *name)
 {
@@ -164,7 +162,7 @@ skip_name(char **s, const char *name)
 	return true;
 }
 
-/* Takes NAME=VALUE. */
+/* Stores NAME=VALUE. */
 static const char *
 parse_parameter(char *s, struct mq_url *u)
 {
@@ -207,7 +205,7 @@ parse_parameters(char *s, struct mq_url *u)
 
 	while (why == NULL && (one = strsep(&s, "&")) != NULL)
 		why = parse_parameter(one, u);
-	/* To OpenSSL, a name that begins with a dot is any name that ends so. */
+	/* OpenSSL takes a leading dot for a wildcard. */
 	if (why == NULL && u->sni != NULL && *u->sni == '.')
 		why = "sni must be a host name";
 	return why;
@@ -229,7 +227,7 @@ parse_socket(const char *s, struct mq_url *u)
 	    why;
 }
 
-/* The hosts and their database: "host[/db]"; of sentinels "host[,...]/master-name[/db]". */
+/* "host[/db]", for a cluster "host[,...]", for sentinels "host[,...]/master-name[/db]". */
 static const char *
 parse_hosts(char *s, struct mq_url *u)
 {
@@ -250,8 +248,8 @@ parse_hosts(char *s, struct mq_url *u)
 	    parse_db(path, &u->db);
 }
 
-/* Everything behind "scheme://".  The authority ends at the first slash, or, behind the
- * user, at a question mark. */
+/* The URL behind "scheme://".  The authority ends at the first slash, or, behind the user, at
+ * a question mark. */
 static const char *
 parse_network(char *s, struct mq_url *u)
 {
@@ -285,7 +283,7 @@ mq_address_is(const char *host)
 {
 	struct in_addr address;
 
-	/* Only IPv6 has colons, be it with a zone. */
+	/* Only IPv6 addresses have colons. */
 	return strchr(host, ':') != NULL ||
 	    inet_pton(AF_INET, host, &address) == 1;
 }
@@ -344,7 +342,7 @@ mq_url_free(struct mq_url *u)
 
 /* --- url-show ------------------------------------------------------------ */
 
-/* Appends a parameter, if it has a value: behind a '?', or one more. */
+/* Appends a parameter, if value is not NULL, behind '?' or '&'. */
 static void
 show_parameter(struct mq_buf *out, const char *name, const char *value)
 {

@@ -1,4 +1,4 @@
-/* Waiting for answers with poll(2), as all tools do but mq-consume. */
+/* Waiting for replies with poll(2), in all tools but mq-consume. */
 #include "connection.h"
 
 #include <sys/param.h>
@@ -19,8 +19,7 @@
 #include "base/xalloc.h"
 #include "parts.h"
 
-/* What no server takes now is sent again this often. */
-#define RETRY_MS 50
+#define RETRY_MS 50 /* pause before mq_redis.later is sent again */
 
 #if HIREDIS_MAJOR >= 1
 static void *
@@ -59,7 +58,7 @@ mq_redis_memory(void)
 	hiredisSetAllocators(&all);
 #endif
 #ifdef MQ_TLS
-	/* free(3) is what it frees with, unless told otherwise. */
+	/* NULL: OpenSSL frees with free(3). */
 	CRYPTO_set_mem_functions(tls_allocate, tls_reallocate, NULL);
 #endif
 }
@@ -72,8 +71,8 @@ mq_redis_room(struct mq_redis *r, size_t bytes)
 	return r->status == 0 ? 0 : -1;
 }
 
-/* Others end connections early, too.  What begins as TLS does, and then makes no sense, is
- * answered by whoever speaks it. */
+/* Whether a server answers the beginning of a TLS handshake with TLS: other servers, too,
+ * end a connection without a reply. */
 static bool
 speaks_tls(const struct mq_server *s)
 {
@@ -89,8 +88,7 @@ speaks_tls(const struct mq_server *s)
 		(void)recv(c->fd, &first, 1, 0);
 	if (c != NULL)
 		redisFree(c);
-	/* A handshake, or an alert. */
-	return first == 22 || first == 21;
+	return first == 22 || first == 21; /* handshake, or alert */
 }
 
 int
@@ -124,8 +122,8 @@ is_lost(const struct mq_link *l)
 	return l->state == MQ_LINK_LOST || l->state == MQ_LINK_CLOSED;
 }
 
-/* Waits until the socket is ready and goes on, or gives the link up.  Only replies are
- * waited for with the caller's function. */
+/* Waits until the socket is ready, at most this long (ms), and moves the link, or loses it.
+ * The caller's wait() waits for replies only. */
 static void
 wait_for_link(struct mq_redis *r, struct mq_link *l, bool reads, int64_t most)
 {
@@ -145,7 +143,7 @@ wait_for_link(struct mq_redis *r, struct mq_link *l, bool reads, int64_t most)
 		mq_link_move(l, pfd.revents);
 }
 
-/* 0, or -1 with the error: the connection is lost with the link. */
+/* Returns 0, or -1 with the error: the link is lost, and the connection with it. */
 static int
 check_link(struct mq_redis *r, struct mq_node *node)
 {
@@ -158,8 +156,7 @@ check_link(struct mq_redis *r, struct mq_node *node)
 	return r->lost ? -1 : 0;
 }
 
-/* Until the socket has all bytes of the link, or (backlog) until these are at least handed
- * over whole. */
+/* Waits until the socket has all bytes of the link, or (backlog) hiredis has them. */
 static int
 write_link(struct mq_redis *r, struct mq_node *node, bool backlog)
 {
@@ -211,9 +208,8 @@ mq_redis_flush(struct mq_redis *r)
 	return rv;
 }
 
-/* Its reply is the next one that mq_redis_reply() has not handed out.  HELLO goes out with
- * the first command, however late that comes, and is answered as soon as at the
- * beginning. */
+/* Appends a request to mq_redis.order, and sends it.  HELLO goes out with the first command,
+ * however late that comes: its time begins then. */
 static int
 hand_over(struct mq_redis *r, struct mq_request *q)
 {
@@ -231,13 +227,13 @@ hand_over(struct mq_redis *r, struct mq_request *q)
 	mq_route_send(r, q);
 	if (r->cluster != NULL && q->node != NULL)
 		r->cluster->last = q->node->number;
-	/* So that there is no more of it in memory than that. */
+	/* Waiting for hiredis's buffer bounds the memory for commands. */
 	if (!q->answered && q->node != NULL)
 		return write_link(r, q->node, true);
 	return mq_redis_lost(r) ? -1 : 0;
 }
 
-/* What does not go again is not needed once the link has it whole. */
+/* Only a command that may be sent again is copied. */
 int
 mq_redis_append(struct mq_redis *r, struct mq_command *c)
 {
@@ -273,12 +269,11 @@ mq_redis_wait_with(
 
 /* --- replies -------------------------------------------------------------------- */
 
-/* A reply has its time, and as much more as its bytes take at this rate at the least, per
- * millisecond, whatever trickles. */
+/* A reply may take patience_ms, and longer while its bytes come at this rate (per ms). */
 #define RATE_MIN 4
 
 static void
-take_replies(struct mq_redis *r, struct mq_node *node)
+receive_replies(struct mq_redis *r, struct mq_node *node)
 {
 	struct mq_request *q;
 	redisReply *reply;
@@ -296,8 +291,8 @@ mq_redis_pause(const struct mq_redis *r, int ms)
 		(void)poll(NULL, 0, ms);
 }
 
-/* The node has the command: waits for more of the answer, until then at most (0: not known
- * yet; steady milliseconds). */
+/* Waits for more of the reply from a node, which had received `from` bytes before, at most
+ * until *until (steady ms; 0: set here). */
 static void
 wait_for_node(
     struct mq_redis *r, struct mq_node *node, size_t from, int64_t *until)
@@ -323,7 +318,7 @@ await_answer(struct mq_redis *r, struct mq_request *q)
 	size_t from = 0;
 
 	while (!q->answered && !r->lost) {
-		/* Sent again, it has its time again. */
+		/* A command that is sent again has all its time again. */
 		if (q->node == NULL) {
 			node = NULL;
 			mq_redis_pause(r, RETRY_MS);
@@ -337,7 +332,7 @@ await_answer(struct mq_redis *r, struct mq_request *q)
 			from = node->link.bytes;
 			until = 0;
 		}
-		take_replies(r, node);
+		receive_replies(r, node);
 		if (q->answered || q->node != node)
 			continue;
 		if (check_link(r, node) == -1)
@@ -358,7 +353,7 @@ mq_redis_reply(struct mq_redis *r)
 	    (!q->answered && (mq_redis_flush(r) == -1 || !await_answer(r, q))))
 		return NULL;
 	r->order.first = q->in_order;
-	/* All that a reader waits for adds up. */
+	/* After a reply, failovers may take their time anew, except those of a reader. */
 	if (r->cluster != NULL &&
 	    (!r->cluster->partial || !r->cluster->failover.failed))
 		r->cluster->failover = (struct mq_failover){.until = 0};

@@ -23,7 +23,7 @@ struct house {
 	struct mq_server server;
 	redisReader *commands; /* what is sent to the server */
 	struct mq_durable promise;
-	struct mq_heirs heirs;
+	struct mq_candidates candidates;
 	char info[256], then_info[256]; /* from look number `then` on */
 	char fsync[16], lax[8], config_error[32], info_error[32];
 	bool lost, knows_wait, knows_waitaof;
@@ -115,18 +115,18 @@ static const struct row kept_rows[] = {
 
 static const struct row sentinel_rows[] = {
     {"sentinels name those that must have it",
-	{"sentinel", "info " ONE, "heirs 1", "find -> replicas:1",
+	{"sentinel", "info " ONE, "candidates 1", "find -> replicas:1",
 	    "on-replicas 1", "keeps -> WAIT 1 30000",
 	    /* The one that is silent for a sentinel may answer another. */
-	    "heirs 1 1",
+	    "candidates 1 1",
 	    "breaks 75 a replica that could become the master is not "
 	    "connected -> each:301",
-	    "heirs 0",
+	    "candidates 0",
 	    "refuses 75 no replica that answers the sentinels is connected",
-	    "gives-up -> no", "heirs moved",
+	    "gives-up -> no", "candidates moved",
 	    "refuses 75 there is another master", "gives-up -> yes"}},
     {"other replicas are waited for three times",
-	{"sentinel", "info " ONE, "heirs 1", "on-replicas 1",
+	{"sentinel", "info " ONE, "candidates 1", "on-replicas 1",
 	    "find -> replicas:1",
 	    /* Found as one, another one behind the wait, and so to the end. */
 	    "then 2 " OTHER, "keeps -> WAIT 1 30000 WAIT 1 30000", "changes",
@@ -240,16 +240,17 @@ redisBufferWrite(redisContext *c, int *done)
 }
 
 int
-mq_redis_ask_heirs(struct mq_redis *r, struct mq_heirs *heirs, bool each)
+mq_redis_ask_candidates(
+    struct mq_redis *r, struct mq_candidates *candidates, bool each)
 {
 	if (each) {
-		heirs->missing++;
-		house->heirs.missing++;
+		candidates->missing++;
+		house->candidates.missing++;
 		return 0;
 	}
-	heirs->moved = house->heirs.moved;
-	heirs->connected = house->heirs.connected;
-	heirs->silent = house->heirs.silent;
+	candidates->new_master = house->candidates.new_master;
+	candidates->connected = house->candidates.connected;
+	candidates->silent = house->candidates.silent;
 	return 0;
 }
 
@@ -349,8 +350,8 @@ wait_for(struct house *h, int rv, const char *about)
 	assert_int_equal(mq_durable_wait(&h->redis, &h->promise, NULL), rv);
 	if (rv == -1)
 		expect_error(h, about);
-	if (h->heirs.missing > 0)
-		record("each:%d", h->heirs.missing);
+	if (h->candidates.missing > 0)
+		record("each:%d", h->candidates.missing);
 }
 
 static void
@@ -368,8 +369,10 @@ write_first(struct house *h)
 static void
 appoint(struct house *h, const char *about)
 {
-	h->heirs = (struct mq_heirs){.moved = is(about, "moved")};
-	(void)sscanf(about, "%d %d", &h->heirs.connected, &h->heirs.silent);
+	h->candidates =
+	    (struct mq_candidates){.new_master = is(about, "moved")};
+	(void)sscanf(
+	    about, "%d %d", &h->candidates.connected, &h->candidates.silent);
 }
 
 static bool
@@ -402,7 +405,7 @@ take(void *arg, const char *word, const char *about)
 	    "info-error", strlcpy(h->info_error, about, sizeof(h->info_error)));
 	WORD("on-disk", h->on_disk = atoi(about));
 	WORD("on-replicas", h->on_replicas = atoi(about));
-	WORD("heirs", appoint(h, about));
+	WORD("candidates", appoint(h, about));
 	WORD("sentinel", h->server.url.kind = MQ_URL_SENTINEL);
 	WORD("changes", h->changes = true);
 	WORD("lost", h->lost = true);

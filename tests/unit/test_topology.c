@@ -37,7 +37,7 @@ take_slots(struct mq_topology *t, int port)
 		    .element = &of[slot][0]};
 		ranges[slot] = &r[5];
 	}
-	return mq_topology_take(t, &all, 0);
+	return mq_topology_update(t, &all, 0);
 }
 
 TEST(more_nodes_than_a_map_takes)

@@ -453,7 +453,7 @@ on_memory(void *arg, const struct mq_answer *answer)
 	struct mq_info info = {.replicas = 0};
 
 	if (answer != NULL && answer->text != NULL)
-		mq_info_take(&info, answer->text);
+		mq_info_parse(&info, answer->text);
 	if (answer != NULL && answer->error != NULL && s->opt->verbose)
 		mq_say("%s: INFO: %s", s->server->name, answer->error);
 	else if (info.evicts && !s->opt->quiet)

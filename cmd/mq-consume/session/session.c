@@ -134,7 +134,7 @@ look_for_life(struct session *s)
 {
 	double now = mq_clock_steady_s();
 
-	if (mq_redis_moves(&s->conn.redis, NULL))
+	if (mq_redis_active(&s->conn.redis, NULL))
 		s->heard_at = now;
 	if (now - s->heard_at > OPEN_TIMEOUT)
 		session_reset(s, "no answer while connecting");

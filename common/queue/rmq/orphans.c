@@ -391,7 +391,7 @@ adopt_nodes(struct rmq_cleaner *w)
 	for (i = 0; rv == 0 && i < p.unknown.n; i++)
 		mq_names_add(&w->known, p.unknown.list[i].name, NULL);
 	mq_names_sort(&w->known);
-	w->blind = sweep.part;
+	w->blind = sweep.incomplete;
 	mq_names_free(&added);
 	mq_names_free(&p.found);
 	mq_names_free(&p.unknown);
