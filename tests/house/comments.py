@@ -9,9 +9,6 @@ import os, re, sys
 EXCUSED = """
 cmd
 cmd/mq-consume
-cmd/mq-consume/attachments
-cmd/mq-consume/engine
-cmd/mq-consume/executor
 cmd/mq-consume/outbox
 cmd/mq-consume/process
 cmd/mq-consume/session
@@ -37,7 +34,7 @@ C = re.compile(r"""(?P<text>/\*.*?\*/|//[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]
 LUA = re.compile(r"""(?P<text>(?:^[ \t]*--[^\n]*\n)+|--[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.M)
 ALONE = r"it|its|itself|he|his|him|she|her|they|their|theirs|them|ones|others|what\w*|who\w*|of"
 # These are pronouns, unless a noun follows.
-PRONOUNS = r"this|that|these|those|one|some|both|all|none|each|any|many|more|another|the (?:same|one|other|others|rest)"
+PRONOUNS = r"this|that|these|those|one|some|both|all|none|each|any|many|more|another|the (?:same|one|other|others)"
 FOLLOWING = (r"of|that|which|who|whose|with|without|for|in|on|at|by|from|to|as|than|but|and|or|not|is|are|was|were|has|have|had|"
              r"may|can|must|will|would|should|does|do|did|goes?|comes?|gets?|takes?|needs?|begins?|starts?|ends?|lets?|makes?")
 OPENING = re.compile(rf"(?:{ALONE})\b(?!\()|(?:{PRONOUNS})(?:\W*$|[.,:;)]|\s+(?:{FOLLOWING})\b)", re.I)

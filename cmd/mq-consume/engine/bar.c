@@ -1,5 +1,5 @@
-/* The bar of --drain: done, rejected, rate and time left, in one line on a terminal that goes
- * away before anything else is written, and at the end. */
+/* The progress of --drain: done, rejected, rate and time left, in one line on a terminal, which is
+ * erased before anything else is written, and at the end. */
 #include "parts.h"
 
 #include "shared/options.h"
@@ -8,7 +8,7 @@
 #define BAR_AGAIN_S 0.25
 #define PIECE	    48
 
-/* Adds a piece of the text, unless the line would be too long. */
+/* Adds a piece of text, unless the line would be too long. */
 static void __attribute__((format(printf, 2, 3)))
 add_piece(char text[static PROGRESS_LINE], const char *fmt, ...)
 {
@@ -34,7 +34,7 @@ on_bar(void *arg)
 	       rate =
 		   (double)ended / (mq_clock_s(CLOCK_MONOTONIC) - e->bar_began);
 
-	/* Not over the prompt of a shell that runs us in the background. */
+	/* In the background, the line would overwrite the prompt of the shell. */
 	if (front != -1 && front != getpgrp())
 		return;
 	if (e->bar_total > 0) {
@@ -50,7 +50,7 @@ on_bar(void *arg)
 	else
 		add_piece(text, ", %.1f/min", rate * 60);
 	if (rate > 0 && ended < e->bar_total) {
-		/* Not "0s left" before the end. */
+		/* Rounded up: never "0s left" before the end. */
 		progress_time(
 		    time, (double)(e->bar_total - ended) / rate + 0.9);
 		add_piece(text, ", %s left", time);
@@ -76,7 +76,7 @@ bar_begin(struct engine *e)
 	e->bar_began = mq_clock_s(CLOCK_MONOTONIC);
 	e->bar_total = -1;
 	mq_timer_init(&e->bar, e->loop, on_bar, e);
-	/* Messages that are printed on a terminal show the progress themselves. */
+	/* Messages printed on a terminal show the progress themselves. */
 	if (opt->drain && !opt->quiet && progress_can_draw(STDERR_FILENO) &&
 	    (executor_way(e->executor)->runs || !isatty(STDOUT_FILENO)))
 		mq_timer_start(&e->bar, BAR_FIRST_S, BAR_AGAIN_S);

@@ -1,7 +1,7 @@
-/* How the consumer ends: stop levels, limits, what cannot go on, and what is left then. */
+/* The end of the consumer: stop levels, limits, errors, and messages left behind. */
 #include "parts.h"
 
-/* How long --drain and --limit wait for room on a disk. */
+/* Seconds that --drain and --limit wait for room on the server's disk. */
 #define ROOM_S 60.0
 
 void
@@ -51,7 +51,7 @@ ends_check(struct engine *e)
 
 	if (!engine_has_nothing(e))
 		return;
-	/* A join under way may still register our name, which only we remove. */
+	/* A join under way may still register our name, which nobody else removes. */
 	if (session_may_be_known(e->session) && !killed)
 		return;
 	if (policy_level(e->policy) >= STOP_SOON ||
@@ -70,7 +70,7 @@ ends_check(struct engine *e)
 
 /* --- room ---------------------------------------------------------------------- */
 
-/* How much is free changes all the time, so this is said once. */
+/* The text changes with the free bytes, so only the first one is said. */
 void
 ends_lack(struct engine *e, const char *why)
 {
@@ -81,8 +81,8 @@ ends_lack(struct engine *e, const char *why)
 		e->lacks_since = mq_clock_steady_s();
 }
 
-/* A consumer that is to end waits a minute for room on the server's disk.  What finds none
- * stays unacked, and goes back when the lease is over. */
+/* If --drain or --limit finds no room on the server's disk for a minute, the consumer ends.  Its
+ * messages stay unacked, and go back when the lease is over. */
 void
 ends_check_room(struct engine *e)
 {
@@ -117,8 +117,8 @@ note_stop(struct engine *e, const struct fact *f)
 	executor_stop(e->executor);
 }
 
-/* The commands go on only under the lease.  If it has lapsed meanwhile, they are killed
- * first, and the turn that goes on here finds nothing to start. */
+/* Commands go on only under the lease.  If the lease has lapsed meanwhile, they are killed while
+ * still stopped, and the rest of this turn finds nothing to start. */
 static void
 suspend(struct engine *e)
 {
@@ -128,8 +128,8 @@ suspend(struct engine *e)
 	executor_kill(e->executor, SIGCONT);
 }
 
-/* A cron job may end before the first tick.  So idle also means that the last claims found
- * nothing and that dead connections have been cleaned up. */
+/* Idle also means that the last claims found nothing and that dead connections are cleaned up: a
+ * consumer started by cron(8) may end before its first tick. */
 static void
 note_idle(struct engine *e)
 {
@@ -164,7 +164,7 @@ ends_take(struct engine *e, const struct fact *f)
 		break;
 	case FACT_SIGNAL:
 		executor_kill(e->executor, f->status);
-		/* No command is left to wait for, after the TERM. */
+		/* After TERM, KILL finds no command left to wait for. */
 		if (f->yes && executor_busy(e->executor) == 0)
 			give_up(e);
 		break;

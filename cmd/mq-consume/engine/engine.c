@@ -1,7 +1,7 @@
-/* The modules, from their beginning to their end. */
+/* The beginning and end of all modules. */
 #include "parts.h"
 
-/* Without this, libev aborts if there is no memory. */
+/* By default, libev aborts if there is no memory. */
 static void *
 reallocate(void *p, long n)
 {

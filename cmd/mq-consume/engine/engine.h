@@ -1,14 +1,14 @@
 /*
- * The engine owns all modules, and alone knows them all.  Each has a struct of its own, of
- * which nobody else reads a field:
+ * The engine owns all modules, and alone knows them all.  Nobody reads a field of another
+ * module's struct:
  *
  *	hand		every message that this consumer has, and its state
  *	session		connections, lease, joining, leaving
- *	inbox		what to claim next, and why
+ *	inbox		claims: which queue next, and why
  *	executor	running messages
  *	outbox		settlements, results, counters
  *	policy		rate, limits, stop levels
- *	duplicates	what the verb dup asks for
+ *	duplicates	requests of the verb dup
  *	jobs		cleaning, --drain, transfers
  *	process/	commands, their output and logs
  *
@@ -24,8 +24,8 @@ struct mq_server;
 struct mq_worker_setup;
 struct service;
 
-/* Consumes until it is over; make: queues that do not exist.  Returns the exit
- * status, or ends the program by a signal. */
+/* Consumes until the end.  make: makes queues that do not exist.  Returns the exit status, or
+ * ends the program by a signal. */
 int engine_run(const struct options *, struct mq_server *,
     struct mq_worker_setup *, struct service *, bool make);
 

@@ -1,15 +1,15 @@
 /*
- * The messages that the server holds for us.  After each join they are compared with ours.  A
- * stalled server may carry out a command of an old connection later: so once a second, while
- * no message moves, their number is.  And a lost lease: others may have them all.
+ * The messages that the server holds for us.  After each join they are compared with the hand's.
+ * A stalled server may carry out a command of an old connection later, so the counts are
+ * compared once a second, while no message moves.  After the loss of the lease, other consumers
+ * may have all messages.
  */
 #include "parts.h"
 
 struct question {
 	struct engine *engine;
 	int queue;
-	/* Of a message, which may be gone meanwhile; or the moves so far. */
-	unsigned long number;
+	unsigned long number; /* a message's; or hand_moves() */
 };
 
 static struct question *
@@ -23,10 +23,10 @@ make_question(struct engine *e, int queue, unsigned long number)
 
 /* --- messages that the server does not hold -------------------------------------- */
 
-/* Another consumer has the message now.  One that has ended, or is answered, has a fact of its
- * own. */
+/* Another consumer has the message now.  If the message has ended, or its settlement is answered,
+ * a fact about it is on its way. */
 static void
-take_over(struct engine *e, struct message *m)
+lose_message(struct engine *e, struct message *m)
 {
 	if (m->state == MESSAGE_SETTLED)
 		return;
@@ -55,11 +55,11 @@ holdings_found(struct engine *e, const struct fact *f)
 {
 	struct message *m = hand_find(e->hand, (unsigned long)f->n);
 
-	/* A settling message has an answer of its own. */
+	/* The fate of a settling message is told by the answer to its settlement. */
 	if (m == NULL || m->lost || m->state >= MESSAGE_SETTLING)
 		return;
 	if (f->yes)
-		take_over(e, m);
+		lose_message(e, m);
 	else if (m->state == MESSAGE_UNSTARTED)
 		hand_forget(e->hand, m);
 	else
@@ -75,9 +75,9 @@ note_missing(struct engine *e, struct message *m)
 			outbox_confirm(e->outbox, m);
 		return;
 	}
-	/* Another consumer runs the message now, or somebody deleted it. */
+	/* Another consumer has the message now, or somebody deleted it. */
 	if (e->opt->layout->exists == NULL)
-		take_over(e, m);
+		lose_message(e, m);
 	else
 		mq_consumer_exists(e->consumer, m->queue, m->element, m->len,
 		    on_exists, make_question(e, m->queue, m->number));
@@ -88,8 +88,8 @@ holdings_compare(struct engine *e, const struct fact *f)
 {
 	struct message *m, *next;
 
-	/* A claim may have been answered together with this question, after it: the hand has
-	 * more than the server had then.  The next count tells whether to ask again. */
+	/* A claim answered since then gave the hand more messages than the server listed.  The
+	 * next count tells whether to ask again. */
 	if (!f->yes && (unsigned long)f->n != hand_moves(e->hand))
 		return;
 	hand_compare(e->hand, f->queue, f->holdings);
@@ -99,9 +99,9 @@ holdings_compare(struct engine *e, const struct fact *f)
 	}
 }
 
-/* --- their number -------------------------------------------------------------- */
+/* --- counts -------------------------------------------------------------------- */
 
-/* The server answers in order: no earlier answer is missing. */
+/* The server answers in order: the moves of now include all earlier answers. */
 static void
 on_held(void *arg, const struct mq_answer *answer)
 {
@@ -149,7 +149,7 @@ on_some(void *arg, const struct mq_answer *answer)
 
 	if (!mq_answer_good(answer) || answer->n == 0)
 		return;
-	/* The others are counted already. */
+	/* Queues with messages of ours are counted already. */
 	for (i = 0; i < e->opt->queue_count; i++)
 		if (hand_owned(e->hand, i) == 0)
 			count_queue(e, i);
@@ -160,8 +160,7 @@ holdings_count(struct engine *e, bool all)
 {
 	int *empty, n = 0, i;
 
-	/* An answer that comes before those to these questions spoils the
-	 * comparison, and changes the moves. */
+	/* The answer to a claim or a settlement would come before, and spoil the comparison. */
 	if (inbox_is_claiming(e->inbox) ||
 	    hand_count(e->hand, -1, MESSAGE_SETTLING) > 0)
 		return;
@@ -179,7 +178,7 @@ holdings_count(struct engine *e, bool all)
 
 /* --- a lost lease -------------------------------------------------------------- */
 
-/* One that runs, has ended, or is in flight has an end of its own. */
+/* Whether the end of a lost message is yet to be told: by its run, a fact or an answer. */
 static bool
 has_end(struct engine *e, struct message *m)
 {

@@ -1,4 +1,4 @@
-/* What becomes of messages whose runs, or settlements, have ended. */
+/* Messages whose runs, or settlements, have ended. */
 #include "parts.h"
 
 void
@@ -33,7 +33,7 @@ static const char *const outcome_words[] = {[MQ_OUTCOME_ACK] = "done",
     [MQ_OUTCOME_REJECT] = "rejected",
     [MQ_OUTCOME_FRONT] = "returned"};
 
-/* The verdict: in a word.  ending: as in a fact. */
+/* Writes a line of --joblog.  verdict: in a word; ending: as in a fact. */
 static void
 log_run(struct engine *e, const struct message *m, const struct ending *ending,
     const char *verdict)

@@ -36,11 +36,11 @@ struct engine {
 	struct executor *executor;
 	struct jobs *jobs;
 	ev_prepare turn;
-	int *room;	     /* of each queue, for a look around */
-	bool lacks_room;     /* since the last tick, the server had no room */
-	double lacks_since;  /* nor before; steady time; 0: it had */
+	int *room;	     /* for each queue, at a look around */
+	bool lacks_room;     /* the server had no room since the last tick */
+	double lacks_since;  /* steady time since when it has none; 0: it has */
 	double bar_began;    /* monotonic time */
-	long long bar_total; /* messages, ended ones included; -1: unknown */
+	long long bar_total; /* messages, also those done; -1: unknown */
 	struct mq_timer bar; /* runs: there is or will be a bar */
 	bool ending;	     /* nothing more is decided */
 	int failed;	     /* status of a final error; 0: none */
@@ -48,7 +48,7 @@ struct engine {
 
 /* --- turn.c ----------------------------------------------------------------- */
 
-/* Takes the facts, and decides what follows, until there are none; to be called before
+/* Takes the facts, and decides what follows, until there are no more facts; to be called before
  * the loop sleeps. */
 void turn_all(struct engine *);
 
@@ -56,12 +56,12 @@ void turn_all(struct engine *);
 
 /* The loop ends with this turn. */
 void ends_now(struct engine *);
-/* Once per turn: leaves the server if it is over, or finds out whether it is. */
+/* Once per turn: leaves the server if everything is done, or finds out whether it is. */
 void ends_check(struct engine *);
-/* The server has no room for what is sent; and what follows from that, once a second. */
+/* The server has no room for a command; and once a second, the consequences. */
 void ends_lack(struct engine *, const char *why);
 void ends_check_room(struct engine *);
-/* What follows from a fact that is about the end, or nothing. */
+/* Carries out a fact about the end. */
 void ends_take(struct engine *, const struct fact *);
 
 /* --- outcomes.c ------------------------------------------------------------- */
@@ -71,37 +71,37 @@ void outcome_activity(struct engine *);
 /* The message cannot run. */
 void outcome_unfit(
     struct engine *, struct message *, enum unfit, const char *why);
-/* As the facts say that are named so: of a run; and of a settlement. */
+/* FACT_ENDED, FACT_BROKEN_OFF, FACT_SETTLED, FACT_TOO_LONG. */
 void outcome_ended(struct engine *, const struct fact *);
 void outcome_broken_off(struct engine *, const struct fact *);
 void outcome_settled(struct engine *, const struct fact *);
 void outcome_too_long(struct engine *, const struct fact *);
 
-/* --- holdings.c: what the server holds for us --------------------------------- */
+/* --- holdings.c: messages that the server holds for us -------------------------- */
 
-/* As the facts say: what they are; and whether one that they are not is elsewhere. */
+/* FACT_HOLDINGS, FACT_EXISTS. */
 void holdings_compare(struct engine *, const struct fact *);
 void holdings_found(struct engine *, const struct fact *);
-/* Once a second, while no message moves: compares the counts; all: also of the queues of
- * which we have no message. */
+/* Once a second, while no message moves: compares the counts; all: also for the queues of which
+ * the hand has no message. */
 void holdings_count(struct engine *, bool all);
-/* If the lease may have lapsed, it is lost. */
+/* If the lease may have lapsed, treats it as lost. */
 void holdings_check_lease(struct engine *);
-/* The outcome of all messages does not count any more. */
+/* The lease is lost: no outcome of any message counts. */
 void holdings_lose(struct engine *);
 
 /* --- stops.c: runs that an operator wants stopped ------------------------------- */
 
-/* Looks whether one of a queue is; -1: of all with runs. */
+/* Looks for requests to stop a run of the queue; -1: of all queues with runs. */
 void stops_look(struct engine *, int queue);
-/* As the fact says. */
+/* FACT_STOP_REQUEST. */
 void stops_take(struct engine *, const struct fact *);
 
 /* --- bar.c: the progress of --drain ---------------------------------------------- */
 
 void bar_begin(struct engine *);
 void bar_end(struct engine *);
-/* So many messages can be claimed. */
+/* ready: messages that can be claimed. */
 void bar_count(struct engine *, long long ready);
 
 /* Whether no module has a message, and no claim is under way. */

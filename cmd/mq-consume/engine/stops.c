@@ -6,7 +6,7 @@ struct question {
 	int queue;
 };
 
-/* The message of a run; NULL: there is none. */
+/* The message of a run; NULL: not in the hand. */
 static struct message *
 find_run(const struct engine *e, int queue, const struct mq_run *run)
 {
@@ -41,7 +41,7 @@ stops_take(struct engine *e, const struct fact *f)
 	    strcmp(run.connection, e->consumer->session.connection) != 0)
 		return;
 	m = find_run(e, f->queue, &run);
-	/* What is lost, or stops already, has an end of its own. */
+	/* A lost message, or one that stops already, ends in any case. */
 	if (m != NULL && (m->lost || m->stop != MQ_STOP_NONE))
 		return;
 	if (m == NULL || m->state != MESSAGE_RUNNING ||

@@ -1,14 +1,13 @@
 /*
- * The engine's turns.  In each the engine takes what modules have told since the last one, in
- * that order; then it sends acks, gives messages back, claims, starts, and ends.  A module
- * that is called meanwhile may tell more, which is taken in another turn, before the loop
- * sleeps.
+ * The engine's turns.  In a turn the engine takes all facts that modules have told, in order; then
+ * it sends acks, gives messages back, claims, starts, and ends.  If a module tells another fact
+ * meanwhile, another turn follows before the loop sleeps.
  */
 #include "parts.h"
 
 /* --- back ------------------------------------------------------------------- */
 
-/* Gives back the held messages of a queue, or of all (-1); at_once: each by itself. */
+/* Gives back the unstarted messages of a queue, or of all (-1); at_once: each by itself. */
 static void
 give_back(struct engine *e, int queue, bool at_once)
 {
@@ -27,22 +26,22 @@ give_back(struct engine *e, int queue, bool at_once)
 		}
 }
 
-/* --- what may start ----------------------------------------------------------- */
+/* --- fit for a start ---------------------------------------------------------- */
 
 struct unfitness {
 	enum unfit kind;
 	char why[256];
 };
 
-/* Sets the message's id, and its envelope, which has no headers if there is nothing but
- * the id.  False: the header cannot be read. */
+/* Sets the message's id and envelope; a header with only an id leaves the envelope without
+ * headers.  False: the header cannot be read. */
 static bool
 unpack_message(struct engine *e, struct message *m, struct unfitness *unfit)
 {
 	const struct mq_layout *layout = e->opt->layout;
 	const char *bad, *id = NULL;
 
-	/* Most messages have only an id: they need no parser. */
+	/* Most messages have only an id, which needs no parser. */
 	if (mq_message_plain(m->element, m->len, m->id, &m->envelope)) {
 		if (m->id[0] == '\0' && executor_way(e->executor)->names)
 			mq_id_make(
@@ -66,8 +65,8 @@ unpack_message(struct engine *e, struct message *m, struct unfitness *unfit)
 	return true;
 }
 
-/* Whether a message with headers may start, by these.  counts_crash: crashes may have used
- * up its attempts. */
+/* Whether the headers of a message allow its start.  counts_crash: crashes of consumers count as
+ * attempts. */
 static bool
 headers_allow(struct engine *e, const struct message *m, bool counts_crash,
     struct unfitness *unfit)
@@ -92,8 +91,9 @@ headers_allow(struct engine *e, const struct message *m, bool counts_crash,
 	    m->attempts < rules_of(e->opt, m->queue)->attempts;
 }
 
-/* Whether the message may start; if not, it is rejected.  After a crash, the cleaner counts
- * an attempt for all messages that the consumer had claimed. */
+/* Whether the message may start; if not, it is rejected.  After a crash, the cleaner counts an
+ * attempt for every message that the consumer had claimed, so care is taken with a message that
+ * has failed before. */
 static bool
 admit_message(struct engine *e, struct message *m)
 {
@@ -110,8 +110,8 @@ admit_message(struct engine *e, struct message *m)
 		outbox_flush(e->outbox, OUTBOX_ALL);
 		mq_loop_flush(e->consumer->redis);
 	}
-	/* If the message crashes its consumers, the messages claimed with it
-	 * must not use up their attempts, too. */
+	/* If the message crashes its consumers, messages claimed with it must not use up
+	 * their attempts, too. */
 	if (readable && counts_crash &&
 	    (m->attempts + 1) * 2 > rules_of(e->opt, m->queue)->attempts)
 		policy_be_careful(e->policy, true);
@@ -126,30 +126,29 @@ admit_message(struct engine *e, struct message *m)
 static int
 claim_room(const struct engine *e, int queue)
 {
-	int held = hand_count(e->hand, -1, MESSAGE_UNSTARTED);
+	int unstarted = hand_count(e->hand, -1, MESSAGE_UNSTARTED);
 	bool alone = policy_is_careful(e->policy, true);
 	long room;
 
-	/* What is claimed while older messages go back would go back behind
-	 * them. */
+	/* A message claimed while older ones go back would itself go back behind them. */
 	if (policy_level(e->policy) != STOP_NOT ||
 	    outbox_gives_back(e->outbox, queue))
 		return 0;
 	room = policy_room(
 	    e->policy, queue, executor_room(e->executor, queue, alone));
-	/* While messages are held, a claim of a few is not worth a round, unless
-	 * they are the last. */
-	if (held > 0 && room < held &&
-	    !policy_limit_reached(e->policy, held + room) &&
+	/* While messages are unstarted, a claim of a few is not worth a round, unless they are
+	 * the last. */
+	if (unstarted > 0 && room < unstarted &&
+	    !policy_limit_reached(e->policy, unstarted + room) &&
 	    !executor_wants_few(e->executor, queue))
 		return 0;
 	return room > 0 ? (int)room : 0;
 }
 
-/* How many bytes a claim may copy; 0: any number.  The longest message has 512 MiB.  Half
- * of the room on the disk of a private server will do. */
+/* Bytes that a claim may copy, for which the disk of a private server has room; 0: any number.
+ * The longest message has 512 MiB. */
 static size_t
-may_copy(const struct engine *e)
+copy_room(const struct engine *e)
 {
 	const size_t most = (size_t)1 << 30;
 	size_t copying = outbox_copying(e->outbox), bytes = most;
@@ -176,7 +175,7 @@ claim_messages(struct engine *e)
 	    policy_level(e->policy) >= STOP_SOON || !inbox_ready(e->inbox))
 		return;
 	while ((queue = inbox_asks(e->inbox, &terms)) != -1) {
-		terms.copied = may_copy(e);
+		terms.copied = copy_room(e);
 		(void)inbox_offer(
 		    e->inbox, queue, claim_room(e, queue), &terms);
 	}
@@ -184,7 +183,7 @@ claim_messages(struct engine *e)
 
 /* --- starts ------------------------------------------------------------------- */
 
-/* While it joins, messages are compared with what the server holds. */
+/* While the session joins, no message may move: the hand is compared with the server's holdings. */
 static bool
 may_start(const struct engine *e)
 {
@@ -211,7 +210,7 @@ make_terms(const struct engine *e)
 	return t;
 }
 
-/* Gives the run what it wants, of a queue, or of any (-1). */
+/* Gives the run as many messages as it wants, of a queue, or of any (-1). */
 static void
 fill_run(struct engine *e, int queue)
 {
@@ -240,8 +239,8 @@ start_runs(struct engine *e)
 
 	while (executor_wants(e->executor, &terms, &queue)) {
 		fill_run(e, queue);
-		/* What may crash this consumer starts when the messages that would
-		 * not start with it have gone back. */
+		/* Before a message starts that may crash this consumer, all messages that would
+		 * not start with it go back. */
 		if (policy_is_careful(e->policy, true) &&
 		    hand_count(e->hand, -1, MESSAGE_UNSTARTED) >
 			executor_spare(e->executor)) {
@@ -254,8 +253,8 @@ start_runs(struct engine *e)
 	executor_started(e->executor, &terms);
 }
 
-/* A killed consumer repeats what the server has not heard of.  So with a run for each
- * message, acks leave before the next ones start, and none starts while nothing can be
+/* If this consumer is killed, messages whose acks have not left run again.  So with a run for each
+ * message, acks leave before the next run starts, and no run starts while nothing can be
  * settled. */
 static void
 start_messages(struct engine *e)
@@ -263,7 +262,7 @@ start_messages(struct engine *e)
 	const struct executor_way *way = executor_way(e->executor);
 	bool stuck;
 
-	/* The server works on the claim while we start messages. */
+	/* The server works on the claim while messages start. */
 	if (way->flows)
 		claim_messages(e);
 	if (way->flows || way->acks == ACKS_AT_ONCE)
@@ -305,7 +304,7 @@ static void
 tick(struct engine *e)
 {
 	struct mq_buf runs = {0};
-	/* A heartbeat is on its way: commands cost the server no round more. */
+	/* While a heartbeat is on its way, more commands cost the server no extra round. */
 	bool renewing = session_renews(e->session), waits;
 	int i;
 
@@ -324,7 +323,7 @@ tick(struct engine *e)
 		stops_look(e, -1);
 	counters_tell_runs(e->outbox, &runs);
 	counters_send(e->outbox);
-	/* --drain is not over although there is nothing to do. */
+	/* --drain has nothing to do, but is not over. */
 	waits =
 	    e->opt->drain && engine_has_nothing(e) && inbox_drained(e->inbox);
 	jobs_tick(e->jobs, mq_timer_runs(&e->bar), waits);
@@ -333,7 +332,7 @@ tick(struct engine *e)
 static void
 note_claimed(struct engine *e, const struct fact *f)
 {
-	/* The complaint about a refused settlement stands until it is sent. */
+	/* The complaint about a refused settlement stands until the settlement is sent. */
 	if (!outbox_refused(e->outbox) && e->lacks_since == 0)
 		session_complain(e->session, NULL);
 	if (f->status > 0)
@@ -349,7 +348,7 @@ note_claimed(struct engine *e, const struct fact *f)
 static void
 note_refused_claim(struct engine *e, const struct fact *f)
 {
-	/* A right that was revoked later may be restored. */
+	/* A right that was there before may be restored. */
 	if ((f->status == MQ_EXIT_NOPERM && f->yes) ||
 	    f->status == MQ_EXIT_WRONGTYPE) {
 		mq_say("%s: claim: %s%s", e->server->name, f->text,
@@ -357,7 +356,7 @@ note_refused_claim(struct engine *e, const struct fact *f)
 		policy_stop(e->policy, STOP_SOON, f->status, 0);
 		return;
 	}
-	/* The tick tries again. */
+	/* After other errors, the tick tries again. */
 	if (strstr(f->text, MQ_CLAIM_NO_ROOM) != NULL)
 		ends_lack(e, f->text);
 	session_complain(e->session, f->text);
@@ -365,11 +364,11 @@ note_refused_claim(struct engine *e, const struct fact *f)
 		session_reset(e->session, f->text);
 }
 
-/* The switch for all facts: of messages; of what the server says of them; of the session;
- * and of the end, in ends.c. */
+/* One switch for all facts, in parts: of messages, of the server, of the session; and of the end,
+ * in ends.c. */
 
 static void
-take_of_messages(struct engine *e, const struct fact *f)
+take_fact_of_messages(struct engine *e, const struct fact *f)
 {
 	switch (f->kind) {
 	case FACT_CLAIMED:
@@ -379,7 +378,7 @@ take_of_messages(struct engine *e, const struct fact *f)
 		note_refused_claim(e, f);
 		break;
 	case FACT_PAUSED:
-		/* A consumer that stops gives everything back anyway, in order. */
+		/* A stopping consumer gives everything back anyway, in order. */
 		if (policy_level(e->policy) >= STOP_SOON)
 			break;
 		executor_take_back(e->executor, f->queue, false);
@@ -420,7 +419,7 @@ take_of_messages(struct engine *e, const struct fact *f)
 }
 
 static void
-take_of_server(struct engine *e, const struct fact *f)
+take_fact_of_server(struct engine *e, const struct fact *f)
 {
 	switch (f->kind) {
 	case FACT_HOLDINGS:
@@ -455,7 +454,7 @@ take_of_server(struct engine *e, const struct fact *f)
 		session_complain(e->session, f->text);
 		break;
 	default:
-		take_of_messages(e, f);
+		take_fact_of_messages(e, f);
 		break;
 	}
 }
@@ -496,12 +495,12 @@ take_fact(struct engine *e, const struct fact *f)
 		ends_now(e);
 		break;
 	default:
-		take_of_server(e, f);
+		take_fact_of_server(e, f);
 		break;
 	}
 }
 
-/* A message may be forgotten by what follows from an earlier fact. */
+/* The consequences of an earlier fact may have been that a message is forgotten. */
 static void
 take_facts(struct engine *e)
 {
@@ -516,25 +515,24 @@ take_facts(struct engine *e)
 
 /* --- a turn ----------------------------------------------------------------- */
 
-/* Acks wait for others while there is more to do.  If a message may crash this
- * consumer, no ack waits, so that no finished message is counted as crashed. */
+/* Acks wait for others while there is more to do.  If a message may crash this consumer, no
+ * settlement waits, so that no finished message is counted as crashed. */
 static void
 flush_acks(struct engine *e)
 {
 	enum executor_acks acks = executor_way(e->executor)->acks;
 	bool careful = policy_is_careful(e->policy, false);
-	bool holds_none = hand_count(e->hand, -1, MESSAGE_UNSTARTED) == 0;
-	bool runs_none = hand_count(e->hand, -1, MESSAGE_RUNNING) == 0;
+	bool none_unstarted = hand_count(e->hand, -1, MESSAGE_UNSTARTED) == 0;
+	bool none_runs = hand_count(e->hand, -1, MESSAGE_RUNNING) == 0;
 	enum outbox_acks which = OUTBOX_ENOUGH;
 
 	if (careful || acks == ACKS_FIRST ||
-	    (holds_none &&
-		(acks == ACKS_AT_ONCE || (acks == ACKS_AT_REST && runs_none))))
+	    (none_unstarted &&
+		(acks == ACKS_AT_ONCE || (acks == ACKS_AT_REST && none_runs))))
 		which = OUTBOX_ALL;
-	else if (acks == ACKS_FOR_OTHERS && holds_none && runs_none)
+	else if (acks == ACKS_FOR_OTHERS && none_unstarted && none_runs)
 		which = OUTBOX_HOLDERS;
 	outbox_flush(e->outbox, which);
-	/* The same is true of other settlements. */
 	if (careful)
 		mq_loop_flush(e->consumer->redis);
 }
@@ -544,9 +542,9 @@ give_back_unstarted(struct engine *e)
 {
 	bool now = policy_level(e->policy) == STOP_NOW;
 
-	/* A claim under way brings newer messages, which must go back first.
-	 * The messages of killed commands go back together, in order, but do
-	 * not wait for a command that does not end. */
+	/* A claim under way brings newer messages, which must go back first.  The messages of
+	 * killed commands go back together, in order, but do not wait for a command that
+	 * ignores the signal. */
 	if (inbox_is_claiming(e->inbox) ||
 	    (now && executor_busy(e->executor) > 0 &&
 		policy_has_just_signalled(e->policy)) ||
@@ -561,7 +559,7 @@ take_turn(struct engine *e)
 {
 	bool claimed;
 
-	/* Before the end of a run, which may have taken long, is settled. */
+	/* Runs that are settled below may have taken longer than the lease. */
 	holdings_check_lease(e);
 	take_facts(e);
 	if (e->ending)
@@ -575,11 +573,11 @@ take_turn(struct engine *e)
 	start_messages(e);
 	claimed = inbox_is_claiming(e->inbox);
 	claim_messages(e);
-	/* Acks that wait go with a claim: the server wakes up once for both. */
+	/* Waiting acks leave with a claim: the server wakes up once for both. */
 	if (!claimed && inbox_is_claiming(e->inbox))
 		outbox_flush(e->outbox, OUTBOX_CLAIM);
 	ends_check(e);
-	/* In this turn of the loop: the next one begins with a wait. */
+	/* The next turn of the loop begins with a wait: all commands leave before it. */
 	mq_loop_flush(e->consumer->redis);
 }
 

@@ -1,14 +1,13 @@
-/* The ways of running messages, by their tables; how runs are ended from outside; what is
- * said of long runs. */
+/* The ways of running messages, by their tables; stops of runs; a description of long runs. */
 #include "parts.h"
 
 #include <limits.h>
 
 #include "mq-consume/duplicates.h"
 
-/* A bit less than a tick, so that a run is shown with the second one. */
+/* Seconds, a bit less than a tick: a run is described from its second tick on. */
 #define LONG_S 0.9
-/* Bytes of the last text of a command. */
+/* Bytes of a command's last text. */
 #define TEXT_MAX 1024
 
 /* --- starts ------------------------------------------------------------------ */
@@ -67,13 +66,13 @@ executor_room(const struct executor *x, int queue, bool careful)
 bool
 executor_wants_few(const struct executor *x, int queue)
 {
-	/* The batch of a queue is not full, and a slot is free for it. */
+	/* With --batch: the batch of the queue is not full, and a slot is free for it. */
 	return x->opt->stream ||
 	    (x->opt->batch > hand_count(x->hand, queue, MESSAGE_UNSTARTED) &&
 		slots_idle_for(x, queue) > 0);
 }
 
-/* --- from outside ------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------- */
 
 void
 executor_tick(struct executor *x)
@@ -144,12 +143,12 @@ executor_stop_run(struct executor *x, struct message *m, enum mq_stop how)
 	s->killed = true;
 	requests_hurry(s->requests);
 	ending = x->opt->stream ? &s->worker.terminated : &s->timed_out;
-	/* Else KILL is near anyway. */
+	/* After an earlier TERM, KILL is near anyway. */
 	if (*ending)
 		return true;
 	*ending = true;
-	/* The slot keeps the message even if a worker that stays has not read it: the
-	 * next turn only ends its input. */
+	/* A stream worker keeps the message even if it has not read it: the next turn only
+	 * ends the input. */
 	tell(x, FACT_WAKE);
 	mq_timer_start(&s->timer, (double)x->opt->grace_ms / 1000, 0);
 	kill(-s->run.pid, SIGTERM);
@@ -204,7 +203,7 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 		m = TAILQ_FIRST(&s->messages);
 		if (m == NULL || m->lost || now - s->started < LONG_S)
 			continue;
-		/* Other machines know unix time. */
+		/* Other machines do not know our monotonic time. */
 		if (s->started_ms == 0)
 			s->started_ms = mq_clock_unix_us() / 1000 -
 			    (int64_t)((now - s->started) * 1000);
@@ -217,7 +216,7 @@ executor_describe(const struct executor *x, struct mq_buf *out)
 	mq_runs_free(&runs);
 }
 
-/* --- its way, beginning and end ------------------------------------------------- */
+/* --- beginning and end ----------------------------------------------------------- */
 
 const struct executor_way *
 executor_way(const struct executor *x)
@@ -236,14 +235,13 @@ executor_resize(struct executor *x)
 {
 	int i;
 
-	/* Messages are printed. */
 	if (x->all == NULL)
 		return;
-	x->uneven = false;
-	x->limit = rules_slots(x->opt, &x->uneven);
-	x->uneven &= !x->opt->stream;
+	x->slots_differ = false;
+	x->limit = rules_slots(x->opt, &x->slots_differ);
+	x->slots_differ &= !x->opt->stream;
 	process_allow(x->process, x->limit);
-	/* The first ones are listed last, to be taken first. */
+	/* The free slot listed last is used first: that shall be the first slot. */
 	for (i = x->limit - 1; i >= x->made; i--)
 		slot_init(&x->all[i], x, i);
 	x->made = MAX(x->made, x->limit);
@@ -295,7 +293,7 @@ executor_new(struct ev_loop *loop, const struct options *opt, struct hand *hand,
 		print_init(x);
 		return x;
 	}
-	/* What is never made ready takes no memory. */
+	/* Zeroed pages of slots that are never initialised take no memory. */
 	x->all = mq_xcalloc(
 	    (size_t)(most != -1 ? most : MQ_SLOTS_MAX), sizeof(*x->all));
 	x->runs = mq_xcalloc((size_t)opt->queue_count, sizeof(*x->runs));

@@ -7,24 +7,24 @@
 
 /* Bytes that a ready pipe or terminal takes without blocking: PIPE_BUF. */
 #define SURE ((size_t)4096)
-/* Seconds from one look at the pipe to the next. */
+/* Seconds between two looks at the pipe. */
 #define LOOK_MIN 0.001
 #define LOOK_MAX 0.05
-/* Unwritten output, in bytes; at least one message. */
+/* Bytes of unwritten output, from which on no message is added. */
 #define OUT_BYTES ((size_t)256 * 1024)
-/* Messages on their way to the reader. */
+/* Messages on their way to the reader, at most. */
 #define UNDER_WAY 4096
-/* Messages claimed ahead of those. */
+/* Unstarted messages, at most; no more are claimed from AHEAD_BYTES bytes on. */
 #define AHEAD	    2000
 #define AHEAD_BYTES ((size_t)1024 * 1024)
-/* The reader of a pipe may end after a few messages, and loses what it has read.
- * So the first messages are written one by one, each when the reader has taken
- * the one before; then more and more at once. */
+/* If the reader of a pipe ends after a few messages, all that it has read is lost.  So this many
+ * messages are written one by one, each when the reader has taken the one before; after that,
+ * more and more at once. */
 #define ONE_BY_ONE 32
-/* With --at-most-once, a crash loses at most that many messages. */
+/* With --at-most-once, a crash loses at most this many messages. */
 #define ONCE 250
 
-/* --- what has arrived -------------------------------------------------------- */
+/* --- arrivals ------------------------------------------------------------------ */
 
 static size_t
 count_unwritten(const struct printer *p)
@@ -41,8 +41,8 @@ look_at_pipe(struct printer *p)
 	if (p->piped &&
 	    (ioctl(p->fd, FIONREAD, &unread) == -1 || unread < 0 ||
 		(size_t)unread > behind))
-		/* Another process writes to the pipe as well: its bytes cannot
-		 * be told from ours. */
+		/* Another process writes to the pipe as well: its bytes cannot be told
+		 * from ours. */
 		p->piped = false;
 	if (!p->piped) {
 		p->read = p->written;
@@ -53,8 +53,8 @@ look_at_pipe(struct printer *p)
 	p->read = p->written - (size_t)unread;
 }
 
-/* Looks later for arrived messages, if no event will tell: while output waits for the
- * pipe, the next write does. */
+/* Looks later for arrived messages; not while output waits for the pipe, since the next write
+ * looks, too. */
 static void
 await_arrival(struct executor *x)
 {
@@ -140,7 +140,7 @@ executor_take_back(struct executor *x, int queue, bool begun)
 		}
 		if (m->end <= written)
 			continue;
-		/* The unwritten rest of the message. */
+		/* The unwritten bytes of a message that stays move forward. */
 		from = MAX(m->start, written);
 		if (from > to)
 			memmove(p->out.data + p->start + (to - written),
@@ -158,7 +158,7 @@ executor_take_back(struct executor *x, int queue, bool begun)
 
 /* --- writing ---------------------------------------------------------------- */
 
-/* Messages that have not arrived go back. */
+/* Ends the consumer: messages that have not arrived go back. */
 static void
 fail_output(struct executor *x, int status)
 {
@@ -191,7 +191,6 @@ on_look(void *executor)
 	print_progress(x);
 }
 
-/* The pipe has lost its reader, or output can be written. */
 static void
 on_output(struct ev_loop *loop, ev_io *w, int events)
 {
@@ -202,6 +201,7 @@ on_output(struct ev_loop *loop, ev_io *w, int events)
 	bool gone;
 
 	(void)events;
+	/* An event of `reader`: the reader is gone. */
 	if (w == &p->reader) {
 		fail_output(x, MQ_EXIT_OK);
 		return;
@@ -229,8 +229,8 @@ on_output(struct ev_loop *loop, ev_io *w, int events)
 
 /* --- starting --------------------------------------------------------------- */
 
-/* Whether as many messages as may be are acked first: if stdout cannot be written, few
- * are lost.  The next ones are acked once the last ones are written. */
+/* --at-most-once: whether another message may be acked before it is printed.  If stdout cannot
+ * be written, few are lost: the next messages are acked once the last ones are written. */
 static bool
 may_ack_first(const struct executor *x)
 {
@@ -244,7 +244,7 @@ may_ack_first(const struct executor *x)
 	    hand_count(x->hand, -1, MESSAGE_SETTLED) == 0;
 }
 
-/* Whether another message may be under way. */
+/* Whether another message may be on its way to the reader. */
 static bool
 may_print(struct executor *x)
 {
@@ -252,7 +252,7 @@ may_print(struct executor *x)
 	long more = MAX(p->arrived - ONE_BY_ONE, 0) / 4;
 	long most = p->piped ? MIN(1 + more, UNDER_WAY) : UNDER_WAY;
 
-	/* An empty frame arrives at once, and makes room for others. */
+	/* A message with an empty frame arrives at once, and makes room for others. */
 	if (count_unwritten(p) == 0)
 		end_arrived(x);
 	return hand_count(x->hand, -1, MESSAGE_RUNNING) < most &&
@@ -309,7 +309,7 @@ executor_acked(struct executor *x, const struct message *m)
 		return;
 	add_frame(x, m);
 	x->printer.arrived++;
-	/* An empty frame, too, must lead to the next message. */
+	/* After an empty frame, too, the next message must follow. */
 	if (!x->printer.lost)
 		ev_io_start(x->loop, &x->printer.room);
 }
@@ -332,13 +332,13 @@ open_pipe(struct printer *p, struct ev_loop *loop)
 
 	if (mode == O_RDONLY || ioctl(STDOUT_FILENO, FIONREAD, &before) == -1)
 		return;
-	/* Opened anew: other writers that share stdout may want to block. */
+	/* O_NONBLOCK on stdout itself would hit other processes that share it. */
 	fd = open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd != -1) {
 		p->fd = fd;
 		p->whole = true;
 	}
-	/* Bytes of earlier writers count as ours. */
+	/* Bytes of earlier writers, still in the pipe, count as ours. */
 	p->written = (size_t)before;
 	p->piped = true;
 	if (fd != -1 || mode == O_WRONLY) {

@@ -2,7 +2,8 @@
 
 /* Each failure in a row makes the rest longer by this factor. */
 #define LONGER 1.5
-/* Rests of a broken command without --rest, in seconds; as of a stream's worker. */
+/* Seconds that slots of a broken command rest without --rest; as long as between two stream
+ * workers. */
 #define REST_MIN 0.1
 #define REST_MAX 30.0
 
@@ -28,7 +29,7 @@ broken_runs_are_many(const struct broken_runs *r)
 	return r->count == BROKEN_RUNS;
 }
 
-/* The rest is random: half to all of the top, never outside MIN..MAX. */
+/* The rest is between half of the top and all of it, at random, and within MIN..MAX. */
 double
 rest_s(const struct options *opt, int failures)
 {

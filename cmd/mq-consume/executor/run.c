@@ -1,26 +1,26 @@
 /* Runs: a process for each message or, with --batch, for several messages of one queue,
- * which are framed on its standard input.  Messages that are claimed for a batch wait for
- * more of their queue; the wait begins with the claim of the first. */
+ * which are framed on its standard input.  A batch waits for more messages of its queue, from
+ * the claim of its first message on. */
 #include "parts.h"
 
 #include "mq-consume/duplicates.h"
 #include "mq-consume/policy.h"
 
-/* The most that a pipe holds. */
+/* Bytes read at a time: the most that a pipe holds. */
 #define VERBS_AT_ONCE (1 << 20)
-/* Before this time, the pipes of a run are read only at its end. */
+/* If a run is shorter than this, in seconds, its pipes are read only at its end. */
 #define LISTEN_AFTER 0.01
-/* Bytes of a batch whose buffer is kept for the next one. */
+/* Bytes of the largest batch buffer that is kept for the next batch. */
 #define INPUT_KEPT ((size_t)1 << 20)
-/* Without --prefetch: as many messages as the slots finish in this time. */
-#define AHEAD_S	  0.1
-#define AHEAD_MAX 100
-/* In messages; at least one batch. */
+/* Without --prefetch, as many runs are claimed ahead as the slots finish in AHEAD_S seconds: at
+ * most AHEAD_MAX, of AHEAD_MESSAGES messages in all, but at least 1. */
+#define AHEAD_S	       0.1
+#define AHEAD_MAX      100
 #define AHEAD_MESSAGES 1000
 
 /* --- room ------------------------------------------------------------------- */
 
-/* How many messages are worth having ahead of the idle slots. */
+/* How many messages to claim ahead of the idle slots. */
 static int
 slots_ahead(const struct executor *x, bool careful)
 {
@@ -41,15 +41,15 @@ static void
 run_tick(struct executor *x)
 {
 	x->starved = false;
-	/* Messages that gather are not given back. */
+	/* Messages that gather for a batch are not given back. */
 	if (x->opt->batch_wait_ms <= 0)
 		(void)slots_return_stale(x, slots_idle(x) > 0);
 }
 
 /* --- listening -------------------------------------------------------------- */
 
-/* Reads verbs without waiting; all, or until there are too many requests.  False:
- * the pipe has ended. */
+/* Reads verbs without waiting: all, or until there are too many requests.  Returns false at the
+ * end of the pipe. */
 static bool
 read_verbs(struct slot *s, bool all)
 {
@@ -104,7 +104,7 @@ judge_message(const struct slot *s, const struct message *m, int which,
 	    s->verbs.ones[which].final != MQ_FINAL_NONE :
 	    s->verbs.final != MQ_FINAL_NONE && s->status == 0;
 
-	/* An operator ended its run before that ended in its own way. */
+	/* An operator stopped the run before it had decided about the message. */
 	if (m->stop != MQ_STOP_NONE && !ended)
 		mq_verdict_stopped(s->status, v);
 	else if (s->verbs.ones != NULL)
@@ -114,8 +114,8 @@ judge_message(const struct slot *s, const struct message *m, int which,
 		mq_verdict(&s->verbs, s->status, s->timed_out, strict, v);
 }
 
-/* Whether a message of a batch has the same verdict as all others of which this is true:
- * nothing was said of it alone. */
+/* Whether no verb is about this message of a batch alone: all such messages have the same
+ * verdict. */
 static bool
 is_like_others(const struct slot *s, const struct message *m, int which)
 {
@@ -125,8 +125,8 @@ is_like_others(const struct slot *s, const struct message *m, int which)
 	    one->text == NULL && one->unknown[0] == '\0';
 }
 
-/* Whether a message goes back, as if it had not run.  A final verb about a message of a
- * batch stands. */
+/* Whether a message goes back, as if it had not run.  A message of a batch that has its own
+ * final verb does not. */
 static bool
 goes_back(const struct slot *s, const struct message *m, int which,
     const struct mq_verdict *v)
@@ -193,7 +193,7 @@ end_run(struct slot *s)
 	x->busy--;
 	slots_count(x, TAILQ_FIRST(&s->messages)->queue, -1);
 	x->last_end = mq_clock_steady_s();
-	/* A command that was to start when its attachments were fetched. */
+	/* After fetching attachments, the process may have failed to become the command. */
 	if (s->run.failure != -1) {
 		n = read(s->run.failure, &error, sizeof(error));
 		close(s->run.failure);
@@ -224,7 +224,7 @@ on_ended(void *slot, int status)
 	struct slot *s = slot;
 	struct executor *x = s->executor;
 	double took = mq_clock_s(CLOCK_MONOTONIC) - s->started;
-	/* A grandchild may keep the pipes open for ever: no end is waited for. */
+	/* A grandchild may keep the pipes open for ever: their end is not awaited. */
 	bool alone = !read_verbs(s, true) && run_output_ended(s->run.output);
 
 	s->ran_s = took;
@@ -249,7 +249,7 @@ on_ended(void *slot, int status)
 
 /* --- beginning -------------------------------------------------------------- */
 
-/* Whether another slot can begin, which is to be filled then. */
+/* Whether another slot can begin a run.  If so, sets x->filled to that slot. */
 static bool
 wants_run(struct executor *x, const struct start_terms *terms)
 {
@@ -275,7 +275,7 @@ begin_run(struct executor *x, const char *input, size_t n)
 	slot_set_timer(s, (double)rules_of(x->opt, queue)->timeout_ms / 1000);
 }
 
-/* --- a message for each ------------------------------------------------------- */
+/* --- one message a run --------------------------------------------------------- */
 
 static long
 fork_room(const struct executor *x, int queue, bool careful)
@@ -285,7 +285,7 @@ fork_room(const struct executor *x, int queue, bool careful)
 	long own = slots_idle_for(x, queue) -
 	    hand_count(x->hand, queue, MESSAGE_UNSTARTED);
 
-	return x->uneven && own < all ? own : all;
+	return x->slots_differ && own < all ? own : all;
 }
 
 static bool
@@ -298,7 +298,7 @@ fork_wants(struct executor *x, const struct start_terms *terms, int *queue)
 static bool
 fork_take(struct executor *x, struct message *m)
 {
-	slot_take(x->filled, m);
+	slot_add(x->filled, m);
 	return false;
 }
 
@@ -326,22 +326,23 @@ const struct executor_table executor_fork = {
     .answered = run_answered,
 };
 
-/* --- a batch for each --------------------------------------------------------- */
+/* --- one batch a run ----------------------------------------------------------- */
 
 /* Each queue can gather a batch while a slot is free. */
 static long
 batch_room(const struct executor *x, int queue, bool careful)
 {
 	long free = slots_idle_for(x, queue);
-	int held =
+	int unstarted =
 	    hand_count(x->hand, free > 0 ? queue : -1, MESSAGE_UNSTARTED);
-	/* Messages that gather are held for long anyway. */
+	/* Messages that gather wait anyway: none is claimed ahead of them. */
 	bool gathers = x->opt->batch_wait_ms > 0 && x->opt->prefetch < 0;
 
-	return free * x->batch - held + (gathers ? 0 : slots_ahead(x, careful));
+	return free * x->batch - unstarted +
+	    (gathers ? 0 : slots_ahead(x, careful));
 }
 
-/* The timer wakes the engine at that steady time, which has not come. */
+/* Sets the timer to wake the engine at a steady time. */
 static void
 await_batch(struct executor *x, double due)
 {
@@ -351,7 +352,7 @@ await_batch(struct executor *x, double due)
 	mq_timer_start(&x->batch_timer, due - mq_clock_steady_s(), 0);
 }
 
-/* The first queue whose batch can start; -1: none, and the timer is set. */
+/* The first queue whose batch can start.  -1: none yet, and the timer is set. */
 static int
 next_batch_queue(struct executor *x, const struct start_terms *terms)
 {
@@ -366,7 +367,7 @@ next_batch_queue(struct executor *x, const struct start_terms *terms)
 		if (terms->last ||
 		    hand_count(x->hand, i, MESSAGE_UNSTARTED) >= x->batch)
 			return i;
-		/* Others come at once. */
+		/* More messages are about to come. */
 		if (i == terms->coming[0] || i == terms->coming[1])
 			continue;
 		if (now == 0)
@@ -393,7 +394,7 @@ batch_wants(struct executor *x, const struct start_terms *terms, int *queue)
 static bool
 batch_take(struct executor *x, struct message *m)
 {
-	slot_take(x->filled, m);
+	slot_add(x->filled, m);
 	message_frame(m, x->opt->framing, &x->input);
 	return x->filled->count < x->batch;
 }

@@ -1,11 +1,10 @@
-/* Slots: the messages that they have, and their rests; what is common to the starts of
- * commands, and to their ends. */
+/* Slots: their messages and rests, and the start and end of a command in any way of running. */
 #include "parts.h"
 
 #include "mq-consume/attachments/attachments.h"
 #include "mq-consume/duplicates.h"
 
-/* Messages claimed ahead are given back if no slot becomes free for this time. */
+/* If no slot becomes free for this many seconds, messages claimed ahead are given back. */
 #define STALE_S 1.0
 
 /* --- messages ----------------------------------------------------------------- */
@@ -25,7 +24,7 @@ list_if_free(struct slot *s)
 }
 
 void
-slot_take(struct slot *s, struct message *m)
+slot_add(struct slot *s, struct message *m)
 {
 	m->slot = s;
 	m->stop = MQ_STOP_NONE;
@@ -47,7 +46,7 @@ release_message(struct slot *s, struct message *m)
 	list_if_free(s);
 }
 
-/* Whether anybody hears of a message that is done. */
+/* Whether the end of a message that is done is told, logged or kept. */
 static bool
 is_heard_of(const struct options *opt, const struct message *m)
 {
@@ -57,7 +56,7 @@ is_heard_of(const struct options *opt, const struct message *m)
 	    rules->notify != NULL || opt->joblog != NULL;
 }
 
-/* Most messages are just done: that takes no memory.  What is done needs no errors. */
+/* A message that is simply done, as most are, needs no memory: NULL. */
 static struct ending *
 make_ending(const struct executor *x, const struct message *m,
     const struct mq_verdict *v, const char *errors)
@@ -103,7 +102,7 @@ slot_return(struct slot *s, struct message *m)
 	hand_put_back(s->executor->hand, m);
 }
 
-/* The last first, so that each finds its place in front of the others. */
+/* The newest message goes first, so that each finds its place in front of the others. */
 void
 slot_return_all(struct slot *s)
 {
@@ -132,7 +131,7 @@ slots_idle_for(const struct executor *x, int queue)
 	long all = slots_idle(x);
 	long own = rules_of(x->opt, queue)->slots - x->runs[queue];
 
-	return x->uneven && own < all ? own : all;
+	return x->slots_differ && own < all ? own : all;
 }
 
 void
@@ -140,7 +139,8 @@ slots_count(struct executor *x, int queue, int n)
 {
 	x->runs[queue] += n;
 	hand_bar(x->hand, queue, BAR_FULL,
-	    x->uneven && x->runs[queue] >= rules_of(x->opt, queue)->slots);
+	    x->slots_differ &&
+		x->runs[queue] >= rules_of(x->opt, queue)->slots);
 }
 
 bool
@@ -173,8 +173,8 @@ is_temporary(int error)
 	    error == EDQUOT;
 }
 
-/* Returns the messages, as if no start had been tried.  A consumer that is to end by itself
- * does so if it lacks descriptors for its first run. */
+/* If a consumer with an end lacks descriptors for its first run, it ends: waiting would not
+ * help. */
 void
 slot_not_started(struct slot *s, int error)
 {
@@ -199,10 +199,10 @@ slot_not_started(struct slot *s, int error)
 	if (!is_temporary(error))
 		mq_say("%s: %s; stopping, %s returned", script, strerror(error),
 		    batch ? "the messages are" : "the message is");
-	else if (first || (!x->starving && !x->opt->quiet))
+	else if (first || (!x->cannot_fork && !x->opt->quiet))
 		mq_say("%s: %s%s", script, strerror(error),
 		    first ? "" : "; trying again");
-	x->starved = x->starving = true;
+	x->starved = x->cannot_fork = true;
 	if (!first && is_temporary(error))
 		return;
 	x->stopping = true;
@@ -210,7 +210,7 @@ slot_not_started(struct slot *s, int error)
 	    x, FACT_MUST_END, .status = first ? MQ_EXIT_AGAIN : MQ_EXIT_CONFIG);
 }
 
-/* Asks for a duplicate of message `which` of the run; as of message/verdict.h. */
+/* Asks for a duplicate of message `which` of the run: see on_dup in message/verdict.h. */
 static void
 ask_duplicate(void *arg, int which, const char *text)
 {
@@ -227,7 +227,7 @@ ask_duplicate(void *arg, int which, const char *text)
 		wrong = "no message has that number";
 	if (m == NULL)
 		m = first;
-	/* May go back, and end elsewhere, before the request is answered. */
+	/* An unread message may go back, and end elsewhere, before the request is answered. */
 	if (s->executor->opt->stream && first != NULL &&
 	    first->start >= s->worker.input.read) {
 		wrong = "the worker has not read the message";
@@ -236,7 +236,7 @@ ask_duplicate(void *arg, int which, const char *text)
 	requests_ask(s->requests, m, wrong, text);
 }
 
-/* 0, or an errno. */
+/* Returns 0, or an errno. */
 static int
 start_command(struct slot *s, int input)
 {
@@ -264,7 +264,7 @@ start_command(struct slot *s, int input)
 	}
 	if (dir == NULL)
 		return error;
-	if (!x->starving)
+	if (!x->cannot_fork)
 		mq_say("%s: %s", dir, strerror(error));
 	free(dir);
 	return is_temporary(error) ? error : ENOTDIR;
@@ -287,7 +287,7 @@ slot_start(struct slot *s, int input)
 		slot_not_started(s, error);
 		return false;
 	}
-	x->starving = false;
+	x->cannot_fork = false;
 	x->busy++;
 	ev_io_init(&s->verbs_io, x->table->on_verbs, s->run.verbs, EV_READ);
 	s->verbs_io.data = s;
@@ -347,7 +347,8 @@ executor_unread(struct executor *x)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO};
 
-	/* A pipe or socket without its other end, or a terminal that hung up. */
+	/* Standard output is a pipe or socket without its other end, or a terminal that hung
+	 * up. */
 	if (x->opt->log_dir != NULL || poll(&out, 1, 0) != 1 ||
 	    (out.revents & (POLLERR | POLLHUP)) == 0)
 		return false;
@@ -397,7 +398,7 @@ on_rested(void *slot)
 	tell(s->executor, FACT_WAKE);
 }
 
-/* For a run that is over before, the system calls are saved. */
+/* Most runs are over before their patience: that saves the system calls. */
 static void
 on_patience(void *slot)
 {

@@ -1,11 +1,11 @@
 /*
- * --stream: workers that stay.  Each worker reads framed messages on its standard
- * input, a window of them ahead of its verbs.
+ * --stream: each worker reads framed messages on its standard input, one after the other, up to
+ * a window of messages ahead of its verbs.
  *
- * Each final verb is about the first message in hand; one about a message that the
- * worker cannot have read breaks the protocol.  When a worker ends, its exit status
- * decides the message that it was on, and the messages behind go back, as if they had
- * not been started.  Another worker takes its place; after a bad end, after a while.
+ * A final verb is about the worker's first message; if the worker cannot have read that, it
+ * breaks the protocol.  When a worker ends, its exit status decides the first message, and the
+ * others go back, as if they had not been started.  Another worker follows; after a bad end,
+ * later.
  */
 #include "parts.h"
 
@@ -51,7 +51,7 @@ begin_time(struct slot *s)
 	if (!has_finished(s) && m != NULL) {
 		limit = (double)rules_of(x->opt, m->queue)->timeout_ms / 1000;
 	} else if (has_finished(s) && !x->stopping) {
-		/* Later, the grace time of the consumer is for all workers. */
+		/* Once the consumer stops, its own grace time is for all workers. */
 		limit = (double)x->opt->grace_ms / 1000;
 		limit =
 		    s->worker.input.cut ? KILL_AFTER : MAX(limit, KILL_AFTER);
@@ -61,7 +61,7 @@ begin_time(struct slot *s)
 
 /* --- input ------------------------------------------------------------------- */
 
-/* Bytes that wait for a worker that does not read; or one message. */
+/* Bytes that wait to be written to a worker, from which on no message is added. */
 #define INPUT_BYTES ((size_t)1 << 18)
 
 static size_t
@@ -70,7 +70,7 @@ unwritten_bytes(const struct worker_input *f)
 	return f->out.len - f->start;
 }
 
-/* Finds out how much has been read: bytes that are left in the pipe are unread. */
+/* Bytes that are left in the pipe are unread. */
 static void
 look_at_input(struct worker_input *f)
 {
@@ -106,8 +106,8 @@ cut_input(struct slot *s)
 
 static void flush_input(struct slot *, bool last);
 
-/* Returns messages that the worker cannot have read, and writes no more.  Bytes in the
- * pipe can still be read, unless it is cut. */
+/* Returns messages that the worker cannot have read, and writes no more.  Unless the pipe is cut,
+ * bytes in it count as read. */
 static void
 end_input(struct slot *s)
 {
@@ -124,7 +124,7 @@ end_input(struct slot *s)
 	tell(s->executor, FACT_WAKE);
 }
 
-/* The worker itself has closed it, and may still be busy with what it has read. */
+/* The worker has closed its input, and may still be busy with messages that it has read. */
 static void
 lose_input(struct slot *s)
 {
@@ -167,8 +167,8 @@ write_input(struct ev_loop *loop, ev_io *w, int events)
 	ev_io_stop(loop, w);
 	if (!f->last)
 		return;
-	/* The worker finds the end when no write end is open.  A read end of our own
-	 * still tells what is unread. */
+	/* The worker finds the end when no write end is open.  A read end of our own still
+	 * tells how much is unread. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (fd == -1)
@@ -177,7 +177,7 @@ write_input(struct ev_loop *loop, ev_io *w, int events)
 	f->other = fd;
 }
 
-/* Writes what waits, at once or later.  last: no more messages come; the worker finds the
+/* Writes the waiting bytes, at once or later.  last: no more messages come; the worker finds the
  * end of its input, and is to end after its messages. */
 static void
 flush_input(struct slot *s, bool last)
@@ -198,7 +198,7 @@ fail_protocol(struct slot *s, const char *protocol_error)
 	if (s->worker.protocol_error != NULL)
 		return;
 	s->worker.protocol_error = protocol_error;
-	/* A dead worker is about to be ended. */
+	/* For a dead worker, end_worker() follows anyway. */
 	if (s->run.pid == 0)
 		return;
 	end_input(s);
@@ -219,7 +219,7 @@ on_timeout(void *slot)
 	} else if (w->input.cut && has_finished(s)) {
 		fail_protocol(s, "worker closed its standard input");
 	} else {
-		/* Too long: for a message, or to end after the last. */
+		/* The worker takes too long for a message, or to end after the last one. */
 		w->terminated = true;
 		w->timed_out = TAILQ_FIRST(&s->messages);
 		end_input(s);
@@ -230,17 +230,17 @@ on_timeout(void *slot)
 
 /* --- verbs ------------------------------------------------------------------- */
 
-/* Bytes read in one turn, and by one read. */
+/* Bytes read in one turn; by one read; and after the end of a worker, the most that a pipe
+ * holds. */
 #define READ_MAX  ((size_t)1 << 16)
 #define READ_ONCE ((size_t)1 << 14)
-/* The most that a pipe holds. */
 #define READ_LAST ((size_t)1 << 20)
-/* A worker is silent after this time, or after the time for this many messages,
- * whichever is longer. */
+/* A worker is silent after this many seconds without a verb, or after its usual time for this
+ * many messages, whichever is longer. */
 #define SILENT_S	10.0
 #define SILENT_MESSAGES 10
 
-/* Ends a message by its verdict, which leaves the slot. */
+/* Ends a message by its verdict, and takes it out of the slot. */
 static void
 end_message(struct slot *s, struct message *m, const struct mq_verdict *v)
 {
@@ -255,7 +255,6 @@ end_message(struct slot *s, struct message *m, const struct mq_verdict *v)
 	if (!m->lost) {
 		slot_ran(s, m, v);
 		slot_judged(s, slot_success_of(v->kind));
-		/* What is done needs no errors. */
 		if (v->kind != MQ_VERDICT_DONE)
 			errors = run_output_so_far(s->run.output);
 	}
@@ -280,32 +279,32 @@ judge_message(struct slot *s)
 	mq_verdict(&s->verbs, 0, false, MQ_NOT_STRICT, &v);
 	v.status = -1;
 	mq_verbs_next(&s->verbs);
-	/* The time since the verb before; verbs that come together took none. */
-	s->ran_s = s->worker.heard - s->started;
+	/* Seconds since the last verbs; a second verb of the same read took none. */
+	s->ran_s = s->worker.heard_at - s->started;
 	tell(s->executor, FACT_RAN, .queue = m->queue, .seconds = s->ran_s);
-	s->started = s->worker.heard;
+	s->started = s->worker.heard_at;
 	s->worker.judged++;
 	end_message(s, m, &v);
 }
 
-/* Parses what was read, up to a final verb whose message has pending requests. */
+/* Parses the verbs read so far, up to a final verb whose message has pending requests. */
 static void
-hear_verbs(struct slot *s)
+parse_verbs(struct slot *s)
 {
 	struct stream_worker *w = &s->worker;
 	long before = w->judged;
 	double began = s->started, each;
 	size_t at = 0;
 
-	w->heard = mq_clock_s(CLOCK_MONOTONIC);
+	w->heard_at = mq_clock_s(CLOCK_MONOTONIC);
 	look_at_input(&w->input);
-	/* A final verb may have waited for requests. */
+	/* A final verb may have waited for the answers to requests. */
 	if (s->verbs.final != MQ_FINAL_NONE && !s->waits)
 		judge_message(s);
-	while (at < w->said.len && !s->waits && !requests_full(s->requests) &&
-	    w->protocol_error == NULL) {
+	while (at < w->unparsed.len && !s->waits &&
+	    !requests_full(s->requests) && w->protocol_error == NULL) {
 		at += mq_verbs_feed_line(
-		    &s->verbs, w->said.data + at, w->said.len - at);
+		    &s->verbs, w->unparsed.data + at, w->unparsed.len - at);
 		if (s->verbs.final == MQ_FINAL_NONE)
 			continue;
 		s->waits = requests_await(s->requests, false);
@@ -313,15 +312,16 @@ hear_verbs(struct slot *s)
 			judge_message(s);
 	}
 	if (at > 0) {
-		w->said.len -= at;
-		memmove(w->said.data, w->said.data + at, w->said.len);
+		w->unparsed.len -= at;
+		memmove(
+		    w->unparsed.data, w->unparsed.data + at, w->unparsed.len);
 	}
-	/* That time stops while requests are answered. */
+	/* --timeout does not count while requests are answered. */
 	if (s->waits && s->run.pid != 0 && !is_leaving(s))
 		slot_set_timer(s, 0);
 	if (w->judged == before)
 		return;
-	each = (w->heard - began) / (double)(w->judged - before);
+	each = (w->heard_at - began) / (double)(w->judged - before);
 	w->message_s =
 	    w->message_s == 0 ? each : w->message_s * 0.8 + each * 0.2;
 	s->executor->last_end = mq_clock_steady_s();
@@ -330,34 +330,34 @@ hear_verbs(struct slot *s)
 	begin_time(s);
 }
 
-/* Reads verbs without waiting, until max bytes are unparsed.  False: the pipe has
- * ended. */
+/* Reads verbs without waiting, until max bytes are unparsed.  Returns false at the end of the
+ * pipe. */
 static bool
 read_verbs(struct slot *s, size_t max)
 {
 	ssize_t n;
 
-	while (s->worker.said.len < max) {
+	while (s->worker.unparsed.len < max) {
 		n = read(s->run.verbs,
-		    mq_buf_reserve(&s->worker.said, READ_ONCE), READ_ONCE);
+		    mq_buf_reserve(&s->worker.unparsed, READ_ONCE), READ_ONCE);
 		if (n == 0 || (n == -1 && errno != EAGAIN && errno != EINTR))
 			return false;
 		if (n == -1 && errno == EAGAIN)
 			return true;
 		if (n > 0)
-			s->worker.said.len += (size_t)n;
+			s->worker.unparsed.len += (size_t)n;
 	}
 	return true;
 }
 
 static void
-take_verbs(struct slot *s)
+receive_verbs(struct slot *s)
 {
 	bool more = read_verbs(s, READ_MAX);
 
 	s->worker.silence_said = false;
-	hear_verbs(s);
-	if (!more || s->worker.said.len > 0)
+	parse_verbs(s);
+	if (!more || s->worker.unparsed.len > 0)
 		ev_io_stop(s->executor->loop, &s->verbs_io);
 	if (more || is_leaving(s))
 		return;
@@ -371,11 +371,10 @@ on_verbs(struct ev_loop *loop, ev_io *w, int events)
 {
 	(void)loop;
 	(void)events;
-	take_verbs(w->data);
+	receive_verbs(w->data);
 }
 
-/* Once a second: notices that nobody reads, and says once that a worker is silent for
- * long. */
+/* Once a second: notices a closed input, and says once that a worker has been silent for long. */
 static void
 tick_worker(struct slot *s)
 {
@@ -388,7 +387,7 @@ tick_worker(struct slot *s)
 	double lasts, timeout;
 	int unread, n = 0;
 
-	/* Without output, no event tells that nobody reads. */
+	/* While no output waits, no event tells that the worker has closed its input. */
 	if (w->input.fd != -1 && poll(&pipe, 1, 0) == 1 &&
 	    (pipe.revents & POLLERR) != 0)
 		lose_input(s);
@@ -396,14 +395,14 @@ tick_worker(struct slot *s)
 	if (w->silence_said || m == NULL || !requests_empty(s->requests) ||
 	    is_leaving(s))
 		return;
-	/* For the first message, a silence is said before --timeout ends it. */
+	/* During its first message, the silence is said before --timeout ends it. */
 	timeout = (double)rules_of(opt, m->queue)->timeout_ms / 1000;
 	if (w->message_s == 0 && timeout > 0)
 		allowed = MIN(allowed, timeout / 2);
-	lasts = mq_clock_s(CLOCK_MONOTONIC) - MAX(w->heard, s->started);
+	lasts = mq_clock_s(CLOCK_MONOTONIC) - MAX(w->heard_at, s->started);
 	if (lasts < allowed)
 		return;
-	/* Unread verbs are no silence. */
+	/* The worker has written verbs that are still unread. */
 	if (ioctl(s->run.verbs, FIONREAD, &unread) == 0 && unread > 0)
 		return;
 	w->silence_said = true;
@@ -426,12 +425,12 @@ tick_worker(struct slot *s)
 
 /* --- end -------------------------------------------------------------------- */
 
-/* Seconds from a bad end to the next worker. */
+/* Seconds from a bad end to the next worker: doubling. */
 #define WAIT_MIN 0.1
 #define WAIT_MAX 30.0
 #define NO_VERB	 "worker ended without a verb"
 
-/* The verdict on the message that a dead worker was on; false: it goes back. */
+/* Sets the verdict on m, the first message of a dead worker.  False: the message goes back. */
 static bool
 last_verdict(
     const struct slot *s, const struct message *m, struct mq_verdict *v)
@@ -443,7 +442,8 @@ last_verdict(
 		mq_verdict_stopped(s->status, v);
 		return true;
 	}
-	/* A worker that wrote no verb has no endless retries. */
+	/* An unread message goes back; but not if the worker wrote no verb in its life, or it
+	 * would go back for ever. */
 	if (m == NULL || m->lost || s->killed ||
 	    (w->timed_out != NULL && w->timed_out != m) ||
 	    (w->judged > 0 && m->start >= w->input.read))
@@ -454,7 +454,7 @@ last_verdict(
 		v->kind = MQ_VERDICT_ERR;
 		strlcpy(v->how, w->protocol_error, sizeof(v->how));
 	} else if (v->kind == MQ_VERDICT_DONE) {
-		/* Exit status 0 says nothing about a message. */
+		/* Exit status 0 alone says nothing about a message. */
 		if (w->judged > 0 || x->stopping)
 			return false;
 		v->kind = MQ_VERDICT_RETRY;
@@ -463,7 +463,7 @@ last_verdict(
 	return true;
 }
 
-/* A worker that judged messages is replaced soon. */
+/* If the worker judged messages, another one starts soon, even after a bad end. */
 static void
 replace_worker(struct slot *s)
 {
@@ -497,7 +497,7 @@ replace_worker(struct slot *s)
 	mq_timer_start(&s->restart, w->wait_s, 0);
 }
 
-/* Ends the slot of a dead worker, after its last verb, when all is answered. */
+/* Ends a dead worker after its last verb, once all requests are answered. */
 static void
 end_worker(struct slot *s)
 {
@@ -517,7 +517,7 @@ end_worker(struct slot *s)
 	}
 	slot_return_all(s);
 	(void)slot_close_output(s);
-	mq_buf_free(&s->worker.said);
+	mq_buf_free(&s->worker.unparsed);
 	replace_worker(s);
 	tell(x, FACT_WAKE);
 }
@@ -528,27 +528,26 @@ on_ended(void *arg, int status)
 	struct slot *s = arg;
 
 	mq_timer_stop(&s->timer);
-	/* The last verbs, and the last look at what was read. */
+	/* Verbs may still be in the pipe. */
 	ev_io_stop(s->executor->loop, &s->verbs_io);
-	(void)read_verbs(s, s->worker.said.len + READ_LAST);
+	(void)read_verbs(s, s->worker.unparsed.len + READ_LAST);
 	close(s->run.verbs);
-	mq_buf_add(&s->worker.said, "\n", 1);
+	mq_buf_add(&s->worker.unparsed, "\n", 1);
 	cut_input(s);
 	s->run.pid = 0;
 	s->status = status;
 	mq_answers_close(&s->answers);
 	if (s->waits)
 		return;
-	hear_verbs(s);
+	parse_verbs(s);
 	end_worker(s);
 }
 
 static void
 stream_answered(struct slot *s, bool all)
 {
-	/* all: those of the message that the worker is on. */
 	if (all)
-		hear_verbs(s);
+		parse_verbs(s);
 	if (s->run.pid == 0) {
 		if (all)
 			end_worker(s);
@@ -556,8 +555,8 @@ stream_answered(struct slot *s, bool all)
 	}
 	if (!s->worker.verbs_closed)
 		ev_io_start(s->executor->loop, &s->verbs_io);
-	if (s->worker.said.len > 0)
-		take_verbs(s);
+	if (s->worker.unparsed.len > 0)
+		receive_verbs(s);
 }
 
 static bool
@@ -570,7 +569,7 @@ start_worker(struct slot *s)
 	    .message_s = w->message_s,
 	    .wait_s = w->wait_s};
 	if (pipe2(fds, O_CLOEXEC) == 0) {
-		/* Only our end: the worker's must block. */
+		/* The worker's end must block. */
 		fcntl(fds[1], F_SETFL, O_NONBLOCK);
 		w->input.fd = fds[1];
 		ev_io_init(&w->input.room, write_input, fds[1], EV_WRITE);
@@ -586,13 +585,14 @@ start_worker(struct slot *s)
 
 /* --- messages ahead ------------------------------------------------------------ */
 
-/* Without --window: as many messages as a worker does in this time; and about so
- * many bytes, which the worker may read at once.  Workers share a number of
- * messages: acks have to be found among all that run. */
+/* Without --window, a window has as many messages as a worker does in AHEAD_S seconds, but no
+ * more from AHEAD_BYTES bytes on, which the worker may read at once.  All windows together have
+ * at most WINDOWS_MAX messages, since an ack has to be found among all that run; or WINDOW_MAX
+ * each. */
 #define AHEAD_S	    0.1
 #define AHEAD_BYTES ((size_t)1 << 20)
 #define WINDOWS_MAX 1000
-#define WINDOW_MAX  60 /* each, if there are many */
+#define WINDOW_MAX  60
 
 static int
 window_of(const struct slot *s)
@@ -608,7 +608,7 @@ window_of(const struct slot *s)
 	return (int)MAX(1, MIN(AHEAD_S / s->worker.message_s, most));
 }
 
-/* How many more messages a slot can take: for its worker or, after that, the next. */
+/* How many more messages a slot can take: for its worker, or for the one to be started. */
 static int
 slot_room(const struct slot *s)
 {
@@ -617,7 +617,7 @@ slot_room(const struct slot *s)
 	if (s - s->executor->all >= s->executor->limit ||
 	    mq_timer_runs(&s->rest) || mq_timer_runs(&s->restart))
 		return 0;
-	/* A dead worker may wait for the answers to its dups. */
+	/* A dead worker may wait for answers to its requests. */
 	if (s->run.pid == 0 ? s->waits :
 			      is_leaving(s) || f->fd == -1 || f->last ||
 		    unwritten_bytes(f) >= INPUT_BYTES)
@@ -643,7 +643,7 @@ idlest_slot(const struct executor *x)
 	return best;
 }
 
-/* Starts the worker of the slot that is to take a message, if it has none. */
+/* Chooses the slot for the next message, and starts its worker if it has none. */
 static bool
 stream_wants(struct executor *x, const struct start_terms *terms, int *queue)
 {
@@ -659,7 +659,7 @@ stream_take(struct executor *x, struct message *m)
 	struct slot *s = x->filled;
 	struct worker_input *f = &s->worker.input;
 
-	slot_take(s, m);
+	slot_add(s, m);
 	if (f->start > INPUT_BYTES) {
 		f->out.len -= f->start;
 		memmove(f->out.data, f->out.data + f->start, f->out.len);
@@ -673,7 +673,7 @@ stream_take(struct executor *x, struct message *m)
 	return false;
 }
 
-/* At the end of their input, workers can write verbs that they have kept until then. */
+/* At the end of its input, a worker can write verbs that it has kept until then. */
 static void
 stream_started(struct executor *x, const struct start_terms *terms)
 {
@@ -691,9 +691,9 @@ stream_started(struct executor *x, const struct start_terms *terms)
 	}
 }
 
-/* Without --window, another window of messages is claimed ahead: the server works
- * on them while the workers are busy.  While no worker waits, only claims of half a
- * window or more are worth it. */
+/* Without --window, another window of messages is claimed ahead: the server works on the claim
+ * while the workers are busy.  While no worker waits, a claim of less than half a window is not
+ * worth a round. */
 static long
 stream_room(const struct executor *x, int queue, bool careful)
 {
@@ -737,7 +737,7 @@ stream_tick(struct executor *x)
 			tick_worker(s);
 	if (!slots_return_stale(x, idlest_slot(x) != NULL))
 		return;
-	/* Measure anew, with one message at a time. */
+	/* The workers have become slow: measure anew, with one message at a time. */
 	for (s = x->all; s < x->all + x->made; s++)
 		s->worker.message_s = 0;
 }
