@@ -7,7 +7,7 @@
 #include "base/xalloc.h"
 #include "json.h"
 
-/* No string: a NUL is among it. */
+/* The second byte is a NUL: not a string. */
 static const char signature[] = {'\xff', '\0', '\xbe', '\xbe', '\x4a'};
 
 bool
@@ -38,9 +38,8 @@ mq_envelope_parse(
 	e->headers = mq_json_load(json, (size_t)(end - json), true);
 	json_object_foreach(e->headers, name, list) {
 		good &= json_is_array(list) || json_is_null(list);
-		/* Go decodes a null inside a list as "", without complaint.  It
-		 * becomes one here, so that every reader of the headers can rely
-		 * on strings. */
+		/* Go decodes a null inside a list as "".  Replacing it here, readers of
+		 * headers can rely on strings. */
 		json_array_foreach(list, i, item)
 			if (json_is_null(item))
 				json_array_set_new(list, i, json_string(""));
@@ -79,7 +78,7 @@ first_value(const struct mq_envelope *e, const char *name)
 const char *
 mq_envelope_get(const struct mq_envelope *e, const char *name)
 {
-	/* As of most messages, which are asked many times. */
+	/* Fast for most messages, which have none. */
 	if (e->headers == NULL)
 		return NULL;
 	return json_string_value(first_value(e, name));
@@ -168,7 +167,7 @@ mq_header_split(const char *s, char **name, char **value, const char **why)
 		n--;
 	for (i = 0; i < n && *why == NULL; i += size) {
 		size = mq_utf8_len(v + i, n - i);
-		/* C1 controls are as good at driving a terminal as ESC. */
+		/* C1 controls drive a terminal like ESC. */
 		if (size == 0)
 			*why = "the value is not UTF-8";
 		else if ((unsigned char)v[i] < ' ' || v[i] == '\x7f' ||

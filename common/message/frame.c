@@ -1,8 +1,7 @@
 /*
- * In the reader, everything goes through one buffer: read(2) appends to it,
- * records are handed out from its front, and the part of a record that is
- * left over moves to the front before the next read.  A byte moves at most
- * once this way, and is searched for a separator once.
+ * The reader has one buffer: read(2) appends to it, records are returned from its front, and
+ * an incomplete record at its end moves to the front before the next read.  A byte moves at
+ * most once, and is searched for a separator once.
  */
 #include "frame.h"
 
@@ -14,9 +13,8 @@
 #include "base/text.h"
 #include "json.h"
 
-#define BUFFER_SIZE ((size_t)256 * 1024)
-/* Room for less than this is not worth a read. */
-#define READ_SIZE     ((size_t)64 * 1024)
+#define BUFFER_SIZE   ((size_t)256 * 1024)
+#define READ_SIZE     ((size_t)64 * 1024) /* least room for a read(2) */
 #define LENGTH_DIGITS 10
 
 /* Returns MQ_FRAME_BAD. */
@@ -39,7 +37,7 @@ fail_too_long(struct mq_frame_reader *r)
 
 /* The functions below return MQ_FRAME_WAIT when they need more input. */
 
-/* Hands out n bytes, and steps over what frames them on both sides. */
+/* Returns a record of n bytes, and skips the framing before and behind it. */
 static enum mq_frame_result
 deliver_record(struct mq_frame_reader *r, size_t before, size_t n,
     size_t behind, const char **p)
@@ -52,7 +50,7 @@ deliver_record(struct mq_frame_reader *r, size_t before, size_t n,
 }
 
 static enum mq_frame_result
-take_until(struct mq_frame_reader *r, int separator, const char **p, size_t *n)
+read_until(struct mq_frame_reader *r, int separator, const char **p, size_t *n)
 {
 	const char *from = r->buf.data + r->start, *end = NULL;
 	size_t have = r->buf.len - r->start;
@@ -68,15 +66,15 @@ take_until(struct mq_frame_reader *r, int separator, const char **p, size_t *n)
 	r->scanned = have;
 	if (!r->eof)
 		return MQ_FRAME_WAIT;
-	/* An empty stream is a record only as a whole. */
+	/* An empty stream is a record only with framing whole. */
 	if (have == 0 && (!whole || r->records > 0))
 		return MQ_FRAME_END;
 	return deliver_record(r, 0, have, 0, p);
 }
 
-/* Reads "LEN:"; its own length goes into *digits and LEN into *n. */
+/* Parses "LEN:"; *digits is the number of digits in LEN. */
 static enum mq_frame_result
-take_length(struct mq_frame_reader *r, size_t *digits, size_t *n)
+parse_length(struct mq_frame_reader *r, size_t *digits, size_t *n)
 {
 	const char *p = r->buf.data + r->start;
 	size_t have = r->buf.len - r->start, i;
@@ -107,16 +105,16 @@ take_length(struct mq_frame_reader *r, size_t *digits, size_t *n)
 }
 
 static enum mq_frame_result
-take_netstring(struct mq_frame_reader *r, const char **p, size_t *n)
+parse_netstring(struct mq_frame_reader *r, const char **p, size_t *n)
 {
 	const char *from = r->buf.data + r->start;
 	size_t have = r->buf.len - r->start, digits = 0;
 	enum mq_frame_result result;
 
-	/* Editors and echo(1) leave one newline at the very end. */
+	/* Editors and echo(1) leave a newline at the end. */
 	if (have == 0 || (have == 1 && *from == '\n'))
 		return r->eof ? MQ_FRAME_END : MQ_FRAME_WAIT;
-	result = take_length(r, &digits, n);
+	result = parse_length(r, &digits, n);
 	if (result != MQ_FRAME_RECORD)
 		return result;
 	from += digits + 1;
@@ -146,8 +144,8 @@ mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 		/* Before the first read there is not even a buffer. */
 		if (b->len > r->start || r->eof)
 			result = r->framing == MQ_FRAME_NETSTRING ?
-			    take_netstring(r, p, n) :
-			    take_until(r, separator, p, n);
+			    parse_netstring(r, p, n) :
+			    read_until(r, separator, p, n);
 		if (result != MQ_FRAME_WAIT)
 			return result;
 		if (r->start > 0) {
@@ -163,8 +161,7 @@ mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 		got = ready == -1 ?
 		    -1 :
 		    read(r->fd, b->data + b->len, b->cap - b->len);
-		/* Another reader may have been faster on an O_NONBLOCK
-		 * descriptor. */
+		/* EAGAIN: another reader of an O_NONBLOCK descriptor was faster. */
 		if (got == -1)
 			return errno == EAGAIN || errno == EINTR ?
 			    MQ_FRAME_WAIT :
@@ -176,7 +173,7 @@ mq_frame_read(struct mq_frame_reader *r, const char **p, size_t *n)
 
 /* --- jsonl --------------------------------------------------------------------- */
 
-/* Makes every lone string a list of one. */
+/* Replaces each value that is a string by a list of it.  Returns an error, or NULL. */
 static const char *
 normalize_headers(json_t *headers)
 {
@@ -224,7 +221,7 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 		*why = "neither payload nor payload_base64";
 	if (*why == NULL && text != NULL && !json_is_string(text))
 		*why = "payload is not a string";
-	/* Last, so that a bad line adds nothing to the payload. */
+	/* Only a good line may add to the payload. */
 	if (*why == NULL && text != NULL)
 		mq_buf_add(
 		    payload, json_string_value(text), json_string_length(text));
@@ -235,7 +232,7 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 		*why = "payload_base64 is not base64";
 	if (*why == NULL && json_is_object(found))
 		out->headers = json_incref(found);
-	/* Members that mq-consume writes and nobody else. */
+	/* Only mq-consume and mq-stats write queue. */
 	if (*why == NULL && json_object_get(object, "queue") != NULL) {
 		out->copied = true;
 		out->raw = found == NULL;
@@ -245,7 +242,7 @@ mq_frame_decode_json(const char *line, size_t n, struct mq_buf *payload,
 	return *why == NULL ? 0 : -1;
 }
 
-/* Each member begins with its comma; the first one's becomes the brace. */
+/* Appends a member, with a comma in front, which write_json() replaces for the first. */
 static void
 add_string(struct mq_buf *out, const char *name, const char *s)
 {
@@ -259,7 +256,7 @@ add_string(struct mq_buf *out, const char *name, const char *s)
 	json_decref(text);
 }
 
-/* Not by way of a json_t: a message has a dozen strings to copy and to check. */
+/* A json_t would copy and check a dozen strings of each message once more. */
 static void
 write_json(struct mq_buf *out, const struct mq_envelope *e,
     const struct mq_frame_meta *meta)
@@ -283,7 +280,7 @@ write_json(struct mq_buf *out, const struct mq_envelope *e,
 		mq_buf_addstr(out, "\":");
 		mq_json_dump(v, out);
 	}
-	/* A stamp is as parsing and writing the only header would have it. */
+	/* A stamp is written like the parsed header. */
 	if (e->headers != NULL) {
 		mq_buf_addstr(out, ",\"headers\":");
 		mq_json_dump(e->headers, out);
@@ -317,7 +314,7 @@ mq_frame_write(struct mq_buf *out, enum mq_framing framing,
 	}
 	if (framing == MQ_FRAME_NETSTRING)
 		mq_buf_printf(out, "%zu:", n);
-	/* With one look for room: batches and printers do little else. */
+	/* One reserve for both: batches and printers do little else. */
 	to = mq_buf_reserve(out, n + 1);
 	if (n > 0)
 		to = mempcpy(to, e->payload, n);

@@ -30,7 +30,7 @@ bool
 mq_message_plain(const char *element, size_t len, char id[MQ_ID_LEN + 1],
     struct mq_envelope *e)
 {
-	/* No strings: a NUL is among the first. */
+	/* The second byte of head is a NUL. */
 	static const char head[] = "\xff\0\xbe\xbe"
 				   "J{\"Mq-Id\":[\"";
 	static const char tail[] = "\"]}\n";
@@ -150,8 +150,8 @@ mq_message_over(const struct mq_envelope *e, int64_t now_ms, int64_t tick,
 
 /* --- history ------------------------------------------------------------------ */
 
-/* A text of at most max bytes, from its beginning or its end, in whole
- * characters; what is no UTF-8 becomes '?'.  NULL for NULL. */
+/* At most max bytes from the beginning or the end of a text, in whole characters; invalid
+ * bytes become '?'.  NULL for NULL. */
 static json_t *
 cut_text(const char *text, size_t max, bool from_end)
 {
@@ -161,7 +161,7 @@ cut_text(const char *text, size_t max, bool from_end)
 
 	if (text == NULL)
 		return NULL;
-	/* A character is cut in at most three of its bytes. */
+	/* At most three bytes continue a character. */
 	if (from_end && n > max) {
 		for (text += n - max; mq_utf8_inside(*text) && cut_off < 3;
 		     text++)
@@ -207,7 +207,7 @@ mq_history_add(struct mq_envelope *e, const struct mq_failure *f)
 json_t *
 mq_history_list(const struct mq_envelope *e, bool last)
 {
-	/* Others may have written the header. */
+	/* Another program may have written the header. */
 	static const struct {
 		const char *name;
 		json_type type;

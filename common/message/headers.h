@@ -1,7 +1,7 @@
 /*
- * The floor common/message: what a message is, as bytes and as a value, and the verbs and
- * the verdict of its script.  Pure: the only system call is the read(2) of frame.c.  Files
- * here may call common/base and jansson.  Nothing here knows where a message is kept.
+ * The floor common/message: a message as bytes and as a value, and the verbs and the verdict
+ * of its script.  The only system call is the read(2) of frame.c.  Files here may call
+ * common/base and jansson; nothing here knows where a message is kept.
  */
 #ifndef MQ_MESSAGE_H
 #define MQ_MESSAGE_H
@@ -18,51 +18,51 @@
 /* --- envelope ----------------------------------------------------------- */
 
 /*
- * That of adjust/rmq: an element of a queue is either the bare payload, or
+ * The envelope of adjust/rmq: an element of a queue is either the bare payload, or
  *
  *	FF 00 BE BE 4A, a JSON object on one line, \n, payload
  *
  * where the object is Go's http.Header: name -> list of strings, names in
- * canonical form (X-Trace-Id).  {}, null, and values that are null or [] are good, and a
- * null inside a list is "".  Bytes of strings that are not Unicode become U+FFFD.  Elements,
+ * canonical form (X-Trace-Id).  {}, null, and values that are null or [] are valid; a null
+ * inside a list is "".  Bytes of strings that are not Unicode become U+FFFD.  Elements,
  * payloads, names (see json.h) and values may hold NULs.
  */
 struct mq_envelope {
 	/* Object or JSON null (owned), or NULL: the element is raw.  An
 	 * object's values are lists of strings, or null. */
 	json_t *headers;
-	const char *payload; /* into the element, or whatever the user set */
+	const char *payload; /* into the element, or set by the caller */
 	size_t payload_len;
 };
 
-/* Whether the bytes begin as a header does; every reader takes them for one. */
+/* Whether the bytes begin like a header: then every reader takes them for one. */
 bool mq_envelope_signed(const char *, size_t n);
 
-/* Takes an element apart, to which payload points; mq_envelope_free() frees the headers.
- * Returns 0, or -1 when the header is bad, with a constant *why; nothing needs freeing. */
+/* Parses an element, into which payload points; mq_envelope_free() frees the headers.
+ * Returns 0, or -1 when the header is bad, with a constant *why and nothing to free. */
 int mq_envelope_parse(
     const char *element, size_t len, struct mq_envelope *, const char **why);
 void mq_envelope_free(struct mq_envelope *);
 
-/* First value of a header, or NULL; valid while the header stays as it is.  A NUL in it
- * ends it early. */
+/* First value of a header, or NULL; valid while the header is unchanged.  A NUL ends the
+ * value early. */
 const char *mq_envelope_get(const struct mq_envelope *, const char *name);
 
-/* The highest number of runs of a message that is counted, and thus the highest limit. */
+/* Most runs of a message that are counted, and thus the highest limit. */
 #define MQ_ATTEMPTS_MAX 1000000
 
-/* A header that must be a whole number >= 0: its value, or fallback.  A number that is too
- * high counts as the highest: of runs, MQ_ATTEMPTS_MAX, so that a message which others
- * have made cannot escape its limit. */
+/* The value of a header that is a whole number >= 0, else fallback.  A higher number counts
+ * as LONG_MAX, or as MQ_ATTEMPTS_MAX runs: a message that another program made cannot
+ * escape the limit of attempts. */
 long mq_envelope_get_long(
     const struct mq_envelope *, const char *name, long fallback);
 
-/* Sets a header to this one value.  The name must be UTF-8; bytes of the value that are not
+/* Sets a header to a single value.  The name must be UTF-8; invalid bytes of the value
  * become '?'. */
 void mq_envelope_set(struct mq_envelope *, const char *name, const char *value);
 void mq_envelope_set_number(struct mq_envelope *, const char *name, int64_t);
 
-/* The same behind the values that it has. */
+/* Adds a value behind those of the header. */
 void mq_envelope_add(struct mq_envelope *, const char *name, const char *value);
 
 /* Appends the element: the header if there is one, and the payload. */
@@ -72,97 +72,92 @@ void mq_envelope_write(const struct mq_envelope *, struct mq_buf *out);
 void mq_envelope_write_header(const struct mq_envelope *, struct mq_buf *out);
 
 /*
- * Splits "Name: value" as -H takes it: the name, a token of RFC 9110, in canonical form,
- * the value without blanks at its ends; it may be empty.  The caller frees both.  Returns
- * 0, or -1 with a constant *why and nothing to free; a value that is not UTF-8 or holds
- * control characters (a tab inside it, DEL and U+0080 to U+009F included) is refused.
+ * Splits "Name: value" of option -H into the name, a token of RFC 9110, in canonical form,
+ * and the value, maybe empty, without blanks at its ends.  The caller frees both.  Returns
+ * 0, or -1 with a constant *why and nothing to free.  A value must be UTF-8 without control
+ * characters (a tab inside it, DEL and U+0080 to U+009F are such, too).
  */
 int mq_header_split(const char *s, char **name, char **value, const char **why);
 
 /* --- headers ------------------------------------------------------------ */
 
-/* Ours are plain rmq headers, so that they survive whatever a Go peer does with a
- * message. */
+/* Our headers are plain rmq headers, and survive whatever a Go peer does with a message. */
 #define MQ_HEADER_ID	  "Mq-Id"      /* see id.h; given when published */
-#define MQ_HEADER_NAME	  "Mq-Name"    /* of one whose id cannot be shown */
+#define MQ_HEADER_NAME	  "Mq-Name"    /* if the id cannot be shown */
 #define MQ_HEADER_ATTEMPT "Mq-Attempt" /* runs so far; none: 0 */
-#define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run did not end well */
-#define MQ_HEADER_NOTICE  "Mq-Notice"  /* of a notice: the queue it is about */
-#define MQ_HEADER_DUE	  "Mq-Due"     /* unix ms when it was delayed until */
+#define MQ_HEADER_ERROR	  "Mq-Error"   /* why the last run failed */
+#define MQ_HEADER_NOTICE  "Mq-Notice"  /* notice: the queue it is about */
+#define MQ_HEADER_DUE	  "Mq-Due"     /* end of the delay, unix ms */
 #define MQ_HEADER_PARAM	  "Mq-Param"   /* 1 to 4 follow: RQ's parameters */
-/* Of a duplicate: RQ's full id of the first of its ancestors. */
+/* Duplicate: RQ's full id of its first ancestor. */
 #define MQ_HEADER_ORIGIN "Mq-Orig-Id"
-#define MQ_HEADER_COPY	 "Mq-Copy-Of" /* of a copy: the id that it came with */
-#define MQ_HEADER_DEST	 "Mq-Dest"    /* of one for the queue relay: its URL */
-#define MQ_HEADER_ATTACH "Mq-Attach"  /* its files; see queue/queue.h */
+#define MQ_HEADER_COPY	 "Mq-Copy-Of" /* copy: the id of the original */
+#define MQ_HEADER_DEST	 "Mq-Dest"    /* in the queue relay: a URL */
+#define MQ_HEADER_ATTACH "Mq-Attach"  /* files; see queue/queue.h */
 
 /* Options; the scripts of the queues obey those with a star. */
 #define MQ_HEADER_PRIORITY "Mq-Priority" /* * -100 to 100; none: 0 */
-#define MQ_HEADER_GROUP	   "Mq-Group"	 /* * its group */
-#define MQ_HEADER_KEY	   "Mq-Key"	 /* * its key */
-/* * How long the key is kept: queued, done, or in ms. */
+#define MQ_HEADER_GROUP	   "Mq-Group"	 /* * */
+#define MQ_HEADER_KEY	   "Mq-Key"	 /* * */
+/* * Life of the key: queued, done, or a number of ms. */
 #define MQ_HEADER_UNIQUE     "Mq-Unique"
-#define MQ_HEADER_FROM_TICK  "Mq-From-Tick"  /* * the first and the last tick */
-#define MQ_HEADER_UNTIL_TICK "Mq-Until-Tick" /* * at which it may run */
-#define MQ_HEADER_EXPIRES    "Mq-Expires"    /* unix ms: not to be run after */
-/* * The id under which its result is kept: its own. */
+#define MQ_HEADER_FROM_TICK  "Mq-From-Tick"  /* * first tick for a run */
+#define MQ_HEADER_UNTIL_TICK "Mq-Until-Tick" /* * last tick for a run */
+#define MQ_HEADER_EXPIRES    "Mq-Expires"    /* last time for a run, unix ms */
+/* * The id under which the result is kept: the message's own. */
 #define MQ_HEADER_REPLY_TO "Mq-Reply-To"
 
-/* Whether a message may not run any more at unix time now_ms and this tick; the
- * reason goes into why. */
+/* Whether it is too late for a run, at unix time now_ms and this tick; the reason goes into
+ * why. */
 bool mq_message_over(const struct mq_envelope *, int64_t now_ms, int64_t tick,
     char *why, size_t size);
 
 /* Whether a message may hold a key or a group, which is released at its end. */
 bool mq_message_holds(const struct mq_envelope *);
 
-/* Of a reason that is kept, in bytes. */
-#define MQ_ERROR_MAX 1024
+#define MQ_ERROR_MAX 1024 /* bytes of MQ_HEADER_ERROR */
 
-/* The message's id when it has a valid one, else NULL. */
+/* The message's id if it is valid, else NULL. */
 const char *mq_message_id(const struct mq_envelope *);
 
-/* The name of a message where other programs make up the ids: its id, if
- * mq_id_safe(), or MQ_HEADER_NAME; else NULL. */
+/* The name of a message where other programs choose the ids: its id if mq_id_safe(), or
+ * MQ_HEADER_NAME; else NULL. */
 const char *mq_message_name(const struct mq_envelope *);
 
-/* Takes apart, without parsing, an element whose header holds a valid id and nothing else,
- * or, id is empty then, that has none.  The envelope gets no headers.  False: it may be any
- * other. */
+/* Splits an element without JSON, if its header holds a valid id and nothing else, or if it
+ * has no header and id becomes empty.  The envelope gets no headers.  False: the element
+ * must be parsed. */
 bool mq_message_plain(const char *element, size_t len, char id[MQ_ID_LEN + 1],
     struct mq_envelope *);
 
-/* Records a run: the id (so that a raw message keeps the one it ran under), how many
- * runs there have been, and why the last one failed (NULL: that header stays). */
+/* Records a run: the id, which a raw message keeps from now on, the number of runs, and why
+ * the last one failed (NULL: that header stays). */
 void mq_message_record(
     struct mq_envelope *, const char *id, long attempts, const char *error);
 
-/* Whether the header that says how long the key is kept is valid, or missing. */
+/* Whether MQ_HEADER_UNIQUE is valid, or missing. */
 bool mq_message_unique_good(const struct mq_envelope *);
 
-/* Whether a message asks for more than a place in line. */
+/* Whether a message has an option header, and so needs more than a place in line. */
 bool mq_message_special(const struct mq_envelope *);
 
 /* How a duplicate differs from its message. */
 struct mq_duplicate {
 	const char *id;
-	int64_t due_ms; /* unix ms; 0: at once */
-	/* For MQ_HEADER_ORIGIN, unless it has one, and for MQ_HEADER_DEST; NULL:
-	 * none. */
-	const char *origin, *web;
-	/* The message has a header, even if its envelope has none: see
-	 * mq_message_plain(). */
-	bool stamped;
+	int64_t due_ms;	    /* unix ms; 0: at once */
+	const char *origin; /* MQ_HEADER_ORIGIN unless there is one; or NULL */
+	const char *web;    /* MQ_HEADER_DEST; NULL: none */
+	bool stamped;	    /* mq_message_plain() has split a header off */
 };
 
-/* Makes a duplicate with the same payload; the caller frees.  It has no record of runs, no
- * key, which the message itself may hold, and no reply address; of a message without
- * headers, only those that it needs. */
+/* Makes a duplicate with the same payload; the caller frees.  The duplicate has no record of
+ * runs, no key, which the message itself may hold, and no reply address.  If the message has
+ * no headers, the duplicate gets only those that it needs. */
 void mq_message_duplicate(const struct mq_envelope *,
     const struct mq_duplicate *, struct mq_envelope *);
 
-/* Since when the message has been claimable, unix ms: the time of publishing, or the
- * end of the delay; 0: unknown. */
+/* Unix time in ms when the message became claimable: when it was published, or its delay
+ * ended; 0: unknown. */
 int64_t mq_message_since_ms(const struct mq_envelope *);
 
 /* --- history ------------------------------------------------------------ */
@@ -174,10 +169,9 @@ int64_t mq_message_since_ms(const struct mq_envelope *);
  *	{"at_ms": 1795207725000, "attempt": 1, "host": "web1",
  *	 "status": 1, "text": "no such user", "stderr": "the last lines"}
  *
- * with "signal": "SEGV" in place of status for a run that was killed, and
- * neither for one whose consumer died.  Only the last MQ_HISTORY_MAX are kept,
- * and the first MQ_HISTORY_TEXT bytes of text, the last MQ_HISTORY_STDERR of stderr.
- * As a header, the history goes wherever the message goes.
+ * with "signal": "SEGV" in place of status for a run that was killed, and neither if the
+ * consumer died.  Only the last MQ_HISTORY_MAX attempts are kept, the first MQ_HISTORY_TEXT
+ * bytes of text, and the last MQ_HISTORY_STDERR bytes of stderr.
  */
 #define MQ_HEADER_HISTORY "Mq-History"
 #define MQ_HISTORY_MAX	  15
@@ -187,27 +181,27 @@ int64_t mq_message_since_ms(const struct mq_envelope *);
 struct mq_failure {
 	int64_t at_ms; /* unix ms, by the clock of its host; 0: not known */
 	long attempt;  /* from 1; 0: not known */
-	int status;    /* of its exit; -1: none */
-	const char *signal; /* its name without SIG, or number; NULL: none */
+	int status;    /* exit status; -1: none */
+	const char *signal; /* name without SIG, or number; NULL: none */
 	const char *host;   /* NULL: not known */
 	const char *text;   /* the reason; NULL: none */
-	const char *errors; /* the end of its stderr; NULL: none */
+	const char *errors; /* the end of stderr; NULL: none */
 };
 
 /* Adds a failure.  Strings are cut to their limits, errors from the front, and
  * bytes that are not UTF-8 become '?'. */
 void mq_history_add(struct mq_envelope *, const struct mq_failure *);
 
-/* Records that its consumer died; host: where, NULL: unknown.  last: the message may not
+/* Records that the consumer died, on this host (NULL: unknown).  last: the message may not
  * run again. */
 void mq_history_crash(
     struct mq_envelope *, long attempt, bool last, const char *host);
 
-/* The failures, or only the last one, as a JSON list of such objects, oldest first; members
- * of the wrong types are left out.  A new reference. */
+/* All failures, oldest first, or only the last one, as a JSON list of objects, a new
+ * reference; members of wrong types are left out. */
 json_t *mq_history_list(const struct mq_envelope *, bool last);
 
-/* "at_ms" or "attempt" of the last one; 0: there is none. */
+/* "at_ms" or "attempt" of the last failure; 0: there is none. */
 json_int_t mq_history_last_number(const struct mq_envelope *, const char *name);
 
 /* --- result ------------------------------------------------------------- */
@@ -220,13 +214,12 @@ json_int_t mq_history_last_number(const struct mq_envelope *, const char *name);
  *	 "status": 0, "attempts": 1, "host": "web1",
  *	 "finished_ms": 1795207725000}
  *
- * with "signal": "SEGV" in place of status for a run that was killed, neither where
- * nothing ran, "queue": QUEUE in a notice, and "to": QUEUE where the message goes on in
- * another one.  Unknown members are left out.  The scripts of the queues write results, too.
+ * with "signal": "SEGV" in place of status for a run that was killed, neither if nothing
+ * ran, "queue": QUEUE in a notice, and "to": QUEUE if the message goes on in another queue.
+ * Unknown members are left out.  The scripts of the queues write results, too.
  */
 
-/* How long the server keeps the result of a message that asks for one, in ms. */
-#define MQ_RESULT_KEEP_MS 3600000
+#define MQ_RESULT_KEEP_MS 3600000 /* life of a result on the server */
 
 enum mq_end {
 	MQ_END_DONE,
@@ -236,33 +229,33 @@ enum mq_end {
 	MQ_END_EXPIRED
 };
 
-/* The word for an end, as the text and outputs have it. */
+/* The word for an end in results and outputs. */
 const char *mq_end_name(enum mq_end);
 
 struct mq_ending {
-	char id[MQ_ID_LEN + 1]; /* empty: it has none */
-	const char *queue;	/* written only: where it was; NULL: not said */
+	char id[MQ_ID_LEN + 1]; /* empty: the message has none */
+	const char *queue;	/* for writing only; NULL: left out */
 	enum mq_end state;
 	const char *text;    /* NULL: none */
-	int status;	     /* of the last run's exit; -1: none */
-	const char *signal;  /* its name without SIG, or number; NULL: none */
-	long attempts;	     /* runs it has had */
-	const char *host;    /* where the last one was; NULL: not known */
+	int status;	     /* exit status of the last run; -1: none */
+	const char *signal;  /* name without SIG, or number; NULL: none */
+	long attempts;	     /* runs of the message */
+	const char *host;    /* host of the last run; NULL: not known */
 	const char *to;	     /* PUSHED: the queue; else NULL */
 	int64_t finished_ms; /* unix ms; 0: not known */
-	json_t *json;	     /* read: what the strings are part of */
+	json_t *json;	     /* after reading: owner of the strings */
 };
 
-/* Appends the text.  Bytes of strings that are not UTF-8 become '?'. */
+/* Appends the result.  Bytes of strings that are not UTF-8 become '?'. */
 void mq_ending_write(const struct mq_ending *, struct mq_buf *out);
 
-/* Appends the element of a notice, for a queue that hears of the ends in another one:
- * the text of a result is its payload. */
+/* Appends a notice that a message has ended in this queue, as an element for another queue:
+ * the payload is the result. */
 void mq_notice_write(const char id[MQ_ID_LEN + 1], const char *queue,
     const struct mq_buf *text, struct mq_buf *out);
 
-/* Takes the text apart; mq_ending_free() frees.  Returns 0, or -1 if the text is no
- * result; then nothing needs freeing. */
+/* Parses a result; mq_ending_free() frees.  Returns 0, or -1 if the text is no result, with
+ * nothing to free. */
 int mq_ending_read(const char *, size_t n, struct mq_ending *);
 void mq_ending_free(struct mq_ending *);
 

@@ -6,11 +6,10 @@
 #include "base/text.h"
 #include "base/xalloc.h"
 
-/* --- what jansson does not take ----------------------------------------------- */
+/* --- rewriting for jansson ---------------------------------------------------- */
 
-/* U+FDD0, which is no character, and U+FFFD, which stands for one. */
-#define MARK	 "\xef\xb7\x90"
-#define REPLACED "\xef\xbf\xbd"
+#define MARK	 "\xef\xb7\x90" /* U+FDD0, a noncharacter */
+#define REPLACED "\xef\xbf\xbd" /* U+FFFD, replacement character */
 
 static bool
 is_name(const char *behind, const char *end)
@@ -21,7 +20,7 @@ is_name(const char *behind, const char *end)
 	return behind < end && *behind == ':';
 }
 
-/* The code of a \uXXXX; -1: there is none here. */
+/* The code of \uXXXX at p; -1: there is no such escape. */
 static int
 escaped_code(const char *p, const char *end)
 {
@@ -42,9 +41,9 @@ escaped_code(const char *p, const char *end)
 	return code;
 }
 
-/* Takes a character of a string; returns its length in bytes. */
+/* Appends a character of a string as jansson accepts it; returns its length in bytes. */
 static size_t
-take_char(
+copy_char(
     struct mq_buf *out, const char *p, const char *end, bool name, bool lenient)
 {
 	int code = escaped_code(p, end), low;
@@ -79,7 +78,8 @@ take_char(
 	return n;
 }
 
-/* Appends the next character of a string as it was before; returns its length in bytes. */
+/* Appends a character of a string as it was before copy_char(); returns its length in
+ * bytes. */
 static size_t
 restore_char(struct mq_buf *out, const char *p, const char *end, bool name)
 {
@@ -96,7 +96,7 @@ restore_char(struct mq_buf *out, const char *p, const char *end, bool name)
 	return 6;
 }
 
-/* Appends the text with its strings as jansson takes them, or as they were before. */
+/* Appends a text whose strings are made fit for jansson, or restored. */
 enum rewrite { STRICT, LENIENT, RESTORE };
 static void
 rewrite_text(const char *p, size_t n, enum rewrite how, struct mq_buf *out)
@@ -115,11 +115,11 @@ rewrite_text(const char *p, size_t n, enum rewrite how, struct mq_buf *out)
 			name = is_name(behind, end);
 		}
 		mq_buf_add(out, p++, 1);
-		/* The quote at its end is as good as any character. */
+		/* The closing quote is copied like a character. */
 		while (p < behind)
 			p += how == RESTORE ?
 			    restore_char(out, p, behind, name) :
-			    take_char(out, p, behind, name, how == LENIENT);
+			    copy_char(out, p, behind, name, how == LENIENT);
 	}
 }
 
@@ -127,7 +127,7 @@ rewrite_text(const char *p, size_t n, enum rewrite how, struct mq_buf *out)
 
 #define LOAD (JSON_ALLOW_NUL | JSON_DECODE_ANY)
 
-/* Whether there may be a MARK in a name. */
+/* Whether a MARK, or its escape, is in the text. */
 static bool
 is_marked(const char *p, const char *end)
 {
@@ -145,7 +145,7 @@ mq_json_load(const char *p, size_t n, bool lenient)
 	struct mq_buf text = {0};
 	json_t *v = is_marked(p, p + n) ? NULL : json_loadb(p, n, LOAD, NULL);
 
-	/* Nearly all texts are taken as they are. */
+	/* jansson accepts nearly all texts as they are. */
 	if (v != NULL)
 		return v;
 	rewrite_text(p, n, lenient ? LENIENT : STRICT, &text);
@@ -167,7 +167,7 @@ mq_json_dump(const json_t *v, struct mq_buf *out)
 	struct mq_buf text = {0};
 	size_t from = out->len;
 
-	/* Further digits are only what a binary fraction leaves behind. */
+	/* Digits beyond 15 are only noise of binary fractions. */
 	json_dump_callback(v, dump_value, out,
 	    JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
 	if (memmem(out->data + from, out->len - from, MARK, 3) == NULL)
@@ -183,9 +183,9 @@ mq_json_dump(const json_t *v, struct mq_buf *out)
 #define EACH(c) (UINT64_C(0x0101010101010101) * (c))
 
 /*
- * Whether eight bytes are ASCII that needs no escape.  A byte's highest bit is set
- * if it is set in the byte, or the byte is below a space, a quote or a backslash.
- * A borrow comes only from a byte that has its own bit set.
+ * Whether eight bytes are ASCII without escapes.  The highest bit of each result byte is set
+ * if it is set in the byte, or if the byte is below a space, a quote or a backslash.  Only a
+ * byte whose bit is set can borrow from the next.
  */
 static bool
 is_verbatim(const char *p)
@@ -198,7 +198,7 @@ is_verbatim(const char *p)
 	return (v & EACH(0x80)) == 0;
 }
 
-/* The end of what stands in a string as it is. */
+/* The end of the characters that a JSON string holds without an escape. */
 static const char *
 verbatim_end(const char *p, const char *end)
 {

@@ -11,25 +11,25 @@
 #include "base/names.h"
 
 /*
- * Any JSON value, its strings with NULs if they have any; NULL when the text
- * is no JSON.  jansson has no names with NUL: there, NUL is U+FDD0 and a 0, and
- * a U+FDD0 is two of them.  lenient: as Go reads JSON, in strings each byte that is not
- * UTF-8 and each half of a surrogate pair becomes U+FFFD.
+ * Parses any JSON value; strings may hold NULs.  NULL: the text is no JSON.  jansson has no
+ * names with NUL: there, NUL becomes U+FDD0 and a 0, and U+FDD0 becomes two of it.
+ * lenient, like Go: in strings, each byte that is not UTF-8 and each half of a surrogate
+ * pair becomes U+FFFD.
  */
 json_t *mq_json_load(const char *, size_t n, bool lenient);
 
-/* Appends the value on one line, compact, members in their order; names as they
- * were in the text. */
+/* Appends the value on one compact line, members in their order, names as mq_json_load()
+ * read them. */
 void mq_json_dump(const json_t *, struct mq_buf *out);
 
-/* Appends the bytes as a JSON string, as mq_json_dump() does.  False, and nothing is
- * appended: the bytes are not UTF-8. */
+/* Appends the bytes as a JSON string.  False, and nothing is appended: the bytes are not
+ * UTF-8. */
 bool mq_json_add_text(struct mq_buf *out, const char *, size_t n);
 
 /* A JSON string; bytes that are not UTF-8 become '?'.  NULL for NULL. */
 json_t *mq_json_text(const char *);
 
-/* The same of a name, as mq_name has it. */
+/* A JSON string of a name, as mq_name shows it.  NULL for NULL. */
 json_t *mq_json_name(const char *);
 
 /* The names of a list, without their queues. */

@@ -54,7 +54,7 @@ mq_notice_write(const char id[MQ_ID_LEN + 1], const char *queue,
 	mq_envelope_free(&e);
 }
 
-/* A string without NULs in it, or NULL. */
+/* The string of a member; NULL: there is none, or it holds a NUL. */
 static const char *
 text_of(const json_t *v, const char *name)
 {
@@ -69,7 +69,7 @@ number_of(const json_t *v, const char *name, json_int_t max, json_int_t none)
 {
 	const json_t *n = json_object_get(v, name);
 
-	/* Lua has no other numbers. */
+	/* Lua may write integers as reals. */
 	if (!json_is_number(n) || !(json_number_value(n) >= 0) ||
 	    json_number_value(n) > (double)max)
 		return none;

@@ -35,10 +35,7 @@ is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/*
- * DUE as RQ reads it, with Ruby's String#to_i: as far as it looks like a
- * number, 0 when it does not.
- */
+/* RQ reads DUE with Ruby's String#to_i: the leading number, or 0. */
 int64_t
 mq_verb_due(const char *s)
 {
@@ -62,12 +59,10 @@ is_tick(const char *s)
 	return strcspn(s, "-" BLANKS) == 4 && strncmp(s, "tick", 4) == 0;
 }
 
-/*
- * Which of several messages the text names; the number is cut off.  -1: none; count:
- * one that does not exist.
- */
+/* The index of the message that the text names, whose number is cut off.  -1: none is named;
+ * count: the message does not exist. */
 static int
-take_number(struct mq_verbs *v, char *text)
+parse_index(struct mq_verbs *v, char *text)
 {
 	long n = 0;
 	char *p = text + 1, *end = p;
@@ -86,7 +81,6 @@ take_number(struct mq_verbs *v, char *text)
 	return (int)(n - 1);
 }
 
-/* Remembers a verb that is not known. */
 static void
 note_unknown(char unknown[static MQ_VERB_WORD + 1], const char *verb)
 {
@@ -108,9 +102,9 @@ is_due_alone(const char *text)
 	    (*behind == '\0' || strcmp(behind, "-") == 0);
 }
 
-/* A verb about one of several, or about all, or all that are left. */
+/* Stores a verb and its text, for the message that it is about, or for all. */
 static void
-take_verb(struct mq_verbs *v, enum mq_verb_final final, const char *text)
+store_verb(struct mq_verbs *v, enum mq_verb_final final, const char *text)
 {
 	struct mq_verb_one *one = v->about > 0 ? &v->ones[v->about - 1] : NULL;
 	enum mq_verb_final *first = one != NULL ? &one->final : &v->final;
@@ -156,7 +150,7 @@ skip_blanks(char *p)
 }
 
 static void
-take_line(struct mq_verbs *v)
+parse_line(struct mq_verbs *v)
 {
 	bool whole = v->line_len < MQ_VERB_LINE;
 	enum mq_verb_final final;
@@ -179,10 +173,9 @@ take_line(struct mq_verbs *v)
 		text = skip_blanks(text);
 	}
 	final = final_of(verb);
-	which = take_number(v, text);
+	which = parse_index(v, text);
 	if (strcmp(verb, "dup") == 0) {
-		/* Shown like any other text, but a URL in it may have a
-		 * password. */
+		/* The text is shown, but a URL in it may have a password. */
 		len = strlen(text);
 		if (len > 0 && text[len - 1] == '\r')
 			text[len - 1] = '\0';
@@ -198,7 +191,7 @@ take_line(struct mq_verbs *v)
 		    verb);
 	}
 	v->about = which < v->count ? which + 1 : 0;
-	take_verb(v, final, text);
+	store_verb(v, final, text);
 }
 
 size_t
@@ -214,7 +207,7 @@ mq_verbs_feed_line(struct mq_verbs *v, const char *p, size_t n)
 	v->line_len += room;
 	if (nl == NULL)
 		return n;
-	take_line(v);
+	parse_line(v);
 	return piece + 1;
 }
 

@@ -9,8 +9,7 @@
 #include "base/say.h"
 #include "base/text.h"
 
-/* Bytes of a line of stderr in a reason. */
-#define ERRORS_LINE 200
+#define ERRORS_LINE 200 /* bytes of a line of stderr in a reason */
 
 /* The verdict of each final verb if the run ends well, and the name of the verb. */
 static const struct {
@@ -58,8 +57,8 @@ set_verdict(struct mq_verdict *out, enum mq_verdict_kind kind, const char *text,
 	strlcpy(out->how, how, sizeof(out->how));
 }
 
-/* A slip for a verb that means failure must not end well.  end: of the run, unless it
- * was good. */
+/* An unknown verb, as a slip for err, must not end well.  end: how the run ended; empty:
+ * exit status 0. */
 static void
 set_unknown(
     struct mq_verdict *out, const char *verb, const char *text, const char *end)
@@ -98,7 +97,7 @@ mq_verdict(const struct mq_verbs *v, int status, bool timed_out,
 	if (status != 0)
 		mq_verdict_end(status, end, sizeof(end));
 	if (v->final == MQ_FINAL_ERR) {
-		/* A text is the whole reason, however the run ended. */
+		/* With a text, the end of the run is no part of the reason. */
 		set_verdict(out, MQ_VERDICT_ERR, v->text,
 		    v->text[0] == '\0' ? end : "");
 	} else if (timed_out && (v->final == MQ_FINAL_NONE || status != 0)) {
@@ -154,8 +153,8 @@ mq_verdict_one(const struct mq_verbs *v, int which, int status, bool timed_out,
 
 /* --- the reason --------------------------------------------------------------- */
 
-/* The text of a line from p to end, in whole characters, without what drives a
- * terminal or is blank around it; returns its length. */
+/* Copies a line from p to end, in whole characters, without escape sequences and the blanks
+ * around it; returns its length. */
 static size_t
 plain_line(const char *p, const char *end, char *out, size_t size)
 {
@@ -167,7 +166,7 @@ plain_line(const char *p, const char *end, char *out, size_t size)
 	while (p < end && n < size - 1) {
 		c = *p++;
 		if (c == '\033') {
-			/* Its sequence, such as one that sets a colour. */
+			/* An escape sequence, such as a colour. */
 			if (p == end || *p != '[')
 				continue;
 			for (p++; p < end && (*p < '@' || *p > '~'); p++)
@@ -202,8 +201,7 @@ mq_verdict_reason(
 
 	if (*why == '\0')
 		end += strlen(errors);
-	/* The last line that is not blank; progress that was drawn over ends in a
-	 * carriage return. */
+	/* The last line that is not blank; lines of progress end in a carriage return. */
 	for (; end > errors && *why == '\0';
 	     end = start > errors ? start - 1 : start) {
 		for (start = end;

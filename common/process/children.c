@@ -1,7 +1,7 @@
 #include "process.h"
 
-/* One signal may tell of several.  Even with 1,000 children the kernel sees in less time that
- * none has ended than one takes to start. */
+/* One signal may stand for several children.  Finding that none of 1,000 has ended takes
+ * the kernel less time than starting one. */
 static void
 on_signal(struct ev_loop *loop, ev_signal *w, int events)
 {
@@ -17,7 +17,7 @@ on_signal(struct ev_loop *loop, ev_signal *w, int events)
 		LIST_FOREACH(child, &c->list, link)
 			if (child->pid == pid)
 				break;
-		/* Nobody watches a killed helper, or what we have as an init. */
+		/* A killed helper, or an orphan, if we are process 1. */
 		if (child == NULL)
 			continue;
 		LIST_REMOVE(child, link);
@@ -42,7 +42,7 @@ mq_children_init(struct mq_children *c, struct ev_loop *loop)
 	ev_signal_init(&c->signal, on_signal, SIGCHLD);
 	c->signal.data = c;
 	ev_signal_start(loop, &c->signal);
-	/* Those that ended before. */
+	/* Children may have ended before. */
 	ev_feed_event(loop, &c->signal, EV_SIGNAL);
 }
 
@@ -85,12 +85,12 @@ mq_helper_start(struct mq_helper *h, struct mq_children *children, size_t size,
 	pid = fork();
 	if (pid == 0) {
 		result = mq_xcalloc(1, size);
-		/* The handlers would write into the loop that is shared. */
+		/* libev's handlers would write to a pipe shared with the parent. */
 		for (i = 0; i < sizeof(caught) / sizeof(caught[0]); i++)
 			signal(caught[i], SIG_DFL);
 		sigprocmask(SIG_UNBLOCK, &all, NULL);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		/* Ctrl-C is for the parent, which then kills its helpers. */
+		/* Ctrl-C must reach only the parent, which kills its helpers. */
 		setpgid(0, 0);
 		work(arg, result);
 		_exit(write(fds[1], result, size) == -1);

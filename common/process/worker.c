@@ -29,7 +29,7 @@ mq_worker_prepare(struct mq_worker_setup *setup)
 	signal(SIGXFSZ, SIG_IGN);
 	/* If SIGCHLD were ignored, the end of a worker would go unnoticed. */
 	signal(SIGCHLD, SIG_DFL);
-	/* execve(2) itself resets those that are caught. */
+	/* execve(2) itself resets caught signals. */
 	for (sig = 1; sig < NSIG; sig++)
 		if (sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN)
 			sigaddset(&setup->reset, sig);
@@ -61,7 +61,7 @@ mq_worker_payload(const void *p, size_t n)
 	return fd;
 }
 
-/* Runs a script without "#!" by the shell.  Returns the errno. */
+/* Executes the command, or a script without "#!" by the shell.  Returns the errno. */
 static int
 exec_worker(const struct mq_worker *w, const char **shell)
 {
@@ -71,9 +71,8 @@ exec_worker(const struct mq_worker *w, const char **shell)
 	return errno;
 }
 
-/* In the child of vfork(2), which shares our memory: only system calls.  The signals
- * are blocked nearly to the end, and none is pending then that came before, so no
- * handler of ours runs in here. */
+/* Runs in the child of vfork(2), which shares our memory: only system calls.  Signals are
+ * blocked nearly to the end, and the child has no pending ones, so that no handler runs. */
 static int
 become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
     const char **shell)
@@ -105,8 +104,8 @@ become_worker(const struct mq_worker_setup *setup, const struct mq_worker *w,
 	return w->before != NULL ? 0 : exec_worker(w, shell);
 }
 
-/* In the child of fork(2), which has memory of its own, and may wait.  A handler of the
- * parent would write into what is shared with it. */
+/* Runs in the child of fork(2), which has memory of its own, and may wait.  libev's handlers
+ * would write to a pipe shared with the parent. */
 static _Noreturn void
 prepare_and_become(const struct mq_worker_setup *setup,
     const struct mq_worker *w, const char **shell)
@@ -126,7 +125,7 @@ prepare_and_become(const struct mq_worker_setup *setup,
 		signal(SIGPIPE, SIG_DFL);
 		error = exec_worker(w, shell);
 	}
-	/* Nobody reads it if the parent has died. */
+	/* The write fails if the parent has died. */
 	(void)!write(w->failure, &error, sizeof(error));
 	_exit(126);
 }
@@ -150,7 +149,7 @@ mq_worker_start(const struct mq_worker_setup *setup, const struct mq_worker *w)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
 	if (w->before != NULL) {
-		/* Nobody hears later what execve(2) says. */
+		/* An error of execve(2) comes too late for the caller. */
 		pid = access(w->path, X_OK) == -1 ? -1 : fork();
 		if (pid == 0)
 			prepare_and_become(setup, w, shell);
@@ -175,8 +174,7 @@ mq_worker_start(const struct mq_worker_setup *setup, const struct mq_worker *w)
 
 /* --- answers ------------------------------------------------------------------ */
 
-/* Bytes that are kept of what the pipe does not take. */
-#define UNREAD_MAX 65536
+#define UNREAD_MAX 65536 /* bytes of answers that are kept */
 
 void
 mq_answers_close(struct mq_answers *a)
@@ -210,8 +208,8 @@ write_unread(struct ev_loop *loop, ev_io *w, int events)
 		a->unread.len -= (size_t)n;
 		memmove(a->unread.data, a->unread.data + n, a->unread.len);
 	}
-	/* A worker that reads after all finds the end behind what the pipe held,
-	 * and no answers that belong to other questions. */
+	/* Dropping some answers would mismatch the others: a worker that reads after all
+	 * finds the end of the pipe. */
 	if (a->unread.len > UNREAD_MAX)
 		mq_answers_close(a);
 	else if (a->unread.len > 0)
@@ -227,7 +225,7 @@ mq_answers_say(struct mq_answers *a, const char *text)
 
 	if (a->fd == -1)
 		return;
-	/* Only our end: the worker's must block. */
+	/* The worker's end must block. */
 	if (!a->used)
 		fcntl(a->fd, F_SETFL, O_NONBLOCK);
 	a->used = true;
@@ -257,7 +255,7 @@ mq_answers_open(struct mq_answers *a)
 	return a->worker_fd;
 }
 
-/* The worker shared the flags of its end, and may have opened it for writing. */
+/* The worker may have changed flags, or written to its end through /proc. */
 void
 mq_answers_keep(struct mq_answers *a)
 {

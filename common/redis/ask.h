@@ -70,7 +70,7 @@ struct mq_round {
 	struct mq_redis *r;
 	/* Replies that forbid a key: no errors, since such a key is not a queue's. */
 	long refused;
-	int status; /* of the first error; 0: there was none */
+	int status; /* mq_exit of the first error; 0: none */
 	char error[512];
 };
 
@@ -92,7 +92,7 @@ int mq_round_end(struct mq_round *);
 struct mq_sweep {
 	struct mq_round *round;
 	const char *pattern;
-	const char *type; /* of the keys; NULL: any */
+	const char *type; /* type of the keys; NULL: any */
 	long long most;	  /* skip nodes with more keys; 0: skip none */
 	/* Gets the keys of a step, strings; a key may come twice.  Returns 0, or -1 when
 	 * the connection is lost. */

@@ -30,12 +30,12 @@ struct mq_node {
 	struct mq_url_host at; /* in a cluster */
 	int number;	       /* in the map of a cluster */
 	bool ready;	       /* commands can go; unused without a cluster */
-	bool needed;	       /* more than optional commands were sent */
+	bool needed;	       /* commands were sent that are not optional */
 	/* Why other nodes are used without this one, "node HOST:PORT: why"; or NULL. */
 	char *missing;
 	struct mq_requests waiting; /* until the node is ready */
 	int optional;		    /* optional commands under way */
-	void *own;		    /* of loop.c */
+	void *own;		    /* private to loop.c */
 };
 
 struct mq_redis {
@@ -45,7 +45,7 @@ struct mq_redis {
 	const struct mq_driver *driver;
 	struct mq_requests order;  /* mq_redis_reply() returns their replies */
 	struct mq_requests later;  /* no server takes these now */
-	struct mq_requests missed; /* of nodes that are away */
+	struct mq_requests missed; /* their nodes are away */
 	int home;  /* slot of the node for commands without a key; -1: any */
 	bool lost; /* given up; see mq_redis_lost() */
 	struct mq_server *server; /* the caller's */
@@ -124,7 +124,7 @@ struct mq_answer; /* a parsed reply; common/queue has its members */
 typedef void mq_answer_fn(void *arg, const struct mq_answer *);
 struct mq_asker {
 	mq_answer_fn *fn;
-	mq_reply_fn *raw; /* of mq_redis_post() */
+	mq_reply_fn *raw; /* function for mq_redis_post() */
 	void *arg;
 	void *of; /* for take() */
 };
@@ -179,7 +179,7 @@ struct mq_place_of_node {
 	char address[MQ_ADDRESS_SIZE]; /* empty: not known */
 	int port;
 	bool replicated; /* has a replica in good order */
-	void *own;	 /* of the map's user; NULL at first */
+	void *own;	 /* data of the map's user; NULL at first */
 };
 
 /* The node that has the keys of a command, valid until the next one is sent; NULL: the node
@@ -235,7 +235,7 @@ struct mq_info {
 	bool aof_failed;     /* the last write or rewrite of the file */
 	bool save_failed;    /* the last snapshot */
 	/* From CONFIG: */
-	char dir[512];	  /* of the server's files, on its host */
+	char dir[512];	  /* folder with the server's files, on its host */
 	int snapshots;	  /* whether the server makes them by itself */
 	char fsync[16];	  /* appendfsync */
 	char unread[512]; /* why appendfsync was refused; or empty */

@@ -55,7 +55,7 @@ mq_error_status(const char *error)
 	    {"TRYAGAIN", MQ_EXIT_AGAIN},
 	    {"MASTERDOWN", MQ_EXIT_AGAIN},
 	    {"NOREPLICAS", MQ_EXIT_AGAIN},
-	    {"attachments are gone", MQ_EXIT_AGAIN}, /* of our scripts */
+	    {"attachments are gone", MQ_EXIT_AGAIN}, /* our scripts' */
 	    {"CLUSTERDOWN", MQ_EXIT_AGAIN},
 	    {"CROSSSLOT", MQ_EXIT_CONFIG},
 	    {"MOVED", MQ_EXIT_CONFIG},

@@ -37,9 +37,10 @@ struct mq_link {
 	const struct mq_server *server; /* the caller's */
 	redisContext *context;
 	mq_tls *tls;
-	const char *host; /* of the certificate; the caller's; NULL: a socket */
-	bool says_hello;  /* HELLO is sent, too */
-	int greetings;	  /* replies to AUTH and SELECT under way */
+	const char
+	    *host;	 /* for the certificate; the caller's; NULL: a socket */
+	bool says_hello; /* HELLO is sent, too */
+	int greetings;	 /* replies to AUTH and SELECT under way */
 	struct mq_requests sent;    /* given to hiredis, in order of replies */
 	struct mq_requests backlog; /* given in part, or not yet */
 	bool listens;		    /* messages of channels come, too */
@@ -48,7 +49,7 @@ struct mq_link {
 	bool unfit;	      /* the server has said why it is of no use */
 	bool early;	      /* the server hung up without a reply */
 	bool send_failed;     /* the server may have said why */
-	bool eof;	      /* all that the server sent was read */
+	bool eof;	      /* the server's last bytes were read */
 	size_t activity;      /* goes up with bytes, unless they trickle */
 	size_t activity_seen; /* by mq_redis_active() */
 	size_t bytes;	      /* received */

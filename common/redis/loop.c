@@ -17,7 +17,7 @@ struct line {
 	struct mq_node *node;
 	struct pair *pair;
 	ev_io io;
-	short watched; /* what poll(2) would look for */
+	short watched; /* events, as for poll(2) */
 };
 
 /* The connections to one server. */

@@ -258,7 +258,7 @@ int mq_redis_connect(struct mq_redis *, struct mq_server *, double until);
 /* mq_redis_connect() without a greeting. */
 int mq_redis_begin(struct mq_redis *, struct mq_server *, double until);
 
-/* One of the servers that mq_dial() tries.  The caller sets server, and also host and port
+/* A server that mq_dial() tries.  The caller sets server, and also host and port
  * unless they are the URL's, or the server has a socket. */
 struct mq_dial {
 	struct mq_server *server;

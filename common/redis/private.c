@@ -45,7 +45,7 @@ struct place {
 	bool crashed;		  /* the server before was killed */
 };
 
-/* --- its place ----------------------------------------------------------- */
+/* --- directory ----------------------------------------------------------- */
 
 /* NULL: no home is known.  By the XDG rules, a relative value is ignored. */
 static char *
@@ -180,7 +180,7 @@ did_not_start(struct place *p)
 	    *reason != '\0' ? reason : "it ended without a message", p->log);
 }
 
-/* --- its disk ------------------------------------------------------------ */
+/* --- disk ---------------------------------------------------------------- */
 
 /* The server syncs each write to disk, and ends when it cannot write. */
 
@@ -242,7 +242,7 @@ mq_server_room(const struct mq_server *server, size_t bytes, char *error,
 	return MQ_EXIT_IO;
 }
 
-/* --- its process --------------------------------------------------------- */
+/* --- process ------------------------------------------------------------- */
 
 /* The server outlives the cron job, the script under limits or the shell that starts it:
  * it inherits nothing but the lock. */
@@ -379,7 +379,7 @@ exec_server(const char **argv, int lock, int log, int *how)
 	return failure;
 }
 
-/* --- is it there? -------------------------------------------------------- */
+/* --- ping ---------------------------------------------------------------- */
 
 #define PATIENCE_S   30.0 /* for a silent server */
 #define PAUSE_MIN_MS 10

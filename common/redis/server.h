@@ -92,7 +92,7 @@ struct mq_server {
 	/* The sentinel that answered last: index of its host in the URL, and address. */
 	size_t sentinel;
 	char sentinel_address[MQ_ADDRESS_SIZE];
-	char *sentinel_password; /* of the sentinels themselves; NULL: none */
+	char *sentinel_password; /* for the sentinels themselves; NULL: none */
 	int failover_s; /* longest wait for a failover in seconds; 0: 30 */
 };
 

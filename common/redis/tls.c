@@ -17,7 +17,7 @@
 
 #include "base/exit.h"
 
-/* --- what went wrong -------------------------------------------------------- */
+/* --- errors ----------------------------------------------------------------- */
 
 #define OTHER_HOST "is for another host; sni=NAME says whose it must be"
 #define OTHER_AUTHORITY                                                        \

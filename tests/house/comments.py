@@ -15,9 +15,6 @@ cmd/mq-consume/session
 cmd/mq-publish
 cmd/mq-stats
 cmd/shared
-common/base
-common/message
-common/process
 common/queue
 common/queue/lua
 common/queue/lua/lib
@@ -27,7 +24,6 @@ common/queue/rmq/lua/lib
 common/queue/rsmq
 common/queue/rsmq/lua
 common/queue/rsmq/lua/lib
-common/redis
 """.split()
 
 C = re.compile(r"""(?P<text>/\*.*?\*/|//[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)
