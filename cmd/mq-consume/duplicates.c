@@ -17,47 +17,46 @@ struct duplicates {
 	struct mq_children *children;
 	struct mq_idgen *ids;
 	const char *host;
-	bool up; /* our own server can be reached */
+	bool up; /* the connection to our own server */
 	TAILQ_HEAD(requests_list, requests) runs;
 	TAILQ_HEAD(remote_list, remote) remotes;
-	bool noted; /* what there is to know of a server has been said */
+	bool noted; /* the note of a server has been said */
 };
 
 struct requests {
 	TAILQ_ENTRY(requests) link;
 	struct duplicates *shared;
 	int number;				/* the slot's */
-	struct mq_answers *answers;		/* and its own */
+	struct mq_answers *answers;		/* the slot's */
 	TAILQ_HEAD(request_list, request) list; /* unanswered, in order */
-	int count;				/* of list */
-	bool awaited; /* a message waits for the last one */
-	bool full;    /* the slot is to hear when they are not any more */
+	int count;				/* requests in list */
+	bool awaited; /* a message waits for the last answer */
+	bool full;    /* the slot waits until there are fewer requests */
 	struct mq_timer timer;
 };
 
-/* Goes on with all requests that can. */
 static void resume_requests(struct duplicates *);
 
 /* --- other servers ------------------------------------------------------------ */
 
 #define REMOTES_MAX 16
-/* Seconds without a sign of life, after which a server that owes an answer is given
- * up, and an unused connection is closed. */
+/* After this many seconds, a server that owes an answer and sends nothing is given up, and an unused
+ * connection is closed. */
 #define SILENCE 5.0
 /* Seconds until an unreachable server is tried again. */
 #define RETRY 1.0
 
-/* A connection for each URL, while it is in use and for 5 s after. */
+/* Another server, by its URL; exists while requests use it and SILENCE seconds more. */
 struct remote {
 	TAILQ_ENTRY(remote) link;
 	struct duplicates *of;
 	char *url; /* as given to remote_get() */
 	int users; /* requests */
 	enum { REMOTE_DOWN, REMOTE_PREPARING, REMOTE_OPEN } state;
-	char why[256]; /* DOWN */
-	double since;  /* steady time: of DOWN; else of the last use */
+	char why[256]; /* the error, if down */
+	double since;  /* steady time when it went down; else of the last use */
 	struct mq_server server;
-	struct mq_loop conn; /* zeroed: there is none */
+	struct mq_loop conn; /* zeroed: no connection */
 	struct finder *finder;
 	struct mq_timer tick;
 };
@@ -71,7 +70,6 @@ set_down(struct remote *r, const char *why)
 	finder_stop(r->finder);
 }
 
-/* Where it is has been found, or why it is down. */
 static find_found on_found;
 
 static void
@@ -157,7 +155,7 @@ on_tick(void *arg)
 	if (mq_clock_steady_s() - r->since < SILENCE)
 		return;
 	if (r->users > 0 && !moves && r->state != REMOTE_DOWN) {
-		/* Its users may need room for another one. */
+		/* As a user, this function keeps resumed requests from freeing the server. */
 		r->users++;
 		set_down(r, "no answer");
 		close_remote(r);
@@ -168,8 +166,8 @@ on_tick(void *arg)
 	}
 }
 
-/* The server of this URL, as of redis/url.h, with one user more.  NULL: 16 others are
- * in use. */
+/* The server of a URL, as of redis/url.h, with one user more.  NULL: REMOTES_MAX others are in
+ * use. */
 static struct remote *
 remote_get(struct duplicates *d, const char *url)
 {
@@ -197,7 +195,7 @@ remote_get(struct duplicates *d, const char *url)
 		mq_timer_start(&r->tick, SILENCE, SILENCE);
 		TAILQ_INSERT_HEAD(&d->remotes, r, link);
 	}
-	/* A new one has been down for ever. */
+	/* A new server counts as down for long. */
 	if (r->state != REMOTE_DOWN)
 		r->since = mq_clock_steady_s();
 	else if (mq_clock_steady_s() - r->since >= RETRY)
@@ -208,33 +206,32 @@ remote_get(struct duplicates *d, const char *url)
 
 /* --- a request ---------------------------------------------------------------- */
 
-/* Seconds that a server may take to be reachable, and that all requests of an ended
- * run may take. */
+/* Seconds that a request waits for its server, or that all requests of an ended run may take. */
 #define PATIENCE 10.0
-/* Unanswered requests of a run, until which its verbs are read. */
+/* Unanswered requests of a run, from which on its verbs are not read. */
 #define REQUESTS_MAX 64
 
-/* The command under way. */
+/* The command under way for a request. */
 enum step {
-	STEP_NONE,   /* the request waits for its turn, or for the server */
+	STEP_NONE,   /* waits for its turn, or for the server */
 	STEP_KNOWN,  /* asks whether the queue exists */
-	STEP_ATTACH, /* keeps the files of the message for the duplicate */
+	STEP_ATTACH, /* keeps the attachments for the duplicate */
 	STEP_PUBLISH
 };
 
 struct request {
 	TAILQ_ENTRY(request) link;
-	struct requests *of; /* NULL: to be freed with the reply */
+	struct requests *of; /* NULL: to be freed at the answer */
 	const struct message *m;
 	struct mq_dup what;
-	const struct mq_layout *layout; /* of the queue */
-	char *wrong;	       /* why nobody is asked: the answer; or NULL */
+	const struct mq_layout *layout; /* the queue's */
+	char *wrong; /* the answer, if no server is to be asked; or NULL */
 	struct remote *remote; /* NULL: our own server */
 	enum step step;
-	char id[MQ_ID_LEN + 1]; /* of the duplicate, when the queue exists */
+	char id[MQ_ID_LEN + 1]; /* the duplicate's, once the queue is known */
 };
 
-/* The reply to one under way is ignored. */
+/* If a command is under way, its answer will be ignored. */
 static void
 request_free(struct request *q)
 {
@@ -250,7 +247,8 @@ request_free(struct request *q)
 	free(q);
 }
 
-/* Ends a request; frees the text.  If the run has ended, a failure is said to people. */
+/* Ends a request; frees the text.  A failure is also said if the message has its final verb, since
+ * the run may no longer read answers. */
 static void
 answer_request(struct request *q, char *text)
 {
@@ -282,7 +280,7 @@ answer_failed(struct request *q, const char *why)
 	answer_request(q, dup_failed(why));
 }
 
-/* why: NULL: nothing is known. */
+/* why: may be NULL. */
 static char *
 not_connected(const struct request *q, const char *why)
 {
@@ -292,12 +290,10 @@ not_connected(const struct request *q, const char *why)
 	    why != NULL ? ": " : "", why != NULL ? why : "");
 }
 
-/* --- its steps ---------------------------------------------------------------- */
+/* --- steps of a request --------------------------------------------------------- */
 
-/*
- * Each function sends a command or answers the request; then the request may be freed,
- * since a connection can answer at once.
- */
+/* Each function sends a command or answers the request.  After that, the request may be freed:
+ * a connection can answer at once. */
 
 static mq_answer_fn on_answer;
 
@@ -319,7 +315,7 @@ publish_copy(struct request *q)
 	    .origin = origin,
 	    .web = q->what.web,
 	    .stamped = mq_envelope_signed(m->element, m->len)};
-	/* The special publishing registers the queue and counts the copy. */
+	/* Only special publishing registers the queue and counts the copy. */
 	struct mq_publishing how = {
 	    .when.said = true, .special = true, .limits = MQ_UNLIMITED};
 	struct mq_envelope copy;
@@ -332,7 +328,7 @@ publish_copy(struct request *q)
 		as.due_ms = mq_clock_unix_us() / 1000 + how.when.ms;
 	}
 	mq_message_duplicate(&m->envelope, &as, &copy);
-	/* Its own layout can always carry the copy. */
+	/* The message's own layout can always carry the copy. */
 	if (!ours && mq_layout_obeys(q->layout, &copy, &why) &&
 	    q->layout->has & MQ_HAS_TEXT &&
 	    !mq_utf8(copy.payload, copy.payload_len))
@@ -349,8 +345,8 @@ publish_copy(struct request *q)
 	free(origin);
 }
 
-/* If the message has files, the copy refers to them before anybody can see it.  What
- * comes to nothing then is found by mq-clean. */
+/* The copy must refer to attachments before anybody can see it.  If it is not published then,
+ * mq-clean finds the reference. */
 static void
 begin_copy(struct request *q)
 {
@@ -371,10 +367,10 @@ begin_copy(struct request *q)
 }
 
 static void
-take_answer(struct request *q, enum step step, const struct mq_answer *a)
+receive_answer(struct request *q, enum step step, const struct mq_answer *a)
 {
 	long long n = a != NULL ? a->n : 0;
-	/* A name that nobody can be asked for counts as known. */
+	/* If the node that knows is away, the queue counts as known. */
 	bool missing = step == STEP_KNOWN && a != NULL && a->missing;
 	const struct duplicates *d = q->of->shared;
 
@@ -471,16 +467,17 @@ on_answer(void *arg, const struct mq_answer *a)
 		request_free(q);
 		return;
 	}
-	/* The connection is lost, and nothing was done.  The request goes on with the
-	 * event of that, unless the event has come before. */
+	/* The connection is lost, and nothing was done.  The event of the loss resumes the
+	 * request, unless it has come before. */
 	if (a == NULL && step == STEP_KNOWN &&
 	    (q->remote == NULL || q->remote->state != REMOTE_DOWN))
 		return;
-	/* Its connection may have more to take, and must not make room for others now. */
+	/* The connection may be reading more answers: as a user, this function keeps it from
+	 * being freed. */
 	if (remote != NULL)
 		remote->users++;
 	if (a != NULL || step != STEP_KNOWN)
-		take_answer(q, step, a);
+		receive_answer(q, step, a);
 	advance_requests(r);
 	if (remote != NULL)
 		remote->users--;
@@ -492,7 +489,7 @@ on_patience(void *arg)
 	struct requests *r = arg;
 	struct request *q = TAILQ_FIRST(&r->list);
 
-	/* A connection without an answer is given up anyway. */
+	/* While the run goes on, only SILENCE gives up a duplicate that may exist. */
 	if (!r->awaited && q->step == STEP_PUBLISH)
 		return;
 	do {
@@ -508,9 +505,8 @@ on_patience(void *arg)
 	advance_requests(r);
 }
 
-/* Finds the layout and the full name of the queue.  If the URL of another server
- * does not name layout and namespace, ours are used.  False: the queue cannot
- * exist; *why is an explanation or NULL. */
+/* Finds the layout and the full name of the queue.  By default, a URL has our layout and namespace.
+ * False: the queue cannot exist; *why: an explanation or NULL. */
 static bool
 resolve_queue(struct request *q, const char **why)
 {

@@ -29,8 +29,9 @@ enum output_form { OUTPUT_LIVE, OUTPUT_LINES, OUTPUT_RUNS };
 /* The rules of a queue for its messages: the options, else the settings of the queue, which may
  * change at any time, else the defaults. */
 struct rules {
-	struct mq_settings now; /* names point into texts, or the options */
-	struct mq_setting_texts texts; /* the settings, as stored */
+	struct mq_settings
+	    effective; /* names point into `stored`, or the options */
+	struct mq_setting_texts stored; /* the settings of the queue */
 };
 
 struct queue_name {
@@ -49,7 +50,7 @@ struct options {
 	const char *replace; /* token in arguments; NULL: none */
 	enum mq_framing framing;
 	struct mq_settings given;   /* by options; for every queue */
-	struct rules *rules;	    /* one for each queue */
+	struct rules *rules;	    /* by queue */
 	struct queue_name *by_name; /* the queues, by their names */
 	int prefetch;		    /* messages; -1: by the duration of runs */
 	long limit;		    /* runs; 0: any number */
@@ -104,7 +105,7 @@ int options_queue(const struct options *, const char *name, size_t len);
 static inline const struct mq_settings *
 rules_of(const struct options *opt, int queue)
 {
-	return &opt->rules[queue].now;
+	return &opt->rules[queue].effective;
 }
 
 /* Makes rules of the settings of a queue, whose texts it takes; says which settings are not

@@ -33,8 +33,8 @@ rules_init(struct options *opt)
 	opt->rules = mq_xcalloc(n, sizeof(*opt->rules));
 	opt->by_name = mq_xcalloc(n, sizeof(*opt->by_name));
 	for (i = 0; i < n; i++) {
-		opt->rules[i].now = defaults;
-		mq_settings_overlay(&opt->rules[i].now, &opt->given);
+		opt->rules[i].effective = defaults;
+		mq_settings_overlay(&opt->rules[i].effective, &opt->given);
 		opt->by_name[i] = (struct queue_name){
 		    opt->queues[i], strlen(opt->queues[i]), (int)i};
 	}
@@ -47,7 +47,7 @@ rules_free(struct options *opt)
 	int i;
 
 	for (i = 0; i < opt->queue_count && opt->rules != NULL; i++)
-		mq_setting_texts_free(&opt->rules[i].texts);
+		mq_setting_texts_free(&opt->rules[i].stored);
 	free(opt->rules);
 	free(opt->by_name);
 }
@@ -83,24 +83,24 @@ rules_take(const struct options *opt, int queue, struct mq_setting_texts *texts)
 	int i;
 
 	for (i = 0; i < MQ_SETTINGS; i++)
-		any |= texts->text[i] != NULL || r->texts.text[i] != NULL;
+		any |= texts->text[i] != NULL || r->stored.text[i] != NULL;
 	if (!any)
 		return false;
-	r->now = defaults;
-	mq_setting_texts_free(&r->texts);
-	r->texts = *texts;
+	r->effective = defaults;
+	mq_setting_texts_free(&r->stored);
+	r->stored = *texts;
 	*texts = (struct mq_setting_texts){{NULL}};
 	for (i = 0; i < MQ_SETTINGS; i++)
-		if (r->texts.text[i] != NULL &&
-		    !parse_setting(opt, queue, &set, i, r->texts.text[i]) &&
+		if (r->stored.text[i] != NULL &&
+		    !parse_setting(opt, queue, &set, i, r->stored.text[i]) &&
 		    !opt->quiet)
 			mq_say(
 			    "%s: setting %s=%s: not valid here, ignored; see "
 			    "mq-set(1)",
 			    opt->queues[queue], mq_setting_list[i].name,
-			    r->texts.text[i]);
-	mq_settings_overlay(&r->now, &set);
-	mq_settings_overlay(&r->now, &opt->given);
+			    r->stored.text[i]);
+	mq_settings_overlay(&r->effective, &set);
+	mq_settings_overlay(&r->effective, &opt->given);
 	return true;
 }
 

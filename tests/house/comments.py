@@ -8,10 +8,6 @@ import os, re, sys
 # Folders, without those in them, whose comments have not been read yet; the last one ends the list.
 EXCUSED = """
 cmd
-cmd/mq-consume
-cmd/mq-consume/outbox
-cmd/mq-consume/process
-cmd/mq-consume/session
 cmd/mq-publish
 cmd/mq-stats
 cmd/shared

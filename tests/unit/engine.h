@@ -326,7 +326,7 @@ outbox_send_back(struct outbox *o)
 RECORDS(outbox_send_again, (struct outbox * o), "send-again")
 
 bool
-outbox_leads(struct outbox *o, int *queue, double *since)
+outbox_makes_ready(struct outbox *o, int *queue, double *since)
 {
 	char first = house->leads[0];
 
@@ -906,7 +906,7 @@ arrange(struct house *h, const char *word, const char *about)
 	WORD("no-room", h->full_queue = queue_of(about));
 	WORD("asks", strlcpy(h->asks, about, sizeof(h->asks)));
 	WORD("leads", strlcpy(h->leads, about, sizeof(h->leads)));
-	WORD("attempts", h->f.opt.rules[0].now.attempts = atoi(about));
+	WORD("attempts", h->f.opt.rules[0].effective.attempts = atoi(about));
 	WORD("unfit", h->unfit = about[0] != '\0' ? "unfit" : NULL);
 	WORD("joblog", h->f.opt.joblog = "log");
 	WORD("exists-not", h->f.layout.exists = NULL);

@@ -55,7 +55,7 @@ go_by(struct lease *l, double s)
 {
 	l->asked -= s;
 	l->sent -= s;
-	l->moved_at -= s;
+	l->heard_at -= s;
 	if (l->renewal_sent > 0)
 		l->renewal_sent -= s;
 }
@@ -223,7 +223,7 @@ take(void *arg, const char *word, const char *about)
 	WORD("joined", answers(l->joined));
 	WORD("renewing", answers(l->renewal_sent > 0));
 	WORD("given-up", answers(!lease_keep(l, false)));
-	WORD("moved", record_name(l->moved[0] != '\0' ? l->moved : NULL));
+	WORD("moved", record_name(l->old_name[0] != '\0' ? l->old_name : NULL));
 	WORD("name", record_name(l->connection));
 	WORD("former", record_name(house->server.session.former));
 	WORD(
@@ -231,7 +231,7 @@ take(void *arg, const char *word, const char *about)
 	WORD("listed-is", answers(house->server.session.listed));
 	WORD("still-away", record("%d", house->away));
 	WORD("spread-is", record("%g", l->spread));
-	WORD("move", answers(lease_move(l, "tag", &house->ids)));
+	WORD("move", answers(lease_rename(l, "tag", &house->ids)));
 	WORD("lapsed", record("%g", lease_lapsed_s(l)));
 	return false;
 }

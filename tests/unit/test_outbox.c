@@ -620,7 +620,7 @@ record_leads(struct house *h)
 	double since;
 	int queue;
 
-	while (outbox_leads(h->outbox, &queue, &since)) {
+	while (outbox_makes_ready(h->outbox, &queue, &since)) {
 		assert_true(since > 0 && since <= mq_clock_steady_s());
 		record("%s", queue_names[queue]);
 	}

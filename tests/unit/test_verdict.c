@@ -109,7 +109,7 @@ teardown(void *arg)
 static struct mq_settings *
 rules(struct house *h)
 {
-	return &h->f.opt.rules[0].now;
+	return &h->f.opt.rules[0].effective;
 }
 
 static void

@@ -169,7 +169,7 @@ claim_messages(struct engine *e)
 	double since;
 	int queue;
 
-	while (outbox_leads(e->outbox, &queue, &since))
+	while (outbox_makes_ready(e->outbox, &queue, &since))
 		inbox_settling(e->inbox, queue, since);
 	if (!session_is_up(e->session) ||
 	    policy_level(e->policy) >= STOP_SOON || !inbox_ready(e->inbox))

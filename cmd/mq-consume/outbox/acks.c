@@ -2,9 +2,9 @@
  * bytes. */
 #include "parts.h"
 
-/* The server removes acks together cheaply if this many times fewer others are
- * between them. */
+/* Acks are cheap to remove together if between them are this many times fewer other messages. */
 #define DENSE 4
+
 void
 acks_collect(struct batch *b, int queue, bool all, struct mq_acks *acks,
     int *places, int most)
@@ -16,15 +16,15 @@ acks_collect(struct batch *b, int queue, bool all, struct mq_acks *acks,
 	bool holds;
 
 	while (b->n < most && (m = hand_after(o->hand, queue, m)) != NULL) {
-		/* The server does not have the message any more, or once all
-		 * commands in flight are carried out. */
+		/* When the acks arrive, the server has the message no more. */
 		if (m->in_flight || m->state == MESSAGE_SETTLED || m->lost ||
 		    m->gone)
 			continue;
 		if (place++ == 0)
 			acks->oldest = (struct mq_part){m->element, m->len};
 		bytes += m->len;
-		if (m->in_line != LINE_ACKS || m->equal || result_is_heard(m)) {
+		if (m->in_line != LINE_ACKS || m->equal ||
+		    result_is_wanted(m)) {
 			others_len += m->len;
 			continue;
 		}

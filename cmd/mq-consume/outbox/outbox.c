@@ -1,5 +1,5 @@
-/* Settlements: one message's, and those of many that go together; acks that wait for
- * others; and messages that go back. */
+/* Settlements, of one message or of many together; acks that wait for others; messages that go
+ * back. */
 #include "parts.h"
 
 static struct batch *
@@ -15,7 +15,7 @@ make_batch(struct outbox *o, int most)
 	return b;
 }
 
-/* False: there are as many already. */
+/* Returns false if the batch is full. */
 static bool
 add_to_batch(struct batch *b, struct message *m, int most)
 {
@@ -54,8 +54,8 @@ outbox_drop(struct outbox *o, struct message *m)
 	m->in_line = LINE_NONE;
 }
 
-/* Those that go back stand in line the newest first; those that are sent once more in the
- * order of their claims; others as they come. */
+/* LINE_BACK has the newest message first, LINE_AGAIN the oldest; others are in the order in which
+ * they join. */
 static void
 join_line(struct outbox *o, struct message *m, enum message_line which)
 {
@@ -81,7 +81,7 @@ join_line(struct outbox *o, struct message *m, enum message_line which)
 
 /* --- answers ---------------------------------------------------------------- */
 
-/* Says why the outcome, in parentheses, does not count. */
+/* Says why the outcome, which is added in parentheses, does not count. */
 static void
 say_overtaken(const struct message *m, const char *by)
 {
@@ -120,7 +120,7 @@ outbox_confirm(struct outbox *o, struct message *m)
 static void send_settlement(struct outbox *, struct message *);
 
 static void
-take_refusal(
+receive_refusal(
     struct outbox *o, struct message *m, const struct mq_answer *answer)
 {
 	hand_disorder(o->hand, m->queue);
@@ -131,8 +131,8 @@ take_refusal(
 		tell(o, FACT_COMPLAINT, .text = mq_xstrdup(answer->error));
 		return;
 	}
-	/* A key of the destination holds something else.  The message goes back instead,
-	 * and the consumer ends.  The next start finds the key, and names it. */
+	/* A key of the destination has another type.  The message goes back instead, and the
+	 * consumer ends; its next start names the key. */
 	message_note(m, "returned: a key of %s has the wrong type",
 	    m->outcome == MQ_OUTCOME_PUSH ? m->to : "the queue");
 	m->outcome = MQ_OUTCOME_FRONT;
@@ -141,7 +141,7 @@ take_refusal(
 }
 
 static void
-take_settled(struct outbox *o, struct message *m, enum mq_settled how)
+receive_settled(struct outbox *o, struct message *m, enum mq_settled how)
 {
 	switch (how) {
 	case MQ_SETTLED:
@@ -153,7 +153,7 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 		end_settlement(o, m, false);
 		break;
 	case MQ_SETTLED_GONE:
-		/* Nobody misses a message that was not started. */
+		/* An unstarted message that was deleted is not worth a line. */
 		if (m->outcome != MQ_OUTCOME_FRONT || o->opt->verbose)
 			say_overtaken(m, "gone: the message was deleted");
 		end_settlement(o, m, false);
@@ -168,8 +168,8 @@ take_settled(struct outbox *o, struct message *m, enum mq_settled how)
 	}
 }
 
-/* How many bytes the server copies for it, about.  The next of a group, which an end makes
- * ready, may be as long. */
+/* Bytes that the server copies for a settlement, about.  If the end of a message makes the next of
+ * its group ready, that one may be as long. */
 static size_t
 settlement_copies(const struct message *m)
 {
@@ -178,17 +178,17 @@ settlement_copies(const struct message *m)
 	return mq_message_holds(&m->envelope) ? 2 * m->len : 0;
 }
 
-/* The message is not in flight any more.  alone: the batch did not settle the message,
- * which is sent by itself now. */
+/* The message is no longer in flight.  alone: the batch did not settle the message, which is sent
+ * by itself now. */
 static void
-take_answer(struct batch *b, struct message *m, const struct mq_answer *answer,
-    enum mq_settled how, bool alone)
+receive_answer(struct batch *b, struct message *m,
+    const struct mq_answer *answer, enum mq_settled how, bool alone)
 {
 	struct outbox *o = b->outbox;
 
 	m->in_flight = false;
-	/* There is no connection to send anything if that is the answer at once; but an
-	 * earlier one may have taken it. */
+	/* If the answer NULL comes while the batch is being sent, there is no connection, and
+	 * the server has not got the batch; but an earlier settlement may have arrived. */
 	if (alone || (answer == NULL && b == o->sending && !b->again))
 		m->sent = false;
 	if (m->lost)
@@ -196,14 +196,13 @@ take_answer(struct batch *b, struct message *m, const struct mq_answer *answer,
 	else if (alone)
 		send_settlement(o, m);
 	else if (answer != NULL && answer->error != NULL)
-		take_refusal(o, m, answer);
+		receive_refusal(o, m, answer);
 	else if (answer != NULL)
-		take_settled(o, m, how);
+		receive_settled(o, m, how);
 	else if (m->in_line != LINE_BACK)
 		join_line(o, m, LINE_AGAIN);
 }
 
-/* The command of a batch is not in flight any more. */
 static void
 end_batch(const struct batch *b)
 {
@@ -211,8 +210,8 @@ end_batch(const struct batch *b)
 	b->outbox->copying -= b->copied;
 }
 
-/* If somebody has taken some of several, each finds out for itself.  Without an answer, the
- * end of the session follows, and until then no turn may send what waits for it. */
+/* If some messages of a batch are no longer ours, each is settled by itself.  Without an answer, the
+ * engine is not woken: the end of the session follows, and nothing may be sent before it. */
 static void
 on_settled(void *arg, const struct mq_answer *answer)
 {
@@ -229,7 +228,7 @@ on_settled(void *arg, const struct mq_answer *answer)
 		hand_disorder(o->hand, b->m[0]->queue);
 	for (i = 0; i < b->n; i++) {
 		b->m[i]->alone |= one_by_one && !b->oldest;
-		take_answer(b, b->m[i], answer, how, one_by_one);
+		receive_answer(b, b->m[i], answer, how, one_by_one);
 	}
 	free(b);
 	if (answer != NULL)
@@ -245,7 +244,7 @@ note_pausing(struct outbox_queue *q, int change)
 	hand_bar(o->hand, (int)(q - o->queues), BAR_PAUSING, q->pausing > 0);
 }
 
-/* The message is settled in any case. */
+/* An error does not concern the message that asked for the pause. */
 static void
 on_paused(void *arg, const struct mq_answer *answer)
 {
@@ -262,41 +261,41 @@ on_paused(void *arg, const struct mq_answer *answer)
 /* --- sending one ------------------------------------------------------------- */
 
 static void
-note_lead(struct outbox *o, int queue, const struct message *m)
+note_ready(struct outbox *o, int queue, const struct message *m)
 {
 	struct outbox_queue *q = &o->queues[queue];
 
-	if (q->led == 0)
-		STAILQ_INSERT_TAIL(&o->leading, q, leading);
-	q->led = m->since;
+	if (q->settled_since == 0)
+		STAILQ_INSERT_TAIL(&o->ready, q, ready);
+	q->settled_since = m->since;
 }
 
-/* Notes in which queues the settlement may make a message ready. */
+/* Notes the queues in which the settlement may make a message ready. */
 static void
-note_leads(struct outbox *o, const struct message *m)
+note_ready_queues(struct outbox *o, const struct message *m)
 {
 	int to = m->outcome == MQ_OUTCOME_PUSH ?
 	    options_queue(o->opt, m->to, strlen(m->to)) :
 	    -1;
 
 	if (to != -1)
-		note_lead(o, to, m);
+		note_ready(o, to, m);
 	if (m->outcome == MQ_OUTCOME_FRONT || m->outcome == MQ_OUTCOME_AGAIN ||
 	    mq_envelope_get(&m->envelope, MQ_HEADER_GROUP) != NULL)
-		note_lead(o, m->queue, m);
+		note_ready(o, m->queue, m);
 }
 
 bool
-outbox_leads(struct outbox *o, int *queue, double *since)
+outbox_makes_ready(struct outbox *o, int *queue, double *since)
 {
-	struct outbox_queue *q = STAILQ_FIRST(&o->leading);
+	struct outbox_queue *q = STAILQ_FIRST(&o->ready);
 
 	if (q == NULL)
 		return false;
-	STAILQ_REMOVE_HEAD(&o->leading, leading);
+	STAILQ_REMOVE_HEAD(&o->ready, ready);
 	*queue = (int)(q - o->queues);
-	*since = q->led;
-	q->led = 0;
+	*since = q->settled_since;
+	q->settled_since = 0;
 	return true;
 }
 
@@ -318,13 +317,13 @@ note_sent(struct batch *b)
 		if (b->plain)
 			continue;
 		b->copied += settlement_copies(m);
-		note_leads(o, m);
+		note_ready_queues(o, m);
 	}
 	o->copying += b->copied;
 }
 
-/* Whether the server has room for copies of that many bytes, beside those that are under
- * way: a disk that is full ends a private server.  If not, the next tick tries again. */
+/* Whether the server has room to copy this many bytes, beside those in flight: a full disk would
+ * end a private server.  If not, the next tick tries again. */
 static bool
 has_room(struct outbox *o, size_t bytes)
 {
@@ -338,7 +337,7 @@ has_room(struct outbox *o, size_t bytes)
 	return false;
 }
 
-/* Although the message may have equal ones. */
+/* Sends a settlement at once, even if equal messages are in flight. */
 static void
 send_alone(struct outbox *o, struct message *m)
 {
@@ -353,7 +352,7 @@ send_alone(struct outbox *o, struct message *m)
 	}
 	settlement_describe(o, m, &how);
 	result_add(o, m, &how, &result, &notice);
-	/* Until the answer, no message of the queue is started. */
+	/* Until the pause is answered, no message of the queue starts. */
 	if (m->pause_ms > 0) {
 		note_pausing(&o->queues[m->queue], 1);
 		mq_consumer_pause(o->consumer, m->queue_name, m->pause_ms,
@@ -367,7 +366,7 @@ send_alone(struct outbox *o, struct message *m)
 	mq_buf_free(&notice.element);
 }
 
-/* One that has equal ones waits until no settlement of these is under way; see below. */
+/* A message that has equal ones waits in LINE_EQUAL. */
 static void
 send_settlement(struct outbox *o, struct message *m)
 {
@@ -379,18 +378,17 @@ send_settlement(struct outbox *o, struct message *m)
 	tell(o, FACT_WAKE);
 }
 
-/* --- equal ones --------------------------------------------------------------- */
+/* --- equal messages ------------------------------------------------------------ */
 
-/* Settlements of messages that have the same bytes.  The server cannot tell these apart:
- * it removes the oldest, whichever has ended.  So that nothing has to be guessed after a
- * lost connection, at most one settlement of such messages is under way in a queue.  The
- * others wait for its answer, and go together. */
+/* The server cannot tell messages with the same bytes apart: it removes the oldest, whichever has
+ * ended.  So at most one settlement of such messages is under way in a queue, and after a lost
+ * connection nothing has to be guessed.  The others wait for its answer, and go together. */
 
-/* The most that are settled together. */
+/* Messages that are settled together, at most. */
 #define EQUAL_MAX 250
 
-/* Whether a settlement of a message that has equal ones is under way in a queue; so is one
- * whose answer was lost, until the server has said what it holds. */
+/* Whether a settlement of a message that has equal ones is under way in a queue.  If its answer was
+ * lost, it counts as under way until the server has listed its messages. */
 static bool
 equal_under_way(const struct outbox *o, int queue)
 {
@@ -405,8 +403,8 @@ equal_under_way(const struct outbox *o, int queue)
 	return false;
 }
 
-/* Together go those that ask for nothing but a place in line, of others either: their
- * header may ask for more.  A message that was not started has no envelope yet. */
+/* Batches settlements that need no script features, nor make other messages need them by their
+ * headers.  The headers of an unstarted message are not parsed yet. */
 static void
 send_equal_of(struct outbox *o, int queue)
 {
@@ -418,14 +416,14 @@ send_equal_of(struct outbox *o, int queue)
 	bool special;
 	int i;
 
-	/* The server removes another place of the list than ours. */
+	/* The server may remove another one of the equal elements than ours. */
 	hand_disorder(o->hand, queue);
 	TAILQ_FOREACH(m, line, line) {
 		special = mq_envelope_signed(m->element, m->len) &&
 		    (m->envelope.payload == NULL ||
 			mq_message_special(&m->envelope));
 		if (special || m->alone || m->outcome == MQ_OUTCOME_PUSH ||
-		    m->pause_ms != 0 || result_is_heard(m) ||
+		    m->pause_ms != 0 || result_is_wanted(m) ||
 		    !add_to_batch(b, m, EQUAL_MAX))
 			break;
 		bytes += settlement_copies(m);
@@ -442,7 +440,7 @@ send_equal_of(struct outbox *o, int queue)
 	o->sending = NULL;
 }
 
-/* Sends what waits for equal messages, where none of them is under way. */
+/* Sends messages in LINE_EQUAL, in queues where no settlement of equal messages is under way. */
 static void
 send_equal(struct outbox *o)
 {
@@ -457,20 +455,20 @@ send_equal(struct outbox *o)
 
 /* --- acks ---------------------------------------------------------------------- */
 
-/* Acks wait for others, so that one command acks the oldest messages of a queue,
- * without their bytes.  Waiting acks, and their longest wait: after a crash, at most
- * that many messages are run again: if each has a run of its own, at most as many as
- * there are slots.  If messages end many at a time, more acks may wait until the end
- * of a turn.  If one holds a key or a group, others may wait for it. */
+/* Acks wait for others, so that one command acks the oldest messages of a queue without their
+ * bytes.  After a crash, messages whose acks wait run again.  So at most ENOUGH acks wait for
+ * ENOUGH_S seconds, and no more than there are slots; for HOLDING_S seconds if one of them holds
+ * a key or a group, for which other messages may wait.  If messages end many at a time, at most
+ * ENOUGH_MANY acks wait for MANY_S seconds, and MANY_MAX within a turn. */
 #define ENOUGH	    64
 #define ENOUGH_S    0.05
 #define HOLDING_S   0.02
 #define ENOUGH_MANY 250
 #define MANY_S	    0.005
 #define MANY_MAX    1000
-/* The most acks of one command; more never wait. */
+/* Acks of one command, at most; more never wait. */
 #define MOST 1024
-/* Fewer acks are sent one by one. */
+/* Acks of one command, at least; fewer are sent one by one. */
 #define TOGETHER_MIN 4
 
 static void
@@ -496,8 +494,8 @@ send_acks_of(struct outbox *o, int queue, bool all)
 	o->sending = NULL;
 }
 
-/* Sends those that can go together; unless all, only as far as few other messages are
- * between them. */
+/* Sends acks that can go together; unless all, only as far as few other messages are between
+ * them. */
 static void
 send_acks(struct outbox *o, bool all)
 {
@@ -522,7 +520,7 @@ send_all_acks(struct outbox *o)
 		send_settlement(o, TAILQ_FIRST(&o->acks));
 }
 
-/* If not all are to go, the others wait until the acks between them have come. */
+/* Unless all: acks with unfinished messages between them wait. */
 void
 outbox_flush(struct outbox *o, enum outbox_acks acks)
 {
@@ -531,7 +529,7 @@ outbox_flush(struct outbox *o, enum outbox_acks acks)
 	    (acks == OUTBOX_HOLDERS && o->holding) ||
 	    (claims && (!o->many || o->holding));
 
-	/* After the next join, all are sent again. */
+	/* After the next join, all acks are sent again. */
 	if (!o->up)
 		return;
 	if (!all && !o->holding &&
@@ -589,18 +587,17 @@ outbox_settle(struct outbox *o, struct message *m)
 /* --- back ------------------------------------------------------------------- */
 
 /*
- * Messages that go back unstarted, to the front of their queue.  The newest go
- * first, so the oldest ends up in front.  One command gives back the newest
- * messages of a queue that the server holds for us.  The next command waits for
- * its answer: other clients of the server have their turn meanwhile.
+ * Messages go back unstarted to the front of their queue: the newest goes first, so the oldest
+ * ends up in front.  One command gives back the newest messages of a queue that the server holds
+ * for us.  The next command waits for its answer, so that other clients have their turn.
  *
- * If these are not the newest, as another message has not ended yet, they go one
- * by one.
+ * If a newer message has not ended yet, the messages go one by one.
  */
 
-/* The most that go back, which takes the server a few milliseconds. */
+/* Messages that go back by one command, at most: a few milliseconds of the server's time. */
 #define BACK_MAX 500
-/* Fewer messages are sent one by one, unless the first is long: alone it is copied. */
+/* Messages that go back by one command, at least; but from BACK_LONG bytes on, even one: sent by
+ * itself, it would be copied. */
 #define BACK_MIN  4
 #define BACK_LONG 4096
 
@@ -619,8 +616,8 @@ outbox_gives_back(const struct outbox *o, int queue)
 	return !TAILQ_EMPTY(&o->queues[queue].back);
 }
 
-/* Without an answer, or beyond the bounds of the command, a message stays in
- * line. */
+/* The server gave back the first `done` messages.  The others stay in line; but if it gave back none,
+ * each is sent by itself. */
 static void
 on_given_back(void *arg, const struct mq_answer *answer)
 {
@@ -635,13 +632,13 @@ on_given_back(void *arg, const struct mq_answer *answer)
 	for (i = 0; i < b->n; i++) {
 		m = b->m[i];
 		if (i < done) {
-			take_answer(b, m, answer, MQ_SETTLED, false);
+			receive_answer(b, m, answer, MQ_SETTLED, false);
 		} else if (answer == NULL || done > 0) {
 			m->sent &= answer == NULL;
-			take_answer(b, m, NULL, MQ_SETTLED_LOST, false);
+			receive_answer(b, m, NULL, MQ_SETTLED_LOST, false);
 		} else {
 			outbox_drop(o, m);
-			take_answer(b, m, answer, MQ_SETTLED_LOST, true);
+			receive_answer(b, m, answer, MQ_SETTLED_LOST, true);
 		}
 	}
 	free(b);
@@ -693,7 +690,7 @@ outbox_send_back(struct outbox *o)
 		    !equal_under_way(o, queue)) {
 			before = o->in_line[LINE_BACK];
 			send_newest(o, queue);
-			/* The connection takes nothing any more; its end follows. */
+			/* The connection is lost: its end follows. */
 			if (!o->giving_back && o->in_line[LINE_BACK] == before)
 				return;
 		}
@@ -712,7 +709,7 @@ outbox_send_again(struct outbox *o)
 	TAILQ_FOREACH_SAFE(m, &o->again, line, next)
 		if (m->outcome != MQ_OUTCOME_FRONT)
 			send_settlement(o, m);
-	/* The oldest goes back last: then it is in front. */
+	/* The oldest message goes back last, and so is in front. */
 	TAILQ_FOREACH_REVERSE_SAFE(m, &o->again, messages, line, next)
 		if (m->outcome == MQ_OUTCOME_FRONT)
 			send_settlement(o, m);
@@ -768,7 +765,7 @@ outbox_new(struct ev_loop *loop, const struct options *opt, struct hand *hand,
 	o->enough = many ? ENOUGH_MANY : ENOUGH;
 	TAILQ_INIT(&o->acks);
 	TAILQ_INIT(&o->again);
-	STAILQ_INIT(&o->leading);
+	STAILQ_INIT(&o->ready);
 	o->queues = mq_xcalloc((size_t)n, sizeof(*o->queues));
 	for (i = 0; i < n; i++) {
 		o->queues[i].outbox = o;

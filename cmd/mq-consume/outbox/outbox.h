@@ -1,9 +1,8 @@
 /*
- * What goes out when runs have ended: settlements, and what others hear of them.
- *
- * The outbox settles messages at the server, by the outcome that lies in them.  After an
- * error, a settlement is sent again on the next tick; after a lost connection, once the next
- * join has compared all messages.  The outbox never decides an outcome, but for a wrong key.
+ * The outbox settles messages at the server, by the outcome in each message, and sends results and
+ * counts.  After an error, a settlement is sent again on the next tick; after a lost connection,
+ * once the next join has compared all messages.  The outbox never decides an outcome, except if
+ * a key of the destination has the wrong type.
  */
 #ifndef MQ_CONSUME_OUTBOX_H
 #define MQ_CONSUME_OUTBOX_H
@@ -21,36 +20,39 @@ struct outbox *outbox_new(struct ev_loop *, const struct options *,
     struct mq_idgen *, bool many);
 void outbox_free(struct outbox *);
 
-/* The session is joined, and its messages have been compared with ours; or its connection
- * is lost.  What is not settled yet is sent again when it is up. */
+/* The session has joined, and the messages have been compared: sends unsettled outcomes again; or
+ * the connection is lost. */
 void outbox_up(struct outbox *);
 void outbox_down(struct outbox *);
 
-/* Settles a message, whose outcome is set.  If it goes to the front, it waits for those of
- * its queue that go back already. */
+/* Settles a message, whose outcome is set.  A message that goes to the front waits while others of
+ * its queue go back. */
 void outbox_settle(struct outbox *, struct message *);
-/* The same with one that goes back unstarted, with others of its queue. */
+/* Returns an unstarted message, with others of its queue. */
 void outbox_give_back(struct outbox *, struct message *);
 
-/* Sends the waiting acks: all; or all if one of them may hold a key or a group; or what goes
- * well with a claim, which wakes the server anyway: all, but where messages end many at a
- * time, those that are not behind others; or those that are enough to go together.  And what
- * waits for equal ones, if it may. */
-enum outbox_acks { OUTBOX_ENOUGH, OUTBOX_CLAIM, OUTBOX_HOLDERS, OUTBOX_ALL };
+/* Sends waiting acks, and messages that wait for equal ones.  Which acks: */
+enum outbox_acks {
+	OUTBOX_ENOUGH, /* every ack, if there are enough to go together */
+	OUTBOX_CLAIM, /* with a claim, which wakes the server anyway: all; but where
+			 * messages end many at a time, only those not behind others */
+	OUTBOX_HOLDERS, /* every ack, if one may hold a key or a group */
+	OUTBOX_ALL
+};
 void outbox_flush(struct outbox *, enum outbox_acks);
 /* Sends the next messages that go back; to be called once per turn. */
 void outbox_send_back(struct outbox *);
 /* Once a second: sends all settlements that are not in flight. */
 void outbox_send_again(struct outbox *);
-/* The next queue in which a settlement that was sent may make a message ready, and when the
- * settled one was claimed, steady time.  False: there is none. */
-bool outbox_leads(struct outbox *, int *queue, double *since);
+/* Takes the next queue in which a settlement on its way may make a message ready.  *since: steady
+ * time of the settled message's claim.  False: no more. */
+bool outbox_makes_ready(struct outbox *, int *queue, double *since);
 
 /* Confirms a message whose answer was lost: the server has settled it. */
 void outbox_confirm(struct outbox *, struct message *);
-/* Says why the outcome does not count. */
+/* Counts a lost lease, and says why the outcome does not count. */
 void outbox_lose(struct outbox *, struct message *, const char *why);
-/* A message that is settling does not wait in any line now. */
+/* Takes a settling message out of its line. */
 void outbox_drop(struct outbox *, struct message *);
 
 /* Whether a refused settlement waits for the next tick. */
@@ -62,19 +64,19 @@ size_t outbox_copying(const struct outbox *);
 
 /* --- reports.c: counters ------------------------------------------------- */
 
-/* What the server is told once a second, for mq-stats: the counts of settlements and runs,
- * by queue, and the long runs, if these have changed.  If the connection is lost before
- * the answer, counts may be lost: none is counted twice. */
+/* Counts of settlements and runs, by queue, and the long runs if these have changed, are sent once
+ * a second, for mq-stats.  If the connection is lost before the answer, counts may be lost, but
+ * never count twice. */
 
 void counters_ran(struct outbox *, int queue, double seconds);
-/* A run whose consumer died. */
+/* The consumer of an earlier run died. */
 void counters_crashed(struct outbox *, int queue);
 /* Sends the counts since the last call. */
 void counters_send(struct outbox *);
-/* Tells the long runs: text as of queue/stats.h, taken; empty: nothing runs. */
+/* Sends the long runs, as of queue/stats.h; takes the text, which is empty if nothing runs. */
 void counters_tell_runs(struct outbox *, struct mq_buf *text);
-/* Since the start: done, failed, retried and lease_lost; the others are 0.  *returned:
- * unstarted; may be NULL. */
+/* The counts since the start of done, failed, retried and lease_lost; the other members are 0.
+ * *returned: messages returned unstarted; may be NULL. */
 struct mq_counts counters_totals(const struct outbox *, long *returned);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* For files of this folder. */
 #ifndef OUTBOX_PARTS_H
 #define OUTBOX_PARTS_H
 
@@ -8,33 +8,33 @@
 
 struct outbox_queue {
 	struct outbox *outbox;
-	struct messages back;  /* go back, the newest first */
-	struct messages equal; /* wait for equal ones */
-	int acks;	       /* that wait for others */
-	int in_flight;	       /* messages that were sent, without an answer */
-	int pausing;	       /* pauses of ours, without an answer */
-	/* A settlement that was sent may make one of its messages ready: when the settled
-	 * one was claimed, steady time; 0: none. */
-	double led;
-	STAILQ_ENTRY(outbox_queue) leading;
+	struct messages back;  /* in LINE_BACK, the newest first */
+	struct messages equal; /* in LINE_EQUAL */
+	int acks;	       /* messages in LINE_ACKS */
+	int in_flight;	       /* settlements without an answer */
+	int pausing;	       /* pauses of ours without an answer */
+	/* A settlement on its way may make a message of the queue ready: steady time of the
+	 * settled message's claim; 0: none. */
+	double settled_since;
+	STAILQ_ENTRY(outbox_queue) ready;
 
 	struct mq_counts counts; /* not sent yet */
-	double run_ms;		 /* below 1: the rest of counts.run_ms */
-	long long pushed;	 /* not counted at their new queue yet */
-	char *to;		 /* where the last of those went; free() */
+	double run_ms;		 /* below 1: added to counts.run_ms later */
+	long long pushed;	 /* messages not counted at `to` yet */
+	char *to;		 /* queue of the last push; free() */
 };
 
-/* Bytes of messages that one command settles together, if it must read them. */
+/* Bytes of messages that one command settles together, if the server must read them. */
 #define BATCH_BYTES ((size_t)1 << 20)
 
 /* Messages that are settled by one command. */
 struct batch {
 	struct outbox *outbox;
-	bool oldest; /* acks of the oldest ones of a queue */
-	bool plain;  /* acks of messages that hold neither key nor group */
-	bool again; /* one of its messages was sent before, without an answer */
-	size_t bytes;  /* of them */
-	size_t copied; /* bytes that the server copies for it, about */
+	bool oldest;   /* acks of the oldest messages of a queue */
+	bool plain;    /* acks of messages that hold neither key nor group */
+	bool again;    /* some message was sent before, without an answer */
+	size_t bytes;  /* elements of the messages */
+	size_t copied; /* bytes that the server copies, about */
 	int n;
 	struct message *m[];
 };
@@ -50,31 +50,31 @@ struct outbox {
 
 	struct outbox_queue *queues;
 	bool up;
-	const struct batch *sending; /* while its command is being sent */
-	int in_line[MESSAGE_LINES];  /* counts of all queues */
-	struct messages acks;	     /* wait for others */
-	struct messages again;	     /* wait for the next tick, or join */
-	STAILQ_HEAD(leading_queues, outbox_queue) leading;
-	size_t copying; /* bytes that those in flight copy, about */
+	const struct batch *sending; /* the batch being sent just now */
+	int in_line[MESSAGE_LINES];  /* messages of all queues */
+	struct messages acks;	     /* in LINE_ACKS */
+	struct messages again; /* in LINE_AGAIN: until the next tick, or join */
+	STAILQ_HEAD(ready_queues, outbox_queue) ready;
+	size_t copying; /* bytes that the server copies in flight, about */
 
-	int enough;   /* acks to be sent at the end of a turn */
-	bool holding; /* one of the waiting acks may hold a key or a group */
-	bool due;     /* the acks have waited long enough */
-	struct mq_timer timer; /* until they have */
-	bool giving_back;      /* a command that does is in flight */
+	int enough;	       /* acks to be sent at the end of a turn */
+	bool holding;	       /* a waiting ack may hold a key or a group */
+	bool due;	       /* the acks have waited long enough */
+	struct mq_timer timer; /* until the acks are due */
+	bool giving_back;      /* an answer to send_newest() is missing */
 
-	struct mq_counts sent; /* of all queues */
-	long returned;	       /* unstarted */
-	bool refused;	       /* counts were */
-	struct mq_buf runs;    /* the last report of long ones */
-	bool reported;	       /* the server has confirmed it, or will */
+	struct mq_counts sent; /* counts of all queues */
+	long returned;	       /* messages returned unstarted */
+	bool refused;	       /* the server refuses counts */
+	struct mq_buf runs;    /* the last report of long runs */
+	bool reported;	       /* the server has, or will have, that report */
 };
 
 /* --- acks.c --------------------------------------------------------------- */
 
-/* Adds the acks of a queue that wait to a batch, which has room for `most`, as far as they can
- * go together; unless all, only as far as few other messages are between them.  Sets all
- * but elements and unique id of acks; places: memory for `most` of them. */
+/* Adds acks of a queue that can go together to a batch with room for `most` messages; unless all,
+ * only as far as few other messages are between the acks.  Sets all of *acks but elements and
+ * unique; places: memory for `most` places. */
 void acks_collect(struct batch *, int queue, bool all, struct mq_acks *acks,
     int *places, int most);
 
@@ -82,14 +82,13 @@ void acks_collect(struct batch *, int queue, bool all, struct mq_acks *acks,
 
 /* The server has confirmed the outcome. */
 void counters_settled(struct outbox *, const struct message *);
-/* Whether anybody hears how the message has ended. */
-bool result_is_heard(const struct message *);
-/* Says how a message is settled, but for a result and a notice; for as long as it stays. */
+/* Whether the message's result is kept or announced. */
+bool result_is_wanted(const struct message *);
+/* Describes how a message is settled, without a result or a notice; valid while the message is. */
 void settlement_describe(
     struct outbox *, const struct message *, struct mq_settlement *);
-/* Adds to a settlement what others hear of it, if anything: the result, whose text is the
- * message's, and the notice, which the caller has zeroed and whose element the caller
- * frees. */
+/* If the result is wanted, adds to the settlement: *result, whose text is the message's, or
+ * *notice, which the caller has zeroed, and whose element the caller frees; or both. */
 void result_add(struct outbox *, const struct message *, struct mq_settlement *,
     struct mq_result *, struct mq_notice *);
 

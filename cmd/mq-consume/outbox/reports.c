@@ -1,4 +1,4 @@
-/* What others hear of messages that have ended: counters, and results. */
+/* Reports of messages that have ended: counters, and results. */
 #include "parts.h"
 
 /* --- counters --------------------------------------------------------------- */
@@ -13,7 +13,7 @@ counters_ran(struct outbox *o, int queue, double seconds)
 		i++;
 	q->counts.runs++;
 	q->counts.bucket[i]++;
-	/* Most runs may be shorter than a millisecond. */
+	/* Fractions count: most runs may be shorter than a millisecond. */
 	q->run_ms += seconds * 1000;
 	q->counts.run_ms += (long long)q->run_ms;
 	q->run_ms -= (double)(long long)q->run_ms;
@@ -49,7 +49,7 @@ counters_settled(struct outbox *o, const struct message *m)
 
 	switch (m->outcome) {
 	case MQ_OUTCOME_PUSH:
-		/* The setting that says where to may change between two. */
+		/* The target of pushes is a setting, which may change. */
 		if (q->to == NULL || strcmp(q->to, m->to) != 0) {
 			send_pushed(o, q);
 			free(q->to);
@@ -59,7 +59,7 @@ counters_settled(struct outbox *o, const struct message *m)
 		n->done++;
 		break;
 	case MQ_OUTCOME_ACK:
-		/* What an operator purges has not ended. */
+		/* A message that an operator purges is not done. */
 		n->done += !m->stopped;
 		break;
 	case MQ_OUTCOME_REJECT:
@@ -121,7 +121,7 @@ on_reported(void *arg, const struct mq_answer *answer)
 {
 	struct outbox *o = arg;
 
-	/* If the server's memory is full, the next tick tries again. */
+	/* After an error, as of a full memory, the next tick tries again. */
 	if (!mq_answer_good(answer))
 		o->reported = false;
 }
@@ -167,7 +167,7 @@ settlement_describe(
 	    .header_len = m->header.len};
 	if (m->envelope.payload != NULL)
 		how->payload_at = (size_t)(m->envelope.payload - m->element);
-	/* What is pushed to another node arrives in the order of these. */
+	/* Messages pushed to another node arrive in the order of these ids. */
 	if (m->outcome != MQ_OUTCOME_ACK)
 		mq_id_make(o->ids, (uint64_t)mq_clock_unix_us(), how->unique);
 }
@@ -175,7 +175,7 @@ settlement_describe(
 /* --- results ---------------------------------------------------------------- */
 
 bool
-result_is_heard(const struct message *m)
+result_is_wanted(const struct message *m)
 {
 	return m->result.len > 0 && m->outcome != MQ_OUTCOME_FRONT &&
 	    m->outcome != MQ_OUTCOME_AGAIN;
@@ -185,7 +185,7 @@ void
 result_add(struct outbox *o, const struct message *m, struct mq_settlement *how,
     struct mq_result *result, struct mq_notice *notice)
 {
-	if (!result_is_heard(m))
+	if (!result_is_wanted(m))
 		return;
 	if (m->keep_ms > 0) {
 		*result = (struct mq_result){.id = m->id,

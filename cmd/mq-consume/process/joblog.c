@@ -6,13 +6,13 @@ static const char titles[] =
     "Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\t"
     "Command\t#\tQueue\tId\tAttempt\tSlot\tVerdict\tText\n";
 
-/* Consumers that share a file wait for each other, but not for one that is stopped. */
+/* Consumers that share a file wait for each other, up to 0.1 s: one may be stopped. */
 #define LOCK_TRIES  100
 #define LOCK_NAP_NS 1000000
 
 /* --- writing ---------------------------------------------------------------- */
 
-/* One line.  The rest of a line that was cut, as on a full disk, is lost. */
+/* If a line is cut, as on a full disk, its end is lost. */
 static void
 write_line(struct joblog *j, const char *line, size_t n)
 {
@@ -45,18 +45,18 @@ add_columns(struct mq_buf *line, const struct joblog *j,
 	    strcmp(verdict, "done") == 0 || strcmp(verdict, "pushed") == 0;
 	int value = 0, signal = 0;
 
-	/* 0 and 0 is a run that parallel need not repeat, whatever the process says
-	 * itself. */
+	/* By Exitval and Signal, parallel decides what to repeat: the verdict counts, not the
+	 * status of the process. */
 	if (!good && status != -1 && WIFEXITED(status))
 		value = WEXITSTATUS(status);
 	if (!good && status != -1 && WIFSIGNALED(status))
 		signal = WTERMSIG(status);
 	if (!good && value == 0 && signal == 0)
 		value = strcmp(verdict, "rejected") == 0 ? 1 : MQ_EXIT_AGAIN;
-	/* Otherwise this line would end the one that was cut. */
+	/* After a cut line, this one needs a newline in front. */
 	if (j->torn)
 		mq_buf_addstr(line, "\n");
-	/* The first line is that of the titles. */
+	/* Seq is the number of lines before, of which one has the titles. */
 	mq_buf_printf(line, "%ld\t", j->lines + j->torn);
 	add_text(line, j->host);
 	mq_buf_printf(line, "\t%.3f\t%.3f\t0\t0\t%d\t%d\t%s\t#\t",
@@ -83,7 +83,7 @@ joblog_write(struct joblog *j, const struct message *m, int status,
 	while (flock(j->fd, LOCK_EX | LOCK_NB) == -1 && errno == EWOULDBLOCK &&
 	    --tries > 0)
 		nanosleep(&nap, NULL);
-	/* Others may have added some; at the first time, all are counted. */
+	/* Other consumers may have added lines; the first call counts all lines of the file. */
 	while (j->in != -1 &&
 	    (n = pread(j->in, block, sizeof(block), j->counted)) > 0) {
 		for (p = block; p < block + n; p++)
@@ -110,13 +110,13 @@ joblog_close(struct joblog *j)
 	j->fd = j->in = -1;
 }
 
-/* A terminal that is stopped, or a pipe that is full, loses lines: it does not stop
- * the consumer.  Of several consumers that open a new file, one writes the titles, before
- * any line.  Nobody who opens an older file waits for the lock. */
+/* A stopped terminal, or a full pipe, loses lines, but does not stop the consumer.  If several
+ * consumers open a new file, one of them writes the titles before any line; for an old file,
+ * nobody waits for the lock. */
 void
 joblog_open(struct joblog *j)
 {
-	/* Nobody but us can change where the links in /dev lead. */
+	/* Links are refused, but not those of /dev, which only we can change. */
 	bool ours = strncmp(j->path, "/dev/std", 8) == 0 ||
 	    strncmp(j->path, "/dev/fd/", 8) == 0;
 	int fd = open(j->path,

@@ -4,23 +4,24 @@
 
 /* --- target -------------------------------------------------------------- */
 
-/* So many bytes wait when no more runs start; or, with --output=live, when more are lost. */
+/* Bytes that wait for targets, from which on no more runs start; or, with --output=live, more bytes
+ * are lost. */
 #define WAITING_MAX ((size_t)1 << 20)
-/* The most that a piece has in memory, but for one that came at once. */
+/* Bytes of a piece in memory, unless more come in one call. */
 #define PIECE_MEMORY ((size_t)32 << 10)
 #define LAST_WAIT    5000 /* milliseconds */
-/* Writes before others have their turn. */
+/* Writes to a target in one turn of the loop. */
 #define WRITES_AT_ONCE 64
 /* Erases from the cursor to the end of the line. */
 #define ERASE "\033[K"
 
-/* Bytes that wait: those of a file, then those in memory. */
+/* Bytes that wait, in a file and then in memory. */
 struct piece {
-	STAILQ_ENTRY(piece) link; /* the target's */
-	int fd;			  /* -1: no file */
-	size_t size;		  /* of the file */
+	STAILQ_ENTRY(piece) link;
+	int fd;	     /* -1: no file */
+	size_t size; /* bytes in the file */
 	struct mq_buf memory;
-	size_t taken; /* so many bytes of file and memory are not left */
+	size_t taken; /* bytes that the target has taken */
 };
 
 static struct piece *
@@ -41,7 +42,6 @@ free_piece(struct piece *s)
 	free(s);
 }
 
-/* Nothing waits. */
 static bool
 is_ready(const struct target *t)
 {
@@ -54,9 +54,9 @@ is_live(const struct process *p)
 	return p->opt->output == OUTPUT_LIVE;
 }
 
-/* One write that does not block: a ready pipe or terminal takes PIPE_BUF bytes.
- * Returns how many bytes were taken; 0: the target has to wait.  Bytes that fail
- * count as taken, since they would fail again; for a file that is said. */
+/* Writes once without blocking: a ready pipe or terminal takes PIPE_BUF bytes.  Returns how many
+ * bytes were taken; 0: the target is not ready.  After an error, all bytes count as taken, since
+ * they would fail again; for a file, the error is said. */
 static size_t
 write_some(struct target *t, const char *p, size_t n)
 {
@@ -81,8 +81,8 @@ write_some(struct target *t, const char *p, size_t n)
 	return (size_t)wrote;
 }
 
-/* Writes some of the first piece.  False: the target has to wait.  If the file of the
- * piece cannot be read, its bytes are lost. */
+/* Writes bytes of the first piece.  False: the target is not ready.  If the file of the piece
+ * cannot be read, its bytes are lost. */
 static bool
 write_piece(struct target *t)
 {
@@ -155,7 +155,7 @@ put_bytes(struct target *t, const char *p, size_t n)
 	all->waiting += n;
 }
 
-/* The cursor is at the beginning of the line. */
+/* While a line is shown, the cursor is at its beginning. */
 static void
 hide_line(struct target *t)
 {
@@ -176,7 +176,7 @@ target_show(struct target *t, const char *line)
 	t->shown = true;
 }
 
-/* Writes n bytes, now or later; they stay together. */
+/* Writes n bytes, which stay together, now or later. */
 static void
 target_put(struct target *t, const char *p, size_t n)
 {
@@ -187,7 +187,7 @@ target_put(struct target *t, const char *p, size_t n)
 	put_bytes(t, p, n);
 }
 
-/* The same with all bytes of a piece, which is taken, and has some in memory. */
+/* Takes a piece, with bytes in memory, and writes it, now or later. */
 static void
 target_move(struct target *t, struct piece *s)
 {
@@ -212,43 +212,42 @@ say_lost(struct target *t)
 
 /* --- the form ------------------------------------------------------------ */
 
-/* Reads of one script before others have their turn. */
+/* Reads from one pipe in one turn of the loop. */
 #define READS_AT_ONCE 16
-/* Reads at the end of a run: the most that a pipe holds. */
+/* Reads at the end of a run: as many bytes as a pipe can hold. */
 #define READS_AT_END ((1 << 20) / PIPE_BUF)
-/* Longer lines come in pieces. */
+/* Bytes; longer lines come in pieces. */
 #define LONGEST_LINE ((size_t)1 << 20)
 
 /* A pipe of a run, for its standard error or its standard output. */
 struct run_output {
-	TAILQ_ENTRY(run_output) link;	 /* all */
-	TAILQ_ENTRY(run_output) waiting; /* of its target */
+	TAILQ_ENTRY(run_output) link;
+	TAILQ_ENTRY(run_output) waiting; /* in the target's queue */
 	struct process *process;
 	struct target *target;
-	struct run_output *second; /* for standard output; NULL: none */
+	struct run_output *second; /* standard output's pipe; NULL: none */
 	enum output_form form;
 	char label[MQ_ID_MAX + 16]; /* ID, ID+N of a batch, or worker PID */
 	char what[32];		    /* follows the label in the log */
-	struct mq_buf begun;	    /* a line that has no end yet; not live */
-	struct piece *kept;	    /* the lines of a run; NULL: nothing */
-	int fd;			    /* -1: the pipe has no writer any more */
-	bool lingers;		    /* its run is over */
-	bool waits;
+	struct mq_buf begun;	    /* not live: a line that has no end yet */
+	struct piece *kept;	    /* runs: the lines so far; NULL: none */
+	int fd;			    /* -1: no writer is left */
+	bool lingers;		    /* the run is over */
+	bool waits;		    /* for the target to be ready */
 	ev_io io;
 	size_t len;
 	char tail[OUTPUT_TAIL + PIPE_BUF]; /* len bytes, and room for a read */
 };
 
-/* Whether bytes should come only when the target is ready: until then the pipe holds
- * them, and the script when the pipe is full. */
+/* Whether the pipe is better not read until the target is ready: once the pipe is full, the script
+ * waits, too. */
 static bool
 waits_for_target(const struct run_output *r)
 {
 	return r->form != OUTPUT_RUNS && !is_ready(r->target);
 }
 
-/* Moves what is in memory to the file, which nobody else can open.  False with errno: no
- * byte was moved. */
+/* Moves bytes in memory to a file, which nobody else can open.  False with errno: moved nothing. */
 static bool
 move_to_file(struct piece *s)
 {
@@ -267,7 +266,7 @@ move_to_file(struct piece *s)
 	if (s->fd == -1)
 		return false;
 	wrote = pwrite(s->fd, s->memory.data, s->memory.len, (off_t)s->size);
-	/* A file takes less only if the disk is full. */
+	/* A short write to a file means that the disk is full. */
 	if (wrote >= 0 && (size_t)wrote < s->memory.len)
 		errno = ENOSPC;
 	if (wrote != (ssize_t)s->memory.len)
@@ -277,10 +276,10 @@ move_to_file(struct piece *s)
 	return true;
 }
 
-/* Keeps bytes until the run is over.  False: no file can be had; what was kept goes on,
- * and all that follows comes as lines. */
+/* Keeps bytes until the run is over.  False: no file can be had; the kept bytes go to the target,
+ * and output comes as lines from now on. */
 static bool
-keep(struct run_output *r, const char *p, size_t n)
+keep_bytes(struct run_output *r, const char *p, size_t n)
 {
 	if (r->kept == NULL)
 		r->kept = new_piece();
@@ -316,7 +315,7 @@ put_lines(struct run_output *r, const char *p, size_t n)
 	mq_buf_free(&out);
 }
 
-/* Passes on the first n bytes that have begun. */
+/* Passes on the first n bytes of `begun`. */
 static void
 pass_begun(struct run_output *r, size_t n)
 {
@@ -328,7 +327,7 @@ pass_begun(struct run_output *r, size_t n)
 		mq_buf_visible(&text, b->data, n);
 	else
 		mq_buf_add(&text, b->data, n);
-	if (r->form != OUTPUT_RUNS || !keep(r, text.data, text.len))
+	if (r->form != OUTPUT_RUNS || !keep_bytes(r, text.data, text.len))
 		put_lines(r, text.data, text.len);
 	mq_buf_free(&text);
 	b->len -= n;
@@ -343,7 +342,7 @@ gather(struct run_output *r, const char *p, size_t n)
 	mq_buf_add(&r->begun, p, n);
 	if (newline != NULL)
 		pass_begun(r, r->begun.len - (size_t)(p + n - newline - 1));
-	/* The byte that stays tells that the line has no end yet. */
+	/* One byte stays in `begun`: the line has no end yet. */
 	if (r->begun.len >= LONGEST_LINE)
 		pass_begun(r, r->begun.len - 1);
 }
@@ -373,7 +372,7 @@ write_note(struct run_output *r, const char *text)
 	free(line);
 }
 
-/* The run is over.  Bytes that come later are gathered by lines, if not live. */
+/* The run is over.  Unless live, bytes that come later are passed on by lines. */
 static void
 end_form(struct run_output *r)
 {
@@ -388,7 +387,7 @@ end_form(struct run_output *r)
 
 /* --- the pipe ------------------------------------------------------------ */
 
-enum took { TOOK_SOME, TOOK_NOTHING, TOOK_THE_END };
+enum got { GOT_BYTES, GOT_NOTHING, GOT_END };
 
 static void
 close_pipe(struct run_output *r)
@@ -413,17 +412,17 @@ free_output(struct run_output *r)
 	free(r);
 }
 
-static enum took
-take_output(struct run_output *r)
+static enum got
+copy_once(struct run_output *r)
 {
 	char *p = r->tail + r->len;
 	ssize_t n;
 
 	n = read(r->fd, p, PIPE_BUF);
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
-		return TOOK_NOTHING;
+		return GOT_NOTHING;
 	if (n <= 0)
-		return TOOK_THE_END;
+		return GOT_END;
 	if (r->form == OUTPUT_LIVE)
 		target_put(r->target, p, (size_t)n);
 	else
@@ -433,25 +432,25 @@ take_output(struct run_output *r)
 		memmove(r->tail, r->tail + r->len - OUTPUT_TAIL, OUTPUT_TAIL);
 		r->len = OUTPUT_TAIL;
 	}
-	return TOOK_SOME;
+	return GOT_BYTES;
 }
 
-/* Takes what there is, in at most so many reads, or until the end; waits: only while the
- * target is ready. */
-static enum took
-take_most(struct run_output *r, int reads, bool waits)
+/* Copies the output in the pipe, in at most this many reads; waits: only while the target is
+ * ready. */
+static enum got
+copy_most(struct run_output *r, int reads, bool waits)
 {
-	enum took took = TOOK_SOME;
+	enum got got = GOT_BYTES;
 
 	while (
-	    reads-- > 0 && took == TOOK_SOME && !(waits && waits_for_target(r)))
-		took = take_output(r);
-	return took;
+	    reads-- > 0 && got == GOT_BYTES && !(waits && waits_for_target(r)))
+		got = copy_once(r);
+	return got;
 }
 
-/* The pipe has no writer any more; a run that goes on keeps its tail. */
+/* The pipe has no writer left; a run that goes on keeps its tail. */
 static void
-on_end(struct run_output *r)
+end_pipe(struct run_output *r)
 {
 	if (r->lingers)
 		free_output(r);
@@ -463,12 +462,12 @@ static void
 copy_output(struct ev_loop *loop, ev_io *w, int events)
 {
 	struct run_output *r = w->data;
-	enum took took = take_most(r, READS_AT_ONCE, true);
+	enum got got = copy_most(r, READS_AT_ONCE, true);
 
 	(void)events;
-	if (took == TOOK_THE_END) {
-		on_end(r);
-	} else if (took == TOOK_SOME && waits_for_target(r)) {
+	if (got == GOT_END) {
+		end_pipe(r);
+	} else if (got == GOT_BYTES && waits_for_target(r)) {
 		ev_io_stop(loop, w);
 		if (!r->waits)
 			TAILQ_INSERT_TAIL(&r->target->queue, r, waiting);
@@ -476,7 +475,7 @@ copy_output(struct ev_loop *loop, ev_io *w, int events)
 	}
 }
 
-/* The runs that wait get at least one read each; the longest wait is first. */
+/* Each waiting run gets at least one read, the longest waiting first. */
 static void
 on_writable(struct ev_loop *loop, ev_io *w, int events)
 {
@@ -494,8 +493,8 @@ on_writable(struct ev_loop *loop, ev_io *w, int events)
 		TAILQ_REMOVE(&t->queue, r, waiting);
 		r->waits = false;
 		ev_io_start(loop, &r->io);
-		if (take_output(r) == TOOK_THE_END)
-			on_end(r);
+		if (copy_once(r) == GOT_END)
+			end_pipe(r);
 	}
 	tell(p, FACT_WAKE);
 }
@@ -510,7 +509,7 @@ open_pipe(struct process *p, struct target *target, int *end)
 
 	if (pipe2(fds, O_CLOEXEC) == -1)
 		return NULL;
-	/* Only our end: the script's must block. */
+	/* The script's end must block. */
 	fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	r = mq_xcalloc(1, sizeof(*r));
 	r->process = p;
@@ -582,8 +581,7 @@ run_output_ended(struct run_output *r)
 	bool ended = true;
 
 	for (; r != NULL; r = r->second) {
-		if (r->fd != -1 &&
-		    take_most(r, READS_AT_END, false) == TOOK_THE_END)
+		if (r->fd != -1 && copy_most(r, READS_AT_END, false) == GOT_END)
 			close_pipe(r);
 		ended = ended && r->fd == -1;
 	}
@@ -608,13 +606,13 @@ run_output_so_far(struct run_output *r)
 void
 run_output_forget(struct run_output *r)
 {
-	/* An end, or a target that is not ready, is noticed by the next event. */
+	/* The next event notices an end, or a target that is not ready. */
 	if (r->fd != -1)
-		(void)take_most(r, READS_AT_ONCE, true);
+		(void)copy_most(r, READS_AT_ONCE, true);
 	r->len = 0;
 }
 
-/* A piece is written when its run is over, whoever has the pipe. */
+/* The output of a run is passed on when the run is over, even if a process still has the pipe. */
 static void
 close_output(struct run_output *r)
 {
@@ -652,18 +650,18 @@ run_output_close(struct run_output *r, const char *how)
 	return text;
 }
 
-/* --- all of them --------------------------------------------------------- */
+/* --- all targets --------------------------------------------------------- */
 
 static void
-take_descriptor(struct target *t, int fd)
+set_descriptor(struct target *t, int fd)
 {
 	t->fd = fd;
 	ev_io_init(&t->io, on_writable, fd, EV_WRITE);
 	t->io.data = t;
 }
 
-/* For a log, whose descriptor is taken, or for our own descriptor 1 or 2.  name: NULL for
- * standard error. */
+/* fd: that of a log, which is taken, or our own descriptor 1 or 2.  name: NULL for standard
+ * error. */
 static void
 target_init(struct target *t, struct process *p, int fd, const char *name)
 {
@@ -676,15 +674,15 @@ target_init(struct target *t, struct process *p, int fd, const char *name)
 		t->name = mq_xstrdup(name);
 	STAILQ_INIT(&t->pieces);
 	TAILQ_INIT(&t->queue);
-	take_descriptor(t, fd);
+	set_descriptor(t, fd);
 	if (!own || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
 		return;
-	/* Other writers may fill the same pipe or terminal just before we write.
-	 * Opened anew, it is non-blocking for us only. */
+	/* Other processes may fill the same pipe or terminal just before we write.  Only the
+	 * descriptor opened anew is non-blocking. */
 	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
 	fd = open(again, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd != -1)
-		take_descriptor(t, fd);
+		set_descriptor(t, fd);
 }
 
 static void
@@ -692,7 +690,7 @@ target_reopen(struct target *t, int fd)
 {
 	ev_io_stop(t->process->loop, &t->io);
 	close(t->fd);
-	take_descriptor(t, fd);
+	set_descriptor(t, fd);
 	write_pieces(t);
 }
 
@@ -729,14 +727,14 @@ outputs_init(struct process *p)
 
 	TAILQ_INIT(&p->outputs);
 	target_init(&p->errors, p, STDERR_FILENO, NULL);
-	/* Unless both are the same file, pipe or terminal. */
+	/* If both are the same file, pipe or terminal, one target keeps their order. */
 	p->apart = !is_live(p) && p->opt->log_dir == NULL &&
 	    (fstat(STDOUT_FILENO, &out) == -1 ||
 		fstat(STDERR_FILENO, &err) == -1 || out.st_dev != err.st_dev ||
 		out.st_ino != err.st_ino);
 	if (p->apart)
 		target_init(&p->standard, p, STDOUT_FILENO, "standard output");
-	/* Our own lines must not block the loop either. */
+	/* Our own messages must not block the loop either. */
 	p->stream = fopencookie(&p->errors, "w", functions);
 	if (p->stream == NULL)
 		mq_die(MQ_EXIT_AGAIN, "out of memory");
@@ -758,7 +756,7 @@ outputs_log(struct process *p, int queue, int fd, const char *path)
 		target_init(t, p, fd, path);
 		return;
 	}
-	/* Earlier output belongs into the old file. */
+	/* Output of before the change belongs into the old file. */
 	TAILQ_FOREACH_SAFE(r, &p->outputs, link, next)
 		if (r->fd != -1 && r->target == t)
 			copy_output(p->loop, &r->io, EV_READ);
@@ -773,7 +771,7 @@ outputs_end(struct process *p)
 
 	TAILQ_FOREACH_SAFE(r, &p->outputs, link, next)
 		if (r->lingers) {
-			(void)take_most(r, READS_AT_END, false);
+			(void)copy_most(r, READS_AT_END, false);
 			free_output(r);
 		}
 	for (i = 0; i < p->opt->queue_count && p->logs != NULL; i++)

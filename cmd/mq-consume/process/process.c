@@ -31,8 +31,8 @@ command_find(const char *name)
 	}
 }
 
-/* A command as it was given, in one line; allocated.  What is longer than so many bytes is
- * cut, and "..." added. */
+/* The command as given, in one line; free().  If longer than max bytes, the line is cut, and "..."
+ * added. */
 static char *
 command_line(char *const *argv, size_t max)
 {
@@ -55,7 +55,7 @@ command_line(char *const *argv, size_t max)
 	return line.data;
 }
 
-/* RQ_SCRIPT: absolute, since scripts go to its directory, but not resolved. */
+/* Links are not resolved: scripts find their own directory by RQ_SCRIPT. */
 static char *
 absolute_path(const char *here, const char *path)
 {
@@ -84,10 +84,9 @@ arguments_refuse(const char *payload, size_t n)
 	return NULL;
 }
 
-/* The command with the payload in place of each token, but for the command's name
- * and without one newline at the payload's end; free().  Its arguments are in text, to
- * be freed after.  NULL with errno E2BIG: the kernel takes no argument or no command line
- * of that length; text is freed. */
+/* The command line with the payload, less a last newline, in place of each token; the name of the
+ * command stays.  free() it, then text, which has the arguments.  NULL with errno E2BIG: too
+ * long for the kernel; text is freed. */
 static char **
 fill_arguments(char *const *argv, const char *token, const char *payload,
     size_t n, struct mq_buf *text)
@@ -122,7 +121,7 @@ fill_arguments(char *const *argv, const char *token, const char *payload,
 
 /* --- environment -------------------------------------------------------- */
 
-/* Whether an inherited variable is one that we set. */
+/* Whether an inherited variable may be that of an outer consumer. */
 static bool
 is_ours(const char *variable)
 {
@@ -140,7 +139,7 @@ is_ours(const char *variable)
 	return false;
 }
 
-/* Without printf(3), here and below: each run has many of these. */
+/* Each run has many variables: printf(3) would be too slow. */
 static void
 put_bytes(struct mq_buf *text, const char *name, const char *value, size_t len)
 {
@@ -185,7 +184,7 @@ put_url(struct mq_buf *text, const char *start, const char *host,
 	mq_buf_add(text, id, strlen(id) + 1);
 }
 
-/* Every value, joined as HTTP does; nothing when one has a NUL. */
+/* All values, joined by ", " as in HTTP; no variable if a value has a NUL. */
 static void
 put_header(struct mq_buf *text, const char *name, json_t *values)
 {
@@ -194,7 +193,7 @@ put_header(struct mq_buf *text, const char *name, json_t *values)
 	json_t *value;
 	char *to;
 
-	/* A history can be too long for a variable. */
+	/* A history may be too long for a variable. */
 	if (strcmp(name, MQ_HEADER_HISTORY) == 0)
 		return;
 	if (strcasecmp(name, "traceparent") == 0) {
@@ -233,7 +232,7 @@ put_message(struct mq_buf *text, const char *host, const struct message *m,
 	    {MQ_HEADER_PARAM "3", "MQ_PARAM3", "RQ_PARAM3"},
 	    {MQ_HEADER_PARAM "4", "MQ_PARAM4", "RQ_PARAM4"}};
 	const char *origin = mq_envelope_get(&m->envelope, MQ_HEADER_ORIGIN);
-	/* A message to be relayed has a header with the URL, which names the queue. */
+	/* A message to be relayed has a header with the URL of its queue. */
 	const char *dest = mq_envelope_get(&m->envelope, MQ_HEADER_DEST);
 	const char *there = dest != NULL ? strstr(dest, "/q/") : NULL;
 	const char *name = there != NULL ? there + 3 : m->queue_name, *value;
@@ -268,8 +267,8 @@ put_message(struct mq_buf *text, const char *host, const struct message *m,
 		put_string(text, "MQ_HEADER_MQ_ID", m->id);
 }
 
-/* The environment of one run, valid until the next call.  real: the script without links;
- * dir: where it runs, or NULL. */
+/* The environment of one run, valid until the next call.  real: path of the script, without links;
+ * dir: its working directory, or NULL. */
 static char *const *
 make_environment(struct process *p, const struct run_info *run,
     const char *real, const char *dir)
@@ -297,7 +296,7 @@ make_environment(struct process *p, const struct run_info *run,
 	put_string(text, "RQ_MSG_DIR", dir != NULL ? dir : p->command.here);
 	if (run->batch > 0)
 		put_long(text, "MQ_BATCH", run->batch);
-	/* A worker that stays has the messages of any. */
+	/* A stream worker has the messages of all queues. */
 	if (m != NULL || p->opt->queue_count == 1)
 		put_string(text, "MQ_QUEUE", p->opt->queues[queue]);
 	if (m != NULL && run->batch == 0)
@@ -333,7 +332,6 @@ inherit_environment(struct process *p)
 
 /* --- --rq ----------------------------------------------------------------- */
 
-/* NULL: there is no such variable. */
 static const char *
 variable(char *const *environment, const char *name)
 {
@@ -350,7 +348,6 @@ variable(char *const *environment, const char *name)
 static void
 format_message(char *const *environment, struct mq_buf *text)
 {
-	/* Text, but for the numbers. */
 	static const char *const members[][2] = {{"msg_id", "RQ_MSG_ID"},
 	    {"dest", "RQ_DEST_QUEUE"}, {"orig_msg_id", "RQ_ORIG_MSG_ID"},
 	    {"count", "RQ_COUNT"}, {"max_count", "MQ_ATTEMPTS"},
@@ -362,7 +359,7 @@ format_message(char *const *environment, struct mq_buf *text)
 	json_t *v;
 	size_t i;
 
-	/* When the message was to run first, unix seconds. */
+	/* Unix seconds at which the message was to run first. */
 	if (due != NULL)
 		at = strtoll(due, NULL, 10) / 1000;
 	else if (value != NULL && mq_id_valid(value, strlen(value)))
@@ -371,14 +368,14 @@ format_message(char *const *environment, struct mq_buf *text)
 	    "run", "state", "run", "due", at > 0 ? at : (json_int_t)time(NULL));
 	for (i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
 		value = variable(environment, members[i][1]);
-		/* RQ leaves out what was not given. */
+		/* RQ leaves out empty members. */
 		if (value != NULL && *value != '\0')
 			json_object_set_new(v, members[i][0],
 			    i == 3 || i == 4 ?
 				json_integer(strtoll(value, NULL, 10)) :
 				mq_json_text(value));
 	}
-	/* The queue that is meant, but of what is to be relayed its URL. */
+	/* The member dest is a queue, but a URL if the message is to be relayed. */
 	value = variable(environment, "MQ_HEADER_MQ_DEST");
 	if (value != NULL)
 		json_object_set_new(v, "dest", mq_json_text(value));
@@ -393,8 +390,8 @@ remove_name(const char *path)
 		(void)rmdir(path);
 }
 
-/* Writes what is beside DIR/ID/job: "msg", and "attach", where the attachments are, if
- * there are any.  0, or -1 with errno. */
+/* Writes the files beside DIR/ID/job: "msg", and with attachments a link "attach" to them.
+ * Returns 0, or -1 with errno. */
 static int
 fill_rq_dir(const char *job, char *const *environment)
 {
@@ -433,7 +430,7 @@ process_open_logs(struct process *p)
 	int i, fd;
 
 	for (i = 0; opt->log_dir != NULL && i < opt->queue_count; i++) {
-		/* The queue's name without '/' and leading dot. */
+		/* The file is named for the queue, with %XX for '/', '%' and a leading dot. */
 		mq_buf_clear(&path);
 		mq_buf_printf(&path, "%s/", opt->log_dir);
 		for (c = opt->queues[i]; *c != '\0'; c++)
@@ -448,7 +445,7 @@ process_open_logs(struct process *p)
 		    O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK |
 			O_CLOEXEC,
 		    0640);
-		/* A pipe is refused: without a reader, it would block us. */
+		/* A pipe without a reader would block us. */
 		if (fd != -1 &&
 		    (fstat(fd, &st) == -1 || S_ISFIFO(st.st_mode) ||
 			fcntl(fd, F_SETFL, O_APPEND) == -1)) {
@@ -479,7 +476,7 @@ close_if_open(int fd)
 		close(fd);
 }
 
-/* Reads of ours do not block; writes of the command must.  0, or -1 with errno. */
+/* Our reads do not block; the command's writes must.  Returns 0, or -1 with errno. */
 static int
 open_pipe(int *ours, int *theirs)
 {
@@ -493,7 +490,7 @@ open_pipe(int *ours, int *theirs)
 	return 0;
 }
 
-/* 0, or -1 with errno. */
+/* Returns 0, or -1 with errno. */
 static int
 start_worker(struct process *p, const struct run_info *info, struct run *run,
     struct mq_worker *w)
@@ -537,9 +534,8 @@ start_worker(struct process *p, const struct run_info *info, struct run *run,
 	return 0;
 }
 
-/* Makes the directory of a message, or keeps that of an earlier attempt.  Sets *dir
- * to its name, allocated; with --rq, to that of the directory "job" in it.  0, or -1 with
- * errno. */
+/* Makes the directory of a message, unless an earlier attempt did.  *dir: its name, free(); with
+ * --rq, that of the directory "job" in it.  Returns 0, or -1 with errno. */
 static int
 make_dir(const struct options *opt, const struct message *m, char **dir)
 {
@@ -621,8 +617,8 @@ process_remove_dir(const struct process *p, const char *id)
 void
 process_allow(struct process *p, int slots)
 {
-	/* Each slot has pipes for input, verbs, answers with both ends, and output,
-	 * with temporary files.  Others do not depend on the options. */
+	/* A slot needs descriptors for input, verbs, both ends of answers, output, and
+	 * temporary files. */
 	rlim_t n = 8 * (rlim_t)slots + (rlim_t)p->opt->queue_count +
 	    OUTPUTS_LINGERING_MAX + 128;
 	struct rlimit files;
@@ -657,8 +653,8 @@ process_init(struct process *p)
 	c->script = c->path = absolute_path(c->here, path);
 	free(path);
 	c->line = command_line(argv, COMMAND_LINE_MAX);
-	/* For RQ the script is what stands last, if that is a path of one.  The command
-	 * gets its whole path, as it runs elsewhere. */
+	/* --rq: if the last argument is the path of a program, that is the script (bash -lc
+	 * ./script).  The command runs elsewhere, so it gets the absolute path. */
 	for (last = 0; argv[last + 1] != NULL; last++)
 		;
 	if (p->opt->rq && last > 0 && strchr(argv[last], '/') != NULL &&

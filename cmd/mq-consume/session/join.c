@@ -1,16 +1,17 @@
 /*
- * Joining: first the lease, then the connection and the held messages.  And what is in
- * the way of it: errors, lost connections, a lost lease.
+ * Joining: lease and settings, then the connection's entry and the server's holdings.  And its
+ * obstacles: errors, lost connections, a lost lease.
  */
 #include "parts.h"
 
-/* The longest time until a lost connection is tried again. */
+/* Seconds between two tries to connect, at most. */
 #define RETRY_MAX 5.0
-/* Who is to end by itself waits no longer than this for a node. */
+/* Seconds that a consumer with --drain, -n or --idle waits for a node, at most. */
 #define WAIT_S 30.0
-/* Between two looks at the settings where the server does not tell of changes. */
+/* Seconds between two questions for all settings, if the server does not tell of changes. */
 #define SETTINGS_S 10.0
-/* An answer with messages that ends the connection is asked for so often. */
+/* If this many connections in a row end before the holdings have arrived, the holdings are to
+ * blame. */
 #define CUTS 3
 
 /* --- trouble ---------------------------------------------------------------- */
@@ -26,9 +27,9 @@ give_up(struct session *s, const char *error)
 	tell(s, FACT_FAILED, .status = mq_error_status(error));
 }
 
-/* Whether somebody has to mend it: a lost connection mends itself. */
+/* Whether an operator has to act; a lost connection comes back by itself. */
 static bool
-lasts(const char *error)
+needs_operator(const char *error)
 {
 	return mq_error_status(error) == MQ_EXIT_NOPERM ||
 	    mq_error_crowded(error) ||
@@ -46,7 +47,7 @@ session_complain(struct session *s, const char *error)
 		give_up(s, error);
 		return;
 	}
-	if ((s->opt->quiet && !lasts(error)) ||
+	if ((s->opt->quiet && !needs_operator(error)) ||
 	    strncmp(s->complaint, error, sizeof(s->complaint) - 1) == 0)
 		return;
 	mq_say("%s: %s%s; trying again", s->server->name, error,
@@ -67,7 +68,7 @@ session_reset(struct session *s, const char *why)
 		give_up(s, why);
 		return;
 	}
-	/* It is there, and nothing can be done with it. */
+	/* The server is there, but of no use. */
 	if (s->state == SESSION_OPENING && s->waits_since == 0 &&
 	    (mq_error_nonsense(why) || mq_error_crowded(why)))
 		s->waits_since = mq_clock_steady_s();
@@ -75,11 +76,12 @@ session_reset(struct session *s, const char *why)
 		mq_say("%s: %s; reconnecting", s->server->name, why);
 	else if (s->opt->verbose)
 		mq_say("%s: %s", s->server->name, why);
-	else if (!s->ever_joined || lasts(why) || mq_error_nonsense(why))
+	else if (!s->ever_joined || needs_operator(why) ||
+	    mq_error_nonsense(why))
 		session_complain(s, why);
-	s->cuts +=
-	    s->state == SESSION_OPENING && s->asked_held && mq_error_ended(why);
-	s->asked_held = s->may_enter = false;
+	s->cuts += s->state == SESSION_OPENING && s->asked_holdings &&
+	    mq_error_ended(why);
+	s->asked_holdings = s->may_enter = false;
 	s->state = SESSION_DOWN;
 	mq_loop_close(&s->conn);
 	if (s->leaving) {
@@ -103,7 +105,7 @@ session_wait(struct session *s, const char *why)
 	session_reset(s, text);
 }
 
-/* Says and reports that the lease is lost, and takes a new name. */
+/* The lease is lost: says and tells it, and takes a new name. */
 static void
 lose_lease(struct session *s, const char *why)
 {
@@ -112,7 +114,6 @@ lose_lease(struct session *s, const char *why)
 	lease_new_name(&s->lease, s->opt->tag, s->ids);
 }
 
-/* Up or not, the session has to join under its new name. */
 void
 session_lapsed(struct session *s)
 {
@@ -128,7 +129,7 @@ session_lapsed(struct session *s)
 
 /* Checks an answer that joining waits for.  False: this join is over. */
 static bool
-take_answer(struct session *s, const struct mq_answer *answer)
+check_answer(struct session *s, const struct mq_answer *answer)
 {
 	if (answer == NULL || s->state != SESSION_OPENING || s->leaving)
 		return false;
@@ -138,7 +139,7 @@ take_answer(struct session *s, const struct mq_answer *answer)
 		session_wait(s, answer->error);
 		return false;
 	}
-	/* An error of the first join is final, unless the server only stands still. */
+	/* During the first join, an error is final, unless the server is only busy. */
 	if (s->ever_joined || mq_error_busy(answer->error))
 		session_reset(s, answer->error);
 	else
@@ -146,7 +147,8 @@ take_answer(struct session *s, const struct mq_answer *answer)
 	return false;
 }
 
-/* What is printed needs no attempt, but what does not arrive is charged. */
+/* If a message does not arrive, cleaners are to count an attempt, which they do only for consumers
+ * with slots: so even a printing consumer has 1 then. */
 static void
 set_slots(struct session *s, int slots)
 {
@@ -170,11 +172,11 @@ on_entered(void *arg, const struct mq_answer *answer)
 {
 	struct session *s = arg;
 
-	if (take_answer(s, answer))
+	if (check_answer(s, answer))
 		count_answer(s);
 }
 
-/* Messages that the server does not get through to us, as far as their beginnings say. */
+/* Names the messages that do not arrive, by their beginnings, which do. */
 static void
 say_cut(const struct session_queue *q, const struct mq_held *held)
 {
@@ -196,8 +198,8 @@ say_cut(const struct session_queue *q, const struct mq_held *held)
 	}
 }
 
-/* Leaves to a cleaner what the server does not get through, as if this consumer had died of
- * it: an attempt is charged.  The others come one by one. */
+/* Leaves messages that do not arrive to a cleaner, as if this consumer had died: an attempt counts.
+ * From now on, messages are claimed one by one. */
 static void
 leave_cut(struct session *s)
 {
@@ -211,12 +213,12 @@ leave_cut(struct session *s)
 }
 
 static void
-on_held(void *arg, const struct mq_answer *answer)
+on_holdings(void *arg, const struct mq_answer *answer)
 {
 	struct session_queue *q = arg;
 	struct session *s = q->session;
 
-	if (!take_answer(s, answer))
+	if (!check_answer(s, answer))
 		return;
 	if (s->self.session.heads)
 		say_cut(q, answer->held);
@@ -232,10 +234,10 @@ on_taken_over(void *arg, const struct mq_answer *answer)
 	struct session_queue *q = arg;
 	struct session *s = q->session;
 
-	if (!take_answer(s, answer))
+	if (!check_answer(s, answer))
 		return;
 	if (answer->n > 0) {
-		mq_consumer_held(&s->self, q->number, on_held, q);
+		mq_consumer_held(&s->self, q->number, on_holdings, q);
 		return;
 	}
 	lose_lease(s, "it had expired");
@@ -243,12 +245,12 @@ on_taken_over(void *arg, const struct mq_answer *answer)
 }
 
 static void
-ask_all_held(struct session *s)
+ask_all_holdings(struct session *s)
 {
-	const char *from = s->lease.moved;
+	const char *from = s->lease.old_name;
 	int i;
 
-	s->asked_held = true;
+	s->asked_holdings = true;
 	s->self.session.heads = s->cuts >= CUTS;
 	for (i = 0; i < s->opt->queue_count; i++) {
 		if (mq_consumer_lacks(&s->self, i))
@@ -258,11 +260,13 @@ ask_all_held(struct session *s)
 			mq_consumer_take_over(
 			    &s->self, i, from, on_taken_over, &s->queues[i]);
 		else
-			mq_consumer_held(&s->self, i, on_held, &s->queues[i]);
+			mq_consumer_held(
+			    &s->self, i, on_holdings, &s->queues[i]);
 	}
 }
 
-/* What another name held is taken over by one that a cleaner would find. */
+/* The next step of joining.  A new name takes over the messages of the old one only after it has
+ * entered, so that a cleaner would find them. */
 static void
 count_answer(struct session *s)
 {
@@ -273,8 +277,8 @@ count_answer(struct session *s)
 		session_renew_or_join(s);
 		return;
 	}
-	if (!s->asked_held) {
-		ask_all_held(s);
+	if (!s->asked_holdings) {
+		ask_all_holdings(s);
 		return;
 	}
 	if (s->self.session.heads) {
@@ -290,13 +294,12 @@ count_answer(struct session *s)
 	lease_joined(&s->lease);
 	s->ever_joined = true;
 	s->waits_since = 0;
-	/* A queue that somebody deletes from now on is not made again. */
+	/* A queue deleted from now on is not made again. */
 	s->self.session.make = false;
 	tell(s, FACT_UP);
 }
 
-/* With a lease, and all settings: from them the server learns how many messages may
- * run here. */
+/* Lease and settings are there, and so the number of messages that may run here. */
 void
 session_enter(struct session *s, int slots)
 {
@@ -307,7 +310,7 @@ session_enter(struct session *s, int slots)
 		return;
 	s->may_enter = false;
 	set_slots(s, slots);
-	/* Not if a queue is away of which the session has messages. */
+	/* If the node of a queue is away, its messages cannot be compared: join later. */
 	for (i = 0; i < s->opt->queue_count && why == NULL; i++)
 		if (hand_size(s->hand, i) > 0)
 			why = mq_consumer_away(&s->self, i);
@@ -316,10 +319,10 @@ session_enter(struct session *s, int slots)
 		return;
 	}
 	s->lease.ms = s->lease_ms;
-	s->asked_held = false;
+	s->asked_holdings = false;
 	s->answers_wanted = 1 + mq_consumer_enter(&s->self, on_entered, s);
-	if (s->lease.moved[0] == '\0')
-		ask_all_held(s);
+	if (s->lease.old_name[0] == '\0')
+		ask_all_holdings(s);
 	count_answer(s);
 }
 
@@ -330,13 +333,13 @@ offer_to_enter(struct session *s)
 	tell(s, FACT_ENTER);
 }
 
-/* As take_answer(); but if the node of the lease is away, another name will do. */
+/* As check_answer(); but if the node of the lease is away, joins under another name. */
 static bool
-take_lease_answer(struct session *s, const struct mq_answer *answer)
+check_lease_answer(struct session *s, const struct mq_answer *answer)
 {
 	if (answer == NULL || !answer->missing || s->state != SESSION_OPENING ||
 	    s->leaving)
-		return take_answer(s, answer);
+		return check_answer(s, answer);
 	session_renew_or_join(s);
 	return false;
 }
@@ -346,7 +349,7 @@ on_lease(void *arg, const struct mq_answer *answer)
 {
 	struct session *s = arg;
 
-	if (!take_lease_answer(s, answer))
+	if (!check_lease_answer(s, answer))
 		return;
 	s->lease_ms = answer->n;
 	if (s->settings_wanted <= 0)
@@ -355,8 +358,7 @@ on_lease(void *arg, const struct mq_answer *answer)
 
 /* --- settings --------------------------------------------------------------- */
 
-/* Joining waits for settings and pause: nothing is claimed before.  To join anew over a
- * connection that stays, those that are known will do. */
+/* Joining waits for settings and pause: nothing is claimed before. */
 static void
 count_settings(struct session *s)
 {
@@ -365,7 +367,7 @@ count_settings(struct session *s)
 		offer_to_enter(s);
 }
 
-/* A user who may not read settings has none. */
+/* Without the right to read settings, defaults apply. */
 static void
 on_settings(void *arg, const struct mq_answer *answer)
 {
@@ -382,7 +384,7 @@ on_settings(void *arg, const struct mq_answer *answer)
 		count_settings(s);
 }
 
-/* Who cannot know goes on. */
+/* Without the right to know, the consumer goes on. */
 static void
 on_pause(void *arg, const struct mq_answer *answer)
 {
@@ -492,7 +494,7 @@ on_rejoin(void *arg, const struct mq_answer *answer)
 {
 	struct session *s = arg;
 
-	if (!take_lease_answer(s, answer))
+	if (!check_lease_answer(s, answer))
 		return;
 	if (answer->n == 0)
 		lose_lease(s, "the heartbeat had expired");
@@ -506,8 +508,8 @@ session_renew_or_join(void *arg)
 	const char *why = mq_consumer_away(
 	    &s->self, s->lease.joined ? MQ_OWN_LEASE : MQ_NEW_NAME);
 
-	/* There may be no name under which a cluster's nodes would hold messages. */
-	if (why != NULL && !lease_move(&s->lease, s->opt->tag, s->ids)) {
+	/* A cluster may lack the nodes for any name. */
+	if (why != NULL && !lease_rename(&s->lease, s->opt->tag, s->ids)) {
 		session_wait(s, why);
 		return;
 	}

@@ -2,15 +2,15 @@
 
 #define LEASE_USE     0.75
 #define REPLY_TIMEOUT 20.0
-/* On a cluster, where there is time left then to take another name. */
+/* On a cluster: leaves enough time to take another name. */
 #define NODE_TIMEOUT 15.0
-/* Between two renewals, in seconds, and in parts of a short lease: while there are
- * messages, and while there are none. */
+/* Renewals come every RENEW_S seconds, or RENEWALS times in a short lease; and without messages,
+ * less often. */
 #define RENEW_S	      4.0
 #define RENEWALS      6
 #define RENEW_IDLE_S  15.0
 #define RENEWALS_IDLE 4
-/* So many names are tried. */
+/* Names tried, at most. */
 #define NAMES 1000
 
 static void
@@ -37,13 +37,13 @@ lease_new_name(struct lease *l, const char *tag, struct mq_idgen *ids)
 {
 	if (l->connection[0] != '\0')
 		leave_name(l, l->connection);
-	l->moved[0] = '\0';
+	l->old_name[0] = '\0';
 	make_name(l->connection, tag, ids);
 	make_name(l->name, tag, ids);
 }
 
 bool
-lease_move(struct lease *l, const char *tag, struct mq_idgen *ids)
+lease_rename(struct lease *l, const char *tag, struct mq_idgen *ids)
 {
 	char from[NAME_SIZE];
 	int left = NAMES;
@@ -57,7 +57,7 @@ lease_move(struct lease *l, const char *tag, struct mq_idgen *ids)
 		return false;
 	}
 	if (l->joined)
-		strlcpy(l->moved, from, sizeof(l->moved));
+		strlcpy(l->old_name, from, sizeof(l->old_name));
 	leave_name(l, from);
 	return true;
 }
@@ -66,7 +66,7 @@ void
 lease_begin_join(struct lease *l)
 {
 	l->asked = mq_clock_steady_s();
-	if (l->moved[0] == '\0')
+	if (l->old_name[0] == '\0')
 		l->sent = l->asked;
 }
 
@@ -80,10 +80,10 @@ void
 lease_joined(struct lease *l)
 {
 	l->joined = true;
-	l->moved[0] = '\0';
+	l->old_name[0] = '\0';
 	l->sent = l->asked;
 	l->early = 0.5 + random_part();
-	/* Idle consumers that are started together renew at different times. */
+	/* Idle consumers started together renew at different times. */
 	l->spread = RENEW_IDLE_S * random_part();
 }
 
@@ -91,7 +91,7 @@ double
 lease_lapsed_s(const struct lease *l)
 {
 	double use = LEASE_USE * (double)l->ms / 1000;
-	bool holds = l->joined || l->moved[0] != '\0';
+	bool holds = l->joined || l->old_name[0] != '\0';
 
 	return holds && mq_clock_steady_s() - l->sent >= use ? use : 0;
 }
@@ -130,10 +130,10 @@ lease_keep(struct lease *l, bool idle)
 
 	/* The answer may be behind a large message: bytes are a sign of life. */
 	if (mq_consumer_is_heard(l->server))
-		l->moved_at = now;
+		l->heard_at = now;
 	if (l->renewal_sent > 0)
 		return now - l->renewal_sent <= most ||
-		    now - l->moved_at <= most;
+		    now - l->heard_at <= most;
 	if (now < l->sent + (part < every ? part : every) - early)
 		return true;
 	l->renewal_sent = now;

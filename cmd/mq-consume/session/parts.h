@@ -1,4 +1,4 @@
-/* For the files of this folder. */
+/* For files of this folder. */
 #ifndef MQ_CONSUME_SESSION_PARTS_H
 #define MQ_CONSUME_SESSION_PARTS_H
 
@@ -10,61 +10,61 @@
 /* --- lease.c ------------------------------------------------------------------ */
 
 /*
- * The lease, which a heartbeat renews.  We use three quarters of the time that the server
- * keeps it, from when the last good renewal was sent: the scripts are killed before
- * another consumer can get their messages.  Times are of the boot time clock, which goes
- * on while this process is stopped or the machine sleeps.
+ * The lease, which a heartbeat renews.  The lease counts as lost after three quarters of its time at
+ * the server, from the sending of the last good renewal on: commands are killed before another
+ * consumer can get their messages.  Times are of the boot time clock, which goes on while this
+ * process is stopped or the machine sleeps.
  */
 
 struct lease {
-	/* Set by the caller, but for these zeroed. */
+	/* Set by the caller; all else begins zeroed. */
 	struct mq_consumer *server;
 	struct facts *facts;
 
 	char connection[NAME_SIZE], name[NAME_SIZE];
 	char former[NAME_SIZE]; /* the connection that lost its lease */
-	/* A former name, under which the server still holds our messages, until they
-	 * are taken over; empty: none. */
-	char moved[NAME_SIZE];
-	bool joined;  /* under this connection name */
-	int64_t ms;   /* the server's last word */
-	double asked; /* boot time of the last join; 0: none */
-	/* And of the last good renewal, or join, of the name under which the server
-	 * holds our messages; not 0: the server may know the name. */
-	double sent;
-	double moved_at;     /* boot time of the last bytes received */
-	double renewal_sent; /* boot time of an unanswered one; 0: none */
-	/* Seconds that the next one comes before its time: at one of two ticks, by chance,
-	 * lest many consumers renew together. */
+	/* Former connection, under which the server holds our messages until they are taken
+	 * over; empty: none. */
+	char old_name[NAME_SIZE];
+	bool joined; /* under `connection` */
+	int64_t ms;  /* length of the lease, as the server last said */
+	/* Boot times. */
+	double asked; /* last join; 0: none */
+	double
+	    sent; /* last good renewal or join of the name under which the server
+		       * holds our messages; not 0: the server may know the name */
+	double heard_at;     /* last bytes received */
+	double renewal_sent; /* renewal without an answer; 0: none */
+	/* Seconds that a renewal comes before its time, by chance, lest many consumers renew
+	 * together; and moreover the first one, without messages. */
 	double early;
-	double spread; /* and of the first one, without messages, moreover */
+	double spread;
 };
 
-/* Takes a new name: one that lost its lease is never used again. */
+/* Takes a new name: a name that lost its lease is never used again. */
 void lease_new_name(struct lease *, const char *tag, struct mq_idgen *);
-/* On a cluster: takes such a name, whose keys lie on nodes that answer; the former one
- * keeps its lease for as long as it holds.  False: there is none, and nothing has
- * changed. */
-bool lease_move(struct lease *, const char *tag, struct mq_idgen *);
+/* On a cluster: takes a new name, whose keys lie on nodes that answer.  The lease of the old name
+ * stays until it lapses.  False: there is no such name, and nothing has changed. */
+bool lease_rename(struct lease *, const char *tag, struct mq_idgen *);
 /* A join begins, or is done. */
 void lease_begin_join(struct lease *);
 void lease_joined(struct lease *);
 /* Seconds since the last renewal, if the lease may have lapsed; else 0. */
 double lease_lapsed_s(const struct lease *);
-/* Renews if it is time, which is later for one without messages (idle); to be
- * called once a second.  False: no answer for 20 s. */
+/* Once a second: renews the lease if it is time, which is later without messages (idle).  False: no
+ * answer for 20 s, or 15 s on a cluster. */
 bool lease_keep(struct lease *, bool idle);
 
 /* --- session.c ---------------------------------------------------------------- */
 
 enum session_state {
 	SESSION_DOWN,
-	SESSION_FINDING, /* where the server is */
+	SESSION_FINDING, /* looking up the address */
 	SESSION_OPENING, /* connecting and joining */
 	SESSION_UP
 };
 
-/* With a command about a queue: whose, and which. */
+/* The argument of callbacks about a queue. */
 struct session_queue {
 	struct session *session;
 	int number;
@@ -79,43 +79,47 @@ struct session {
 	struct mq_idgen *ids;
 
 	enum session_state state;
-	struct mq_consumer self; /* sends; with the connection's name */
+	struct mq_consumer self; /* sends commands */
 	struct lease lease;
-	char complaint[256]; /* last error said; empty: none */
+	char complaint[256]; /* last error said; empty: over, or none */
 	bool one_by_one;     /* the server has cut answers with messages */
 
 	struct mq_loop conn;
 	char channel[sizeof("mq::wake::") + NAME_SIZE];
-	char client_name[32]; /* of its connections for commands */
+	char client_name[32]; /* CLIENT SETNAME of connections for commands */
 	struct finder *finder;
 	struct session_queue *queues;
 	bool ever_joined;
 	bool leaving;
-	int settings_wanted; /* joining: settings that are missing, with the pause of
-			      * all, */
-	int64_t lease_ms;   /* and a lease for so long; 0: none yet */
+	/* Joining. */
+	int settings_wanted; /* missing answers about settings, and all queues' pause */
+	int64_t lease_ms;   /* length of the new lease; 0: none yet */
 	bool may_enter;	    /* FACT_ENTER was told, and this join goes on */
-	double settings_at; /* steady time when they were asked for */
-	bool pause_unknown; /* nobody could tell whether all is paused; said */
-	int answers_wanted; /* joining: answers missing until the next step, */
-	bool asked_held;    /* which is to be up; else to ask what is held */
-	int cuts; /* connections in a row that ended before that answer */
-	double waits_since; /* steady time since it cannot join; 0: it can */
-	double heard_at, retry_s; /* heard_at: opened, or bytes since */
+	int answers_wanted; /* missing answers until the next step */
+	bool
+	    asked_holdings; /* the next step is to be up; else to ask for holdings */
+	int cuts; /* connections in a row that ended before the holdings */
+	double waits_since; /* steady time of the first failure; 0: none */
+
+	double
+	    settings_at; /* steady time of the last question for all settings */
+	bool pause_unknown; /* no right to know whether all is paused; said */
+	double heard_at;    /* steady time of the last bytes while opening */
+	double retry_s;	    /* seconds until the next try to connect */
 	struct mq_timer tick, retry;
 };
 
 /* --- join.c ------------------------------------------------------------------- */
 
-/* Seconds until a lost connection is tried again, the first time. */
+/* Seconds from the loss of a connection to the first try to connect. */
 #define SESSION_RETRY_MIN 0.05
 
-/* Nodes that are away keep it from joining: says so, and tries again later. */
+/* Nodes that are away keep the session from joining: says so, and tries again later. */
 void session_wait(struct session *, const char *why);
 /* The connections are open: renews the lease, or joins. */
 void session_renew_or_join(void *session);
-/* Once a second: asks for all settings from time to time, where nothing tells of changes;
- * ends a consumer that is not to wait, when it has waited long. */
+/* Once a second: if the server does not tell of changes, asks for all settings from time to time;
+ * with --drain, -n or --idle, ends after a long wait. */
 void session_check(struct session *);
 
 #endif

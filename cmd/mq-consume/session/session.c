@@ -1,13 +1,12 @@
 /*
- * States: down -> finding (the address) -> opening -> up.  Opening: CLIENT ID and
- * SUBSCRIBE on the wake connection; CLIENT TRACKING, renew or join, and the held
- * messages on the main one.
+ * States: down -> finding (the address) -> opening -> up.  Opening: CLIENT ID and SUBSCRIBE on the
+ * wake connection; CLIENT TRACKING, renew or join, and the server's holdings on the main one.
  */
 #include "parts.h"
 
 #define TICK	     1.0
 #define OPEN_TIMEOUT 5.0
-/* In front of a consumer's name in its channel; see queue/lua/lib/wake.lua. */
+/* A consumer's channel is named for it, behind this: see queue/lua/lib/wake.lua. */
 #define CHANNELS "mq::wake::"
 
 /* --- connections --------------------------------------------------------------- */
@@ -28,7 +27,7 @@ on_untracked(void *arg, const char *what, const char *error)
 		tell(s, FACT_CHANGED, .queue = -1, .yes = true);
 }
 
-/* The queue of a key; -1: none of ours. */
+/* The queue of a key; -1: not consumed here. */
 static int
 queue_of(const struct session *s, const char *key, size_t len)
 {
@@ -128,7 +127,7 @@ on_retry(void *arg)
 
 /* --- once a second ----------------------------------------------------------- */
 
-/* Far away, each of the steps takes its time: bytes are a sign of life. */
+/* To a distant server, connecting takes long: bytes are a sign of life. */
 static void
 look_for_life(struct session *s)
 {
@@ -141,7 +140,7 @@ look_for_life(struct session *s)
 }
 
 static void
-keep(struct session *s)
+keep_up(struct session *s)
 {
 	bool idle = hand_size(s->hand, -1) == 0;
 
@@ -153,14 +152,14 @@ keep(struct session *s)
 		session_check(s);
 }
 
-/* A lease that may have lapsed is not renewed: the engine asks in the next turn. */
+/* A lease that may have lapsed is not renewed: in the next turn the engine treats it as lost. */
 static void
 on_tick(void *arg)
 {
 	struct session *s = arg;
 
 	if (!s->leaving && session_holds_lease(s))
-		keep(s);
+		keep_up(s);
 	tell(s, FACT_TICK);
 }
 
@@ -238,7 +237,7 @@ static const struct mq_loop_events connection_events = {
     .changed = on_changed,
     .called = on_called};
 
-/* The lease may get another name later; those of the connections stay. */
+/* The lease may get another name later; channel and connections keep theirs. */
 static void
 make_names(struct session *s)
 {
