@@ -131,11 +131,11 @@ $(B)/mq.bash: completions/mq.bash completions/table.sh $(TOOLS:%=$(B)/%)
 	mv $@.new $@
 
 # The Lua scripts are files of their own; here they become C strings.
-$(B)/scripts.h: common/queue/embed.sh $(B)/sources
+$(B)/scripts.h: common/queue/embed.sh common/queue/embed.awk $(LUA) $(B)/sources
 	sh common/queue/embed.sh -h $(LUA) >$@.new
 	mv $@.new $@
 
-$(B)/lua.c: common/queue/embed.sh $(LUA) $(LUALIB) $(B)/sources
+$(B)/lua.c: common/queue/embed.sh common/queue/embed.awk $(LUA) $(LUALIB) $(B)/sources
 	@mkdir -p $(@D)
 	sh common/queue/embed.sh $(LUA) >$@.new
 	mv $@.new $@

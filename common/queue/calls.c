@@ -139,8 +139,8 @@ mq_queue_tick(struct mq_redis *r, const struct mq_layout *layout,
 	struct mq_command c = mq_redis_command(r);
 
 	mq_command_script(&c, &mq_script_tick);
-	layout->side->key(&c, queue, "clock");
-	mq_command_int(&c, tick);
+	layout->side->key(&c, queue, mq_command_keys(&c));
+	MQ_COMMAND_ARGV(&c, mq_tick_argv, .tick = mq_int(tick));
 	return mq_call_number(r, &c, now);
 }
 

@@ -272,8 +272,8 @@ mq_consumer_pass(struct mq_consumer *k, int queue)
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_script(&cmd, &mq_script_pass);
-	side->key(&cmd, k->session.queues[queue], "watch idle");
-	mq_command_str(&cmd, k->session.wake);
+	side->key(&cmd, k->session.queues[queue], mq_command_keys(&cmd));
+	MQ_COMMAND_ARGV(&cmd, mq_pass_argv, .name = mq_str(k->session.wake));
 	mq_redis_post(k->redis, &cmd, NULL, NULL);
 }
 
@@ -383,8 +383,8 @@ mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
 	struct mq_command cmd = mq_redis_command(k->redis);
 
 	mq_command_script(&cmd, &mq_script_pause);
-	k->layout->side->key(&cmd, queue, "paused");
-	mq_command_int(&cmd, ms);
+	k->layout->side->key(&cmd, queue, mq_command_keys(&cmd));
+	MQ_COMMAND_ARGV(&cmd, mq_pause_argv, .ms = mq_int(ms));
 	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
 }
 
@@ -487,10 +487,9 @@ mq_consumer_compete(
 	}
 	if (!cmd.cluster)
 		side->other(&cmd, s->connection, s->queues[0], "lease");
-	mq_command_int(&cmd, ms);
-	mq_command_str(&cmd, s->connection);
-	if (s->former != NULL)
-		mq_command_str(&cmd, s->former);
+	MQ_COMMAND_ARGV(&cmd, mq_compete_argv, .ms = mq_int(ms),
+	    .name = mq_str(s->connection),
+	    .former = s->former != NULL ? mq_str(s->former) : MQ_NO_ARG);
 	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 

@@ -1,43 +1,50 @@
 #!/bin/sh
-# Prints a C file with the text and the SHA-1 of each Lua script named, or with -h a
-# header that declares them.  A line "-- include NAME" stands for lib/NAME.lua beside the
-# script, or beside those of both layouts; it may include others.  LAYOUT/lua/NAME.lua
-# becomes LAYOUT_script_NAME, lua/NAME.lua mq_script_NAME.  The comments stay here: the
-# server has no use for them.  As numbers, since C strings may be only so long.
+# embed.sh LUA...: prints a C file with the text and the SHA-1 of each script; with -h in
+# front a header that declares them; with -t the text of one script, with its comments.
 #
-# With -t, prints the text of one script as it is.
+# A line "-- include NAME" stands for lib/NAME.lua beside the script, or beside those of
+# both layouts; that may include others.  LAYOUT/lua/NAME.lua becomes
+# LAYOUT_script_NAME, lua/NAME.lua mq_script_NAME.
+#
+# The head of a script says what it takes, in this order, with further words in lines that
+# begin with more blanks:
+#
+#	-- KEYS q:PLACES unacked known | [to:PLACES]
+#	-- ARGV how element ms [receipt] id...
+#	-- REPLY moved left first...
+#
+# A word of KEYS is that of a key in C, as of rmq_keys() and rsmq_keys(), and its local
+# variable in Lua; NAME=WORD has another variable, NAME=* a key that C makes by itself, and
+# NAME:PLACES is a table of those of a queue.  Behind a | are keys of another queue or
+# connection.  In brackets stands what may be missing, and C adds that itself; a list
+# comes last.  In Lua first_NAME is the place of its first one in KEYS or ARGV; a list of
+# several for each, (NAME NAME)..., has that of the first of them, and each_NAME of them.
+# NAME in reply[NAME], in capitals, is the place of that in the reply.
+#
+# C gets the keys as the words of mq_script.keys, one text for the keys of each owner, and
+# struct LAYOUT_NAME_argv, with a member for each of ARGV but a list; see command.h.
 set -eu
-shared=$(dirname "$0")/lua/lib
 
-library() {
-	if [ -e "$own/$1.lua" ]; then
-		text "$own/$1.lua"
-	else
-		text "$shared/$1.lua"
-	fi
-}
-
-text() {
-	while IFS= read -r line; do
-		case $line in
-		"-- include "*) library "${line##* }" ;;
-		*) printf '%s\n' "$line" ;;
-		esac
-	done <"$1"
-}
-
+# Sets the layout and the name of a script, and what C calls it.
 names() {
 	name=$(basename "$1" .lua)
-	symbol=mq_script_$name
 	case $1 in
-	*/rmq/*) symbol=rmq_script_$name ;;
-	*/rsmq/*) symbol=rsmq_script_$name name=rsmq_$name ;;
+	*/rmq/*) layout=rmq ;;
+	*/rsmq/*) layout=rsmq ;;
+	*) layout=mq ;;
 	esac
+	symbol=${layout}_script_$name
+}
+
+# part WANTED FILE: of a script, as embed.awk has it.
+part() {
+	awk -v wanted="$1" -v layout="$layout" -v name="$name" -v own="$(dirname "$2")/lib" \
+		-v shared="$(dirname "$0")/lua/lib" -f "$(dirname "$0")/embed.awk" "$2"
 }
 
 if [ "$1" = -t ]; then
-	own=$(dirname "$2")/lib
-	text "$2"
+	names "$2"
+	part lua "$2"
 	exit
 fi
 if [ "$1" = -h ]; then
@@ -45,19 +52,23 @@ if [ "$1" = -h ]; then
 	printf '#ifndef MQ_SCRIPTS_H\n#define MQ_SCRIPTS_H\n#include "redis/command.h"\n'
 	for f; do
 		names "$f"
-		printf 'extern const struct mq_script %s;\n' "$symbol"
+		printf '\nextern const struct mq_script %s;\n' "$symbol"
+		part header "$f"
 	done
 	printf '#endif\n'
 	exit
 fi
 printf '#include "scripts.h"\n'
 for f; do
-	own=$(dirname "$f")/lib
 	names "$f"
-	text=$(text "$f" | sed '/^ *--/d; /^ *$/d')
-	printf '\nstatic const char %s[] = {' "$name"
+	# The server has no use for comments and indentation.
+	text=$(part lua "$f" | sed 's/^ *//; /^--/d; /^$/d')
+	# As numbers, since C strings may be only 4095 bytes long.
+	printf '\nstatic const char %s_%s[] = {' "$layout" "$name"
 	printf '%s\n' "$text" | od -An -v -tx1 | sed 's/ \(..\)/0x\1,/g'
 	printf '0};\n\nconst struct mq_script %s = {\n' "$symbol"
-	printf '\t.sha = "%s",\n\t.text = %s,\n};\n' \
-		"$(printf '%s\n' "$text" | sha1sum | cut -c1-40)" "$name"
+	printf '\t.sha = "%s",\n\t.text = %s_%s,\n' \
+		"$(printf '%s\n' "$text" | sha1sum | cut -c1-40)" "$layout" "$name"
+	part c "$f"
+	printf '};\n'
 done

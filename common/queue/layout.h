@@ -90,6 +90,13 @@ void mq_side_stop(const struct mq_side *, struct mq_command *,
 void mq_side_marks(const struct mq_side *, struct mq_command *,
     const char *queue, const char *publisher);
 
+/* --- arguments of scripts -------------------------------------------------- */
+
+/* A limit; one below 0, which is none, is ''. */
+struct mq_arg mq_bound(long long);
+const char *mq_when_name(enum mq_when_kind);
+const char *mq_claim_why(enum mq_why);
+
 /* --- rows of struct mq_stats, one for each queue ------------------------- */
 
 /* More are not listed for MQ_STATS_FEW. */
@@ -154,8 +161,8 @@ void mq_links_end(struct mq_links *);
 /* A mark that is not there was never made, as long as it could not be over. */
 #define MQ_MARKS_SURE_MS (MQ_MARKS_KEEP_MS / 2)
 
-/* Adds place, before and behind to a command: '', '' and -1 without a mark. */
-void mq_mark_add(struct mq_command *, const struct mq_mark *);
+/* A number of a mark as an argument; '' without a publisher. */
+struct mq_arg mq_marked(const struct mq_mark *, long long);
 /* By the reply to HGETALL on the marks, what was the reply to the batch with so many messages
  * before it, empty: all are there; NULL: it has no mark.  *last: so many were before the
  * last batch that was done; -1: none is known. */

@@ -126,38 +126,29 @@ mq_command_bound(struct mq_command *c, long long n)
 		mq_command_int(c, n);
 }
 
-void
-mq_layout_add_publishing(struct mq_command *c, const struct mq_when *when,
-    const struct mq_limits *limits)
+struct mq_arg
+mq_bound(long long n)
 {
-	static const char *const kinds[] = {
-	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
-	const long max[] = {limits->ready, limits->ready_high, limits->delayed,
-	    limits->delayed_high};
-	int i;
-
-	mq_command_add(c, "%s %lld", kinds[when->kind], (long long)when->ms);
-	for (i = 0; i < 4; i++)
-		mq_command_bound(c, max[i]);
+	return n < 0 ? mq_str("") : mq_int(n);
 }
 
-void
-mq_layout_add_claim(struct mq_command *c, const struct mq_session *s,
-    const char *queue, const struct mq_claim *claim)
+const char *
+mq_when_name(enum mq_when_kind kind)
 {
-	static const char *const why[] = {[MQ_CLAIM_OWN] = "own",
+	static const char *const names[] = {
+	    [MQ_WHEN_NOW] = "now", [MQ_WHEN_IN] = "in", [MQ_WHEN_AT] = "at"};
+
+	return names[kind];
+}
+
+const char *
+mq_claim_why(enum mq_why why)
+{
+	static const char *const names[] = {[MQ_CLAIM_OWN] = "own",
 	    [MQ_CLAIM_CALLED] = "called",
 	    [MQ_CLAIM_LOOK] = "look"};
 
-	mq_command_add(c, "%d %lld", claim->max, (long long)claim->bytes);
-	if (claim->rate.per_s <= 0) {
-		mq_command_words(c, " "); /* two empty ones */
-	} else {
-		mq_command_fmt(c, "%.6f", claim->rate.per_s);
-		mq_command_int(c, claim->rate.burst);
-	}
-	mq_command_add(c, "%s %s %s %s", queue, s->wake != NULL ? s->wake : "",
-	    why[claim->why], claim->tracked ? "1" : "");
+	return names[why];
 }
 
 const char *
@@ -263,14 +254,10 @@ mq_side_marks(const struct mq_side *side, struct mq_command *c,
 	side->key(c, queue, what);
 }
 
-void
-mq_mark_add(struct mq_command *c, const struct mq_mark *m)
+struct mq_arg
+mq_marked(const struct mq_mark *m, long long n)
 {
-	if (m->publisher == NULL)
-		mq_command_words(c, "  -1");
-	else
-		mq_command_add(
-		    c, "%d %lld %lld", m->place, m->before, m->behind);
+	return m->publisher == NULL ? mq_str("") : mq_int(n);
 }
 
 const char *

@@ -18,7 +18,7 @@ struct mq_stats;
 
 /* When a published message is to be ready. */
 struct mq_when {
-	enum {
+	enum mq_when_kind {
 		MQ_WHEN_NOW,
 		MQ_WHEN_IN, /* ms milliseconds from now */
 		MQ_WHEN_AT  /* at unix time ms, milliseconds */
@@ -611,11 +611,6 @@ int mq_layout_fail(
     struct mq_redis *, int status, const char *about, const char *why);
 #define MQ_IS_ALIVE	  "it is alive; stop it first"
 #define MQ_KEEPS_CHANGING "its connections keep changing; try again"
-/* For layouts: arguments that the scripts of both have. */
-void mq_layout_add_publishing(
-    struct mq_command *, const struct mq_when *, const struct mq_limits *);
-void mq_layout_add_claim(struct mq_command *, const struct mq_session *,
-    const char *queue, const struct mq_claim *);
 const char *mq_outcome_name(enum mq_outcome);
 
 /* The layout of this name, or NULL. */

@@ -1,5 +1,6 @@
 #include "command.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ void
 mq_command_script(struct mq_command *c, const struct mq_script *script)
 {
 	c->script = script;
-	c->keys = c->args = 0;
+	c->keys = c->args = c->owner = 0;
 	c->optional = c->transaction = c->repeats = false;
 	c->slot = -1;
 	mq_buf_clear(&c->wire);
@@ -78,10 +79,75 @@ mq_command_key(struct mq_command *c, const struct mq_part *part, int n)
 		    c->wire.data + c->wire.len - strlen("\r\n") - total, total);
 }
 
+const char *
+mq_command_keys(struct mq_command *c)
+{
+	assert(c->owner < MQ_KEY_OWNERS && c->script->keys[c->owner] != NULL);
+	return c->script->keys[c->owner++];
+}
+
 void
 mq_command_arg(struct mq_command *c, const void *p, size_t n)
 {
 	mq_command_parts(c, &(struct mq_part){p, n}, 1);
+}
+
+struct mq_arg
+mq_bytes(const void *p, size_t n)
+{
+	return (struct mq_arg){MQ_ARG_BYTES, {.bytes = {p, n}}};
+}
+
+struct mq_arg
+mq_str(const char *s)
+{
+	return mq_bytes(s, strlen(s));
+}
+
+struct mq_arg
+mq_int(long long number)
+{
+	return (struct mq_arg){MQ_ARG_INT, {.number = number}};
+}
+
+struct mq_arg
+mq_real(double real)
+{
+	return (struct mq_arg){MQ_ARG_REAL, {.real = real}};
+}
+
+static void
+add_arg(struct mq_command *c, const struct mq_arg *arg)
+{
+	switch (arg->kind) {
+	case MQ_ARG_NONE:
+		break;
+	case MQ_ARG_BYTES:
+		mq_command_arg(c, arg->as.bytes.p, arg->as.bytes.n);
+		break;
+	case MQ_ARG_INT:
+		mq_command_int(c, arg->as.number);
+		break;
+	case MQ_ARG_REAL:
+		mq_command_fmt(c, "%.6f", arg->as.real);
+		break;
+	}
+}
+
+void
+mq_command_argv(struct mq_command *c, const void *argv, size_t size)
+{
+	const struct mq_script *script = c->script;
+	const struct mq_arg *arg = argv;
+	int i, n = 0, most = (int)(size / sizeof(*arg));
+
+	for (i = 0; i < most; i++) {
+		assert(arg[i].kind == MQ_ARG_NONE || n == i);
+		n += arg[i].kind != MQ_ARG_NONE;
+		add_arg(c, &arg[i]);
+	}
+	assert(most == script->most_args && n >= script->fewest_args);
+	assert(c->keys >= script->fewest_keys && c->keys <= script->most_keys);
 }
 
 void

@@ -10,11 +10,19 @@
 
 #include "base/buf.h"
 
-/* A Lua script, which the server carries out as one atomic step.  The build makes scripts
- * of the files lua/NAME.lua of a layout, and declares them in scripts.h. */
+/* A Lua script, which the server carries out as one atomic step.  Each is a file
+ * lua/NAME.lua, whose head says what it takes; queue/embed.sh makes C of it, and of that
+ * head a struct of its arguments, at build time. */
+#define MQ_KEY_OWNERS 3
 struct mq_script {
 	const char *sha; /* 40 hex digits: the SHA-1 of text */
 	const char *text;
+	/* The words of its keys, for each queue or connection that has some of them; the
+	 * caller adds further ones. */
+	const char *keys[MQ_KEY_OWNERS];
+	int fewest_keys, most_keys;
+	int fewest_args, most_args; /* besides a list behind them */
+	bool has_list;
 };
 
 struct mq_command {
@@ -30,6 +38,7 @@ struct mq_command {
 	/* Set by the caller from MULTI to EXEC, over connection.h only: on a cluster, not
 	 * sent again. */
 	bool transaction;
+	int owner; /* number of the owner of the script's next keys */
 	bool cluster; /* keys have the names of a cluster; stays for the next */
 	int slot;     /* on a cluster, of the first key; -1: there is no key */
 	struct mq_buf wire; /* a gap for the head, then the args */
@@ -51,6 +60,38 @@ size_t mq_command_parts(struct mq_command *, const struct mq_part *, int n);
 /* Adds a key made of n parts.  A script's keys stand before its other arguments, some of
  * which may be names of keys, too. */
 void mq_command_key(struct mq_command *, const struct mq_part *, int n);
+/* The words of the keys of the next owner, of those that the head of the command's script
+ * has. */
+const char *mq_command_keys(struct mq_command *);
+
+/* An argument of a script that its head names.  The bytes may hold NUL, and are copied when
+ * they are added. */
+struct mq_arg {
+	enum mq_arg_kind {
+		MQ_ARG_NONE, /* there is none */
+		MQ_ARG_BYTES,
+		MQ_ARG_INT,
+		MQ_ARG_REAL
+	} kind;
+	union {
+		struct mq_part bytes;
+		long long number;
+		double real; /* goes with six decimal places */
+	} as;
+};
+#define MQ_NO_ARG ((struct mq_arg){.kind = MQ_ARG_NONE})
+struct mq_arg mq_bytes(const void *, size_t n);
+struct mq_arg mq_str(const char *);
+struct mq_arg mq_int(long long);
+struct mq_arg mq_real(double);
+
+/* Adds the arguments that the head of the command's script names, from a struct of its
+ * own, as struct rmq_claim_argv, of that size.  A script that gets fewer keys or arguments
+ * than its head says, or more, is a mistake in the program, which ends. */
+void mq_command_argv(struct mq_command *, const void *argv, size_t size);
+#define MQ_COMMAND_ARGV(c, type, ...)                                          \
+	mq_command_argv(                                                       \
+	    (c), &(const struct type){__VA_ARGS__}, sizeof(struct type))
 
 void mq_command_str(struct mq_command *, const char *);
 /* Adds each word of a text with single blanks between words. */

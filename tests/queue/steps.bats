@@ -10,7 +10,7 @@ load ../helpers/steps
 
 @test "steps: a window that has other ends is not acked" {
 	local keys_of
-	for keys_of in "$u" "$keys $u"; do
+	for keys_of in "$u" "$u $keys"; do
 		redis del "$u" >/dev/null
 		redis lpush "$u" a b c d >/dev/null
 		assert_equal "$(step ack "$keys_of" "3 a b")" 0
@@ -70,10 +70,10 @@ holding() {
 			"kk$i" "$(printf '%032d' "$i") done 1" >/dev/null
 	done
 	echo "lpush $u $(holding 1) $(holding 2) $(holding 3)" | redis >/dev/null
-	assert_equal "$(step ack "$keys $u" "3 $(holding 1) $(holding 3) mark 1 3")" 1
+	assert_equal "$(step ack "$u $keys" "3 $(holding 1) $(holding 3) mark 1 3")" 1
 	assert_equal "$(redis hkeys "${q}locks" | sort | xargs)" "${groups[1]} kk2"
 	assert_equal "$(redis llen "$u")" 1
-	assert_equal "$(step ack "$keys $u" "1 $(holding 2) $(holding 2)")" 1
+	assert_equal "$(step ack "$u $keys" "1 $(holding 2) $(holding 2)")" 1
 	assert_equal "$(redis exists "${q}locks" "$u")" 0
 }
 
@@ -163,7 +163,8 @@ holding() {
 
 # settle HOW ELEMENT MS RECEIPT [KEY...]
 settle() {
-	step settle "$keys $u rmq::queues ${*:5} beat info" "$1 $2 '' 0 $3 $(timed u '') $4"
+	step announce "$keys $u rmq::queues beat info none none ${*:5}" \
+		"$1 $2 '' 0 $3 $(timed u '') $4 '' '' 0 '' ''"
 }
 
 @test "steps: a receipt is good once, and while its lease lives" {

@@ -1,13 +1,13 @@
 -- Add to the counts of a queue.
 --
---   KEYS  counters, and maybe a key of the queue: without that, nothing is counted
---   ARGV  field, number, field, number...
+-- KEYS counters [exists=*]
+-- ARGV (field number)...
+--
+--   exists  a key of the queue, without which nothing is counted
 --
 -- For rates, the hash has what had been counted when this minute began, and the one before
 -- it, of those in which something was counted; see mq-layout(7).
 -- A crash before: nothing was counted.  After: all of it was.
-
-local counters, exists = unpack(KEYS)
 
 if exists and redis.call('EXISTS', exists) == 0 then
   return 0
@@ -24,7 +24,7 @@ if time - (tonumber(old[1]) or 0) >= 60 then
     'now_s', time, 'now_in', tonumber(old[4]) or 0,
     'now_out', (tonumber(old[5]) or 0) + (tonumber(old[6]) or 0))
 end
-for i = 1, #ARGV, 2 do
-  redis.call('HINCRBY', counters, ARGV[i], ARGV[i + 1])
+for i = first_field, #ARGV, each_field do
+  redis.call('HINCRBY', counters, unpack(ARGV, i, i + 1))
 end
 return 1

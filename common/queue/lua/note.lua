@@ -1,16 +1,21 @@
 -- Note how a queue is, in place of what was noted in this minute, and in this hour.
 --
---   KEYS  minutes, hours
---   ARGV  the note; then of each key the field, and in how many seconds it lapses
+-- KEYS minutes hours
+-- ARGV note (field lapse_s)...
+--
+--   field    of each key
+--   lapse_s  in how many seconds the key lapses
 --
 -- A crash before: nothing has happened.  After: all of it is noted.
 
-for i, key in ipairs(KEYS) do
-  local field, lapse = unpack(ARGV, 2 * i, 2 * i + 1)
+local function put(key, field, lapse_s)
   -- Whoever may not do this leaves nothing that would stay.
-  local there = redis.call('EXPIRE', key, lapse)
-  redis.call('HSET', key, field, ARGV[1])
+  local there = redis.call('EXPIRE', key, lapse_s)
+  redis.call('HSET', key, field, note)
   if there == 0 then
-    redis.call('EXPIRE', key, lapse)
+    redis.call('EXPIRE', key, lapse_s)
   end
 end
+
+put(minutes, unpack(ARGV, first_field))
+put(hours, unpack(ARGV, first_field + each_field))

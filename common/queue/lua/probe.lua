@@ -1,10 +1,12 @@
 -- Look whether keys hold, or can hold, what they are for, and whether this user
 -- may use them so.
 --
---   KEYS  keys
---   ARGV  for each key, the command that reads it and those that change it, with
---         blanks between; then for each key that is not looked at (it may be of
---         another slot): the key, and commands in the same way
+-- KEYS key...
+-- ARGV commands...
+--
+--   commands  for each key, the command that reads it and those that change it, with
+--             blanks between; then for each key that is not looked at (it may be of another
+--             slot): the key, and commands in the same way
 --   reply how many of KEYS there are; an error about a type names the key
 --
 -- Changes nothing, so a user who is refused here leaves nothing behind.
@@ -32,6 +34,6 @@ for i, key in ipairs(KEYS) do
   end
 end
 for i = #KEYS + 1, #ARGV, 2 do
-  may_use(ARGV[i], ARGV[i + 1])
+  may_use(unpack(ARGV, i, i + 1))
 end
 return there

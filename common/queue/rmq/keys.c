@@ -6,8 +6,6 @@
  */
 #include "rmq.h"
 
-#define QUEUE_NAME_MAX 512
-
 /* The lengths of literals are known: looking at many queues spends much of its time here. */
 #define PART(s)                                                                \
 	{                                                                      \
@@ -101,6 +99,14 @@ rmq_keys(struct mq_command *c, const char *connection, const char *queue,
 	}
 }
 
+void
+rmq_start(struct mq_command *c, const struct mq_script *script,
+    const char *connection, const char *queue)
+{
+	mq_command_script(c, script);
+	rmq_keys(c, connection, queue, mq_command_keys(c));
+}
+
 /* Names are not escaped anywhere, so one that could be mistaken is refused. */
 const char *
 rmq_queue_error(const char *queue)
@@ -109,7 +115,7 @@ rmq_queue_error(const char *queue)
 
 	if (*queue == '\0')
 		return "a name must not be empty";
-	if (strlen(queue) > QUEUE_NAME_MAX)
+	if (strlen(queue) > RMQ_NAME_MAX)
 		return "a name has at most 512 bytes";
 	if (strpbrk(queue, "[]{}") != NULL || strstr(queue, "::") != NULL)
 		return "a name must not contain [ ] { } or ::";

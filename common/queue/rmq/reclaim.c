@@ -118,7 +118,7 @@ add_crashes(struct dead_queue *q, struct mq_command *c)
 {
 	struct mq_buf header = {0}, notice = {0};
 	struct mq_idgen ids = {0};
-	char id[MQ_ID_LEN + 1];
+	char id[MQ_ID_LEN + 1], field[RMQ_FIELD];
 	const redisReply *old;
 	enum crash crash;
 	long i, n = shown(q);
@@ -136,7 +136,10 @@ add_crashes(struct dead_queue *q, struct mq_command *c)
 		mq_command_str(c, crash == REJECTED ? "rejected" : "ready");
 		if (q->notify == NULL)
 			continue;
-		rmq_transfer_field(c, id, q->queue, q->notify);
+		mq_command_str(c,
+		    rmq_transfer_needed(c, q->queue, q->notify) ?
+			rmq_transfer_field(field, id, q->notify) :
+			"");
 		mq_command_arg(c, notice.data, notice.len);
 	}
 	mq_buf_free(&header);

@@ -22,6 +22,8 @@ bool rmq_key_of(const char *key, size_t len, const char **queue, size_t *n);
 
 /* --- keys --------------------------------------------------------------- */
 
+/* The longest name of a queue, in bytes. */
+#define RMQ_NAME_MAX	512
 #define RMQ_QUEUES	"rmq::queues"
 #define RMQ_CONNECTIONS "rmq::connections"
 
@@ -66,6 +68,10 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
  */
 void rmq_keys(struct mq_command *, const char *connection, const char *queue,
     const char *words);
+/* Starts a script with the keys of its first owner; the next are those of
+ * mq_command_keys(). */
+void rmq_start(struct mq_command *, const struct mq_script *,
+    const char *connection, const char *queue);
 /* Whether a name that Go programs can use leaves the keys of a queue in several slots of
  * a cluster, where no step could work on it. */
 bool rmq_is_scattered(const struct mq_command *, const char *queue);
@@ -226,11 +232,11 @@ int rmq_adopt_all(struct rmq_cleaner *, struct mq_names *lists);
 bool rmq_transfer_needed(
     const struct mq_command *, const char *from, const char *to);
 
-/* Step 1 is in the scripts that take messages from their places.  This adds one argument
- * for a message that a worker pushes from a queue: its field, or '' if it needs none.
- * id: MQ_ID_LEN characters. */
-void rmq_transfer_field(
-    struct mq_command *, const char *id, const char *queue, const char *to);
+/* Step 1 is in the scripts that take messages from their places.  Writes and returns the
+ * field of a message that a worker pushes.  id: MQ_ID_LEN characters. */
+#define RMQ_FIELD (MQ_ID_LEN + 16 + RMQ_NAME_MAX)
+const char *rmq_transfer_field(
+    char field[RMQ_FIELD], const char *id, const char *to);
 
 /* Adds the keys of a notice about a message of the queue, for a queue that may be on
  * another node; see lua/lib/notices.lua. */

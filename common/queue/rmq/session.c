@@ -43,6 +43,8 @@ static void
 rmq_publish(
     struct mq_command *c, const char *queue, const struct mq_publishing *how)
 {
+	const struct mq_limits *limits = &how->limits;
+	const struct mq_mark *mark = &how->mark;
 	const char *key = direct_key(how);
 
 	if (key != NULL) {
@@ -50,18 +52,24 @@ rmq_publish(
 		rmq_key_queue(c, queue, key);
 		return;
 	}
-	mq_command_script(c, &rmq_script_publish);
-	rmq_keys(c, NULL, queue, RMQ_PLACES " counters known settings");
+	rmq_start(c, &rmq_script_publish, NULL, queue);
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
 	else if (how->files != NULL)
 		rmq_key_queue(c, queue, "none");
 	if (how->files != NULL)
 		rmq_attach_keys(c, how->files);
-	mq_layout_add_publishing(c, &how->when, &how->limits);
-	mq_command_add(
-	    c, "%s %s", how->alike ? "alike" : "", how->join ? "join" : "");
-	mq_mark_add(c, &how->mark);
+	MQ_COMMAND_ARGV(c, rmq_publish_argv,
+	    .when = mq_str(mq_when_name(how->when.kind)),
+	    .ms = mq_int(how->when.ms), .ready_max = mq_bound(limits->ready),
+	    .high_max = mq_bound(limits->ready_high),
+	    .delayed_max = mq_bound(limits->delayed),
+	    .delayed_high_max = mq_bound(limits->delayed_high),
+	    .alike = mq_str(how->alike ? "alike" : ""),
+	    .join = mq_str(how->join ? "join" : ""),
+	    .slot = mq_marked(mark, mark->place),
+	    .before = mq_marked(mark, mark->before),
+	    .behind = mq_int(mark->publisher != NULL ? mark->behind : -1));
 }
 
 static bool
@@ -73,7 +81,8 @@ rmq_publish_mark(struct mq_command *c, const char *queue,
 	if (key == NULL || c == NULL)
 		return key != NULL;
 	mq_command_plain(c, "EVAL");
-	mq_command_add(c, "%s 5", rmq_script_mark.text);
+	mq_command_add(
+	    c, "%s %d", rmq_script_mark.text, rmq_script_mark.most_keys);
 	rmq_key_queue(c, queue, key);
 	rmq_key_queue(c, queue, "counters");
 	mq_side_marks(&rmq_side, c, queue, how->mark.publisher);
@@ -138,26 +147,92 @@ add_own(struct mq_command *c, const struct mq_session *s, int queue,
 	rmq_keys(c, s->connection, s->queues[queue], words);
 }
 
+/* Starts a script on what the session has of a queue. */
+static void
+start(struct mq_command *c, const struct mq_script *script,
+    const struct mq_session *s, int queue)
+{
+	rmq_start(c, script, s->connection, s->queues[queue]);
+}
+
 static void
 rmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
     struct mq_command *c)
 {
-	mq_command_script(c, &rmq_script_claim);
-	add_own(c, s, queue,
-	    RMQ_PLACES " unacked lease paused rate info watch idle");
-	mq_layout_add_claim(c, s, s->queues[queue], claim);
-	if (claim->copied > 0)
-		mq_command_int(c, (long long)claim->copied);
+	bool rate = claim->rate.per_s > 0;
+
+	start(c, &rmq_script_claim, s, queue);
+	MQ_COMMAND_ARGV(c, rmq_claim_argv, .max = mq_int(claim->max),
+	    .bytes = mq_int((long long)claim->bytes),
+	    .per_s = rate ? mq_real(claim->rate.per_s) : mq_str(""),
+	    .burst = rate ? mq_int(claim->rate.burst) : mq_str(""),
+	    .queue = mq_str(s->queues[queue]),
+	    .name = mq_str(s->wake != NULL ? s->wake : ""),
+	    .why = mq_str(mq_claim_why(claim->why)),
+	    .tracked = mq_str(claim->tracked ? "1" : ""),
+	    .copy_budget = claim->copied > 0 ?
+		mq_int((long long)claim->copied) :
+		MQ_NO_ARG);
 }
 
-/* What replaces the front of an element, and when that is due. */
-static void
-add_moved(struct mq_command *c, const struct mq_settlement *how)
+/* Of an element's bytes, those that a header replaces. */
+static long long
+offset_of(const struct mq_settlement *how)
 {
-	mq_command_arg(c, how->header, how->header_len);
-	mq_command_add(c, "%lld %lld",
-	    how->header == NULL ? 0 : (long long)how->payload_at,
-	    (long long)how->delay_ms);
+	return how->header == NULL ? 0 : (long long)how->payload_at;
+}
+
+static bool
+is_away(const struct mq_command *c, const char *queue,
+    const struct mq_settlement *how)
+{
+	return how->outcome == MQ_OUTCOME_PUSH &&
+	    rmq_transfer_needed(c, queue, how->push);
+}
+
+/* Adds the keys of where a message goes. */
+static void
+add_goal(
+    struct mq_command *c, const char *queue, const struct mq_settlement *how)
+{
+	if (is_away(c, queue, how))
+		rmq_key_queue(c, queue, "outgoing");
+	else if (how->outcome == MQ_OUTCOME_PUSH)
+		rmq_key_queue(c, how->push, RMQ_PLACES);
+	else if (how->outcome == MQ_OUTCOME_REJECT)
+		rmq_key_queue(c, queue, "rejected");
+}
+
+/* The same step with a receipt, a result or a notice. */
+static void
+announce(const struct mq_session *s, int queue, const struct mq_settlement *how,
+    const struct rmq_settle_argv *argv, struct mq_command *c)
+{
+	static const struct mq_result no_result = {.id = "", .text = ""};
+	const struct mq_result *result =
+	    how->result != NULL ? how->result : &no_result;
+	const struct mq_notice *notice = how->notice;
+	const char *name = s->queues[queue];
+	char field[RMQ_FIELD] = "";
+
+	start(c, &rmq_script_announce, s, queue);
+	if (notice == NULL)
+		rmq_key_queue(c, name, "none none");
+	else
+		rmq_key_notice(c, name, notice->queue);
+	if (notice != NULL && rmq_transfer_needed(c, name, notice->queue))
+		rmq_transfer_field(field, notice->unique, notice->queue);
+	add_goal(c, name, how);
+	MQ_COMMAND_ARGV(c, rmq_announce_argv, .how = argv->how,
+	    .element = argv->element, .header = argv->header,
+	    .offset = argv->offset, .ms = argv->ms, .unique = argv->unique,
+	    .receipt = mq_str(how->receipt != NULL ? how->receipt : ""),
+	    .id = mq_str(result->id),
+	    .result = mq_bytes(result->text, result->len),
+	    .keep_ms = mq_int(result->keep_ms), .field = mq_str(field),
+	    .notice = notice == NULL ?
+		mq_str("") :
+		mq_bytes(notice->element.data, notice->element.len));
 }
 
 static void
@@ -165,42 +240,27 @@ settle_one(const struct mq_session *s, int queue,
     const struct mq_settlement *how, struct mq_command *c)
 {
 	const char *name = s->queues[queue];
-	const struct mq_notice *notice = how->notice;
-	const struct mq_result none = {.id = ""};
-	const struct mq_result *result =
-	    how->result != NULL ? how->result : &none;
-	bool reject = how->outcome == MQ_OUTCOME_REJECT;
-	bool push = how->outcome == MQ_OUTCOME_PUSH;
-	bool away = push && rmq_transfer_needed(c, name, how->push);
+	bool expired = how->outcome == MQ_OUTCOME_REJECT && how->unrun;
+	char transfer[RMQ_FIELD];
+	bool away = is_away(c, name, how);
+	const struct rmq_settle_argv argv = {
+	    .how = mq_str(expired ? "expire" : mq_outcome_name(how->outcome)),
+	    .element = mq_bytes(how->element, how->len),
+	    .header = mq_bytes(how->header, how->header_len),
+	    .offset = mq_int(offset_of(how)),
+	    .ms = mq_int(how->delay_ms),
+	    .unique = mq_str(away ?
+		    rmq_transfer_field(transfer, how->unique, how->push) :
+		    how->unique)};
 
-	mq_command_script(c, &rmq_script_settle);
-	add_own(c, s, queue, RMQ_PLACES " unacked known");
-	if (push && !away)
-		rmq_key_queue(c, how->push, RMQ_PLACES);
-	else if (push || reject)
-		rmq_key_queue(c, name, push ? "outgoing" : "rejected");
-	if (how->receipt != NULL)
-		add_own(c, s, queue, "lease info");
-	if (notice != NULL)
-		rmq_key_notice(c, name, notice->queue);
-	mq_command_str(
-	    c, reject && how->unrun ? "expire" : mq_outcome_name(how->outcome));
-	mq_command_arg(c, how->element, how->len);
-	add_moved(c, how);
-	if (away)
-		rmq_transfer_field(c, how->unique, name, how->push);
-	else
-		mq_command_str(c, how->unique);
-	mq_command_str(c, how->receipt != NULL ? how->receipt : "");
-	if (how->result != NULL || notice != NULL) {
-		mq_command_str(c, result->id);
-		mq_command_arg(c, result->text, result->len);
-		mq_command_int(c, result->keep_ms);
+	if (how->receipt != NULL || how->result != NULL ||
+	    how->notice != NULL) {
+		announce(s, queue, how, &argv, c);
+		return;
 	}
-	if (notice != NULL) {
-		rmq_transfer_field(c, notice->unique, name, notice->queue);
-		mq_command_arg(c, notice->element.data, notice->element.len);
-	}
+	start(c, &rmq_script_settle, s, queue);
+	add_goal(c, name, how);
+	mq_command_argv(c, &argv, sizeof(argv));
 }
 
 static void
@@ -210,15 +270,15 @@ rmq_settle(const struct mq_session *s, int queue,
 	const struct mq_settlement *end = how + n;
 
 	if (n > 1) {
-		mq_command_script(c, &rmq_script_settle_equal);
-		add_own(c, s, queue, "unacked ready delayed rejected known");
+		start(c, &rmq_script_settle_equal, s, queue);
 		for (; how < end; how++) {
 			mq_command_str(c, mq_outcome_name(how->outcome));
 			mq_command_arg(c, how->element, how->len);
 			if (how->outcome == MQ_OUTCOME_ACK)
 				continue;
-			add_moved(c, how);
-			mq_command_str(c, how->unique);
+			mq_command_arg(c, how->header, how->header_len);
+			mq_command_add(c, "%lld %lld %s", offset_of(how),
+			    (long long)how->delay_ms, how->unique);
 		}
 	} else if (how->outcome == MQ_OUTCOME_ACK && how->len < LONG &&
 	    !how->holds && how->receipt == NULL && how->result == NULL &&
@@ -242,22 +302,21 @@ rmq_ack_oldest(const struct mq_session *s, int queue,
 {
 	const int *places = acks->places;
 	int n = acks->n, window = places[n - 1], others = window - n, place;
+	bool keep = others > 0 && others <= n && acks->others_len <= KEEP_BYTES;
 
-	mq_command_script(c, &rmq_script_ack);
-	add_own(c, s, queue, acks->holds ? RMQ_PLACES " unacked" : "unacked");
-	mq_command_int(c, window);
-	mq_command_arg(c, acks->oldest.p, acks->oldest.n);
-	mq_command_arg(c, acks->elements[n - 1].p, acks->elements[n - 1].n);
-	if (others == 0)
-		return;
-	if (others > n || acks->others_len > KEEP_BYTES) {
-		mq_command_str(c, acks->unique);
-		while (n > 0)
-			mq_command_int(c, places[--n]);
-		return;
-	}
-	mq_command_str(c, "keep");
-	for (place = window; place > 0; place--)
+	start(c, &rmq_script_ack, s, queue);
+	if (acks->holds)
+		add_own(c, s, queue, RMQ_PLACES);
+	MQ_COMMAND_ARGV(c, rmq_ack_argv, .window = mq_int(window),
+	    .oldest = mq_bytes(acks->oldest.p, acks->oldest.n),
+	    .newest =
+		mq_bytes(acks->elements[n - 1].p, acks->elements[n - 1].n),
+	    .mark = others == 0 ? MQ_NO_ARG :
+		keep		? mq_str("keep") :
+				  mq_str(acks->unique));
+	while (!keep && others > 0 && n > 0)
+		mq_command_int(c, places[--n]);
+	for (place = keep ? window : 0; place > 0; place--)
 		if (n > 0 && places[n - 1] == place)
 			n--;
 		else
@@ -275,9 +334,8 @@ rmq_give_back(const struct mq_session *s, int queue,
 	int i, n = newest != NULL ? newest->n : ANY;
 	int step = newest == NULL || newest->each || n == 1 ? 1 : n - 1;
 
-	mq_command_script(c, &rmq_script_give_back);
-	add_own(c, s, queue, RMQ_PLACES " unacked known");
-	mq_command_int(c, n);
+	start(c, &rmq_script_give_back, s, queue);
+	MQ_COMMAND_ARGV(c, rmq_give_back_argv, .max = mq_int(n));
 	for (i = 0; e != NULL && i < n; i += step)
 		mq_command_arg(c, e[i].p, e[i].n);
 }
@@ -300,9 +358,9 @@ rmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 		add_own(c, s, queue, "unacked");
 		return 1;
 	}
-	mq_command_script(c, &rmq_script_held);
-	add_own(c, s, queue, "unacked info");
-	mq_command_add(c, "%s %s", name, s->heads ? "1" : "");
+	start(c, &rmq_script_held, s, queue);
+	MQ_COMMAND_ARGV(c, rmq_held_argv, .queue = mq_str(name),
+	    .heads = mq_str(s->heads ? "1" : ""));
 	return 1;
 }
 
@@ -314,18 +372,16 @@ rmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
 {
 	/* The list has them in the same order. */
 	(void)elements;
-	mq_command_script(c, &rmq_script_receipts);
-	add_own(c, s, 0, "unacked info");
-	mq_command_int(c, n);
+	start(c, &rmq_script_receipts, s, 0);
+	MQ_COMMAND_ARGV(c, rmq_receipts_argv, .count = mq_int(n));
 }
 
 static void
 rmq_receipt(struct mq_command *c, const char *connection, const char *queue,
     const char *number)
 {
-	mq_command_script(c, &rmq_script_receipt);
-	rmq_keys(c, connection, queue, "unacked info lease");
-	mq_command_str(c, number);
+	rmq_start(c, &rmq_script_receipt, connection, queue);
+	MQ_COMMAND_ARGV(c, rmq_receipt_argv, .receipt = mq_str(number));
 }
 
 /* --- session ------------------------------------------------------------- */
@@ -444,16 +500,16 @@ rmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		add_info(s, c);
 		return true;
 	case 3:
-		mq_command_script(c, &rmq_script_lapsed);
-		rmq_keys(c, s->connection, NULL, "C:info");
-		/* On a cluster what that one tells of itself is on other nodes. */
-		age_s = mq_clock_steady_s() - s->former_s;
-		if (c->cluster)
-			mq_command_int(c,
-			    INFO_S * INT64_C(1000) + s->lease_ms -
-				(int64_t)(age_s * 1000));
-		else
+		rmq_start(c, &rmq_script_lapsed, s->connection, NULL);
+		/* On a cluster the info of the former connection is on another node. */
+		if (!c->cluster)
 			rmq_keys(c, s->former, NULL, "C:info");
+		age_s = mq_clock_steady_s() - s->former_s;
+		MQ_COMMAND_ARGV(c, rmq_lapsed_argv,
+		    .left_ms = c->cluster ?
+			mq_int(INFO_S * INT64_C(1000) + s->lease_ms -
+			    (int64_t)(age_s * 1000)) :
+			MQ_NO_ARG);
 		return true;
 	case 4:
 		keep_info(s, c);
@@ -469,10 +525,9 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
 {
 	const char *name = s->queues[queue];
 
-	mq_command_script(c, &rmq_script_take_over);
-	rmq_keys(c, from, name, "unacked consumers lease info");
-	rmq_keys(c, s->connection, name, "unacked info");
-	mq_command_str(c, from);
+	rmq_start(c, &rmq_script_take_over, from, name);
+	rmq_keys(c, s->connection, name, mq_command_keys(c));
+	MQ_COMMAND_ARGV(c, rmq_take_over_argv, .former = mq_str(from));
 }
 
 /*
@@ -488,9 +543,10 @@ rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	int last = s->queue_count + (s->runs ? 5 : 4);
 
 	if (step == MQ_LEAVE_EMPTY) {
-		mq_command_script(c, &rmq_script_leave);
-		add_own(c, s, 0, "unacked consumers queues listed lease info");
-		mq_command_add(c, "%s %s", s->queues[0], s->connection);
+		start(c, &rmq_script_leave, s, 0);
+		MQ_COMMAND_ARGV(c, rmq_leave_argv,
+		    .queue = mq_str(s->queues[0]),
+		    .connection = mq_str(s->connection));
 	} else if (step < s->queue_count) {
 		mq_command_plain(c, "DEL");
 		add_own(c, s, step,

@@ -24,14 +24,11 @@ rmq_transfer_needed(
 	return c->cluster && to != NULL && strcmp(from, to) != 0;
 }
 
-void
-rmq_transfer_field(
-    struct mq_command *c, const char *id, const char *queue, const char *to)
+const char *
+rmq_transfer_field(char field[RMQ_FIELD], const char *id, const char *to)
 {
-	if (rmq_transfer_needed(c, queue, to))
-		mq_command_fmt(c, "%s000001 push %s", id, to);
-	else
-		mq_command_str(c, "");
+	snprintf(field, RMQ_FIELD, "%s000001 push %s", id, to);
+	return field;
 }
 
 void

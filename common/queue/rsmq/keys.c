@@ -63,7 +63,6 @@ rsmq_keys(struct mq_command *c, const char *connection, const char *queue,
 	} rows[] = {{"held", ":Xheld:", true, true},
 	    {"lease", "::connection:", false, true},
 	    {"runs", "::running:", false, true},
-	    {"realtime", ":rt:", false, true},
 	    {"names", ":QUEUES", false, false},
 	    {"all-cleaning", "::cleaning", false, false},
 	    {"all-paused", "::paused", false, false},
@@ -93,7 +92,8 @@ rsmq_start(struct mq_command *c, const struct mq_script *script,
     const char *connection, const char *queue, const char *words)
 {
 	mq_command_script(c, script);
-	rsmq_keys(c, connection, queue, words);
+	rsmq_keys(
+	    c, connection, queue, words != NULL ? words : mq_command_keys(c));
 }
 
 void

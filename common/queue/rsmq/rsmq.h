@@ -34,13 +34,11 @@ redisReply **rsmq_walked(const struct mq_scan *, int i);
  *
  *	held lease runs		the messages of a queue that a connection holds; its lease;
  *				what runs there
- *	realtime		the channel of the queue whose bare name stands for that of
- *				a connection
  *	names connections	of the namespace: the sets of queues and of connections
  *	all-cleaning all-paused	of the namespace: who cleans; whether it is paused
  *
  * others are of the queue: NAMESPACE:QUEUE and then the word; see keys.c.  What begins with a
- * letter is ours, and :X stands before it.  Only the first four need a connection, else NULL
+ * letter is ours, and :X stands before it.  Only the first three need a connection, else NULL
  * or "".
  */
 void rsmq_keys(struct mq_command *, const char *connection, const char *queue,

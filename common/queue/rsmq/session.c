@@ -17,23 +17,23 @@
 static const char start[] = "\xff\x00\xbe\xbe\x4a{\"Mq-Id\":[\"";
 #define START (sizeof(start) - 1)
 
-/* Adds the id of an element, by which the layout knows a message, and which no element of
- * ours lacks, as an argument.  lua/lib/layout.lua has written some bytes as \u00ff. */
-static void
-add_id(struct mq_command *c, const char *element, size_t len)
+/* The id of an element, by which the layout knows a message, and which no element of ours
+ * lacks.  lua/lib/layout.lua has written some bytes as \u00ff; then *unescaped has the
+ * id, for the caller to free, else NULL. */
+static struct mq_part
+element_id(const char *element, size_t len, char **unescaped)
 {
 	const char *p = element, *end = NULL;
-	char *id, *to, digits[3] = "";
+	char *to, digits[3] = "";
 
+	*unescaped = NULL;
 	if (len >= START && memcmp(element, start, START) == 0) {
 		p += START;
 		end = memchr(p, '"', len - START);
 	}
-	if (end == NULL || memchr(p, '\\', (size_t)(end - p)) == NULL) {
-		mq_command_arg(c, p, end != NULL ? (size_t)(end - p) : 0);
-		return;
-	}
-	id = to = mq_xmalloc((size_t)(end - p));
+	if (end == NULL || memchr(p, '\\', (size_t)(end - p)) == NULL)
+		return (struct mq_part){p, end != NULL ? (size_t)(end - p) : 0};
+	*unescaped = to = mq_xmalloc((size_t)(end - p));
 	while (p < end) {
 		if (*p != '\\' || end - p < 6) {
 			*to++ = *p++;
@@ -43,40 +43,63 @@ add_id(struct mq_command *c, const char *element, size_t len)
 		*to++ = (char)strtol(digits, NULL, 16);
 		p += 6;
 	}
-	mq_command_arg(c, id, (size_t)(to - id));
-	free(id);
+	return (struct mq_part){*unescaped, (size_t)(to - *unescaped)};
 }
 
 static void
 add_ids(struct mq_command *c, const struct mq_part *elements, int n)
 {
+	struct mq_part id;
+	char *unescaped;
 	int i;
 
-	for (i = 0; i < n; i++)
-		add_id(c, elements[i].p, elements[i].n);
+	for (i = 0; i < n; i++) {
+		id = element_id(elements[i].p, elements[i].n, &unescaped);
+		mq_command_arg(c, id.p, id.n);
+		free(unescaped);
+	}
+}
+
+/* Where node tells those that listen to a queue; the caller frees. */
+static char *
+realtime_channel(const char *queue)
+{
+	const char *bare = rsmq_bare(queue);
+
+	if (bare == queue)
+		return mq_xasprintf("%s:rt:%s", RSMQ_NAMESPACE, bare);
+	return mq_xasprintf("%.*s:rt:%s", (int)(bare - queue - 1), queue, bare);
 }
 
 static void
 rsmq_publish(
     struct mq_command *c, const char *queue, const struct mq_publishing *how)
 {
+	const struct mq_limits *limits = &how->limits;
+	const struct mq_mark *mark = &how->mark;
 	struct mq_when when = how->when;
+	char *channel = NULL;
 
 	/* No message is delayed by its queue that has said when. */
 	if (when.kind == MQ_WHEN_NOW && when.said)
 		when.kind = MQ_WHEN_IN;
-	rsmq_start(c, &rsmq_script_publish, NULL, queue,
-	    RSMQ_PLACES " names counters later settings");
+	rsmq_start(c, &rsmq_script_publish, NULL, queue, NULL);
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
-	mq_command_str(c, rsmq_bare(queue));
-	mq_layout_add_publishing(c, &when, &how->limits);
 	if (how->realtime)
-		rsmq_keys(c, rsmq_bare(queue), queue, "realtime");
-	else
-		mq_command_str(c, "");
-	mq_command_str(c, how->alike ? "1" : "");
-	mq_mark_add(c, &how->mark);
+		channel = realtime_channel(queue);
+	MQ_COMMAND_ARGV(c, rsmq_publish_argv, .name = mq_str(rsmq_bare(queue)),
+	    .when = mq_str(mq_when_name(when.kind)), .ms = mq_int(when.ms),
+	    .ready_max = mq_bound(limits->ready),
+	    .high_max = mq_bound(limits->ready_high),
+	    .delayed_max = mq_bound(limits->delayed),
+	    .delayed_high_max = mq_bound(limits->delayed_high),
+	    .channel = mq_str(channel != NULL ? channel : ""),
+	    .new = mq_str(how->alike ? "1" : ""),
+	    .slot = mq_marked(mark, mark->place),
+	    .before = mq_marked(mark, mark->before),
+	    .behind = mq_int(mark->publisher != NULL ? mark->behind : -1));
+	free(channel);
 }
 
 static void
@@ -129,6 +152,13 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		mq_command_str(c, uses[i]);
 }
 
+/* The lease that a session names itself, in milliseconds; '': what its queues say. */
+static struct mq_arg
+own_lease(const struct mq_session *s)
+{
+	return mq_bound(s->lease_ms > 0 ? s->lease_ms : -1);
+}
+
 static bool
 rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 {
@@ -138,19 +168,19 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	if (step > 0)
 		return false;
 	gethostname(host, sizeof(host) - 1);
-	rsmq_start(c, &rsmq_script_join, s->connection, s->queues[0],
-	    "lease connections names");
+	rsmq_start(c, &rsmq_script_join, s->connection, s->queues[0], NULL);
 	for (i = 0; i < s->queue_count; i++)
 		rsmq_keys(c, NULL, s->queues[i], ":Q");
 	if (s->push != NULL)
 		rsmq_keys(c, NULL, s->push, ":Q");
 	for (i = 0; i < s->queue_count; i++)
 		rsmq_keys(c, NULL, s->queues[i], "counters");
-	mq_command_add(
-	    c, "%s %s %d %d", s->connection, host, (int)getpid(), s->slots);
-	mq_command_bound(c, s->lease_ms > 0 ? s->lease_ms : -1);
-	mq_command_add(c, "%d %d %s", s->queue_count,
-	    s->attempts != -1 ? s->attempts : MQ_ATTEMPTS, s->make ? "1" : "");
+	MQ_COMMAND_ARGV(c, rsmq_join_argv, .connection = mq_str(s->connection),
+	    .host = mq_str(host), .pid = mq_int(getpid()),
+	    .slots = mq_int(s->slots), .ms = own_lease(s),
+	    .consumed = mq_int(s->queue_count),
+	    .attempts = mq_int(s->attempts != -1 ? s->attempts : MQ_ATTEMPTS),
+	    .makes = mq_str(s->make ? "1" : ""));
 	for (i = 0; i < s->queue_count; i++)
 		mq_command_str(c, rsmq_bare(s->queues[i]));
 	if (s->push != NULL)
@@ -166,8 +196,8 @@ rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	    "DEL lease", "ZREM connections", "DEL runs"};
 
 	if (step == MQ_LEAVE_EMPTY)
-		rsmq_start(c, &rsmq_script_leave, s->connection, s->queues[0],
-		    RSMQ_PLACES " held lease connections");
+		rsmq_start(
+		    c, &rsmq_script_leave, s->connection, s->queues[0], NULL);
 	else if (step <= 2)
 		rsmq_ask(c, own[step], s->connection, s->queues[0]);
 	if (step == MQ_LEAVE_EMPTY || step == 1)
@@ -189,10 +219,10 @@ rsmq_renew(
 	}
 	if (step > 0)
 		return false;
-	rsmq_start(c, &rsmq_script_renew, s->connection, s->queues[0], "lease");
+	rsmq_start(c, &rsmq_script_renew, s->connection, s->queues[0], NULL);
 	for (i = 0; i < s->queue_count; i++)
 		rsmq_keys(c, s->connection, s->queues[i], RSMQ_PLACES " held");
-	mq_command_bound(c, s->lease_ms > 0 ? s->lease_ms : -1);
+	MQ_COMMAND_ARGV(c, rsmq_renew_argv, .ms = own_lease(s));
 	return true;
 }
 
@@ -208,9 +238,9 @@ rsmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 		rsmq_keys(c, s->connection, name, "held");
 		return 1;
 	}
-	rsmq_start(
-	    c, &rsmq_script_held, s->connection, name, RSMQ_PLACES " held");
-	mq_command_str(c, s->heads ? "heads" : "messages");
+	rsmq_start(c, &rsmq_script_held, s->connection, name, NULL);
+	MQ_COMMAND_ARGV(c, rsmq_held_argv,
+	    .wanted = mq_str(s->heads ? "heads" : "messages"));
 	return 1;
 }
 
@@ -219,10 +249,17 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
     struct mq_command *c)
 {
 	const char *name = s->queues[queue];
+	bool rate = claim->rate.per_s > 0;
 
-	rsmq_start(c, &rsmq_script_claim, s->connection, name,
-	    RSMQ_PLACES " held lease paused rate later names watch idle");
-	mq_layout_add_claim(c, s, rsmq_bare(name), claim);
+	rsmq_start(c, &rsmq_script_claim, s->connection, name, NULL);
+	MQ_COMMAND_ARGV(c, rsmq_claim_argv, .max = mq_int(claim->max),
+	    .bytes = mq_int((long long)claim->bytes),
+	    .per_s = rate ? mq_real(claim->rate.per_s) : mq_str(""),
+	    .burst = rate ? mq_int(claim->rate.burst) : mq_str(""),
+	    .queue = mq_str(rsmq_bare(name)),
+	    .name = mq_str(s->wake != NULL ? s->wake : ""),
+	    .why = mq_str(mq_claim_why(claim->why)),
+	    .tracked = mq_str(claim->tracked ? "1" : ""));
 }
 
 /* NAMESPACE:QUEUE, or the same and what the key is. */
@@ -257,7 +294,7 @@ rsmq_exists(const struct mq_session *s, int queue, const char *element,
     size_t len, struct mq_command *c)
 {
 	rsmq_ask(c, "HEXISTS :Q", NULL, s->queues[queue]);
-	add_id(c, element, len);
+	add_ids(c, &(struct mq_part){element, len}, 1);
 }
 
 /* The length of a body is as node counts it; the header before it is one line. */
@@ -270,35 +307,37 @@ rsmq_settle(const struct mq_session *s, int queue,
 	const char *name = s->queues[queue], *body = how->element, *end, *why;
 	struct mq_buf to = {0}, extra = {0};
 	struct mq_envelope e;
+	struct mq_part id;
+	char *unescaped;
 
 	(void)n;
 	mq_buf_addstr(&to, reject ? name : how->push != NULL ? how->push : "");
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
-	rsmq_start(c, &rsmq_script_settle, s->connection, name,
-	    RSMQ_PLACES " held later");
+	rsmq_start(c, &rsmq_script_settle, s->connection, name, NULL);
 	if (reject || push)
 		rsmq_keys(c, NULL, mq_buf_str(&to), RSMQ_PLACES " names");
-	mq_command_str(c, mq_outcome_name(how->outcome));
-	add_id(c, how->element, how->len);
-	mq_command_str(c, how->header != NULL ? "1" : "0");
 	/* A bad header has no further ones. */
 	if (how->header != NULL &&
 	    mq_envelope_parse(how->header, how->header_len, &e, &why) == 0) {
 		rsmq_extra(&e, &extra);
 		mq_envelope_free(&e);
 	}
-	mq_command_arg(c, extra.data, extra.len);
-	mq_command_add(
-	    c, "%lld %s", (long long)how->delay_ms, rsmq_bare(mq_buf_str(&to)));
-	if (push) {
-		end = memchr(body, '\n', how->len);
-		if (end != NULL)
-			body = end + 1;
-		mq_command_int(c,
-		    mq_utf16_units(
-			body, how->len - (size_t)(body - how->element)));
-	}
+	end = push ? memchr(body, '\n', how->len) : NULL;
+	if (end != NULL)
+		body = end + 1;
+	id = element_id(how->element, how->len, &unescaped);
+	MQ_COMMAND_ARGV(c, rsmq_settle_argv,
+	    .how = mq_str(mq_outcome_name(how->outcome)),
+	    .id = mq_bytes(id.p, id.n),
+	    .replaced = mq_str(how->header != NULL ? "1" : "0"),
+	    .extra = mq_bytes(extra.data, extra.len),
+	    .delay_ms = mq_int(how->delay_ms),
+	    .to_name = mq_str(rsmq_bare(mq_buf_str(&to))),
+	    .units = push ? mq_int(mq_utf16_units(body,
+				how->len - (size_t)(body - how->element))) :
+			    MQ_NO_ARG);
+	free(unescaped);
 	mq_buf_free(&to);
 	mq_buf_free(&extra);
 }
@@ -307,8 +346,7 @@ static void
 rsmq_ack_oldest(const struct mq_session *s, int queue,
     const struct mq_acks *acks, struct mq_command *c)
 {
-	rsmq_start(c, &rsmq_script_ack, s->connection, s->queues[queue],
-	    RSMQ_PLACES " held");
+	rsmq_start(c, &rsmq_script_ack, s->connection, s->queues[queue], NULL);
 	add_ids(c, acks->elements, acks->n);
 }
 
@@ -316,8 +354,8 @@ static void
 rsmq_give_back(const struct mq_session *s, int queue,
     const struct mq_newest *newest, struct mq_command *c)
 {
-	rsmq_start(c, &rsmq_script_give_back, s->connection, s->queues[queue],
-	    RSMQ_PLACES " held");
+	rsmq_start(
+	    c, &rsmq_script_give_back, s->connection, s->queues[queue], NULL);
 	if (newest != NULL)
 		add_ids(c, newest->elements, newest->n);
 }
@@ -326,9 +364,13 @@ static void
 rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
     size_t len, long attempts, struct mq_command *c)
 {
-	rsmq_start(c, &rsmq_script_lapsed, NULL, s->queues[queue], RSMQ_PLACES);
-	add_id(c, element, len);
-	mq_command_int(c, attempts + 1);
+	char *unescaped;
+	struct mq_part id = element_id(element, len, &unescaped);
+
+	rsmq_start(c, &rsmq_script_lapsed, NULL, s->queues[queue], NULL);
+	MQ_COMMAND_ARGV(c, rsmq_lapsed_argv, .id = mq_bytes(id.p, id.n),
+	    .receives = mq_int(attempts + 1));
+	free(unescaped);
 }
 
 /* --- receipt ------------------------------------------------------------- */
@@ -346,8 +388,7 @@ static void
 rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
     struct mq_command *c)
 {
-	rsmq_start(c, &rsmq_script_receipts, s->connection, s->queues[0],
-	    "held lease");
+	rsmq_start(c, &rsmq_script_receipts, s->connection, s->queues[0], NULL);
 	add_ids(c, elements, n);
 }
 
@@ -355,9 +396,8 @@ static void
 rsmq_receipt(struct mq_command *c, const char *connection, const char *queue,
     const char *number)
 {
-	rsmq_start(c, &rsmq_script_receipt, connection, queue,
-	    RSMQ_PLACES " held lease");
-	mq_command_str(c, number);
+	rsmq_start(c, &rsmq_script_receipt, connection, queue, NULL);
+	MQ_COMMAND_ARGV(c, rsmq_receipt_argv, .named = mq_str(number));
 }
 
 struct search {
@@ -406,11 +446,11 @@ adopt_message(
 
 	mq_id_random(&ids, name + strlen("receipt-"), 6);
 	gethostname(host, sizeof(host) - 1);
-	rsmq_start(&c, &rsmq_script_adopt, name, s->queue,
-	    RSMQ_PLACES " held lease connections");
-	mq_command_arg(&c, id, n);
-	mq_command_add(&c, "%s %s %d %s %d", name, host, (int)getpid(),
-	    rsmq_bare(s->queue), ADOPTED_MS);
+	rsmq_start(&c, &rsmq_script_adopt, name, s->queue, NULL);
+	MQ_COMMAND_ARGV(&c, rsmq_adopt_argv, .id = mq_bytes(id, n),
+	    .connection = mq_str(name), .host = mq_str(host),
+	    .pid = mq_int(getpid()), .queue = mq_str(rsmq_bare(s->queue)),
+	    .ms = mq_int(ADOPTED_MS));
 	reply = mq_call(r, &c, -1);
 	if (reply == NULL)
 		return -1;
@@ -493,31 +533,34 @@ rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
 
 /* With name, adds it and the value if that is said; else the value, or another one. */
 static void
-add_attribute(struct mq_command *c, const char *name, long said, long otherwise)
+add_attribute(struct mq_command *c, const char *name, long said)
 {
-	if (name != NULL && said == MQ_ATTRIBUTE_NONE)
-		return;
-	if (name != NULL)
-		mq_command_str(c, name);
-	mq_command_int(c, said != MQ_ATTRIBUTE_NONE ? said : otherwise);
+	if (said != MQ_ATTRIBUTE_NONE)
+		mq_command_add(c, "%s %ld", name, said);
+}
+
+static struct mq_arg
+said_or(long said, long otherwise)
+{
+	return mq_int(said != MQ_ATTRIBUTE_NONE ? said : otherwise);
 }
 
 static void
 rsmq_open(struct mq_command *c, const char *queue,
     const struct mq_attributes *a, bool set)
 {
-	rsmq_start(c, set ? &rsmq_script_set : &rsmq_script_open, NULL, queue,
-	    set ? ":Q" : ":Q names");
 	if (set) {
-		add_attribute(c, "vt", a->vt_s, 0);
-		add_attribute(c, "maxsize", a->maxsize, 0);
-		add_attribute(c, "delay", a->delay_s, 0);
+		rsmq_start(c, &rsmq_script_set, NULL, queue, NULL);
+		add_attribute(c, "vt", a->vt_s);
+		add_attribute(c, "maxsize", a->maxsize);
+		add_attribute(c, "delay", a->delay_s);
 		return;
 	}
-	mq_command_str(c, rsmq_bare(queue));
-	add_attribute(c, NULL, a->vt_s, RSMQ_VT);
-	add_attribute(c, NULL, a->delay_s, RSMQ_DELAY);
-	add_attribute(c, NULL, a->maxsize, RSMQ_MAXSIZE);
+	rsmq_start(c, &rsmq_script_open, NULL, queue, NULL);
+	MQ_COMMAND_ARGV(c, rsmq_open_argv, .name = mq_str(rsmq_bare(queue)),
+	    .vt = said_or(a->vt_s, RSMQ_VT),
+	    .delay = said_or(a->delay_s, RSMQ_DELAY),
+	    .maxsize = said_or(a->maxsize, RSMQ_MAXSIZE));
 }
 
 static void

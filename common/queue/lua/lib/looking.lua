@@ -11,16 +11,16 @@ local function now()
   return clock_ms
 end
 
--- Of each queue there are so many keys, the last of which are watch and idle;
--- waits(...) gets the others, and says whether a message is left there.  Mostly the
--- same few consumers are on watch everywhere.
+-- Watch and idle are the last of the keys of each queue; waits(...) gets the others, and
+-- says whether a message is left there.  Mostly the same few consumers are on watch
+-- everywhere.
 local function look(each, waits)
-  local reply, alive, check = {}, {}, ARGV[2] == '1'
+  local reply, alive, check = {}, {}, checked == '1'
   local function is_called(holder, idle)
     if alive[holder] == nil then
       alive[holder] = is_alive(holder)
     end
-    return alive[holder] and call('ZSCORE', idle, ARGV[1])
+    return alive[holder] and call('ZSCORE', idle, name)
   end
   for i = 1, #KEYS, each do
     local keys = {unpack(KEYS, i, i + each - 1)}

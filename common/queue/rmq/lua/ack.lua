@@ -1,14 +1,15 @@
 -- Ack messages among the oldest of an unacked list: those of a window, which ends
 -- with the oldest.
 --
---   KEYS  the queue's (see lib/place.lua), if some hold a key or a group; unacked
---   ARGV  how many the window has, the oldest of them, the newest of them; and
---         if not all are acked, either 'keep' and the places of the others,
---         or 32 bytes that no element has and the places of the acked ones.
---         The oldest has place 1; greater places come first, and the newest
---         is acked
---   reply 1, or 0 and nothing done when these are not where they are expected
---         to be
+-- KEYS unacked [q:PLACES]
+-- ARGV window oldest newest [mark] place...
+--
+--   q       if some hold a key or a group
+--   window  how many messages it has; the newest is acked
+--   mark    if not all are acked: 'keep', and the places are those of the others; or 32
+--           bytes that no element has, and they are those of the acked ones
+--   place   1 is that of the oldest; greater ones come first
+--   reply   1, or 0 and nothing done when these are not where they are expected to be
 --
 -- No message may be equal to another element of the list: then the places of
 -- the oldest and the newest say what is between them.
@@ -19,19 +20,20 @@
 
 -- include rights
 
-local call, unacked, window = redis.call, KEYS[7] or KEYS[1], tonumber(ARGV[1])
+local call = redis.call
+window = tonumber(window)
 
-if call('LINDEX', unacked, -1) ~= ARGV[2]
-    or call('LINDEX', unacked, -window) ~= ARGV[3] then
+if call('LINDEX', unacked, -1) ~= oldest
+    or call('LINDEX', unacked, -window) ~= newest then
   return 0
 end
 
 -- The others of the window, the newest first.  What stands side by side is read together.
 local function read_others()
-  local others, i = {}, 5
+  local others, i = {}, first_place
   while ARGV[i] do
     local first = i
-    while ARGV[i + 1] and ARGV[i] - ARGV[i + 1] == 1 do
+    while i < #ARGV and ARGV[i] - 1 == tonumber(ARGV[i + 1]) do
       i = i + 1
     end
     local some = first == i and { call('LINDEX', unacked, -ARGV[i]) }
@@ -46,7 +48,6 @@ end
 
 -- A refusal changes nothing: servers before Redis 7 refuse the first LSET or RPUSH.
 local function ack()
-  local mark = ARGV[4]
   if not mark then
     call('LTRIM', unacked, 0, -window - 1)
     return
@@ -59,10 +60,10 @@ local function ack()
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
   if mark ~= 'keep' then
-    for i = 5, #ARGV do
+    for i = first_place, #ARGV do
       call('LSET', unacked, -ARGV[i], mark)
     end
-    call('LREM', unacked, 4 - #ARGV, mark)
+    call('LREM', unacked, first_place - 1 - #ARGV, mark)
     return
   end
   local others = read_others()
@@ -72,20 +73,19 @@ local function ack()
 end
 
 -- Most need no more, and take less time than it takes to define what is below.
-if not KEYS[7] then
+if not q then
   ack()
   return 1
 end
 
 -- include leaving
 
-local q = queue_keys(1)
 local all, listed, acked = call('LRANGE', unacked, -window, -1), {}, {}
-for i = 5, #ARGV do
+for i = first_place, #ARGV do
   listed[ARGV[i] + 0] = true
 end
 for place = 1, window do
-  if not ARGV[4] or (listed[place] or false) == (ARGV[4] ~= 'keep') then
+  if not mark or (listed[place] or false) == (mark ~= 'keep') then
     acked[#acked + 1] = all[window + 1 - place]
   end
 end

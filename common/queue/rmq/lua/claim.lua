@@ -1,21 +1,24 @@
--- Claim messages: promote what is due, then move up to ARGV[1] of the messages
--- that come first, or about ARGV[2] bytes of them, to the caller's unacked
--- list.  With 0 it only looks whether the queue is paused.
+-- Claim messages: promote what is due, then move those that come first to the caller's
+-- unacked list.
 --
---   KEYS  the queue's (see lib/place.lua), unacked, the connection's heartbeat,
---         paused, rate, the connection's info, watch, idle
---   ARGV  max, bytes, and for a rate that all consumers share: messages a
---         second, and how many may be claimed at once after a rest ('' none);
---         queue; of a consumer that waits (see lib/role.lua) its name ('' it
---         does not), why it claims, '1' if changes are tracked; and if the disk is
---         short of room, how many bytes may be copied
---   reply an error if all it could claim has more bytes to be copied than that; else
---         {milliseconds until the next delayed message is due, the pause is
---         over, or the rate allows more; or -1; the role that the consumer has
---         now, and 1 more if the queue is paused; the server's clock in unix
---         milliseconds; the tick; element...}, or 0 when the heartbeat is gone: a
---         cleaner may have been there, and what came into unacked after it would
---         never be found again
+-- KEYS q:PLACES unacked lease paused rate info watch idle
+-- ARGV max bytes per_s burst queue name why tracked [copy_budget]
+-- REPLY wait_ms role now_ms tick element...
+--
+--   max           messages; 0: it only looks whether the queue is paused
+--   bytes         about how many may be claimed
+--   per_s, burst  of a rate that all consumers share: messages a second, and how many may
+--                 be claimed at once after a rest; '': none
+--   name          of a consumer that waits (see lib/role.lua); '': it does not
+--   why, tracked  why that one claims; '1' if changes are tracked
+--   copy_budget   if the disk is short of room, how many bytes may be copied
+--   wait_ms       until the next delayed message is due, the pause is over, or the rate
+--                 allows more; or -1
+--   role          of the consumer from now on, and 1 more if the queue is paused
+--   now_ms        the server's clock, unix milliseconds
+--   reply         an error if all that could be claimed has more bytes to be copied than
+--                 the budget; 0 when the heartbeat is gone: a cleaner may have been there,
+--                 and messages that came into unacked after it would never be found again
 --
 -- A crash before: nothing has happened.  After: each element is in unacked,
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
@@ -28,14 +31,13 @@
 -- include bucket
 -- include role
 
-local q, unacked, lease, paused, rate, info, watch, idle = queue_keys(1)
-local waits = { watch = watch, idle = idle, name = ARGV[6],
-  why = ARGV[7], tracked = ARGV[8], now = now }
+local waits = { watch = watch, idle = idle, name = name, why = why, tracked = tracked,
+  now = now }
 
 -- On a cluster the first claim makes the info, which a cleaner that does not know it
 -- leaves there for a day.
 local function count_claimed(n)
-  if call('HINCRBY', info, 'claimed:' .. ARGV[5], n) == 0
+  if call('HINCRBY', info, 'claimed:' .. queue, n) == 0
       and call('PTTL', info) == -1 then
     call('EXPIRE', info, 86400)
   end
@@ -45,7 +47,7 @@ if call('EXISTS', lease) == 0 then
   return 0
 end
 local pause = call('PTTL', paused)
-if ARGV[1] == '0' then
+if max == '0' then
   return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, clock(q) }
 end
 
@@ -57,19 +59,19 @@ if pause ~= -2 then
 end
 
 local SMALL = 512
-local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
-local spare, lacks = tonumber(ARGV[9]) or math.huge, false
-local wait = -1
-local bucket = bucket_of(rate, ARGV[3], ARGV[4])
+local limit, byte_budget = tonumber(max), tonumber(bytes)
+local over_budget = false
+copy_budget = tonumber(copy_budget) or math.huge
+local bucket = bucket_of(rate, per_s, burst)
 if bucket then
-  max = math.min(max, math.floor(bucket.tokens))
+  limit = math.min(limit, math.floor(bucket.tokens))
 end
 
 local sorted = call('EXISTS', q.priority) == 1
 local tick = clock(q)
 local reply = { -1, 0, now, tick }
 
--- When the next one that waits for a time is due.
+-- When the next delayed message is due that waits for a time.
 local function first_timed()
   local first = call('ZRANGEBYSCORE', q.delayed, '-inf', AT_TICK - 1,
     'WITHSCORES', 'LIMIT', 0, 1)
@@ -82,29 +84,35 @@ end
 local timed = first_timed()
 local due = tick_waits() or timed and timed <= now
 
--- How many have moved, to stand in the reply behind its first four.
-local moved, sure = 0, false
+-- The place in the reply of the last message that was claimed.
+local last, sure = TICK, false
 
--- Up to n small ones in one go; how many.  Most of the server's work for a claim is
--- here: each goes into one table only.
+-- How many more may be claimed.
+local function left()
+  return limit + TICK - last
+end
+
+-- Claims up to n small messages in one go; returns how many.  Most of the server's work
+-- for a claim is here: each goes into one table only.
 local function claim_small(n)
-  local part, last, left = call('LRANGE', q.ready, -n, '-1'), moved + 4, room
+  local part, first, budget = call('LRANGE', q.ready, -n, '-1'), last + 1, byte_budget
+  local to = last
   for i = #part, 1, -1 do
     local element = part[i]
     local size = #element
-    if size > SMALL or left <= 0 then
+    if size > SMALL or budget <= 0 then
       break
     end
-    last, left = last + 1, left - size
-    reply[last] = element
+    to, budget = to + 1, budget - size
+    reply[to] = element
   end
-  n = last - moved - 4
+  n = to - last
   if n > 0 then
     -- Changes nothing: what cannot be removed must not be copied.
     sure = sure or call('LTRIM', q.ready, '0', '-1')
-    call('LPUSH', unacked, unpack(reply, moved + 5, last))
+    call('LPUSH', unacked, unpack(reply, first, to))
     call('LTRIM', q.ready, '0', -n - 1)
-    moved, room = moved + n, left
+    last, byte_budget = to, budget
   end
   return n
 end
@@ -113,122 +121,137 @@ end
 -- its log and its replicas.  Behind a long one, nobody knows how long the next is.
 local function claim_ready()
   local size = 1
-  while moved < max and room > 0 do
-    local n = math.min(size, max - moved)
+  while left() > 0 and byte_budget > 0 do
+    local n = math.min(size, left())
     local small = n < 4 and 0 or claim_small(n)
     if small == 0 then
       local element = call('LMOVE', q.ready, unacked, 'RIGHT', 'LEFT')
       if not element then
         break
       end
-      moved, room = moved + 1, room - #element
-      reply[moved + 4] = element
+      last, byte_budget = last + 1, byte_budget - #element
+      reply[last] = element
       small = #element <= SMALL and n or 0
     end
     size = small < n and 1 or math.min(4 * size, 64)
   end
 end
 
--- Claims from all that the queue has.  Most claims do not need it, and take less time than
--- it takes to define what is in it.
-local function claim_any()
--- include place
+-- Makes what claims from all that the queue has, and what frees keys.  Most claims need
+-- neither, and take less time than it takes to define them.
+local function beyond_ready()
+-- include leaving
+-- include promote
 
   -- Few at first: nobody knows how long the next ones are.  Of those that are
   -- delayed, up to one that has to be put elsewhere.
   local function claim_sorted(set, low, high)
     local size = 1
-    while moved < max and room > 0 do
-      local first, batch, left = call('ZRANGEBYSCORE', set, low, high,
-        'LIMIT', 0, math.min(size, max - moved)), {}, room
-      for i = 1, #first do
-        local element = first[i]:sub(33)
-        lacks = lacks or #element > spare
-        if left <= 0 or #element > spare
+    while left() > 0 and byte_budget > 0 do
+      local members = call('ZRANGEBYSCORE', set, low, high,
+        'LIMIT', 0, math.min(size, left()))
+      local batch, budget = {}, byte_budget
+      for i = 1, #members do
+        local element = members[i]:sub(33)
+        over_budget = over_budget or #element > copy_budget
+        if budget <= 0 or #element > copy_budget
             or set == q.delayed and may_be_sorted(element) then
           break
         end
-        spare = spare - #element
+        copy_budget = copy_budget - #element
         batch[i] = element
-        left = left - #element
+        budget = budget - #element
       end
       if not batch[1] then
         break
       end
-      local rank = call('ZRANK', set, first[1])
+      local rank = call('ZRANK', set, members[1])
       -- Changes nothing, as above.
       call('ZREMRANGEBYRANK', set, 1, 0)
       call('LPUSH', unacked, unpack(batch))
       call('ZREMRANGEBYRANK', set, rank, rank + #batch - 1)
       for i = 1, #batch do
-        reply[moved + 4 + i] = batch[i]
+        reply[last + i] = batch[i]
       end
-      moved, room = moved + #batch, left
+      last, byte_budget = last + #batch, budget
       size = math.min(2 * size, 64)
     end
   end
 
-  if due and not sorted and call('LLEN', q.ready) == 0 then
-    claim_sorted(q.delayed, '-inf', now)
-  end
-  if due and moved < max and room > 0 then
-    -- Not all at once, when many have fallen due together.
-    local _, _, left = promote(q, math.min(max - moved, 250),
-      math.min(room, 262144), spare)
-    lacks, spare = lacks or not left, left or 0
-  end
-  if call('EXISTS', q.priority) == 0 then
+  local function claim_all()
+    if due and not sorted and call('LLEN', q.ready) == 0 then
+      claim_sorted(q.delayed, '-inf', now)
+    end
+    if due and left() > 0 and byte_budget > 0 then
+      -- Not all at once, when many have fallen due together.
+      local _, _, budget = promote(q, math.min(left(), 250),
+        math.min(byte_budget, 262144), copy_budget)
+      over_budget, copy_budget = over_budget or not budget, budget or 0
+    end
+    if call('EXISTS', q.priority) == 0 then
+      claim_ready()
+      return
+    end
+    call('LLEN', q.ready)
+    claim_sorted(q.priority, '-inf', '(0')
     claim_ready()
-    return
+    claim_sorted(q.priority, '(0', '+inf')
   end
-  call('LLEN', q.ready)
-  claim_sorted(q.priority, '-inf', '(0')
-  claim_ready()
-  claim_sorted(q.priority, '(0', '+inf')
+
+  -- The keys of messages may end with the claim.
+  local function unlock_all(keyed)
+    for i = 1, #keyed do
+      local w = options(keyed[i])
+      if w and w.key then
+        -- Claimed is claimed, whatever becomes of the key.
+        pcall(unlock, q, w, 'start')
+      end
+    end
+  end
+
+  return claim_all, unlock_all
+end
+
+local claim_all, unlock_all
+if due or sorted then
+  claim_all, unlock_all = beyond_ready()
 end
 
 -- A write that is refused comes before the first move.
-if max > 0 and (due or sorted or call('EXISTS', q.ready) == 1) then
+if limit > 0 and (due or sorted or call('EXISTS', q.ready) == 1) then
   count_claimed(0)
   -- What has moved is claimed, whatever is refused behind it.
-  local good, why = pcall((due or sorted) and claim_any or claim_ready)
-  if not good and moved == 0 then
-    error(why, 0)
+  local good, refused = pcall(claim_all or claim_ready)
+  if not good and last == TICK then
+    error(refused, 0)
   end
-  for i = moved + 5, #reply do
+  for i = last + 1, #reply do
     reply[i] = nil
   end
 end
-if lacks and moved == 0 then
+if over_budget and last == TICK then
   return redis.error_reply('no room to copy the next message')
 end
-if moved > 0 then
-  count_claimed(moved)
+if last > TICK then
+  count_claimed(last - TICK)
 end
 
--- Those that have a key, which may end with the claim.
 local keyed = {}
-if moved > 0 and call('EXISTS', q.locks) == 1 then
-  for i = 5, #reply do
+if last > TICK and call('EXISTS', q.locks) == 1 then
+  for i = TICK + 1, last do
     keyed[#keyed + 1] = may_name(reply[i], 'Mq-Key') and reply[i] or nil
   end
 end
 if keyed[1] then
--- include leaving
-
-  for i = 1, #keyed do
-    local w = options(keyed[i])
-    if w and w.key then
-      -- Claimed is claimed, whatever becomes of the key.
-      pcall(unlock, q, w, 'start')
-    end
+  if not unlock_all then
+    claim_all, unlock_all = beyond_ready()
   end
+  unlock_all(keyed)
 end
-if bucket then
-  wait = bucket_take(bucket, moved)
-end
+local wait = bucket and bucket_take(bucket, last - TICK) or -1
 
-reply[2] = role(waits, moved, moved >= tonumber(ARGV[1]) or room <= 0, function()
+local full = last - TICK >= tonumber(max) or byte_budget <= 0
+reply[ROLE] = role(waits, last - TICK, full, function()
   return call('LLEN', q.ready) + call('ZCARD', q.priority)
 end)
 
@@ -237,9 +260,9 @@ if due then
   timed = first_timed()
 end
 if due and tick_waits() then
-  reply[1] = 0
+  reply[WAIT_MS] = 0
 elseif timed then
-  reply[1] = math.max(0, math.ceil(timed - now))
+  reply[WAIT_MS] = math.max(0, math.ceil(timed - now))
 end
-reply[1] = math.max(reply[1], wait)
+reply[WAIT_MS] = math.max(reply[WAIT_MS], wait)
 return reply

@@ -1,16 +1,16 @@
 -- How many messages of a queue could be claimed now, or have been.
 --
---   KEYS  the queue's (see lib/place.lua), unacked...
+-- KEYS q:PLACES unacked...
+--
 --   reply how many
 --
 -- Those in line for their group follow when another one ends.  Changes nothing.
 
--- include place
+-- include basics
 
-local q = queue_keys(1)
 local held = 0
 -- Of thousands of connections, nearly all hold nothing.
-for first = 7, #KEYS, 1000 do
+for first = first_unacked, #KEYS, 1000 do
   local last = math.min(first + 999, #KEYS)
   if call('EXISTS', unpack(KEYS, first, last)) > 0 then
     for _, key in ipairs({ unpack(KEYS, first, last) }) do

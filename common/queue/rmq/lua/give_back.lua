@@ -1,10 +1,13 @@
 -- Give the newest unacked messages back to the front of ready, in their old order.
 --
---   KEYS  the queue's (see lib/place.lua), unacked, rmq::queues
---   ARGV  how many; then the newest and the oldest of them, or, where some may be equal
---         to others, each, the newest first; or nothing: they are whatever is there
---   reply how many were moved, the newest first; 0 and nothing done when they are not
---         where they are expected to be
+-- KEYS q:PLACES unacked known
+-- ARGV max element...
+--
+--   max      messages
+--   element  the newest and the oldest of them, or, where some may be equal to others,
+--            each, the newest first; none: whatever is there
+--   reply    how many were moved, the newest first; 0 and nothing done when they are
+--            not where they are expected to be
 --
 -- The newest goes first, so that the oldest ends up in front, of its priority if it has
 -- one.  Bounded; see lib/give_back.lua.
@@ -14,17 +17,17 @@
 -- include place
 -- include give_back
 
-local q, unacked, queues = queue_keys(1)
-local max = tonumber(ARGV[1])
+max = tonumber(max)
 
 local function are_newest()
-  if #ARGV == 3 then
-    return call('LINDEX', unacked, 0) == ARGV[2]
-      and call('LINDEX', unacked, max - 1) == ARGV[3]
+  local named = { unpack(ARGV, first_element) }
+  if #named == 2 then
+    return call('LINDEX', unacked, 0) == named[1]
+      and call('LINDEX', unacked, max - 1) == named[2]
   end
-  local all = #ARGV > 1 and call('LRANGE', unacked, 0, max - 1)
-  for i = 2, #ARGV do
-    if all[i - 1] ~= ARGV[i] then
+  local all = #named > 0 and call('LRANGE', unacked, 0, max - 1)
+  for i = 1, #named do
+    if all[i] ~= named[i] then
       return false
     end
   end
@@ -42,6 +45,6 @@ need_admit(q)
 call('LTRIM', unacked, 0, -1)
 local moved = give_back_newest(q, unacked, max)
 if moved > 0 then
-  make_known(q, queues)
+  make_known(q, known)
 end
 return moved

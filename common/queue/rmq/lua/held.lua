@@ -1,17 +1,18 @@
 -- The messages of a queue that a connection holds.
 --
---   KEYS  unacked, the connection's info
---   ARGV  queue, '1' for only how each message begins
---   reply how many messages the connection has ever claimed; then the unacked
+-- KEYS unacked info
+-- ARGV queue heads
+--
+--   heads  '1': only how each message begins
+--   reply  how many messages the connection has ever claimed; then the unacked
 --         ones, the newest first
 --
 -- Changes nothing.
 
-local unacked, info = unpack(KEYS)
 local held = redis.call('LRANGE', unacked, 0, -1)
-for i = 1, ARGV[2] == '1' and #held or 0 do
+for i = 1, heads == '1' and #held or 0 do
   held[i] = held[i]:sub(1, 1024)
 end
-local claimed = redis.call('HGET', info, 'claimed:' .. ARGV[1])
+local claimed = redis.call('HGET', info, 'claimed:' .. queue)
 table.insert(held, 1, tonumber(claimed or nil) or 0)
 return held

@@ -1,10 +1,12 @@
 -- Tell cleaners that a connection did not die: its maker is alive, and has taken
 -- another name.
 --
---   KEYS  the info of the new connection, that of the old one; not on a cluster, where
---         it is elsewhere
---   ARGV  there, in how many milliseconds it ends
---   reply 1, or 0 when nothing is known of it any more
+-- KEYS C:info | [former=*]
+-- ARGV [left_ms]
+--
+--   former   the info of the old connection; not on a cluster, where it is elsewhere
+--   left_ms  then, in how many milliseconds that info ends
+--   reply    1, or 0 when nothing is known of it any more
 --
 -- Each heartbeat begins the time to live of an info anew.  So the end of the
 -- info tells when the last heartbeat was.  Other connections whose last heartbeat
@@ -13,8 +15,7 @@
 -- A crash before: nothing has happened.  After: the info of the new connection
 -- says it for as long as that exists.
 
-local info, former = unpack(KEYS)
-local left = former and redis.call('PTTL', former) or tonumber(ARGV[1])
+local left = former and redis.call('PTTL', former) or tonumber(left_ms)
 if left <= 0 then
   return 0
 end

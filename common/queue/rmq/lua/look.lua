@@ -1,9 +1,12 @@
 -- Look whether queues need a claim by a consumer that is idle there; see lib/role.lua.
 -- Changes nothing.
 --
---   KEYS  of each queue: ready, priority, delayed, clock, paused, watch, idle
---   ARGV  name in the consumer's channel, '1' to check that others know it
---   reply of each queue: 0, a claim is needed: the one on watch is gone, or leaves
+-- KEYS (ready priority delayed clock paused watch idle)...
+-- ARGV [name] [checked]
+--
+--   name     in the consumer's channel
+--   checked  '1': whether others know it, too
+--   reply    of each queue: 0, a claim is needed: the one on watch is gone, or leaves
 --         messages where they are, or (checked) is dead, or nobody would wake this
 --         consumer; else how many are idle there, or -1 unless checked
 
@@ -18,7 +21,7 @@ local function has_due(delayed, clock)
       'LIMIT', 0, 1)[1]
 end
 
-return look(7, function(ready, priority, delayed, clock, paused)
+return look(each_ready, function(ready, priority, delayed, clock, paused)
   return call('EXISTS', ready, priority, delayed) > 0
     and (call('EXISTS', ready, priority) > 0 or has_due(delayed, clock))
     and call('EXISTS', paused) == 0

@@ -2,25 +2,29 @@
 -- one in the same transaction, and see to it that their queue is known.  It goes out as
 -- text each time, so it is short.
 --
---   KEYS  where they are, counters, marks (see lib/marks.lua), rmq::queues, settings
---   ARGV  place, before; how many messages; the queue's name; the command that put them
---         in, and the one that counts what is in their key
---   reply 1 if the settings have a max-length, which nothing here looks at
+-- KEYS to=* counters marks=* known rules=settings
+-- ARGV slot before count queue put counts
+--
+--   to            where they are
+--   marks, slot, before  as in lib/marks.lua
+--   count         how many messages
+--   queue         its name, '' where it is not to be made known
+--   put, counts   the command that put them in, and the one that counts what is there
+--   reply 1 if the rules, the queue's settings, have a max-length, which nothing here looks at
 --
 -- A crash before: they are not there.  After: they are, are marked, and, unless
 -- something else is under that key, counted.
 
 -- Where the command was refused, there is nothing to mark.  Its right may have been revoked
 -- since MULTI; servers before Redis 7 cannot tell.
-local place, counters, marks, queues, settings = unpack(KEYS)
-local may = redis.acl_check_cmd
+local r, may = redis, redis.acl_check_cmd
 
-assert(not may or may(ARGV[5], place, 0, 0))
-redis.call(ARGV[6], place)
-if ARGV[4] ~= '' then
-  redis.pcall('SADD', queues, ARGV[4])
+assert(not may or may(put, to, 0, 0))
+r.call(counts, to)
+if queue ~= '' then
+  r.pcall('SADD', known, queue)
 end
-redis.pcall('HINCRBY', counters, 'published', ARGV[3])
-redis.call('HSET', marks, ARGV[1], ARGV[2] .. ' ')
-redis.call('PEXPIRE', marks, 600000)
-return redis.pcall('HEXISTS', settings, 'max-length') == 1 and 1 or 0
+r.pcall('HINCRBY', counters, 'published', count)
+r.call('HSET', marks, slot, before .. ' ')
+r.call('PEXPIRE', marks, 600000)
+return r.pcall('HEXISTS', rules, 'max-length') == 1 and 1 or 0

@@ -1,14 +1,15 @@
 -- Make delayed messages claimable whose time or tick has come, the oldest due first.
 --
---   KEYS  the queue's (see lib/place.lua)
+-- KEYS q:PLACES
+--
 --   reply {how many, 1 if there may be more, else 0}
 --
 -- At most 250, or about 256 KiB of them, in one call: some 1 ms.
 -- A crash before: none has moved.  After: those that moved are claimable only.
 
--- include place
+-- include leaving
+-- include promote
 
-local q = queue_keys(1)
 -- A write that needs no memory, and refuses what is no sorted set; see
 -- claim.lua.
 call('ZREM', q.delayed, '')

@@ -1,16 +1,22 @@
 -- Publish messages that ask for more than a place in one of the keys.
 --
---   KEYS  the queue's (see lib/place.lua), counters, rmq::queues, settings, marks of
---         the publisher, if it has any (see lib/marks.lua), and behind those (or a key
---         that never exists) all of the set of attachments of the only message
---   ARGV  'now', 'in' or 'at'; milliseconds from now, or unix milliseconds; four limits
---         (see lib/limits.lua), where those in line for their group's turn count as
---         claimable; 'alike' if all ask for the same, and their headers differ in
---         nothing but the id and times, else ''; 'join' if a message whose key another
---         one has until that is claimed is not wanted beside it, else ''; place, before
---         and behind, as in lib/marks.lua; then for each message 32 bytes that make it
---         unique (its id, if all are alike; or nothing, if they are published now,
---         too), and the element
+-- KEYS q:PLACES counters known settings [noted=*] attachment...
+-- ARGV when ms ready_max high_max delayed_max delayed_high_max alike join slot before
+--      behind message...
+--
+--   noted       the marks of the publisher, if it has any (see lib/marks.lua)
+--   attachment  behind noted (or a key that never exists) all keys of the set of
+--               attachments of the only message
+--   when, ms    'now', 'in' or 'at'; milliseconds from now, or unix milliseconds
+--   *_max       limits (see lib/limits.lua), where those in line for their group's turn
+--               count as claimable
+--   alike       'alike' if all ask for the same, and their headers differ in nothing but
+--               the id and times, else ''
+--   join        'join' if a message whose key another one has until that is claimed is
+--               not wanted beside it, else ''
+--   slot, before, behind  as in lib/marks.lua
+--   message     32 bytes that make it unique (its id, if all are alike; or nothing, if
+--               they are published now, too), and the element
 --   reply nil: the batch before it is not done, so nothing was; else a letter for each:
 --         'a', accepted; 'd', another has its key; 'j', so it joins that one; 's', its
 --         last tick is over; 'f', the queue is full (as it is for those behind it);
@@ -24,24 +30,20 @@
 -- include marks
 -- include limits
 
-local FIRST = 12
-local q, counters, queues, settings, noted = queue_keys(1)
-local limits = limits_of(ARGV[3], ARGV[4], ARGV[5], ARGV[6], settings)
-local marks = ARGV[9] ~= '' and noted or nil
-local known = replied(marks, ARGV[9], ARGV[10])
-if known or overtakes(marks, ARGV[9], ARGV[11]) then
-  return known
+local limits = limits_of(ready_max, high_max, delayed_max, delayed_high_max, settings)
+local marks = slot ~= '' and noted or nil
+local done = replied(marks, slot, before)
+if done or overtakes(marks, slot, behind) then
+  return done
 end
--- Those of attachments are behind the tenth.
-local next_key = ipairs(KEYS)
-for _, key in next_key, KEYS, 10 do
-  if call('EXISTS', key) == 0 then
+for i = first_attachment, #KEYS do
+  if call('EXISTS', KEYS[i]) == 0 then
     return redis.error_reply('attachments are gone; publish them again')
   end
-  need(key, 'PERSIST')
+  need(KEYS[i], 'PERSIST')
 end
-local due = ARGV[1] == 'now' and 0 or tonumber(ARGV[2])
-if ARGV[1] == 'in' then
+local due = when == 'now' and 0 or tonumber(ms)
+if when == 'in' then
   due = due + now
 end
 check_types(q)
@@ -63,11 +65,11 @@ local function space(w)
 end
 local limited = table.concat(limits) ~= ''
 
-local alike = ARGV[7] ~= ''
+alike = alike ~= ''
 -- Bytes ahead of each element.
-local ahead = alike and ARGV[1] == 'now' and 0 or 32
-local shared = alike and options(ARGV[FIRST]:sub(ahead + 1))
-local id_at = shared and shared.id and ARGV[FIRST]:find(shared.id, 1, true)
+local ahead = alike and when == 'now' and 0 or 32
+local shared = alike and options(ARGV[first_message]:sub(ahead + 1))
+local id_at = shared and shared.id and ARGV[first_message]:find(shared.id, 1, true)
 local holds = shared and (shared.line or shared.key)
 if marks then
   need(marks, 'HSET', 'PEXPIRE')
@@ -77,7 +79,7 @@ if not alike or holds then
   need(q.locks, 'LPUSH', 'ZADD', 'HGET', 'HSET', 'HDEL', 'HRANDFIELD', 'SET',
     'HEXISTS', 'ZCOUNT')
 end
-if ARGV[8] ~= '' then
+if join ~= '' then
   need(q.delayed, 'ZRANGEBYSCORE')
 end
 if shared then
@@ -129,20 +131,20 @@ local function publish_together()
   end
   local room = limited and space(w)
   if room then
-    last = math.max(FIRST - 1, math.min(last, FIRST - 1 + room))
+    last = math.max(first_message - 1, math.min(last, first_message - 1 + room))
   end
-  if last < FIRST then
+  if last < first_message then
     return 0, 'f'
   elseif not score and ahead == 0 then
-    call('LPUSH', target, unpack(ARGV, FIRST, last))
-    return last - FIRST + 1, 'f'
+    call('LPUSH', target, unpack(ARGV, first_message, last))
+    return last - first_message + 1, 'f'
   end
   local front = w and w.tick and in_tick(w):sub(1, 7)
-  for i = FIRST, last do
+  for i = first_message, last do
     add(ARGV[i], front)
   end
   flush()
-  return last - FIRST + 1, 'f'
+  return last - first_message + 1, 'f'
 end
 
 -- The ids of the messages that others have joined.
@@ -190,7 +192,7 @@ local function publish(arg)
   if w and w.last_tick and w.last_tick < tick then
     return 's'
   end
-  if ARGV[8] ~= '' and w and w.key and join_other(w) then
+  if join ~= '' and w and w.key and join_other(w) then
     return 'j'
   end
   if w or limited then
@@ -216,9 +218,9 @@ end
 local accepted, reply = 0, {}
 if alike and not holds then
   accepted, reply = publish_together()
-  reply = ('a'):rep(accepted) .. reply:rep(#ARGV - FIRST + 1 - accepted)
+  reply = ('a'):rep(accepted) .. reply:rep(#ARGV - first_message + 1 - accepted)
 else
-  for i = FIRST, #ARGV do
+  for i = first_message, #ARGV do
     reply[#reply + 1] = reply[#reply] == 'f' and 'f' or publish(ARGV[i])
     accepted = accepted + (reply[#reply] == 'a' and 1 or 0)
   end
@@ -226,12 +228,12 @@ else
   reply = table.concat(reply) .. table.concat(joined)
 end
 if accepted > 0 then
-  make_known(q, queues)
+  make_known(q, known)
   -- Whatever is there: the messages are more important than their number.
   redis.pcall('HINCRBY', counters, 'published', accepted)
-  for _, key in next_key, KEYS, 10 do
-    call('PERSIST', key)
+  for i = first_attachment, #KEYS do
+    call('PERSIST', KEYS[i])
   end
 end
-mark(marks, ARGV[9], ARGV[10], reply)
+mark(marks, slot, before, reply)
 return reply

@@ -1,15 +1,16 @@
 -- Look for a message that a connection has handed out by receipt.
 --
---   KEYS  unacked, the connection's info and heartbeat
---   ARGV  number of the receipt
---   reply the message, or nil when it is settled or the lease is over
+-- KEYS unacked info lease
+-- ARGV receipt
+--
+--   receipt  its number
+--   reply    the message, or nil when it is settled or the lease is over
 --
 -- Changes nothing.
 
 -- include identity
 
-local unacked, info, lease = unpack(KEYS)
-local which = call('HGET', info, 'receipt:' .. ARGV[1])
+local which = call('HGET', info, 'receipt:' .. receipt)
 -- See extend.lua.
 if not which or call('PTTL', lease) < 500 then
   return false

@@ -1,8 +1,10 @@
 -- Number the messages that a connection hands out by receipt.
 --
---   KEYS  unacked, the connection's info
---   ARGV  how many there are
---   reply the same number, or 0 and nothing done when there are not as many
+-- KEYS unacked info
+-- ARGV count
+--
+--   count  how many messages there are
+--   reply  the same number, or 0 and nothing done when there are not as many
 --
 -- For each message, from 1, the oldest first, a field receipt:N of the info says
 -- which one it is.  The field goes when the message is settled, so that a receipt
@@ -13,9 +15,7 @@
 
 -- include identity
 
-local unacked, info = unpack(KEYS)
-
-if call('LLEN', unacked) ~= tonumber(ARGV[1]) then
+if call('LLEN', unacked) ~= tonumber(count) then
   return 0
 end
 -- Changes nothing and needs no memory; see claim.lua.

@@ -1,11 +1,13 @@
 -- End the stay of messages in an unacked list, of which some are equal: all of them,
 -- or none.
 --
---   KEYS  unacked, ready, delayed, rejected, rmq::queues
---   ARGV  for each: how, and the element; and unless it is 'ack', as of settle.lua,
---         header, offset, milliseconds, and 32 bytes that make it unique
---   how   'ack', 'reject', 'front', or 'again'; none asks for more than a place
---   reply 1, or 0 and nothing done when unacked has not all of them
+-- KEYS unacked ready delayed rejected known
+-- ARGV how...
+--
+--   how    of each message 'ack', 'reject', 'front', or 'again', and the element; and
+--          unless it is 'ack', header, offset, ms and unique, as of settle.lua; none asks
+--          for more than a place
+--   reply  1, or 0 and nothing done when unacked has not all of them
 --
 -- A crash before: all are unacked.  After: each is in its new place only.
 -- Of equal elements, the oldest are removed.  So a consumer that gets no reply finds
@@ -15,19 +17,17 @@
 -- include rights
 -- include remove
 
-local unacked, ready, delayed, rejected, queues = unpack(KEYS)
 local call, time = redis.call, redis.call('TIME')
 local now = math.floor(time[1] * 1000 + time[2] / 1000)
 
-local times, moves, i = {}, {}, 1
+local times, moves, i = {}, {}, first_how
 while ARGV[i] do
-  local how, element = ARGV[i], ARGV[i + 1]
+  local how, element, header, offset, ms, unique = unpack(ARGV, i, i + 5)
   times[element] = (times[element] or 0) + 1
   i = i + 2
   if how ~= 'ack' then
-    moves[#moves + 1] = { how = how, element = ARGV[i]
-      .. element:sub(ARGV[i + 1] + 1), ms = tonumber(ARGV[i + 2]),
-      unique = ARGV[i + 3] }
+    moves[#moves + 1] = { how = how, element = header .. element:sub(offset + 1),
+      ms = tonumber(ms), unique = unique }
     i = i + 4
   end
 end
@@ -68,6 +68,6 @@ end
 -- As make_known() of lib/place.lua.
 local queue = moves[1] and ready:match('%[(.*)%]')
 if queue then
-  redis.pcall('SADD', queues, queue)
+  redis.pcall('SADD', known, queue)
 end
 return 1

@@ -1,18 +1,18 @@
 -- A consumer on a cluster has another name: what it holds of a queue under the old one
 -- is the new one's from now on.
 --
---   KEYS  of the old name: unacked, consumers, lease, info; of the new one: unacked,
---         info
---   ARGV  the old name
---   reply 1, or 0 when the old name has lost its lease: a cleaner may have been there
+-- KEYS unacked consumers lease info | own_unacked=unacked own_info=info
+-- ARGV former
+--
+--   former  the old name, whose keys come first
+--   reply   1, or 0 when the old name has lost its lease: a cleaner may have been there
 --
 -- A crash before: the old name holds them.  After: the new one does, which is listed and
 -- has a lease.  Again after an answer that was lost: nothing more happens.
 
-local unacked, consumers, lease, info, own_unacked, own_info = unpack(KEYS)
 local call = redis.call
 
-if call('HGET', own_info, 'was') == ARGV[1] then
+if call('HGET', own_info, 'was') == former then
   return 1
 end
 if call('EXISTS', lease) == 0 then
@@ -26,6 +26,6 @@ end
 if call('EXISTS', info) == 1 then
   call('RENAME', info, own_info)
 end
-call('HSET', own_info, 'was', ARGV[1])
+call('HSET', own_info, 'was', former)
 call('EXPIRE', own_info, 86400)
 return 1

@@ -2,9 +2,10 @@
 -- its own, as if it had been handed out by receipt: whoever knows the id of a
 -- message may do with it what he likes, as everywhere in RSMQ.
 --
---   KEYS  the queue's (see lib/layout.lua), what that connection holds, its lease,
---         the set of connections
---   ARGV  id, name of the connection, host, pid, queue, milliseconds
+-- KEYS q:PLACES held lease connections
+-- ARGV id connection host pid queue ms
+--
+--   ms     how long the connection may do something with it
 --   reply the message, or nil when there is none of this id
 --
 -- An adopted message is not received, and hidden no longer than before; another
@@ -13,9 +14,6 @@
 -- A crash before: nothing has happened.  After: the lease ends by itself.
 
 -- include layout
-
-local q, held, lease, connections = queue_keys(1)
-local id, ms = ARGV[1], ARGV[6]
 
 local score = call('ZSCORE', q.z, id)
 local m = read(q, { id })[1]
@@ -27,11 +25,11 @@ if m.runs == 0 then
   call('HSET', q.h, id .. ':rc', 0)
 end
 call('HSET', held, id, m.runs)
-call('HSET', lease, 'host', ARGV[3], 'pid', ARGV[4], 'slots', 1, 'lease', ms,
-  'receipts', 1, 'queues', cjson.encode({ ARGV[5] }))
+call('HSET', lease, 'host', host, 'pid', pid, 'slots', 1, 'lease', ms,
+  'receipts', 1, 'queues', cjson.encode({ queue }))
 call('PEXPIRE', held, ms)
 call('PEXPIRE', lease, ms)
-call('ZADD', connections, 0, ARGV[2])
+call('ZADD', connections, 0, connection)
 -- The run that it is in now is not over.
 if tonumber(score) > now and m.runs > 0
     and not await_run(q, { id })[1] then

@@ -1,12 +1,12 @@
--- Claim messages: receive up to ARGV[1] of those that come first, or about ARGV[2]
--- bytes of them, for the caller's connection.  With 0 it only looks whether the queue
--- is paused.
+-- Claim messages: receive those that come first for the caller's connection.
 --
---   KEYS  the queue's (see lib/layout.lua), what the connection holds, its lease,
---         paused, rate, later, the set of all names, watch, idle
---   ARGV  as rmq's, but for the last; the name of the queue is without its namespace
---   reply as rmq's, but 0, or -1 if there is no such queue, for the tick; 0 when the
---         lease is gone
+-- KEYS q:PLACES held lease paused rate later names watch idle
+-- ARGV max bytes per_s burst queue name why tracked
+-- REPLY wait_ms role now_ms tick element...
+--
+--   max, bytes...  as rmq's; the name of the queue is without its namespace
+--   tick           0, or -1 if there is no such queue
+--   reply          0 when the lease is gone
 --
 -- A crash before: nothing.  After: each of them is hidden for as long as the lease, and
 -- then anybody's again.  A member without a body is hidden, too, as node would, and
@@ -16,16 +16,15 @@
 -- include bucket
 -- include role
 
-local q, held, lease, paused, rate, later, names, watch, idle = queue_keys(1)
-local waits = { watch = watch, idle = idle, name = ARGV[6],
-  why = ARGV[7], tracked = ARGV[8], now = now }
+local waits = { watch = watch, idle = idle, name = name, why = why, tracked = tracked,
+  now = now }
 
 local lease_ms = tonumber(call('HGET', lease, 'lease'))
 if not lease_ms then
   return 0
 end
 local pause = call('PTTL', paused)
-if ARGV[1] == '0' then
+if max == '0' then
   return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, 0 }
 end
 
@@ -37,15 +36,16 @@ end
 promote(q, later)
 
 local CHUNK = 100
-local max, room = tonumber(ARGV[1]), tonumber(ARGV[2])
+local limit, byte_budget = tonumber(max), tonumber(bytes)
 local reply, wait = { -1, 0, now, 0 }, -1
 local visible = int(now + lease_ms)
-local bucket = bucket_of(rate, ARGV[3], ARGV[4])
+local bucket = bucket_of(rate, per_s, burst)
 if bucket then
-  max = math.min(max, math.floor(bucket.tokens))
+  limit = math.min(limit, math.floor(bucket.tokens))
 end
 
-local now_text, count = int(now), 4
+-- The place in the reply of the last message that was received.
+local now_text, last = int(now), TICK
 local has_extra = call('EXISTS', q.x) == 1
 local has_again = call('EXISTS', q.d) == 1
 if has_again then
@@ -65,9 +65,9 @@ end
 
 -- Receives those that there is room for; what has no body is hidden only.  This
 -- is where the time goes: so it makes no table for a message, and no text twice.
-while count < max + 4 and room > 0 do
+while last < limit + TICK and byte_budget > 0 do
   local ids = call('ZRANGEBYSCORE', q.z, '-inf', now_text, 'LIMIT', 0,
-    math.min(CHUNK, max + 4 - count))
+    math.min(CHUNK, limit + TICK - last))
   if #ids == 0 then
     break
   end
@@ -84,16 +84,16 @@ while count < max + 4 and room > 0 do
     local id, body = ids[i], got[2 * i - 1]
     -- No limit is higher: MQ_ATTEMPTS_MAX.
     local before = got[2 * i] and math.min(whole(got[2 * i]) or 0, 1e6) or 0
-    if body and room > 0 or not body and keep_torn(id) then
+    if body and byte_budget > 0 or not body and keep_torn(id) then
       scores[s + 1], scores[s + 2] = visible, id
       s = s + 2
     end
-    if body and room > 0 then
+    if body and byte_budget > 0 then
       local times = before == 0 and '1' or int(before + 1)
-      count = count + 1
-      reply[count] = element(id, body, before, extra[i],
+      last = last + 1
+      reply[last] = element(id, body, before, extra[i],
         plain and id ~= '' and #id <= 128)
-      room = room - #body
+      byte_budget = byte_budget - #body
       runs[r + 1], runs[r + 2] = rc[i], times
       r = r + 2
       if times == '1' then
@@ -122,24 +122,24 @@ while count < max + 4 and room > 0 do
   end
 end
 if bucket then
-  wait = bucket_take(bucket, count - 4)
+  wait = bucket_take(bucket, last - TICK)
 end
 
 -- The set is looked at first, as it seldom changes: the server reports changes
 -- of the keys that are read here, and the hash changes with each message sent.
-if count == 4 and call('SISMEMBER', names, ARGV[5]) == 0
+if last == TICK and call('SISMEMBER', names, queue) == 0
     and call('HEXISTS', q.h, 'vt') == 0 then
-  reply[4] = -1
+  reply[TICK] = -1
 end
 
-local full = count - 4 >= tonumber(ARGV[1]) or room <= 0
-reply[2] = role(waits, count - 4, full, function()
+local full = last - TICK >= tonumber(max) or byte_budget <= 0
+reply[ROLE] = role(waits, last - TICK, full, function()
   return call('ZCOUNT', q.z, '-inf', now_text)
 end)
 local next = call('ZRANGEBYSCORE', q.z, '(' .. now_text, '+inf', 'WITHSCORES',
   'LIMIT', 0, 1)[2]
 if next then
-  reply[1] = math.max(0, math.ceil(tonumber(next) - now))
+  reply[WAIT_MS] = math.max(0, math.ceil(tonumber(next) - now))
 end
-reply[1] = math.max(reply[1], wait)
+reply[WAIT_MS] = math.max(reply[WAIT_MS], wait)
 return reply

@@ -1,7 +1,9 @@
 -- Give messages back, as if nobody had received them.
 --
---   KEYS  the queue's (see lib/layout.lua), what the connection holds
---   ARGV  ids; none: whatever it holds, some at a time
+-- KEYS q:PLACES held
+-- ARGV id...
+--
+--   id     none: whatever the connection holds, some at a time
 --   reply how many of the first were given back, or are not held any more if no ids are
 --         named; 0: the connection does not hold the first
 --
@@ -11,7 +13,6 @@
 
 -- include layout
 
-local q, held = queue_keys(1)
 local MAX = 100
 
 if call('EXISTS', held) == 0 then

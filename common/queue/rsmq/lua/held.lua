@@ -1,7 +1,9 @@
 -- What a connection holds of a queue: those that nobody else has received or deleted since.
 --
---   KEYS  the queue's (see lib/layout.lua), what the connection holds
---   ARGV  'messages', 'heads' for the same without bodies, or nothing
+-- KEYS q:PLACES held
+-- ARGV [wanted]
+--
+--   wanted  'messages', 'heads' for the same without bodies, or nothing
 --   reply the ids; or 0, as nobody counts how many there ever were, then the messages as
 --         they were claimed, the newest first
 --
@@ -9,10 +11,9 @@
 
 -- include layout
 
-local q, held = queue_keys(1)
 local ids, reply = held_by(q, held), { 0 }
 
-if not ARGV[1] then
+if not wanted then
   return ids
 end
 table.sort(ids, function(a, b)
@@ -21,7 +22,7 @@ end)
 for part in parts(ids, 100) do
   for _, m in ipairs(read(q, part)) do
     if m.body then
-      local body = ARGV[1] == 'heads' and '' or m.body
+      local body = wanted == 'heads' and '' or m.body
       reply[#reply + 1] = element(m.id, body, m.runs - 1, m.extra)
     end
   end

@@ -1,11 +1,13 @@
 -- Begin the lease of a connection.
 --
---   KEYS  its lease, the set of connections, the set of names of queues, of each queue
---         the hash, and of each that it consumes the counters
---   ARGV  name of the connection, host, pid, slots, milliseconds ('': what the queues'
---         vt says), how many of the queues it consumes, how many runs a message may
---         have here, '1' to make the queues that do not exist, and of each queue the
---         name
+-- KEYS own=lease connections names queue_key...
+-- ARGV connection host pid slots ms consumed attempts makes queue...
+--
+--   queue_key  of each queue the hash, then of each that it consumes the counters
+--   ms         of the lease; '': what the queues' vt says
+--   consumed   how many of the queues it consumes, the first ones
+--   attempts   how many runs a message may have here
+--   makes      '1' to make the queues that do not exist
 --   reply for how many milliseconds it holds
 --
 -- The shortest vt of those that it consumes is how long a crash may hide a message; but
@@ -20,12 +22,12 @@
 
 -- include layout
 
-local own, connections, names = unpack(KEYS, 1, 3)
-local queues = { unpack(ARGV, 9) }
-local hashes = { unpack(KEYS, 4, 3 + #queues) }
-local counters = { unpack(KEYS, 4 + #queues) }
+local queues = { unpack(ARGV, first_queue) }
+local hashes = { unpack(KEYS, first_queue_key, first_queue_key + #queues - 1) }
+local counters = { unpack(KEYS, first_queue_key + #queues) }
 local LEAST = 3000
-local lease, consumed = tonumber(ARGV[5]), tonumber(ARGV[6])
+local lease = tonumber(ms)
+consumed = tonumber(consumed)
 local by_receipt = lease
 
 need(own, 'HGET', 'HSET', 'PEXPIRE', 'ZADD')
@@ -33,7 +35,7 @@ need_create(own)
 -- DEL needs no memory; see claim.lua.
 call('DEL', own)
 for i = 1, #queues do
-  if ARGV[8] == '1' then
+  if makes == '1' then
     create(hashes[i], names, queues[i])
   end
   if not by_receipt and i <= consumed then
@@ -42,19 +44,19 @@ for i = 1, #queues do
   end
 end
 lease = by_receipt or math.max(lease, LEAST)
-call('HSET', own, 'host', ARGV[2], 'pid', ARGV[3], 'slots', ARGV[4],
+call('HSET', own, 'host', host, 'pid', pid, 'slots', slots,
   'lease', int(lease),
   'queues', cjson.encode({ unpack(queues, 1, consumed) }))
 if by_receipt then
   call('HSET', own, 'receipts', 1)
 end
 call('PEXPIRE', own, int(lease))
-call('ZADD', connections, 0, ARGV[1])
+call('ZADD', connections, 0, connection)
 for i = 1, consumed do
   local most = tonumber(redis.pcall('HGET', counters[i], 'attempts')) or 0
-  if most < tonumber(ARGV[7])
+  if most < tonumber(attempts)
       and call('HEXISTS', hashes[i], 'vt') == 1 then
-    redis.pcall('HSET', counters[i], 'attempts', ARGV[7])
+    redis.pcall('HSET', counters[i], 'attempts', attempts)
   end
 end
 return lease

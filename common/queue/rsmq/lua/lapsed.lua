@@ -1,8 +1,10 @@
 -- Take back a receive that has not ended in a run: the lease of its consumer is
 -- over although that is alive, as after a step of the server's clock.
 --
---   KEYS  the queue's (see lib/layout.lua)
---   ARGV  id, how often it had been received when it was ours
+-- KEYS q:PLACES
+-- ARGV id receives
+--
+--   receives  how often it had been received when it was ours
 --   reply 1, or 0 and nothing done when it is not as it was then: somebody has
 --         received it since, or it waits for a time
 --
@@ -11,10 +13,9 @@
 
 -- include layout
 
-local q, id = queue_keys(1), ARGV[1]
 local score = tonumber(call('ZSCORE', q.z, id) or nil)
 
-if not score or score > now or call('HGET', q.h, id .. ':rc') ~= ARGV[2] then
+if not score or score > now or call('HGET', q.h, id .. ':rc') ~= receives then
   return 0
 end
 need_put_back(q)

@@ -1,8 +1,8 @@
 -- Forget a connection that has no message of its queue any more.
 --
---   KEYS  the queue's (see lib/layout.lua), what it holds, its lease, the set of
---         connections
---   ARGV  its name
+-- KEYS q:PLACES held lease connections
+-- ARGV connection
+--
 --   reply 1, or 0 when it still has messages, and nothing has changed
 --
 -- A crash before: it is listed until its lease is over, and a cleaner comes.
@@ -10,12 +10,10 @@
 
 -- include layout
 
-local q, held, lease, connections = queue_keys(1)
-
 if #held_by(q, held) > 0 then
   return 0
 end
 need(lease, 'ZREM')
 call('DEL', held, lease)
-call('ZREM', connections, ARGV[1])
+call('ZREM', connections, connection)
 return 1

@@ -1,7 +1,9 @@
 -- Look for a message that a connection has been handed out.
 --
---   KEYS  the queue's (see lib/layout.lua), what the connection holds, its lease
---   ARGV  number of a receipt; or an id, as it is or as it is shown, and 'id'
+-- KEYS q:PLACES held lease
+-- ARGV named [by_id]
+--
+--   named  number of a receipt; or, with by_id, an id, as it is or as it is shown
 --   reply the message as it was claimed, or nil.  By its id, a message is found only if
 --         it was taken by that; 0: it was handed out by receipt
 --
@@ -9,14 +11,13 @@
 
 -- include layout
 
-local q, held, lease = queue_keys(1)
-local id, by_id = unpack(ARGV)
+local id = named
 
 if by_id and call('HEXISTS', held, id) == 0 then
   local ids = call('HKEYS', held)
   id = nil
   for i = 1, #ids do
-    id = shown_as(ids[i]) == ARGV[1] and ids[i] or id
+    id = shown_as(ids[i]) == named and ids[i] or id
   end
 elseif not by_id then
   id = call('HGET', lease, 'receipt:' .. id)

@@ -1,10 +1,11 @@
 -- Renew the lease of a connection, and with it the time for which nobody else can
 -- receive what it holds.
 --
---   KEYS  the lease, and of each queue its keys (see lib/layout.lua) and what the
---         connection holds
---   ARGV  milliseconds from now on ('': as before)
---   reply for how many milliseconds it holds now, or 0 when it is gone: it cannot come
+-- KEYS own=lease (z h x d held)...
+-- ARGV ms
+--
+--   ms     from now on; '': as before
+--   reply  for how many milliseconds it holds now, or 0 when it is gone: it cannot come
 --         back
 --
 -- Messages that somebody else has received or deleted are not held any more.
@@ -12,14 +13,13 @@
 
 -- include layout
 
-local own = KEYS[1]
 local lease = tonumber(call('HGET', own, 'lease'))
 if not lease then
   return 0
 end
 need(own, 'HKEYS', 'HMGET', 'ZSCORE', 'ZADD', 'HDEL')
-if ARGV[1] ~= '' then
-  lease = tonumber(ARGV[1])
+if ms ~= '' then
+  lease = tonumber(ms)
   call('HSET', own, 'lease', int(lease))
 end
 call('PEXPIRE', own, int(lease))
@@ -27,12 +27,12 @@ local visible = int(now + lease)
 
 -- Of many queues, an idle consumer mostly holds nothing in any.
 local all = {}
-for k = 2, #KEYS, 5 do
-  all[#all + 1] = select(5, unpack(KEYS, k, k + 4))
+for k = first_z + each_z - 1, #KEYS, each_z do
+  all[#all + 1] = KEYS[k]
 end
 local none = #all > 0 and #all < 8000 and call('EXISTS', unpack(all)) == 0
 
-for k = 2, none and 0 or #KEYS, 5 do
+for k = first_z, none and 0 or #KEYS, each_z do
   local q, held = queue_keys(k)
   for ids in parts(call('HKEYS', held), 500) do
     local scores = {}

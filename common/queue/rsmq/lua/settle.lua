@@ -1,11 +1,14 @@
 -- End the stay of a message in the caller's hands.
 --
---   KEYS  the queue's (see lib/layout.lua), what the connection holds, later; reject
---         and push: the keys of the other queue, the set of all names
---   ARGV  'ack', 'reject', 'front', 'again' or 'push'; id; '1' if the headers that
---         follow replace those that it has, else '0'; further headers; again:
---         milliseconds of delay; reject, push: name of the other queue; push: length of
---         the body in units of UTF-16
+-- KEYS q:PLACES held later | [to:PLACES] [names]
+-- ARGV how id replaced extra delay_ms to_name [units]
+--
+--   to, names  reject and push: of the other queue
+--   how        'ack', 'reject', 'front', 'again' or 'push'
+--   replaced   '1' if extra, further headers, replace those that it has, else '0'
+--   delay_ms   again: milliseconds
+--   to_name    reject, push: of the other queue, else ''
+--   units      push: the length of the body in units of UTF-16
 --   reply 1; or nothing has changed: 0, the connection does not hold it any more; -1,
 --         there is no such message; -2, the other queue takes none of that length
 --
@@ -16,10 +19,6 @@
 
 -- include layout
 
-local q, held, later = queue_keys(1)
-local to, names = queue_keys(7)
-local verb, id = ARGV[1], ARGV[2]
-
 if not holds(q, held, { id }) or not call('ZSCORE', q.z, id) then
   if call('HEXISTS', q.h, id) == 1 then
     return 0
@@ -27,33 +26,33 @@ if not holds(q, held, { id }) or not call('ZSCORE', q.z, id) then
   call('HDEL', held, id)
   return -1
 end
-if verb == 'push' and tonumber(ARGV[7])
+if how == 'push' and tonumber(units)
     > (whole(call('HGET', to.h, 'maxsize')) or math.huge) then
   return -2
 end
-if verb == 'ack' then
+if how == 'ack' then
   need(q.z, 'ZREM')
-elseif verb == 'reject' or verb == 'push' then
+elseif how == 'reject' or how == 'push' then
   need(q.z, 'ZADD', 'HINCRBY', 'ZREM', 'HEXISTS')
   check_types(to)
-elseif verb == 'again' then
+elseif how == 'again' then
   need(q.z, 'HSET', 'ZADD')
   call('ZCARD', later)
 end
-if verb ~= 'front' then
+if how ~= 'front' then
   check_types(q)
 end
 -- HDEL needs no memory; see claim.lua.
 call('HDEL', held, id)
 
-local new_extra = ARGV[3] == '1' and ARGV[4]
+local new_extra = replaced == '1' and extra
 
-if verb == 'ack' then
+if how == 'ack' then
   forget(q, { id })
-elseif verb == 'front' then
+elseif how == 'front' then
   put_back(q, id)
-elseif verb == 'again' then
-  local delay, extra = tonumber(ARGV[5]), new_extra or call('HGET', q.x, id)
+elseif how == 'again' then
+  local delay, extra = tonumber(delay_ms), new_extra or call('HGET', q.x, id)
   if delay == 0 then
     call('ZADD', q.z, score_since(now, extra), id)
   else
@@ -73,7 +72,7 @@ else
     new = id:sub(1, 10) .. redis.sha1hex(id .. now_us):sub(1, 22)
     extra = extra == '' and old:sub(2) or extra .. old
   end
-  create(to.h, names, ARGV[6], attributes[1], 0, attributes[2])
+  create(to.h, names, to_name, attributes[1], 0, attributes[2])
   call('HSET', to.h, new, call('HGET', q.h, id))
   -- In the order in which they come; see lib/moves.lua.
   call('ZADD', to.z, score_since(now_us / 1000 - 1, extra), new)
@@ -84,7 +83,7 @@ else
   forget(q, { id })
 end
 -- A message goes to the front even if nothing can be noted of it.
-if new_extra and (verb == 'front' or verb == 'again') then
+if new_extra and (how == 'front' or how == 'again') then
   if new_extra == '' then
     redis.pcall('HDEL', q.x, id)
   else

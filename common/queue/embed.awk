@@ -1,0 +1,225 @@
+# The text of a Lua script, and what its head says of its interface; see embed.sh.
+#
+#	wanted=lua	the script, with its head's variables behind the head
+#	wanted=header	declarations for C
+#	wanted=c	members of its struct mq_script
+
+BEGIN {
+	places["rmq"] = "ready=ready priority=priority delayed=delayed locks=locks " \
+		"clock=clock results=result::"
+	places["rsmq"] = "z= h=:Q x=:X d=:Xagain"
+}
+
+function fail(why) {
+	print "embed.sh: " layout " " name ": " why >"/dev/stderr"
+	exit failed = 1
+}
+
+# A variable that has the nth of KEYS or ARGV, or a constant.
+function add_local(variable, table, n) {
+	if (table == "") {
+		constants = constants (constants == "" ? "" : ",") variable
+		numbers = numbers (numbers == "" ? "" : ",") n
+		return
+	}
+	if (variables == "")
+		first = n
+	else if (n != last + 1)
+		scattered = 1
+	variables = variables (variables == "" ? "" : ",") variable
+	values = values (values == "" ? "" : ",") table "[" n "]"
+	last = n
+}
+
+# Ends the variables of a table, which may have more of them.
+function end_locals(table, more) {
+	if (variables != "" && !scattered && last > first)
+		values = "unpack(" table \
+			(more ? "," first "," last : first > 1 ? "," first : "") ")"
+	if (variables != "")
+		prelude = prelude "local " variables "=" values "\n"
+	if (constants != "")
+		prelude = prelude "local " constants "=" numbers "\n"
+	variables = values = constants = numbers = ""
+	scattered = 0
+}
+
+function is_list(word) {
+	return word ~ /^\(/ || word ~ /\.\.\.$/
+}
+
+# A list that begins with an item, and has its first value at n.
+function add_list(item, i, count, n,    word) {
+	word = item[i]
+	gsub(/[().]/, "", word)
+	gsub(/[^a-z0-9]/, "_", word)
+	if (("first_" word) in body)
+		add_local("first_" word, "", n)
+	if (("each_" word) in body)
+		add_local("each_" word, "", count - i + 1)
+}
+
+# The places of a queue, from key number n on; how many.
+function add_places(variable, missing, n,    i, count, part, table, pair) {
+	count = split(places[layout], part, " ")
+	if (count == 0)
+		fail("no PLACES")
+	for (i = 1; i <= count; i++) {
+		split(part[i], pair, "=")
+		table = table (i > 1 ? ", " : "") pair[1] " = KEYS[" n + i - 1 "]"
+		if (!missing)
+			words = words " " pair[2]
+	}
+	prelude = prelude "local " variable " = " (missing ? "KEYS[" n "] and " : "") \
+		"{ " table " }\n"
+	return count
+}
+
+function read_keys(    i, n, count, item, word, variable, missing, at) {
+	n = 1
+	count = split(head["KEYS"], item, " ")
+	for (i = 1; i <= count; i++) {
+		word = item[i]
+		if (word == "|") {
+			sections = sections "\"" substr(words, 2) "\", "
+			words = ""
+			continue
+		}
+		if (is_list(word)) {
+			add_list(item, i, count, n)
+			most_keys = 1000000
+			break
+		}
+		missing = gsub(/[][]/, "", word)
+		if (word ~ /:PLACES$/) {
+			sub(/:PLACES$/, "", word)
+			at = n
+			n += add_places(word, missing, n)
+			if (!missing)
+				fewest_keys += n - at
+			continue
+		}
+		variable = word
+		if ((at = index(word, "=")) > 0) {
+			variable = substr(word, 1, at - 1)
+			word = substr(word, at + 1)
+		}
+		sub(/^[A-Z]:/, "", variable)
+		gsub(/[^a-z0-9]/, "_", variable)
+		if (!missing && word != "*")
+			words = words " " word
+		fewest_keys += !missing
+		add_local(variable, "KEYS", n)
+		n++
+	}
+	sections = sections "\"" substr(words, 2) "\""
+	if (most_keys == 0)
+		most_keys = n - 1
+	end_locals("KEYS", most_keys > n)
+}
+
+function read_args(    i, n, count, item, word, missing) {
+	n = 1
+	count = split(head["ARGV"], item, " ")
+	for (i = 1; i <= count; i++) {
+		word = item[i]
+		if (is_list(word)) {
+			add_list(item, i, count, n)
+			has_list = 1
+			break
+		}
+		missing = gsub(/[][]/, "", word)
+		if (!missing && n > fewest_args + 1)
+			fail(word " must be there, and one before it may be missing")
+		fewest_args += !missing
+		members = members (members == "" ? "" : ", ") word
+		if (word in body)
+			add_local(word, "ARGV", n)
+		n++
+	}
+	most_args = n - 1
+	end_locals("ARGV", has_list)
+}
+
+function read_reply(    i, count, item) {
+	count = split(head["REPLY"], item, " ")
+	for (i = 1; i <= count; i++) {
+		gsub(/[][().]/, "", item[i])
+		item[i] = toupper(item[i])
+		if (item[i] in body)
+			add_local(item[i], "", i)
+		enumerators = enumerators (i > 1 ? ", " : "") \
+			toupper(layout "_" name) "_" item[i]
+	}
+	end_locals()
+}
+
+# Adds a line behind the head, or those of the file that it names.
+function add_line(line,    path, of, found) {
+	if (line !~ /^-- include /) {
+		note_words(line)
+		text = text line "\n"
+		return
+	}
+	path = own "/" substr(line, 12) ".lua"
+	found = (getline of <path) > 0
+	if (!found) {
+		path = shared "/" substr(line, 12) ".lua"
+		found = (getline of <path) > 0
+	}
+	if (!found)
+		fail("no " path)
+	do
+		add_line(of)
+	while ((getline of <path) > 0)
+	close(path)
+}
+
+# Which words the body has.
+function note_words(line,    word, i, n) {
+	if (line ~ /^ *--/)
+		return
+	n = split(line, word, /[^A-Za-z0-9_]+/)
+	for (i = 1; i <= n; i++)
+		body[word[i]]
+}
+
+!behind && /^-- (KEYS|ARGV|REPLY) / {
+	kind = $2
+	head[kind] = substr($0, length(kind) + 5)
+	comment = comment $0 "\n"
+	next
+}
+!behind && /^--/ {
+	if (kind != "" && /^--      *[^ ]/)
+		head[kind] = head[kind] " " substr($0, 3)
+	else
+		kind = ""
+	comment = comment $0 "\n"
+	next
+}
+{
+	behind = 1
+	add_line($0)
+}
+END {
+	if (failed)
+		exit 1
+	read_keys()
+	read_args()
+	read_reply()
+	if (wanted == "lua") {
+		printf "%s%s%s", comment, prelude, text
+	} else if (wanted == "header") {
+		if (members != "")
+			printf "struct %s_%s_argv {\n\tstruct mq_arg %s;\n};\n",
+				layout, name, members
+		if (enumerators != "")
+			printf "enum {\n\t%s\n};\n", enumerators
+	} else if ("KEYS" in head || "ARGV" in head) {
+		printf "\t.keys = {%s},\n\t.fewest_keys = %d,\n\t.most_keys = %d,\n",
+			sections, fewest_keys, most_keys
+		printf "\t.fewest_args = %d,\n\t.most_args = %d,\n\t.has_list = %d,\n",
+			fewest_args, most_args, has_list
+	}
+}

@@ -1,0 +1,90 @@
+-- The end of a message's stay in an unacked list, for settle.lua, which says what the
+-- variables are.
+
+-- include leaving
+-- include remove
+
+local w = options(element)
+local moved = header .. element:sub(offset + 1)
+local v = header == '' and w or options(moved)
+local turn
+
+-- Refuses before the first change, if there is something to refuse.  False: the element is
+-- not there.
+local function may_settle()
+  -- Of equal elements, the oldest one.
+  if how ~= 'ack' and not call('LPOS', unacked, element, 'RANK', -1) then
+    return false
+  end
+  need_remove(unacked, element)
+  if w and (w.line or w.key) then
+    need_leave(q)
+    call('HLEN', q.locks)
+  end
+  -- The next of its group, and whether it can go where it is to go.  What is pushed may
+  -- come into line in the same queue, and is the next then.
+  if w and w.line and how == 'push' then
+    check_types(q)
+  elseif w and w.line and how ~= 'front' and how ~= 'again' then
+    turn = turn_after(q, w)
+    if turn and turn.member then
+      call('LLEN', q.ready)
+    end
+    if turn and turn.member and (turn.v.tick or turn.v.priority ~= 0) then
+      check_types(q)
+    end
+  end
+  return true
+end
+
+-- Puts the message where it goes on.  Acks are many, and take less time than it takes to
+-- define what is in here.
+local function put()
+-- include place
+
+  -- First a write that needs no memory; see claim.lua.
+  call('LTRIM', unacked, 0, -1)
+  local delay = tonumber(ms)
+  if how == 'reject' or how == 'expire' then
+    call('LPUSH', to.ready, moved)
+  elseif how == 'push' and not to.priority then
+    need(to.ready, 'HSET')
+    call('HSET', to.ready, unique, moved)
+  elseif how == 'push' then
+    check_types(to)
+    -- If the message comes back, no earlier result must be left.
+    if v and v.reply_to then
+      call('DEL', to.results .. v.reply_to)
+    end
+    if v then
+      moved, v = prepare(to, moved, v)
+    end
+    admit(to, moved, v, 0, unique)
+  elseif how == 'again' and delay > 0 then
+    refresh_locks(q, v)
+    call('ZADD', q.delayed, now + delay, unique .. moved)
+  else
+    refresh_locks(q, v)
+    place(q, moved, v, how == 'front')
+  end
+  remove(unacked, element, 1)
+  make_known(how == 'push' and to.priority and to or q, known)
+  if how == 'front' or how == 'again' then
+    if v and v.key and v.unique == 'queued' then
+      lock(q, v, false, how == 'again' and delay > 0 and now + delay)
+    end
+  end
+end
+
+-- 1, or 0 when an ack does not find the element.
+local function settle()
+  if how ~= 'ack' then
+    put()
+  elseif remove(unacked, element, 1) == 0 then
+    return 0
+  end
+  if how ~= 'front' and how ~= 'again' then
+    leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
+  end
+  return 1
+end
