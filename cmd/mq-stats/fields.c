@@ -48,6 +48,7 @@ const struct field queue_fields[] = {
 	.metric = {9, "mq_paused", "1 while the queue is paused."}},
     {"paused_until_ms", KIND_SOME, QUEUE(paused_ms)},
     {"all_paused", KIND_FLAG, QUEUE(all_paused)},
+    {"all_paused_until_ms", KIND_SOME, QUEUE(all_paused_ms), .optional = true},
     {"in_per_s", KIND_RATE, QUEUE(in_s), .key = "in", .title = "IN/S",
 	.spare = 1, .sum = SUM_ALL},
     {"out_per_s", KIND_RATE, QUEUE(out_s), .key = "out", .title = "OUT/S",

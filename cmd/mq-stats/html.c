@@ -1,197 +1,62 @@
 /*
- * One page that needs nothing else: what stands in it cannot load anything but the
- * page itself, and cannot run anything but the page's own script.  The page can be
- * read without the script, which sorts, filters, refreshes and plots.
+ * One page that needs nothing else: it cannot load anything but itself, nor run anything but
+ * its own script, which draws it from the JSON that stands in it.  Until then, and without
+ * JavaScript, it shows the tables as text.
  */
 #include "stats.h"
 
-#include <ctype.h>
-#include <vis.h>
-
-/* --- text ---------------------------------------------------------------- */
-
-static char *
-escape_html(char *to, const char *p, size_t n, uint32_t odd)
-{
-	(void)n;
-	if (odd != 0)
-		return to + sprintf(to, "\\u%04x", (unsigned)odd);
-	return stpcpy(to,
-	    *p == '&'	  ? "&amp;" :
-		*p == '<' ? "&lt;" :
-		*p == '>' ? "&gt;" :
-			    "&quot;");
-}
-
-/* Text that is visible on a terminal, for content and for values in double quotes: what
- * means something to HTML, and what nobody sees on a page, is escaped. */
-static void
-print_visible(const char *s)
-{
-	const struct mq_view page = {mq_utf8_odd, "&<>\"", escape_html};
-	char *text = mq_show(&page, s, strlen(s));
-
-	fputs(text, stdout);
-	free(text);
-}
-
-/* The same for text from anywhere. */
 static void
 print_text(const char *s)
 {
+	struct mq_buf out = {0};
 	char *text = mq_visible(s, strlen(s));
 
-	print_visible(text);
+	text_html(text, &out);
+	fputs(mq_buf_str(&out), stdout);
 	free(text);
-}
-
-/* "12,345" */
-static void
-print_digits(const char *s)
-{
-	for (; *s != '\0'; s++) {
-		putchar(*s);
-		if (s[1] != '\0' && strlen(s + 1) % 3 == 0)
-			putchar(',');
-	}
+	mq_buf_free(&out);
 }
 
 static void
-print_number(long long n)
+print_note(const char *name, const char *text, const char *more)
 {
-	char digits[24];
-
-	snprintf(digits, sizeof(digits), "%lld", n);
-	print_digits(digits);
+	fputs("<p class=\"note\">", stdout);
+	print_text(name);
+	fputs(text, stdout);
+	print_text(more);
+	fputs("</p>\n", stdout);
 }
 
-/* --- tables -------------------------------------------------------------- */
-
+/* A table, which is freed; cuts: with notes of queues that have more rejected messages than
+ * were looked at. */
 static void
-print_title(const char *title)
+print_section(const char *title, const char *id, struct table *t,
+    const struct model *cuts)
 {
-	for (; *title != '\0'; title++)
-		putchar(tolower((unsigned char)*title));
-}
+	const struct view page = {.html = true};
+	const struct mq_queue_stats *q;
+	struct mq_buf out = {0};
+	size_t rows = table_rows(t);
+	char text[128];
+	int i;
 
-/* The text as a part of a URL, if the page may show it in another way. */
-static void
-print_address(const char *text)
-{
-	char *name = mq_xcalloc(strlen(text) + 1, 1);
-	const char *p = text;
-
-	while (*p >= ' ' && *p <= '~' && *p != '\\')
-		p++;
-	if (*p != '\0' && strunvis(name, text) != -1) {
-		fputs("\" data-name=\"", stdout);
-		for (p = name; *p != '\0'; p++)
-			printf(isalnum((unsigned char)*p) ? "%c" : "%%%02X",
-			    (unsigned char)*p);
-	}
-	free(name);
-}
-
-/* The row's name is its head.  Each cell repeats the title of its column, which it
- * stands under where there is no room for columns. */
-static void
-print_cell(const struct field *column, const struct cell *cell,
-    const char *text, bool head)
-{
-	static const char *const styles[] = {
-	    [STYLE_RED] = " bad", [STYLE_YELLOW] = " warn", [STYLE_GROWS] = ""};
-	bool number = column->kind > KIND_TEXTS,
-	     zero = number && cell->age_s < 0 &&
-	    strpbrk(text, "123456789?") == NULL;
-
-	fputs(head ? "<th scope=\"row\"" : "<td", stdout);
-	printf(" class=\"%s%s\" data-l=\"", number ? "n" : "t",
-	    zero			   ? " zero" :
-		cell->style == STYLE_PLAIN ? "" :
-					     styles[cell->style]);
-	print_title(column->title);
-	if (cell->age_s >= 0)
-		printf("\" data-v=\"%.0f", cell->age_s);
-	if (!number)
-		print_address(text);
-	fputs("\">", stdout);
-	if (number && !column->id && text[strspn(text, "0123456789")] == '\0')
-		print_digits(text);
-	else
-		print_visible(text);
-	fputs(head ? "</th>" : "</td>", stdout);
-}
-
-static void
-print_rows(const struct table *t, const bool *has, size_t from, size_t to)
-{
-	const struct cell *cell = t->cells + from * (size_t)t->count;
-	int j;
-
-	for (; from < to; from++) {
-		fputs("<tr>", stdout);
-		for (j = 0; j < t->count; j++, cell++)
-			if (has[j])
-				print_cell(t->columns[j], cell,
-				    t->text.data + cell->at, j == 0);
-		fputs("</tr>\n", stdout);
-	}
-}
-
-/* A table, which is freed; where it has no rows, a note, or (NULL) nothing.  cuts: with
- * notes of queues of which more was rejected than was looked at; NULL: none. */
-static void
-print_section(const char *title, const char *id, const char *note,
-    struct table *t, const struct model *cuts)
-{
-	size_t rows = table_rows(t), i;
-	bool has[COLUMNS_MAX] = {0};
-	int j;
-
-	printf("<section id=\"%s\">\n", id);
-	if (rows == 0 && note != NULL)
-		printf("<p class=\"note\">%s</p>\n", note);
-	if (rows > 0) {
-		printf("<h2>%s <small>", title);
-		print_number((long long)rows);
-		fputs("</small></h2>\n<div class=\"card\"><table>\n"
-		      "<thead><tr>",
-		    stdout);
-		for (j = 0; j < t->count; j++) {
-			has[j] = !t->columns[j]->sparse;
-			for (i = (size_t)j; i < t->used && !has[j] &&
-			     t->columns[j]->kind != KIND_SPARK;
-			     i += (size_t)t->count)
-				has[j] = t->cells[i].width > 0;
-			if (!has[j])
-				continue;
-			printf("<th scope=\"col\" class=\"%c\">",
-			    t->columns[j]->kind <= KIND_TEXTS ? 't' : 'n');
-			print_title(t->columns[j]->title);
-			fputs("</th>", stdout);
-		}
-		fputs("</tr></thead>\n<tbody>\n", stdout);
-		print_rows(t, has, 0, rows);
-		fputs("</tbody>\n<tfoot>\n", stdout);
-		print_rows(t, has, rows, rows + t->rest + t->total);
-		fputs("</tfoot>\n</table></div>\n", stdout);
-	}
+	table_write(t, &page, &out);
 	table_free(t);
-	for (j = 0; cuts != NULL && j < cuts->stats.count; j++)
-		if (cuts->rejected[j].cut) {
-			fputs("<p class=\"note\">", stdout);
-			print_text(cuts->stats.queues[j].name);
-			fputs(": only the newest ", stdout);
-			print_number(cuts->rejected[j].count);
-			fputs(" of ", stdout);
-			print_number(cuts->stats.queues[j].rejected);
-			fputs(
-			    " rejected messages were looked at.</p>\n", stdout);
-		}
+	printf("<section id=\"%s\"%s>\n<h2>%s <small>%zu</small></h2>\n"
+	       "<pre>%s</pre>\n",
+	    id, rows > 0 ? "" : " hidden", title, rows, mq_buf_str(&out));
+	mq_buf_free(&out);
+	for (i = 0; cuts != NULL && i < cuts->stats.count; i++) {
+		q = &cuts->stats.queues[i];
+		snprintf(text, sizeof(text),
+		    ": only the newest %d of %lld rejected messages were "
+		    "looked at.",
+		    cuts->rejected[i].count, q->rejected);
+		if (cuts->rejected[i].cut)
+			print_note(q->name, text, "");
+	}
 	fputs("</section>\n", stdout);
 }
-
-/* --- page ---------------------------------------------------------------- */
 
 static void
 print_head(const struct model *m, long refresh, bool served)
@@ -219,22 +84,34 @@ print_head(const struct model *m, long refresh, bool served)
 	       "<body data-refresh=\"%ld\"%s>\n<header>\n<h1>Queues</h1>\n<p>",
 	    page_css, refresh, served ? " data-served" : "");
 	print_text(m->server);
-	fputs("</p>\n", stdout);
 	gmtime_r(&t, &tm);
 	strftime(machine, sizeof(machine), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	strftime(person, sizeof(person), "%Y-%m-%d %H:%M:%S UTC", &tm);
-	printf("<time datetime=\"%s\">%s</time>", machine, person);
-	fputs("\n</header>\n<main>\n", stdout);
+	printf("</p>\n<time datetime=\"%s\">%s</time>\n</header>\n<main>\n",
+	    machine, person);
 }
 
+/* What the numbers lack, and why there are none. */
 static void
-print_note(const char *name, const char *text, const char *more)
+print_notes(const struct model *m)
 {
-	fputs("<p class=\"note\">", stdout);
-	print_text(name);
-	fputs(text, stdout);
-	print_text(more);
-	fputs("</p>\n", stdout);
+	const struct mq_queue_stats *q = m->stats.queues;
+	int shown, marked, i;
+	size_t k;
+
+	free(order_rows(m, &shown, &marked));
+	fputs("<section id=\"missing\">\n", stdout);
+	for (k = 0; k < m->lacks.n; k++)
+		print_note(m->lacks.list[k].name, "", "");
+	for (i = 0; i < m->stats.count; i++)
+		if (!q[i].known)
+			print_note(q[i].name, ": no such queue",
+			    m->elsewhere.list[i].name);
+	if (shown == 0)
+		print_note(i > 0 ? "No queue has a message." :
+				   "There is no queue yet.",
+		    "", "");
+	fputs("</section>\n", stdout);
 }
 
 static void
@@ -253,51 +130,62 @@ print_past(const struct mq_past *p)
 	fputs("]", stdout);
 }
 
-void
-html_print(const struct model *m, long refresh, bool served)
+/* The JSON for the script: the object, where no "<" can end the element, and notes, which as
+ * objects would take more memory than everything else.  Of each queue, in the order of the
+ * object: whether another queue counts its messages, minutes, and hours. */
+static void
+print_data(const struct model *m)
 {
-	const struct mq_queue_stats *q = m->stats.queues;
 	const struct mq_queue_stats **rows;
-	struct table t;
-	size_t k;
-	int i, n = m->stats.count;
+	struct mq_buf text = {0};
+	json_t *v = model_json(m, true, true);
+	char *p, *end;
+	int n, i;
 
-	print_head(m, refresh, served);
-	/* What the numbers lack. */
-	fputs("<section id=\"missing\">\n", stdout);
-	for (k = 0; k < m->lacks.n; k++)
-		print_note(m->lacks.list[k].name, "", "");
-	for (i = 0; i < n; i++)
-		if (!q[i].known)
-			print_note(q[i].name, ": no such queue",
-			    m->elsewhere.list[i].name);
-	fputs("</section>\n", stdout);
-	tables_fill(m, false, 0, &t);
-	print_section("Queues", "queues",
-	    n > 0 ? "No queue has a message." : "There is no queue yet.", &t,
-	    NULL);
-	running_fill(m, m->stats.now_ms, &t);
-	print_section("Running", "running", NULL, &t, NULL);
-	reasons_fill(m, &t);
-	print_section("Reasons of rejected messages", "reasons", NULL, &t, m);
-	rejected_fill(m, &t);
-	print_section("Newest rejected messages", "newest", NULL, &t, NULL);
-	tables_fill(m, true, 0, &t);
-	print_section(
-	    "Connections and their queues", "connections", NULL, &t, NULL);
-	/* What was, for the script: of each queue as in the table, whether another
-	 * one counts what is in it, minutes, and hours. */
+	mq_json_set(v, "running",
+	    fields_list(run_fields, m->runs.runs, sizeof(*m->runs.runs),
+		m->runs.count, m->stats.now_ms));
+	mq_json_set(v, "rejected", rejected_json(m));
+	mq_json_dump(v, &text);
+	json_decref(v);
+	fputs("<script type=\"application/json\" id=\"data\">[", stdout);
+	for (p = mq_buf_str(&text); (end = strchr(p, '<')) != NULL;
+	     p = end + 1) {
+		output_json(p, (size_t)(end - p));
+		fputs("\\u003c", stdout);
+	}
+	output_json(p, strlen(p));
+	mq_buf_free(&text);
+	fputs(",[", stdout);
 	rows = order_rows(m, &n, &i);
-	fputs("<p id=\"past\" hidden>[", stdout);
 	for (i = 0; i < n && m->stats.past; i++) {
 		printf("%s[%d", i > 0 ? ",\n" : "", rows[i]->refuse);
 		print_past(&rows[i]->past[MQ_MINUTES]);
 		print_past(&rows[i]->past[MQ_HOURS]);
 		fputs("]", stdout);
 	}
-	fputs("]</p>\n", stdout);
 	free(rows);
-	printf("</main>\n<footer>mq-tools " MQ_VERSION "</footer>\n"
-	       "<script>%s</script>\n</body>\n</html>\n",
-	    page_js);
+	fputs("]]</script>\n", stdout);
+}
+
+void
+html_print(const struct model *m, long refresh, bool served)
+{
+	struct table t;
+
+	print_head(m, refresh, served);
+	print_notes(m);
+	tables_fill(m, false, 0, &t);
+	print_section("Queues", "queues", &t, NULL);
+	running_fill(m, m->stats.now_ms, &t);
+	print_section("Running", "running", &t, NULL);
+	reasons_fill(m, &t);
+	print_section("Reasons of rejected messages", "reasons", &t, m);
+	rejected_fill(m, &t);
+	print_section("Newest rejected messages", "newest", &t, NULL);
+	tables_fill(m, true, 0, &t);
+	print_section("Connections and their queues", "connections", &t, NULL);
+	puts("</main>\n<footer>mq-tools " MQ_VERSION "</footer>");
+	print_data(m);
+	printf("<script>%s</script>\n</body>\n</html>\n", page_js);
 }

@@ -60,40 +60,66 @@ queue_json(const struct model *m, const struct mq_queue_stats *q)
 	return v;
 }
 
-void
-json_print(const struct model *m, bool connections)
+static json_t *
+sum_json(const struct mq_queue_stats *sum, int64_t now_ms)
 {
-	const struct mq_stats *stats = &m->stats;
-	const struct mq_queue_stats *q;
-	const struct mq_connection_stats *c;
-	struct mq_queue_stats total = model_total(m);
-	const struct mq_names lost = {m->lacks.list, (size_t)m->lost, 0};
+	json_t *v = json_object();
 	const struct field *f;
-	json_t *v = json_object(), *list = json_array(), *left = json_array();
-	json_t *one;
-	int row;
-	size_t i;
 
-	mq_json_set(v, "time_ms", json_integer(stats->now_ms));
-	mq_json_set(v, "queues", list);
-	for (row = 0; row < stats->count; row++) {
-		q = &stats->queues[row];
-		json_array_append_new(list, queue_json(m, q));
-		if (q->scattered || q->other)
-			json_array_append_new(left, mq_json_text(q->name));
-	}
-	if (connections)
-		mq_json_set(v, "connections", list = json_array());
-	for (row = 0; connections && row < stats->connection_count; row++) {
-		c = &stats->connections[row];
+	for (f = queue_fields; f->kind != KIND_END; f++)
+		if (f->sum != SUM_NONE)
+			field_set(v, f, sum, now_ms);
+	return v;
+}
+
+static json_t *
+connections_json(const struct mq_stats *stats)
+{
+	const struct mq_connection_stats *c = stats->connections;
+	const struct mq_connection_stats *end = c + stats->connection_count;
+	json_t *list = json_array(), *v;
+
+	for (; c < end; c++) {
 		json_array_append_new(
-		    list, one = fields_json(connection_fields, c, 0));
-		mq_json_set(one, "queues",
+		    list, v = fields_json(connection_fields, c, 0));
+		mq_json_set(v, "queues",
 		    fields_list(consumed_fields, c->consumed,
 			sizeof(*c->consumed), c->count, 0));
 		/* Only on a cluster. */
-		mq_json_set(one, "node", mq_json_text(c->node));
+		mq_json_set(v, "node", mq_json_text(c->node));
 	}
+	return list;
+}
+
+json_t *
+model_json(const struct model *m, bool connections, bool page)
+{
+	const struct mq_stats *stats = &m->stats;
+	const struct mq_queue_stats *q;
+	struct mq_queue_stats total = model_total(m), others = SUM_BEGIN;
+	const struct mq_names lost = {m->lacks.list, (size_t)m->lost, 0};
+	json_t *v = json_object(), *list = json_array(), *left = json_array();
+	int row, n, shown;
+	size_t i;
+	const struct mq_queue_stats **rows = order_rows(m, &n, &row);
+
+	shown = m->order.limit > 0 ? (int)MIN(m->order.limit, n) : n;
+	mq_json_set(v, "time_ms", json_integer(stats->now_ms));
+	mq_json_set(v, "queues", list);
+	for (row = 0; row < n; row++) {
+		q = rows[row];
+		if (row < shown)
+			json_array_append_new(list,
+			    page ? fields_json(queue_fields, q, stats->now_ms) :
+				   queue_json(m, q));
+		else
+			sum_add(&others, q);
+		if (q->scattered || q->other)
+			json_array_append_new(left, mq_json_text(q->name));
+	}
+	free(rows);
+	if (connections)
+		mq_json_set(v, "connections", connections_json(stats));
 	for (i = 0; i < stats->odd.n; i++)
 		json_array_append_new(
 		    left, mq_json_text(stats->odd.list[i].name));
@@ -109,11 +135,19 @@ json_print(const struct model *m, bool connections)
 		mq_json_set(v, "lost_nodes", mq_json_names(&lost));
 	if (stats->wrong.n > 0)
 		mq_json_set(v, "wrong_keys", mq_json_names(&stats->wrong));
-	mq_json_set(v, "totals", list = json_object());
-	for (f = queue_fields; f->kind != KIND_END; f++)
-		if (f->sum != SUM_NONE)
-			field_set(list, f, &total, stats->now_ms);
-	output_json_line(v);
+	mq_json_set(v, "totals", sum_json(&total, stats->now_ms));
+	if (shown < n) {
+		list = sum_json(&others, stats->now_ms);
+		mq_json_set(list, "queues", json_integer(n - shown));
+		mq_json_set(v, "others", list);
+	}
+	return v;
+}
+
+void
+json_print(const struct model *m, bool connections)
+{
+	output_json_line(model_json(m, connections, false));
 }
 
 void

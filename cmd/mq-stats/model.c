@@ -62,9 +62,8 @@ order_rows(const struct model *m, int *count, int *marked)
 
 /* --- sums ---------------------------------------------------------------- */
 
-/* Adds a queue to a sum, whose rates begin below 0. */
-static void
-add_queue(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
+void
+sum_add(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 {
 	const struct field *f;
 	const void *from;
@@ -102,7 +101,7 @@ struct mq_queue_stats
 model_total(const struct model *m)
 {
 	const struct mq_queue_stats *all = m->stats.queues;
-	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
+	struct mq_queue_stats sum = SUM_BEGIN;
 	bool ascending = true; /* so far, as queues that were not named are */
 	int i, k;
 
@@ -113,7 +112,7 @@ model_total(const struct model *m)
 		while (k < i && strcmp(all[k].name, all[i].name) != 0)
 			k++;
 		if (k == i)
-			add_queue(&sum, &all[i]);
+			sum_add(&sum, &all[i]);
 	}
 	if (m->stats.part)
 		sum.ready = sum.delayed = sum.unacked = sum.rejected =
@@ -131,7 +130,7 @@ model_total(const struct model *m)
 static void
 fill_queues(const struct model *m, int height, struct table *t)
 {
-	struct mq_queue_stats sum = {.in_s = -1, .out_s = -1};
+	struct mq_queue_stats sum = SUM_BEGIN;
 	char rest[32], total[] = "TOTAL";
 	int i, n, room, lines, first = 0, marked;
 	const struct mq_queue_stats **rows = order_rows(m, &n, &marked);
@@ -155,7 +154,7 @@ fill_queues(const struct model *m, int height, struct table *t)
 		table_add(t, rows[first + i], NULL);
 	if (t->rest) {
 		for (i = lines; i < n; i++)
-			add_queue(&sum, rows[(first + i) % n]);
+			sum_add(&sum, rows[(first + i) % n]);
 		snprintf(rest, sizeof(rest), "%d more", n - lines);
 		sum.name = rest;
 		table_add(t, &sum, NULL);

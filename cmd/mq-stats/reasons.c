@@ -287,10 +287,12 @@ static const struct field reason_fields[] = {
 static const struct field rejected_fields[] = {
     {NULL, KIND_TEXT, FIELD_OF(rejected, state), .title = "STATE",
 	.sparse = true},
-    {NULL, KIND_TEXT, FIELD_OF(rejected, id), .title = "ID", .id = true},
+    {"id", KIND_TEXT, FIELD_OF(rejected, id), .title = "ID", .id = true},
+    {"since_ms", KIND_SOME, FIELD_OF(rejected, at_ms)},
     {NULL, KIND_AGE, FIELD_OF(rejected, at_ms), .title = "AGE"},
-    {NULL, KIND_NUMBER, FIELD_OF(rejected, attempts), .title = "ATTEMPTS"},
-    {NULL, KIND_TEXT, FIELD_OF(rejected, reason), .title = "REASON"},
+    {"attempts", KIND_NUMBER, FIELD_OF(rejected, attempts),
+	.title = "ATTEMPTS"},
+    {"reason", KIND_TEXT, FIELD_OF(rejected, reason), .title = "REASON"},
     {0},
 };
 
@@ -312,21 +314,29 @@ add_reasons(struct table *t, const struct mq_queue_stats *q,
 	}
 }
 
+/* Messages whose reasons are none of the first ones. */
+static long
+count_others(const struct reasons *r)
+{
+	long others = r->others;
+	int i;
+
+	for (i = REASONS_PER_QUEUE; i < r->count; i++)
+		others += r->list[i].count;
+	return others;
+}
+
 void
 reasons_fill(const struct model *m, struct table *t)
 {
 	const struct reasons *r;
-	long others;
-	int i, k;
+	int i;
 
 	table_begin(t, queue_name, reason_fields, m->stats.now_ms);
 	for (i = 0; i < m->stats.count; i++) {
 		r = &m->rejected[i].reasons;
-		others = r->others;
-		for (k = REASONS_PER_QUEUE; k < r->count; k++)
-			others += r->list[k].count;
 		add_reasons(t, &m->stats.queues[i], r,
-		    MIN(r->count, REASONS_PER_QUEUE), others);
+		    MIN(r->count, REASONS_PER_QUEUE), count_others(r));
 	}
 }
 
@@ -351,6 +361,28 @@ reasons_json(const struct reasons *r, const char *queue, int shown)
 	return json_pack("{so so sI}", "queue", mq_json_name(queue), "reasons",
 	    fields_list(reason_fields, r->list, sizeof(*r->list), shown, 0),
 	    "others", (json_int_t)r->others);
+}
+
+json_t *
+rejected_json(const struct model *m)
+{
+	json_t *list = json_array(), *v;
+	const struct rejections *r = m->rejected;
+	int i;
+
+	for (i = 0; i < m->stats.count; i++, r++) {
+		if (r->count == 0)
+			continue;
+		v = reasons_json(&r->reasons, m->stats.queues[i].name,
+		    MIN(r->reasons.count, REASONS_PER_QUEUE));
+		mq_json_set(
+		    v, "others", json_integer(count_others(&r->reasons)));
+		mq_json_set(v, "newest",
+		    fields_list(rejected_fields, r->all, sizeof(*r->all),
+			MIN(r->count, NEWEST_PER_QUEUE), 0));
+		json_array_append_new(list, v);
+	}
+	return list;
 }
 
 bool

@@ -15,6 +15,7 @@ struct view {
 	int width;  /* columns; 0: any */
 	int height; /* lines, the head included; 0: any */
 	bool colour;
+	bool html; /* for the text of an element */
 };
 /* Standard output, all of its screen; on a terminal, the user's locale is set for
  * characters. */
@@ -34,6 +35,10 @@ char *text_clipped(const char *p, size_t n, int columns);
 char *text_clipped_front(const char *name, int columns);
 /* Prints "name        text", made visible; nothing when text is NULL. */
 void text_line(const char *name, const char *text);
+
+/* Appends a visible text as that of an HTML element: characters that mean something to HTML,
+ * and those that a browser does not show, are escaped. */
+void text_html(const char *visible, struct mq_buf *out);
 
 /* "12s", "3m", "2h", "1d": whole units, rounded down. */
 #define TEXT_AGE 24
@@ -155,7 +160,6 @@ struct cell {
 	size_t at; /* where its text begins */
 	int width; /* columns of a terminal */
 	enum style style;
-	double age_s; /* negative: it is no age */
 };
 
 /* No list of fields has more. */
@@ -261,6 +265,13 @@ struct model {
  * is marked; the caller frees. */
 const struct mq_queue_stats **order_rows(
     const struct model *, int *count, int *marked);
+
+/* A sum of queues, and one more of them in it. */
+#define SUM_BEGIN                                                              \
+	{                                                                      \
+		.in_s = -1, .out_s = -1                                        \
+	}
+void sum_add(struct mq_queue_stats *sum, const struct mq_queue_stats *);
 
 /* All queues together, each once; oldest_ms and rates where any is known. */
 struct mq_queue_stats model_total(const struct model *);
@@ -413,6 +424,8 @@ void watch(struct collector *, const struct stats_options *, struct model *);
 
 /* --json: everything as one object.  The model has the policy. */
 void json_print(const struct model *, bool connections);
+/* The same as a new object; page: without counters and past of queues. */
+json_t *model_json(const struct model *, bool connections, bool page);
 
 /* --http: what is in the only queue of the model, which has all counts, and what was
  * rejected: its numbers, its messages, and why those that were rejected were so. */
@@ -434,6 +447,9 @@ bool reasons_print(struct collector *, const struct stats_options *,
 
 /* The same as JSON, up to a number of reasons: a new object. */
 json_t *reasons_json(const struct reasons *, const char *queue, int shown);
+/* The tables below as JSON: a new list of such objects, with the newest messages, of queues
+ * that have any. */
+json_t *rejected_json(const struct model *);
 
 /* For the model: the newest rejected messages of its queues, and their reasons. */
 void rejected_collect(struct collector *, struct model *);

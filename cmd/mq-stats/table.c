@@ -11,6 +11,10 @@
 static const char *const codes[] = {[STYLE_RED] = "\033[31m",
     [STYLE_YELLOW] = "\033[33m",
     [STYLE_GROWS] = "\033[33m"};
+static const char *const classes[] = {[STYLE_PLAIN] = "",
+    [STYLE_RED] = "bad",
+    [STYLE_YELLOW] = "warn",
+    [STYLE_GROWS] = ""};
 
 void
 table_begin(struct table *t, const struct field *first,
@@ -36,7 +40,7 @@ add_cell(struct table *t, const char *text, int width, enum style s)
 		t->cells =
 		    mq_xreallocarray(t->cells, t->cap, sizeof(*t->cells));
 	}
-	t->cells[t->used++] = (struct cell){t->text.len, width, s, -1};
+	t->cells[t->used++] = (struct cell){t->text.len, width, s};
 	mq_buf_add(&t->text, text, strlen(text) + 1);
 }
 
@@ -142,7 +146,6 @@ add_field(struct table *t, const struct field *f, const void *record)
 	} else if (f->kind == KIND_AGE) {
 		text_age(text, v.real);
 		add_text(t, text, style);
-		t->cells[t->used - 1].age_s = v.real;
 	} else if (v.type == VALUE_REAL) {
 		/* One digit behind the point, but for 10 and more. */
 		snprintf(text, sizeof(text), v.real < 9.95 ? "%.1f" : "%.0f",
@@ -239,8 +242,6 @@ fit_columns(const struct table *t, int room, int *width)
 		if (n > 0)
 			width[j] = MAX(MAX(n, title_width(t, j)), width[j]);
 	}
-	if (room == 0)
-		return;
 	/* A sparkline has the room that the others leave. */
 	for (j = 0; j < t->count; j++) {
 		if (columns[j]->kind != KIND_SPARK || width[j] == 0)
@@ -250,6 +251,8 @@ fit_columns(const struct table *t, int room, int *width)
 		if (left >= SPARK_MIN)
 			width[j] = MIN(left, SPARK_MAX);
 	}
+	if (room == 0)
+		return;
 	/* What can be spared is left out, until the others fit with texts of a
 	 * length that tells them apart. */
 	for (spare = 1;
@@ -301,6 +304,13 @@ write_cell(const struct table *t, const struct view *view,
 	}
 	if (cell->style == STYLE_SPARK)
 		return width;
+	/* A name that runs from right to left does not turn numbers round. */
+	if (view->html) {
+		mq_buf_printf(out, "<bdi class=\"%s\">", classes[cell->style]);
+		text_html(text, out);
+		mq_buf_addstr(out, "</bdi>");
+		return used;
+	}
 	if (coloured)
 		mq_buf_addstr(out, codes[cell->style]);
 	if (used > width)

@@ -134,6 +134,24 @@ text_clipped(const char *p, size_t n, int columns)
 	return mq_buf_str(&out);
 }
 
+static char *
+escape_html(char *to, const char *p, size_t n, uint32_t odd)
+{
+	(void)n;
+	return odd != 0 ? to + sprintf(to, "\\u%04x", (unsigned)odd) :
+			  to + sprintf(to, "&#%d;", *p);
+}
+
+void
+text_html(const char *visible, struct mq_buf *out)
+{
+	const struct mq_view page = {mq_utf8_odd, "&<>\"", escape_html};
+	char *text = mq_show(&page, visible, strlen(visible));
+
+	mq_buf_addstr(out, text);
+	free(text);
+}
+
 void
 text_age(char out[TEXT_AGE], double seconds)
 {

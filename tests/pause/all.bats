@@ -35,6 +35,7 @@ lines_are() {
 	assert_line --regexp '^a .* all queues paused$'
 	run_mq 0 mq-stats --json a
 	assert_regex "$output" '"all_paused":true'
+	refute_output --partial all_paused_until_ms
 	run_mq 0 mq-stats --prometheus a
 	assert_line 'mq_all_paused 1'
 	run_mq 0 mq-publish a 2
@@ -59,6 +60,8 @@ lines_are() {
 	run_mq 0 mq-publish b 2
 	run_mq 0 mq-pause a
 	tells 0 "mq-pause: all queues: paused for 6s" mq-pause -v --all --for 6s
+	run_mq 0 mq-stats --json a
+	assert_regex "$output" '"all_paused":true,"all_paused_until_ms":[0-9]{13},'
 	start_mq mq-consume -l a b
 	eventually 10 says "all queues: paused"
 	eventually 10 eval '[ "$(redis exists "$(key)")" = 0 ]'

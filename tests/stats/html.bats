@@ -37,6 +37,11 @@ with_script() {
 	mv "$T/scripted.new" "$T/scripted.html"
 }
 
+# What the page shows without JavaScript: its text, without the data and the script.
+as_text() {
+	sed -n '/<main>/,/<.main>/{s/<[^>]*>//g; s/&#60;/</g; s/&#62;/>/g; s/&#34;/"/g; s/&#38;/\&/g; p}'
+}
+
 # in_order SECTION: the first cells of its rows, one a line.
 in_order() {
 	python3 -IS -c '
@@ -98,7 +103,8 @@ print(json.dumps([{"queue": q, "id": q, "attempt": 1, "pid": 7,
 	assert_line '<!DOCTYPE html>'
 	assert_line '<p class="note">There is no queue yet.</p>'
 	# No head stands over nothing.
-	refute_line --partial '<h2>'
+	assert_equal "$(grep -A 1 '<section.* hidden>' <<<"$output" | grep -c '<h2>')" \
+		"$(grep -c '<h2>' <<<"$output")"
 	assert_line '</html>'
 	run_mq 1 mq-stats --html nonesuch
 	assert_line '<p class="note">nonesuch: no such queue</p>'
@@ -122,14 +128,14 @@ print(json.dumps([{"queue": q, "id": q, "attempt": 1, "pid": 7,
 	before=$(redis --raw debug digest)
 	run_mq 0 mq-stats --html
 	assert_equal "$(redis --raw debug digest)" "$before"
-	# A cluster's pages say of keys on which node they are.
-	mapfile -t lines < <(sed -E 's/<td class="t" data-l="(heartbeat|queue) on">[^<]*<.td>//g' <<<"$output")
-	assert_line '<tr><th scope="row" class="t" data-l="queue">jobs</th><td class="n" data-l="ready">1,234</td><td class="n zero" data-l="delayed">0</td><td class="n" data-l="unacked">3</td><td class="n bad" data-l="rejected">2</td><td class="n" data-l="consumers">2</td><td class="n" data-l="age">?</td><td class="n zero" data-l="in/s">-</td><td class="n zero" data-l="out/s">-</td><td class="t warn" data-l="note"></td></tr>'
-	assert_line --regexp '<th scope="row" class="t warn" data-l="queue">mails</th>.*<td class="t warn" data-l="note">paused</td></tr>$'
-	assert_line --regexp '^<tr><th [^>]*>TOTAL</th><td class="n" data-l="ready">1,234</td>.*<td class="n bad" data-l="rejected">2</td>'
-	assert_line --partial '>web-aB3dE6</th><td class="t" data-l="state">live</td><td class="t" data-l="host">-</td><td class="n zero" data-l="pid">-</td><td class="t" data-l="queue">jobs</td><td class="n zero" data-l="unacked">0</td><td class="n" data-l="consumers">2</td></tr>'
-	assert_line --partial '>old-Zz9Yy8</th><td class="t bad" data-l="state">dead</td><td class="t" data-l="host">-</td><td class="n zero" data-l="pid">-</td><td class="t" data-l="queue">jobs</td><td class="n" data-l="unacked">3</td>'
-	assert_line '<tr><th scope="row" class="t" data-l="queue">jobs</th><td class="n" data-l="count">2</td><td class="n zero" data-l="oldest">-</td><td class="n zero" data-l="newest">-</td><td class="t" data-l="reason">-</td></tr>'
+	run as_text <<<"$output"
+	assert_line --regexp '^jobs +1234 +0 +3 +2 +2 +\? +- +-$'
+	assert_line --regexp '^mails +0 +0 +0 +0 +0 +- +- +- +paused$'
+	assert_line --regexp '^TOTAL +1234 +0 +3 +2 +'
+	# Of a cluster, with nodes.
+	assert_line --regexp '^web-aB3dE6 +live +([^ ]+:[0-9]+ +)?- +- +jobs +([^ ]+:[0-9]+ +)?0 +2$'
+	assert_line --regexp '^old-Zz9Yy8 +dead +([^ ]+:[0-9]+ +)?- +- +jobs +([^ ]+:[0-9]+ +)?3 +0$'
+	assert_line --regexp '^jobs +2 +- +- +-$'
 	run_mq 0 mq-stats --html mails
 	refute_line --partial jobs
 }
@@ -153,14 +159,23 @@ print(json.dumps([{"queue": q, "id": q, "attempt": 1, "pid": 7,
 			redis -x lpush 'rmq::queue::[few]::rejected' >/dev/null
 	done
 	run_mq 0 mq-stats --html jobs
-	assert_line --regexp '<td class="n" data-l="count">990</td>.*data-l="reason">no such user</td></tr>$'
-	assert_line --regexp '<td class="n" data-l="count">10</td>.*<td class="n" data-l="newest" data-v="[0-9]+">[0-9]+[smhd]</td><td class="t" data-l="reason">timeout</td></tr>$'
-	refute_line --partial 'data-l="reason">old'
-	assert_line '<p class="note">jobs: only the newest 1,000 of 1,700 rejected messages were looked at.</p>'
-	run_mq 0 mq-stats --html few
-	assert_line --regexp '<td class="n" data-l="count">3</td>.*data-l="reason">\(other reasons\)</td></tr>$'
-	assert_equal "$(grep -c 'data-l="reason">reason [a-m] N</td>' <<<"$output")" 10
-	assert_line --regexp '<td class="t" data-l="id">-</td>.*<td class="t" data-l="reason">reason m 7</td></tr>$'
+	run as_text <<<"$output"
+	assert_line --regexp '^jobs +990 +- +- +no such user$'
+	assert_line --regexp '^jobs +10 +[0-9]+[smhd] +[0-9]+[smhd] +timeout$'
+	refute_line --regexp ' old$'
+	assert_line 'jobs: only the newest 1000 of 1700 rejected messages were looked at.'
+	"$BUILD/mq-stats" --html few >"$page"
+	run as_text <"$page"
+	assert_line --regexp '^few +3 +- +- +\(other reasons\)$'
+	assert_equal "$(grep -c ' reason [a-m] N$' <<<"$output")" 10
+	assert_line --regexp '^few +- +- +0 +reason m 7$'
+	# The script has the same.
+	dom "$page" >"$T/dom"
+	run in_order reasons <"$T/dom"
+	assert_equal "${#lines[@]}" 11
+	run in_order newest <"$T/dom"
+	assert_equal "${#lines[@]}" 5
+	grep -q '<td class="n" data-l="count">3</td>.*data-l="reason">(other reasons)</td>' "$T/dom"
 }
 
 @test "html: large rejected messages are read in bounds" {
@@ -184,7 +199,7 @@ print(json.dumps([{"queue": q, "id": q, "attempt": 1, "pid": 7,
 	run grep -c s3cret "$page"
 	assert_output 0
 	run python3 -IS - "$page" "$root/cmd/mq-stats/page/page.js" <<'PYTHON'
-import base64, hashlib, sys
+import base64, hashlib, json, sys
 from html.parser import HTMLParser
 tags, seen = [], {}
 class Page(HTMLParser):
@@ -192,19 +207,21 @@ class Page(HTMLParser):
 		tags.append(tag)
 		for name, value in attrs:
 			assert name in ("lang", "charset", "http-equiv", "content",
-			    "name", "class", "id", "scope", "data-l", "data-name", "data-v",
-			    "data-refresh", "datetime", "hidden"), name
+			    "name", "class", "id", "type", "data-refresh", "datetime", "hidden"), name
 			if name == "http-equiv":
 				seen[value] = dict(attrs)["content"]
 	def handle_data(self, data):
 		if tags[-1:] in (["script"], ["style"]) and data.strip():
-			seen[tags[-1]] = data
+			seen[tags[-1]] = seen.get(tags[-1], []) + [data]
 page = open(sys.argv[1], "rb").read()
 assert not any(c < 32 and c != 10 and c != 9 or c == 127 for c in page)
 Page().feed(page.decode("utf-8"))
-assert tags.count("script") == tags.count("style") == 1
-assert set(tags) <= set("html head meta noscript title style body header h1 p time main section h2 small div table thead tr th tbody td tfoot footer script".split()), tags
+assert tags.count("script") == 2 and tags.count("style") == 1
+assert set(tags) <= set("html head meta noscript title style body header h1 p time main section h2 small pre bdi footer script".split()), tags
 assert seen["refresh"] == "7"
+seen["style"], = seen["style"]
+data, seen["script"] = seen["script"]
+assert "<" not in data and len(json.loads(data)[0]["queues"]) == 7
 assert seen["script"] == open(sys.argv[2]).read()
 for word in ("url(", "@import", "//"):
 	assert word not in seen["style"], word
@@ -226,26 +243,26 @@ PYTHON
 	dom "$page" >"$T/dom"
 	assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
 		"<title>Queues of ${MQ_URL}</title>"
-	assert_equal "$(grep -c '<script' "$T/dom")" 1
+	assert_equal "$(grep -c '<script' "$T/dom")" 2
 	run grep -ciE '<(img|svg|iframe|object)' "$T/dom"
 	assert_output 0
 	# The page's own did.
-	run grep -c '<html lang="en" class="js">' "$T/dom"
-	assert_output 1
+	grep -q 'class="tools"' "$T/dom"
+	run grep -c '<pre>' "$T/dom"
+	assert_output 0
 	run in_order queues <"$T/dom"
 	for i in 0 1 2 3 4 6; do
 		assert_line -- "${hostile[i]}"
 	done
 	# shellcheck disable=SC1003
-	assert_line 'a\342\200\256cod\033[2J\001\377\u200b'
+	assert_line 'a\u{202e}cod\u{1b}[2J\u{1}\xff\u{200b}'
 	# Even if one got onto the page, it would not run.
 	sed -i 's|</main>|<script>document.title="pwned"</script><img src="x" onerror="document.title=1"><style>body{color:red}</style>&|' \
 		"$page"
 	dom "$page" >"$T/dom"
 	assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
 		"<title>Queues of ${MQ_URL}</title>"
-	run grep -c 'class="js"' "$T/dom"
-	assert_output 1
+	grep -q 'class="tools"' "$T/dom"
 }
 
 # serve: $T by HTTP, at the address $site; requests are in $T/log.
@@ -293,13 +310,13 @@ some_queues() {
 	local fragment order='Array.from(d.querySelectorAll("#queues tbody th"), (e) => e.textContent) + Array.from(d.querySelectorAll("[aria-sort]"), (e) => " " + e.textContent + " " + e.ariaSort)'
 
 	some_queues
-	run in_order queues <"$page"
-	assert_output $'job-10\njob-9\nmails'
 	serve
-	run framed < <(for fragment in ready:desc,c-name:asc,nonesuch:asc rejected:asc queue:asc; do
+	run framed < <(for fragment in ready:desc,c-name:asc,nonesuch:asc rejected:asc queue:asc nonesuch:asc; do
 		frame 500 "page.html#sort=$fragment" "$order"
 	done)
+	# The server's order, but that what nobody consumes comes first.
 	assert_output "\
+job-10,job-9,mails
 job-9,job-10,mails queue ascending
 job-9,mails,job-10 ready descending
 job-9,mails,job-10 rejected ascending"
@@ -322,29 +339,28 @@ button='const button = (t) => Array.from(document.querySelectorAll("button")).fi
 	local shown src
 
 	some_queues
-	with_script "$button"'const input = document.querySelector("input"); input.value = "JOB"; input.dispatchEvent(new Event("input")); button("job-10").click(); document.title = [location.hash, document.querySelector("#plots h2").textContent, document.querySelector("#plots dd").textContent, button("job-10").getAttribute("aria-pressed")].concat(Array.from(document.querySelectorAll("tbody tr:not([hidden]) th, small"), (e) => e.textContent)).join("\|");'
+	with_script "$button"'const input = document.querySelector("input"); input.value = "JOB"; input.dispatchEvent(new Event("input")); button("job-10").click(); document.title = [location.hash, document.querySelector("#plots h2").textContent, document.querySelector("#plots dd").textContent, button("job-10").getAttribute("aria-pressed")].concat(Array.from(document.querySelectorAll("tbody th, section:not([hidden]) small"), (e) => e.textContent)).join("\|");'
 	dom "$T/scripted.html" >"$T/dom"
 	assert_equal "$(grep -o '<title>.*</title>' "$T/dom")" \
 		"<title>#filter=JOB&amp;queue=job-10|job-10show all|9|true|2 of 3|job-10|job-9|1 of 2|job-10|5 of 8|job-10|job-10|job-10|job-10|job-10</title>"
 	# The same from the address; of all queues, without it; where --http answers, there
 	# are links to messages.
 	serve
-	sed 's|>-<\(/td><td [^>]*data-l="age"\)|>a/b<\1|; s|data-refresh="0"|& data-served|' \
-		"$page" >"$T/served.html"
-	sed 's|data-l="queue">job-10|data-name="job%2D10" &|' "$T/served.html" >"$T/named.html"
-	shown='[d.querySelectorAll("tr[hidden]").length, d.querySelector("#plots h2").firstChild.textContent, d.querySelector("#plots dd").textContent].concat(...new Set(Array.from(d.querySelectorAll("a"), (e) => e.getAttribute("href") + "=" + e.textContent))).join(" ")'
-	run framed < <(for src in page.html#queue=mails page.html {served,named}.html#queue=job-10; do
+	sed 's|"id":null|"id":"a/b"|g; s|data-refresh="0"|& data-served|' "$page" >"$T/served.html"
+	sed 's|"job-10"|"job\\\\x2d10"|g' "$T/served.html" >"$T/named.html"
+	shown='[d.querySelectorAll("tbody tr").length, d.querySelector("#plots h2").firstChild.textContent, d.querySelector("#plots dd").textContent].concat(...new Set(Array.from(d.querySelectorAll("a"), (e) => e.getAttribute("href") + "=" + e.textContent))).join(" ")'
+	run framed < <(for src in page.html#queue=mails page.html served.html#queue=job-10 named.html#queue=job%5Cx2d10; do
 		frame 500 "$src" "$shown"
 	done)
 	assert_output "\
-0 All queues 1,229
-4 job-10 9 #show=queue%2Fjob%252D10=messages #show=queue%2Fjob%252D10&amp;reason==- #show=queue%2Fmails&amp;reason==- #show=message%2Fa%252Fb=a/b
-4 job-10 9 #show=queue%2Fjob-10=messages #show=queue%2Fjob-10&amp;reason==- #show=queue%2Fmails&amp;reason==- #show=message%2Fa%252Fb=a/b
-6 mails 20"
+13 All queues 1,229
+7 mails 20
+9 job-10 9 #show=queue%2Fjob-10=messages #show=queue%2Fjob-10&amp;reason==- #show=message%2Fa%252Fb=a/b
+9 job\\x2d10 9 #show=queue%2Fjob%252d10=messages #show=queue%2Fjob%252d10&amp;reason==- #show=message%2Fa%252Fb=a/b"
 }
 
 # Of scripts: the commands of all rows, one in each line of the title.
-told='document.title = [...document.querySelectorAll(".do button")].map((b) => { b.click(); return [...document.querySelectorAll("#commands code")].map((c) => c.textContent).join("\\n"); }).join("\\n");'
+told='document.title = [...document.querySelectorAll(".do button:not([hidden])")].map((b) => { b.click(); return [...document.querySelectorAll("#commands code")].map((c) => c.textContent).join("\\n"); }).join("\\n");'
 
 @test "html: commands name what the row is of, whatever it is called" {
 	local q line names=("${hostile[@]}" "it's; rm -rf" -x '$(id) `id`' 'Grüße' plain
@@ -504,9 +520,9 @@ MMLL MMLL at most 20"
 @test "html: without JavaScript" {
 	some_queues --refresh 7
 	serve
-	run framed < <(frame 500 page.html '[Array.from(d.querySelectorAll("#queues tbody th"), (e) => e.textContent), d.querySelector("noscript meta").content, d.querySelectorAll("button").length].join(" ")' \
+	run framed < <(frame 500 page.html '[d.querySelector("#queues pre").innerText.match(/^[a-z]\S+ +[0-9]+/gm), d.querySelector("noscript meta").content, d.querySelectorAll("button").length].join(" ")' \
 		'sandbox="allow-same-origin"')
-	assert_output "job-10,job-9,mails 7 0"
+	assert_output --regexp "^job-10 +9,job-9 +1200,mails +20 7 0"
 }
 
 @test "html: nothing is wider than a phone, light and dark" {

@@ -284,7 +284,7 @@ check() {
 	assert_line 'rmq_consumer{queue="jobs"} 1'
 	assert_line 'mq_dead_consumers{queue="jobs"} 2'
 	run_mq 0 mq-stats --html jobs
-	assert_output --partial 'data-l="note">2 dead consumers</td>'
+	assert_output --partial '<bdi class="warn">2 dead consumers</bdi>'
 	run_mq 0 mq-stats
 	assert_regex "${lines[2]}" '^jobs .* 1 .* 2 dead consumers$'
 	assert_regex "${lines[3]}" '^TOTAL .* 1 .* 2 dead consumers$'

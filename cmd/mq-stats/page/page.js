@@ -1,29 +1,43 @@
 "use strict";
 (() => {
 	const SAMPLES = 240;
-	const PLOTTED = ["ready", "age", "in/s", "out/s"];
 	const FIGURES = [
 		["messages", ["ready", "delayed", "unacked"]],
 		["rejected messages", ["rejected"]],
 		["age of the oldest", ["age"]],
 		["messages a second", ["in/s", "out/s"]],
 	];
-	// Of a note: its numbers, and those of which the rates are made.
+	const SERIES = FIGURES.flatMap(([, titles]) => titles);
+	const PLOTTED = ["ready", "age", "in/s", "out/s"];
+	// Places of numbers in a note; a rate needs two notes.
 	const NOTED = {ready: 1, delayed: 2, unacked: 3, rejected: 4, age: 6,
 		"in/s": 7, "out/s": 8};
+	const COLUMNS = {
+		queues: ["queue", "ready", "delayed", "unacked", "rejected", "consumers", "age",
+			"in/s", "out/s", "note"],
+		running: ["queue", "id", "attempt", "host", "pid", "seconds", "script", "text"],
+		reasons: ["queue", "count", "oldest", "newest", "reason"],
+		newest: ["queue", "id", "age", "attempts", "reason"],
+		connections: ["connection", "state", "heartbeat on", "host", "pid", "queue",
+			"queue on", "unacked", "consumers"],
+	};
+	const AGES = ["age", "oldest", "newest"];
+	// Columns that are hidden while all of their cells are empty.
+	const SPARSE = ["note", "heartbeat on", "queue on"];
+	const TEXTS = ["queue", "id", "host", "script", "text", "reason", "connection", "state",
+		...SPARSE];
 	const HOUR = 3600000, TWO_DAYS = 48 * HOUR;
-	const OTHERS = "(other reasons)";
 	const UNITS = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
-	const store = "mq-stats " + location.pathname;
+	const store = "mq-stats series " + location.pathname;
 	const refresh = Number(document.body.dataset.refresh);
 	const served = "served" in document.body.dataset; // by mq-stats --http
 	const collator = new Intl.Collator(undefined, {numeric: true});
 	const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-	// What a browser may forbid, or have no room for, is left out.
+	// A browser may forbid storage, or have no room.
 	const attempt = (f) => {
 		try {
 			f();
-		} catch (e) { /* as if there was nothing */ }
+		} catch (e) { /* the page works without */ }
 	};
 	const make = (tag, properties, ...children) => {
 		const e = Object.assign(document.createElement(tag), properties);
@@ -32,7 +46,7 @@
 	};
 	const press = (textContent, onclick) =>
 		make("button", {type: "button", textContent, onclick});
-	// To the view of a message, or of the messages of a queue.
+	// A link to the view of a message, or of the messages of a queue.
 	const link = (path, address, text, why) => make("a", {href:
 		"#show=" + encodeURIComponent(path + address) +
 		(why === undefined ? "" : "&reason=" + encodeURIComponent(why))}, text);
@@ -43,11 +57,34 @@
 		return e;
 	};
 
+	/* --- text ---------------------------------------------------------------------- */
+
+	// Characters that nobody sees, or that mislead.
+	const ODD = /[\p{C}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
+	const visible = (text, kept = "") => String(text).replace(ODD, (c) =>
+		kept.includes(c) ? c : `\\u{${c.codePointAt(0).toString(16)}}`);
+
+	const dated = (t) => new Date(t).toISOString().slice(0, 19).replace("T", " ");
+	const time = (t) => dated(t).slice(11);
+	const ageOf = (s) => {
+		const [size, unit] = UNITS.find(([n]) => s >= n) || UNITS[3];
+		return Math.floor(s / size) + unit;
+	};
+
+	// A value as the cell of a column shows it; undefined: there is none; null: not known.
+	const shownAs = (title, v) =>
+		TEXTS.includes(title) ? visible(v ?? (SPARSE.includes(title) ? "" : "-")) :
+		v === undefined ? "-" :
+		v === null ? "?" :
+		AGES.includes(title) ? ageOf(v) :
+		title === "pid" ? String(v) :
+		title.endsWith("/s") && v < 9.95 ? v.toFixed(1) : Math.round(v).toLocaleString("en");
+
 	/* --- what was chosen: it is in the address --------------------------------- */
 
 	const sorts = new Map(); // column -> "asc" or "desc"
-	let queue, filter, samples = [], past = [], drawn = [], span, paused = false;
-	let shown, reason, home = "#"; // the view; without one, home is the address
+	let data, samples = [], past = [], drawn = [], paused = false;
+	let queue, filter, span, shown, reason, home = "#"; // without a view, home is the address
 
 	const readAddress = () => {
 		const chosen = new URLSearchParams(location.hash.slice(1));
@@ -76,23 +113,14 @@
 
 	/* --- commands, to copy ------------------------------------------------------- */
 
-	// What a cell shows, as it is, as a part of a URL.
-	const addressOf = (cell) =>
-		cell.dataset.name ?? encodeURIComponent(cell.textContent);
-
-	const decode = (address, otherwise) => {
-		attempt(() => otherwise = decodeURIComponent(address));
-		return otherwise;
-	};
-
-	// What is not seen, or misleads.
-	const ODD = /[\p{C}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
-	const visible = (text) => String(text).replace(ODD, (c) =>
-		"\n\t".includes(c) ? c : `\\u{${c.codePointAt(0).toString(16)}}`);
+	// A name as a part of a URL; a byte of it that is not UTF-8 is \xNN in JSON.
+	const addressOf = (name) =>
+		encodeURIComponent(name).replace(/%5Cx([\da-f]{2})/gi, "%$1");
 
 	// A part of a URL as a word for any shell.
 	const wordOf = (address) => {
-		const text = decode(address, "\n");
+		let text = "\n";
+		attempt(() => text = decodeURIComponent(address));
 		if (/^[\w.,:/@%+=-]+$/.test(text))
 			return text;
 		if (text.search(ODD) === -1)
@@ -102,10 +130,10 @@
 				.padStart(3, "0")) + `')"`;
 	};
 
-	// Reasons have N and ID for what differs.
+	// A reason has N and ID for what differs, and ? for a byte that is not UTF-8.
 	const patternOf = (reason) => "^" + reason
-		.replace(/\\u....|\\\d{3}|\\.|ID|N/g, "\n")
-		.replace(/['"$()*+.?[\\\]^`{|}]/g, ".").replaceAll("\n", ".*");
+		.replace(ODD, "\n").replace(/ID|N|\?/g, "\n")
+		.replace(/['"$()*+.[\\\]^`{|}]/g, ".").replaceAll("\n", ".*");
 
 	const COMMANDS = {
 		resumed: ["mq-pause"],
@@ -116,33 +144,25 @@
 		rejected: ["mq-return", "mq-purge --rejected"],
 	};
 
-	const commandsFor = (states, address, which = "") => {
+	const commandsFor = (states, name, which = "") => {
+		const address = addressOf(name);
 		// Only Go programs take such names: control characters, [ ] { } and ::.
 		if (/%([01].|5[BD]|7[BDF]|3A%3A)/.test(address))
 			return [];
-		const words = which + (/^(-|%2D)/.test(address) ? " -- " : " ") +
-			wordOf(address);
+		const words = which + (name.startsWith("-") ? " -- " : " ") + wordOf(address);
 		return states.flatMap((state) => COMMANDS[state] || []).map(
 			(command) => command + words);
 	};
 
-	const commandsOf = (row) => {
-		const cell = (title) => row.querySelector(`[data-l=${title}]`);
-		const textIn = (title) => cell(title)?.textContent ?? "-";
-		const address = addressOf(cell("queue"));
-		const section = row.closest("section").id;
-		if (section === "queues")
-			return commandsFor([
-				textIn("note").startsWith("paused") ? "paused" : "resumed",
-				...["rejected", "ready"].filter((s) => numberOf(cell(s)) > 0),
-			], address);
-		if (section === "reasons" && !["-", OTHERS].includes(textIn("reason")))
-			return commandsFor(["rejected"], address,
-				` --reason '${patternOf(textIn("reason"))}'`);
-		return textIn("id") === "-" ? [] : commandsFor(
-			[section === "running" ? section : "rejected"], address,
-			" --id " + wordOf(addressOf(cell("id"))));
-	};
+	const ofMessage = (id) => " --id " + wordOf(encodeURIComponent(id));
+
+	// The commands for a row of a section.
+	const commandsOf = (section, row) =>
+		section === "queues" ? commandsFor([row.paused ? "paused" : "resumed",
+			...["rejected", "ready"].filter((state) => row[state] > 0)], row.queue) :
+		row.pattern ? commandsFor(["rejected"], row.queue, ` --reason '${row.pattern}'`) :
+		row.id ? commandsFor([section === "running" ? section : "rejected"], row.queue,
+			ofMessage(row.id)) : [];
 
 	const commandLine = (command) => make("p", {className: "command"},
 		make("code", {}, command), navigator.clipboard ? press("Copy", async (e) => {
@@ -156,24 +176,17 @@
 
 	const view = make("section", {id: "view"});
 
-	const dated = (t) => new Date(t).toISOString().slice(0, 19).replace("T", " ");
-	const time = (t) => dated(t).slice(11);
 	const ago = (ms) => ageOf(Math.abs(Date.now() - ms) / 1000);
 	const valueOf = (name, v) =>
-		!name.endsWith("_ms") || !(Math.abs(v) < 1e15) ? visible(v) :
+		!name.endsWith("_ms") || !(Math.abs(v) < 1e15) ? visible(v, "\n\t") :
 			dated(v) + " UTC, " + (v > Date.now() ? "in " + ago(v) : ago(v) + " ago");
 
 	const tableOf = (titles, rows) => {
-		const cell = (tag, content, title) => make(tag, {className:
-			["age", "attempts"].includes(title) ? "n" : "t"}, content);
-		const head = make("thead", {}, make("tr", {},
-			...titles.map((title) => cell("th", title, title))));
-		const body = make("tbody", {}, ...rows.map((row) => make("tr", {},
-			...row.map((content, i) => cell("td", content, titles[i])))));
-		for (const row of titles.length > 0 ? body.rows : [])
-			titles.forEach((title, i) => row.cells[i].dataset.l = title);
+		const rowOf = (tag, contents) => make("tr", {}, ...contents.map((content, i) =>
+			cellOf(tag, titles[i], content)));
 		return make("div", {className: "card"}, make("table", {},
-			...titles.length > 0 ? [head] : [], body));
+			...titles.length > 0 ? [make("thead", {}, rowOf("th", titles))] : [],
+			make("tbody", {}, ...rows.map((row) => rowOf("td", row)))));
 	};
 
 	const factsOf = (o) => tableOf([], Object.entries(o)
@@ -181,7 +194,7 @@
 		.map(([name, v]) => Array.isArray(v) ? [visible(name), visible(v)] : // a header
 			[name.replace(/_ms$/, "").replaceAll("_", " "), valueOf(name, v)]));
 
-	const text = (s) => make("pre", {className: "card t"}, visible(s));
+	const text = (s) => make("pre", {className: "card t"}, visible(s, "\n\t"));
 
 	const attemptOf = (a) => [
 		make("p", {}, visible([a.attempt, a.at_ms && valueOf("at_ms", a.at_ms), a.host,
@@ -204,9 +217,7 @@
 			part("Headers", factsOf(headers));
 		if (body !== undefined)
 			part(payload === undefined ? "Payload, in base64" : "Payload", text(body));
-		const commands = commandsFor([running ? "running" : m.state],
-			encodeURIComponent(m.queue).replace(/%5Cx([\da-f]{2})/gi, "%$1"),
-			" --id " + wordOf(encodeURIComponent(id)));
+		const commands = commandsFor([running ? "running" : m.state], m.queue, ofMessage(id));
 		if (commands.length > 0)
 			part("Commands", ...commands.map(commandLine));
 	};
@@ -259,52 +270,132 @@
 
 	/* --- tables ------------------------------------------------------------------ */
 
-	const textOf = (row) => row.cells[0].textContent;
+	const since = (ms) => ms ? Math.max(0, (data.time_ms - ms) / 1000) : undefined;
 
-	// NaN: it is not known.  Without a message there is no age.
-	const numberOf = (cell) => cell.textContent === "-" &&
-		cell.dataset.l === "age" ? 0 :
-		Number(cell.dataset.v || cell.textContent.replaceAll(",", "") || NaN);
+	const noteOf = (q) => {
+		const left = (ms) => ms ? " for " + ageOf((ms - data.time_ms) / 1000) : "";
+		return [
+			q.paused && "paused" + left(q.paused_until_ms),
+			q.all_paused && "all queues paused" + left(q.all_paused_until_ms),
+			q.dead_consumers > 0 && q.dead_consumers + " dead consumer" +
+				(q.dead_consumers === 1 ? "" : "s"),
+			q.leaving > 0 && q.leaving + " on the way to another queue",
+		].filter(Boolean).join(", ");
+	};
 
-	const headOf = (table, title) =>
-		[...table.tHead.rows[0].cells].find((th) => th.textContent === title);
+	// Without a message there is no age.
+	const rowOfQueue = (q) => ({...q, key: q.name, queue: q.name, note: noteOf(q),
+		age: q.oldest_age_s ?? (q.ready === 0 ? undefined : null),
+		"in/s": q.in_per_s ?? undefined, "out/s": q.out_per_s ?? undefined});
+
+	// The rows of each section, with members named as the columns; a key is unique.
+	const ROWS = {
+		queues: () => data.queues.map((q) => ({...rowOfQueue(q),
+			alone: q.ready > 0 && q.consumers === 0})),
+		running: () => data.running.map((r) => ({...r, key: r.id})),
+		reasons: () => data.rejected.flatMap(({queue, reasons, others}) => [
+			...reasons.map((r) => ({...r, queue, key: queue + "\0" + r.reason,
+				oldest: since(r.oldest_ms), newest: since(r.newest_ms),
+				why: r.reason ?? "", pattern: r.reason && patternOf(r.reason)})),
+			...others > 0 ?
+				[{queue, key: queue, count: others, reason: "(other reasons)"}] : [],
+		]),
+		newest: () => data.rejected.flatMap(({queue, newest}) => newest.map((m) =>
+			({...m, queue, key: queue + "\0" + m.id, age: since(m.since_ms)}))),
+		connections: () => data.connections.flatMap((c) =>
+			(c.queues.length > 0 ? c.queues : [{}]).map((q) => ({...q,
+				key: c.name + "\0" + q.queue, connection: c.name,
+				state: c.live === null ? "?" : c.live ? "live" : "dead", host: c.host,
+				pid: c.pid ?? undefined, "heartbeat on": c.node, "queue on": q.node}))),
+	};
+
+	// No queue has the key of a sum.
+	const sumRows = () => [
+		...data.others ? [{...rowOfQueue(data.others), key: "\0",
+			queue: data.others.queues + " more"}] : [],
+		{...rowOfQueue(data.totals), key: "", queue: "TOTAL"},
+	];
+
+	const classOf = (title, row, text) =>
+		TEXTS.includes(title) ?
+			"t" + (title === "state" && text === "dead" ? " bad" :
+				title === "state" && text === "?" || title === "note" ||
+				title === "queue" && (row.paused || row.all_paused) ? " warn" : "") :
+			"n" + (!/[1-9?]/.test(text) && !(AGES.includes(title) && text !== "-") ? " zero" :
+				title === "rejected" && text !== "?" ? " bad" :
+				text === "?" && title !== "age" ? " warn" : "");
+
+	const contentOf = (section, title, row, text) =>
+		section === "queues" && title === "queue" ? press(text, () => chooseQueue(row.queue)) :
+		served && title === "id" && row.id ?
+			link("message/", encodeURIComponent(row.id), text) :
+		served && title === "reason" && row.why !== undefined ?
+			link("queue/", addressOf(row.queue), text, row.why) : text;
+
+	const cellOf = (tag, title, content = "") => {
+		const cell = make(tag, {className: !title || TEXTS.includes(title) ? "t" : "n"}, content);
+		if (title)
+			cell.dataset.l = title;
+		return cell;
+	};
+
+	const makeRow = (section) => {
+		const e = make("tr", {}, ...COLUMNS[section].map((title, i) =>
+			Object.assign(cellOf(i === 0 ? "th" : "td", title), i === 0 && {scope: "row"})));
+		const more = press("\u22ef", () => {
+			box.replaceChildren(...commandsOf(section, e.row).map(commandLine));
+			box.showPopover();
+		});
+		more.title = "commands";
+		e.append(make("td", {className: "do"}, more));
+		return e;
+	};
+
+	// Shows rows in a part of a table.  Elements of rows, and cells, that stay keep focus
+	// and selection.
+	const fill = (part, section, rows) => {
+		const old = Map.groupBy(part.rows, (e) => e.row.key);
+		rows.forEach((row, i) => {
+			const e = old.get(row.key)?.shift() ?? makeRow(section);
+			e.row = row;
+			e.classList.toggle("alone", !!row.alone);
+			COLUMNS[section].forEach((title, k) => {
+				const cell = e.cells[k], text = shownAs(title, row[title]);
+				cell.className = classOf(title, row, text);
+				if (cell.shown !== text)
+					cell.replaceChildren(part.tagName === "TFOOT" ? text :
+						contentOf(section, title, row, text));
+				cell.shown = text;
+			});
+			e.querySelector(".do button").hidden = part.tagName === "TFOOT" ||
+				commandsOf(section, row).length === 0;
+			if (part.rows[i] !== e)
+				part.insertBefore(e, part.rows[i]);
+		});
+		[...part.rows].slice(rows.length).forEach((e) => e.remove());
+	};
 
 	// The columns of queues have their titles for names; others, the section's too.
-	const nameOf = (th) => {
-		const section = th.closest("section").id;
-		return (section === "queues" ? "" : section + ".") + th.textContent;
-	};
+	const nameOf = (section, title) => (section === "queues" ? "" : section + ".") + title;
 
-	const orderRows = (table) => {
-		const body = table.tBodies[0];
-		const isAlone = (row) => row.classList.contains("alone");
-		const rows = [...body.rows].sort((a, b) =>
-			isAlone(b) - isAlone(a) || a.place - b.place);
-		for (const th of table.tHead.rows[0].cells) {
-			const order = sorts.get(nameOf(th));
-			th.ariaSort = {asc: "ascending", desc: "descending"}[order];
-			if (order === undefined)
-				continue;
-			const sign = order === "asc" ? 1 : -1;
-			const at = th.cellIndex;
-			const compare = th.classList.contains("n") ?
-				(a, b) => (numberOf(a) || 0) - (numberOf(b) || 0) :
-				(a, b) => collator.compare(a.textContent, b.textContent);
-			rows.sort((a, b) => sign * compare(a.cells[at], b.cells[at]));
+	const sortRows = (section, rows) => {
+		rows.sort((a, b) => b.alone - a.alone);
+		for (const title of COLUMNS[section]) {
+			const order = sorts.get(nameOf(section, title));
+			const sign = {asc: 1, desc: -1}[order];
+			if (sign)
+				rows.sort((a, b) => sign * (TEXTS.includes(title) ?
+					collator.compare(a[title] ?? "-", b[title] ?? "-") :
+					(a[title] || 0) - (b[title] || 0)));
 		}
-		// Only what has another place is moved: the rest keeps focus and selection.
-		rows.forEach((row, i) => {
-			if (body.rows[i] !== row)
-				body.insertBefore(row, body.rows[i]);
-		});
 	};
 
-	const chooseSort = (th) => {
-		const was = sorts.get(nameOf(th));
-		const down = was ? was === "asc" : th.classList.contains("n");
-		for (const other of th.parentNode.cells)
-			sorts.delete(nameOf(other));
-		sorts.set(nameOf(th), down ? "desc" : "asc");
+	const chooseSort = (section, title) => {
+		const name = nameOf(section, title);
+		const was = sorts.get(name);
+		const down = was ? was === "asc" : !TEXTS.includes(title);
+		COLUMNS[section].forEach((other) => sorts.delete(nameOf(section, other)));
+		sorts.set(name, down ? "desc" : "asc");
 		show();
 	};
 
@@ -315,78 +406,52 @@
 			panel.scrollIntoView({block: "nearest"});
 	};
 
-	// The rows of the filter and of the chosen queue.
-	const showRows = (table) => {
-		const section = table.closest("section");
-		const at = headOf(table, "queue")?.cellIndex;
-		const wanted = filter.toLowerCase();
-		const rows = [...table.tBodies[0].rows];
-		let n = 0;
-		for (const row of rows) {
-			const other = section.id !== "queues" && queue !== null &&
-				row.cells[at].textContent !== queue;
-			row.hidden = other || wanted !== "" && !all(".t", row).some(
-				(cell) => cell.textContent.toLowerCase().includes(wanted));
-			n += !row.hidden;
-		}
-		section.hidden = n === 0 && section.id !== "queues";
-		section.querySelector("small").textContent = n === rows.length ?
-			n.toLocaleString("en") : `${n} of ${rows.length}`;
+	const matches = (section, row) =>
+		(section === "queues" || queue === null || row.queue === queue) &&
+		COLUMNS[section].some((title) => TEXTS.includes(title) &&
+			shownAs(title, row[title]).toLowerCase().includes(filter.toLowerCase()));
+
+	const makeTable = (section) => {
+		const head = make("tr", {}, ...COLUMNS[section].map((title) => cellOf("th", title,
+			press(title, () => chooseSort(section, title)))), make("th", {className: "do"}));
+		document.querySelector(`#${section} pre`).replaceWith(make("div", {className: "card"},
+			make("table", {}, make("thead", {}, head), make("tbody"), make("tfoot"))));
 	};
 
-	const button = (cell, click) => {
-		const b = press("", click);
-		b.append(...cell.childNodes);
-		cell.append(b);
-	};
-
-	const prepareRow = (row, place) => {
-		row.place = place;
-		const ofQueue = row.closest("#queues tbody");
-		if (ofQueue && !row.querySelector("button"))
-			button(row.cells[0], () => chooseQueue(textOf(row)));
-		const value = (name) => numberOf(row.querySelector(`[data-l=${name}]`));
-		row.classList.toggle("alone", !!ofQueue && value("ready") > 0 &&
-			value("consumers") === 0);
-		const id = served && row.querySelector("[data-l=id]");
-		if (id && id.textContent !== "-")
-			id.replaceChildren(link("message/", addressOf(id), id.textContent));
-		const why = served && row.querySelector("#reasons [data-l=reason]");
-		if (why && why.textContent !== OTHERS)
-			why.replaceChildren(link("queue/", addressOf(row.cells[0]),
-				why.textContent, why.textContent === "-" ? "" : decode(addressOf(why))));
-		const more = press("\u22ef", () => {
-			box.replaceChildren(...commandsOf(row).map(commandLine));
-			box.showPopover();
+	const showTable = (section) => {
+		const e = document.getElementById(section), table = e.querySelector("table");
+		const every = ROWS[section]();
+		const rows = every.filter((row) => matches(section, row));
+		const sums = section === "queues" && every.length + !!data.others > 1 ? sumRows() : [];
+		sortRows(section, rows);
+		fill(table.tBodies[0], section, rows);
+		fill(table.tFoot, section, sums);
+		COLUMNS[section].forEach((title, i) => {
+			const empty = SPARSE.includes(title) && ![...every, ...sums].some((r) => r[title]);
+			for (const row of table.rows)
+				row.cells[i].hidden = empty;
+			table.rows[0].cells[i].ariaSort = {asc: "ascending", desc: "descending"}[
+				sorts.get(nameOf(section, title))];
 		});
-		more.title = "commands";
-		if (!row.querySelector(".do") && commandsOf(row).length > 0)
-			row.append(make("td", {className: "do"}, more));
-	};
-
-	const prepareTable = (table) => {
-		for (const th of table.tHead.rows[0].cells)
-			button(th, () => chooseSort(th));
-		table.tHead.rows[0].append(make("th", {className: "do"}));
-		[...table.tBodies[0].rows].forEach(prepareRow);
+		e.hidden = (section === "queues" ? every : rows).length === 0;
+		e.querySelector("small").textContent = rows.length === every.length ?
+			rows.length.toLocaleString("en") : `${rows.length} of ${every.length}`;
 	};
 
 	/* --- samples and plots ------------------------------------------------------- */
 
-	const lastTime = () => Date.parse(document.querySelector("time").dateTime);
+	// A number of a row, to plot; NaN: not known.
+	const numberIn = (row, title) =>
+		title === "age" && row.age === undefined ? 0 : row[title] ?? NaN;
 
-	// Of each queue, and of all as "": a number for each cell.
+	// A sample has a series of numbers for each queue, and for all as "".
 	const takeSample = () => {
-		const table = document.querySelector("#queues table");
-		const t = lastTime();
-		if (!table || samples.at(-1)?.t === t)
+		const t = data.time_ms;
+		if (data.queues.length === 0 || samples.at(-1)?.t === t)
 			return;
-		const rows = [...table.rows].slice(1);
-		const total = table.tFoot.rows.length > 0 ? rows.at(-1) : rows[0];
-		const numbersOf = (row) => [...row.cells].map(numberOf);
-		samples.push({t, rows: new Map(
-			rows.map((row) => [textOf(row), numbersOf(row)]))});
-		samples.at(-1).rows.set("", numbersOf(total));
+		const rows = [...ROWS.queues(), ...sumRows()];
+		samples.push({t, rows: new Map(rows.map((row) =>
+			[row.key, SERIES.map((title) => numberIn(row, title))]))});
 		// Half as dense, so that the oldest stays in a bounded memory.
 		if (samples.length > Math.max(24, Math.min(SAMPLES, 60000 / rows.length)))
 			samples = samples.filter((s, i) =>
@@ -398,8 +463,8 @@
 
 	const restoreSamples = () => attempt(() => {
 		samples = JSON.parse(sessionStorage.getItem(store) || "[]").map(
-			([t, rows]) => ({t, rows: new Map(rows.map(([name, numbers]) =>
-				[name, numbers.map((n) => n ?? NaN)]))}));
+			([t, rows]) => ({t, rows: new Map(rows.map(([key, numbers]) =>
+				[key, numbers.map((n) => n ?? NaN)]))}));
 	});
 
 	// A number of a note; of a rate, since the note before, if there is no gap.
@@ -413,44 +478,35 @@
 	const addUp = (sum, title, v) => title === "age" ? Math.max(sum || 0, v || 0) :
 		title.endsWith("/s") && Number.isNaN(v) ? sum : (sum || 0) + v;
 
-	// As further samples, of a minute or an hour each, which hold until the next but one.
-	const readPast = (table) => {
-		const queues = JSON.parse(document.getElementById("past")?.textContent || "[]");
-		const names = table ? [...table.tBodies[0].rows].map(textOf) : [];
-		for (const [kind, unit] of [[1, 60], [2, 3600]]) {
+	// Notes are further samples, of a minute or an hour each, which hold until the next
+	// but one.  Each of queues: whether another queue counts its messages, and both kinds.
+	const readPast = (queues) => {
+		for (const [kind, unit] of [[0, 60], [1, 3600]]) {
 			const slots = new Map();
-			queues.forEach(([counted, ...kinds], i) =>
-				kinds[kind - 1].forEach((n, k, notes) => {
-					const slot = Math.floor(n[0] / unit);
-					const s = slots.get(slot) ||
-						{t: 0, holds: 2000 * unit, rows: new Map([["", []]])};
-					const row = [], sum = s.rows.get("");
-					for (const title of Object.keys(NOTED)) {
-						const at = headOf(table, title).cellIndex;
-						row[at] = noted(title, n, notes[k - 1], unit);
-						if (!counted || title === "rejected" || title.endsWith("/s"))
-							sum[at] = addUp(sum[at], title, row[at]);
-					}
-					s.t = Math.max(s.t, n[0] * 1000);
-					if (i < names.length)
-						s.rows.set(names[i], row);
-					slots.set(slot, s);
-				}));
+			queues.forEach(([counted, ...kinds], i) => kinds[kind].forEach((n, k, notes) => {
+				const slot = Math.floor(n[0] / unit);
+				const s = slots.get(slot) ||
+					{t: 0, holds: 2000 * unit, rows: new Map([["", []]])};
+				const sum = s.rows.get("");
+				const numbers = SERIES.map((title) => noted(title, n, notes[k - 1], unit));
+				SERIES.forEach((title, at) => {
+					if (!counted || title === "rejected" || title.endsWith("/s"))
+						sum[at] = addUp(sum[at], title, numbers[at]);
+				});
+				s.t = Math.max(s.t, n[0] * 1000);
+				if (i < data.queues.length)
+					s.rows.set(data.queues[i].name, numbers);
+				slots.set(slot, s);
+			}));
 			// Hours are for what no minute tells.
 			past.push(...[...slots.values()].filter((s) =>
-				unit === 60 || s.t < lastTime() - HOUR));
+				unit === 60 || s.t < data.time_ms - HOUR));
 		}
 	};
 
-	const chooseShown = () => {
-		const from = lastTime() - span;
-		drawn = [...past, ...samples].filter((s) => s.t >= from).sort(
-			(a, b) => a.t - b.t);
-	};
-
 	// A round of cleaning may know nothing of this queue, but of others.
-	const series = (name, at) => drawn.filter((s) => !s.holds || s.rows.has(name)).map(
-		(s) => ({t: s.t, v: s.rows.get(name)?.[at] ?? NaN, holds: s.holds}));
+	const seriesOf = (key, title) => drawn.filter((s) => !s.holds || s.rows.has(key)).map(
+		(s) => ({t: s.t, v: s.rows.get(key)?.[SERIES.indexOf(title)] ?? NaN, holds: s.holds}));
 
 	// A line breaks where nothing is known.
 	const pathOf = (points, width, height, max) => {
@@ -474,40 +530,32 @@
 		return svg;
 	};
 
-	const showSparks = (table) => {
-		for (const at of PLOTTED.map((title) => headOf(table, title).cellIndex)) {
-			table.tHead.rows[0].cells[at].classList.add("plot");
-			for (const row of [...table.rows].slice(1)) {
-				const cell = row.cells[at];
-				const values = series(textOf(row), at);
-				cell.classList.add("plot");
-				cell.querySelector("svg")?.remove();
+	const showSparks = () => {
+		const [head, ...rows] = document.querySelector("#queues table").rows;
+		for (const title of PLOTTED) {
+			const at = COLUMNS.queues.indexOf(title);
+			head.cells[at].classList.add("plot");
+			for (const e of rows) {
+				const values = seriesOf(e.row.key, title);
+				e.cells[at].classList.add("plot");
+				e.cells[at].querySelector("svg")?.remove();
 				if (values.some((p) => p.v > 0))
-					cell.append(plot([values], 48, 14));
+					e.cells[at].append(plot([values], 48, 14));
 			}
 		}
 	};
 
-	const ageOf = (s) => {
-		const [size, unit] = UNITS.find(([n]) => s >= n) || UNITS[3];
-		return Math.floor(s / size) + unit;
-	};
-
-	const wordsOf = (title, v) => Number.isNaN(v) ? "\u2013" :
-		title === "age" ? ageOf(v) :
-		v.toLocaleString("en", {maximumFractionDigits: v < 10 ? 1 : 0});
-
-	const figure = (table, name, caption, titles) => {
-		const lines = titles.map((title) =>
-			series(name, headOf(table, title).cellIndex));
+	const figure = (key, caption, titles) => {
+		const text = (title, v) => Number.isNaN(v) ? "\u2013" : shownAs(title, v);
+		const lines = titles.map((title) => seriesOf(key, title));
 		const most = drawn.length > 1 && maximum(lines);
 		const f = make("figure", {className: drawn.length > 1 ? "live" : ""},
 			make("figcaption", {}, caption, make("span", {},
-				most ? "at most " + wordsOf(titles[0], most) : "")),
+				most ? "at most " + text(titles[0], most) : "")),
 			make("dl", {}, ...titles.map((title, i) => make("div",
 				{className: "line" + i},
 				make("dt", {}, titles.length > 1 ? title : ""),
-				make("dd", {}, wordsOf(title, lines[i].at(-1)?.v ?? NaN))))));
+				make("dd", {}, text(title, lines[i].at(-1)?.v ?? NaN))))));
 		if (drawn.length > 1)
 			f.append(plot(lines, 320, 80));
 		return f;
@@ -515,20 +563,17 @@
 
 	const panel = make("section", {id: "plots"});
 
-	const showPanel = (table) => {
+	const showPanel = () => {
 		const now = samples.at(-1);
-		panel.hidden = !table || !now;
+		panel.hidden = !now;
 		if (panel.hidden)
 			return;
-		const name = queue ?? "";
-		panel.className = name && "chosen";
-		const head = make("h2", {}, name || "All queues");
-		if (name !== "")
-			head.append(press("show all", () => chooseQueue(name)));
-		if (name !== "" && served)
-			head.append(link("queue/", addressOf([...table.tBodies[0].rows].find(
-				(row) => textOf(row) === name)?.cells[0] ??
-				make("th", {}, name)), "messages"));
+		panel.className = queue === null ? "" : "chosen";
+		const head = make("h2", {}, visible(queue ?? "All queues"));
+		if (queue !== null)
+			head.append(press("show all", () => chooseQueue(queue)));
+		if (queue !== null && served)
+			head.append(link("queue/", addressOf(queue), "messages"));
 		if (past.some((s) => s.t < now.t - HOUR))
 			head.append(press(span === HOUR ? "two days" : "one hour", () => {
 				span = span === HOUR ? TWO_DAYS : HOUR;
@@ -538,54 +583,25 @@
 			head.append(make("small", {}, [drawn[0].t, now.t]
 				.map(span === HOUR ? time : dated).join(" to ") + " UTC"));
 		panel.replaceChildren(head, make("div", {className: "figures"},
-			...FIGURES.map(([caption, titles]) =>
-				figure(table, name, caption, titles))));
+			...FIGURES.map(([caption, titles]) => figure(queue ?? "", caption, titles))));
 	};
 
 	/* --- refresh ----------------------------------------------------------------- */
 
-	const renewRows = (old, fresh) => {
-		const rows = Map.groupBy(old.rows, textOf);
-		[...fresh.rows].forEach((row, i) => {
-			const same = rows.get(textOf(row))?.shift();
-			if (same) {
-				same.cells[0].className = row.cells[0].className;
-				[...row.cells].forEach((cell, k) => {
-					if (cell.textContent !== same.cells[k].textContent ||
-							cell.dataset.v !== same.cells[k].dataset.v)
-						same.cells[k].replaceWith(cell);
-				});
-			} else {
-				old.append(row);
-			}
-			prepareRow(same || row, i);
-		});
-		for (const row of [...rows.values()].flat())
-			row.remove();
-	};
-
-	const renewSection = (fresh) => {
-		const old = document.getElementById(fresh.id);
-		const [a, b] = [old, fresh].map((s) => s.querySelector("table"));
-		if (!a || !b || a.tHead.textContent !== b.tHead.textContent) {
-			old.replaceWith(fresh);
-			all("table", fresh).forEach(prepareTable);
-			return;
-		}
-		renewRows(a.tBodies[0], b.tBodies[0]);
-		a.tFoot.replaceWith(b.tFoot);
-		all(".note", old).forEach((note) => note.remove());
-		old.append(...all(".note", fresh));
-	};
-
 	const renew = (page) => {
 		const policy = (d) => d.querySelector("meta[http-equiv]").content;
-		if (!page.getElementById("queues"))
+		const fresh = page.getElementById("data");
+		if (!fresh)
 			throw new Error("something else is there");
 		// Made by another version, whose script is another one.
 		if (policy(page) !== policy(document))
 			location.reload();
-		all("main > section", page).forEach(renewSection);
+		data = JSON.parse(fresh.textContent)[0];
+		for (const section of all("main > section", page)) {
+			const old = document.getElementById(section.id);
+			all(".note", old).forEach((note) => note.remove());
+			old.append(...all(".note", section));
+		}
 		document.querySelector("time").replaceWith(page.querySelector("time"));
 		takeSample();
 		show();
@@ -606,7 +622,7 @@
 				state.textContent = "";
 			}
 		} catch (e) {
-			state.textContent = `not read since ${time(lastTime())} UTC: ` +
+			state.textContent = `not read since ${time(data.time_ms)} UTC: ` +
 				`${e.message}; trying again`;
 		}
 		setTimeout(readAgain, refresh * 1000);
@@ -614,23 +630,19 @@
 
 	const show = () => {
 		const focused = document.activeElement;
-		const table = document.querySelector("#queues table");
-		for (const t of all("main table")) {
-			orderRows(t);
-			showRows(t);
-		}
-		chooseShown();
-		if (table && drawn.length > 1)
-			showSparks(table);
-		for (const row of table?.tBodies[0].rows || [])
-			row.querySelector("button").ariaPressed = textOf(row) === queue;
-		showPanel(table);
+		Object.keys(COLUMNS).forEach(showTable);
+		drawn = [...past, ...samples].filter((s) => s.t >= data.time_ms - span).sort(
+			(a, b) => a.t - b.t);
+		if (drawn.length > 1)
+			showSparks();
+		for (const e of document.querySelector("#queues tbody").rows)
+			e.querySelector("button").ariaPressed = e.row.queue === queue;
+		showPanel();
 		(focused.isConnected ? focused : panel.querySelector("button"))?.focus(
 			{preventScroll: true});
 		writeAddress();
 	};
 
-	document.documentElement.classList.add("js");
 	readAddress();
 	const search = make("input", {type: "search", placeholder: "Filter",
 		ariaLabel: "Filter the rows of all tables", value: filter, oninput: () => {
@@ -650,8 +662,10 @@
 	}
 	document.querySelector("main").prepend(tools, panel);
 	document.querySelector("main").after(view, box);
-	all("main table").forEach(prepareTable);
-	readPast(document.querySelector("#queues table"));
+	Object.keys(COLUMNS).forEach(makeTable);
+	const [first, notes] = JSON.parse(document.getElementById("data").textContent);
+	data = first;
+	readPast(notes);
 	takeSample();
 	show();
 	openView();
