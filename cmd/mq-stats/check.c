@@ -7,9 +7,9 @@
 enum { OK, WARNING, CRITICAL, UNKNOWN };
 static const char *const words[] = {"OK", "WARNING", "CRITICAL", "UNKNOWN"};
 
-/* Negative: none. */
+/* A negative limit is none. */
 struct limit {
-	const struct field *field; /* NULL: it is not checked */
+	const struct field *field; /* NULL: nothing is checked */
 	double warning, critical;
 };
 
@@ -65,7 +65,7 @@ parse_limits(const char *list, struct limit *limits)
 
 /* --- judging ------------------------------------------------------------------ */
 
-/* CRITICAL is worst, then WARNING, then UNKNOWN. */
+/* Returns the worse status: CRITICAL is worst, then WARNING, then UNKNOWN. */
 static int
 worse_status(int a, int b)
 {
@@ -86,7 +86,7 @@ add_number(struct mq_buf *out, const struct field *f, double value)
 	mq_buf_printf(out, f->kind == KIND_AGE ? "%.10g" : "%.0f", value);
 }
 
-/* "ready 300 (more than 100)" */
+/* Appends "ready 300 (more than 100)". */
 static void
 add_value(
     struct mq_buf *out, const struct limit *limit, int status, double value)
@@ -109,7 +109,7 @@ add_value(
 	mq_buf_printf(out, "%s)", unit);
 }
 
-/* The text before the '|' may hold neither that nor control characters. */
+/* A plugin's text may hold neither '|' nor control characters. */
 static void
 add_name(struct mq_buf *out, const char *name)
 {
@@ -121,8 +121,8 @@ add_name(struct mq_buf *out, const char *name)
 	free(visible);
 }
 
-/* 'label'=value[unit];warning;critical;least.  A label may hold neither '=' nor '|', and
- * has each quote twice.  A range "N" is up to N, "N:" is from N on. */
+/* Appends 'label'=value[unit];warning;critical;least.  A label may hold neither '='
+ * nor '|', and has each quote twice.  A range "N" is up to N, "N:" is from N on. */
 static void
 add_perfdata(struct mq_buf *out, const struct limit *limit, const char *name,
     int status, double value)
@@ -162,7 +162,7 @@ struct report {
 	struct mq_buf text, perfdata;
 };
 
-/* Of several queues, the text has only those where something is wrong. */
+/* If there are several queues, the text names only those where something is wrong. */
 static void
 report_queue(
     struct report *r, const struct limit *limit, const struct model *m, int i)
@@ -211,7 +211,7 @@ checks_print(struct collector *c, struct stats_options *o, struct model *m)
 	int i;
 
 	parse_limits(o->checks, limits);
-	/* For a plugin, everything that goes wrong is a line on stdout. */
+	/* A plugin reports each error as a line on stdout. */
 	if (mq_option_find(&o->shared, &c->server) == 0) {
 		collect_queues(c, o);
 		if (collect_try(c, MQ_STATS_UNLISTED, m) == 0)
@@ -227,7 +227,7 @@ checks_print(struct collector *c, struct stats_options *o, struct model *m)
 	} else if (r.text.len == 0) {
 		mq_buf_printf(&r.text, "%d queues", i);
 	}
-	/* Some queues may not even have a name here. */
+	/* Queues on a lost node may lack even their names. */
 	if (c->count == 0 && m->lacks.n > 0)
 		r.status = worse_status(r.status, UNKNOWN);
 	for (k = 0; k < m->lacks.n; k++) {

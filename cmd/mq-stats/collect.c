@@ -9,7 +9,6 @@ collect_queues(struct collector *c, struct stats_options *o)
 	c->count = o->count;
 }
 
-/* Keys that hold another type. */
 static void
 add_wrong(struct model *m, struct mq_names *keys)
 {
@@ -38,7 +37,7 @@ collect_lacks(struct collector *c, struct model *m)
 	add_wrong(m, &m->runs.wrong);
 }
 
-/* Whoever looks at numbers does not wait for long. */
+/* Seconds to wait for a failover: statistics are not worth more. */
 #define FAILOVER_S 5
 
 int
@@ -55,8 +54,8 @@ rate_of(long long from, long long to, double seconds)
 	return to < from ? -1 : (double)(to - from) / seconds;
 }
 
-/* Rates of just the time since the last look; and the past, unless it was asked for
- * anew. */
+/* Computes rates since the previous look, and keeps the past unless the new look has
+ * one. */
 static void
 take_over(struct mq_stats *old, struct mq_stats *new)
 {
@@ -66,7 +65,8 @@ take_over(struct mq_stats *old, struct mq_stats *new)
 
 	for (i = 0; i < new->count; i++) {
 		q = &new->queues[i];
-		/* Most are where they were. */
+		/* The search starts at the queue's previous place, where most queues
+		 * still are. */
 		for (k = 0; k < old->count; k++) {
 			o = &old->queues[(i + k) % old->count];
 			if (strcmp(o->name, q->name) == 0)
@@ -94,7 +94,7 @@ collect_try(struct collector *c, int wanted, struct model *m)
 {
 	struct mq_stats stats = {0};
 	const char *why;
-	long long left = -2; /* of a pause of all; -2: it may not be seen */
+	long long left = -2; /* ms, of a pause of all; -2: none */
 	char *any;
 	int i, rv = collect_open(c);
 

@@ -1,7 +1,7 @@
 /*
- * What outputs show of queues, connections and runs: one row for each fact, from which
- * come the tables, JSON, metrics, --sort and --check.  The order is that of JSON and of
- * tables; where these differ, a fact has a row for each.
+ * The facts of queues, connections and runs, one row each, from which come the
+ * tables, JSON, metrics, --sort and --check.  JSON and tables keep this order; where
+ * their orders differ, a fact has a row for each.
  */
 #include "stats.h"
 
@@ -79,7 +79,7 @@ const struct field count_fields[] = {
     {0},
 };
 
-/* By the names that node has for them. */
+/* Attributes of RSMQ have the names of its Node.js library. */
 const struct field attribute_fields[] = {
     {"vt", KIND_NUMBER, QUEUE(attributes.vt_s)},
     {"delay", KIND_NUMBER, QUEUE(attributes.delay_s)},
@@ -170,7 +170,7 @@ integer_of(const struct field *f, const void *record, int64_t now_ms)
 struct value
 field_get(const struct field *f, const void *record, int64_t now_ms)
 {
-	/* Of numbers: below 0, 0, and above. */
+	/* The types of a number below 0, of 0, and of a number above 0. */
 	static const enum value_type types[][3] = {
 	    [KIND_LIVE] = {VALUE_UNKNOWN, VALUE_FLAG, VALUE_FLAG},
 	    [KIND_FLAG] = {VALUE_UNKNOWN, VALUE_FLAG, VALUE_FLAG},

@@ -1,7 +1,7 @@
 /*
- * One page that needs nothing else: it cannot load anything but itself, nor run anything but
- * its own script, which draws it from the JSON that stands in it.  Until then, and without
- * JavaScript, it shows the tables as text.
+ * mq-stats --html: one page without other files.  Its policy allows only its own
+ * script, which draws the page from the JSON in it.  Without JavaScript, the page
+ * shows the tables as text.
  */
 #include "stats.h"
 
@@ -27,8 +27,8 @@ print_note(const char *name, const char *text, const char *more)
 	fputs("</p>\n", stdout);
 }
 
-/* A table, which is freed; cuts: with notes of queues that have more rejected messages than
- * were looked at. */
+/* Prints a table and frees it; cuts: the model whose queues get a note if not all of
+ * their rejected messages were read (NULL: no notes). */
 static void
 print_section(const char *title, const char *id, struct table *t,
     const struct model *cuts)
@@ -91,7 +91,7 @@ print_head(const struct model *m, long refresh, bool served)
 	    machine, person);
 }
 
-/* What the numbers lack, and why there are none. */
+/* Prints the gaps in the numbers, or the reason why no queue is shown. */
 static void
 print_notes(const struct model *m)
 {
@@ -130,9 +130,10 @@ print_past(const struct mq_past *p)
 	fputs("]", stdout);
 }
 
-/* The JSON for the script: the object, where no "<" can end the element, and notes, which as
- * objects would take more memory than everything else.  Of each queue, in the order of the
- * object: whether another queue counts its messages, minutes, and hours. */
+/* Prints JSON for the script: the object of --json with more members, and the past.
+ * No "<" is printed, which could end the element.  The past is an array, as objects
+ * would take more memory than everything else; for each queue it has: whether
+ * another queue counts the same messages, the notes of minutes, and those of hours. */
 static void
 print_data(const struct model *m)
 {

@@ -1,11 +1,10 @@
 /*
- * What mq-stats prints as JSON on one line: --json, everything, and what is in a queue,
- * for --http.  The forms are documented in mq-metrics(7) and stay; members may be
- * added.
+ * JSON of mq-stats: the object of --json and of the page, and that of one queue for
+ * --http.  Members are documented in mq-metrics(7) and stay; new ones may be added.
  */
 #include "stats.h"
 
-/* Messages of each state of a queue that are shown, and the largest payload. */
+/* Messages of each state that are shown, and the largest payload shown, in bytes. */
 #define CONTENTS_MESSAGES 100
 #define CONTENTS_PAYLOAD  65536
 
@@ -85,7 +84,7 @@ connections_json(const struct mq_stats *stats)
 		mq_json_set(v, "queues",
 		    fields_list(consumed_fields, c->consumed,
 			sizeof(*c->consumed), c->count, 0));
-		/* Only on a cluster. */
+		/* Outside a cluster, a connection has no node. */
 		mq_json_set(v, "node", mq_json_text(c->node));
 	}
 	return list;
@@ -124,7 +123,7 @@ model_json(const struct model *m, bool connections, bool page)
 		json_array_append_new(
 		    left, mq_json_text(stats->odd.list[i].name));
 	mq_json_set(v, "left_alone", mq_json_names(&stats->cluster));
-	/* Those with messages that only Go programs find here. */
+	/* Names of queues with messages that only Go programs find. */
 	if (json_array_size(left) > 0)
 		mq_json_set(v, "queues_left_alone", json_incref(left));
 	json_decref(left);
@@ -165,8 +164,8 @@ contents_print(struct collector *c, const struct model *m, bool payloads)
 
 	mq_json_set(v, "time_ms", json_integer(m->stats.now_ms));
 	mq_json_set(v, "queue", queue_json(m, q));
-	/* The next messages come first; of those that were rejected, the newest are
-	 * shown. */
+	/* A list begins with the next message; the list of rejected messages has
+	 * only the newest. */
 	for (; place.state < MQ_STATES; place.state++) {
 		mq_json_set(v, mq_state_name(place.state), list = json_array());
 		search = (struct mq_search){c->layout, &c->redis, NULL,

@@ -1,7 +1,7 @@
 #include "stats.h"
 
 #define SCREENFUL	    20
-#define COLUMNS		    80 /* at least, and where there is no terminal */
+#define COLUMNS		    80 /* least width of a line, also without a terminal */
 #define FIXED_COLUMNS	    (MQ_ID_LEN + 2 + 4 + 2 + 8 + 2)
 #define PAYLOAD_COLUMNS_MIN 10
 #define EXTRA_COLUMNS_MAX   40
@@ -9,22 +9,22 @@
 struct list {
 	const struct list_options *options;
 	struct mq_place place;
-	int64_t now_ms; /* the server's */
+	int64_t now_ms; /* the server's clock, unix ms */
 	bool json, terminal;
-	bool people; /* a table for them */
+	bool people; /* a table for people */
 	long limit;  /* -1: none */
 	long skipped, shown;
-	bool more;     /* than the limit */
-	int columns;   /* of a line */
-	int extra_max; /* of the column that the state adds */
-	int extra;     /* as wide as it is */
-	/* Of --newest: copies of the last messages of the walk. */
+	bool more;     /* more messages matched than the limit */
+	int columns;   /* width of a line */
+	int extra_max; /* widest that the state's own column may be */
+	int extra;     /* width of the state's own column */
+	/* With --newest: copies of the last messages of the walk. */
 	struct mq_scan last;
-	long wanted; /* at most; some more may be kept */
+	long wanted; /* copies that are needed; more may be kept */
 	int cap;
 };
 
-/* The oldest n of them are not kept any more. */
+/* Drops the oldest n copies. */
 static void
 drop_items(struct mq_scan *kept, int n)
 {
@@ -40,7 +40,8 @@ drop_items(struct mq_scan *kept, int n)
 		    (size_t)kept->count * sizeof(*kept->items));
 }
 
-/* The column that only this state has; NULL: none.  The caller frees. */
+/* Returns the text of the column that only this state has, which the caller frees;
+ * NULL: no such column. */
 static char *
 extra_text(const struct list *l, const struct message *s)
 {
@@ -90,10 +91,9 @@ print_row(const struct list *l, const struct message *s)
 	char age[TEXT_AGE] = "-", attempts[24];
 	char *extra = extra_text(l, s), *payload;
 
-	/* All of an id is needed to do something with its message. */
+	/* An id is never cut: commands need all of it. */
 	room -= MAX(0, (int)strlen(id) - MQ_ID_LEN);
 	if (extra != NULL) {
-		/* The column is as wide as the first slice needs. */
 		width = text_width(extra);
 		room -= MAX(width, l->extra) + 2;
 	}
@@ -107,7 +107,8 @@ print_row(const struct list *l, const struct message *s)
 	free(payload);
 }
 
-/* The head, and how wide the extra column is to be, by the first slice. */
+/* Prints the head; the first slice of messages decides the width of the extra
+ * column. */
 static void
 print_list_head(struct list *l, const struct mq_scan *slice)
 {
@@ -155,7 +156,8 @@ print_framed(const struct list *l, const struct message *s)
 	} else if (!l->terminal) {
 		fwrite(out.data, 1, n, stdout);
 	} else {
-		/* Nothing that could drive it, on a line of its own. */
+		/* On a terminal, the text is made visible and gets a line of its
+		 * own. */
 		n -= framing == MQ_FRAME_LINES || framing == MQ_FRAME_NULL;
 		text = mq_visible(n > 0 ? out.data : "", n);
 		puts(text);
@@ -189,14 +191,13 @@ print_item(
 	return !ferror(stdout);
 }
 
-/* Keeps a copy for --newest. */
 static void
 keep_item(struct list *l, const struct mq_item *item)
 {
 	struct mq_scan *last = &l->last;
 	struct mq_item *copy;
 
-	/* The older half goes when there are twice as many as wanted. */
+	/* If there are twice as many copies as wanted, the older half goes. */
 	if (last->count > 0 && last->count / 2 >= l->wanted)
 		drop_items(last, last->count - (int)l->wanted);
 	if (last->count == l->cap) {
@@ -211,7 +212,7 @@ keep_item(struct list *l, const struct mq_item *item)
 	copy->connection = mq_xstrdup(item->connection);
 }
 
-/* Measures columns, and returns how many messages the walk skips. */
+/* Measures columns; returns the number of messages that the walk skips. */
 static long
 begin_list(struct list *l, const struct mq_stats *stats)
 {
@@ -223,12 +224,12 @@ begin_list(struct list *l, const struct mq_stats *stats)
 	char *name;
 	int width;
 
-	/* A line is as wide as the terminal, but never narrower than COLUMNS. */
 	width = text_view().width;
 	l->columns = MAX(width, COLUMNS);
 	l->extra_max = MIN(EXTRA_COLUMNS_MAX,
 	    l->columns - FIXED_COLUMNS - 2 - PAYLOAD_COLUMNS_MIN);
-	/* Names of connections come one after the other. */
+	/* The first slice has messages of one connection only; the column must fit
+	 * all. */
 	for (; c < end; c++) {
 		if (c->count == 0 || c->consumed[0].unacked == 0)
 			continue;
@@ -240,12 +241,12 @@ begin_list(struct list *l, const struct mq_stats *stats)
 	if (l->limit == -1 && (o->newest || (l->terminal && l->people)))
 		l->limit = SCREENFUL;
 	if (!o->newest) {
-		/* The server can count by itself as long as any will do. */
+		/* Without a filter, the server itself can skip messages. */
 		l->skipped = any && o->state != MQ_UNACKED ? o->offset : 0;
 		return l->skipped;
 	}
-	/* Those that are wanted are the last ones: how many come before, as far as
-	 * that is certain. */
+	/* The newest messages are the last of the walk: skip those before, as far as
+	 * their number is certain. */
 	l->wanted = l->limit < LONG_MAX / 4 && o->offset < LONG_MAX / 4 ?
 	    l->limit + o->offset :
 	    LONG_MAX / 2;

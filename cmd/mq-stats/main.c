@@ -1,23 +1,22 @@
 /*
- * mq-stats: what is in the queues.
+ * mq-stats: shows what is in the queues.
  *
- * collect.c asks the server and fills a model, which the outputs read; these do not know
- * each other, and ask only for messages, to walk through them:
+ * collect.c asks the server and fills a model, which outputs read.  Outputs do not know each
+ * other; some walk through messages:
  *
  *	watch	json	prometheus	check	list	reasons	one	html	server
  *
  * With --http, options.c makes options of a request first.
  *
- * fields has the facts of queues, connections and runs, as all outputs show them.
- * text, table and message say how a text is shown, lines become columns, and a message is
- * taken apart.
+ * fields.c has the facts of queues, connections and runs for all outputs, text.c and table.c
+ * write texts and columns, and message.c parses messages.
  */
 #include "stats.h"
 
 #include <locale.h>
 #include <stdlib.h>
 
-/* Asks for the named queues; returns whether all exist. */
+/* Collects the named queues; returns whether all of them exist. */
 static bool
 find_queues(struct collector *c, int wanted, struct model *m)
 {
@@ -74,7 +73,8 @@ print_queues(const struct collector *c, const struct stats_options *o,
 	}
 }
 
-/* Without names, the past of more queues is left out. */
+/* JSON has the past of at most this number of queues, unless queues were named: the
+ * past of thousands would be larger than everything else. */
 #define PAST_QUEUES 100
 
 static bool
@@ -86,7 +86,6 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 		wanted |= MQ_STATS_COUNTS;
 	if (o->format == FORMAT_PROMETHEUS || o->connections)
 		wanted |= MQ_STATS_CONNECTIONS;
-	/* Of very many queues at once, that would be more than everything else. */
 	if (o->format == FORMAT_JSON)
 		c->past = o->count > 0 ? INT_MAX : PAST_QUEUES;
 	collect_stats(c, wanted, m);
@@ -101,7 +100,7 @@ show_queues(struct collector *c, const struct stats_options *o, struct model *m)
 	return model_report_missing(m);
 }
 
-/* --list and --reasons. */
+/* Prints --list or --reasons; returns whether any message was shown. */
 static bool
 show_messages(
     struct collector *c, const struct stats_options *o, struct model *m)
@@ -142,7 +141,7 @@ print_runs(const struct model *m, bool json)
 	}
 }
 
-/* Returns whether what was asked for is there. */
+/* Prints the subject of the options; returns whether the subject exists. */
 static bool
 show_subject(
     struct collector *c, const struct stats_options *o, struct model *m)
@@ -195,8 +194,8 @@ show(struct collector *c, struct stats_options *o, struct model *m)
 
 	if (o->format == FORMAT_CHECK)
 		return checks_print(c, o, m);
-	/* The page is UTF-8, whatever the terminal is.  Later, while a thread asks for
-	 * an address, the environment must not change. */
+	/* The page is UTF-8, whatever the terminal is.  The environment must change
+	 * before a thread resolves an address. */
 	if (o->subject == SUBJECT_HTML)
 		setenv("LC_ALL", "C.UTF-8", 1);
 	(void)mq_option_server(&o->shared, &c->server);
@@ -206,7 +205,8 @@ show(struct collector *c, struct stats_options *o, struct model *m)
 		watch(c, o, m);
 		return MQ_EXIT_OK;
 	}
-	/* For the ellipsis of what is cut; regular expressions are compiled. */
+	/* The locale decides the ellipsis of cut texts.  Regular expressions were
+	 * compiled before, without it. */
 	if (o->subject != SUBJECT_QUEUES)
 		setlocale(LC_CTYPE, "");
 	status = show_subject(c, o, m) ? MQ_EXIT_OK : MQ_EXIT_NO;

@@ -17,7 +17,8 @@ message_unpack(
 	m->id = mq_message_name(e);
 	m->reason = mq_envelope_get(e, MQ_HEADER_ERROR);
 	m->attempts = mq_envelope_get_long(e, MQ_HEADER_ATTEMPT, 0);
-	/* If the rejected ones are in a queue of their own, the history says it. */
+	/* Rejected messages in a queue of their own have the number of attempts only
+	 * in their history. */
 	if (state == MQ_REJECTED &&
 	    mq_envelope_get(e, MQ_HEADER_ATTEMPT) == NULL)
 		m->attempts = (long)mq_history_last_number(e, "attempt");

@@ -5,8 +5,7 @@
 struct row {
 	const struct mq_queue_stats *q;
 	bool by_name;
-	double
-	    value; /* what is not there is below 0, what is not known, below that */
+	double value; /* -1: no value; -2: unknown */
 };
 
 static int
@@ -78,7 +77,7 @@ sum_add(struct mq_queue_stats *sum, const struct mq_queue_stats *q)
 		if (f->sum == SUM_NONE || (q->refuse && f->sum == SUM_OWN))
 			continue;
 		if (f->kind == KIND_COUNT) {
-			/* Not known as soon as one number is not. */
+			/* One unknown number makes the sum unknown. */
 			count = to;
 			n = *(const long long *)from;
 			*count = *count < 0 || n < 0 ? -1 : *count + n;
@@ -102,7 +101,7 @@ model_total(const struct model *m)
 {
 	const struct mq_queue_stats *all = m->stats.queues;
 	struct mq_queue_stats sum = SUM_BEGIN;
-	bool ascending = true; /* so far, as queues that were not named are */
+	bool ascending = true; /* names so far are sorted and thus unique */
 	int i, k;
 
 	for (i = 0; i < m->stats.count; i++) {
@@ -126,7 +125,7 @@ model_total(const struct model *m)
 
 /* --- tables -------------------------------------------------------------- */
 
-/* height: as of struct view. */
+/* height: as in struct view. */
 static void
 fill_queues(const struct model *m, int height, struct table *t)
 {
@@ -139,13 +138,12 @@ fill_queues(const struct model *m, int height, struct table *t)
 	t->total = m->stats.count > 1;
 	room = height - 1 - t->total;
 	lines = m->order.limit > 0 ? (int)MIN(m->order.limit, n) : n;
-	/* The rest has one line, too. */
 	if (height > 0 && lines + (lines < n) > room)
 		lines = MAX(room - 1, 0);
 	t->rest = lines < n;
 	if (m->order.marked != NULL && lines > 0)
 		t->marked = marked + 1;
-	/* The marked row is among those that have a line. */
+	/* The marked row must be among the rows that have a line. */
 	if (t->marked > lines) {
 		first = t->marked - lines;
 		t->marked = lines;
@@ -179,7 +177,8 @@ tables_fill(
 		return;
 	}
 	table_begin(t, connection_fields, consumed_fields, 0);
-	/* A line for each queue that one consumes, or one, if there is none. */
+	/* A connection has a row for each queue that it consumes, or one row without
+	 * a queue. */
 	for (row = 0; row < m->stats.connection_count; row++) {
 		c = &m->stats.connections[row];
 		for (i = 0; i == 0 || i < c->count; i++)

@@ -11,19 +11,18 @@
 /* --- find ---------------------------------------------------------------- */
 
 struct found {
-	const struct mq_filter *filter; /* its id */
+	const struct mq_filter *filter; /* with the id */
 	bool exists;
-	struct mq_place place;	  /* where it is, or where we look */
-	struct mq_search search;  /* there */
-	struct mq_item item;	  /* of it; element NULL: only known to run */
-	const struct mq_run *run; /* NULL: not known to run */
-	/* Of a message that does not exist any more. */
-	const char *ended_in; /* the queue; NULL: nothing is kept of its end */
+	struct mq_place place;	  /* of the message, or of the look */
+	struct mq_search search;  /* walk through that place */
+	struct mq_item item;	  /* element NULL: only its run is known */
+	const struct mq_run *run; /* NULL: no run is known */
+	const char *ended_in;	  /* queue of the end; NULL: no record */
 	struct mq_ending ending;
-	struct model *model; /* of the last look */
+	struct model *model; /* model of the last look */
 };
 
-/* Once the message is found, there is nothing to do. */
+/* Looks for the message in one place, unless it was found before. */
 static void
 look_at_place(struct collector *c, struct found *f, const char *queue,
     enum mq_state state, const char *connection)
@@ -42,7 +41,7 @@ look_at_place(struct collector *c, struct found *f, const char *queue,
 		f->item = *item;
 }
 
-/* The way that most messages go. */
+/* Looks in the order in which most messages move, so that few slip past. */
 static void
 look_at_queue(
     struct collector *c, const struct mq_queue_stats *q, struct found *f)
@@ -57,9 +56,9 @@ look_at_queue(
 		look_at_place(c, f, q->name, MQ_DELAYED, NULL);
 	if (q->ready > 0)
 		look_at_place(c, f, q->name, MQ_READY, NULL);
-	/* Only the connections that hold anything of the queue: to ask each of a
-	 * thousand about each of a thousand queues would take long.  The rest of
-	 * its messages is held by nobody that is known. */
+	/* Only connections that hold messages of the queue are asked: a thousand
+	 * connections times a thousand queues would take long.  The remaining
+	 * unacked messages have no known connection. */
 	for (; con < end; con++)
 		for (i = 0; i < con->count; i++)
 			if (con->consumed[i].unacked > 0 &&
@@ -74,8 +73,8 @@ look_at_queue(
 		look_at_place(c, f, q->name, MQ_REJECTED, NULL);
 }
 
-/* Looks wherever the message can be.  Returns false when a queue that was named does
- * not exist, and the message is in none of the others. */
+/* Looks in all places.  Returns false if a named queue does not exist and the other
+ * queues do not have the message. */
 static bool
 find_message(struct collector *c, struct found *f)
 {
@@ -95,12 +94,12 @@ find_message(struct collector *c, struct found *f)
 	if (!known)
 		collect_elsewhere(c, m);
 	collect_runs(c, m);
-	/* The news of a run may be a second old. */
+	/* A listed run may have ended within the last second. */
 	for (i = 0; i < m->runs.count && f->run == NULL; i++)
 		if ((!f->exists || f->place.state == MQ_UNACKED) &&
 		    strcmp(m->runs.runs[i].id, f->filter->id) == 0)
 			f->run = &m->runs.runs[i];
-	/* A message that came without an id runs under one that only its consumer
+	/* A message that came without an id runs under an id that only its consumer
 	 * knows. */
 	if (!f->exists && f->run != NULL) {
 		f->exists = true;
@@ -121,7 +120,7 @@ find_message(struct collector *c, struct found *f)
 
 #define TEXT_TIME 40
 
-/* As RFC 3339 has it, in local time. */
+/* Writes a local time as RFC 3339 defines it. */
 static void
 time_text(char out[TEXT_TIME], int64_t unix_ms)
 {
@@ -226,7 +225,7 @@ print_failure(const json_t *v)
 	    said != NULL ? ": " : "", said != NULL ? said : "");
 	text_line(name, text);
 	free(text);
-	/* The end of stderr, line by line. */
+	/* Print the recorded end of stderr line by line. */
 	for (; n > 0; p += len, n -= len) {
 		end = memchr(p, '\n', n);
 		len = end != NULL ? (size_t)(end - p) : n;

@@ -162,7 +162,7 @@ has_rows(const struct stats_options *o)
 		!o->connections);
 }
 
-/* Options that go with some subjects only. */
+/* Refuses options that the subject does not take. */
 static void
 check_needs(const struct stats_options *o, const char *framing)
 {
@@ -242,7 +242,7 @@ options_parse(struct stats_options *o, int argc, char *argv[])
 	    argv + optind, argc - optind);
 	o->queues = argv + optind;
 	o->count = argc - optind;
-	/* With --list and --reasons, an id is a filter as any other. */
+	/* With --list and --reasons, --id is one of the filters. */
 	if (o->list.filter.id != NULL && o->subject != SUBJECT_LIST &&
 	    o->subject != SUBJECT_REASONS)
 		set_subject(o, SUBJECT_ONE, "--id");
@@ -263,16 +263,16 @@ options_free(struct stats_options *o)
 /* --- of a request ------------------------------------------------------------- */
 
 #define REFRESH_S 5
-/* Connections that are served at a time; the others wait. */
+/* Connections that are served at the same time; others wait. */
 #define CHILDREN 64
 
 #define HTML "text/html; charset=utf-8"
 #define JSON "application/json"
 
-/* Exit status 1 of what is about several things says that one is not there; 1 of a
- * check is a warning. */
+/* partly: exit status 1 is no failure: one of several queues does not exist, or a
+ * check warns. */
 static const struct resource {
-	const char *path; /* with a slash at the end, a name is behind it */
+	const char *path; /* with a slash at the end, a name follows */
 	enum subject subject;
 	enum format format;
 	struct http_answer answer;
@@ -289,7 +289,8 @@ static const struct resource {
     {"/", SUBJECT_HTML, FORMAT_TABLE, {200, HTML, page_policy, .partly = true}},
 };
 
-/* Returns in the process of a connection, which is its stdin and stdout. */
+/* Accepts connections, each in a process of its own, where the function returns with
+ * the connection as stdin and stdout. */
 static void
 serve_port(const struct stats_options *o)
 {
@@ -344,7 +345,7 @@ options_serve(struct stats_options *o)
 	http_receive(&h, &o->hosts);
 	if (h.request.method != METHOD_GET && h.request.method != METHOD_HEAD)
 		http_refuse(&h, 405, "Allow: GET, HEAD\r\n", NULL);
-	/* What is behind the path of the view is a name, or nothing. */
+	/* A name follows a path that ends with a slash; nothing follows the others. */
 	for (; v < end; v++) {
 		len = strlen(v->path);
 		if (strncmp(h.request.path, v->path, len) != 0)
@@ -359,7 +360,7 @@ options_serve(struct stats_options *o)
 	o->format = v->format;
 	o->requested = true;
 	o->again = strcmp(v->path, "/again") == 0;
-	/* The page can ask for itself here. */
+	/* A page that is served can always refresh itself. */
 	if (o->refresh == 0)
 		o->refresh = REFRESH_S;
 	if (v->subject == SUBJECT_HEALTH && o->checks != NULL)
@@ -368,7 +369,7 @@ options_serve(struct stats_options *o)
 	if (v->subject == SUBJECT_ONE)
 		o->list.filter.id = o->name;
 	if (v->subject == SUBJECT_CONTENTS) {
-		/* If queues were named, others are not served. */
+		/* If queues were named on the command line, only these are served. */
 		while (i < o->count && strcmp(o->queues[i], name) != 0)
 			i++;
 		if (o->count > 0 && i == o->count)

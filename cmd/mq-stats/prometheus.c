@@ -4,7 +4,7 @@
  */
 #include "stats.h"
 
-/* One queue. */
+/* A queue with its label. */
 struct series {
 	const struct mq_queue_stats *q;
 	char *label;
@@ -16,7 +16,8 @@ print_family(const char *name, const char *type, const char *help)
 	printf("# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* {queue="NAME"} without its end.  For a terminal, what could drive it is \xNN, too. */
+/* Returns {queue="NAME" without the closing brace.  For a terminal, characters that
+ * could control it become \xNN, too. */
 static char *
 make_label(const char *name, bool terminal)
 {
@@ -46,7 +47,7 @@ make_label(const char *name, bool terminal)
 	return mq_buf_str(&out);
 }
 
-/* The fields that are metrics, in the order of their places. */
+/* Prints the fields that are metrics, in the order of their places. */
 static void
 print_metrics(const struct field *fields, const struct series *series,
     int count, int64_t now_ms)
@@ -65,8 +66,8 @@ print_metrics(const struct field *fields, const struct series *series,
 		    f->metric.help);
 		for (i = 0; i < count; i++) {
 			v = field_get(f, series[i].q, now_ms);
-			/* Only what somebody has counted, and only what is
-			 * known. */
+			/* Counters need a queue that is counted; gauges need a known
+			 * value. */
 			if (counter ? series[i].q->counted :
 				      v.type != VALUE_UNKNOWN)
 				printf("%s%s} %.15g\n", f->metric.name,
@@ -122,7 +123,7 @@ prometheus_print(const struct model *m)
 	for (i = 0; i < stats->count; i++)
 		series[i] = (struct series){&stats->queues[i], NULL};
 	qsort(series, (size_t)stats->count, sizeof(*series), by_name);
-	/* A series must not be there twice. */
+	/* A queue that was named twice is one series. */
 	for (i = 0; i < stats->count; i++)
 		if (count == 0 || by_name(&series[count - 1], &series[i]) != 0)
 			series[count++] = series[i];
@@ -132,8 +133,8 @@ prometheus_print(const struct model *m)
 	print_metrics(count_fields, series, count, stats->now_ms);
 	print_histogram(series, count);
 	if (count > 0 && series[0].q->node != NULL) {
-		/* Labels of the other metrics stay when a queue moves to another
-		 * node. */
+		/* The node is a metric of its own: a label of other metrics would
+		 * begin new series when a queue moves to another node. */
 		print_family("mq_queue_node", "gauge",
 		    "1, with the node of the cluster that has the queue.");
 		for (i = 0; i < count; i++)
@@ -144,7 +145,7 @@ prometheus_print(const struct model *m)
 		    "Nodes of the cluster whose queues are missing here.");
 		printf("mq_lost_nodes %d\n", m->lost);
 	}
-	/* Of a server without queues nobody needs it. */
+	/* Without queues, a pause of all is not collected: 0. */
 	print_family(
 	    "mq_all_paused", "gauge", "1 while all queues are paused.");
 	printf("mq_all_paused %d\n",

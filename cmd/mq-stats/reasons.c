@@ -6,23 +6,23 @@
 
 #include <ctype.h>
 
-/* Groups at most; the messages of all others are only counted. */
+/* Most groups of a queue; messages of further groups are only counted. */
 #define REASONS_MAX 1000
-/* Characters that make a word with a number an id: hexadecimal digits, or any letters
- * and digits. */
+/* Least lengths of words with a digit that count as ids, in characters: hexadecimal
+ * digits only, or any letters and digits. */
 #define HEX_MIN	   8
 #define ID_MIN	   20
 #define UUID_BYTES 36
-/* Messages of a queue that are looked at, and of other states, each. */
+/* Rejected messages that are read of a queue, and messages of each other state. */
 #define REJECTED_MAX	 1000
 #define OTHERS_PER_STATE 5
-/* In tables. */
+/* Rows of a queue in the tables. */
 #define REASONS_PER_QUEUE 10
 #define NEWEST_PER_QUEUE  5
-/* The newest rejected messages are at the far end of a walk, which is reached in
- * strides from there: the newest are seen even when they are too large for more. */
+/* Rejected messages are read backwards in strides of this number, as a walk ends
+ * with the newest: these are read even if they alone take all of PAGE_BYTES. */
 #define STRIDE 100
-/* The bytes of rejected messages that one page may cost. */
+/* Bytes of rejected messages that are read for a page. */
 #define PAGE_BYTES ((size_t)64 * 1024 * 1024)
 
 /* --- text ---------------------------------------------------------------- */
@@ -32,7 +32,7 @@ static const char hex[] = "0123456789abcdefABCDEF";
 static const char letters[] =
     "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/* How many bytes at p, where a word begins, are an id; 0: none. */
+/* Returns the length of an id at p, where a word begins, in bytes; 0: no id. */
 static size_t
 id_length(const char *p)
 {
@@ -62,7 +62,7 @@ reason_fold(const char *reason, char out[REASON_BYTES + 1])
 
 	for (; *p != '\0' && len < REASON_BYTES; p += n) {
 		with = p;
-		/* An exit status, or the number of a signal. */
+		/* Exit statuses and numbers of signals keep their digits. */
 		stays = p - reason >= 7 &&
 		    (strncmp(p - 7, "status ", 7) == 0 ||
 			strncmp(p - 7, "signal ", 7) == 0);
@@ -86,8 +86,8 @@ reason_fold(const char *reason, char out[REASON_BYTES + 1])
 
 /* --- groups -------------------------------------------------------------- */
 
-/* Counts a message; reason and id may be NULL, at_ms 0.  One that is not older than
- * those before it is the newest. */
+/* Counts a message; reason and id may be NULL, at_ms 0.  A message that is not older
+ * than the newest of its group takes its place. */
 static void
 add_reason(struct reasons *r, const char *reason, int64_t at_ms, const char *id)
 {
@@ -99,7 +99,7 @@ add_reason(struct reasons *r, const char *reason, int64_t at_ms, const char *id)
 	if (r->list == NULL)
 		r->list = mq_xcalloc(REASONS_MAX, sizeof(*r->list));
 	reason_fold(reason, text);
-	/* Where its group is among the others, or belongs. */
+	/* Find the place of the group in the sorted list. */
 	while (at < end) {
 		middle = at + (end - at) / 2;
 		if (strcmp(r->list[middle].text, text) < 0)
@@ -142,7 +142,7 @@ by_count(const void *a, const void *b)
 	return strcmp(x->text, y->text);
 }
 
-/* The most frequent first; nothing can be added then. */
+/* Sorts groups, the most frequent first.  No message can be counted afterwards. */
 static void
 sort_reasons(struct reasons *r)
 {
@@ -165,8 +165,8 @@ reasons_free(struct reasons *r)
 
 /* --- rejected messages ----------------------------------------------------- */
 
-/* Adds up to n messages of a place, behind the first ones, as long as so many bytes may
- * still be read. */
+/* Reads up to n more messages of a place, behind the first ones, while the byte
+ * budget lasts. */
 static void
 add_messages(struct collector *c, struct rejections *r,
     const struct mq_place *place, long from, long n, size_t *bytes)
@@ -194,7 +194,7 @@ add_messages(struct collector *c, struct rejections *r,
 		};
 		mq_envelope_free(&m.envelope);
 		*bytes -= MIN(item->len, *bytes);
-		/* What came with the slice costs nothing more. */
+		/* Messages of a slice that has arrived cost nothing more. */
 		if (*bytes == 0 && search.at == search.scan.count)
 			break;
 	}
@@ -232,8 +232,7 @@ rejected_collect(struct collector *c, struct model *m)
 			}
 		}
 		r->cut = r->count < q->rejected;
-		/* The newest goes last: among messages without a time, that one
-		 * counts. */
+		/* Count the newest last: it wins among messages without a time. */
 		for (k = r->count - 1; k >= 0; k--)
 			add_reason(&r->reasons, r->all[k].reason,
 			    r->all[k].at_ms, r->all[k].id);
@@ -296,8 +295,8 @@ static const struct field rejected_fields[] = {
     {0},
 };
 
-/* The first ones of a queue (NULL: it is not shown); others: messages of other
- * reasons. */
+/* Adds rows of the first reasons of a queue (NULL: a table without queues), and a
+ * row for the messages of other reasons, if any. */
 static void
 add_reasons(struct table *t, const struct mq_queue_stats *q,
     const struct reasons *r, int shown, long others)
@@ -314,7 +313,7 @@ add_reasons(struct table *t, const struct mq_queue_stats *q,
 	}
 }
 
-/* Messages whose reasons are none of the first ones. */
+/* Returns the number of messages whose reason has no row. */
 static long
 count_others(const struct reasons *r)
 {

@@ -5,7 +5,7 @@
 
 #define BYTES 24
 
-/* "12.3 MiB" */
+/* Writes a size such as "12.3 MiB". */
 static void
 bytes_text(char out[BYTES], long long n)
 {

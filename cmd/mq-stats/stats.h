@@ -9,73 +9,74 @@
 
 /* --- text --------------------------------------------------------------- */
 
-/* A text is visible when it holds nothing that could drive or mislead a terminal. */
+/* A text is visible if it holds no characters that could control a terminal or
+ * mislead its reader. */
 
 struct view {
 	int width;  /* columns; 0: any */
 	int height; /* lines, the head included; 0: any */
 	bool colour;
-	bool html; /* for the text of an element */
+	bool html; /* escaped, as content of an HTML element */
 };
-/* Standard output, all of its screen; on a terminal, the user's locale is set for
- * characters. */
+/* Returns the view of standard output: a terminal's whole screen, for which the
+ * user's locale is set, or lines of any width. */
 struct view text_view(void);
 
-/* Whether characters of the user's locale are UTF-8. */
 bool text_is_utf8(void);
-/* Columns of a visible text. */
 int text_width(const char *visible);
-/* Appends a visible text, cut to a number of columns with an ellipsis; returns how
- * many it takes. */
+/* Appends a visible text, cut to a number of columns with an ellipsis; returns the
+ * columns used. */
 int text_cut(struct mq_buf *out, const char *visible, int columns);
 
-/* What mq_visible() makes of n bytes in at most so many columns: the beginning and an
- * ellipsis, or, of a name, an ellipsis and the end, as ends of names differ. */
+/* Return a visible text of at most a number of columns, which the caller frees.
+ * Longer texts keep their beginning and get an ellipsis; names keep their end, as
+ * beginnings are often the same. */
 char *text_clipped(const char *p, size_t n, int columns);
 char *text_clipped_front(const char *name, int columns);
 /* Prints "name        text", made visible; nothing when text is NULL. */
 void text_line(const char *name, const char *text);
 
-/* Appends a visible text as that of an HTML element: characters that mean something to HTML,
- * and those that a browser does not show, are escaped. */
+/* Appends a visible text as content of an HTML element, with invisible characters
+ * escaped, too. */
 void text_html(const char *visible, struct mq_buf *out);
 
-/* "12s", "3m", "2h", "1d": whole units, rounded down. */
+/* Writes "12s", "3m", "2h" or "1d": whole units, rounded down. */
 #define TEXT_AGE 24
 void text_age(char out[TEXT_AGE], double seconds);
 
 /* --- fields ------------------------------------------------------------- */
 
-/* The facts of a queue, a connection, a queue that it consumes, and a run, as all outputs
- * have them. */
+/* Facts of queues, connections, queues that connections consume, and runs, as all
+ * outputs have them. */
 
 enum kind {
-	KIND_END, /* of a list */
+	KIND_END, /* end of a list */
 	/* Texts; NULL: there is none. */
 	KIND_QUEUE, /* the name of the queue that the record is */
 	KIND_NAME,
 	KIND_TEXT,
-	KIND_REASON, /* empty, it is none, either */
-	KIND_CHARS,  /* the same in an array */
-	KIND_NOTE,   /* what people must know of a queue */
-	KIND_SPARK,  /* how many were ready in the last hour */
-	KIND_LIVE,   /* a flag, as a word: whether the connection is */
+	KIND_REASON, /* an empty one is none, too */
+	KIND_CHARS,  /* in an array; an empty one is none, too */
+	KIND_NOTE,   /* warnings about a queue */
+	KIND_SPARK,  /* levels of ready messages in the last hour */
+	KIND_LIVE,   /* a flag, as a word: the connection lives */
 	KIND_TEXTS = KIND_LIVE,
 	/* Numbers. */
 	KIND_FLAG,   /* below 0: not known */
-	KIND_PAUSED, /* a flag: whether the queue is */
+	KIND_PAUSED, /* a flag: the queue is paused */
 	KIND_NUMBER,
 	KIND_COUNT,   /* below 0: not known */
-	KIND_SOME,    /* not above 0: there is none */
-	KIND_SECONDS, /* the record has milliseconds */
-	KIND_PASSED,  /* whole seconds of the run that the record is */
-	KIND_AGE, /* since that unix ms; 0: of nothing; below 0: not known */
-	KIND_RATE /* a double; below 0: not known */
+	KIND_SOME,    /* 0 or below: none */
+	KIND_SECONDS, /* milliseconds in the record */
+	KIND_PASSED,  /* whole seconds since the start of a run */
+	KIND_AGE,     /* from unix ms; 0: none; below 0: not known */
+	KIND_RATE     /* a double; below 0: not known */
 };
 
 #define SPARE_MAX 4
 
-/* Whether queues have a sum of it: SUM_OWN without what another queue counts already. */
+/* Whether a fact has a sum over queues; SUM_OWN: without queues whose messages
+ * another queue counts. */
 enum sum { SUM_NONE, SUM_OWN, SUM_ALL };
 
 #define FIELD_OF(record, member)                                               \
@@ -83,22 +84,20 @@ enum sum { SUM_NONE, SUM_OWN, SUM_ALL };
 	.size = sizeof(((struct record *)NULL)->member)
 
 struct field {
-	const char *name; /* in JSON; NULL: not there */
+	const char *name; /* in JSON; NULL: not in JSON */
 	enum kind kind;
 	size_t at, size;   /* in the record */
-	bool optional;	   /* left out of JSON where there is none */
-	const char *title; /* of its column; NULL: it has none */
-	bool sparse;	   /* no column where all cells are empty */
-	int spare;  /* on a narrow terminal, those of 1 go first, and those of
-		     * SPARE_MAX last; 0: it stays */
-	bool id;    /* a number that counts nothing: a pid; or a text that is of
-		    * use only as a whole */
-	bool red;   /* above 0 */
-	bool grows; /* with a mark, while the queue does */
-	/* Of queues. */
+	bool optional;	   /* without a value, left out of JSON */
+	const char *title; /* of the column; NULL: no column */
+	bool sparse;	   /* no column if all cells are empty */
+	int spare;	   /* narrow terminals leave out 1 first; 0: never */
+	bool id;	   /* a number without thousands, or a text never cut */
+	bool red;	   /* red if above 0 */
+	bool grows;	   /* has a mark while the queue grows */
+	/* Only facts of queues have the members below. */
 	const char *key; /* of --sort and --check; NULL: none */
 	int check;	 /* place in the line of --check; 0: none */
-	bool least;	 /* of which --check wants enough */
+	bool least;	 /* --check sets a least value, not a most */
 	enum sum sum;
 	struct {
 		int place; /* from 1 on, in the order of the metrics */
@@ -106,18 +105,18 @@ struct field {
 	} metric;
 };
 
-/* More than there are places in the line of --check. */
+/* One more than the last place in the line of --check. */
 #define FIELD_CHECKS 8
 
-/* Of these structs: mq_queue_stats (three times), mq_connection_stats, mq_consumed and
- * mq_run. */
+/* Records of queue_fields, count_fields and attribute_fields are struct
+ * mq_queue_stats; the others struct mq_connection_stats, mq_consumed and mq_run. */
 extern const struct field queue_fields[], count_fields[], attribute_fields[],
     connection_fields[], consumed_fields[], run_fields[];
 
-/* How long a script has run, by this clock. */
+/* Returns how long a script has run at this time, in seconds. */
 long long run_seconds(const struct mq_run *, int64_t now_ms);
 
-/* NULL: no field of a queue has this key. */
+/* Returns the field of queues with this key; NULL: none. */
 const struct field *field_by_key(const char *key);
 
 enum value_type {
@@ -131,18 +130,19 @@ enum value_type {
 
 struct value {
 	enum value_type type;
-	const char *text; /* of the record */
-	long long n;	  /* as it is in the record */
-	double real;	  /* the same, an age in seconds: 0 of nothing */
+	const char *text; /* in the record */
+	long long n;	  /* number in the record */
+	double real;	  /* the same number, an age in seconds (no age: 0) */
 };
 
 struct value field_get(
     const struct field *, const void *record, int64_t now_ms);
-/* Sets the member; and a new object with all of them. */
+/* field_set() sets the field's member of an object; fields_json() returns a new
+ * object with all members. */
 void field_set(
     json_t *, const struct field *, const void *record, int64_t now_ms);
 json_t *fields_json(const struct field *, const void *record, int64_t now_ms);
-/* A new list of records of this size. */
+/* Returns a new list of objects, one for each record of this size. */
 json_t *fields_list(const struct field *, const void *records, size_t size,
     int count, int64_t now_ms);
 
@@ -152,45 +152,45 @@ enum style {
 	STYLE_PLAIN,
 	STYLE_RED,
 	STYLE_YELLOW,
-	STYLE_GROWS, /* with a "+" in the gap behind it */
-	STYLE_SPARK  /* levels, '0' to '7', or blanks, until it is written */
+	STYLE_GROWS, /* with a "+" in the gap behind the cell */
+	STYLE_SPARK  /* levels as '0' to '7' or blanks, drawn when written */
 };
 
 struct cell {
-	size_t at; /* where its text begins */
-	int width; /* columns of a terminal */
+	size_t at; /* offset of the text */
+	int width; /* in columns of a terminal */
 	enum style style;
 };
 
-/* No list of fields has more. */
+/* Most columns of a table. */
 #define COLUMNS_MAX 32
 
-/* Cells are added row by row. */
 struct table {
 	const struct field *columns[COLUMNS_MAX];
 	int count;
-	int first;	/* columns of the first record of a row */
-	bool total;	/* the last row is one */
-	bool rest;	/* so is the one before: of rows that are not there */
-	int marked;	/* this row, from 1 on; 0: none */
-	int64_t now_ms; /* the time by which ages are told */
+	int first;	/* number of columns of a row's first record */
+	bool total;	/* the last row is a total */
+	bool rest;	/* summary row for rows that did not fit */
+	int marked;	/* number of the marked row, from 1 on; 0: none */
+	int64_t now_ms; /* the time to which ages refer, unix ms */
 	struct mq_buf text;
 	struct cell *cells;
 	size_t used, cap;
 };
 
-/* Begins a table of records, or of two records a row (second NULL: of one). */
+/* Begins a table with the columns of one record a row, or of two records (second
+ * NULL: one). */
 void table_begin(struct table *, const struct field *first,
     const struct field *second, int64_t now_ms);
-/* Adds a row; a record that is NULL has nothing to show. */
+/* Adds a row; cells of a record that is NULL are empty. */
 void table_add(struct table *, const void *first, const void *second);
 
-/* The rows that are no sums. */
+/* Returns the number of rows without summary and total. */
 size_t table_rows(const struct table *);
 
-/* Appends the lines of the table; rows that have no room are counted. */
+/* Appends the lines of the table; a last line counts rows that did not fit. */
 void table_write(const struct table *, const struct view *, struct mq_buf *out);
-/* The same to standard output; frees the table. */
+/* Prints the table to standard output and frees it. */
 void table_print(struct table *);
 void table_free(struct table *);
 
@@ -199,11 +199,11 @@ void table_free(struct table *);
 /* Bytes of a reason that are compared and kept. */
 #define REASON_BYTES 300
 
-/* A group: reasons that differ only in numbers and ids are one. */
+/* A group of reasons that differ only in numbers and ids. */
 struct reason {
-	char *text;   /* with N and ID for numbers and ids; empty: none */
-	char *newest; /* the reason of the newest message, as it is */
-	char *id;     /* of that message; NULL: none */
+	char *text;   /* with N and ID for numbers and ids; empty: no reason */
+	char *newest; /* unchanged reason of the newest message */
+	char *id;     /* of the newest message; NULL: none */
 	long count;
 	int64_t oldest_ms, newest_ms; /* unix ms; 0: not known */
 };
@@ -211,78 +211,82 @@ struct reason {
 struct reasons {
 	struct reason *list; /* the most frequent first */
 	int count;
-	long others; /* messages that are in no group */
+	long others; /* messages in no group */
 };
 
-/* Writes a reason (NULL: none) as the text of its group is. */
+/* Writes the text of the group to which a reason (NULL: none) belongs. */
 void reason_fold(const char *reason, char out[REASON_BYTES + 1]);
 
 struct rejected {
 	char *id, *reason; /* NULL: none was recorded */
-	const char *state; /* NULL: it is; else of another message */
-	int64_t at_ms;	   /* when; 0: not known */
+	const char *state; /* NULL: rejected; else another state */
+	int64_t at_ms;	   /* time of the rejection, unix ms; 0: not known */
 	long attempts;
 };
 
-/* The newest rejected messages of a queue. */
 struct rejections {
 	struct rejected *all; /* the newest first */
 	int count;
 	struct reasons reasons;
-	bool cut; /* there are more than were looked at */
+	bool cut; /* more messages exist than were read */
 };
 
 void reasons_free(struct reasons *);
 
 /* --- model -------------------------------------------------------------- */
 
-/* Which queues a table shows, and in which order.  Zeroed: all, as they come. */
+/* The queues that a table shows, and their order.  Zeroed: all, in the order of the
+ * model. */
 struct order {
 	const struct field *key; /* names ascend, numbers descend */
 	bool reverse;
-	bool nonempty; /* only queues that have a message, or may have one */
-	/* The queue whose row is marked, or, without it, the first; NULL: none. */
+	bool nonempty; /* only queues with messages, or unknown */
+	/* Name of the queue whose row is marked; if no queue has this name, the
+	 * first row is; NULL: no mark. */
 	const char *marked;
-	long limit; /* queues, messages or reasons; not above 0: any number */
+	long limit; /* most rows; 0 or below: any number */
 };
 
-/* The server and its queues: collect.c fills a model, outputs only read it. */
+/* The facts about a server and its queues.  collect.c fills a model, outputs only
+ * read it. */
 struct model {
-	const char *server;    /* its name */
+	const char *server;    /* name of the server */
 	struct order order;    /* of the queues in tables */
-	char error[512];       /* why nothing is known; empty: it is */
-	struct mq_names lacks; /* what the numbers lack, and why: ... */
-	int lost;	       /* ... nodes of a cluster, and then keys */
+	char error[512];       /* why nothing is known; empty: no error */
+	struct mq_names lacks; /* gaps in the numbers, and why: first */
+	int lost;	       /* this number of lost nodes, then keys */
 	struct mq_stats stats;
-	struct mq_info info; /* the policy */
+	struct mq_info info; /* only the policy is filled */
 	struct mq_runs runs;
-	/* Of each queue: what may have been meant if there is none, else NULL. */
+	/* For each queue: if it does not exist, a hint of what may have been meant,
+	 * else NULL. */
 	struct mq_names elsewhere;
-	struct rejections *rejected; /* of each queue */
+	struct rejections *rejected; /* for each queue */
 };
 
-/* The queues of m->stats in their order, without regard to its limit, and which of these
- * is marked; the caller frees. */
+/* Returns the queues of m->stats in the model's order, but not cut to its limit, and
+ * sets the place of the marked one; the caller frees. */
 const struct mq_queue_stats **order_rows(
     const struct model *, int *count, int *marked);
 
-/* A sum of queues, and one more of them in it. */
+/* sum_add() adds a queue to a sum that SUM_BEGIN initialises. */
 #define SUM_BEGIN                                                              \
 	{                                                                      \
 		.in_s = -1, .out_s = -1                                        \
 	}
 void sum_add(struct mq_queue_stats *sum, const struct mq_queue_stats *);
 
-/* All queues together, each once; oldest_ms and rates where any is known. */
+/* Returns the sum of all queues, of which one that was named twice counts once;
+ * oldest_ms and rates are known if any queue's is. */
 struct mq_queue_stats model_total(const struct model *);
 
-/* Tables that table_free() frees: of queues, where those that do not fit into so many lines
- * (0: any) are summed up in one, or of connections; and of runs. */
+/* Fill tables that table_free() frees.  Queues that do not fit into height lines (0:
+ * any number) have one summary row. */
 void tables_fill(
     const struct model *, bool connections, int height, struct table *);
 void running_fill(const struct model *, int64_t now_ms, struct table *);
 
-/* Reports the queues that do not exist; returns whether all do. */
+/* Reports queues that do not exist; returns whether all exist. */
 bool model_report_missing(const struct model *);
 void model_report_lacks(const struct model *);
 
@@ -294,27 +298,25 @@ struct list_options {
 	enum mq_state state;
 	struct mq_filter filter;
 	bool newest;		 /* the newest first */
-	long offset;		 /* messages that are left out first */
-	enum mq_framing framing; /* WHOLE: a table for people */
+	long offset;		 /* messages to skip */
+	enum mq_framing framing; /* MQ_FRAME_WHOLE: a table for people */
 };
 
-/* The subject of the output... */
 enum subject {
-	SUBJECT_QUEUES, /* or connections */
+	SUBJECT_QUEUES, /* queues or connections */
 	SUBJECT_LIST,
 	SUBJECT_REASONS,
 	SUBJECT_RUNNING,
 	SUBJECT_ONE,
 	SUBJECT_HTML,
 	SUBJECT_SERVER,
-	SUBJECT_HTTP, /* until the request is known */
+	SUBJECT_HTTP, /* until the request has set another subject */
 	SUBJECT_CONTENTS,
 	SUBJECT_HEALTH
 };
 
-/* ...and its form. */
 enum format {
-	FORMAT_TABLE, /* or as the subject is shown to people */
+	FORMAT_TABLE, /* a table, or another text for people */
 	FORMAT_JSON,
 	FORMAT_PROMETHEUS,
 	FORMAT_CHECK
@@ -324,162 +326,169 @@ struct stats_options {
 	struct mq_shared shared;
 	enum subject subject;
 	enum format format;
-	const char *subject_name; /* the option; NULL: none */
+	const char *subject_name; /* its option; NULL: none */
 	const char *format_name;
-	struct list_options list; /* also what --reasons and --id take */
-	bool connections;	  /* instead of queues, or with them */
-	int64_t interval_ms;	  /* of --watch; 0: once */
-	struct order order;	  /* of the queues in a table */
-	const char *checks;	  /* of --check */
-	long refresh;		  /* of --html; 0: none */
-	bool payloads;		  /* are shown */
-	bool requested;		  /* by --http */
-	bool again;		  /* by a page, which knows what was */
-	int port;		  /* of --http; 0: any; -1: stdin */
-	struct mq_names hosts;	  /* of its requests */
-	char *name;		  /* what its path ends with, own */
-	char *only;		  /* name, as the queue that it is about */
-	char **queues;		  /* NS:QUEUE once the layout is known */
+	struct list_options list; /* also filters of --reasons and --id */
+	bool connections;    /* connections instead of queues; JSON has both */
+	int64_t interval_ms; /* of --watch; 0: no --watch */
+	struct order order;  /* of the queues in a table */
+	const char *checks;  /* of --check */
+	long refresh;	     /* seconds, of --html and --http; 0: none */
+	bool payloads;	     /* show payloads, with --http */
+	bool requested;	     /* a request of --http chose the subject */
+	bool again;	     /* a page asks that has the past already */
+	int port;	     /* of --http; 0: any; -1: stdin */
+	struct mq_names hosts; /* hosts that requests may name */
+	char *name;	       /* end of the request's path, own */
+	char *only;	       /* name, if queues points here */
+	char **queues;	       /* NS:QUEUE once the layout is known */
 	int count;
 };
 
-/* Ends with exit 64 when the user got it wrong.  options_free() frees. */
+/* If the command line is wrong, ends the program with exit status 64.
+ * options_free() frees the options. */
 void options_parse(struct stats_options *, int argc, char *argv[]);
-/* --http: receives a request, and returns in a child process, with the options that print
- * what is asked for; the program itself answers and ends.  With a port, for each connection
- * in a process of its own; the first process ends only by a signal, or if it cannot
- * listen. */
+/* With --http, receives a request and returns in a child process, with options that
+ * print the answer; the parent sends the answer and ends.  With a port, each
+ * connection has such a pair of processes; the first process ends only by a signal,
+ * or if it cannot listen. */
 void options_serve(struct stats_options *);
 void options_free(struct stats_options *);
 
 /* --- collect ------------------------------------------------------------ */
 
-/* Asks the server for what outputs show, of all queues or those that are named.  It connects
- * when it must; what cannot go on ends the program, but for collect_try(). */
+/* Asks the server about all queues, or about those that are named, and connects if
+ * it must.  Failures end the program, except those of collect_try(). */
 struct collector {
 	const struct mq_layout *layout;
 	struct mq_server server;
 	const char *const *queues;
 	int count;
-	int past; /* that of queues is wanted, of so many at most */
-	struct mq_redis redis; /* of the module, until it is closed */
+	int past; /* if there are at most this number of queues, ask for their past */
+	struct mq_redis redis; /* closed by the caller */
 };
 
-/* Takes the queues of the options, now that the layout is known. */
+/* Sets layout and queues from the options, whose layout must be known. */
 void collect_queues(struct collector *, struct stats_options *);
 
-/* Connects, unless it has; returns 0, or -1 with the error of the connection. */
+/* Connects unless connected; returns 0, or -1 with the error in the connection. */
 int collect_open(struct collector *);
 
-/* The queues, and what else is wanted (MQ_STATS_*).  Of queues that the model has, the
- * rates are those since then, and the past is kept unless it is wanted anew.  Returns 0, or
- * -1 with the error in the model, which keeps its queues; the next call connects anew. */
+/* Asks for queues, and what else is wanted (MQ_STATS_*).  Queues that the model has
+ * already get rates since that look, and keep their past unless it is asked for
+ * anew.  Returns 0, or -1 with the error in the model, which keeps its queues; the
+ * next call connects anew. */
 int collect_try(struct collector *, int wanted, struct model *);
 void collect_stats(struct collector *, int wanted, struct model *);
-/* What the numbers lack; collect_try() does so, too. */
+/* Sets the gaps in the numbers, as collect_try() does, too. */
 void collect_lacks(struct collector *, struct model *);
 void collect_runs(struct collector *, struct model *);
-/* For queues that do not exist. */
+/* Sets hints for queues that do not exist. */
 void collect_elsewhere(struct collector *, struct model *);
 
 /* --- message ------------------------------------------------------------ */
 
-/* One message, as outputs show it.  The strings are in the envelope. */
+/* A message, as outputs show it.  Strings belong to the envelope. */
 struct message {
 	const struct mq_item *item;
 	enum mq_state state;
-	struct mq_envelope envelope; /* with a bad header: all is payload */
+	struct mq_envelope envelope; /* after a bad header, all is payload */
 	const char *id;		     /* NULL: none */
-	const char *reason;	     /* why its last run failed; NULL: none */
+	const char *reason;	     /* why the last run failed; NULL: none */
 	long attempts;		     /* runs that ended */
-	/* When it became claimable, was published (a delayed one), or last failed (a
-	 * rejected one), unix ms; 0: not known. */
+	/* The time when the message became claimable, a delayed one was published,
+	 * or a rejected one last failed, unix ms; 0: not known. */
 	int64_t since_ms;
-	char bad[80]; /* the reason of a bad header; else empty */
+	char bad[80]; /* why the header is bad; else empty */
 };
 
-/* Takes a message apart, whose item must stay as long as the message; the caller frees the
+/* Parses an item, which must live as long as the message; the caller frees the
  * envelope. */
 void message_unpack(struct message *, const struct mq_item *, enum mq_state);
 
-/* A new object with all that is known of a message but for id, headers and payload. */
+/* Returns a new object with all facts of a message but id, headers and payload. */
 json_t *message_facts(const struct message *);
 
-/* How long it keeps its key. */
+/* Returns how long a message keeps its key, as --unique has it. */
 const char *message_unique(const struct mq_envelope *);
 
-/* The headers that are not ours: a new object, or NULL for a raw message. */
+/* Returns a new object with headers that do not begin with Mq-; NULL for a raw
+ * message. */
 json_t *message_headers(const struct message *);
 
-/* Adds these, the size of the payload, and the payload itself if it is wanted. */
+/* Adds such headers, the size of the payload, and, if wanted, the payload itself. */
 void message_set_content(json_t *, const struct message *, bool payload);
 
 /* --- outputs ------------------------------------------------------------ */
 
-/* Each prints a model that collect.c has filled, and knows no other output.  Those that get
- * the collector walk through messages; the model has the queue then. */
+/* Each output prints a model that collect.c has filled, and knows no other output.
+ * Outputs with a collector walk through messages of queues that the model has. */
 
-/* --watch: the table again and again.  Returns when the user has had enough. */
+/* Prints the table of --watch again and again, until the user quits. */
 void watch(struct collector *, const struct stats_options *, struct model *);
 
-/* --json: everything as one object.  The model has the policy. */
+/* Prints the object of --json.  The model has the policy. */
 void json_print(const struct model *, bool connections);
-/* The same as a new object; page: without counters and past of queues. */
+/* Returns that object; page: without counters and past of queues. */
 json_t *model_json(const struct model *, bool connections, bool page);
 
-/* --http: what is in the only queue of the model, which has all counts, and what was
- * rejected: its numbers, its messages, and why those that were rejected were so. */
+/* Prints JSON of the model's only queue for --http: its numbers, messages, and
+ * reasons.  The model has all counts and rejected messages. */
 void contents_print(struct collector *, const struct model *, bool payloads);
 
-/* --prometheus: metrics.  The model has connections, all counts, and the policy. */
+/* Prints the metrics of --prometheus.  The model has connections, all counts, and
+ * the policy. */
 void prometheus_print(const struct model *);
 
-/* --list: the messages in one state of one queue; any number passes through little memory.
- * The model has connections, of UNACKED.  Returns whether any was shown; sets *seen, of a
- * queue that exists, to how many were looked at. */
+/* Prints --list: messages of one queue in one state, of any number in bounded
+ * memory.  For MQ_UNACKED, the model has connections.  Returns whether any message
+ * was shown; sets *seen to the number of messages read. */
 bool list_print(struct collector *, const struct stats_options *,
     const struct model *, long *seen);
 
-/* --reasons: why the rejected messages of a queue that match were rejected, in groups.
- * Returns and sets the same. */
+/* Prints --reasons: groups of the reasons of a queue's rejected messages that match.
+ * Returns whether any matched; sets *seen to the number of messages read. */
 bool reasons_print(struct collector *, const struct stats_options *,
     const struct model *, long *seen);
 
-/* The same as JSON, up to a number of reasons: a new object. */
+/* Returns a new object with at most a number of these groups. */
 json_t *reasons_json(const struct reasons *, const char *queue, int shown);
-/* The tables below as JSON: a new list of such objects, with the newest messages, of queues
- * that have any. */
+/* Returns a new list of such objects, with the newest messages, for the queues that
+ * have rejected messages. */
 json_t *rejected_json(const struct model *);
 
-/* For the model: the newest rejected messages of its queues, and their reasons. */
+/* Adds the newest rejected messages of the model's queues, and their reasons, to the
+ * model. */
 void rejected_collect(struct collector *, struct model *);
-/* One queue alone, the same of it, and the next messages of each other state.  Returns as
- * collect_try(). */
+/* Fills a model with one queue, its newest rejected messages, and its next messages
+ * in other states.  Returns as collect_try(). */
 int rejected_one(struct collector *, const char *queue, struct model *);
 
-/* --id: prints the message, wherever it is, or what is kept of its end; returns whether
- * there is any.  Looks by itself, and reports queues that do not exist. */
+/* Prints the message of --id, wherever it is, or the record of its end; returns
+ * whether either exists.  Collects the model itself, and reports queues that do not
+ * exist. */
 bool one_print(
     struct collector *, const struct stats_options *, struct model *);
 
-/* Tables of the model, which has what was rejected: why the rejected messages of each queue
- * were, in groups, and the newest of them. */
+/* Fill tables of the model's rejected messages: groups of reasons for each queue,
+ * and the newest messages. */
 void reasons_fill(const struct model *, struct table *);
 void rejected_fill(const struct model *, struct table *);
 
-/* --html: everything on one page.  The model has connections, runs, and what was
- * rejected.  refresh: seconds after which the page reads itself again; 0: never.
- * served: by --http, to whose other answers it has links. */
+/* Prints the page of --html.  The model has connections, runs, and rejected
+ * messages.  refresh: seconds after which the page reads itself again; 0: never.
+ * served: --http serves the page, which links to its other answers. */
 void html_print(const struct model *, long refresh, bool served);
 
-/* The parts of that page that are files of their own, and its Content-Security-Policy. */
+/* Parts of the page that are files of their own, and the page's
+ * Content-Security-Policy. */
 extern const char page_css[], page_js[], page_policy[];
 
-/* --server: the server itself, and what is wrong with it.  Asks by itself. */
+/* Asks for the state of the server, with warnings, and prints --server. */
 void server_print(struct collector *, bool json);
 
-/* --check, a monitoring plugin: prints how things are, or why nothing is known; returns the
- * exit status of a plugin.  Finds the server and asks by itself. */
+/* Finds the server, asks for queues, and prints the line of --check; returns the
+ * exit status of a monitoring plugin. */
 int checks_print(struct collector *, struct stats_options *, struct model *);
 
 #endif

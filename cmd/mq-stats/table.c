@@ -1,10 +1,10 @@
 #include "stats.h"
 
 #define GAP	  2
-#define NARROWEST 8 /* no text is cut to less, nor to less than its title */
-/* So much of a text tells it apart. */
+#define NARROWEST 8 /* columns that the widest texts are cut to at least */
+/* Columns of a text that usually tell it apart from others. */
 #define TELLING 20
-/* Columns of a sparkline: its title; and one for each minute. */
+/* Columns of a sparkline: at least those of its title, at most one for each minute. */
 #define SPARK_MIN 9
 #define SPARK_MAX 60
 
@@ -85,8 +85,8 @@ add_note(struct table *t, const struct mq_queue_stats *q)
 	mq_buf_free(&text);
 }
 
-/* The most that were ready, in 60 columns.  What was noted holds until the next note, as
- * rounds of cleaning may be a bit late, but for no second minute. */
+/* Adds levels of ready messages, one for each minute of an hour.  A note also holds
+ * for the next minute, as a round of cleaning may be late, but no longer. */
 static void
 add_spark(struct table *t, const struct mq_queue_stats *q)
 {
@@ -119,7 +119,7 @@ add_spark(struct table *t, const struct mq_queue_stats *q)
 	add_text(t, text, STYLE_SPARK);
 }
 
-/* "-": there is none, as when nothing waits; "?": not known. */
+/* Adds a cell; "-": no value; "?": unknown. */
 static void
 add_field(struct table *t, const struct field *f, const void *record)
 {
@@ -147,12 +147,12 @@ add_field(struct table *t, const struct field *f, const void *record)
 		text_age(text, v.real);
 		add_text(t, text, style);
 	} else if (v.type == VALUE_REAL) {
-		/* One digit behind the point, but for 10 and more. */
+		/* Values from 10 on need no decimal. */
 		snprintf(text, sizeof(text), v.real < 9.95 ? "%.1f" : "%.0f",
 		    v.real < 0.05 ? 0 : v.real);
 		add_text(t, text, style);
 	} else {
-		/* By hand: most of what there is to print are numbers. */
+		/* Most cells are numbers, and printf() is slow. */
 		do
 			*--p = (char)('0' + llabs(rest % 10));
 		while ((rest /= 10) != 0);
@@ -213,7 +213,7 @@ title_width(const struct table *t, int column)
 	return (int)strlen(t->columns[column]->title);
 }
 
-/* Of all columns together, with so many of a text at most. */
+/* Returns the width of all columns if texts have at most this number of columns. */
 static int
 total_width(const struct table *t, const int *width, int most)
 {
@@ -226,7 +226,7 @@ total_width(const struct table *t, const int *width, int most)
 	return total;
 }
 
-/* How wide each column is; 0: it is left out.  room 0: any. */
+/* Sets the width of each column; 0: left out.  room 0: no limit. */
 static void
 fit_columns(const struct table *t, int room, int *width)
 {
@@ -242,7 +242,7 @@ fit_columns(const struct table *t, int room, int *width)
 		if (n > 0)
 			width[j] = MAX(MAX(n, title_width(t, j)), width[j]);
 	}
-	/* A sparkline has the room that the others leave. */
+	/* A sparkline gets the room that other columns leave; without a limit, none. */
 	for (j = 0; j < t->count; j++) {
 		if (columns[j]->kind != KIND_SPARK || width[j] == 0)
 			continue;
@@ -253,8 +253,8 @@ fit_columns(const struct table *t, int room, int *width)
 	}
 	if (room == 0)
 		return;
-	/* What can be spared is left out, until the others fit with texts of a
-	 * length that tells them apart. */
+	/* Spare columns are left out until the others fit with texts of TELLING
+	 * columns. */
 	for (spare = 1;
 	     spare <= SPARE_MAX && total_width(t, width, TELLING) > room;
 	     spare++)
@@ -278,7 +278,7 @@ fit_columns(const struct table *t, int room, int *width)
 
 /* --- lines --------------------------------------------------------------- */
 
-/* Returns how many columns it takes. */
+/* Writes a cell; returns the number of columns written. */
 static int
 write_cell(const struct table *t, const struct view *view,
     const struct cell *cell, int width, struct mq_buf *out)
@@ -289,7 +289,7 @@ write_cell(const struct table *t, const struct view *view,
 	int used = cell->width, i, k;
 	char most;
 
-	/* Each column has the highest of its levels. */
+	/* A column shows the highest of the levels that fall on it. */
 	for (i = 0; cell->style == STYLE_SPARK && i < width; i++) {
 		most = ' ';
 		for (k = i * SPARK_MAX / width; k < (i + 1) * SPARK_MAX / width;
@@ -304,7 +304,7 @@ write_cell(const struct table *t, const struct view *view,
 	}
 	if (cell->style == STYLE_SPARK)
 		return width;
-	/* A name that runs from right to left does not turn numbers round. */
+	/* Isolated, a right-to-left name does not reverse the numbers behind it. */
 	if (view->html) {
 		mq_buf_printf(out, "<bdi class=\"%s\">", classes[cell->style]);
 		text_html(text, out);
@@ -322,8 +322,8 @@ write_cell(const struct table *t, const struct view *view,
 	return used;
 }
 
-/* One line, the titles without a row, in a style of its own ("": none).  Blanks are only
- * written when something follows them. */
+/* Writes a row (NULL: the titles) in a style ("": none).  Trailing blanks are left
+ * out. */
 static void
 write_row(const struct table *t, const struct view *view, const int *width,
     const struct cell *row, const char *style, struct mq_buf *out)
@@ -373,7 +373,8 @@ table_write(const struct table *t, const struct view *view, struct mq_buf *out)
 	if (view->height > 0 && room < (int)rows)
 		shown = room > 1 ? (size_t)room - 1 : 0;
 	for (i = 0; i < shown; i++, row += t->count) {
-		/* Reversed, without colours, which would end that. */
+		/* The marked row is reversed and without colours, as a colour's end
+		 * would end the reversal. */
 		marked = (int)i == t->marked - 1;
 		write_row(t, marked ? &plain : view, width, row,
 		    marked ? "\033[7m" : "", out);

@@ -37,14 +37,15 @@ ellipsis_text(void)
 	return text_is_utf8() ? "\xe2\x80\xa6" : "~";
 }
 
-/* The character at s, its bytes and columns. */
+/* Returns the bytes of the character at s; sets its columns. */
 static size_t
 read_character(const char *s, mbstate_t *state, int *columns)
 {
 	wchar_t c;
 	size_t n = mbrtowc(&c, s, MB_CUR_MAX, state);
 
-	/* Text that is visible has no others. */
+	/* Visible text has only printable characters; anything else counts as one
+	 * column. */
 	if (n == 0 || n > MB_CUR_MAX || (*columns = wcwidth(c)) < 0) {
 		*state = (mbstate_t){0};
 		*columns = 1;
@@ -123,8 +124,8 @@ text_line(const char *name, const char *text)
 char *
 text_clipped(const char *p, size_t n, int columns)
 {
-	/* A column takes at least one byte, and at most four of them make up a
-	 * character: what is behind those cannot be seen. */
+	/* A character has at most four bytes, so text behind this number of bytes
+	 * cannot be seen. */
 	size_t most = (size_t)columns * 4 + 4;
 	struct mq_buf out = {0};
 	char *text = mq_visible(p, n < most ? n : most);

@@ -10,13 +10,13 @@
 #define ENTER "\033[?1049h\033[?25l\033[?7l"
 #define LEAVE "\033[?7h\033[?25h\033[?1049l"
 
-/* For the handlers, which give the terminal back by themselves: the program may be
- * waiting for a silent server. */
+/* Signal handlers restore the terminal themselves, as the program may be waiting for
+ * a silent server. */
 static volatile sig_atomic_t on, taken, redraw;
 static struct termios before;
-static bool keys; /* standard input is the terminal, and before is set */
+static bool keys; /* stdin is the terminal, and before is set */
 
-/* Handlers call this and the next function, too. */
+/* Signal handlers call this function and the next one, too. */
 static void
 take_terminal(void)
 {
@@ -65,13 +65,12 @@ on_stop(int signo)
 	sigset_t set;
 
 	give_terminal_back();
-	/* The default action, at once. */
 	set_handler(signo, SIG_DFL);
 	raise(signo);
 	sigemptyset(&set);
 	sigaddset(&set, signo);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
-	/* Here we go on; at once, if there is no shell that could wake us. */
+	/* The program continues here; at once, if no shell had to wake it. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	set_handler(signo, on_stop);
 	take_terminal();
@@ -102,8 +101,8 @@ screen_leave(void)
 }
 
 /*
- * The terminal as a full screen: the alternate one, keys without echo.  It is as it
- * was before whenever the program ends or is stopped.
+ * Takes the terminal: its alternate screen, keys without echo.  Whenever the program
+ * ends or is stopped, the terminal is restored.
  */
 static void
 screen_enter(void)
@@ -113,7 +112,7 @@ screen_enter(void)
 
 	keys = tcgetattr(STDIN_FILENO, &before) == 0;
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		/* nohup(1) and the like are to be heeded. */
+		/* A signal that nohup(1) or the like ignores stays ignored. */
 		if (sigaction(ends[i], NULL, &old) == 0 &&
 		    old.sa_handler != SIG_IGN)
 			set_handler(ends[i], on_end);
@@ -126,10 +125,10 @@ screen_enter(void)
 }
 
 #define ESCAPE	  033
-#define ESCAPE_MS 50 /* for the rest of what an arrow sends */
+#define ESCAPE_MS 50 /* ms to wait for the rest of an arrow key */
 
-/* Waits for a key (returned; arrows are those of vi(1)), a signal that wants the screen
- * drawn anew (0), or the time to be over (-1). */
+/* Waits for a key, which is returned (arrows as the keys of vi(1)), for a signal
+ * that requires a redraw (0), or until the time is over (-1). */
 static int
 screen_wait(int64_t ms)
 {
@@ -141,7 +140,8 @@ screen_wait(int64_t ms)
 	sigset_t set, old;
 	int n = 0;
 
-	/* Neither may come between the look at redraw and the waiting. */
+	/* SIGWINCH and SIGCONT must not arrive between the test of redraw and
+	 * ppoll(). */
 	sigemptyset(&set);
 	sigaddset(&set, SIGWINCH);
 	sigaddset(&set, SIGCONT);
@@ -168,7 +168,7 @@ screen_wait(int64_t ms)
 
 /* --- watch --------------------------------------------------------------- */
 
-/* What was is read with the first table, and then with each so-manyth. */
+/* The past is read with the first table, and then with every Nth. */
 #define PAST_TABLES 10
 
 struct watch {
@@ -176,15 +176,15 @@ struct watch {
 	const struct stats_options *options;
 	struct model *model;
 	bool screen;
-	bool help;   /* the keys are shown */
-	bool pause;  /* what pauses the marked queue is shown */
-	bool opened; /* one queue is shown, as it was then */
+	bool help;   /* the list of keys is shown */
+	bool pause;  /* the command that pauses the marked queue is shown */
+	bool opened; /* one queue is shown, as it was when opened */
 	struct model one;
-	char *marked; /* own; NULL: the first one */
-	double next;  /* when to ask again, monotonic seconds */
+	char *marked; /* name of the marked queue, own; NULL: the first queue */
+	double next;  /* time of the next look, monotonic seconds */
 };
 
-/* A line that may be too long; it is text from elsewhere. */
+/* Writes a line of untrusted text, cut to the width of the terminal. */
 static void
 write_line(const char *text, const struct view *view, struct mq_buf *out)
 {
@@ -195,7 +195,7 @@ write_line(const char *text, const struct view *view, struct mq_buf *out)
 	mq_buf_add(out, "\n", 1);
 }
 
-/* The queue whose row is steps from the marked one; NULL: none. */
+/* Returns the queue that many rows below the marked one; NULL: no queue. */
 static const struct mq_queue_stats *
 marked_queue(const struct watch *w, int steps)
 {
@@ -212,8 +212,8 @@ marked_queue(const struct watch *w, int steps)
 	return q;
 }
 
-/* The command that pauses a queue, or resumes it; as any shell, and a terminal, can
- * take it. */
+/* Writes the command that pauses or resumes a queue, quoted for any shell and safe
+ * for a terminal. */
 static void
 write_pause(
     const struct mq_queue_stats *q, const struct view *view, struct mq_buf *out)
@@ -283,7 +283,7 @@ write_heading(
 	}
 }
 
-/* Over what was there, line by line, so that nothing flickers. */
+/* Overwrites the screen line by line, without clearing it first: nothing flickers. */
 static void
 write_frame(struct mq_buf *lines, int height)
 {
@@ -336,7 +336,7 @@ draw_screen(const struct watch *w)
 		rejected_fill(&w->one, &table);
 		write_table(&table, &view, &lines);
 	} else {
-		/* Two lines are the heading. */
+		/* The heading takes two lines. */
 		view.height = MAX(height - 2, 2);
 		tables_fill(
 		    w->model, w->options->connections, view.height, &table);
@@ -347,7 +347,7 @@ draw_screen(const struct watch *w)
 	mq_buf_free(&lines);
 }
 
-/* Where nothing can be drawn: one table after the other. */
+/* Without a screen, prints one table after the other. */
 static void
 print_next_table(const struct watch *w, bool first)
 {
@@ -368,8 +368,8 @@ print_next_table(const struct watch *w, bool first)
 	}
 }
 
-/* The next column that can be sorted by, or (step -1) the one before; NULL, which is
- * behind the last one and before the first: none. */
+/* Returns the next sortable column (step -1: the previous one).  NULL, no column, is
+ * behind the last and before the first. */
 static const struct field *
 next_key(const struct field *key, int step)
 {
@@ -395,7 +395,7 @@ mark_queue(struct watch *w, int steps)
 	w->model->order.marked = w->marked = mq_xstrdup(q->name);
 }
 
-/* Opens the marked queue, or closes the one that is opened. */
+/* Opens the marked queue, or closes the open one. */
 static void
 open_queue(struct watch *w)
 {
@@ -408,8 +408,8 @@ open_queue(struct watch *w)
 		strlcpy(w->model->error, w->one.error, sizeof(w->model->error));
 }
 
-/* Until it is time to ask again; false: the user, whose keys a screen has, wants no more.
- * The keys are those of top(1). */
+/* Obeys keys, as of top(1), until the time of the next look; returns false if the
+ * user quits. */
 static bool
 wait_for_next(struct watch *w)
 {
@@ -427,7 +427,7 @@ wait_for_next(struct watch *w)
 		    strchr(w->opened ? "\n\rqQ\033" : "\n\r", key) != NULL)
 			open_queue(w);
 		else if (w->opened)
-			; /* the others are of the table */
+			; /* other keys belong to the table */
 		else if (key == 'j' || key == 'k')
 			mark_queue(w, key == 'j' ? 1 : -1);
 		else if (key == '?')
@@ -457,7 +457,7 @@ watch(struct collector *c, const struct stats_options *o, struct model *m)
 		w.next =
 		    mq_clock_s(CLOCK_MONOTONIC) + (double)o->interval_ms / 1000;
 		c->past = w.screen && tables % PAST_TABLES == 0 ? INT_MAX : 0;
-		/* A node that was lost may be back. */
+		/* A lost node may be back: connect anew. */
 		if (m->lost > 0)
 			mq_redis_close(&c->redis);
 		if (tables > 0)

@@ -59,7 +59,7 @@
 
 	/* --- text ---------------------------------------------------------------------- */
 
-	// Characters that nobody sees, or that mislead.
+	// Characters that are invisible or mislead.
 	const ODD = /[\p{C}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
 	const visible = (text, kept = "") => String(text).replace(ODD, (c) =>
 		kept.includes(c) ? c : `\\u{${c.codePointAt(0).toString(16)}}`);
@@ -71,7 +71,7 @@
 		return Math.floor(s / size) + unit;
 	};
 
-	// A value as the cell of a column shows it; undefined: there is none; null: not known.
+	// A value as a cell shows it; undefined: no value; null: not known.
 	const shownAs = (title, v) =>
 		TEXTS.includes(title) ? visible(v ?? (SPARSE.includes(title) ? "" : "-")) :
 		v === undefined ? "-" :
@@ -80,7 +80,7 @@
 		title === "pid" ? String(v) :
 		title.endsWith("/s") && v < 9.95 ? v.toFixed(1) : Math.round(v).toLocaleString("en");
 
-	/* --- what was chosen: it is in the address --------------------------------- */
+	/* --- the address has what was chosen ---------------------------------------- */
 
 	const sorts = new Map(); // column -> "asc" or "desc"
 	let data, samples = [], past = [], drawn = [], paused = false;
@@ -156,7 +156,6 @@
 
 	const ofMessage = (id) => " --id " + wordOf(encodeURIComponent(id));
 
-	// The commands for a row of a section.
 	const commandsOf = (section, row) =>
 		section === "queues" ? commandsFor([row.paused ? "paused" : "resumed",
 			...["rejected", "ready"].filter((state) => row[state] > 0)], row.queue) :
@@ -288,7 +287,7 @@
 		age: q.oldest_age_s ?? (q.ready === 0 ? undefined : null),
 		"in/s": q.in_per_s ?? undefined, "out/s": q.out_per_s ?? undefined});
 
-	// The rows of each section, with members named as the columns; a key is unique.
+	// The rows of each section, with a unique key, and members named as the columns.
 	const ROWS = {
 		queues: () => data.queues.map((q) => ({...rowOfQueue(q),
 			alone: q.ready > 0 && q.consumers === 0})),
@@ -351,8 +350,7 @@
 		return e;
 	};
 
-	// Shows rows in a part of a table.  Elements of rows, and cells, that stay keep focus
-	// and selection.
+	// Shows rows in a part of a table.  Elements that stay keep focus and selection.
 	const fill = (part, section, rows) => {
 		const old = Map.groupBy(part.rows, (e) => e.row.key);
 		rows.forEach((row, i) => {
@@ -375,7 +373,7 @@
 		[...part.rows].slice(rows.length).forEach((e) => e.remove());
 	};
 
-	// The columns of queues have their titles for names; others, the section's too.
+	// Columns of queues are named by their titles; others by section and title.
 	const nameOf = (section, title) => (section === "queues" ? "" : section + ".") + title;
 
 	const sortRows = (section, rows) => {
@@ -440,7 +438,7 @@
 
 	/* --- samples and plots ------------------------------------------------------- */
 
-	// A number of a row, to plot; NaN: not known.
+	// A number of a row for a plot; NaN: not known.
 	const numberIn = (row, title) =>
 		title === "age" && row.age === undefined ? 0 : row[title] ?? NaN;
 
@@ -452,7 +450,7 @@
 		const rows = [...ROWS.queues(), ...sumRows()];
 		samples.push({t, rows: new Map(rows.map((row) =>
 			[row.key, SERIES.map((title) => numberIn(row, title))]))});
-		// Half as dense, so that the oldest stays in a bounded memory.
+		// Every second sample goes, so that memory is bounded and the oldest stays.
 		if (samples.length > Math.max(24, Math.min(SAMPLES, 60000 / rows.length)))
 			samples = samples.filter((s, i) =>
 				i === 0 || (samples.length - 1 - i) % 2 === 0);
@@ -467,7 +465,7 @@
 				[key, numbers.map((n) => n ?? NaN)]))}));
 	});
 
-	// A number of a note; of a rate, since the note before, if there is no gap.
+	// A number of a note, or the rate since the previous note, if there is no gap.
 	const noted = (title, n, before, unit) => {
 		const at = NOTED[title];
 		const [from, to, s] = [before?.[at], n[at], n[0] - before?.[0]];
@@ -478,8 +476,8 @@
 	const addUp = (sum, title, v) => title === "age" ? Math.max(sum || 0, v || 0) :
 		title.endsWith("/s") && Number.isNaN(v) ? sum : (sum || 0) + v;
 
-	// Notes are further samples, of a minute or an hour each, which hold until the next
-	// but one.  Each of queues: whether another queue counts its messages, and both kinds.
+	// Notes become samples of a minute or an hour each, which hold until the next but one.
+	// An element of queues: whether another queue counts its messages, minutes, hours.
 	const readPast = (queues) => {
 		for (const [kind, unit] of [[0, 60], [1, 3600]]) {
 			const slots = new Map();
@@ -498,13 +496,13 @@
 					s.rows.set(data.queues[i].name, numbers);
 				slots.set(slot, s);
 			}));
-			// Hours are for what no minute tells.
+			// Notes of hours are used only before those of minutes begin.
 			past.push(...[...slots.values()].filter((s) =>
 				unit === 60 || s.t < data.time_ms - HOUR));
 		}
 	};
 
-	// A round of cleaning may know nothing of this queue, but of others.
+	// A sample made of notes may lack this queue.
 	const seriesOf = (key, title) => drawn.filter((s) => !s.holds || s.rows.has(key)).map(
 		(s) => ({t: s.t, v: s.rows.get(key)?.[SERIES.indexOf(title)] ?? NaN, holds: s.holds}));
 
@@ -593,7 +591,7 @@
 		const fresh = page.getElementById("data");
 		if (!fresh)
 			throw new Error("something else is there");
-		// Made by another version, whose script is another one.
+		// Another version of mq-stats has another script.
 		if (policy(page) !== policy(document))
 			location.reload();
 		data = JSON.parse(fresh.textContent)[0];
@@ -610,7 +608,7 @@
 	const state = make("span", {className: "state", role: "status"});
 
 	const readAgain = async () => {
-		// Nobody can be asked for a file; the samples are kept meanwhile.
+		// A file cannot be fetched; samples survive its reload.
 		if (location.protocol === "file:" && !paused)
 			return location.reload();
 		try {
