@@ -52,14 +52,11 @@
 
 /* Why the next claim from a queue is made; 0: there is no reason. */
 enum reason {
-	REASON_MORE =
-	    1, /* there may be messages; set with each other reason, too */
-	REASON_CALLED =
-	    2, /* there are messages of which only we were told: without
-			    * room, the call is passed on */
-	REASON_LOOK = 4, /* the consumer on watch may be dead */
-	REASON_WATCH =
-	    8 /* if the queue is empty, a watch begins, or is renewed */
+	REASON_MORE = 1,   /* there may be messages; set with the others, too */
+	REASON_CALLED = 2, /* only we were told of messages: without room, the
+			    * call is passed on */
+	REASON_LOOK = 4,   /* the consumer on watch may be dead */
+	REASON_WATCH = 8 /* if the queue is empty, a watch begins, or goes on */
 };
 
 enum state { STATE_EXISTS = 1, STATE_PAUSED = 2 };

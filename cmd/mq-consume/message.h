@@ -42,11 +42,10 @@ struct message {
 
 	/* The hand: no other module changes these. */
 	enum message_state state;
-	bool lost; /* lease lost: the outcome does not count */
-	bool gone; /* deleted by somebody: the outcome does not count */
-	bool
-	    equal; /* another message of the queue has, or had, the same bytes */
-	bool seen;		   /* reconciling: the server has it as well */
+	bool lost;  /* lease lost: the outcome does not count */
+	bool gone;  /* deleted by somebody: the outcome does not count */
+	bool equal; /* another message has, or had, the same bytes */
+	bool seen;  /* reconciling: the server has it as well */
 	TAILQ_ENTRY(message) link; /* among all, in the order of claims */
 	TAILQ_ENTRY(message) own;  /* in the queue, in the order of claims */
 	unsigned long number;	   /* counts claimed messages, from 1 */

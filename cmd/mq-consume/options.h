@@ -29,8 +29,7 @@ enum output_form { OUTPUT_LIVE, OUTPUT_LINES, OUTPUT_RUNS };
 /* The rules of a queue for its messages: the options, else the settings of the queue, which may
  * change at any time, else the defaults. */
 struct rules {
-	struct mq_settings
-	    effective; /* names point into `stored`, or the options */
+	struct mq_settings effective;
 	struct mq_setting_texts stored; /* the settings of the queue */
 };
 

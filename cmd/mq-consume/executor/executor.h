@@ -37,11 +37,10 @@ enum executor_acks {
 struct executor_way {
 	bool flows; /* claims come before starts */
 	enum executor_acks acks;
-	bool runs;  /* a crash counts as an attempt of the message */
-	bool names; /* a message without an id gets one */
-	bool files; /* a message may have attachments */
-	bool
-	    takes_back; /* a running message can go back, until it is printed */
+	bool runs;	 /* a crash counts as an attempt of the message */
+	bool names;	 /* a message without an id gets one */
+	bool files;	 /* a message may have attachments */
+	bool takes_back; /* an unprinted message can go back */
 };
 const struct executor_way *executor_way(const struct executor *);
 /* How many messages may run at once; 0: messages are printed. */

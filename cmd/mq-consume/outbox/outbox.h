@@ -33,9 +33,10 @@ void outbox_give_back(struct outbox *, struct message *);
 
 /* Sends waiting acks, and messages that wait for equal ones.  Which acks: */
 enum outbox_acks {
-	OUTBOX_ENOUGH, /* every ack, if there are enough to go together */
-	OUTBOX_CLAIM, /* with a claim, which wakes the server anyway: all; but where
-			 * messages end many at a time, only those not behind others */
+	OUTBOX_ENOUGH,	/* every ack, if there are enough to go together */
+	OUTBOX_CLAIM,	/* acks that can go with a claim, which wakes the server
+			 * anyway: if messages end many at a time, only acks not
+			 * behind unfinished messages; else all */
 	OUTBOX_HOLDERS, /* every ack, if one may hold a key or a group */
 	OUTBOX_ALL
 };

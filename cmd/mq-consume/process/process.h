@@ -177,15 +177,14 @@ struct process {
 	struct joblog joblog;
 
 	/* Targets and pipes of all runs. */
-	struct target errors;	/* our standard error */
-	struct target standard; /* our standard output, if apart */
-	bool apart;		/* runs have a second pipe */
-	struct target *logs;	/* by queue; NULL without --log-dir */
-	size_t waiting;		/* bytes that no target has taken */
-	FILE *stream;		/* for mq_say(), to `errors` */
-	struct run_output_list
-	    outputs;		    /* ended runs in the order of their ends */
-	int lingering_count;	    /* outputs of ended runs */
+	struct target errors;		/* our standard error */
+	struct target standard;		/* our standard output, if apart */
+	bool apart;			/* runs have a second pipe */
+	struct target *logs;		/* by queue; NULL without --log-dir */
+	size_t waiting;			/* bytes that no target has taken */
+	FILE *stream;			/* for mq_say(), to `errors` */
+	struct run_output_list outputs; /* ended runs in that order */
+	int lingering_count;		/* outputs of ended runs */
 	char text[OUTPUT_TAIL + 1]; /* returned last by run_output_close() */
 };
 

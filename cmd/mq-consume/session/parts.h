@@ -29,11 +29,10 @@ struct lease {
 	bool joined; /* under `connection` */
 	int64_t ms;  /* length of the lease, as the server last said */
 	/* Boot times. */
-	double asked; /* last join; 0: none */
-	double
-	    sent; /* last good renewal or join of the name under which the server
-		       * holds our messages; not 0: the server may know the name */
-	double heard_at;     /* last bytes received */
+	double asked;	 /* last join; 0: none */
+	double sent;	 /* last good renewal, or join, of the name under which
+			      * the server holds our messages; 0: no such name */
+	double heard_at; /* last bytes received */
 	double renewal_sent; /* renewal without an answer; 0: none */
 	/* Seconds that a renewal comes before its time, by chance, lest many consumers renew
 	 * together; and moreover the first one, without messages. */
@@ -93,16 +92,14 @@ struct session {
 	bool leaving;
 	/* Joining. */
 	int settings_wanted; /* missing answers about settings, and all queues' pause */
-	int64_t lease_ms;   /* length of the new lease; 0: none yet */
-	bool may_enter;	    /* FACT_ENTER was told, and this join goes on */
-	int answers_wanted; /* missing answers until the next step */
-	bool
-	    asked_holdings; /* the next step is to be up; else to ask for holdings */
-	int cuts; /* connections in a row that ended before the holdings */
+	int64_t lease_ms;    /* length of the new lease; 0: none yet */
+	bool may_enter;	     /* FACT_ENTER was told, and this join goes on */
+	int answers_wanted;  /* missing answers until the next step */
+	bool asked_holdings; /* next step: up; else to ask for holdings */
+	int cuts; /* connections that ended before the holdings, in a row */
 	double waits_since; /* steady time of the first failure; 0: none */
 
-	double
-	    settings_at; /* steady time of the last question for all settings */
+	double settings_at; /* steady time when all settings were asked for */
 	bool pause_unknown; /* no right to know whether all is paused; said */
 	double heard_at;    /* steady time of the last bytes while opening */
 	double retry_s;	    /* seconds until the next try to connect */
