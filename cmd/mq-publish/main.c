@@ -1,8 +1,8 @@
 /*
- * mq-publish: put messages into a queue.  With --http, options.c makes options and a stdin
- * of a request.  message.c makes messages of the records on stdin, and transport.c brings
- * them to the server in batches, whatever happens to the connection, and counts what the
- * server says.  Calls go that way only.
+ * mq-publish: put messages into a queue.  With --http, options.c turns a request into options
+ * and a stdin.  message.c makes messages of the records on stdin, and transport.c sends them
+ * in batches, again if a connection breaks, and counts the verdicts.  Calls go in this
+ * direction only.
  */
 #include <fcntl.h>
 
@@ -23,7 +23,7 @@ publish(struct transport *t)
 		waited = wait_for_endings(t);
 		status = waited > status ? waited : status;
 	}
-	/* To a person; who may not ask does not learn it. */
+	/* Without the right to INFO, aof is unknown, and there is no note. */
 	if (o->notes && server->url.kind != MQ_URL_CLUSTER &&
 	    mq_info_ask(&t->redis, &r) == 0 && r.aof == 0)
 		mq_say("%s: what this server loses is lost; mq-stats --server "

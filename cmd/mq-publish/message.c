@@ -6,23 +6,22 @@
 
 #include "base/duration.h"
 
-/* Unix milliseconds have 13 digits until the year 2286, and those of an --at,
- * which may have more, stay the same. */
+/* Digits of unix milliseconds until the year 2286.  A header is reused with a new time of the
+ * same length; the time of --at, which may be longer, stays. */
 #define TIME_DIGITS 13
 #define TIME_SIZE   24
 
-/* Redis takes 512 MiB as one value, headers included (proto-max-bulk-len). */
+/* Redis accepts 512 MiB as one value, headers included (proto-max-bulk-len). */
 #define MESSAGE_MAX ((size_t)511 * 1024 * 1024)
 
-/* A shorter wait for input is none. */
-#define MOMENT_MS 20
+#define MOMENT_MS 20 /* input that comes sooner is waited for */
 
-/* Bytes of a payload that is better sent as an attachment. */
+/* Bytes of a payload that had better be an attachment. */
 #define LARGE ((size_t)16 << 20)
 
 /* --- attachments --------------------------------------------------------------- */
 
-/* A directory can be opened, but not read. */
+/* Refuses directories, which open(2) does not. */
 static int
 open_file(const char *path)
 {
@@ -52,7 +51,7 @@ send_attachments(struct transport *t)
 
 	a->set.redis = &t->redis;
 	how->begin(&a->set, t->opt->queue);
-	/* What cannot be opened is said before anything is sent. */
+	/* An unreadable file must fail before anything is sent. */
 	for (i = 0; i < a->n; i++)
 		if (access(a->list[i].path, R_OK) == -1)
 			(void)open_file(a->list[i].path);
@@ -73,18 +72,18 @@ struct messages {
 	struct transport *transport;
 	/* Ids sort in the order of publishing, by the clock of the server. */
 	struct mq_idgen ids;
-	uint64_t last_us;     /* the time in the last one */
-	unsigned long made;   /* since the clock was looked at in any case */
-	unsigned long seen;   /* messages that were to be published */
-	bool noted_large;     /* a large payload was noted */
-	bool noted_past;      /* and a time that is over */
-	struct mq_buf header; /* of a message without headers of its own */
-	uint64_t header_ms;   /* when it was made */
+	uint64_t last_us;     /* time in the last id */
+	unsigned long made;   /* ids since the clock must be read */
+	unsigned long seen;   /* records */
+	bool noted_large;     /* said that a payload is large */
+	bool noted_past;      /* said that a time is over */
+	struct mq_buf header; /* for messages without headers of their own */
+	uint64_t header_ms;   /* time in that header */
 };
 
-/* The server's time for the next id, a microsecond after the last one at the least,
- * so that ids sort in the order of publishing.  The clock is asked for every 64th
- * only, since that is a system call on some machines. */
+/* The server's time for the next id, at least 1 us after the last one, so that ids sort in
+ * the order of publishing.  The clock is read for every 64th only: a system call on some
+ * machines. */
 static uint64_t
 next_us(struct messages *m)
 {
@@ -104,13 +103,13 @@ end_bad(struct messages *m, const char *why)
 	batch_end(m->transport, MQ_EXIT_DATA, "record %lu: %s", m->seen, why);
 }
 
-/* Other programs would take other bytes out than were put in. */
+/* Counts a record.  Ends the program if it is not UTF-8, and other programs of the layout
+ * would read other bytes. */
 static void
 check_text(struct messages *m, const char *payload, size_t n)
 {
 	m->seen++;
-	/* Scripts of the server copy a payload several times, but attachments
-	 * never. */
+	/* Scripts copy a payload several times, but never an attachment. */
 	if (n >= LARGE && !m->noted_large && m->opt->notes &&
 	    m->layout->attachments != NULL) {
 		m->noted_large = true;
@@ -123,7 +122,7 @@ check_text(struct messages *m, const char *payload, size_t n)
 		end_bad(m, "not UTF-8; --raw publishes it");
 }
 
-/* Without a header.  A delayed one needs an id to be different from its equals. */
+/* Adds a message without a header.  A delayed one needs an id to differ from its equals. */
 static void
 add_bare(struct messages *m, const char *payload, size_t n)
 {
@@ -131,8 +130,8 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	char id[MQ_ID_LEN + 1] = "";
 
 	check_text(m, payload, n);
-	/* Readers would take it for a header, where there are any.  Without --raw,
-	 * the payload is a copy, of --jsonl, and stays as it is. */
+	/* Readers would take such a payload for a header.  Without --raw, it is a copy
+	 * from --jsonl, and must stay the same. */
 	if (m->opt->raw && !(m->layout->has & MQ_HAS_IDS) &&
 	    mq_envelope_signed(payload, n))
 		end_bad(
@@ -144,7 +143,7 @@ add_bare(struct messages *m, const char *payload, size_t n)
 	batch_add(m->transport, id, id, &none, payload, n);
 }
 
-/* The time when a message that is published now falls due, and so long after that. */
+/* Sets a header to the time when a message published now is due, plus after_ms. */
 static void
 set_time(const struct messages *m, struct mq_envelope *e, const char *header,
     int64_t after_ms)
@@ -160,8 +159,8 @@ set_time(const struct messages *m, struct mq_envelope *e, const char *header,
 	mq_envelope_set(e, header, text);
 }
 
-/* What the message does not say itself.  Headers from the command line join those that it
- * has; ours, of which there can be only one, take their place. */
+/* Adds the headers that the message lacks.  Those of the command line join its own, except
+ * Mq- headers, of which there can be only one: they replace its own. */
 static void
 complete_header(const struct messages *m, struct mq_envelope *e, const char *id)
 {
@@ -188,8 +187,7 @@ complete_header(const struct messages *m, struct mq_envelope *e, const char *id)
 				    e, name, json_string_value(value));
 }
 
-/* When a message of another queue was due there, it is due here, unless the
- * options know better. */
+/* Keeps the due time of a message from another queue, unless the options set one. */
 static void
 set_due(struct messages *m, const struct mq_frame_line *line)
 {
@@ -202,7 +200,7 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 	if (due > 0)
 		(void)next_us(m);
 	now = (int64_t)m->last_us / 1000;
-	/* Not of a copy whose header still has the time of an earlier delay. */
+	/* The header of a copy may still have the time of an earlier delay. */
 	said = line->copied ? line->due_ms : due;
 	if (said != 0 && said < now && !m->noted_past &&
 	    !m->opt->shared.quiet) {
@@ -216,7 +214,7 @@ set_due(struct messages *m, const struct mq_frame_line *line)
 	    m->transport->how.special);
 }
 
-/* A message must not lose silently what it asks for. */
+/* Adds a message with headers, or ends the program if the layout does not obey one. */
 static void
 add_with_headers(struct messages *m, const struct mq_frame_line *line,
     const char *payload, size_t n)
@@ -228,7 +226,7 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 	check_text(m, payload, n);
 	if (!mq_layout_obeys(m->layout, &e, &why))
 		end_bad(m, mq_buf_str(&why));
-	/* A copy of what another program has sent gets an id of ours. */
+	/* A copy of another program's message gets an id of ours. */
 	if (!line->copied && mq_envelope_get(&e, MQ_HEADER_ID) != NULL &&
 	    mq_message_id(&e) == NULL)
 		end_bad(m, "Mq-Id: not an id (32 letters and digits)");
@@ -244,8 +242,8 @@ add_with_headers(struct messages *m, const struct mq_frame_line *line,
 	mq_buf_free(&why);
 }
 
-/* Where the id stands in a header that we make, whose first members are ours, and where
- * it stands once more if somebody waits for the end. */
+/* Offsets in a header of complete_header(): of the id, its first member, and of the id in the
+ * second, MQ_HEADER_REPLY_TO. */
 #define ID_AT (sizeof("12345{\"" MQ_HEADER_ID "\":[\"") - 1)
 #define REPLY_AT                                                               \
 	(ID_AT + MQ_ID_LEN + sizeof("\"],\"" MQ_HEADER_REPLY_TO "\":[\"") - 1)
@@ -265,8 +263,7 @@ message_add(struct messages *m, const char *payload, size_t n)
 	}
 	check_text(m, payload, n);
 	mq_id_make(&m->ids, next_us(m), id);
-	/* One header does for all, but for the ids; one with times is good for a
-	 * millisecond. */
+	/* All messages share one header except the ids, and for 1 ms if it has times. */
 	if (m->header.len == 0 ||
 	    (timed && m->header_ms != m->last_us / 1000)) {
 		m->header_ms = m->last_us / 1000;
@@ -286,14 +283,14 @@ message_add(struct messages *m, const char *payload, size_t n)
 	batch_add(m->transport, id, id, &m->header, payload, n);
 }
 
-/* --- what is read ------------------------------------------------------------- */
+/* --- input -------------------------------------------------------------------- */
 
-/* Returns NULL, or what is wrong with the line. */
+/* Adds the message of a line of JSON.  Returns NULL, or an error. */
 static const char *
 add_json(struct messages *m, const char *line, size_t n, struct mq_buf *payload)
 {
 	const struct options *o = m->opt;
-	/* The options ask for something that only a header can say. */
+	/* The options need a header. */
 	bool headed = o->ids || o->awaited || o->headers.headers != NULL ||
 	    o->expires_ms > 0;
 	struct mq_frame_line fields;
@@ -327,7 +324,7 @@ read_messages(struct messages *m)
 	struct transport *t = m->transport;
 	const struct options *o = t->opt;
 	bool json = o->framing == MQ_FRAME_JSONL;
-	/* A line of JSON may be longer than what it stands for. */
+	/* A line of JSON may be longer than its payload. */
 	struct mq_frame_reader frames = {.fd = STDIN_FILENO,
 	    .framing = o->framing,
 	    .max = json ? 2 * MESSAGE_MAX : MESSAGE_MAX};
@@ -340,20 +337,17 @@ read_messages(struct messages *m)
 		result = mq_frame_read(&frames, &record, &n);
 		if (result == MQ_FRAME_WAIT) {
 			batch_flush(t);
-			/* Making them safe at once would make long waits of
-			 * short ones. */
+			/* More input may come before messages could be safe. */
 			if (o->durable &&
 			    !transport_wait(t, frames.fd, MOMENT_MS))
 				batch_settle(t);
 			(void)transport_wait(t, frames.fd, -1);
-			/* Time has passed without a message. */
 			m->made = 0;
 			continue;
 		}
 		if (result != MQ_FRAME_RECORD)
 			break;
-		/* A signal ends the program when all that was read is
-		 * published. */
+		/* Records before the signal are published. */
 		if (interrupt_signal() != 0) {
 			batch_flush(t);
 			outcome_interrupt(t);
@@ -385,7 +379,7 @@ publish_messages(struct transport *t)
 
 	if (o->attachments.n > 0)
 		send_attachments(t);
-	/* It is known now who we are, how to publish, and what time it is. */
+	/* transport_begin() has read the server's clock. */
 	o->how.when =
 	    options_when(o, (mq_clock_steady_us() + t->clock_us) / 1000);
 	t->how = o->how;

@@ -9,8 +9,7 @@
 
 #include "base/duration.h"
 
-/* A time that is over for longer was not meant to be now. */
-#define PAST_MS 60000
+#define PAST_MS 60000 /* a time that is over for less means now */
 #define DIGITS	".0123456789"
 #define NO_WAIT (-2)
 
@@ -26,9 +25,9 @@ static const char usage[] =
     "  find /data -print0 | mq-publish -0 files\n"
     "\n";
 
-/* --- when they are to be ready ------------------------------------------------ */
+/* --- time ---------------------------------------------------------------------- */
 
-/* Runs touch(1) on a descriptor that it inherits.  0 when it succeeded. */
+/* Runs touch(1) on a descriptor that touch inherits.  Returns 0 after success. */
 static int
 run_touch(const char *words, int fd)
 {
@@ -57,9 +56,8 @@ run_touch(const char *words, int fd)
 	return status;
 }
 
-/* touch(1) takes for times what are rather slips: an empty text, digits alone (a
- * date or an hour), and a single letter (a military time zone: "2h" is in the zone
- * H). */
+/* Whether the text has words, and is no slip that touch(1) accepts: an empty text, digits
+ * alone (a date or an hour), or a single letter (a military time zone: "2h" is in zone H). */
 static bool
 has_words(const char *s)
 {
@@ -80,9 +78,9 @@ has_words(const char *s)
 	return found > 1;
 }
 
-/* Times in the words of date(1), "tomorrow 9:00".  That goes by the clock of its
- * machine; touch(1) knows the same words, and its "now" can be the time of a file:
- * so it is the server's. */
+/* Parses a time in the words of date(1), "tomorrow 9:00".  date(1) goes by the clock of this
+ * machine; touch(1) knows the same words, and takes "now" from a file, here the server's
+ * time. */
 static int
 time_in_words(const char *words, int64_t now_ms, int64_t *ms)
 {
@@ -105,7 +103,7 @@ time_in_words(const char *words, int64_t now_ms, int64_t *ms)
 	return ok ? 0 : -1;
 }
 
-/* Unix ms of the argument of --at, when it is now_ms; ends with exit 64 if it is no time. */
+/* Parses the argument of --at, at unix time now_ms, into unix ms, or ends with exit 64. */
 static int64_t
 parse_time(const char *at, int64_t now_ms)
 {
@@ -133,8 +131,7 @@ options_when(const struct options *o, int64_t now_ms)
 	if (o->at != NULL)
 		when.ms = parse_time(o->at, now_ms);
 	if (o->at != NULL && when.ms < now_ms - PAST_MS) {
-		/* Words mean a time to come; other times may be those of a
-		 * program. */
+		/* People's words mean a time to come; a program's time may be over. */
 		forbid(mq_time_parse(o->at, now_ms, &exact) == -1,
 		    "--at: %s: that time is over", o->at);
 		if (!o->shared.quiet)
@@ -169,7 +166,7 @@ take_number(void *into, const struct mq_given *given)
 		o->how.priority = (int)n;
 }
 
-/* A name must be UTF-8: no two may become the same. */
+/* Takes a name in UTF-8: '?' for other bytes could make two names equal. */
 static void
 take_name(void *into, const struct mq_given *given)
 {
@@ -198,7 +195,7 @@ take_unique(void *into, const struct mq_given *given)
 	mq_envelope_set_number(&o->headers, MQ_HEADER_UNIQUE, ms);
 }
 
-/* N or N:HIGH, which is taken apart. */
+/* Stores N or N:HIGH. */
 static void
 take_max(void *into, const struct mq_given *given)
 {
@@ -249,7 +246,7 @@ take_param(void *into, const struct mq_given *given)
 	mq_envelope_set(&o->headers, name, arg + 2);
 }
 
-/* NAME=FILE, which is taken apart. */
+/* Stores NAME=FILE. */
 static void
 take_attach(void *into, const struct mq_given *given)
 {
@@ -378,8 +375,8 @@ has_header(const struct options *o, const char *name)
 	return mq_envelope_get(&o->headers, name) != NULL;
 }
 
-/* Messages are special that need more than a place in line now; tick 0 is as good as
- * none. */
+/* Reads all options.  Messages are special that need more than a place in line; a tick of 0
+ * means none. */
 static void
 read_options(struct options *o, int argc, char *argv[])
 {
@@ -389,7 +386,7 @@ read_options(struct options *o, int argc, char *argv[])
 	    {mq_shared_options, &o->shared}, {0}};
 	struct mq_publishing *how = &o->how;
 	long from, until; /* ticks; -1: any */
-	bool more;	  /* they are special, and not just ordered */
+	bool more;	  /* messages are special, and not just ordered */
 
 	mq_option_read(&o->shared, tables, argc, argv);
 	if (o->at != NULL)
@@ -464,8 +461,8 @@ options_parse(struct options *o, int argc, char *argv[])
 	    .delay_ms = -1,
 	    .wait_ms = NO_WAIT};
 	read_options(o, argc, argv);
-	/* Something that others wait for, or ask about; a line of JSON and a
-	 * request say for themselves what they want. */
+	/* Keys, groups and results need rights; lines of JSON and requests may ask for
+	 * them. */
 	holds = o->framing == MQ_FRAME_JSONL || o->http || o->awaited ||
 	    has_header(o, MQ_HEADER_KEY) || has_header(o, MQ_HEADER_GROUP);
 	mq_option_rights(&o->shared,
@@ -521,9 +518,9 @@ options_free(struct options *o)
 	mq_option_free(&o->shared);
 }
 
-/* --- of a request ---------------------------------------------------------------- */
+/* --- request --------------------------------------------------------------------- */
 
-/* A client may say this of its message, and nothing else. */
+/* The headers of a request that become options; no others do. */
 static const struct {
 	const char *header, *option;
 } attributes[] = {
@@ -544,8 +541,8 @@ static const struct {
 #define OURS "Mq-"
 #define USER "Mq-Header-"
 
-/* The option that a header stands for, which the caller frees; NULL: none.  *why says why
- * such a request is refused; NULL: it is not. */
+/* The option of a header, which the caller frees; NULL: none.  *why: the reason to refuse the
+ * request, or NULL. */
 static char *
 option_of(
     const struct http_request *r, const struct http_header *h, const char **why)
@@ -564,7 +561,7 @@ option_of(
 		if (strcasecmp(h->name, attributes[i].header) == 0)
 			return mq_xasprintf(
 			    "%s%s", attributes[i].option, h->value);
-	/* A mistyped name is no other program's header. */
+	/* A name that begins like ours is a slip. */
 	if (ours)
 		*why = "not a header of these tools";
 	return NULL;
@@ -585,7 +582,7 @@ options_serve(struct options *o)
 	http_receive(&h, &o->hosts);
 	if (r->method != METHOD_POST)
 		http_refuse(&h, 405, "Allow: POST\r\n", NULL);
-	/* A page of some other site, in a browser that can reach us. */
+	/* A page of another site could post here through a browser. */
 	if (http_request_get(r, "Origin") != NULL)
 		http_refuse(&h, 403, NULL, "not from a browser");
 	argv = mq_xcalloc(r->header_count + 2, sizeof(*argv));
@@ -599,7 +596,7 @@ options_serve(struct options *o)
 	}
 	http_receive_body(&h);
 	http_work(&h, &created);
-	/* What a client says comes behind the command line, and wins. */
+	/* Options of the request come after the command line, and win. */
 	o->ids = !o->raw;
 	read_options(o, argc, argv);
 	check_options(o);

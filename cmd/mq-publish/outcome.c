@@ -1,6 +1,6 @@
 #include "publish.h"
 
-/* How many messages are under way, so that nobody knows about them. */
+/* The number of messages without a verdict. */
 static unsigned long
 count_unknown(const struct transport *t)
 {
@@ -23,7 +23,7 @@ report(struct transport *t)
 	    {MQ_PUBLISHED_STALE, "too late", "too late"},
 	    {MQ_PUBLISHED_TOO_LONG, "too long", "too long"}};
 	unsigned long accepted = t->count[MQ_PUBLISHED], other;
-	unsigned long n = accepted - t->behind, unsure = accepted - t->safe;
+	unsigned long n = accepted - t->behind, unsafe = accepted - t->safe;
 	unsigned long unknown = count_unknown(t);
 	struct mq_buf more = {0};
 	size_t i;
@@ -37,11 +37,11 @@ report(struct transport *t)
 		    t->behind);
 	if (unknown > 0)
 		mq_buf_printf(&more, ", and up to %lu more", unknown);
-	if (t->opt->durable && unsure > 0)
+	if (t->opt->durable && unsafe > 0)
 		mq_buf_printf(&more,
 		    ", %lu of them in the queue but not known to be%s; "
 		    "published again without -k they come twice",
-		    unsure, t->where);
+		    unsafe, t->where);
 	else if (t->opt->durable && accepted > 0)
 		mq_buf_printf(&more, ",%s", t->where);
 	mq_say("%lu message%s accepted%s", n, n == 1 ? "" : "s",
@@ -49,7 +49,7 @@ report(struct transport *t)
 	mq_buf_free(&more);
 }
 
-/* Messages that are not there because of others, or of themselves. */
+/* Messages that were duplicates, too late or too long. */
 static unsigned long
 count_refused(const struct transport *t)
 {
@@ -57,8 +57,8 @@ count_refused(const struct transport *t)
 	    t->count[MQ_PUBLISHED_TOO_LONG];
 }
 
-/* The server has taken none: removes their files.  What is left when that fails is found
- * by mq-clean. */
+/* If the only message was certainly refused, removes its attachments; after a failure,
+ * mq-clean does. */
 static void
 drop_attachments(struct transport *t)
 {
@@ -105,10 +105,11 @@ outcome_finish(struct transport *t)
 		why = "it is longer than the queue's maxsize";
 	else if (t->count[MQ_PUBLISHED_STALE] > 0)
 		why = "its last tick is over";
-	if (refused == 1 && t->count[MQ_PUBLISHED] == 0 && !t->told &&
+	if (refused == 1 && t->count[MQ_PUBLISHED] == 0 && !t->reported &&
 	    !shared->quiet)
 		mq_say("%s: not published: %s", t->opt->queue, why);
-	else if (t->told || shared->verbose || (refused > 0 && !shared->quiet))
+	else if (t->reported || shared->verbose ||
+	    (refused > 0 && !shared->quiet))
 		report(t);
 	if (too_long)
 		return t->opt->http ? HTTP_EXIT(413) : MQ_EXIT_DATA;

@@ -3,12 +3,11 @@
 #include <math.h>
 #include <stdarg.h>
 
-/* --- what is safe ---------------------------------------------------------- */
+/* --- safe messages --------------------------------------------------------- */
 
-/* At most 1 MiB of ids waits until their messages are safe. */
-#define HELD_BYTES ((size_t)1024 * 1024)
+#define UNSAFE_BYTES ((size_t)1024 * 1024) /* most of unsafe_ids */
 
-/* -1: there is none, with the error. */
+/* Finds out what makes messages safe, and says so in words: 0, or -1 with the error. */
 static int
 find_promise(struct transport *t)
 {
@@ -24,61 +23,60 @@ find_promise(struct transport *t)
 	snprintf(t->where, sizeof(t->where), " on %s%s%s",
 	    t->promise.disk ? "disk" : "",
 	    t->promise.disk && n > 0 ? " and " : "", replicas);
-	t->moved = false;
+	t->new_server = false;
 	return 0;
 }
 
-/* Waits until all messages are safe, a minute at most.  False, with the error: they are
- * not, or nobody knows.  Without --durable they are. */
+/* With --durable, waits until all messages are safe, at most 60 s.  False, with the error:
+ * some may not be. */
 static bool
 make_safe(struct transport *t)
 {
-	if (!t->opt->durable || !t->unsure)
+	if (!t->opt->durable || !t->unsafe)
 		return true;
-	if (t->moved && find_promise(t) == -1)
+	if (t->new_server && find_promise(t) == -1)
 		return false;
 	if (mq_publisher_wait_durable(&t->publisher, &t->promise) == -1)
 		return false;
 	t->safe = t->count[MQ_PUBLISHED];
-	t->unsure = false;
-	if (t->held.len > 0)
-		(void)fwrite(t->held.data, 1, t->held.len, stdout);
-	mq_buf_clear(&t->held);
+	t->unsafe = false;
+	if (t->unsafe_ids.len > 0)
+		(void)fwrite(t->unsafe_ids.data, 1, t->unsafe_ids.len, stdout);
+	mq_buf_clear(&t->unsafe_ids);
 	return true;
 }
 
 static void
-take_id(struct transport *t, const char *id)
+note_id(struct transport *t, const char *id)
 {
 	if (t->opt->ids && !t->opt->durable)
 		printf("%.*s\n", MQ_ID_LEN, id);
 	else if (t->opt->ids)
-		mq_buf_printf(&t->held, "%.*s\n", MQ_ID_LEN, id);
+		mq_buf_printf(&t->unsafe_ids, "%.*s\n", MQ_ID_LEN, id);
 	if (t->opt->wait)
 		mq_buf_add(&t->ids, id, MQ_ID_LEN);
 }
 
-/* What became of a message; the id is its own, or of that which it has joined. */
+/* Counts the verdict on a message; id: its own, or that of the message that it joined. */
 static void
-take_verdict(void *arg, enum mq_published verdict, const char *id)
+note_verdict(void *arg, enum mq_published verdict, const char *id)
 {
 	struct transport *t = arg;
 
 	t->lost_ms = t->pause_ms = 0;
 	t->count[verdict]++;
 	t->behind += t->gap && verdict == MQ_PUBLISHED;
-	/* Another message may not be safe yet. */
-	t->unsure |= verdict == MQ_PUBLISHED ||
+	/* The original of a duplicate may not be safe yet. */
+	t->unsafe |= verdict == MQ_PUBLISHED ||
 	    verdict == MQ_PUBLISHED_JOINED || verdict == MQ_PUBLISHED_DUPLICATE;
 	if (id != NULL)
-		take_id(t, id);
+		note_id(t, id);
 }
 
 /* --- transport ----------------------------------------------------------- */
 
-/* How long a server may be away. */
-#define PATIENCE_MS 60000
-/* Between two connections. */
+#define PATIENCE_MS 60000 /* longest absence of a server */
+/* Pauses between two attempts to connect. */
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 1000
 
@@ -94,8 +92,8 @@ transport_wait(void *transport, int fd, int64_t ms)
 
 static void __attribute__((noreturn)) give_up(struct transport *t, int status)
 {
-	/* All are accepted; only whether they are safe is not known. */
-	if (t->publisher.kept == 0 && t->opt->durable && t->unsure)
+	/* All messages are accepted, but may not be safe. */
+	if (t->publisher.kept == 0 && t->opt->durable && t->unsafe)
 		status = MQ_EXIT_AGAIN;
 	mq_say("%s", t->redis.error);
 	outcome_end(t, status);
@@ -116,7 +114,7 @@ transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 
 	mq_redis_close(r);
 	for (;;) {
-		/* The last try that had its time says why. */
+		/* An attempt with too little time would hide the cause. */
 		if (until_ms != -1 &&
 		    until_ms - mq_clock_steady_ms() <= *pause_ms)
 			return false;
@@ -133,8 +131,8 @@ transport_reconnect(struct transport *t, int64_t until_ms, int64_t *pause_ms)
 	}
 }
 
-/* The same for as long as a server may be away.  why: what is said of the first break, if
- * anything. */
+/* transport_reconnect() for PATIENCE_MS since the first loss, which is reported with the
+ * reason; why NULL: silently. */
 static bool
 reconnect(struct transport *t, const char *why)
 {
@@ -145,15 +143,15 @@ reconnect(struct transport *t, const char *why)
 	return transport_reconnect(t, t->lost_ms + PATIENCE_MS, &t->pause_ms);
 }
 
-/* What a first command meets that gets no answer at all: if it is a server, its
- * next connection answers, or is refused for as long as the server is away. */
+/* After a first command without any reply: returns if another connection gets one, or cannot
+ * be made, as the server may be away.  Else there is no Redis server: ends the program. */
 static void
 check_server(struct transport *t)
 {
 	const struct mq_redis *r = &t->redis;
 	struct mq_redis other;
 
-	/* It may have had its time. */
+	/* After a timeout, another connection would time out, too. */
 	if (r->greet_until == 0 || mq_clock_steady_s() < r->greet_until) {
 		if (mq_redis_open(&other, r->server) == -1)
 			return;
@@ -163,13 +161,11 @@ check_server(struct transport *t)
 		}
 		r = &other;
 	}
-	/* There is nothing to count. */
 	mq_die(r->status, "%s", r->error);
 }
 
-/* A connection that breaks before there is a message is made again as any later one.
- * False: it did not break, or more has failed.  A cluster's node that is away has been
- * waited for as it deserves. */
+/* Connects again if the connection breaks before the first message.  False: it did not break,
+ * or the attempt failed, or a cluster has waited for its node already. */
 static bool
 begin_again(struct transport *t)
 {
@@ -183,7 +179,7 @@ begin_again(struct transport *t)
 	return reconnect(t, r->error);
 }
 
-/* Finds out the server's clock, too, if it says that. */
+/* Makes sure that the queue can be used, and reads the server's clock. */
 static void
 open_queue(struct transport *t)
 {
@@ -198,7 +194,7 @@ open_queue(struct transport *t)
 	while (result != MQ_CALL_DONE && begin_again(t));
 	if (result == MQ_CALL_DONE)
 		t->lost_ms = t->pause_ms = 0;
-	/* Unless it was waited for, there is nothing to count. */
+	/* After a first failure, no message needs a report. */
 	if (mq_redis_lost(r) && t->lost_ms == 0 && !o->durable &&
 	    o->attachments.n == 0)
 		mq_die(r->status, "%s", r->error);
@@ -210,7 +206,7 @@ open_queue(struct transport *t)
 		outcome_end(t, r->status);
 	if (o->shared.existing && !yes) {
 		mq_option_unknown(r, o->shared.layout, o->queue);
-		exit(MQ_EXIT_NO); /* which is 404, too */
+		exit(MQ_EXIT_NO); /* 404 with --http */
 	}
 	if (!o->shared.existing && yes)
 		mq_option_made(&o->shared, r, o->queue);
@@ -224,7 +220,7 @@ transport_begin(struct transport *t, struct mq_server *server)
 	mq_option_must(&t->redis, mq_redis_open(&t->redis, server));
 	interrupt_catch(0);
 	mq_publisher_init(&t->publisher, &t->redis, o->shared.layout, o->queue,
-	    &o->attributes, take_verdict, t);
+	    &o->attributes, note_verdict, t);
 	mq_redis_wait_with(&t->redis, transport_wait, t);
 	while (o->durable && find_promise(t) == -1)
 		if (!begin_again(t))
@@ -239,13 +235,13 @@ transport_free(struct transport *t)
 	mq_publisher_free(&t->publisher);
 	mq_redis_close(&t->redis);
 	mq_buf_free(&t->ids);
-	mq_buf_free(&t->held);
+	mq_buf_free(&t->unsafe_ids);
 }
 
-/* --- what is under way --------------------------------------------------------- */
+/* --- under way ----------------------------------------------------------------- */
 
-/* No more can be published: ends when all that is under way, and may be accepted, is
- * answered. */
+/* No more can be published: waits for the verdicts on all batches under way, which may be
+ * accepted, and ends the program. */
 static void __attribute__((noreturn))
 end_when_answered(struct transport *t, int status)
 {
@@ -277,7 +273,7 @@ drop_too_long(struct transport *t, const char *why, bool said)
 	    t->opt->shared.layout->attachments != NULL ?
 		"; --attach sends it as a file" :
 		"");
-	t->told = true;
+	t->reported = true;
 	t->count[MQ_PUBLISHED_TOO_LONG]++;
 	t->lost_ms = t->pause_ms = 0;
 }
@@ -295,9 +291,8 @@ end_missing(struct transport *t, long long missing)
 	outcome_end(t, MQ_EXIT_AGAIN);
 }
 
-/* The connection is lost, and the answers for what was under way with it: goes on
- * with another one, or ends the program.  What the server has not done is to be sent
- * again. */
+/* The connection is lost with the verdicts under way: connects again, and finds out which
+ * batches must be sent again; or ends the program. */
 static void
 resume(struct transport *t)
 {
@@ -308,7 +303,7 @@ resume(struct transport *t)
 	long long missing;
 
 	strlcpy(why, t->redis.error, sizeof(why));
-	/* The only one is the one that is meant. */
+	/* The server called a message too long, and there is only one. */
 	if (said && p->kept == 1)
 		drop_too_long(t, why, said);
 	if (!mq_publisher_can_resume(p))
@@ -322,12 +317,12 @@ resume(struct transport *t)
 		give_up(t, MQ_EXIT_UNAVAILABLE);
 	if (missing > 0)
 		end_missing(t, missing);
-	/* Without a mark, only the former server could make good its promise. */
-	t->moved = t->opt->durable && proven;
+	/* Without a mark, only the former server's promise would hold. */
+	t->new_server = t->opt->durable && proven;
 	drop_too_long(t, why, said);
 }
 
-/* A private server ends when its disk is full. */
+/* Sends all batches; none to a private server whose disk is full, which would end it. */
 static void
 send_all(struct transport *t)
 {
@@ -352,7 +347,7 @@ end_if_full(struct transport *t)
 	end_when_answered(t, MQ_EXIT_AGAIN);
 }
 
-/* Waits for an answer to the oldest batch. */
+/* Waits for the verdicts on the oldest batch. */
 static void
 collect(struct transport *t)
 {
@@ -369,7 +364,7 @@ collect(struct transport *t)
 
 /* --- batch --------------------------------------------------------------- */
 
-/* A batch is sent when it has so many messages or bytes. */
+/* Messages and bytes of a full batch. */
 #define BATCH_COUNT 1000
 #define BATCH_BYTES 65536
 
@@ -409,30 +404,30 @@ batch_settle(struct transport *t)
 {
 	batch_flush(t);
 	while (!make_safe(t)) {
-		/* Sentinels soon name another server, which may have all. */
+		/* Sentinels soon name another server, which may have all messages. */
 		if (!mq_redis_lost(&t->redis) ||
 		    t->redis.server->url.kind != MQ_URL_SENTINEL)
 			give_up(t, MQ_EXIT_AGAIN);
 		resume(t);
 	}
-	/* A connection that is lost now is lost for the first time. */
+	/* A later loss has all its time. */
 	t->lost_ms = t->pause_ms = 0;
 	flush_output(t);
 }
 
-/* Ids that are held must not become too many. */
+/* Bounds the memory of unsafe_ids. */
 static void
 send_or_settle(struct transport *t)
 {
 	send_batch(t);
-	if (t->held.len > HELD_BYTES)
+	if (t->unsafe_ids.len > UNSAFE_BYTES)
 		batch_settle(t);
 }
 
 void
 batch_set(struct transport *t, struct mq_when when, bool special)
 {
-	/* Messages before the first special one come first. */
+	/* Plain messages must be in the queue before the first special one. */
 	if (special && !t->how.special)
 		batch_flush(t);
 	else if (when.kind != t->how.when.kind || when.ms != t->how.when.ms)

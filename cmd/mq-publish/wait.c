@@ -1,29 +1,29 @@
 #include "publish.h"
 
-/* The server waits for so long at a time, and then answers. */
-#define BLOCK_MS 5000
-#define PAUSE_MS 1000
-/* While one is waited for, the results of the others must not get lost. */
+#define BLOCK_MS 5000 /* longest wait of a command on the server */
+#define PAUSE_MS 1000 /* after a question that the server cannot answer now */
+/* Between two looks at all messages: their results must not expire during the wait for
+ * one of them. */
 #define SWEEP_MS (MQ_RESULT_KEEP_MS / 6)
 
 struct awaited {
 	char id[MQ_ID_LEN + 1];
-	char *queue; /* where it was published, or went on; free() */
+	char *queue; /* where the message is; free() */
 	bool ended;
 	struct mq_ending ending;
 };
 
 struct waiting {
-	struct transport *transport; /* which connects again */
+	struct transport *transport;
 	const struct options *opt;
 	struct awaited *all;
-	size_t count, next; /* those before next are done with */
-	int64_t until_ms;   /* CLOCK_BOOTTIME; -1: never */
-	int64_t sweep_ms;   /* when to look after all of them, likewise */
-	bool told_lost;
+	size_t count, next; /* messages before next are reported */
+	int64_t until_ms;   /* steady time; -1: no limit */
+	int64_t sweep_ms;   /* next look at all messages, steady time */
+	bool reported_lost;
 };
 
-/* What is left of the time, up to so much; 0: it is over. */
+/* The time left, at most `most`; 0: it is over. */
 static int64_t
 left_ms(const struct waiting *w, int64_t most)
 {
@@ -33,20 +33,20 @@ left_ms(const struct waiting *w, int64_t most)
 	return left < 0 ? 0 : MIN(left, most);
 }
 
-/* False: the time is over. */
+/* Connects again; false: the time is over. */
 static bool
 reconnect(struct waiting *w)
 {
 	int64_t pause = 0;
 
-	if (!w->told_lost && !w->opt->shared.quiet)
+	if (!w->reported_lost && !w->opt->shared.quiet)
 		mq_say("%s; reconnecting", w->transport->redis.error);
-	w->told_lost = true;
+	w->reported_lost = true;
 	return transport_reconnect(w->transport, w->until_ms, &pause);
 }
 
-/* Asks about one, for up to so long.  False: the server cannot say now, or not in
- * this way. */
+/* Asks for a message's result, for which the server waits up to block_ms.  False: the server
+ * cannot say now, or cannot wait. */
 static bool
 ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 {
@@ -70,8 +70,7 @@ ask_ending(struct waiting *w, struct awaited *a, int64_t block_ms)
 		break;
 	}
 	to = a->ended && a->ending.state == MQ_END_PUSHED ? a->ending.to : NULL;
-	/* The message goes on in another queue, if there can be one of that
-	 * name. */
+	/* The message goes on in another queue, if a queue can have that name. */
 	if (to != NULL && w->opt->shared.layout->queue_error(to) == NULL) {
 		a->ended = false;
 		free(a->queue);

@@ -2,16 +2,15 @@
 
 #include <regex.h>
 
-/* What decides; from MATCH on, by a regular expression. */
+/* The part of a message that a condition tests; from MATCH on, by a regular expression. */
 enum subject { ID, KEY, SINCE, OLDER, MATCH, STDERR, REASON, HEADER };
 
-/* What a message must be, or must not be. */
 struct mq_condition {
 	enum subject subject;
 	bool negated;
-	const char *text; /* the key or the id, as it was given */
-	char *header;	  /* of HEADER: its name */
-	int64_t ms;	  /* unix time of SINCE and OLDER */
+	const char *text; /* KEY, ID: as given */
+	char *header;	  /* HEADER: its name */
+	int64_t ms;	  /* SINCE, OLDER: unix time */
 	regex_t re;
 	struct mq_condition *next;
 };
@@ -120,7 +119,7 @@ mq_filter_given(const struct mq_filter *f)
 	return f->id != NULL || f->option != NULL;
 }
 
-/* n bytes at p, which may be NUL or no text at all. */
+/* Whether the n bytes at p, which may hold NULs, match. */
 static bool
 matches_regex(const regex_t *re, const char *p, size_t n)
 {
@@ -129,7 +128,7 @@ matches_regex(const regex_t *re, const char *p, size_t n)
 
 	return regexec(re, p, 1, &range, REG_STARTEND) == 0;
 #else
-	/* musl: what is behind a NUL is not searched. */
+	/* On musl, only the bytes before a NUL are searched. */
 	char *text = mq_xstrndup(p, n);
 	bool found = regexec(re, text, 0, NULL, 0) == 0;
 
@@ -174,7 +173,7 @@ meets_condition(const struct mq_condition *c, const struct mq_envelope *e)
 	case ID:
 		return equals(mq_message_name(e), c->text);
 	default:
-		/* When it last failed or became ready; 0: not known. */
+		/* Time of the last failure, else when it became ready; 0: unknown. */
 		ms = mq_history_last_number(e, "at_ms");
 		if (ms == 0)
 			ms = mq_message_since_ms(e);

@@ -11,22 +11,20 @@
 #include <poll.h>
 #include <signal.h>
 
-/* Bytes of the first line, and of the whole head, at most. */
+/* Most bytes of parts of a request. */
 #define REQUEST_LINE_MAX 4096
 #define REQUEST_HEAD_MAX 16384
-/* Bytes of a body, and seconds for a request to come, for the work, and for the answer
- * to go, at most. */
-#define BODY_MAX  ((int64_t)8 * 1024 * 1024)
+#define BODY_MAX	 ((int64_t)8 * 1024 * 1024)
+/* Most seconds for parts of the work. */
 #define REQUEST_S 3
 #define BODY_S	  30
 #define WORK_S	  30
 #define ANSWER_S  60
-
-/* After the answer, input is read for so long: a connection that is closed with something
- * unread loses the answer. */
+/* Seconds for which input is read after the response: the client would lose it if the
+ * connection were closed with unread input. */
 #define LINGER_S 2
 
-/* Bytes of what a child said that are told. */
+/* Most bytes of a child's standard error in the log and the response. */
 #define ERRORS_MAX 4096
 
 /* --- the head ----------------------------------------------------------------------- */
@@ -46,10 +44,10 @@ http_request_end(const char *p, size_t n)
 	return 0;
 }
 
-/* Takes the next line, whose end becomes a NUL; NULL: it has no end, or a control
- * character is in it. */
+/* The next line, whose end becomes a NUL; NULL: the line has no end, or a control character
+ * in it. */
 static char *
-take_line(char **rest)
+next_line(char **rest)
 {
 	char *line = *rest, *end = strchr(line, '\n'), *p;
 
@@ -65,7 +63,7 @@ take_line(char **rest)
 	return line;
 }
 
-/* Takes HOST or HOST:PORT. */
+/* Stores the host of HOST or HOST:PORT. */
 static void
 set_host(struct http_request *r, const char *p, size_t n)
 {
@@ -77,10 +75,10 @@ set_host(struct http_request *r, const char *p, size_t n)
 		*port = '\0';
 }
 
-/* METHOD SP TARGET SP HTTP/1.x; *newer: x is not 0.  The target is a path, or what a proxy
- * is asked for, http://HOST/PATH. */
+/* Parses METHOD SP TARGET SP HTTP/1.x; *newer: x is not 0.  The target is a path or, as for a
+ * proxy, http://HOST/PATH. */
 static int
-take_request_line(struct http_request *r, char *line, bool *newer)
+parse_request_line(struct http_request *r, char *line, bool *newer)
 {
 	static const char *const names[METHOD_OTHER] = {[METHOD_GET] = "GET",
 	    [METHOD_HEAD] = "HEAD",
@@ -127,7 +125,7 @@ http_request_get(const struct http_request *r, const char *name)
 }
 
 static int
-take_header(struct http_request *r, char *line)
+parse_header(struct http_request *r, char *line)
 {
 	struct http_header *h;
 	char *end;
@@ -137,7 +135,7 @@ take_header(struct http_request *r, char *line)
 	h = &r->headers[r->header_count];
 	h->value = line;
 	h->name = strsep(&h->value, ":");
-	/* A blank before the colon, or a folded line, hides a header from proxies. */
+	/* Proxies may miss a header with a blank before its colon, or a folded line. */
 	if (h->value == NULL || *h->name == '\0' ||
 	    h->name[strspn(h->name, MQ_TOKEN)] != '\0')
 		return 400;
@@ -163,7 +161,7 @@ check_headers(struct http_request *r, bool newer)
 
 	if (host == NULL && newer)
 		return 400;
-	/* That of the target comes first. */
+	/* A host in the target wins over the header. */
 	if (host != NULL && r->host == NULL)
 		set_host(r, host, strlen(host));
 	if (digits != NULL && coding != NULL)
@@ -175,7 +173,6 @@ check_headers(struct http_request *r, bool newer)
 	r->continues = expect != NULL && newer;
 	if (digits == NULL)
 		return 0;
-	/* Digits, and one number only. */
 	r->length = mq_number(digits, strlen(digits), INT64_MAX);
 	return r->length == -1 || r->length == INT64_MAX ? 400 : 0;
 }
@@ -196,11 +193,11 @@ http_request_parse(struct http_request *r, const char *head, size_t n)
 	if (memchr(head, '\0', n) != NULL)
 		return 400;
 	r->text = rest = memcpy(mq_xcalloc(n + 1, 1), head, n);
-	line = take_line(&rest);
-	status = line != NULL ? take_request_line(r, line, &newer) : 400;
+	line = next_line(&rest);
+	status = line != NULL ? parse_request_line(r, line, &newer) : 400;
 	while (
-	    status == 0 && (line = take_line(&rest)) != NULL && *line != '\0')
-		status = take_header(r, line);
+	    status == 0 && (line = next_line(&rest)) != NULL && *line != '\0')
+		status = parse_header(r, line);
 	if (line == NULL)
 		return 400;
 	return status == 0 ? check_headers(r, newer) : status;
@@ -236,7 +233,7 @@ const struct mq_option http_options[] = {
     {0},
 };
 
-/* Whether a host is that name, with or without the dot of the root. */
+/* Whether a host is this name, with or without a dot behind it. */
 static bool
 is_name(const char *host, const char *name)
 {
@@ -279,7 +276,7 @@ deadline(int seconds)
 	return mq_clock_steady_us() + (int64_t)seconds * 1000000;
 }
 
-/* Reads what is there, up to n bytes; 0: nothing will come; -1: it is too late. */
+/* Reads up to n bytes; 0: the input has ended; -1: time is over. */
 static ssize_t
 read_input(char *p, size_t n, int64_t until_us)
 {
@@ -297,7 +294,7 @@ read_input(char *p, size_t n, int64_t until_us)
 	return -1;
 }
 
-/* The client takes too long: nobody is left to tell. */
+/* Ends the program if the client takes too long to read the response. */
 static void
 end_unread(int sig)
 {
@@ -330,7 +327,7 @@ reason_phrase(int status)
 	return all[i].phrase;
 }
 
-/* The status for an exit status other than 0; -1: the work took too long. */
+/* The response status for an exit status other than 0; -1: the work took too long. */
 static int
 status_of(int exit_status)
 {
@@ -353,7 +350,7 @@ status_of(int exit_status)
 	}
 }
 
-/* Sends an answer with a body of n bytes; ends the program. */
+/* Sends a response with a body of n bytes, and ends the program. */
 static void __attribute__((noreturn)) answer(const struct http *h,
     const struct http_answer *a, const char *extra, const char *body, size_t n)
 {
@@ -416,7 +413,7 @@ http_receive(struct http *h, const struct mq_names *hosts)
 	*h = (struct http){.body = -1};
 	while (end == 0 && n < sizeof(head)) {
 		got = read_input(head + n, sizeof(head) - n, until_us);
-		/* Nothing at all: a check whether there is a listener. */
+		/* An empty connection only checks for a listener. */
 		if (got == 0 && n == 0)
 			exit(MQ_EXIT_OK);
 		if (got <= 0)
@@ -430,7 +427,7 @@ http_receive(struct http *h, const struct mq_names *hosts)
 	if (!is_for_us(h->request.host, hosts))
 		http_refuse(h, 421, NULL,
 		    "the host is not this machine; --host adds its other names");
-	/* What is behind the head is the beginning of the body. */
+	/* The body begins in the bytes behind the head. */
 	h->body = memfd_create("body", MFD_CLOEXEC);
 	if (h->body == -1 ||
 	    write(h->body, head + end, n - end) != (ssize_t)(n - end))
@@ -459,7 +456,7 @@ http_receive_body(struct http *h)
 		if (write(h->body, block, (size_t)got) != got)
 			http_refuse(h, 503, NULL, NULL);
 	}
-	/* Another request behind this one gets no answer. */
+	/* Bytes behind the body, another request, are ignored. */
 	if (ftruncate(h->body, (off_t)h->request.length) == -1 ||
 	    lseek(h->body, 0, SEEK_SET) == -1)
 		http_refuse(h, 500, NULL, NULL);
@@ -483,7 +480,7 @@ http_work(struct http *h, const struct http_answer *good)
 
 	if (pid == -1)
 		http_refuse(h, 503, NULL, NULL);
-	/* The child does not know the connection any more. */
+	/* The child has files in place of the connection. */
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (dup2(h->body, STDIN_FILENO) == -1 ||
@@ -501,8 +498,8 @@ http_work(struct http *h, const struct http_answer *good)
 	if (status != MQ_EXIT_OK && !(status == MQ_EXIT_NO && a.partly))
 		a.status = a.failed != 0 && status != -1 ? a.failed :
 							   status_of(status);
-	/* What the child said, cut to the size, is for the log, unless that is the
-	 * connection, as inetd has it. */
+	/* The child's errors go to our standard error, unless that is the connection,
+	 * as under inetd(8). */
 	n = pread(err, text, sizeof(text) - 1, 0);
 	if (n > 0)
 		text[text[n - 1] == '\n' ? n - 1 : n] = '\0';
@@ -511,7 +508,7 @@ http_work(struct http *h, const struct http_answer *good)
 	    (log.st_dev != in.st_dev || log.st_ino != in.st_ino))
 		fprintf(stderr, "%s\n", text);
 	size = lseek(out, 0, SEEK_END);
-	/* What went wrong with the server is not the client's business. */
+	/* Clients must not see errors of the Redis server. */
 	if (size == 0 && a.status >= 400)
 		http_refuse(
 		    h, a.status, NULL, n > 0 && a.status < 500 ? text : NULL);
@@ -519,7 +516,7 @@ http_work(struct http *h, const struct http_answer *good)
 		body = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, out, 0);
 	if (body == MAP_FAILED && h->request.method != METHOD_POST)
 		http_refuse(h, 503, NULL, NULL);
-	/* What was posted is done, and is not to come again. */
+	/* The work of a POST is done: an error would make the client repeat it. */
 	if (body == MAP_FAILED)
 		size = 0;
 	answer(h, &a, NULL, body, (size_t)size);

@@ -7,16 +7,11 @@
 
 #include "base/duration.h"
 
-/* No name of an option is longer. */
-#define OPTION_LEN 32
+#define OPTION_LEN  32	/* bytes of the longest name of an option */
+#define FIRST_ROW   256 /* getopt_long(3): a letter, or FIRST_ROW + row */
+#define HELP_COLUMN 25	/* where the help of an option begins */
 
-/* getopt_long(3) returns a letter, or this and the number of the row. */
-#define FIRST_ROW 256
-
-/* The column where the help of an option begins. */
-#define HELP_COLUMN 25
-
-/* Of an attribute, as node has it. */
+/* Bounds of RSMQ for node. */
 #define MAXSIZE_MIN 1024
 #define MAXSIZE_MAX 65536
 
@@ -24,8 +19,8 @@
 
 /* --- rows --------------------------------------------------------------------- */
 
-/* The option behind row (NULL: the first one), and the table that it is in, from *table on;
- * NULL: there is none. */
+/* The option behind row (NULL: the first one), in *table or a later one; NULL: there is
+ * none. */
 static const struct mq_option *
 next_row(const struct mq_options **table, const struct mq_option *row)
 {
@@ -41,7 +36,7 @@ may_lack(const struct mq_option *row)
 	return row->arg != NULL && *row->arg == '[';
 }
 
-/* That which getopt_long(3) has returned. */
+/* The row of ch, as getopt_long(3) returns it. */
 static const struct mq_option *
 find_row(const struct mq_options *tables, int ch, void **into)
 {
@@ -55,7 +50,7 @@ find_row(const struct mq_options *tables, int ch, void **into)
 	return row;
 }
 
-/* As getopt_long(3) wants them; the caller frees. */
+/* The options for getopt_long(3); the caller frees. */
 static struct option *
 long_options(const struct mq_options *tables)
 {
@@ -75,9 +70,9 @@ long_options(const struct mq_options *tables)
 	return all;
 }
 
-/* --- what is wrong ------------------------------------------------------------ */
+/* --- wrong options ------------------------------------------------------------ */
 
-/* The first option from o on whose name begins like this; NULL: none. */
+/* The first option from o on whose name begins with name; NULL: none. */
 static const struct option *
 next_candidate(const struct option *o, const char *name, size_t len)
 {
@@ -87,7 +82,7 @@ next_candidate(const struct option *o, const char *name, size_t len)
 	return NULL;
 }
 
-/* How many letters have to be added, removed or changed to make b of a.  lb: at most
+/* The number of letters to add, remove or change to turn a into b.  lb: at most
  * OPTION_LEN. */
 static size_t
 count_edits(const char *a, size_t la, const char *b, size_t lb)
@@ -123,7 +118,7 @@ refuse_long(const struct option *all, const char *arg)
 	size_t least = n < 6 ? 2 : 3, edits;
 	struct mq_buf text = {0};
 
-	/* The one whose name is a letter or two away, if there is one. */
+	/* Suggests the name that is at most two letters away. */
 	for (; first == NULL && all->name != NULL; all++) {
 		edits = count_edits(arg + 2, n, all->name, strlen(all->name));
 		if (edits < least) {
@@ -211,7 +206,6 @@ add_help(struct mq_buf *out, const struct mq_option *row, bool all)
 	mq_buf_printf(out, "%s\n", line);
 }
 
-/* The argument: "all", or none. */
 static void
 take_help(void *into, const struct mq_given *given)
 {
@@ -239,7 +233,7 @@ take_help(void *into, const struct mq_given *given)
 /* --- reading ------------------------------------------------------------------ */
 
 static void
-take_argument(void *into, const struct mq_given *given)
+store_argument(void *into, const struct mq_given *given)
 {
 	const struct mq_option *o = given->option;
 	void *to = (char *)into + o->at;
@@ -312,7 +306,7 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 		letter[1] = row->letter;
 		given = (struct mq_given){
 		    row, ch < FIRST_ROW ? letter : row->name, optarg};
-		/* The argument of an option that can be left out. */
+		/* An optional duration may be the next word. */
 		if (row->arg != NULL &&
 		    strcmp(row->arg, OPTIONAL_DURATION) == 0 &&
 		    optarg == NULL && argv[optind] != NULL &&
@@ -321,7 +315,7 @@ mq_option_try(struct mq_shared *o, const struct mq_options *tables, int argc,
 		for (i = 0; i < MQ_NEEDS; i++)
 			if (row->needs & 1U << i && o->needing[i] == NULL)
 				o->needing[i] = row->name;
-		take_argument(into, &given);
+		store_argument(into, &given);
 	}
 	mq_buf_free(&letters);
 	free(longs);
@@ -340,7 +334,7 @@ mq_option_read(struct mq_shared *o, const struct mq_options *tables, int argc,
 
 /* --- options of several tools ------------------------------------------------- */
 
-/* Keeps a copy, and takes the password out of what ps(1) shows. */
+/* Copies the URL, and hides its password from ps(1). */
 static void
 take_url(void *into, const struct mq_given *given)
 {
@@ -479,8 +473,8 @@ mq_option_end(
 
 /* --- operands ----------------------------------------------------------------- */
 
-/* The layout that was given last in this order; rmq if none was.  False: there is no such
- * layout. */
+/* Sets the layout from -L, the URL, MQ_LAYOUT, the env file, or else rmq.  False: there is no
+ * such layout. */
 static bool
 find_layout(struct mq_shared *o, struct mq_server *server)
 {
@@ -514,7 +508,7 @@ mq_option_find(struct mq_shared *o, struct mq_server *server)
 
 	if (status != 0)
 		return status;
-	/* A core dump would have the password in it. */
+	/* A core dump would contain the password. */
 	if (u->password != NULL && getrlimit(RLIMIT_CORE, &core) == 0) {
 		core.rlim_cur = 0;
 		setrlimit(RLIMIT_CORE, &core);
@@ -529,8 +523,7 @@ mq_option_find(struct mq_shared *o, struct mq_server *server)
 		    server->name, o->layout->name);
 		return MQ_EXIT_CONFIG;
 	}
-	/* All keys of the layout rsmq must lie together, as its namespace makes
-	 * them. */
+	/* A namespace in braces puts all keys of the layout rsmq into one slot. */
 	if (u->kind == MQ_URL_CLUSTER && o->layout->ns != NULL &&
 	    (u->ns == NULL || u->ns[0] != '{' || u->ns[1] == '}' ||
 		strchr(u->ns, '}') == NULL)) {
@@ -612,7 +605,7 @@ mq_option_rights(
 	print_text(mq_buf_str(&rules));
 }
 
-/* Whether a node says why it has not listed a queue. */
+/* If a node has a reason why it has not listed a queue, says so. */
 static bool
 report_unlisted(
     struct mq_redis *r, const struct mq_layout *layout, const char *queue)

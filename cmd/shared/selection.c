@@ -2,20 +2,18 @@
 
 #include <poll.h>
 
-/* Enough for one call of the layout. */
-#define PIECE	    1000
-#define PIECE_BYTES ((size_t)2 << 20) /* with their log */
+#define PIECE	    1000	      /* messages in a call of the layout */
+#define PIECE_BYTES ((size_t)2 << 20) /* disk space for one, with its log */
 
-/* When the bar comes, and when it is drawn anew. */
-#define FIRST_S 1.0
-#define AGAIN_S 0.1
+#define FIRST_S 1.0 /* before the bar is drawn */
+#define AGAIN_S 0.1 /* before the bar is drawn again */
 
 static const struct mq_attributes usual = MQ_ATTRIBUTES_NONE;
 
 /* --- copies ------------------------------------------------------------------- */
 
 static void
-take_verdict(void *arg, enum mq_published how, const char *id)
+note_verdict(void *arg, enum mq_published how, const char *id)
 {
 	(void)id;
 	((struct clones *)arg)->how = how;
@@ -39,11 +37,11 @@ publish_copy(struct clones *c, const struct mq_envelope *e, const char *id)
 		    mq_publisher_answer(&c->publisher);
 	while (result == MQ_CALL_AGAIN);
 	mq_buf_free(&header);
-	c->unsure = result == MQ_CALL_LOST;
+	c->incomplete = result == MQ_CALL_LOST;
 	return result == MQ_CALL_DONE ? 0 : -1;
 }
 
-/* A message without a header gets one for its id, unless the layout has ids. */
+/* The copy of a message without a header gets one for its id, unless the layout has ids. */
 static int
 make_copy(struct selection *s, const struct mq_item *item, long *made)
 {
@@ -64,8 +62,7 @@ make_copy(struct selection *s, const struct mq_item *item, long *made)
 		mq_id_make(&c->random, c->last_us, id);
 		set = mq_envelope_get(&e, MQ_HEADER_ATTACH);
 		mq_message_duplicate(&e, &as, &copy);
-		/* The files of the message are those of the copy, too, before
-		 * that is visible. */
+		/* A consumer may see the copy at once: its attachments come before. */
 		if (set != NULL && files != NULL)
 			rv = mq_attach_refer(s->redis, files, set, id);
 		if (rv == 0)
@@ -84,9 +81,8 @@ make_copy(struct selection *s, const struct mq_item *item, long *made)
 }
 
 /*
- * Makes some of the current slice ready once more; each copy is published
- * and counted in one step.  Messages that were published since the first call are
- * left out, as the copies are among them.  As layout->take() otherwise.
+ * layout->take() for copies: publishes and counts those of some messages of the slice.
+ * Messages published since the first call are skipped: they may be copies.
  */
 static int
 make_copies(struct selection *s, const bool *some, long *made)
@@ -99,7 +95,7 @@ make_copies(struct selection *s, const bool *some, long *made)
 	if (!c->open) {
 		c->clock_us = mq_clock_unix_us() - mq_clock_steady_us();
 		mq_publisher_init(&c->publisher, s->redis, s->layout, s->to,
-		    &usual, take_verdict, c);
+		    &usual, note_verdict, c);
 		c->open = true;
 		if (mq_publisher_open(&c->publisher, true, true, &c->clock_us,
 			&missing) != MQ_CALL_DONE)
@@ -110,7 +106,7 @@ make_copies(struct selection *s, const bool *some, long *made)
 	for (i = 0; i < s->scan.count && rv == 0; i++)
 		if (some[i])
 			rv = make_copy(s, &s->scan.items[i], made);
-	/* A signal may end the program. */
+	/* A signal may end the program without a flush. */
 	(void)fflush(stdout);
 	return rv;
 }
@@ -136,7 +132,7 @@ show_progress(struct selection *s)
 	p->last = now;
 }
 
-/* Before anything else is printed. */
+/* Erases the bar, before anything else is printed. */
 static void
 end_progress(struct selection *s)
 {
@@ -173,8 +169,8 @@ result_text(const struct selection *s)
 	    s->word);
 }
 
-/* Ends the program if the server has failed or refused (rv -1); under_way: for that many
- * messages the outcome is unknown, -1: for all that are left. */
+/* If the server has failed or refused a step (rv -1), ends the program.  under_way: number of
+ * messages whose outcome is unknown; -1: all that are left. */
 static void
 check_step(struct selection *s, int rv, long under_way)
 {
@@ -195,7 +191,7 @@ check_step(struct selection *s, int rv, long under_way)
 	exit(s->redis->status);
 }
 
-/* An interrupted walk leaves the others in their order, too. */
+/* Lets the layout restore the order of messages, after an interrupted walk, too. */
 static void
 end_walk(struct selection *s)
 {
@@ -233,7 +229,7 @@ selection_unknown(const struct selection *s, const char *queue)
 	mq_stats_free(&stats);
 }
 
-/* Waits until the next messages may go; how many of up to max. */
+/* Waits until the rate allows the next messages, and returns their number, at most max. */
 static long
 next_piece(struct selection *s, long max)
 {
@@ -259,14 +255,13 @@ next_piece(struct selection *s, long max)
 	return n;
 }
 
-/* To another queue than the one at work. */
 static bool
 goes_elsewhere(const struct selection *s)
 {
 	return s->to != NULL && strcmp(s->to, s->place.queue) != 0;
 }
 
-/* The target has to exist before there is a message in it. */
+/* Makes the target, which must exist before its first message. */
 static void
 open_target(struct selection *s)
 {
@@ -290,7 +285,6 @@ is_meant(struct selection *s, const struct mq_item *item)
 
 	if (!mq_filter_match(s->filter, item->element, item->len))
 		return false;
-	/* A message stays where it is if the target does not take its length. */
 	if (s->maxsize != -1 && item->len > (size_t)s->maxsize &&
 	    mq_envelope_parse(item->element, item->len, &e, &why) == 0) {
 		too_long =
@@ -302,7 +296,7 @@ is_meant(struct selection *s, const struct mq_item *item)
 	return !too_long && !in_line;
 }
 
-/* Removes the attachments of a message that has gone, or only tells whether it has any. */
+/* Whether a message has attachments; with release, removes them: the message is gone. */
 static bool
 release_files(struct selection *s, const struct mq_item *item, bool release)
 {
@@ -315,15 +309,15 @@ release_files(struct selection *s, const struct mq_item *item, bool release)
 	set = mq_envelope_get(&e, MQ_HEADER_ATTACH);
 	id = mq_message_id(&e);
 	has = set != NULL && id != NULL && mq_id_valid(set, strlen(set));
-	/* What fails is left to mq-clean. */
+	/* After a failure, mq-clean removes them. */
 	if (has && release)
 		(void)s->layout->attachments->release(s->redis, set, id);
 	mq_envelope_free(&e);
 	return has;
 }
 
-/* Takes n messages of the slice, those at these places.  A message with attachments goes
- * alone, so that it is known whether it has gone. */
+/* Moves, removes or copies the n messages at these places of the slice.  A message with
+ * attachments goes alone: they are removed only if it is gone. */
 static void
 take_chosen(struct selection *s, const int *at, long n)
 {
@@ -346,15 +340,16 @@ take_chosen(struct selection *s, const int *at, long n)
 		    s->layout->take(s->redis, &s->scan, some, s->to, &taken);
 		free(some);
 		s->done += taken;
-		check_step(s, rv, s->clone ? s->clones.unsure : piece - taken);
+		check_step(
+		    s, rv, s->clone ? s->clones.incomplete : piece - taken);
 		if (s->files && piece == 1 && taken == 1)
 			(void)release_files(s, &s->scan.items[*at], true);
 	}
 }
 
 /*
- * Looks at each of the total messages that are there now, and at no others: returned
- * messages may come back as quickly as the walk goes on.
+ * Looks at the messages that are there now, total in number, and at no more: returned ones
+ * may fail, and come back as quickly as the walk goes on.
  */
 static void
 walk_place(struct selection *s, long total, const char *needle)
@@ -385,7 +380,8 @@ walk_place(struct selection *s, long total, const char *needle)
 	free(chosen);
 }
 
-/* Without a look at them; no more than max, for the same reason. */
+/* Moves at most max messages without looking at them: returned ones may fail, and come back as
+ * quickly as they go. */
 static void
 move_place(struct selection *s, long max)
 {
@@ -403,8 +399,8 @@ move_place(struct selection *s, long max)
 	}
 }
 
-/* At once, unless others depend on the messages; those that seem to have attachments go
- * before. */
+/* Removes all messages in one step, or in pieces if keys or groups depend on them.  Messages
+ * that seem to have attachments go before. */
 static void
 purge_place(struct selection *s, long total)
 {
@@ -423,8 +419,8 @@ purge_place(struct selection *s, long total)
 	s->seen += removed;
 }
 
-/* How many there are to look at: of copies, all; else those that can move (movable), with
- * those that stay in line. */
+/* The number of messages to look at: to copy, all; to move, the movable ones and those that
+ * stay in line. */
 static long
 count_seen(struct selection *s, long movable)
 {
@@ -451,8 +447,8 @@ count_seen(struct selection *s, long movable)
 	return n;
 }
 
-/* Reads the maxsize of the target, if that is another queue, and that of the source,
- * which the target gets if it has to be made. */
+/* Reads the maxsize of the target, if that is another queue, and of the source, whose maxsize
+ * a new target gets. */
 static void
 ask_attributes(struct selection *s)
 {
@@ -480,7 +476,7 @@ selection_place(struct selection *s, const struct mq_place *where)
 	int rv;
 
 	s->place = *where;
-	/* How many there are; a connection that is alive is refused. */
+	/* Moving 0 counts, and is refused for the messages of a live connection. */
 	if (!s->clone) {
 		rv = s->layout->move(s->redis, &s->place, 0, s->to, &total);
 		if (s->done > 0)
@@ -523,12 +519,11 @@ selection_print(const struct selection *s)
 	free(result);
 }
 
-/* --- messages that run --------------------------------------------------------- */
+/* --- running messages ----------------------------------------------------------- */
 
-/* A consumer tells of a run after a second, or with the tick behind that. */
-#define TOLD_S 2.5
-/* Between two looks, in milliseconds. */
-#define LOOK_MS 100
+/* Consumers report a run after 1 s, or in the next round of 1 s. */
+#define REPORTED_S 2.5
+#define LOOK_MS	   100 /* pause between two looks */
 
 static const struct mq_run *
 find_run(const struct selection *s, const char *queue, struct mq_runs *runs)
@@ -544,11 +539,12 @@ find_run(const struct selection *s, const char *queue, struct mq_runs *runs)
 	return NULL;
 }
 
-/* A run that is young is not told yet. */
+/* Finds the run of the message, which its consumer may not have reported yet.  Without a run,
+ * ends the program with the reason. */
 static const struct mq_run *
 await_run(const struct selection *s, const char *queue, struct mq_runs *runs)
 {
-	double until = mq_clock_steady_s() + TOLD_S;
+	double until = mq_clock_steady_s() + REPORTED_S;
 	const char *id = s->filter->id;
 	const struct mq_search begin = {s->layout, s->redis, s->filter,
 	    .scan = {
@@ -599,7 +595,7 @@ selection_stop(struct selection *s, const char *queue, enum mq_stop what)
 	const struct mq_run *run = await_run(s, queue, &runs);
 	enum mq_stop answer = MQ_STOP_NONE;
 
-	/* A request that was made lapses only with its time. */
+	/* After a lost connection, the request stays until it expires. */
 	if (!s->dry_run &&
 	    mq_stop_run(s->redis, s->layout, run, what, &answer) == -1)
 		mq_die(s->redis->status, "%s%s", s->redis->error,

@@ -20,12 +20,12 @@ mq_option_begin(void)
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) == -1)
 			(void)open("/dev/null", stand_ins[fd]);
-	/* Jansson itself would open /dev/urandom. */
+	/* Otherwise jansson opens /dev/urandom. */
 	json_object_seed(arc4random());
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	/* The kernel gives the first process of a container only those signals
-	 * that it catches. */
+	/* The kernel ignores signals that the first process of a container does not
+	 * catch. */
 	for (i = 0; i < sizeof(ends) / sizeof(ends[0]) && getpid() == 1; i++)
 		if (sigaction(ends[i], NULL, &sa) == 0 &&
 		    sa.sa_handler == SIG_DFL) {
@@ -64,7 +64,6 @@ static volatile sig_atomic_t interrupted;
 static void
 on_signal(int sig)
 {
-	/* The second one ends us in any case. */
 	if (interrupted)
 		mq_end_by(sig);
 	interrupted = sig;
@@ -93,7 +92,7 @@ interrupt_wait(int fd, int64_t ms)
 	sigset_t ours, before;
 	int n;
 
-	/* Blocked, so that none can come between the look and the wait. */
+	/* No signal may come between the test of `interrupted` and the wait. */
 	sigemptyset(&ours);
 	sigaddset(&ours, SIGINT);
 	sigaddset(&ours, SIGTERM);
@@ -174,7 +173,7 @@ progress_can_draw(int fd)
 	    strcmp(term, "dumb") != 0;
 }
 
-/* One column stays free: some terminals begin a new line after the last. */
+/* One column stays free: some terminals begin a new line after the last column. */
 int
 progress_columns(void)
 {
