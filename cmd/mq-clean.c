@@ -1,7 +1,5 @@
-/*
- * mq-clean: gives back what dead consumers held, makes ready what is due, and
- * removes what nobody needs.
- */
+/* mq-clean: returns the messages of dead consumers, makes due ones ready, and removes
+ * leftovers. */
 #include "shared/options.h"
 
 static const char usage[] =
@@ -17,14 +15,14 @@ struct cleaner {
 	struct mq_server server;
 	struct mq_redis redis;
 	struct mq_clean how;
-	struct mq_names cluster, scattered; /* those of how */
-	int64_t interval_ms;		    /* 0: one round only */
+	struct mq_names cluster, scattered; /* for how */
+	int64_t interval_ms;		    /* 0: a single round */
 	bool json;
-	/* Of the last round. */
+	/* From the last round: */
 	int status;
 	char said[512];
 	long refused, unproven;
-	int64_t past_ms; /* steady time of the last note of how queues are */
+	int64_t past_ms; /* steady time of the last mq_past_note() */
 	size_t noted;	 /* scattered queues that were reported */
 };
 
@@ -87,7 +85,7 @@ print_line(const struct cleaner *c, const struct mq_cleaned *n)
 	putchar('\n');
 }
 
-/* A round that did nothing is not printed again and again. */
+/* Prints a round; with --interval, only one that did something. */
 static void
 print_round(const struct cleaner *c, const struct mq_cleaned *n)
 {
@@ -101,20 +99,19 @@ print_round(const struct cleaner *c, const struct mq_cleaned *n)
 	    (!nothing || c->interval_ms == 0 || c->shared.verbose))
 		print_line(c, n);
 	if (fflush(stdout) == EOF) {
-		/* The reader has gone. */
 		if (errno == EPIPE)
 			exit(MQ_EXIT_IO);
 		mq_die(MQ_EXIT_IO, "standard output: %s", strerror(errno));
 	}
 }
 
-/* Each of these once. */
+/* Reports each kind of work that could not be done, once. */
 static void
 report_left(struct cleaner *c, const struct mq_cleaned *done)
 {
 	if (c->shared.quiet)
 		return;
-	/* Keys that are not permitted belong to others, as a rule. */
+	/* Forbidden keys usually belong to other programs. */
 	if (done->refused > 0 && c->refused == 0)
 		mq_say("%s: %ld step%s refused: no permission for the keys; "
 		       "--print-acl prints the rights needed",
@@ -135,7 +132,7 @@ report_left(struct cleaner *c, const struct mq_cleaned *done)
 							   "");
 }
 
-/* One round; returns an exit status. */
+/* Does one round, and returns its exit status. */
 static int
 clean_round(struct cleaner *c)
 {
@@ -153,9 +150,8 @@ clean_round(struct cleaner *c)
 	if (status != MQ_EXIT_CONFIG)
 		print_round(c, &done);
 	report_left(c, &done);
-	/* Of the nodes of a cluster that are lost, the first becomes the round's error,
-	 * others are reported when the trouble begins; they are tried again in the next
-	 * round. */
+	/* The first lost node of a cluster becomes the round's error; others are reported
+	 * in the first round that loses them.  Each is tried again in the next round. */
 	for (i = 0; (why = mq_partial_lost(r, i)) != NULL; i++)
 		if (i == 0)
 			mq_redis_fail(r, MQ_EXIT_UNAVAILABLE, "%s", why);
@@ -164,8 +160,7 @@ clean_round(struct cleaner *c)
 	if (i > 0)
 		status = MQ_EXIT_UNAVAILABLE;
 	now = mq_clock_steady_ms();
-	/* Once a minute, however often rounds are.  No round fails for what it
-	 * could not note. */
+	/* Notes the lengths of queues once a minute; a failure does not count. */
 	if (status == MQ_EXIT_OK && !c->how.dry_run &&
 	    (c->past_ms == 0 || now >= c->past_ms + 60000)) {
 		c->past_ms = now;
@@ -176,11 +171,11 @@ clean_round(struct cleaner *c)
 	return status;
 }
 
-/* The same trouble, round after round, is reported once. */
+/* Reports an error, unless the round before had the same. */
 static void
 report_status(struct cleaner *c, int status)
 {
-	/* A server that is away gives several reasons in turn. */
+	/* The errors of a server that is away vary. */
 	bool again = status == c->status &&
 	    (status == MQ_EXIT_OK || status == MQ_EXIT_UNAVAILABLE ||
 		strcmp(c->said, c->redis.error) == 0);
@@ -196,10 +191,8 @@ report_status(struct cleaner *c, int status)
 	c->status = status;
 }
 
-/*
- * A signal just ends us, in a pause or in a round: whatever had been sent by
- * then is whole steps, and the next cleaner goes on from there.
- */
+/* Does rounds until a signal ends the program, even in a round: each step is atomic, and the
+ * next cleaner goes on after it. */
 static void
 clean_forever(struct cleaner *c)
 {
@@ -208,10 +201,10 @@ clean_forever(struct cleaner *c)
 
 	for (;;) {
 		report_status(c, clean_round(c));
-		/* Another round would not change that. */
+		/* Another round would fail, too. */
 		if (c->status == MQ_EXIT_CONFIG)
 			exit(c->status);
-		/* Rounds that take longer than the interval begin it anew. */
+		/* After a round longer than the interval, the next begins at once. */
 		now = mq_clock_s(CLOCK_MONOTONIC);
 		next = MAX(next + (double)c->interval_ms / 1000, now);
 		until.tv_sec = (time_t)next;

@@ -1,7 +1,4 @@
-/*
- * mq-lease: hand out messages by receipt, and settle them later.  queue/lease.h does
- * all that concerns the server.
- */
+/* mq-lease: hand out messages by receipt, and settle them later, by queue/lease.h. */
 #include "queue/lease.h"
 #include "shared/options.h"
 
@@ -23,11 +20,11 @@ static const char usage[] =
 struct options {
 	struct mq_shared shared;
 	struct mq_lease lease; /* ms -1: not given */
-	const char *receipt;   /* NULL: messages are taken */
+	const char *receipt;   /* NULL: take messages */
 	enum mq_receipt_act act;
 	const char *text; /* NULL: none */
 	int64_t idle_ms;
-	bool quiet, jsonl; /* as always */
+	bool quiet, jsonl;
 };
 
 /* --- the command line ------------------------------------------------------- */
@@ -85,7 +82,7 @@ parse(struct options *o, int argc, char *argv[])
 	mq_option_read(&o->shared, tables, argc, argv);
 	settles = o->receipt != NULL;
 	extends = settles && o->act == MQ_RECEIPT_EXTEND;
-	/* All, if it is not said what is to be done. */
+	/* Without an action, --print-acl prints the rights for all. */
 	mq_option_rights(&o->shared,
 	    (settles ? 0 : MQ_LEASES) |
 		(settles || o->lease.ms == -1 ? MQ_SETTLES : 0),
@@ -104,7 +101,7 @@ parse(struct options *o, int argc, char *argv[])
 	forbid(settles && mq_receipt_number(o->receipt) == NULL &&
 		!mq_id_safe(o->receipt, strlen(o->receipt)),
 	    "%s: not a receipt", o->receipt);
-	/* A lease that is extended by no time is over, so the message is returned. */
+	/* Extending a lease by 0 ms ends it, and returns the message. */
 	if (extends && o->lease.ms == 0)
 		o->act = MQ_RECEIPT_RETURN;
 	forbid(optind == argc, "no queue given (try --help)");
@@ -116,8 +113,7 @@ parse(struct options *o, int argc, char *argv[])
 
 /* --- taking ----------------------------------------------------------------- */
 
-/* An empty queue is looked at again after this time. */
-#define LOOK_MS 200
+#define LOOK_MS 200 /* pause between two looks at an empty queue */
 
 /* Whether the queue exists.  Ends the program if it cannot be used. */
 static bool
@@ -148,8 +144,7 @@ look_at_queue(const struct options *o)
 	return there;
 }
 
-/* Until there is a message, or the time is over: as mq_lease_take().  Reports those that
- * were rejected. */
+/* mq_lease_take() until there is a message, or --wait is over.  Reports rejected ones. */
 static int
 take_messages(struct options *o, const struct mq_leased **messages)
 {
@@ -171,7 +166,7 @@ take_messages(struct options *o, const struct mq_leased **messages)
 		}
 		if (good > 0)
 			return n;
-		/* The rejected ones were in the way of others. */
+		/* Rejected messages may have been before others. */
 		if (n > 0)
 			continue;
 		if (mq_clock_steady_ms() >= until)
@@ -180,7 +175,7 @@ take_messages(struct options *o, const struct mq_leased **messages)
 	}
 }
 
-/* False, with errno: they did not get out. */
+/* Prints messages; false, with errno: failed. */
 static bool
 print_messages(const char *queue, const struct mq_leased *m, int n)
 {
@@ -243,7 +238,7 @@ main(int argc, char *argv[])
 	parse(&o, argc, argv);
 	mq_option_prints(o.receipt == NULL);
 	o.lease.layout = mq_option_server(&o.shared, &server);
-	/* A connection's name stands in keys as that of a queue does. */
+	/* A tag becomes part of keys, like a queue's name. */
 	why = o.lease.layout->queue_error(o.lease.tag);
 	forbid(why != NULL, "--tag: %s: %s", o.lease.tag, why);
 	o.lease.queue = mq_option_queue(&o.shared, &server, o.lease.queue);

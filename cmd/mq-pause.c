@@ -1,6 +1,4 @@
-/*
- * mq-pause: consumers take nothing from a queue for a while.
- */
+/* mq-pause: pause and resume queues. */
 #include "base/duration.h"
 #include "shared/options.h"
 
@@ -20,7 +18,7 @@ struct options {
 	struct mq_server server;
 	struct mq_redis redis;
 	int64_t ms;	   /* -1: until resumed */
-	const char *until; /* --for as it was given */
+	const char *until; /* argument of --for */
 	bool resume, all;
 };
 
@@ -73,10 +71,8 @@ parse_options(struct options *o, int argc, char *argv[])
 	}
 }
 
-/*
- * Whether there was anything to change; says why not.  queue: with --all, any name in
- * the namespace; what: that which is changed, for people.
- */
+/* Pauses or resumes a queue, or with --all the namespace of any queue name.  what: its name
+ * for people.  False: there was nothing to change, which is reported. */
 static bool
 change_queue(struct options *o, const char *queue, const char *what)
 {

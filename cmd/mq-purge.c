@@ -1,6 +1,4 @@
-/*
- * mq-purge: remove messages, or a whole queue.
- */
+/* mq-purge: remove messages, or a whole queue. */
 #include <ctype.h>
 #include <signal.h>
 
@@ -20,12 +18,12 @@ static const char usage[] =
 struct options {
 	const char *queue;
 	struct mq_filter filter;
-	bool state[MQ_STATES]; /* from where */
+	bool state[MQ_STATES]; /* states to purge */
 	bool queue_too, running, force, json;
-	bool found; /* there is, or was, a queue to delete */
+	bool found; /* the queue to delete existed */
 };
 
-/* The order in which they are gone through with a limit, too. */
+/* Order of the purge with a limit, and of outputs. */
 static const enum mq_state states[] = {MQ_READY, MQ_DELAYED, MQ_REJECTED};
 #define STATES (sizeof(states) / sizeof(states[0]))
 
@@ -96,8 +94,8 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 		s->limit = 1;
 }
 
-/* Without a limit, none is to become ready because another one goes, and be
- * overlooked then. */
+/* Purges the states, and counts messages.  Without a limit, delayed goes first: a message in
+ * line could become ready after the ready ones were purged. */
 static void
 purge_states(const struct options *o, struct selection *s, long *count)
 {
@@ -113,7 +111,8 @@ purge_states(const struct options *o, struct selection *s, long *count)
 	}
 }
 
-/* Ends the program.  A user without the rights for more is told how many there are. */
+/* Ends the program, as the queue has consumers: with their names, or, if the user may not
+ * read these, their number. */
 static void
 refuse_used(const struct options *o, struct selection *s, long consumers)
 {
@@ -159,9 +158,8 @@ call_delete(const struct options *o, struct selection *s, struct mq_deletion *d)
 								   "cluster");
 }
 
-/* Ends the program unless the user agrees.  If nothing was counted there is no
- * question, and nothing is removed, even if messages have come since.  Returns how many
- * may be removed. */
+/* Asks the user, and ends the program unless they agree.  Returns the number of messages that
+ * may be removed.  If there are none, does not ask: later ones must not be removed. */
 static long
 ask_user(const struct options *o, struct selection *s)
 {
@@ -173,7 +171,7 @@ ask_user(const struct options *o, struct selection *s)
 	size_t i;
 	int c;
 
-	/* One message was named. */
+	/* --running names a single message. */
 	if (o->force || s->dry_run || o->running)
 		return s->limit;
 	if (o->queue_too) {
@@ -207,8 +205,8 @@ ask_user(const struct options *o, struct selection *s)
 	exit(MQ_EXIT_NO);
 }
 
-/* Messages are removed one by one before if somebody waits for their end, or if they
- * may have files. */
+/* Deletes the queue.  If publishers wait for results, or messages may have attachments, first
+ * removes messages one by one. */
 static void
 delete_queue(struct options *o, struct selection *s, long *count)
 {
@@ -243,7 +241,7 @@ print_json(
 	output_json_line(v);
 }
 
-/* Whether there was anything to remove. */
+/* Purges one queue; false: there was nothing to remove. */
 static bool
 purge_queue(struct options *o, struct selection *s, bool quiet)
 {
@@ -254,8 +252,8 @@ purge_queue(struct options *o, struct selection *s, bool quiet)
 	o->found = false;
 	s->word = "purged";
 	selection_begin(s, quiet);
-	/* The node that would know may be away.  If something is refused, mq-clean
-	 * finds the files. */
+	/* If the node that counts attachments is away, there may be some.  After another
+	 * error, mq-clean removes them. */
 	if (files != NULL && !s->dry_run && !o->running &&
 	    files->count(s->redis, &n) == -1) {
 		mq_option_must(s->redis, mq_redis_lost(s->redis) ? -1 : 0);
@@ -279,7 +277,7 @@ purge_queue(struct options *o, struct selection *s, bool quiet)
 	return s->done > 0 || o->found;
 }
 
-/* No question comes when some messages are gone already. */
+/* Purges all queues, after the questions about all. */
 static bool
 purge_all(struct options *o, struct selection *s, char *const queues[], int n,
     bool quiet)

@@ -1,6 +1,4 @@
-/*
- * mq-return: give messages another chance.
- */
+/* mq-return: make rejected, delayed or unacked messages ready again. */
 #include <signal.h>
 
 #include "shared/options.h"
@@ -18,8 +16,8 @@ static const char usage[] =
 
 struct options {
 	struct mq_place from;
-	const char *from_arg; /* of --from; NULL: not given */
-	const char *to;	      /* of --to; NULL: not given */
+	const char *from_arg; /* argument of --from; NULL: not given */
+	const char *to;	      /* argument of --to; NULL: not given */
 	struct mq_filter filter;
 	bool json, clone, running;
 };
@@ -50,7 +48,8 @@ static const struct mq_option form[] = {
     {0},
 };
 
-/* What consumers have, or will have, can only be copied. */
+/* Sets the place of --from.  Ready messages, and those of all consumers, can only be
+ * copied. */
 static void
 take_from(struct options *o)
 {
@@ -103,7 +102,7 @@ parse_options(struct options *o, struct selection *s, struct mq_shared *shared,
 			s->rate.per_s > 0   ? "--rate" :
 					      NULL);
 	take_from(o);
-	/* A crash of a Go program may have left it there twice. */
+	/* A crash of a Go program may have left the message twice. */
 	if (o->filter.id != NULL)
 		s->limit = 1;
 }
@@ -137,7 +136,7 @@ print_result(const struct options *o, const struct selection *s, bool quiet)
 		    s->maxsize);
 }
 
-/* Whether there was anything to return. */
+/* Returns messages of all queues; false: there was nothing to return. */
 static bool
 return_all(struct options *o, struct selection *s,
     const struct mq_shared *shared, struct mq_server *server,
@@ -150,8 +149,7 @@ return_all(struct options *o, struct selection *s,
 
 	s->word = s->clone ? "cloned" : "returned";
 	for (i = 0; i < n && left > 0; i++) {
-		/* The last command of the publisher of copies has no answer that
-		 * anybody reads. */
+		/* The publisher of copies leaves a reply unread. */
 		if (i > 0 && o->clone) {
 			mq_redis_close(r);
 			mq_option_must(r, mq_redis_open(r, server));
@@ -175,7 +173,7 @@ return_all(struct options *o, struct selection *s,
 			mq_publisher_free(&s->clones.publisher);
 		print_result(o, s, quiet);
 		json_decref(s->clones.ids);
-		/* At its last attempt, what ran is rejected. */
+		/* A run that was stopped at its last attempt is rejected. */
 		any |= s->done > 0 || o->running;
 		left -= left != LONG_MAX ? s->done : 0;
 	}

@@ -1,7 +1,5 @@
-/*
- * mq-set: shows and changes the settings of a queue, which consumers and publishers
- * take unless an option of their own says otherwise.
- */
+/* mq-set: show and change the settings of a queue, which consumers and publishers obey unless
+ * an option of their own wins. */
 #include "queue/settings.h"
 #include "shared/options.h"
 
@@ -32,16 +30,16 @@ struct setter {
 	bool json;
 	const char *asked; /* the only setting to show; NULL: all */
 	struct mq_setting_texts texts;
-	const char *push, *notify; /* those of them; NULL: not to be set */
+	const char *push, *notify; /* queues to make; NULL: none */
 	struct mq_attributes attributes;
-	bool settings;	 /* there are some to change, */
-	bool attributed; /* and some of these */
+	bool settings;	 /* change settings */
+	bool attributed; /* change attributes */
 };
 
 static const struct mq_option makes[] = {
     {.help = "+      --new, --create    make the queue if it does not exist"},
     {0, "--new", NULL, NULL, MQ_FLAG(struct mq_shared, fresh)},
-    /* As it was called. */
+    /* The former name. */
     {0, "--create", NULL, NULL, MQ_FLAG(struct mq_shared, fresh)},
     {0, "--existing", NULL, "make no queue for push and notify, either",
 	MQ_FLAG(struct mq_shared, existing)},
@@ -61,7 +59,7 @@ is_name(const char *arg, size_t n, const char *name)
 	return strlen(name) == n && memcmp(arg, name, n) == 0;
 }
 
-/* The setting whose name has n bytes, as it is or was called; -1: there is none. */
+/* The setting with this name of n bytes, or that former name; -1: there is none. */
 static int
 find_setting(const char *name, size_t n)
 {
@@ -78,7 +76,7 @@ find_setting(const char *name, size_t n)
 	return -1;
 }
 
-/* An attribute of RSMQ; where it goes, or NULL: it is none. */
+/* The member for an attribute of RSMQ; NULL: there is no such attribute. */
 static long *
 find_attribute(struct mq_attributes *a, const char *arg, size_t n)
 {
@@ -88,7 +86,7 @@ find_attribute(struct mq_attributes *a, const char *arg, size_t n)
 					 NULL;
 }
 
-/* The value to keep: the name of a queue as the layout knows it. */
+/* Checks a value, and returns the one to store: a queue's name has its namespace. */
 static char *
 check_value(struct setter *s, int which, const char *arg, const char *value)
 {
@@ -157,7 +155,7 @@ take_change(struct setter *s, const char *arg)
 	s->settings = true;
 }
 
-/* The only operand behind the queue asks if it is a name. */
+/* Whether the only operand behind the queue is the name of a setting to show. */
 static bool
 take_question(struct setter *s, const char *arg)
 {
@@ -226,7 +224,7 @@ is_known(struct setter *s, const char *queue)
 	return known;
 }
 
-/* What is pushed, or told, goes there from now on; NULL: nothing does. */
+/* Makes the queue of push or notify; NULL: none. */
 static void
 make_target(struct setter *s, const char *queue)
 {
@@ -241,7 +239,8 @@ make_target(struct setter *s, const char *queue)
 
 /* --- showing ---------------------------------------------------------------- */
 
-/* As mq-set takes them; others can have written anything.  Returns the exit status. */
+/* Shows settings in the form that mq-set accepts, or as another program has written them.
+ * Returns the exit status. */
 static int
 show_settings(struct setter *s)
 {

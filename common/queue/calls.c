@@ -33,7 +33,7 @@ mq_call_once(struct mq_redis *r, struct mq_command *c, redisReply **out)
 	return result;
 }
 
-/* Sends a command, and frees it; whether its reply is not 0. */
+/* Sends and frees a command; *answer: its reply is not 0. */
 static int
 call_for_answer(struct mq_redis *r, struct mq_command *c, bool *answer)
 {
@@ -58,7 +58,7 @@ mq_queue_unlisted(
 	return why;
 }
 
-/* Whether the queue has any keys, if only the names could not be asked for it. */
+/* If the node with the list of queues is away, looks for any key of the queue. */
 static int
 look_for_traces(struct mq_redis *r, const struct mq_layout *layout,
     const char *queue, bool *there)
@@ -183,10 +183,9 @@ mq_queue_pause_left(struct mq_redis *r, const struct mq_layout *layout,
 }
 
 /*
- * Asks for the result of a message: nil if there is none.  Waits for it for block_ms, if
- * that is above 0; like every write, that is refused while memory is full.  The list of
- * one is turned round, which leaves it as it is, so that any number can wait and none
- * takes the result from another.
+ * Builds the question for a result: nil if there is none.  With block_ms, waits for it, by
+ * rotating the list of one element, which leaves it as it is: any number of publishers can
+ * wait.  Like every write, that is refused while memory is full.
  */
 static void
 ask_result(const struct mq_side *side, struct mq_command *c, const char *queue,
@@ -244,8 +243,7 @@ mq_queue_ending(struct mq_redis *r, const struct mq_layout *layout,
 	return 0;
 }
 
-/* How much later than asked for an answer may come. */
-#define ANSWER_MS 10000
+#define ANSWER_MS 10000 /* longest delay of a reply after block_ms */
 
 enum mq_call
 mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
@@ -273,18 +271,17 @@ mq_ending_ask(struct mq_redis *r, const struct mq_layout *layout,
 	return result;
 }
 
-/* --- a look before anything is done -------------------------------------- */
+/* --- known --------------------------------------------------------------- */
 
-/* Shorter names are all alike. */
-#define SLIP_LETTERS 5
+#define TYPO_LETTERS 5 /* shorter names are too similar for a hint */
 
-/* Questions: first whether each queue is known, then whether each can be used. */
+/* Questions: first whether each queue is listed, then whether each can be used. */
 struct looking {
 	struct mq_redis *r;
 	const struct mq_layout *layout;
 	const struct mq_session *session;
 	struct mq_known *out;
-	const char **names; /* those to push to and to notify are the last */
+	const char **names; /* queues, then push and notify */
 	size_t queues;
 };
 
@@ -302,9 +299,10 @@ ask_queue(void *arg, size_t i, struct mq_command *c)
 		    l->names[queue], true);
 }
 
-/* An error about the use of one queue is a result, and names it. */
+/* Stores whether a queue exists.  The first refusal becomes the result, with the queue's
+ * name. */
 static int
-take_existence(void *arg, size_t i, redisReply *reply)
+store_existence(void *arg, size_t i, redisReply *reply)
 {
 	const struct looking *l = arg;
 	struct mq_known *out = l->out;
@@ -317,7 +315,7 @@ take_existence(void *arg, size_t i, redisReply *reply)
 	}
 	if (out->status == 0 && mq_reply_missing(reply))
 		return 0;
-	/* None that has an error, or is behind one, counts as missing. */
+	/* After an error, queues count as existing. */
 	out->there[queue] |= i < l->queues;
 	if (out->status == 0) {
 		if (!mq_redis_refused(l->r, reply))
@@ -328,7 +326,7 @@ take_existence(void *arg, size_t i, redisReply *reply)
 	}
 	if (!mq_reply_busy(reply))
 		return 0;
-	/* Those behind it would be waited for as long again. */
+	/* Later replies might take as long again. */
 	for (; i < l->queues; i++)
 		out->there[i] = true;
 	return -1;
@@ -355,19 +353,19 @@ mq_known_ask(struct mq_redis *r, const struct mq_layout *layout,
 	mq_command_plain(&ping, "PING");
 	rv = mq_call_done(r, &ping);
 	if (rv == 0)
-		rv = mq_ask_each(r, 2 * n, ask_queue, take_existence, &l);
+		rv = mq_ask_each(r, 2 * n, ask_queue, store_existence, &l);
 	if (rv == -1 && out->status != 0 && !mq_redis_lost(r))
 		rv = 0;
 	free(names);
 	return rv;
 }
 
-/* --- what was meant ------------------------------------------------------ */
+/* --- hints --------------------------------------------------------------- */
 
-/* Whether the names differ by a letter that is more, less or another, or by two that
- * have changed places.  Digits count things. */
+/* Whether the names differ by one letter added, removed or changed, or by two swapped; but not
+ * by a digit, as in job1 and job2. */
 static bool
-is_slip(const char *a, const char *b)
+is_typo(const char *a, const char *b)
 {
 	size_t la = strlen(a), lb = strlen(b), same = 0;
 
@@ -400,17 +398,16 @@ mq_known_hint(
 	bool known;
 	size_t i;
 
-	/* A user of the server has the rights for one layout, and not that for all
-	 * names. */
+	/* A user with rights usually has them for one layout only. */
 	if (r->server->url.user != NULL)
 		return mq_xstrdup("");
-	/* A namespace would be that of the URL, or none. */
+	/* A name with a colon has a namespace, and belongs to its layout. */
 	if (strchr(queue, ':') == NULL && other->queue_error(queue) == NULL &&
 	    mq_queue_known(r, other, queue, &known) == 0 && known)
 		return mq_xasprintf("; the layout %s has a queue of that name "
 				    "(-L %s)",
 		    other->name, other->name);
-	if (strlen(own) < SLIP_LETTERS)
+	if (strlen(own) < TYPO_LETTERS)
 		return mq_xstrdup("");
 	mq_command_plain(&c, "SSCAN");
 	layout->side->other(&c, NULL, queue, "names");
@@ -421,7 +418,7 @@ mq_known_hint(
 	for (i = 0; names != NULL && hint == NULL && i < names->elements; i++) {
 		name = names->element[i]->str;
 		if (name != NULL && layout->queue_error(name) == NULL &&
-		    is_slip(own, name))
+		    is_typo(own, name))
 			hint = mq_xasprintf("; did you mean %s?", name);
 	}
 	freeReplyObject(reply);

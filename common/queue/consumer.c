@@ -45,10 +45,9 @@ take_answer(const struct mq_asker *asker, redisReply *reply)
 	asker->fn(asker->arg, mq_answer_to(reply, NULL, &buf));
 }
 
-/* --- what it gets --------------------------------------------------------------- */
+/* --- claims --------------------------------------------------------------------- */
 
-/* The bytes of the last n elements are taken out instead of being copied: a message may
- * be large. */
+/* Takes the memory of the last n elements, as messages may be large. */
 static struct mq_element *
 elements_new(const redisReply *list, int n)
 {
@@ -97,11 +96,11 @@ mq_consumer_claim(struct mq_consumer *k, int queue, const struct mq_claim *how,
 	const struct mq_side *side = k->layout->side;
 	const char *name = k->session.queues[queue];
 
-	/* CLIENT TRACKING reports changes of keys that were read. */
+	/* CLIENT TRACKING reports changes of the keys of this EXISTS. */
 	if (how->tracked) {
 		mq_command_plain(&cmd, "EXISTS");
 		side->key(&cmd, name, how->max == 0 ? "paused" : side->watched);
-		/* When the slot moves, a key that is there moves, too. */
+		/* If the slot moves, the lease, which exists, is reported. */
 		if (cmd.cluster && k->layout->has & MQ_HAS_NODES)
 			side->other(&cmd, k->session.connection, name, "lease");
 		cmd.tracked = true;
@@ -142,8 +141,8 @@ take_held(const struct mq_asker *asker, redisReply *reply)
 	elements_free(held.elements, held.n);
 }
 
-/* The asker is of the queue.  After an error, the script tells: transactions may not be
- * permitted, or the queue be on its way to another node. */
+/* Parses the reply to EXEC.  After an error, asks with a script: transactions may not be
+ * permitted, or the queue may be moving to another node. */
 static void
 take_transaction(const struct mq_asker *asker, redisReply *reply)
 {
@@ -159,7 +158,7 @@ take_transaction(const struct mq_asker *asker, redisReply *reply)
 	mq_redis_ask(q->of->redis, &cmd, take_held, asker);
 }
 
-/* One command, or two as a transaction, which on a cluster is at their node. */
+/* Sends one command, or two as a transaction, all with the slot of the queue. */
 void
 mq_consumer_held(struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 {
@@ -183,9 +182,9 @@ mq_consumer_held(struct mq_consumer *k, int queue, mq_answer_fn *fn, void *arg)
 	    &(struct mq_asker){.fn = fn, .arg = arg, .of = &k->queues[queue]});
 }
 
-/* --- its messages ------------------------------------------------------------- */
+/* --- messages ----------------------------------------------------------------- */
 
-/* Looks at queues, which on a cluster are asked for one by one. */
+/* Looks at queues under way; a cluster has a command for each queue. */
 struct looks {
 	mq_looked_fn *fn;
 	void *arg;
@@ -205,7 +204,7 @@ end_look(struct looks *all)
 	free(all);
 }
 
-/* The asker is of the first number that the reply is about. */
+/* Stores the numbers of a reply; the asker's `of` points to the first. */
 static void
 take_looked(const struct mq_asker *asker, redisReply *reply)
 {
@@ -297,8 +296,7 @@ mq_consumer_ack_oldest(struct mq_consumer *k, int queue,
 	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 
-/* Keys of one command. */
-#define HOLDS_MANY 500
+#define HOLDS_MANY 500 /* most keys of one command */
 
 void
 mq_consumer_count_held(struct mq_consumer *k, enum mq_held_how how,
@@ -347,7 +345,7 @@ mq_consumer_give_back(struct mq_consumer *k, int queue,
 	mq_consumer_ask(k, &cmd, take_number, fn, arg);
 }
 
-/* --- the settings of its queues ----------------------------------------------- */
+/* --- settings ------------------------------------------------------------------ */
 
 static void
 take_settings(const struct mq_asker *asker, redisReply *reply)
@@ -374,7 +372,7 @@ mq_consumer_settings(
 	mq_consumer_ask(k, &c, take_settings, fn, arg);
 }
 
-/* --- what else it says -------------------------------------------------------- */
+/* --- pauses and reports -------------------------------------------------------- */
 
 void
 mq_consumer_pause(struct mq_consumer *k, const char *queue, int64_t ms,
@@ -448,8 +446,7 @@ mq_consumer_look_for_stop(
 	mq_consumer_ask(k, &cmd, take_answer, fn, arg);
 }
 
-/* Whoever asked looks many times a second. */
-#define ANSWER_MS 5000
+#define ANSWER_MS 5000 /* life of an answer, for which tools look every 50 ms */
 
 void
 mq_consumer_tell_stop(struct mq_consumer *k, int queue, enum mq_stop answer,

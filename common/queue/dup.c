@@ -7,7 +7,7 @@
 #include "base/xalloc.h"
 #include "message/verdict.h"
 
-/* Beginnings of a DEST that is no name of a queue. */
+/* Beginnings of a DEST that is a URL. */
 static const char *const web[] = {"http://", "https://", NULL};
 static const char *const remotes[] = {"redis://", "rediss://", "unix://",
     "redis-cluster://", "rediss-cluster://", "redis-sentinel://",
@@ -35,7 +35,6 @@ find_queue(const char *s)
 	return found;
 }
 
-/* A text without its password, if it has one. */
 static char *
 without_password(const char *s)
 {
@@ -52,7 +51,7 @@ parse_remote(const char *dest, struct mq_dup *d)
 	struct mq_url u;
 	char name[256], *rest;
 
-	/* A name that only the password contains does not count. */
+	/* queue= in a password does not count. */
 	if (at == NULL || hidden == NULL)
 		return "the URL of a server is followed by ?queue=NAME";
 	d->remote = mq_xstrndup(dest, (size_t)(at - dest));
@@ -63,7 +62,7 @@ parse_remote(const char *dest, struct mq_dup *d)
 	d->ns = u.ns;
 	u.layout = u.ns = NULL;
 	mq_url_free(&u);
-	/* A URL where a name belongs may have a password, too. */
+	/* NAME may be a URL by mistake, with a password. */
 	rest = without_password(hidden + 1);
 	free(d->shown);
 	d->shown = mq_xasprintf(
@@ -93,7 +92,7 @@ mq_dup_parse(const char *text, struct mq_dup *d)
 		d->queue = mq_xstrdup(dest);
 		return NULL;
 	}
-	/* Everybody could read the password in the header. */
+	/* The header would show the password to everybody. */
 	if (strcmp(dest, d->shown) != 0)
 		return "an http URL with a password cannot be passed on";
 	d->web = mq_xstrdup(dest);

@@ -1,11 +1,10 @@
 /*
- * The request of the verb dup: DUE-X-DEST, as RQ has it.
+ * The text of the verb dup: DUE-X-DEST, as in RQ.
  *
- * DUE is read as that of resend; what is between the first two dashes is
- * ignored; DEST may have dashes.  DEST is the name of a queue, or
+ * DUE is read like that of resend; X is ignored; DEST may have dashes.  DEST is the name of a
+ * queue, or
  *
- *	http://…, https://…	for the queue "relay", which knows what to do
- *				with it
+ *	http://…, https://…	for a worker of the queue "relay"
  *	URL?queue=NAME		a queue of another server; URL as of redis/server.h.
  *				After other parameters, as in
  *				unix:///path?db=N, it is &queue=NAME.  %XX is
@@ -21,17 +20,17 @@
 #define MQ_DUP_RELAY "relay"
 
 struct mq_dup {
-	int64_t due_s; /* whole seconds from now, 0 to 10 years */
-	char *queue;   /* its name, which may be invalid */
-	char *web;     /* the http URL, as given; NULL: it is none */
-	char *remote;  /* the URL of the server, maybe with a password; NULL:
-		       * ours */
-	char *layout, *ns; /* of that URL; NULL: it names none */
-	char *shown;	   /* DEST for people: without passwords */
+	int64_t due_s; /* seconds from now, 0 to 10 years */
+	char *queue;   /* may be invalid */
+	char *web;     /* the http URL, as given; NULL: none */
+	char *remote;  /* URL of the server, maybe with a password; NULL: our
+			* server */
+	char *layout, *ns; /* in that URL; or NULL */
+	char *shown;	   /* DEST for people, without passwords */
 };
 
-/* Fills *d, which mq_dup_free() frees.  Returns NULL, or why there can be no duplicate,
- * constant text; due_s and shown ("" if there is none) are set nevertheless. */
+/* Fills *d, which mq_dup_free() frees.  Returns NULL, or an error, constant text; due_s and
+ * shown are set even then. */
 const char *mq_dup_parse(const char *text, struct mq_dup *);
 void mq_dup_free(struct mq_dup *);
 

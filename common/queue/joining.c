@@ -2,17 +2,17 @@
  * The lease of a consumer: joining, under a new name or the old one, renewing, and
  * leaving.
  *
- * On a cluster there is a lease beside each queue, as well as the heartbeat, and the
- * nodes do not keep the order of the commands.  So the connection is listed before it
- * leaves anything else behind, and its heartbeat, which Go's cleaners look at, is always
- * renewed before the leases, and outlasts them.
+ * On a cluster there are a heartbeat, which Go's cleaners look at, and a lease beside each
+ * queue, and the nodes do not keep the order of commands.  So the connection is listed
+ * before it writes other keys, and the heartbeat is renewed before the leases, and outlasts
+ * them.
  */
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "consumer.h"
 
-/* A heartbeat whose renewal was answered so soon, in seconds, outlasts the leases of
- * queues that are renewed then. */
+/* If a renewal of the heartbeat is answered within this time, it outlasts the queue leases
+ * that are sent after it. */
 #define PROMPT_S 10.0
 
 void
@@ -24,7 +24,7 @@ mq_consumer_free(struct mq_consumer *k)
 	free(k->queues);
 }
 
-/* The last steps of leaving are about all that is not beside a queue. */
+/* For a new name, the last steps of leaving have all keys that are not beside a queue. */
 const char *
 mq_consumer_away(const struct mq_consumer *k, int queue)
 {
@@ -55,8 +55,8 @@ mq_consumer_is_heard(const struct mq_consumer *k)
 	return heard;
 }
 
-/* Whether a connection has keys on several nodes.  A layout without leases of single
- * queues has all in one slot, and joins in one step. */
+/* Whether a connection has keys on several nodes.  A layout without MQ_HAS_NODES has all keys
+ * in one slot, and joins in one step. */
 static bool
 is_on_cluster(const struct mq_consumer *k)
 {
@@ -64,8 +64,8 @@ is_on_cluster(const struct mq_consumer *k)
 	    (k->layout->has & MQ_HAS_NODES);
 }
 
-/* What is about a queue that is away is not missed: the session enters without it, and
- * then has nothing there. */
+/* A reply without the error of a queue that is away: the session enters without that queue,
+ * and has no message there. */
 static const redisReply *
 unless_away(const redisReply *reply)
 {
@@ -112,8 +112,7 @@ take_step(const struct mq_asker *asker, redisReply *reply)
 		    asker->arg, mq_answer_to(unless_away(reply), NULL, &buf));
 }
 
-/* The steps of joining from one on; returns how many they are.  fn NULL: nobody hears of
- * them. */
+/* Sends the steps of joining from this one on, and returns their number.  fn may be NULL. */
 static int
 send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 {
@@ -126,7 +125,7 @@ send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
 	return step - from;
 }
 
-/* The connection is listed: whatever the others leave, a cleaner finds. */
+/* The connection is listed, so that a cleaner finds its other keys: sends their steps. */
 static void
 take_listed(const struct mq_asker *asker, redisReply *reply)
 {
@@ -174,7 +173,7 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 
 static mq_asker_take take_renewed;
 
-/* The lease of a queue, or of the connection (-1), whose asker has an arg. */
+/* Renews the lease of a queue, or of the connection (-1), whose asker has an arg. */
 static void
 send_renewal(struct mq_consumer *k, int queue)
 {
@@ -190,8 +189,8 @@ send_renewal(struct mq_consumer *k, int queue)
 	mq_command_free(&cmd);
 }
 
-/* The leases of queues follow that of the connection.  The last answer ends it, or the
- * first bad one. */
+/* After the connection's lease, renews those of the queues.  The last reply ends the renewal,
+ * or the first bad one. */
 static void
 take_renewed(const struct mq_asker *asker, redisReply *reply)
 {
@@ -207,7 +206,7 @@ take_renewed(const struct mq_asker *asker, redisReply *reply)
 	if (own)
 		k->renewal.missing = 1;
 	if (own && ms != 0 && is_on_cluster(k)) {
-		/* A heartbeat that was renewed long ago may not outlast the others. */
+		/* After a late reply, the heartbeat might not outlast the leases. */
 		if (mq_clock_steady_s() - k->renewal.sent > PROMPT_S) {
 			mq_consumer_renew(k, k->renewal.fn, k->renewal.arg);
 			return;
@@ -256,11 +255,10 @@ mq_consumer_lapsed(struct mq_consumer *k, int queue, const char *element,
 
 /* --- leaving --------------------------------------------------------------------- */
 
-/* What the server still holds for the consumer goes back, in bounded steps; then its keys
- * go. */
+/* Returns the consumer's messages in bounded steps, and then removes its keys. */
 
-/* The nodes of a cluster do not keep the order of the steps: each waits for the answer
- * to the one before. */
+/* Sends the next step of leaving after the reply to the one before: the nodes of a cluster do
+ * not keep their order. */
 static void
 on_left(void *arg, redisReply *reply)
 {
@@ -284,7 +282,7 @@ end_giving(struct mq_consumer *k)
 	struct mq_command cmd = mq_redis_command(k->redis);
 	int queue;
 
-	/* A queue that is away may have messages for this connection. */
+	/* A queue that is away may have messages of this connection. */
 	for (queue = 0; queue < k->session.queue_count; queue++)
 		if (mq_consumer_lacks(k, queue)) {
 			k->left(k->left_arg);
@@ -301,8 +299,8 @@ end_giving(struct mq_consumer *k)
 	on_left(k, (redisReply *)(uintptr_t)&go);
 }
 
-/* If not everything is back, the connection stays listed, and a cleaner does
- * the rest. */
+/* If a message could not be returned, the connection stays listed, and a cleaner does the
+ * rest. */
 static void
 on_given_back(void *arg, const struct mq_answer *a)
 {

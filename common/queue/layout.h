@@ -1,5 +1,4 @@
-/* The parts that both layouts share, and the headers that nearly all files of this folder
- * need. */
+/* Parts that both layouts share; and the includes that nearly all files here need. */
 #ifndef MQ_LAYOUT_H
 #define MQ_LAYOUT_H
 
@@ -13,7 +12,7 @@
 
 /* --- parts -------------------------------------------------------------- */
 
-/* Declares what of a layout's table is in other files of its folder than the table. */
+/* Declares the members of a layout's table that are defined in other files than the table. */
 #define MQ_LAYOUT_PART(layout, member)                                         \
 	__typeof__(*((struct mq_layout *)0)->member) layout##_##member
 #define MQ_LAYOUT_PARTS(layout)                                                \
@@ -29,7 +28,7 @@
 	MQ_LAYOUT_PART(layout, move);                                          \
 	MQ_LAYOUT_PART(layout, delete_queue)
 
-/* The members that both tables have: a function is named for the layout and its member. */
+/* The members that both tables have, with functions named LAYOUT_MEMBER. */
 #define MQ_LAYOUT_TABLE(l)                                                     \
 	.name = #l, .rights = l##_rights, .side = &l##_side,                   \
 	.look = &l##_script_look, .queue_error = l##_queue_error,              \
@@ -45,45 +44,46 @@
 
 /* --- counts ------------------------------------------------------------- */
 
-/* The counts of a queue: a hash that lua/count.lua writes.  The arguments of an HMGET
- * behind the key, and its reply.  wanted: as of mq_layout.stats().  -1: makes no sense. */
+/* Add the arguments of an HMGET behind the key of a queue's counts, a hash that lua/count.lua
+ * writes, and parse the reply.  wanted: as in mq_layout.stats().  -1: the reply makes no
+ * sense. */
 void mq_counts_ask(struct mq_command *, int wanted);
 int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
 
 /* --- side --------------------------------------------------------------- */
 
-/* The data that all layouts keep beside a queue in the same way. */
+/* Keys that all layouts have beside a queue. */
 struct mq_side {
-	/* Appends keys of a queue to a command, for each word one: paused, counters,
-	 * settings, stop (see stats.h), minutes, hours (see stats.c), watch, idle (see
-	 * lua/lib/role.lua), cleaning: who cleans it; with MQ_HAS_TICKS clock, with
+	/* Adds keys of a queue to a command, one for each word: paused, counters, settings,
+	 * stop (see stats.h), minutes, hours (see stats.c), watch, idle (see
+	 * lua/lib/role.lua), cleaning (its cleaner); with MQ_HAS_TICKS clock, with
 	 * MQ_HAS_RESULTS result::ID. */
 	void (*key)(struct mq_command *, const char *queue, const char *words);
-	const char *publisher; /* of its marks; with its id behind this */
-	/* Without this key nothing is counted, as the queue does not exist; NULL:
-	 * queues without any key do. */
+	const char *publisher; /* word for marks, before the publisher's id */
+	/* Word of the key without which the queue does not exist, and nothing is counted;
+	 * NULL: a queue needs no key. */
 	const char *exists;
-	const char *claimable; /* there, if it has any message to be claimed */
-	const char *watched;   /* those whose changes may make one claimable */
-	/* The same for keys that are not of a queue alone.  Of all queues in its namespace
-	 * (connection: NULL): names, the set of them; all-cleaning: who cleans them;
-	 * all-paused.  Of a connection: runs, what runs there; lease: that it is alive, on
-	 * a cluster beside the queue. */
+	const char *claimable; /* word of the key with claimable messages */
+	const char *watched;   /* words of keys that change with those */
+	/* Adds keys of several queues to a command.  In the queue's namespace (connection
+	 * NULL): names, the set of queues; all-cleaning, their cleaner; all-paused.  Of a
+	 * connection: runs, its current runs; lease, there while it is alive, on a cluster
+	 * in the queue's slot. */
 	void (*other)(struct mq_command *, const char *connection,
 	    const char *queue, const char *words);
 };
 
-/* The setting that the server itself holds publishers to: "N", or "N:HIGH". */
+/* The setting that scripts enforce: "N", or "N:HIGH". */
 #define MQ_MAX_LENGTH "max-length"
 
-/* How long what runs is kept unless it is renewed, in seconds: as long as a lease. */
+/* Seconds after which a report of runs expires unless it is renewed, like a lease. */
 #define MQ_SIDE_RUNNING_S 60
 
-/* Adds to the counts of a queue. */
+/* Builds a command that adds to the counts of a queue. */
 void mq_side_count(const struct mq_side *, struct mq_command *,
     const char *queue, const struct mq_counts *);
-/* Puts a request to end a run, or the answer, in its place for ms milliseconds.  Of the
- * run, queue, id, attempt and connection are read. */
+/* Builds a command that stores a request to end a run, or the answer, for ms milliseconds.
+ * Reads queue, id, attempt and connection of the run. */
 void mq_side_stop(const struct mq_side *, struct mq_command *,
     const struct mq_run *, enum mq_stop, int64_t ms);
 /* Adds the key with a publisher's marks. */
@@ -92,31 +92,29 @@ void mq_side_marks(const struct mq_side *, struct mq_command *,
 
 /* --- arguments of scripts -------------------------------------------------- */
 
-/* A limit; one below 0, which is none, is ''. */
+/* A limit as an argument; '' for one below 0, which means none. */
 struct mq_arg mq_bound(long long);
 const char *mq_when_name(enum mq_when_kind);
 const char *mq_claim_why(enum mq_why);
 
 /* --- rows of struct mq_stats, one for each queue ------------------------- */
 
-/* More are not listed for MQ_STATS_FEW. */
-#define MQ_FEW_QUEUES 10000
+#define MQ_FEW_QUEUES 10000 /* most queues that MQ_STATS_FEW lists */
 
-/* Adds the names in an array of strings; those with a NUL, which cannot be asked for, to
- * odd (NULL: nowhere). */
+/* Adds the names in an array of strings; a name with a NUL, which no command can have, goes
+ * to odd (NULL: nowhere). */
 void mq_rows_list(struct mq_names *, const redisReply *, struct mq_names *odd);
-/* Makes rows with these names, which it takes, sorted by them, of which nothing is known
- * but whether they are known queues. */
+/* Makes rows of these names, which are taken, sorted by name and empty except `known`. */
 void mq_rows_make(struct mq_stats *, struct mq_names *, bool known);
 
 /* The row of a queue; NULL: there is none.  Rows are sorted by name. */
 struct mq_queue_stats *mq_rows_find(const struct mq_stats *, const char *name);
 
-/* Brings the rows into the order, and as often, as their names were given. */
+/* Orders and repeats the rows as their names were given. */
 void mq_rows_order(struct mq_stats *, const char *const *names, int count);
 
-/* Makes the connections, of which nothing is known, from an array as of mq_rows_list() and
- * (unless NULL) other names, sorted by name. */
+/* Makes empty connections, sorted by name, from an array of strings and (unless NULL) other
+ * names. */
 void mq_rows_connections(
     struct mq_stats *, const redisReply *names, const struct mq_names *others);
 
@@ -124,48 +122,47 @@ void mq_rows_connections(
 struct mq_consuming {
 	struct mq_connection_stats *connection;
 	struct mq_consumed *consumed;
-	struct mq_queue_stats *row; /* of the queue; NULL: it has none */
+	struct mq_queue_stats *row; /* the queue's; NULL: none */
 };
 
-/* Starts zeroed but for the first three. */
+/* Starts zeroed except the first three members. */
 struct mq_links {
 	struct mq_stats *out;
-	bool wanted; /* the connections are to be listed */
-	bool named;  /* only queues with a row are of interest */
+	bool wanted; /* list the connections */
+	bool named;  /* only queues with a row count */
 	struct mq_consuming *list;
 	size_t n;
 };
 
-/* Adds a queue that a connection consumes, if it is of interest, where
- * connection->consumed has room for it. */
+/* Adds a queue that a connection consumes, if it counts; connection->consumed must have
+ * room. */
 void mq_links_add(struct mq_links *, struct mq_connection_stats *,
     const char *queue, long long consumers);
-/* Nothing is known of the messages and consumers of a queue. */
+/* Sets messages and consumers of a queue to unknown. */
 void mq_rows_unknown(struct mq_queue_stats *);
-/* Keeps replies about its host, its pid, and what only mq-lease has, strings or not. */
+/* Stores replies about a connection's host, its pid, and mq-lease's own fact; each may be no
+ * string. */
 void mq_links_about(struct mq_connection_stats *, redisReply *const facts[3]);
-/* Makes the list, sorted by connection and queue, and counts the connections of each
- * queue; their leases are known. */
+/* Makes the list, sorted by connection and queue, and counts the connections of each queue.
+ * The leases must be known. */
 void mq_links_list(struct mq_links *);
-/* Frees the list, and the connections that are not to be listed: all, unless wanted; then
- * those that have nothing of any row. */
+/* Frees the list, and all connections unless wanted, else those without any row. */
 void mq_links_end(struct mq_links *);
 
 /* --- mark --------------------------------------------------------------- */
 
-/* Marks tell what has become of a publisher's batches: see lua/lib/marks.lua.  The server
- * keeps those of the last 16 batches; as many may be under way. */
-#define MQ_MARKS 16
-/* The marks go 10 minutes after the last of them. */
-#define MQ_MARKS_KEEP_MS 600000
-/* A mark that is not there was never made, as long as it could not be over. */
+/* Marks prove which of a publisher's batches were done: see lua/lib/marks.lua.  The server
+ * keeps those of the last 16 batches, and no more batches may be under way. */
+#define MQ_MARKS	 16
+#define MQ_MARKS_KEEP_MS 600000 /* life of the marks after the last one */
+/* A missing mark younger than this proves that its batch was not done. */
 #define MQ_MARKS_SURE_MS (MQ_MARKS_KEEP_MS / 2)
 
 /* A number of a mark as an argument; '' without a publisher. */
 struct mq_arg mq_marked(const struct mq_mark *, long long);
-/* By the reply to HGETALL on the marks, what was the reply to the batch with so many messages
- * before it, empty: all are there; NULL: it has no mark.  *last: so many were before the
- * last batch that was done; -1: none is known. */
+/* The reply to the batch with this number of messages before it, from HGETALL on the marks;
+ * empty: all its messages were published; NULL: there is no mark.  *last: number of messages
+ * before the last batch that was done; -1: none is known. */
 const char *mq_mark_find(
     const redisReply *marks, long long before, long long *last);
 

@@ -7,13 +7,12 @@
 #include "calls.h"
 
 #define CLAIM_BYTES ((size_t)1024 * 1024)
-/* So many names are tried. */
-#define NAMES 50
+#define NAMES	    50 /* new names that are tried */
 
-/* --- the connection ------------------------------------------------------------- */
+/* --- connection ----------------------------------------------------------------- */
 
-/* The first `steps` steps of renewing, and on a cluster those of the queue.  1: the lease
- * holds for ms from now on (0: for the layout's usual time); 0: it was over. */
+/* Does the first `steps` steps of renewing, and on a cluster those of the queue.  1: the lease
+ * holds for ms from now on (0: for the layout's usual time); 0: the lease was over. */
 static int
 session_renew(const struct mq_lease *s, int64_t ms, int steps)
 {
@@ -41,7 +40,7 @@ session_renew(const struct mq_lease *s, int64_t ms, int steps)
 	return held;
 }
 
-/* Removes the connection if it holds no messages; on a cluster by steps, as some keys lie
+/* Removes the connection if it holds no messages; on a cluster in steps, since some keys are
  * on other nodes than the queue. */
 static int
 session_vacate(const struct mq_lease *s)
@@ -62,7 +61,7 @@ session_vacate(const struct mq_lease *s)
 	return rv;
 }
 
-/* A user without the right to count can settle nevertheless. */
+/* Counts; a failure does not matter, as a user may have no right to count. */
 static void
 session_count(const struct mq_lease *s, const struct mq_counts *n)
 {
@@ -72,8 +71,7 @@ session_count(const struct mq_lease *s, const struct mq_counts *n)
 	(void)mq_call_done(s->redis, &c);
 }
 
-/* Takes an element, which has to stay, apart.  Returns why its header is bad
- * (constant text), or NULL. */
+/* Parses an element, which must stay.  Returns an error, constant text, or NULL. */
 static const char *
 session_unpack(const struct mq_lease *s, struct mq_leased *m,
     const char *element, size_t len)
@@ -91,10 +89,9 @@ session_unpack(const struct mq_lease *s, struct mq_leased *m,
 }
 
 /*
- * Ends its stay with us in one step: 1; 0: the session does not hold the message any more.
- * number is that of its receipt; NULL: it has none yet, or was found by its id.  changed:
- * its headers are not those of the element.  end: how it ends, for those who wait for the
- * result, which gets its id; NULL: it goes back to the front.
+ * Settles a message in one step: 1; 0: the session does not hold it any more.  number: of
+ * its receipt; NULL: not handed out yet, or found by its id.  changed: its headers differ
+ * from the element's.  end: the result, which gets the id; NULL: it goes back to the front.
  */
 static int
 settle_message(struct mq_lease *s, const struct mq_leased *m,
@@ -155,9 +152,9 @@ forget_messages(struct mq_lease *l)
 	l->count = 0;
 }
 
-/* Under a new name, of which the keys are not on a node of a cluster that is away.  The
- * first step begins the lease, and is confirmed before the others.  A queue that cannot
- * be listed is one nevertheless. */
+/* Joins under a new name, whose keys must lie on nodes of the cluster that answer.  The first
+ * step begins the lease, and is confirmed before the others.  A node with the list of queues
+ * that is away does not matter. */
 static int
 join_queue(struct mq_lease *l)
 {
@@ -195,8 +192,8 @@ join_queue(struct mq_lease *l)
 	return rv;
 }
 
-/* Rejects those that cannot run, and gives the others their receipts, in their
- * order.  Returns how many those are. */
+/* Rejects messages that cannot run, gives the others receipts, in their order, and returns
+ * their number. */
 static int
 sort_messages(struct mq_lease *l, int n, const struct mq_claimed *facts)
 {
@@ -284,7 +281,7 @@ mq_lease_take(struct mq_lease *l, const struct mq_leased **messages)
 		return -1;
 	if (left != -2)
 		return 0;
-	/* The lease of a connection that found nothing has been running out. */
+	/* After an empty claim, the lease was not renewed. */
 	if (l->joined && l->empty)
 		held = session_renew(l, 0, 1);
 	if (held == 0)
@@ -385,7 +382,7 @@ settle_receipt(struct mq_lease *s, const struct mq_buf *element,
 	if (act == MQ_RECEIPT_RETURN)
 		settled = settle_message(s, &m, number, false, NULL);
 	else if (good)
-		/* A message is not handed out unless it is good. */
+		/* A message that was handed out has no bad header. */
 		settled =
 		    end_message(s, &m, act == MQ_RECEIPT_ACK, text, number);
 	mq_envelope_free(&m.envelope);
@@ -421,7 +418,7 @@ mq_receipt_use(struct mq_lease *l, const char *word, enum mq_receipt_act act,
 	} else if (l->layout->receipt_by_id != NULL) {
 		rv = l->layout->receipt_by_id(l->redis, l->queue, word, &found);
 	}
-	/* No connection: nobody holds the message. */
+	/* Without a connection, the message is not held. */
 	if (rv == 0 && found.connection != NULL) {
 		l->session = (struct mq_session){.connection = found.connection,
 		    .queues = &l->queue,

@@ -1,7 +1,7 @@
 /*
- * Messages by receipt: taken under a lease that goes on without its taker, and
- * settled later by whoever has the receipt.  A receipt is one word: the name of
- * the connection that holds the message, a dot, and a number.
+ * Messages by receipt: taken under a lease that outlives the taker's process, and settled
+ * later with the receipt.  A receipt is one word: the name of the connection that holds the
+ * message, a dot, and a number.
  *
  * All functions wait for the server.  An int is -1 after an error, which struct
  * mq_redis has.
@@ -11,56 +11,52 @@
 
 #include "queue.h"
 
-/* The most messages that are taken at once. */
-#define MQ_LEASE_MAX 1000
-/* The longest tag, and the size of a connection's name: the tag, '-', six
- * characters, NUL. */
-#define MQ_LEASE_TAG  64
+#define MQ_LEASE_MAX 1000 /* most messages in one call */
+#define MQ_LEASE_TAG 64	  /* longest tag */
+/* Size of a connection's name: the tag, '-', six characters, NUL. */
 #define MQ_LEASE_NAME (MQ_LEASE_TAG + 8)
 
 /* A message that was taken. */
 struct mq_leased {
-	char *receipt;		/* NULL: it is bad or late, and was rejected */
-	char why[64];		/* the reason of that */
-	char id[MQ_ID_MAX + 1]; /* empty: it has none */
+	char *receipt;		/* NULL: bad or expired, and rejected */
+	char why[64];		/* reason of the rejection */
+	char id[MQ_ID_MAX + 1]; /* empty: none */
 	struct mq_envelope envelope;
 	const char *element; /* as the server has it */
 	size_t len;
 };
 
-/* Starts zeroed but for what is the caller's, and may not be moved once messages were
- * taken. */
+/* Starts zeroed except the caller's members; must not be moved once messages were taken. */
 struct mq_lease {
-	/* The caller's, as are the pointers. */
+	/* Set by the caller, who owns the pointers. */
 	struct mq_redis *redis;
 	const struct mq_layout *layout;
-	const char *queue; /* as the layout knows it */
-	int64_t keep_ms;   /* of results; 0: only if somebody waits for them */
-	int64_t
-	    ms; /* how long the lease holds, above 0; to take and to extend */
-	/* To take. */
+	const char *queue; /* full name */
+	int64_t keep_ms;   /* life of results; 0: only if they are wanted */
+	int64_t ms;	   /* length of the lease, above 0 */
+	/* For mq_lease_take(): */
 	const char *tag; /* first part of the connection's name */
-	int attempts;	 /* runs that a message may have; -1: as settings say */
-	int max;	 /* messages, 1 to MQ_LEASE_MAX; about 1 MB of them */
+	int attempts;	 /* most runs of a message; -1: as settings say */
+	int max;	 /* messages, 1 to MQ_LEASE_MAX; about 1 MB */
 	bool make;	 /* make the queue if it does not exist */
-	/* The module's. */
-	struct mq_session session; /* of one queue */
+	/* Set by the module. */
+	struct mq_session session; /* with a single queue */
 	struct mq_idgen ids;
 	char connection[MQ_LEASE_NAME];
-	bool joined; /* under this name, and its lease was not found over */
-	bool empty;  /* there was nothing the last time */
-	redisReply *reply; /* has the elements of the messages */
+	bool joined;	   /* this connection has a lease, maybe over */
+	bool empty;	   /* the last call took no message */
+	redisReply *reply; /* memory of the elements */
 	struct mq_leased *messages;
 	int count;
 };
 
-/* Takes the messages that are there, up to max.  Returns their number; *messages has them
- * in their order, which is the lease's and valid until its next call.  May be called again
- * only if no message had a receipt.  MQ_CLAIM_LOST: the lease was over before any could be
+/* Takes up to max messages that are ready, and returns their number; *messages has them in
+ * their order, in memory of the lease that is valid until its next call.  May be called
+ * again only if no message had a receipt.  MQ_CLAIM_LOST: the lease was over before any was
  * taken. */
 int mq_lease_take(struct mq_lease *, const struct mq_leased **messages);
-/* Undo: returns all that have a receipt to the front of the queue, as if they had never
- * been taken, and ends the lease. */
+/* Frees the memory.  With undo, first returns messages with a receipt to the front of the
+ * queue, as if never taken, and ends the lease. */
 int mq_lease_free(struct mq_lease *, bool undo);
 
 /* The uses of a receipt. */
@@ -68,20 +64,20 @@ enum mq_receipt_act {
 	MQ_RECEIPT_ACK,
 	MQ_RECEIPT_REJECT,
 	MQ_RECEIPT_RETURN, /* to the front of the queue; no attempt is counted */
-	MQ_RECEIPT_EXTEND  /* the lease of all messages taken with this one */
+	MQ_RECEIPT_EXTEND  /* the lease of all messages taken together */
 };
 
-/* A message that was handed out, and to whom.  Starts zeroed. */
+/* A message, and the connection that holds it.  Starts zeroed. */
 struct mq_receipt {
-	char *connection; /* NULL: nobody holds it */
+	char *connection; /* NULL: none */
 	struct mq_buf element;
 };
 
-/* The number in a receipt, behind its last dot; NULL: the word has not the form of one. */
+/* The number in a receipt, behind its last dot; NULL: the word is no receipt. */
 const char *mq_receipt_number(const char *word);
-/* Uses a receipt: 1; or changes nothing: 0, the message is settled or its lease is over.
- * With MQ_HAS_IDS, the word may be the id of a message that is not handed out by receipt.
- * text is the result of an ack, the reason of a rejection; NULL: none. */
+/* Uses a receipt: 1; 0: the message is settled or its lease over, and nothing has changed.
+ * With MQ_HAS_IDS, the word may be the id of a message that was not handed out by receipt.
+ * text: the result of an ack, the reason of a rejection; or NULL. */
 int mq_receipt_use(
     struct mq_lease *, const char *word, enum mq_receipt_act, const char *text);
 

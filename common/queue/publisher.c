@@ -4,8 +4,7 @@
 #include "base/exit.h"
 #include "calls.h"
 
-/* The name of its connection, before the id. */
-#define NAME_START "mq-publish:"
+#define NAME_START "mq-publish:" /* a connection's name, before the id */
 
 static struct mq_command
 about_marks(const struct mq_publisher *p, const char *verb)
@@ -17,8 +16,7 @@ about_marks(const struct mq_publisher *p, const char *verb)
 	return c;
 }
 
-/* From now on, and on this connection, commands without a key are for the node that has
- * the queue, if there are several. */
+/* On a cluster, sends commands without a key to the queue's node from now on. */
 static void
 settle_down(struct mq_publisher *p)
 {
@@ -58,10 +56,9 @@ build_name(const struct mq_publisher *p, struct mq_command *c)
 /* --- opening -------------------------------------------------------------------- */
 
 /*
- * The questions of one round: the connection's name, the time, whether the queue is known,
- * whether it has a limit, and whether it can be used.  And the rights to publish special
- * messages without a script, which is good only where a new connection can find out what
- * became of them: these do nothing, and are refused where one of them is not permitted.
+ * Questions of one round: the connection's name, the time, whether the queue is listed, has a
+ * limit, and can be used.  RIGHTS tests the commands of a new connection that must find out
+ * which plain commands were done: without effect here, and refused where not permitted.
  */
 enum { NAME, TIME, KNOWN, LIMIT, USE, RIGHTS, QUESTIONS = RIGHTS + 4 };
 static const char *const rights[] = {"MULTI",
@@ -102,7 +99,7 @@ build_question(void *arg, size_t i, struct mq_command *c)
 	}
 }
 
-/* Whether the last error says that there are no scripts: plain messages need none. */
+/* Whether the last error means that scripts cannot be used: plain messages need none. */
 static bool
 is_scriptless(const struct mq_redis *r)
 {
@@ -113,7 +110,7 @@ is_scriptless(const struct mq_redis *r)
 }
 
 static int
-take_answer(void *arg, size_t i, redisReply *reply)
+store_answer(void *arg, size_t i, redisReply *reply)
 {
 	struct opening *o = arg;
 	struct mq_publisher *p = o->publisher;
@@ -148,14 +145,14 @@ enum mq_call
 mq_publisher_open(struct mq_publisher *p, bool special, bool make,
     int64_t *clock_us, bool *yes)
 {
-	/* Only where a command behind the batch marks it. */
+	/* Plain commands need a command that marks them. */
 	bool direct = special && p->layout->publish_mark != NULL;
 	struct opening o = {p, special, false, false};
 	int rv;
 
 	p->direct = direct;
 	if (mq_ask_each(p->redis, direct ? QUESTIONS : RIGHTS, build_question,
-		take_answer, &o) == -1)
+		store_answer, &o) == -1)
 		return MQ_CALL_LOST;
 	if (o.refused)
 		return MQ_CALL_REFUSED;
@@ -164,14 +161,14 @@ mq_publisher_open(struct mq_publisher *p, bool special, bool make,
 	*yes = o.known && !make;
 	if (o.known)
 		return MQ_CALL_DONE;
-	/* Another answer is none, or an error, which comes again. */
+	/* An error reply to KNOWN comes again. */
 	rv = make ? mq_queue_make(p->redis, p->layout, p->queue, p->attributes,
 			MQ_MAKE, yes) :
 		    mq_queue_known(p->redis, p->layout, p->queue, yes);
 	return rv == 0 ? MQ_CALL_DONE : MQ_CALL_REFUSED;
 }
 
-/* --- what is published ------------------------------------------------------- */
+/* --- counts ------------------------------------------------------------------ */
 
 static void
 build_count(const struct mq_publisher *p, struct mq_command *c, long long n)
@@ -181,7 +178,8 @@ build_count(const struct mq_publisher *p, struct mq_command *c, long long n)
 	mq_command_add(c, "published %lld", n);
 }
 
-/* If that fails the connection is lost, and whoever uses it next finds out. */
+/* Counts messages that were published without a count; the next command notices a lost
+ * connection. */
 static void
 count_rest(struct mq_publisher *p)
 {
@@ -202,7 +200,7 @@ mq_publisher_wait_durable(
 	struct mq_command write = mq_redis_command(p->redis);
 	int rv;
 
-	/* An older write would be the last one of this connection. */
+	/* WAIT covers this connection's writes: one must be newer than all messages. */
 	if (!p->ours)
 		build_count(p, &write, 0);
 	rv = mq_durable_wait(p->redis, durable, p->ours ? NULL : &write);
@@ -212,12 +210,11 @@ mq_publisher_wait_durable(
 
 /* --- filling a batch ----------------------------------------------------------- */
 
-/* Messages that are due so soon may be so already. */
-#define AT_LEAST_MS 60000
-/* About so many bytes are under way at most. */
-#define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024)
+/* A message that is due sooner may be due by the server's clock already. */
+#define AT_LEAST_MS	60000
+#define UNDER_WAY_BYTES ((size_t)2 * 1024 * 1024) /* about the most */
 
-/* Adds what the publisher knows of the server to how the next message goes out. */
+/* Adds what the publisher knows of the server to how the next message is published. */
 static void
 complete(const struct mq_publisher *p, struct mq_publishing *how)
 {
@@ -229,12 +226,12 @@ complete(const struct mq_publisher *p, struct mq_publishing *how)
 	else if (now_us <= p->last_us)
 		now_us = p->last_us + 1;
 	how->now_us = now_us;
-	/* Only the script counts those that are there, and makes files stay. */
+	/* Only the script enforces a limit, and makes attachments stay. */
 	scripted = p->limited || how->files != NULL;
 	if (scripted && !how->special)
 		how->special = how->alike = true;
 	how->ordered &= !scripted;
-	/* What may be due already has to be asked for, and no clock is exact. */
+	/* Only the script puts a message that is due into ready. */
 	how->direct = p->named && p->direct &&
 	    (how->when.kind != MQ_WHEN_AT ||
 		how->when.ms >= now_us / 1000 + AT_LEAST_MS);
@@ -247,10 +244,9 @@ is_plain(const struct mq_publisher *p, const struct mq_publishing *how)
 	    p->layout->publish_mark(NULL, p->queue, how, 0);
 }
 
-/* With limits, one batch goes alone, so that the accepted messages are the first ones.  A
- * batch without a mark must not be overtaken by those behind it, if the server does not know
- * the script or, on a cluster, the queue is moving; nor must the first one, which may have
- * to do without. */
+/* With limits, each batch goes alone, so that the accepted messages are the first ones.  Later
+ * batches must not overtake one without a mark, if the server does not know the script or,
+ * on a cluster, the queue is moving; nor the first batch, whose mark may be refused. */
 bool
 mq_publisher_full(struct mq_publisher *p, const struct mq_publishing *how)
 {
@@ -281,7 +277,7 @@ begin(const struct mq_publisher *p, unsigned i, struct mq_batch *b)
 	b->start_args = b->command.args;
 }
 
-/* The same messages, behind another beginning. */
+/* Gives a batch another head before the same messages. */
 static void
 begin_anew(struct mq_publisher *p, unsigned i)
 {
@@ -324,8 +320,8 @@ mq_publisher_add(struct mq_publisher *p, const struct mq_publishing *how,
 /* The commands of a plain batch, and their replies. */
 enum { MULTI, PUBLISH, BEHIND, EXEC, REPLIES };
 
-/* The batch, with its mark in one transaction; without one, what makes the queue known again
- * if somebody has deleted it. */
+/* Sends a plain batch and its mark in one transaction; or without a mark, and then the command
+ * that lists the queue again in case it was deleted. */
 static int
 send_plain(const struct mq_publisher *p, struct mq_batch *b)
 {
@@ -354,7 +350,7 @@ send_plain(const struct mq_publisher *p, struct mq_batch *b)
 	return rv == 0 ? mq_redis_flush(p->redis) : -1;
 }
 
-/* eval: with the text of its script. */
+/* Sends batch number i, with eval as the text of its script. */
 static int
 send_batch(struct mq_publisher *p, unsigned i, bool eval)
 {
@@ -380,7 +376,7 @@ send_batch(struct mq_publisher *p, unsigned i, bool eval)
 int
 mq_publisher_send(struct mq_publisher *p)
 {
-	/* The server may not know the script of what goes out again. */
+	/* A batch is sent again to a server that may not know the script. */
 	bool eval = p->under_way < p->kept;
 	const struct mq_batch *next = mq_publisher_next(p);
 
@@ -399,12 +395,11 @@ mq_publisher_send(struct mq_publisher *p)
 
 /* --- answers ------------------------------------------------------------------- */
 
-/* The memory that an empty batch may keep. */
-#define KEEP_BYTES 262144
+#define KEEP_BYTES 262144 /* most memory that an empty batch keeps */
 
-/* Number i is answered, and those behind it move up. */
+/* Removes batch number i. */
 static void
-take_out(struct mq_publisher *p, unsigned i)
+remove_batch(struct mq_publisher *p, unsigned i)
 {
 	struct mq_batch b = p->batches[i];
 
@@ -419,8 +414,8 @@ take_out(struct mq_publisher *p, unsigned i)
 	p->batches[p->kept] = b;
 }
 
-/* Which reply is that to the batch.  All or nothing was done, unless MULTI itself was
- * refused: then each for itself.  An error of the mark is none of the batch. */
+/* Chooses the reply to the batch of a transaction.  If MULTI itself was refused, each command
+ * was carried out by itself.  An error of the mark does not concern the batch. */
 static redisReply **
 judge_plain(struct mq_publisher *p, struct mq_batch *b, redisReply *r[REPLIES])
 {
@@ -441,7 +436,7 @@ judge_plain(struct mq_publisher *p, struct mq_batch *b, redisReply *r[REPLIES])
 	}
 	if (r[BEHIND]->type != REDIS_REPLY_ERROR)
 		return &r[EXEC];
-	/* The server does not let this user do it, or does not know how. */
+	/* Without the right to the mark, batches go without. */
 	if (mq_error_barred(mq_error_status(r[BEHIND]->str), r[BEHIND]->str)) {
 		p->marks = false;
 		b->how.mark.publisher = NULL;
@@ -449,9 +444,10 @@ judge_plain(struct mq_publisher *p, struct mq_batch *b, redisReply *r[REPLIES])
 	return &r[BEHIND];
 }
 
-/* As a reply to the batch's own command; NULL: the connection is lost. */
+/* Reads the replies to a batch, and returns that to its own command; NULL: the connection is
+ * lost. */
 static redisReply *
-take_reply(struct mq_publisher *p, struct mq_batch *b)
+receive_reply(struct mq_publisher *p, struct mq_batch *b)
 {
 	bool marked = b->plain && b->how.mark.publisher != NULL;
 	int i = marked ? MULTI : PUBLISH;
@@ -471,11 +467,11 @@ take_reply(struct mq_publisher *p, struct mq_batch *b)
 }
 
 static bool
-take_verdicts(
+parse_verdicts(
     struct mq_publisher *p, const struct mq_batch *b, const redisReply *reply)
 {
 	enum mq_published verdict;
-	/* The ids of those joined stand behind the letters. */
+	/* Behind the letters are the ids of joined messages. */
 	size_t at = (size_t)b->count;
 	const char *id;
 	int i;
@@ -493,7 +489,7 @@ take_verdicts(
 		} else if (verdict == MQ_PUBLISHED && b->ids.len > 0) {
 			id = b->ids.data + (size_t)i * MQ_ID_LEN;
 		}
-		/* Another message is somebody else's. */
+		/* Another connection wrote the original of a duplicate. */
 		if (verdict == MQ_PUBLISHED || id != NULL ||
 		    verdict == MQ_PUBLISHED_DUPLICATE)
 			p->ours = verdict == MQ_PUBLISHED;
@@ -511,12 +507,12 @@ confirm(struct mq_publisher *p, const struct mq_batch *b)
 	p->marked |= p->marks;
 }
 
-/* What has become of a batch, by its answer. */
+/* The outcome of a batch by its reply. */
 static enum mq_call
 judge_by_answer(struct mq_publisher *p, struct mq_batch *b)
 {
 	bool marked = b->how.mark.publisher != NULL;
-	redisReply *reply = take_reply(p, b);
+	redisReply *reply = receive_reply(p, b);
 	enum mq_call result = MQ_CALL_DONE;
 
 	if (reply == NULL)
@@ -526,12 +522,12 @@ judge_by_answer(struct mq_publisher *p, struct mq_batch *b)
 	    marked != (b->how.mark.publisher != NULL)) {
 		result = MQ_CALL_AGAIN;
 	} else if (mq_reply_busy(reply)) {
-		/* What was sent behind it may be done, or not. */
+		/* Later batches may be done, or not: only the marks can tell. */
 		(void)mq_redis_refused(p->redis, reply);
 		result = MQ_CALL_LOST;
 	} else if (mq_redis_refused(p->redis, reply)) {
 		result = MQ_CALL_REFUSED;
-	} else if (!take_verdicts(p, b, reply)) {
+	} else if (!parse_verdicts(p, b, reply)) {
 		(void)mq_nonsense(p->redis);
 		result = MQ_CALL_REFUSED;
 	} else {
@@ -543,18 +539,18 @@ judge_by_answer(struct mq_publisher *p, struct mq_batch *b)
 	return result;
 }
 
-/* The same by its mark.  REFUSED: nobody knows any more. */
+/* The outcome of a batch by its mark.  REFUSED: the mark may have expired. */
 static enum mq_call
 judge_by_mark(struct mq_publisher *p, const struct mq_batch *b)
 {
-	/* Of one that has no text: all are there. */
+	/* An empty mark: all messages were published. */
 	redisReply reply = {.type = REDIS_REPLY_INTEGER};
 	long long last;
-	/* No known mark can be that of another batch under way. */
+	/* Batches under way have different marks. */
 	const char *text =
 	    mq_mark_find(p->last_marks, b->how.mark.before, &last);
 
-	/* A mark that is missing may have been there, too long ago. */
+	/* A missing mark of an old batch may have expired. */
 	if (text == NULL &&
 	    mq_clock_steady_ms() - b->sent_ms <= MQ_MARKS_SURE_MS)
 		return MQ_CALL_AGAIN;
@@ -563,7 +559,7 @@ judge_by_mark(struct mq_publisher *p, const struct mq_batch *b)
 		reply.len = strlen(text);
 		reply.str = (char *)(uintptr_t)text;
 	}
-	if (text == NULL || !take_verdicts(p, b, &reply)) {
+	if (text == NULL || !parse_verdicts(p, b, &reply)) {
 		mq_redis_fail(p->redis, MQ_EXIT_UNAVAILABLE, MQ_REDIS_LATE);
 		return MQ_CALL_REFUSED;
 	}
@@ -571,8 +567,8 @@ judge_by_mark(struct mq_publisher *p, const struct mq_batch *b)
 	return MQ_CALL_DONE;
 }
 
-/* Of the batches from number i on, those that are done are kept no more; the others stay, in
- * their order.  False: one was refused. */
+/* Removes the batches from number i on that are done; the others stay in their order.  False:
+ * one was refused. */
 static bool
 judge_from(struct mq_publisher *p, unsigned i, bool by_marks)
 {
@@ -585,7 +581,7 @@ judge_from(struct mq_publisher *p, unsigned i, bool by_marks)
 		result = by_marks ? judge_by_mark(p, b) : judge_by_answer(p, b);
 		good &= result != MQ_CALL_REFUSED;
 		if (result == MQ_CALL_DONE)
-			take_out(p, i);
+			remove_batch(p, i);
 		else
 			i++;
 	}
@@ -598,14 +594,14 @@ mq_publisher_answer(struct mq_publisher *p)
 	enum mq_call result = judge_by_answer(p, p->batches);
 
 	if (result == MQ_CALL_AGAIN) {
-		/* None that has to come behind it was done.  What was refused is
-		 * refused again when its turn comes. */
+		/* No batch that must follow was done.  A refused one is refused again
+		 * when it is the oldest. */
 		(void)judge_from(p, 1, false);
 		if (mq_redis_lost(p->redis))
 			return MQ_CALL_LOST;
 		p->under_way = 0;
 	} else if (result != MQ_CALL_LOST) {
-		take_out(p, 0);
+		remove_batch(p, 0);
 	}
 	if (p->under_way == 0)
 		count_rest(p);
@@ -633,13 +629,12 @@ mq_publisher_free(struct mq_publisher *p)
 /* --- a new connection ----------------------------------------------------------- */
 
 /*
- * Batches that were sent before may still be on their way.  A script finds its mark and
- * does nothing; a transaction does not, so the old connection has to be gone before the
- * marks are read.  A name identifies that connection, as the numbers of connections begin
- * anew with the server.
+ * Batches of the former connection may still arrive.  A script finds its mark and does
+ * nothing; a transaction does not, so the former connection must be gone before the marks
+ * are read.  Its name identifies it: after a restart of the server, CLIENT IDs begin anew.
  */
 
-/* The new connection has no name yet. */
+/* Kills connections with this publisher's name, which the new one has not got yet. */
 static enum mq_call
 kill_former(struct mq_publisher *p)
 {
@@ -668,27 +663,27 @@ kill_former(struct mq_publisher *p)
 	return result;
 }
 
-/* whole: no batch under way does anything if it comes twice. */
+/* Reads the marks, after the former connection was killed.  With scripts, all batches find
+ * their marks themselves, and a refusal to kill it does not matter. */
 static enum mq_call
-read_marks(struct mq_publisher *p, bool whole)
+read_marks(struct mq_publisher *p, bool scripts)
 {
 	struct mq_command c = mq_redis_command(p->redis);
 	enum mq_call result;
 
-	/* From then on nothing arrives any more that was sent before. */
 	result = kill_former(p);
 	if (result == MQ_CALL_DONE) {
 		build_name(p, &c);
 		result = mq_call_once(p->redis, &c, NULL);
 	}
-	if (result == MQ_CALL_REFUSED && whole) {
+	if (result == MQ_CALL_REFUSED && scripts) {
 		p->loose = true;
 		result = MQ_CALL_DONE;
 	}
 	if (result != MQ_CALL_DONE)
 		return result;
-	/* The marks are written to before they are read: a user who must not do that
-	 * has left none, whatever was done. */
+	/* A user without the right to write the marks has left none, whatever was done:
+	 * a write before the read tells. */
 	c = about_marks(p, "HSET");
 	mq_command_add(&c, "resumed %lld", p->sent);
 	result = mq_call_once(p->redis, &c, NULL);
@@ -697,8 +692,7 @@ read_marks(struct mq_publisher *p, bool whole)
 		mq_command_int(&c, MQ_MARKS_KEEP_MS);
 		result = mq_call_once(p->redis, &c, NULL);
 	}
-	/* In a full memory the marks can be read, and that they could be written
-	 * to has been seen before. */
+	/* AGAIN: memory is full, but the right was tested. */
 	if (result == MQ_CALL_LOST || result == MQ_CALL_REFUSED)
 		return result;
 	c = about_marks(p, "HGETALL");
@@ -707,7 +701,7 @@ read_marks(struct mq_publisher *p, bool whole)
 	return mq_call_once(p->redis, &c, &p->last_marks);
 }
 
-/* Whether all batches find their marks themselves. */
+/* Whether all kept batches are scripts, which find their marks themselves. */
 static bool
 all_scripts(const struct mq_publisher *p)
 {
@@ -721,15 +715,15 @@ all_scripts(const struct mq_publisher *p)
 bool
 mq_publisher_can_resume(struct mq_publisher *p)
 {
-	bool whole = all_scripts(p);
+	bool scripts = all_scripts(p);
 	unsigned i;
 
 	for (i = 0; i < p->kept; i++)
 		if (p->batches[i].how.mark.publisher == NULL)
 			return false;
-	/* Batches sent before may arrive at any time, and find their marks. */
-	p->loose |= p->kept > 0 && !p->named && whole;
-	return p->kept == 0 || (p->marks && (p->named || whole));
+	/* Without a name, the former connection cannot be killed. */
+	p->loose |= p->kept > 0 && !p->named && scripts;
+	return p->kept == 0 || (p->marks && (p->named || scripts));
 }
 
 enum mq_call
@@ -748,7 +742,7 @@ mq_publisher_resume(struct mq_publisher *p, long long *missing, bool *proven)
 		return result;
 	(void)mq_mark_find(p->last_marks, -1, &last);
 	*proven = last >= p->confirmed_last;
-	/* The one that is last had a message at least. */
+	/* The batch of the last mark had at least one message. */
 	if (!*proven &&
 	    (last != -1 ||
 		mq_clock_steady_ms() - p->confirmed_ms <= MQ_MARKS_SURE_MS))
@@ -762,8 +756,7 @@ mq_publisher_resume(struct mq_publisher *p, long long *missing, bool *proven)
 	return MQ_CALL_DONE;
 }
 
-/* No server has a smaller limit for what it takes at once. */
-#define LIMIT_MIN ((size_t)1024 * 1024)
+#define LIMIT_MIN ((size_t)1024 * 1024) /* least bytes that servers refuse */
 
 long long
 mq_publisher_drop(struct mq_publisher *p, bool said)
@@ -781,6 +774,6 @@ mq_publisher_drop(struct mq_publisher *p, bool said)
 	    (!said && ++b->breaks < 2))
 		return 0;
 	number = b->how.mark.before + 1;
-	take_out(p, at);
+	remove_batch(p, at);
 	return number;
 }

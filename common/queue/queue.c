@@ -1,4 +1,4 @@
-/* The parts that are the same in every layout. */
+/* Functions that are the same for all layouts. */
 #include "base/text.h"
 #include "layout.h"
 
@@ -83,7 +83,7 @@ mq_layout_published(const redisReply *reply, int i)
 	static const char letters[] = "adjfst";
 	const char *letter;
 
-	/* Of a plain LPUSH. */
+	/* The reply to a plain LPUSH. */
 	if (reply->type == REDIS_REPLY_INTEGER)
 		return MQ_PUBLISHED;
 	if (reply->type != REDIS_REPLY_STRING || (size_t)i >= reply->len)
@@ -163,8 +163,7 @@ mq_outcome_name(enum mq_outcome outcome)
 	return verbs[outcome];
 }
 
-/* Numbers before the elements. */
-#define FACTS 4
+#define FACTS 4 /* elements before the messages */
 
 int
 mq_layout_claimed(const redisReply *reply, struct mq_claimed *out)
@@ -212,7 +211,7 @@ mq_layout_obeys(
 	return true;
 }
 
-/* Where it is always the same, joining answers OK, renewing 1 or 0. */
+/* For a constant lease, join() is answered by OK, renew() by 1 or 0. */
 int64_t
 mq_layout_lease(
     const struct mq_layout *layout, const redisReply *reply, bool cluster)

@@ -1,4 +1,4 @@
-/* What can be done with queues, whatever their layout. */
+/* Operations on queues of any layout. */
 #ifndef MQ_QUEUE_H
 #define MQ_QUEUE_H
 
@@ -13,7 +13,7 @@ struct mq_stats;
 
 /* --- publishing: how, and what a queue accepts ----------------------------- */
 
-/* No clock of a queue goes further: the scores of ticks have to be exact. */
+/* The last tick of a queue's clock: ticks are scores, which must be exact. */
 #define MQ_TICK_MAX (1LL << 48)
 
 /* When a published message is to be ready. */
@@ -27,79 +27,78 @@ struct mq_when {
 	bool said;  /* NOW: even if the queue has a delay of its own */
 };
 
-/* How many messages may be there for another one to be accepted, -1 any number: claimable
- * ones, and those that are delayed for whatever reason; and the same for a message with a
- * priority above 0.  Without the first, as the settings of the queue say. */
+/* Most claimable and most delayed messages beside which another one is accepted, and the
+ * same (high) for one with a priority above 0; -1: any number.  If ready is -1, the queue's
+ * settings count. */
 struct mq_limits {
 	long ready, ready_high, delayed, delayed_high;
 };
-/* Not even by the settings: of messages that are there already. */
+/* No limit, not even the settings': for copies of messages. */
 #define MQ_UNLIMITED                                                           \
 	{                                                                      \
 		LONG_MAX, LONG_MAX, -1, -1                                     \
 	}
 
-/* By which a publisher can ask whether the server has done a batch; see layout.h. */
+/* The mark of a batch, by which a publisher finds out later whether the server has done the
+ * batch; see layout.h. */
 struct mq_mark {
-	const char *publisher; /* an id; NULL: nobody will ask */
+	const char *publisher; /* an id; NULL: no mark is needed */
 	int place;	       /* 0 to MQ_MARKS - 1, in turn */
-	long long before; /* messages in the batches before it; none is empty */
-	/* The same of the batch that must be done first, or a script does nothing; -1:
-	 * none. */
+	long long before;      /* messages in former batches; none is empty */
+	/* `before` of the batch without which a script does nothing; -1: none. */
 	long long behind;
 };
 
 struct mq_publishing {
 	struct mq_mark mark;
 	struct mq_when when;
-	/* Messages may have options (a priority, a group, a key, a tick, an
-	 * answer), or there are limits. */
+	/* Messages may have options (priority, group, key, tick, result), or limits. */
 	bool special;
-	bool alike; /* all ask for the same, none for an answer; their headers
-		     * differ in the id, which is what makes them unique, and in
-		     * times, and in no length */
-	/* Special ones, alike and without limits, that have no options but these: */
+	/* All messages have the same options, and none wants its result; their headers are
+	 * of one length, and differ only in the id and in times. */
+	bool alike;
+	/* Special ones, alike and without limits, with no options but these: */
 	bool ordered;
 	int priority;
-	bool in_tick; /* from tick 0 on */
-	/* The server's unix time, about, in microseconds, later for each message
-	 * than for the publisher's others before; 0: unknown. */
+	bool in_tick; /* first tick 0 */
+	/* The server's unix time in microseconds, later than for the publisher's message
+	 * before; 0: unknown. */
 	int64_t now_us;
-	bool join; /* a key that a message has until it is claimed is shared */
-	bool direct; /* a plain command may put special ones in */
+	bool join;   /* share a key whose message is not claimed yet */
+	bool direct; /* a plain command may publish special messages */
 	struct mq_limits limits;
-	bool realtime; /* each message is published to listeners, as by node */
-	const struct mq_attach *files; /* of the only message; NULL: none */
+	bool realtime; /* PUBLISH each message to listeners, as node does */
+	const struct mq_attach *files; /* for the only message; NULL: none */
 };
 
-/* The attributes of a queue, with MQ_HAS_ATTRIBUTES; NONE: not said. */
+/* The attributes of a queue, with MQ_HAS_ATTRIBUTES; NONE: not given. */
 enum { MQ_ATTRIBUTE_NONE = -2 };
 #define MQ_ATTRIBUTES_NONE                                                     \
 	{                                                                      \
 		MQ_ATTRIBUTE_NONE, MQ_ATTRIBUTE_NONE, MQ_ATTRIBUTE_NONE        \
 	}
 struct mq_attributes {
-	long vt_s;    /* hidden so long once received */
-	long delay_s; /* of a message that says nothing of its own */
-	long maxsize; /* of a body, in units of UTF-16; -1: any */
+	long vt_s;    /* seconds for which a received message is hidden */
+	long delay_s; /* default delay of a message, in seconds */
+	long maxsize; /* longest body, in units of UTF-16; -1: any */
 };
 
-/* What became of a message. */
+/* The verdict on a published message. */
 enum mq_published {
 	MQ_PUBLISHED_NONSENSE = -1, /* a reply of the wrong form */
-	MQ_PUBLISHED,		    /* it is there */
-	MQ_PUBLISHED_DUPLICATE,	    /* another one has its key */
-	MQ_PUBLISHED_JOINED,	    /* the same, and that one is for both */
-	MQ_PUBLISHED_FULL,	    /* there are too many */
-	MQ_PUBLISHED_STALE,	    /* its last tick is over */
-	MQ_PUBLISHED_TOO_LONG	    /* for the queue's maxsize */
+	MQ_PUBLISHED,		    /* accepted */
+	MQ_PUBLISHED_DUPLICATE,	    /* another message has the key */
+	MQ_PUBLISHED_JOINED,	    /* another message has the key, for both */
+	MQ_PUBLISHED_FULL,	    /* the queue is at its limit */
+	MQ_PUBLISHED_STALE,	    /* the last tick is over */
+	MQ_PUBLISHED_TOO_LONG	    /* longer than the queue's maxsize */
 };
 
-/* --- claiming: what a consumer asks for, and what it gets ------------------ */
+/* --- claiming -------------------------------------------------------------- */
 
 enum { MQ_CLAIM_BAD = -1, MQ_CLAIM_LOST = -2 };
 
-/* A message as it is kept: bytes. */
+/* A message as bytes in a queue. */
 struct mq_element {
 	char *data;
 	size_t len;
@@ -107,61 +106,60 @@ struct mq_element {
 
 /* How a consumer hears of the next message of a queue; see lua/lib/role.lua. */
 enum mq_role {
-	MQ_ROLE_NONE,  /* in no way: it has room for no more, or must look */
+	MQ_ROLE_NONE,  /* not at all: it has no room for more, or must look */
 	MQ_ROLE_WATCH, /* by CLIENT TRACKING */
-	MQ_ROLE_IDLE,  /* by another consumer, over its channel */
-	MQ_ROLE_CLAIM  /* in no way yet: a tracked claim may begin a watch */
+	MQ_ROLE_IDLE,  /* from another consumer, over its channel */
+	MQ_ROLE_CLAIM  /* not yet: a tracked claim may begin a watch */
 };
 
 struct mq_claim {
-	int max;      /* messages; 0: only look whether the queue is paused
-		       * (due_ms is -1 then unless it is) */
+	int max;      /* messages; 0: only ask whether the queue is paused, and
+		  * due_ms is -1 unless it is */
 	size_t bytes; /* about; but at least one message */
 	enum mq_why {
-		MQ_CLAIM_OWN,	 /* renews its watch, too */
-		MQ_CLAIM_CALLED, /* a key has changed, or it was woken */
+		MQ_CLAIM_OWN,	 /* the consumer has room; renews its watch */
+		MQ_CLAIM_CALLED, /* a key has changed, or a call has come */
 		MQ_CLAIM_LOOK	 /* the consumer on watch may be dead */
 	} why;
 	bool tracked;	     /* the server reports changes from now on */
-	struct mq_rate rate; /* of the claims of all consumers; 0: no limit */
+	struct mq_rate rate; /* shared by all consumers; 0: no limit */
 	size_t copied;	     /* bytes that the claim may copy; 0: any number */
 };
-/* How its error begins when all it could claim is to be copied, and that is more. */
+/* The error begins so if every claimable message needs copying, beyond `copied`. */
 #define MQ_CLAIM_NO_ROOM "no room to copy"
 
 struct mq_claimed {
 	/* Only for callbacks: see consumer.h. */
 	struct mq_element *elements;
 	int n;
-	/* Until there may be more to claim though nothing has changed: the next delayed
-	 * message is due, the pause is over, or the shared rate allows it; -1: never. */
+	/* Milliseconds until more may be claimable without a change of keys: a delayed
+	 * message is due, the pause ends, or the shared rate allows it; -1: never. */
 	int64_t due_ms;
-	bool paused; /* the queue is; nothing is claimed then */
+	bool paused; /* nothing is claimed while the queue is */
 	enum mq_role role;
 	int64_t now_ms; /* the server's clock, unix ms */
-	int64_t tick;	/* the queue's; 0: it never had one */
+	int64_t tick;	/* the queue's; 0: none was ever set */
 	bool missing;	/* no such queue; an empty claim always sees that */
 };
 
 /* --- cleaning: one round --------------------------------------------------- */
 
-/* Runs that a message may have, by default. */
-#define MQ_ATTEMPTS 15
+#define MQ_ATTEMPTS 15 /* most runs of a message, by default */
 
 struct mq_clean {
-	int limit;    /* runs that a message may have, crashes included, before
-		       * it is rejected, if the consumer that died did not say */
-	bool dry_run; /* only count what would be done */
-	bool all;     /* also what is due, and orphans: all of the server's keys
-		       * are looked through */
-	/* Where to add the names of dead connections that were left alone, as
-	 * they have keys in rmq's other form, or messages of a scattered queue; and
-	 * those of scattered queues: see stats.h.  NULL: nowhere. */
+	int limit;    /* most runs of a message, crashes included, unless the
+		       * dead consumer had set one */
+	bool dry_run; /* only count */
+	bool all;     /* due messages and orphans, too: scan all keys */
+	/* NULL, or lists that get the names of dead connections that were left alone,
+	 * since they have keys in rmq's other form, or messages of a scattered queue; and
+	 * of scattered queues (see stats.h). */
 	struct mq_names *cluster, *scattered;
-	/* Unless all: where the search for messages in no known queue goes on: 0,
-	 * then scan_at of the round before. */
+	/* Unless all: cursor of the search for messages in no known queue: 0, then scan_at
+	 * of the round before. */
 	unsigned long long scan_from;
-	/* Of the consumer that cleans, or NULL.  Without its lease, nothing is done. */
+	/* The cleaning consumer's connection, or NULL.  Without its lease, nothing is
+	 * done. */
 	const char *self;
 };
 
@@ -173,52 +171,53 @@ struct mq_cleaned {
 	long due;	  /* delayed messages made ready, as they were due */
 	long adopted;	  /* unacked lists: their connection is listed again */
 	unsigned long long scan_at; /* the scan_from of the next round */
-	long orphans;	  /* keys of our own removed that nobody needs */
+	long orphans;		    /* leftover keys of ours, removed */
 	long transferred; /* messages arrived in another queue of a cluster */
 	long expired;	  /* messages rejected that were too late */
 	long refused;	  /* steps with a key that is not permitted */
-	/* Queues whose keys and groups were left alone, as a consumer died
-	 * meanwhile, or the server was too slow to tell. */
+	/* Queues whose keys and groups were left alone: a consumer died meanwhile, or the
+	 * server was too slow for a proof. */
 	long unproven;
-	long locks;	 /* keys and groups that nobody held, or could get */
-	int64_t next_ms; /* until one will be found dead; -1: none */
+	long locks; /* keys and groups without a message, released */
+	int64_t
+	    next_ms; /* ms until the next consumer counts as dead; -1: none */
 };
 
-/* --- places: where messages are, walks, and the deletion of a queue -------- */
+/* --- places, walks, and the deletion of a queue ---------------------------- */
 
 enum mq_state { MQ_READY, MQ_DELAYED, MQ_UNACKED, MQ_REJECTED, MQ_STATES };
 
 /* The word of a state, on the command line and in outputs. */
 const char *mq_state_name(enum mq_state);
-/* The other way round: 0, or -1 when the word is none of them. */
+/* The state of a word: 0, or -1 when no state has it. */
 int mq_state_parse(const char *word, enum mq_state *);
 
 /* Messages in one state of one queue. */
 struct mq_place {
 	const char *queue;
 	enum mq_state state;
-	const char *connection; /* UNACKED: of this one; NULL: of all; "-": of
-				 * those that nobody knows, if there can be */
-	/* DELAYED, to drop all: those in line for their group come first, so that
-	 * none has its turn meanwhile. */
+	const char *connection; /* UNACKED: its name; NULL: all; "-": messages
+				 * with no known connection */
+	/* DELAYED, to drop all: first those in line for a group, which could otherwise
+	 * become ready meanwhile. */
 	bool line_first;
 };
 
-/* One message that was found, as it is kept.  Bytes. */
+/* A message in a slice of a walk. */
 struct mq_item {
 	const char *element;
 	size_t len;
-	/* DELAYED: it waits for its group's turn; or, unless 0, for a tick; or
-	 * until due_ms, unix ms. */
+	/* DELAYED: waits in line for a group; or for a tick (not 0); or until due_ms, unix
+	 * ms. */
 	bool in_line;
 	int64_t tick, due_ms;
-	const char *connection; /* UNACKED: whose it is; NULL: nobody knows */
+	const char *connection; /* UNACKED: its name; NULL: not known */
 	size_t prefix;		/* the layout's own */
 };
 
-/* The memory of a walk from slice to slice, for the layouts only. */
+/* The state of a walk between slices, for the layouts only. */
 struct mq_walk {
-	redisReply *connections; /* those to walk through; NULL: one only */
+	redisReply *connections; /* names to walk through; NULL: only one */
 	redisReply *reply;	 /* this slice: the items point into it */
 	/* Messages of the part of the place at work that are still to be looked at, of
 	 * those that were there when it began; 0: not begun; -1: none. */
@@ -235,32 +234,32 @@ struct mq_walk {
 	struct mq_names held; /* ids, and whose they are */
 };
 
-/* A walk through a place, the next to be claimed first, in slices of about 1000 messages
- * or 1 MiB (but of at least one), so that the server is not kept.  Starts zeroed but for
- * place, needle and skip.  Messages that come or go meanwhile may be seen or not; those
- * that stay are seen once. */
+/* A walk through a place, from the next message to be claimed, in slices of about 1000
+ * messages or 1 MiB, but at least one message, so that the server's other clients do not
+ * wait.  Starts zeroed except place, needle and skip.  Messages that stay are seen once;
+ * those that come or go meanwhile may be seen or not. */
 struct mq_scan {
 	struct mq_place place;
-	const char *needle;    /* an element must contain it; NULL: any */
-	long skip;	       /* passed over first; not with all connections */
+	const char *needle;    /* text in elements; NULL: any */
+	long skip;	       /* messages skipped first; for one connection */
 	struct mq_item *items; /* this slice; valid until the next */
-	int count;	       /* may be 0 with a needle, and more to come */
-	long seen;	       /* messages looked at so far, needle or not */
+	int count;	       /* with a needle, may be 0 before the end */
+	long seen;	       /* messages looked at, with the needle or not */
 	bool end;	       /* no slice follows */
-	bool over;	       /* set by the caller: none is wanted */
+	bool over;	       /* set by the caller, to end the walk early */
 	struct mq_walk walk;   /* the layout's own */
 };
 void mq_scan_free(struct mq_scan *);
 
 struct mq_deletion {
-	bool dry_run; /* only tell what would be removed */
+	bool dry_run; /* only count */
 	/* Live consumers, and messages of dead ones: with any, nothing is done. */
 	long consumers, unacked;
-	bool cluster; /* it has keys in rmq's other form: nothing is done */
-	bool known;   /* whether anybody ever opened it */
-	long ready, delayed, rejected; /* messages removed with it */
-	bool awaited; /* somebody may wait for their ends, and hears of those if
-		       * they are dropped one by one before */
+	bool cluster; /* keys in rmq's other form exist: nothing is done */
+	bool known;   /* the queue is listed */
+	long ready, delayed, rejected; /* messages removed with the queue */
+	bool awaited; /* publishers may wait for results, which only messages
+		       * dropped one by one before get */
 };
 
 /* --- session ------------------------------------------------------------ */
@@ -269,47 +268,47 @@ struct mq_deletion {
 struct mq_session {
 	const char *connection; /* unique for ever; never reused */
 	const char *consumer;
-	/* A consumer's, on a cluster: the set of connections has it. */
+	/* On a cluster: the set of connections has this consumer's. */
 	bool listed;
-	const char *former; /* whose lease its maker, alive, lost; NULL: none */
-	double former_s; /* when that was renewed last, by the steady clock */
+	const char *former; /* connection whose lease was lost; NULL: none */
+	double former_s;    /* last renewal of that lease, steady seconds */
 	const char *const *queues;
 	int queue_count;
-	const char *push;   /* where messages may be pushed to; NULL: nowhere */
-	const char *notify; /* what hears of each end; NULL: as settings say */
-	/* Its name in the channel that wakes it; NULL: it cannot be woken. */
+	const char *push;   /* queue for pushed messages; NULL: none */
+	const char *notify; /* queue for notices; NULL: as settings say */
+	/* Name in the channel that wakes the consumer; NULL: it cannot be woken. */
 	const char *wake;
-	bool make;    /* make the queues that do not exist */
-	int slots;    /* how many messages can run at once */
-	int attempts; /* runs that a message may have; -1: as settings say */
-	int64_t lease_ms;  /* by receipt: of a renewal; 0: as the layout says */
-	unsigned renewals; /* of the lease so far */
-	bool runs;	   /* others are told what runs here */
-	bool heads; /* of what it holds, it is told only how each begins */
+	bool make;	   /* make the queues that do not exist */
+	int slots;	   /* messages that can run at once */
+	int attempts;	   /* most runs of a message; -1: as settings say */
+	int64_t lease_ms;  /* by receipt: a renewal's; 0: the layout's */
+	unsigned renewals; /* renewals of the lease so far */
+	bool runs;	   /* reports its runs */
+	bool heads;	   /* held() returns only the beginnings of messages */
 };
 
-/* What outlasts many renewals is renewed with every so many of them. */
+/* Long-lived information is renewed with every 16th renewal of the lease. */
 #define MQ_RENEW_INFO 16
 
-/* --- settling: how the stay of a message in our hands ends ----------------- */
+/* --- settling: the end of a message's stay with its consumer --------------- */
 
-/* The result of a message, for those who wait for its end. */
+/* The result of a message, for publishers that wait. */
 struct mq_result {
-	const char *id;	  /* of the message, or what its Mq-Reply-To says */
-	const char *text; /* as of result.h */
+	const char *id;	  /* the message's, or that in Mq-Reply-To */
+	const char *text; /* see message/headers.h */
 	size_t len;
-	int64_t keep_ms; /* how long it can be read, above 0 */
+	int64_t keep_ms; /* life of the result, above 0 */
 };
 
-/* A message for a queue that hears of each end. */
+/* A message that tells another queue of an end. */
 struct mq_notice {
-	const char *queue;	    /* never that of the message that ends */
-	char unique[MQ_ID_LEN + 1]; /* its id */
+	const char *queue;	    /* not that of the message that ends */
+	char unique[MQ_ID_LEN + 1]; /* the notice's id */
 	struct mq_buf element;
 };
 
 enum mq_outcome {
-	MQ_OUTCOME_ACK,	   /* done: it is gone */
+	MQ_OUTCOME_ACK,	   /* done: the message is removed */
 	MQ_OUTCOME_REJECT, /* to the rejected ones */
 	MQ_OUTCOME_FRONT,  /* back, to be the next one */
 	MQ_OUTCOME_AGAIN,  /* back, at the end of the line, after a delay */
@@ -325,55 +324,53 @@ struct mq_settlement {
 	size_t header_len, payload_at;
 	int64_t delay_ms;	    /* AGAIN only */
 	char unique[MQ_ID_LEN + 1]; /* AGAIN, PUSH: a new id */
-	bool unrun;		    /* REJECT: it was too late to run it */
+	bool unrun;		    /* REJECT: expired before a run */
 	const char *push;	    /* PUSH only */
-	/* ACK: its header asks for more than a place in line, so there may be
-	 * something to let go of.  (The others find out for themselves.) */
+	/* ACK: the message may hold a key or a group.  Other outcomes find out. */
 	bool holds;
-	const char *receipt; /* its number, of a session that handed out by
-			      * receipt: LOST when its lease is over; or NULL */
+	const char *receipt; /* number of a receipt; LOST if its lease is over;
+			      * NULL: not handed out by receipt */
 	const struct mq_result *result; /* NULL: none */
 	/* NULL: none; never with FRONT or AGAIN. */
 	const struct mq_notice *notice;
 };
 
-/* As the reply says it, an integer. */
+/* The integer reply to settle().  Except for MQ_SETTLED, nothing has changed. */
 enum mq_settled {
 	MQ_SETTLED = 1,
-	MQ_SETTLED_LOST = 0, /* nothing: somebody else has the message by now */
-	MQ_SETTLED_GONE = -1, /* nothing: there is no such message any more */
-	/* PUSH: nothing, it is longer than the maxsize of the other queue; it is still
-	 * ours. */
+	MQ_SETTLED_LOST = 0,  /* another consumer has the message */
+	MQ_SETTLED_GONE = -1, /* the message does not exist */
+	/* PUSH: longer than the maxsize of the other queue; still ours. */
 	MQ_SETTLED_TOO_LONG = -2
 };
 
-/* Messages of one queue that have ended, the oldest first.  The oldest that the server
- * holds for us has place 1. */
+/* Messages of one queue that have ended, the oldest first.  Place 1 is that of the oldest
+ * message that the server holds for this session. */
 struct mq_acks {
 	const struct mq_part *elements;
 	const int *places;
 	int n;
 	struct mq_part oldest; /* the element at place 1 */
-	size_t others_len; /* bytes of those between them that have not ended */
-	bool holds;	   /* some may hold a key or a group */
-	char unique[MQ_ID_LEN + 1]; /* no element is equal to it */
+	size_t others_len;     /* bytes of unfinished messages between them */
+	bool holds;	       /* a message may hold a key or a group */
+	char unique[MQ_ID_LEN + 1]; /* different from all elements */
 };
 
 /* Messages of one queue to be given back, the newest first. */
 struct mq_newest {
 	const struct mq_part *elements;
 	int n;
-	bool each; /* their order, or others equal to them, may deceive about
-		    * what is between the first and the last */
+	bool each; /* test each: their order may differ from the server's, or
+		    * other messages be equal */
 };
 
 /* --- queue ----------------------------------------------------------------- */
 
 /*
- * A layout: which keys hold a queue, and which commands are the steps of a message's life.
- * rmq/ and rsmq/ hold one each; no other file spells a key, and neither calls the other.
- * Operations only build commands or take replies apart, so that tools which wait and tools
- * which must not can both use them; those of several rounds take a struct mq_redis and wait.
+ * A layout: the keys of a queue, and the commands for the steps of a message's life.  rmq/
+ * and rsmq/ hold one each; no other file spells a key, and neither calls the other.  Most
+ * operations only build commands or parse replies, for tools that wait and tools that must
+ * not; operations of several rounds take a struct mq_redis, and wait.
  *
  * An operation with a step argument is a list of commands: call it with step
  * 0, 1, 2 … until it returns false, and send what it built in that order.
@@ -391,12 +388,12 @@ enum {
 	MQ_HAS_TICKS = 1 << 2,
 	MQ_HAS_LOW_PRIORITY = 1 << 3, /* below 0 */
 	MQ_HAS_RESULTS = 1 << 4,
-	MQ_HAS_ATTRIBUTES = 1 << 5, /* of queues */
+	MQ_HAS_ATTRIBUTES = 1 << 5, /* struct mq_attributes */
 	MQ_HAS_NEWS = 1 << 6,	    /* mq_publishing.realtime */
-	MQ_HAS_IDS = 1 << 7,	    /* of messages without a header, too */
+	MQ_HAS_IDS = 1 << 7,	    /* even for messages without a header */
 	MQ_HAS_TEXT = 1 << 8,	    /* other programs take payloads for UTF-8 */
-	MQ_HAS_CLAIMS = 1 << 9,	    /* counted: one is a run, however it ends */
-	MQ_HAS_NODES = 1 << 10	    /* of a cluster: see renew() and known() */
+	MQ_HAS_CLAIMS = 1 << 9,	    /* counted: each claim is a run */
+	MQ_HAS_NODES = 1 << 10	    /* queues on all nodes of a cluster */
 };
 
 enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT, MQ_HELD_KEY };
@@ -407,142 +404,135 @@ enum mq_look { MQ_LOOK_ANY, MQ_LOOK_LEFT, MQ_LOOK_CHECK };
 struct mq_layout {
 	const char *name;
 	unsigned has;	/* MQ_HAS_* */
-	const char *ns; /* the namespace unless the URL names one, as NS:QUEUE
-			 * is a queue of NS; NULL: it has no namespaces */
+	const char *ns; /* default namespace, NS:QUEUE is a queue of NS; NULL:
+			 * there are no namespaces */
 
-	int64_t lease_ms;	/* how long it holds; 0: the reply says */
-	int64_t queue_lease_ms; /* that of a queue, with MQ_HAS_NODES */
+	int64_t lease_ms;	/* length of a lease; 0: the reply says */
+	int64_t queue_lease_ms; /* length of a queue's, with MQ_HAS_NODES */
 	const struct mq_right *rights;		  /* see rights.h */
 	const struct mq_side *side;		  /* see layout.h */
 	const struct mq_attachments *attachments; /* NULL: none */
 	/* NULL, or why this cannot be the name of a queue (constant text). */
 	const char *(*queue_error)(const char *queue);
 
-	/* Makes a queue known, with these attributes if it was not; the reply is
-	 * an integer, 0 if it was.  Or (set), only with MQ_HAS_ATTRIBUTES, changes
-	 * those attributes that are said; 1, or 0 when there is no such queue. */
+	/* Lists a queue, a new one with these attributes; the integer is 0 if it was
+	 * listed.  With set, and MQ_HAS_ATTRIBUTES, changes the given attributes; the
+	 * integer is 1, or 0 when there is no such queue. */
 	void (*open)(struct mq_command *, const char *queue,
 	    const struct mq_attributes *, bool set);
-	/* Whether anybody ever did: an integer, 0 or not.  With MQ_HAS_NODES both are
-	 * optional commands, as all names may be on another node.  By keys, if that is
-	 * away: how many the queue has, as one that has some exists. */
+	/* Whether a queue is listed: an integer, 0 or not.  With MQ_HAS_NODES, open() and
+	 * known() are optional commands, as another node may have the list.  by_keys, if
+	 * that node is away: counts the queue's keys, as a queue with keys exists. */
 	void (*known)(struct mq_command *, const char *queue, bool by_keys);
-	/* Changes nothing, and is refused where using the queue would be: its
-	 * keys hold something else (the error names one), or are not permitted.
-	 * Before the first write, so that a refusal leaves nothing behind.  For a
-	 * consumer, or (NULL) for whoever puts messages in: special ones, or such as
-	 * want no more than a place in line.  The integer: how many keys there are. */
+	/* Before the first write: changes nothing, but is refused if using the queue would
+	 * be, since its keys hold another type (the error names one), or are not
+	 * permitted.  For a consumer, or (NULL) for a publisher of special or plain
+	 * messages.  The integer: the number of keys. */
 	void (*probe)(struct mq_command *, const struct mq_session *,
 	    const char *queue, bool special);
 
 	/* Starts one command that publishes any number of messages, all in the same
-	 * way; publish_add() adds each.  mq_layout_published() says by the reply what
-	 * became of message i; an error published none.  header may be empty: that is
-	 * the bare payload.  unique is used by no other message. */
+	 * way; publish_add() adds each.  mq_layout_published() reads the verdict on message
+	 * i in the reply; after an error, none is published.  With an empty header, the
+	 * payload goes bare.  unique differs for all messages. */
 	void (*publish)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *);
 	void (*publish_add)(struct mq_command *, const struct mq_publishing *,
 	    const char unique[MQ_ID_LEN + 1], const struct mq_buf *header,
 	    const char *payload, size_t len);
-	/* Marks and counts the n messages of such a batch: a plain command behind
-	 * it, in one transaction; refused, it has no part in what became of them.
-	 * False: publish() does so itself.  Without a command it only tells which.
-	 * NULL: publish() always does. */
+	/* A plain command that marks and counts the n messages of a batch, behind it in
+	 * one transaction; if refused, the batch is published all the same.  False:
+	 * publish() marks itself; NULL: always.  Without a command, only tells. */
 	bool (*publish_mark)(struct mq_command *, const char *queue,
 	    const struct mq_publishing *, int n);
 
-	/* The lease of a connection, which mq_layout_lease() reads in the reply to
-	 * the first step of join() or renew().  The others of join() must not be sent
-	 * before it is confirmed: no cleaner may see a connection without. */
+	/* Joins, with a lease that mq_layout_lease() reads in the reply to the first step
+	 * of join() or renew().  Later steps of join() must wait for that reply: no cleaner
+	 * may see a connection without a lease. */
 	bool (*join)(const struct mq_session *, int step, struct mq_command *);
-	/* When nothing is left in our hands.  Step MQ_LEAVE_EMPTY, of a connection
-	 * whose messages are handed out by receipt: only if that is so; then the reply
-	 * is the integer 1, and with MQ_HAS_NODES on a cluster the steps behind that of
-	 * its queue follow. */
+	/* Leaves, when the session holds no message.  Step MQ_LEAVE_EMPTY, for a connection
+	 * whose messages are handed out by receipt, tests that: if the integer is 1, the
+	 * steps behind that of the queue follow, with MQ_HAS_NODES on a cluster. */
 	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
-	/* Of the connection (queue -1); or then, with MQ_HAS_NODES on a cluster, of a
-	 * queue, when that one is confirmed. */
+	/* Renews the lease of the connection (queue -1).  With MQ_HAS_NODES on a cluster,
+	 * renews that of each queue after the reply. */
 	bool (*renew)(const struct mq_session *, int queue, int step,
 	    struct mq_command *);
-	/* There: what the server holds of a queue for `from`, a former name of this
-	 * connection, is ours; an integer, 0 if that name has lost its lease. */
+	/* With MQ_HAS_NODES: takes over the messages of a queue from a former name of this
+	 * connection; the integer is 0 if that name has lost its lease. */
 	void (*take_over)(const struct mq_session *, int queue,
 	    const char *from, struct mq_command *);
-	/* Where claims are counted (else NULL): of a message that was ours when the
-	 * lease ended, the last of so many attempts does not count, unless somebody
-	 * has claimed it since. */
+	/* With MQ_HAS_CLAIMS, else NULL: takes the last attempt off a message whose lease
+	 * ended before its run, unless it was claimed since. */
 	void (*lapsed)(const struct mq_session *, int queue,
 	    const char *element, size_t len, long attempts,
 	    struct mq_command *);
 
 	void (*claim)(const struct mq_session *, int queue,
 	    const struct mq_claim *, struct mq_command *);
-	/* Whether queues need a claim: of each, its keys as watched of the side names
-	 * them, watch and idle; then the session's name in wake, and 1 to see whether
-	 * others know that it is idle.  An array, of each queue 0, or how many are
-	 * idle, or, not to see that, -1. */
+	/* Finds queues that need a claim.  Keys: for each queue those of `watched` in
+	 * layout.h, its watch and idle; arguments: the session's name in wake, and 1 to
+	 * see whether others know that it is idle.  The array has for each queue 0, its
+	 * number of idle consumers, or -1 if the session is not among them. */
 	const struct mq_script *look;
-	/* The queue of such a key, in *queue and *n; false: it is none. */
+	/* The queue of a watched key, in *queue and *n; false: another key. */
 	bool (*key_queue)(
 	    const char *key, size_t len, const char **queue, size_t *n);
 
-	/* Ends a message's stay in our hands, in one atomic step: enum mq_settled.  Of
-	 * n messages, unless MQ_HAS_IDS, all, or none: not MQ_SETTLED, not all are
-	 * there.  Some of them are equal, and each is acked, rejected, or goes
-	 * back, and asks for nothing else. */
+	/* Settles messages in one atomic step; the integer is enum mq_settled.  Unless
+	 * MQ_HAS_IDS, n messages may be equal, have a plain outcome ACK, REJECT, FRONT or
+	 * AGAIN and nothing else, and are settled only if all of them are there. */
 	void (*settle)(const struct mq_session *, int queue,
 	    const struct mq_settlement *, int n, struct mq_command *);
 
-	/* Acks messages in one step, which have no result.  Not MQ_SETTLED: they are
+	/* Acks messages without results in one step.  Any reply but MQ_SETTLED: they are
 	 * not at their places, and nothing has changed. */
 	void (*ack_oldest)(const struct mq_session *, int queue,
 	    const struct mq_acks *, struct mq_command *);
 
-	/* Gives back to the front, unstarted, the newest messages that the server
-	 * holds for us, in one bounded step.  The integer: how many of the first; 0:
-	 * they are not the newest, and nothing has changed.  NULL: whatever it
-	 * holds; 0: nothing is left. */
+	/* Returns the newest messages that the server holds for the session to the front,
+	 * as not started, in one bounded step.  The integer: how many of these; 0: they are
+	 * not the newest, and nothing has changed.  NULL: any messages; 0: none is left. */
 	void (*give_back)(const struct mq_session *, int queue,
 	    const struct mq_newest *, struct mq_command *);
 
-	/* How many elements of this queue the server has ever claimed for us (0:
-	 * unknown), and those that it holds for us, the newest first.  Two
-	 * commands of one transaction, since a script copies many or large elements
-	 * several times; their replies are that number, as text or nil, and an array.
-	 * MQ_HELD_AT_ONCE, or if only a script can tell: one, whose reply is an array of
-	 * both.  MQ_HELD_COUNT: one, which says how many it holds.  MQ_HELD_KEY adds only
-	 * the key that is there if it holds any.  Returns how many commands they are. */
+	/* Reads the number of elements of this queue that were ever claimed for the session
+	 * (0: unknown), and those that the server holds for it, the newest first.  Two
+	 * commands in one transaction, since a script copies many or large elements several
+	 * times; the replies are the number, text or nil, and an array.  MQ_HELD_AT_ONCE,
+	 * or if only a script can read them: one command, whose array has both.
+	 * MQ_HELD_COUNT: one command for the number of held ones.  MQ_HELD_KEY: adds the
+	 * key that exists if any are held.  Returns the number of commands. */
 	int (*held)(const struct mq_session *, int queue, enum mq_held_how,
 	    struct mq_command[2]);
-	/* Whether a message that the server does not hold for us any more is there
-	 * still: an integer, 0 or not.  NULL: it is, as nobody can delete it. */
+	/* Whether a message that the session has lost still exists: an integer, 0 or not.
+	 * NULL: always, as nothing can delete it. */
 	void (*exists)(const struct mq_session *, int queue,
 	    const char *element, size_t len, struct mq_command *);
 
-	/* Messages handed out by receipt are in the hands of a connection with one
-	 * queue, which joined with a lease_ms, and that its maker leaves alone.
-	 * Numbers all that it holds, which are these in the order of their claim,
-	 * from 1; the reply is the integer n, or else the lease is over. */
+	/* Receipts: a connection with one queue and a lease_ms, whose maker leaves it
+	 * alone, holds the messages.  Numbers these, which are all that it holds, in the
+	 * order of their claim, from 1.  The integer is n; else the lease is over. */
 	void (*receipts)(const struct mq_session *,
 	    const struct mq_part *elements, int n, struct mq_command *);
 	/* The element of a receipt, or nil: it is settled, or the lease is over. */
 	void (*receipt)(struct mq_command *, const char *connection,
 	    const char *queue, const char *number);
-	/* Waits.  Any message but those handed out by receipt; no connection in
-	 * *out: there is none with this id.  NULL unless MQ_HAS_IDS. */
+	/* Waits for any message by its id, except those handed out by receipt; without a
+	 * connection in *out, there is none.  NULL unless MQ_HAS_IDS. */
 	int (*receipt_by_id)(struct mq_redis *, const char *queue,
 	    const char *id, struct mq_receipt *);
 
-	/* These wait.  They return 0, or -1 with the error in struct mq_redis.  All
-	 * queues are those of the namespace that the URL of that server names. */
+	/* The operations below wait.  They return 0, or -1 with the error in struct
+	 * mq_redis, and see only queues in the namespace of the server's URL. */
 
-	/* One round of cleaning.  What the server refuses about one connection or
-	 * queue leaves that as it is, and the first such error is returned at the
-	 * end.  The counts hold anyhow. */
+	/* Does one round of cleaning.  If the server refuses a step, its connection or queue
+	 * stays as it is, and the first such error is returned at the end; the counts are
+	 * valid all the same. */
 	int (*clean)(
 	    struct mq_redis *, const struct mq_clean *, struct mq_cleaned *);
 
-	/* On a cluster, ends what settle() has begun with what was pushed; or NULL. */
+	/* On a cluster, ends pushes that settle() has begun; or NULL. */
 	int (*finish_pushes)(
 	    struct mq_redis *, const char *queue, const char *to);
 
@@ -550,53 +540,51 @@ struct mq_layout {
 	int (*drained)(struct mq_redis *, const char *const *queues, int count,
 	    bool *drained);
 
-	/* The named queues, or all (count 0), and what else is wanted; mq_stats_free(). */
+	/* Reads the wanted facts of these queues, or of all (count 0); mq_stats_free(). */
 	int (*stats)(struct mq_redis *, const char *const *queues, int count,
 	    int wanted, struct mq_stats *);
 
 	/* The current runs, by queue and start; mq_runs_free() frees. */
 	int (*running)(struct mq_redis *, struct mq_runs *);
 
-	/* The next slice of a walk.  Or its end (s->over), to be told when messages
-	 * were taken from it, whether it has come to its end or not.  When some
-	 * thousand stay, those behind the walk wait at the newest end meanwhile;
-	 * this brings all back into their order.  A crash before it leaves them
-	 * there. */
+	/* Reads the next slice of a walk.  With s->over, ends the walk instead, which must
+	 * be done after take(): if some thousand messages stay, those behind the walk are
+	 * at the newest end meanwhile, where a crash leaves them, and this call restores
+	 * their order. */
 	int (*scan)(struct mq_redis *, struct mq_scan *);
-	/* Takes those of the current slice with chosen[i] to the newest end of the
-	 * ready messages of a queue, or nowhere (NULL).  Each moves in one atomic
-	 * step, and only if it is still there; taken counts those, after an error the
-	 * certain ones.  From rejected, the count of attempts begins anew.
+	/* Moves the chosen messages of the slice to the newest end of ready in a queue, or
+	 * removes them (to NULL).  Each moves in one atomic step, if it is still there; taken
+	 * counts them, after an error only the certain ones.  From rejected, the count of
+	 * attempts begins anew.
 	 *
-	 * What becomes ready gets the place that it asks for: behind those of
-	 * its priority, or in line for its group, and its key, if that is
-	 * free.  From delayed, its first tick becomes 0; one in line stays
-	 * there, unless it goes to another queue.  A dropped message releases
-	 * its group and key, and its result is sent to those who wait for it. */
+	 * A message that becomes ready gets the place of its options: behind others of its
+	 * priority, or in line for its group, and its key if that is free.  From delayed,
+	 * its first tick becomes 0; a message in line stays there unless it goes to another
+	 * queue.  A removed message releases its group and key, and publishers that wait get
+	 * its result. */
 	int (*take)(struct mq_redis *, struct mq_scan *, const bool *chosen,
 	    const char *to, long *taken);
-	/* As take() for the next max messages at a place, without looking: but
-	 * at most 1000 or about 1 MiB in one call.  0: there are none.
-	 * Unacked ones go to the front, the newest first, so that their order
-	 * stays, and an error with MQ_EXIT_AGAIN says that their connection is
-	 * alive.  With max 0, moved is how many there are that would.
+	/* take() for the next max messages at a place, without looking at them, at most
+	 * 1000 or about 1 MiB in one call; moved 0: there are none.  Unacked ones go to the
+	 * front, the newest first, in their order; if their connection is alive, that is an
+	 * error with MQ_EXIT_AGAIN.  With max 0, moved is the number that could move.
 	 *
-	 * With max LONG_MAX and without `to`, but for UNACKED: drops all in one step
-	 * that takes no time.  moved -1: there is something to let go of, or
-	 * somebody to tell; none was dropped, and that is for steps to do. */
+	 * With max LONG_MAX and no `to`, except for UNACKED: removes all in one step at
+	 * once.  moved -1: none was removed, since some hold keys or groups, or publishers
+	 * wait for them; call with a lower max. */
 	int (*move)(struct mq_redis *, const struct mq_place *, long max,
 	    const char *to, long *moved);
-	/* Removes a queue and all that is kept about it, in one step. */
+	/* Removes a queue and all its keys in one step. */
 	int (*delete_queue)(
 	    struct mq_redis *, const char *queue, struct mq_deletion *);
 };
 
 extern const struct mq_layout mq_layout_rmq, mq_layout_rsmq;
 
-/* The result of message i in a reply to publish(). */
+/* The verdict on message i in a reply to publish(). */
 enum mq_published mq_layout_published(const redisReply *, int i);
-/* How many messages a reply to claim() has, its last elements; MQ_CLAIM_BAD: it
- * has the wrong form; MQ_CLAIM_LOST: the lease is gone, and nothing was claimed. */
+/* The number of messages in a reply to claim(), its last elements; MQ_CLAIM_BAD: the wrong
+ * form; MQ_CLAIM_LOST: the lease is gone, and nothing was claimed. */
 int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 
 /* Adds each word of a text as an argument; a word that is %s, %d, %ld or %lld stands for
@@ -606,7 +594,7 @@ void mq_command_add(struct mq_command *, const char *fmt, ...)
 
 /* Adds a number, or an empty argument for one below 0. */
 void mq_command_bound(struct mq_command *, long long);
-/* For layouts: sets the error "about: why", in which the server has no part.  Returns -1. */
+/* For layouts: sets the error "about: why", without the server's name.  Returns -1. */
 int mq_layout_fail(
     struct mq_redis *, int status, const char *about, const char *why);
 #define MQ_IS_ALIVE	  "it is alive; stop it first"
@@ -616,78 +604,77 @@ const char *mq_outcome_name(enum mq_outcome);
 /* The layout of this name, or NULL. */
 const struct mq_layout *mq_layout_find(const char *name);
 
-/* By that reply, for how many milliseconds a lease holds from then on, on a cluster with
- * MQ_HAS_NODES that of each queue; 0: it was gone before, and is so for good. */
+/* Milliseconds for which a lease holds after a reply to join() or renew(), on a cluster with
+ * MQ_HAS_NODES that of each queue; 0: the lease is gone for good. */
 int64_t mq_layout_lease(
     const struct mq_layout *, const redisReply *, bool cluster);
-/* Whether messages with such headers can be published; if not, *why says what
- * they ask for that the layout does not know. */
+/* Whether the layout obeys all headers of a message; if not, *why names one. */
 bool mq_layout_obeys(
     const struct mq_layout *, const struct mq_envelope *, struct mq_buf *why);
-/* The name for the operations, which the caller frees, of a queue that a user calls so
- * where the URL names the namespace ns (or NULL): with that in front, unless it is usual
- * or there already.  NULL: it cannot be one, and *why (constant text) says why not. */
+/* The full name of a user's queue, which the caller frees: with the URL's namespace ns (or
+ * NULL) in front, unless that is the default or there already.  NULL: no queue can have that
+ * name, and *why, constant text, says why. */
 char *mq_layout_queue(const struct mq_layout *, const char *ns,
     const char *queue, const char **why);
 
-/* A key that has changed, or that a call in a consumer's channel names, by the end of its
- * name.  Others may be taken for one of these. */
+/* The kind of a key that has changed, or was named by a call in a consumer's channel, by the
+ * end of its name: other programs' keys may end so, too. */
 enum mq_key { MQ_KEY_OTHER, MQ_KEY_SETTINGS, MQ_KEY_ALL_PAUSED, MQ_KEY_STOP };
 enum mq_key mq_key_of(const char *key, size_t n);
 
 /* --- attachments ----------------------------------------------------------- */
 
 /*
- * Files of messages in the layout rmq.  The messages that refer to a set of files name it
- * in MQ_HEADER_ATTACH, and the set knows their ids.
+ * A set of files of messages in the layout rmq.  Messages name their set in MQ_HEADER_ATTACH,
+ * and the set has their ids.
  *
- * A file is in the server as chunks of 1 MiB, so no command is longer and neither side
- * has more of it in memory.  All keys of a set expire after an hour until the step that
- * publishes its message (mq_publishing.files); from then on they stay until the last
- * message that refers to them has ended.  So a crash leaves no message without its files,
- * and keys without a message expire, or mq-clean lets them expire.
+ * The server has a file as chunks of 1 MiB, so no command is longer, and neither side has
+ * more of the file in memory.  Until the step that publishes the message
+ * (mq_publishing.files), all keys of the set expire after 1 hour; then they stay until the
+ * last message of the set has ended.  So a crash leaves no message without its files, and
+ * keys without a message expire, or mq-clean makes them expire.
  *
  * All functions wait.  Unless they say otherwise they return 0, or -1 with the error
  * in struct mq_redis.
  */
 
-/* Why no attachment can have this name, constant text; NULL: it can.  A good one is
- * the name of a file in any directory. */
+/* Why no attachment can have this name, constant text; NULL: the name is good for a file in
+ * any directory. */
 const char *mq_attach_name_error(const char *name);
 
-/* A set that is being made.  Starts zeroed but for redis. */
+/* A set that is being made.  Starts zeroed except redis. */
 struct mq_attach {
 	struct mq_redis *redis;
 	char set[MQ_ID_LEN + 1]; /* for the header */
 	long long chunks;	 /* so far */
-	double renewed_s;	 /* when their hour began, CLOCK_MONOTONIC */
+	double renewed_s;	 /* beginning of their hour, CLOCK_MONOTONIC */
 };
 
-/* What a layout does with them. */
+/* A layout's operations on sets. */
 struct mq_attachments {
-	/* For a message of this queue. */
+	/* Begins a set for a message of this queue. */
 	void (*begin)(struct mq_attach *, const char *queue);
-	/* Adds what can be read from a descriptor.  An error of read(2) has the
-	 * status MQ_EXIT_IO, and a file that changes meanwhile MQ_EXIT_AGAIN. */
+	/* Adds the file on a descriptor.  After an error of read(2) the status is
+	 * MQ_EXIT_IO; if the file changes meanwhile, MQ_EXIT_AGAIN. */
 	int (*add)(struct mq_attach *, const char *name, int fd);
-	/* All have been added; this message is about to be published with them. */
+	/* Ends the set, whose message is about to be published. */
 	int (*close)(struct mq_attach *, const char *id);
-	/* Writes the files of a set into a directory, and notes that the message refers
-	 * to it.  Returns 1 with *why if there are none, or some are not what was
-	 * published: no retry helps; -1 also if a file cannot be written. */
+	/* Writes the files of a set into a directory, and notes that the message refers to
+	 * the set.  Returns 1 with *why if there are none, or some have changed: no retry
+	 * helps; -1 also if a file cannot be written. */
 	int (*fetch)(struct mq_redis *, const char *set, const char *id,
 	    int dir, struct mq_buf *why);
-	/* A message has ended: the last one of a set takes the files with it. */
+	/* Removes an ended message from its set; the last one removes the files. */
 	int (*release)(struct mq_redis *, const char *set, const char *id);
-	/* How many sets there may be. */
+	/* Counts the sets, at most some too many. */
 	int (*count)(struct mq_redis *, long long *);
-	/* Another message refers to a set, or (made) the first: the reply is the
-	 * integer 1, or 0 when the set is gone. */
+	/* Adds a message to a set, or (made) the first one; the integer is 1, or 0 when the
+	 * set is gone. */
 	void (*refer)(
 	    struct mq_command *, const char *set, const char *id, bool made);
 };
 
-/* As refer(), at once, for one message more; nothing happens if the set is gone. */
+/* Sends refer() for one message more; if the set is gone, nothing happens. */
 int mq_attach_refer(struct mq_redis *, const struct mq_attachments *,
     const char *set, const char *id);
 

@@ -1,4 +1,4 @@
-/* What runs, and ending it from afar. */
+/* Reports of runs, and requests to end one. */
 #include <poll.h>
 
 #include "base/clock.h"
@@ -53,7 +53,7 @@ mq_runs_read(struct mq_runs *runs, const char *text, size_t n,
 			.text = mq_xstrdup(said),
 			.attempt = (long)attempt,
 			.pid = (long)pid,
-			/* Sums do not overflow, whoever wrote these. */
+			/* Bounded, as another program may have written them. */
 			.started_ms = MAX(started, 0),
 			.grace_ms = MIN(grace, 1LL << 48)};
 	}
@@ -80,7 +80,7 @@ mq_runs_free(struct mq_runs *runs)
 	*runs = (struct mq_runs){0};
 }
 
-/* Then by when they started. */
+/* By queue, then by start. */
 static int
 by_queue(const void *a, const void *b)
 {
@@ -98,7 +98,7 @@ struct asked {
 	const redisReply *connections;
 	const char *anywhere;
 	struct mq_runs *out;
-	/* Of the connection at work.  Facts of a lost node do not come. */
+	/* For the current connection; there are no replies of a lost node. */
 	size_t at;
 	bool alive;
 	char *host;
@@ -184,10 +184,8 @@ mq_runs_ask(struct mq_redis *r, redisReply *connections,
 
 /* --- stopping ------------------------------------------------------------ */
 
-/* How long its consumer may take to hear of it: a renewal comes within 4 s. */
-#define HEAR_MS 5000
-/* Between two looks for the answer. */
-#define LOOK_MS 50
+#define HEAR_MS 5000 /* for a consumer to notice: it renews within 4 s */
+#define LOOK_MS 50   /* between two looks for the answer */
 
 static const char *const words[] = {[MQ_STOP_NONE] = "",
     [MQ_STOP_PURGE] = "purge",
@@ -213,7 +211,7 @@ mq_stop_read(char *text, struct mq_run *run)
 	return what;
 }
 
-/* What runs may have filled the memory. */
+/* Writes even if memory is full, which the run may have caused. */
 void
 mq_side_stop(const struct mq_side *side, struct mq_command *c,
     const struct mq_run *run, enum mq_stop what, int64_t ms)
@@ -228,7 +226,8 @@ mq_side_stop(const struct mq_side *side, struct mq_command *c,
 
 /* --- asking -------------------------------------------------------------- */
 
-/* *found: what is there about the run; NONE: nothing, or about another one. */
+/* *found: the request or answer about this run; NONE: there is none.  *there: about another
+ * run, or this one. */
 static int
 look(struct mq_redis *r, const struct mq_side *side, const struct mq_run *run,
     bool *there, enum mq_stop *found)
@@ -254,7 +253,8 @@ look(struct mq_redis *r, const struct mq_side *side, const struct mq_run *run,
 	return 0;
 }
 
-/* A user without the right to wake it is answered later. */
+/* Stores the request, and wakes the consumer.  Without the right to wake it, the answer comes
+ * later. */
 static int
 request(struct mq_redis *r, const struct mq_side *side,
     const struct mq_run *run, enum mq_stop what, int64_t ms)
@@ -283,7 +283,7 @@ mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
 
 	while (rv == 0 && found < MQ_STOP_PURGED && left > 0) {
 		rv = look(r, layout->side, run, &there, &found);
-		/* Another request is answered first. */
+		/* Waits until another request is answered. */
 		if (rv == 0 && !there)
 			rv = request(r, layout->side, run, what, left);
 		if (found < MQ_STOP_PURGED)
@@ -291,7 +291,7 @@ mq_stop_run(struct mq_redis *r, const struct mq_layout *layout,
 		left = (int64_t)((until - mq_clock_steady_s()) * 1000);
 	}
 	*answer = found >= MQ_STOP_PURGED ? found : MQ_STOP_NONE;
-	/* An answer, or our request. */
+	/* Removes the answer, or our request. */
 	if (rv == 0 && (found == what || *answer != MQ_STOP_NONE)) {
 		mq_command_plain(&c, "DEL");
 		layout->side->key(&c, run->queue, "stop");

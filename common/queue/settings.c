@@ -165,7 +165,7 @@ mq_settings_ask(
 		mq_command_str(c, field_of(i));
 }
 
-/* A text with a NUL is none that anybody gave. */
+/* Ignores texts with a NUL, which mq-set cannot have stored. */
 void
 mq_settings_read(const redisReply *reply, struct mq_setting_texts *t)
 {

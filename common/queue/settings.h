@@ -1,22 +1,21 @@
-/* The settings of a queue: what each consumer and publisher takes unless an option of its
- * own says otherwise.  A hash has them as users gave them: mq-layout(7). */
+/* The settings of a queue, which consumers and publishers obey unless an option of their own
+ * wins.  A hash has them as texts: mq-layout(7). */
 #ifndef MQ_SETTINGS_H
 #define MQ_SETTINGS_H
 
 #include "queue.h"
 
-/* The most messages that one consumer runs at once. */
-#define MQ_SLOTS_MAX 1000
+#define MQ_SLOTS_MAX 1000 /* most messages that one consumer runs at once */
 
 /* -1, or NULL: not set. */
 struct mq_settings {
 	int attempts;
 	int64_t backoff_min_ms, backoff_max_ms;
 	int64_t timeout_ms; /* 0: none */
-	int64_t keep_ms;    /* 0: only if it is asked for */
+	int64_t keep_ms;    /* 0: only if the message wants its result */
 	int retry_err;	    /* 1: err is a retry */
 	int slots;
-	struct mq_rate rate;	   /* of all consumers together; 0: no limit */
+	struct mq_rate rate;	   /* for all consumers together; 0: no limit */
 	const char *push, *notify; /* names of queues */
 };
 #define MQ_SETTINGS_NONE                                                       \
@@ -26,36 +25,36 @@ struct mq_settings {
 		.rate.per_s = -1                                               \
 	}
 
-/* In the order in which they are shown; constant texts. */
+/* All settings, in the order of outputs. */
 enum { MQ_SETTINGS = 10 };
 struct mq_setting {
-	const char *name, *form; /* what a value looks like */
+	const char *name, *form; /* form: of a value, for people */
 };
 extern const struct mq_setting mq_setting_list[MQ_SETTINGS];
 
-/* The values as they are kept, in that order; NULL: not set.  Bytes of anybody's. */
+/* Stored values in that order, maybe invalid; NULL: not set. */
 struct mq_setting_texts {
 	char *text[MQ_SETTINGS];
 };
 void mq_setting_texts_free(struct mq_setting_texts *);
 
-/* Takes one value.  False: it has not the form, and nothing has changed.  stored: anybody
- * may have stored it, and a whole number that is too high counts as the highest.  The name
- * of a queue is borrowed, and not checked; a max-length, which the server obeys, only
- * checked. */
+/* Parses one value.  False: the value is invalid, and nothing has changed.  stored: another
+ * program may have stored it, and a number that is too high counts as the highest.  A queue's
+ * name is borrowed, and not checked; a max-length, which scripts enforce, is only checked. */
 bool mq_setting_take(
     struct mq_settings *, int which, const char *value, bool stored);
-/* Replaces those that `over` sets; names are borrowed. */
+/* Replaces the settings that `over` sets; names are borrowed. */
 void mq_settings_overlay(struct mq_settings *, const struct mq_settings *over);
 
-/* Both wait: 0, or -1 with the error in struct mq_redis.  mq_settings_put() sets those
- * whose text is not NULL, all in one step; an empty text ends a setting. */
+/* Read and write the stored values, and wait: 0, or -1 with the error in struct mq_redis.
+ * mq_settings_put() writes texts that are not NULL, all in one step; an empty one ends the
+ * setting. */
 int mq_settings_get(struct mq_redis *, const struct mq_layout *,
     const char *queue, struct mq_setting_texts *);
 int mq_settings_put(struct mq_redis *, const struct mq_layout *,
     const char *queue, const struct mq_setting_texts *);
 
-/* The question, and what a reply to it, an array, says. */
+/* Build the command that reads the settings, and parse its reply, an array. */
 void mq_settings_ask(
     const struct mq_layout *, const char *queue, struct mq_command *);
 void mq_settings_read(const redisReply *, struct mq_setting_texts *);
