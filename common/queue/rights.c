@@ -81,7 +81,7 @@ static const struct {
     {"+zremrangebyscore", "C", "C"},
     {"+zrevrange", "CK", ""},
     {"+zrevrangebyscore", "CLKRD", ""},
-    {"+zscore", "CLRDK", "CJVLKRD"},
+    {"+zscore", "CLRD", "CJVLKRD"},
     {"+wait", "W", "W"},
     /* Queues that nobody knows. */
     {"+smismember", "CKS", ""},

@@ -15,17 +15,17 @@ bounds() {
 
 @test "upkeep: no bound is lost between the beginning of a walk and its end" {
 	redis hset "${q}locks" e 50 t 5 >/dev/null
-	assert_equal "$(step repair "$keys" "begin ''")" 1
+	assert_equal "$(step repair "$keys" begin)" 1
 	assert_equal "$(bounds)" "- - 50 5"
 	# Something comes meanwhile, and the walk is broken off.
 	redis hset "${q}locks" e 60 t 4 >/dev/null
-	step repair "$keys" "begin ''"
+	step repair "$keys" begin
 	assert_equal "$(bounds)" "- - 50 4"
 	redis hset "${q}locks" e 70 >/dev/null
-	step repair "$keys" "end 80 ''"
+	step repair "$keys" end
 	assert_equal "$(bounds)" "70 - - -"
-	step repair "$keys" "end 65 9"
-	assert_equal "$(bounds)" "65 9 - -"
+	step repair "$keys" end
+	assert_equal "$(bounds)" "70 - - -"
 }
 
 @test "upkeep: a lock is let go of if it is still the same" {
@@ -51,21 +51,13 @@ in_line() {
 	in_line a b >/dev/null
 	b=$(in_line b c)
 	redis hset "${q}locks" "g$b" someone >/dev/null
-	assert_equal "$(step repair "$keys" "lines 1 ''")" 1
+	assert_regex "$(step census "$keys ${q}rejected" "delayed 0 '' 1 x")" " g$a .* g$a\$"
+	assert_equal "$(step repair "$keys" "free 1 g$a '' g$b ''")" 1
 	assert_equal "$(redis zcard "${q}delayed") $(redis hexists "${q}locks" "g$a")" "3 0"
-	assert_equal "$(step repair "$keys" "lines '' ''")" 1
+	assert_equal "$(step repair "$keys" "free '' g$a '' g$b ''")" 1
 	assert_equal "$(redis zcard "${q}delayed") $(redis llen "${q}ready")" "2 1"
 	assert_regex "$(redis hget "${q}locks" "g$a")" "^$(timed a '') [0-9]{16}\$"
-	assert_equal "$(step repair "$keys" "lines '' ''")" 0
-}
-
-@test "upkeep: at most 200 groups at once, and the rest from there on" {
-	local where
-	redis eval 'for i = 1, 201 do redis.call("ZADD", KEYS[1], string.format("%.0f", 2^52 + i * 2^30),
-		string.rep("x", 32) .. i) end' 1 "${q}delayed" >/dev/null
-	where=$(step repair "$keys" "lines 1 ''")
-	assert_regex "$where" "^200 [0-9]{16}\$"
-	assert_equal "$(step repair "$keys" "lines 1 ${where#* }")" 1
+	assert_equal "$(step repair "$keys" "free '' g$a ''")" 0
 }
 
 @test "upkeep: a connection is forgotten when it has nothing" {

@@ -138,27 +138,51 @@ move() {
 	assert_equal "$(redis llen "${q}rejected") $(redis exists "${q}ready" "${q}priority")" "1 0"
 }
 
-@test "walks: a walk for late messages says which bounds those have that stay" {
+@test "walks: a census notes the bounds of those that stay, and says who may hold something" {
 	local id=0123456789abcdef0123456789abcdef now
 	now=$(redis eval 'return redis.call("TIME")[1] .. "000"' 0)
 	echo "lpush ${q}ready $(message '"Mq-Expires":["'$((now + 70000))'"]') \
 		$(message '"Mq-Expires":["'$((now + 60000))'"],"Mq-Until-Tick":["8"]') \
 		$(message '"Mq-Until-Tick":["7"]') \
-		$(message '"Mq-Id":["'$id'"],"Mq-Key":["k"]') plain" | redis >/dev/null
-	assert_regex "$(step check_locks "$keys ${q}rejected" "ready 0 '' 0 x")" \
-		"^0 0 0 $((now + 60000)) 7 5 [0-9a-f]{40} $id\$"
+		$(message '"Mq-Id":["'$id'"],"Mq-Key":["k"]') \
+		$(message '"Mq-Id":["'${id/0/a}'"],"Mq-Attach":["k"]') plain" | redis >/dev/null
+	assert_regex "$(step census "$keys ${q}rejected" "ready 0 '' 1 x")" \
+		"^0 0 0 6 [0-9a-f]{40} $id k ${id/0/a}\$"
+	assert_equal "$(redis exists "${q}locks")" 0
+	step census "$keys ${q}rejected" "ready 0 '' 0 x"
+	assert_equal "$(redis hmget "${q}locks" e t | xargs)" "$((now + 60000)) 7"
+	redis del "${q}locks" >/dev/null
 	# The bounds of what is unacked are nobody's business, but its locks are.
 	redis rename "${q}ready" "$u" >/dev/null
-	assert_regex "$(step check_locks "$keys ${q}rejected $u" "unacked 0 '' 0 x")" \
-		"^0 0 0   5 [0-9a-f]{40} $id\$"
+	assert_regex "$(step census "$keys ${q}rejected $u" "unacked 0 '' 0 x")" \
+		"^0 0 0 6 [0-9a-f]{40} $id k ${id/0/a}\$"
 	redis set "${q}clock" 9 >/dev/null
-	assert_regex "$(step check_locks "$keys ${q}rejected $u" "unacked 0 '' 0 x")" "^0 0 0 "
-	assert_equal "$(redis llen "$u")" 5
+	assert_regex "$(step census "$keys ${q}rejected $u" "unacked 0 '' 0 x")" "^0 0 0 "
+	assert_equal "$(redis llen "$u") $(redis exists "${q}locks")" "6 0"
 	# The same that are ready are late.
 	redis rename "$u" "${q}ready" >/dev/null
-	assert_regex "$(step check_locks "$keys ${q}rejected" "ready 0 '' 1 x")" "^0 2 0 $((now + 70000))  5 "
-	assert_regex "$(step check_locks "$keys ${q}rejected" "ready 0 '' 0 x")" "^0 2 0 $((now + 70000))  3 "
-	assert_equal "$(redis llen "${q}ready") $(redis llen "${q}rejected")" "3 2"
+	assert_regex "$(step census "$keys ${q}rejected" "ready 0 '' 1 x")" "^0 2 0 6 "
+	assert_regex "$(step census "$keys ${q}rejected" "ready 0 '' 0 x")" "^0 2 0 4 "
+	assert_equal "$(redis llen "${q}ready") $(redis llen "${q}rejected")" "4 2"
+	assert_equal "$(redis hmget "${q}locks" e t | xargs)" "$((now + 70000))"
+}
+
+@test "walks: what is in line, or rejected, while nobody holds its group" {
+	local id=0123456789abcdef0123456789abcdef
+	local group='"Mq-Id":["'$id'"],"Mq-Group":["g"]'
+	echo "zadd ${q}delayed 4503599627370501 \"$(timed a)plain\" 5 \"$(timed b)plain\"" | redis >/dev/null
+	echo "lpush ${q}rejected $(message "$group")" | redis >/dev/null
+	assert_regex "$(step census "$keys ${q}rejected" "delayed 0 '' 0 x")" \
+		"^0 0 0 5 b{31}x g0000000000005\$"
+	assert_regex "$(step census "$keys ${q}rejected" "rejected 0 '' 0 x")" \
+		"^0 0 0 1 [0-9a-f]{40} $id\$"
+	assert_equal "$(redis exists "${q}locks")" 0
+	# A group with a turn has no value yet.
+	assert_equal "$(step repair "$keys" "free 0 g0000000000005 x")" 0
+	assert_equal "$(step repair "$keys" "free 1 g0000000000005 ''")" 1
+	assert_equal "$(step repair "$keys" "free 0 g0000000000005 ''")" 1
+	assert_equal "$(step repair "$keys" "free 0 g0000000000005 ''")" 0
+	has "${q}ready" plain
 }
 
 @test "walks: the reason of a late message takes the place of an earlier one" {
@@ -167,14 +191,14 @@ move() {
 		redis del "${q}ready" "${q}rejected" >/dev/null
 		echo "lpush ${q}ready $(message '"A":["1"],"Mq-Error":["'"$why"'"],"Mq-Expires":["1"]')" |
 			redis >/dev/null
-		step check_locks "$keys ${q}rejected" "ready 0 '' '' x"
+		step census "$keys ${q}rejected" "ready 0 '' '' x"
 		assert_equal "$(redis lindex "${q}rejected" 0 | tr -cd ' -~')" \
 			'J{"A":["1"],"Mq-Error":["expired"],"Mq-Expires":["1"]}'
 	done
 	# Without one, it comes first.
 	redis del "${q}rejected" >/dev/null
 	echo "lpush ${q}ready $(message '"A":["1"],"Mq-Expires":["1"]')" | redis >/dev/null
-	step check_locks "$keys ${q}rejected" "ready 0 '' '' x"
+	step census "$keys ${q}rejected" "ready 0 '' '' x"
 	assert_equal "$(redis lindex "${q}rejected" 0 | tr -cd ' -~')" \
 		'J{"Mq-Error":["expired"],"A":["1"],"Mq-Expires":["1"]}'
 }

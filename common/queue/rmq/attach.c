@@ -441,214 +441,133 @@ count_sets(struct mq_redis *r, long long *n)
 /* --- those whose messages are gone ------------------------------------------- */
 
 /*
- * A Go program that acks or purges a message knows of no attachments, and a crash may
- * come between the end of a message and that of its files.  So all messages are walked
- * through, and a set whose messages were seen nowhere expires in an hour.  It must not
- * be that of a message that was only missed, and this is why it is not:
- *
- * - There are two walks, from where messages wait to where they end.  What moves on,
- *   or back once, is seen by one of them.
- * - A reference that is younger than an hour does not count as missing: its message
- *   may be about to be published.  Each run begins that hour anew.
- * - A run, or the next walk that sees a message, makes its files stay again.
+ * A Go program that acks or purges a message knows of no attachments, and a crash may come
+ * between the end of a message and that of its files.  So the messages that a set refers to
+ * are looked for, and if there are none, the set expires in an hour; census.c says why no
+ * message loses its files by that.
  */
 
-/* Younger references are left alone. */
+/* If a reference is younger, its message may be about to be published.  Each run begins
+ * that hour anew. */
 #define YOUNG_MS 3600000
-
-/* A message that a set says is one of its own. */
-struct reference {
-	char *name;    /* "SET ID" */
-	bool young;    /* some reference of the set is */
-	bool expiring; /* the set is */
-	bool seen;     /* the message is somewhere */
-};
 
 struct sweep {
 	struct rmq_cleaner *w;
 	struct mq_redis *redis;
 	int64_t now_ms;
-	struct reference *list; /* sorted by name, once all are there */
-	size_t n;
-	bool whole; /* the walks have seen everything */
+	struct mq_names doubted; /* sets that may have no message */
+	struct mq_names refs;	 /* "SET ID" of their references; sorted */
+	struct rmq_census census;
 };
 
 static int
-by_name(const void *a, const void *b)
+let_expire(struct sweep *s, const char *set)
 {
-	const struct reference *x = a, *y = b;
+	long long ttl = 0;
 
-	return strcmp(x->name, y->name);
+	s->w->out->orphans++;
+	if (s->w->how->dry_run)
+		return 0;
+	if (change_set(s->redis, set, "EXPIRE") == -1 ||
+	    change_one(s->redis, set, "PTTL", "refs", &ttl) == -1)
+		return -1;
+	/* A run that has begun meanwhile made them stay, or some. */
+	return ttl == -1 ? change_set(s->redis, set, "PERSIST") : 0;
 }
 
-static void
-note_message(struct sweep *s, const struct mq_item *item)
-{
-	struct reference key = {0}, *found;
-	struct mq_envelope e;
-	const char *bad, *set, *id;
-
-	if (mq_envelope_parse(item->element, item->len, &e, &bad) == -1)
-		return;
-	set = mq_envelope_get(&e, MQ_HEADER_ATTACH);
-	id = mq_message_id(&e);
-	if (set != NULL && id != NULL && mq_id_valid(set, strlen(set))) {
-		key.name = mq_xasprintf("%s %.*s", set, MQ_ID_LEN, id);
-		found = bsearch(&key, s->list, s->n, sizeof(key), by_name);
-		if (found != NULL)
-			found->seen = true;
-		free(key.name);
-	}
-	mq_envelope_free(&e);
-}
-
-/* Returns 1 where something is on its way from queue to queue of a cluster. */
+/* Before the census: whether the set is in doubt; what is left of one without references is
+ * removed.  Behind it: what becomes of the set. */
 static int
-walk_queue(struct sweep *s, const char *queue)
-{
-	static const enum mq_state states[] = {
-	    MQ_DELAYED, MQ_READY, MQ_UNACKED, MQ_REJECTED};
-	struct mq_scan scan;
-	long long underway = 0;
-	size_t k;
-	int i, rv = 0;
-
-	for (k = 0; k < MQ_STATES && rv == 0; k++) {
-		scan = (struct mq_scan){
-		    .place = {.queue = queue, .state = states[k]},
-		    .needle = "\"" MQ_HEADER_ATTACH "\""};
-		while (rv == 0 && !scan.end) {
-			rv = rmq_scan(s->redis, &scan);
-			for (i = 0; rv == 0 && i < scan.count; i++)
-				note_message(s, &scan.items[i]);
-		}
-		mq_scan_free(&scan);
-	}
-	if (rv == -1 || !mq_redis_command(s->redis).cluster)
-		return rv;
-	rv = rmq_call_number(
-	    s->redis, "HLEN Q:outgoing", queue, NULL, &underway);
-	return rv == 0 && underway > 0 ? 1 : rv;
-}
-
-/* Sees nothing for sure where it is refused, or something is on its way. */
-static int
-walk_all(struct sweep *s)
-{
-	const struct mq_command c = mq_redis_command(s->redis);
-	struct mq_names names = {0};
-	size_t i;
-
-	s->whole = rmq_call_names(s->redis, RMQ_QUEUES, &names, NULL) == 0;
-	for (i = 0; i < names.n && s->whole; i++)
-		s->whole = rmq_is_scattered(&c, names.list[i].name) ||
-		    walk_queue(s, names.list[i].name) == 0;
-	mq_names_free(&names);
-	return mq_redis_lost(s->redis) ? -1 : 0;
-}
-
-/* What is left of a set without references is removed. */
-static int
-load_set(struct sweep *s, const char *set)
+judge_set(struct sweep *s, const char *set, bool counted)
 {
 	struct mq_command c = mq_redis_command(s->redis);
-	redisReply *refs;
-	long long ttl;
-	bool young = false;
-	size_t i, first = s->n;
+	bool young = false, seen = false, dry_run = s->w->how->dry_run, doubted;
+	redisReply *refs, **e;
+	long long ttl = 0;
+	size_t i, n;
+	char *ref;
+	int rv;
 
 	mq_command_plain(&c, "HGETALL");
 	attach_key(&c, set, "refs");
 	refs = mq_call(s->redis, &c, MQ_STRINGS);
-	if (refs == NULL ||
-	    change_one(s->redis, set, "PTTL", "refs", &ttl) == -1) {
-		freeReplyObject(refs);
-		return -1;
-	}
-	s->list = mq_xreallocarray(
-	    s->list, first + refs->elements / 2 + 1, sizeof(*s->list));
-	for (i = 0; i + 1 < refs->elements; i += 2) {
+	rv =
+	    refs == NULL ? -1 : change_one(s->redis, set, "PTTL", "refs", &ttl);
+	n = rv == 0 ? refs->elements & ~(size_t)1 : 0;
+	e = rv == 0 ? refs->element : NULL;
+	for (i = 0; i < n; i += 2)
 		young |= s->now_ms -
-			mq_number(refs->element[i + 1]->str,
-			    refs->element[i + 1]->len, INT64_MAX) <
+			mq_number(e[i + 1]->str, e[i + 1]->len, INT64_MAX) <
 		    YOUNG_MS;
-		s->list[s->n++] = (struct reference){
-		    .name = mq_xasprintf("%s %s", set, refs->element[i]->str),
-		    .expiring = ttl >= 0};
+	doubted = !counted && n > 0 && (!young || ttl >= 0);
+	for (i = 0; i < n; i += 2) {
+		ref = mq_xasprintf("%s %s", set, e[i]->str);
+		seen |= mq_names_have(&s->census.seen, ref);
+		if (doubted)
+			mq_names_add(&s->refs, ref, NULL);
+		free(ref);
 	}
+	if (doubted)
+		mq_names_add(&s->doubted, set, NULL);
+	if (rv == 0 && n == 0 && !dry_run)
+		rv = remove_set(s->redis, set);
+	else if (counted && seen && ttl >= 0 && !dry_run)
+		rv = change_set(s->redis, set, "PERSIST");
+	else if (counted && n > 0 && !seen && ttl < 0 && !young)
+		rv = let_expire(s, set);
 	freeReplyObject(refs);
-	for (i = first; i < s->n; i++)
-		s->list[i].young = young;
-	return s->n > first || s->w->how->dry_run ? 0 :
-						    remove_set(s->redis, set);
+	return rv;
 }
 
+/* Nothing is sure where the server refuses to show messages. */
 static int
-judge_all(struct sweep *s)
+count_all(struct sweep *s)
 {
-	bool seen, dry_run = s->w->how->dry_run;
-	const struct reference *ref, *all_end = s->list + s->n, *end;
-	char set[MQ_ID_LEN + 1];
-	long long ttl = 0;
+	struct mq_names queues = {0};
+	size_t i;
 	int rv = 0;
 
-	for (ref = s->list; ref < all_end && rv == 0; ref = end) {
-		strlcpy(set, ref->name, sizeof(set));
-		seen = false;
-		for (end = ref;
-		     end < all_end && strncmp(end->name, set, MQ_ID_LEN) == 0;
-		     end++)
-			seen |= end->seen;
-		if (seen && ref->expiring && !dry_run)
-			rv = change_set(s->redis, set, "PERSIST");
-		if (seen || ref->expiring || ref->young)
-			continue;
-		s->w->out->orphans++;
-		if (dry_run)
-			continue;
-		rv = change_set(s->redis, set, "EXPIRE");
-		if (rv == 0)
-			rv = change_one(s->redis, set, "PTTL", "refs", &ttl);
-		/* A run that has begun meanwhile made them stay, or some. */
-		if (rv == 0 && ttl == -1)
-			rv = change_set(s->redis, set, "PERSIST");
-	}
-	return rv;
+	s->census.whole &=
+	    rmq_call_names(s->redis, RMQ_QUEUES, &queues, NULL) == 0;
+	for (i = 0; i < queues.n && s->census.whole && rv == 0; i++)
+		rv = rmq_census(&s->census, queues.list[i].name);
+	mq_names_sort(&s->census.seen);
+	mq_names_free(&s->census.idle);
+	mq_names_free(&queues);
+	return mq_redis_lost(s->redis) ? -1 : rv;
 }
 
 int
 rmq_attach_sweep(struct rmq_cleaner *w)
 {
 	struct mq_redis *r = w->round.r;
-	struct sweep s = {.w = w, .redis = r, .whole = true};
+	/* Errors of the census are none of the round. */
+	struct rmq_cleaner quiet = {.round.r = r, .how = w->how, .out = w->out};
+	struct sweep s = {.w = w,
+	    .redis = r,
+	    .census = {.w = &quiet, .scope = RMQ_ANYWHERE, .whole = true}};
 	struct mq_names sets = {0};
-	bool doubt;
 	int pass, rv = mq_server_time(r, &s.now_ms);
 	size_t i;
 
+	s.census.wanted = &s.refs;
 	if (rv == 0)
 		rv = rmq_call_names(r, SETS, &sets, NULL);
 	for (i = 0; rv == 0 && i < sets.n; i++)
 		if (mq_id_valid(sets.list[i].name, strlen(sets.list[i].name)))
-			rv = load_set(&s, sets.list[i].name);
-	mq_names_free(&sets);
-	if (s.n > 0)
-		qsort(s.list, s.n, sizeof(*s.list), by_name);
-	for (pass = 0; pass < 2 && rv == 0 && s.whole; pass++) {
-		/* Whether a walk could change anything. */
-		for (doubt = false, i = 0; i < s.n; i++)
-			doubt |= !s.list[i].seen &&
-			    (!s.list[i].young || s.list[i].expiring);
-		if (!doubt)
-			break;
-		rv = walk_all(&s);
-	}
+			rv = judge_set(&s, sets.list[i].name, false);
+	mq_names_sort(&s.refs);
+	for (pass = 0; pass < 2 && rv == 0 && s.census.seen.n < s.refs.n;
+	     pass++)
+		rv = count_all(&s);
 	/* A lost node may have messages with attachments. */
-	if (rv == 0 && s.whole && mq_partial_lost(r, 0) == NULL)
-		rv = judge_all(&s);
-	for (i = 0; i < s.n; i++)
-		free(s.list[i].name);
-	free(s.list);
+	if (s.census.whole && mq_partial_lost(r, 0) == NULL)
+		for (i = 0; rv == 0 && i < s.doubted.n; i++)
+			rv = judge_set(&s, s.doubted.list[i].name, true);
+	mq_names_free(&sets);
+	mq_names_free(&s.doubted);
+	mq_names_free(&s.refs);
+	mq_names_free(&s.census.seen);
 	/* A user without the right to look at attachments has none to clean. */
 	return rv == -1 && mq_redis_lost(r) ? -1 : 0;
 }

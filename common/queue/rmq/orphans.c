@@ -129,89 +129,64 @@ rmq_missed(const struct mq_redis *r, const char *question, const char *name,
 	return missed;
 }
 
-/* --- what was found ------------------------------------------------------------- */
+/* --- what is found -------------------------------------------------------------- */
 
-/* The keys that were found, whose owners are not known; first those of queues. */
-enum {
-	MESSAGES,   /* queue, and which key of it has them */
-	HELD,	    /* queue, and connection that has them */
-	OF_QUEUE,   /* queue, and which key of it */
-	CONNECTION, /* connection, and which key of it */
-	UNACKED,    /* connection and queue */
-	KINDS
-};
+#define OF_QUEUE(key, how)                                                     \
+	"$orphan Q:" key " A:" RMQ_QUEUES " Q:ready %n " how " %q"
+#define OF_CONNECTION(key)                                                     \
+	"$orphan C:" key " A:" RMQ_CONNECTIONS " C:heartbeat %n connection %q"
 
-struct found {
-	struct mq_names list[KINDS];
-	struct mq_names some[CONNECTION]; /* of this step; some may be known */
-};
-
-struct place {
+/* Keys of queues and connections (C) that may be found although nobody lists these. */
+static const struct place {
+	char of;
 	const char *what;
-	const char *type; /* of one that has messages; else NULL */
-	int kind;
+	/* Of a key that holds messages, what its type begins with; else the question
+	 * removes the key. */
+	char type;
+	const char *question;
 	bool busy; /* cleaning has something to do in its queue */
-};
+} places[] = {{'Q', "ready", 'l', "TYPE Q:ready", false},
+    {'Q', "rejected", 'l', "TYPE Q:rejected", false},
+    {'Q', "delayed", 'z', "TYPE Q:delayed", true},
+    {'Q', "priority", 'z', "TYPE Q:priority", false},
+    {'Q', "outgoing", 'h', "TYPE Q:outgoing", false},
+    {'Q', "counters", '\0', OF_QUEUE("counters", "queue"), false},
+    {'Q', "paused", '\0', OF_QUEUE("paused", "queue"), false},
+    {'Q', "locks", '\0', OF_QUEUE("locks", "held"), true},
+    {'Q', "clock", '\0', OF_QUEUE("clock", "held"), false},
+    {'Q', "rate", '\0', OF_QUEUE("rate", "queue"), false},
+    {'C', "info", '\0', OF_CONNECTION("info"), false},
+    {'C', "running", '\0', OF_CONNECTION("running"), false}};
+#define PLACES (sizeof(places) / sizeof(places[0]))
 
-/* NULL: it is of no interest.  Outgoing messages are of clusters only. */
-static const struct place *
-place_of(const char *what)
-{
-	static const struct place places[] = {
-	    {"ready", "list", MESSAGES, false},
-	    {"rejected", "list", MESSAGES, false},
-	    {"delayed", "zset", MESSAGES, true},
-	    {"priority", "zset", MESSAGES, false},
-	    {"outgoing", "hash", KINDS, false},
-	    {"counters", NULL, OF_QUEUE, false},
-	    {"paused", NULL, OF_QUEUE, false}, {"locks", NULL, OF_QUEUE, true},
-	    {"clock", NULL, OF_QUEUE, false}, {"rate", NULL, OF_QUEUE, false}};
-	size_t i;
-
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++)
-		if (strcmp(what, places[i].what) == 0)
-			return &places[i];
-	return NULL;
-}
-
-/* A command about each of some names, which depends on their kind. */
-struct selection {
+/* In lists of owners, each has "1" in a dry run, else "0". */
+struct found {
 	struct rmq_cleaner *w;
-	const struct mq_name *list;
-	int kind;
-	struct mq_names *yes;
+	struct mq_names
+	    owners[PLACES];	      /* of the keys, unless they are listed */
+	struct mq_names some[PLACES]; /* of this step; some may be listed */
+	struct mq_names lists;	      /* unacked: connection and queue */
 };
 
-static int
-take_answer(void *arg, size_t i, redisReply *reply)
+static void
+add_owner(
+    const struct rmq_cleaner *w, struct mq_names *owners, const char *name)
 {
-	struct selection *s = arg;
-
-	if (mq_round_good(&s->w->round, reply, REDIS_REPLY_INTEGER) &&
-	    reply->integer > 0)
-		mq_names_add(s->yes, s->list[i].name, s->list[i].queue);
-	return 0;
+	mq_names_add(owners, name, w->how->dry_run ? "1" : "0");
 }
 
-static int
-select_by(struct rmq_cleaner *w, const struct mq_names *names, mq_ask_fn *ask,
-    int kind, struct mq_names *yes)
-{
-	struct selection s = {w, names->list, kind, yes};
-
-	return mq_ask_each(w->round.r, names->n, ask, take_answer, &s);
-}
-
+/* Selects those with this answer, or with one above 0. */
+#define SOME (-1)
 static int
 select_names(struct rmq_cleaner *w, const struct mq_names *names,
-    const char *question, struct mq_names *yes)
+    const char *question, long long answer, struct mq_names *yes)
 {
 	long long *n;
 	size_t i;
 	int rv = rmq_cleaner_ask(w, names, question, &n);
 
 	for (i = 0; i < names->n; i++)
-		if (n[i] > 0)
+		if (answer == SOME ? n[i] > 0 : n[i] == answer)
 			mq_names_add(
 			    yes, names->list[i].name, names->list[i].queue);
 	free(n);
@@ -220,13 +195,41 @@ select_names(struct rmq_cleaner *w, const struct mq_names *names,
 
 /* --- adopting ------------------------------------------------------------------- */
 
-#define IS_KNOWN "SISMEMBER A:" RMQ_QUEUES " %n"
+/* Of these unacked lists (connection and queue), lists the connections that are not listed,
+ * and adds these lists to *adopted.  Each step may be repeated. */
+static int
+adopt_lists(struct rmq_cleaner *w, const struct mq_names *lists,
+    struct mq_names *adopted)
+{
+	bool dry_run = w->how->dry_run;
+	const struct mq_name *name;
+	struct mq_names others = {0}, full = {0};
+	long long *has;
+	size_t i;
+	int rv = rmq_cleaner_ask(w, lists, "?SISMEMBER C:queues %q", &has);
 
-/* ADOPT does all at once; on a cluster, where each set is on a node of its own, the steps
- * behind it do, one after the other. */
-#define ADOPT		"$adopt B:unacked B:listed B:queues %n %q "
-#define LIST_QUEUE	"!SADD C:queues %q"
-#define LIST_CONNECTION "!SADD A:" RMQ_CONNECTIONS " %n"
+	/* Most are those of connections that are listed, and their queues, too. */
+	for (i = 0; i < lists->n; i++) {
+		name = &lists->list[i];
+		if (has[i] == 0 ||
+		    !(mq_names_have(&w->live, name->name) ||
+			mq_names_have(&w->dead, name->name)))
+			mq_names_add(&others, name->name, name->queue);
+	}
+	if (rv == 0)
+		rv = select_names(w, &others, "TYPE B:unacked", 'l',
+		    dry_run ? adopted : &full);
+	if (rv == 0)
+		rv = select_names(w, &full, "!SADD C:queues %q", SOME, adopted);
+	if (rv == 0)
+		rv = select_names(
+		    w, &full, "!SADD A:" RMQ_CONNECTIONS " %n", SOME, adopted);
+	mq_names_sort(adopted);
+	mq_names_free(&others);
+	mq_names_free(&full);
+	free(has);
+	return rv;
+}
 
 /* Elsewhere each step looks for the heartbeat; on a cluster that of a Go program is not
  * beside its queue. */
@@ -251,184 +254,66 @@ reclaim_adopted(struct rmq_cleaner *w, const struct mq_names *adopted)
 	return rv;
 }
 
-/* Of these unacked lists (connection and queue), adopts and reclaims those without
- * a listed connection, and adds them to *adopted. */
 static int
 adopt_some(struct rmq_cleaner *w, const struct mq_names *lists,
     struct mq_names *adopted)
 {
-	bool cluster = mq_redis_command(w->round.r).cluster, listed;
-	bool dry_run = w->how->dry_run;
-	const struct mq_name *name;
-	struct mq_names others = {0};
-	long long *known;
-	size_t i;
-	int rv = rmq_cleaner_ask(w, lists, "?SISMEMBER C:queues %q", &known);
+	int rv = adopt_lists(w, lists, adopted);
 
-	/* Lists of live connections that have the queue are left out, which are most;
-	 * on a cluster, where no script looks for that, those of all that are listed. */
-	for (i = 0; i < lists->n; i++) {
-		name = &lists->list[i];
-		listed = mq_names_have(&w->live, name->name) ||
-		    (cluster && mq_names_have(&w->dead, name->name));
-		if (!listed || known[i] == 0)
-			mq_names_add(&others, name->name, name->queue);
-	}
-	if (rv == 0)
-		rv = select_names(w, &others,
-		    !cluster	? (dry_run ? ADOPT "1" : ADOPT "0") :
-			dry_run ? "EXISTS B:unacked" :
-				  LIST_QUEUE,
-		    adopted);
-	if (rv == 0 && cluster && !dry_run)
-		rv = select_names(w, &others, LIST_CONNECTION, adopted);
-	mq_names_sort(adopted);
 	w->out->adopted += (long)adopted->n;
-	if (rv == 0)
-		rv = reclaim_adopted(w, adopted);
-	mq_names_free(&others);
-	free(known);
-	return rv;
+	return rv == 0 ? reclaim_adopted(w, adopted) : rv;
 }
 
 int
-rmq_adopt_all(struct rmq_cleaner *w, struct mq_names *lists)
+rmq_adopt_all(struct rmq_cleaner *w)
 {
-	struct mq_names adopted = {0};
-	int rv = rmq_find_names(w->round.r, true, 0, lists);
+	struct mq_names lists = {0}, adopted = {0};
+	int rv = rmq_find_names(w->round.r, true, 0, &lists);
 
 	if (rv == 0)
-		rv = adopt_some(w, lists, &adopted);
+		rv = adopt_some(w, &lists, &adopted);
+	w->adopted_all = true;
+	mq_names_free(&lists);
 	mq_names_free(&adopted);
 	return rv;
 }
 
-/* --- on a cluster --------------------------------------------------------------- */
-
-struct places {
-	struct rmq_cleaner *w;
-	struct mq_names found;	 /* queue, and which key of it has messages */
-	struct mq_names unknown; /* queues */
-};
+/* --- all keys -------------------------------------------------------------------- */
 
 static void
-note_unknown(struct places *p, const char *queue)
+note_key(struct found *f, redisReply *key)
 {
-	if (rmq_queue_error(queue) == NULL &&
-	    !mq_names_have(&p->w->known, queue))
-		mq_names_add(&p->unknown, queue, NULL);
-}
-
-static void
-ask_type(void *arg, size_t i, struct mq_command *c)
-{
-	const struct places *p = arg;
-
-	mq_command_plain(c, "TYPE");
-	rmq_key_queue(c, p->found.list[i].name, p->found.list[i].queue);
-}
-
-/* What only has such a name is none of ours. */
-static int
-take_type(void *arg, size_t i, redisReply *reply)
-{
-	struct places *p = arg;
-	const struct mq_name *at = &p->found.list[i];
-
-	if (reply->type == REDIS_REPLY_STATUS &&
-	    strcmp(reply->str, place_of(at->queue)->type) == 0)
-		note_unknown(p, at->name);
-	return 0;
-}
-
-static int
-note_places(void *arg, const redisReply *keys)
-{
-	struct places *p = arg;
-	const struct place *place;
-	char *queue, *what;
-	size_t i;
-
-	for (i = 0; i < keys->elements; i++) {
-		queue = queue_of(keys->element[i], true, &what);
-		if (queue == NULL)
-			continue;
-		place = place_of(what);
-		if (place != NULL && place->type != NULL &&
-		    !mq_names_have(&p->w->known, queue))
-			mq_names_add(&p->found, queue, what);
-		if (place != NULL && place->busy)
-			mq_names_add(&p->w->busy, queue, NULL);
-	}
-	return 0;
-}
-
-/* Adopts all that there is, and makes known what has messages. */
-static int
-adopt_nodes(struct rmq_cleaner *w)
-{
-	struct places p = {.w = w};
-	struct mq_names lists = {0}, added = {0};
-	struct mq_sweep sweep = {.round = &w->round,
-	    .pattern = ALL_QUEUES,
-	    .take = note_places,
-	    .arg = &p};
-	size_t i;
-	int rv = rmq_adopt_all(w, &lists);
-
-	for (i = 0; i < lists.n; i++)
-		note_unknown(&p, lists.list[i].queue);
-	if (rv == 0)
-		rv = mq_sweep_keys(&sweep);
-	if (rv == 0)
-		rv =
-		    mq_ask_each(w->round.r, p.found.n, ask_type, take_type, &p);
-	mq_names_sort(&p.unknown);
-	if (rv == 0)
-		rv = select_names(w, &p.unknown,
-		    w->how->dry_run ? IS_KNOWN : "!SADD A:" RMQ_QUEUES " %n",
-		    &added);
-	for (i = 0; rv == 0 && i < p.unknown.n; i++)
-		mq_names_add(&w->known, p.unknown.list[i].name, NULL);
-	mq_names_sort(&w->known);
-	w->blind = sweep.incomplete;
-	mq_names_free(&added);
-	mq_names_free(&p.found);
-	mq_names_free(&p.unknown);
-	mq_names_free(&lists);
-	return rv;
-}
-
-/* --- on one server -------------------------------------------------------------- */
-
-static void
-note_key(struct rmq_cleaner *w, struct found *f, redisReply *key)
-{
-	const struct place *place;
-	char *connection, *queue, *what;
+	struct rmq_cleaner *w = f->w;
+	bool cluster = mq_redis_command(w->round.r).cluster;
+	char *connection, *queue, *what = NULL;
+	const struct place *place = places;
 
 	if (unacked_names(key, &connection, &queue)) {
-		if (rmq_queue_error(queue) == NULL)
-			mq_names_add(&f->some[HELD], queue, connection);
-		mq_names_add(&f->list[UNACKED], connection, queue);
+		mq_names_add(&f->lists, connection, queue);
 		return;
 	}
-	queue = queue_of(key, false, &what);
-	place = queue != NULL ? place_of(what) : NULL;
+	queue = queue_of(key, cluster, &what);
 	/* The names of our connections we make ourselves. */
 	connection = queue != NULL ?
 	    NULL :
 	    cut_name(key, "rmq::connection::", "::", &what);
-	if (connection != NULL && *connection != '\0' &&
-	    (strcmp(what, "info") == 0 || strcmp(what, "running") == 0) &&
+	while (place < places + PLACES &&
+	    (what == NULL || strcmp(place->what, what) != 0 ||
+		place->of != (queue != NULL ? 'Q' : 'C')))
+		place++;
+	if (place == places + PLACES)
+		return;
+	if (queue != NULL && w->how->all && place->busy)
+		mq_names_add(&w->busy, queue, NULL);
+	/* On a cluster, no key is removed. */
+	if (place->type == '\0' && cluster)
+		return;
+	if (queue != NULL)
+		add_owner(w, &f->some[place - places], queue);
+	else if (connection != NULL && *connection != '\0' &&
 	    !mq_names_have(&w->live, connection) &&
-	    !mq_names_have(&w->dead, connection)) {
-		mq_names_add(&f->list[CONNECTION], connection, what);
-	} else if (place != NULL && place->kind != KINDS) {
-		mq_names_add(&f->some[place->kind], queue, what);
-		if (w->how->all && place->busy)
-			mq_names_add(&w->busy, queue, NULL);
-	}
+	    !mq_names_have(&w->dead, connection))
+		add_owner(w, &f->owners[place - places], connection);
 }
 
 /* There may be a million known queues, so only those whose keys were found are asked
@@ -437,15 +322,14 @@ static int
 keep_unknown(struct rmq_cleaner *w, struct found *f)
 {
 	struct mq_command c = mq_redis_command(w->round.r);
-	const struct mq_name *name;
 	redisReply *known;
-	size_t kind, i, n = 0, at = 0;
+	size_t p, i, n = 0, at = 0;
 	int rv;
 
 	rmq_ask(&c, "SMISMEMBER A:" RMQ_QUEUES, NULL, NULL);
-	for (kind = 0; kind < CONNECTION; kind++)
-		for (i = 0; i < f->some[kind].n; i++, n++)
-			mq_command_str(&c, f->some[kind].list[i].name);
+	for (p = 0; p < PLACES; p++)
+		for (i = 0; i < f->some[p].n; i++, n++)
+			mq_command_str(&c, f->some[p].list[i].name);
 	if (n == 0) {
 		mq_command_free(&c);
 		return 0;
@@ -453,134 +337,151 @@ keep_unknown(struct rmq_cleaner *w, struct found *f)
 	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &known);
 	if (known == NULL || known->elements != n)
 		n = 0;
-	for (kind = 0; kind < CONNECTION; kind++)
-		for (i = 0; at < n && i < f->some[kind].n; i++, at++) {
-			name = &f->some[kind].list[i];
+	for (p = 0; p < PLACES; p++)
+		for (i = 0; at < n && i < f->some[p].n; i++, at++)
 			if (known->element[at]->type == REDIS_REPLY_INTEGER &&
 			    known->element[at]->integer == 0)
-				mq_names_add(
-				    &f->list[kind], name->name, name->queue);
-		}
+				add_owner(
+				    w, &f->owners[p], f->some[p].list[i].name);
 	freeReplyObject(known);
 	return rv;
 }
 
 static int
-scan_keys(struct rmq_cleaner *w, struct found *f, char cursor[MQ_CURSOR_SIZE])
+note_keys(void *arg, const redisReply *keys)
 {
-	struct mq_command c = mq_redis_command(w->round.r);
-	redisReply *reply, *keys;
+	struct found *f = arg;
 	size_t i;
 	int rv;
 
-	mq_keys_ask(&c, cursor, "rmq::*");
-	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
-	w->blind = reply == NULL;
-	*cursor = '\0';
-	if (reply == NULL)
-		return rv;
-	keys = mq_cursor_take(cursor, reply);
-	for (i = 0; keys != NULL && i < keys->elements; i++)
-		note_key(w, f, keys->element[i]);
-	rv = keep_unknown(w, f);
-	for (i = 0; i < CONNECTION; i++)
+	for (i = 0; i < keys->elements; i++)
+		note_key(f, keys->element[i]);
+	rv = keep_unknown(f->w, f);
+	for (i = 0; i < PLACES; i++)
 		mq_names_free(&f->some[i]);
-	freeReplyObject(reply);
 	return rv;
 }
 
-static void
-ask_orphan(void *arg, size_t i, struct mq_command *c)
+/* Consumers look through some keys of a server only. */
+static int
+find_keys(struct rmq_cleaner *w, struct found *f)
 {
-	const struct selection *s = arg;
-	const char *owner = s->list[i].name, *key = s->list[i].queue;
-	const char *as = s->kind == CONNECTION ? "connection" :
-	    s->kind != OF_QUEUE		       ? "messages" :
-	    strcmp(key, "locks") == 0 || strcmp(key, "clock") == 0 ? "held" :
-								     "queue";
+	struct mq_sweep sweep = {.round = &w->round,
+	    .pattern = "rmq::*",
+	    .take = note_keys,
+	    .arg = f};
+	struct mq_command c = mq_redis_command(w->round.r);
+	char cursor[MQ_CURSOR_SIZE];
+	redisReply *reply, *keys;
+	int steps, rv = 0;
 
-	mq_command_script(c, &rmq_script_orphan);
-	if (s->kind == CONNECTION) {
-		rmq_keys(c, owner, NULL,
-		    strcmp(key, "info") == 0 ? "C:info listed lease" :
-					       "C:running listed lease");
-	} else {
-		rmq_keys(c, key, owner, s->kind == HELD ? "unacked" : key);
-		rmq_keys(c, NULL, owner, "known ready");
+	if (w->how->all) {
+		rv = mq_sweep_keys(&sweep);
+		w->blind = sweep.incomplete;
+		return rv;
 	}
-	mq_command_add(c, "%s %s %d", owner, as, s->w->how->dry_run);
+	snprintf(cursor, sizeof(cursor), "%llu", w->how->scan_from);
+	for (steps = 0; rv == 0 && *cursor != '\0' && steps < SCAN_STEPS;
+	     steps++) {
+		mq_keys_ask(&c, cursor, sweep.pattern);
+		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
+		w->blind = reply == NULL;
+		*cursor = '\0';
+		keys = reply != NULL ? mq_cursor_take(cursor, reply) : NULL;
+		if (keys != NULL)
+			rv = note_keys(f, keys);
+		freeReplyObject(reply);
+	}
+	w->out->scan_at = strtoull(cursor, NULL, 10);
+	return rv;
 }
 
-/* Leaves out names that would be known by now. */
-static void
-leave_out(struct mq_names *names, const struct mq_names *known)
+/* Adds the queues of unacked lists, if they are not known. */
+static int
+find_held(struct rmq_cleaner *w, const struct mq_names *lists,
+    struct mq_names *queues)
 {
-	struct mq_names kept = {0};
+	struct mq_names unknown = {0}, held = {0};
 	size_t i;
+	int rv = select_names(
+	    w, lists, "SISMEMBER A:" RMQ_QUEUES " %q", 0, &unknown);
 
-	for (i = 0; i < names->n; i++)
-		if (!mq_names_have(known, names->list[i].name))
-			mq_names_add(
-			    &kept, names->list[i].name, names->list[i].queue);
-	mq_names_free(names);
-	*names = kept;
+	if (rv == 0)
+		rv = select_names(w, &unknown, "TYPE B:unacked", 'l', &held);
+	for (i = 0; i < held.n; i++)
+		if (rmq_queue_error(held.list[i].queue) == NULL)
+			add_owner(w, queues, held.list[i].queue);
+	mq_names_free(&unknown);
+	mq_names_free(&held);
+	return rv;
+}
+
+/* Makes queues known that have messages; in a dry run, they would be. */
+static int
+make_known(struct rmq_cleaner *w, const struct found *f)
+{
+	struct mq_names queues = {0}, added = {0};
+	size_t p, i;
+	int rv = find_held(w, &f->lists, &queues);
+
+	for (p = 0; rv == 0 && places[p].type != '\0'; p++)
+		rv = select_names(w, &f->owners[p], places[p].question,
+		    places[p].type, &queues);
+	mq_names_sort(&queues);
+	for (i = 0; w->how->dry_run && i < queues.n; i++)
+		mq_names_add(&w->known, queues.list[i].name, NULL);
+	mq_names_sort(&w->known);
+	if (rv == 0 && !w->how->dry_run)
+		rv = select_names(
+		    w, &queues, "!SADD A:" RMQ_QUEUES " %n", SOME, &added);
+	mq_names_free(&queues);
+	mq_names_free(&added);
+	return rv;
 }
 
 int
 rmq_orphans(struct rmq_cleaner *w)
 {
-	struct mq_names adopted = {0}, recovered = {0}, removed = {0};
-	struct found f = {0};
-	char cursor[MQ_CURSOR_SIZE];
+	struct mq_names adopted = {0}, removed = {0};
+	const struct mq_names *would; /* be listed by now, in a dry run */
+	struct found f = {.w = w};
 	bool all = w->how->all;
-	int kind, steps, rv = 0;
-	size_t i;
+	size_t p, i;
+	int rv;
 
-	if (mq_redis_command(w->round.r).cluster) {
-		w->blind = !all || mq_partial_lost(w->round.r, 0) != NULL;
-		return w->blind ? 0 : adopt_nodes(w);
-	}
-	snprintf(cursor, sizeof(cursor), "%llu", all ? 0 : w->how->scan_from);
-	for (steps = 0;
-	     rv == 0 && *cursor != '\0' && (all || steps < SCAN_STEPS); steps++)
-		rv = scan_keys(w, &f, cursor);
-	w->out->scan_at = strtoull(cursor, NULL, 10);
+	w->blind = mq_redis_command(w->round.r).cluster &&
+	    (!all || mq_partial_lost(w->round.r, 0) != NULL);
+	if (w->blind)
+		return 0;
+	rv = find_keys(w, &f);
 	/* A walk may come by a key twice. */
-	for (kind = 0; kind < KINDS; kind++)
-		mq_names_sort(&f.list[kind]);
+	mq_names_sort(&f.lists);
+	for (p = 0; p < PLACES; p++)
+		mq_names_sort(&f.owners[p]);
 	if (rv == 0)
-		rv = adopt_some(w, &f.list[UNACKED], &adopted);
-	leave_out(&f.list[CONNECTION], &adopted);
-	/* Behind those adopted, whose queues are known now, or would be. */
-	for (kind = MESSAGES; rv == 0 && kind <= HELD; kind++)
-		rv = select_by(w, &f.list[kind], ask_orphan, kind, &recovered);
-	for (i = 0; i < recovered.n && w->how->dry_run; i++)
-		mq_names_add(&w->known, recovered.list[i].name, NULL);
-	mq_names_sort(&w->known);
-	leave_out(&f.list[OF_QUEUE], &w->known);
-	for (kind = OF_QUEUE; rv == 0 && all && kind <= CONNECTION; kind++)
-		rv = select_by(w, &f.list[kind], ask_orphan, kind, &removed);
-	w->out->orphans += (long)removed.n;
+		rv = adopt_some(w, &f.lists, &adopted);
+	w->adopted_all = all && !w->blind;
+	if (rv == 0)
+		rv = make_known(w, &f);
+	for (p = 0; rv == 0 && all && p < PLACES; p++) {
+		if (places[p].type != '\0')
+			continue;
+		rv = select_names(
+		    w, &f.owners[p], places[p].question, SOME, &removed);
+		would = places[p].of == 'C' ? &adopted : &w->known;
+		for (i = 0; i < removed.n; i++)
+			w->out->orphans +=
+			    !mq_names_have(would, removed.list[i].name);
+		mq_names_free(&removed);
+	}
 	mq_names_free(&adopted);
-	mq_names_free(&recovered);
-	mq_names_free(&removed);
-	for (kind = 0; kind < KINDS; kind++)
-		mq_names_free(&f.list[kind]);
+	mq_names_free(&f.lists);
+	for (p = 0; p < PLACES; p++)
+		mq_names_free(&f.owners[p]);
 	return rv;
 }
 
 /* --- queues that are not idle ---------------------------------------------------- */
-
-/* A Go program may have made a queue with any name. */
-static void
-ask_busy(void *arg, size_t i, struct mq_command *c)
-{
-	const char *queue = ((const struct selection *)arg)->list[i].name;
-
-	mq_command_plain(c, "EXISTS");
-	rmq_key_queue(
-	    c, queue, rmq_is_scattered(c, queue) ? "locks" : "locks delayed");
-}
 
 /* A million queues may be known, and nearly all of them have no keys.  mq-clean has come
  * by the others; consumers ask the known ones, some at a time. */
@@ -594,7 +495,8 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 
 	if (w->how->all && !w->blind) {
 		mq_names_sort(&w->busy);
-		return select_names(w, &w->busy, IS_KNOWN, queues);
+		return select_names(
+		    w, &w->busy, "SISMEMBER A:" RMQ_QUEUES " %n", SOME, queues);
 	}
 	while (rv == 0 && *cursor != '\0') {
 		names = (struct mq_names){0};
@@ -603,7 +505,8 @@ rmq_busy_queues(struct rmq_cleaner *w, struct mq_names *queues)
 		if (some != NULL)
 			mq_rows_list(&names, some, NULL);
 		if (rv == 0)
-			rv = select_by(w, &names, ask_busy, 0, queues);
+			rv = select_names(w, &names, "EXISTS Q:locks Q:delayed",
+			    SOME, queues);
 		mq_names_free(&names);
 		freeReplyObject(some);
 	}
@@ -643,24 +546,6 @@ count_waiting(
 	return rv;
 }
 
-static int
-list_again(struct mq_redis *r, const struct mq_name *name, bool *found)
-{
-	long long of_connection = 0, of_all = 0;
-
-	if (!mq_redis_command(r).cluster) {
-		(void)rmq_call_number(
-		    r, ADOPT "0", name->name, name->queue, &of_all);
-	} else if (rmq_call_number(r, "SADD C:queues %q", name->name,
-		       name->queue, &of_connection) == 0) {
-		/* Each set is on a node of its own. */
-		(void)rmq_call_number(r, "SADD A:" RMQ_CONNECTIONS " %n",
-		    name->name, NULL, &of_all);
-	}
-	*found |= of_connection + of_all > 0;
-	return mq_redis_lost(r) ? -1 : 0;
-}
-
 /*
  * All of a queue is counted in one step: when one message ends, the next one of
  * its group, which nobody could claim until then, takes its place.  Who joins
@@ -670,9 +555,10 @@ int
 rmq_drained(
     struct mq_redis *r, const char *const *queues, int count, bool *drained)
 {
-	struct mq_names lists = {0};
+	const struct mq_clean how = {0};
+	struct rmq_cleaner w = {.round.r = r, .how = &how};
+	struct mq_names lists = {0}, ours = {0}, adopted = {0};
 	long long left = 0;
-	bool found = false;
 	size_t i;
 	int look, k, rv = 0;
 
@@ -684,14 +570,16 @@ rmq_drained(
 	/* Only when it seems that nothing is left: it looks through all keys. */
 	if (left == 0)
 		rv = rmq_find_names(r, true, 0, &lists);
-	for (i = 0; i < lists.n && rv == 0; i++) {
+	for (i = 0; i < lists.n; i++)
 		for (k = 0; k < count; k++)
 			if (strcmp(queues[k], lists.list[i].queue) == 0)
-				break;
-		if (k < count)
-			rv = list_again(r, &lists.list[i], &found);
-	}
+				mq_names_add(&ours, lists.list[i].name,
+				    lists.list[i].queue);
+	if (rv == 0)
+		rv = adopt_lists(&w, &ours, &adopted);
+	*drained = left == 0 && adopted.n == 0;
 	mq_names_free(&lists);
-	*drained = left == 0 && !found;
+	mq_names_free(&ours);
+	mq_names_free(&adopted);
 	return rv;
 }

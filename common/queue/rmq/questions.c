@@ -19,13 +19,17 @@ rmq_ask(struct mq_command *c, const char *question, const char *name,
 	mq_command_script(c,
 	    full		 ? &mq_script_write_when_full :
 		*question != '$' ? NULL :
-		*verb == 'a'	 ? &rmq_script_adopt :
+		*verb == 'o'	 ? &rmq_script_orphan :
 				   &rmq_script_unlist);
 	if (c->script == NULL)
 		mq_command_arg(c, verb, len);
 	for (p = verb + len; *p == ' ' && p[2] == ':'; p += n + 1) {
 		n = strcspn(p + 1, " |");
 		strlcpy(key, p + 1, MIN(n + 1, sizeof(key)));
+		/* The others of a scattered queue, which only Go programs use, lie in
+		 * other slots. */
+		if (*key == 'Q' && p > verb + len && rmq_is_scattered(c, name))
+			continue;
 		if (*key == 'Q')
 			rmq_key_queue(c, name, key + 2);
 		else
@@ -249,6 +253,8 @@ take_number(void *arg, size_t i, redisReply *reply)
 
 	if (reply->type == REDIS_REPLY_STRING)
 		all->answers[i] = strtoll(reply->str, NULL, 10);
+	else if (reply->type == REDIS_REPLY_STATUS)
+		all->answers[i] = *reply->str;
 	else if (mq_reply_time(reply, &ms) == 0)
 		all->answers[i] = ms;
 	else if (reply->type == REDIS_REPLY_INTEGER)

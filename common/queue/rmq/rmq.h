@@ -91,7 +91,7 @@ bool rmq_is_scattered(const struct mq_command *, const char *queue);
  *
  * and any other words; arguments can be added.  Before the verb may stand ?, see
  * rmq_cleaner_ask(), or !: then it goes through even when memory is full, by
- * lua/write_when_full.lua.  $adopt and $unlist are scripts.
+ * lua/write_when_full.lua.  $orphan and $unlist are scripts.
  */
 void rmq_ask(struct mq_command *, const char *question, const char *name,
     const char *queue);
@@ -160,8 +160,9 @@ struct rmq_cleaner {
 	struct mq_names busy;
 	struct rmq_count *counts; /* one of a queue, or several */
 	size_t count_n;
-	bool adopted_all; /* rmq_adopt_all() was called */
-	bool blind;	  /* a look through all keys is refused */
+	bool
+	    adopted_all; /* no unacked list is left without a listed connection */
+	bool blind;	 /* a look through all keys is refused */
 };
 
 /* As rmq_call_names(), where errors are noted; *whole (unless NULL) becomes false if these
@@ -173,7 +174,7 @@ int rmq_cleaner_listed(
 int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
 #define RMQ_NO_ANSWER LLONG_MIN
 /* Asks questions, between which stands a |, about each name, which a number answers, a
- * text that is one, or a time.  *answers, which the caller frees, has those about the first
+ * text that is one, a time, or a status, of which the first letter counts.  *answers, which the caller frees, has those about the first
  * name, then about the next.  Errors are noted, unless ? stands before the question. */
 int rmq_cleaner_ask(struct rmq_cleaner *, const struct mq_names *,
     const char *questions, long long **answers);
@@ -184,6 +185,33 @@ int rmq_cleaner_fields(struct rmq_cleaner *, const char *queue,
 /* Adds to the counts of a queue. */
 void rmq_cleaner_count(struct rmq_cleaner *, const char *queue, long crashed,
     long rejected, long expired);
+
+/* --- census ------------------------------------------------------------- */
+
+/* Where a census of a queue looks: where messages wait; also where they are unacked, and
+ * whether their connections live all the time; or, without a look at these, where messages
+ * may be at all. */
+enum rmq_scope { RMQ_WAITING, RMQ_UNENDED, RMQ_ANYWHERE };
+
+struct rmq_census {
+	struct rmq_cleaner *w;
+	enum rmq_scope scope;
+	bool
+	    mends; /* each message out of line gets its group if nobody holds it */
+	bool late; /* and those too late are rejected, in the order of claims */
+	const struct mq_names *wanted; /* ids, or "SET ID"; sorted */
+	/* Results, which add up; the lists are to be sorted and freed. */
+	struct mq_names
+	    seen; /* of the wanted, those of messages that were seen */
+	struct mq_names idle;  /* locks of groups with messages in line only */
+	long expired, missing; /* messages too late; groups that nobody held */
+	bool whole; /* from the beginning: no message can be missed */
+	/* For census.c: connections that were alive, and when somebody looked. */
+	struct mq_names live;
+	double watched_s;
+};
+
+int rmq_census(struct rmq_census *, const char *queue);
 
 /* --- steps -------------------------------------------------------------- */
 
@@ -205,9 +233,9 @@ int rmq_repair(struct rmq_cleaner *);
  * has ended the last one. */
 int rmq_attach_sweep(struct rmq_cleaner *);
 
-/* Adds connection and queue of all unacked lists; adopts and reclaims those without a listed
- * connection. */
-int rmq_adopt_all(struct rmq_cleaner *, struct mq_names *lists);
+/* Looks through all keys for unacked lists without a listed connection, adopts and reclaims
+ * these. */
+int rmq_adopt_all(struct rmq_cleaner *);
 
 /* --- transfer ----------------------------------------------------------- */
 

@@ -49,10 +49,10 @@ local function note_late(q, w)
   note_bound(q, 't', w.last_tick)
 end
 
--- Messages go from delayed to ready to unacked.  The locks of one that goes the
--- other way are written anew: a repair, whose walk may have missed it, sees by
--- that that it must not let go of them; see check_locks.lua.  Before the message is
--- placed: a refusal has moved nothing then.
+-- If a message goes the other way than from delayed to ready to unacked, its locks are
+-- written anew, since a census may miss it, and releases only locks that stay the same;
+-- see census.c.  The locks are written before the message moves: a refusal has moved
+-- nothing then.
 local function refresh_locks(q, w)
   if not w then
     return

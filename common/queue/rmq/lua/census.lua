@@ -1,29 +1,24 @@
--- One step of a walk through the messages at one place, for locks that nobody
--- holds and messages that are too late to run.
+-- One step of a census of the messages at one place; census.c says what it proves.
 --
 --   KEYS  the queue's (see lib/place.lua), rejected, and for 'unacked' that list
---   ARGV  'ready', 'priority', 'delayed' or 'unacked'; where the walk is: in a
---         list, how many are behind it, in a set, the score of the last one; a
---         sign by which the last one is known ('' at the beginning); '1' to
---         change nothing; a text that is the element of no list; '1' to walk a
---         set from its lowest score, so that what is too late leaves it in order
---   reply {1 if more follow, else 0; how many were too late; how many locks
---         were missing; the earliest expiry, and the lowest last tick, of those
---         that stay ('': none); where the walk is; the sign; the id of each
---         message that may hold a lock...}
+--   ARGV  'ready', 'priority', 'delayed', 'unacked' or 'rejected'; where the census is:
+--         in a list, how many are behind it, in a set, the score of the last one; a sign
+--         by which the last one is known ('' at the beginning); '1' to change nothing; a
+--         text that is the element of no list; '1' to begin a set with its lowest score,
+--         so that what is too late leaves it in order
+--   reply {1 if more follow, else 0; how many were too late; how many groups nobody
+--         held although a message is out of line; where the census is; the sign; name...}
+--         A name is the id of a message that may hold a lock; or its attachments and
+--         its id; or the lock of a group in which messages are in line while nobody
+--         holds it
 --
--- An expired message goes to rejected with the reason, and releases its locks; if
--- the message is unacked, its consumer decides.  A message out of line whose
--- group nobody holds takes the group.
---
--- A list is walked from its right end, a set from its highest score, unless only
--- what is too late is looked for.  So a message that stays in a place, or goes from delayed to ready to unacked, is
--- seen if the walks through these come in that order: where nobody knows any
--- more what has been seen, a walk begins again.
+-- A waiting message that is too late goes to rejected with the reason, and releases its
+-- locks; the times of the others are noted as the bounds of the next search for late
+-- ones.  A message out of line whose group nobody holds takes the group.
 --
 -- Bounded: some 1000 messages, 150 that ask for something, or about 512 KiB.
--- A crash before: nothing has happened.  After: each message is in its old
--- place, or in rejected only.
+-- A crash before: nothing has happened.  After: each message is in its old place, or in
+-- rejected only.
 
 -- include place
 -- include cursor
@@ -31,11 +26,11 @@
 local q, rejected, unacked = queue_keys(1)
 local where, at, sign = ARGV[1], ARGV[2], ARGV[3]
 local dry, tombstone, ascends = ARGV[4] == '1', ARGV[5], ARGV[6] == '1'
-local key = unacked or q[where]
-local is_list = where == 'ready' or where == 'unacked'
-local tick = clock(q)
-local work, missing, expires, last_tick = 1000, 0, math.huge, math.huge
-local ids = {}
+local waits = q[where] ~= nil
+local key = unacked or q[where] or rejected
+local is_list = not waits or where == 'ready'
+local tick = not dry and clock(q)
+local work, missing, names = 1000, 0, {}
 
 -- The error of an earlier run, if there is one, makes room for this one.
 local function with_error(element, why)
@@ -60,36 +55,53 @@ local function with_error(element, why)
   return head:sub(1, start - 1) .. why .. element:sub(at + 1)
 end
 
+-- The attachments of a message, and its id.
+local function attached(element)
+  local stop = element:sub(1, 5) == '\255\0\190\190J' and element:find('\n', 6, true)
+  local head = stop and element:sub(6, stop)
+  local has = head and head:find('"Mq-Attach"', 1, true) and ours(head)
+  return has and has.Attach and has.Id and has.Attach .. ' ' .. has.Id
+end
+
+-- The group in which a message is in line, by its score in delayed.
+local function line_of(score)
+  local n = tonumber(score) - IN_LINE
+  return n >= 0 and string.format('%06x%07x', math.floor(n / 2 ^ 28), n % 2 ^ 28)
+end
+
 -- Those that are too late; of a set their members, of a list their places.
 local found, places = {}, {}
 
--- Whether the next one is enough for this step.
-local function see(element, place, in_line)
+-- Whether the next one is enough for this step.  line: as of line_of().
+local function see(element, place, line)
   local w = options(element)
-  work = work - (w and 6 or 1) - #element / 512
-  if not w then
-    return work <= 0
-  end
-  local why = w.expires and now > w.expires and 'expired'
+  local files = attached(element)
+  tick = tick or w and clock(q)
+  work = work - ((w or files) and 6 or 1) - #element / 512
+  local why = waits and w and (w.expires and now > w.expires and 'expired'
     or w.last_tick and w.last_tick < tick
-      and string.format('stale: tick %.0f is over', w.last_tick)
-  -- A message that began to run in time keeps its locks to the end.
-  if (w.line or w.key) and (dry or not why or where == 'unacked') then
-    ids[#ids + 1] = w.id
+      and string.format('stale: tick %.0f is over', w.last_tick))
+  if w and (w.line or w.key) and (dry or not why) then
+    names[#names + 1] = w.id
   end
-  if where ~= 'unacked' and why then
+  names[#names + 1] = files or nil
+  local group = line or w and w.line
+  if why then
     found[#found + 1] = { element = element, w = w, why = why }
     places[#places + 1] = place
     return work <= 0
-  elseif where ~= 'unacked' then
-    expires = math.min(expires, w.expires or math.huge)
-    last_tick = math.min(last_tick, w.last_tick or math.huge)
+  elseif waits and w and not dry then
+    note_late(q, w)
   end
-  if w.line and not in_line
-      and call('HEXISTS', q.locks, 'g' .. w.line) == 0 then
-    missing = missing + 1
-    if not dry then
-      take_group(q, w.line, w.id)
+  -- A rejected message holds nothing.
+  if group and where ~= 'rejected' and call('HEXISTS', q.locks, 'g' .. group) == 0 then
+    if line then
+      names[#names + 1] = 'g' .. line
+    else
+      missing = missing + 1
+      if not dry then
+        take_group(q, group, w.id)
+      end
     end
   end
   return work <= 0
@@ -129,7 +141,7 @@ if not dry then
   call('ZREM', q.priority, '')
   call('LTRIM', q.ready, 0, -1)
 end
--- How many are behind the walk, and how many follow.
+-- How many are behind the census, and how many follow.
 local from
 if is_list then
   from = locate(key, tonumber(at), 500, 262144, function(element)
@@ -151,8 +163,7 @@ local looked = go_through(key, range, from, left, function(element, score, n)
     return see(element, -from - n)
   end
   at, sign = score, element:sub(1, 32)
-  return see(element:sub(33), element,
-    where == 'delayed' and tonumber(score) >= IN_LINE)
+  return see(element:sub(33), element, where == 'delayed' and line_of(score))
 end)
 local stay = looked
 if #found > 0 and not dry then
@@ -165,13 +176,4 @@ if is_list then
   sign = last and redis.sha1hex(last) or ''
 end
 
-local function text(n)
-  return n < math.huge and string.format('%.0f', n) or ''
-end
-
-local reply = { left > looked and 1 or 0, #found, missing, text(expires),
-  text(last_tick), tostring(at), sign }
-for i = 1, #ids do
-  reply[7 + i] = ids[i]
-end
-return reply
+return { left > looked and 1 or 0, #found, missing, tostring(at), sign, unpack(names) }

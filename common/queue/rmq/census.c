@@ -1,0 +1,218 @@
+/*
+ * The rmq layout: a census of the messages of a queue, in bounded steps while the queue
+ * lives.  A lock or an attachment exists for a message with an id.  Go programs, which end
+ * messages, know neither, so a cleaner releases what no message has any more.
+ *
+ * If a census has not seen an id, no message had it at any moment between the beginning
+ * and the end of the census:
+ *
+ * - Messages go from delayed to ready to unacked to rejected, and the census goes the same
+ *   way, through lists from the end that is claimed first, and through sets from the
+ *   highest score, since a message in line gets a lower one when its turn begins.  So a
+ *   message is seen where it was at the beginning, or where it has gone since.  If nobody
+ *   knows any more where in a list the last step was, the list begins again.
+ * - A Go program moves a message the other way only when it cleans: from the unacked list
+ *   of a dead connection to ready.  Those lists come first, and once more at the end.  A
+ *   message that was claimed meanwhile can be cleaned away only when its connection has
+ *   died.  So the connections are watched all the time: the census proves nothing if one
+ *   that was alive is not at the end, or if nobody looked for nearly as long as a lease,
+ *   in which one could come and go.
+ * - An unacked list of a connection that is not listed would be missed.  So what is
+ *   released needs another look, through all keys, that adopts these lists before the
+ *   census.  If the server refuses to show its keys, nothing is released.
+ * - Our own scripts move messages the other way, too (a retry, a return).  They write the
+ *   locks of the message anew, with a new stamp.  A lock that was taken since has another
+ *   stamp, too.  So the step that releases a lock compares it with what it was before the
+ *   census, byte for byte.
+ *
+ * Attachments have no such stamp for each move, and a message that goes to another queue
+ * takes them along, so no census proves that they are not needed.  They are not removed,
+ * but expire in an hour, and only after two censuses of all queues that saw no message of
+ * theirs; a run, or a census that sees one, ends that hour.  See attach.c.
+ */
+#include "base/clock.h"
+#include "rmq.h"
+
+/* The census proves nothing if the connections were not looked at for this long: less than a
+ * lease. */
+#define UNSEEN_S 45.0
+#define WATCH_S	 15.0
+
+static void
+note_connection(struct rmq_census *c, struct mq_names *live,
+    const char *connection, long long ttl)
+{
+	c->whole &= ttl != RMQ_NO_ANSWER;
+	if (ttl > 0)
+		mq_names_add(live, connection, NULL);
+}
+
+/* Between two steps of a census that watches, however long these take. */
+static int
+watch_connections(struct rmq_census *c)
+{
+	double now = mq_clock_s(CLOCK_MONOTONIC);
+	struct mq_names all = {0};
+	long long *ttl = NULL;
+	size_t i;
+	int rv;
+
+	if (c->watched_s == 0 || now - c->watched_s < WATCH_S)
+		return 0;
+	c->whole &= now - c->watched_s <= UNSEEN_S;
+	rv = rmq_cleaner_listed(c->w, RMQ_CONNECTIONS, &all, &c->whole);
+	if (rv == 0)
+		rv = rmq_cleaner_ask(c->w, &all, "PTTL C:heartbeat", &ttl);
+	for (i = 0; rv == 0 && i < all.n; i++)
+		note_connection(c, &c->live, all.list[i].name, ttl[i]);
+	mq_names_free(&all);
+	free(ttl);
+	c->watched_s = now;
+	return rv;
+}
+
+/* A reply; names follow, of which those of groups have this length. */
+enum { MORE, LATE, MISSING, AT, SIGN, NAMES };
+#define FORM	  "###$$"
+#define GROUP_LEN 14
+
+static void
+take_step(struct rmq_census *c, const redisReply *reply)
+{
+	const char *name;
+	size_t i;
+
+	c->expired += (long)reply->element[LATE]->integer;
+	c->missing += (long)reply->element[MISSING]->integer;
+	for (i = NAMES; i < reply->elements; i++) {
+		name = reply->element[i]->str;
+		if (reply->element[i]->len == GROUP_LEN)
+			mq_names_add(&c->idle, name, NULL);
+		else if (mq_names_have(c->wanted, name))
+			mq_names_add(&c->seen, name, NULL);
+	}
+}
+
+/* Goes through one place; connection is for unacked.  late: in the order of claims. */
+static int
+walk_place(struct rmq_census *c, const char *queue, const char *place,
+    const char *connection, bool late)
+{
+	struct mq_command call = mq_redis_command(c->w->round.r);
+	struct mq_buf at = {0}, sign = {0};
+	char tombstone[MQ_ID_LEN + 1];
+	struct mq_idgen ids = {0};
+	redisReply *reply;
+	bool more = true;
+	int rv = 0;
+
+	mq_buf_addstr(&at, "0");
+	while (rv == 0 && more) {
+		mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), tombstone);
+		mq_command_script(&call, &rmq_script_census);
+		rmq_keys(&call, connection, queue,
+		    connection != NULL ? RMQ_PLACES " rejected unacked" :
+					 RMQ_PLACES " rejected");
+		mq_command_str(&call, place);
+		mq_command_arg(&call, at.data, at.len);
+		mq_command_arg(&call, sign.data, sign.len);
+		mq_command_add(&call, "%d %s %d", !c->mends, tombstone, late);
+		rv = mq_round_call(
+		    &c->w->round, &call, REDIS_REPLY_ARRAY, &reply);
+		more = reply != NULL && mq_reply_is(reply, FORM);
+		c->whole &= more;
+		if (more) {
+			take_step(c, reply);
+			mq_buf_set(&at, reply->element[AT]->str,
+			    reply->element[AT]->len);
+			mq_buf_set(&sign, reply->element[SIGN]->str,
+			    reply->element[SIGN]->len);
+			more = reply->element[MORE]->integer != 0;
+			rv = watch_connections(c);
+		}
+		freeReplyObject(reply);
+	}
+	mq_buf_free(&at);
+	mq_buf_free(&sign);
+	return rv;
+}
+
+/* Goes through the unacked lists of all connections; adds those that live. */
+static int
+walk_unacked(struct rmq_census *c, const char *queue, struct mq_names *live)
+{
+	struct mq_names all = {0}, lists = {0};
+	long long *n = NULL;
+	size_t i;
+	int rv = rmq_cleaner_listed(c->w, RMQ_CONNECTIONS, &all, &c->whole);
+
+	for (i = 0; i < all.n && c->whole; i++)
+		mq_names_add(&lists, all.list[i].name, queue);
+	if (rv == 0)
+		rv = rmq_cleaner_ask(
+		    c->w, &lists, "LLEN B:unacked|PTTL C:heartbeat", &n);
+	for (i = 0; rv == 0 && i < lists.n; i++) {
+		note_connection(c, live, lists.list[i].name, n[2 * i + 1]);
+		c->whole &= n[2 * i] != RMQ_NO_ANSWER;
+	}
+	for (i = 0; rv == 0 && i < lists.n; i++)
+		if (n[2 * i] > 0)
+			rv = walk_place(
+			    c, queue, "unacked", lists.list[i].name, false);
+	mq_names_free(&lists);
+	mq_names_free(&all);
+	free(n);
+	return rv;
+}
+
+/* What is on its way to another queue of a cluster is in neither. */
+static int
+check_outgoing(struct rmq_census *c, const char *queue)
+{
+	struct mq_redis *r = c->w->round.r;
+	long long n = 0;
+
+	if (!mq_redis_command(r).cluster)
+		return 0;
+	c->whole &=
+	    rmq_call_number(r, "HLEN Q:outgoing", queue, NULL, &n) == 0 &&
+	    n == 0;
+	return mq_redis_lost(r) ? -1 : 0;
+}
+
+int
+rmq_census(struct rmq_census *c, const char *queue)
+{
+	static const char *const places[] = {"delayed", "priority", "ready"};
+	const size_t n = sizeof(places) / sizeof(places[0]);
+	const struct mq_command call = mq_redis_command(c->w->round.r);
+	struct mq_names live = {0};
+	size_t i;
+	int rv = 0;
+
+	c->whole &= !rmq_is_scattered(&call, queue);
+	for (i = 0; i < n && rv == 0 && c->late; i++)
+		rv = walk_place(c, queue, places[(i + 1) % n], NULL, true);
+	c->watched_s =
+	    c->scope == RMQ_UNENDED ? mq_clock_s(CLOCK_MONOTONIC) : 0;
+	if (rv == 0 && c->scope == RMQ_UNENDED)
+		rv = walk_unacked(c, queue, &c->live);
+	for (i = 0; i < n && rv == 0; i++)
+		rv = walk_place(c, queue, places[i], NULL, false);
+	if (rv == 0 && c->scope != RMQ_WAITING)
+		rv = walk_unacked(c, queue, &live);
+	if (rv == 0 && c->scope == RMQ_ANYWHERE)
+		rv = walk_place(c, queue, "rejected", NULL, false);
+	if (rv == 0 && c->scope == RMQ_ANYWHERE)
+		rv = check_outgoing(c, queue);
+	/* All connections that lived still have to. */
+	mq_names_sort(&live);
+	for (i = 0; rv == 0 && i < c->live.n; i++)
+		c->whole &= mq_names_have(&live, c->live.list[i].name);
+	if (c->watched_s != 0)
+		c->whole &=
+		    mq_clock_s(CLOCK_MONOTONIC) - c->watched_s < UNSEEN_S;
+	mq_names_free(&c->live);
+	mq_names_free(&live);
+	return rv;
+}
