@@ -105,113 +105,113 @@ in_line() {
 	assert_equal "$(redis get round)" me
 }
 
-# bury SLOTS SHOW [FROM [DRY HEADER NEW WHERE...]]: a step of a cleaner with what connection c
-# has of q.
+# bury SLOTS [SHARE [FROM [DRY [NOTIFY [KEY... LISTENER]]]]]: a step of a cleaner with what
+# connection c has of q; three runs are allowed.
 bury() {
-	step reclaim_dead "$keys ${q}rejected rmq::queues rmq::connections u beat consumers queues \
-		form1 form2 info runs" "q $2 ${3-0} '${4-}' 1 c $1 ${*:5}" | tr -cd ' -~'
+	step reclaim_dead "$keys rmq::queues rmq::connections u beat consumers queues form1 form2 \
+		${q}rejected settings info runs ${*:6:$(($# > 6 ? $# - 6 : 0))}" \
+		"q c '${4-}' ${2-1000} 3 ${3-0} $1 web1 '' '${5-}' ${7+${!#}}" | tr -cd ' -~'
+}
+
+# attempts LIST: those of its messages, from its left end.
+attempts() {
+	redis lrange "$1" 0 -1 | grep -ao '"Mq-Attempt":\["[0-9]*' | grep -o '[0-9]*$' | xargs
 }
 
 @test "upkeep: a dead connection's messages go back, and of it nothing is left" {
 	redis lpush u 1 2 3 4 >/dev/null
-	redis mset consumers 1 info 1 runs 1 form2 1 >/dev/null
+	redis mset consumers 1 runs 1 form2 1 >/dev/null
+	redis hset info slots 2 >/dev/null
 	redis sadd queues q r >/dev/null
 	redis sadd rmq::connections c >/dev/null
 	redis set beat 1 px 60000 >/dev/null
-	assert_equal "$(bury 0 9)" "0 0 0 -1 0 0"
+	assert_equal "$(bury 0)" "-1 0 0 0 0 0 0"
 	redis del beat >/dev/null
-	assert_equal "$(bury 0 9)" "0 0 0 -2 0 0"
+	assert_equal "$(bury 0)" "-2 0 0 0 0 0 0"
 	redis del form2 >/dev/null
-	# The two oldest may have been running; the others go back with them.
-	assert_equal "$(bury 2 9 0 1)" "0 0 0 4 0 0"
-	assert_equal "$(bury 2 9)" "0 0 0 4 0 0"
+	assert_equal "$(bury 2 1000 0 1)" "0 4 0 0 0 2 0"
 	has u 4 3 2 1
-	assert_equal "$(redis exists consumers info) $(redis smembers rmq::queues)" "2 q"
-	assert_equal "$(bury 2 0 0 '' "'' x ready '' h reject")" "2 2 0 0 0 0"
-	has "${q}ready" 4 3 h2 x1
-	assert_equal "$(redis exists u consumers info runs) $(redis smembers queues)" "2 r"
+	assert_equal "$(redis exists consumers info) $(redis smembers rmq::queues)" "2 "
+	# The two oldest may have been running.
+	assert_equal "$(bury 2)" "0 4 2 0 0 2 0"
+	assert_equal "$(redis lrange "${q}ready" 0 1 | xargs) $(attempts "${q}ready")" "4 3 1 1"
+	assert_equal "$(redis exists u consumers) $(redis smembers queues)" "0 r"
+	assert_equal "$(redis exists info runs) $(redis smembers rmq::queues)" "2 q"
 	redis del queues >/dev/null
 	redis set consumers 1 >/dev/null
-	assert_equal "$(bury 2 9)" "0 0 0 0 1 0"
+	assert_equal "$(bury 2)" "0 0 0 0 1 0 0"
 	assert_equal "$(redis exists consumers info runs rmq::connections)" 0
 }
 
-@test "upkeep: of what may have been running, headers are shown from one on, so many bytes" {
-	local i
-	for i in 1 2 3 4; do
-		echo "lpush u $(message "\"A\":[\"$i\"]")"
+# held_by_c ATTEMPT...: such messages, the oldest first.
+held_by_c() {
+	local n
+	redis del u "${q}ready" "${q}rejected" >/dev/null
+	redis sadd queues q r >/dev/null
+	for n; do
+		echo "lpush u $(message "\"Mq-Attempt\":[\"$n\"]")"
 	done | redis >/dev/null
-	local one='.J{"A":["1"]}' two='.J{"A":["2"]}' three='.J{"A":["3"]}'
-	assert_equal "$(bury 3 99 1 1)" "0 0 0 4 0 1 $two  $three"
-	assert_equal "$(bury 3 17 0 1)" "0 0 0 4 0 0 $one"
-	assert_equal "$(bury 3 18)" "0 0 0 4 0 0 $one  $two"
-	assert_equal "$(redis llen u)" 4
-	# All have been looked at, so the newest come.
-	assert_equal "$(bury 3 18 3)" "1 0 0 3 0 1 $two  $three"
-	assert_equal "$(redis llen u) $(redis llen "${q}ready")" "3 1"
 }
 
-@test "upkeep: what a cleaner wrote on a message that another one has moved is not put" {
-	local a b
-	a=$(message '"A":null') b=$(message '"B":null')
+@test "upkeep: of what may have been running, the exhausted is rejected, the oldest first" {
+	held_by_c 2 0 3 1 2
+	assert_equal "$(bury 4 1000 0 1)" "0 3 0 2 0 4 0"
+	assert_equal "$(bury 4)" "0 3 4 2 0 2 0"
+	assert_equal "$(attempts "${q}rejected") $(attempts "${q}ready")" "4 3 2 2 1"
+	# In several steps, which know how many were looked at.
+	held_by_c 0 2 1 2 9
+	assert_equal "$(bury 5 1000 2 1)" "0 -2 0 2 0 5 0"
+	assert_equal "$(bury 5 500 3)" "0 2 5 3 0 3 0"
+	assert_equal "$(attempts "${q}rejected" | wc -w)" 3
+}
+
+@test "upkeep: a step that others wait for leaves a long list to one of its own" {
+	held_by_c 0 0 0 0 0 0
+	assert_equal "$(bury 1 9)" "6 0 0 0 0 0 1"
+	assert_equal "$(bury 0 5)" "6 0 0 0 0 0 1"
+	assert_equal "$(redis llen u)" 6
+	assert_equal "$(bury 1 10)" "0 6 1 0 0 1 0"
+	redis eval 'for i = 1, 1100 do redis.call("LPUSH", KEYS[1], i) end' 1 u
+	assert_equal "$(bury 1)" "100 1000 0 0 0 0 1"
+	assert_equal "$(redis lindex u -1)" 1
+	assert_equal "$(bury 1)" "0 100 1 0 0 1 0"
+	# 2 KiB for each of the share.
+	redis eval 'for i = 1, 10 do redis.call("LPUSH", KEYS[1], ("x"):rep(262144)) end' 1 u
+	assert_equal "$(bury 0)" "2 8 0 0 0 0 1"
+	assert_equal "$(bury 2)" "0 2 2 0 0 2 0"
+}
+
+@test "upkeep: a rejection is told to a queue once its keys are given" {
+	redis sadd rmq::connections c >/dev/null
+	held_by_c 2
+	assert_equal "$(bury 1 1000 0 '' hear)" hear
+	redis hset settings notify other >/dev/null
+	assert_equal "$(bury 1)" other
+	assert_equal "$(redis llen u)" 1
+	assert_equal "$(bury 1 1000 0 '' hear heard heard-n hear)" "0 0 1 1 0 0 0"
+	assert_equal "$(redis lindex heard 0 | tr -d '\0' | tail -n 1 | jq -c '[.queue, .state, .attempts]')" \
+		'["q","rejected",3]'
+	held_by_c 2
+	assert_equal "$(bury 1 1000 0 '' hear qx::outgoing none hear)" "0 0 1 1 0 0 0"
+	assert_regex "$(redis hkeys qx::outgoing)" '^[0-9A-Za-z]{32}000001 push hear$'
+	# A notice has none.
+	redis lpush u "$(printf '\xff')" >/dev/null
+	echo "lpush u $(message '"Mq-Attempt":["2"],"Mq-Notice":["x"]')" | redis >/dev/null
+	redis del heard >/dev/null
+	assert_equal "$(bury 2 1000 0 '' hear heard heard-n hear)" "0 1 2 1 0 1 0"
+	assert_equal "$(redis exists heard)" 0
+}
+
+@test "upkeep: what cannot go where it belongs stays with the dead connection" {
 	redis sadd queues q >/dev/null
 	redis sadd rmq::connections c >/dev/null
-	echo "lpush u ${a%\"}a\" ${b%\"}b\" plain" | redis >/dev/null
-	# Another cleaner is faster with the first, then with the second.
-	assert_regex "$(bury 3 9999 0 '' "$b" "$b" rejected)" '^0 0 0 3 0 0 '
-	assert_regex "$(bury 3 9999 0 '' "$a" "$a" ready "$a" "$b" ready)" '^0 0 0 3 0 1 '
-	# Nothing goes back before all have been looked at.
-	assert_regex "$(bury 3 9999 0 '' "$a" "$a" ready)" '^0 0 0 3 0 1 '
-	assert_equal "$(redis llen u) $(redis exists "${q}ready" "${q}rejected")" "3 0"
-	assert_regex "$(bury 3 9999 0 '' "$a" "$b" rejected)" '^0 0 1 2 0 0 '
-	assert_equal "$(redis lrange "${q}rejected" 0 -1 | tr -d '\0' | tail -n 1)" a
-	assert_equal "$(redis smembers queues)" q
-	assert_equal "$(bury 3 9999 0 '' "$b" "$b" ready '""' x ready)" "1 1 0 0 1 0"
-	assert_equal "$(redis llen "${q}ready") $(redis exists u queues rmq::connections)" "2 0"
-}
-
-# bury_all CONNECTION...: all that they have of q goes back.
-bury_all() {
-	local c of=() said=()
-	for c; do
-		of+=("u$c" "beat$c" "consumers$c" "queues$c" "form1$c" "form2$c")
-		said+=("$c" 0)
-	done
-	step reclaim_dead "$keys ${q}rejected rmq::queues rmq::connections ${of[*]}" \
-		"q 0 0 '' $# ${said[*]}"
-}
-
-@test "upkeep: one step is of several dead connections, each for itself" {
-	local c
-	for c in a b c d e; do
-		redis lpush "u$c" "${c}1" "${c}2" >/dev/null
-		redis sadd "queues$c" q >/dev/null
-		redis sadd "consumers$c" tag >/dev/null
-	done
-	redis sadd rmq::connections a b c d e >/dev/null
-	redis set beatb 1 px 60000 >/dev/null
-	redis set form2c 1 >/dev/null
-	redis del ud queuesd >/dev/null
-	redis set queuesd wrong >/dev/null
-	assert_regex "$(bury_all a b c d e)" \
-		'^2 0 0 0 1 0 0 0 0 -1 0 0 0 0 0 -2 0 0 (ERR )?WRONGTYPE .* 2 0 0 0 1 0$'
-	has "${q}ready" a2 a1 e2 e1
-	assert_equal "$(redis smembers rmq::connections | sort | xargs)" "b c d"
-	assert_equal "$(redis exists ua consumersa queuesa ue consumerse queuese)" 0
-	assert_equal "$(redis llen ub) $(redis llen uc) $(redis smembers queuesb)" "2 2 q"
-}
-
-@test "upkeep: what is enough for one step is so for all of its connections" {
-	local c
-	for c in a b c; do
-		redis eval 'for i = 1, 250 do redis.call("LPUSH", KEYS[1], ARGV[1] .. i) end' \
-			1 "u$c" "$c" >/dev/null
-		redis sadd "queues$c" q >/dev/null
-	done
-	redis lpush ub one >/dev/null
-	assert_equal "$(bury_all a b c)" "250 0 0 0 0 0 250 0 0 1 0 0"
-	assert_equal "$(redis llen ub) $(redis llen uc)" "1 250"
-	assert_equal "$(bury_all b c)" "1 0 0 0 0 0 250 0 0 0 0 0"
+	redis set "${q}priority" wrong >/dev/null
+	echo "lpush u $(message '"Mq-Priority":["1"]')" plain | redis >/dev/null
+	assert_regex "$(bury 0)" '^(ERR )?WRONGTYPE '
+	assert_equal "$(redis llen u) $(redis lrange "${q}ready" 0 -1) $(redis smembers queues)" "1 plain q"
+	redis del "${q}priority" >/dev/null
+	assert_equal "$(bury 0)" "0 1 0 0 1 0 0"
+	assert_equal "$(redis zcard "${q}priority")" 1
 }
 
 @test "upkeep: a purge counts what goes, unless somebody depends on it" {

@@ -9,8 +9,8 @@
 /* A consumer whose own heartbeat has ended finds that out within this time, and
  * reports it; only then can a cleaner tell the dead from the lapsed. */
 #define LAPSED_MS 1000
-/* Of a step, which copies about 1 MiB, and the log of that. */
-#define STEP_BYTES ((size_t)2 << 20)
+/* Steps that are under way together copy about 2 MiB, which the log has once more. */
+#define STEP_BYTES ((size_t)4 << 20)
 
 static int
 find_dead(struct rmq_cleaner *w)

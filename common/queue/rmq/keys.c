@@ -12,13 +12,12 @@
 		(s), strlen(s)                                                 \
 	}
 
-/* Of a connection, a queue, or both (NULL: not of one); words: the ends of the keys, with
- * blanks between them. */
+/* The key of a connection, a queue, or both (NULL: not of one) that ends with n bytes. */
 static void
-add_keys(struct mq_command *c, const char *connection, const char *queue,
-    bool braces, const char *words)
+add_key(struct mq_command *c, const char *connection, const char *queue,
+    bool braces, const char *end, size_t n)
 {
-	struct mq_part parts[] = {
+	const struct mq_part parts[] = {
 	    PART(connection != NULL ? "rmq::connection::" : "rmq"),
 	    PART(connection != NULL ? connection : ""),
 	    PART(queue == NULL ? "" :
@@ -28,19 +27,20 @@ add_keys(struct mq_command *c, const char *connection, const char *queue,
 	    PART(queue == NULL ? "::" :
 		    braces     ? "}::" :
 				 "]::"),
-	    {NULL, 0}};
+	    {end, n}};
 
-	for (; *words != '\0'; words += strspn(words, " ")) {
-		parts[5] = (struct mq_part){words, strcspn(words, " ")};
-		words += parts[5].n;
-		mq_command_key(c, parts, 6);
-	}
+	mq_command_key(c, parts, 6);
 }
 
 void
 rmq_key_queue(struct mq_command *c, const char *queue, const char *words)
 {
-	add_keys(c, NULL, queue, c->cluster, words);
+	size_t n;
+
+	for (; *words != '\0'; words += n + (words[n] == ' ')) {
+		n = strcspn(words, " ");
+		add_key(c, NULL, queue, c->cluster, words, n);
+	}
 }
 
 /* An empty tag is none. */
@@ -73,29 +73,33 @@ rmq_keys(struct mq_command *c, const char *connection, const char *queue,
 	    {"all-cleaning", "A:rmq::cleaning", NULL},
 	    {"all-paused", "A:rmq::paused", NULL}};
 	const char *key;
-	char word[32], of;
-	size_t n, i;
+	size_t n, len, i;
+	char of;
 
-	for (; *words != '\0'; words += n + strspn(words + n, " ")) {
-		n = strcspn(words, " ");
-		strlcpy(word, words, MIN(n + 1, sizeof(word)));
-		key = word;
+	for (; *words != '\0'; words += n + (words[n] == ' ')) {
+		n = len = strcspn(words, " ");
+		key = words;
 		for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-			if (strcmp(word, rows[i].word) == 0)
+			if (*words == *rows[i].word &&
+			    strncmp(words, rows[i].word, n) == 0 &&
+			    rows[i].word[n] == '\0') {
 				key = c->cluster && rows[i].on_cluster != NULL ?
 				    rows[i].on_cluster :
 				    rows[i].key;
+				len = strlen(key);
+			}
 		of = 'Q';
 		if (key[1] == ':') {
 			of = *key;
 			key += 2;
+			len -= 2;
 		}
 		if (of == 'A')
-			mq_command_key(c, &(struct mq_part)PART(key), 1);
+			mq_command_key(c, &(struct mq_part){key, len}, 1);
 		else
-			add_keys(c, of == 'Q' ? NULL : connection,
+			add_key(c, of == 'Q' ? NULL : connection,
 			    of == 'C' ? NULL : queue, c->cluster != (of == 'O'),
-			    key);
+			    key, len);
 	}
 }
 

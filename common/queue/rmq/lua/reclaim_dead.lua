@@ -1,216 +1,329 @@
--- One step of taking a queue from dead connections.
+-- One step of taking a queue from a dead connection.
 --
---   KEYS  the queue's (see lib/place.lua), rejected, rmq::queues, rmq::connections;
---         then of each connection its unacked, heartbeat, consumers, queues, its
---         consumers and unacked in the form for a cluster; and, if they are ours, its
---         info, and what runs there; then, if such a one notified a queue, the keys of
---         a notice (see lib/notices.lua)
---   ARGV  queue, bytes of headers to show, how many of the oldest messages were looked
---         at before, '1' to change nothing, how many connections; of each its name, and
---         how many of the oldest messages may have been running (slots); then, if it is
---         one only, for each of its messages to settle: its header, its new header,
---         where it goes ('ready' or 'rejected'); and, with keys of a notice, the field of
---         that for outgoing (or '') and its element (or '')
---   reply for each connection, or fewer when that was enough for one call: an error, or
---         {moved, returned, rejected, left, 1 if the connection was unlisted, how many
---         of the oldest were looked at, header...}, or nothing done and left -1 when the
---         heartbeat is there again, -2 when the queue has keys in the form for a
---         cluster: only a cleaner of that form finds the messages there, by what is
---         listed here
+--   KEYS  the queue's (see lib/place.lua), rmq::queues, rmq::connections; the connection's
+--         unacked, heartbeat, consumers, queues, and its consumers and unacked in the form
+--         for a cluster; then, of a consumer of these tools, rejected, settings, its info,
+--         and what runs there; then the keys of a notice (see lib/notices.lua)
+--   ARGV  queue, connection, '1' to change nothing and only count, how many messages this
+--         step may move (and 2 KiB for each); then, of a consumer of these tools, how many
+--         runs a message may have by default, how many of the oldest messages were looked
+--         at before; slots, host, attempts and notify as of its info ('': none); then the
+--         queue that hears of rejected messages ('': none), if the caller knows it
+--   reply {left, returned, crashed, rejected, 1 if the connection was unlisted, how many of
+--         the oldest were looked at, 1 if the step has moved all that it may}; with nothing
+--         done, left is -1 when the heartbeat is there again, and -2 when the queue has
+--         keys in the form for a cluster: only a cleaner of that form finds the messages
+--         there, by what is listed here.  Or the name of a queue, and nothing done: the
+--         caller has to give the keys of a notice for it, or ''.
 --
--- First the messages behind the `slots` oldest go back to the front of ready, or of
--- their priority or tick, newest first, so that the oldest ends up in front.  Those to
--- settle are the next of the oldest, in that order, known by their headers only, since
--- only those are replaced.  The rejected ones go to the newest end of that list, the
--- oldest first; the others stay until all have been looked at, and go back then, newest
--- first.  When none is left, the connection is said not to have the queue any more, and
--- is forgotten if that was its last.  Else, unless many more are left, headers are shown,
--- the oldest first: of the next ones, or of the newest when all have been looked at.  ''
--- is none, "\n" one that cannot be read.
+-- The `slots` oldest messages may have been running.  The others go back to the front of
+-- ready, or of their priority or tick, newest first, so that the oldest ends up in front.
+-- Then the oldest follow: each gets a header with one attempt more.  The ones without a
+-- run left go to the newest end of rejected before that, the oldest first.  When none is
+-- left, the connection does not have the queue any more, and is forgotten if that was its
+-- last.
 --
--- Until the last of the oldest can be settled, or one is rejected (those that may have
--- been running are found by their number), 500 others stay: they go back in one step
--- with those to settle, and nobody gets the others first.
+-- Messages that may have been running are found by their number, so none of them leaves
+-- before the others have gone.  A consumer that waits shall know of the crash before it
+-- runs what was behind.  So all go in one step if possible, and a step that has less than
+-- its share because of others leaves a long list for later.
 --
--- Bounded: at most 500 messages or about 1 MiB (but 8 in any case) a call.
 -- A crash between two calls leaves connection and queue listed, and the rest of the
 -- messages unacked: the next cleaner goes on from there.  Each message is, and its
--- locks are, as before or as after; so is each connection, and an error about one keeps
--- no other from its turn.
+-- locks are, as before or as after.
 
+-- include asking
+
+local call, ready = redis.call, KEYS[1]
+local known, connections, unacked, heartbeat, consumers, listed, other_consumers,
+  other_unacked, rejected, settings, info, running, notify = unpack(KEYS, 7)
+local name, connection, dry, share = ARGV[1], ARGV[2], ARGV[3] == '1', tonumber(ARGV[4])
+local from, slots, host, limit, listener = unpack(ARGV, 6)
+local RUNS, bytes = 1000000, 2048 * share
+from = tonumber(from or 0)
+
+-- A number in a text, at most max; 0 if the text is none.
+local function count(text, max)
+  return type(text) == 'string' and text:find('^%d+$')
+    and math.min(tonumber(text), max) or 0
+end
+
+-- Returns up to max messages, the newest first, and stops before one that asks for a key,
+-- a group or a place in line.
+local function give_back_plain(max)
+  local moved = 0
+  while moved < max and bytes > 0 do
+    local element = call('LMOVE', unacked, ready, 'LEFT', 'RIGHT')
+    if asking(element) then
+      call('LMOVE', ready, unacked, 'RIGHT', 'LEFT')
+      break
+    end
+    moved, bytes = moved + 1, bytes - #element
+  end
+  share = share - moved
+  return moved
+end
+
+-- Moves any messages, and those that crashed: returns how many went back, how many of them
+-- with a new header, and how many were rejected.  Most steps do not need this function, and
+-- take less time than defining what is in it.
+local function move_any(others, crashed)
 -- include place
 -- include give_back
 -- include notices
 
-local q, rejected, queues, connections = queue_keys(1)
-local show, dry, n = tonumber(ARGV[2]), ARGV[4] == '1', tonumber(ARGV[5])
-local EACH, SETTLED = math.floor((#KEYS - 9) / n), 6 + 2 * n
+  local q = queue_keys(1)
+  local SIGNATURE, LONGEST, HISTORY = '\255\0\190\190J', 262144, 15
 
-local function header(element)
-  if element:sub(1, 5) ~= '\255\0\190\190J' then
-    return ''
+  -- The first value of a header.
+  local function value(headers, of)
+    return type(headers[of]) == 'table' and headers[of][1]
   end
-  local stop = element:find('\n', 6, true)
-  if not stop or stop > 262144 then
-    return '\n'
-  end
-  return element:sub(1, stop)
-end
 
--- Before the first change.  The keys of the other connections are permitted as those of
--- the first are: the call has all of them.
-local begun = false
-local function begin(unacked, notify)
-  if begun then
-    return
+  local function is_list(values)
+    local n = 0
+    for _, v in pairs(values) do
+      n = n + ((type(v) == 'string' or v == cjson.null) and 1 or 0.1)
+    end
+    return n == #values
   end
-  need(unacked, 'LRANGE', 'LMOVE', 'RPOP', 'LINDEX', 'LREM', 'LSET', 'DEL', 'SREM',
-    'SCARD')
+
+  -- The headers of a message, and its payload; nil: other programs cannot read them, either.
+  local function parse(element)
+    if element:sub(1, 5) ~= SIGNATURE then
+      return {}, element
+    end
+    local stop = element:find('\n', 6, true)
+    if not stop or stop > LONGEST then
+      return nil
+    end
+    local good, headers = decode(element:sub(6, stop))
+    if good and headers == cjson.null then
+      headers = {}
+    end
+    if not good or type(headers) ~= 'table' then
+      return nil
+    end
+    for of, values in pairs(headers) do
+      if type(of) ~= 'string'
+          or values ~= cjson.null and (type(values) ~= 'table' or not is_list(values)) then
+        return nil
+      end
+    end
+    return headers, element:sub(stop + 1)
+  end
+
+  local function json(v)
+    return (cjson.encode(v):gsub('\\/', '/'))
+  end
+
+  local function host_member()
+    return host ~= '' and '"host":' .. json(as_text(host)) .. ',' or ''
+  end
+
+  local function write(headers)
+    local names, out = {}, {}
+    for of in pairs(headers) do
+      names[#names + 1] = of
+    end
+    table.sort(names)
+    for i, of in ipairs(names) do
+      local values = headers[of]
+      out[i] = json(of) .. ':' .. (type(values) == 'table' and #values == 0
+        and '[]' or json(values))
+    end
+    return SIGNATURE .. '{' .. table.concat(out, ',') .. '}\n'
+  end
+
+  -- As of mq-layout(7): the time, and what is nowhere else.
+  local function new_id()
+    serial = serial + 1
+    local us, id = now_us, redis.sha1hex(now_us .. unacked .. serial):sub(1, 22)
+    for _ = 1, 10 do
+      id = ('0123456789abcdefghijklmnopqrstuvwxyz'):sub(us % 36 + 1, us % 36 + 1) .. id
+      us = math.floor(us / 36)
+    end
+    return id
+  end
+
+  local function is_last(headers)
+    return count(value(headers, 'Mq-Attempt'), RUNS) + 1 >= limit
+  end
+
+  -- The header of a message whose consumer died while it ran, and why it is there.
+  local function after_crash(headers)
+    local id, attempt = value(headers, 'Mq-Id'), count(value(headers, 'Mq-Attempt'), RUNS) + 1
+    local why = (is_last(headers) and 'attempts exhausted: ' or '')
+      .. 'its consumer died while it ran'
+    local history = type(headers['Mq-History']) == 'table' and headers['Mq-History'] or {}
+    history[#history + 1] = string.format('{"at_ms":%.0f,"attempt":%.0f,%s"text":"%s"}', now,
+      attempt, host_member(), why)
+    while #history > HISTORY do
+      table.remove(history, 1)
+    end
+    if type(id) ~= 'string' or #id ~= 32 or id:find('[^%w:]') then
+      headers['Mq-Id'] = { new_id() }
+    end
+    headers['Mq-Attempt'] = { string.format('%.0f', attempt) }
+    headers['Mq-Error'], headers['Mq-History'] = { why }, history
+    return write(headers), why
+  end
+
+  local function send_rejection(headers, why)
+    local id, field = new_id(), ''
+    if notify:sub(-10) == '::outgoing' then
+      field = id .. '000001 push ' .. listener
+    end
+    send_notice(notify, KEYS[20], known, field, write({ ['Mq-Id'] = { id },
+      ['Mq-Notice'] = { as_text(name) } }) .. string.format('{"id":"%s","queue":%s,'
+      .. '"state":"rejected","text":"%s","attempts":%s,%s"finished_ms":%.0f}',
+      headers['Mq-Id'][1], json(as_text(name)), why, headers['Mq-Attempt'][1],
+      host_member(), now))
+  end
+
+  local function reject(element, at, headers, payload)
+    local header, why = after_crash(headers)
+    local moved, mark = header .. payload, redis.sha1hex(now_us .. unacked)
+    call('LPUSH', rejected, moved)
+    -- By its place, as equal ones may be there; no element is equal to the mark.
+    call('LSET', unacked, at, mark)
+    call('LREM', unacked, at, mark)
+    leave(q, options(element), 'done')
+    tell(q, options(moved), 'rejected', why)
+    if notify and not value(headers, 'Mq-Notice') then
+      send_rejection(headers, why)
+    end
+  end
+
+  -- Rejects those without a run left, or counts them: how many, of how many that may have
+  -- been running.
+  local function reject_exhausted(last)
+    local out = 0
+    while from < last and not is_enough() do
+      local element = call('LINDEX', unacked, -1 - from)
+      local headers, payload = parse(element)
+      spend(1, #element)
+      if not headers or not is_last(headers) then
+        from = from + 1
+      elseif dry then
+        from, out = from + 1, out + 1
+      else
+        reject(element, -1 - from, headers, payload)
+        spend(WEIGHT, 0)
+        last, out = last - 1, out + 1
+      end
+    end
+    return out, last
+  end
+
+  -- The newest goes first: how many went back, how many of them with a new header, and how
+  -- many were rejected after all, as another cleaner had moved some.
+  local function give_back_crashed(n)
+    local back, crashed, out = 0, 0, 0
+    while back + out < n and not is_enough() do
+      local element = call('LINDEX', unacked, 0)
+      local headers, payload = parse(element)
+      spend(WEIGHT, #element)
+      if headers and is_last(headers) then
+        reject(element, 0, headers, payload)
+        out = out + 1
+      elseif headers then
+        local moved = after_crash(headers) .. payload
+        give_back(q, moved, options(moved))
+        call('LTRIM', unacked, 1, -1)
+        back, crashed = back + 1, crashed + 1
+      else
+        call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
+        back = back + 1
+      end
+    end
+    return back, crashed, out
+  end
+
+  work, room = share, bytes
+  need(unacked, 'RPOP', 'LINDEX', 'LSET', 'LREM')
   need_admit(q)
   need_leave(q)
   need_tell(q)
-  if notify and ARGV[SETTLED + 3] then
-    check_notice(notify, ARGV[SETTLED + 3])
-  end
-  -- Changes nothing and needs no memory; see claim.lua.
-  call('LTRIM', unacked, 0, -1)
-  -- On a cluster that is the cleaner's next step, before the connection forgets it.
-  if queues == 'rmq::queues' then
-    call('SADD', queues, ARGV[1])
-  end
-  begun = true
-end
-
--- How many stay for now.
-local function count_kept(left, slots, from, each)
-  local rejects = false
-  for i = SETTLED, #ARGV, each do
-    from = from + 1
-    rejects = rejects or ARGV[i + 2] == 'rejected'
-  end
-  return (rejects or from >= math.min(left, slots)) and slots or slots + MOST
-end
-
--- How many went back as they are, with a new header, and to rejected; and how many of the
--- oldest have been looked at by now (nil: all).
-local function settle_shown(unacked, left, from, each, notify, notified)
-  local stay, same, back, out = {}, 0, 0, 0
-  local mark = redis.sha1hex(now_us .. unacked)
-  for i = SETTLED, #ARGV, each do
-    local old, new, where, field, notice = unpack(ARGV, i, i + 4)
-    -- Another cleaner may have been first.
-    local element = call('LINDEX', unacked, -1 - from - #stay)
-    if not element or header(element) ~= old then
-      break
-    end
-    local moved = new .. element:sub(#old + 1)
-    if where == 'rejected' then
-      call('LPUSH', rejected, moved)
-      -- By its place, as equal ones may be there; no element is equal to the mark.
-      call('LSET', unacked, -1 - from - #stay, mark)
-      call('LREM', unacked, -1, mark)
-      leave(q, options(element), 'done')
-      tell(q, options(moved), 'rejected', new:match('"Mq%-Error":%["([^"]*)'))
-      out = out + 1
-      if notify and notice ~= '' then
-        send_notice(notify, notified, queues, field, notice)
-      end
-    else
-      stay[#stay + 1] = { moved, new == old }
-    end
-  end
-  if from + #stay < left - out then
-    return 0, 0, out, from + #stay
-  end
-  for i = #stay, 1, -1 do
-    local moved, is_same = unpack(stay[i])
-    if is_same then
-      same = same + 1
-      call('LMOVE', unacked, q.ready, 'LEFT', 'RIGHT')
-    else
-      back = back + 1
-      give_back(q, moved, options(moved))
-      call('LTRIM', unacked, 1, -1)
-    end
-  end
-  return same, back, out
-end
-
--- Of the `slots` oldest, behind those looked at; or, if all were, the last of them.
-local function add_headers(told, unacked, left, slots, from)
-  local bytes, room, last = show, 1048576, math.min(left, slots)
-  local at = from or last - 1
-  while bytes > 0 and room > 0 and #told < 70 and at >= 0 and at < last do
-    local element = call('LINDEX', unacked, -1 - at)
-    local head = header(element)
-    table.insert(told, from and #told + 1 or 7, head)
-    bytes, room = bytes - #head, room - #element
-    spend(1, #element)
-    at = at + (from and 1 or -1)
-  end
-  told[6] = from or at + 1
-  return told
-end
-
-local function reclaim(i)
-  local first = 10 + (i - 1) * EACH
-  local unacked, heartbeat, consumers, listed, other_consumers, other_unacked,
-    info, running, notify, notified = unpack(KEYS, first, first + EACH - 1)
-  local name, slots = ARGV[4 + 2 * i], tonumber(ARGV[5 + 2 * i])
-  local from, each = tonumber(ARGV[3]), notify and 5 or 3
-
-  local ttl = call('PTTL', heartbeat)
-  -- A lease by receipt is over before its key; see extend.lua.
-  if ttl > 0 and not (ttl < 500 and info and call('HEXISTS', info, 'lease') == 1) then
-    return { 0, 0, 0, -1, 0, 0 }
-  end
-  if call('EXISTS', other_consumers, other_unacked) > 0 then
-    return { 0, 0, 0, -2, 0, 0 }
-  end
-  local left = call('LLEN', unacked)
-  -- (LMOVE refuses the wrong type, too.)
-  if slots > 0 or dry and left > 0 then
-    check_once(q)
-  end
-  if slots > 0 then
-    call('LLEN', rejected)
+  check_types(q)
+  if notify then
+    check_notice(notify, notify:sub(-10) == '::outgoing' and name or '')
   end
   if dry then
-    return add_headers({ 0, 0, 0, left, 0, 0 }, unacked, left, slots, from)
+    return 0, 0, (reject_exhausted(crashed))
   end
-  begin(unacked, notify)
-  local keep = count_kept(left, slots, from, each)
-  local moved, same, back, out, unlisted = 0, 0, 0, 0, 0
-  if left > keep then
-    moved = give_back_newest(q, unacked, left - keep)
-    left = left - moved
-  end
-  if left <= keep then
-    same, back, out, from = settle_shown(unacked, left, from, each, notify,
-      notified)
-    left = left - same - back - out
-  end
-  if left == 0 then
-    call('DEL', consumers)
-    call('SREM', listed, ARGV[1])
-  end
-  if left == 0 and call('SCARD', listed) == 0 then
-    if info then
-      call('DEL', info, running)
+  -- Changes nothing, and is refused where it would be later.
+  call('LTRIM', unacked, 0, -1)
+  local moved = give_back_newest(q, unacked, others)
+  local back, changed, out, late, last = 0, 0, 0, 0, nil
+  if moved == others and crashed > 0 then
+    work = share
+    out, last = reject_exhausted(crashed)
+    if from >= last then
+      back, changed, late = give_back_crashed(last)
     end
-    unlisted = call('SREM', connections, name)
   end
-  local told = { moved + same, back, out, left, unlisted, 0 }
-  return left > slots + MOST and told
-    or add_headers(told, unacked, left, slots, from)
+  share, bytes = work, room
+  return moved + back, changed, out + late
 end
 
-local reply = {}
-for i = 1, n do
-  if i > 1 and is_enough() then
-    break
-  end
-  local good, told = pcall(reclaim, i)
-  reply[i] = (good or told.err) and told or redis.error_reply(told)
+local ttl = call('PTTL', heartbeat)
+-- A lease by receipt is over before its key; see extend.lua.
+if ttl > 0 and not (ttl < 500 and info and call('HEXISTS', info, 'lease') == 1) then
+  return { -1, 0, 0, 0, 0, 0, 0 }
 end
-return reply
+if call('EXISTS', other_consumers, other_unacked) > 0 then
+  return { -2, 0, 0, 0, 0, 0, 0 }
+end
+local left = call('LLEN', unacked)
+local crashed = math.min(left, count(slots, 2 ^ 31))
+local back, changed, out, unlisted = 0, 0, 0, 0
+if crashed > 0 then
+  local set = redis.pcall('HMGET', settings, 'attempts', 'notify')
+  limit = count(limit, RUNS)
+  limit = limit > 0 and limit or count(set[1], RUNS)
+  limit = limit > 0 and limit or tonumber(ARGV[5])
+  listener = ARGV[11] or listener ~= '' and listener or set[2]
+  if listener and not ARGV[11] then
+    return listener
+  end
+  call('LLEN', rejected)
+end
+if dry then
+  call('LLEN', ready)
+  back = from == 0 and left or 0
+  if crashed > 0 then
+    out = select(3, move_any(0, crashed))
+  end
+  return { crashed - from, back - out, 0, out, 0, from, crashed > from and 1 or 0 }
+end
+-- Steps of other connections are under way: this list is left to a step that goes alone.
+if left + 4 * crashed > share and share < 500 then
+  return { left, 0, 0, 0, 0, from, 1 }
+end
+-- Needs no memory; see claim.lua.
+call('DEL', consumers)
+-- On a cluster the cleaner does this next, before the connection forgets the queue.
+if known == 'rmq::queues' then
+  call('SADD', known, name)
+end
+if crashed == 0 then
+  back = give_back_plain(math.min(left, share))
+end
+if back < left and share > 0 and bytes > 0 then
+  local more
+  more, changed, out = move_any(left - crashed - back, crashed)
+  back = back + more
+end
+left = left - back - out
+if left == 0 then
+  call('SREM', listed, name)
+end
+if left == 0 and call('SCARD', listed) == 0 then
+  if info then
+    call('DEL', info, running)
+  end
+  unlisted = call('SREM', connections, connection)
+end
+return { left, back, changed + out, out, unlisted, from,
+  (left > 0 or share <= 0 or bytes <= 0) and 1 or 0 }

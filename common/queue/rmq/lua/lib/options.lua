@@ -4,6 +4,7 @@
 -- or group would have another name once its header has been written anew.
 
 -- include utf8
+-- include asking
 
 -- Replaces halves of surrogate pairs, which cjson would refuse.
 local function mended(head)
@@ -11,6 +12,15 @@ local function mended(head)
     :gsub('\\u([dD][89abAB]%x%x)\\u([dD][c-fC-F]%x%x)', '\2%1\2%2')
     :gsub('\\u[dD][89a-fA-F]%x%x', '\\ufffd')
     :gsub('\2', '\\u'):gsub('\1', '\\\\'))
+end
+
+-- Whether a header is JSON, and what it says.
+local function decode(head)
+  local good, headers = pcall(cjson.decode, head)
+  if not good then
+    good, headers = pcall(cjson.decode, mended(head))
+  end
+  return good, headers
 end
 
 -- The first value of each of our headers, by its name without "Mq-".
@@ -23,10 +33,7 @@ local function ours(head)
     end
     return found
   end
-  local good, headers = pcall(cjson.decode, head)
-  if not good then
-    good, headers = pcall(cjson.decode, mended(head))
-  end
+  local good, headers = decode(head)
   for name, v in pairs(good and type(headers) == 'table' and headers or {}) do
     v = type(v) == 'table' and v[1]
     if type(name) == 'string' and name:sub(1, 3) == 'Mq-'
@@ -44,13 +51,8 @@ end
 
 -- The options of a message, or nil if there are none.
 local function options(element)
-  if element:sub(1, 5) ~= '\255\0\190\190J' then
-    return nil
-  end
-  local head = element:sub(6, element:find('\n', 6, true) or 0)
-  -- Expires, From, Group, Key, Until, Unique, Priority, Reply; but not Error and
-  -- Param.
-  if not head:find('"Mq%-[EFGKUPR][xrne][oytip]') then
+  local head = asking(element)
+  if not head then
     return nil
   end
   local has = ours(head)
