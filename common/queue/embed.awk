@@ -88,6 +88,11 @@ function read_keys(    i, n, count, item, word, variable, missing, at) {
 		if (is_list(word)) {
 			add_list(item, i, count, n)
 			most_keys = 1000000
+			if (item[i - 1] == "|")
+				for (; i <= count; i++) {
+					gsub(/[().]/, "", item[i])
+					words = words " " item[i]
+				}
 			break
 		}
 		missing = gsub(/[][]/, "", word)

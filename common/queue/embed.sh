@@ -18,7 +18,8 @@
 # NAME:PLACES is a table of those of a queue.  Behind a | are keys of another queue or
 # connection.  In brackets stands what may be missing, and C adds that itself; a list
 # comes last.  In Lua first_NAME is the place of its first one in KEYS or ARGV; a list of
-# several for each, (NAME NAME)..., has that of the first of them, and each_NAME of them.
+# several for each, (NAME NAME)..., has that of the first of them, and each_NAME of them.  Behind
+# a | the words of a list are those of the keys of each owner.
 # NAME in reply[NAME], in capitals, is the place of that in the reply.
 #
 # C gets the keys as the words of mq_script.keys, one text for the keys of each owner, and

@@ -13,7 +13,7 @@
 /* A Lua script, which the server carries out as one atomic step.  Each is a file
  * lua/NAME.lua, whose head says what it takes; queue/embed.sh makes C of it, and of that
  * head a struct of its arguments, at build time. */
-#define MQ_KEY_OWNERS 3
+#define MQ_KEY_OWNERS 4
 struct mq_script {
 	const char *sha; /* 40 hex digits: the SHA-1 of text */
 	const char *text;

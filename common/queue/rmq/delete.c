@@ -18,18 +18,14 @@ add_delete(struct mq_command *c, const char *queue, bool dry_run,
     const struct mq_names *connections)
 {
 	size_t i, n = connections->n;
+	const char *of_each;
 
-	mq_command_script(c, &rmq_script_delete);
-	rmq_keys(c, NULL, queue,
-	    "known listed " RMQ_PLACES
-	    " rejected rate counters paused settings "
-	    "watch idle minutes hours other-ready other-rejected outgoing "
-	    "incoming");
+	rmq_start(c, &rmq_script_delete, NULL, queue);
+	of_each = mq_command_keys(c);
 	for (i = 0; i < n; i++)
-		rmq_keys(c, connections->list[i].name, queue,
-		    "lease queues consumers unacked other-consumers "
-		    "other-unacked");
-	mq_command_add(c, "%s %d", queue, dry_run);
+		rmq_keys(c, connections->list[i].name, queue, of_each);
+	MQ_COMMAND_ARGV(c, rmq_delete_argv, .queue = mq_str(queue),
+	    .look = mq_int(dry_run));
 	for (i = 0; i < n; i++)
 		mq_command_str(c, connections->list[i].name);
 }

@@ -47,9 +47,8 @@ add_arrive(struct mq_command *c, const char *source, const char *to,
 {
 	int i;
 
-	mq_command_script(c, &rmq_script_arrive);
-	rmq_key_queue(c, to, RMQ_PLACES " incoming none");
-	mq_command_str(c, source);
+	rmq_start(c, &rmq_script_arrive, NULL, to);
+	MQ_COMMAND_ARGV(c, rmq_arrive_argv, .source = mq_str(source));
 	for (i = 0; i < n; i++)
 		mq_command_arg(c, parts[i].p, parts[i].n);
 }
@@ -205,11 +204,12 @@ rmq_transfer_finish(
 
 	*ended = 0;
 	for (reads = 0; rv == 0 && reads < READS_MAX; reads++) {
-		mq_command_script(&c, &rmq_script_outgoing);
-		rmq_key_queue(&c, source, "outgoing none");
-		mq_command_arg(&c, after.data, after.len);
-		mq_command_add(&c, "%s %d %d", to != NULL ? to : "",
-		    RMQ_TRANSFER_COUNT, READ_BYTES);
+		rmq_start(&c, &rmq_script_outgoing, NULL, source);
+		MQ_COMMAND_ARGV(&c, rmq_outgoing_argv,
+		    .after = mq_bytes(after.data, after.len),
+		    .to = mq_str(to != NULL ? to : ""),
+		    .max = mq_int(RMQ_TRANSFER_COUNT),
+		    .bytes = mq_int(READ_BYTES));
 		rv = mq_round_call(round, &c, MQ_STRINGS, &reply);
 		if (reply == NULL || reply->elements < 2) {
 			freeReplyObject(reply);

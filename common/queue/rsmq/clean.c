@@ -127,9 +127,9 @@ ask_enlist(void *arg, size_t i, struct mq_command *c)
 	const struct cleaner *w = arg;
 	const char *queue = w->found.list[i].name;
 
-	rsmq_start(c, &rsmq_script_enlist, NULL, queue,
-	    "names " RSMQ_PLACES " paused counters rate later");
-	mq_command_add(c, "%s %d", rsmq_bare(queue), w->how->dry_run);
+	rsmq_start(c, &rsmq_script_enlist, NULL, queue, NULL);
+	MQ_COMMAND_ARGV(c, rsmq_enlist_argv, .name = mq_str(rsmq_bare(queue)),
+	    .dry = mq_int(w->how->dry_run));
 }
 
 static int
@@ -231,9 +231,10 @@ reject_messages(
 
 	for (; total > 0 && rv == 0; total -= n) {
 		n = total < REJECT ? total : REJECT;
-		rsmq_start(&c, &rsmq_script_reject, NULL, queue, RSMQ_PLACES);
-		rsmq_keys(&c, NULL, rejected, RSMQ_PLACES " names");
-		mq_command_str(&c, rsmq_bare(rejected));
+		rsmq_start(&c, &rsmq_script_reject, NULL, queue, NULL);
+		rsmq_keys(&c, NULL, rejected, mq_command_keys(&c));
+		MQ_COMMAND_ARGV(&c, rsmq_reject_argv,
+		    .to_name = mq_str(rsmq_bare(rejected)));
 		for (i = 0; i < n; i++, m += 3) {
 			reject_header(w, m, &extra, &late[i]);
 			mq_command_arg(&c, m[0]->str, m[0]->len);
@@ -309,18 +310,20 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	struct walk *k = w->walks[i];
 
 	if (k->kind != NULL) {
-		rsmq_start(
-		    c, &rsmq_script_orphans, NULL, k->queue, RSMQ_PLACES);
-		mq_command_add(c, "%s %s %d", k->kind,
-		    k->at.len > 0 ? mq_buf_str(&k->at) : "0", w->how->dry_run);
+		rsmq_start(c, &rsmq_script_orphans, NULL, k->queue, NULL);
+		MQ_COMMAND_ARGV(c, rsmq_orphans_argv, .which = mq_str(k->kind),
+		    .cursor = mq_str(k->at.len > 0 ? mq_buf_str(&k->at) : "0"),
+		    .dry = mq_int(w->how->dry_run));
 		return;
 	}
-	rsmq_start(c, &rsmq_script_sweep, NULL, k->queue,
-	    RSMQ_PLACES " counters later");
-	mq_command_arg(c, k->at.data, k->at.len);
-	mq_command_arg(c, k->id.data, k->id.len);
-	mq_command_add(c, "%d %d %d %d", RSMQ_LOOKS / 2, w->how->limit,
-	    mq_names_have(&w->consumed, rsmq_bare(k->queue)), w->how->dry_run);
+	rsmq_start(c, &rsmq_script_sweep, NULL, k->queue, NULL);
+	MQ_COMMAND_ARGV(c, rsmq_sweep_argv,
+	    .score = mq_bytes(k->at.data, k->at.len),
+	    .id = mq_bytes(k->id.data, k->id.len),
+	    .looks = mq_int(RSMQ_LOOKS / 2), .attempts = mq_int(w->how->limit),
+	    .consumed =
+		mq_int(mq_names_have(&w->consumed, rsmq_bare(k->queue))),
+	    .dry = mq_int(w->how->dry_run));
 }
 
 static int

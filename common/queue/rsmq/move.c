@@ -319,18 +319,18 @@ static void
 add_delete(struct mq_command *c, const char *queue, bool look,
     const redisReply *connections)
 {
-	static const char all[] = RSMQ_PLACES
-	    " counters paused rate later watch idle settings minutes hours";
 	char *rejected = mq_xasprintf("%s" RSMQ_REJECTED, queue);
 	size_t i, n = connections->elements;
+	const char *of_each;
 
-	rsmq_start(c, &rsmq_script_delete, NULL, queue, "names connections");
-	rsmq_keys(c, NULL, queue, all);
-	rsmq_keys(c, NULL, rejected, all);
+	rsmq_start(c, &rsmq_script_delete, NULL, queue, NULL);
+	rsmq_keys(c, NULL, queue, mq_command_keys(c));
+	rsmq_keys(c, NULL, rejected, mq_command_keys(c));
+	of_each = mq_command_keys(c);
 	for (i = 0; i < n; i++)
-		rsmq_keys(c, connections->element[i]->str, queue, "lease");
-	mq_command_add(
-	    c, "%s %s %d", rsmq_bare(queue), rsmq_bare(rejected), look);
+		rsmq_keys(c, connections->element[i]->str, queue, of_each);
+	MQ_COMMAND_ARGV(c, rsmq_delete_argv, .name = mq_str(rsmq_bare(queue)),
+	    .rejected_name = mq_str(rsmq_bare(rejected)), .look = mq_int(look));
 	for (i = 0; i < n; i++)
 		mq_command_arg(c, connections->element[i]->str,
 		    connections->element[i]->len);

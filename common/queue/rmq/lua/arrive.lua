@@ -1,8 +1,10 @@
 -- Take messages in that come from another queue of a cluster.
 --
---   KEYS  the queue's (see lib/place.lua), incoming, none
---   ARGV  the queue that they come from, then of each its field (see outgoing.lua) and
---         the element; without any, this only shows whether they would be refused
+-- KEYS to:PLACES incoming none
+-- ARGV source (field element)...
+--
+--   source  the queue that they come from
+--   field   see outgoing.lua; without any, this only shows whether they would be refused
 --   reply how many have arrived; one whose field has a mark in incoming has done so
 --         before, and is left out
 --
@@ -13,8 +15,6 @@
 -- include place
 -- include moves
 
-local to, incoming = queue_keys(1)
-local source = ARGV[1]
 need_admit(to)
 need(to.results, 'SET', 'DEL')
 need(incoming, 'HMGET', 'HSET', 'HDEL', 'PERSIST')
@@ -23,9 +23,9 @@ check_types(to)
 call('HSET', incoming, '', '')
 call('HDEL', incoming, '')
 
-local fields = {}
-for i = 2, #ARGV, 2 do
-  fields[#fields + 1] = ARGV[i]
+local fields, elements = {}, {}
+for i = first_field, #ARGV, each_field do
+  fields[#fields + 1], elements[#elements + 1] = unpack(ARGV, i, i + 1)
 end
 if #fields == 0 then
   return 0
@@ -37,7 +37,7 @@ local front = false
 
 for i = 1, #fields do
   if not marks[i] then
-    local field, element = fields[i], ARGV[2 * i + 1]
+    local field, element = fields[i], elements[i]
     local from, w = field:match('^%S+ (%a+)'), options(element)
     if front ~= (from == 'unacked') then
       arrive_plain(to, front)

@@ -1,11 +1,16 @@
 -- Remove a queue that nobody uses, and all that is kept about it and about the messages
 -- that it has rejected.
 --
---   KEYS  the set of names, the set of connections; of the queue and of that of the
---         rejected ones those (see lib/layout.lua), counters, paused, rate, later,
---         watch, idle, settings, minutes, hours; then the leases of the connections
---   ARGV  the names of both queues, 1 to only look, then the connections' names in the
---         same order
+-- KEYS names connections | q:PLACES counters paused rate later watch idle settings minutes
+--      hours | rejected:PLACES r_counters=counters r_paused=paused r_rate=rate
+--      r_later=later r_watch=watch r_idle=idle r_settings=settings r_minutes=minutes
+--      r_hours=hours | lease...
+-- ARGV name rejected_name look connection...
+--
+--   rejected  and the keys behind it, of the queue of rejected ones
+--   lease     of each connection
+--   look      '1': only that
+--   connection  in the order of their keys
 --   reply {consumers of it that live, 1 if the queue is known, how many can be
 --         received, how many are hidden, how many rejected}, or nothing when the
 --         connections are others now
@@ -14,20 +19,19 @@
 
 -- include layout
 
-local names, connections = unpack(KEYS, 1, 2)
-local q, rejected, consumers = queue_keys(3), queue_keys(16), 0
+local consumers = 0
 
-if call('ZCARD', connections) ~= #ARGV - 3 then
+if call('ZCARD', connections) ~= #ARGV - first_connection + 1 then
   return false
 end
-for i = 4, #ARGV do
+for i = first_connection, #ARGV do
   if not call('ZSCORE', connections, ARGV[i]) then
     return false
   end
-  local lease = unpack(KEYS, 25 + i, 25 + i)
+  local lease = KEYS[i - first_connection + first_lease]
   local queues = call('HGET', lease, 'queues')
-  for _, name in pairs(queues and cjson.decode(queues) or {}) do
-    if name == ARGV[1] or name == ARGV[2] then
+  for _, consumed in pairs(queues and cjson.decode(queues) or {}) do
+    if consumed == name or consumed == rejected_name then
       consumers = consumers + 1
     end
   end
@@ -36,10 +40,13 @@ local there = call('ZCARD', q.z)
 local ready = call('ZCOUNT', q.z, '-inf', int(now))
 local reply = { consumers, call('HEXISTS', q.h, 'vt'), ready, there - ready,
   call('ZCARD', rejected.z) }
-if consumers > 0 or ARGV[3] == '1' then
+if consumers > 0 or look == '1' then
   return reply
 end
 need(names, 'SREM')
-call('UNLINK', unpack(KEYS, 3, 28))
-call('SREM', names, ARGV[1], ARGV[2])
+call('UNLINK', q.z, q.h, q.x, q.d, counters, paused, rate, later, watch, idle, settings,
+  minutes, hours)
+call('UNLINK', rejected.z, rejected.h, rejected.x, rejected.d, r_counters, r_paused,
+  r_rate, r_later, r_watch, r_idle, r_settings, r_minutes, r_hours)
+call('SREM', names, name, rejected_name)
 return reply

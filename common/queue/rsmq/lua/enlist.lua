@@ -1,8 +1,9 @@
 -- See to it that a queue is there if its name is listed, and listed if it is there.
 --
---   KEYS  the set of names, the queue's (see lib/layout.lua), paused, counters, rate,
---         later
---   ARGV  name, '1' to change nothing
+-- KEYS names q:PLACES paused counters rate later
+-- ARGV name dry
+--
+--   dry    '1': it changes nothing
 --   reply {1 if it is there now, but was not listed, or lacked attributes; how many
 --         names and keys were removed that nobody needs}
 --
@@ -10,8 +11,7 @@
 
 -- include layout
 
-local names, q = KEYS[1], queue_keys(2)
-local name, dry = ARGV[1], ARGV[2] == '1'
+dry = dry == '1'
 local OWN = { 'vt', 'delay', 'maxsize', 'created', 'modified', 'totalsent',
   'totalrecv' }
 
@@ -42,10 +42,10 @@ if has[1] or fields > 0 or call('ZCARD', q.z) > 0 then
 end
 
 local removed = call('SISMEMBER', names, name)
-  + call('EXISTS', unpack(KEYS, 3))
+  + call('EXISTS', q.h, q.x, q.d, paused, counters, rate, later)
 if not dry then
   need(q.h, 'DEL')
   call('SREM', names, name)
-  call('DEL', unpack(KEYS, 3))
+  call('DEL', q.h, q.x, q.d, paused, counters, rate, later)
 end
 return { 0, removed }

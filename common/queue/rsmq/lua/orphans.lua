@@ -1,8 +1,11 @@
 -- One step of a cleaner's walk through what belongs to messages, for what has no
 -- message.
 --
---   KEYS  the queue's (see lib/layout.lua)
---   ARGV  'h', 'x' or 'd', which of them; cursor; '1' to change nothing
+-- KEYS q:PLACES
+-- ARGV which cursor dry
+--
+--   which  of the keys: 'h', 'x' or 'd'
+--   dry    '1': it changes nothing
 --   reply {cursor, '0' at the end; how many fields were removed; how many bodies that
 --         no member leads to became messages again}
 --
@@ -14,8 +17,7 @@
 -- include layout
 -- include moves
 
-local q = queue_keys(1)
-local which, cursor, dry = ARGV[1], ARGV[2], ARGV[3] == '1'
+dry = dry == '1'
 local removed, adopted = 0, 0
 
 local function is_there(id)

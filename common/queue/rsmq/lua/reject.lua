@@ -1,9 +1,11 @@
 -- Reject messages in nobody's hands.
 --
---   KEYS  those of their queue (see lib/layout.lua), and of that of the rejected
---         ones, the set of names
---   ARGV  name of the latter, then of each message its id, how often it was
---         received, and its new further headers
+-- KEYS q:PLACES | to:PLACES names
+-- ARGV to_name (id runs extra)...
+--
+--   to     the queue of the rejected ones
+--   runs   as the sweep found it
+--   extra  further headers
 --   reply of each 1, or 0 if somebody has received or deleted it meanwhile
 --
 -- A crash before: nothing has happened.  After: each is in its new place only.
@@ -12,17 +14,17 @@
 -- include walk
 -- include moves
 
-local q, reply = queue_keys(1), {}
-local to, names = queue_keys(5)
+local reply = {}
 
 be_sure(q, to, true)
-create_as(q, to, names, ARGV[1])
-for i = 2, #ARGV, 3 do
-  local m = read(q, { ARGV[i] })[1]
+create_as(q, to, names, to_name)
+for i = first_id, #ARGV, each_id do
+  local id, runs, extra = unpack(ARGV, i, i + each_id - 1)
+  local m = read(q, { id })[1]
   local score = tonumber(call('ZSCORE', q.z, m.id) or nil)
   local idle = score and (score <= now or not taken(q, { m.id })[1])
-  m.extra = ARGV[i + 2]
-  reply[#reply + 1] = m.body and idle and m.runs == tonumber(ARGV[i + 1])
+  m.extra = extra
+  reply[#reply + 1] = m.body and idle and m.runs == tonumber(runs)
     and hand_over(q, to, m, 0) and 1 or 0
 end
 return reply

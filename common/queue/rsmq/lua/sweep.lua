@@ -1,10 +1,13 @@
 -- One step of a cleaner's walk through the messages of a queue.
 --
---   KEYS  the queue's (see lib/layout.lua), counters, later
---   ARGV  score and id of the message that the walk came to last ('' at its
---         beginning); how many messages to look at; how often a message may be
---         received unless the counters say it; '1' if a program of ours consumes
---         the queue now; '1' to change nothing
+-- KEYS q:PLACES counters later
+-- ARGV score id looks attempts consumed dry
+--
+--   score, id  of the message that the walk came to last ('' at its beginning)
+--   looks      how many messages to look at
+--   attempts   how often a message may be received unless the counters say it
+--   consumed   '1': a program of ours consumes the queue now
+--   dry        '1': it changes nothing
 --   reply {score and id of the last; how many follow; how many members without
 --         a body were removed; then of each message that should be rejected,
 --         its id, how often it was received, its further headers}
@@ -22,10 +25,9 @@
 -- include walk
 -- include moves
 
-local q, counters, later = queue_keys(1)
-local dry = ARGV[6] == '1'
-local limit = (ARGV[5] == '1' or call('EXISTS', counters) == 1)
-  and (tonumber(redis.pcall('HGET', counters, 'attempts')) or tonumber(ARGV[4]))
+dry = dry == '1'
+local limit = (consumed == '1' or call('EXISTS', counters) == 1)
+  and (tonumber(redis.pcall('HGET', counters, 'attempts')) or tonumber(attempts))
 local extras = call('EXISTS', q.x) == 1
 local orphans, found = {}, {}
 
@@ -54,8 +56,8 @@ end
 if not dry then
   promote(q, later)
 end
-local score, id, left =
-  go_on(q, past(q, ARGV[1], ARGV[2]), tonumber(ARGV[3]), look)
+local left
+score, id, left = go_on(q, past(q, score, id), tonumber(looks), look)
 if #orphans > 0 and not dry then
   need_forget(q)
   probe(q)
