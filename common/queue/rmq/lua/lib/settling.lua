@@ -37,8 +37,8 @@ local function may_settle()
   return true
 end
 
--- Puts the message where it goes on.  Acks are many, and take less time than it takes to
--- define what is in here.
+-- Puts the message where it goes on; the next of its group, which comes behind it, counts on
+-- from its place.  Acks are many, and take less time than it takes to define what is in here.
 local function put()
 -- include place
 
@@ -69,10 +69,10 @@ local function put()
   end
   remove(unacked, element, 1)
   make_known(how == 'push' and to.priority and to or q, known)
-  if how == 'front' or how == 'again' then
-    if v and v.key and v.unique == 'queued' then
-      lock(q, v, false, how == 'again' and delay > 0 and now + delay)
-    end
+  if how ~= 'front' and how ~= 'again' then
+    leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
+  elseif v and v.key and v.unique == 'queued' then
+    lock(q, v, false, how == 'again' and delay > 0 and now + delay)
   end
 end
 
@@ -80,11 +80,11 @@ end
 local function settle()
   if how ~= 'ack' then
     put()
-  elseif remove(unacked, element, 1) == 0 then
+    return 1
+  end
+  if remove(unacked, element, 1) == 0 then
     return 0
   end
-  if how ~= 'front' and how ~= 'again' then
-    leave(q, w, how == 'expire' and 'vanish' or 'done', turn)
-  end
+  leave(q, w, 'done', turn)
   return 1
 end
