@@ -218,6 +218,7 @@ UNSEEN = {
     "*": "+client|kill +client|list +config|get",
     "rmq": {
         "consume": "+hrandfield +pubsub|numsub +type +zrange +zremrangebyscore +zrevrangebyscore +zscore",
+        "clean": "+type",
         "return": "+hrandfield +lmove +lpos +set +srem",
         "purge": "+lmove +lpos"},
     "rsmq": {
