@@ -44,11 +44,12 @@
 
 /* --- counts ------------------------------------------------------------- */
 
-/* Add the arguments of an HMGET behind the key of a queue's counts, a hash that lua/count.lua
- * writes, and parse the reply.  wanted: as in mq_layout.stats().  -1: the reply makes no
- * sense. */
+/* Add the fields of a queue's counts, a hash that lua/count.lua writes, to the arguments of a
+ * script that reads them, and parse their values, which are the elements of its reply from
+ * that one on.  wanted: as in mq_layout.stats().  -1: the reply makes no sense. */
 void mq_counts_ask(struct mq_command *, int wanted);
-int mq_counts_take(const redisReply *, int64_t now_ms, struct mq_queue_stats *);
+int mq_counts_parse(
+    const redisReply *, size_t from, int64_t now_ms, struct mq_queue_stats *);
 
 /* --- side --------------------------------------------------------------- */
 

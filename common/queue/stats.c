@@ -5,13 +5,13 @@
 
 /* --- counts -------------------------------------------------------------- */
 
-/* Nothing that is counted in less time makes a rate, unless it is known that
- * there was nothing before. */
+/* The shortest time, in seconds, that makes a rate; a shorter one does if nothing was
+ * counted before it. */
 #define WINDOW_S 10.0
 #define MINUTE_S 60.0
 
-/* The fields that are asked for, in this order: always, for the rates; the others, behind
- * which the buckets are. */
+/* The fields of the counters, in the order in which they are asked for: those before SOME
+ * always, as rates need them; then the others; then the buckets. */
 enum { PUBLISHED, DONE, FAILED };
 enum { NOW_S = FAILED + 1, NOW_IN, NOW_OUT, THEN_S, THEN_IN, THEN_OUT, SOME };
 enum { RUNS = SOME, EXPIRED, RETRIED, CRASHED, LEASE_LOST, RUN_MS, BUCKETS };
@@ -33,13 +33,13 @@ mq_counts_ask(struct mq_command *c, int wanted)
 			mq_command_fmt(c, "run_%d", i - BUCKETS);
 }
 
-/* A time in which something was counted, evenly as far as anybody knows. */
+/* A span of unix time, in seconds, over which a count is taken to be spread evenly. */
 struct span {
 	double from, to;
 	long long n;
 };
 
-/* How much of it was in the last minute. */
+/* The part of a span's count that falls into the last minute. */
 static double
 recent_count(const struct span *s, double now)
 {
@@ -52,8 +52,8 @@ recent_count(const struct span *s, double now)
 	    0;
 }
 
-/* Over the last minute.  When nothing was counted in the minute before this one,
- * over the time since, but at least WINDOW_S. */
+/* The rate over the last minute.  If nothing was counted in the minute before this one, the
+ * rate is over the time since then, but at least over WINDOW_S. */
 static double
 rate_per_s(const struct span *then, const struct span *this, double now)
 {
@@ -81,7 +81,7 @@ set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 	    now_s, now_s + MINUTE_S, v[DONE] + v[FAILED] - v[NOW_OUT]};
 	bool first = v[THEN_S] >= v[NOW_S];
 	bool gap = first || now_s - then_s > 2 * MINUTE_S;
-	/* The counts came before now_s: by a second, or by a day. */
+	/* The first counts came at some time before now_s: a second, or a day. */
 	bool undated = gap && v[NOW_IN] > (first ? 0 : v[THEN_IN]);
 
 	if (v[NOW_S] <= 0 || now_s > now + 1 ||
@@ -96,7 +96,7 @@ set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 	then.to = gap ? 0 : now_s;
 	this.n = v[PUBLISHED] - v[NOW_IN];
 	this.to = now;
-	/* Nobody has counted any, or nobody knows when they came. */
+	/* No rate is known if nothing was ever published, or if nobody knows when. */
 	if (v[PUBLISHED] > 0 &&
 	    (this.n == 0 ? !undated || now - now_s >= MINUTE_S :
 			   now - now_s < 2 * MINUTE_S))
@@ -104,20 +104,21 @@ set_rates(const long long *v, int64_t now_ms, struct mq_queue_stats *q)
 }
 
 int
-mq_counts_take(
-    const redisReply *reply, int64_t now_ms, struct mq_queue_stats *q)
+mq_counts_parse(const redisReply *reply, size_t from, int64_t now_ms,
+    struct mq_queue_stats *q)
 {
 	/* Other programs may have written any number; sums of these do not overflow. */
 	const long long max = 1LL << 53;
 	struct mq_counts *c = &q->counts;
 	long long v[ALL] = {0};
-	size_t i;
+	redisReply *const *e = reply->element + from;
+	size_t i, n = reply->elements - from;
 
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements > ALL)
+	if (n > ALL)
 		return -1;
-	for (i = 0; i < reply->elements; i++)
-		if (reply->element[i]->type == REDIS_REPLY_STRING) {
-			v[i] = strtoll(reply->element[i]->str, NULL, 10);
+	for (i = 0; i < n; i++)
+		if (e[i]->type == REDIS_REPLY_STRING) {
+			v[i] = strtoll(e[i]->str, NULL, 10);
 			v[i] = v[i] > max ? max : v[i] < -max ? -max : v[i];
 			q->counted = true;
 		}
@@ -139,7 +140,7 @@ void
 mq_side_count(const struct mq_side *side, struct mq_command *c,
     const char *queue, const struct mq_counts *n)
 {
-	/* In the order of the struct. */
+	/* The order is that of struct mq_counts. */
 	static const char *const names[] = {"published", "runs", "done",
 	    "failed", "expired", "retried", "crashed", "lease_lost", "run_ms"};
 	const size_t count = sizeof(names) / sizeof(names[0]);
@@ -339,7 +340,7 @@ mq_links_end(struct mq_links *l)
 	for (i = 0; i < l->out->count; i++, q++)
 		if (q->wrong) {
 			mq_rows_unknown(q);
-			/* Of a script, the key is not known. */
+			/* If no step has found out which key it is, the queue is named. */
 			if (l->out->wrong.n == 0)
 				mq_names_add(&l->out->wrong, q->name, NULL);
 		}
@@ -376,7 +377,7 @@ mq_stats_free(struct mq_stats *stats)
 
 /* --- past ---------------------------------------------------------------- */
 
-/* The hashes: of how many seconds a note is, and how many notes there are. */
+/* The hashes with the past: a note is of unit_s seconds, and each has count notes. */
 static const struct {
 	const char *key;
 	long long unit_s, count;
@@ -426,7 +427,8 @@ mq_past_note(struct mq_redis *r, const struct mq_layout *layout,
 		return;
 	for (i = 0; i < stats.count; i++) {
 		q = &stats.queues[i];
-		/* Thousands of queues may be but names. */
+		/* A queue without messages and counts may be a mere name, one of
+		 * thousands. */
 		if (q->scattered ||
 		    (!q->counted && q->ready <= 0 && q->delayed <= 0 &&
 			q->unacked <= 0 && q->rejected <= 0))
@@ -457,9 +459,9 @@ by_time(const void *a, const void *b)
 	return x->n[MQ_NOTED_AT_S] < y->n[MQ_NOTED_AT_S] ? -1 : 1;
 }
 
-/* Who may not see it is told nothing. */
+/* A user without the right to read the past gets none. */
 static int
-take_past(void *arg, size_t i, redisReply *reply)
+parse_past(void *arg, size_t i, redisReply *reply)
 {
 	struct mq_stats *stats = ((const struct pass *)arg)->stats;
 	struct mq_past *out = &stats->queues[i / MQ_PASTS].past[i % MQ_PASTS];
@@ -480,8 +482,8 @@ take_past(void *arg, size_t i, redisReply *reply)
 			n[m] = mq_number(text, len, 1LL << 53);
 			text += len + (text[len] == ' ');
 		}
-		/* One of another turn of the hash is none, nor one that is ahead
-		 * of the clock. */
+		/* Notes left from an earlier turn of the hash are skipped, and those
+		 * that are ahead of the clock. */
 		out->count += n[MQ_NOTED_AT_S] > begun_s &&
 		    n[MQ_NOTED_AT_S] <= stats->now_ms / 1000 + unit_s;
 	}
@@ -497,5 +499,5 @@ mq_past_ask(
 
 	stats->past = true;
 	return mq_ask_each(
-	    r, (size_t)stats->count * MQ_PASTS, ask_past, take_past, &p);
+	    r, (size_t)stats->count * MQ_PASTS, ask_past, parse_past, &p);
 }

@@ -157,7 +157,7 @@ read_single(const struct mq_layout *l, struct mq_redis *r)
 				(void)mq_layout_published(reply, i);
 		assert(mq_layout_lease(l, reply, false) >= 0);
 		row = (struct mq_queue_stats){.name = NULL};
-		(void)mq_counts_take(reply, 1795207725000, &row);
+		(void)mq_counts_parse(reply, 0, 1795207725000, &row);
 		freeReplyObject(reply);
 	}
 }

@@ -2,9 +2,8 @@
  * The rmq layout: what is in the queues, how long it has been waiting, which connections
  * have it, and what runs there.
  *
- * There may be thousands of them, so only what the answers so far leave open
- * is asked: first how many keys they have, then what these are, and the ages of the
- * messages there are.
+ * There may be thousands of them, and most may have no keys, of which one command tells
+ * for many.  About each of the others one script tells all.
  *
  * On a cluster, a queue's messages are on one node.  What connections hold is on those of
  * the queues, but which queues a connection has, and its heartbeat, can be on any; what is
@@ -12,64 +11,31 @@
  */
 #include "rmq.h"
 
-/* Queues in one command, and for their keys in the other form; and how many keys one call
- * of a script looks at: on a cluster one, as they may be anywhere. */
+/* The queues of which one EXISTS asks whether they have any keys, and the same for keys in
+ * the other form.  On a cluster a command asks about one key. */
 #define TOGETHER	25
 #define OTHERS_TOGETHER 100
-#define AGES_TOGETHER	50
+/* The keys of a queue that lua/stats.lua reads; on a cluster it reads outgoing, too. */
+#define KEYS "ready rejected counters priority delayed clock paused"
 
-/* To scan this many keys takes 3 ms of the server's time.  With more keys, only
- * the cleaners scan, and list again what is not listed. */
-#define MANY_KEYS 20000
-/* For MQ_STATS_FEW: with more connections, or queues that they consume, what they have is
- * not known. */
+/* A scan of this many keys takes 3 ms of the server's time.  On a server with more keys, only
+ * cleaners scan, and list connections and queues again that are not listed. */
+#define MANY_KEYS 2000
+/* For MQ_STATS_FEW: if there are more connections, or more queues that they consume, their
+ * messages and consumers are not counted. */
 #define FEW_CONNECTIONS 100
 #define FEW_LINKS	500
-/* With more names of queues, each connection is asked which queues it has. */
+/* If more queues are named, each connection is asked which queues it has. */
 #define NAMED 4
-
-/* The questions about a queue: OUTGOING, and the right to it, is of clusters only, NOW the
- * time of its node; then the ages of its messages; and the questions about a connection. */
-enum { READY, REJECTED, OURS, COUNTS, PRIORITY, DELAYED, CLOCK, PAUSED };
-enum { OUTGOING = PAUSED + 1, KNOWN, NOW };
-enum { READY_AGE = NOW + 1, PRIORITY_AGE, DELAYED_AGE };
-enum { QUEUES = DELAYED_AGE + 1, LEASE, INFO };
-
-static const char *const asked[] = {[READY] = "LLEN Q:ready",
-    [REJECTED] = "LLEN Q:rejected",
-    [COUNTS] = "HMGET Q:counters",
-    [PRIORITY] = "ZCARD Q:priority",
-    [DELAYED] = "ZCARD Q:delayed",
-    [CLOCK] = "GET Q:clock",
-    [PAUSED] = "PTTL Q:paused",
-    [OUTGOING] = "HLEN Q:outgoing",
-    [KNOWN] = ("SISMEMBER A:" RMQ_QUEUES " %n"),
-    [NOW] = "TIME @",
-    [QUEUES] = "SMEMBERS C:queues",
-    [LEASE] = "PTTL C:heartbeat",
-    [INFO] = "HMGET C:info host pid lease"};
-
-struct known {
-	int left;    /* keys that are ours, and not asked about */
-	bool sorted; /* it has messages of a priority */
-	/* How far the clock of its node is before out->now_ms: what is found is told by
-	 * the latter. */
-	int64_t ahead;
-};
 
 struct gather {
 	struct mq_stats *out;
 	int wanted;
-	unsigned char *keys; /* of each queue, an enum rmq_found, ... */
-	struct known *known; /* ... and what else is known */
-	int *row;	     /* the queues that are asked about */
-	size_t rows;
-	int first; /* of the questions about each */
-	size_t questions;
-	size_t batch; /* for ages, queues in one command */
+	struct mq_queue_stats **row; /* the queues that are asked about */
+	size_t questions;	     /* about each connection */
 	struct mq_links links;
-	struct mq_names lists; /* unacked lists, as far as they were found */
-	bool other; /* of links, the keys in the other form are asked about */
+	struct mq_names lists; /* unacked lists that a scan has found */
+	bool other; /* links are asked about keys in the other form */
 };
 
 static int
@@ -91,19 +57,9 @@ list_rows(
 		else if (g->wanted & MQ_STATS_FEW && names.n > MQ_FEW_QUEUES)
 			mq_names_free(&names);
 	}
-	/* Where there is no answer, a queue counts as known. */
+	/* A queue about which no node answers counts as known. */
 	mq_rows_make(out, &names, true);
 	return rv;
-}
-
-/* What only these tools make; of a scattered queue, there is nothing of it. */
-static void
-add_ours(struct mq_command *c, const char *queue)
-{
-	rmq_key_queue(c, queue,
-	    rmq_is_scattered(c, queue) ? "counters" :
-		c->cluster ? "priority delayed clock paused counters outgoing" :
-			     "priority delayed clock paused counters");
 }
 
 /* --- which have anything ------------------------------------------------------- */
@@ -113,8 +69,7 @@ add_keys(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_stats *out = arg;
 
-	rmq_key_queue(c, out->queues[i].name, "ready rejected");
-	add_ours(c, out->queues[i].name);
+	rmq_key_queue(c, out->queues[i].name, KEYS);
 }
 
 /* On a cluster, no command asks about several keys in the other form. */
@@ -130,8 +85,8 @@ add_others(void *arg, size_t i, struct mq_command *c)
 			     "O:rejected");
 }
 
-/* Nearly no queue has any keys in the other form; on a cluster, only those are asked about
- * that have nothing else.  A user without the right to look is told nothing. */
+/* Nearly no queue has any keys in the other form.  On a cluster, only queues without any
+ * messages and counts are asked about.  A user without the right to look is told nothing. */
 static int
 find_others(struct mq_redis *r, struct mq_stats *out)
 {
@@ -161,122 +116,19 @@ find_others(struct mq_redis *r, struct mq_stats *out)
 
 /* --- what each has ------------------------------------------------------------- */
 
+/* The elements of the reply of lua/stats.lua; from COUNTS on, the counts. */
+enum { READY, PRIORITY, REJECTED, DELAYED, IN_LINE, OUTGOING, PAUSED, NOW };
+enum { CLOCK = NOW + 1, HEADER, SINCE, DUE, COUNTS };
+#define FACTS "########$$$$ *"
+
 static void
 ask_row(void *arg, size_t i, struct mq_command *c)
 {
-	struct gather *g = arg;
-	int question = g->first + (int)(i % g->questions);
-	const char *queue = g->out->queues[g->row[i / g->questions]].name;
-
-	if (question == OURS) {
-		mq_command_plain(c, "EXISTS");
-		add_ours(c, queue);
-		return;
-	}
-	rmq_ask(c, asked[question], queue, NULL);
-	if (question == COUNTS)
-		mq_counts_ask(c, g->wanted);
-}
-
-static int
-take_row(void *arg, size_t i, redisReply *reply)
-{
-	struct gather *g = arg;
-	int question = g->first + (int)(i % g->questions);
-	int row = g->row[i / g->questions], rv;
-	struct mq_queue_stats *q = &g->out->queues[row];
-	long long n = reply->integer;
-
-	if (reply->type == REDIS_REPLY_ERROR) {
-		q->wrong = true;
-		return 0;
-	}
-	if (question == COUNTS) {
-		rv = mq_counts_take(reply, g->out->now_ms, q);
-		g->known[row].left -= q->counted;
-		return rv;
-	}
-	if (question == NOW) {
-		rv = mq_reply_time(reply, &g->known[row].ahead);
-		g->known[row].ahead -= g->out->now_ms;
-		return rv;
-	}
-	if (question == CLOCK && reply->type == REDIS_REPLY_STRING)
-		q->tick = strtoll(reply->str, NULL, 10);
-	else if (question == CLOCK)
-		return reply->type == REDIS_REPLY_NIL ? 0 : -1;
-	else if (reply->type != REDIS_REPLY_INTEGER)
-		return -1;
-	else if (question == READY)
-		q->ready = n;
-	else if (question == REJECTED)
-		q->rejected = n;
-	else if (question == OURS)
-		g->known[row].left = (int)n;
-	else if (question == PRIORITY)
-		q->ready += n;
-	else if (question == DELAYED)
-		q->delayed = n;
-	else if (question == OUTGOING)
-		q->leaving = n;
-	else if (question == KNOWN)
-		q->known = n != 0;
-	else if (n >= -1)
-		q->paused_ms = n >= 0 ? g->out->now_ms + n : -1;
-	g->known[row].sorted |= question == PRIORITY && n > 0;
-	return 0;
-}
-
-static void
-choose_rows(struct gather *g, int question)
-{
-	const struct mq_queue_stats *q;
-	bool asks;
-	int i;
-
-	g->first = question;
-	g->rows = 0;
-	for (i = 0; i < g->out->count; i++) {
-		q = &g->out->queues[i];
-		asks = question == KNOWN     ? true :
-		    q->wrong		     ? false :
-		    question == READY	     ? g->keys[i] != RMQ_NONE :
-		    question == NOW	     ? q->ready > 0 || q->delayed > 0 :
-		    question == READY_AGE    ? q->ready > 0 :
-		    question == PRIORITY_AGE ? g->known[i].sorted :
-		    question == DELAYED_AGE  ? q->delayed > 0 :
-					       g->known[i].left > 0;
-		if (asks)
-			g->row[g->rows++] = i;
-	}
-}
-
-static int
-ask_rows(struct mq_redis *r, struct gather *g, int first, int end)
-{
-	choose_rows(g, first);
-	g->questions = (size_t)(end - first);
-	return mq_ask_typed(
-	    r, g->rows * g->questions, ask_row, take_row, g, &g->out->wrong);
-}
-
-/* --- ages ---------------------------------------------------------------------- */
-
-static void
-ask_ages(void *arg, size_t i, struct mq_command *c)
-{
 	const struct gather *g = arg;
-	size_t at = i * g->batch, end = MIN(at + g->batch, g->rows);
-	const char *key = g->first == DELAYED_AGE ? "delayed" :
-	    g->first == PRIORITY_AGE		  ? "priority" :
-						    "ready";
 
-	mq_command_script(
-	    c, g->first == DELAYED_AGE ? &rmq_script_due : &rmq_script_oldest);
-	for (; at < end; at++)
-		rmq_key_queue(c, g->out->queues[g->row[at]].name, key);
-	if (g->first != DELAYED_AGE)
-		mq_command_str(c, key);
+	mq_command_script(c, &rmq_script_stats);
+	rmq_key_queue(c, g->row[i]->name, c->cluster ? KEYS " outgoing" : KEYS);
+	mq_counts_ask(c, g->wanted);
 }
 
 static int64_t
@@ -293,115 +145,135 @@ since_ms(const redisReply *header)
 	return ms > 0 ? ms : -1;
 }
 
-static int
-take_age(const struct gather *g, int row, redisReply *const *e)
+/* A score as unix milliseconds by the clock that gave now_ms; the clock of the queue's node
+ * is ahead of that.  Any number can be a score, and gives at least 1; an empty text gives
+ * 0. */
+static int64_t
+score_ms(const redisReply *score, int64_t ahead)
 {
-	struct mq_queue_stats *q = &g->out->queues[row];
-	int64_t ahead = g->known[row].ahead, ms = 0;
-	double score;
-	bool there = e[0]->type == REDIS_REPLY_STRING;
+	double ms = strtod(score->str, NULL) - (double)ahead;
 
-	if (!there && e[0]->type != REDIS_REPLY_NIL)
-		return -1;
-	if (g->first == READY_AGE) {
-		q->oldest_ms = there ? since_ms(e[0]) : -1;
-		if (q->oldest_ms > ahead)
-			q->oldest_ms -= ahead;
-		return 0;
-	}
-	/* Any number can be a score; ours are unix milliseconds.  What is known is at least
-	 * 1, however far ahead the clock is that it is of. */
-	if (there) {
-		score = strtod(e[0]->str, NULL) - (double)ahead;
-		ms = score >= 9e15 ? INT64_C(9000000000000000) :
-		    score >= 1	   ? (int64_t)score :
-				     1;
-	}
-	if (g->first == DELAYED_AGE) {
-		if (e[1]->type != REDIS_REPLY_INTEGER)
-			return -1;
-		q->in_line = e[1]->integer;
-		if (there)
-			q->next_due_ms = ms;
-		there &= q->next_due_ms <= g->out->now_ms;
-	}
-	/* Of two that are known, the older one counts. */
-	if (there && (q->oldest_ms <= 0 || ms < q->oldest_ms))
-		q->oldest_ms = ms;
-	return 0;
+	return score->len == 0 ? 0 :
+	    ms >= 9e15	       ? INT64_C(9000000000000000) :
+	    ms >= 1	       ? (int64_t)ms :
+				 1;
+}
+
+/* The oldest of the ages that are known counts. */
+static void
+parse_ages(struct mq_queue_stats *q, redisReply *const *fact, int64_t now_ms)
+{
+	int64_t at_ms = fact[NOW]->integer,
+		ahead = at_ms > 0 ? at_ms - now_ms : 0;
+	int64_t ms[] = {score_ms(fact[SINCE], ahead), 0};
+	int i;
+
+	if (q->ready > 0)
+		q->oldest_ms =
+		    fact[HEADER]->len > 0 ? since_ms(fact[HEADER]) : -1;
+	if (q->oldest_ms > ahead)
+		q->oldest_ms -= ahead;
+	q->next_due_ms = score_ms(fact[DUE], ahead);
+	if (q->next_due_ms <= now_ms)
+		ms[1] = q->next_due_ms;
+	for (i = 0; i < 2; i++)
+		if (ms[i] > 0 && (q->oldest_ms <= 0 || ms[i] < q->oldest_ms))
+			q->oldest_ms = ms[i];
 }
 
 static int
-take_ages(void *arg, size_t i, redisReply *reply)
+parse_row(void *arg, size_t i, redisReply *reply)
 {
 	const struct gather *g = arg;
-	size_t each = g->first == DELAYED_AGE ? 2 : 1, at = i * g->batch, k;
-	size_t n = MIN(g->batch, g->rows - at);
+	struct mq_stats *out = g->out;
+	struct mq_queue_stats *q = g->row[i];
+	redisReply *const *fact = reply->element;
+	long long pause;
 
-	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != each * n)
+	if (reply->type == REDIS_REPLY_INTEGER)
+		return 0;
+	q->wrong = mq_reply_is(reply, "");
+	if (q->wrong) {
+		mq_rows_list(&out->wrong, reply, NULL);
+		return 0;
+	}
+	if (!mq_reply_is(reply, FACTS))
 		return -1;
-	for (k = 0; k < n; k++)
-		if (take_age(g, g->row[at + k], reply->element + k * each) ==
-		    -1)
-			return -1;
-	return 0;
+	pause = fact[PAUSED]->integer;
+	q->ready = fact[READY]->integer + fact[PRIORITY]->integer;
+	q->rejected = fact[REJECTED]->integer;
+	q->delayed = fact[DELAYED]->integer;
+	q->in_line = fact[IN_LINE]->integer;
+	q->leaving = fact[OUTGOING]->integer;
+	q->tick = strtoll(fact[CLOCK]->str, NULL, 10);
+	if (pause >= -1)
+		q->paused_ms = pause >= 0 ? out->now_ms + pause : -1;
+	parse_ages(q, fact, out->now_ms);
+	return mq_counts_parse(reply, COUNTS, out->now_ms, q);
 }
 
-/* When messages are due, and since when they have been claimable, in the rows
- * whose numbers of messages are known. */
+/* The keys of a queue with such a name are in several slots, so no script reads them. */
 static int
-find_ages(struct mq_redis *r, struct gather *g)
+ask_scattered(struct mq_redis *r, struct mq_queue_stats *q)
 {
-	bool cluster = mq_redis_command(r).cluster;
-	int question, rv = cluster ? ask_rows(r, g, NOW, READY_AGE) : 0;
+	return rmq_call_number(r, "LLEN Q:ready", q->name, NULL, &q->ready) ==
+		-1 ?
+	    -1 :
+	    rmq_call_number(r, "LLEN Q:rejected", q->name, NULL, &q->rejected);
+}
 
-	g->batch = cluster ? 1 : AGES_TOGETHER;
-	for (question = READY_AGE; question <= DELAYED_AGE && rv == 0;
-	     question++) {
-		choose_rows(g, question);
-		rv = mq_ask_all(r, (g->rows + g->batch - 1) / g->batch,
-		    ask_ages, take_ages, g);
-	}
-	return rv;
+static void
+ask_known(void *arg, size_t i, struct mq_command *c)
+{
+	const struct mq_stats *out = arg;
+
+	rmq_ask(c, "SISMEMBER A:" RMQ_QUEUES " %n", out->queues[i].name, NULL);
+}
+
+static int
+parse_known(void *arg, size_t i, redisReply *reply)
+{
+	struct mq_queue_stats *q = &((struct mq_stats *)arg)->queues[i];
+
+	q->wrong = reply->type == REDIS_REPLY_ERROR;
+	q->known = q->wrong || reply->integer != 0;
+	return 0;
 }
 
 static int
 ask_queues(struct mq_redis *r, struct gather *g)
 {
-	bool cluster = mq_redis_command(r).cluster;
-	const int phases[] = {
-	    READY, COUNTS, PRIORITY, cluster ? KNOWN : OUTGOING};
-	size_t i, n = (size_t)g->out->count;
-	bool many = n > TOGETHER && !cluster;
-	struct rmq_exists look = {.r = r,
-	    .add = add_keys,
-	    .arg = g->out,
-	    .keys = mq_xcalloc(n + 1, 1)};
+	const struct mq_command c = mq_redis_command(r);
+	struct mq_stats *out = g->out;
+	size_t i, rows = 0, n = (size_t)out->count;
+	bool many = n > TOGETHER && !c.cluster;
+	struct rmq_exists look = {
+	    .r = r, .add = add_keys, .arg = out, .keys = mq_xcalloc(n + 1, 1)};
 	int rv = 0;
 
-	g->keys = look.keys;
-	g->row = mq_xcalloc(n + 1, sizeof(*g->row));
-	g->known = mq_xcalloc(n + 1, sizeof(*g->known));
+	g->row = mq_xcalloc(n + 1, sizeof(struct mq_queue_stats *));
 	if (g->links.named)
-		rv = ask_rows(r, g, KNOWN, NOW);
-	/* Many queues may have nothing at all: if the first ones do not, the others are
-	 * asked about together, too; and always for whoever asks every minute. */
+		rv = mq_ask_typed(
+		    r, n, ask_known, parse_known, out, &out->wrong);
+	/* Most of many queues may have no keys.  If none of the first ones has any, the
+	 * others are asked about together, too.  The cleaner, which asks every minute, always
+	 * does that. */
 	if (rv == 0 && many)
 		rv = rmq_exists(&look, RMQ_ANY, TOGETHER, TOGETHER);
 	if (rv == 0 && many &&
-	    (g->keys[0] == RMQ_NONE || (g->wanted & MQ_STATS_FEW)))
+	    (look.keys[0] == RMQ_NONE || (g->wanted & MQ_STATS_FEW)))
 		rv = rmq_exists(&look, RMQ_ANY, n, TOGETHER);
-	/* First what is asked about every queue that may have anything, then about keys of
-	 * ours: the counts, and as most have nothing else, the others. */
-	for (i = 0; rv == 0 && i < 3; i++)
-		rv = ask_rows(r, g, phases[i], phases[i + 1]);
+	for (i = 0; rv == 0 && i < n; i++)
+		if (rmq_is_scattered(&c, out->queues[i].name))
+			rv = ask_scattered(r, &out->queues[i]);
+		else if (!out->queues[i].wrong && look.keys[i] != RMQ_NONE)
+			g->row[rows++] = &out->queues[i];
 	if (rv == 0)
-		rv = find_ages(r, g);
+		rv = mq_ask_all(r, rows, ask_row, parse_row, g);
 	if (rv == 0 && (g->wanted & MQ_STATS_UNLISTED))
-		rv = find_others(r, g->out);
-	free(g->keys);
+		rv = find_others(r, out);
+	free(look.keys);
 	free(g->row);
-	free(g->known);
 	return rv;
 }
 
@@ -421,8 +293,8 @@ list_connections(struct mq_redis *r, struct gather *g)
 		names = all;
 	else if (!rmq_missed(r, "GET A:" RMQ_CONNECTIONS, NULL, NULL))
 		return -1;
-	/* Unless connections are to be shown, those that have nothing of some named
-	 * queues change nothing. */
+	/* If only queues are to be shown, connections that have nothing of the named ones
+	 * are not asked any further. */
 	if (g->links.named && !g->links.wanted &&
 	    out->count <= (cluster ? 1 : NAMED)) {
 		for (i = 0; i < out->count; i++)
@@ -436,21 +308,26 @@ list_connections(struct mq_redis *r, struct gather *g)
 	return rv;
 }
 
+enum { QUEUES, LEASE, INFO };
+
 static void
 ask_about(void *arg, size_t i, struct mq_command *c)
 {
+	static const char *const asked[] = {[QUEUES] = "SMEMBERS C:queues",
+	    [LEASE] = "PTTL C:heartbeat",
+	    [INFO] = "HMGET C:info host pid lease"};
 	struct gather *g = arg;
 	const char *name = g->out->connections[i / g->questions].name;
 
-	rmq_ask(c, asked[QUEUES + i % g->questions], name, NULL);
+	rmq_ask(c, asked[i % g->questions], name, NULL);
 }
 
 static int
-take_about(void *arg, size_t i, redisReply *reply)
+parse_about(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	struct mq_connection_stats *c = &g->out->connections[i / g->questions];
-	int question = QUEUES + (int)(i % g->questions);
+	int question = (int)(i % g->questions);
 	struct mq_names queues = {0};
 	const struct mq_name *list;
 	size_t k, n;
@@ -469,8 +346,8 @@ take_about(void *arg, size_t i, redisReply *reply)
 			c->ttl_ms = MAX(c->ttl_ms - RMQ_CUT_MS, 0);
 		return 0;
 	}
-	/* With the queues of which the connection holds messages without being listed
-	 * as their consumer. */
+	/* A scan may have found messages of further queues, in which the connection is not
+	 * listed as a consumer. */
 	if (!mq_reply_is(reply, ""))
 		return -1;
 	mq_rows_list(&queues, reply, &g->out->odd);
@@ -485,14 +362,13 @@ take_about(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* By turns about its unacked messages and its consumers there; those of the other form the
- * other way round. */
+/* Two questions about each link: its unacked messages, then its consumers. */
 static void
 ask_link(void *arg, size_t i, struct mq_command *c)
 {
 	static const char *const questions[][2] = {
 	    {"LLEN B:unacked", "SCARD B:consumers"},
-	    {"EXISTS O:consumers", "EXISTS O:unacked"}};
+	    {"EXISTS O:unacked", "EXISTS O:consumers"}};
 	const struct gather *g = arg;
 	const struct mq_consuming *link = &g->links.list[i / 2];
 
@@ -501,13 +377,13 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_link(void *arg, size_t i, redisReply *reply)
+parse_link(void *arg, size_t i, redisReply *reply)
 {
 	const struct gather *g = arg;
 	const struct mq_consuming *link = &g->links.list[i / 2];
 	struct mq_queue_stats *row = link->row;
 	long long n = reply->integer;
-	bool unacked = (i % 2 == 0) != g->other;
+	bool unacked = i % 2 == 0;
 
 	if (row != NULL)
 		row->wrong |= reply->type == REDIS_REPLY_ERROR;
@@ -530,15 +406,15 @@ take_link(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* On a cluster: sets the nodes of connections and what they consume; and what is not
- * known, as a node is lost. */
+/* On a cluster, sets the nodes of connections and of the queues that they consume, and marks
+ * as unknown what a lost node has. */
 static void
 find_link_nodes(const struct mq_redis *r, struct mq_links *l)
 {
 	struct mq_queue_stats *q = l->out->queues;
 	struct mq_connection_stats *of = l->out->connections;
 	struct mq_consuming *link;
-	bool part; /* the queues of some connections are not known */
+	bool part; /* some connections' queues are not known */
 
 	if (!mq_redis_command(r).cluster)
 		return;
@@ -573,22 +449,22 @@ ask_connections(struct mq_redis *r, struct gather *g)
 	int i, rv = list_connections(r, g);
 
 	many = few && out->connection_count > FEW_CONNECTIONS;
-	/* Without rows for connections, their queues and leases are enough. */
+	/* If only queues are to be shown, a connection's queues and lease are enough. */
 	g->questions = l->wanted ? 3 : 2;
 	if (rv == 0 && !many) {
 		rv = mq_ask_typed(r,
 		    g->questions * (size_t)out->connection_count, ask_about,
-		    take_about, g, &out->wrong);
+		    parse_about, g, &out->wrong);
 		mq_links_list(l);
 		many = few && l->n > FEW_LINKS;
 	}
 	if (rv == 0 && !many)
 		rv = mq_ask_typed(
-		    r, 2 * l->n, ask_link, take_link, g, &out->wrong);
+		    r, 2 * l->n, ask_link, parse_link, g, &out->wrong);
 	if (rv == 0 && !many) {
 		find_link_nodes(r, l);
 		/* A program that uses the other form of the keys seems to have no
-		 * consumers and messages: those links are asked about again. */
+		 * consumers and no messages: links without any are asked about again. */
 		for (k = 0; k < l->n; k++) {
 			consumed = l->list[k].consumed;
 			if (consumed->unacked == 0 && consumed->consumers == 0)
@@ -596,7 +472,7 @@ ask_connections(struct mq_redis *r, struct gather *g)
 		}
 		l->n = n;
 		g->other = true;
-		rv = mq_ask_all(r, 2 * l->n, ask_link, take_link, g);
+		rv = mq_ask_all(r, 2 * l->n, ask_link, parse_link, g);
 		mq_names_sort(&out->cluster);
 		mq_names_sort(&out->odd);
 	}
@@ -630,7 +506,8 @@ rmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 		mq_rows_order(out, queues, count);
 	if (rv == -1)
 		mq_stats_free(out);
-	/* On a cluster: the nodes; and what is not known, as a node is lost. */
+	/* On a cluster, rows have the node of their queue; a lost node leaves them
+	 * unknown. */
 	for (int i = 0; c.cluster && i < out->count; i++) {
 		struct mq_queue_stats *q = &out->queues[i];
 

@@ -29,14 +29,13 @@ list_rows(struct mq_redis *r, const char *const *queues, int count, int wanted,
 
 /* --- about each queue ---------------------------------------------------------- */
 
-enum { STATE, COUNTS, OF_QUEUE, KEYS = 5 };
-
-/* As lua/stats.lua has them: of its hidden messages, its attributes, and the rest. */
+/* The elements of the reply of lua/stats.lua: about hidden messages, the queue's attributes,
+ * further numbers; from COUNTS on, the counts. */
 enum { WAITS, HELD, NEXT, LEFT, SCORE, ID, READY, VT };
 enum { DELAY = VT + 1, MAXSIZE, SENT, RECEIVED, CREATED, MODIFIED };
-enum { REJECTED = MODIFIED + 1, PAUSED, OLDEST };
+enum { REJECTED = MODIFIED + 1, PAUSED, OLDEST, COUNTS };
 #define HIDDEN "##$#$$#"
-#define FORM   HIDDEN "*******##$"
+#define FORM   HIDDEN "*******##$ *"
 
 static void
 add_hidden(struct rsmq_hidden *h, redisReply *const *e)
@@ -84,15 +83,10 @@ static void
 ask_queue(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
-	const char *queue = g->out->queues[i / OF_QUEUE].name;
 
-	if (i % OF_QUEUE == STATE) {
-		rsmq_start(c, &rsmq_script_stats, NULL, queue,
-		    RSMQ_PLACES " " RSMQ_REJECTED " paused");
-		mq_command_int(c, RSMQ_LOOKS);
-		return;
-	}
-	rsmq_ask(c, "HMGET counters", NULL, queue);
+	rsmq_start(c, &rsmq_script_stats, NULL, g->out->queues[i].name,
+	    RSMQ_PLACES " " RSMQ_REJECTED " paused counters");
+	mq_command_add(c, "%d %s %s", RSMQ_LOOKS, "", "");
 	mq_counts_ask(c, g->wanted);
 }
 
@@ -104,7 +98,7 @@ number(const redisReply *reply)
 	    0;
 }
 
-/* Of some ports it is in milliseconds. */
+/* A time in seconds; some ports of RSMQ write milliseconds. */
 static int64_t
 seconds(const redisReply *reply)
 {
@@ -114,19 +108,18 @@ seconds(const redisReply *reply)
 }
 
 static int
-take_queue(void *arg, size_t i, redisReply *reply)
+parse_queue(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
-	struct mq_queue_stats *q = &g->out->queues[i / OF_QUEUE];
-	struct rsmq_hidden *h = &g->hidden[i / OF_QUEUE];
+	struct mq_queue_stats *q = &g->out->queues[i];
+	struct rsmq_hidden *h = &g->hidden[i];
 	redisReply *const *e = reply->element;
 
-	if (reply->type == REDIS_REPLY_ERROR) {
+	if (mq_reply_is(reply, "")) {
 		q->wrong = q->known = true;
+		mq_rows_list(&g->out->wrong, reply, NULL);
 		return 0;
 	}
-	if (i % OF_QUEUE == COUNTS)
-		return mq_counts_take(reply, g->out->now_ms, q);
 	if (!mq_reply_is(reply, FORM))
 		return -1;
 	q->attributed = e[VT]->type == REDIS_REPLY_STRING;
@@ -148,40 +141,22 @@ take_queue(void *arg, size_t i, redisReply *reply)
 	if (q->ready > 0)
 		q->oldest_ms = e[OLDEST]->len == 0 ? -1 : rsmq_ms(e[OLDEST]);
 	add_hidden(h, e);
-	return 0;
+	return mq_counts_parse(reply, COUNTS, g->out->now_ms, q);
 }
 
-/* A script does not say which key was in its way. */
-static void
-ask_types(void *arg, size_t i, struct mq_command *c)
-{
-	static const char *const questions[KEYS] = {"ZCARD ", "HLEN :Q",
-	    "HLEN :X", "HLEN again", ("ZCARD " RSMQ_REJECTED)};
-	const struct gather *g = arg;
-
-	rsmq_ask(c, questions[i % KEYS], NULL, g->out->queues[i / KEYS].name);
-}
-
-/* Where very many messages are hidden, the rest of them has to be counted, too. */
+/* If a queue hides more messages than one step looks at, further steps count the rest. */
 static int
 ask_queues(struct gather *g)
 {
 	const size_t suffix = strlen(RSMQ_REJECTED);
-	size_t n = (size_t)g->out->count, i, len;
+	size_t n = (size_t)g->out->count, len;
 	char *base;
 	struct mq_queue_stats *q = g->out->queues;
 	struct rsmq_hidden *h = mq_xcalloc(n + 1, sizeof(*h));
-	bool wrong = false;
 	int rv;
 
 	g->hidden = h;
-	rv = mq_ask_typed(
-	    g->r, OF_QUEUE * n, ask_queue, take_queue, g, &g->out->wrong);
-	for (i = 0; i < n; i++)
-		wrong |= q[i].wrong;
-	if (rv == 0 && wrong)
-		rv = mq_ask_typed(
-		    g->r, KEYS * n, ask_types, NULL, g, &g->out->wrong);
+	rv = mq_ask_all(g->r, n, ask_queue, parse_queue, g);
 	for (; n > 0; n--, q++, h++) {
 		if (rv == 0 && h->left > 0)
 			rv = rsmq_count_hidden(g->r, q->name, h);
@@ -220,7 +195,7 @@ ask_connection(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_connection(void *arg, size_t i, redisReply *reply)
+parse_connection(void *arg, size_t i, redisReply *reply)
 {
 	struct gather *g = arg;
 	struct mq_connection_stats *c = &g->out->connections[i / OF_CONNECTION];
@@ -262,9 +237,9 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 	    l->consumed->queue, RSMQ_PLACES " held");
 }
 
-/* The messages of a row have been counted already, whoever has them. */
+/* The row's unacked messages have been counted with the queue; only consumers are added. */
 static int
-take_link(void *arg, size_t i, redisReply *reply)
+parse_link(void *arg, size_t i, redisReply *reply)
 {
 	const struct mq_consuming *l = &((struct gather *)arg)->links.list[i];
 
@@ -301,13 +276,13 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 		mq_rows_connections(out, all, NULL);
 		rv = mq_ask_typed(r,
 		    OF_CONNECTION * (size_t)out->connection_count,
-		    ask_connection, take_connection, &g, &out->wrong);
+		    ask_connection, parse_connection, &g, &out->wrong);
 	}
 	freeReplyObject(all);
 	if (rv == 0) {
 		mq_links_list(&g.links);
 		rv = mq_ask_typed(
-		    r, g.links.n, ask_link, take_link, &g, &out->wrong);
+		    r, g.links.n, ask_link, parse_link, &g, &out->wrong);
 	}
 	mq_links_end(&g.links);
 	if (rv == 0 && count > 0)
@@ -318,7 +293,7 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	return rv;
 }
 
-/* A message may go to where the first look has been already. */
+/* Two looks, as a message may have moved to a queue that the first one had passed. */
 int
 rsmq_drained(
     struct mq_redis *r, const char *const *queues, int count, bool *drained)

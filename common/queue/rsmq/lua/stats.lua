@@ -1,23 +1,27 @@
 -- The counts of a queue, or of its hidden messages.
 --
---   KEYS  the queue's (see lib/layout.lua); then the messages that it has rejected, and
---         paused; or, of hidden ones, what connections hold whose messages are not counted
---   ARGV  how many hidden ones to look at; of these only, score and id of the message that
---         the walk came to last ('' at its beginning)
+--   KEYS  the queue's (see lib/layout.lua); then the messages that it has rejected, paused
+--         and counters; or, of hidden ones, what connections hold whose messages are not
+--         counted
+--   ARGV  how many hidden ones to look at; score and id of the message that the walk came
+--         to last ('' at its beginning); unless only hidden ones are counted, the fields of
+--         the counters that are asked for
 --   reply {how many wait; how many are in somebody's hands; the score of the first that
 --         waits, or ''; how many hidden ones follow; score and id of the last, or ''; how
 --         many can be received; and unless only hidden ones are counted, vt, delay,
 --         maxsize, totalsent, totalrecv, created, modified; how many were rejected; how
 --         long it is paused, as PTTL has it; since when the oldest can be received, in
---         unix milliseconds, '' if that is not known}
+--         unix milliseconds, '' if that is not known; value...}, or the keys that hold
+--         another type
 --
 -- Changes nothing.
 
 -- include layout
 -- include walk
+-- include wrong
 
-local q, rejected, paused = queue_keys(1)
-local score, id = ARGV[2] or '', ARGV[3]
+local q, rejected, paused, counters = queue_keys(1)
+local score, id, all = ARGV[2], ARGV[3], #ARGV > 3
 
 -- Of those that can be received.  A priority is taken from the score, so these
 -- come first; of the first of each, only the id tells.
@@ -35,29 +39,37 @@ local function oldest()
   return since and int(since) or ''
 end
 
-local ready = visible(q)
-local at = math.max(past(q, score, id), ready)
-local spared = ARGV[2] and held_from(q, 5) or {}
-local waits, held, first, left = 0, 0, '', 0
+local function look()
+  local ready = visible(q)
+  local at = math.max(past(q, score, id), ready)
+  local spared = all and {} or held_from(q, 5)
+  local waits, held, first, left = 0, 0, '', 0
 
-score, id, left = go_on(q, at, tonumber(ARGV[1]), function(ids, scores)
-  local list = taken(q, ids)
-  for i = 1, #ids do
-    if list[i] then
-      held = held + (spared[ids[i]] and 0 or 1)
-    else
-      waits, first = waits + 1, first == '' and scores[i] or first
+  score, id, left = go_on(q, at, tonumber(ARGV[1]), function(ids, scores)
+    local list = taken(q, ids)
+    for i = 1, #ids do
+      if list[i] then
+        held = held + (spared[ids[i]] and 0 or 1)
+      else
+        waits, first = waits + 1, first == '' and scores[i] or first
+      end
     end
+  end)
+  local reply = { waits, held, first, left, score, id, ready }
+  if not all then
+    return reply
   end
-end)
-local reply = { waits, held, first, left, score, id, ready }
-if ARGV[2] then
+  for _, value in ipairs(call('HMGET', q.h, 'vt', 'delay', 'maxsize', 'totalsent',
+      'totalrecv', 'created', 'modified')) do
+    reply[#reply + 1] = value
+  end
+  reply[15], reply[16] = call('ZCARD', rejected), call('PTTL', paused)
+  reply[17] = ready > 0 and oldest() or ''
+  for _, value in ipairs(call('HMGET', counters, unpack(ARGV, 4))) do
+    reply[#reply + 1] = value
+  end
   return reply
 end
-for _, value in ipairs(call('HMGET', q.h, 'vt', 'delay', 'maxsize', 'totalsent',
-    'totalrecv', 'created', 'modified')) do
-  reply[#reply + 1] = value
-end
-reply[15], reply[16] = call('ZCARD', rejected), call('PTTL', paused)
-reply[17] = ready > 0 and oldest() or ''
-return reply
+
+return all and unless_wrong(look,
+  { 'ZCARD', 'HLEN', 'HLEN', 'HLEN', 'ZCARD', 'TTL', 'HLEN' }) or look()

@@ -1,0 +1,91 @@
+-- What is in a queue, and since when.
+--
+--   KEYS  ready, rejected, counters, priority, delayed, clock, paused, outgoing; on one
+--         server without the last
+--   ARGV  the fields of the counters that are asked for
+--   reply {how many are ready, by priority, rejected, delayed, in line, outgoing;
+--         milliseconds of the pause, as of PTTL; on a cluster the node's clock in unix
+--         milliseconds, else 0; the tick; the header of the oldest ready message, from
+--         the signature to the newline; since when the oldest by priority has been
+--         there, and when the next delayed one is due, in unix milliseconds, '' where
+--         nothing is known; value...}; or the keys that hold another type; or 0, as on a
+--         cluster there is nothing
+--
+-- No header of more than 64 KiB is shown.  By priority, the first of each score is looked
+-- at (see lib/place.lua), the lowest priorities first, as those wait longest; at most 200
+-- scores in all.  Changes nothing.
+
+-- include rights
+-- include wrong
+
+local ready, rejected, counters, priority, delayed, clock, paused, outgoing =
+  unpack(KEYS)
+local call = redis.call
+
+local function header()
+  local element = call('LINDEX', ready, -1)
+  local stop = element:sub(1, 5) == '\255\0\190\190J'
+    and element:sub(1, 65536):find('\n', 6, true)
+  return stop and element:sub(1, stop) or ''
+end
+
+-- When a member came: a member in order, or put back to the front, says when that
+-- was; a member of a tick begins with its id, the microseconds of its publishing.
+local function came_us(member)
+  local kind, us = member:sub(1, 1), tonumber(member:sub(2, 17))
+  if kind == 'n' then
+    return us
+  elseif kind == 'f' then
+    return us and 1e16 - us
+  elseif member:sub(8, 8) == 'n' then
+    return tonumber(member:sub(9, 24))
+  end
+  return tonumber(member:sub(8, 17), 36)
+end
+
+local function since()
+  local us, high = 1e16, '+inf'
+  for _ = 1, 200 do
+    local score = call('ZREVRANGEBYSCORE', priority, high, '-inf', 'WITHSCORES',
+      'LIMIT', 0, 1)[2]
+    if not score then
+      break
+    end
+    local first = call('ZRANGEBYSCORE', priority, score, score, 'LIMIT', 0, 1)[1]
+    us, high = math.min(us, came_us(first) or 1e16), '(' .. score
+  end
+  return us < 1e16 and string.format('%.0f', us / 1000) or ''
+end
+
+return unless_wrong(function()
+  -- On one server, the caller knows that there is something.
+  if outgoing and call('EXISTS', unpack(KEYS)) == 0 then
+    return 0
+  end
+  local reply = { call('LLEN', ready), 0, call('LLEN', rejected), 0, 0, 0, -2, 0, '', '', '',
+    '', unpack(call('HMGET', counters, unpack(ARGV))) }
+  if reply[1] > 0 then
+    reply[10] = header()
+  end
+  if outgoing then
+    local time = call('TIME')
+    reply[8] = time[1] * 1000 + math.floor(time[2] / 1000)
+  end
+  -- Most queues have none of these.
+  if call('EXISTS', unpack(KEYS, 4)) == 0 then
+    return reply
+  end
+  reply[6] = outgoing and call('HLEN', outgoing) or 0
+  reply[2], reply[4] = call('ZCARD', priority), call('ZCARD', delayed)
+  reply[7], reply[9] = call('PTTL', paused), call('GET', clock) or ''
+  if reply[2] > 0 then
+    reply[11] = since()
+  end
+  if reply[4] > 0 then
+    -- See mq-layout(7).
+    local first = call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
+    reply[5] = call('ZCOUNT', delayed, 2 ^ 52, '+inf')
+    reply[12] = tonumber(first) < 2 ^ 50 and first or ''
+  end
+  return reply
+end, { 'LLEN', 'LLEN', 'HLEN', 'ZCARD', 'ZCARD', 'GET', 'TTL', 'HLEN' })
