@@ -347,19 +347,16 @@ take_chosen(struct selection *s, const int *at, long n)
 	}
 }
 
-/*
- * Looks at the messages that are there now, total in number, and at no more: returned ones
- * may fail, and come back as quickly as the walk goes on.
- */
+/* Looks at each of the messages that are there now. */
 static void
-walk_place(struct selection *s, long total, const char *needle)
+walk_place(struct selection *s, const char *needle)
 {
 	struct mq_scan *scan = &s->scan;
 	long n, before = s->seen, max;
 	int *chosen = NULL, i;
 
 	*scan = (struct mq_scan){.place = s->place, .needle = needle};
-	while (!scan->end && scan->seen < total && s->done < s->limit) {
+	while (!scan->end && s->done < s->limit) {
 		check_signal(s);
 		check_step(s, s->layout->scan(s->redis, scan), 0);
 		chosen = mq_xreallocarray(
@@ -381,7 +378,7 @@ walk_place(struct selection *s, long total, const char *needle)
 }
 
 /* Moves at most max messages without looking at them: returned ones may fail, and come back as
- * quickly as they go. */
+ * quickly as they go.  A place that is dropped whole may go at once. */
 static void
 move_place(struct selection *s, long max)
 {
@@ -392,57 +389,42 @@ move_place(struct selection *s, long max)
 		piece = next_piece(s, max);
 		check_step(s,
 		    s->layout->move(s->redis, &s->place, piece, s->to, &moved),
-		    piece);
+		    s->place.whole ? -1 : piece);
 		s->done += moved;
 		s->seen += moved;
 		show_progress(s);
 	}
 }
 
-/* Removes all messages in one step, or in pieces if keys or groups depend on them.  Messages
- * that seem to have attachments go before. */
-static void
-purge_place(struct selection *s, long total)
-{
-	long removed;
-
-	if (s->files)
-		walk_place(s, total, "\"" MQ_HEADER_ATTACH "\"");
-	check_signal(s);
-	check_step(s,
-	    s->layout->move(s->redis, &s->place, LONG_MAX, NULL, &removed), -1);
-	if (removed == -1) {
-		move_place(s, total);
-		return;
-	}
-	s->done += removed;
-	s->seen += removed;
-}
-
-/* The number of messages to look at: to copy, all; to move, the movable ones and those that
- * stay in line. */
+/* The number of messages that can move, or be copied; without a filter, counts those that stay
+ * in line.  The messages of a live connection are refused. */
 static long
-count_seen(struct selection *s, long movable)
+count_place(struct selection *s)
 {
 	struct mq_stats stats;
 	const struct mq_queue_stats *q;
-	long n = movable;
+	long n = 0;
+	int rv = 0;
 
-	if (!s->clone && (s->place.state != MQ_DELAYED || s->to == NULL))
+	if (!s->clone)
+		rv = s->layout->move(s->redis, &s->place, 0, s->to, &n);
+	if (s->done > 0)
+		check_step(s, rv, 0);
+	mq_option_must(s->redis, rv);
+	if (!s->clone &&
+	    (s->place.state != MQ_DELAYED || s->to == NULL ||
+		goes_elsewhere(s) || mq_filter_given(s->filter)))
 		return n;
 	check_step(
 	    s, s->layout->stats(s->redis, &s->place.queue, 1, 0, &stats), 0);
 	q = &stats.queues[0];
-	if (s->clone) {
+	if (!s->clone)
+		s->in_line += (long)q->in_line;
+	else
 		n = (long)(s->place.state == MQ_READY ? q->ready :
 			s->place.state == MQ_DELAYED  ? q->delayed :
 			s->place.state == MQ_UNACKED  ? q->unacked :
 							q->rejected);
-	} else if (!goes_elsewhere(s)) {
-		n += (long)q->in_line;
-		if (!mq_filter_given(s->filter))
-			s->in_line += (long)q->in_line;
-	}
 	mq_stats_free(&stats);
 	return n;
 }
@@ -470,35 +452,25 @@ ask_attributes(struct selection *s)
 long
 selection_place(struct selection *s, const struct mq_place *where)
 {
-	long before = s->done, left = s->limit - before;
+	long before = s->done, total, most;
 	bool all = s->to == NULL && s->limit == LONG_MAX;
-	long total = 0, most, seen;
-	int rv;
 
 	s->place = *where;
-	/* Moving 0 counts, and is refused for the messages of a live connection. */
-	if (!s->clone) {
-		rv = s->layout->move(s->redis, &s->place, 0, s->to, &total);
-		if (s->done > 0)
-			check_step(s, rv, 0);
-		mq_option_must(s->redis, rv);
-	}
-	seen = count_seen(s, total);
-	if (s->clone)
-		total = seen;
-	most = MIN(total, left);
-	s->place.line_first = all;
+	total = count_place(s);
+	most = MIN(total, s->limit - before);
+	s->place.whole = all;
 	s->progress.total += total;
 	ask_attributes(s);
 	if (mq_filter_given(s->filter) || s->maxsize != -1 || s->clone ||
-	    (s->files && !all))
-		walk_place(s, seen, s->filter->id);
-	else if (s->dry_run)
+	    (s->files && !all)) {
+		walk_place(s, s->filter->id);
+	} else if (s->dry_run) {
 		s->done += most;
-	else if (all)
-		purge_place(s, total);
-	else if (most > 0)
+	} else if (most > 0) {
+		if (s->files)
+			walk_place(s, "\"" MQ_HEADER_ATTACH "\"");
 		move_place(s, most);
+	}
 	end_progress(s);
 	return s->done - before;
 }

@@ -235,8 +235,9 @@ mq_scan_free(struct mq_scan *scan)
 	mq_names_free(&w->held);
 	freeReplyObject(w->connections);
 	freeReplyObject(w->reply);
+	mq_buf_free(&w->cursor);
 	mq_buf_free(&w->anchor);
-	mq_buf_free(&w->turned);
+	mq_buf_free(&w->aside);
 	free(scan->items);
 	*scan = (struct mq_scan){0};
 }

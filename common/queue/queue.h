@@ -198,9 +198,9 @@ struct mq_place {
 	enum mq_state state;
 	const char *connection; /* UNACKED: its name; NULL: all; "-": messages
 				 * with no known connection */
-	/* DELAYED, to drop all: first those in line for a group, which could otherwise
-	 * become ready meanwhile. */
-	bool line_first;
+	/* All are to be dropped: of DELAYED, first those in line for a group, which could
+	 * otherwise become ready meanwhile. */
+	bool whole;
 };
 
 /* A message in a slice of a walk. */
@@ -219,17 +219,12 @@ struct mq_item {
 struct mq_walk {
 	redisReply *connections; /* names to walk through; NULL: only one */
 	redisReply *reply;	 /* this slice: the items point into it */
-	/* Messages of the part of the place at work that are still to be looked at, of
-	 * those that were there when it began; 0: not begun; -1: none. */
-	long long part_left;
-	struct mq_buf anchor; /* the last message behind the walk */
-	long long span;	      /* messages that this slice had, and has */
+	struct mq_buf cursor;	 /* where the walk is, as the scripts say it */
 	/* rmq */
-	int part;	   /* which of the place's keys is at work */
-	size_t connection; /* index of the connection at work */
-	long long from;	   /* messages behind the walk that are still there */
-	long batch;	   /* messages that are taken at once */
-	struct mq_buf turned; /* the first one at the other end; empty: none */
+	struct mq_buf anchor; /* the last message behind the walk */
+	size_t connection;    /* index of the connection at work */
+	bool ended;	      /* it has been gone through */
+	struct mq_buf aside;  /* the first message brought aside; empty: none */
 	/* rsmq */
 	struct mq_names held; /* ids, and whose they are */
 };
@@ -548,9 +543,8 @@ struct mq_layout {
 	int (*running)(struct mq_redis *, struct mq_runs *);
 
 	/* Reads the next slice of a walk.  With s->over, ends the walk instead, which must
-	 * be done after take(): if some thousand messages stay, those behind the walk are
-	 * at the newest end meanwhile, where a crash leaves them, and this call restores
-	 * their order. */
+	 * be done after take(): restores the order of messages that were brought aside; see
+	 * rmq/lua/move.lua. */
 	int (*scan)(struct mq_redis *, struct mq_scan *);
 	/* Moves the chosen messages of the slice to the newest end of ready in a queue, or
 	 * removes them (to NULL).  Each moves in one atomic step, if it is still there; taken
@@ -569,9 +563,8 @@ struct mq_layout {
 	 * front, the newest first, in their order; if their connection is alive, that is an
 	 * error with MQ_EXIT_AGAIN.  With max 0, moved is the number that could move.
 	 *
-	 * With max LONG_MAX and no `to`, except for UNACKED: removes all in one step at
-	 * once.  moved -1: none was removed, since some hold keys or groups, or publishers
-	 * wait for them; call with a lower max. */
+	 * A place that is to be dropped whole may go in one step at once, if no message
+	 * holds a key or a group, and no publisher waits. */
 	int (*move)(struct mq_redis *, const struct mq_place *, long max,
 	    const char *to, long *moved);
 	/* Removes a queue and all its keys in one step. */

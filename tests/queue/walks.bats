@@ -8,78 +8,97 @@
 load ../helpers/server
 load ../helpers/steps
 
-# walk FROM ANCHOR: at most two of ready behind these.
+# walk FROM ANCHOR: at most two of ready behind these; 9 are left.
 walk() {
-	step walk "${q}ready" "read $1 $2 2 1000 ''"
+	step walk "$keys" "ready '2 9 $1 0 ' $2 0 2 1000 ''"
 }
 
 @test "walks: a walk goes on at its anchor, wherever that is now" {
 	redis lpush "${q}ready" a b c d e f >/dev/null
-	assert_equal "$(walk 0 '""')" "0 2 4 0 a b"
-	assert_equal "$(walk 2 b)" "2 2 2 0 c d"
+	assert_equal "$(step walk "$keys" "ready '' '' 0 2 1000 ''")" "2 4 2 2  0 2 1 1 a b"
+	assert_equal "$(step walk "$keys" "ready '' '' 3 2 1000 ''")" "2 1 5 2  0 2 1 1 d e"
+	assert_equal "$(walk 2 b)" "2 2 4 2  0 2 1 1 c d"
 	# Others have taken the oldest.
 	redis rpop "${q}ready" >/dev/null
-	assert_equal "$(walk 2 b)" "1 2 2 0 c d"
-	assert_equal "$(walk 4 d)" "3 2 0 0 e f"
+	assert_equal "$(walk 2 b)" "2 2 3 2  0 2 1 1 c d"
+	assert_equal "$(walk 4 d)" "2 0 5 2  0 2 1 1 e f"
 	# They have brought some there.
 	redis rpush "${q}ready" z y x >/dev/null
-	assert_equal "$(walk 2 b)" "4 2 2 0 c d"
+	assert_equal "$(walk 2 b)" "2 2 6 2  0 2 1 1 c d"
 	# It has gone: the walk begins anew.
-	assert_equal "$(walk 2 gone)" "0 2 6 0 x y"
+	assert_equal "$(walk 2 gone)" "2 6 2 2  0 2 1 1 x y"
 	# Of those that are equal, the nearest one to the right.
 	redis del "${q}ready" >/dev/null
 	redis lpush "${q}ready" a b a b c d >/dev/null
-	assert_equal "$(walk 5 b)" "4 2 0 0 c d"
-	assert_equal "$(walk 3 b)" "2 2 2 0 a b"
+	assert_equal "$(walk 5 b)" "2 0 6 2  0 2 1 1 c d"
+	assert_equal "$(walk 3 b)" "2 2 4 2  0 2 1 1 a b"
+	# Of two that were left, no more; and none of what has come since.
+	assert_equal "$(step walk "$keys" "ready '2 1 2 0 ' b 0 2 1000 ''")" "2 0 3 1  0 1 1 1 a"
+	assert_equal "$(step walk "$keys" "ready '2 0 2 0 ' b 0 2 1000 ''")" "3 0 0 0  b 0 0 2"
 }
 
-# walk_delayed FROM ANCHOR SCORE: at most two of those from 20 on, by the first of their bytes.
-walk_delayed() {
-	step walk "${q}delayed" "'read 20 +inf' $1 '$3 $2' 2 1000 ''" |
+# walk_timed FROM ANCHOR SCORE: at most two of those that are not in line.
+walk_timed() {
+	step walk "$keys" "line '2 9 $1 0 $3' '$2' 0 2 1000 ''" |
 		sed -E 's/(.)\1{30}x/\1:/g'
 }
 
-@test "walks: a walk through a set goes on behind its anchor, or behind the score" {
+@test "walks: a walk through a set goes on behind its anchor, or where that would be" {
+	local line=$((1 << 52))
 	redis zadd "${q}delayed" 10 "$(timed a A)" 20 "$(timed b B)" 20 "$(timed c C)" \
-		30 "$(timed d D)" 30 "$(timed e E)" 40 "$(timed f F)" >/dev/null
-	assert_equal "$(walk_delayed 0 '' 0)" "0 2 3 20 c:C b:B 20 c:C 20"
-	assert_equal "$(walk_delayed 2 "$(timed c C)" 20)" "2 2 1 30 e:E d:D 30 e:E 30"
-	assert_equal "$(walk_delayed 4 "$(timed e E)" 30)" "4 1 0 40 f:F f:F 40"
+		30 "$(timed d D)" 30 "$(timed e E)" 40 "$(timed f F)" $line "$(timed g G)" >/dev/null
+	assert_equal "$(step walk "$keys" "line '' '' 0 2 1000 ''" | cut -c -24)" "1 0 1 1 4503599627370496"
+	assert_equal "$(walk_timed 0 '' '')" "2 4 2 2 20 0 2 1 2 a:A 10 b:B 20"
+	assert_equal "$(walk_timed 3 "$(timed c C)" 20)" "2 1 5 2 30 0 2 1 2 d:D 30 e:E 30"
+	assert_equal "$(walk_timed 5 "$(timed e E)" 30)" "2 0 6 1 40 0 1 0 2 f:F 40"
 	# Others took one before it.
 	redis zrem "${q}delayed" "$(timed b B)" >/dev/null
-	assert_equal "$(walk_delayed 2 "$(timed c C)" 20)" "1 2 1 30 e:E d:D 30 e:E 30"
-	# It has gone, or another score: nothing of its score is left out.
-	assert_equal "$(walk_delayed 2 "$(timed x X)" 30)" "1 2 1 30 e:E d:D 30 e:E 30"
-	assert_equal "$(walk_delayed 2 "$(timed f F)" 30)" "1 2 1 30 e:E d:D 30 e:E 30"
+	assert_equal "$(walk_timed 3 "$(timed c C)" 20)" "2 1 4 2 30 0 2 1 2 d:D 30 e:E 30"
+	# It has gone, or another score.
+	assert_equal "$(walk_timed 4 "$(timed d A)" 30)" "2 1 4 2 30 0 2 1 2 d:D 30 e:E 30"
+	assert_equal "$(walk_timed 4 "$(timed f F)" 30)" "2 0 5 1 40 0 1 0 2 f:F 40"
 }
 
-@test "walks: of a set, those that are still there are moved, and the walk is behind fewer" {
-	local all="${q}delayed $keys $keys rmq::queues"
+# chosen PLACE HOW WALK ANCHOR MEMBER...: moves those.
+chosen() {
+	step move "$keys $keys rmq::queues ${q}rejected" "$1 $2 999 9999 '$3' $4 ${*:5}"
+}
+
+@test "walks: of a set, those that are still there are moved" {
 	redis zadd "${q}delayed" 20 "$(timed b B)" 20 "$(timed c C)" 30 "$(timed d D)" >/dev/null
-	assert_regex "$(step walk "$all" \
-		"'take 20 +inf' 3 '30 $(timed d D)' move $(timed b B) $(timed x X) $(timed c C)")" \
-		"^2 1 [0-9]+ 30 d{31}xD\$"
+	assert_equal "$(chosen delayed move '1 0 3 3 30' "$(timed d D)" \
+		"$(timed b B)" "$(timed x X)" "$(timed c C)")" "2 3 1 0 3 3 30 0"
 	has "${q}ready" C B
 	assert_equal "$(redis smembers rmq::queues)" q
-	assert_regex "$(step walk "$all" "'take 20 +inf' 1 '30 $(timed d D)' vanish $(timed d D)")" \
-		"^1 0 [0-9]+\$"
+	assert_equal "$(chosen delayed drop '1 0 3 3 30' "$(timed d D)" "$(timed d D)")" "1 1 1 0 1 3 30 0"
 	assert_equal "$(redis zcard "${q}delayed") $(redis llen "${q}ready")" "0 2"
 }
 
 @test "walks: of a list, those that are still there are moved, in their order" {
-	local all="${q}rejected $keys $keys rmq::queues"
 	redis lpush "${q}rejected" a b a c >/dev/null
-	assert_regex "$(step walk "$all" "take 3 a move 3 mark a x a")" "^2 1 [0-9]+ b\$"
+	assert_equal "$(chosen rejected move '1 1 3 3 ' a a x a)" "2 3 1 1 1 1  b"
 	has "${q}ready" a a
 	has "${q}rejected" c b
-	assert_regex "$(step walk "$all" "take 1 b vanish 1 mark b")" "^1 0 [0-9]+\$"
+	assert_equal "$(chosen rejected drop '1 1 1 1 ' b b)" "1 1 1 1 0 0"
 	has "${q}rejected" c
-	assert_regex "$(step walk "$all" "take 1 c move 1 mark x")" "^0 1 0 0\$"
-	# It changes its mind when the removal is refused.
+	assert_equal "$(chosen rejected move '1 0 1 1 ' c x)" "0 1 1 0 1 1  0"
+	# Nothing has changed when the removal is refused.
 	redis acl setuser weak on nopass '~*' '&*' +@all -lrem >/dev/null
-	assert_regex "$(AS=weak step walk "$all" "take 1 c move 1 mark c")" NOPERM
+	assert_regex "$(AS=weak chosen rejected move '1 0 1 1 ' c c)" NOPERM
 	has "${q}rejected" c
 	has "${q}ready" a a
+}
+
+@test "walks: a step does what it has time for, and says how far it came" {
+	local i wants=()
+	for i in {100..299}; do
+		wants+=("$(message "\"Mq-Priority\":[\"3\"],\"X\":[\"$i\"]")")
+	done
+	echo "lpush ${q}rejected ${wants[*]}" | redis >/dev/null
+	assert_regex "$(chosen rejected move '1 0 200 200 ' "${wants[199]}" "${wants[@]}")" \
+		"^77 77 1 0 123 123  0"
+	assert_equal "$(redis zcard "${q}priority") $(redis llen "${q}rejected")" "77 123"
+	assert_regex "$(redis lindex "${q}rejected" -1)" 177
 }
 
 # move FROM HOW MAX [KEY...]: about 1000 bytes.
@@ -98,8 +117,9 @@ move() {
 	redis hset "${q}locks" e 1 >/dev/null
 	assert_equal "$(move delayed drop 1)" 1
 	assert_equal "$(redis zrange "${q}delayed" 0 -1 | cut -c 33- | xargs)" "2 3 4"
-	assert_equal "$(move delayed last 1)" 1
-	assert_equal "$(redis zrange "${q}delayed" 0 -1 | cut -c 33- | xargs)" "2 3"
+	redis zadd "${q}delayed" $((1 << 52)) "$(timed a 5)" >/dev/null
+	assert_equal "$(move line purge 1)" 1
+	assert_equal "$(redis zrange "${q}delayed" 0 -1 | cut -c 33- | xargs)" "2 3 4"
 	assert_equal "$(move delayed move 1) $(move rejected move 2 rejected)" "1 2"
 	has "${q}ready" r2 r1 2 plain
 	has rejected r3
@@ -113,6 +133,8 @@ move() {
 	assert_equal "$(move ready drop 2) $(redis zrange "${q}priority" 0 -1 | cut -c 33-)" "2 low"
 	has "${q}ready" r2 r1 2 plain u3
 	assert_equal "$(move ready drop 9) $(redis exists "${q}ready" "${q}priority")" "6 0"
+	redis del "${q}locks" >/dev/null
+	assert_equal "$(move delayed purge 1) $(redis exists "${q}delayed")" "2 0"
 }
 
 @test "walks: what cannot be put there stays where it is" {
@@ -121,10 +143,10 @@ move() {
 	redis set "${q}priority" x >/dev/null
 	echo "lpush ${q}rejected $wants" | redis >/dev/null
 	echo "zadd ${q}delayed 5 \"$(timed a)${wants#?}" | redis >/dev/null
-	assert_regex "$(step walk "${q}rejected $keys $keys rmq::queues" \
-		"take 1 $wants move 1 mark $wants")" ^WRONGTYPE
-	assert_regex "$(step walk "${q}delayed $keys $keys rmq::queues" \
-		"'take 0 9' 1 '5 x' move \"$(timed a)${wants#?}")" ^WRONGTYPE
+	assert_regex "$(step move "$keys $keys rmq::queues ${q}rejected" \
+		"rejected move 9 999 '1 0 1 1 ' $wants $wants")" ^WRONGTYPE
+	assert_regex "$(step move "$keys $keys rmq::queues" \
+		"delayed move 9 999 '1 0 1 1 5' x \"$(timed a)${wants#?}")" ^WRONGTYPE
 	assert_regex "$(move rejected move 9 "${q}rejected")" ^WRONGTYPE
 	assert_regex "$(move delayed move 9)" ^WRONGTYPE
 	assert_equal "$(redis llen "${q}rejected") $(redis zcard "${q}delayed")" "1 1"
@@ -132,8 +154,8 @@ move() {
 	# Nor may one who may not put it there.
 	redis del "${q}priority" >/dev/null
 	redis acl setuser weak reset on nopass '~*' '&*' +@all -zadd >/dev/null
-	assert_regex "$(AS=weak step walk "${q}rejected $keys $keys rmq::queues" \
-		"take 1 $wants move 1 mark $wants")" ^NOPERM
+	assert_regex "$(AS=weak step move "$keys $keys rmq::queues ${q}rejected" \
+		"rejected move 9 999 '1 0 1 1 ' $wants $wants")" ^NOPERM
 	assert_regex "$(AS=weak move rejected move 9 "${q}rejected")" ^NOPERM
 	assert_equal "$(redis llen "${q}rejected") $(redis exists "${q}ready" "${q}priority")" "1 0"
 }
@@ -217,13 +239,14 @@ move() {
 	assert_equal "$(redis hmget "${q}locks" e t | xargs)" "$earliest 5"
 }
 
-@test "walks: a walk brings what is behind it to the other end, and home again" {
-	redis lpush "${q}ready" a b c d e f >/dev/null
-	assert_equal "$(step rotate "${q}ready" "turn 1000 4 c 1")" "0 4"
-	assert_equal "$(step rotate "${q}ready" "turn 1000 4 d 4")" "0 4"
-	assert_equal "$(step rotate "${q}ready" "turn 1000 4 d 1")" "3 1 a"
-	has "${q}ready" c b a f e d
-	assert_equal "$(step rotate "${q}ready" "home 2 a")" "2 6"
-	assert_equal "$(step rotate "${q}ready" "home 1000 a")" "1 6"
-	has "${q}ready" f e d c b a
+@test "walks: what is behind a walk is brought to the other end when it is much, and home again" {
+	redis eval 'for i = 1, 11000 do redis.call("LPUSH", KEYS[1], i) end' 1 "${q}rejected" >/dev/null
+	assert_equal "$(chosen rejected drop '1 5 10300 200 ' 10300 10250)" "0 0 1 5 9300 200  0 1"
+	assert_equal "$(redis lindex "${q}rejected" 0) $(redis lindex "${q}rejected" -1)" "1000 1001"
+	assert_equal "$(chosen rejected drop '1 5 9300 200 ' 10300 10250)" "1 1 1 5 9299 199  0"
+	while [ "$(redis lindex "${q}rejected" -1)" != 1 ]; do
+		assert_regex "$(chosen rejected home '' 1)" "^[0-9]+ 10999\$"
+	done
+	assert_equal "$(redis lrange "${q}rejected" 0 -1 | md5sum)" \
+		"$(seq 11000 -1 1 | grep -vx 10250 | md5sum)"
 }

@@ -15,8 +15,8 @@
 #define SLICE_BYTES (1 << 20)
 
 /* As lua/walk.lua has them; then three of each message. */
-enum { SCORE, ID, LOOKED, FOUND, SKIP, LEFT, ITEMS };
-#define FORM "$$#### $$$"
+enum { CURSOR, FOUND, MORE, ITEMS };
+#define FORM "$## $$$"
 #define EACH 3
 
 /* The queue whose messages a place has; the caller frees. */
@@ -81,13 +81,10 @@ set_items(struct mq_scan *s)
 	}
 }
 
-/* The anchor is a score and an id, with a NUL between them. */
 static int
-read_slice(struct mq_redis *r, struct mq_scan *s)
+read_slice(struct mq_redis *r, struct mq_scan *s, long *seen)
 {
 	struct mq_walk *w = &s->walk;
-	const char *anchor = mq_buf_str(&w->anchor);
-	size_t score = strlen(anchor), skip = score + (w->anchor.len > 0);
 	char *queue = place_queue(&s->place);
 	struct mq_command c = {0};
 	redisReply **e;
@@ -95,26 +92,20 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 	rsmq_start(&c, &rsmq_script_walk, NULL, queue, RSMQ_PLACES);
 	free(queue);
 	mq_command_str(&c, mq_state_name(s->place.state));
-	mq_command_arg(&c, anchor, score);
-	mq_command_arg(&c, anchor + skip, w->anchor.len - skip);
-	mq_command_add(&c, "%ld %lld %d %s", s->skip,
-	    w->part_left > 0 ? MIN(w->part_left, SLICE_COUNT) : SLICE_COUNT,
-	    SLICE_BYTES, s->needle != NULL ? s->needle : "");
+	mq_command_arg(&c, w->cursor.data, w->cursor.len);
+	mq_command_add(&c, "%ld %d %d %s", s->skip, SLICE_COUNT, SLICE_BYTES,
+	    s->needle != NULL ? s->needle : "");
+	freeReplyObject(w->reply);
 	w->reply = mq_call_form(r, &c, FORM);
 	if (w->reply == NULL)
 		return -1;
 	e = w->reply->element;
-	mq_buf_set(&w->anchor, e[SCORE]->str, e[SCORE]->len + 1);
-	mq_buf_add(&w->anchor, e[ID]->str, e[ID]->len);
-	s->skip = (long)e[SKIP]->integer;
-	/* A message that comes while others are taken away is not meant. */
-	if (w->part_left == 0)
-		w->part_left = e[LOOKED]->integer + e[LEFT]->integer;
-	w->part_left -= e[LOOKED]->integer;
-	s->end = e[LEFT]->integer == 0 || w->part_left <= 0;
+	mq_buf_set(&w->cursor, e[CURSOR]->str, e[CURSOR]->len);
+	s->end = e[MORE]->integer == 0;
 	set_items(s);
-	w->span = s->place.connection != NULL ? s->count : e[FOUND]->integer;
-	s->seen += (long)w->span;
+	*seen =
+	    s->place.connection != NULL ? s->count : (long)e[FOUND]->integer;
+	s->seen += *seen;
 	return 0;
 }
 
@@ -122,12 +113,12 @@ int
 rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = &s->walk;
+	long seen = 0;
 
 	/* Taking leaves the others where they are. */
 	if (s->over)
 		return 0;
 	s->count = 0;
-	w->span = 0;
 	/* Messages that our own connections hold; programs of RSMQ leave no name. */
 	if (s->place.state == MQ_UNACKED && w->connections == NULL) {
 		w->connections = rsmq_connections(r, s->place.queue);
@@ -137,12 +128,9 @@ rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 			return -1;
 		mq_names_sort(&w->held);
 	}
-	while (!s->end && w->span == 0) {
-		freeReplyObject(w->reply);
-		w->reply = NULL;
-		if (read_slice(r, s) == -1)
+	while (!s->end && seen == 0)
+		if (read_slice(r, s, &seen) == -1)
 			return -1;
-	}
 	return 0;
 }
 
@@ -160,31 +148,33 @@ rsmq_walked(const struct mq_scan *s, int i)
 #define MOVE_COUNT 500
 #define MOVE_BYTES (1 << 20)
 #define TAKE_COUNT 250
+/* As lua/move.lua has it. */
+#define MOVED "##$$"
 
 /* Begins a call: where from and where to, and how.  spared: connections whose messages are
  * not meant; NULL: none. */
 static void
-start_move(struct mq_command *c, const struct mq_script *script,
-    const struct mq_place *place, const char *to, const redisReply *spared)
+start_move(struct mq_command *c, const struct mq_place *place, const char *to,
+    const redisReply *spared, long max)
 {
 	char *from = place_queue(place);
 	bool home = to != NULL && strcmp(to, place->queue) == 0;
 	size_t i;
 
-	rsmq_start(c, script, NULL, from, RSMQ_PLACES);
+	rsmq_start(c, &rsmq_script_move, NULL, from, RSMQ_PLACES);
 	rsmq_keys(c, NULL, to != NULL ? to : from, RSMQ_PLACES " names");
 	free(from);
 	for (i = 0; spared != NULL && i < spared->elements; i++)
 		rsmq_keys(c, spared->element[i]->str, place->queue, "held");
-	if (script == &rsmq_script_move)
-		mq_command_str(c, mq_state_name(place->state));
+	mq_command_str(c, mq_state_name(place->state));
 	mq_command_str(c,
 	    to == NULL				    ? "drop" :
 		place->state == MQ_REJECTED && home ? "home" :
 		place->state == MQ_REJECTED	    ? "fresh" :
 		place->state == MQ_UNACKED	    ? "back" :
 						      "move");
-	mq_command_str(c, to != NULL ? rsmq_bare(to) : "");
+	mq_command_add(
+	    c, "%s %ld %d", to != NULL ? rsmq_bare(to) : "", max, MOVE_BYTES);
 }
 
 /* What a walk has found, up to TAKE_COUNT of the chosen ones in one step. */
@@ -193,28 +183,30 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
     const char *to, long *taken)
 {
 	struct mq_command c = {0};
-	redisReply **e;
-	long long some;
-	int at = 0, n, rv = 0;
+	redisReply *reply, **e;
+	int at = 0, n;
 
 	*taken = 0;
-	while (rv == 0 && at < s->count) {
-		start_move(&c, &rsmq_script_take, &s->place, to, NULL);
+	while (at < s->count) {
+		start_move(&c, &s->place, to, NULL, TAKE_COUNT);
+		mq_command_int(&c, 0);
 		for (n = 0; at < s->count && n < TAKE_COUNT; at++)
 			if (chosen[at]) {
 				e = rsmq_walked(s, at);
-				mq_command_arg(&c, e[0]->str, e[0]->len);
 				mq_command_arg(&c, e[1]->str, e[1]->len);
+				mq_command_arg(&c, e[0]->str, e[0]->len);
 				n++;
 			}
 		if (n == 0)
 			break;
-		rv = mq_call_number(r, &c, &some);
-		if (rv == 0)
-			*taken += (long)some;
+		reply = mq_call_form(r, &c, MOVED);
+		if (reply == NULL)
+			return -1;
+		*taken += (long)reply->element[0]->integer;
+		freeReplyObject(reply);
 	}
 	mq_command_free(&c);
-	return rv;
+	return 0;
 }
 
 /* --- without a look ---------------------------------------------------------------- */
@@ -232,12 +224,12 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	int rv = 0;
 
 	do {
-		start_move(&c, &rsmq_script_move, place, to, spared);
-		mq_command_add(&c, "%ld %d %d", MIN(all - *moved, MOVE_COUNT),
-		    MOVE_BYTES, RSMQ_LOOKS);
+		start_move(
+		    &c, place, to, spared, MIN(all - *moved, MOVE_COUNT));
+		mq_command_int(&c, RSMQ_LOOKS);
 		mq_command_arg(&c, score.data, score.len);
 		mq_command_arg(&c, id.data, id.len);
-		reply = mq_call_form(r, &c, "##$$");
+		reply = mq_call_form(r, &c, MOVED);
 		if (reply == NULL) {
 			rv = -1;
 			break;
@@ -293,11 +285,6 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		return alive == 0 ? 0 :
 				    mq_layout_fail(r, MQ_EXIT_AGAIN,
 					place->connection, MQ_IS_ALIVE);
-	}
-	/* What else is known about the queue is in the same key. */
-	if (!held && max == LONG_MAX && to == NULL) {
-		*moved = -1;
-		return 0;
 	}
 	if (held) {
 		spared = rsmq_connections(r, place->queue);

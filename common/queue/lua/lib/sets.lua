@@ -26,6 +26,17 @@ local function count_before(key, score, member)
   return low
 end
 
+-- How many members are behind a walk, from the lowest score on, that came to this one last,
+-- wherever that is by now.  No score: the walk has not begun.
+local function past(key, score, member)
+  if score == '' then
+    return 0
+  elseif call('ZSCORE', key, member) == score then
+    return call('ZRANK', key, member) + 1
+  end
+  return count_before(key, score, member)
+end
+
 -- The members and their scores from the rank first to last, of ZRANGE or ZREVRANGE.
 local function set_slice(range, key, first, last)
   local part, members, scores =

@@ -1,148 +1,80 @@
--- Move the next messages of one place to where they are claimed from, or drop
--- them, unseen.
+-- Move messages of a place to where they are claimed from, or drop them: the next ones,
+-- unseen, or those that a walk has chosen.
 --
---   KEYS  the keys of their queue, those of the target (the same for what is
---         dropped; see lib/place.lua), rmq::queues, or outgoing; then of
---         rejected ones that list, and of unacked ones that list and the
---         heartbeat of their connection, on a cluster its lease of the queue
---   ARGV  from, how, max messages, about how many bytes
---   from  'ready', the next to be claimed first; 'delayed', the first to fall
---         due first; 'rejected', the oldest first; or 'unacked', the newest
---         first, only of a dead connection
---   how   'move': claimable again.  Attempts of rejected ones begin anew.
---         Delayed ones wait for no time and no tick any more; those in line
---         for their group stay there, unless they go to another queue.
---         Unacked ones go to the front, so that their order stays.
---         'move ID FROM QUEUE': to another queue of a cluster, by way of
---         outgoing; the keys of the target are those of the source then
---         'drop': they are removed
---         'last': the same, delayed ones from the end, where those in line are
---   reply how many; with max 0, how many there are; -1: the connection is alive
+--   KEYS  the keys of their queue, those of the target (the same for what is dropped; see
+--         lib/place.lua), rmq::queues, or outgoing; then of rejected ones that list, and of
+--         unacked ones that list and the heartbeat of their connection, on a cluster its
+--         lease of the queue
+--   ARGV  place (see lib/source.lua), how, max messages, about how many bytes; and of chosen
+--         ones, where their walk is, its anchor (see walk.lua), and each: of a set its member
+--   how   'move': claimable again.  Attempts of rejected ones begin anew.  Delayed ones wait
+--         for no time and no tick any more; those in line for their group stay there, unless
+--         they go to another queue or are chosen.  Unacked ones go to the front, the newest
+--         first, so that their order stays, unless they are chosen.
+--         'move ID FROM QUEUE': to another queue of a cluster, by way of outgoing; the keys
+--         of the target are those of the source then
+--         'drop': they are removed; 'purge': the same, all at once if nothing depends on them
+--         'home': only brings back what was brought aside; the anchor is the first of it
+--   reply {how many; with max 0, how many there are; -1: the connection is alive}; of chosen
+--         ones also how many of them this step dealt with, where the walk is, the anchor, or
+--         0 if it is the same, and the first message brought aside, or ''; of 'home' how
+--         many there are
 --
--- A crash before: all are where they were.  After: each is in its new place
--- only, or in outgoing, from where a cleaner brings it to the other queue.
+-- Chosen messages leave a list all at once: each place gets the same mark, and one LREM removes
+-- the marks, passing the messages that stay behind the walk.  Others see each message in its
+-- place.  Only when MANY stay, steps bring those to the left end first, where others see them
+-- until the walk has come around; what others add meanwhile gets between.
+--
+-- A crash before: all are where they were.  After: each is in its new place only, or in
+-- outgoing, from where a cleaner brings it to the other queue.
 
 -- include place
 -- include moves
--- include cursor
+-- include source
 
 local q = queue_keys(1)
-local to, queues, held, heartbeat = queue_keys(7)
+local to, queues, list, heartbeat = queue_keys(7)
 local from, how = ARGV[1], prepare_departure(ARGV[2], queues)
 local max, room, work = tonumber(ARGV[3]), tonumber(ARGV[4]), 1000
-local moves, same, first = how == 'move', not leaves(q, to), from == 'unacked'
+local w, CHOSEN = ARGV[5] and parse_walk(ARGV[5], ARGV[6]), 7
+local moves, same = how == 'move', not leaves(q, to)
+local front = from == 'unacked' and not w
 -- A message that asks for something takes the time of this many others.
-local WEIGHT = 12
+local WEIGHT = 13
+-- To pass a message takes 25 ns or more.
+local MANY = from == 'ready' and 100000 or 10000
 
--- What the place has: lists, and of sorted sets what is between two scores.
-local source
-if from == 'ready' then
-  source = { { key = q.priority, low = '-inf', high = '(0' }, { key = q.ready },
-    { key = q.priority, low = '(0', high = '+inf' } }
-elseif from == 'delayed' then
-  source = { { key = q.delayed, low = '-inf',
-    high = moves and same and string.format('(%.0f', IN_LINE) or '+inf' } }
-else
-  source = { { key = held } }
-end
+local all = sources(moves and same and not w and from == 'delayed' and 'timed'
+  or from, q, list)
 
-local function count(s)
-  return s.low and call('ZCOUNT', s.key, s.low, s.high) or call('LLEN', s.key)
-end
-
--- The next n.
-local function fetch(s, n)
-  if not s.low then
-    return first and call('LRANGE', s.key, 0, n - 1) or list_slice(s.key, 0, n)
-  elseif how == 'last' then
-    s.members = call('ZREVRANGEBYSCORE', s.key, s.high, s.low, 'LIMIT', 0, n)
-  else
-    s.members = call('ZRANGEBYSCORE', s.key, s.low, s.high, 'LIMIT', 0, n)
-  end
-  local part = {}
-  for i = 1, #s.members do
-    part[i] = s.members[i]:sub(33)
-  end
-  return part
-end
-
--- Removes those that were fetched, or as many from the beginning.
-local function cut(s, n)
-  if not s.low then
-    call('LTRIM', s.key, first and n or 0, first and -1 or -n - 1)
-  elseif s.members then
-    call('ZREM', s.key, unpack(s.members))
-  else
-    call('ZREMRANGEBYRANK', s.key, 0, n - 1)
-  end
-end
-
-if first and call('PTTL', heartbeat) > 0 then
-  return -1
-elseif max == 0 then
+local function count_all()
   local n = 0
-  for i = 1, #source do
-    n = n + count(source[i])
+  for i = 1, #all do
+    n = n + count(all[i])
   end
   return n
 end
 
-local moved, ready = 0, false
--- The messages that have left.  No other message has a turn before all have left.
-local gone = {}
-
--- Returns how many ask for something.
-local function move(s, part)
-  local new, w, asking = all_options(part, from == 'rejected')
-  if asking > 0 and not ready then
-    be_sure(q, to, moves)
-    ready = true
+-- At most n messages from the right end of a list to the left one, until `last` is there.
+local function bring(key, n, last)
+  local moved = 0
+  while moved < n and room > 0 and call('LINDEX', key, -1) ~= last do
+    room = room - #call('LMOVE', key, key, 'RIGHT', 'LEFT')
+    moved = moved + 1
   end
-  if moves then
-    arrive_all(to, new, w, same and from ~= 'rejected', first, from == 'delayed')
-  end
-  cut(s, #part)
-  for i = 1, moves and same and 0 or #w do
-    gone[#gone + 1] = w[i]
-  end
-  return asking
+  return moved
 end
 
--- Most have no header, and so ask for nothing.
-local function move_plain(s, part)
-  if moves then
-    call(first and 'RPUSH' or 'LPUSH', to.ready, unpack(part))
-  end
-  cut(s, #part)
-  return 0
-end
-
-local function take(s)
-  local size, byte = 1, string.byte
-  while moved < max and work > 0 and room > 0 do
-    local part = fetch(s, math.min(size, max - moved))
-    if #part == 0 then
-      return
-    end
-    local headed = departure
-    for i = 1, #part do
-      room = room - #part[i]
-      headed = headed or byte(part[i]) == 255
-    end
-    local asking = headed and move(s, part) or move_plain(s, part)
-    moved, work = moved + #part, work - #part - asking * WEIGHT
-    -- Not more: nobody knows how long the next ones are.
-    size = math.min(2 * size, asking > 0 and 8 or 64)
-  end
-end
-
--- These commands change nothing and need no memory; see claim.lua.  A message that
--- cannot be removed must not be pushed.
-if from == 'delayed' then
-  call('ZREM', q.delayed, '')
-else
-  call('LTRIM', held or q.ready, 0, -1)
-  call('ZREM', q.priority, '')
+if front and call('PTTL', heartbeat) > 0 then
+  return { -1 }
+elseif max == 0 then
+  return { count_all() }
+elseif how == 'home' then
+  local key = list or q.ready
+  local n = call('LLEN', key)
+  -- Changes nothing and needs no memory; see claim.lua.
+  call('LTRIM', key, 0, -1)
+  return { bring(key, math.min(n, max), ARGV[6]), n }
 end
 
 -- A rejected message holds nothing, though another one with its id may.
@@ -150,20 +82,187 @@ local holds = from ~= 'rejected'
 -- Nothing may depend on messages that nobody has run.
 local free = not moves
   and not (holds and call('EXISTS', q.locks, q.results) > 0)
-for i = 1, #source do
-  local n = free and math.min(max - moved, count(source[i]))
-  if not free then
-    take(source[i])
-  elseif n > 0 then
-    cut(source[i], n)
-    moved = moved + n
+local sure = false
+-- The messages that have left.  No other message has a turn before all have left.
+local gone = {}
+
+-- Moves messages of a part, from the first on, while there is work left: how many.
+local function move(part)
+  local headed, n = departure, 0
+  for i = 1, #part do
+    room = room - #part[i]
+    headed = headed or part[i]:byte() == 255
+  end
+  if free or not headed then
+    work = work - #part
+    if moves then
+      call(front and 'RPUSH' or 'LPUSH', to.ready, unpack(part))
+    end
+    return #part
+  end
+  local new, asks, any = {}, {}, false
+  while n < #part and work > 0 do
+    n = n + 1
+    new[n] = holds and part[n] or anew(part[n], 'Mq-Attempt')
+    asks[n] = options(new[n]) or false
+    any = any or asks[n]
+    work = work - (asks[n] and WEIGHT or 1)
+  end
+  if any and not sure then
+    be_sure(q, to, moves)
+    sure = true
+  end
+  for i = 1, moves and n or 0 do
+    arrive(to, from == 'delayed' and not departure and at_once(q, new[i], asks[i])
+      or new[i], asks[i], same and holds, front)
+  end
+  arrive_plain(to, front)
+  for i = 1, holds and not (moves and same) and n or 0 do
+    gone[#gone + 1] = asks[i]
+  end
+  return n
+end
+
+-- The next n of a source.
+local function fetch(s, n)
+  if not s.low then
+    return front and call('LRANGE', s.key, 0, n - 1) or list_slice(s.key, 0, n)
+  end
+  s.members = call('ZRANGEBYSCORE', s.key, s.low, s.high, 'LIMIT', 0, n)
+  local part = {}
+  for i = 1, #s.members do
+    part[i] = s.members[i]:sub(33)
+  end
+  return part
+end
+
+-- Removes the first n of those that were fetched.
+local function cut(s, n)
+  if s.low then
+    call('ZREM', s.key, unpack(s.members, 1, n))
+  else
+    call('LTRIM', s.key, front and n or 0, front and -1 or -n - 1)
   end
 end
+
+local function move_next(s, most)
+  local moved, size = 0, 1
+  while moved < most and work > 0 and room > 0 do
+    local part = fetch(s, math.min(size, most - moved))
+    if #part == 0 then
+      break
+    end
+    local n = move(part)
+    cut(s, n)
+    moved = moved + n
+    -- Not more: nobody knows how long the next ones are.
+    size = math.min(2 * size, 64)
+  end
+  return moved
+end
+
+-- The chosen ones that are there still: their elements, their numbers among the chosen
+-- ones, and their members, or their places in a list.
+local function find_chosen(s)
+  local found, numbers, places, next_equal, first = {}, {}, {}, {}, {}
+
+  local function add(i, element, place)
+    found[#found + 1], numbers[#numbers + 1] = element, i
+    places[#places + 1] = place
+  end
+
+  if s.low then
+    for i = CHOSEN, #ARGV do
+      if call('ZSCORE', s.key, ARGV[i]) then
+        add(i, ARGV[i]:sub(33), ARGV[i])
+      end
+    end
+    return found, numbers, places
+  end
+  for i = #ARGV, CHOSEN, -1 do
+    next_equal[i], first[ARGV[i]] = first[ARGV[i]], i
+  end
+  local span = math.min(w.span, w.from)
+  local slice = span > 0 and list_slice(s.key, w.from - span, span) or {}
+  for i = 1, #slice do
+    local number = first[slice[i]]
+    if number then
+      first[slice[i]] = next_equal[number]
+      add(number, slice[i], span - w.from - i)
+    end
+  end
+  return found, numbers, places
+end
+
+-- Moves the chosen messages: how many, and how many of those given it dealt with.
+local function move_chosen(s)
+  local found, numbers, places = find_chosen(s)
+  if #found == 0 then
+    return 0, #ARGV - CHOSEN + 1
+  end
+  local mark = redis.sha1hex(now_us .. s.key)
+  if not s.low then
+    need(s.key, 'LSET', 'LREM')
+    -- Servers before Redis 7 do not tell; nothing changes.
+    call('LREM', q.results .. mark, 1, mark)
+    call('LSET', s.key, places[1], found[1])
+  end
+  local n = move(found)
+  if s.low then
+    call('ZREM', s.key, unpack(places, 1, n))
+  else
+    for i = 1, n do
+      call('LSET', s.key, places[i], mark)
+    end
+    call('LREM', s.key, -n, mark)
+    local last = places[n] == -w.from
+    w.from, w.span = w.from - n, w.span - n
+    w.anchor = not last and w.anchor
+      or w.from > 0 and call('LINDEX', s.key, -w.from) or ''
+  end
+  return n, n == #found and #ARGV - CHOSEN + 1 or numbers[n] - CHOSEN + 1
+end
+
+-- These commands change nothing and need no memory; see claim.lua.  A message that
+-- cannot be removed must not be pushed.
+for i = 1, #all do
+  if all[i].low then
+    call('ZREM', all[i].key, '')
+  else
+    call('LTRIM', all[i].key, 0, -1)
+  end
+end
+
+local moved, reply = 0, {}
+if how == 'purge' and free and not w then
+  moved = count_all()
+  for i = 1, #all do
+    call('UNLINK', all[i].key)
+  end
+elseif w then
+  local s, first, number = all[w.part], '', 0
+  w.from = find_walk(s, w)
+  local aside = w.from - w.span
+  if not s.low and from ~= 'unacked' and aside >= MANY then
+    first = call('LINDEX', s.key, -1)
+    w.from = w.from - bring(s.key, math.min(aside, 1000))
+  else
+    moved, number = move_chosen(s)
+  end
+  reply = { 0, number, print_walk(w), w.anchor ~= ARGV[6] and w.anchor or 0, first }
+else
+  for i = 1, #all do
+    moved = moved + move_next(all[i], max - moved)
+  end
+end
+reply[1] = moved
 if moved > 0 and moves then
   make_known(to, queues)
 end
-if holds then
-  let_go(q, gone, (from == 'delayed' or not moves) and 'vanish' or 'done',
-    not moves)
+for i = 1, #gone do
+  leave(q, gone[i], (from == 'delayed' or not moves) and 'vanish' or 'done')
+  if not moves then
+    tell(q, gone[i], 'purged')
+  end
 end
-return moved
+return reply

@@ -1,11 +1,17 @@
--- Move the next messages of one place to where they can be received, or drop them,
--- unseen.
+-- Move messages of one place to where they can be received, or drop them: the next ones,
+-- unseen, or those that a walk has chosen.
 --
---   KEYS  as take.lua; then what connections hold whose messages are not meant
---   ARGV  'ready', 'delayed', 'unacked' or 'rejected'; how (see lib/moves.lua); name of
---         the target; max messages; about how many bytes; how many messages to look at;
---         score and id of the message that was looked at last ('' at the beginning)
+--   KEYS  those of their queue (see lib/layout.lua), and of the target (the same for what is
+--         dropped), the set of names of the target's namespace; then what connections hold
+--         whose messages are not meant
+--   ARGV  'ready', 'delayed', 'unacked' or 'rejected'; how (see lib/moves.lua); name of the
+--         target; max messages; about how many bytes; how many messages to look at; score
+--         and id of the message that was looked at last ('' at the beginning); or instead
+--         of these three '0', and of each chosen message its score and id
 --   reply {how many were moved, how many messages follow, score and id of the last}
+--
+-- A chosen message that has another score by now was received, or put elsewhere; and one of
+-- whose id there is one at the target stays where it is.
 --
 -- A crash before: all are where they were.  After: each is in its new place only.
 
@@ -36,9 +42,20 @@ end
 
 need(q.z, 'ZRANGE', 'ZSCORE', 'ZCARD', 'ZCOUNT', 'ZRANK')
 be_sure(q, to, how ~= 'drop')
-local at, stop = locate(q, from, score, id)
-if how ~= 'drop' and at < stop then
+local chosen, at, stop = {}, 0, 0
+if looks > 0 then
+  at, stop = locate(q, from, score, id)
+end
+for i = 7, looks == 0 and #ARGV or 0, 2 do
+  if call('ZSCORE', q.z, ARGV[i + 1]) == ARGV[i] then
+    chosen[#chosen + 1] = ARGV[i + 1]
+  end
+end
+if how ~= 'drop' and (chosen[1] or at < stop) then
   create_as(q, to, names, ARGV[3])
+end
+for part in parts(chosen, 32) do
+  moved = moved + take(q, to, part, how)
 end
 while at < stop and moved < max and looks > 0 and room > 0 do
   local n = math.min(size, max - moved, looks, stop - at)

@@ -41,7 +41,7 @@ end
 
 local function look()
   local ready = visible(q)
-  local at = math.max(past(q, score, id), ready)
+  local at = math.max(past(q.z, score, id), ready)
   local spared = all and {} or held_from(q, 5)
   local waits, held, first, left = 0, 0, '', 0
 

@@ -57,7 +57,7 @@ if not dry then
   promote(q, later)
 end
 local left
-score, id, left = go_on(q, past(q, score, id), tonumber(looks), look)
+score, id, left = go_on(q, past(q.z, score, id), tonumber(looks), look)
 if #orphans > 0 and not dry then
   need_forget(q)
   probe(q)

@@ -2,31 +2,33 @@
 --
 --   KEYS  the queue's (see lib/layout.lua)
 --   ARGV  'ready', 'delayed', 'unacked' or 'rejected', which is all of those in a queue
---         of rejected ones, where receives are no runs; the score and the id of the
---         message that the walk came to last ('' at its beginning); how many of the
---         place to step over; max messages; about how many bytes; needle
---   reply {score and id of the last message, or what was given; how many it looked at;
---         how many of those are at the place, and were not stepped over; how many of
---         those that were to be stepped over are left; how many messages follow; then
---         of each with the needle in it: id, score, message}
+--         of rejected ones, where receives are no runs; where the walk is ('' at its
+--         beginning); how many of the place to step over at the beginning; max messages;
+--         about how many bytes; needle
+--   reply {where the walk is; how many messages of the place it looked at; 1 if more may
+--         follow; then of each message with the needle in it: id, score, message}
 --
+-- Messages that come behind the first step are not looked at.
 -- Changes nothing.
 
 -- include layout
 -- include walk
 
 local q = queue_keys(1)
-local place, score, id = ARGV[1], ARGV[2], ARGV[3]
-local skip, max, room = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local needle = ARGV[7]
+local place = ARGV[1]
+-- How many messages are left to look at, how many of the place to be stepped over; and the
+-- last one that the walk came to.
+local left, skip, score, id = ARGV[2]:match('^(%d+) (%d+) (%S*) (.*)$')
+local max, room, needle = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
 local filtered, held = is_hidden(place), place == 'unacked' and 1 or 0
-local at, stop = locate(q, place, score, id)
-local looked, found, reply = 0, 0, {}
-
-if not filtered then
-  local over = math.max(0, math.min(skip, stop - at))
-  at, skip = at + over, skip - over
+local at, stop = locate(q, place, score or '', id)
+skip = tonumber(skip or ARGV[3])
+if not left and not filtered then
+  at, skip = math.min(at + skip, math.max(at, stop)), 0
 end
+stop = math.min(stop, at + (tonumber(left) or stop))
+left = math.max(0, stop - at)
+local looked, found, reply = 0, 0, {}
 
 -- Those of the place, with their scores.
 local function choose(ids, scores)
@@ -78,4 +80,6 @@ while at < stop and looked < max and room > 0 do
   end
   at, looked, found = at + n, looked + n, found + shown
 end
-return { score, id, looked, found, skip, math.max(0, stop - at), unpack(reply) }
+left = left - looked
+local cursor = string.format('%.0f %.0f %s %s', left, skip, score or '', id or '')
+return { cursor, found, left > 0 and 1 or 0, unpack(reply) }

@@ -43,18 +43,6 @@ local function be_sure(q, to, arrive)
   end
 end
 
--- The messages, with attempts that begin anew if they are fresh; the options of each; and
--- how many have some.
-local function all_options(elements, fresh)
-  local new, w, asking = {}, {}, 0
-  for i = 1, #elements do
-    new[i] = fresh and anew(elements[i], 'Mq-Attempt') or elements[i]
-    w[i] = options(new[i]) or false
-    asking = asking + (w[i] and 1 or 0)
-  end
-  return new, w, asking
-end
-
 -- Whoever waits until its time or tick has come waits no more; nor when it will
 -- have had its turn in line.
 local function at_once(q, element, w)
@@ -115,23 +103,4 @@ local function arrive(q, element, w, own, first)
   end
   admit(q, element, w, 0, '', first)
   refresh_locks(q, w)
-end
-
--- All of them; waits: until now they waited for a time, or a tick.
-local function arrive_all(q, elements, w, own, first, waits)
-  for i = 1, #elements do
-    arrive(q, waits and not departure and at_once(q, elements[i], w[i])
-      or elements[i], w[i], own, first)
-  end
-  arrive_plain(q, first)
-end
-
--- Messages have left the queue, or were dropped: when, as of leave().
-local function let_go(q, w, when, dropped)
-  for i = 1, #w do
-    leave(q, w[i], when)
-    if dropped then
-      tell(q, w[i], 'purged')
-    end
-  end
 end

@@ -3,17 +3,6 @@
 
 -- include sets
 
--- How many messages a walk is past that came to this one last, wherever that is by now.
--- No score: it has not begun.
-local function past(q, score, id)
-  if score == '' then
-    return 0
-  elseif call('ZSCORE', q.z, id) == score then
-    return call('ZRANK', q.z, id) + 1
-  end
-  return count_before(q.z, score, id)
-end
-
 -- How many can be received now.
 local function visible(q)
   return call('ZCOUNT', q.z, '-inf', int(now))
@@ -36,7 +25,7 @@ end
 -- How many are behind a walk through a place that came to this message last, wherever
 -- that is by now; and how many at its end.
 local function locate(q, place, score, id)
-  local at, stop = past(q, score, id), call('ZCARD', q.z)
+  local at, stop = past(q.z, score, id), call('ZCARD', q.z)
   if place == 'ready' then
     stop = visible(q)
   elseif is_hidden(place) then

@@ -1,0 +1,64 @@
+-- Walks through the messages of a place, the next to be claimed first.  Needs basics.
+--
+-- A place has up to three sources.  A source is a list, whose oldest message is at the right
+-- end, or what a sorted set has from one score to another.
+
+-- include cursor
+
+local function sources(place, q, list)
+  local line = string.format('%.0f', IN_LINE)
+  local timed = { key = q.delayed, low = '-inf', high = '(' .. line }
+  local in_line = { key = q.delayed, low = line, high = '+inf' }
+  return ({ delayed = { { key = q.delayed, low = '-inf', high = '+inf' } },
+    timed = { timed },
+    -- If all are dropped in this order, no message has its turn meanwhile.
+    line = { in_line, timed },
+    ready = { { key = q.priority, low = '-inf', high = '(0' }, { key = q.ready },
+      { key = q.priority, low = '(0', high = '+inf' } } })[place]
+    or { { key = list } }
+end
+
+local function count(s)
+  return s.low and call('ZCOUNT', s.key, s.low, s.high) or call('LLEN', s.key)
+end
+
+-- How many members of a set are before the source.
+local function rank_of(s)
+  return call('ZCARD', s.key) - call('ZCOUNT', s.key, s.low, '+inf')
+end
+
+-- Where a walk is, as a text and the last message behind the walk, the anchor:
+--
+--   part   the number of the source
+--   left   messages to look at: those that were in the source when the walk came there
+--   from   messages of the source behind the walk
+--   span   of these, messages that the last step looked at
+--   score  of the anchor, in a set
+local function parse_walk(text, anchor)
+  local part, left, from, span, score =
+    text:match('^(%d+) (%d+) (%d+) (%d+) (%S*)$')
+  return { part = tonumber(part or 0), left = tonumber(left or 0),
+    from = tonumber(from or 0), span = tonumber(span or 0), score = score,
+    anchor = anchor }
+end
+
+local function print_walk(w)
+  return string.format('%.0f %.0f %.0f %.0f %s', w.part, w.left, w.from, w.span,
+    w.score or '')
+end
+
+-- How many messages are behind the walk now: other programs claim some, and bring some there.
+local function find_walk(s, w)
+  if w.from == 0 then
+    return 0
+  elseif s.low then
+    return math.max(0, past(s.key, w.score, w.anchor) - rank_of(s))
+  end
+  local at = locate(s.key, w.from, 2000, 1048576, function(element)
+    return element == w.anchor
+  end)
+  -- Bounded, as it keeps the server for some 25 ns each.
+  local found = not at
+    and call('LPOS', s.key, w.anchor, 'RANK', -1, 'MAXLEN', 200000)
+  return at or found and call('LLEN', s.key) - found or 0
+end
