@@ -77,7 +77,7 @@ static const struct {
     {"+zrangebyscore", "CJVLKRDH", "CJLKRD"},
     {"+zrank", "CJLKRD", "CJVLKRD"},
     {"+zrem", "CJVKRD", "CJVKRD"},
-    {"+zremrangebyrank", "CJKD", ""},
+    {"+zremrangebyrank", "CJK", ""},
     {"+zremrangebyscore", "C", "C"},
     {"+zrevrange", "CK", ""},
     {"+zrevrangebyscore", "CLKRD", ""},
