@@ -45,7 +45,7 @@ struct mq_redis {
 	const struct mq_driver *driver;
 	struct mq_requests order;  /* mq_redis_reply() returns their replies */
 	struct mq_requests later;  /* no server takes these now */
-	struct mq_requests missed; /* commands of nodes that are away */
+	struct mq_requests missed; /* commands for nodes that are away */
 	int home;  /* slot of the node for commands without a key; -1: any */
 	bool lost; /* given up; see mq_redis_lost() */
 	struct mq_server *server; /* the caller's */

@@ -62,7 +62,8 @@ rmq_attach_refer(
 {
 	mq_command_script(c, &rmq_script_attach);
 	attach_key(c, set, "refs");
-	mq_command_add(c, "%s %s", id, made ? "new" : "");
+	MQ_COMMAND_ARGV(c, rmq_attach_argv, .name = mq_str(id),
+	    .new = mq_str(made ? "new" : ""));
 }
 
 struct change {
@@ -381,6 +382,7 @@ add_file(struct mq_attach *a, const char *name, int fd)
 {
 	struct mq_command c = mq_redis_command(a->redis);
 	char hex[SHA256_DIGEST_STRING_LENGTH];
+	char about[sizeof(hex) + 48];
 	long long first = a->chunks, size = LLONG_MAX, bytes, done;
 	struct stat st, now;
 	SHA2_CTX sum;
@@ -409,8 +411,10 @@ add_file(struct mq_attach *a, const char *name, int fd)
 	}
 	mq_command_script(&c, &rmq_script_attach);
 	attach_key(&c, a->set, "files");
-	mq_command_add(&c, "%s new", name);
-	mq_command_fmt(&c, "%lld %lld %s", first, bytes, SHA256End(&sum, hex));
+	snprintf(about, sizeof(about), "%lld %lld %s", first, bytes,
+	    SHA256End(&sum, hex));
+	MQ_COMMAND_ARGV(&c, rmq_attach_argv, .name = mq_str(name),
+	    .new = mq_str("new"), .about = mq_str(about));
 	return mq_call_number(a->redis, &c, &done);
 }
 

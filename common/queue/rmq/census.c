@@ -109,14 +109,14 @@ walk_place(struct rmq_census *c, const char *queue, const char *place,
 	mq_buf_addstr(&at, "0");
 	while (rv == 0 && more) {
 		mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), tombstone);
-		mq_command_script(&call, &rmq_script_census);
-		rmq_keys(&call, connection, queue,
-		    connection != NULL ? RMQ_PLACES " rejected unacked" :
-					 RMQ_PLACES " rejected");
-		mq_command_str(&call, place);
-		mq_command_arg(&call, at.data, at.len);
-		mq_command_arg(&call, sign.data, sign.len);
-		mq_command_add(&call, "%d %s %d", !c->mends, tombstone, late);
+		rmq_start(&call, &rmq_script_census, connection, queue);
+		if (connection != NULL)
+			rmq_keys(&call, connection, queue, "unacked");
+		MQ_COMMAND_ARGV(&call, rmq_census_argv, .where = mq_str(place),
+		    .at = mq_bytes(at.data, at.len),
+		    .sign = mq_bytes(sign.data, sign.len),
+		    .dry = mq_int(!c->mends), .tombstone = mq_str(tombstone),
+		    .ascends = mq_int(late));
 		rv = mq_round_call(
 		    &c->w->round, &call, REDIS_REPLY_ARRAY, &reply);
 		more = reply != NULL && mq_reply_is(reply, FORM);

@@ -162,6 +162,14 @@ look_elsewhere(struct reclaim *all)
 
 /* --- steps ----------------------------------------------------------------- */
 
+/* A field of an info; '': there is none. */
+static struct mq_arg
+text_of(const redisReply *field)
+{
+	return field->str == NULL ? mq_str("") :
+				    mq_bytes(field->str, field->len);
+}
+
 static void
 ask_step(void *arg, size_t i, struct mq_command *c)
 {
@@ -171,32 +179,31 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	const char *connection = q->owner->connection;
 	redisReply *const *info = q->owner->info->element;
 	bool ours = info[SLOTS]->str != NULL || info[HOST]->str != NULL;
-	size_t k;
+	struct rmq_reclaim_dead_argv argv = {.name = mq_str(q->queue),
+	    .connection = mq_str(connection),
+	    .dry = mq_str(how->dry_run ? "1" : ""),
+	    .share = mq_int(MESSAGES / (int)all->batch_n)};
 
-	mq_command_script(c, &rmq_script_reclaim_dead);
-	rmq_keys(c, connection, q->queue,
-	    RMQ_PLACES " known listed unacked lease consumers queues "
-		       "other-consumers other-unacked");
+	rmq_start(c, &rmq_script_reclaim_dead, connection, q->queue);
 	if (ours)
 		rmq_keys(
 		    c, connection, q->queue, "rejected settings info running");
 	if (q->notify != NULL && *q->notify != '\0')
 		rmq_key_notice(c, q->queue, q->notify);
-	mq_command_add(c, "%s %s %s %d", q->queue, connection,
-	    how->dry_run ? "1" : "", MESSAGES / (int)all->batch_n);
-	if (!ours)
-		return;
-	mq_command_add(c, "%d %ld", how->limit, q->at);
-	for (k = 0; k < FIELDS; k++)
+	if (ours) {
+		argv.attempts = mq_int(how->limit);
+		argv.from = mq_int(q->at);
 		/* Messages of a lapsed connection may have run, but none
 		 * crashed. */
-		if (info[k]->str == NULL ||
-		    (k == SLOTS && mq_names_have(&all->w->lapsed, connection)))
-			mq_command_str(c, "");
-		else
-			mq_command_arg(c, info[k]->str, info[k]->len);
-	if (q->notify != NULL)
-		mq_command_str(c, q->notify);
+		argv.slots = mq_names_have(&all->w->lapsed, connection) ?
+		    mq_str("") :
+		    text_of(info[SLOTS]);
+		argv.host = text_of(info[HOST]);
+		argv.limit = text_of(info[ATTEMPTS]);
+		argv.listener = text_of(info[NOTIFY]);
+		argv.told = q->notify != NULL ? mq_str(q->notify) : MQ_NO_ARG;
+	}
+	mq_command_argv(c, &argv, sizeof(argv));
 }
 
 static int

@@ -98,9 +98,9 @@ take_fields(void *arg, redisReply *some)
 static void
 build_repair(const struct repair *p, const char *verb, struct mq_command *c)
 {
-	mq_command_script(c, &rmq_script_repair);
-	rmq_key_queue(c, p->queue, RMQ_PLACES);
-	mq_command_str(c, verb);
+	rmq_start(c, &rmq_script_repair, NULL, p->queue);
+	MQ_COMMAND_ARGV(c, rmq_repair_argv, .how = mq_str(verb),
+	    .dry = mq_int(p->w->how->dry_run));
 }
 
 static int
@@ -117,10 +117,8 @@ static int
 release(struct repair *p, const char *field, size_t field_len,
     const char *value, size_t value_len)
 {
-	if (p->releases == 0) {
+	if (p->releases == 0)
 		build_repair(p, "free", &p->release);
-		mq_command_int(&p->release, p->w->how->dry_run);
-	}
 	mq_command_arg(&p->release, field, field_len);
 	mq_command_arg(&p->release, value, value_len);
 	return ++p->releases < RELEASES ? 0 : send_release(p);

@@ -1,8 +1,12 @@
 -- Note that a message refers to a set of attachments, or that the set has a file.
 --
---   KEYS  the ids of the messages that refer to the set, a hash; or its files
---   ARGV  the id of the message, or the name of the file; 'new', or ''; for a file
---         what is known of it, as attach.c says
+-- KEYS key=*
+-- ARGV name new [about]
+--
+--   key    the ids of the messages that refer to the set, a hash; or its files
+--   name   the id of the message, or the name of the file
+--   new    'new', or ''
+--   about  a file: what is known of it, as attach.c says
 --   reply 1, or 0 and nothing done when the set is gone
 --
 -- 'new' makes the key, for an hour: publish takes that limit away.  Without it, a set
@@ -14,26 +18,26 @@
 -- include rights
 
 local call, time = redis.call, redis.call('TIME')
-local new = ARGV[2] == 'new'
+new = new == 'new'
 
-if not new and call('EXISTS', KEYS[1]) == 0 then
+if not new and call('EXISTS', key) == 0 then
   return 0
 end
-need(KEYS[1], 'HSET', new and 'EXPIRE' or 'PERSIST')
+need(key, 'HSET', new and 'EXPIRE' or 'PERSIST')
 -- A server that cannot tell refuses the command itself, before there is a key.
 if new and not may then
-  call('EXPIRE', KEYS[1], 3600)
+  call('EXPIRE', key, 3600)
 end
-local noted = redis.pcall('HSET', KEYS[1], ARGV[1], ARGV[3] or
+local noted = redis.pcall('HSET', key, name, about or
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
 -- A server without memory takes no new time, but the old one serves to read.
 if type(noted) == 'table' and
-    (new or call('HEXISTS', KEYS[1], ARGV[1]) == 0) then
+    (new or call('HEXISTS', key, name) == 0) then
   return noted
 end
 if new then
-  call('EXPIRE', KEYS[1], 3600)
+  call('EXPIRE', key, 3600)
 else
-  call('PERSIST', KEYS[1])
+  call('PERSIST', key)
 end
 return 1

@@ -1,11 +1,17 @@
 -- One step of a census of the messages at one place; census.c says what it proves.
 --
---   KEYS  the queue's (see lib/place.lua), rejected, and for 'unacked' that list
---   ARGV  'ready', 'priority', 'delayed', 'unacked' or 'rejected'; where the census is:
---         in a list, how many are behind it, in a set, the score of the last one; a sign
---         by which the last one is known ('' at the beginning); '1' to change nothing; a
---         text that is the element of no list; '1' to begin a set with its lowest score,
---         so that what is too late leaves it in order
+-- KEYS q:PLACES rejected [unacked]
+-- ARGV where at sign dry tombstone ascends
+--
+--   unacked    with where 'unacked', that list
+--   where      'ready', 'priority', 'delayed', 'unacked' or 'rejected'
+--   at, sign   where the census is: in a list, how many are behind it, in a set, the score
+--              of the last one; and a sign by which the last one is known ('' at the
+--              beginning)
+--   dry        '1' to change nothing
+--   tombstone  a text that is the element of no list
+--   ascends    '1' to begin a set with its lowest score, so that what is too late leaves it
+--              in order
 --   reply {1 if more follow, else 0; how many were too late; how many groups nobody
 --         held although a message is out of line; where the census is; the sign; name...}
 --         A name is the id of a message that may hold a lock; or its attachments and
@@ -23,9 +29,7 @@
 -- include place
 -- include cursor
 
-local q, rejected, unacked = queue_keys(1)
-local where, at, sign = ARGV[1], ARGV[2], ARGV[3]
-local dry, tombstone, ascends = ARGV[4] == '1', ARGV[5], ARGV[6] == '1'
+dry, ascends = dry == '1', ascends == '1'
 local waits = q[where] ~= nil
 local key = unacked or q[where] or rejected
 local is_list = not waits or where == 'ready'

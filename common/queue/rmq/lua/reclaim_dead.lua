@@ -1,14 +1,20 @@
 -- One step of taking a queue from a dead connection.
 --
---   KEYS  the queue's (see lib/place.lua), rmq::queues, rmq::connections; the connection's
---         unacked, heartbeat, consumers, queues, and its consumers and unacked in the form
---         for a cluster; then, of a consumer of these tools, rejected, settings, its info,
---         and what runs there; then the keys of a notice (see lib/notices.lua)
---   ARGV  queue, connection, '1' to change nothing and only count, how many messages this
---         step may move (and 2 KiB for each); then, of a consumer of these tools, how many
---         runs a message may have by default, how many of the oldest messages were looked
---         at before; slots, host, attempts and notify as of its info ('': none); then the
---         queue that hears of rejected messages ('': none), if the caller knows it
+-- KEYS q:PLACES known connections=listed unacked heartbeat=lease consumers listed=queues
+--      other-consumers other-unacked | [rejected] [settings] [info] [running] [notify=*]
+--      [notified=*]
+-- ARGV name connection dry share [attempts] [from] [slots] [host] [limit] [listener]
+--      [told]
+--
+--   rejected  and the keys behind it, of a consumer of these tools
+--   notify    and notified, of a notice (see lib/notices.lua)
+--   name      of the queue
+--   dry       '1' to change nothing and only count
+--   share     how many messages this step may move (and 2 KiB for each)
+--   attempts  of a consumer of these tools, how many runs a message may have by default
+--   from      how many of the oldest messages were looked at before
+--   slots, host, limit, listener  the slots, host, attempts and notify of its info; '': none
+--   told      the queue that hears of rejected messages ('': none), if the caller knows it
 --   reply {left, returned, crashed, rejected, 1 if the connection was unlisted, how many of
 --         the oldest were looked at, 1 if the step has moved all that it may}; with nothing
 --         done, left is -1 when the heartbeat is there again, and -2 when the queue has
@@ -34,13 +40,9 @@
 
 -- include asking
 
-local call, ready = redis.call, KEYS[1]
-local known, connections, unacked, heartbeat, consumers, listed, other_consumers,
-  other_unacked, rejected, settings, info, running, notify = unpack(KEYS, 7)
-local name, connection, dry, share = ARGV[1], ARGV[2], ARGV[3] == '1', tonumber(ARGV[4])
-local from, slots, host, limit, listener = unpack(ARGV, 6)
+local call, ready = redis.call, q.ready
+dry, share, from = dry == '1', tonumber(share), tonumber(from or 0)
 local RUNS, bytes = 1000000, 2048 * share
-from = tonumber(from or 0)
 
 -- A number in a text, at most max; 0 if the text is none.
 local function count(text, max)
@@ -72,7 +74,6 @@ local function move_any(others, crashed)
 -- include give_back
 -- include notices
 
-  local q = queue_keys(1)
   local SIGNATURE, LONGEST, HISTORY = '\255\0\190\190J', 262144, 15
 
   -- The first value of a header.
@@ -174,7 +175,7 @@ local function move_any(others, crashed)
     if notify:sub(-10) == '::outgoing' then
       field = id .. '000001 push ' .. listener
     end
-    send_notice(notify, KEYS[20], known, field, write({ ['Mq-Id'] = { id },
+    send_notice(notify, notified, known, field, write({ ['Mq-Id'] = { id },
       ['Mq-Notice'] = { as_text(name) } }) .. string.format('{"id":"%s","queue":%s,'
       .. '"state":"rejected","text":"%s","attempts":%s,%s"finished_ms":%.0f}',
       headers['Mq-Id'][1], json(as_text(name)), why, headers['Mq-Attempt'][1],
@@ -282,9 +283,9 @@ if crashed > 0 then
   local set = redis.pcall('HMGET', settings, 'attempts', 'notify')
   limit = count(limit, RUNS)
   limit = limit > 0 and limit or count(set[1], RUNS)
-  limit = limit > 0 and limit or tonumber(ARGV[5])
-  listener = ARGV[11] or listener ~= '' and listener or set[2]
-  if listener and not ARGV[11] then
+  limit = limit > 0 and limit or tonumber(attempts)
+  listener = told or listener ~= '' and listener or set[2]
+  if listener and not told then
     return listener
   end
   call('LLEN', rejected)

@@ -1,12 +1,15 @@
 -- Release locks whose holder is nowhere, or begin or end a search for late messages.
 --
---   KEYS  the queue's (see lib/place.lua)
---   ARGV  'free', '1' to change nothing, then for each lock: its field, its value ('' if
---           messages are in line while nobody holds the group).  A lock that has another
---           value now is left alone; see census.c
---         'begin': a census that takes late messages away notes the bounds of all others
---           anew; those of before stay in E and T
---         'end': it has seen all messages
+-- KEYS q:PLACES
+-- ARGV how dry (field value)...
+--
+--   how    'free': releases locks
+--          'begin': a census that takes late messages away notes the bounds of all others
+--          anew; those of before stay in E and T
+--          'end': it has seen all messages
+--   dry    '1' to change nothing
+--   field  of a lock, and its value ('' if messages are in line while nobody holds the
+--          group).  A lock that has another value now is left alone; see census.c
 --   reply 'free': how many were released; else 1
 --
 -- At most 200 locks in one step.
@@ -15,30 +18,32 @@
 
 -- include place
 
-local q, dry, released = queue_keys(1), ARGV[2] == '1', 0
+local released = 0
+dry = dry == '1'
 
 if not dry then
   need(q.locks, 'HEXISTS')
   need_leave(q)
   call('ZREM', q.delayed, '')
 end
-if ARGV[1] == 'begin' then
+if how == 'begin' then
   for now_known, before in pairs({ e = 'E', t = 'T' }) do
     note_bound(q, before, tonumber(call('HGET', q.locks, now_known) or nil))
     call('HDEL', q.locks, now_known)
   end
   return 1
-elseif ARGV[1] == 'end' then
+elseif how == 'end' then
   call('HDEL', q.locks, 'E', 'T')
   return 1
 end
-for i = 3, #ARGV, 2 do
-  if (call('HGET', q.locks, ARGV[i]) or '') == ARGV[i + 1] then
+for i = first_field, #ARGV, each_field do
+  local field, value = unpack(ARGV, i, i + 1)
+  if (call('HGET', q.locks, field) or '') == value then
     released = released + 1
-    if not dry and ARGV[i]:sub(1, 1) == 'g' then
-      begin_turn(q, turn_of(q, ARGV[i]:sub(2)))
+    if not dry and field:sub(1, 1) == 'g' then
+      begin_turn(q, turn_of(q, field:sub(2)))
     elseif not dry then
-      call('HDEL', q.locks, ARGV[i])
+      call('HDEL', q.locks, field)
     end
   end
 end
