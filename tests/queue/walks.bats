@@ -10,36 +10,36 @@ load ../helpers/steps
 
 # walk FROM ANCHOR: at most two of ready behind these; 9 are left.
 walk() {
-	step walk "$keys" "ready '2 9 $1 0 ' $2 0 2 1000 ''"
+	step walk "$keys" "ready '2 9 $1 0 0 ' $2 0 2 1000 ''"
 }
 
 @test "walks: a walk goes on at its anchor, wherever that is now" {
 	redis lpush "${q}ready" a b c d e f >/dev/null
-	assert_equal "$(step walk "$keys" "ready '' '' 0 2 1000 ''")" "2 4 2 2  0 2 1 1 a b"
-	assert_equal "$(step walk "$keys" "ready '' '' 3 2 1000 ''")" "2 1 5 2  0 2 1 1 d e"
-	assert_equal "$(walk 2 b)" "2 2 4 2  0 2 1 1 c d"
+	assert_equal "$(step walk "$keys" "ready '' '' 0 2 1000 ''")" "2 4 2 2 0  0 2 1 1 a b"
+	assert_equal "$(step walk "$keys" "ready '' '' 3 2 1000 ''")" "2 1 5 2 0  0 2 1 1 d e"
+	assert_equal "$(walk 2 b)" "2 2 4 2 0  0 2 1 1 c d"
 	# Others have taken the oldest.
 	redis rpop "${q}ready" >/dev/null
-	assert_equal "$(walk 2 b)" "2 2 3 2  0 2 1 1 c d"
-	assert_equal "$(walk 4 d)" "2 0 5 2  0 2 1 1 e f"
+	assert_equal "$(walk 2 b)" "2 2 3 2 0  0 2 1 1 c d"
+	assert_equal "$(walk 4 d)" "2 0 5 2 0  0 2 1 1 e f"
 	# They have brought some there.
 	redis rpush "${q}ready" z y x >/dev/null
-	assert_equal "$(walk 2 b)" "2 2 6 2  0 2 1 1 c d"
+	assert_equal "$(walk 2 b)" "2 2 6 2 0  0 2 1 1 c d"
 	# It has gone: the walk begins anew.
-	assert_equal "$(walk 2 gone)" "2 6 2 2  0 2 1 1 x y"
+	assert_equal "$(walk 2 gone)" "2 6 2 2 0  0 2 1 1 x y"
 	# Of those that are equal, the nearest one to the right.
 	redis del "${q}ready" >/dev/null
 	redis lpush "${q}ready" a b a b c d >/dev/null
-	assert_equal "$(walk 5 b)" "2 0 6 2  0 2 1 1 c d"
-	assert_equal "$(walk 3 b)" "2 2 4 2  0 2 1 1 a b"
+	assert_equal "$(walk 5 b)" "2 0 6 2 0  0 2 1 1 c d"
+	assert_equal "$(walk 3 b)" "2 2 4 2 0  0 2 1 1 a b"
 	# Of two that were left, no more; and none of what has come since.
-	assert_equal "$(step walk "$keys" "ready '2 1 2 0 ' b 0 2 1000 ''")" "2 0 3 1  0 1 1 1 a"
-	assert_equal "$(step walk "$keys" "ready '2 0 2 0 ' b 0 2 1000 ''")" "3 0 0 0  b 0 0 2"
+	assert_equal "$(step walk "$keys" "ready '2 1 2 0 0 ' b 0 2 1000 ''")" "2 0 3 1 0  0 1 1 1 a"
+	assert_equal "$(step walk "$keys" "ready '2 0 2 0 0 ' b 0 2 1000 ''")" "3 0 0 0 0  b 0 0 2"
 }
 
 # walk_timed FROM ANCHOR SCORE: at most two of those that are not in line.
 walk_timed() {
-	step walk "$keys" "line '2 9 $1 0 $3' '$2' 0 2 1000 ''" |
+	step walk "$keys" "line '2 9 $1 0 0 $3' '$2' 0 2 1000 ''" |
 		sed -E 's/(.)\1{30}x/\1:/g'
 }
 
@@ -47,16 +47,16 @@ walk_timed() {
 	local line=$((1 << 52))
 	redis zadd "${q}delayed" 10 "$(timed a A)" 20 "$(timed b B)" 20 "$(timed c C)" \
 		30 "$(timed d D)" 30 "$(timed e E)" 40 "$(timed f F)" $line "$(timed g G)" >/dev/null
-	assert_equal "$(step walk "$keys" "line '' '' 0 2 1000 ''" | cut -c -24)" "1 0 1 1 4503599627370496"
-	assert_equal "$(walk_timed 0 '' '')" "2 4 2 2 20 0 2 1 2 a:A 10 b:B 20"
-	assert_equal "$(walk_timed 3 "$(timed c C)" 20)" "2 1 5 2 30 0 2 1 2 d:D 30 e:E 30"
-	assert_equal "$(walk_timed 5 "$(timed e E)" 30)" "2 0 6 1 40 0 1 0 2 f:F 40"
+	assert_equal "$(step walk "$keys" "line '' '' 0 2 1000 ''" | cut -c -26)" "1 0 1 1 0 4503599627370496"
+	assert_equal "$(walk_timed 0 '' '')" "2 4 2 2 0 20 0 2 1 2 a:A 10 b:B 20"
+	assert_equal "$(walk_timed 3 "$(timed c C)" 20)" "2 1 5 2 0 30 0 2 1 2 d:D 30 e:E 30"
+	assert_equal "$(walk_timed 5 "$(timed e E)" 30)" "2 0 6 1 0 40 0 1 0 2 f:F 40"
 	# Others took one before it.
 	redis zrem "${q}delayed" "$(timed b B)" >/dev/null
-	assert_equal "$(walk_timed 3 "$(timed c C)" 20)" "2 1 4 2 30 0 2 1 2 d:D 30 e:E 30"
+	assert_equal "$(walk_timed 3 "$(timed c C)" 20)" "2 1 4 2 0 30 0 2 1 2 d:D 30 e:E 30"
 	# It has gone, or another score.
-	assert_equal "$(walk_timed 4 "$(timed d A)" 30)" "2 1 4 2 30 0 2 1 2 d:D 30 e:E 30"
-	assert_equal "$(walk_timed 4 "$(timed f F)" 30)" "2 0 5 1 40 0 1 0 2 f:F 40"
+	assert_equal "$(walk_timed 4 "$(timed d A)" 30)" "2 1 4 2 0 30 0 2 1 2 d:D 30 e:E 30"
+	assert_equal "$(walk_timed 4 "$(timed f F)" 30)" "2 0 5 1 0 40 0 1 0 2 f:F 40"
 }
 
 # chosen PLACE HOW WALK ANCHOR MEMBER...: moves those.
@@ -66,25 +66,25 @@ chosen() {
 
 @test "walks: of a set, those that are still there are moved" {
 	redis zadd "${q}delayed" 20 "$(timed b B)" 20 "$(timed c C)" 30 "$(timed d D)" >/dev/null
-	assert_equal "$(chosen delayed move '1 0 3 3 30' "$(timed d D)" \
-		"$(timed b B)" "$(timed x X)" "$(timed c C)")" "2 3 1 0 3 3 30 0"
+	assert_equal "$(chosen delayed move '1 0 3 3 0 30' "$(timed d D)" \
+		"$(timed b B)" "$(timed x X)" "$(timed c C)")" "2 3 1 0 3 3 0 30 0"
 	has "${q}ready" C B
 	assert_equal "$(redis smembers rmq::queues)" q
-	assert_equal "$(chosen delayed drop '1 0 3 3 30' "$(timed d D)" "$(timed d D)")" "1 1 1 0 1 3 30 0"
+	assert_equal "$(chosen delayed drop '1 0 3 3 0 30' "$(timed d D)" "$(timed d D)")" "1 1 1 0 1 3 0 30 0"
 	assert_equal "$(redis zcard "${q}delayed") $(redis llen "${q}ready")" "0 2"
 }
 
 @test "walks: of a list, those that are still there are moved, in their order" {
 	redis lpush "${q}rejected" a b a c >/dev/null
-	assert_equal "$(chosen rejected move '1 1 3 3 ' a a x a)" "2 3 1 1 1 1  b"
+	assert_equal "$(chosen rejected move '1 1 3 3 0 ' a a x a)" "2 3 1 1 1 1 0  b"
 	has "${q}ready" a a
 	has "${q}rejected" c b
-	assert_equal "$(chosen rejected drop '1 1 1 1 ' b b)" "1 1 1 1 0 0"
+	assert_equal "$(chosen rejected drop '1 1 1 1 0 ' b b)" "1 1 1 1 0 0 0"
 	has "${q}rejected" c
-	assert_equal "$(chosen rejected move '1 0 1 1 ' c x)" "0 1 1 0 1 1  0"
+	assert_equal "$(chosen rejected move '1 0 1 1 0 ' c x)" "0 1 1 0 1 1 0  0"
 	# Nothing has changed when the removal is refused.
 	redis acl setuser weak on nopass '~*' '&*' +@all -lrem >/dev/null
-	assert_regex "$(AS=weak chosen rejected move '1 0 1 1 ' c c)" NOPERM
+	assert_regex "$(AS=weak chosen rejected move '1 0 1 1 0 ' c c)" NOPERM
 	has "${q}rejected" c
 	has "${q}ready" a a
 }
@@ -95,10 +95,10 @@ chosen() {
 		wants+=("$(message "\"Mq-Priority\":[\"3\"],\"X\":[\"$i\"]")")
 	done
 	echo "lpush ${q}rejected ${wants[*]}" | redis >/dev/null
-	assert_regex "$(chosen rejected move '1 0 200 200 ' "${wants[199]}" "${wants[@]}")" \
-		"^77 77 1 0 123 123  0"
-	assert_equal "$(redis zcard "${q}priority") $(redis llen "${q}rejected")" "77 123"
-	assert_regex "$(redis lindex "${q}rejected" -1)" 177
+	assert_regex "$(chosen rejected move '1 0 200 200 0 ' "${wants[199]}" "${wants[@]}")" \
+		"^154 154 1 0 46 46 0  0"
+	assert_equal "$(redis zcard "${q}priority") $(redis llen "${q}rejected")" "154 46"
+	assert_regex "$(redis lindex "${q}rejected" -1)" 254
 }
 
 # move FROM HOW MAX [KEY...]: about 1000 bytes.
@@ -144,9 +144,9 @@ move() {
 	echo "lpush ${q}rejected $wants" | redis >/dev/null
 	echo "zadd ${q}delayed 5 \"$(timed a)${wants#?}" | redis >/dev/null
 	assert_regex "$(step move "$keys $keys rmq::queues ${q}rejected" \
-		"rejected move 9 999 '1 0 1 1 ' $wants $wants")" ^WRONGTYPE
+		"rejected move 9 999 '1 0 1 1 0 ' $wants $wants")" ^WRONGTYPE
 	assert_regex "$(step move "$keys $keys rmq::queues" \
-		"delayed move 9 999 '1 0 1 1 5' x \"$(timed a)${wants#?}")" ^WRONGTYPE
+		"delayed move 9 999 '1 0 1 1 0 5' x \"$(timed a)${wants#?}")" ^WRONGTYPE
 	assert_regex "$(move rejected move 9 "${q}rejected")" ^WRONGTYPE
 	assert_regex "$(move delayed move 9)" ^WRONGTYPE
 	assert_equal "$(redis llen "${q}rejected") $(redis zcard "${q}delayed")" "1 1"
@@ -155,7 +155,7 @@ move() {
 	redis del "${q}priority" >/dev/null
 	redis acl setuser weak reset on nopass '~*' '&*' +@all -zadd >/dev/null
 	assert_regex "$(AS=weak step move "$keys $keys rmq::queues ${q}rejected" \
-		"rejected move 9 999 '1 0 1 1 ' $wants $wants")" ^NOPERM
+		"rejected move 9 999 '1 0 1 1 0 ' $wants $wants")" ^NOPERM
 	assert_regex "$(AS=weak move rejected move 9 "${q}rejected")" ^NOPERM
 	assert_equal "$(redis llen "${q}rejected") $(redis exists "${q}ready" "${q}priority")" "1 0"
 }
@@ -240,10 +240,16 @@ move() {
 }
 
 @test "walks: what is behind a walk is brought to the other end when it is much, and home again" {
+	local from
 	redis eval 'for i = 1, 11000 do redis.call("LPUSH", KEYS[1], i) end' 1 "${q}rejected" >/dev/null
-	assert_equal "$(chosen rejected drop '1 5 10300 200 ' 10300 10250)" "0 0 1 5 9300 200  0 1"
+	assert_equal "$(chosen rejected drop '1 5 10300 200 0 ' 10300 10250)" "0 0 1 5 9300 200 1  0 1"
 	assert_equal "$(redis lindex "${q}rejected" 0) $(redis lindex "${q}rejected" -1)" "1000 1001"
-	assert_equal "$(chosen rejected drop '1 5 9300 200 ' 10300 10250)" "1 1 1 5 9299 199  0"
+	# Once it has begun, all but the last 1000 go there.
+	for from in {9300..1300..-1000}; do
+		assert_regex "$(chosen rejected drop "1 5 $from 200 1 " 10300 10250)" \
+			"^0 0 1 5 $((from - 1000)) 200 1  0 "
+	done
+	assert_equal "$(chosen rejected drop '1 5 300 200 1 ' 10300 10250)" "1 1 1 5 299 199 1  0"
 	while [ "$(redis lindex "${q}rejected" -1)" != 1 ]; do
 		assert_regex "$(chosen rejected home '' 1)" "^[0-9]+ 10999\$"
 	done

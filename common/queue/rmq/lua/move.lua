@@ -22,8 +22,8 @@
 --
 -- Chosen messages leave a list all at once: each place gets the same mark, and one LREM removes
 -- the marks, passing the messages that stay behind the walk.  Others see each message in its
--- place.  Only when MANY stay, steps bring those to the left end first, where others see them
--- until the walk has come around; what others add meanwhile gets between.
+-- place.  Only when MANY stay, steps bring those to the left end from then on, where others see
+-- them until the walk has come around; what others add meanwhile gets between.
 --
 -- A crash before: all are where they were.  After: each is in its new place only, or in
 -- outgoing, from where a cleaner brings it to the other queue.
@@ -207,6 +207,8 @@ local function move_chosen(s)
     call('LREM', q.results .. mark, 1, mark)
     call('LSET', s.key, places[1], found[1])
   end
+  -- Each step looks for them in the slice again, so it moves more than one of unseen ones.
+  work = 2 * work
   local n = move(found)
   if s.low then
     call('ZREM', s.key, unpack(places, 1, n))
@@ -242,10 +244,11 @@ if how == 'purge' and free and not w then
 elseif w then
   local s, first, number = all[w.part], '', 0
   w.from = find_walk(s, w)
-  local aside = w.from - w.span
-  if not s.low and from ~= 'unacked' and aside >= MANY then
+  local stay = w.from - w.span
+  if not s.low and from ~= 'unacked'
+      and (stay >= MANY or w.aside == 1 and stay >= 1000) then
     first = call('LINDEX', s.key, -1)
-    w.from = w.from - bring(s.key, math.min(aside, 1000))
+    w.from, w.aside = w.from - bring(s.key, math.min(stay, 1000)), 1
   else
     moved, number = move_chosen(s)
   end

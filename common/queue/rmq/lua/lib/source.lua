@@ -33,18 +33,19 @@ end
 --   left   messages to look at: those that were in the source when the walk came there
 --   from   messages of the source behind the walk
 --   span   of these, messages that the last step looked at
+--   aside  1 if it has brought messages aside; see move.lua
 --   score  of the anchor, in a set
 local function parse_walk(text, anchor)
-  local part, left, from, span, score =
-    text:match('^(%d+) (%d+) (%d+) (%d+) (%S*)$')
+  local part, left, from, span, aside, score =
+    text:match('^(%d+) (%d+) (%d+) (%d+) (%d) (%S*)$')
   return { part = tonumber(part or 0), left = tonumber(left or 0),
-    from = tonumber(from or 0), span = tonumber(span or 0), score = score,
-    anchor = anchor }
+    from = tonumber(from or 0), span = tonumber(span or 0),
+    aside = tonumber(aside or 0), score = score, anchor = anchor }
 end
 
 local function print_walk(w)
-  return string.format('%.0f %.0f %.0f %.0f %s', w.part, w.left, w.from, w.span,
-    w.score or '')
+  return string.format('%.0f %.0f %.0f %.0f %d %s', w.part, w.left, w.from, w.span,
+    w.aside, w.score or '')
 end
 
 -- How many messages are behind the walk now: other programs claim some, and bring some there.
