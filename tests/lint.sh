@@ -95,6 +95,11 @@ functions() {
 		END { exit bad }' $(find cmd common -name '*.c')
 }
 
+# What a script takes and answers has names, from its head.
+heads() {
+	! find common -name '*.lua' -exec grep -nE '^[^-]*(ARGV|KEYS|reply)\[[0-9]' {} + | grep .
+}
+
 # The folder says already what begins a name.
 names() {
 	! code | sed -nE 's|.*/(mq-)?([a-z]+)/(.*/)?\2-[^/]*$|&|p' | grep .
@@ -117,12 +122,13 @@ if [ $# = 2 ]; then
 	exit
 fi
 mkdir -p "$kept"
-echo 1..14
+echo 1..15
 check format format
 check arrows arrows
 check floors floors
 check lengths lengths
 check functions functions
+check heads heads
 check names names
 check links links
 check "comments stand alone" comments

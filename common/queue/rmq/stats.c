@@ -16,7 +16,6 @@
 #define TOGETHER	25
 #define OTHERS_TOGETHER 100
 /* The keys of a queue that lua/stats.lua reads; on a cluster it reads outgoing, too. */
-#define KEYS "ready rejected counters priority delayed clock paused"
 
 /* A scan of this many keys takes 3 ms of the server's time.  On a server with more keys, only
  * cleaners scan, and list connections and queues again that are not listed. */
@@ -69,7 +68,7 @@ add_keys(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_stats *out = arg;
 
-	rmq_key_queue(c, out->queues[i].name, KEYS);
+	rmq_key_queue(c, out->queues[i].name, rmq_script_stats.keys[0]);
 }
 
 /* On a cluster, no command asks about several keys in the other form. */
@@ -126,8 +125,9 @@ ask_row(void *arg, size_t i, struct mq_command *c)
 {
 	const struct gather *g = arg;
 
-	mq_command_script(c, &rmq_script_stats);
-	rmq_key_queue(c, g->row[i]->name, c->cluster ? KEYS " outgoing" : KEYS);
+	rmq_start(c, &rmq_script_stats, NULL, g->row[i]->name);
+	if (c->cluster)
+		rmq_key_queue(c, g->row[i]->name, "outgoing");
 	mq_counts_ask(c, g->wanted);
 }
 

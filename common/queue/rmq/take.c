@@ -85,17 +85,18 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 	redisReply **e, **last;
 	size_t each;
 
-	mq_command_script(&c, &rmq_script_walk);
-	rmq_key_queue(&c, s->place.queue, RMQ_PLACES);
+	rmq_start(&c, &rmq_script_walk, NULL, s->place.queue);
 	if (s->place.state == MQ_UNACKED)
 		rmq_keys(&c, connection_of(s), s->place.queue, "unacked");
 	else
 		rmq_key_queue(&c, s->place.queue, "rejected");
-	mq_command_str(&c, place_name(&s->place));
-	mq_command_arg(&c, w->cursor.data, w->cursor.len);
-	mq_command_arg(&c, w->anchor.data, w->anchor.len);
-	mq_command_add(&c, "%ld %d %d %s", s->skip, STEP_COUNT, STEP_BYTES,
-	    s->needle != NULL ? s->needle : "");
+	MQ_COMMAND_ARGV(&c, rmq_walk_argv,
+	    .place = mq_str(place_name(&s->place)),
+	    .cursor = mq_bytes(w->cursor.data, w->cursor.len),
+	    .anchor = mq_bytes(w->anchor.data, w->anchor.len),
+	    .skip = mq_int(s->skip), .max = mq_int(STEP_COUNT),
+	    .bytes = mq_int(STEP_BYTES),
+	    .needle = mq_str(s->needle != NULL ? s->needle : ""));
 	freeReplyObject(w->reply);
 	w->reply = mq_call_form(r, &c, "$*###");
 	if (w->reply == NULL)
@@ -115,18 +116,20 @@ read_slice(struct mq_redis *r, struct mq_scan *s)
 
 /* --- move ---------------------------------------------------------------- */
 
-/* Begins a step of lua/move.lua, with everything but what it says of chosen messages. */
+/* Begins a step of lua/move.lua; chosen messages can be added.  cursor, anchor: of the walk
+ * that has chosen them, else NULL. */
 static void
 start_move(struct mq_command *c, const struct mq_place *place, const char *how,
-    const char *to, long max)
+    const char *to, long max, const struct mq_buf *cursor,
+    const struct mq_buf *anchor)
 {
 	bool away = rmq_transfer_needed(c, place->queue, to);
 	struct mq_idgen ids = {0};
-	char id[MQ_ID_LEN + 1];
+	char id[MQ_ID_LEN + 1], *departure = NULL;
 
-	mq_command_script(c, &rmq_script_move);
-	rmq_key_queue(c, place->queue, RMQ_PLACES);
-	rmq_key_queue(c, to != NULL && !away ? to : place->queue, RMQ_PLACES);
+	rmq_start(c, &rmq_script_move, NULL, place->queue);
+	rmq_key_queue(
+	    c, to != NULL && !away ? to : place->queue, mq_command_keys(c));
 	if (away)
 		rmq_key_queue(c, place->queue, "outgoing");
 	else
@@ -137,15 +140,19 @@ start_move(struct mq_command *c, const struct mq_place *place, const char *how,
 		rmq_keys(c, place->connection, place->queue, "unacked lease");
 	if (away)
 		rmq_key_queue(c, place->queue, "none");
-	mq_command_str(c, place_name(place));
 	mq_id_make(&ids, (uint64_t)mq_clock_unix_us(), id);
 	if (away)
-		mq_command_fmt(
-		    c, "%s %s %s %s", how, id, mq_state_name(place->state), to);
-	else
-		mq_command_str(c, how);
-	mq_command_add(c, "%ld %d",
-	    MIN(max, away ? RMQ_TRANSFER_COUNT : STEP_COUNT), STEP_BYTES);
+		departure = mq_xasprintf(
+		    "%s %s %s %s", how, id, mq_state_name(place->state), to);
+	MQ_COMMAND_ARGV(c, rmq_move_argv, .from = mq_str(place_name(place)),
+	    .how = mq_str(away ? departure : how),
+	    .max = mq_int(MIN(max, away ? RMQ_TRANSFER_COUNT : STEP_COUNT)),
+	    .bytes = mq_int(STEP_BYTES),
+	    .cursor = cursor == NULL ? MQ_NO_ARG :
+				       mq_bytes(cursor->data, cursor->len),
+	    .anchor = anchor == NULL ? MQ_NO_ARG :
+				       mq_bytes(anchor->data, anchor->len));
+	free(departure);
 }
 
 int
@@ -171,7 +178,7 @@ rmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 		    to != NULL	     ? "move" :
 			place->whole ? "purge" :
 				       "drop",
-		    to, max);
+		    to, max, NULL, NULL);
 		reply = mq_call_form(r, &c, "#");
 		if (reply == NULL)
 			return -1;
@@ -221,10 +228,8 @@ rmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 	if (away && rmq_transfer_check(r, place.queue, to) == -1)
 		return -1;
 	for (;;) {
-		start_move(
-		    &c, &place, to != NULL ? "move" : "drop", to, LONG_MAX);
-		mq_command_arg(&c, w->cursor.data, w->cursor.len);
-		mq_command_arg(&c, w->anchor.data, w->anchor.len);
+		start_move(&c, &place, to != NULL ? "move" : "drop", to,
+		    LONG_MAX, &w->cursor, &w->anchor);
 		none = c.args;
 		n = away ? RMQ_TRANSFER_COUNT : STEP_COUNT;
 		for (i = at; i < s->count && n > 0; i++) {
@@ -257,13 +262,13 @@ bring_home(struct mq_redis *r, struct mq_scan *s)
 {
 	struct mq_walk *w = &s->walk;
 	struct mq_command c = mq_redis_command(r);
+	const struct mq_buf none = {0};
 	long long moved = 1, sum = 0, there = 1;
 	redisReply *reply;
 
 	for (; w->aside.len > 0 && moved > 0 && sum < there; sum += moved) {
-		start_move(&c, &s->place, "home", NULL, LONG_MAX);
-		mq_command_str(&c, "");
-		mq_command_arg(&c, w->aside.data, w->aside.len);
+		start_move(
+		    &c, &s->place, "home", NULL, LONG_MAX, &none, &w->aside);
 		reply = mq_call_form(r, &c, "##");
 		if (reply == NULL)
 			return -1;

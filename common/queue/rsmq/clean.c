@@ -127,7 +127,7 @@ ask_enlist(void *arg, size_t i, struct mq_command *c)
 	const struct cleaner *w = arg;
 	const char *queue = w->found.list[i].name;
 
-	rsmq_start(c, &rsmq_script_enlist, NULL, queue, NULL);
+	rsmq_start(c, &rsmq_script_enlist, NULL, queue);
 	MQ_COMMAND_ARGV(c, rsmq_enlist_argv, .name = mq_str(rsmq_bare(queue)),
 	    .dry = mq_int(w->how->dry_run));
 }
@@ -231,7 +231,7 @@ reject_messages(
 
 	for (; total > 0 && rv == 0; total -= n) {
 		n = total < REJECT ? total : REJECT;
-		rsmq_start(&c, &rsmq_script_reject, NULL, queue, NULL);
+		rsmq_start(&c, &rsmq_script_reject, NULL, queue);
 		rsmq_keys(&c, NULL, rejected, mq_command_keys(&c));
 		MQ_COMMAND_ARGV(&c, rsmq_reject_argv,
 		    .to_name = mq_str(rsmq_bare(rejected)));
@@ -310,13 +310,13 @@ ask_step(void *arg, size_t i, struct mq_command *c)
 	struct walk *k = w->walks[i];
 
 	if (k->kind != NULL) {
-		rsmq_start(c, &rsmq_script_orphans, NULL, k->queue, NULL);
+		rsmq_start(c, &rsmq_script_orphans, NULL, k->queue);
 		MQ_COMMAND_ARGV(c, rsmq_orphans_argv, .which = mq_str(k->kind),
 		    .cursor = mq_str(k->at.len > 0 ? mq_buf_str(&k->at) : "0"),
 		    .dry = mq_int(w->how->dry_run));
 		return;
 	}
-	rsmq_start(c, &rsmq_script_sweep, NULL, k->queue, NULL);
+	rsmq_start(c, &rsmq_script_sweep, NULL, k->queue);
 	MQ_COMMAND_ARGV(c, rsmq_sweep_argv,
 	    .score = mq_bytes(k->at.data, k->at.len),
 	    .id = mq_bytes(k->id.data, k->id.len),

@@ -89,11 +89,10 @@ rsmq_keys(struct mq_command *c, const char *connection, const char *queue,
 
 void
 rsmq_start(struct mq_command *c, const struct mq_script *script,
-    const char *connection, const char *queue, const char *words)
+    const char *connection, const char *queue)
 {
 	mq_command_script(c, script);
-	rsmq_keys(
-	    c, connection, queue, words != NULL ? words : mq_command_keys(c));
+	rsmq_keys(c, connection, queue, mq_command_keys(c));
 }
 
 void

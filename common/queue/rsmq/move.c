@@ -35,7 +35,7 @@ ask_held(void *arg, size_t i, struct mq_command *c)
 	const struct mq_scan *s = arg;
 
 	rsmq_start(c, &rsmq_script_held, s->walk.connections->element[i]->str,
-	    s->place.queue, RSMQ_PLACES " held");
+	    s->place.queue);
 }
 
 static int
@@ -89,12 +89,14 @@ read_slice(struct mq_redis *r, struct mq_scan *s, long *seen)
 	struct mq_command c = {0};
 	redisReply **e;
 
-	rsmq_start(&c, &rsmq_script_walk, NULL, queue, RSMQ_PLACES);
+	rsmq_start(&c, &rsmq_script_walk, NULL, queue);
 	free(queue);
-	mq_command_str(&c, mq_state_name(s->place.state));
-	mq_command_arg(&c, w->cursor.data, w->cursor.len);
-	mq_command_add(&c, "%ld %d %d %s", s->skip, SLICE_COUNT, SLICE_BYTES,
-	    s->needle != NULL ? s->needle : "");
+	MQ_COMMAND_ARGV(&c, rsmq_walk_argv,
+	    .place = mq_str(mq_state_name(s->place.state)),
+	    .cursor = mq_bytes(w->cursor.data, w->cursor.len),
+	    .to_skip = mq_int(s->skip), .most = mq_int(SLICE_COUNT),
+	    .bytes = mq_int(SLICE_BYTES),
+	    .needle = mq_str(s->needle != NULL ? s->needle : ""));
 	freeReplyObject(w->reply);
 	w->reply = mq_call_form(r, &c, FORM);
 	if (w->reply == NULL)
@@ -151,30 +153,32 @@ rsmq_walked(const struct mq_scan *s, int i)
 /* As lua/move.lua has it. */
 #define MOVED "##$$"
 
-/* Begins a call: where from and where to, and how.  spared: connections whose messages are
- * not meant; NULL: none. */
+/* Begins a call: where from and where to, and how; pairs of score and id follow.  spared:
+ * connections whose messages are not meant; NULL: none. */
 static void
 start_move(struct mq_command *c, const struct mq_place *place, const char *to,
-    const redisReply *spared, long max)
+    const redisReply *spared, long max, int looks)
 {
 	char *from = place_queue(place);
 	bool home = to != NULL && strcmp(to, place->queue) == 0;
+	const char *how;
 	size_t i;
 
-	rsmq_start(c, &rsmq_script_move, NULL, from, RSMQ_PLACES);
-	rsmq_keys(c, NULL, to != NULL ? to : from, RSMQ_PLACES " names");
+	rsmq_start(c, &rsmq_script_move, NULL, from);
+	rsmq_keys(c, NULL, to != NULL ? to : from, mq_command_keys(c));
 	free(from);
 	for (i = 0; spared != NULL && i < spared->elements; i++)
 		rsmq_keys(c, spared->element[i]->str, place->queue, "held");
-	mq_command_str(c, mq_state_name(place->state));
-	mq_command_str(c,
-	    to == NULL				    ? "drop" :
-		place->state == MQ_REJECTED && home ? "home" :
-		place->state == MQ_REJECTED	    ? "fresh" :
-		place->state == MQ_UNACKED	    ? "back" :
-						      "move");
-	mq_command_add(
-	    c, "%s %ld %d", to != NULL ? rsmq_bare(to) : "", max, MOVE_BYTES);
+	how = to == NULL			? "drop" :
+	    place->state == MQ_REJECTED && home ? "home" :
+	    place->state == MQ_REJECTED		? "fresh" :
+	    place->state == MQ_UNACKED		? "back" :
+						  "move";
+	MQ_COMMAND_ARGV(c, rsmq_move_argv,
+	    .from = mq_str(mq_state_name(place->state)), .how = mq_str(how),
+	    .to_name = mq_str(to != NULL ? rsmq_bare(to) : ""),
+	    .max = mq_int(max), .bytes = mq_int(MOVE_BYTES),
+	    .looks = mq_int(looks));
 }
 
 /* What a walk has found, up to TAKE_COUNT of the chosen ones in one step. */
@@ -188,8 +192,7 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 
 	*taken = 0;
 	while (at < s->count) {
-		start_move(&c, &s->place, to, NULL, TAKE_COUNT);
-		mq_command_int(&c, 0);
+		start_move(&c, &s->place, to, NULL, TAKE_COUNT, 0);
 		for (n = 0; at < s->count && n < TAKE_COUNT; at++)
 			if (chosen[at]) {
 				e = rsmq_walked(s, at);
@@ -224,9 +227,8 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	int rv = 0;
 
 	do {
-		start_move(
-		    &c, place, to, spared, MIN(all - *moved, MOVE_COUNT));
-		mq_command_int(&c, RSMQ_LOOKS);
+		start_move(&c, place, to, spared, MIN(all - *moved, MOVE_COUNT),
+		    RSMQ_LOOKS);
 		mq_command_arg(&c, score.data, score.len);
 		mq_command_arg(&c, id.data, id.len);
 		reply = mq_call_form(r, &c, MOVED);
@@ -310,7 +312,7 @@ add_delete(struct mq_command *c, const char *queue, bool look,
 	size_t i, n = connections->elements;
 	const char *of_each;
 
-	rsmq_start(c, &rsmq_script_delete, NULL, queue, NULL);
+	rsmq_start(c, &rsmq_script_delete, NULL, queue);
 	rsmq_keys(c, NULL, queue, mq_command_keys(c));
 	rsmq_keys(c, NULL, rejected, mq_command_keys(c));
 	of_each = mq_command_keys(c);

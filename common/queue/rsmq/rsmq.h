@@ -45,9 +45,10 @@ void rsmq_keys(struct mq_command *, const char *connection, const char *queue,
     const char *words);
 /* The keys that have a queue's messages; see lua/lib/layout.lua. */
 #define RSMQ_PLACES " :Q :X :Xagain"
-/* Starts a script with such keys. */
+/* Starts a script with the keys of its first owner; the next are those of
+ * mq_command_keys(). */
 void rsmq_start(struct mq_command *, const struct mq_script *,
-    const char *connection, const char *queue, const char *words);
+    const char *connection, const char *queue);
 /* A command of words: a verb, such a key, and arguments. */
 void rsmq_ask(struct mq_command *, const char *words, const char *connection,
     const char *queue);

@@ -83,7 +83,7 @@ rsmq_publish(
 	/* No message is delayed by its queue that has said when. */
 	if (when.kind == MQ_WHEN_NOW && when.said)
 		when.kind = MQ_WHEN_IN;
-	rsmq_start(c, &rsmq_script_publish, NULL, queue, NULL);
+	rsmq_start(c, &rsmq_script_publish, NULL, queue);
 	if (how->mark.publisher != NULL)
 		mq_side_marks(&rsmq_side, c, queue, how->mark.publisher);
 	if (how->realtime)
@@ -144,7 +144,8 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 	int i;
 
 	(void)special;
-	rsmq_start(c, &mq_script_probe, NULL, queue, " :Q :X");
+	mq_command_script(c, &mq_script_probe);
+	rsmq_keys(c, NULL, queue, " :Q :X");
 	if (s != NULL)
 		rsmq_keys(c, s->connection, queue,
 		    "again held " RSMQ_REJECTED " " RSMQ_REJECTED ":Q");
@@ -168,7 +169,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	if (step > 0)
 		return false;
 	gethostname(host, sizeof(host) - 1);
-	rsmq_start(c, &rsmq_script_join, s->connection, s->queues[0], NULL);
+	rsmq_start(c, &rsmq_script_join, s->connection, s->queues[0]);
 	for (i = 0; i < s->queue_count; i++)
 		rsmq_keys(c, NULL, s->queues[i], ":Q");
 	if (s->push != NULL)
@@ -196,8 +197,7 @@ rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 	    "DEL lease", "ZREM connections", "DEL runs"};
 
 	if (step == MQ_LEAVE_EMPTY)
-		rsmq_start(
-		    c, &rsmq_script_leave, s->connection, s->queues[0], NULL);
+		rsmq_start(c, &rsmq_script_leave, s->connection, s->queues[0]);
 	else if (step <= 2)
 		rsmq_ask(c, own[step], s->connection, s->queues[0]);
 	if (step == MQ_LEAVE_EMPTY || step == 1)
@@ -219,7 +219,7 @@ rsmq_renew(
 	}
 	if (step > 0)
 		return false;
-	rsmq_start(c, &rsmq_script_renew, s->connection, s->queues[0], NULL);
+	rsmq_start(c, &rsmq_script_renew, s->connection, s->queues[0]);
 	for (i = 0; i < s->queue_count; i++)
 		rsmq_keys(c, s->connection, s->queues[i], RSMQ_PLACES " held");
 	MQ_COMMAND_ARGV(c, rsmq_renew_argv, .ms = own_lease(s));
@@ -238,7 +238,7 @@ rsmq_held(const struct mq_session *s, int queue, enum mq_held_how how,
 		rsmq_keys(c, s->connection, name, "held");
 		return 1;
 	}
-	rsmq_start(c, &rsmq_script_held, s->connection, name, NULL);
+	rsmq_start(c, &rsmq_script_held, s->connection, name);
 	MQ_COMMAND_ARGV(c, rsmq_held_argv,
 	    .wanted = mq_str(s->heads ? "heads" : "messages"));
 	return 1;
@@ -251,7 +251,7 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	const char *name = s->queues[queue];
 	bool rate = claim->rate.per_s > 0;
 
-	rsmq_start(c, &rsmq_script_claim, s->connection, name, NULL);
+	rsmq_start(c, &rsmq_script_claim, s->connection, name);
 	MQ_COMMAND_ARGV(c, rsmq_claim_argv, .max = mq_int(claim->max),
 	    .bytes = mq_int((long long)claim->bytes),
 	    .per_s = rate ? mq_real(claim->rate.per_s) : mq_str(""),
@@ -314,7 +314,7 @@ rsmq_settle(const struct mq_session *s, int queue,
 	mq_buf_addstr(&to, reject ? name : how->push != NULL ? how->push : "");
 	if (reject)
 		mq_buf_addstr(&to, RSMQ_REJECTED);
-	rsmq_start(c, &rsmq_script_settle, s->connection, name, NULL);
+	rsmq_start(c, &rsmq_script_settle, s->connection, name);
 	if (reject || push)
 		rsmq_keys(c, NULL, mq_buf_str(&to), RSMQ_PLACES " names");
 	/* A bad header has no further ones. */
@@ -346,7 +346,7 @@ static void
 rsmq_ack_oldest(const struct mq_session *s, int queue,
     const struct mq_acks *acks, struct mq_command *c)
 {
-	rsmq_start(c, &rsmq_script_ack, s->connection, s->queues[queue], NULL);
+	rsmq_start(c, &rsmq_script_ack, s->connection, s->queues[queue]);
 	add_ids(c, acks->elements, acks->n);
 }
 
@@ -354,8 +354,7 @@ static void
 rsmq_give_back(const struct mq_session *s, int queue,
     const struct mq_newest *newest, struct mq_command *c)
 {
-	rsmq_start(
-	    c, &rsmq_script_give_back, s->connection, s->queues[queue], NULL);
+	rsmq_start(c, &rsmq_script_give_back, s->connection, s->queues[queue]);
 	if (newest != NULL)
 		add_ids(c, newest->elements, newest->n);
 }
@@ -367,7 +366,7 @@ rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
 	char *unescaped;
 	struct mq_part id = element_id(element, len, &unescaped);
 
-	rsmq_start(c, &rsmq_script_lapsed, NULL, s->queues[queue], NULL);
+	rsmq_start(c, &rsmq_script_lapsed, NULL, s->queues[queue]);
 	MQ_COMMAND_ARGV(c, rsmq_lapsed_argv, .id = mq_bytes(id.p, id.n),
 	    .receives = mq_int(attempts + 1));
 	free(unescaped);
@@ -388,7 +387,7 @@ static void
 rsmq_receipts(const struct mq_session *s, const struct mq_part *elements, int n,
     struct mq_command *c)
 {
-	rsmq_start(c, &rsmq_script_receipts, s->connection, s->queues[0], NULL);
+	rsmq_start(c, &rsmq_script_receipts, s->connection, s->queues[0]);
 	add_ids(c, elements, n);
 }
 
@@ -396,7 +395,7 @@ static void
 rsmq_receipt(struct mq_command *c, const char *connection, const char *queue,
     const char *number)
 {
-	rsmq_start(c, &rsmq_script_receipt, connection, queue, NULL);
+	rsmq_start(c, &rsmq_script_receipt, connection, queue);
 	MQ_COMMAND_ARGV(c, rsmq_receipt_argv, .named = mq_str(number));
 }
 
@@ -446,7 +445,7 @@ adopt_message(
 
 	mq_id_random(&ids, name + strlen("receipt-"), 6);
 	gethostname(host, sizeof(host) - 1);
-	rsmq_start(&c, &rsmq_script_adopt, name, s->queue, NULL);
+	rsmq_start(&c, &rsmq_script_adopt, name, s->queue);
 	MQ_COMMAND_ARGV(&c, rsmq_adopt_argv, .id = mq_bytes(id, n),
 	    .connection = mq_str(name), .host = mq_str(host),
 	    .pid = mq_int(getpid()), .queue = mq_str(rsmq_bare(s->queue)),
@@ -550,13 +549,13 @@ rsmq_open(struct mq_command *c, const char *queue,
     const struct mq_attributes *a, bool set)
 {
 	if (set) {
-		rsmq_start(c, &rsmq_script_set, NULL, queue, NULL);
+		rsmq_start(c, &rsmq_script_set, NULL, queue);
 		add_attribute(c, "vt", a->vt_s);
 		add_attribute(c, "maxsize", a->maxsize);
 		add_attribute(c, "delay", a->delay_s);
 		return;
 	}
-	rsmq_start(c, &rsmq_script_open, NULL, queue, NULL);
+	rsmq_start(c, &rsmq_script_open, NULL, queue);
 	MQ_COMMAND_ARGV(c, rsmq_open_argv, .name = mq_str(rsmq_bare(queue)),
 	    .vt = said_or(a->vt_s, RSMQ_VT),
 	    .delay = said_or(a->delay_s, RSMQ_DELAY),

@@ -59,13 +59,14 @@ rsmq_count_hidden(struct mq_redis *r, const char *queue, struct rsmq_hidden *h)
 	int rv = 0;
 
 	do {
-		rsmq_start(&c, &rsmq_script_stats, NULL, queue, RSMQ_PLACES);
+		rsmq_start(&c, &rsmq_script_stats, NULL, queue);
 		for (i = 0; i < n; i++)
 			rsmq_keys(
 			    &c, h->spared->element[i]->str, queue, "held");
-		mq_command_int(&c, RSMQ_LOOKS);
-		mq_command_arg(&c, h->score.data, h->score.len);
-		mq_command_arg(&c, h->id.data, h->id.len);
+		MQ_COMMAND_ARGV(&c, rsmq_stats_argv,
+		    .looks = mq_int(RSMQ_LOOKS),
+		    .score = mq_bytes(h->score.data, h->score.len),
+		    .id = mq_bytes(h->id.data, h->id.len));
 		reply = mq_call_form(r, &c, HIDDEN);
 		if (reply == NULL) {
 			rv = -1;
@@ -84,9 +85,12 @@ ask_queue(void *arg, size_t i, struct mq_command *c)
 {
 	struct gather *g = arg;
 
-	rsmq_start(c, &rsmq_script_stats, NULL, g->out->queues[i].name,
-	    RSMQ_PLACES " " RSMQ_REJECTED " paused counters");
-	mq_command_add(c, "%d %s %s", RSMQ_LOOKS, "", "");
+	const char *queue = g->out->queues[i].name;
+
+	rsmq_start(c, &rsmq_script_stats, NULL, queue);
+	rsmq_keys(c, NULL, queue, RSMQ_REJECTED " paused counters");
+	MQ_COMMAND_ARGV(c, rsmq_stats_argv, .looks = mq_int(RSMQ_LOOKS),
+	    .score = mq_str(""), .id = mq_str(""));
 	mq_counts_ask(c, g->wanted);
 }
 
@@ -233,8 +237,8 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 {
 	const struct mq_consuming *l = &((struct gather *)arg)->links.list[i];
 
-	rsmq_start(c, &rsmq_script_held, l->connection->name,
-	    l->consumed->queue, RSMQ_PLACES " held");
+	rsmq_start(
+	    c, &rsmq_script_held, l->connection->name, l->consumed->queue);
 }
 
 /* The row's unacked messages have been counted with the queue; only consumers are added. */

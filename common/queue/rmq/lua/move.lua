@@ -1,12 +1,19 @@
 -- Move messages of a place to where they are claimed from, or drop them: the next ones,
 -- unseen, or those that a walk has chosen.
 --
---   KEYS  the keys of their queue, those of the target (the same for what is dropped; see
---         lib/place.lua), rmq::queues, or outgoing; then of rejected ones that list, and of
---         unacked ones that list and the heartbeat of their connection, on a cluster its
---         lease of the queue
---   ARGV  place (see lib/source.lua), how, max messages, about how many bytes; and of chosen
---         ones, where their walk is, its anchor (see walk.lua), and each: of a set its member
+-- KEYS q:PLACES | to:PLACES queues=* [list=*] [heartbeat=*] [none=*]
+-- ARGV from how max bytes [cursor] [anchor] member...
+-- REPLY moved dealt cursor anchor brought
+--
+--   to         the target; for what is dropped the same queue
+--   queues     rmq::queues, or outgoing
+--   list       of rejected or unacked messages, those
+--   heartbeat  of unacked ones, that of their connection, on a cluster its lease of the queue
+--   from       the place (see lib/source.lua)
+--   max        messages
+--   bytes      about how many
+--   cursor     of chosen messages, where their walk is, and its anchor (see walk.lua)
+--   member     a chosen message, of a set its member
 --   how   'move': claimable again.  Attempts of rejected ones begin anew.  Delayed ones wait
 --         for no time and no tick any more; those in line for their group stay there, unless
 --         they go to another queue or are chosen.  Unacked ones go to the front, the newest
@@ -32,11 +39,9 @@
 -- include moves
 -- include source
 
-local q = queue_keys(1)
-local to, queues, list, heartbeat = queue_keys(7)
-local from, how = ARGV[1], prepare_departure(ARGV[2], queues)
-local max, room, work = tonumber(ARGV[3]), tonumber(ARGV[4]), 1000
-local w, CHOSEN = ARGV[5] and parse_walk(ARGV[5], ARGV[6]), 7
+how, max = prepare_departure(how, queues), tonumber(max)
+local room, work = tonumber(bytes), 1000
+local w = cursor and parse_walk(cursor, anchor)
 local moves, same = how == 'move', not leaves(q, to)
 local front = from == 'unacked' and not w
 -- A message that asks for something takes the time of this many others.
@@ -74,7 +79,7 @@ elseif how == 'home' then
   local n = call('LLEN', key)
   -- Changes nothing and needs no memory; see claim.lua.
   call('LTRIM', key, 0, -1)
-  return { bring(key, math.min(n, max), ARGV[6]), n }
+  return { bring(key, math.min(n, max), anchor), n }
 end
 
 -- A rejected message holds nothing, though another one with its id may.
@@ -172,14 +177,14 @@ local function find_chosen(s)
   end
 
   if s.low then
-    for i = CHOSEN, #ARGV do
+    for i = first_member, #ARGV do
       if call('ZSCORE', s.key, ARGV[i]) then
         add(i, ARGV[i]:sub(33), ARGV[i])
       end
     end
     return found, numbers, places
   end
-  for i = #ARGV, CHOSEN, -1 do
+  for i = #ARGV, first_member, -1 do
     next_equal[i], first[ARGV[i]] = first[ARGV[i]], i
   end
   local span = math.min(w.span, w.from)
@@ -198,7 +203,7 @@ end
 local function move_chosen(s)
   local found, numbers, places = find_chosen(s)
   if #found == 0 then
-    return 0, #ARGV - CHOSEN + 1
+    return 0, #ARGV - first_member + 1
   end
   local mark = redis.sha1hex(now_us .. s.key)
   if not s.low then
@@ -222,7 +227,7 @@ local function move_chosen(s)
     w.anchor = not last and w.anchor
       or w.from > 0 and call('LINDEX', s.key, -w.from) or ''
   end
-  return n, n == #found and #ARGV - CHOSEN + 1 or numbers[n] - CHOSEN + 1
+  return n, n == #found and #ARGV - first_member + 1 or numbers[n] - first_member + 1
 end
 
 -- These commands change nothing and need no memory; see claim.lua.  A message that
@@ -252,13 +257,13 @@ elseif w then
   else
     moved, number = move_chosen(s)
   end
-  reply = { 0, number, print_walk(w), w.anchor ~= ARGV[6] and w.anchor or 0, first }
+  reply = { 0, number, print_walk(w), w.anchor ~= anchor and w.anchor or 0, first }
 else
   for i = 1, #all do
     moved = moved + move_next(all[i], max - moved)
   end
 end
-reply[1] = moved
+reply[MOVED] = moved
 if moved > 0 and moves then
   make_known(to, queues)
 end

@@ -1,15 +1,19 @@
 -- What is in a queue, and since when.
 --
---   KEYS  ready, rejected, counters, priority, delayed, clock, paused, outgoing; on one
---         server without the last
---   ARGV  the fields of the counters that are asked for
---   reply {how many are ready, by priority, rejected, delayed, in line, outgoing;
---         milliseconds of the pause, as of PTTL; on a cluster the node's clock in unix
---         milliseconds, else 0; the tick; the header of the oldest ready message, from
---         the signature to the newline; since when the oldest by priority has been
---         there, and when the next delayed one is due, in unix milliseconds, '' where
---         nothing is known; value...}; or the keys that hold another type; or 0, as on a
---         cluster there is nothing
+-- KEYS ready rejected counters priority delayed clock paused [outgoing]
+-- ARGV field...
+-- REPLY ready_n priority_n rejected_n delayed_n line_n outgoing_n pause_ms now_ms tick header
+--      since_ms due_ms value...
+--
+--   outgoing   on a cluster only
+--   field      of the counters
+--   *_n        how many are ready, by priority, rejected, delayed, in line, outgoing
+--   pause_ms   as of PTTL
+--   now_ms     on a cluster the node's clock in unix milliseconds, else 0
+--   header     of the oldest ready message, from the signature to the newline
+--   since_ms   since when the oldest by priority has been there, unix milliseconds, '' where
+--              nothing is known; due_ms: the same, when the next delayed one is due
+--   reply      or the keys that hold another type; or 0, as on a cluster there is nothing
 --
 -- No header of more than 64 KiB is shown.  By priority, the first of each score is looked
 -- at (see lib/place.lua), the lowest priorities first, as those wait longest; at most 200
@@ -18,8 +22,6 @@
 -- include rights
 -- include wrong
 
-local ready, rejected, counters, priority, delayed, clock, paused, outgoing =
-  unpack(KEYS)
 local call = redis.call
 
 local function header()
@@ -64,28 +66,28 @@ return unless_wrong(function()
   end
   local reply = { call('LLEN', ready), 0, call('LLEN', rejected), 0, 0, 0, -2, 0, '', '', '',
     '', unpack(call('HMGET', counters, unpack(ARGV))) }
-  if reply[1] > 0 then
-    reply[10] = header()
+  if reply[READY_N] > 0 then
+    reply[HEADER] = header()
   end
   if outgoing then
     local time = call('TIME')
-    reply[8] = time[1] * 1000 + math.floor(time[2] / 1000)
+    reply[NOW_MS] = time[1] * 1000 + math.floor(time[2] / 1000)
   end
   -- Most queues have none of these.
-  if call('EXISTS', unpack(KEYS, 4)) == 0 then
+  if call('EXISTS', priority, delayed, clock, paused, outgoing or paused) == 0 then
     return reply
   end
-  reply[6] = outgoing and call('HLEN', outgoing) or 0
-  reply[2], reply[4] = call('ZCARD', priority), call('ZCARD', delayed)
-  reply[7], reply[9] = call('PTTL', paused), call('GET', clock) or ''
-  if reply[2] > 0 then
-    reply[11] = since()
+  reply[OUTGOING_N] = outgoing and call('HLEN', outgoing) or 0
+  reply[PRIORITY_N], reply[DELAYED_N] = call('ZCARD', priority), call('ZCARD', delayed)
+  reply[PAUSE_MS], reply[TICK] = call('PTTL', paused), call('GET', clock) or ''
+  if reply[PRIORITY_N] > 0 then
+    reply[SINCE_MS] = since()
   end
-  if reply[4] > 0 then
+  if reply[DELAYED_N] > 0 then
     -- See mq-layout(7).
     local first = call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
-    reply[5] = call('ZCOUNT', delayed, 2 ^ 52, '+inf')
-    reply[12] = tonumber(first) < 2 ^ 50 and first or ''
+    reply[LINE_N] = call('ZCOUNT', delayed, 2 ^ 52, '+inf')
+    reply[DUE_MS] = tonumber(first) < 2 ^ 50 and first or ''
   end
   return reply
 end, { 'LLEN', 'LLEN', 'HLEN', 'ZCARD', 'ZCARD', 'GET', 'TTL', 'HLEN' })

@@ -1,9 +1,14 @@
 -- One step of a walk through the messages of a place.
 --
---   KEYS  the queue's (see lib/place.lua), of rejected or unacked messages their list
---   ARGV  'ready', 'delayed', 'unacked', 'rejected', or 'line' (see lib/source.lua); where the
---         walk is, and the anchor ('' at the beginning); how many messages to step over
---         there; max messages; about how many bytes; needle
+-- KEYS q:PLACES [list=*]
+-- ARGV place cursor anchor skip max bytes needle
+--
+--   list    of rejected or unacked messages, those
+--   place   'ready', 'delayed', 'unacked', 'rejected', or 'line' (see lib/source.lua)
+--   cursor  where the walk is ('' at the beginning)
+--   skip    how many messages to step over at the beginning
+--   max     messages
+--   bytes   about how many
 --   reply {where the walk is; the anchor, or 0 if it is the last element below; how many
 --         messages it looked at; 1 if more may follow; 2 if each has a score; element...,
 --         or member, score...}: those with the needle in them only
@@ -15,10 +20,9 @@
 -- include basics
 -- include source
 
-local q, list = queue_keys(1)
-local all, w = sources(ARGV[1], q, list), parse_walk(ARGV[2], ARGV[3])
-local skip = ARGV[2] == '' and tonumber(ARGV[4]) or 0
-local max, room, needle = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+local all, w = sources(place, q, list), parse_walk(cursor, anchor)
+local room = tonumber(bytes)
+skip, max = cursor == '' and tonumber(skip) or 0, tonumber(max)
 
 local s = all[w.part]
 if s then
@@ -52,5 +56,5 @@ w.span = go_through(s.key, s.low and 'ZRANGE', first, math.min(max, w.left), see
 w.from, w.left = w.from + w.span, w.left - w.span
 local each = s.low and 2 or 1
 local shown = last and reply[#reply + 1 - each] == last
-return { print_walk(w), not last and ARGV[3] or shown and 0 or last, w.span,
+return { print_walk(w), not last and anchor or shown and 0 or last, w.span,
   (w.left > 0 or all[w.part + 1]) and 1 or 0, each, unpack(reply) }

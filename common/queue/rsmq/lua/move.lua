@@ -1,13 +1,19 @@
 -- Move messages of one place to where they can be received, or drop them: the next ones,
 -- unseen, or those that a walk has chosen.
 --
---   KEYS  those of their queue (see lib/layout.lua), and of the target (the same for what is
---         dropped), the set of names of the target's namespace; then what connections hold
---         whose messages are not meant
---   ARGV  'ready', 'delayed', 'unacked' or 'rejected'; how (see lib/moves.lua); name of the
---         target; max messages; about how many bytes; how many messages to look at; score
---         and id of the message that was looked at last ('' at the beginning); or instead
---         of these three '0', and of each chosen message its score and id
+-- KEYS q:PLACES | to:PLACES names spared...
+-- ARGV from how to_name max bytes looks (score id)...
+--
+--   to         the target; for what is dropped the same queue
+--   names      the set of names of the target's namespace
+--   spared     what connections hold whose messages are not meant
+--   from       'ready', 'delayed', 'unacked' or 'rejected'
+--   how        see lib/moves.lua
+--   max        messages
+--   bytes      about how many
+--   looks      how many messages to look at; 0: chosen ones only
+--   score, id  of the message that was looked at last ('' at the beginning), or of each
+--              chosen one
 --   reply {how many were moved, how many messages follow, score and id of the last}
 --
 -- A chosen message that has another score by now was received, or put elsewhere; and one of
@@ -19,15 +25,13 @@
 -- include walk
 -- include moves
 
-local q = queue_keys(1)
-local to, names = queue_keys(5)
-local from, how = ARGV[1], ARGV[2]
-local max, room, looks = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
-local score, id = ARGV[7], ARGV[8]
+local room = tonumber(bytes)
+max, looks = tonumber(max), tonumber(looks)
+local score, id = unpack(ARGV, first_score)
 local moved, size = 0, 1
 -- Bodies are only read for another queue.
 local heavy = how ~= 'drop' and q.z ~= to.z
-local spared = held_from(q, 10)
+local spared = held_from(q, first_spared)
 
 local function choose(ids)
   local list, chosen = is_hidden(from) and taken(q, ids), {}
@@ -46,13 +50,14 @@ local chosen, at, stop = {}, 0, 0
 if looks > 0 then
   at, stop = locate(q, from, score, id)
 end
-for i = 7, looks == 0 and #ARGV or 0, 2 do
-  if call('ZSCORE', q.z, ARGV[i + 1]) == ARGV[i] then
-    chosen[#chosen + 1] = ARGV[i + 1]
+for i = first_score, looks == 0 and #ARGV or 0, each_score do
+  local score, id = unpack(ARGV, i, i + 1)
+  if call('ZSCORE', q.z, id) == score then
+    chosen[#chosen + 1] = id
   end
 end
 if how ~= 'drop' and (chosen[1] or at < stop) then
-  create_as(q, to, names, ARGV[3])
+  create_as(q, to, names, to_name)
 end
 for part in parts(chosen, 32) do
   moved = moved + take(q, to, part, how)

@@ -1,11 +1,13 @@
 -- The counts of a queue, or of its hidden messages.
 --
---   KEYS  the queue's (see lib/layout.lua); then the messages that it has rejected, paused
---         and counters; or, of hidden ones, what connections hold whose messages are not
---         counted
---   ARGV  how many hidden ones to look at; score and id of the message that the walk came
---         to last ('' at its beginning); unless only hidden ones are counted, the fields of
---         the counters that are asked for
+-- KEYS q:PLACES key...
+-- ARGV looks score id field...
+--
+--   key        the messages that the queue has rejected, paused and counters; or, of hidden
+--              ones, what connections hold whose messages are not counted
+--   looks      how many hidden messages to look at
+--   score, id  of the message that the walk came to last ('' at its beginning)
+--   field      of the counters; none: only hidden ones are counted
 --   reply {how many wait; how many are in somebody's hands; the score of the first that
 --         waits, or ''; how many hidden ones follow; score and id of the last, or ''; how
 --         many can be received; and unless only hidden ones are counted, vt, delay,
@@ -20,8 +22,8 @@
 -- include walk
 -- include wrong
 
-local q, rejected, paused, counters = queue_keys(1)
-local score, id, all = ARGV[2], ARGV[3], #ARGV > 3
+local all = #ARGV >= first_field
+local rejected, paused, counters = unpack(KEYS, first_key)
 
 -- Of those that can be received.  A priority is taken from the score, so these
 -- come first; of the first of each, only the id tells.
@@ -42,10 +44,10 @@ end
 local function look()
   local ready = visible(q)
   local at = math.max(past(q.z, score, id), ready)
-  local spared = all and {} or held_from(q, 5)
+  local spared = all and {} or held_from(q, first_key)
   local waits, held, first, left = 0, 0, '', 0
 
-  score, id, left = go_on(q, at, tonumber(ARGV[1]), function(ids, scores)
+  score, id, left = go_on(q, at, tonumber(looks), function(ids, scores)
     local list = taken(q, ids)
     for i = 1, #ids do
       if list[i] then
@@ -63,9 +65,8 @@ local function look()
       'totalrecv', 'created', 'modified')) do
     reply[#reply + 1] = value
   end
-  reply[15], reply[16] = call('ZCARD', rejected), call('PTTL', paused)
-  reply[17] = ready > 0 and oldest() or ''
-  for _, value in ipairs(call('HMGET', counters, unpack(ARGV, 4))) do
+  for _, value in ipairs({ call('ZCARD', rejected), call('PTTL', paused),
+      ready > 0 and oldest() or '', unpack(call('HMGET', counters, unpack(ARGV, first_field))) }) do
     reply[#reply + 1] = value
   end
   return reply

@@ -1,10 +1,14 @@
 -- One step of a walk through the messages at one place, the first to be received first.
 --
---   KEYS  the queue's (see lib/layout.lua)
---   ARGV  'ready', 'delayed', 'unacked' or 'rejected', which is all of those in a queue
---         of rejected ones, where receives are no runs; where the walk is ('' at its
---         beginning); how many of the place to step over at the beginning; max messages;
---         about how many bytes; needle
+-- KEYS q:PLACES
+-- ARGV place cursor to_skip most bytes needle
+--
+--   place    'ready', 'delayed', 'unacked' or 'rejected', which is all of those in a queue
+--            of rejected ones, where receives are no runs
+--   cursor   where the walk is ('' at its beginning)
+--   to_skip  how many of the place to step over at the beginning
+--   most     messages
+--   bytes    about how many
 --   reply {where the walk is; how many messages of the place it looked at; 1 if more may
 --         follow; then of each message with the needle in it: id, score, message}
 --
@@ -14,15 +18,13 @@
 -- include layout
 -- include walk
 
-local q = queue_keys(1)
-local place = ARGV[1]
 -- How many messages are left to look at, how many of the place to be stepped over; and the
 -- last one that the walk came to.
-local left, skip, score, id = ARGV[2]:match('^(%d+) (%d+) (%S*) (.*)$')
-local max, room, needle = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local left, skip, score, id = cursor:match('^(%d+) (%d+) (%S*) (.*)$')
+local max, room = tonumber(most), tonumber(bytes)
 local filtered, held = is_hidden(place), place == 'unacked' and 1 or 0
 local at, stop = locate(q, place, score or '', id)
-skip = tonumber(skip or ARGV[3])
+skip = tonumber(skip or to_skip)
 if not left and not filtered then
   at, skip = math.min(at + skip, math.max(at, stop)), 0
 end
