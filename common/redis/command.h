@@ -38,7 +38,7 @@ struct mq_command {
 	/* Set by the caller from MULTI to EXEC, over connection.h only: on a cluster, not
 	 * sent again. */
 	bool transaction;
-	int owner; /* number of the owner of the script's next keys */
+	int owner;    /* number of the owner of the script's next keys */
 	bool cluster; /* keys have the names of a cluster; stays for the next */
 	int slot;     /* on a cluster, of the first key; -1: there is no key */
 	struct mq_buf wire; /* a gap for the head, then the args */
