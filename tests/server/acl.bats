@@ -105,11 +105,10 @@ with_rights() {
 	for right in hget set; do
 		redis acl setuser six reset on nopass '~*' '&*' +@all "-$right" >/dev/null
 		run redis --user six --pass x eval "
-			local message = redis.call('LINDEX', KEYS[1], 0)
-			local ARGV = { 'take', 1, message, 'fresh', 1, ('x'):rep(32), message }
-			$(sh "$root/common/queue/embed.sh" -t "$root/common/queue/rmq/lua/walk.lua" |
-			sed 's/redis.acl_check_cmd/nil/')" 14 'rmq::queue::[q]::rejected' \
-			"${keys[@]}" "${keys[@]}" rmq::queues
+			local ARGV = { 'rejected', 'move', 1000, 1048576 }
+			$(sh "$root/common/queue/embed.sh" -t "$root/common/queue/rmq/lua/move.lua" |
+			sed 's/redis.acl_check_cmd/nil/')" 14 "${keys[@]}" "${keys[@]}" rmq::queues \
+			'rmq::queue::[q]::rejected'
 		assert_output --regexp "ACL failure in script|run this command"
 		assert_equal "$(held q)" "0 0 0 1"
 	done
