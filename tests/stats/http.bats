@@ -55,10 +55,7 @@ teardown() {
 	run_mq 0 mq-publish -q $'a\xfe' x
 	run_mq 0 mq-publish -q $'a\xff' x
 	serve mq-stats --http
-	get /
-	mapfile -t links < <(grep -oP 'th [^>]*data-name="\K[^"]*' "$T/body" | sort -u)
-	assert_equal "${links[*]}" 'a%5Cb a%FE a%FF'
-	for link in "${links[@]}"; do
+	for link in a%5Cb a%FE a%FF; do
 		wants 200 "/queue/$link"
 		jq -r .queue.name "$T/body"
 	done >"$T/names"
