@@ -117,15 +117,6 @@ mq_command_add(struct mq_command *c, const char *fmt, ...)
 	va_end(ap);
 }
 
-void
-mq_command_bound(struct mq_command *c, long long n)
-{
-	if (n < 0)
-		mq_command_str(c, "");
-	else
-		mq_command_int(c, n);
-}
-
 struct mq_arg
 mq_bound(long long n)
 {

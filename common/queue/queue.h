@@ -585,8 +585,6 @@ int mq_layout_claimed(const redisReply *, struct mq_claimed *);
 void mq_command_add(struct mq_command *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Adds a number, or an empty argument for one below 0. */
-void mq_command_bound(struct mq_command *, long long);
 /* For layouts: sets the error "about: why", without the server's name.  Returns -1. */
 int mq_layout_fail(
     struct mq_redis *, int status, const char *about, const char *why);

@@ -138,25 +138,24 @@ rmq_missed(const struct mq_redis *r, const char *question, const char *name,
 
 /* Keys of queues and connections (C) that may be found although nobody lists these. */
 static const struct place {
+	const char *what, *question;
 	char of;
-	const char *what;
 	/* Of a key that holds messages, what its type begins with; else the question
 	 * removes the key. */
 	char type;
-	const char *question;
 	bool busy; /* cleaning has something to do in its queue */
-} places[] = {{'Q', "ready", 'l', "TYPE Q:ready", false},
-    {'Q', "rejected", 'l', "TYPE Q:rejected", false},
-    {'Q', "delayed", 'z', "TYPE Q:delayed", true},
-    {'Q', "priority", 'z', "TYPE Q:priority", false},
-    {'Q', "outgoing", 'h', "TYPE Q:outgoing", false},
-    {'Q', "counters", '\0', OF_QUEUE("counters", "queue"), false},
-    {'Q', "paused", '\0', OF_QUEUE("paused", "queue"), false},
-    {'Q', "locks", '\0', OF_QUEUE("locks", "held"), true},
-    {'Q', "clock", '\0', OF_QUEUE("clock", "held"), false},
-    {'Q', "rate", '\0', OF_QUEUE("rate", "queue"), false},
-    {'C', "info", '\0', OF_CONNECTION("info"), false},
-    {'C', "running", '\0', OF_CONNECTION("running"), false}};
+} places[] = {{"ready", "TYPE Q:ready", 'Q', 'l', false},
+    {"rejected", "TYPE Q:rejected", 'Q', 'l', false},
+    {"delayed", "TYPE Q:delayed", 'Q', 'z', true},
+    {"priority", "TYPE Q:priority", 'Q', 'z', false},
+    {"outgoing", "TYPE Q:outgoing", 'Q', 'h', false},
+    {"counters", OF_QUEUE("counters", "queue"), 'Q', '\0', false},
+    {"paused", OF_QUEUE("paused", "queue"), 'Q', '\0', false},
+    {"locks", OF_QUEUE("locks", "held"), 'Q', '\0', true},
+    {"clock", OF_QUEUE("clock", "held"), 'Q', '\0', false},
+    {"rate", OF_QUEUE("rate", "queue"), 'Q', '\0', false},
+    {"info", OF_CONNECTION("info"), 'C', '\0', false},
+    {"running", OF_CONNECTION("running"), 'C', '\0', false}};
 #define PLACES (sizeof(places) / sizeof(places[0]))
 
 /* In lists of owners, each has "1" in a dry run, else "0". */

@@ -254,7 +254,7 @@ take_number(void *arg, size_t i, redisReply *reply)
 	if (reply->type == REDIS_REPLY_STRING)
 		all->answers[i] = strtoll(reply->str, NULL, 10);
 	else if (reply->type == REDIS_REPLY_STATUS)
-		all->answers[i] = *reply->str;
+		all->answers[i] = (unsigned char)*reply->str;
 	else if (mq_reply_time(reply, &ms) == 0)
 		all->answers[i] = ms;
 	else if (reply->type == REDIS_REPLY_INTEGER)
