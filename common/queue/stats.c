@@ -111,17 +111,19 @@ mq_counts_parse(const redisReply *reply, size_t from, int64_t now_ms,
 	const long long max = 1LL << 53;
 	struct mq_counts *c = &q->counts;
 	long long v[ALL] = {0};
-	redisReply *const *e = reply->element + from;
-	size_t i, n = reply->elements - from;
+	const redisReply *e;
+	size_t i;
 
-	if (n > ALL)
+	if (reply->elements < from || reply->elements - from > ALL)
 		return -1;
-	for (i = 0; i < n; i++)
-		if (e[i]->type == REDIS_REPLY_STRING) {
-			v[i] = strtoll(e[i]->str, NULL, 10);
+	for (i = 0; from + i < reply->elements; i++) {
+		e = reply->element[from + i];
+		if (e->type == REDIS_REPLY_STRING) {
+			v[i] = strtoll(e->str, NULL, 10);
 			v[i] = v[i] > max ? max : v[i] < -max ? -max : v[i];
 			q->counted = true;
 		}
+	}
 	*c = (struct mq_counts){.published = v[PUBLISHED],
 	    .runs = v[RUNS],
 	    .done = v[DONE],
