@@ -150,7 +150,7 @@ $(B)/page.c: cmd/mq-stats/page/embed.sh $(PAGE)
 	sh cmd/mq-stats/page/embed.sh $(PAGE) >$@.new
 	mv $@.new $@
 
-$(B)/cmd/page.o: $(B)/page.c $(B)/flags
+$(B)/cmd/page.o: $(B)/page.c $(B)/flags | $(B)/scripts.h
 	@mkdir -p $(@D)
 	$(COMPILE) -c -o $@ $<
 
