@@ -99,7 +99,7 @@ mq_error_crowded(const char *error)
 bool
 mq_error_nonsense(const char *error)
 {
-	/* The words of hiredis, and of mq_nonsense(). */
+	/* As hiredis says it, and as ask.c says that a reply makes no sense. */
 	return strncmp(error, "Protocol error", 14) == 0 ||
 	    strstr(error, "unexpected reply") != NULL ||
 	    strcmp(error, MQ_REPLY_ENDLESS) == 0;
