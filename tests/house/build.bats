@@ -33,9 +33,10 @@ own_tree() {
 small_tree() {
 	own_tree
 	mkdir -p cmd/shared common/{base,redis} common/queue/rmq/lua
-	cp "$root/common/queue/embed.sh" common/queue
+	cp "$root/common/queue/"embed.{sh,awk} common/queue
 	echo 'return 1' >common/queue/rmq/lua/ack.lua
-	echo 'struct mq_script { const char *sha, *text; };' >common/redis/command.h
+	echo 'struct mq_script { const char *sha, *text, *keys[4];
+		int fewest_keys, most_keys, fewest_args, most_args, has_list; };' >common/redis/command.h
 	echo 'extern int mq_url;' >common/redis/url.h
 	printf '#include "redis/url.h"\nint mq_url = 1;\n' >common/redis/url.c
 	echo 'extern int mq_option; int mq_option = 1;' >cmd/shared/option.c

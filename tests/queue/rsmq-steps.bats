@@ -290,8 +290,10 @@ sweep() {
 	redis hset h vt 1 delay 2 maxsize 3 totalsent 4 totalrecv 5 created 6 modified 7 >/dev/null
 	redis lpush other x >/dev/null
 	redis zadd z2 1 x >/dev/null
-	assert_equal "$(step rsmq/stats "z h x d z2 paused" 9)" "2 1 $later 0 $later e 1 1 2 3 4 5 6 7 1 -2 $since"
-	assert_equal "$(step rsmq/stats "z h x d z2 paused" 1)" "1 0 $later 2 $later b 1 1 2 3 4 5 6 7 1 -2 $since"
+	assert_equal "$(step rsmq/stats "z h x d z2 paused counters" "9 '' '' done")" \
+		"2 1 $later 0 $later e 1 1 2 3 4 5 6 7 1 -2 $since"
+	assert_equal "$(step rsmq/stats "z h x d z2 paused counters" "1 '' '' done")" \
+		"1 0 $later 2 $later b 1 1 2 3 4 5 6 7 1 -2 $since"
 	assert_equal "$(step rsmq/stats "z h x d" "9 $later b")" "1 1 $later 0 $later e 1"
 	redis hset held c 1 >/dev/null
 	assert_equal "$(step rsmq/stats "z h x d held" "9 '' ''")" "2 0 $later 0 $later e 1"
@@ -301,7 +303,11 @@ sweep() {
 
 # take HOW ID SCORE...: to another queue.
 take() {
-	step rsmq/take "z h x d z2 h2 x2 d2 names" "$1 r ${*:2}"
+	local how=$1 chosen=
+	for ((shift = 2; shift <= $#; shift += 2)); do
+		chosen+=" ${*:shift+1:1} ${*:shift:1}"
+	done
+	step rsmq/move "z h x d z2 h2 x2 d2 names" "ready $how r 9 1000 0$chosen" | cut -d' ' -f1
 }
 
 @test "rsmq-steps: messages go to another queue as they were, or as new ones" {
@@ -333,7 +339,7 @@ take() {
 	put c $later C 3
 	redis hset d a "3 5" >/dev/null
 	release() {
-		step rsmq/take "z h x d z h x d names" "$1 q $2 $later"
+		step rsmq/move "z h x d z h x d names" "delayed $1 q 9 1000 0 $later $2" | cut -d' ' -f1
 	}
 	assert_equal "$(release move a) $(hidden a) $(redis hget h a:rc) $(redis exists d)" "1 0 3 0"
 	assert_equal "$(release fresh b) $(hidden b) $(redis hmget h b:rc b:fr | xargs)" "1 0 "

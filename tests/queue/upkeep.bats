@@ -215,23 +215,28 @@ held_by_c() {
 }
 
 @test "upkeep: a purge counts what goes, unless somebody depends on it" {
-	local all="$keys ${q}rejected" place
+	local place
+	purge() {
+		step move "$keys $keys rmq::queues$([ "$1" != rejected ] || echo " ${q}rejected")" \
+			"$1 purge 1 1000"
+	}
 	redis lpush "${q}ready" a b >/dev/null
 	redis lpush "${q}rejected" a b c >/dev/null
 	redis zadd "${q}priority" 1 a >/dev/null
 	redis zadd "${q}delayed" 1 a 2 b 3 c 4 d >/dev/null
 	redis hset "${q}locks" e 1 >/dev/null
-	assert_equal "$(step purge "$all" ready) $(step purge "$all" delayed)" "-1 -1"
+	# One at a time, as each is told.
+	assert_equal "$(purge ready) $(purge delayed)" "1 1"
 	redis del "${q}locks" >/dev/null
 	redis set "${q}result::" 1 >/dev/null
-	assert_equal "$(step purge "$all" ready) $(step purge "$all" rejected)" "-1 3"
+	assert_equal "$(purge ready) $(purge rejected)" "1 3"
 	redis del "${q}result::" >/dev/null
-	assert_equal "$(step purge "$all" ready) $(step purge "$all" delayed)" "3 4"
+	assert_equal "$(purge ready) $(purge delayed)" "1 3"
 	assert_equal "$(redis dbsize)" 0
 	# Nothing is there to depend on.
 	redis hset "${q}locks" e 1 >/dev/null
 	for place in ready delayed rejected; do
-		assert_equal "$(step purge "$all" $place)" 0
+		assert_equal "$(purge $place)" 0
 	done
 }
 
@@ -344,9 +349,20 @@ held_by_c() {
 	redis set "${q}clock" 3 >/dev/null
 	redis lpush u2 a b >/dev/null
 	assert_equal "$(step count_claimable "$keys u1 u2")" 8
-	assert_equal "$(step due "${q}delayed none")" "1 1  0"
-	redis zrem "${q}delayed" past later >/dev/null
-	assert_equal "$(step due "${q}delayed")" " 1"
+	# Of what comes at a time, the first; and what is in line.
+	assert_equal "$(stats)" "1 2 0 6 1 0 -2 0 3   1"
+	redis zrem "${q}delayed" past now later >/dev/null
+	assert_equal "$(stats)" "1 2 0 3 1 0 -2 0 3"
+}
+
+# stats [READY] [PRIORITY]
+stats() {
+	step stats "${1-${q}ready} rejected counters ${2-${q}priority} ${q}delayed ${q}clock paused" published
+}
+
+# Since when the oldest of a set has been there.
+since() {
+	stats none "$1" | cut -d' ' -f11
 }
 
 @test "upkeep: the oldest of a list by its header, of a set by its time" {
@@ -355,17 +371,21 @@ held_by_c() {
 	redis eval 'redis.call("LPUSH", "three", "\255\0\190\190J" .. string.rep("x", 65530) .. "\n")
 		redis.call("LPUSH", "four", "\255\0\190\190J" .. string.rep("x", 65531) .. "\n")' 0 >/dev/null
 	redis lpop two >/dev/null
-	assert_equal "$(step oldest "one two four" ready | tr -cd ' -~')" ' .J{"A":["1"]}'
-	[ "$(step oldest three ready | wc -c)" -gt 65530 ]
+	redis set "${q}clock" 1 >/dev/null
+	assert_equal "$(stats one | tr -cd ' -~')" "1 0 0 0 0 0 -2 0 1"
+	assert_equal "$(stats two | tr -cd ' -~')" '1 0 0 0 0 0 -2 0 1 .J{"A":["1"]}'
+	assert_equal "$(stats four | tr -cd ' -~')" "1 0 0 0 0 0 -2 0 1"
+	[ "$(stats three | wc -c)" -gt 65530 ]
 	redis zadd set 3 n0000000000007000000001000000000x 3 n0000000000009000000001000000000x \
 		5 n0000000000008000000001000000000x >/dev/null
-	assert_equal "$(step oldest "set none" priority)" "7"
+	assert_equal "$(since set)" "7"
+	assert_equal "$(since none)" ""
 	redis zadd set 9 "f9999999999994000000001000000000x" >/dev/null
-	assert_equal "$(step oldest set priority)" 6
+	assert_equal "$(since set)" 6
 	# Of a tick: with a time, or the id, which begins with one, in base 36.
 	redis zadd timed 1 0990000n000000000000500000000000x >/dev/null
 	redis zadd named 1 09900000000000668000000000000000x >/dev/null
-	assert_equal "$(step oldest "timed named" priority)" "5 8"
+	assert_equal "$(since timed) $(since named)" "5 8"
 }
 
 @test "upkeep: counts say what the minute before had" {
