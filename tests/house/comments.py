@@ -9,14 +9,10 @@ import os, re, sys
 EXCUSED = """
 cmd/mq-stats
 common/queue
-common/queue/lua
-common/queue/lua/lib
 common/queue/rmq
 common/queue/rmq/lua
-common/queue/rmq/lua/lib
 common/queue/rsmq
 common/queue/rsmq/lua
-common/queue/rsmq/lua/lib
 """.split()
 
 C = re.compile(r"""(?P<text>/\*.*?\*/|//[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)

@@ -3,18 +3,18 @@
 -- KEYS key=* [lease]
 -- ARGV ms name [former]
 --
---   lease   the heartbeat of the caller; on a cluster it is elsewhere
---   ms      until another one may have the key
+--   lease   the heartbeat of the caller; not on a cluster, where it is in another slot
+--   ms      until another caller may have the key
 --   name    of the caller
---   former  a name of the caller whose lease it has lost
---   reply   0: the key is the caller's, maybe as before; else in how many milliseconds it
---           is free
+--   former  a name of the caller, of a lease that was lost
+--   reply   0: the key is the caller's, maybe as before; else in how many milliseconds the
+--           key is free
 --
--- The key has the name of a heartbeat, and is free when that is gone.  On a cluster it
--- has the caller's name, and lasts, but not for the caller under another name.
+-- The key has the name of a heartbeat, and is free when that is gone.  On a cluster the key
+-- has the caller's name, and is free when it expires, or if that is the former name.
 --
--- A crash before: nothing.  After: others wait until the heartbeat or the key has
--- ended.
+-- A crash before: nothing has happened.  After: others wait until the heartbeat or the key
+-- has ended.
 
 local call, own = redis.call, lease or name
 local owner = call('GET', key)
@@ -24,7 +24,7 @@ if owner and owner ~= own
       or lease and call('EXISTS', owner) == 1) then
   return math.max(1, call('PTTL', key))
 end
--- Needs no memory; see write_when_full.lua.
+-- PERSIST needs no memory; see write_when_full.lua.
 call('PERSIST', key)
 call('SET', key, own, 'PX', ms)
 return 0

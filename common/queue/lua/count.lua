@@ -5,14 +5,14 @@
 --
 --   exists  a key of the queue, without which nothing is counted
 --
--- For rates, the hash has what had been counted when this minute began, and the one before
--- it, of those in which something was counted; see mq-layout(7).
--- A crash before: nothing was counted.  After: all of it was.
+-- For rates, the hash keeps the counts at the beginning of the last two minutes in which
+-- something was counted; see mq-layout(7).
+-- A crash before: nothing was counted.  After: everything.
 
 if exists and redis.call('EXISTS', exists) == 0 then
   return 0
 end
--- Changes nothing and needs no memory; see claim.lua.
+-- PERSIST needs no memory; see write_when_full.lua.
 redis.call('PERSIST', counters)
 
 local time = tonumber(redis.call('TIME')[1])

@@ -1,4 +1,4 @@
--- Note how a queue is, in place of what was noted in this minute, and in this hour.
+-- Note how a queue is, in place of earlier notes of this minute and this hour.
 --
 -- KEYS minutes hours
 -- ARGV note (field lapse_s)...
@@ -6,10 +6,10 @@
 --   field    of each key
 --   lapse_s  in how many seconds the key lapses
 --
--- A crash before: nothing has happened.  After: all of it is noted.
+-- A crash before: nothing has happened.  After: everything is noted.
 
 local function put(key, field, lapse_s)
-  -- Whoever may not do this leaves nothing that would stay.
+  -- EXPIRE first: a user without that right writes no key that would stay.
   local there = redis.call('EXPIRE', key, lapse_s)
   redis.call('HSET', key, field, note)
   if there == 0 then

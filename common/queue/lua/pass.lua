@@ -1,5 +1,5 @@
--- Wait for the messages of a queue no more.  If the consumer was on watch, or was
--- woken, the next one is woken instead; see lib/role.lua.
+-- Stop waiting for a queue's messages.  If the consumer was on watch, or had been woken,
+-- the next consumer is woken instead; see lib/role.lua.
 --
 -- KEYS watch idle
 -- ARGV name
@@ -7,7 +7,7 @@
 --   name   in the consumer's channel
 --   reply  1 if another consumer was woken, else 0
 --
--- A crash before: nothing has happened; the others find out by their looks.
+-- A crash before: nothing has happened; other consumers notice when they look.
 -- After: nothing of the consumer is left here.
 
 -- include wake

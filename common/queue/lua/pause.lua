@@ -1,12 +1,12 @@
--- Pause a queue for at least so long.
+-- Pause a queue, or prolong its pause.
 --
 -- KEYS paused
 -- ARGV ms
 --
---   ms     above 0
---   reply  1, or 0 when it was paused for as long already
+--   ms     from now on; above 0
+--   reply  1; 0: the pause lasted as long already
 --
--- A crash before: nothing has happened.  After: it is paused.
+-- A crash before: nothing has happened.  After: the queue is paused.
 
 -- include rights
 
@@ -14,7 +14,7 @@ local left = redis.call('PTTL', paused)
 if left == -1 or left >= tonumber(ms) then
   return 0
 end
--- A write that needs no memory; see write_when_full.lua.
+-- PERSIST needs no memory; see write_when_full.lua.
 need(paused, 'SET')
 redis.call('PERSIST', paused)
 redis.call('SET', paused, '1', 'PX', ms)

@@ -1,13 +1,13 @@
--- Look whether keys hold, or can hold, what they are for, and whether this user
--- may use them so.
+-- Look whether keys have their types, or do not exist, and whether this user may run some
+-- commands on them.
 --
 -- KEYS key...
 -- ARGV commands...
 --
---   commands  for each key, the command that reads it and those that change it, with
---             blanks between; then for each key that is not looked at (it may be of another
---             slot): the key, and commands in the same way
---   reply how many of KEYS there are; an error about a type names the key
+--   commands  for each key, the command that reads the key and those that change it, with
+--             blanks between; then for each key that is not read (on a cluster, of another
+--             slot): the key, and its commands likewise
+--   reply how many of KEYS exist; an error about a type names the key
 --
 -- Changes nothing, so a user who is refused here leaves nothing behind.
 

@@ -4,10 +4,10 @@
 -- KEYS settings
 -- ARGV (name value)...
 --
---   value  '': not set any more
---   reply how many settings there are
+--   value  '': the setting is removed
+--   reply  number of settings
 --
--- A crash before: nothing has changed.  After: all have.
+-- A crash before: nothing has changed.  After: everything.
 
 local call, set, unset = redis.call, {}, {}
 
@@ -20,11 +20,10 @@ for i = first_name, #ARGV, each_name do
     set[#set + 1] = value
   end
 end
--- PERSIST takes no memory, and after one such write Redis lets the rest pass.
+-- PERSIST needs no memory; see write_when_full.lua.
 call('HLEN', settings)
 call('PERSIST', settings)
--- A missing right is known before the first change, on any server: HDEL of a field that
--- no setting has is refused, or HSET.
+-- HDEL of a missing field: without the right, the script ends before the first change.
 if #unset > 0 then
   call('HDEL', settings, '')
 end

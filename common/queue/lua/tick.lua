@@ -3,9 +3,9 @@
 -- KEYS clock
 -- ARGV tick
 --
---   reply the tick it is at now
+--   reply  the clock's tick
 --
--- A crash before: nothing has happened.  After: it is set.
+-- A crash before: nothing has happened.  After: the clock is set.
 
 local now = tonumber(redis.call('GET', clock)) or 0
 if tonumber(tick) > now then

@@ -4,10 +4,11 @@
 -- KEYS key=*
 -- ARGV command argument...
 --
---   reply the command's
+--   reply  the command's
 --
--- PERSIST takes no memory, and after one such write Redis lets the rest of a script
--- pass.  (It ends a time to live; commands used here set one, or are for keys without.)
+-- If memory is full, Redis refuses a script's first write only if that needs memory, and lets
+-- later ones pass.  PERSIST needs none; the time to live that it removes is set again by the
+-- command, or the key has none.
 
 redis.call('PERSIST', key)
 return redis.call(command, key, unpack(ARGV, first_argument))

@@ -1,5 +1,5 @@
--- Whether a consumer listens to its channel.  One that does not is dead, or will
--- connect again, and hears of no message.  True if this user may not ask.
+-- Whether a consumer listens to its channel; if not, the consumer is dead, or will connect
+-- again.  True if this user may not ask.
 local function is_alive(name)
   local found = redis.pcall('PUBSUB', 'NUMSUB', 'mq::wake::' .. name)
   return found.err ~= nil or found[2] > 0

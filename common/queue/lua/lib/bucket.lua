@@ -1,7 +1,6 @@
--- A rate that all consumers of a queue share: a bucket of tokens, full when
--- nobody remembers it.
+-- A rate that all consumers of a queue share: a bucket of tokens, full if its key is missing.
 
--- Returns the milliseconds until there is another one; -1: there is.
+-- Returns the milliseconds until the bucket has another token; -1: now.
 local function bucket_take(b, n)
   b.tokens = b.tokens - n
   call('HSET', b.key, 'tokens', string.format('%.6f', b.tokens), 'us', now_us)
@@ -10,7 +9,8 @@ local function bucket_take(b, n)
   return b.tokens < 1 and math.ceil((1 - b.tokens) / b.per_s * 1000) or -1
 end
 
--- nil without a rate.  What is refused here comes before the first message moves.
+-- Returns nil without a rate.  The bucket is written here, too, so that a refusal comes before
+-- the first message moves.
 local function bucket_of(key, per_s, burst)
   if per_s == '' then
     return nil

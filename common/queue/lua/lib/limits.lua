@@ -1,6 +1,6 @@
--- How many messages may be there for another one to be accepted: claimable ones, the
--- same for one of a priority above 0, delayed ones, the same ('': any number).  If
--- nothing is said of the claimable ones, the max-length of the settings counts.
+-- Limits on the number of messages in a queue ('': none): claimable ones, for a message
+-- without and with a priority above 0, and delayed ones likewise.  Without `ready`, the
+-- setting max-length counts.
 local function limits_of(ready, high, delayed, delayed_high, settings)
   local set = ready == '' and redis.pcall('HGET', settings, 'max-length')
   if type(set) == 'string' then

@@ -11,9 +11,9 @@ local function now()
   return clock_ms
 end
 
--- Watch and idle are the last of the keys of each queue; waits(...) gets the others, and
--- says whether a message is left there.  Mostly the same few consumers are on watch
--- everywhere.
+-- Every queue has `each` keys: watch and idle come last, waits() gets the others, and returns
+-- whether a message is left.  Mostly the same few consumers are on watch everywhere, so
+-- alive[] remembers them.
 local function look(each, waits)
   local reply, alive, check = {}, {}, checked == '1'
   local function is_called(holder, idle)

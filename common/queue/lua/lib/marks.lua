@@ -1,11 +1,11 @@
 -- The results of the last 16 batches of a publisher: a hash with a field for each, of
 -- the number of messages before the batch, a blank, and the reply.  A publisher that
--- has lost the reply finds it there, and a batch that comes twice changes nothing.
+-- has lost a reply finds it there, and a batch that comes twice changes nothing.
 --
---   marks   the key; nil: nobody will ask
+--   marks   the key; nil: replies are not kept
 --   slot    of the batch, 0 to 15
---   before  how many messages were in the batches before it
---   behind  the same of the batch that has to be done first; -1: none
+--   before  number of messages in all batches before this one
+--   behind  `before` of the batch that has to be done first; -1: none
 
 local function replied(marks, slot, before)
   local had, reply = (marks and call('HGET', marks, slot) or '')
@@ -13,7 +13,7 @@ local function replied(marks, slot, before)
   return had and tonumber(had) >= tonumber(before) and reply or nil
 end
 
--- Whether it has come too soon: the batch before it was refused, or will come again.
+-- Whether a batch comes too soon: the previous one was refused, or will be sent again.
 local function overtakes(marks, slot, behind)
   return tonumber(behind) >= 0
     and not replied(marks, (slot + 15) % 16, behind)

@@ -1,11 +1,11 @@
 -- How a consumer that has just claimed hears of the queue's next message; "Waking
 -- consumers" in mq-layout(7) says how messages and watch go from one to the next.
 --
---   watch   string: who is on watch
---   idle    sorted set: who is idle; score: since when, unix milliseconds.  Each
---           of them claims every ten minutes, and so comes last again
+--   watch   string: the consumer on watch
+--   idle    sorted set: idle consumers; score: since when, unix milliseconds.  An idle
+--           consumer claims every ten minutes, and so comes last again
 --
--- Both keys lapse, as anybody may die.  Errors are ignored; then the consumer has no role,
+-- Both keys lapse, since consumers may die.  If a command fails, the consumer has no role,
 -- and looks for messages once a second.
 
 -- include alive
@@ -14,13 +14,13 @@
 local NO_ROLE, WATCH, IDLE, ASK_AGAIN = 0, 4, 8, 12
 local LAPSES_MS, GONE_MS, MANY, LISTED = 300000, 1800000, 4, 1000
 
--- w has watch, idle, name ('': it never waits), why ('called': a key has
--- changed; 'look': the one on watch may be dead; 'own'), tracked ('1': the
--- consumer has read the keys, and nobody has changed them but itself), now.
+-- w has watch, idle, name ('': the consumer never waits), why ('called': a key has
+-- changed; 'look': the consumer on watch may be dead; 'own'), tracked ('1': the
+-- consumer has read the keys, and only that consumer has changed them since), now.
 --
---   took    how many messages it has claimed
---   full    it has room for no more
---   left    function: how many can be claimed still
+--   took    number of messages claimed now
+--   full    the consumer has no more room
+--   left    function: number of messages still claimable
 local function role(w, took, full, left)
   if w.name == '' then
     return NO_ROLE
@@ -34,8 +34,8 @@ local function role(w, took, full, left)
       and not is_alive(holder) then
     redis.pcall('UNLINK', w.watch)
     holder = false
-    -- Others may have died with it.  How many are idle says how often each of them
-    -- looks.
+    -- Idle consumers of the same host may be dead, too; ZCARD of idle sets how often each
+    -- consumer looks.
     local names = redis.pcall('ZRANGEBYSCORE', w.idle, '-inf', '+inf', 'LIMIT', 0,
       LISTED)
     for _, name in ipairs(names) do

@@ -1,6 +1,6 @@
 -- Places in a sorted set that may be long.
 
--- By their bytes; how Lua compares strings depends on the server's language.
+-- Compares bytes: `<` of Lua depends on the server's locale.
 local function is_before(a, b)
   for i = 1, math.min(#a, #b) do
     local x, y = a:byte(i), b:byte(i)
@@ -11,7 +11,7 @@ local function is_before(a, b)
   return #a < #b
 end
 
--- How many members are before where this one is, or would be.
+-- Number of members before the place of a member that may be missing.
 local function count_before(key, score, member)
   local low = call('ZCOUNT', key, '-inf', '(' .. score)
   local high = call('ZCOUNT', key, '-inf', score)
@@ -26,8 +26,8 @@ local function count_before(key, score, member)
   return low
 end
 
--- How many members are behind a walk, from the lowest score on, that came to this one last,
--- wherever that is by now.  No score: the walk has not begun.
+-- Number of members that a walk from the lowest score on has behind it; score and member: the
+-- last one then, which may have left or moved.  No score: the walk has not begun.
 local function past(key, score, member)
   if score == '' then
     return 0
@@ -37,7 +37,7 @@ local function past(key, score, member)
   return count_before(key, score, member)
 end
 
--- The members and their scores from the rank first to last, of ZRANGE or ZREVRANGE.
+-- Members and scores from rank first to last; range: 'ZRANGE' or 'ZREVRANGE'.
 local function set_slice(range, key, first, last)
   local part, members, scores =
     call(range, key, first, last, 'WITHSCORES'), {}, {}

@@ -1,8 +1,8 @@
--- Wakes up to n of the consumers that wait for a queue's messages, the one that
--- waits longest first; returns how many.  One that nobody hears on its channel
--- is dead.  Errors are ignored: messages are more important than who takes them.
+-- Wakes up to n consumers that wait for a queue's messages, the longest waiting first;
+-- returns how many.  A consumer without a subscriber on its channel is dead.  Errors are
+-- ignored: without a wake-up, consumers look for messages later.
 --
---   idle    the key with their names; it also tells them which queue it is
+--   idle    the key with their names; as the text published, it tells them the queue
 
 local function wake(idle, n)
   local woken = 0

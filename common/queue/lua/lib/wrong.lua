@@ -1,5 +1,5 @@
--- What look() returns; if that fails, the keys of another type than theirs: uses says in the
--- order of KEYS by which command each is looked at.  Needs rights.
+-- Returns look()'s reply; if that fails, the keys of a wrong type, found by the commands in
+-- uses, which are in the order of KEYS.  Needs rights.
 
 local function unless_wrong(look, uses)
   local good, reply = pcall(look)

@@ -1,5 +1,3 @@
--- What every script needs that moves messages.
-
 -- include rights
 
 local call = redis.call
@@ -12,7 +10,7 @@ local function clock(q)
   return math.max(0, math.min(tonumber(call('GET', q.clock)) or 0, 2 ^ 48))
 end
 
--- Whether the header of a message may have this name: much cheaper than options().
+-- Whether a message may have a header of this name: much cheaper than options().
 local function may_name(element, name)
   return #element > 4096 or element:find('"' .. name .. '"', 6, true)
 end

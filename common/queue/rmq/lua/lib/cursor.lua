@@ -1,8 +1,9 @@
--- Going through what may be long.
+-- Steps through lists and sorted sets that may be long.
 
 -- include sets
 
--- The next n of a list when so many are behind the walk, which begins at its right end.
+-- The next n elements of a list, for a walk from its right end with `behind` elements behind
+-- it.
 local function list_slice(key, behind, n)
   local part, turned = call('LRANGE', key, -behind - n, -behind - 1), {}
   for i = #part, 1, -1 do
@@ -11,9 +12,9 @@ local function list_slice(key, behind, n)
   return turned
 end
 
--- Looks at up to max when `behind` are behind the walk, and at no more once see(one, its
--- score, its number) is true: how many.  range: of a set, as for set_slice(); false: of a
--- list.  A slice has few at first, and never many: nobody knows how long the next ones are.
+-- Shows up to max messages to see(element, score, number), until that is true, for a walk with
+-- `behind` messages behind it; returns how many.  range: of a set, as for set_slice(); false:
+-- a list.  Slices begin small and stay small, since messages may be long.
 local function go_through(key, range, behind, max, see)
   local looked, size = 0, 1
   while looked < max do
@@ -35,10 +36,10 @@ local function go_through(key, range, behind, max, see)
   return looked
 end
 
--- How many are behind a walk through a list, when `behind` were, the last of which
--- is_anchor() knows; nil: none of up to `most`, or room bytes, to its right is that one.
--- The nearest comes first: of many equal ones, the outermost would set the walk back
--- again and again.  What was brought to the left may be equal to it, too.
+-- Number of elements now behind a walk through a list; `behind` were, the last of which
+-- is_anchor() knows.  nil: none of the next `most` elements, or `room` bytes, to the right is
+-- that one.  Of equal elements the nearest is meant: the outermost would set the walk back
+-- again and again.
 local function locate(key, behind, most, room, is_anchor)
   local last = behind > 0 and call('LINDEX', key, -behind)
   if last and is_anchor(last) then
@@ -58,17 +59,16 @@ local function locate(key, behind, most, room, is_anchor)
   end
 end
 
--- What leaves a list goes all at once: the nth of many, deep in a long one, is found
--- quickly, but to remove it by its value means to go there through all the others.
--- Places count from the right end, -1 first.
+-- Writes the tombstone at places, which count from the right end, -1 first.  Elements then
+-- leave the list by one LREM: each LREM goes through the list from its end.
 local function mark_places(key, places, tombstone)
   for i = 1, #places do
     call('LSET', key, places[i], tombstone)
   end
 end
 
--- try: call(), or pcall(), which returns an error.  behind: about how many are to their
--- right.
+-- Removes n tombstones, from the nearer end; behind: about how many elements are to their
+-- right.  try: call(), or pcall(), which returns an error.
 local function remove_marked(try, key, n, tombstone, behind)
   local side = behind > call('LLEN', key) / 2 and 1 or -1
   return try('LREM', key, side * n, tombstone)

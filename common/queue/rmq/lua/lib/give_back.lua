@@ -1,7 +1,6 @@
 -- Unacked messages that go back to the front of ready.  Needs place.
 
--- Back to the front of its kind.  A key that was kept until its message ran is
--- kept again.
+-- If a message keeps its key until it runs, its key is taken again.
 local function give_back(q, element, w)
   refresh_locks(q, w)
   place(q, element, w, true)
@@ -10,10 +9,10 @@ local function give_back(q, element, w)
   end
 end
 
--- A message that asks for something takes the time of this many others.
+-- A message with options takes the time of this many others.
 local WEIGHT = 5
 
--- All of a call together: about 1 MiB, or 500 messages, fewer if they ask for something.
+-- A call gives back at most 500 messages, fewer if some have options, or about 1 MiB.
 local MOST = 500
 local work, room = MOST, 1048576
 
@@ -34,7 +33,8 @@ local function check_once(q)
   end
 end
 
--- The newest ones, up to max, the newest first: how many, before it is enough.
+-- Gives back up to max messages, the newest first, until the call has done enough; returns
+-- how many.
 local function give_back_newest(q, unacked, max)
   local moved = 0
   while moved < max and not is_enough() do

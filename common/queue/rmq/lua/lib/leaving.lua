@@ -1,6 +1,6 @@
--- What a message leaves behind: its key, and the turn of the next of its group.
--- Acks need no more of place.lua, and each function that a script defines takes as
--- long as a short command.
+-- Locks of a message that leaves: its key is freed, and the next of its group has its turn.
+-- Acks include only this part of place.lua: each function that a script defines takes as long
+-- as a short command.
 
 -- include basics
 -- include options
@@ -20,19 +20,19 @@ local function in_order()
   return stamp .. string.format('%06d000000000', serial)
 end
 
--- Before all that came in order; the last one first.
+-- A prefix that sorts before all of in_order(), the latest first.
 local function in_front()
   serial = serial + 1
   return string.format('f%016.0f%06.0f000000000', 1e16 - now_us, 999999 - serial)
 end
 
--- Higher priorities first, then fewer attempts, then the age; a copy comes last.
+-- A prefix that sorts by priority, the highest first, then attempts, then age; copies last.
 local function in_tick(w, is_copy)
   return string.format('%03.0f%04.0f', 100 - w.priority, w.attempts or 0)
     .. (not is_copy and w.id or in_order()):sub(1, 25)
 end
 
--- The message that holds a lock, and how long it keeps a key.
+-- A lock's value has the id of its message, and of a key how long that is kept.
 local function holder(held)
   return held and held:sub(1, 32)
 end
@@ -41,7 +41,7 @@ local function mode(held)
   return held:match('^%S*', 34)
 end
 
--- What a lock says, group or key, if the message has it.
+-- A lock's value, if the message holds it; kind: 'g' for a group, 'k' for a key.
 local function own(q, kind, name, w)
   local held = name and call('HGET', q.locks, kind .. name)
   return held and holder(held) == w.id and held
@@ -55,9 +55,9 @@ local function take_group(q, line, id)
   call('HSET', q.locks, 'g' .. line, held_by(id))
 end
 
--- A message whose id another one here has gets a new id, of the same age, and
--- keeps the old one in another header.  A quote inside of a value has a backslash
--- before it, so the name is found nowhere else.
+-- If another message here has the same id, a message gets a new id, of the same age, and
+-- keeps the old one in Mq-Copy-Of.  Quotes inside of a value have a backslash before them,
+-- so the name is found nowhere else.
 local function copied(element, w)
   local head = element:sub(1, element:find('\n', 6, true) or 0)
   local first, last = head:find('"Mq%-Id"%s*:%s*%[%s*"'
@@ -76,8 +76,8 @@ local function copied(element, w)
   return element, options(element)
 end
 
--- Where a message belongs that waits for no time: the key, and its score in a set.
--- tick: the clock's, if the message asks for one.
+-- The key, and the score in a set, where a message belongs once it is due.  tick: the
+-- clock's, if the message has one.
 local function place_of(q, w, tick)
   if w and w.tick and w.tick > tick then
     return q.delayed, AT_TICK + w.tick
@@ -96,13 +96,13 @@ local function place(q, element, w, first)
   elseif not w.tick then
     call('ZADD', key, score, (first and in_front() or in_order()) .. element)
   elseif call('ZADD', key, 'NX', score, in_tick(w) .. element) == 0 then
-    -- Beside one with the same id.
+    -- The set has a message with the same id.
     element = copied(element, w)
     call('ZADD', key, score, in_tick(w, true) .. element)
   end
 end
 
--- Refuses keys of the wrong type, before anything is there.
+-- Refuses keys of the wrong type, before anything has changed.
 local function check_types(q)
   call('LLEN', q.ready)
   call('ZCARD', q.priority)
@@ -111,8 +111,8 @@ local function check_types(q)
   clock(q)
 end
 
--- Frees the key of a message: for 'queued' when the message starts, for 'done' when
--- it ends, and always when it vanishes.
+-- Frees the key of a message, if kept until `when` ('queued': the message starts; 'done': it
+-- ends), or always when the message vanishes.
 local function unlock(q, w, when)
   local held = own(q, 'k', w.key, w)
   if held and (when == 'vanish' or mode(held) == 'queued' or mode(held) == when) then
@@ -120,8 +120,7 @@ local function unlock(q, w, when)
   end
 end
 
--- What begins when nobody holds the group any more: the turn of the next in line,
--- if there is one.
+-- The turn of the next message in line for a group; without a message, the group becomes free.
 local function turn_of(q, line)
   local score = string.format('%.0f', IN_LINE + tonumber(line, 16))
   local member =
@@ -147,13 +146,13 @@ local function begin_turn(q, turn)
   end
 end
 
--- The turn that begins when a message leaves, if it holds its group.
+-- The turn that begins when a message leaves; false unless the message holds its group.
 local function turn_after(q, w)
   return own(q, 'g', w.line, w) and turn_of(q, w.line)
 end
 
--- A message has left its queue: 'done' (or rejected), or 'vanish' when nobody
--- has run it.  turn: as of turn_after(), if that is known.
+-- Frees the locks of a message that has left its queue.  when: 'done' (or rejected), or
+-- 'vanish' if it was never run.  turn: turn_after(), if the caller has it.
 local function leave(q, w, when, turn)
   if w and w.line and turn == nil then
     turn = turn_after(q, w)

@@ -1,7 +1,7 @@
 -- Messages that an operator moves or drops, many in one step.  Needs place.
 
--- A number in the header line begins anew; a quote inside of a value has a
--- backslash before it, so the name is found nowhere else.
+-- Sets a number in the header line to 0.  Quotes inside of a value have a backslash before
+-- them, so the name is found nowhere else.
 local function anew(element, name)
   local head = element:sub(1, 5) == '\255\0\190\190J'
     and element:sub(1, element:find('\n', 6, true) or 0) or ''
@@ -11,9 +11,8 @@ local function anew(element, name)
     .. element:sub(last + 1) or element
 end
 
--- Does to both queues what may be refused, without changing anything, so that no
--- refusal can come in the middle; and the same for what the messages hold, which arrive
--- there, or are dropped.
+-- Tries, without changing anything, the commands that move messages, so that a refusal comes
+-- before the first of them.  arrive: messages come into a queue; else they are dropped.
 local function be_sure(q, to, arrive)
   need_leave(q)
   if arrive then
@@ -22,7 +21,7 @@ local function be_sure(q, to, arrive)
   else
     need_tell(q)
   end
-  -- Servers before Redis 7 do not tell, so what changes nothing is tried.
+  -- Before Redis 7, need() does nothing.
   if not may and arrive then
     call('SET', to.results, '1', 'XX')
   end
@@ -43,8 +42,8 @@ local function be_sure(q, to, arrive)
   end
 end
 
--- Whoever waits until its time or tick has come waits no more; nor when it will
--- have had its turn in line.
+-- Clears the time and the first tick that a message waits for, so that it can be claimed now,
+-- or once it has had its turn in line.
 local function at_once(q, element, w)
   if w and w.due > now then
     w.due, element = 0, anew(element, 'Mq-Due')
@@ -55,9 +54,9 @@ local function at_once(q, element, w)
   return element
 end
 
--- On a cluster another queue may be on another node.  Messages to it wait in a hash
--- of their own queue, and arrive by arrive.lua; see outgoing.lua.  The caller says
--- so by 'HOW ID FROM QUEUE' in place of a mere 'HOW', which is returned.
+-- On a cluster another queue may be on another node.  If `how` is 'HOW ID FROM QUEUE',
+-- messages wait in the hash `outgoing` of their own queue, and arrive by arrive.lua; see
+-- outgoing.lua.  Returns HOW.
 local departure, plain = nil, {}
 local function prepare_departure(how, outgoing)
   local word, id, rest = how:match('^(%a+) (%w+)( .*)$')
@@ -83,8 +82,8 @@ local function arrive_plain(q, first)
   plain = {}
 end
 
--- A message comes back to be claimed.  own: it still has its group and its key in
--- this queue.  Messages that ask for nothing wait for arrive_plain().
+-- Puts a message into a queue, to be claimed.  own: the message still has its group and key
+-- there.  Messages without options are collected for arrive_plain().
 local function arrive(q, element, w, own, first)
   if departure then
     departure.n = departure.n + 1

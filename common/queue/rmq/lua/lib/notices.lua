@@ -1,12 +1,12 @@
 -- Tell a queue how a message has ended.
 --
---   key       ready of that queue, whose counters are the other key; or on a cluster,
---             where it may be on another node, outgoing and none of the message's own
---             (see outgoing.lua)
+--   key       ready of that queue; on a cluster, where that may be on another node, outgoing
+--             of the message's own (see outgoing.lua)
+--   counters  of that queue
 --   known     the key with the names of all queues
---   field     of outgoing, or ''
+--   field     of outgoing; '': key is a ready list
 --
--- check_notice() changes nothing, and is refused where send_notice() would be.
+-- check_notice() changes nothing, and is refused if send_notice() would be.
 
 local function check_notice(key, field)
   if field ~= '' then

@@ -1,7 +1,7 @@
 -- The options in the header of a message.
 
--- Go and our programs replace text that is not Unicode.  If scripts did not, a key
--- or group would have another name once its header has been written anew.
+-- Go and the tools replace text that is not Unicode, and scripts do the same: a key or group
+-- keeps its name when the header is written anew.
 
 -- include utf8
 -- include asking
@@ -14,7 +14,7 @@ local function mended(head)
     :gsub('\2', '\\u'):gsub('\1', '\\\\'))
 end
 
--- Whether a header is JSON, and what it says.
+-- Whether a header is JSON, and its table.
 local function decode(head)
   local good, headers = pcall(cjson.decode, head)
   if not good then
@@ -23,10 +23,10 @@ local function decode(head)
   return good, headers
 end
 
--- The first value of each of our headers, by its name without "Mq-".
+-- The first value of each Mq- header, by its name without "Mq-".
 local function ours(head)
   local found = {}
-  -- Without a backslash, every quote is where a string begins or ends.
+  -- Without a backslash, every quote begins or ends a string.
   if not head:find('\\', 1, true) then
     for name, v in head:gmatch('"Mq%-([%w-]+)"%s*:%s*%[%s*"([^"]*)"') do
       found[name] = v
@@ -67,11 +67,10 @@ local function options(element)
     due = number(has.Due, 0, 2 ^ 48) or 0,
     line = id and group and redis.sha1hex(group):sub(1, 13),
     key = id and as_text(has.Key),
-    -- How long it is kept: 'queued', 'done', or milliseconds.  Any other text is as
-    -- good as none.
+    -- How long the key is kept: 'queued', 'done', or milliseconds.
     unique = (has.Unique == 'queued' or number(has.Unique, 1, 2 ^ 48))
       and has.Unique or 'done',
-    -- A copy of the message has another id, and so no reply.
+    -- A copy of a message has another id, and gets no reply.
     reply_to = id and has['Reply-To'] == id and id:find('^[%w:]+$') and id
       or nil }
 end

@@ -1,23 +1,22 @@
--- Where a message waits, and what it holds meanwhile.
+-- Places a message in a queue, with its group and its key.
 --
 -- A queue's keys are six, in this order; mq-layout(7) says what is in each:
 --
 --   ready     list: claimable, in the order of publishing
 --   priority  sorted set: claimable before the list, with a score below 0, or after it
 --   delayed   sorted set: not claimable yet, or in line for the group
---   locks     hash: who holds which group or key, and when messages are too late
+--   locks     hash: the holder of each group and key, and when messages are too late
 --   clock     the tick, a number
---   results   a prefix: with an id, the key of its result; by itself, a key that exists
---             once anybody has waited for a result
+--   results   a prefix: with an id, the key of its result; alone, a key that exists once
+--             anybody has waited for a result
 --
 -- Members of the sorted sets are 32 bytes that give the order among equal scores, then the
 -- element.
 
 -- include leaving
 
--- A queue with messages is known, even if somebody has deleted it meanwhile.
--- Errors are ignored: the messages are more important than the list of names, which
--- a cluster may have on another node.
+-- Lists the name of a queue with messages, which may have been deleted meanwhile.  Errors are
+-- ignored: messages matter more than the list, which a cluster may have on another node.
 local function make_known(q, queues)
   local name = q.ready:match('%[(.*)%]')
   if name then
@@ -30,13 +29,13 @@ local function need_admit(q)
   need(q.locks, 'GET', 'HGET', 'HSET', 'HDEL', 'ZADD', 'LPUSH', 'RPUSH')
 end
 
--- due: when the message is, unless it can be claimed at once.
+-- due: when the message can be claimed, unless now.
 local function take_key(q, key, id, till, due)
   call('HSET', q.locks, 'k' .. key, string.format('%s %s %.0f', id, till, now_us)
     .. (due and string.format(' %.0f', due) or ''))
 end
 
--- No walk for messages that are too late begins before one may be.
+-- Before the lowest bound, no cleaner looks for messages that are too late.
 local function note_bound(q, field, at)
   local known = at and tonumber(call('HGET', q.locks, field) or nil)
   if at and not (known and known <= at) then
@@ -49,10 +48,9 @@ local function note_late(q, w)
   note_bound(q, 't', w.last_tick)
 end
 
--- If a message goes the other way than from delayed to ready to unacked, its locks are
--- written anew, since a census may miss it, and releases only locks that stay the same;
--- see census.c.  The locks are written before the message moves: a refusal has moved
--- nothing then.
+-- If a message goes any way but from delayed to ready to unacked, a census may miss it; so its
+-- locks are written anew, which a census then leaves alone (see census.c), and before the
+-- message moves: a refusal has moved nothing.
 local function refresh_locks(q, w)
   if not w then
     return
@@ -67,19 +65,19 @@ local function refresh_locks(q, w)
   end
 end
 
--- Whether a message with its id holds its group, or its key, here.
+-- Whether a message with the same id holds the group or the key here.
 local function is_copy(q, w)
   local held = own(q, 'g', w.line, w)
   if not held then
     held = own(q, 'k', w.key, w)
-    -- The holder of a key that is kept for a time may be gone.
+    -- A key that is kept for a time outlives its message.
     held = held and not tonumber(mode(held))
   end
   return held
 end
 
--- Whether its key is free, or, unless it is new here, its own; then it has it
--- from now on.  due: as for take_key().
+-- Takes the key of a message, if that is free, or, unless the message is new here, its own;
+-- returns whether.  due: as for take_key().
 local function lock(q, w, new, due)
   local held = call('HGET', q.locks, 'k' .. w.key)
   if held and (new or holder(held) ~= w.id) then
@@ -89,8 +87,8 @@ local function lock(q, w, new, due)
     end
   end
   local ms = tonumber(w.unique)
-  -- Keys that are kept for some time have nobody to let go of them.  Whoever adds
-  -- one looks at some others, so that not many more are there than are kept.
+  -- Keys that are kept for a time are not freed by an end.  Each new one frees some that are
+  -- over, so that most of those in the hash are kept still.
   local some = ms and call('HRANDFIELD', q.locks, 4, 'WITHVALUES') or {}
   for i = 1, #some, 2 do
     local till = some[i]:sub(1, 1) == 'k' and tonumber(mode(some[i + 1]))
@@ -103,9 +101,8 @@ local function lock(q, w, new, due)
   return true
 end
 
--- A message comes into a queue where it was not.  It takes its key if that is
--- free, and goes on without it if not; a key with a time ends with that.  Returns
--- the message as it is then, and what it asks for.
+-- Prepares a message for a queue where it was not: takes its key, if that is free and not kept
+-- for a time.  Returns the message, maybe with another id, and its options.
 local function prepare(q, element, w)
   if is_copy(q, w) then
     element, w = copied(element, w)
@@ -116,19 +113,18 @@ local function prepare(q, element, w)
   return element, w
 end
 
--- A message comes into a queue, with the right to its key.  unique is for the
--- time that it has to wait until it is due, if it has; first: before all others
--- of its kind.
+-- Puts a message with its key into a queue: to wait until `due`, with `unique` before the
+-- element, or to be claimed; first: before all others of its kind.
 local function admit(q, element, w, due, unique, first)
   if w and w.reply_to then
-    -- A program that drops messages unseen must not drop this one unseen.
+    -- If this key exists, programs do not drop messages of the queue unseen.
     call('SET', q.results, '1')
   end
   if w then
     note_late(q, w)
   end
   if w and w.line then
-    -- It takes its group if that is free, or stands in line.
+    -- A message takes its group if that is free, or stands in line.
     local held = call('HGET', q.locks, 'g' .. w.line)
     if held and holder(held) ~= w.id then
       call('ZADD', q.delayed, IN_LINE + tonumber(w.line, 16),

@@ -5,9 +5,9 @@ local function may_be_sorted(element)
   return may_name(element, 'Mq-Priority') or may_name(element, 'Mq-From-Tick')
 end
 
--- Up to max messages, or about room bytes, whose time or tick has come, with at most
--- spare bytes (nil: any number).  How many, and what is left of both; of spare nil if
--- the next one has more.
+-- Promotes up to max messages, or about room bytes, whose time or tick has come, with at most
+-- spare bytes (nil: any number).  Returns how many, and what is left of room and spare; of
+-- spare nil if the next message is longer.
 local function promote(q, max, room, spare)
   local moved, lacks = 0, false
   spare = spare or math.huge
@@ -16,7 +16,7 @@ local function promote(q, max, room, spare)
   call('ZCARD', q.priority)
   local tick = clock(q)
   local function from(low, high)
-    -- Few at first: nobody knows how long the next ones are.
+    -- Slices begin small: the next messages may be long.
     local size, n = 1, 1
     while n > 0 and moved < max and room > 0 and not lacks do
       local due = call('ZRANGEBYSCORE', q.delayed, low, high,
@@ -33,7 +33,7 @@ local function promote(q, max, room, spare)
       local rank = n > 0 and call('ZRANK', q.delayed, due[1])
       if rank and moved == 0 then
         need(q.delayed, 'LPUSH')
-        -- Changes nothing: what cannot be removed must not be copied.
+        -- This removes nothing; without the right to remove, nothing is copied.
         call('ZREMRANGEBYRANK', q.delayed, 1, 0)
       end
       for i = 1, n do

@@ -1,6 +1,6 @@
--- What ends is removed from an unacked list: of n equal elements the oldest; how many.
--- Long ones go by their places, so that the server's log and its replicas get the few
--- bytes of a mark instead of a copy.  No element is equal to the mark.
+-- Removes from an unacked list the n oldest elements equal to `element`; returns how many.
+-- Long elements are overwritten with a short mark first, which no element is equal to: the
+-- server's log and its replicas then get no copy of them.
 
 local LONG = 4096
 
@@ -19,7 +19,7 @@ local function remove(unacked, element, n)
   local time = redis.call('TIME')
   local mark = redis.sha1hex(time[1] .. '.' .. time[2] .. unacked)
   local places = redis.call('LPOS', unacked, element, 'RANK', -1, 'COUNT', n)
-  -- Changes nothing and needs no memory; see claim.lua.
+  -- LTRIM changes nothing and needs no memory; see claim.lua.
   redis.call('LTRIM', unacked, 0, -1)
   for i = 1, #places do
     redis.call('LSET', unacked, places[i], mark)

@@ -1,6 +1,6 @@
--- Results of messages, and those who wait for them.  Needs place.
+-- Results of messages, for programs that wait for them.  Needs place.
 
--- Checks the rights for both.
+-- Checks the rights for keep_result() and tell().
 local function need_tell(q)
   need(q.results, 'DEL', 'RPUSH', 'PEXPIRE')
 end
@@ -14,9 +14,9 @@ local function keep_result(q, id, text, ms)
   call('PEXPIRE', key, ms)
 end
 
--- The same where no consumer can say it, if anybody waits for it: state is
--- 'rejected', 'expired' or 'purged' (the text is a reason, or nil), or 'pushed'
--- (the text is the queue where it goes on).
+-- Keeps the result of a message that ends without a consumer, if a program waits for it.
+-- state: 'rejected', 'expired' or 'purged' (text: a reason, or nil), or 'pushed' (text: the
+-- next queue).
 local function tell(q, w, state, text)
   if not (w and w.reply_to) then
     return

@@ -9,10 +9,9 @@ local moved = header .. element:sub(offset + 1)
 local v = header == '' and w or options(moved)
 local turn
 
--- Refuses before the first change, if there is something to refuse.  False: the element is
--- not there.
+-- Causes any refusal before the first change.  False: the element is not in unacked.
 local function may_settle()
-  -- Of equal elements, the oldest one.
+  -- RANK -1: the oldest of equal elements.
   if how ~= 'ack' and not call('LPOS', unacked, element, 'RANK', -1) then
     return false
   end
@@ -21,8 +20,8 @@ local function may_settle()
     need_leave(q)
     call('HLEN', q.locks)
   end
-  -- The next of its group, and whether it can go where it is to go.  What is pushed may
-  -- come into line in the same queue, and is the next then.
+  -- If the next of the group has its turn, its place is checked, too.  A message that is
+  -- pushed to its own queue may be that next one, so its turn is found later.
   if w and w.line and how == 'push' then
     check_types(q)
   elseif w and w.line and how ~= 'front' and how ~= 'again' then
@@ -37,12 +36,12 @@ local function may_settle()
   return true
 end
 
--- Puts the message where it goes on; the next of its group, which comes behind it, counts on
--- from its place.  Acks are many, and take less time than it takes to define what is in here.
+-- Puts the message where it goes on.  The include is in here as acks take less time than it
+-- takes to define the functions of place.lua.
 local function put()
 -- include place
 
-  -- First a write that needs no memory; see claim.lua.
+  -- LTRIM changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
   local delay = tonumber(ms)
   if how == 'reject' or how == 'expire' then
@@ -76,7 +75,7 @@ local function put()
   end
 end
 
--- 1, or 0 when an ack does not find the element.
+-- Returns 1; 0: an ack did not find the element.
 local function settle()
   if how ~= 'ack' then
     put()

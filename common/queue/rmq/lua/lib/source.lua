@@ -1,7 +1,7 @@
 -- Walks through the messages of a place, the next to be claimed first.  Needs basics.
 --
--- A place has up to three sources.  A source is a list, whose oldest message is at the right
--- end, or what a sorted set has from one score to another.
+-- A place has up to three sources: lists, whose oldest message is at the right end, or ranges
+-- of scores in a sorted set.
 
 -- include cursor
 
@@ -11,7 +11,7 @@ local function sources(place, q, list)
   local in_line = { key = q.delayed, low = line, high = '+inf' }
   return ({ delayed = { { key = q.delayed, low = '-inf', high = '+inf' } },
     timed = { timed },
-    -- If all are dropped in this order, no message has its turn meanwhile.
+    -- If all are dropped in this order, no message in line has its turn meanwhile.
     line = { in_line, timed },
     ready = { { key = q.priority, low = '-inf', high = '(0' }, { key = q.ready },
       { key = q.priority, low = '(0', high = '+inf' } } })[place]
@@ -22,18 +22,18 @@ local function count(s)
   return s.low and call('ZCOUNT', s.key, s.low, s.high) or call('LLEN', s.key)
 end
 
--- How many members of a set are before the source.
+-- Number of members of a set before the source.
 local function rank_of(s)
   return call('ZCARD', s.key) - call('ZCOUNT', s.key, s.low, '+inf')
 end
 
--- Where a walk is, as a text and the last message behind the walk, the anchor:
+-- The position of a walk: a text, and the last message behind the walk, the anchor:
 --
 --   part   the number of the source
 --   left   messages to look at: those that were in the source when the walk came there
 --   from   messages of the source behind the walk
 --   span   of these, messages that the last step looked at
---   aside  1 if it has brought messages aside; see move.lua
+--   aside  1 if the walk has brought messages aside; see move.lua
 --   score  of the anchor, in a set
 local function parse_walk(text, anchor)
   local part, left, from, span, aside, score =
@@ -48,7 +48,7 @@ local function print_walk(w)
     w.aside, w.score or '')
 end
 
--- How many messages are behind the walk now: other programs claim some, and bring some there.
+-- Number of messages behind the walk now: meanwhile other programs claim and add some.
 local function find_walk(s, w)
   if w.from == 0 then
     return 0
@@ -58,7 +58,7 @@ local function find_walk(s, w)
   local at = locate(s.key, w.from, 2000, 1048576, function(element)
     return element == w.anchor
   end)
-  -- Bounded, as it keeps the server for some 25 ns each.
+  -- LPOS takes some 25 ns an element, so it is bounded.
   local found = not at
     and call('LPOS', s.key, w.anchor, 'RANK', -1, 'MAXLEN', 200000)
   return at or found and call('LLEN', s.key) - found or 0

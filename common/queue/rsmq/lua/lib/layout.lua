@@ -2,13 +2,15 @@
 --
 -- A queue's keys are four, in this order; mq-rsmq(7) says what is in each:
 --
---   z  sorted set: its messages' ids, by when each can be received, unix milliseconds
---   h  hash: its attributes and totals, and of each message ID, the body, ID:rc and ID:fr
---   x  hash, ours: of a message with more headers than its id, those: JSON without braces
---   d  hash, ours: of a message that waits on purpose for another run, its last receive
+--   z  sorted set: the messages' ids, by when each can be received, unix milliseconds
+--   h  hash: attributes and totals of the queue, and of each message ID, the body, ID:rc
+--      and ID:fr
+--   x  hash, of these tools: headers of a message beside its id, as JSON without braces
+--   d  hash, of these tools: the last receive of a message that waits on purpose for
+--      another run
 --
--- To our programs a message is what it would be in the layout of rmq: a header with its
--- id and the number of runs before this one, and the body.
+-- Scripts return a message as in the layout of rmq: a header with its id and the number of
+-- runs before this one, and the body.
 
 -- include rights
 -- include utf8
@@ -18,13 +20,13 @@ local time = call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
 
--- Those of a queue, which begin there, and the next few, which the script names.
+-- The keys of a queue, from `first` on in KEYS, and the keys behind them.
 local function queue_keys(first)
   local z, h, x, d = unpack(KEYS, first, first + 3)
   return { z = z, h = h, x = x, d = d }, unpack(KEYS, first + 4, first + 16)
 end
 
--- A list, n of it at a time.
+-- Iterates over a list, n values at a time.
 local function parts(list, n)
   local first = 1 - n
   return function()
@@ -33,13 +35,12 @@ local function parts(list, n)
   end
 end
 
--- How a number goes into a command: not as 1.79e+12.
+-- A number as a command takes it: not as 1.79e+12.
 local function int(n)
   return string.format('%.0f', n)
 end
 
--- A queue that there is not yet; its name is put into the set of all.  Holes
--- are filled, as node does it.
+-- Makes a queue, or adds the attributes that it lacks, as node does it, and lists its name.
 local function create(h, names, name, vt, delay, maxsize)
   if call('HSETNX', h, 'vt', vt or 30) + call('HSETNX', h, 'delay', delay or 0)
       + call('HSETNX', h, 'maxsize', maxsize or 65536) > 0 then
@@ -49,13 +50,12 @@ local function create(h, names, name, vt, delay, maxsize)
   call('SADD', names, name)
 end
 
--- A count that anybody may have written, or what Lua can write with all digits; nil: it is
--- none.  Those that are added to may be refused: messages matter more than their counts.
+-- A count as a number, at most what Lua writes with all digits; nil: the text is no count.
 local function whole(text)
   return text and text:find('^%d+$') and math.min(tonumber(text), 1e14 - 1) or nil
 end
 
--- Each is in front of all those of the ones below it.
+-- By this a score is lower for each step of priority.
 local PRIORITY = 1e12
 
 local function priority_of(extra)
@@ -63,14 +63,13 @@ local function priority_of(extra)
   return n and n <= 100 and n or 0
 end
 
--- The score of a message that can be received from that time on, which is over.
+-- The score of a message that can be received since a time in the past.
 local function score_since(ms, extra)
   return string.format('%.3f', ms - priority_of(extra) * PRIORITY)
 end
 
--- The set "later" has the ids of delayed messages with a priority, and when they
--- are due.  Those that are take their place, unless something has become of them
--- since.
+-- The set `later` has ids of delayed messages with a priority, and when they are due.  Due
+-- ones get the score of their priority, unless their score has changed meanwhile.
 local function promote(q, later)
   local due = call('ZRANGEBYSCORE', later, '-inf', int(now), 'WITHSCORES',
     'LIMIT', 0, 500)
@@ -86,14 +85,14 @@ local function promote(q, later)
   end
 end
 
--- Ids are whatever somebody has put there.  One that can be a word, a file's
--- name and part of a URL is shown as it is, others by a hash.
+-- Other programs may use any id.  An id that can be a word, a file name and part of a URL is
+-- shown as it is, any other by a hash.
 local function shown_as(id)
   return #id <= 128 and id:find('^[%w:_][%w:_-]*$') and id
     or redis.sha1hex(id):sub(1, 32)
 end
 
--- As headers; an id that is not UTF-8 has each byte as a character up to U+00FF.
+-- The headers for an id; if that is not UTF-8, each byte becomes a character up to U+00FF.
 local function names_of(id)
   local name = shown_as(id)
   if name == id then
@@ -105,7 +104,7 @@ local function names_of(id)
   end) .. '"],"Mq-Name":["' .. name .. '"]'
 end
 
--- plain: the id has the form of one.
+-- A message as scripts return it; plain: shown_as() would not change the id.
 local function element(id, body, runs, extra, plain)
   if plain and runs == 0 and not extra then
     return '\255\0\190\190J{"Mq-Id":["' .. id .. '"]}\n' .. body
@@ -120,7 +119,7 @@ local function element(id, body, runs, extra, plain)
   return head .. '}\n' .. body
 end
 
--- Of each id: its body (false: none), how often it was received, its headers.
+-- Reads messages: body (false: none), number of receives, headers.
 local function read(q, ids)
   local fields = {}
   for i = 1, #ids do
@@ -158,7 +157,7 @@ local function need_create(h)
   need(h, 'HSETNX', 'SADD')
 end
 
--- Nothing is left of them here.
+-- Removes messages.
 local function forget(q, ids)
   local fields = {}
   for i = 1, #ids do
@@ -174,7 +173,7 @@ local function forget(q, ids)
   end
 end
 
--- Of each id, how often it was received, as text or false.
+-- The number of receives of each id, as text or false.
 local function received(q, ids)
   local fields = {}
   for i = 1, #ids do
@@ -183,7 +182,7 @@ local function received(q, ids)
   return call('HMGET', q.h, unpack(fields))
 end
 
--- Those of them that a connection still has: nobody else has received them since.
+-- The ids that a connection still holds: no other receiver has had them since.
 local function still_held(q, held, ids)
   local list, rc = {}, received(q, ids)
   local ours = call('HMGET', held, unpack(ids))
@@ -199,7 +198,7 @@ local function holds(q, held, ids)
   return #still_held(q, held, ids) == #ids
 end
 
--- All that a connection still has.
+-- All ids that a connection still holds.
 local function held_by(q, held)
   local ids = {}
   for part in parts(call('HKEYS', held), 500) do
@@ -210,14 +209,13 @@ local function held_by(q, held)
   return ids
 end
 
--- What tells the last receive of a message from any other, whoever received it.
+-- A text that differs for each receive of a message.
 local function last_receive(q, id)
   local fields = call('HMGET', q.h, id .. ':rc', id .. ':fr')
   return (fields[1] or '') .. ' ' .. (fields[2] or '')
 end
 
--- Which of them wait on purpose for another run: nobody has received them since
--- that was noted.
+-- Whether each id waits on purpose for another run: noted so, and not received since.
 local function await_run(q, ids)
   local noted = call('EXISTS', q.d) == 1 and call('HMGET', q.d, unpack(ids)) or {}
   local list = {}
@@ -227,26 +225,24 @@ local function await_run(q, ids)
   return list
 end
 
--- When a message was sent, by its id, but not in the future; now, if that says
--- nothing.
+-- When a message was sent, by its id, at most now, in unix milliseconds; now, if the id tells
+-- no time.
 local function sent(id)
   local us = tonumber(id:sub(1, 10), 36)
   return math.min(us and math.floor(us / 1000) or now, now)
 end
 
--- When a message was sent, if its id has the form of one, and tells a time that
--- there can have been.  Since July 2021 ids begin with a letter behind f: a UUID
--- in 32 hexadecimal digits is none of them.
+-- When a message was sent, if its id has RSMQ's form and tells a time in the past, else nil.
+-- Since July 2021 such ids begin with a letter behind f, unlike UUIDs in 32 hexadecimal
+-- digits.
 local function told_by(id)
   local time = #id == 32 and id:find('^%w+$') and id:sub(1, 10)
   local us = time and time:find('^[g-z][0-9a-z]+$') and tonumber(time, 36)
   return us and us <= now_us and us / 1000 or nil
 end
 
--- Whether the body of a member that has none will not come any more: some
--- programs write the one behind the other, and have a minute for it.  If its id
--- does not tell since when it is there, it is since it can be received, or has
--- been first.
+-- Whether an id without a body is a minute old: some programs write the body after the id.
+-- If the id tells no time, its age counts from the time when it can be, or first was, received.
 local function is_torn(q, id)
   local since = told_by(id)
     or math.min(tonumber(call('ZSCORE', q.z, id)),
@@ -254,8 +250,8 @@ local function is_torn(q, id)
   return since < now - 60000
 end
 
--- The message is the next one again, as if nobody had received it; with its priority,
--- unless the key of the headers is of the wrong type.
+-- Undoes the last receive of a message, which is the next one then, of its priority, unless
+-- the key of the headers has a wrong type.
 local function put_back(q, id)
   local extra = redis.pcall('HGET', q.x, id)
   local runs = whole(call('HGET', q.h, id .. ':rc')) or 0

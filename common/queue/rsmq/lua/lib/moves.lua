@@ -1,13 +1,13 @@
--- Messages that an operator or a cleaner moves.  Needs rsmq.
+-- Messages that an operator or a cleaner moves.  Needs layout.
 
--- Refuses keys of the wrong type, before anything has changed.  The write needs no
--- memory, and lets later writes pass; see claim.lua.
+-- Refuses keys of the wrong type, before anything has changed.  ZREM of a missing member needs
+-- no memory, and lets later writes pass; see claim.lua.
 local function probe(q)
   check_types(q)
   call('ZREM', q.z, '\0')
 end
 
--- Nor is a command refused in the middle: of those that are dropped, or move.
+-- Causes any refusal before the first message is dropped, or moves.
 local function be_sure(q, to, moves)
   need_forget(q)
   if moves then
@@ -18,7 +18,7 @@ local function be_sure(q, to, moves)
   probe(q)
 end
 
--- The queue that messages of q go to, if there is none of that name.
+-- Makes the queue that messages of q go to, unless it exists.
 local function create_as(q, to, names, name)
   if call('HEXISTS', to.h, 'vt') == 0 then
     local has = call('HMGET', q.h, 'vt', 'maxsize')
@@ -26,17 +26,17 @@ local function create_as(q, to, names, name)
   end
 end
 
--- The score of a message that can be received now, behind those that moved before it, even
--- in the same millisecond: the clocks of those who receive know no parts of that.
+-- The score of a message that can be received now, behind messages that moved before it, even
+-- in the same millisecond; a millisecond ago, since receivers' clocks have no fractions.
 local serial = 0
 local function score_next(extra)
   serial = serial + 1
   return score_since((now_us + serial) / 1000 - 1, extra)
 end
 
--- m, as of read(), becomes a message of another queue, to be received now behind
--- those of its priority, with m.extra for its headers and received so many times;
--- is_back: it was sent to that one before.  False: one of that id is there.
+-- Moves a message m of read() to another queue, to be received behind others of its priority,
+-- with the headers m.extra and `runs` receives.  is_back: the message had been sent there.
+-- Returns false if the queue has a message with that id.
 local function hand_over(q, to, m, runs, is_back)
   if call('HEXISTS', to.h, m.id) == 1 or call('ZSCORE', to.z, m.id) then
     return false
@@ -57,10 +57,9 @@ local function hand_over(q, to, m, runs, is_back)
   return true
 end
 
--- Takes messages away: 'move', to be received at once; 'fresh', the same, as
--- if nobody had received them; 'home', the same, to where they were sent to;
--- 'back', as if nobody had received them the last time; 'drop', nowhere.  How
--- many.
+-- Takes messages out of a queue; returns how many.  how: 'move', to be received at once;
+-- 'fresh', likewise, with no receives; 'home', likewise, to the queue where they were sent;
+-- 'back', with the last receive undone; 'drop', nowhere.
 local function take(q, to, ids, how)
   if how == 'drop' then
     forget(q, ids)

@@ -3,12 +3,12 @@
 
 -- include sets
 
--- How many can be received now.
+-- Number of messages that can be received now.
 local function visible(q)
   return call('ZCOUNT', q.z, '-inf', int(now))
 end
 
--- Which of these hidden ones are in somebody's hands; the others wait.
+-- Whether each of these hidden messages is unacked; the others wait.
 local function taken(q, ids)
   local list, waits, runs = {}, await_run(q, ids), received(q, ids)
   for i = 1, #ids do
@@ -17,13 +17,13 @@ local function taken(q, ids)
   return list
 end
 
--- Whether the messages of a place are some of the hidden ones.
+-- Whether a place has only a part of the hidden messages.
 local function is_hidden(place)
   return place == 'delayed' or place == 'unacked'
 end
 
--- How many are behind a walk through a place that came to this message last, wherever
--- that is by now; and how many at its end.
+-- Number of messages behind a walk through a place, and at its end.  score, id: of the last
+-- message of the walk, which may have left or moved.
 local function locate(q, place, score, id)
   local at, stop = past(q.z, score, id), call('ZCARD', q.z)
   if place == 'ready' then
@@ -34,8 +34,8 @@ local function locate(q, place, score, id)
   return at, stop
 end
 
--- Shows up to max to see(ids, scores), when so many are behind the walk: the score and
--- id of the last one, '' if there is none, and how many follow.
+-- Shows up to max messages to see(ids, scores), for a walk with `at` messages behind it;
+-- returns score and id of the last, or '', and how many follow.
 local function go_on(q, at, max, see)
   local stop, score, id = call('ZCARD', q.z), '', ''
   local last = math.min(stop, at + max)
@@ -48,7 +48,7 @@ local function go_on(q, at, max, see)
   return score, id, math.max(0, stop - at)
 end
 
--- What the connections hold whose keys are the last ones, from there on.
+-- A set of the ids that connections hold; their keys are the last, from `first` on.
 local function held_from(q, first)
   local next_key, set = ipairs(KEYS), {}
   for _, held in next_key, KEYS, first - 1 do
