@@ -12,7 +12,6 @@ common/queue
 common/queue/rmq
 common/queue/rmq/lua
 common/queue/rsmq
-common/queue/rsmq/lua
 """.split()
 
 C = re.compile(r"""(?P<text>/\*.*?\*/|//[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)

@@ -3,9 +3,9 @@
 -- KEYS q:PLACES held
 -- ARGV id...
 --
---   reply 1, or 0 and nothing done when it does not hold all of them any more
+--   reply 1; 0 and nothing done: the connection does not hold all messages any more
 --
--- A crash before: nothing.  After: all of them are gone.
+-- A crash before: nothing has happened.  After: all messages are gone.
 
 -- include layout
 

@@ -1,15 +1,14 @@
--- Take a message that a user knows the id of into the hands of a connection of
--- its own, as if it had been handed out by receipt: whoever knows the id of a
--- message may do with it what he likes, as everywhere in RSMQ.
+-- Give a message, named by its id, to a connection of its own, as if it had been handed out
+-- by receipt: in RSMQ everybody with a message's id may settle it.
 --
 -- KEYS q:PLACES held lease connections
 -- ARGV id connection host pid queue ms
 --
---   ms     how long the connection may do something with it
---   reply the message, or nil when there is none of this id
+--   ms     of the connection's lease
+--   reply the message, or nil if the queue has none with this id
 --
 -- An adopted message is not received, and hidden no longer than before; another
--- receiver keeps it until it is settled here.
+-- receiver keeps the message until this connection settles it.
 --
 -- A crash before: nothing has happened.  After: the lease ends by itself.
 
@@ -30,7 +29,7 @@ call('HSET', lease, 'host', host, 'pid', pid, 'slots', 1, 'lease', ms,
 call('PEXPIRE', held, ms)
 call('PEXPIRE', lease, ms)
 call('ZADD', connections, 0, connection)
--- The run that it is in now is not over.
+-- The last receive of an unacked message is a run that goes on, not an attempt before it.
 if tonumber(score) > now and m.runs > 0
     and not await_run(q, { id })[1] then
   m.runs = m.runs - 1

@@ -1,16 +1,16 @@
--- Claim messages: receive those that come first for the caller's connection.
+-- Claim messages: receive the first ones for the caller's connection.
 --
 -- KEYS q:PLACES held lease paused rate later names watch idle
 -- ARGV max bytes per_s burst queue name why tracked
 -- REPLY wait_ms role now_ms tick element...
 --
---   max, bytes...  as rmq's; the name of the queue is without its namespace
---   tick           0, or -1 if there is no such queue
+--   max, bytes...  as in claim.lua of rmq; the queue's name is without its namespace
+--   tick           0, or -1 if the queue does not exist
 --   reply          0 when the lease is gone
 --
--- A crash before: nothing.  After: each of them is hidden for as long as the lease, and
--- then anybody's again.  A member without a body is hidden, too, as node would, and
--- forgotten when none will come.
+-- A crash before: nothing has happened.  After: each message is hidden for as long as the
+-- lease, and then anybody's again.  An id without a body is hidden, too, as node does it,
+-- and removed when it is a minute old.
 
 -- include layout
 -- include bucket
@@ -28,7 +28,7 @@ if max == '0' then
   return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, 0 }
 end
 
--- A write that needs no memory; see claim.lua.
+-- ZREM of a missing member needs no memory; see claim.lua of rmq.
 call('ZREM', q.z, '\0')
 if pause ~= -2 then
   return { pause, 1 + role(waits, 0, false), now, 0 }
@@ -44,7 +44,7 @@ if bucket then
   limit = math.min(limit, math.floor(bucket.tokens))
 end
 
--- The place in the reply of the last message that was received.
+-- last: the place in the reply of the last message received.
 local now_text, last = int(now), TICK
 local has_extra = call('EXISTS', q.x) == 1
 local has_again = call('EXISTS', q.d) == 1
@@ -52,7 +52,7 @@ if has_again then
   need(q.d, 'HDEL')
 end
 
--- Keeps a message without a body; false: the message is gone.
+-- Keeps an id without a body, unless its body will not come; returns whether.
 local function keep_torn(id)
   if is_torn(q, id) then
     need_forget(q)
@@ -63,8 +63,8 @@ local function keep_torn(id)
   return true
 end
 
--- Receives those that there is room for; what has no body is hidden only.  This
--- is where the time goes: so it makes no table for a message, and no text twice.
+-- Receives messages while there is room; ids without a body are hidden only.  A claim spends
+-- its time here, so the loop makes no table for a message, and no text twice.
 while last < limit + TICK and byte_budget > 0 do
   local ids = call('ZRANGEBYSCORE', q.z, '-inf', now_text, 'LIMIT', 0,
     math.min(CHUNK, limit + TICK - last))
@@ -82,7 +82,7 @@ while last < limit + TICK and byte_budget > 0 do
   local scores, runs, ours, chosen, s, r, n = {}, {}, {}, {}, 0, 0, 0
   for i = 1, #ids do
     local id, body = ids[i], got[2 * i - 1]
-    -- No limit is higher: MQ_ATTEMPTS_MAX.
+    -- 1e6 is MQ_ATTEMPTS_MAX.
     local before = got[2 * i] and math.min(whole(got[2 * i]) or 0, 1e6) or 0
     if body and byte_budget > 0 or not body and keep_torn(id) then
       scores[s + 1], scores[s + 2] = visible, id
@@ -105,7 +105,7 @@ while last < limit + TICK and byte_budget > 0 do
       chosen[n] = id
     end
   end
-  -- The count comes last: what is refused before it has been no run.
+  -- The count of receives comes last: a receive that is refused before is no run.
   if n > 0 then
     call('HSET', held, unpack(ours))
     call('PEXPIRE', held, int(lease_ms))
@@ -125,8 +125,8 @@ if bucket then
   wait = bucket_take(bucket, last - TICK)
 end
 
--- The set is looked at first, as it seldom changes: the server reports changes
--- of the keys that are read here, and the hash changes with each message sent.
+-- The set of names is read first: the server reports changes of the keys read here, and the
+-- hash changes with each message sent.
 if last == TICK and call('SISMEMBER', names, queue) == 0
     and call('HEXISTS', q.h, 'vt') == 0 then
   reply[TICK] = -1

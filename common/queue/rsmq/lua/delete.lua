@@ -1,5 +1,4 @@
--- Remove a queue that nobody uses, and all that is kept about it and about the messages
--- that it has rejected.
+-- Remove a queue without consumers and its queue of rejected messages, with all of their keys.
 --
 -- KEYS names connections | q:PLACES counters paused rate later watch idle settings minutes
 --      hours | rejected:PLACES r_counters=counters r_paused=paused r_rate=rate
@@ -7,15 +6,16 @@
 --      r_hours=hours | lease...
 -- ARGV name rejected_name look connection...
 --
---   rejected  and the keys behind it, of the queue of rejected ones
---   lease     of each connection
---   look      '1': only that
---   connection  in the order of their keys
---   reply {consumers of it that live, 1 if the queue is known, how many can be
---         received, how many are hidden, how many rejected}, or nothing when the
---         connections are others now
+--   rejected    and the keys behind it, of the queue of rejected messages
+--   lease       of each connection
+--   look        '1': change nothing
+--   connection  in the order of the leases
+--   reply       {live consumers of the queue, 1 if the queue is known, messages that can be
+--               received, hidden messages, rejected messages}, or nothing when other
+--               connections are listed now
 --
--- A crash before: nothing.  After: it is gone.  Nothing is done if there are consumers.
+-- A crash before: nothing has happened.  After: the queue is gone.  With consumers, nothing
+-- is done.
 
 -- include layout
 

@@ -1,13 +1,13 @@
--- See to it that a queue is there if its name is listed, and listed if it is there.
+-- List a queue that has messages or attributes, or remove the name and keys of one that has
+-- none.
 --
 -- KEYS names q:PLACES paused counters rate later
 -- ARGV name dry
 --
---   dry    '1': it changes nothing
---   reply {1 if it is there now, but was not listed, or lacked attributes; how many
---         names and keys were removed that nobody needs}
+--   dry    '1': change nothing
+--   reply  {1 if a queue was listed, or got attributes; number of names and keys removed}
 --
--- A crash before: nothing.  After: all of it has happened.
+-- A crash before: nothing has happened.  After: everything has.
 
 -- include layout
 
@@ -15,7 +15,7 @@ dry = dry == '1'
 local OWN = { 'vt', 'delay', 'maxsize', 'created', 'modified', 'totalsent',
   'totalrecv' }
 
--- Names of other namespaces may look like our keys.
+-- Keys of other namespaces may have the names of these.
 local TYPES = { 'set', 'zset', 'hash', 'hash', 'hash', 'string', 'hash', 'hash',
   'zset' }
 for i, key in ipairs(KEYS) do

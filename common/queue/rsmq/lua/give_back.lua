@@ -3,13 +3,13 @@
 -- KEYS q:PLACES held
 -- ARGV id...
 --
---   id     none: whatever the connection holds, some at a time
---   reply how many of the first were given back, or are not held any more if no ids are
---         named; 0: the connection does not hold the first
+--   id     none: any messages that the connection holds
+--   reply  number of ids, from the first, that were given back, or, if none were named, are
+--          not held any more; 0: the connection does not hold the first
 --
--- Bounded: at most 100.
--- A crash before: nothing, and they are everybody's again when their time is up.
--- After: they are receivable, and nothing holds them.
+-- At most 100 messages in one call.
+-- A crash before: nothing has happened; when their time is up, the messages are everybody's.
+-- After: the messages can be received, and no connection holds them.
 
 -- include layout
 
@@ -40,7 +40,7 @@ end
 need_put_back(q)
 need(held, 'HDEL')
 check_types(q)
--- HDEL needs no memory; see claim.lua.
+-- HDEL needs no memory; see claim.lua of rmq.
 call('HDEL', held, unpack(ids, 1, n))
 for i = 1, #back do
   put_back(q, back[i])

@@ -1,11 +1,12 @@
--- What a connection holds of a queue: those that nobody else has received or deleted since.
+-- The messages of a queue that a connection holds: received by nobody else since, and not
+-- deleted.
 --
 -- KEYS q:PLACES held
 -- ARGV [wanted]
 --
---   wanted  'messages', 'heads' for the same without bodies, or nothing
---   reply the ids; or 0, as nobody counts how many there ever were, then the messages as
---         they were claimed, the newest first
+--   wanted  'messages', 'heads' (messages without bodies), or nothing
+--   reply   the ids; if wanted, 0 in place of a count of all claims, and the messages as they
+--           were claimed, the newest first
 --
 -- Changes nothing.
 

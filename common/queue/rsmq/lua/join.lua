@@ -3,22 +3,22 @@
 -- KEYS own=lease connections names queue_key...
 -- ARGV connection host pid slots ms consumed attempts makes queue...
 --
---   queue_key  of each queue the hash, then of each that it consumes the counters
---   ms         of the lease; '': what the queues' vt says
---   consumed   how many of the queues it consumes, the first ones
+--   queue_key  the hash of each queue, then the counters of each that is consumed
+--   ms         of the lease; '': the shortest vt of the queues that are consumed
+--   consumed   how many of the queues are consumed, the first ones
 --   attempts   how many runs a message may have here
---   makes      '1' to make the queues that do not exist
---   reply for how many milliseconds it holds
+--   makes      '1': make queues that do not exist
+--   reply      the lease in milliseconds
 --
--- The shortest vt of those that it consumes is how long a crash may hide a message; but
--- renewing has to have a chance.  A connection that names its own time hands messages
--- out by receipt, and does not renew.
+-- A crash hides a message for the lease, so that is the shortest vt, but at least LEAST, to
+-- be renewed in time.  A connection with `ms` hands messages out by receipt, and does not
+-- renew.
 --
--- Nothing is left of a connection when its lease is over; so a cleaner finds how many
--- runs a message may have among the counters: the most that anybody has allowed.
+-- The counters keep the most runs that any consumer has allowed, for cleaners: when its lease
+-- is over, nothing is left of a connection.
 --
--- A crash before: nothing.  After: the connection is listed until its lease is over,
--- and a cleaner has seen that.
+-- A crash before: nothing has happened.  After: the connection is listed until its lease is
+-- over, and a cleaner has seen that.
 
 -- include layout
 
@@ -32,7 +32,7 @@ local by_receipt = lease
 
 need(own, 'HGET', 'HSET', 'PEXPIRE', 'ZADD')
 need_create(own)
--- DEL needs no memory; see claim.lua.
+-- DEL needs no memory; see claim.lua of rmq.
 call('DEL', own)
 for i = 1, #queues do
   if makes == '1' then

@@ -1,15 +1,13 @@
--- Take back a receive that has not ended in a run: the lease of its consumer is
--- over although that is alive, as after a step of the server's clock.
+-- Undo a receive without a run, if the lease of a live consumer is over, as after a step of
+-- the server's clock.
 --
 -- KEYS q:PLACES
 -- ARGV id receives
 --
---   receives  how often it had been received when it was ours
---   reply 1, or 0 and nothing done when it is not as it was then: somebody has
---         received it since, or it waits for a time
+--   receives  how often the message had been received when it was the consumer's
+--   reply     1; 0 and nothing done: the message has been received since, or waits for a time
 --
--- A crash before: the receive counts.  After: it is as if nobody had received
--- the message.
+-- A crash before: the receive counts.  After: the receive does not count.
 
 -- include layout
 
@@ -19,7 +17,7 @@ if not score or score > now or call('HGET', q.h, id .. ':rc') ~= receives then
   return 0
 end
 need_put_back(q)
--- A write that needs no memory; see claim.lua.
+-- ZREM of a missing member needs no memory; see claim.lua of rmq.
 call('ZREM', q.z, '\0')
 put_back(q, id)
 return 1

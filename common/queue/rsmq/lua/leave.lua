@@ -1,12 +1,12 @@
--- Forget a connection that has no message of its queue any more.
+-- Forget a connection without messages of its queue.
 --
 -- KEYS q:PLACES held lease connections
 -- ARGV connection
 --
---   reply 1, or 0 when it still has messages, and nothing has changed
+--   reply 1; 0 and nothing done: the connection has messages
 --
--- A crash before: it is listed until its lease is over, and a cleaner comes.
--- After: nothing of it is left.
+-- A crash before: the connection is listed until its lease is over, and a cleaner comes.
+-- After: nothing of the connection is left.
 
 -- include layout
 

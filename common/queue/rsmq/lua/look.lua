@@ -3,7 +3,7 @@
 -- KEYS (z paused watch idle)...
 -- ARGV [name] [checked]
 --
---   reply  and ARGV: as rmq's
+--   reply, name, checked  as in look.lua of rmq
 
 -- include looking
 

@@ -1,25 +1,24 @@
--- Move messages of one place to where they can be received, or drop them: the next ones,
--- unseen, or those that a walk has chosen.
+-- Move messages of a place to a queue, to be received, or drop them: the next ones, unseen,
+-- or messages that a walk has chosen.
 --
 -- KEYS q:PLACES | to:PLACES names spared...
 -- ARGV from how to_name max bytes looks (score id)...
 --
---   to         the target; for what is dropped the same queue
+--   to         the target; to drop messages, the same queue
 --   names      the set of names of the target's namespace
---   spared     what connections hold whose messages are not meant
+--   spared     messages that connections hold, which stay where they are
 --   from       'ready', 'delayed', 'unacked' or 'rejected'
 --   how        see lib/moves.lua
 --   max        messages
 --   bytes      about how many
---   looks      how many messages to look at; 0: chosen ones only
---   score, id  of the message that was looked at last ('' at the beginning), or of each
---              chosen one
---   reply {how many were moved, how many messages follow, score and id of the last}
+--   looks      how many messages to look at; 0: chosen messages only
+--   score, id  of the message looked at last ('' at the beginning), or of each chosen one
+--   reply      {messages moved, messages that follow, score and id of the last}
 --
--- A chosen message that has another score by now was received, or put elsewhere; and one of
--- whose id there is one at the target stays where it is.
+-- A chosen message whose score has changed, as when it was received, stays where it is; so
+-- does a message whose id the target has.
 --
--- A crash before: all are where they were.  After: each is in its new place only.
+-- A crash before: all messages are where they were.  After: each is in its new place only.
 
 -- include layout
 -- include walk
@@ -29,7 +28,7 @@ local room = tonumber(bytes)
 max, looks = tonumber(max), tonumber(looks)
 local score, id = unpack(ARGV, first_score)
 local moved, size = 0, 1
--- Bodies are only read for another queue.
+-- Bodies count only if they go to another queue.
 local heavy = how ~= 'drop' and q.z ~= to.z
 local spared = held_from(q, first_spared)
 

@@ -1,11 +1,11 @@
--- Make a queue, unless it is there.
+-- Make a queue, unless it exists.
 --
 -- KEYS hash=:Q names
 -- ARGV name vt delay maxsize
 --
---   reply 1: its attributes are these; 0: it was there, and nothing has changed
+--   reply 1: the queue was made; 0: it existed, and nothing has changed
 --
--- A crash before: nothing has happened.  After: it is there, and listed.
+-- A crash before: nothing has happened.  After: the queue exists, and is listed.
 
 -- include layout
 

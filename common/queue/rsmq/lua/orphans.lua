@@ -1,18 +1,17 @@
--- One step of a cleaner's walk through what belongs to messages, for what has no
--- message.
+-- One step of a cleaner's walk through the fields of a hash, for those without a message.
 --
 -- KEYS q:PLACES
 -- ARGV which cursor dry
 --
 --   which  of the keys: 'h', 'x' or 'd'
---   dry    '1': it changes nothing
---   reply {cursor, '0' at the end; how many fields were removed; how many bodies that
---         no member leads to became messages again}
+--   dry    '1': change nothing
+--   reply  {cursor, '0' at the end; number of fields removed; number of bodies that had no
+--          id in z and became messages again}
 --
--- Nothing that may be somebody's body is removed; and it is a message only if its name
--- is an id, more than a minute old: some ports write the one behind the other.
+-- No field that may be a body is removed.  A body becomes a message only if the field is an id
+-- more than a minute old: some ports write the id into z after the body.
 --
--- A crash before: nothing.  After: nothing is lost.
+-- A crash before: nothing has happened.  After: nothing is lost.
 
 -- include layout
 -- include moves

@@ -4,21 +4,20 @@
 -- ARGV name when ms ready_max high_max delayed_max delayed_high_max channel new slot before
 --      behind (id units priority extra body)...
 --
---   marks      those of the publisher, if it has any (see lib/marks.lua)
+--   marks      of the publisher, if any (see lib/marks.lua)
 --   when, ms   'now', 'in' or 'at'; milliseconds from now, or unix milliseconds
---   *_max      limits (see lib/limits.lua), where those that are hidden count as delayed
---   channel    to tell how many there are, or ''
+--   *_max      limits (see lib/limits.lua); hidden messages count as delayed
+--   channel    for the number of messages, published after each; '': none
 --   new        '1' if all ids are new
 --   slot, before, behind  as in lib/marks.lua
 --   units      the length of the body in units of UTF-16
 --   extra      further headers (see lib/layout.lua); '': none
---   reply nil: the batch before it is not done, so nothing was; else a letter for each:
---         'a', accepted; 'd', one of this id is there; 't', it is longer than the
---         queue's maxsize; 'f', the queue is full (as it is for those behind it)
+--   reply      nil and nothing done: the previous batch is not done; else a letter for each
+--              message: 'a', accepted; 'd', the queue has this id; 't', longer than the
+--              queue's maxsize; 'f', the queue is full, also for all messages behind
 --
--- A crash before: none is there.  After: all that were accepted are, and they have been
--- counted, and marked.  A batch that is marked is not published again: the reply is the
--- one of then.
+-- A crash before: no message is there.  After: all accepted messages are there, counted and
+-- marked.  A marked batch is not published again: the reply is the earlier one.
 
 -- include layout
 -- include marks
@@ -109,7 +108,7 @@ for first = first_id, #ARGV, each_id * CHUNK do
     end
   end
   if n > 0 then
-    -- Keys of the wrong type are refused before any write: the body's key has been
+    -- Keys of the wrong type are refused before any write: the hash of bodies has been
     -- read, and the set is written first.
     if extras[1] then
       call('HLEN', q.x)
@@ -127,8 +126,7 @@ for first = first_id, #ARGV, each_id * CHUNK do
 end
 if accepted > 0 then
   redis.pcall('HINCRBY', q.h, 'totalsent', accepted)
-  -- Whatever is there: the messages are more important than the list of names,
-  -- and than their number.
+  -- Errors are ignored: the messages matter more than the list of names and the counts.
   redis.pcall('SADD', names, name)
   redis.pcall('HINCRBY', counters, 'published', accepted)
   if channel ~= '' then

@@ -1,11 +1,11 @@
--- Look for a message that a connection has been handed out.
+-- Look for a message that was handed out by receipt, or adopted.
 --
 -- KEYS q:PLACES held lease
 -- ARGV named [by_id]
 --
---   named  number of a receipt; or, with by_id, an id, as it is or as it is shown
---   reply the message as it was claimed, or nil.  By its id, a message is found only if
---         it was taken by that; 0: it was handed out by receipt
+--   named  number of a receipt; or, with by_id, an id, as stored or as shown
+--   reply  the message as it was claimed, or nil.  By an id, only adopted messages are found;
+--          0: the connection hands messages out by receipt
 --
 -- Changes nothing.
 

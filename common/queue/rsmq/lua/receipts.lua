@@ -3,12 +3,12 @@
 -- KEYS held lease
 -- ARGV id...
 --
---   reply how many there are, or 0 and nothing done when the lease is over, or the
---         connection does not hold all of them any more
+--   reply number of messages; 0 and nothing done: the lease is over, or the connection does
+--         not hold all messages any more
 --
--- The lease gets a field receipt:N for each, from 1: its id.
+-- The lease gets a field receipt:N with the id of each message, from 1.
 --
--- A crash before or after: nobody knows of the receipts; the lease ends by itself.
+-- A crash before or after: no user knows the receipts, and the lease ends.
 
 if redis.call('EXISTS', lease) == 0 then
   return 0

@@ -1,14 +1,14 @@
--- Reject messages in nobody's hands.
+-- Reject messages that no connection holds.
 --
 -- KEYS q:PLACES | to:PLACES names
 -- ARGV to_name (id runs extra)...
 --
---   to     the queue of the rejected ones
---   runs   as the sweep found it
+--   to     the queue of rejected messages
+--   runs   number of receives that the sweep found
 --   extra  further headers
---   reply of each 1, or 0 if somebody has received or deleted it meanwhile
+--   reply  for each message 1, or 0 if it was received or deleted meanwhile
 --
--- A crash before: nothing has happened.  After: each is in its new place only.
+-- A crash before: nothing has happened.  After: each message is in its new place only.
 
 -- include layout
 -- include walk

@@ -1,14 +1,13 @@
--- Renew the lease of a connection, and with it the time for which nobody else can
--- receive what it holds.
+-- Renew the lease of a connection, and the time for which the messages that it holds are
+-- hidden.
 --
 -- KEYS own=lease (z h x d held)...
 -- ARGV ms
 --
 --   ms     from now on; '': as before
---   reply  for how many milliseconds it holds now, or 0 when it is gone: it cannot come
---         back
+--   reply  the lease in milliseconds; 0: the lease is gone for good
 --
--- Messages that somebody else has received or deleted are not held any more.
+-- Messages that were deleted, or received by others, are not held any more.
 -- A crash before or after changes nothing but the times.
 
 -- include layout
@@ -25,7 +24,7 @@ end
 call('PEXPIRE', own, int(lease))
 local visible = int(now + lease)
 
--- Of many queues, an idle consumer mostly holds nothing in any.
+-- An idle consumer of many queues mostly holds no message in any.
 local all = {}
 for k = first_z + each_z - 1, #KEYS, each_z do
   all[#all + 1] = KEYS[k]

@@ -3,9 +3,9 @@
 -- KEYS hash=:Q
 -- ARGV (name value)...
 --
---   reply 1: they are changed; 0: there is no such queue
+--   reply 1; 0: the queue does not exist
 --
--- A crash before: nothing has changed.  After: all have.
+-- A crash before: nothing has changed.  After: everything.
 
 -- include layout
 

@@ -1,21 +1,21 @@
--- End the stay of a message in the caller's hands.
+-- Settle a message that a connection holds.
 --
 -- KEYS q:PLACES held later | [to:PLACES] [names]
 -- ARGV how id replaced extra delay_ms to_name [units]
 --
 --   to, names  reject and push: of the other queue
 --   how        'ack', 'reject', 'front', 'again' or 'push'
---   replaced   '1' if extra, further headers, replace those that it has, else '0'
+--   replaced   '1' if extra, further headers, replace the message's, else '0'
 --   delay_ms   again: milliseconds
 --   to_name    reject, push: of the other queue, else ''
 --   units      push: the length of the body in units of UTF-16
---   reply 1; or nothing has changed: 0, the connection does not hold it any more; -1,
---         there is no such message; -2, the other queue takes none of that length
+--   reply      1; or nothing has changed: 0, the connection does not hold the message any
+--              more; -1, the message is gone; -2, the body is too long for the other queue
 --
--- Where the other queue has a message with its id, it gets a new one.
+-- If the other queue has the message's id, the message gets a new one.
 --
--- A crash before: nothing, and the message is everybody's again when its time is up.
--- After: it is where it was to go, and nowhere else.
+-- A crash before: nothing has happened; when its time is up, the message is everybody's.
+-- After: the message is in its new place only.
 
 -- include layout
 
@@ -42,7 +42,7 @@ end
 if how ~= 'front' then
   check_types(q)
 end
--- HDEL needs no memory; see claim.lua.
+-- HDEL needs no memory; see claim.lua of rmq.
 call('HDEL', held, id)
 
 local new_extra = replaced == '1' and extra
@@ -66,7 +66,7 @@ else
   local attributes = call('HMGET', q.h, 'vt', 'maxsize')
   local extra, new = new_extra or call('HGET', q.x, id) or '', id
   if call('HEXISTS', to.h, id) == 1 or call('ZSCORE', to.z, id) then
-    -- A copy has another id, of the same age.
+    -- The new id tells the same age.
     local old = extra:find('"Mq-Copy-Of"', 1, true) and ''
       or ',"Mq-Copy-Of":["' .. shown_as(id) .. '"]'
     new = id:sub(1, 10) .. redis.sha1hex(id .. now_us):sub(1, 22)
@@ -74,7 +74,7 @@ else
   end
   create(to.h, names, to_name, attributes[1], 0, attributes[2])
   call('HSET', to.h, new, call('HGET', q.h, id))
-  -- In the order in which they come; see lib/moves.lua.
+  -- Messages come in the order of their scores; see score_next() of lib/moves.lua.
   call('ZADD', to.z, score_since(now_us / 1000 - 1, extra), new)
   redis.pcall('HINCRBY', to.h, 'totalsent', 1)
   if extra ~= '' then
@@ -82,7 +82,7 @@ else
   end
   forget(q, { id })
 end
--- A message goes to the front even if nothing can be noted of it.
+-- Errors are ignored: a message is given back even if its headers cannot be written.
 if new_extra and (how == 'front' or how == 'again') then
   if new_extra == '' then
     redis.pcall('HDEL', q.x, id)

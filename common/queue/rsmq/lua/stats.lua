@@ -3,18 +3,17 @@
 -- KEYS q:PLACES key...
 -- ARGV looks score id field...
 --
---   key        the messages that the queue has rejected, paused and counters; or, of hidden
---              ones, what connections hold whose messages are not counted
+--   key        z of the rejected messages, paused and counters; without fields, messages
+--              that connections hold, which are not counted
 --   looks      how many hidden messages to look at
---   score, id  of the message that the walk came to last ('' at its beginning)
---   field      of the counters; none: only hidden ones are counted
---   reply {how many wait; how many are in somebody's hands; the score of the first that
---         waits, or ''; how many hidden ones follow; score and id of the last, or ''; how
---         many can be received; and unless only hidden ones are counted, vt, delay,
---         maxsize, totalsent, totalrecv, created, modified; how many were rejected; how
---         long it is paused, as PTTL has it; since when the oldest can be received, in
---         unix milliseconds, '' if that is not known; value...}, or the keys that hold
---         another type
+--   score, id  of the walk's last message ('' at its beginning)
+--   field      of the counters; none: only hidden messages are counted
+--   reply {messages that wait; unacked messages; the score of the first that waits, or '';
+--         hidden messages that follow; score and id of the walk's last message, or '';
+--         messages that can be received; and with fields, vt, delay, maxsize, totalsent,
+--         totalrecv, created, modified; rejected messages; the pause as PTTL has it; since
+--         when the oldest message can be received, in unix milliseconds, '' if that is
+--         unknown; value...}, or the keys of a wrong type
 --
 -- Changes nothing.
 
@@ -25,8 +24,8 @@
 local all = #ARGV >= first_field
 local rejected, paused, counters = unpack(KEYS, first_key)
 
--- Of those that can be received.  A priority is taken from the score, so these
--- come first; of the first of each, only the id tells.
+-- Since when the oldest message can be received, in unix milliseconds, or ''.  The score of a
+-- message with a priority is lower by that, so its age is taken from its id.
 local function oldest()
   local low, since = '-inf', nil
   repeat

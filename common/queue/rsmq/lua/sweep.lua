@@ -3,21 +3,21 @@
 -- KEYS q:PLACES counters later
 -- ARGV score id looks attempts consumed dry
 --
---   score, id  of the message that the walk came to last ('' at its beginning)
+--   score, id  of the walk's last message ('' at its beginning)
 --   looks      how many messages to look at
---   attempts   how often a message may be received unless the counters say it
---   consumed   '1': a program of ours consumes the queue now
---   dry        '1': it changes nothing
---   reply {score and id of the last; how many follow; how many members without
---         a body were removed; then of each message that should be rejected,
---         its id, how often it was received, its further headers}
+--   attempts   how often a message may be received, unless the counters say it
+--   consumed   '1': a consumer of these tools has the queue now
+--   dry        '1': change nothing
+--   reply {score and id of the last message; messages that follow; number of ids without a
+--         body that were removed; then for each message to be rejected, its id, number of
+--         receives, and further headers}
 --
--- How often a message is received is nothing to us where no program of ours has
--- ever counted anything.
+-- The limit of receives holds only for queues that these tools have counted something in, or
+-- consume now.
 --
--- A member without a body goes if it has been there for a minute.  To be
--- rejected is what can be received again after all its runs, none of which has
--- said that there should be another; and what is too late to be run.
+-- An id without a body is removed when it is a minute old.  A message is to be rejected if it
+-- can be received again after all its runs, and the last one did not ask for another; or if
+-- it is too late to run.
 --
 -- A crash before: nothing has happened.  After: nothing is lost.
 

@@ -3,23 +3,23 @@
 -- KEYS q:PLACES
 -- ARGV place cursor to_skip most bytes needle
 --
---   place    'ready', 'delayed', 'unacked' or 'rejected', which is all of those in a queue
---            of rejected ones, where receives are no runs
+--   place    'ready', 'delayed', 'unacked' or 'rejected': all messages of a queue of rejected
+--            ones, where receives are no runs
 --   cursor   where the walk is ('' at its beginning)
 --   to_skip  how many of the place to step over at the beginning
 --   most     messages
 --   bytes    about how many
---   reply {where the walk is; how many messages of the place it looked at; 1 if more may
---         follow; then of each message with the needle in it: id, score, message}
+--   reply {cursor; number of messages of the place looked at; 1 if more may follow; then for
+--         each message with the needle in it: id, score, message}
 --
--- Messages that come behind the first step are not looked at.
+-- Messages that come to the end after the first step are not looked at.
 -- Changes nothing.
 
 -- include layout
 -- include walk
 
--- How many messages are left to look at, how many of the place to be stepped over; and the
--- last one that the walk came to.
+-- The cursor: number of messages to look at, and of the place to step over; score and id of
+-- the last message.
 local left, skip, score, id = cursor:match('^(%d+) (%d+) (%S*) (.*)$')
 local max, room = tonumber(most), tonumber(bytes)
 local filtered, held = is_hidden(place), place == 'unacked' and 1 or 0
@@ -32,7 +32,7 @@ stop = math.min(stop, at + (tonumber(left) or stop))
 left = math.max(0, stop - at)
 local looked, found, reply = 0, 0, {}
 
--- Those of the place, with their scores.
+-- Messages of the place, with their scores.
 local function choose(ids, scores)
   local list, chosen, theirs = filtered and taken(q, ids), {}, {}
   for i = 1, #ids do
@@ -46,7 +46,7 @@ local function choose(ids, scores)
   return chosen, theirs
 end
 
--- Bodies are read a few at a time: nobody knows how long the next ones are.
+-- Bodies are read a few at a time, since they may be long.
 local size = 1
 
 local function show_all(ids, scores)
@@ -54,7 +54,6 @@ local function show_all(ids, scores)
   while i <= #ids and room > 0 do
     local some = { unpack(ids, i, math.min(i + size - 1, #ids)) }
     for k, m in ipairs(read(q, some)) do
-      -- An id without a body is no message.
       local text = m.body and element(m.id, m.body,
         place == 'rejected' and 0 or m.runs - held, m.extra)
       room = room - (text and #m.body + #(m.extra or '') or 0)
