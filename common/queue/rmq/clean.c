@@ -11,6 +11,9 @@
 #define LAPSED_MS 1000
 /* Steps that are under way together copy about 2 MiB, which the log has once more. */
 #define STEP_BYTES ((size_t)4 << 20)
+/* As a question: how many messages are due; with a number above 0, moves at most that many. */
+#define PROMOTE                                                                \
+	"$promote Q:ready Q:priority Q:delayed Q:locks Q:clock Q:result::"
 
 static int
 find_dead(struct rmq_cleaner *w)
@@ -72,7 +75,7 @@ find_lapsed(struct rmq_cleaner *w)
 	/* One that lives has to say so. */
 	if (w->dead.n == 0 || w->live.n == 0)
 		return 0;
-	rv = rmq_cleaner_now(w, NULL, &now);
+	rv = mq_server_time(w->round.r, &now);
 	if (rv == 0)
 		rv = rmq_cleaner_ask(w, &w->dead, "PTTL C:info", &ends);
 	for (i = 0; rv == 0 && i < w->dead.n; i++) {
@@ -96,78 +99,38 @@ find_lapsed(struct rmq_cleaner *w)
 
 /* --- what is due --------------------------------------------------------------- */
 
-static int
-promote(struct rmq_cleaner *w, const char *queue)
-{
-	struct mq_command c = mq_redis_command(w->round.r);
-	redisReply *reply;
-	bool more = true;
-	int rv = 0;
-
-	while (more && rv == 0) {
-		mq_command_script(&c, &rmq_script_promote);
-		rmq_key_queue(&c, queue, RMQ_PLACES);
-		rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &reply);
-		more = reply != NULL && mq_reply_is(reply, "##");
-		if (more) {
-			w->out->due += (long)reply->element[0]->integer;
-			more = reply->element[1]->integer != 0;
-		}
-		freeReplyObject(reply);
-	}
-	return rv;
-}
-
-/* On a cluster, now is by the clock of each node.  A tick that another program has set may
- * be anything. */
+/* Others wait for each step that moves messages, so those of a queue go one by one, and none
+ * is sent to a queue that has nothing to move. */
 static int
 make_ready(struct rmq_cleaner *w)
 {
-	struct mq_names queues = {0}, times = {0}, ticks = {0};
-	long long *at = NULL, *tick = NULL, *due = NULL, *late = NULL, n;
-	int64_t now;
-	char bound[24];
+	struct mq_command c = mq_redis_command(w->round.r);
+	struct mq_names queues = {0};
+	long long *due = NULL, left;
 	size_t i;
-	int rv = rmq_cleaner_now(w, NULL, &now);
+	long moved;
+	int rv = rmq_busy_queues(w, &queues);
 
-	if (rv == 0)
-		rv = rmq_busy_queues(w, &queues);
 	/* In a dry run, those that would be known by now. */
 	for (i = 0; i < w->known.n; i++)
 		mq_names_add(&queues, w->known.list[i].name, NULL);
 	mq_names_sort(&queues);
-	if (rv == 0 && mq_redis_command(w->round.r).cluster)
-		rv = rmq_cleaner_ask(w, &queues, "TIME @", &at);
 	if (rv == 0)
-		rv = rmq_cleaner_ask(w, &queues, "?GET Q:clock", &tick);
+		rv = rmq_cleaner_ask(w, &queues, PROMOTE " 0", &due);
 	for (i = 0; i < queues.n && rv == 0; i++) {
-		n = at != NULL && at[i] != RMQ_NO_ANSWER ? at[i] : now;
-		snprintf(bound, sizeof(bound), "%lld", n);
-		mq_names_add(&times, queues.list[i].name, bound);
-		n = tick[i] > 0 ? MIN(tick[i], MQ_TICK_MAX) : -1;
-		snprintf(bound, sizeof(bound), "%lld", RMQ_AT_TICK + n);
-		mq_names_add(&ticks, queues.list[i].name, bound);
-	}
-	if (rv == 0 &&
-	    (rmq_cleaner_ask(w, &times, "ZCOUNT Q:delayed -" RMQ_TICK_0 " %q",
-		 &due) == -1 ||
-		rmq_cleaner_ask(w, &ticks, "ZCOUNT Q:delayed " RMQ_TICK_0 " %q",
-		    &late) == -1))
-		rv = -1;
-	for (i = 0; i < queues.n && rv == 0; i++) {
-		n = MAX(due[i], 0) + MAX(late[i], 0);
 		if (w->how->dry_run)
-			w->out->due += (long)n;
-		else if (n > 0)
-			rv = promote(w, queues.list[i].name);
+			w->out->due += MAX((long)due[i], 0);
+		moved = !w->how->dry_run;
+		for (left = due[i]; left > 0 && moved > 0 && rv == 0;
+		     left -= moved) {
+			moved = 0;
+			rmq_ask(&c, PROMOTE " 250", queues.list[i].name, NULL);
+			rv = mq_round_add(&w->round, &c, &moved);
+			w->out->due += moved;
+		}
 	}
-	free(at);
-	free(tick);
 	free(due);
-	free(late);
 	mq_names_free(&queues);
-	mq_names_free(&times);
-	mq_names_free(&ticks);
 	return rv;
 }
 

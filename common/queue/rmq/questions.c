@@ -20,6 +20,7 @@ rmq_ask(struct mq_command *c, const char *question, const char *name,
 	    full		 ? &mq_script_write_when_full :
 		*question != '$' ? NULL :
 		*verb == 'o'	 ? &rmq_script_orphan :
+		*verb == 'p'	 ? &rmq_script_promote :
 				   &rmq_script_unlist);
 	if (c->script == NULL)
 		mq_command_arg(c, verb, len);
@@ -199,22 +200,6 @@ rmq_cleaner_listed(
 	if (whole != NULL)
 		*whole &= all != NULL && names->n == all->elements;
 	freeReplyObject(all);
-	return rv;
-}
-
-int
-rmq_cleaner_now(struct rmq_cleaner *w, const char *queue, int64_t *ms)
-{
-	struct mq_command c = mq_redis_command(w->round.r);
-	redisReply *time;
-	int rv;
-
-	*ms = 0;
-	rmq_ask(&c, queue != NULL ? "TIME @" : "TIME", queue, NULL);
-	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &time);
-	if (time != NULL)
-		(void)mq_reply_time(time, ms);
-	freeReplyObject(time);
 	return rv;
 }
 

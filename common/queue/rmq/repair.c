@@ -9,67 +9,48 @@
 
 /* --- locks ------------------------------------------------------------------ */
 
-struct lock {
-	redisReply *field, *value; /* the value begins with its holder's id */
-	bool over;		   /* it was kept until a time that has come */
-};
-
-/* The repair of a queue; locks are as they were when it began. */
+/* The repair of a queue; the locks are as they were when it began. */
 struct repair {
 	struct rmq_cleaner *w;
-	const char *queue;
+	const struct mq_names *queue; /* only this one */
 	long long now, tick; /* unix ms, and the queue's, at the beginning */
-	struct lock *locks;
-	size_t n, cap;
-	struct mq_names holders; /* of those that are not over: ids */
-	bool late;		 /* some message may be too late by now */
-	struct mq_command release;
-	int releases; /* locks in the command */
+	/* Value, which begins with the id of the holder, and field.  Sorted: the oldest
+	 * message first, as the next ones of their groups get their turns in this order. */
+	struct mq_names locks;
+	struct mq_names
+	    holders; /* ids of those that hold a lock until they end */
+	bool late;   /* some message may be too late by now */
 	long released;
 };
 
 /* How many are released in one step. */
 #define RELEASES 100
 
-/*
- * A group's is "ID STAMP", a key's "ID MODE STAMP"; a mode that is a time means that the key
- * is kept until then, whoever holds it.  Takes those that it keeps.
- */
-static void
-keep_lock(struct repair *p, redisReply **field, redisReply **value)
+/* The lock of a group is "ID STAMP", that of a key "ID MODE STAMP".  A mode that is a time
+ * keeps the key until then, whoever holds it; 0: it has none. */
+static long long
+kept_until(const char *field, const char *value)
 {
-	const char *mode;
-	char id[MQ_ID_LEN + 1];
-	bool timed;
+	const char *mode = value + MQ_ID_LEN;
+	size_t digits = *mode == ' ' ? strspn(mode + 1, "0123456789") : 0;
 
-	if ((*value)->len < MQ_ID_LEN)
-		return;
-	mode = (*value)->str + MQ_ID_LEN + 1;
-	timed = (*field)->str[0] == 'k' && (*value)->len > MQ_ID_LEN &&
-	    *mode != '\0' && strspn(mode, "0123456789") == strcspn(mode, " ");
-	if (timed && strtoll(mode, NULL, 10) > p->now)
-		return;
-	if (p->n == p->cap) {
-		p->cap = p->cap * 2 + 64;
-		p->locks =
-		    mq_xreallocarray(p->locks, p->cap, sizeof(*p->locks));
-	}
-	p->locks[p->n++] =
-	    (struct lock){.field = *field, .value = *value, .over = timed};
-	if (!timed) {
-		strlcpy(id, (*value)->str, sizeof(id));
-		mq_names_add(&p->holders, id, NULL);
-	}
-	*field = *value = NULL;
+	return *field == 'k' && digits > 0 && digits == strcspn(mode + 1, " ") ?
+	    strtoll(mode, NULL, 10) :
+	    0;
 }
 
-/* The oldest message first: the next ones of their groups get their turns in this order. */
-static int
-by_id(const void *a, const void *b)
+static void
+add_lock(struct repair *p, const char *field, const char *value)
 {
-	const struct lock *x = a, *y = b;
+	long long until = kept_until(field, value);
+	char id[MQ_ID_LEN + 1];
 
-	return memcmp(x->value->str, y->value->str, MQ_ID_LEN);
+	if (until > p->now)
+		return;
+	mq_names_add(&p->locks, value, field);
+	strlcpy(id, value, sizeof(id));
+	if (until == 0)
+		mq_names_add(&p->holders, id, NULL);
 }
 
 /* A field that is no lock tells when the first message is too late. */
@@ -85,12 +66,13 @@ take_fields(void *arg, redisReply *some)
 	for (i = 0; i + 1 < some->elements; i += 2) {
 		bound = strtoll(e[i + 1]->str, NULL, 10);
 		what = e[i]->str[0];
-		if (what == 'g' || what == 'k')
-			keep_lock(p, &e[i], &e[i + 1]);
-		else if (what == 'e' || what == 'E')
+		if (what == 'e' || what == 'E')
 			p->late |= bound < p->now;
 		else if (what == 't' || what == 'T')
 			p->late |= bound < p->tick;
+		else if ((what == 'g' || what == 'k') &&
+		    strlen(e[i + 1]->str) >= MQ_ID_LEN)
+			add_lock(p, e[i]->str, e[i + 1]->str);
 	}
 	return 0;
 }
@@ -98,66 +80,53 @@ take_fields(void *arg, redisReply *some)
 static void
 build_repair(const struct repair *p, const char *verb, struct mq_command *c)
 {
-	rmq_start(c, &rmq_script_repair, NULL, p->queue);
+	rmq_start(c, &rmq_script_repair, NULL, p->queue->list->name);
 	MQ_COMMAND_ARGV(c, rmq_repair_argv, .how = mq_str(verb),
 	    .dry = mq_int(p->w->how->dry_run));
 }
 
-static int
-send_release(struct repair *p)
+/* The locks whose time is over; with a census those that nobody holds, also in groups with
+ * messages in line only. */
+static struct mq_names
+find_free(const struct repair *p, const struct rmq_census *c)
 {
-	if (p->releases == 0)
-		return 0;
-	p->releases = 0;
-	return mq_round_add(&p->w->round, &p->release, &p->released);
-}
-
-/* Adds a lock to those that go in one step. */
-static int
-release(struct repair *p, const char *field, size_t field_len,
-    const char *value, size_t value_len)
-{
-	if (p->releases == 0)
-		build_repair(p, "free", &p->release);
-	mq_command_arg(&p->release, field, field_len);
-	mq_command_arg(&p->release, value, value_len);
-	return ++p->releases < RELEASES ? 0 : send_release(p);
-}
-
-static bool
-is_free(const struct lock *lock, const struct rmq_census *c)
-{
+	const struct mq_name *lock = p->locks.list, *end = lock + p->locks.n;
+	struct mq_names found = {0};
 	char id[MQ_ID_LEN + 1];
+	bool over;
+	size_t i;
 
-	strlcpy(id, lock->value->str, sizeof(id));
-	return !lock->over && !mq_names_have(&c->seen, id);
+	for (; lock < end; lock++) {
+		strlcpy(id, lock->name, sizeof(id));
+		over = kept_until(lock->queue, lock->name) > 0;
+		if (c == NULL ? over : !over && !mq_names_have(&c->seen, id))
+			mq_names_add(&found, lock->name, lock->queue);
+	}
+	for (i = 0; c != NULL && i < c->idle.n; i++)
+		mq_names_add(&found, "", c->idle.list[i].name);
+	return found;
 }
 
-/* Those that are over; or, with a census, those that nobody holds. */
 static int
-release_all(struct repair *p, const struct rmq_census *c)
+release(struct repair *p, const struct mq_names *locks)
 {
-	const struct lock *lock = p->locks;
-	const char *group;
-	size_t i;
+	struct mq_command c = mq_redis_command(p->w->round.r);
+	size_t i = 0, end;
 	int rv = 0;
 
-	for (; lock < p->locks + p->n && rv == 0; lock++)
-		if (c == NULL ? lock->over : is_free(lock, c))
-			rv = release(p, lock->field->str, lock->field->len,
-			    lock->value->str, lock->value->len);
-	for (i = 0; c != NULL && i < c->idle.n && rv == 0; i++) {
-		group = c->idle.list[i].name;
-		rv = release(p, group, strlen(group), "", 0);
+	while (i < locks->n && rv == 0) {
+		build_repair(p, "free", &c);
+		for (end = MIN(locks->n, i + RELEASES); i < end; i++) {
+			mq_command_str(&c, locks->list[i].queue);
+			mq_command_str(&c, locks->list[i].name);
+		}
+		rv = mq_round_add(&p->w->round, &c, &p->released);
 	}
-	return rv == 0 ? send_release(p) : rv;
+	return rv;
 }
 
 /* --- the repair ---------------------------------------------------------------- */
 
-/* Consumers look for the holders of a queue's locks once in this time, whoever of them
- * does it. */
-#define CHECK_MS 30000
 /* With more messages than that, a queue is only looked through by mq-clean. */
 #define CHEAP 1000
 
@@ -173,25 +142,23 @@ mark_search(struct repair *p, const char *verb)
 }
 
 /* What there is of one queue. */
-enum { LOCKS, IN_LINE, TICK, READY, PRIORITY, DELAYED, QUESTIONS };
+enum { NOW, LOCKS, IN_LINE, TICK, READY, PRIORITY, DELAYED, QUESTIONS };
 static const char questions[] =
-    "HLEN Q:locks|ZCOUNT Q:delayed " RMQ_IN_LINE " +inf|?GET Q:clock|"
+    "TIME @|HLEN Q:locks|ZCOUNT Q:delayed " RMQ_IN_LINE " +inf|?GET Q:clock|"
     "LLEN Q:ready|ZCARD Q:priority|ZCARD Q:delayed";
 
-/* Whether it is for this consumer to look for holders; a full server refuses to say so. */
-static bool
-may_check(struct rmq_cleaner *w, const char *queue)
+/* Consumers look for the holders of a queue's locks once in 30 s, whoever of them does it;
+ * not where the server is full, and refuses to say whose turn it is. */
+static int
+may_check(struct rmq_cleaner *w, const struct mq_names *queue, bool *may)
 {
-	struct mq_command c = mq_redis_command(w->round.r);
-	redisReply *reply;
-	bool may;
+	long long *answer;
+	int rv =
+	    rmq_cleaner_ask(w, queue, "?SET Q:checked 1 NX PX 30000", &answer);
 
-	rmq_ask(&c, "SET Q:checked 1 NX PX", queue, NULL);
-	mq_command_int(&c, CHECK_MS);
-	reply = mq_call(w->round.r, &c, -1);
-	may = reply != NULL && reply->type == REDIS_REPLY_STATUS;
-	freeReplyObject(reply);
-	return may;
+	*may = *answer != RMQ_NO_ANSWER;
+	free(answer);
+	return rv;
 }
 
 /* proves: finds out which locks nobody holds, and releases these, unless some unacked list
@@ -207,26 +174,26 @@ repair_locks(struct repair *p, bool proves, bool *unsure)
 	    .late = p->late && !dry_run,
 	    .wanted = &p->holders,
 	    .whole = true};
-	size_t i;
-	int rv = release_all(p, NULL);
+	struct mq_names found = find_free(p, NULL);
+	int rv = release(p, &found);
 
 	if (rv == 0 && c.late)
 		rv = mark_search(p, "begin");
 	if (rv == 0)
-		rv = rmq_census(&c, p->queue);
+		rv = rmq_census(&c, p->queue->list->name);
 	mq_names_sort(&c.seen);
 	mq_names_sort(&c.idle);
 	if (rv == 0 && c.late && c.whole)
 		rv = mark_search(p, "end");
 	out->unproven += rv == 0 && proves && !c.whole;
 	p->released = 0;
+	mq_names_free(&found);
+	found = find_free(p, &c);
 	proves &= rv == 0 && c.whole;
 	if (proves && p->w->adopted_all)
-		rv = release_all(p, &c);
-	else if (proves)
-		for (i = 0; i <= p->n && !*unsure; i++)
-			*unsure =
-			    i < p->n ? is_free(&p->locks[i], &c) : c.idle.n > 0;
+		rv = release(p, &found);
+	else
+		*unsure = proves && found.n > 0;
 	/* In a dry run, groups without a holder are still so, and most have messages in line,
 	 * too. */
 	if (dry_run)
@@ -234,7 +201,8 @@ repair_locks(struct repair *p, bool proves, bool *unsure)
 	out->locks += p->released + c.missing;
 	out->expired += c.expired;
 	if (!dry_run)
-		rmq_cleaner_count(p->w, p->queue, 0, 0, c.expired);
+		rmq_cleaner_count(p->w, p->queue->list->name, 0, 0, c.expired);
+	mq_names_free(&found);
 	mq_names_free(&c.seen);
 	mq_names_free(&c.idle);
 	return rv;
@@ -242,34 +210,24 @@ repair_locks(struct repair *p, bool proves, bool *unsure)
 
 /* *unsure: as of repair_locks(). */
 static int
-repair_once(struct rmq_cleaner *w, const char *queue, const long long *has,
-    long long now, bool *unsure)
+repair_once(struct rmq_cleaner *w, const struct mq_names *queue,
+    const long long *has, bool *unsure)
 {
-	struct repair p = {.w = w,
-	    .queue = queue,
-	    .now = now,
-	    .tick = has[TICK],
-	    .release = mq_redis_command(w->round.r)};
+	struct repair p = {
+	    .w = w, .queue = queue, .now = has[NOW], .tick = has[TICK]};
 	bool proves = w->adopted_all;
-	size_t i;
-	int rv = rmq_cleaner_fields(w, queue, "locks", take_fields, &p);
+	int rv =
+	    rmq_cleaner_fields(w, queue->list->name, "locks", take_fields, &p);
 
+	mq_names_sort(&p.locks);
 	mq_names_sort(&p.holders);
-	if (p.n > 0)
-		qsort(p.locks, p.n, sizeof(*p.locks), by_id);
-	if (rv == 0 && !proves && !w->blind && p.holders.n > 0) {
-		proves = may_check(w, queue);
-		rv = mq_redis_lost(w->round.r) ? -1 : 0;
-	}
-	proves &= p.n > 0 || has[IN_LINE] > 0;
+	if (rv == 0 && !proves && !w->blind && p.holders.n > 0)
+		rv = may_check(w, queue, &proves);
+	proves &= p.locks.n > 0 || has[IN_LINE] > 0;
 	*unsure = false;
 	if (rv == 0 && (p.late || proves))
 		rv = repair_locks(&p, proves, unsure);
-	for (i = 0; i < p.n; i++) {
-		freeReplyObject(p.locks[i].field);
-		freeReplyObject(p.locks[i].value);
-	}
-	free(p.locks);
+	mq_names_free(&p.locks);
 	mq_names_free(&p.holders);
 	return rv;
 }
@@ -281,7 +239,7 @@ repair_once(struct rmq_cleaner *w, const char *queue, const long long *has,
  */
 static int
 repair_queue(
-    struct rmq_cleaner *w, const char *queue, long long *has, int64_t now)
+    struct rmq_cleaner *w, const struct mq_names *queue, long long *has)
 {
 	bool all = w->how->all, unsure = true;
 	int i, rv = 0;
@@ -297,10 +255,8 @@ repair_queue(
 	    (has[READY] + has[PRIORITY] + has[DELAYED] > CHEAP ||
 		has[LOCKS] > CHEAP))
 		return 0;
-	if (mq_redis_command(w->round.r).cluster)
-		rv = rmq_cleaner_now(w, queue, &now);
 	while (rv == 0 && unsure) {
-		rv = repair_once(w, queue, has, now, &unsure);
+		rv = repair_once(w, queue, has, &unsure);
 		if (rv == 0 && unsure)
 			rv = rmq_adopt_all(w);
 	}
@@ -310,19 +266,16 @@ repair_queue(
 int
 rmq_repair(struct rmq_cleaner *w)
 {
-	struct mq_names queues = {0};
+	struct mq_names queues = {0}, one = {.n = 1};
 	long long *has = NULL;
-	int64_t now;
-	size_t i;
-	int rv = rmq_cleaner_now(w, NULL, &now);
+	int rv = rmq_busy_queues(w, &queues);
 
 	if (rv == 0)
-		rv = rmq_busy_queues(w, &queues);
-	if (rv == 0)
 		rv = rmq_cleaner_ask(w, &queues, questions, &has);
-	for (i = 0; i < queues.n && rv == 0; i++)
-		rv = repair_queue(
-		    w, queues.list[i].name, has + QUESTIONS * i, now);
+	for (size_t i = 0; i < queues.n && rv == 0; i++) {
+		one.list = queues.list + i;
+		rv = repair_queue(w, &one, has + QUESTIONS * i);
+	}
 	free(has);
 	mq_names_free(&queues);
 	return rv;

@@ -33,7 +33,6 @@ void rmq_key_queue(struct mq_command *, const char *queue, const char *words);
 
 /* The tick that a message waits for is added to this. */
 #define RMQ_AT_TICK (INT64_C(1) << 50)
-#define RMQ_TICK_0  "1125899906842624" /* as text */
 /* The score of claimable messages of tick 0. */
 #define RMQ_TICKS (-(INT64_C(1) << 52))
 /* The lowest score of a message that waits for its turn. */
@@ -91,7 +90,7 @@ bool rmq_is_scattered(const struct mq_command *, const char *queue);
  *
  * and any other words; arguments can be added.  Before the verb may stand ?, see
  * rmq_cleaner_ask(), or !: then it goes through even when memory is full, by
- * lua/write_when_full.lua.  $orphan and $unlist are scripts.
+ * lua/write_when_full.lua.  $orphan, $promote and $unlist are scripts.
  */
 void rmq_ask(struct mq_command *, const char *question, const char *name,
     const char *queue);
@@ -169,9 +168,6 @@ struct rmq_cleaner {
  * are not all. */
 int rmq_cleaner_listed(
     struct rmq_cleaner *, const char *set, struct mq_names *, bool *whole);
-/* The server's clock in unix milliseconds, on a cluster that of the node that has the
- * queue (NULL: any); 0: it makes no sense. */
-int rmq_cleaner_now(struct rmq_cleaner *, const char *queue, int64_t *ms);
 #define RMQ_NO_ANSWER LLONG_MIN
 /* Asks questions, between which stands a |, about each name, which a number answers, a
  * text that is one, a time, or a status, of which the first letter counts.  *answers, which the caller frees, has those about the first

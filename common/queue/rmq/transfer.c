@@ -305,7 +305,7 @@ rmq_underway(struct rmq_cleaner *w)
 			mq_names_add(
 			    w->how->scattered, queues.list[i].name, NULL);
 	if (rv == 0)
-		rv = rmq_cleaner_now(w, NULL, &now_ms);
+		rv = mq_server_time(w->round.r, &now_ms);
 	if (rv == 0)
 		rv = rmq_cleaner_ask(
 		    w, &queues, "HLEN Q:outgoing|HLEN Q:incoming", &n);
@@ -319,7 +319,7 @@ rmq_underway(struct rmq_cleaner *w)
 			rv = rmq_transfer_finish(
 			    &w->round, m.queue, NULL, &ended);
 		w->out->transferred += ended;
-		if (rv == 0 && of[1] > 0 && now_ms > 0 && !w->how->dry_run)
+		if (rv == 0 && of[1] > 0 && !w->how->dry_run)
 			rv = rmq_cleaner_fields(
 			    w, m.queue, "incoming", drop_marks, &m);
 	}
