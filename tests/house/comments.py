@@ -10,7 +10,6 @@ EXCUSED = """
 cmd/mq-stats
 common/queue
 common/queue/rmq
-common/queue/rmq/lua
 common/queue/rsmq
 """.split()
 

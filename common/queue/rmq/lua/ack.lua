@@ -1,22 +1,21 @@
--- Ack messages among the oldest of an unacked list: those of a window, which ends
--- with the oldest.
+-- Ack messages of a window of an unacked list, which ends with the oldest message.
 --
 -- KEYS unacked [q:PLACES]
 -- ARGV window oldest newest [mark] place...
 --
---   q       if some hold a key or a group
---   window  how many messages it has; the newest is acked
---   mark    if not all are acked: 'keep', and the places are those of the others; or 32
---           bytes that no element has, and they are those of the acked ones
---   place   1 is that of the oldest; greater ones come first
---   reply   1, or 0 and nothing done when these are not where they are expected to be
+--   q       if a message may hold a key or a group
+--   window  number of messages; the newest is acked
+--   mark    if not all are acked: 'keep', and places of messages that stay; or 32 bytes that
+--           are no element, and places of acked messages
+--   place   1 is the oldest message's; the highest place comes first
+--   reply   1; 0 and nothing done: oldest and newest are not at the ends of the window
 --
--- No message may be equal to another element of the list: then the places of
--- the oldest and the newest say what is between them.
+-- No message may be equal to another element of the list: then the ends of the window prove
+-- what is between them.
 --
--- A crash before: all are unacked.  After: those that are acked are gone, what
--- they held is free, the next of their groups have their turn, and the others
--- are as they were, in the same order.
+-- A crash before: all messages are unacked.  After: acked messages are gone, their locks are
+-- free, the next of their groups have their turn, and the others are as they were, in the
+-- same order.
 
 -- include rights
 
@@ -28,7 +27,7 @@ if call('LINDEX', unacked, -1) ~= oldest
   return 0
 end
 
--- The others of the window, the newest first.  What stands side by side is read together.
+-- Messages of the window that stay, the newest first; neighbours are read together.
 local function read_others()
   local others, i = {}, first_place
   while ARGV[i] do
@@ -46,7 +45,7 @@ local function read_others()
   return others
 end
 
--- A refusal changes nothing: servers before Redis 7 refuse the first LSET or RPUSH.
+-- A refusal changes nothing: before Redis 7, the first LSET or RPUSH is refused.
 local function ack()
   if not mark then
     call('LTRIM', unacked, 0, -window - 1)
@@ -57,7 +56,7 @@ local function ack()
   else
     need(unacked, 'LSET', 'LREM')
   end
-  -- Changes nothing and needs no memory; see claim.lua.
+  -- LTRIM changes nothing and needs no memory; see claim.lua.
   call('LTRIM', unacked, 0, -1)
   if mark ~= 'keep' then
     for i = first_place, #ARGV do
@@ -72,7 +71,7 @@ local function ack()
   call('RPUSH', unacked, unpack(others))
 end
 
--- Most need no more, and take less time than it takes to define what is below.
+-- Most acks end here, and take less time than it takes to define the functions below.
 if not q then
   ack()
   return 1
@@ -91,10 +90,10 @@ for place = 1, window do
 end
 need_leave(q)
 check_types(q)
--- A removal first: it needs no memory; see claim.lua.
+-- The removal comes first, as it needs no memory; see claim.lua.
 ack()
 
--- Of the groups first, as many as are alike with one command.
+-- Turns of groups that need only a place in ready begin together.
 local lines, of, keys = {}, {}, {}
 for i = 1, #acked do
   local w = options(acked[i])
@@ -110,7 +109,6 @@ local taken, members, ready = {}, {}, {}
 for i = 1, #holders do
   local turn = holder(holders[i]) == of[i].id and turn_of(q, of[i].line)
   local v = turn and turn.v
-  -- One that has no wish but to be the next.
   if turn and turn.member and v.due <= now and not v.tick and v.priority == 0 then
     local n = #ready + 1
     taken[2 * n - 1], taken[2 * n] = lines[i], held_by(v.id or '')

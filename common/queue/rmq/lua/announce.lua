@@ -1,19 +1,17 @@
--- Settle a message as settle.lua does, and in the same step use its receipt up, keep its
--- result, and tell another queue of it.
+-- Settle a message as settle.lua does, and in the same step use up its receipt, keep its
+-- result, and send a notice to another queue.
 --
 -- KEYS q:PLACES unacked known lease info notify=* notified=* | [to:PLACES]
 -- ARGV how element header offset ms unique receipt id result keep_ms field notice
 --
 --   notify, notified  for a notice, see lib/notices.lua
---   receipt           its number; '': none was given
---   id                of the message whose result is kept for keep_ms; '': it has none
+--   receipt           number of the receipt; '': none
+--   id                whose result is kept for keep_ms; '': none is kept
 --   field             of the notice in outgoing, or ''
---   notice            one more message; '': none
---   reply             as settle.lua; also 0 when the lease of the receipt is over, or it
---                     was used
+--   notice            the notice, a message; '': none
+--   reply             as settle.lua; also 0 if the receipt was used, or its lease is over
 --
--- A crash before: it is still unacked, and nobody has heard of its end.  After: all of it
--- has happened.
+-- A crash before: the message is unacked.  After: everything has happened.
 
 -- include settling
 -- include results
@@ -23,7 +21,7 @@ if not may_settle() then
   return 0
 end
 receipt = receipt ~= '' and 'receipt:' .. receipt
--- See extend.lua.
+-- For 500 ms, see extend.lua.
 if receipt and (call('PTTL', lease) < 500
     or call('HEXISTS', info, receipt) == 0) then
   return 0

@@ -1,16 +1,16 @@
--- Take messages in that come from another queue of a cluster.
+-- Take in messages that come from another queue of a cluster.
 --
 -- KEYS to:PLACES incoming none
 -- ARGV source (field element)...
 --
---   source  the queue that they come from
---   field   see outgoing.lua; without any, this only shows whether they would be refused
---   reply how many have arrived; one whose field has a mark in incoming has done so
---         before, and is left out
+--   source  the queue that the messages come from
+--   field   of the message in outgoing, see outgoing.lua; none: only a refusal is looked for
+--   reply   number of messages that have arrived; a message whose field is in incoming had
+--           arrived before, and is left out
 --
--- A crash before: they are in outgoing of the other queue.  After: they are there, and
--- here, with a mark by which a repetition does nothing.  Whoever comes next removes
--- them there.
+-- A crash before: the messages are in outgoing of the other queue.  After: the messages are
+-- in both queues, with a mark in incoming, by which a repetition does nothing and a cleaner
+-- removes them from outgoing.
 
 -- include place
 -- include moves
@@ -19,7 +19,7 @@ need_admit(to)
 need(to.results, 'SET', 'DEL')
 need(incoming, 'HMGET', 'HSET', 'HDEL', 'PERSIST')
 check_types(to)
--- A full server refuses the first write that needs memory.
+-- If memory is full, the first write that needs some is refused: this one.
 call('HSET', incoming, '', '')
 call('HDEL', incoming, '')
 
@@ -46,7 +46,7 @@ for i = 1, #fields do
     if from == 'delayed' then
       element = at_once(to, element, w)
     elseif from == 'push' and w and w.reply_to then
-      -- If the message comes back, no earlier result must be left.
+      -- If the message has been here before, its earlier result must go.
       call('DEL', to.results .. w.reply_to)
     end
     arrive(to, element, w, false, front)
@@ -57,7 +57,7 @@ end
 arrive_plain(to, front)
 if #mark > 0 then
   call('HSET', incoming, unpack(mark))
-  -- It would expire once the queue was deleted; see delete.lua.
+  -- If the queue was deleted, incoming has a time to live; see delete.lua.
   call('PERSIST', incoming)
 end
 return #mark / 2

@@ -3,14 +3,14 @@
 -- KEYS key=*
 -- ARGV name new [about]
 --
---   key    the ids of the messages that refer to the set, a hash; or its files
+--   key    a hash: the ids of messages that refer to the set, or the set's files
 --   name   the id of the message, or the name of the file
 --   new    'new', or ''
---   about  a file: what is known of it, as attach.c says
---   reply 1, or 0 and nothing done when the set is gone
+--   about  a file: its value, see attach.c
+--   reply  1; 0 and nothing done: the set is gone
 --
--- 'new' makes the key, for an hour: publish takes that limit away.  Without it, a set
--- that was about to expire stays.
+-- 'new' makes the key for an hour, a limit that publish removes.  Else a key that was about to
+-- expire stays.
 --
 -- A crash before: nothing has happened.  After: a new key expires; any other set stays
 -- until the message ends, or mq-clean finds no such message.
@@ -24,13 +24,13 @@ if not new and call('EXISTS', key) == 0 then
   return 0
 end
 need(key, 'HSET', new and 'EXPIRE' or 'PERSIST')
--- A server that cannot tell refuses the command itself, before there is a key.
+-- Before Redis 7, EXPIRE itself is refused, and there is no key yet.
 if new and not may then
   call('EXPIRE', key, 3600)
 end
 local noted = redis.pcall('HSET', key, name, about or
   string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
--- A server without memory takes no new time, but the old one serves to read.
+-- If memory is full, the old time is good enough.
 if type(noted) == 'table' and
     (new or call('HEXISTS', key, name) == 0) then
   return noted

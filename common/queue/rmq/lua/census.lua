@@ -3,26 +3,23 @@
 -- KEYS q:PLACES rejected [unacked]
 -- ARGV where at sign dry tombstone ascends
 --
---   unacked    with where 'unacked', that list
+--   unacked    if where is 'unacked', that list
 --   where      'ready', 'priority', 'delayed', 'unacked' or 'rejected'
---   at, sign   where the census is: in a list, how many are behind it, in a set, the score
---              of the last one; and a sign by which the last one is known ('' at the
---              beginning)
---   dry        '1' to change nothing
+--   at, sign   where the census is: in a list, number of messages behind it, in a set, the
+--              score of the last message; and a sign of the last message ('' at the beginning)
+--   dry        '1': change nothing
 --   tombstone  a text that is the element of no list
---   ascends    '1' to begin a set with its lowest score, so that what is too late leaves it
---              in order
---   reply {1 if more follow, else 0; how many were too late; how many groups nobody
---         held although a message is out of line; where the census is; the sign; name...}
+--   ascends    '1': begin a set with its lowest score, so that late messages leave it in order
+--   reply {1 if more follow, else 0; number of late messages; number of groups without a
+--         holder although a message is out of line; at; sign; name...}
 --         A name is the id of a message that may hold a lock; or its attachments and
---         its id; or the lock of a group in which messages are in line while nobody
---         holds it
+--         its id; or the lock of a group without a holder that has messages in line
 --
 -- A waiting message that is too late goes to rejected with the reason, and releases its
 -- locks; the times of the others are noted as the bounds of the next search for late
--- ones.  A message out of line whose group nobody holds takes the group.
+-- ones.  A message out of line takes its group, if that has no holder.
 --
--- Bounded: some 1000 messages, 150 that ask for something, or about 512 KiB.
+-- At most some 1000 messages, 150 with options, or about 512 KiB, in one call.
 -- A crash before: nothing has happened.  After: each message is in its old place, or in
 -- rejected only.
 
@@ -36,7 +33,7 @@ local is_list = not waits or where == 'ready'
 local tick = not dry and clock(q)
 local work, missing, names = 1000, 0, {}
 
--- The error of an earlier run, if there is one, makes room for this one.
+-- The element with the header Mq-Error, in place of an earlier one.
 local function with_error(element, why)
   local stop = element:find('\n', 6, true)
   local head, from = element:sub(1, stop), nil
@@ -59,7 +56,7 @@ local function with_error(element, why)
   return head:sub(1, start - 1) .. why .. element:sub(at + 1)
 end
 
--- The attachments of a message, and its id.
+-- The attachments of a message and its id, if the message has any.
 local function attached(element)
   local stop = element:sub(1, 5) == '\255\0\190\190J' and element:find('\n', 6, true)
   local head = stop and element:sub(6, stop)
@@ -67,16 +64,16 @@ local function attached(element)
   return has and has.Attach and has.Id and has.Attach .. ' ' .. has.Id
 end
 
--- The group in which a message is in line, by its score in delayed.
+-- The group that a message is in line for, by its score in delayed.
 local function line_of(score)
   local n = tonumber(score) - IN_LINE
   return n >= 0 and string.format('%06x%07x', math.floor(n / 2 ^ 28), n % 2 ^ 28)
 end
 
--- Those that are too late; of a set their members, of a list their places.
+-- Late messages, with their members in a set, or places in a list.
 local found, places = {}, {}
 
--- Whether the next one is enough for this step.  line: as of line_of().
+-- Looks at a message; returns whether the step has done enough.  line: line_of().
 local function see(element, place, line)
   local w = options(element)
   local files = attached(element)
@@ -97,7 +94,7 @@ local function see(element, place, line)
   elseif waits and w and not dry then
     note_late(q, w)
   end
-  -- A rejected message holds nothing.
+  -- A rejected message holds no group.
   if group and where ~= 'rejected' and call('HEXISTS', q.locks, 'g' .. group) == 0 then
     if line then
       names[#names + 1] = 'g' .. line
@@ -111,7 +108,7 @@ local function see(element, place, line)
   return work <= 0
 end
 
--- Takes those that are too late away.  Other messages have their turn behind that.
+-- Moves the late messages to rejected, before others have the turn of their groups.
 local function reject(from)
   if is_list then
     -- Commands that may be refused come first, so a refusal changes nothing.
@@ -138,14 +135,14 @@ if not dry then
     'HEXISTS')
   need_leave(q)
   need_tell(q)
-  -- These commands change nothing and need no memory, see claim.lua; and they
-  -- refuse keys of the wrong type.
+  -- These commands change nothing, need no memory (see claim.lua), and fail on keys of the
+  -- wrong type.
   call('LTRIM', rejected, 0, -1)
   call('ZREM', q.delayed, '')
   call('ZREM', q.priority, '')
   call('LTRIM', q.ready, 0, -1)
 end
--- How many are behind the census, and how many follow.
+-- Number of messages behind the census.
 local from
 if is_list then
   from = locate(key, tonumber(at), 500, 262144, function(element)

@@ -1,31 +1,30 @@
--- Claim messages: promote what is due, then move those that come first to the caller's
--- unacked list.
+-- Claim messages: promote due ones, then move the first ones to the caller's unacked list.
 --
 -- KEYS q:PLACES unacked lease paused rate info watch idle
 -- ARGV max bytes per_s burst queue name why tracked [copy_budget]
 -- REPLY wait_ms role now_ms tick element...
 --
---   max           messages; 0: it only looks whether the queue is paused
+--   max           messages; 0: only look whether the queue is paused
 --   bytes         about how many may be claimed
 --   per_s, burst  of a rate that all consumers share: messages a second, and how many may
---                 be claimed at once after a rest; '': none
---   name          of a consumer that waits (see lib/role.lua); '': it does not
---   why, tracked  why that one claims; '1' if changes are tracked
+--                 be claimed at once after a rest; '': no rate
+--   name          of a consumer that waits (see lib/role.lua); '': the consumer does not
+--   why, tracked  see lib/role.lua
 --   copy_budget   if the disk is short of room, how many bytes may be copied
 --   wait_ms       until the next delayed message is due, the pause is over, or the rate
 --                 allows more; or -1
 --   role          of the consumer from now on, and 1 more if the queue is paused
 --   now_ms        the server's clock, unix milliseconds
---   reply         an error if all that could be claimed has more bytes to be copied than
---                 the budget; 0 when the heartbeat is gone: a cleaner may have been there,
---                 and messages that came into unacked after it would never be found again
+--   reply         an error if the next message is longer than copy_budget; 0 when the
+--                 heartbeat is gone: a cleaner may have been there, and messages that came
+--                 into unacked after it would never be found again
 --
 -- A crash before: nothing has happened.  After: each element is in unacked,
 -- where the connection's owner, or a cleaner once its heartbeat is gone,
--- finds it.  A promoted message is claimable.  The info counts what was claimed:
--- by that, an owner that gets no reply knows how many of its messages are new.
--- A claim that cannot be counted moves nothing.
--- A consumer that dies in its role, or woken, is missed by the others' looks.
+-- finds it.  A promoted message is claimable.  The info counts claimed messages, so
+-- that an owner that gets no reply knows how many of its messages are new; a claim
+-- that cannot be counted moves nothing.
+-- If a consumer dies in its role, or woken, others notice when they look.
 
 -- include basics
 -- include bucket
@@ -51,8 +50,9 @@ if max == '0' then
   return { pause == -2 and -1 or pause, pause == -2 and 0 or 1, now, clock(q) }
 end
 
--- A write that needs no memory.  After it, Redis lets the rest pass even when
--- memory is full: claiming and acking is what makes room again.
+-- If memory is full, Redis refuses a script's first write only if that needs memory, and
+-- lets later ones pass.  ZREM of a missing member needs none: claims and acks must go on, as
+-- they make room.
 call('ZREM', q.delayed, '')
 if pause ~= -2 then
   return { pause, 1 + role(waits, 0, false), now, clock(q) }
@@ -71,7 +71,7 @@ local sorted = call('EXISTS', q.priority) == 1
 local tick = clock(q)
 local reply = { -1, 0, now, tick }
 
--- When the next delayed message is due that waits for a time.
+-- When the first message that waits for a time is due.
 local function first_timed()
   local first = call('ZRANGEBYSCORE', q.delayed, '-inf', AT_TICK - 1,
     'WITHSCORES', 'LIMIT', 0, 1)
@@ -84,16 +84,16 @@ end
 local timed = first_timed()
 local due = tick_waits() or timed and timed <= now
 
--- The place in the reply of the last message that was claimed.
+-- last: the place in the reply of the last message claimed.
 local last, sure = TICK, false
 
--- How many more may be claimed.
+-- Number of messages that may still be claimed.
 local function left()
   return limit + TICK - last
 end
 
--- Claims up to n small messages in one go; returns how many.  Most of the server's work
--- for a claim is here: each goes into one table only.
+-- Claims up to n small messages at once; returns how many.  A claim spends most of its time
+-- here, so each message goes into one table only.
 local function claim_small(n)
   local part, first, budget = call('LRANGE', q.ready, -n, '-1'), last + 1, byte_budget
   local to = last
@@ -108,7 +108,7 @@ local function claim_small(n)
   end
   n = to - last
   if n > 0 then
-    -- Changes nothing: what cannot be removed must not be copied.
+    -- This LTRIM removes nothing; without the right to remove, nothing is copied.
     sure = sure or call('LTRIM', q.ready, '0', '-1')
     call('LPUSH', unacked, unpack(reply, first, to))
     call('LTRIM', q.ready, '0', -n - 1)
@@ -117,8 +117,8 @@ local function claim_small(n)
   return n
 end
 
--- Moving them one by one costs the server more, but no copy of them goes to
--- its log and its replicas.  Behind a long one, nobody knows how long the next is.
+-- Long messages are moved one by one, which takes the server more time, but puts no copy of
+-- them into its log and its replicas.  Behind a long message, the next may be long, too.
 local function claim_ready()
   local size = 1
   while left() > 0 and byte_budget > 0 do
@@ -137,14 +137,14 @@ local function claim_ready()
   end
 end
 
--- Makes what claims from all that the queue has, and what frees keys.  Most claims need
--- neither, and take less time than it takes to define them.
+-- Returns functions that claim from all of the queue's keys, and that free keys of messages.
+-- Most claims need neither, and take less time than it takes to define them.
 local function beyond_ready()
 -- include leaving
 -- include promote
 
-  -- Few at first: nobody knows how long the next ones are.  Of those that are
-  -- delayed, up to one that has to be put elsewhere.
+  -- Claims messages of a set.  Slices begin small, since messages may be long; in delayed, they
+  -- end before a message that belongs into priority.
   local function claim_sorted(set, low, high)
     local size = 1
     while left() > 0 and byte_budget > 0 do
@@ -166,7 +166,7 @@ local function beyond_ready()
         break
       end
       local rank = call('ZRANK', set, members[1])
-      -- Changes nothing, as above.
+      -- This removes nothing; without the right to remove, nothing is copied.
       call('ZREMRANGEBYRANK', set, 1, 0)
       call('LPUSH', unacked, unpack(batch))
       call('ZREMRANGEBYRANK', set, rank, rank + #batch - 1)
@@ -183,7 +183,7 @@ local function beyond_ready()
       claim_sorted(q.delayed, '-inf', now)
     end
     if due and left() > 0 and byte_budget > 0 then
-      -- Not all at once, when many have fallen due together.
+      -- If many are due together, more than 250 at once would take too long.
       local _, _, budget = promote(q, math.min(left(), 250),
         math.min(byte_budget, 262144), copy_budget)
       over_budget, copy_budget = over_budget or not budget, budget or 0
@@ -198,12 +198,12 @@ local function beyond_ready()
     claim_sorted(q.priority, '(0', '+inf')
   end
 
-  -- The keys of messages may end with the claim.
+  -- Frees keys that are kept until their messages are claimed.
   local function unlock_all(keyed)
     for i = 1, #keyed do
       local w = options(keyed[i])
       if w and w.key then
-        -- Claimed is claimed, whatever becomes of the key.
+        -- Errors are ignored: the message is claimed already.
         pcall(unlock, q, w, 'start')
       end
     end
@@ -217,10 +217,10 @@ if due or sorted then
   claim_all, unlock_all = beyond_ready()
 end
 
--- A write that is refused comes before the first move.
+-- count_claimed(0): a refusal to count comes before the first move.
 if limit > 0 and (due or sorted or call('EXISTS', q.ready) == 1) then
   count_claimed(0)
-  -- What has moved is claimed, whatever is refused behind it.
+  -- If a later command is refused, messages that have moved are claimed.
   local good, refused = pcall(claim_all or claim_ready)
   if not good and last == TICK then
     error(refused, 0)
@@ -255,7 +255,7 @@ reply[ROLE] = role(waits, last - TICK, full, function()
   return call('LLEN', q.ready) + call('ZCARD', q.priority)
 end)
 
--- Each of these commands has passed before.
+-- The commands of first_timed() and tick_waits() have passed above, so none is refused.
 if due then
   timed = first_timed()
 end

@@ -1,15 +1,15 @@
--- How many messages of a queue could be claimed now, or have been.
+-- Number of messages of a queue that can be claimed now, or are unacked.
 --
 -- KEYS q:PLACES unacked...
 --
---   reply how many
+--   reply the number
 --
--- Those in line for their group follow when another one ends.  Changes nothing.
+-- Messages in line for their group do not count.  Changes nothing.
 
 -- include basics
 
 local held = 0
--- Of thousands of connections, nearly all hold nothing.
+-- Nearly all of thousands of connections hold nothing, so EXISTS sorts out most.
 for first = first_unacked, #KEYS, 1000 do
   local last = math.min(first + 999, #KEYS)
   if call('EXISTS', unpack(KEYS, first, last)) > 0 then

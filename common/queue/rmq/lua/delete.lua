@@ -1,4 +1,4 @@
--- Remove a queue that nobody uses, and all that is kept about it.
+-- Remove a queue without consumers and unacked messages, with all of its keys.
 --
 -- KEYS names=known listed q:PLACES rejected rate counters paused settings watch idle
 --      minutes hours other-ready other-rejected outgoing incoming | (lease queues
@@ -6,17 +6,16 @@
 -- ARGV queue look connection...
 --
 --   lease       and the keys behind it, of each connection
---   look        '1': only that
+--   look        '1': change nothing
 --   connection  in the order of their keys
---   reply {consumers of it that live, unacked messages that dead connections hold, or
---         that are on their way to another queue, 1 if the queue was known, how many
---         were ready, rejected, delayed, 1 if somebody may wait for what becomes of
---         those, how many keys are there in the form for a cluster}, or nothing when
---         the connections are others now
+--   reply {live consumers; messages that are unacked by dead connections or, unless look,
+--         on their way to another queue; 1 if the queue was known; ready, rejected and
+--         delayed messages; 1 if a program may wait for a result; number of keys in the
+--         form for a cluster}, or nothing when other connections are listed now
 --
--- A crash before: nothing.  After: it is gone.  Nothing is done if one of the first
--- two, or the last, is not 0: programs of that form find their messages by the names
--- listed here.
+-- A crash before: nothing has happened.  After: the queue is gone.  Nothing is done if one
+-- of the first two, or the last, is not 0: programs that use the keys for a cluster find
+-- their messages by the names listed here.
 
 -- include rights
 
@@ -30,8 +29,8 @@ local function of_connection(i)
   return unpack(KEYS, first, first + each_lease - 1)
 end
 
--- On a cluster the keys that are in other slots are replaced by one that never exists,
--- and the heartbeat by the lease of the queue.
+-- On a cluster keys in other slots are replaced by one that never exists, and the heartbeat
+-- by the lease of the queue.
 local alone = names:sub(-6) == '::none'
 if not alone and call('SCARD', listed) ~= #ARGV - first_connection + 1 then
   return false
@@ -49,7 +48,6 @@ for i = first_connection, #ARGV do
     consumers = consumers + math.max(1, call('SCARD', own))
   end
 end
--- What is on its way to another queue is not to be lost; only a look does not mind.
 if look ~= '1' then
   unacked = unacked + call('HLEN', outgoing)
 end
@@ -62,7 +60,7 @@ end
 need(names, 'SREM')
 call('UNLINK', q.ready, q.priority, q.delayed, q.locks, q.clock, q.results, rejected,
   rate, counters, paused, settings, watch, idle, minutes, hours)
--- A mark may still keep a message from arriving twice.
+-- For a day, the marks in incoming keep messages from arriving twice.
 call('PEXPIRE', incoming, 86400000)
 for i = first_connection, #ARGV do
   local _, queues, own = of_connection(i)

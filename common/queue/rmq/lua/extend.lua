@@ -1,14 +1,14 @@
--- Begin the lease of what was handed out by receipt anew, unless it is over.
+-- Begin the lease of a connection by receipt anew, unless it is over.
 --
 -- KEYS lease=*
 -- ARGV ms
 --
 --   lease  the connection's heartbeat, or on a cluster its lease of the queue
 --   ms     milliseconds from now on
---   reply  1, or 0 and nothing done when the lease was over
+--   reply  1; 0 and nothing done: the lease was over
 --
--- Go's cleaners read how long a heartbeat lives in whole seconds, and take less than half
--- of one for none.  So the key lives for that much longer than the lease.
+-- Go's cleaners read a heartbeat's time to live in whole seconds, and take less than half a
+-- second for none.  So the key lives for 500 ms longer than the lease.
 --
 -- A crash before or after changes nothing but the time.
 

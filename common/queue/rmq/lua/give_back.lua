@@ -4,15 +4,15 @@
 -- ARGV max element...
 --
 --   max      messages
---   element  the newest and the oldest of them, or, where some may be equal to others,
---            each, the newest first; none: whatever is there
---   reply    how many were moved, the newest first; 0 and nothing done when they are
---            not where they are expected to be
+--   element  the newest and the oldest message, or, if some may be equal, each, the newest
+--            first; none: any messages
+--   reply    number of messages given back, the newest first; 0 and nothing done: the
+--            elements are not the newest ones of unacked
 --
--- The newest goes first, so that the oldest ends up in front, of its priority if it has
--- one.  Bounded; see lib/give_back.lua.
+-- The newest goes first, so that the oldest ends up in front of its priority.  How many move
+-- in one call, lib/give_back.lua says.
 --
--- A crash before: they are unacked.  After: they are ready.
+-- A crash before: the messages are unacked.  After: those that moved are ready.
 
 -- include place
 -- include give_back
@@ -37,11 +37,10 @@ end
 if call('EXISTS', unacked) == 0 or not are_newest() then
   return 0
 end
--- No refusal may come in the middle.
 check_types(q)
 need(unacked, 'LMOVE', 'RPOP')
 need_admit(q)
--- Changes nothing and needs no memory; see claim.lua.
+-- LTRIM changes nothing and needs no memory; see claim.lua.
 call('LTRIM', unacked, 0, -1)
 local moved = give_back_newest(q, unacked, max)
 if moved > 0 then

@@ -3,7 +3,7 @@
 -- KEYS unacked info
 -- ARGV queue heads
 --
---   heads  '1': only how each message begins
+--   heads  '1': only the first 1024 bytes of each message
 --   reply  how many messages the connection has ever claimed; then the unacked
 --         ones, the newest first
 --

@@ -1,13 +1,13 @@
--- Forget a connection that has no message of its queue any more.
+-- Forget a connection without messages of its queue.
 --
 -- KEYS unacked consumers queues connections=listed lease info
 -- ARGV queue connection
 --
 --   queues  those of the connection
---   reply   1, or 0 when it still has messages there, and nothing has changed
+--   reply   1; 0 and nothing done: the connection has messages there
 --
--- A crash before: it is listed until its lease ends, and a cleaner comes.
--- After: nothing of it is left, if this was its only queue.
+-- A crash before: the connection is listed until its lease is over, and a cleaner comes.
+-- After: nothing of the connection is left, if this was its only queue.
 
 local call = redis.call
 

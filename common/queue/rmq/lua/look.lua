@@ -5,10 +5,10 @@
 -- ARGV [name] [checked]
 --
 --   name     in the consumer's channel
---   checked  '1': whether others know it, too
---   reply    of each queue: 0, a claim is needed: the one on watch is gone, or leaves
---         messages where they are, or (checked) is dead, or nobody would wake this
---         consumer; else how many are idle there, or -1 unless checked
+--   checked  '1': look at other consumers, too
+--   reply    for each queue 0, if a claim is needed: no consumer is on watch, or that leaves
+--            messages where they are, or (checked) is dead, or the consumer is not in idle;
+--            else, checked, number of idle consumers, or -1
 
 -- include looking
 

@@ -1,22 +1,21 @@
--- Mark and count messages that have just been put in, by a LPUSH or ZADD before this
--- one in the same transaction, and see to it that their queue is known.  It goes out as
--- text each time, so it is short.
+-- Mark and count messages that a LPUSH or ZADD has put into a queue, earlier in the same
+-- transaction, and list the queue.  The script is sent as text each time, so it is short.
 --
 -- KEYS to=* counters marks=* known rules=settings
 -- ARGV slot before count queue put counts
 --
---   to            where they are
+--   to            the key with the messages
 --   marks, slot, before  as in lib/marks.lua
---   count         how many messages
---   queue         its name, '' where it is not to be made known
---   put, counts   the command that put them in, and the one that counts what is there
---   reply 1 if the rules, the queue's settings, have a max-length, which nothing here looks at
+--   count         number of messages
+--   queue         the queue's name; '': do not list it
+--   put, counts   the command that put the messages in, and one that reads their number
+--   reply         1 if the queue's settings have a max-length, which this script ignores
 --
--- A crash before: they are not there.  After: they are, are marked, and, unless
--- something else is under that key, counted.
+-- A crash before: the messages are not there.  After: they are there, marked, and, unless
+-- counters has a wrong type, counted.
 
--- Where the command was refused, there is nothing to mark.  Its right may have been revoked
--- since MULTI; servers before Redis 7 cannot tell.
+-- If the command was refused, as its right may have been revoked since MULTI, there is
+-- nothing to mark.  Before Redis 7, that is not noticed.
 local r, may = redis, redis.acl_check_cmd
 
 assert(not may or may(put, to, 0, 0))

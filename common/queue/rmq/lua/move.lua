@@ -1,39 +1,39 @@
--- Move messages of a place to where they are claimed from, or drop them: the next ones,
--- unseen, or those that a walk has chosen.
+-- Move messages of a place to a queue, to be claimed, or drop them: the next ones, unseen, or
+-- messages that a walk has chosen.
 --
 -- KEYS q:PLACES | to:PLACES queues=* [list=*] [heartbeat=*] [none=*]
 -- ARGV from how max bytes [cursor] [anchor] member...
 -- REPLY moved dealt cursor anchor brought
 --
---   to         the target; for what is dropped the same queue
+--   to         the target; to drop messages, the same queue
 --   queues     rmq::queues, or outgoing
---   list       of rejected or unacked messages, those
---   heartbeat  of unacked ones, that of their connection, on a cluster its lease of the queue
+--   list       if from is 'rejected' or 'unacked', that list
+--   heartbeat  if from is 'unacked', that of the connection, on a cluster its lease of the queue
 --   from       the place (see lib/source.lua)
 --   max        messages
 --   bytes      about how many
---   cursor     of chosen messages, where their walk is, and its anchor (see walk.lua)
---   member     a chosen message, of a set its member
---   how   'move': claimable again.  Attempts of rejected ones begin anew.  Delayed ones wait
---         for no time and no tick any more; those in line for their group stay there, unless
---         they go to another queue or are chosen.  Unacked ones go to the front, the newest
---         first, so that their order stays, unless they are chosen.
---         'move ID FROM QUEUE': to another queue of a cluster, by way of outgoing; the keys
---         of the target are those of the source then
---         'drop': they are removed; 'purge': the same, all at once if nothing depends on them
---         'home': only brings back what was brought aside; the anchor is the first of it
---   reply {how many; with max 0, how many there are; -1: the connection is alive}; of chosen
---         ones also how many of them this step dealt with, where the walk is, the anchor, or
---         0 if it is the same, and the first message brought aside, or ''; of 'home' how
---         many there are
+--   cursor     for chosen messages, where the walk is, and its anchor (see walk.lua)
+--   member     a chosen message, in a set its member
+--   how   'move': claimable again.  Attempts of rejected messages begin anew.  Times and first
+--         ticks of delayed messages are cleared; messages in line for their group stay there,
+--         unless they go to another queue or are chosen.  Unacked messages go to the front,
+--         the newest first, so that their order stays, unless they are chosen.
+--         'move ID FROM QUEUE': to another queue of a cluster, by way of outgoing; `to` has
+--         the keys of the source then
+--         'drop': removed; 'purge': the same, all at once if nothing depends on the messages
+--         'home': only bring back messages that were brought aside; anchor: the first of them
+--   reply {messages moved; with max 0, messages there; -1: the connection is alive}; for chosen
+--         messages also how many of them this step dealt with, the cursor, the anchor, or 0 if
+--         that is the same, and the first message brought aside, or ''; for 'home' how many
+--         messages the list has
 --
 -- Chosen messages leave a list all at once: each place gets the same mark, and one LREM removes
--- the marks, passing the messages that stay behind the walk.  Others see each message in its
--- place.  Only when MANY stay, steps bring those to the left end from then on, where others see
--- them until the walk has come around; what others add meanwhile gets between.
+-- the marks, passing the messages that stay behind the walk.  Other programs see each message
+-- in its place.  Only when MANY stay, steps bring those to the left end from then on, where
+-- other programs see them until the walk has come around; new messages get between.
 --
--- A crash before: all are where they were.  After: each is in its new place only, or in
--- outgoing, from where a cleaner brings it to the other queue.
+-- A crash before: all messages are where they were.  After: each is in its new place only, or
+-- in outgoing, from where a cleaner brings it to the other queue.
 
 -- include place
 -- include moves
@@ -44,9 +44,9 @@ local room, work = tonumber(bytes), 1000
 local w = cursor and parse_walk(cursor, anchor)
 local moves, same = how == 'move', not leaves(q, to)
 local front = from == 'unacked' and not w
--- A message that asks for something takes the time of this many others.
+-- A message with options takes the time of this many others.
 local WEIGHT = 13
--- To pass a message takes 25 ns or more.
+-- LREM takes 25 ns or more for each message that it passes.
 local MANY = from == 'ready' and 100000 or 10000
 
 local all = sources(moves and same and not w and from == 'delayed' and 'timed'
@@ -60,7 +60,8 @@ local function count_all()
   return n
 end
 
--- At most n messages from the right end of a list to the left one, until `last` is there.
+-- Brings at most n messages from the right end of a list to the left one, until `last` is at
+-- the right end.
 local function bring(key, n, last)
   local moved = 0
   while moved < n and room > 0 and call('LINDEX', key, -1) ~= last do
@@ -77,21 +78,21 @@ elseif max == 0 then
 elseif how == 'home' then
   local key = list or q.ready
   local n = call('LLEN', key)
-  -- Changes nothing and needs no memory; see claim.lua.
+  -- LTRIM changes nothing and needs no memory; see claim.lua.
   call('LTRIM', key, 0, -1)
   return { bring(key, math.min(n, max), anchor), n }
 end
 
--- A rejected message holds nothing, though another one with its id may.
+-- A rejected message holds no locks, though another message with its id may.
 local holds = from ~= 'rejected'
--- Nothing may depend on messages that nobody has run.
+-- Whether no lock and no wait for a result depends on the messages.
 local free = not moves
   and not (holds and call('EXISTS', q.locks, q.results) > 0)
 local sure = false
--- The messages that have left.  No other message has a turn before all have left.
+-- The messages that have left; their groups have their next turns once all have left.
 local gone = {}
 
--- Moves messages of a part, from the first on, while there is work left: how many.
+-- Moves messages of a part, from the first on, while there is work left; returns how many.
 local function move(part)
   local headed, n = departure, 0
   for i = 1, #part do
@@ -141,7 +142,7 @@ local function fetch(s, n)
   return part
 end
 
--- Removes the first n of those that were fetched.
+-- Removes the first n messages of the last fetch().
 local function cut(s, n)
   if s.low then
     call('ZREM', s.key, unpack(s.members, 1, n))
@@ -160,14 +161,14 @@ local function move_next(s, most)
     local n = move(part)
     cut(s, n)
     moved = moved + n
-    -- Not more: nobody knows how long the next ones are.
+    -- The next messages may be long.
     size = math.min(2 * size, 64)
   end
   return moved
 end
 
--- The chosen ones that are there still: their elements, their numbers among the chosen
--- ones, and their members, or their places in a list.
+-- The chosen messages that are there still: their elements, their numbers among the chosen
+-- ones, and their members in a set, or places in a list.
 local function find_chosen(s)
   local found, numbers, places, next_equal, first = {}, {}, {}, {}, {}
 
@@ -199,7 +200,7 @@ local function find_chosen(s)
   return found, numbers, places
 end
 
--- Moves the chosen messages: how many, and how many of those given it dealt with.
+-- Moves chosen messages; returns how many, and how many of the chosen ones it dealt with.
 local function move_chosen(s)
   local found, numbers, places = find_chosen(s)
   if #found == 0 then
@@ -208,11 +209,11 @@ local function move_chosen(s)
   local mark = redis.sha1hex(now_us .. s.key)
   if not s.low then
     need(s.key, 'LSET', 'LREM')
-    -- Servers before Redis 7 do not tell; nothing changes.
+    -- Before Redis 7, need() does nothing; these commands change nothing.
     call('LREM', q.results .. mark, 1, mark)
     call('LSET', s.key, places[1], found[1])
   end
-  -- Each step looks for them in the slice again, so it moves more than one of unseen ones.
+  -- Each step searches the slice again, so it moves more than a step of unseen messages.
   work = 2 * work
   local n = move(found)
   if s.low then
@@ -230,8 +231,8 @@ local function move_chosen(s)
   return n, n == #found and #ARGV - first_member + 1 or numbers[n] - first_member + 1
 end
 
--- These commands change nothing and need no memory; see claim.lua.  A message that
--- cannot be removed must not be pushed.
+-- These commands change nothing and need no memory; see claim.lua.  Without the right to
+-- remove, nothing is pushed.
 for i = 1, #all do
   if all[i].low then
     call('ZREM', all[i].key, '')

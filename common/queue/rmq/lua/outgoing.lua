@@ -7,15 +7,15 @@
 --   to     the name of a queue, or ''
 --   max    messages
 --   bytes  about how many
---   reply  {field, element...}: in the order of the fields, those behind that one; with
---          a queue, only those that go there
+--   reply  {field, element...}: fields behind `after`, in their order; with `to`, only
+--          messages that go there
 --
 -- A field is 'ID FROM QUEUE', and its value the element as it shall arrive: see "Transfers
 -- on a cluster" in mq-layout(7).  Changes nothing.
 
 local call = redis.call
 local room = tonumber(bytes)
--- Of more than these, any are read first: to sort all would take too long.
+-- If outgoing has more messages, any of them come first: to sort all would take too long.
 local SORTED = 1000
 
 local all = to == '' and call('HLEN', outgoing) > SORTED

@@ -3,11 +3,11 @@
 -- KEYS q:PLACES
 -- ARGV max
 --
---   max    messages, and about 1 KiB for each; '0' to change nothing
---   reply  how many it has moved; with '0', how many are due
+--   max    messages, of about 1 KiB each; '0': change nothing
+--   reply  number of messages promoted; with '0', number of due messages
 --
--- 250 keep the server for some 1 ms.
--- A crash before: none has moved.  After: those that moved are claimable only.
+-- 250 messages take the server some 1 ms.
+-- A crash before: no message has moved.  After: those that moved are claimable only.
 
 -- include leaving
 -- include promote
@@ -16,8 +16,8 @@ if max == '0' then
   return call('ZCOUNT', q.delayed, '-inf', now)
     + call('ZCOUNT', q.delayed, AT_TICK, AT_TICK + clock(q))
 end
--- A write that needs no memory, and refuses what is no sorted set; see
--- claim.lua.
+-- ZREM of a missing member needs no memory (see claim.lua), and fails unless delayed is a
+-- sorted set.
 call('ZREM', q.delayed, '')
 call('LLEN', q.ready)
 return (promote(q, tonumber(max), 1024 * max))

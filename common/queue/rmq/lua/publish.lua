@@ -1,30 +1,30 @@
--- Publish messages that ask for more than a place in one of the keys.
+-- Publish messages with options or limits; for others, see mark.lua.
 --
 -- KEYS q:PLACES counters known settings [noted=*] attachment...
 -- ARGV when ms ready_max high_max delayed_max delayed_high_max alike join slot before
 --      behind message...
 --
---   noted       the marks of the publisher, if it has any (see lib/marks.lua)
+--   noted       the marks of the publisher, if any (see lib/marks.lua)
 --   attachment  behind noted (or a key that never exists) all keys of the set of
 --               attachments of the only message
 --   when, ms    'now', 'in' or 'at'; milliseconds from now, or unix milliseconds
---   *_max       limits (see lib/limits.lua), where those in line for their group's turn
---               count as claimable
---   alike       'alike' if all ask for the same, and their headers differ in nothing but
---               the id and times, else ''
---   join        'join' if a message whose key another one has until that is claimed is
---               not wanted beside it, else ''
+--   *_max       limits (see lib/limits.lua); messages in line for their group count as
+--               claimable
+--   alike       'alike' if the headers of all messages differ only in the id and times,
+--               else ''
+--   join        'join': if another message holds a message's key until it is claimed, the
+--               message joins that one; or ''
 --   slot, before, behind  as in lib/marks.lua
---   message     32 bytes that make it unique (its id, if all are alike; or nothing, if
---               they are published now, too), and the element
---   reply nil: the batch before it is not done, so nothing was; else a letter for each:
---         'a', accepted; 'd', another has its key; 'j', so it joins that one; 's', its
---         last tick is over; 'f', the queue is full (as it is for those behind it);
---         then the ids of those that were joined
+--   message     32 bytes that make the message unique (its id, if alike; nothing, if alike
+--               and published now), and the element
+--   reply nil and nothing done: the previous batch is not done; else a letter for each
+--         message: 'a', accepted; 'd', its key is held; 'j', joined; 's', its last tick is
+--         over; 'f', the queue is full, also for all messages behind; then the ids of
+--         messages that were joined
 --
--- A crash before: none is there, and attachments expire.  After: all that were accepted
--- are, and they have been counted, and marked, and their attachments stay.  A batch
--- that is marked is not published again: the reply is the one of then.
+-- A crash before: no message is there, and attachments expire.  After: all accepted messages
+-- are there, counted and marked, and their attachments stay.  A marked batch is not published
+-- again: the reply is the earlier one.
 
 -- include place
 -- include marks
@@ -49,8 +49,8 @@ end
 check_types(q)
 local tick = clock(q)
 
--- How many more messages such as w are accepted, or nil: any number.  Messages in
--- line behind others of their group count as claimable, whatever else they wait for.
+-- Number of messages with the options w that the limits still accept, or nil: any number.
+-- Messages in line for their group count as claimable, even if they wait for a time, too.
 local function space(w)
   local in_line = call('ZCOUNT', q.delayed, IN_LINE, '+inf')
   local high = w and w.priority > 0
@@ -66,7 +66,7 @@ end
 local limited = table.concat(limits) ~= ''
 
 alike = alike ~= ''
--- Bytes ahead of each element.
+-- Number of bytes ahead of each element.
 local ahead = alike and when == 'now' and 0 or 32
 local shared = alike and options(ARGV[first_message]:sub(ahead + 1))
 local id_at = shared and shared.id and ARGV[first_message]:find(shared.id, 1, true)
@@ -74,7 +74,7 @@ local holds = shared and (shared.line or shared.key)
 if marks then
   need(marks, 'HSET', 'PEXPIRE')
 end
--- Else all are put into the same key by the same command.
+-- Messages that are alike and hold no lock need only one command for one key.
 if not alike or holds then
   need(q.locks, 'LPUSH', 'ZADD', 'HGET', 'HSET', 'HDEL', 'HRANDFIELD', 'SET',
     'HEXISTS', 'ZCOUNT')
@@ -86,15 +86,15 @@ if shared then
   note_late(q, shared)
 end
 
--- Where messages go that hold nothing, the score as text: all that are alike, and of
--- others those that ask for nothing.
+-- The key, and the score as text, for messages that are alike and hold no lock, or have no
+-- options.
 local target, score = q.delayed, due
 if due <= now then
   target, score = place_of(q, shared, tick)
 end
 score = score and string.format('%.0f', score)
 
--- They are cheaper together.
+-- Messages for one command.
 local batch, size = {}, 0
 
 local function flush()
@@ -104,7 +104,7 @@ local function flush()
   end
 end
 
--- The order of those that are delayed for a time is given by the 32 bytes ahead of them.
+-- The 32 bytes ahead of an element give the order of delayed messages.
 local function add(arg, front)
   if size >= 400 then
     flush()
@@ -122,8 +122,8 @@ local function add(arg, front)
   batch[size] = element
 end
 
--- All ask for the same, and hold nothing: one command puts them there.  Returns how
--- many were accepted, and why the others were not.
+-- Publishes messages that are alike and hold no lock; returns how many were accepted, and the
+-- letter of the others.
 local function publish_together()
   local w, last = shared, #ARGV
   if w and w.last_tick and w.last_tick < tick then
@@ -147,10 +147,10 @@ local function publish_together()
   return last - first_message + 1, 'f'
 end
 
--- The ids of the messages that others have joined.
+-- Ids of messages that others have joined.
 local joined = {}
 
--- The message with this id that is due at that time, as it lies there.
+-- The member of the message with this id that is due at that time.
 local function delayed_until(at, id)
   local n, some = 0
   repeat
@@ -165,7 +165,7 @@ local function delayed_until(at, id)
   until #some < 16
 end
 
--- Whether it joins another message, which is due no later than itself then.
+-- Joins a message to the holder of its key, which becomes due no later; returns whether.
 local function join_other(w)
   local held = w.unique == 'queued' and call('HGET', q.locks, 'k' .. w.key)
   if not held or mode(held) ~= 'queued' then
@@ -229,7 +229,7 @@ else
 end
 if accepted > 0 then
   make_known(q, known)
-  -- Whatever is there: the messages are more important than their number.
+  -- Errors are ignored: the messages matter more than the count.
   redis.pcall('HINCRBY', counters, 'published', accepted)
   for i = first_attachment, #KEYS do
     call('PERSIST', KEYS[i])

@@ -11,7 +11,7 @@
 -- include identity
 
 local which = call('HGET', info, 'receipt:' .. receipt)
--- See extend.lua.
+-- For 500 ms, see extend.lua.
 if not which or call('PTTL', lease) < 500 then
   return false
 end

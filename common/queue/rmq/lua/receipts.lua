@@ -4,13 +4,13 @@
 -- ARGV count
 --
 --   count  how many messages there are
---   reply  the same number, or 0 and nothing done when there are not as many
+--   reply  count; 0 and nothing done: unacked has another number of messages
 --
--- For each message, from 1, the oldest first, a field receipt:N of the info says
--- which one it is.  The field goes when the message is settled, so that a receipt
--- is good once, even for one of several equal messages.
+-- The info gets a field receipt:N with the identity of each message, from 1, the oldest
+-- first.  The field goes when the message is settled, so that a receipt is good once, even
+-- for one of several equal messages.
 --
--- A crash before or after: nobody knows the receipts, and when the lease is over,
+-- A crash before or after: no user knows the receipts, and when the lease is over,
 -- a cleaner returns the messages.
 
 -- include identity
@@ -18,7 +18,7 @@
 if call('LLEN', unacked) ~= tonumber(count) then
   return 0
 end
--- Changes nothing and needs no memory; see claim.lua.
+-- LTRIM changes nothing and needs no memory; see claim.lua.
 call('LTRIM', unacked, 0, -1)
 local all = call('LRANGE', unacked, 0, -1)
 for i = 1, #all do

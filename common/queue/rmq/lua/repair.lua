@@ -1,20 +1,20 @@
--- Release locks whose holder is nowhere, or begin or end a search for late messages.
+-- Release locks whose holder is gone, or begin or end a search for late messages.
 --
 -- KEYS q:PLACES
 -- ARGV how dry (field value)...
 --
---   how    'free': releases locks
---          'begin': a census that takes late messages away notes the bounds of all others
---          anew; those of before stay in E and T
---          'end': it has seen all messages
---   dry    '1' to change nothing
---   field  of a lock, and its value ('' if messages are in line while nobody holds the
---          group).  A lock that has another value now is left alone; see census.c
---   reply 'free': how many were released; else 1
+--   how    'free': release locks
+--          'begin': a census begins that rejects late messages and notes the bounds of all
+--          others anew; the old bounds stay in E and T
+--          'end': that census has seen all messages
+--   dry    '1': change nothing
+--   field  of a lock, and its value ('' for a group without a holder that has messages in
+--          line).  A lock that has another value now is left alone; see census.c
+--   reply  'free': number of locks released; else 1
 --
 -- At most 200 locks in one step.
--- A crash before: nothing has happened.  After: what was released is free, and the next
--- of its group is claimable, or waits for its time.
+-- A crash before: nothing has happened.  After: the locks are free, and the next messages of
+-- the groups are claimable, or wait for their time.
 
 -- include place
 

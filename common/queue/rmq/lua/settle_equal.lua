@@ -1,18 +1,17 @@
--- End the stay of messages in an unacked list, of which some are equal: all of them,
--- or none.
+-- Settle messages of an unacked list, all or none, of which some are equal.
 --
 -- KEYS unacked ready delayed rejected known
 -- ARGV how...
 --
---   how    of each message 'ack', 'reject', 'front', or 'again', and the element; and
---          unless it is 'ack', header, offset, ms and unique, as of settle.lua; none asks
---          for more than a place
---   reply  1, or 0 and nothing done when unacked has not all of them
+--   how    for each message 'ack', 'reject', 'front', or 'again', and the element; and
+--          unless it is 'ack', header, offset, ms and unique, as of settle.lua; the messages
+--          have no options
+--   reply  1; 0 and nothing done: unacked has not all messages
 --
--- A crash before: all are unacked.  After: each is in its new place only.
--- Of equal elements, the oldest are removed.  So a consumer that gets no reply finds
--- as many left as it had before, or so many fewer; which ones is all the same, as
--- no other settlement of theirs is under way.
+-- A crash before: all messages are unacked.  After: each is in its new place only.
+-- The oldest of equal elements are removed.  A consumer that gets no reply finds as many
+-- equal ones as before, or fewer by the number settled: no other settlement of them is under
+-- way.
 
 -- include rights
 -- include remove
@@ -49,7 +48,7 @@ for element, n in pairs(times) do
     return 0
   end
 end
--- Changes nothing and needs no memory; see claim.lua.
+-- LTRIM changes nothing and needs no memory; see claim.lua.
 call('LTRIM', unacked, 0, -1)
 for _, m in ipairs(moves) do
   if m.how == 'reject' then

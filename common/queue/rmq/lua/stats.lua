@@ -1,4 +1,4 @@
--- What is in a queue, and since when.
+-- Numbers, counts and ages of a queue's messages.
 --
 -- KEYS ready rejected counters priority delayed clock paused [outgoing]
 -- ARGV field...
@@ -7,17 +7,18 @@
 --
 --   outgoing   on a cluster only
 --   field      of the counters
---   *_n        how many are ready, by priority, rejected, delayed, in line, outgoing
---   pause_ms   as of PTTL
+--   *_n        messages in ready, priority, rejected, delayed (line_n: in line), outgoing
+--   pause_ms   the pause as PTTL has it
 --   now_ms     on a cluster the node's clock in unix milliseconds, else 0
---   header     of the oldest ready message, from the signature to the newline
---   since_ms   since when the oldest by priority has been there, unix milliseconds, '' where
---              nothing is known; due_ms: the same, when the next delayed one is due
---   reply      or the keys that hold another type; or 0, as on a cluster there is nothing
+--   header     of the oldest ready message, from the signature to the newline, if at most
+--              64 KiB
+--   since_ms   since when the oldest message of priority has been there, unix milliseconds,
+--              or ''
+--   due_ms     when the next delayed message is due, unix milliseconds, or ''
+--   reply      or the keys of a wrong type; or 0, on a cluster, if none of the keys exists
 --
--- No header of more than 64 KiB is shown.  By priority, the first of each score is looked
--- at (see lib/place.lua), the lowest priorities first, as those wait longest; at most 200
--- scores in all.  Changes nothing.
+-- For since_ms, the first message of each score is looked at (see lib/place.lua), the lowest
+-- priority first, as that waits longest; at most 200 scores.  Changes nothing.
 
 -- include rights
 -- include wrong
@@ -31,8 +32,8 @@ local function header()
   return stop and element:sub(1, stop) or ''
 end
 
--- When a member came: a member in order, or put back to the front, says when that
--- was; a member of a tick begins with its id, the microseconds of its publishing.
+-- When a member came, in microseconds, by its prefix: see in_order(), in_front() and in_tick()
+-- of lib/leaving.lua; an id begins with the microseconds of its publishing.
 local function came_us(member)
   local kind, us = member:sub(1, 1), tonumber(member:sub(2, 17))
   if kind == 'n' then
@@ -60,7 +61,7 @@ local function since()
 end
 
 return unless_wrong(function()
-  -- On one server, the caller knows that there is something.
+  -- Without outgoing, on one server, the caller knows that keys exist.
   if outgoing and call('EXISTS', unpack(KEYS)) == 0 then
     return 0
   end
@@ -73,7 +74,7 @@ return unless_wrong(function()
     local time = call('TIME')
     reply[NOW_MS] = time[1] * 1000 + math.floor(time[2] / 1000)
   end
-  -- Most queues have none of these.
+  -- Most queues have none of these keys.
   if call('EXISTS', priority, delayed, clock, paused, outgoing or paused) == 0 then
     return reply
   end
@@ -84,7 +85,7 @@ return unless_wrong(function()
     reply[SINCE_MS] = since()
   end
   if reply[DELAYED_N] > 0 then
-    -- See mq-layout(7).
+    -- Scores of delayed are explained in mq-layout(7).
     local first = call('ZRANGE', delayed, 0, 0, 'WITHSCORES')[2]
     reply[LINE_N] = call('ZCOUNT', delayed, 2 ^ 52, '+inf')
     reply[DUE_MS] = tonumber(first) < 2 ^ 50 and first or ''

@@ -1,5 +1,5 @@
--- A consumer on a cluster has another name: what it holds of a queue under the old one
--- is the new one's from now on.
+-- Give the messages and info of a queue from a consumer's old name to its new one, on a
+-- cluster.
 --
 -- KEYS unacked consumers lease info | own_unacked=unacked own_info=info
 -- ARGV former
@@ -7,8 +7,8 @@
 --   former  the old name, whose keys come first
 --   reply   1, or 0 when the old name has lost its lease: a cleaner may have been there
 --
--- A crash before: the old name holds them.  After: the new one does, which is listed and
--- has a lease.  Again after an answer that was lost: nothing more happens.
+-- A crash before: the old name holds the messages.  After: the new one does, which is listed
+-- and has a lease.  A repetition after a lost reply does nothing.
 
 local call = redis.call
 
@@ -18,7 +18,7 @@ end
 if call('EXISTS', lease) == 0 then
   return 0
 end
--- Needs no memory, and lets the rest pass when there is none; see claim.lua.
+-- DEL needs no memory; see claim.lua.
 call('DEL', lease, consumers)
 if call('EXISTS', unacked) == 1 then
   call('RENAME', unacked, own_unacked)

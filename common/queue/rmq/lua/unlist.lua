@@ -1,12 +1,12 @@
--- Forget a dead connection that has no queue any more.
+-- Forget a dead connection without queues.
 --
 -- KEYS connections=* queues=* heartbeat=* info=* running=*
 -- ARGV connection
 --
---   reply 1 if it was listed until now, else 0
+--   reply 1 if the connection was listed until now, else 0
 --
--- A crash before: it is listed, and the next cleaner comes here again.  After:
--- nothing of it is left.
+-- A crash before: the connection is listed, and the next cleaner comes here again.  After:
+-- nothing of the connection is left.
 
 if redis.call('PTTL', heartbeat) > 0 or redis.call('SCARD', queues) > 0 then
   return 0

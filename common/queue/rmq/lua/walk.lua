@@ -3,18 +3,18 @@
 -- KEYS q:PLACES [list=*]
 -- ARGV place cursor anchor skip max bytes needle
 --
---   list    of rejected or unacked messages, those
+--   list    if place is 'rejected' or 'unacked', that list
 --   place   'ready', 'delayed', 'unacked', 'rejected', or 'line' (see lib/source.lua)
 --   cursor  where the walk is ('' at the beginning)
 --   skip    how many messages to step over at the beginning
 --   max     messages
 --   bytes   about how many
---   reply {where the walk is; the anchor, or 0 if it is the last element below; how many
---         messages it looked at; 1 if more may follow; 2 if each has a score; element...,
---         or member, score...}: those with the needle in them only
+--   reply {cursor; the anchor, or 0 if that is the last element below; number of messages
+--         looked at; 1 if more may follow; 1 and element..., or 2 and (member score)...:
+--         messages with the needle in them}
 --
--- Messages that come into a source behind its first step are not looked at: what is taken
--- away may come back as quickly as the walk goes on.
+-- Messages that come into a source after its first step are not looked at: they may come
+-- as quickly as the walk goes on.
 -- Changes nothing.
 
 -- include basics
