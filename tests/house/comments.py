@@ -10,7 +10,6 @@ EXCUSED = """
 cmd/mq-stats
 common/queue
 common/queue/rmq
-common/queue/rsmq
 """.split()
 
 C = re.compile(r"""(?P<text>/\*.*?\*/|//[^\n]*)|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""", re.S)

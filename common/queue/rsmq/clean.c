@@ -1,36 +1,34 @@
 /*
  * The rsmq layout: one round of cleaning up.
  *
- * What a dead consumer had is everybody's again without a cleaner, and who claims
- * it sees when it must not run again.  What is left to do is to reject what
- * nobody claims, and to remove what crashes, and programs that do not know of our
- * keys, leave behind.
+ * Messages of a dead consumer can be received again without a cleaner, and claims reject those
+ * that must not run again.  A cleaner rejects such messages that are not claimed, and removes
+ * leftovers of crashes, and of programs that do not know the keys of these tools.
  */
 #include "rsmq.h"
 
-/* How many connections are forgotten in one step. */
+/* Connections removed in one step. */
 #define FORGET 1000
-/* How many messages are rejected in one step. */
+/* Messages rejected in one step. */
 #define REJECT 50
-/* How many steps of walks are sent at a time: the server takes them one by one, and each
- * may take it a millisecond or two. */
+/* Steps of walks sent at a time; each may take the server 1 or 2 ms. */
 #define MANY 16
 
-/* An error reply about one key must not keep a round from the others.  All functions
+/* A round.  An error reply about one key is noted, and the round goes on; all functions
  * return -1 only when the connection is lost. */
 struct cleaner {
 	struct mq_round round;
 	const struct mq_clean *how;
 	struct mq_cleaned *out;
-	const char *anywhere; /* see rsmq_name() */
-	const char *prefix;   /* of the keys of its namespace */
-	struct mq_names
-	    consumed;	       /* queues that consumers of ours have; sorted */
-	struct mq_names found; /* names of queues; sorted */
-	redisReply **connections, **gone; /* all, and those without a lease */
+	const char *anywhere;	  /* see rsmq_name() */
+	const char *prefix;	  /* begins the namespace's keys */
+	struct mq_names consumed; /* queues of live consumers; sorted */
+	struct mq_names found;	  /* names of queues; sorted */
+	redisReply **connections; /* all connections */
+	redisReply **gone;	  /* connections without a lease */
 	size_t gone_count;
 	int64_t now_ms;
-	struct walk *walks[MANY]; /* those at work */
+	struct walk *walks[MANY]; /* walks with a step under way */
 };
 
 /* --- connections -------------------------------------------------------------- */
@@ -44,7 +42,7 @@ ask_lease(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_lease(void *arg, size_t i, redisReply *reply)
+parse_lease(void *arg, size_t i, redisReply *reply)
 {
 	struct cleaner *w = arg;
 	json_t *list = NULL, *name;
@@ -74,11 +72,11 @@ clean_connections(struct cleaner *w)
 		return -1;
 	w->connections = all->element;
 	w->gone = mq_xcalloc(all->elements + 1, sizeof(*w->gone));
-	rv = mq_ask_each(w->round.r, all->elements, ask_lease, take_lease, w);
+	rv = mq_ask_each(w->round.r, all->elements, ask_lease, parse_lease, w);
 	mq_names_sort(&w->consumed);
 	if (rv == 0 && w->how->dry_run)
 		w->out->connections += (long)w->gone_count;
-	/* Names are never used again, so one that is dead stays so. */
+	/* Names are never used again, so a dead connection stays dead. */
 	while (rv == 0 && !w->how->dry_run && i < w->gone_count) {
 		rsmq_ask(&c, "ZREM connections", NULL, w->anywhere);
 		for (end = i + FORGET; i < end && i < w->gone_count; i++)
@@ -90,12 +88,10 @@ clean_connections(struct cleaner *w)
 	return rv;
 }
 
-/* --- queues that nobody lists ---------------------------------------------------- */
+/* --- queues that are not listed, and names without a queue ------------------------ */
 
-/* And names of queues that are not there.  All keys are looked through; a key is judged
- * here only by its name, and again, by what the server knows at that moment, in the script. */
-
-/* Cuts the keys off behind the names of queues. */
+/* Adds the queues of keys, which are cut off behind the queues' names.  A queue is judged here
+ * by the names of its keys only; lua/enlist.lua looks at the keys. */
 static void
 note_queues(struct cleaner *w, const redisReply *keys)
 {
@@ -133,7 +129,7 @@ ask_enlist(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_enlisted(void *arg, size_t i, redisReply *reply)
+count_enlisted(void *arg, size_t i, redisReply *reply)
 {
 	struct cleaner *w = arg;
 
@@ -164,7 +160,7 @@ list_unlisted(struct cleaner *w)
 		mq_buf_add(&pattern, p, 1);
 	}
 	mq_buf_add(&pattern, "*", 1);
-	/* No other node of a cluster has keys of the namespace, or needs to answer. */
+	/* On a cluster, one node has all keys of the namespace. */
 	while (rv == 0 && *cursor != '\0') {
 		mq_keys_ask(&c, cursor, mq_buf_str(&pattern));
 		reply = mq_call(r, &c, -1);
@@ -178,14 +174,14 @@ list_unlisted(struct cleaner *w)
 	mq_buf_free(&pattern);
 	mq_names_sort(&w->found);
 	if (rv == 0)
-		rv = mq_ask_each(r, w->found.n, ask_enlist, take_enlisted, w);
+		rv = mq_ask_each(r, w->found.n, ask_enlist, count_enlisted, w);
 	mq_names_free(&w->found);
 	return rv;
 }
 
-/* --- messages that no consumer has survived, or that are too late to be run ------ */
+/* --- messages after their last run, or too late to run ---------------------------- */
 
-/* Why it is rejected becomes one of its headers; *late: it was too late. */
+/* The headers of a rejected message, with the reason; *late: the message was too late. */
 static void
 reject_header(struct cleaner *w, redisReply *const *message,
     struct mq_buf *extra, bool *late)
@@ -200,7 +196,7 @@ reject_header(struct cleaner *w, redisReply *const *message,
 	mq_buf_add(&header, start, sizeof(start) - 1);
 	mq_buf_add(&header, more->str, more->len);
 	mq_buf_addstr(&header, "}\n");
-	/* Bad headers are not kept: the message must stop all the same. */
+	/* Headers that cannot be parsed are dropped. */
 	if (mq_envelope_parse(header.data, header.len, &e, &why) == -1)
 		e = (struct mq_envelope){0};
 	mq_envelope_set(&e, MQ_HEADER_ID, id->str);
@@ -214,8 +210,8 @@ reject_header(struct cleaner *w, redisReply *const *message,
 	mq_buf_free(&header);
 }
 
-/* Rejects messages of a queue: of each its id, how often it was received, and its further
- * headers, as lua/sweep.lua has them.  In a dry run, counts them. */
+/* Rejects messages of a queue, or in a dry run counts them; m has id, number of receives and
+ * further headers of each, as in the reply of lua/sweep.lua. */
 static int
 reject_messages(
     struct cleaner *w, const char *queue, redisReply *const *m, size_t total)
@@ -263,26 +259,28 @@ reject_messages(
 	sum.runs = sum.crashed;
 	if (rv == -1 || sum.failed == 0 || dry)
 		return rv;
-	/* A count that is missing is no reason to fail. */
+	/* Errors are ignored unless the connection is lost. */
 	mq_side_count(&rsmq_side, &c, queue, &sum);
 	(void)mq_call_done(w->round.r, &c);
 	return mq_redis_lost(w->round.r) ? -1 : 0;
 }
 
-/* --- a way through the messages of all queues, and what belongs to them ---------- */
+/* --- walks through the keys of all queues ----------------------------------------- */
 
-/* One walk: through the messages, or one of the keys that belong to them. */
+/* A walk through the messages of a queue, or through one of its hashes. */
 struct walk {
-	const char *kind; /* of lua/orphans.lua; NULL: the messages */
+	const char
+	    *kind; /* the hash, as lua/orphans.lua has it; NULL: messages */
 	const char *queue;
-	struct mq_buf at, id; /* score and id, or a cursor and nothing */
-	redisReply *reply;    /* waits until all are there: some ask for more */
+	struct mq_buf at, id; /* score and id, or a cursor and "" */
+	redisReply *reply;    /* kept until the replies of all walks are there,
+			       * as rejecting messages calls the server */
 	bool over;
 };
 
-/* A reply that makes no sense ends its walk. */
+/* Carries out the reply of a step; a malformed one ends its walk. */
 static int
-take_reply(struct cleaner *w, struct walk *k)
+end_step(struct cleaner *w, struct walk *k)
 {
 	redisReply *reply = k->reply, **e = reply->element;
 
@@ -333,7 +331,7 @@ keep_reply(void *arg, size_t i, redisReply *reply)
 	return MQ_KEEP;
 }
 
-/* Of up to MANY queues. */
+/* Walks through one kind of key of up to MANY queues side by side. */
 static int
 walk_queues(
     struct cleaner *w, const struct mq_name *names, size_t n, const char *kind)
@@ -355,7 +353,7 @@ walk_queues(
 		for (i = 0; i < left; i++) {
 			k = w->walks[i];
 			if (rv == 0)
-				rv = take_reply(w, k);
+				rv = end_step(w, k);
 			freeReplyObject(k->reply);
 			k->reply = NULL;
 		}
@@ -373,7 +371,7 @@ int
 rsmq_clean(
     struct mq_redis *r, const struct mq_clean *how, struct mq_cleaned *out)
 {
-	/* The hash before the others: what becomes a message again keeps its own. */
+	/* The hash h before x and d: a body that becomes a message keeps its fields there. */
 	static const char *const kinds[] = {"h", "x", "d", NULL};
 	char *anywhere = rsmq_name(r, "");
 	struct mq_names names = {0};

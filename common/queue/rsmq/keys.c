@@ -1,8 +1,8 @@
 /*
- * The keys of RSMQ (npm rsmq 0.12, and its ports), and ours, which programs that use RSMQ do
- * not know and do not need; mq-rsmq(7) says what each of them is.  In a namespace N, which is
- * rsmq unless a queue's name says another, those of queue Q are N:Q and N:Q:Q, and ours
- * N:Q:X and what follows.  Rejected messages of Q are the messages of the queue Q-rejected.
+ * The keys of RSMQ (npm rsmq 0.12, and its ports) and the keys of these tools, which other
+ * programs do not need; mq-rsmq(7) explains each.  In a namespace N, which is rsmq unless a
+ * queue's name has another, queue Q has N:Q and N:Q:Q, and of these tools N:Q:X and more that
+ * begin so.  Rejected messages of Q are the messages of the queue Q-rejected.
  */
 #include "rsmq.h"
 
@@ -10,12 +10,12 @@
 
 #include "message/json.h"
 
-/* The longest that other programs take; the name of a queue of rejected ones has to fit, too. */
+/* Other programs accept names of up to 160 bytes, with -rejected, too. */
 #define QUEUE_NAME_MAX 160
 
 #define REJECTED (sizeof(RSMQ_REJECTED) - 1)
 
-/* The part of a name that says its namespace; 0: it says none. */
+/* The length of the namespace in a name; 0: none. */
 static size_t
 namespace_len(const char *queue)
 {
@@ -38,8 +38,7 @@ rsmq_bare(const char *queue)
 	return n > 0 ? queue + n + 1 : queue;
 }
 
-/* NAMESPACE, if it is own :QUEUE, then what stands before the word, the word, and the name
- * of a connection or "". */
+/* Adds NAMESPACE, if own :QUEUE, then before, the word, and the connection. */
 static void
 add_key(struct mq_command *c, const char *queue, bool own, const char *before,
     struct mq_part word, const char *connection)
@@ -112,7 +111,7 @@ rsmq_ask(struct mq_command *c, const char *words, const char *connection,
 		mq_command_words(c, words + n + 1);
 }
 
-/* As RSMQ does; and QUEUES, whose messages would be put into the set of names. */
+/* The names that RSMQ refuses, and QUEUES, whose messages would be in the key of the names. */
 const char *
 rsmq_queue_error(const char *queue)
 {
@@ -134,7 +133,7 @@ rsmq_queue_error(const char *queue)
 	return NULL;
 }
 
-/* What each tool may do with these, and hear; see rights.h. */
+/* Rights of each tool to keys and channels; see rights.h. */
 const struct mq_right rsmq_rights[] = {
     {"~%n:QUEUES", "PCJVLKRDTG"},
     {"~%n:%q", "PCJVLKRDG"},
@@ -149,7 +148,7 @@ const struct mq_right rsmq_rights[] = {
     {"~%n::running:*", "CLKX"},
     {"resetchannels", "CEX"},
     {"&%n:rt:%q", "E"},
-    /* CLIENT TRACKING tells of these; a consumer may be the same user. */
+    /* CLIENT TRACKING publishes here; a consumer may be the same user. */
     {"&__redis__:invalidate", "CE"},
     /* Consumers wake each other; see queue/lua/lib/role.lua. */
     {"&mq::wake::*", "CEX"},
@@ -216,7 +215,7 @@ rsmq_add_listed(struct mq_redis *r, struct mq_names *names)
 	return 0;
 }
 
-/* Anybody may have put anything there. */
+/* Other programs may have written any number. */
 int64_t
 rsmq_ms(const redisReply *score)
 {

@@ -2,19 +2,18 @@
  * The rsmq layout: walks through the messages at a place, moving and removing messages,
  * and whole queues.
  *
- * Messages are gone through in the order in which they can be received.  The walk
- * goes on behind the last message that it came to, by its score and id, so it
- * does not matter what has become of that one.
+ * A walk goes in the order in which messages can be received.  Each step begins behind the
+ * score and id of the last message, which may be gone by then.
  */
 #include "rsmq.h"
 
 #include "base/exit.h"
 
-/* How much one slice has; the server is kept for a millisecond or two. */
+/* A slice has at most 500 messages, or about 1 MiB, and takes the server 1 or 2 ms. */
 #define SLICE_COUNT 500
 #define SLICE_BYTES (1 << 20)
 
-/* As lua/walk.lua has them; then three of each message. */
+/* The reply of lua/walk.lua; from ITEMS on, EACH elements for each message. */
 enum { CURSOR, FOUND, MORE, ITEMS };
 #define FORM "$## $$$"
 #define EACH 3
@@ -27,7 +26,7 @@ place_queue(const struct mq_place *place)
 	    place->state == MQ_REJECTED ? RSMQ_REJECTED : "");
 }
 
-/* --- who has a message ------------------------------------------------------------ */
+/* --- unacked messages of connections ---------------------------------------------- */
 
 static void
 ask_held(void *arg, size_t i, struct mq_command *c)
@@ -39,7 +38,7 @@ ask_held(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-take_held(void *arg, size_t i, redisReply *reply)
+store_held(void *arg, size_t i, redisReply *reply)
 {
 	struct mq_scan *s = arg;
 	size_t k;
@@ -54,7 +53,7 @@ take_held(void *arg, size_t i, redisReply *reply)
 
 /* --- a slice ------------------------------------------------------------------------ */
 
-/* The id and score of each are in front of it in the reply, for taking it. */
+/* Makes items of the reply; an item's prefix is its number there, see rsmq_walked(). */
 static void
 set_items(struct mq_scan *s)
 {
@@ -117,16 +116,16 @@ rsmq_scan(struct mq_redis *r, struct mq_scan *s)
 	struct mq_walk *w = &s->walk;
 	long seen = 0;
 
-	/* Taking leaves the others where they are. */
+	/* The end of a walk has nothing to restore here. */
 	if (s->over)
 		return 0;
 	s->count = 0;
-	/* Messages that our own connections hold; programs of RSMQ leave no name. */
+	/* Only consumers of these tools have a connection with a name. */
 	if (s->place.state == MQ_UNACKED && w->connections == NULL) {
 		w->connections = rsmq_connections(r, s->place.queue);
 		if (w->connections == NULL ||
-		    mq_ask_all(r, w->connections->elements, ask_held, take_held,
-			s) == -1)
+		    mq_ask_all(r, w->connections->elements, ask_held,
+			store_held, s) == -1)
 			return -1;
 		mq_names_sort(&w->held);
 	}
@@ -144,17 +143,17 @@ rsmq_walked(const struct mq_scan *s, int i)
 
 /* --- moving, and removing --------------------------------------------------------- */
 
-/* How much is moved in all, and in one step, which keeps the server for a few
- * milliseconds. */
+/* A call moves at most MOVE_MAX messages.  A step moves at most MOVE_COUNT, or TAKE_COUNT that
+ * were chosen, or about MOVE_BYTES, and takes the server a few milliseconds. */
 #define MOVE_MAX   1000
 #define MOVE_COUNT 500
 #define MOVE_BYTES (1 << 20)
 #define TAKE_COUNT 250
-/* As lua/move.lua has it. */
+/* The form of the reply of lua/move.lua. */
 #define MOVED "##$$"
 
-/* Begins a call: where from and where to, and how; pairs of score and id follow.  spared:
- * connections whose messages are not meant; NULL: none. */
+/* Begins a call of lua/move.lua; pairs of score and id follow.  to: NULL to drop messages.
+ * spared: connections whose messages stay; NULL: none. */
 static void
 start_move(struct mq_command *c, const struct mq_place *place, const char *to,
     const redisReply *spared, long max, int looks)
@@ -181,7 +180,6 @@ start_move(struct mq_command *c, const struct mq_place *place, const char *to,
 	    .looks = mq_int(looks));
 }
 
-/* What a walk has found, up to TAKE_COUNT of the chosen ones in one step. */
 int
 rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
     const char *to, long *taken)
@@ -212,9 +210,9 @@ rsmq_take(struct mq_redis *r, struct mq_scan *s, const bool *chosen,
 	return 0;
 }
 
-/* --- without a look ---------------------------------------------------------------- */
+/* --- moving messages unseen -------------------------------------------------------- */
 
-/* An error behind the first step is for the next call to meet. */
+/* If a step after the first fails, the call succeeds, and the next one meets the error. */
 static int
 move_next(struct mq_redis *r, const struct mq_place *place,
     const redisReply *spared, long max, const char *to, long *moved)
@@ -238,7 +236,6 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 		}
 		e = reply->element;
 		*moved += (long)e[0]->integer;
-		/* There may be more, behind those that stay. */
 		left = e[1]->integer;
 		mq_buf_set(&score, e[2]->str, e[2]->len);
 		mq_buf_set(&id, e[3]->str, e[3]->len);
@@ -249,8 +246,8 @@ move_next(struct mq_redis *r, const struct mq_place *place,
 	return *moved > 0 ? 0 : rv;
 }
 
-/* How many messages are there, whoever has them; but not those that the spared
- * connections hold (NULL: none are). */
+/* Number of messages at a place, without those that the spared connections hold (NULL:
+ * none). */
 static int
 count_place(struct mq_redis *r, const struct mq_place *place,
     const redisReply *spared, long *n)
@@ -278,8 +275,8 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	int rv;
 
 	*moved = 0;
-	/* What a dead connection of ours had is free by now, and a live one is left alone;
-	 * but others may hold messages for long. */
+	/* Messages of a dead connection are free already, and a live one keeps its messages;
+	 * only receivers without a connection may hold messages for long. */
 	if (held && strcmp(place->connection, RSMQ_NOBODY) != 0) {
 		rsmq_ask(&c, "EXISTS lease", place->connection, place->queue);
 		if (mq_call_number(r, &c, &alive) == -1)
@@ -299,9 +296,9 @@ rsmq_move(struct mq_redis *r, const struct mq_place *place, long max,
 	return rv;
 }
 
-/* --- whole queues ---------------------------------------------------------------- */
+/* --- deleting a queue ------------------------------------------------------------- */
 
-/* How often to try again when connections come and go. */
+/* Tries to delete a queue while connections come and go. */
 #define DELETE_TRIES 100
 
 static void
@@ -326,7 +323,7 @@ add_delete(struct mq_command *c, const char *queue, bool look,
 	free(rejected);
 }
 
-/* The step that deletes cannot know what programs of RSMQ have in hand. */
+/* lua/delete.lua does not look at unacked messages, so these are counted before. */
 int
 rsmq_delete_queue(
     struct mq_redis *r, const char *queue, struct mq_deletion *out)
@@ -338,7 +335,7 @@ rsmq_delete_queue(
 
 	if (count_place(r, &place, NULL, &out->unacked) == -1)
 		return -1;
-	/* There is no answer when the connections have changed in between. */
+	/* The reply is nil if other connections are listed by then. */
 	for (tries = 0; tries < DELETE_TRIES && reply == NULL; tries++) {
 		connections = rsmq_connections(r, queue);
 		if (connections == NULL)

@@ -1,9 +1,8 @@
 /*
- * The rsmq layout: what a message is there, putting messages in, a consumer's lease, and
- * the messages in its hands.
+ * The rsmq layout: publishing messages, a consumer's lease, and the messages that it holds.
  *
- * A crash needs no cleaning here: when nobody renews the lease, what it held
- * can be received again by anybody, as after any consumer of RSMQ.
+ * A crash needs no cleaning here: once a consumer's lease ends, its messages can be received
+ * by anybody, as after any consumer of RSMQ.
  */
 #include <unistd.h>
 
@@ -13,13 +12,12 @@
 
 /* --- messages, and putting them in ---------------------------------------- */
 
-/* How each element begins: the id is what the message is known by. */
+/* Each element begins so, then the id. */
 static const char start[] = "\xff\x00\xbe\xbe\x4a{\"Mq-Id\":[\"";
 #define START (sizeof(start) - 1)
 
-/* The id of an element, by which the layout knows a message, and which no element of ours
- * lacks.  lua/lib/layout.lua has written some bytes as \u00ff; then *unescaped has the
- * id, for the caller to free, else NULL. */
+/* The id of an element, which each has here.  If lua/lib/layout.lua has written some bytes as
+ * \u00ff, *unescaped has the id, for the caller to free, else NULL. */
 static struct mq_part
 element_id(const char *element, size_t len, char **unescaped)
 {
@@ -60,7 +58,7 @@ add_ids(struct mq_command *c, const struct mq_part *elements, int n)
 	}
 }
 
-/* Where node tells those that listen to a queue; the caller frees. */
+/* The channel on which node announces messages of a queue; the caller frees. */
 static char *
 realtime_channel(const char *queue)
 {
@@ -80,7 +78,7 @@ rsmq_publish(
 	struct mq_when when = how->when;
 	char *channel = NULL;
 
-	/* No message is delayed by its queue that has said when. */
+	/* A message with a time of its own is not delayed by its queue. */
 	if (when.kind == MQ_WHEN_NOW && when.said)
 		when.kind = MQ_WHEN_IN;
 	rsmq_start(c, &rsmq_script_publish, NULL, queue);
@@ -114,7 +112,7 @@ rsmq_publish_add(struct mq_command *c, const struct mq_publishing *how,
 	long priority = 0;
 
 	(void)how;
-	/* Nearly all have nothing but their id: then nothing is to be parsed. */
+	/* Nearly all messages have only an id, and need no parser. */
 	if (!mq_message_plain(header->data, header->len, id, &e) &&
 	    mq_envelope_parse(header->data, header->len, &e, &why) == 0) {
 		if (mq_message_id(&e) != NULL)
@@ -153,7 +151,7 @@ rsmq_probe(struct mq_command *c, const struct mq_session *s, const char *queue,
 		mq_command_str(c, uses[i]);
 }
 
-/* The lease that a session names itself, in milliseconds; '': what its queues say. */
+/* The lease that a session sets itself, in milliseconds; '': by the vt of its queues. */
 static struct mq_arg
 own_lease(const struct mq_session *s)
 {
@@ -189,7 +187,7 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 	return true;
 }
 
-/* To leave empty is one script, of what the first two steps do. */
+/* MQ_LEAVE_EMPTY is one script that does what steps 0 and 1 do. */
 static bool
 rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
 {
@@ -262,7 +260,7 @@ rsmq_claim(const struct mq_session *s, int queue, const struct mq_claim *claim,
 	    .tracked = mq_str(claim->tracked ? "1" : ""));
 }
 
-/* NAMESPACE:QUEUE, or the same and what the key is. */
+/* The queue of a key NAMESPACE:QUEUE, maybe with an end. */
 static bool
 rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 {
@@ -281,7 +279,7 @@ rsmq_key_of(const char *key, size_t len, const char **queue, size_t *n)
 	*n = len;
 	if (len <= skip || memcmp(key, before, skip) != 0)
 		return true;
-	/* The default namespace is not said. */
+	/* Names of queues lack the default namespace. */
 	if (memchr(key + skip, ':', len - skip) == NULL) {
 		*queue += skip;
 		*n -= skip;
@@ -297,7 +295,7 @@ rsmq_exists(const struct mq_session *s, int queue, const char *element,
 	add_ids(c, &(struct mq_part){element, len}, 1);
 }
 
-/* The length of a body is as node counts it; the header before it is one line. */
+/* For a push, the length of the body, behind the header line, is sent as node counts it. */
 static void
 rsmq_settle(const struct mq_session *s, int queue,
     const struct mq_settlement *how, int n, struct mq_command *c)
@@ -317,7 +315,6 @@ rsmq_settle(const struct mq_session *s, int queue,
 	rsmq_start(c, &rsmq_script_settle, s->connection, name);
 	if (reject || push)
 		rsmq_keys(c, NULL, mq_buf_str(&to), RSMQ_PLACES " names");
-	/* A bad header has no further ones. */
 	if (how->header != NULL &&
 	    mq_envelope_parse(how->header, how->header_len, &e, &why) == 0) {
 		rsmq_extra(&e, &extra);
@@ -374,13 +371,13 @@ rsmq_lapsed(const struct mq_session *s, int queue, const char *element,
 
 /* --- receipt ------------------------------------------------------------- */
 
-/* Messages that are handed out by receipt, under a lease that nobody renews; and all
- * others that somebody knows the id of. */
+/* Messages that are handed out by receipt, under a lease that is not renewed, and any other
+ * message whose id a user knows. */
 
-/* How long it may take to do something with a message that nobody was handed. */
+/* The lease of a message by its id, in milliseconds: the time to settle it. */
 #define ADOPTED_MS 60000
 
-/* Digits of the name of a message whose id cannot be shown; see lua/lib/layout.lua. */
+/* Length of the name of a message whose id cannot be shown; see lua/lib/layout.lua. */
 #define NAME_LEN 32
 
 static void
@@ -402,7 +399,7 @@ rsmq_receipt(struct mq_command *c, const char *connection, const char *queue,
 struct search {
 	const char *queue, *id;
 	const redisReply *connections;
-	bool handed_out; /* by receipt: not to be had by its id */
+	bool handed_out; /* by receipt, and so not found by its id */
 	struct mq_receipt *out;
 };
 
@@ -416,7 +413,7 @@ ask_connection(void *arg, size_t i, struct mq_command *c)
 }
 
 static int
-note_answer(void *arg, size_t i, redisReply *reply)
+store_found(void *arg, size_t i, redisReply *reply)
 {
 	struct search *s = arg;
 
@@ -433,7 +430,7 @@ note_answer(void *arg, size_t i, redisReply *reply)
 	    -1;
 }
 
-/* Nobody has been handed it: then it is handed out now. */
+/* Hands a message out by its id. */
 static int
 adopt_message(
     struct mq_redis *r, const struct search *s, const char *id, size_t n)
@@ -476,7 +473,7 @@ is_named(const struct mq_item *item, const char *name)
 	return same;
 }
 
-/* An id that cannot be shown has a name that only a look at each message finds. */
+/* If an id cannot be shown, its message is found only by reading all messages. */
 static int
 adopt_by_name(struct mq_redis *r, const struct search *s)
 {
@@ -519,7 +516,7 @@ rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
 		return -1;
 	s.connections = connections;
 	rv = mq_ask_all(
-	    r, connections->elements, ask_connection, note_answer, &s);
+	    r, connections->elements, ask_connection, store_found, &s);
 	freeReplyObject(connections);
 	if (rv == 0 && out->connection == NULL && !s.handed_out)
 		rv = adopt_message(r, &s, id, strlen(id));
@@ -530,18 +527,17 @@ rsmq_receipt_by_id(struct mq_redis *r, const char *queue, const char *id,
 
 /* --- layout -------------------------------------------------------------- */
 
-/* With name, adds it and the value if that is said; else the value, or another one. */
 static void
-add_attribute(struct mq_command *c, const char *name, long said)
+add_attribute(struct mq_command *c, const char *name, long value)
 {
-	if (said != MQ_ATTRIBUTE_NONE)
-		mq_command_add(c, "%s %ld", name, said);
+	if (value != MQ_ATTRIBUTE_NONE)
+		mq_command_add(c, "%s %ld", name, value);
 }
 
 static struct mq_arg
-said_or(long said, long otherwise)
+value_or(long value, long fallback)
 {
-	return mq_int(said != MQ_ATTRIBUTE_NONE ? said : otherwise);
+	return mq_int(value != MQ_ATTRIBUTE_NONE ? value : fallback);
 }
 
 static void
@@ -557,9 +553,9 @@ rsmq_open(struct mq_command *c, const char *queue,
 	}
 	rsmq_start(c, &rsmq_script_open, NULL, queue);
 	MQ_COMMAND_ARGV(c, rsmq_open_argv, .name = mq_str(rsmq_bare(queue)),
-	    .vt = said_or(a->vt_s, RSMQ_VT),
-	    .delay = said_or(a->delay_s, RSMQ_DELAY),
-	    .maxsize = said_or(a->maxsize, RSMQ_MAXSIZE));
+	    .vt = value_or(a->vt_s, RSMQ_VT),
+	    .delay = value_or(a->delay_s, RSMQ_DELAY),
+	    .maxsize = value_or(a->maxsize, RSMQ_MAXSIZE));
 }
 
 static void

@@ -1,12 +1,11 @@
-/* The rsmq layout: what is in the queues; the connections of our own consumers, what
- * they have of the queues, and what runs there. */
+/* The rsmq layout: numbers and counts of queues, connections and their messages, and runs. */
 #include "rsmq.h"
 
 struct gather {
 	struct mq_redis *r;
 	struct mq_stats *out;
 	int wanted;
-	struct rsmq_hidden *hidden; /* of each row */
+	struct rsmq_hidden *hidden; /* for each row */
 	struct mq_links links;
 	const char *anywhere;
 };
@@ -27,10 +26,9 @@ list_rows(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	return rv;
 }
 
-/* --- about each queue ---------------------------------------------------------- */
+/* --- queues -------------------------------------------------------------------- */
 
-/* The elements of the reply of lua/stats.lua: about hidden messages, the queue's attributes,
- * further numbers; from COUNTS on, the counts. */
+/* The reply of lua/stats.lua: hidden messages, attributes, other numbers, counts. */
 enum { WAITS, HELD, NEXT, LEFT, SCORE, ID, READY, VT };
 enum { DELAY = VT + 1, MAXSIZE, SENT, RECEIVED, CREATED, MODIFIED };
 enum { REJECTED = MODIFIED + 1, PAUSED, OLDEST, COUNTS };
@@ -102,7 +100,7 @@ number(const redisReply *reply)
 	    0;
 }
 
-/* A time in seconds; some ports of RSMQ write milliseconds. */
+/* A time in unix seconds; some ports of RSMQ write milliseconds. */
 static int64_t
 seconds(const redisReply *reply)
 {
@@ -183,7 +181,7 @@ ask_queues(struct gather *g)
 	return rv;
 }
 
-/* --- about each connection ------------------------------------------------------ */
+/* --- connections ----------------------------------------------------------------- */
 
 enum { LEASE, INFO, OF_CONNECTION };
 
@@ -241,7 +239,7 @@ ask_link(void *arg, size_t i, struct mq_command *c)
 	    c, &rsmq_script_held, l->connection->name, l->consumed->queue);
 }
 
-/* The row's unacked messages have been counted with the queue; only consumers are added. */
+/* Counts the row's consumers; its unacked messages were counted with the queue. */
 static int
 parse_link(void *arg, size_t i, redisReply *reply)
 {
@@ -256,7 +254,7 @@ parse_link(void *arg, size_t i, redisReply *reply)
 	return 0;
 }
 
-/* --- all of it ------------------------------------------------------------------ */
+/* --- operations ------------------------------------------------------------------ */
 
 int
 rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
@@ -297,7 +295,7 @@ rsmq_stats(struct mq_redis *r, const char *const *queues, int count, int wanted,
 	return rv;
 }
 
-/* Two looks, as a message may have moved to a queue that the first one had passed. */
+/* Looks at all queues twice: a message may have moved to a queue that was passed before. */
 int
 rsmq_drained(
     struct mq_redis *r, const char *const *queues, int count, bool *drained)
