@@ -59,8 +59,8 @@ struct mq_consumer {
 		double sent; /* steady seconds */
 		int missing; /* replies about leases of queues under way */
 	} renewal;
-	int leaving;	/* queues or steps under way */
-	int leave_step; /* the next one */
+	int leaving;	       /* queues under way, then steps left */
+	struct mq_steps steps; /* of leaving */
 	void (*left)(void *arg);
 	void *left_arg;
 };

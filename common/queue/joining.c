@@ -7,6 +7,10 @@
  * before it writes other keys, and the heartbeat is renewed before the leases, and outlasts
  * them.
  */
+#include <sys/param.h>
+
+#include <limits.h>
+
 #include "base/clock.h"
 #include "base/xalloc.h"
 #include "consumer.h"
@@ -21,37 +25,38 @@ mq_consumer_free(struct mq_consumer *k)
 	while (k->lapsed_count > 0)
 		mq_command_free(&k->lapsed[--k->lapsed_count]);
 	free(k->lapsed);
+	mq_steps_free(&k->steps);
 	free(k->queues);
 }
 
-/* For a new name, the last steps of leaving have all keys that are not beside a queue. */
 const char *
 mq_consumer_away(const struct mq_consumer *k, int queue)
 {
-	struct mq_command cmd = mq_redis_command(k->redis);
+	struct mq_steps steps = {.redis = k->redis};
 	const char *why = NULL;
-	int step = k->session.queue_count;
+	int i, n;
 
 	if (queue == MQ_NEW_NAME)
-		for (; why == NULL && k->layout->leave(&k->session, step, &cmd);
-		     step++)
-			why = mq_redis_away(k->redis, &cmd);
-	else if ((queue == MQ_OWN_LEASE || k->layout->has & MQ_HAS_NODES) &&
-	    k->layout->renew(&k->session, queue, 0, &cmd))
-		why = mq_redis_away(k->redis, &cmd);
-	mq_command_free(&cmd);
+		/* These have all keys that are not beside a queue. */
+		k->layout->leave(&k->session, MQ_LEAVE_OWN, &steps);
+	else if (queue == MQ_OWN_LEASE || k->layout->has & MQ_HAS_NODES)
+		k->layout->renew(&k->session, queue, &steps);
+	n = queue == MQ_NEW_NAME ? steps.n : MIN(steps.n, 1);
+	for (i = 0; i < n && why == NULL; i++)
+		why = mq_redis_away(k->redis, &steps.list[i]);
+	mq_steps_free(&steps);
 	return why;
 }
 
 bool
 mq_consumer_is_heard(const struct mq_consumer *k)
 {
-	struct mq_command cmd = mq_redis_command(k->redis);
+	struct mq_steps steps = {.redis = k->redis};
 	bool heard;
 
-	(void)k->layout->renew(&k->session, -1, 0, &cmd);
-	heard = mq_redis_active(k->redis, &cmd);
-	mq_command_free(&cmd);
+	k->layout->renew(&k->session, -1, &steps);
+	heard = mq_redis_active(k->redis, &steps.list[0]);
+	mq_steps_free(&steps);
 	return heard;
 }
 
@@ -93,13 +98,27 @@ take_lease(const struct mq_asker *asker, redisReply *reply)
 	asker->fn(asker->arg, a);
 }
 
+/* Sends steps of joining from this one on, at most so many, and returns how many there are from
+ * it on.  fn may be NULL. */
+static int
+send_steps(struct mq_consumer *k, int from, int most, mq_asker_take *take,
+    mq_answer_fn *fn, void *arg)
+{
+	struct mq_steps steps = {.redis = k->redis};
+	int i, n;
+
+	k->layout->join(&k->session, &steps);
+	n = steps.n - from;
+	for (i = 0; i < MIN(n, most); i++)
+		mq_consumer_ask(k, &steps.list[from + i], take, fn, arg);
+	mq_steps_free(&steps);
+	return n;
+}
+
 void
 mq_consumer_join(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_redis_command(k->redis);
-
-	k->layout->join(&k->session, 0, &cmd);
-	mq_consumer_ask(k, &cmd, take_lease, fn, arg);
+	(void)send_steps(k, 0, 1, take_lease, fn, arg);
 }
 
 static void
@@ -110,19 +129,6 @@ take_step(const struct mq_asker *asker, redisReply *reply)
 	if (asker->fn != NULL)
 		asker->fn(
 		    asker->arg, mq_answer_to(unless_away(reply), NULL, &buf));
-}
-
-/* Sends the steps of joining from this one on, and returns their number.  fn may be NULL. */
-static int
-send_steps(struct mq_consumer *k, int from, mq_answer_fn *fn, void *arg)
-{
-	struct mq_command cmd = mq_redis_command(k->redis);
-	int step;
-
-	for (step = from; k->layout->join(&k->session, step, &cmd); step++)
-		mq_consumer_ask(k, &cmd, take_step, fn, arg);
-	mq_command_free(&cmd);
-	return step - from;
 }
 
 /* The connection is listed, so that a cleaner finds its other keys: sends their steps. */
@@ -137,20 +143,20 @@ take_listed(const struct mq_asker *asker, redisReply *reply)
 	k->session.listed |= mq_answer_good(a);
 	asker->fn(asker->arg, a);
 	if (mq_answer_good(a))
-		(void)send_steps(k, 2, asker->fn, asker->arg);
+		(void)send_steps(
+		    k, 2, INT_MAX, take_step, asker->fn, asker->arg);
 }
 
 void
 mq_consumer_tell_slots(struct mq_consumer *k)
 {
-	(void)send_steps(k, 1, NULL, NULL);
+	(void)send_steps(k, 1, INT_MAX, take_step, NULL, NULL);
 }
 
 int
 mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 {
-	struct mq_command cmd = mq_redis_command(k->redis);
-	int i, step;
+	int i;
 
 	if (k->queues == NULL)
 		k->queues = mq_xcalloc(
@@ -161,14 +167,8 @@ mq_consumer_enter(struct mq_consumer *k, mq_answer_fn *fn, void *arg)
 	for (i = 0; i < k->lapsed_count; i++)
 		mq_redis_post(k->redis, &k->lapsed[i], NULL, NULL);
 	k->lapsed_count = 0;
-	if (!is_on_cluster(k))
-		return send_steps(k, 1, fn, arg);
-	(void)k->layout->join(&k->session, 1, &cmd);
-	mq_consumer_ask(k, &cmd, take_listed, fn, arg);
-	for (step = 1; k->layout->join(&k->session, step, &cmd); step++)
-		;
-	mq_command_free(&cmd);
-	return step - 1;
+	return is_on_cluster(k) ? send_steps(k, 1, 1, take_listed, fn, arg) :
+				  send_steps(k, 1, INT_MAX, take_step, fn, arg);
 }
 
 static mq_asker_take take_renewed;
@@ -177,16 +177,15 @@ static mq_asker_take take_renewed;
 static void
 send_renewal(struct mq_consumer *k, int queue)
 {
-	struct mq_command cmd = mq_redis_command(k->redis);
-	int step;
+	struct mq_steps steps = {.redis = k->redis};
+	int i;
 
-	for (step = 0; k->layout->renew(&k->session, queue, step, &cmd); step++)
-		if (step == 0)
-			mq_consumer_ask(k, &cmd, take_renewed, NULL,
-			    queue == -1 ? k : NULL);
-		else
-			mq_redis_post(k->redis, &cmd, NULL, NULL);
-	mq_command_free(&cmd);
+	k->layout->renew(&k->session, queue, &steps);
+	mq_consumer_ask(
+	    k, &steps.list[0], take_renewed, NULL, queue == -1 ? k : NULL);
+	for (i = 1; i < steps.n; i++)
+		mq_redis_post(k->redis, &steps.list[i], NULL, NULL);
+	mq_steps_free(&steps);
 }
 
 /* After the connection's lease, renews those of the queues.  The last reply ends the renewal,
@@ -257,30 +256,27 @@ mq_consumer_lapsed(struct mq_consumer *k, int queue, const char *element,
 
 /* Returns the consumer's messages in bounded steps, and then removes its keys. */
 
-/* Sends the next step of leaving after the reply to the one before: the nodes of a cluster do
+/* On a cluster, sends the next step of leaving after the reply to the one before: the nodes do
  * not keep their order. */
 static void
 on_left(void *arg, redisReply *reply)
 {
 	struct mq_consumer *k = arg;
-	struct mq_command cmd = mq_redis_command(k->redis);
+	bool cluster = k->steps.list[0].cluster;
+	int next = k->steps.n - --k->leaving;
 
-	if (cmd.cluster && reply != NULL && reply->type != REDIS_REPLY_ERROR &&
-	    k->layout->leave(&k->session, k->leave_step++, &cmd)) {
-		k->leaving++;
-		mq_redis_post(k->redis, &cmd, on_left, k);
-	}
-	mq_command_free(&cmd);
-	if (--k->leaving == 0)
+	if (cluster && (reply == NULL || reply->type == REDIS_REPLY_ERROR))
+		k->leaving = 0;
+	if (k->leaving == 0)
 		k->left(k->left_arg);
+	else if (cluster)
+		mq_redis_post(k->redis, &k->steps.list[next], on_left, k);
 }
 
 static void
 end_giving(struct mq_consumer *k)
 {
-	const redisReply go = {.type = REDIS_REPLY_NIL};
-	struct mq_command cmd = mq_redis_command(k->redis);
-	int queue;
+	int queue, i, n;
 
 	/* A queue that is away may have messages of this connection. */
 	for (queue = 0; queue < k->session.queue_count; queue++)
@@ -288,15 +284,15 @@ end_giving(struct mq_consumer *k)
 			k->left(k->left_arg);
 			return;
 		}
-	k->leaving = 1;
-	k->leave_step = 0;
-	while (!cmd.cluster &&
-	    k->layout->leave(&k->session, k->leave_step++, &cmd)) {
-		k->leaving++;
-		mq_redis_post(k->redis, &cmd, on_left, k);
-	}
-	mq_command_free(&cmd);
-	on_left(k, (redisReply *)(uintptr_t)&go);
+	mq_steps_free(&k->steps);
+	k->steps.redis = k->redis;
+	for (queue = 0; queue < k->session.queue_count; queue++)
+		k->layout->leave(&k->session, queue, &k->steps);
+	k->layout->leave(&k->session, MQ_LEAVE_OWN, &k->steps);
+	k->leaving = k->steps.n;
+	n = k->steps.list[0].cluster ? 1 : k->steps.n;
+	for (i = 0; i < n; i++)
+		mq_redis_post(k->redis, &k->steps.list[i], on_left, k);
 }
 
 /* If a message could not be returned, the connection stays listed, and a cleaner does the

@@ -18,25 +18,28 @@ session_renew(const struct mq_lease *s, int64_t ms, int steps)
 {
 	const struct mq_layout *layout = s->layout;
 	struct mq_session session = s->session;
-	struct mq_command c = mq_redis_command(s->redis);
+	struct mq_steps list = {.redis = s->redis};
+	bool cluster = mq_redis_command(s->redis).cluster;
 	redisReply *reply;
 	int queue, step, held = 1;
-	int end = c.cluster && (layout->has & MQ_HAS_NODES) ? 1 : 0;
+	int end = cluster && (layout->has & MQ_HAS_NODES) ? 1 : 0;
 
 	session.lease_ms = ms;
-	for (queue = -1; queue < end; queue++)
-		for (step = 0; held == 1 && (queue == 0 || step < steps) &&
-		     layout->renew(&session, queue, step, &c);
+	for (queue = -1; queue < end; queue++) {
+		layout->renew(&session, queue, &list);
+		for (step = 0;
+		     held == 1 && step < list.n && (queue == 0 || step < steps);
 		     step++) {
-			reply = mq_call(s->redis, &c, -1);
+			reply = mq_call(s->redis, &list.list[step], -1);
 			if (reply == NULL)
 				held = -1;
 			else if (step == 0)
-				held = mq_layout_lease(
-					   layout, reply, c.cluster) > 0;
+				held =
+				    mq_layout_lease(layout, reply, cluster) > 0;
 			freeReplyObject(reply);
 		}
-	mq_command_free(&c);
+		mq_steps_free(&list);
+	}
 	return held;
 }
 
@@ -47,17 +50,18 @@ session_vacate(const struct mq_lease *s)
 {
 	const struct mq_layout *layout = s->layout;
 	struct mq_redis *r = s->redis;
-	struct mq_command c = mq_redis_command(r);
-	int step = s->session.queue_count, rv = 0;
+	struct mq_steps list = {.redis = r};
 	long long empty;
+	int i, rv;
 
-	(void)layout->leave(&s->session, MQ_LEAVE_EMPTY, &c);
-	if (mq_call_number(r, &c, &empty) == -1)
-		return -1;
-	if (c.cluster && (layout->has & MQ_HAS_NODES) && empty == 1)
-		for (; rv == 0 && layout->leave(&s->session, step, &c); step++)
-			rv = mq_call_done(r, &c);
-	mq_command_free(&c);
+	layout->leave(&s->session, MQ_LEAVE_EMPTY, &list);
+	rv = mq_call_number(r, &list.list[0], &empty);
+	if (rv == 0 && list.list[0].cluster && (layout->has & MQ_HAS_NODES) &&
+	    empty == 1)
+		layout->leave(&s->session, MQ_LEAVE_OWN, &list);
+	for (i = 1; rv == 0 && i < list.n; i++)
+		rv = mq_call_done(r, &list.list[i]);
+	mq_steps_free(&list);
 	return rv;
 }
 
@@ -159,8 +163,9 @@ static int
 join_queue(struct mq_lease *l)
 {
 	struct mq_redis *redis = l->redis;
-	struct mq_command c = mq_redis_command(redis), asked;
-	int rv, step, left = NAMES;
+	struct mq_steps list = {.redis = redis};
+	struct mq_command asked;
+	int rv, i, left = NAMES;
 	const char *why;
 	char random[7];
 	bool spare;
@@ -170,13 +175,12 @@ join_queue(struct mq_lease *l)
 		snprintf(l->connection, sizeof(l->connection), "%s-%s", l->tag,
 		    random);
 		rv = 0;
-		for (step = 0;
-		     rv == 0 && l->layout->join(&l->session, step, &c);
-		     step++) {
-			spare = c.optional;
-			c.optional = true;
-			asked = c;
-			rv = mq_call_done(redis, &c);
+		l->layout->join(&l->session, &list);
+		for (i = 0; rv == 0 && i < list.n; i++) {
+			spare = list.list[i].optional;
+			list.list[i].optional = true;
+			asked = list.list[i];
+			rv = mq_call_done(redis, &list.list[i]);
 			why = rv == -1 || spare ?
 			    NULL :
 			    mq_partial_missed(redis, &asked);
@@ -184,7 +188,7 @@ join_queue(struct mq_lease *l)
 				rv = mq_redis_fail(
 				    redis, MQ_EXIT_UNAVAILABLE, "%s", why);
 		}
-		mq_command_free(&c);
+		mq_steps_free(&list);
 	} while (rv == -1 && !mq_redis_lost(redis) &&
 	    redis->status == MQ_EXIT_UNAVAILABLE && --left > 0);
 	l->make &= rv == -1;

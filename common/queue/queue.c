@@ -93,6 +93,24 @@ mq_layout_published(const redisReply *reply, int i)
 				MQ_PUBLISHED_NONSENSE;
 }
 
+struct mq_command *
+mq_steps_add(struct mq_steps *steps)
+{
+	steps->list = mq_xreallocarray(
+	    steps->list, (size_t)steps->n + 1, sizeof(*steps->list));
+	steps->list[steps->n] = mq_redis_command(steps->redis);
+	return &steps->list[steps->n++];
+}
+
+void
+mq_steps_free(struct mq_steps *steps)
+{
+	while (steps->n > 0)
+		mq_command_free(&steps->list[--steps->n]);
+	free(steps->list);
+	steps->list = NULL;
+}
+
 void
 mq_command_add(struct mq_command *c, const char *fmt, ...)
 {

@@ -282,6 +282,16 @@ struct mq_session {
 	bool heads;	   /* held() returns only the beginnings of messages */
 };
 
+/* Commands to be sent in this order; zeroed except for the server. */
+struct mq_steps {
+	const struct mq_redis *redis;
+	struct mq_command *list;
+	int n;
+};
+/* Adds an empty command, which is valid until the next call. */
+struct mq_command *mq_steps_add(struct mq_steps *);
+void mq_steps_free(struct mq_steps *);
+
 /* Long-lived information is renewed with every 16th renewal of the lease. */
 #define MQ_RENEW_INFO 16
 
@@ -394,7 +404,8 @@ enum {
 enum mq_held_how { MQ_HELD, MQ_HELD_AT_ONCE, MQ_HELD_COUNT, MQ_HELD_KEY };
 enum mq_look { MQ_LOOK_ANY, MQ_LOOK_LEFT, MQ_LOOK_CHECK };
 
-#define MQ_LEAVE_EMPTY (-1)
+/* What a session leaves, unless the queue of this number. */
+enum { MQ_LEAVE_OWN = -1, MQ_LEAVE_EMPTY = -2 };
 
 struct mq_layout {
 	const char *name;
@@ -444,15 +455,15 @@ struct mq_layout {
 	/* Joins, with a lease that mq_layout_lease() reads in the reply to the first step
 	 * of join() or renew().  Later steps of join() must wait for that reply: no cleaner
 	 * may see a connection without a lease. */
-	bool (*join)(const struct mq_session *, int step, struct mq_command *);
-	/* Leaves, when the session holds no message.  Step MQ_LEAVE_EMPTY, for a connection
-	 * whose messages are handed out by receipt, tests that: if the integer is 1, the
-	 * steps behind that of the queue follow, with MQ_HAS_NODES on a cluster. */
-	bool (*leave)(const struct mq_session *, int step, struct mq_command *);
+	void (*join)(const struct mq_session *, struct mq_steps *);
+	/* Leaves each queue, and then MQ_LEAVE_OWN, when the session holds no message.
+	 * MQ_LEAVE_EMPTY, for a connection whose messages are handed out by receipt, is one
+	 * step that tests that: if the integer is 1, MQ_LEAVE_OWN follows, with
+	 * MQ_HAS_NODES on a cluster. */
+	void (*leave)(const struct mq_session *, int queue, struct mq_steps *);
 	/* Renews the lease of the connection (queue -1).  With MQ_HAS_NODES on a cluster,
 	 * renews that of each queue after the reply. */
-	bool (*renew)(const struct mq_session *, int queue, int step,
-	    struct mq_command *);
+	void (*renew)(const struct mq_session *, int queue, struct mq_steps *);
 	/* With MQ_HAS_NODES: takes over the messages of a queue from a former name of this
 	 * connection; the integer is 0 if that name has lost its lease. */
 	void (*take_over)(const struct mq_session *, int queue,

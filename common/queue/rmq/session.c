@@ -448,74 +448,60 @@ keep_info(const struct mq_session *s, struct mq_command *c)
 	mq_command_int(c, INFO_S + s->lease_ms / 1000);
 }
 
-/* The steps about queues, of which a cluster has one more. */
-static bool
-join_queues(const struct mq_session *s, int step, struct mq_command *c)
+/* Tells of the lease that a former connection has lost.  On a cluster the info of that
+ * connection is on another node. */
+static void
+tell_lapsed(const struct mq_session *s, struct mq_command *c)
 {
-	int each = c->cluster ? 3 : 2, made = step - each * s->queue_count;
-	const char *name;
+	double age_s = mq_clock_steady_s() - s->former_s;
+	int64_t left_ms =
+	    INFO_S * INT64_C(1000) + s->lease_ms - (int64_t)(age_s * 1000);
 
-	if (made >= 0) {
-		/* The names of queues come last: a consumer that is refused makes no
-		 * queue. */
-		name = made < s->queue_count ? s->queues[made] : s->push;
-		if (!s->make || made > s->queue_count || name == NULL)
-			return false;
-		rmq_ask(c, "!SADD A:" RMQ_QUEUES " %n", name, NULL);
-		c->optional = true;
-		return true;
-	}
-	name = s->queues[step / each];
-	switch (step % each) {
-	case 0:
-		rmq_ask(c, "!SADD C:queues %q", s->connection, name);
-		break;
-	case 1:
-		rmq_ask(c, "!SADD B:consumers", s->connection, name);
-		mq_command_str(c, s->consumer);
-		break;
-	default:
-		rmq_ask(c, "!SET B:lease 1 PX", s->connection, name);
-		mq_command_int(c, QUEUE_LEASE_MS);
-	}
-	return true;
+	rmq_start(c, &rmq_script_lapsed, s->connection, NULL);
+	if (!c->cluster)
+		rmq_keys(c, s->former, NULL, "C:info");
+	MQ_COMMAND_ARGV(c, rmq_lapsed_argv,
+	    .left_ms = c->cluster ? mq_int(left_ms) : MQ_NO_ARG);
 }
 
-static bool
-rmq_join(const struct mq_session *s, int step, struct mq_command *c)
+static void
+join_queue(const struct mq_session *s, const char *name, struct mq_steps *to)
 {
-	double age_s;
+	struct mq_command *c;
 
-	/* There may be nothing to tell of a former connection. */
-	switch (step > 2 && s->former == NULL ? step + 1 : step) {
-	case 0:
-		rmq_ask(c, "!SET C:heartbeat 1 EX", s->connection, NULL);
-		mq_command_int(c, RMQ_LEASE_S);
-		return true;
-	case 1:
-		rmq_ask(
-		    c, "!SADD A:" RMQ_CONNECTIONS " %n", s->connection, NULL);
-		return true;
-	case 2:
-		add_info(s, c);
-		return true;
-	case 3:
-		rmq_start(c, &rmq_script_lapsed, s->connection, NULL);
-		/* On a cluster the info of the former connection is on another node. */
-		if (!c->cluster)
-			rmq_keys(c, s->former, NULL, "C:info");
-		age_s = mq_clock_steady_s() - s->former_s;
-		MQ_COMMAND_ARGV(c, rmq_lapsed_argv,
-		    .left_ms = c->cluster ?
-			mq_int(INFO_S * INT64_C(1000) + s->lease_ms -
-			    (int64_t)(age_s * 1000)) :
-			MQ_NO_ARG);
-		return true;
-	case 4:
-		keep_info(s, c);
-		return true;
-	default:
-		return join_queues(s, step - (s->former != NULL ? 5 : 4), c);
+	rmq_ask(mq_steps_add(to), "!SADD C:queues %q", s->connection, name);
+	c = mq_steps_add(to);
+	rmq_ask(c, "!SADD B:consumers", s->connection, name);
+	mq_command_str(c, s->consumer);
+	if (!c->cluster)
+		return;
+	c = mq_steps_add(to);
+	rmq_ask(c, "!SET B:lease 1 PX", s->connection, name);
+	mq_command_int(c, QUEUE_LEASE_MS);
+}
+
+static void
+rmq_join(const struct mq_session *s, struct mq_steps *to)
+{
+	struct mq_command *c = mq_steps_add(to);
+	int i;
+
+	rmq_ask(c, "!SET C:heartbeat 1 EX", s->connection, NULL);
+	mq_command_int(c, RMQ_LEASE_S);
+	rmq_ask(mq_steps_add(to), "!SADD A:" RMQ_CONNECTIONS " %n",
+	    s->connection, NULL);
+	add_info(s, mq_steps_add(to));
+	if (s->former != NULL)
+		tell_lapsed(s, mq_steps_add(to));
+	keep_info(s, mq_steps_add(to));
+	for (i = 0; i < s->queue_count; i++)
+		join_queue(s, s->queues[i], to);
+	/* The names of queues come last: a consumer that is refused makes no queue. */
+	for (i = 0; s->make && i < s->queue_count + (s->push != NULL); i++) {
+		c = mq_steps_add(to);
+		rmq_ask(c, "!SADD A:" RMQ_QUEUES " %n",
+		    i < s->queue_count ? s->queues[i] : s->push, NULL);
+		c->optional = true;
 	}
 }
 
@@ -534,66 +520,70 @@ rmq_take_over(const struct mq_session *s, int queue, const char *from,
  * A crash in the middle leaves a listed connection, which a cleaner takes
  * apart from there, or, behind the SREM, keys that expire by themselves.
  */
-static bool
-rmq_leave(const struct mq_session *s, int step, struct mq_command *c)
+static void
+rmq_leave(const struct mq_session *s, int queue, struct mq_steps *to)
 {
 	static const char *const own[] = {"DEL C:queues",
 	    ("SREM A:" RMQ_CONNECTIONS " %n"), "DEL C:heartbeat", "DEL C:info",
 	    "DEL C:running"};
-	int last = s->queue_count + (s->runs ? 5 : 4);
+	struct mq_command *c;
+	int i;
 
-	if (step == MQ_LEAVE_EMPTY) {
+	if (queue == MQ_LEAVE_OWN) {
+		for (i = 0; i < (s->runs ? 5 : 4); i++)
+			rmq_ask(mq_steps_add(to), own[i], s->connection, NULL);
+		return;
+	}
+	c = mq_steps_add(to);
+	if (queue == MQ_LEAVE_EMPTY) {
 		start(c, &rmq_script_leave, s, 0);
 		MQ_COMMAND_ARGV(c, rmq_leave_argv,
 		    .queue = mq_str(s->queues[0]),
 		    .connection = mq_str(s->connection));
-	} else if (step < s->queue_count) {
+	} else {
 		mq_command_plain(c, "DEL");
-		add_own(c, s, step,
+		add_own(c, s, queue,
 		    c->cluster ? "consumers lease info" : "consumers");
-	} else if (step < last) {
-		rmq_ask(c, own[step - s->queue_count], s->connection, NULL);
 	}
-	return step < last;
 }
 
-static bool
-rmq_renew(const struct mq_session *s, int queue, int step, struct mq_command *c)
+static void
+rmq_renew(const struct mq_session *s, int queue, struct mq_steps *to)
 {
+	struct mq_command *c = mq_steps_add(to);
 	int64_t ms = s->lease_ms;
 
-	if (step > 0 && s->renewals % MQ_RENEW_INFO != 0)
-		step++;
-	if (step == 0) {
-		if (ms > 0)
-			mq_command_script(c, &rmq_script_extend);
-		else
-			mq_command_plain(c, "PEXPIRE");
-		if (queue != -1) {
-			add_own(c, s, queue, "lease");
-			mq_command_int(c, ms > 0 ? ms : QUEUE_LEASE_MS);
-			return true;
-		}
-		rmq_keys(c, s->connection, NULL, "C:heartbeat");
-		if (ms == 0)
-			ms = RMQ_LEASE_S * INT64_C(1000);
-		else if (c->cluster)
-			/* It outlasts the lease, which is renewed behind it. */
-			ms += MIN(ms / 3 + 1000, 20000);
-		mq_command_int(c, ms);
-	} else if (step == 1 && queue == -1) {
-		keep_info(s, c);
-	} else if (step == 1) {
-		rmq_ask(c, "EXPIRE B:info", s->connection, s->queues[queue]);
-		mq_command_int(c, QUEUE_INFO_S + ms / 1000);
-	} else if (step == 2 && queue == -1 && s->runs) {
-		rmq_ask(c, "EXPIRE C:running", s->connection, NULL);
-		c->optional = true;
-		mq_command_int(c, RMQ_LEASE_S);
+	if (ms > 0)
+		mq_command_script(c, &rmq_script_extend);
+	else
+		mq_command_plain(c, "PEXPIRE");
+	if (queue != -1) {
+		add_own(c, s, queue, "lease");
+		mq_command_int(c, ms > 0 ? ms : QUEUE_LEASE_MS);
 	} else {
-		return false;
+		rmq_keys(c, s->connection, NULL, "C:heartbeat");
+		/* On a cluster it outlasts the lease, which is renewed behind it. */
+		mq_command_int(c,
+		    ms == 0	   ? RMQ_LEASE_S * INT64_C(1000) :
+			c->cluster ? ms + MIN(ms / 3 + 1000, 20000) :
+				     ms);
 	}
-	return true;
+	if (s->renewals % MQ_RENEW_INFO == 0) {
+		c = mq_steps_add(to);
+		if (queue == -1) {
+			keep_info(s, c);
+		} else {
+			rmq_ask(c, "EXPIRE B:info", s->connection,
+			    s->queues[queue]);
+			mq_command_int(c, QUEUE_INFO_S + ms / 1000);
+		}
+	}
+	if (queue == -1 && s->runs) {
+		c = mq_steps_add(to);
+		rmq_ask(c, "EXPIRE C:running", s->connection, NULL);
+		mq_command_int(c, RMQ_LEASE_S);
+		c->optional = true;
+	}
 }
 
 /* --- layout -------------------------------------------------------------- */

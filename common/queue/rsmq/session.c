@@ -158,14 +158,13 @@ own_lease(const struct mq_session *s)
 	return mq_bound(s->lease_ms > 0 ? s->lease_ms : -1);
 }
 
-static bool
-rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
+static void
+rsmq_join(const struct mq_session *s, struct mq_steps *to)
 {
+	struct mq_command *c = mq_steps_add(to);
 	int i;
 	char host[256] = "";
 
-	if (step > 0)
-		return false;
 	gethostname(host, sizeof(host) - 1);
 	rsmq_start(c, &rsmq_script_join, s->connection, s->queues[0]);
 	for (i = 0; i < s->queue_count; i++)
@@ -184,44 +183,43 @@ rsmq_join(const struct mq_session *s, int step, struct mq_command *c)
 		mq_command_str(c, rsmq_bare(s->queues[i]));
 	if (s->push != NULL)
 		mq_command_str(c, rsmq_bare(s->push));
-	return true;
 }
 
-/* MQ_LEAVE_EMPTY is one script that does what steps 0 and 1 do. */
-static bool
-rsmq_leave(const struct mq_session *s, int step, struct mq_command *c)
+static void
+rsmq_leave(const struct mq_session *s, int queue, struct mq_steps *to)
 {
-	static const char *const own[] = {
-	    "DEL lease", "ZREM connections", "DEL runs"};
+	const char *name = s->queues[0];
+	struct mq_command *c;
 
-	if (step == MQ_LEAVE_EMPTY)
-		rsmq_start(c, &rsmq_script_leave, s->connection, s->queues[0]);
-	else if (step <= 2)
-		rsmq_ask(c, own[step], s->connection, s->queues[0]);
-	if (step == MQ_LEAVE_EMPTY || step == 1)
+	if (queue == MQ_LEAVE_EMPTY) {
+		c = mq_steps_add(to);
+		rsmq_start(c, &rsmq_script_leave, s->connection, name);
 		mq_command_str(c, s->connection);
-	return step <= 2;
+	} else if (queue == MQ_LEAVE_OWN) {
+		rsmq_ask(mq_steps_add(to), "DEL lease", s->connection, name);
+		c = mq_steps_add(to);
+		rsmq_ask(c, "ZREM connections", s->connection, name);
+		mq_command_str(c, s->connection);
+		rsmq_ask(mq_steps_add(to), "DEL runs", s->connection, name);
+	}
 }
 
-static bool
-rsmq_renew(
-    const struct mq_session *s, int queue, int step, struct mq_command *c)
+static void
+rsmq_renew(const struct mq_session *s, int queue, struct mq_steps *to)
 {
+	struct mq_command *c = mq_steps_add(to);
 	int i;
 
 	(void)queue;
-	if (step == 1 && s->runs) {
-		rsmq_ask(c, "EXPIRE runs", s->connection, s->queues[0]);
-		mq_command_int(c, MQ_SIDE_RUNNING_S);
-		return true;
-	}
-	if (step > 0)
-		return false;
 	rsmq_start(c, &rsmq_script_renew, s->connection, s->queues[0]);
 	for (i = 0; i < s->queue_count; i++)
 		rsmq_keys(c, s->connection, s->queues[i], RSMQ_PLACES " held");
 	MQ_COMMAND_ARGV(c, rsmq_renew_argv, .ms = own_lease(s));
-	return true;
+	if (s->runs) {
+		c = mq_steps_add(to);
+		rsmq_ask(c, "EXPIRE runs", s->connection, s->queues[0]);
+		mq_command_int(c, MQ_SIDE_RUNNING_S);
+	}
 }
 
 static int
