@@ -12,7 +12,7 @@ static const struct {
     {"+client|list", "PCB", "PCB"},
     {"+client|setname", "PCB", "PCB"},
     {"+client|tracking", "C", "C"},
-    {"+command|info", "Y", "Y"},
+    {"+command|info", "YS", "YS"},
     {"+config|get", "WY", "WY"},
     {"+dbsize", "L", ""},
     {"+del", "CJVKDUX", "CJVKUX"},
@@ -83,8 +83,6 @@ static const struct {
     {"+zrevrangebyscore", "CLKRD", ""},
     {"+zscore", "CLRD", "CJVLKRD"},
     {"+wait", "W", "W"},
-    /* Queues that nobody knows. */
-    {"+smismember", "CKS", ""},
     /* Transfers from one node to another; see rmq.h. */
     {"+del", "RM", ""},
     {"+exists", "PZTM", ""},

@@ -320,29 +320,12 @@ note_key(struct found *f, redisReply *key)
 static int
 keep_unknown(struct rmq_cleaner *w, struct found *f)
 {
-	struct mq_command c = mq_redis_command(w->round.r);
-	redisReply *known;
-	size_t p, i, n = 0, at = 0;
-	int rv;
+	size_t p;
+	int rv = 0;
 
-	rmq_ask(&c, "SMISMEMBER A:" RMQ_QUEUES, NULL, NULL);
-	for (p = 0; p < PLACES; p++)
-		for (i = 0; i < f->some[p].n; i++, n++)
-			mq_command_str(&c, f->some[p].list[i].name);
-	if (n == 0) {
-		mq_command_free(&c);
-		return 0;
-	}
-	rv = mq_round_call(&w->round, &c, REDIS_REPLY_ARRAY, &known);
-	if (known == NULL || known->elements != n)
-		n = 0;
-	for (p = 0; p < PLACES; p++)
-		for (i = 0; at < n && i < f->some[p].n; i++, at++)
-			if (known->element[at]->type == REDIS_REPLY_INTEGER &&
-			    known->element[at]->integer == 0)
-				add_owner(
-				    w, &f->owners[p], f->some[p].list[i].name);
-	freeReplyObject(known);
+	for (p = 0; rv == 0 && p < PLACES; p++)
+		rv = select_names(w, &f->some[p],
+		    "SISMEMBER A:" RMQ_QUEUES " %n", 0, &f->owners[p]);
 	return rv;
 }
 
