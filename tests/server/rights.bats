@@ -28,6 +28,15 @@ monitors_begin() {
 	assert_output ""
 }
 
+@test "rights: a user with those of an older version can do what that could" {
+	replica_beside
+	USER_URL=$(url_as app:pw) BUILD=$BUILD T=$T D=$D BEFORE=$root/tests/server/rights.before \
+		PYTHONPATH=$root/tests/helpers PYTHONDONTWRITEBYTECODE=1 \
+		run python3 "$root/tests/server/rights.py"
+	assert_success
+	assert_output ""
+}
+
 # only OPTION TOOL RULE...: these are printed with the option, in front of any value.
 only() {
 	local option=$1 tool=$2 rule with without

@@ -2,6 +2,7 @@
 # prints for the same command line: the exit status is the expected one, and the server
 # has refused nothing.  And each rule that is printed lets something pass that no other
 # one does, in some row: MONITOR of all nodes writes to $T/monitor what the rows come to.
+# With BEFORE=FILE, the rights are those of the table in that file, and only statuses count.
 import fnmatch
 import functools
 import hashlib
@@ -17,6 +18,7 @@ from wire import *
 build, layout, T, admin, user = (
     os.environ[name] for name in ("BUILD", "LAYOUT", "T", "MQ_URL", "USER_URL"))
 rmq, topology = layout == "rmq", os.environ.get("TOPOLOGY", "")
+before = os.environ.get("BEFORE")
 
 # tool, options that this is for, in this layout only (rmq or rsmq), exit statuses, and
 # the arguments, with <INPUT.  Words like @this are those of world().  With a "!", the
@@ -229,7 +231,7 @@ UNSEEN = {
     "": {}, "sentinel": {},
     "cluster": {tool: "+asking +wait +cluster|nodes " + rules for tool, rules in {
         "publish": "", "lease": "",
-        "consume": "+hexists +rename",
+        "consume": "+hexists +rename +zrevrange",
         "stats": "~rmq::queue::[Q]::* ~rmq::connection::*::queue::[Q]::*",
         "clean": "+hkeys +hrandfield +set",
         "return": "+del +rpush ~rmq::connection::*::queue::[Q]::*",
@@ -283,9 +285,11 @@ def dead():
 
 def runs(connection, id):
     """As if it had a run, of which nobody answers."""
+    cluster = len(nodes) > 1
     key = ("rmq::connection::%s::running" if rmq else "%s::running:%%s" % (
-        "{rsmq}" if len(nodes) > 1 else "rsmq")) % connection
-    text = '[{"queue":"q","id":"%s","attempt":1,"grace_ms":0}]' % id
+        "{rsmq}" if cluster else "rsmq")) % connection
+    text = '[{"queue":"%s","id":"%s","attempt":1,"grace_ms":0}]' % (
+        "{rsmq}:q" if cluster and not rmq else "q", id)
     call("SET", key, text)
 
 
@@ -401,18 +405,47 @@ def permit(rules):
     at_all("ACL", "LOG", "RESET")
 
 
+def letters_of(tool, args):
+    """The letters in the table of earlier rights for a tool with these options, and those
+    for its targets."""
+    options = {a.partition("=")[0] for a in args}
+    rows = [line.split() for line in earlier if re.match("[A-Z] ", line)]
+    mine = {letter for letter, of, *asked in rows if of == tool
+            and (not asked or any(o[0] != "!" and o in options for o in asked)
+                 or asked[0][0] == "!" and not any(o[1:] in options for o in asked))}
+    return mine - {"G"}, mine & {"G"}
+
+
+def rights_before(tool, args):
+    """What a tool printed with these options, for all queues that rows name, or for any."""
+    cluster, own, others = topology == "cluster", *letters_of(tool, args)
+    names, rules = [*QUEUES, "none", "made", "new", "newer"], []
+    if not set(names) & set(args):
+        names = ["*"]
+    ns = "{rsmq}" if cluster else "rsmq"
+    for rule, *letters in [line.split() for line in earlier if line[0] in "+~&r"]:
+        letters = set(letters[not rmq])
+        if letters & (own | others) and not letters & ({"S"} if cluster else {"M"}):
+            if cluster:
+                rule = re.sub(r"::(?:\\\[(.q)\]|\{(.q)\})::",
+                    lambda m: "::{%s}::" % m[1] if m[1] else "::\\[%s]::" % m[2], rule)
+            rules += [rule.replace("%q", name).replace("%n", ns) for name in names]
+    return [*rules, *("+asking +cluster|slots +cluster|nodes".split() if cluster else ())]
+
+
 def try_row(tool, queues, statuses, args, input):
     """What is wrong, if anything."""
     end = args.index("--") if "--" in args else len(args)
     status, rules, err = mq(tool, "--print-acl", *args[:end], *queues)
     if status != 0:
         return "--print-acl: " + err
-    permit(rules.split())
-    printed.append((tool, rules.split()))
+    rules = rights_before(tool, args[:end]) if before else rules.split()
+    permit(rules)
+    printed.append((tool, rules))
     at_all("ECHO", "row %d" % len(printed))
     status, out, err = mq(tool, *args, url=user, input=input)
     at_all("ECHO", "own")
-    if refused():
+    if refused() and not before:
         return "refused: " + refused()
     if str(status) not in statuses:
         return "%d: %s" % (status, err)
@@ -507,9 +540,11 @@ def forgotten(rows):
 
 rows = [row for row in ROWS.split("\n") if row]
 open(T + "/file", "w").write("x")
+earlier = open(before).read().split("\n")[:-1] if before else []
 words = world()
 keys = save()
 printed = []
-wrong = list(forgotten(rows)) + [run(row, words, keys) for row in rows]
-wrong += superfluous()
+wrong = [run(row, words, keys) for row in rows]
+if not before:
+    wrong += [*forgotten(rows), *superfluous()]
 print("\n".join(w for w in wrong if w))
